@@ -1,0 +1,40 @@
+//go:build !race
+
+package jsonx
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestNoAllocs(t *testing.T) {
+	f := func(what string, fn func()) {
+		t.Helper()
+		fn()
+		if n := testing.AllocsPerRun(100, fn); n != 0 {
+			t.Errorf("%s: %v allocations, want 0", what, n)
+		}
+	}
+	good, bad := sample(300), []byte(`{"a":[1,2,}`)
+	deep := []byte(strings.Repeat("[", 200))
+	buf := make([]byte, 0, 1024)
+	str := "a string \n with \"escapes\" \u4e16"
+	var w Walker
+	f("Check", func() { Check(good, 128) })
+	f("Check of bad text", func() { buf = Check(bad, 128).Append(buf[:0]) })
+	f("Check of deep text", func() { buf = Check(deep, 128).Append(buf[:0]) })
+	f("Walk", func() {
+		w.Reset(good)
+		for k := w.Next(); k.Kind != End; k = w.Next() {
+			switch k.Kind {
+			case Number:
+				ParseNumber(k.Raw)
+			case String, Key:
+				buf = AppendUnescaped(buf[:0], k.Raw)
+			}
+		}
+	})
+	f("ParseNumber of a float", func() { ParseNumber([]byte("-1234567.125e-30")) })
+	f("AppendString of a string", func() { buf = AppendString(buf[:0], str) })
+	f("AppendString of bytes", func() { buf = AppendString(buf[:0], good) })
+}

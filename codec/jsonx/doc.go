@@ -1,0 +1,18 @@
+// Package jsonx reads and writes JSON text by scanning it in place: no tree, no reflection, no allocation, the standard library
+// only.
+//
+//	Check            is this exactly one JSON value? (RFC 8259, valid UTF-8, bounded nesting)
+//	Walker           pulls tokens out of checked text, with the member count of every container, to transcode it
+//	ParseNumber      reads a number as int64, uint64 or float64
+//	AppendUnescaped  undoes the escapes of a string
+//	AppendString     writes a string
+//
+// Text from a peer goes through Check first; Walker, ParseNumber and AppendUnescaped rely on that. Given text that was not
+// checked they still neither panic nor loop nor write invalid UTF-8 that was not in the text, but what they return means nothing.
+//
+// Everything is iterative: nesting is a bit stack of MaxDepth bits, so a hostile text costs time proportional to its length and
+// no stack.
+//
+// Not implemented, on purpose: duplicate-key detection (kernel-ipc forwards payloads byte for byte, so which key wins is the
+// reader's business), comments, trailing commas, NaN and Infinity, a leading byte order mark, decoding into Go types.
+package jsonx

@@ -1,0 +1,69 @@
+package jsonx
+
+import "strconv"
+
+// Kind names what is wrong with a text.
+type Kind uint8
+
+// The kinds of Problem. The zero Kind means that nothing is wrong.
+const (
+	Fine           Kind = iota
+	UnexpectedEnd       // the text ends inside a value, or is empty
+	UnexpectedChar      // a byte that cannot stand at this place
+	ExtraData           // something other than whitespace after the value
+	ControlChar         // a byte below 0x20 inside a string
+	BadEscape           // a backslash sequence that RFC 8259 does not know
+	InvalidUTF8         // a string is not UTF-8
+	TooDeep             // more open containers than the limit
+)
+
+// Problem says what is wrong with a text and where. It is a comparable value that holds no reference to the text; its zero
+// value means that nothing is wrong.
+type Problem struct {
+	Kind   Kind
+	Offset int // byte offset of the fault from the start of the text
+
+	detail int32 // the byte at Offset, or the depth limit for TooDeep
+}
+
+// OK reports that nothing is wrong.
+func (p Problem) OK() bool { return p.Kind == Fine }
+
+// Append appends the human text of p to dst: ASCII only, the same text for the same input, nothing at all if p is OK. It
+// allocates only if dst has no room; 64 bytes are always enough.
+func (p Problem) Append(dst []byte) []byte {
+	switch p.Kind {
+	case Fine:
+		return dst
+	case UnexpectedEnd:
+		dst = append(dst, "unexpected end of input"...)
+	case UnexpectedChar:
+		dst = appendChar(append(dst, "unexpected character "...), byte(p.detail))
+	case ExtraData:
+		dst = appendChar(append(dst, "unexpected character "...), byte(p.detail))
+		dst = append(dst, " after the value"...)
+	case ControlChar:
+		dst = appendChar(append(dst, "unescaped control character "...), byte(p.detail))
+	case BadEscape:
+		dst = appendChar(append(dst, "invalid escape character "...), byte(p.detail))
+	case InvalidUTF8:
+		dst = append(dst, "invalid UTF-8"...)
+	case TooDeep:
+		dst = strconv.AppendInt(append(dst, "nesting deeper than "...), int64(p.detail), 10)
+	}
+	dst = append(dst, " at offset "...)
+	return strconv.AppendInt(dst, int64(p.Offset), 10)
+}
+
+// String returns the text of Append. It allocates: it is for logs and tests.
+func (p Problem) String() string { return string(p.Append(nil)) }
+
+// appendChar spells a byte so that the message stays ASCII whatever the peer sent.
+func appendChar(dst []byte, c byte) []byte {
+	if c > ' ' && c < 0x7f {
+		return append(dst, '\'', c, '\'')
+	}
+	return append(dst, '0', 'x', upperHex[c>>4], upperHex[c&15])
+}
+
+const upperHex = "0123456789ABCDEF"

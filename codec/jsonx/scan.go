@@ -1,0 +1,193 @@
+package jsonx
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
+// Eight bytes are looked at in one word (SWAR). Each mask below has bit 7 set in the bytes that match; bytes above the lowest
+// match may be set wrongly because a borrow ran through them, so only the lowest set bit is ever used.
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// markSpecial marks the bytes that end a run of plain string bytes: quote, backslash, below 0x20, above 0x7f.
+func markSpecial(w uint64) uint64 {
+	quote := w ^ ones*'"'
+	slash := w ^ ones*'\\'
+	return ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*0x20)&^w | w) & highs
+}
+
+// plainRun returns the offset of the first special byte at or after i, or len(b).
+func plainRun(b []byte, i int) int {
+	for len(b)-i >= 8 {
+		if m := markSpecial(binary.LittleEndian.Uint64(b[i:])); m != 0 {
+			return i + bits.TrailingZeros64(m)>>3
+		}
+		i += 8
+	}
+	for i < len(b) && !special(b[i]) {
+		i++
+	}
+	return i
+}
+
+func special(c byte) bool { return c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf }
+
+// scanString checks the string whose opening quote is before i and returns the offset behind its closing quote. On a fault it
+// returns the fault's offset and kind. It is plainRun and what follows a run in one loop: most strings are a few bytes long.
+func scanString(b []byte, i int) (int, Kind) {
+	for uint(i) < uint(len(b)) {
+		if rest := b[i:]; len(rest) >= 8 {
+			m := markSpecial(binary.LittleEndian.Uint64(rest))
+			if m == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(m) >> 3
+		}
+		c := b[i]
+		if c == '"' {
+			return i + 1, Fine
+		}
+		if !special(c) {
+			i++
+			continue
+		}
+		var kind Kind
+		if i, kind = scanSpecial(b, i); kind != Fine {
+			return i, kind
+		}
+	}
+	return len(b), UnexpectedEnd
+}
+
+// scanSpecial checks what begins at a special byte other than a quote.
+func scanSpecial(b []byte, i int) (int, Kind) {
+	switch c := b[i]; {
+	case c == '\\':
+		return scanEscape(b, i+1)
+	case c < ' ':
+		return i, ControlChar
+	}
+	return scanMultibyte(b, i)
+}
+
+// scanMultibyte checks a run of non-ASCII characters. Text in such a script rarely has eight ASCII bytes in a row, so the run
+// is followed here rather than through plainRun.
+func scanMultibyte(b []byte, i int) (int, Kind) {
+	for i < len(b) && b[i] >= utf8.RuneSelf {
+		r, size := utf8.DecodeRune(b[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i, InvalidUTF8
+		}
+		i += size
+	}
+	return i, Fine
+}
+
+// scanEscape checks the escape whose backslash is before i.
+func scanEscape(b []byte, i int) (int, Kind) {
+	if i >= len(b) {
+		return len(b), UnexpectedEnd
+	}
+	switch b[i] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return i + 1, Fine
+	case 'u':
+	default:
+		return i, BadEscape
+	}
+	for end := i + 4; i < end; {
+		i++
+		if i >= len(b) {
+			return len(b), UnexpectedEnd
+		}
+		if hexValue(b[i]) < 0 {
+			return i, BadEscape
+		}
+	}
+	return i + 1, Fine
+}
+
+// hexValue returns the value of a hexadecimal digit, -1 for any other byte.
+func hexValue(c byte) int32 {
+	switch {
+	case c >= '0' && c <= '9':
+		return int32(c - '0')
+	case c >= 'a' && c <= 'f':
+		return int32(c-'a') + 10
+	case c >= 'A' && c <= 'F':
+		return int32(c-'A') + 10
+	}
+	return -1
+}
+
+// scanNumber checks the number that starts at i (a minus sign or a digit) and returns the offset behind it.
+func scanNumber(b []byte, i int) (int, Kind) {
+	if b[i] == '-' {
+		i++
+	}
+	ok := true
+	if i < len(b) && b[i] == '0' {
+		i++
+	} else if i, ok = scanDigits(b, i); !ok {
+		return fault(b, i)
+	}
+	if i < len(b) && b[i] == '.' {
+		if i, ok = scanDigits(b, i+1); !ok {
+			return fault(b, i)
+		}
+	}
+	if i >= len(b) || b[i]|0x20 != 'e' {
+		return i, Fine
+	}
+	i++
+	if i < len(b) && (b[i] == '+' || b[i] == '-') {
+		i++
+	}
+	if i, ok = scanDigits(b, i); !ok {
+		return fault(b, i)
+	}
+	return i, Fine
+}
+
+// scanDigits returns the offset behind the digits at i; ok is false if there is none.
+func scanDigits(b []byte, i int) (end int, ok bool) {
+	start := i
+	for i < len(b) && b[i]-'0' <= 9 {
+		i++
+	}
+	return i, i > start
+}
+
+// scanLiteral checks that word stands at i.
+func scanLiteral(b []byte, i int, word string) (int, Kind) {
+	for k := 0; k < len(word); k++ {
+		if i >= len(b) || b[i] != word[k] {
+			return fault(b, i)
+		}
+		i++
+	}
+	return i, Fine
+}
+
+// fault is the answer for a byte that must not stand at i, or for a text that ends there.
+func fault(b []byte, i int) (int, Kind) {
+	if i >= len(b) {
+		return len(b), UnexpectedEnd
+	}
+	return i, UnexpectedChar
+}
+
+// skipSpace returns the offset of the first byte at or after i that is not JSON whitespace.
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && b[i] <= ' ' && isSpace(b[i]) {
+		i++
+	}
+	return i
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }

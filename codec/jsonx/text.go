@@ -1,0 +1,127 @@
+package jsonx
+
+import (
+	"bytes"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// AppendUnescaped appends the meaning of raw, the contents of a checked string (Token.Raw), to dst and returns the result. A
+// lone surrogate escape becomes U+FFFD, so that the output is valid UTF-8 (kernel-ipc §3.3 sends nothing else). The output is
+// never longer than raw. It allocates only if dst has no room.
+func AppendUnescaped(dst, raw []byte) []byte {
+	for {
+		n := bytes.IndexByte(raw, '\\')
+		if n < 0 {
+			return append(dst, raw...)
+		}
+		dst = append(dst, raw[:n]...)
+		dst, raw = appendEscape(dst, raw[n:])
+	}
+}
+
+// appendEscape appends the meaning of the escape that raw begins with and returns what follows it.
+func appendEscape(dst, raw []byte) (out, rest []byte) {
+	if len(raw) < 2 {
+		return utf8.AppendRune(dst, utf8.RuneError), nil
+	}
+	c := raw[1]
+	switch c {
+	case 'u':
+		r, size := unescapeRune(raw)
+		return utf8.AppendRune(dst, r), raw[size:]
+	case 'b':
+		c = '\b'
+	case 'f':
+		c = '\f'
+	case 'n':
+		c = '\n'
+	case 'r':
+		c = '\r'
+	case 't':
+		c = '\t'
+	}
+	return append(dst, c), raw[2:]
+}
+
+// unescapeRune returns the character of the \uXXXX escape, or pair of them, that raw begins with and the escape's length.
+func unescapeRune(raw []byte) (r rune, size int) {
+	r = hexRune(raw)
+	if r < 0 {
+		return utf8.RuneError, 2
+	}
+	if !utf16.IsSurrogate(r) {
+		return r, 6
+	}
+	if pair := utf16.DecodeRune(r, hexRune(raw[6:])); pair != utf8.RuneError {
+		return pair, 12
+	}
+	return utf8.RuneError, 6
+}
+
+// hexRune returns the value of the \uXXXX escape that raw begins with, -1 if there is none.
+func hexRune(raw []byte) rune {
+	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
+		return -1
+	}
+	a, b, c, d := hexValue(raw[2]), hexValue(raw[3]), hexValue(raw[4]), hexValue(raw[5])
+	if a|b|c|d < 0 {
+		return -1
+	}
+	return a<<12 | b<<8 | c<<4 | d
+}
+
+// AppendString appends s to dst as a quoted JSON string and returns the result: quote, backslash and control characters are
+// escaped, other UTF-8 stands as it is, and bytes that are not UTF-8 become U+FFFD, so that the result always passes Check. It
+// allocates only if dst has no room.
+func AppendString[T ~string | ~[]byte](dst []byte, s T) []byte {
+	return appendQuoted(dst, lend(s))
+}
+
+func appendQuoted(dst, s []byte) []byte {
+	dst = append(dst, '"')
+	for len(s) > 0 {
+		n := plainRun(s, 0)
+		dst = append(dst, s[:n]...)
+		if s = s[n:]; len(s) == 0 {
+			break
+		}
+		if s[0] < utf8.RuneSelf {
+			dst, s = appendEscaped(dst, s[0]), s[1:]
+			continue
+		}
+		dst, s = appendMultibyte(dst, s)
+	}
+	return append(dst, '"')
+}
+
+// appendMultibyte copies the run of non-ASCII characters that s begins with, and returns what follows it.
+func appendMultibyte(dst, s []byte) (out, rest []byte) {
+	n, kind := scanMultibyte(s, 0)
+	dst, s = append(dst, s[:n]...), s[n:]
+	if kind == InvalidUTF8 {
+		return utf8.AppendRune(dst, utf8.RuneError), s[1:]
+	}
+	return dst, s
+}
+
+const lowerHex = "0123456789abcdef"
+
+// appendEscaped appends the escape of a quote, a backslash or a control character.
+func appendEscaped(dst []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\b':
+		return append(dst, '\\', 'b')
+	case '\f':
+		return append(dst, '\\', 'f')
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\r':
+		return append(dst, '\\', 'r')
+	case '\t':
+		return append(dst, '\\', 't')
+	}
+	return append(dst, '\\', 'u', '0', '0', lowerHex[c>>4], lowerHex[c&15])
+}

@@ -1,0 +1,69 @@
+package mpack
+
+// AppendResponseHead appends the start of a RESPONSE payload, up to where the body map begins (kernel-ipc §3.5).
+func AppendResponseHead(dst, id []byte) []byte {
+	dst = AppendStr(append(dst, "\x83\xa2id"...), id)
+	return append(dst, "\xa2ok\xc3\xa4body"...)
+}
+
+// AppendChunkPrefix appends what a stream's frames have in common, up to where the shared body begins.
+func AppendChunkPrefix(dst, id []byte) []byte {
+	dst = AppendStr(append(dst, "\x82\xa2id"...), id)
+	return append(dst, "\xa4body"...)
+}
+
+// AppendStreamEnd appends the payload of a STREAM_END.
+func AppendStreamEnd(dst, id []byte) []byte {
+	return AppendStr(append(dst, "\x81\xa2id"...), id)
+}
+
+// Extras are the further members of an error (kernel-ipc §3.5). The zero value has none.
+type Extras struct {
+	// Retryable is set on saturation only.
+	Retryable bool
+	// QueueCapacity is kernel_queue_capacity, sent when positive.
+	QueueCapacity int
+	// MaxConnections is max_connections, sent when positive.
+	MaxConnections int
+	// RetryAfter is retry_after_seconds, sent when positive.
+	RetryAfter float64
+}
+
+func (e *Extras) count() (n int) {
+	for _, has := range [...]bool{e.Retryable, e.QueueCapacity > 0, e.MaxConnections > 0, e.RetryAfter > 0} {
+		if has {
+			n++
+		}
+	}
+	return n
+}
+
+// AppendError appends the payload of an ERROR frame. message must be valid UTF-8.
+func AppendError[T ~string | ~[]byte](dst, id []byte, code string, message T, e Extras) []byte {
+	dst = AppendStr(append(dst, "\x83\xa2id"...), id)
+	dst = append(dst, "\xa2ok\xc2\xa5error"...)
+	dst = AppendMap(dst, 2+e.count())
+	dst = AppendStr(append(dst, "\xa4code"...), code)
+	dst = AppendStr(append(dst, "\xa7message"...), message)
+	if e.Retryable {
+		dst = append(dst, "\xa9retryable\xc3"...)
+	}
+	if e.QueueCapacity > 0 {
+		dst = AppendInt(append(dst, "\xb5kernel_queue_capacity"...), int64(e.QueueCapacity))
+	}
+	if e.MaxConnections > 0 {
+		dst = AppendInt(append(dst, "\xafmax_connections"...), int64(e.MaxConnections))
+	}
+	if e.RetryAfter > 0 {
+		dst = AppendFloat(append(dst, "\xb3retry_after_seconds"...), e.RetryAfter)
+	}
+	return dst
+}
+
+// AppendRequest appends the payload of a request; body is an encoded map. It is the client's side of ParseRequest.
+func AppendRequest[T ~string | ~[]byte](dst []byte, id, service, method, body T) []byte {
+	dst = AppendStr(append(dst, "\x84\xa2id"...), id)
+	dst = AppendStr(append(dst, "\xa7service"...), service)
+	dst = AppendStr(append(dst, "\xa6method"...), method)
+	return append(append(dst, "\xa4body"...), body...)
+}

@@ -1,0 +1,231 @@
+package mpack
+
+import (
+	"encoding/binary"
+	"unicode/utf8"
+
+	"trunkline/codec/wire"
+)
+
+// Scanner checks MessagePack and steps over values. It holds the stack of open containers so that nesting needs neither
+// recursion nor allocation; one Scanner serves one session. The zero value is ready.
+type Scanner struct {
+	// left counts the items each open container still wants, in units of values: a map of n pairs wants 2n.
+	left [wire.MaxMsgpackDepth + 1]uint32
+	// isMap tells which open containers alternate keys and values.
+	isMap [wire.MaxMsgpackDepth + 1]bool
+}
+
+// class is how a value's first byte is to be read.
+type class uint8
+
+const (
+	scalar  class = iota // size says how many bytes follow the first
+	str                  // size of the length field follows; 0: length in the first byte
+	array                // as str
+	mapping              // as str
+	refused              // bin, ext
+	never                // 0xc1
+)
+
+// lead is one entry per first byte: what kind of value it opens and how many bytes of size or content follow.
+type lead struct {
+	class class
+	size  uint8
+}
+
+var leads = func() (t [256]lead) {
+	for b := range t {
+		t[b] = leadOf(byte(b))
+	}
+	return t
+}()
+
+func leadOf(b byte) lead {
+	switch {
+	case b <= 0x7f || b >= 0xe0:
+		return lead{scalar, 0}
+	case b <= 0x8f:
+		return lead{mapping, 0}
+	case b <= 0x9f:
+		return lead{array, 0}
+	case b <= 0xbf:
+		return lead{str, 0}
+	}
+	switch b {
+	case 0xc0, 0xc2, 0xc3:
+		return lead{scalar, 0}
+	case 0xc1:
+		return lead{never, 0}
+	case 0xca, 0xce, 0xd2:
+		return lead{scalar, 4}
+	case 0xcb, 0xcf, 0xd3:
+		return lead{scalar, 8}
+	case 0xcc, 0xd0:
+		return lead{scalar, 1}
+	case 0xcd, 0xd1:
+		return lead{scalar, 2}
+	case 0xd9:
+		return lead{str, 1}
+	case 0xda:
+		return lead{str, 2}
+	case 0xdb:
+		return lead{str, 4}
+	case 0xdc:
+		return lead{array, 2}
+	case 0xdd:
+		return lead{array, 4}
+	case 0xde:
+		return lead{mapping, 2}
+	case 0xdf:
+		return lead{mapping, 4}
+	}
+	return lead{refused, 0}
+}
+
+// count reads the length of the string or container whose first byte is b[i]; next is where its content starts. ok is false
+// when the length field is cut off.
+func count(b []byte, i int, l lead) (n, next int, ok bool) {
+	first := b[i]
+	i++
+	switch l.size {
+	case 0:
+		if l.class == str {
+			return int(first & 0x1f), i, true
+		}
+		return int(first & 0x0f), i, true
+	case 1:
+		if i < len(b) {
+			return int(b[i]), i + 1, true
+		}
+	case 2:
+		if i+2 <= len(b) {
+			return int(binary.BigEndian.Uint16(b[i:])), i + 2, true
+		}
+	default:
+		if i+4 <= len(b) {
+			return int(binary.BigEndian.Uint32(b[i:])), i + 4, true
+		}
+	}
+	return 0, i, false
+}
+
+// consumeStr returns the string at b[i] without copying, checked for UTF-8.
+func consumeStr(b []byte, i int) (s []byte, next int, p Problem) {
+	l := leads[b[i]]
+	if l.class != str {
+		return nil, i, KeyNotString
+	}
+	n, i, ok := count(b, i, l)
+	if !ok || n < 0 || n > len(b)-i {
+		return nil, i, Truncated
+	}
+	s = b[i : i+n : i+n]
+	if !validText(s) {
+		return nil, i, BadUTF8
+	}
+	return s, i + n, NoProblem
+}
+
+// validText reports whether s is valid UTF-8. Short ASCII strings, nearly all there are, are settled by two overlapping loads.
+func validText(s []byte) bool {
+	const high = 0x8080808080808080
+	switch n := len(s); {
+	case n >= 8 && n <= 16:
+		if (binary.LittleEndian.Uint64(s)|binary.LittleEndian.Uint64(s[n-8:]))&high == 0 {
+			return true
+		}
+	case n >= 4 && n < 8:
+		if (binary.LittleEndian.Uint32(s)|binary.LittleEndian.Uint32(s[n-4:]))&(high>>32) == 0 {
+			return true
+		}
+	case n < 4:
+		var x byte
+		for _, c := range s {
+			x |= c
+		}
+		if x < utf8.RuneSelf {
+			return true
+		}
+	}
+	return utf8.Valid(s)
+}
+
+// skip steps over the value at b[i], checking all of it; depth is how many containers are open around it. It returns where
+// the next value starts.
+func (sc *Scanner) skip(b []byte, i, depth int) (next int, p Problem) {
+	base := depth
+	for {
+		if depth > base {
+			if sc.left[depth] == 0 {
+				if depth--; depth == base {
+					return i, NoProblem
+				}
+				continue
+			}
+			sc.left[depth]--
+		}
+		if i >= len(b) {
+			return i, Truncated
+		}
+		l := leads[b[i]]
+		if depth > base && sc.isMap[depth] && sc.left[depth]&1 == 1 && l.class != str {
+			return i, keyProblem(l)
+		}
+		switch l.class {
+		case scalar:
+			if i += 1 + int(l.size); i > len(b) {
+				return i, Truncated
+			}
+		case str:
+			if _, i, p = consumeStr(b, i); p != NoProblem {
+				return i, p
+			}
+		case array, mapping:
+			if i, depth, p = sc.open(b, i, depth, l); p != NoProblem {
+				return i, p
+			}
+			continue
+		default:
+			return i, refusal(l)
+		}
+		if depth == base {
+			return i, NoProblem
+		}
+	}
+}
+
+// open enters the container at b[i]. Its count is held against the bytes that are left, so that a small payload cannot
+// announce a large one.
+func (sc *Scanner) open(b []byte, i, depth int, l lead) (next, newDepth int, p Problem) {
+	n, i, ok := count(b, i, l)
+	if !ok {
+		return i, depth, Truncated
+	}
+	if depth++; depth > wire.MaxMsgpackDepth {
+		return i, depth, TooDeep
+	}
+	if l.class == mapping {
+		n *= 2
+	}
+	if n < 0 || n > len(b)-i {
+		return i, depth, Truncated
+	}
+	sc.left[depth], sc.isMap[depth] = uint32(n), l.class == mapping
+	return i, depth, NoProblem
+}
+
+// keyProblem names what is wrong with a map key that is no string.
+func keyProblem(l lead) Problem {
+	if l.class == refused || l.class == never {
+		return refusal(l)
+	}
+	return KeyNotString
+}
+
+func refusal(l lead) Problem {
+	if l.class == never {
+		return NeverUsed
+	}
+	return BinOrExt
+}

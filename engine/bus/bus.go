@@ -1,0 +1,160 @@
+package bus
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Defaults of Config (kernel-ipc §6).
+const (
+	DefaultStreamEvents  = 16384     // large enough for ordinary bursts, which must arrive whole (kernel-ipc D37)
+	DefaultStreamBytes   = 16 << 20  // bytes of bodies in one stream
+	DefaultTotalBytes    = 256 << 20 // bytes of bodies in all streams together
+	DefaultMaxBody       = 5 << 20   // the default max_frame_bytes
+	DefaultQueryCapacity = 1 + 2048  // 1 + the default kernel_queue_capacity
+)
+
+// Config holds the bounds of a Bus. A field that is zero or negative takes its default.
+type Config struct {
+	// StreamEvents bounds the messages waiting in one stream (stream_buffer_events).
+	StreamEvents int
+	// StreamBytes bounds the body bytes waiting in one stream (stream_buffer_bytes).
+	StreamBytes int64
+	// TotalBytes bounds the body bytes held by all streams, a shared body counted once (stream_buffer_total_bytes). Beyond it
+	// a stream with a backlog counts as full and one without may still take one message.
+	TotalBytes int64
+	// MaxBody bounds len(body) + the stream's overhead, in bytes. It follows from max_frame_bytes.
+	MaxBody int
+	// QueryCapacity bounds pending queries server-wide: 1 + kernel_queue_capacity, already summed (kernel-ipc §2.6).
+	QueryCapacity int
+	// GapBody appends the body of a gap marker for dropped events to dst and returns the result. It runs inside Pop with no
+	// lock held and must be safe for concurrent use. A nil GapBody makes empty bodies.
+	GapBody func(dst []byte, dropped uint64) []byte
+}
+
+func (c Config) withDefaults() Config {
+	if c.StreamEvents <= 0 {
+		c.StreamEvents = DefaultStreamEvents
+	}
+	if c.StreamBytes <= 0 {
+		c.StreamBytes = DefaultStreamBytes
+	}
+	if c.TotalBytes <= 0 {
+		c.TotalBytes = DefaultTotalBytes
+	}
+	if c.MaxBody <= 0 {
+		c.MaxBody = DefaultMaxBody
+	}
+	if c.QueryCapacity <= 0 {
+		c.QueryCapacity = DefaultQueryCapacity
+	}
+	if c.GapBody == nil {
+		c.GapBody = func(dst []byte, _ uint64) []byte { return dst }
+	}
+	return c
+}
+
+// Port is the connection behind a stream. Wake tells it that a stream of its own has something to pop; it may be called from
+// any goroutine, also shortly after the stream was detached, and must be cheap and never block. It is called with no bus lock
+// held. Ports are compared with ==, so a Port is a pointer.
+type Port interface{ Wake() }
+
+// Kind says what a stream carries.
+type Kind uint8
+
+// The kinds of streams (kernel-ipc §4.18, §4.20).
+const (
+	Subscription Kind = iota
+	CommandHandler
+	QueryHandler
+)
+
+// Bus is the message bus of one engine. All methods are safe for concurrent use.
+type Bus struct {
+	cfg      Config
+	registry registry
+	queries  queryTable
+	counters counters
+	messages sync.Pool // *Message
+	slots    slotPools
+
+	// registering makes "check every type, then take every type" of Handle one step.
+	registering sync.Mutex
+}
+
+// New returns an empty bus. It starts no goroutine; the first query starts its only timer.
+func New(cfg Config) *Bus {
+	b := &Bus{cfg: cfg.withDefaults()}
+	b.registry.init()
+	b.queries.init(b.cfg.QueryCapacity)
+	return b
+}
+
+// Close stops the timer and cancels the pending queries; later queries find no handler. Streams stay usable, so that what is
+// buffered can still be flushed.
+func (b *Bus) Close() {
+	cancelAll(b.queries.shut())
+}
+
+// Subscribe opens a stream of the events of exactly these types for p (kernel-ipc §4.18). Publishes that start after it has
+// returned reach the stream. overhead is the number of bytes that p's frame adds around a body. A type listed twice counts
+// once; types is not kept.
+func (b *Bus) Subscribe(p Port, types []string, overhead int) *Stream {
+	s := b.newStream(Subscription, p, types, overhead)
+	for _, t := range s.types {
+		b.registry.addSubscription(t, s)
+	}
+	s.open()
+	return s
+}
+
+// Handle registers p as the only handler of every one of types (kernel-ipc §4.20), all or nothing. On conflict s is nil and
+// taken is the first type, in the order given, that has a handler of this kind already. overhead is as for Subscribe. With
+// kind Subscription it is Subscribe.
+func (b *Bus) Handle(kind Kind, p Port, types []string, overhead int) (s *Stream, taken string) {
+	if kind == Subscription {
+		return b.Subscribe(p, types, overhead), ""
+	}
+	b.registering.Lock()
+	defer b.registering.Unlock()
+	for _, t := range types {
+		if b.registry.handlerNamed(kind, t) != nil {
+			return nil, t
+		}
+	}
+	s = b.newStream(kind, p, types, overhead)
+	for _, t := range s.types {
+		b.registry.addHandler(t, s)
+	}
+	s.open()
+	return s, ""
+}
+
+func (b *Bus) newStream(kind Kind, p Port, types []string, overhead int) *Stream {
+	own := make([]string, len(types))
+	for i, t := range types {
+		// The registry outlives the request, whose strings may be views over a buffer that is reused.
+		own[i] = strings.Clone(t)
+	}
+	slices.Sort(own)
+	return &Stream{bus: b, kind: kind, port: p, types: slices.Compact(own), overhead: overhead}
+}
+
+// Wants reports whether a live subscription lists eventType. It does not allocate.
+func (b *Bus) Wants(eventType string) bool {
+	return b.counters.subscribers.Load() != 0 && b.registry.wanted(eventType)
+}
+
+// WantsBytes is Wants for a type that is a view over a buffer. It does not allocate.
+func (b *Bus) WantsBytes(eventType []byte) bool {
+	return b.counters.subscribers.Load() != 0 && len(b.registry.subscriptions(eventType)) != 0
+}
+
+// HasHandler reports whether a stream of this kind is registered for typ. It does not allocate.
+func (b *Bus) HasHandler(kind Kind, typ []byte) bool {
+	if kind == Subscription {
+		return b.WantsBytes(typ)
+	}
+	return b.registry.handler(kind, typ) != nil
+}

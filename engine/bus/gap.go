@@ -1,0 +1,14 @@
+package bus
+
+// gapMarker returns the message that stands where lost events are missing (kernel-ipc §4.18, D37), with one reference for
+// the caller. It returns nil when even the marker would exceed the frame bound: a peer drops the connection on a frame that
+// is too big (kernel-ipc §2.1), which would cost it more than the news of the gap.
+func (s *Stream) gapMarker(lost uint64) *Message {
+	m := s.bus.NewMessage()
+	m.Body = s.bus.cfg.GapBody(m.Body, lost)
+	if len(m.Body)+s.overhead > s.bus.cfg.MaxBody {
+		m.Release()
+		return nil
+	}
+	return m
+}

@@ -1,0 +1,268 @@
+package bus
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// MaxQueryID bounds a query id in bytes (kernel-ipc §6).
+const MaxQueryID = 40
+
+// AnswerStatus says how a query ended.
+type AnswerStatus uint8
+
+// The ends of a query (kernel-ipc §5.5).
+const (
+	Answered  AnswerStatus = iota // the handler replied
+	TimedOut                      // the deadline passed
+	Cancelled                     // the handler is gone, the caller cancelled, or the server drains
+)
+
+// Answer is what the caller of a query gets. Result and Error are set only with Answered; they are lent for the call.
+type Answer struct {
+	Status    AnswerStatus
+	Success   bool
+	Result    []byte // as the handler encoded it
+	Error     []byte
+	TimeoutMS int64 // the query's timeout in milliseconds
+}
+
+// Caller is told how its query ended: exactly once per accepted query, from any goroutine, with no bus lock held, possibly
+// before Bus.Query has returned. It must not block. A QueryDone that had begun when Forget was called may still be running
+// when Forget returns.
+type Caller interface{ QueryDone(q *Query, a Answer) }
+
+// Query is one accepted query. It stays valid, and its methods harmless, after it is done.
+type Query struct {
+	id        string
+	bus       *Bus
+	caller    Caller
+	deadline  time.Time
+	timeoutMS int64
+
+	// The fields below are guarded by queryTable.mu.
+	handler *Stream
+	index   int // place in the heap of deadlines
+	pending bool
+}
+
+// Query asks the handler of typ (kernel-ipc §4.17). build appends the chunk body, which contains id, to m.Body; it runs on
+// the caller's goroutine, with no lock held, before the query is visible, and must keep neither argument. The deadline is
+// timeout from now.
+//
+// With outcome Sent, p.QueryDone is called exactly once unless Forget comes first; it may run before Query has returned. Every
+// other outcome returns nil and never calls p. The order of checks is NoHandler, TooManyQueries, TooLarge, BufferFull.
+func (b *Bus) Query(typ []byte, timeout time.Duration, p Caller, build func(m *Message, id []byte)) (*Query, Outcome) {
+	deadline := time.Now().Add(timeout)
+	h := b.registry.handler(QueryHandler, typ)
+	if h == nil {
+		return nil, NoHandler
+	}
+	if b.queries.full() {
+		// A server that is full of queries refuses before it encodes; admit checks again under its lock.
+		return nil, TooManyQueries
+	}
+	q := &Query{bus: b, caller: p, handler: h, deadline: deadline, timeoutMS: timeout.Milliseconds()}
+	q.id = b.queries.nextID()
+	m := b.NewMessage()
+	build(m, []byte(q.id))
+	tight := m.charge()
+	outcome, wake := b.queries.admit(q, m, tight)
+	m.Release()
+	if wake != nil {
+		wake.Wake()
+	}
+	if outcome != Sent {
+		return nil, outcome
+	}
+	return q, Sent
+}
+
+// ID returns the query's id: at most MaxQueryID bytes, unique for the life of the bus.
+func (q *Query) ID() string { return q.id }
+
+// Cancel ends the query for its caller: QueryDone(Cancelled) is called before Cancel returns. It reports false, and calls
+// nothing, when the query was done already.
+func (q *Query) Cancel() bool {
+	if !q.bus.queries.finish(q) {
+		return false
+	}
+	q.done(Answer{Status: Cancelled})
+	return true
+}
+
+// Forget drops the query without telling its caller, whose connection is gone, and frees its slot.
+func (q *Query) Forget() { q.bus.queries.finish(q) }
+
+func (q *Query) done(a Answer) {
+	a.TimeoutMS = q.timeoutMS
+	q.caller.QueryDone(q, a)
+}
+
+func cancelAll(queries []*Query) {
+	for _, q := range queries {
+		q.done(Answer{Status: Cancelled})
+	}
+}
+
+// Reply answers a query (kernel-ipc §4.21). The reply counts only if the query is pending and was given to p; the first one
+// wins. result and errText are lent to the caller's QueryDone, which has run when Reply returns.
+func (b *Bus) Reply(p Port, queryID []byte, success bool, result, errText []byte) (delivered bool) {
+	q := b.queries.answer(p, queryID)
+	if q == nil {
+		return false
+	}
+	b.counters.executed.Add(1)
+	q.done(Answer{Status: Answered, Success: success, Result: result, Error: errText})
+	return true
+}
+
+// CancelAllQueries ends every pending query as Cancelled (kernel-ipc §2.7).
+func (b *Bus) CancelAllQueries() { cancelAll(b.queries.takeAll()) }
+
+// queryTable holds the pending queries. A query is pending exactly while it is in byID, in deadlines and in its handler's
+// asked set, so whoever removes it under mu is the one to tell its caller.
+type queryTable struct {
+	mu        sync.Mutex
+	byID      map[string]*Query
+	deadlines deadlines
+	capacity  int
+	shutDown  bool
+
+	timer *time.Timer // nil until the first query
+	armed time.Time   // when timer fires; zero while it is not armed
+
+	seq    atomic.Uint64
+	suffix string
+}
+
+func (t *queryTable) init(capacity int) {
+	t.byID = make(map[string]*Query)
+	t.capacity = capacity
+	var random [8]byte
+	rand.Read(random[:])
+	t.suffix = "-" + hex.EncodeToString(random[:])
+}
+
+// nextID is at most 1 + 13 + 17 bytes long. The random part keeps ids of an earlier server from meaning a query of this one.
+func (t *queryTable) nextID() string {
+	var buf [MaxQueryID]byte
+	id := strconv.AppendUint(append(buf[:0], 'q'), t.seq.Add(1), 36)
+	return string(append(id, t.suffix...))
+}
+
+func (t *queryTable) pending() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.byID)
+}
+
+func (t *queryTable) full() bool { return t.pending() >= t.capacity }
+
+// admit makes q pending and gives m to its handler, or does neither. Both happen under mu: a handler that closes either
+// refuses m or finds q among its queries, and a reply cannot come before q is known.
+func (t *queryTable) admit(q *Query, m *Message, tight bool) (Outcome, Port) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.shutDown {
+		return NoHandler, nil
+	}
+	if len(t.byID) >= t.capacity {
+		return TooManyQueries, nil
+	}
+	m.refs.Add(1)
+	v, wake := q.handler.offer(m, tight)
+	if v != taken {
+		m.unref(1)
+		return outcomeOf[v], nil
+	}
+	q.pending = true
+	t.byID[q.id] = q
+	if q.handler.asked == nil {
+		q.handler.asked = make(map[*Query]struct{})
+	}
+	q.handler.asked[q] = struct{}{}
+	t.deadlines.push(q)
+	t.arm(q.bus)
+	return Sent, wake
+}
+
+// remove takes the pending q out of every index. The caller holds mu.
+func (t *queryTable) remove(q *Query) {
+	q.pending = false
+	delete(t.byID, q.id)
+	delete(q.handler.asked, q)
+	t.deadlines.remove(q.index)
+	q.handler = nil
+}
+
+// finish removes q and reports whether it was pending.
+func (t *queryTable) finish(q *Query) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !q.pending {
+		return false
+	}
+	t.remove(q)
+	return true
+}
+
+// answer removes and returns the pending query id that was given to p, nil if there is none.
+func (t *queryTable) answer(p Port, id []byte) *Query {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	q := t.byID[string(id)]
+	if q == nil || !q.handler.belongsTo(p) {
+		return nil
+	}
+	t.remove(q)
+	return q
+}
+
+// abandon removes and returns the unanswered queries of the closed stream s.
+func (t *queryTable) abandon(s *Stream) []*Query {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	left := make([]*Query, 0, len(s.asked))
+	for q := range s.asked {
+		left = append(left, q)
+	}
+	for _, q := range left {
+		t.remove(q)
+	}
+	s.asked = nil
+	return left
+}
+
+// takeAll removes and returns every pending query, earliest deadline first.
+func (t *queryTable) takeAll() []*Query {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.drain()
+}
+
+// shut is takeAll; from then on no query is admitted and the timer is not armed.
+func (t *queryTable) shut() []*Query {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.shutDown = true
+	if t.timer != nil {
+		t.timer.Stop()
+	}
+	return t.drain()
+}
+
+// drain removes and returns every pending query. The caller holds mu.
+func (t *queryTable) drain() []*Query {
+	all := make([]*Query, 0, len(t.byID))
+	for len(t.deadlines) > 0 {
+		q := t.deadlines[0]
+		t.remove(q)
+		all = append(all, q)
+	}
+	return all
+}

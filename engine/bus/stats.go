@@ -1,0 +1,41 @@
+package bus
+
+import "sync/atomic"
+
+// counters are the bus's running numbers. Publishers on all loops write them, so each group has cache lines of its own.
+type counters struct {
+	_           [64]byte
+	events      atomic.Int64
+	commands    atomic.Int64
+	executed    atomic.Int64
+	dropped     atomic.Int64
+	_           [64]byte
+	buffered    atomic.Int64
+	_           [64]byte
+	subscribers atomic.Int64 // read by every Wants, written by streams that open or close
+	_           [64]byte
+}
+
+// Stats are the bus's numbers (kernel-ipc §4.14): the first three count since start, the others tell the state now.
+type Stats struct {
+	EventsPublished   int64 // Publish calls, with or without a subscriber
+	CommandsSent      int64 // commands a handler's queue took
+	QueriesExecuted   int64 // queries answered by a handler, successfully or not
+	ActiveSubscribers int64 // live Subscribe streams
+	PendingQueries    int64
+	DroppedEvents     int64 // events refused by a subscription since start, counted once per subscription
+	BufferedBytes     int64 // body bytes held, a shared body counted once; from publishing until the last Release
+}
+
+// Stats returns the current numbers. They are read one after the other, so they need not belong to one instant.
+func (b *Bus) Stats() Stats {
+	return Stats{
+		EventsPublished:   b.counters.events.Load(),
+		CommandsSent:      b.counters.commands.Load(),
+		QueriesExecuted:   b.counters.executed.Load(),
+		ActiveSubscribers: b.counters.subscribers.Load(),
+		PendingQueries:    int64(b.queries.pending()),
+		DroppedEvents:     b.counters.dropped.Load(),
+		BufferedBytes:     b.counters.buffered.Load(),
+	}
+}

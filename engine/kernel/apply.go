@@ -1,0 +1,79 @@
+package kernel
+
+// This file holds the only writers of rows and scheduler. They read no clock, no randomness and no map order: everything they
+// need is in the Change. Callers hold the scheduling lock, and the mutex of the shard whose row is passed.
+
+// applyCreate stores the process of c at at, which locate returned for its pid, and fills in at.r and at.ref.
+func (k *Kernel) applyCreate(c *Change, at *place) {
+	slot := at.sh.takeSlot()
+	r := at.sh.row(slot)
+	at.r, at.ref = r, slot<<k.shardBits|at.ref&uint32(len(k.shards)-1)
+	*r = row{created: c.Seq, state: c.State, priority: c.Priority, quota: c.Quota}
+	at.sh.keepText(r, c)
+	at.sh.index.insert(at.tag, slot)
+	r.node = k.sched.nodes.take(at.ref, c.Priority)
+	k.order.append(c.Seq, at.ref)
+	k.created = c.Seq
+	k.byState[c.State]++
+	k.total++
+	if c.State == Ready {
+		k.readied = c.ReadySeq
+		k.sched.enqueue(r.node, c.ReadySeq)
+	}
+}
+
+// applyTransition moves the process at at to c.State.
+func (k *Kernel) applyTransition(c *Change, at *place) {
+	r := at.r
+	switch r.state {
+	case Ready:
+		k.sched.leave(r.node)
+	case Running:
+		r.clock = c.At/nsPerMs - r.clock
+	case Blocked:
+		at.sh.dropReason(r)
+	}
+	k.byState[r.state]--
+	k.byState[c.State]++
+	r.state = c.State
+	switch c.State {
+	case Ready:
+		k.readied = c.ReadySeq
+		k.sched.enqueue(r.node, c.ReadySeq)
+	case Running:
+		r.clock = c.At/nsPerMs - r.clock
+	case Blocked:
+		at.sh.keepReason(r, c.Reason)
+	case Terminated:
+		k.sched.complete(r.node, c.At)
+	}
+}
+
+// applyLease hands out node i, which is queued. Needs no shard.
+func (k *Kernel) applyLease(c *Change, i uint32) { k.sched.handOut(i, c.Expiry) }
+
+// applyReturn brings node i, which was handed out, back to its old place in the queue: the effect of ChangeLeaseEnd and
+// ChangeRequeue. Needs no shard.
+func (k *Kernel) applyReturn(i uint32) { k.sched.bringBack(i) }
+
+// applyRemove removes the terminal process at at.
+func (k *Kernel) applyRemove(at *place) {
+	r, slot := at.r, at.ref>>k.shardBits
+	k.byState[r.state]--
+	k.total--
+	k.order.remove(r.created)
+	k.sched.forget(r.node)
+	at.sh.index.remove(at.tag, slot)
+	at.sh.dropReason(r)
+	at.sh.texts.release(r.text)
+	at.sh.putSlot(slot)
+}
+
+// applyUsage sets the totals of r. Needs only the shard's mutex.
+func applyUsage(c *Change, r *row) { r.usage = c.Usage }
+
+// applyQuotaDefaults puts c.Quota in force.
+func (k *Kernel) applyQuotaDefaults(c *Change) {
+	q := c.Quota
+	k.defaults.Store(&q)
+}

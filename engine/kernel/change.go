@@ -1,0 +1,77 @@
+package kernel
+
+// ChangeKind says what a Change does.
+type ChangeKind uint8
+
+// The kinds of change.
+const (
+	// ChangeCreate stores process PID with its identifiers, Priority and Quota as Seq in creation order. State is NEW, or
+	// READY with ReadySeq.
+	ChangeCreate ChangeKind = iota + 1
+	// ChangeTransition moves PID to State at At; ReadySeq if that is READY, the kept Reason if BLOCKED.
+	ChangeTransition
+	// ChangeLease hands out PID, READY and queued, until Expiry.
+	ChangeLease
+	// ChangeLeaseEnd brings PID back to its old place in the queue because its lease ended.
+	ChangeLeaseEnd
+	// ChangeRequeue brings PID back to its old place in the queue because it was scheduled again.
+	ChangeRequeue
+	// ChangeRemove removes PID, which is terminal.
+	ChangeRemove
+	// ChangeUsage sets the usage of PID to Usage, the new totals.
+	ChangeUsage
+	// ChangeQuotaDefaults sets the default quota to Quota.
+	ChangeQuotaDefaults
+	// ChangeRateStamp records an accepted request of UserID at At.
+	ChangeRateStamp
+	// ChangeRateDrop forgets the log of UserID.
+	ChangeRateDrop
+)
+
+const maxChangeKind = ChangeRateDrop
+
+var changeNames = [...]string{ChangeCreate: "create", ChangeTransition: "transition", ChangeLease: "lease",
+	ChangeLeaseEnd: "lease_end", ChangeRequeue: "requeue", ChangeRemove: "remove", ChangeUsage: "usage",
+	ChangeQuotaDefaults: "quota_defaults", ChangeRateStamp: "rate_stamp", ChangeRateDrop: "rate_drop"}
+
+// String names the kind as in the drawing of the package comment.
+func (c ChangeKind) String() string {
+	if c >= 1 && int(c) < len(changeNames) {
+		return changeNames[c]
+	}
+	return "unknown"
+}
+
+// Change is one resolved effect on the kernel's state; its kind says which fields count. Byte slices are lent: a journal that
+// keeps a Change copies or encodes it before it returns.
+type Change struct {
+	Kind                              ChangeKind
+	State                             State
+	Priority                          Priority
+	PID, RequestID, UserID, SessionID []byte
+	Reason                            []byte
+	Seq, ReadySeq                     uint64
+	// At and Expiry are Mono readings in nanoseconds; Expiry is the largest int64 for a lease that does not end.
+	At, Expiry int64
+	Usage      Usage
+	Quota      Quota
+}
+
+// journalScheduled shows c to the journal. Caller holds the scheduling lock. The copy keeps c itself on the stack; it is
+// cleared so as not to keep the caller's buffer alive.
+func (k *Kernel) journalScheduled(c *Change) {
+	if k.cfg.Journal != nil {
+		k.change = *c
+		k.cfg.Journal(&k.change)
+		k.change = Change{}
+	}
+}
+
+// journalShard is journalScheduled for a holder of sh's mutex.
+func (k *Kernel) journalShard(sh *shard, c *Change) {
+	if k.cfg.Journal != nil {
+		sh.change = *c
+		k.cfg.Journal(&sh.change)
+		sh.change = Change{}
+	}
+}

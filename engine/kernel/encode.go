@@ -1,0 +1,207 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// changeVersion is the format version; another one is refused.
+const changeVersion = 1
+
+// MaxChangeLen bounds the encoded length of a change: the largest, a create with four identifiers of MaxIDLen, needs less.
+const MaxChangeLen = 8192
+
+// ErrShortChange says that the input ends before the change does; more bytes may complete it.
+var ErrShortChange = errors.New("cannot parse change: input ends inside it")
+
+// ErrBadChange says that the input is no change of a version and kind known here.
+var ErrBadChange = errors.New("cannot parse change")
+
+// AppendChange appends the encoding of c (drawn in the package comment) and returns the extended dst. It allocates only to
+// grow dst. Identifiers and reason must be within MaxIDLen.
+func AppendChange(dst []byte, c *Change) []byte {
+	// A create can exceed what a one-byte length says, so two bytes are reserved; a non-minimal uvarint keeps it in place.
+	start := len(dst)
+	dst = append(dst, 0, 0, changeVersion, byte(c.Kind))
+	dst = appendChangeFields(dst, c)
+	n := len(dst) - start - 2
+	dst[start], dst[start+1] = byte(n)|0x80, byte(n>>7)
+	return dst
+}
+
+func appendChangeFields(dst []byte, c *Change) []byte {
+	switch c.Kind {
+	case ChangeCreate:
+		dst = appendBytes(dst, c.PID)
+		dst = appendBytes(dst, c.RequestID)
+		dst = appendBytes(dst, c.UserID)
+		dst = appendBytes(dst, c.SessionID)
+		dst = append(dst, byte(c.State), byte(c.Priority))
+		dst = binary.AppendUvarint(dst, c.Seq)
+		dst = binary.AppendUvarint(dst, c.ReadySeq)
+		return appendQuota(dst, &c.Quota)
+	case ChangeTransition:
+		dst = append(appendBytes(dst, c.PID), byte(c.State))
+		dst = binary.AppendVarint(dst, c.At)
+		dst = binary.AppendUvarint(dst, c.ReadySeq)
+		return appendBytes(dst, c.Reason)
+	case ChangeLease:
+		return binary.AppendVarint(appendBytes(dst, c.PID), c.Expiry)
+	case ChangeUsage:
+		return appendUsage(appendBytes(dst, c.PID), &c.Usage)
+	case ChangeQuotaDefaults:
+		return appendQuota(dst, &c.Quota)
+	case ChangeRateStamp:
+		return binary.AppendVarint(appendBytes(dst, c.UserID), c.At)
+	case ChangeRateDrop:
+		return appendBytes(dst, c.UserID)
+	default:
+		return appendBytes(dst, c.PID)
+	}
+}
+
+func appendBytes(dst, b []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+}
+
+func appendQuota(dst []byte, q *Quota) []byte {
+	for _, v := range q {
+		dst = binary.AppendUvarint(dst, uint64(uint32(v)))
+	}
+	return dst
+}
+
+func appendUsage(dst []byte, u *Usage) []byte {
+	for _, v := range u.list() {
+		dst = binary.AppendUvarint(dst, uint64(v))
+	}
+	return dst
+}
+
+// list returns the counters in the order of the type, for encoding.
+func (u *Usage) list() [8]int64 {
+	return [8]int64{u.LLMCalls, u.ToolCalls, u.AgentHops, u.TokensIn, u.TokensOut, u.Iterations, u.InferenceRequests,
+		u.InferenceInputChars}
+}
+
+// ParseChange reads one change from the front of b; rest is what follows it. The slices of c point into b. The error is
+// ErrShortChange when b ends inside the change, and wraps ErrBadChange when it can never become one. A parsed change is well
+// formed: enumerations within their tables, identifiers within MaxIDLen, counters and limits not negative.
+func ParseChange(b []byte) (c Change, rest []byte, err error) {
+	n, w := binary.Uvarint(b)
+	switch {
+	case w == 0:
+		return c, b, ErrShortChange
+	case w < 0 || n < 2 || n > MaxChangeLen:
+		return c, b, fmt.Errorf("%w: length %d", ErrBadChange, n)
+	case uint64(len(b)-w) < n:
+		return c, b, ErrShortChange
+	}
+	body := b[w : w+int(n)]
+	if body[0] != changeVersion {
+		return c, b, fmt.Errorf("%w: version %d", ErrBadChange, body[0])
+	}
+	c.Kind = ChangeKind(body[1])
+	d := changeReader{b: body[2:]}
+	d.fields(&c)
+	if d.bad || len(d.b) > 0 {
+		return Change{}, b, fmt.Errorf("%w: %s record", ErrBadChange, ChangeKind(body[1]))
+	}
+	return c, b[w+int(n):], nil
+}
+
+// changeReader takes fields off b; bad stays set once one is missing or out of range.
+type changeReader struct {
+	b   []byte
+	bad bool
+}
+
+func (d *changeReader) fields(c *Change) {
+	switch c.Kind {
+	case ChangeCreate:
+		c.PID, c.RequestID, c.UserID, c.SessionID = d.pid(), d.str(), d.str(), d.str()
+		c.State, c.Priority = State(d.enum(uint8(Ready)+1)), Priority(d.enum(NumPriorities))
+		c.Seq, c.ReadySeq, c.Quota = d.uint(math.MaxUint64-1), d.uint(math.MaxUint64), d.quota()
+		d.bad = d.bad || c.Seq == 0
+	case ChangeTransition:
+		c.PID, c.State, c.At, c.ReadySeq, c.Reason = d.pid(), State(d.enum(NumStates)), d.int(), d.uint(math.MaxUint64), d.str()
+	case ChangeLease:
+		c.PID, c.Expiry = d.pid(), d.int()
+	case ChangeLeaseEnd, ChangeRequeue, ChangeRemove:
+		c.PID = d.pid()
+	case ChangeUsage:
+		c.PID, c.Usage = d.pid(), d.usage()
+	case ChangeQuotaDefaults:
+		c.Quota = d.quota()
+	case ChangeRateStamp:
+		c.UserID, c.At = d.str(), d.int()
+	case ChangeRateDrop:
+		c.UserID = d.str()
+	default:
+		d.bad = true
+	}
+}
+
+func (d *changeReader) uint(limit uint64) uint64 {
+	v, w := binary.Uvarint(d.b)
+	if w <= 0 || v > limit {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	d.b = d.b[w:]
+	return v
+}
+
+func (d *changeReader) int() int64 {
+	v, w := binary.Varint(d.b)
+	if w <= 0 {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	d.b = d.b[w:]
+	return v
+}
+
+func (d *changeReader) str() []byte {
+	n := d.uint(MaxIDLen)
+	if n > uint64(len(d.b)) {
+		d.bad, d.b = true, nil
+		return nil
+	}
+	s := d.b[:n:n]
+	d.b = d.b[n:]
+	return s
+}
+
+func (d *changeReader) pid() []byte {
+	s := d.str()
+	d.bad = d.bad || len(s) == 0
+	return s
+}
+
+func (d *changeReader) enum(n uint8) uint8 {
+	if len(d.b) == 0 || d.b[0] >= n {
+		d.bad, d.b = true, nil
+		return 0
+	}
+	v := d.b[0]
+	d.b = d.b[1:]
+	return v
+}
+
+func (d *changeReader) quota() (q Quota) {
+	for i := range q {
+		q[i] = int32(d.uint(math.MaxInt32))
+	}
+	return q
+}
+
+func (d *changeReader) usage() (u Usage) {
+	for _, p := range [...]*int64{&u.LLMCalls, &u.ToolCalls, &u.AgentHops, &u.TokensIn, &u.TokensOut, &u.Iterations,
+		&u.InferenceRequests, &u.InferenceInputChars} {
+		*p = int64(d.uint(math.MaxInt64))
+	}
+	return u
+}

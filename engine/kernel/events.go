@@ -1,0 +1,114 @@
+package kernel
+
+import "strconv"
+
+// EventKind is a lifecycle event (kernel-ipc §4.22).
+type EventKind uint8
+
+// The lifecycle events.
+const (
+	ProcessCreated EventKind = iota
+	ProcessStateChanged
+	ProcessTerminated
+	ResourceExhausted
+)
+
+// NumEventKinds is the number of lifecycle events.
+const NumEventKinds = 4
+
+var eventNames = [NumEventKinds]string{"process.created", "process.state_changed", "process.terminated", "resource.exhausted"}
+
+// String returns the event_type on the wire, "unknown" beyond the table. It does not allocate.
+func (e EventKind) String() string {
+	if int(e) < len(eventNames) {
+		return eventNames[e]
+	}
+	return "unknown"
+}
+
+// Events takes the lifecycle events. Both methods are called with the scheduling lock held and no shard locked, so that the
+// events of one process come in the order of its changes; they must not block and must not call the kernel.
+type Events interface {
+	// Published counts one published event and says whether any subscriber listens: the payload is built only then.
+	Published(kind EventKind) (wanted bool)
+	// Emit delivers an event that Published wanted. payload is JSON text, lent for the call.
+	Emit(kind EventKind, payload []byte, now Instant)
+}
+
+// maxPayloadScratch bounds what the kernel keeps for building payloads: a single huge reason must not stay.
+const maxPayloadScratch = 64 << 10
+
+// wanted counts an event and says whether to build it. Caller holds the scheduling lock; so for the emitters.
+func (k *Kernel) wanted(kind EventKind) bool {
+	return k.cfg.Events != nil && k.cfg.Events.Published(kind)
+}
+
+// emit delivers payload, which was built in the scratch buffer, and takes the buffer back.
+func (k *Kernel) emit(kind EventKind, payload []byte, now Instant) {
+	k.payload = nil
+	k.cfg.Events.Emit(kind, payload, now)
+	if cap(payload) <= maxPayloadScratch {
+		k.payload = payload[:0]
+	}
+}
+
+// begin starts a payload with the pid.
+func (k *Kernel) begin(at *place) []byte {
+	return appendMember(k.payload[:0], `{"pid":`, at.sh.pid(at.r))
+}
+
+func (k *Kernel) emitCreated(now Instant, at *place) {
+	b := k.begin(at)
+	ids := at.sh.texts.bytes(at.r.text, at.r.textLen())[at.r.lens[0]:]
+	b = appendMember(b, `,"request_id":`, ids[:at.r.lens[1]])
+	b = appendMember(b, `,"user_id":`, at.sh.userID(at.r))
+	b = appendMember(b, `,"session_id":`, at.sh.sessionID(at.r))
+	k.emit(ProcessCreated, append(b, '}'), now)
+}
+
+// emitStateChanged tells of the transition from old to the row's present state, if anyone wants to know.
+func (k *Kernel) emitStateChanged(now Instant, at *place, old State, reason []byte) {
+	if !k.wanted(ProcessStateChanged) {
+		return
+	}
+	b := append(k.begin(at), `,"old_state":"`...)
+	b = append(b, old.String()...)
+	b = append(b, `","new_state":"`...)
+	b = append(b, at.r.state.String()...)
+	b = appendMember(b, `","reason":`, reason)
+	b = appendMember(b, `,"session_id":`, at.sh.sessionID(at.r))
+	k.emit(ProcessStateChanged, append(b, '}'), now)
+}
+
+// emitTerminated tells of the end of a process, if anyone wants to know.
+func (k *Kernel) emitTerminated(now Instant, at *place, reason []byte) {
+	if !k.wanted(ProcessTerminated) {
+		return
+	}
+	b := appendMember(k.begin(at), `,"session_id":`, at.sh.sessionID(at.r))
+	b = appendMember(b, `,"reason":`, reason)
+	k.emit(ProcessTerminated, append(b, '}'), now)
+}
+
+func (k *Kernel) emitExhausted(now Instant, at *place, c *QuotaCheck) {
+	b := appendMember(k.begin(at), `,"session_id":`, at.sh.sessionID(at.r))
+	b = appendEscaped(append(b, `,"reason":"Process `...), at.sh.pid(at.r))
+	b = c.appendViolation(b)
+	b = append(b, `","usage":{"llm_calls":`...)
+	b = strconv.AppendInt(b, c.Usage.LLMCalls, 10)
+	b = append(b, `,"tool_calls":`...)
+	b = strconv.AppendInt(b, c.Usage.ToolCalls, 10)
+	b = append(b, `,"agent_hops":`...)
+	b = strconv.AppendInt(b, c.Usage.AgentHops, 10)
+	b = append(b, `,"tokens_in":`...)
+	b = strconv.AppendInt(b, c.Usage.TokensIn, 10)
+	b = append(b, `,"tokens_out":`...)
+	b = strconv.AppendInt(b, c.Usage.TokensOut, 10)
+	b = append(b, `},"resource":"`...)
+	b = append(b, c.Resource()...)
+	b = append(b, `","quota":{"`...)
+	b = append(b, c.Field.String()...)
+	b = append(b, `":`...)
+	b = strconv.AppendInt(b, int64(c.Limit), 10)
+	k.emit(ResourceExhausted, append(b, "}}"...), now)
+}

@@ -1,0 +1,193 @@
+package kernel
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Defaults and bounds of Config (kernel-ipc §6).
+const (
+	DefaultMaxProcesses      = 1000000
+	DefaultMaxRateLimitUsers = 100000
+	// DefaultShards keeps collisions of a few loops rare and a shard's index small enough to grow without a noticeable stop.
+	DefaultShards = 256
+	MinShards     = 64
+	MaxShards     = 4096
+)
+
+// Config is what a Kernel is made with.
+type Config struct {
+	// MaxProcesses bounds the table, all states counted (max_processes); 0 or less means DefaultMaxProcesses. With n shards
+	// the table cannot hold more than 2^32/n - 1 (16 million at 256 shards, 67 million at 64); more is cut to that.
+	MaxProcesses int
+	// MaxRateLimitUsers bounds the rate-limit logs (max_rate_limit_users); 0 or less means DefaultMaxRateLimitUsers.
+	MaxRateLimitUsers int
+	// Shards is the number of table shards, rounded up to a power of two within MinShards..MaxShards; 0 means DefaultShards.
+	Shards int
+	// DequeueLease is how long GetNextRunnable hands a process out (dequeue_lease_secs); 0 or less means without end.
+	DequeueLease time.Duration
+	// Retention is how long after completion a process is kept (process_retention_secs).
+	Retention time.Duration
+	// Events takes lifecycle events; may be nil.
+	Events Events
+	// Defaults is the default quota at start; the zero value means BuiltinQuota.
+	Defaults Quota
+	// Journal is shown every change under the lock that decided it, right before it is applied; may be nil. It is called from
+	// several goroutines at once and must neither block for long nor call the kernel.
+	Journal func(*Change)
+}
+
+func (c Config) withDefaults() Config {
+	if c.MaxProcesses <= 0 {
+		c.MaxProcesses = DefaultMaxProcesses
+	}
+	if c.MaxRateLimitUsers <= 0 {
+		c.MaxRateLimitUsers = DefaultMaxRateLimitUsers
+	}
+	if c.Shards <= 0 {
+		c.Shards = DefaultShards
+	}
+	c.Shards = min(max(c.Shards, MinShards), MaxShards)
+	c.Shards = 1 << bits.Len(uint(c.Shards-1))
+	c.MaxProcesses = min(c.MaxProcesses, c.maxRows())
+	c.DequeueLease = max(c.DequeueLease, 0)
+	c.Retention = max(c.Retention, 0)
+	if c.Defaults == (Quota{}) {
+		c.Defaults = BuiltinQuota()
+	}
+	return c
+}
+
+// maxRows is the number of slots that a reference can address within one shard: so many fit however they are spread.
+func (c *Config) maxRows() int { return int(1<<32/uint64(c.Shards)) - 1 }
+
+// Kernel is a process table with its scheduler and rate limiter. All methods may be called concurrently.
+type Kernel struct {
+	mu      sync.Mutex // the scheduling lock; guards the fields up to change
+	now     int64      // latest Mono seen
+	created uint64     // last creation sequence
+	readied uint64     // last READY sequence
+	byState [NumStates]int64
+	total   int
+	sched   scheduler
+	order   order
+	payload []byte // scratch of event payloads
+	change  Change // what the journal is shown
+
+	cfg       Config
+	seed      maphash.Seed
+	shardBits uint
+	shards    []shard
+	rates     limiter
+	defaults  atomic.Pointer[Quota]
+}
+
+// New returns an empty kernel.
+func New(cfg Config) *Kernel {
+	cfg = cfg.withDefaults()
+	k := &Kernel{cfg: cfg, seed: maphash.MakeSeed(), shards: make([]shard, cfg.Shards)}
+	k.shardBits = uint(bits.TrailingZeros(uint(cfg.Shards)))
+	for i := range k.shards {
+		k.shards[i].init()
+	}
+	k.sched.init()
+	k.defaults.Store(&cfg.Defaults)
+	k.rates.init(&k.cfg, &k.defaults)
+	return k
+}
+
+// place is where a process is, or with r nil where it would be.
+type place struct {
+	sh  *shard
+	r   *row
+	tag uint32
+	ref uint32 // slot<<shardBits | shard
+}
+
+// home returns the shard and the hash tag of pid.
+func (k *Kernel) home(pid []byte) (sh *shard, tag uint32) {
+	h := maphash.Bytes(k.seed, pid)
+	return &k.shards[h&uint64(len(k.shards)-1)], uint32(h >> 32)
+}
+
+// locate finds pid. Caller holds the scheduling lock.
+func (k *Kernel) locate(pid []byte) (at place, ok bool) {
+	h := maphash.Bytes(k.seed, pid)
+	shard := uint32(h) & uint32(len(k.shards)-1)
+	at = place{sh: &k.shards[shard], tag: uint32(h >> 32), ref: shard}
+	slot := at.sh.find(at.tag, pid)
+	if slot == none {
+		return at, false
+	}
+	at.ref |= slot << k.shardBits
+	at.r = at.sh.row(slot)
+	return at, true
+}
+
+// rowOf returns the row of a reference. Caller holds the scheduling lock or the shard's mutex.
+func (k *Kernel) rowOf(ref uint32) (*shard, *row) {
+	sh := &k.shards[ref&uint32(len(k.shards)-1)]
+	return sh, sh.row(ref >> k.shardBits)
+}
+
+// placeOf returns the place of node i's process, without the tag. Caller holds the scheduling lock.
+func (k *Kernel) placeOf(i uint32) place {
+	ref := k.sched.nodes.at(i).ref
+	sh, r := k.rowOf(ref)
+	return place{sh: sh, r: r, ref: ref}
+}
+
+// snapshot copies the process at at to out. Caller holds the scheduling lock and no shard.
+func (k *Kernel) snapshot(at *place, out *PCB) {
+	if out == nil {
+		return
+	}
+	at.sh.mu.Lock()
+	at.sh.fill(out, at.r)
+	at.sh.mu.Unlock()
+}
+
+// Get copies process pid to out (kernel-ipc §4.2). It does not allocate once out's buffer has grown. out may be nil.
+func (k *Kernel) Get(pid []byte, out *PCB) Result {
+	sh, tag := k.home(pid)
+	sh.mu.Lock()
+	slot := sh.find(tag, pid)
+	if slot == none {
+		sh.mu.Unlock()
+		return NotFound
+	}
+	sh.fill(out, sh.row(slot))
+	sh.mu.Unlock()
+	return OK
+}
+
+// Len returns the number of processes in all states.
+func (k *Kernel) Len() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.total
+}
+
+// Counts returns one consistent view of the table (kernel-ipc §4.11): Total is the sum of ByState.
+func (k *Kernel) Counts(now Instant) Counts {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.tick(now)
+	return Counts{ByState: k.byState, Total: int64(k.total), QueueDepth: k.sched.depth}
+}
+
+// BlockedReason appends to dst the reason that pid was moved to BLOCKED with (kernel-ipc §5.1): its first MaxIDLen bytes, cut
+// at a character. It is kept while the process is BLOCKED; otherwise nothing is appended.
+func (k *Kernel) BlockedReason(dst, pid []byte) ([]byte, Result) {
+	sh, tag := k.home(pid)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	slot := sh.find(tag, pid)
+	if slot == none {
+		return dst, NotFound
+	}
+	return append(dst, sh.reasonOf(sh.row(slot))...), OK
+}

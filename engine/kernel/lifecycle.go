@@ -1,0 +1,135 @@
+package kernel
+
+import "unicode/utf8"
+
+// Schedule makes a NEW process READY and queues it; a READY process that was handed out and not started goes back to its old
+// place in the queue; a queued one stays as it is (kernel-ipc §4.3). On NotSchedulable out.State is the current state. Event
+// process.state_changed from NEW only. out may be nil.
+func (k *Kernel) Schedule(now Instant, pid []byte, out *PCB) Result {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.tick(now)
+	at, ok := k.locate(pid)
+	if !ok {
+		return NotFound
+	}
+	switch at.r.state {
+	case StateNew:
+		k.move(&at, Ready, nil, out)
+		k.emitStateChanged(now, &at, StateNew, nil)
+		return OK
+	case Ready:
+		k.requeue(&at)
+		k.snapshot(&at, out)
+		return OK
+	default:
+		k.snapshot(&at, out)
+		return NotSchedulable
+	}
+}
+
+// requeue brings back the READY process at at if it was handed out.
+func (k *Kernel) requeue(at *place) {
+	if where := k.sched.nodes.at(at.r.node).where; where != leased && where != handedOut {
+		return
+	}
+	c := Change{Kind: ChangeRequeue, PID: at.sh.pid(at.r)}
+	k.journalScheduled(&c)
+	k.applyReturn(at.r.node)
+}
+
+// Next takes the READY process with the best priority, first in READY first, out of the queue (kernel-ipc §4.4). With start
+// it becomes RUNNING, with event process.state_changed; otherwise it stays READY and is leased. out may be nil.
+func (k *Kernel) Next(now Instant, start bool, out *PCB) Result {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.tick(now)
+	i := k.sched.best()
+	if i == none {
+		return NoRunnable
+	}
+	at := k.placeOf(i)
+	if start {
+		k.move(&at, Running, nil, out)
+		k.emitStateChanged(now, &at, Ready, nil)
+		return OK
+	}
+	c := Change{Kind: ChangeLease, PID: at.sh.pid(at.r), Expiry: k.leaseEnd()}
+	k.journalScheduled(&c)
+	k.applyLease(&c, i)
+	k.snapshot(&at, out)
+	return OK
+}
+
+// Transition moves pid to state to if the table of kernel-ipc §5.1 has the pair (§4.5); on BadTransition out.State is the
+// old state. reason goes into the event, and is kept while BLOCKED. Event process.state_changed, then process.terminated if
+// to is TERMINATED (D24). out may be nil.
+func (k *Kernel) Transition(now Instant, pid []byte, to State, reason []byte, out *PCB) Result {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.tick(now)
+	at, ok := k.locate(pid)
+	if !ok {
+		return NotFound
+	}
+	old := at.r.state
+	if !old.CanBecome(to) {
+		k.snapshot(&at, out)
+		return BadTransition
+	}
+	k.move(&at, to, reason, out)
+	k.emitStateChanged(now, &at, old, reason)
+	if to == Terminated {
+		k.emitTerminated(now, &at, reason)
+	}
+	return OK
+}
+
+// Terminate moves pid to TERMINATED from any state; a terminal process stays as it is, without event (kernel-ipc §4.6, D25).
+// Events process.terminated, then process.state_changed. out may be nil.
+func (k *Kernel) Terminate(now Instant, pid, reason []byte, out *PCB) Result {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.tick(now)
+	at, ok := k.locate(pid)
+	if !ok {
+		return NotFound
+	}
+	old := at.r.state
+	if old.Terminal() {
+		k.snapshot(&at, out)
+		return OK
+	}
+	k.move(&at, Terminated, reason, out)
+	k.emitTerminated(now, &at, reason)
+	k.emitStateChanged(now, &at, old, reason)
+	return OK
+}
+
+// move makes the transition of the process at at to state to, which the table allows. Caller holds the scheduling lock.
+func (k *Kernel) move(at *place, to State, reason []byte, out *PCB) {
+	c := Change{Kind: ChangeTransition, PID: at.sh.pid(at.r), State: to, At: k.now}
+	switch to {
+	case Ready:
+		c.ReadySeq = k.readied + 1
+	case Blocked:
+		c.Reason = cutReason(reason)
+	}
+	at.sh.mu.Lock()
+	defer at.sh.mu.Unlock()
+	k.journalScheduled(&c)
+	k.applyTransition(&c, at)
+	at.sh.fill(out, at.r)
+}
+
+// cutReason returns the first MaxIDLen bytes of reason, less a character that would be cut.
+func cutReason(reason []byte) []byte {
+	if len(reason) <= MaxIDLen {
+		return reason
+	}
+	n := MaxIDLen
+	for n > MaxIDLen-utf8.UTFMax && !utf8.RuneStart(reason[n]) {
+		n--
+	}
+	return reason[:n]
+}

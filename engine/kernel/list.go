@@ -1,0 +1,55 @@
+package kernel
+
+import "bytes"
+
+// listBatch is how many processes List looks up per hold of the scheduling lock.
+const listBatch = 256
+
+// ListFilter selects processes (kernel-ipc §4.10); conditions are ANDed.
+type ListFilter struct {
+	HasState bool
+	State    State
+	// UserID nil means any.
+	UserID []byte
+	// Cursor is a creation sequence (PCB.Created); the walk continues after it, also if that process is gone.
+	Cursor uint64
+}
+
+// List calls visit for each selected process in creation order until visit returns false. The PCB is lent for the call. No
+// lock is held during the call: visit may be slow and may call the kernel. Each process is shown as it is when its turn
+// comes; one that lives through the whole walk and fits is shown exactly once.
+func (k *Kernel) List(f *ListFilter, visit func(*PCB) bool) {
+	var (
+		seqs   [listBatch]uint64
+		refs   [listBatch]uint32
+		out    PCB
+		cursor = f.Cursor
+	)
+	for {
+		k.mu.Lock()
+		n := k.order.after(cursor, seqs[:], refs[:])
+		k.mu.Unlock()
+		for i := range n {
+			if k.pick(f, seqs[i], refs[i], &out) && !visit(&out) {
+				return
+			}
+		}
+		if n < listBatch {
+			return
+		}
+		cursor = seqs[n-1]
+	}
+}
+
+// pick copies the process of creation sequence seq at ref to out if it is still there and fits f.
+func (k *Kernel) pick(f *ListFilter, seq uint64, ref uint32, out *PCB) bool {
+	sh := &k.shards[ref&uint32(len(k.shards)-1)]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	r := sh.row(ref >> k.shardBits)
+	if r.created != seq || f.HasState && r.state != f.State || f.UserID != nil && !bytes.Equal(sh.userID(r), f.UserID) {
+		return false
+	}
+	sh.fill(out, r)
+	return true
+}

@@ -1,0 +1,84 @@
+package kernel
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// list returns up to limit pids and the cursor behind the last.
+func (r *rig) list(f ListFilter, limit int) (pids string, cursor uint64) {
+	var all []string
+	r.k.List(&f, func(p *PCB) bool {
+		all = append(all, string(p.PID))
+		cursor = p.Created
+		return len(all) < limit
+	})
+	return strings.Join(all, " "), cursor
+}
+
+func TestListFilters(t *testing.T) {
+	r := newRig(t, Config{Defaults: unlimited()})
+	for _, pid := range []string{"a/x", "b/y", "c/x", "d/y"} {
+		r.mk(pid)
+	}
+	r.to("c", Running, OK)
+	r.to("d", Running, OK)
+	f := func(filter ListFilter, want string) {
+		t.Helper()
+		got, _ := r.list(filter, 100)
+		r.want("list", got, want)
+	}
+	f(ListFilter{}, "a b c d")
+	f(ListFilter{HasState: true, State: Ready}, "a b")
+	f(ListFilter{UserID: []byte("x")}, "a c")
+	f(ListFilter{UserID: []byte("x"), HasState: true, State: Running}, "c")
+	f(ListFilter{UserID: []byte{}}, "")
+	f(ListFilter{HasState: true, State: Zombie}, "")
+	f(ListFilter{Cursor: 2}, "c d")
+	f(ListFilter{Cursor: 4}, "")
+	f(ListFilter{Cursor: ^uint64(0)}, "")
+}
+
+func TestListPagesThroughChange(t *testing.T) {
+	r := newRig(t, Config{MaxProcesses: 2000, Defaults: unlimited()})
+	for i := range 1000 {
+		r.mk(fmt.Sprintf("p%03d", i))
+	}
+	pids, cursor := r.list(ListFilter{}, 3)
+	r.want("page", pids, "p000 p001 p002")
+	for i := range 500 { // also the one the cursor stands on
+		r.to(fmt.Sprintf("p%03d", i), Terminated, OK)
+	}
+	r.after(1)
+	r.k.Sweep(r.now)
+	r.mk("p001")
+	pids, cursor = r.list(ListFilter{Cursor: cursor}, 2)
+	r.want("page", pids, "p500 p501")
+	pids, _ = r.list(ListFilter{Cursor: cursor}, 10000)
+	r.want("rest", pids[:9]+"…"+pids[len(pids)-9:], "p502 p503…p999 p001")
+}
+
+// TestListVisitsWithoutLocks: the visitor may call the kernel, and what it removes is not shown.
+func TestListVisitsWithoutLocks(t *testing.T) {
+	r := newRig(t, Config{Defaults: unlimited()})
+	for i := range 2*listBatch + 10 {
+		r.mk(fmt.Sprint("p", i))
+	}
+	seen := 0
+	r.k.List(&ListFilter{}, func(p *PCB) bool {
+		if seen++; seen == 1 {
+			for i := 1; i < 2*listBatch+10; i += 2 {
+				r.to(fmt.Sprint("p", i), Terminated, OK)
+			}
+			r.after(1)
+			r.k.Sweep(r.now)
+		} else if p.PID[len(p.PID)-1]&1 == 1 {
+			t.Fatalf("%s is gone", p.PID)
+		}
+		return true
+	})
+	if seen != listBatch+5 {
+		t.Errorf("saw %d", seen)
+	}
+}

@@ -1,0 +1,158 @@
+package kernel
+
+// scheduler holds every process's node: the ready queue, the leases and the completed. Guarded by the scheduling lock.
+type scheduler struct {
+	nodes     nodeSlab
+	ready     [NumPriorities]readyQueue
+	leases    list // by end of lease
+	completed list // by completion
+	depth     int64
+}
+
+// readyQueue is one priority's queue by entry into READY. New entries go to the tail of the FIFO; those that come back to
+// their old place after a lease go to the heap. Removal from anywhere is O(1) from the FIFO, O(log n) from the heap, and
+// leaves no dead entries.
+type readyQueue struct {
+	fifo list
+	back []uint32 // binary heap of nodes by ready sequence
+}
+
+func (s *scheduler) init() {
+	s.nodes.init()
+	s.leases.init()
+	s.completed.init()
+	for i := range s.ready {
+		s.ready[i].fifo.init()
+	}
+}
+
+// best returns the READY process to run next, or none (kernel-ipc §4.4, D21).
+func (s *scheduler) best() uint32 {
+	if s.depth == 0 {
+		return none
+	}
+	for p := range s.ready {
+		q := &s.ready[p]
+		i := q.fifo.head
+		if len(q.back) > 0 && (i == none || s.nodes.at(q.back[0]).ready < s.nodes.at(i).ready) {
+			i = q.back[0]
+		}
+		if i != none {
+			return i
+		}
+	}
+	return none
+}
+
+// enqueue puts node i, which is nowhere, at the tail of its priority with the READY sequence seq.
+func (s *scheduler) enqueue(i uint32, seq uint64) {
+	n := s.nodes.at(i)
+	n.ready = seq
+	n.where = queued
+	s.ready[n.priority].fifo.pushBack(&s.nodes, i)
+	s.depth++
+}
+
+// bringBack puts node i, which was handed out, to its old place.
+func (s *scheduler) bringBack(i uint32) {
+	n := s.nodes.at(i)
+	if n.where == leased {
+		s.leases.remove(&s.nodes, i)
+	}
+	n.where = returned
+	q := &s.ready[n.priority]
+	q.back = append(q.back, i)
+	s.up(q.back, len(q.back)-1)
+	s.depth++
+}
+
+// handOut moves node i from the queue to the leases, or leaves it to its holder if end is noExpiry.
+func (s *scheduler) handOut(i uint32, end int64) {
+	s.leave(i)
+	n := s.nodes.at(i)
+	if end == noExpiry {
+		n.where = handedOut
+		return
+	}
+	n.where, n.stamp = leased, end
+	s.leases.insertByStamp(&s.nodes, i)
+}
+
+// leave takes node i, READY, out of the queue or the leases.
+func (s *scheduler) leave(i uint32) {
+	n := s.nodes.at(i)
+	switch n.where {
+	case queued:
+		s.ready[n.priority].fifo.remove(&s.nodes, i)
+		s.depth--
+	case returned:
+		s.removeBack(&s.ready[n.priority], int(n.prev))
+		n.prev = none
+		s.depth--
+	case leased:
+		s.leases.remove(&s.nodes, i)
+	}
+	n.where = nowhere
+}
+
+// complete puts node i, which is nowhere, among the completed.
+func (s *scheduler) complete(i uint32, at int64) {
+	n := s.nodes.at(i)
+	n.where, n.stamp = completed, at
+	s.completed.insertByStamp(&s.nodes, i)
+}
+
+// forget takes node i out of the completed and frees it.
+func (s *scheduler) forget(i uint32) {
+	s.completed.remove(&s.nodes, i)
+	s.nodes.put(i)
+}
+
+// removeBack removes the heap entry at position pos of q.
+func (s *scheduler) removeBack(q *readyQueue, pos int) {
+	last := len(q.back) - 1
+	moved := q.back[last]
+	q.back = q.back[:last]
+	if pos == last {
+		return
+	}
+	q.back[pos] = moved
+	s.down(q.back, pos)
+	s.up(q.back, pos)
+}
+
+func (s *scheduler) up(h []uint32, pos int) {
+	i := h[pos]
+	n := s.nodes.at(i)
+	for pos > 0 {
+		parent := (pos - 1) / 2
+		pn := s.nodes.at(h[parent])
+		if pn.ready <= n.ready {
+			break
+		}
+		h[pos] = h[parent]
+		pn.prev = uint32(pos)
+		pos = parent
+	}
+	h[pos] = i
+	n.prev = uint32(pos)
+}
+
+func (s *scheduler) down(h []uint32, pos int) {
+	i := h[pos]
+	n := s.nodes.at(i)
+	for child := 2*pos + 1; child < len(h); child = 2*pos + 1 {
+		if child+1 < len(h) && s.nodes.at(h[child+1]).ready < s.nodes.at(h[child]).ready {
+			child++
+		}
+		cn := s.nodes.at(h[child])
+		if n.ready <= cn.ready {
+			break
+		}
+		h[pos] = h[child]
+		cn.prev = uint32(pos)
+		pos = child
+	}
+	h[pos] = i
+	n.prev = uint32(pos)
+}

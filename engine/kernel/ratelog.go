@@ -1,0 +1,118 @@
+package kernel
+
+// maxStamps bounds a log; larger hour limits act as this one (kernel-ipc §6).
+const maxStamps = 100000
+
+// minStamps is the first size of a log's ring.
+const minStamps = 8
+
+// rateLog is one user's log of accepted requests: a ring of the low 32 bits of millisecond stamps, oldest first, none more
+// than an hour older than the last. It grows to its bound and stays. counts are the numbers of stamps within each window at
+// the time of the last look; they only ever lose stamps from their old end, so that counting is amortised O(1).
+type rateLog struct {
+	ring       []uint32
+	head, n    uint32
+	counts     [numWindows]uint32
+	user       uint32 // arena block
+	userLen    uint16
+	live       bool
+	prev, next uint32 // by activity, most recent first; next also chains free logs
+	last       int64  // ms, the newest stamp
+	activity   uint64
+}
+
+// at returns stamp i, 0 being the oldest, in milliseconds.
+func (g *rateLog) at(i uint32) int64 {
+	pos := g.head + i
+	if pos >= uint32(len(g.ring)) {
+		pos -= uint32(len(g.ring))
+	}
+	return g.last - int64(uint32(g.last)-g.ring[pos])
+}
+
+// expire takes the stamps that are too old at now (ms) out of the counts; a stamp of age = window still counts.
+func (g *rateLog) expire(now int64) {
+	for w := range g.counts {
+		c, start := g.counts[w], now-windowMs[w]
+		for c > 0 && g.at(g.n-c) < start {
+			c--
+		}
+		g.counts[w] = c
+	}
+}
+
+// decide answers by the counts, which expire has brought up to now (ms). It changes nothing.
+func (g *rateLog) decide(lim *limits, now int64) RateDecision {
+	d := RateDecision{Allowed: true, CurrentCount: int64(g.counts[Minute-1]), Limit: int64(lim[Minute-1])}
+	for w := range g.counts {
+		if int64(g.counts[w]) >= int64(lim[w]) {
+			d.Allowed, d.Window, d.WindowLimit = false, Window(w+1), lim[w]
+			d.RetryAfter = g.retryAfter(w, lim[w], now)
+			return d
+		}
+	}
+	d.Remaining = max(d.Limit-d.CurrentCount, 0)
+	return d
+}
+
+// record counts the request that d allowed.
+func (d *RateDecision) record() {
+	d.CurrentCount++
+	d.Remaining = max(d.Limit-d.CurrentCount, 0)
+}
+
+// retryAfter returns the whole seconds until a slot frees in window w, rounded up, at least 1: when the oldest of the newest
+// limit stamps is as old as the window. A limit of 0 never frees one; the window's length is as good an answer as any.
+func (g *rateLog) retryAfter(w int, limit int32, now int64) int64 {
+	wait := windowMs[w]
+	if limit > 0 {
+		wait += g.at(g.n-uint32(limit)) - now
+	}
+	return max((wait+999)/1000, 1)
+}
+
+// push records a stamp at now (ms), dropping what is out of every window.
+func (g *rateLog) push(now int64, hourLimit int) {
+	now = max(now, g.last)
+	g.expire(now)
+	g.dropFront(g.n - g.counts[Hour-1])
+	if g.n == maxStamps {
+		g.dropFront(1) // only a journal written under other rules gets here
+	}
+	if int(g.n) == len(g.ring) {
+		g.growRing(hourLimit)
+	}
+	g.last = now
+	pos := g.head + g.n
+	if pos >= uint32(len(g.ring)) {
+		pos -= uint32(len(g.ring))
+	}
+	g.ring[pos] = uint32(now)
+	g.n++
+	for w := range g.counts {
+		g.counts[w]++
+	}
+}
+
+func (g *rateLog) dropFront(n uint32) {
+	if n == 0 {
+		return
+	}
+	g.head += n
+	if g.head >= uint32(len(g.ring)) {
+		g.head -= uint32(len(g.ring))
+	}
+	g.n -= n
+	for w := range g.counts {
+		g.counts[w] = min(g.counts[w], g.n)
+	}
+}
+
+// growRing doubles the ring, at least by one, at most to the hour limit.
+func (g *rateLog) growRing(hourLimit int) {
+	size := min(max(2*len(g.ring), minStamps), max(hourLimit, int(g.n)+1), maxStamps)
+	ring := make([]uint32, size)
+	n := copy(ring, g.ring[g.head:])
+	copy(ring[n:], g.ring[:g.head])
+	g.ring, g.head = ring, 0
+}

@@ -1,0 +1,151 @@
+package kernel
+
+import (
+	"bytes"
+	"sync"
+)
+
+// rowChunk is the number of rows allocated together: 64 rows of 160 bytes are exactly a size class of the Go allocator.
+const rowChunk = 64
+
+// row is one process. It holds no pointers. See the package comment for which lock guards what.
+type row struct {
+	created uint64 // creation sequence; 0 in a free slot
+	// clock is in milliseconds: the elapsed RUNNING time, or while RUNNING the instant at which that time would have been 0.
+	// Starting and stopping are both clock = now - clock.
+	clock     int64
+	text      uint32    // arena block: pid, request id, user id, session id, one after the other
+	reason    uint32    // arena block of the BLOCKED reason; valid if reasonLen > 0
+	node      uint32    // scheduler node; in a free slot the next free slot
+	lens      [4]uint16 // of the identifiers
+	reasonLen uint16
+	state     State
+	priority  Priority
+	usage     Usage
+	quota     Quota
+}
+
+// elapsed returns the total RUNNING time in milliseconds at nowMs, the running stint included (kernel-ipc §4.7, D26).
+func (r *row) elapsed(nowMs int64) int64 {
+	if r.state == Running {
+		return max(nowMs-r.clock, 0)
+	}
+	return r.clock
+}
+
+func (r *row) textLen() int {
+	return int(r.lens[0]) + int(r.lens[1]) + int(r.lens[2]) + int(r.lens[3])
+}
+
+// shard is a part of the table under one mutex.
+type shard struct {
+	mu     sync.Mutex
+	index  index
+	rows   []*[rowChunk]row
+	used   uint32 // slots ever used
+	free   uint32 // first free slot among them, or none
+	texts  arena
+	change Change   // what the journal is shown; guarded by mu
+	_      [64]byte // keeps the next shard's mutex off this one's last cache line
+}
+
+func (s *shard) init() {
+	s.free = none
+	s.texts.init()
+}
+
+func (s *shard) row(slot uint32) *row { return &s.rows[slot/rowChunk][slot%rowChunk] }
+
+// find returns the slot of pid, or none. Caller holds the scheduling lock or mu.
+func (s *shard) find(tag uint32, pid []byte) uint32 {
+	for slot, pos := s.index.probe(tag, tag); slot != none; slot, pos = s.index.probe(tag, pos) {
+		if bytes.Equal(s.pid(s.row(slot)), pid) {
+			return slot
+		}
+	}
+	return none
+}
+
+// pid returns r's pid in place. Caller holds the scheduling lock or mu; so for the others.
+func (s *shard) pid(r *row) []byte { return s.texts.bytes(r.text, int(r.lens[0])) }
+
+func (s *shard) userID(r *row) []byte {
+	start := int(r.lens[0]) + int(r.lens[1])
+	return s.texts.bytes(r.text, start+int(r.lens[2]))[start:]
+}
+
+func (s *shard) sessionID(r *row) []byte {
+	n := r.textLen()
+	return s.texts.bytes(r.text, n)[n-int(r.lens[3]):]
+}
+
+func (s *shard) reasonOf(r *row) []byte {
+	if r.reasonLen == 0 {
+		return nil
+	}
+	return s.texts.bytes(r.reason, int(r.reasonLen))
+}
+
+// takeSlot returns a free slot. Caller holds the scheduling lock and mu; so for the writers below.
+func (s *shard) takeSlot() uint32 {
+	if slot := s.free; slot != none {
+		s.free = s.row(slot).node
+		return slot
+	}
+	slot := s.used
+	s.used++
+	if int(slot/rowChunk) == len(s.rows) {
+		s.rows = append(s.rows, new([rowChunk]row))
+	}
+	return slot
+}
+
+func (s *shard) putSlot(slot uint32) {
+	*s.row(slot) = row{node: s.free}
+	s.free = slot
+}
+
+// keepText stores the four identifiers of c in one block.
+func (s *shard) keepText(r *row, c *Change) {
+	ids := [4][]byte{c.PID, c.RequestID, c.UserID, c.SessionID}
+	for i, id := range ids {
+		r.lens[i] = uint16(len(id))
+	}
+	n := r.textLen()
+	r.text = s.texts.alloc(n)
+	block := s.texts.bytes(r.text, n)
+	for _, id := range ids {
+		block = block[copy(block, id):]
+	}
+}
+
+func (s *shard) keepReason(r *row, reason []byte) {
+	s.dropReason(r)
+	if len(reason) == 0 {
+		return
+	}
+	r.reason = s.texts.alloc(len(reason))
+	r.reasonLen = uint16(copy(s.texts.bytes(r.reason, len(reason)), reason))
+}
+
+func (s *shard) dropReason(r *row) {
+	if r.reasonLen > 0 {
+		s.texts.release(r.reason)
+		r.reasonLen = 0
+	}
+}
+
+// fill copies r to out, if out is wanted. Caller holds mu.
+func (s *shard) fill(out *PCB, r *row) {
+	if out == nil {
+		return
+	}
+	n := r.textLen()
+	b := append(out.buf[:0], s.texts.bytes(r.text, n)...)
+	out.buf = b
+	p1 := int(r.lens[0])
+	p2 := p1 + int(r.lens[1])
+	p3 := p2 + int(r.lens[2])
+	out.PID, out.RequestID, out.UserID, out.SessionID = b[:p1:p1], b[p1:p2:p2], b[p2:p3:p3], b[p3:n:n]
+	out.State, out.Priority, out.Usage, out.Created = r.state, r.priority, r.usage, r.created
+}

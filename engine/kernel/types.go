@@ -1,0 +1,214 @@
+package kernel
+
+import "trunkline/engine/link"
+
+// Instant is one reading of both clocks; Mono drives leases, windows and elapsed time, Wall is only passed on to events.
+type Instant = link.Instant
+
+// MaxIDLen is the longest identifier in bytes (kernel-ipc §6). The same bound holds for a kept BLOCKED reason.
+const MaxIDLen = 1024
+
+// State is a process state (kernel-ipc §4.0, §5.1).
+type State uint8
+
+// The process states. The first is StateNew because New makes a Kernel.
+const (
+	StateNew State = iota
+	Ready
+	Running
+	Waiting
+	Blocked
+	Terminated
+	Zombie
+)
+
+// NumStates is the number of process states.
+const NumStates = 7
+
+var stateNames = [NumStates]string{"NEW", "READY", "RUNNING", "WAITING", "BLOCKED", "TERMINATED", "ZOMBIE"}
+
+// String returns the wire name in upper case, "UNKNOWN" beyond the table. It does not allocate.
+func (s State) String() string {
+	if int(s) < len(stateNames) {
+		return stateNames[s]
+	}
+	return "UNKNOWN"
+}
+
+// Terminal reports whether s is TERMINATED or ZOMBIE.
+func (s State) Terminal() bool { return s >= Terminated }
+
+// ParseState reads a state name in any ASCII letter case. It does not allocate.
+func ParseState(b []byte) (State, bool) {
+	for i, name := range stateNames {
+		if equalFold(b, name) {
+			return State(i), true
+		}
+	}
+	return 0, false
+}
+
+// reachable[from] has bit to set when table §5.1 has the pair from -> to.
+var reachable = [NumStates]uint8{
+	StateNew:   1<<Ready | 1<<Terminated,
+	Ready:      1<<Running | 1<<Terminated,
+	Running:    1<<Ready | 1<<Waiting | 1<<Blocked | 1<<Terminated,
+	Waiting:    1<<Ready | 1<<Terminated,
+	Blocked:    1<<Ready | 1<<Terminated,
+	Terminated: 1 << Zombie,
+}
+
+// CanBecome reports whether the table of kernel-ipc §5.1 allows the transition from s to to.
+func (s State) CanBecome(to State) bool {
+	return int(s) < NumStates && int(to) < NumStates && reachable[s]&(1<<to) != 0
+}
+
+// Priority is a scheduling class; lower values run first (kernel-ipc §4.4).
+type Priority uint8
+
+// The priorities, best first.
+const (
+	Realtime Priority = iota
+	High
+	Normal
+	Low
+	Idle
+)
+
+// NumPriorities is the number of priorities.
+const NumPriorities = 5
+
+var priorityNames = [NumPriorities]string{"REALTIME", "HIGH", "NORMAL", "LOW", "IDLE"}
+
+// String returns the wire name in upper case, "UNKNOWN" beyond the table. It does not allocate.
+func (p Priority) String() string {
+	if int(p) < len(priorityNames) {
+		return priorityNames[p]
+	}
+	return "UNKNOWN"
+}
+
+// ParsePriority reads a priority name in any ASCII letter case. It does not allocate.
+func ParsePriority(b []byte) (Priority, bool) {
+	for i, name := range priorityNames {
+		if equalFold(b, name) {
+			return Priority(i), true
+		}
+	}
+	return 0, false
+}
+
+// equalFold reports whether b is name, which is upper case ASCII letters, in any letter case.
+func equalFold(b []byte, name string) bool {
+	if len(b) != len(name) {
+		return false
+	}
+	for i, c := range b {
+		if c >= 'a' && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		if c != name[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Result is the outcome of an operation; anything but OK changed nothing and emitted nothing.
+type Result uint8
+
+// The outcomes.
+const (
+	// OK: done.
+	OK Result = iota
+	// NotFound: no process has that pid.
+	NotFound
+	// AlreadyExists: a process in any state has that pid (kernel-ipc §4.1, D19).
+	AlreadyExists
+	// TableFull: max_processes are held and none is terminal, or an identifier is not 1 (others: 0) to MaxIDLen bytes long,
+	// so that no row can hold it.
+	TableFull
+	// RateLimited: the user is over the rate limit; the RateDecision says which.
+	RateLimited
+	// BadTransition: the pair is not in the table of kernel-ipc §5.1.
+	BadTransition
+	// NotSchedulable: ScheduleProcess on a state other than NEW and READY.
+	NotSchedulable
+	// NoRunnable: the ready queue is empty.
+	NoRunnable
+)
+
+var resultNames = [...]string{"ok", "not found", "already exists", "table full", "rate limited", "bad transition",
+	"not schedulable", "no runnable"}
+
+// String names the outcome for logs and tests.
+func (r Result) String() string {
+	if int(r) < len(resultNames) {
+		return resultNames[r]
+	}
+	return "unknown"
+}
+
+// Usage is what a process has used so far; every counter is non-negative and saturates (kernel-ipc §4.8).
+type Usage struct {
+	LLMCalls, ToolCalls, AgentHops, TokensIn, TokensOut, Iterations, InferenceRequests, InferenceInputChars int64
+}
+
+// add adds delta to u, saturating at the largest int64. Negative parts of delta count as 0.
+func (u *Usage) add(delta *Usage) {
+	u.LLMCalls = saturate(u.LLMCalls, delta.LLMCalls)
+	u.ToolCalls = saturate(u.ToolCalls, delta.ToolCalls)
+	u.AgentHops = saturate(u.AgentHops, delta.AgentHops)
+	u.TokensIn = saturate(u.TokensIn, delta.TokensIn)
+	u.TokensOut = saturate(u.TokensOut, delta.TokensOut)
+	u.Iterations = saturate(u.Iterations, delta.Iterations)
+	u.InferenceRequests = saturate(u.InferenceRequests, delta.InferenceRequests)
+	u.InferenceInputChars = saturate(u.InferenceInputChars, delta.InferenceInputChars)
+}
+
+func saturate(a, b int64) int64 {
+	if b < 0 {
+		return a
+	}
+	if s := a + b; s >= a {
+		return s
+	}
+	return 1<<63 - 1
+}
+
+// PCB is a snapshot of a process (kernel-ipc §4.0), copied out under the lock. The caller owns it and passes it again and
+// again: its byte slices point into a buffer of its own and are valid until the next call that fills it.
+type PCB struct {
+	PID, RequestID, UserID, SessionID []byte
+	State                             State
+	Priority                          Priority
+	Usage                             Usage
+	// Created is the creation sequence, the cursor of List; it starts at 1.
+	Created uint64
+
+	buf []byte
+}
+
+// CreateArgs describes a new process. The byte slices are lent: the kernel copies what it keeps. The caller has filled in
+// default ids and user (kernel-ipc §4.1).
+type CreateArgs struct {
+	PID, RequestID, UserID, SessionID []byte
+	Priority                          Priority
+	Quota                             QuotaPatch
+	// NoSchedule leaves the process NEW and out of the queue.
+	NoSchedule bool
+}
+
+func (a *CreateArgs) fits() bool {
+	return len(a.PID) > 0 && len(a.PID) <= MaxIDLen && len(a.RequestID) <= MaxIDLen && len(a.UserID) <= MaxIDLen &&
+		len(a.SessionID) <= MaxIDLen && a.Priority < NumPriorities
+}
+
+// Counts is one consistent view of the table (kernel-ipc §4.11).
+type Counts struct {
+	ByState [NumStates]int64
+	// Total is the sum of ByState.
+	Total int64
+	// QueueDepth counts queued processes; leased ones are not queued.
+	QueueDepth int64
+}

@@ -1,0 +1,64 @@
+package kernel
+
+// nsPerMs converts Mono readings to the millisecond resolution of clocks and rate logs.
+const nsPerMs = 1000000
+
+// RecordUsage adds delta to pid's usage, saturating, and copies the new totals to total, which may be nil (kernel-ipc §4.8).
+// It takes one shard's mutex and does not allocate.
+func (k *Kernel) RecordUsage(_ Instant, pid []byte, delta *Usage, total *Usage) Result {
+	sh, tag := k.home(pid)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	slot := sh.find(tag, pid)
+	if slot == none {
+		return NotFound
+	}
+	r := sh.row(slot)
+	sum := r.usage
+	sum.add(delta)
+	if sum != r.usage {
+		c := Change{Kind: ChangeUsage, PID: pid, Usage: sum}
+		k.journalShard(sh, &c)
+		applyUsage(&c, r)
+	}
+	if total != nil {
+		*total = sum
+	}
+	return OK
+}
+
+// CheckQuota compares pid's usage with its quota (kernel-ipc §4.7) and emits resource.exhausted when it is exceeded. Within
+// bounds it takes one shard's mutex and does not allocate.
+func (k *Kernel) CheckQuota(now Instant, pid []byte, out *QuotaCheck) Result {
+	sh, tag := k.home(pid)
+	sh.mu.Lock()
+	slot := sh.find(tag, pid)
+	if slot == none {
+		sh.mu.Unlock()
+		return NotFound
+	}
+	out.evaluate(sh.row(slot), now.Mono/nsPerMs)
+	sh.mu.Unlock()
+	if !out.Exceeded || k.cfg.Events == nil {
+		return OK
+	}
+	return k.checkExceeded(now, pid, out)
+}
+
+// checkExceeded evaluates once more under the scheduling lock, so that the event stands among the other events of the
+// process where the answer says it does.
+func (k *Kernel) checkExceeded(now Instant, pid []byte, out *QuotaCheck) Result {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at, ok := k.locate(pid)
+	if !ok {
+		return NotFound
+	}
+	at.sh.mu.Lock()
+	out.evaluate(at.r, now.Mono/nsPerMs)
+	at.sh.mu.Unlock()
+	if out.Exceeded && k.wanted(ResourceExhausted) {
+		k.emitExhausted(now, &at, out)
+	}
+	return OK
+}

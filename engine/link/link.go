@@ -1,0 +1,86 @@
+package link
+
+// Instant is one reading of both clocks. Intervals, leases, deadlines and rate windows use Mono; timestamps shown to people
+// use Wall (kernel-ipc §6). An owner reads it once per turn.
+type Instant struct {
+	// Mono is in nanoseconds, never decreasing, from an arbitrary origin within the process.
+	Mono int64
+	// Wall is Unix time in milliseconds, UTC.
+	Wall int64
+}
+
+// Verdict is what a Session wants after a Feed.
+type Verdict uint8
+
+const (
+	// More: every whole frame in the input was taken; call again when more bytes have come.
+	More Verdict = iota
+	// Yield: the session took its share of this turn (kernel-ipc §2.5, fairness); call Feed again with the rest after the
+	// others had theirs.
+	Yield
+	// Blocked: the session waits for work of its own that leaves the loop; do not call Feed before the next Wake.
+	Blocked
+	// Close: nothing after the taken bytes may be interpreted; send what was appended, then close.
+	Close
+)
+
+// Load is what a session has going on beside bytes in buffers; owners ask for it to run timers and to end connections.
+type Load struct {
+	// Busy is true while any request is in flight or any stream or handler is live: the idle timer is off (kernel-ipc §2.4).
+	Busy bool
+	// Done is true once a session that was told EOF or Drain has nothing left to say: close when its output is sent.
+	Done bool
+}
+
+// Session is one protocol conversation on one connection. Its owner calls these methods one at a time, never concurrently,
+// though not always from the same goroutine.
+type Session interface {
+	// Feed takes whole frames from the front of in, appends replies to out, and returns how many bytes of in it used and the
+	// extended out. in is lent: after Feed returns, the owner overwrites it. Feed never blocks. The session stops with Yield
+	// once out has grown past the owner's output bound (Limits.UnsentBytes) or its share of frames is used up.
+	Feed(in, out []byte, now Instant) (used int, outAfter []byte, v Verdict)
+	// Pump appends what arrived from elsewhere since the last call: answers that were waited for first, then at most
+	// Limits.ChunkBytes of stream chunks. more says that chunks remain, to be asked for after other connections had theirs.
+	// Owners call it after a Wake of the session's port, and while more is true.
+	Pump(out []byte, now Instant) (outAfter []byte, more bool)
+	// EOF tells that the peer will send nothing more: streams and handlers end at once, requests already taken are answered
+	// (kernel-ipc §2.3). A partial frame is dropped by the owner.
+	EOF(now Instant)
+	// Drain tells that the server is shutting down (kernel-ipc §2.7): later requests are refused, pending waits are
+	// cancelled, streams are flushed and ended, by way of Pump.
+	Drain(now Instant)
+	// Load reports what is going on; cheap, called every turn.
+	Load() Load
+	// Closed tells that the connection is gone. It is called exactly once, last, and releases everything the session holds.
+	Closed()
+}
+
+// Opener makes the session of a new connection.
+type Opener func(p *Port) Session
+
+// Limits are the bounds every owner of connections applies in the same way. Times are in nanoseconds of Instant.Mono.
+type Limits struct {
+	// IdleAfter and FrameWithin are both kernel.read_timeout_secs: silence with nothing going on, and the time a begun frame
+	// may take (kernel-ipc §2.4). Zero switches the timers off.
+	IdleAfter, FrameWithin int64
+	// SendWithin is kernel.write_timeout_secs: how long the first unsent byte may wait for the socket. Zero switches it off.
+	SendWithin int64
+	// DrainWithin is kernel.shutdown_grace_secs: after it, connections are closed whatever they still hold.
+	DrainWithin int64
+	// UnsentBytes bounds replies not yet taken by the socket; over it the connection is not read (kernel-ipc §2.5).
+	UnsentBytes int
+	// ChunkBytes bounds the stream chunks one Pump may put before a later reply (kernel-ipc §2.5).
+	ChunkBytes int
+	// FrameBytes is the largest whole frame a peer may send, prefix included: an owner never has to hold more unread bytes than
+	// this plus one read.
+	FrameBytes int
+	// TurnBytes bounds how much input one connection may have taken before others get theirs (kernel-ipc §2.5).
+	TurnBytes int
+}
+
+// Defaults that belong to the protocol contract rather than to a deployment.
+const (
+	DefaultUnsentBytes = 1 << 20
+	DefaultChunkBytes  = 64 << 10
+	DefaultTurnBytes   = 1 << 20
+)

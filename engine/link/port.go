@@ -1,0 +1,56 @@
+package link
+
+import "sync/atomic"
+
+// Owner is who moves a connection's bytes. Wake is called from any goroutine, at most once until the owner calls
+// Port.Rearm, and must be quick: it may run under locks of whoever has news for the session.
+type Owner interface {
+	Wake(p *Port)
+}
+
+// Port names one connection to the rest of the process. It outlives a change of owner (a connection leaving the event loop),
+// and its methods may be called from any goroutine, also after the connection is gone.
+type Port struct {
+	id     uint64
+	remote string
+	owner  atomic.Pointer[Owner]
+	armed  atomic.Bool
+}
+
+// NewPort returns the port of a connection that nobody owns yet; id is unique in the process, remote is for people.
+func NewPort(id uint64, remote string) *Port {
+	return &Port{id: id, remote: remote}
+}
+
+// ID returns the connection's number, unique for the life of the process.
+func (p *Port) ID() uint64 { return p.id }
+
+// Remote returns the peer's address as text, for logs.
+func (p *Port) Remote() string { return p.remote }
+
+// Wake asks the connection's owner to call the session's Pump soon. Calls made before the owner has come round are one call.
+// It does not allocate and takes no lock of its own.
+func (p *Port) Wake() {
+	if p.armed.Swap(true) {
+		return
+	}
+	if o := p.owner.Load(); o != nil {
+		(*o).Wake(p)
+	}
+}
+
+// Rearm is called by the owner right before it pumps the session: news that come later wake it again.
+func (p *Port) Rearm() { p.armed.Store(false) }
+
+// SetOwner makes o the connection's owner; nil when the connection is gone. A wake-up that went to the former owner is
+// repeated to o, so none is lost across the change.
+func (p *Port) SetOwner(o Owner) {
+	if o == nil {
+		p.owner.Store(nil)
+		return
+	}
+	p.owner.Store(&o)
+	if p.armed.Load() {
+		o.Wake(p)
+	}
+}
