@@ -1,0 +1,103 @@
+package ipc
+
+import (
+	"math"
+	"strconv"
+
+	"trunkline/codec/mpack"
+	"trunkline/codec/wire"
+)
+
+// The helpers of this file are the typing rules of kernel-ipc §3.4. Each judges one field of the request's body and reports
+// false after it has set the refusal's text; the handler then returns wire.InvalidArgument.
+
+// bad sets the text "<field><rest>".
+func (t *turn) bad(field, rest string) bool {
+	t.msg = append(append(t.msg[:0], field...), rest...)
+	return false
+}
+
+// required is a string that must be there and not be empty.
+func (t *turn) required(v *mpack.Value, field string) ([]byte, bool) {
+	if v.Kind != mpack.Str {
+		t.refuse(wire.InvalidArgument, "Missing required field: ")
+		t.msg = append(t.msg, field...)
+		return nil, false
+	}
+	if len(v.Data) == 0 {
+		return nil, t.bad(field, " cannot be empty")
+	}
+	return v.Data, true
+}
+
+// identifier is a required string of at most wire.MaxIdentifier bytes.
+func (t *turn) identifier(v *mpack.Value, field string) ([]byte, bool) {
+	s, ok := t.required(v, field)
+	return s, ok && t.short(s, field)
+}
+
+func (t *turn) short(s []byte, field string) bool {
+	if len(s) > wire.MaxIdentifier {
+		return t.bad(field, " exceeds 1024 bytes")
+	}
+	return true
+}
+
+// text is an optional string; absent, nil and empty are nil.
+func (t *turn) text(v *mpack.Value, field string) ([]byte, bool) {
+	switch v.Kind {
+	case mpack.Absent, mpack.Nil:
+		return nil, true
+	case mpack.Str:
+		if len(v.Data) == 0 {
+			return nil, true
+		}
+		return v.Data, true
+	}
+	return nil, t.bad(field, " must be a string")
+}
+
+// optionalID is text of at most wire.MaxIdentifier bytes.
+func (t *turn) optionalID(v *mpack.Value, field string) ([]byte, bool) {
+	s, ok := t.text(v, field)
+	return s, ok && t.short(s, field)
+}
+
+// flag is an optional boolean.
+func (t *turn) flag(v *mpack.Value, field string, def bool) (value, ok bool) {
+	switch v.Kind {
+	case mpack.Absent, mpack.Nil:
+		return def, true
+	case mpack.Bool:
+		return v.Int != 0, true
+	}
+	return false, t.bad(field, " must be a boolean")
+}
+
+// counter is an optional integer in 0..limit; absent and nil are 0. class names the type in the refusal: "i32" or "i64".
+func (t *turn) counter(v *mpack.Value, field string, limit int64, class string) (n int64, ok bool) {
+	switch {
+	case v.Kind == mpack.Int && v.Int >= 0 && v.Int <= limit:
+		return v.Int, true
+	case v.Kind == mpack.Absent || v.Kind == mpack.Nil:
+		return 0, true
+	case v.Kind == mpack.Int && v.Int < 0:
+		t.bad(field, " must be non-negative, got ")
+		t.msg = strconv.AppendInt(t.msg, v.Int, 10)
+	case v.Kind == mpack.Int || v.Kind == mpack.BigUint:
+		t.bad(field, " value ")
+		t.msg = strconv.AppendUint(t.msg, uint64(v.Int), 10)
+		t.msg = append(append(append(t.msg, " exceeds "...), class...), " range"...)
+	default:
+		t.bad(field, " must be an integer")
+	}
+	return 0, false
+}
+
+func (t *turn) i32(v *mpack.Value, field string) (int64, bool) {
+	return t.counter(v, field, math.MaxInt32, "i32")
+}
+
+func (t *turn) i64(v *mpack.Value, field string) (int64, bool) {
+	return t.counter(v, field, math.MaxInt64, "i64")
+}

@@ -1,0 +1,129 @@
+// Package ipctest starts a whole kernel endpoint on a loopback socket inside a test: the event loops, the service, the
+// limits a test wants small, and a clock a test may turn by hand.
+package ipctest
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"trunkline/codec/frame"
+	"trunkline/engine/link"
+	"trunkline/engine/reactor"
+	"trunkline/handlers/ipc"
+)
+
+// Config are the settings tests change. Zero fields take the defaults of kernel-ipc §6.
+type Config struct {
+	MaxFrameBytes           int
+	MaxConnections          int
+	KernelQueueCapacity     int
+	ReadTimeout             time.Duration
+	WriteTimeout            time.Duration
+	StreamBufferEvents      int
+	StreamBufferBytes       int64
+	StreamBufferTotalBytes  int64
+	MaxStreamsPerConnection int
+	MaxEventTypes           int
+	MaxProcesses            int
+	MaxRateLimitUsers       int
+	DequeueLease            time.Duration // negative: none
+	Retention               time.Duration
+	ShutdownGrace           time.Duration
+	Loops                   int
+	// ListenAddr is where to listen, as kernel.listen_addr has it; empty stands for a free port of 127.0.0.1.
+	ListenAddr string
+	// Now is the clock of everything but socket timers; nil is the real one.
+	Now func() (mono, wall int64)
+	// Logger is discarded when nil.
+	Logger *slog.Logger
+}
+
+// Option changes a Config.
+type Option func(*Config)
+
+// With returns f as an option.
+func With(f func(*Config)) Option { return f }
+
+// Server is a running endpoint.
+type Server struct {
+	// Addr is where it listens: host:port, or unix:///path.
+	Addr    string
+	Service *ipc.Service
+	Reactor *reactor.Server
+
+	t    testing.TB
+	once sync.Once
+	done sync.WaitGroup
+}
+
+// Start runs an endpoint until the test ends.
+func Start(t testing.TB, opts ...Option) *Server {
+	t.Helper()
+	cfg := Config{ReadTimeout: 30 * time.Second, WriteTimeout: 10 * time.Second, ShutdownGrace: 5 * time.Second, Loops: 2,
+		MaxConnections: 1000, MaxFrameBytes: 5 << 20, ListenAddr: "127.0.0.1:0"}
+	for _, o := range opts {
+		o(&cfg)
+	}
+	s := &Server{t: t, Service: ipc.NewService(serviceConfig(&cfg))}
+	ln, err := reactor.Listen(cfg.ListenAddr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Addr = ln.Addr().String(); ln.Addr().Network() == "unix" {
+		s.Addr = cfg.ListenAddr
+	}
+	if s.Reactor, err = reactor.New(reactorConfig(&cfg, s.Service)); err != nil {
+		t.Fatal(err)
+	}
+	s.Service.Start()
+	s.done.Go(func() { _ = s.Reactor.Serve(ln) })
+	t.Cleanup(s.Drain)
+	return s
+}
+
+// Drain shuts the server down in order (kernel-ipc §2.7) and waits for the end.
+func (s *Server) Drain() {
+	s.once.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		if err := s.Reactor.Shutdown(ctx); err != nil {
+			s.t.Errorf("cannot drain: %v", err)
+		}
+		s.Service.Close()
+		s.done.Wait()
+	})
+}
+
+// Sweep runs one garbage collection at the server's present time.
+func (s *Server) Sweep() { s.Service.Sweep() }
+
+func serviceConfig(c *Config) ipc.Config {
+	cfg := ipc.Config{
+		MaxFrameBytes: c.MaxFrameBytes, MaxConnections: c.MaxConnections, KernelQueueCapacity: c.KernelQueueCapacity,
+		StreamBufferEvents: c.StreamBufferEvents, StreamBufferBytes: c.StreamBufferBytes,
+		StreamBufferTotalBytes: c.StreamBufferTotalBytes, MaxStreamsPerConnection: c.MaxStreamsPerConnection,
+		MaxEventTypes: c.MaxEventTypes, MaxProcesses: c.MaxProcesses, MaxRateLimitUsers: c.MaxRateLimitUsers,
+		DequeueLease: c.DequeueLease, ProcessRetention: c.Retention, Logger: c.Logger,
+	}
+	if c.Now != nil {
+		cfg.Now = func() link.Instant {
+			mono, wall := c.Now()
+			return link.Instant{Mono: mono, Wall: wall}
+		}
+	}
+	return cfg
+}
+
+func reactorConfig(c *Config, svc *ipc.Service) reactor.Config {
+	return reactor.Config{
+		Loops: c.Loops, MaxConnections: c.MaxConnections, Open: svc.Open, Refuse: svc.AppendRefusal, Logger: c.Logger,
+		Limits: link.Limits{
+			IdleAfter: int64(c.ReadTimeout), FrameWithin: int64(c.ReadTimeout), SendWithin: int64(c.WriteTimeout),
+			DrainWithin: int64(c.ShutdownGrace), UnsentBytes: link.DefaultUnsentBytes, ChunkBytes: link.DefaultChunkBytes,
+			FrameBytes: c.MaxFrameBytes + frame.PrefixSize, TurnBytes: link.DefaultTurnBytes,
+		},
+	}
+}

@@ -1,0 +1,154 @@
+package ipc
+
+import (
+	"bytes"
+	"math"
+
+	"trunkline/codec/frame"
+	"trunkline/codec/mpack"
+	"trunkline/codec/wire"
+	"trunkline/engine/kernel"
+)
+
+const (
+	// inlineRows is the largest table a listing walks on the goroutine that asked; a larger one would hold an event loop for
+	// more than about a millisecond.
+	inlineRows = 2048
+	// maxWalkers bounds the listings that walk at a time, so that they cannot take the processors from the loops.
+	maxWalkers = 2
+)
+
+// listing is one ListProcesses request, free of lent bytes.
+type listing struct {
+	svc    *Service
+	id     []byte
+	filter kernel.ListFilter
+	limit  int64 // 0: none
+
+	out      []byte // the array's elements
+	size     int    // what the elements come to, also those left out of out
+	count    int
+	more     bool
+	lastSeen uint64
+	proc     mpack.Process
+}
+
+// listProcesses is kernel-ipc §4.10. On a large table it runs beside the loop and the connection's later requests wait.
+func listProcesses(t *turn) wire.Code {
+	l := &listing{svc: t.svc, id: bytes.Clone(t.id)}
+	if !l.read(t) {
+		return wire.InvalidArgument
+	}
+	if t.svc.kernel.Len() <= inlineRows {
+		l.walk()
+		t.noReply()
+		t.out = l.appendFrame(t.out)
+		return wire.OK
+	}
+	if t.svc.walking.Add(1) > int64(t.svc.cfg.KernelQueueCapacity+maxWalkers) {
+		t.svc.walking.Add(-1)
+		return t.queueFull()
+	}
+	t.s.blocked = true
+	go l.runBeside(t.s)
+	return t.noReply()
+}
+
+func (l *listing) read(t *turn) bool {
+	f := &t.fields
+	state, ok := t.text(&f[0], "state")
+	if !ok {
+		return false
+	}
+	if state != nil {
+		if l.filter.State, l.filter.HasState = kernel.ParseState(state); !l.filter.HasState {
+			t.refuseAbout(wire.InvalidArgument, "Invalid process state: ", state, "")
+			return false
+		}
+	}
+	user, ok := t.optionalID(&f[1], "user_id")
+	if !ok {
+		return false
+	}
+	l.filter.UserID = bytes.Clone(user)
+	cursor, ok := t.i64(&f[2], "cursor")
+	if !ok {
+		return false
+	}
+	l.filter.Cursor = uint64(cursor)
+	return l.readLimit(t, &f[3])
+}
+
+func (l *listing) readLimit(t *turn, v *mpack.Value) (ok bool) {
+	if v.Kind == mpack.Int && v.Int < 1 {
+		return t.bad("limit", " must be positive")
+	}
+	l.limit, ok = t.counter(v, "limit", math.MaxInt64, "i64")
+	return ok
+}
+
+func (l *listing) runBeside(s *session) {
+	l.svc.walkers <- struct{}{}
+	defer func() {
+		<-l.svc.walkers
+		l.svc.walking.Add(-1)
+	}()
+	s.post(letter{frame: l.walkSafely(), unblocks: true})
+}
+
+// walkSafely is walk with a crash answered INTERNAL, as for any other request (kernel-ipc D11).
+func (l *listing) walkSafely() (out []byte) {
+	defer func() {
+		if r := recover(); r != nil {
+			l.svc.cfg.Logger.Error("recovered from a crash in a listing", "panic", r)
+			out = appendErrorFrame(nil, l.id, wire.Internal, "Internal error", mpack.Extras{})
+		}
+	}()
+	l.walk()
+	return l.appendFrame(nil)
+}
+
+func (l *listing) walk() { l.svc.kernel.List(&l.filter, l.visit) }
+
+// visit adds one process. Past the frame bound only the size is kept up, for the refusal to name.
+func (l *listing) visit(p *kernel.PCB) bool {
+	if l.limit > 0 && int64(l.count) == l.limit {
+		l.more = true
+		return false
+	}
+	before := len(l.out)
+	viewProcess(&l.proc, p)
+	l.out = mpack.AppendProcess(l.out, &l.proc)
+	l.size += len(l.out) - before
+	if l.size > l.svc.cfg.MaxFrameBytes {
+		l.out = l.out[:0]
+	}
+	l.count++
+	l.lastSeen = p.Created
+	return true
+}
+
+// appendFrame appends the whole answer.
+func (l *listing) appendFrame(out []byte) []byte {
+	start, keys := len(out), 1
+	if l.more {
+		keys = 2
+	}
+	out = mpack.AppendResponseHead(frame.Begin(out, frame.Response), l.id)
+	out = mpack.AppendStr(mpack.AppendMap(out, keys), "processes")
+	out = mpack.AppendArray(out, l.count)
+	head := len(out)
+	if l.more {
+		out = mpack.AppendUint(mpack.AppendStr(out, "next_cursor"), l.lastSeen)
+	}
+	tail := len(out) - head
+	if size := head + tail - start - frame.PrefixSize + l.size; size > l.svc.cfg.MaxFrameBytes {
+		return appendTooLarge(out[:start], l.id, size, l.svc.cfg.MaxFrameBytes)
+	}
+	out = append(out[:head], l.out...)
+	if l.more {
+		out = mpack.AppendUint(mpack.AppendStr(out, "next_cursor"), l.lastSeen)
+	}
+	frame.Finish(out, start)
+	return out
+}

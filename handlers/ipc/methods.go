@@ -1,0 +1,153 @@
+package ipc
+
+import (
+	"slices"
+
+	"trunkline/codec/wire"
+	"trunkline/engine/kernel"
+)
+
+// Durability says which of a method's replies wait for the log (the durability column of the method table).
+type Durability uint8
+
+const (
+	// None: the method changes nothing that could be kept.
+	None Durability = iota
+	// Lazy: its change is logged in order, the reply does not wait for it.
+	Lazy
+	// Durable: the reply leaves after its change is safe.
+	Durable
+)
+
+// method is a row of the method table: the one place a method is described. Routing, counting, listing and documentation come
+// from it.
+type method struct {
+	service, name string
+	handle        func(*turn) wire.Code
+	fields        []string // the body's keys in validation order; handlers find their values at the same index of turn.fields
+	durability    Durability
+	stream        bool // opens a stream: it has no RESPONSE
+	doc           string
+	index         int // of the row in the table
+}
+
+// maxFields is the longest list of fields a row has.
+const maxFields = 12
+
+var methods = index([]method{
+	{service: "kernel", name: "CreateProcess", handle: createProcess, durability: Durable,
+		fields: []string{"pid", "request_id", "user_id", "session_id", "priority", "quota", "schedule"},
+		doc:    "Create a process and queue it."},
+	{service: "kernel", name: "GetProcess", handle: getProcess, fields: []string{"pid"},
+		doc: "Show one process."},
+	{service: "kernel", name: "ScheduleProcess", handle: scheduleProcess, fields: []string{"pid"}, durability: Durable,
+		doc: "Move a NEW process to READY, or queue a handed-out one again."},
+	{service: "kernel", name: "GetNextRunnable", handle: getNextRunnable, fields: []string{"start"}, durability: Lazy,
+		doc: "Take the best READY process off the queue."},
+	{service: "kernel", name: "TransitionState", handle: transitionState, durability: Durable,
+		fields: []string{"pid", "new_state", "reason"},
+		doc:    "Move a process to another state."},
+	{service: "kernel", name: "TerminateProcess", handle: terminateProcess, durability: Durable,
+		fields: []string{"pid", "reason"},
+		doc:    "End a process; repeating it is harmless."},
+	{service: "kernel", name: "CheckQuota", handle: checkQuota, fields: []string{"pid"},
+		doc: "Say whether a process is within its quota."},
+	{service: "kernel", name: "RecordUsage", handle: recordUsage, durability: Durable,
+		fields: []string{"pid", "llm_calls", "tool_calls", "tokens_in", "tokens_out", "agent_hops", "iterations",
+			"inference_requests", "inference_input_chars"},
+		doc: "Add to a process's usage counters."},
+	{service: "kernel", name: "CheckRateLimit", handle: checkRateLimit, fields: []string{"user_id", "record"}, durability: Lazy,
+		doc: "Ask for a place in a user's rate windows."},
+	{service: "kernel", name: "ListProcesses", handle: listProcesses, fields: []string{"state", "user_id", "cursor", "limit"},
+		doc: "List processes, oldest first."},
+	{service: "kernel", name: "GetProcessCounts", handle: getProcessCounts,
+		doc: "Count processes by state, and the ready queue."},
+	{service: "kernel", name: "SetQuotaDefaults", handle: setQuotaDefaults, fields: []string{"quota"}, durability: Durable,
+		doc: "Change the default quota; only fields above zero count."},
+	{service: "kernel", name: "GetQuotaDefaults", handle: getQuotaDefaults,
+		doc: "Show the default quota."},
+	{service: "kernel", name: "GetSystemStatus", handle: getSystemStatus,
+		doc: "Show processes, sessions and bus counters."},
+
+	{service: "commbus", name: "Publish", handle: publish, fields: []string{"event_type", "payload", "source"},
+		doc: "Publish an event to its subscribers."},
+	{service: "commbus", name: "Send", handle: send, fields: []string{"command_type", "payload", "source"},
+		doc: "Send a command to its handler."},
+	{service: "commbus", name: "Query", handle: query, fields: []string{"query_type", "payload", "source", "timeout_ms"},
+		doc: "Ask the handler of a query type and wait for its answer."},
+	{service: "commbus", name: "Subscribe", handle: subscribe, fields: []string{"event_types", "subscriber_id", "ack"}, stream: true,
+		doc: "Stream the events of some types."},
+	{service: "commbus", name: "Unsubscribe", handle: unsubscribeCall, fields: []string{"stream_id", "subscriber_id"},
+		doc: "End streams of this connection, or cancel its pending query."},
+	{service: "commbus", name: "RegisterCommandHandler", handle: registerCommands, fields: []string{"command_types", "handler_id"},
+		stream: true, doc: "Become the handler of some command types."},
+	{service: "commbus", name: "RegisterQueryHandler", handle: registerQueries, fields: []string{"query_types", "handler_id"},
+		stream: true, doc: "Become the handler of some query types."},
+	{service: "commbus", name: "Reply", handle: reply, fields: []string{"query_id", "success", "result", "error"},
+		doc: "Answer a query given to this connection."},
+})
+
+// quotaNames are the keys of a quota, in validation order (kernel-ipc §4.0).
+var quotaNames = func() []string {
+	names := make([]string, kernel.NumQuotaFields)
+	for i := range names {
+		names[i] = kernel.QuotaField(i).String()
+	}
+	return names
+}()
+
+// stateNames are the keys of a count by state.
+var stateNames = func() []string {
+	names := make([]string, kernel.NumStates)
+	for i := range names {
+		names[i] = kernel.State(i).String()
+	}
+	return names
+}()
+
+func index(table []method) []method {
+	for i := range table {
+		table[i].index = i
+	}
+	return table
+}
+
+// routes finds a method's row by its names as they stand in the request.
+type routes map[string]map[string]*method
+
+func newRoutes(table []method) routes {
+	r := routes{}
+	for i := range table {
+		m := &table[i]
+		if r[m.service] == nil {
+			r[m.service] = map[string]*method{}
+		}
+		r[m.service][m.name] = m
+	}
+	return r
+}
+
+// find returns the row, or nil and whether at least the service is known. It does not allocate.
+func (r routes) find(service, name []byte) (m *method, serviceKnown bool) {
+	byName := r[string(service)]
+	return byName[string(name)], byName != nil
+}
+
+// MethodInfo describes one method of the endpoint, for listings and documentation.
+type MethodInfo struct {
+	Service, Name string
+	Doc           string   // one sentence
+	Fields        []string // keys of the body, in validation order
+	Stream        bool     // opens a stream instead of being answered by a RESPONSE
+	Durability    Durability
+}
+
+// Methods lists the methods the endpoint serves, in the order of the method table.
+func Methods() []MethodInfo {
+	infos := make([]MethodInfo, 0, len(methods))
+	for i := range methods {
+		m := &methods[i]
+		infos = append(infos, MethodInfo{m.service, m.name, m.doc, slices.Clone(m.fields), m.stream, m.durability})
+	}
+	return infos
+}

@@ -1,0 +1,142 @@
+package ipc
+
+import (
+	"bytes"
+	"strconv"
+	"time"
+
+	"trunkline/codec/frame"
+	"trunkline/codec/jsonx"
+	"trunkline/codec/mpack"
+	"trunkline/codec/wire"
+	"trunkline/engine/bus"
+)
+
+// pendingQuery is one unanswered Query call of a session; it is the bus.Caller of its query.
+type pendingQuery struct {
+	s   *session
+	bus *bus.Query // set by the session's owner, read by no one else
+	id  []byte     // of the request
+	typ string
+}
+
+// query is kernel-ipc §4.17. The answer comes through the session's mailbox.
+func query(t *turn) wire.Code {
+	m, ok := t.busMessage("query_type")
+	if !ok {
+		return wire.InvalidArgument
+	}
+	timeout, ok := t.queryTimeout(&t.fields[3])
+	if !ok {
+		return wire.InvalidArgument
+	}
+	q := &pendingQuery{s: t.s, id: bytes.Clone(t.id), typ: string(m.typ)}
+	asked, outcome := t.svc.bus.Query(m.typ, timeout, q, func(msg *bus.Message, id []byte) {
+		msg.Body = mpack.AppendQuery(msg.Body, id, m.typ, m.payload, m.source, timeout.Milliseconds())
+	})
+	if code := t.outcome(outcome, "query", m.typ); code != wire.OK {
+		return code
+	}
+	q.bus = asked
+	if t.s.queries == nil {
+		t.s.queries = map[*pendingQuery]struct{}{}
+	}
+	t.s.queries[q] = struct{}{}
+	return t.noReply()
+}
+
+func (t *turn) queryTimeout(v *mpack.Value) (time.Duration, bool) {
+	ms, ok := t.i64(v, "timeout_ms")
+	if !ok {
+		return 0, false
+	}
+	if ms == 0 {
+		return t.svc.cfg.DefaultQueryTimeout, true
+	}
+	return time.Duration(min(ms, t.svc.cfg.MaxQueryTimeout.Milliseconds())) * time.Millisecond, true
+}
+
+// QueryDone implements bus.Caller: it makes the caller's frame and leaves it in the mailbox.
+func (q *pendingQuery) QueryDone(_ *bus.Query, a bus.Answer) {
+	q.s.post(letter{frame: q.appendAnswer(nil, a), query: q})
+}
+
+func (q *pendingQuery) appendAnswer(out []byte, a bus.Answer) []byte {
+	switch a.Status {
+	case bus.TimedOut:
+		text := "Query timeout after " + strconv.FormatInt(a.TimeoutMS, 10) + "ms: " + q.typ
+		return appendErrorFrame(out, q.id, wire.Timeout, text, mpack.Extras{})
+	case bus.Cancelled:
+		return appendErrorFrame(out, q.id, wire.Cancelled, "Query cancelled: "+q.typ, mpack.Extras{})
+	}
+	start := len(out)
+	out = mpack.AppendResponseHead(frame.Begin(out, frame.Response), q.id)
+	out = mpack.AppendBool(append(out, "\x83\xa7success"...), a.Success)
+	out = appendJSON(append(out, "\xa6result"...), a.Result)
+	out = mpack.AppendStr(append(out, "\xa5error"...), a.Error)
+	return sealFrame(out, start, q.id, q.s.svc.cfg.MaxFrameBytes)
+}
+
+// appendJSON appends checked JSON text as MessagePack: integers that fit 64 bits as integers, other numbers as floats, a
+// number beyond the float range as nil (kernel-ipc §4.17).
+func appendJSON(dst, text []byte) []byte {
+	var w jsonx.Walker
+	w.Reset(text)
+	var scratch []byte
+	for {
+		tok := w.Next()
+		switch tok.Kind {
+		case jsonx.End:
+			return dst
+		case jsonx.ObjectStart:
+			dst = mpack.AppendMap(dst, tok.Count)
+		case jsonx.ArrayStart:
+			dst = mpack.AppendArray(dst, tok.Count)
+		case jsonx.Key, jsonx.String:
+			scratch = jsonx.AppendUnescaped(scratch[:0], tok.Raw)
+			dst = mpack.AppendStr(dst, scratch)
+		case jsonx.Number:
+			dst = appendNumber(dst, jsonx.ParseNumber(tok.Raw))
+		case jsonx.True, jsonx.False:
+			dst = mpack.AppendBool(dst, tok.Kind == jsonx.True)
+		case jsonx.Null:
+			dst = mpack.AppendNil(dst)
+		}
+	}
+}
+
+var nullText = []byte("null")
+
+// reply is kernel-ipc §4.21.
+func reply(t *turn) wire.Code {
+	f := &t.fields
+	id, ok := t.required(&f[0], "query_id")
+	if !ok {
+		return wire.InvalidArgument
+	}
+	success, ok := t.flag(&f[1], "success", true)
+	if !ok {
+		return wire.InvalidArgument
+	}
+	result, ok := t.jsonText(&f[2], "result", nullText)
+	if !ok {
+		return wire.InvalidArgument
+	}
+	text, ok := t.text(&f[3], "error")
+	if !ok {
+		return wire.InvalidArgument
+	}
+	delivered := t.svc.bus.Reply(t.s.port, id, success, result, text)
+	t.out = mpack.AppendBool(append(t.out, "\x82\xa7success\xc3\xa9delivered"...), delivered)
+	return wire.OK
+}
+
+func appendNumber(dst []byte, n jsonx.NumberValue) []byte {
+	switch n.Kind {
+	case jsonx.Int:
+		return mpack.AppendInt(dst, n.Int)
+	case jsonx.Uint:
+		return mpack.AppendUint(dst, n.Uint)
+	}
+	return mpack.AppendFloat(dst, n.Float)
+}

@@ -1,0 +1,96 @@
+package ipc
+
+import (
+	"strconv"
+
+	"trunkline/codec/frame"
+	"trunkline/codec/mpack"
+	"trunkline/codec/wire"
+	"trunkline/engine/kernel"
+)
+
+// refuse sets the text of the error to send.
+func (t *turn) refuse(code wire.Code, text string) wire.Code {
+	t.msg = append(t.msg[:0], text...)
+	return code
+}
+
+// refuseAbout sets an error text of three parts, the middle one from the request.
+func (t *turn) refuseAbout(code wire.Code, before string, what []byte, after string) wire.Code {
+	t.msg = append(append(append(t.msg[:0], before...), what...), after...)
+	return code
+}
+
+// saturated is refuse for the refusals that a client may simply repeat.
+func (t *turn) saturated(text string) wire.Code {
+	t.extras.Retryable = true
+	return t.refuse(wire.ResourceExhausted, text)
+}
+
+// queueFull is the refusal of kernel-ipc §2.6.
+func (t *turn) queueFull() wire.Code {
+	t.extras.QueueCapacity = t.svc.cfg.KernelQueueCapacity
+	return t.saturated("Kernel request queue is full; try again")
+}
+
+// noReply says that the request has had, or will have, its answer in other frames; it drops the response begun.
+func (t *turn) noReply() wire.Code {
+	t.out = t.out[:t.start]
+	t.silent = true
+	return wire.OK
+}
+
+// finish completes the response frame; one that is too large for its receiver is replaced by an error (kernel-ipc §3.5).
+func (t *turn) finish() {
+	t.out = sealFrame(t.out, t.start, t.id, t.svc.cfg.MaxFrameBytes)
+}
+
+// fail replaces whatever was begun by an ERROR frame with the text and extras set before.
+func (t *turn) fail(code wire.Code) {
+	t.silent = false
+	t.out = frame.Begin(t.out[:t.start], frame.Error)
+	t.out = mpack.AppendError(t.out, t.id, code.String(), t.msg, t.extras)
+	t.finish()
+}
+
+// sealFrame finishes the frame at out[start]; over the bound it becomes the error that says so.
+func sealFrame(out []byte, start int, id []byte, limit int) []byte {
+	size := frame.Finish(out, start)
+	if size <= limit {
+		return out
+	}
+	return appendTooLarge(out[:start], id, size, limit)
+}
+
+func appendTooLarge(out, id []byte, size, limit int) []byte {
+	var text [80]byte
+	msg := strconv.AppendInt(append(text[:0], "Response too large: "...), int64(size), 10)
+	msg = strconv.AppendInt(append(msg, " bytes (max "...), int64(limit), 10)
+	return appendErrorFrame(out, id, wire.ResourceExhausted, append(msg, ')'), mpack.Extras{})
+}
+
+// appendErrorFrame appends a whole ERROR frame.
+func appendErrorFrame[T ~string | ~[]byte](out, id []byte, code wire.Code, text T, e mpack.Extras) []byte {
+	start := len(out)
+	out = mpack.AppendError(frame.Begin(out, frame.Error), id, code.String(), text, e)
+	frame.Finish(out, start)
+	return out
+}
+
+// process appends the PCB in t.pcb.
+func (t *turn) process() wire.Code {
+	viewProcess(&t.proc, &t.pcb)
+	t.out = mpack.AppendProcess(t.out, &t.proc)
+	return wire.OK
+}
+
+func viewProcess(dst *mpack.Process, p *kernel.PCB) {
+	dst.PID, dst.RequestID, dst.UserID, dst.SessionID = p.PID, p.RequestID, p.UserID, p.SessionID
+	dst.State, dst.Priority = p.State.String(), p.Priority.String()
+	viewUsage(&dst.Usage, &p.Usage)
+}
+
+func viewUsage(dst *mpack.Usage, u *kernel.Usage) {
+	dst.LLMCalls, dst.ToolCalls, dst.AgentHops = u.LLMCalls, u.ToolCalls, u.AgentHops
+	dst.TokensIn, dst.TokensOut = u.TokensIn, u.TokensOut
+}

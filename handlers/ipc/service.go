@@ -1,0 +1,182 @@
+package ipc
+
+import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"trunkline/codec/frame"
+	"trunkline/codec/mpack"
+	"trunkline/codec/wire"
+	"trunkline/engine/bus"
+	"trunkline/engine/kernel"
+	"trunkline/engine/link"
+)
+
+// Config holds the settings of one endpoint (kernel-ipc §6). Zero fields take the defaults.
+type Config struct {
+	MaxFrameBytes            int
+	MaxConnections           int // only named in the refusal; the owner of connections counts them
+	KernelQueueCapacity      int
+	DefaultQueryTimeout      time.Duration
+	MaxQueryTimeout          time.Duration
+	StreamBufferEvents       int
+	StreamBufferBytes        int64
+	StreamBufferTotalBytes   int64
+	MaxStreamsPerConnection  int
+	MaxEventTypes            int
+	MaxProcesses             int
+	MaxRateLimitUsers        int
+	DequeueLease             time.Duration // negative: no lease
+	CleanupInterval          time.Duration
+	ProcessRetention         time.Duration
+	UnsentBytes, ChunkBytes  int // as in link.Limits
+	TurnBytes, FramesPerTurn int
+	// Now overrides the clock that the connection's owner reads, for tests.
+	Now    func() link.Instant
+	Logger *slog.Logger
+}
+
+// DefaultFramesPerTurn is how many frames one connection may have executed before others get their turn (kernel-ipc §2.5).
+const DefaultFramesPerTurn = 256
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.MaxFrameBytes, wire.DefaultMaxFrame)
+	setDefault(&c.MaxConnections, 1000)
+	setDefault(&c.KernelQueueCapacity, 2048)
+	setDefault(&c.DefaultQueryTimeout, 5*time.Second)
+	setDefault(&c.MaxQueryTimeout, 30*time.Second)
+	setDefault(&c.StreamBufferEvents, bus.DefaultStreamEvents)
+	setDefault(&c.StreamBufferBytes, bus.DefaultStreamBytes)
+	setDefault(&c.StreamBufferTotalBytes, bus.DefaultTotalBytes)
+	setDefault(&c.MaxStreamsPerConnection, 32)
+	setDefault(&c.MaxEventTypes, 256)
+	setDefault(&c.MaxProcesses, 1_000_000)
+	setDefault(&c.MaxRateLimitUsers, 100_000)
+	setDefault(&c.DequeueLease, 30*time.Second)
+	setDefault(&c.CleanupInterval, 300*time.Second)
+	setDefault(&c.ProcessRetention, 86400*time.Second)
+	setDefault(&c.UnsentBytes, link.DefaultUnsentBytes)
+	setDefault(&c.ChunkBytes, link.DefaultChunkBytes)
+	setDefault(&c.TurnBytes, link.DefaultTurnBytes)
+	setDefault(&c.FramesPerTurn, DefaultFramesPerTurn)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	c.DequeueLease = max(c.DequeueLease, 0)
+	return c
+}
+
+func setDefault[T int | int64 | time.Duration](v *T, def T) {
+	if *v == 0 {
+		*v = def
+	}
+}
+
+// Service is one kernel endpoint: the process table, the bus and the sessions' shared state. Its methods are safe for
+// concurrent use.
+type Service struct {
+	cfg    Config
+	kernel *kernel.Kernel
+	bus    *bus.Bus
+	routes routes
+	calls  []callCounters // by method, as in the method table; the last one counts what reached no method
+	turns  sync.Pool
+
+	draining atomic.Bool
+	walking  atomic.Int64  // listings that run beside the loop, waiting ones included
+	walkers  chan struct{} // bounds the ones that run at a time
+
+	stop    chan struct{}
+	stopped sync.WaitGroup
+}
+
+// NewService returns an endpoint with an empty process table. Start it to have its periodic work done.
+func NewService(cfg Config) *Service {
+	cfg = cfg.withDefaults()
+	s := &Service{
+		cfg:     cfg,
+		routes:  newRoutes(methods),
+		calls:   make([]callCounters, len(methods)+1),
+		walkers: make(chan struct{}, maxWalkers),
+		stop:    make(chan struct{}),
+	}
+	s.bus = bus.New(bus.Config{
+		StreamEvents:  cfg.StreamBufferEvents,
+		StreamBytes:   cfg.StreamBufferBytes,
+		TotalBytes:    cfg.StreamBufferTotalBytes,
+		MaxBody:       cfg.MaxFrameBytes,
+		QueryCapacity: 1 + cfg.KernelQueueCapacity,
+		GapBody:       s.appendGap,
+	})
+	s.kernel = kernel.New(kernel.Config{
+		MaxProcesses:      cfg.MaxProcesses,
+		MaxRateLimitUsers: cfg.MaxRateLimitUsers,
+		DequeueLease:      cfg.DequeueLease,
+		Retention:         cfg.ProcessRetention,
+		Events:            lifecycle{s.bus},
+	})
+	s.turns.New = func() any { return newTurn(s) }
+	return s
+}
+
+// Start begins the periodic garbage collection (kernel-ipc §5.3); Close ends it.
+func (s *Service) Start() {
+	s.stopped.Add(1)
+	go func() {
+		defer s.stopped.Done()
+		tick := time.NewTicker(s.cfg.CleanupInterval)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				s.Sweep()
+			case <-s.stop:
+				return
+			}
+		}
+	}()
+}
+
+// Sweep runs one garbage collection.
+func (s *Service) Sweep() {
+	zombied, removed, logs := s.kernel.Sweep(s.now(link.Now()))
+	s.cfg.Logger.Debug("swept the process table", "zombied", zombied, "removed", removed, "rate_logs", logs)
+}
+
+// Close stops the periodic work and cancels pending queries. Sessions are closed by their owners, before or after.
+func (s *Service) Close() {
+	close(s.stop)
+	s.stopped.Wait()
+	s.bus.Close()
+}
+
+// BeginDrain makes every later request UNAVAILABLE and cancels the pending queries (kernel-ipc §2.7).
+func (s *Service) BeginDrain() {
+	s.draining.Store(true)
+	s.bus.CancelAllQueries()
+}
+
+// Open makes the session of a new connection; it is a link.Opener.
+func (s *Service) Open(p *link.Port) link.Session {
+	return &session{svc: s, port: p}
+}
+
+// AppendRefusal appends the frame that a connection beyond the limit gets before it is closed (kernel-ipc §2.6).
+func (s *Service) AppendRefusal(dst []byte) []byte {
+	start := len(dst)
+	dst = frame.Begin(dst, frame.Error)
+	dst = mpack.AppendError(dst, nil, wire.ResourceExhausted.String(), "Connection limit reached; try again later",
+		mpack.Extras{Retryable: true, MaxConnections: s.cfg.MaxConnections})
+	frame.Finish(dst, start)
+	return dst
+}
+
+// now returns the owner's reading of the clocks, or the test's.
+func (s *Service) now(owner link.Instant) link.Instant {
+	if s.cfg.Now != nil {
+		return s.cfg.Now()
+	}
+	return owner
+}

@@ -1,0 +1,172 @@
+package ipc
+
+import (
+	"trunkline/codec/frame"
+	"trunkline/codec/mpack"
+	"trunkline/engine/bus"
+	"trunkline/engine/link"
+)
+
+// session is one connection's conversation. Everything but mail belongs to the connection's owner (link.Session): the bus and
+// other goroutines reach it only by leaving something in mail, or in a stream's queue, and waking the port.
+type session struct {
+	svc     *Service
+	port    *link.Port
+	streams []*liveStream              // oldest first
+	queries map[*pendingQuery]struct{} // this connection's unanswered Query calls
+	mail    mailbox
+	first   int  // the stream that Pump serves first, so that all get their share
+	blocked bool // a listing runs beside the loop; later requests wait for it
+	eof     bool
+	drained bool
+}
+
+// Feed implements link.Session.
+func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []byte, v link.Verdict) {
+	if s.blocked {
+		return 0, out, link.Blocked
+	}
+	t := s.svc.turns.Get().(*turn)
+	t.begin(s, out, s.svc.now(now))
+	v = t.run(in)
+	used, outAfter = t.end()
+	s.svc.turns.Put(t)
+	return used, outAfter, v
+}
+
+// Pump implements link.Session.
+func (s *session) Pump(out []byte, now link.Instant) (outAfter []byte, more bool) {
+	out = s.takeMail(out)
+	room := len(out) + s.svc.cfg.ChunkBytes
+	kept := s.streams[:0]
+	for i := range s.streams {
+		st := s.streams[(s.first+i)%len(s.streams)]
+		var dry bool
+		if out, dry = st.pop(out, room); !dry {
+			more = true // the bus wakes us again only after a Pop that found nothing
+		} else if st.ending {
+			out = s.ended(st, out)
+			st.done = true
+		}
+	}
+	for _, st := range s.streams {
+		if !st.done {
+			kept = append(kept, st)
+		}
+	}
+	clear(s.streams[len(kept):])
+	s.streams = kept
+	if s.first++; s.first >= len(s.streams) {
+		s.first = 0
+	}
+	return out, more
+}
+
+// takeMail appends the frames left by other goroutines.
+func (s *session) takeMail(out []byte) []byte {
+	for _, l := range s.mail.take() {
+		out = append(out, l.frame...)
+		if l.query != nil {
+			delete(s.queries, l.query)
+		}
+		if l.unblocks {
+			s.blocked = false
+		}
+	}
+	return out
+}
+
+// EOF implements link.Session: streams and handlers end at once, and nothing with their ids is sent any more; what was asked
+// is still answered (kernel-ipc §2.3, D10).
+func (s *session) EOF(link.Instant) {
+	s.eof = true
+	for _, st := range s.streams {
+		st.bus.Discard()
+		for _, w := range st.waiters {
+			if reply := w.release(s.svc); reply != nil {
+				s.post(letter{frame: reply})
+			}
+		}
+	}
+	s.streams = nil
+}
+
+// Drain implements link.Session.
+func (s *session) Drain(link.Instant) {
+	s.svc.draining.Store(true)
+	s.drained = true
+	for q := range s.queries {
+		q.bus.Cancel()
+	}
+	for _, st := range s.streams {
+		st.end()
+	}
+	s.port.Wake()
+}
+
+// Load implements link.Session.
+func (s *session) Load() link.Load {
+	busy := s.blocked || len(s.streams) > 0 || len(s.queries) > 0
+	return link.Load{Busy: busy, Done: (s.eof || s.drained) && !busy && s.mail.empty()}
+}
+
+// Closed implements link.Session. It does not undo any process state (kernel-ipc §2.3).
+func (s *session) Closed() {
+	for _, st := range s.streams {
+		st.bus.Discard()
+	}
+	for q := range s.queries {
+		q.bus.Forget()
+	}
+	s.streams, s.queries = nil, nil
+}
+
+// post leaves a letter for the session and wakes its owner. Any goroutine may call it.
+func (s *session) post(l letter) {
+	s.mail.put(l)
+	s.port.Wake()
+}
+
+// liveStream is a Subscribe stream or a handler as its connection sees it (kernel-ipc §5.4).
+type liveStream struct {
+	bus          *bus.Stream
+	id           string
+	prefix       []byte // type byte excluded: what every chunk frame of the stream begins with
+	kind         bus.Kind
+	subscriberID string // Subscribe only
+	generated    bool   // subscriberID was made by the server
+	ending       bool   // flushed by Pump, then STREAM_END
+	done         bool   // STREAM_END was appended
+	waiters      []*unsubscribe
+}
+
+// end makes the stream take no new messages; Pump flushes it and sends STREAM_END.
+func (st *liveStream) end() {
+	st.ending = true
+	st.bus.Detach()
+}
+
+// pop appends chunk frames until out has grown to room or, dry, the stream has nothing buffered.
+func (st *liveStream) pop(out []byte, room int) (outAfter []byte, dry bool) {
+	for len(out) < room {
+		m := st.bus.Pop()
+		if m == nil {
+			return out, true
+		}
+		out = frame.Append(out, frame.StreamChunk, st.prefix, m.Body)
+		m.Release()
+	}
+	return out, false
+}
+
+// ended appends the stream's STREAM_END and the replies that waited for it.
+func (s *session) ended(st *liveStream, out []byte) []byte {
+	start := len(out)
+	out = mpack.AppendStreamEnd(frame.Begin(out, frame.StreamEnd), []byte(st.id))
+	frame.Finish(out, start)
+	for _, w := range st.waiters {
+		out = append(out, w.release(s.svc)...)
+	}
+	st.waiters = nil
+	return out
+}

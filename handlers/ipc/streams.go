@@ -1,0 +1,223 @@
+package ipc
+
+import (
+	"encoding/hex"
+	"slices"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"trunkline/codec/frame"
+	"trunkline/codec/jsonx"
+	"trunkline/codec/mpack"
+	"trunkline/codec/wire"
+	"trunkline/engine/bus"
+)
+
+// subscribe is kernel-ipc §4.18.
+func subscribe(t *turn) wire.Code {
+	types, ok := t.types(&t.fields[0], "event_types")
+	if !ok {
+		return wire.InvalidArgument
+	}
+	st := &liveStream{kind: bus.Subscription}
+	if !t.name(st, &t.fields[1], "subscriber_id", "ipc-sub-") {
+		return wire.InvalidArgument
+	}
+	ack, ok := t.flag(&t.fields[2], "ack", false)
+	if !ok || !t.freshID() {
+		return wire.InvalidArgument
+	}
+	replaced := t.s.subscription(st.subscriberID)
+	if !t.room(replaced) {
+		return t.saturated("Too many streams on this connection")
+	}
+	t.open(st)
+	// The new stream is live before the old one stops, so that no event falls between the two.
+	st.bus = t.svc.bus.Subscribe(t.s.port, types, st.overhead())
+	if replaced != nil {
+		replaced.end()
+		t.s.port.Wake()
+	}
+	if ack {
+		t.chunk(st, mpack.AppendEvent(nil, subscribedEvent, ackPayload(st.subscriberID, types), t.now.Wall, busSource))
+	}
+	return wire.OK
+}
+
+func ackPayload(subscriberID string, types []string) []byte {
+	p := jsonx.AppendString([]byte(`{"subscriber_id":`), subscriberID)
+	p = append(p, `,"event_types":[`...)
+	for i, typ := range types {
+		if i > 0 {
+			p = append(p, ',')
+		}
+		p = jsonx.AppendString(p, typ)
+	}
+	return append(p, "]}"...)
+}
+
+// registerCommands and registerQueries are kernel-ipc §4.20.
+func registerCommands(t *turn) wire.Code {
+	return t.register(bus.CommandHandler, "command_types", "Command handler already registered: ")
+}
+
+func registerQueries(t *turn) wire.Code {
+	return t.register(bus.QueryHandler, "query_types", "Query handler already registered: ")
+}
+
+func (t *turn) register(kind bus.Kind, field, takenText string) wire.Code {
+	types, ok := t.types(&t.fields[0], field)
+	if !ok {
+		return wire.InvalidArgument
+	}
+	st := &liveStream{kind: kind}
+	if !t.name(st, &t.fields[1], "handler_id", "ipc-hnd-") || !t.freshID() {
+		return wire.InvalidArgument
+	}
+	for _, typ := range types {
+		if t.svc.bus.HasHandler(kind, []byte(typ)) {
+			return t.refuseAbout(wire.FailedPrecondition, takenText, []byte(typ), "")
+		}
+	}
+	if !t.room(nil) {
+		return t.saturated("Too many streams on this connection")
+	}
+	handlerID := st.subscriberID
+	st.subscriberID = ""
+	t.describe(st)
+	handler, taken := t.svc.bus.Handle(kind, t.s.port, types, st.overhead())
+	if handler == nil {
+		return t.refuseAbout(wire.FailedPrecondition, takenText, []byte(taken), "")
+	}
+	st.bus = handler
+	t.open(st)
+	t.chunk(st, mpack.AppendRegistered(nil, types, []byte(handlerID)))
+	return wire.OK
+}
+
+// types reads the required array of type names; duplicates count once.
+func (t *turn) types(v *mpack.Value, field string) (types []string, ok bool) {
+	if v.Kind != mpack.Array || mpack.Len(v.Data) == 0 {
+		return nil, t.bad(field, " is required (non-empty array)")
+	}
+	ok = true
+	seen := map[string]struct{}{}
+	t.scan.Elements(v.Data, func(i int, e mpack.Value) bool {
+		switch {
+		case e.Kind != mpack.Str || len(e.Data) == 0:
+			ok = t.badElement(field, i, " must be a non-empty string")
+		case len(e.Data) > wire.MaxIdentifier:
+			ok = t.badElement(field, i, " exceeds 1024 bytes")
+		default:
+			if _, again := seen[string(e.Data)]; again {
+				return true
+			}
+			typ := string(e.Data)
+			seen[typ] = struct{}{}
+			if types = append(types, typ); len(types) > t.svc.cfg.MaxEventTypes {
+				ok = false
+				t.refuseAbout(wire.InvalidArgument, "too many ", []byte(field), "")
+			}
+		}
+		return ok
+	})
+	return types, ok
+}
+
+func (t *turn) badElement(field string, i int, rest string) bool {
+	t.bad(field, "[")
+	t.msg = append(strconv.AppendInt(t.msg, int64(i), 10), ']')
+	t.msg = append(t.msg, rest...)
+	return false
+}
+
+// name reads the stream's name within its connection, or makes one.
+func (t *turn) name(st *liveStream, v *mpack.Value, field, prefix string) bool {
+	given, ok := t.optionalID(v, field)
+	if !ok {
+		return false
+	}
+	if st.generated = given == nil; st.generated {
+		u := uuid.New()
+		st.subscriberID = prefix + hex.EncodeToString(u[:])
+	} else {
+		st.subscriberID = string(given)
+	}
+	return true
+}
+
+// freshID refuses a request id that names a stream of the connection already (kernel-ipc §3.6).
+func (t *turn) freshID() bool {
+	if slices.ContainsFunc(t.s.streams, func(st *liveStream) bool { return st.id == string(t.id) }) {
+		return t.bad("Stream id already in use", "")
+	}
+	return true
+}
+
+// subscription returns the connection's live Subscribe stream of that subscriber, nil if there is none.
+func (s *session) subscription(subscriberID string) *liveStream {
+	for _, st := range s.streams {
+		if st.kind == bus.Subscription && !st.ending && st.subscriberID == subscriberID {
+			return st
+		}
+	}
+	return nil
+}
+
+// room makes sure that one more stream may be opened, evicting one whose subscriber cannot name it if need be (kernel-ipc
+// §4.18). The stream that is about to be replaced does not count; streams still being flushed count against twice the limit.
+func (t *turn) room(replaced *liveStream) bool {
+	limit, live := t.svc.cfg.MaxStreamsPerConnection, 0
+	var victim *liveStream
+	for _, st := range t.s.streams {
+		if st.ending || st == replaced {
+			continue
+		}
+		live++
+		if victim == nil && st.kind == bus.Subscription && st.generated {
+			victim = st
+		}
+	}
+	if len(t.s.streams) >= 2*limit {
+		return false
+	}
+	if live < limit {
+		return true
+	}
+	if victim == nil {
+		return false
+	}
+	t.evict(victim)
+	return true
+}
+
+// evict ends a stream by an ERROR frame with its id; what it had buffered is dropped.
+func (t *turn) evict(victim *liveStream) {
+	victim.bus.Discard()
+	t.s.streams = slices.DeleteFunc(t.s.streams, func(st *liveStream) bool { return st == victim })
+	t.out = appendErrorFrame(t.out[:t.start], []byte(victim.id), wire.ResourceExhausted,
+		"Stream evicted: too many streams", mpack.Extras{Retryable: true})
+	t.start = len(t.out)
+}
+
+// describe gives st the request's id and the prefix of its chunk frames.
+func (t *turn) describe(st *liveStream) {
+	st.id = string(t.id)
+	st.prefix = mpack.AppendChunkPrefix(nil, t.id)
+}
+
+// overhead is what a chunk frame counts beside its body: the type byte and the prefix.
+func (st *liveStream) overhead() int { return 1 + len(st.prefix) }
+
+// open makes st one of the connection's streams; it has no RESPONSE.
+func (t *turn) open(st *liveStream) {
+	t.describe(st)
+	t.s.streams = append(t.s.streams, st)
+	t.noReply()
+}
+
+// chunk appends one chunk frame of st ahead of anything the bus may bring.
+func (t *turn) chunk(st *liveStream, body []byte) {
+	t.out = frame.Append(t.out, frame.StreamChunk, st.prefix, body)
+}

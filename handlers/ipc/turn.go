@@ -1,0 +1,178 @@
+package ipc
+
+import (
+	"fmt"
+	"runtime/debug"
+
+	"trunkline/codec/frame"
+	"trunkline/codec/mpack"
+	"trunkline/codec/wire"
+	"trunkline/engine/kernel"
+	"trunkline/engine/link"
+)
+
+// turn is the state of one Feed: the output so far, the request at hand and the scratch values handlers fill. Turns are
+// pooled, so that an idle connection holds none of it and a request allocates nothing.
+type turn struct {
+	svc *Service
+	s   *session
+	now link.Instant
+
+	out    []byte
+	used   int // bytes of the input taken
+	frames int // frames taken
+	start  int // where the frame being answered begins in out
+	row    int // which method is being answered, for counting
+	silent bool
+
+	scan   mpack.Scanner
+	req    mpack.Request
+	id     []byte // echoed: empty unless the request has a valid one
+	fields [maxFields]mpack.Value
+	nested [kernel.NumQuotaFields]mpack.Value
+	msg    []byte // text of the error to send
+	extras mpack.Extras
+
+	create kernel.CreateArgs
+	pcb    kernel.PCB
+	check  kernel.QuotaCheck
+	delta  kernel.Usage
+	total  kernel.Usage
+	proc   mpack.Process
+	usage  mpack.Usage
+	ids    [2][uuidLen]byte
+	tally  tally
+}
+
+func newTurn(svc *Service) *turn { return &turn{svc: svc} }
+
+func (t *turn) begin(s *session, out []byte, now link.Instant) {
+	t.s, t.out, t.now = s, out, now
+	t.used, t.frames = 0, 0
+}
+
+// end hands back what the turn took and made, and lets go of everything lent.
+func (t *turn) end() (used int, out []byte) {
+	t.tally.flush(t.svc.calls)
+	used, out = t.used, t.out
+	t.s, t.out, t.id = nil, nil, nil
+	return used, out
+}
+
+// run executes the frames of in until they are used up or the connection has had its share. A crash inside a request is
+// answered INTERNAL, and the rest goes on (kernel-ipc D11).
+func (t *turn) run(in []byte) link.Verdict {
+	for {
+		if v, crashed := t.runUntilCrash(in); !crashed {
+			return v
+		}
+	}
+}
+
+func (t *turn) runUntilCrash(in []byte) (v link.Verdict, crashed bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			t.svc.cfg.Logger.Error("recovered from a crash in a request", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			t.extras = mpack.Extras{}
+			t.answer(t.refuse(wire.Internal, "Internal error"))
+			crashed = true
+		}
+	}()
+	cfg := &t.svc.cfg
+	for {
+		typ, payload, n := frame.Split(in[t.used:], cfg.MaxFrameBytes)
+		switch {
+		case n == frame.Malformed:
+			return link.Close, false
+		case n == 0:
+			return link.More, false
+		case t.frames >= cfg.FramesPerTurn || t.used >= cfg.TurnBytes || len(t.out) > cfg.UnsentBytes:
+			return link.Yield, false
+		}
+		t.used += n
+		t.frames++
+		t.serve(typ, payload)
+		if t.s.blocked {
+			return link.Blocked, false
+		}
+	}
+}
+
+// serve answers one frame.
+func (t *turn) serve(typ frame.Type, payload []byte) {
+	t.start = len(t.out)
+	t.id, t.msg, t.extras = nil, t.msg[:0], mpack.Extras{}
+	t.row = len(methods)
+	t.answer(t.route(typ, payload))
+}
+
+// answer counts the request and completes its frame.
+func (t *turn) answer(code wire.Code) {
+	t.tally.count(t.svc.calls, t.row, code)
+	switch {
+	case code != wire.OK:
+		t.fail(code)
+	case t.silent:
+		t.silent = false
+	default:
+		t.finish()
+	}
+}
+
+// route takes a frame through the checks of kernel-ipc §3.2 to its handler.
+func (t *turn) route(typ frame.Type, payload []byte) wire.Code {
+	if typ != frame.Request {
+		t.msg = fmt.Appendf(t.msg, "Unexpected message type: 0x%02X", byte(typ))
+		return wire.InvalidArgument
+	}
+	if code := t.parse(payload); code != wire.OK {
+		return code
+	}
+	if t.svc.draining.Load() {
+		return t.refuse(wire.Unavailable, "Server is shutting down")
+	}
+	m, known := t.svc.routes.find(t.req.Service, t.req.Method)
+	if m == nil {
+		return t.unknown(known)
+	}
+	t.row = m.index
+	t.scan.ParseFields(t.req.Body, m.fields, t.fields[:])
+	t.out = mpack.AppendResponseHead(frame.Begin(t.out, frame.Response), t.id)
+	return m.handle(t)
+}
+
+func (t *turn) unknown(serviceKnown bool) wire.Code {
+	if serviceKnown {
+		t.msg = append(append(append(t.msg, "Unknown "...), t.req.Service...), " method: "...)
+		t.msg = append(t.msg, t.req.Method...)
+		return wire.NotFound
+	}
+	t.msg = append(append(t.msg, "Unknown service: "...), t.req.Service...)
+	return wire.NotFound
+}
+
+// parse fills t.req and t.id and judges the four members every request has (kernel-ipc §3.1).
+func (t *turn) parse(payload []byte) wire.Code {
+	problem := t.scan.ParseRequest(payload, &t.req)
+	if len(t.req.ID) <= wire.MaxIdentifier {
+		t.id = t.req.ID
+	}
+	r := &t.req
+	switch {
+	case problem != mpack.NoProblem:
+		return t.refuse(wire.InvalidArgument, problem.Text())
+	case len(r.ID) == 0:
+		return t.refuse(wire.InvalidArgument, "Missing required request field: id")
+	case len(r.ID) > wire.MaxIdentifier:
+		return t.refuse(wire.InvalidArgument, "Invalid request field: id exceeds 1024 bytes")
+	case len(r.Service) == 0:
+		return t.refuse(wire.InvalidArgument, "Missing required request field: service")
+	case len(r.Method) == 0:
+		return t.refuse(wire.InvalidArgument, "Missing required request field: method")
+	case r.BodyIsOther:
+		return t.refuse(wire.InvalidArgument, "Invalid request field: body must be an object")
+	case r.Body == nil:
+		return t.refuse(wire.InvalidArgument, "Missing required request field: body")
+	}
+	return wire.OK
+}
