@@ -10,7 +10,7 @@ func TestNoAllocs(t *testing.T) {
 	var sc Scanner
 	var r Request
 	var v [3]Value
-	names := []string{"pid", "llm_calls", "tokens_out"}
+	names := Fields("pid", "llm_calls", "tokens_out")
 	p := Process{PID: []byte("p1"), State: "READY", Priority: "NORMAL"}
 	out := make([]byte, 0, 4096)
 	f := func(name string, run func()) {
@@ -19,7 +19,7 @@ func TestNoAllocs(t *testing.T) {
 			t.Errorf("%s allocates %v times, want 0", name, got)
 		}
 	}
-	f("request", func() { sc.ParseRequest(payload, &r); sc.ParseFields(r.Body, names, v[:]) })
+	f("request", func() { sc.ParseRequest(payload, &r); sc.ParseFields(r.Body, 0, names, v[:]) })
 	f("bad request", func() {
 		out = AppendError(out[:0], r.ID, "INVALID_ARGUMENT", sc.ParseRequest(bad, &r).Text(), Extras{})
 	})

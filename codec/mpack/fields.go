@@ -30,59 +30,92 @@ type Value struct {
 	Kind Kind
 }
 
-// ParseFields collects the values of the named keys of the encoded map body into dst[:len(names)], in the order of names;
-// keys that are not named are stepped over, of a repeated key the last one counts. body must have passed ParseRequest. It does
-// not allocate.
-func (sc *Scanner) ParseFields(body []byte, names []string, dst []Value) {
-	dst = dst[:len(names)]
-	for i := range dst {
-		dst[i].Kind = Absent
+// Field is the name of a body field, prepared for being found. Make them with Fields.
+type Field struct {
+	Name string
+	head uint64 // the name's first eight bytes, little-endian, zero-filled
+}
+
+// Fields prepares names for ParseFields.
+func Fields(names ...string) []Field {
+	fields := make([]Field, len(names))
+	for i, name := range names {
+		var head [8]byte
+		copy(head[:], name)
+		fields[i] = Field{name, binary.LittleEndian.Uint64(head[:])}
 	}
-	if len(body) == 0 {
-		return
+	return fields
+}
+
+// ParseFields collects the values of the wanted keys of the encoded map at b[i] into dst[:len(want)], in the order of want;
+// other keys are stepped over, of a repeated key the last one counts. All of the map is checked on the way; next is where it
+// ends. dst is to be used only without a problem. It does not allocate.
+func (sc *Scanner) ParseFields(b []byte, i int, want []Field, dst []Value) (next int, p Problem) {
+	dst = dst[:len(want)]
+	for k := range dst {
+		dst[k].Kind = Absent
 	}
-	n, i, ok := count(body, 0, leads[body[0]])
-	guess := 0 // keys mostly come in the order of names, so the search starts behind the last hit
-	for ; ok && n > 0 && i < len(body); n-- {
-		key, next, p := consumeKey(body, i)
-		if p != NoProblem {
-			return
+	n, i, ok := count(b, i, leads[b[i]])
+	if !ok {
+		return i, Truncated
+	}
+	guess := 0 // keys mostly come in the order of want, so the search starts behind the last hit
+	for ; n > 0; n-- {
+		if i >= len(b) {
+			return i, Truncated
 		}
-		at := indexOf(names, key, guess)
+		var at int
+		if at, i, p = consumeKey(b, i, want, guess); p != NoProblem {
+			return i, p
+		}
 		if at < 0 {
-			if next, p = sc.skip(body, next, 1); p != NoProblem {
-				return
-			}
-			i = next
-			continue
+			i, p = sc.skip(b, i, 1)
+		} else {
+			i, p = sc.value(b, i, &dst[at])
+			guess = at + 1
 		}
-		if i, p = sc.value(body, next, &dst[at]); p != NoProblem {
-			return
+		if p != NoProblem {
+			return i, p
 		}
-		guess = at + 1
 	}
+	return i, NoProblem
 }
 
-// consumeKey is consumeStr without the UTF-8 check that the key already passed.
-func consumeKey(b []byte, i int) (s []byte, next int, p Problem) {
-	l := leads[b[i]]
-	n, i, ok := count(b, i, l)
-	if !ok || l.class != str || n < 0 || n > len(b)-i {
-		return nil, i, Truncated
+// consumeKey steps over the key at b[i] and says which of want it is, -1 for none.
+func consumeKey(b []byte, i int, want []Field, guess int) (at, next int, p Problem) {
+	if n := int(b[i] & 0x1f); b[i]&0xe0 == 0xa0 && len(b)-i > 32 {
+		key := b[i+1 : i+1+n]
+		head := binary.LittleEndian.Uint64(b[i+1:])
+		if n < 8 {
+			head &= 1<<(8*n) - 1
+		}
+		if at := find(want, key, head, guess); at >= 0 {
+			return at, i + 1 + n, NoProblem
+		}
 	}
-	return b[i : i+n], i + n, NoProblem
+	key, next, p := consumeStr(b, i)
+	if p != NoProblem {
+		if p == KeyNotString {
+			p = keyProblem(leads[b[i]])
+		}
+		return -1, next, p
+	}
+	var head [8]byte
+	copy(head[:], key)
+	return find(want, key, binary.LittleEndian.Uint64(head[:]), guess), next, NoProblem
 }
 
-func indexOf(names []string, key []byte, guess int) int {
-	for i := guess; i < len(names); i++ {
-		if names[i] == string(key) {
-			return i
+// find returns the index of key, whose first eight bytes are head, in want.
+func find(want []Field, key []byte, head uint64, guess int) int {
+	for range want {
+		if guess >= len(want) {
+			guess = 0
 		}
-	}
-	for i := 0; i < guess && i < len(names); i++ {
-		if names[i] == string(key) {
-			return i
+		f := &want[guess]
+		if f.head == head && len(f.Name) == len(key) && (len(key) <= 8 || f.Name[8:] == string(key[8:])) {
+			return guess
 		}
+		guess++
 	}
 	return -1
 }
@@ -95,7 +128,7 @@ func (sc *Scanner) value(b []byte, i int, v *Value) (next int, p Problem) {
 	first := b[i]
 	switch l := leads[first]; l.class {
 	case str:
-		v.Data, next, p = consumeKey(b, i)
+		v.Data, next, p = consumeStr(b, i)
 		v.Kind = Str
 		return next, p
 	case scalar:
@@ -107,8 +140,10 @@ func (sc *Scanner) value(b []byte, i int, v *Value) (next int, p Problem) {
 		return next, NoProblem
 	case array:
 		v.Kind = Array
-	default:
+	case mapping:
 		v.Kind = Map
+	default:
+		return i, refusal(l)
 	}
 	next, p = sc.skip(b, i, 1)
 	if p == NoProblem {

@@ -19,6 +19,7 @@ func FuzzRequest(f *testing.F) {
 		var sc Scanner
 		var r Request
 		p := sc.ParseRequest(payload, &r)
+		checkHead(t, &sc, payload, r, p)
 		for _, s := range [][]byte{r.ID, r.Service, r.Method} {
 			if !utf8.Valid(s) {
 				t.Fatalf("view holds invalid UTF-8: %q", s)
@@ -32,6 +33,27 @@ func FuzzRequest(f *testing.F) {
 			t.Fatalf("reference: %v, %d bytes left of %x", err, len(rest), payload)
 		}
 		var v [2]Value
-		sc.ParseFields(r.Body, []string{"pid", "quota"}, v[:])
+		if len(r.Body) > 0 {
+			if next, p := sc.ParseFields(r.Body, 0, Fields("pid", "quota"), v[:]); p != NoProblem || next != len(r.Body) {
+				t.Fatalf("the body of a sound request ends at %d of %d: %q", next, len(r.Body), p.Text())
+			}
+		}
 	})
+}
+
+// checkHead holds the short way, ParseHead and ParseFields, to the verdict of ParseRequest.
+func checkHead(t *testing.T, sc *Scanner, payload []byte, want Request, whole Problem) {
+	var r Request
+	body, ok := ParseHead(payload, &r)
+	if !ok {
+		return
+	}
+	var v [2]Value
+	next, p := sc.ParseFields(payload, body, Fields("pid", "quota"), v[:])
+	if p = atEnd(payload, next, p); p != whole {
+		t.Fatalf("short way says %q, long way %q", p.Text(), whole.Text())
+	}
+	if string(r.ID) != string(want.ID) || string(r.Service) != string(want.Service) || string(r.Method) != string(want.Method) {
+		t.Fatalf("short way %+v, long way %+v", r, want)
+	}
 }

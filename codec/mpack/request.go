@@ -14,6 +14,46 @@ type Request struct {
 	IsMap bool
 }
 
+// ParseHead reads a request written the way clients mostly write it: exactly the four members, in the order id, service,
+// method, body, with short strings and a map for a body. It fills r but for Body and returns where the body begins; the body is
+// unchecked, ParseFields must go over it and must end where the payload ends. ok false says nothing about the payload but that
+// ParseRequest has to judge it. It does not allocate.
+func ParseHead(payload []byte, r *Request) (body int, ok bool) {
+	if len(payload) == 0 || payload[0] != 0x84 {
+		return 0, false
+	}
+	i := 1
+	if r.ID, i, ok = shortMember(payload, i, "\xa2id"); !ok {
+		return 0, false
+	}
+	if r.Service, i, ok = shortMember(payload, i, "\xa7service"); !ok {
+		return 0, false
+	}
+	if r.Method, i, ok = shortMember(payload, i, "\xa6method"); !ok {
+		return 0, false
+	}
+	const key = "\xa4body"
+	if i+len(key) >= len(payload) || string(payload[i:i+len(key)]) != key {
+		return 0, false
+	}
+	i += len(key)
+	return i, leads[payload[i]].class == mapping
+}
+
+// shortMember returns the value of the encoded key at b[i], which must be a non-empty string of at most 31 bytes.
+func shortMember(b []byte, i int, key string) (s []byte, next int, ok bool) {
+	if i+len(key) >= len(b) || string(b[i:i+len(key)]) != key {
+		return nil, i, false
+	}
+	i += len(key)
+	n := int(b[i] & 0x1f)
+	if i++; b[i-1]&0xe0 != 0xa0 || n == 0 || n > len(b)-i {
+		return nil, i, false
+	}
+	s = b[i : i+n : i+n]
+	return s, i + n, validText(s)
+}
+
 // ParseRequest fills r from payload in one pass, in any key order, and checks all of the payload on the way. On a problem r
 // holds what was decoded before the fault, so that the id can be echoed (kernel-ipc D2). It does not allocate.
 func (sc *Scanner) ParseRequest(payload []byte, r *Request) Problem {

@@ -94,13 +94,16 @@ func TestParseRequestMembers(t *testing.T) {
 
 func TestParseFields(t *testing.T) {
 	names := []string{"a", "b", "longer_name"}
-	f := func(body string, want ...Kind) [3]Value {
+	want := Fields(names...)
+	f := func(body string, kinds ...Kind) [3]Value {
 		t.Helper()
 		var sc Scanner
 		var v [3]Value
 		v[0].Kind, v[1].Kind, v[2].Kind = Map, Map, Map // what an earlier request left
-		sc.ParseFields([]byte(body), names, v[:])
-		for i, k := range want {
+		if next, p := sc.ParseFields([]byte(body), 0, want, v[:]); p != NoProblem || next != len(body) {
+			t.Errorf("ParseFields(%x) ends at %d: %q", body, next, p.Text())
+		}
+		for i, k := range kinds {
 			if v[i].Kind != k {
 				t.Errorf("ParseFields(%x): %s is %d, want %d", body, names[i], v[i].Kind, k)
 			}

@@ -127,19 +127,24 @@ func consumeStr(b []byte, i int) (s []byte, next int, p Problem) {
 	return s, i + n, NoProblem
 }
 
-// validText reports whether s is valid UTF-8. Short ASCII strings, nearly all there are, are settled by two overlapping loads.
+// validText reports whether s is valid UTF-8. ASCII, which nearly all text here is, is settled by a few overlapping loads.
 func validText(s []byte) bool {
 	const high = 0x8080808080808080
-	switch n := len(s); {
-	case n >= 8 && n <= 16:
-		if (binary.LittleEndian.Uint64(s)|binary.LittleEndian.Uint64(s[n-8:]))&high == 0 {
+	n := len(s)
+	switch {
+	case n >= 8:
+		x := binary.LittleEndian.Uint64(s[n-8:])
+		for i := 0; i+8 < n; i += 8 {
+			x |= binary.LittleEndian.Uint64(s[i:])
+		}
+		if x&high == 0 {
 			return true
 		}
-	case n >= 4 && n < 8:
+	case n >= 4:
 		if (binary.LittleEndian.Uint32(s)|binary.LittleEndian.Uint32(s[n-4:]))&(high>>32) == 0 {
 			return true
 		}
-	case n < 4:
+	default:
 		var x byte
 		for _, c := range s {
 			x |= c

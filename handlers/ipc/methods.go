@@ -3,6 +3,7 @@ package ipc
 import (
 	"slices"
 
+	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
 	"trunkline/engine/kernel"
 )
@@ -25,6 +26,7 @@ type method struct {
 	service, name string
 	handle        func(*turn) wire.Code
 	fields        []string // the body's keys in validation order; handlers find their values at the same index of turn.fields
+	want          []mpack.Field
 	durability    Durability
 	stream        bool // opens a stream: it has no RESPONSE
 	doc           string
@@ -96,6 +98,8 @@ var quotaNames = func() []string {
 	return names
 }()
 
+var quotaFields = mpack.Fields(quotaNames...)
+
 // stateNames are the keys of a count by state.
 var stateNames = func() []string {
 	names := make([]string, kernel.NumStates)
@@ -108,29 +112,54 @@ var stateNames = func() []string {
 func index(table []method) []method {
 	for i := range table {
 		table[i].index = i
+		table[i].want = mpack.Fields(table[i].fields...)
 	}
 	return table
 }
 
-// routes finds a method's row by its names as they stand in the request.
-type routes map[string]map[string]*method
+// routes finds a method's row by its names as they stand in the request: an open-addressed table that is never written after it
+// was made, sparse enough that a look-up is one comparison of each name.
+type routes struct {
+	rows     [512]*method
+	services []string
+}
 
-func newRoutes(table []method) routes {
-	r := routes{}
+func newRoutes(table []method) *routes {
+	r := &routes{}
 	for i := range table {
 		m := &table[i]
-		if r[m.service] == nil {
-			r[m.service] = map[string]*method{}
+		at := routeHash(m.service, m.name)
+		for r.rows[at] != nil {
+			at = (at + 1) % len(r.rows)
 		}
-		r[m.service][m.name] = m
+		r.rows[at] = m
+		if !slices.Contains(r.services, m.service) {
+			r.services = append(r.services, m.service)
+		}
 	}
 	return r
 }
 
-// find returns the row, or nil and whether at least the service is known. It does not allocate.
-func (r routes) find(service, name []byte) (m *method, serviceKnown bool) {
-	byName := r[string(service)]
-	return byName[string(name)], byName != nil
+// routeHash tells method names apart by their length and three of their letters; both names are not empty.
+func routeHash[T ~string | ~[]byte](service, name T) int {
+	n := len(name)
+	h := uint(n) + uint(name[0])*7 + uint(name[n-1])*31 + uint(name[n/2])*131 + uint(service[0])*257
+	return int(h % uint(len(routes{}.rows)))
+}
+
+// find returns the row of a method, nil if there is none. It does not allocate.
+func (r *routes) find(service, name []byte) *method {
+	for at := routeHash(service, name); r.rows[at] != nil; at = (at + 1) % len(r.rows) {
+		if m := r.rows[at]; m.name == string(name) && m.service == string(service) {
+			return m
+		}
+	}
+	return nil
+}
+
+// has reports whether any method belongs to service.
+func (r *routes) has(service []byte) bool {
+	return slices.ContainsFunc(r.services, func(s string) bool { return s == string(service) })
 }
 
 // MethodInfo describes one method of the endpoint, for listings and documentation.

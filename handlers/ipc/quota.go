@@ -77,7 +77,7 @@ func (t *turn) quota(v *mpack.Value, p *kernel.QuotaPatch) bool {
 	default:
 		return t.bad("quota", " must be an object")
 	}
-	t.scan.ParseFields(v.Data, quotaNames, t.nested[:])
+	t.scan.ParseFields(v.Data, 0, quotaFields, t.nested[:])
 	for i := range t.nested {
 		field := &t.nested[i]
 		if field.Kind == mpack.Absent || field.Kind == mpack.Nil {

@@ -80,7 +80,7 @@ type Service struct {
 	cfg    Config
 	kernel *kernel.Kernel
 	bus    *bus.Bus
-	routes routes
+	routes *routes
 	calls  []callCounters // by method, as in the method table; the last one counts what reached no method
 	turns  sync.Pool
 
