@@ -11,6 +11,7 @@ func (k *Kernel) applyCreate(c *Change, at *place) {
 	*r = row{created: c.Seq, state: c.State, priority: c.Priority, quota: c.Quota}
 	at.sh.keepText(r, c)
 	at.sh.index.insert(at.tag, slot)
+	at.sh.warm.publish(at.sh)
 	r.node = k.sched.nodes.take(at.ref, c.Priority)
 	k.order.append(c.Seq, at.ref)
 	k.created = c.Seq

@@ -45,6 +45,7 @@ type shard struct {
 	used   uint32 // slots ever used
 	free   uint32 // first free slot among them, or none
 	texts  arena
+	warm   warmed
 	change Change   // what the journal is shown; guarded by mu
 	_      [64]byte // keeps the next shard's mutex off this one's last cache line
 }

@@ -6,7 +6,7 @@ import "time"
 var origin = time.Now()
 
 // Now reads both clocks. All readings of a process share one origin, so their Mono values compare. Inside a testing/synctest
-// bubble it follows the bubble's clock. It does not allocate.
+// bubble it follows the bubble's clock. Mono is at least 1 outside of it, so that zero can mean "no time". It does not allocate.
 func Now() Instant {
 	t := time.Now()
 	return Instant{Mono: int64(t.Sub(origin)) + 1, Wall: t.UnixMilli()}

@@ -55,7 +55,7 @@ func listProcesses(t *turn) wire.Code {
 }
 
 func (l *listing) read(t *turn) bool {
-	f := &t.fields
+	f := t.fields
 	state, ok := t.text(&f[0], "state")
 	if !ok {
 		return false

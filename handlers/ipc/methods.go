@@ -30,7 +30,8 @@ type method struct {
 	durability    Durability
 	stream        bool // opens a stream: it has no RESPONSE
 	doc           string
-	index         int // of the row in the table
+	index         int  // of the row in the table
+	keyed         bool // the first field is a pid: its row is fetched ahead
 }
 
 // maxFields is the longest list of fields a row has.
@@ -112,6 +113,7 @@ var stateNames = func() []string {
 func index(table []method) []method {
 	for i := range table {
 		table[i].index = i
+		table[i].keyed = len(table[i].fields) > 0 && table[i].fields[0] == "pid"
 		table[i].want = mpack.Fields(table[i].fields...)
 	}
 	return table

@@ -34,7 +34,7 @@ func createProcess(t *turn) wire.Code {
 
 // createArgs fills t.create from the body.
 func (t *turn) createArgs() (ok bool) {
-	a, f := &t.create, &t.fields
+	a, f := &t.create, t.fields
 	*a = kernel.CreateArgs{Priority: kernel.Normal}
 	if a.PID, ok = t.identifier(&f[0], "pid"); !ok {
 		return false
@@ -145,7 +145,7 @@ func getNextRunnable(t *turn) wire.Code {
 
 // transitionState is kernel-ipc §4.5.
 func transitionState(t *turn) wire.Code {
-	f := &t.fields
+	f := t.fields
 	pid, ok := t.identifier(&f[0], "pid")
 	if !ok {
 		return wire.InvalidArgument

@@ -109,7 +109,7 @@ var nullText = []byte("null")
 
 // reply is kernel-ipc §4.21.
 func reply(t *turn) wire.Code {
-	f := &t.fields
+	f := t.fields
 	id, ok := t.required(&f[0], "query_id")
 	if !ok {
 		return wire.InvalidArgument

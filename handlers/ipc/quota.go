@@ -41,7 +41,7 @@ func recordUsage(t *turn) wire.Code {
 }
 
 func (t *turn) usageDelta() (ok bool) {
-	d, f := &t.delta, &t.fields
+	d, f := &t.delta, t.fields
 	if d.LLMCalls, ok = t.i32(&f[1], "llm_calls"); !ok {
 		return false
 	}

@@ -25,10 +25,15 @@ type turn struct {
 	row    int // which method is being answered, for counting
 	silent bool
 
+	slots  [batch]slot
+	next   int // of slots, the one to execute
+	filled int // of slots, how many were read
+	pids   [batch][]byte
+
 	scan   mpack.Scanner
-	req    mpack.Request
-	id     []byte // echoed: empty unless the request has a valid one
-	fields [maxFields]mpack.Value
+	req    *mpack.Request          // of the slot at hand
+	fields *[maxFields]mpack.Value // of the slot at hand
+	id     []byte                  // echoed: empty unless the request has a valid one
 	nested [kernel.NumQuotaFields]mpack.Value
 	msg    []byte // text of the error to send
 	extras mpack.Extras
@@ -44,11 +49,25 @@ type turn struct {
 	tally  tally
 }
 
+// batch is how many frames are read before the first of them is executed: enough for the memory accesses of their look-ups to
+// overlap.
+const batch = 16
+
+// slot is one frame that was read ahead.
+type slot struct {
+	typ     frame.Type
+	payload []byte
+	size    int     // of the whole frame
+	method  *method // nil: the request is to be judged with care
+	req     mpack.Request
+	fields  [maxFields]mpack.Value
+}
+
 func newTurn(svc *Service) *turn { return &turn{svc: svc} }
 
 func (t *turn) begin(s *session, out []byte, now link.Instant) {
 	t.s, t.out, t.now = s, out, now
-	t.used, t.frames = 0, 0
+	t.used, t.frames, t.next, t.filled = 0, 0, 0, 0
 }
 
 // end hands back what the turn took and made, and lets go of everything lent.
@@ -78,32 +97,89 @@ func (t *turn) runUntilCrash(in []byte) (v link.Verdict, crashed bool) {
 			crashed = true
 		}
 	}()
-	cfg := &t.svc.cfg
 	for {
-		typ, payload, n := frame.Split(in[t.used:], cfg.MaxFrameBytes)
-		switch {
-		case n == frame.Malformed:
-			return link.Close, false
-		case n == 0:
-			return link.More, false
-		case t.frames >= cfg.FramesPerTurn || t.used >= cfg.TurnBytes || len(t.out) > cfg.UnsentBytes:
+		if t.next == t.filled {
+			if v = t.gather(in); t.filled == 0 {
+				return v, false
+			}
+		}
+		if len(t.out) > t.svc.cfg.UnsentBytes {
 			return link.Yield, false
 		}
-		t.used += n
+		sl := &t.slots[t.next]
+		t.next++
+		t.used += sl.size
 		t.frames++
-		t.serve(typ, payload)
+		t.serve(sl)
 		if t.s.blocked {
 			return link.Blocked, false
 		}
 	}
 }
 
+// gather reads the next frames into the slots and starts fetching the table rows they need. With none read, v says why.
+func (t *turn) gather(in []byte) (v link.Verdict) {
+	cfg := &t.svc.cfg
+	t.next, t.filled = 0, 0
+	at, keyed := t.used, 0
+	for t.filled < batch {
+		if at >= cfg.TurnBytes || t.frames+t.filled >= cfg.FramesPerTurn {
+			v = link.Yield
+			break
+		}
+		sl := &t.slots[t.filled]
+		if sl.typ, sl.payload, sl.size = frame.Split(in[at:], cfg.MaxFrameBytes); sl.size <= 0 {
+			if sl.size == frame.Malformed {
+				v = link.Close
+			}
+			break
+		}
+		at += sl.size
+		t.filled++
+		sl.method = t.quickly(sl)
+		if sl.method != nil && sl.method.keyed {
+			t.pids[keyed] = sl.fields[0].Data
+			keyed++
+		}
+	}
+	if keyed > 1 {
+		t.svc.kernel.Warm(t.pids[:keyed])
+	}
+	return v
+}
+
+// quickly is the way of a faultless request to a known method, which is nearly all of them: its payload is gone over once.
+// It returns nil for whatever is to be judged with care.
+func (t *turn) quickly(sl *slot) *method {
+	if sl.typ != frame.Request {
+		return nil
+	}
+	body, ok := mpack.ParseHead(sl.payload, &sl.req)
+	if !ok {
+		return nil
+	}
+	m := t.svc.routes.find(sl.req.Service, sl.req.Method)
+	if m == nil {
+		return nil
+	}
+	next, p := t.scan.ParseFields(sl.payload, body, m.want, sl.fields[:])
+	if p != mpack.NoProblem || next != len(sl.payload) {
+		return nil
+	}
+	return m
+}
+
 // serve answers one frame.
-func (t *turn) serve(typ frame.Type, payload []byte) {
-	t.start = len(t.out)
+func (t *turn) serve(sl *slot) {
+	t.start, t.row = len(t.out), len(methods)
 	t.id, t.msg, t.extras = nil, t.msg[:0], mpack.Extras{}
-	t.row = len(methods)
-	t.answer(t.route(typ, payload))
+	t.req, t.fields = &sl.req, &sl.fields
+	if sl.method == nil || t.svc.draining.Load() {
+		t.answer(t.judge(sl.typ, sl.payload))
+		return
+	}
+	t.id = sl.req.ID
+	t.answer(t.call(sl.method))
 }
 
 // answer counts the request and completes its frame.
@@ -119,36 +195,7 @@ func (t *turn) answer(code wire.Code) {
 	}
 }
 
-// route takes a frame through the checks of kernel-ipc §3.2 to its handler.
-func (t *turn) route(typ frame.Type, payload []byte) wire.Code {
-	if typ == frame.Request && !t.svc.draining.Load() {
-		if m := t.quickly(payload); m != nil {
-			return t.call(m)
-		}
-	}
-	return t.judge(typ, payload)
-}
-
-// quickly is the way of a faultless request to a known method, which is nearly all of them: its payload is gone over once.
-// It returns nil for whatever is to be judged with care.
-func (t *turn) quickly(payload []byte) *method {
-	body, ok := mpack.ParseHead(payload, &t.req)
-	if !ok {
-		return nil
-	}
-	m := t.svc.routes.find(t.req.Service, t.req.Method)
-	if m == nil {
-		return nil
-	}
-	next, p := t.scan.ParseFields(payload, body, m.want, t.fields[:])
-	if p != mpack.NoProblem || next != len(payload) {
-		return nil
-	}
-	t.id = t.req.ID
-	return m
-}
-
-// judge applies the checks one by one, in their order.
+// judge takes a frame through the checks of kernel-ipc §3.2, one by one in their order, to its handler.
 func (t *turn) judge(typ frame.Type, payload []byte) wire.Code {
 	if typ != frame.Request {
 		t.msg = fmt.Appendf(t.msg, "Unexpected message type: 0x%02X", byte(typ))
@@ -186,11 +233,11 @@ func (t *turn) unknown() wire.Code {
 
 // parse fills t.req and t.id and judges the four members every request has (kernel-ipc §3.1).
 func (t *turn) parse(payload []byte) wire.Code {
-	problem := t.scan.ParseRequest(payload, &t.req)
+	problem := t.scan.ParseRequest(payload, t.req)
 	if len(t.req.ID) <= wire.MaxIdentifier {
 		t.id = t.req.ID
 	}
-	r := &t.req
+	r := t.req
 	switch {
 	case problem != mpack.NoProblem:
 		return t.refuse(wire.InvalidArgument, problem.Text())

@@ -1,0 +1,234 @@
+package linktest
+
+import (
+	"encoding/binary"
+	"sync"
+
+	"trunkline/engine/link"
+)
+
+// FramesPerTurn is the session's share of one Feed.
+const FramesPerTurn = 256
+
+// Session serves one connection. Its exported methods beyond link.Session may be called from any goroutine.
+type Session struct {
+	port   *link.Port
+	limits link.Limits
+
+	mu        sync.Mutex
+	queue     [][]byte // frames from elsewhere
+	held      bool     // Hold waits for Release
+	pending   int      // Pending waits for Release
+	streams   int      // live ones, Open's included
+	opened    int      // those of Open
+	eof       bool
+	draining  bool
+	panicPump bool
+	closed    int
+	stop      chan struct{} // closed at EOF, drain and close: streams end
+}
+
+func newSession(p *link.Port, l link.Limits) *Session {
+	return &Session{port: p, limits: l, stop: make(chan struct{})}
+}
+
+// Feed implements link.Session.
+func (s *Session) Feed(in, out []byte, _ link.Instant) (int, []byte, link.Verdict) {
+	used := 0
+	for frames := 0; ; frames++ {
+		rest := in[used:]
+		if len(rest) < HeaderBytes {
+			return used, out, link.More
+		}
+		n := int(binary.BigEndian.Uint32(rest))
+		if n == 0 || n > s.limits.FrameBytes-HeaderBytes {
+			return used, out, link.Close
+		}
+		if len(rest) < HeaderBytes+n {
+			return used, out, link.More
+		}
+		if s.waiting() {
+			return used, out, link.Blocked
+		}
+		if frames == FramesPerTurn || len(out) > s.limits.UnsentBytes {
+			return used, out, link.Yield
+		}
+		body := rest[HeaderBytes : HeaderBytes+n]
+		used += HeaderBytes + n
+		var stop bool
+		if out, stop = s.serve(body[0], body[1:], out); stop {
+			return used, out, link.Close
+		}
+	}
+}
+
+func (s *Session) waiting() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held
+}
+
+func (s *Session) serve(cmd byte, payload, out []byte) (after []byte, stop bool) {
+	switch cmd {
+	case Echo:
+		return Append(out, Echo, payload), false
+	case Bye:
+		return Append(out, Bye, payload), true
+	case Big:
+		n := binary.BigEndian.Uint32(payload)
+		out = binary.BigEndian.AppendUint32(out, n+1)
+		return Pattern(append(out, Big), int(n)), false
+	case Panic:
+		panic("linktest: told to")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch cmd {
+	case Hold:
+		s.held = true
+	case Pending:
+		s.pending++
+	case PanicPump:
+		s.panicPump = true
+		s.port.Wake()
+	case Open:
+		s.streams, s.opened = s.streams+1, s.opened+1
+		out = Append(out, Open, nil)
+	case Stream:
+		s.streams++
+		go s.run(binary.BigEndian.Uint32(payload), binary.BigEndian.Uint32(payload[4:]))
+	}
+	return out, false
+}
+
+func (s *Session) run(count, size uint32) {
+	body := Pattern(nil, int(size))
+	for range count {
+		select {
+		case <-s.stop:
+			s.end()
+			return
+		default:
+			s.push(Append(nil, Stream, body))
+		}
+	}
+	s.end()
+}
+
+func (s *Session) push(frame []byte) {
+	s.mu.Lock()
+	s.queue = append(s.queue, frame)
+	s.mu.Unlock()
+	s.port.Wake()
+}
+
+func (s *Session) end() {
+	s.mu.Lock()
+	s.streams--
+	s.queue = append(s.queue, Frame(End, ""))
+	s.mu.Unlock()
+	s.port.Wake()
+}
+
+// Pump implements link.Session.
+func (s *Session) Pump(out []byte, _ link.Instant) ([]byte, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.panicPump {
+		panic("linktest: told to in Pump")
+	}
+	took := 0
+	for len(s.queue) > 0 && took < s.limits.ChunkBytes {
+		took += len(s.queue[0])
+		out = append(out, s.queue[0]...)
+		s.queue = s.queue[1:]
+	}
+	return out, len(s.queue) > 0
+}
+
+// EOF implements link.Session: streams end at once and unsent chunks are dropped, answers are kept.
+func (s *Session) EOF(link.Instant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.eof = true
+	s.streams, s.opened = s.streams-s.opened, 0
+	s.stopStreams()
+	kept := s.queue[:0]
+	for _, f := range s.queue {
+		if f[HeaderBytes] != Stream && f[HeaderBytes] != End {
+			kept = append(kept, f)
+		}
+	}
+	s.queue = kept
+}
+
+// Drain implements link.Session: streams end with End.
+func (s *Session) Drain(link.Instant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.draining = true
+	for ; s.opened > 0; s.opened-- {
+		s.streams--
+		s.queue = append(s.queue, Frame(End, ""))
+	}
+	s.stopStreams()
+}
+
+// stopStreams tells the goroutines of Stream to end. The caller holds s.mu.
+func (s *Session) stopStreams() {
+	select {
+	case <-s.stop:
+	default:
+		close(s.stop)
+	}
+}
+
+// Load implements link.Session.
+func (s *Session) Load() link.Load {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	busy := s.held || s.pending > 0 || s.streams > 0
+	flying := s.held || s.pending > 0
+	told := s.eof || s.draining && s.streams == 0
+	return link.Load{Busy: busy, Done: told && !flying && len(s.queue) == 0}
+}
+
+// Closed implements link.Session.
+func (s *Session) Closed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed++
+	s.stopStreams()
+}
+
+// Release answers everything held or pending and wakes the owner.
+func (s *Session) Release() {
+	s.mu.Lock()
+	if s.held {
+		s.held = false
+		s.queue = append(s.queue, Frame(Hold, ""))
+	}
+	for ; s.pending > 0; s.pending-- {
+		s.queue = append(s.queue, Frame(Pending, ""))
+	}
+	s.mu.Unlock()
+	s.port.Wake()
+}
+
+// Push queues one chunk of the given payload, as a publisher on another connection would.
+func (s *Session) Push(payload string) { s.push(Frame(Stream, payload)) }
+
+// EndStream ends one stream of Open.
+func (s *Session) EndStream() {
+	s.mu.Lock()
+	s.opened--
+	s.mu.Unlock()
+	s.end()
+}
+
+// ClosedTimes returns how often Closed was called.
+func (s *Session) ClosedTimes() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}

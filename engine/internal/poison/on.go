@@ -1,0 +1,13 @@
+//go:build race || invariants
+
+package poison
+
+// On tells whether Fill overwrites.
+const On = true
+
+// Fill overwrites b[:len(b)] with Byte. It does not allocate.
+func Fill(b []byte) {
+	for i := range b {
+		b[i] = Byte
+	}
+}

@@ -1,0 +1,260 @@
+package reactor
+
+import (
+	"runtime/debug"
+
+	"github.com/panjf2000/gnet/v2"
+	"golang.org/x/sys/unix"
+
+	"trunkline/engine/internal/bufpool"
+	"trunkline/engine/internal/poison"
+	"trunkline/engine/link"
+	"trunkline/engine/stream"
+)
+
+// Unread bytes beyond these make a connection leave its loop, where reading can be paused. A partial frame does not count: its
+// bound is Limits.FrameBytes.
+const (
+	// blockedBytes may wait behind a blocked session.
+	blockedBytes = 64 << 10
+	// behindBytes may wait behind a session that yielded: a few reads, for small frames come faster than turns.
+	behindBytes = 256 << 10
+)
+
+const reasonForced = stream.ReasonDrain
+
+// conn is a connection on a loop, and the link.Owner of its port. Methods that return keep say false when the connection is done
+// with: the caller has gnet close the descriptor.
+type conn struct {
+	loop *loop
+	port *link.Port
+	sess link.Session
+	sock gnet.Conn
+	fd   int
+
+	carry *bufpool.Buffer // bytes the session has not taken: carry.B[off:]; nil while there are none
+	off   int
+	index int // in loop.conns
+
+	opened   bool
+	gone     bool // closed, or left
+	queued   bool // on the ready list
+	woken    bool // Port.Wake came
+	more     bool // the session has chunks left to pump
+	blocked  bool // the session waits for a wake-up
+	behind   bool // carry may begin with a whole frame
+	draining bool
+	drainDue bool // Drain waits for the frames already read
+	timers   stream.Timers
+}
+
+// Wake implements link.Owner.
+func (c *conn) Wake(*link.Port) { c.loop.post(c) }
+
+// open takes the connection onto its loop.
+func (c *conn) open(g gnet.Conn) (keep bool) {
+	l := c.loop
+	c.sock, c.fd, c.opened = g, g.Fd(), true
+	now := l.srv.now()
+	c.timers.Quiet = now.Mono
+	l.add(c)
+	c.port.SetOwner(c)
+	if l.forced {
+		return c.close(reasonForced)
+	}
+	return !l.draining || c.drain(now)
+}
+
+// received is the turn of a connection whose socket had bytes.
+func (c *conn) received(in []byte) (keep bool) {
+	defer c.rescue(&keep)
+	l := c.loop
+	l.bytesIn += int64(len(in))
+	if c.blocked || c.behind {
+		c.store(in)
+		return c.bounded()
+	}
+	now := l.srv.now()
+	out, v := c.feed(in, l.out[:0], now)
+	return c.settle(out, v, now)
+}
+
+// turn is the turn of a connection on the ready list: news first, then frames it could not take before.
+func (c *conn) turn(now link.Instant) (keep bool) {
+	defer c.rescue(&keep)
+	out := c.loop.out[:0]
+	if c.woken {
+		c.woken, c.more, c.blocked = false, true, false
+		c.port.Rearm()
+	}
+	if c.more {
+		if out, c.more = c.sess.Pump(out, now); len(out) > 0 {
+			c.timers.Quiet = now.Mono
+		}
+	}
+	v := link.More
+	if c.behind && !c.blocked {
+		out, v = c.feed(nil, out, now)
+	}
+	return c.settle(out, v, now)
+}
+
+// feed lends the session what was read, straight from the loop's buffer where nothing waits before it.
+func (c *conn) feed(in, out []byte, now link.Instant) ([]byte, link.Verdict) {
+	src := in
+	if c.carry != nil {
+		c.store(in)
+		src = c.carry.B[c.off:]
+	}
+	if len(src) == 0 {
+		c.behind = false
+		return out, link.More
+	}
+	used, out, v := c.sess.Feed(src, out, now)
+	poison.Fill(src[:used])
+	c.keepRest(src, used)
+	c.blocked, c.behind = v == link.Blocked, v == link.Yield || v == link.Blocked
+	rest := len(src) - used
+	if c.behind {
+		rest = 0 // it is us who wait
+	} else if most := c.loop.srv.limits.FrameBytes; most > 0 && rest > most+readBuffer {
+		v = link.Close // the last net below a session that waits for more than any frame may have
+	}
+	c.timers.Took(used, rest, now.Mono)
+	return out, v
+}
+
+// keepRest carries what the session did not take.
+func (c *conn) keepRest(src []byte, used int) {
+	switch {
+	case used == len(src):
+		c.dropCarry()
+	case c.carry != nil:
+		c.off += used
+	default:
+		c.carry = c.loop.srv.carry.Get()
+		c.carry.B = append(c.carry.B, src[used:]...)
+	}
+}
+
+// store appends to the carry.
+func (c *conn) store(in []byte) {
+	if len(in) == 0 {
+		return
+	}
+	if c.carry == nil {
+		c.carry = c.loop.srv.carry.Get()
+	}
+	if c.off > 0 && c.off >= len(c.carry.B)/2 {
+		c.carry.B = c.carry.B[:copy(c.carry.B, c.carry.B[c.off:])]
+		c.off = 0
+	}
+	c.carry.B = append(c.carry.B, in...)
+}
+
+func (c *conn) dropCarry() {
+	if c.carry != nil {
+		c.loop.srv.carry.Put(c.carry)
+		c.carry, c.off = nil, 0
+	}
+}
+
+func (c *conn) unread() []byte {
+	if c.carry == nil {
+		return nil
+	}
+	return c.carry.B[c.off:]
+}
+
+// bounded sends a connection away whose unread bytes pile up.
+func (c *conn) bounded() bool {
+	switch n := len(c.unread()); {
+	case c.blocked && n > blockedBytes:
+		return c.leave(departing{why: stream.LeftBlocked})
+	case n > behindBytes:
+		return c.leave(departing{why: stream.LeftBehind})
+	}
+	return true
+}
+
+// settle ends a turn: the one write, then what the verdict asks for.
+func (c *conn) settle(out []byte, v link.Verdict, now link.Instant) (keep bool) {
+	l := c.loop
+	n, err := write(c.fd, out)
+	l.bytesOut += int64(n)
+	if n < len(out) {
+		if err != nil && err != unix.EAGAIN {
+			return c.close(stream.ReasonError)
+		}
+		keep = c.leave(departing{why: stream.LeftWrite, unsent: out[n:], closing: v == link.Close})
+		l.giveBack(out)
+		return keep
+	}
+	l.giveBack(out)
+	if v == link.Close {
+		return c.farewell(stream.ReasonProtocol)
+	}
+	if c.draining {
+		if c.drainDue && !c.behind {
+			c.tellDrain(now)
+		} else if !c.behind && !c.blocked && !c.more && !c.woken && c.sess.Load().Done {
+			return c.farewell(stream.ReasonDrain)
+		}
+	}
+	if c.more || c.behind && !c.blocked {
+		l.enqueue(c)
+	}
+	return true
+}
+
+// write makes one write(2) of b, if there is anything to write; n is never negative.
+func write(fd int, b []byte) (n int, err error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	for {
+		n, err = unix.Write(fd, b)
+		if err != unix.EINTR {
+			return max(n, 0), err
+		}
+	}
+}
+
+// drain tells the session that the server is shutting down, after the frames already read were served (kernel-ipc §2.7). A
+// blocked session is told at once, for it may be waiting for just that.
+func (c *conn) drain(now link.Instant) (keep bool) {
+	defer c.rescue(&keep)
+	c.draining = true
+	if c.behind && !c.blocked {
+		c.drainDue = true
+		return true
+	}
+	c.tellDrain(now)
+	return true
+}
+
+func (c *conn) tellDrain(now link.Instant) {
+	c.drainDue = false
+	c.sess.Drain(now)
+	c.more = true
+	c.loop.enqueue(c)
+}
+
+// inTime closes the connection if one of its timers ran out (kernel-ipc §2.4).
+func (c *conn) inTime(now link.Instant) (keep bool) {
+	defer c.rescue(&keep)
+	pending := c.behind || c.blocked || c.more
+	if r, late := c.timers.Overdue(&c.loop.srv.limits, c.sess.Load(), pending, now.Mono); late {
+		return c.close(r)
+	}
+	return true
+}
+
+// rescue is deferred around calls of session methods: a panic closes this connection and no other.
+func (c *conn) rescue(keep *bool) {
+	if r := recover(); r != nil {
+		c.loop.srv.log.Error("panic in a session",
+			"conn", c.port.ID(), "remote", c.port.Remote(), "panic", r, "stack", string(debug.Stack()))
+		*keep = c.close(stream.ReasonPanic)
+	}
+}

@@ -1,0 +1,246 @@
+package reactor
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/panjf2000/gnet/v2"
+	"golang.org/x/sys/unix"
+
+	"trunkline/engine/internal/poison"
+	"trunkline/engine/link"
+)
+
+// keepOut is the largest output buffer a loop keeps between turns: a full turn's replies and then some.
+const keepOut = 2 * link.DefaultUnsentBytes
+
+// What a loop may be ordered to do at its next round.
+const (
+	dueScan  uint32 = 1 << iota // look at the timers
+	dueDrain                    // tell the sessions that the server is shutting down
+	dueForce                    // close everything
+)
+
+// loop is one event loop's connections. Fields below the inbox belong to the loop's goroutine.
+type loop struct {
+	srv   *Server
+	el    gnet.EventLoop
+	bell  *net.UnixConn // our end; a byte on it starts a round
+	ding  [1]byte
+	ended chan struct{} // closed when the loop has ended
+	count atomic.Int32  // connections here and on their way here
+	rung  atomic.Bool   // the bell was rung since the last round began
+	due   atomic.Uint32
+
+	mu      sync.Mutex
+	inbox   []*conn // woken connections, each at most once until it is pumped
+	retired bool
+
+	ready, spare []*conn // connections to serve in the next round; spare is the other one's memory
+	conns        []*conn
+	out          []byte // the turn's output: no connection keeps any
+	sink         []byte
+	draining     bool
+	forced       bool
+	bytesIn      int64 // not yet in the stats
+	bytesOut     int64
+}
+
+// newLoop rings itself into the gnet loop with the fewest connections.
+func newLoop(s *Server) (*loop, error) {
+	l := &loop{srv: s, ended: make(chan struct{})}
+	theirs, ours, err := socketpair()
+	if err != nil {
+		return nil, err
+	}
+	g, err := s.client.EnrollContext(theirs, l)
+	if err != nil {
+		_ = ours.Close()
+		return nil, fmt.Errorf("cannot enroll a bell: %w", err)
+	}
+	l.bell, l.el = ours, g.EventLoop()
+	return l, nil
+}
+
+func socketpair() (a, b *net.UnixConn, err error) {
+	syscall.ForkLock.RLock()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err == nil {
+		unix.CloseOnExec(fds[0])
+		unix.CloseOnExec(fds[1])
+	}
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, nil, os.NewSyscallError("socketpair", err)
+	}
+	if a, err = unixConn(fds[0]); err != nil {
+		_ = unix.Close(fds[1])
+		return nil, nil, err
+	}
+	if b, err = unixConn(fds[1]); err != nil {
+		_ = a.Close()
+		return nil, nil, err
+	}
+	return a, b, nil
+}
+
+// unixConn takes fd over.
+func unixConn(fd int) (*net.UnixConn, error) {
+	nc, err := fileConn(fd)
+	if err != nil {
+		return nil, err
+	}
+	return nc.(*net.UnixConn), nil
+}
+
+// fileConn makes a net.Conn of fd, which it takes over.
+func fileConn(fd int) (net.Conn, error) {
+	f := os.NewFile(uintptr(fd), "socket")
+	defer f.Close()
+	return net.FileConn(f)
+}
+
+// post puts a woken connection into the inbox. Any goroutine; it does not allocate once the inbox has grown.
+func (l *loop) post(c *conn) {
+	l.mu.Lock()
+	if !l.retired {
+		l.inbox = append(l.inbox, c)
+	}
+	l.mu.Unlock()
+	l.ring()
+}
+
+// order asks for something at the next round. Any goroutine.
+func (l *loop) order(what uint32) {
+	l.due.Or(what)
+	l.ring()
+}
+
+// ring makes the loop come round. At most one byte is under way, so the write never waits; the bell's own lock keeps a late
+// ring from reaching a descriptor that has become someone else's.
+func (l *loop) ring() {
+	if !l.rung.Swap(true) {
+		_, _ = l.bell.Write(l.ding[:])
+	}
+}
+
+// retire ends what others may still want of a loop that has ended.
+func (l *loop) retire() {
+	l.mu.Lock()
+	l.retired, l.inbox = true, nil
+	l.mu.Unlock()
+	_ = l.bell.Close()
+}
+
+// round serves what did not come from a socket.
+func (l *loop) round() {
+	l.rung.Store(false)
+	now := l.srv.now()
+	l.collect()
+	if what := l.due.Swap(0); what != 0 {
+		l.obey(what, now)
+	}
+	l.serve(now)
+}
+
+// collect moves the inbox to the ready list.
+func (l *loop) collect() {
+	l.mu.Lock()
+	for i, c := range l.inbox {
+		l.inbox[i] = nil
+		if c.gone {
+			continue
+		}
+		c.woken = true
+		if !c.queued {
+			c.queued = true
+			l.ready = append(l.ready, c)
+		}
+	}
+	l.inbox = l.inbox[:0]
+	l.mu.Unlock()
+}
+
+// enqueue has c served in the next round.
+func (l *loop) enqueue(c *conn) {
+	if !c.queued {
+		c.queued = true
+		l.ready = append(l.ready, c)
+	}
+	l.ring()
+}
+
+// serve gives every ready connection one turn; those that want another get it after the sockets had theirs.
+func (l *loop) serve(now link.Instant) {
+	batch := l.ready
+	l.ready = l.spare[:0]
+	for i, c := range batch {
+		batch[i] = nil
+		c.queued = false
+		if !c.gone && !c.turn(now) {
+			l.drop(c)
+		}
+	}
+	l.spare = batch[:0]
+}
+
+// drop has gnet close the descriptor of a connection that is done with, outside of its own events.
+func (l *loop) drop(c *conn) { _ = l.el.Close(c.sock) }
+
+// obey carries out orders. It walks backwards because removal fills the gap with the last connection.
+func (l *loop) obey(what uint32, now link.Instant) {
+	l.report()
+	l.draining = l.draining || what&dueDrain != 0
+	l.forced = l.forced || what&dueForce != 0
+	for i := len(l.conns) - 1; i >= 0; i-- {
+		c := l.conns[i]
+		keep := true
+		switch {
+		case l.forced:
+			keep = c.close(reasonForced)
+		case what&dueDrain != 0:
+			keep = c.drain(now)
+		}
+		if keep && what&dueScan != 0 {
+			keep = c.inTime(now)
+		}
+		if !keep {
+			l.drop(c)
+		}
+	}
+}
+
+func (l *loop) add(c *conn) {
+	c.index = len(l.conns)
+	l.conns = append(l.conns, c)
+}
+
+func (l *loop) remove(c *conn) {
+	last := len(l.conns) - 1
+	l.conns[c.index] = l.conns[last]
+	l.conns[c.index].index = c.index
+	l.conns[last] = nil
+	l.conns = l.conns[:last]
+	l.count.Add(-1)
+}
+
+// report brings the byte counts to the stats, twice a second rather than every turn.
+func (l *loop) report() {
+	l.srv.stats.BytesIn.Add(l.bytesIn)
+	l.srv.stats.BytesOut.Add(l.bytesOut)
+	l.bytesIn, l.bytesOut = 0, 0
+}
+
+// giveBack ends the loan of the output buffer.
+func (l *loop) giveBack(out []byte) {
+	poison.Fill(out)
+	if cap(out) <= keepOut {
+		l.out = out[:0]
+	} else {
+		l.out = nil
+	}
+}

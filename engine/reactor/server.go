@@ -1,0 +1,227 @@
+package reactor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/panjf2000/gnet/v2"
+
+	"trunkline/engine/internal/bufpool"
+	"trunkline/engine/link"
+	"trunkline/engine/stream"
+)
+
+// readBuffer is how much one read takes: the size of each loop's one buffer.
+const readBuffer = 64 << 10
+
+// Config is what a Server needs. Open is required; zero values of the rest stand for the defaults named there.
+type Config struct {
+	// Loops is the number of event loops; zero stands for half the processors, at least one: the rest is for whoever else
+	// works in the process or loads it.
+	Loops int
+	// MaxConnections is kernel.max_connections; zero stands for stream.DefaultMaxConnections.
+	MaxConnections int
+	Limits         link.Limits
+	// Open makes the session of each new connection.
+	Open link.Opener
+	// Refuse appends the frame that a connection beyond the limit gets; nil closes it without a word.
+	Refuse func(dst []byte) []byte
+	// Now reads the clocks; nil stands for the process clock.
+	Now func() link.Instant
+	// Logger gets a debug line per closed connection and warnings; nil drops them.
+	Logger *slog.Logger
+}
+
+// Server runs the event loops. Its methods may be called from any goroutine.
+type Server struct {
+	limits link.Limits
+	log    *slog.Logger
+	now    func() link.Instant
+	gate   *stream.Gate
+	stats  *stream.Stats
+	host   *stream.Host // connections that are not on a loop
+	carry  *bufpool.Pool
+
+	client *gnet.Client
+	loops  []*loop
+
+	joining  sync.WaitGroup // goroutines that bring connections to their loops
+	lent     chan struct{}  // how many of them there may be
+	ticking  sync.WaitGroup
+	stopTick chan struct{}
+	stopping atomic.Bool // the loops' end is wanted
+	shutdown sync.Once
+	ended    error
+
+	fatalMu sync.Mutex
+	fatal   chan error // one slot; closed only with stopping set
+}
+
+// New starts the loops. It raises the soft limit of open files to the hard one. gnet keeps one logger for the whole process,
+// for what it cannot attribute to a server: the last Server started gets those lines.
+func New(cfg Config) (*Server, error) {
+	if cfg.Open == nil {
+		return nil, errors.New("cannot start event loops: no session opener")
+	}
+	if cfg.Loops <= 0 {
+		cfg.Loops = max(1, runtime.GOMAXPROCS(0)/2)
+	}
+	if cfg.Now == nil {
+		cfg.Now = link.Now
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	raiseFileLimit(cfg.Logger)
+	s := &Server{
+		limits: cfg.Limits, log: cfg.Logger, now: cfg.Now, carry: bufpool.New(0),
+		gate: stream.NewGate(cfg.MaxConnections), stats: new(stream.Stats),
+		lent: make(chan struct{}, joinsInFlight), stopTick: make(chan struct{}), fatal: make(chan error, 1),
+	}
+	if err := s.startLoops(cfg.Loops); err != nil {
+		return nil, err
+	}
+	s.host = stream.NewHost(stream.Config{
+		Limits: cfg.Limits, Open: cfg.Open, Refuse: cfg.Refuse,
+		Gate: s.gate, Stats: s.stats, Now: cfg.Now, Logger: cfg.Logger,
+	})
+	s.ticking.Go(s.tick)
+	return s, nil
+}
+
+// startLoops starts gnet without any listener. Its client engine is the part of gnet that runs that way and that hands out its
+// loops: each enrolled connection goes to the loop with the fewest, so as many bells as loops land on one loop each.
+func (s *Server) startLoops(n int) error {
+	var err error
+	s.client, err = gnet.NewClient(&handler{},
+		gnet.WithNumEventLoop(n), gnet.WithReadBufferCap(readBuffer), gnet.WithLogger(gnetLogger{s.log}))
+	if err == nil {
+		err = s.client.Start()
+	}
+	if err != nil {
+		return fmt.Errorf("cannot start event loops: %w", err)
+	}
+	seen := make(map[gnet.EventLoop]bool)
+	for range n {
+		l, err := newLoop(s)
+		if err == nil && seen[l.el] {
+			err = errors.New("two bells on one loop")
+		}
+		if err != nil {
+			s.stopLoops()
+			return fmt.Errorf("cannot start event loops: %w", err)
+		}
+		seen[l.el] = true
+		s.loops = append(s.loops, l)
+	}
+	return nil
+}
+
+func (s *Server) stopLoops() {
+	s.stopping.Store(true)
+	_ = s.client.Stop()
+	for _, l := range s.loops {
+		l.retire()
+	}
+}
+
+// Serve accepts TCP and unix connections and serves them on the loops until Shutdown, which closes ln; then it returns nil.
+// Several listeners may be served at once. Errors of ln are logged and never end it.
+func (s *Server) Serve(ln net.Listener) error { return s.host.Accept(ln, s.join) }
+
+// ServeStreams serves a listener by goroutines, as TLS needs it, under the same limits.
+func (s *Server) ServeStreams(ln net.Listener) error { return s.host.ServeListener(ln) }
+
+// ServeConn serves one connection by goroutines, under the same limits, and returns when it is closed.
+func (s *Server) ServeConn(rwc io.ReadWriteCloser, remote string) error {
+	return s.host.Serve(rwc, remote)
+}
+
+// Stats reads the counters.
+func (s *Server) Stats() stream.Snapshot { return s.host.Snapshot() }
+
+// Open returns how many connections are open, on loops and off.
+func (s *Server) Open() int { return s.gate.Open() }
+
+// closeFatal lets those who wait for Done go.
+func (s *Server) closeFatal() {
+	s.fatalMu.Lock()
+	defer s.fatalMu.Unlock()
+	s.stopping.Store(true)
+	close(s.fatal)
+}
+
+// Done yields an error if a loop ends without having been asked to, which no server survives, and is closed by Shutdown.
+func (s *Server) Done() <-chan error { return s.fatal }
+
+// Shutdown drains (kernel-ipc §2.7): it stops accepting, tells every session, and closes each connection when its session is
+// done and its output sent; after Limits.DrainWithin, or when ctx ends, what is left is closed. It returns when no goroutine
+// of the server is left, or with ctx's error.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.shutdown.Do(func() { s.ended = s.drain(ctx) })
+	return s.ended
+}
+
+func (s *Server) drain(ctx context.Context) error {
+	defer s.closeFatal()
+	s.host.Drain()
+	s.order(dueDrain)
+	grace, cancel := context.WithTimeout(ctx, time.Duration(s.limits.DrainWithin))
+	defer cancel()
+	_ = s.gate.Wait(grace)
+	s.order(dueForce)
+	stopped := make(chan struct{})
+	go func() {
+		s.joining.Wait()
+		close(s.stopTick)
+		s.ticking.Wait()
+		s.stopLoops()
+		close(stopped)
+	}()
+	select {
+	case <-stopped:
+	case <-ctx.Done():
+	}
+	return s.host.Close(ctx)
+}
+
+func (s *Server) order(what uint32) {
+	for _, l := range s.loops {
+		l.order(what)
+	}
+}
+
+// tick has every loop look at its timers.
+func (s *Server) tick() {
+	t := time.NewTicker(stream.TickEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-s.stopTick:
+			return
+		case <-t.C:
+			s.order(dueScan)
+		}
+	}
+}
+
+// loopEnded is called by a loop whose bell was closed.
+func (s *Server) loopEnded(err error) {
+	s.fatalMu.Lock()
+	defer s.fatalMu.Unlock()
+	if s.stopping.Load() {
+		return
+	}
+	select {
+	case s.fatal <- fmt.Errorf("cannot go on: an event loop ended: %w", err):
+	default:
+	}
+}

@@ -1,0 +1,170 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+)
+
+// Accept errors such as EMFILE are answered by patience: the listener stays, connections wait in its backlog.
+const (
+	acceptPauseMin = 5 * time.Millisecond
+	acceptPauseMax = time.Second
+)
+
+// handshakeWithin bounds a TLS handshake, which holds a connection slot from its first byte on.
+const handshakeWithin = 10 * time.Second
+
+// keepAlive finds dead peers that hold streams (kernel-ipc §2.2).
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3}
+
+// ServeListener accepts connections and serves each by goroutines, until Drain; it closes ln and returns nil then. TLS
+// handshakes are made by the connection's goroutine, with a deadline.
+func (h *Host) ServeListener(ln net.Listener) error {
+	return h.Accept(ln, func(nc net.Conn) {
+		if t, ok := nc.(handshaker); ok {
+			h.wg.Go(func() { h.greet(nc, t) })
+			return
+		}
+		h.ServeAdmitted(nc)
+	})
+}
+
+// Accept runs an accept loop for whoever serves the connections: serve gets each one with its slot taken, its socket options
+// set and its peer allowed, and owns both from then on; it must not block for long. Connections beyond the limit are refused.
+// It returns nil after Drain, which closes ln; errors of ln never end it.
+func (h *Host) Accept(ln net.Listener, serve func(net.Conn)) error {
+	if !h.enter(ln) {
+		_ = ln.Close()
+		return ErrDraining
+	}
+	defer h.leave(ln)
+	pause := time.Duration(0)
+	for {
+		nc, err := ln.Accept()
+		if err != nil {
+			if pause = h.failedAccept(ln, err, pause); pause < 0 {
+				return nil
+			}
+			continue
+		}
+		pause = 0
+		h.arrived(nc, serve)
+	}
+}
+
+func (h *Host) enter(ln net.Listener) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.draining {
+		return false
+	}
+	h.lns[ln] = struct{}{}
+	h.accepts.Add(1)
+	return true
+}
+
+func (h *Host) leave(ln net.Listener) {
+	h.mu.Lock()
+	delete(h.lns, ln)
+	h.mu.Unlock()
+	_ = ln.Close()
+	h.accepts.Done()
+}
+
+// failedAccept waits before the next try and returns the pause it made, or -1 when the loop is to end. Only the first error of
+// a burst is logged.
+func (h *Host) failedAccept(ln net.Listener, err error, pause time.Duration) time.Duration {
+	select {
+	case <-h.running.Done():
+		return -1
+	default:
+	}
+	if errors.Is(err, net.ErrClosed) {
+		h.log.Warn("listener closed by someone else", "addr", ln.Addr().String())
+		return -1
+	}
+	if pause == 0 {
+		h.log.Warn("cannot accept connections, trying again", "addr", ln.Addr().String(), "err", err)
+	}
+	pause = min(max(2*pause, acceptPauseMin), acceptPauseMax)
+	wait := time.NewTimer(pause)
+	defer wait.Stop()
+	select {
+	case <-h.running.Done():
+		return -1
+	case <-wait.C:
+		return pause
+	}
+}
+
+func (h *Host) arrived(nc net.Conn, serve func(net.Conn)) {
+	if err := peerAllowed(nc); err != nil {
+		h.cfg.Stats.Refused.Add(1)
+		h.log.Warn("connection closed", "err", err)
+		_ = nc.Close()
+		return
+	}
+	if !h.cfg.Gate.Admit() {
+		h.cfg.Stats.Refused.Add(1)
+		h.refuse(nc)
+		return
+	}
+	h.cfg.Stats.Accepted.Add(1)
+	tune(nc)
+	serve(nc)
+}
+
+// Abandon closes a connection that Accept handed over but that never came to have a session.
+func (h *Host) Abandon(nc net.Conn, why error) {
+	h.log.Debug("connection not served", "remote", RemoteName(nc), "err", why)
+	h.cfg.Stats.CountClosed(ReasonError)
+	h.cfg.Gate.Release()
+	_ = nc.Close()
+}
+
+// ServeAdmitted serves by goroutines a connection that Accept handed over. It does not wait.
+func (h *Host) ServeAdmitted(nc net.Conn) {
+	if _, err := h.open(nc, RemoteName(nc)); err != nil {
+		h.log.Debug("connection not served", "remote", RemoteName(nc), "err", err)
+	}
+}
+
+type handshaker interface {
+	HandshakeContext(context.Context) error
+}
+
+// greet makes the TLS handshake, then serves. The handshake holds a slot, or a flood of them would be unbounded.
+func (h *Host) greet(nc net.Conn, t handshaker) {
+	ctx, cancel := context.WithTimeout(h.running, handshakeWithin)
+	defer cancel()
+	if err := t.HandshakeContext(ctx); err != nil {
+		h.Abandon(nc, err)
+		return
+	}
+	h.ServeAdmitted(nc)
+}
+
+// RemoteName returns the peer's address for people; unix peers have none.
+func RemoteName(nc net.Conn) string {
+	a := nc.RemoteAddr()
+	if a == nil {
+		return "unknown"
+	}
+	if s := a.String(); s != "" && s != "@" {
+		return s
+	}
+	return a.Network()
+}
+
+// tune sets the socket options of kernel-ipc §2.2. Errors mean that the peer is gone, which reading will tell.
+func tune(nc net.Conn) {
+	if w, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		nc = w.NetConn()
+	}
+	if t, ok := nc.(*net.TCPConn); ok {
+		_ = t.SetNoDelay(true)
+		_ = t.SetKeepAliveConfig(keepAlive)
+	}
+}

@@ -1,0 +1,253 @@
+package stream
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"math/big"
+	"net"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"trunkline/engine/internal/linktest"
+)
+
+func TestGateCountsExactly(t *testing.T) {
+	g := NewGate(3)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 500 {
+				if g.Admit() {
+					if n := g.Open(); n < 1 || n > 3 {
+						t.Errorf("%d slots taken of 3", n)
+					}
+					g.Release()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if err := g.Wait(context.Background()); err != nil || g.Open() != 0 {
+		t.Fatalf("%d slots taken at the end, %v", g.Open(), err)
+	}
+	f := func(want bool) {
+		t.Helper()
+		if got := g.Admit(); got != want {
+			t.Fatalf("Admit with %d of %d taken said %v", g.Open(), g.Max(), got)
+		}
+	}
+	f(true)
+	f(true)
+	f(true)
+	f(false)
+	g.Release()
+	f(true)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := g.Wait(ctx); err == nil {
+		t.Error("Wait did not wait")
+	}
+	if NewGate(0).Max() != DefaultMaxConnections {
+		t.Error("zero is not the default")
+	}
+}
+
+func full(dst []byte) []byte { return linktest.Append(dst, 'F', []byte("full")) }
+
+func TestConnectionLimit(t *testing.T) {
+	h, book, ln := listen(t, "tcp", func(c *Config) { c.Gate, c.Refuse = NewGate(2), full })
+	a, b := dial(t, h, book, ln), dial(t, h, book, ln)
+	for _, p := range []*peer{a, b} {
+		p.send(linktest.Frame('e', "in"))
+		p.want('e', "in")
+	}
+	over := dial(t, h, book, ln)
+	over.send(linktest.Frame('e', "too many"))
+	over.want('F', "full")
+	if rest, _ := io.ReadAll(over.c); len(rest) > 0 {
+		t.Fatalf("%q after the refusal", rest)
+	}
+	a.send(linktest.Frame('c', ""))
+	a.want('c', "")
+	if rest, err := io.ReadAll(a.c); len(rest) > 0 || err != nil {
+		t.Fatalf("%q, %v", rest, err)
+	}
+	again := dial(t, h, book, ln) // the slot is free as soon as a could see its end
+	again.send(linktest.Frame('e', "now"))
+	again.want('e', "now")
+	if s := h.Snapshot(); s.Accepted != 3 || s.Refused != 1 || s.Open != 2 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestServeBeyondTheLimit(t *testing.T) {
+	h, _ := newHost(t, func(c *Config) { c.Gate, c.Refuse = NewGate(1), full })
+	h.cfg.Gate.Admit()
+	defer h.cfg.Gate.Release()
+	mine, theirs := net.Pipe()
+	if err := h.Serve(theirs, "pipe"); !errors.Is(err, ErrFull) {
+		t.Fatalf("Serve said %v", err)
+	}
+	if cmd, _, err := linktest.Read(mine); cmd != 'F' || err != nil {
+		t.Fatalf("got %c, %v", cmd, err)
+	}
+	if _, err := mine.Read(make([]byte, 1)); err != io.EOF {
+		t.Fatalf("after the refusal: %v", err)
+	}
+}
+
+func TestRefusalsInFlightAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHost(t, func(c *Config) { c.Gate, c.Refuse = NewGate(1), full })
+		h.cfg.Gate.Admit()
+		var silent []net.Conn
+		for range refusalsInFlight {
+			mine, theirs := net.Pipe() // nobody reads: each refusal waits for its deadline
+			_ = h.Serve(theirs, "pipe")
+			silent = append(silent, mine)
+		}
+		synctest.Wait()
+		mine, theirs := net.Pipe()
+		_ = h.Serve(theirs, "pipe")
+		if _, err := mine.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("refusal %d: %v, want a plain close", refusalsInFlight+1, err)
+		}
+		time.Sleep(refuseWithin + time.Millisecond)
+		if _, err := silent[0].Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("a refusal nobody takes: %v, want a close after its deadline", err)
+		}
+		mine, theirs = net.Pipe()
+		_ = h.Serve(theirs, "pipe")
+		if cmd, _, err := linktest.Read(mine); cmd != 'F' || err != nil {
+			t.Errorf("got %c, %v once refusals are possible again", cmd, err)
+		}
+		h.cfg.Gate.Release()
+		_ = h.Close(context.Background())
+	})
+}
+
+// flaky fails its first accepts.
+type flaky struct {
+	net.Listener
+	errs  int
+	tried []time.Time
+}
+
+func (f *flaky) Accept() (net.Conn, error) {
+	f.tried = append(f.tried, time.Now())
+	if f.errs--; f.errs >= 0 {
+		return nil, &net.OpError{Op: "accept", Err: syscall.EMFILE}
+	}
+	return f.Listener.Accept()
+}
+
+// slow is a listener that has nobody to accept.
+type slow struct{ closed chan struct{} }
+
+func (s *slow) Accept() (net.Conn, error) { <-s.closed; return nil, net.ErrClosed }
+func (s *slow) Close() error              { close(s.closed); return nil }
+func (s *slow) Addr() net.Addr            { return &net.UnixAddr{Name: "slow"} }
+
+func TestAcceptErrorsArePatient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, _ := newHost(t, nil)
+		ln := &flaky{Listener: &onceClosed{Listener: &slow{make(chan struct{})}}, errs: 12}
+		go func() { _ = h.ServeListener(ln) }()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if len(ln.tried) != 13 {
+			t.Fatalf("%d tries, want 13", len(ln.tried))
+		}
+		f := func(i int, want time.Duration) {
+			t.Helper()
+			if d := ln.tried[i+1].Sub(ln.tried[i]); d != want {
+				t.Errorf("pause %d was %v, want %v", i, d, want)
+			}
+		}
+		f(0, acceptPauseMin)
+		f(1, 2*acceptPauseMin)
+		f(11, acceptPauseMax)
+		_ = h.Close(context.Background())
+	})
+}
+
+// onceClosed lets a listener be closed by the host and by its accept loop.
+type onceClosed struct {
+	net.Listener
+	once sync.Once
+}
+
+func (o *onceClosed) Close() error { o.once.Do(func() { _ = o.Listener.Close() }); return nil }
+
+func TestTLS(t *testing.T) {
+	server, client := tlsConfigs(t)
+	plain, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, book := newHost(t, func(c *Config) { c.Gate, c.Refuse = NewGate(2), full })
+	go func() { _ = h.ServeListener(tls.NewListener(plain, server)) }()
+	mute, err := net.Dial("tcp", plain.Addr().String()) // never shakes hands, but holds a slot
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Close()
+	wait(t, "the mute peer's slot", func() bool { return h.cfg.Gate.Open() == 1 })
+	call := func() *peer {
+		c, err := tls.Dial("tcp", plain.Addr().String(), client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		return &peer{t, c, h, book}
+	}
+	p := call()
+	p.send(linktest.Frame('e', "secret"), linktest.Sized('b', 1<<20))
+	p.want('e', "secret")
+	p.wantPattern('b', 1<<20)
+	over := call()
+	over.want('F', "full")
+	p.send(linktest.Frame('q', ""))
+	_ = p.c.(*tls.Conn).CloseWrite()
+	time.Sleep(10 * time.Millisecond)
+	book.Last().Release()
+	p.want('q', "")
+	if _, err := p.c.Read(make([]byte, 1)); err != io.EOF {
+		t.Fatalf("after the last answer: %v, want a clean end", err)
+	}
+	if err := h.Close(context.Background()); err != nil { // ends the mute handshake too
+		t.Fatal(err)
+	}
+}
+
+func tlsConfigs(t *testing.T) (server, client *tls.Config) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tpl := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		BasicConstraintsValid: true, IsCA: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, tpl, tpl, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(cert)
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, &tls.Config{RootCAs: roots}
+}

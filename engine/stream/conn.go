@@ -1,0 +1,265 @@
+package stream
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"trunkline/engine/internal/bufpool"
+	"trunkline/engine/internal/poison"
+	"trunkline/engine/link"
+)
+
+// conn is one connection; it is the link.Owner of its port. in belongs to the reader alone, the rest under mu to whoever holds
+// it.
+type conn struct {
+	host *Host
+	rwc  io.ReadWriteCloser
+	port *link.Port
+
+	woken atomic.Bool   // Port.Wake since the writer last pumped
+	bell  chan struct{} // one slot: the writer has something to look at
+	done  chan struct{} // closed at release
+	ended chan struct{} // closed when the reader has ended
+	in    inbuf
+
+	mu       sync.Mutex
+	room     sync.Cond // the reader waits here while paused
+	sess     link.Session
+	released bool
+	out      *bufpool.Buffer // replies the writer has not taken; nil while there are none
+	flying   int             // bytes the writer is sending
+	sendFrom int64           // when the piece being sent was given to the socket; 0 while none is
+	more     bool            // the session has chunks left to pump
+	blocked  bool            // the session waits for a wake-up
+	behind   bool            // the reader holds whole frames the session has not seen
+	eofTold  bool
+	atEOF    bool // nothing more can be read
+	draining bool
+	drainDue bool // Drain waits for the frames already read
+	closing  bool // Verdict Close: send what there is, then close
+	timers   Timers
+}
+
+// OpenSession opens a connection's session; a panic while doing so is an error.
+func (h *Host) OpenSession(p *link.Port) (sess link.Session, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			h.log.Error("panic opening a session", "remote", p.Remote(), "panic", r, "stack", string(debug.Stack()))
+			err = fmt.Errorf("cannot open a session: %v", r)
+		}
+	}()
+	return h.cfg.Open(p), nil
+}
+
+func (h *Host) bareConn(rwc io.ReadWriteCloser, p *link.Port) *conn {
+	c := &conn{
+		host: h, rwc: rwc, port: p,
+		bell: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{}),
+	}
+	c.room.L = &c.mu
+	return c
+}
+
+// Wake implements link.Owner. It takes no lock and does not allocate.
+func (c *conn) Wake(*link.Port) {
+	c.woken.Store(true)
+	c.ring()
+}
+
+func (c *conn) ring() {
+	select {
+	case c.bell <- struct{}{}:
+	default:
+	}
+}
+
+// unsent is what Limits.UnsentBytes bounds. The caller holds mu.
+func (c *conn) unsent() int {
+	if c.out == nil {
+		return c.flying
+	}
+	return len(c.out.B) + c.flying
+}
+
+// drain tells the session that the server is shutting down, after the frames already read were served (kernel-ipc §2.7). A
+// blocked session is told at once, for it may be waiting for just that.
+func (c *conn) drain() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.rescue()
+	if c.released || c.draining {
+		return
+	}
+	c.draining = true
+	if c.behind && !c.blocked {
+		c.drainDue = true
+		return
+	}
+	c.tellDrain()
+}
+
+// tellDrain is called with mu held.
+func (c *conn) tellDrain() {
+	c.drainDue = false
+	c.sess.Drain(c.host.cfg.Now())
+	c.Wake(c.port)
+}
+
+// rescue is deferred around calls of session methods, with mu held: a panic closes this connection and no other.
+func (c *conn) rescue() {
+	if r := recover(); r != nil {
+		c.host.log.Error("panic in a session", "conn", c.port.ID(), "remote", c.port.Remote(), "panic", r, "stack", string(debug.Stack()))
+		c.release(ReasonPanic)
+		c.cut()
+	}
+}
+
+// release ends the session and gives the slot back. Only the first reason counts; later calls report false. The caller holds
+// mu.
+func (c *conn) release(r Reason) bool {
+	if c.released {
+		return false
+	}
+	c.released = true
+	c.port.SetOwner(nil)
+	c.host.cfg.Stats.CountClosed(r)
+	c.closeSession()
+	c.out = nil
+	c.room.Broadcast()
+	c.host.forget(c)
+	c.host.cfg.Gate.Release()
+	c.host.log.Debug("connection closed", "conn", c.port.ID(), "remote", c.port.Remote(), "reason", r.String())
+	close(c.done)
+	return true
+}
+
+func (c *conn) closeSession() {
+	defer func() {
+		if r := recover(); r != nil {
+			c.host.log.Error("panic closing a session", "conn", c.port.ID(), "panic", r, "stack", string(debug.Stack()))
+		}
+	}()
+	c.sess.Closed()
+}
+
+// abort closes the connection now, whatever it still holds.
+func (c *conn) abort(r Reason) {
+	c.mu.Lock()
+	c.release(r)
+	c.mu.Unlock()
+	c.cut()
+}
+
+// cut closes the transport without the courtesies a TLS connection would block for.
+func (c *conn) cut() {
+	if w, ok := c.rwc.(interface{ NetConn() net.Conn }); ok {
+		_ = w.NetConn().Close()
+		return
+	}
+	_ = c.rwc.Close()
+}
+
+// part closes a connection whose output was all sent: the session ends, the peer is told that nothing more comes, and what it
+// still sends is dropped for a moment (see lingerWithin).
+func (c *conn) part(r Reason) {
+	c.mu.Lock()
+	first := c.release(r)
+	c.mu.Unlock()
+	if w, ok := c.rwc.(writeCloser); ok && first && w.CloseWrite() == nil {
+		wait := time.NewTimer(lingerWithin)
+		defer wait.Stop()
+		select {
+		case <-c.ended:
+		case <-wait.C:
+		}
+	}
+	_ = c.rwc.Close()
+}
+
+// overdue reports a timer of this connection that ran out (kernel-ipc §2.4).
+func (c *conn) overdue(now link.Instant) (r Reason, late bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.rescue()
+	if c.released {
+		return 0, false
+	}
+	l := &c.host.cfg.Limits
+	if l.SendWithin > 0 && c.sendFrom != 0 && now.Mono-c.sendFrom >= l.SendWithin {
+		return ReasonWrite, true
+	}
+	if c.unsent() > l.UnsentBytes && c.timers.Frame != 0 {
+		c.timers.Frame = now.Mono // it is us who do not read
+	}
+	pending := c.unsent() > 0 || c.blocked || c.behind || c.more
+	return c.timers.Overdue(l, c.sess.Load(), pending, now.Mono)
+}
+
+// feed gives the session what the reader holds; it reports whether the reader may go on reading.
+func (c *conn) feed() bool {
+	for {
+		switch c.feedOnce() {
+		case link.More:
+			return true
+		case link.Close:
+			return false
+		case link.Yield:
+			runtime.Gosched() // the writer may want the lock
+		}
+	}
+}
+
+// feedOnce waits until the session may be fed, then feeds it once. It returns Close also when there is nobody to feed.
+func (c *conn) feedOnce() (v link.Verdict) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.rescue()
+	v = link.Close // what a panic leaves behind
+	for !c.released && (c.blocked || c.unsent() > c.host.cfg.Limits.UnsentBytes) {
+		c.room.Wait()
+	}
+	if c.released || c.closing {
+		return link.Close
+	}
+	now := c.host.cfg.Now()
+	src := c.in.unread()
+	if len(src) == 0 {
+		c.settle(0, 0, link.More, now)
+		return link.More
+	}
+	if c.out == nil {
+		c.out = c.host.bufs.Get()
+	}
+	used, out, verdict := c.sess.Feed(src, c.out.B, now)
+	poison.Fill(src[:used])
+	c.in.take(used)
+	c.out.B = out
+	c.settle(used, len(src)-used, verdict, now)
+	if len(out) == 0 {
+		c.host.bufs.Put(c.out)
+		c.out = nil
+	}
+	if len(out) > 0 || c.closing || c.draining {
+		c.ring()
+	}
+	return verdict
+}
+
+// settle notes a Feed's outcome. The caller holds mu.
+func (c *conn) settle(used, rest int, v link.Verdict, now link.Instant) {
+	c.blocked, c.behind, c.closing = v == link.Blocked, v == link.Yield || v == link.Blocked, v == link.Close
+	if c.behind {
+		c.timers.Took(used, 0, now.Mono)
+	} else {
+		c.timers.Took(used, rest, now.Mono)
+	}
+	if c.drainDue && v != link.Yield {
+		c.tellDrain()
+	}
+}

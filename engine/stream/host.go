@@ -1,0 +1,214 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"trunkline/engine/internal/bufpool"
+	"trunkline/engine/link"
+)
+
+// ErrDraining is returned to those who bring a connection or a listener to a Host that is shutting down.
+var ErrDraining = errors.New("cannot serve: shutting down")
+
+// ErrFull is returned by Serve when the gate has no free slot.
+var ErrFull = errors.New("cannot serve: connection limit reached")
+
+// Config is what a Host needs. Open is required; zero values of the rest stand for the defaults named there.
+type Config struct {
+	Limits link.Limits
+	// Open makes the session of each new connection.
+	Open link.Opener
+	// Refuse appends the frame that a connection beyond the limit gets; nil closes it without a word.
+	Refuse func(dst []byte) []byte
+	// Gate is shared with other owners; nil makes one of DefaultMaxConnections.
+	Gate *Gate
+	// Stats is shared with other owners; nil makes one.
+	Stats *Stats
+	// Now reads the clocks; nil stands for the process clock.
+	Now func() link.Instant
+	// Logger gets a debug line per closed connection and warnings; nil drops them.
+	Logger *slog.Logger
+}
+
+// Host owns connections served by goroutines. Its methods may be called from any goroutine.
+type Host struct {
+	cfg    Config
+	log    *slog.Logger
+	nextID atomic.Uint64
+	bufs   *bufpool.Pool
+	lent   chan struct{} // refusals in flight
+
+	running context.Context // ended by Drain: accept loops and handshakes give up
+	stop    context.CancelFunc
+	stopped chan struct{} // closed by Close: the janitor ends
+
+	accepts sync.WaitGroup // accept loops; Add only under mu while not draining
+
+	mu       sync.Mutex
+	conns    map[*conn]struct{}
+	lns      map[net.Listener]struct{}
+	draining bool
+	closed   bool
+	wg       sync.WaitGroup // goroutines; Add only under mu while not closed, or by an accept loop
+}
+
+// NewHost returns a running Host; end it with Shutdown, or with Drain and Close.
+func NewHost(cfg Config) *Host {
+	if cfg.Gate == nil {
+		cfg.Gate = NewGate(0)
+	}
+	if cfg.Stats == nil {
+		cfg.Stats = new(Stats)
+	}
+	if cfg.Now == nil {
+		cfg.Now = link.Now
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	h := &Host{
+		cfg: cfg, log: cfg.Logger, bufs: bufpool.New(0), lent: make(chan struct{}, refusalsInFlight),
+		stopped: make(chan struct{}),
+		conns:   make(map[*conn]struct{}), lns: make(map[net.Listener]struct{}),
+	}
+	h.running, h.stop = context.WithCancel(context.Background())
+	h.wg.Go(h.janitor)
+	return h
+}
+
+// NewPort names a new connection; remote is for people.
+func (h *Host) NewPort(remote string) *link.Port { return link.NewPort(h.nextID.Add(1), remote) }
+
+// Snapshot reads the counters.
+func (h *Host) Snapshot() Snapshot { return h.cfg.Stats.Snapshot(h.cfg.Gate.Open()) }
+
+// Serve serves one new connection and returns when it is closed. rwc is closed in every case. Where rwc is a net.Conn, it
+// may be cut at any time by closing it; where closing does not interrupt a Read (some stdin), the reading goroutine stays until
+// that Read returns, but Serve does not wait for it.
+func (h *Host) Serve(rwc io.ReadWriteCloser, remote string) error {
+	if !h.cfg.Gate.Admit() {
+		h.cfg.Stats.Refused.Add(1)
+		h.refuse(rwc)
+		return ErrFull
+	}
+	h.cfg.Stats.Accepted.Add(1)
+	c, err := h.open(rwc, remote)
+	if err != nil {
+		return err
+	}
+	<-c.done
+	return nil
+}
+
+// open starts a connection that has its slot already, and gives the slot back if it cannot.
+func (h *Host) open(rwc io.ReadWriteCloser, remote string) (*conn, error) {
+	c := h.bareConn(rwc, h.NewPort(remote))
+	var err error
+	if c.sess, err = h.OpenSession(c.port); err != nil {
+		h.cfg.Gate.Release()
+		h.cfg.Stats.CountClosed(ReasonPanic)
+		_ = rwc.Close()
+		return nil, err
+	}
+	c.timers.Quiet = h.cfg.Now().Mono
+	return c, h.start(c)
+}
+
+// start runs c's goroutines, or closes c when the Host is closed.
+func (h *Host) start(c *conn) error {
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		c.abort(ReasonDrain)
+		return ErrDraining
+	}
+	h.conns[c] = struct{}{}
+	draining := h.draining
+	c.port.SetOwner(c)
+	h.wg.Go(c.read)
+	h.wg.Go(c.write)
+	h.mu.Unlock()
+	if draining {
+		c.drain()
+	}
+	return nil
+}
+
+func (h *Host) forget(c *conn) {
+	h.mu.Lock()
+	delete(h.conns, c)
+	h.mu.Unlock()
+}
+
+// list appends the open connections to dst.
+func (h *Host) list(dst []*conn) []*conn {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for c := range h.conns {
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+// Drain closes the listeners and tells every session that the server is shutting down (kernel-ipc §2.7); connections close
+// when their sessions are done. Connections adopted later are told on arrival. It returns when the accept loops have ended,
+// and does not wait for connections.
+func (h *Host) Drain() {
+	h.mu.Lock()
+	if h.draining {
+		h.mu.Unlock()
+		h.accepts.Wait()
+		return
+	}
+	h.draining = true
+	h.stop()
+	for ln := range h.lns {
+		_ = ln.Close()
+	}
+	h.mu.Unlock()
+	h.accepts.Wait()
+	for _, c := range h.list(nil) {
+		c.drain()
+	}
+}
+
+// Close closes all connections, whatever they still hold, and waits until the Host's goroutines have ended or ctx has.
+func (h *Host) Close(ctx context.Context) error {
+	h.Drain()
+	h.mu.Lock()
+	if !h.closed {
+		h.closed = true
+		close(h.stopped)
+	}
+	h.mu.Unlock()
+	for _, c := range h.list(nil) {
+		c.abort(ReasonDrain)
+	}
+	ended := make(chan struct{})
+	go func() {
+		h.wg.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Shutdown drains for at most Limits.DrainWithin, or until ctx ends, then closes.
+func (h *Host) Shutdown(ctx context.Context) error {
+	h.Drain()
+	grace, cancel := context.WithTimeout(ctx, time.Duration(h.cfg.Limits.DrainWithin))
+	defer cancel()
+	_ = h.cfg.Gate.Wait(grace)
+	return h.Close(ctx)
+}
