@@ -1,0 +1,66 @@
+package load
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// CPU returns the user and system time that all threads of a process have used so far. It reads schedstat, which counts
+// nanoseconds, because the ticks of /proc/PID/stat are 10 ms and a cell lasts seconds.
+func CPU(pid int) (time.Duration, error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil || len(files) == 0 {
+		return 0, fmt.Errorf("cannot read the CPU time of process %d: no threads", pid)
+	}
+	var total int64
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		if err != nil {
+			continue // a thread that ended; Go servers keep theirs
+		}
+		first, _, _ := bytes.Cut(b, []byte(" "))
+		ns, err := strconv.ParseInt(string(first), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("cannot read %s: %w", name, err)
+		}
+		total += ns
+	}
+	return time.Duration(total), nil
+}
+
+// Memory is the resident memory of a process in bytes.
+type Memory struct {
+	RSS  int64 // now
+	Peak int64 // highest since the process started
+}
+
+// MemoryOf reads the resident memory of a process.
+func MemoryOf(pid int) (Memory, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return Memory{}, fmt.Errorf("cannot read the memory of process %d: %w", pid, err)
+	}
+	return Memory{RSS: kibibytes(b, "VmRSS:"), Peak: kibibytes(b, "VmHWM:")}, nil
+}
+
+// kibibytes returns the bytes of the line of a status file that begins with name, 0 if there is none.
+func kibibytes(status []byte, name string) int64 {
+	for line := range bytes.Lines(status) {
+		if rest, ok := bytes.CutPrefix(line, []byte(name)); ok {
+			fields := bytes.Fields(rest)
+			if len(fields) == 0 {
+				return 0
+			}
+			n, err := strconv.ParseInt(string(fields[0]), 10, 64)
+			if err != nil {
+				return 0
+			}
+			return n << 10
+		}
+	}
+	return 0
+}

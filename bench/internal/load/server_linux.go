@@ -1,0 +1,244 @@
+package load
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	startTimeout = 15 * time.Second
+	stopTimeout  = 10 * time.Second
+	// keptLines is how much of a server's output is remembered for the message when it fails.
+	keptLines = 40
+)
+
+// Patterns of the line by which a server says where it listens; the first group is the address.
+var (
+	KernelListening = regexp.MustCompile(`kernel.*listening.*?(127\.0\.0\.1:\d+)`)
+	PeerListening   = regexp.MustCompile(`^listening (\S+)`)
+	RedisReady      = regexp.MustCompile(`(?:Ready to accept connections)()`)
+)
+
+// Command is how to start a server.
+type Command struct {
+	Name      string
+	Path      string
+	Args      []string
+	Env       []string // added to this process's own environment
+	Listening *regexp.Regexp
+	CPUs      []int // pin the process to these CPUs; empty: anywhere
+}
+
+// Server is a server process that this program started.
+type Server struct {
+	Name string
+	Addr string // empty when the pattern has no address in it
+
+	cmd    *exec.Cmd
+	exited chan struct{}
+
+	mu    sync.Mutex
+	lines []string // the last keptLines of its output
+}
+
+// StartServer starts a process of its own and waits until it says that it listens.
+func StartServer(c Command) (*Server, error) {
+	s := &Server{Name: c.Name, cmd: exec.Command(c.Path, c.Args...), exited: make(chan struct{})}
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("cannot start %s: %w", c.Name, err)
+	}
+	s.cmd.Stdout, s.cmd.Stderr, s.cmd.Env = in, in, append(os.Environ(), c.Env...)
+	if err := StartPinned(s.cmd, c.CPUs); err != nil {
+		out.Close()
+		in.Close()
+		return nil, fmt.Errorf("cannot start %s: %w", c.Name, err)
+	}
+	in.Close()
+	found := make(chan string, 1)
+	go s.follow(out, c.Listening, found)
+	select {
+	case s.Addr = <-found:
+		return s, nil
+	case <-s.exited:
+		return nil, fmt.Errorf("cannot start %s: it ended; its output:\n%s", c.Name, s.Output())
+	case <-time.After(startTimeout):
+		s.Stop()
+		return nil, fmt.Errorf("cannot start %s: no listening line within %v; its output:\n%s", c.Name, startTimeout, s.Output())
+	}
+}
+
+// StartPinned starts cmd, on the given CPUs if there are any, and binds its life to this process: a child inherits the affinity of the thread that forks it. The thread is not given
+// back, so that no other goroutine runs pinned and the child's death signal is bound to a thread that lives.
+func StartPinned(cmd *exec.Cmd, cpus []int) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	result := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		if len(cpus) > 0 {
+			if err := Pin(cpus); err != nil {
+				result <- err
+				return
+			}
+		}
+		err := cmd.Start()
+		result <- err
+		if err == nil {
+			select {} // Pdeathsig fires when the forking thread ends
+		}
+	}()
+	return <-result
+}
+
+// Pin binds the calling thread to cpus. The caller has locked its goroutine to the thread.
+func Pin(cpus []int) error {
+	var set unix.CPUSet
+	for _, c := range cpus {
+		set.Set(c)
+	}
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("cannot pin to CPUs %v: %w", cpus, err)
+	}
+	return nil
+}
+
+// SplitCPUs divides the CPUs this process may use into a half for the servers and a half for the load, so that neither takes
+// the other's time. With one CPU there is nothing to divide and both are empty.
+func SplitCPUs() (servers, loads []int, err error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, nil, fmt.Errorf("cannot read the CPU affinity: %w", err)
+	}
+	var all []int
+	for c := 0; len(all) < set.Count(); c++ {
+		if set.IsSet(c) {
+			all = append(all, c)
+		}
+	}
+	if len(all) < 2 {
+		return nil, nil, nil
+	}
+	return all[:len(all)/2], all[len(all)/2:], nil
+}
+
+// follow reads the server's output to its end, so that a full pipe never blocks it, and then reaps it.
+func (s *Server) follow(out io.ReadCloser, listening *regexp.Regexp, found chan<- string) {
+	defer close(s.exited)
+	defer s.cmd.Wait()
+	defer out.Close()
+	told := false
+	in := bufio.NewReaderSize(out, 64<<10)
+	for {
+		line, err := in.ReadSlice('\n')
+		if len(line) > 0 {
+			s.keep(strings.TrimRight(string(line), "\n"))
+			if m := listening.FindSubmatch(line); m != nil && !told {
+				told = true
+				found <- string(m[1])
+			}
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return
+		}
+	}
+}
+
+func (s *Server) keep(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.lines) == keptLines {
+		s.lines = append(s.lines[:0], s.lines[1:]...)
+	}
+	s.lines = append(s.lines, line)
+}
+
+// Output returns the last lines of the server's output.
+func (s *Server) Output() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.lines, "\n")
+}
+
+// PID returns the process id.
+func (s *Server) PID() int { return s.cmd.Process.Pid }
+
+// Alive reports that the process has not ended.
+func (s *Server) Alive() bool {
+	select {
+	case <-s.exited:
+		return false
+	default:
+		return true
+	}
+}
+
+// CPU returns the CPU time used so far.
+func (s *Server) CPU() (time.Duration, error) { return CPU(s.PID()) }
+
+// Memory returns the resident memory.
+func (s *Server) Memory() (Memory, error) { return MemoryOf(s.PID()) }
+
+// Stop sends SIGTERM, waits, and kills the process if it does not end. It may be called twice.
+func (s *Server) Stop() {
+	s.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-s.exited:
+		return
+	case <-time.After(stopTimeout):
+	}
+	s.cmd.Process.Kill()
+	<-s.exited
+}
+
+// Trunkline returns how to start the server under test on free ports: a throw-away instance with room for the load, settings
+// given as key=value.
+func Trunkline(path string, settings ...string) Command {
+	args := []string{"serve", "--dev"}
+	for _, kv := range append([]string{"kernel.listen_addr=127.0.0.1:0", "admin.listen_addr=127.0.0.1:0"}, settings...) {
+		args = append(args, "--set", kv)
+	}
+	return Command{Name: "trunkline", Path: path, Args: args, Listening: KernelListening}
+}
+
+// FindBinary returns the path of the server binary, or builds it from source into dir if path is empty.
+func FindBinary(path, source, dir string) (string, error) {
+	if path != "" {
+		if _, err := os.Stat(path); err != nil {
+			return "", fmt.Errorf("cannot find the server binary: %w", err)
+		}
+		return filepath.Abs(path)
+	}
+	out := filepath.Join(dir, filepath.Base(source))
+	cmd := exec.Command("go", "build", "-o", out, source)
+	if b, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("cannot build %s: %w\n%s", source, err, b)
+	}
+	return out, nil
+}
+
+// RaiseFileLimit allows this process and the servers it starts n open files.
+func RaiseFileLimit(n uint64) error {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+		return fmt.Errorf("cannot read the limit of open files: %w", err)
+	}
+	// Set even when it is high enough: only a limit set here is handed down to the servers, the runtime's own raise is not.
+	l.Cur, l.Max = max(l.Cur, n), max(l.Max, n)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+		return fmt.Errorf("cannot raise the limit of open files to %d: %w", n, err)
+	}
+	return nil
+}

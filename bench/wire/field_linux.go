@@ -1,0 +1,227 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+
+	"trunkline/bench/internal/load"
+)
+
+// manyConns is the connection count of the cell that stands for many idle-ish clients (goal G4).
+const manyConns = 1000
+
+// Server names as they stand in the table.
+const (
+	trunkline = "trunkline"
+	baregnet  = "baregnet"
+	netconn   = "netconn"
+	grpcgo    = "grpc-go"
+	also      = "also"
+)
+
+// field is everything that is measured: the server processes and the requests for them.
+type field struct {
+	o        options
+	bin      string // folder of built binaries
+	temp     string // removed at the end; empty if the caller gave bin
+	servers  []*load.Server
+	replies  map[string]int
+	trunk    *load.Server
+	bare     map[int]*load.Server // by reply size
+	net      *load.Server
+	get      *load.Server
+	grpc     *load.Server
+	loadCPUs []int
+	cpus     []int
+}
+
+// startField builds what is missing and starts every server. After an error nothing is left running.
+func startField(o options) (*field, error) {
+	f := &field{o: o, bin: o.peersBin, bare: map[int]*load.Server{}, replies: defaultReplies}
+	err := f.start()
+	if err != nil {
+		f.stop()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *field) start() error {
+	var err error
+	if f.o.pin {
+		if f.cpus, f.loadCPUs, err = load.SplitCPUs(); err != nil {
+			return err
+		}
+	}
+	if f.temp, err = os.MkdirTemp("", "wire-bench-"); err != nil {
+		return fmt.Errorf("cannot make a folder for the binaries: %w", err)
+	}
+	if f.bin == "" {
+		if err := f.buildPeers(); err != nil {
+			return err
+		}
+	}
+	if !f.o.peersOnly {
+		if err := f.startTrunkline(); err != nil {
+			return err
+		}
+	}
+	return f.startPeers()
+}
+
+func (f *field) buildPeers() error {
+	f.bin = f.temp
+	cmd := exec.Command("go", "build", "-o", f.bin+"/", "./...")
+	cmd.Dir = f.o.peers
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("cannot build the peers in %s: %w\n%s", f.o.peers, err, out)
+	}
+	return nil
+}
+
+func (f *field) startTrunkline() error {
+	path, err := load.FindBinary(f.o.server, "./cmd/trunkline", f.temp)
+	if err != nil {
+		return err
+	}
+	f.trunk, err = f.launch(load.Trunkline(path, "kernel.loops="+strconv.Itoa(f.o.loops), fmt.Sprintf("kernel.max_connections=%d", 2*manyConns),
+		fmt.Sprintf("kernel.max_processes=%d", max(1_000_000, 2*f.o.rows)), "admin.pprof="+strconv.FormatBool(f.o.profile != "")))
+	if err != nil {
+		return err
+	}
+	if err := createRows(f.trunk.Addr, f.o.rows); err != nil {
+		return err
+	}
+	f.replies, err = probeReplies(f.trunk.Addr)
+	return err
+}
+
+// startPeers starts one baregnet per reply size, so that each method is compared with a constant reply as long as its own.
+func (f *field) startPeers() error {
+	var err error
+	for _, size := range f.replies {
+		if f.bare[size] != nil {
+			continue
+		}
+		if f.bare[size], err = f.peer(baregnet, "-reply", strconv.Itoa(size), "-loops", strconv.Itoa(f.o.loops)); err != nil {
+			return err
+		}
+	}
+	size := strconv.Itoa(f.replies["GetProcess"])
+	if f.net, err = f.peer(netconn, "-reply", size); err != nil {
+		return err
+	}
+	if f.grpc, err = f.peer("grpcunary", "-reply", size); err != nil {
+		return err
+	}
+	if f.get, err = f.startGet(); err != nil {
+		return err
+	}
+	if err := storeRows(f.get.Addr, f.o.rows); err != nil {
+		return err
+	}
+	if f.o.also != "" {
+		return createRows(f.o.also, f.o.rows)
+	}
+	return nil
+}
+
+// startGet starts the peer for GET: redis-server, or redcon where it is not installed.
+func (f *field) startGet() (*load.Server, error) {
+	path, err := exec.LookPath("redis-server")
+	if f.o.redis == "redcon" || err != nil && f.o.redis == "auto" {
+		return f.peer("redconget")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot start redis: %w", err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("cannot find a port for redis: %w", err)
+	}
+	addr := ln.Addr().(*net.TCPAddr)
+	ln.Close()
+	args := []string{"--port", strconv.Itoa(addr.Port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", f.temp}
+	s, err := f.launch(load.Command{Name: "redis", Path: path, Args: args, Listening: load.RedisReady})
+	if err == nil {
+		s.Addr = addr.String()
+	}
+	return s, err
+}
+
+func (f *field) peer(name string, args ...string) (*load.Server, error) {
+	path := filepath.Join(f.bin, name)
+	return f.launch(load.Command{Name: name, Path: path, Args: args, Listening: load.PeerListening})
+}
+
+func (f *field) launch(c load.Command) (*load.Server, error) {
+	c.CPUs = f.cpus
+	s, err := load.StartServer(c)
+	if err == nil {
+		f.servers = append(f.servers, s)
+	}
+	return s, err
+}
+
+// stop ends every server and removes what was built.
+func (f *field) stop() {
+	for _, s := range f.servers {
+		s.Stop()
+	}
+	if f.temp != "" {
+		os.RemoveAll(f.temp)
+	}
+}
+
+// steps lists the cells of one round.
+func (f *field) steps() []step {
+	o := f.o
+	steps := []step{
+		{cell{grpcgo, "unary", o.conns, o.depth}, f.grpcCell},
+		f.loadStep(f.get, f.get.Name, "GET", load.RESP, redisTapes(o.rows, o.conns), o.depth),
+		f.kernelStep(f.net, netconn, "GetProcess", o.conns, o.depth),
+	}
+	for _, method := range methods {
+		steps = append(steps, f.pair(method, o.conns, o.depth)...)
+	}
+	if o.also != "" {
+		steps = append(steps, f.alsoStep(kernelTapes("GetProcess", o.rows, o.conns)))
+	}
+	steps = append(steps, f.pair("GetProcess", o.conns, 1)...)
+	return append(steps, f.pair("GetProcess", manyConns, 1)...)
+}
+
+// pair returns the cells of baregnet and trunkline that a goal compares.
+func (f *field) pair(method string, conns, depth int) []step {
+	steps := []step{f.kernelStep(f.bare[f.replies[method]], baregnet, method, conns, depth)}
+	if f.trunk != nil {
+		steps = append(steps, f.kernelStep(f.trunk, trunkline, method, conns, depth))
+	}
+	return steps
+}
+
+// kernelStep gives every server tapes of its own: a tape remembers where its server's rows stand.
+func (f *field) kernelStep(s *load.Server, name, method string, conns, depth int) step {
+	return f.loadStep(s, name, method, load.Kernel, kernelTapes(method, f.o.rows, conns), depth)
+}
+
+func (f *field) loadStep(s *load.Server, name, method string, p load.Protocol, tapes []*load.Tape, depth int) step {
+	cfg := load.Config{Addr: s.Addr, Protocol: p, Tapes: tapes, Depth: depth, Workers: f.o.workers, CPUs: f.loadCPUs}
+	return step{cell{name, method, len(tapes), depth}, func() (sample, error) {
+		if !s.Alive() {
+			return sample{}, errors.New("the server ended; its output:\n" + s.Output())
+		}
+		return measure(cfg, s, f.o)
+	}}
+}
+
+// alsoStep measures the server that somebody else started: no process to read CPU time from.
+func (f *field) alsoStep(tapes []*load.Tape) step {
+	cfg := load.Config{Addr: f.o.also, Tapes: tapes, Depth: f.o.depth, Workers: f.o.workers, CPUs: f.loadCPUs}
+	return step{cell{also, "GetProcess", len(tapes), f.o.depth}, func() (sample, error) { return measure(cfg, nil, f.o) }}
+}
