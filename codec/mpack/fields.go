@@ -30,21 +30,52 @@ type Value struct {
 	Kind Kind
 }
 
-// Field is the name of a body field, prepared for being found. Make them with Fields.
+// Field is the name of a body field, prepared for being found in an encoded map. Make them with Fields.
 type Field struct {
 	Name string
-	head uint64 // the name's first eight bytes, little-endian, zero-filled
+	// The key as clients encode it, length byte first, in two overlapping words: its first eight bytes and its last eight. A
+	// shorter one has its bytes in first alone, zero-filled, and mask covers them.
+	first, last, mask uint64
+	size              int // of the encoded key; 0 for names that have no short form or are not settled by the two words
 }
+
+// wordKey bounds the encoded keys that two overlapping words cover.
+const wordKey = 16
 
 // Fields prepares names for ParseFields.
 func Fields(names ...string) []Field {
 	fields := make([]Field, len(names))
 	for i, name := range names {
-		var head [8]byte
-		copy(head[:], name)
-		fields[i] = Field{name, binary.LittleEndian.Uint64(head[:])}
+		fields[i] = makeField(name)
 	}
 	return fields
+}
+
+func makeField(name string) Field {
+	f := Field{Name: name}
+	var key [8 + wordKey]byte
+	n := 1 + len(name)
+	if n > wordKey {
+		return f
+	}
+	copy(key[1:], name)
+	key[0] = 0xa0 | byte(len(name))
+	f.size, f.mask = n, ^uint64(0)
+	f.first = binary.LittleEndian.Uint64(key[:])
+	if n < 8 {
+		f.mask = 1<<(8*n) - 1
+		n = 8
+	}
+	f.last = binary.LittleEndian.Uint64(key[n-8:])
+	return f
+}
+
+// at reports whether the encoded key stands at the front of b, which has more than wordKey bytes.
+func (f *Field) at(b []byte) bool {
+	if f.size == 0 || (binary.LittleEndian.Uint64(b)^f.first)&f.mask != 0 {
+		return false
+	}
+	return f.size <= 8 || binary.LittleEndian.Uint64(b[f.size-8:]) == f.last
 }
 
 // ParseFields collects the values of the wanted keys of the encoded map at b[i] into dst[:len(want)], in the order of want;
@@ -83,14 +114,15 @@ func (sc *Scanner) ParseFields(b []byte, i int, want []Field, dst []Value) (next
 
 // consumeKey steps over the key at b[i] and says which of want it is, -1 for none.
 func consumeKey(b []byte, i int, want []Field, guess int) (at, next int, p Problem) {
-	if n := int(b[i] & 0x1f); b[i]&0xe0 == 0xa0 && len(b)-i > 32 {
-		key := b[i+1 : i+1+n]
-		head := binary.LittleEndian.Uint64(b[i+1:])
-		if n < 8 {
-			head &= 1<<(8*n) - 1
-		}
-		if at := find(want, key, head, guess); at >= 0 {
-			return at, i + 1 + n, NoProblem
+	if rest := b[i:]; len(rest) > wordKey {
+		for range want {
+			if guess >= len(want) {
+				guess = 0
+			}
+			if f := &want[guess]; f.at(rest) {
+				return guess, i + f.size, NoProblem
+			}
+			guess++
 		}
 	}
 	key, next, p := consumeStr(b, i)
@@ -100,24 +132,12 @@ func consumeKey(b []byte, i int, want []Field, guess int) (at, next int, p Probl
 		}
 		return -1, next, p
 	}
-	var head [8]byte
-	copy(head[:], key)
-	return find(want, key, binary.LittleEndian.Uint64(head[:]), guess), next, NoProblem
-}
-
-// find returns the index of key, whose first eight bytes are head, in want.
-func find(want []Field, key []byte, head uint64, guess int) int {
-	for range want {
-		if guess >= len(want) {
-			guess = 0
+	for k := range want {
+		if want[k].Name == string(key) {
+			return k, next, NoProblem
 		}
-		f := &want[guess]
-		if f.head == head && len(f.Name) == len(key) && (len(key) <= 8 || f.Name[8:] == string(key[8:])) {
-			return guess
-		}
-		guess++
 	}
-	return -1
+	return -1, next, NoProblem
 }
 
 // value decodes the value at b[i] into v.
@@ -126,6 +146,10 @@ func (sc *Scanner) value(b []byte, i int, v *Value) (next int, p Problem) {
 		return i, Truncated
 	}
 	first := b[i]
+	if first <= 0x7f {
+		v.Kind, v.Int = Int, int64(first)
+		return i + 1, NoProblem
+	}
 	switch l := leads[first]; l.class {
 	case str:
 		v.Data, next, p = consumeStr(b, i)

@@ -1,5 +1,7 @@
 package mpack
 
+import "encoding/binary"
+
 // Request is the view of one request's payload (kernel-ipc §3.1). Its slices point into the payload and die with it; the
 // value is reused by ParseRequest. A member that is absent, nil or of another type than wanted is nil; an empty string is
 // non-nil and empty.
@@ -14,44 +16,57 @@ type Request struct {
 	IsMap bool
 }
 
-// ParseHead reads a request written the way clients mostly write it: exactly the four members, in the order id, service,
-// method, body, with short strings and a map for a body. It fills r but for Body and returns where the body begins; the body is
-// unchecked, ParseFields must go over it and must end where the payload ends. ok false says nothing about the payload but that
-// ParseRequest has to judge it. It does not allocate.
-func ParseHead(payload []byte, r *Request) (body int, ok bool) {
-	if len(payload) == 0 || payload[0] != 0x84 {
-		return 0, false
-	}
-	i := 1
-	if r.ID, i, ok = shortMember(payload, i, "\xa2id"); !ok {
-		return 0, false
-	}
-	if r.Service, i, ok = shortMember(payload, i, "\xa7service"); !ok {
-		return 0, false
-	}
-	if r.Method, i, ok = shortMember(payload, i, "\xa6method"); !ok {
-		return 0, false
-	}
-	const key = "\xa4body"
-	if i+len(key) >= len(payload) || string(payload[i:i+len(key)]) != key {
-		return 0, false
-	}
-	i += len(key)
-	return i, leads[payload[i]].class == mapping
-}
+// The encoded keys of a request as the words they are read in.
+const (
+	headID      = 0x6469a284          // map of four, "id"
+	headService = 0x656369767265_73a7 // "service"
+	headMethod  = 0x646f6874656d_a6   // "method", seven bytes
+	headBody    = 0x646f62a4          // "bod", then a 'y'
+)
 
-// shortMember returns the value of the encoded key at b[i], which must be a non-empty string of at most 31 bytes.
-func shortMember(b []byte, i int, key string) (s []byte, next int, ok bool) {
-	if i+len(key) >= len(b) || string(b[i:i+len(key)]) != key {
-		return nil, i, false
+// ParseHead reads a request written the way clients mostly write it: exactly the four members, in the order id, service,
+// method, body, with short strings and a map for a body. It fills ID, Service and Method of r, the latter two unchecked but for
+// their place, and returns where the body begins, which is unchecked altogether: the caller goes on only if Service and
+// Method are names it knows and ParseFields finds the body to end where the payload ends. ok false says nothing about the
+// payload but that ParseRequest has to judge it. It does not allocate.
+func ParseHead(payload []byte, r *Request) (body int, ok bool) {
+	// Every load below stays within the payload: after the id at least "service", "method", "body" and a byte must follow.
+	const least = 8 + 1 + 7 + 1 + 5 + 1
+	b := payload
+	if len(b) < 5+least || binary.LittleEndian.Uint32(b) != headID {
+		return 0, false
 	}
-	i += len(key)
-	n := int(b[i] & 0x1f)
-	if i++; b[i-1]&0xe0 != 0xa0 || n == 0 || n > len(b)-i {
-		return nil, i, false
+	n := int(b[4] & 0x1f)
+	if b[4]&0xe0 != 0xa0 || n == 0 || len(b) < 5+n+least {
+		return 0, false
 	}
-	s = b[i : i+n : i+n]
-	return s, i + n, validText(s)
+	r.ID = b[5 : 5+n : 5+n]
+	i := 5 + n
+	if binary.LittleEndian.Uint64(b[i:]) != headService {
+		return 0, false
+	}
+	n = int(b[i+8] & 0x1f)
+	if b[i+8]&0xe0 != 0xa0 || len(b)-i < n+least {
+		return 0, false
+	}
+	i += 9
+	r.Service = b[i : i+n : i+n]
+	i += n
+	if binary.LittleEndian.Uint64(b[i:])<<8>>8 != headMethod {
+		return 0, false
+	}
+	n = int(b[i+7] & 0x1f)
+	if b[i+7]&0xe0 != 0xa0 || len(b)-i < 8+n+6 {
+		return 0, false
+	}
+	i += 8
+	r.Method = b[i : i+n : i+n]
+	i += n
+	if binary.LittleEndian.Uint32(b[i:]) != headBody || b[i+4] != 'y' {
+		return 0, false
+	}
+	i += 5
+	return i, leads[b[i]].class == mapping && validText(r.ID)
 }
 
 // ParseRequest fills r from payload in one pass, in any key order, and checks all of the payload on the way. On a problem r

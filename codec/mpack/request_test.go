@@ -204,3 +204,31 @@ func TestRequestRoundTrip(t *testing.T) {
 		}
 	})
 }
+
+func TestParseHeadIsExactlyTheUsualForm(t *testing.T) {
+	f := func(payload string, want bool) {
+		t.Helper()
+		var r Request
+		body, ok := ParseHead([]byte(payload), &r)
+		if ok != want {
+			t.Errorf("ParseHead(%x) = %v, want %v", payload, ok, want)
+		}
+		if ok && (string(r.ID) != "i" || string(r.Service) != "s" || string(r.Method) != "m" || payload[body]&0xf0 != 0x80) {
+			t.Errorf("ParseHead(%x) = %d %+v", payload, body, r)
+		}
+	}
+	usual := string(AppendRequest(nil, "i", "s", "m", "\x80"))
+	f(usual, true)
+	for n := range usual {
+		f(usual[:n], false)
+	}
+	f(string(AppendRequest(nil, "i", "s", "m", "\x90")), false)
+	f(string(AppendRequest(nil, "\xff", "s", "m", "\x80")), false)
+	f(string(AppendRequest(nil, "", "s", "m", "\x80")), false)
+	f(string(AppendRequest(nil, strings.Repeat("i", 32), "s", "m", "\x80")), false)
+	f(strings.Replace(usual, "\x84", "\x85", 1)+"\xa1x\x00", false)
+	f(strings.Replace(usual, "method", "methoX", 1), false)
+	f(strings.Replace(usual, "body", "bodX", 1), false)
+	f(strings.Replace(usual, "service", "servicX", 1), false)
+	f(usual+"\x00", true) // what follows is ParseFields' to find
+}

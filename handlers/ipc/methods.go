@@ -151,6 +151,9 @@ func routeHash[T ~string | ~[]byte](service, name T) int {
 
 // find returns the row of a method, nil if there is none. It does not allocate.
 func (r *routes) find(service, name []byte) *method {
+	if len(service) == 0 || len(name) == 0 {
+		return nil
+	}
 	for at := routeHash(service, name); r.rows[at] != nil; at = (at + 1) % len(r.rows) {
 		if m := r.rows[at]; m.name == string(name) && m.service == string(service) {
 			return m
