@@ -36,13 +36,14 @@ type field struct {
 	net      *load.Server
 	get      *load.Server
 	grpc     *load.Server
+	tapes    map[string][]*load.Tape // of trunkline at full depth, by method: a tape remembers where its server's rows stand
 	loadCPUs []int
 	cpus     []int
 }
 
 // startField builds what is missing and starts every server. After an error nothing is left running.
 func startField(o options) (*field, error) {
-	f := &field{o: o, bin: o.peersBin, bare: map[int]*load.Server{}, replies: defaultReplies}
+	f := &field{o: o, bin: o.peersBin, bare: map[int]*load.Server{}, tapes: map[string][]*load.Tape{}, replies: defaultReplies}
 	err := f.start()
 	if err != nil {
 		f.stop()
@@ -207,11 +208,15 @@ func (f *field) pair(method string, conns, depth int) []step {
 
 // kernelStep gives every server tapes of its own: a tape remembers where its server's rows stand.
 func (f *field) kernelStep(s *load.Server, name, method string, conns, depth int) step {
-	return f.loadStep(s, name, method, load.Kernel, kernelTapes(method, f.o.rows, conns), depth)
+	tapes := kernelTapes(method, f.o.rows, conns)
+	if s == f.trunk && depth == f.o.depth {
+		f.tapes[method] = tapes
+	}
+	return f.loadStep(s, name, method, load.Kernel, tapes, depth)
 }
 
 func (f *field) loadStep(s *load.Server, name, method string, p load.Protocol, tapes []*load.Tape, depth int) step {
-	cfg := load.Config{Addr: s.Addr, Protocol: p, Tapes: tapes, Depth: depth, Workers: f.o.workers, CPUs: f.loadCPUs}
+	cfg := load.Config{Addr: s.Addr, Protocol: p, Tapes: tapes, Depth: depth, Workers: f.o.workers, CPUs: f.loadCPUs, Spin: f.o.spin}
 	return step{cell{name, method, len(tapes), depth}, func() (sample, error) {
 		if !s.Alive() {
 			return sample{}, errors.New("the server ended; its output:\n" + s.Output())
@@ -222,6 +227,6 @@ func (f *field) loadStep(s *load.Server, name, method string, p load.Protocol, t
 
 // alsoStep measures the server that somebody else started: no process to read CPU time from.
 func (f *field) alsoStep(tapes []*load.Tape) step {
-	cfg := load.Config{Addr: f.o.also, Tapes: tapes, Depth: f.o.depth, Workers: f.o.workers, CPUs: f.loadCPUs}
+	cfg := load.Config{Addr: f.o.also, Tapes: tapes, Depth: f.o.depth, Workers: f.o.workers, CPUs: f.loadCPUs, Spin: f.o.spin}
 	return step{cell{also, "GetProcess", len(tapes), f.o.depth}, func() (sample, error) { return measure(cfg, nil, f.o) }}
 }

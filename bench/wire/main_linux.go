@@ -16,8 +16,8 @@ type options struct {
 
 	rounds, rows, conns, depth, loops, workers, replyBytes int
 
-	warmup, window                time.Duration
-	quick, pin, peersOnly, strict bool
+	warmup, window                      time.Duration
+	quick, pin, peersOnly, strict, spin bool
 }
 
 func parseFlags(args []string) (options, error) {
@@ -42,6 +42,7 @@ func parseFlags(args []string) (options, error) {
 	f.BoolVar(&o.quick, "quick", false, "short cells: three rounds of half a second")
 	f.BoolVar(&o.pin, "pin", false, "servers on one half of the CPUs, load on the other")
 	f.BoolVar(&o.peersOnly, "peers-only", false, "leave trunkline out")
+	f.BoolVar(&o.spin, "spin", true, "the load generator polls instead of sleeping, so that no server pays for waking it")
 	f.BoolVar(&o.strict, "strict", false, "exit 1 when a goal is missed")
 	if err := f.Parse(args); err != nil {
 		return o, err

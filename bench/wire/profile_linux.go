@@ -49,7 +49,7 @@ func body(top string) string {
 
 func (f *field) profileMethod(method, url, path string) error {
 	session, err := load.Start(load.Config{Addr: f.trunk.Addr, Protocol: load.Kernel,
-		Tapes: kernelTapes(method, f.o.rows, f.o.conns), Depth: f.o.depth, Workers: f.o.workers, CPUs: f.loadCPUs})
+		Tapes: f.tapes[method], Depth: f.o.depth, Workers: f.o.workers, CPUs: f.loadCPUs, Spin: f.o.spin})
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package kernel
 import (
 	"hash/maphash"
 	"math/bits"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,10 +13,10 @@ import (
 const (
 	DefaultMaxProcesses      = 1000000
 	DefaultMaxRateLimitUsers = 100000
-	// DefaultShards keeps collisions of a few loops rare and a shard's index small enough to grow without a noticeable stop.
-	DefaultShards = 256
-	MinShards     = 64
-	MaxShards     = 4096
+	// ShardsPerCPU keeps collisions of the loops rare; more shards than that only spread the table over more cache lines.
+	ShardsPerCPU = 32
+	MinShards    = 64
+	MaxShards    = 4096
 )
 
 // Config is what a Kernel is made with.
@@ -25,7 +26,7 @@ type Config struct {
 	MaxProcesses int
 	// MaxRateLimitUsers bounds the rate-limit logs (max_rate_limit_users); 0 or less means DefaultMaxRateLimitUsers.
 	MaxRateLimitUsers int
-	// Shards is the number of table shards, rounded up to a power of two within MinShards..MaxShards; 0 means DefaultShards.
+	// Shards is the number of table shards, rounded up to a power of two within MinShards..MaxShards; 0 means ShardsPerCPU for each processor.
 	Shards int
 	// DequeueLease is how long GetNextRunnable hands a process out (dequeue_lease_secs); 0 or less means without end.
 	DequeueLease time.Duration
@@ -48,7 +49,7 @@ func (c Config) withDefaults() Config {
 		c.MaxRateLimitUsers = DefaultMaxRateLimitUsers
 	}
 	if c.Shards <= 0 {
-		c.Shards = DefaultShards
+		c.Shards = ShardsPerCPU * runtime.GOMAXPROCS(0)
 	}
 	c.Shards = min(max(c.Shards, MinShards), MaxShards)
 	c.Shards = 1 << bits.Len(uint(c.Shards-1))

@@ -108,7 +108,9 @@ func (k *Kernel) Terminate(now Instant, pid, reason []byte, out *PCB) Result {
 
 // move makes the transition of the process at at to state to, which the table allows. Caller holds the scheduling lock.
 func (k *Kernel) move(at *place, to State, reason []byte, out *PCB) {
-	c := Change{Kind: ChangeTransition, PID: at.sh.pid(at.r), State: to, At: k.now}
+	// The kernel's own record is filled in place: a fresh one would cost as much as the rest of the call.
+	c := &k.change
+	c.Kind, c.PID, c.State, c.At, c.ReadySeq, c.Reason = ChangeTransition, at.sh.pid(at.r), to, k.now, 0, nil
 	switch to {
 	case Ready:
 		c.ReadySeq = k.readied + 1
@@ -117,9 +119,12 @@ func (k *Kernel) move(at *place, to State, reason []byte, out *PCB) {
 	}
 	at.sh.mu.Lock()
 	defer at.sh.mu.Unlock()
-	k.journalScheduled(&c)
-	k.applyTransition(&c, at)
+	if k.cfg.Journal != nil {
+		k.cfg.Journal(c)
+	}
+	k.applyTransition(c, at)
 	at.sh.fill(out, at.r)
+	c.PID, c.Reason = nil, nil
 }
 
 // cutReason returns the first MaxIDLen bytes of reason, less a character that would be cut.

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -122,7 +123,8 @@ func TestConfigDefaults(t *testing.T) {
 			t.Errorf("shards %d processes %d: got %d %d", shards, processes, got.Shards, got.MaxProcesses)
 		}
 	}
-	f(0, 0, 256, 1000000)
+	auto := Config{Shards: ShardsPerCPU * runtime.GOMAXPROCS(0)}.withDefaults().Shards
+	f(0, 0, auto, 1000000)
 	f(1, 5, 64, 5)
 	f(65, -5, 128, 1000000)
 	f(1<<20, 1<<30, 4096, 1<<20-1)

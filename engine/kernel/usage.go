@@ -17,9 +17,14 @@ func (k *Kernel) RecordUsage(_ Instant, pid []byte, delta *Usage, total *Usage) 
 	sum := r.usage
 	sum.add(delta)
 	if sum != r.usage {
-		c := Change{Kind: ChangeUsage, PID: pid, Usage: sum}
-		k.journalShard(sh, &c)
-		applyUsage(&c, r)
+		// The shard's own record is filled in place: a fresh one would cost as much as the rest of the call.
+		c := &sh.change
+		c.Kind, c.PID, c.Usage = ChangeUsage, pid, sum
+		if k.cfg.Journal != nil {
+			k.cfg.Journal(c)
+		}
+		applyUsage(c, r)
+		c.PID = nil
 	}
 	if total != nil {
 		*total = sum

@@ -207,15 +207,14 @@ func (c *conn) settle(out []byte, v link.Verdict, now link.Instant) (keep bool) 
 	return true
 }
 
-// write makes one write(2) of b, if there is anything to write; n is never negative.
+// write offers b to the socket once, if there is anything to write; n is never negative.
 func write(fd int, b []byte) (n int, err error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
 	for {
-		n, err = unix.Write(fd, b)
-		if err != unix.EINTR {
-			return max(n, 0), err
+		if n, err = send(fd, b); err != unix.EINTR {
+			return n, err
 		}
 	}
 }

@@ -29,6 +29,9 @@ type Config struct {
 	Workers  int     // goroutines; 0 means 1
 	CPUs     []int   // pin the workers to these CPUs; empty: anywhere
 	Once     bool    // send every tape once instead of until Stop
+	// Spin has the workers poll instead of sleep when nothing has arrived, so that a server does not pay, in its write
+	// calls, for waking this process: a constant-reply server that outruns the generator never does.
+	Spin bool
 	// Refused judges an ERROR frame: tag is the request's, payload is valid during the call. An error ends the connection.
 	// Nil lets no ERROR frame pass. Workers call it concurrently.
 	Refused func(tag uint8, payload []byte) error
@@ -39,6 +42,7 @@ type Session struct {
 	split     func(w *worker, c *conn, b []byte) (used, replies int, err error)
 	refused   func(tag uint8, payload []byte) error
 	finite    bool
+	wait      int // milliseconds a worker may sleep
 	epoch     time.Time
 	workers   []*worker
 	done      chan struct{}
@@ -66,6 +70,9 @@ func Start(cfg Config) (*Session, error) {
 	s := &Session{split: splitKernel, refused: cfg.Refused, finite: cfg.Once, epoch: time.Now(), done: make(chan struct{})}
 	if cfg.Protocol == RESP {
 		s.split = splitRESP
+	}
+	if s.wait = pollMillis; cfg.Spin {
+		s.wait = 0
 	}
 	for range min(max(cfg.Workers, 1), len(cfg.Tapes)) {
 		epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)

@@ -1,0 +1,54 @@
+package obs
+
+import (
+	"runtime"
+	"runtime/debug"
+)
+
+// Build says which program is running. It is the body of /version and the labels of trunkline_build_info.
+type Build struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision"`
+	Time     string `json:"time"`
+	Modified bool   `json:"modified"`
+	Go       string `json:"go"`
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
+}
+
+// Unknown stands where the build did not record something: a label or a column is never empty.
+const Unknown = "unknown"
+
+// ReadBuild combines the version and revision the linker was told with what the Go toolchain recorded. Empty arguments mean
+// "not told": the version is then "dev".
+func ReadBuild(version, revision string) Build {
+	b := Build{
+		Version: version, Revision: revision, Time: Unknown,
+		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		b.addVCS(info.Settings)
+	}
+	if b.Version == "" {
+		b.Version = "dev"
+	}
+	if b.Revision == "" {
+		b.Revision = Unknown
+	}
+	return b
+}
+
+func (b *Build) addVCS(settings []debug.BuildSetting) {
+	for _, s := range settings {
+		switch s.Key {
+		case "vcs.revision":
+			if b.Revision == "" {
+				b.Revision = s.Value
+			}
+		case "vcs.time":
+			b.Time = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package obs
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/lmittmann/tint"
+)
+
+// Log formats, the values of log.format.
+const (
+	FormatAuto = "auto" // text on a terminal, JSON otherwise
+	FormatText = "text"
+	FormatJSON = "json"
+)
+
+// LogFormats lists the accepted values of log.format in the order shown to people.
+func LogFormats() []string { return []string{FormatAuto, FormatText, FormatJSON} }
+
+// LogLevels lists the accepted values of log.level, from most to least talkative.
+func LogLevels() []string { return []string{"debug", "info", "warn", "error"} }
+
+// ParseLevel turns a value of log.level, in any letter case, into a slog level.
+func ParseLevel(s string) (slog.Level, error) {
+	switch strings.ToLower(s) {
+	case "debug":
+		return slog.LevelDebug, nil
+	case "info":
+		return slog.LevelInfo, nil
+	case "warn":
+		return slog.LevelWarn, nil
+	case "error":
+		return slog.LevelError, nil
+	}
+	return 0, fmt.Errorf("cannot use log level %q: want one of %s", s, strings.Join(LogLevels(), ", "))
+}
+
+// NewLogger returns a logger writing to w at the given level and format. Colour is used only on a terminal and never when
+// the NO_COLOR environment variable is set.
+func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
+	lv, err := ParseLevel(level)
+	if err != nil {
+		return nil, err
+	}
+	tty := isTerminal(w)
+	if format == FormatAuto {
+		format = FormatJSON
+		if tty {
+			format = FormatText
+		}
+	}
+	switch format {
+	case FormatText:
+		return slog.New(tint.NewHandler(w, &tint.Options{
+			Level:      lv,
+			TimeFormat: time.TimeOnly,
+			NoColor:    !tty || os.Getenv("NO_COLOR") != "",
+		})), nil
+	case FormatJSON:
+		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: lv})), nil
+	}
+	return nil, fmt.Errorf("cannot use log format %q: want one of %s", format, strings.Join(LogFormats(), ", "))
+}
+
+// isTerminal asks whether w is a character device, which is what people sit in front of.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	fi, err := f.Stat()
+	return err == nil && fi.Mode()&os.ModeCharDevice != 0
+}
