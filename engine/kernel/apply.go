@@ -10,7 +10,7 @@ func (k *Kernel) applyCreate(c *Change, at *place) {
 	at.r, at.ref = r, slot<<k.shardBits|at.ref&uint32(len(k.shards)-1)
 	*r = row{created: c.Seq, state: c.State, priority: c.Priority, quota: c.Quota}
 	at.sh.keepText(r, c)
-	at.sh.index.insert(at.tag, slot)
+	at.sh.index.insert(at.tag, slot, r.text)
 	at.sh.warm.publish(at.sh)
 	r.node = k.sched.nodes.take(at.ref, c.Priority)
 	k.order.append(c.Seq, at.ref)
@@ -71,7 +71,7 @@ func (k *Kernel) applyRemove(at *place) {
 }
 
 // applyUsage sets the totals of r. Needs only the shard's mutex.
-func applyUsage(c *Change, r *row) { r.usage = c.Usage }
+func applyUsage(c *Change, r *row) { r.usage.set(&c.Usage) }
 
 // applyQuotaDefaults puts c.Quota in force.
 func (k *Kernel) applyQuotaDefaults(c *Change) {

@@ -68,6 +68,12 @@ func (a *arena) bytes(ref uint32, n int) []byte {
 	return a.pages[ref/pageGranules][off : int(off)+n : int(off)+n]
 }
 
+// holds reports whether the bytes at ref begin with want, which may be longer than the block.
+func (a *arena) holds(ref uint32, want []byte) bool {
+	off := int(ref % pageGranules * granule)
+	return off+len(want) <= pageSize && string(a.pages[ref/pageGranules][off:off+len(want)]) == string(want)
+}
+
 // alloc returns a block of at least n bytes, 0 < n <= maxBlock, with undefined content.
 func (a *arena) alloc(n int) uint32 {
 	class := classOf[(n+granule-1)/granule]

@@ -69,7 +69,7 @@ func appendSeconds(dst []byte, ms int64) []byte {
 // evaluate fills c from row r at nowMs, in the order of kernel-ipc §4.7. Caller holds the shard's mutex.
 func (c *QuotaCheck) evaluate(r *row, nowMs int64) {
 	u, q := &r.usage, &r.quota
-	c.Usage = *u
+	c.Usage.set(u)
 	switch elapsed := r.elapsed(nowMs); {
 	case u.LLMCalls > int64(q[MaxLLMCalls]):
 		c.exceed(MaxLLMCalls, u.LLMCalls, q)

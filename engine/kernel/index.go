@@ -1,48 +1,58 @@
 package kernel
 
-// index finds slots by hash: open addressing with linear probing over entries of tag<<32 | slot+1, 0 being empty. The tag is
-// 32 bits of the key's hash and gives the home position, so that neither growth nor deletion has to look at a row. Deletion
-// shifts the following entries back: churn leaves no tombstones and look-ups stay as short as the load makes them.
+// index finds slots by hash: open addressing with linear probing. An entry's tag is 32 bits of the key's hash and gives the home
+// position, so that neither growth nor deletion has to look at a row. Deletion shifts the following entries back: churn leaves
+// no tombstones and look-ups stay as short as the load makes them.
 type index struct {
-	entries []uint64
+	entries []entry
 	n       int
 }
 
-// minIndex is the first size: a cache line of entries.
+// entry is one place of an index.
+type entry struct {
+	tag  uint32
+	slot uint32 // plus one; 0 in an empty entry
+	// text is where the key is kept. It stands here, and not only in the row, so that a look-up can fetch the key and the row at
+	// the same time: at a million rows each is a wait for memory.
+	text uint32
+}
+
+// minIndex is the first size: a cache line of entries or so.
 const minIndex = 8
 
-// probe returns the first slot at or after pos in tag's run whose tag matches, and the position behind it; none when the run
-// ends. Start with pos = tag.
-func (x *index) probe(tag, pos uint32) (slot, next uint32) {
+// probe returns the first entry at or after pos in tag's run whose tag matches, and the position behind it; nil when the run
+// ends. Start with pos = tag. The entry is valid until the index changes.
+func (x *index) probe(tag, pos uint32) (e *entry, next uint32) {
 	if len(x.entries) == 0 {
-		return none, 0
+		return nil, 0
 	}
 	mask := uint32(len(x.entries) - 1)
 	for {
-		e := x.entries[pos&mask]
-		if e == 0 {
-			return none, 0
+		e := &x.entries[pos&mask]
+		if e.slot == 0 {
+			return nil, 0
 		}
 		pos++
-		if uint32(e>>32) == tag {
-			return uint32(e) - 1, pos
+		if e.tag == tag {
+			return e, pos
 		}
 	}
 }
 
-// insert adds slot under tag. It grows at a load of 3/4, where an unsuccessful search still ends within about a cache line.
-func (x *index) insert(tag, slot uint32) {
+// insert adds slot, whose key is kept at text, under tag. It grows at a load of 3/4, where an unsuccessful search still ends
+// within about a cache line.
+func (x *index) insert(tag, slot, text uint32) {
 	if (x.n+1)*4 > len(x.entries)*3 {
 		x.grow()
 	}
-	x.place(uint64(tag)<<32 | uint64(slot+1))
+	x.place(entry{tag, slot + 1, text})
 	x.n++
 }
 
-func (x *index) place(e uint64) {
+func (x *index) place(e entry) {
 	mask := uint32(len(x.entries) - 1)
-	pos := uint32(e>>32) & mask
-	for x.entries[pos] != 0 {
+	pos := e.tag & mask
+	for x.entries[pos].slot != 0 {
 		pos = (pos + 1) & mask
 	}
 	x.entries[pos] = e
@@ -50,9 +60,9 @@ func (x *index) place(e uint64) {
 
 func (x *index) grow() {
 	old := x.entries
-	x.entries = make([]uint64, max(minIndex, 2*len(old)))
+	x.entries = make([]entry, max(minIndex, 2*len(old)))
 	for _, e := range old {
-		if e != 0 {
+		if e.slot != 0 {
 			x.place(e)
 		}
 	}
@@ -61,19 +71,18 @@ func (x *index) grow() {
 // remove deletes the entry of slot under tag, which must be there.
 func (x *index) remove(tag, slot uint32) {
 	mask := uint32(len(x.entries) - 1)
-	want := uint64(tag)<<32 | uint64(slot+1)
 	hole := tag & mask
-	for x.entries[hole] != want {
+	for x.entries[hole].slot != slot+1 {
 		hole = (hole + 1) & mask
 	}
-	for pos := (hole + 1) & mask; x.entries[pos] != 0; pos = (pos + 1) & mask {
-		home := uint32(x.entries[pos]>>32) & mask
+	for pos := (hole + 1) & mask; x.entries[pos].slot != 0; pos = (pos + 1) & mask {
+		home := x.entries[pos].tag & mask
 		// The entry may move back only if the hole is not before its home.
 		if (pos-home)&mask >= (pos-hole)&mask {
 			x.entries[hole] = x.entries[pos]
 			hole = pos
 		}
 	}
-	x.entries[hole] = 0
+	x.entries[hole] = entry{}
 	x.n--
 }

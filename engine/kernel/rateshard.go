@@ -45,7 +45,8 @@ func (s *rateShard) user(g *rateLog) []byte {
 
 // find returns the slot of user's log, or none.
 func (s *rateShard) find(tag uint32, user []byte) uint32 {
-	for i, pos := s.index.probe(tag, tag); i != none; i, pos = s.index.probe(tag, pos) {
+	for e, pos := s.index.probe(tag, tag); e != nil; e, pos = s.index.probe(tag, pos) {
+		i := e.slot - 1
 		if bytes.Equal(s.user(s.log(i)), user) {
 			return i
 		}
@@ -71,7 +72,7 @@ func (s *rateShard) add(tag uint32, user []byte, nowMs int64) uint32 {
 		g.user = s.users.alloc(len(user))
 		copy(s.user(g), user)
 	}
-	s.index.insert(tag, i)
+	s.index.insert(tag, i, none)
 	s.linkFront(i)
 	return i
 }

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"bytes"
 	"sync"
 )
 
@@ -59,8 +58,8 @@ func (s *shard) row(slot uint32) *row { return &s.rows[slot/rowChunk][slot%rowCh
 
 // find returns the slot of pid, or none. Caller holds the scheduling lock or mu.
 func (s *shard) find(tag uint32, pid []byte) uint32 {
-	for slot, pos := s.index.probe(tag, tag); slot != none; slot, pos = s.index.probe(tag, pos) {
-		if bytes.Equal(s.pid(s.row(slot)), pid) {
+	for e, pos := s.index.probe(tag, tag); e != nil; e, pos = s.index.probe(tag, pos) {
+		if slot := e.slot - 1; s.texts.holds(e.text, pid) && int(s.row(slot).lens[0]) == len(pid) {
 			return slot
 		}
 	}
@@ -148,5 +147,6 @@ func (s *shard) fill(out *PCB, r *row) {
 	p2 := p1 + int(r.lens[1])
 	p3 := p2 + int(r.lens[2])
 	out.PID, out.RequestID, out.UserID, out.SessionID = b[:p1:p1], b[p1:p2:p2], b[p2:p3:p3], b[p3:n:n]
-	out.State, out.Priority, out.Usage, out.Created = r.state, r.priority, r.usage, r.created
+	out.State, out.Priority, out.Created = r.state, r.priority, r.created
+	out.Usage.set(&r.usage)
 }

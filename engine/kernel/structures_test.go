@@ -101,9 +101,9 @@ func TestIndexAgainstMap(t *testing.T) {
 		var x index
 		model := map[uint32]uint32{} // slot -> tag
 		find := func(tag, slot uint32) bool {
-			for s, pos := x.probe(tag, tag); s != none; s, pos = x.probe(tag, pos) {
-				if s == slot {
-					return true
+			for e, pos := x.probe(tag, tag); e != nil; e, pos = x.probe(tag, pos) {
+				if e.slot == slot+1 {
+					return e.text == ^slot
 				}
 			}
 			return false
@@ -117,7 +117,7 @@ func TestIndexAgainstMap(t *testing.T) {
 					t.Skip()
 				}
 				model[slot] = tags.Draw(t, "tag")
-				x.insert(model[slot], slot)
+				x.insert(model[slot], slot, ^slot)
 			},
 			"remove": func(t *rapid.T) {
 				slot := rapid.Uint32Range(0, 200).Draw(t, "slot")

@@ -154,16 +154,28 @@ type Usage struct {
 	LLMCalls, ToolCalls, AgentHops, TokensIn, TokensOut, Iterations, InferenceRequests, InferenceInputChars int64
 }
 
-// add adds delta to u, saturating at the largest int64. Negative parts of delta count as 0.
-func (u *Usage) add(delta *Usage) {
-	u.LLMCalls = saturate(u.LLMCalls, delta.LLMCalls)
-	u.ToolCalls = saturate(u.ToolCalls, delta.ToolCalls)
-	u.AgentHops = saturate(u.AgentHops, delta.AgentHops)
-	u.TokensIn = saturate(u.TokensIn, delta.TokensIn)
-	u.TokensOut = saturate(u.TokensOut, delta.TokensOut)
-	u.Iterations = saturate(u.Iterations, delta.Iterations)
-	u.InferenceRequests = saturate(u.InferenceRequests, delta.InferenceRequests)
-	u.InferenceInputChars = saturate(u.InferenceInputChars, delta.InferenceInputChars)
+// sum sets u to a plus delta, saturating at the largest int64. Negative parts of delta count as 0.
+func (u *Usage) sum(a, delta *Usage) {
+	u.LLMCalls = saturate(a.LLMCalls, delta.LLMCalls)
+	u.ToolCalls = saturate(a.ToolCalls, delta.ToolCalls)
+	u.AgentHops = saturate(a.AgentHops, delta.AgentHops)
+	u.TokensIn = saturate(a.TokensIn, delta.TokensIn)
+	u.TokensOut = saturate(a.TokensOut, delta.TokensOut)
+	u.Iterations = saturate(a.Iterations, delta.Iterations)
+	u.InferenceRequests = saturate(a.InferenceRequests, delta.InferenceRequests)
+	u.InferenceInputChars = saturate(a.InferenceInputChars, delta.InferenceInputChars)
+}
+
+// set copies a counter by counter. Copying the struct whole would move wider words than the counters were just written in, and
+// wait until those have left the store buffer.
+func (u *Usage) set(a *Usage) {
+	u.LLMCalls, u.ToolCalls, u.AgentHops = a.LLMCalls, a.ToolCalls, a.AgentHops
+	u.TokensIn, u.TokensOut, u.Iterations = a.TokensIn, a.TokensOut, a.Iterations
+	u.InferenceRequests, u.InferenceInputChars = a.InferenceRequests, a.InferenceInputChars
+}
+
+func (u *Usage) zero() bool {
+	return u.LLMCalls|u.ToolCalls|u.AgentHops|u.TokensIn|u.TokensOut|u.Iterations|u.InferenceRequests|u.InferenceInputChars == 0
 }
 
 func saturate(a, b int64) int64 {

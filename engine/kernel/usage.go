@@ -14,12 +14,11 @@ func (k *Kernel) RecordUsage(_ Instant, pid []byte, delta *Usage, total *Usage) 
 		return NotFound
 	}
 	r := sh.row(slot)
-	sum := r.usage
-	sum.add(delta)
-	if sum != r.usage {
+	if !delta.zero() {
 		// The shard's own record is filled in place: a fresh one would cost as much as the rest of the call.
 		c := &sh.change
-		c.Kind, c.PID, c.Usage = ChangeUsage, pid, sum
+		c.Kind, c.PID = ChangeUsage, pid
+		c.Usage.sum(&r.usage, delta)
 		if k.cfg.Journal != nil {
 			k.cfg.Journal(c)
 		}
@@ -27,7 +26,7 @@ func (k *Kernel) RecordUsage(_ Instant, pid []byte, delta *Usage, total *Usage) 
 		c.PID = nil
 	}
 	if total != nil {
-		*total = sum
+		total.set(&r.usage)
 	}
 	return OK
 }

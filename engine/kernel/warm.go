@@ -12,7 +12,7 @@ const maxWarm = 16
 
 // warmView is what Warm may read of a shard without its mutex: slice headers that are replaced, never changed.
 type warmView struct {
-	entries []uint64
+	entries []entry
 	rows    []*[rowChunk]row
 	pages   []*[pageSize]byte
 }
@@ -34,45 +34,42 @@ func (w *warmed) publish(s *shard) {
 // touched them, through slice headers that are published whole. The loads of different pids overlap, which is the point:
 // at a million rows they are most of what a request costs. Race builds leave it out.
 func (k *Kernel) Warm(pids [][]byte) (sum uint32) {
-	var slots [maxWarm]*row
+	var found [maxWarm]entry
 	var views [maxWarm]*warmView
 	pids = pids[:min(len(pids), maxWarm)]
 	for i, pid := range pids {
 		h := maphash.Bytes(k.seed, pid)
 		if v := k.shards[h&uint64(len(k.shards)-1)].warm.view.Load(); v != nil {
-			slots[i], views[i] = v.row(uint32(h>>32)), v
+			found[i], views[i] = v.find(uint32(h>>32)), v
 		}
 	}
 	for i := range pids {
-		if r := slots[i]; r != nil {
-			sum += views[i].touch(r)
+		if e := found[i]; e.slot != 0 {
+			sum += views[i].touch(e)
 		}
 	}
 	return sum
 }
 
-// row returns the first row whose tag matches, nil if none does near its home.
-func (v *warmView) row(tag uint32) *row {
+// find returns the first entry whose tag matches, an empty one if none does near its home.
+func (v *warmView) find(tag uint32) entry {
 	mask := uint32(len(v.entries) - 1)
 	for n := uint32(0); n < 8 && len(v.entries) > 0; n++ {
 		e := v.entries[(tag+n)&mask]
-		if e == 0 {
-			return nil
-		}
-		if uint32(e>>32) == tag {
-			if slot := uint32(e) - 1; int(slot/rowChunk) < len(v.rows) {
-				return &v.rows[slot/rowChunk][slot%rowChunk]
-			}
-			return nil
+		if e.tag == tag || e.slot == 0 {
+			return e
 		}
 	}
-	return nil
+	return entry{}
 }
 
-// touch loads a word of each line that a look-up needs: the row's, and where its identifiers begin.
-func (v *warmView) touch(r *row) uint32 {
-	sum := uint32(r.quota[0])
-	page, off := r.text/pageGranules, r.text%pageGranules*granule
+// touch loads a word of each line that a look-up needs: of the row and of the identifiers.
+func (v *warmView) touch(e entry) (sum uint32) {
+	if slot := e.slot - 1; int(slot/rowChunk) < len(v.rows) {
+		r := &v.rows[slot/rowChunk][slot%rowChunk]
+		sum = r.node + uint32(r.quota[0])
+	}
+	page, off := e.text/pageGranules, e.text%pageGranules*granule
 	if int(page) < len(v.pages) {
 		if p := v.pages[page]; p != nil {
 			sum += uint32(p[off]) + uint32(p[(off+64)%pageSize])

@@ -94,10 +94,17 @@ func (t *turn) counter(v *mpack.Value, field string, limit int64, class string) 
 	return 0, false
 }
 
+// i32 and i64 are small enough to be inlined; what is not plainly in order goes to counter.
 func (t *turn) i32(v *mpack.Value, field string) (int64, bool) {
+	if v.Kind == mpack.Int && uint64(v.Int) <= math.MaxInt32 {
+		return v.Int, true
+	}
 	return t.counter(v, field, math.MaxInt32, "i32")
 }
 
 func (t *turn) i64(v *mpack.Value, field string) (int64, bool) {
+	if v.Kind == mpack.Int && v.Int >= 0 {
+		return v.Int, true
+	}
 	return t.counter(v, field, math.MaxInt64, "i64")
 }

@@ -1,6 +1,8 @@
 package ipc
 
 import (
+	"math"
+
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
 	"trunkline/engine/kernel"
@@ -41,30 +43,36 @@ func recordUsage(t *turn) wire.Code {
 }
 
 func (t *turn) usageDelta() (ok bool) {
+	t.delta = kernel.Usage{}
 	d, f := &t.delta, t.fields
-	if d.LLMCalls, ok = t.i32(&f[1], "llm_calls"); !ok {
-		return false
+	for i, to := range [...]*int64{&d.LLMCalls, &d.ToolCalls, &d.TokensIn, &d.TokensOut, &d.AgentHops, &d.Iterations,
+		&d.InferenceRequests, &d.InferenceInputChars} {
+		v := &f[1+i]
+		if v.Kind == mpack.Absent {
+			continue
+		}
+		c := &usageCounters[i]
+		if *to, ok = t.counter(v, c.field, c.limit, c.class); !ok {
+			return false
+		}
 	}
-	if d.ToolCalls, ok = t.i32(&f[2], "tool_calls"); !ok {
-		return false
-	}
-	if d.TokensIn, ok = t.i64(&f[3], "tokens_in"); !ok {
-		return false
-	}
-	if d.TokensOut, ok = t.i64(&f[4], "tokens_out"); !ok {
-		return false
-	}
-	if d.AgentHops, ok = t.i32(&f[5], "agent_hops"); !ok {
-		return false
-	}
-	if d.Iterations, ok = t.i32(&f[6], "iterations"); !ok {
-		return false
-	}
-	if d.InferenceRequests, ok = t.i32(&f[7], "inference_requests"); !ok {
-		return false
-	}
-	d.InferenceInputChars, ok = t.i64(&f[8], "inference_input_chars")
-	return ok
+	return true
+}
+
+// usageCounters are the counters of RecordUsage in validation order.
+var usageCounters = [...]struct {
+	field string
+	limit int64
+	class string
+}{
+	{"llm_calls", math.MaxInt32, "i32"},
+	{"tool_calls", math.MaxInt32, "i32"},
+	{"tokens_in", math.MaxInt64, "i64"},
+	{"tokens_out", math.MaxInt64, "i64"},
+	{"agent_hops", math.MaxInt32, "i32"},
+	{"iterations", math.MaxInt32, "i32"},
+	{"inference_requests", math.MaxInt32, "i32"},
+	{"inference_input_chars", math.MaxInt64, "i64"},
 }
 
 // quota reads the optional map v into p: which fields are there, and their values.
