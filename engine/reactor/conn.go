@@ -21,6 +21,10 @@ const (
 	behindBytes = 256 << 10
 )
 
+// pumpsPerTurn bounds the pieces (Limits.ChunkBytes each) that one connection is brought before the others get theirs: a
+// megabyte, as much as it may be read.
+const pumpsPerTurn = 16
+
 const reasonForced = stream.ReasonDrain
 
 // conn is a connection on a loop, and the link.Owner of its port. Methods that return keep say false when the connection is done
@@ -88,8 +92,9 @@ func (c *conn) turn(now link.Instant) (keep bool) {
 		c.port.Rearm()
 	}
 	if c.more {
-		if out, c.more = c.sess.Pump(out, now); len(out) > 0 {
-			c.timers.Quiet = now.Mono
+		var sent bool
+		if out, sent, keep = c.pump(out, now); !sent {
+			return keep
 		}
 	}
 	v := link.More
@@ -97,6 +102,26 @@ func (c *conn) turn(now link.Instant) (keep bool) {
 		out, v = c.feed(nil, out, now)
 	}
 	return c.settle(out, v, now)
+}
+
+// pump brings out what the session has for its peer, a piece at a time: as long as the socket takes each piece whole, the next
+// one keeps no reply waiting. The last piece is left in rest, to go out with the replies of the turn. sent false means that
+// the connection has left or is closed.
+func (c *conn) pump(out []byte, now link.Instant) (rest []byte, sent, keep bool) {
+	for range pumpsPerTurn {
+		out, c.more = c.sess.Pump(out, now)
+		if len(out) > 0 {
+			c.timers.Quiet = now.Mono
+		}
+		if !c.more {
+			return out, true, true
+		}
+		if sent, keep = c.send(out, false); !sent {
+			return nil, false, keep
+		}
+		out = out[:0]
+	}
+	return out, true, true
 }
 
 // feed lends the session what was read, straight from the loop's buffer where nothing waits before it.
@@ -178,19 +203,12 @@ func (c *conn) bounded() bool {
 }
 
 // settle ends a turn: the one write, then what the verdict asks for.
-func (c *conn) settle(out []byte, v link.Verdict, now link.Instant) (keep bool) {
-	l := c.loop
-	n, err := write(c.fd, out)
-	l.bytesOut += int64(n)
-	if n < len(out) {
-		if err != nil && err != unix.EAGAIN {
-			return c.close(stream.ReasonError)
-		}
-		keep = c.leave(departing{why: stream.LeftWrite, unsent: out[n:], closing: v == link.Close})
-		l.giveBack(out)
+func (c *conn) settle(out []byte, v link.Verdict, now link.Instant) bool {
+	sent, keep := c.send(out, v == link.Close)
+	if !sent {
 		return keep
 	}
-	l.giveBack(out)
+	l := c.loop
 	if v == link.Close {
 		return c.farewell(stream.ReasonProtocol)
 	}
@@ -205,6 +223,21 @@ func (c *conn) settle(out []byte, v link.Verdict, now link.Instant) (keep bool) 
 		l.enqueue(c)
 	}
 	return true
+}
+
+// send ends the loan of the output buffer by offering its bytes to the socket. With sent false the socket did not take them
+// all, and the connection has left its loop or is closed.
+func (c *conn) send(out []byte, closing bool) (sent, keep bool) {
+	n, err := write(c.fd, out)
+	c.loop.bytesOut += int64(n)
+	if n < len(out) {
+		if err != nil && err != unix.EAGAIN {
+			return false, c.close(stream.ReasonError)
+		}
+		keep = c.leave(departing{why: stream.LeftWrite, unsent: out[n:], closing: closing})
+	}
+	c.loop.giveBack(out)
+	return n == len(out), keep
 }
 
 // write offers b to the socket once, if there is anything to write; n is never negative.
