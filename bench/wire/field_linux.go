@@ -95,7 +95,7 @@ func (f *field) startTrunkline() error {
 	if err != nil {
 		return err
 	}
-	if err := createRows(f.trunk.Addr, f.o.rows); err != nil {
+	if err := load.CreateRows(f.trunk.Addr, 0, f.o.rows); err != nil {
 		return err
 	}
 	f.replies, err = probeReplies(f.trunk.Addr)
@@ -127,7 +127,7 @@ func (f *field) startPeers() error {
 		return err
 	}
 	if f.o.also != "" {
-		return createRows(f.o.also, f.o.rows)
+		return load.CreateRows(f.o.also, 0, f.o.rows)
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func TestTapes(t *testing.T) {
 	if n := len(pid(0)); n != 36 {
 		t.Errorf("a pid is %d bytes, want 36", n)
 	}
-	if pid(1) == identifier('u', 1) || pid(1) == pid(2) {
+	if pid(1) == load.Identifier('u', 1) || pid(1) == pid(2) {
 		t.Error("identifiers repeat")
 	}
 	for _, method := range methods {

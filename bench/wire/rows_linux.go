@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 
 	"trunkline/bench/internal/load"
@@ -14,45 +13,7 @@ var methods = []string{"GetProcess", "RecordUsage", "CheckQuota", "TransitionSta
 // maxTape bounds the requests encoded per connection, so that a table of many rows does not need as much memory here.
 const maxTape = 4096
 
-// identifier returns the 36-byte identifier of a kind for row i, in the shape of a UUID.
-func identifier(kind byte, i int) string {
-	return fmt.Sprintf("%02x000000-0000-4000-8000-%012x", kind, i)
-}
-
-func pid(i int) string { return identifier('p', i) }
-
-// quotaFields are the limits that are lifted so that no request of a run is over quota: that is not the hot path.
-var quotaFields = []string{"max_llm_calls", "max_tool_calls", "max_agent_hops", "max_iterations", "timeout_seconds", "max_input_tokens",
-	"max_output_tokens", "max_inference_requests", "max_inference_input_chars"}
-
-// createRows fills the server's table: n processes with 36-byte identifiers, each of its own user, so that no rate limit bites.
-func createRows(addr string, n int) error {
-	c, err := load.Dial(addr)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	var quota []load.Field
-	for _, name := range quotaFields {
-		quota = append(quota, load.Field{Key: name, Value: math.MaxInt32})
-	}
-	if _, _, err := c.Call("quota", "kernel", "SetQuotaDefaults", load.Field{Key: "quota", Value: quota}); err != nil {
-		return fmt.Errorf("cannot lift the quotas: %w", err)
-	}
-	const piece = 100_000 // rows encoded at a time
-	for from := 0; from < n; from += piece {
-		tape := new(load.Tape)
-		for i := from; i < min(from+piece, n); i++ {
-			tape.Add(0, load.AppendRequest(nil, "create", "kernel", "CreateProcess", load.Field{Key: "pid", Value: pid(i)},
-				load.Field{Key: "request_id", Value: identifier('q', i)}, load.Field{Key: "user_id", Value: identifier('u', i)},
-				load.Field{Key: "session_id", Value: identifier('s', i)}))
-		}
-		if err := load.SendOnce(addr, load.Kernel, []*load.Tape{tape}, 64); err != nil {
-			return fmt.Errorf("cannot create %d processes: %w", n, err)
-		}
-	}
-	return nil
-}
+func pid(i int) string { return load.Identifier('p', i) }
 
 // kernelRequest returns one request of a hot method. The 8-byte request id is what a client with a counter sends.
 func kernelRequest(method string, row int, state string) []byte {
