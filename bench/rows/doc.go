@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command rows shows what a table of up to a million live processes costs: server CPU per creation, look-up and removal as the
 // table grows, resident memory per process, and the collector's worst pause.
 //

@@ -70,13 +70,16 @@ func makeField(name string) Field {
 	return f
 }
 
-// at reports whether the encoded key stands at the front of b, which has more than wordKey bytes.
+// at reports whether the encoded key stands at the front of b; for one at the very end of b it may say false.
 func (f *Field) at(b []byte) bool {
-	if f.size == 0 || (binary.LittleEndian.Uint64(b)^f.first)&f.mask != 0 {
+	if len(b) < 8 || f.size == 0 || (binary.LittleEndian.Uint64(b)^f.first)&f.mask != 0 {
 		return false
 	}
-	return f.size <= 8 || binary.LittleEndian.Uint64(b[f.size-8:]) == f.last
+	return f.size <= 8 || len(b) >= f.size && binary.LittleEndian.Uint64(b[f.size-8:]) == f.last
 }
+
+// bodyDepth is how many containers are open around a field of a body: the request and the body.
+const bodyDepth = 2
 
 // ParseFields collects the values of the wanted keys of the encoded map at b[i] into dst[:len(want)], in the order of want;
 // other keys are stepped over, of a repeated key the last one counts. All of the map is checked on the way; next is where it
@@ -100,7 +103,7 @@ func (sc *Scanner) ParseFields(b []byte, i int, want []Field, dst []Value) (next
 			return i, p
 		}
 		if at < 0 {
-			i, p = sc.skip(b, i, 1)
+			i, p = sc.skip(b, i, bodyDepth)
 		} else {
 			i, p = sc.value(b, i, &dst[at])
 			guess = at + 1
@@ -114,16 +117,15 @@ func (sc *Scanner) ParseFields(b []byte, i int, want []Field, dst []Value) (next
 
 // consumeKey steps over the key at b[i] and says which of want it is, -1 for none.
 func consumeKey(b []byte, i int, want []Field, guess int) (at, next int, p Problem) {
-	if rest := b[i:]; len(rest) > wordKey {
-		for range want {
-			if guess >= len(want) {
-				guess = 0
-			}
-			if f := &want[guess]; f.at(rest) {
-				return guess, i + f.size, NoProblem
-			}
-			guess++
+	rest := b[i:]
+	for range want {
+		if guess >= len(want) {
+			guess = 0
 		}
+		if f := &want[guess]; f.at(rest) {
+			return guess, i + f.size, NoProblem
+		}
+		guess++
 	}
 	key, next, p := consumeStr(b, i)
 	if p != NoProblem {
@@ -169,7 +171,7 @@ func (sc *Scanner) value(b []byte, i int, v *Value) (next int, p Problem) {
 	default:
 		return i, refusal(l)
 	}
-	next, p = sc.skip(b, i, 1)
+	next, p = sc.skip(b, i, bodyDepth)
 	if p == NoProblem {
 		v.Data = b[i:next:next]
 	}

@@ -1,6 +1,7 @@
 package mpack
 
 import (
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -13,6 +14,10 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte("\x84\xa2id\xa2c1\xa7service\xa6kernel\xa6method\xadCreateProcess\xa4body\x81\xa3pid\xa2p1"))
 	f.Add([]byte("\x81\xa2id\xc1"))
 	f.Add([]byte("\xc4\x01\x00"))
+	for _, levels := range []int{510, 511} { // with the request and the body: the limit and one more
+		body := "\x81\xa1n" + strings.Repeat("\x91", levels) + "\xc0"
+		f.Add(AppendRequest(nil, "x", "kernel", "GetProcess", body))
+	}
 	f.Add([]byte("\x82\xa2id\xa1x\xa1k\x91\x91\x91\xc0"))
 	f.Add([]byte("\xdf\x00\x00\x00\x01\xa2id\xdb\x00\x00\x00\x01x"))
 	f.Fuzz(func(t *testing.T, payload []byte) {

@@ -8,6 +8,7 @@ import (
 
 	"trunkline/engine/internal/bufpool"
 	"trunkline/engine/internal/poison"
+	"trunkline/engine/internal/sock"
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
 )
@@ -246,7 +247,7 @@ func write(fd int, b []byte) (n int, err error) {
 		return 0, nil
 	}
 	for {
-		if n, err = send(fd, b); err != unix.EINTR {
+		if n, err = sock.Send(fd, b); err != unix.EINTR {
 			return n, err
 		}
 	}

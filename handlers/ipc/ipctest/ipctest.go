@@ -35,7 +35,7 @@ type Config struct {
 	Loops                   int
 	// ListenAddr is where to listen, as kernel.listen_addr has it; empty stands for a free port of 127.0.0.1.
 	ListenAddr string
-	// Now is the clock of everything but socket timers; nil is the real one.
+	// Now is the clock of everything but socket timers and query deadlines; nil is the real one.
 	Now func() (mono, wall int64)
 	// Logger is discarded when nil.
 	Logger *slog.Logger

@@ -1,4 +1,4 @@
-package reactor
+package sock
 
 import (
 	"unsafe"
@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// send makes one non-blocking send(2) of b, which is not empty. It goes around the runtime's bookkeeping for calls that may
+// Send makes one non-blocking send(2) of b, which is not empty. It goes around the runtime's bookkeeping for calls that may
 // block, which costs as much as several requests: this one cannot, the socket being what takes the bytes or refuses them.
-func send(fd int, b []byte) (n int, err error) {
+func Send(fd int, b []byte) (n int, err error) {
 	r, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
 		unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 	if errno != 0 {

@@ -1,0 +1,136 @@
+# Trunkline. `make` lists the targets.
+
+SHELL       := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+GO       ?= go
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+REVISION ?= $(shell git rev-parse --verify --quiet HEAD 2>/dev/null || echo unknown)
+LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)
+BUILD     = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
+
+# bench/peers is a module of its own: only bench-peers builds it.
+ROOMS      := bench cmd codec engine fuzz handlers
+CONCURRENT := ./engine/... ./handlers/...
+PLATFORMS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
+
+FUZZTIME  ?= 5m
+BENCH     ?= .
+BENCHTIME ?= 1s
+COUNT     ?= 10
+ARGS      ?=
+
+## —— Everyday ——
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^## / { sub(/^## /, ""); print "\n" $$0 } /^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## build and serve; ARGS="--listen …" for more
+	bin/trunkline serve $(ARGS)
+
+.PHONY: build
+build: ## static binary bin/trunkline
+	$(BUILD) -o bin/trunkline ./cmd/trunkline
+
+.PHONY: check
+check: fmt vet lint build ## what a commit must pass, under 2 minutes
+	$(GO) test -short ./...
+
+.PHONY: test
+test: ## everything: unit, properties, transcripts, race, each benchmark once, each fuzz target for 3 s
+	$(GO) test ./...
+	$(MAKE) --no-print-directory race
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./...
+	$(MAKE) --no-print-directory fuzz FUZZTIME=3s
+
+## —— Parts ——
+
+.PHONY: fmt
+fmt: ## fail on files that gofmt (and gofumpt, when installed) would change
+	@out=$$(gofmt -l $(ROOMS)); \
+	if command -v gofumpt >/dev/null; then out+=$$(gofumpt -l $(ROOMS)); fi; \
+	if [[ -n $$out ]]; then echo "cannot accept formatting, run gofmt -w on:" >&2; echo "$$out" >&2; exit 1; fi
+
+.PHONY: vet
+vet: ## go vet (and staticcheck, when installed)
+	$(GO) vet ./...
+	@if command -v staticcheck >/dev/null; then staticcheck ./...; fi
+
+.PHONY: lint
+lint: ## the repository's own rules: imports, sizes, docs, words, package state
+	$(GO) test -count=1 ./cmd/trunkline/internal/lint
+
+.PHONY: race
+race: ## the concurrent packages under the race detector
+	$(GO) test -race $(CONCURRENT)
+
+.PHONY: fuzz
+fuzz: ## each fuzz target for FUZZTIME (5m)
+	@dirs=$$(grep -rl --include='*_test.go' '^func Fuzz' $(ROOMS) | xargs -r -n 1 dirname | sort -u); \
+	for dir in $$dirs; do \
+		pkg=./$$dir; \
+		names=$$($(GO) test -list '^Fuzz' $$pkg); \
+		for name in $$(grep '^Fuzz' <<<"$$names" || true); do \
+			echo "fuzz $$pkg $$name $(FUZZTIME)"; \
+			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+.PHONY: cover
+cover: ## coverage of all packages by all tests, coverage.html
+	$(GO) test -coverpkg=./... -coverprofile=coverage.out ./...
+	$(GO) tool cover -func=coverage.out | tail -n 1
+	$(GO) tool cover -html=coverage.out -o coverage.html
+
+.PHONY: docs
+docs: ## check the links of all pages and the doc comments of all packages
+	$(GO) test -count=1 -run 'Docs|Documented|SaysWhatItIs' ./cmd/trunkline/internal/lint
+
+.PHONY: generate
+generate: ## rebuild generated code
+	$(GO) generate ./...
+
+## —— Measuring ——
+
+.PHONY: bench
+bench: ## Go benchmarks; BENCH=regexp, BENCHTIME, COUNT
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) ./...
+
+.PHONY: bench-wire
+bench-wire: build ## load over sockets against bin/trunkline
+	$(GO) run ./bench/wire -server bin/trunkline $(ARGS)
+
+.PHONY: bench-peers
+bench-peers: ## the peers of bench/peers alone, under the same load
+	$(GO) run ./bench/wire -peers-only $(ARGS)
+
+.PHONY: soak
+soak: build ## long mixed load with checks of memory and goroutines
+	$(GO) run ./bench/soak -server bin/trunkline $(ARGS)
+
+.PHONY: hostile
+hostile: build ## bad frames, slow readers and floods against bin/trunkline
+	$(GO) run ./bench/hostile -server bin/trunkline $(ARGS)
+
+## —— Shipping ——
+
+.PHONY: release
+release: ## tarballs for PLATFORMS with checksums, in dist/
+	rm -rf dist && mkdir -p dist
+	for p in $(PLATFORMS); do \
+		name=trunkline-$(VERSION)-$${p%/*}-$${p#*/}; \
+		mkdir "dist/$$name"; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} $(BUILD) -o "dist/$$name/trunkline" ./cmd/trunkline; \
+		for f in README.md CHANGELOG.md LICENSE; do if [[ -e $$f ]]; then cp "$$f" "dist/$$name/"; fi; done; \
+		tar -C dist -czf "dist/$$name.tar.gz" "$$name"; \
+		rm -r "dist/$$name"; \
+	done
+	cd dist && sha256sum *.tar.gz > SHA256SUMS
+
+.PHONY: clean
+clean: ## remove what the targets above made
+	rm -rf bin dist coverage.out coverage.html

@@ -1,0 +1,188 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/codec/frame"
+	"trunkline/engine/link"
+	"trunkline/engine/obs"
+	"trunkline/engine/reactor"
+	"trunkline/handlers/ipc"
+)
+
+// bound is one open listener of the kernel endpoint.
+type bound struct {
+	ln   net.Listener
+	addr string // as people write it: host:port with the real port, or unix:///path
+	kind string // tcp, tls or unix
+	open bool   // reachable by anybody, allowed by kernel.insecure_bind
+}
+
+// endpoint is the kernel IPC service with everything that moves its bytes.
+type endpoint struct {
+	svc   *ipc.Service
+	srv   *reactor.Server
+	bound []bound
+	tasks sync.WaitGroup // accept loops and the watch over the event loops
+	dead  atomic.Pointer[error]
+}
+
+// openEndpoint binds every address of kernel.listen_addr or none. Nothing is accepted before Serve.
+func openEndpoint(cfg *config.Config, log *slog.Logger, reg *obs.Registry) (*endpoint, error) {
+	e := &endpoint{svc: ipc.NewService(serviceConfig(&cfg.Kernel, log))}
+	var err error
+	if e.bound, err = listenAll(&cfg.Kernel); err != nil {
+		return nil, err
+	}
+	if e.srv, err = reactor.New(reactorConfig(&cfg.Kernel, e.svc, log)); err != nil {
+		closeAll(e.bound)
+		return nil, fmt.Errorf("cannot start the event loops: %w", err)
+	}
+	err = errors.Join(
+		reg.AddGroup(serviceFamilies(), func(put obs.Put) { putService(put, e.svc.Stats()) }),
+		reg.AddGroup(socketFamilies(), func(put obs.Put) { putSockets(put, e.srv.Stats()) }),
+	)
+	if err != nil {
+		e.Abort()
+		return nil, err
+	}
+	return e, nil
+}
+
+// Serve starts answering on every listener. An accept loop that ends by itself is reported.
+func (e *endpoint) Serve(report func(error)) {
+	e.svc.Start()
+	for _, b := range e.bound {
+		serve := e.srv.Serve
+		if b.kind == kindTLS {
+			serve = e.srv.ServeStreams
+		}
+		e.tasks.Go(func() { report(serve(b.ln)) })
+	}
+	e.tasks.Go(func() {
+		if err, ended := <-e.srv.Done(); ended {
+			e.dead.Store(&err)
+			report(err)
+		}
+	})
+}
+
+// Live returns nil while every event loop runs, else why one ended.
+func (e *endpoint) Live() error {
+	if err := e.dead.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// Shutdown drains (kernel-ipc §2.7) and waits until everything has ended or ctx has.
+func (e *endpoint) Shutdown(ctx context.Context) error {
+	err := e.srv.Shutdown(ctx)
+	e.svc.Close()
+	e.tasks.Wait()
+	return err
+}
+
+// Abort ends an endpoint that never served.
+func (e *endpoint) Abort() {
+	closeAll(e.bound)
+	ctx, cancel := context.WithTimeout(context.Background(), forceAfter)
+	defer cancel()
+	_ = e.srv.Shutdown(ctx)
+}
+
+const kindTLS = "tls"
+
+// listenAll opens the listeners in order; the first that cannot be opened closes the others.
+func listenAll(k *config.Kernel) (out []bound, err error) {
+	listeners, err := k.Listeners()
+	if err != nil {
+		return nil, err
+	}
+	tlsConfig, err := k.TLS()
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range listeners {
+		ln, err := reactor.Listen(l.String())
+		if err != nil {
+			closeAll(out)
+			return nil, fmt.Errorf("cannot open kernel.listen_addr: %w", err)
+		}
+		b := bound{ln: ln, addr: ln.Addr().String(), kind: l.Kind(), open: l.Open}
+		if l.Network == "unix" {
+			b.addr = l.String()
+		}
+		if l.TLS {
+			b.ln = tls.NewListener(ln, tlsConfig)
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+func closeAll(bs []bound) {
+	for _, b := range bs {
+		_ = b.ln.Close()
+	}
+}
+
+func reactorConfig(k *config.Kernel, svc *ipc.Service, log *slog.Logger) reactor.Config {
+	return reactor.Config{
+		Loops:          k.Loops,
+		MaxConnections: k.MaxConnections,
+		Limits:         limits(k),
+		Open:           svc.Open,
+		Refuse:         svc.AppendRefusal,
+		Logger:         log,
+	}
+}
+
+func limits(k *config.Kernel) link.Limits {
+	return link.Limits{
+		IdleAfter:   int64(seconds(k.ReadTimeoutSecs)),
+		FrameWithin: int64(seconds(k.ReadTimeoutSecs)),
+		SendWithin:  int64(seconds(k.WriteTimeoutSecs)),
+		DrainWithin: int64(seconds(k.ShutdownGraceSecs)),
+		UnsentBytes: link.DefaultUnsentBytes,
+		ChunkBytes:  link.DefaultChunkBytes,
+		FrameBytes:  k.MaxFrameBytes + frame.PrefixSize,
+		TurnBytes:   link.DefaultTurnBytes,
+	}
+}
+
+// serviceConfig translates the settings. Where the service reads zero as "default", the settings' own zero becomes the
+// smallest value that means the same.
+func serviceConfig(k *config.Kernel, log *slog.Logger) ipc.Config {
+	lease := seconds(k.DequeueLeaseSecs)
+	if lease == 0 {
+		lease = -1
+	}
+	return ipc.Config{
+		MaxFrameBytes:           k.MaxFrameBytes,
+		MaxConnections:          k.MaxConnections,
+		KernelQueueCapacity:     k.QueueCapacity,
+		DefaultQueryTimeout:     time.Duration(k.DefaultQueryTimeoutMs) * time.Millisecond,
+		MaxQueryTimeout:         time.Duration(k.MaxQueryTimeoutMs) * time.Millisecond,
+		StreamBufferEvents:      k.StreamBufferEvents,
+		StreamBufferBytes:       int64(k.StreamBufferBytes),
+		StreamBufferTotalBytes:  int64(k.StreamBufferTotalBytes),
+		MaxStreamsPerConnection: k.MaxStreamsPerConnection,
+		MaxEventTypes:           k.MaxEventTypes,
+		MaxProcesses:            k.MaxProcesses,
+		MaxRateLimitUsers:       k.MaxRateLimitUsers,
+		DequeueLease:            lease,
+		CleanupInterval:         seconds(k.CleanupIntervalSecs),
+		ProcessRetention:        max(seconds(k.ProcessRetentionSecs), time.Nanosecond),
+		Logger:                  log,
+	}
+}

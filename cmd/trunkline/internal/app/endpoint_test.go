@@ -1,0 +1,142 @@
+package app
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"log/slog"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"trunkline/engine/link"
+	"trunkline/engine/obs"
+	"trunkline/handlers/ipc/client"
+)
+
+func TestMetricNamesAreClean(t *testing.T) {
+	reg, err := obs.NewRegistry(obs.ReadBuild("", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := openEndpoint(settings(t), slog.New(slog.DiscardHandler), reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Abort()
+	problems, err := testutil.GatherAndLint(reg.Gatherer())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Errorf("%s: %s", p.Metric, p.Text)
+	}
+}
+
+func TestSettingsReachTheParts(t *testing.T) {
+	k := &settings(t, "kernel.read_timeout_secs=7", "kernel.write_timeout_secs=0", "kernel.max_frame_bytes=100",
+		"kernel.shutdown_grace_secs=3", "kernel.dequeue_lease_secs=0", "kernel.process_retention_secs=0",
+		"kernel.default_query_timeout_ms=9").Kernel
+	want := link.Limits{
+		IdleAfter: 7e9, FrameWithin: 7e9, DrainWithin: 3e9, FrameBytes: 104,
+		UnsentBytes: link.DefaultUnsentBytes, ChunkBytes: link.DefaultChunkBytes, TurnBytes: link.DefaultTurnBytes,
+	}
+	if got := limits(k); got != want {
+		t.Errorf("limits = %+v, want %+v", got, want)
+	}
+	s := serviceConfig(k, nil)
+	if s.DequeueLease >= 0 || s.ProcessRetention <= 0 || s.ProcessRetention > time.Millisecond || s.DefaultQueryTimeout != 9*time.Millisecond {
+		t.Errorf("service config = %+v", s)
+	}
+}
+
+func TestAnEndedLoopIsDeath(t *testing.T) {
+	var e endpoint
+	if err := e.Live(); err != nil {
+		t.Errorf("alive, but %v", err)
+	}
+	dead := errors.New("loop ended")
+	e.dead.Store(&dead)
+	if err := e.Live(); err != dead {
+		t.Errorf("Live = %v", err)
+	}
+}
+
+// identity makes a self-signed certificate for 127.0.0.1 that is its own authority, as files and as a client's view of it.
+func identity(t *testing.T) (certFile, keyFile string, cert tls.Certificate, pool *x509.CertPool) {
+	t.Helper()
+	priv, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmpl := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &priv.PublicKey, priv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(priv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certPEM := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
+	dir := t.TempDir()
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	if err := errors.Join(os.WriteFile(certFile, certPEM, 0o600), os.WriteFile(keyFile, keyPEM, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if cert, err = tls.X509KeyPair(certPEM, keyPEM); err != nil {
+		t.Fatal(err)
+	}
+	pool = x509.NewCertPool()
+	pool.AppendCertsFromPEM(certPEM)
+	return certFile, keyFile, cert, pool
+}
+
+func TestTLSListenerWantsWhatTheSettingsSay(t *testing.T) {
+	certFile, keyFile, cert, pool := identity(t)
+	sock := "unix://" + filepath.Join(t.TempDir(), "t.sock")
+	pair := []string{"kernel.tls_cert_file=" + certFile, "kernel.tls_key_file=" + keyFile, "kernel.listen_addr=127.0.0.1:0," + sock}
+	server := start(t, pair...)
+	mutual := start(t, append(pair, "kernel.tls_client_ca_file="+certFile, "kernel.listen_addr=127.0.0.1:0")...)
+
+	f := func(i *instance, c *tls.Config, ok bool) {
+		t.Helper()
+		conn, err := client.Dial(t.Context(), i.addr("kernel ipc"), client.WithTLS(c))
+		if err == nil {
+			defer conn.Close()
+			_, err = conn.GetSystemStatus(t.Context())
+		}
+		if (err == nil) != ok {
+			t.Errorf("a call over TLS: %v, want success %v", err, ok)
+		}
+	}
+	anybody := &tls.Config{RootCAs: pool}
+	known := &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{cert}}
+	f(server, anybody, true)
+	f(server, known, true)
+	f(mutual, anybody, false)
+	f(mutual, known, true)
+	f(mutual, &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{cert}, MaxVersion: tls.VersionTLS12}, false)
+
+	if !strings.Contains(server.banner.String(), "kernel ipc listening on "+sock+" (unix)\n") {
+		t.Errorf("banner:\n%s", server.banner.String())
+	}
+	if _, err := server.dial(sock).GetSystemStatus(t.Context()); err != nil {
+		t.Errorf("the unix socket is not plain: %v", err)
+	}
+}

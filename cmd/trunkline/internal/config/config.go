@@ -1,0 +1,138 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Config holds every setting with its value in force. Build one with Load; it does not change afterwards.
+type Config struct {
+	Kernel Kernel
+	Admin  Admin
+	Store  Store
+	Log    Log
+
+	origins map[string]Origin
+	file    string
+}
+
+// Kernel is the kernel IPC section (kernel-ipc §6). Seconds and milliseconds are whole numbers as in the settings' names.
+type Kernel struct {
+	ListenAddr       []string
+	TLSCertFile      string
+	TLSKeyFile       string
+	TLSClientCAFile  string
+	InsecureBind     bool
+	Loops            int
+	MaxFrameBytes    int
+	MaxConnections   int
+	QueueCapacity    int
+	ReadTimeoutSecs  int
+	WriteTimeoutSecs int
+
+	DefaultQueryTimeoutMs   int
+	MaxQueryTimeoutMs       int
+	StreamBufferEvents      int
+	StreamBufferBytes       int
+	StreamBufferTotalBytes  int
+	MaxStreamsPerConnection int
+	MaxEventTypes           int
+
+	MaxProcesses         int
+	MaxRateLimitUsers    int
+	DequeueLeaseSecs     int
+	CleanupIntervalSecs  int
+	ProcessRetentionSecs int
+	ShutdownGraceSecs    int
+}
+
+// Admin is the admin listener's section. ListenAddr "" switches the listener off.
+type Admin struct {
+	ListenAddr   string
+	InsecureBind bool
+	Pprof        bool
+}
+
+// Store says what survives a restart.
+type Store struct {
+	Mode string
+}
+
+// Log is the section of the process log.
+type Log struct {
+	Level  string
+	Format string
+}
+
+// Origin says where a value came from.
+type Origin struct {
+	// Layer is one of LayerDefault, LayerDev, LayerFile, LayerEnv, LayerFlag.
+	Layer string
+	// Name is the file path, the environment variable or the flag; empty for defaults.
+	Name string
+}
+
+// Layers of settings, weakest first.
+const (
+	LayerDefault = "default"
+	LayerDev     = "dev" // what --dev puts over the defaults
+	LayerFile    = "file"
+	LayerEnv     = "env"
+	LayerFlag    = "flag"
+)
+
+// String returns "default", "dev", "file PATH", "env NAME" or "flag NAME".
+func (o Origin) String() string {
+	if o.Name == "" {
+		return o.Layer
+	}
+	return o.Layer + " " + o.Name
+}
+
+// File returns the path of the settings file that was read, "" if none.
+func (c *Config) File() string { return c.file }
+
+// Row is one setting as shown to people.
+type Row struct {
+	Key    string `json:"key"`
+	Value  any    `json:"value"`
+	Origin string `json:"origin"`
+	Help   string `json:"help"`
+}
+
+// Rows returns every setting in the order of the table, with the value in force and its origin.
+func (c *Config) Rows() []Row {
+	rows := make([]Row, 0, len(table))
+	for _, s := range table {
+		rows = append(rows, Row{Key: s.key, Value: s.value(c), Origin: c.origins[s.key].String(), Help: s.help})
+	}
+	return rows
+}
+
+// Counts returns how many settings each layer decided.
+func (c *Config) Counts() map[string]int {
+	n := make(map[string]int)
+	for _, o := range c.origins {
+		n[o.Layer]++
+	}
+	return n
+}
+
+// Summary says in one line where the settings came from.
+func (c *Config) Summary() string {
+	n := c.Counts()
+	var parts []string
+	add := func(layer, text string) {
+		if n[layer] > 0 {
+			parts = append(parts, fmt.Sprintf("%d from %s", n[layer], text))
+		}
+	}
+	add(LayerFlag, "flags")
+	add(LayerEnv, "environment")
+	if c.file != "" {
+		parts = append(parts, fmt.Sprintf("%d from file %s", n[LayerFile], c.file))
+	}
+	add(LayerDev, "--dev")
+	add(LayerDefault, "defaults")
+	return strings.Join(parts, ", ")
+}

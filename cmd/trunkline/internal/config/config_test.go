@@ -1,0 +1,245 @@
+package config
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// load runs Load in an empty directory with these arguments, environment and, unless it is "", this ./trunkline.yaml.
+func load(t *testing.T, args, environ []string, yaml string) (*Config, error) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	if yaml != "" {
+		if err := os.WriteFile(DefaultFile, []byte(yaml), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	AddFlags(fs)
+	if err := fs.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return Load(fs, environ)
+}
+
+func mustLoad(t *testing.T, args, environ []string, yaml string) *Config {
+	t.Helper()
+	c, err := load(t, args, environ, yaml)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// row returns value and origin of one setting as text.
+func row(t *testing.T, c *Config, key string) (any, string) {
+	t.Helper()
+	for _, r := range c.Rows() {
+		if r.Key == key {
+			return r.Value, r.Origin
+		}
+	}
+	t.Fatalf("no row %s", key)
+	return nil, ""
+}
+
+func TestDefaults(t *testing.T) {
+	c := mustLoad(t, nil, nil, "")
+	f := func(key string, want any) {
+		t.Helper()
+		if v, o := row(t, c, key); v != want || o != "default" {
+			t.Errorf("%s = %v (%s), want %v (default)", key, v, o, want)
+		}
+	}
+	f("kernel.listen_addr", "127.0.0.1:50051")
+	f("kernel.tls_cert_file", "")
+	f("kernel.tls_key_file", "")
+	f("kernel.tls_client_ca_file", "")
+	f("kernel.insecure_bind", false)
+	f("kernel.loops", 0)
+	f("kernel.max_frame_bytes", 5242880)
+	f("kernel.max_connections", 1000)
+	f("kernel.kernel_queue_capacity", 2048)
+	f("kernel.read_timeout_secs", 30)
+	f("kernel.write_timeout_secs", 10)
+	f("kernel.default_query_timeout_ms", 5000)
+	f("kernel.max_query_timeout_ms", 30000)
+	f("kernel.stream_buffer_events", 16384)
+	f("kernel.stream_buffer_bytes", 16777216)
+	f("kernel.stream_buffer_total_bytes", 268435456)
+	f("kernel.max_streams_per_connection", 32)
+	f("kernel.max_event_types", 256)
+	f("kernel.max_processes", 1000000)
+	f("kernel.max_rate_limit_users", 100000)
+	f("kernel.dequeue_lease_secs", 30)
+	f("kernel.cleanup_interval_secs", 300)
+	f("kernel.process_retention_secs", 86400)
+	f("kernel.shutdown_grace_secs", 5)
+	f("admin.listen_addr", "127.0.0.1:50090")
+	f("admin.insecure_bind", false)
+	f("admin.pprof", false)
+	f("store.mode", "memory")
+	f("log.level", "info")
+	f("log.format", "auto")
+	if got, want := len(c.Rows()), 30; got != want {
+		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
+	}
+}
+
+func TestEveryLayerOverTheOneBelow(t *testing.T) {
+	const key, name = "kernel.max_connections", "TRUNKLINE_KERNEL_MAX_CONNECTIONS"
+	f := func(args, environ []string, yaml string, want int, origin string) {
+		t.Helper()
+		v, o := row(t, mustLoad(t, args, environ, yaml), key)
+		if v != want || o != origin {
+			t.Errorf("%v %v %q: %v (%s), want %d (%s)", args, environ, yaml, v, o, want, origin)
+		}
+	}
+	env := []string{name + "=30"}
+	f(nil, nil, "", 1000, "default")
+	f(nil, nil, "kernel: {max_connections: 20}", 20, "file trunkline.yaml")
+	f(nil, nil, "kernel.max_connections: 20", 20, "file trunkline.yaml")
+	f(nil, env, "kernel: {max_connections: 20}", 30, "env "+name)
+	f([]string{"--set", key + "=40"}, env, "kernel: {max_connections: 20}", 40, "flag --set")
+	f([]string{"--set", key + "=40", "--set", key + "=50"}, nil, "", 50, "flag --set")
+}
+
+func TestDedicatedFlagsAndDev(t *testing.T) {
+	f := func(key string, want any, origin string, args ...string) {
+		t.Helper()
+		v, o := row(t, mustLoad(t, args, nil, ""), key)
+		if v != want || o != origin {
+			t.Errorf("%v: %s = %v (%s), want %v (%s)", args, key, v, o, want, origin)
+		}
+	}
+	f("kernel.listen_addr", "127.0.0.1:0,unix:///tmp/x", "flag --listen", "--listen", "127.0.0.1:0, unix:///tmp/x")
+	f("kernel.listen_addr", "127.0.0.1:2", "flag --listen", "--set", "kernel.listen_addr=127.0.0.1:1", "--listen", "127.0.0.1:2")
+	f("admin.listen_addr", "", "flag --admin-listen", "--admin-listen", "")
+	f("log.format", "json", "flag --log-format", "--log-format", "json", "--dev")
+	f("log.format", "text", "dev", "--dev")
+	f("admin.pprof", true, "dev", "--dev")
+	f("log.format", "json", "flag --log-format", "--log-format=json")
+}
+
+func TestNamedFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.yaml")
+	if err := os.WriteFile(path, []byte("kernel:\nadmin: {}\nlog:\n  level: error\nstore:\n  mode:\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := mustLoad(t, []string{"--config", path}, nil, "log: {level: debug}")
+	if v, o := row(t, c, "log.level"); v != "error" || o != "file "+path || c.File() != path {
+		t.Errorf("log.level = %v (%s), file %q", v, o, c.File())
+	}
+	if n := c.Counts(); n[LayerFile] != 1 || n[LayerDefault] != 29 {
+		t.Errorf("counts = %v", n)
+	}
+}
+
+func TestListsInYAML(t *testing.T) {
+	c := mustLoad(t, nil, nil, "kernel:\n  listen_addr:\n    - 127.0.0.1:0\n    - unix:///tmp/t.sock\n")
+	if v, _ := row(t, c, "kernel.listen_addr"); v != "127.0.0.1:0,unix:///tmp/t.sock" {
+		t.Errorf("listen_addr = %v", v)
+	}
+}
+
+func TestEnvironmentOfOrchestratorsIsNotOurs(t *testing.T) {
+	mustLoad(t, nil, []string{
+		"TRUNKLINE_SERVICE_HOST=10.0.0.1", "TRUNKLINE_SERVICE_PORT=1", "TRUNKLINE_SERVICE_PORT_KERNEL=1",
+		"TRUNKLINE_PORT=tcp://10.0.0.1:1", "TRUNKLINE_PORT_50051_TCP=x", "TRUNKLINE_PORT_50051_TCP_ADDR=x",
+		"TRUNKLINE_KERNEL_PORT=x", "TRUNKLINE_KERNEL_SERVICE_HOST=x", "HOME=/", "TRUNKLINEX=1",
+	}, "")
+}
+
+func TestProblems(t *testing.T) {
+	f := func(want string, args, environ []string, yaml string) {
+		t.Helper()
+		_, err := load(t, args, environ, yaml)
+		var p Problems
+		if !errors.As(err, &p) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v %v %q = %v, want %q", args, environ, yaml, err, want)
+		}
+	}
+	set := func(s string) []string { return []string{"--set", s} }
+	f("unknown setting kernel.max_conections (flag --set); the nearest known one is kernel.max_connections", set("kernel.max_conections=1"), nil, "")
+	f("unknown setting max_frame_bytes (flag --set); the nearest known one is kernel.max_frame_bytes", set("max_frame_bytes=1"), nil, "")
+	f("unknown setting kernal.loops (file trunkline.yaml); the nearest known one is kernel.loops", nil, nil, "kernal: {loops: 1}")
+	f("unknown setting log.levle (env TRUNKLINE_LOG_LEVLE); the nearest known one is log.level", nil, []string{"TRUNKLINE_LOG_LEVLE=info"}, "")
+	f("unknown setting kernel (file trunkline.yaml)", nil, nil, "kernel: 5")
+	f("unknown setting kernel.loops.x", nil, nil, "kernel: {loops: {x: 1}}")
+	f(`cannot use --set "x": want key=value`, set("x"), nil, "")
+	f(`cannot use kernel.loops = "x" (env TRUNKLINE_KERNEL_LOOPS): want an integer from 0 to 1024`, nil, []string{"TRUNKLINE_KERNEL_LOOPS=x"}, "")
+	f(`cannot use kernel.loops = 5.5 (file trunkline.yaml): want an integer`, nil, nil, "kernel: {loops: 5.5}")
+	f(`cannot use kernel.insecure_bind = "yes" (flag --set): want true or false`, set("kernel.insecure_bind=yes"), nil, "")
+	f(`cannot use log.level = "loud" (flag --set): want one of debug, info, warn, error`, set("log.level=loud"), nil, "")
+	f(`cannot use log.level = 5 (file trunkline.yaml): want text`, nil, nil, "log: {level: 5}")
+	f(`cannot use kernel.listen_addr = "" (flag --set): it has an empty entry`, set("kernel.listen_addr="), nil, "")
+	f(`want a list of text, not 5 in it`, nil, nil, "kernel: {listen_addr: [5]}")
+	f(`cannot use store.mode = "durable" (flag --set): other modes than memory are not available in this build`, set("store.mode=durable"), nil, "")
+	f("kernel.default_query_timeout_ms = 5000: it is above kernel.max_query_timeout_ms = 10", set("kernel.max_query_timeout_ms=10"), nil, "")
+	f("cannot read settings file nope.yaml", []string{"--config", "nope.yaml"}, nil, "")
+	f("cannot use --config: the path is empty", []string{"--config", ""}, nil, "")
+	f("cannot read settings file trunkline.yaml", nil, nil, "kernel: [")
+	f("already defined", nil, nil, "log: {level: info}\nlog: {level: warn}\n")
+}
+
+func TestAllProblemsAtOnce(t *testing.T) {
+	_, err := load(t, []string{"--set", "kernel.loops=-1", "--set", "log.level=x", "--set", "a.b=1"}, nil, "")
+	var p Problems
+	if !errors.As(err, &p) || len(p) != 3 {
+		t.Fatalf("problems = %q", p)
+	}
+	if s := err.Error(); !strings.HasPrefix(s, "cannot use these settings:\n  unknown setting a.b") {
+		t.Errorf("error = %q", s)
+	}
+}
+
+func TestRangesAtTheirEdges(t *testing.T) {
+	f := func(s setting, n int, ok bool) {
+		t.Helper()
+		if err := s.assign(new(Config), n); (err == nil) != ok {
+			t.Errorf("%s = %d: %v", s.key, n, err)
+		}
+	}
+	for _, s := range table {
+		if _, isInt := s.def.(int); !isInt {
+			continue
+		}
+		f(s, s.min, true)
+		f(s, s.min-1, false)
+		f(s, s.max, true)
+		if s.max+1 > s.max {
+			f(s, s.max+1, false)
+		}
+	}
+}
+
+func TestTableIsSound(t *testing.T) {
+	seen := make(map[any]string)
+	var c Config
+	for _, s := range table {
+		if s.help == "" || !strings.Contains(s.key, delim) {
+			t.Errorf("%q has no help or no section", s.key)
+		}
+		if other, dup := seen[s.at(&c)]; dup {
+			t.Errorf("%s and %s share a field", s.key, other)
+		}
+		seen[s.at(&c)] = s.key
+		if keyOfEnv(EnvName(s.key)) != s.key {
+			t.Errorf("%s does not survive the way to the environment and back", s.key)
+		}
+		if Nearest(s.key) != s.key {
+			t.Errorf("Nearest(%s) = %s", s.key, Nearest(s.key))
+		}
+	}
+}
+
+func TestNearestOnLongInput(t *testing.T) {
+	if got := Nearest(strings.Repeat("x", 1<<20)); got == "" {
+		t.Error("no answer")
+	}
+}

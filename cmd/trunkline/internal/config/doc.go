@@ -1,0 +1,13 @@
+// Package config turns flags, environment, a YAML file and defaults into one struct, and remembers where every value came
+// from.
+//
+// One setting has one name everywhere. kernel.max_frame_bytes is
+//
+//	--set kernel.max_frame_bytes=N            a flag, strongest
+//	TRUNKLINE_KERNEL_MAX_FRAME_BYTES=N        the environment
+//	kernel: {max_frame_bytes: N}              the file: --config PATH, else ./trunkline.yaml when it is there
+//	5242880                                   the default
+//
+// The table in settings.go is the single list: parsing, ranges, the reference shown by "config show" and the struct fields
+// all come from its rows. A key that is not in it is an error that names the nearest key that is.
+package config

@@ -1,0 +1,151 @@
+package config
+
+import (
+	"math"
+
+	"trunkline/engine/obs"
+)
+
+// setting is one row of the table. at returns the address of the field: *int, *bool, *string or *[]string. min and max bound
+// integers; oneOf, when set, bounds strings.
+type setting struct {
+	key      string
+	def      any
+	min, max int
+	oneOf    []string
+	help     string
+	at       func(*Config) any
+}
+
+// Bounds that several settings share.
+const (
+	maxSecs  = 10 * 365 * 24 * 3600 // ten years: far from any overflow once in nanoseconds
+	maxCount = math.MaxInt32
+	minFrame = 64      // room for a frame that says why the real answer did not fit
+	maxFrame = 1 << 30 // a frame length is an int in memory and an unsigned 32-bit number on the wire
+)
+
+// table is the list of all settings in the order shown to people; it is never written.
+var table = append(append([]setting{}, kernelSettings...), otherSettings...)
+
+var kernelSettings = []setting{
+	{key: "kernel.listen_addr", def: "127.0.0.1:50051",
+		help: "addresses, comma separated: host:port or unix:///path",
+		at:   func(c *Config) any { return &c.Kernel.ListenAddr }},
+	{key: "kernel.tls_cert_file", def: "",
+		help: "server certificate, PEM; with the key it turns TCP listeners into TLS 1.3",
+		at:   func(c *Config) any { return &c.Kernel.TLSCertFile }},
+	{key: "kernel.tls_key_file", def: "",
+		help: "private key of the server certificate, PEM",
+		at:   func(c *Config) any { return &c.Kernel.TLSKeyFile }},
+	{key: "kernel.tls_client_ca_file", def: "",
+		help: "certificate authorities of clients, PEM; clients must then show a certificate",
+		at:   func(c *Config) any { return &c.Kernel.TLSClientCAFile }},
+	{key: "kernel.insecure_bind", def: false,
+		help: "allow an address beyond loopback without TLS and client certificates",
+		at:   func(c *Config) any { return &c.Kernel.InsecureBind }},
+	{key: "kernel.loops", def: 0, min: 0, max: 1024,
+		help: "event loops; 0 chooses by the number of processors",
+		at:   func(c *Config) any { return &c.Kernel.Loops }},
+	{key: "kernel.max_frame_bytes", def: 5242880, min: minFrame, max: maxFrame,
+		help: "largest frame in both directions, without its 4 length bytes",
+		at:   func(c *Config) any { return &c.Kernel.MaxFrameBytes }},
+	{key: "kernel.max_connections", def: 1000, min: 1, max: maxCount,
+		help: "open connections; one more is told so and closed",
+		at:   func(c *Config) any { return &c.Kernel.MaxConnections }},
+	{key: "kernel.kernel_queue_capacity", def: 2048, min: 1, max: maxCount,
+		help: "admitted requests waiting to execute; pending queries have their own count of this plus one",
+		at:   func(c *Config) any { return &c.Kernel.QueueCapacity }},
+	{key: "kernel.read_timeout_secs", def: 30, min: 0, max: maxSecs,
+		help: "silence, or time for one frame, before a connection is closed; 0 = never",
+		at:   func(c *Config) any { return &c.Kernel.ReadTimeoutSecs }},
+	{key: "kernel.write_timeout_secs", def: 10, min: 0, max: maxSecs,
+		help: "time for the first unsent frame to leave before a connection is closed; 0 = never",
+		at:   func(c *Config) any { return &c.Kernel.WriteTimeoutSecs }},
+	{key: "kernel.default_query_timeout_ms", def: 5000, min: 1, max: maxCount,
+		help: "query timeout when the caller names none",
+		at:   func(c *Config) any { return &c.Kernel.DefaultQueryTimeoutMs }},
+	{key: "kernel.max_query_timeout_ms", def: 30000, min: 1, max: maxCount,
+		help: "longest query timeout; longer ones are cut to it",
+		at:   func(c *Config) any { return &c.Kernel.MaxQueryTimeoutMs }},
+	{key: "kernel.stream_buffer_events", def: 16384, min: 1, max: maxCount,
+		help: "events buffered for one stream",
+		at:   func(c *Config) any { return &c.Kernel.StreamBufferEvents }},
+	{key: "kernel.stream_buffer_bytes", def: 16777216, min: 1, max: maxCount,
+		help: "bytes buffered for one stream",
+		at:   func(c *Config) any { return &c.Kernel.StreamBufferBytes }},
+	{key: "kernel.stream_buffer_total_bytes", def: 268435456, min: 1, max: math.MaxInt,
+		help: "bytes buffered for all streams, a shared event counted once",
+		at:   func(c *Config) any { return &c.Kernel.StreamBufferTotalBytes }},
+	{key: "kernel.max_streams_per_connection", def: 32, min: 1, max: maxCount,
+		help: "live streams of one connection",
+		at:   func(c *Config) any { return &c.Kernel.MaxStreamsPerConnection }},
+	{key: "kernel.max_event_types", def: 256, min: 1, max: maxCount,
+		help: "types one stream may list",
+		at:   func(c *Config) any { return &c.Kernel.MaxEventTypes }},
+	{key: "kernel.max_processes", def: 1000000, min: 1, max: maxCount,
+		help: "processes in all states",
+		at:   func(c *Config) any { return &c.Kernel.MaxProcesses }},
+	{key: "kernel.max_rate_limit_users", def: 100000, min: 1, max: maxCount,
+		help: "users with a rate log; beyond it the least recently active one is dropped",
+		at:   func(c *Config) any { return &c.Kernel.MaxRateLimitUsers }},
+	{key: "kernel.dequeue_lease_secs", def: 30, min: 0, max: maxSecs,
+		help: "how long a dequeued process may stay unclaimed before it is offered again; 0 = no lease",
+		at:   func(c *Config) any { return &c.Kernel.DequeueLeaseSecs }},
+	{key: "kernel.cleanup_interval_secs", def: 300, min: 1, max: maxSecs,
+		help: "time between two garbage collections",
+		at:   func(c *Config) any { return &c.Kernel.CleanupIntervalSecs }},
+	{key: "kernel.process_retention_secs", def: 86400, min: 0, max: maxSecs,
+		help: "how long an ended process stays readable",
+		at:   func(c *Config) any { return &c.Kernel.ProcessRetentionSecs }},
+	{key: "kernel.shutdown_grace_secs", def: 5, min: 0, max: maxSecs,
+		help: "time a drain may take before connections are closed by force",
+		at:   func(c *Config) any { return &c.Kernel.ShutdownGraceSecs }},
+}
+
+var otherSettings = []setting{
+	{key: "admin.listen_addr", def: "127.0.0.1:50090",
+		help: "host:port of health, readiness, metrics and version; empty switches it off",
+		at:   func(c *Config) any { return &c.Admin.ListenAddr }},
+	{key: "admin.insecure_bind", def: false,
+		help: "allow an admin address beyond loopback, where anybody may read it",
+		at:   func(c *Config) any { return &c.Admin.InsecureBind }},
+	{key: "admin.pprof", def: false,
+		help: "serve profiles under /debug/pprof/ on the admin address",
+		at:   func(c *Config) any { return &c.Admin.Pprof }},
+	{key: "store.mode", def: StoreMemory,
+		help: "what survives a restart; memory: nothing",
+		at:   func(c *Config) any { return &c.Store.Mode }},
+	{key: "log.level", def: "info", oneOf: obs.LogLevels(),
+		help: "least important line to log: debug, info, warn, error",
+		at:   func(c *Config) any { return &c.Log.Level }},
+	{key: "log.format", def: obs.FormatAuto, oneOf: obs.LogFormats(),
+		help: "auto (text on a terminal, JSON otherwise), text, json",
+		at:   func(c *Config) any { return &c.Log.Format }},
+}
+
+// devDefaults is what --dev puts between the defaults and the file.
+func devDefaults() map[string]any {
+	return map[string]any{"log.format": obs.FormatText, "admin.pprof": true}
+}
+
+// StoreMemory is the one value of store.mode that this build knows.
+const StoreMemory = "memory"
+
+// Keys returns the names of all settings in the order of the table.
+func Keys() []string {
+	keys := make([]string, len(table))
+	for i, s := range table {
+		keys[i] = s.key
+	}
+	return keys
+}
+
+func find(key string) (setting, bool) {
+	for _, s := range table {
+		if s.key == key {
+			return s, true
+		}
+	}
+	return setting{}, false
+}

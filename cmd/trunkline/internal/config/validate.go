@@ -1,0 +1,29 @@
+package config
+
+import "fmt"
+
+// validate checks what single ranges cannot see.
+func (c *Config) validate() Problems {
+	var p Problems
+	if c.Store.Mode != StoreMemory {
+		p = append(p, fmt.Sprintf("cannot use store.mode = %q (%s): other modes than %s are not available in this build",
+			c.Store.Mode, c.origins["store.mode"], StoreMemory))
+	}
+	if k := &c.Kernel; k.DefaultQueryTimeoutMs > k.MaxQueryTimeoutMs {
+		p = append(p, fmt.Sprintf("cannot use kernel.default_query_timeout_ms = %d: it is above kernel.max_query_timeout_ms = %d",
+			k.DefaultQueryTimeoutMs, k.MaxQueryTimeoutMs))
+	}
+	p = append(p, c.Kernel.checkTLS()...)
+	if _, err := c.Kernel.Listeners(); err != nil {
+		p = append(p, err.Error())
+	}
+	if a := c.Admin; a.ListenAddr != "" {
+		loop, err := isLoopback(a.ListenAddr)
+		if err != nil {
+			p = append(p, fmt.Sprintf("cannot use admin.listen_addr = %q: %v", a.ListenAddr, err))
+		} else if !loop && !a.InsecureBind {
+			p = append(p, fmt.Sprintf("cannot use admin.listen_addr = %q: it is not a loopback address, and admin.insecure_bind is false", a.ListenAddr))
+		}
+	}
+	return p
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"io"
+	"os"
+
+	"trunkline/cmd/trunkline/internal/cli"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is the whole program for one set of arguments; it returns the exit code.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := newRootCmd()
+	started := markStart(root)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	cmd, err := root.ExecuteC()
+	if err != nil && !*started {
+		err = cli.AsUsage(err, helpHint(cmd))
+	}
+	cli.Render(stderr, err, cli.JSON(cmd) || cli.WantsJSON(args))
+	return cli.Exit(err)
+}

@@ -1,0 +1,180 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/codec/wire"
+	"trunkline/handlers/ipc"
+	"trunkline/handlers/ipc/client"
+)
+
+// envAddr names the server for call, sub and pub; it is no setting of a server.
+const envAddr = "TRUNKLINE_ADDR"
+
+// peerFlags say which server a client verb speaks to and how.
+type peerFlags struct {
+	addr          string
+	timeout       time.Duration
+	ca, cert, key string
+}
+
+func (f *peerFlags) add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.addr, "addr", "", "server, host:port or unix:///path (default $"+envAddr+", else the first of kernel.listen_addr)")
+	fs.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long connecting and the answer may take together")
+	fs.StringVar(&f.ca, "tls-ca", "", "certificates the server's is checked against, PEM file; switches TLS on")
+	fs.StringVar(&f.cert, "tls-cert", "", "certificate to show to the server, PEM file; switches TLS on")
+	fs.StringVar(&f.key, "tls-key", "", "its private key, PEM file")
+	config.AddSourceFlags(fs)
+}
+
+// with connects, runs do within the timeout and disconnects.
+func (f *peerFlags) with(cmd *cobra.Command, do func(ctx context.Context, conn *client.Conn) error) error {
+	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
+	defer cancel()
+	conn, err := f.dial(ctx, cmd)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return f.explain(do(ctx, conn))
+}
+
+func (f *peerFlags) dial(ctx context.Context, cmd *cobra.Command) (*client.Conn, error) {
+	if f.timeout <= 0 {
+		return nil, cli.Errorf(cli.CodeUsage, "cannot use --timeout %s: it must be positive", f.timeout)
+	}
+	addr, err := f.server(cmd)
+	if err != nil {
+		return nil, err
+	}
+	secure, err := f.tls()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := client.Dial(ctx, addr, client.WithTLS(secure))
+	if err != nil {
+		return nil, f.explain(err)
+	}
+	return conn, nil
+}
+
+// server returns the address: the flag's, the environment's, or where a server with the same settings would listen.
+func (f *peerFlags) server(cmd *cobra.Command) (string, error) {
+	addr := cmp.Or(f.addr, os.Getenv(envAddr))
+	if addr == "" {
+		c, err := loadConfig(cmd)
+		if err != nil {
+			return "", err
+		}
+		addr = c.Kernel.ListenAddr[0]
+	}
+	if strings.HasSuffix(addr, ":0") {
+		return "", cli.Errorf(cli.CodeUsage, "cannot connect to %s: port 0 is chosen when the server starts", addr).
+			WithHint("the server prints its real address; name it with --addr")
+	}
+	return addr, nil
+}
+
+// tls returns nil when no flag asks for TLS.
+func (f *peerFlags) tls() (*tls.Config, error) {
+	if f.ca == "" && f.cert == "" && f.key == "" {
+		return nil, nil
+	}
+	cfg := &tls.Config{MinVersion: tls.VersionTLS13}
+	if (f.cert == "") != (f.key == "") {
+		return nil, cli.Errorf(cli.CodeUsage, "cannot use one of --tls-cert and --tls-key without the other")
+	}
+	if f.cert != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return nil, cli.Errorf(cli.CodeUsage, "cannot use --tls-cert %s: %w", f.cert, err)
+		}
+		cfg.Certificates = []tls.Certificate{pair}
+	}
+	if f.ca != "" {
+		pem, err := os.ReadFile(f.ca)
+		if err != nil {
+			return nil, cli.Errorf(cli.CodeUsage, "cannot use --tls-ca: %w", err)
+		}
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, cli.Errorf(cli.CodeUsage, "cannot use --tls-ca %s: it holds no certificate", f.ca)
+		}
+	}
+	return cfg, nil
+}
+
+// explain gives an error of the connection or the wait its exit code and a hint; answers of the server stay as they are.
+func (f *peerFlags) explain(err error) error {
+	var lost *client.ConnError
+	var said *client.Error
+	switch {
+	case err == nil || errors.As(err, &said):
+		return err
+	case errors.Is(err, context.DeadlineExceeded):
+		return &cli.Error{Code: cli.CodeUnavailable, Err: fmt.Errorf("no answer within %s", f.timeout), Hint: "--timeout allows it more time"}
+	case errors.As(err, &lost):
+		return &cli.Error{Code: cli.CodeUnavailable, Err: err, Hint: f.lostHint(err)}
+	}
+	return err
+}
+
+func (f *peerFlags) lostHint(err error) string {
+	var untrusted *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &untrusted):
+		return "--tls-ca names the certificates to trust"
+	case f.ca == "" && f.cert == "":
+		return "is the server running? --addr or $" + envAddr + " names another address, --tls-ca, --tls-cert and --tls-key switch TLS on"
+	}
+	return "is the server running, and does it speak TLS at this address? --addr or $" + envAddr + " names another one"
+}
+
+// exitCodes maps the server's codes to those of the process; all others are 1.
+var exitCodes = [wire.NumCodes]int{
+	wire.NotFound:           cli.CodeNotFound,
+	wire.InvalidArgument:    cli.CodeUsage,
+	wire.FailedPrecondition: cli.CodeConflict,
+	wire.Unavailable:        cli.CodeUnavailable,
+	wire.Timeout:            cli.CodeUnavailable,
+}
+
+// callError gives an answer of the server its exit code and a hint; info is the method that was called, if known.
+func callError(err error, info ipc.MethodInfo) error {
+	var said *client.Error
+	if !errors.As(err, &said) {
+		return err
+	}
+	return &cli.Error{Code: cmp.Or(exitCodes[said.Code], cli.CodeFailed), Err: err, Hint: codeHint(said, info)}
+}
+
+func codeHint(said *client.Error, info ipc.MethodInfo) string {
+	switch {
+	case said.RetryAfterSeconds > 0:
+		return fmt.Sprintf("try again in %g s", said.RetryAfterSeconds)
+	case said.Retryable:
+		return "the server is saturated; the same request may succeed a moment later"
+	case said.Code == wire.NotFound && strings.HasPrefix(said.Message, "Unknown "):
+		return listHint
+	case said.Code == wire.InvalidArgument && len(info.Fields) > 0:
+		return info.Service + "." + info.Name + " takes " + strings.Join(info.Fields, ", ")
+	case said.Code == wire.FailedPrecondition && info.Service == "kernel":
+		return "'trunkline call kernel.GetProcess' shows the process as it is"
+	case said.Code == wire.Unavailable:
+		return "the server is shutting down"
+	}
+	return ""
+}

@@ -1,0 +1,27 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain makes this test binary the program itself when a script calls "trunkline".
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"trunkline": main,
+	})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireUniqueNames:  true,
+		RequireExplicitExec: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code":     cmdCode,
+			"waitline": cmdWaitLine,
+			"cert":     cmdCert,
+		},
+	})
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"trunkline/cmd/trunkline/internal/cli"
+)
+
+func TestFirstSignalEndsTheContextSecondTheProcess(t *testing.T) {
+	var talk bytes.Buffer
+	exited := make(chan int, 1)
+	ctx, stop := untilSignal(t.Context(), &talk, func(code int) { exited <- code })
+	defer stop()
+	raise := func(s syscall.Signal) {
+		t.Helper()
+		if err := syscall.Kill(os.Getpid(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	raise(syscall.SIGTERM)
+	<-ctx.Done()
+	select {
+	case <-exited:
+		t.Fatal("the first signal ended the process")
+	default:
+	}
+	raise(syscall.SIGINT)
+	if code := <-exited; code != cli.CodeFailed {
+		t.Errorf("exit code %d, want %d", code, cli.CodeFailed)
+	}
+	if !strings.Contains(talk.String(), "stopped by a second signal") {
+		t.Errorf("it said %q", talk.String())
+	}
+}
+
+func TestStopLeavesSignalsAlone(t *testing.T) {
+	ctx, stop := untilSignal(t.Context(), &bytes.Buffer{}, func(int) { t.Error("exit was called") })
+	stop()
+	if ctx.Err() == nil {
+		t.Error("the context outlives its stop")
+	}
+}
+
+func TestHints(t *testing.T) {
+	f := func(err error, code int, hint string) {
+		t.Helper()
+		got := withHint(err)
+		var e *cli.Error
+		found := errors.As(got, &e) && e.Hint != ""
+		if cli.Exit(got) != code || found != (hint != "") || (found && !strings.Contains(e.Hint, hint)) {
+			t.Errorf("withHint(%v) = %#v", err, got)
+		}
+	}
+	f(nil, cli.CodeOK, "")
+	f(errors.New("x"), cli.CodeFailed, "")
+	f(fmt.Errorf("cannot: %w", syscall.EADDRINUSE), cli.CodeFailed, "--listen")
+	f(fmt.Errorf("cannot: %w", syscall.EACCES), cli.CodeNotAllowed, "may not")
+}
+
+func TestEveryVerbIsDescribed(t *testing.T) {
+	for _, c := range newRootCmd().Commands() {
+		if c.Short == "" || c.RunE == nil && !c.HasSubCommands() {
+			t.Errorf("%s has no short description or does nothing", c.Name())
+		}
+		if c.PersistentPreRun != nil || c.PersistentPreRunE != nil {
+			t.Errorf("%s has a PersistentPreRun, which hides the root's: see markStart", c.Name())
+		}
+	}
+}

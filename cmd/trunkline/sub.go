@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/handlers/ipc/client"
+)
+
+// subFlags are the arguments of sub beside its event types.
+type subFlags struct {
+	peerFlags
+	count      int
+	subscriber string
+}
+
+func newSubCmd() *cobra.Command {
+	var f subFlags
+	cmd := &cobra.Command{
+		Use:   "sub TYPE...",
+		Short: "Print events as they are published",
+		Long: "Subscribe to event types and print one JSON object per event and line, until SIGINT, SIGTERM or --count events.\n" +
+			"Events the server had to drop, because this side was too slow, are reported on stderr.",
+		Example: "  trunkline sub process.created process.terminated\n  trunkline sub job.done --count 1 | jq .payload",
+		Args:    cobra.MinimumNArgs(1),
+	}
+	f.add(cmd)
+	cmd.Flags().IntVarP(&f.count, "count", "n", 0, "end after this many events; 0 goes on")
+	cmd.Flags().StringVar(&f.subscriber, "subscriber-id", "", "name of the subscription (default made up by the server)")
+	cmd.RunE = func(cmd *cobra.Command, types []string) error { return runSub(cmd, &f, types) }
+	return cmd
+}
+
+func runSub(cmd *cobra.Command, f *subFlags, types []string) error {
+	if f.count < 0 {
+		return cli.Errorf(cli.CodeUsage, "cannot use --count %d: it must not be negative", f.count)
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	opening, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	conn, err := f.dial(opening, cmd)
+	if err != nil {
+		return endedBySignal(ctx, err)
+	}
+	defer conn.Close()
+	sub, err := conn.Subscribe(opening, client.Subscribe{EventTypes: types, SubscriberID: f.subscriber})
+	if err != nil {
+		return endedBySignal(ctx, callError(f.explain(err), methodOf("commbus", "Subscribe")))
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "trunkline: subscribed to %d event types as %s\n", len(types), sub.SubscriberID)
+	return endedBySignal(ctx, f.print(ctx, cmd, sub))
+}
+
+// endedBySignal makes the end by signal a success: it is how one stops this verb.
+func endedBySignal(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (f *subFlags) print(ctx context.Context, cmd *cobra.Command, sub *client.Subscription) error {
+	printed := 0
+	for event, err := range sub.Events(ctx) {
+		if err != nil {
+			return callError(f.explain(err), methodOf("commbus", "Subscribe"))
+		}
+		shown, err := showEvent(cmd.OutOrStdout(), cmd.ErrOrStderr(), &event)
+		if err != nil {
+			return err
+		}
+		if printed += shown; printed == f.count && shown > 0 {
+			return sub.Close()
+		}
+	}
+	return cli.Errorf(cli.CodeUnavailable, "the server ended the subscription").WithHint("it is shutting down, or another subscription took over this subscriber id")
+}
+
+// showEvent prints an event as a line of out, or what a gap mark says as a warning to talk; shown is the number of lines.
+func showEvent(out, talk io.Writer, e *client.Event) (shown int, err error) {
+	if dropped, ok := e.Gap(); ok {
+		_, err := fmt.Fprintf(talk, "trunkline: warning: %d events are missing here, the server dropped them\n", dropped)
+		return 0, err
+	}
+	return 1, writeEvent(out, e)
+}
+
+// printedEvent is one line of sub.
+type printedEvent struct {
+	EventType   string          `json:"event_type"`
+	Payload     json.RawMessage `json:"payload"`
+	TimestampMS int64           `json:"timestamp_ms"`
+	Source      string          `json:"source"`
+}
+
+func writeEvent(w io.Writer, e *client.Event) error {
+	line := printedEvent{EventType: e.EventType, Payload: payloadJSON(e.Payload), TimestampMS: e.TimestampMS, Source: e.Source}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(line); err != nil {
+		return fmt.Errorf("cannot print an event: %w", err)
+	}
+	if _, err := w.Write(buf.Bytes()); err != nil {
+		return fmt.Errorf("cannot write output: %w", err)
+	}
+	return nil
+}
+
+// payloadJSON keeps a payload that is JSON as it is and quotes anything else.
+func payloadJSON(payload string) json.RawMessage {
+	if json.Valid([]byte(payload)) {
+		return json.RawMessage(payload)
+	}
+	quoted, err := json.Marshal(payload)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return quoted
+}

@@ -1,0 +1,108 @@
+package client
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"math/big"
+	"net"
+	"testing"
+	"time"
+
+	"trunkline/codec/frame"
+)
+
+// selfSigned makes a certificate for 127.0.0.1 and localhost, and the pool that trusts it.
+func selfSigned(t *testing.T) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tmpl := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, tmpl, tmpl, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(cert)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
+}
+
+// serveTLS answers every request of one TLS connection with an empty map.
+func serveTLS(t *testing.T, network, listen string, cert tls.Certificate) (addr string) {
+	t.Helper()
+	l, err := tls.Listen(network, listen, &tls.Config{Certificates: []tls.Certificate{cert}, MinVersion: tls.VersionTLS13})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		nc, err := l.Accept()
+		if err != nil {
+			return
+		}
+		defer nc.Close()
+		p := newPeer(t, nc)
+		<-p.serve(func(req request) (frame.Type, string) {
+			return frame.Response, `{"id":"` + req.ID + `","ok":true,"body":{}}`
+		})
+	}()
+	t.Cleanup(func() {
+		l.Close()
+		<-stopped
+	})
+	return l.Addr().String()
+}
+
+func TestDialTLS(t *testing.T) {
+	cert, pool := selfSigned(t)
+	socket := t.TempDir() + "/s"
+	serveTLS(t, "unix", socket, cert)
+	for _, addr := range []string{serveTLS(t, "tcp", "127.0.0.1:0", cert), "unix://" + socket} {
+		c, err := Dial(t.Context(), addr, WithTLS(&tls.Config{RootCAs: pool}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Call(t.Context(), "kernel", "X", nil); err != nil {
+			t.Errorf("%s: %v", addr, err)
+		}
+		c.Close()
+	}
+}
+
+func TestDialTLSChecksTheServer(t *testing.T) {
+	cert, _ := selfSigned(t)
+	_, err := Dial(t.Context(), serveTLS(t, "tcp", "127.0.0.1:0", cert), WithTLS(&tls.Config{RootCAs: x509.NewCertPool()}))
+	var untrusted *tls.CertificateVerificationError
+	var lost *ConnError
+	if !errors.As(err, &untrusted) || !errors.As(err, &lost) {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestDialGivesUpWithItsContext(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts nothing: the handshake is never answered
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = Dial(ctx, l.Addr().String(), WithTLS(&tls.Config{}))
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %v", err)
+	}
+}

@@ -1,0 +1,136 @@
+package conformance
+
+import (
+	"flag"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"go.uber.org/goleak"
+)
+
+// TestMain looks for leaked goroutines. The event loop's library keeps a worker pool for the life of the process.
+func TestMain(m *testing.M) {
+	const pool = "github.com/panjf2000/ants/v2."
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction(pool+"(*poolCommon).purgeStaleWorkers"),
+		goleak.IgnoreAnyFunction(pool+"(*poolCommon).ticktock"),
+		goleak.IgnoreAnyFunction(pool+"(*goWorker).run.func1"))
+}
+
+// whole sends every command's bytes in one write.
+func whole(nc net.Conn, b []byte) error {
+	_, err := nc.Write(b)
+	return err
+}
+
+// TestConversations holds every conversation of testdata as written.
+func TestConversations(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		runFile(t, path, whole)
+	})
+}
+
+func runFile(t *testing.T, path string, put func(net.Conn, []byte) error) {
+	t.Helper()
+	newScript(t, put).runFile(path)
+}
+
+// examples returns the files of kernel-ipc §9 whose conversations do not wait for real time.
+func examples(t *testing.T) []string {
+	t.Helper()
+	all, err := filepath.Glob("testdata/9*.txt")
+	if err != nil || len(all) == 0 {
+		t.Fatalf("no examples: %v", err)
+	}
+	var quick []string
+	for _, path := range all {
+		if !strings.Contains(path, "-wait") {
+			quick = append(quick, path)
+		}
+	}
+	return quick
+}
+
+// gap lets the server take what was written before the rest comes. Nothing depends on it: without it the pieces would just
+// meet in one read more often.
+const gap = 200 * time.Microsecond
+
+// TestExamplesCutAtEveryByte sends each write of the worked examples in two, cut at every place (with -short at every seventh).
+func TestExamplesCutAtEveryByte(t *testing.T) {
+	skipRewrite(t)
+	for _, path := range examples(t) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			longest, step := 2, 1
+			if testing.Short() {
+				step = 7
+			}
+			for at := 1; at < longest && !t.Failed(); at += step {
+				t.Run(strconv.Itoa(at), func(t *testing.T) {
+					runFile(t, path, func(nc net.Conn, b []byte) error {
+						longest = max(longest, len(b))
+						return inTwo(nc, b, at)
+					})
+				})
+			}
+		})
+	}
+}
+
+func inTwo(nc net.Conn, b []byte, at int) error {
+	if at >= len(b) {
+		return whole(nc, b)
+	}
+	if err := whole(nc, b[:at]); err != nil {
+		return err
+	}
+	time.Sleep(gap)
+	return whole(nc, b[at:])
+}
+
+// TestExamplesByteByByte sends the worked examples one byte at a time.
+func TestExamplesByteByByte(t *testing.T) {
+	skipRewrite(t)
+	for _, path := range examples(t) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			runFile(t, path, func(nc net.Conn, b []byte) error {
+				for i := range b {
+					if err := whole(nc, b[i:i+1]); err != nil {
+						return err
+					}
+					time.Sleep(gap / 10)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// TestExamplesOverAUnixSocket: same frames, same sessions (kernel-ipc D41).
+func TestExamplesOverAUnixSocket(t *testing.T) {
+	skipRewrite(t)
+	for _, path := range examples(t) {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			dir, err := os.MkdirTemp("", "conf") // shorter than t.TempDir: a socket's path is bounded
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { os.RemoveAll(dir) })
+			s := newScript(t, whole)
+			s.listen = "unix://" + filepath.Join(dir, "s")
+			s.runFile(path)
+		})
+	}
+}
+
+func skipRewrite(t *testing.T) {
+	t.Helper()
+	if f := flag.Lookup("rewrite"); f != nil && f.Value.String() == "true" {
+		t.Skip("the files are being rewritten")
+	}
+}

@@ -1,0 +1,82 @@
+package ops
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/pprof"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Handler returns the routes of the admin listener, so that tests and embedders need no socket.
+func Handler(c Config) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/healthz", c.healthz)
+	mux.HandleFunc("/readyz", c.readyz)
+	mux.HandleFunc("/version", c.version)
+	mux.Handle("/metrics", promhttp.HandlerFor(c.Registry.Gatherer(), promhttp.HandlerOpts{
+		MaxRequestsInFlight: 4, // a scrape walks every metric: a fifth scraper waits for its next turn
+	}))
+	if c.Pprof {
+		mux.HandleFunc("/debug/pprof/", pprof.Index)
+		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	}
+	return readOnly(mux)
+}
+
+// readOnly lets GET and HEAD through: nothing on this listener changes anything.
+func readOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Health is the body of /healthz.
+type Health struct {
+	Alive bool   `json:"alive"`
+	Error string `json:"error,omitempty"`
+}
+
+// Ready is the body of /readyz.
+type Ready struct {
+	Ready   bool     `json:"ready"`
+	Reasons []string `json:"reasons"`
+}
+
+func (c Config) healthz(w http.ResponseWriter, _ *http.Request) {
+	if err := c.Live(); err != nil {
+		answer(w, http.StatusServiceUnavailable, Health{Error: err.Error()})
+		return
+	}
+	answer(w, http.StatusOK, Health{Alive: true})
+}
+
+func (c Config) readyz(w http.ResponseWriter, _ *http.Request) {
+	reasons := c.Ready.Reasons()
+	if len(reasons) > 0 {
+		answer(w, http.StatusServiceUnavailable, Ready{Reasons: reasons})
+		return
+	}
+	answer(w, http.StatusOK, Ready{Ready: true, Reasons: reasons})
+}
+
+func (c Config) version(w http.ResponseWriter, _ *http.Request) {
+	answer(w, http.StatusOK, c.Build)
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	// The peer may be gone; there is nobody left to tell.
+	_ = json.NewEncoder(w).Encode(body)
+}

@@ -1,0 +1,104 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"trunkline/engine/obs"
+)
+
+// Bounds of the admin listener. Requests here are a line and a few headers, from one scraper and a few people.
+const (
+	MaxHeaderBytes    = 16 << 10
+	readTimeout       = 5 * time.Second
+	idleTimeout       = 60 * time.Second
+	writeTimeout      = 30 * time.Second
+	pprofWriteTimeout = 90 * time.Second // a CPU profile runs 30 s by default and is sent at its end
+)
+
+// Config is what the admin listener needs from the rest of the process.
+type Config struct {
+	// Addr is host:port (admin.listen_addr); port 0 lets the system choose.
+	Addr string
+	// InsecureBind allows an address that is not loopback (admin.insecure_bind).
+	InsecureBind bool
+	// Pprof adds /debug/pprof/ (admin.pprof).
+	Pprof bool
+	// Live returns nil while the loops tick; the text of its error is shown by /healthz. It must return promptly.
+	Live func() error
+	// Ready holds the reasons shown by /readyz.
+	Ready *Readiness
+	// Registry is shown by /metrics, Build by /version.
+	Registry *obs.Registry
+	Build    obs.Build
+	Logger   *slog.Logger
+}
+
+// Server is a bound admin listener.
+type Server struct {
+	ln   net.Listener
+	http *http.Server
+}
+
+// Listen binds the address; nothing is answered before Serve. It refuses an address beyond loopback without InsecureBind,
+// because everything here is readable without authentication.
+func Listen(c Config) (*Server, error) {
+	if err := checkAddr(c); err != nil {
+		return nil, err
+	}
+	ln, err := net.Listen("tcp", c.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on admin.listen_addr %s: %w", c.Addr, err)
+	}
+	h := &http.Server{
+		Handler:           Handler(c),
+		ReadHeaderTimeout: readTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    MaxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug),
+	}
+	if c.Pprof {
+		h.WriteTimeout = pprofWriteTimeout
+	}
+	return &Server{ln: ln, http: h}, nil
+}
+
+// Addr returns the address it really listens on.
+func (s *Server) Addr() string { return s.ln.Addr().String() }
+
+// Serve answers until Shutdown; it returns nil then, else the reason it stopped.
+func (s *Server) Serve() error {
+	if err := s.http.Serve(s.ln); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("cannot serve the admin endpoint: %w", err)
+	}
+	return nil
+}
+
+// Shutdown stops accepting, lets running answers finish until ctx ends, then closes what is left.
+func (s *Server) Shutdown(ctx context.Context) error {
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		_ = s.http.Close()
+	}
+	// A server whose Serve never ran does not know its listener yet.
+	_ = s.ln.Close()
+	return err
+}
+
+func checkAddr(c Config) error {
+	a, err := net.ResolveTCPAddr("tcp", c.Addr)
+	if err != nil {
+		return fmt.Errorf("cannot use admin.listen_addr %q: %w", c.Addr, err)
+	}
+	if !a.IP.IsLoopback() && !c.InsecureBind {
+		return fmt.Errorf("cannot use admin.listen_addr %q: not a loopback address, and admin.insecure_bind is false", c.Addr)
+	}
+	return nil
+}
