@@ -140,10 +140,14 @@ func (sc *Scanner) body(b []byte, i int, r *Request) (next int, p Problem) {
 		return next, p
 	}
 	r.Body, r.BodyIsOther = nil, false
-	switch {
-	case leads[b[i]].class == mapping:
+	switch leads[b[i]].class {
+	case mapping:
 		r.Body = b[i:next:next]
-	case b[i] != 0xc0:
+	case scalar:
+		var v Value
+		v.scalar(b[i], b[i+1:next])
+		r.BodyIsOther = v.Kind != Nil // floats that are no numbers read as nil, too
+	default:
 		r.BodyIsOther = true
 	}
 	return next, NoProblem

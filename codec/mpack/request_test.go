@@ -85,6 +85,8 @@ func TestParseRequestMembers(t *testing.T) {
 	f("\x82\xa2id\xa1i\xa2id\xc0", "", "", "", "", false)                                         // also when it is nil
 	f("\x82\xa2id\x07\xa4body\xc0", "", "", "", "", false)
 	f("\x81\xa4body\x93\x01\x02\x03", "", "", "", "", true)
+	f("\x81\xa4body\xca\x7f\xc0\x00\x00", "", "", "", "", false) // NaN reads as nil
+	f("\x81\xa4body\xca\x00\x00\x00\x00", "", "", "", "", true)
 	f("\x82\xa4body\x90\xa4body\x80", "", "", "", "\x80", false)
 	f("\x82\xa4body\x80\xa4body\x90", "", "", "", "", true)
 	f("\x82\xd9\x02id\xdb\x00\x00\x00\x01i\xb0protocol_version\x01", "i", "", "", "", false) // other size classes, unknown key
