@@ -193,8 +193,10 @@ func (f *field) steps() []step {
 	if o.also != "" {
 		steps = append(steps, f.alsoStep(kernelTapes("GetProcess", o.rows, o.conns)))
 	}
-	steps = append(steps, f.pair("GetProcess", o.conns, 1)...)
-	return append(steps, f.pair("GetProcess", manyConns, 1)...)
+	for _, at := range [][2]int{{o.conns, 1}, {manyConns, 1}, {1, 1}, {1, o.depth}, {manyConns, o.depth}} {
+		steps = append(steps, f.pair("GetProcess", at[0], at[1])...)
+	}
+	return steps
 }
 
 // pair returns the cells of baregnet and trunkline that a goal compares.
@@ -209,14 +211,14 @@ func (f *field) pair(method string, conns, depth int) []step {
 // kernelStep gives every server tapes of its own: a tape remembers where its server's rows stand.
 func (f *field) kernelStep(s *load.Server, name, method string, conns, depth int) step {
 	tapes := kernelTapes(method, f.o.rows, conns)
-	if s == f.trunk && depth == f.o.depth {
+	if s == f.trunk && depth == f.o.depth && conns == f.o.conns {
 		f.tapes[method] = tapes
 	}
 	return f.loadStep(s, name, method, load.Kernel, tapes, depth)
 }
 
 func (f *field) loadStep(s *load.Server, name, method string, p load.Protocol, tapes []*load.Tape, depth int) step {
-	cfg := load.Config{Addr: s.Addr, Protocol: p, Tapes: tapes, Depth: depth, Workers: f.o.workers, CPUs: f.loadCPUs, Spin: f.o.spin}
+	cfg := load.Config{Addr: s.Addr, Protocol: p, Tapes: tapes, Depth: depth, Workers: f.o.workers, CPUs: f.loadCPUs, Spin: f.o.spin && depth > 1}
 	return step{cell{name, method, len(tapes), depth}, func() (sample, error) {
 		if !s.Alive() {
 			return sample{}, errors.New("the server ended; its output:\n" + s.Output())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 )
 
@@ -15,7 +16,6 @@ type goal struct {
 	AtLeast  bool               `json:"at_least"`
 	Verdict  string             `json:"verdict"` // pass, moonshot, MISS, or none when it was not measured
 	Members  map[string]float64 `json:"members,omitempty"`
-	worst    string
 }
 
 // cpuOf and rateOf pick what a ratio is made of.
@@ -105,7 +105,7 @@ func (g *goal) add(name string, ratio float64) {
 		worse = ratio < g.Measured
 	}
 	if worse || len(g.Members) == 1 {
-		g.Measured, g.worst = ratio, name
+		g.Measured = ratio
 	}
 }
 
@@ -138,8 +138,10 @@ func (g *goal) String() string {
 		measured = fmt.Sprintf("%.3f", g.Measured)
 	}
 	s := fmt.Sprintf("%-4s %8s  %-8s  %s %.2f (moonshot %.2f)  %s", g.ID, measured, g.Verdict, sign, g.Must, g.Moonshot, g.What)
-	if g.worst != "" {
-		s += "; worst: " + g.worst
+	sep := ": "
+	for _, name := range slices.Sorted(maps.Keys(g.Members)) {
+		s += fmt.Sprintf("%s%s %.2f", sep, name, g.Members[name])
+		sep = ", "
 	}
 	return s
 }

@@ -42,7 +42,7 @@ func parseFlags(args []string) (options, error) {
 	f.BoolVar(&o.quick, "quick", false, "short cells: three rounds of half a second")
 	f.BoolVar(&o.pin, "pin", false, "servers on one half of the CPUs, load on the other")
 	f.BoolVar(&o.peersOnly, "peers-only", false, "leave trunkline out")
-	f.BoolVar(&o.spin, "spin", true, "the load generator polls instead of sleeping, so that no server pays for waking it")
+	f.BoolVar(&o.spin, "spin", true, "the load generator of the pipelined cells polls instead of sleeping, so that no server pays for waking it")
 	f.BoolVar(&o.strict, "strict", false, "exit 1 when a goal is missed")
 	if err := f.Parse(args); err != nil {
 		return o, err
