@@ -10,10 +10,10 @@ import (
 // Scanner checks MessagePack and steps over values. It holds the stack of open containers so that nesting needs neither
 // recursion nor allocation; one Scanner serves one session. The zero value is ready.
 type Scanner struct {
-	// left counts the items each open container still wants, in units of values: a map of n pairs wants 2n.
-	left [wire.MaxMsgpackDepth + 1]uint32
-	// isMap tells which open containers alternate keys and values.
-	isMap [wire.MaxMsgpackDepth + 1]bool
+	// left counts the items each container around the innermost one still wants, in units of values: a map of n pairs wants 2n.
+	left [wire.MaxMsgpackDepth]uint32
+	// isMap tells which of them alternate keys and values.
+	isMap [wire.MaxMsgpackDepth]bool
 }
 
 // class is how a value's first byte is to be read.
@@ -159,65 +159,90 @@ func validText(s []byte) bool {
 // skip steps over the value at b[i], checking all of it; depth is how many containers are open around it. It returns where
 // the next value starts.
 func (sc *Scanner) skip(b []byte, i, depth int) (next int, p Problem) {
-	base := depth
-	for {
-		if depth > base {
-			if sc.left[depth] == 0 {
-				if depth--; depth == base {
-					return i, NoProblem
-				}
-				continue
-			}
-			sc.left[depth]--
+	if i >= len(b) {
+		return i, Truncated
+	}
+	switch l := leads[b[i]]; l.class {
+	case scalar:
+		if i += 1 + int(l.size); i > len(b) {
+			return i, Truncated
 		}
+		return i, NoProblem
+	case str:
+		_, i, p = consumeStr(b, i)
+		return i, p
+	case array, mapping:
+		return sc.skipContainer(b, i, depth, l)
+	default:
+		return i, refusal(l)
+	}
+}
+
+// skipContainer is skip for the array or map at b[i]. The innermost container's count stays in registers: a frame full of small
+// values must not hold its event loop for long.
+func (sc *Scanner) skipContainer(b []byte, i, depth int, l lead) (next int, p Problem) {
+	base := depth
+	left, isMap, i, p := open(b, i, depth, l)
+	for p == NoProblem {
+		if left == 0 {
+			if depth == base {
+				return i, NoProblem
+			}
+			depth--
+			left, isMap = sc.left[depth], sc.isMap[depth]
+			continue
+		}
+		left--
 		if i >= len(b) {
 			return i, Truncated
 		}
 		l := leads[b[i]]
-		if depth > base && sc.isMap[depth] && sc.left[depth]&1 == 1 && l.class != str {
+		if isMap && left&1 == 1 && l.class != str {
 			return i, keyProblem(l)
 		}
+		// Where the next value begins is said by a branch wherever possible, not by arithmetic on what was read: the processor
+		// then runs ahead instead of waiting for each byte in turn.
 		switch l.class {
 		case scalar:
-			if i += 1 + int(l.size); i > len(b) {
+			if l.size == 0 {
+				i++
+			} else if i += 1 + int(l.size); i > len(b) {
 				return i, Truncated
 			}
 		case str:
-			if _, i, p = consumeStr(b, i); p != NoProblem {
-				return i, p
-			}
+			_, i, p = consumeStr(b, i)
 		case array, mapping:
-			if i, depth, p = sc.open(b, i, depth, l); p != NoProblem {
-				return i, p
+			if b[i]&0x0f == 0 && l.size == 0 && depth+1 < wire.MaxMsgpackDepth {
+				i++ // an empty one
+				continue
 			}
-			continue
+			sc.left[depth], sc.isMap[depth] = left, isMap
+			depth++
+			left, isMap, i, p = open(b, i, depth, l)
 		default:
 			return i, refusal(l)
 		}
-		if depth == base {
-			return i, NoProblem
-		}
 	}
+	return i, p
 }
 
-// open enters the container at b[i]. Its count is held against the bytes that are left, so that a small payload cannot
-// announce a large one.
-func (sc *Scanner) open(b []byte, i, depth int, l lead) (next, newDepth int, p Problem) {
-	n, i, ok := count(b, i, l)
+// open reads the header of the container at b[i], around which depth others are open. Its count is held against the bytes that
+// are left, so that a small payload cannot announce a large one.
+func open(b []byte, i, depth int, l lead) (left uint32, isMap bool, next int, p Problem) {
+	n, next, ok := count(b, i, l)
 	if !ok {
-		return i, depth, Truncated
+		return 0, false, next, Truncated
 	}
-	if depth++; depth > wire.MaxMsgpackDepth {
-		return i, depth, TooDeep
+	if depth >= wire.MaxMsgpackDepth {
+		return 0, false, next, TooDeep
 	}
-	if l.class == mapping {
+	if isMap = l.class == mapping; isMap {
 		n *= 2
 	}
-	if n < 0 || n > len(b)-i {
-		return i, depth, Truncated
+	if n < 0 || n > len(b)-next {
+		return 0, false, next, Truncated
 	}
-	sc.left[depth], sc.isMap[depth] = uint32(n), l.class == mapping
-	return i, depth, NoProblem
+	return uint32(n), isMap, next, NoProblem
 }
 
 // keyProblem names what is wrong with a map key that is no string.

@@ -59,6 +59,7 @@ type slot struct {
 	payload []byte
 	size    int     // of the whole frame
 	method  *method // nil: the request is to be judged with care
+	problem mpack.Problem
 	req     mpack.Request
 	fields  [maxFields]mpack.Value
 }
@@ -137,7 +138,7 @@ func (t *turn) gather(in []byte) (v link.Verdict) {
 		at += sl.size
 		t.filled++
 		sl.method = t.quickly(sl)
-		if sl.method != nil && sl.method.keyed {
+		if sl.method != nil && sl.method.keyed && sl.problem == mpack.NoProblem {
 			t.pids[keyed] = sl.fields[0].Data
 			keyed++
 		}
@@ -149,7 +150,7 @@ func (t *turn) gather(in []byte) (v link.Verdict) {
 }
 
 // quickly is the way of a faultless request to a known method, which is nearly all of them: its payload is gone over once.
-// It returns nil for whatever is to be judged with care.
+// What is wrong with the body is left in the slot. It returns nil for whatever is to be judged with care.
 func (t *turn) quickly(sl *slot) *method {
 	if sl.typ != frame.Request {
 		return nil
@@ -162,9 +163,10 @@ func (t *turn) quickly(sl *slot) *method {
 	if m == nil {
 		return nil
 	}
-	next, p := t.scan.ParseFields(sl.payload, body, m.want, sl.fields[:])
-	if p != mpack.NoProblem || next != len(sl.payload) {
-		return nil
+	var next int
+	next, sl.problem = t.scan.ParseFields(sl.payload, body, m.want, sl.fields[:])
+	if sl.problem == mpack.NoProblem && next != len(sl.payload) {
+		sl.problem = mpack.TrailingBytes
 	}
 	return m
 }
@@ -174,12 +176,16 @@ func (t *turn) serve(sl *slot) {
 	t.start, t.row = len(t.out), len(methods)
 	t.id, t.msg, t.extras = nil, t.msg[:0], mpack.Extras{}
 	t.req, t.fields = &sl.req, &sl.fields
-	if sl.method == nil || t.svc.draining.Load() {
+	switch {
+	case sl.method == nil || t.svc.draining.Load():
 		t.answer(t.judge(sl.typ, sl.payload))
-		return
+	case sl.problem != mpack.NoProblem:
+		t.id = sl.req.ID
+		t.answer(t.refuse(wire.InvalidArgument, sl.problem.Text()))
+	default:
+		t.id = sl.req.ID
+		t.answer(t.call(sl.method))
 	}
-	t.id = sl.req.ID
-	t.answer(t.call(sl.method))
 }
 
 // answer counts the request and completes its frame.
