@@ -90,7 +90,7 @@ func (sc *Scanner) ParseFields(b []byte, i int, want []Field, dst []Value) (next
 		dst[k].Kind = Absent
 	}
 	n, i, ok := count(b, i, leads[b[i]])
-	if !ok {
+	if !ok || n < 0 || 2*n > len(b)-i {
 		return i, Truncated
 	}
 	guess := 0 // keys mostly come in the order of want, so the search starts behind the last hit
