@@ -43,6 +43,16 @@ func Split(in []byte, limit int) (t Type, payload []byte, n int) {
 	return Type(in[PrefixSize]), in[HeaderSize:n:n], n
 }
 
+// Len returns the length of the frame at the front of b, in bytes and with its prefix, as the frame itself says; 0 when b does
+// not hold the four bytes that say it. The frame need not be whole, and its length is not judged: that is Split's part. Len
+// does not allocate.
+func Len(b []byte) int {
+	if len(b) < PrefixSize {
+		return 0
+	}
+	return PrefixSize + int(binary.BigEndian.Uint32(b))
+}
+
 // Begin appends the header of a frame whose length is not known yet; Finish, with the length dst had before, completes it.
 func Begin(dst []byte, t Type) []byte {
 	return append(dst, 0, 0, 0, 0, byte(t))

@@ -28,6 +28,22 @@ func TestSplitBounds(t *testing.T) {
 	f("\x00\x00\x00\x02\x01a\x00\x00\x00", 6) // more than one frame: the first
 }
 
+func TestLen(t *testing.T) {
+	f := func(in string, want int) {
+		t.Helper()
+		if got := Len([]byte(in)); got != want {
+			t.Errorf("Len(%x) = %d, want %d", in, got, want)
+		}
+	}
+	f("", 0)
+	f("\x00\x00\x00", 0)
+	f("\x00\x00\x00\x00", 4) // malformed, and still of a length
+	f("\x00\x00\x00\x01", 5)
+	f("\x00\x00\x00\x01\x02\x00", 5) // the first of several
+	f("\x01\x02\x03\x04", 4+0x01020304)
+	f("\xff\xff\xff\xff", 4+0xffffffff)
+}
+
 func TestSplitLendsWithoutCapacity(t *testing.T) {
 	in := []byte("\x00\x00\x00\x02\x01a\x00\x00\x00\x01\x02")
 	typ, payload, n := Split(in, 16)
@@ -61,7 +77,7 @@ func TestBuildAndSplitAreInverse(t *testing.T) {
 			}
 		}
 		gotType, payload, n := Split(in, 1<<20)
-		if gotType != typ || n != len(in) || !bytes.Equal(payload, append(bytes.Clone(prefix), body...)) {
+		if gotType != typ || n != len(in) || Len(in) != n || !bytes.Equal(payload, append(bytes.Clone(prefix), body...)) {
 			t.Fatalf("got %x %x %d", gotType, payload, n)
 		}
 	})
@@ -71,7 +87,7 @@ func TestNoAllocs(t *testing.T) {
 	in := Append(nil, Request, []byte("ab"), []byte("cd"))
 	dst := make([]byte, 0, 64)
 	if got := testing.AllocsPerRun(100, func() {
-		_, payload, _ := Split(in, 1<<20)
+		_, payload, _ := Split(in[:Len(in)], 1<<20)
 		dst = append(Begin(dst[:0], Response), payload...)
 		Finish(dst, 0)
 	}); got != 0 {

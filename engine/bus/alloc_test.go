@@ -23,7 +23,7 @@ func TestPublishDoesNotAllocate(t *testing.T) {
 		typ, body := []byte("process.created"), make([]byte, 200)
 		wantNoAllocs(t, why, func() {
 			for range burst {
-				m := b.NewMessage()
+				m := b.NewMessage(len(body))
 				m.Body = append(m.Body, body...)
 				b.Publish(typ, m)
 			}
@@ -60,7 +60,7 @@ func TestSendDoesNotAllocate(t *testing.T) {
 	h, _ := b.Handle(CommandHandler, &port{}, []string{"job.run"}, 20)
 	typ, nobody, body := []byte("job.run"), []byte("job.stop"), make([]byte, 200)
 	send := func(typ []byte) {
-		m := b.NewMessage()
+		m := b.NewMessage(len(body))
 		m.Body = append(m.Body, body...)
 		b.Send(typ, m)
 	}

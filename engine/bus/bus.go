@@ -76,7 +76,7 @@ type Bus struct {
 	registry registry
 	queries  queryTable
 	counters counters
-	messages sync.Pool // *Message
+	messages [len(bodySizes)]sync.Pool // *Message, by the size of their buffers
 	slots    slotPools
 
 	// registering makes "check every type, then take every type" of Handle one step.

@@ -21,7 +21,7 @@ func BenchmarkPublishPop(bm *testing.B) {
 			bm.ReportAllocs()
 			bm.ResetTimer()
 			for range bm.N {
-				m := b.NewMessage()
+				m := b.NewMessage(200)
 				m.Body = append(m.Body, body...)
 				b.Publish(typ, m)
 				for _, s := range streams {
@@ -45,7 +45,7 @@ func BenchmarkPublishParallel(bm *testing.B) {
 	bm.ReportAllocs()
 	bm.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			m := b.NewMessage()
+			m := b.NewMessage(200)
 			m.Body = append(m.Body, body...)
 			b.Publish(typ, m)
 		}

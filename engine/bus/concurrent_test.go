@@ -71,7 +71,7 @@ func (r *reader) run(t *testing.T, want uint64) {
 // order is kept, no wake-up is lost and no message leaks.
 func TestConcurrentAccounting(t *testing.T) {
 	const publishers, subscribers, each = 4, 6, 3000
-	b := New(Config{StreamEvents: 50, TotalBytes: 20_000, GapBody: binaryGap})
+	b := New(Config{StreamEvents: 50, TotalBytes: 200 * held, GapBody: binaryGap})
 	defer b.Close()
 	readers := make([]*reader, subscribers)
 	var wg sync.WaitGroup
@@ -86,7 +86,7 @@ func TestConcurrentAccounting(t *testing.T) {
 		wg.Go(func() {
 			types := [][]byte{[]byte("a"), []byte("b")}
 			for i := range uint64(each) {
-				m := b.NewMessage()
+				m := b.NewMessage(0)
 				m.Body = append(m.Body, eventTag)
 				m.Body = binary.BigEndian.AppendUint64(m.Body, i+1)
 				m.Body = append(m.Body, byte(p))

@@ -4,7 +4,7 @@ package bus
 // the caller. It returns nil when even the marker would exceed the frame bound: a peer drops the connection on a frame that
 // is too big (kernel-ipc §2.1), which would cost it more than the news of the gap.
 func (s *Stream) gapMarker(lost uint64) *Message {
-	m := s.bus.NewMessage()
+	m := s.bus.NewMessage(0)
 	m.Body = s.bus.cfg.GapBody(m.Body, lost)
 	if len(m.Body)+s.overhead > s.bus.cfg.MaxBody {
 		m.Release()

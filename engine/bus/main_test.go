@@ -26,8 +26,11 @@ func newBus(t testing.TB, cfg Config) *Bus {
 	return b
 }
 
+// held is what a message with one of the small bodies of these tests is charged.
+const held = 128 + perMessage
+
 func message(b *Bus, body string) *Message {
-	m := b.NewMessage()
+	m := b.NewMessage(len(body))
 	m.Body = append(m.Body, body...)
 	return m
 }

@@ -2,12 +2,13 @@ package bus
 
 import "sync/atomic"
 
-const (
-	// maxPooledBody bounds the buffers that go back to the pool, in bytes: one burst of frame-sized bodies must not be kept.
-	maxPooledBody = 64 << 10
-	// firstBody is the capacity of a new message's buffer, in bytes: an ordinary event fits without growing.
-	firstBody = 512
-)
+// bodySizes are the capacities of pooled buffers, in bytes. A small event must not hold a large buffer for as long as a slow
+// stream holds the event; buffers larger than the largest class are not kept at all, so that one burst of frame-sized bodies
+// does not stay.
+var bodySizes = [...]int{128, 512, 2 << 10, 8 << 10, 64 << 10}
+
+// perMessage is what a held message takes beside its body: itself, and its place in a queue.
+const perMessage = 96
 
 // Message is one encoded body, shared by every stream that took it. It is reference counted: NewMessage and Pop give one
 // reference to the caller, Publish and Send consume one.
@@ -17,18 +18,37 @@ type Message struct {
 	Body []byte
 
 	bus  *Bus
-	size int64 // bytes charged to Bus.counters.buffered, 0 until a stream may hold the message
+	size int64 // bytes of memory charged to Bus.counters.buffered, 0 until a stream may hold the message
 	refs atomic.Int32
 }
 
-// NewMessage returns a message with one reference and an empty Body to append to. It does not allocate once warm.
-func (b *Bus) NewMessage() *Message {
-	m, ok := b.messages.Get().(*Message)
+// NewMessage returns a message with one reference and an empty Body to append about size bytes to. It does not allocate once
+// warm, for sizes up to the largest class.
+func (b *Bus) NewMessage(size int) *Message {
+	class := 0
+	for class < len(bodySizes)-1 && bodySizes[class] < size {
+		class++
+	}
+	m, ok := b.messages[class].Get().(*Message)
 	if !ok {
-		m = &Message{Body: make([]byte, 0, firstBody), bus: b}
+		m = &Message{Body: make([]byte, 0, max(bodySizes[class], size)), bus: b}
 	}
 	m.refs.Store(1)
 	return m
+}
+
+// recycle puts m into the pool of the largest class that its buffer fills.
+func (b *Bus) recycle(m *Message) {
+	m.Body = m.Body[:0]
+	if cap(m.Body) > bodySizes[len(bodySizes)-1] {
+		return
+	}
+	for class := len(bodySizes) - 1; class >= 0; class-- {
+		if cap(m.Body) >= bodySizes[class] {
+			b.messages[class].Put(m)
+			return
+		}
+	}
 }
 
 // Release gives up one reference. After the last one the body's bytes are reused.
@@ -47,16 +67,12 @@ func (m *Message) unref(n int) {
 		m.size = 0
 	}
 	poison(m.Body[:cap(m.Body)])
-	if cap(m.Body) > maxPooledBody {
-		m.Body = nil
-	}
-	m.Body = m.Body[:0]
-	b.messages.Put(m)
+	b.recycle(m)
 }
 
-// charge books the body on the server-wide total, once for all streams and until the last reference is gone. It reports
+// charge books the memory that the message holds on the server-wide total, once for all streams and until the last reference is gone. It reports
 // whether the total is now beyond its bound. Booking before the streams decide makes concurrent publishers see each other.
 func (m *Message) charge() (tight bool) {
-	m.size = int64(len(m.Body))
+	m.size = int64(cap(m.Body)) + perMessage
 	return m.bus.counters.buffered.Add(m.size) > m.bus.cfg.TotalBytes
 }

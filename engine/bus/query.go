@@ -68,7 +68,7 @@ func (b *Bus) Query(typ []byte, timeout time.Duration, p Caller, build func(m *M
 	}
 	q := &Query{bus: b, caller: p, handler: h, deadline: deadline, timeoutMS: timeout.Milliseconds()}
 	q.id = b.queries.nextID()
-	m := b.NewMessage()
+	m := b.NewMessage(0)
 	build(m, []byte(q.id))
 	tight := m.charge()
 	outcome, wake := b.queries.admit(q, m, tight)

@@ -34,7 +34,7 @@ func TestSend(t *testing.T) {
 }
 
 func TestSendOverTotal(t *testing.T) {
-	b := newBus(t, Config{TotalBytes: 4})
+	b := newBus(t, Config{TotalBytes: held})
 	b.Subscribe(&port{}, []string{"a"}, 0)
 	h, _ := b.Handle(CommandHandler, &port{}, []string{"run"}, 0)
 	publish(b, "a", "1234")
@@ -47,7 +47,7 @@ func TestSendOverTotal(t *testing.T) {
 	f("no backlog", Sent)
 	f("backlog", BufferFull)
 	wantPop(t, "the one", h, "x")
-	wantBuffered(t, b, 4)
+	wantBuffered(t, b, held)
 }
 
 // A stream that is registered but not open yet is no handler: all its types appear together.

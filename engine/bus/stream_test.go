@@ -38,9 +38,9 @@ func TestStreamBounds(t *testing.T) {
 	f("gaps in two places", Config{MaxBody: 10}, 4, "1234567 1 1234567 1234567 2 1234567", 2, "gap:1 1 gap:2 2 gap:1")
 	f("a marker over the frame bound stays away", Config{MaxBody: 10}, 8, "1 333 2", 2, "1 2")
 	f("only a marker over the frame bound", Config{MaxBody: 10}, 8, "333", 0, "")
-	f("total at the bound", Config{TotalBytes: 6}, 0, "aaa bbb", 2, "aaa bbb")
-	f("total over the bound with a backlog", Config{TotalBytes: 6}, 0, "aaa bbb c", 2, "aaa bbb gap:1")
-	f("total over the bound without a backlog", Config{TotalBytes: 2}, 0, "aaa b", 1, "aaa gap:1")
+	f("total at the bound", Config{TotalBytes: 2 * held}, 0, "aaa bbb", 2, "aaa bbb")
+	f("total over the bound with a backlog", Config{TotalBytes: 2 * held}, 0, "aaa bbb c", 2, "aaa bbb gap:1")
+	f("total over the bound without a backlog", Config{TotalBytes: held - 1}, 0, "aaa b", 1, "aaa gap:1")
 }
 
 func TestGapGoesWhereEventsAreMissing(t *testing.T) {
@@ -62,16 +62,16 @@ func TestGapGoesWhereEventsAreMissing(t *testing.T) {
 }
 
 func TestSharedBodyCountsOnce(t *testing.T) {
-	b := newBus(t, Config{TotalBytes: 10})
+	b := newBus(t, Config{TotalBytes: 2 * held})
 	s1 := b.Subscribe(&port{}, []string{"a"}, 0)
 	s2 := b.Subscribe(&port{}, []string{"a"}, 0)
 	wantDelivered(t, "first", publish(b, "a", "12345"), 2)
-	wantBuffered(t, b, 5)
+	wantBuffered(t, b, held)
 	wantDelivered(t, "at the total", publish(b, "a", "67890"), 2)
-	wantBuffered(t, b, 10)
+	wantBuffered(t, b, 2*held)
 	wantDelivered(t, "beyond it", publish(b, "a", "x"), 0)
 	wantPop(t, "first reader", s1, "12345 67890 gap:1")
-	wantBuffered(t, b, 10)
+	wantBuffered(t, b, 2*held)
 	wantDelivered(t, "only the stream without backlog takes more", publish(b, "a", "y"), 1)
 	wantPop(t, "second reader", s2, "12345 67890 gap:2")
 	wantPop(t, "first reader again", s1, "y")

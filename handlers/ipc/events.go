@@ -31,7 +31,7 @@ func (l lifecycle) Published(kind kernel.EventKind) (wanted bool) {
 
 // Emit implements kernel.Events.
 func (l lifecycle) Emit(kind kernel.EventKind, payload []byte, now link.Instant) {
-	m := l.bus.NewMessage()
+	m := l.bus.NewMessage(len(payload) + chunkRoom)
 	m.Body = mpack.AppendEvent(m.Body, kind.String(), payload, now.Wall, kernelSource)
 	var typ [32]byte
 	l.bus.Publish(append(typ[:0], kind.String()...), m)

@@ -23,6 +23,7 @@ type listing struct {
 	svc    *Service
 	id     []byte
 	filter kernel.ListFilter
+	s      *session
 	limit  int64 // 0: none
 
 	out      []byte // the array's elements
@@ -35,7 +36,7 @@ type listing struct {
 
 // listProcesses is kernel-ipc §4.10. On a large table it runs beside the loop and the connection's later requests wait.
 func listProcesses(t *turn) wire.Code {
-	l := &listing{svc: t.svc, id: bytes.Clone(t.id)}
+	l := &listing{svc: t.svc, s: t.s, id: bytes.Clone(t.id)}
 	if !l.read(t) {
 		return wire.InvalidArgument
 	}
@@ -50,7 +51,7 @@ func listProcesses(t *turn) wire.Code {
 		return t.queueFull()
 	}
 	t.s.blocked = true
-	go l.runBeside(t.s)
+	go l.runBeside()
 	return t.noReply()
 }
 
@@ -87,13 +88,13 @@ func (l *listing) readLimit(t *turn, v *mpack.Value) (ok bool) {
 	return ok
 }
 
-func (l *listing) runBeside(s *session) {
+func (l *listing) runBeside() {
 	l.svc.walkers <- struct{}{}
 	defer func() {
 		<-l.svc.walkers
 		l.svc.walking.Add(-1)
 	}()
-	s.post(letter{frame: l.walkSafely(), unblocks: true})
+	l.s.post(letter{frame: l.walkSafely(), unblocks: true})
 }
 
 // walkSafely is walk with a crash answered INTERNAL, as for any other request (kernel-ipc D11).
@@ -110,8 +111,12 @@ func (l *listing) walkSafely() (out []byte) {
 
 func (l *listing) walk() { l.svc.kernel.List(&l.filter, l.visit) }
 
-// visit adds one process. Past the frame bound only the size is kept up, for the refusal to name.
+// visit adds one process. Past the frame bound only the size is kept up, for the refusal to name. Nobody waits for the list of
+// a connection that is gone.
 func (l *listing) visit(p *kernel.PCB) bool {
+	if l.s.gone.Load() {
+		return false
+	}
 	if l.limit > 0 && int64(l.count) == l.limit {
 		l.more = true
 		return false

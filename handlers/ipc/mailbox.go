@@ -1,6 +1,9 @@
 package ipc
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // letter is one thing that came to pass away from the connection's owner.
 type letter struct {
@@ -9,24 +12,30 @@ type letter struct {
 	unblocks bool          // the listing that held the connection is done
 }
 
-// mailbox passes letters to a connection's owner. It holds no more than one letter per pending query and one for a listing,
-// both of which are bounded server-wide.
+// mailbox passes letters to a connection's owner. A connection whose mailbox holds more than it may have unsent is not read, so
+// that nothing more is asked for; what was asked before is bounded by mailbox.room and by the number of pending queries.
 type mailbox struct {
 	mu      sync.Mutex
 	letters []letter
+	bytes   atomic.Int64 // of the letters' frames; written under mu
 }
 
 func (m *mailbox) put(l letter) {
 	m.mu.Lock()
 	m.letters = append(m.letters, l)
+	m.bytes.Add(int64(len(l.frame)))
 	m.mu.Unlock()
 }
+
+// room reports whether n more bytes stay within the bound.
+func (m *mailbox) room(n int, bound int64) bool { return m.bytes.Load()+int64(n) <= bound }
 
 func (m *mailbox) take() []letter {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	l := m.letters
 	m.letters = nil
+	m.bytes.Store(0)
 	return l
 }
 

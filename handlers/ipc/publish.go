@@ -12,6 +12,11 @@ var emptyObject = []byte("{}")
 // busMessage are the three fields that Publish, Send and Query share.
 type busMessage struct{ typ, payload, source []byte }
 
+// chunkRoom is what a chunk's body holds beside the strings of its message: the keys, the numbers and the strings' sizes.
+const chunkRoom = 80
+
+func (m *busMessage) size() int { return len(m.typ) + len(m.payload) + len(m.source) + chunkRoom }
+
 // busMessage reads the fields; typeField is the key of the first one.
 func (t *turn) busMessage(typeField string) (m busMessage, ok bool) {
 	if m.typ, ok = t.identifier(&t.fields[0], typeField); !ok {
@@ -52,7 +57,7 @@ func publish(t *turn) wire.Code {
 	}
 	var body *bus.Message
 	if t.svc.bus.WantsBytes(m.typ) {
-		body = t.svc.bus.NewMessage()
+		body = t.svc.bus.NewMessage(m.size())
 		body.Body = mpack.AppendEvent(body.Body, m.typ, m.payload, t.now.Wall, m.source)
 	}
 	delivered := t.svc.bus.Publish(m.typ, body)
@@ -70,7 +75,7 @@ func send(t *turn) wire.Code {
 	if !t.svc.bus.HasHandler(bus.CommandHandler, m.typ) {
 		return t.refuseAbout(wire.NotFound, "No handler registered for command type: ", m.typ, "")
 	}
-	body := t.svc.bus.NewMessage()
+	body := t.svc.bus.NewMessage(m.size())
 	body.Body = mpack.AppendCommand(body.Body, m.typ, m.payload, m.source, t.now.Wall)
 	if code := t.outcome(t.svc.bus.Send(m.typ, body), "command", m.typ); code != wire.OK {
 		return code

@@ -58,7 +58,11 @@ func (t *turn) queryTimeout(v *mpack.Value) (time.Duration, bool) {
 
 // QueryDone implements bus.Caller: it makes the caller's frame and leaves it in the mailbox.
 func (q *pendingQuery) QueryDone(_ *bus.Query, a bus.Answer) {
-	q.s.post(letter{frame: q.appendAnswer(nil, a), query: q})
+	answer := q.appendAnswer(nil, a)
+	if !q.s.mail.room(len(answer), q.s.svc.cfg.AnswerBufferBytes) {
+		answer = appendErrorFrame(nil, q.id, wire.ResourceExhausted, "Answer dropped: too much is unsent", mpack.Extras{Retryable: true})
+	}
+	q.s.post(letter{frame: answer, query: q})
 }
 
 func (q *pendingQuery) appendAnswer(out []byte, a bus.Answer) []byte {

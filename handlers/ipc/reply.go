@@ -64,9 +64,13 @@ func sealFrame(out []byte, start int, id []byte, limit int) []byte {
 
 func appendTooLarge(out, id []byte, size, limit int) []byte {
 	var text [80]byte
-	msg := strconv.AppendInt(append(text[:0], "Response too large: "...), int64(size), 10)
-	msg = strconv.AppendInt(append(msg, " bytes (max "...), int64(limit), 10)
-	return appendErrorFrame(out, id, wire.ResourceExhausted, append(msg, ')'), mpack.Extras{})
+	return appendErrorFrame(out, id, wire.ResourceExhausted, appendTooLargeText(text[:0], size, limit), mpack.Extras{})
+}
+
+func appendTooLargeText(dst []byte, size, limit int) []byte {
+	dst = strconv.AppendInt(append(dst, "Response too large: "...), int64(size), 10)
+	dst = strconv.AppendInt(append(dst, " bytes (max "...), int64(limit), 10)
+	return append(dst, ')')
 }
 
 // appendErrorFrame appends a whole ERROR frame.

@@ -16,27 +16,32 @@ import (
 
 // Config holds the settings of one endpoint (kernel-ipc §6). Zero fields take the defaults.
 type Config struct {
-	MaxFrameBytes            int
-	MaxConnections           int // only named in the refusal; the owner of connections counts them
-	KernelQueueCapacity      int
-	DefaultQueryTimeout      time.Duration
-	MaxQueryTimeout          time.Duration
-	StreamBufferEvents       int
-	StreamBufferBytes        int64
-	StreamBufferTotalBytes   int64
-	MaxStreamsPerConnection  int
-	MaxEventTypes            int
-	MaxProcesses             int
-	MaxRateLimitUsers        int
-	DequeueLease             time.Duration // negative: no lease
-	CleanupInterval          time.Duration
-	ProcessRetention         time.Duration
-	UnsentBytes, ChunkBytes  int // as in link.Limits
+	MaxFrameBytes           int
+	MaxConnections          int // only named in the refusal; the owner of connections counts them
+	KernelQueueCapacity     int
+	DefaultQueryTimeout     time.Duration
+	MaxQueryTimeout         time.Duration
+	StreamBufferEvents      int
+	StreamBufferBytes       int64
+	StreamBufferTotalBytes  int64
+	MaxStreamsPerConnection int
+	MaxEventTypes           int
+	MaxProcesses            int
+	MaxRateLimitUsers       int
+	DequeueLease            time.Duration // negative: no lease
+	CleanupInterval         time.Duration
+	ProcessRetention        time.Duration
+	UnsentBytes, ChunkBytes int // as in link.Limits
+	// AnswerBufferBytes bounds the answers to queries that wait for a caller who does not read; further ones become errors.
+	AnswerBufferBytes        int64
 	TurnBytes, FramesPerTurn int
 	// Now overrides the clock that the connection's owner reads, for tests.
 	Now    func() link.Instant
 	Logger *slog.Logger
 }
+
+// DefaultAnswerBytes is the default of Config.AnswerBufferBytes: as much as a stream may have waiting.
+const DefaultAnswerBytes = 16 << 20
 
 // DefaultFramesPerTurn is how many frames one connection may have executed before others get their turn (kernel-ipc §2.5).
 const DefaultFramesPerTurn = 256
@@ -61,6 +66,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.ChunkBytes, link.DefaultChunkBytes)
 	setDefault(&c.TurnBytes, link.DefaultTurnBytes)
 	setDefault(&c.FramesPerTurn, DefaultFramesPerTurn)
+	setDefault(&c.AnswerBufferBytes, DefaultAnswerBytes)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -84,9 +90,8 @@ type Service struct {
 	calls  []callCounters // by method, as in the method table; the last one counts what reached no method
 	turns  sync.Pool
 
-	draining atomic.Bool
-	walking  atomic.Int64  // listings that run beside the loop, waiting ones included
-	walkers  chan struct{} // bounds the ones that run at a time
+	walking atomic.Int64  // listings that run beside the loop, waiting ones included
+	walkers chan struct{} // bounds the ones that run at a time
 
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -150,12 +155,6 @@ func (s *Service) Close() {
 	close(s.stop)
 	s.stopped.Wait()
 	s.bus.Close()
-}
-
-// BeginDrain makes every later request UNAVAILABLE and cancels the pending queries (kernel-ipc §2.7).
-func (s *Service) BeginDrain() {
-	s.draining.Store(true)
-	s.bus.CancelAllQueries()
 }
 
 // Open makes the session of a new connection; it is a link.Opener.

@@ -1,6 +1,8 @@
 package ipc
 
 import (
+	"sync/atomic"
+
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/engine/bus"
@@ -19,12 +21,13 @@ type session struct {
 	blocked bool // a listing runs beside the loop; later requests wait for it
 	eof     bool
 	drained bool
+	gone    atomic.Bool // closed; looked at by listings that run beside the loop
 }
 
 // Feed implements link.Session.
 func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []byte, v link.Verdict) {
-	if s.blocked {
-		return 0, out, link.Blocked
+	if s.blocked || !s.mail.room(0, int64(s.svc.cfg.UnsentBytes)) {
+		return 0, out, link.Blocked // a letter that waits has woken the owner, who pumps and comes back
 	}
 	t := s.svc.turns.Get().(*turn)
 	t.begin(s, out, s.svc.now(now))
@@ -93,7 +96,6 @@ func (s *session) EOF(link.Instant) {
 
 // Drain implements link.Session.
 func (s *session) Drain(link.Instant) {
-	s.svc.draining.Store(true)
 	s.drained = true
 	for q := range s.queries {
 		q.bus.Cancel()
@@ -112,6 +114,7 @@ func (s *session) Load() link.Load {
 
 // Closed implements link.Session. It does not undo any process state (kernel-ipc §2.3).
 func (s *session) Closed() {
+	s.gone.Store(true)
 	for _, st := range s.streams {
 		st.bus.Discard()
 	}

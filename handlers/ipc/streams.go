@@ -29,20 +29,36 @@ func subscribe(t *turn) wire.Code {
 		return wire.InvalidArgument
 	}
 	replaced := t.s.subscription(st.subscriberID)
-	if !t.room(replaced) {
+	victim, ok := t.room(replaced)
+	if !ok {
 		return t.saturated("Too many streams on this connection")
 	}
-	t.open(st)
+	t.describe(st)
+	var first []byte
+	if ack {
+		first = mpack.AppendEvent(nil, subscribedEvent, ackPayload(st.subscriberID, types), t.now.Wall, busSource)
+	}
+	if !t.fits(st, first) {
+		return wire.ResourceExhausted
+	}
 	// The new stream is live before the old one stops, so that no event falls between the two.
 	st.bus = t.svc.bus.Subscribe(t.s.port, types, st.overhead())
+	t.open(st, victim, first)
 	if replaced != nil {
 		replaced.end()
 		t.s.port.Wake()
 	}
-	if ack {
-		t.chunk(st, mpack.AppendEvent(nil, subscribedEvent, ackPayload(st.subscriberID, types), t.now.Wall, busSource))
-	}
 	return wire.OK
+}
+
+// fits reports whether the stream's first chunk may be sent; without it the stream is not opened (kernel-ipc §2.1).
+func (t *turn) fits(st *liveStream, first []byte) bool {
+	size := st.overhead() + len(first)
+	if size <= t.svc.cfg.MaxFrameBytes {
+		return true
+	}
+	t.msg = appendTooLargeText(t.msg[:0], size, t.svc.cfg.MaxFrameBytes)
+	return false
 }
 
 func ackPayload(subscriberID string, types []string) []byte {
@@ -80,19 +96,22 @@ func (t *turn) register(kind bus.Kind, field, takenText string) wire.Code {
 			return t.refuseAbout(wire.FailedPrecondition, takenText, []byte(typ), "")
 		}
 	}
-	if !t.room(nil) {
+	victim, ok := t.room(nil)
+	if !ok {
 		return t.saturated("Too many streams on this connection")
 	}
-	handlerID := st.subscriberID
-	st.subscriberID = ""
 	t.describe(st)
+	first := mpack.AppendRegistered(nil, types, []byte(st.subscriberID))
+	if !t.fits(st, first) {
+		return wire.ResourceExhausted
+	}
+	st.subscriberID = ""
 	handler, taken := t.svc.bus.Handle(kind, t.s.port, types, st.overhead())
 	if handler == nil {
 		return t.refuseAbout(wire.FailedPrecondition, takenText, []byte(taken), "")
 	}
 	st.bus = handler
-	t.open(st)
-	t.chunk(st, mpack.AppendRegistered(nil, types, []byte(handlerID)))
+	t.open(st, victim, first)
 	return wire.OK
 }
 
@@ -165,11 +184,14 @@ func (s *session) subscription(subscriberID string) *liveStream {
 	return nil
 }
 
-// room makes sure that one more stream may be opened, evicting one whose subscriber cannot name it if need be (kernel-ipc
-// §4.18). The stream that is about to be replaced does not count; streams still being flushed count against twice the limit.
-func (t *turn) room(replaced *liveStream) bool {
+// room says whether one more stream may be opened, and which must be evicted for it if need be: the oldest whose subscriber
+// cannot name it (kernel-ipc §4.18). The stream that is about to be replaced does not count; streams still being flushed count
+// against twice the limit.
+func (t *turn) room(replaced *liveStream) (victim *liveStream, ok bool) {
 	limit, live := t.svc.cfg.MaxStreamsPerConnection, 0
-	var victim *liveStream
+	if len(t.s.streams) >= 2*limit {
+		t.flushEnding()
+	}
 	for _, st := range t.s.streams {
 		if st.ending || st == replaced {
 			continue
@@ -179,23 +201,41 @@ func (t *turn) room(replaced *liveStream) bool {
 			victim = st
 		}
 	}
-	if len(t.s.streams) >= 2*limit {
-		return false
+	switch {
+	case len(t.s.streams) >= 2*limit:
+		return nil, false
+	case live < limit:
+		return nil, true
 	}
-	if live < limit {
-		return true
+	return victim, victim != nil
+}
+
+// flushEnding brings forward what the next Pump would do for streams that are ending, as far as one piece goes.
+func (t *turn) flushEnding() {
+	out := t.out[:t.start]
+	room := len(out) + t.svc.cfg.ChunkBytes
+	for _, st := range slices.Clone(t.s.streams) {
+		var dry bool
+		if !st.ending {
+			continue
+		}
+		if out, dry = st.pop(out, room); dry {
+			out = t.s.ended(st, out)
+			t.s.drop(st)
+		}
 	}
-	if victim == nil {
-		return false
-	}
-	t.evict(victim)
-	return true
+	t.out, t.start = out, len(out)
+}
+
+// drop takes st off the connection's streams.
+func (s *session) drop(st *liveStream) {
+	s.streams = slices.DeleteFunc(s.streams, func(other *liveStream) bool { return other == st })
 }
 
 // evict ends a stream by an ERROR frame with its id; what it had buffered is dropped.
 func (t *turn) evict(victim *liveStream) {
 	victim.bus.Discard()
-	t.s.streams = slices.DeleteFunc(t.s.streams, func(st *liveStream) bool { return st == victim })
+	t.s.drop(victim)
 	t.out = appendErrorFrame(t.out[:t.start], []byte(victim.id), wire.ResourceExhausted,
 		"Stream evicted: too many streams", mpack.Extras{Retryable: true})
 	t.start = len(t.out)
@@ -210,14 +250,16 @@ func (t *turn) describe(st *liveStream) {
 // overhead is what a chunk frame counts beside its body: the type byte and the prefix.
 func (st *liveStream) overhead() int { return 1 + len(st.prefix) }
 
-// open makes st one of the connection's streams; it has no RESPONSE.
-func (t *turn) open(st *liveStream) {
-	t.describe(st)
+// open makes st, which is live on the bus, one of the connection's streams in place of the victim, if there is one. It has no
+// RESPONSE; its first chunk, if there is one, goes out ahead of anything the bus may bring.
+func (t *turn) open(st, victim *liveStream, first []byte) {
+	t.opened = st
 	t.s.streams = append(t.s.streams, st)
+	if victim != nil {
+		t.evict(victim)
+	}
 	t.noReply()
-}
-
-// chunk appends one chunk frame of st ahead of anything the bus may bring.
-func (t *turn) chunk(st *liveStream, body []byte) {
-	t.out = frame.Append(t.out, frame.StreamChunk, st.prefix, body)
+	if first != nil {
+		t.out = frame.Append(t.out, frame.StreamChunk, st.prefix, first)
+	}
 }

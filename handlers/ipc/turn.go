@@ -25,6 +25,10 @@ type turn struct {
 	row    int // which method is being answered, for counting
 	silent bool
 
+	opened    *liveStream // by the request at hand
+	taken     int         // bytes of the input that were looked at
+	gathering bool
+
 	slots  [batch]slot
 	next   int // of slots, the one to execute
 	filled int // of slots, how many were read
@@ -69,15 +73,29 @@ func newTurn(svc *Service) *turn { return &turn{svc: svc} }
 func (t *turn) begin(s *session, out []byte, now link.Instant) {
 	t.s, t.out, t.now = s, out, now
 	t.used, t.frames, t.next, t.filled = 0, 0, 0, 0
+	t.gathering = false
 }
 
 // end hands back what the turn took and made, and lets go of everything lent.
 func (t *turn) end() (used int, out []byte) {
 	t.tally.flush(t.svc.calls)
 	used, out = t.used, t.out
-	t.s, t.out, t.id = nil, nil, nil
+	t.s, t.out, t.id, t.opened = nil, nil, nil, nil
+	if t.taken > keepLent {
+		t.slots = [batch]slot{}
+	}
+	if cap(t.msg) > keepText {
+		t.msg = nil
+	}
 	return used, out
 }
+
+// A pooled turn keeps alive what its slots still point to, and the text of its last error. Up to these sizes, in bytes, that is
+// a loop's own read buffer and ordinary texts.
+const (
+	keepLent = 64 << 10
+	keepText = 4 << 10
+)
 
 // run executes the frames of in until they are used up or the connection has had its share. A crash inside a request is
 // answered INTERNAL, and the rest goes on (kernel-ipc D11).
@@ -93,9 +111,8 @@ func (t *turn) runUntilCrash(in []byte) (v link.Verdict, crashed bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			t.svc.cfg.Logger.Error("recovered from a crash in a request", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-			t.extras = mpack.Extras{}
-			t.answer(t.refuse(wire.Internal, "Internal error"))
-			crashed = true
+			v, crashed = link.Close, !t.gathering // a batch that cannot be read would not be read better the second time
+			t.recovered()
 		}
 	}()
 	for {
@@ -118,10 +135,23 @@ func (t *turn) runUntilCrash(in []byte) (v link.Verdict, crashed bool) {
 	}
 }
 
+// recovered answers the request that crashed and undoes the stream it may have opened.
+func (t *turn) recovered() {
+	if t.gathering {
+		t.start, t.row, t.id, t.opened = len(t.out), len(methods), nil, nil
+	}
+	if t.opened != nil {
+		t.opened.bus.Discard()
+		t.s.drop(t.opened)
+	}
+	t.extras = mpack.Extras{}
+	t.answer(t.refuse(wire.Internal, "Internal error"))
+}
+
 // gather reads the next frames into the slots and starts fetching the table rows they need. With none read, v says why.
 func (t *turn) gather(in []byte) (v link.Verdict) {
 	cfg := &t.svc.cfg
-	t.next, t.filled = 0, 0
+	t.next, t.filled, t.gathering = 0, 0, true
 	at, keyed := t.used, 0
 	for t.filled < batch {
 		if at >= cfg.TurnBytes || t.frames+t.filled >= cfg.FramesPerTurn {
@@ -138,14 +168,17 @@ func (t *turn) gather(in []byte) (v link.Verdict) {
 		at += sl.size
 		t.filled++
 		sl.method = t.quickly(sl)
-		if sl.method != nil && sl.method.keyed && sl.problem == mpack.NoProblem {
-			t.pids[keyed] = sl.fields[0].Data
+		if pid := &sl.fields[0]; sl.method != nil && sl.method.keyed && sl.problem == mpack.NoProblem &&
+			pid.Kind == mpack.Str && len(pid.Data) <= wire.MaxIdentifier {
+			t.pids[keyed] = pid.Data
 			keyed++
 		}
 	}
 	if keyed > 1 {
 		t.svc.kernel.Warm(t.pids[:keyed])
+		clear(t.pids[:keyed])
 	}
+	t.taken, t.gathering = at, false
 	return v
 }
 
@@ -175,9 +208,9 @@ func (t *turn) quickly(sl *slot) *method {
 func (t *turn) serve(sl *slot) {
 	t.start, t.row = len(t.out), len(methods)
 	t.id, t.msg, t.extras = nil, t.msg[:0], mpack.Extras{}
-	t.req, t.fields = &sl.req, &sl.fields
+	t.req, t.fields, t.opened = &sl.req, &sl.fields, nil
 	switch {
-	case sl.method == nil || t.svc.draining.Load():
+	case sl.method == nil || t.s.drained:
 		t.answer(t.judge(sl.typ, sl.payload))
 	case sl.problem != mpack.NoProblem:
 		t.id = sl.req.ID
@@ -210,7 +243,7 @@ func (t *turn) judge(typ frame.Type, payload []byte) wire.Code {
 	if code := t.parse(payload); code != wire.OK {
 		return code
 	}
-	if t.svc.draining.Load() {
+	if t.s.drained {
 		return t.refuse(wire.Unavailable, "Server is shutting down")
 	}
 	m := t.svc.routes.find(t.req.Service, t.req.Method)

@@ -130,6 +130,20 @@ func TestListenRefusesBeyondLoopback(t *testing.T) {
 	f("127.0.0.1:99999", false, false)
 }
 
+func TestNetwork(t *testing.T) {
+	f := func(addr, want string) {
+		t.Helper()
+		if got := network(addr); got != want {
+			t.Errorf("network(%q) = %s, want %s", addr, got, want)
+		}
+	}
+	f("0.0.0.0:0", "tcp4")
+	f("[::ffff:127.0.0.1]:0", "tcp4")
+	f("[::1]:0", "tcp6")
+	f("localhost:0", "tcp")
+	f(":0", "tcp")
+}
+
 // start serves c and returns the base URL; the server is shut down and checked at the end of the test.
 func start(t *testing.T, c Config) string {
 	t.Helper()

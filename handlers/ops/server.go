@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"trunkline/engine/obs"
@@ -15,6 +16,7 @@ import (
 // Bounds of the admin listener. Requests here are a line and a few headers, from one scraper and a few people.
 const (
 	MaxHeaderBytes    = 16 << 10
+	MaxConnections    = 64 // open at a time; further ones wait in the backlog until one closes
 	readTimeout       = 5 * time.Second
 	idleTimeout       = 60 * time.Second
 	writeTimeout      = 30 * time.Second
@@ -51,7 +53,7 @@ func Listen(c Config) (*Server, error) {
 	if err := checkAddr(c); err != nil {
 		return nil, err
 	}
-	ln, err := net.Listen("tcp", c.Addr)
+	ln, err := net.Listen(network(c.Addr), c.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on admin.listen_addr %s: %w", c.Addr, err)
 	}
@@ -67,7 +69,7 @@ func Listen(c Config) (*Server, error) {
 	if c.Pprof {
 		h.WriteTimeout = pprofWriteTimeout
 	}
-	return &Server{ln: ln, http: h}, nil
+	return &Server{ln: limit(ln, MaxConnections), http: h}, nil
 }
 
 // Addr returns the address it really listens on.
@@ -101,4 +103,17 @@ func checkAddr(c Config) error {
 		return fmt.Errorf("cannot use admin.listen_addr %q: not a loopback address, and admin.insecure_bind is false", c.Addr)
 	}
 	return nil
+}
+
+// network keeps a literal address in its family: plain "tcp" would open 0.0.0.0 for IPv6 as well.
+func network(addr string) string {
+	host, _, _ := net.SplitHostPort(addr)
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case err != nil:
+		return "tcp"
+	case ip.Unmap().Is4():
+		return "tcp4"
+	}
+	return "tcp6"
 }

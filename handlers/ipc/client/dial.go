@@ -23,11 +23,11 @@ func Dial(ctx context.Context, addr string, opts ...Option) (*Conn, error) {
 	var d net.Dialer
 	nc, err := d.DialContext(ctx, network, target)
 	if err != nil {
-		return nil, &ConnError{Addr: addr, Err: err}
+		return nil, &ConnError{Addr: addr, Err: err, dialling: true}
 	}
 	if o.tls != nil {
 		if nc, err = handshake(ctx, nc, o.tls, target); err != nil {
-			return nil, &ConnError{Addr: addr, Err: err}
+			return nil, &ConnError{Addr: addr, Err: err, dialling: true}
 		}
 	}
 	return newConn(nc, addr, o), nil

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"math/big"
 	"net"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -91,6 +93,29 @@ func TestDialTLSChecksTheServer(t *testing.T) {
 	if !errors.As(err, &untrusted) || !errors.As(err, &lost) {
 		t.Fatalf("got %v", err)
 	}
+	if text := err.Error(); !strings.HasPrefix(text, "cannot connect to "+lost.Addr+": cannot complete the TLS handshake: ") {
+		t.Errorf("it said %s", text)
+	}
+}
+
+func TestDialSaysThatThereWasNoConnection(t *testing.T) {
+	f := func(addr, want string, reason error) {
+		t.Helper()
+		_, err := Dial(t.Context(), addr)
+		var failed *ConnError
+		if !errors.As(err, &failed) || !errors.Is(err, reason) || err.Error() != want {
+			t.Errorf("Dial(%q) said %v, want %s", addr, err, want)
+		}
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Close() // nobody answers there any more
+	addr := l.Addr().String()
+	f(addr, "cannot connect to "+addr+": connect: connection refused", syscall.ECONNREFUSED)
+	path := "unix://" + t.TempDir() + "/s"
+	f(path, "cannot connect to "+path+": connect: no such file or directory", syscall.ENOENT)
 }
 
 func TestDialGivesUpWithItsContext(t *testing.T) {

@@ -3,6 +3,7 @@ package client
 import (
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 
 	"trunkline/codec/wire"
@@ -27,17 +28,28 @@ type Error struct {
 // Error returns "CODE: message".
 func (e *Error) Error() string { return e.Code.String() + ": " + e.Message }
 
-// ConnError says that the connection is lost or was closed. Every call and stream on it gets the same one.
+// ConnError says that the connection could not be made, is lost or was closed. Every call and stream on it gets the same one.
 type ConnError struct {
 	// Addr is the address as it was dialled.
 	Addr string
 	// Err is why: ErrClosed, the transport's error, io.ErrUnexpectedEOF when the server closed, or an *Error when the server
 	// said the reason first (kernel-ipc §2.6).
 	Err error
+
+	dialling bool // there was no connection yet
 }
 
 // Error names the address and the reason.
-func (e *ConnError) Error() string { return "connection to " + e.Addr + " lost: " + e.Err.Error() }
+func (e *ConnError) Error() string {
+	if !e.dialling {
+		return "connection to " + e.Addr + " lost: " + e.Err.Error()
+	}
+	why := e.Err
+	if op, ok := why.(*net.OpError); ok && op.Err != nil {
+		why = op.Err // its own text begins with the address again
+	}
+	return "cannot connect to " + e.Addr + ": " + why.Error()
+}
 
 // Unwrap returns the reason.
 func (e *ConnError) Unwrap() error { return e.Err }

@@ -1,0 +1,102 @@
+package fuzz
+
+import "slices"
+
+// speaker makes requests of a program's bytes.
+type speaker struct {
+	source
+	set     settings
+	topic   int
+	cursors []int64  // next_cursor values that were told, oldest first
+	queries []string // query ids that were told, oldest first
+}
+
+var (
+	callIDs   = []string{"1", "2", "q1", "q1", "é", "0123456789012345678901234567890123456789"}
+	streamIDs = []string{"s1", "s1", "s2", "s3", "s" + string(make([]byte, 99))}
+)
+
+// frame makes one frame, now and then a damaged one.
+func (s *speaker) frame() []byte {
+	topic := topics[s.topic]
+	sent := topic[s.n(len(topic))]
+	how := s.byte()
+	payload := s.payload(sent, how)
+	typ := byte(request)
+	switch {
+	case how < 236:
+	case how < 241:
+		typ = pick(&s.source, byte(0x00), 0x02, 0x03, 0x04, 0xFF)
+	case how < 246:
+		payload = payload[:s.upTo(len(payload))]
+	case how < 251:
+		payload[s.upTo(len(payload)-1)] ^= 1 << s.n(8)
+	default:
+		payload = append(payload, s.byte())
+	}
+	if len(payload) >= s.set.maxFrame {
+		payload = payload[:s.set.maxFrame-1]
+	}
+	return appendFrame(nil, typ, payload)
+}
+
+// payload encodes a request; how says how it is written.
+func (s *speaker) payload(sent *sentence, how byte) []byte {
+	ids := callIDs
+	if sent.stream {
+		ids = streamIDs
+	}
+	id := ids[s.n(len(ids))]
+	req := object{{"id", id}, {"service", sent.service}, {"method", sent.method}, {"body", s.body(sent)}}
+	switch {
+	case how < 170:
+	case how < 190: // another order, and keys nobody knows
+		req = append(object{{"protocol_version", 1}, {"extra", object{{"id", "no"}, {"x", []any{nil, 1.5}}}}}, req...)
+		slices.Reverse(req)
+	case how < 205: // repeated keys: the last one counts
+		req = append(object{{"id", "first"}, {"body", 5}, {"method", nil}}, req...)
+	case how < 225: // size classes larger than needed
+		return appendValue(nil, req, func(n int) int { return s.n(n) })
+	case how < 236: // a member of the request itself is wrong
+		at := s.n(len(req))
+		req[at].val = s.wrongMember()
+	}
+	return appendValue(nil, req, nil)
+}
+
+func (s *speaker) wrongMember() any {
+	return pick[any](&s.source, nil, "", 7, []any{}, object{}, encoded("\xc4\x01x"), encoded("\xd4\x01x"), encoded("\xc1"), encoded("\xa1\xff"),
+		object{}, encoded("\x81\x01\x01"), nan32, true)
+}
+
+func (s *speaker) body(sent *sentence) object {
+	body := object{}
+	for _, f := range sent.fields {
+		values := f.good
+		choice := s.byte()
+		if choice >= 240 && len(f.wrong) > 0 {
+			values = f.wrong
+		}
+		switch v := values[int(choice)%len(values)].(type) {
+		case absent:
+		case lastCursor:
+			body = append(body, member{f.name, last(s, s.cursors, 0)})
+		case lastQuery:
+			body = append(body, member{f.name, last(s, s.queries, "q1")})
+		default:
+			body = append(body, member{f.name, v})
+		}
+	}
+	if s.set.maxFrame < 4096 {
+		body = slices.DeleteFunc(body, func(m member) bool { t, ok := m.val.(string); return ok && len(t) > 500 })
+	}
+	return body
+}
+
+// last is one of the last few names told, or other while there are none.
+func last[T any](s *speaker, told []T, other T) any {
+	if len(told) == 0 {
+		return other
+	}
+	return told[max(0, len(told)-1-s.n(3))]
+}
