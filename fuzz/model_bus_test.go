@@ -231,9 +231,13 @@ func (k *call) freshID() {
 }
 
 // room makes room for one more stream, by an eviction if it must (kernel-ipc §4.18). The contract does not bound streams that
-// are being flushed; the server lets them and the live ones come to twice the limit.
+// are being flushed; the server lets them and the live ones come to twice the limit, and ends those that are dry before it
+// refuses.
 func (k *call) room(replaced *stream) bool {
 	live := 0
+	if len(k.conn.streams) >= 2*k.model.set.maxStreams {
+		k.endDry()
+	}
 	var victim *stream
 	for _, s := range k.conn.streams {
 		if s.ending || s == replaced {
@@ -257,6 +261,22 @@ func (k *call) room(replaced *stream) bool {
 		k.out = append(k.out, gone.frame(victim.id))
 	}
 	return true
+}
+
+// endDry ends the streams that are being flushed and have nothing left.
+func (k *call) endDry() {
+	for _, s := range slices.Clone(k.conn.streams) {
+		if !s.ending || len(s.queue) > 0 {
+			continue
+		}
+		k.out = append(k.out, expected{streamEnd, object{{"id", s.id}}})
+		for _, w := range s.waiters {
+			if reply, last := w.release(k.model); last {
+				k.out = append(k.out, reply)
+			}
+		}
+		k.conn.streams = slices.DeleteFunc(k.conn.streams, func(other *stream) bool { return other == s })
+	}
 }
 
 // register is kernel-ipc §4.20.

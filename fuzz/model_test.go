@@ -102,7 +102,7 @@ func (c *conn) execute(typ byte, payload []byte) []expected {
 		body = k.route(r.service, r.method)
 	}
 	if k.bad != nil {
-		return []expected{c.model.bounded(k.id, k.bad.frame(k.id))}
+		return append(k.out, c.model.bounded(k.id, k.bad.frame(k.id)))
 	}
 	if body != nil {
 		k.out = append(k.out, c.model.answer(k.id, body))

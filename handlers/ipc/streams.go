@@ -190,7 +190,7 @@ func (s *session) subscription(subscriberID string) *liveStream {
 func (t *turn) room(replaced *liveStream) (victim *liveStream, ok bool) {
 	limit, live := t.svc.cfg.MaxStreamsPerConnection, 0
 	if len(t.s.streams) >= 2*limit {
-		t.flushEnding()
+		t.endDry()
 	}
 	for _, st := range t.s.streams {
 		if st.ending || st == replaced {
@@ -210,16 +210,11 @@ func (t *turn) room(replaced *liveStream) (victim *liveStream, ok bool) {
 	return victim, victim != nil
 }
 
-// flushEnding brings forward what the next Pump would do for streams that are ending, as far as one piece goes.
-func (t *turn) flushEnding() {
+// endDry brings forward what the next Pump would do for the streams that are ending and have nothing left to send.
+func (t *turn) endDry() {
 	out := t.out[:t.start]
-	room := len(out) + t.svc.cfg.ChunkBytes
 	for _, st := range slices.Clone(t.s.streams) {
-		var dry bool
-		if !st.ending {
-			continue
-		}
-		if out, dry = st.pop(out, room); dry {
+		if st.ending && !st.bus.Pending() {
 			out = t.s.ended(st, out)
 			t.s.drop(st)
 		}
