@@ -154,15 +154,15 @@ func (t *turn) gather(in []byte) (v link.Verdict) {
 	t.next, t.filled, t.gathering = 0, 0, true
 	at, keyed := t.used, 0
 	for t.filled < batch {
-		if at >= cfg.TurnBytes || t.frames+t.filled >= cfg.FramesPerTurn {
-			v = link.Yield
-			break
-		}
 		sl := &t.slots[t.filled]
 		if sl.typ, sl.payload, sl.size = frame.Split(in[at:], cfg.MaxFrameBytes); sl.size <= 0 {
 			if sl.size == frame.Malformed {
 				v = link.Close
 			}
+			break
+		}
+		if at >= cfg.TurnBytes || t.frames+t.filled >= cfg.FramesPerTurn {
+			v = link.Yield
 			break
 		}
 		at += sl.size
