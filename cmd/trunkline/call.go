@@ -35,7 +35,7 @@ func newCallCmd() *cobra.Command {
 			return cobra.RangeArgs(1, 2)(cmd, args)
 		},
 	}
-	f.add(cmd)
+	f.add(cmd, callTimeout)
 	cmd.Flags().BoolVarP(&list, "list", "l", false, "list the methods with what they do and the fields they take, without a server")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if list {

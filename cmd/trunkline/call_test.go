@@ -98,13 +98,20 @@ func TestCallExitCodes(t *testing.T) {
 	f(2, "without the other", "kernel.GetProcess", "--tls-cert", "x")
 	f(2, "cannot use --tls-ca", "kernel.GetProcess", "--tls-ca", t.TempDir()+"/none")
 	f(2, "port 0", "kernel.GetProcess", "--addr", "127.0.0.1:0")
+	f(2, "cannot connect to \"nonsense\": want host:port\nhint: --addr or $TRUNKLINE_ADDR is an address like ", "kernel.GetProcess", "--addr", "nonsense")
+	f(2, "cannot connect to \"unix://rel\": want an absolute path, unix:///path\nhint: ", "kernel.GetProcess", "--addr", "unix://rel")
+	f(2, "port \"99999\" is not a number from 0 to 65535\nhint: ", "kernel.GetProcess", "--addr", "127.0.0.1:99999")
+	t.Setenv(envAddr, "nonsense")
+	f(2, "cannot connect to \"nonsense\"", "kernel.GetProcess")
 }
 
 func TestCallWithoutAServer(t *testing.T) {
 	srv := ipctest.Start(t)
 	srv.Drain()
-	runClient(t, "", "call", "kernel.GetProcessCounts", "--addr", srv.Addr).want(t, 5, "", "hint: is the server running?")
-	runClient(t, "", "call", "kernel.GetProcessCounts", "--addr", "unix:///nobody/here").want(t, 5, "", "hint: is the server running?")
+	runClient(t, "", "call", "kernel.GetProcessCounts", "--addr", srv.Addr).
+		want(t, 5, "", "trunkline: cannot connect to "+srv.Addr+": connect: connection refused\nhint: is the server running?")
+	runClient(t, "", "call", "kernel.GetProcessCounts", "--addr", "unix:///nobody/here").
+		want(t, 5, "", "trunkline: cannot connect to unix:///nobody/here: connect: no such file or directory\nhint: is the server running?")
 }
 
 func TestCallLimitsItsWait(t *testing.T) {
@@ -112,7 +119,7 @@ func TestCallLimitsItsWait(t *testing.T) {
 	h := runHandler(t, srv.Addr, "slow")
 	defer h.Close()
 	runClient(t, "", "call", "commbus.Query", `{"query_type":"slow"}`, "--addr", srv.Addr, "--timeout", "50ms").
-		want(t, 5, "", "no answer within 50ms\nhint: --timeout")
+		want(t, 5, "", "no answer from "+srv.Addr+" within 50ms\nhint: --timeout")
 	runClient(t, "", "call", "commbus.Query", `{"query_type":"slow","timeout_ms":20}`, "--addr", srv.Addr).
 		want(t, 5, "", "TIMEOUT: Query timeout after 20ms: slow")
 }

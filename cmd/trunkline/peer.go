@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -20,20 +21,25 @@ import (
 	"trunkline/handlers/ipc/client"
 )
 
-// envAddr names the server for call, sub and pub; it is no setting of a server.
+// envAddr names the server for call, sub, pub and status; it is no setting of a server.
 const envAddr = "TRUNKLINE_ADDR"
+
+// callTimeout is the default of --timeout where one request is made: longer than any default of the server.
+const callTimeout = 10 * time.Second
 
 // peerFlags say which server a client verb speaks to and how.
 type peerFlags struct {
 	addr          string
 	timeout       time.Duration
 	ca, cert, key string
+
+	target string // the server's address, once it is known
 }
 
-func (f *peerFlags) add(cmd *cobra.Command) {
+func (f *peerFlags) add(cmd *cobra.Command, timeout time.Duration) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.addr, "addr", "", "server, host:port or unix:///path (default $"+envAddr+", else the first of kernel.listen_addr)")
-	fs.DurationVar(&f.timeout, "timeout", 10*time.Second, "how long connecting and the answer may take together")
+	fs.DurationVar(&f.timeout, "timeout", timeout, "how long connecting and the answer may take together")
 	fs.StringVar(&f.ca, "tls-ca", "", "certificates the server's is checked against, PEM file; switches TLS on")
 	fs.StringVar(&f.cert, "tls-cert", "", "certificate to show to the server, PEM file; switches TLS on")
 	fs.StringVar(&f.key, "tls-key", "", "its private key, PEM file")
@@ -53,22 +59,35 @@ func (f *peerFlags) with(cmd *cobra.Command, do func(ctx context.Context, conn *
 }
 
 func (f *peerFlags) dial(ctx context.Context, cmd *cobra.Command) (*client.Conn, error) {
-	if f.timeout <= 0 {
-		return nil, cli.Errorf(cli.CodeUsage, "cannot use --timeout %s: it must be positive", f.timeout)
-	}
-	addr, err := f.server(cmd)
+	addr, secure, err := f.where(cmd)
 	if err != nil {
 		return nil, err
 	}
-	secure, err := f.tls()
-	if err != nil {
-		return nil, err
-	}
-	conn, err := client.Dial(ctx, addr, client.WithTLS(secure))
+	conn, err := client.Dial(ctx, addr, secure)
 	if err != nil {
 		return nil, f.explain(err)
 	}
 	return conn, nil
+}
+
+// where checks the flags and returns the server's address and whether to speak TLS; all its errors are about usage.
+func (f *peerFlags) where(cmd *cobra.Command) (addr string, secure client.Option, err error) {
+	if err := f.checkTimeout(); err != nil {
+		return "", nil, err
+	}
+	if addr, err = f.server(cmd); err != nil {
+		return "", nil, err
+	}
+	f.target = addr
+	cfg, err := f.tls()
+	return addr, client.WithTLS(cfg), err
+}
+
+func (f *peerFlags) checkTimeout() error {
+	if f.timeout <= 0 {
+		return cli.Errorf(cli.CodeUsage, "cannot use --timeout %s: it must be positive", f.timeout)
+	}
+	return nil
 }
 
 // server returns the address: the flag's, the environment's, or where a server with the same settings would listen.
@@ -81,11 +100,21 @@ func (f *peerFlags) server(cmd *cobra.Command) (string, error) {
 		}
 		addr = c.Kernel.ListenAddr[0]
 	}
-	if strings.HasSuffix(addr, ":0") {
+	if err := config.CheckAddr(addr); err != nil {
+		return "", cli.Errorf(cli.CodeUsage, "cannot connect to %q: %w", addr, err).
+			WithHint("--addr or $" + envAddr + " is an address like 127.0.0.1:50051 or unix:///run/trunkline.sock")
+	}
+	if chosenLater(addr) {
 		return "", cli.Errorf(cli.CodeUsage, "cannot connect to %s: port 0 is chosen when the server starts", addr).
-			WithHint("the server prints its real address; name it with --addr")
+			WithHint("the server prints its real address; name it with --addr or $" + envAddr)
 	}
 	return addr, nil
+}
+
+// chosenLater tells whether an address is only known once the server listens.
+func chosenLater(addr string) bool {
+	_, port, err := net.SplitHostPort(addr)
+	return err == nil && !strings.HasPrefix(addr, "unix://") && strings.Trim(port, "0") == "" && port != ""
 }
 
 // tls returns nil when no flag asks for TLS.
@@ -125,7 +154,7 @@ func (f *peerFlags) explain(err error) error {
 	case err == nil || errors.As(err, &said):
 		return err
 	case errors.Is(err, context.DeadlineExceeded):
-		return &cli.Error{Code: cli.CodeUnavailable, Err: fmt.Errorf("no answer within %s", f.timeout), Hint: "--timeout allows it more time"}
+		return &cli.Error{Code: cli.CodeUnavailable, Err: fmt.Errorf("no answer from %s within %s", f.target, f.timeout), Hint: "--timeout allows it more time"}
 	case errors.As(err, &lost):
 		return &cli.Error{Code: cli.CodeUnavailable, Err: err, Hint: f.lostHint(err)}
 	}

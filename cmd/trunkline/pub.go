@@ -22,7 +22,7 @@ func newPubCmd() *cobra.Command {
 		Example: "  trunkline pub job.done '{\"job\":7}'\n  trunkline pub tick",
 		Args:    cobra.RangeArgs(1, 2),
 	}
-	f.add(cmd)
+	f.add(cmd, callTimeout)
 	cmd.Flags().StringVar(&source, "source", "", "name of the publisher, part of the event")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runPub(cmd, &f, source, args) }
 	return cmd

@@ -3,21 +3,25 @@ package main
 import (
 	"context"
 	"errors"
-	"net"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/handlers/ipc/client"
 )
 
 // statusFlags are the arguments of status; an empty address skips that part.
 type statusFlags struct {
-	addr, admin string
-	timeout     time.Duration
-	quiet       bool
+	peerFlags
+	admin string
+	quiet bool
 }
+
+// statusTimeout is the default of --timeout for a question that a healthy server answers at once.
+const statusTimeout = 2 * time.Second
 
 func newStatusCmd() *cobra.Command {
 	var f statusFlags
@@ -25,33 +29,28 @@ func newStatusCmd() *cobra.Command {
 		Use:   "status",
 		Short: "Ask a running server how it is",
 		Long: "Ask the admin endpoint whether the server is alive and ready, and the kernel endpoint what it holds. The addresses are\n" +
-			"those a server with the same settings would listen on, unless flags name others. Exit code 5 means not reachable or not ready.",
-		Args: cobra.NoArgs,
+			"those a server with the same settings would listen on, unless $" + envAddr + " or flags name others; --addr= and --admin= skip a\n" +
+			"part. Exit code 5 means not reachable or not ready.",
+		Example: "  trunkline status\n  trunkline status --addr unix:///run/trunkline.sock --admin= --json",
+		Args:    cobra.NoArgs,
 	}
+	f.add(cmd, statusTimeout)
 	fs := cmd.Flags()
-	fs.StringVar(&f.addr, "addr", "", "kernel endpoint, host:port or unix:///path (default the first of kernel.listen_addr)")
 	fs.StringVar(&f.admin, "admin", "", "admin endpoint, host:port (default admin.listen_addr)")
-	fs.DurationVar(&f.timeout, "timeout", 2*time.Second, "how long to wait for all answers together")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing, the exit code says it all")
-	config.AddSourceFlags(fs)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runStatus(cmd, f) }
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runStatus(cmd, &f) }
 	return cmd
 }
 
-func runStatus(cmd *cobra.Command, f statusFlags) error {
-	if err := f.fill(cmd); err != nil {
+func runStatus(cmd *cobra.Command, f *statusFlags) error {
+	ask, err := f.parts(cmd)
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 	defer cancel()
-	var s systemState
-	if f.admin != "" {
-		s.Admin = askAdmin(ctx, f.admin)
-	}
-	if f.addr != "" {
-		s.Kernel = askKernel(ctx, f.addr)
-	}
-	err := s.verdict()
+	s := ask(ctx)
+	err = s.verdict()
 	s.OK = err == nil
 	if f.quiet {
 		return quietly(err)
@@ -62,28 +61,57 @@ func runStatus(cmd *cobra.Command, f statusFlags) error {
 	return errors.Join(cli.WriteTable(cmd.OutOrStdout(), s.rows()), err)
 }
 
-// fill takes the addresses that no flag named from the settings.
-func (f *statusFlags) fill(cmd *cobra.Command) error {
-	c, err := loadConfig(cmd)
+// parts checks the flags, takes the addresses that none of them named from the environment and the settings, and returns
+// what asks each part.
+func (f *statusFlags) parts(cmd *cobra.Command) (ask func(context.Context) *systemState, err error) {
+	if err := f.checkTimeout(); err != nil {
+		return nil, err
+	}
+	admin, err := f.adminAddr(cmd)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if !cmd.Flags().Changed("admin") {
-		f.admin = c.Admin.ListenAddr
-	}
-	if !cmd.Flags().Changed("addr") {
-		f.addr = c.Kernel.ListenAddr[0]
-	}
-	for _, addr := range []string{f.addr, f.admin} {
-		if _, port, err := net.SplitHostPort(addr); err == nil && port == "0" {
-			return cli.Errorf(cli.CodeUsage, "cannot ask %s: port 0 is chosen when the server starts", addr).
-				WithHint("the server prints its real addresses; name them with --addr and --admin")
+	var addr string
+	var secure client.Option
+	if skipped := cmd.Flags().Changed("addr") && f.addr == ""; !skipped {
+		if addr, secure, err = f.where(cmd); err != nil {
+			return nil, err
 		}
 	}
-	if f.addr == "" && f.admin == "" {
-		return cli.Errorf(cli.CodeUsage, "cannot ask a server without an address")
+	if addr == "" && admin == "" {
+		return nil, cli.Errorf(cli.CodeUsage, "cannot ask a server without an address").WithHint("--addr and --admin name its endpoints")
 	}
-	return nil
+	return func(ctx context.Context) *systemState {
+		s := new(systemState)
+		if admin != "" {
+			s.Admin = askAdmin(ctx, admin)
+		}
+		if addr != "" {
+			s.Kernel = f.askKernel(ctx, addr, secure)
+		}
+		return s
+	}, nil
+}
+
+// adminAddr returns where to ask, "" for not at all.
+func (f *statusFlags) adminAddr(cmd *cobra.Command) (string, error) {
+	addr := f.admin
+	if !cmd.Flags().Changed("admin") {
+		c, err := loadConfig(cmd)
+		if err != nil {
+			return "", err
+		}
+		addr = c.Admin.ListenAddr
+	}
+	if addr != "" && (strings.HasPrefix(addr, "unix://") || config.CheckAddr(addr) != nil) {
+		return "", cli.Errorf(cli.CodeUsage, "cannot ask %q: want host:port", addr).
+			WithHint("--admin is an address like 127.0.0.1:50090, --admin= skips this part")
+	}
+	if chosenLater(addr) {
+		return "", cli.Errorf(cli.CodeUsage, "cannot ask %s: port 0 is chosen when the server starts", addr).
+			WithHint("the server prints its real address; name it with --admin")
+	}
+	return addr, nil
 }
 
 // quietly keeps the exit code of err and drops its text.

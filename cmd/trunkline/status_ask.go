@@ -33,6 +33,7 @@ type kernelState struct {
 	Status json.RawMessage `json:"status,omitempty"`
 
 	reply client.Status
+	hint  string // what to do about Error
 }
 
 // systemState is the document of status --json. A part that was not asked is null.
@@ -84,12 +85,23 @@ func getJSON(ctx context.Context, addr, path string, into any) error {
 	return nil
 }
 
-func askKernel(ctx context.Context, addr string, opts ...client.Option) *kernelState {
+func (f *peerFlags) askKernel(ctx context.Context, addr string, secure client.Option) *kernelState {
 	s := &kernelState{Addr: addr}
-	conn, err := client.Dial(ctx, addr, opts...)
-	if err != nil {
+	if err := s.ask(ctx, secure); err != nil {
+		err = f.explain(err)
 		s.Error = err.Error()
-		return s
+		var e *cli.Error
+		if errors.As(err, &e) {
+			s.hint = e.Hint
+		}
+	}
+	return s
+}
+
+func (s *kernelState) ask(ctx context.Context, secure client.Option) error {
+	conn, err := client.Dial(ctx, s.Addr, secure)
+	if err != nil {
+		return err
 	}
 	defer conn.Close()
 	body, err := conn.Call(ctx, "kernel", "GetSystemStatus", nil)
@@ -100,9 +112,9 @@ func askKernel(ctx context.Context, addr string, opts ...client.Option) *kernelS
 		s.Status, err = client.AppendJSON(nil, body)
 	}
 	if err != nil {
-		s.Error = fmt.Sprintf("cannot get the kernel's status from %s: %v", addr, err)
+		return fmt.Errorf("cannot get the kernel's status from %s: %w", s.Addr, err)
 	}
-	return s
+	return nil
 }
 
 // verdict returns the first thing that is wrong, as the command's error.
@@ -115,7 +127,7 @@ func (s *systemState) verdict() error {
 	case s.Admin != nil && !s.Admin.Ready:
 		return cli.Errorf(cli.CodeUnavailable, "the server is not ready: %s", strings.Join(s.Admin.Reasons, ", "))
 	case s.Kernel != nil && s.Kernel.Error != "":
-		return cli.Errorf(cli.CodeUnavailable, "%s", s.Kernel.Error).WithHint("is the server running? --addr names another address, --addr= skips this part")
+		return cli.Errorf(cli.CodeUnavailable, "%s", s.Kernel.Error).WithHint(strings.TrimSpace(s.Kernel.hint + "\n--addr= skips this part"))
 	}
 	return nil
 }

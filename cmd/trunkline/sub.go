@@ -32,7 +32,7 @@ func newSubCmd() *cobra.Command {
 		Example: "  trunkline sub process.created process.terminated\n  trunkline sub job.done --count 1 | jq .payload",
 		Args:    cobra.MinimumNArgs(1),
 	}
-	f.add(cmd)
+	f.add(cmd, callTimeout)
 	cmd.Flags().IntVarP(&f.count, "count", "n", 0, "end after this many events; 0 goes on")
 	cmd.Flags().StringVar(&f.subscriber, "subscriber-id", "", "name of the subscription (default made up by the server)")
 	cmd.RunE = func(cmd *cobra.Command, types []string) error { return runSub(cmd, &f, types) }

@@ -18,7 +18,8 @@ const (
 	// Yield: the session took its share of this turn (kernel-ipc §2.5, fairness); call Feed again with the rest after the
 	// others had theirs.
 	Yield
-	// Blocked: the session waits for work of its own that leaves the loop; do not call Feed before the next Wake.
+	// Blocked: the session waits for work of its own that leaves the loop; do not call Feed before the next Pump. That work
+	// ends by itself and then wakes the port: it waits neither for the peer nor for Drain.
 	Blocked
 	// Close: nothing after the taken bytes may be interpreted; send what was appended, then close.
 	Close
@@ -35,7 +36,7 @@ type Load struct {
 // Session is one protocol conversation on one connection. Its owner calls these methods one at a time, never concurrently,
 // though not always from the same goroutine.
 type Session interface {
-	// Feed takes whole frames from the front of in, appends replies to out, and returns how many bytes of in it used and the
+	// Feed takes whole frames from the front of in, appends replies, whole frames too, to out, and returns how many bytes of in it used and the
 	// extended out. in is lent: after Feed returns, the owner overwrites it. Feed never blocks. The session stops with Yield
 	// once out has grown past the owner's output bound (Limits.UnsentBytes) or its share of frames is used up.
 	Feed(in, out []byte, now Instant) (used int, outAfter []byte, v Verdict)
@@ -47,7 +48,8 @@ type Session interface {
 	// (kernel-ipc §2.3). A partial frame is dropped by the owner.
 	EOF(now Instant)
 	// Drain tells that the server is shutting down (kernel-ipc §2.7): later requests are refused, pending waits are
-	// cancelled, streams are flushed and ended, by way of Pump.
+	// cancelled, streams are flushed and ended, by way of Pump. Owners call it once the whole frames they had read were
+	// served; so a blocked session hears of it only when its own work is done, which Blocked work is without being told.
 	Drain(now Instant)
 	// Load reports what is going on; cheap, called every turn.
 	Load() Load
@@ -63,7 +65,8 @@ type Limits struct {
 	// IdleAfter and FrameWithin are both kernel.read_timeout_secs: silence with nothing going on, and the time a begun frame
 	// may take (kernel-ipc §2.4). Zero switches the timers off.
 	IdleAfter, FrameWithin int64
-	// SendWithin is kernel.write_timeout_secs: how long the first unsent byte may wait for the socket. Zero switches it off.
+	// SendWithin is kernel.write_timeout_secs: how long the socket may take over the first unsent frame, from the moment it
+	// is the first to its last byte (kernel-ipc §2.3). Zero switches it off.
 	SendWithin int64
 	// DrainWithin is kernel.shutdown_grace_secs: after it, connections are closed whatever they still hold.
 	DrainWithin int64
@@ -74,6 +77,10 @@ type Limits struct {
 	// FrameBytes is the largest whole frame a peer may send, prefix included: an owner never has to hold more unread bytes than
 	// this plus one read.
 	FrameBytes int
+	// FrameLen returns the length in bytes of the frame at the front of output b, prefix included, or 0 when b does not tell
+	// yet. Any goroutine calls it; b is lent for the call. It must not allocate. Nil: everything an owner sends at a time
+	// counts as one frame.
+	FrameLen func(b []byte) int
 	// TurnBytes bounds how much input one connection may have taken before others get theirs (kernel-ipc §2.5).
 	TurnBytes int
 }

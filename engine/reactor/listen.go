@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -20,33 +22,110 @@ const unixPathMax = 107
 // staleWithin is how long a unix socket may take to show that somebody answers.
 const staleWithin = time.Second
 
-// Listen opens "host:port" or "unix:///path" (kernel-ipc D41). A unix socket gets mode 0600; one that nobody answers is
-// replaced, while one that is in use, and a file that is no socket, are errors. The file is removed when the listener closes.
+// lockSuffix makes the name of a unix socket's lock file from that of the socket.
+const lockSuffix = ".lock"
+
+// Listen opens "host:port" or "unix:///path" (kernel-ipc D41). A literal IPv4 or IPv6 address is bound in its own family only.
+//
+// A unix socket gets mode 0600 and belongs to whoever holds an exclusive lock on path+".lock", which the listener does until
+// it is closed; the lock file stays. Under the lock, a socket that nobody answers is replaced, while one that is in use, and
+// a file that is no socket, are errors. The socket file is removed when the listener closes, unless another one has taken its
+// name since.
 func Listen(addr string) (net.Listener, error) {
-	path, isUnix := strings.CutPrefix(addr, "unix://")
-	if !isUnix {
+	var ln net.Listener
+	var err error
+	if path, ok := strings.CutPrefix(addr, "unix://"); ok {
+		ln, err = listenUnix(path)
+	} else {
 		// Keep-alive is set per connection by the accept loop.
-		ln, err := (&net.ListenConfig{KeepAlive: -1}).Listen(context.Background(), "tcp", addr)
-		if err != nil {
-			return nil, fmt.Errorf("cannot listen on %s: %w", addr, err)
-		}
-		return ln, nil
+		ln, err = (&net.ListenConfig{KeepAlive: -1}).Listen(context.Background(), tcpNetwork(addr), addr)
 	}
-	if path == "" || len(path) > unixPathMax {
-		return nil, fmt.Errorf("cannot listen on %s: the path must have 1 to %d bytes", addr, unixPathMax)
-	}
-	if err := clearStale(path); err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w", addr, err)
-	}
-	ln, err := listenUnix(path)
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w", addr, err)
 	}
 	return ln, nil
 }
 
-// listenUnix sets the mode before the name appears, where the system takes it from the descriptor, and after it everywhere.
+// tcpNetwork keeps a literal address in its family: plain "tcp" would open 0.0.0.0 for IPv6 as well, and [::] for IPv4.
+func tcpNetwork(addr string) string {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "tcp"
+	}
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case err != nil:
+		return "tcp"
+	case ip.Unmap().Is4():
+		return "tcp4"
+	}
+	return "tcp6"
+}
+
+// unixListener is a socket file that is ours as long as lock is held.
+type unixListener struct {
+	*net.UnixListener
+	path string
+	made fs.FileInfo // device and inode of the socket file as we made it
+	lock *os.File
+	once sync.Once
+}
+
+// Close removes the socket file if it is still ours, stops listening and releases the lock, in this order: the open socket
+// keeps its inode number from being given to another file before the comparison, and the lock keeps other servers off the
+// name. Closing again returns net.ErrClosed.
+func (l *unixListener) Close() error {
+	err := net.ErrClosed
+	l.once.Do(func() {
+		var removeErr error
+		if now, statErr := os.Lstat(l.path); statErr == nil && os.SameFile(now, l.made) {
+			removeErr = os.Remove(l.path)
+		}
+		err = errors.Join(removeErr, l.UnixListener.Close(), l.lock.Close())
+	})
+	return err
+}
+
 func listenUnix(path string) (net.Listener, error) {
+	if path == "" || len(path) > unixPathMax {
+		return nil, fmt.Errorf("the path must have 1 to %d bytes", unixPathMax)
+	}
+	lock, err := lockPath(path + lockSuffix)
+	if err != nil {
+		return nil, err
+	}
+	if err = clearStale(path); err == nil {
+		var ln *unixListener
+		if ln, err = bindUnix(path); err == nil {
+			ln.lock = lock
+			return ln, nil
+		}
+	}
+	_ = lock.Close()
+	return nil, err
+}
+
+// lockPath takes the lock that decides which of several servers may replace and bind a socket. The system releases it when
+// its holder ends, however that happens. The file must stay: two servers could hold locks on two files of that name, one of
+// them removed.
+func lockPath(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the lock file: %w", err)
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return f, nil
+	}
+	_ = f.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, fmt.Errorf("another server holds the lock %s: %w", path, syscall.EADDRINUSE)
+	}
+	return nil, fmt.Errorf("cannot lock %s: %w", path, err)
+}
+
+// bindUnix sets the mode before the name appears, where the system takes it from the descriptor, and after it everywhere.
+func bindUnix(path string) (*unixListener, error) {
 	cfg := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
 		return raw.Control(func(fd uintptr) { _ = unix.Fchmod(int(fd), 0o600) })
 	}}
@@ -54,11 +133,16 @@ func listenUnix(path string) (net.Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
+	l := &unixListener{UnixListener: ln.(*net.UnixListener), path: path}
+	if err = os.Chmod(path, 0o600); err == nil {
+		l.made, err = os.Lstat(path)
+	}
+	if err != nil {
 		_ = ln.Close()
 		return nil, err
 	}
-	return ln, nil
+	l.SetUnlinkOnClose(false) // it would remove whatever has the name by then
+	return l, nil
 }
 
 // clearStale removes a socket that nobody answers.
@@ -77,7 +161,7 @@ func clearStale(path string) error {
 	switch {
 	case err == nil:
 		_ = c.Close()
-		return errors.New("another server answers there")
+		return fmt.Errorf("another server answers there: %w", syscall.EADDRINUSE)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return os.Remove(path)
 	default:

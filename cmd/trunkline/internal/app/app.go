@@ -51,6 +51,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 		return err
 	}
 	s.banner(o)
+	warnFiles(s.log, cfg.Kernel.MaxConnections)
 	s.serve()
 	s.ready.Release(reasonStarting)
 	s.log.Info("serving", "settings", cfg.Summary())

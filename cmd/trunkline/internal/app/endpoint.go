@@ -157,6 +157,7 @@ func limits(k *config.Kernel) link.Limits {
 		ChunkBytes:  link.DefaultChunkBytes,
 		FrameBytes:  k.MaxFrameBytes + frame.PrefixSize,
 		TurnBytes:   link.DefaultTurnBytes,
+		FrameLen:    frame.Len,
 	}
 }
 

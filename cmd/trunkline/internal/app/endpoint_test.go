@@ -13,12 +13,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"trunkline/codec/frame"
 	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/handlers/ipc/client"
@@ -44,14 +46,18 @@ func TestMetricNamesAreClean(t *testing.T) {
 }
 
 func TestSettingsReachTheParts(t *testing.T) {
-	k := &settings(t, "kernel.read_timeout_secs=7", "kernel.write_timeout_secs=0", "kernel.max_frame_bytes=100",
+	k := &settings(t, "kernel.read_timeout_secs=7", "kernel.write_timeout_secs=0", "kernel.max_frame_bytes=5000",
 		"kernel.shutdown_grace_secs=3", "kernel.dequeue_lease_secs=0", "kernel.process_retention_secs=0",
 		"kernel.default_query_timeout_ms=9").Kernel
 	want := link.Limits{
-		IdleAfter: 7e9, FrameWithin: 7e9, DrainWithin: 3e9, FrameBytes: 104,
+		IdleAfter: 7e9, FrameWithin: 7e9, DrainWithin: 3e9, FrameBytes: 5004,
 		UnsentBytes: link.DefaultUnsentBytes, ChunkBytes: link.DefaultChunkBytes, TurnBytes: link.DefaultTurnBytes,
 	}
-	if got := limits(k); got != want {
+	got := limits(k)
+	if whole := frame.Append(nil, frame.Response, nil, []byte("x")); got.FrameLen == nil || got.FrameLen(append(whole, 0)) != len(whole) {
+		t.Error("limits do not tell where a frame ends")
+	}
+	if got.FrameLen = nil; !reflect.DeepEqual(got, want) { // functions have no equality
 		t.Errorf("limits = %+v, want %+v", got, want)
 	}
 	s := serviceConfig(k, nil)

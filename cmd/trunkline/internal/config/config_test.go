@@ -1,13 +1,18 @@
 package config
 
 import (
+	"bytes"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"trunkline/codec/mpack"
+	"trunkline/codec/wire"
 )
 
 // load runs Load in an empty directory with these arguments, environment and, unless it is "", this ./trunkline.yaml.
@@ -181,10 +186,23 @@ func TestProblems(t *testing.T) {
 	f(`want a list of text, not 5 in it`, nil, nil, "kernel: {listen_addr: [5]}")
 	f(`cannot use store.mode = "durable" (flag --set): other modes than memory are not available in this build`, set("store.mode=durable"), nil, "")
 	f("kernel.default_query_timeout_ms = 5000: it is above kernel.max_query_timeout_ms = 10", set("kernel.max_query_timeout_ms=10"), nil, "")
+	f("cannot use kernel.max_frame_bytes = \"4095\" (flag --set): want an integer from 4096 to 1073741824", set("kernel.max_frame_bytes=4095"), nil, "")
 	f("cannot read settings file nope.yaml", []string{"--config", "nope.yaml"}, nil, "")
 	f("cannot use --config: the path is empty", []string{"--config", ""}, nil, "")
 	f("cannot read settings file trunkline.yaml", nil, nil, "kernel: [")
 	f("already defined", nil, nil, "log: {level: info}\nlog: {level: warn}\n")
+}
+
+func TestFrameBoundLeavesRoomForAnyError(t *testing.T) {
+	if c := mustLoad(t, []string{"--set", "kernel.max_frame_bytes=4096"}, nil, ""); c.Kernel.MaxFrameBytes != 4096 {
+		t.Errorf("max_frame_bytes = %d", c.Kernel.MaxFrameBytes)
+	}
+	id, text := bytes.Repeat([]byte("x"), wire.MaxIdentifier), "Response too large: 9223372036854775807 bytes (max 9223372036854775807)"
+	extras := mpack.Extras{Retryable: true, QueueCapacity: math.MaxInt32, MaxConnections: math.MaxInt32, RetryAfter: 1}
+	whole := mpack.AppendError(nil, id, wire.ResourceExhausted.String(), []byte(text), extras)
+	if size := 1 + len(whole); size > minFrame {
+		t.Errorf("an error with the longest id takes %d bytes, max_frame_bytes may be %d", size, minFrame)
+	}
 }
 
 func TestAllProblemsAtOnce(t *testing.T) {

@@ -36,6 +36,14 @@ func (l Listener) String() string {
 	return l.Addr
 }
 
+// same tells whether an entry is spelled like l: host names are the same in both cases, paths are not.
+func (l Listener) same(entry string) bool {
+	if l.Network == "unix" {
+		return entry == l.String()
+	}
+	return strings.EqualFold(entry, l.Addr)
+}
+
 // Kind returns "tcp", "tls" or "unix".
 func (l Listener) Kind() string {
 	if l.TLS {
@@ -56,7 +64,7 @@ func (k *Kernel) Listeners() ([]Listener, error) {
 		if err != nil {
 			return nil, fmt.Errorf("cannot use kernel.listen_addr = %q: %w", addr, err)
 		}
-		if slices.Contains(k.ListenAddr[:i], addr) && !strings.HasSuffix(addr, ":0") {
+		if slices.ContainsFunc(k.ListenAddr[:i], l.same) && !strings.HasSuffix(addr, ":0") {
 			return nil, fmt.Errorf("cannot use kernel.listen_addr = %q: it is listed twice", addr)
 		}
 		out = append(out, l)
@@ -65,10 +73,10 @@ func (k *Kernel) Listeners() ([]Listener, error) {
 }
 
 func (k *Kernel) listener(addr string) (Listener, error) {
+	if err := CheckAddr(addr); err != nil {
+		return Listener{}, err
+	}
 	if path, ok := strings.CutPrefix(addr, unixPrefix); ok {
-		if !strings.HasPrefix(path, "/") {
-			return Listener{}, errors.New("want an absolute path, unix:///path")
-		}
 		return Listener{Network: "unix", Addr: path}, nil
 	}
 	loop, err := isLoopback(addr)
@@ -84,8 +92,8 @@ func (k *Kernel) listener(addr string) (Listener, error) {
 		return l, nil
 	}
 	if !k.InsecureBind {
-		return Listener{}, fmt.Errorf("an address beyond loopback needs TLS with client certificates: %s is not set (kernel.insecure_bind=true opens it to anybody)",
-			strings.Join(missing, " and "))
+		return Listener{}, fmt.Errorf("an address beyond loopback needs TLS with client certificates: %s (kernel.insecure_bind=true opens it to anybody)",
+			notSet(missing))
 	}
 	l.Open = true
 	return l, nil
@@ -106,6 +114,15 @@ func (k *Kernel) missingTLS() []string {
 		}
 	}
 	return m
+}
+
+// notSet says of one or more settings that they are missing: "A is not set", "A, B and C are not set".
+func notSet(keys []string) string {
+	last := len(keys) - 1
+	if last == 0 {
+		return keys[0] + " is not set"
+	}
+	return strings.Join(keys[:last], ", ") + " and " + keys[last] + " are not set"
 }
 
 func (k *Kernel) checkTLS() Problems {
@@ -146,6 +163,18 @@ func (k *Kernel) TLS() (*tls.Config, error) {
 	return c, nil
 }
 
+// CheckAddr checks the form of an address of the kernel endpoint, host:port or unix:///path. Nothing is looked up.
+func CheckAddr(addr string) error {
+	if path, ok := strings.CutPrefix(addr, unixPrefix); ok {
+		if !strings.HasPrefix(path, "/") {
+			return errors.New("want an absolute path, unix:///path")
+		}
+		return nil
+	}
+	_, err := isLoopback(addr)
+	return err
+}
+
 // isLoopback checks the form of host:port and tells whether only this machine can reach it. A name other than localhost may
 // resolve to anything, so it counts as reachable from outside.
 func isLoopback(addr string) (bool, error) {
@@ -153,10 +182,11 @@ func isLoopback(addr string) (bool, error) {
 	if err != nil {
 		return false, errors.New("want host:port")
 	}
-	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+	// ParseUint takes digits only: no sign, and with base 10 no underscore.
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return false, fmt.Errorf("port %q is not a number from 0 to 65535", port)
 	}
-	if host == "localhost" {
+	if strings.EqualFold(host, "localhost") {
 		return true, nil
 	}
 	ip := net.ParseIP(host)

@@ -47,10 +47,12 @@ func TestListenersFollowTheRules(t *testing.T) {
 	f(server, "127.0.0.1:0", "tls")
 	f(mutual, "[::1]:0", "tls")
 	f(mutual, "unix:///tmp/s", "unix")
-	f(plain, "0.0.0.0:1", "kernel.tls_cert_file and kernel.tls_key_file and kernel.tls_client_ca_file is not set")
+	f(plain, "LocalHost:1", "tcp")
+	f(plain, "0.0.0.0:1", "certificates: kernel.tls_cert_file, kernel.tls_key_file and kernel.tls_client_ca_file are not set (")
 	f(plain, ":1", "needs TLS")
 	f(plain, "example.com:1", "needs TLS")
-	f(server, "[::]:1", "kernel.tls_client_ca_file is not set")
+	f(server, "[::]:1", "certificates: kernel.tls_client_ca_file is not set (")
+	f(Kernel{TLSClientCAFile: "a"}, "[::]:1", "certificates: kernel.tls_cert_file and kernel.tls_key_file are not set (")
 	f(mutual, "0.0.0.0:1", "tls")
 	f(insecure(plain), "0.0.0.0:1", "open tcp")
 	f(insecure(server), "0.0.0.0:1", "open tls")
@@ -59,6 +61,12 @@ func TestListenersFollowTheRules(t *testing.T) {
 	f(plain, "127.0.0.1:65536", "port")
 	f(plain, "127.0.0.1:-1", "port")
 	f(plain, "127.0.0.1:http", "port")
+	f(plain, "127.0.0.1:+0", `port "+0" is not a number`)
+	f(plain, "127.0.0.1:-0", "port")
+	f(plain, "127.0.0.1:", "port")
+	f(plain, "127.0.0.1: 1", "port")
+	f(plain, "127.0.0.1:1_0", "port")
+	f(plain, "127.0.0.1:0x1", "port")
 	f(plain, "unix://rel", "absolute path")
 	f(plain, "unix:/x", "port")
 }
@@ -78,7 +86,26 @@ func TestListenersAreBoundedAndDistinct(t *testing.T) {
 	f("", many[:maxListeners]...)
 	f("at most 64", many...)
 	f("listed twice", "127.0.0.1:1", "127.0.0.1:1")
+	f("listed twice", "localhost:1", "LOCALHOST:1")
+	f("listed twice", "unix:///s", "unix:///s")
+	f("", "unix:///s", "unix:///S")
 	f("", "127.0.0.1:0", "127.0.0.1:0")
+}
+
+func TestCheckAddr(t *testing.T) {
+	f := func(addr, want string) {
+		t.Helper()
+		err := CheckAddr(addr)
+		if (want == "") != (err == nil) || (err != nil && !strings.Contains(err.Error(), want)) {
+			t.Errorf("CheckAddr(%q) = %v, want %q", addr, err, want)
+		}
+	}
+	f("127.0.0.1:1", "")
+	f("example.com:65535", "")
+	f("unix:///s", "")
+	f("unix://s", "absolute path")
+	f("nonsense", "want host:port")
+	f("127.0.0.1:65536", "port")
 }
 
 func TestTLSFilesComeInPairs(t *testing.T) {

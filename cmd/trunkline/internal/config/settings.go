@@ -21,8 +21,11 @@ type setting struct {
 const (
 	maxSecs  = 10 * 365 * 24 * 3600 // ten years: far from any overflow once in nanoseconds
 	maxCount = math.MaxInt32
-	minFrame = 64      // room for a frame that says why the real answer did not fit
 	maxFrame = 1 << 30 // a frame length is an int in memory and an unsigned 32-bit number on the wire
+
+	// minFrame leaves room for what must always fit: the error that says why the real answer did not, with the request's id
+	// of up to wire.MaxIdentifier (1024) bytes in it, and a request that fills its identifiers.
+	minFrame = 4096
 )
 
 // table is the list of all settings in the order shown to people; it is never written.
@@ -48,7 +51,7 @@ var kernelSettings = []setting{
 		help: "event loops; 0 chooses by the number of processors",
 		at:   func(c *Config) any { return &c.Kernel.Loops }},
 	{key: "kernel.max_frame_bytes", def: 5242880, min: minFrame, max: maxFrame,
-		help: "largest frame in both directions, without its 4 length bytes",
+		help: "largest frame in both directions, without its 4 length bytes; at least 4096, so that an error with the longest id fits",
 		at:   func(c *Config) any { return &c.Kernel.MaxFrameBytes }},
 	{key: "kernel.max_connections", def: 1000, min: 1, max: maxCount,
 		help: "open connections; one more is told so and closed",

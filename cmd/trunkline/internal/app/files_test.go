@@ -1,0 +1,35 @@
+package app
+
+import (
+	"bytes"
+	"log/slog"
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestLowLimitOfOpenFilesIsSaid(t *testing.T) {
+	f := func(limit uint64, maxConnections int, want string) {
+		t.Helper()
+		var log bytes.Buffer
+		compareFiles(slog.New(slog.NewTextHandler(&log, nil)), limit, maxConnections)
+		got := log.String()
+		if (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("a limit of %d for %d connections: %q, want %q", limit, maxConnections, got, want)
+		}
+	}
+	f(2128, 1000, "")
+	f(2127, 1000, "level=WARN")
+	f(2127, 1000, "limit=2127 wanted=2128 kernel.max_connections=1000")
+	f(130, 1, "")
+	f(129, 1, "limit=129 wanted=130")
+	f(math.MaxUint64, math.MaxInt32, "")
+	f(1<<32, math.MaxInt32, "wanted=4294967422")
+}
+
+func TestLimitOfOpenFilesIsReadAtStart(t *testing.T) {
+	i := start(t, "kernel.max_connections=2147483647")
+	if log := i.log.String(); !strings.Contains(log, "RLIMIT_NOFILE") || !strings.Contains(log, "wanted=4294967422") {
+		t.Errorf("log:\n%s", log)
+	}
+}
