@@ -46,7 +46,7 @@ type conn struct {
 	queued   bool // on the ready list
 	woken    bool // Port.Wake came
 	more     bool // the session has chunks left to pump
-	blocked  bool // the session waits for a wake-up
+	blocked  bool // the session waits for what a Pump will bring
 	behind   bool // carry may begin with a whole frame
 	draining bool
 	drainDue bool // Drain waits for the frames already read
@@ -89,10 +89,11 @@ func (c *conn) turn(now link.Instant) (keep bool) {
 	defer c.rescue(&keep)
 	out := c.loop.out[:0]
 	if c.woken {
-		c.woken, c.more, c.blocked = false, true, false
+		c.woken, c.more = false, true
 		c.port.Rearm()
 	}
 	if c.more {
+		c.blocked = false // the Pump may bring the session what it waits for
 		var sent bool
 		if out, sent, keep = c.pump(out, now); !sent {
 			return keep
@@ -235,7 +236,7 @@ func (c *conn) send(out []byte, closing bool) (sent, keep bool) {
 		if err != nil && err != unix.EAGAIN {
 			return false, c.close(stream.ReasonError)
 		}
-		keep = c.leave(departing{why: stream.LeftWrite, unsent: out[n:], closing: closing})
+		keep = c.leave(departing{why: stream.LeftWrite, unsent: out[n:], cut: c.loop.srv.limits.Cut(out, n), closing: closing})
 	}
 	c.loop.giveBack(out)
 	return n == len(out), keep
@@ -253,12 +254,12 @@ func write(fd int, b []byte) (n int, err error) {
 	}
 }
 
-// drain tells the session that the server is shutting down, after the frames already read were served (kernel-ipc §2.7). A
-// blocked session is told at once, for it may be waiting for just that.
+// drain tells the session that the server is shutting down, after the frames already read were served (kernel-ipc §2.7). They
+// may wait behind a blocked session too, which unblocks without being told.
 func (c *conn) drain(now link.Instant) (keep bool) {
 	defer c.rescue(&keep)
 	c.draining = true
-	if c.behind && !c.blocked {
+	if c.behind {
 		c.drainDue = true
 		return true
 	}

@@ -17,6 +17,7 @@ import (
 type departing struct {
 	why            stream.Departure
 	unsent         []byte // copied
+	cut            int    // bytes of unsent that end a frame the socket has the beginning of
 	closing        bool
 	atEOF, eofTold bool
 }
@@ -31,7 +32,7 @@ func (c *conn) leave(d departing) (keep bool) {
 	}
 	a := stream.Adopted{
 		Port: c.port, Session: c.sess,
-		Unread: append([]byte(nil), c.unread()...), Unsent: d.unsent,
+		Unread: append([]byte(nil), c.unread()...), Unsent: d.unsent, Cut: d.cut,
 		Blocked: c.blocked, Behind: c.behind, AtEOF: d.atEOF, EOFTold: d.eofTold,
 		Draining: c.draining, DrainDue: c.drainDue, Closing: d.closing,
 		Timers: c.timers, Why: d.why,
@@ -138,7 +139,9 @@ func (c *conn) lastWords(now link.Instant) {
 	case n == len(out) && !more && c.sess.Load().Done:
 		c.close(stream.ReasonEOF)
 	default:
-		c.leave(departing{why: stream.LeftEOF, unsent: out[n:], atEOF: true, eofTold: true})
+		c.leave(departing{
+			why: stream.LeftEOF, unsent: out[n:], cut: c.loop.srv.limits.Cut(out, n), atEOF: true, eofTold: true,
+		})
 	}
 	c.loop.giveBack(out)
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -316,42 +315,3 @@ type addressed struct {
 
 func (a addressed) LocalAddr() net.Addr  { return a.local }
 func (a addressed) RemoteAddr() net.Addr { return a.remote }
-
-func TestListen(t *testing.T) {
-	dir := t.TempDir()
-	f := func(addr, wantErr string) {
-		t.Helper()
-		ln, err := Listen(addr)
-		if err == nil {
-			_ = ln.Close()
-		}
-		if wantErr == "" && err != nil || wantErr != "" && (err == nil || !strings.Contains(err.Error(), wantErr)) {
-			t.Errorf("Listen(%q) said %v, want %q", addr, err, wantErr)
-		}
-	}
-	f("127.0.0.1:0", "")
-	f("127.0.0.1:notaport", "cannot listen on 127.0.0.1:notaport")
-	f("unix://", "1 to 107 bytes")
-	f("unix://"+dir+"/"+strings.Repeat("x", 108-len(dir)-1), "1 to 107 bytes")
-	f("unix://"+dir+"/missing/s", "cannot listen")
-	if err := os.WriteFile(dir+"/file", nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f("unix://"+dir+"/file", "not a socket")
-
-	path := dir + "/s"
-	ln, err := Listen("unix://" + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v, want 0600", info.Mode(), err)
-	}
-	f("unix://"+path, "another server answers")
-	ln.(*net.UnixListener).SetUnlinkOnClose(false) // as a killed server leaves it
-	_ = ln.Close()
-	f("unix://"+path, "")
-	if _, err := os.Lstat(path); !os.IsNotExist(err) {
-		t.Errorf("the socket file is still there after Close: %v", err)
-	}
-}

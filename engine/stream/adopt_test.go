@@ -60,13 +60,19 @@ func TestAdopt(t *testing.T) {
 		p.wantClosed(ReasonDrain)
 	})
 	t.Run("blocked", func(t *testing.T) {
-		p := adopted(t, Adopted{Unread: two, Blocked: true})
+		p := adopted(t, Adopted{Unread: append(linktest.Frame('h', ""), two...), Behind: true})
 		_ = p.c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
 		if _, err := p.c.Read(make([]byte, 1)); err == nil {
 			t.Fatal("a blocked session was fed")
 		}
 		_ = p.c.SetReadDeadline(time.Time{})
 		p.book.Last().Release()
+		p.want('h', "")
+		p.want('e', "two")
+		p.want('e', "three")
+	})
+	t.Run("blocked, with no wake-up to come", func(t *testing.T) {
+		p := adopted(t, Adopted{Unread: two, Blocked: true})
 		p.want('e', "two")
 		p.want('e', "three")
 	})

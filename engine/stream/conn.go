@@ -27,6 +27,8 @@ type conn struct {
 	done  chan struct{} // closed at release
 	ended chan struct{} // closed when the reader has ended
 	in    inbuf
+	unfed atomic.Bool // the reader holds bytes that came since it last fed the session
+	front int         // the writer's: bytes left of the first unsent frame, 0 at a frame boundary
 
 	mu       sync.Mutex
 	room     sync.Cond // the reader waits here while paused
@@ -34,14 +36,15 @@ type conn struct {
 	released bool
 	out      *bufpool.Buffer // replies the writer has not taken; nil while there are none
 	flying   int             // bytes the writer is sending
-	sendFrom int64           // when the piece being sent was given to the socket; 0 while none is
+	sendFrom int64           // when the frame being sent became the first unsent one; 0 while none is
 	more     bool            // the session has chunks left to pump
-	blocked  bool            // the session waits for a wake-up
+	blocked  bool            // the session waits for what a Pump will bring
 	behind   bool            // the reader holds whole frames the session has not seen
 	eofTold  bool
 	atEOF    bool // nothing more can be read
 	draining bool
 	drainDue bool // Drain waits for the frames already read
+	roused   bool // the reader was called out of its Read, to tell Drain
 	closing  bool // Verdict Close: send what there is, then close
 	timers   Timers
 }
@@ -85,30 +88,6 @@ func (c *conn) unsent() int {
 		return c.flying
 	}
 	return len(c.out.B) + c.flying
-}
-
-// drain tells the session that the server is shutting down, after the frames already read were served (kernel-ipc §2.7). A
-// blocked session is told at once, for it may be waiting for just that.
-func (c *conn) drain() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	defer c.rescue()
-	if c.released || c.draining {
-		return
-	}
-	c.draining = true
-	if c.behind && !c.blocked {
-		c.drainDue = true
-		return
-	}
-	c.tellDrain()
-}
-
-// tellDrain is called with mu held.
-func (c *conn) tellDrain() {
-	c.drainDue = false
-	c.sess.Drain(c.host.cfg.Now())
-	c.Wake(c.port)
 }
 
 // rescue is deferred around calls of session methods, with mu held: a panic closes this connection and no other.
@@ -253,13 +232,14 @@ func (c *conn) feedOnce() (v link.Verdict) {
 
 // settle notes a Feed's outcome. The caller holds mu.
 func (c *conn) settle(used, rest int, v link.Verdict, now link.Instant) {
+	c.unfed.Store(false)
 	c.blocked, c.behind, c.closing = v == link.Blocked, v == link.Yield || v == link.Blocked, v == link.Close
 	if c.behind {
 		c.timers.Took(used, 0, now.Mono)
 	} else {
 		c.timers.Took(used, rest, now.Mono)
 	}
-	if c.drainDue && v != link.Yield {
+	if c.drainDue && !c.behind {
 		c.tellDrain()
 	}
 }

@@ -10,7 +10,7 @@ import (
 // late and its timer one tick later, and both together must stay within the second that kernel-ipc §2.4 allows.
 const TickEvery = 500 * time.Millisecond
 
-// janitor closes connections whose timers ran out.
+// janitor closes connections whose timers ran out or whose peer is gone.
 func (h *Host) janitor() {
 	tick := time.NewTicker(TickEvery)
 	defer tick.Stop()
@@ -26,10 +26,22 @@ func (h *Host) janitor() {
 		for _, c := range conns {
 			if r, ok := c.overdue(now); ok {
 				c.abort(r)
+			} else if c.lost() {
+				c.abort(ReasonError)
 			}
 		}
 		clear(conns)
 	}
+}
+
+// lost reports whether the peer of a connection that has ended is gone altogether: nobody reads from such a socket any more, and
+// a reset that comes while an answer is outstanding would be noticed only by sending it. Before the session knows of the end
+// there may be frames to serve, and the reader notices.
+func (c *conn) lost() bool {
+	c.mu.Lock()
+	ended := c.eofTold && !c.released
+	c.mu.Unlock()
+	return ended && hungUp(c.rwc)
 }
 
 // Timers are the times an owner keeps per connection; zero means the timer is off. They travel with a connection that leaves

@@ -3,6 +3,7 @@ package stream
 import (
 	"errors"
 	"io"
+	"os"
 )
 
 // The reader's buffer starts small, for idle connections are many, and doubles while frames need it.
@@ -73,11 +74,13 @@ func (c *conn) readAll() bool {
 		}
 		n, err := c.rwc.Read(c.in.space())
 		c.in.to += n
+		c.unfed.Store(n > 0)
 		c.host.cfg.Stats.BytesIn.Add(int64(n))
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 			c.atEOF = true
+		case errors.Is(err, os.ErrDeadlineExceeded) && c.calledOut():
 		default:
 			c.abort(ReasonError)
 			return false
@@ -105,6 +108,9 @@ func (c *conn) tellEOF() {
 	if !c.eofTold {
 		c.eofTold = true
 		c.sess.EOF(c.host.cfg.Now())
+	}
+	if c.drainDue {
+		c.tellDrain()
 	}
 	c.Wake(c.port)
 }

@@ -3,13 +3,17 @@ package stream
 import (
 	"io"
 	"net"
+	"syscall"
 	"time"
 )
 
-// refusalsInFlight bounds the goroutines that tell peers why they are refused; beyond it connections are closed without a word.
+// refusalsInFlight bounds the goroutines that wait for refused peers. Beyond it a socket gets its refusal and is closed at once,
+// while a transport that cannot take the refusal without waiting is closed without a word.
 const refusalsInFlight = 64
 
 const (
+	// refuseAtOnce bounds a write that does not wait: the send buffer of a fresh socket has room for a refusal.
+	refuseAtOnce = 50 * time.Millisecond
 	// refuseWithin is how long a refused peer may take to complete a handshake and to take the refusal.
 	refuseWithin = time.Second
 	// lingerWithin is how long a closing connection still takes and drops what the peer sends, because closing a socket with
@@ -19,38 +23,65 @@ const (
 	lingerBytes = 256 << 10
 )
 
-// refuse sends the refusal and closes rwc, in a goroutine of its own if one may be had.
+// refuse sends the refusal and closes rwc. A socket is sent it here and now, so that every peer gets it however many come; only
+// what takes time gets a goroutine, if one may be had.
 func (h *Host) refuse(rwc io.ReadWriteCloser) {
 	nc, ok := rwc.(net.Conn)
 	if !ok || h.cfg.Refuse == nil {
 		_ = rwc.Close()
 		return
 	}
+	wait := h.turnAway
+	if _, socket := nc.(syscall.Conn); socket {
+		if !h.sendRefusal(nc, refuseAtOnce) {
+			_ = nc.Close()
+			return
+		}
+		wait = linger
+	}
+	if !h.lend(func() { wait(nc) }) {
+		_ = nc.Close()
+	}
+}
+
+// lend runs f in a goroutine if one may be had.
+func (h *Host) lend(f func()) bool {
 	select {
 	case h.lent <- struct{}{}:
 	default:
-		_ = rwc.Close()
-		return
+		return false
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closed {
 		<-h.lent
-		_ = rwc.Close()
-		return
+		return false
 	}
 	h.wg.Go(func() {
 		defer func() { <-h.lent }()
-		h.turnAway(nc)
+		f()
 	})
+	return true
 }
 
 func (h *Host) turnAway(nc net.Conn) {
-	defer nc.Close()
-	_ = nc.SetDeadline(time.Now().Add(refuseWithin))
-	if _, err := nc.Write(h.cfg.Refuse(nil)); err != nil {
+	_ = nc.SetReadDeadline(time.Now().Add(refuseWithin)) // of a handshake
+	if !h.sendRefusal(nc, refuseWithin) {
+		_ = nc.Close()
 		return
 	}
+	linger(nc)
+}
+
+func (h *Host) sendRefusal(nc net.Conn, within time.Duration) bool {
+	_ = nc.SetWriteDeadline(time.Now().Add(within))
+	_, err := nc.Write(h.cfg.Refuse(nil))
+	return err == nil
+}
+
+// linger closes nc after what its peer still sends was dropped for a moment.
+func linger(nc net.Conn) {
+	defer nc.Close()
 	if w, ok := nc.(writeCloser); ok && w.CloseWrite() == nil {
 		_ = nc.SetReadDeadline(time.Now().Add(lingerWithin))
 		_, _ = io.CopyN(io.Discard, nc, lingerBytes)

@@ -109,16 +109,6 @@ func TestWriteTimer(t *testing.T) {
 		}
 		p.wantReason(ReasonWrite)
 	})
-	timed(t, "one piece per period is enough", func(t *testing.T, p *peer) {
-		p.send(linktest.Sized('b', 3*sendPiece-100))
-		buf := make([]byte, sendPiece)
-		for range 3 {
-			time.Sleep(write - 2*time.Second)
-			if _, err := io.ReadAtLeast(p.c, buf, sendPiece-100); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
 	timed(t, "a reader not reading us is not idle", func(t *testing.T, p *peer) {
 		p.send(linktest.Frame('h', ""), linktest.Frame('e', "x"), []byte{0})
 		time.Sleep(100 * time.Second) // blocked on our own work: no timer runs

@@ -5,10 +5,9 @@ import (
 	"trunkline/engine/link"
 )
 
-// sendPiece is how many bytes the socket must take within Limits.SendWithin. Owners do not know where frames end, so the write
-// timer of kernel-ipc §2.4 runs per piece: a peer that takes nothing is cut on time, and one that takes at least a piece per
-// period is not.
-const sendPiece = 64 << 10
+// sendPiece is how many bytes the socket is given at a time. The write timer of kernel-ipc §2.3 runs per frame, and what
+// happens within a Write cannot be seen: small frames that share a piece share its time, so a piece is small.
+const sendPiece = 16 << 10
 
 // write is the writer goroutine: replies first, then one Pump's worth, one batch at a time.
 func (c *conn) write() {
@@ -68,8 +67,8 @@ func (c *conn) sent() {
 	}
 }
 
-// pump appends news to batch, if there are any, and lets a blocked session be fed again. It returns nil where there is nothing
-// to send. The caller holds mu.
+// pump appends news to batch, if there are any, and lets a blocked session be fed again, for whatever it waited for may have
+// come with them. It returns nil where there is nothing to send. The caller holds mu.
 func (c *conn) pump(batch *bufpool.Buffer) *bufpool.Buffer {
 	woken := c.woken.Swap(false)
 	if !woken && !c.more {
@@ -87,7 +86,7 @@ func (c *conn) pump(batch *bufpool.Buffer) *bufpool.Buffer {
 	if len(batch.B) > before {
 		c.timers.Quiet = now.Mono
 	}
-	if woken && c.blocked {
+	if c.blocked {
 		c.blocked = false
 		c.room.Signal()
 	}
@@ -111,36 +110,65 @@ func (c *conn) finished() (Reason, bool) {
 	return 0, false
 }
 
-// send writes b and reports whether the connection is still good.
+// send writes b, which ends at a frame boundary, and reports whether the connection is still good.
 func (c *conn) send(b []byte) bool {
 	for len(b) > 0 {
 		if !c.sending() {
 			return false
 		}
-		n, err := c.rwc.Write(b[:min(len(b), sendPiece)])
+		n, err := c.rwc.Write(b[:c.piece(b)])
 		c.host.cfg.Stats.BytesOut.Add(int64(n))
 		if err != nil {
 			c.abort(ReasonError)
 			return false
 		}
+		c.took(b, n)
 		b = b[n:]
-		c.took(n)
 	}
 	return true
 }
 
-// sending starts the write timer; it reports false once the connection is gone.
+// piece returns how much of b to write next: the frames that fit, or a part of a frame that does not.
+func (c *conn) piece(b []byte) int {
+	l := &c.host.cfg.Limits
+	if c.front == 0 {
+		c.front = l.Front(b)
+	}
+	n := c.front
+	for n < len(b) {
+		next := l.Front(b[n:])
+		if n+next > sendPiece {
+			break
+		}
+		n += next
+	}
+	return min(n, sendPiece)
+}
+
+// sending starts the write timer of a frame that has become the first unsent one; it reports false once the connection is gone.
 func (c *conn) sending() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.sendFrom = c.host.cfg.Now().Mono
+	if c.sendFrom == 0 {
+		c.sendFrom = c.host.cfg.Now().Mono
+	}
 	return !c.released
 }
 
-// took lets the reader go on as soon as enough was sent.
-func (c *conn) took(n int) {
+// took notes that the socket has n bytes of b: the write timer starts anew only where they complete a frame. The reader may go
+// on as soon as enough was sent.
+func (c *conn) took(b []byte, n int) {
+	whole := n >= c.front
+	if whole {
+		c.front = c.host.cfg.Limits.Cut(b[c.front:], n-c.front)
+	} else {
+		c.front -= n
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if whole {
+		c.sendFrom = 0
+	}
 	c.flying -= n
 	if c.unsent() <= c.host.cfg.Limits.UnsentBytes {
 		c.room.Signal()

@@ -1,0 +1,160 @@
+package reactor
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"net"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"trunkline/engine/internal/linktest"
+	"trunkline/engine/link"
+	"trunkline/engine/stream"
+)
+
+// judge answers 'u' after each Feed that takes frames once it was told to drain.
+type judge struct {
+	*linktest.Session
+	drained bool
+}
+
+func (j *judge) Drain(now link.Instant) {
+	j.drained = true
+	j.Session.Drain(now)
+}
+
+func (j *judge) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdict) {
+	used, out, v := j.Session.Feed(in, out, now)
+	if j.drained && used > 0 {
+		out = linktest.Append(out, 'u', nil)
+	}
+	return used, out, v
+}
+
+func judged(c *Config) {
+	open := c.Open
+	c.Open = func(p *link.Port) link.Session { return &judge{Session: open(p).(*linktest.Session)} }
+	c.Loops = 1
+	c.Limits.DrainWithin = int64(20 * time.Second)
+}
+
+func TestDrainWaitsForFramesBehindABlockedSession(t *testing.T) {
+	s := start(t, "tcp", judged)
+	other, p := s.dial(), s.dial()
+	other.session()
+	other.send(linktest.Frame('o', ""))
+	other.want('o', "")
+	held := p.session()
+	hold := linktest.Frame('h', "")
+	p.send(linktest.Frame('e', "first"), hold, linktest.Frame('e', "behind"), hold, linktest.Frame('e', "last"))
+	p.want('e', "first")
+	ended := make(chan error, 1)
+	go func() { ended <- s.Shutdown(context.Background()) }()
+	other.want('z', "")                                 // the loop has told its connections
+	for _, behind := range []string{"behind", "last"} { // blocked twice
+		held.Release()
+		p.want('h', "")
+		p.want('e', behind)
+	}
+	p.wantEnd()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	s.wantCount(stream.ReasonDrain, 2)
+}
+
+// locked wakes its owner at its first Feed only, and what unblocks it comes with a Pump after its second one.
+type locked struct {
+	*linktest.Session
+	port  *link.Port
+	feeds int
+	free  bool
+}
+
+func (l *locked) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdict) {
+	if l.free || len(in) == 0 {
+		return l.Session.Feed(in, out, now)
+	}
+	if l.feeds++; l.feeds == 1 {
+		l.port.Wake()
+	}
+	return 0, out, link.Blocked
+}
+
+func (l *locked) Pump(out []byte, now link.Instant) ([]byte, bool) {
+	l.free = l.feeds > 1
+	out, more := l.Session.Pump(out, now)
+	return out, more || !l.free
+}
+
+func TestAnyPumpUnblocks(t *testing.T) {
+	s := start(t, "tcp", func(c *Config) {
+		open := c.Open
+		c.Open = func(p *link.Port) link.Session {
+			return &locked{Session: open(p).(*linktest.Session), port: p}
+		}
+	})
+	p := s.dial()
+	p.send(linktest.Frame('e', "x"))
+	p.want('e', "x")
+}
+
+// broad answers its first frame with many large ones whose bytes, read as a prefix, tell nonsense.
+type broad struct {
+	*linktest.Session
+	body   []byte
+	frames int
+}
+
+func (b *broad) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdict) {
+	used, out, v := b.Session.Feed(in, out, now)
+	for ; used > 0 && b.frames > 0; b.frames-- {
+		out = linktest.Append(out, 'b', b.body)
+	}
+	return used, out, v
+}
+
+// TestFramesBehindAShortWriteAreToldApart off the loop: each has the write timer for itself.
+func TestFramesBehindAShortWriteAreToldApart(t *testing.T) {
+	const frames = 24
+	var clock atomic.Int64
+	clock.Store(1)
+	body := bytes.Repeat([]byte{0xff}, 400_000)
+	s := start(t, "unix", func(c *Config) {
+		open := c.Open
+		c.Open = func(p *link.Port) link.Session {
+			return &broad{Session: open(p).(*linktest.Session), body: body, frames: frames}
+		}
+		c.Now = func() link.Instant { return link.Instant{Mono: clock.Load()} }
+		c.Limits.SendWithin = int64(10 * time.Second)
+		c.Limits.FrameLen = func(b []byte) int {
+			if len(b) < linktest.HeaderBytes {
+				return 0
+			}
+			return linktest.HeaderBytes + int(binary.BigEndian.Uint32(b))
+		}
+	})
+	p := s.dial()
+	p.send(linktest.Frame('e', "x"))
+	p.want('e', "x")
+	s.wantLeft(stream.LeftWrite, 1)
+	for range frames { // far less than SendWithin for each, far more for all
+		p.want('b', string(body))
+		clock.Add(int64(2 * time.Second))
+		time.Sleep(stream.TickEvery / 8) // the timers are looked at now and then
+	}
+}
+
+func TestAResetAfterTheEndFreesTheSlot(t *testing.T) {
+	s := start(t, "tcp", nil)
+	p := s.dial()
+	p.send(linktest.Frame('q', ""), linktest.Frame('e', "x"))
+	p.want('e', "x")
+	_ = p.c.(*net.TCPConn).CloseWrite()
+	s.wantLeft(stream.LeftEOF, 1)
+	_ = p.c.(*net.TCPConn).SetLinger(0)
+	_ = p.c.Close()
+	s.wantCount(stream.ReasonError, 1)
+}

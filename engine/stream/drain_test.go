@@ -1,0 +1,202 @@
+package stream
+
+import (
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"trunkline/engine/internal/linktest"
+	"trunkline/engine/link"
+)
+
+// judge answers 'u' after each Feed that takes frames once it was told to drain.
+type judge struct {
+	*linktest.Session
+	drained bool
+}
+
+func (j *judge) Drain(now link.Instant) {
+	j.drained = true
+	j.Session.Drain(now)
+}
+
+func (j *judge) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdict) {
+	used, out, v := j.Session.Feed(in, out, now)
+	if j.drained && used > 0 {
+		out = linktest.Append(out, 'u', nil)
+	}
+	return used, out, v
+}
+
+func judged(c *Config) {
+	open := c.Open
+	c.Open = func(p *link.Port) link.Session { return &judge{Session: open(p).(*linktest.Session)} }
+}
+
+func TestDrainWaitsForFramesBehindABlockedSession(t *testing.T) {
+	h, book, ln := listen(t, "tcp", judged)
+	p := dial(t, h, book, ln)
+	hold := linktest.Frame('h', "")
+	p.send(linktest.Frame('e', "first"), hold, linktest.Frame('e', "behind"), hold, linktest.Frame('e', "last"))
+	p.want('e', "first")
+	h.Drain()
+	for _, behind := range []string{"behind", "last"} { // blocked twice
+		book.Last().Release()
+		p.want('h', "")
+		p.want('e', behind)
+	}
+	p.wantClosed(ReasonDrain)
+}
+
+// duringRead calls do while a Read has its bytes and nobody else knows of them.
+type duringRead struct {
+	net.Conn
+	once sync.Once
+	do   func()
+}
+
+func (d *duringRead) Read(p []byte) (int, error) {
+	n, err := d.Conn.Read(p)
+	if n > 0 {
+		d.once.Do(d.do)
+	}
+	return n, err
+}
+
+func TestDrainWaitsForBytesJustRead(t *testing.T) {
+	h, book := newHost(t, judged)
+	mine, theirs := net.Pipe()
+	defer mine.Close()
+	go func() { _ = h.Serve(&duringRead{Conn: theirs, do: h.Drain}, "pipe") }()
+	p := &peer{t, mine, h, book}
+	p.send(linktest.Frame('e', "in time"))
+	p.want('e', "in time")
+	p.wantClosed(ReasonDrain)
+}
+
+// TestDrainReachesAQuietReader covers the ways a reader may wait: with nothing, inside a frame, after the peer's end.
+func TestDrainReachesAQuietReader(t *testing.T) {
+	f := func(name string, r Reason, before func(p *peer), after func(p *peer)) {
+		t.Run(name, func(t *testing.T) {
+			h, book, ln := listen(t, "tcp", judged)
+			p := dial(t, h, book, ln)
+			before(p)
+			h.Drain()
+			after(p)
+			p.wantClosed(r)
+		})
+	}
+	echo := func(p *peer) {
+		p.send(linktest.Frame('e', "x"))
+		p.want('e', "x")
+	}
+	nothing := func(*peer) {}
+	f("nothing read", ReasonDrain, echo, nothing)
+	f("inside a frame", ReasonDrain, func(p *peer) {
+		p.send(linktest.Frame('e', "x"), []byte{0, 0})
+		p.want('e', "x")
+	}, nothing)
+	f("later frames are told", ReasonDrain, func(p *peer) {
+		p.send(linktest.Frame('q', ""))
+		echo(p)
+	}, func(p *peer) {
+		wait(p.t, "the session to be told", func() bool { return drainTold(p.host) })
+		p.send(linktest.Frame('e', "late"))
+		p.want('e', "late")
+		p.want('u', "")
+		p.book.Last().Release()
+		p.want('q', "")
+	})
+	f("after the end", ReasonEOF, func(p *peer) {
+		p.send(linktest.Frame('q', ""))
+		echo(p)
+		_ = p.c.(*net.TCPConn).CloseWrite()
+		wait(p.t, "the end to be seen", func() bool { return endTold(p.host) })
+	}, func(p *peer) {
+		p.book.Last().Release()
+		p.want('q', "")
+	})
+}
+
+func drainTold(h *Host) bool {
+	c := h.list(nil)[0]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.draining && !c.drainDue
+}
+
+func endTold(h *Host) bool {
+	c := h.list(nil)[0]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.eofTold
+}
+
+// plain is a transport that is not a net.Conn and has no deadlines.
+type plain struct{ c net.Conn }
+
+func (p plain) Read(b []byte) (int, error)  { return p.c.Read(b) }
+func (p plain) Write(b []byte) (int, error) { return p.c.Write(b) }
+func (p plain) Close() error                { return p.c.Close() }
+
+func TestDrainWithoutDeadlines(t *testing.T) {
+	h, book := newHost(t, judged)
+	mine, theirs := net.Pipe()
+	defer mine.Close()
+	go func() { _ = h.Serve(plain{theirs}, "plain") }()
+	p := &peer{t, mine, h, book}
+	p.send(linktest.Frame('e', "x"))
+	p.want('e', "x")
+	h.Drain()
+	p.wantClosed(ReasonDrain)
+}
+
+func TestADeadlineOfSomeoneElseIsAnError(t *testing.T) {
+	h, book := newHost(t, nil)
+	mine, theirs := net.Pipe()
+	defer mine.Close()
+	_ = theirs.SetReadDeadline(time.Now().Add(time.Millisecond))
+	_ = h.Serve(theirs, "pipe")
+	(&peer{t, mine, h, book}).wantClosed(ReasonError)
+}
+
+// locked wakes its owner at its first Feed only, and what unblocks it comes with a Pump after its second one.
+type locked struct {
+	*linktest.Session
+	port  *link.Port
+	feeds int
+	free  bool
+}
+
+func (l *locked) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdict) {
+	if l.free || len(in) == 0 {
+		return l.Session.Feed(in, out, now)
+	}
+	if l.feeds++; l.feeds == 1 {
+		l.port.Wake()
+	}
+	return 0, out, link.Blocked
+}
+
+func (l *locked) Pump(out []byte, now link.Instant) ([]byte, bool) {
+	l.free = l.feeds > 1
+	out, more := l.Session.Pump(out, now)
+	return out, more || !l.free
+}
+
+func TestAnyPumpUnblocks(t *testing.T) {
+	h, book := newHost(t, func(c *Config) {
+		open := c.Open
+		c.Open = func(p *link.Port) link.Session { return &locked{Session: open(p).(*linktest.Session), port: p} }
+	})
+	mine, theirs := net.Pipe()
+	defer mine.Close()
+	_ = mine.SetDeadline(time.Now().Add(5 * time.Second))
+	go func() { _ = h.Serve(theirs, "pipe") }()
+	p := &peer{t, mine, h, book}
+	p.send(linktest.Frame('e', "x"))
+	p.want('e', "x")
+	_ = h.Close(context.Background())
+}
