@@ -190,22 +190,42 @@ func subscribe(k *call) object {
 			replaced = o
 		}
 	}
-	if !k.room(replaced) {
-		return nil
-	}
-	if replaced != nil {
-		replaced.end()
-	}
-	k.conn.streams = append(k.conn.streams, s)
+	victim := k.room(replaced)
 	if ack {
 		types := []any{}
 		for _, t := range s.types {
 			types = append(types, t)
 		}
 		payload := jsonText{{"subscriber_id", s.subscriber}, {"event_types", types}}
-		k.out = append(k.out, chunkFrame(k.id, k.model.event("commbus.subscribed", payload, "commbus")))
+		k.join(s, victim, k.model.event("commbus.subscribed", payload, "commbus"))
+	} else {
+		k.join(s, victim, nil)
+	}
+	if replaced != nil && k.bad == nil {
+		replaced.end()
 	}
 	return nil
+}
+
+// join makes s a stream of the connection, unless its first chunk does not fit into a frame; the victim goes.
+func (k *call) join(s, victim *stream, first object) {
+	chunk := chunkFrame(k.id, first)
+	if n := chunk.size(); first != nil && n > k.model.set.maxFrame {
+		k.refuse("RESOURCE_EXHAUSTED", "Response too large: %d bytes (max %d)", n, k.model.set.maxFrame)
+	}
+	if k.bad != nil {
+		return
+	}
+	if victim != nil {
+		victim.detach()
+		k.conn.streams = slices.DeleteFunc(k.conn.streams, func(o *stream) bool { return o == victim })
+		gone := refuse("RESOURCE_EXHAUSTED", "Stream evicted: too many streams").with("retryable", true)
+		k.out = append(k.out, gone.frame(victim.id))
+	}
+	k.conn.streams = append(k.conn.streams, s)
+	if first != nil {
+		k.out = append(k.out, chunk)
+	}
 }
 
 // named says whether the live stream is meant by one of the names; "" is no name.
@@ -230,15 +250,13 @@ func (k *call) freshID() {
 	}
 }
 
-// room makes room for one more stream, by an eviction if it must (kernel-ipc §4.18). The contract does not bound streams that
-// are being flushed; the server lets them and the live ones come to twice the limit, and ends those that are dry before it
-// refuses.
-func (k *call) room(replaced *stream) bool {
-	live := 0
-	if len(k.conn.streams) >= 2*k.model.set.maxStreams {
+// room finds the stream that has to go for one more, or refuses (kernel-ipc §4.18). The contract does not bound streams that are
+// being flushed; the server lets them and the live ones come to twice the limit, and ends those that are dry before it refuses.
+func (k *call) room(replaced *stream) (victim *stream) {
+	live, most := 0, k.model.set.maxStreams
+	if len(k.conn.streams) >= 2*most {
 		k.endDry()
 	}
-	var victim *stream
 	for _, s := range k.conn.streams {
 		if s.ending || s == replaced {
 			continue
@@ -248,19 +266,13 @@ func (k *call) room(replaced *stream) bool {
 			victim = s
 		}
 	}
-	most := k.model.set.maxStreams
-	full := live >= most
-	if len(k.conn.streams) >= 2*most || full && victim == nil {
+	if len(k.conn.streams) >= 2*most || live >= most && victim == nil {
 		k.bad = (&refusal{code: "RESOURCE_EXHAUSTED", message: anyOf{""}}).with("retryable", true)
-		return false
 	}
-	if full {
-		victim.detach()
-		k.conn.streams = slices.DeleteFunc(k.conn.streams, func(s *stream) bool { return s == victim })
-		gone := refuse("RESOURCE_EXHAUSTED", "Stream evicted: too many streams").with("retryable", true)
-		k.out = append(k.out, gone.frame(victim.id))
+	if live < most {
+		return nil
 	}
-	return true
+	return victim
 }
 
 // endDry ends the streams that are being flushed and have nothing left.
@@ -295,10 +307,8 @@ func register(k *call, kind, what string) object {
 			k.refuse("FAILED_PRECONDITION", "%s handler already registered: %s", kind, t)
 		}
 	}
-	if k.bad != nil || !k.room(nil) {
-		return nil
+	if k.bad == nil {
+		k.join(s, k.room(nil), object{{"registered", registered}, {"handler_id", name}})
 	}
-	k.conn.streams = append(k.conn.streams, s)
-	k.out = append(k.out, chunkFrame(k.id, object{{"registered", registered}, {"handler_id", name}}))
 	return nil
 }

@@ -199,19 +199,18 @@ func (p *peer) pump() (more bool) {
 	}
 	p.feedAll()
 	p.house.check()
-	return more
+	return more && !p.shut
 }
 
 func (p *peer) drain() {
-	for p.pump() {
+	for !p.shut && p.pump() {
 	}
 }
 
 // halfClose reads what is left of the wire, then tells the end (kernel-ipc §2.3).
 func (p *peer) halfClose() {
-	for p.deliver(len(p.wire)); p.held; {
-		p.pump()
-	}
+	p.deliver(len(p.wire))
+	p.serveHeld()
 	if p.shut {
 		return
 	}
@@ -219,6 +218,13 @@ func (p *peer) halfClose() {
 	p.sess.EOF(p.house.now())
 	p.conn.halfClose()
 	p.house.check()
+}
+
+// serveHeld has everything taken that was read.
+func (p *peer) serveHeld() {
+	for p.held {
+		p.pump()
+	}
 }
 
 // close ends the connection now.

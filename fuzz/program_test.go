@@ -169,12 +169,15 @@ func (p *program) advance(ms int64) {
 	p.house.check()
 }
 
-// shutdown is what a signal does (kernel-ipc §2.7).
+// shutdown is what a signal does (kernel-ipc §2.7): what was read is served, then the sessions hear of it.
 func (p *program) shutdown() {
 	if p.drained {
 		return
 	}
 	p.drained = true
+	for _, who := range slices.Clone(p.peers) {
+		who.serveHeld()
+	}
 	for _, who := range p.peers {
 		who.sess.Drain(p.now())
 	}
@@ -194,7 +197,7 @@ func (p *program) badLength(who *peer) {
 
 // finish lets everything come out, then looks at the whole state through a fresh connection.
 func (p *program) finish() {
-	for _, who := range append([]*peer(nil), p.peers...) {
+	for _, who := range slices.Clone(p.peers) {
 		who.deliverSome(len(who.wire))
 		if !who.shut {
 			who.drain()
@@ -205,7 +208,7 @@ func (p *program) finish() {
 	last.ask("kernel", "GetProcessCounts", object{})
 	last.ask("kernel", "GetQuotaDefaults", object{})
 	last.ask("kernel", "ListProcesses", object{{"limit", 3}})
-	for _, who := range append([]*peer(nil), p.peers...) {
+	for _, who := range slices.Clone(p.peers) {
 		if p.drained && who != last && !who.sess.Load().Done {
 			p.fail(who, "is not done after the drain")
 		}

@@ -85,3 +85,25 @@ func TestReplyBounds(t *testing.T) {
 		client.drain()
 	}
 }
+
+// TestFirstChunkBounds opens streams whose first chunk just fits into a frame, and just does not (kernel-ipc §2.1, §4.18, §4.20).
+func TestFirstChunkBounds(t *testing.T) {
+	set := defaultSettings()
+	set.maxFrame = 400
+	for n := 150; n < 290; n++ {
+		h := newHouse(t, set)
+		client := h.open()
+		name := strings.Repeat("é", n/2) + "x"[:n%2]
+		client.request("s1", "commbus", "Subscribe", object{{"event_types", []any{name}}, {"subscriber_id", "w"}, {"ack", true}})
+		client.request("s2", "commbus", "Subscribe", object{{"event_types", []any{strings.Repeat("\x01", n/6)}}, {"ack", true}})
+		client.request("s3", "commbus", "RegisterCommandHandler", object{{"command_types", []any{name}}})
+		client.request("s4", "commbus", "RegisterQueryHandler", object{{"query_types", []any{name}}, {"handler_id", name}})
+		client.deliver(len(client.wire))
+		client.ask("commbus", "Publish", object{{"event_type", name}})
+		client.ask("commbus", "Send", object{{"command_type", name}})
+		client.ask("kernel", "GetSystemStatus", object{})
+		client.drain()
+		client.close()
+		h.svc.Close()
+	}
+}

@@ -19,7 +19,7 @@ type talk struct {
 	nc   *net.TCPConn
 	rng  *rand.Rand
 	say  speaker
-	sent sync.Mutex // frames are written whole
+	sent sync.Mutex // frames are written whole, in the order in which they are expected to be answered
 
 	mu      sync.Mutex
 	ordered []string        // ids of unary requests not answered yet, oldest first
@@ -83,9 +83,9 @@ func (k *talk) write(n int) error {
 	}
 	k.say.source = source{code}
 	frame := k.renamed(k.say.frame(), fmt.Sprintf("n%d", n))
-	k.expect(frame)
 	k.sent.Lock()
 	defer k.sent.Unlock()
+	k.expect(frame)
 	for len(frame) > 0 {
 		piece := len(frame)
 		if k.rng.IntN(3) == 0 {
