@@ -35,7 +35,7 @@ type method struct {
 }
 
 // maxFields is the longest list of fields a row has.
-const maxFields = 12
+const maxFields = 9
 
 var methods = index([]method{
 	{service: "kernel", name: "CreateProcess", handle: createProcess, durability: Durable,

@@ -55,7 +55,7 @@ type turn struct {
 
 // batch is how many frames are read before the first of them is executed: enough for the memory accesses of their look-ups to
 // overlap.
-const batch = 16
+const batch = 8
 
 // slot is one frame that was read ahead.
 type slot struct {
