@@ -11,6 +11,7 @@ import (
 const (
 	acceptPauseMin = 5 * time.Millisecond
 	acceptPauseMax = time.Second
+	acceptLogEvery = 10 * time.Second
 )
 
 // handshakeWithin bounds a TLS handshake, which holds a connection slot from its first byte on.
@@ -40,16 +41,16 @@ func (h *Host) Accept(ln net.Listener, serve func(net.Conn)) error {
 		return ErrDraining
 	}
 	defer h.leave(ln)
-	pause := time.Duration(0)
+	var p patience
 	for {
 		nc, err := ln.Accept()
 		if err != nil {
-			if pause = h.failedAccept(ln, err, pause); pause < 0 {
+			if !h.failedAccept(ln, err, &p) {
 				return nil
 			}
 			continue
 		}
-		pause = 0
+		p.pause = 0
 		h.arrived(nc, serve)
 	}
 }
@@ -73,29 +74,36 @@ func (h *Host) leave(ln net.Listener) {
 	h.accepts.Done()
 }
 
-// failedAccept waits before the next try and returns the pause it made, or -1 when the loop is to end. Only the first error of
-// a burst is logged.
-func (h *Host) failedAccept(ln net.Listener, err error, pause time.Duration) time.Duration {
+// patience is what an accept loop remembers of its failures.
+type patience struct {
+	pause  time.Duration // the last one made, since the last success
+	logged time.Time
+}
+
+// failedAccept waits before the next try; false means that the loop is to end. Out of descriptors, accepting fails and succeeds
+// by turns: whatever the turns, it says so once in acceptLogEvery.
+func (h *Host) failedAccept(ln net.Listener, err error, p *patience) bool {
 	select {
 	case <-h.running.Done():
-		return -1
+		return false
 	default:
 	}
 	if errors.Is(err, net.ErrClosed) {
 		h.log.Warn("listener closed by someone else", "addr", ln.Addr().String())
-		return -1
+		return false
 	}
-	if pause == 0 {
+	if now := time.Now(); now.Sub(p.logged) >= acceptLogEvery {
+		p.logged = now
 		h.log.Warn("cannot accept connections, trying again", "addr", ln.Addr().String(), "err", err)
 	}
-	pause = min(max(2*pause, acceptPauseMin), acceptPauseMax)
-	wait := time.NewTimer(pause)
+	p.pause = min(max(2*p.pause, acceptPauseMin), acceptPauseMax)
+	wait := time.NewTimer(p.pause)
 	defer wait.Stop()
 	select {
 	case <-h.running.Done():
-		return -1
+		return false
 	case <-wait.C:
-		return pause
+		return true
 	}
 }
 

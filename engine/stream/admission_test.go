@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -9,8 +10,10 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -176,6 +179,32 @@ func TestAcceptErrorsArePatient(t *testing.T) {
 		f(0, acceptPauseMin)
 		f(1, 2*acceptPauseMin)
 		f(11, acceptPauseMax)
+		_ = h.Close(context.Background())
+	})
+}
+
+// TestAcceptTroubleIsSaidOncePerWhile: out of descriptors, accepting fails and succeeds by turns.
+func TestAcceptTroubleIsSaidOncePerWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines bytes.Buffer
+		h, _ := newHost(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&lines, nil)) })
+		ln := &slow{make(chan struct{})}
+		var p patience
+		f := func(failures, wantLines int) {
+			t.Helper()
+			for range failures {
+				p.pause = 0 // as after a success
+				if !h.failedAccept(ln, syscall.EMFILE, &p) {
+					t.Fatal("the loop is told to end")
+				}
+			}
+			if got := strings.Count(lines.String(), "trying again"); got != wantLines {
+				t.Errorf("%d lines, want %d", got, wantLines)
+			}
+		}
+		f(100, 1)
+		time.Sleep(acceptLogEvery)
+		f(100, 2)
 		_ = h.Close(context.Background())
 	})
 }
