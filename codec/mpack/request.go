@@ -12,8 +12,6 @@ type Request struct {
 	Body []byte
 	// BodyIsOther is true when a body stood there that is neither nil nor a map.
 	BodyIsOther bool
-	// IsMap is false when the payload is a value of another kind: there is no id then.
-	IsMap bool
 }
 
 // The encoded keys of a request as the words they are read in.
@@ -81,7 +79,6 @@ func (sc *Scanner) ParseRequest(payload []byte, r *Request) Problem {
 		i, p := sc.skip(payload, 0, 0)
 		return atEnd(payload, i, p)
 	}
-	r.IsMap = true
 	n, i, ok := count(payload, 0, l)
 	if !ok {
 		return Truncated

@@ -66,12 +66,3 @@ func (k *Kernel) journalScheduled(c *Change) {
 		k.change = Change{}
 	}
 }
-
-// journalShard is journalScheduled for a holder of sh's mutex.
-func (k *Kernel) journalShard(sh *shard, c *Change) {
-	if k.cfg.Journal != nil {
-		sh.change = *c
-		k.cfg.Journal(&sh.change)
-		sh.change = Change{}
-	}
-}
