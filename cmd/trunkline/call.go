@@ -119,14 +119,19 @@ func writeLine(w io.Writer, text []byte) error {
 	return nil
 }
 
-// isTerminal tells people from pipes and files.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+// isTerminal tells people from pipes and files: whether one of the standard streams is a character device, but not the one that
+// stands for nothing.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	if !ok {
 		return false
 	}
 	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
 }
 
 const listHint = "'trunkline call --list' shows the methods"

@@ -67,8 +67,10 @@ func newConfigCheckCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if _, err := c.Kernel.TLS(); err != nil {
-				return cli.AsUsage(err, "")
+			for _, a := range []*config.Access{&c.Kernel.Access, &c.HTTP.Access} {
+				if _, err := a.TLS(); err != nil {
+					return cli.AsUsage(err, "")
+				}
 			}
 			if cli.JSON(cmd) {
 				return cli.WriteJSON(cmd.OutOrStdout(), checkedConfig{OK: true, File: c.File()})

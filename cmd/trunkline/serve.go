@@ -52,7 +52,7 @@ func runServe(cmd *cobra.Command, _ []string) error {
 func withHint(err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: "somebody listens there already; --listen and --admin-listen name other addresses, port 0 takes a free one"}
+		return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: "somebody listens there already; --listen, --http-listen and --admin-listen name other addresses, port 0 takes a free one"}
 	case errors.Is(err, syscall.EACCES):
 		return &cli.Error{Code: cli.CodeNotAllowed, Err: err, Hint: "this user may not open that address or file"}
 	}

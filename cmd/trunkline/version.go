@@ -12,23 +12,19 @@ import (
 // version and revision are set by the linker (-ldflags "-X main.version=…"); empty in a plain go build.
 var version, revision string
 
-func newVersionCmd() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print which build this is",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			b := obs.ReadBuild(version, revision)
-			if cli.JSON(cmd) {
-				return cli.WriteJSON(cmd.OutOrStdout(), b)
-			}
-			modified := ""
-			if b.Modified {
-				modified = " modified"
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "trunkline %s (revision %s%s, %s, %s/%s)\n",
-				b.Version, b.Revision, modified, b.Go, b.OS, b.Arch)
-			return err
-		},
+// flagVersion prints the build for people; the verb of that name belongs to the envelope exchange.
+const flagVersion = "version"
+
+func printVersion(cmd *cobra.Command) error {
+	b := obs.ReadBuild(version, revision)
+	if cli.JSON(cmd) {
+		return cli.WriteJSON(cmd.OutOrStdout(), b)
 	}
+	modified := ""
+	if b.Modified {
+		modified = " modified"
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "trunkline %s (revision %s%s, %s, %s/%s)\n",
+		b.Version, b.Revision, modified, b.Go, b.OS, b.Arch)
+	return err
 }

@@ -34,6 +34,30 @@ func TestNoAllocs(t *testing.T) {
 			}
 		}
 	})
+	f("Step", func() {
+		w.Start(good)
+		for kind, _ := w.Step(); kind != End; kind, _ = w.Step() {
+		}
+	})
+	f("Step of a cold Walker", func() {
+		var w Walker
+		w.Start(good)
+		for kind, _ := w.Step(); kind != End; kind, _ = w.Step() {
+		}
+	})
+	f("Object and Array", func() {
+		o := OpenObject(good)
+		_, v, _ := o.Next()
+		a := OpenArray(v.Raw)
+		for v, ok := a.Next(); ok; v, ok = a.Next() {
+			o := OpenObject(v.Raw)
+			for _, v, ok := o.Next(); ok; _, v, ok = o.Next() {
+				ValueOf(v.Raw)
+				Integral(v.Raw)
+			}
+		}
+	})
+	f("Integral", func() { Integral([]byte("-1234567.125e-30")) })
 	f("ParseNumber of a float", func() { ParseNumber([]byte("-1234567.125e-30")) })
 	f("AppendString of a string", func() { buf = AppendString(buf[:0], str) })
 	f("AppendString of bytes", func() { buf = AppendString(buf[:0], good) })

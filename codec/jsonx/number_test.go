@@ -12,6 +12,9 @@ func TestParseNumber(t *testing.T) {
 		if got := ParseNumber([]byte(raw)); got != want {
 			t.Errorf("ParseNumber(%s) = %+v, want %+v", raw, got, want)
 		}
+		if n, ok := ParseInt([]byte(raw)); ok != (want.Kind == Int) || n != want.Int {
+			t.Errorf("ParseInt(%s) = %d, %v, want %+v", raw, n, ok, want)
+		}
 	}
 	integer := func(v int64) NumberValue { return NumberValue{Kind: Int, Int: v} }
 	float := func(v float64) NumberValue { return NumberValue{Kind: Float, Float: v} }
@@ -23,6 +26,7 @@ func TestParseNumber(t *testing.T) {
 	f("9223372036854775808", NumberValue{Kind: Uint, Uint: 1 << 63})
 	f("18446744073709551615", NumberValue{Kind: Uint, Uint: math.MaxUint64})
 	f("18446744073709551616", float(18446744073709551616))
+	f("27670116110564327424", float(27670116110564327424)) // wraps around to more than its first digits
 	f("99999999999999999999", float(99999999999999999999))
 	f("-9223372036854775808", integer(math.MinInt64))
 	f("-9223372036854775809", float(-9223372036854775809))

@@ -20,6 +20,13 @@ func markSpecial(w uint64) uint64 {
 	return ((quote-ones)&^quote | (slash-ones)&^slash | (w-ones*0x20)&^w | w) & highs
 }
 
+// markQuote marks the bytes that matter inside a string that was checked: quote and backslash.
+func markQuote(w uint64) uint64 {
+	quote := w ^ ones*'"'
+	slash := w ^ ones*'\\'
+	return ((quote-ones)&^quote | (slash-ones)&^slash) & highs
+}
+
 // plainRun returns the offset of the first special byte at or after i, or len(b).
 func plainRun(b []byte, i int) int {
 	for len(b)-i >= 8 {

@@ -27,7 +27,7 @@ const (
 type Token struct {
 	Kind TokenKind
 	// Count is the number of members of the container that begins here (ObjectStart, ArrayStart), else 0. Repeated keys
-	// count each time.
+	// count each time. After Start instead of Reset it is always 0.
 	Count int
 	// Raw is the contents between the quotes, still escaped (Key, String), or the digits (Number), else nil. It is a
 	// sub-slice of the text given to Reset and valid as long as that text is.
@@ -43,7 +43,8 @@ type Walker struct {
 	b       []byte
 	i       int
 	nest    nest
-	wantKey bool
+	object  bool     // the innermost open container is one
+	wantKey bool     // the next string is a member's name
 	opened  int      // containers begun so far: the index into counts
 	counts  []uint32 // members of each container, in order of their opening brackets
 	open    []uint32 // scratch of countMembers: indexes of the open containers, at most MaxDepth
@@ -53,12 +54,16 @@ type Walker struct {
 // It reads b once to count members, so that a whole walk costs time linear in len(b) however deep it nests. It allocates only
 // when b has more containers than any text before.
 func (w *Walker) Reset(b []byte) {
-	w.b, w.i, w.nest.depth, w.wantKey, w.opened = b, 0, 0, false, 0
+	w.Start(b)
 	if cap(w.counts) > maxKeptCounts {
 		w.counts = nil
 	}
-	w.counts = w.counts[:0]
 	w.countMembers()
+}
+
+// Start is Reset for a walk that does without member counts: b is read only once and nothing is allocated, ever.
+func (w *Walker) Start(b []byte) {
+	w.b, w.i, w.nest.depth, w.object, w.wantKey, w.opened, w.counts = b, 0, 0, false, false, 0, w.counts[:0]
 }
 
 // countMembers fills counts. One more member is known at each comma; which container it belongs to comes from the stack of
@@ -98,7 +103,7 @@ func firstMember(b []byte, i int) uint32 {
 func closingQuote(b []byte, i int) int {
 	for i < len(b) {
 		if len(b)-i >= 8 {
-			m := markSpecial(binary.LittleEndian.Uint64(b[i:]))
+			m := markQuote(binary.LittleEndian.Uint64(b[i:]))
 			if m == 0 {
 				i += 8
 				continue
@@ -118,88 +123,101 @@ func closingQuote(b []byte, i int) int {
 }
 
 // Next returns the next token, and a token of kind End for ever once the text is over. It does not allocate.
-func (w *Walker) Next() Token {
-	i := w.i
-	for i < len(w.b) && (isSpace(w.b[i]) || w.b[i] == ',' || w.b[i] == ':') {
+func (w *Walker) Next() (t Token) {
+	t.Kind, t.Raw = w.Step()
+	if (t.Kind == ObjectStart || t.Kind == ArrayStart) && w.opened <= len(w.counts) {
+		t.Count = int(w.counts[w.opened-1])
+	}
+	return t
+}
+
+// Step is Next for callers that need no member count: it returns the Kind and Raw of the next token, which travel in registers.
+func (w *Walker) Step() (kind TokenKind, raw []byte) {
+	b, i := w.b, w.i
+	for i < len(b) && separator(b[i]) {
 		i++
 	}
-	if w.i = i; i >= len(w.b) {
-		return Token{}
+	if i >= len(b) {
+		w.i = len(b)
+		return End, nil
 	}
-	switch c := w.b[i]; c {
+	switch c := b[i]; c {
 	case '"':
-		return w.text()
+		return w.text(i + 1)
 	case '{', '[':
-		return w.begin(c == '{')
+		return w.begin(i, c == '{'), nil
 	case '}', ']':
-		return w.end(c == '}')
+		return w.end(i, c == '}'), nil
 	case 't':
-		return w.scalar(True, i+len("true"))
+		return w.literal(True, i+len("true")), nil
 	case 'f':
-		return w.scalar(False, i+len("false"))
+		return w.literal(False, i+len("false")), nil
 	case 'n':
-		return w.scalar(Null, i+len("null"))
+		return w.literal(Null, i+len("null")), nil
 	}
-	end := i + 1
-	for end < len(w.b) && !delimiter(w.b[end]) {
-		end++
+	end := numberEnd(b, i)
+	return w.literal(Number, end), b[i:end:end]
+}
+
+// separator reports what stands between tokens.
+func separator(c byte) bool { return c <= ' ' || c == ',' || c == ':' }
+
+// numberEnd returns the offset behind the number at i.
+func numberEnd(b []byte, i int) int {
+	for i++; i < len(b) && !delimiter(b[i]); {
+		i++
 	}
-	t := w.scalar(Number, end)
-	t.Raw = w.b[i:end:end]
-	return t
+	return i
 }
 
 func delimiter(c byte) bool { return c <= ' ' || c == ',' || c == '}' || c == ']' }
 
-// text returns the string or member name whose opening quote is next.
-func (w *Walker) text() Token {
-	start := w.i + 1
-	end := closingQuote(w.b, start)
-	raw := w.b[start:end:end]
-	if w.wantKey {
-		w.i, w.wantKey = min(end+1, len(w.b)), false
-		return Token{Kind: Key, Raw: raw}
+// text returns the string or member name whose contents begin at i.
+func (w *Walker) text(i int) (kind TokenKind, raw []byte) {
+	end := closingQuote(w.b, i)
+	w.i = min(end+1, len(w.b))
+	if kind = String; w.wantKey {
+		kind = Key
 	}
-	t := w.scalar(String, end+1)
-	t.Raw = raw
-	return t
+	w.wantKey = w.object && kind == String
+	return kind, w.b[i:end:end]
 }
 
-// scalar ends a value before next.
-func (w *Walker) scalar(kind TokenKind, next int) Token {
-	w.i = min(next, len(w.b))
-	w.wantKey = w.nest.inObject()
-	return Token{Kind: kind}
+// literal ends a value before next.
+func (w *Walker) literal(kind TokenKind, next int) TokenKind {
+	w.i, w.wantKey = min(next, len(w.b)), w.object
+	return kind
 }
 
-func (w *Walker) begin(object bool) Token {
-	if w.nest.depth == MaxDepth || w.opened >= len(w.counts) {
+func (w *Walker) begin(i int, object bool) TokenKind {
+	if w.nest.depth == MaxDepth {
 		return w.stop()
 	}
-	count := int(w.counts[w.opened])
-	w.i++
+	w.i = i + 1
 	w.opened++
 	w.nest.push(object)
-	w.wantKey = object
+	w.object, w.wantKey = object, object
 	if object {
-		return Token{Kind: ObjectStart, Count: count}
+		return ObjectStart
 	}
-	return Token{Kind: ArrayStart, Count: count}
+	return ArrayStart
 }
 
-func (w *Walker) end(object bool) Token {
-	if w.nest.depth == 0 || w.nest.inObject() != object {
+func (w *Walker) end(i int, object bool) TokenKind {
+	if w.nest.depth == 0 || w.object != object {
 		return w.stop()
 	}
 	w.nest.depth--
+	w.object = w.nest.inObject()
+	w.i, w.wantKey = i+1, w.object
 	if object {
-		return w.scalar(ObjectEnd, w.i+1)
+		return ObjectEnd
 	}
-	return w.scalar(ArrayEnd, w.i+1)
+	return ArrayEnd
 }
 
 // stop ends a walk over text that Check would have refused.
-func (w *Walker) stop() Token {
+func (w *Walker) stop() TokenKind {
 	w.i = len(w.b)
-	return Token{}
+	return End
 }

@@ -24,5 +24,19 @@ func TestNoAllocs(t *testing.T) {
 		out = AppendError(out[:0], r.ID, "INVALID_ARGUMENT", sc.ParseRequest(bad, &r).Text(), Extras{})
 	})
 	f("reply", func() { out = AppendProcess(AppendResponseHead(out[:0], r.ID), &p) })
+	body := append([]byte(nil), r.Body...)
+	list, wide := []byte("\x94\x01\xa1x\x92\x01\x02\xcb\x00\x00\x00\x00\x00\x00\x00\x00"), []byte(nil)
+	f("walk", func() {
+		m := OpenMap(body)
+		for _, _, raw, ok := m.Next(); ok; _, _, raw, ok = m.Next() {
+			ReadValue(raw)
+		}
+		l := OpenList(list)
+		for raw, ok := l.Next(); ok; raw, ok = l.Next() {
+			KindOf(raw)
+		}
+		wide = append(wide[:0], "\xdd\x00\x00\x00\x02\xdc\x00\x00\xa1x"...)
+		Narrow(wide)
+	})
 	f("event", func() { out = AppendEvent(out[:0], r.ID, r.Body, 1, r.ID) })
 }

@@ -6,6 +6,9 @@
 // wire.MaxMsgpackDepth levels, nothing after the top-level value). The handler that knows a body's fields then collects
 // them with ParseFields. Both are iterative: nesting costs no stack.
 //
+// What was checked once is read again without checking: Next steps over a value, OpenMap and OpenList iterate over the members of
+// a container, ReadValue decodes one value.
+//
 // Writing uses the smallest size class for everything and the unsigned classes for non-negative integers. Keys go out in the
 // order kernel-ipc lists them. A file per message group holds the layout of its replies.
 //

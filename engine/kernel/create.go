@@ -63,5 +63,6 @@ func (k *Kernel) removeOldest() {
 	defer at.sh.mu.Unlock()
 	c := Change{Kind: ChangeRemove, PID: at.sh.pid(at.r)}
 	k.journalScheduled(&c)
+	k.tell(k.cfg.Removed, c.PID)
 	k.applyRemove(&at)
 }

@@ -34,6 +34,10 @@ type Config struct {
 	Retention time.Duration
 	// Events takes lifecycle events; may be nil.
 	Events Events
+	// Ended is told of every process that was terminated, or asked to be though it had ended, and Removed of every one that
+	// garbage collection drops; either may be nil. Both are called with the scheduling lock held, so that nobody sees the one
+	// without the other; they must be brief and must not call the kernel. pid is lent.
+	Ended, Removed func(pid []byte)
 	// Defaults is the default quota at start; the zero value means BuiltinQuota.
 	Defaults Quota
 	// Journal is shown every change under the lock that decided it, right before it is applied; may be nil. It is called from

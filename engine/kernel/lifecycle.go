@@ -98,6 +98,7 @@ func (k *Kernel) Terminate(now Instant, pid, reason []byte, out *PCB) Result {
 	old := at.r.state
 	if old.Terminal() {
 		k.snapshot(&at, out)
+		k.tell(k.cfg.Ended, pid)
 		return OK
 	}
 	k.move(&at, Terminated, reason, out)
@@ -124,7 +125,17 @@ func (k *Kernel) move(at *place, to State, reason []byte, out *PCB) {
 	}
 	k.applyTransition(c, at)
 	at.sh.fill(out, at.r)
+	if to == Terminated {
+		k.tell(k.cfg.Ended, c.PID)
+	}
 	c.PID, c.Reason = nil, nil
+}
+
+// tell calls a hook, if there is one.
+func (k *Kernel) tell(hook func(pid []byte), pid []byte) {
+	if hook != nil {
+		hook(pid)
+	}
 }
 
 // cutReason returns the first MaxIDLen bytes of reason, less a character that would be cut.

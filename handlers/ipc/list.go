@@ -122,7 +122,7 @@ func (l *listing) visit(p *kernel.PCB) bool {
 		return false
 	}
 	before := len(l.out)
-	viewProcess(&l.proc, p)
+	l.svc.viewProcess(&l.proc, p)
 	l.out = mpack.AppendProcess(l.out, &l.proc)
 	l.size += len(l.out) - before
 	if l.size > l.svc.cfg.MaxFrameBytes {

@@ -29,6 +29,7 @@ type method struct {
 	want          []mpack.Field
 	durability    Durability
 	stream        bool // opens a stream: it has no RESPONSE
+	whole         bool // the handler reads the body itself, at turn.req.Body
 	doc           string
 	index         int  // of the row in the table
 	keyed         bool // the first field is a pid: its row is fetched ahead
@@ -71,6 +72,29 @@ var methods = index([]method{
 		doc: "Show the default quota."},
 	{service: "kernel", name: "GetSystemStatus", handle: getSystemStatus,
 		doc: "Show processes, sessions and bus counters."},
+
+	{service: "engine", name: "CreateEnvelope", handle: createEnvelope, durability: Durable,
+		fields: []string{"raw_input", "request_id", "user_id", "session_id", "stage_order", "metadata"},
+		doc:    "Create and store an envelope."},
+	{service: "engine", name: "CheckBounds", handle: checkBounds, whole: true, fields: []string{"envelope"},
+		doc: "Say whether an envelope is within its bounds."},
+	{service: "engine", name: "UpdateEnvelope", handle: updateEnvelope, fields: []string{"envelope"}, durability: Durable,
+		doc: "Replace a stored envelope; sessions whose interrupt it answers go on."},
+	{service: "engine", name: "ExecutePipeline", handle: executePipeline, fields: []string{"envelope", "pipeline_config"},
+		durability: Durable, doc: "Start a session named by its envelope and tell what to run first."},
+	{service: "engine", name: "CloneEnvelope", handle: cloneEnvelope, fields: []string{"envelope"}, durability: Durable,
+		doc: "Store a copy of an envelope under a new identifier."},
+
+	{service: "orchestration", name: "InitializeSession", handle: initializeSession, durability: Durable,
+		fields: []string{"process_id", "pipeline_config", "envelope", "force"},
+		doc:    "Start the session of a process."},
+	{service: "orchestration", name: "GetNextInstruction", handle: getNextInstruction, fields: []string{"process_id"}, durability: Lazy,
+		doc: "Tell what to run next."},
+	{service: "orchestration", name: "ReportAgentResult", handle: reportAgentResult, durability: Durable,
+		fields: []string{"process_id", "agent_name", "success", "error", "output", "metrics"},
+		doc:    "Take an agent's result and tell what to run next."},
+	{service: "orchestration", name: "GetSessionState", handle: getSessionState, fields: []string{"process_id"},
+		doc: "Show a session."},
 
 	{service: "commbus", name: "Publish", handle: publish, fields: []string{"event_type", "payload", "source"},
 		doc: "Publish an event to its subscribers."},

@@ -169,6 +169,9 @@ func transitionState(t *turn) wire.Code {
 		t.msg = append(append(append(t.msg, t.pcb.State.String()...), " to "...), to.String()...)
 		return wire.FailedPrecondition
 	}
+	if to == kernel.Terminated {
+		t.svc.orch.ProcessEnded(t.scratch(), pid)
+	}
 	return t.process()
 }
 
@@ -185,5 +188,6 @@ func terminateProcess(t *turn) wire.Code {
 	if t.svc.kernel.Terminate(t.now, pid, reason, &t.pcb) != kernel.OK {
 		return t.notFound(pid)
 	}
+	t.svc.orch.ProcessEnded(t.scratch(), pid)
 	return t.process()
 }

@@ -83,14 +83,15 @@ func appendErrorFrame[T ~string | ~[]byte](out, id []byte, code wire.Code, text 
 
 // process appends the PCB in t.pcb.
 func (t *turn) process() wire.Code {
-	viewProcess(&t.proc, &t.pcb)
+	t.svc.viewProcess(&t.proc, &t.pcb)
 	t.out = mpack.AppendProcess(t.out, &t.proc)
 	return wire.OK
 }
 
-func viewProcess(dst *mpack.Process, p *kernel.PCB) {
+func (s *Service) viewProcess(dst *mpack.Process, p *kernel.PCB) {
 	dst.PID, dst.RequestID, dst.UserID, dst.SessionID = p.PID, p.RequestID, p.UserID, p.SessionID
 	dst.State, dst.Priority = p.State.String(), p.Priority.String()
+	dst.CurrentStage = s.orch.CurrentStage(p.PID)
 	viewUsage(&dst.Usage, &p.Usage)
 }
 

@@ -12,6 +12,7 @@ import (
 	"trunkline/engine/bus"
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
+	"trunkline/engine/orchestration"
 )
 
 // Config holds the settings of one endpoint (kernel-ipc §6). Zero fields take the defaults.
@@ -31,6 +32,12 @@ type Config struct {
 	DequeueLease            time.Duration // negative: no lease
 	CleanupInterval         time.Duration
 	ProcessRetention        time.Duration
+	MaxEnvelopes            int
+	MaxEnvelopeBytes        int64 // of all stored envelopes together
+	EnvelopeRetention       time.Duration
+	MaxSessions             int
+	MaxSessionBytes         int64 // of all sessions together
+	SessionRetention        time.Duration
 	UnsentBytes, ChunkBytes int // as in link.Limits
 	// AnswerBufferBytes bounds the answers to queries that wait for a caller who does not read; further ones become errors.
 	AnswerBufferBytes        int64
@@ -80,12 +87,13 @@ func setDefault[T int | int64 | time.Duration](v *T, def T) {
 	}
 }
 
-// Service is one kernel endpoint: the process table, the bus and the sessions' shared state. Its methods are safe for
+// Service is one kernel endpoint: the process table, the bus, the pipelines and what the connections share. Its methods are safe for
 // concurrent use.
 type Service struct {
 	cfg    Config
 	kernel *kernel.Kernel
 	bus    *bus.Bus
+	orch   *orchestration.Engine
 	routes *routes
 	calls  []callCounters // by method, as in the method table; the last one counts what reached no method
 	turns  sync.Pool
@@ -115,12 +123,23 @@ func NewService(cfg Config) *Service {
 		QueryCapacity: 1 + cfg.KernelQueueCapacity,
 		GapBody:       s.appendGap,
 	})
+	s.orch = orchestration.New(orchestration.Config{
+		MaxSessions:       cfg.MaxSessions,
+		MaxSessionBytes:   cfg.MaxSessionBytes,
+		SessionRetention:  cfg.SessionRetention,
+		MaxEnvelopes:      cfg.MaxEnvelopes,
+		MaxEnvelopeBytes:  cfg.MaxEnvelopeBytes,
+		EnvelopeRetention: cfg.EnvelopeRetention,
+		MaxReply:          max(cfg.MaxFrameBytes-orchestration.ReplyReserve, 1),
+	})
 	s.kernel = kernel.New(kernel.Config{
 		MaxProcesses:      cfg.MaxProcesses,
 		MaxRateLimitUsers: cfg.MaxRateLimitUsers,
 		DequeueLease:      cfg.DequeueLease,
 		Retention:         cfg.ProcessRetention,
 		Events:            lifecycle{s.bus},
+		Ended:             s.orch.Cancel,
+		Removed:           s.orch.ProcessRemoved,
 	})
 	s.turns.New = func() any { return newTurn(s) }
 	return s
@@ -146,8 +165,11 @@ func (s *Service) Start() {
 
 // Sweep runs one garbage collection.
 func (s *Service) Sweep() {
-	zombied, removed, logs := s.kernel.Sweep(s.now(link.Now()))
-	s.cfg.Logger.Debug("swept the process table", "zombied", zombied, "removed", removed, "rate_logs", logs)
+	now := s.now(link.Now())
+	zombied, removed, logs := s.kernel.Sweep(now)
+	sessions, envelopes := s.orch.Sweep(now)
+	s.cfg.Logger.Debug("swept the tables", "zombied", zombied, "removed", removed, "rate_logs", logs,
+		"sessions", sessions, "envelopes", envelopes)
 }
 
 // Close stops the periodic work and cancels pending queries. Sessions are closed by their owners, before or after.

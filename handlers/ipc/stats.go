@@ -7,6 +7,7 @@ import (
 	"trunkline/engine/bus"
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
+	"trunkline/engine/orchestration"
 )
 
 // callCounters count the answers of one method by code.
@@ -46,11 +47,12 @@ type Stats struct {
 	Calls  []CallCount // those that are not zero, in the order of the method table
 	Counts kernel.Counts
 	Bus    bus.Stats
+	Orch   orchestration.Stats
 }
 
 // Stats reads the counters. It takes the locks of the tables it counts, one at a time.
 func (s *Service) Stats() Stats {
-	st := Stats{Counts: s.kernel.Counts(s.now(link.Now())), Bus: s.bus.Stats()}
+	st := Stats{Counts: s.kernel.Counts(s.now(link.Now())), Bus: s.bus.Stats(), Orch: s.orch.Stats()}
 	for row := range s.calls {
 		var c CallCount
 		if row < len(methods) {

@@ -16,7 +16,7 @@ func getProcessCounts(t *turn) wire.Code {
 func getSystemStatus(t *turn) wire.Code {
 	c, b := t.svc.kernel.Counts(t.now), t.svc.bus.Stats()
 	t.out = mpack.AppendStatus(t.out, stateNames, c.ByState[:], c.Total, &mpack.Status{
-		EventsPublished: b.EventsPublished, CommandsSent: b.CommandsSent,
+		ActiveSessions: t.svc.orch.Active(), EventsPublished: b.EventsPublished, CommandsSent: b.CommandsSent,
 		QueriesExecuted: b.QueriesExecuted, ActiveSubscribers: b.ActiveSubscribers,
 	})
 	return wire.OK

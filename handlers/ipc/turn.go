@@ -9,6 +9,7 @@ import (
 	"trunkline/codec/wire"
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
+	"trunkline/engine/orchestration"
 )
 
 // turn is the state of one Feed: the output so far, the request at hand and the scratch values handlers fill. Turns are
@@ -51,6 +52,12 @@ type turn struct {
 	usage  mpack.Usage
 	ids    [2][uuidLen]byte
 	tally  tally
+
+	orch     orchestration.Call
+	orchUsed bool
+	created  orchestration.CreateArgs
+	init     orchestration.InitArgs
+	report   orchestration.Report
 }
 
 // batch is how many frames are read before the first of them is executed: enough for the memory accesses of their look-ups to
@@ -83,6 +90,11 @@ func (t *turn) end() (used int, out []byte) {
 	t.s, t.out, t.id, t.opened = nil, nil, nil, nil
 	if t.taken > keepLent {
 		t.slots = [batch]slot{}
+	}
+	if t.orchUsed {
+		t.orchUsed = false
+		t.orch.Release()
+		t.created, t.init, t.report = orchestration.CreateArgs{}, orchestration.InitArgs{}, orchestration.Report{}
 	}
 	if cap(t.msg) > keepText {
 		t.msg = nil
@@ -200,6 +212,9 @@ func (t *turn) quickly(sl *slot) *method {
 	next, sl.problem = t.scan.ParseFields(sl.payload, body, m.want, sl.fields[:])
 	if sl.problem == mpack.NoProblem && next != len(sl.payload) {
 		sl.problem = mpack.TrailingBytes
+	}
+	if m.whole {
+		sl.req.Body = sl.payload[body:]
 	}
 	return m
 }

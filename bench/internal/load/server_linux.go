@@ -207,7 +207,7 @@ func (s *Server) Stop() {
 // given as key=value.
 func Trunkline(path string, settings ...string) Command {
 	args := []string{"serve", "--dev"}
-	for _, kv := range append([]string{"kernel.listen_addr=127.0.0.1:0", "admin.listen_addr=127.0.0.1:0"}, settings...) {
+	for _, kv := range append([]string{"kernel.listen_addr=127.0.0.1:0", "http.listen_addr=127.0.0.1:0", "admin.listen_addr=127.0.0.1:0"}, settings...) {
 		args = append(args, "--set", kv)
 	}
 	return Command{Name: "trunkline", Path: path, Args: args, Listening: KernelListening}

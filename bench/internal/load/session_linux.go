@@ -18,6 +18,7 @@ type Protocol uint8
 const (
 	Kernel Protocol = iota // kernel-ipc §2.1
 	RESP                   // redis
+	HTTP                   // HTTP/1.1, kept connections, one 200 with Content-Length to each request
 )
 
 // Config describes a run.
@@ -67,10 +68,7 @@ func Start(cfg Config) (*Session, error) {
 	if cfg.Depth < 1 || len(cfg.Tapes) == 0 {
 		return nil, fmt.Errorf("cannot run %d connections at depth %d", len(cfg.Tapes), cfg.Depth)
 	}
-	s := &Session{split: splitKernel, refused: cfg.Refused, finite: cfg.Once, epoch: time.Now(), done: make(chan struct{})}
-	if cfg.Protocol == RESP {
-		s.split = splitRESP
-	}
+	s := &Session{split: splitterOf(cfg.Protocol), refused: cfg.Refused, finite: cfg.Once, epoch: time.Now(), done: make(chan struct{})}
 	if s.wait = pollMillis; cfg.Spin {
 		s.wait = 0
 	}

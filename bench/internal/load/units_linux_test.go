@@ -84,6 +84,32 @@ func TestParseRESP(t *testing.T) {
 	}
 }
 
+func TestParseHTTP(t *testing.T) {
+	f := func(in string, size int, whole bool, want string) {
+		t.Helper()
+		n, ok, err := parseHTTP([]byte(in))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", in, err, want)
+		}
+		if err == nil && (ok != whole || ok && n != size) {
+			t.Errorf("%q: %d, %v, want %d, %v", in, n, ok, size, whole)
+		}
+	}
+	const head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n"
+	f(head+"{}", len(head)+2, true, "")
+	f(head+"{}HTTP", len(head)+2, true, "")
+	f(head+"{", 0, false, "")
+	f(head[:len(head)-1], 0, false, "")
+	f("", 0, false, "")
+	f("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 38, true, "")
+	f("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n\r\n{}", 0, false, "503")
+	f("HTTP/1.1 200 OK\r\n\r\n", 0, false, "without Content-Length")
+	f("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", 0, false, "length")
+	if got := string(AppendPost(nil, "/p", []byte("{}"))); !strings.HasPrefix(got, "POST /p HTTP/1.1\r\n") || !strings.HasSuffix(got, "Content-Length: 2\r\n\r\n{}") {
+		t.Errorf("request %q", got)
+	}
+}
+
 func TestProcessReadings(t *testing.T) {
 	before, err := CPU(os.Getpid())
 	if err != nil {

@@ -200,15 +200,30 @@ func splitKernel(w *worker, c *conn, b []byte) (used, replies int, err error) {
 	}
 }
 
-// splitRESP counts the replies in b.
-func splitRESP(_ *worker, _ *conn, b []byte) (used, replies int, err error) {
-	for used < len(b) {
-		size, ok, err := parseRESP(b[used:])
-		if !ok || err != nil {
-			return used, replies, err
-		}
-		used += size
-		replies++
+// splitter counts the replies in b.
+type splitter = func(w *worker, c *conn, b []byte) (used, replies int, err error)
+
+func splitterOf(p Protocol) splitter {
+	switch p {
+	case RESP:
+		return splitBy(parseRESP)
+	case HTTP:
+		return splitBy(parseHTTP)
 	}
-	return used, replies, nil
+	return splitKernel
+}
+
+// splitBy makes a splitter of a function that sizes one reply.
+func splitBy(parse func(b []byte) (size int, ok bool, err error)) splitter {
+	return func(_ *worker, _ *conn, b []byte) (used, replies int, err error) {
+		for used < len(b) {
+			size, ok, err := parse(b[used:])
+			if !ok || err != nil {
+				return used, replies, err
+			}
+			used += size
+			replies++
+		}
+		return used, replies, nil
+	}
 }

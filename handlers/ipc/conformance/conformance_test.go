@@ -41,14 +41,17 @@ func runFile(t *testing.T, path string, put func(net.Conn, []byte) error) {
 	newScript(t, put).runFile(path)
 }
 
-// examples returns the files of kernel-ipc §9 whose conversations do not wait for real time.
+// examples returns the files of kernel-ipc §9 whose conversations do not wait for real time, and those of envelope §9.
 func examples(t *testing.T) []string {
 	t.Helper()
-	all, err := filepath.Glob("testdata/9*.txt")
-	if err != nil || len(all) == 0 {
-		t.Fatalf("no examples: %v", err)
+	var all, quick []string
+	for _, pattern := range []string{"testdata/9*.txt", "testdata/envelope/9*.txt"} {
+		some, err := filepath.Glob(pattern)
+		if err != nil || len(some) == 0 {
+			t.Fatalf("no examples %s: %v", pattern, err)
+		}
+		all = append(all, some...)
 	}
-	var quick []string
 	for _, path := range all {
 		if !strings.Contains(path, "-wait") {
 			quick = append(quick, path)

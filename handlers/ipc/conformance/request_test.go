@@ -51,10 +51,7 @@ func (s *script) requests(d *datadriven.TestData) []request {
 // twin turns a line into the JSON of a request.
 func (s *script) twin(line string, d *datadriven.TestData) string {
 	s.t.Helper()
-	for name, value := range s.vars {
-		line = strings.ReplaceAll(line, "$"+name, value)
-	}
-	line = unfoldRuns(line)
+	line = quoteText(unfoldRuns(s.substitute(line)))
 	if json.Valid([]byte(line)) {
 		return line
 	}

@@ -33,10 +33,15 @@ import (
 //	await a subscribers=n         ask by a until the server has n subscriptions
 //	sleep 50ms · advance 10s      real time, or the server's clock
 //	sweep · drain · resume a      garbage collection, shutdown, reading
+//	let name                      the lines below stand for $name in later requests
 //
 // Answers may be cut down: only=(key,…) keeps those keys of every map that has one of them and marks the rest by "…";
 // mask=(key,…) replaces generated values after checking their form (see mask). save=name keeps the query_id or
-// next_cursor of an answer for $name in later requests. In requests <x*1025> stands for 1025 times x, and in answers too.
+// next_cursor of an answer for $name in later requests, save=(name,path) the value at a path of the body, "." being the body. In
+// requests <x*1025> stands for 1025 times x, and in answers too; «…» stands for a string whose content it is.
+//
+// Where the contract leaves the order of keys free, "sorted" sorts them, and show=(path,…) prints a reply as the values at some
+// paths of its body, sorted inside; a path that is not there is "absent".
 type script struct {
 	file   testing.TB // the whole conversation
 	t      testing.TB // the command being run
@@ -107,6 +112,8 @@ func (s *script) run(t testing.TB, d *datadriven.TestData) string {
 		s.clock.advance(s.duration(d.CmdArgs[0].Key))
 	case "sweep":
 		s.srv.Sweep()
+	case "let":
+		s.vars[d.CmdArgs[0].Key] = s.substitute(strings.ReplaceAll(d.Input, "\n", " "))
 	case "drain":
 		s.drain.Go(s.srv.Drain)
 	default:

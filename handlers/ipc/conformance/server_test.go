@@ -12,7 +12,7 @@ import (
 	"trunkline/handlers/ipc/ipctest"
 )
 
-// startServer starts the server a command describes, by the setting names of kernel-ipc §6.
+// startServer starts the server a command describes, by the setting names of kernel-ipc §6 and envelope §6.
 func (s *script) startServer(d *datadriven.TestData) {
 	s.t.Helper()
 	s.limit = wire.DefaultMaxFrame
@@ -63,6 +63,10 @@ func (s *script) setting(key, value string, d *datadriven.TestData) func(*ipctes
 		"max_rate_limit_users":       func(c *ipctest.Config) { c.MaxRateLimitUsers = n },
 		"dequeue_lease_secs":         func(c *ipctest.Config) { c.DequeueLease = within },
 		"process_retention_secs":     func(c *ipctest.Config) { c.Retention = within },
+		"max_envelopes":              func(c *ipctest.Config) { c.MaxEnvelopes = n },
+		"envelope_retention_secs":    func(c *ipctest.Config) { c.EnvelopeRetention = within },
+		"max_sessions":               func(c *ipctest.Config) { c.MaxSessions = n },
+		"session_retention_secs":     func(c *ipctest.Config) { c.SessionRetention = within },
 		"shutdown_grace_secs":        func(c *ipctest.Config) { c.ShutdownGrace = within },
 	}
 	f, ok := settings[key]

@@ -37,11 +37,16 @@ func (s *script) cut(twin string, d *datadriven.TestData) string {
 		return nil
 	}
 	if name := arg("save"); name != nil {
-		body := parseTwin(twin).get("body")
-		s.vars[name[0]] = body.get("query_id").text() + body.get("next_cursor").scalar
+		s.save(name, parseTwin(twin).get("body"))
+	}
+	if d.HasArg("sorted") {
+		twin = parseTwin(twin).sorted().String()
 	}
 	if keys := arg("only"); keys != nil {
 		twin = parseTwin(twin).keep(keys).String()
+	}
+	if paths := arg("show"); paths != nil {
+		twin = parseTwin(twin).shown(paths)
 	}
 	for _, key := range arg("mask") {
 		twin = mask(twin, key)
@@ -195,6 +200,8 @@ func mask(twin, key string) string {
 		return regexp.MustCompile(`"message":"(?:[^"\\]|\\.)*"`).ReplaceAllString(twin, `"message":"…"`)
 	case "tail":
 		return regexp.MustCompile(`("message":"[^":]*: )(?:[^"\\]|\\.)+"`).ReplaceAllString(twin, `${1}…"`)
+	case "ids":
+		return envelopeIDs.ReplaceAllString(twin, "${1}_<id>")
 	case "next_cursor":
 		return regexp.MustCompile(`"next_cursor":\d+`).ReplaceAllString(twin, `"next_cursor":<cursor>`)
 	case "timestamp_ms":

@@ -15,7 +15,7 @@ import (
 	"trunkline/handlers/ipc"
 )
 
-// Config are the settings tests change. Zero fields take the defaults of kernel-ipc §6.
+// Config are the settings tests change. Zero fields take the defaults of kernel-ipc §6 and envelope §6.
 type Config struct {
 	MaxFrameBytes           int
 	MaxConnections          int
@@ -31,6 +31,10 @@ type Config struct {
 	MaxRateLimitUsers       int
 	DequeueLease            time.Duration // negative: none
 	Retention               time.Duration
+	MaxEnvelopes            int
+	EnvelopeRetention       time.Duration
+	MaxSessions             int
+	SessionRetention        time.Duration
 	ShutdownGrace           time.Duration
 	Loops                   int
 	// ListenAddr is where to listen, as kernel.listen_addr has it; empty stands for a free port of 127.0.0.1.
@@ -106,7 +110,8 @@ func serviceConfig(c *Config) ipc.Config {
 		StreamBufferEvents: c.StreamBufferEvents, StreamBufferBytes: c.StreamBufferBytes,
 		StreamBufferTotalBytes: c.StreamBufferTotalBytes, MaxStreamsPerConnection: c.MaxStreamsPerConnection,
 		MaxEventTypes: c.MaxEventTypes, MaxProcesses: c.MaxProcesses, MaxRateLimitUsers: c.MaxRateLimitUsers,
-		DequeueLease: c.DequeueLease, ProcessRetention: c.Retention, Logger: c.Logger,
+		DequeueLease: c.DequeueLease, ProcessRetention: c.Retention, MaxEnvelopes: c.MaxEnvelopes,
+		EnvelopeRetention: c.EnvelopeRetention, MaxSessions: c.MaxSessions, SessionRetention: c.SessionRetention, Logger: c.Logger,
 	}
 	if c.Now != nil {
 		cfg.Now = func() link.Instant {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -39,6 +40,7 @@ type server struct {
 	log    *slog.Logger
 	ready  *ops.Readiness
 	kernel *endpoint
+	web    *web        // nil when http.listen_addr is empty
 	admin  *ops.Server // nil when admin.listen_addr is empty
 	failed chan error
 }
@@ -51,7 +53,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 		return err
 	}
 	s.banner(o)
-	warnFiles(s.log, cfg.Kernel.MaxConnections)
+	warnFiles(s.log, cfg)
 	s.serve()
 	s.ready.Release(reasonStarting)
 	s.log.Info("serving", "settings", cfg.Summary())
@@ -78,6 +80,10 @@ func bind(cfg *config.Config, o Options) (*server, error) {
 	if s.kernel, err = openEndpoint(cfg, o.Logger, reg); err != nil {
 		return nil, err
 	}
+	if s.web, err = openWeb(&cfg.HTTP, o.Logger, reg); err != nil {
+		s.kernel.Abort()
+		return nil, err
+	}
 	if cfg.Admin.ListenAddr == "" {
 		return s, nil
 	}
@@ -87,6 +93,7 @@ func bind(cfg *config.Config, o Options) (*server, error) {
 	})
 	if err != nil {
 		s.kernel.Abort()
+		s.web.Abort()
 		return nil, err
 	}
 	return s, nil
@@ -96,17 +103,27 @@ func bind(cfg *config.Config, o Options) (*server, error) {
 func (s *server) banner(o Options) {
 	fmt.Fprintf(o.Banner, "store: %s, nothing survives a restart\n", s.cfg.Store.Mode)
 	fmt.Fprintf(o.Banner, "trunkline %s, settings: %s\n", o.Build.Version, s.cfg.Summary())
-	for _, b := range s.kernel.bound {
-		fmt.Fprintf(o.Banner, "kernel ipc listening on %s (%s)\n", b.addr, b.kind)
-		if b.open {
-			s.log.Warn("kernel.insecure_bind is on: anybody who reaches this address may use it", "addr", b.addr)
-		}
+	s.listening(o.Banner, "kernel ipc", &s.cfg.Kernel.Access, s.kernel.bound)
+	if s.web == nil {
+		fmt.Fprintln(o.Banner, "http off")
+	} else {
+		s.listening(o.Banner, "http", &s.cfg.HTTP.Access, s.web.bound)
 	}
 	if s.admin == nil {
 		fmt.Fprintln(o.Banner, "admin off")
 		return
 	}
 	fmt.Fprintf(o.Banner, "admin listening on %s\n", s.admin.Addr())
+}
+
+// listening shows the addresses of one section, and warns of those that are open to anybody.
+func (s *server) listening(to io.Writer, what string, a *config.Access, bs []bound) {
+	for _, b := range bs {
+		fmt.Fprintf(to, "%s listening on %s (%s)\n", what, b.addr, b.kind)
+		if b.open {
+			s.log.Warn(a.Key("insecure_bind")+" is on: anybody who reaches this address may use it", "addr", b.addr)
+		}
+	}
 }
 
 // serve starts answering; the first part that stops by itself is reported in failed.
@@ -121,18 +138,26 @@ func (s *server) serve() {
 		}
 	}
 	s.kernel.Serve(report)
+	s.web.Serve(report)
 	if s.admin != nil {
 		go func() { report(s.admin.Serve()) }()
 	}
 }
 
-// drain ends the kernel endpoint, then the admin listener.
+// drain ends the kernel endpoint and the HTTP listener side by side, then the admin listener.
 func (s *server) drain() error {
 	s.ready.Hold(reasonDraining)
 	s.log.Info("draining", "grace_secs", s.cfg.Kernel.ShutdownGraceSecs)
-	ctx, cancel := context.WithTimeout(context.Background(), seconds(s.cfg.Kernel.ShutdownGraceSecs)+forceAfter)
+	grace := seconds(s.cfg.Kernel.ShutdownGraceSecs)
+	webEnded := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), grace)
+		defer cancel()
+		webEnded <- s.web.Shutdown(ctx)
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), grace+forceAfter)
 	defer cancel()
-	err := s.kernel.Shutdown(ctx)
+	err := errors.Join(s.kernel.Shutdown(ctx), <-webEnded)
 	if s.admin != nil {
 		adminCtx, cancel := context.WithTimeout(context.Background(), adminGrace)
 		defer cancel()

@@ -35,7 +35,7 @@ func settings(t *testing.T, set ...string) *config.Config {
 	t.Helper()
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	config.AddFlags(fs)
-	args := []string{"--set=kernel.listen_addr=127.0.0.1:0", "--set=admin.listen_addr=127.0.0.1:0", "--set=kernel.loops=1"}
+	args := []string{"--set=kernel.listen_addr=127.0.0.1:0", "--set=http.listen_addr=127.0.0.1:0", "--set=admin.listen_addr=127.0.0.1:0", "--set=kernel.loops=1"}
 	for _, s := range set {
 		args = append(args, "--set="+s)
 	}
@@ -161,6 +161,8 @@ func TestRunServesAndDrains(t *testing.T) {
 		`trunkline_ipc_calls_total{code="NOT_FOUND",method="GetProcess",service="kernel"} 1`,
 		`trunkline_processes{state="READY"} 1`,
 		`trunkline_connections_open 1`,
+		`trunkline_orchestration_sessions 0`,
+		`trunkline_envelopes 0`,
 		`trunkline_build_info{`,
 	} {
 		if !strings.Contains(metrics, want) {

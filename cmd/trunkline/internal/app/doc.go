@@ -1,5 +1,5 @@
 // Package app wires one server: settings in, listeners, protocols and the admin endpoint out. It is the only place that knows
-// how the rooms are connected; endpoint.go knows the kernel endpoint, admin.go the admin listener, metrics.go the names under
+// how the rooms are connected; endpoint.go knows the kernel endpoint, web.go the envelope exchange over HTTP, metrics.go the names under
 // which counters are shown.
 //
 // The life of a server:

@@ -2,11 +2,9 @@ package app
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,14 +16,6 @@ import (
 	"trunkline/engine/reactor"
 	"trunkline/handlers/ipc"
 )
-
-// bound is one open listener of the kernel endpoint.
-type bound struct {
-	ln   net.Listener
-	addr string // as people write it: host:port with the real port, or unix:///path
-	kind string // tcp, tls or unix
-	open bool   // reachable by anybody, allowed by kernel.insecure_bind
-}
 
 // endpoint is the kernel IPC service with everything that moves its bytes.
 type endpoint struct {
@@ -40,7 +30,7 @@ type endpoint struct {
 func openEndpoint(cfg *config.Config, log *slog.Logger, reg *obs.Registry) (*endpoint, error) {
 	e := &endpoint{svc: ipc.NewService(serviceConfig(&cfg.Kernel, log))}
 	var err error
-	if e.bound, err = listenAll(&cfg.Kernel); err != nil {
+	if e.bound, err = listenAll(&cfg.Kernel.Access); err != nil {
 		return nil, err
 	}
 	if e.srv, err = reactor.New(reactorConfig(&cfg.Kernel, e.svc, log)); err != nil {
@@ -100,42 +90,6 @@ func (e *endpoint) Abort() {
 	_ = e.srv.Shutdown(ctx)
 }
 
-const kindTLS = "tls"
-
-// listenAll opens the listeners in order; the first that cannot be opened closes the others.
-func listenAll(k *config.Kernel) (out []bound, err error) {
-	listeners, err := k.Listeners()
-	if err != nil {
-		return nil, err
-	}
-	tlsConfig, err := k.TLS()
-	if err != nil {
-		return nil, err
-	}
-	for _, l := range listeners {
-		ln, err := reactor.Listen(l.String())
-		if err != nil {
-			closeAll(out)
-			return nil, fmt.Errorf("cannot open kernel.listen_addr: %w", err)
-		}
-		b := bound{ln: ln, addr: ln.Addr().String(), kind: l.Kind(), open: l.Open}
-		if l.Network == "unix" {
-			b.addr = l.String()
-		}
-		if l.TLS {
-			b.ln = tls.NewListener(ln, tlsConfig)
-		}
-		out = append(out, b)
-	}
-	return out, nil
-}
-
-func closeAll(bs []bound) {
-	for _, b := range bs {
-		_ = b.ln.Close()
-	}
-}
-
 func reactorConfig(k *config.Kernel, svc *ipc.Service, log *slog.Logger) reactor.Config {
 	return reactor.Config{
 		Loops:          k.Loops,
@@ -184,6 +138,12 @@ func serviceConfig(k *config.Kernel, log *slog.Logger) ipc.Config {
 		DequeueLease:            lease,
 		CleanupInterval:         seconds(k.CleanupIntervalSecs),
 		ProcessRetention:        max(seconds(k.ProcessRetentionSecs), time.Nanosecond),
+		MaxEnvelopes:            k.MaxEnvelopes,
+		MaxEnvelopeBytes:        int64(k.MaxEnvelopeBytes),
+		EnvelopeRetention:       max(seconds(k.EnvelopeRetentionSecs), time.Nanosecond),
+		MaxSessions:             k.MaxSessions,
+		MaxSessionBytes:         int64(k.MaxSessionBytes),
+		SessionRetention:        max(seconds(k.SessionRetentionSecs), time.Nanosecond),
 		Logger:                  log,
 	}
 }

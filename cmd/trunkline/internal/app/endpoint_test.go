@@ -31,11 +31,17 @@ func TestMetricNamesAreClean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := openEndpoint(settings(t), slog.New(slog.DiscardHandler), reg)
+	cfg := settings(t)
+	e, err := openEndpoint(cfg, slog.New(slog.DiscardHandler), reg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Abort()
+	w, err := openWeb(&cfg.HTTP, slog.New(slog.DiscardHandler), reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Abort()
 	problems, err := testutil.GatherAndLint(reg.Gatherer())
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +54,8 @@ func TestMetricNamesAreClean(t *testing.T) {
 func TestSettingsReachTheParts(t *testing.T) {
 	k := &settings(t, "kernel.read_timeout_secs=7", "kernel.write_timeout_secs=0", "kernel.max_frame_bytes=5000",
 		"kernel.shutdown_grace_secs=3", "kernel.dequeue_lease_secs=0", "kernel.process_retention_secs=0",
-		"kernel.default_query_timeout_ms=9").Kernel
+		"kernel.default_query_timeout_ms=9", "kernel.max_envelopes=11", "kernel.max_envelope_bytes=12", "kernel.envelope_retention_secs=0",
+		"kernel.max_sessions=13", "kernel.max_session_bytes=14", "kernel.session_retention_secs=15").Kernel
 	want := link.Limits{
 		IdleAfter: 7e9, FrameWithin: 7e9, DrainWithin: 3e9, FrameBytes: 5004,
 		UnsentBytes: link.DefaultUnsentBytes, ChunkBytes: link.DefaultChunkBytes, TurnBytes: link.DefaultTurnBytes,
@@ -62,6 +69,10 @@ func TestSettingsReachTheParts(t *testing.T) {
 	}
 	s := serviceConfig(k, nil)
 	if s.DequeueLease >= 0 || s.ProcessRetention <= 0 || s.ProcessRetention > time.Millisecond || s.DefaultQueryTimeout != 9*time.Millisecond {
+		t.Errorf("service config = %+v", s)
+	}
+	if s.MaxEnvelopes != 11 || s.MaxEnvelopeBytes != 12 || s.EnvelopeRetention != 1 ||
+		s.MaxSessions != 13 || s.MaxSessionBytes != 14 || s.SessionRetention != 15*time.Second {
 		t.Errorf("service config = %+v", s)
 	}
 }

@@ -6,13 +6,17 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"trunkline/cmd/trunkline/internal/config"
 )
 
 func TestLowLimitOfOpenFilesIsSaid(t *testing.T) {
+	var http config.HTTP
 	f := func(limit uint64, maxConnections int, want string) {
 		t.Helper()
 		var log bytes.Buffer
-		compareFiles(slog.New(slog.NewTextHandler(&log, nil)), limit, maxConnections)
+		cfg := &config.Config{Kernel: config.Kernel{MaxConnections: maxConnections}, HTTP: http}
+		compareFiles(slog.New(slog.NewTextHandler(&log, nil)), limit, cfg)
 		got := log.String()
 		if (want == "") != (got == "") || !strings.Contains(got, want) {
 			t.Errorf("a limit of %d for %d connections: %q, want %q", limit, maxConnections, got, want)
@@ -25,10 +29,15 @@ func TestLowLimitOfOpenFilesIsSaid(t *testing.T) {
 	f(129, 1, "limit=129 wanted=130")
 	f(math.MaxUint64, math.MaxInt32, "")
 	f(1<<32, math.MaxInt32, "wanted=4294967422")
+	http.MaxConnections = 7
+	f(130, 1, "") // nobody listens
+	http.ListenAddr = []string{"a", "b"}
+	f(144, 1, "")
+	f(143, 1, "limit=143 wanted=144 kernel.max_connections=1 http.max_connections=7")
 }
 
 func TestLimitOfOpenFilesIsReadAtStart(t *testing.T) {
-	i := start(t, "kernel.max_connections=2147483647")
+	i := start(t, "kernel.max_connections=2147483647", "http.listen_addr=")
 	if log := i.log.String(); !strings.Contains(log, "RLIMIT_NOFILE") || !strings.Contains(log, "wanted=4294967422") {
 		t.Errorf("log:\n%s", log)
 	}

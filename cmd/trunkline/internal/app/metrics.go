@@ -1,10 +1,13 @@
 package app
 
 import (
+	"strconv"
+
 	"trunkline/engine/kernel"
 	"trunkline/engine/obs"
 	"trunkline/engine/stream"
 	"trunkline/handlers/ipc"
+	"trunkline/handlers/process"
 )
 
 // The families of the kernel endpoint. An index is the family's place in serviceFamilies or socketFamilies.
@@ -19,6 +22,10 @@ const (
 	famSubscribers
 	famPending
 	famBuffered
+	famSessions
+	famSessionBytes
+	famEnvelopes
+	famEnvelopeBytes
 )
 
 func serviceFamilies() []obs.Family {
@@ -33,6 +40,11 @@ func serviceFamilies() []obs.Family {
 		famSubscribers: {Name: "trunkline_bus_subscribers", Help: "Live Subscribe streams.", Kind: obs.Gauge},
 		famPending:     {Name: "trunkline_bus_pending_queries", Help: "Queries waiting for their handler's answer.", Kind: obs.Gauge},
 		famBuffered:    {Name: "trunkline_bus_buffered_bytes", Help: "Bytes of messages held for streams, a shared message counted once.", Kind: obs.Gauge},
+
+		famSessions:      {Name: "trunkline_orchestration_sessions", Help: "Orchestration sessions held, ended ones included.", Kind: obs.Gauge},
+		famSessionBytes:  {Name: "trunkline_orchestration_session_bytes", Help: "Bytes held by orchestration sessions.", Kind: obs.Gauge},
+		famEnvelopes:     {Name: "trunkline_envelopes", Help: "Envelopes in the store.", Kind: obs.Gauge},
+		famEnvelopeBytes: {Name: "trunkline_envelope_bytes", Help: "Bytes held by envelopes in the store.", Kind: obs.Gauge},
 	}
 }
 
@@ -51,6 +63,10 @@ func putService(put obs.Put, s ipc.Stats) {
 	put(famSubscribers, float64(s.Bus.ActiveSubscribers))
 	put(famPending, float64(s.Bus.PendingQueries))
 	put(famBuffered, float64(s.Bus.BufferedBytes))
+	put(famSessions, float64(s.Orch.Sessions))
+	put(famSessionBytes, float64(s.Orch.SessionBytes))
+	put(famEnvelopes, float64(s.Orch.Envelopes))
+	put(famEnvelopeBytes, float64(s.Orch.EnvelopeBytes))
 }
 
 const (
@@ -87,4 +103,26 @@ func putSockets(put obs.Put, s stream.Snapshot) {
 	}
 	put(famIn, float64(s.BytesIn))
 	put(famOut, float64(s.BytesOut))
+}
+
+const (
+	famWebRequests = iota
+	famWebInFlight
+	famWebConnections
+)
+
+func webFamilies() []obs.Family {
+	return []obs.Family{
+		famWebRequests:    {Name: "trunkline_http_requests_total", Help: "HTTP requests answered, by class of status.", Labels: []string{"class"}},
+		famWebInFlight:    {Name: "trunkline_http_requests_in_flight", Help: "HTTP requests being read or answered, refused ones left out.", Kind: obs.Gauge},
+		famWebConnections: {Name: "trunkline_http_connections_open", Help: "Open HTTP connections.", Kind: obs.Gauge},
+	}
+}
+
+func putWeb(put obs.Put, s process.Stats) {
+	for class := 2; class < len(s.Requests); class++ { // nothing is answered 1xx
+		put(famWebRequests, float64(s.Requests[class]), strconv.Itoa(class)+"xx")
+	}
+	put(famWebInFlight, float64(s.InFlight))
+	put(famWebConnections, float64(s.Connections))
 }

@@ -54,6 +54,8 @@ func TestRender(t *testing.T) {
 	f(Errorf(3, "cannot x").WithHint("a\nb"), false, "trunkline: cannot x\nhint: a\nhint: b\n")
 	f(errors.New("x"), true, `{"error":"x","code":1,"hint":""}`+"\n")
 	f(fmt.Errorf("o: %w", Errorf(5, "x").WithHint("h")), true, `{"error":"o: x","code":5,"hint":"h"}`+"\n")
+	f(&Error{Code: 1, Err: errors.New("x"), Hint: "h", Usage: "Usage:\n  y\n"}, false, "trunkline: x\nhint: h\nUsage:\n  y\n")
+	f(&Error{Code: 1, Err: errors.New("x"), Usage: "Usage:\n"}, true, `{"error":"x","code":1,"hint":""}`+"\n")
 	f(&Error{Code: 4}, false, "")
 	f(&Error{Code: 4}, true, "")
 }

@@ -18,12 +18,13 @@ const (
 )
 
 // Error is a failure with the exit code it ends the process with and, when there is something to do about it, a hint: one
-// line each, separated by newlines. With a nil Err it ends the process with its code and says nothing: the command has said
-// everything already.
+// line each, separated by newlines. Usage, if set, is printed after both, but not as JSON. With a nil Err it ends the process
+// with its code and says nothing: the command has said everything already.
 type Error struct {
-	Code int
-	Err  error
-	Hint string
+	Code  int
+	Err   error
+	Hint  string
+	Usage string
 }
 
 // Error returns the message without the program name and without the hint.

@@ -40,20 +40,19 @@ type rendered struct {
 	Hint  string `json:"hint"`
 }
 
-// Render writes err to w (stderr): "trunkline: message" with "hint:" lines, or one JSON object of error, code and hint.
-// A nil
-// err and an Error without a cause write nothing.
+// Render writes err to w (stderr): "trunkline: message" with "hint:" lines and the usage text, or one JSON object of error,
+// code and hint. A nil err and an Error without a cause write nothing.
 func Render(w io.Writer, err error, asJSON bool) {
 	if err == nil {
 		return
 	}
 	var e *Error
-	hint := ""
+	hint, usage := "", ""
 	if errors.As(err, &e) {
 		if e.Err == nil {
 			return
 		}
-		hint = e.Hint
+		hint, usage = e.Hint, e.Usage
 	}
 	if asJSON {
 		_ = json.NewEncoder(w).Encode(rendered{Error: err.Error(), Code: Exit(err), Hint: hint})
@@ -65,6 +64,7 @@ func Render(w io.Writer, err error, asJSON bool) {
 			fmt.Fprintf(w, "hint: %s\n", line)
 		}
 	}
+	_, _ = io.WriteString(w, usage)
 }
 
 // WriteJSON writes v to w as one indented JSON document with a final newline.

@@ -16,7 +16,7 @@ func (s setting) assign(c *Config, v any) error {
 	case *bool:
 		return assignBool(p, v)
 	case *[]string:
-		return assignList(p, v)
+		return s.assignList(p, v)
 	case *string:
 		return s.assignString(p, v)
 	}
@@ -61,18 +61,22 @@ func assignBool(p *bool, v any) error {
 }
 
 // assignList takes a YAML list or comma separated text.
-func assignList(p *[]string, v any) error {
+func (s setting) assignList(p *[]string, v any) error {
+	if v == "" && s.optional {
+		*p = nil
+		return nil
+	}
 	var parts []string
 	switch v := v.(type) {
 	case string:
 		parts = strings.Split(v, ",")
 	case []any:
 		for _, e := range v {
-			s, ok := e.(string)
+			text, ok := e.(string)
 			if !ok {
 				return fmt.Errorf("want a list of text, not %s in it", show(e))
 			}
-			parts = append(parts, s)
+			parts = append(parts, text)
 		}
 	default:
 		return errors.New("want a list or comma separated text")
@@ -80,7 +84,7 @@ func assignList(p *[]string, v any) error {
 	for i := range parts {
 		parts[i] = strings.TrimSpace(parts[i])
 	}
-	if len(parts) == 0 || slices.Contains(parts, "") {
+	if (len(parts) == 0 && !s.optional) || slices.Contains(parts, "") {
 		return errors.New("it has an empty entry")
 	}
 	*p = parts

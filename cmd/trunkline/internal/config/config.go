@@ -8,6 +8,7 @@ import (
 // Config holds every setting with its value in force. Build one with Load; it does not change afterwards.
 type Config struct {
 	Kernel Kernel
+	HTTP   HTTP
 	Admin  Admin
 	Store  Store
 	Log    Log
@@ -16,13 +17,10 @@ type Config struct {
 	file    string
 }
 
-// Kernel is the kernel IPC section (kernel-ipc §6). Seconds and milliseconds are whole numbers as in the settings' names.
+// Kernel is the section of kernel IPC (kernel-ipc §6) and of the envelope services on it (envelope §6). Seconds and
+// milliseconds are whole numbers as in the settings' names.
 type Kernel struct {
-	ListenAddr       []string
-	TLSCertFile      string
-	TLSKeyFile       string
-	TLSClientCAFile  string
-	InsecureBind     bool
+	Access
 	Loops            int
 	MaxFrameBytes    int
 	MaxConnections   int
@@ -44,6 +42,28 @@ type Kernel struct {
 	CleanupIntervalSecs  int
 	ProcessRetentionSecs int
 	ShutdownGraceSecs    int
+
+	MaxEnvelopes          int
+	MaxEnvelopeBytes      int
+	EnvelopeRetentionSecs int
+	MaxSessions           int
+	MaxSessionBytes       int
+	SessionRetentionSecs  int
+}
+
+// HTTP is the section of the envelope exchange: of its HTTP listener, and where it says so of its commands (envelope §6). An
+// empty ListenAddr switches the listener off.
+type HTTP struct {
+	Access
+	MaxBodyBytes          int
+	MaxInFlight           int
+	MaxConnections        int
+	ReadHeaderTimeoutSecs int
+	ReadBodyTimeoutSecs   int
+	IdleTimeoutSecs       int
+	WriteTimeoutSecs      int
+	MaxHeaderBytes        int
+	DefaultStageOrder     []string
 }
 
 // Admin is the admin listener's section. ListenAddr "" switches the listener off.

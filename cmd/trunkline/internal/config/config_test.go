@@ -85,13 +85,33 @@ func TestDefaults(t *testing.T) {
 	f("kernel.cleanup_interval_secs", 300)
 	f("kernel.process_retention_secs", 86400)
 	f("kernel.shutdown_grace_secs", 5)
+	f("kernel.max_envelopes", 10000)
+	f("kernel.max_envelope_bytes", 536870912)
+	f("kernel.envelope_retention_secs", 86400)
+	f("kernel.max_sessions", 10000)
+	f("kernel.max_session_bytes", 1073741824)
+	f("kernel.session_retention_secs", 3600)
+	f("http.listen_addr", "127.0.0.1:50080")
+	f("http.tls_cert_file", "")
+	f("http.tls_key_file", "")
+	f("http.tls_client_ca_file", "")
+	f("http.insecure_bind", false)
+	f("http.max_body_bytes", 5242880)
+	f("http.max_in_flight", 256)
+	f("http.max_connections", 1024)
+	f("http.read_header_timeout_secs", 10)
+	f("http.read_body_timeout_secs", 30)
+	f("http.idle_timeout_secs", 120)
+	f("http.write_timeout_secs", 30)
+	f("http.max_header_bytes", 65536)
+	f("http.default_stage_order", "perception,intent,plan,execution,critic,integration")
 	f("admin.listen_addr", "127.0.0.1:50090")
 	f("admin.insecure_bind", false)
 	f("admin.pprof", false)
 	f("store.mode", "memory")
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 30; got != want {
+	if got, want := len(c.Rows()), 50; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }
@@ -125,6 +145,8 @@ func TestDedicatedFlagsAndDev(t *testing.T) {
 	f("kernel.listen_addr", "127.0.0.1:0,unix:///tmp/x", "flag --listen", "--listen", "127.0.0.1:0, unix:///tmp/x")
 	f("kernel.listen_addr", "127.0.0.1:2", "flag --listen", "--set", "kernel.listen_addr=127.0.0.1:1", "--listen", "127.0.0.1:2")
 	f("admin.listen_addr", "", "flag --admin-listen", "--admin-listen", "")
+	f("http.listen_addr", "", "flag --http-listen", "--http-listen", "")
+	f("http.listen_addr", "127.0.0.1:1,127.0.0.1:2", "flag --http-listen", "--http-listen", "127.0.0.1:1,127.0.0.1:2")
 	f("log.format", "json", "flag --log-format", "--log-format", "json", "--dev")
 	f("log.format", "text", "dev", "--dev")
 	f("admin.pprof", true, "dev", "--dev")
@@ -140,7 +162,7 @@ func TestNamedFile(t *testing.T) {
 	if v, o := row(t, c, "log.level"); v != "error" || o != "file "+path || c.File() != path {
 		t.Errorf("log.level = %v (%s), file %q", v, o, c.File())
 	}
-	if n := c.Counts(); n[LayerFile] != 1 || n[LayerDefault] != 29 {
+	if n := c.Counts(); n[LayerFile] != 1 || n[LayerDefault] != 49 {
 		t.Errorf("counts = %v", n)
 	}
 }
@@ -149,6 +171,10 @@ func TestListsInYAML(t *testing.T) {
 	c := mustLoad(t, nil, nil, "kernel:\n  listen_addr:\n    - 127.0.0.1:0\n    - unix:///tmp/t.sock\n")
 	if v, _ := row(t, c, "kernel.listen_addr"); v != "127.0.0.1:0,unix:///tmp/t.sock" {
 		t.Errorf("listen_addr = %v", v)
+	}
+	c = mustLoad(t, nil, nil, "http:\n  listen_addr: []\n")
+	if v, o := row(t, c, "http.listen_addr"); v != "" || o != "file trunkline.yaml" || len(c.HTTP.ListenAddr) != 0 {
+		t.Errorf("http.listen_addr = %v (%s)", v, o)
 	}
 }
 
@@ -184,6 +210,12 @@ func TestProblems(t *testing.T) {
 	f(`cannot use log.level = 5 (file trunkline.yaml): want text`, nil, nil, "log: {level: 5}")
 	f(`cannot use kernel.listen_addr = "" (flag --set): it has an empty entry`, set("kernel.listen_addr="), nil, "")
 	f(`want a list of text, not 5 in it`, nil, nil, "kernel: {listen_addr: [5]}")
+	f(`cannot use http.listen_addr = "a," (flag --set): it has an empty entry`, set("http.listen_addr=a,"), nil, "")
+	f(`cannot use http.default_stage_order = "" (flag --set): it has an empty entry`, set("http.default_stage_order="), nil, "")
+	f(`cannot use http.default_stage_order: "a" is in it twice`, set("http.default_stage_order=a,b,a"), nil, "")
+	f(`cannot use http.listen_addr = "0.0.0.0:1": an address beyond loopback needs TLS with client certificates: http.tls_cert_file, http.tls_key_file and http.tls_client_ca_file are not set (http.insecure_bind=true opens it to anybody)`,
+		set("http.listen_addr=0.0.0.0:1"), nil, "")
+	f("cannot use http.tls_cert_file: http.tls_key_file is not set", set("http.tls_cert_file=x"), nil, "")
 	f(`cannot use store.mode = "durable" (flag --set): other modes than memory are not available in this build`, set("store.mode=durable"), nil, "")
 	f("kernel.default_query_timeout_ms = 5000: it is above kernel.max_query_timeout_ms = 10", set("kernel.max_query_timeout_ms=10"), nil, "")
 	f("cannot use kernel.max_frame_bytes = \"4095\" (flag --set): want an integer from 4096 to 1073741824", set("kernel.max_frame_bytes=4095"), nil, "")

@@ -3,6 +3,7 @@ package config
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // EnvPrefix starts the name of every environment variable read as a setting.
@@ -11,7 +12,10 @@ const EnvPrefix = "TRUNKLINE_"
 // orchestrated matches what a container orchestrator injects for a service that happens to be called trunkline or
 // trunkline-kernel (TRUNKLINE_SERVICE_HOST, TRUNKLINE_PORT_50051_TCP_ADDR, TRUNKLINE_KERNEL_PORT, …). No setting of ours has
 // such a name, and refusing to start over it would help nobody.
-var orchestrated = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+// Compiled when first asked for, so that commands without settings do not pay for it at start.
+var orchestrated = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+})
 
 // EnvName returns the environment variable of a setting.
 func EnvName(key string) string {
@@ -23,7 +27,7 @@ const clientEnv = EnvPrefix + "ADDR"
 
 // keyOfEnv returns the setting an environment variable names, known or not; "" for variables that are none of ours.
 func keyOfEnv(name string) string {
-	if name == clientEnv || orchestrated.MatchString(name) {
+	if name == clientEnv || orchestrated().MatchString(name) {
 		return ""
 	}
 	rest := strings.ToLower(strings.TrimPrefix(name, EnvPrefix))

@@ -18,6 +18,7 @@ const (
 // dedicated lists the settings with a flag of their own; the rest is reached by --set.
 var dedicated = []struct{ flag, key string }{
 	{"listen", "kernel.listen_addr"},
+	{"http-listen", "http.listen_addr"},
 	{"admin-listen", "admin.listen_addr"},
 	{"log-level", "log.level"},
 	{"log-format", "log.format"},

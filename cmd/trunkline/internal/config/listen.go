@@ -12,23 +12,37 @@ import (
 	"strings"
 )
 
-// maxListeners bounds the entries of kernel.listen_addr.
+// maxListeners bounds the entries of one listen_addr.
 const maxListeners = 64
 
-// unixPrefix marks a unix socket path in kernel.listen_addr.
+// unixPrefix marks a unix socket path in a listen_addr.
 const unixPrefix = "unix://"
 
-// Listener is one entry of kernel.listen_addr, decided by the rules of kernel-ipc D41.
+// Access is where a section listens and who may come in: the settings that the rules of kernel-ipc D41 look at. Section is
+// the first part of the settings' names.
+type Access struct {
+	Section         string
+	ListenAddr      []string
+	TLSCertFile     string
+	TLSKeyFile      string
+	TLSClientCAFile string
+	InsecureBind    bool
+}
+
+// Key returns the whole name of one of the section's settings, for messages.
+func (a *Access) Key(name string) string { return a.Section + delim + name }
+
+// Listener is one entry of a listen_addr, decided by the rules of kernel-ipc D41.
 type Listener struct {
 	// Network is "tcp" or "unix"; Addr is host:port or the socket's path.
 	Network, Addr string
 	// TLS: the listener speaks TLS 1.3.
 	TLS bool
-	// Open: anybody who reaches this address beyond loopback may use it; only kernel.insecure_bind allows that.
+	// Open: anybody who reaches this address beyond loopback may use it; only insecure_bind allows that.
 	Open bool
 }
 
-// String returns the entry as it is written in kernel.listen_addr.
+// String returns the entry as it is written in a listen_addr.
 func (l Listener) String() string {
 	if l.Network == "unix" {
 		return unixPrefix + l.Addr
@@ -52,27 +66,27 @@ func (l Listener) Kind() string {
 	return l.Network
 }
 
-// Listeners returns the entries of kernel.listen_addr in order, or the reason why one of them must not be opened. The reason
-// names the missing setting.
-func (k *Kernel) Listeners() ([]Listener, error) {
-	if len(k.ListenAddr) > maxListeners {
-		return nil, fmt.Errorf("cannot use kernel.listen_addr: %d addresses, at most %d", len(k.ListenAddr), maxListeners)
+// Listeners returns the entries of listen_addr in order, or the reason why one of them must not be opened. The reason names
+// the missing setting.
+func (a *Access) Listeners() ([]Listener, error) {
+	if len(a.ListenAddr) > maxListeners {
+		return nil, fmt.Errorf("cannot use %s: %d addresses, at most %d", a.Key("listen_addr"), len(a.ListenAddr), maxListeners)
 	}
-	out := make([]Listener, 0, len(k.ListenAddr))
-	for i, addr := range k.ListenAddr {
-		l, err := k.listener(addr)
+	out := make([]Listener, 0, len(a.ListenAddr))
+	for i, addr := range a.ListenAddr {
+		l, err := a.listener(addr)
 		if err != nil {
-			return nil, fmt.Errorf("cannot use kernel.listen_addr = %q: %w", addr, err)
+			return nil, fmt.Errorf("cannot use %s = %q: %w", a.Key("listen_addr"), addr, err)
 		}
-		if slices.ContainsFunc(k.ListenAddr[:i], l.same) && !strings.HasSuffix(addr, ":0") {
-			return nil, fmt.Errorf("cannot use kernel.listen_addr = %q: it is listed twice", addr)
+		if slices.ContainsFunc(a.ListenAddr[:i], l.same) && !strings.HasSuffix(addr, ":0") {
+			return nil, fmt.Errorf("cannot use %s = %q: it is listed twice", a.Key("listen_addr"), addr)
 		}
 		out = append(out, l)
 	}
 	return out, nil
 }
 
-func (k *Kernel) listener(addr string) (Listener, error) {
+func (a *Access) listener(addr string) (Listener, error) {
 	if err := CheckAddr(addr); err != nil {
 		return Listener{}, err
 	}
@@ -83,34 +97,34 @@ func (k *Kernel) listener(addr string) (Listener, error) {
 	if err != nil {
 		return Listener{}, err
 	}
-	l := Listener{Network: "tcp", Addr: addr, TLS: k.hasTLS()}
+	l := Listener{Network: "tcp", Addr: addr, TLS: a.hasTLS()}
 	if loop {
 		return l, nil
 	}
-	missing := k.missingTLS()
+	missing := a.missingTLS()
 	if len(missing) == 0 {
 		return l, nil
 	}
-	if !k.InsecureBind {
-		return Listener{}, fmt.Errorf("an address beyond loopback needs TLS with client certificates: %s (kernel.insecure_bind=true opens it to anybody)",
-			notSet(missing))
+	if !a.InsecureBind {
+		return Listener{}, fmt.Errorf("an address beyond loopback needs TLS with client certificates: %s (%s=true opens it to anybody)",
+			notSet(missing), a.Key("insecure_bind"))
 	}
 	l.Open = true
 	return l, nil
 }
 
-func (k *Kernel) hasTLS() bool { return k.TLSCertFile != "" && k.TLSKeyFile != "" }
+func (a *Access) hasTLS() bool { return a.TLSCertFile != "" && a.TLSKeyFile != "" }
 
 // missingTLS lists the settings that a listener beyond loopback needs and does not have.
-func (k *Kernel) missingTLS() []string {
+func (a *Access) missingTLS() []string {
 	var m []string
-	for _, s := range []struct{ key, v string }{
-		{"kernel.tls_cert_file", k.TLSCertFile},
-		{"kernel.tls_key_file", k.TLSKeyFile},
-		{"kernel.tls_client_ca_file", k.TLSClientCAFile},
+	for _, s := range []struct{ name, v string }{
+		{"tls_cert_file", a.TLSCertFile},
+		{"tls_key_file", a.TLSKeyFile},
+		{"tls_client_ca_file", a.TLSClientCAFile},
 	} {
 		if s.v == "" {
-			m = append(m, s.key)
+			m = append(m, a.Key(s.name))
 		}
 	}
 	return m
@@ -125,45 +139,56 @@ func notSet(keys []string) string {
 	return strings.Join(keys[:last], ", ") + " and " + keys[last] + " are not set"
 }
 
-func (k *Kernel) checkTLS() Problems {
+// check returns everything that is wrong with the section's addresses and files, as far as names tell.
+func (a *Access) check() Problems {
+	p := a.checkTLS()
+	if _, err := a.Listeners(); err != nil {
+		p = append(p, err.Error())
+	}
+	return p
+}
+
+func (a *Access) checkTLS() Problems {
+	cert, key := a.Key("tls_cert_file"), a.Key("tls_key_file")
 	switch {
-	case k.TLSCertFile != "" && k.TLSKeyFile == "":
-		return Problems{"cannot use kernel.tls_cert_file: kernel.tls_key_file is not set"}
-	case k.TLSCertFile == "" && k.TLSKeyFile != "":
-		return Problems{"cannot use kernel.tls_key_file: kernel.tls_cert_file is not set"}
-	case k.TLSClientCAFile != "" && !k.hasTLS():
-		return Problems{"cannot use kernel.tls_client_ca_file: kernel.tls_cert_file and kernel.tls_key_file are not set"}
+	case a.TLSCertFile != "" && a.TLSKeyFile == "":
+		return Problems{"cannot use " + cert + ": " + notSet([]string{key})}
+	case a.TLSCertFile == "" && a.TLSKeyFile != "":
+		return Problems{"cannot use " + key + ": " + notSet([]string{cert})}
+	case a.TLSClientCAFile != "" && !a.hasTLS():
+		return Problems{"cannot use " + a.Key("tls_client_ca_file") + ": " + notSet([]string{cert, key})}
 	}
 	return nil
 }
 
 // TLS loads the files and returns the server side of TLS 1.3, client certificates required when tls_client_ca_file is set;
 // nil without certificate settings.
-func (k *Kernel) TLS() (*tls.Config, error) {
-	if !k.hasTLS() {
+func (a *Access) TLS() (*tls.Config, error) {
+	if !a.hasTLS() {
 		return nil, nil
 	}
-	cert, err := tls.LoadX509KeyPair(k.TLSCertFile, k.TLSKeyFile)
+	cert, err := tls.LoadX509KeyPair(a.TLSCertFile, a.TLSKeyFile)
 	if err != nil {
-		return nil, fmt.Errorf("cannot load kernel.tls_cert_file %s with kernel.tls_key_file %s: %w", k.TLSCertFile, k.TLSKeyFile, err)
+		return nil, fmt.Errorf("cannot load %s %s with %s %s: %w",
+			a.Key("tls_cert_file"), a.TLSCertFile, a.Key("tls_key_file"), a.TLSKeyFile, err)
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{cert}}
-	if k.TLSClientCAFile == "" {
+	if a.TLSClientCAFile == "" {
 		return c, nil
 	}
-	pem, err := os.ReadFile(k.TLSClientCAFile)
+	pem, err := os.ReadFile(a.TLSClientCAFile)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read kernel.tls_client_ca_file: %w", err)
+		return nil, fmt.Errorf("cannot read %s: %w", a.Key("tls_client_ca_file"), err)
 	}
 	c.ClientCAs = x509.NewCertPool()
 	if !c.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("cannot use kernel.tls_client_ca_file %s: no certificate in it", k.TLSClientCAFile)
+		return nil, fmt.Errorf("cannot use %s %s: no certificate in it", a.Key("tls_client_ca_file"), a.TLSClientCAFile)
 	}
 	c.ClientAuth = tls.RequireAndVerifyClientCert
 	return c, nil
 }
 
-// CheckAddr checks the form of an address of the kernel endpoint, host:port or unix:///path. Nothing is looked up.
+// CheckAddr checks the form of an entry of a listen_addr, host:port or unix:///path. Nothing is looked up.
 func CheckAddr(addr string) error {
 	if path, ok := strings.CutPrefix(addr, unixPrefix); ok {
 		if !strings.HasPrefix(path, "/") {

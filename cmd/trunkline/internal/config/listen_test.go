@@ -17,15 +17,15 @@ import (
 )
 
 func TestListenersFollowTheRules(t *testing.T) {
-	plain := Kernel{}
-	server := Kernel{TLSCertFile: "c", TLSKeyFile: "k"}
-	mutual := Kernel{TLSCertFile: "c", TLSKeyFile: "k", TLSClientCAFile: "a"}
-	insecure := func(k Kernel) Kernel { k.InsecureBind = true; return k }
+	plain := Access{Section: "kernel"}
+	server := Access{Section: "kernel", TLSCertFile: "c", TLSKeyFile: "k"}
+	mutual := Access{Section: "kernel", TLSCertFile: "c", TLSKeyFile: "k", TLSClientCAFile: "a"}
+	insecure := func(a Access) Access { a.InsecureBind = true; return a }
 	// want is the kind, "open " before it when anybody may come, or part of the refusal.
-	f := func(k Kernel, addr, want string) {
+	f := func(a Access, addr, want string) {
 		t.Helper()
-		k.ListenAddr = []string{addr}
-		ls, err := k.Listeners()
+		a.ListenAddr = []string{addr}
+		ls, err := a.Listeners()
 		if err != nil {
 			if !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v, want %q", addr, err, want)
@@ -52,7 +52,7 @@ func TestListenersFollowTheRules(t *testing.T) {
 	f(plain, ":1", "needs TLS")
 	f(plain, "example.com:1", "needs TLS")
 	f(server, "[::]:1", "certificates: kernel.tls_client_ca_file is not set (")
-	f(Kernel{TLSClientCAFile: "a"}, "[::]:1", "certificates: kernel.tls_cert_file and kernel.tls_key_file are not set (")
+	f(Access{Section: "kernel", TLSClientCAFile: "a"}, "[::]:1", "certificates: kernel.tls_cert_file and kernel.tls_key_file are not set (")
 	f(mutual, "0.0.0.0:1", "tls")
 	f(insecure(plain), "0.0.0.0:1", "open tcp")
 	f(insecure(server), "0.0.0.0:1", "open tls")
@@ -74,7 +74,7 @@ func TestListenersFollowTheRules(t *testing.T) {
 func TestListenersAreBoundedAndDistinct(t *testing.T) {
 	f := func(want string, addrs ...string) {
 		t.Helper()
-		_, err := (&Kernel{ListenAddr: addrs}).Listeners()
+		_, err := (&Access{Section: "kernel", ListenAddr: addrs}).Listeners()
 		if (want == "") != (err == nil) || (err != nil && !strings.Contains(err.Error(), want)) {
 			t.Errorf("%d addresses: %v, want %q", len(addrs), err, want)
 		}
@@ -109,17 +109,17 @@ func TestCheckAddr(t *testing.T) {
 }
 
 func TestTLSFilesComeInPairs(t *testing.T) {
-	f := func(k Kernel, want string) {
+	f := func(a Access, want string) {
 		t.Helper()
-		if got := strings.Join(k.checkTLS(), ";"); (want == "") != (got == "") || !strings.Contains(got, want) {
-			t.Errorf("%+v: %q, want %q", k, got, want)
+		if got := strings.Join(a.checkTLS(), ";"); (want == "") != (got == "") || !strings.Contains(got, want) {
+			t.Errorf("%+v: %q, want %q", a, got, want)
 		}
 	}
-	f(Kernel{}, "")
-	f(Kernel{TLSCertFile: "c", TLSKeyFile: "k"}, "")
-	f(Kernel{TLSCertFile: "c"}, "kernel.tls_key_file is not set")
-	f(Kernel{TLSKeyFile: "k"}, "kernel.tls_cert_file is not set")
-	f(Kernel{TLSClientCAFile: "a"}, "kernel.tls_cert_file and kernel.tls_key_file are not set")
+	f(Access{Section: "kernel"}, "")
+	f(Access{Section: "kernel", TLSCertFile: "c", TLSKeyFile: "k"}, "")
+	f(Access{Section: "kernel", TLSCertFile: "c"}, "kernel.tls_key_file is not set")
+	f(Access{Section: "kernel", TLSKeyFile: "k"}, "kernel.tls_cert_file is not set")
+	f(Access{Section: "kernel", TLSClientCAFile: "a"}, "kernel.tls_cert_file and kernel.tls_key_file are not set")
 }
 
 // writeCert makes a self-signed certificate and its key in dir.
@@ -155,25 +155,25 @@ func TestTLSConfig(t *testing.T) {
 	if err := os.WriteFile(junk, []byte("no pem"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := (&Kernel{}).TLS(); c != nil || err != nil {
+	if c, err := (&Access{Section: "kernel"}).TLS(); c != nil || err != nil {
 		t.Errorf("without files: %v, %v", c, err)
 	}
-	c, err := (&Kernel{TLSCertFile: cert, TLSKeyFile: key}).TLS()
+	c, err := (&Access{Section: "kernel", TLSCertFile: cert, TLSKeyFile: key}).TLS()
 	if err != nil || c.MinVersion != tls.VersionTLS13 || c.ClientAuth != tls.NoClientCert {
 		t.Errorf("server TLS: %+v, %v", c, err)
 	}
-	c, err = (&Kernel{TLSCertFile: cert, TLSKeyFile: key, TLSClientCAFile: cert}).TLS()
+	c, err = (&Access{Section: "kernel", TLSCertFile: cert, TLSKeyFile: key, TLSClientCAFile: cert}).TLS()
 	if err != nil || c.ClientAuth != tls.RequireAndVerifyClientCert || c.ClientCAs == nil {
 		t.Errorf("mutual TLS: %+v, %v", c, err)
 	}
-	f := func(k Kernel, want string) {
+	f := func(a Access, want string) {
 		t.Helper()
-		if _, err := k.TLS(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %q", k, err, want)
+		if _, err := a.TLS(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", a, err, want)
 		}
 	}
-	f(Kernel{TLSCertFile: "nope", TLSKeyFile: key}, "kernel.tls_cert_file nope")
-	f(Kernel{TLSCertFile: cert, TLSKeyFile: junk}, "kernel.tls_key_file")
-	f(Kernel{TLSCertFile: cert, TLSKeyFile: key, TLSClientCAFile: "nope"}, "kernel.tls_client_ca_file")
-	f(Kernel{TLSCertFile: cert, TLSKeyFile: key, TLSClientCAFile: junk}, "no certificate in it")
+	f(Access{Section: "kernel", TLSCertFile: "nope", TLSKeyFile: key}, "kernel.tls_cert_file nope")
+	f(Access{Section: "kernel", TLSCertFile: cert, TLSKeyFile: junk}, "kernel.tls_key_file")
+	f(Access{Section: "kernel", TLSCertFile: cert, TLSKeyFile: key, TLSClientCAFile: "nope"}, "kernel.tls_client_ca_file")
+	f(Access{Section: "kernel", TLSCertFile: cert, TLSKeyFile: key, TLSClientCAFile: junk}, "no certificate in it")
 }

@@ -2,17 +2,19 @@ package config
 
 import (
 	"math"
+	"slices"
 
 	"trunkline/engine/obs"
 )
 
 // setting is one row of the table. at returns the address of the field: *int, *bool, *string or *[]string. min and max bound
-// integers; oneOf, when set, bounds strings.
+// integers; oneOf, when set, bounds strings; optional allows an empty list, written "".
 type setting struct {
 	key      string
 	def      any
 	min, max int
 	oneOf    []string
+	optional bool
 	help     string
 	at       func(*Config) any
 }
@@ -29,7 +31,7 @@ const (
 )
 
 // table is the list of all settings in the order shown to people; it is never written.
-var table = append(append([]setting{}, kernelSettings...), otherSettings...)
+var table = slices.Concat(kernelSettings, httpSettings, otherSettings)
 
 var kernelSettings = []setting{
 	{key: "kernel.listen_addr", def: "127.0.0.1:50051",
@@ -104,6 +106,24 @@ var kernelSettings = []setting{
 	{key: "kernel.shutdown_grace_secs", def: 5, min: 0, max: maxSecs,
 		help: "time a drain may take before connections are closed by force",
 		at:   func(c *Config) any { return &c.Kernel.ShutdownGraceSecs }},
+	{key: "kernel.max_envelopes", def: 10000, min: 1, max: maxCount,
+		help: "envelopes in the store; beyond it ended ones are dropped, then ones untouched for an hour",
+		at:   func(c *Config) any { return &c.Kernel.MaxEnvelopes }},
+	{key: "kernel.max_envelope_bytes", def: 536870912, min: 1, max: math.MaxInt,
+		help: "bytes held by all envelopes in the store",
+		at:   func(c *Config) any { return &c.Kernel.MaxEnvelopeBytes }},
+	{key: "kernel.envelope_retention_secs", def: 86400, min: 0, max: maxSecs,
+		help: "how long an untouched envelope stays in the store",
+		at:   func(c *Config) any { return &c.Kernel.EnvelopeRetentionSecs }},
+	{key: "kernel.max_sessions", def: 10000, min: 1, max: maxCount,
+		help: "orchestration sessions; beyond it the longest idle one that has ended is dropped",
+		at:   func(c *Config) any { return &c.Kernel.MaxSessions }},
+	{key: "kernel.max_session_bytes", def: 1073741824, min: 1, max: math.MaxInt,
+		help: "bytes held by all orchestration sessions",
+		at:   func(c *Config) any { return &c.Kernel.MaxSessionBytes }},
+	{key: "kernel.session_retention_secs", def: 3600, min: 0, max: maxSecs,
+		help: "how long an untouched orchestration session stays; a waiting one as long as its question, if that is longer",
+		at:   func(c *Config) any { return &c.Kernel.SessionRetentionSecs }},
 }
 
 var otherSettings = []setting{

@@ -1,6 +1,9 @@
 package config
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // validate checks what single ranges cannot see.
 func (c *Config) validate() Problems {
@@ -13,10 +16,9 @@ func (c *Config) validate() Problems {
 		p = append(p, fmt.Sprintf("cannot use kernel.default_query_timeout_ms = %d: it is above kernel.max_query_timeout_ms = %d",
 			k.DefaultQueryTimeoutMs, k.MaxQueryTimeoutMs))
 	}
-	p = append(p, c.Kernel.checkTLS()...)
-	if _, err := c.Kernel.Listeners(); err != nil {
-		p = append(p, err.Error())
-	}
+	p = append(p, c.Kernel.check()...)
+	p = append(p, c.HTTP.check()...)
+	p = append(p, checkStages(c.HTTP.DefaultStageOrder)...)
 	if a := c.Admin; a.ListenAddr != "" {
 		loop, err := isLoopback(a.ListenAddr)
 		if err != nil {
@@ -26,4 +28,14 @@ func (c *Config) validate() Problems {
 		}
 	}
 	return p
+}
+
+// checkStages refuses what an envelope's own stage_order must not have either (envelope §3.2).
+func checkStages(order []string) Problems {
+	for i, name := range order {
+		if slices.Contains(order[:i], name) {
+			return Problems{fmt.Sprintf("cannot use http.default_stage_order: %q is in it twice", name)}
+		}
+	}
+	return nil
 }

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTheBinaryUnderItsOtherNames builds the program as it is shipped and calls it by the names that clients of the envelope
+// exchange look for.
+func TestTheBinaryUnderItsOtherNames(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	dir := t.TempDir()
+	program := filepath.Join(dir, "trunkline")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=v7", "-o", program, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("cannot build: %v\n%s", err, out)
+	}
+	f := func(name string, code int, stdin, want string, args ...string) {
+		t.Helper()
+		link := filepath.Join(dir, name)
+		if err := os.Symlink(program, link); err != nil && !errors.Is(err, os.ErrExist) {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		cmd := exec.Command(link, args...)
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &out
+		err := cmd.Run()
+		if cmd.ProcessState.ExitCode() != code || !strings.Contains(out.String(), want) {
+			t.Errorf("%s %q: %v, %s, want %d with %s", name, args, err, out.String(), code, want)
+		}
+	}
+	for _, name := range []string{"trunkline", "go-envelope", "go-coreengine", "x"} {
+		f(name, 0, `{"envelope_id":"e","stage_order":["a"]}`, `"current_stage":"a"`, "process")
+		f(name, 0, `{"command":"can_continue","envelope":{"envelope_id":"e"}}`, `{"can_continue":true,"terminal_reason":null,`)
+		f(name, 0, "", `"server_version":"v7"`, "version")
+		f(name, 1, "", "Unknown command: frobnicate\n", "frobnicate")
+		f(name, 1, "", "Usage")
+	}
+}
+
+// TestAReaderThatWentAwayIsAFailure: the exit code says so, where other programs die of SIGPIPE.
+func TestAReaderThatWentAwayIsAFailure(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	defer w.Close()
+	cmd := exec.Command(os.Args[0], "version")
+	cmd.Args[0] = "trunkline" // see TestMain
+	var talk bytes.Buffer
+	cmd.Stdout, cmd.Stderr = w, &talk
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(talk.String(), "broken pipe") {
+		t.Errorf("%v, stderr %s", err, talk.String())
+	}
+}

@@ -1,0 +1,54 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestReferenceIsTheTable keeps docs/settings.md at what the table says, row for row.
+func TestReferenceIsTheTable(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/settings.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []string
+	for line := range strings.Lines(string(page)) {
+		if strings.HasPrefix(line, "| `") && strings.Contains(line, "` | `"+EnvPrefix) {
+			rows = append(rows, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	for i, s := range table {
+		def := fmt.Sprint(s.def)
+		if def == "" {
+			def = `""`
+		}
+		begin := fmt.Sprintf("| `%s` | `%s` | `%s` | ", s.key, EnvName(s.key), def)
+		switch {
+		case i >= len(rows) || !strings.HasPrefix(rows[i], begin) || !strings.HasSuffix(rows[i], " | "+s.help+" |"):
+			t.Errorf("row %d of docs/settings.md is not %s… | %s |", i+1, begin, s.help)
+		case s.max > 0 && !strings.Contains(rows[i], fmt.Sprintf("| %d..%d |", s.min, s.max)):
+			t.Errorf("row %d of docs/settings.md lacks the range %d..%d", i+1, s.min, s.max)
+		case s.oneOf != nil && !strings.Contains(rows[i], "| `"+strings.Join(s.oneOf, "`, `")+"` |"):
+			t.Errorf("row %d of docs/settings.md lacks the values %v", i+1, s.oneOf)
+		}
+	}
+	if len(rows) != len(table) {
+		t.Errorf("docs/settings.md has %d rows, the table %d", len(rows), len(table))
+	}
+}
+
+// TestDedicatedFlagsAreInTheReference: they are the part of a setting's name that its row does not show.
+func TestDedicatedFlagsAreInTheReference(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/settings.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range dedicated {
+		if !slices.Contains(Keys(), d.key) || !strings.Contains(string(page), "`--"+d.flag+"`") {
+			t.Errorf("docs/settings.md does not name --%s", d.flag)
+		}
+	}
+}

@@ -1,0 +1,290 @@
+package envelope
+
+import (
+	"strconv"
+
+	"trunkline/codec/mpack"
+)
+
+// pair is a member about to be written.
+type pair struct {
+	spelled []byte // the name as members.next gives it; nil: name
+	name    string
+	raw     []byte
+	// outputs and inner tell that what is written is the list of outputs, or a group's members, instead of raw.
+	outputs bool
+	inner   []pair
+	isGroup bool
+}
+
+// Append appends the envelope in the shape it came in: the input's members in the input's order with what was written over them,
+// then the members that were missing, by the rules of envelope §3.1 for its shape and boundary. It allocates only if dst has no
+// room.
+func (e *Env) Append(dst []byte) []byte {
+	if e.shape == Nested {
+		return e.appendNested(dst)
+	}
+	e.pairs = e.planFlat(e.pairs[:0])
+	dst = e.write(dst, e.pairs)
+	e.pairs = recycle(e.pairs)
+	return dst
+}
+
+// planFlat lists the members of the flat shape.
+func (e *Env) planFlat(list []pair) []pair {
+	var done [numKeys]bool
+	for i := range e.top {
+		m := &e.top[i]
+		switch {
+		case m.key == dropped:
+		case m.key == noKey:
+			list = append(list, pair{spelled: m.spelled, raw: m.raw})
+		default:
+			list = append(list, pair{spelled: m.spelled, raw: e.shown(m.key), outputs: m.key == Outputs && e.outputsSet})
+			done[m.key] = m.key != LoopFeedback || !e.newerFeedback || e.form == MsgPack
+		}
+	}
+	if e.form == JSON {
+		for k := range flatKeys {
+			list = e.addMissing(list, k, &done, true)
+		}
+	} else {
+		for _, k := range flatAdded {
+			list = e.addMissing(list, k, &done, true)
+		}
+	}
+	for k := range numKeys {
+		list = e.addMissing(list, k, &done, false)
+	}
+	return list
+}
+
+// addMissing adds a member that is not in list yet; one without a value only if always.
+func (e *Env) addMissing(list []pair, k Key, done *[numKeys]bool, always bool) []pair {
+	if done[k] {
+		return list
+	}
+	f := &e.f[k]
+	p := pair{name: k.name(Flat), raw: e.shown(k), outputs: k == Outputs && e.outputsSet}
+	if f.raw == nil && !p.outputs && !always {
+		return list
+	}
+	done[k] = true
+	return append(list, p)
+}
+
+// shown returns a member as a reply shows it where it has to.
+func (e *Env) shown(k Key) []byte {
+	if raw := e.f[k].raw; raw != nil {
+		return raw
+	}
+	return defaultOf(e.form, k)
+}
+
+// appendNested appends the nested shape.
+func (e *Env) appendNested(dst []byte) []byte {
+	list, inner := e.pairs[:0], e.inner[:0]
+	var done [numKeys]bool
+	var have [numGroups]bool
+	for i := range e.top {
+		m := &e.top[i]
+		switch {
+		case m.key == dropped:
+		case m.grp < numGroups:
+			from := len(inner)
+			inner = e.planGroup(inner, m.grp)
+			have[m.grp] = true
+			list = append(list, pair{spelled: m.spelled, inner: inner[from:len(inner):len(inner)], isGroup: true})
+		case m.key == noKey:
+			list = append(list, pair{spelled: m.spelled, raw: m.raw})
+		case e.f[m.key].raw != nil:
+			list = append(list, pair{spelled: m.spelled, raw: e.f[m.key].raw, outputs: m.key == Outputs && e.outputsSet})
+			done[m.key] = true
+		}
+	}
+	for _, k := range [...]Key{RawInput, ReceivedAt, Outputs} {
+		list = e.addMissing(list, k, &done, true)
+	}
+	for g := range numGroups {
+		if !have[g] {
+			from := len(inner)
+			inner = e.planGroup(inner, g)
+			list = append(list, pair{name: groupNames[g], inner: inner[from:len(inner):len(inner)], isGroup: true})
+		}
+	}
+	dst = e.write(dst, list)
+	e.pairs, e.inner = recycle(list), recycle(inner)
+	return dst
+}
+
+// planGroup lists a group's members: the input's, then the missing ones.
+func (e *Env) planGroup(list []pair, g group) []pair {
+	var done [numKeys]bool
+	for i := range e.groups[g] {
+		m := &e.groups[g][i]
+		switch {
+		case m.key == dropped:
+		case m.key == noKey:
+			list = append(list, pair{spelled: m.spelled, raw: m.raw})
+		case e.f[m.key].raw != nil:
+			done[m.key] = true
+			if !e.omitted(m.key) {
+				list = append(list, pair{spelled: m.spelled, raw: e.f[m.key].raw})
+			}
+		}
+	}
+	for _, k := range nestedKeys[g] {
+		if done[k] || e.omitted(k) {
+			continue
+		}
+		list = append(list, pair{name: k.name(Nested), raw: e.shown(k)})
+	}
+	return list
+}
+
+// omitted tells whether the nested shape leaves a member out: one that would be shown empty, and the reason of a wait.
+func (e *Env) omitted(k Key) bool {
+	if !omittedEmpty[k] {
+		return false
+	}
+	f := &e.f[k]
+	switch f.kind {
+	case Absent, Null:
+		return true
+	case String:
+		if k == TerminalReason && !e.Bool(Terminated) && e.Reason().waits() {
+			return true
+		}
+		return len(f.text) == 0
+	case Map, List:
+		return k != Interrupt && isEmpty(e.form, f.raw)
+	}
+	return false
+}
+
+// isEmpty reports whether an encoded map or list has no members.
+func isEmpty(form Form, raw []byte) bool {
+	if form == MsgPack {
+		_, ok := (&elements{form: MsgPack, m: mpack.OpenList(raw)}).next()
+		_, _, _, has := (&members{form: MsgPack, m: mpack.OpenMap(raw)}).next()
+		return !ok && !has
+	}
+	for _, c := range raw[1 : len(raw)-1] {
+		if c > ' ' {
+			return false
+		}
+	}
+	return true
+}
+
+// write appends a map of pairs.
+func (e *Env) write(dst []byte, list []pair) []byte {
+	dst = openWritten(dst, e.form, len(list))
+	for i := range list {
+		p := &list[i]
+		dst = appendName(dst, e.form, i, p)
+		switch {
+		case p.isGroup:
+			dst = appendMap(dst, e.form, p.inner)
+		case p.outputs:
+			dst = e.appendOutputs(dst)
+		default:
+			dst = append(dst, p.raw...)
+		}
+	}
+	return closeWritten(dst, e.form)
+}
+
+// appendOutputs appends the map of outputs.
+func (e *Env) appendOutputs(dst []byte) []byte {
+	dst = openWritten(dst, e.form, len(e.outputs))
+	for i := range e.outputs {
+		o := &e.outputs[i]
+		dst = appendName(dst, e.form, i, &pair{spelled: o.spelled})
+		dst = append(dst, o.raw...)
+	}
+	return closeWritten(dst, e.form)
+}
+
+// appendMap appends a map of encoded values.
+func appendMap(dst []byte, form Form, list []pair) []byte {
+	dst = openWritten(dst, form, len(list))
+	for i := range list {
+		dst = append(appendName(dst, form, i, &list[i]), list[i].raw...)
+	}
+	return closeWritten(dst, form)
+}
+
+func openWritten(dst []byte, form Form, n int) []byte {
+	if form == JSON {
+		return append(dst, '{')
+	}
+	return mpack.AppendMap(dst, n)
+}
+
+func closeWritten(dst []byte, form Form) []byte {
+	if form == JSON {
+		return append(dst, '}')
+	}
+	return dst
+}
+
+// appendName appends the i-th name of a map and what separates it from its value.
+func appendName(dst []byte, form Form, i int, p *pair) []byte {
+	if form == MsgPack {
+		if p.spelled != nil {
+			return append(dst, p.spelled...)
+		}
+		return mpack.AppendStr(dst, p.name)
+	}
+	if i > 0 {
+		dst = append(dst, ',')
+	}
+	dst = append(dst, '"')
+	if p.spelled != nil {
+		dst = append(dst, p.spelled...)
+	} else {
+		dst = append(dst, p.name...)
+	}
+	return append(dst, '"', ':')
+}
+
+// defaults holds the encoding that a missing member gets.
+var defaults = func() (table [2][numKeys][]byte) {
+	for _, form := range [...]Form{JSON, MsgPack} {
+		for k := range numKeys {
+			table[form][k] = encodeDefault(form, k)
+		}
+	}
+	return table
+}()
+
+func defaultOf(form Form, k Key) []byte { return defaults[form][k] }
+
+func encodeDefault(form Form, k Key) []byte {
+	i := &infos[k]
+	switch i.class {
+	case text, identifier, moment:
+		return encodeText(nil, form, i.defText)
+	case counter, wideCounter:
+		if form == JSON {
+			return strconv.AppendInt(nil, i.def, 10)
+		}
+		return mpack.AppendInt(nil, i.def)
+	case flag:
+		return appendBool(nil, form, false)
+	case texts, objects:
+		if form == JSON {
+			return []byte("[]")
+		}
+		return mpack.AppendArray(nil, 0)
+	case nullText, nullMoment, nullFlag, nullMap:
+		return appendNull(nil, form)
+	case stageSet:
+		if form == JSON {
+			return []byte("[]")
+		}
+		return mpack.AppendArray(nil, 0)
+	}
+	return appendMap(nil, form, nil)
+}

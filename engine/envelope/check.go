@@ -1,0 +1,296 @@
+package envelope
+
+import (
+	"math"
+	"slices"
+	"strconv"
+
+	"trunkline/codec/wire"
+)
+
+// The refusals that more than one class has, in the words of kernel-ipc §3.4.
+const (
+	wantText   = "must be a string"
+	wantInt    = "must be an integer"
+	wantFlag   = "must be a boolean"
+	wantMap    = "must be an object"
+	wantList   = "must be an array"
+	wantTexts  = "must be an array of strings"
+	wantMaps   = "must be an array of objects"
+	wantTime   = "must be an ISO 8601 time"
+	tooLongID  = "exceeds 1024 bytes"
+	priorKey   = "prior_outputs"
+	maxCounter = math.MaxInt32
+)
+
+// check judges every member that stood in the input and fills in the values that are computed with.
+func (e *Env) check() *Problem {
+	for k := range numKeys {
+		f := &e.f[k]
+		f.n = infos[k].def
+		if f.raw == nil {
+			f.defaults(k)
+			continue
+		}
+		v := valueOf(e.form, f.raw)
+		if v.Kind == Null {
+			e.nullMember(k)
+			continue
+		}
+		f.kind = v.Kind
+		if p := e.checkMember(k, v); p != nil {
+			if e.collect == nil {
+				return p
+			}
+			e.collect(p)
+		}
+	}
+	return nil
+}
+
+func (e *Env) checkMember(k Key, v Value) *Problem {
+	if why := e.checkValue(k, v); why != "" {
+		return &Problem{Field: e.path(k), Text: why}
+	}
+	switch {
+	case k == Outputs:
+		return e.readOutputs(v.Raw)
+	case k == Metadata && e.form == JSON:
+		return e.checkPrior()
+	}
+	return nil
+}
+
+func (f *field) defaults(k Key) {
+	if infos[k].defText != "" {
+		f.text = []byte(infos[k].defText)
+	}
+}
+
+// nullMember reads null as absent; where the default is something else, the reply shows that.
+func (e *Env) nullMember(k Key) {
+	f := &e.f[k]
+	f.kind = Null
+	f.defaults(k)
+	switch infos[k].class {
+	case nullText, nullMoment, nullFlag, nullMap:
+		return
+	}
+	f.raw, f.kind, f.null = nil, Absent, true
+}
+
+// path spells where a member stands.
+func (e *Env) path(k Key) string {
+	name := k.name(e.shape)
+	switch {
+	case k == LoopFeedback && e.newerFeedback:
+		name = loopFeedback
+	case k == ParallelMode && e.olderMode:
+		name = dagMode
+	}
+	if g := infos[k].group; e.shape == Nested && g < numGroups {
+		return groupNames[g] + "." + name
+	}
+	return name
+}
+
+// checkValue judges a value that is not null; why is empty if it is in order.
+func (e *Env) checkValue(k Key, v Value) (why string) {
+	switch infos[k].class {
+	case text, nullText, identifier:
+		return e.checkText(k, v)
+	case moment, nullMoment:
+		if v.Kind != String {
+			return wantText
+		}
+		if e.f[k].text = e.textOf(v); !ValidTime(e.f[k].text) {
+			return wantTime
+		}
+	case counter, wideCounter:
+		return e.checkCounter(k, v)
+	case flag, nullFlag:
+		if v.Kind != Bool {
+			return wantFlag
+		}
+		if v.True() {
+			e.f[k].n = 1
+		}
+	case texts:
+		return e.checkTexts(k, v)
+	case objects:
+		return e.checkElements(v, Map, wantMaps)
+	case stageSet:
+		return e.checkNameSet(v)
+	case textMap:
+		return e.checkTextMap(v)
+	default:
+		return checkMap(v)
+	}
+	return ""
+}
+
+func (e *Env) checkText(k Key, v Value) string {
+	if v.Kind != String {
+		return wantText
+	}
+	f := &e.f[k]
+	f.text = e.textOf(v)
+	if infos[k].class == identifier && len(f.text) > wire.MaxIdentifier {
+		return tooLongID
+	}
+	if len(f.text) == 0 && e.emptyIsMissing(k) {
+		f.raw, f.kind, f.text = nil, Absent, nil
+		f.defaults(k)
+	}
+	return ""
+}
+
+// emptyIsMissing tells the members whose "" counts as missing (envelope §3.2); boundary B echoes it (envelope §3.3).
+func (e *Env) emptyIsMissing(k Key) bool {
+	return e.form == JSON && (infos[k].class == identifier || k == CurrentStage)
+}
+
+func (e *Env) checkCounter(k Key, v Value) string {
+	n, ok := integer(e.form, v)
+	least := int64(0)
+	if e.form == JSON {
+		least = infos[k].min
+	}
+	limit, width := int64(maxCounter), "i32"
+	if infos[k].class == wideCounter {
+		limit, width = math.MaxInt64, "i64"
+	}
+	switch {
+	case !ok:
+		if n, huge := hugeInteger(e.form, v); huge {
+			return "value " + strconv.FormatUint(n, 10) + " exceeds " + width + " range"
+		}
+		return wantInt
+	case n < 0:
+		return "must be non-negative, got " + strconv.FormatInt(n, 10)
+	case n < least:
+		return "must be at least " + strconv.FormatInt(least, 10)
+	case n > limit:
+		return "value " + strconv.FormatInt(n, 10) + " exceeds " + width + " range"
+	}
+	e.f[k].n = n
+	return ""
+}
+
+func (e *Env) checkTexts(k Key, v Value) string {
+	if v.Kind != List {
+		return wantTexts
+	}
+	stages := k == StageOrder && e.form == JSON
+	e.names.reset()
+	for it := openList(e.form, v.Raw); ; {
+		el, ok := it.next()
+		switch {
+		case !ok:
+			return ""
+		case el.Kind != String:
+			return wantTexts
+		case !stages:
+			continue
+		}
+		name := e.textOf(el)
+		if len(name) == 0 {
+			return "must not hold empty names"
+		}
+		if e.names.add(name) >= 0 {
+			return "must not repeat a name"
+		}
+	}
+}
+
+func (e *Env) checkElements(v Value, want Kind, why string) string {
+	if v.Kind != List {
+		return why
+	}
+	for it := openList(e.form, v.Raw); ; {
+		el, ok := it.next()
+		if !ok {
+			return ""
+		}
+		if el.Kind != want {
+			return why
+		}
+	}
+}
+
+// checkNameSet takes either way of writing a set of names.
+func (e *Env) checkNameSet(v Value) string {
+	const why = "must be an object of booleans or an array of strings"
+	if v.Kind == List {
+		return e.checkElements(v, String, why)
+	}
+	if v.Kind != Map || !e.allMembers(v.Raw, Bool) {
+		return why
+	}
+	return ""
+}
+
+func (e *Env) checkTextMap(v Value) string {
+	if v.Kind != Map || !e.allMembers(v.Raw, String) {
+		return "must be an object of strings"
+	}
+	return ""
+}
+
+func (e *Env) allMembers(raw []byte, want Kind) bool {
+	for it := openMap(e.form, raw); ; {
+		_, _, v, ok := it.next()
+		if !ok {
+			return true
+		}
+		if v.Kind != want {
+			return false
+		}
+	}
+}
+
+func checkMap(v Value) string {
+	if v.Kind != Map {
+		return wantMap
+	}
+	return ""
+}
+
+// checkPrior judges the one member of metadata that the engine writes to.
+func (e *Env) checkPrior() *Problem {
+	v := e.Get(e.f[Metadata].raw, priorKey)
+	if v.Kind == Absent || v.Kind == Null || v.Kind == Map {
+		return nil
+	}
+	return &Problem{Field: e.path(Metadata) + "." + priorKey, Text: wantMap}
+}
+
+// readOutputs lists the agents' outputs. A null one is not there (envelope §3.2).
+func (e *Env) readOutputs(raw []byte) *Problem {
+	e.names.reset()
+	for it := openMap(e.form, raw); ; {
+		spelled, name, v, ok := it.next()
+		if !ok {
+			e.dropNullOutputs()
+			return nil
+		}
+		name = e.unescape(name)
+		if v.Kind != Map && v.Kind != Null {
+			return &Problem{Field: infos[Outputs].flat + "." + string(name), Text: wantMap}
+		}
+		o := output{spelled, name, v.Raw}
+		if before := e.names.add(name); before >= 0 {
+			e.outputs[before] = o
+			e.outputsSet = true
+		} else {
+			e.outputs = append(e.outputs, o)
+		}
+		e.outputsSet = e.outputsSet || v.Kind == Null
+	}
+}
+
+func (e *Env) dropNullOutputs() {
+	if e.outputsSet {
+		e.outputs = slices.DeleteFunc(e.outputs, func(o output) bool { return valueOf(e.form, o.raw).Kind == Null })
+	}
+}

@@ -1,0 +1,262 @@
+package envelope
+
+import (
+	"math"
+	"strconv"
+
+	"trunkline/codec/jsonx"
+)
+
+// next is what follows the consumption of an output.
+type next uint8
+
+const (
+	ended     next = iota // the call is over
+	again                 // the next stage may have an output too
+	runAgent              // go to S9
+	following             // row i
+)
+
+// consume is S8: it goes through the outputs that stand there. It reports whether the call is over.
+func (s *step) consume() bool {
+	for {
+		cs := s.stage()
+		k, ok := s.key(cs)
+		if !ok {
+			return false
+		}
+		raw, _ := s.e.Output(k)
+		n := s.judge(cs, k, raw)
+		if n == following {
+			n = s.advance()
+		}
+		switch n {
+		case ended:
+			return true
+		case runAgent:
+			return false
+		}
+	}
+}
+
+// judge is the table of S8 up to row h.
+func (s *step) judge(stage, k, out []byte) next {
+	e := &s.e
+	if status, _ := e.Str(e.Get(out, "status")); string(status) == "error" {
+		s.failed(stage, k)
+		return ended
+	}
+	approval, _ := e.Str(e.Get(out, "approval"))
+	switch {
+	case e.Get(out, "clarification_needed").True():
+		s.ask(stage, out)
+		return ended
+	case e.Get(out, "confirmation_needed").True() || string(approval) == "requires_confirmation":
+		s.askApproval(stage, out)
+		return ended
+	case string(approval) == "denied":
+		s.terminate(DeniedByPolicy, "Denied by "+string(stage))
+		return ended
+	case string(k) == "critic":
+		return s.criticise(stage, out)
+	case string(k) == "intent":
+		if list := e.Get(out, "goals"); list.Kind == List {
+			s.goals.add(e, list)
+		}
+	}
+	return following
+}
+
+// failed is row a.
+func (s *step) failed(stage, k []byte) {
+	r, text := ToolFailedFatally, "Stage "+string(stage)+" reported an error"
+	if last, ok := s.lastError(stage, k); ok {
+		if s.e.Get(last, "recoverable").True() {
+			r = ToolFailedRecoverably
+		}
+		text = s.errorText(last, text)
+	}
+	s.terminate(r, text)
+}
+
+// lastError returns the last element of errors whose agent is one of two; the very last one if both are nil.
+func (s *step) lastError(a, b []byte) (last []byte, ok bool) {
+	e := &s.e
+	v := e.Value(Errors)
+	if v.Kind != List {
+		return nil, false
+	}
+	for it := openList(e.form, v.Raw); ; {
+		el, more := it.next()
+		if !more {
+			return last, ok
+		}
+		if a != nil {
+			agent, isText := e.Str(e.Get(el.Raw, "agent"))
+			if !isText || string(agent) != string(a) && string(agent) != string(b) {
+				continue
+			}
+		}
+		last, ok = el.Raw, true
+	}
+}
+
+func (s *step) errorText(element []byte, otherwise string) string {
+	if text, ok := s.e.Str(s.e.Get(element, "message")); ok {
+		return string(text)
+	}
+	return otherwise
+}
+
+// ask is row b.
+func (s *step) ask(stage, out []byte) {
+	e := &s.e
+	question := e.Get(out, "clarification_question")
+	e.SetBool(ClarificationPending, true)
+	s.setOrNull(ClarificationQuestion, question)
+	e.SetNull(ClarificationResponse)
+	e.SetReason(ClarificationRequired)
+	s.raise(Clarification, s.derivedID(InterruptPrefix, stage, Clarification), "question", question)
+}
+
+// askApproval is row c.
+func (s *step) askApproval(stage, out []byte) {
+	e := &s.e
+	message := e.Get(out, "confirmation_message")
+	id, ok := e.Str(e.Get(out, "confirmation_id"))
+	if !ok {
+		id = s.derivedID(ConfirmationPrefix, stage, Confirmation)
+	}
+	e.SetBool(ConfirmationPending, true)
+	e.SetText(ConfirmationID, id)
+	s.setOrNull(ConfirmationMessage, message)
+	e.SetNull(ConfirmationResponse)
+	e.SetReason(ConfirmationRequired)
+	s.raise(Confirmation, id, "message", message)
+}
+
+func (s *step) setOrNull(k Key, v Value) {
+	if text, ok := s.e.Str(v); ok {
+		s.e.SetText(k, text)
+	} else {
+		s.e.SetNull(k)
+	}
+}
+
+// criticise is rows f, g and h.
+func (s *step) criticise(stage, out []byte) next {
+	e := &s.e
+	verdict, hasVerdict := e.Str(e.Get(out, "verdict"))
+	s.texts = e.TextsOf(s.satisfied(out), recycle(s.texts))
+	s.goals.satisfy(e, s.texts)
+	here := s.at(stage)
+	switch string(verdict) {
+	case "reintent":
+		to := s.at([]byte("intent"))
+		if to = max(to, 0); len(s.order) == 0 || to > here {
+			return following
+		}
+		s.reintent(out)
+		s.rewind(s.order[to])
+		return runAgent
+	case "next_stage":
+		to := s.planStage()
+		if len(s.goals.remaining) > 0 && e.Int(CurrentStageNumber) < e.Int(MaxStages) && to <= here && len(s.order) > 0 {
+			s.recordStage(out)
+			e.SetInt(CurrentStageNumber, e.Int(CurrentStageNumber)+1)
+			s.rewind(s.order[to])
+			return runAgent
+		}
+	case "approved":
+	default:
+		if hasVerdict {
+			s.recordVerdict(stage, verdict)
+		}
+	}
+	s.recordStage(out)
+	return following
+}
+
+// satisfied returns the list of goals that a critic says are reached.
+func (s *step) satisfied(out []byte) Value {
+	if v := s.e.Get(out, "satisfied_goals"); v.Kind == List {
+		return v
+	}
+	return s.e.Get(s.e.Get(out, "goal_updates").Raw, "satisfied")
+}
+
+// reintent keeps what the next round should know.
+func (s *step) reintent(out []byte) {
+	e := &s.e
+	if v := e.Get(out, "feedback"); v.Kind == String && len(v.Raw) > len(`""`) {
+		e.AppendElement(LoopFeedback, v.Raw)
+	}
+	if plan, ok := e.Output([]byte("plan")); ok {
+		e.AppendElement(PriorPlans, plan)
+	}
+	e.SetInt(Iteration, min(e.Int(Iteration)+1, math.MaxInt32))
+}
+
+// planStage is where the next round of planning begins.
+func (s *step) planStage() int {
+	for _, stage := range [...]string{"plan", "planner"} {
+		if at := s.at([]byte(stage)); at >= 0 {
+			return at
+		}
+	}
+	if at := s.at([]byte("intent")); at >= 0 && at+1 < len(s.order) {
+		return at + 1
+	}
+	return 0
+}
+
+// recordStage appends to completed_stages.
+func (s *step) recordStage(out []byte) {
+	e := &s.e
+	b := append([]byte(`{"stage_number":`), strconv.FormatInt(e.Int(CurrentStageNumber), 10)...)
+	b = append(b, `,"satisfied_goals":[`...)
+	for i, name := range s.texts {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = jsonx.AppendString(b, name)
+	}
+	b = append(b, `],"summary":`...)
+	if v := e.Get(out, "summary"); v.Kind == Map {
+		b = append(b, v.Raw...)
+	} else {
+		b = append(b, "{}"...)
+	}
+	b = append(b, `,"plan_id":`...)
+	plan, _ := e.Output([]byte("plan"))
+	if v := e.Get(plan, "plan_id"); v.Kind == String {
+		b = append(b, v.Raw...)
+	} else {
+		b = append(b, "null"...)
+	}
+	e.AppendElement(CompletedStages, append(b, '}'))
+}
+
+// recordVerdict leaves a trace of a verdict that nobody knows (envelope D17).
+func (s *step) recordVerdict(stage, verdict []byte) {
+	b := jsonx.AppendString([]byte(`{"agent":`), stage)
+	b = append(b, `,"error_type":"UnknownVerdict","message":`...)
+	b = jsonx.AppendString(b, "Unknown verdict: "+string(verdict))
+	b = append(AppendTime(append(b, `,"timestamp":"`...), s.now), `","recoverable":true,"details":{"verdict":`...)
+	b = jsonx.AppendString(b, verdict)
+	s.e.AppendElement(Errors, append(b, "}}"...))
+}
+
+// advance is row i.
+func (s *step) advance() next {
+	at := s.at(s.stage())
+	switch {
+	case at < 0:
+		return ended // the successor of a stage that is in no order is not known
+	case at == len(s.order)-1:
+		s.complete()
+		return ended
+	}
+	s.move(s.order[at+1])
+	return again
+}

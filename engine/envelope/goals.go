@@ -1,0 +1,170 @@
+package envelope
+
+// goals is the goal bookkeeping of one step: read when it is needed, written once at the end.
+type goals struct {
+	loaded, listsSet, statusSet bool
+
+	all, remaining [][]byte
+	known, open    nameSet // of all, and of remaining; a goal that was reached stays in open
+	status         []pair  // raw is the value's encoding
+	statusOf       nameSet // indexes into status
+}
+
+var (
+	pending   = []byte(`"pending"`)
+	satisfied = []byte(`"satisfied"`)
+)
+
+func (g *goals) reset() {
+	g.loaded, g.listsSet, g.statusSet = false, false, false
+	g.all, g.remaining, g.status = recycle(g.all), recycle(g.remaining), recycle(g.status)
+	g.known.reset()
+	g.open.reset()
+	g.statusOf.reset()
+}
+
+// load reads the three members, once.
+func (g *goals) load(e *Env) {
+	if g.loaded {
+		return
+	}
+	g.loaded = true
+	g.all = e.Strings(AllGoals, g.all)
+	for _, name := range g.all {
+		g.known.add(name)
+	}
+	g.remaining = e.Strings(RemainingGoals, g.remaining)
+	for _, name := range g.remaining {
+		g.open.add(name)
+	}
+	v := e.Value(GoalCompletionStatus)
+	if v.Kind != Map {
+		return
+	}
+	for it := openMap(e.form, v.Raw); ; {
+		spelled, name, el, ok := it.next()
+		if !ok {
+			return
+		}
+		if before := g.statusOf.add(e.unescape(name)); before >= 0 {
+			g.status[before].raw = el.Raw
+		} else {
+			g.status = append(g.status, pair{spelled: spelled, raw: el.Raw})
+		}
+	}
+}
+
+// setStatus sets the status of a goal, an encoded string.
+func (g *goals) setStatus(e *Env, name, value []byte) {
+	if at := g.statusOf.add(name); at >= 0 {
+		if string(g.status[at].raw) != string(value) {
+			g.status[at].raw, g.statusSet = value, true
+		}
+		return
+	}
+	g.status = append(g.status, pair{spelled: e.spell(name), raw: value})
+	g.statusSet = true
+}
+
+// done reports whether a goal's status says that nothing remains to do (envelope §3.2).
+func (g *goals) done(e *Env, name []byte) bool {
+	at := g.statusOf.find(name)
+	if at < 0 {
+		return false
+	}
+	s, _ := e.Str(valueOf(e.form, g.status[at].raw))
+	return string(s) == "satisfied" || string(s) == "complete"
+}
+
+// normalise fills in what is missing: the remaining goals, and the status of each goal (envelope §3.2).
+func (g *goals) normalise(e *Env) {
+	if e.f[AllGoals].raw == nil {
+		return
+	}
+	g.load(e)
+	if e.f[RemainingGoals].raw == nil {
+		for _, name := range g.all {
+			if !g.done(e, name) {
+				g.remaining, g.listsSet = append(g.remaining, name), true
+				g.open.add(name)
+			}
+		}
+	}
+	if len(g.status) >= len(g.all) && g.allHaveStatus() {
+		return
+	}
+	for _, name := range g.all {
+		if g.statusOf.find(name) >= 0 {
+			continue
+		}
+		if g.open.find(name) >= 0 {
+			g.setStatus(e, name, pending)
+		} else {
+			g.setStatus(e, name, satisfied)
+		}
+	}
+}
+
+func (g *goals) allHaveStatus() bool {
+	for _, name := range g.all {
+		if g.statusOf.find(name) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// add appends the new ones of list, all of them pending.
+func (g *goals) add(e *Env, list Value) {
+	g.load(e)
+	for it := openList(e.form, list.Raw); ; {
+		v, ok := it.next()
+		if !ok {
+			return
+		}
+		if v.Kind != String {
+			continue
+		}
+		name := e.textOf(v)
+		if g.known.add(name) >= 0 {
+			continue
+		}
+		g.all, g.listsSet = append(g.all, name), true
+		if g.open.add(name) < 0 {
+			g.remaining = append(g.remaining, name)
+		}
+		g.setStatus(e, name, pending)
+	}
+}
+
+// satisfy marks goals as reached.
+func (g *goals) satisfy(e *Env, list [][]byte) {
+	g.load(e)
+	var reached nameSet
+	for _, name := range list {
+		reached.add(name)
+		g.setStatus(e, name, satisfied)
+	}
+	kept := g.remaining[:0]
+	for _, name := range g.remaining {
+		if reached.find(name) < 0 {
+			kept = append(kept, name)
+		} else {
+			g.listsSet = true
+		}
+	}
+	g.remaining = kept
+}
+
+// store writes back what changed.
+func (g *goals) store(e *Env) {
+	if g.listsSet {
+		e.SetStrings(AllGoals, g.all)
+		e.SetStrings(RemainingGoals, g.remaining)
+	}
+	if g.statusSet {
+		start := len(e.arena)
+		e.arena = appendMap(e.arena, e.form, g.status)
+		e.put(GoalCompletionStatus, Map, start)
+	}
+}

@@ -1,0 +1,200 @@
+package envelope
+
+import (
+	"bytes"
+
+	"trunkline/codec/jsonx"
+)
+
+// InterruptKindOf returns the kind of the pending interrupt; ok is false if none is pending. A pending one without a kind, or
+// without an object at all, is of UnknownKind.
+func (e *Env) InterruptKindOf() (k InterruptKind, ok bool) {
+	if !e.Bool(InterruptPending) {
+		return UnknownKind, false
+	}
+	s, _ := e.Str(e.Get(e.Value(Interrupt).Raw, "kind"))
+	return ParseInterruptKind(s), true
+}
+
+// response returns the pending interrupt's answer if it is of kind k; Absent otherwise.
+func (e *Env) response(k InterruptKind, member string) Value {
+	if kind, ok := e.InterruptKindOf(); !ok || kind != k {
+		return Value{}
+	}
+	return e.Get(e.Get(e.Value(Interrupt).Raw, "response").Raw, member)
+}
+
+func (e *Env) pends(k InterruptKind) bool {
+	kind, ok := e.InterruptKindOf()
+	return ok && kind == k
+}
+
+// clarificationAnswer returns what the user answered to a question; nil: nothing yet.
+func (e *Env) clarificationAnswer() []byte {
+	if s := e.Text(ClarificationResponse); len(s) > 0 {
+		return s
+	}
+	s, _ := e.Str(e.response(Clarification, "text"))
+	if len(s) == 0 {
+		return nil
+	}
+	return s
+}
+
+// confirmationAnswer returns what the user said to a request for approval; ok is false while there is nothing.
+func (e *Env) confirmationAnswer() (approved, ok bool) {
+	if e.Value(ConfirmationResponse).Kind == Bool {
+		return e.Bool(ConfirmationResponse), true
+	}
+	v := e.response(Confirmation, "approved")
+	return v.True(), v.Kind == Bool
+}
+
+// fillFrom gives a text member that is null what the pending interrupt says.
+func (e *Env) fillFrom(k Key, kind InterruptKind, member string) {
+	if e.Text(k) != nil || !e.pends(kind) {
+		return
+	}
+	if s, ok := e.Str(e.Get(e.Value(Interrupt).Raw, member)); ok {
+		e.SetText(k, s)
+	}
+}
+
+// clarify is S4.
+func (s *step) clarify() (ended bool) {
+	e := &s.e
+	if !e.Bool(ClarificationPending) && !e.pends(Clarification) {
+		return false
+	}
+	answer := e.clarificationAnswer()
+	if answer == nil {
+		e.SetBool(ClarificationPending, true)
+		e.fillFrom(ClarificationQuestion, Clarification, "question")
+		e.SetReason(ClarificationRequired)
+		return true
+	}
+	e.SetBool(ClarificationPending, false)
+	e.SetText(ClarificationResponse, answer)
+	quoted := jsonx.AppendString(nil, answer)
+	e.SetMember(Metadata, "user_clarification", quoted)
+	s.resolve(Clarification, "text", quoted)
+	s.rewind(s.afterClarification())
+	return false
+}
+
+// afterClarification is the stage that an answer goes to: the one that finds out what the user wants, unless the question came
+// from an earlier one.
+func (s *step) afterClarification() []byte {
+	cs := s.stage()
+	at, intent := s.at(cs), s.at([]byte("intent"))
+	switch {
+	case intent >= 0 && (at < 0 || intent <= at):
+		return s.order[intent]
+	case at >= 0 || len(s.order) == 0:
+		return bytes.Clone(cs)
+	}
+	return s.order[0]
+}
+
+// confirm is S5.
+func (s *step) confirm() (ended bool) {
+	e := &s.e
+	if !e.Bool(ConfirmationPending) && !e.pends(Confirmation) {
+		return false
+	}
+	approved, ok := e.confirmationAnswer()
+	if !ok {
+		e.SetBool(ConfirmationPending, true)
+		e.fillFrom(ConfirmationID, Confirmation, "id")
+		e.fillFrom(ConfirmationMessage, Confirmation, "message")
+		e.SetReason(ConfirmationRequired)
+		return true
+	}
+	e.SetBool(ConfirmationPending, false)
+	e.SetBool(ConfirmationResponse, approved)
+	s.resolve(Confirmation, "approved", appendBool(nil, JSON, approved))
+	if !approved {
+		s.terminate(DeniedByPolicy, "User denied confirmation")
+		return true
+	}
+	return s.approved()
+}
+
+// approved goes on to what the user agreed to.
+func (s *step) approved() (ended bool) {
+	cs := s.stage()
+	at := s.at(cs)
+	if at >= 0 && string(cs) != "execution" && string(cs) != "executor" {
+		if at == len(s.order)-1 {
+			s.complete()
+			return true
+		}
+		s.move(s.order[at+1])
+		return false
+	}
+	for _, stage := range [...]string{"executor", "execution"} {
+		if s.has(stage) {
+			s.rewind([]byte(stage))
+			return false
+		}
+	}
+	if len(s.order) > 0 {
+		s.rewind(s.order[0])
+	} else {
+		s.rewind(bytes.Clone(cs))
+	}
+	return false
+}
+
+// resolve takes the pending interrupt of a kind off, with its answer in it.
+func (s *step) resolve(k InterruptKind, member string, answer []byte) {
+	e := &s.e
+	if !e.pends(k) {
+		return
+	}
+	v := e.Value(Interrupt)
+	if r := e.Get(v.Raw, "response"); r.Kind == Absent || r.Kind == Null {
+		b := append(append(append([]byte(`{"`), member...), `":`...), answer...)
+		b = append(b, `,"received_at":"`...)
+		b = append(AppendTime(b, s.now), `"}`...)
+		e.SetMember(Interrupt, "response", b)
+	}
+	e.SetBool(InterruptPending, false)
+}
+
+// otherInterrupt is S6.
+func (s *step) otherInterrupt() (ended bool) {
+	e := &s.e
+	if !e.Bool(InterruptPending) {
+		return false
+	}
+	if r := e.Get(e.Value(Interrupt).Raw, "response"); r.Kind == Absent || r.Kind == Null {
+		return true
+	}
+	e.SetBool(InterruptPending, false)
+	return false
+}
+
+// raise shows a new interrupt to callers that know them (envelope §5.1): id, then the question or message under member.
+func (s *step) raise(k InterruptKind, id []byte, member string, ask Value) {
+	e := &s.e
+	if e.shape == Flat && e.Value(InterruptPending).Kind == Absent {
+		return
+	}
+	b := append(append([]byte(`{"kind":"`), k.String()...), `","id":`...)
+	b = jsonx.AppendString(b, id)
+	if ask.Kind == String {
+		b = append(append(append(b, `,"`...), member...), `":`...)
+		b = append(b, ask.Raw...)
+	}
+	b = append(b, `,"created_at":"`...)
+	b = append(AppendTime(b, s.now), `"}`...)
+	e.SetRaw(Interrupt, Map, b)
+	e.SetBool(InterruptPending, true)
+}
+
+// derivedID is the identifier of an interrupt that nobody gave one (envelope §3.7).
+func (s *step) derivedID(prefix string, stage []byte, k InterruptKind) []byte {
+	e := &s.e
+	return AppendDerivedID([]byte(prefix), e.Text(EnvelopeID), stage, e.Int(Iteration), e.Int(CurrentStageNumber), k.String())
+}

@@ -1,0 +1,107 @@
+package envelope
+
+// Text returns the text of a member of the text and time classes, without escapes; the default where it is missing, nil where
+// that is null.
+func (e *Env) Text(k Key) []byte { return e.f[k].text }
+
+// Int returns a counter, its default where it is missing.
+func (e *Env) Int(k Key) int64 { return e.f[k].n }
+
+// Bool returns a flag, false where it is missing or null.
+func (e *Env) Bool(k Key) bool { return e.f[k].n != 0 }
+
+// Value returns a member as it stands now; for Outputs use the methods of outputs.
+func (e *Env) Value(k Key) Value {
+	return Value{e.f[k].kind, e.f[k].raw}
+}
+
+// Strings appends the elements of a list of strings to dst.
+func (e *Env) Strings(k Key, dst [][]byte) [][]byte {
+	return e.TextsOf(e.Value(k), dst)
+}
+
+// TextsOf appends the strings of an encoded list to dst; elements of other types are skipped (envelope §3.8).
+func (e *Env) TextsOf(list Value, dst [][]byte) [][]byte {
+	if list.Kind != List {
+		return dst
+	}
+	for it := openList(e.form, list.Raw); ; {
+		v, ok := it.next()
+		if !ok {
+			return dst
+		}
+		if v.Kind == String {
+			dst = append(dst, e.textOf(v))
+		}
+	}
+}
+
+// Names appends the names of a set, written as a map or as a list, to dst; false ones are left out.
+func (e *Env) Names(k Key, dst [][]byte) [][]byte {
+	v := e.Value(k)
+	if v.Kind != Map {
+		return e.TextsOf(v, dst)
+	}
+	for it := openMap(e.form, v.Raw); ; {
+		_, name, el, ok := it.next()
+		if !ok {
+			return dst
+		}
+		if el.True() {
+			dst = append(dst, e.unescape(name))
+		}
+	}
+}
+
+// Reason returns why the envelope ended, or why it waits.
+func (e *Env) Reason() Reason { return ParseReason(e.f[TerminalReason].text) }
+
+// Get returns a member of an encoded map, the last one where the name is repeated; Absent if there is none or raw is no map.
+func (e *Env) Get(raw []byte, name string) (v Value) {
+	for it := openMap(e.form, raw); ; {
+		_, key, el, ok := it.next()
+		if !ok {
+			return v
+		}
+		if len(key) >= len(name) && string(e.unescape(key)) == name {
+			v = el
+		}
+	}
+}
+
+// Str returns the text of a String without its escapes; ok is false for any other value.
+func (e *Env) Str(v Value) (s []byte, ok bool) {
+	if v.Kind != String {
+		return nil, false
+	}
+	return e.textOf(v), true
+}
+
+// Each calls f with the elements of an encoded list until that returns false.
+func (e *Env) Each(raw []byte, f func(Value) bool) {
+	for it := openList(e.form, raw); ; {
+		v, ok := it.next()
+		if !ok || !f(v) {
+			return
+		}
+	}
+}
+
+// Outputs returns how many agents' outputs there are.
+func (e *Env) Outputs() int { return len(e.outputs) }
+
+// OutputAt returns the i-th output: its key and its encoded map.
+func (e *Env) OutputAt(i int) (name, raw []byte) { return e.outputs[i].name, e.outputs[i].raw }
+
+// Output returns the encoded map under a key.
+func (e *Env) Output(name []byte) (raw []byte, ok bool) {
+	for i := range e.outputs {
+		if string(e.outputs[i].name) == string(name) {
+			return e.outputs[i].raw, true
+		}
+	}
+	return nil, false
+}
+
+// waits reports whether r is the reason of an envelope that waits for its user.
+func (r Reason) waits() bool { return r == ClarificationRequired || r == ConfirmationRequired }

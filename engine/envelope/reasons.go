@@ -1,0 +1,110 @@
+package envelope
+
+// Reason is why an envelope is terminated, or waits for an answer (envelope §3.4).
+type Reason uint8
+
+// The reasons of envelope §3.4.
+const (
+	NoReason Reason = iota
+	CompletedSuccessfully
+	ClarificationRequired
+	ConfirmationRequired
+	DeniedByPolicy
+	ToolFailedRecoverably
+	ToolFailedFatally
+	MaxIterationsExceeded
+	MaxLLMCallsExceeded
+	MaxAgentHopsExceeded
+	MaxCriticFiresExceeded
+	UserCancelled
+	LLMFailedFatally
+	// OtherReason stands for free text, which callers put there and which is kept (envelope D45).
+	OtherReason
+	numReasons
+)
+
+// reasonNames are the two spellings of each reason. The one of boundary B in lower case is accepted as well as the one it is
+// written in.
+var reasonNames = [numReasons]struct{ exchange, wire string }{
+	CompletedSuccessfully:  {"completed_successfully", "COMPLETED"},
+	ClarificationRequired:  {"clarification_required", "CLARIFICATION_REQUIRED"},
+	ConfirmationRequired:   {"confirmation_required", "CONFIRMATION_REQUIRED"},
+	DeniedByPolicy:         {"denied_by_policy", "POLICY_VIOLATION"},
+	ToolFailedRecoverably:  {"tool_failed_recoverably", "TOOL_FAILED_RECOVERABLY"},
+	ToolFailedFatally:      {"tool_failed_fatally", "TOOL_FAILED_FATALLY"},
+	MaxIterationsExceeded:  {"max_iterations_exceeded", "MAX_ITERATIONS_EXCEEDED"},
+	MaxLLMCallsExceeded:    {"max_llm_calls_exceeded", "MAX_LLM_CALLS_EXCEEDED"},
+	MaxAgentHopsExceeded:   {"max_agent_hops_exceeded", "MAX_AGENT_HOPS_EXCEEDED"},
+	MaxCriticFiresExceeded: {"max_critic_fires_exceeded", "MAX_CRITIC_FIRES_EXCEEDED"},
+	UserCancelled:          {"user_cancelled", "USER_CANCELLED"},
+	LLMFailedFatally:       {"llm_failed_fatally", "LLM_FAILED_FATALLY"},
+}
+
+// ParseReason returns the reason that s spells, in either column of envelope §3.4 and any ASCII case; NoReason for empty text and
+// OtherReason for every other. It does not allocate. The alias "completed" is the spelling of boundary B in lower case.
+func ParseReason(s []byte) Reason {
+	if len(s) == 0 {
+		return NoReason
+	}
+	for r := CompletedSuccessfully; r < OtherReason; r++ {
+		names := &reasonNames[r]
+		if equalFold(s, names.exchange) || equalFold(s, names.wire) {
+			return r
+		}
+	}
+	return OtherReason
+}
+
+// Exchange returns the spelling of boundary A in the flat shape (envelope §3.4, left column); empty for NoReason and OtherReason.
+func (r Reason) Exchange() string {
+	if r >= numReasons {
+		return ""
+	}
+	return reasonNames[r].exchange
+}
+
+// Wire returns the spelling of boundary B and of the nested shape (envelope §3.4, right column); empty for NoReason and
+// OtherReason.
+func (r Reason) Wire() string {
+	if r >= numReasons {
+		return ""
+	}
+	return reasonNames[r].wire
+}
+
+// String returns the exchange spelling, "none" for NoReason and "other" for OtherReason: it is for people.
+func (r Reason) String() string {
+	switch {
+	case r == NoReason:
+		return "none"
+	case r >= OtherReason:
+		return "other"
+	}
+	return r.Exchange()
+}
+
+// Bound reports whether r is one of the four bounds, max_..._exceeded, which make a process command fail (envelope §4.2).
+func (r Reason) Bound() bool {
+	return MaxIterationsExceeded <= r && r <= MaxCriticFiresExceeded
+}
+
+// equalFold reports whether s and name are equal but for the case of ASCII letters. Nothing outside ASCII folds, so that no
+// look-alike passes for a name.
+func equalFold(s []byte, name string) bool {
+	if len(s) != len(name) {
+		return false
+	}
+	for i, c := range s {
+		if lower(c) != lower(name[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func lower(c byte) byte {
+	if c-'A' < 26 {
+		c |= 0x20
+	}
+	return c
+}

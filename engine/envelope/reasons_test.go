@@ -1,0 +1,61 @@
+package envelope
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestReasons(t *testing.T) {
+	seen := map[Reason]bool{}
+	f := func(r Reason, exchange, wire string, bound bool) {
+		t.Helper()
+		seen[r] = true
+		if r.Exchange() != exchange || r.Wire() != wire || r.Bound() != bound || r.String() != exchange {
+			t.Errorf("%d: %q, %q, bound %v, %q; want %q, %q, %v", r, r.Exchange(), r.Wire(), r.Bound(), r, exchange, wire, bound)
+		}
+		mixed := strings.ToUpper(wire[:3]) + strings.ToLower(wire[3:])
+		for _, s := range []string{exchange, strings.ToUpper(exchange), wire, strings.ToLower(wire), mixed} {
+			if got := ParseReason([]byte(s)); got != r {
+				t.Errorf("ParseReason(%q) = %v, want %v", s, got, r)
+			}
+		}
+	}
+	f(CompletedSuccessfully, "completed_successfully", "COMPLETED", false)
+	f(ClarificationRequired, "clarification_required", "CLARIFICATION_REQUIRED", false)
+	f(ConfirmationRequired, "confirmation_required", "CONFIRMATION_REQUIRED", false)
+	f(DeniedByPolicy, "denied_by_policy", "POLICY_VIOLATION", false)
+	f(ToolFailedRecoverably, "tool_failed_recoverably", "TOOL_FAILED_RECOVERABLY", false)
+	f(ToolFailedFatally, "tool_failed_fatally", "TOOL_FAILED_FATALLY", false)
+	f(MaxIterationsExceeded, "max_iterations_exceeded", "MAX_ITERATIONS_EXCEEDED", true)
+	f(MaxLLMCallsExceeded, "max_llm_calls_exceeded", "MAX_LLM_CALLS_EXCEEDED", true)
+	f(MaxAgentHopsExceeded, "max_agent_hops_exceeded", "MAX_AGENT_HOPS_EXCEEDED", true)
+	f(MaxCriticFiresExceeded, "max_critic_fires_exceeded", "MAX_CRITIC_FIRES_EXCEEDED", true)
+	f(UserCancelled, "user_cancelled", "USER_CANCELLED", false)
+	f(LLMFailedFatally, "llm_failed_fatally", "LLM_FAILED_FATALLY", false)
+	if len(seen) != 12 || int(numReasons) != 12+2 {
+		t.Fatalf("%d rows tested, %d reasons", len(seen), numReasons)
+	}
+}
+
+func TestOtherReasons(t *testing.T) {
+	f := func(s string, want Reason, name string) {
+		t.Helper()
+		r := ParseReason([]byte(s))
+		if r != want || r.Exchange() != "" || r.Wire() != "" || r.Bound() || r.String() != name {
+			t.Errorf("ParseReason(%q) = %v (%q, %q, %v)", s, r, r.Exchange(), r.Wire(), r.Bound())
+		}
+	}
+	f("", NoReason, "none")
+	f("the user went home", OtherReason, "other")
+	f("completed ", OtherReason, "other")
+	f("complete", OtherReason, "other")
+	f("COMPLETED_SUCCESSFULL", OtherReason, "other")
+	f("user-cancelled", OtherReason, "other")
+	f("u\u017fer_cancelled", OtherReason, "other") // a long s is no s
+	f("USER\x7fCANCELLED", OtherReason, "other")
+	f("MAX_TOOL_CALLS_EXCEEDED", OtherReason, "other")
+	f(strings.Repeat("x", 5000), OtherReason, "other")
+	if r := Reason(200); r.Exchange() != "" || r.Wire() != "" || r.Bound() || r.String() != "other" {
+		t.Errorf("reason out of range: %v", r)
+	}
+}

@@ -1,0 +1,202 @@
+package envelope
+
+import (
+	"bytes"
+
+	"trunkline/codec/jsonx"
+	"trunkline/codec/mpack"
+)
+
+// Form is how an envelope is written; it decides which boundary's rules apply.
+type Form uint8
+
+const (
+	// JSON is the form of boundary A: commands and HTTP.
+	JSON Form = iota
+	// MsgPack is the form of boundary B: the services engine and orchestration.
+	MsgPack
+)
+
+// Shape is one of the two projections of an envelope (envelope §3.1).
+type Shape uint8
+
+const (
+	// Flat has all members at the top.
+	Flat Shape = iota
+	// Nested has them in groups.
+	Nested
+)
+
+// Kind is the type of an encoded value.
+type Kind uint8
+
+// The kinds of values. A JSON number is an Int if its value is integral and fits 64 bits, however it is spelled; a MessagePack
+// float is a Float.
+const (
+	Absent Kind = iota
+	Null
+	Bool
+	Int
+	Float
+	String
+	List
+	Map
+)
+
+// Value is an encoded value: Raw is its whole encoding in the envelope's form, nil for Absent. It is lent like the envelope it
+// comes from.
+type Value struct {
+	Kind Kind
+	Raw  []byte
+}
+
+// Is reports whether v is of a kind.
+func (v Value) Is(k Kind) bool { return v.Kind == k }
+
+// True reports whether v is the boolean true.
+func (v Value) True() bool { return v.Kind == Bool && (v.Raw[0] == 't' || v.Raw[0] == 0xc3) }
+
+// members walks an encoded map in either form.
+type members struct {
+	form Form
+	j    jsonx.Object
+	m    mpack.Pairs
+}
+
+func openMap(form Form, raw []byte) (it members) {
+	it.form = form
+	if form == JSON {
+		it.j = jsonx.OpenObject(raw)
+	} else {
+		it.m = mpack.OpenMap(raw)
+	}
+	return it
+}
+
+// next returns the next member. spelled is the name as it is written: what stands between the quotes in JSON, the whole encoding
+// in MessagePack. name is the text, which is the same slice in JSON: plain tells whether it has no escapes.
+func (it *members) next() (spelled, name []byte, v Value, ok bool) {
+	if it.form == JSON {
+		key, jv, ok := it.j.Next()
+		return key, key, fromJSON(jv), ok
+	}
+	rawKey, key, raw, ok := it.m.Next()
+	return rawKey, key, fromMsgPack(raw), ok
+}
+
+// elements walks an encoded list in either form.
+type elements struct {
+	form Form
+	j    jsonx.Array
+	m    mpack.List
+}
+
+func openList(form Form, raw []byte) (it elements) {
+	it.form = form
+	if form == JSON {
+		it.j = jsonx.OpenArray(raw)
+	} else {
+		it.m = mpack.OpenList(raw)
+	}
+	return it
+}
+
+func (it *elements) next() (v Value, ok bool) {
+	if it.form == JSON {
+		jv, ok := it.j.Next()
+		return fromJSON(jv), ok
+	}
+	raw, ok := it.m.Next()
+	return fromMsgPack(raw), ok
+}
+
+func valueOf(form Form, raw []byte) Value {
+	if form == JSON {
+		return fromJSON(jsonx.ValueOf(raw))
+	}
+	return fromMsgPack(raw)
+}
+
+var jsonKinds = [...]Kind{jsonx.End: Absent, jsonx.ObjectStart: Map, jsonx.ArrayStart: List, jsonx.String: String, jsonx.Number: Float,
+	jsonx.True: Bool, jsonx.False: Bool, jsonx.Null: Null}
+
+// fromJSON leaves numbers as Float: integer tells the integral ones, when somebody asks.
+func fromJSON(v jsonx.Value) Value {
+	if v.Raw == nil {
+		return Value{}
+	}
+	return Value{jsonKinds[v.Kind], v.Raw}
+}
+
+var msgPackKinds = [...]Kind{mpack.Absent: Absent, mpack.Nil: Null, mpack.Bool: Bool, mpack.Int: Int, mpack.BigUint: Float, mpack.Float: Float,
+	mpack.Str: String, mpack.Array: List, mpack.Map: Map}
+
+func fromMsgPack(raw []byte) Value {
+	if len(raw) == 0 {
+		return Value{}
+	}
+	return Value{msgPackKinds[mpack.KindOf(raw)], raw}
+}
+
+// integer returns the value of an integral number that fits 64 bits.
+func integer(form Form, v Value) (n int64, ok bool) {
+	if form == MsgPack {
+		return mpack.ReadValue(v.Raw).Int, v.Kind == Int
+	}
+	if v.Kind != Float {
+		return 0, false
+	}
+	return jsonx.Integral(v.Raw)
+}
+
+// hugeInteger returns an integer above the 64-bit signed range, which only MessagePack has a type for.
+func hugeInteger(form Form, v Value) (n uint64, ok bool) {
+	if form != MsgPack {
+		return 0, false
+	}
+	m := mpack.ReadValue(v.Raw)
+	return uint64(m.Int), m.Kind == mpack.BigUint
+}
+
+// textOf returns the text of a String: a part of its encoding where that has no escapes, else appended to arena.
+func textOf(form Form, v Value, arena []byte) (s, arenaAfter []byte) {
+	if form == MsgPack {
+		return mpack.ReadValue(v.Raw).Data, arena
+	}
+	return unescaped(v.Raw[1:len(v.Raw)-1], arena)
+}
+
+func unescaped(raw, arena []byte) (s, arenaAfter []byte) {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw, arena
+	}
+	start := len(arena)
+	arena = jsonx.AppendUnescaped(arena, raw)
+	return arena[start:len(arena):len(arena)], arena
+}
+
+// The appenders write one value in a form.
+
+func encodeText[T ~string | ~[]byte](dst []byte, form Form, s T) []byte {
+	if form == JSON {
+		return jsonx.AppendString(dst, s)
+	}
+	return mpack.AppendStr(dst, s)
+}
+
+func appendBool(dst []byte, form Form, v bool) []byte {
+	switch {
+	case form == MsgPack:
+		return mpack.AppendBool(dst, v)
+	case v:
+		return append(dst, "true"...)
+	}
+	return append(dst, "false"...)
+}
+
+func appendNull(dst []byte, form Form) []byte {
+	if form == JSON {
+		return append(dst, "null"...)
+	}
+	return mpack.AppendNil(dst)
+}

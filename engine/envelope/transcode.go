@@ -1,0 +1,129 @@
+package envelope
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"trunkline/codec/jsonx"
+	"trunkline/codec/mpack"
+)
+
+// AppendMsgPack appends the MessagePack of text, JSON that passed jsonx.Check, to dst and returns the result: members in their
+// order, repeated keys included, strings without their escapes (a lone surrogate as U+FFFD), integers of the int64 and uint64
+// ranges as integers, other numbers as float64, nil for those beyond the float64 range (kernel-ipc §3.3). Everything takes its
+// smallest class. It allocates only if dst has no room or a number overflows, and reads text only once; text is not kept.
+//
+// How many members a container has is known only at its end, so room is left for the widest header and its contents move up to
+// the one it gets. Moving costs next to nothing, but nesting multiplies it: a text in which it comes to more than maxMoves
+// times its length keeps wide headers from there on, and one pass over the result narrows them. Time stays linear in the text.
+func AppendMsgPack(dst, text []byte) []byte {
+	var w jsonx.Walker
+	w.Start(text)
+	t := transcoder{dst: dst, start: len(dst), moves: maxMoves * len(text)}
+	for kind, raw := w.Step(); kind != jsonx.End; kind, raw = w.Step() {
+		t.token(kind, raw)
+	}
+	if t.moves < 0 {
+		return t.dst[:t.start+len(mpack.Narrow(t.dst[t.start:]))]
+	}
+	return t.dst
+}
+
+// maxMoves is how many times a byte of the result is moved at most, on average: more often than envelopes nest, and still cheaper
+// than reading the text once.
+const maxMoves = 16
+
+// The leads of containers with a 32-bit count, and the size of such a header.
+const (
+	array32    = 0xdd
+	map32      = 0xdf
+	wideHeader = 5
+)
+
+// transcoder writes the tokens of one text.
+type transcoder struct {
+	dst     []byte
+	start   int
+	members uint32 // so far, of the innermost open container
+	moves   int    // bytes that may still be moved; negative: headers stay wide
+	depth   int
+	open    [jsonx.MaxDepth]openContainer
+}
+
+// openContainer says where a container's header is, counted from the start of the output, and how many members the one around
+// it has so far.
+type openContainer struct{ at, outer uint32 }
+
+func (t *transcoder) token(kind jsonx.TokenKind, raw []byte) {
+	switch kind {
+	case jsonx.Key:
+		t.dst = appendText(t.dst, raw)
+		return
+	case jsonx.ObjectEnd, jsonx.ArrayEnd:
+		t.end()
+		return
+	}
+	t.members++
+	switch kind {
+	case jsonx.ObjectStart:
+		t.begin(map32)
+	case jsonx.ArrayStart:
+		t.begin(array32)
+	case jsonx.String:
+		t.dst = appendText(t.dst, raw)
+	case jsonx.Number:
+		t.dst = appendNumber(t.dst, raw)
+	case jsonx.True, jsonx.False:
+		t.dst = mpack.AppendBool(t.dst, kind == jsonx.True)
+	default:
+		t.dst = mpack.AppendNil(t.dst)
+	}
+}
+
+func (t *transcoder) begin(lead byte) {
+	t.open[t.depth] = openContainer{uint32(len(t.dst) - t.start), t.members}
+	t.depth++
+	t.members = 0
+	t.dst = append(t.dst, lead, 0, 0, 0, 0)
+}
+
+func (t *transcoder) end() {
+	t.depth--
+	o := t.open[t.depth]
+	at := t.start + int(o.at)
+	contents := t.dst[at+wideHeader:]
+	if t.moves -= len(contents); t.moves < 0 {
+		t.moves = -1
+		binary.BigEndian.PutUint32(t.dst[at+1:], t.members)
+	} else if t.dst[at] == map32 {
+		t.dst = append(mpack.AppendMap(t.dst[:at], int(t.members)), contents...)
+	} else {
+		t.dst = append(mpack.AppendArray(t.dst[:at], int(t.members)), contents...)
+	}
+	t.members = o.outer
+}
+
+// appendText appends the meaning of raw, the contents of a JSON string.
+func appendText(dst, raw []byte) []byte {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return mpack.AppendStr(dst, raw)
+	}
+	// The length goes in front and is known afterwards: the text is put behind room for the widest header, then moved up.
+	start := len(dst)
+	dst = jsonx.AppendUnescaped(append(dst, make([]byte, wideHeader)...), raw)
+	return mpack.AppendStr(dst[:start], dst[start+wideHeader:])
+}
+
+func appendNumber(dst, raw []byte) []byte {
+	if n, ok := jsonx.ParseInt(raw); ok {
+		return mpack.AppendInt(dst, n)
+	}
+	switch n := jsonx.ParseNumber(raw); {
+	case n.Kind == jsonx.Uint:
+		return mpack.AppendUint(dst, n.Uint)
+	case n.Overflow:
+		return mpack.AppendNil(dst)
+	default:
+		return mpack.AppendFloat(dst, n.Float)
+	}
+}

@@ -1,0 +1,121 @@
+package orchestration
+
+import (
+	"trunkline/codec/mpack"
+)
+
+// End is the target that is no stage: the pipeline is over (envelope §5.2).
+const End = -1
+
+// Limits on what one configuration may hold, so that a session's memory and the time of a report are bounded whatever the frame
+// size is. They are far above what people write; a configuration over one of them is refused by name.
+const (
+	// MaxStages bounds the stages of a pipeline: with names of full length its stage_order, which stands in every reply, takes a
+	// fifth of a frame.
+	MaxStages = 1024
+	// MaxRules bounds the routing rules of all stages together.
+	MaxRules = 65536
+	// MaxConditions bounds the different conditions of one stage: each needs a place on the stack while a report is routed.
+	MaxConditions = 1024
+	// MaxRuleMembers bounds the list elements and map pairs, at any depth, of all rule values together.
+	MaxRuleMembers = 65536
+	// MaxEdgeLimits bounds the entries of edge_limits.
+	MaxEdgeLimits = 65536
+)
+
+// The bounds of a pipeline whose configuration names none (envelope §3.9).
+const (
+	defaultMaxIterations = 3
+	defaultMaxLLMCalls   = 10
+	defaultMaxAgentHops  = 21
+)
+
+// Pipeline is a validated pipeline_config with all names resolved to indexes (envelope §3.9). It never changes once parsed and
+// may be shared by sessions and goroutines; it holds nothing of the bytes it was parsed from.
+type Pipeline struct {
+	// The bounds a session takes over into its envelope; 0 means already exhausted.
+	MaxIterations, MaxLLMCalls, MaxAgentHops int64
+
+	stages []Stage
+	byName map[string]int32
+	edges  []edge   // by from, then to
+	values valueSet // of all rules
+	texts  int64    // bytes of the names and conditions kept
+}
+
+// Stage is one step of a pipeline.
+type Stage struct {
+	// Name is unique in its pipeline; Agent is who runs the stage, the name itself if the configuration says nothing else.
+	Name, Agent string
+
+	errorNext, defaultNext int32 // a stage, End or unset
+	edgesFrom, edgesTo     int32 // the stage's part of Pipeline.edges
+	rules                  []rule
+	conditions             []condition
+	byCondition            map[string]int32 // nil while the conditions are few enough to look at each
+}
+
+// Stages returns how many stages there are: at least one.
+func (p *Pipeline) Stages() int { return len(p.stages) }
+
+// Stage returns the i-th stage in the order of execution. It is not to be changed.
+func (p *Pipeline) Stage(i int) *Stage { return &p.stages[i] }
+
+// Find returns the index of the stage called name, -1 if there is none. It does not allocate.
+func (p *Pipeline) Find(name []byte) int {
+	if i, ok := p.byName[string(name)]; ok {
+		return int(i)
+	}
+	return -1
+}
+
+// AppendStageOrder appends the encoded array of the stages' names in the order of execution.
+func (p *Pipeline) AppendStageOrder(dst []byte) []byte {
+	dst = mpack.AppendArray(dst, len(p.stages))
+	for i := range p.stages {
+		dst = mpack.AppendStr(dst, p.stages[i].Name)
+	}
+	return dst
+}
+
+// What the parts of a pipeline weigh in bytes: their structures, and for what stands in a map its share of the map's places,
+// which are not all taken.
+const (
+	pipelineWeight  = 512
+	stageWeight     = 128
+	ruleWeight      = 12
+	edgeWeight      = 12
+	conditionWeight = 24
+	mapWeight       = 48
+)
+
+// Bytes estimates the memory the pipeline keeps, in bytes.
+func (p *Pipeline) Bytes() int64 {
+	n := pipelineWeight + p.texts + p.values.size + int64(len(p.edges))*edgeWeight
+	for i := range p.stages {
+		s := &p.stages[i]
+		n += stageWeight + mapWeight + int64(len(s.rules))*ruleWeight + int64(len(s.conditions))*conditionWeight
+		n += int64(len(s.byCondition)) * mapWeight
+	}
+	return n
+}
+
+// ParsePipeline reads the MessagePack map raw, which passed the Scanner, as a pipeline_config (envelope §3.9). It returns either
+// the pipeline or the text of the refusal. The first fault answers, looked for in this order: name; the stages in the order
+// listed, names first; their rules and next stages; the bounds; the edge limits. It takes time and memory linear in raw.
+func ParsePipeline(raw []byte) (p *Pipeline, refusal string) {
+	c := configParser{p: &Pipeline{}}
+	top := c.object(place{}, raw, topKeys[:])
+	for _, step := range [...]func(*configParser, *object){
+		(*configParser).name, (*configParser).stages, (*configParser).routing, (*configParser).bounds, (*configParser).edgeLimits,
+	} {
+		if c.fault != "" {
+			return nil, c.fault
+		}
+		step(&c, &top)
+	}
+	if c.fault != "" {
+		return nil, c.fault
+	}
+	return c.p, ""
+}

@@ -1,0 +1,146 @@
+package orchestration
+
+import (
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"trunkline/codec/wire"
+	"trunkline/engine/envelope"
+	"trunkline/engine/link"
+	"trunkline/engine/table"
+)
+
+// Defaults of Config (envelope §6). The bounds in bytes are this server's own: the counts alone would allow as much as a frame
+// for each entry.
+const (
+	DefaultMaxSessions       = 10_000
+	DefaultMaxSessionBytes   = 1 << 30
+	DefaultSessionRetention  = time.Hour
+	DefaultMaxEnvelopes      = 10_000
+	DefaultMaxEnvelopeBytes  = 512 << 20
+	DefaultEnvelopeRetention = 24 * time.Hour
+)
+
+// evictableAfter is how long an envelope that has not ended must have been untouched before a new one may take its place.
+const evictableAfter = time.Hour
+
+// ReplyReserve is what a reply has beside its body, at most: the size rule of envelope §4.5 leaves it free of every frame.
+const ReplyReserve = 4096
+
+// Config holds the settings of an Engine. Zero fields take the defaults.
+type Config struct {
+	MaxSessions      int
+	MaxSessionBytes  int64 // of all sessions together
+	SessionRetention time.Duration
+
+	MaxEnvelopes      int
+	MaxEnvelopeBytes  int64 // of all stored envelopes together
+	EnvelopeRetention time.Duration
+
+	// MaxReply is the largest body of a reply in bytes: max_frame_bytes less ReplyReserve.
+	MaxReply int
+	// NewID makes identifiers; nil: envelope.RandomID.
+	NewID envelope.IDSource
+}
+
+// Engine is the state of the services engine and orchestration. It is safe for concurrent use.
+type Engine struct {
+	cfg       Config
+	sessions  *table.Table[session]
+	envelopes *table.Table[stored]
+	waiting   waitIndex
+
+	seed maphash.Seed
+	ids  [64]sync.Mutex // by envelope identifier: an update and what it resolves are one step
+}
+
+// New returns an engine without sessions and envelopes.
+func New(cfg Config) *Engine {
+	setDefault(&cfg.MaxSessions, DefaultMaxSessions)
+	setDefault(&cfg.MaxSessionBytes, DefaultMaxSessionBytes)
+	setDefault(&cfg.SessionRetention, DefaultSessionRetention)
+	setDefault(&cfg.MaxEnvelopes, DefaultMaxEnvelopes)
+	setDefault(&cfg.MaxEnvelopeBytes, DefaultMaxEnvelopeBytes)
+	setDefault(&cfg.EnvelopeRetention, DefaultEnvelopeRetention)
+	setDefault(&cfg.MaxReply, wire.DefaultMaxFrame-ReplyReserve)
+	if cfg.NewID == nil {
+		cfg.NewID = envelope.RandomID
+	}
+	o := &Engine{cfg: cfg, seed: maphash.MakeSeed()}
+	o.sessions = table.New(table.Config[session]{MaxEntries: cfg.MaxSessions, MaxBytes: cfg.MaxSessionBytes,
+		OnEvict: func(_ string, s *session) { o.forget(s) }})
+	o.envelopes = table.New(table.Config[stored]{MaxEntries: cfg.MaxEnvelopes, MaxBytes: cfg.MaxEnvelopeBytes})
+	return o
+}
+
+func setDefault[T int | int64 | time.Duration](v *T, def T) {
+	if *v == 0 {
+		*v = def
+	}
+}
+
+// Call is the scratch of one request: it is reused, by one request at a time.
+type Call struct {
+	// Now is the reading of the clocks that the request sees.
+	Now link.Instant
+	// Msg is the text of a refusal; what stood there before is overwritten.
+	Msg []byte
+	// Retryable tells that the request may simply be repeated.
+	Retryable bool
+
+	env     envelope.Env
+	buf     []byte // the envelope encoded anew
+	text    []byte // JSON text turned into MessagePack
+	output  []byte
+	failure []byte
+	names   [][]byte
+}
+
+// keptScratch bounds what an idle Call holds of a large request, in bytes.
+const keptScratch = 256 << 10
+
+// Release lets go of everything lent to the call and of what it outgrew.
+func (c *Call) Release() {
+	c.env.Release()
+	for _, b := range [...]*[]byte{&c.buf, &c.text, &c.output, &c.failure, &c.Msg} {
+		if cap(*b) > keptScratch {
+			*b = nil
+		}
+	}
+	clear(c.names[:cap(c.names)])
+}
+
+func (c *Call) wall() time.Time { return time.UnixMilli(c.Now.Wall).UTC() }
+
+// refuse sets the text of a refusal from its parts.
+func (c *Call) refuse(code wire.Code, before string, what []byte, after string) wire.Code {
+	c.Msg = append(append(append(c.Msg[:0], before...), what...), after...)
+	c.Retryable = false
+	return code
+}
+
+func (c *Call) invalid(text string) wire.Code { return c.refuse(wire.InvalidArgument, text, nil, "") }
+
+func (c *Call) full(text string) wire.Code {
+	c.refuse(wire.ResourceExhausted, text, nil, "")
+	c.Retryable = true
+	return wire.ResourceExhausted
+}
+
+// The refusals of envelope §4.5 and §5.3.
+const (
+	tooLarge   = "Envelope too large"
+	storeFull  = "Envelope store is full"
+	tableFull  = "Session table is full"
+	alreadyEnd = "Session already terminated"
+)
+
+func (c *Call) tooLarge() wire.Code { return c.refuse(wire.ResourceExhausted, tooLarge, nil, "") }
+
+// lockID takes the lock of an envelope's identifier.
+func (o *Engine) lockID(id []byte) *sync.Mutex {
+	m := &o.ids[maphash.Bytes(o.seed, id)%uint64(len(o.ids))]
+	m.Lock()
+	return m
+}

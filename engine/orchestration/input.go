@@ -1,0 +1,70 @@
+package orchestration
+
+import (
+	"trunkline/codec/jsonx"
+	"trunkline/codec/mpack"
+	"trunkline/codec/wire"
+	"trunkline/engine/envelope"
+)
+
+// mapField returns the encoded value of a field that is a map, or JSON text of one (envelope §3.1); text is where that is
+// turned into MessagePack. kind begins the refusal of text that is not JSON.
+func (c *Call) mapField(v mpack.Value, field, kind string, text *[]byte) (raw []byte, code wire.Code) {
+	switch v.Kind {
+	case mpack.Map:
+		return v.Data, wire.OK
+	case mpack.Absent, mpack.Nil:
+		return nil, c.refuse(wire.InvalidArgument, "Missing required field: ", []byte(field), "")
+	case mpack.Str:
+	default:
+		return nil, c.refuse(wire.InvalidArgument, field, nil, " must be an object")
+	}
+	if p := jsonx.Check(v.Data, jsonx.MaxDepth); !p.OK() {
+		c.refuse(wire.InvalidArgument, kind, nil, "Invalid JSON: ")
+		c.Msg = p.Append(c.Msg)
+		return nil, wire.InvalidArgument
+	}
+	*text = envelope.AppendMsgPack((*text)[:0], v.Data)
+	return *text, wire.OK
+}
+
+const invalidEnvelope = "Invalid envelope: "
+
+// decode reads an envelope into c.env.
+func (c *Call) decode(raw []byte) wire.Code {
+	if p := c.env.Decode(envelope.MsgPack, raw); p != nil {
+		return c.refuse(wire.InvalidArgument, invalidEnvelope, nil, p.Message())
+	}
+	return wire.OK
+}
+
+// envelopeField reads the field envelope into c.env.
+func (c *Call) envelopeField(v mpack.Value) wire.Code {
+	raw, code := c.mapField(v, "envelope", invalidEnvelope, &c.text)
+	if code != wire.OK {
+		return code
+	}
+	return c.decode(raw)
+}
+
+// pipelineField reads the field pipeline_config.
+func (c *Call) pipelineField(v mpack.Value) (*Pipeline, wire.Code) {
+	raw, code := c.mapField(v, "pipeline_config", "Invalid pipeline_config: ", &c.text)
+	if code != wire.OK {
+		return nil, code
+	}
+	if mpack.KindOf(raw) != mpack.Map {
+		return nil, c.invalid("Invalid pipeline_config: must be an object")
+	}
+	p, refusal := ParsePipeline(raw)
+	if refusal != "" {
+		return nil, c.invalid(refusal)
+	}
+	return p, wire.OK
+}
+
+// encode writes c.env, completed, into c.buf.
+func (o *Engine) encode(c *Call) {
+	c.env.Fill(c.wall(), o.cfg.NewID)
+	c.buf = c.env.Append(c.buf[:0])
+}

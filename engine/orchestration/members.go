@@ -1,0 +1,231 @@
+package orchestration
+
+import (
+	"math"
+	"strconv"
+
+	"trunkline/codec/mpack"
+	"trunkline/codec/wire"
+)
+
+// maxKeys is the largest number of keys an object of a pipeline_config has.
+const maxKeys = 7
+
+// The keys of a pipeline_config's objects and their places in object.raw (envelope §3.9).
+const (
+	topName = iota
+	topAgents
+	topIterations
+	topLLMCalls
+	topAgentHops
+	topEdgeLimits
+)
+
+const (
+	stageName = iota
+	stageAgent
+	stageRouting
+	stageRoutingRules
+	stageDefaultNext
+	stageErrorNext
+	stageOrder
+)
+
+const (
+	ruleCondition = iota
+	ruleValue
+	ruleTarget
+)
+
+const (
+	limitFrom = iota
+	limitTo
+	limitMaxCount
+)
+
+var (
+	topKeys   = [...]string{"name", "agents", "max_iterations", "max_llm_calls", "max_agent_hops", "edge_limits"}
+	stageKeys = [...]string{"name", "agent", "routing", "routing_rules", "default_next", "error_next", "stage_order"}
+	ruleKeys  = [...]string{"condition", "value", "target"}
+	limitKeys = [...]string{"from_stage", "to_stage", "max_count"}
+)
+
+// place is where an object stands in a pipeline_config: an element of a list, or of a list in such an element. The zero place is
+// the pipeline_config itself.
+type place struct {
+	list, inner string
+	i, j        int
+}
+
+// path spells a member of the object at p, or the object itself for "".
+func (p place) path(member string) string {
+	if p.list == "" {
+		return member
+	}
+	s := p.list + "[" + strconv.Itoa(p.i) + "]"
+	if p.inner != "" {
+		s += "." + p.inner + "[" + strconv.Itoa(p.j) + "]"
+	}
+	if member != "" {
+		s += "." + member
+	}
+	return s
+}
+
+// object is a map of a pipeline_config taken apart: the encodings of the members named by keys. They point into the bytes
+// parsed. A member that is absent or nil is nil here.
+type object struct {
+	at   place
+	keys []string
+	raw  [maxKeys][]byte
+}
+
+// configParser reads one pipeline_config. Its methods do nothing of use once fault is set; callers look at it where going on
+// would cost something.
+type configParser struct {
+	p      *Pipeline
+	drafts []draft // as listed
+	rules  int     // so far, of all stages
+	fault  string  // the first one found
+}
+
+func (c *configParser) refuse(text string) {
+	if c.fault == "" {
+		c.fault = text
+	}
+}
+
+// misfit refuses a member, or with "" the object itself, that is of the wrong type, range or size.
+func (c *configParser) misfit(at place, member, what string) {
+	if path := at.path(member); path != "" {
+		what = path + " " + what
+	}
+	c.refuse("Invalid pipeline_config: " + what)
+}
+
+func (c *configParser) exceeds(at place, member string, limit int, units string) {
+	c.misfit(at, member, "exceeds "+strconv.Itoa(limit)+" "+units)
+}
+
+// kindOf is the kind of the value raw, told of lists and maps without looking for their end.
+func kindOf(raw []byte) mpack.Kind {
+	switch {
+	case !isContainer(raw):
+		return mpack.ReadValue(raw).Kind
+	case isMap(raw[0]):
+		return mpack.Map
+	}
+	return mpack.Array
+}
+
+// object takes the map raw apart. Unknown keys are ignored; of a repeated key the last one counts.
+func (c *configParser) object(at place, raw []byte, keys []string) object {
+	o := object{at: at, keys: keys}
+	if kindOf(raw) != mpack.Map {
+		c.misfit(at, "", "must be an object")
+		return o
+	}
+	for m := mpack.OpenMap(raw); ; {
+		_, key, value, ok := m.Next()
+		if !ok {
+			return o
+		}
+		for k, name := range keys {
+			if name == string(key) {
+				if o.raw[k] = value; kindOf(value) == mpack.Nil {
+					o.raw[k] = nil
+				}
+			}
+		}
+	}
+}
+
+// str returns the text of member k, which points into the bytes parsed; set tells whether there is one.
+func (c *configParser) str(o *object, k int) (s []byte, set bool) {
+	if o.raw[k] == nil {
+		return nil, false
+	}
+	v := mpack.ReadValue(o.raw[k])
+	if v.Kind != mpack.Str {
+		c.misfit(o.at, o.keys[k], "must be a string")
+		return nil, false
+	}
+	return v.Data, true
+}
+
+// identifier is str for what is stored and echoed.
+func (c *configParser) identifier(o *object, k int) (s []byte, set bool) {
+	s, set = c.str(o, k)
+	if len(s) > wire.MaxIdentifier {
+		c.exceeds(o.at, o.keys[k], wire.MaxIdentifier, "bytes")
+		return nil, false
+	}
+	return s, set
+}
+
+// required is identifier for a member that must be there.
+func (c *configParser) required(o *object, k int) []byte {
+	s, set := c.identifier(o, k)
+	if !set {
+		c.misfit(o.at, o.keys[k], "is required")
+	}
+	return s
+}
+
+// list returns an iterator over member k, empty if there is none. It is refused if it has more than room elements, which is what
+// is left of limit units.
+func (c *configParser) list(o *object, k, room, limit int, units string) mpack.List {
+	if o.raw[k] == nil {
+		return mpack.List{}
+	}
+	if kindOf(o.raw[k]) != mpack.Array {
+		c.misfit(o.at, o.keys[k], "must be an array")
+		return mpack.List{}
+	}
+	l := mpack.OpenList(o.raw[k])
+	if l.Len() > room {
+		c.exceeds(o.at, o.keys[k], limit, units)
+		return mpack.List{}
+	}
+	return l
+}
+
+// integer returns member k; set tells whether there is one.
+func (c *configParser) integer(o *object, k int) (n int64, set bool) {
+	if o.raw[k] == nil {
+		return 0, false
+	}
+	switch v := mpack.ReadValue(o.raw[k]); v.Kind {
+	case mpack.Int:
+		return v.Int, true
+	case mpack.BigUint:
+		c.tooLarge(o, k, strconv.FormatUint(uint64(v.Int), 10), "i64")
+	default:
+		c.misfit(o.at, o.keys[k], "must be an integer")
+	}
+	return 0, false
+}
+
+// counter returns member k as a non-negative i32; set tells whether there is one.
+func (c *configParser) counter(o *object, k int) (n int64, set bool) {
+	if o.raw[k] != nil {
+		if v := mpack.ReadValue(o.raw[k]); v.Kind == mpack.BigUint {
+			c.tooLarge(o, k, strconv.FormatUint(uint64(v.Int), 10), "i32")
+			return 0, false
+		}
+	}
+	n, set = c.integer(o, k)
+	switch {
+	case n < 0:
+		c.misfit(o.at, o.keys[k], "must be non-negative, got "+strconv.FormatInt(n, 10))
+	case n > math.MaxInt32:
+		c.tooLarge(o, k, strconv.FormatInt(n, 10), "i32")
+	default:
+		return n, set
+	}
+	return 0, false
+}
+
+func (c *configParser) tooLarge(o *object, k int, value, kind string) {
+	c.misfit(o.at, o.keys[k], "value "+value+" exceeds "+kind+" range")
+}

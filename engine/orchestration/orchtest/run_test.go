@@ -1,0 +1,247 @@
+package orchtest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"trunkline/codec/wire"
+	"trunkline/engine/orchestration"
+)
+
+// runner runs programs against the engine and the model side by side. One runner takes many programs: every one has a process
+// of its own, and the clock moves on between them, so that the store can let go of what earlier ones left.
+type runner struct {
+	d *driver
+	m *model
+	n int
+
+	pid, id string // of the program that is running
+}
+
+func newRunner() *runner { return &runner{d: drive(roomy()), m: newModel()} }
+
+// run returns how the engine first differs from the model, and at which step.
+func (r *runner) run(p program) (step int, diff string) {
+	defer func() {
+		if v := recover(); v != nil {
+			diff = fmt.Sprint("panic: ", v)
+		}
+		r.d.removed(r.pid)
+		delete(r.m.sessions, r.pid)
+	}()
+	r.n++
+	r.pid, r.id = fmt.Sprint("p", r.n), fmt.Sprint("e", r.n)
+	r.pass(time.Second)
+	clear(r.m.stored)
+	if p.stored {
+		if diff = r.store(); diff != "" {
+			return -1, diff
+		}
+	}
+	var o op
+	for step, o = range p.ops {
+		r.pass(o.wait)
+		if diff = r.step(p, o); diff != "" {
+			return step, diff
+		}
+	}
+	return len(p.ops), r.finish()
+}
+
+func (r *runner) pass(d time.Duration) {
+	r.m.pass(d)
+	r.d.now = r.m.now
+}
+
+// store creates the program's envelope in the store.
+func (r *runner) store() string {
+	got := r.d.create(orchestration.CreateArgs{})
+	if got.code != wire.OK {
+		return "create: " + got.msg
+	}
+	v, _ := unpack(got.body)
+	r.id = v.(obj)["identity"].(obj)["envelope_id"].(string)
+	r.m.stored[r.id] = true
+	return ""
+}
+
+// badInits are initializations that every engine refuses, with the text.
+var badInits = []struct {
+	config obj
+	text   string
+}{
+	{obj{"agents": arr{obj{"name": "a"}}}, "Pipeline name is required"},
+	{obj{"name": "n", "agents": arr{}}, "Pipeline must have at least one stage"},
+	{obj{"name": "n", "agents": arr{obj{"name": "a"}, obj{"name": "a"}}}, "Duplicate stage name: a"},
+	{obj{"name": "n", "agents": arr{obj{"name": "a", "default_next": "b"}}}, "Stage 'a' has default_next 'b' which does not exist in pipeline"},
+}
+
+func (r *runner) step(p program, o op) string {
+	switch o.kind {
+	case opReport:
+		return r.report(r.pid, o)
+	case opNext:
+		return compare(r.d.next(r.pid), r.m.next(r.pid))
+	case opState:
+		return r.same()
+	case opInit:
+		env := r.envelope(o.env)
+		got := r.d.initialize(r.pid, text(p.configs[o.config], o.asText), text(env, o.asText), o.force)
+		return r.orSame(got, r.m.initialize(r.pid, p.configs[o.config], env, o.force))
+	case opBadInit:
+		bad := badInits[o.bad]
+		got := r.d.initialize(r.pid, bad.config, obj{"envelope_id": "x"}, o.force)
+		return r.orSame(got, no(wire.InvalidArgument, "%s", bad.text))
+	case opUpdate:
+		env := r.envelope(o.env)
+		if diff := compare(r.d.update(text(env, o.asText)), r.m.update(env)); diff != "" {
+			return diff
+		}
+		return r.same()
+	case opEnded:
+		r.m.ended(r.pid)
+		r.d.ended(r.pid)
+		return r.same()
+	case opRemoved:
+		delete(r.m.sessions, r.pid)
+		r.d.removed(r.pid)
+		return r.same()
+	}
+	for _, got := range []reply{r.d.next("nobody"), r.d.state("nobody"), r.d.report("nobody", o.report)} {
+		if diff := compare(got, unknown("nobody")); diff != "" {
+			return diff
+		}
+	}
+	r.d.ended("nobody")
+	r.d.removed("nobody")
+	return ""
+}
+
+func (r *runner) envelope(m obj) obj {
+	m = clone(m).(obj)
+	envelope{isNested(m), m}.set("envelope_id", r.id)
+	return m
+}
+
+func text(m obj, asText bool) any {
+	if asText {
+		return jsonText(m)
+	}
+	return m
+}
+
+func (r *runner) report(pid string, o op) string {
+	rep := o.report
+	rep.agent = r.agent(o.who)
+	return r.orSame(r.d.report(pid, rep), r.m.report(pid, rep))
+}
+
+func (r *runner) agent(who int) string {
+	s := r.m.sessions[r.pid]
+	if s == nil || who == nobody {
+		return "somebody"
+	}
+	stage := s.plan.find(s.env.text("current_stage"))
+	switch who {
+	case rightAgent:
+		return stage.agent
+	case stageName:
+		return stage.name
+	}
+	return s.plan.stages[0].agent
+}
+
+// same compares what can be asked without changing anything.
+func (r *runner) same() string {
+	if got, want := r.d.stage(r.pid), r.m.stage(r.pid); got != want {
+		return fmt.Sprintf("current stage %q, want %q", got, want)
+	}
+	if got, want := r.d.e.Active(), int64(len(r.m.sessions)); got != want {
+		return fmt.Sprintf("%d active sessions, want %d", got, want)
+	}
+	if diff := compare(r.d.state(r.pid), r.m.state(r.pid)); diff != "" {
+		return "afterwards GetSessionState" + diff
+	}
+	return ""
+}
+
+// orSame compares a reply; after a refusal, also that nothing changed.
+func (r *runner) orSame(got reply, want answer) string {
+	if diff := compare(got, want); diff != "" || want.code == wire.OK {
+		return diff
+	}
+	return r.same()
+}
+
+func compare(got reply, want answer) string {
+	if got.code != want.code || got.msg != want.msg {
+		return fmt.Sprintf(": got %s %q, want %s %q", got.code, got.msg, want.code, want.msg)
+	}
+	if want.code != wire.OK {
+		return ""
+	}
+	rest, diff := match(got.body, want.want)
+	if diff == "" && len(rest) > 0 {
+		diff = fmt.Sprintf(": %d bytes behind the reply", len(rest))
+	}
+	return diff
+}
+
+// shrink drops steps while the program still fails, and returns the shortest it found.
+func shrink(p program) (program, string) {
+	fails := func(p program) (int, string) { return newRunner().run(p) }
+	step, diff := fails(p)
+	if diff == "" {
+		return p, "not seen again when the program ran alone"
+	}
+	if step >= 0 && step < len(p.ops) {
+		p.ops = p.ops[:step+1]
+	}
+	for i := len(p.ops) - 1; i >= 0; i-- {
+		shorter := p
+		shorter.ops = append(append([]op(nil), p.ops[:i]...), p.ops[i+1:]...)
+		if at, d := fails(shorter); d != "" && at < len(shorter.ops) {
+			p, diff = shorter, d
+		}
+	}
+	return p, diff
+}
+
+// TestRandomRuns: whole conversations about random pipelines go as the model says. A failure prints the seed; the run's
+// number then replays it.
+func TestRandomRuns(t *testing.T) {
+	runs, seed := 100_000, uint64(time.Now().UnixNano())
+	if testing.Short() {
+		runs = 2_000
+	}
+	t.Logf("seed %d", seed)
+	r := newRunner()
+	for n := range runs {
+		p := makeProgram(seeded(seed, uint64(n)))
+		if step, diff := r.run(p); diff != "" {
+			small, again := shrink(p)
+			t.Fatalf("seed %d run %d step %d%s\nshortest found:\n%s%s", seed, n, step, diff, small, again)
+		}
+	}
+}
+
+// FuzzReports: the fuzzer's bytes are the choices of a program.
+func FuzzReports(f *testing.F) {
+	f.Add([]byte{})
+	for n := range uint64(8) {
+		d := seeded(n, 0)
+		data := make([]byte, 400)
+		for i := range data {
+			data[i] = byte(d(256))
+		}
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p := makeProgram(fromBytes(data))
+		if step, diff := newRunner().run(p); diff != "" {
+			small, again := shrink(p)
+			t.Fatalf("step %d%s\nshortest found:\n%s%s", step, diff, small, again)
+		}
+	})
+}

@@ -1,0 +1,213 @@
+package orchestration
+
+import (
+	"math"
+
+	"trunkline/codec/mpack"
+	"trunkline/codec/wire"
+	"trunkline/engine/envelope"
+)
+
+// Report are the fields of ReportAgentResult, checked (envelope §4.12).
+type Report struct {
+	ProcessID, AgentName []byte
+	// Failed is the opposite of success.
+	Failed bool
+	Error  []byte
+	// Output is the encoded map of the agent's output; nil: an empty one.
+	Output []byte
+	// What the agent used; none is negative. Tokens count only if they are known.
+	LLMCalls, ToolCalls       int64
+	TokensIn, TokensOut       int64
+	HasTokensIn, HasTokensOut bool
+}
+
+// Report takes an agent's result, moves the session on and appends the next instruction (envelope §5.2).
+func (o *Engine) Report(c *Call, r *Report, out []byte) ([]byte, wire.Code) {
+	s, code := o.find(c, r.ProcessID, true)
+	if code != wire.OK {
+		return out, code
+	}
+	defer s.mu.Unlock()
+	switch s.state {
+	case terminated:
+		i := s.instruct(c, alreadyEnd)
+		return i.append(out), wire.OK
+	case waiting:
+		return out, c.refuse(wire.FailedPrecondition, "Process ", r.ProcessID, " is waiting on an interrupt")
+	}
+	stage := s.p.Stage(int(s.stage.Load()))
+	if string(r.AgentName) != stage.Agent && string(r.AgentName) != stage.Name {
+		c.refuse(wire.FailedPrecondition, "Expected result from agent '", []byte(stage.Agent), "', got '")
+		c.Msg = append(append(c.Msg, r.AgentName...), '\'')
+		return out, wire.FailedPrecondition
+	}
+	if c.env.Decode(envelope.MsgPack, s.env) != nil {
+		return out, c.refuse(wire.Internal, "Internal error", nil, "")
+	}
+	step := s.take(c, r, stage)
+	o.encode(c)
+	if code := o.fits(c, s, &step); code != wire.OK {
+		return out, code
+	}
+	s.stage.Store(int32(step.to))
+	if step.edge >= 0 {
+		if s.edges[step.edge]++; s.edges[step.edge] == 1 {
+			s.edgeBytes += s.p.edgeRoom(step.edge)
+		}
+	}
+	o.commit(s, c)
+	message := ""
+	if s.state == terminated {
+		message = string(c.failure)
+	}
+	i := s.instruct(c, message)
+	return i.append(out), wire.OK
+}
+
+// step is what a report comes to, beside the changes of the envelope.
+type step struct {
+	to   int // the stage after it
+	edge int // the edge taken, -1: none
+}
+
+// take writes the report into c.env and decides what follows; c.failure is the text of an end.
+func (s *session) take(c *Call, r *Report, stage *Stage) step {
+	e := &c.env
+	c.record(r)
+	e.SetInt(envelope.LLMCallCount, add(e.Int(envelope.LLMCallCount), r.LLMCalls, math.MaxInt32))
+	e.SetInt(envelope.ToolCallCount, add(e.Int(envelope.ToolCallCount), r.ToolCalls, math.MaxInt32))
+	e.SetInt(envelope.TokensIn, add(e.Int(envelope.TokensIn), ifKnown(r.TokensIn, r.HasTokensIn), math.MaxInt64))
+	e.SetInt(envelope.TokensOut, add(e.Int(envelope.TokensOut), ifKnown(r.TokensOut, r.HasTokensOut), math.MaxInt64))
+	e.SetInt(envelope.Iteration, add(e.Int(envelope.Iteration), 1, math.MaxInt32))
+	if r.Failed {
+		e.SetFailed(stage.Name, r.Error)
+	} else {
+		e.SetCompleted(stage.Name)
+	}
+	return s.follow(c, r)
+}
+
+// add adds without going over limit (envelope D41).
+func add(a, b, limit int64) int64 {
+	if b > limit-a {
+		return limit
+	}
+	return a + b
+}
+
+func ifKnown(n int64, ok bool) int64 {
+	if !ok {
+		return 0
+	}
+	return n
+}
+
+// record keeps the agent's output.
+func (c *Call) record(r *Report) {
+	e := &c.env
+	if !r.Failed {
+		c.output = append(c.output[:0], r.Output...)
+		if r.Output == nil {
+			c.output = mpack.AppendMap(c.output, 0)
+		}
+		e.SetOutput(r.AgentName, c.output)
+		return
+	}
+	c.output = appendFailed(c.output[:0], r)
+	e.SetOutput(r.AgentName, c.output)
+	c.failure = mpack.AppendStr(mpack.AppendStr(mpack.AppendMap(c.failure[:0], 2), "agent_name"), r.AgentName)
+	c.failure = mpack.AppendStr(mpack.AppendStr(c.failure, "error"), r.Error)
+	e.SetMember(envelope.Metadata, "last_agent_failure", c.failure)
+}
+
+// appendFailed appends the output of a failed report: success and error are set in it, also over ones of its own.
+func appendFailed(dst []byte, r *Report) []byte {
+	n := 0
+	for it := mpack.OpenMap(r.Output); ; n++ {
+		_, key, _, ok := it.Next()
+		if !ok {
+			break
+		}
+		if isVerdict(key) {
+			n--
+		}
+	}
+	dst = mpack.AppendMap(dst, n+2)
+	for it := mpack.OpenMap(r.Output); ; {
+		rawKey, key, raw, ok := it.Next()
+		if !ok {
+			break
+		}
+		if !isVerdict(key) {
+			dst = append(append(dst, rawKey...), raw...)
+		}
+	}
+	dst = mpack.AppendBool(mpack.AppendStr(dst, "success"), false)
+	return mpack.AppendStr(mpack.AppendStr(dst, "error"), r.Error)
+}
+
+func isVerdict(key []byte) bool { return string(key) == "success" || string(key) == "error" }
+
+// follow decides where a report leads: steps 5 to 10 of envelope §5.2.
+func (s *session) follow(c *Call, r *Report) step {
+	e := &c.env
+	from := int(s.stage.Load())
+	stay := step{to: from, edge: -1}
+	output := c.output
+	to := s.p.Next(from, !r.Failed, output)
+	if to == End {
+		if r.Failed {
+			c.stop(envelope.ToolFailedFatally, "Agent ", r.AgentName, " failed: ", r.Error)
+		} else {
+			c.stop(envelope.CompletedSuccessfully, "Pipeline completed", nil, "", nil)
+		}
+		return stay
+	}
+	if over := e.Exhausted(); over != envelope.NoReason {
+		c.stopAtBound(over)
+		return stay
+	}
+	edge, limit, limited := s.p.Edge(from, to)
+	if limited && s.edges[edge] >= limit {
+		c.stop(envelope.MaxAgentHopsExceeded, "Edge limit exceeded: ", []byte(s.p.Stage(from).Name), " -> ", []byte(s.p.Stage(to).Name))
+		return stay
+	}
+	e.SetText(envelope.CurrentStage, []byte(s.p.Stage(to).Name))
+	e.SetInt(envelope.AgentHopCount, add(e.Int(envelope.AgentHopCount), 1, math.MaxInt32))
+	if over := e.Exhausted(); over != envelope.NoReason {
+		c.stopAtBound(over)
+	}
+	return step{to: to, edge: edge}
+}
+
+// stop ends the envelope; the text is left in c.failure.
+func (c *Call) stop(r envelope.Reason, a string, b []byte, d string, f []byte) {
+	c.failure = append(append(append(append(c.failure[:0], a...), b...), d...), f...)
+	c.env.Terminate(r, string(c.failure), c.wall())
+}
+
+func (c *Call) stopAtBound(r envelope.Reason) {
+	c.stop(r, boundsExceeded, []byte(r.Wire()), "", nil)
+}
+
+const boundsExceeded = "Bounds exceeded: "
+
+// fits applies the size rule of envelope §4.5 to the envelope in c.buf, and has the table count it.
+func (o *Engine) fits(c *Call, s *session, st *step) wire.Code {
+	more := wire.MaxIdentifier
+	if c.env.Bool(envelope.Terminated) {
+		more += len(c.failure)
+	}
+	room := 0
+	if st.edge >= 0 {
+		room = s.p.edgeRoom(st.edge)
+	}
+	if instructionSize(len(c.buf), more) > o.cfg.MaxReply || s.stateSize(len(c.buf))+room > o.cfg.MaxReply {
+		return c.tooLarge()
+	}
+	if !o.account(c, s, len(c.buf)) {
+		return c.full(tableFull)
+	}
+	return wire.OK
+}

@@ -1,0 +1,310 @@
+package orchestration
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"trunkline/codec/mpack"
+	"trunkline/codec/wire"
+	"trunkline/engine/envelope"
+	"trunkline/engine/table"
+)
+
+// state is what a session does (envelope §5.2).
+type state uint8
+
+const (
+	running state = iota
+	waiting
+	terminated
+)
+
+// session is one pipeline on its way. The fields up to the atomics are guarded by mu.
+type session struct {
+	mu    sync.Mutex
+	pid   []byte
+	p     *Pipeline
+	env   []byte // the envelope as replies show it
+	state state
+	over  envelope.Reason // the bound that is met
+	// reason is terminal_reason as replies show it, "" while there is none.
+	reason []byte
+	// envelopeID names the envelope, for the index of waiting sessions.
+	envelopeID []byte
+	edges      []int64
+	edgeBytes  int // of edge_traversals in SessionState
+	orderBytes int // of stage_order
+
+	stage atomic.Int32
+	// gone is set once the session is in the table no more.
+	gone atomic.Bool
+	// cancelled is set when the process was terminated, for the next request to end the session before anything else.
+	cancelled atomic.Bool
+	// idle and expires say when a waiting session may be dropped: how long it must have been untouched, in nanoseconds, and the
+	// wall clock in milliseconds that must have come. Zero for the others.
+	idle, expires atomic.Int64
+}
+
+// sessionOverhead is about what a session costs beside its bytes, edges and pipeline.
+const sessionOverhead = 640
+
+// size is what the session is accounted with once its envelope takes envBytes.
+func (s *session) size(envBytes int) int64 {
+	return int64(envBytes+2*len(s.pid)+len(s.envelopeID)+8*len(s.edges)) + s.p.Bytes() + sessionOverhead
+}
+
+func (s *session) class() table.Class { return classOf(s.state == terminated) }
+
+// read takes what decides the next requests from an envelope that the session is about to hold; encoded is its encoding.
+func (s *session) read(e *envelope.Env) {
+	s.over = e.Exhausted()
+	s.state, s.reason = running, s.reason[:0]
+	s.idle.Store(0)
+	s.expires.Store(0)
+	switch {
+	case e.Bool(envelope.Terminated):
+		s.state = terminated
+		if r := e.Reason(); r == envelope.OtherReason {
+			s.reason = append(s.reason, e.Text(envelope.TerminalReason)...)
+		} else {
+			s.reason = append(s.reason, r.Wire()...)
+		}
+	case e.Bool(envelope.InterruptPending):
+		s.state = waiting
+		k, _ := e.InterruptKindOf()
+		s.idle.Store(int64(k.Retention()))
+		at, _ := e.Str(e.Get(e.Value(envelope.Interrupt).Raw, "expires_at"))
+		if t, ok := envelope.ParseTime(at); ok {
+			s.expires.Store(t.UnixMilli())
+		}
+	}
+}
+
+// hold makes encoded the session's envelope. It copies it into the room of the last one where that is enough.
+func (s *session) hold(encoded []byte) {
+	if cap(s.env) < len(encoded) || cap(s.env) > 4*len(encoded)+4096 {
+		s.env = make([]byte, 0, len(encoded)+len(encoded)/8)
+	}
+	s.env = append(s.env[:0], encoded...)
+}
+
+// held is how many bytes hold will take for an envelope of n bytes.
+func (s *session) held(n int) int {
+	if cap(s.env) < n || cap(s.env) > 4*n+4096 {
+		return n + n/8
+	}
+	return cap(s.env)
+}
+
+// find returns the session of a process, locked; nil and a refusal if there is none. touch says whether the request counts as
+// activity.
+func (o *Engine) find(c *Call, pid []byte, touch bool) (*session, wire.Code) {
+	for {
+		entry := o.sessions.Acquire(pid)
+		if entry == nil {
+			return nil, c.refuse(wire.NotFound, "Unknown process: ", pid, "")
+		}
+		if touch {
+			entry.Touch(c.Now.Mono)
+		}
+		s := entry.Value()
+		entry.Release()
+		s.mu.Lock()
+		if !s.gone.Load() {
+			o.endCancelled(c, s)
+			return s, wire.OK
+		}
+		s.mu.Unlock() // it was replaced or dropped in between
+	}
+}
+
+// account has the table count the session, which is locked, with an envelope of n bytes; ended ones make room.
+func (o *Engine) account(c *Call, s *session, n int) bool {
+	size := s.size(s.held(n))
+	for {
+		missing, ok := o.resize(s, size)
+		if ok {
+			return true
+		}
+		if !o.sessions.MakeRoom(s.pid, missing, c.Now.Mono, sessionPolicy) {
+			return false
+		}
+	}
+}
+
+// resize changes what the session counts for; one that is gone counts for nothing.
+func (o *Engine) resize(s *session, size int64) (missing int64, ok bool) {
+	entry := o.sessions.Acquire(s.pid)
+	if entry == nil {
+		return 0, true
+	}
+	defer entry.Release()
+	if entry.Value() != s {
+		return 0, true
+	}
+	return size - entry.Size(), entry.Resize(size)
+}
+
+// classify tells the table whether the session ended.
+func (o *Engine) classify(s *session) {
+	if entry := o.sessions.Acquire(s.pid); entry != nil {
+		if entry.Value() == s {
+			entry.SetClass(s.class())
+		}
+		entry.Release()
+	}
+}
+
+// end ends a session that has not ended (envelope §5.2): its envelope is decoded, overlaid and encoded anew. It is let through even
+// when the table's bytes are used up.
+func (o *Engine) end(c *Call, s *session, r envelope.Reason, text string) {
+	e := &c.env
+	if e.Decode(envelope.MsgPack, s.env) != nil {
+		return
+	}
+	e.Terminate(r, text, c.wall())
+	if e.Bool(envelope.InterruptPending) {
+		e.SetBool(envelope.InterruptPending, false)
+	}
+	o.encode(c)
+	o.account(c, s, len(c.buf))
+	o.commit(s, c)
+}
+
+// endCancelled ends the session, which is locked, if its process was terminated.
+func (o *Engine) endCancelled(c *Call, s *session) {
+	if s.cancelled.Load() && s.state != terminated {
+		o.end(c, s, envelope.UserCancelled, processTerminated)
+	}
+}
+
+// commit makes c.env, encoded in c.buf, the session's envelope.
+func (o *Engine) commit(s *session, c *Call) {
+	was := s.state
+	s.read(&c.env)
+	s.hold(c.buf)
+	if s.state != was {
+		if was == waiting {
+			o.waiting.remove(s)
+		}
+		o.classify(s)
+	}
+}
+
+// forget is told of a session that is no longer in the table.
+func (o *Engine) forget(s *session) {
+	s.gone.Store(true)
+	o.waiting.remove(s)
+}
+
+// instruction is what a worker is told (envelope §3.10).
+type instruction struct {
+	kind, agent string
+	env         []byte
+	reason      []byte
+	message     string
+	interrupt   []byte // encoded; nil: nil
+	waits       bool
+}
+
+const (
+	runAgent      = "RUN_AGENT"
+	waitInterrupt = "WAIT_INTERRUPT"
+	terminate     = "TERMINATE"
+)
+
+func (i *instruction) append(dst []byte) []byte {
+	dst = mpack.AppendStr(mpack.AppendStr(mpack.AppendMap(dst, 7), "kind"), i.kind)
+	dst = mpack.AppendStr(mpack.AppendStr(dst, "agent_name"), i.agent)
+	dst = append(mpack.AppendStr(dst, "envelope"), i.env...)
+	dst = mpack.AppendStr(mpack.AppendStr(dst, "terminal_reason"), i.reason)
+	dst = mpack.AppendStr(mpack.AppendStr(dst, "termination_message"), i.message)
+	dst = mpack.AppendBool(mpack.AppendStr(dst, "interrupt_pending"), i.waits)
+	dst = mpack.AppendStr(dst, "interrupt")
+	if i.interrupt == nil {
+		return mpack.AppendNil(dst)
+	}
+	return append(dst, i.interrupt...)
+}
+
+// instruct says what the session, which is locked, has to tell; message goes with its end.
+func (s *session) instruct(c *Call, message string) instruction {
+	switch s.state {
+	case terminated:
+		return instruction{kind: terminate, env: s.env, reason: s.reason, message: message}
+	case waiting:
+		i := instruction{kind: waitInterrupt, env: s.env, waits: true}
+		if c.env.Decode(envelope.MsgPack, s.env) == nil && c.env.Value(envelope.Interrupt).Kind == envelope.Map {
+			i.interrupt = c.env.Value(envelope.Interrupt).Raw
+		}
+		return i
+	}
+	return instruction{kind: runAgent, agent: s.p.Stage(int(s.stage.Load())).Agent, env: s.env}
+}
+
+// Bounds on what replies have beside their variable parts.
+const (
+	instructionRest = 256
+	stateRest       = 192
+)
+
+// instructionSize bounds the size of an instruction with an envelope of n bytes and other texts that come to more bytes.
+func instructionSize(n, more int) int { return instructionRest + n + more }
+
+// stateSize bounds the size of SessionState with an envelope of n bytes.
+func (s *session) stateSize(n int) int {
+	return stateRest + n + len(s.pid) + s.orderBytes + s.edgeBytes + len(s.reason) + wire.MaxIdentifier
+}
+
+// appendState appends SessionState (envelope §3.10) of the session, which is locked.
+func (s *session) appendState(dst []byte) []byte {
+	dst = mpack.AppendStr(mpack.AppendStr(mpack.AppendMap(dst, 7), "process_id"), s.pid)
+	dst = mpack.AppendStr(mpack.AppendStr(dst, "current_stage"), s.p.Stage(int(s.stage.Load())).Name)
+	dst = s.p.AppendStageOrder(mpack.AppendStr(dst, "stage_order"))
+	dst = append(mpack.AppendStr(dst, "envelope"), s.env...)
+	dst = s.appendEdges(mpack.AppendStr(dst, "edge_traversals"))
+	dst = mpack.AppendBool(mpack.AppendStr(dst, "terminated"), s.state == terminated)
+	return mpack.AppendStr(mpack.AppendStr(dst, "terminal_reason"), s.reason)
+}
+
+// appendEdges appends how often each edge was taken.
+func (s *session) appendEdges(dst []byte) []byte {
+	n := 0
+	for _, count := range s.edges {
+		if count > 0 {
+			n++
+		}
+	}
+	dst = mpack.AppendMap(dst, n)
+	var buf [128]byte
+	for i, count := range s.edges {
+		if count > 0 {
+			from, to := s.p.EdgeAt(i)
+			name := append(append(append(buf[:0], s.p.Stage(from).Name...), "->"...), s.p.Stage(to).Name...)
+			dst = mpack.AppendInt(mpack.AppendStr(dst, name), count)
+		}
+	}
+	return dst
+}
+
+// edgeRoom bounds what one traversed edge takes in SessionState.
+func (p *Pipeline) edgeRoom(index int) int {
+	from, to := p.EdgeAt(index)
+	return len(p.Stage(from).Name) + len(p.Stage(to).Name) + len("->") + 2*9
+}
+
+// expired tells whether a session that nobody touched since then may be dropped (envelope §5.3).
+func (s *session) expired(idleFor, wall int64) bool {
+	return idleFor >= s.idle.Load() && wall >= s.expires.Load()
+}
+
+const processTerminated = "Process terminated"
+
+// sweepSessions drops the sessions that nobody touched for their retention.
+func (o *Engine) sweepSessions(c *Call) int {
+	cutoff := c.Now.Mono - int64(o.cfg.SessionRetention/time.Nanosecond)
+	return o.sessions.Sweep(cutoff, func(s *session, _ table.Class, touched int64) bool {
+		return s.expired(c.Now.Mono-touched, c.Now.Wall)
+	})
+}

@@ -1,0 +1,129 @@
+package table
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+)
+
+// none is the oldest reading of an empty list.
+const none = math.MaxInt64
+
+// shard is one independently locked part of a table. All methods but init and oldest need mu, unless they say otherwise.
+type shard[V any] struct {
+	mu      sync.Mutex
+	entries map[string]*Entry[V]
+	lists   [numClasses]list[V]
+	// first is the reading of each list's head, readable without mu: who looks for a victim does not wait for a shard in which
+	// a large envelope is being worked on.
+	first [numClasses]atomic.Int64
+	table *Table[V]
+	_     [64]byte // neighbours do not share a cache line
+}
+
+// list is the entries of one class in order of touch.
+type list[V any] struct {
+	head, tail *Entry[V] // longest and shortest untouched
+}
+
+func (s *shard[V]) init(t *Table[V]) {
+	s.table, s.entries = t, make(map[string]*Entry[V])
+	for class := range s.first {
+		s.first[class].Store(none)
+	}
+}
+
+// link puts e where its touch belongs in the list of its class, behind its equals.
+func (s *shard[V]) link(e *Entry[V]) {
+	l := &s.lists[e.class]
+	at := l.tail
+	for at != nil && at.touched > e.touched {
+		at = at.prev
+	}
+	e.prev = at
+	if at != nil {
+		e.next, at.next = at.next, e
+	} else {
+		e.next, l.head = l.head, e
+		s.first[e.class].Store(e.touched)
+	}
+	if e.next != nil {
+		e.next.prev = e
+	} else {
+		l.tail = e
+	}
+}
+
+// unlink takes e out of the list of its class.
+func (s *shard[V]) unlink(e *Entry[V]) {
+	l := &s.lists[e.class]
+	if e.next != nil {
+		e.next.prev = e.prev
+	} else {
+		l.tail = e.prev
+	}
+	if e.prev != nil {
+		e.prev.next = e.next
+	} else {
+		l.head = e.next
+		s.noteFirst(e.class)
+	}
+	e.prev, e.next = nil, nil
+}
+
+func (s *shard[V]) noteFirst(class Class) {
+	reading := int64(none)
+	if head := s.lists[class].head; head != nil {
+		reading = head.touched
+	}
+	s.first[class].Store(reading)
+}
+
+// victim returns the longest untouched entry of class whose key is not keep, or nil.
+func (s *shard[V]) victim(class Class, keep []byte) *Entry[V] {
+	e := s.lists[class].head
+	if e != nil && e.key == string(keep) {
+		e = e.next
+	}
+	return e
+}
+
+// oldest returns the reading of the longest untouched entry of class, or none. Caller does not hold mu.
+func (s *shard[V]) oldest(class Class) int64 { return s.first[class].Load() }
+
+// oldestBut is oldest for the shard where keep lives. Caller does not hold mu.
+func (s *shard[V]) oldestBut(class Class, keep []byte) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.victim(class, keep); e != nil {
+		return e.touched
+	}
+	return none
+}
+
+// walk calls f for every entry. Caller does not hold mu.
+func (s *shard[V]) walk(f func(e *Entry[V])) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.entries {
+		f(e)
+	}
+}
+
+// sweep removes the expired entries of class up to cutoff and returns them chained by next. Caller does not hold mu.
+func (s *shard[V]) sweep(class Class, cutoff int64, expired func(v *V, class Class, touched int64) bool) (gone *Entry[V]) {
+	if s.oldest(class) > cutoff {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for e := s.lists[class].head; e != nil && e.touched <= cutoff; {
+		next := e.next
+		if expired(e.value, class, e.touched) {
+			e.Remove()
+			e.next, gone = gone, e
+		}
+		e = next
+	}
+	return gone
+}

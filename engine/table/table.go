@@ -1,0 +1,171 @@
+package table
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"sync/atomic"
+)
+
+// Limits of a table where Config gives none (envelope §6), and of its shards.
+const (
+	DefaultMaxEntries = 10_000
+	DefaultMaxBytes   = 256 << 20
+	DefaultShards     = 64
+	MaxShards         = 4096
+)
+
+// Config is what a table is built with.
+type Config[V any] struct {
+	// MaxEntries is the most entries the table holds; below 1: DefaultMaxEntries.
+	MaxEntries int
+	// MaxBytes is the most bytes the sizes of all entries add up to; below 1: DefaultMaxBytes. Keys and the table's own
+	// overhead count only as far as the caller includes them in the sizes.
+	MaxBytes int64
+	// Shards is rounded up to a power of two and cut to MaxShards; below 1: DefaultShards.
+	Shards int
+	// OnEvict, if set, is told of every entry that Insert, Put and MakeRoom evicted or Sweep dropped, after it is gone and with
+	// no lock held. An entry of the same key may have been inserted in between: who keeps an index beside the table
+	// compares v. Called from several goroutines at once.
+	OnEvict func(key string, v *V)
+}
+
+// Table maps keys to *V. It is safe for concurrent use; New makes one.
+type Table[V any] struct {
+	entries atomic.Int64
+	bytes   atomic.Int64
+	// ended is the part of bytes that belongs to Ended entries: it tells a hopeless eviction before it drops anything.
+	ended atomic.Int64
+
+	maxEntries int64
+	maxBytes   int64
+	onEvict    func(key string, v *V)
+	seed       maphash.Seed
+	mask       uint64
+	shards     []shard[V]
+}
+
+// New returns an empty table.
+func New[V any](cfg Config[V]) *Table[V] {
+	t := &Table[V]{maxEntries: int64(cfg.MaxEntries), maxBytes: cfg.MaxBytes, onEvict: cfg.OnEvict, seed: maphash.MakeSeed()}
+	if t.maxEntries < 1 {
+		t.maxEntries = DefaultMaxEntries
+	}
+	if t.maxBytes < 1 {
+		t.maxBytes = DefaultMaxBytes
+	}
+	n := cfg.Shards
+	if n < 1 {
+		n = DefaultShards
+	}
+	n = 1 << bits.Len(uint(min(n, MaxShards)-1))
+	t.mask = uint64(n - 1)
+	t.shards = make([]shard[V], n)
+	for i := range t.shards {
+		t.shards[i].init(t)
+	}
+	return t
+}
+
+func (t *Table[V]) shardOf(key []byte) *shard[V] {
+	return &t.shards[maphash.Bytes(t.seed, key)&t.mask]
+}
+
+// Len returns the number of entries, those included whose insertion is under way. It takes no lock.
+func (t *Table[V]) Len() int { return int(t.entries.Load()) }
+
+// Bytes returns the sum of all entries' sizes. It takes no lock.
+func (t *Table[V]) Bytes() int64 { return t.bytes.Load() }
+
+// Get returns the value of key. It does not count as a touch, does not keep key and does not allocate. The value is not
+// protected by a lock once Get has returned.
+func (t *Table[V]) Get(key []byte) (v *V, ok bool) {
+	s := t.shardOf(key)
+	s.mu.Lock()
+	e := s.entries[string(key)]
+	if e == nil {
+		s.mu.Unlock()
+		return nil, false
+	}
+	v = e.value
+	s.mu.Unlock()
+	return v, true
+}
+
+// Touch marks key as used at now and reports whether it is there. It does not allocate.
+func (t *Table[V]) Touch(key []byte, now int64) bool {
+	e := t.Acquire(key)
+	if e == nil {
+		return false
+	}
+	e.Touch(now)
+	e.Release()
+	return true
+}
+
+// Acquire returns the entry of key with its shard locked, or nil with nothing locked. The caller ends with Entry.Release,
+// without having called another method of the table. It does not keep key and does not allocate.
+func (t *Table[V]) Acquire(key []byte) *Entry[V] {
+	s := t.shardOf(key)
+	s.mu.Lock()
+	e := s.entries[string(key)]
+	if e == nil {
+		s.mu.Unlock()
+	}
+	return e
+}
+
+// Do calls f with the entry of key, under its shard's lock, and reports whether key is there. f may use all methods of the
+// entry but Release, and none of the table's. It does not allocate.
+func (t *Table[V]) Do(key []byte, f func(e *Entry[V])) bool {
+	e := t.Acquire(key)
+	if e == nil {
+		return false
+	}
+	defer e.Release()
+	f(e)
+	return true
+}
+
+// Remove deletes key, returns the value it had and reports whether it was there. OnEvict is not told.
+func (t *Table[V]) Remove(key []byte) (v *V, ok bool) {
+	e := t.Acquire(key)
+	if e == nil {
+		return nil, false
+	}
+	v = e.value
+	e.Remove()
+	e.Release()
+	return v, true
+}
+
+// Walk calls f once for every entry, shard by shard, each under its shard's lock. f may use all methods of the entry but Release
+// (Remove included), and none of the table's. Entries inserted or removed meanwhile in other shards may or may not be seen;
+// the order is undefined.
+func (t *Table[V]) Walk(f func(e *Entry[V])) {
+	for i := range t.shards {
+		t.shards[i].walk(f)
+	}
+}
+
+// Sweep drops the entries last touched at or before cutoff for which expired says so, tells OnEvict of each, and returns how
+// many they were. expired runs under the lock of the entry's shard and may only look at what it is given; the longest
+// untouched of a shard and class come first. Entries fresher than cutoff cost nothing.
+func (t *Table[V]) Sweep(cutoff int64, expired func(v *V, class Class, touched int64) bool) (dropped int) {
+	for i := range t.shards {
+		for class := range numClasses {
+			gone := t.shards[i].sweep(class, cutoff, expired)
+			for ; gone != nil; gone = gone.next {
+				t.evicted(gone)
+				dropped++
+			}
+		}
+	}
+	return dropped
+}
+
+// evicted tells the owner about e, which is no longer in the table. Caller holds no lock.
+func (t *Table[V]) evicted(e *Entry[V]) {
+	if t.onEvict != nil {
+		t.onEvict(e.key, e.value)
+	}
+}

@@ -1,0 +1,170 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"trunkline/codec/wire"
+	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ipc/ipctest"
+)
+
+func encode(t testing.TB, text string) msgp.Raw {
+	t.Helper()
+	b, err := client.EncodeJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// cycle is a pipeline that goes round two stages for as long as it is let.
+const cycle = `{"name":"n","max_iterations":2147483647,"max_llm_calls":2147483647,"max_agent_hops":2147483647,` +
+	`"agents":[{"name":"s1","agent":"a1","default_next":"s2"},{"name":"s2","agent":"a2","default_next":"s1"}]}`
+
+// TestOneOfManyReportsCounts: of N equal reports at once exactly one moves the session, the others see an agent that is not due
+// (envelope §2.1, D32).
+func TestOneOfManyReportsCounts(t *testing.T) {
+	conns := crowd(t, 16)
+	if _, err := conns[0].ExecutePipeline(t.Context(), encode(t, `{"envelope_id":"p"}`), encode(t, cycle)); err != nil {
+		t.Fatal(err)
+	}
+	const rounds = 20
+	for round := range rounds {
+		agent := []string{"a1", "a2"}[round%2]
+		codes := atOnce(t, conns, func(_ int, c *client.Conn) error {
+			_, err := c.ReportAgentResult(t.Context(), client.AgentResult{ProcessID: "p", AgentName: agent, Success: true})
+			return err
+		})
+		if codes[0] != wire.OK || codes[1] != wire.FailedPrecondition || codes[len(codes)-1] != wire.FailedPrecondition {
+			t.Fatalf("round %d: %v", round, codes)
+		}
+	}
+	state, err := conns[0].GetSessionState(t.Context(), "p")
+	if err != nil || state.EdgeTraversals["s1->s2"] != rounds/2 || state.EdgeTraversals["s2->s1"] != rounds/2 {
+		t.Fatalf("got %+v, %v", state.EdgeTraversals, err)
+	}
+}
+
+// TestOneOfManySessionsBegins: without force a session is begun once (envelope §4.10).
+func TestOneOfManySessionsBegins(t *testing.T) {
+	conns := crowd(t, 16)
+	for round := range 10 {
+		pid := fmt.Sprint("p", round)
+		codes := atOnce(t, conns, func(i int, c *client.Conn) error {
+			_, err := c.InitializeSession(t.Context(), client.InitializeSession{
+				ProcessID: pid, Pipeline: encode(t, cycle), Envelope: encode(t, fmt.Sprintf(`{"envelope_id":"e%d"}`, i)),
+			})
+			return err
+		})
+		if codes[0] != wire.OK || codes[1] != wire.InvalidArgument {
+			t.Fatalf("round %d: %v", round, codes)
+		}
+	}
+}
+
+// TestSessionTableHoldsExactlyItsLimit: concurrent beginners never get past max_sessions, and none is refused below it.
+func TestSessionTableHoldsExactlyItsLimit(t *testing.T) {
+	conns := crowd(t, 8, ipctest.With(func(c *ipctest.Config) { c.MaxSessions = 20 }))
+	var begun atomic.Int64
+	atOnce(t, conns, func(i int, c *client.Conn) error {
+		for k := range 10 {
+			_, err := c.ExecutePipeline(t.Context(), encode(t, fmt.Sprintf(`{"envelope_id":"%d-%d"}`, i, k)), encode(t, cycle))
+			var said *client.Error
+			switch {
+			case err == nil:
+				begun.Add(1)
+			case !errors.As(err, &said) || said.Code != wire.ResourceExhausted || !said.Retryable:
+				return err
+			}
+		}
+		return nil
+	})
+	status, err := conns[0].GetSystemStatus(t.Context())
+	if err != nil || begun.Load() != 20 || status.Orchestration.ActiveSessions != 20 {
+		t.Fatalf("%d were begun, %+v are held, %v", begun.Load(), status.Orchestration, err)
+	}
+}
+
+// TestReportsAddUp: reports of many workers on sessions of their own lose nothing while others look on.
+func TestReportsAddUp(t *testing.T) {
+	conns := crowd(t, 8)
+	const steps = 50
+	atOnce(t, conns, func(i int, c *client.Conn) error {
+		pid := fmt.Sprint("p", i)
+		step, err := c.ExecutePipeline(t.Context(), encode(t, fmt.Sprintf(`{"envelope_id":%q}`, pid)), encode(t, cycle))
+		for range steps {
+			if err != nil {
+				return err
+			}
+			_, lookErr := c.GetSessionState(t.Context(), fmt.Sprint("p", (i+1)%len(conns)))
+			var said *client.Error
+			if lookErr != nil && !errors.As(lookErr, &said) {
+				return lookErr
+			}
+			step, err = c.ReportAgentResult(t.Context(), client.AgentResult{
+				ProcessID: pid, AgentName: step.AgentName, Success: true, Metrics: client.AgentMetrics{LLMCalls: 1},
+			})
+		}
+		return err
+	})
+	for i := range conns {
+		state, err := conns[0].GetSessionState(t.Context(), fmt.Sprint("p", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := client.AppendJSON(nil, state.Envelope)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := parseTwin(string(text))
+		if env.get("iteration").scalar != "50" || env.get("llm_call_count").scalar != "50" || env.get("agent_hop_count").scalar != "50" {
+			t.Fatalf("session %d: %s", i, text)
+		}
+	}
+}
+
+// TestUpdateAndReportAtOnce: an answer that comes while others report and look resolves the session exactly once.
+func TestUpdateAndReportAtOnce(t *testing.T) {
+	conns := crowd(t, 8)
+	for range 20 {
+		created, err := conns[0].CreateEnvelope(t.Context(), client.CreateEnvelope{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := client.AppendJSON(nil, created)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := parseTwin(string(text)).get("identity").get("envelope_id").text()
+		waiting := fmt.Sprintf(`{"envelope_id":%q,"interrupt_pending":true,"interrupt":{"kind":"clarification"}}`, id)
+		if _, err := conns[0].ExecutePipeline(t.Context(), encode(t, waiting), encode(t, cycle)); err != nil {
+			t.Fatal(err)
+		}
+		var accepted atomic.Int64
+		atOnce(t, conns, func(i int, c *client.Conn) error {
+			if i == 0 {
+				_, err := c.UpdateEnvelope(t.Context(), encode(t, fmt.Sprintf(`{"envelope_id":%q,"interrupt_pending":false}`, id)))
+				return err
+			}
+			for range 5 {
+				step, err := c.ReportAgentResult(t.Context(), client.AgentResult{ProcessID: id, AgentName: "a1", Success: true})
+				var said *client.Error
+				switch {
+				case err == nil && step.AgentName == "a2":
+					accepted.Add(1)
+				case !errors.As(err, &said) || said.Code != wire.FailedPrecondition:
+					return fmt.Errorf("got %+v, %w", step, err)
+				}
+			}
+			return nil
+		})
+		if n := accepted.Load(); n > 1 {
+			t.Fatalf("%d reports of one stage were accepted", n)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package process
+
+import (
+	"fmt"
+	"io"
+
+	"trunkline/codec/jsonx"
+	"trunkline/engine/envelope"
+)
+
+// The error codes of boundary A (envelope §2.3, §2.4). badRequest is ours: HTTP that is not HTTP.
+const (
+	codeRead        envelope.ErrorCode = "read_error"
+	codeParse       envelope.ErrorCode = "parse_error"
+	codeTooLarge    envelope.ErrorCode = "too_large"
+	codeInvalid     envelope.ErrorCode = "invalid_envelope"
+	codeUnknown     envelope.ErrorCode = "unknown_command"
+	codeInternal    envelope.ErrorCode = "internal"
+	codeNotFound    envelope.ErrorCode = "not_found"
+	codeMethod      envelope.ErrorCode = "method_not_allowed"
+	codeTimeout     envelope.ErrorCode = "timeout"
+	codeMediaType   envelope.ErrorCode = "unsupported_media_type"
+	codeHeaders     envelope.ErrorCode = "headers_too_large"
+	codeOverloaded  envelope.ErrorCode = "overloaded"
+	codeStopping    envelope.ErrorCode = "shutting_down"
+	codeBadRequest  envelope.ErrorCode = "bad_request"
+	malformedPrefix                    = "Malformed HTTP request"
+)
+
+// answer is what a command has to say: one JSON object, not yet compact, and whether it is a failure.
+type answer struct {
+	out    []byte
+	failed bool
+}
+
+// answered is the answer of an engine call.
+func answered(out []byte, err *envelope.Error) answer {
+	if err != nil {
+		return answer{out: err.Append(nil), failed: true}
+	}
+	return answer{out: out}
+}
+
+// refused is an error object of this package.
+func refused(code envelope.ErrorCode, message string) answer {
+	e := envelope.Error{Code: code, Message: message}
+	return answer{out: e.Append(nil), failed: true}
+}
+
+// print writes the answer as one line and returns the exit status: failed says which one a failure has.
+func (a answer) print(stdout, stderr io.Writer, failed int) (exit int) {
+	surviveClosedPipe(stdout)
+	if _, err := stdout.Write(append(compact(a.out), '\n')); err != nil {
+		fmt.Fprintf(stderr, "cannot write to standard output: %v\n", err)
+		return 1
+	}
+	if a.failed {
+		return failed
+	}
+	return 0
+}
+
+// append appends the object of the version command.
+func (b Build) append(dst []byte) []byte {
+	dst = append(dst, `{"version":"`+exchangeVersion+`"`...)
+	dst = appendKnown(append(dst, `,"build_time":`...), b.BuildTime)
+	dst = appendKnown(append(dst, `,"go_version":`...), b.Go)
+	dst = appendKnown(append(dst, `,"server_version":`...), b.Server)
+	for _, m := range [...]struct{ key, value string }{{"revision", b.Revision}, {"os", b.OS}, {"arch", b.Arch}} {
+		if m.value != "" {
+			dst = append(append(append(dst, `,"`...), m.key...), `":`...)
+			dst = jsonx.AppendString(dst, m.value)
+		}
+	}
+	if b.Modified {
+		dst = append(dst, `,"modified":true`...)
+	}
+	return append(dst, '}')
+}
+
+func appendKnown(dst []byte, s string) []byte {
+	if s == "" {
+		s = "unknown"
+	}
+	return jsonx.AppendString(dst, s)
+}
+
+// appendBounds makes an envelope an error object too. Members of these names that the envelope brought along give way: a
+// repeated key would leave it to the reader's JSON library which one counts.
+func appendBounds(out []byte, reason string) []byte {
+	if hasMember(out, reserved) {
+		out = appendWithout(nil, out, reserved)
+	}
+	out = out[:len(out)-1]
+	if len(out) > 1 {
+		out = append(out, ',')
+	}
+	out = append(out, `"error":true,"code":"bounds_exceeded","message":`...)
+	return append(jsonx.AppendString(out, "Cannot continue: "+reason), '}')
+}
+
+// reserved tells the members of an error object.
+func reserved(key []byte) bool {
+	return sameKey(key, "error") || sameKey(key, "code") || sameKey(key, "message")
+}

@@ -1,0 +1,79 @@
+package process
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+
+	"trunkline/codec/jsonx"
+)
+
+// Bridge runs the command that stdin itself names, {"command": NAME, …}: the form of older subprocess clients, which pass no
+// arguments (envelope §2.2). The payload is the object under "envelope" if there is one, else the object without "command".
+//
+// That client reads the error object only at exit status 0, so once a command is named, whatever comes of it exits with 0. Input
+// that cannot be read, is no JSON, or names no command exits with 1. Output and SIGPIPE as for Command.
+func Bridge(stdin io.Reader, stdout, stderr io.Writer, opt Options) (exit int) {
+	src, no := opt.read(stdin)
+	if no != nil {
+		return no.print(stdout, stderr, 1)
+	}
+	if len(bytes.TrimLeft(src, " \t\r\n")) == 0 {
+		return showUsage(stderr)
+	}
+	if p := jsonx.Check(src, jsonx.MaxDepth); !p.OK() {
+		return refused(codeParse, "Invalid JSON: "+p.String()).print(stdout, stderr, 1)
+	}
+	name, payload, ok := parseOrder(src)
+	if !ok {
+		return showUsage(stderr)
+	}
+	v := bridgeVerb(name)
+	if v == noVerb {
+		return refused(codeUnknown, "Unknown command: "+name).print(stdout, stderr, 0)
+	}
+	return opt.run(v, payload, stderr).print(stdout, stderr, 0)
+}
+
+func showUsage(stderr io.Writer) (exit int) {
+	fmt.Fprint(stderr, usage)
+	return 1
+}
+
+// bridgeVerb knows the names of Command and the two older spellings.
+func bridgeVerb(name string) verb {
+	switch name {
+	case "can_continue":
+		return canContinueVerb
+	case "get_result":
+		return resultVerb
+	}
+	return verbOf(name)
+}
+
+// parseOrder splits checked JSON into the command's name and its payload; ok is false if no command is named. Of a repeated key
+// the last one counts. The payload is part of src if it stands under "envelope", else a copy.
+func parseOrder(src []byte) (name string, payload []byte, ok bool) {
+	var command, env jsonx.Value
+	for o := jsonx.OpenObject(src); ; {
+		key, v, more := o.Next()
+		if !more {
+			break
+		}
+		switch {
+		case sameKey(key, "command"):
+			command = v
+		case sameKey(key, "envelope"):
+			env = v
+		}
+	}
+	if command.Kind != jsonx.String {
+		return "", nil, false
+	}
+	name = string(jsonx.AppendUnescaped(nil, command.Raw[1:len(command.Raw)-1]))
+	if env.Kind == jsonx.ObjectStart {
+		return name, env.Raw, true
+	}
+	isCommand := func(key []byte) bool { return sameKey(key, "command") }
+	return name, appendWithout(make([]byte, 0, len(src)), src, isCommand), true
+}

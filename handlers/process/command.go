@@ -1,0 +1,165 @@
+package process
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"trunkline/engine/envelope"
+)
+
+// Options is what the commands need from the program.
+type Options struct {
+	// MaxBodyBytes bounds stdin in bytes; 0 means DefaultMaxBodyBytes.
+	MaxBodyBytes int
+	// Engine answers; the version command works without.
+	Engine *envelope.Engine
+	// Version is what the version command shows.
+	Version Build
+}
+
+// Build says which program is running. An empty member of the first three is shown as "unknown", one of the others not at all.
+type Build struct {
+	Server    string // version of this program
+	BuildTime string
+	Go        string // version of the Go toolchain
+
+	Revision string // of the source
+	Modified bool   // the source was not what Revision says
+	OS, Arch string
+}
+
+// exchangeVersion is the version of the envelope exchange, not of this program (envelope §4.4).
+const exchangeVersion = "1.0.0"
+
+const usage = `Usage: trunkline <command> < input.json
+       trunkline < {"command": "<command>", ...}
+
+Commands: one JSON object in, one JSON object out
+  process       run one engine step on an envelope
+  create        make an envelope from raw_input, user_id, stage_order, ...
+  can-continue  tell whether an envelope may go on
+  result        extract the answer of an envelope
+  validate      check an envelope
+  version       print versions
+`
+
+// Names returns the commands in the order of the documentation. The slice is the caller's.
+func Names() []string {
+	return []string{"process", "create", "can-continue", "result", "validate", "version"}
+}
+
+// verb is a command that is known to exist.
+type verb uint8
+
+const (
+	noVerb verb = iota
+	processVerb
+	createVerb
+	canContinueVerb
+	resultVerb
+	validateVerb
+	versionVerb
+)
+
+func verbOf(name string) verb {
+	switch name {
+	case "process":
+		return processVerb
+	case "create":
+		return createVerb
+	case "can-continue":
+		return canContinueVerb
+	case "result":
+		return resultVerb
+	case "validate":
+		return validateVerb
+	case "version":
+		return versionVerb
+	}
+	return noVerb
+}
+
+// Command runs one command as envelope §2.2 says: it reads stdin to its end (version reads nothing), writes one compact JSON
+// object and a line end to stdout in one write, and returns the exit status: 0, or 1 after any failure. Diagnostics go to stderr.
+//
+// When stdout is a file, SIGPIPE is ignored from then on in the whole process: a reader that went away is exit status 1.
+func Command(name string, stdin io.Reader, stdout, stderr io.Writer, opt Options) (exit int) {
+	v := verbOf(name)
+	if v == noVerb {
+		fmt.Fprintf(stderr, "Unknown command: %s\n%s", name, usage)
+		return 1
+	}
+	var src []byte
+	if v != versionVerb {
+		in, no := opt.read(stdin)
+		if no != nil {
+			return no.print(stdout, stderr, 1)
+		}
+		src = in
+	}
+	a := opt.run(v, src, stderr)
+	return a.print(stdout, stderr, 1)
+}
+
+// read returns all of stdin, or the answer to give instead.
+func (o *Options) read(stdin io.Reader) ([]byte, *answer) {
+	limit := o.MaxBodyBytes
+	if limit <= 0 {
+		limit = DefaultMaxBodyBytes
+	}
+	src, err := readAll(stdin, nil, limit, 0)
+	switch {
+	case err == errTooLarge:
+		no := refused(codeTooLarge, fmt.Sprintf("Input exceeds %d bytes", limit))
+		return nil, &no
+	case err != nil:
+		no := refused(codeRead, "Cannot read standard input: "+err.Error())
+		return nil, &no
+	}
+	return src, nil
+}
+
+// run answers one command. A panic of the engine is answered like any other failure; its stack goes to stderr.
+func (o *Options) run(v verb, src []byte, stderr io.Writer) (a answer) {
+	defer func() {
+		if p := recover(); p != nil {
+			fmt.Fprintf(stderr, "cannot run the command: panic: %v\n%s", p, debug.Stack())
+			a = refused(codeInternal, "Internal error")
+		}
+	}()
+	dst := make([]byte, 0, len(src)+firstBuffer)
+	switch v {
+	case processVerb:
+		return o.process(dst, src)
+	case createVerb:
+		return answered(o.Engine.Create(dst, src))
+	case canContinueVerb:
+		return answered(o.Engine.CanContinue(dst, src))
+	case resultVerb:
+		return answered(o.Engine.Result(dst, src))
+	case validateVerb:
+		return answer{out: o.Engine.Validate(dst, src)}
+	}
+	return answer{out: o.Version.append(dst)}
+}
+
+// process runs the engine step; an envelope that ended by a bound is an answer and a failure in one (envelope D10).
+func (o *Options) process(dst, src []byte) answer {
+	out, bounds, err := o.Engine.Process(dst, src)
+	a := answered(out, err)
+	if err == nil && bounds != envelope.NoReason {
+		a.out, a.failed = appendBounds(a.out, bounds.Exchange()), true
+	}
+	return a
+}
+
+// surviveClosedPipe keeps a write to a stdout whose reader is gone an error. The runtime would end the process by SIGPIPE.
+func surviveClosedPipe(stdout io.Writer) {
+	if _, ok := stdout.(*os.File); ok {
+		signal.Ignore(syscall.SIGPIPE)
+	}
+}

@@ -1,0 +1,162 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// conn is a connection as net/http sees it. It stands in for what net/http does on its own account: answers to requests it
+// cannot parse, and the way a connection ends.
+type conn struct {
+	net.Conn
+	s       *Server
+	slots   <-chan struct{}
+	lingers atomic.Bool // the peer may still be sending
+	freed   sync.Once
+
+	// These belong to net/http's reader of this connection, which is one goroutine at a time.
+	serving bool // a request's head is complete and its reply is not
+	heard   bool // something of the next head has come
+	told    bool // the last reply is out
+}
+
+// connKey is where a request's context has its conn.
+type connKey struct{}
+
+func withConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// setState follows net/http through a connection's requests.
+func setState(c net.Conn, state http.ConnState) {
+	if c, ok := c.(*conn); ok && (state == http.StateActive || state == http.StateIdle) {
+		c.serving, c.heard = state == http.StateActive, false
+	}
+}
+
+// Read passes bytes on. A peer that does not get to the end of its headers in time is told so before net/http gives up on it;
+// one that has sent nothing is not.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	switch {
+	case c.serving:
+	case n > 0:
+		c.heard = true
+	case c.heard && errors.Is(err, os.ErrDeadlineExceeded):
+		_ = c.SetWriteDeadline(time.Now().Add(c.s.cfg.WriteTimeout))
+		_ = c.tell(http.StatusRequestTimeout, &c.s.say.slowHead)
+	}
+	return n, err
+}
+
+// Write passes replies on. The fixed answer to a request that never reached the handler is plain text without a length; an error
+// object with the same status takes its place (envelope §2.3: every reply is JSON).
+func (c *conn) Write(p []byte) (int, error) {
+	status, detail, fixed := parseFixed(p)
+	if !fixed {
+		return c.Conn.Write(p)
+	}
+	no := malformed(detail)
+	if status == http.StatusRequestHeaderFieldsTooLarge {
+		no = c.s.say.headers
+	}
+	if err := c.tell(status, &no); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// tell sends the connection's last reply, unless it is out already.
+func (c *conn) tell(status int, no *refusal) error {
+	if c.told {
+		return nil
+	}
+	c.told = true
+	c.lingers.Store(true)
+	c.s.count(status)
+	_, err := c.Conn.Write(appendReply(nil, status, no.append(nil)))
+	return err
+}
+
+// Close closes the connection, once the peer has seen the last reply: with bytes unread, closing would reset the connection and
+// take the reply away from a peer that is still sending. A second Close does not wait.
+func (c *conn) Close() error {
+	if c.lingers.CompareAndSwap(true, false) && !c.s.stopped.Load() {
+		c.linger()
+	}
+	err := c.Conn.Close()
+	c.freed.Do(func() {
+		c.s.open.Add(-1)
+		<-c.slots
+	})
+	return err
+}
+
+// linger says that no reply follows and reads on until the peer closes, or for a bounded time.
+func (c *conn) linger() {
+	_ = c.CloseWrite()
+	if c.SetReadDeadline(time.Now().Add(lingerTimeout)) == nil {
+		_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
+	}
+}
+
+// CloseWrite ends the sending direction, where the transport can. net/http uses it, too.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+const (
+	statusLine  = "HTTP/1.1 400 " // its length is what counts
+	textHeaders = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
+	noExpect    = "HTTP/1.1 417 Expectation Failed\r\n"
+)
+
+// parseFixed recognises the answers that net/http writes without a handler, each in one write: status and what they say. A piece
+// of a reply of ours is never taken for one: JSON has no "HTTP" outside of strings and no line ends inside.
+func parseFixed(p []byte) (status int, detail string, fixed bool) {
+	if len(p) < len(statusLine) || string(p[:7]) != statusLine[:7] {
+		return 0, "", false
+	}
+	if bytes.HasPrefix(p, []byte(noExpect)) {
+		return http.StatusExpectationFailed, "unknown expectation", true
+	}
+	_, text, fixed := bytes.Cut(p, []byte(textHeaders))
+	if !fixed {
+		return 0, "", false
+	}
+	status, err := strconv.Atoi(string(p[9:12]))
+	if err != nil {
+		return 0, "", false
+	}
+	if _, said, ok := bytes.Cut(text, []byte(": ")); ok {
+		return status, string(said), true
+	}
+	if status == http.StatusNotImplemented {
+		return status, "unsupported transfer encoding", true
+	}
+	return status, "", true
+}
+
+// appendReply appends a whole HTTP reply that ends the connection.
+func appendReply(dst []byte, status int, body []byte) []byte {
+	dst = append(dst, "HTTP/1.1 "...)
+	dst = strconv.AppendInt(dst, int64(status), 10)
+	dst = append(append(dst, ' '), http.StatusText(status)...)
+	dst = append(dst, "\r\nContent-Type: application/json\r\nConnection: close\r\nDate: "...)
+	dst = time.Now().UTC().AppendFormat(dst, http.TimeFormat)
+	dst = append(dst, "\r\nContent-Length: "...)
+	dst = strconv.AppendInt(dst, int64(len(body)), 10)
+	return append(append(dst, "\r\n\r\n"...), body...)
+}

@@ -1,0 +1,189 @@
+package process
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"trunkline/engine/envelope"
+)
+
+// path is the only one there is (envelope §2.3).
+const path = "/api/v1/process"
+
+// contentType is the header value of every reply; net/http only reads it.
+var contentType = []string{"application/json"}
+
+// exchange is one request and its reply.
+type exchange struct {
+	s       *Server
+	w       http.ResponseWriter
+	r       *http.Request
+	replied bool
+}
+
+// serveHTTP answers one request: what its head alone rules out first, then, within MaxInFlight, what its body says.
+func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	x := exchange{s: s, w: w, r: r}
+	defer x.survive()
+	if no := s.screen(r); no != nil {
+		x.refuse(no)
+		return
+	}
+	if !s.enter() {
+		x.refuse(&s.say.overloaded)
+		return
+	}
+	defer s.leave()
+	x.serve()
+}
+
+// screen returns what speaks against a request before its body is read; nil if nothing does.
+func (s *Server) screen(r *http.Request) *refusal {
+	switch {
+	case r.ProtoMajor != 1:
+		return &s.say.version
+	case s.draining.Load():
+		return &s.say.stopping
+	case headerBytes(r) > s.cfg.MaxHeaderBytes:
+		return &s.say.headers
+	case r.URL.Path != path || r.URL.RawPath != "":
+		return &s.say.notFound
+	case r.Method != http.MethodPost:
+		return &s.say.method
+	case !isJSON(r.Header):
+		return &s.say.mediaType
+	case !isPlain(r.Header):
+		return &s.say.encoding
+	case r.ContentLength > int64(s.cfg.MaxBodyBytes):
+		return &s.say.tooLarge
+	}
+	return nil
+}
+
+// headerBytes is the size of the header fields as a plain sender writes them, "Name: value" and a line end each. net/http's own
+// limit lets up to 4 KiB more pass and counts the request line too.
+func headerBytes(r *http.Request) int {
+	n := len("Host: ") + len(r.Host) + len("\r\n")
+	for name, values := range r.Header {
+		for _, v := range values {
+			n += len(name) + len(": ") + len(v) + len("\r\n")
+		}
+	}
+	return n
+}
+
+// serve reads the body, runs the engine and replies.
+func (x *exchange) serve() {
+	s := x.s
+	b := s.buffers.Get().(*buffers)
+	x.allow(s.cfg.ReadBodyTimeout)
+	var err error
+	if b.in, err = readAll(x.r.Body, b.in, s.cfg.MaxBodyBytes, x.r.ContentLength); err != nil {
+		s.give(b)
+		x.refuse(s.readProblem(err))
+		return
+	}
+	out, _, no := s.process(b.out[:0], b.in)
+	status := http.StatusOK
+	if no != nil {
+		out, status = no.Append(b.out[:0]), statusOf(no.Code)
+	}
+	b.out = out
+	x.reply(status, out)
+	s.give(b)
+}
+
+// readProblem names the answer to a body that did not come to its end.
+func (s *Server) readProblem(err error) *refusal {
+	switch {
+	case err == errTooLarge:
+		return &s.say.tooLarge
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return &s.say.timeout
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return &s.say.short
+	}
+	return &s.say.badBody
+}
+
+// statusOf is the HTTP status of an error of the engine (envelope §2.3).
+func statusOf(code envelope.ErrorCode) int {
+	switch code {
+	case codeParse:
+		return http.StatusBadRequest
+	case codeInvalid:
+		return http.StatusUnprocessableEntity
+	}
+	return http.StatusInternalServerError
+}
+
+// refuse answers without the engine. The connection goes on unless the refusal ends it or the body's end is out of reach.
+func (x *exchange) refuse(no *refusal) {
+	if no.hangUp || !x.discard() {
+		x.hangUp()
+	}
+	if no.header != "" {
+		x.w.Header().Set(no.header, no.value)
+	}
+	x.reply(no.status, no.append(nil))
+}
+
+// discard reads what is left of the body and throws it away, so that the next request can follow. False: its end was not
+// reached. A peer that waits for 100 Continue is not asked to send what nobody wants; its connection cannot go on then.
+func (x *exchange) discard() bool {
+	r := x.r
+	if r.ContentLength == 0 {
+		return true
+	}
+	if r.ContentLength > int64(x.s.cfg.MaxBodyBytes) || r.Header["Expect"] != nil {
+		return false
+	}
+	x.allow(x.s.cfg.ReadBodyTimeout)
+	_, err := io.CopyN(io.Discard, r.Body, int64(x.s.cfg.MaxBodyBytes)+1)
+	return err == io.EOF
+}
+
+// hangUp ends the connection after the reply. The peer may be sending still: conn.Close waits for it, so net/http must not look
+// for the body's end before that.
+func (x *exchange) hangUp() {
+	x.w.Header().Set("Connection", "close")
+	x.allow(0)
+	if c, ok := x.r.Context().Value(connKey{}).(*conn); ok {
+		c.lingers.Store(true)
+	}
+}
+
+// allow gives the peer some time to send the rest of its body. Transports without deadlines do without.
+func (x *exchange) allow(d time.Duration) {
+	_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(d))
+}
+
+// reply sends status and body, which it does not keep. The peer may be gone; there is nobody left to tell.
+func (x *exchange) reply(status int, body []byte) {
+	x.replied = true
+	// Reading the body may have used up the deadline that net/http set at its beginning.
+	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(x.s.cfg.WriteTimeout))
+	h := x.w.Header()
+	h["Content-Type"] = contentType
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	x.s.count(status)
+	x.w.WriteHeader(status)
+	_, _ = x.w.Write(body)
+}
+
+// survive answers a panic, for the engine must not take the server down with it. The request's buffers are lost to the pool.
+func (x *exchange) survive() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	x.s.cfg.Logger.Error("cannot answer an HTTP request: panic", "panic", p, "stack", string(debug.Stack()))
+	if !x.replied {
+		x.refuse(&x.s.say.internal)
+	}
+}

@@ -1,0 +1,54 @@
+package process
+
+import (
+	"errors"
+	"io"
+	"math"
+)
+
+// DefaultMaxBodyBytes is the largest text taken on stdin or as a request body when no limit is set (envelope §6).
+const DefaultMaxBodyBytes = 5 << 20
+
+const (
+	firstBuffer  = 8 << 10 // holds nearly every envelope (envelope §10)
+	maxIdleReads = 100     // reads in a row that bring neither a byte nor an error
+	trust        = 16      // an announced size is believed once this part of it has come
+)
+
+// errTooLarge says that there is at least one byte beyond the limit.
+var errTooLarge = errors.New("more bytes than the limit")
+
+// readAll reads r to its end into buf's memory, which it replaces by larger memory as bytes really come: announced, the size in
+// bytes that the sender speaks of (0 or less: none), costs nothing until a part of it is there. Having seen one byte more than
+// limit it stops with errTooLarge. The bytes read so far come with every error.
+func readAll(r io.Reader, buf []byte, limit int, announced int64) ([]byte, error) {
+	limit = min(limit, math.MaxInt-1)
+	buf = buf[:0]
+	for idle := 0; idle < maxIdleReads; idle++ {
+		if len(buf) == cap(buf) {
+			buf = enlarge(buf, limit, announced)
+		}
+		n, err := r.Read(buf[len(buf):min(cap(buf), limit+1)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case len(buf) > limit:
+			return buf, errTooLarge
+		case err == io.EOF:
+			return buf, nil
+		case err != nil:
+			return buf, err
+		case n > 0:
+			idle = 0
+		}
+	}
+	return buf, io.ErrNoProgress
+}
+
+// enlarge returns a copy of buf with room for more, but never for more than limit and the byte that breaks it.
+func enlarge(buf []byte, limit int, announced int64) []byte {
+	size := max(2*cap(buf), firstBuffer)
+	if announced > int64(size) && announced/trust <= int64(len(buf)) {
+		size = int(min(announced, int64(limit))) + 1 // one more byte, or the end is seen only after another copy
+	}
+	return append(make([]byte, 0, min(size, limit+1)), buf...)
+}

@@ -1,0 +1,161 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+
+	"trunkline/engine/envelope"
+)
+
+// Server answers POST /api/v1/process (envelope §2.3). Its methods may be called from any goroutine.
+type Server struct {
+	cfg     HTTPConfig
+	http    *http.Server
+	process func(dst, src []byte) ([]byte, envelope.Reason, *envelope.Error)
+	say     refusals
+	buffers sync.Pool // of *buffers
+
+	draining atomic.Bool
+	stopped  atomic.Bool   // connections are closed without lingering
+	quiet    chan struct{} // one slot: no request is in flight any more, worth a look while draining
+	inFlight atomic.Int64
+	open     atomic.Int64
+	classes  [6]atomic.Uint64
+}
+
+// Stats are the server's counters, each read on its own.
+type Stats struct {
+	// Requests counts replies by the first digit of their status: Requests[2] are the successful ones.
+	Requests [6]uint64
+	// InFlight is how many requests are being served; refused ones are not among them.
+	InFlight int64
+	// Connections is how many connections are open.
+	Connections int64
+}
+
+// NewServer returns a server that answers with engine. Nothing runs before Serve.
+func NewServer(engine *envelope.Engine, cfg HTTPConfig) *Server {
+	cfg = cfg.withDefaults()
+	s := &Server{cfg: cfg, process: engine.Process, say: newRefusals(cfg), quiet: make(chan struct{}, 1)}
+	s.buffers.New = func() any { return new(buffers) }
+	one := new(http.Protocols)
+	one.SetHTTP1(true)
+	s.http = &http.Server{
+		Handler:                      http.HandlerFunc(s.serveHTTP),
+		Protocols:                    one,
+		DisableGeneralOptionsHandler: true, // OPTIONS * is a path we do not have, like any other
+		ReadHeaderTimeout:            cfg.ReadHeaderTimeout,
+		WriteTimeout:                 cfg.WriteTimeout,
+		IdleTimeout:                  cfg.IdleTimeout,
+		MaxHeaderBytes:               cfg.MaxHeaderBytes,
+		ErrorLog:                     slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
+		ConnContext:                  withConn,
+		ConnState:                    setState,
+	}
+	return s
+}
+
+// Serve accepts on ln, which may be a TLS listener without HTTP/2, until Shutdown; it returns nil then, else the reason it
+// stopped. It closes ln.
+func (s *Server) Serve(ln net.Listener) error {
+	if err := s.http.Serve(s.listen(ln)); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("cannot serve HTTP: %w", err)
+	}
+	return nil
+}
+
+// Drain refuses requests from now on with 503 shutting_down and ends connections after their next reply; requests in flight go
+// on. New connections are still accepted, so that their requests get that answer.
+func (s *Server) Drain() {
+	s.draining.Store(true)
+	s.http.SetKeepAlivesEnabled(false)
+}
+
+// Shutdown drains, waits for the requests in flight, then closes the listeners and all connections. When ctx ends first, what is
+// left is closed as it is and the error says so.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.Drain()
+	err := s.waitQuiet(ctx)
+	if err == nil {
+		err = s.http.Shutdown(ctx)
+	}
+	if err != nil {
+		s.stopped.Store(true)
+		_ = s.http.Close()
+		return fmt.Errorf("cannot finish HTTP requests: %w", err)
+	}
+	return nil
+}
+
+// waitQuiet returns when no request is in flight. A release that finds the server draining leaves a mark, so none is missed:
+// draining was set before the count is read here.
+func (s *Server) waitQuiet(ctx context.Context) error {
+	for s.inFlight.Load() > 0 {
+		select {
+		case <-s.quiet:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// Stats returns the counters.
+func (s *Server) Stats() Stats {
+	st := Stats{InFlight: s.inFlight.Load(), Connections: s.open.Load()}
+	for i := range st.Requests {
+		st.Requests[i] = s.classes[i].Load()
+	}
+	return st
+}
+
+// count counts one reply.
+func (s *Server) count(status int) {
+	if class := status / 100; class >= 0 && class < len(s.classes) {
+		s.classes[class].Add(1)
+	}
+}
+
+// enter takes one of the MaxInFlight places; false if all are taken.
+func (s *Server) enter() bool {
+	for {
+		n := s.inFlight.Load()
+		if n >= int64(s.cfg.MaxInFlight) {
+			return false
+		}
+		if s.inFlight.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// leave gives the place back.
+func (s *Server) leave() {
+	if s.inFlight.Add(-1) > 0 || !s.draining.Load() {
+		return
+	}
+	select {
+	case s.quiet <- struct{}{}:
+	default:
+	}
+}
+
+// buffers are the bytes of one request: its body and its reply.
+type buffers struct{ in, out []byte }
+
+// give puts b back for another request, without the memory that a rare large one left behind.
+func (s *Server) give(b *buffers) {
+	if cap(b.in) > maxKeptBuffer {
+		b.in = nil
+	}
+	if cap(b.out) > maxKeptBuffer {
+		b.out = nil
+	}
+	s.buffers.Put(b)
+}
