@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -101,7 +102,9 @@ func (p *peer) begin(w http.ResponseWriter, r *http.Request) {
 	}
 	s := &peerSession{pipeline: in.Pipeline, envelope: in.Envelope, edges: map[string]float64{}, limits: map[string]float64{}}
 	var order []any
-	for _, a := range in.Pipeline.Agents {
+	for i := range in.Pipeline.Agents {
+		a := &in.Pipeline.Agents[i]
+		a.Agent = cmp.Or(a.Agent, a.Name)
 		order = append(order, a.Name)
 	}
 	for _, e := range in.Pipeline.EdgeLimits {
@@ -142,10 +145,12 @@ func (p *peer) report(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Expected result from agent '"+at.Agent+"', got '"+agent+"'", http.StatusConflict)
 		return
 	}
-	if !s.ended {
-		s.step(agent, in)
+	if s.ended {
+		answer(w, s.instruction("Session already terminated"))
+		return
 	}
-	answer(w, s.instruction())
+	s.step(agent, in)
+	answer(w, s.instruction(s.envelope["termination_reason"]))
 }
 
 // step takes one report in and moves the session on.
@@ -224,11 +229,11 @@ func (s *peerSession) end(reason, text string) {
 	s.envelope["terminated"], s.envelope["terminal_reason"], s.envelope["termination_reason"] = true, reason, text
 }
 
-func (s *peerSession) instruction() map[string]any {
+func (s *peerSession) instruction(text any) map[string]any {
 	m := map[string]any{"kind": "RUN_AGENT", "agent_name": s.pipeline.Agents[s.stage].Agent, "envelope": s.envelope, "terminal_reason": "",
 		"termination_message": "", "interrupt_pending": false, "interrupt": nil}
 	if s.ended {
-		m["kind"], m["agent_name"], m["terminal_reason"], m["termination_message"] = "TERMINATE", "", s.reason, s.envelope["termination_reason"]
+		m["kind"], m["agent_name"], m["terminal_reason"], m["termination_message"] = "TERMINATE", "", s.reason, text
 	}
 	return m
 }

@@ -195,17 +195,6 @@ func (e *Env) write(dst []byte, list []pair) []byte {
 	return closeWritten(dst, e.form)
 }
 
-// appendOutputs appends the map of outputs.
-func (e *Env) appendOutputs(dst []byte) []byte {
-	dst = openWritten(dst, e.form, len(e.outputs))
-	for i := range e.outputs {
-		o := &e.outputs[i]
-		dst = appendName(dst, e.form, i, &pair{spelled: o.spelled})
-		dst = append(dst, o.raw...)
-	}
-	return closeWritten(dst, e.form)
-}
-
 // appendMap appends a map of encoded values.
 func appendMap(dst []byte, form Form, list []pair) []byte {
 	dst = openWritten(dst, form, len(list))

@@ -2,7 +2,6 @@ package envelope
 
 import (
 	"math"
-	"slices"
 	"strconv"
 
 	"trunkline/codec/wire"
@@ -263,34 +262,4 @@ func (e *Env) checkPrior() *Problem {
 		return nil
 	}
 	return &Problem{Field: e.path(Metadata) + "." + priorKey, Text: wantMap}
-}
-
-// readOutputs lists the agents' outputs. A null one is not there (envelope §3.2).
-func (e *Env) readOutputs(raw []byte) *Problem {
-	e.names.reset()
-	for it := openMap(e.form, raw); ; {
-		spelled, name, v, ok := it.next()
-		if !ok {
-			e.dropNullOutputs()
-			return nil
-		}
-		name = e.unescape(name)
-		if v.Kind != Map && v.Kind != Null {
-			return &Problem{Field: infos[Outputs].flat + "." + string(name), Text: wantMap}
-		}
-		o := output{spelled, name, v.Raw}
-		if before := e.names.add(name); before >= 0 {
-			e.outputs[before] = o
-			e.outputsSet = true
-		} else {
-			e.outputs = append(e.outputs, o)
-		}
-		e.outputsSet = e.outputsSet || v.Kind == Null
-	}
-}
-
-func (e *Env) dropNullOutputs() {
-	if e.outputsSet {
-		e.outputs = slices.DeleteFunc(e.outputs, func(o output) bool { return valueOf(e.form, o.raw).Kind == Null })
-	}
 }

@@ -76,7 +76,7 @@ func (x *Engine) Result(dst, src []byte) (out []byte, err *Error) {
 	dst = append(dst, `,"processing_time_ms":`...)
 	dst = strconv.AppendFloat(dst, e.spentMS(), 'f', -1, 64)
 	dst = appendMember(dst, "errors", e.shown(Errors))
-	if len(e.outputs) > 0 {
+	if e.Outputs() > 0 {
 		dst = e.appendOutputs(append(dst, `,"outputs":`...))
 	}
 	dst = append(e.appendAsked(dst, asks), '}')

@@ -71,48 +71,34 @@ func (e *Env) decodeFlat() *Problem {
 	return e.check()
 }
 
-// takeOldName settles members that stand under another name of theirs: it counts if the usual one is not there, or null.
+// takeOldName settles a member that stands under another name of its: it counts if the usual one is not there, or null.
 func (e *Env) takeOldName(i int) {
 	m := &e.top[i]
-	name := e.unescape(nameOf(e.form, m.spelled))
-	s, _ := flatNames.find(name)
 	if valueOf(e.form, m.raw).Kind == Null {
 		return
 	}
-	for j := range e.top {
-		other := &e.top[j]
-		if other.key != s.key || string(e.unescape(nameOf(e.form, other.spelled))) != infos[s.key].flat {
-			continue
-		}
-		if valueOf(e.form, other.raw).Kind != Null {
-			return
-		}
-		other.key = dropped
+	k, taken := ParallelMode, &e.olderMode
+	if string(e.unescape(nameOf(e.form, m.spelled))) == loopFeedback {
+		k, taken = LoopFeedback, &e.newerFeedback
 	}
-	m.key = s.key
-	if s.key == LoopFeedback {
-		e.newerFeedback = true
-	} else {
-		e.olderMode = true
+	if f := &e.f[k]; f.raw != nil && !*taken && valueOf(e.form, f.raw).Kind != Null {
+		return
 	}
+	m.key, *taken = k, true
 	e.take(e.top, i)
 }
 
 // take makes member i of a list the one that counts for its key.
 func (e *Env) take(list []member, i int) {
-	k := list[i].key
-	if f := &e.f[k]; f.raw != nil {
-		for j := range i {
-			if list[j].key == k {
-				list[j].key = dropped
-			}
-		}
+	f := &e.f[list[i].key]
+	if f.raw != nil {
+		list[f.at].key = dropped
 	}
-	e.f[k].raw = list[i].raw
+	f.raw, f.at = list[i].raw, int32(i)
 }
 
 func (e *Env) decodeNested() *Problem {
-	var have [numGroups]bool
+	var have [numGroups]int // where the group stands, one up
 	for i := range e.top {
 		m := &e.top[i]
 		if m.key != noKey && infos[m.key].group == top {
@@ -128,10 +114,10 @@ func (e *Env) decodeNested() *Problem {
 		v := valueOf(e.form, m.raw)
 		switch v.Kind {
 		case Map:
-			if have[m.grp] {
-				e.dropGroup(i)
+			if at := have[m.grp]; at > 0 {
+				e.dropGroup(m.grp, at-1)
 			}
-			have[m.grp] = true
+			have[m.grp] = i + 1
 			e.readGroup(m.grp, v.Raw)
 		case Null:
 			m.key, m.grp = dropped, noGroup
@@ -140,7 +126,7 @@ func (e *Env) decodeNested() *Problem {
 		}
 	}
 	for _, g := range [...]group{pipeline, bounds} {
-		if !have[g] {
+		if have[g] == 0 {
 			return &Problem{Field: groupNames[g], Text: missingText}
 		}
 	}
@@ -150,14 +136,9 @@ func (e *Env) decodeNested() *Problem {
 	return e.check()
 }
 
-// dropGroup forgets the earlier of two groups of one name; the later one stands at top[i].
-func (e *Env) dropGroup(i int) {
-	g := e.top[i].grp
-	for j := range i {
-		if e.top[j].grp == g {
-			e.top[j].grp, e.top[j].key = noGroup, dropped
-		}
-	}
+// dropGroup forgets a group that stands at top[at], because a later one has its name.
+func (e *Env) dropGroup(g group, at int) {
+	e.top[at].grp, e.top[at].key = noGroup, dropped
 	for _, k := range nestedKeys[g] {
 		e.f[k] = field{}
 	}

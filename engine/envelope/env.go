@@ -12,9 +12,10 @@ type Env struct {
 	// identity is what stood under that name: a map makes the shape nested.
 	identity Kind
 
-	top     []member
-	groups  [numGroups][]member
-	outputs []output
+	top      []member
+	groups   [numGroups][]member
+	outputs  []output
+	outputAt nameSet // where each stands in outputs
 	// outputsSet tells that outputs differ from the encoding they came from.
 	outputsSet bool
 	// newerFeedback tells that the flat shape's feedback came under its newer name only.
@@ -34,6 +35,7 @@ type Env struct {
 type field struct {
 	raw  []byte // the value's encoding now; nil: absent
 	text []byte // the value, of the text classes
+	at   int32  // which member of the input's list it is
 	n    int64  // the value, of counters; flags: 0 or 1
 	kind Kind
 	set  bool // written since it was read
@@ -50,11 +52,6 @@ type member struct {
 
 // dropped marks a member that a later one of the same name replaced.
 const dropped = numKeys
-
-type output struct {
-	spelled, name []byte
-	raw           []byte
-}
 
 // maxKeptArena bounds what an idle Env holds of a large envelope's texts.
 const maxKeptArena = 64 << 10
@@ -75,6 +72,7 @@ func (e *Env) reset(form Form) {
 		e.groups[g] = recycle(e.groups[g])
 	}
 	e.outputs = recycle(e.outputs)
+	e.outputAt.reset()
 }
 
 // recycle empties list and lets go of what it pointed to.

@@ -87,21 +87,5 @@ func (e *Env) Each(raw []byte, f func(Value) bool) {
 	}
 }
 
-// Outputs returns how many agents' outputs there are.
-func (e *Env) Outputs() int { return len(e.outputs) }
-
-// OutputAt returns the i-th output: its key and its encoded map.
-func (e *Env) OutputAt(i int) (name, raw []byte) { return e.outputs[i].name, e.outputs[i].raw }
-
-// Output returns the encoded map under a key.
-func (e *Env) Output(name []byte) (raw []byte, ok bool) {
-	for i := range e.outputs {
-		if string(e.outputs[i].name) == string(name) {
-			return e.outputs[i].raw, true
-		}
-	}
-	return nil, false
-}
-
 // waits reports whether r is the reason of an envelope that waits for its user.
 func (r Reason) waits() bool { return r == ClarificationRequired || r == ConfirmationRequired }

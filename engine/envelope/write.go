@@ -2,7 +2,6 @@ package envelope
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
 	"time"
 
@@ -195,29 +194,6 @@ func (e *Env) appendWith(dst []byte, v Value, name string, raw []byte) []byte {
 	dst = appendMap(dst, e.form, list)
 	e.scratch = recycle(list)
 	return dst
-}
-
-// SetOutput sets an agent's output, an encoded map, which is kept and not copied; a new one comes behind the others.
-func (e *Env) SetOutput(name, raw []byte) {
-	e.outputsSet = true
-	for i := range e.outputs {
-		if string(e.outputs[i].name) == string(name) {
-			e.outputs[i].raw = raw
-			return
-		}
-	}
-	e.outputs = append(e.outputs, output{e.spell(name), name, raw})
-}
-
-// RemoveOutput takes an output away.
-func (e *Env) RemoveOutput(name []byte) {
-	for i := range e.outputs {
-		if string(e.outputs[i].name) == string(name) {
-			e.outputs = slices.Delete(e.outputs, i, i+1)
-			e.outputsSet = true
-			return
-		}
-	}
 }
 
 // spell writes a name as members.next gives it.

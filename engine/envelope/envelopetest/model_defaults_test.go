@@ -159,12 +159,8 @@ func (m model) open(in map[string]any) (document, *fault) {
 		delete(d.root, "code")
 		delete(d.root, "message")
 	}
-	_, old := d.root["critic_feedback"]
-	if _, newer := d.root["loop_feedback"]; newer && !old && !d.nested {
+	if !d.nested && d.root["critic_feedback"] == nil && d.root["loop_feedback"] != nil {
 		d.newFeedback = true
-		if d.root["loop_feedback"] == nil {
-			d.root["loop_feedback"] = []any{}
-		}
 		if !every(is[string])(d.root["loop_feedback"]) {
 			return d, &fault{"loop_feedback"}
 		}
@@ -208,12 +204,12 @@ func (d document) complete(row member) *fault {
 	if v != nil && !row.check(v) {
 		return &fault{d.path(row.key)}
 	}
-	if v != nil && !(row.blank && v == "") {
+	if v != nil && !(v == "" && (row.blank || d.nested && row.omitted)) {
 		return nil
 	}
 	switch {
 	case d.nested && row.omitted:
-		d.unset(row.key) // never null
+		d.unset(row.key) // never null, never ""
 	case !d.nested && row.dialect && !d.has(row.key):
 		// Absent is what they are.
 	case row.fill == nil:

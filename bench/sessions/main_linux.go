@@ -1,0 +1,224 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"trunkline/bench/internal/load"
+	"trunkline/handlers/ipc/client"
+)
+
+const (
+	// piece is how many requests are encoded at a time, and how often memory is looked at.
+	piece = 500
+	depth = 16
+	// growth is how much resident memory may go up once the table is full: the collector's slack, not a leak's.
+	growth = 1.5
+)
+
+func main() {
+	server := flag.String("server", "", "trunkline binary; empty builds ./cmd/trunkline")
+	count := flag.Int("count", 100_000, "sessions to begin")
+	size := flag.Int("size", 64<<10, "bytes of each envelope")
+	flag.Parse()
+	if err := run(*server, *count, *size); err != nil {
+		fmt.Fprintln(os.Stderr, "sessions:", err)
+		os.Exit(1)
+	}
+}
+
+func run(binary string, count, size int) error {
+	temp, err := os.MkdirTemp("", "sessions-")
+	if err != nil {
+		return fmt.Errorf("cannot make a folder for the binary: %w", err)
+	}
+	defer os.RemoveAll(temp)
+	if binary, err = load.FindBinary(binary, "./cmd/trunkline", temp); err != nil {
+		return err
+	}
+	for _, ended := range []bool{false, true} {
+		s, err := load.StartServer(load.Trunkline(binary))
+		if err != nil {
+			return err
+		}
+		b := bench{server: s, count: count, size: size, ended: ended}
+		err = b.run()
+		s.Stop()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bench is one server and what it was seen to do.
+type bench struct {
+	server      *load.Server
+	count, size int
+	ended       bool
+
+	refused atomic.Int64
+	full    int64 // resident bytes when the table was first full; 0 before
+	most    int64 // the most resident bytes after that
+}
+
+func (b *bench) run() error {
+	tape := new(load.Tape)
+	for range piece {
+		tape.AddFresh(0, beginRequest(b.size, b.ended))
+	}
+	start := time.Now()
+	for done := 0; done < b.count; done += piece {
+		session, err := load.Start(load.Config{Addr: b.server.Addr, Tapes: []*load.Tape{tape}, Depth: depth, Once: true, Refused: b.judge})
+		if err != nil {
+			return err
+		}
+		if _, err := session.Wait(); err != nil {
+			return fmt.Errorf("%w; the server said:\n%s", err, b.server.Output())
+		}
+		if err := b.look(); err != nil {
+			return err
+		}
+	}
+	return b.report(time.Since(start))
+}
+
+// judge counts the refusals of the contract and lets no other one pass. Workers call it.
+func (b *bench) judge(_ uint8, payload []byte) error {
+	f, err := load.ParseFailure(payload)
+	if err != nil {
+		return err
+	}
+	if f.Code != "RESOURCE_EXHAUSTED" || f.Message != "Session table is full" {
+		return f
+	}
+	b.refused.Add(1)
+	return nil
+}
+
+// look keeps the memory at the first full table and the most after it.
+func (b *bench) look() error {
+	m, err := b.server.Memory()
+	if err != nil {
+		return err
+	}
+	active, err := b.active()
+	switch {
+	case err != nil:
+		return err
+	case b.full == 0 && (b.refused.Load() > 0 || active == b.active0()):
+		b.full = m.RSS
+	}
+	if b.full > 0 {
+		b.most = max(b.most, m.RSS)
+	}
+	return nil
+}
+
+// active0 is the number of sessions a server holds by default (envelope §6).
+func (b *bench) active0() int64 { return 10_000 }
+
+func (b *bench) active() (int64, error) {
+	c, err := load.Dial(b.server.Addr)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	status, _, err := c.Call("status", "kernel", "GetSystemStatus")
+	if err != nil {
+		return 0, err
+	}
+	orchestration, _ := status["orchestration"].(map[string]any)
+	switch n := orchestration["active_sessions"].(type) {
+	case int64:
+		return n, nil
+	case uint64:
+		return int64(n), nil
+	}
+	return 0, fmt.Errorf("cannot read active_sessions of %v", status)
+}
+
+// report prints what happened and says what is wrong with it.
+func (b *bench) report(took time.Duration) error {
+	active, err := b.active()
+	if err != nil {
+		return err
+	}
+	m, err := b.server.Memory()
+	if err != nil {
+		return err
+	}
+	kind, refused := "running", b.refused.Load()
+	if b.ended {
+		kind = "ended"
+	}
+	fmt.Printf("%d %s sessions of %d bytes: %d begun, %d refused, %d held; RSS %.0f MiB, %.0f MiB when first full, peak %.0f MiB; %.0f/s\n",
+		b.count, kind, b.size, int64(b.count)-refused, refused, active, mebibytes(m.RSS), mebibytes(b.full), mebibytes(m.Peak),
+		float64(b.count)/took.Seconds())
+	return errors.Join(b.counts(active, refused), b.bounded(), b.stillThere())
+}
+
+func (b *bench) counts(active, refused int64) error {
+	begun := int64(b.count) - refused
+	switch {
+	case !b.ended && active != begun:
+		return fmt.Errorf("%d sessions were begun and %d are held: a running session was given up", begun, active)
+	case b.ended && refused > 0:
+		return fmt.Errorf("%d sessions were refused although ended ones could be given up", refused)
+	case active > b.active0():
+		return fmt.Errorf("%d sessions are held, more than %d", active, b.active0())
+	}
+	return nil
+}
+
+func (b *bench) bounded() error {
+	if b.full > 0 && float64(b.most) > growth*float64(b.full) {
+		return fmt.Errorf("memory grew from %.0f to %.0f MiB after the table was full", mebibytes(b.full), mebibytes(b.most))
+	}
+	return nil
+}
+
+// stillThere asks the last session that was begun for its instruction.
+func (b *bench) stillThere() error {
+	c, err := load.Dial(b.server.Addr)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	last, want := int64(b.count), "TERMINATE"
+	if !b.ended {
+		last, want = int64(b.count)-b.refused.Load(), "RUN_AGENT"
+	}
+	reply, _, err := c.Call("next", "orchestration", "GetNextInstruction", load.Field{Key: "process_id", Value: fmt.Sprintf("%016x", last)})
+	if err != nil {
+		return fmt.Errorf("session %d of those begun: %w", last, err)
+	}
+	if reply["kind"] != want {
+		return fmt.Errorf("session %d of those begun is told %v, not %s", last, reply["kind"], want)
+	}
+	return nil
+}
+
+// beginRequest is InitializeSession with an envelope of about size bytes and a process id that the tape counts up.
+func beginRequest(size int, ended bool) []byte {
+	const pipeline = `{"name":"n","agents":[{"name":"s1","agent":"a1","default_next":"s2"},{"name":"s2","agent":"a2"}]}`
+	text := fmt.Sprintf(`{"envelope_id":"e","terminated":%v,"outputs":{"seed":{"text":%q}}}`, ended, strings.Repeat("x", size))
+	return load.AppendRequest(nil, "begin", "orchestration", "InitializeSession", load.Field{Key: "process_id", Value: load.Placeholder},
+		load.Field{Key: "pipeline_config", Value: raw(pipeline)}, load.Field{Key: "envelope", Value: raw(text)})
+}
+
+// raw encodes JSON that is part of this program.
+func raw(text string) load.Raw {
+	b, err := client.EncodeJSON([]byte(text))
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return load.Raw(b)
+}
+
+func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }

@@ -1,0 +1,79 @@
+package envelope
+
+// output is one agent's output.
+type output struct {
+	spelled, name []byte
+	raw           []byte // nil: taken away
+}
+
+// readOutputs lists the agents' outputs; of a repeated name the last one counts. A null one is not there (envelope §3.2).
+func (e *Env) readOutputs(raw []byte) *Problem {
+	for it := openMap(e.form, raw); ; {
+		spelled, name, v, ok := it.next()
+		if !ok {
+			return nil
+		}
+		name = e.unescape(name)
+		if v.Kind != Map && v.Kind != Null {
+			return &Problem{Field: e.path(Outputs) + "." + string(name), Text: wantMap}
+		}
+		o := output{spelled, name, v.Raw}
+		if v.Kind == Null {
+			o.raw, e.outputsSet = nil, true
+		}
+		if before := e.outputAt.add(name); before >= 0 {
+			e.outputs[before], e.outputsSet = o, true
+		} else {
+			e.outputs = append(e.outputs, o)
+		}
+	}
+}
+
+// Outputs returns how many agents' outputs there are.
+func (e *Env) Outputs() (n int) {
+	for i := range e.outputs {
+		if e.outputs[i].raw != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// Output returns the encoded map under a key.
+func (e *Env) Output(name []byte) (raw []byte, ok bool) {
+	at := e.outputAt.find(name)
+	if at < 0 || e.outputs[at].raw == nil {
+		return nil, false
+	}
+	return e.outputs[at].raw, true
+}
+
+// SetOutput sets an agent's output, an encoded map; name and raw are kept and not copied. A new one comes behind the others.
+func (e *Env) SetOutput(name, raw []byte) {
+	e.outputsSet = true
+	if at := e.outputAt.add(name); at >= 0 {
+		e.outputs[at].raw = raw
+		return
+	}
+	e.outputs = append(e.outputs, output{e.spell(name), name, raw})
+}
+
+// RemoveOutput takes an output away.
+func (e *Env) RemoveOutput(name []byte) {
+	if at := e.outputAt.find(name); at >= 0 && e.outputs[at].raw != nil {
+		e.outputs[at].raw, e.outputsSet = nil, true
+	}
+}
+
+// appendOutputs appends the map of outputs.
+func (e *Env) appendOutputs(dst []byte) []byte {
+	dst = openWritten(dst, e.form, e.Outputs())
+	n := 0
+	for i := range e.outputs {
+		if o := &e.outputs[i]; o.raw != nil {
+			dst = append(appendName(dst, e.form, n, &pair{spelled: o.spelled}), o.raw...)
+			n++
+		}
+	}
+	return closeWritten(dst, e.form)
+}
