@@ -39,29 +39,86 @@ func (s *step) consume() bool {
 	}
 }
 
+// outcome holds the members of an output that the engine reads (envelope §3.8).
+type outcome struct {
+	status, approval                        Value
+	clarificationNeeded, clarificationAsked Value
+	confirmationNeeded, confirmationID      Value
+	confirmationMessage, goals              Value
+	verdict, satisfiedGoals, feedback       Value
+	goalUpdates, summary                    Value
+}
+
+// readOutcome picks them out of an output in one walk; of a repeated name the last one counts.
+func (e *Env) readOutcome(raw []byte) (o outcome) {
+	for it := openMap(e.form, raw); ; {
+		_, name, v, ok := it.next()
+		if !ok {
+			return o
+		}
+		if at := o.member(e.unescape(name)); at != nil {
+			*at = v
+		}
+	}
+}
+
+// member returns where the member of a name belongs, nil for all others.
+func (o *outcome) member(name []byte) *Value {
+	switch string(name) {
+	case "status":
+		return &o.status
+	case "approval":
+		return &o.approval
+	case "clarification_needed":
+		return &o.clarificationNeeded
+	case "clarification_question":
+		return &o.clarificationAsked
+	case "confirmation_needed":
+		return &o.confirmationNeeded
+	case "confirmation_id":
+		return &o.confirmationID
+	case "confirmation_message":
+		return &o.confirmationMessage
+	case "goals":
+		return &o.goals
+	case "verdict":
+		return &o.verdict
+	case "satisfied_goals":
+		return &o.satisfiedGoals
+	case "feedback":
+		return &o.feedback
+	case "goal_updates":
+		return &o.goalUpdates
+	case "summary":
+		return &o.summary
+	}
+	return nil
+}
+
 // judge is the table of S8 up to row h.
-func (s *step) judge(stage, k, out []byte) next {
+func (s *step) judge(stage, k, raw []byte) next {
 	e := &s.e
-	if status, _ := e.Str(e.Get(out, "status")); string(status) == "error" {
+	out := e.readOutcome(raw)
+	if status, _ := e.Str(out.status); string(status) == "error" {
 		s.failed(stage, k)
 		return ended
 	}
-	approval, _ := e.Str(e.Get(out, "approval"))
+	approval, _ := e.Str(out.approval)
 	switch {
-	case e.Get(out, "clarification_needed").True():
-		s.ask(stage, out)
+	case out.clarificationNeeded.True():
+		s.ask(stage, &out)
 		return ended
-	case e.Get(out, "confirmation_needed").True() || string(approval) == "requires_confirmation":
-		s.askApproval(stage, out)
+	case out.confirmationNeeded.True() || string(approval) == "requires_confirmation":
+		s.askApproval(stage, &out)
 		return ended
 	case string(approval) == "denied":
 		s.terminate(DeniedByPolicy, "Denied by "+string(stage))
 		return ended
 	case string(k) == "critic":
-		return s.criticise(stage, out)
+		return s.criticise(stage, &out)
 	case string(k) == "intent":
-		if list := e.Get(out, "goals"); list.Kind == List {
-			s.goals.add(e, list)
+		if out.goals.Kind == List {
+			s.goals.add(e, out.goals)
 		}
 	}
 	return following
@@ -109,9 +166,9 @@ func (s *step) errorText(element []byte, otherwise string) string {
 }
 
 // ask is row b.
-func (s *step) ask(stage, out []byte) {
+func (s *step) ask(stage []byte, out *outcome) {
 	e := &s.e
-	question := e.Get(out, "clarification_question")
+	question := out.clarificationAsked
 	e.SetBool(ClarificationPending, true)
 	s.setOrNull(ClarificationQuestion, question)
 	e.SetNull(ClarificationResponse)
@@ -120,10 +177,10 @@ func (s *step) ask(stage, out []byte) {
 }
 
 // askApproval is row c.
-func (s *step) askApproval(stage, out []byte) {
+func (s *step) askApproval(stage []byte, out *outcome) {
 	e := &s.e
-	message := e.Get(out, "confirmation_message")
-	id, ok := e.Str(e.Get(out, "confirmation_id"))
+	message := out.confirmationMessage
+	id, ok := e.Str(out.confirmationID)
 	if !ok {
 		id = s.derivedID(ConfirmationPrefix, stage, Confirmation)
 	}
@@ -144,9 +201,9 @@ func (s *step) setOrNull(k Key, v Value) {
 }
 
 // criticise is rows f, g and h.
-func (s *step) criticise(stage, out []byte) next {
+func (s *step) criticise(stage []byte, out *outcome) next {
 	e := &s.e
-	verdict, hasVerdict := e.Str(e.Get(out, "verdict"))
+	verdict, hasVerdict := e.Str(out.verdict)
 	s.texts = e.TextsOf(s.satisfied(out), recycle(s.texts))
 	s.goals.satisfy(e, s.texts)
 	here := s.at(stage)
@@ -178,17 +235,17 @@ func (s *step) criticise(stage, out []byte) next {
 }
 
 // satisfied returns the list of goals that a critic says are reached.
-func (s *step) satisfied(out []byte) Value {
-	if v := s.e.Get(out, "satisfied_goals"); v.Kind == List {
-		return v
+func (s *step) satisfied(out *outcome) Value {
+	if out.satisfiedGoals.Kind == List {
+		return out.satisfiedGoals
 	}
-	return s.e.Get(s.e.Get(out, "goal_updates").Raw, "satisfied")
+	return s.e.Get(out.goalUpdates.Raw, "satisfied")
 }
 
 // reintent keeps what the next round should know.
-func (s *step) reintent(out []byte) {
+func (s *step) reintent(out *outcome) {
 	e := &s.e
-	if v := e.Get(out, "feedback"); v.Kind == String && len(v.Raw) > len(`""`) {
+	if v := out.feedback; v.Kind == String && len(v.Raw) > len(`""`) {
 		e.AppendElement(LoopFeedback, v.Raw)
 	}
 	if plan, ok := e.Output([]byte("plan")); ok {
@@ -211,7 +268,7 @@ func (s *step) planStage() int {
 }
 
 // recordStage appends to completed_stages.
-func (s *step) recordStage(out []byte) {
+func (s *step) recordStage(out *outcome) {
 	e := &s.e
 	b := append([]byte(`{"stage_number":`), strconv.FormatInt(e.Int(CurrentStageNumber), 10)...)
 	b = append(b, `,"satisfied_goals":[`...)
@@ -222,8 +279,8 @@ func (s *step) recordStage(out []byte) {
 		b = jsonx.AppendString(b, name)
 	}
 	b = append(b, `],"summary":`...)
-	if v := e.Get(out, "summary"); v.Kind == Map {
-		b = append(b, v.Raw...)
+	if out.summary.Kind == Map {
+		b = append(b, out.summary.Raw...)
 	} else {
 		b = append(b, "{}"...)
 	}
