@@ -26,7 +26,7 @@ ARGS      ?=
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^## / { sub(/^## /, ""); print "\n" $$0 } /^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^## / { sub(/^## /, ""); print "\n" $$0 } /^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: build ## build and serve; ARGS="--listen …" for more
@@ -76,7 +76,7 @@ fuzz: ## each fuzz target for FUZZTIME (5m)
 		names=$$($(GO) test -list '^Fuzz' $$pkg); \
 		for name in $$(grep '^Fuzz' <<<"$$names" || true); do \
 			echo "fuzz $$pkg $$name $(FUZZTIME)"; \
-			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) $$pkg; \
+			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$pkg; \
 		done; \
 	done
 
@@ -103,6 +103,14 @@ bench: ## Go benchmarks; BENCH=regexp, BENCHTIME, COUNT
 .PHONY: bench-wire
 bench-wire: build ## load over sockets against bin/trunkline
 	$(GO) run ./bench/wire -server bin/trunkline $(ARGS)
+
+.PHONY: bench-envelope
+bench-envelope: build ## engine steps and agent reports beside what people would write
+	$(GO) run ./bench/envelope -server bin/trunkline $(ARGS)
+
+.PHONY: bench-sessions
+bench-sessions: build ## more sessions than fit, each of 64 KiB, against bin/trunkline
+	$(GO) run ./bench/sessions -server bin/trunkline $(ARGS)
 
 .PHONY: bench-peers
 bench-peers: ## the peers of bench/peers alone, under the same load

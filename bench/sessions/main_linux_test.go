@@ -27,7 +27,7 @@ func str(s string) string { return "\xd9" + string(rune(len(s))) + s }
 func TestMemoryIsJudged(t *testing.T) {
 	f := func(ok bool, rss ...int64) {
 		t.Helper()
-		if err := (&bench{rss: rss}).bounded(); (err == nil) != ok {
+		if err := (&bench{rss: rss, size: 10}).bounded(4); (err == nil) != ok {
 			t.Errorf("%v: %v", rss, err)
 		}
 	}
@@ -35,6 +35,8 @@ func TestMemoryIsJudged(t *testing.T) {
 	f(true, 100)
 	f(true, 100, 110)
 	f(true, 300, 100, 200, 310)
+	f(true, 50, 50, 50, 100)
+	f(false, 50, 50, 50, 101)
 	f(false, 100, 100, 100, 120)
 }
 

@@ -66,11 +66,17 @@ func (e *Env) addMissing(list []pair, k Key, done *[numKeys]bool, always bool) [
 	}
 	f := &e.f[k]
 	p := pair{name: k.name(Flat), raw: e.shown(k), outputs: k == Outputs && e.outputsSet}
-	if f.raw == nil && !p.outputs && !always {
+	if f.raw == nil && !p.outputs && (!always || hasNoDefault(k)) {
 		return list
 	}
 	done[k] = true
 	return append(list, p)
+}
+
+// hasNoDefault tells the members that nothing stands for when they are missing: the identifiers and times that Fill sets.
+func hasNoDefault(k Key) bool {
+	i := &infos[k]
+	return (i.class == identifier || i.class == moment) && i.defText == ""
 }
 
 // shown returns a member as a reply shows it where it has to.
@@ -144,10 +150,10 @@ func (e *Env) planGroup(list []pair, g group) []pair {
 
 // omitted tells whether the nested shape leaves a member out: one that would be shown empty, and the reason of a wait.
 func (e *Env) omitted(k Key) bool {
-	if !omittedEmpty[k] {
-		return false
-	}
 	f := &e.f[k]
+	if !omittedEmpty[k] {
+		return f.raw == nil && hasNoDefault(k)
+	}
 	switch f.kind {
 	case Absent, Null:
 		return true

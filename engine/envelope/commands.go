@@ -1,6 +1,7 @@
 package envelope
 
 import (
+	"math"
 	"strconv"
 
 	"trunkline/codec/jsonx"
@@ -74,7 +75,7 @@ func (x *Engine) Result(dst, src []byte) (out []byte, err *Error) {
 	asks := e.pendingKind()
 	dst = appendMember(dst, "interrupt_pending", appendBool(nil, JSON, e.Bool(InterruptPending) || asks != UnknownKind))
 	dst = append(dst, `,"processing_time_ms":`...)
-	dst = strconv.AppendFloat(dst, e.spentMS(), 'f', -1, 64)
+	dst = strconv.AppendFloat(dst, min(e.spentMS(), math.MaxFloat64), 'f', -1, 64)
 	dst = appendMember(dst, "errors", e.shown(Errors))
 	if e.Outputs() > 0 {
 		dst = e.appendOutputs(append(dst, `,"outputs":`...))

@@ -207,10 +207,13 @@ func (s *step) criticise(stage []byte, out *outcome) next {
 	s.texts = e.TextsOf(s.satisfied(out), recycle(s.texts))
 	s.goals.satisfy(e, s.texts)
 	here := s.at(stage)
+	if here < 0 {
+		return following // it stays where it is, and would be judged again by the next call
+	}
 	switch string(verdict) {
 	case "reintent":
 		to := s.at([]byte("intent"))
-		if to = max(to, 0); len(s.order) == 0 || to > here {
+		if to = max(to, 0); to > here {
 			return following
 		}
 		s.reintent(out)
@@ -218,7 +221,7 @@ func (s *step) criticise(stage []byte, out *outcome) next {
 		return runAgent
 	case "next_stage":
 		to := s.planStage()
-		if len(s.goals.remaining) > 0 && e.Int(CurrentStageNumber) < e.Int(MaxStages) && to <= here && len(s.order) > 0 {
+		if len(s.goals.remaining) > 0 && e.Int(CurrentStageNumber) < e.Int(MaxStages) && to <= here {
 			s.recordStage(out)
 			e.SetInt(CurrentStageNumber, e.Int(CurrentStageNumber)+1)
 			s.rewind(s.order[to])

@@ -98,7 +98,25 @@ func (e *Env) take(list []member, i int) {
 }
 
 func (e *Env) decodeNested() *Problem {
-	var have [numGroups]int // where the group stands, one up
+	have, p := e.readGroups()
+	if p != nil {
+		return p
+	}
+	for _, g := range [...]group{pipeline, bounds} {
+		if !have[g] {
+			return &Problem{Field: groupNames[g], Text: missingText}
+		}
+	}
+	if p := e.checkID(); p != nil {
+		return p
+	}
+	return e.check()
+}
+
+// readGroups takes the members beside the groups and those in them; of a repeated name the last one counts.
+func (e *Env) readGroups() (have [numGroups]bool, p *Problem) {
+	var at [numGroups]int
+	var bad [numGroups]bool
 	for i := range e.top {
 		m := &e.top[i]
 		if m.key != noKey && infos[m.key].group == top {
@@ -111,29 +129,25 @@ func (e *Env) decodeNested() *Problem {
 			m.grp = noGroup
 			continue
 		}
+		g := m.grp
+		if have[g] || bad[g] {
+			e.dropGroup(g, at[g])
+		}
 		v := valueOf(e.form, m.raw)
+		at[g], have[g], bad[g] = i, v.Kind == Map, v.Kind != Map && v.Kind != Null
 		switch v.Kind {
 		case Map:
-			if at := have[m.grp]; at > 0 {
-				e.dropGroup(m.grp, at-1)
-			}
-			have[m.grp] = i + 1
-			e.readGroup(m.grp, v.Raw)
+			e.readGroup(g, v.Raw)
 		case Null:
 			m.key, m.grp = dropped, noGroup
-		default:
-			return &Problem{Field: groupNames[m.grp], Text: "must be an object"}
 		}
 	}
-	for _, g := range [...]group{pipeline, bounds} {
-		if have[g] == 0 {
-			return &Problem{Field: groupNames[g], Text: missingText}
+	for g := range numGroups {
+		if bad[g] {
+			return have, &Problem{Field: groupNames[g], Text: wantMap}
 		}
 	}
-	if p := e.checkID(); p != nil {
-		return p
-	}
-	return e.check()
+	return have, nil
 }
 
 // dropGroup forgets a group that stands at top[at], because a later one has its name.

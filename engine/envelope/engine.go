@@ -134,6 +134,7 @@ func (x *Engine) Create(dst, src []byte) (out []byte, err *Error) {
 		return dst, err
 	}
 	defer x.close(s)
+	s.e.dropLeftovers()
 	s.normalise()
 	s.goals.store(&s.e)
 	return s.append(dst), nil

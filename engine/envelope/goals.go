@@ -10,9 +10,10 @@ type goals struct {
 	statusOf       nameSet // indexes into status
 }
 
-var (
-	pending   = []byte(`"pending"`)
-	satisfied = []byte(`"satisfied"`)
+// The statuses that the engine gives.
+const (
+	pending   = "pending"
+	satisfied = "satisfied"
 )
 
 func (g *goals) reset() {
@@ -54,15 +55,22 @@ func (g *goals) load(e *Env) {
 	}
 }
 
-// setStatus sets the status of a goal, an encoded string.
-func (g *goals) setStatus(e *Env, name, value []byte) {
-	if at := g.statusOf.add(name); at >= 0 {
-		if string(g.status[at].raw) != string(value) {
-			g.status[at].raw, g.statusSet = value, true
+// setStatus sets the status of a goal.
+func (g *goals) setStatus(e *Env, name []byte, status string) {
+	at := g.statusOf.add(name)
+	if at >= 0 {
+		if was, _ := e.Str(valueOf(e.form, g.status[at].raw)); string(was) == status {
+			return
 		}
+	}
+	start := len(e.arena)
+	e.arena = encodeText(e.arena, e.form, status)
+	raw := e.arena[start:len(e.arena):len(e.arena)]
+	if at >= 0 {
+		g.status[at].raw, g.statusSet = raw, true
 		return
 	}
-	g.status = append(g.status, pair{spelled: e.spell(name), raw: value})
+	g.status = append(g.status, pair{spelled: e.spell(name), raw: raw})
 	g.statusSet = true
 }
 

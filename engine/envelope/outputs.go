@@ -11,22 +11,31 @@ func (e *Env) readOutputs(raw []byte) *Problem {
 	for it := openMap(e.form, raw); ; {
 		spelled, name, v, ok := it.next()
 		if !ok {
-			return nil
+			return e.checkOutputs()
 		}
 		name = e.unescape(name)
-		if v.Kind != Map && v.Kind != Null {
-			return &Problem{Field: e.path(Outputs) + "." + string(name), Text: wantMap}
-		}
 		o := output{spelled, name, v.Raw}
-		if v.Kind == Null {
-			o.raw, e.outputsSet = nil, true
-		}
 		if before := e.outputAt.add(name); before >= 0 {
 			e.outputs[before], e.outputsSet = o, true
 		} else {
 			e.outputs = append(e.outputs, o)
 		}
 	}
+}
+
+// checkOutputs judges the ones that count.
+func (e *Env) checkOutputs() *Problem {
+	for i := range e.outputs {
+		o := &e.outputs[i]
+		switch valueOf(e.form, o.raw).Kind {
+		case Map:
+		case Null:
+			o.raw, e.outputsSet = nil, true
+		default:
+			return &Problem{Field: e.path(Outputs) + "." + string(o.name), Text: wantMap}
+		}
+	}
+	return nil
 }
 
 // Outputs returns how many agents' outputs there are.

@@ -94,7 +94,6 @@ type Call struct {
 	text    []byte // JSON text turned into MessagePack
 	output  []byte
 	failure []byte
-	names   [][]byte
 }
 
 // keptScratch bounds what an idle Call holds of a large request, in bytes.
@@ -108,7 +107,6 @@ func (c *Call) Release() {
 			*b = nil
 		}
 	}
-	clear(c.names[:cap(c.names)])
 }
 
 func (c *Call) wall() time.Time { return time.UnixMilli(c.Now.Wall).UTC() }

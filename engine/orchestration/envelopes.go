@@ -184,11 +184,15 @@ func (o *Engine) UpdateEnvelope(c *Call, v mpack.Value, out []byte) ([]byte, wir
 	if len(c.buf) > o.cfg.MaxReply {
 		return out, c.tooLarge()
 	}
+	goesOn := !e.Bool(envelope.InterruptPending)
+	if goesOn && !o.answerFits(id, len(e.Value(envelope.Interrupt).Raw)) {
+		return out, c.tooLarge()
+	}
 	encoded := bytes.Clone(c.buf)
 	if code := o.replace(c, id, encoded, classOf(e.Bool(envelope.Terminated))); code != wire.OK {
 		return out, code
 	}
-	if !e.Bool(envelope.InterruptPending) {
+	if goesOn {
 		o.resolve(c, id)
 	}
 	return append(out, encoded...), wire.OK

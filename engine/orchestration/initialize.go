@@ -113,6 +113,7 @@ func (o *Engine) adopt(c *Call, s *session) wire.Code {
 	o.encode(c)
 	s.envelopeID = bytes.Clone(e.Text(envelope.EnvelopeID))
 	s.read(e)
+	s.reasonBytes = len(s.reason)
 	more := len(s.reason) + wire.MaxIdentifier + len(e.Value(envelope.Interrupt).Raw)
 	if s.stateSize(len(c.buf)) > o.cfg.MaxReply || instructionSize(len(c.buf), more) > o.cfg.MaxReply {
 		return c.tooLarge()

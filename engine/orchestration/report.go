@@ -31,7 +31,7 @@ func (o *Engine) Report(c *Call, r *Report, out []byte) ([]byte, wire.Code) {
 	defer s.mu.Unlock()
 	switch s.state {
 	case terminated:
-		i := s.instruct(c, alreadyEnd)
+		i := s.instruct(c, []byte(alreadyEnd))
 		return i.append(out), wire.OK
 	case waiting:
 		return out, c.refuse(wire.FailedPrecondition, "Process ", r.ProcessID, " is waiting on an interrupt")
@@ -57,11 +57,7 @@ func (o *Engine) Report(c *Call, r *Report, out []byte) ([]byte, wire.Code) {
 		}
 	}
 	o.commit(s, c)
-	message := ""
-	if s.state == terminated {
-		message = string(c.failure)
-	}
-	i := s.instruct(c, message)
+	i := s.instruct(c, c.failure)
 	return i.append(out), wire.OK
 }
 

@@ -24,7 +24,7 @@ func (o *Engine) next(c *Call, s *session, out []byte) []byte {
 		message = boundsExceeded + s.over.Wire()
 		o.end(c, s, s.over, message)
 	}
-	i := s.instruct(c, message)
+	i := s.instruct(c, []byte(message))
 	return i.append(out)
 }
 

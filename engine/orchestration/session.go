@@ -35,6 +35,8 @@ type session struct {
 	edges      []int64
 	edgeBytes  int // of edge_traversals in SessionState
 	orderBytes int // of stage_order
+	// reasonBytes is what a reason that came with the envelope takes: it may be any text, and stays.
+	reasonBytes int
 
 	stage atomic.Int32
 	// gone is set once the session is in the table no more.
@@ -51,7 +53,7 @@ const sessionOverhead = 640
 
 // size is what the session is accounted with once its envelope takes envBytes.
 func (s *session) size(envBytes int) int64 {
-	return int64(envBytes+2*len(s.pid)+len(s.envelopeID)+8*len(s.edges)) + s.p.Bytes() + sessionOverhead
+	return int64(envBytes+2*len(s.pid)+len(s.envelopeID)+s.reasonBytes+8*len(s.edges)) + s.p.Bytes() + sessionOverhead
 }
 
 func (s *session) class() table.Class { return classOf(s.state == terminated) }
@@ -203,7 +205,7 @@ type instruction struct {
 	kind, agent string
 	env         []byte
 	reason      []byte
-	message     string
+	message     []byte
 	interrupt   []byte // encoded; nil: nil
 	waits       bool
 }
@@ -229,7 +231,7 @@ func (i *instruction) append(dst []byte) []byte {
 }
 
 // instruct says what the session, which is locked, has to tell; message goes with its end.
-func (s *session) instruct(c *Call, message string) instruction {
+func (s *session) instruct(c *Call, message []byte) instruction {
 	switch s.state {
 	case terminated:
 		return instruction{kind: terminate, env: s.env, reason: s.reason, message: message}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"trunkline/codec/wire"
 	"trunkline/engine/envelope"
 )
 
@@ -43,6 +44,23 @@ func (w *waitIndex) find(id []byte) []*session {
 	defer w.mu.Unlock()
 	return slices.Clone(w.byID[string(id)])
 }
+
+// answerFits reports whether the sessions that wait with the envelope id can take an answer of n bytes into their replies.
+func (o *Engine) answerFits(id []byte, n int) bool {
+	for _, s := range o.waiting.find(id) {
+		s.mu.Lock()
+		size := len(s.env) + n + maxMemberHead
+		fits := s.stateSize(size) <= o.cfg.MaxReply && instructionSize(size, wire.MaxIdentifier) <= o.cfg.MaxReply
+		s.mu.Unlock()
+		if !fits {
+			return false
+		}
+	}
+	return true
+}
+
+// maxMemberHead bounds what a new member interrupt takes beside its value.
+const maxMemberHead = 32
 
 // resolve has the sessions that wait with the envelope id go on: c.env is an update of that envelope whose interrupt is no longer
 // pending. Nothing else is taken from it (envelope §4.7, D39).

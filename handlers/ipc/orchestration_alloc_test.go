@@ -3,6 +3,7 @@
 package ipc
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -152,4 +153,38 @@ func TestAllocsReporting(t *testing.T) {
 	f("failed", "p4", nestedEnvelope, `,"success":false,"error":"boom","output":{"v":1}`+metrics, 0)
 	f("failed, flat", "p5", flatEnvelope, `,"success":false,"error":"boom"`, 0)
 	f("4 KiB", "p6", nestedEnvelope, `,"output":{"v":"`+strings.Repeat("x", 4096)+`"}`, 0)
+}
+
+// TestAllocsOfGrowth holds what the reports of a straight pipeline take, each of which adds an output, a finished stage and a way
+// taken: the room for what is kept, which grows by an eighth at least.
+func TestAllocsOfGrowth(t *testing.T) {
+	const stages, sessions, most = 20, 20, 0.5
+	r := newAllocRig(t)
+	var config []string
+	for i := range stages {
+		config = append(config, fmt.Sprintf(`{"name":"stage-number-%d-with-a-name-of-some-length","agent":"a%d","default_next":"%s"}`, i, i,
+			[...]string{"end", fmt.Sprintf("stage-number-%d-with-a-name-of-some-length", i+1)}[min(stages-1-i, 1)]))
+	}
+	for i := range sessions + 1 { // AllocsPerRun runs once more
+		r.did("orchestration", "InitializeSession", fmt.Sprintf(`{"process_id":"p%d","envelope":%s,"pipeline_config":{"name":"n",`+
+			`"max_iterations":100,"max_agent_hops":100,"agents":[%s]}}`, i, nestedEnvelope, strings.Join(config, ",")))
+	}
+	var in [sessions + 1][]byte
+	for i := range in {
+		for k := range stages {
+			in[i] = append(in[i], request("id-1", "orchestration", "ReportAgentResult",
+				fmt.Sprintf(`{"process_id":"p%d","agent_name":"a%d","output":{"summary":"something was done","n":%d}}`, i, k, k))...)
+		}
+	}
+	n := 0
+	got := testing.AllocsPerRun(sessions, func() {
+		_, r.out, _ = r.p.s.Feed(in[n], r.out[:0], r.now)
+		n++
+	})
+	if strings.Count(string(r.out), "RUN_AGENT") != stages-1 || !strings.Contains(string(r.out), "Pipeline completed") {
+		t.Errorf("answered %q", r.out)
+	}
+	if got > most*stages {
+		t.Errorf("%v allocations in %d reports, want %v", got, stages, most*stages)
+	}
 }

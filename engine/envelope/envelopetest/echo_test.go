@@ -71,6 +71,9 @@ func TestEchoCompact(t *testing.T) {
 	if strings.ContainsAny(out, "\n\r\t") || !strings.Contains(out, `"<a> & b"`) || !strings.Contains(out, `"x":[1,{"y":2}]`) {
 		t.Errorf("not compact: %s", out)
 	}
+	for _, literal := range []string{`"x":"a \" [ 1 , 2 ] \\"`, `"x y":[" ","\\"," \" , "]`} {
+		echoes(t, `{ "raw_input":"a", `+literal+` }`, literal)
+	}
 }
 
 func TestEchoDialectKeys(t *testing.T) {
@@ -170,5 +173,22 @@ func TestDuplicates(t *testing.T) {
 	_, got = process(t, `{"identity":{"envelope_id":"e"},"pipeline":{},"bounds":{"llm_call_count":99,"llm_call_count":1}}`)
 	if bounds := got["bounds"].(object); bounds["terminated"] != false || bounds["llm_call_count"] != number(1) {
 		t.Errorf("bounds = %v, want the last member", bounds)
+	}
+}
+
+// TestNestedOmits: what the nested shape never has, though it came in: members of the omitted list that say nothing (§3.1).
+func TestNestedOmits(t *testing.T) {
+	for _, over := range []string{`"pipeline":{"failed_stages":{}}`, `"pipeline":{"active_stages":[]}`, `"pipeline":{"completed_stage_set":{}}`,
+		`"bounds":{"terminal_reason":null}`, `"bounds":{"terminal_reason":""}`, `"bounds":{"termination_reason":null}`,
+		`"bounds":{"termination_reason":""}`, `"interrupts":{"interrupt":null}`, `"audit":{"completed_at":null}`} {
+		m := with(t, parse(t, `{"identity":{"envelope_id":"e"},"pipeline":{},"bounds":{}}`), `{`+over+`}`)
+		_, got := process(t, print(t, m))
+		for group, members := range parse(t, `{`+over+`}`) {
+			for name := range members.(object) {
+				if v, ok := got[group].(object)[name]; ok {
+					t.Errorf("%s: %v stayed", over, v)
+				}
+			}
+		}
 	}
 }

@@ -1,8 +1,12 @@
 package envelopetest_test
 
 import (
+	"regexp"
 	"sync"
 	"testing"
+	"time"
+
+	"trunkline/engine/envelope"
 )
 
 // What the engine promises as a piece of Go: replies and errors stay, and goroutines may share it.
@@ -76,4 +80,60 @@ func TestSharedEngine(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// TestZeroOptions: an engine needs no option to work; ids are then random and times the wall clock's, in the server's spelling.
+func TestZeroOptions(t *testing.T) {
+	engine, seen := envelope.NewEngine(envelope.Options{}), map[any]bool{}
+	for range 20 {
+		out, _, err := engine.Process(nil, []byte(`{"raw_input":"hi"}`))
+		if err != nil {
+			t.Fatal(err.Message)
+		}
+		m := parse(t, string(out))
+		if m["current_stage"] != "perception" {
+			t.Errorf("current_stage = %v", m["current_stage"])
+		}
+		for key, prefix := range map[string]string{"envelope_id": "env_", "request_id": "req_", "session_id": "sess_"} {
+			id := m[key].(string)
+			if seen[id] || !regexp.MustCompile("^"+prefix+"[0-9a-f]{16}$").MatchString(id) {
+				t.Errorf("%s = %s", key, id)
+			}
+			seen[id] = true
+		}
+		at := m["received_at"].(string)
+		if !regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$`).MatchString(at) || !isTime(at) {
+			t.Errorf("received_at = %s", at)
+		}
+	}
+}
+
+// TestOptions: the default order, the depth and the clock are the caller's; times are written in UTC whatever zone the clock has.
+func TestOptions(t *testing.T) {
+	zone := time.FixedZone("there", -5*3600)
+	engine := envelope.NewEngine(envelope.Options{
+		Now:        func() time.Time { return time.Date(2026, 1, 1, 22, 4, 5, 1999, zone) },
+		NewID:      func(dst []byte) []byte { return append(dst, idDigit...) },
+		StageOrder: []string{"x", "y"},
+		MaxDepth:   4,
+	})
+	f := func(text, stage string) {
+		t.Helper()
+		out, _, err := engine.Process(nil, []byte(text))
+		if err != nil {
+			t.Fatalf("%s: %s", text, err.Message)
+		}
+		m := parse(t, string(out))
+		if m["current_stage"] != stage || m["received_at"] != "2026-01-02T03:04:05.000001Z" {
+			t.Errorf("%s: stage %v at %v", text, m["current_stage"], m["received_at"])
+		}
+	}
+	f(`{"raw_input":"a"}`, "x")
+	f(`{"raw_input":"a","outputs":{"x":{}}}`, "y")
+	f(`{"raw_input":"a","outputs":{"x":{},"y":{}}}`, "end")
+	f(`{"raw_input":"a","stage_order":["z"]}`, "z")
+	f(`{"raw_input":"a","v":[[[]]]}`, "x")
+	if _, _, err := engine.Process(nil, []byte(`{"raw_input":"a","v":[[[[]]]]}`)); err == nil || err.Code != "parse_error" {
+		t.Errorf("five levels of four: %v", err)
+	}
 }

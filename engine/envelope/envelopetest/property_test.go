@@ -16,6 +16,7 @@ func check(t *testing.T, times int, property func(*rapid.T)) {
 	if testing.Short() {
 		times /= 10
 	}
+	times /= raceSlowdown
 	defer overlay(t, "rapid.checks", strconv.Itoa(times))()
 	defer overlay(t, "rapid.nofailfile", "true")()
 	rapid.Check(t, property)

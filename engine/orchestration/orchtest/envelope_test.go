@@ -164,6 +164,19 @@ func TestMissingMembers(t *testing.T) {
 	})
 }
 
+// TestGoalDefaults: goals that are not listed as remaining are those that are not done (envelope §3.2, §3.3).
+func TestGoalDefaults(t *testing.T) {
+	k := newTalk(t)
+	f := func(status any, want arr) {
+		t.Helper()
+		k.has(k.clone(nested("e", obj{"all_goals": arr{"g", "h", "i"}, "goal_completion_status": status})), obj{"execution.remaining_goals": want})
+	}
+	f(obj{"g": "satisfied"}, arr{"h", "i"})
+	f(obj{"g": "pending", "h": "complete", "i": "failed"}, arr{"g", "i"})
+	f(obj{"x": "pending", "g": "satisfied", "h": "satisfied", "i": "complete"}, arr{})
+	f(nil, arr{"g", "h", "i"})
+}
+
 // TestEcho: unknown members at any depth and opaque values come back as they were, in their very encoding.
 func TestEcho(t *testing.T) {
 	odd := map[string][]byte{

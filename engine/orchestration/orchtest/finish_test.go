@@ -19,14 +19,18 @@ func (r *runner) finish() string {
 	}
 	before := s.reports
 	for s.reports <= before+s.plan.maxIterations+1 {
-		if diff := compare(r.d.next(r.pid), r.m.next(r.pid)); diff != "" {
+		if diff := r.compare(r.d.next(r.pid), r.m.next(r.pid)); diff != "" {
 			return "at the end" + diff
 		}
 		if s.env.is("terminated") {
 			return r.properties(s)
 		}
+		large := r.large
 		if diff := r.report(r.pid, op{report: report{tokensIn: -1, tokensOut: -1}}); diff != "" {
 			return "at the end" + diff
+		}
+		if r.large > large {
+			return "" // nothing fits any more
 		}
 	}
 	return fmt.Sprintf("the run does not end: %d reports, %d allowed", s.reports, s.plan.maxIterations)

@@ -47,8 +47,11 @@ func makeEnvelope(d dice, config obj) obj {
 		if i := makeInterrupt(d, e.nested); i != nil || !e.nested {
 			e.set("interrupt", i)
 		}
-	} else if d.one(8) {
-		e.set("interrupt_pending", false)
+	} else {
+		maybe(8, "interrupt_pending", false)
+		if i := makeInterrupt(d, e.nested); d.one(6) && (i != nil || !e.nested) {
+			e.set("interrupt", i)
+		}
 	}
 	if d.one(3) {
 		e.m["request_context"] = obj{"request_id": "r", "deep": arr{obj{}, 1.25}}

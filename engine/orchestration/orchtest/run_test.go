@@ -16,10 +16,20 @@ type runner struct {
 	m *model
 	n int
 
+	most  int // the largest reply allowed; 0: not checked
+	large int // how many calls were refused for it
+
 	pid, id string // of the program that is running
 }
 
 func newRunner() *runner { return &runner{d: drive(roomy()), m: newModel()} }
+
+// limitedTo is a runner whose engine refuses what would make a reply larger than most; the model follows it in that.
+func limitedTo(most int) *runner {
+	cfg := roomy()
+	cfg.MaxReply = most
+	return &runner{d: drive(cfg), m: newModel(), most: most}
+}
 
 // run returns how the engine first differs from the model, and at which step.
 func (r *runner) run(p program) (step int, diff string) {
@@ -82,12 +92,15 @@ func (r *runner) step(p program, o op) string {
 	case opReport:
 		return r.report(r.pid, o)
 	case opNext:
-		return compare(r.d.next(r.pid), r.m.next(r.pid))
+		return r.compare(r.d.next(r.pid), r.m.next(r.pid))
 	case opState:
 		return r.same()
 	case opInit:
 		env := r.envelope(o.env)
 		got := r.d.initialize(r.pid, text(p.configs[o.config], o.asText), text(env, o.asText), o.force)
+		if r.tooLarge(got) {
+			return r.same()
+		}
 		return r.orSame(got, r.m.initialize(r.pid, p.configs[o.config], env, o.force))
 	case opBadInit:
 		bad := badInits[o.bad]
@@ -95,7 +108,11 @@ func (r *runner) step(p program, o op) string {
 		return r.orSame(got, no(wire.InvalidArgument, "%s", bad.text))
 	case opUpdate:
 		env := r.envelope(o.env)
-		if diff := compare(r.d.update(text(env, o.asText)), r.m.update(env)); diff != "" {
+		got := r.d.update(text(env, o.asText))
+		if r.tooLarge(got) {
+			return r.same()
+		}
+		if diff := r.compare(got, r.m.update(env)); diff != "" {
 			return diff
 		}
 		return r.same()
@@ -134,7 +151,11 @@ func text(m obj, asText bool) any {
 func (r *runner) report(pid string, o op) string {
 	rep := o.report
 	rep.agent = r.agent(o.who)
-	return r.orSame(r.d.report(pid, rep), r.m.report(pid, rep))
+	got := r.d.report(pid, rep)
+	if r.tooLarge(got) {
+		return r.same()
+	}
+	return r.orSame(got, r.m.report(pid, rep))
 }
 
 func (r *runner) agent(who int) string {
@@ -160,7 +181,7 @@ func (r *runner) same() string {
 	if got, want := r.d.e.Active(), int64(len(r.m.sessions)); got != want {
 		return fmt.Sprintf("%d active sessions, want %d", got, want)
 	}
-	if diff := compare(r.d.state(r.pid), r.m.state(r.pid)); diff != "" {
+	if diff := r.compare(r.d.state(r.pid), r.m.state(r.pid)); diff != "" {
 		return "afterwards GetSessionState" + diff
 	}
 	return ""
@@ -168,10 +189,26 @@ func (r *runner) same() string {
 
 // orSame compares a reply; after a refusal, also that nothing changed.
 func (r *runner) orSame(got reply, want answer) string {
-	if diff := compare(got, want); diff != "" || want.code == wire.OK {
+	if diff := r.compare(got, want); diff != "" || want.code == wire.OK {
 		return diff
 	}
 	return r.same()
+}
+
+// tooLarge says whether the size rule refused the call, which a runner without a limit takes for a fault.
+func (r *runner) tooLarge(got reply) bool {
+	if r.most == 0 || got.code != wire.ResourceExhausted || got.msg != tooLarge {
+		return false
+	}
+	r.large++
+	return true
+}
+
+func (r *runner) compare(got reply, want answer) string {
+	if r.most > 0 && len(got.body) > r.most {
+		return fmt.Sprintf(": %d bytes, at most %d", len(got.body), r.most)
+	}
+	return compare(got, want)
 }
 
 func compare(got reply, want answer) string {
@@ -189,8 +226,8 @@ func compare(got reply, want answer) string {
 }
 
 // shrink drops steps while the program still fails, and returns the shortest it found.
-func shrink(p program) (program, string) {
-	fails := func(p program) (int, string) { return newRunner().run(p) }
+func shrink(p program, fresh func() *runner) (program, string) {
+	fails := func(p program) (int, string) { return fresh().run(p) }
 	step, diff := fails(p)
 	if diff == "" {
 		return p, "not seen again when the program ran alone"
@@ -220,8 +257,31 @@ func TestRandomRuns(t *testing.T) {
 	for n := range runs {
 		p := makeProgram(seeded(seed, uint64(n)))
 		if step, diff := r.run(p); diff != "" {
-			small, again := shrink(p)
+			small, again := shrink(p, newRunner)
 			t.Fatalf("seed %d run %d step %d%s\nshortest found:\n%s%s", seed, n, step, diff, small, again)
+		}
+	}
+}
+
+// TestRandomRunsUnderALimit: with little room for replies too, no reply is ever larger, and a refusal changes nothing.
+func TestRandomRunsUnderALimit(t *testing.T) {
+	runs, seed := 20_000, uint64(time.Now().UnixNano())
+	if testing.Short() {
+		runs = 2_000
+	}
+	t.Logf("seed %d", seed)
+	for most := 1600; most <= 2000; most += 100 {
+		r := limitedTo(most)
+		for n := range runs / 5 {
+			p := makeProgram(seeded(seed, uint64(n)))
+			if step, diff := r.run(p); diff != "" {
+				small, again := shrink(p, func() *runner { return limitedTo(most) })
+				t.Fatalf("limit %d seed %d run %d step %d%s\nshortest found:\n%s%s", most, seed, n, step, diff, small, again)
+			}
+		}
+		t.Logf("limit %d: %d refusals", most, r.large)
+		if r.large == 0 {
+			t.Errorf("limit %d: nothing was refused", most)
 		}
 	}
 }
@@ -240,7 +300,7 @@ func FuzzReports(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p := makeProgram(fromBytes(data))
 		if step, diff := newRunner().run(p); diff != "" {
-			small, again := shrink(p)
+			small, again := shrink(p, newRunner)
 			t.Fatalf("step %d%s\nshortest found:\n%s%s", step, diff, small, again)
 		}
 	})

@@ -1,0 +1,5 @@
+//go:build !race
+
+package envelopetest_test
+
+const raceSlowdown = 1
