@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -30,7 +31,7 @@ var (
 )
 
 var (
-	pids        = []any{"p1", "p1", "p2", "p2", "p3", "p4", "p\"\\é\n", "ghost"}
+	pids        = []any{"p1", "p1", "p2", "p2", "p3", "p4", "p\"\\é\n", "ghost", lastEnvelope{}}
 	users       = []any{absent{}, "u1", "u1", "u2"}
 	someIDs     = []any{absent{}, absent{}, "r1", "é\t"}
 	counts      = []any{absent{}, absent{}, 0, 1, 2, 60, 100, 1000}
@@ -75,7 +76,7 @@ func busFields(name string, types []any) []field {
 	return []field{{name, types, noText}, {"payload", payloads, noJSON}, {"source", sources, noText}}
 }
 
-var sentences = []sentence{
+var sentences = slices.Concat([]sentence{
 	{"kernel", "CreateProcess", []field{pidField, {"request_id", someIDs, noText}, {"user_id", users, noText}, {"session_id", someIDs, noText},
 		{"priority", []any{absent{}, "HIGH", "realtime", "Low", "IDLE", "urgent", ""}, noText}, {"quota", quotas, noObject},
 		{"schedule", []any{absent{}, absent{}, true, false}, noFlag}}, 10, false},
@@ -108,7 +109,7 @@ var sentences = []sentence{
 	{"commbus", "Reply", []field{{"query_id", []any{lastQuery{}, lastQuery{}, lastQuery{}, "q0"}, noText}, {"success", flags, noFlag},
 		{"result", payloads, noJSON}, {"error", reasons, noText}}, 10, false},
 	{"kernel", "getProcess", nil, 1, false}, {"Kernel", "GetProcess", nil, 1, false}, {"commbus", "GetProcess", nil, 1, false},
-}
+}, pipelineSentences)
 
 // lastCursor and lastQuery stand for names that the server made up and has told.
 type (
@@ -118,21 +119,30 @@ type (
 
 var noCursor = []any{nil, "2", 2.0, true, -1, uint64(1 << 63)}
 
-// topics are the sentences of one kind of conversation each: everything, processes, the bus. Each has its sentences as often as
+// topics are the sentences of one kind of conversation each: everything, processes, the bus, pipelines. Each has its sentences as often as
 // they weigh, so that one byte chooses.
-var topics = [3][]*sentence{
+var topics = [4][]*sentence{
 	weigh(func(*sentence) bool { return true }),
 	weigh(func(s *sentence) bool { return s.service == "kernel" && s.method != "getProcess" }),
 	weigh(func(s *sentence) bool {
 		return s.service == "commbus" && s.method != "GetProcess" || s.method == "TerminateProcess"
 	}),
+	weigh(func(s *sentence) bool {
+		return s.service == "engine" || s.service == "orchestration" || slices.Contains(besidePipelines, s.method)
+	}),
 }
+
+// besidePipelines are the methods of processes that sessions and envelopes have to do with.
+var besidePipelines = []string{"CreateProcess", "TerminateProcess", "TransitionState", "GetSystemStatus"}
 
 func weigh(about func(*sentence) bool) (list []*sentence) {
 	for i := range sentences {
 		for n := 0; n < sentences[i].weight && about(&sentences[i]); n++ {
 			list = append(list, &sentences[i])
 		}
+	}
+	if len(list) > 256 {
+		panic("more sentences than a byte can tell apart")
 	}
 	return list
 }

@@ -73,7 +73,7 @@ func match(want, got any) error {
 	case cursor:
 		return want.model.learnCursor(want.after, got)
 	case lastOf:
-		return match(want.val, distinct(got))
+		return match(distinct(copied(want.val)), distinct(got))
 	case anyOf:
 		if fmt.Sprintf("%T", got) == fmt.Sprintf("%T", want.example) {
 			return nil
@@ -174,7 +174,7 @@ func example(v any) any {
 	case anyOf:
 		return v.example
 	case lastOf:
-		return v.val
+		return example(v.val)
 	case cursor:
 		return v.after
 	case jsonText:

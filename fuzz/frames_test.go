@@ -38,7 +38,7 @@ func compareCuts(t *testing.T, set settings, stream, cuts []byte) {
 }
 
 // names are the texts the server makes up.
-var names = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|ipc-(sub|hnd)-[0-9a-f]{32}|-[0-9a-f]{16}`)
+var names = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|ipc-(sub|hnd)-[0-9a-f]{32}|(-|env_|req_|sess_)[0-9a-f]{16}`)
 
 func hidden(out []byte) []byte {
 	return names.ReplaceAllFunc(out, func(b []byte) []byte { return bytes.Repeat([]byte("?"), len(b)) })
@@ -107,7 +107,7 @@ func (k *track) feed() link.Verdict {
 }
 
 // A reply is made of its request, of at most four identifiers stored before, and of fixed words; only a listing is as long as the
-// table, and still no longer than a frame.
+// table, and an envelope as what was said of it before, and still no longer than a frame.
 const wordsPerFrame = 4*1024 + 1024
 
 func (k *track) account(taken []byte) {
@@ -116,7 +116,8 @@ func (k *track) account(taken []byte) {
 		if size <= 0 {
 			k.t.Fatalf("took %x, which is no whole frame", taken[:min(len(taken), 64)])
 		}
-		if k.bound += wordsPerFrame; readRequest(payload).method == "ListProcesses" {
+		r := readRequest(payload)
+		if k.bound += wordsPerFrame; r.method == "ListProcesses" || r.service == "engine" || r.service == "orchestration" {
 			k.bound += k.set.maxFrame
 		}
 		k.frames++

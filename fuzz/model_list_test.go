@@ -50,7 +50,7 @@ func listProcesses(k *call) object {
 		if limit > 0 && len(rows) == limit {
 			return object{{"processes", rows}, {"next_cursor", cursor{m, last}}}
 		}
-		rows, last = append(rows, p.pcb()), p.created
+		rows, last = append(rows, m.pcb(p)), p.created
 	}
 	return object{{"processes", rows}}
 }
@@ -105,7 +105,7 @@ func getSystemStatus(k *call) object {
 	return object{
 		{"processes", object{{"total", total}, {"by_state", counts}}},
 		{"services", object{{"healthy", 0}, {"degraded", 0}, {"unhealthy", 0}}},
-		{"orchestration", object{{"active_sessions", 0}}},
+		{"orchestration", object{{"active_sessions", len(m.sessions)}}},
 		{"commbus", object{{"events_published", m.published}, {"commands_sent", m.sent}, {"queries_executed", m.executed},
 			{"active_subscribers", subscribers}}},
 	}

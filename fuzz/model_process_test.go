@@ -46,9 +46,9 @@ func (p *proc) usageBody() object {
 }
 
 // pcb is the shape of kernel-ipc §4.0.
-func (p *proc) pcb() object {
+func (m *model) pcb(p *proc) object {
 	return object{{"pid", p.pid}, {"request_id", p.requestID}, {"user_id", p.user}, {"session_id", p.session},
-		{"state", p.state}, {"priority", p.priority}, {"usage", p.usageBody()}, {"current_stage", ""}}
+		{"state", p.state}, {"priority", p.priority}, {"usage", p.usageBody()}, {"current_stage", m.stageOf(p.pid)}}
 }
 
 func (m *model) find(pid string) *proc {
@@ -122,7 +122,7 @@ func createProcess(k *call) object {
 	m.created++
 	p.created = m.created
 	m.procs = append(m.procs, p)
-	body := p.pcb()
+	body := m.pcb(p)
 	if schedule {
 		m.enter(p, "READY")
 	}
@@ -161,7 +161,10 @@ func (k *call) admit(p *proc) bool {
 }
 
 func (m *model) remove(p *proc) {
-	m.procs = slices.DeleteFunc(m.procs, func(o *proc) bool { return o == p })
+	if p != nil {
+		m.procs = slices.DeleteFunc(m.procs, func(o *proc) bool { return o == p })
+		m.dropSession(p.pid)
+	}
 }
 
 // enter moves p to a state (kernel-ipc §5.1).
@@ -194,7 +197,7 @@ func (m *model) emitTerminated(p *proc, reason string) {
 // getProcess is kernel-ipc §4.2.
 func getProcess(k *call) object {
 	if p := k.known(k.requiredID("pid")); p != nil {
-		return p.pcb()
+		return k.model.pcb(p)
 	}
 	return nil
 }
@@ -214,7 +217,7 @@ func scheduleProcess(k *call) object {
 	default:
 		k.refuse("FAILED_PRECONDITION", "Cannot schedule process %s: state is %s, expected NEW", p.pid, p.state)
 	}
-	return p.pcb()
+	return k.model.pcb(p)
 }
 
 // getNextRunnable is kernel-ipc §4.4.
@@ -240,7 +243,7 @@ func getNextRunnable(k *call) object {
 	} else {
 		best.leased, best.leaseEnd = true, m.ms+m.set.lease
 	}
-	return best.pcb()
+	return m.pcb(best)
 }
 
 func before(a, b *proc) bool {
@@ -273,8 +276,9 @@ func transitionState(k *call) object {
 	k.model.emitChanged(p, old, reason)
 	if state == "TERMINATED" {
 		k.model.emitTerminated(p, reason)
+		k.model.processEnded(pid)
 	}
-	return p.pcb()
+	return k.model.pcb(p)
 }
 
 // terminateProcess is kernel-ipc §4.6.
@@ -289,10 +293,16 @@ func terminateProcess(k *call) object {
 		k.model.emitTerminated(p, reason)
 		k.model.emitChanged(p, old, reason)
 	}
-	return p.pcb()
+	k.model.processEnded(pid)
+	return k.model.pcb(p)
 }
 
-// sweep is the garbage collection of kernel-ipc §5.3.
+// sweep is the garbage collection of kernel-ipc §5.3 and envelope §5.3.
 func (m *model) sweep() {
-	m.procs = slices.DeleteFunc(m.procs, func(p *proc) bool { return p.terminal() && m.ms-p.completedAt > m.set.retention })
+	for _, p := range slices.Clone(m.procs) {
+		if p.terminal() && m.ms-p.completedAt > m.set.retention {
+			m.remove(p)
+		}
+	}
+	m.sweepEnvelopes()
 }

@@ -8,6 +8,8 @@ import (
 // settings are those of kernel-ipc §6 that a program may choose, times in milliseconds.
 type settings struct {
 	maxFrame, bufferEvents, maxStreams, maxTypes, queueCapacity, maxProcesses int
+	maxSessions, maxEnvelopes                                                 int
+	sessionRetention, envelopeRetention                                       int64
 	lease, retention, queryDefault, queryMax                                  int64 // lease 0: none
 	framesPerTurn, chunkBytes, unsentBytes, turnBytes                         int
 }
@@ -16,6 +18,7 @@ func defaultSettings() settings {
 	return settings{
 		maxFrame: 5242880, bufferEvents: 16384, maxStreams: 32, maxTypes: 256, queueCapacity: 2048, maxProcesses: 1000000,
 		lease: 30000, retention: 86400000, queryDefault: 5000, queryMax: 30000,
+		maxSessions: 10000, maxEnvelopes: 10000, sessionRetention: 3600000, envelopeRetention: 86400000,
 		framesPerTurn: 256, chunkBytes: 64 << 10, unsentBytes: 1 << 20, turnBytes: 1 << 20,
 	}
 }
@@ -34,6 +37,8 @@ type model struct {
 	cursors                     map[int64]int      // what each next_cursor stands for
 	published, sent, executed   int64
 	conns                       []*conn
+	sessions                    []*pipelineSession
+	stored                      []*storedEnvelope
 	pending                     []*query
 	draining                    bool
 }
@@ -111,7 +116,8 @@ func (c *conn) execute(typ byte, payload []byte) []expected {
 }
 
 func (k *call) route(service, method string) object {
-	methods := map[string]map[string]func(*call) object{"kernel": kernelMethods, "commbus": busMethods}[service]
+	methods := map[string]map[string]func(*call) object{"kernel": kernelMethods, "commbus": busMethods,
+		"engine": engineMethods, "orchestration": orchestrationMethods}[service]
 	switch {
 	case k.model.draining:
 		k.bad = &refusal{code: "UNAVAILABLE", message: anyOf{""}}

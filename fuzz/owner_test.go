@@ -40,7 +40,9 @@ func serviceConfig(set settings, now func() link.Instant) ipc.Config {
 		MaxFrameBytes: set.maxFrame, StreamBufferEvents: set.bufferEvents, MaxStreamsPerConnection: set.maxStreams,
 		MaxEventTypes: set.maxTypes, KernelQueueCapacity: set.queueCapacity, MaxProcesses: set.maxProcesses, DequeueLease: lease,
 		ProcessRetention: ms(set.retention), DefaultQueryTimeout: ms(set.queryDefault), MaxQueryTimeout: ms(set.queryMax),
-		FramesPerTurn: set.framesPerTurn, ChunkBytes: set.chunkBytes, UnsentBytes: set.unsentBytes, TurnBytes: set.turnBytes, Now: now,
+		MaxSessions: set.maxSessions, MaxEnvelopes: set.maxEnvelopes, SessionRetention: ms(set.sessionRetention),
+		EnvelopeRetention: ms(set.envelopeRetention),
+		FramesPerTurn:     set.framesPerTurn, ChunkBytes: set.chunkBytes, UnsentBytes: set.unsentBytes, TurnBytes: set.turnBytes, Now: now,
 	}
 }
 

@@ -42,7 +42,6 @@ func runProgram(t *testing.T, code []byte) {
 }
 
 // listen keeps the names that the server makes up.
-
 func (p *program) listen(f received) {
 	v, _ := f.payload.get("body")
 	body, _ := v.(object)
@@ -51,6 +50,13 @@ func (p *program) listen(f received) {
 	}
 	if id, ok := body.get("query_id"); ok {
 		p.speaker.queries = append(p.speaker.queries, id.(string))
+	}
+	identity, _ := body.get("identity")
+	nested, _ := identity.(object)
+	for _, o := range []object{body, nested} {
+		if id, _ := o.get("envelope_id"); isText(id) {
+			p.speaker.stored = append(p.speaker.stored, id.(string))
+		}
 	}
 }
 
@@ -208,6 +214,10 @@ func (p *program) finish() {
 	last.ask("kernel", "GetProcessCounts", object{})
 	last.ask("kernel", "GetQuotaDefaults", object{})
 	last.ask("kernel", "ListProcesses", object{{"limit", 3}})
+	for _, s := range p.model.sessions {
+		last.ask("orchestration", "GetSessionState", object{{"process_id", s.pid}})
+		last.ask("orchestration", "GetNextInstruction", object{{"process_id", s.pid}})
+	}
 	for _, who := range slices.Clone(p.peers) {
 		if p.drained && who != last && !who.sess.Load().Done {
 			p.fail(who, "is not done after the drain")

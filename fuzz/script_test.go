@@ -23,6 +23,10 @@ const (
 	setChunk
 	setUnsent
 	setTurnBytes
+	setSessions
+	setEnvelopes
+	setSessionRetention
+	setEnvelopeRetention
 	setTopic
 	numSettings
 )

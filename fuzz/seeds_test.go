@@ -22,7 +22,7 @@ func requests() (list [][]byte) {
 				}
 				for _, v := range values {
 					if _, no := v.(absent); !no {
-						body = append(body, member{f.name, plain(v)})
+						body = append(body, membersOf(f.name, plain(v))...)
 						break
 					}
 				}
@@ -46,13 +46,29 @@ func requests() (list [][]byte) {
 	return list
 }
 
+// membersOf are what a field adds to a body.
+func membersOf(name string, v any) object {
+	if name == theBody {
+		return v.(object)
+	}
+	return object{{name, v}}
+}
+
 // plain replaces the names that only a running server can tell.
 func plain(v any) any {
-	switch v.(type) {
+	switch v := v.(type) {
 	case lastCursor:
 		return 0
 	case lastQuery:
 		return "q1"
+	case lastEnvelope:
+		return "e1"
+	case object:
+		o := make(object, len(v))
+		for i, m := range v {
+			o[i] = member{m.key, plain(m.val)}
+		}
+		return o
 	}
 	return v
 }

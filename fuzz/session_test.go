@@ -8,7 +8,7 @@ import (
 )
 
 func FuzzSession(f *testing.F) {
-	for _, code := range programs() {
+	for _, code := range append(programs(), pipelinePrograms()...) {
 		f.Add(code)
 	}
 	f.Fuzz(func(t *testing.T, code []byte) { runProgram(t, code[:min(len(code), 4096)]) })

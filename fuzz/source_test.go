@@ -38,5 +38,9 @@ func (s *source) settings() settings {
 	set.chunkBytes = pick(s, 64<<10, 1, 200)
 	set.unsentBytes = pick(s, 1<<20, len(kept), 300)
 	set.turnBytes = pick(s, 1<<20, 64)
+	set.maxSessions = pick(s, 10000, 10000, 1)
+	set.maxEnvelopes = pick(s, 10000, 10000, 1)
+	set.sessionRetention = pick(s, int64(3600000), 5000)
+	set.envelopeRetention = pick(s, int64(86400000), 50000)
 	return set
 }

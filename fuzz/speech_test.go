@@ -9,6 +9,7 @@ type speaker struct {
 	topic   int
 	cursors []int64  // next_cursor values that were told, oldest first
 	queries []string // query ids that were told, oldest first
+	stored  []string // identifiers of envelopes that were told, oldest first
 }
 
 var (
@@ -69,6 +70,9 @@ func (s *speaker) wrongMember() any {
 		object{}, encoded("\x81\x01\x01"), nan32, true)
 }
 
+// theBody is the name of a field whose members are those of the body.
+const theBody = ""
+
 func (s *speaker) body(sent *sentence) object {
 	body := object{}
 	for _, f := range sent.fields {
@@ -81,8 +85,12 @@ func (s *speaker) body(sent *sentence) object {
 		case absent:
 		case lastCursor:
 			body = append(body, member{f.name, last(s, s.cursors, 0)})
+		case lastEnvelope:
+			body = append(body, member{f.name, s.newest()})
 		case lastQuery:
 			body = append(body, member{f.name, last(s, s.queries, "q1")})
+		case object:
+			body = append(body, membersOf(f.name, s.named(v))...)
 		default:
 			body = append(body, member{f.name, v})
 		}
@@ -91,6 +99,29 @@ func (s *speaker) body(sent *sentence) object {
 		body = slices.DeleteFunc(body, func(m member) bool { t, ok := m.val.(string); return ok && len(t) > 500 })
 	}
 	return body
+}
+
+// newest is the identifier of the envelope that was told last.
+func (s *speaker) newest() string {
+	if len(s.stored) == 0 {
+		return "e1"
+	}
+	return s.stored[len(s.stored)-1]
+}
+
+// named puts the name of an envelope that was told where lastEnvelope stands.
+func (s *speaker) named(o object) object {
+	out := make(object, len(o))
+	for i, m := range o {
+		switch v := m.val.(type) {
+		case lastEnvelope:
+			m.val = s.newest()
+		case object:
+			m.val = s.named(v)
+		}
+		out[i] = m
+	}
+	return out
 }
 
 // last is one of the last few names told, or other while there are none.

@@ -71,11 +71,19 @@ func readFrame(typ byte, payload []byte) (received, error) {
 		return f, err
 	}
 	f.payload, _ = v.(object)
-	// The smallest classes, float64 and nothing refused (kernel-ipc §3.3): writing it again gives the same bytes.
-	if again := appendValue(nil, v, nil); !bytes.Equal(again, payload) {
+	// The smallest classes, float64 and nothing refused (kernel-ipc §3.3): writing it again gives the same bytes. Envelopes keep
+	// the spelling they came in (envelope §3.1).
+	if again := appendValue(nil, v, nil); !bytes.Equal(again, payload) && !f.hasEnvelope() {
 		return f, fmt.Errorf("not in the smallest classes: %x", again)
 	}
 	return f, f.checkShape()
+}
+
+// hasEnvelope says whether the frame's body is an envelope, or holds one.
+func (f received) hasEnvelope() bool {
+	v, _ := f.payload.get("body")
+	body, _ := v.(object)
+	return f.typ == response && (body.has("envelope") || body.has("identity") || body.has("agent_hop_count"))
 }
 
 var codes = []string{"NOT_FOUND", "INVALID_ARGUMENT", "FAILED_PRECONDITION", "RESOURCE_EXHAUSTED", "UNAVAILABLE", "CANCELLED",

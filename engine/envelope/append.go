@@ -1,10 +1,6 @@
 package envelope
 
-import (
-	"strconv"
-
-	"trunkline/codec/mpack"
-)
+import "trunkline/codec/mpack"
 
 // pair is a member about to be written.
 type pair struct {
@@ -61,22 +57,18 @@ func (e *Env) planFlat(list []pair) []pair {
 
 // addMissing adds a member that is not in list yet; one without a value only if always.
 func (e *Env) addMissing(list []pair, k Key, done *[numKeys]bool, always bool) []pair {
-	if done[k] {
-		return list
-	}
-	f := &e.f[k]
-	p := pair{name: k.name(Flat), raw: e.shown(k), outputs: k == Outputs && e.outputsSet}
-	if f.raw == nil && !p.outputs && (!always || hasNoDefault(k)) {
+	set := k == Outputs && e.outputsSet
+	if done[k] || e.f[k].raw == nil && !set && (!always || hasNoDefault(k)) {
 		return list
 	}
 	done[k] = true
-	return append(list, p)
+	return append(list, pair{name: k.name(Flat), raw: e.shown(k), outputs: set})
 }
 
 // hasNoDefault tells the members that nothing stands for when they are missing: the identifiers and times that Fill sets.
 func hasNoDefault(k Key) bool {
 	i := &infos[k]
-	return (i.class == identifier || i.class == moment) && i.defText == ""
+	return (i.class == identifier || i.class == moment) && i.defText == nil
 }
 
 // shown returns a member as a reply shows it where it has to.
@@ -244,42 +236,40 @@ func appendName(dst []byte, form Form, i int, p *pair) []byte {
 	return append(dst, '"', ':')
 }
 
-// defaults holds the encoding that a missing member gets.
-var defaults = func() (table [2][numKeys][]byte) {
+// defaults holds the encodings that missing members get, all in one piece of memory.
+var defaults = encodeDefaults()
+
+func encodeDefaults() (table [2][numKeys][]byte) {
+	var b [1024]byte
+	all := b[:0]
 	for _, form := range [...]Form{JSON, MsgPack} {
 		for k := range numKeys {
-			table[form][k] = encodeDefault(form, k)
+			start := len(all)
+			all = appendDefault(all, form, k)
+			table[form][k] = all[start:len(all):len(all)]
 		}
 	}
 	return table
-}()
+}
 
 func defaultOf(form Form, k Key) []byte { return defaults[form][k] }
 
-func encodeDefault(form Form, k Key) []byte {
+func appendDefault(dst []byte, form Form, k Key) []byte {
 	i := &infos[k]
 	switch i.class {
 	case text, identifier, moment:
-		return encodeText(nil, form, i.defText)
+		return encodeText(dst, form, i.defText)
 	case counter, wideCounter:
-		if form == JSON {
-			return strconv.AppendInt(nil, i.def, 10)
-		}
-		return mpack.AppendInt(nil, i.def)
+		return appendInt(dst, form, i.def)
 	case flag:
-		return appendBool(nil, form, false)
-	case texts, objects:
+		return appendBool(dst, form, false)
+	case texts, objects, stageSet:
 		if form == JSON {
-			return []byte("[]")
+			return append(dst, "[]"...)
 		}
-		return mpack.AppendArray(nil, 0)
+		return mpack.AppendArray(dst, 0)
 	case nullText, nullMoment, nullFlag, nullMap:
-		return appendNull(nil, form)
-	case stageSet:
-		if form == JSON {
-			return []byte("[]")
-		}
-		return mpack.AppendArray(nil, 0)
+		return appendNull(dst, form)
 	}
-	return appendMap(nil, form, nil)
+	return appendMap(dst, form, nil)
 }

@@ -2,6 +2,7 @@ package envelope
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"trunkline/codec/wire"
@@ -31,13 +32,11 @@ func (e *Env) check() *Problem {
 			f.defaults(k)
 			continue
 		}
-		v := valueOf(e.form, f.raw)
-		if v.Kind == Null {
+		if f.kind == Null {
 			e.nullMember(k)
 			continue
 		}
-		f.kind = v.Kind
-		if p := e.checkMember(k, v); p != nil {
+		if p := e.checkMember(k, Value{f.kind, f.raw}); p != nil {
 			if e.collect == nil {
 				return p
 			}
@@ -61,14 +60,15 @@ func (e *Env) checkMember(k Key, v Value) *Problem {
 }
 
 func (f *field) defaults(k Key) {
-	if infos[k].defText != "" {
-		f.text = []byte(infos[k].defText)
-	}
+	f.text = infos[k].defText
 }
 
 // nullMember reads null as absent; where the default is something else, the reply shows that.
 func (e *Env) nullMember(k Key) {
 	f := &e.f[k]
+	if e.form == MsgPack {
+		f.raw = defaultOf(MsgPack, TerminalReason) // nil, also for a NaN, which reads as nil
+	}
 	f.kind = Null
 	f.defaults(k)
 	switch infos[k].class {
@@ -121,6 +121,9 @@ func (e *Env) checkValue(k Key, v Value) (why string) {
 	case stageSet:
 		return e.checkNameSet(v)
 	case textMap:
+		if k == GoalCompletionStatus && !e.trusted && e.tooLong(v) {
+			return tooManyElements
+		}
 		return e.checkTextMap(v)
 	default:
 		return checkMap(v)
@@ -181,12 +184,16 @@ func (e *Env) checkTexts(k Key, v Value) string {
 		return wantTexts
 	}
 	stages := k == StageOrder && e.form == JSON
+	bounded := !e.trusted && k != LoopFeedback
 	e.names.reset()
-	for it := openList(e.form, v.Raw); ; {
+	n := 0
+	for it := openList(e.form, v.Raw); ; n++ {
 		el, ok := it.next()
 		switch {
 		case !ok:
 			return ""
+		case n == MaxElements && bounded:
+			return tooManyElements
 		case el.Kind != String:
 			return wantTexts
 		case !stages:
@@ -200,6 +207,25 @@ func (e *Env) checkTexts(k Key, v Value) string {
 			return "must not repeat a name"
 		}
 	}
+}
+
+// tooLong reports whether a list or map has more than MaxElements elements.
+func (e *Env) tooLong(v Value) bool {
+	n := 0
+	if v.Kind == Map {
+		for it := openMap(e.form, v.Raw); n <= MaxElements; n++ {
+			if _, _, _, ok := it.next(); !ok {
+				break
+			}
+		}
+		return n > MaxElements
+	}
+	for it := openList(e.form, v.Raw); n <= MaxElements; n++ {
+		if _, ok := it.next(); !ok {
+			break
+		}
+	}
+	return n > MaxElements
 }
 
 func (e *Env) checkElements(v Value, want Kind, why string) string {
@@ -236,6 +262,7 @@ func (e *Env) checkTextMap(v Value) string {
 	return ""
 }
 
+// allMembers reports whether every member that counts, which is the last one of its name, is of a kind.
 func (e *Env) allMembers(raw []byte, want Kind) bool {
 	for it := openMap(e.form, raw); ; {
 		_, _, v, ok := it.next()
@@ -243,7 +270,24 @@ func (e *Env) allMembers(raw []byte, want Kind) bool {
 			return true
 		}
 		if v.Kind != want {
-			return false
+			return e.lastMembers(raw, want)
+		}
+	}
+}
+
+// lastMembers is allMembers for maps in which a name may be repeated.
+func (e *Env) lastMembers(raw []byte, want Kind) bool {
+	var names nameSet
+	var wrong []bool
+	for it := openMap(e.form, raw); ; {
+		_, name, v, ok := it.next()
+		if !ok {
+			return !slices.Contains(wrong, true)
+		}
+		if before := names.add(e.unescape(name)); before >= 0 {
+			wrong[before] = v.Kind != want
+		} else {
+			wrong = append(wrong, v.Kind != want)
 		}
 	}
 }

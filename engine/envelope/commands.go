@@ -75,13 +75,13 @@ func (x *Engine) Result(dst, src []byte) (out []byte, err *Error) {
 	asks := e.pendingKind()
 	dst = appendMember(dst, "interrupt_pending", appendBool(nil, JSON, e.Bool(InterruptPending) || asks != UnknownKind))
 	dst = append(dst, `,"processing_time_ms":`...)
-	dst = strconv.AppendFloat(dst, min(e.spentMS(), math.MaxFloat64), 'f', -1, 64)
+	dst = strconv.AppendFloat(dst, max(min(e.spentMS(), math.MaxFloat64), -math.MaxFloat64), 'f', -1, 64)
 	dst = appendMember(dst, "errors", e.shown(Errors))
 	if e.Outputs() > 0 {
 		dst = e.appendOutputs(append(dst, `,"outputs":`...))
 	}
 	dst = append(e.appendAsked(dst, asks), '}')
-	return dst[:start+len(jsonx.Compact(dst[start:]))], nil
+	return dst[:start+len(compact(dst[start:]))], nil
 }
 
 func appendMember(dst []byte, name string, raw []byte) []byte {
@@ -116,20 +116,25 @@ func (e *Env) asked(k Key, kind InterruptKind, member string) []byte {
 	return appendNull(nil, JSON)
 }
 
-// answer is what to show the user: a pending question or message, else the final response.
+// answer is what to show the user: a pending question, else a pending message, else the final response.
 func (e *Env) answer() []byte {
-	switch e.pendingKind() {
-	case Clarification:
-		return e.asked(ClarificationQuestion, Clarification, "question")
-	case Confirmation:
-		return e.asked(ConfirmationMessage, Confirmation, "message")
+	null := appendNull(nil, JSON)
+	if e.Bool(ClarificationPending) || e.pends(Clarification) {
+		if raw := e.asked(ClarificationQuestion, Clarification, "question"); string(raw) != string(null) {
+			return raw
+		}
+	}
+	if e.Bool(ConfirmationPending) || e.pends(Confirmation) {
+		if raw := e.asked(ConfirmationMessage, Confirmation, "message"); string(raw) != string(null) {
+			return raw
+		}
 	}
 	if out, ok := e.Output([]byte("integration")); ok {
 		if v := e.Get(out, "final_response"); v.Kind == String {
 			return v.Raw
 		}
 	}
-	return appendNull(nil, JSON)
+	return null
 }
 
 // spentMS is the sum of the durations in processing_history.

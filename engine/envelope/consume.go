@@ -204,7 +204,11 @@ func (s *step) setOrNull(k Key, v Value) {
 func (s *step) criticise(stage []byte, out *outcome) next {
 	e := &s.e
 	verdict, hasVerdict := e.Str(out.verdict)
-	s.texts = e.TextsOf(s.satisfied(out), recycle(s.texts))
+	list := s.satisfied(out)
+	if s.goals.tooMany = s.goals.tooMany || e.tooLong(list); s.goals.tooMany {
+		return ended
+	}
+	s.texts = e.TextsOf(list, recycle(s.texts))
 	s.goals.satisfy(e, s.texts)
 	here := s.at(stage)
 	if here < 0 {

@@ -1,15 +1,55 @@
 package envelope
 
+import "bytes"
+
 // Decode reads an envelope of either shape. src is JSON text that passed jsonx.Check or MessagePack that passed the Scanner. Every
 // known member is checked by the rules of its boundary (envelope §3.2, §3.3); a Problem says what is wrong, and e is then of no
 // use. Decode allocates only what e has no room for, and for Problems.
 func (e *Env) Decode(form Form, src []byte) *Problem {
 	e.reset(form)
+	return e.decode(src)
+}
+
+// Reopen is Decode for what Append wrote: it is without the bounds on what a peer may send.
+func (e *Env) Reopen(form Form, src []byte) *Problem {
+	e.reset(form)
+	e.trusted = true
+	return e.decode(src)
+}
+
+// Bounds on what an envelope may hold beside its known members: each of these is worked with one by one, so that a few bytes of a
+// text would cost many of memory. They are far above what people send.
+const (
+	// MaxMembers bounds the members that the model does not know, at the top and in groups, and the outputs.
+	MaxMembers = 16384
+	// MaxElements bounds stage_order, the goals and their statuses.
+	MaxElements = 16384
+)
+
+const tooManyMembers, tooManyElements = "has more than 16384 members", "has more than 16384 elements"
+
+// count counts a member or output and says whether there are too many. Known members are few, but may be repeated.
+func (e *Env) count(known bool) (tooMany bool) {
+	if e.total++; !known {
+		e.unknown++
+	}
+	return e.tooMany()
+}
+
+func (e *Env) tooMany() bool {
+	return !e.trusted && (e.unknown > MaxMembers || e.total > 2*MaxMembers)
+}
+
+func (e *Env) decode(src []byte) *Problem {
+	form := e.form
 	whole := valueOf(form, src)
 	if whole.Kind != Map {
 		return &Problem{Text: "must be an object"}
 	}
 	core := e.readTop(whole.Raw)
+	if e.tooMany() {
+		return &Problem{Text: tooManyMembers}
+	}
 	if e.shape == Nested {
 		return e.decodeNested()
 	}
@@ -28,28 +68,37 @@ func (e *Env) readTop(raw []byte) (core bool) {
 		if !ok {
 			return core
 		}
-		name = e.unescape(name)
-		m := member{spelled: spelled, raw: v.Raw, key: noKey, grp: noGroup}
-		if string(name) == groupNames[identity] {
+		n := e.meaning(name)
+		m := member{spelled: spelled, raw: v.Raw, kind: v.Kind, key: noKey, grp: n.group}
+		switch {
+		case n.group == identity:
 			e.identity, e.shape = v.Kind, Flat
 			if v.Kind == Map {
 				e.shape = Nested
 			}
-		}
-		if s, known := flatNames.find(name); known {
-			m.key = s.key
-			switch s.key {
+		case n.old():
+			m.grp = top // which of two names counts is settled once both are known
+		case n.flat:
+			m.key = n.key
+			switch n.key {
 			case EnvelopeID, RequestID, RawInput, Outputs, CurrentStage:
 				core = true
 			}
-			if newer := string(name) == loopFeedback; newer || string(name) == dagMode {
-				m.key, m.grp = noKey, top // which of two names counts is settled once both are known
-			}
-		} else if s, known := topNames.find(name); known {
-			m.grp = s.grp
+		}
+		if e.count(m.key != noKey || m.grp < numGroups) {
+			return core
 		}
 		e.top = append(e.top, m)
 	}
+}
+
+// meaning returns what a name as members.next gives it means.
+func (e *Env) meaning(name []byte) *knownName {
+	n := findName(name)
+	if n == &noName && e.form == JSON && bytes.IndexByte(name, '\\') >= 0 {
+		return findName(e.unescape(name))
+	}
+	return n
 }
 
 func (e *Env) decodeFlat() *Problem {
@@ -74,15 +123,20 @@ func (e *Env) decodeFlat() *Problem {
 // takeOldName settles a member that stands under another name of its: it counts if the usual one is not there, or null.
 func (e *Env) takeOldName(i int) {
 	m := &e.top[i]
-	if valueOf(e.form, m.raw).Kind == Null {
+	if m.kind == Null {
 		return
 	}
 	k, taken := ParallelMode, &e.olderMode
 	if string(e.unescape(nameOf(e.form, m.spelled))) == loopFeedback {
 		k, taken = LoopFeedback, &e.newerFeedback
 	}
-	if f := &e.f[k]; f.raw != nil && !*taken && valueOf(e.form, f.raw).Kind != Null {
-		return
+	if f := &e.f[k]; f.raw != nil && !*taken {
+		if f.kind != Null {
+			return
+		}
+		if k == ParallelMode {
+			e.top[f.at].key, f.raw = noKey, nil // echoed as it is
+		}
 	}
 	m.key, *taken = k, true
 	e.take(e.top, i)
@@ -94,7 +148,7 @@ func (e *Env) take(list []member, i int) {
 	if f.raw != nil {
 		list[f.at].key = dropped
 	}
-	f.raw, f.at = list[i].raw, int32(i)
+	f.raw, f.at, f.kind = list[i].raw, int32(i), list[i].kind
 }
 
 func (e *Env) decodeNested() *Problem {
@@ -133,11 +187,12 @@ func (e *Env) readGroups() (have [numGroups]bool, p *Problem) {
 		if have[g] || bad[g] {
 			e.dropGroup(g, at[g])
 		}
-		v := valueOf(e.form, m.raw)
-		at[g], have[g], bad[g] = i, v.Kind == Map, v.Kind != Map && v.Kind != Null
-		switch v.Kind {
+		at[g], have[g], bad[g] = i, m.kind == Map, m.kind != Map && m.kind != Null
+		switch m.kind {
 		case Map:
-			e.readGroup(g, v.Raw)
+			if !e.readGroup(g, m.raw) {
+				return have, &Problem{Field: groupNames[g], Text: tooManyMembers}
+			}
 		case Null:
 			m.key, m.grp = dropped, noGroup
 		}
@@ -159,16 +214,20 @@ func (e *Env) dropGroup(g group, at int) {
 	e.groups[g] = e.groups[g][:0]
 }
 
-func (e *Env) readGroup(g group, raw []byte) {
+// readGroup lists a group's members; it reports false if there are too many.
+func (e *Env) readGroup(g group, raw []byte) bool {
 	it := openMap(e.form, raw)
 	for {
 		spelled, name, v, ok := it.next()
 		if !ok {
-			return
+			return true
 		}
-		m := member{spelled: spelled, raw: v.Raw, key: noKey, grp: noGroup}
-		if s, known := groupMembers.find(e.unescape(name)); known && s.grp == g {
-			m.key = s.key
+		m := member{spelled: spelled, raw: v.Raw, kind: v.Kind, key: noKey, grp: noGroup}
+		if n := e.meaning(name); n.in == g {
+			m.key = n.key
+		}
+		if e.count(m.key != noKey) {
+			return false
 		}
 		e.groups[g] = append(e.groups[g], m)
 		if m.key != noKey {
@@ -179,13 +238,12 @@ func (e *Env) readGroup(g group, raw []byte) {
 
 // checkID judges the one member that a nested envelope must have.
 func (e *Env) checkID() *Problem {
-	path := groupNames[identity] + "." + infos[EnvelopeID].flat
-	v := valueOf(e.form, e.f[EnvelopeID].raw)
+	v := Value{e.f[EnvelopeID].kind, e.f[EnvelopeID].raw}
 	switch {
 	case v.Kind == Absent || v.Kind == Null:
-		return &Problem{Field: path, Text: missingText}
+		return &Problem{Field: e.path(EnvelopeID), Text: missingText}
 	case v.Kind == String && len(e.textOf(v)) == 0:
-		return &Problem{Field: path, Text: "cannot be empty"}
+		return &Problem{Field: e.path(EnvelopeID), Text: "cannot be empty"}
 	}
 	return nil
 }
@@ -222,6 +280,9 @@ func (e *Env) decodeMembers(src []byte) *Problem {
 		return &Problem{Text: "must be an object"}
 	}
 	e.readTop(whole.Raw)
+	if e.tooMany() {
+		return &Problem{Text: tooManyMembers}
+	}
 	e.shape = Flat
 	return e.decodeFlat()
 }

@@ -120,11 +120,21 @@ func (x *Engine) Process(dst, src []byte) (out []byte, ended Reason, err *Error)
 	s.e.dropLeftovers()
 	s.normalise()
 	s.run()
+	if s.goals.tooMany {
+		return dst, NoReason, invalid(&Problem{Field: s.e.path(AllGoals), Text: tooManyElements})
+	}
 	s.goals.store(&s.e)
 	if r := s.e.Reason(); r.Bound() {
 		ended = r
 	}
-	return s.append(dst), ended, nil
+	out = s.append(dst)
+	if len(s.moved) > 0 {
+		// What was moved lies deeper now.
+		if p := jsonx.Check(out[len(dst):], x.opt.MaxDepth); !p.OK() {
+			return dst, NoReason, invalid(&Problem{Field: s.e.path(Metadata), Text: "would nest too deep: " + p.String()})
+		}
+	}
+	return out, ended, nil
 }
 
 // Create appends a complete flat envelope made of the members of src (envelope §4.4); no step is taken.
@@ -144,5 +154,5 @@ func (x *Engine) Create(dst, src []byte) (out []byte, err *Error) {
 func (s *step) append(dst []byte) []byte {
 	start := len(dst)
 	dst = s.e.Append(dst)
-	return dst[:start+len(jsonx.Compact(dst[start:]))]
+	return dst[:start+len(compact(dst[start:]))]
 }

@@ -23,6 +23,11 @@ type Env struct {
 	// olderMode tells the same of parallel_mode under its older name.
 	olderMode bool
 
+	// unknown counts the members that the model does not know and the outputs, total all members that were gone through; trusted
+	// switches the bounds on them off.
+	unknown, total int
+	trusted        bool
+
 	arena []byte // texts without their escapes, and encodings of what was written
 	// collect, when set, takes the problems of single members, and reading goes on.
 	collect func(*Problem)
@@ -46,6 +51,7 @@ type field struct {
 type member struct {
 	spelled []byte // the name as members.next gives it
 	raw     []byte
+	kind    Kind  // of raw
 	key     Key   // noKey: unknown, or a group
 	grp     group // the group that it is, else noGroup
 }
@@ -62,6 +68,7 @@ const maxKeptMembers = 1024
 func (e *Env) reset(form Form) {
 	e.form, e.shape, e.identity, e.outputsSet = form, Flat, Absent, false
 	e.newerFeedback, e.olderMode = false, false
+	e.unknown, e.total, e.trusted = 0, 0, false
 	clear(e.f[:])
 	if cap(e.arena) > maxKeptArena {
 		e.arena = nil
@@ -73,6 +80,7 @@ func (e *Env) reset(form Form) {
 	}
 	e.outputs = recycle(e.outputs)
 	e.outputAt.reset()
+	e.names.reset()
 }
 
 // recycle empties list and lets go of what it pointed to.

@@ -2,7 +2,9 @@ package envelope
 
 // goals is the goal bookkeeping of one step: read when it is needed, written once at the end.
 type goals struct {
-	loaded, listsSet, statusSet bool
+	loaded, allSet, remainingSet, statusSet bool
+	// tooMany tells that there are more goals than MaxElements.
+	tooMany bool
 
 	all, remaining [][]byte
 	known, open    nameSet // of all, and of remaining; a goal that was reached stays in open
@@ -17,7 +19,7 @@ const (
 )
 
 func (g *goals) reset() {
-	g.loaded, g.listsSet, g.statusSet = false, false, false
+	g.loaded, g.allSet, g.remainingSet, g.statusSet, g.tooMany = false, false, false, false, false
 	g.all, g.remaining, g.status = recycle(g.all), recycle(g.remaining), recycle(g.status)
 	g.known.reset()
 	g.open.reset()
@@ -93,7 +95,7 @@ func (g *goals) normalise(e *Env) {
 	if e.f[RemainingGoals].raw == nil {
 		for _, name := range g.all {
 			if !g.done(e, name) {
-				g.remaining, g.listsSet = append(g.remaining, name), true
+				g.remaining, g.remainingSet = append(g.remaining, name), true
 				g.open.add(name)
 			}
 		}
@@ -133,13 +135,16 @@ func (g *goals) add(e *Env, list Value) {
 		if v.Kind != String {
 			continue
 		}
+		if g.tooMany = g.tooMany || len(g.all) >= MaxElements || len(g.status) >= MaxElements; g.tooMany {
+			return
+		}
 		name := e.textOf(v)
 		if g.known.add(name) >= 0 {
 			continue
 		}
-		g.all, g.listsSet = append(g.all, name), true
+		g.all, g.allSet = append(g.all, name), true
 		if g.open.add(name) < 0 {
-			g.remaining = append(g.remaining, name)
+			g.remaining, g.remainingSet = append(g.remaining, name), true
 		}
 		g.setStatus(e, name, pending)
 	}
@@ -151,6 +156,9 @@ func (g *goals) satisfy(e *Env, list [][]byte) {
 	var reached nameSet
 	for _, name := range list {
 		reached.add(name)
+		if g.tooMany = g.tooMany || len(g.status) >= MaxElements && g.statusOf.find(name) < 0; g.tooMany {
+			return
+		}
 		g.setStatus(e, name, satisfied)
 	}
 	kept := g.remaining[:0]
@@ -158,7 +166,7 @@ func (g *goals) satisfy(e *Env, list [][]byte) {
 		if reached.find(name) < 0 {
 			kept = append(kept, name)
 		} else {
-			g.listsSet = true
+			g.remainingSet = true
 		}
 	}
 	g.remaining = kept
@@ -166,8 +174,10 @@ func (g *goals) satisfy(e *Env, list [][]byte) {
 
 // store writes back what changed.
 func (g *goals) store(e *Env) {
-	if g.listsSet {
+	if g.allSet {
 		e.SetStrings(AllGoals, g.all)
+	}
+	if g.remainingSet {
 		e.SetStrings(RemainingGoals, g.remaining)
 	}
 	if g.statusSet {

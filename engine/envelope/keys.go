@@ -105,18 +105,18 @@ type info struct {
 	class        class
 	min          int64  // of a counter at boundary A
 	def          int64  // of a counter
-	defText      string // of a text
+	defText      []byte // of a text
 }
 
 var infos = [numKeys]info{
 	EnvelopeID:            {flat: "envelope_id", group: identity, class: identifier},
 	RequestID:             {flat: "request_id", group: identity, class: identifier},
-	UserID:                {flat: "user_id", group: identity, class: identifier, defText: "anonymous"},
+	UserID:                {flat: "user_id", group: identity, class: identifier, defText: []byte("anonymous")},
 	SessionID:             {flat: "session_id", group: identity, class: identifier},
 	RawInput:              {flat: "raw_input", group: top, class: text},
 	ReceivedAt:            {flat: "received_at", group: top, class: moment},
 	Outputs:               {flat: "outputs", group: top, class: outputMap},
-	CurrentStage:          {flat: "current_stage", group: pipeline, class: text, defText: "start"},
+	CurrentStage:          {flat: "current_stage", group: pipeline, class: text, defText: []byte("start")},
 	StageOrder:            {flat: "stage_order", group: pipeline, class: texts},
 	Iteration:             {flat: "iteration", group: pipeline, class: counter},
 	MaxIterations:         {flat: "max_iterations", group: pipeline, class: counter, min: 1, def: 3},
@@ -189,15 +189,12 @@ var omittedEmpty = [numKeys]bool{ActiveStages: true, CompletedStageSet: true, Fa
 	TerminationReason: true, Interrupt: true, CompletedAt: true}
 
 // nestedKeys lists the members of each group in the order in which missing ones are added.
-var nestedKeys = func() (keys [numGroups][]Key) {
-	for _, k := range [...]Key{EnvelopeID, RequestID, UserID, SessionID,
-		CurrentStage, StageOrder, Iteration, MaxIterations, ActiveStages, CompletedStageSet, FailedStages, ParallelMode,
-		LLMCallCount, MaxLLMCalls, ToolCallCount, AgentHopCount, MaxAgentHops, TokensIn, TokensOut,
-		Terminated, TerminalReason, TerminationReason, InterruptPending, Interrupt,
-		CompletedStages, CurrentStageNumber, MaxStages, AllGoals, RemainingGoals, GoalCompletionStatus, PriorPlans, LoopFeedback,
-		ProcessingHistory, Errors, CreatedAt, CompletedAt, Metadata} {
-		g := infos[k].group
-		keys[g] = append(keys[g], k)
-	}
-	return keys
-}()
+var nestedKeys = [numGroups][]Key{
+	identity: {EnvelopeID, RequestID, UserID, SessionID},
+	pipeline: {CurrentStage, StageOrder, Iteration, MaxIterations, ActiveStages, CompletedStageSet, FailedStages, ParallelMode},
+	bounds: {LLMCallCount, MaxLLMCalls, ToolCallCount, AgentHopCount, MaxAgentHops, TokensIn, TokensOut,
+		Terminated, TerminalReason, TerminationReason},
+	interrupts: {InterruptPending, Interrupt},
+	execution:  {CompletedStages, CurrentStageNumber, MaxStages, AllGoals, RemainingGoals, GoalCompletionStatus, PriorPlans, LoopFeedback},
+	audit:      {ProcessingHistory, Errors, CreatedAt, CompletedAt, Metadata},
+}

@@ -1,82 +1,69 @@
 package envelope
 
-// nameIndex finds known names: an open-addressed table, written once, sparse enough that a look-up is one comparison.
+// knownName is a name that means something in an envelope, and where it does.
+type knownName struct {
+	name  string
+	key   Key   // noKey for a group's name
+	group group // the group of that name, else noGroup
+	flat  bool  // at the top of the flat shape
+	top   bool  // at the top of the nested shape
+	in    group // the group of the nested shape that has it as a member, else noGroup
+}
+
+// numNames counts the keys, the two other names that some of them have, and the groups.
+const numNames = int(numKeys) + 2 + int(numGroups)
+
+// nameIndex finds known names with one comparison: the hash is perfect, which a test checks.
 type nameIndex struct {
-	slots [512]nameSlot
+	names [numNames]knownName
+	at    [256]uint8 // by hash: one more than the index into names
 }
 
-type nameSlot struct {
-	name string
-	key  Key   // noKey for a group
-	grp  group // noGroup for a key
-}
+var names = indexNames()
 
-func nameHash[T ~string | ~[]byte](name T) int {
-	n := len(name)
-	h := uint(n)*37 + uint(name[0])*7 + uint(name[n-1])*31 + uint(name[n/2])*131 + uint(name[n/3])*17
-	return int(h % uint(len(nameIndex{}.slots)))
-}
-
-func (x *nameIndex) add(s nameSlot) {
-	at := nameHash(s.name)
-	for x.slots[at].name != "" {
-		at = (at + 1) % len(x.slots)
+func indexNames() (x nameIndex) {
+	add := func(i int, n knownName) {
+		x.names[i] = n
+		x.at[nameHash(n.name)] = uint8(i + 1)
 	}
-	x.slots[at] = s
-}
-
-// find returns the slot of a name; ok is false for unknown names.
-func (x *nameIndex) find(name []byte) (s *nameSlot, ok bool) {
-	if len(name) == 0 {
-		return nil, false
-	}
-	for at := nameHash(name); x.slots[at].name != ""; at = (at + 1) % len(x.slots) {
-		if x.slots[at].name == string(name) {
-			return &x.slots[at], true
-		}
-	}
-	return nil, false
-}
-
-// flatNames knows the members of a flat envelope, topNames and groupMembers those of a nested one.
-var flatNames = func() *nameIndex {
-	x := &nameIndex{}
 	for k := range numKeys {
-		x.add(nameSlot{k.name(Flat), k, noGroup})
-	}
-	x.add(nameSlot{dagMode, ParallelMode, noGroup})
-	x.add(nameSlot{loopFeedback, LoopFeedback, noGroup})
-	return x
-}()
-
-var topNames = func() *nameIndex {
-	x := &nameIndex{}
-	for k := range numKeys {
-		if infos[k].group == top {
-			x.add(nameSlot{k.name(Nested), k, noGroup})
+		n := knownName{name: infos[k].flat, key: k, group: noGroup, flat: true, in: noGroup}
+		if n.top = infos[k].group == top; !n.top && infos[k].nested == "" {
+			n.in = infos[k].group
 		}
+		add(int(k), n)
 	}
+	add(int(numKeys), knownName{name: dagMode, key: ParallelMode, group: noGroup, flat: true, in: noGroup})
+	add(int(numKeys)+1, knownName{name: loopFeedback, key: LoopFeedback, group: noGroup, flat: true, in: execution})
 	for g, name := range groupNames {
-		x.add(nameSlot{name, noKey, group(g)})
+		add(int(numKeys)+2+g, knownName{name: name, key: noKey, group: group(g), top: true, in: noGroup})
 	}
 	return x
-}()
+}
 
-var groupMembers = func() *nameIndex {
-	x := &nameIndex{}
-	for g := range numGroups {
-		for _, k := range nestedKeys[g] {
-			x.add(nameSlot{k.name(Nested), k, g})
-		}
+func nameHash[T ~string | ~[]byte](name T) uint8 {
+	n := len(name)
+	return uint8(n)*82 + name[0]*235 + name[n-1]*187 + name[n/2]*84
+}
+
+var noName = knownName{key: noKey, group: noGroup, in: noGroup}
+
+// findName returns what a name means; a name that nobody knows means nothing anywhere.
+func findName(name []byte) *knownName {
+	if len(name) == 0 {
+		return &noName
 	}
-	return x
-}()
+	if i := names.at[nameHash(name)]; i > 0 && names.names[i-1].name == string(name) {
+		return &names.names[i-1]
+	}
+	return &noName
+}
+
+// old reports whether n is not the usual name of its key in the flat shape.
+func (n *knownName) old() bool { return n.flat && n.name != infos[n.key].flat }
 
 // Known reports whether name is a member that an envelope of either shape may have at its top (envelope §3.1).
 func Known(name []byte) bool {
-	if _, ok := flatNames.find(name); ok {
-		return true
-	}
-	_, ok := topNames.find(name)
-	return ok
+	n := findName(name)
+	return n.flat || n.top
 }

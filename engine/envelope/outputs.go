@@ -1,10 +1,15 @@
 package envelope
 
+import "bytes"
+
 // output is one agent's output.
 type output struct {
 	spelled, name []byte
 	raw           []byte // nil: taken away
 }
+
+// replacement stands for an escape that is half a surrogate.
+var replacement = []byte("\uFFFD")
 
 // readOutputs lists the agents' outputs; of a repeated name the last one counts. A null one is not there (envelope §3.2).
 func (e *Env) readOutputs(raw []byte) *Problem {
@@ -13,7 +18,13 @@ func (e *Env) readOutputs(raw []byte) *Problem {
 		if !ok {
 			return e.checkOutputs()
 		}
+		if e.count(false) {
+			return &Problem{Field: e.path(Outputs), Text: tooManyMembers}
+		}
 		name = e.unescape(name)
+		if len(name) != len(spelled) && bytes.Contains(name, replacement) {
+			name = spelled // half a surrogate has no meaning of its own: two such names differ by their spelling
+		}
 		o := output{spelled, name, v.Raw}
 		if before := e.outputAt.add(name); before >= 0 {
 			e.outputs[before], e.outputsSet = o, true

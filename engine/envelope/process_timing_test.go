@@ -21,7 +21,7 @@ func BenchmarkProcess(b *testing.B) {
 				}
 			}
 		})
-		b.Run(c.name+"/encoding-json", func(b *testing.B) {
+		b.Run("encoding-json/"+c.name, func(b *testing.B) {
 			b.SetBytes(int64(len(c.src)))
 			b.ReportAllocs()
 			var out bytes.Buffer

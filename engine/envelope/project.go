@@ -49,9 +49,8 @@ type crossing struct {
 
 func (x *crossing) toNested() {
 	x.crossTop(func(name []byte) (part string, stays bool) {
-		_, flat := flatNames.find(name) // an old name that does not count
-		_, nested := topNames.find(name)
-		return flatPart, !flat && !nested
+		n := findName(name) // an old one that does not count, or a group's
+		return flatPart, !n.flat && !n.top
 	})
 	x.setAsList(ActiveStages)
 	x.setAsList(CompletedStageSet)
@@ -64,7 +63,7 @@ func (x *crossing) toNested() {
 	told := x.tell()
 	for _, k := range flatOnly {
 		if was := asked[k]; was.raw != nil && !x.same(k, &was, &told[k]) {
-			x.ext.put(flatPart, pair{name: infos[k].flat, raw: was.raw})
+			x.ext.put([]byte(flatPart), pair{name: infos[k].flat, raw: was.raw})
 		}
 	}
 }
@@ -78,13 +77,12 @@ func (x *crossing) toFlat() {
 	}
 	x.respell(Flat)
 	x.crossTop(func(name []byte) (part string, stays bool) {
-		_, flat := flatNames.find(name)
-		return topPart, !flat
+		return topPart, !findName(name).flat
 	})
 	for g := range numGroups {
 		for i := range x.fromGroups[g] {
 			if m := &x.fromGroups[g][i]; m.key == noKey {
-				x.ext.put(groupNames[g], pair{spelled: m.spelled, raw: m.raw})
+				x.ext.put([]byte(groupNames[g]), pair{spelled: m.spelled, raw: m.raw})
 			}
 		}
 	}
@@ -106,7 +104,7 @@ func (x *crossing) crossTop(where func(name []byte) (part string, stays bool)) {
 		} else if part, stays := where(name); stays {
 			x.to = append(x.to, *m)
 		} else {
-			x.ext.put(part, pair{spelled: m.spelled, raw: m.raw})
+			x.ext.put([]byte(part), pair{spelled: m.spelled, raw: m.raw})
 		}
 	}
 	part, _ := where([]byte(extKey))
@@ -124,24 +122,24 @@ func (x *crossing) readExt(v Value, own string) {
 				break
 			}
 			if part.Kind == Map {
-				x.readPart(string(x.unescape(where)), part, &rest)
+				x.readPart(x.unescape(where), part, &rest)
 			} else {
-				rest.parts = append(rest.parts, extPart{entry: pair{spelled: spelled, raw: part.Raw}})
+				rest.plain = append(rest.plain, pair{spelled: spelled, raw: part.Raw})
 			}
 		}
 	}
 	if raw := rest.encode(x.form); raw != nil {
-		x.ext.put(own, pair{name: extKey, raw: raw})
+		x.ext.put([]byte(own), pair{name: extKey, raw: raw})
 	}
 }
 
-func (x *crossing) readPart(where string, part Value, rest *extension) {
+func (x *crossing) readPart(where []byte, part Value, rest *extension) {
 	for it := openMap(x.form, part.Raw); ; {
 		spelled, name, v, ok := it.next()
 		if !ok {
 			return
 		}
-		if !x.place(where, member{spelled: spelled, raw: v.Raw, key: noKey, grp: noGroup}, x.unescape(name), v) {
+		if !x.place(string(where), member{spelled: spelled, raw: v.Raw, key: noKey, grp: noGroup}, x.unescape(name), v) {
 			rest.put(where, pair{spelled: spelled, raw: v.Raw})
 		}
 	}
@@ -155,14 +153,14 @@ func (x *crossing) place(where string, m member, name []byte, v Value) bool {
 	}
 	switch {
 	case where == home && string(name) == extKey:
-		x.ext.restore(x.form, v)
+		x.restore(v)
 		return true
 	case where == flatPart && home == flatPart:
 		return x.placeFlat(m, name, v)
 	case home == flatPart:
 		return false
 	case where == topPart:
-		if _, known := topNames.find(name); known {
+		if findName(name).top {
 			return false
 		}
 		x.to = append(x.to, m)
@@ -176,7 +174,7 @@ func (x *crossing) placeInGroup(where string, m member, name []byte) bool {
 		if groupNames[g] != where {
 			continue
 		}
-		if s, known := groupMembers.find(name); known && s.grp == g {
+		if findName(name).in == g {
 			return false
 		}
 		x.groups[g] = append(x.groups[g], m)
@@ -186,19 +184,18 @@ func (x *crossing) placeInGroup(where string, m member, name []byte) bool {
 }
 
 func (x *crossing) placeFlat(m member, name []byte, v Value) bool {
-	s, flat := flatNames.find(name)
+	n := findName(name)
 	switch {
-	case !flat:
-		g, known := topNames.find(name)
-		if !known || g.grp == identity && v.Kind != Null {
+	case !n.flat:
+		if !n.top || n.group == identity && v.Kind != Null {
 			return false
 		}
-	case string(name) != infos[s.key].flat: // an old name, which does not count beside the other
-		if x.f[s.key].raw == nil {
+	case n.old(): // which does not count beside the other
+		if x.f[n.key].raw == nil {
 			return false
 		}
 	default:
-		return isFlatOnly(s.key) && x.accept(s.key, v)
+		return isFlatOnly(n.key) && x.accept(n.key, v)
 	}
 	x.to = append(x.to, m)
 	return true

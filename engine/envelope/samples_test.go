@@ -37,7 +37,7 @@ func fullFlat() []byte {
 		`"entities": ["login", "session", "cookie"], "scores": [0.91, 0.87, 0.66], "context": {"repository": "web-app", "branch": "main", "files_indexed": 1841}}, ` +
 		`"intent": {"intent": "trace_flow", "confidence": 0.94, "goals": ["find login handler", "find cookie creation"], "constraints": ["read only"], ` +
 		`"ambiguities": [], "clarification_needed": false}, "plan": ` + plan + `, "execution": ` + execution + `}, ` +
-		`"current_stage": "critic", "stage_order": ["perception", "intent", "plan", "execution", "critic", "integration"], ` +
+		`"current_stage": "execution", "stage_order": ["perception", "intent", "plan", "execution", "critic", "integration"], ` +
 		`"iteration": 1, "max_iterations": 3, "llm_call_count": 4, "max_llm_calls": 10, "agent_hop_count": 4, "max_agent_hops": 21, ` +
 		`"terminal_reason": null, "terminated": false, "termination_reason": null, ` +
 		`"clarification_pending": false, "clarification_question": null, "clarification_response": null, ` +

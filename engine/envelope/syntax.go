@@ -2,6 +2,7 @@ package envelope
 
 import (
 	"bytes"
+	"strconv"
 
 	"trunkline/codec/jsonx"
 	"trunkline/codec/mpack"
@@ -135,12 +136,24 @@ func fromMsgPack(raw []byte) Value {
 	if len(raw) == 0 {
 		return Value{}
 	}
+	switch c := raw[0]; {
+	case c < 0xc0:
+		return Value{fixKinds[c>>4], raw}
+	case c >= 0xe0:
+		return Value{Int, raw}
+	}
 	return Value{msgPackKinds[mpack.KindOf(raw)], raw}
 }
+
+// fixKinds holds the kinds of the leads below 0xc0 by their upper half.
+var fixKinds = [12]Kind{Int, Int, Int, Int, Int, Int, Int, Int, Map, List, String, String}
 
 // integer returns the value of an integral number that fits 64 bits.
 func integer(form Form, v Value) (n int64, ok bool) {
 	if form == MsgPack {
+		if v.Kind == Int && len(v.Raw) == 1 {
+			return int64(int8(v.Raw[0])), true
+		}
 		return mpack.ReadValue(v.Raw).Int, v.Kind == Int
 	}
 	if v.Kind != Float {
@@ -182,6 +195,13 @@ func encodeText[T ~string | ~[]byte](dst []byte, form Form, s T) []byte {
 		return jsonx.AppendString(dst, s)
 	}
 	return mpack.AppendStr(dst, s)
+}
+
+func appendInt(dst []byte, form Form, n int64) []byte {
+	if form == JSON {
+		return strconv.AppendInt(dst, n, 10)
+	}
+	return mpack.AppendInt(dst, n)
 }
 
 func appendBool(dst []byte, form Form, v bool) []byte {

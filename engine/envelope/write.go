@@ -2,7 +2,6 @@ package envelope
 
 import (
 	"bytes"
-	"strconv"
 	"time"
 
 	"trunkline/codec/jsonx"
@@ -39,11 +38,7 @@ func (e *Env) SetInt(k Key, n int64) {
 	}
 	f.n = n
 	start := len(e.arena)
-	if e.form == JSON {
-		e.arena = strconv.AppendInt(e.arena, n, 10)
-	} else {
-		e.arena = mpack.AppendInt(e.arena, n)
-	}
+	e.arena = appendInt(e.arena, e.form, n)
 	e.put(k, Int, start)
 }
 

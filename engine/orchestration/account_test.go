@@ -45,6 +45,7 @@ func TestSessionBytes(t *testing.T) {
 	if b := bytes(); b < small+5000 || b > small+6000 {
 		t.Errorf("%d bytes after a replacement, the first one took %d", b, small)
 	}
+	r.o.Cancel([]byte("p"))
 	r.o.ProcessEnded(&r.c, []byte("p"))
 	r.audit(true)
 	r.o.ProcessRemoved([]byte("p"))
@@ -77,6 +78,7 @@ func TestEnvelopeBytes(t *testing.T) {
 			t.Errorf("%d bytes with an input of %d", b, n)
 		}
 	}
+	r.o.Cancel([]byte(id))
 	r.o.ProcessEnded(&r.c, []byte(id))
 	r.audit(true)
 	for range 9 {
@@ -103,6 +105,7 @@ func TestEviction(t *testing.T) {
 		if i%2 == 0 {
 			r.ok(r.report(pid, "a1", `{"v":"`+strings.Repeat("x", 100*i)+`"}`))
 		}
+		r.o.Cancel([]byte(pid))
 		r.o.ProcessEnded(&r.c, []byte(pid))
 		_, code := r.create(`,"terminated":true`)
 		r.ok(code)
@@ -224,7 +227,9 @@ func TestEndsWithoutRoom(t *testing.T) {
 	id, code := r.create("")
 	r.ok(code)
 	r.ok(r.init("p", envOf("e", ""), false))
+	r.o.Cancel([]byte("p"))
 	r.o.ProcessEnded(&r.c, []byte("p"))
+	r.o.Cancel([]byte(id))
 	r.o.ProcessEnded(&r.c, []byte(id))
 	if s := r.session("p"); s.state != terminated || string(s.reason) != "USER_CANCELLED" {
 		t.Errorf("state %d, %s", s.state, s.reason)
@@ -233,4 +238,42 @@ func TestEndsWithoutRoom(t *testing.T) {
 	if s := r.o.Stats(); s.SessionBytes > full.SessionBytes || s.EnvelopeBytes > full.EnvelopeBytes {
 		t.Errorf("%+v counted, the limits are %+v", s, full)
 	}
+}
+
+// TestAnswersCount: an answer that a session has not taken yet counts, and where there is no room for it the update is refused.
+func TestAnswersCount(t *testing.T) {
+	const large = 5000
+	f := func(room int64, taken bool) {
+		t.Helper()
+		r := newRig(t, Config{MaxSessionBytes: 4000 + room})
+		id, code := r.create(asks)
+		r.ok(code)
+		r.ok(r.init("p", envOf(id, asks), false))
+		before := r.o.Stats()
+		code = r.update(envOf(id, `,"interrupt":{"kind":"clarification","response":{"text":"`+strings.Repeat("x", large)+`"}}`))
+		if !taken {
+			if code != wire.ResourceExhausted || string(r.c.Msg) != tableFull || r.o.Stats() != before || r.session("p").state != waiting {
+				t.Errorf("%v %s, %+v, before %+v", code, r.c.Msg, r.o.Stats(), before)
+			}
+			r.audit(true)
+			return
+		}
+		r.ok(code)
+		if grown := r.o.Stats().SessionBytes - before.SessionBytes; grown < large || grown > large+200 {
+			t.Errorf("grown by %d", grown)
+		}
+		r.audit(true)
+		_, code = r.o.State(&r.c, []byte("p"), nil)
+		r.ok(code)
+		r.audit(true)
+		if s := r.session("p"); s.state != running || !strings.Contains(string(s.env), "xxxxx") {
+			t.Errorf("state %d, %s", s.state, s.env)
+		}
+		r.o.ProcessRemoved([]byte("p"))
+		if b := r.o.Stats().SessionBytes; b != 0 {
+			t.Errorf("%d bytes left", b)
+		}
+	}
+	f(0, false)
+	f(2*large, true)
 }

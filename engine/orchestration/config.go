@@ -41,6 +41,7 @@ type Pipeline struct {
 	edges  []edge   // by from, then to
 	values valueSet // of all rules
 	texts  int64    // bytes of the names and conditions kept
+	arrows bool     // a stage has an arrow in its name
 }
 
 // Stage is one step of a pipeline.
@@ -95,7 +96,7 @@ func (p *Pipeline) Bytes() int64 {
 	for i := range p.stages {
 		s := &p.stages[i]
 		n += stageWeight + mapWeight + int64(len(s.rules))*ruleWeight + int64(len(s.conditions))*conditionWeight
-		n += int64(len(s.byCondition)) * mapWeight
+		n += 2 * int64(len(s.byCondition)) * mapWeight
 	}
 	return n
 }

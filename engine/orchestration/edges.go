@@ -33,7 +33,7 @@ func (p *Pipeline) indexEdges() {
 		}
 		s.edgesTo = int32(len(p.edges))
 	}
-	p.edges = slices.Clip(p.edges)
+	p.edges = slices.Clone(p.edges)
 }
 
 // limitEdge sets the limit of an edge. The first one counts; one for a pair that is no edge has nothing to limit.

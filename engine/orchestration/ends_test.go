@@ -51,7 +51,7 @@ func TestWaitingIndex(t *testing.T) {
 	}
 	f("answered", func(r *rig) { r.ok(r.update(envOf(id(r), ``))); left(r, 0) })
 	f("still pending", func(r *rig) { r.ok(r.update(envOf(id(r), asks))); left(r, 2) })
-	f("process ended", func(r *rig) { r.o.ProcessEnded(&r.c, []byte("p")); left(r, 1) })
+	f("process ended", func(r *rig) { r.o.Cancel([]byte("p")); r.o.ProcessEnded(&r.c, []byte("p")); left(r, 1) })
 	f("cancelled", func(r *rig) {
 		r.o.Cancel([]byte("p"))
 		left(r, 2)
@@ -63,6 +63,8 @@ func TestWaitingIndex(t *testing.T) {
 		r.o.Cancel([]byte("p"))
 		r.ok(r.update(envOf(id(r), ``)))
 		left(r, 0)
+		_, code := r.o.State(&r.c, []byte("p"), nil)
+		r.ok(code)
 		if s := r.session("p"); s.state != terminated {
 			r.t.Errorf("state %d", s.state)
 		}
@@ -140,7 +142,7 @@ func TestEndsOnce(t *testing.T) {
 		"Next":         func(r *rig) wire.Code { _, code := r.o.Next(&r.c, pid, nil); return code },
 		"State":        func(r *rig) wire.Code { _, code := r.o.State(&r.c, pid, nil); return code },
 		"Report":       func(r *rig) wire.Code { return r.report("p", "a1", `{}`) },
-		"ProcessEnded": func(r *rig) wire.Code { r.o.ProcessEnded(&r.c, pid); return wire.OK },
+		"ProcessEnded": func(r *rig) wire.Code { r.o.Cancel(pid); r.o.ProcessEnded(&r.c, pid); return wire.OK },
 	}
 	for _, more := range []string{"", asks} {
 		for first, call := range calls {
@@ -179,6 +181,7 @@ func TestStaysEnded(t *testing.T) {
 	r := newRig(t, Config{})
 	r.ok(r.init("p", envOf("e", `,"terminated":true,"terminal_reason":"COMPLETED"`), false))
 	before := r.print()
+	r.o.Cancel([]byte("p"))
 	r.o.Cancel([]byte("p"))
 	r.o.ProcessEnded(&r.c, []byte("p"))
 	if r.print() != before {

@@ -88,6 +88,8 @@ type Call struct {
 	Msg []byte
 	// Retryable tells that the request may simply be repeated.
 	Retryable bool
+	// Work grows by the bytes that were decoded and encoded: what requests cost beside their own bytes and those of their replies.
+	Work int
 
 	env     envelope.Env
 	buf     []byte // the envelope encoded anew

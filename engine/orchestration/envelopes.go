@@ -184,16 +184,24 @@ func (o *Engine) UpdateEnvelope(c *Call, v mpack.Value, out []byte) ([]byte, wir
 	if len(c.buf) > o.cfg.MaxReply {
 		return out, c.tooLarge()
 	}
-	goesOn := !e.Bool(envelope.InterruptPending)
-	if goesOn && !o.answerFits(id, len(e.Value(envelope.Interrupt).Raw)) {
+	var list []*session // the ones that go on
+	if !e.Bool(envelope.InterruptPending) {
+		list = o.waiting.find(id)
+	}
+	if !o.answerFits(list, len(e.Value(envelope.Interrupt).Raw)) {
 		return out, c.tooLarge()
+	}
+	a, ok := o.reserve(c, list)
+	if !ok {
+		return out, c.full(tableFull)
 	}
 	encoded := bytes.Clone(c.buf)
 	if code := o.replace(c, id, encoded, classOf(e.Bool(envelope.Terminated))); code != wire.OK {
+		o.release(c, list, a)
 		return out, code
 	}
-	if goesOn {
-		o.resolve(c, id)
+	if len(list) > 0 {
+		o.resolve(c, list, a)
 	}
 	return append(out, encoded...), wire.OK
 }
@@ -224,15 +232,20 @@ func (o *Engine) replace(c *Call, id, encoded []byte, class table.Class) wire.Co
 // endStored ends the stored envelope whose identifier is that of a terminated process (envelope §5.2).
 func (o *Engine) endStored(c *Call, pid []byte) {
 	defer o.lockID(pid).Unlock()
-	v, ok := o.envelopes.Get(pid)
-	if !ok || c.env.Decode(envelope.MsgPack, v.encoded) != nil || c.env.Bool(envelope.Terminated) {
+	entry := o.envelopes.Acquire(pid)
+	if entry == nil {
+		return
+	}
+	v, ended := entry.Value(), entry.Class() == table.Ended
+	entry.Release()
+	if ended || c.env.Reopen(envelope.MsgPack, v.encoded) != nil || c.env.Bool(envelope.Terminated) {
 		return
 	}
 	c.env.Terminate(envelope.UserCancelled, processTerminated, c.wall())
 	c.env.SetBool(envelope.InterruptPending, false)
-	c.buf = c.env.Append(c.buf[:0])
+	o.encode(c)
 	encoded := bytes.Clone(c.buf)
-	if entry := o.envelopes.Acquire(pid); entry != nil {
+	if entry = o.envelopes.Acquire(pid); entry != nil {
 		entry.Resize(storedSize(pid, encoded)) // what ends is let through even when the bytes are used up
 		entry.SetValue(&stored{encoded})
 		entry.SetClass(table.Ended)

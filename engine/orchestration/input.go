@@ -19,6 +19,7 @@ func (c *Call) mapField(v mpack.Value, field, kind string, text *[]byte) (raw []
 	default:
 		return nil, c.refuse(wire.InvalidArgument, field, nil, " must be an object")
 	}
+	c.Work += len(v.Data)
 	if p := jsonx.Check(v.Data, jsonx.MaxDepth); !p.OK() {
 		c.refuse(wire.InvalidArgument, kind, nil, "Invalid JSON: ")
 		c.Msg = p.Append(c.Msg)
@@ -32,6 +33,7 @@ const invalidEnvelope = "Invalid envelope: "
 
 // decode reads an envelope into c.env.
 func (c *Call) decode(raw []byte) wire.Code {
+	c.Work += len(raw)
 	if p := c.env.Decode(envelope.MsgPack, raw); p != nil {
 		return c.refuse(wire.InvalidArgument, invalidEnvelope, nil, p.Message())
 	}
@@ -67,4 +69,5 @@ func (c *Call) pipelineField(v mpack.Value) (*Pipeline, wire.Code) {
 func (o *Engine) encode(c *Call) {
 	c.env.Fill(c.wall(), o.cfg.NewID)
 	c.buf = c.env.Append(c.buf[:0])
+	c.Work += 2 * len(c.buf) // nearly all of it was decoded before
 }

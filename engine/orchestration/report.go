@@ -42,7 +42,7 @@ func (o *Engine) Report(c *Call, r *Report, out []byte) ([]byte, wire.Code) {
 		c.Msg = append(append(c.Msg, r.AgentName...), '\'')
 		return out, wire.FailedPrecondition
 	}
-	if c.env.Decode(envelope.MsgPack, s.env) != nil {
+	if c.env.Reopen(envelope.MsgPack, s.env) != nil {
 		return out, c.refuse(wire.Internal, "Internal error", nil, "")
 	}
 	step := s.take(c, r, stage)

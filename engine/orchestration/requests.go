@@ -49,12 +49,12 @@ func (o *Engine) Cancel(pid []byte) {
 	}
 }
 
-// ProcessEnded ends the session of a process that was terminated, and the stored envelope of its name (envelope §5.2).
+// ProcessEnded does what Cancel left: it ends the session that was marked, and the stored envelope of the process's name (envelope
+// §5.2). A session that began since then goes on.
 func (o *Engine) ProcessEnded(c *Call, pid []byte) {
 	if o.sessions.Len() > 0 {
 		if s, code := o.find(c, pid, false); code == wire.OK {
-			s.cancelled.Store(true)
-			o.endCancelled(c, s)
+			o.settle(c, s)
 			s.mu.Unlock()
 		}
 	}

@@ -109,13 +109,17 @@ func (r *rig) audit(exact bool) {
 		defer s.mu.Unlock()
 		want.Sessions++
 		want.SessionBytes += e.Size()
-		if size := s.size(cap(s.env)); exact && e.Size() != size {
+		size := s.size(cap(s.env))
+		if a := s.answer.Load(); a != nil {
+			size += int64(a.room())
+		}
+		if exact && e.Size() != size {
 			r.t.Errorf("session %s counts for %d bytes and takes %d", e.Key(), e.Size(), size)
 		}
 		if e.Class() != s.class() || e.Key() != string(s.pid) || s.gone.Load() {
 			r.t.Errorf("session %s: class %v, state %d, pid %s, gone %v", e.Key(), e.Class(), s.state, s.pid, s.gone.Load())
 		}
-		if s.state == waiting {
+		if s.state == waiting && s.answer.Load() == nil {
 			waits = append(waits, s)
 		}
 	})
@@ -150,7 +154,7 @@ func (r *rig) auditIndex(waits []*session) {
 		if n += len(list); len(list) == 0 {
 			r.t.Errorf("nothing waits with %s", id)
 		}
-		for _, s := range list {
+		for s := range list {
 			if string(s.envelopeID) != id || !slices.Contains(waits, s) {
 				r.t.Errorf("the index has session %s, envelope %s, under %s", s.pid, s.envelopeID, id)
 			}

@@ -43,6 +43,8 @@ type session struct {
 	gone atomic.Bool
 	// cancelled is set when the process was terminated, for the next request to end the session before anything else.
 	cancelled atomic.Bool
+	// answer is what the interrupt came to while nobody asked for the session.
+	answer atomic.Pointer[answer]
 	// idle and expires say when a waiting session may be dropped: how long it must have been untouched, in nanoseconds, and the
 	// wall clock in milliseconds that must have come. Zero for the others.
 	idle, expires atomic.Int64
@@ -114,7 +116,7 @@ func (o *Engine) find(c *Call, pid []byte, touch bool) (*session, wire.Code) {
 		entry.Release()
 		s.mu.Lock()
 		if !s.gone.Load() {
-			o.endCancelled(c, s)
+			o.settle(c, s)
 			return s, wire.OK
 		}
 		s.mu.Unlock() // it was replaced or dropped in between
@@ -130,6 +132,24 @@ func (o *Engine) account(c *Call, s *session, n int) bool {
 			return true
 		}
 		if !o.sessions.MakeRoom(s.pid, missing, c.Now.Mono, sessionPolicy) {
+			return false
+		}
+	}
+}
+
+// grow has the table count n bytes more for the session, which need not be locked, until account counts it anew.
+func (o *Engine) grow(c *Call, s *session, n int) bool {
+	for {
+		entry := o.sessions.Acquire(s.pid)
+		if entry == nil {
+			return true
+		}
+		ok := entry.Value() != s || entry.Resize(entry.Size()+int64(n))
+		entry.Release()
+		if ok {
+			return true
+		}
+		if !o.sessions.MakeRoom(s.pid, int64(n), c.Now.Mono, sessionPolicy) {
 			return false
 		}
 	}
@@ -162,7 +182,7 @@ func (o *Engine) classify(s *session) {
 // when the table's bytes are used up.
 func (o *Engine) end(c *Call, s *session, r envelope.Reason, text string) {
 	e := &c.env
-	if e.Decode(envelope.MsgPack, s.env) != nil {
+	if e.Reopen(envelope.MsgPack, s.env) != nil {
 		return
 	}
 	e.Terminate(r, text, c.wall())
@@ -172,13 +192,6 @@ func (o *Engine) end(c *Call, s *session, r envelope.Reason, text string) {
 	o.encode(c)
 	o.account(c, s, len(c.buf))
 	o.commit(s, c)
-}
-
-// endCancelled ends the session, which is locked, if its process was terminated.
-func (o *Engine) endCancelled(c *Call, s *session) {
-	if s.cancelled.Load() && s.state != terminated {
-		o.end(c, s, envelope.UserCancelled, processTerminated)
-	}
 }
 
 // commit makes c.env, encoded in c.buf, the session's envelope.
@@ -237,7 +250,7 @@ func (s *session) instruct(c *Call, message []byte) instruction {
 		return instruction{kind: terminate, env: s.env, reason: s.reason, message: message}
 	case waiting:
 		i := instruction{kind: waitInterrupt, env: s.env, waits: true}
-		if c.env.Decode(envelope.MsgPack, s.env) == nil && c.env.Value(envelope.Interrupt).Kind == envelope.Map {
+		if c.env.Reopen(envelope.MsgPack, s.env) == nil && c.env.Value(envelope.Interrupt).Kind == envelope.Map {
 			i.interrupt = c.env.Value(envelope.Interrupt).Raw
 		}
 		return i
@@ -272,6 +285,9 @@ func (s *session) appendState(dst []byte) []byte {
 
 // appendEdges appends how often each edge was taken.
 func (s *session) appendEdges(dst []byte) []byte {
+	if s.p.arrows {
+		return s.appendSums(dst)
+	}
 	n := 0
 	for _, count := range s.edges {
 		if count > 0 {
@@ -283,17 +299,42 @@ func (s *session) appendEdges(dst []byte) []byte {
 	for i, count := range s.edges {
 		if count > 0 {
 			from, to := s.p.EdgeAt(i)
-			name := append(append(append(buf[:0], s.p.Stage(from).Name...), "->"...), s.p.Stage(to).Name...)
+			name := append(append(append(buf[:0], s.p.Stage(from).Name...), arrow...), s.p.Stage(to).Name...)
 			dst = mpack.AppendInt(mpack.AppendStr(dst, name), count)
 		}
 	}
 	return dst
 }
 
+// appendSums is appendEdges for stages whose names hold the arrow themselves: two edges may then have one name.
+func (s *session) appendSums(dst []byte) []byte {
+	sums := make(map[string]int64)
+	var names []string
+	for i, count := range s.edges {
+		if count == 0 {
+			continue
+		}
+		from, to := s.p.EdgeAt(i)
+		name := s.p.Stage(from).Name + arrow + s.p.Stage(to).Name
+		if sums[name] == 0 {
+			names = append(names, name)
+		}
+		sums[name] += count
+	}
+	dst = mpack.AppendMap(dst, len(names))
+	for _, name := range names {
+		dst = mpack.AppendInt(mpack.AppendStr(dst, name), sums[name])
+	}
+	return dst
+}
+
+// arrow stands between the names of an edge's stages.
+const arrow = "->"
+
 // edgeRoom bounds what one traversed edge takes in SessionState.
 func (p *Pipeline) edgeRoom(index int) int {
 	from, to := p.EdgeAt(index)
-	return len(p.Stage(from).Name) + len(p.Stage(to).Name) + len("->") + 2*9
+	return len(p.Stage(from).Name) + len(p.Stage(to).Name) + len(arrow) + 2*9
 }
 
 // expired tells whether a session that nobody touched since then may be dropped (envelope §5.3).

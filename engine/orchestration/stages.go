@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // draft is a stage as listed whose targets are not resolved yet.
@@ -79,6 +80,7 @@ func (c *configParser) order(ordered bool) {
 		}
 		p.byName[s.Name] = int32(i)
 		p.texts += int64(len(d.name) + len(d.agent))
+		p.arrows = p.arrows || strings.Contains(d.name, arrow)
 	}
 }
 
@@ -137,7 +139,7 @@ func (c *configParser) rulesOf(d *draft, s *Stage) {
 		o := c.object(at, raw, ruleKeys[:])
 		s.rules = append(s.rules, c.rule(&o, s))
 	}
-	s.conditions = slices.Clip(s.conditions)
+	s.conditions = slices.Clone(s.conditions)
 }
 
 // rule reads one routing rule of s.

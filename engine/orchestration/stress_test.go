@@ -83,7 +83,9 @@ func (m *member) seldom() {
 	case 2:
 		o.Cancel(m.pid())
 	case 3, 4:
-		o.ProcessEnded(c, m.pid())
+		pid := m.pid()
+		o.Cancel(pid)
+		o.ProcessEnded(c, pid)
 	case 5:
 		o.ProcessRemoved(m.pid())
 	case 6:
@@ -119,6 +121,9 @@ func TestStress(t *testing.T) {
 				if k.seen[code] == 0 {
 					t.Errorf("never answered %s: %v", code, k.seen)
 				}
+			}
+			for pid := range 6 { // what was answered is taken
+				r.o.State(&r.c, fmt.Appendf(nil, "p%d", pid), nil)
 			}
 			r.audit(exact)
 			r.o.Sweep(link.Instant{Mono: 1 << 60, Wall: 1 << 60})

@@ -1,7 +1,7 @@
 package orchestration
 
 import (
-	"slices"
+	"bytes"
 	"sync"
 
 	"trunkline/codec/wire"
@@ -12,42 +12,51 @@ import (
 // sessions, and is locked last of all.
 type waitIndex struct {
 	mu   sync.Mutex
-	byID map[string][]*session
+	byID map[string]map[*session]struct{}
 }
 
 func (w *waitIndex) add(s *session) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.byID == nil {
-		w.byID = make(map[string][]*session)
+		w.byID = make(map[string]map[*session]struct{})
 	}
-	w.byID[string(s.envelopeID)] = append(w.byID[string(s.envelopeID)], s)
+	set := w.byID[string(s.envelopeID)]
+	if set == nil {
+		set = make(map[*session]struct{})
+		w.byID[string(s.envelopeID)] = set
+	}
+	set[s] = struct{}{}
 }
 
 func (w *waitIndex) remove(s *session) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	list, ok := w.byID[string(s.envelopeID)]
-	if !ok {
-		return
-	}
-	if list = slices.DeleteFunc(list, func(other *session) bool { return other == s }); len(list) > 0 {
-		w.byID[string(s.envelopeID)] = list
-	} else {
+	set := w.byID[string(s.envelopeID)]
+	if delete(set, s); len(set) == 0 {
 		delete(w.byID, string(s.envelopeID))
 	}
 }
 
 // find returns the sessions that wait with an envelope of that identifier.
-func (w *waitIndex) find(id []byte) []*session {
+func (w *waitIndex) find(id []byte) (list []*session) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.byID[string(id)])
+	for s := range w.byID[string(id)] {
+		list = append(list, s)
+	}
+	return list
 }
 
-// answerFits reports whether the sessions that wait with the envelope id can take an answer of n bytes into their replies.
-func (o *Engine) answerFits(id []byte, n int) bool {
-	for _, s := range o.waiting.find(id) {
+// answer is what an update of an envelope makes of the interrupt that sessions wait for. It is shared by them and never changed.
+type answer struct {
+	kind envelope.Kind
+	raw  []byte
+}
+
+// answerFits reports whether each of the sessions can take an answer of n bytes into its replies.
+func (o *Engine) answerFits(list []*session, n int) bool {
+	for _, s := range list {
 		s.mu.Lock()
 		size := len(s.env) + n + maxMemberHead
 		fits := s.stateSize(size) <= o.cfg.MaxReply && instructionSize(size, wire.MaxIdentifier) <= o.cfg.MaxReply
@@ -62,48 +71,80 @@ func (o *Engine) answerFits(id []byte, n int) bool {
 // maxMemberHead bounds what a new member interrupt takes beside its value.
 const maxMemberHead = 32
 
-// resolve has the sessions that wait with the envelope id go on: c.env is an update of that envelope whose interrupt is no longer
-// pending. Nothing else is taken from it (envelope §4.7, D39).
-func (o *Engine) resolve(c *Call, id []byte) {
-	list := o.waiting.find(id)
+// reserve has the table count what the interrupt in c.env will add to each of the sessions when they take it; it reports false, and
+// counts nothing, if there is no room for all of them. No answer may be lost once the update was acknowledged.
+func (o *Engine) reserve(c *Call, list []*session) (a *answer, ok bool) {
 	if len(list) == 0 {
-		return
+		return nil, true
 	}
-	answer := c.env.Value(envelope.Interrupt)
-	c.failure = append(c.failure[:0], answer.Raw...)
-	answer.Raw = c.failure
+	v := c.env.Value(envelope.Interrupt)
+	a = &answer{v.Kind, bytes.Clone(v.Raw)}
+	for i, s := range list {
+		if !o.grow(c, s, a.room()) {
+			o.release(c, list[:i], a)
+			return nil, false
+		}
+	}
+	return a, true
+}
+
+// room bounds how much more a session counts for with the answer in it.
+func (a *answer) room() int { return len(a.raw) + maxMemberHead }
+
+// release takes back what reserve had counted.
+func (o *Engine) release(c *Call, list []*session, a *answer) {
 	for _, s := range list {
-		o.goOn(c, s, answer)
+		o.grow(c, s, -a.room())
 	}
 }
 
-func (o *Engine) goOn(c *Call, s *session, answer envelope.Value) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	o.endCancelled(c, s)
-	if s.gone.Load() || s.state != waiting || c.env.Decode(envelope.MsgPack, s.env) != nil {
+// resolve has the sessions, which wait, go on with an answer that reserve made room for. Nothing else is taken from an update
+// (envelope §4.7, D39). Each takes the answer into its envelope when it is asked for next: there may be as many of them as there are
+// sessions.
+func (o *Engine) resolve(c *Call, list []*session, a *answer) {
+	for _, s := range list {
+		// Touched before it counts as running: a sweep must not find it idle in between.
+		o.sessions.Touch(s.pid, c.Now.Mono)
+		s.answer.Store(a)
+		s.idle.Store(0)
+		s.expires.Store(0)
+		o.waiting.remove(s)
+	}
+}
+
+// settle brings the session, which is locked, up to what happened to it since: its interrupt was answered, or its process was
+// terminated.
+func (o *Engine) settle(c *Call, s *session) {
+	if a := s.answer.Load(); a != nil {
+		s.answer.Store(nil)
+		if s.state == waiting {
+			o.goOn(c, s, a)
+		} else {
+			o.account(c, s, len(s.env)) // it ended in between, and the answer counts no more
+		}
+	}
+	if s.cancelled.Load() && s.state != terminated {
+		o.end(c, s, envelope.UserCancelled, processTerminated)
+	}
+}
+
+// goOn makes a waiting session run. Its room was reserved.
+func (o *Engine) goOn(c *Call, s *session, a *answer) {
+	e := &c.env
+	if e.Reopen(envelope.MsgPack, s.env) != nil {
 		return
 	}
-	e := &c.env
 	e.SetBool(envelope.InterruptPending, false)
-	switch answer.Kind {
+	switch a.kind {
 	case envelope.Map:
-		e.SetRaw(envelope.Interrupt, envelope.Map, answer.Raw)
+		e.SetRaw(envelope.Interrupt, envelope.Map, a.raw)
 	case envelope.Null:
 		e.SetNull(envelope.Interrupt)
 	default:
 		e.Remove(envelope.Interrupt)
 	}
 	o.encode(c)
-	if s.stateSize(len(c.buf)) > o.cfg.MaxReply || !o.account(c, s, len(c.buf)) {
-		// The answer itself does not fit: the session goes on with the interrupt it had.
-		if e.Decode(envelope.MsgPack, s.env) != nil {
-			return
-		}
-		e.SetBool(envelope.InterruptPending, false)
-		o.encode(c)
-		o.account(c, s, len(c.buf))
-	}
+	s.env = make([]byte, 0, len(c.buf)) // exactly: no more was reserved
+	o.account(c, s, len(c.buf))
 	o.commit(s, c)
-	o.sessions.Touch(s.pid, c.Now.Mono)
 }

@@ -47,22 +47,31 @@ func (t *turn) envelopeArgs() (ok bool) {
 	if a.SessionID, ok = t.optionalID(&f[3], "session_id"); !ok {
 		return false
 	}
-	if a.StageOrder, ok = t.list(&f[4], "stage_order", " of strings"); !ok {
+	if a.StageOrder, ok = t.names(&f[4], "stage_order"); !ok {
 		return false
 	}
 	a.Metadata, ok = t.object(&f[5], "metadata")
 	return ok
 }
 
-// list is an optional array; encoded, nil if absent. of says what of.
-func (t *turn) list(v *mpack.Value, field, of string) (encoded []byte, ok bool) {
+// names is an optional array of non-empty strings; encoded, nil if absent.
+func (t *turn) names(v *mpack.Value, field string) (encoded []byte, ok bool) {
 	switch v.Kind {
 	case mpack.Absent, mpack.Nil:
 		return nil, true
 	case mpack.Array:
-		return v.Data, true
+	default:
+		return nil, t.bad(field, " must be an array of strings")
 	}
-	return nil, t.bad(field, " must be an array"+of)
+	for list := mpack.OpenList(v.Data); ; {
+		raw, more := list.Next()
+		if !more {
+			return v.Data, true
+		}
+		if name := mpack.ReadValue(raw); name.Kind != mpack.Str || len(name.Data) == 0 {
+			return nil, t.bad(field, " must be an array of strings")
+		}
+	}
 }
 
 // object is an optional map; encoded, nil if absent.

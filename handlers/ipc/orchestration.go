@@ -16,10 +16,25 @@ func initializeSession(t *turn) (code wire.Code) {
 	if a.ProcessID, ok = t.identifier(&f[0], "process_id"); !ok {
 		return wire.InvalidArgument
 	}
+	if !t.document(&f[1], "pipeline_config") || !t.document(&f[2], "envelope") {
+		return wire.InvalidArgument
+	}
 	if a.Force, ok = t.flag(&f[3], "force", false); !ok {
 		return wire.InvalidArgument
 	}
 	return t.orchestrated(t.svc.orch.Initialize(t.scratch(), a, t.out))
+}
+
+// document is a required map, or JSON text of one; what it holds is judged when all fields are of their types (envelope §4.10).
+func (t *turn) document(v *mpack.Value, field string) bool {
+	switch v.Kind {
+	case mpack.Map, mpack.Str:
+		return true
+	case mpack.Absent, mpack.Nil:
+		t.refuseAbout(wire.InvalidArgument, "Missing required field: ", nil, field)
+		return false
+	}
+	return t.bad(field, " must be an object")
 }
 
 // getNextInstruction is envelope §4.11.

@@ -79,7 +79,7 @@ func newTurn(svc *Service) *turn { return &turn{svc: svc} }
 
 func (t *turn) begin(s *session, out []byte, now link.Instant) {
 	t.s, t.out, t.now = s, out, now
-	t.used, t.frames, t.next, t.filled = 0, 0, 0, 0
+	t.used, t.frames, t.orch.Work, t.next, t.filled = 0, 0, 0, 0, 0
 	t.gathering = false
 }
 
@@ -133,7 +133,7 @@ func (t *turn) runUntilCrash(in []byte) (v link.Verdict, crashed bool) {
 				return v, false
 			}
 		}
-		if len(t.out) > t.svc.cfg.UnsentBytes {
+		if len(t.out) > t.svc.cfg.UnsentBytes || t.orch.Work > t.svc.cfg.TurnBytes {
 			return link.Yield, false
 		}
 		sl := &t.slots[t.next]

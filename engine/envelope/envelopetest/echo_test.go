@@ -164,6 +164,8 @@ func TestDuplicates(t *testing.T) {
 	f(`"outputs":{"perception":{},"intent":{"goals":["a"],"goals":["b"]}}`, "all_goals", `["b"]`)
 	f(`"errors":[{"agent":"perception","recoverable":true,"recoverable":false}]`, "terminated", "true")
 	f(`"metadata":{"a":1},"metadata":{"b":2}`, "metadata", `{"b":2}`)
+	f(`"all_goals":["a"],"goal_completion_status":{"a":"pending","a":"satisfied"}`, "remaining_goals", `[]`)
+	f(`"all_goals":["a"],"goal_completion_status":{"a":"satisfied","b":"odd","\u0061":"pending"}`, "remaining_goals", `["a"]`)
 	f(`"clarification_pending":true,"clarification_pending":false`, "current_stage", `"perception"`)
 	invalid(t, `{"raw_input":"a","iteration":2,"iteration":"x"}`, "iteration")
 	_, got := process(t, `{"identity":{"envelope_id":"e"},"pipeline":{},"bounds":{"llm_call_count":99},"bounds":{"llm_call_count":1}}`)

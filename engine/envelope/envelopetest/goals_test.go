@@ -80,6 +80,8 @@ func TestRewindTargets(t *testing.T) {
 	f(`["intent","planner","critic"]`, "next_stage", moved+entry+`"current_stage":"planner",`+prior("next_stage"))
 	f(`["planner","plan","critic"]`, "next_stage", moved+entry+`"current_stage":"plan",`+prior("next_stage"))
 	f(`["x","intent","y","critic"]`, "next_stage", moved+entry+`"current_stage":"y",`+prior("next_stage"))
+	f(`["x","critic","intent"]`, "next_stage", moved+entry+`"current_stage":"x",`+prior("next_stage"))
+	f(`["critic","intent"]`, "next_stage", `"outputs":{"a":{}},`+entry+prior("next_stage"))
 	f(`["x","y","critic"]`, "next_stage", moved+entry+`"current_stage":"x",`+prior("next_stage"))
 	f(`["intent","critic","z"]`, "next_stage", `"outputs":{"a":{}},`+entry+prior("next_stage"))
 	stays := `"completed_stages":[{"stage_number":1,"satisfied_goals":[],"summary":{},"plan_id":null}],"agent_hop_count":1,`

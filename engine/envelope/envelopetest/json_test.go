@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -31,21 +32,21 @@ const (
 // spec is the model under the clock and ids of newEngine.
 func spec() model { return model{now: clock, id: idDigit, stages: sixStages} }
 
-// newEngine is an engine whose clock stands still and whose ids all have the same digits.
-func newEngine() *envelope.Engine {
-	return envelope.NewEngine(envelope.Options{
-		Now:        func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) },
-		NewID:      func(dst []byte) []byte { return append(dst, idDigit...) },
-		StageOrder: slices.Clone(sixStages),
-		MaxDepth:   512,
-	})
-}
+// newEngine is an engine whose clock stands still and whose ids all have the same digits. The tests share it, because what it
+// reuses between calls is part of what is tested.
+var newEngine = sync.OnceValue(func() *envelope.Engine {
+	return engineAt(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), idDigit)
+})
 
 // laterEngine is another process an hour later: nothing of a reply may depend on when and where it is stepped again.
-func laterEngine() *envelope.Engine {
+var laterEngine = sync.OnceValue(func() *envelope.Engine {
+	return engineAt(time.Date(2026, 1, 2, 4, 4, 5, 0, time.UTC), "eeeeeeeeeeeeeeee")
+})
+
+func engineAt(now time.Time, digits string) *envelope.Engine {
 	return envelope.NewEngine(envelope.Options{
-		Now:        func() time.Time { return time.Date(2026, 1, 2, 4, 4, 5, 0, time.UTC) },
-		NewID:      func(dst []byte) []byte { return append(dst, "eeeeeeeeeeeeeeee"...) },
+		Now:        func() time.Time { return now },
+		NewID:      func(dst []byte) []byte { return append(dst, digits...) },
 		StageOrder: slices.Clone(sixStages),
 		MaxDepth:   512,
 	})

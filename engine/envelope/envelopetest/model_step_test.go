@@ -73,7 +73,7 @@ func (d document) answerClarification() bool {
 	var answer any
 	if s, _ := d.given(q).(string); s != "" {
 		answer = s
-	} else if s, ok := d.response(q).(string); ok {
+	} else if s, _ := d.response(q).(string); s != "" {
 		answer = s
 	}
 	if answer == nil {

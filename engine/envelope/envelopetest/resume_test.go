@@ -30,6 +30,7 @@ func TestClarificationWaits(t *testing.T) { // S4, no answer
 	f(`"interrupt_pending":true,"interrupt":{"kind":"CLARIFICATION","question":"Q?"}`, `,"clarification_question":"Q?"`)
 	f(`"interrupt_pending":true,"interrupt":{"kind":"Clarification","question":"Q?"},"clarification_question":"mine"`, "")
 	f(`"interrupt_pending":true,"interrupt":{"kind":"clarification","question":5,"response":{"approved":true}}`, "")
+	f(`"interrupt_pending":true,"interrupt":{"kind":"clarification","response":{"text":""}}`, "")
 	f(`"clarification_pending":true,"interrupt_pending":false,"interrupt":{"kind":"clarification","response":{"text":"old"}}`, "")
 	f(`"clarification_pending":true,"confirmation_pending":true,"confirmation_response":false`, "")
 }
@@ -47,6 +48,10 @@ func TestClarificationAnswered(t *testing.T) { // S4, where it goes on
 	f(`"current_stage":"intent","outputs":{"intent":{}}`, `"current_stage":"intent","outputs":{},"metadata":{`+told+`,"prior_outputs":{"intent":{}}}`)
 	f(`"current_stage":"perception","outputs":{"perception":{"clarification_needed":true},"intent":{}}`,
 		`"outputs":{},"metadata":{`+told+`,"prior_outputs":{"perception":{"clarification_needed":true},"intent":{}}}`)
+	f(`"current_stage":"b","stage_order":["intent","b"],"outputs":{"intent":{}}`,
+		`"current_stage":"intent","agent_hop_count":1,"outputs":{},"metadata":{`+told+`,"prior_outputs":{"intent":{}}}`)
+	f(`"current_stage":"plan","llm_call_count":10`, `"current_stage":"intent","agent_hop_count":1,"metadata":{`+told+`},
+		"terminated":true,"terminal_reason":"max_llm_calls_exceeded","termination_reason":"LLM call limit reached (10 >= 10)",`+at)
 	f(`"current_stage":"clarification"`, `"current_stage":"intent","metadata":{`+told+`}`)
 	f(`"current_stage":"start"`, `"current_stage":"intent","metadata":{`+told+`}`)
 	f(`"current_stage":"zzz","stage_order":["a","b"],"outputs":{"zzz":{},"b":{}}`,
@@ -86,6 +91,8 @@ func TestClarificationByInterrupt(t *testing.T) { // S4, the answer or the quest
 		kind+`,"response":{"text":"yes","received_at":"2026-01-02T03:04:05.000000Z"}}`)
 	f(kind+`,"response":{"text":"other"}},"clarification_response":"yes","clarification_pending":true`, `"max_stages":5`)
 	f(kind+`,"response":{}},"clarification_response":"yes"`, `"max_stages":5`)
+	flat(t, `{"current_stage":"intent","interrupt_pending":true,`+kind+`,"response":{"text":"y"}}}`, `{"clarification_response":"y",
+		"interrupt_pending":false,"metadata":{"user_clarification":"y"}}`)
 	f(kind+`,"response":{"text":"yes"}},"clarification_response":""`, `"clarification_response":"yes"`)
 }
 
@@ -99,6 +106,7 @@ func TestConfirmationWaits(t *testing.T) { // S5, no answer
 	f(`"confirmation_pending":true,"interrupt_pending":true,"interrupt":{"kind":"checkpoint","response":{"approved":true}}`, "")
 	f(`"interrupt_pending":true,"interrupt":{"kind":"CONFIRMATION","message":"M"},"confirmation_id":"c"`, `,"confirmation_message":"M"`)
 	f(`"interrupt_pending":true,"interrupt":{"kind":"confirmation","response":{"approved":"yes"}},"confirmation_id":"c"`, "")
+	f(`"interrupt_pending":true,"interrupt":{"kind":"confirmation","id":"i"}`, `,"confirmation_id":"i"`)
 }
 
 func TestConfirmationYes(t *testing.T) { // S5, true
@@ -112,6 +120,8 @@ func TestConfirmationYes(t *testing.T) { // S5, true
 	f(`"current_stage":"plan","outputs":{"plan":{},"execution":{"status":"success"}}`, `"current_stage":"critic","agent_hop_count":2`)
 	f(`"current_stage":"integration"`,
 		`"current_stage":"end","agent_hop_count":0,`+ended("completed_successfully", "completed_successfully"))
+	f(`"current_stage":"integration","interrupt_pending":true,"interrupt":{"kind":"checkpoint","response":{}}`,
+		`"current_stage":"end",`+ended("completed_successfully", "completed_successfully"))
 	f(`"current_stage":"execution","outputs":{"execution":{"approval":"requires_confirmation"},"critic":{}}`,
 		`"outputs":{},"metadata":{"prior_outputs":{"execution":{"approval":"requires_confirmation"},"critic":{}}}`)
 	f(`"current_stage":"executor","stage_order":["executor","x"],"outputs":{"execution":{}}`,
@@ -123,8 +133,12 @@ func TestConfirmationYes(t *testing.T) { // S5, true
 		`"current_stage":"a","outputs":{},"metadata":{"prior_outputs":{"b":{}}}`)
 	f(`"current_stage":"mine","stage_order":[],"outputs":{"mine":{}}`, `"outputs":{},"metadata":{"prior_outputs":{"mine":{}}}`)
 	f(`"current_stage":"zzz","stage_order":["execution"]`, `"current_stage":"execution"`)
+	exceeded := ended("max_llm_calls_exceeded", "LLM call limit reached (10 >= 10)")
+	f(`"current_stage":"confirmation","stage_order":["a","b"],"llm_call_count":10`, `"current_stage":"a",`+exceeded)
+	f(`"current_stage":"execution","llm_call_count":10`, exceeded)
+	f(`"current_stage":"mine","stage_order":[],"llm_call_count":10`, exceeded)
 	f(`"current_stage":"plan","llm_call_count":10`,
-		`"current_stage":"execution","agent_hop_count":1,`+ended("max_llm_calls_exceeded", "LLM call limit reached (10 >= 10)"))
+		`"current_stage":"execution","agent_hop_count":1,`+exceeded)
 }
 
 func TestConfirmationNo(t *testing.T) { // S5, false; D14

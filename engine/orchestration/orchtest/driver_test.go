@@ -193,6 +193,7 @@ func (d *driver) create(a orchestration.CreateArgs) reply {
 
 func (d *driver) ended(pid string) {
 	c, _ := d.begin()
+	d.e.Cancel(d.text(pid))
 	d.e.ProcessEnded(c, d.text(pid))
 	d.done([]byte(head), wire.OK)
 }

@@ -59,6 +59,7 @@ const (
 
 type op struct {
 	kind   opKind
+	second bool // of the program's two processes, the other one
 	who    int
 	report report
 	config int // of program.configs
@@ -83,7 +84,10 @@ func (p program) String() string {
 	}
 	fmt.Fprintf(&b, "envelope stored first: %v\n", p.stored)
 	for _, o := range p.ops {
-		fmt.Fprintf(&b, "%s", opNames[o.kind])
+		b.WriteString(opNames[o.kind])
+		if o.second {
+			b.WriteString(" of the second process")
+		}
 		switch o.kind {
 		case opReport:
 			fmt.Fprintf(&b, " by %d %+v", o.who, o.report)
@@ -105,6 +109,9 @@ func makeProgram(d dice) program {
 		p.configs = append(p.configs, makeConfig(d))
 	}
 	p.ops = append(p.ops, op{kind: opInit, env: makeEnvelope(d, p.configs[0]), asText: d.one(8)})
+	if d.one(3) {
+		p.ops = append(p.ops, op{kind: opInit, second: true, env: makeEnvelope(d, p.configs[0])})
+	}
 	for range 4 + d(12) {
 		p.ops = append(p.ops, makeOp(d, p))
 	}
@@ -112,7 +119,7 @@ func makeProgram(d dice) program {
 }
 
 func makeOp(d dice, p program) op {
-	o := op{wait: time.Duration(d(3)) * time.Millisecond}
+	o := op{wait: time.Duration(d(3)) * time.Millisecond, second: d.one(6)}
 	switch n := d(40); {
 	case n < 24:
 		o.kind, o.who, o.report = opReport, pick(d, rightAgent, rightAgent, rightAgent, rightAgent, rightAgent, stageName, otherAgent, nobody), makeReport(d)

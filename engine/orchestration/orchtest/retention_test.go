@@ -112,7 +112,7 @@ func TestWaitingBegins(t *testing.T) {
 	k := newTalk(t, short)
 	id := k.storedID()
 	ask := obj{"interrupt_pending": true, "interrupt": obj{"kind": "confirmation"}}
-	k.start("p", line(1), flat(id, ask))
+	k.start("p", line(1), flat(id, ask, obj{"interrupt": obj{"kind": "confirmation", "expires_at": "2026-01-09T00:00:00Z"}}))
 	k.start("q", line(1), flat("q", ask))
 	k.start("r", line(1), flat("r", ask))
 	k.now = after(clock(), 30*time.Minute)

@@ -42,6 +42,8 @@ func TestRuleValues(t *testing.T) {
 	same(0, 0.0, math.Copysign(0, -1))
 	same(-1, -1.0, rawMsg{0xd1, 0xff, 0xff})
 	same(uint64(1)<<63, float64(1<<63))
+	same(int64(math.MinInt64), -math.Ldexp(1, 63))
+	f(int64(math.MinInt64), -math.Ldexp(1, 63)-2048, false)
 	same(int64(1)<<62, float64(1<<62), rawMsg{0xca, 0x5e, 0x80, 0, 0})
 	same("text", rawMsg("\xd9\x04text"))
 	same(0.5, rawMsg{0xca, 0x3f, 0, 0, 0})

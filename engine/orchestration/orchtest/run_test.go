@@ -2,7 +2,6 @@ package orchtest
 
 import (
 	"fmt"
-	"testing"
 	"time"
 
 	"trunkline/codec/wire"
@@ -19,16 +18,18 @@ type runner struct {
 	most  int // the largest reply allowed; 0: not checked
 	large int // how many calls were refused for it
 
-	pid, id string // of the program that is running
+	pids    [2]string // the processes of the program that is running; both hold envelopes with the same id
+	pid, id string    // the process that is spoken of
+	seen    map[string]int
 }
 
-func newRunner() *runner { return &runner{d: drive(roomy()), m: newModel()} }
+func newRunner() *runner { return &runner{d: drive(roomy()), m: newModel(), seen: map[string]int{}} }
 
 // limitedTo is a runner whose engine refuses what would make a reply larger than most; the model follows it in that.
 func limitedTo(most int) *runner {
 	cfg := roomy()
 	cfg.MaxReply = most
-	return &runner{d: drive(cfg), m: newModel(), most: most}
+	return &runner{d: drive(cfg), m: newModel(), most: most, seen: map[string]int{}}
 }
 
 // run returns how the engine first differs from the model, and at which step.
@@ -37,11 +38,13 @@ func (r *runner) run(p program) (step int, diff string) {
 		if v := recover(); v != nil {
 			diff = fmt.Sprint("panic: ", v)
 		}
-		r.d.removed(r.pid)
-		delete(r.m.sessions, r.pid)
+		for _, pid := range r.pids {
+			r.d.removed(pid)
+			delete(r.m.sessions, pid)
+		}
 	}()
 	r.n++
-	r.pid, r.id = fmt.Sprint("p", r.n), fmt.Sprint("e", r.n)
+	r.pids, r.id = [2]string{fmt.Sprint("p", r.n), fmt.Sprint("q", r.n)}, fmt.Sprint("e", r.n)
 	r.pass(time.Second)
 	clear(r.m.stored)
 	if p.stored {
@@ -52,11 +55,19 @@ func (r *runner) run(p program) (step int, diff string) {
 	var o op
 	for step, o = range p.ops {
 		r.pass(o.wait)
+		if r.pid = r.pids[0]; o.second {
+			r.pid = r.pids[1]
+		}
 		if diff = r.step(p, o); diff != "" {
 			return step, diff
 		}
 	}
-	return len(p.ops), r.finish()
+	for _, r.pid = range r.pids {
+		if diff = r.finish(); diff != "" {
+			return len(p.ops), diff
+		}
+	}
+	return len(p.ops), ""
 }
 
 func (r *runner) pass(d time.Duration) {
@@ -115,7 +126,7 @@ func (r *runner) step(p program, o op) string {
 		if diff := r.compare(got, r.m.update(env)); diff != "" {
 			return diff
 		}
-		return r.same()
+		return r.both()
 	case opEnded:
 		r.m.ended(r.pid)
 		r.d.ended(r.pid)
@@ -187,6 +198,16 @@ func (r *runner) same() string {
 	return ""
 }
 
+// both compares the program's two processes.
+func (r *runner) both() (diff string) {
+	for _, r.pid = range r.pids {
+		if diff = r.same(); diff != "" {
+			break
+		}
+	}
+	return diff
+}
+
 // orSame compares a reply; after a refusal, also that nothing changed.
 func (r *runner) orSame(got reply, want answer) string {
 	if diff := r.compare(got, want); diff != "" || want.code == wire.OK {
@@ -205,6 +226,7 @@ func (r *runner) tooLarge(got reply) bool {
 }
 
 func (r *runner) compare(got reply, want answer) string {
+	r.seen[want.outcome()]++
 	if r.most > 0 && len(got.body) > r.most {
 		return fmt.Sprintf(": %d bytes, at most %d", len(got.body), r.most)
 	}
@@ -223,85 +245,4 @@ func compare(got reply, want answer) string {
 		diff = fmt.Sprintf(": %d bytes behind the reply", len(rest))
 	}
 	return diff
-}
-
-// shrink drops steps while the program still fails, and returns the shortest it found.
-func shrink(p program, fresh func() *runner) (program, string) {
-	fails := func(p program) (int, string) { return fresh().run(p) }
-	step, diff := fails(p)
-	if diff == "" {
-		return p, "not seen again when the program ran alone"
-	}
-	if step >= 0 && step < len(p.ops) {
-		p.ops = p.ops[:step+1]
-	}
-	for i := len(p.ops) - 1; i >= 0; i-- {
-		shorter := p
-		shorter.ops = append(append([]op(nil), p.ops[:i]...), p.ops[i+1:]...)
-		if at, d := fails(shorter); d != "" && at < len(shorter.ops) {
-			p, diff = shorter, d
-		}
-	}
-	return p, diff
-}
-
-// TestRandomRuns: whole conversations about random pipelines go as the model says. A failure prints the seed; the run's
-// number then replays it.
-func TestRandomRuns(t *testing.T) {
-	runs, seed := 100_000, uint64(time.Now().UnixNano())
-	if testing.Short() {
-		runs = 2_000
-	}
-	t.Logf("seed %d", seed)
-	r := newRunner()
-	for n := range runs {
-		p := makeProgram(seeded(seed, uint64(n)))
-		if step, diff := r.run(p); diff != "" {
-			small, again := shrink(p, newRunner)
-			t.Fatalf("seed %d run %d step %d%s\nshortest found:\n%s%s", seed, n, step, diff, small, again)
-		}
-	}
-}
-
-// TestRandomRunsUnderALimit: with little room for replies too, no reply is ever larger, and a refusal changes nothing.
-func TestRandomRunsUnderALimit(t *testing.T) {
-	runs, seed := 20_000, uint64(time.Now().UnixNano())
-	if testing.Short() {
-		runs = 2_000
-	}
-	t.Logf("seed %d", seed)
-	for most := 1600; most <= 2000; most += 100 {
-		r := limitedTo(most)
-		for n := range runs / 5 {
-			p := makeProgram(seeded(seed, uint64(n)))
-			if step, diff := r.run(p); diff != "" {
-				small, again := shrink(p, func() *runner { return limitedTo(most) })
-				t.Fatalf("limit %d seed %d run %d step %d%s\nshortest found:\n%s%s", most, seed, n, step, diff, small, again)
-			}
-		}
-		t.Logf("limit %d: %d refusals", most, r.large)
-		if r.large == 0 {
-			t.Errorf("limit %d: nothing was refused", most)
-		}
-	}
-}
-
-// FuzzReports: the fuzzer's bytes are the choices of a program.
-func FuzzReports(f *testing.F) {
-	f.Add([]byte{})
-	for n := range uint64(8) {
-		d := seeded(n, 0)
-		data := make([]byte, 400)
-		for i := range data {
-			data[i] = byte(d(256))
-		}
-		f.Add(data)
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		p := makeProgram(fromBytes(data))
-		if step, diff := newRunner().run(p); diff != "" {
-			small, again := shrink(p, newRunner)
-			t.Fatalf("step %d%s\nshortest found:\n%s%s", step, diff, small, again)
-		}
-	})
 }

@@ -158,7 +158,7 @@ func TestUpdateAndReportAtOnce(t *testing.T) {
 				case err == nil && step.AgentName == "a2":
 					accepted.Add(1)
 				case !errors.As(err, &said) || said.Code != wire.FailedPrecondition:
-					return fmt.Errorf("got %+v, %w", step, err)
+					return fmt.Errorf("got %+v, %v", step, err) // not wrapped: it is no answer to let pass
 				}
 			}
 			return nil
@@ -166,5 +166,41 @@ func TestUpdateAndReportAtOnce(t *testing.T) {
 		if n := accepted.Load(); n > 1 {
 			t.Fatalf("%d reports of one stage were accepted", n)
 		}
+	}
+}
+
+// TestNothingIsReportedAfterTheEnd: once TerminateProcess has answered, no report moves the session any more, whoever sends it
+// (kernel-ipc §2.5, envelope §5.2).
+func TestNothingIsReportedAfterTheEnd(t *testing.T) {
+	conns := crowd(t, 8)
+	for round := range 10 {
+		pid := fmt.Sprint("p", round)
+		if _, err := conns[0].CreateProcess(t.Context(), client.CreateProcess{PID: pid, UserID: pid}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conns[0].ExecutePipeline(t.Context(), encode(t, fmt.Sprintf(`{"envelope_id":%q}`, pid)), encode(t, cycle)); err != nil {
+			t.Fatal(err)
+		}
+		var over atomic.Bool
+		atOnce(t, conns, func(i int, c *client.Conn) error {
+			if i == 0 {
+				_, err := c.TerminateProcess(t.Context(), pid, "")
+				over.Store(true)
+				return err
+			}
+			for k := range 20 {
+				was := over.Load()
+				agent := []string{"a1", "a2"}[k%2]
+				step, err := c.ReportAgentResult(t.Context(), client.AgentResult{ProcessID: pid, AgentName: agent, Success: true})
+				var said *client.Error
+				if was && (err != nil || step.Kind != client.Terminate || step.TerminalReason != "USER_CANCELLED") {
+					return fmt.Errorf("after the end: %+v, %v", step, err) // not wrapped: it is no answer to let pass
+				}
+				if err != nil && (!errors.As(err, &said) || said.Code != wire.FailedPrecondition) {
+					return err
+				}
+			}
+			return nil
+		})
 	}
 }

@@ -1,0 +1,232 @@
+package envelope
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"pgregory.net/rapid"
+)
+
+// TestNameSet compares with a map, below and above the number of names that are compared one by one.
+func TestNameSet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var s nameSet
+		for range 2 { // the second time after reset
+			model := map[string]int{}
+			list := rapid.SliceOfN(rapid.StringMatching(`[a-f]{0,2}`), 0, 3*fewNames).Draw(t, "names")
+			for _, name := range list {
+				want, known := model[name]
+				if !known {
+					want = -1
+				}
+				if got := s.find([]byte(name)); got != want {
+					t.Fatalf("find %q: %d, want %d", name, got, want)
+				}
+				if got := s.add([]byte(name)); got != want {
+					t.Fatalf("add %q: %d, want %d", name, got, want)
+				}
+				if !known {
+					model[name] = len(model)
+				}
+			}
+			if s.reset(); s.find([]byte("a")) != -1 {
+				t.Fatal("reset keeps a name")
+			}
+		}
+	})
+}
+
+func TestNameSetAtItsLimit(t *testing.T) {
+	for _, n := range [...]int{fewNames - 1, fewNames, fewNames + 1, 10 * fewNames} {
+		var s nameSet
+		for i := range n {
+			s.add(fmt.Append(nil, "n", i))
+		}
+		for i := range n {
+			if got := s.find(fmt.Append(nil, "n", i)); got != i {
+				t.Errorf("%d names: n%d is at %d", n, i, got)
+			}
+		}
+		if (s.many != nil) != (n > fewNames) {
+			t.Errorf("%d names: indexed %v", n, s.many != nil)
+		}
+	}
+}
+
+// manyOf repeats a piece with its number n times, between commas.
+func manyOf(n int, piece string) string {
+	if !strings.Contains(piece, "%") {
+		return strings.Repeat(piece+",", n-1) + piece
+	}
+	var b strings.Builder
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, piece, i, i)
+	}
+	return b.String()
+}
+
+// TestLargeInputsAreLinear runs envelopes of megabytes whose members are as many and as small as can be through a step. Anything that
+// looks through a list for each of its elements would not end within a test; the memory is compared with a quarter of it.
+func TestLargeInputsAreLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads 50 MB")
+	}
+	const n = 100_000
+	f := func(what string, text func(n int) string) {
+		t.Helper()
+		spent := func(n int) uint64 {
+			src := []byte(text(n))
+			x := testEngine()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			if _, _, err := x.Process(nil, src); err != nil {
+				t.Fatalf("%s: %.200s", what, err.Message)
+			}
+			decoded(t, MsgPack, AppendMsgPack(nil, src)).Append(nil)
+			runtime.ReadMemStats(&after)
+			return after.TotalAlloc - before.TotalAlloc
+		}
+		few, many := spent(n/4), spent(n)
+		if many > 8*few+1<<20 {
+			t.Errorf("%s: %d bytes for %d, %d for %d", what, few, n/4, many, n)
+		}
+	}
+	const id = `{"envelope_id":"e",`
+	f("outputs", func(n int) string { return id + `"outputs":{` + manyOf(n, `"o%d":{"n":%d}`) + `}}` })
+	f("stages with outputs", func(n int) string {
+		return id + `"stage_order":[` + manyOf(n, `"s%d%d"`) + `],"outputs":{` + manyOf(n, `"s%d%d":{}`) + `}}`
+	})
+	f("outputs taken back", func(n int) string {
+		return id + `"stage_order":["intent",` + manyOf(n, `"s%d%d"`) + `],"outputs":{"intent":{},` + manyOf(n, `"s%d%d":{}`) +
+			`},"current_stage":"intent","clarification_pending":true,"clarification_response":"a"}`
+	})
+	f("goals", func(n int) string { return id + `"all_goals":[` + manyOf(n, `"g%d%d"`) + `]}` })
+	f("goals reached", func(n int) string {
+		return id + `"current_stage":"critic","all_goals":[` + manyOf(n, `"g%d%d"`) + `],"outputs":{"critic":{"satisfied_goals":[` + manyOf(n, `"g%d%d"`) + `]}}}`
+	})
+	f("a known name", func(n int) string { return id + manyOf(n, `"iteration":1`) + `}` })
+	f("an old name", func(n int) string { return id + manyOf(n, `"dag_mode":true`) + `}` })
+	f("unknown names", func(n int) string { return id + manyOf(n, `"x%d":%d`) + `}` })
+	f("statuses", func(n int) string {
+		return id + `"goal_completion_status":{` + manyOf(n, `"\u0067%d%d":"x"`) + `,"a":1,"a":"b"}}`
+	})
+	f("groups", func(n int) string {
+		return `{"identity":{"envelope_id":"e"},"pipeline":{},"bounds":{},` + manyOf(n, `"audit":{}`) + `}`
+	})
+}
+
+// keeps tells what of e, down to memory it keeps for later, points into b; "" if nothing does.
+func keeps(e *Env, b []byte) (where string) {
+	lo := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	in := func(s []byte) bool {
+		p := uintptr(unsafe.Pointer(unsafe.SliceData(s)))
+		return cap(s) > 0 && p >= lo && p < lo+uintptr(len(b))
+	}
+	for k := range numKeys {
+		if in(e.f[k].raw) || in(e.f[k].text) {
+			return "field " + k.String()
+		}
+	}
+	lists := append([][]member{e.top}, e.groups[:]...)
+	for _, list := range lists {
+		for _, m := range list[:cap(list)] {
+			if in(m.raw) || in(m.spelled) {
+				return "member"
+			}
+		}
+	}
+	for _, o := range e.outputs[:cap(e.outputs)] {
+		if in(o.raw) || in(o.name) || in(o.spelled) {
+			return "output"
+		}
+	}
+	for _, list := range [...][]pair{e.pairs, e.inner, e.scratch} {
+		for _, p := range list[:cap(list)] {
+			if in(p.raw) || in(p.spelled) {
+				return "pair"
+			}
+		}
+	}
+	for _, s := range [...]*nameSet{&e.names, &e.outputAt} {
+		for _, name := range s.few[:cap(s.few)] {
+			if in(name) {
+				return "name"
+			}
+		}
+	}
+	return ""
+}
+
+// TestReleaseLetsGo checks that a pooled Env keeps nothing of what was lent to it.
+func TestReleaseLetsGo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := forms(t)
+		text := d.flat()
+		if d.chance(50) {
+			text = d.nested()
+		}
+		src := d.encode(text)
+		e := decoded(t, d.form, src)
+		e.Append(nil)
+		e.AppendAs(nil, Flat+Nested-e.Shape())
+		e.SetCompleted("s1")
+		e.SetMember(Metadata, "k", d.encode(`1`))
+		e.Append(nil)
+		if keeps(e, src) == "" {
+			t.Fatal("nothing points into the source: the test looks at the wrong things")
+		}
+		if e.Release(); keeps(e, src) != "" {
+			t.Fatalf("a %s still points into the source", keeps(e, src))
+		}
+	})
+}
+
+func TestReleaseLetsGoOfWhatIsLarge(t *testing.T) {
+	e := decoded(t, JSON, []byte(`{"envelope_id":"e",`+manyOf(maxKeptMembers+1, `"x%d":%d`)+`,"outputs":{`+manyOf(maxKeptMembers+1, `"o%d":{"n":%d}`)+
+		`},"raw_input":"\u0061`+strings.Repeat("x", maxKeptArena)+`"}`))
+	e.Append(nil)
+	e.Release()
+	if cap(e.top) > maxKeptMembers || cap(e.outputs) > maxKeptMembers || cap(e.pairs) > maxKeptMembers || cap(e.arena) > maxKeptArena || e.outputAt.many != nil {
+		t.Errorf("kept %d members, %d outputs, %d pairs, %d bytes, index %v", cap(e.top), cap(e.outputs), cap(e.pairs), cap(e.arena), e.outputAt.many != nil)
+	}
+}
+
+// TestNothingStaleIsRead decodes one envelope after another with the source of the one before overwritten.
+func TestNothingStaleIsRead(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var reused Env
+		x := testEngine()
+		for range 3 {
+			d := forms(t)
+			text := d.flat()
+			if d.chance(50) {
+				text = d.nested()
+			}
+			src := d.encode(text)
+			fresh := decoded(t, d.form, src).Append(nil)
+			if p := reused.Decode(d.form, src); p != nil {
+				t.Fatalf("%s: %s", p.Message(), src)
+			}
+			out := reused.Append(nil)
+			if !bytes.Equal(out, fresh) {
+				t.Fatalf("reused %q\nfresh  %q", out, fresh)
+			}
+			if d.form == JSON {
+				step, _, err := x.Process(nil, src)
+				if own, _, _ := testEngine().Process(nil, src); err != nil || !bytes.Equal(step, own) {
+					t.Fatalf("a step with a used workspace %s\nwith a fresh one %s", step, own)
+				}
+			}
+			for i := range src {
+				src[i] = 0xcc
+			}
+		}
+	})
+}
