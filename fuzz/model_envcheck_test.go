@@ -143,10 +143,8 @@ func (k *call) groups(e *envelope) {
 		switch {
 		case isMap:
 			e.doc.set(name, lastOnly(group))
-		case v != nil:
-			k.unfit()
-		case name == "pipeline" || name == "bounds":
-			k.invalid("%smissing field `%s`", badEnvelope, name)
+		case v != nil || name == "pipeline" || name == "bounds":
+			k.unfit() // which of several faults is told is not said
 		case ok:
 			e.doc.del(name)
 		}

@@ -263,7 +263,7 @@ func appendDefault(dst []byte, form Form, k Key) []byte {
 		return appendInt(dst, form, i.def)
 	case flag:
 		return appendBool(dst, form, false)
-	case texts, objects, stageSet:
+	case texts, objects:
 		if form == JSON {
 			return append(dst, "[]"...)
 		}

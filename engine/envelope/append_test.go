@@ -166,7 +166,6 @@ func TestDefaultsAreThoseOfTheTable(t *testing.T) {
 	f(Outputs, `{}`)
 	f(GoalCompletionStatus, `{}`)
 	f(FailedStages, `{}`)
-	f(CompletedStageSet, `[]`)
 	f(Errors, `[]`)
 }
 

@@ -181,7 +181,7 @@ func (s *step) askApproval(stage []byte, out *outcome) {
 	e := &s.e
 	message := out.confirmationMessage
 	id, ok := e.Str(out.confirmationID)
-	if !ok {
+	if !ok || len(id) == 0 {
 		id = s.derivedID(ConfirmationPrefix, stage, Confirmation)
 	}
 	e.SetBool(ConfirmationPending, true)

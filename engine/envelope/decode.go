@@ -284,5 +284,8 @@ func (e *Env) decodeMembers(src []byte) *Problem {
 		return &Problem{Text: tooManyMembers}
 	}
 	e.shape = Flat
+	if e.identity != Absent && e.identity != Null {
+		return &Problem{Field: groupNames[identity], Text: "must not stand in a flat envelope"}
+	}
 	return e.decodeFlat()
 }

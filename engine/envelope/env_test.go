@@ -72,24 +72,32 @@ func manyOf(n int, piece string) string {
 	return b.String()
 }
 
-// TestLargeInputsAreLinear runs envelopes of megabytes whose members are as many and as small as can be through a step. Anything that
-// looks through a list for each of its elements would not end within a test; the memory is compared with a quarter of it.
+// TestLargeInputsAreLinear takes a step of envelopes of megabytes whose members are as many and as small as can be, past the bounds
+// on what a peer may send. Anything that looks through a list for each of its elements would not end within a test; the memory is
+// compared with a quarter of it.
 func TestLargeInputsAreLinear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 50 MB")
 	}
-	const n = 100_000
-	f := func(what string, text func(n int) string) {
+	f := func(what string, n int, text func(n int) string) {
 		t.Helper()
 		spent := func(n int) uint64 {
 			src := []byte(text(n))
-			x := testEngine()
+			packed := AppendMsgPack(nil, src)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			if _, _, err := x.Process(nil, src); err != nil {
-				t.Fatalf("%s: %.200s", what, err.Message)
+			for form, src := range map[Form][]byte{JSON: src, MsgPack: packed} {
+				var s step
+				if p := s.e.Reopen(form, src); p != nil {
+					t.Fatalf("%s: %.200s", what, p.Message())
+				}
+				if s.begin(testEngine()); form == JSON {
+					s.normalise()
+					s.run()
+					s.goals.store(&s.e)
+				}
+				s.e.AppendAs(s.e.Append(nil), Nested)
 			}
-			decoded(t, MsgPack, AppendMsgPack(nil, src)).Append(nil)
 			runtime.ReadMemStats(&after)
 			return after.TotalAlloc - before.TotalAlloc
 		}
@@ -98,27 +106,62 @@ func TestLargeInputsAreLinear(t *testing.T) {
 			t.Errorf("%s: %d bytes for %d, %d for %d", what, few, n/4, many, n)
 		}
 	}
+	const n = 100_000
 	const id = `{"envelope_id":"e",`
-	f("outputs", func(n int) string { return id + `"outputs":{` + manyOf(n, `"o%d":{"n":%d}`) + `}}` })
-	f("stages with outputs", func(n int) string {
+	f("outputs", n, func(n int) string { return id + `"outputs":{` + manyOf(n, `"o%d":{"n":%d}`) + `}}` })
+	f("stages with outputs", n, func(n int) string {
 		return id + `"stage_order":[` + manyOf(n, `"s%d%d"`) + `],"outputs":{` + manyOf(n, `"s%d%d":{}`) + `}}`
 	})
-	f("outputs taken back", func(n int) string {
+	f("outputs taken back", n, func(n int) string {
 		return id + `"stage_order":["intent",` + manyOf(n, `"s%d%d"`) + `],"outputs":{"intent":{},` + manyOf(n, `"s%d%d":{}`) +
 			`},"current_stage":"intent","clarification_pending":true,"clarification_response":"a"}`
 	})
-	f("goals", func(n int) string { return id + `"all_goals":[` + manyOf(n, `"g%d%d"`) + `]}` })
-	f("goals reached", func(n int) string {
+	f("goals", n, func(n int) string { return id + `"all_goals":[` + manyOf(n, `"g%d%d"`) + `]}` })
+	f("goals reached", MaxElements, func(n int) string {
 		return id + `"current_stage":"critic","all_goals":[` + manyOf(n, `"g%d%d"`) + `],"outputs":{"critic":{"satisfied_goals":[` + manyOf(n, `"g%d%d"`) + `]}}}`
 	})
-	f("a known name", func(n int) string { return id + manyOf(n, `"iteration":1`) + `}` })
-	f("an old name", func(n int) string { return id + manyOf(n, `"dag_mode":true`) + `}` })
-	f("unknown names", func(n int) string { return id + manyOf(n, `"x%d":%d`) + `}` })
-	f("statuses", func(n int) string {
+	f("a known name", n, func(n int) string { return id + manyOf(n, `"iteration":1`) + `}` })
+	f("an old name", n, func(n int) string { return id + manyOf(n, `"dag_mode":true`) + `}` })
+	f("unknown names", n, func(n int) string { return id + manyOf(n, `"x%d":%d`) + `}` })
+	f("parts of _ext", n, func(n int) string { return id + `"_ext":{` + manyOf(n, `"x%d":{"y":%d}`) + `}}` })
+	f("stages of a set", n, func(n int) string { return id + `"completed_stage_set":{` + manyOf(n, `"x%d%d":true`) + `}}` })
+	f("statuses", n, func(n int) string {
 		return id + `"goal_completion_status":{` + manyOf(n, `"\u0067%d%d":"x"`) + `,"a":1,"a":"b"}}`
 	})
-	f("groups", func(n int) string {
+	f("groups", n, func(n int) string {
 		return `{"identity":{"envelope_id":"e"},"pipeline":{},"bounds":{},` + manyOf(n, `"audit":{}`) + `}`
+	})
+}
+
+// TestBounds checks what a peer may send at most, and that what was taken over once may be more.
+func TestBounds(t *testing.T) {
+	f := func(most int, field, want string, text func(n int) string) {
+		t.Helper()
+		for _, form := range [...]Form{JSON, MsgPack} {
+			var e Env
+			if p := e.Decode(form, (parts{form, Flat}).bytes(text(most))); p != nil {
+				t.Errorf("%v, %d: %s", form, most, p.Message())
+			}
+			over := (parts{form, Flat}).bytes(text(most + 1))
+			if p := e.Decode(form, over); p == nil || p.Field != field || p.Text != want {
+				t.Errorf("%v, %d: %+v, want %s %s", form, most+1, p, field, want)
+			}
+			if p := e.Reopen(form, over); p != nil {
+				t.Errorf("%v again, %d: %s", form, most+1, p.Message())
+			}
+		}
+	}
+	const flat, nested = `{"envelope_id":"e",`, `{"identity":{"envelope_id":"e"},"pipeline":{},"bounds":{},`
+	f(MaxMembers, "", tooManyMembers, func(n int) string { return flat + manyOf(n, `"x%d":%d`) + `}` })
+	f(MaxMembers, "", tooManyMembers, func(n int) string { return nested + manyOf(n, `"x%d":%d`) + `}` })
+	f(MaxMembers, "audit", tooManyMembers, func(n int) string { return nested + `"audit":{` + manyOf(n, `"x%d":%d`) + `}}` })
+	f(MaxMembers, "outputs", tooManyMembers, func(n int) string { return flat + `"outputs":{` + manyOf(n, `"o%d%d":{}`) + `}}` })
+	f(2*MaxMembers-1, "", tooManyMembers, func(n int) string { return flat + manyOf(n, `"iteration":1`) + `}` })
+	for _, k := range [...]Key{StageOrder, AllGoals, RemainingGoals} {
+		f(MaxElements, k.String(), tooManyElements, func(n int) string { return flat + `"` + k.String() + `":[` + manyOf(n, `"s%d%d"`) + `]}` })
+	}
+	f(MaxElements, "goal_completion_status", tooManyElements, func(n int) string {
+		return flat + `"goal_completion_status":{` + manyOf(n, `"g%d%d":"x"`) + `}}`
 	})
 }
 

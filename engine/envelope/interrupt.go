@@ -178,7 +178,7 @@ func (s *step) otherInterrupt() (ended bool) {
 // raise shows a new interrupt to callers that know them (envelope §5.1): id, then the question or message under member.
 func (s *step) raise(k InterruptKind, id []byte, member string, ask Value) {
 	e := &s.e
-	if e.shape == Flat && e.Value(InterruptPending).Kind == Absent {
+	if f := &e.f[InterruptPending]; e.shape == Flat && f.raw == nil && !f.null {
 		return
 	}
 	b := append(append([]byte(`{"kind":"`), k.String()...), `","id":`...)

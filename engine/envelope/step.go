@@ -25,6 +25,7 @@ func (s *step) begin(x *Engine) {
 
 func (s *step) release() {
 	s.e.Release()
+	s.e.collect = nil
 	s.goals.reset()
 	s.index.reset()
 	s.order, s.moved, s.texts = recycle(s.order), recycle(s.moved), recycle(s.texts)

@@ -277,3 +277,26 @@ func TestAnswersCount(t *testing.T) {
 	f(0, false)
 	f(2*large, true)
 }
+
+// TestAnswerComesTooLate: an answer to a session that ended while it was on its way counts for nothing in the end.
+func TestAnswerComesTooLate(t *testing.T) {
+	r := newRig(t, Config{})
+	id, code := r.create(asks)
+	r.ok(code)
+	r.ok(r.init("p", envOf(id, asks), false))
+	list := r.o.waiting.find([]byte(id))
+	r.o.ProcessEnded(&r.c, []byte("p"))
+	r.ok(r.c.decode(pack(envOf(id, `,"interrupt":{"kind":"clarification","response":{"text":"late"}}`))))
+	a, ok := r.o.reserve(&r.c, list)
+	if !ok {
+		t.Fatal("no room")
+	}
+	r.o.resolve(&r.c, list, a)
+	before := string(r.session("p").env)
+	_, code = r.o.State(&r.c, []byte("p"), nil)
+	r.ok(code)
+	if s := r.session("p"); s.state != terminated || string(s.env) != before {
+		t.Errorf("state %d, %q, before %q", s.state, s.env, before)
+	}
+	r.audit(true)
+}

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"mime"
 	"net/http"
 	"strings"
@@ -18,8 +19,8 @@ func isJSON(h http.Header) bool {
 		return true
 	}
 	media, params, err := mime.ParseMediaType(given[0])
-	if err != nil {
-		return false
+	if err != nil && (!errors.Is(err, mime.ErrInvalidMediaParameter) || strings.Contains(strings.ToLower(given[0]), "charset")) {
+		return false // any parameters will do, but a character set must be one that can be told
 	}
 	charset, said := params["charset"]
 	return isJSONType(media) && (!said || strings.EqualFold(charset, "utf-8"))

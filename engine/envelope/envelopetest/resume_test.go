@@ -68,6 +68,9 @@ func TestClarificationAnswered(t *testing.T) { // S4, where it goes on
 		"metadata":{"keep":0.10,"user_clarification":"old","prior_outputs":{"plan":{"old":1},"x":[]}}`,
 		`"current_stage":"intent","agent_hop_count":1,"outputs":{},
 		"metadata":{"keep":0.10,`+told+`,"prior_outputs":{"plan":{"new":1},"x":[]}}`)
+	f(`"current_stage":"intent","outputs":{"intent":{"new":1}},"metadata":{"prior_outputs":{"intent":{"old":1}}}`,
+		`"current_stage":"intent","outputs":{},"metadata":{`+told+`,"prior_outputs":{"intent":{"new":1}}}`)
+	f(`"current_stage":"intent","metadata":{"user_clarification":{"old":1}}`, `"metadata":{`+told+`}`)
 	f(`"current_stage":"intent","metadata":{"prior_outputs":null}`, `"metadata":{`+told+`,"prior_outputs":null}`)
 }
 

@@ -30,6 +30,40 @@ func TestSpacing(t *testing.T) {
 	})
 }
 
+// TestNamesOnce: no object of a reply has a name twice where none of the input had.
+func TestNamesOnce(t *testing.T) {
+	check(t, 5000, func(t *rapid.T) {
+		text := envelopes().Draw(t, "envelope")
+		out, _ := process(t, text)
+		if name := repeated(json.NewDecoder(strings.NewReader(out))); name != "" {
+			t.Fatalf("%s is there twice\ninput: %s\nreply: %s", name, text, out)
+		}
+	})
+}
+
+// repeated reads one value and gives a member name that one of its objects has twice, "" for none.
+func repeated(d *json.Decoder) (name string) {
+	token, _ := d.Token()
+	delim, nested := token.(json.Delim)
+	if !nested {
+		return ""
+	}
+	for seen := map[json.Token]bool{}; d.More(); {
+		if delim == '{' {
+			key, _ := d.Token()
+			if seen[key] {
+				name = key.(string)
+			}
+			seen[key] = true
+		}
+		if inner := repeated(d); inner != "" {
+			name = inner
+		}
+	}
+	_, _ = d.Token()
+	return name
+}
+
 // TestEscapes: every string, keys included, spelled in \u escapes.
 func TestEscapes(t *testing.T) {
 	check(t, 5000, func(t *rapid.T) {
