@@ -1,5 +1,5 @@
-// Package fuzz holds the fuzz targets and random tests of whole sessions (kernel-ipc, envelope), with their seeds and the inputs that
-// once failed.
+// Package fuzz holds the fuzz targets and random tests of whole sessions (kernel-ipc; the services engine and orchestration of
+// envelope), with their seeds and the inputs that once failed.
 //
 // Everything a session says is held against a model of the contracts: plain maps and slices, written from its text alone, with
 // a MessagePack reader and writer of its own. Neither shares code with what it judges.

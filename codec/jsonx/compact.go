@@ -1,25 +1,58 @@
 package jsonx
 
-// Compact takes the space between the tokens of checked text out, in place, and returns what remains: the front of b. Literals
-// and strings stay as they are spelled. It does not allocate.
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// lows are the bits below the mark of each byte.
+const lows = ones * 0x7f
+
+// Compact takes the space between the tokens of checked text out, in place, and returns what remains: the front of b. Literals and
+// strings stay as they are spelled. It does not allocate.
+//
+// It does not read tokens: quotes tell which bytes stand in strings, and the spaces among the others are squeezed out of the word.
 func Compact(b []byte) []byte {
-	w, i := 0, 0
-	for i < len(b) {
+	w, i, quoted := 0, 0, uint64(0) // quoted: all bits set inside a string
+	for len(b)-i >= 8 {
+		word := binary.LittleEndian.Uint64(b[i:])
+		quotes, slashes := markByte(word, '"'), markByte(word, '\\')
+		if slashes != 0 {
+			w, i, quoted = compactTo(b, w, i, i+bits.TrailingZeros64(slashes)>>3+1, quoted)
+			continue
+		}
+		within := quotes*ones ^ quoted // bit 7 of each byte: the parity of the quotes up to there
+		spaces := ^((word & lows) + ones*(0x7f-' ') | word) & highs &^ within
+		size := 8 - bits.OnesCount64(spaces)
+		for spaces != 0 {
+			below := uint64(1)<<(bits.Len64(spaces)-8) - 1
+			word = word&below | word>>8&^below
+			spaces &= below
+		}
+		binary.LittleEndian.PutUint64(b[w:], word)
+		w, i, quoted = w+size, i+8, uint64(int64(within)>>63)
+	}
+	w, _, _ = compactTo(b, w, i, len(b), quoted)
+	return b[:w]
+}
+
+// compactTo does the same byte by byte for b[i:end] and what a backslash there escapes; it writes to b[w:].
+func compactTo(b []byte, w, i, end int, quoted uint64) (newW, newI int, nowQuoted uint64) {
+	for ; i < end; i++ {
 		c := b[i]
 		switch {
 		case c == '"':
-			end := min(closingQuote(b, i+1)+1, len(b))
-			if w != i {
-				copy(b[w:], b[i:end])
-			}
-			w += end - i
-			i = end
-			continue
-		case !isSpace(c):
+			quoted = ^quoted
+		case c == '\\' && i+1 < len(b):
 			b[w] = c
 			w++
+			i++
+			c = b[i]
+		case c <= ' ' && quoted == 0:
+			continue
 		}
-		i++
+		b[w] = c
+		w++
 	}
-	return b[:w]
+	return w, i, quoted
 }

@@ -81,7 +81,7 @@ func (x *Engine) Result(dst, src []byte) (out []byte, err *Error) {
 		dst = e.appendOutputs(append(dst, `,"outputs":`...))
 	}
 	dst = append(e.appendAsked(dst, asks), '}')
-	return dst[:start+len(compact(dst[start:]))], nil
+	return dst[:start+len(jsonx.Compact(dst[start:]))], nil
 }
 
 func appendMember(dst []byte, name string, raw []byte) []byte {

@@ -154,5 +154,5 @@ func (x *Engine) Create(dst, src []byte) (out []byte, err *Error) {
 func (s *step) append(dst []byte) []byte {
 	start := len(dst)
 	dst = s.e.Append(dst)
-	return dst[:start+len(compact(dst[start:]))]
+	return dst[:start+len(jsonx.Compact(dst[start:]))]
 }

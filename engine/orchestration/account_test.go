@@ -74,7 +74,7 @@ func TestEnvelopeBytes(t *testing.T) {
 	for _, n := range []int{10, 70_000, 0, 500} {
 		r.ok(r.update(envOf(id, `,"raw_input":"`+strings.Repeat("x", n)+`"`)))
 		r.audit(true)
-		if b := r.o.Stats().EnvelopeBytes; b < int64(n) || b > int64(n)+n_(n)+1000 {
+		if b := r.o.Stats().EnvelopeBytes; b < int64(n) || b > int64(n)+classRoom(n)+1000 {
 			t.Errorf("%d bytes with an input of %d", b, n)
 		}
 	}
@@ -93,8 +93,8 @@ func TestEnvelopeBytes(t *testing.T) {
 	r.empty()
 }
 
-// n_ is how much larger than n bytes the allocator's class for them may be.
-func n_(n int) int64 { return int64(n) / 4 }
+// classRoom is how much larger than n bytes the allocator's class for them may be.
+func classRoom(n int) int64 { return int64(n) / 4 }
 
 // TestEviction: what makes room is no longer counted.
 func TestEviction(t *testing.T) {
@@ -285,6 +285,7 @@ func TestAnswerComesTooLate(t *testing.T) {
 	r.ok(code)
 	r.ok(r.init("p", envOf(id, asks), false))
 	list := r.o.waiting.find([]byte(id))
+	r.o.Cancel([]byte("p"))
 	r.o.ProcessEnded(&r.c, []byte("p"))
 	r.ok(r.c.decode(pack(envOf(id, `,"interrupt":{"kind":"clarification","response":{"text":"late"}}`))))
 	a, ok := r.o.reserve(&r.c, list)

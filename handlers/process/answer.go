@@ -27,7 +27,7 @@ const (
 	malformedPrefix                    = "Malformed HTTP request"
 )
 
-// answer is what a command has to say: one JSON object, not yet compact, and whether it is a failure.
+// answer is what a command has to say: one compact JSON object, and whether it is a failure.
 type answer struct {
 	out    []byte
 	failed bool
@@ -50,7 +50,7 @@ func refused(code envelope.ErrorCode, message string) answer {
 // print writes the answer as one line and returns the exit status: failed says which one a failure has.
 func (a answer) print(stdout, stderr io.Writer, failed int) (exit int) {
 	surviveClosedPipe(stdout)
-	if _, err := stdout.Write(append(compact(a.out), '\n')); err != nil {
+	if _, err := stdout.Write(append(a.out, '\n')); err != nil {
 		fmt.Fprintf(stderr, "cannot write to standard output: %v\n", err)
 		return 1
 	}
