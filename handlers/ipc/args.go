@@ -63,6 +63,18 @@ func (t *turn) optionalID(v *mpack.Value, field string) ([]byte, bool) {
 	return s, ok && t.short(s, field)
 }
 
+// origin is the three optional identifiers that say where something comes from.
+func (t *turn) origin(v []mpack.Value) (request, user, session []byte, ok bool) {
+	if request, ok = t.optionalID(&v[0], "request_id"); !ok {
+		return nil, nil, nil, false
+	}
+	if user, ok = t.optionalID(&v[1], "user_id"); !ok {
+		return nil, nil, nil, false
+	}
+	session, ok = t.optionalID(&v[2], "session_id")
+	return request, user, session, ok
+}
+
 // flag is an optional boolean.
 func (t *turn) flag(v *mpack.Value, field string, def bool) (value, ok bool) {
 	switch v.Kind {

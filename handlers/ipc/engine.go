@@ -38,13 +38,7 @@ func (t *turn) envelopeArgs() (ok bool) {
 	if a.RawInput, ok = t.text(&f[0], "raw_input"); !ok {
 		return false
 	}
-	if a.RequestID, ok = t.optionalID(&f[1], "request_id"); !ok {
-		return false
-	}
-	if a.UserID, ok = t.optionalID(&f[2], "user_id"); !ok {
-		return false
-	}
-	if a.SessionID, ok = t.optionalID(&f[3], "session_id"); !ok {
+	if a.RequestID, a.UserID, a.SessionID, ok = t.origin(f[1:4]); !ok {
 		return false
 	}
 	if a.StageOrder, ok = t.names(&f[4], "stage_order"); !ok {

@@ -39,13 +39,7 @@ func (t *turn) createArgs() (ok bool) {
 	if a.PID, ok = t.identifier(&f[0], "pid"); !ok {
 		return false
 	}
-	if a.RequestID, ok = t.optionalID(&f[1], "request_id"); !ok {
-		return false
-	}
-	if a.UserID, ok = t.optionalID(&f[2], "user_id"); !ok {
-		return false
-	}
-	if a.SessionID, ok = t.optionalID(&f[3], "session_id"); !ok {
+	if a.RequestID, a.UserID, a.SessionID, ok = t.origin(f[1:4]); !ok {
 		return false
 	}
 	if a.Priority, ok = t.priority(&f[4]); !ok || !t.quota(&f[5], &a.Quota) {

@@ -166,6 +166,7 @@ func TestDuplicates(t *testing.T) {
 	f(`"metadata":{"a":1},"metadata":{"b":2}`, "metadata", `{"b":2}`)
 	f(`"all_goals":["a"],"goal_completion_status":{"a":"pending","a":"satisfied"}`, "remaining_goals", `[]`)
 	f(`"all_goals":["a"],"goal_completion_status":{"a":"satisfied","b":"odd","\u0061":"pending"}`, "remaining_goals", `["a"]`)
+	f(`"goal_completion_status":{"g":1,"g":"pending"},"outputs":{"x":1,"x":{}}`, "current_stage", `"perception"`)
 	f(`"clarification_pending":true,"clarification_pending":false`, "current_stage", `"perception"`)
 	invalid(t, `{"raw_input":"a","iteration":2,"iteration":"x"}`, "iteration")
 	_, got := process(t, `{"identity":{"envelope_id":"e"},"pipeline":{},"bounds":{"llm_call_count":99},"bounds":{"llm_call_count":1}}`)

@@ -31,7 +31,7 @@ func TestRowError(t *testing.T) { // a
 func TestRowClarification(t *testing.T) { // b
 	f := func(output, question string) {
 		t.Helper()
-		steps(t, `{"stage_order":["a","b"],"clarification_response":"old","outputs":{"a":`+output+`}}`,
+		steps(t, `{"stage_order":["a","b"],"clarification_response":"old","clarification_question":"older?","outputs":{"a":`+output+`}}`,
 			`{"current_stage":"a","clarification_pending":true,"clarification_question":`+question+`,
 			"clarification_response":null,"terminal_reason":"clarification_required"}`)
 	}
@@ -49,7 +49,7 @@ func TestRowClarification(t *testing.T) { // b
 func TestRowConfirmation(t *testing.T) { // c
 	f := func(output, id, message string) {
 		t.Helper()
-		steps(t, `{"stage_order":["plan","b"],"confirmation_response":true,"outputs":{"plan":`+output+`}}`,
+		steps(t, `{"stage_order":["plan","b"],"confirmation_response":true,"confirmation_message":"older","confirmation_id":"older","outputs":{"plan":`+output+`}}`,
 			`{"current_stage":"plan","confirmation_pending":true,"confirmation_id":"`+id+`","confirmation_message":`+message+`,
 			"confirmation_response":null,"terminal_reason":"confirmation_required"}`)
 	}

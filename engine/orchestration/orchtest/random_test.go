@@ -61,9 +61,9 @@ func newSeed() uint64 {
 // TestRandomRuns: whole conversations about random pipelines go as the model says. A failure prints the seed, and
 // -seed replays it.
 func TestRandomRuns(t *testing.T) {
-	runs, seed := 100_000, newSeed()
+	runs, seed := 100_000/raceSlowdown, newSeed()
 	if testing.Short() {
-		runs = 2_000
+		runs = min(runs, 2_000)
 	}
 	t.Logf("seed %d", seed)
 	r := newRunner()
@@ -78,9 +78,9 @@ func TestRandomRuns(t *testing.T) {
 
 // TestRandomRunsUnderALimit: with little room for replies too, no reply is ever larger, and a refusal changes nothing.
 func TestRandomRunsUnderALimit(t *testing.T) {
-	runs, seed := 20_000, newSeed()
+	runs, seed := 20_000/raceSlowdown, newSeed()
 	if testing.Short() {
-		runs = 2_000
+		runs = min(runs, 2_000)
 	}
 	t.Logf("seed %d", seed)
 	for most := 1600; most <= 2000; most += 100 {

@@ -1,0 +1,5 @@
+//go:build !race
+
+package orchtest
+
+const raceSlowdown = 1
