@@ -109,6 +109,7 @@ func header(b []byte, i int) (n, content int) {
 	case 0xdd, 0xdf:
 		content = i + 5
 	}
+	content = min(content, len(b)) // a head that is cut off, where nobody checked the bytes
 	if isMap(b[i]) {
 		m := mpack.OpenMap(b[i:])
 		return m.Len(), content

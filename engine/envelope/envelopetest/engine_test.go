@@ -11,7 +11,7 @@ import (
 
 // What the engine promises as a piece of Go: replies and errors stay, and goroutines may share it.
 
-// texts of many lengths and both outcomes, so that reused memory would show.
+// mixedTexts are texts of many lengths and both outcomes, so that reused memory would show.
 func mixedTexts(t reporter) []string {
 	all := []string{baseText, `{"raw_input":1}`, `{`, `[]`}
 	for _, over := range []string{asking, confirming, judge(`{"verdict":"reintent"}`), judge(`{"verdict":"odd"}`), `{"iteration":"x"}`,
