@@ -156,6 +156,15 @@ func validText(s []byte) bool {
 	return utf8.Valid(s)
 }
 
+// Check reports what is wrong with b as exactly one value. It does not allocate.
+func (sc *Scanner) Check(b []byte) Problem {
+	next, p := sc.skip(b, 0, 0)
+	if p == NoProblem && next != len(b) {
+		p = TrailingBytes
+	}
+	return p
+}
+
 // skip steps over the value at b[i], checking all of it; depth is how many containers are open around it. It returns where
 // the next value starts.
 func (sc *Scanner) skip(b []byte, i, depth int) (next int, p Problem) {

@@ -3,6 +3,7 @@ package orchestration
 import (
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"trunkline/codec/wire"
@@ -40,6 +41,9 @@ type Config struct {
 
 	// MaxReply is the largest body of a reply in bytes: max_frame_bytes less ReplyReserve.
 	MaxReply int
+	// Journal is shown every change under the lock that decided it, before its request is answered; may be nil. It is called from
+	// several goroutines at once and must neither block for long nor call the engine.
+	Journal func(*Change)
 	// NewID makes identifiers; nil: envelope.RandomID.
 	NewID envelope.IDSource
 }
@@ -51,6 +55,7 @@ type Engine struct {
 	envelopes *table.Table[stored]
 	waiting   waitIndex
 
+	seq  atomic.Uint64 // of the last session
 	seed maphash.Seed
 	ids  [64]sync.Mutex // by envelope identifier: an update and what it resolves are one step
 }
@@ -70,7 +75,8 @@ func New(cfg Config) *Engine {
 	o := &Engine{cfg: cfg, seed: maphash.MakeSeed()}
 	o.sessions = table.New(table.Config[session]{MaxEntries: cfg.MaxSessions, MaxBytes: cfg.MaxSessionBytes,
 		OnEvict: func(_ string, s *session) { o.forget(s) }})
-	o.envelopes = table.New(table.Config[stored]{MaxEntries: cfg.MaxEnvelopes, MaxBytes: cfg.MaxEnvelopeBytes})
+	o.envelopes = table.New(table.Config[stored]{MaxEntries: cfg.MaxEnvelopes, MaxBytes: cfg.MaxEnvelopeBytes,
+		OnEvict: func(id string, v *stored) { o.bury(&v.life, &Change{Kind: ChangeEnvelopeDrop, ID: []byte(id)}) }})
 	return o
 }
 
@@ -91,6 +97,10 @@ type Call struct {
 	// Work grows by the bytes that were decoded and encoded: what requests cost beside their own bytes and those of their replies.
 	Work int
 
+	// replaying tells that the changes come from the journal.
+	replaying bool
+
+	change  Change // scratch, so that telling allocates nothing
 	env     envelope.Env
 	buf     []byte // the envelope encoded anew
 	text    []byte // JSON text turned into MessagePack
@@ -104,6 +114,8 @@ const keptScratch = 256 << 10
 // Release lets go of everything lent to the call and of what it outgrew.
 func (c *Call) Release() {
 	c.env.Release()
+	c.change = Change{Waiting: c.change.Waiting[:0]}
+	clear(c.change.Waiting[:cap(c.change.Waiting)])
 	for _, b := range [...]*[]byte{&c.buf, &c.text, &c.output, &c.failure, &c.Msg} {
 		if cap(*b) > keptScratch {
 			*b = nil

@@ -2,6 +2,7 @@ package orchestration
 
 import (
 	"bytes"
+	"sync/atomic"
 	"time"
 
 	"trunkline/codec/mpack"
@@ -14,6 +15,7 @@ import (
 // stored is an envelope of the store: its encoding, which is replaced and never written to.
 type stored struct {
 	encoded []byte
+	life    atomic.Int32
 }
 
 // storedOverhead is about what an entry costs beside its bytes and key.
@@ -105,8 +107,13 @@ func (o *Engine) insertNew(c *Call, out []byte) ([]byte, wire.Code) {
 			return out, c.tooLarge()
 		}
 		id, encoded := e.Text(envelope.EnvelopeID), bytes.Clone(c.buf)
-		switch o.envelopes.Insert(id, &stored{encoded}, storedSize(id, encoded), classOf(e.Bool(envelope.Terminated)), c.Now.Mono, envelopePolicy) {
+		v := &stored{encoded: encoded}
+		switch o.envelopes.Insert(id, v, storedSize(id, encoded), classOf(e.Bool(envelope.Terminated)), c.Now.Mono, envelopePolicy) {
 		case table.Inserted:
+			if o.journals() {
+				c.change = Change{Kind: ChangeEnvelope, ID: id, Envelope: encoded}
+				o.bear(c, &v.life, &c.change, &Change{Kind: ChangeEnvelopeDrop, ID: id})
+			}
 			return append(out, encoded...), wire.OK
 		case table.Full:
 			return out, c.full(storeFull)
@@ -206,6 +213,17 @@ func (o *Engine) UpdateEnvelope(c *Call, v mpack.Value, out []byte) ([]byte, wir
 	return append(out, encoded...), wire.OK
 }
 
+// stored makes and tells the value that takes the place of another one, whose entry is locked.
+func (o *Engine) stored(c *Call, id, encoded []byte) *stored {
+	v := &stored{encoded: encoded}
+	v.life.Store(alive)
+	if o.journals() {
+		c.change = Change{Kind: ChangeEnvelope, ID: id, Envelope: encoded}
+		o.tell(c, &c.change)
+	}
+	return v
+}
+
 // replace puts another encoding in the place of a stored envelope.
 func (o *Engine) replace(c *Call, id, encoded []byte, class table.Class) wire.Code {
 	size := storedSize(id, encoded)
@@ -216,7 +234,7 @@ func (o *Engine) replace(c *Call, id, encoded []byte, class table.Class) wire.Co
 		}
 		missing := size - entry.Size()
 		if entry.Resize(size) {
-			entry.SetValue(&stored{encoded})
+			entry.SetValue(o.stored(c, id, encoded))
 			entry.SetClass(class)
 			entry.Touch(c.Now.Mono)
 			entry.Release()
@@ -247,7 +265,7 @@ func (o *Engine) endStored(c *Call, pid []byte) {
 	encoded := bytes.Clone(c.buf)
 	if entry = o.envelopes.Acquire(pid); entry != nil {
 		entry.Resize(storedSize(pid, encoded)) // what ends is let through even when the bytes are used up
-		entry.SetValue(&stored{encoded})
+		entry.SetValue(o.stored(c, pid, encoded))
 		entry.SetClass(table.Ended)
 		entry.Touch(c.Now.Mono)
 		entry.Release()

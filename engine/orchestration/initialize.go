@@ -50,14 +50,14 @@ func (o *Engine) prepare(c *Call, a *InitArgs) (*session, wire.Code) {
 	if code := c.haveFields(a); code != wire.OK {
 		return nil, code
 	}
-	p, code := c.pipelineField(a.Config)
+	p, source, code := c.pipelineField(a.Config, o.journals())
 	if code != wire.OK {
 		return nil, code
 	}
 	if code = c.envelopeField(a.Envelope); code != wire.OK {
 		return nil, code
 	}
-	s := &session{p: p, pid: bytes.Clone(a.ProcessID), edges: make([]int64, p.Edges())}
+	s := &session{p: p, source: source, pid: bytes.Clone(a.ProcessID), seq: o.seq.Add(1), edges: make([]int64, p.Edges())}
 	if a.ProcessID == nil {
 		if s.pid = bytes.Clone(c.env.Text(envelope.EnvelopeID)); len(s.pid) == 0 {
 			return nil, c.invalid("envelope_id cannot be empty")
@@ -148,11 +148,14 @@ func (o *Engine) enter(c *Call, s *session, force bool) wire.Code {
 	} else {
 		outcome = o.sessions.Insert(s.pid, s, size, class, c.Now.Mono, sessionPolicy)
 	}
-	switch outcome {
-	case table.Inserted:
-		return wire.OK
-	case table.Replaced:
-		o.forget(old)
+	if outcome == table.Inserted || outcome == table.Replaced {
+		if o.journals() {
+			c.change = Change{Kind: ChangeSession, PID: s.pid, Seq: s.seq, Pipeline: s.source, Envelope: s.env, To: int(s.stage.Load())}
+			o.bear(c, &s.life, &c.change, &Change{Kind: ChangeSessionDrop, PID: s.pid, Seq: s.seq})
+		}
+		if old != nil {
+			o.forget(old)
+		}
 		return wire.OK
 	}
 	o.waiting.remove(s)

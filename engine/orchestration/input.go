@@ -1,6 +1,8 @@
 package orchestration
 
 import (
+	"bytes"
+
 	"trunkline/codec/jsonx"
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
@@ -49,20 +51,23 @@ func (c *Call) envelopeField(v mpack.Value) wire.Code {
 	return c.decode(raw)
 }
 
-// pipelineField reads the field pipeline_config.
-func (c *Call) pipelineField(v mpack.Value) (*Pipeline, wire.Code) {
+// pipelineField reads the field pipeline_config; source is a copy of it as MessagePack, if that is to be kept.
+func (c *Call) pipelineField(v mpack.Value, keep bool) (p *Pipeline, source []byte, code wire.Code) {
 	raw, code := c.mapField(v, "pipeline_config", "Invalid pipeline_config: ", &c.text)
 	if code != wire.OK {
-		return nil, code
+		return nil, nil, code
 	}
 	if mpack.KindOf(raw) != mpack.Map {
-		return nil, c.invalid("Invalid pipeline_config: must be an object")
+		return nil, nil, c.invalid("Invalid pipeline_config: must be an object")
 	}
 	p, refusal := ParsePipeline(raw)
 	if refusal != "" {
-		return nil, c.invalid(refusal)
+		return nil, nil, c.invalid(refusal)
 	}
-	return p, wire.OK
+	if keep {
+		source = bytes.Clone(raw)
+	}
+	return p, source, wire.OK
 }
 
 // encode writes c.env, completed, into c.buf.

@@ -45,30 +45,45 @@ func (o *Engine) Report(c *Call, r *Report, out []byte) ([]byte, wire.Code) {
 	if c.env.Reopen(envelope.MsgPack, s.env) != nil {
 		return out, c.refuse(wire.Internal, "Internal error", nil, "")
 	}
-	step := s.take(c, r, stage)
+	c.take(s, r)
+	st := s.decide(c, r)
+	c.follow(s, &st)
 	o.encode(c)
-	if code := o.fits(c, s, &step); code != wire.OK {
+	if code := o.fits(c, s, &st); code != wire.OK {
 		return out, code
 	}
-	s.stage.Store(int32(step.to))
-	if step.edge >= 0 {
-		if s.edges[step.edge]++; s.edges[step.edge] == 1 {
-			s.edgeBytes += s.p.edgeRoom(step.edge)
+	if o.journals() {
+		c.change = Change{Kind: ChangeReport, PID: s.pid, Seq: s.seq, Report: *r, To: st.to, Edge: st.edge, Reason: st.reason}
+		if st.reason != envelope.NoReason {
+			c.change.Text = c.failure
 		}
+		o.tell(c, &c.change)
 	}
-	o.commit(s, c)
+	o.moved(c, s, &st)
 	i := s.instruct(c, c.failure)
 	return i.append(out), wire.OK
 }
 
-// step is what a report comes to, beside the changes of the envelope.
-type step struct {
-	to   int // the stage after it
-	edge int // the edge taken, -1: none
+// moved makes what a report came to, encoded in c.buf, the session's state.
+func (o *Engine) moved(c *Call, s *session, st *step) {
+	s.stage.Store(int32(st.to))
+	if st.edge >= 0 {
+		if s.edges[st.edge]++; s.edges[st.edge] == 1 {
+			s.edgeBytes += s.p.edgeRoom(st.edge)
+		}
+	}
+	o.commit(s, c)
 }
 
-// take writes the report into c.env and decides what follows; c.failure is the text of an end.
-func (s *session) take(c *Call, r *Report, stage *Stage) step {
+// step is where a report leads.
+type step struct {
+	to     int             // the stage after it
+	edge   int             // the edge taken, -1: none
+	reason envelope.Reason // of the end, NoReason if it goes on; the text of the end is in Call.failure
+}
+
+// take writes what a report says into c.env.
+func (c *Call) take(s *session, r *Report) {
 	e := &c.env
 	c.record(r)
 	e.SetInt(envelope.LLMCallCount, add(e.Int(envelope.LLMCallCount), r.LLMCalls, math.MaxInt32))
@@ -76,12 +91,11 @@ func (s *session) take(c *Call, r *Report, stage *Stage) step {
 	e.SetInt(envelope.TokensIn, add(e.Int(envelope.TokensIn), ifKnown(r.TokensIn, r.HasTokensIn), math.MaxInt64))
 	e.SetInt(envelope.TokensOut, add(e.Int(envelope.TokensOut), ifKnown(r.TokensOut, r.HasTokensOut), math.MaxInt64))
 	e.SetInt(envelope.Iteration, add(e.Int(envelope.Iteration), 1, math.MaxInt32))
-	if r.Failed {
+	if stage := s.p.Stage(int(s.stage.Load())); r.Failed {
 		e.SetFailed(stage.Name, r.Error)
 	} else {
 		e.SetCompleted(stage.Name)
 	}
-	return s.follow(c, r)
 }
 
 // add adds without going over limit (envelope D41).
@@ -145,46 +159,54 @@ func appendFailed(dst []byte, r *Report) []byte {
 
 func isVerdict(key []byte) bool { return string(key) == "success" || string(key) == "error" }
 
-// follow decides where a report leads: steps 5 to 10 of envelope §5.2.
-func (s *session) follow(c *Call, r *Report) step {
+// decide says where a report that was taken leads: steps 5 to 10 of envelope §5.2. It changes nothing but c.failure.
+func (s *session) decide(c *Call, r *Report) step {
 	e := &c.env
 	from := int(s.stage.Load())
-	stay := step{to: from, edge: -1}
-	output := c.output
-	to := s.p.Next(from, !r.Failed, output)
+	to := s.p.Next(from, !r.Failed, c.output)
 	if to == End {
 		if r.Failed {
-			c.stop(envelope.ToolFailedFatally, "Agent ", r.AgentName, " failed: ", r.Error)
-		} else {
-			c.stop(envelope.CompletedSuccessfully, "Pipeline completed", nil, "", nil)
+			return c.stop(from, envelope.ToolFailedFatally, "Agent ", r.AgentName, " failed: ", r.Error)
 		}
-		return stay
+		return c.stop(from, envelope.CompletedSuccessfully, "Pipeline completed", nil, "", nil)
 	}
 	if over := e.Exhausted(); over != envelope.NoReason {
-		c.stopAtBound(over)
-		return stay
+		return c.stopAtBound(from, over)
 	}
 	edge, limit, limited := s.p.Edge(from, to)
 	if limited && s.edges[edge] >= limit {
-		c.stop(envelope.MaxAgentHopsExceeded, "Edge limit exceeded: ", []byte(s.p.Stage(from).Name), " -> ", []byte(s.p.Stage(to).Name))
-		return stay
+		return c.stop(from, envelope.MaxAgentHopsExceeded, "Edge limit exceeded: ", []byte(s.p.Stage(from).Name), " -> ", []byte(s.p.Stage(to).Name))
 	}
-	e.SetText(envelope.CurrentStage, []byte(s.p.Stage(to).Name))
-	e.SetInt(envelope.AgentHopCount, add(e.Int(envelope.AgentHopCount), 1, math.MaxInt32))
-	if over := e.Exhausted(); over != envelope.NoReason {
-		c.stopAtBound(over)
+	st := step{to: to, edge: edge}
+	if hop(e) >= e.Int(envelope.MaxAgentHops) {
+		st.reason = c.stopAtBound(to, envelope.MaxAgentHopsExceeded).reason
 	}
-	return step{to: to, edge: edge}
+	return st
 }
 
-// stop ends the envelope; the text is left in c.failure.
-func (c *Call) stop(r envelope.Reason, a string, b []byte, d string, f []byte) {
+// hop is agent_hop_count after one more.
+func hop(e *envelope.Env) int64 { return add(e.Int(envelope.AgentHopCount), 1, math.MaxInt32) }
+
+// follow writes where a report leads into c.env.
+func (c *Call) follow(s *session, st *step) {
+	e := &c.env
+	if st.edge >= 0 {
+		e.SetText(envelope.CurrentStage, []byte(s.p.Stage(st.to).Name))
+		e.SetInt(envelope.AgentHopCount, hop(e))
+	}
+	if st.reason != envelope.NoReason {
+		e.Terminate(st.reason, string(c.failure), c.wall())
+	}
+}
+
+// stop is the step that ends the session where it stands; the text of the end is left in c.failure.
+func (c *Call) stop(at int, r envelope.Reason, a string, b []byte, d string, f []byte) step {
 	c.failure = append(append(append(append(c.failure[:0], a...), b...), d...), f...)
-	c.env.Terminate(r, string(c.failure), c.wall())
+	return step{to: at, edge: -1, reason: r}
 }
 
-func (c *Call) stopAtBound(r envelope.Reason) {
-	c.stop(r, boundsExceeded, []byte(r.Wire()), "", nil)
+func (c *Call) stopAtBound(at int, r envelope.Reason) step {
+	return c.stop(at, r, boundsExceeded, []byte(r.Wire()), "", nil)
 }
 
 const boundsExceeded = "Bounds exceeded: "

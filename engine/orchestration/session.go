@@ -22,12 +22,15 @@ const (
 
 // session is one pipeline on its way. The fields up to the atomics are guarded by mu.
 type session struct {
-	mu    sync.Mutex
-	pid   []byte
-	p     *Pipeline
-	env   []byte // the envelope as replies show it
-	state state
-	over  envelope.Reason // the bound that is met
+	mu  sync.Mutex
+	pid []byte
+	seq uint64 // tells the sessions of one process apart
+	p   *Pipeline
+	// source is the encoded configuration, kept only where a journal wants it.
+	source []byte
+	env    []byte // the envelope as replies show it
+	state  state
+	over   envelope.Reason // the bound that is met
 	// reason is terminal_reason as replies show it, "" while there is none.
 	reason []byte
 	// envelopeID names the envelope, for the index of waiting sessions.
@@ -39,6 +42,7 @@ type session struct {
 	reasonBytes int
 
 	stage atomic.Int32
+	life  atomic.Int32
 	// gone is set once the session is in the table no more.
 	gone atomic.Bool
 	// cancelled is set when the process was terminated, for the next request to end the session before anything else.
@@ -55,7 +59,7 @@ const sessionOverhead = 640
 
 // size is what the session is accounted with once its envelope takes envBytes.
 func (s *session) size(envBytes int) int64 {
-	return int64(envBytes+2*len(s.pid)+len(s.envelopeID)+s.reasonBytes+8*len(s.edges)) + s.p.Bytes() + sessionOverhead
+	return int64(envBytes+2*len(s.pid)+len(s.envelopeID)+s.reasonBytes+len(s.source)+8*len(s.edges)) + s.p.Bytes() + sessionOverhead
 }
 
 func (s *session) class() table.Class { return classOf(s.state == terminated) }
@@ -181,6 +185,15 @@ func (o *Engine) classify(s *session) {
 // end ends a session that has not ended (envelope §5.2): its envelope is decoded, overlaid and encoded anew. It is let through even
 // when the table's bytes are used up.
 func (o *Engine) end(c *Call, s *session, r envelope.Reason, text string) {
+	if o.journals() {
+		c.change = Change{Kind: ChangeEnd, PID: s.pid, Seq: s.seq, Reason: r, Text: []byte(text)}
+		o.tell(c, &c.change)
+	}
+	o.finish(c, s, r, text)
+}
+
+// finish is end for an end that was told.
+func (o *Engine) finish(c *Call, s *session, r envelope.Reason, text string) {
 	e := &c.env
 	if e.Reopen(envelope.MsgPack, s.env) != nil {
 		return
@@ -211,6 +224,7 @@ func (o *Engine) commit(s *session, c *Call) {
 func (o *Engine) forget(s *session) {
 	s.gone.Store(true)
 	o.waiting.remove(s)
+	o.bury(&s.life, &Change{Kind: ChangeSessionDrop, PID: s.pid, Seq: s.seq})
 }
 
 // instruction is what a worker is told (envelope §3.10).

@@ -18,6 +18,8 @@ type runner struct {
 	most  int // the largest reply allowed; 0: not checked
 	large int // how many calls were refused for it
 
+	atEnd func() // called before what a program made is removed
+
 	pids    [2]string // the processes of the program that is running; both hold envelopes with the same id
 	pid, id string    // the process that is spoken of
 	seen    map[string]int
@@ -37,6 +39,9 @@ func (r *runner) run(p program) (step int, diff string) {
 	defer func() {
 		if v := recover(); v != nil {
 			diff = fmt.Sprint("panic: ", v)
+		}
+		if r.atEnd != nil {
+			r.atEnd()
 		}
 		for _, pid := range r.pids {
 			r.d.removed(pid)

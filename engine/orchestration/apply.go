@@ -1,0 +1,180 @@
+package orchestration
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/fnv"
+
+	"trunkline/codec/wire"
+	"trunkline/engine/envelope"
+	"trunkline/engine/table"
+)
+
+// ErrNotApplicable says that a change does not fit the state it is applied to, or the limits of this engine.
+var ErrNotApplicable = errors.New("cannot apply change")
+
+func notApplicable(ch *Change, why string) error {
+	id := ch.PID
+	if id == nil {
+		id = ch.ID
+	}
+	return fmt.Errorf("%w: %s of %q: %s", ErrNotApplicable, ch.Kind, id, why)
+}
+
+// Apply replays one journalled change; the journal is told nothing. Changes come in the order in which they were told, from one
+// goroutine, before anybody uses the engine. A change of a session that another one replaced has no effect. c is scratch.
+func (o *Engine) Apply(c *Call, ch *Change) error {
+	c.Now, c.replaying = ch.At, true
+	defer func() { c.replaying = false }()
+	switch ch.Kind {
+	case ChangeEnvelope:
+		return o.applyEnvelope(c, ch)
+	case ChangeEnvelopeDrop:
+		if v, ok := o.envelopes.Remove(ch.ID); ok {
+			v.life.Store(dead)
+		}
+		return nil
+	case ChangeSession:
+		return o.applySession(c, ch)
+	case ChangeAnswer:
+		return o.applyAnswer(c, ch)
+	}
+	s, ok := o.sessions.Get(ch.PID)
+	if !ok || s.seq != ch.Seq {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ch.Kind == ChangeSessionDrop {
+		s.life.Store(dead)
+		o.sessions.Remove(ch.PID)
+		o.forget(s)
+		return nil
+	}
+	o.sessions.Touch(s.pid, ch.At.Mono)
+	o.settle(c, s)
+	if ch.Kind == ChangeReport {
+		return o.applyReport(c, s, ch)
+	}
+	o.finish(c, s, ch.Reason, string(ch.Text))
+	return nil
+}
+
+func (o *Engine) applyEnvelope(c *Call, ch *Change) error {
+	if p := c.env.Reopen(envelope.MsgPack, ch.Envelope); p != nil {
+		return notApplicable(ch, p.Message())
+	}
+	v := &stored{encoded: bytes.Clone(ch.Envelope)}
+	v.life.Store(alive)
+	class := classOf(c.env.Bool(envelope.Terminated))
+	if _, outcome := o.envelopes.Put(ch.ID, v, storedSize(ch.ID, v.encoded), class, ch.At.Mono, table.Policy{}); outcome == table.Full {
+		return notApplicable(ch, storeFull)
+	}
+	return nil
+}
+
+func (o *Engine) applySession(c *Call, ch *Change) error {
+	p, refusal := ParsePipeline(ch.Pipeline)
+	if refusal != "" {
+		return notApplicable(ch, refusal)
+	}
+	if ch.To < 0 || ch.To >= p.Stages() {
+		return notApplicable(ch, "no such stage")
+	}
+	if problem := c.env.Reopen(envelope.MsgPack, ch.Envelope); problem != nil {
+		return notApplicable(ch, problem.Message())
+	}
+	s := &session{p: p, pid: bytes.Clone(ch.PID), seq: ch.Seq, edges: make([]int64, p.Edges())}
+	if o.journals() {
+		s.source = bytes.Clone(ch.Pipeline)
+	}
+	s.stage.Store(int32(ch.To))
+	c.output = p.AppendStageOrder(c.output[:0])
+	s.orderBytes = len(c.output)
+	s.envelopeID = bytes.Clone(c.env.Text(envelope.EnvelopeID))
+	s.read(&c.env)
+	s.reasonBytes = len(s.reason)
+	s.hold(ch.Envelope)
+	s.life.Store(alive)
+	old, outcome := o.sessions.Put(s.pid, s, s.size(cap(s.env)), s.class(), ch.At.Mono, table.Policy{})
+	if outcome == table.Full {
+		return notApplicable(ch, tableFull)
+	}
+	if old != nil {
+		old.life.Store(dead)
+		o.forget(old)
+	}
+	if s.state == waiting {
+		o.waiting.add(s)
+	}
+	o.seq.Store(max(o.seq.Load(), s.seq))
+	return nil
+}
+
+func (o *Engine) applyAnswer(c *Call, ch *Change) error {
+	a := &answer{kind: envelope.Absent, raw: bytes.Clone(ch.Interrupt)}
+	if a.raw != nil {
+		if a.kind = envelope.Null; len(a.raw) > 1 || a.raw[0] != 0xc0 {
+			a.kind = envelope.Map
+		}
+	}
+	var list []*session
+	for _, ref := range ch.Waiting {
+		if s, ok := o.sessions.Get(ref.PID); ok && s.seq == ref.Seq {
+			list = append(list, s)
+		}
+	}
+	for _, s := range list {
+		o.grow(c, s, a.room())
+	}
+	o.resolve(c, list, a)
+	return nil
+}
+
+// applyReport takes a report that was decided before: where it led, and whether that was the end, stands in the change.
+func (o *Engine) applyReport(c *Call, s *session, ch *Change) error {
+	if ch.To < 0 || ch.To >= s.p.Stages() || ch.Edge >= len(s.edges) {
+		return notApplicable(ch, "no such stage or edge")
+	}
+	if c.env.Reopen(envelope.MsgPack, s.env) != nil {
+		return notApplicable(ch, "the session's envelope cannot be read")
+	}
+	c.take(s, &ch.Report)
+	st := step{to: ch.To, edge: ch.Edge, reason: ch.Reason}
+	c.failure = append(c.failure[:0], ch.Text...)
+	c.follow(s, &st)
+	o.encode(c)
+	o.account(c, s, len(c.buf))
+	o.moved(c, s, &st)
+	return nil
+}
+
+// Digest returns a number that two engines share that hold the same envelopes and sessions, whatever way they came to it and
+// whenever they were used last. Requests may go on meanwhile, but then it says little.
+func (o *Engine) Digest() (sum uint64) {
+	c := &Call{}
+	o.envelopes.Walk(func(e *table.Entry[stored]) {
+		sum += digestOf([]byte(e.Key()), e.Value().encoded)
+	})
+	var pids [][]byte
+	o.sessions.Walk(func(e *table.Entry[session]) { pids = append(pids, []byte(e.Key())) })
+	for _, pid := range pids {
+		s, code := o.find(c, pid, false)
+		if code != wire.OK {
+			continue
+		}
+		c.output = s.appendState(c.output[:0])
+		sum += digestOf(pid, c.output)
+		s.mu.Unlock()
+	}
+	return sum
+}
+
+func digestOf(key, state []byte) uint64 {
+	h := fnv.New64a()
+	h.Write(key)
+	h.Write([]byte{0})
+	h.Write(state)
+	return h.Sum64()
+}
