@@ -22,23 +22,26 @@ func notApplicable(ch *Change, why string) error {
 	return fmt.Errorf("%w: %s of %q: %s", ErrNotApplicable, ch.Kind, id, why)
 }
 
-// Apply replays one journalled change; the journal is told nothing. Changes come in the order in which they were told, from one
-// goroutine, before anybody uses the engine. A change of a session that another one replaced has no effect. c is scratch.
-func (o *Engine) Apply(c *Call, ch *Change) error {
+// Apply replays one journalled change, which has index; the journal is told nothing. Changes come in the order in which they were
+// told, from one goroutine, before anybody uses the engine. A change of a session that another one replaced has no effect, nor has one that
+// a snapshot already holds. c is scratch.
+func (o *Engine) Apply(c *Call, ch *Change, index uint64) error {
 	c.Now, c.replaying = ch.At, true
 	defer func() { c.replaying = false }()
 	switch ch.Kind {
 	case ChangeEnvelope:
-		return o.applyEnvelope(c, ch)
+		return o.applyEnvelope(c, ch, index)
 	case ChangeEnvelopeDrop:
 		if v, ok := o.envelopes.Remove(ch.ID); ok {
 			v.life.Store(dead)
 		}
 		return nil
 	case ChangeSession:
-		return o.applySession(c, ch)
+		_, err := o.applySession(c, ch, index)
+		return err
 	case ChangeAnswer:
-		return o.applyAnswer(c, ch)
+		o.applyAnswer(c, ch, index)
+		return nil
 	}
 	s, ok := o.sessions.Get(ch.PID)
 	if !ok || s.seq != ch.Seq {
@@ -52,6 +55,10 @@ func (o *Engine) Apply(c *Call, ch *Change) error {
 		o.forget(s)
 		return nil
 	}
+	if s.last.Load() >= index {
+		return nil
+	}
+	s.last.Store(index)
 	o.sessions.Touch(s.pid, ch.At.Mono)
 	o.settle(c, s)
 	if ch.Kind == ChangeReport {
@@ -61,12 +68,16 @@ func (o *Engine) Apply(c *Call, ch *Change) error {
 	return nil
 }
 
-func (o *Engine) applyEnvelope(c *Call, ch *Change) error {
+func (o *Engine) applyEnvelope(c *Call, ch *Change, index uint64) error {
+	if v, ok := o.envelopes.Get(ch.ID); ok && v.last.Load() >= index {
+		return nil
+	}
 	if p := c.env.Reopen(envelope.MsgPack, ch.Envelope); p != nil {
 		return notApplicable(ch, p.Message())
 	}
 	v := &stored{encoded: bytes.Clone(ch.Envelope)}
 	v.life.Store(alive)
+	v.last.Store(index)
 	class := classOf(c.env.Bool(envelope.Terminated))
 	if _, outcome := o.envelopes.Put(ch.ID, v, storedSize(ch.ID, v.encoded), class, ch.At.Mono, table.Policy{}); outcome == table.Full {
 		return notApplicable(ch, storeFull)
@@ -74,16 +85,20 @@ func (o *Engine) applyEnvelope(c *Call, ch *Change) error {
 	return nil
 }
 
-func (o *Engine) applySession(c *Call, ch *Change) error {
+// applySession returns the session it made, nil if a later one is there.
+func (o *Engine) applySession(c *Call, ch *Change, index uint64) (*session, error) {
+	if s, ok := o.sessions.Get(ch.PID); ok && s.last.Load() >= index {
+		return nil, nil
+	}
 	p, refusal := ParsePipeline(ch.Pipeline)
 	if refusal != "" {
-		return notApplicable(ch, refusal)
+		return nil, notApplicable(ch, refusal)
 	}
 	if ch.To < 0 || ch.To >= p.Stages() {
-		return notApplicable(ch, "no such stage")
+		return nil, notApplicable(ch, "no such stage")
 	}
 	if problem := c.env.Reopen(envelope.MsgPack, ch.Envelope); problem != nil {
-		return notApplicable(ch, problem.Message())
+		return nil, notApplicable(ch, problem.Message())
 	}
 	s := &session{p: p, pid: bytes.Clone(ch.PID), seq: ch.Seq, edges: make([]int64, p.Edges())}
 	if o.journals() {
@@ -97,9 +112,10 @@ func (o *Engine) applySession(c *Call, ch *Change) error {
 	s.reasonBytes = len(s.reason)
 	s.hold(ch.Envelope)
 	s.life.Store(alive)
+	s.last.Store(index)
 	old, outcome := o.sessions.Put(s.pid, s, s.size(cap(s.env)), s.class(), ch.At.Mono, table.Policy{})
 	if outcome == table.Full {
-		return notApplicable(ch, tableFull)
+		return nil, notApplicable(ch, tableFull)
 	}
 	if old != nil {
 		old.life.Store(dead)
@@ -109,10 +125,10 @@ func (o *Engine) applySession(c *Call, ch *Change) error {
 		o.waiting.add(s)
 	}
 	o.seq.Store(max(o.seq.Load(), s.seq))
-	return nil
+	return s, nil
 }
 
-func (o *Engine) applyAnswer(c *Call, ch *Change) error {
+func (o *Engine) applyAnswer(c *Call, ch *Change, index uint64) {
 	a := &answer{kind: envelope.Absent, raw: bytes.Clone(ch.Interrupt)}
 	if a.raw != nil {
 		if a.kind = envelope.Null; len(a.raw) > 1 || a.raw[0] != 0xc0 {
@@ -121,7 +137,8 @@ func (o *Engine) applyAnswer(c *Call, ch *Change) error {
 	}
 	var list []*session
 	for _, ref := range ch.Waiting {
-		if s, ok := o.sessions.Get(ref.PID); ok && s.seq == ref.Seq {
+		if s, ok := o.sessions.Get(ref.PID); ok && s.seq == ref.Seq && s.last.Load() < index {
+			s.last.Store(index)
 			list = append(list, s)
 		}
 	}
@@ -129,7 +146,6 @@ func (o *Engine) applyAnswer(c *Call, ch *Change) error {
 		o.grow(c, s, a.room())
 	}
 	o.resolve(c, list, a)
-	return nil
 }
 
 // applyReport takes a report that was decided before: where it led, and whether that was the end, stands in the change.

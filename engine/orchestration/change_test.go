@@ -59,7 +59,7 @@ func TestChangesAreReadAsWritten(t *testing.T) {
 func TestChangesThatDoNotFit(t *testing.T) {
 	for _, c := range samples() {
 		o := New(Config{})
-		err := o.Apply(&Call{}, &c)
+		err := o.Apply(&Call{}, &c, 1)
 		wrong := c.Kind == ChangeEnvelope || c.Kind == ChangeSession // their maps are no envelope and no pipeline
 		if errors.Is(err, ErrNotApplicable) != wrong || o.Stats() != (Stats{}) {
 			t.Errorf("%s: %v, %+v", c.Kind, err, o.Stats())
@@ -72,7 +72,7 @@ func TestEndsAreToldOnceAndAfterBeginnings(t *testing.T) {
 	f := func(what string, do func(o *Engine, s *session, born, gone *Change), want ...ChangeKind) {
 		t.Helper()
 		var told []ChangeKind
-		o := New(Config{Journal: func(c *Change) { told = append(told, c.Kind) }})
+		o := New(Config{Journal: func(c *Change) uint64 { told = append(told, c.Kind); return uint64(len(told)) }})
 		do(o, &session{}, &Change{Kind: ChangeSession}, &Change{Kind: ChangeSessionDrop})
 		if len(told) != len(want) {
 			t.Fatalf("%s: told %v, want %v", what, told, want)
@@ -83,8 +83,8 @@ func TestEndsAreToldOnceAndAfterBeginnings(t *testing.T) {
 			}
 		}
 	}
-	bear := func(o *Engine, s *session, born, gone *Change) { o.bear(&Call{}, &s.life, born, gone) }
-	bury := func(o *Engine, s *session, _, gone *Change) { o.bury(&s.life, gone) }
+	bear := func(o *Engine, s *session, born, gone *Change) { o.bear(&Call{}, &s.history, born, gone) }
+	bury := func(o *Engine, s *session, _, gone *Change) { o.bury(&s.history, gone) }
 	f("born", bear, ChangeSession)
 	f("never told", bury)
 	f("born, buried twice", func(o *Engine, s *session, b, g *Change) { bear(o, s, b, g); bury(o, s, b, g); bury(o, s, b, g) }, ChangeSession, ChangeSessionDrop)
@@ -104,6 +104,6 @@ func FuzzChange(f *testing.F) {
 		if again := AppendChange(nil, &c); ParseChange(again, &c) != nil {
 			t.Fatalf("%x was read, %x is not", b, again)
 		}
-		New(Config{}).Apply(&Call{}, &c)
+		New(Config{}).Apply(&Call{}, &c, 1)
 	})
 }

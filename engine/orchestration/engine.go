@@ -41,9 +41,9 @@ type Config struct {
 
 	// MaxReply is the largest body of a reply in bytes: max_frame_bytes less ReplyReserve.
 	MaxReply int
-	// Journal is shown every change under the lock that decided it, before its request is answered; may be nil. It is called from
-	// several goroutines at once and must neither block for long nor call the engine.
-	Journal func(*Change)
+	// Journal is shown every change under the lock that decided it, before its request is answered, and returns its index; may be
+	// nil. It is called from several goroutines at once and must neither block for long nor call the engine.
+	Journal func(*Change) (index uint64)
 	// NewID makes identifiers; nil: envelope.RandomID.
 	NewID envelope.IDSource
 }
@@ -76,7 +76,7 @@ func New(cfg Config) *Engine {
 	o.sessions = table.New(table.Config[session]{MaxEntries: cfg.MaxSessions, MaxBytes: cfg.MaxSessionBytes,
 		OnEvict: func(_ string, s *session) { o.forget(s) }})
 	o.envelopes = table.New(table.Config[stored]{MaxEntries: cfg.MaxEnvelopes, MaxBytes: cfg.MaxEnvelopeBytes,
-		OnEvict: func(id string, v *stored) { o.bury(&v.life, &Change{Kind: ChangeEnvelopeDrop, ID: []byte(id)}) }})
+		OnEvict: func(id string, v *stored) { o.bury(&v.history, &Change{Kind: ChangeEnvelopeDrop, ID: []byte(id)}) }})
 	return o
 }
 

@@ -2,7 +2,6 @@ package orchestration
 
 import (
 	"bytes"
-	"sync/atomic"
 	"time"
 
 	"trunkline/codec/mpack"
@@ -15,7 +14,7 @@ import (
 // stored is an envelope of the store: its encoding, which is replaced and never written to.
 type stored struct {
 	encoded []byte
-	life    atomic.Int32
+	history
 }
 
 // storedOverhead is about what an entry costs beside its bytes and key.
@@ -112,7 +111,7 @@ func (o *Engine) insertNew(c *Call, out []byte) ([]byte, wire.Code) {
 		case table.Inserted:
 			if o.journals() {
 				c.change = Change{Kind: ChangeEnvelope, ID: id, Envelope: encoded}
-				o.bear(c, &v.life, &c.change, &Change{Kind: ChangeEnvelopeDrop, ID: id})
+				o.bear(c, &v.history, &c.change, &Change{Kind: ChangeEnvelopeDrop, ID: id})
 			}
 			return append(out, encoded...), wire.OK
 		case table.Full:
@@ -219,7 +218,7 @@ func (o *Engine) stored(c *Call, id, encoded []byte) *stored {
 	v.life.Store(alive)
 	if o.journals() {
 		c.change = Change{Kind: ChangeEnvelope, ID: id, Envelope: encoded}
-		o.tell(c, &c.change)
+		v.last.Store(o.tell(c, &c.change))
 	}
 	return v
 }

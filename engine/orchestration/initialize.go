@@ -151,7 +151,7 @@ func (o *Engine) enter(c *Call, s *session, force bool) wire.Code {
 	if outcome == table.Inserted || outcome == table.Replaced {
 		if o.journals() {
 			c.change = Change{Kind: ChangeSession, PID: s.pid, Seq: s.seq, Pipeline: s.source, Envelope: s.env, To: int(s.stage.Load())}
-			o.bear(c, &s.life, &c.change, &Change{Kind: ChangeSessionDrop, PID: s.pid, Seq: s.seq})
+			o.bear(c, &s.history, &c.change, &Change{Kind: ChangeSessionDrop, PID: s.pid, Seq: s.seq})
 		}
 		if old != nil {
 			o.forget(old)

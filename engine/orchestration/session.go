@@ -42,7 +42,7 @@ type session struct {
 	reasonBytes int
 
 	stage atomic.Int32
-	life  atomic.Int32
+	history
 	// gone is set once the session is in the table no more.
 	gone atomic.Bool
 	// cancelled is set when the process was terminated, for the next request to end the session before anything else.
@@ -187,7 +187,9 @@ func (o *Engine) classify(s *session) {
 func (o *Engine) end(c *Call, s *session, r envelope.Reason, text string) {
 	if o.journals() {
 		c.change = Change{Kind: ChangeEnd, PID: s.pid, Seq: s.seq, Reason: r, Text: []byte(text)}
-		o.tell(c, &c.change)
+		if index := o.tell(c, &c.change); index > 0 {
+			s.last.Store(index)
+		}
 	}
 	o.finish(c, s, r, text)
 }
@@ -224,7 +226,7 @@ func (o *Engine) commit(s *session, c *Call) {
 func (o *Engine) forget(s *session) {
 	s.gone.Store(true)
 	o.waiting.remove(s)
-	o.bury(&s.life, &Change{Kind: ChangeSessionDrop, PID: s.pid, Seq: s.seq})
+	o.bury(&s.history, &Change{Kind: ChangeSessionDrop, PID: s.pid, Seq: s.seq})
 }
 
 // instruction is what a worker is told (envelope §3.10).

@@ -102,18 +102,22 @@ func (o *Engine) release(c *Call, list []*session, a *answer) {
 // (envelope §4.7, D39). Each takes the answer into its envelope when it is asked for next: there may be as many of them as there are
 // sessions.
 func (o *Engine) resolve(c *Call, list []*session, a *answer) {
+	index := uint64(0)
 	if o.journals() && !c.replaying {
 		ch := &c.change
 		*ch = Change{Kind: ChangeAnswer, Interrupt: a.raw, Waiting: ch.Waiting[:0]}
 		for _, s := range list {
 			ch.Waiting = append(ch.Waiting, SessionRef{s.pid, s.seq})
 		}
-		o.tell(c, ch)
+		index = o.tell(c, ch)
 	}
 	for _, s := range list {
 		// Touched before it counts as running: a sweep must not find it idle in between.
 		o.sessions.Touch(s.pid, c.Now.Mono)
 		s.answer.Store(a)
+		if index > 0 {
+			s.last.Store(index) // after the answer: a snapshot that has the index has the answer
+		}
 		s.idle.Store(0)
 		s.expires.Store(0)
 		o.waiting.remove(s)

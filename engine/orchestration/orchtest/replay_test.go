@@ -14,7 +14,7 @@ type recorder struct {
 	kinds   map[orchestration.ChangeKind]int
 }
 
-func (r *recorder) journal(c *orchestration.Change) {
+func (r *recorder) journal(c *orchestration.Change) uint64 {
 	b := orchestration.AppendChange(nil, c)
 	var back orchestration.Change
 	if err := orchestration.ParseChange(b, &back); err != nil || !bytes.Equal(orchestration.AppendChange(nil, &back), b) {
@@ -22,10 +22,11 @@ func (r *recorder) journal(c *orchestration.Change) {
 	}
 	r.records = append(r.records, b)
 	r.kinds[c.Kind]++
+	return uint64(len(r.records))
 }
 
-// replay applies records to an engine.
-func replay(t *testing.T, e *orchestration.Engine, records [][]byte) {
+// replay applies records, the first of which has index first, to an engine.
+func replay(t *testing.T, e *orchestration.Engine, first int, records [][]byte) {
 	t.Helper()
 	var c orchestration.Call
 	var ch orchestration.Change
@@ -33,7 +34,7 @@ func replay(t *testing.T, e *orchestration.Engine, records [][]byte) {
 		if err := orchestration.ParseChange(b, &ch); err != nil {
 			t.Fatalf("record %d: %v", i, err)
 		}
-		if err := e.Apply(&c, &ch); err != nil {
+		if err := e.Apply(&c, &ch, uint64(first+i)); err != nil {
 			t.Fatalf("record %d: %v", i, err)
 		}
 		for j := range b {
@@ -63,7 +64,7 @@ func TestReplay(t *testing.T) {
 	again := orchestration.New(roomy())
 	applied, most := 0, int64(0)
 	r.atEnd = func() {
-		replay(t, again, rec.records[applied:])
+		replay(t, again, applied+1, rec.records[applied:])
 		applied = len(rec.records)
 		if got, want := again.Digest(), r.d.e.Digest(); got != want {
 			t.Fatalf("digest %x, want %x after %d records", got, want, applied)
@@ -80,8 +81,8 @@ func TestReplay(t *testing.T) {
 		t.Errorf("at most %d sessions were compared", most)
 	}
 	whole := orchestration.New(roomy())
-	replay(t, whole, rec.records)
-	replay(t, again, rec.records[applied:])
+	replay(t, whole, 1, rec.records)
+	replay(t, again, applied+1, rec.records[applied:])
 	if got, want := whole.Digest(), again.Digest(); got != want {
 		t.Errorf("digest %x, want %x", got, want)
 	}
@@ -92,5 +93,58 @@ func TestReplay(t *testing.T) {
 		if rec.kinds[k] == 0 && k != orchestration.ChangeEnvelopeDrop {
 			t.Errorf("no %s among %d records", k, len(rec.records))
 		}
+	}
+}
+
+// TestSnapshot: a snapshot that is taken while requests go on, and the changes since it was begun replayed on top of it, also those
+// that it has already, make an empty engine hold the same as the one it was taken of.
+func TestSnapshot(t *testing.T) {
+	runs, seed := 600/raceSlowdown, newSeed()
+	if testing.Short() {
+		runs = min(runs, 60)
+	}
+	t.Logf("seed %d", seed)
+	rec := &recorder{t: t, kinds: make(map[orchestration.ChangeKind]int)}
+	cfg := roomy()
+	cfg.Journal = rec.journal
+	r := newRunner()
+	r.d = drive(cfg)
+	sessions := 0
+	r.atEnd = func() {
+		// Taken now, in the middle of the next program and at its end: records are of different moments.
+		begun := len(rec.records)
+		var snapshot [][]byte
+		var c orchestration.Call
+		n := 0
+		if err := r.d.e.WriteSnapshot(&c, func(b []byte) error {
+			snapshot = append(snapshot, bytes.Clone(b))
+			if n++; n%2 == 1 { // something happens between two records
+				r.d.report(r.pids[n%2], report{agent: "s1", tokensIn: -1, tokensOut: -1})
+				r.d.next(r.pids[0])
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		back := orchestration.New(roomy())
+		for _, b := range snapshot {
+			if err := back.LoadRecord(&c, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		from := max(begun-3, 0) // the ones before may be replayed as well
+		replay(t, back, from+1, rec.records[from:])
+		if got, want := back.Digest(), r.d.e.Digest(); got != want {
+			t.Fatalf("digest %x, want %x: %d records of a snapshot, %d changes since", got, want, len(snapshot), len(rec.records)-begun)
+		}
+		sessions = max(sessions, int(back.Active()))
+	}
+	for n := range runs {
+		if step, diff := r.run(makeProgram(seeded(seed, uint64(n)))); diff != "" {
+			t.Fatalf("run %d step %d%s", n, step, diff)
+		}
+	}
+	if sessions < 2 {
+		t.Errorf("at most %d sessions were compared", sessions)
 	}
 }

@@ -1,0 +1,136 @@
+package orchestration
+
+import (
+	"fmt"
+
+	"trunkline/codec/mpack"
+	"trunkline/engine/table"
+)
+
+// A snapshot is a list of records, one for each stored envelope and each session: a MessagePack list of the index of the last
+// change that is in it, the reading at which the entry was last touched, how often each edge was taken, and the change that makes
+// such an entry, in its own encoding.
+
+// WriteSnapshot calls write with a record for every entry; the record is lent. Requests go on meanwhile: each entry is of the moment
+// at which it was looked at, and changes told after that have to be replayed on top of the snapshot; the ones before may be.
+// It stops at the first error of write and returns it.
+func (o *Engine) WriteSnapshot(c *Call, write func(rec []byte) error) error {
+	if err := o.writeEnvelopes(c, write); err != nil {
+		return err
+	}
+	var pids [][]byte
+	o.sessions.Walk(func(e *table.Entry[session]) { pids = append(pids, []byte(e.Key())) })
+	for _, pid := range pids {
+		if err := o.writeSession(c, pid, write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *Engine) writeEnvelopes(c *Call, write func(rec []byte) error) error {
+	type entry struct {
+		id      string
+		v       *stored
+		touched int64
+	}
+	var list []entry
+	o.envelopes.Walk(func(e *table.Entry[stored]) { list = append(list, entry{e.Key(), e.Value(), e.Touched()}) })
+	for _, e := range list {
+		if e.v.life.Load() == dead {
+			continue // one that is not told yet is written: its change may have an index already
+		}
+		c.buf = appendSnapshot(c.buf[:0], e.v.last.Load(), e.touched, nil)
+		c.buf = AppendChange(c.buf, &Change{Kind: ChangeEnvelope, ID: []byte(e.id), Envelope: e.v.encoded})
+		if err := write(c.buf); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o *Engine) writeSession(c *Call, pid []byte, write func(rec []byte) error) error {
+	entry := o.sessions.Acquire(pid)
+	if entry == nil {
+		return nil
+	}
+	s, touched := entry.Value(), entry.Touched()
+	entry.Release()
+	c.buf = o.appendSession(c, s, touched)
+	if len(c.buf) == 0 {
+		return nil
+	}
+	return write(c.buf)
+}
+
+// appendSession makes the record of a session in c.buf; an empty one if the session is gone, or not told yet.
+func (o *Engine) appendSession(c *Call, s *session, touched int64) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.life.Load() != alive {
+		return c.buf[:0]
+	}
+	o.settle(c, s)
+	dst := appendSnapshot(c.buf[:0], s.last.Load(), touched, s.edges)
+	return AppendChange(dst, &Change{Kind: ChangeSession, PID: s.pid, Seq: s.seq, Pipeline: s.source, Envelope: s.env, To: int(s.stage.Load())})
+}
+
+func appendSnapshot(dst []byte, index uint64, touched int64, edges []int64) []byte {
+	dst = mpack.AppendInt(mpack.AppendUint(mpack.AppendArray(dst, 4), index), touched)
+	dst = mpack.AppendArray(dst, len(edges))
+	for _, n := range edges {
+		dst = mpack.AppendInt(dst, n)
+	}
+	return dst
+}
+
+// LoadRecord puts back what a record of a snapshot holds. Records come in any order, before anything is replayed.
+func (o *Engine) LoadRecord(c *Call, rec []byte) error {
+	var sc mpack.Scanner
+	if p := sc.Check(rec); p != mpack.NoProblem {
+		return fmt.Errorf("%w: %s", ErrBadChange, p.Text())
+	}
+	d := changeReader{list: mpack.OpenList(rec)}
+	index, touched, edges := d.seq(), d.int(), d.value(mpack.Array).Data
+	raw, _ := d.list.Next()
+	if d.bad {
+		return fmt.Errorf("%w: it is no snapshot record", ErrBadChange)
+	}
+	ch := &c.change
+	if err := ParseChange(raw, ch); err != nil {
+		return err
+	}
+	ch.At.Mono = touched
+	c.Now, c.replaying = ch.At, true
+	defer func() { c.replaying = false }()
+	switch ch.Kind {
+	case ChangeEnvelope:
+		return o.applyEnvelope(c, ch, index)
+	case ChangeSession:
+		s, err := o.applySession(c, ch, index)
+		if err == nil && s != nil {
+			err = s.loadEdges(ch, edges)
+		}
+		return err
+	}
+	return notApplicable(ch, "no part of a snapshot")
+}
+
+// loadEdges takes over how often each edge was taken.
+func (s *session) loadEdges(ch *Change, encoded []byte) error {
+	list := mpack.OpenList(encoded)
+	if list.Len() != len(s.edges) {
+		return notApplicable(ch, "another number of edges")
+	}
+	for i := range s.edges {
+		raw, _ := list.Next()
+		v := mpack.ReadValue(raw)
+		if v.Kind != mpack.Int || v.Int < 0 {
+			return notApplicable(ch, "an edge was taken less than never")
+		}
+		if s.edges[i] = v.Int; v.Int > 0 {
+			s.edgeBytes += s.p.edgeRoom(i)
+		}
+	}
+	return nil
+}
