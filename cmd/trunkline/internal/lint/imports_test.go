@@ -20,6 +20,9 @@ var doors = []struct {
 	{"engine/internal", []string{"engine/internal", "engine/link", "codec/wire"}, "tools of the engine, below its rooms"},
 	{"engine/table", []string{"engine/internal"}, "generic: knows no protocol and no other table"},
 	{"engine/idem", []string{"engine/table", "engine/link", "engine/internal"}, "a table with a rule"},
+	{"engine/journal/embedded", []string{"engine/journal", "engine/internal"}, "one store among several: it keeps blocks and never looks into them"},
+	{"engine/journal/memstore", []string{"engine/journal"}, "a store for tests: it must not share code with what it stands for"},
+	{"engine/journal/journaltest", []string{"engine/journal"}, "judges any store through the log: it must know none of them"},
 	{"engine/journal", []string{"codec/wire", "engine/internal"}, "records bytes; knows nothing of what they mean"},
 	{"engine/obs", nil, "everything may be observed, so observing may depend on nothing"},
 	{"engine/stream", []string{"engine/link", "engine/obs", "engine/internal"}, "moves bytes for sessions it knows nothing about"},
@@ -48,6 +51,7 @@ var keepers = []struct {
 }{
 	{"github.com/panjf2000/gnet", []string{"engine/reactor"}, true, "handlers and tables must not see the event loop; a missing method belongs in engine/link"},
 	{"github.com/bytedance/sonic", []string{"codec/jsonx"}, true, "one room knows which JSON library runs, so that the standard one can take its place"},
+	{"github.com/cockroachdb/pebble", []string{"engine/journal/embedded"}, false, "one room knows which store runs, so that another can take its place"},
 	{"github.com/valyala/bytebufferpool", []string{"engine/internal/bufpool"}, false, "its pools have no size cap; bufpool adds it"},
 	{"github.com/prometheus", []string{"engine/obs", "handlers/ops", "cmd/trunkline/internal/app"}, false, "hot paths count in atomics; obs reads them when scraped"},
 	{"github.com/spf13", []string{"cmd"}, false, "the command line ends in cmd"},

@@ -1,0 +1,109 @@
+package journal
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"math/bits"
+)
+
+// The parts of a block, in bytes. The picture is in doc.go.
+const (
+	formatVersion = 1
+	headerBytes   = 48
+	trailerBytes  = 4
+	frameBytes    = headerBytes + trailerBytes
+	// lengthBytes is the longest length in front of a record of MaxRecordBytes.
+	lengthBytes = 4
+)
+
+// kind says what the records of a block are.
+type kind uint8
+
+const (
+	// kindRecords holds records of the caller.
+	kindRecords kind = 0
+	// kindClaim holds one empty record: the first that a new owner writes, with an epoch of its own.
+	kindClaim kind = 1
+)
+
+// header is the decoded head of a block.
+type header struct {
+	kind      kind
+	mode      Mode
+	partition uint32
+	epoch     uint64
+	first     Index
+	count     uint32
+	body      uint32 // bytes of all records with their lengths
+	time      int64  // log time, nanoseconds since 1970
+	prev      uint64 // chain value of the block before, 0 for the first
+}
+
+// last returns the index of the last record.
+func (h *header) last() Index { return h.first + uint64(h.count) - 1 }
+
+// castagnoli returns the table of CRC32C, for which there is an instruction. The library makes it once and shares it.
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
+// seal completes a block in place: buf has headerBytes of room, then the records, then capacity for the trailer. It returns the
+// block and its chain value.
+func seal(buf []byte, h *header) (block []byte, chain uint64) {
+	h.body = uint32(len(buf) - headerBytes)
+	putHeader(buf, h)
+	sum := crc32.Checksum(buf, castagnoli())
+	return binary.LittleEndian.AppendUint32(buf, sum), chainValue(h, sum)
+}
+
+func putHeader(b []byte, h *header) {
+	b[0], b[1], b[2], b[3] = formatVersion, byte(h.kind), byte(h.mode), 0
+	le := binary.LittleEndian
+	le.PutUint32(b[4:], h.partition)
+	le.PutUint64(b[8:], h.epoch)
+	le.PutUint64(b[16:], h.first)
+	le.PutUint32(b[24:], h.count)
+	le.PutUint32(b[28:], h.body)
+	le.PutUint64(b[32:], uint64(h.time))
+	le.PutUint64(b[40:], h.prev)
+}
+
+func getHeader(b []byte) header {
+	le := binary.LittleEndian
+	return header{
+		kind:      kind(b[1]),
+		mode:      Mode(b[2]),
+		partition: le.Uint32(b[4:]),
+		epoch:     le.Uint64(b[8:]),
+		first:     le.Uint64(b[16:]),
+		count:     le.Uint32(b[24:]),
+		body:      le.Uint32(b[28:]),
+		time:      int64(le.Uint64(b[32:])),
+		prev:      le.Uint64(b[40:]),
+	}
+}
+
+// appendRecord adds one record to the body of a block.
+func appendRecord(buf, rec []byte) []byte {
+	return append(binary.AppendUvarint(buf, uint64(len(rec))), rec...)
+}
+
+// recordBytes returns what a record of n bytes takes in a block.
+func recordBytes(n int) int { return n + (bits.Len(uint(n)|1)+6)/7 }
+
+// chainValue names a block and, through prev, all before it. The CRC stands for the content; time and epoch tell two blocks apart
+// that were written at the same index in two lives of a log. It guards against mistakes and rot, not against forgery.
+func chainValue(h *header, sum uint32) uint64 {
+	v := mix(h.prev + 0x9e3779b97f4a7c15)
+	v = mix(v ^ h.first)
+	v = mix(v ^ h.epoch)
+	v = mix(v ^ uint64(h.time))
+	return mix(v ^ uint64(sum)<<32 ^ uint64(h.body))
+}
+
+// mix is the finalizer of splitmix64: every bit of v moves every bit of the result, and no two v give the same.
+func mix(v uint64) uint64 {
+	v ^= v >> 30
+	v *= 0xbf58476d1ce4e5b9
+	v ^= v >> 27
+	v *= 0x94d049bb133111eb
+	return v ^ v>>31
+}

@@ -1,0 +1,152 @@
+package journal
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// commit is the committer: one group after the other becomes one block, with one write in flight. It is the only one that moves
+// Durable, and the only one that stops the journal.
+func (l *Log) commit() {
+	defer close(l.done)
+	for {
+		g, err := l.next()
+		if g == nil {
+			l.end(err)
+			return
+		}
+		start := l.cfg.Now()
+		block, err := l.write(g, start)
+		if err != nil {
+			l.end(err)
+			return
+		}
+		l.acknowledge(g, block, l.cfg.Now().Sub(start))
+	}
+}
+
+// next waits for the oldest group and takes it. nil means the end, with an error if it is a failure.
+func (l *Log) next() (*group, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.queue.head == nil && l.phase < closing && l.doom == nil {
+		l.work.Wait()
+	}
+	if l.doom != nil {
+		return nil, l.doom
+	}
+	return l.queue.take(), nil
+}
+
+// write makes the block of a group and hands it to the store.
+func (l *Log) write(g *group, now time.Time) (block []byte, err error) {
+	h := l.nextHeader(kindRecords, g.count, now)
+	var chain uint64
+	block, chain = seal(g.buf, &h)
+	if h.first != g.first {
+		return nil, fmt.Errorf("cannot write block: it starts at index %d, the log ends at %d", g.first, l.tail.last)
+	}
+	if err := l.store.WriteBlock(h.first, block); err != nil {
+		return nil, fmt.Errorf("cannot write block at index %d: %w", h.first, err)
+	}
+	l.tail.last, l.tail.chain = h.last(), chain
+	return block, nil
+}
+
+// nextHeader returns the header of a block at the end of the log.
+func (l *Log) nextHeader(k kind, count uint32, now time.Time) header {
+	t := max(l.time.Load(), now.UnixNano())
+	l.time.Store(t)
+	return header{
+		kind:      k,
+		mode:      l.cfg.Mode,
+		partition: l.cfg.Partition,
+		epoch:     l.tail.epoch,
+		first:     l.tail.last + 1,
+		count:     count,
+		time:      t,
+		prev:      l.tail.chain,
+	}
+}
+
+// acknowledge makes a written group durable for everyone and takes its buffer back.
+func (l *Log) acknowledge(g *group, block []byte, took time.Duration) {
+	last := g.first + uint64(g.count) - 1
+	l.counters.group(g.count, len(block), took)
+	l.durable.Store(last)
+	l.cfg.OnDurable(last)
+	g.buf = block
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.queue.release(g, int64(len(block)-frameBytes))
+	if l.phase == open && l.doom == nil && l.queue.bytes < l.cfg.MaxQueueBytes && l.queue.records < int64(l.cfg.MaxQueueRecords) {
+		l.full.Store(false)
+	}
+	l.announce()
+}
+
+// announce wakes everyone in wait. The caller holds mu.
+func (l *Log) announce() {
+	if l.progress != nil {
+		close(l.progress)
+		l.progress = nil
+	}
+}
+
+// end is the last act of the committer: after a Close, or with the error that stops the journal.
+func (l *Log) end(err error) {
+	l.mu.Lock()
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrFailed, err)
+		l.failure.Store(&err)
+	}
+	l.phase = ended
+	l.full.Store(true)
+	l.queue.drop()
+	l.announce()
+	l.mu.Unlock()
+	if err != nil {
+		l.cfg.Logger.Error("journal stopped", "partition", l.cfg.Partition, "durable", l.Durable(), "err", err)
+		l.cfg.OnFailure(err)
+	}
+}
+
+// Barrier returns when everything that was appended before the call is durable: nil at once where nothing waits. It returns the
+// error of ctx, or why the journal stopped before. It writes nothing.
+func (l *Log) Barrier(ctx context.Context) error {
+	return l.wait(ctx, l.Appended())
+}
+
+// wait returns when Durable has reached an index.
+func (l *Log) wait(ctx context.Context, to Index) error {
+	for l.Durable() < to {
+		l.mu.Lock()
+		if l.phase == ended {
+			l.mu.Unlock()
+			return l.wasReached(to)
+		}
+		if l.progress == nil {
+			l.progress = make(chan struct{})
+		}
+		progress := l.progress
+		l.mu.Unlock()
+		if l.Durable() >= to {
+			return nil
+		}
+		select {
+		case <-progress:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// wasReached answers for a journal that has ended.
+func (l *Log) wasReached(to Index) error {
+	if l.Durable() >= to {
+		return nil
+	}
+	return l.Err()
+}

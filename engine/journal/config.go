@@ -1,0 +1,89 @@
+package journal
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Defaults of Config.
+const (
+	DefaultBlockBytes   = 512 << 10
+	DefaultQueueBytes   = 64 << 20
+	DefaultQueueRecords = 1 << 20
+)
+
+// Smallest values that Open accepts, so that a common record fits and a block is never wider than the queue.
+const (
+	minBlockBytes = 512
+	minQueueBytes = 512
+)
+
+// Config is what a Log is made of beside its store. The zero value means the defaults.
+type Config struct {
+	// Partition is in every block; a store that holds another partition is refused.
+	Partition uint32
+	// Mode is in every block; a store made in another mode is refused. Memory has no journal, and is refused.
+	Mode Mode
+	// MaxBlockBytes is where a group ends. A longer record is alone in a block. 0: DefaultBlockBytes.
+	MaxBlockBytes int
+	// MaxQueueBytes and MaxQueueRecords are how much may wait for its acknowledgement before Overloaded reports true. As much again
+	// is the slack for requests that asked before and append after, and for work that cannot be refused; beyond it the journal
+	// stops, so that memory is bounded whatever the callers do. 0: DefaultQueueBytes, DefaultQueueRecords.
+	MaxQueueBytes   int64
+	MaxQueueRecords int
+	// RecoverTo, if not 0, is the answer of an operator to a DamageError: it gives up for good every record after this index, every
+	// snapshot that holds one, and every damaged snapshot. The index must be the last of a block, as the one before a DamageError
+	// is; one at or after the end of the log gives up damaged snapshots only. What is given up is forgotten at the end of Replay.
+	RecoverTo Index
+	// Now reads the wall clock. nil: time.Now.
+	Now func() time.Time
+	// Logger is told what a person should know. nil: nobody is.
+	Logger *slog.Logger
+	// OnDurable is called once for every group, in order, with the index of its last record: all up to it is acknowledged. It runs
+	// on the committer and holds up the next group; no lock is held. It may call Append and must not call Barrier or Close.
+	OnDurable func(upTo Index)
+	// OnFailure is called at most once, when the journal stops: nothing appended after the last OnDurable is acknowledged, ever.
+	// The owner answers nothing for it and ends the process (or drops its state and starts again). It runs on the committer; no
+	// lock is held; it must not call Close.
+	OnFailure func(err error)
+}
+
+func (c *Config) complete() error {
+	setDefault(&c.MaxBlockBytes, DefaultBlockBytes)
+	setDefault(&c.MaxQueueBytes, DefaultQueueBytes)
+	setDefault(&c.MaxQueueRecords, DefaultQueueRecords)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.OnDurable == nil {
+		c.OnDurable = func(Index) {}
+	}
+	if c.OnFailure == nil {
+		c.OnFailure = func(error) {}
+	}
+	return c.check()
+}
+
+func (c *Config) check() error {
+	switch {
+	case c.Mode >= Memory:
+		return fmt.Errorf("cannot open journal in mode %s: nothing is written in it", c.Mode)
+	case c.MaxBlockBytes < minBlockBytes || c.MaxBlockBytes > MaxStoredBlock:
+		return fmt.Errorf("cannot open journal with blocks of %d bytes: want %d to %d", c.MaxBlockBytes, minBlockBytes, MaxStoredBlock)
+	case c.MaxQueueBytes < minQueueBytes:
+		return fmt.Errorf("cannot open journal with a queue of %d bytes: want at least %d", c.MaxQueueBytes, minQueueBytes)
+	case c.MaxQueueRecords < 1:
+		return fmt.Errorf("cannot open journal with a queue of %d records: want at least 1", c.MaxQueueRecords)
+	}
+	return nil
+}
+
+func setDefault[T int | int64](v *T, to T) {
+	if *v == 0 {
+		*v = to
+	}
+}

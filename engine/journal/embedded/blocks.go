@@ -1,0 +1,190 @@
+package embedded
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"trunkline/engine/journal"
+)
+
+// WriteBlock implements journal.Blocks. In steady state it does not allocate for a block of up to 1 MiB. While the files of the
+// database cannot be written it takes blocks until memory is full, then waits, at most StallTimeout, for the disk to recover.
+func (s *Store) WriteBlock(first journal.Index, block []byte) error {
+	if last := s.last.Load(); first <= last {
+		return fmt.Errorf("cannot write block %d after block %d", first, last)
+	}
+	if len(block) > journal.MaxStoredBlock {
+		return fmt.Errorf("cannot write block %d: %d bytes, at most %d", first, len(block), journal.MaxStoredBlock)
+	}
+	s.batch.Reset()
+	s.key = appendKey(s.key[:0], kindBlock, s.cfg.Partition, first)
+	if err := s.batch.Set(s.key, block, nil); err != nil {
+		return fmt.Errorf("cannot write block %d: %w", first, err)
+	}
+	if err := s.commit(s.batch, pebble.Sync); err != nil {
+		return fmt.Errorf("cannot write block %d: %w", first, err)
+	}
+	s.last.Store(first)
+	return nil
+}
+
+// commit is the only way into the log. Pebble's own word is not enough: its commit says nil after an error that it took for fatal.
+func (s *Store) commit(b *pebble.Batch, o *pebble.WriteOptions) error {
+	if err := s.awaitRoom(); err != nil {
+		return err
+	}
+	if err := b.Commit(o); err != nil {
+		return typed(err)
+	}
+	return s.err()
+}
+
+const roomEvery = 20 * time.Millisecond
+
+// awaitRoom keeps a write out of pebble's stall while flushes fail: nothing could end that wait, not even Close.
+func (s *Store) awaitRoom() error {
+	if !s.space.is(flushFailing) {
+		return s.err()
+	}
+	tick := time.NewTicker(roomEvery)
+	defer tick.Stop()
+	give := time.After(s.cfg.StallTimeout)
+	for s.space.is(flushFailing) && s.db.Metrics().MemTable.Size >= memTables*MemTableBytes {
+		select {
+		case <-tick.C:
+		case <-s.stop:
+			return journal.ErrClosed
+		case <-give:
+			return fmt.Errorf("%w: memory is full for %v: %w", ErrFull, s.cfg.StallTimeout, s.space.flushError())
+		}
+		if err := s.err(); err != nil {
+			return err
+		}
+	}
+	return s.err()
+}
+
+const flushPause = 100 * time.Millisecond
+
+// pauseFlush slows down flushes that follow a failed one: pebble repeats them at once, and would take a core to fill a full disk.
+func (s *Store) pauseFlush() {
+	if !s.space.is(flushFailing) {
+		return
+	}
+	select {
+	case <-time.After(flushPause):
+	case <-s.stop:
+	}
+}
+
+// Blocks implements journal.Blocks. It reads a view of the moment at which it is called. It allocates an iterator.
+func (s *Store) Blocks(from journal.Index, f func(first journal.Index, block []byte) error) error {
+	if s.closed.Load() {
+		return journal.ErrClosed
+	}
+	lower, upper := keyRange(kindBlock, s.cfg.Partition)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return s.readError("a block", from, err)
+	}
+	defer it.Close()
+	next := from
+	for ok := s.seekHolder(it, from); ok; ok = it.Next() {
+		first := keyNumber(it.Key())
+		block, err := it.ValueAndErr()
+		if err != nil {
+			return s.readError(fmt.Sprintf("the block at %d", first), first, err)
+		}
+		if err := f(first, block); err != nil {
+			return err
+		}
+		next = first + 1
+	}
+	if err := it.Error(); err != nil {
+		return s.readError(fmt.Sprintf("the blocks from %d", next), next, err)
+	}
+	return nil
+}
+
+// seekHolder moves it to the last block whose first is <= from, or to the first block.
+func (s *Store) seekHolder(it *pebble.Iterator, from journal.Index) bool {
+	key := appendKey(make([]byte, 0, chunkLen), kindBlock, s.cfg.Partition, from)
+	if it.SeekLT(append(key, 0)) {
+		return true
+	}
+	return it.Error() == nil && it.First()
+}
+
+// DropBlocks implements journal.Blocks.
+func (s *Store) DropBlocks(upTo journal.Index) error {
+	if err := s.err(); err != nil {
+		return err
+	}
+	lower, upper := keyRange(kindBlock, s.cfg.Partition)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper, KeyTypes: pebble.IterKeyTypePointsOnly})
+	if err != nil {
+		return s.readError("the first blocks", 0, err)
+	}
+	keep, found := lower, it.SeekLT(append(appendKey(nil, kindBlock, s.cfg.Partition, upTo), 0))
+	if found {
+		keep = append([]byte(nil), it.Key()...)
+		found = it.Prev()
+	}
+	if err := it.Close(); err != nil {
+		return s.readError("the first blocks", 0, err)
+	}
+	if !found { // nothing is before the one to keep
+		return nil
+	}
+	return s.deleteRange(lower, keep, pebble.NoSync)
+}
+
+// CutBlocks implements journal.Blocks.
+func (s *Store) CutBlocks(from journal.Index) error {
+	if err := s.err(); err != nil {
+		return err
+	}
+	last, err := s.lastBlock(s.db, from)
+	if err != nil {
+		return err
+	}
+	if err = s.mark.lower(last); err != nil {
+		return err
+	}
+	_, upper := keyRange(kindBlock, s.cfg.Partition)
+	if err = s.deleteRange(appendKey(nil, kindBlock, s.cfg.Partition, from), upper, pebble.Sync); err != nil {
+		return err
+	}
+	s.last.Store(last)
+	return s.Sync()
+}
+
+func (s *Store) deleteRange(lower, upper []byte, o *pebble.WriteOptions) error {
+	b := s.db.NewBatch()
+	defer b.Close()
+	if err := b.DeleteRange(lower, upper, nil); err != nil {
+		return fmt.Errorf("cannot delete from journal: %w", err)
+	}
+	if err := s.commit(b, o); err != nil {
+		return fmt.Errorf("cannot delete from journal: %w", err)
+	}
+	return nil
+}
+
+// Sync implements journal.Store.
+func (s *Store) Sync() error {
+	err := s.err()
+	if err == nil {
+		err = s.awaitRoom()
+	}
+	if err == nil {
+		err = s.db.LogData(nil, pebble.Sync)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot sync journal: %w", typed(err))
+	}
+	s.fs.sync()
+	return s.err()
+}

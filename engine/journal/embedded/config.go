@@ -1,0 +1,127 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"trunkline/engine/journal"
+)
+
+// Sizes of the database. It holds little: the log since the snapshot before the last, and two snapshots.
+const (
+	// MemTableBytes is how much is kept in memory before it is sorted into a file: small, because blocks are read at a start only,
+	// and large enough that a block of common size (512 KiB) never needs a file of its own.
+	MemTableBytes = 8 << 20
+	// memTables bounds the memory for blocks that wait for their file: 32 MiB, a tenth of a second of a fast log.
+	memTables = 4
+	// cacheBytes is for blocks read back; a replay reads each once, so a larger cache would only hold what nobody asks for again.
+	cacheBytes = 8 << 20
+	// maxOpenFiles bounds the descriptors. Pebble's default of 1000 would take them from the connections.
+	maxOpenFiles = 256
+	// fileBytes is the size of a sorted file: as large as a memtable, so that a flush makes one, and DropBlocks deletes few.
+	fileBytes = MemTableBytes
+	// baseBytes keeps everything in the first levels: a block is written once and deleted by range, so that merging it into deeper
+	// levels would only write it again.
+	baseBytes = 4 << 30
+	// l0Sublevels and l0Stop say when files that overlap are merged, and when writes wait for it. Blocks come in order and do not
+	// overlap; only the files that also hold a snapshot or a range deletion do.
+	l0Sublevels, l0Stop = 8, 64
+	// reclaimAfter is how long the space of dropped blocks may stay taken while nothing is written.
+	reclaimAfter = 10 * time.Second
+)
+
+// The formats of pebble, named and not "newest", so that an upgrade of the library changes no directory by itself.
+const (
+	formatAlways   = pebble.FormatValueSeparation
+	formatInterval = pebble.FormatColumnarBlocks // the last one below FormatWALSyncChunks
+)
+
+// Defaults of Config.
+const (
+	DefaultSyncEvery    = time.Second
+	DefaultStallTimeout = 30 * time.Second
+	// MinFreeBytes is the least free space that Full tolerates; more if 4 memtables are more, as a log file is laid out before it is used.
+	MinFreeBytes = max(512<<20, 4*MemTableBytes)
+	// spaceEvery is how often the free space is looked at: at 1 GB/s the reserve lasts half of that.
+	spaceEvery = 250 * time.Millisecond
+)
+
+// ErrFull says that the disk has no room. Errors that wrap it wrap the error of the system too. While Full is true it can pass;
+// out of WriteBlock it is as final as any other.
+var ErrFull = errors.New("no space left for the journal")
+
+// Config is what a Store is made of. Dir is needed; the zero value of the rest means the defaults.
+type Config struct {
+	// Dir is the directory; it is made where there is none. One process opens it at a time.
+	Dir string
+	// Mode is what an acknowledged block has survived: Always or Interval. It is fixed when the directory is made.
+	Mode journal.Mode
+	// Partition is in every key.
+	Partition uint32
+	// SyncEvery is the time between two syncs in mode Interval, and between two marks in both. 0: DefaultSyncEvery.
+	SyncEvery time.Duration
+	// StallTimeout bounds how long WriteBlock waits for room in memory while the files of the database cannot be written; then it
+	// fails with ErrFull. 0: DefaultStallTimeout.
+	StallTimeout time.Duration
+	// AcceptLoss opens a directory whose log is damaged, or that holds less than its mark: an operator gave up what is missing. The
+	// log is cut at the damage; what was there is kept in the directory "damaged". A damaged sorted file is not mended by it.
+	AcceptLoss bool
+	// OnFatal is called once, at the first final error, before the call that met it returns. The process ends there: after a sync
+	// that failed, what the system holds in memory is not what is on the disk. It may run under locks of the database and must not
+	// use the Store. If it returns, every later call fails.
+	OnFatal func(error)
+	// FreeBytes reads the free space of the disk. nil: that of Dir.
+	FreeBytes func() (uint64, error)
+	// Logger is told what a person should know. nil: nobody is.
+	Logger *slog.Logger
+	// FS is the file system. nil: the disk. Tests give one that tears, fills and forgets.
+	FS vfs.FS
+}
+
+func (c *Config) complete() error {
+	if c.Mode >= journal.Memory {
+		return fmt.Errorf("cannot open journal in mode %s: it writes nothing", c.Mode)
+	}
+	if c.Dir == "" {
+		return errors.New("cannot open journal: no directory given")
+	}
+	if c.SyncEvery <= 0 {
+		c.SyncEvery = DefaultSyncEvery
+	}
+	if c.StallTimeout <= 0 {
+		c.StallTimeout = DefaultStallTimeout
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.OnFatal == nil {
+		c.OnFatal = func(error) {}
+	}
+	if c.FS == nil {
+		dir, err := realDir(c.Dir)
+		if err != nil {
+			return err
+		}
+		c.FS, c.Dir = vfs.Default, dir
+	}
+	c.Dir = c.FS.PathJoin(c.Dir)
+	if c.FreeBytes == nil {
+		c.FreeBytes = func() (uint64, error) {
+			u, err := c.FS.GetDiskUsage(c.Dir)
+			return u.AvailBytes, err
+		}
+	}
+	return nil
+}
+
+func (c *Config) format() pebble.FormatMajorVersion {
+	if c.Mode == journal.Interval {
+		return formatInterval
+	}
+	return formatAlways
+}

@@ -1,0 +1,39 @@
+// Package embedded keeps a journal in one directory of this machine: it is the journal.Store on pebble.
+//
+// The directory is one pebble database with one write-ahead log, so that everything written has one order and one sync covers
+// all of it. Beside pebble's own files (of which LOCK keeps a second opener out) it holds ours:
+//
+//	JOURNAL   made first, never changed: names the version of this layout, the mode and the format of pebble
+//	MARK      rewritten in place: the last block that is known to be on the disk, and whether the store was closed
+//	damaged/  log files that an operator gave up with AcceptLoss, as they were
+//
+// Keys, all numbers big endian, so that pebble's order is ours:
+//
+//	'b' partition:4 first:8            -> block             one key per block
+//	'c' partition:4 generation:8 seq:4 -> chunk             the chunks of a generation, seq from 0
+//	'm' partition:4 generation:8       -> chunks:4 meta     written last: the generation is complete
+//
+// MARK, little endian:
+//
+//	"TLMK" version:1 closed:1 zero:2 first:8 crc32c:4       first: of the last block known to be synced, 0 for none
+//
+// # Two modes, two formats
+//
+// Always: every block is synced before WriteBlock returns. The format of pebble records in the log how far the log was synced; a
+// bad byte below that point is damage, and refused, a bad byte above it is a torn tail, and cut.
+//
+// Interval: every block is handed to the operating system before WriteBlock returns, and synced once per SyncEvery. Pebble has
+// no such mode: its unsynced commit returns before write(2), so that the death of the process would lose what was acknowledged.
+// So commits ask for a sync here too, over a file system whose log files postpone it (logFS). The format is one that does not
+// record syncs, because it would record one that has not happened. That is why a directory of one mode never opens in the other.
+//
+// What pebble cannot see - the log cut at a chunk's edge or gone as a whole, damage in the middle of an interval log - the mark
+// does: it is written after a sync, so it is never ahead of the disk, and a directory that holds less than its mark is damaged.
+// Each opening looks at the directory without writing first, so that a refusal leaves everything as it was.
+//
+// # Failing
+//
+// An error of the log, of its directory, or of the manifest is final: Config.OnFatal is called (the process ends there), and
+// nothing is acknowledged afterwards. Pebble would panic on some of these; logFS keeps the error from it, and lets the log sink.
+// An error of a flush or of a compaction, and little free space, are not final: Full reports true until there is space again.
+package embedded

@@ -1,0 +1,274 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// errSunk is what pebble gets for every change of the directory after the log has sunk.
+var errSunk = errors.New("the journal has stopped")
+
+// logFS is the file system under pebble. It keeps the errors of the log from pebble, which panics on some while it holds none of
+// the locks that it then releases: the first one is given to fail, and from then on the log sinks - it takes everything, keeps
+// nothing, and nobody is told that it was kept. No other file changes any more either, as if the process had ended: a manifest
+// must not name, and a clean-up must not delete, what the failed operation has left in doubt. With lazy it also postpones the
+// syncs of the log until sync is called.
+type logFS struct {
+	vfs.FS
+	dir  string
+	lazy bool
+	// fatal is called with the error that ends the log, once, when failure is set.
+	fatal func(error)
+	// pause is called before a sorted file is made; pebble repeats a flush that failed at once and for ever.
+	pause func()
+
+	// failure is why the log has sunk. It is set before anything sinks, so that a write which sank and a caller that looks here
+	// afterwards cannot miss each other.
+	failure atomic.Pointer[error]
+
+	mu   sync.Mutex
+	open map[*logFile]struct{} // lazy only
+}
+
+func newLogFS(inner vfs.FS, dir string, lazy bool) *logFS {
+	return &logFS{FS: inner, dir: dir, lazy: lazy, open: map[*logFile]struct{}{}}
+}
+
+func (l *logFS) sink(err error) {
+	err = fmt.Errorf("cannot write journal %s: %w", l.dir, typed(err))
+	if l.failure.CompareAndSwap(nil, &err) {
+		l.fatal(err)
+	}
+}
+
+func (l *logFS) sunk() bool { return l.failure.Load() != nil }
+
+// err returns why the log has sunk, if it has.
+func (l *logFS) err() error {
+	if p := l.failure.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// isLog tells a log of this database from one that a checkpoint makes elsewhere.
+func (l *logFS) isLog(name string) bool {
+	return strings.HasSuffix(name, ".log") && l.PathDir(name) == l.dir
+}
+
+// Create implements vfs.FS.
+func (l *logFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if l.isLog(name) {
+		return l.wrap(func() (vfs.File, error) { return l.FS.Create(name, category) })
+	}
+	if strings.HasSuffix(name, ".sst") {
+		l.pause()
+	}
+	if l.sunk() {
+		return nil, errSunk
+	}
+	f, err := l.FS.Create(name, category)
+	if err != nil || l.PathDir(name) != l.dir {
+		return f, err
+	}
+	return &tableFile{File: f, fs: l}, nil
+}
+
+// ReuseForWrite implements vfs.FS. Pebble reuses logs only.
+func (l *logFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return l.wrap(func() (vfs.File, error) { return l.FS.ReuseForWrite(oldname, newname, category) })
+}
+
+// Remove implements vfs.FS.
+func (l *logFS) Remove(name string) error {
+	return l.change(func() error { return l.FS.Remove(name) })
+}
+
+// RemoveAll implements vfs.FS.
+func (l *logFS) RemoveAll(name string) error {
+	return l.change(func() error { return l.FS.RemoveAll(name) })
+}
+
+// Rename implements vfs.FS.
+func (l *logFS) Rename(oldname, newname string) error {
+	return l.change(func() error { return l.FS.Rename(oldname, newname) })
+}
+
+// Link implements vfs.FS.
+func (l *logFS) Link(oldname, newname string) error {
+	return l.change(func() error { return l.FS.Link(oldname, newname) })
+}
+
+func (l *logFS) change(f func() error) error {
+	if l.sunk() {
+		return errSunk
+	}
+	return f()
+}
+
+func (l *logFS) wrap(create func() (vfs.File, error)) (vfs.File, error) {
+	if !l.sunk() {
+		f, err := create()
+		if err == nil {
+			return l.add(&logFile{File: f, fs: l}), nil
+		}
+		l.sink(err)
+	}
+	return &logFile{File: vfs.NewMemFile(nil), fs: l}, nil
+}
+
+func (l *logFS) add(f *logFile) *logFile {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.lazy {
+		l.open[f] = struct{}{}
+	}
+	return f
+}
+
+// OpenDir implements vfs.FS.
+func (l *logFS) OpenDir(name string) (vfs.File, error) {
+	f, err := l.FS.OpenDir(name)
+	if err != nil || name != l.dir {
+		return f, err
+	}
+	return &logDir{File: f, fs: l}, nil
+}
+
+// Unwrap implements vfs.FS.
+func (l *logFS) Unwrap() vfs.FS { return l.FS }
+
+// sync makes what was written so far durable. It does nothing unless lazy. It may run beside everything else.
+func (l *logFS) sync() {
+	l.mu.Lock()
+	files := make([]*logFile, 0, len(l.open))
+	for f := range l.open {
+		files = append(files, f)
+	}
+	l.mu.Unlock()
+	for _, f := range files {
+		f.syncNow()
+	}
+}
+
+// logFile is one file of the log.
+type logFile struct {
+	vfs.File
+	fs    *logFS
+	dirty atomic.Bool
+
+	mu     sync.Mutex // orders syncNow and Close
+	closed bool
+}
+
+// Write implements vfs.File. A short write or an error sinks the log.
+func (f *logFile) Write(p []byte) (int, error) {
+	if f.fs.sunk() {
+		return len(p), nil
+	}
+	if _, err := f.File.Write(p); err != nil {
+		f.fs.sink(err)
+	}
+	f.dirty.Store(true) // after the write: a sync that runs beside it may have come too early
+	return len(p), nil
+}
+
+// Sync implements vfs.File.
+func (f *logFile) Sync() error { return f.SyncData() }
+
+// SyncData implements vfs.File.
+func (f *logFile) SyncData() error {
+	if !f.fs.lazy {
+		f.syncNow()
+	}
+	return nil
+}
+
+// SyncTo implements vfs.File. It promises nothing, but it can take the error that the next sync would have reported.
+func (f *logFile) SyncTo(length int64) (bool, error) {
+	if f.fs.lazy || f.fs.sunk() {
+		return false, nil
+	}
+	full, err := f.File.SyncTo(length)
+	if err != nil {
+		f.fs.sink(err)
+	}
+	return full, nil
+}
+
+// Preallocate implements vfs.File.
+func (f *logFile) Preallocate(offset, length int64) error {
+	if f.fs.sunk() {
+		return nil
+	}
+	return f.File.Preallocate(offset, length)
+}
+
+func (f *logFile) syncNow() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed || f.fs.sunk() || !f.dirty.Swap(false) {
+		return
+	}
+	if err := f.File.SyncData(); err != nil {
+		f.fs.sink(err)
+	}
+}
+
+// Close implements vfs.File. A log is closed when the next one begins, and that one is only read if this one is whole: it is
+// synced here, lazy or not.
+func (f *logFile) Close() error {
+	f.syncNow()
+	f.fs.mu.Lock()
+	delete(f.fs.open, f)
+	f.fs.mu.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	if err := f.File.Close(); err != nil {
+		f.fs.sink(err)
+	}
+	return nil
+}
+
+// logDir is the directory of the log: a log whose name is not synced is lost with all that is in it.
+type logDir struct {
+	vfs.File
+	fs *logFS
+}
+
+// Sync implements vfs.File.
+func (d *logDir) Sync() error {
+	if d.fs.sunk() {
+		return nil
+	}
+	if err := d.File.Sync(); err != nil {
+		d.fs.sink(err)
+	}
+	return nil
+}
+
+// tableFile is any other file of the directory: it takes nothing once the log has sunk.
+type tableFile struct {
+	vfs.File
+	fs *logFS
+}
+
+// Write implements vfs.File.
+func (f *tableFile) Write(p []byte) (int, error) {
+	if f.fs.sunk() {
+		return 0, errSunk
+	}
+	return f.File.Write(p)
+}
+
+// Sync implements vfs.File.
+func (f *tableFile) Sync() error { return f.fs.change(f.File.Sync) }
+
+// SyncData implements vfs.File.
+func (f *tableFile) SyncData() error { return f.fs.change(f.File.SyncData) }

@@ -1,0 +1,86 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+func (s *Store) options() *pebble.Options {
+	o := &pebble.Options{
+		FS:                          s.fs,
+		Lock:                        s.lock,
+		Logger:                      pebbleLogger{s},
+		EventListener:               s.listener(),
+		FormatMajorVersion:          s.cfg.format(),
+		CacheSize:                   cacheBytes,
+		MaxOpenFiles:                maxOpenFiles,
+		MemTableSize:                MemTableBytes,
+		MemTableStopWritesThreshold: memTables,
+		L0CompactionThreshold:       l0Sublevels,
+		L0StopWritesThreshold:       l0Stop,
+		LBaseMaxBytes:               baseBytes,
+		FlushSplitBytes:             fileBytes,
+		FlushDelayDeleteRange:       reclaimAfter,
+		CompactionConcurrencyRange:  func() (int, int) { return 1, 1 },
+	}
+	for i := range o.TargetFileSizes {
+		o.TargetFileSizes[i] = fileBytes
+	}
+	// The log is not compressed either, and most blocks are dropped before anybody reads them.
+	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
+	return o
+}
+
+func (s *Store) listener() *pebble.EventListener {
+	return &pebble.EventListener{
+		BackgroundError: func(err error) {
+			if !errors.Is(err, pebble.ErrCancelledCompaction) {
+				s.space.cause.Store(&err)
+				s.space.set(flushFailing, err)
+			}
+		},
+		FlushEnd: func(info pebble.FlushInfo) {
+			if info.Err == nil {
+				s.space.clear(flushFailing)
+			}
+		},
+		WriteStallBegin: func(info pebble.WriteStallBeginInfo) { s.space.stallBegins(info.Reason) },
+		WriteStallEnd:   s.space.stallEnds,
+		DataCorruption: func(info pebble.DataCorruptionInfo) {
+			s.corrupt.Store(&info.Path)
+			s.log.Error("journal is damaged", "file", info.Path, "err", info.Details)
+		},
+		DiskSlow: func(info pebble.DiskSlowInfo) { s.log.Warn("journal waits for a slow disk", "what", info.String()) },
+	}
+}
+
+// pebbleLogger gives pebble's lines to our log. Fatalf must not return in pebble's eyes: OnFatal ends the process. Where it does
+// not (in tests), pebble goes on with a log that sinks, and nothing that it does is acknowledged.
+type pebbleLogger struct{ s *Store }
+
+// Infof implements pebble.Logger.
+func (l pebbleLogger) Infof(format string, args ...any) {
+	if l.s.log.Enabled(context.Background(), slog.LevelDebug) {
+		l.s.log.Debug(fmt.Sprintf(format, args...))
+	}
+}
+
+// Errorf implements pebble.Logger.
+func (l pebbleLogger) Errorf(format string, args ...any) { l.s.log.Error(fmt.Sprintf(format, args...)) }
+
+// Fatalf implements pebble.Logger.
+func (l pebbleLogger) Fatalf(format string, args ...any) { l.s.fs.sink(fatalError(format, args)) }
+
+// fatalError keeps the error in the arguments, so that a full disk is still known as one.
+func fatalError(format string, args []any) error {
+	for _, a := range args {
+		if err, ok := a.(error); ok {
+			return fmt.Errorf(format+"%.0w", append(args, err)...)
+		}
+	}
+	return fmt.Errorf(format, args...)
+}

@@ -1,0 +1,93 @@
+package embedded
+
+import (
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+)
+
+// Why nothing new should be written. Each is a bit of space.why.
+const (
+	spaceLow     = 1 << iota // less free than MinFreeBytes, and not yet twice as much again
+	flushFailing             // the last flush or compaction ended with an error
+	stalled                  // pebble has held up a write for stallGrace: less than that is the common wait for a flush
+)
+
+const stallGrace = time.Second
+
+// space knows whether the disk is full. Pebble only shows it late: a flush that finds no room is repeated without end, and
+// writes hang once memory is full.
+type space struct {
+	why  atomic.Uint32
+	free func() (uint64, error)
+	log  *slog.Logger
+
+	freeBytes  atomic.Uint64
+	cause      atomic.Pointer[error] // of the last flushFailing
+	stallSince atomic.Int64          // unix nanoseconds, 0: no stall
+	unreadable bool                  // of look: the free space could not be read, and that was said
+}
+
+func (s *space) init(free func() (uint64, error), log *slog.Logger) { s.free, s.log = free, log }
+
+func (s *space) full() bool { return s.why.Load() != 0 }
+
+func (s *space) is(bit uint32) bool { return s.why.Load()&bit != 0 }
+
+// flushError is why the last flush failed.
+func (s *space) flushError() error {
+	if p := s.cause.Load(); p != nil {
+		return fmt.Errorf("a file of the database could not be written: %w", typed(*p))
+	}
+	return nil
+}
+
+// set and clear may run under locks of pebble. They say a change once, and not each time that a flush is repeated.
+func (s *space) set(bit uint32, cause any) {
+	if s.why.Or(bit)&bit == 0 {
+		s.log.Error("journal is full: nothing new is accepted", "cause", cause, "free_bytes", s.freeBytes.Load())
+	}
+}
+
+func (s *space) clear(bit uint32) {
+	if old := s.why.And(^bit); old == bit {
+		s.log.Info("journal has room again", "free_bytes", s.freeBytes.Load())
+	}
+}
+
+func (s *space) stallBegins(reason string) {
+	s.stallSince.Store(time.Now().UnixNano())
+	s.log.Debug("journal waits for room in memory", "reason", reason)
+}
+
+func (s *space) stallEnds() {
+	s.stallSince.Store(0)
+	s.clear(stalled)
+}
+
+// look reads the free space, and how long a stall lasts. It is called by one goroutine.
+func (s *space) look(now time.Time) {
+	if since := s.stallSince.Load(); since != 0 && now.UnixNano()-since >= int64(stallGrace) {
+		s.set(stalled, "writes are held up")
+		if s.stallSince.Load() == 0 { // it ended meanwhile
+			s.clear(stalled)
+		}
+	}
+	free, err := s.free()
+	if err != nil {
+		if !s.unreadable {
+			s.unreadable = true
+			s.log.Warn("journal cannot watch the free space", "err", err)
+		}
+		return
+	}
+	s.unreadable = false
+	s.freeBytes.Store(free)
+	switch {
+	case free < MinFreeBytes:
+		s.set(spaceLow, "low free space")
+	case free >= 2*MinFreeBytes:
+		s.clear(spaceLow)
+	}
+}

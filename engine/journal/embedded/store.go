@@ -1,0 +1,282 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"trunkline/engine/journal"
+)
+
+// Store is a journal in a directory. Its methods may be called as journal.Store says; Full, Stats and Checkpoint at any time.
+type Store struct {
+	cfg   Config
+	log   *slog.Logger
+	fs    *logFS
+	lock  *pebble.Lock
+	mark  *mark
+	db    *pebble.DB
+	space space
+
+	batch *pebble.Batch // of WriteBlock
+	key   []byte        // of WriteBlock
+	last  atomic.Uint64 // first of the last block that was acknowledged
+
+	corrupt atomic.Pointer[string] // the file in which pebble found damage last
+	ready   bool                   // open came to its end
+	closed  atomic.Bool
+	using   sync.RWMutex // Close waits for Stats and Checkpoint
+	stop    chan struct{}
+	running sync.WaitGroup
+}
+
+const maxIndex = ^journal.Index(0)
+
+var _ journal.Store = (*Store)(nil)
+
+// Open opens the journal in cfg.Dir, or makes it. It refuses a directory that is in use (journal.ErrLocked), that was made in
+// another mode (journal.ErrModeMismatch), and one that is damaged (journal.DamageError); none of these changes it. The end of
+// the log that a crash tore is cut, and a line of the log says how far it goes.
+func Open(cfg Config) (*Store, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	s := &Store{cfg: cfg, log: cfg.Logger.With("dir", cfg.Dir), stop: make(chan struct{})}
+	s.space.init(cfg.FreeBytes, s.log)
+	s.fs = newLogFS(cfg.FS, cfg.Dir, cfg.Mode == journal.Interval)
+	s.fs.fatal, s.fs.pause = s.stopped, s.pauseFlush
+	if err := s.open(); err != nil {
+		if also := s.release(); also != nil {
+			err = errors.Join(err, also)
+		}
+		return nil, err
+	}
+	s.running.Add(2)
+	go s.keep()
+	go s.watch()
+	return s, nil
+}
+
+func (s *Store) open() (err error) {
+	if err = makeDir(s.cfg.FS, s.cfg.Dir); err != nil {
+		return fmt.Errorf("cannot open journal: %w", typed(err))
+	}
+	if s.lock, err = lockDir(s.cfg.FS, s.cfg.Dir); err != nil {
+		return err
+	}
+	if err = checkStamp(s.cfg.FS, s.cfg.Dir, s.cfg.Mode); err != nil {
+		return err
+	}
+	marked := false
+	if s.mark, marked, err = openMark(s.cfg.FS, s.cfg.Dir); err != nil {
+		return err
+	}
+	if err = s.look(marked); err != nil {
+		return err
+	}
+	if s.db, err = s.openDB(s.options()); err != nil {
+		return err
+	}
+	return s.begin()
+}
+
+// look opens the database for reading only and compares what is there with what the mark says was there. An opening for writing
+// would sort what is left of a damaged log and delete the log: nothing of it could be saved any more.
+func (s *Store) look(marked bool) error {
+	o := s.options()
+	o.ReadOnly = true
+	db, err := s.openDB(o)
+	if errors.Is(err, pebble.ErrDBDoesNotExist) {
+		if marked { // a mark is only made beside a database
+			return &journal.DamageError{Where: s.cfg.FS.PathJoin(s.cfg.Dir, "MANIFEST"), Err: err}
+		}
+		return nil
+	}
+	if err != nil {
+		return s.lookAt(err)
+	}
+	last, err := s.lastBlock(db, maxIndex)
+	if err = errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	if s.mark.first > last {
+		return s.missing(last)
+	}
+	return nil
+}
+
+// missing is what there is to say when the last block is before the mark.
+func (s *Store) missing(last journal.Index) error {
+	damage := &journal.DamageError{Where: s.cfg.Dir, Index: last + 1,
+		Err: fmt.Errorf("the last block is at %d, but one at %d was synced: log files are cut, changed or missing", last, s.mark.first)}
+	if !s.cfg.AcceptLoss {
+		return damage
+	}
+	s.log.Warn("journal opens with a loss that was accepted", "err", damage)
+	return nil
+}
+
+// openDB opens the database. Pebble has not audited all panics of its replay of a log, so that damage may be met as one.
+func (s *Store) openDB(o *pebble.Options) (db *pebble.DB, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			db, err = nil, &journal.DamageError{Where: s.cfg.Dir, Err: fmt.Errorf("panic while opening: %v", r)}
+		}
+	}()
+	db, err = pebble.Open(s.cfg.Dir, o)
+	if err != nil {
+		return nil, s.openError(err)
+	}
+	if failed := s.err(); failed != nil {
+		return nil, errors.Join(failed, db.Close())
+	}
+	if got := db.FormatMajorVersion(); got != o.FormatMajorVersion && !o.ReadOnly {
+		return nil, errors.Join(fmt.Errorf("cannot open journal %s: format %d, want %d", s.cfg.Dir, got, o.FormatMajorVersion), db.Close())
+	}
+	return db, nil
+}
+
+// begin takes what is there as the journal: it is on the disk, because pebble has sorted it.
+func (s *Store) begin() error {
+	last, err := s.lastBlock(s.db, maxIndex)
+	if err != nil {
+		return err
+	}
+	if last != 0 && !s.mark.closed {
+		s.log.Warn("journal was not closed; its log was read up to the last whole block", "last_block", last, "marked", s.mark.first)
+	}
+	s.last.Store(last)
+	s.batch = s.db.NewBatch()
+	s.ready = true
+	return s.mark.write(last, false)
+}
+
+// lastBlock returns the first index of the last block below an index, 0 for none.
+func (s *Store) lastBlock(db *pebble.DB, below journal.Index) (journal.Index, error) {
+	lower, _ := keyRange(kindBlock, s.cfg.Partition)
+	it, err := db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: appendKey(nil, kindBlock, s.cfg.Partition, below)})
+	if err != nil {
+		return 0, s.readError("the end of the log", 0, err)
+	}
+	var last journal.Index
+	if it.Last() {
+		last = keyNumber(it.Key())
+	}
+	if err = it.Close(); err != nil {
+		return 0, s.readError("the end of the log", 0, err)
+	}
+	return last, nil
+}
+
+// keep syncs the log (in mode Interval) and marks how far it is synced.
+func (s *Store) keep() {
+	defer s.running.Done()
+	tick := time.NewTicker(s.cfg.SyncEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-tick.C:
+			s.syncAndMark()
+		}
+	}
+}
+
+func (s *Store) syncAndMark() {
+	first := s.last.Load() // before the sync: it covers what was written before it
+	s.fs.sync()
+	if s.err() != nil {
+		return
+	}
+	if err := s.mark.set(first, false); err != nil {
+		s.log.Warn("journal goes on with an older mark", "err", err)
+	}
+}
+
+// watch looks at the free space.
+func (s *Store) watch() {
+	defer s.running.Done()
+	tick := time.NewTicker(spaceEvery)
+	defer tick.Stop()
+	for {
+		s.space.look(time.Now())
+		select {
+		case <-s.stop:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Full reports whether nothing new should be written, because the disk is full or its files cannot be written. It is one atomic
+// load. What was appended before is still written while there is room.
+func (s *Store) Full() bool { return s.space.full() }
+
+// stopped is called once with the end of the store. It may run under locks of pebble.
+func (s *Store) stopped(err error) {
+	s.log.Error("journal stops", "err", err)
+	s.cfg.OnFatal(err)
+}
+
+// err returns why nothing can be written, if so.
+func (s *Store) err() error {
+	if err := s.fs.err(); err != nil {
+		return err
+	}
+	if s.closed.Load() {
+		return journal.ErrClosed
+	}
+	return nil
+}
+
+// Close syncs what was written, in every mode, and gives the directory free. After a final error it returns that error.
+func (s *Store) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	close(s.stop)
+	s.running.Wait()
+	s.using.Lock()
+	defer s.using.Unlock()
+	err := s.release()
+	return errors.Join(s.fs.err(), err)
+}
+
+// release undoes open, as far as it came.
+func (s *Store) release() (err error) {
+	if s.batch != nil {
+		err = s.batch.Close()
+	}
+	if s.db != nil {
+		err = errors.Join(err, s.closeDB())
+	}
+	if s.mark != nil {
+		if s.ready && err == nil && !s.fs.sunk() {
+			err = typed(errors.Join(s.mark.set(s.last.Load(), true), s.mark.sync()))
+		}
+		err = errors.Join(err, s.mark.file.Close())
+	}
+	if s.lock != nil {
+		err = errors.Join(err, s.lock.Close())
+	}
+	return err
+}
+
+// closeDB closes the database. After a failure pebble's books need not balance; that is no news.
+func (s *Store) closeDB() (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("cannot close journal %s: %v", s.cfg.Dir, r)
+		}
+		if s.fs.sunk() {
+			err = nil
+		}
+	}()
+	return typed(s.db.Close())
+}

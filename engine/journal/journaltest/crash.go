@@ -1,0 +1,53 @@
+package journaltest
+
+import (
+	"context"
+	"testing"
+
+	"trunkline/engine/journal"
+)
+
+// testCrash: after a power loss in mode always, and the death of the process in any, what was acknowledged is there and nothing
+// else than what was appended.
+func testCrash(t *testing.T, p Place) {
+	ends := map[string]func(){"kill": p.Kill}
+	if p.Mode == journal.Always {
+		ends["crash"] = p.Crash
+	}
+	for name, end := range ends {
+		if end == nil {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			for n := range 8 {
+				crashOnce(t, p, n, end)
+			}
+		})
+	}
+}
+
+// crashOnce ends a life in the middle of its work and begins another.
+func crashOnce(t *testing.T, p Place, n int, end func()) {
+	l := begin(t, p, smallBlocks)
+	acked := make(map[journal.Index]string)
+	for range n + 1 {
+		l.appendMany(20, 40)
+		must(t, l.log.Barrier(context.Background()))
+		acked = upTo(l.state, l.log.Durable())
+	}
+	if n%3 == 2 {
+		must(t, l.snapshot())
+	}
+	l.appendMany(100, 40)
+	end()
+	acked = upTo(l.state, max(l.log.Durable(), 0))
+	_ = l.log.Close() // the disk is gone: what it says does not matter
+	next := begin(t, p)
+	for i, rec := range acked {
+		if next.state[i] != rec {
+			t.Fatalf("acknowledged record %d is %q, want %q", i, next.state[i], rec)
+		}
+	}
+	next.wantState(upTo(l.state, next.log.Appended()-1))
+	next.close()
+}

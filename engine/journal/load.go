@@ -1,0 +1,163 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"slices"
+)
+
+// ages is what is known of the generations in the store.
+type ages struct {
+	kept     []meta   // good ones, oldest first
+	rejected []uint64 // given up with RecoverTo
+	number   uint64   // the highest that was seen
+	epoch    uint64   // the highest that was seen
+}
+
+func (a *ages) newest() *meta { return &a.kept[len(a.kept)-1] }
+
+// listGenerations reads the metas and checks that the log reaches what they hold.
+func (l *Log) listGenerations() error {
+	list, err := l.store.ListGenerations()
+	if err != nil {
+		return fmt.Errorf("cannot list snapshots: %w", err)
+	}
+	for _, g := range list {
+		l.ages.number = max(l.ages.number, g.Number)
+		m, err := l.checkMeta(g)
+		if err == nil {
+			l.ages.kept = append(l.ages.kept, m)
+			l.ages.epoch = max(l.ages.epoch, m.epoch)
+			continue
+		}
+		if damage := (*DamageError)(nil); l.cfg.RecoverTo == 0 || !errors.As(err, &damage) {
+			return err
+		}
+		l.reject(g.Number, err)
+	}
+	return nil
+}
+
+func (l *Log) checkMeta(g Generation) (meta, error) {
+	m, err := decodeMeta(g.Meta)
+	switch {
+	case err != nil:
+		return m, &DamageError{Where: generationPlace(g.Number), Err: err}
+	case m.number != g.Number:
+		return m, &DamageError{Where: generationPlace(g.Number), Index: m.index, Err: fmt.Errorf("it says that it is generation %d", m.number)}
+	case m.partition != l.cfg.Partition:
+		return m, fmt.Errorf("cannot open journal as partition %d: its snapshot is of partition %d", l.cfg.Partition, m.partition)
+	case m.mode != l.cfg.Mode:
+		return m, &ErrModeMismatch{Made: m.mode, Asked: l.cfg.Mode}
+	case m.through > l.tail.last:
+		l.ages.epoch = max(l.ages.epoch, m.epoch)
+		return m, &DamageError{Where: generationPlace(g.Number), Index: l.tail.last + 1, Err: fmt.Errorf("it holds records up to %d, which the log does not", m.through)}
+	}
+	return m, nil
+}
+
+func (l *Log) reject(number uint64, why error) {
+	l.ages.rejected = append(l.ages.rejected, number)
+	l.cfg.Logger.Warn("journal is recovered: a snapshot is given up", "partition", l.cfg.Partition, "generation", number, "err", why)
+}
+
+// LoadSnapshot calls f with the newest snapshot and returns its index, after which Replay goes on; 0, without a call, where there
+// is none. What r gives was verified; r ends with io.EOF only where the snapshot does, and with a *DamageError where it is
+// damaged, which LoadSnapshot then returns, whatever f returned. The state that f was building is then of no use.
+//
+// With RecoverTo, snapshots are verified before f sees them, and damaged ones are passed over.
+func (l *Log) LoadSnapshot(f func(r io.Reader, index Index) error) (Index, error) {
+	defer l.maintain()()
+	if err := l.Err(); err != nil {
+		return 0, err
+	}
+	if err := l.passOverDamaged(); err != nil {
+		return 0, err
+	}
+	if len(l.ages.kept) == 0 {
+		return 0, nil
+	}
+	m := *l.ages.newest()
+	r := newChunkReader(l.store, m)
+	defer r.stop()
+	err := f(r, m.index)
+	if err == nil {
+		_, err = io.Copy(io.Discard, r)
+	}
+	if r.err != nil && r.err != io.EOF {
+		err = r.err
+	}
+	return m.index, err
+}
+
+// passOverDamaged rejects damaged snapshots from the newest on, if RecoverTo was asked.
+func (l *Log) passOverDamaged() error {
+	a := &l.ages
+	if l.cfg.RecoverTo == 0 {
+		return nil
+	}
+	for len(a.kept) > 0 {
+		m := *a.newest()
+		err := l.verify(m)
+		if damage := (*DamageError)(nil); !errors.As(err, &damage) {
+			return err
+		}
+		l.reject(m.number, err)
+		a.kept = slices.Delete(a.kept, len(a.kept)-1, len(a.kept))
+	}
+	return nil
+}
+
+// chunkReader is a generation as an io.Reader. It gives out only what was verified.
+type chunkReader struct {
+	v    verifier
+	next func() ([]byte, error, bool)
+	stop func()
+	rest []byte // of the chunk that the store lends until next
+	err  error
+}
+
+func newChunkReader(s Store, m meta) *chunkReader {
+	r := &chunkReader{v: verifier{meta: m}}
+	r.next, r.stop = iter.Pull2(func(yield func([]byte, error) bool) {
+		err := s.ReadGeneration(m.number, func(chunk []byte) error {
+			if !yield(chunk, nil) {
+				return errStop
+			}
+			return nil
+		})
+		if err != nil && err != errStop {
+			yield(nil, err)
+		}
+	})
+	return r
+}
+
+// Read implements io.Reader.
+func (r *chunkReader) Read(p []byte) (int, error) {
+	for len(r.rest) == 0 && r.err == nil {
+		r.rest, r.err = r.fetch()
+	}
+	if len(r.rest) == 0 {
+		return 0, r.err
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+func (r *chunkReader) fetch() ([]byte, error) {
+	chunk, err, ok := r.next()
+	switch {
+	case !ok:
+		if err := r.v.end(); err != nil {
+			return nil, err
+		}
+		return nil, io.EOF
+	case err != nil:
+		return nil, fmt.Errorf("cannot read %s: %w", generationPlace(r.v.number), err)
+	}
+	return r.v.payload(chunk)
+}

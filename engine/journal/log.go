@@ -1,0 +1,192 @@
+package journal
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+)
+
+// Log is one journal: one order of records, one writer. Its methods may be called from any goroutine.
+type Log struct {
+	store Store
+	cfg   Config
+
+	mu       sync.Mutex // guards what follows, up to the next blank line
+	work     sync.Cond  // the committer waits here
+	queue    queue
+	phase    phase
+	doom     error         // why the committer has to stop, before it did
+	closes   bool          // whether Close was called
+	progress chan struct{} // closed when Durable rises or the journal stops; nil while nobody waits
+
+	appended atomic.Uint64
+	durable  atomic.Uint64
+	full     atomic.Bool
+	failure  atomic.Pointer[error]
+	done     chan struct{} // closed when the committer has ended
+
+	tail  tail // owned by Open and Replay, then by the committer
+	time  atomic.Int64
+	epoch atomic.Uint64
+	ages  ages // generations, guarded by upkeep
+
+	// upkeep is a lock that Replay, LoadSnapshot, WriteSnapshot and the end of Close hold by filling it. It is a channel because it
+	// is held for as long as a disk takes.
+	upkeep   chan struct{}
+	closed   chan struct{} // closed when Close has ended
+	closeErr error
+
+	counters counters
+}
+
+// phase is where a Log is in its life.
+type phase uint8
+
+const (
+	replaying phase = iota // Open was called, Replay has not ended
+	open                   // records are taken
+	closing                // records are taken no more; what waits is written
+	ended                  // the committer is gone, after Close or a failure
+)
+
+// tail is the end of the log, from which the next block goes on.
+type tail struct {
+	last  Index
+	epoch uint64
+	chain uint64
+	// cut is the first index of what is to be forgotten before the claim, 0 for nothing.
+	cut Index
+}
+
+// Open takes over a store: it reads the end of the log and the list of snapshots, and changes nothing. Call LoadSnapshot, then
+// Replay from its index to the end, which verifies the log and writes the claim; only then Append. On an error the store
+// remains the caller's; otherwise Close closes it.
+//
+// Errors: *ErrModeMismatch, *DamageError, or what the store said.
+func Open(store Store, cfg Config) (*Log, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	l := &Log{store: store, cfg: cfg, done: make(chan struct{}), upkeep: make(chan struct{}, 1), closed: make(chan struct{})}
+	l.work.L = &l.mu
+	l.queue.limit = cfg.MaxBlockBytes
+	if err := l.findTail(); err != nil {
+		return nil, err
+	}
+	if err := l.listGenerations(); err != nil {
+		return nil, err
+	}
+	l.appended.Store(l.tail.last)
+	l.durable.Store(l.tail.last)
+	go l.commit()
+	return l, nil
+}
+
+// Append adds a copy of rec to the log and returns its index. The caller holds the lock under which it decided what rec says, so
+// that the order of the log is the order of the decisions. It never blocks and never fails: when the journal has stopped or is
+// closed, it returns an index that never becomes durable. It does not allocate, but for a new group while several wait.
+//
+// It stops the journal when rec is longer than MaxRecordBytes, when Replay has not ended, and when the queue is full to twice its
+// limits: all three are faults of the caller, who decided something that cannot be recorded.
+func (l *Log) Append(rec []byte) Index {
+	l.mu.Lock()
+	i := l.appended.Load() + 1
+	l.appended.Store(i)
+	if l.phase <= open && l.doom == nil {
+		l.enqueue(i, rec)
+	}
+	l.mu.Unlock()
+	return i
+}
+
+// enqueue puts a record into the open group. The caller holds mu.
+func (l *Log) enqueue(i Index, rec []byte) {
+	q, n := &l.queue, int64(recordBytes(len(rec)))
+	switch {
+	case l.phase != open:
+		l.condemn(ErrNotReplayed)
+	case len(rec) > MaxRecordBytes:
+		l.condemn(fmt.Errorf("cannot append record: %d bytes, at most %d", len(rec), MaxRecordBytes))
+	case q.bytes+n > 2*l.cfg.MaxQueueBytes || q.records+1 > 2*int64(l.cfg.MaxQueueRecords):
+		l.condemn(fmt.Errorf("cannot append record of %d bytes: %d records of %d bytes wait, which is twice the limit", len(rec), q.records, q.bytes))
+	default:
+		if q.add(i, rec, n) {
+			l.work.Signal()
+		}
+		if q.bytes >= l.cfg.MaxQueueBytes || q.records >= int64(l.cfg.MaxQueueRecords) {
+			l.full.Store(true)
+		}
+	}
+}
+
+// condemn has the committer stop with err. The caller holds mu.
+func (l *Log) condemn(err error) {
+	if l.doom == nil {
+		l.doom = err
+		l.full.Store(true)
+		l.work.Signal()
+	}
+}
+
+// Overloaded reports whether a request that would append must be refused: the queue is at its limit, or the journal takes no more
+// records. Ask before the request is decided. It is one atomic load.
+func (l *Log) Overloaded() bool { return l.full.Load() }
+
+// Appended returns the index of the last record that was appended.
+func (l *Log) Appended() Index { return l.appended.Load() }
+
+// Durable returns the index up to which every record is acknowledged.
+func (l *Log) Durable() Index { return l.durable.Load() }
+
+// Epoch returns the epoch of this owner: higher than that of every one before. It is 0 before Replay has ended.
+func (l *Log) Epoch() uint64 { return l.epoch.Load() }
+
+// LogTime returns the time of the last block in nanoseconds since 1970. It never goes back, whatever the wall clock does; after
+// Replay, an owner that chooses times for its records starts from it.
+func (l *Log) LogTime() int64 { return l.time.Load() }
+
+// Err returns nil while the journal works, an error that is ErrFailed and tells why when it has stopped, and ErrClosed when it was
+// closed.
+func (l *Log) Err() error {
+	if err := l.failure.Load(); err != nil {
+		return *err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.phase >= closing {
+		return ErrClosed
+	}
+	return nil
+}
+
+// Close writes what waits, ends the committer and closes the store. It returns why the journal had stopped, if it had. A second
+// call returns what the first did. It waits for a Replay, LoadSnapshot or WriteSnapshot that is running.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	again := l.closes
+	l.closes = true
+	if l.phase < closing {
+		l.phase = closing
+	}
+	l.full.Store(true)
+	l.work.Signal()
+	l.mu.Unlock()
+	if again {
+		<-l.closed
+		return l.closeErr
+	}
+	<-l.done
+	defer l.maintain()()
+	l.closeErr = l.store.Close()
+	if err := l.failure.Load(); err != nil {
+		l.closeErr = *err
+	}
+	close(l.closed)
+	return l.closeErr
+}
+
+// maintain takes the upkeep lock and returns what gives it back.
+func (l *Log) maintain() (release func()) {
+	l.upkeep <- struct{}{}
+	return func() { <-l.upkeep }
+}

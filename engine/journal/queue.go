@@ -1,0 +1,87 @@
+package journal
+
+import "trunkline/engine/internal/poison"
+
+// keptGroups is how many empty groups wait for use: one to be written, one open, and some for a burst.
+const keptGroups = 4
+
+// group is a block in the making: room for the header, then records.
+type group struct {
+	buf   []byte
+	first Index
+	count uint32
+	next  *group
+}
+
+// queue holds the groups that wait, oldest first; the newest is open for more records. Log.mu guards it.
+//
+// A group is as large as a block may be, so the memory of a queue is at most about twice its bytes (a record that is alone can
+// leave a group before it half empty), and the kept groups.
+type queue struct {
+	limit      int // bytes of a block
+	head, tail *group
+	free       *group
+	kept       int
+	bytes      int64 // of all records that are not acknowledged, in a group here or with the committer
+	records    int64
+}
+
+// add copies a record, which takes n bytes, into the open group. It reports whether the queue was empty.
+func (q *queue) add(i Index, rec []byte, n int64) (first bool) {
+	g := q.tail
+	if g == nil || len(g.buf)+int(n)+trailerBytes > q.limit {
+		g = q.open(i, int(n))
+		first = q.head == g
+	}
+	g.buf = appendRecord(g.buf, rec)
+	g.count++
+	q.bytes += n
+	q.records++
+	return first
+}
+
+// open starts a group at index i for a record of n bytes.
+func (q *queue) open(i Index, n int) *group {
+	g := q.free
+	if g != nil && n+frameBytes <= q.limit {
+		q.free, q.kept = g.next, q.kept-1
+	} else {
+		g = &group{buf: make([]byte, headerBytes, max(q.limit, n+frameBytes))}
+	}
+	g.first, g.count, g.next = i, 0, nil
+	if q.tail == nil {
+		q.head = g
+	} else {
+		q.tail.next = g
+	}
+	q.tail = g
+	return g
+}
+
+// take removes the oldest group. Its records still count as waiting.
+func (q *queue) take() *group {
+	g := q.head
+	if g == nil {
+		return nil
+	}
+	if q.head = g.next; q.head == nil {
+		q.tail = nil
+	}
+	g.next = nil
+	return g
+}
+
+// release takes a written group back; its records took n bytes.
+func (q *queue) release(g *group, n int64) {
+	q.bytes -= n
+	q.records -= int64(g.count)
+	poison.Fill(g.buf)
+	if q.kept < keptGroups && cap(g.buf) <= q.limit {
+		g.buf = g.buf[:headerBytes]
+		g.next, q.free = q.free, g
+		q.kept++
+	}
+}
+
+// drop forgets everything that waits.
+func (q *queue) drop() { *q = queue{limit: q.limit} }

@@ -1,0 +1,97 @@
+package journal
+
+// Index numbers records from 1, without gaps. 0 means before the first.
+type Index = uint64
+
+// Limits that every Store must hold, beside whatever it can take.
+const (
+	// MaxRecordBytes bounds one record. Log.Append of a longer one stops the journal: callers bound what they record.
+	MaxRecordBytes = 32 << 20
+	// MaxStoredBlock bounds one block: a record that is too long for a common block is alone in one.
+	MaxStoredBlock = MaxRecordBytes + 64
+	// MaxChunkBytes bounds one chunk of a generation.
+	MaxChunkBytes = 256 << 10
+	// MaxMetaBytes bounds the meta of a generation.
+	MaxMetaBytes = 4 << 10
+)
+
+// Store keeps blocks in order of their index and generations of snapshots. It knows nothing of what is in them.
+//
+// A Log is the only user of its store. It calls WriteBlock from one goroutine; DropBlocks and the methods of Generations from at
+// most one other, beside it; CutBlocks and Sync only while nothing else runs. Blocks and ReadGeneration may run beside
+// WriteBlock. Close is the last call. Whether several processes could open the same place is the store's to prevent (ErrLocked), and so is a place
+// that was made in another mode (ErrModeMismatch).
+//
+// An atomic store never shows a part of a block: after a crash a block is there as it was written or it is not there, and no
+// block is there without all before it. A store that cannot promise this for the last block implements Tearing.
+type Store interface {
+	Blocks
+	Generations
+
+	// Sync makes durable everything that was done before, in every mode.
+	Sync() error
+	// Close releases the store; in every mode it syncs first what was written. A second call does nothing.
+	Close() error
+}
+
+// Blocks keeps the blocks.
+type Blocks interface {
+	// WriteBlock appends a block whose first record has index first; block is lent until it returns. It returns when the block is
+	// as durable as the mode of the store says (Always: synced; Interval: handed to the operating system). It is called once for
+	// each block, one at a time, with rising first. Any error is final: the journal stops, and nothing is tried again.
+	WriteBlock(first Index, block []byte) error
+
+	// Blocks calls f with every block from the one that holds index from (or, where there is none, the first after it) on, in
+	// order; block is lent until f returns. The block that holds from is the last one whose first is <= from. It stops at the
+	// first error of f and returns it as it is. Damage that the store itself finds is a *DamageError.
+	Blocks(from Index, f func(first Index, block []byte) error) error
+
+	// DropBlocks forgets the blocks all of whose records are below upTo: those that have a block after them whose first is <=
+	// upTo. The last block is never dropped. It need not be synced: a crash may bring some back, as long as there is no gap.
+	DropBlocks(upTo Index) error
+
+	// CutBlocks forgets, durably in every mode, the blocks whose first is from or above. It removes a torn last block, and what an
+	// operator gave up with RecoverTo.
+	CutBlocks(from Index) error
+}
+
+// Tearing is implemented by a store whose last block may be there in part after a crash, as in a plain file. Then, and only
+// then, a last block that does not decode is taken for a write that was never acknowledged, and is cut. Without it, such a block
+// is damage, and refused.
+type Tearing interface {
+	// MayTear reports whether a crash may leave a part of the last block.
+	MayTear() bool
+}
+
+// Generations keeps snapshots, each a list of chunks under a number.
+type Generations interface {
+	// BeginGeneration starts generation g; an unfinished one of that number is discarded. A number that is complete is an error.
+	BeginGeneration(g uint64) (GenerationWriter, error)
+	// ListGenerations returns the complete ones, oldest first. One that was never committed is not among them, in no state.
+	ListGenerations() ([]Generation, error)
+	// ReadGeneration calls f with the chunks of generation g in the order written; chunk is lent until f returns. It reads from
+	// where a restart would read, not from a copy in the memory of the writer. It stops at the first error of f and returns it as
+	// it is. A generation that is not there is an error.
+	ReadGeneration(g uint64, f func(chunk []byte) error) error
+	// DropGeneration forgets generation g, complete or not. One that is not there is no error. It need not be synced.
+	DropGeneration(g uint64) error
+}
+
+// Generation is a complete snapshot in a store.
+type Generation struct {
+	// Number is what BeginGeneration was given.
+	Number uint64
+	// Meta is what Commit was given. The caller may keep it.
+	Meta []byte
+}
+
+// GenerationWriter takes the chunks of one generation.
+type GenerationWriter interface {
+	// Write adds a chunk of 1 to MaxChunkBytes bytes, lent until it returns.
+	Write(chunk []byte) error
+	// Commit makes the generation complete, at once and as a whole, with at most MaxMetaBytes of meta. When it returns, the
+	// generation and every block written before it are synced, in every mode.
+	Commit(meta []byte) error
+	// Abort discards the generation. After Commit it does nothing.
+	Abort() error
+}
