@@ -3,8 +3,23 @@ package kernel
 // This file holds the only writers of rows and scheduler. They read no clock, no randomness and no map order: everything they
 // need is in the Change. Callers hold the scheduling lock, and the mutex of the shard whose row is passed.
 
-// applyCreate stores the process of c at at, which locate returned for its pid, and fills in at.r and at.ref.
-func (k *Kernel) applyCreate(c *Change, at *place) {
+// applyCreate stores the process of c at at, which locate returned for its pid, and fills in at.r and at.ref. index is that of
+// the record, as below; 0 if there is none.
+func (k *Kernel) applyCreate(c *Change, at *place, index uint64) {
+	r := k.addRow(c, at)
+	at.sh.recorded.set(at.ref>>k.shardBits, index)
+	if !k.sched.loose {
+		k.order.append(c.Seq, at.ref)
+	}
+	k.created = max(k.created, c.Seq)
+	if c.State == Ready {
+		k.readied = max(k.readied, c.ReadySeq)
+		k.sched.enqueue(r.node, c.ReadySeq)
+	}
+}
+
+// addRow stores a row with what c says of a new process, and a node that is nowhere.
+func (k *Kernel) addRow(c *Change, at *place) *row {
 	slot := at.sh.takeSlot()
 	r := at.sh.row(slot)
 	at.r, at.ref = r, slot<<k.shardBits|at.ref&uint32(len(k.shards)-1)
@@ -13,19 +28,15 @@ func (k *Kernel) applyCreate(c *Change, at *place) {
 	at.sh.index.insert(at.tag, slot, r.text)
 	at.sh.warm.publish(at.sh)
 	r.node = k.sched.nodes.take(at.ref, c.Priority)
-	k.order.append(c.Seq, at.ref)
-	k.created = c.Seq
 	k.byState[c.State]++
 	k.total++
-	if c.State == Ready {
-		k.readied = c.ReadySeq
-		k.sched.enqueue(r.node, c.ReadySeq)
-	}
+	return r
 }
 
 // applyTransition moves the process at at to c.State.
-func (k *Kernel) applyTransition(c *Change, at *place) {
+func (k *Kernel) applyTransition(c *Change, at *place, index uint64) {
 	r := at.r
+	at.sh.recorded.set(at.ref>>k.shardBits, index)
 	switch r.state {
 	case Ready:
 		k.sched.leave(r.node)
@@ -39,19 +50,19 @@ func (k *Kernel) applyTransition(c *Change, at *place) {
 	r.state = c.State
 	switch c.State {
 	case Ready:
-		k.readied = c.ReadySeq
+		k.readied = max(k.readied, c.ReadySeq)
 		k.sched.enqueue(r.node, c.ReadySeq)
 	case Running:
 		r.clock = c.At/nsPerMs - r.clock
 	case Blocked:
 		at.sh.keepReason(r, c.Reason)
 	case Terminated:
-		k.sched.complete(r.node, c.At)
+		k.sched.complete(r.node, c.At, index)
 	}
 }
 
-// applyLease hands out node i, which is queued. Needs no shard.
-func (k *Kernel) applyLease(c *Change, i uint32) { k.sched.handOut(i, c.Expiry) }
+// applyLease hands out node i, which is queued, until expiry. Needs no shard.
+func (k *Kernel) applyLease(expiry int64, i uint32) { k.sched.handOut(i, expiry) }
 
 // applyReturn brings node i, which was handed out, back to its old place in the queue: the effect of ChangeLeaseEnd and
 // ChangeRequeue. Needs no shard.
@@ -62,19 +73,23 @@ func (k *Kernel) applyRemove(at *place) {
 	r, slot := at.r, at.ref>>k.shardBits
 	k.byState[r.state]--
 	k.total--
-	k.order.remove(r.created)
+	if !k.sched.loose {
+		k.order.remove(r.created)
+	}
 	k.sched.forget(r.node)
 	at.sh.index.remove(at.tag, slot)
 	at.sh.dropReason(r)
 	at.sh.texts.release(r.text)
 	at.sh.putSlot(slot)
+	at.sh.recorded.clear(slot)
 }
 
 // applyUsage sets the totals of r. Needs only the shard's mutex.
 func applyUsage(c *Change, r *row) { r.usage.set(&c.Usage) }
 
 // applyQuotaDefaults puts c.Quota in force.
-func (k *Kernel) applyQuotaDefaults(c *Change) {
+func (k *Kernel) applyQuotaDefaults(c *Change, index uint64) {
 	q := c.Quota
 	k.defaults.Store(&q)
+	k.defaultsRecord = max(k.defaultsRecord, index)
 }

@@ -57,12 +57,26 @@ type Change struct {
 	Quota      Quota
 }
 
-// journalScheduled shows c to the journal. Caller holds the scheduling lock. The copy keeps c itself on the stack; it is
-// cleared so as not to keep the caller's buffer alive.
-func (k *Kernel) journalScheduled(c *Change) {
+// journalScheduled shows c to the journal and returns the index of its record. Caller holds the scheduling lock. The copy keeps
+// c itself on the stack; it is cleared so as not to keep the caller's buffer alive.
+func (k *Kernel) journalScheduled(c *Change) (index uint64) {
 	if k.cfg.Journal != nil {
 		k.change = *c
-		k.cfg.Journal(&k.change)
+		index = k.cfg.Journal(&k.change)
 		k.change = Change{}
 	}
+	return index
+}
+
+// journalQueue shows the journal a change of the place in the queue of the process at at, which has a lease until expiry if
+// it is one. Caller holds the scheduling lock, which also covers what is going to be applied; the shard is locked so that the
+// records of one process get their indexes in the order in which its row remembers them.
+func (k *Kernel) journalQueue(kind ChangeKind, at place, expiry int64) {
+	if k.cfg.Journal == nil {
+		return
+	}
+	at.sh.mu.Lock()
+	defer at.sh.mu.Unlock()
+	c := Change{Kind: kind, PID: at.sh.pid(at.r), Expiry: expiry}
+	at.sh.recorded.set(at.ref>>k.shardBits, k.journalScheduled(&c))
 }

@@ -136,7 +136,7 @@ func FuzzParseChange(f *testing.F) {
 		}
 		k := New(Config{Shards: MinShards})
 		for range 2 { // whether it fits or not, applying never crashes
-			_ = k.Apply(&c)
+			_, _ = k.Apply(&c, 1)
 		}
 		k.Counts(Instant{})
 	})

@@ -129,10 +129,13 @@ func TestEverythingAtOnce(t *testing.T) {
 	var journal []byte
 	cfg := Config{Shards: MinShards, MaxProcesses: 30, MaxRateLimitUsers: 5, DequeueLease: 20 * time.Millisecond, Retention: 30 * time.Millisecond,
 		Defaults: unlimited(), Events: checkingEvents{}}
-	cfg.Journal = func(c *Change) {
+	records := uint64(0)
+	cfg.Journal = func(c *Change) uint64 {
 		mu.Lock()
+		defer mu.Unlock()
 		journal = AppendChange(journal, c)
-		mu.Unlock()
+		records++
+		return records
 	}
 	k := New(cfg)
 	together(6, func(i int) {

@@ -46,8 +46,7 @@ func (k *Kernel) store(a *CreateArgs, at *place, out *PCB) {
 	}
 	at.sh.mu.Lock()
 	defer at.sh.mu.Unlock()
-	k.journalScheduled(&c)
-	k.applyCreate(&c, at)
+	k.applyCreate(&c, at, k.journalScheduled(&c))
 	if out != nil {
 		at.sh.fill(out, at.r)
 		out.State = StateNew

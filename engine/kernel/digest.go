@@ -51,8 +51,8 @@ func (k *Kernel) Digest() uint64 {
 	}
 	d.word(rows, k.rates.digest())
 	k.digestOrder(&d)
-	k.digestList(&d, &k.sched.leases)
-	k.digestList(&d, &k.sched.completed)
+	k.digestLeases(&d)
+	k.digestCompleted(&d)
 	for i := range k.sched.ready {
 		k.digestReady(&d, &k.sched.ready[i])
 	}
@@ -88,6 +88,9 @@ func (k *Kernel) digestShard(sh *shard) (sum uint64) {
 		if where == queued || where == leased || where == handedOut {
 			d.word(n.ready)
 		}
+		if where == leased {
+			d.word(uint64(n.stamp))
+		}
 		sum += d.sum()
 	}
 	return sum
@@ -102,8 +105,17 @@ func (k *Kernel) digestOrder(d *digest) {
 	}
 }
 
-func (k *Kernel) digestList(d *digest, l *list) {
-	for i := l.head; i != none; i = k.sched.nodes.at(i).next {
+// digestLeases covers the order of the ends. Leases that end at the same instant have no order that anyone could see: all of
+// them go back to places of their own.
+func (k *Kernel) digestLeases(d *digest) {
+	for i := k.sched.leases.head; i != none; i = k.sched.nodes.at(i).next {
+		d.word(uint64(k.sched.nodes.at(i).stamp))
+	}
+	d.word(0)
+}
+
+func (k *Kernel) digestCompleted(d *digest) {
+	for i := k.sched.completed.head; i != none; i = k.sched.nodes.at(i).next {
 		n := k.sched.nodes.at(i)
 		_, r := k.rowOf(n.ref)
 		d.word(r.created, uint64(n.stamp))

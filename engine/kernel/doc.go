@@ -17,7 +17,8 @@
 // A shard holds an open-addressing index (hash tag and slot in 8 bytes, deletion by backward shift, no tombstones), chunks of
 // 64 rows of 160 bytes, and an arena of 8 KiB pages for the identifier strings. None of these contain pointers, so that the
 // collector has nothing to walk. Slots, blocks and pages are reused. Beside its row a process has a 32-byte node in the
-// scheduler's slab (its place in the ready queue, among the leases or among the completed) and 12 bytes in the creation order.
+// scheduler's slab (its place in the ready queue, among the leases or among the completed) and 12 bytes in the creation order;
+// with a journal also 8 bytes for the index of the last record about it.
 //
 // # Changes
 //
@@ -28,7 +29,9 @@
 // stamps themselves, and what is dropped is a change of its own.
 //
 // Changes of one process reach Config.Journal in the order they are applied, and so do all changes decided under the
-// scheduling lock and all changes of one user's log. Journal is called from several goroutines at once.
+// scheduling lock and all changes of one user's log. Journal is called from several goroutines at once. The index that it returns
+// is remembered by what the change is about, a process, a user's log or the default quota, under the lock under which it was
+// journalled: the shard's mutex, the limiter shard's, the scheduling lock.
 //
 // A change is encoded as
 //
@@ -51,4 +54,26 @@
 //	quota_defaults 14 x uint quota
 //	rate_stamp     str user_id, int at
 //	rate_drop      str user_id
+//
+// # Snapshots
+//
+// WriteSnapshot copies the table in batches while others use it, so that its parts are of different moments. What a part has
+// seen is told by the index that it remembers: Apply passes over what is not above it. A process that was not there when its
+// slot was copied is not in the snapshot; the records up to the end of the snapshot are replayed leniently for that reason, see
+// Lenient. Recovery keeps no queue, no lists and no creation order until FinishLoad sorts them once.
+//
+// A record of a snapshot is framed like a change, with a length of 3 bytes that is at most MaxSnapshotRecordLen. The first is
+// begin, the last end, which counts the others.
+//
+//	1 begin        uint created, uint ready_seq, int now, uint index of the defaults, 14 x uint quota
+//	2 process      str pid, str request_id, str user_id, str session_id, byte state, byte priority, uint created, uint index,
+//	               int clock, byte place, uint sequence, int stamp, str reason, 8 x uint usage, 14 x uint quota
+//	3 rate_log     str user_id, uint index, int last, uint n, (n-1) x uint
+//	4 end          uint processes, uint rate_logs
+//
+// index is that of the last record about it. clock is the time spent RUNNING or, while RUNNING, the instant at which it would have
+// been 0, in milliseconds. place is 0 nowhere, 1 queued, 2 queued at its old place, 3 leased, 4 handed out without a lease,
+// 5 completed; sequence is that of the entry into READY or, for 5, the index of the record of the completion; stamp is the end
+// of the lease or the completion. last is the newest stamp in milliseconds, and each uint behind n is by how much the next one is
+// older.
 package kernel

@@ -21,6 +21,7 @@ type rig struct {
 	deaf    bool // nobody subscribes
 	counted [NumEventKinds]int
 	journal []byte
+	records uint64
 }
 
 func (r *rig) Published(kind EventKind) bool {
@@ -45,7 +46,11 @@ func unlimited() Quota {
 func newRig(t testing.TB, cfg Config) *rig {
 	r := &rig{t: t, now: at(0)}
 	cfg.Events = r
-	cfg.Journal = func(c *Change) { r.journal = AppendChange(r.journal, c) }
+	cfg.Journal = func(c *Change) uint64 {
+		r.journal = AppendChange(r.journal, c)
+		r.records++
+		return r.records
+	}
 	if cfg.Shards == 0 {
 		cfg.Shards = MinShards
 	}
@@ -155,12 +160,14 @@ func (r *rig) takeEvents() string {
 func (r *rig) replayed(cfg Config) *Kernel {
 	r.t.Helper()
 	k := New(cfg)
+	index := uint64(0)
 	for b := r.journal; len(b) > 0; {
+		index++
 		c, rest, err := ParseChange(b)
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		if err := k.Apply(&c); err != nil {
+		if _, err := k.Apply(&c, index); err != nil {
 			r.t.Fatal(err)
 		}
 		b = rest

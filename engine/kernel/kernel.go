@@ -40,9 +40,10 @@ type Config struct {
 	Ended, Removed func(pid []byte)
 	// Defaults is the default quota at start; the zero value means BuiltinQuota.
 	Defaults Quota
-	// Journal is shown every change under the lock that decided it, right before it is applied; may be nil. It is called from
-	// several goroutines at once and must neither block for long nor call the kernel.
-	Journal func(*Change)
+	// Journal is shown every change under the lock that decided it, right before it is applied, and returns the index of its
+	// record, which grows from call to call; 0 says that it is not recorded. May be nil. It is called from several goroutines
+	// at once and must neither block for long nor call the kernel.
+	Journal func(*Change) (index uint64)
 }
 
 func (c Config) withDefaults() Config {
@@ -71,7 +72,7 @@ func (c *Config) maxRows() int { return int(1<<32/uint64(c.Shards)) - 1 }
 
 // Kernel is a process table with its scheduler and rate limiter. All methods may be called concurrently.
 type Kernel struct {
-	mu      sync.Mutex // the scheduling lock; guards the fields up to change
+	mu      sync.Mutex // the scheduling lock; guards the fields up to recovery
 	now     int64      // latest Mono seen
 	created uint64     // last creation sequence
 	readied uint64     // last READY sequence
@@ -81,6 +82,9 @@ type Kernel struct {
 	order   order
 	payload []byte // scratch of event payloads
 	change  Change // what the journal is shown
+	// defaultsRecord is the index of the last record of the default quota.
+	defaultsRecord uint64
+	recovery       recovery
 
 	cfg       Config
 	seed      maphash.Seed

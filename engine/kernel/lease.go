@@ -19,9 +19,9 @@ func (k *Kernel) leaseEnd() int64 {
 func (k *Kernel) tick(now Instant) {
 	k.now = max(k.now, now.Mono)
 	for i := k.sched.leases.head; i != none && k.sched.nodes.at(i).stamp <= k.now; i = k.sched.leases.head {
-		sh, r := k.rowOf(k.sched.nodes.at(i).ref)
-		c := Change{Kind: ChangeLeaseEnd, PID: sh.pid(r)}
-		k.journalScheduled(&c)
+		if k.cfg.Journal != nil {
+			k.journalQueue(ChangeLeaseEnd, k.placeOf(i), 0)
+		}
 		k.applyReturn(i)
 	}
 }

@@ -33,8 +33,7 @@ func (k *Kernel) requeue(at *place) {
 	if where := k.sched.nodes.at(at.r.node).where; where != leased && where != handedOut {
 		return
 	}
-	c := Change{Kind: ChangeRequeue, PID: at.sh.pid(at.r)}
-	k.journalScheduled(&c)
+	k.journalQueue(ChangeRequeue, *at, 0)
 	k.applyReturn(at.r.node)
 }
 
@@ -54,9 +53,9 @@ func (k *Kernel) Next(now Instant, start bool, out *PCB) Result {
 		k.emitStateChanged(now, &at, Ready, nil)
 		return OK
 	}
-	c := Change{Kind: ChangeLease, PID: at.sh.pid(at.r), Expiry: k.leaseEnd()}
-	k.journalScheduled(&c)
-	k.applyLease(&c, i)
+	end := k.leaseEnd()
+	k.journalQueue(ChangeLease, at, end)
+	k.applyLease(end, i)
 	k.snapshot(&at, out)
 	return OK
 }
@@ -120,10 +119,11 @@ func (k *Kernel) move(at *place, to State, reason []byte, out *PCB) {
 	}
 	at.sh.mu.Lock()
 	defer at.sh.mu.Unlock()
+	index := uint64(0)
 	if k.cfg.Journal != nil {
-		k.cfg.Journal(c)
+		index = k.cfg.Journal(c)
 	}
-	k.applyTransition(c, at)
+	k.applyTransition(c, at, index)
 	at.sh.fill(out, at.r)
 	if to == Terminated {
 		k.tell(k.cfg.Ended, c.PID)

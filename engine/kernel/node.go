@@ -1,6 +1,6 @@
 package kernel
 
-// whereabouts say which of the scheduler's structures a node is in.
+// whereabouts say which of the scheduler's structures a node is in. The numbers stand in snapshots.
 type whereabouts uint8
 
 const (
@@ -19,8 +19,10 @@ type node struct {
 	prev, next uint32 // list neighbours; prev is the heap position while returned; next chains free nodes
 	where      whereabouts
 	priority   Priority
-	ready      uint64 // sequence of the entry into READY
-	stamp      int64  // Mono: end of the lease while leased, completion while completed
+	// ready is the sequence of the entry into READY; while completed the index of the record of the completion, which orders
+	// those of one instant.
+	ready uint64
+	stamp int64 // Mono: end of the lease while leased, completion while completed
 }
 
 // nodeChunk is the number of nodes allocated together: 256 nodes of 32 bytes are a size class of the Go allocator.

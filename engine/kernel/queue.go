@@ -7,6 +7,9 @@ type scheduler struct {
 	leases    list // by end of lease
 	completed list // by completion
 	depth     int64
+	// loose says that the lists and heaps are not kept: whereabouts, sequences and stamps of the nodes say all, and link builds
+	// the rest. Records that meet a snapshot taken later would each have to search for their place.
+	loose bool
 }
 
 // readyQueue is one priority's queue by entry into READY. New entries go to the tail of the FIFO; those that come back to
@@ -49,21 +52,26 @@ func (s *scheduler) enqueue(i uint32, seq uint64) {
 	n := s.nodes.at(i)
 	n.ready = seq
 	n.where = queued
-	s.ready[n.priority].fifo.pushBack(&s.nodes, i)
 	s.depth++
+	if !s.loose {
+		s.ready[n.priority].fifo.pushBack(&s.nodes, i)
+	}
 }
 
 // bringBack puts node i, which was handed out, to its old place.
 func (s *scheduler) bringBack(i uint32) {
 	n := s.nodes.at(i)
-	if n.where == leased {
+	if n.where == leased && !s.loose {
 		s.leases.remove(&s.nodes, i)
 	}
 	n.where = returned
+	s.depth++
+	if s.loose {
+		return
+	}
 	q := &s.ready[n.priority]
 	q.back = append(q.back, i)
 	s.up(q.back, len(q.back)-1)
-	s.depth++
 }
 
 // handOut moves node i from the queue to the leases, or leaves it to its holder if end is noExpiry.
@@ -75,36 +83,50 @@ func (s *scheduler) handOut(i uint32, end int64) {
 		return
 	}
 	n.where, n.stamp = leased, end
-	s.leases.insertByStamp(&s.nodes, i)
+	if !s.loose {
+		s.leases.insertByStamp(&s.nodes, i)
+	}
 }
 
 // leave takes node i, READY, out of the queue or the leases.
 func (s *scheduler) leave(i uint32) {
 	n := s.nodes.at(i)
-	switch n.where {
-	case queued:
-		s.ready[n.priority].fifo.remove(&s.nodes, i)
+	if n.where == queued || n.where == returned {
 		s.depth--
-	case returned:
-		s.removeBack(&s.ready[n.priority], int(n.prev))
-		n.prev = none
-		s.depth--
-	case leased:
-		s.leases.remove(&s.nodes, i)
+	}
+	if !s.loose {
+		s.unlink(i, n)
 	}
 	n.where = nowhere
 }
 
-// complete puts node i, which is nowhere, among the completed.
-func (s *scheduler) complete(i uint32, at int64) {
+// unlink takes node i out of the list or heap that holds a READY one.
+func (s *scheduler) unlink(i uint32, n *node) {
+	switch n.where {
+	case queued:
+		s.ready[n.priority].fifo.remove(&s.nodes, i)
+	case returned:
+		s.removeBack(&s.ready[n.priority], int(n.prev))
+		n.prev = none
+	case leased:
+		s.leases.remove(&s.nodes, i)
+	}
+}
+
+// complete puts node i, which is nowhere, among the completed. index is that of the record that says so.
+func (s *scheduler) complete(i uint32, at int64, index uint64) {
 	n := s.nodes.at(i)
-	n.where, n.stamp = completed, at
-	s.completed.insertByStamp(&s.nodes, i)
+	n.where, n.stamp, n.ready = completed, at, index
+	if !s.loose {
+		s.completed.insertByStamp(&s.nodes, i)
+	}
 }
 
 // forget takes node i out of the completed and frees it.
 func (s *scheduler) forget(i uint32) {
-	s.completed.remove(&s.nodes, i)
+	if !s.loose {
+		s.completed.remove(&s.nodes, i)
+	}
 	s.nodes.put(i)
 }
 

@@ -99,8 +99,7 @@ func (k *Kernel) SetDefaults(now Instant, p *QuotaPatch) Quota {
 	q := p.overPositive(old)
 	if q != *old {
 		c := Change{Kind: ChangeQuotaDefaults, Quota: q}
-		k.journalScheduled(&c)
-		k.applyQuotaDefaults(&c)
+		k.applyQuotaDefaults(&c, k.journalScheduled(&c))
 	}
 	return q
 }

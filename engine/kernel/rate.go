@@ -84,7 +84,7 @@ type limiter struct {
 	activity atomic.Uint64 // sequence of activity, to compare recency across shards
 	grow     sync.Mutex    // held while a log is added; guards that live stays within max
 	defaults *atomic.Pointer[Quota]
-	journal  func(*Change)
+	journal  func(*Change) uint64
 	shards   []rateShard
 }
 
@@ -180,17 +180,20 @@ func (l *limiter) takeNew(s *rateShard, tag uint32, now Instant, user []byte) Ra
 // lock if i is none.
 func (l *limiter) stamp(s *rateShard, tag, i uint32, now Instant, user []byte, lim *limits) uint32 {
 	c := Change{Kind: ChangeRateStamp, UserID: user, At: now.Mono}
-	l.show(s, &c)
-	return l.applyStamp(s, tag, i, &c, lim[Hour-1])
+	index := l.show(s, &c)
+	i = l.applyStamp(s, tag, i, &c, lim[Hour-1])
+	s.recorded.set(i, index)
+	return i
 }
 
-// show journals c. Caller holds s's mutex.
-func (l *limiter) show(s *rateShard, c *Change) {
+// show journals c and returns the index of its record. Caller holds s's mutex.
+func (l *limiter) show(s *rateShard, c *Change) (index uint64) {
 	if l.journal != nil {
 		s.change = *c
-		l.journal(&s.change)
+		index = l.journal(&s.change)
 		s.change = Change{}
 	}
+	return index
 }
 
 // dropOldest drops the least recently active of all logs; false if there is none. Caller holds the growth lock.

@@ -17,10 +17,10 @@ func (l *limiter) applyDrop(s *rateShard, tag, i uint32) {
 	l.live.Add(-1)
 }
 
-// apply replays a ChangeRateStamp or ChangeRateDrop.
-func (l *limiter) apply(c *Change) error {
+// apply replays a ChangeRateStamp or ChangeRateDrop; see Apply.
+func (l *limiter) apply(c *Change, index uint64, lenient bool) (applied bool, err error) {
 	if len(c.UserID) > MaxIDLen {
-		return notApplicable(c, "user too long")
+		return false, notApplicable(c, "user too long")
 	}
 	l.grow.Lock()
 	defer l.grow.Unlock()
@@ -28,16 +28,21 @@ func (l *limiter) apply(c *Change) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.find(tag, c.UserID)
-	if c.Kind == ChangeRateStamp {
+	switch {
+	case i != none && known(s.recorded.at(i), index):
+		return false, nil
+	case c.Kind == ChangeRateStamp:
 		i = l.applyStamp(s, tag, i, c, l.limits()[Hour-1])
+		s.recorded.set(i, index)
 		s.touch(i, l.activity.Add(1))
-		return nil
+		return true, nil
+	case i != none:
+		l.applyDrop(s, tag, i)
+		return true, nil
+	case lenient:
+		return false, nil
 	}
-	if i == none {
-		return notApplicable(c, "no such log")
-	}
-	l.applyDrop(s, tag, i)
-	return nil
+	return false, notApplicable(c, "no such log")
 }
 
 // sweep drops the logs without a stamp in the last hour (kernel-ipc §5.3) and returns how many. It holds a shard for at most

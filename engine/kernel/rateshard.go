@@ -23,6 +23,7 @@ type rateShard struct {
 	free       uint32 // first free slot among them, or none
 	head, tail uint32 // most and least recently active
 	users      arena
+	recorded   indexes
 	change     Change   // what the journal is shown
 	_          [64]byte // keeps the next shard's mutex off this one's last cache line
 }
@@ -88,6 +89,7 @@ func (s *rateShard) drop(tag, i uint32) {
 	}
 	*g = rateLog{next: s.free}
 	s.free = i
+	s.recorded.clear(i)
 }
 
 // touch makes log i the most recently active one.

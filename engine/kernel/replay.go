@@ -3,6 +3,7 @@ package kernel
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // ErrNotApplicable says that a change does not fit the state it is applied to: the journal is not this kernel's, or not in
@@ -17,72 +18,100 @@ func notApplicable(c *Change, why string) error {
 	return fmt.Errorf("%w: %s of %q: %s", ErrNotApplicable, c.Kind, id, why)
 }
 
-// Apply replays one journalled change. It checks that the change fits, shows nothing to Config.Journal and emits no event. A
-// change that does not fit changes nothing.
-func (k *Kernel) Apply(c *Change) error {
-	if c.Kind == ChangeRateStamp || c.Kind == ChangeRateDrop {
-		return k.rates.apply(c)
-	}
+// Apply replays one journalled change, whose record has the given index; 0 is none. It checks that the change fits, shows nothing
+// to Config.Journal and emits no event. A change that does not fit changes nothing.
+//
+// applied is false when the change had no effect, because what it is about holds it already: a process, a user's log and the
+// default quota remember the last record about them. So it is, up to the index given to Lenient, when the process or the log is
+// not there: the snapshot was taken after it had gone.
+func (k *Kernel) Apply(c *Change, index uint64) (applied bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	lenient := index > 0 && index <= k.recovery.window
 	switch c.Kind {
+	case ChangeRateStamp, ChangeRateDrop:
+		return k.rates.apply(c, index, lenient)
 	case ChangeQuotaDefaults:
-		k.applyQuotaDefaults(c)
-		return nil
-	case ChangeCreate:
-		return k.replayCreate(c)
+		if known(k.defaultsRecord, index) {
+			return false, nil
+		}
+		k.applyQuotaDefaults(c, index)
+		return true, nil
 	}
-	at, ok := k.locate(c.PID)
-	if !ok {
-		return notApplicable(c, "no such process")
-	}
+	at, exists := k.locate(c.PID)
 	at.sh.mu.Lock()
 	defer at.sh.mu.Unlock()
-	return k.replayOn(c, &at)
+	if exists && known(at.sh.recorded.at(at.ref>>k.shardBits), index) || !exists && lenient && c.Kind != ChangeCreate {
+		k.witness(c)
+		return false, nil
+	}
+	switch {
+	case c.Kind == ChangeCreate:
+		err = k.replayCreate(c, &at, index, lenient)
+	case !exists:
+		err = notApplicable(c, "no such process")
+	default:
+		err = k.replayOn(c, &at, index, lenient)
+	}
+	return err == nil, err
 }
 
-func (k *Kernel) replayCreate(c *Change) error {
-	at, exists := k.locate(c.PID)
+// known reports whether something whose last record is recorded has seen the record at index.
+func known(recorded, index uint64) bool { return index > 0 && index <= recorded }
+
+// witness takes from a change without effect what it says of clock and sequences: what it made may be gone again. The creation
+// sequence is not among that: a create is known only to the process that it made, or to a later one of the same name.
+func (k *Kernel) witness(c *Change) {
+	if c.Kind == ChangeTransition {
+		k.now = max(k.now, c.At)
+	}
+	if c.State == Ready && (c.Kind == ChangeCreate || c.Kind == ChangeTransition) {
+		k.readied = max(k.readied, c.ReadySeq)
+	}
+}
+
+// maxCreated is the largest creation sequence: the cursor behind it still is a number.
+const maxCreated = math.MaxUint64 - 1
+
+func (k *Kernel) replayCreate(c *Change, at *place, index uint64, lenient bool) error {
 	a := CreateArgs{PID: c.PID, RequestID: c.RequestID, UserID: c.UserID, SessionID: c.SessionID, Priority: c.Priority}
 	switch {
-	case exists:
+	case at.r != nil:
 		return notApplicable(c, "process exists")
-	case !a.fits() || k.total >= k.cfg.maxRows():
+	case !a.fits() || at.sh.index.n >= k.cfg.maxRows():
 		return notApplicable(c, "no room")
-	case c.Seq <= k.created || c.Seq+1 == 0:
+	case c.Seq == 0 || c.Seq <= k.created && !lenient || c.Seq > maxCreated:
 		return notApplicable(c, "creation sequence out of order")
-	case c.State == Ready && c.ReadySeq <= k.readied:
+	case c.State == Ready && c.ReadySeq <= k.readied && !lenient:
 		return notApplicable(c, "ready sequence out of order")
 	case c.State != StateNew && c.State != Ready:
 		return notApplicable(c, "bad state")
 	}
-	at.sh.mu.Lock()
-	defer at.sh.mu.Unlock()
-	k.applyCreate(c, &at)
+	k.applyCreate(c, at, index)
 	return nil
 }
 
 // replayOn applies a change of the process at at.
-func (k *Kernel) replayOn(c *Change, at *place) error {
+func (k *Kernel) replayOn(c *Change, at *place, index uint64, lenient bool) error {
 	where := k.sched.nodes.at(at.r.node).where
 	switch c.Kind {
 	case ChangeTransition:
 		if !at.r.state.CanBecome(c.State) {
 			return notApplicable(c, "bad transition from "+at.r.state.String()+" to "+c.State.String())
 		}
-		if c.State == Ready && c.ReadySeq <= k.readied {
+		if c.State == Ready && c.ReadySeq <= k.readied && !lenient {
 			return notApplicable(c, "ready sequence out of order")
 		}
 		if len(c.Reason) > MaxIDLen {
 			return notApplicable(c, "reason too long")
 		}
 		k.now = max(k.now, c.At)
-		k.applyTransition(c, at)
+		k.applyTransition(c, at, index)
 	case ChangeLease:
 		if where != queued && where != returned {
 			return notApplicable(c, "not queued")
 		}
-		k.applyLease(c, at.r.node)
+		k.applyLease(c.Expiry, at.r.node)
 	case ChangeLeaseEnd, ChangeRequeue:
 		if where != leased && where != handedOut {
 			return notApplicable(c, "not handed out")
@@ -93,10 +122,12 @@ func (k *Kernel) replayOn(c *Change, at *place) error {
 			return notApplicable(c, "not terminal")
 		}
 		k.applyRemove(at)
+		return nil
 	case ChangeUsage:
 		applyUsage(c, at.r)
 	default:
 		return notApplicable(c, "unknown kind")
 	}
+	at.sh.recorded.set(at.ref>>k.shardBits, index)
 	return nil
 }

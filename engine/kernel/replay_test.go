@@ -15,7 +15,7 @@ func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
 	before := r.k.Digest()
 	f := func(why string, c Change) {
 		t.Helper()
-		err := r.k.Apply(&c)
+		_, err := r.k.Apply(&c, 0)
 		if !errors.Is(err, ErrNotApplicable) || !strings.Contains(err.Error(), why) {
 			t.Errorf("%v: got %v, want %s", c.Kind, err, why)
 		}

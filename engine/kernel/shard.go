@@ -38,15 +38,17 @@ func (r *row) textLen() int {
 
 // shard is a part of the table under one mutex.
 type shard struct {
-	mu     sync.Mutex
-	index  index
-	rows   []*[rowChunk]row
-	used   uint32 // slots ever used
-	free   uint32 // first free slot among them, or none
-	texts  arena
-	warm   warmed
-	change Change   // what the journal is shown; guarded by mu
-	_      [64]byte // keeps the next shard's mutex off this one's last cache line
+	mu    sync.Mutex
+	index index
+	rows  []*[rowChunk]row
+	used  uint32 // slots ever used
+	free  uint32 // first free slot among them, or none
+	texts arena
+	// recorded is guarded by mu, also where a change itself is covered by the scheduling lock.
+	recorded indexes
+	warm     warmed
+	change   Change   // what the journal is shown; guarded by mu
+	_        [64]byte // keeps the next shard's mutex off this one's last cache line
 }
 
 func (s *shard) init() {

@@ -20,7 +20,7 @@ func (k *Kernel) RecordUsage(_ Instant, pid []byte, delta *Usage, total *Usage) 
 		c.Kind, c.PID = ChangeUsage, pid
 		c.Usage.sum(&r.usage, delta)
 		if k.cfg.Journal != nil {
-			k.cfg.Journal(c)
+			sh.recorded.set(slot, k.cfg.Journal(c))
 		}
 		applyUsage(c, r)
 		c.PID = nil

@@ -30,6 +30,7 @@ type method struct {
 	durability    Durability
 	stream        bool // opens a stream: it has no RESPONSE
 	whole         bool // the handler reads the body itself, at turn.req.Body
+	reads         bool // the reply tells of kept state though it changes none
 	doc           string
 	index         int  // of the row in the table
 	keyed         bool // the first field is a pid: its row is fetched ahead
@@ -42,11 +43,11 @@ var methods = index([]method{
 	{service: "kernel", name: "CreateProcess", handle: createProcess, durability: Durable,
 		fields: []string{"pid", "request_id", "user_id", "session_id", "priority", "quota", "schedule"},
 		doc:    "Create a process and queue it."},
-	{service: "kernel", name: "GetProcess", handle: getProcess, fields: []string{"pid"},
+	{service: "kernel", name: "GetProcess", reads: true, handle: getProcess, fields: []string{"pid"},
 		doc: "Show one process."},
 	{service: "kernel", name: "ScheduleProcess", handle: scheduleProcess, fields: []string{"pid"}, durability: Durable,
 		doc: "Move a NEW process to READY, or queue a handed-out one again."},
-	{service: "kernel", name: "GetNextRunnable", handle: getNextRunnable, fields: []string{"start"}, durability: Lazy,
+	{service: "kernel", name: "GetNextRunnable", reads: true, handle: getNextRunnable, fields: []string{"start"}, durability: Lazy,
 		doc: "Take the best READY process off the queue."},
 	{service: "kernel", name: "TransitionState", handle: transitionState, durability: Durable,
 		fields: []string{"pid", "new_state", "reason"},
@@ -54,7 +55,7 @@ var methods = index([]method{
 	{service: "kernel", name: "TerminateProcess", handle: terminateProcess, durability: Durable,
 		fields: []string{"pid", "reason"},
 		doc:    "End a process; repeating it is harmless."},
-	{service: "kernel", name: "CheckQuota", handle: checkQuota, fields: []string{"pid"},
+	{service: "kernel", name: "CheckQuota", reads: true, handle: checkQuota, fields: []string{"pid"},
 		doc: "Say whether a process is within its quota."},
 	{service: "kernel", name: "RecordUsage", handle: recordUsage, durability: Durable,
 		fields: []string{"pid", "llm_calls", "tool_calls", "tokens_in", "tokens_out", "agent_hops", "iterations",
@@ -62,15 +63,15 @@ var methods = index([]method{
 		doc: "Add to a process's usage counters."},
 	{service: "kernel", name: "CheckRateLimit", handle: checkRateLimit, fields: []string{"user_id", "record"}, durability: Lazy,
 		doc: "Ask for a place in a user's rate windows."},
-	{service: "kernel", name: "ListProcesses", handle: listProcesses, fields: []string{"state", "user_id", "cursor", "limit"},
+	{service: "kernel", name: "ListProcesses", reads: true, handle: listProcesses, fields: []string{"state", "user_id", "cursor", "limit"},
 		doc: "List processes, oldest first."},
-	{service: "kernel", name: "GetProcessCounts", handle: getProcessCounts,
+	{service: "kernel", name: "GetProcessCounts", reads: true, handle: getProcessCounts,
 		doc: "Count processes by state, and the ready queue."},
 	{service: "kernel", name: "SetQuotaDefaults", handle: setQuotaDefaults, fields: []string{"quota"}, durability: Durable,
 		doc: "Change the default quota; only fields above zero count."},
-	{service: "kernel", name: "GetQuotaDefaults", handle: getQuotaDefaults,
+	{service: "kernel", name: "GetQuotaDefaults", reads: true, handle: getQuotaDefaults,
 		doc: "Show the default quota."},
-	{service: "kernel", name: "GetSystemStatus", handle: getSystemStatus,
+	{service: "kernel", name: "GetSystemStatus", reads: true, handle: getSystemStatus,
 		doc: "Show processes, sessions and bus counters."},
 
 	{service: "engine", name: "CreateEnvelope", handle: createEnvelope, durability: Durable,
@@ -88,12 +89,12 @@ var methods = index([]method{
 	{service: "orchestration", name: "InitializeSession", handle: initializeSession, durability: Durable,
 		fields: []string{"process_id", "pipeline_config", "envelope", "force"},
 		doc:    "Start the session of a process."},
-	{service: "orchestration", name: "GetNextInstruction", handle: getNextInstruction, fields: []string{"process_id"}, durability: Lazy,
+	{service: "orchestration", name: "GetNextInstruction", reads: true, handle: getNextInstruction, fields: []string{"process_id"}, durability: Lazy,
 		doc: "Tell what to run next."},
 	{service: "orchestration", name: "ReportAgentResult", handle: reportAgentResult, durability: Durable,
 		fields: []string{"process_id", "agent_name", "success", "error", "output", "metrics"},
 		doc:    "Take an agent's result and tell what to run next."},
-	{service: "orchestration", name: "GetSessionState", handle: getSessionState, fields: []string{"process_id"},
+	{service: "orchestration", name: "GetSessionState", reads: true, handle: getSessionState, fields: []string{"process_id"},
 		doc: "Show a session."},
 
 	{service: "commbus", name: "Publish", handle: publish, fields: []string{"event_type", "payload", "source"},

@@ -42,6 +42,8 @@ type Config struct {
 	// AnswerBufferBytes bounds the answers to queries that wait for a caller who does not read; further ones become errors.
 	AnswerBufferBytes        int64
 	TurnBytes, FramesPerTurn int
+	// Journaled has every change told to the journal that Recover brings, and replies wait for it.
+	Journaled bool
 	// Now overrides the clock that the connection's owner reads, for tests.
 	Now    func() link.Instant
 	Logger *slog.Logger
@@ -95,6 +97,8 @@ type Service struct {
 	bus    *bus.Bus
 	orch   *orchestration.Engine
 	routes *routes
+	writer writer
+	base   int64          // added to the owners' monotonic readings: where the clock stood when the journal ended
 	calls  []callCounters // by method, as in the method table; the last one counts what reached no method
 	turns  sync.Pool
 
@@ -123,7 +127,13 @@ func NewService(cfg Config) *Service {
 		QueryCapacity: 1 + cfg.KernelQueueCapacity,
 		GapBody:       s.appendGap,
 	})
+	var kernelJournal func(*kernel.Change) uint64
+	var orchJournal func(*orchestration.Change) uint64
+	if cfg.Journaled {
+		kernelJournal, orchJournal = s.writer.kernelChange, s.writer.orchestrationChange
+	}
 	s.orch = orchestration.New(orchestration.Config{
+		Journal:           orchJournal,
 		MaxSessions:       cfg.MaxSessions,
 		MaxSessionBytes:   cfg.MaxSessionBytes,
 		SessionRetention:  cfg.SessionRetention,
@@ -138,6 +148,7 @@ func NewService(cfg Config) *Service {
 		DequeueLease:      cfg.DequeueLease,
 		Retention:         cfg.ProcessRetention,
 		Events:            lifecycle{s.bus},
+		Journal:           kernelJournal,
 		Ended:             s.orch.Cancel,
 		Removed:           s.orch.ProcessRemoved,
 	})
@@ -145,8 +156,11 @@ func NewService(cfg Config) *Service {
 	return s
 }
 
-// Start begins the periodic garbage collection (kernel-ipc §5.3); Close ends it.
+// Start begins the periodic garbage collection (kernel-ipc §5.3), and snapshots where there is a journal; Close ends them.
 func (s *Service) Start() {
+	if s.writer.log != nil {
+		s.stopped.Go(s.keepSnapshots)
+	}
 	s.stopped.Add(1)
 	go func() {
 		defer s.stopped.Done()
@@ -199,5 +213,6 @@ func (s *Service) now(owner link.Instant) link.Instant {
 	if s.cfg.Now != nil {
 		return s.cfg.Now()
 	}
+	owner.Mono += s.base
 	return owner
 }

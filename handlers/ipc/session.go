@@ -22,24 +22,36 @@ type session struct {
 	eof     bool
 	drained bool
 	gone    atomic.Bool // closed; looked at by listings that run beside the loop
+
+	held   []byte        // replies that wait for the journal
+	until  atomic.Uint64 // the index they wait for
+	awaits bool          // in writer.waiting; guarded by its mutex
 }
 
 // Feed implements link.Session.
 func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []byte, v link.Verdict) {
-	if s.blocked || !s.mail.room(0, int64(s.svc.cfg.UnsentBytes)) {
-		return 0, out, link.Blocked // a letter that waits has woken the owner, who pumps and comes back
+	if s.blocked || s.heldUp() || !s.mail.room(0, int64(s.svc.cfg.UnsentBytes)) {
+		return 0, out, link.Blocked // a letter that waits has woken the owner, or the journal will, who pumps and comes back
 	}
+	out = s.unhold(out)
+	start := len(out)
 	t := s.svc.turns.Get().(*turn)
 	t.begin(s, out, s.svc.now(now))
 	v = t.run(in)
+	upTo := t.upTo
 	used, outAfter = t.end()
 	s.svc.turns.Put(t)
-	return used, outAfter, v
+	return used, s.hold(outAfter, start, upTo), v
 }
 
 // Pump implements link.Session.
 func (s *session) Pump(out []byte, now link.Instant) (outAfter []byte, more bool) {
+	out = s.unhold(out)
+	start := len(out)
 	out = s.takeMail(out)
+	if s.heldUp() {
+		return s.hold(out, start, s.appended()), false // the journal wakes us
+	}
 	room := len(out) + s.svc.cfg.ChunkBytes
 	kept := s.streams[:0]
 	for i := range s.streams {
@@ -62,7 +74,7 @@ func (s *session) Pump(out []byte, now link.Instant) (outAfter []byte, more bool
 	if s.first++; s.first >= len(s.streams) {
 		s.first = 0
 	}
-	return out, more
+	return s.hold(out, start, s.appended()), more
 }
 
 // takeMail appends the frames left by other goroutines.
@@ -108,7 +120,7 @@ func (s *session) Drain(link.Instant) {
 
 // Load implements link.Session.
 func (s *session) Load() link.Load {
-	busy := s.blocked || len(s.streams) > 0 || len(s.queries) > 0
+	busy := s.blocked || len(s.streams) > 0 || len(s.queries) > 0 || len(s.held) > 0
 	return link.Load{Busy: busy, Done: (s.eof || s.drained) && !busy && s.mail.empty()}
 }
 

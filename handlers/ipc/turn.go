@@ -7,6 +7,7 @@ import (
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
+	"trunkline/engine/journal"
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
@@ -20,10 +21,11 @@ type turn struct {
 	now link.Instant
 
 	out    []byte
-	used   int // bytes of the input taken
-	frames int // frames taken
-	start  int // where the frame being answered begins in out
-	row    int // which method is being answered, for counting
+	used   int           // bytes of the input taken
+	frames int           // frames taken
+	start  int           // where the frame being answered begins in out
+	upTo   journal.Index // what the journal must have made durable before the replies leave
+	row    int           // which method is being answered, for counting
 	silent bool
 
 	opened    *liveStream // by the request at hand
@@ -80,6 +82,7 @@ func newTurn(svc *Service) *turn { return &turn{svc: svc} }
 func (t *turn) begin(s *session, out []byte, now link.Instant) {
 	t.s, t.out, t.now = s, out, now
 	t.used, t.frames, t.orch.Work, t.next, t.filled = 0, 0, 0, 0, 0
+	t.upTo = 0
 	t.gathering = false
 }
 
@@ -272,7 +275,29 @@ func (t *turn) judge(typ frame.Type, payload []byte) wire.Code {
 func (t *turn) call(m *method) wire.Code {
 	t.row = m.index
 	t.out = mpack.AppendResponseHead(frame.Begin(t.out, frame.Response), t.id)
+	if t.svc.writer.log != nil {
+		return t.journaled(m)
+	}
 	return m.handle(t)
+}
+
+// journaled is call where changes are written: the reply of a durable method waits for its change, that of a reader for whatever it
+// may have seen.
+func (t *turn) journaled(m *method) wire.Code {
+	log := t.svc.writer.log
+	if m.durability != None {
+		if log.Overloaded() {
+			return t.queueFull()
+		}
+		if full := t.svc.writer.full; full != nil && full() {
+			return t.saturated("Storage is full; try again")
+		}
+	}
+	code := m.handle(t)
+	if m.durability == Durable || m.reads {
+		t.upTo = log.Appended()
+	}
+	return code
 }
 
 func (t *turn) unknown() wire.Code {

@@ -101,7 +101,7 @@ func bind(cfg *config.Config, o Options) (*server, error) {
 
 // banner says what an operator asks first. Its first line is whether data survives.
 func (s *server) banner(o Options) {
-	fmt.Fprintf(o.Banner, "store: %s, nothing survives a restart\n", s.cfg.Store.Mode)
+	fmt.Fprintf(o.Banner, "store: %s, %s\n", s.cfg.Store.Mode, survives(&s.cfg.Store))
 	fmt.Fprintf(o.Banner, "trunkline %s, settings: %s\n", o.Build.Version, s.cfg.Summary())
 	s.listening(o.Banner, "kernel ipc", &s.cfg.Kernel.Access, s.kernel.bound)
 	if s.web == nil {

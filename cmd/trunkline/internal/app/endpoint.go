@@ -24,11 +24,14 @@ type endpoint struct {
 	bound []bound
 	tasks sync.WaitGroup // accept loops and the watch over the event loops
 	dead  atomic.Pointer[error]
+	store *storage
 }
 
 // openEndpoint binds every address of kernel.listen_addr or none. Nothing is accepted before Serve.
 func openEndpoint(cfg *config.Config, log *slog.Logger, reg *obs.Registry) (*endpoint, error) {
-	e := &endpoint{svc: ipc.NewService(serviceConfig(&cfg.Kernel, log))}
+	sc := serviceConfig(&cfg.Kernel, log)
+	sc.Journaled = cfg.Store.Mode != config.StoreMemory
+	e := &endpoint{svc: ipc.NewService(sc)}
 	var err error
 	if e.bound, err = listenAll(&cfg.Kernel.Access); err != nil {
 		return nil, err
@@ -41,6 +44,9 @@ func openEndpoint(cfg *config.Config, log *slog.Logger, reg *obs.Registry) (*end
 		reg.AddGroup(serviceFamilies(), func(put obs.Put) { putService(put, e.svc.Stats()) }),
 		reg.AddGroup(socketFamilies(), func(put obs.Put) { putSockets(put, e.srv.Stats()) }),
 	)
+	if err == nil {
+		e.store, err = openStorage(&cfg.Store, e.svc, log)
+	}
 	if err != nil {
 		e.Abort()
 		return nil, err
@@ -79,7 +85,7 @@ func (e *endpoint) Shutdown(ctx context.Context) error {
 	err := e.srv.Shutdown(ctx)
 	e.svc.Close()
 	e.tasks.Wait()
-	return err
+	return errors.Join(err, e.store.Close())
 }
 
 // Abort ends an endpoint that never served.
@@ -88,6 +94,7 @@ func (e *endpoint) Abort() {
 	ctx, cancel := context.WithTimeout(context.Background(), forceAfter)
 	defer cancel()
 	_ = e.srv.Shutdown(ctx)
+	_ = e.store.Close()
 }
 
 func reactorConfig(k *config.Kernel, svc *ipc.Service, log *slog.Logger) reactor.Config {

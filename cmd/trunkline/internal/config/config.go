@@ -76,6 +76,7 @@ type Admin struct {
 // Store says what survives a restart.
 type Store struct {
 	Mode string
+	Dir  string
 }
 
 // Log is the section of the process log.

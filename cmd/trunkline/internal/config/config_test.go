@@ -109,9 +109,10 @@ func TestDefaults(t *testing.T) {
 	f("admin.insecure_bind", false)
 	f("admin.pprof", false)
 	f("store.mode", "memory")
+	f("store.dir", "trunkline-data")
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 50; got != want {
+	if got, want := len(c.Rows()), 51; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }
@@ -162,7 +163,7 @@ func TestNamedFile(t *testing.T) {
 	if v, o := row(t, c, "log.level"); v != "error" || o != "file "+path || c.File() != path {
 		t.Errorf("log.level = %v (%s), file %q", v, o, c.File())
 	}
-	if n := c.Counts(); n[LayerFile] != 1 || n[LayerDefault] != 49 {
+	if n := c.Counts(); n[LayerFile] != 1 || n[LayerDefault] != 50 {
 		t.Errorf("counts = %v", n)
 	}
 }
@@ -216,7 +217,7 @@ func TestProblems(t *testing.T) {
 	f(`cannot use http.listen_addr = "0.0.0.0:1": an address beyond loopback needs TLS with client certificates: http.tls_cert_file, http.tls_key_file and http.tls_client_ca_file are not set (http.insecure_bind=true opens it to anybody)`,
 		set("http.listen_addr=0.0.0.0:1"), nil, "")
 	f("cannot use http.tls_cert_file: http.tls_key_file is not set", set("http.tls_cert_file=x"), nil, "")
-	f(`cannot use store.mode = "durable" (flag --set): other modes than memory are not available in this build`, set("store.mode=durable"), nil, "")
+	f(`cannot use store.mode = "durable" (flag --set): want one of memory, interval, always`, set("store.mode=durable"), nil, "")
 	f("kernel.default_query_timeout_ms = 5000: it is above kernel.max_query_timeout_ms = 10", set("kernel.max_query_timeout_ms=10"), nil, "")
 	f("cannot use kernel.max_frame_bytes = \"4095\" (flag --set): want an integer from 4096 to 1073741824", set("kernel.max_frame_bytes=4095"), nil, "")
 	f("cannot read settings file nope.yaml", []string{"--config", "nope.yaml"}, nil, "")

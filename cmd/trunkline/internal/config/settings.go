@@ -136,9 +136,12 @@ var otherSettings = []setting{
 	{key: "admin.pprof", def: false,
 		help: "serve profiles under /debug/pprof/ on the admin address",
 		at:   func(c *Config) any { return &c.Admin.Pprof }},
-	{key: "store.mode", def: StoreMemory,
-		help: "what survives a restart; memory: nothing",
+	{key: "store.mode", def: StoreMemory, oneOf: []string{StoreMemory, StoreInterval, StoreAlways},
+		help: "what survives a restart; memory: nothing, interval: all but a power loss's last second, always: all that was answered",
 		at:   func(c *Config) any { return &c.Store.Mode }},
+	{key: "store.dir", def: "trunkline-data",
+		help: "directory of the store; one server uses it at a time, always in the mode it was made in",
+		at:   func(c *Config) any { return &c.Store.Dir }},
 	{key: "log.level", def: "info", oneOf: obs.LogLevels(),
 		help: "least important line to log: debug, info, warn, error",
 		at:   func(c *Config) any { return &c.Log.Level }},
@@ -152,8 +155,12 @@ func devDefaults() map[string]any {
 	return map[string]any{"log.format": obs.FormatText, "admin.pprof": true}
 }
 
-// StoreMemory is the one value of store.mode that this build knows.
-const StoreMemory = "memory"
+// The values of store.mode.
+const (
+	StoreMemory   = "memory"
+	StoreInterval = "interval"
+	StoreAlways   = "always"
+)
 
 // Keys returns the names of all settings in the order of the table.
 func Keys() []string {

@@ -8,9 +8,8 @@ import (
 // validate checks what single ranges cannot see.
 func (c *Config) validate() Problems {
 	var p Problems
-	if c.Store.Mode != StoreMemory {
-		p = append(p, fmt.Sprintf("cannot use store.mode = %q (%s): other modes than %s are not available in this build",
-			c.Store.Mode, c.origins["store.mode"], StoreMemory))
+	if c.Store.Mode != StoreMemory && c.Store.Dir == "" {
+		p = append(p, fmt.Sprintf("cannot use store.dir = \"\": store.mode is %s", c.Store.Mode))
 	}
 	if k := &c.Kernel; k.DefaultQueryTimeoutMs > k.MaxQueryTimeoutMs {
 		p = append(p, fmt.Sprintf("cannot use kernel.default_query_timeout_ms = %d: it is above kernel.max_query_timeout_ms = %d",

@@ -1,0 +1,133 @@
+package kernel
+
+import "fmt"
+
+// recovery is how far the kernel has come in taking back its state.
+type recovery struct {
+	window          uint64 // see Lenient
+	loading, ended  bool   // the first, the last record of a snapshot was loaded
+	processes, logs uint64 // records loaded
+}
+
+// Lenient begins the replay of the records that were written while the snapshot was: those up to index upTo. Apply then takes it
+// that what they are about may be missing, for the snapshot saw it gone already, and that sequences do not come in order, for the
+// snapshot saw later ones. Nothing else gets laxer: a change must still fit the process that it meets. FinishLoad ends it. Until
+// then only Apply and LoadSnapshotRecord may be called.
+func (k *Kernel) Lenient(upTo uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.recovery.window = upTo
+	k.loosen()
+}
+
+// LoadSnapshotRecord takes back one record of a snapshot. All of them, in the order in which WriteSnapshot gave them, go into a new
+// kernel, whose limits may be others. Then come Lenient, with the index of the last record that was written before WriteSnapshot
+// returned, Apply with every record behind the index that was the last when WriteSnapshot was called, and FinishLoad. After an
+// error, which is ErrBadSnapshot, the kernel is of no use.
+func (k *Kernel) LoadSnapshotRecord(rec []byte) error {
+	kind, d, err := parseSnapshotRecord(rec)
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if kind == snapshotBegin {
+		return k.loadBegin(&d)
+	}
+	if !k.recovery.loading || k.recovery.ended {
+		return fmt.Errorf("%w: record outside of it", ErrBadSnapshot)
+	}
+	switch kind {
+	case snapshotProcess:
+		return k.loadRow(&d)
+	case snapshotLog:
+		k.recovery.logs++
+		g := d.stamps()
+		if !d.ended() {
+			return fmt.Errorf("%w: log record", ErrBadSnapshot)
+		}
+		return k.rates.load(&g)
+	case snapshotEnd:
+		processes, logs := d.uint(k.recovery.processes), d.uint(k.recovery.logs)
+		if !d.ended() || processes != k.recovery.processes || logs != k.recovery.logs {
+			return fmt.Errorf("%w: it does not have the records that it tells", ErrBadSnapshot)
+		}
+		k.recovery.ended = true
+		return nil
+	}
+	return fmt.Errorf("%w: record of kind %d", ErrBadSnapshot, kind)
+}
+
+func (k *Kernel) loadBegin(d *changeReader) error {
+	g := d.globals()
+	switch {
+	case !d.ended():
+		return fmt.Errorf("%w: first record", ErrBadSnapshot)
+	case k.recovery.loading || k.created > 0 || k.rates.live.Load() > 0:
+		return fmt.Errorf("%w: the kernel is not new", ErrBadSnapshot)
+	}
+	k.created, k.readied, k.now = g.created, g.readied, max(k.now, g.now)
+	k.applyQuotaDefaults(&Change{Quota: g.defaults}, g.defaultsRecord)
+	k.recovery.loading = true
+	k.loosen()
+	return nil
+}
+
+// loadRow stores a process. One that is there already had gone and was made again while the snapshot was written, so that both
+// were met.
+func (k *Kernel) loadRow(d *changeReader) error {
+	var c snapshotRow
+	d.row(&c)
+	if !d.ended() {
+		return fmt.Errorf("%w: process record", ErrBadSnapshot)
+	}
+	k.recovery.processes++
+	at, exists := k.locate(c.PID)
+	at.sh.mu.Lock()
+	defer at.sh.mu.Unlock()
+	switch {
+	case exists && at.r.created >= c.Seq:
+		return fmt.Errorf("%w: process %q is in it twice", ErrBadSnapshot, c.PID)
+	case exists:
+		k.sched.leave(at.r.node)
+		k.applyRemove(&at)
+	case at.sh.index.n >= k.cfg.maxRows():
+		return fmt.Errorf("%w: no room for process %q", ErrBadSnapshot, c.PID)
+	}
+	r := k.addRow(&c.Change, &at)
+	r.clock = c.clock
+	r.usage.set(&c.Usage)
+	at.sh.keepReason(r, c.Reason)
+	at.sh.recorded.set(at.ref>>k.shardBits, c.index)
+	k.sched.restore(r.node, &c)
+	k.created = max(k.created, c.Seq)
+	if c.State == Ready {
+		k.readied = max(k.readied, c.ReadySeq)
+	}
+	return nil
+}
+
+// FinishLoad ends the recovery: it checks that a snapshot, if any was loaded, was whole, and builds the queue, the leases, the
+// completed and the creation order. From then on Apply is strict and everything may be called. Without a snapshot and without
+// Lenient it does nothing.
+func (k *Kernel) FinishLoad() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.recovery.loading && !k.recovery.ended {
+		return fmt.Errorf("%w: it ends early", ErrBadSnapshot)
+	}
+	k.recovery = recovery{}
+	if !k.sched.loose {
+		return nil
+	}
+	k.now = max(k.now, k.rates.link())
+	return k.link()
+}
+
+// Latest returns the latest Mono reading that the kernel has seen. Who recovers it keeps Mono running from there. Stamps of
+// requests that Apply was given after FinishLoad are not among them.
+func (k *Kernel) Latest() int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.now
+}

@@ -1,0 +1,57 @@
+package kernel
+
+import (
+	"fmt"
+	"testing"
+)
+
+// photographed is a snapshot of n processes, of which one in eight waits, was handed out, or has completed.
+func photographed(b *testing.B, n int) (k *Kernel, p photo, size int) {
+	journal := &tape{}
+	written := uint64(0)
+	k = New(Config{MaxProcesses: n, Defaults: unlimited(), DequeueLease: 1 << 40, Journal: func(*Change) uint64 { written++; return written }})
+	now := fillTable(k, n)
+	var pid []byte
+	for i := range n / 8 {
+		pid = benchID(pid, 'p', 8*i)
+		k.Next(now, false, nil)
+		k.Transition(now, pid, Running, nil, nil)
+		k.RecordUsage(now, pid, &Usage{LLMCalls: 3, TokensIn: 4000, TokensOut: 1000}, nil)
+		k.Transition(now, pid, []State{Waiting, Terminated, Ready}[i%3], nil, nil)
+	}
+	p = journal.photograph(b, k, func(rec []byte) { size += len(rec) })
+	return k, p, size
+}
+
+// BenchmarkSnapshot: how long does a snapshot take, and how much is it, with nobody else around?
+func BenchmarkSnapshot(b *testing.B) {
+	for _, n := range benchSizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			k, _, size := photographed(b, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := k.WriteSnapshot(func([]byte) error { return nil }); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(size)/float64(n), "B/process")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/process")
+		})
+	}
+}
+
+// BenchmarkLoadSnapshot: how long does a restart take until the table is complete and in order?
+func BenchmarkLoadSnapshot(b *testing.B) {
+	for _, n := range benchSizes {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			_, p, _ := photographed(b, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := (&tape{}).recovered(p, Config{MaxProcesses: n}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/process")
+		})
+	}
+}

@@ -1,0 +1,39 @@
+package ipc
+
+import "trunkline/engine/journal"
+
+// hold keeps what was appended to out behind start until the journal is durable up to an index: what a reply tells, or an event
+// shows, must survive a crash. Replies keep their order, so whatever comes behind held ones is held too.
+func (s *session) hold(out []byte, start int, upTo journal.Index) []byte {
+	w := &s.svc.writer
+	if w.log == nil || len(out) == start || len(s.held) == 0 && upTo <= w.log.Durable() {
+		return out
+	}
+	s.held = append(s.held, out[start:]...)
+	s.until.Store(max(s.until.Load(), upTo))
+	w.await(s)
+	return out[:start]
+}
+
+// unhold appends what was held, if it may leave by now.
+func (s *session) unhold(out []byte) []byte {
+	if len(s.held) == 0 || s.svc.writer.log.Durable() < s.until.Load() {
+		return out
+	}
+	out = append(out, s.held...)
+	if s.held = s.held[:0]; cap(s.held) > keepLent {
+		s.held = nil
+	}
+	return out
+}
+
+// appended is the index that a reader of the present state has to wait for.
+func (s *session) appended() journal.Index {
+	if log := s.svc.writer.log; log != nil {
+		return log.Appended()
+	}
+	return 0
+}
+
+// heldUp reports whether so much is held that nothing more should be made.
+func (s *session) heldUp() bool { return len(s.held) > s.svc.cfg.UnsentBytes }

@@ -1,0 +1,232 @@
+package ipc
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"trunkline/engine/journal"
+	"trunkline/engine/journal/memstore"
+	"trunkline/engine/link"
+)
+
+// gate is a store whose writes wait until they are let through.
+type gate struct {
+	journal.Store
+	pass chan struct{}
+}
+
+func (g *gate) WriteBlock(first journal.Index, block []byte) error {
+	<-g.pass
+	return g.Store.WriteBlock(first, block)
+}
+
+// journaledRig is a rig whose service writes to a disk.
+type journaledRig struct {
+	*rig
+	log *journal.Log
+}
+
+// newJournaledRig opens a service on a disk, recovering what is there.
+func newJournaledRig(t *testing.T, disk *memstore.Disk, wrap func(journal.Store) journal.Store) *journaledRig {
+	t.Helper()
+	r := newRig(t, Config{Journaled: true})
+	store, err := disk.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wrap != nil {
+		store = wrap(store)
+	}
+	log, err := journal.Open(store, journal.Config{OnDurable: r.svc.Durable})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.svc.Recover(log, nil); err != nil {
+		t.Fatal(err)
+	}
+	return &journaledRig{r, log}
+}
+
+// settled waits until everything appended is durable, and pumps.
+func (r *journaledRig) settled(p *peer) {
+	r.t.Helper()
+	if err := r.log.Barrier(context.Background()); err != nil {
+		r.t.Fatal(err)
+	}
+	p.pump()
+}
+
+// TestRepliesWaitForTheJournal: the reply of a change, of a reader of it and of whatever comes behind them on the connection leave
+// when the change is safe, in order; what tells nothing of kept state does not wait on another connection.
+func TestRepliesWaitForTheJournal(t *testing.T) {
+	g := &gate{pass: make(chan struct{}, 16)}
+	g.pass <- struct{}{} // the claim
+	r := newJournaledRig(t, memstore.New(memstore.Options{}), func(s journal.Store) journal.Store { g.Store = s; return g })
+	defer func() { close(g.pass); r.log.Close() }()
+	p, q, free := r.connect(), r.connect(), r.connect()
+	p.send(append(request("1", "kernel", "CreateProcess", `{"pid":"p"}`), request("2", "commbus", "Publish", `{"event_type":"x"}`)...))
+	q.send(request("3", "kernel", "GetProcess", `{"pid":"p"}`))
+	free.send(request("4", "commbus", "Publish", `{"event_type":"x"}`))
+	if len(p.out) > 0 || len(q.out) > 0 || len(free.out) == 0 {
+		t.Fatalf("left before they were safe: %q %q, or held for nothing: %q", p.out, q.out, free.out)
+	}
+	if !p.s.Load().Busy || p.s.Load().Done {
+		t.Errorf("%+v", p.s.Load())
+	}
+	g.pass <- struct{}{}
+	g.pass <- struct{}{}
+	r.settled(p)
+	q.pump()
+	for _, want := range []struct {
+		p  *peer
+		id string
+	}{{p, "1"}, {p, "2"}, {q, "3"}} {
+		if got := want.p.next(); !strings.HasPrefix(got, "02 ") || !strings.Contains(got, `"`+want.id+`"`) {
+			t.Errorf("reply %s: %s", want.id, got)
+		}
+	}
+	if p.s.Load().Busy {
+		t.Error("still busy")
+	}
+}
+
+// TestHeldRepliesAreBounded: a connection with too much held is not read until the journal has caught up.
+func TestHeldRepliesAreBounded(t *testing.T) {
+	g := &gate{pass: make(chan struct{}, 64)}
+	g.pass <- struct{}{}
+	r := newJournaledRig(t, memstore.New(memstore.Options{}), func(s journal.Store) journal.Store { g.Store = s; return g })
+	defer func() { close(g.pass); r.log.Close() }()
+	r.svc.cfg.UnsentBytes = 1000
+	p := r.connect()
+	sent := 0
+	for v := link.More; v != link.Blocked; sent++ {
+		if sent > 100 {
+			t.Fatal("the session takes ever more")
+		}
+		used, out, verdict := p.s.Feed(request("i", "kernel", "CreateProcess", fmt.Sprintf(`{"pid":"p%d"}`, sent)), nil, r.now)
+		if v = verdict; len(out) > 0 || v == link.Blocked && used > 0 {
+			t.Fatalf("%d bytes left, %d taken, verdict %v", len(out), used, v)
+		}
+	}
+	for range 8 {
+		g.pass <- struct{}{}
+	}
+	r.settled(p)
+	if n := strings.Count(string(p.out), `current_stage`); n != sent-1 {
+		t.Errorf("%d replies, want %d", n, sent-1)
+	}
+	if used, _, v := p.s.Feed(request("i", "kernel", "GetProcess", `{"pid":"p0"}`), nil, r.now); used == 0 || v != link.More {
+		t.Errorf("not read again: %v", v)
+	}
+}
+
+// TestRecovery: a service that comes back holds what was answered, wherever the power failed.
+func TestRecovery(t *testing.T) {
+	disk := memstore.New(memstore.Options{})
+	r := newJournaledRig(t, disk, nil)
+	p := r.connect()
+	call := func(service, method, body string) string {
+		t.Helper()
+		r.now.Mono, r.now.Wall = r.now.Mono+1e6, r.now.Wall+1
+		p.send(request("i", service, method, body))
+		r.settled(p)
+		return p.next()
+	}
+	const pipeline = `{"name":"n","agents":[{"name":"s1","agent":"a1","default_next":"s2"},{"name":"s2","agent":"a2","default_next":"s1"}],` +
+		`"max_iterations":100,"max_llm_calls":100,"max_agent_hops":100}`
+	for i := range 20 {
+		call("kernel", "CreateProcess", fmt.Sprintf(`{"pid":"p%d","user_id":"u","priority":"high"}`, i))
+		call("kernel", "CheckRateLimit", `{"user_id":"u"}`)
+		call("orchestration", "InitializeSession", fmt.Sprintf(`{"process_id":"p%d","pipeline_config":%s,"envelope":{"envelope_id":"e%d"}}`, i, pipeline, i))
+		call("orchestration", "ReportAgentResult", fmt.Sprintf(`{"process_id":"p%d","agent_name":"a1","output":{"v":%d},"metrics":{"llm_calls":1}}`, i, i))
+		call("engine", "CreateEnvelope", `{"raw_input":"hi"}`)
+	}
+	call("kernel", "GetNextRunnable", `{"start":true}`)
+	call("kernel", "GetNextRunnable", `{}`)
+	call("kernel", "RecordUsage", `{"pid":"p3","llm_calls":2}`)
+	call("kernel", "SetQuotaDefaults", `{"quota":{"max_llm_calls":7}}`)
+	call("kernel", "TerminateProcess", `{"pid":"p4","reason":"over"}`)
+	call("kernel", "TransitionState", `{"pid":"p0","new_state":"WAITING"}`)
+	state := call("orchestration", "GetSessionState", `{"process_id":"p7"}`)
+	digest := r.svc.Digest()
+	disk.CrashHard()
+	back := newJournaledRig(t, disk, nil)
+	defer back.log.Close()
+	if got := back.svc.Digest(); got != digest {
+		t.Errorf("digest %x, want %x", got, digest)
+	}
+	q := back.connect()
+	for _, ask := range [][3]string{{"orchestration", "GetSessionState", `{"process_id":"p7"}`}} {
+		q.send(request("i", ask[0], ask[1], ask[2]))
+		back.settled(q)
+		if got := q.next(); got != state {
+			t.Errorf("%s, want %s", got, state)
+		}
+	}
+	q.send(request("i", "orchestration", "GetNextInstruction", `{"process_id":"p4"}`))
+	back.settled(q)
+	if got := q.next(); !strings.Contains(got, "USER_CANCELLED") {
+		t.Errorf("a terminated process goes on: %s", got)
+	}
+}
+
+// TestSnapshotAndReplay: a service that comes back from a snapshot that was taken while requests went on, and from the journal since,
+// holds the same.
+func TestSnapshotAndReplay(t *testing.T) {
+	disk := memstore.New(memstore.Options{})
+	r := newJournaledRig(t, disk, nil)
+	p := r.connect()
+	n := 0
+	some := func() {
+		for range 40 {
+			n++
+			p.send(request("i", "kernel", "CreateProcess", fmt.Sprintf(`{"pid":"p%d","user_id":"u%d"}`, n, n%3)))
+			p.send(request("i", "kernel", "CheckRateLimit", fmt.Sprintf(`{"user_id":"u%d"}`, n%3)))
+			p.send(request("i", "kernel", "RecordUsage", fmt.Sprintf(`{"pid":"p%d","llm_calls":1}`, n/2+1)))
+			p.send(request("i", "kernel", "GetNextRunnable", `{"start":true}`))
+			p.send(request("i", "kernel", "TransitionState", fmt.Sprintf(`{"pid":"p%d","new_state":"TERMINATED"}`, n/3+1)))
+			p.send(request("i", "orchestration", "InitializeSession", fmt.Sprintf(`{"process_id":"s%d","envelope":{"envelope_id":"e"},"pipeline_config":`+
+				`{"name":"n","agents":[{"name":"a","default_next":"a"}],"max_iterations":9,"max_llm_calls":9,"max_agent_hops":9}}`, n%7)))
+			p.send(request("i", "orchestration", "ReportAgentResult", fmt.Sprintf(`{"process_id":"s%d","agent_name":"a","output":{"n":%d}}`, n%7, n)))
+			p.send(request("i", "engine", "CreateEnvelope", `{"raw_input":"hi"}`))
+		}
+		for len(p.in) > 0 { // held up
+			r.settled(p)
+			p.send(nil)
+		}
+		r.settled(p)
+		if bad := strings.Count(string(p.out), "INTERNAL"); bad > 0 || len(p.out) == 0 {
+			t.Fatalf("%d requests failed, %d bytes", bad, len(p.out))
+		}
+		p.out = p.out[:0]
+	}
+	for range 3 {
+		some()
+		r.now.Mono, r.now.Wall = r.now.Mono+1e9, r.now.Wall+1000
+		if err := r.svc.Snapshot(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := make(chan error)
+	go func() { done <- r.svc.Snapshot() }() // and one while requests go on
+	some()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	some()
+	digest := r.svc.Digest()
+	if err := r.log.Barrier(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	disk.CrashHard()
+	back := newJournaledRig(t, disk, nil)
+	defer back.log.Close()
+	if got := back.svc.Digest(); got != digest {
+		t.Errorf("digest %x, want %x", got, digest)
+	}
+	if first := disk.Firsts()[0]; first < 100 || back.log.Appended() < 300 {
+		t.Errorf("the journal begins at %d and ends at %d", first, back.log.Appended())
+	}
+}
