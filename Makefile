@@ -124,6 +124,10 @@ soak: build ## long mixed load with checks of memory and goroutines
 hostile: build ## bad frames, slow readers and floods against bin/trunkline
 	$(GO) run ./bench/hostile -server bin/trunkline $(ARGS)
 
+.PHONY: crash
+crash: build ## SIGKILL bin/trunkline under load, again and again, and look what is left
+	$(GO) run ./bench/crash -server bin/trunkline $(ARGS)
+
 ## —— Shipping ——
 
 .PHONY: release

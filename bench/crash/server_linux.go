@@ -1,0 +1,90 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"trunkline/bench/internal/load"
+)
+
+// command is how the server is started: so that nothing is evicted, and no lease ends by itself.
+func (g *game) command() load.Command {
+	settings := []string{"store.mode=" + g.mode, "store.dir=" + g.dir, "kernel.loops=2", "kernel.dequeue_lease_secs=3600",
+		"kernel.max_sessions=1000000", "kernel.max_envelopes=1000000"}
+	if g.addr != "" {
+		settings = append(settings, "kernel.listen_addr="+g.addr)
+	}
+	return load.Trunkline(g.binary, append(settings, g.o.settings...)...)
+}
+
+// start starts the server where the first one listened. Any program may have got that port meanwhile, for a moment.
+func (g *game) start() error {
+	for try := 1; ; try++ {
+		s, err := load.StartServer(g.command())
+		if err == nil {
+			g.server, g.addr = s, s.Addr
+			return nil
+		}
+		if try == portTries || !strings.Contains(err.Error(), "address already in use") {
+			return err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
+const portTries = 5
+
+// end ends the server in a way and waits until it is gone.
+func (g *game) end(how ending) error {
+	if !g.server.Alive() {
+		return errors.New("the server ended by itself")
+	}
+	if how == stopped || how == stoppedIdle {
+		g.server.Stop()
+		return nil
+	}
+	if err := syscall.Kill(g.server.PID(), syscall.SIGKILL); err != nil {
+		return fmt.Errorf("cannot kill the server: %w", err)
+	}
+	g.server.Stop()
+	if how == killedTwice {
+		return g.interrupt(time.Duration(g.rng.Int64N(int64(60 * time.Millisecond))))
+	}
+	return nil
+}
+
+// interrupt starts a server and kills it after a while, whether it has recovered by then or not.
+func (g *game) interrupt(after time.Duration) error {
+	c := g.command()
+	cmd := exec.Command(c.Path, c.Args...)
+	if err := load.StartPinned(cmd, nil); err != nil {
+		return fmt.Errorf("cannot start the server: %w", err)
+	}
+	time.Sleep(after)
+	if err := cmd.Process.Kill(); err != nil {
+		return fmt.Errorf("cannot kill the server: %w", err)
+	}
+	_ = cmd.Wait() // says that it was killed
+	g.restarts++
+	return nil
+}
+
+// directorySize adds up the files below dir; ones that go meanwhile count nothing.
+func directorySize(dir string) (sum int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			sum += info.Size()
+		}
+		return nil
+	})
+	return sum
+}
