@@ -44,6 +44,10 @@ type Config struct {
 	TurnBytes, FramesPerTurn int
 	// Journaled has every change told to the journal that Recover brings, and replies wait for it.
 	Journaled bool
+	// A snapshot is taken when the journal has grown by SnapshotBytes since the last one, and by as much as that one was, or after
+	// SnapshotInterval if anything changed.
+	SnapshotBytes    int64
+	SnapshotInterval time.Duration
 	// Now overrides the clock that the connection's owner reads, for tests.
 	Now    func() link.Instant
 	Logger *slog.Logger
@@ -76,6 +80,8 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.TurnBytes, link.DefaultTurnBytes)
 	setDefault(&c.FramesPerTurn, DefaultFramesPerTurn)
 	setDefault(&c.AnswerBufferBytes, DefaultAnswerBytes)
+	setDefault(&c.SnapshotBytes, DefaultSnapshotBytes)
+	setDefault(&c.SnapshotInterval, DefaultSnapshotInterval)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

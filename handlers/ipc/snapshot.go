@@ -22,13 +22,14 @@ const (
 	endRecord byte = 'e'
 )
 
-// When a snapshot is taken: when the journal has grown by this much since the last one, and by as much as that one was, or when
-// this long has gone by since anything was appended after it.
+// Defaults of Config.SnapshotBytes and SnapshotInterval.
 const (
-	snapshotBytes    = 64 << 20
-	snapshotInterval = 10 * time.Minute
-	snapshotCheck    = 5 * time.Second
+	DefaultSnapshotBytes    = 64 << 20
+	DefaultSnapshotInterval = 10 * time.Minute
 )
+
+// snapshotCheck is how often it is looked whether a snapshot is due.
+const snapshotCheck = 100 * time.Millisecond
 
 // maxSnapshotRecord bounds a record of a snapshot: an envelope of the largest frame with its pipeline, and some room.
 const maxSnapshotRecord = journal.MaxRecordBytes
@@ -147,7 +148,7 @@ func (s *Service) keepSnapshots() {
 	log := s.writer.log
 	tick := time.NewTicker(snapshotCheck)
 	defer tick.Stop()
-	at, index, size := time.Now(), log.Appended(), log.Stats()
+	at, index, size, last := time.Now(), log.Appended(), log.Stats(), uint64(0)
 	for {
 		select {
 		case <-s.stop:
@@ -156,7 +157,7 @@ func (s *Service) keepSnapshots() {
 		}
 		now := log.Stats()
 		grown := now.Bytes - size.Bytes
-		due := grown >= max(snapshotBytes, now.SnapshotBytes-size.SnapshotBytes) || time.Since(at) >= snapshotInterval && log.Appended() > index
+		due := grown >= max(uint64(s.cfg.SnapshotBytes), last) || time.Since(at) >= s.cfg.SnapshotInterval && log.Appended() > index
 		if !due {
 			continue
 		}
@@ -164,10 +165,11 @@ func (s *Service) keepSnapshots() {
 		index = log.Appended()
 		if err := s.Snapshot(); err != nil {
 			s.cfg.Logger.Error("cannot write a snapshot; the journal grows until one succeeds", "error", err)
-			at = time.Now()
+			at, size = time.Now(), now // not at once again
 			continue
 		}
-		at, size = time.Now(), log.Stats()
+		after := log.Stats()
+		last, size, at = after.SnapshotBytes-now.SnapshotBytes, after, time.Now()
 		s.cfg.Logger.Info("snapshot written", "index", index, "secs", time.Since(began).Seconds())
 	}
 }

@@ -18,6 +18,9 @@ func (s *Store) WriteBlock(first journal.Index, block []byte) error {
 	if len(block) > journal.MaxStoredBlock {
 		return fmt.Errorf("cannot write block %d: %d bytes, at most %d", first, len(block), journal.MaxStoredBlock)
 	}
+	if err := s.err(); err != nil {
+		return fmt.Errorf("cannot write block %d: %w", first, err) // a closed store's batch may be somebody else's by now
+	}
 	s.batch.Reset()
 	s.key = appendKey(s.key[:0], kindBlock, s.cfg.Partition, first)
 	if err := s.batch.Set(s.key, block, nil); err != nil {

@@ -31,6 +31,7 @@ type endpoint struct {
 func openEndpoint(cfg *config.Config, log *slog.Logger, reg *obs.Registry) (*endpoint, error) {
 	sc := serviceConfig(&cfg.Kernel, log)
 	sc.Journaled = cfg.Store.Mode != config.StoreMemory
+	sc.SnapshotBytes, sc.SnapshotInterval = int64(cfg.Store.SnapshotBytes), seconds(cfg.Store.SnapshotIntervalSecs)
 	e := &endpoint{svc: ipc.NewService(sc)}
 	var err error
 	if e.bound, err = listenAll(&cfg.Kernel.Access); err != nil {

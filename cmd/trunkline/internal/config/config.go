@@ -75,8 +75,10 @@ type Admin struct {
 
 // Store says what survives a restart.
 type Store struct {
-	Mode string
-	Dir  string
+	Mode                 string
+	Dir                  string
+	SnapshotBytes        int
+	SnapshotIntervalSecs int
 }
 
 // Log is the section of the process log.

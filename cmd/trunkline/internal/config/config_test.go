@@ -110,9 +110,11 @@ func TestDefaults(t *testing.T) {
 	f("admin.pprof", false)
 	f("store.mode", "memory")
 	f("store.dir", "trunkline-data")
+	f("store.snapshot_bytes", 67108864)
+	f("store.snapshot_interval_secs", 600)
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 51; got != want {
+	if got, want := len(c.Rows()), 53; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }
@@ -163,7 +165,7 @@ func TestNamedFile(t *testing.T) {
 	if v, o := row(t, c, "log.level"); v != "error" || o != "file "+path || c.File() != path {
 		t.Errorf("log.level = %v (%s), file %q", v, o, c.File())
 	}
-	if n := c.Counts(); n[LayerFile] != 1 || n[LayerDefault] != 50 {
+	if n := c.Counts(); n[LayerFile] != 1 || n[LayerDefault] != 52 {
 		t.Errorf("counts = %v", n)
 	}
 }
