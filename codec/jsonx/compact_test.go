@@ -64,7 +64,7 @@ func FuzzCompact(f *testing.F) {
 		}
 		var want bytes.Buffer
 		if err := json.Compact(&want, text); err != nil {
-			t.Skip()
+			t.Fatalf("%q passes Check, and encoding/json says %v", text, err)
 		}
 		if got := Compact(bytes.Clone(text)); !bytes.Equal(got, want.Bytes()) {
 			t.Errorf("Compact(%q) = %q, want %q", text, got, want.Bytes())

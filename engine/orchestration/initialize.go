@@ -138,9 +138,6 @@ func (p *Pipeline) entry(stage []byte) (index int, ok bool) {
 func (o *Engine) enter(c *Call, s *session, force bool) wire.Code {
 	s.mu.Lock()
 	size, class := s.size(cap(s.env)), s.class()
-	if s.state == waiting {
-		o.waiting.add(s)
-	}
 	var old *session
 	outcome := table.Full
 	if force {
@@ -153,15 +150,27 @@ func (o *Engine) enter(c *Call, s *session, force bool) wire.Code {
 			c.change = Change{Kind: ChangeSession, PID: s.pid, Seq: s.seq, Pipeline: s.source, Envelope: s.env, To: int(s.stage.Load())}
 			o.bear(c, &s.history, &c.change, &Change{Kind: ChangeSessionDrop, PID: s.pid, Seq: s.seq})
 		}
+		o.await(s)
 		if old != nil {
 			o.forget(old)
 		}
 		return wire.OK
 	}
-	o.waiting.remove(s)
 	s.mu.Unlock()
 	if outcome == table.Exists {
 		return c.exists(s.pid)
 	}
 	return c.full(tableFull)
+}
+
+// await lets updates find a session that waits; only now, so that its beginning is told before its answer. It may have been dropped
+// in between.
+func (o *Engine) await(s *session) {
+	if s.state != waiting {
+		return
+	}
+	o.waiting.add(s)
+	if s.gone.Load() {
+		o.waiting.remove(s)
+	}
 }

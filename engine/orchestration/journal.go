@@ -9,6 +9,16 @@ type history struct {
 	last atomic.Uint64 // the index of the last change of the entry
 }
 
+// advance notes a change of the entry. An answer is noted without the session's lock, so a later change may have come first.
+func (h *history) advance(index uint64) {
+	for {
+		was := h.last.Load()
+		if index <= was || h.last.CompareAndSwap(was, index) {
+			return
+		}
+	}
+}
+
 const (
 	unborn int32 = iota // not told yet
 	alive               // told
@@ -26,7 +36,7 @@ func (o *Engine) tell(c *Call, ch *Change) uint64 {
 
 // bear tells of a new entry, and at once of its end if that came first.
 func (o *Engine) bear(c *Call, h *history, born, gone *Change) {
-	h.last.Store(o.tell(c, born))
+	h.advance(o.tell(c, born))
 	if !h.life.CompareAndSwap(unborn, alive) {
 		o.tell(c, gone)
 	}

@@ -57,7 +57,7 @@ func (o *Engine) Report(c *Call, r *Report, out []byte) ([]byte, wire.Code) {
 		if st.reason != envelope.NoReason {
 			c.change.Text = c.failure
 		}
-		s.last.Store(o.tell(c, &c.change))
+		s.advance(o.tell(c, &c.change))
 	}
 	o.moved(c, s, &st)
 	i := s.instruct(c, c.failure)

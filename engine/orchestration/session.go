@@ -187,9 +187,7 @@ func (o *Engine) classify(s *session) {
 func (o *Engine) end(c *Call, s *session, r envelope.Reason, text string) {
 	if o.journals() {
 		c.change = Change{Kind: ChangeEnd, PID: s.pid, Seq: s.seq, Reason: r, Text: []byte(text)}
-		if index := o.tell(c, &c.change); index > 0 {
-			s.last.Store(index)
-		}
+		s.advance(o.tell(c, &c.change))
 	}
 	o.finish(c, s, r, text)
 }

@@ -185,6 +185,9 @@ func (s *Service) Start() {
 
 // Sweep runs one garbage collection.
 func (s *Service) Sweep() {
+	if log := s.writer.log; log != nil && log.Overloaded() {
+		return // what is dropped is written too; the next sweep finds it
+	}
 	now := s.now(link.Now())
 	zombied, removed, logs := s.kernel.Sweep(now)
 	sessions, envelopes := s.orch.Sweep(now)

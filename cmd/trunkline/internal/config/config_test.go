@@ -219,6 +219,7 @@ func TestProblems(t *testing.T) {
 	f(`cannot use http.listen_addr = "0.0.0.0:1": an address beyond loopback needs TLS with client certificates: http.tls_cert_file, http.tls_key_file and http.tls_client_ca_file are not set (http.insecure_bind=true opens it to anybody)`,
 		set("http.listen_addr=0.0.0.0:1"), nil, "")
 	f("cannot use http.tls_cert_file: http.tls_key_file is not set", set("http.tls_cert_file=x"), nil, "")
+	f(`cannot use kernel.max_frame_bytes = 8388609: store.mode is always, where it is at most 8388608`, append(set("store.mode=always"), set("kernel.max_frame_bytes=8388609")...), nil, "")
 	f(`cannot use store.mode = "durable" (flag --set): want one of memory, interval, always`, set("store.mode=durable"), nil, "")
 	f("kernel.default_query_timeout_ms = 5000: it is above kernel.max_query_timeout_ms = 10", set("kernel.max_query_timeout_ms=10"), nil, "")
 	f("cannot use kernel.max_frame_bytes = \"4095\" (flag --set): want an integer from 4096 to 1073741824", set("kernel.max_frame_bytes=4095"), nil, "")

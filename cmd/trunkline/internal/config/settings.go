@@ -23,7 +23,10 @@ type setting struct {
 const (
 	maxSecs  = 10 * 365 * 24 * 3600 // ten years: far from any overflow once in nanoseconds
 	maxCount = math.MaxInt32
-	maxFrame = 1 << 30 // a frame length is an int in memory and an unsigned 32-bit number on the wire
+	// maxStoredFrame is the largest frame of a server that keeps its state: what one request brings, JSON text written as MessagePack
+	// included, is one record of at most 32 MiB.
+	maxStoredFrame = 8 << 20
+	maxFrame       = 1 << 30 // a frame length is an int in memory and an unsigned 32-bit number on the wire
 
 	// minFrame leaves room for what must always fit: the error that says why the real answer did not, with the request's id
 	// of up to wire.MaxIdentifier (1024) bytes in it, and a request that fills its identifiers.

@@ -11,6 +11,10 @@ func (c *Config) validate() Problems {
 	if c.Store.Mode != StoreMemory && c.Store.Dir == "" {
 		p = append(p, fmt.Sprintf("cannot use store.dir = \"\": store.mode is %s", c.Store.Mode))
 	}
+	if c.Store.Mode != StoreMemory && c.Kernel.MaxFrameBytes > maxStoredFrame {
+		p = append(p, fmt.Sprintf("cannot use kernel.max_frame_bytes = %d: store.mode is %s, where it is at most %d, so that a change fits a record",
+			c.Kernel.MaxFrameBytes, c.Store.Mode, maxStoredFrame))
+	}
 	if k := &c.Kernel; k.DefaultQueryTimeoutMs > k.MaxQueryTimeoutMs {
 		p = append(p, fmt.Sprintf("cannot use kernel.default_query_timeout_ms = %d: it is above kernel.max_query_timeout_ms = %d",
 			k.DefaultQueryTimeoutMs, k.MaxQueryTimeoutMs))
