@@ -203,7 +203,7 @@ func (s *step) setOrNull(k Key, v Value) {
 // criticise is rows f, g and h.
 func (s *step) criticise(stage []byte, out *outcome) next {
 	e := &s.e
-	verdict, hasVerdict := e.Str(out.verdict)
+	verdict, _ := e.Str(out.verdict)
 	list := s.satisfied(out)
 	if s.goals.tooMany = s.goals.tooMany || e.tooLong(list); s.goals.tooMany {
 		return ended
@@ -231,11 +231,9 @@ func (s *step) criticise(stage []byte, out *outcome) next {
 			s.rewind(s.order[to])
 			return runAgent
 		}
-	case "approved":
+	case "approved", "": // an empty verdict says as little as none
 	default:
-		if hasVerdict {
-			s.recordVerdict(stage, verdict)
-		}
+		s.recordVerdict(stage, verdict)
 	}
 	s.recordStage(out)
 	return following

@@ -160,6 +160,7 @@ func TestRowApproved(t *testing.T) { // h
 	f(`{"verdict":"approved","satisfied_goals":5,"goal_updates":{"satisfied":["g"]}}`, `["g"]`, `[]`)
 	f(`{"verdict":"approved","goal_updates":["g"]}`, `[]`, `[]`)
 	f(`{"verdict":5}`, `[]`, `[]`)
+	f(`{"verdict":""}`, `[]`, `[]`)
 	f(`{"verdict":null,"summary":"s"}`, `[]`, `[]`)
 	f(`{"verdict":"next_stage"}`, `[]`, `[]`)
 	f(`{"verdict":"maybe"}`, `[]`, unknownVerdict("maybe"))
