@@ -23,7 +23,7 @@ func reopen(d *memstore.Disk, cfg journal.Config) (state string, err error) {
 		return "", errors.Join(err, s.Close())
 	}
 	defer l.Close()
-	from, err := l.LoadSnapshot(func(r io.Reader, _ journal.Index) error {
+	from, err := l.LoadSnapshot(func(r io.Reader, _ journal.Index, _ uint64) error {
 		b, err := io.ReadAll(io.LimitReader(r, 4))
 		state = string(b)
 		return err

@@ -63,12 +63,12 @@ func (l *Log) reject(number uint64, why error) {
 	l.cfg.Logger.Warn("journal is recovered: a snapshot is given up", "partition", l.cfg.Partition, "generation", number, "err", why)
 }
 
-// LoadSnapshot calls f with the newest snapshot and returns its index, after which Replay goes on; 0, without a call, where there
+// LoadSnapshot calls f with the newest snapshot and its size in bytes, and returns its index, after which Replay goes on; 0, without a call, where there
 // is none. What r gives was verified; r ends with io.EOF only where the snapshot does, and with a *DamageError where it is
 // damaged, which LoadSnapshot then returns, whatever f returned. The state that f was building is then of no use.
 //
 // With RecoverTo, snapshots are verified before f sees them, and damaged ones are passed over.
-func (l *Log) LoadSnapshot(f func(r io.Reader, index Index) error) (Index, error) {
+func (l *Log) LoadSnapshot(f func(r io.Reader, index Index, size uint64) error) (Index, error) {
 	defer l.maintain()()
 	if err := l.Err(); err != nil {
 		return 0, err
@@ -82,7 +82,7 @@ func (l *Log) LoadSnapshot(f func(r io.Reader, index Index) error) (Index, error
 	m := *l.ages.newest()
 	r := newChunkReader(l.store, m)
 	defer r.stop()
-	err := f(r, m.index)
+	err := f(r, m.index, m.size)
 	if err == nil {
 		_, err = io.Copy(io.Discard, r)
 	}

@@ -168,7 +168,7 @@ func load(m meta, enc []byte, number uint64, chunks [][]byte, storeErr error) (s
 	defer l.Close()
 	s.err = storeErr
 	var got string
-	_, err = l.LoadSnapshot(func(r io.Reader, i Index) error {
+	_, err = l.LoadSnapshot(func(r io.Reader, i Index, _ uint64) error {
 		b, err := io.ReadAll(r)
 		if got = string(b); i != m.index {
 			return errors.New("wrong index")

@@ -43,7 +43,7 @@ func newJournaledRig(t *testing.T, disk *memstore.Disk, wrap func(journal.Store)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.svc.Recover(log, nil); err != nil {
+	if err := r.svc.Recover(log, RecoverOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return &journaledRig{r, log}

@@ -4,12 +4,10 @@ import (
 	"bufio"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"time"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/kernel"
 	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
 )
@@ -75,72 +73,6 @@ func (o *snapshotWriter) number(tag byte, n uint64) {
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], n)
 	_ = o.put(tag, b[:])
-}
-
-// loader puts a snapshot back.
-type loader struct {
-	s      *Service
-	call   orchestration.Call
-	latest int64         // reading of the monotonic clock
-	window journal.Index // up to it, replay meets what the snapshot has already
-	ended  bool
-}
-
-// load reads a whole snapshot.
-func (l *loader) load(r io.Reader) error {
-	in := bufio.NewReaderSize(r, 64<<10)
-	var rec []byte
-	for {
-		n, err := binary.ReadUvarint(in)
-		if err == io.EOF && l.ended {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("cannot read the snapshot: %w", noEOF(err))
-		}
-		if n == 0 || n > maxSnapshotRecord || l.ended {
-			return fmt.Errorf("%w: a snapshot record of %d bytes", kernel.ErrBadChange, n)
-		}
-		if uint64(cap(rec)) < n {
-			rec = make([]byte, n)
-		}
-		rec = rec[:n]
-		if _, err := io.ReadFull(in, rec); err != nil {
-			return fmt.Errorf("cannot read the snapshot: %w", noEOF(err))
-		}
-		if err := l.record(rec[0], rec[1:]); err != nil {
-			return err
-		}
-	}
-}
-
-func noEOF(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-func (l *loader) record(tag byte, rec []byte) error {
-	switch tag {
-	case kernelRecord:
-		return l.s.kernel.LoadSnapshotRecord(rec)
-	case orchestrationRecord:
-		return l.s.orch.LoadRecord(&l.call, rec)
-	case clockRecord, endRecord:
-		if len(rec) != 8 {
-			break
-		}
-		n := binary.BigEndian.Uint64(rec)
-		if tag == clockRecord {
-			l.latest = max(l.latest, int64(n))
-		} else {
-			l.s.kernel.Lenient(n)
-			l.window, l.ended = n, true
-		}
-		return nil
-	}
-	return fmt.Errorf("%w: a snapshot record with the tag %q", kernel.ErrBadChange, tag)
 }
 
 // keepSnapshots takes snapshots when they are due, until the service is closed.

@@ -91,7 +91,7 @@ func (l *life) restore() (err error) {
 }
 
 // load reads a state: pairs of an index and a text.
-func (l *life) load(r io.Reader, _ journal.Index) error {
+func (l *life) load(r io.Reader, _ journal.Index, _ uint64) error {
 	b, err := io.ReadAll(r)
 	if err != nil {
 		return err

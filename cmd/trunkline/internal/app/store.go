@@ -41,7 +41,7 @@ func openStorage(c *config.Store, svc *ipc.Service, logger *slog.Logger) (*stora
 		_ = store.Close()
 		return nil, fmt.Errorf("cannot open store.dir = %q: %w", c.Dir, err)
 	}
-	if err := svc.Recover(log, store.Full); err != nil {
+	if err := svc.Recover(log, ipc.RecoverOptions{Full: store.Full}); err != nil {
 		_ = log.Close()
 		return nil, fmt.Errorf("cannot recover from store.dir = %q: %w", c.Dir, err)
 	}
