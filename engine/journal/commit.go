@@ -30,7 +30,7 @@ func (l *Log) commit() {
 func (l *Log) next() (*group, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.queue.head == nil && l.phase < closing && l.doom == nil {
+	for !l.due() && l.phase < closing && l.doom == nil {
 		l.work.Wait()
 	}
 	if l.doom != nil {
@@ -120,6 +120,9 @@ func (l *Log) Barrier(ctx context.Context) error {
 
 // wait returns when Durable has reached an index.
 func (l *Log) wait(ctx context.Context, to Index) error {
+	l.mu.Lock()
+	l.ask(to)
+	l.mu.Unlock()
 	for l.Durable() < to {
 		l.mu.Lock()
 		if l.phase == ended {

@@ -14,6 +14,7 @@ type Log struct {
 	mu       sync.Mutex // guards what follows, up to the next blank line
 	work     sync.Cond  // the committer waits here
 	queue    queue
+	asked    Index // up to it, somebody wants to see the records written
 	phase    phase
 	doom     error         // why the committer has to stop, before it did
 	closes   bool          // whether Close was called
@@ -90,13 +91,53 @@ func Open(store Store, cfg Config) (*Log, error) {
 // limits: all three are faults of the caller, who decided something that cannot be recorded.
 func (l *Log) Append(rec []byte) Index {
 	l.mu.Lock()
+	i := l.add(rec)
+	l.ask(i)
+	l.mu.Unlock()
+	return i
+}
+
+// Enqueue is Append of a record that nobody waits for yet: it is written when somebody calls Flush, Append or Barrier, when a block
+// is full, or at the end. So the records of one turn share a group, instead of the first one going alone.
+func (l *Log) Enqueue(rec []byte) Index {
+	l.mu.Lock()
+	i := l.add(rec)
+	l.mu.Unlock()
+	return i
+}
+
+// Flush has everything written that was appended before the call. It does not wait.
+func (l *Log) Flush() {
+	l.mu.Lock()
+	l.ask(l.appended.Load())
+	l.mu.Unlock()
+}
+
+// add gives a record its index. The caller holds mu.
+func (l *Log) add(rec []byte) Index {
 	i := l.appended.Load() + 1
 	l.appended.Store(i)
 	if l.phase <= open && l.doom == nil {
 		l.enqueue(i, rec)
 	}
-	l.mu.Unlock()
 	return i
+}
+
+// ask has the committer write up to an index. The caller holds mu.
+func (l *Log) ask(upTo Index) {
+	if upTo <= l.asked {
+		return
+	}
+	l.asked = upTo
+	if l.queue.head != nil {
+		l.work.Signal()
+	}
+}
+
+// due reports whether the oldest group is to be written: somebody asked for it, or it is full. The caller holds mu.
+func (l *Log) due() bool {
+	g := l.queue.head
+	return g != nil && (l.asked >= g.first || g != l.queue.tail)
 }
 
 // enqueue puts a record into the open group. The caller holds mu.
@@ -110,11 +151,12 @@ func (l *Log) enqueue(i Index, rec []byte) {
 	case q.bytes+n > 2*l.cfg.MaxQueueBytes || q.records+1 > 2*int64(l.cfg.MaxQueueRecords):
 		l.condemn(fmt.Errorf("cannot append record of %d bytes: %d records of %d bytes wait, which is twice the limit", len(rec), q.records, q.bytes))
 	default:
-		if q.add(i, rec, n) {
+		if q.add(i, rec, n) && q.head != q.tail {
 			l.work.Signal()
 		}
 		if q.bytes >= l.cfg.MaxQueueBytes || q.records >= int64(l.cfg.MaxQueueRecords) {
 			l.full.Store(true)
+			l.ask(i)
 		}
 	}
 }

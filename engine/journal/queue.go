@@ -26,18 +26,18 @@ type queue struct {
 	records    int64
 }
 
-// add copies a record, which takes n bytes, into the open group. It reports whether the queue was empty.
-func (q *queue) add(i Index, rec []byte, n int64) (first bool) {
+// add copies a record, which takes n bytes, into the open group. It reports whether it opened one.
+func (q *queue) add(i Index, rec []byte, n int64) (opened bool) {
 	g := q.tail
 	if g == nil || len(g.buf)+int(n)+trailerBytes > q.limit {
 		g = q.open(i, int(n))
-		first = q.head == g
+		opened = true
 	}
 	g.buf = appendRecord(g.buf, rec)
 	g.count++
 	q.bytes += n
 	q.records++
-	return first
+	return opened
 }
 
 // open starts a group at index i for a record of n bytes.

@@ -12,7 +12,16 @@ func (s *session) hold(out []byte, start int, upTo journal.Index) []byte {
 	s.held = append(s.held, out[start:]...)
 	s.until.Store(max(s.until.Load(), upTo))
 	w.await(s)
+	w.ask(s)
 	return out[:start]
+}
+
+// flush has the log written if this session said that it would.
+func (s *session) flush() {
+	if s.asks {
+		s.asks = false
+		s.svc.writer.flush()
+	}
 }
 
 // unhold appends what was held, if it may leave by now.

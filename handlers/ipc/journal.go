@@ -2,6 +2,7 @@ package ipc
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"trunkline/engine/journal"
 	"trunkline/engine/kernel"
@@ -20,8 +21,11 @@ type writer struct {
 	full    func() bool  // nil: never
 	buffers sync.Pool    // of *[]byte, for encoding under the locks that decided
 
+	asked atomic.Bool // a session will have the log flushed when its loop comes round
+
 	mu      sync.Mutex
 	waiting []*session // whose held replies leave at session.until
+	waking  []*session // of the last group; the journal's
 }
 
 // append writes one record. Caller holds the lock that decided it.
@@ -34,7 +38,7 @@ func (w *writer) append(tag byte, encode func(dst []byte) []byte) journal.Index 
 		buf = new([]byte)
 	}
 	*buf = encode(append((*buf)[:0], tag))
-	index := w.log.Append(*buf)
+	index := w.log.Enqueue(*buf)
 	if cap(*buf) <= keepText {
 		w.buffers.Put(buf)
 	}
@@ -62,10 +66,24 @@ func (w *writer) await(s *session) {
 	}
 }
 
+// ask has the log flushed after the sockets that are ready now were served: the changes of one round of a loop share a group. The
+// first session that changed something has itself woken, which comes after them.
+func (w *writer) ask(s *session) {
+	if !w.asked.Load() && !w.asked.Swap(true) {
+		s.asks = true
+		s.port.Wake()
+	}
+}
+
+// flush is what ask is followed by, sooner or later.
+func (w *writer) flush() {
+	w.asked.Store(false) // before: what is appended from now on asks again
+	w.log.Flush()
+}
+
 // durable wakes the sessions whose replies may leave.
 func (w *writer) durable(upTo journal.Index) {
 	w.mu.Lock()
-	defer w.mu.Unlock()
 	kept := w.waiting[:0]
 	for _, s := range w.waiting {
 		if s.until.Load() > upTo {
@@ -73,10 +91,16 @@ func (w *writer) durable(upTo journal.Index) {
 			continue
 		}
 		s.awaits = false
-		s.port.Wake()
+		w.waking = append(w.waking, s)
 	}
 	clear(w.waiting[len(kept):])
 	w.waiting = kept
+	w.mu.Unlock()
+	for _, s := range w.waking {
+		s.port.Wake()
+	}
+	clear(w.waking)
+	w.waking = w.waking[:0]
 }
 
 // Durable tells that everything the journal holds up to an index is safe: it is the journal's OnDurable.

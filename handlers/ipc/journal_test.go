@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/memstore"
@@ -120,6 +122,61 @@ func TestHeldRepliesAreBounded(t *testing.T) {
 	if used, _, v := p.s.Feed(request("i", "kernel", "GetProcess", `{"pid":"p0"}`), nil, r.now); used == 0 || v != link.More {
 		t.Errorf("not read again: %v", v)
 	}
+}
+
+// TestChangesOfOneRoundShareAGroup: the changes of many connections are written together once the first one is pumped, which its loop
+// does after all sockets; and also when that connection is gone by then.
+func TestChangesOfOneRoundShareAGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newJournaledRig(t, memstore.New(memstore.Options{}), nil)
+		defer r.log.Close()
+		round := func(end func(first *peer), groups uint64) {
+			t.Helper()
+			before, peers := r.log.Stats(), make([]*peer, 20)
+			for i := range peers {
+				p := r.connect()
+				peers[i] = p
+				_, p.out, _ = p.s.Feed(request("i", "kernel", "CreateProcess", fmt.Sprintf(`{"pid":"%d.%d","user_id":"u%d"}`, before.Groups, i, i)), p.out, r.now)
+			}
+			if synctest.Wait(); r.log.Stats().Groups != before.Groups {
+				t.Error("written before the round was over")
+			}
+			end(peers[0])
+			synctest.Wait()
+			if after := r.log.Stats(); after.Groups != before.Groups+groups || after.QueueRecords != 0 {
+				t.Errorf("%d groups, %d records wait", after.Groups-before.Groups, after.QueueRecords)
+			}
+			for i, p := range peers[1:] {
+				p.pump()
+				if got := p.next(); !strings.HasPrefix(got, "02 ") {
+					t.Errorf("reply %d: %q", i+1, got)
+				}
+			}
+		}
+		round(func(p *peer) { p.pump() }, 1)
+		round(func(p *peer) { p.s.Closed() }, 1)
+	})
+}
+
+// TestLazyChangesAreWrittenSoon: nobody waits for a place in a rate window; it is written all the same.
+func TestLazyChangesAreWrittenSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newJournaledRig(t, memstore.New(memstore.Options{}), nil)
+		defer r.log.Close()
+		r.svc.Start()
+		defer r.svc.Close()
+		p := r.connect()
+		if got := p.call("i", "kernel", "CheckRateLimit", `{"user_id":"u"}`); !strings.Contains(got, `"allowed":true`) {
+			t.Fatalf("no reply at once: %s", got)
+		}
+		if synctest.Wait(); r.log.Durable() == r.log.Appended() {
+			t.Error("written at once, in a group of its own")
+		}
+		time.Sleep(snapshotCheck)
+		if synctest.Wait(); r.log.Durable() != r.log.Appended() {
+			t.Error("not written")
+		}
+	})
 }
 
 // TestRecovery: a service that comes back holds what was answered, wherever the power failed.

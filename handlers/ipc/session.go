@@ -26,6 +26,7 @@ type session struct {
 	held   []byte        // replies that wait for the journal
 	until  atomic.Uint64 // the index they wait for
 	awaits bool          // in writer.waiting; guarded by its mutex
+	asks   bool          // the log is flushed at the next Pump
 }
 
 // Feed implements link.Session.
@@ -46,6 +47,7 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 
 // Pump implements link.Session.
 func (s *session) Pump(out []byte, now link.Instant) (outAfter []byte, more bool) {
+	s.flush()
 	out = s.unhold(out)
 	start := len(out)
 	out = s.takeMail(out)
@@ -127,6 +129,7 @@ func (s *session) Load() link.Load {
 // Closed implements link.Session. It does not undo any process state (kernel-ipc §2.3).
 func (s *session) Closed() {
 	s.gone.Store(true)
+	s.flush()
 	for _, st := range s.streams {
 		st.bus.Discard()
 	}

@@ -75,7 +75,7 @@ func (o *snapshotWriter) number(tag byte, n uint64) {
 	_ = o.put(tag, b[:])
 }
 
-// keepSnapshots takes snapshots when they are due, until the service is closed.
+// keepSnapshots takes snapshots when they are due, and has lazy changes written, until the service is closed.
 func (s *Service) keepSnapshots() {
 	log := s.writer.log
 	tick := time.NewTicker(snapshotCheck)
@@ -86,6 +86,7 @@ func (s *Service) keepSnapshots() {
 		case <-s.stop:
 			return
 		case <-tick.C:
+			s.writer.flush() // what nobody waits for
 		}
 		now := log.Stats()
 		grown := now.Bytes - size.Bytes
