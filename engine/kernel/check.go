@@ -12,6 +12,8 @@ type QuotaCheck struct {
 	// Used is the offending counter; for TimeoutSeconds it is the elapsed time in milliseconds.
 	Used  int64
 	Limit int32
+	// Recorded is the index of the last record about the process, 0 without a journal.
+	Recorded uint64
 }
 
 // counterNames gives the counter held against each enforced quota field.

@@ -169,6 +169,9 @@ func (k *Kernel) Get(pid []byte, out *PCB) Result {
 		return NotFound
 	}
 	sh.fill(out, sh.row(slot))
+	if k.cfg.Journal != nil {
+		out.Recorded = sh.recorded.at(slot)
+	}
 	sh.mu.Unlock()
 	return OK
 }

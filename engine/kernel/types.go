@@ -197,6 +197,8 @@ type PCB struct {
 	Usage                             Usage
 	// Created is the creation sequence, the cursor of List; it starts at 1.
 	Created uint64
+	// Recorded is the index of the last record about the process, what a reader has to wait for; Get fills it, 0 without a journal.
+	Recorded uint64
 
 	buf []byte
 }

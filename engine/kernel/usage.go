@@ -42,6 +42,9 @@ func (k *Kernel) CheckQuota(now Instant, pid []byte, out *QuotaCheck) Result {
 		return NotFound
 	}
 	out.evaluate(sh.row(slot), now.Mono/nsPerMs)
+	if k.cfg.Journal != nil {
+		out.Recorded = sh.recorded.at(slot)
+	}
 	sh.mu.Unlock()
 	if !out.Exceeded || k.cfg.Events == nil {
 		return OK

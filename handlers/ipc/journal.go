@@ -21,6 +21,8 @@ type writer struct {
 	full    func() bool  // nil: never
 	buffers sync.Pool    // of *[]byte, for encoding under the locks that decided
 
+	orchestrated atomic.Uint64 // index of the last record of orchestration
+
 	asked atomic.Bool // a session will have the log flushed when its loop comes round
 
 	mu      sync.Mutex
@@ -50,7 +52,11 @@ func (w *writer) kernelChange(c *kernel.Change) journal.Index {
 }
 
 func (w *writer) orchestrationChange(c *orchestration.Change) journal.Index {
-	return w.append(orchestrationRecord, func(dst []byte) []byte { return orchestration.AppendChange(dst, c) })
+	index := w.append(orchestrationRecord, func(dst []byte) []byte { return orchestration.AppendChange(dst, c) })
+	for last := w.orchestrated.Load(); last < index && !w.orchestrated.CompareAndSwap(last, index); {
+		last = w.orchestrated.Load()
+	}
+	return index
 }
 
 // await has the session woken once the journal is durable up to s.until.

@@ -51,6 +51,15 @@ func newJournaledRig(t *testing.T, disk *memstore.Disk, wrap func(journal.Store)
 	return &journaledRig{r, log}
 }
 
+// newGatedRig is a journaled rig whose first n writes pass; the first one is the claim.
+func newGatedRig(t *testing.T, g *gate, n int) *journaledRig {
+	t.Helper()
+	for range n {
+		g.pass <- struct{}{}
+	}
+	return newJournaledRig(t, memstore.New(memstore.Options{}), func(s journal.Store) journal.Store { g.Store = s; return g })
+}
+
 // settled waits until everything appended is durable, and pumps.
 func (r *journaledRig) settled(p *peer) {
 	r.t.Helper()
@@ -64,8 +73,7 @@ func (r *journaledRig) settled(p *peer) {
 // when the change is safe, in order; what tells nothing of kept state does not wait on another connection.
 func TestRepliesWaitForTheJournal(t *testing.T) {
 	g := &gate{pass: make(chan struct{}, 16)}
-	g.pass <- struct{}{} // the claim
-	r := newJournaledRig(t, memstore.New(memstore.Options{}), func(s journal.Store) journal.Store { g.Store = s; return g })
+	r := newGatedRig(t, g, 1)
 	defer func() { close(g.pass); r.log.Close() }()
 	p, q, free := r.connect(), r.connect(), r.connect()
 	p.send(append(request("1", "kernel", "CreateProcess", `{"pid":"p"}`), request("2", "commbus", "Publish", `{"event_type":"x"}`)...))
@@ -94,11 +102,49 @@ func TestRepliesWaitForTheJournal(t *testing.T) {
 	}
 }
 
+// TestReadersWaitForTheirRow: what others change does not hold up the reader of a process that is safe; a reader of many, one that
+// finds nothing, and one whose process has a session that may be changing wait for all.
+func TestReadersWaitForTheirRow(t *testing.T) {
+	g := &gate{pass: make(chan struct{}, 64)}
+	r := newGatedRig(t, g, 3)
+	defer func() { close(g.pass); r.log.Close() }()
+	p, writer := r.connect(), r.connect()
+	for _, pid := range []string{"quiet", "busy"} {
+		p.send(request("c", "kernel", "CreateProcess", `{"pid":"`+pid+`"}`))
+		r.settled(p)
+		p.next()
+	}
+	f := func(left bool, service, method, body string) {
+		t.Helper()
+		q := r.connect()
+		if q.send(request("r", service, method, body)); (len(q.out) > 0) != left {
+			t.Errorf("%s %s: %q left", method, body, q.out)
+		}
+	}
+	writer.send(request("w", "kernel", "RecordUsage", `{"pid":"busy","llm_calls":1}`))
+	for _, method := range []string{"GetProcess", "CheckQuota"} {
+		f(true, "kernel", method, `{"pid":"quiet"}`)
+		f(false, "kernel", method, `{"pid":"busy"}`)
+		f(false, "kernel", method, `{"pid":"nobody"}`)
+	}
+	f(false, "kernel", "GetProcessCounts", `{}`)
+	f(true, "kernel", "CheckRateLimit", `{"user_id":"u"}`)
+	writer.send(request("w", "orchestration", "InitializeSession", `{"process_id":"quiet","envelope":{"envelope_id":"e"},`+
+		`"pipeline_config":{"name":"n","agents":[{"name":"a","default_next":"a"}],"max_iterations":9,"max_llm_calls":9,"max_agent_hops":9}}`))
+	f(false, "kernel", "GetProcess", `{"pid":"quiet"}`)
+	f(true, "kernel", "CheckQuota", `{"pid":"quiet"}`)
+	for range 8 {
+		g.pass <- struct{}{}
+	}
+	r.settled(writer)
+	f(true, "kernel", "GetProcess", `{"pid":"quiet"}`)
+	f(true, "kernel", "GetProcess", `{"pid":"busy"}`)
+}
+
 // TestHeldRepliesAreBounded: a connection with too much held is not read until the journal has caught up.
 func TestHeldRepliesAreBounded(t *testing.T) {
 	g := &gate{pass: make(chan struct{}, 64)}
-	g.pass <- struct{}{}
-	r := newJournaledRig(t, memstore.New(memstore.Options{}), func(s journal.Store) journal.Store { g.Store = s; return g })
+	r := newGatedRig(t, g, 1)
 	defer func() { close(g.pass); r.log.Close() }()
 	r.svc.cfg.UnsentBytes = 1000
 	p := r.connect()

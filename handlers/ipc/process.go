@@ -105,7 +105,9 @@ func getProcess(t *turn) wire.Code {
 	if t.svc.kernel.Get(pid, &t.pcb) != kernel.OK {
 		return t.notFound(pid)
 	}
-	return t.process()
+	code := t.process()
+	t.seen = max(t.pcb.Recorded, t.svc.writer.orchestrated.Load()) // after the stage was looked up
+	return code
 }
 
 // scheduleProcess is kernel-ipc §4.3.

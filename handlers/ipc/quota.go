@@ -18,6 +18,7 @@ func checkQuota(t *turn) wire.Code {
 	if t.svc.kernel.CheckQuota(t.now, pid, c) != kernel.OK {
 		return t.notFound(pid)
 	}
+	t.seen = c.Recorded
 	reason := t.msg[:0]
 	if c.Exceeded {
 		reason = c.AppendReason(reason, pid)

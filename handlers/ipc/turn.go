@@ -25,6 +25,7 @@ type turn struct {
 	frames int           // frames taken
 	start  int           // where the frame being answered begins in out
 	upTo   journal.Index // what the journal must have made durable before the replies leave
+	seen   journal.Index // what it must have for the reply of the reader at hand
 	row    int           // which method is being answered, for counting
 	silent bool
 
@@ -293,12 +294,19 @@ func (t *turn) journaled(m *method) wire.Code {
 			return t.saturated("Storage is full; try again")
 		}
 	}
+	t.seen = everything
 	code := m.handle(t)
 	if m.durability == Durable || m.reads {
-		t.upTo = log.Appended()
+		if code != wire.OK {
+			t.seen = everything // it may tell that something is not there, whose record knows no row
+		}
+		t.upTo = max(t.upTo, min(t.seen, log.Appended()))
 	}
 	return code
 }
+
+// everything stands for all records there are: a reader waits for them unless it knows better.
+const everything = ^journal.Index(0)
 
 func (t *turn) unknown() wire.Code {
 	if t.svc.routes.has(t.req.Service) {
