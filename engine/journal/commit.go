@@ -56,7 +56,8 @@ func (l *Log) write(g *group, now time.Time) (block []byte, err error) {
 
 // nextHeader returns the header of a block at the end of the log.
 func (l *Log) nextHeader(k kind, count uint32, now time.Time) header {
-	t := max(l.time.Load(), now.UnixNano())
+	l.clock.last = l.time.Load()
+	t := l.clock.next(now, l.cfg.Elapsed(), l.cfg.Logger)
 	l.time.Store(t)
 	return header{
 		kind:      k,

@@ -38,6 +38,8 @@ type Config struct {
 	RecoverTo Index
 	// Now reads the wall clock. nil: time.Now.
 	Now func() time.Time
+	// Elapsed reads a clock that runs evenly. nil: the time since Open.
+	Elapsed func() time.Duration
 	// Logger is told what a person should know. nil: nobody is.
 	Logger *slog.Logger
 	// OnDurable is called once for every group, in order, with the index of its last record: all up to it is acknowledged. It runs
@@ -55,6 +57,10 @@ func (c *Config) complete() error {
 	setDefault(&c.MaxQueueRecords, DefaultQueueRecords)
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Elapsed == nil {
+		opened := time.Now()
+		c.Elapsed = func() time.Duration { return time.Since(opened) }
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -28,6 +28,7 @@ type Log struct {
 
 	tail  tail // owned by Open and Replay, then by the committer
 	time  atomic.Int64
+	clock clock // the tail's owner's
 	epoch atomic.Uint64
 	ages  ages // generations, guarded by upkeep
 
@@ -183,8 +184,8 @@ func (l *Log) Durable() Index { return l.durable.Load() }
 // Epoch returns the epoch of this owner: higher than that of every one before. It is 0 before Replay has ended.
 func (l *Log) Epoch() uint64 { return l.epoch.Load() }
 
-// LogTime returns the time of the last block in nanoseconds since 1970. It never goes back, whatever the wall clock does; after
-// Replay, an owner that chooses times for its records starts from it.
+// LogTime returns the time of the last block in nanoseconds since 1970. It never goes back, and never jumps by more than MaxClockStep
+// while the log is owned, whatever the wall clock does; after Replay, an owner that chooses times for its records starts from it.
 func (l *Log) LogTime() int64 { return l.time.Load() }
 
 // Err returns nil while the journal works, an error that is ErrFailed and tells why when it has stopped, and ErrClosed when it was

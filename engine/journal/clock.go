@@ -1,0 +1,36 @@
+package journal
+
+import (
+	"log/slog"
+	"time"
+)
+
+// MaxClockStep is how far the wall clock may run ahead of the monotonic one between two blocks before the log stops believing it: a
+// jump must not end early what is kept for a time (durability §6.5).
+const MaxClockStep = 60 * time.Second
+
+// clock makes the log time of an owner: it never goes back, and goes forward with the wall clock unless that jumps. The committer
+// owns it, and Replay before.
+type clock struct {
+	last    int64         // ns since 1970
+	elapsed time.Duration // reading of the monotonic clock at last
+	begun   bool          // elapsed is of this owner: what a clock did while nobody owned the log cannot be known
+	ahead   bool          // the wall clock has jumped
+}
+
+// next returns the time of the next block.
+func (c *clock) next(wall time.Time, elapsed time.Duration, log *slog.Logger) int64 {
+	t := wall.UnixNano()
+	if steady := c.last + int64(elapsed-c.elapsed); c.begun && t > steady+int64(MaxClockStep) {
+		if !c.ahead {
+			log.Error("the clock jumped; the time of the journal goes on without it until the next start",
+				"clock", wall, "journal", time.Unix(0, steady), "step", time.Duration(t-steady))
+		}
+		t, c.ahead = steady, true
+	} else {
+		c.ahead = false
+	}
+	c.last = max(c.last, t)
+	c.elapsed, c.begun = elapsed, true
+	return c.last
+}
