@@ -23,6 +23,7 @@ type actor struct {
 	is       world // after the last reply
 	maybe    *world
 	pending  op     // makes maybe of is; without a reply so far
+	last     op     // that was answered, and brought about what is
 	shown    []byte // the last GetSessionState, nil if the session may have changed since
 	envelope string // stored under this identifier
 	entered  entry  // into the ready queue
@@ -44,7 +45,7 @@ func newActor(g *game, index int) *actor {
 	a := &actor{g: g, index: index, rng: rand.New(rand.NewPCG(g.rng.Uint64(), uint64(index)))}
 	a.is = world{pid: a.nextPID()}
 	if index == 0 {
-		a.is.quota = 100 // kernel-ipc §4.0
+		a.is.quota = defaultCalls
 	}
 	return a
 }
@@ -148,13 +149,14 @@ func (a *actor) do(ctx context.Context, c *client.Conn, o op) (alive bool) {
 	if o.ready {
 		a.entered = entry{sent: a.g.stamp.Add(1), acked: math.MaxInt64}
 	}
+	a.g.count.add(sent, 1)
 	err := o.send(ctx, c)
 	if err == nil || o.agrees != wire.OK && refused(err, o.agrees) {
-		a.is, a.maybe = next, nil
+		a.is, a.maybe, a.last = next, nil, o
 		if o.ready {
 			a.entered.acked = a.g.stamp.Add(1)
 		}
-		a.g.acked.Add(1)
+		a.g.count.add(confirmed, 1)
 		return true
 	}
 	lost, alive := a.g.judge(err, o.name+" of "+a.is.pid)
@@ -169,6 +171,7 @@ func (a *actor) show(ctx context.Context, c *client.Conn) (alive bool) {
 	if a.is.session.generation == 0 {
 		return true
 	}
+	a.g.count.add(sent, 1)
 	raw, err := c.Call(ctx, "orchestration", "GetSessionState", keyed("process_id", a.is.pid))
 	if err != nil {
 		_, alive = a.g.judge(err, "GetSessionState of "+a.is.pid)
@@ -187,7 +190,7 @@ func (a *actor) retire(ctx context.Context, c *client.Conn) (alive bool) {
 		return false
 	}
 	a.past = append(a.past, ended{a.is, a.shown})
-	a.is, a.shown = world{pid: a.nextPID(), quota: a.is.quota}, nil
+	a.is, a.shown, a.last = world{pid: a.nextPID(), quota: a.is.quota}, nil, op{}
 	return true
 }
 
@@ -200,13 +203,14 @@ func (a *actor) envelopes(ctx context.Context, c *client.Conn) (alive bool) {
 	if a.is.session.waiting {
 		return true // its envelope is not to be exchanged
 	}
+	a.g.count.add(sent, 1)
 	id, err := a.store(ctx, c)
 	if err != nil {
 		_, alive = a.g.judge(err, "storing an envelope")
 		return alive
 	}
 	a.envelope = id
-	a.g.acked.Add(1)
+	a.g.count.add(confirmed, 1)
 	return true
 }
 

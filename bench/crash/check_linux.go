@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"maps"
 	"math"
 	"sync"
 
@@ -10,27 +11,41 @@ import (
 	"trunkline/handlers/ipc/client"
 )
 
-// check compares the server with what clients know, and has the actors go on from what is there.
-func (g *game) check(ctx context.Context) error {
-	lines := make([]*client.Conn, conns)
-	for i := range lines {
-		c, err := client.Dial(ctx, g.addr)
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		lines[i] = c
+// check compares the server with what clients know, and has the actors go on from what is there. The last one ends the histories.
+func (g *game) check(ctx context.Context, last bool) error {
+	lines, hangUp, err := g.dial(ctx, conns)
+	defer hangUp()
+	if err != nil {
+		return err
 	}
+	if err := g.hist.settle(ctx, lines[0]); err != nil {
+		return err
+	}
+	if err := g.checkActors(ctx, lines); err != nil {
+		return err
+	}
+	if len(g.faults) > 0 {
+		g.hist.judge() // it may tell more; the rest would only repeat it
+		return nil
+	}
+	if err := g.checkTable(ctx, lines[0]); err != nil {
+		return err
+	}
+	if err := g.checkQueue(ctx, lines[0]); err != nil {
+		return err
+	}
+	g.forget()
+	if g.hist.rounds++; last || g.hist.rounds == historySpan {
+		return g.hist.finish(ctx, lines[0])
+	}
+	return nil
+}
+
+func (g *game) checkActors(ctx context.Context, lines []*client.Conn) error {
 	errs := make(chan error, len(g.actors))
 	var wg sync.WaitGroup
 	for i, a := range g.actors {
-		again := a.maybe != nil && a.pending.again && g.rng.IntN(2) == 0
-		if a.maybe != nil {
-			g.unsure++
-		}
-		if again {
-			g.retried++
-		}
+		again := g.rng.IntN(2) == 0
 		wg.Go(func() {
 			if err := a.check(ctx, lines[i%conns], again); err != nil {
 				errs <- err
@@ -43,27 +58,36 @@ func (g *game) check(ctx context.Context) error {
 		return err
 	default:
 	}
-	if len(g.faults) > 0 {
-		return nil // what follows would only repeat it
-	}
-	if err := g.checkTable(ctx, lines[0]); err != nil {
-		return err
-	}
-	if err := g.checkQueue(ctx, lines[0]); err != nil {
-		return err
-	}
-	g.forget()
 	return nil
 }
 
-// check compares the actor's things. With again the request without a reply is sent once more before anything is read: then it
-// must have had its effect once.
-func (a *actor) check(ctx context.Context, c *client.Conn, again bool) error {
-	g := a.g
-	if again {
+// retry sends the request without a reply once more, and reports whether it did; or else the last one that was answered, if that may
+// be repeated: the server must say that it has it, and the world must stay as it is.
+func (a *actor) retry(ctx context.Context, c *client.Conn) (unread bool) {
+	switch g := a.g; {
+	case a.maybe != nil && a.pending.again:
+		g.count.add(retriedUnread, 1)
 		if err := a.pending.send(ctx, c); err != nil && (a.pending.already == wire.OK || !refused(err, a.pending.already)) {
 			g.fault("%s of %s, sent again: %v", a.pending.name, a.is.pid, err)
 		}
+		return true
+	case a.maybe == nil && a.last.again && !a.last.anew:
+		g.count.add(retriedKnown, 1)
+		err := a.last.send(ctx, c)
+		taken := err == nil && (a.last.already == wire.OK || a.is.session.terminated) // an ended session answers a report with its end
+		if !taken && (err == nil || !refused(err, a.last.already)) {
+			g.fault("%s of %s, which was answered before the restart, sent again: %v", a.last.name, a.is.pid, err)
+		}
+	}
+	return false
+}
+
+// check compares the actor's things. With again a request is repeated before anything is read: one without a reply must then have
+// had its effect once.
+func (a *actor) check(ctx context.Context, c *client.Conn, again bool) error {
+	g := a.g
+	if again {
+		again = a.retry(ctx, c)
 	}
 	found, shown, err := observe(ctx, c, a)
 	if err != nil {
@@ -165,12 +189,13 @@ func (g *game) checkTable(ctx context.Context, c *client.Conn) error {
 		return err
 	}
 	g.mu.Lock()
-	for pid, terminated := range g.told {
+	told := maps.Clone(g.told)
+	g.mu.Unlock()
+	for pid, terminated := range told {
 		if p, ok := there[pid]; !ok || terminated && p.State != stateTerminated && p.State != stateZombie {
-			g.faults = append(g.faults, "an event told of "+pid+", which is "+p.State)
+			g.fault("an event told of %s (ended: %v), which is there: %v, in state %q", pid, terminated, ok, p.State)
 		}
 	}
-	g.mu.Unlock()
 	for _, s := range g.shared {
 		s.found(g, there[s.pid].Usage.LLMCalls)
 		delete(there, s.pid)
@@ -196,6 +221,12 @@ func (g *game) checkProcesses(there map[string]client.Process) (sessions int64) 
 		if w.session.generation > 0 {
 			sessions++
 		}
+	}
+	for i := range g.hist.past {
+		look(&g.hist.past[i])
+	}
+	for _, h := range g.hist.open {
+		look(&h.is)
 	}
 	for _, a := range g.actors {
 		look(&a.is)

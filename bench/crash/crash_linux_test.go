@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,37 +22,61 @@ func TestCrash(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	play := func(mode string, rounds int) []string {
-		t.Helper()
-		o := options{seed: uint64(time.Now().UnixNano()), disk: 1 << 30}
-		faults, err := newGame(o, mode, path, temp).play(ctx, rounds, func(line string) { t.Log(line) })
-		if err != nil {
-			t.Errorf("%s: %v", mode, err)
-		}
-		return faults
+	o := options{mode: "all", seed: uint64(time.Now().UnixNano()), disk: 1 << 30}
+	games := 0
+	game := func(l leg) *game {
+		games++
+		return newGame(o, l, games, path, temp)
 	}
-	for _, mode := range []string{"always", "interval"} {
-		for _, f := range play(mode, 3) {
-			t.Errorf("%s: %s", mode, f)
+	total := &tally{}
+	for _, l := range o.legs() {
+		g := game(l)
+		play := g.play
+		if l.mode == "memory" {
+			play = g.playMemory
+		}
+		faults, err := play(ctx, 3)
+		if err != nil || len(faults) > 0 {
+			t.Errorf("%s: %v, %s", l, err, strings.Join(faults, "\n"))
+		}
+		total.merge(&g.count)
+	}
+	total.summary(t.Output())
+	for c := range total {
+		if optional := count(c) == historiesUnknown || count(c) == violations || count(c) >= endedBy; !optional && total[c].Load() == 0 {
+			t.Errorf("count %d is zero", c)
 		}
 	}
-	if faults := play("memory", 1); len(faults) < maxFaults {
-		t.Errorf("a server without a store passed: %v", faults)
+	if total[violations].Load()+total[historiesUnknown].Load() > 0 {
+		t.Error("not every history was explained")
+	}
+	careless := game(leg{mode: "memory"})
+	faults, err := careless.play(ctx, 1)
+	if err != nil || len(faults) < maxFaults {
+		t.Errorf("a server without a store passed: %v, %v", err, faults)
+	}
+	if careless.count[violations].Load() != historiesAtOnce {
+		t.Errorf("histories of a server without a store: %d violations", careless.count[violations].Load())
 	}
 }
 
 func TestFlags(t *testing.T) {
-	f := func(line string, ok bool, modes ...string) {
+	f := func(line string, ok bool, legs ...string) {
 		t.Helper()
 		o, err := parseFlags(strings.Fields(line))
-		if (err == nil) != ok || ok && (strings.Join(o.modes(), " ") != strings.Join(modes, " ") || o.seed == 0) {
-			t.Errorf("%q: %+v, %v", line, o, err)
+		var got []string
+		for _, l := range o.legs() {
+			got = append(got, l.String())
+		}
+		if (err == nil) != ok || ok && (!slices.Equal(got, legs) || o.seed == 0) {
+			t.Errorf("%q: %+v, %v, %v", line, o, got, err)
 		}
 	}
-	f("", true, "always", "interval")
-	f("-mode always -rounds 3 -seed 9 -keep", true, "always")
-	f("-mode interval", true, "interval")
-	f("-mode memory", false)
+	f("", true, "memory", "always", "interval, frequent snapshots", "always, frequent snapshots", "interval")
+	f("-mode always -rounds 3 -seed 9 -keep -out there", true, "always", "always, frequent snapshots")
+	f("-mode interval", true, "interval", "interval, frequent snapshots")
+	f("-mode memory", true, "memory")
+	f("-mode both", false)
 	f("-rounds 0", false)
 	f("-disk 0", false)
 	f("more", false)

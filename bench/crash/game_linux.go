@@ -23,14 +23,29 @@ const (
 	maxFaults            = 20
 	// roundTime bounds the load of a round and the checks after it, each: a server that answers no more is a fault.
 	roundTime = 60 * time.Second
-	// lifetime is how many rounds a directory is used; a replay goes over all of them.
-	lifetime = 20
+	// leastLoad and mostLoad are how long a round loads the server.
+	leastLoad, mostLoad = 50 * time.Millisecond, 500 * time.Millisecond
 )
+
+// leg is how the server is set up for some rounds.
+type leg struct {
+	mode string
+	// frequent has snapshots taken after the smallest growth of the journal that can be set.
+	frequent bool
+}
+
+func (l leg) String() string {
+	if l.frequent {
+		return l.mode + ", frequent snapshots"
+	}
+	return l.mode
+}
 
 // game plays rounds on one directory after the other.
 type game struct {
 	o      options
-	mode   string
+	leg    leg
+	number int // of the game, in the names of its directories
 	binary string
 	temp   string
 	rng    *rand.Rand
@@ -42,7 +57,9 @@ type game struct {
 	actors []*actor
 	shared []*shared
 	stamp  atomic.Int64 // orders requests and replies of all clients
-	acked  atomic.Int64 // changes that were confirmed, reads aside
+	began  time.Time
+	hist   *histories
+	count  tally
 
 	mu         sync.Mutex // guards what follows
 	faults     []string
@@ -52,13 +69,18 @@ type game struct {
 	wildLeases int
 	glimpses   []glimpse
 	told       map[string]bool // by events: created, or true if terminated
-
-	retried, unsure int // after restarts: requests without a reply, and those of them that were sent again unread
-	restarts        int
 }
 
-func newGame(o options, mode, binary, temp string) *game {
-	return &game{o: o, mode: mode, binary: binary, temp: temp, rng: rand.New(rand.NewPCG(o.seed, uint64(len(mode))))}
+func newGame(o options, l leg, number int, binary, temp string) *game {
+	return &game{o: o, leg: l, number: number, binary: binary, temp: temp, began: time.Now(), rng: rand.New(rand.NewPCG(o.seed, uint64(number)))}
+}
+
+// pages is the folder of histories that no order explains.
+func (g *game) pages() string {
+	if g.o.out != "" {
+		return g.o.out
+	}
+	return g.temp
 }
 
 // ending is how a round ends.
@@ -70,9 +92,10 @@ const (
 	killedIdle
 	stopped // SIGTERM under load
 	stoppedIdle
+	endingCount
 )
 
-var endingNames = [...]string{killed: "a kill under load", killedTwice: "a kill under load and one more in the recovery", killedIdle: "a kill at rest",
+var endingNames = [endingCount]string{killed: "a kill under load", killedTwice: "a kill under load and one more in the recovery", killedIdle: "a kill at rest",
 	stopped: "a stop under load", stoppedIdle: "a stop at rest"}
 
 func (e ending) idle() bool { return e == killedIdle || e == stoppedIdle }
@@ -80,33 +103,41 @@ func (e ending) idle() bool { return e == killedIdle || e == stoppedIdle }
 // endings take turns; most rounds end in a kill under load.
 var endings = []ending{killed, stoppedIdle, killedTwice, killed, killed, killedIdle, killed, killed, stopped, killed}
 
-// play plays the rounds and returns what was wrong; it stops at the first round with a fault.
-func (g *game) play(ctx context.Context, rounds int, progress func(string)) ([]string, error) {
-	defer func() {
-		if g.server != nil {
-			g.server.Stop()
-		}
-	}()
+// play plays the rounds on one directory, or more if it grows too large, and returns what was wrong; it stops at the first round with
+// a fault.
+func (g *game) play(ctx context.Context, rounds int) ([]string, error) {
+	defer g.leave()
 	for i := range rounds {
-		if i%lifetime == 0 || g.o.disk < directorySize(g.dir) {
+		if g.server == nil || g.o.disk < directorySize(g.dir) {
 			if err := g.birth(ctx); err != nil {
 				return g.faults, err
 			}
 		}
 		how := endings[i%len(endings)]
-		if err := g.round(ctx, how); err != nil {
+		if err := g.round(ctx, how, i+1 == rounds); err != nil {
 			g.fault("%v", err)
 		}
 		if len(g.faults) > 0 {
-			return append(g.faults, fmt.Sprintf("that was round %d of %s, seed %d, ended by %s; the server's output:\n%s",
-				i+1, g.mode, g.o.seed, endingNames[how], g.server.Output())), nil
+			return append(g.faults, fmt.Sprintf("that was round %d of %s, game %d, seed %d, ended by %s; the server's output:\n%s",
+				i+1, g.leg, g.number, g.o.seed, endingNames[how], g.server.Output())), nil
 		}
-		if (i+1)%lifetime == 0 || i+1 == rounds {
-			progress(fmt.Sprintf("%-8s %4d rounds, %d restarts: %d changes confirmed, %d requests without a reply, %d of them sent again, %.0f MiB on disk",
-				g.mode, i+1, g.restarts, g.acked.Load(), g.unsure, g.retried, float64(directorySize(g.dir))/(1<<20)))
+		g.count.add(map[string]count{"always": roundsAlways, "interval": roundsInterval, "memory": roundsMemory}[g.leg.mode], 1)
+		if g.leg.frequent {
+			g.count.add(roundsFrequent, 1)
 		}
 	}
 	return g.faults, nil
+}
+
+// leave ends the server. What it kept goes, unless there was something wrong.
+func (g *game) leave() {
+	if g.server == nil {
+		return
+	}
+	g.server.Stop()
+	if len(g.faults) == 0 && !g.o.keep {
+		os.RemoveAll(g.dir)
+	}
 }
 
 // birth begins with an empty directory.
@@ -118,14 +149,19 @@ func (g *game) birth(ctx context.Context) error {
 		}
 	}
 	g.born++
-	g.dir = filepath.Join(g.temp, fmt.Sprintf("%s-%d", g.mode, g.born))
-	g.forget()
-	g.actors, g.shared, g.glimpses = nil, nil, make([]glimpse, conns*actorsPerConn)
-	for i := range conns * actorsPerConn {
-		g.actors = append(g.actors, newActor(g, i))
-	}
+	g.dir = filepath.Join(g.temp, fmt.Sprintf("%s-%d-%d", g.leg.mode, g.number, g.born))
 	if err := g.start(); err != nil {
 		return err
+	}
+	return g.people(ctx)
+}
+
+// people begin with a server that holds nothing.
+func (g *game) people(ctx context.Context) error {
+	g.forget()
+	g.actors, g.shared, g.glimpses, g.hist = nil, nil, make([]glimpse, conns*actorsPerConn), newHistories(g)
+	for i := range conns * actorsPerConn {
+		g.actors = append(g.actors, newActor(g, i))
 	}
 	c, err := client.Dial(ctx, g.addr)
 	if err != nil {
@@ -148,8 +184,8 @@ func (g *game) forget() {
 	g.wildStarts, g.wildLeases = 0, 0
 }
 
-// round loads the server, ends it in the given way, starts it again and compares.
-func (g *game) round(ctx context.Context, how ending) error {
+// round loads the server, ends it in the given way, starts it again and compares. The last one ends the histories.
+func (g *game) round(ctx context.Context, how ending, last bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*roundTime)
 	defer cancel()
 	if err := g.load(ctx, how); err != nil {
@@ -169,7 +205,7 @@ func (g *game) round(ctx context.Context, how ending) error {
 		g.fault("no restart: %v", err)
 		return nil
 	}
-	g.restarts++
+	g.count.add(restarts, 1)
 	if how.idle() {
 		after, err := g.pictured(ctx)
 		if err != nil {
@@ -177,7 +213,7 @@ func (g *game) round(ctx context.Context, how ending) error {
 		}
 		g.compare(before, after)
 	}
-	if err := g.check(ctx); err != nil {
+	if err := g.check(ctx, last); err != nil {
 		return fmt.Errorf("cannot check the server: %w", err)
 	}
 	if !g.server.Alive() {
@@ -188,42 +224,81 @@ func (g *game) round(ctx context.Context, how ending) error {
 
 // load lets everybody loose for a random time. Unless the round ends at rest, the server is gone when it returns.
 func (g *game) load(ctx context.Context, how ending) error {
-	lines := make([]*client.Conn, conns+readers+takers+1)
-	for i := range lines {
-		c, err := client.Dial(ctx, g.addr)
-		if err != nil {
-			return err
-		}
-		defer c.Close()
-		lines[i] = c
+	lines, hangUp, err := g.dial(ctx, conns+readers+takers+historianConns+1)
+	defer hangUp()
+	if err != nil {
+		return err
 	}
-	sub, err := lines[conns+readers+takers].Subscribe(ctx, client.Subscribe{EventTypes: []string{"process.created", "process.terminated"}})
+	sub, err := lines[len(lines)-1].Subscribe(ctx, client.Subscribe{EventTypes: []string{"process.created", "process.terminated"}})
 	if err != nil {
 		return err
 	}
 	var stop atomic.Bool
 	var wg sync.WaitGroup
 	wg.Go(func() { g.listen(ctx, sub) })
-	for i, a := range g.actors {
-		wg.Go(func() { a.run(ctx, lines[i%conns], &stop) })
+	span := leastLoad + time.Duration(g.rng.Int64N(int64(mostLoad-leastLoad)))
+	g.letLoose(ctx, lines, span, &wg, &stop)
+	calm := func() {}
+	if g.rng.IntN(2) == 0 {
+		calm = g.occupyDisk()
 	}
-	for i := range readers {
-		rng := rand.New(rand.NewPCG(g.rng.Uint64(), 1))
-		wg.Go(func() { g.watch(ctx, lines[conns+i], rng, &stop) })
-	}
-	for i := range takers {
-		rng := rand.New(rand.NewPCG(g.rng.Uint64(), 2))
-		wg.Go(func() { g.take(ctx, lines[conns+readers+i], rng, &stop) })
-	}
-	time.Sleep(50*time.Millisecond + time.Duration(g.rng.Int64N(int64(450*time.Millisecond))))
+	time.Sleep(span)
 	if how.idle() {
 		stop.Store(true)
 		sub.Close()
-	} else if err := g.end(how); err != nil {
+	} else {
+		err = g.end(how)
+	}
+	calm()
+	if err != nil {
 		return err
 	}
 	wg.Wait()
+	g.hist.stamp()
+	g.count.add(endedBy+count(how), 1)
 	return nil
+}
+
+// letLoose starts everybody who works until the connection is lost or stop is set; that will be after span.
+func (g *game) letLoose(ctx context.Context, lines []*client.Conn, span time.Duration, wg *sync.WaitGroup, stop *atomic.Bool) {
+	some := func(n int) (own []*client.Conn) {
+		own, lines = lines[:n], lines[n:]
+		return own
+	}
+	random := func(kind uint64) *rand.Rand { return rand.New(rand.NewPCG(g.rng.Uint64(), kind)) }
+	own := some(conns)
+	for i, a := range g.actors {
+		wg.Go(func() { a.run(ctx, own[i%conns], stop) })
+	}
+	for _, c := range some(readers) {
+		rng := random(1)
+		wg.Go(func() { g.watch(ctx, c, rng, stop) })
+	}
+	for i, c := range some(takers) {
+		rng := random(2)
+		wg.Go(func() { g.take(ctx, c, firstTaker+i, rng, stop) })
+	}
+	own = some(historianConns)
+	for i := range historians {
+		rng, c := random(3), own[i%historianConns]
+		wg.Go(func() { g.hist.write(ctx, c, i, rng, span, stop) })
+	}
+}
+
+// dial opens n connections; hangUp closes what was opened.
+func (g *game) dial(ctx context.Context, n int) (lines []*client.Conn, hangUp func(), err error) {
+	for range n {
+		var c *client.Conn
+		if c, err = client.Dial(ctx, g.addr); err != nil {
+			break
+		}
+		lines = append(lines, c)
+	}
+	return lines, func() {
+		for _, c := range lines {
+			c.Close()
+		}
+	}, err
 }
 
 // judge sorts the error of a request: lost means that nobody knows whether it took effect, alive that the connection goes on.
@@ -232,6 +307,7 @@ func (g *game) judge(err error, what string) (lost, alive bool) {
 	var gone *client.ConnError
 	switch {
 	case errors.As(err, &gone) && !errors.Is(err, client.ErrProtocol):
+		g.count.add(unanswered, 1)
 		return true, false
 	case errors.As(err, &refusal) && (refusal.Retryable || refusal.Code == wire.Cancelled):
 		return false, true

@@ -29,8 +29,9 @@ func want(t *testing.T, g *game, texts ...string) {
 }
 
 func testGame() *game {
-	g := newGame(options{}, "always", "", "")
+	g := newGame(options{}, leg{mode: "always"}, 0, "", "")
 	g.forget()
+	g.hist = newHistories(g)
 	return g
 }
 

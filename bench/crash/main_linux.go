@@ -14,6 +14,7 @@ import (
 
 type options struct {
 	server, mode string
+	out          string // folder of histories that no order explains; empty: the temporary one
 	rounds       int
 	seed         uint64
 	keep         bool
@@ -27,8 +28,9 @@ func parseFlags(args []string) (options, error) {
 	var diskMiB int64
 	f := flag.NewFlagSet("crash", flag.ContinueOnError)
 	f.StringVar(&o.server, "server", "", "trunkline binary; empty builds ./cmd/trunkline")
-	f.IntVar(&o.rounds, "rounds", 200, "rounds in each mode")
-	f.StringVar(&o.mode, "mode", "both", "store.mode: always, interval or both")
+	f.IntVar(&o.rounds, "rounds", 200, "rounds in all; of memory there are a few more")
+	f.StringVar(&o.mode, "mode", "all", "store.mode: always, interval, memory or all")
+	f.StringVar(&o.out, "out", "", "folder for the pages of histories that no order explains; empty keeps them with the directories")
 	f.Uint64Var(&o.seed, "seed", 0, "of the instants and requests; 0 draws one")
 	f.BoolVar(&o.keep, "keep", false, "keep the directories, also when nothing was wrong")
 	f.Int64Var(&diskMiB, "disk", 1024, "MiB that a directory may have before another is begun")
@@ -43,18 +45,25 @@ func parseFlags(args []string) (options, error) {
 	if o.disk = diskMiB << 20; o.seed == 0 {
 		o.seed = rand.Uint64()
 	}
-	if o.rounds < 1 || diskMiB < 1 || o.limit <= 0 || f.NArg() > 0 || o.modes() == nil {
-		return o, errors.New("cannot run with these flags: counts and times are positive, -mode is always, interval or both")
+	if o.rounds < 1 || diskMiB < 1 || o.limit <= 0 || f.NArg() > 0 || o.legs() == nil {
+		return o, errors.New("cannot run with these flags: counts and times are positive, -mode is always, interval, memory or all")
 	}
 	return o, nil
 }
 
-func (o options) modes() []string {
+// legs take turns. Of memory there is a round whenever its turn comes, beside those that were asked for.
+func (o options) legs() []leg {
+	always, interval := leg{mode: "always"}, leg{mode: "interval"}
+	oftenAlways, oftenInterval := leg{"always", true}, leg{"interval", true}
 	switch o.mode {
-	case "both":
-		return []string{"always", "interval"}
-	case "always", "interval":
-		return []string{o.mode}
+	case "all":
+		return []leg{{mode: "memory"}, always, oftenInterval, oftenAlways, interval}
+	case "always":
+		return []leg{always, oftenAlways}
+	case "interval":
+		return []leg{interval, oftenInterval}
+	case "memory":
+		return []leg{{mode: "memory"}}
 	}
 	return nil
 }
@@ -78,7 +87,13 @@ func main() {
 	fmt.Println("PASS")
 }
 
-// run plays every mode until one shows a fault.
+// unknownShare is the part of the histories, one in so many, that may stay undecided.
+const unknownShare = 50
+
+// inARow is how many rounds a leg has on one directory; a replay goes over all of them.
+const inARow = 10
+
+// run plays the legs in turn until there were as many rounds as asked for, or one shows a fault.
 func run(o options) (faults []string, err error) {
 	temp, err := os.MkdirTemp("", "crash-")
 	if err != nil {
@@ -98,11 +113,36 @@ func run(o options) (faults []string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), o.limit)
 	defer cancel()
 	fmt.Printf("seed %d, %d rounds\n", o.seed, o.rounds)
-	for _, mode := range o.modes() {
-		faults, err = newGame(o, mode, path, temp).play(ctx, o.rounds, func(line string) { fmt.Println(line) })
-		if err != nil || len(faults) > 0 {
-			return faults, err
-		}
+	total, began := &tally{}, time.Now()
+	defer func() {
+		total.summary(os.Stdout)
+		fmt.Printf("time        %v\n", time.Since(began).Round(time.Second))
+	}()
+	for number, left := 0, o.rounds; left > 0 && err == nil && len(faults) == 0; number++ {
+		l := o.legs()[number%len(o.legs())]
+		faults, left, err = o.turn(ctx, l, number, left, path, temp, total)
 	}
-	return nil, nil
+	if n, of := total[historiesUnknown].Load(), total[historiesJudged].Load(); n*unknownShare > of {
+		faults = append(faults, fmt.Sprintf("%d of %d histories were not decided in time", n, of))
+	}
+	return faults, err
+}
+
+// turn plays a leg's rounds in a row, of the left ones that are still to be played.
+func (o options) turn(ctx context.Context, l leg, number, left int, path, temp string, total *tally) (faults []string, stillLeft int, err error) {
+	g, n := newGame(o, l, number, path, temp), min(inARow, left)
+	switch {
+	case l.mode != "memory":
+		faults, err = g.play(ctx, n)
+	case o.mode == "memory":
+		faults, err = g.playMemory(ctx, n)
+	default:
+		n = 0
+		faults, err = g.playMemory(ctx, 1)
+	}
+	total.merge(&g.count)
+	if n > 0 {
+		fmt.Printf("%4d rounds left after %d of %s\n", left-n, n, l)
+	}
+	return faults, left - n, err
 }

@@ -12,7 +12,17 @@ import (
 
 // observe reads an actor's world from the server, and the reply that shows its session; nil if there is none.
 func observe(ctx context.Context, c *client.Conn, a *actor) (w world, shown []byte, err error) {
-	w.pid = a.is.pid
+	if w, shown, err = observeWorld(ctx, c, a.is.pid); err != nil || a.index > 0 {
+		return w, shown, err
+	}
+	q, err := c.GetQuotaDefaults(ctx)
+	w.quota = q.MaxLLMCalls
+	return w, shown, err
+}
+
+// observeWorld reads a process and its session, and the reply that shows the session.
+func observeWorld(ctx context.Context, c *client.Conn, pid string) (w world, shown []byte, err error) {
+	w.pid = pid
 	p, err := c.GetProcess(ctx, w.pid)
 	switch {
 	case err == nil:
@@ -20,17 +30,8 @@ func observe(ctx context.Context, c *client.Conn, a *actor) (w world, shown []by
 	case !refused(err, wire.NotFound):
 		return w, nil, err
 	}
-	if w.session, shown, err = sessionOf(ctx, c, w.pid); err != nil {
-		return w, nil, err
-	}
-	if a.index == 0 {
-		q, err := c.GetQuotaDefaults(ctx)
-		if err != nil {
-			return w, nil, err
-		}
-		w.quota = q.MaxLLMCalls
-	}
-	return w, shown, nil
+	w.session, shown, err = sessionOf(ctx, c, w.pid)
+	return w, shown, err
 }
 
 // sessionOf reads a session; a life without generation is none.
@@ -59,15 +60,8 @@ func lifeIn(raw []byte) (l life, err error) {
 	if err != nil {
 		return l, err
 	}
-	l = life{iteration: number(e["iteration"]), llm: number(e["llm_call_count"]), tokens: number(e["tokens_in"]), stage: s.CurrentStage,
-		terminated: s.Terminated, reason: s.TerminalReason, waiting: e["interrupt_pending"] == true}
-	context, _ := e["request_context"].(map[string]any)
-	l.generation = int(number(context["generation"]))
-	outputs, _ := e["outputs"].(map[string]any)
-	for i, name := range agents {
-		output, _ := outputs[name].(map[string]any)
-		l.outputs[i] = number(output["n"])
-	}
+	l = lifeOf(e)
+	l.stage, l.terminated, l.reason = s.CurrentStage, s.Terminated, s.TerminalReason
 	for _, n := range s.EdgeTraversals {
 		l.hops += n
 	}
@@ -81,6 +75,20 @@ func lifeIn(raw []byte) (l life, err error) {
 		l.stage = ""
 	}
 	return l, nil
+}
+
+// lifeOf reads of an envelope what the session's own members do not say.
+func lifeOf(envelope map[string]any) life {
+	l := life{iteration: number(envelope["iteration"]), llm: number(envelope["llm_call_count"]), tokens: number(envelope["tokens_in"]),
+		waiting: envelope["interrupt_pending"] == true}
+	context, _ := envelope["request_context"].(map[string]any)
+	l.generation = int(number(context["generation"]))
+	outputs, _ := envelope["outputs"].(map[string]any)
+	for i, name := range agents {
+		output, _ := outputs[name].(map[string]any)
+		l.outputs[i] = number(output["n"])
+	}
+	return l
 }
 
 // decoded is a MessagePack map.

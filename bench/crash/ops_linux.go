@@ -21,6 +21,8 @@ type op struct {
 	// that it has it, wire.OK if it says nothing.
 	again   bool
 	already wire.Code
+	// anew: a second one is another one with the same effect.
+	anew    bool
 	session bool // changes the session: what was shown of it is out of date
 	ready   bool // puts the process into the ready queue
 }
@@ -94,7 +96,7 @@ func beginOp(w *world, envelope string, waiting bool) op {
 			envelope, generation)
 	}
 	in := client.InitializeSession{ProcessID: w.pid, Pipeline: encoded(pipeline), Envelope: encoded(text), Force: generation > 1}
-	return op{name: "InitializeSession", again: true, already: wire.InvalidArgument, session: true,
+	return op{name: "InitializeSession", again: true, already: wire.InvalidArgument, anew: in.Force, session: true,
 		effect: func(w *world) { w.session.begin(waiting) },
 		send:   func(ctx context.Context, c *client.Conn) error { _, err := c.InitializeSession(ctx, in); return err }}
 }
@@ -112,15 +114,7 @@ func executeOp(w *world) op {
 
 // reportOp is ReportAgentResult for the stage the session is at.
 func reportOp(w *world, n, tokens int64, r result, pad string) op {
-	in := client.AgentResult{ProcessID: w.pid, AgentName: agents[w.session.turn()], Success: r != fails,
-		Metrics: client.AgentMetrics{LLMCalls: 1, TokensIn: &tokens}}
-	if r == fails {
-		in.Error = "it broke"
-	} else {
-		in.Output = msgp.AppendInt64(msgp.AppendString(msgp.AppendMapHeader(nil, 3), "n"), n)
-		in.Output = msgp.AppendBool(msgp.AppendString(in.Output, "stop"), r == completes)
-		in.Output = msgp.AppendString(msgp.AppendString(in.Output, "pad"), pad)
-	}
+	in := agentResult(w.pid, agents[w.session.turn()], n, tokens, r, pad)
 	return op{name: "ReportAgentResult", again: true, already: wire.FailedPrecondition, session: true,
 		effect: func(w *world) { w.session.report(n, tokens, r) },
 		send:   func(ctx context.Context, c *client.Conn) error { _, err := c.ReportAgentResult(ctx, in); return err }}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"trunkline/codec/wire"
@@ -38,10 +39,15 @@ func misplaced(order []queued) string {
 
 // checkQueue takes every process off the ready queue, compares, and puts them back to their old places.
 func (g *game) checkQueue(ctx context.Context, c *client.Conn) error {
-	ready := make(map[string]*actor)
+	ready := make(map[string]entry)
 	for _, a := range g.actors {
 		if a.is.state == stateReady {
-			ready[a.is.pid] = a
+			ready[a.is.pid] = a.entered
+		}
+	}
+	for _, h := range g.hist.open {
+		if h.is.state == stateReady {
+			ready[h.is.pid] = entry{0, math.MaxInt64} // at some time
 		}
 	}
 	order, err := g.drain(ctx, c, ready)
@@ -73,7 +79,7 @@ func (g *game) checkQueue(ctx context.Context, c *client.Conn) error {
 	return nil
 }
 
-func (g *game) drain(ctx context.Context, c *client.Conn, ready map[string]*actor) (order []queued, err error) {
+func (g *game) drain(ctx context.Context, c *client.Conn, ready map[string]entry) (order []queued, err error) {
 	for len(order) <= len(ready) {
 		p, err := c.GetNextRunnable(ctx, false)
 		if refused(err, wire.NotFound) {
@@ -82,12 +88,12 @@ func (g *game) drain(ctx context.Context, c *client.Conn, ready map[string]*acto
 		if err != nil {
 			return nil, err
 		}
-		a, ok := ready[p.PID]
+		entered, ok := ready[p.PID]
 		if !ok || slices.ContainsFunc(order, func(q queued) bool { return q.pid == p.PID }) {
 			g.fault("ready queue: %+v came off it", p)
 			return order, nil
 		}
-		order = append(order, queued{p.PID, slices.Index(priorities, p.Priority), a.entered})
+		order = append(order, queued{p.PID, slices.Index(priorities, p.Priority), entered})
 	}
 	return order, nil
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -11,16 +13,24 @@ import (
 	"time"
 
 	"trunkline/bench/internal/load"
+	"trunkline/handlers/ipc/client"
 )
 
 // command is how the server is started: so that nothing is evicted, and no lease ends by itself.
 func (g *game) command() load.Command {
-	settings := []string{"store.mode=" + g.mode, "store.dir=" + g.dir, "kernel.loops=2", "kernel.dequeue_lease_secs=3600",
+	settings := []string{"store.mode=" + g.leg.mode, "store.dir=" + g.dir, "kernel.loops=2", "kernel.dequeue_lease_secs=3600",
 		"kernel.max_sessions=1000000", "kernel.max_envelopes=1000000"}
+	if g.leg.frequent {
+		settings = append(settings, "store.snapshot_bytes=4096")
+	}
 	if g.addr != "" {
 		settings = append(settings, "kernel.listen_addr="+g.addr)
 	}
-	return load.Trunkline(g.binary, append(settings, g.o.settings...)...)
+	c := load.Trunkline(g.binary, append(settings, g.o.settings...)...)
+	if g.rng.IntN(2) == 0 {
+		c.Env = append(c.Env, oneProcessor)
+	}
+	return c
 }
 
 // start starts the server where the first one listened. Any program may have got that port meanwhile, for a moment.
@@ -29,7 +39,7 @@ func (g *game) start() error {
 		s, err := load.StartServer(g.command())
 		if err == nil {
 			g.server, g.addr = s, s.Addr
-			return nil
+			return g.awaitReady()
 		}
 		if try == portTries || !strings.Contains(err.Error(), "address already in use") {
 			return err
@@ -40,11 +50,42 @@ func (g *game) start() error {
 
 const portTries = 5
 
+// readyTime bounds a recovery.
+const readyTime = 30 * time.Second
+
+// awaitReady waits for the first answer: a server listens before it has recovered.
+func (g *game) awaitReady() error {
+	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
+	defer cancel()
+	for {
+		err := g.answers(ctx)
+		if err == nil {
+			return nil
+		}
+		if !g.server.Alive() || ctx.Err() != nil {
+			return fmt.Errorf("the server does not come up: %w; its output:\n%s", err, g.server.Output())
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// answers asks for something that every server has.
+func (g *game) answers(ctx context.Context) error {
+	c, err := client.Dial(ctx, g.addr)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_, err = c.GetQuotaDefaults(ctx)
+	return err
+}
+
 // end ends the server in a way and waits until it is gone.
 func (g *game) end(how ending) error {
 	if !g.server.Alive() {
 		return errors.New("the server ended by itself")
 	}
+	defer func() { g.count.add(snapshots, int64(strings.Count(g.server.Output(), "snapshot written"))) }()
 	if how == stopped || how == stoppedIdle {
 		g.server.Stop()
 		return nil
@@ -63,6 +104,7 @@ func (g *game) end(how ending) error {
 func (g *game) interrupt(after time.Duration) error {
 	c := g.command()
 	cmd := exec.Command(c.Path, c.Args...)
+	cmd.Env = append(os.Environ(), c.Env...)
 	if err := load.StartPinned(cmd, nil); err != nil {
 		return fmt.Errorf("cannot start the server: %w", err)
 	}
@@ -71,7 +113,7 @@ func (g *game) interrupt(after time.Duration) error {
 		return fmt.Errorf("cannot kill the server: %w", err)
 	}
 	_ = cmd.Wait() // says that it was killed
-	g.restarts++
+	g.count.add(restarts, 1)
 	return nil
 }
 

@@ -20,6 +20,7 @@ type shared struct {
 
 // add makes one RecordUsage.
 func (s *shared) add(ctx context.Context, c *client.Conn, g *game, n int64) (alive bool) {
+	g.count.add(sent, 1)
 	before := s.acked.Load()
 	s.sent.Add(n)
 	total, err := c.RecordUsage(ctx, s.pid, client.UsageDelta{LLMCalls: n})
@@ -35,7 +36,7 @@ func (s *shared) add(ctx context.Context, c *client.Conn, g *game, n int64) (ali
 	if total.LLMCalls < before+n || total.LLMCalls > s.sent.Load() {
 		g.fault("RecordUsage of %s answered %d: %d had been confirmed before and %d sent", s.pid, total.LLMCalls, before+n, s.sent.Load())
 	}
-	g.acked.Add(1)
+	g.count.add(confirmed, 1)
 	return true
 }
 
@@ -64,6 +65,7 @@ type glimpse struct {
 // watch reads what actors are changing at the moment, on a connection of its own. Half of the time that is what changes most.
 func (g *game) watch(ctx context.Context, c *client.Conn, rng *rand.Rand, stop *atomic.Bool) {
 	for alive := true; alive && !stop.Load(); time.Sleep(time.Duration(rng.IntN(100)) * time.Microsecond) {
+		g.count.add(sent, 1)
 		if rng.IntN(2) == 0 {
 			alive = g.watchShared(ctx, c, g.shared[rng.IntN(len(g.shared))])
 			continue
@@ -111,16 +113,18 @@ func (g *game) listen(ctx context.Context, sub *client.Subscription) {
 }
 
 // take takes processes off the ready queue: some are started at once, some only handed out and given back.
-func (g *game) take(ctx context.Context, c *client.Conn, rng *rand.Rand, stop *atomic.Bool) {
+func (g *game) take(ctx context.Context, c *client.Conn, number int, rng *rand.Rand, stop *atomic.Bool) {
 	for alive := true; alive && !stop.Load(); time.Sleep(time.Duration(rng.IntN(8)) * time.Millisecond) {
 		start := rng.IntN(3) > 0
-		alive = g.takeOne(ctx, c, start)
+		alive = g.takeOne(ctx, c, number, start)
 	}
 }
 
-func (g *game) takeOne(ctx context.Context, c *client.Conn, start bool) (alive bool) {
-	sent := g.stamp.Add(1)
+func (g *game) takeOne(ctx context.Context, c *client.Conn, number int, start bool) (alive bool) {
+	g.count.add(sent, 1)
+	asked, from := g.stamp.Add(1), g.since()
 	p, err := c.GetNextRunnable(ctx, start)
+	g.hist.took(number, start, from, p, err)
 	if refused(err, wire.NotFound) {
 		return true
 	}
@@ -137,14 +141,17 @@ func (g *game) takeOne(ctx context.Context, c *client.Conn, start bool) (alive b
 	}
 	g.mu.Lock()
 	if start {
-		g.started[p.PID] = sent
+		g.started[p.PID] = asked
 	} else {
 		g.leased[p.PID] = true
 	}
 	g.mu.Unlock()
 	if start {
-		g.acked.Add(1)
+		g.count.add(confirmed, 1)
 		return true
+	}
+	if h := g.hist.of(p.PID); h != nil {
+		return g.hist.do(ctx, c, h, number, call{method: schedule})
 	}
 	if _, err = c.ScheduleProcess(ctx, p.PID); err != nil && !refused(err, wire.FailedPrecondition) {
 		_, alive = g.judge(err, "ScheduleProcess of "+p.PID)
