@@ -112,6 +112,10 @@ bench-envelope: build ## engine steps and agent reports beside what people would
 bench-sessions: build ## more sessions than fit, each of 64 KiB, against bin/trunkline
 	$(GO) run ./bench/sessions -server bin/trunkline $(ARGS)
 
+.PHONY: bench-store
+bench-store: build ## what durability costs, beside a bare group-commit loop and memory, against bin/trunkline
+	$(GO) run ./bench/store -server bin/trunkline $(ARGS)
+
 .PHONY: bench-peers
 bench-peers: ## the peers of bench/peers alone, under the same load
 	$(GO) run ./bench/wire -peers-only $(ARGS)

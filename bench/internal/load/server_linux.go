@@ -40,6 +40,7 @@ type Command struct {
 	Env       []string // added to this process's own environment
 	Listening *regexp.Regexp
 	CPUs      []int // pin the process to these CPUs; empty: anywhere
+	TempStore bool  // give it a store.dir of its own in os.TempDir, which goes with the process
 }
 
 // Server is a server process that this program started.
@@ -48,6 +49,7 @@ type Server struct {
 	Addr string // empty when the pattern has no address in it
 
 	cmd    *exec.Cmd
+	temp   string // directory to be removed after its end, or empty
 	exited chan struct{}
 
 	mu    sync.Mutex
@@ -56,13 +58,19 @@ type Server struct {
 
 // StartServer starts a process of its own and waits until it says that it listens.
 func StartServer(c Command) (*Server, error) {
-	s := &Server{Name: c.Name, cmd: exec.Command(c.Path, c.Args...), exited: make(chan struct{})}
+	temp, err := c.tempStore()
+	if err != nil {
+		return nil, fmt.Errorf("cannot start %s: %w", c.Name, err)
+	}
+	s := &Server{Name: c.Name, cmd: exec.Command(c.Path, c.Args...), temp: temp, exited: make(chan struct{})}
 	out, in, err := os.Pipe()
 	if err != nil {
+		s.removeTemp()
 		return nil, fmt.Errorf("cannot start %s: %w", c.Name, err)
 	}
 	s.cmd.Stdout, s.cmd.Stderr, s.cmd.Env = in, in, append(os.Environ(), c.Env...)
 	if err := StartPinned(s.cmd, c.CPUs); err != nil {
+		s.removeTemp()
 		out.Close()
 		in.Close()
 		return nil, fmt.Errorf("cannot start %s: %w", c.Name, err)
@@ -137,6 +145,7 @@ func SplitCPUs() (servers, loads []int, err error) {
 // follow reads the server's output to its end, so that a full pipe never blocks it, and then reaps it.
 func (s *Server) follow(out io.ReadCloser, listening *regexp.Regexp, found chan<- string) {
 	defer close(s.exited)
+	defer s.removeTemp()
 	defer s.cmd.Wait()
 	defer out.Close()
 	told := false
@@ -201,16 +210,6 @@ func (s *Server) Stop() {
 	}
 	s.cmd.Process.Kill()
 	<-s.exited
-}
-
-// Trunkline returns how to start the server under test on free ports: a throw-away instance with room for the load, settings
-// given as key=value.
-func Trunkline(path string, settings ...string) Command {
-	args := []string{"serve", "--dev"}
-	for _, kv := range append([]string{"kernel.listen_addr=127.0.0.1:0", "http.listen_addr=127.0.0.1:0", "admin.listen_addr=127.0.0.1:0"}, settings...) {
-		args = append(args, "--set", kv)
-	}
-	return Command{Name: "trunkline", Path: path, Args: args, Listening: KernelListening}
 }
 
 // FindBinary returns the path of the server binary, or builds it from source into dir if path is empty.

@@ -1,0 +1,83 @@
+package load
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"trunkline/bench/internal/fakekernel"
+)
+
+func pacedConfig(addr string) PacedConfig {
+	return PacedConfig{Addr: addr, Tapes: tapes(3, request("A", "p"), request("B", "q")), Depth: 8, PerSec: 2000, For: 100 * time.Millisecond, Slice: 10 * time.Millisecond}
+}
+
+func TestPacedSendsWhatIsDue(t *testing.T) {
+	srv := fakekernel.Start(t, 0, nil)
+	p, err := RunPaced(pacedConfig(srv.Addr))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen := srv.Count("A") + srv.Count("B"); seen != 200 {
+		t.Errorf("the server saw %d requests, want 200", seen)
+	}
+	var total uint64
+	for i := range p.Slices[:10] {
+		if n := p.Slices[i].Total(); n != 20 {
+			t.Errorf("%d latencies in slice %d, want the 20 that were due in it", n, i)
+		}
+		total += p.Slices[i].Total()
+	}
+	if all := p.Between(p.Start, p.Start.Add(time.Hour)); all.Total() != total || total != 200 {
+		t.Errorf("%d latencies in all slices, %d added up, want 200", all.Total(), total)
+	}
+	if some := p.Between(p.Start.Add(5*time.Millisecond), p.Start.Add(35*time.Millisecond)); some.Total() != 40 {
+		t.Errorf("%d latencies in the two whole slices of 5 to 35 ms, want 40", some.Total())
+	}
+}
+
+// A server that answers nothing for a while must not lower the count, only raise the latencies of what was due meanwhile.
+func TestPacedCountsFromWhenDue(t *testing.T) {
+	const pause = 60 * time.Millisecond
+	first := true
+	srv := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte {
+		if first {
+			first = false
+			time.Sleep(pause)
+		}
+		return fakekernel.OK(r.ID)
+	})
+	cfg := pacedConfig(srv.Addr)
+	cfg.Depth = 1
+	p, err := RunPaced(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := p.Between(p.Start, p.Start.Add(time.Hour))
+	if all.Total() != 200 {
+		t.Errorf("%d replies, want all 200", all.Total())
+	}
+	// What was due in the first three quarters of the pause, 45 % of all, waited for at least a quarter of it.
+	if late := all.Quantile(0.75); late < pause/4 {
+		t.Errorf("three quarters were answered within %v although the server paused for %v", late, pause)
+	}
+}
+
+func TestPacedRefuses(t *testing.T) {
+	f := func(want string, change func(c *PacedConfig)) {
+		t.Helper()
+		srv := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte { return nil })
+		cfg := pacedConfig(srv.Addr)
+		change(&cfg)
+		if _, err := RunPaced(cfg); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+	f("cannot use address", func(c *PacedConfig) { c.Addr = "nowhere" })
+	f("cannot run", func(c *PacedConfig) { c.Depth = 0 })
+	f("cannot run", func(c *PacedConfig) { c.PerSec = 0 })
+	f("cannot run", func(c *PacedConfig) { c.Slice = 0 })
+	f("cannot run", func(c *PacedConfig) { c.For = maxSlices * c.Slice })
+	f("empty tape", func(c *PacedConfig) { c.Tapes = []*Tape{new(Tape)} })
+	f("closed by the server", func(*PacedConfig) {})
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestMedian(t *testing.T) {
+	f := func(want float64, v ...float64) {
+		t.Helper()
+		if got := median(v); got != want {
+			t.Errorf("median of %v = %v, want %v", v, got, want)
+		}
+	}
+	f(0)
+	f(3, 3)
+	f(2, 3, 1)
+	f(2.5, 4, 1, 2, 3)
+}
+
+// rates are requests/s of one made-up round.
+type rates struct{ always, interval, memory, few, many, everysec, lazy float64 }
+
+func goodRates() rates {
+	return rates{always: 400, interval: 150, memory: 500, few: 200, many: 100, everysec: 100, lazy: 425}
+}
+
+// round builds the samples of one round.
+func round(n int, r rates) []sample {
+	var out []sample
+	add := func(server, method string, at size, rate float64) {
+		out = append(out, sample{Cell: cell{server, method, at.conns, at.depth}, Round: n, PerSec: rate, CPU: 1e9 / rate})
+	}
+	for _, at := range allSizes() {
+		loop := r.few
+		if at.conns == manyConns {
+			loop = r.many
+		}
+		add(loopAlways, appendRecord, at, loop)
+		add(loopEverysec, appendRecord, at, r.everysec)
+		add(interval, recordUsage, at, r.interval)
+		add(memory, recordUsage, at, r.memory)
+		add(always, recordUsage, at, r.always)
+	}
+	for _, at := range thousand() {
+		for _, m := range []string{transitionState, createProcess, updateEnvelope} {
+			add(always, m, at, r.always)
+			add(memory, m, at, r.memory)
+		}
+		add(always, checkRateLimit, at, r.lazy)
+		add(memory, checkRateLimit, at, r.memory)
+	}
+	return out
+}
+
+// verdicts lists the goals that have another verdict than the given one.
+func verdicts(goals []goal, but string) string {
+	var out []string
+	for _, g := range goals {
+		if g.Verdict != but {
+			out = append(out, g.What+": "+g.Verdict)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+func TestJudge(t *testing.T) {
+	quickStart := []restart{{From: "log", Rows: goalRows, Recovery: 1}, {From: "snapshot", Rows: goalRows, Recovery: 0.4}}
+	f := func(all []sample, restarts []restart, want string) {
+		t.Helper()
+		if got := verdicts(judge(all, restarts), pass); got != want {
+			t.Errorf("not passed: %q, want %q", got, want)
+		}
+	}
+	f(round(0, goodRates()), quickStart, "")
+	f(round(0, goodRates()), []restart{{From: "log", Rows: goalRows, Recovery: 1.01}}, "seconds to recover 1000000 processes: MISS")
+	f(round(0, goodRates()), []restart{{From: "log", Rows: goalRows / 10, Recovery: 0.11}}, "seconds to recover 100000 processes: MISS")
+	f(round(0, goodRates()), []restart{{From: "log", Rows: goalRows / 10, Recovery: 0.1}}, "")
+	f(round(0, goodRates()), nil, "seconds to recover 1000000 processes: none")
+
+	r := goodRates()
+	r.few = 267
+	f(round(0, r), quickStart, "always / bare loop, always, 64×1: MISS; always / bare loop, always, 64×16: MISS")
+	r = goodRates()
+	r.many = 101
+	f(round(0, r), quickStart, "always / bare loop, always, 1024×1: MISS; always / bare loop, always, 1024×16: MISS")
+	r = goodRates()
+	r.lazy = 424
+	f(round(0, r), quickStart, "always / memory, lazy, 1024×1: MISS; always / memory, lazy, 64×16: MISS")
+	r = goodRates()
+	r.memory = 667
+	f(round(0, r), quickStart, "always / memory, 1024×1: MISS; always / memory, 64×16: MISS; "+
+		"always / memory, lazy, 1024×1: MISS; always / memory, lazy, 64×16: MISS")
+
+	// The ratio is taken within a round, so one slow round of everything changes nothing.
+	slow := rates{always: 40, interval: 15, memory: 50, few: 20, many: 10, everysec: 10, lazy: 42.5}
+	f(append(round(0, goodRates()), round(1, slow)...), quickStart, "")
+
+	// A goal is as good as its worst member.
+	one := round(0, goodRates())
+	for i := range one {
+		if one[i].Cell == (cell{always, updateEnvelope, 64, deep}) {
+			one[i].PerSec = 299
+		}
+	}
+	f(one, quickStart, "always / bare loop, always, 64×16: MISS; always / memory, 64×16: MISS")
+}
+
+func TestNothingMeasuredIsNoVerdict(t *testing.T) {
+	goals := judge(nil, nil)
+	if got := verdicts(goals, none); got != "" || len(goals) != 13 {
+		t.Errorf("%d goals, judged without a sample: %s", len(goals), got)
+	}
+}
+
+func TestRedisIsJudgedWhereItWasMeasured(t *testing.T) {
+	all := append(round(0, goodRates()), sample{Cell: cell{redisAlways, "SET", 64, 1}, PerSec: 100})
+	for _, g := range judge(all, nil) {
+		if strings.Contains(g.What, redisAlways) {
+			if g.Verdict != pass || g.Measured != 4 || g.Bound != 5 || !strings.Contains(g.String(), "(memory RecordUsage 5.00)") {
+				t.Errorf("beside redis: %+v, line %q", g, g.String())
+			}
+			return
+		}
+	}
+	t.Error("no goal beside redis")
+}
+
+func TestReport(t *testing.T) {
+	r := report{samples: append(round(0, goodRates()), round(1, goodRates())...), Disk: []diskRow{{4 << 10, 60, 250, 900}},
+		Restarts:  []restart{{From: "log", Rows: goalRows, Tail: 7, Recovery: 0.9, Replay: 0.7, Answer: 1.5, RSS: 300 << 20}},
+		Latencies: []latency{{Method: getProcess, PerSec: 1000, Snapshots: 3, Took: 0.25, During: quantiles{Requests: 9, P99: 777}}}}
+	r.Goals = judge(r.samples, r.Restarts)
+	var out bytes.Buffer
+	r.print(&out)
+	for _, want := range []string{"4 KiB: p50 250 µs, p99 900 µs", "bare loop, everysec", "0.90", "  -  ", "777", "always / memory, 64×16", "0.80  pass"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the report lacks %q:\n%s", want, out.String())
+		}
+	}
+	name := filepath.Join(t.TempDir(), "out.json")
+	if err := r.writeJSON(name); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(name)
+	var back report
+	if err == nil {
+		err = json.Unmarshal(b, &back)
+	}
+	if err != nil || len(back.Cells) != len(r.Cells) || len(back.Cells[0].Rounds) != 2 || back.Latencies[0].During.P99 != 777 {
+		t.Errorf("read back %d cells: %v", len(back.Cells), err)
+	}
+}
