@@ -17,6 +17,7 @@ func verbs() []*cobra.Command {
 		newPubCmd(),
 		newStatusCmd(),
 		newConfigCmd(),
+		newStoreCmd(),
 		newCompletionCmd(),
 	}, newExchangeCmds()...)
 }

@@ -13,26 +13,36 @@ import (
 	"trunkline/cmd/trunkline/internal/app"
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/engine/journal"
 	"trunkline/engine/obs"
 )
+
+const flagRecoverTo = "recover-to-index"
 
 func newServeCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a server",
 		Long: "Run a server until SIGTERM or SIGINT, then drain: readiness goes false, running requests are answered, streams are\n" +
-			"flushed and ended. A second signal exits at once. Where it listens and whether data survives is printed to stderr.",
-		Example: "  trunkline serve\n  trunkline serve --listen 127.0.0.1:0,unix:///run/trunkline.sock\n" +
-			"  trunkline serve --set kernel.max_connections=10000",
+			"flushed and ended. A second signal exits at once.\n\n" +
+			"State is kept in ./trunkline-data (store.dir): whatever was answered survives the death of the process and a power loss.\n" +
+			"--dev keeps nothing. Where it listens and what survives is printed to stderr.",
+		Example: "  trunkline serve\n  trunkline serve --dev\n  trunkline serve --listen 127.0.0.1:0,unix:///run/trunkline.sock\n" +
+			"  trunkline serve --set store.dir=/var/lib/trunkline --set kernel.max_connections=10000",
 		Args: cobra.NoArgs,
 		RunE: runServe,
 	}
 	config.AddFlags(cmd.Flags())
+	cmd.Flags().Uint64(flagRecoverTo, 0, "give up for good what a damaged store holds after this index (the error says which); for one start")
 	return cmd
 }
 
 func runServe(cmd *cobra.Command, _ []string) error {
 	c, err := loadConfig(cmd)
+	if err != nil {
+		return err
+	}
+	recoverTo, err := recoverTo(cmd, c)
 	if err != nil {
 		return err
 	}
@@ -44,17 +54,43 @@ func runServe(cmd *cobra.Command, _ []string) error {
 	ctx, stop := untilSignal(cmd.Context(), stderr, os.Exit)
 	defer stop()
 	return withHint(app.Run(ctx, c, app.Options{
-		Build: obs.ReadBuild(version, revision), Logger: log, Banner: stderr,
+		Build: obs.ReadBuild(version, revision), Logger: log, Banner: stderr, RecoverTo: recoverTo,
 	}))
 }
 
-// withHint says what to do about the two reasons that people meet when they start a server.
+// recoverTo returns what --recover-to-index gives up, 0 for nothing. It is no setting: what an operator decides about one damage
+// must not be waiting in a file or an environment for the next one.
+func recoverTo(cmd *cobra.Command, c *config.Config) (journal.Index, error) {
+	f := cmd.Flags().Lookup(flagRecoverTo)
+	if !f.Changed {
+		return 0, nil
+	}
+	n, err := cmd.Flags().GetUint64(flagRecoverTo)
+	if err != nil {
+		return 0, err
+	}
+	refuse := func(why string) (journal.Index, error) {
+		return 0, cli.Errorf(cli.CodeUsage, "cannot use --%s %d: %s", flagRecoverTo, n, why)
+	}
+	switch {
+	case c.Store.Mode == config.StoreMemory:
+		return refuse("store.mode is memory, there is nothing to recover")
+	case n == 0:
+		return refuse("indexes start at 1; to give up everything, move store.dir away")
+	}
+	return journal.Index(n), nil
+}
+
+// withHint says what to do about the reasons that people meet when a server does not start.
 func withHint(err error) error {
+	if hint := app.Hint(err); hint != "" {
+		return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: hint}
+	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: "somebody listens there already; --listen, --http-listen and --admin-listen name other addresses, port 0 takes a free one"}
 	case errors.Is(err, syscall.EACCES):
-		return &cli.Error{Code: cli.CodeNotAllowed, Err: err, Hint: "this user may not open that address or file"}
+		return &cli.Error{Code: cli.CodeNotAllowed, Err: err, Hint: "this user may not open that address, file or directory"}
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/engine/journal"
 )
 
 func TestFirstSignalEndsTheContextSecondTheProcess(t *testing.T) {
@@ -61,6 +62,9 @@ func TestHints(t *testing.T) {
 	f(errors.New("x"), cli.CodeFailed, "")
 	f(fmt.Errorf("cannot: %w", syscall.EADDRINUSE), cli.CodeFailed, "--listen")
 	f(fmt.Errorf("cannot: %w", syscall.EACCES), cli.CodeNotAllowed, "may not")
+	f(fmt.Errorf("cannot: %w", journal.ErrLocked), cli.CodeFailed, "store.dir")
+	f(fmt.Errorf("cannot: %w", &journal.ErrModeMismatch{Made: journal.Always, Asked: journal.Interval}), cli.CodeFailed, "store.mode=always")
+	f(fmt.Errorf("cannot: %w", &journal.DamageError{Where: "x", Index: 8, Err: errors.New("y")}), cli.CodeFailed, "--recover-to-index 7")
 }
 
 func TestEveryVerbIsDescribed(t *testing.T) {

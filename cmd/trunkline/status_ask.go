@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"trunkline/cmd/trunkline/internal/cli"
@@ -24,16 +23,26 @@ type adminState struct {
 	Ready   bool      `json:"ready"`
 	Reasons []string  `json:"reasons"`
 	Build   obs.Build `json:"build"`
+	// Recovery is there while the server reads its store.
+	Recovery *ops.Recovery `json:"recovery,omitempty"`
+	// Store is missing where the server is older than that question.
+	Store *ops.Store `json:"store,omitempty"`
 }
+
+// recovering reports whether the server is yet to accept anybody.
+func (s *adminState) recovering() bool { return s != nil && s.Recovery != nil }
 
 // kernelState is what kernel.GetSystemStatus told, as JSON of the reply's own keys.
 type kernelState struct {
 	Addr   string          `json:"addr"`
 	Error  string          `json:"error,omitempty"`
 	Status json.RawMessage `json:"status,omitempty"`
+	// Digest is one number for all the digests in Status.
+	Digest string `json:"digest,omitempty"`
 
-	reply client.Status
-	hint  string // what to do about Error
+	reply  client.Status
+	digest *digests // nil: not asked for
+	hint   string   // what to do about Error
 }
 
 // systemState is the document of status --json. A part that was not asked is null.
@@ -54,17 +63,34 @@ func askAdmin(ctx context.Context, addr string) *adminState {
 		getJSON(ctx, addr, "/healthz", &health),
 		getJSON(ctx, addr, "/readyz", &ready),
 		getJSON(ctx, addr, "/version", &s.Build),
+		s.askStore(ctx, addr),
 	)
 	if err != nil {
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		s.Error = first
 		return s
 	}
-	s.Alive, s.Ready, s.Reasons = health.Alive, ready.Ready, ready.Reasons
+	s.Alive, s.Ready, s.Reasons, s.Recovery = health.Alive, ready.Ready, ready.Reasons, ready.Recovery
 	if health.Error != "" {
 		s.Reasons = append(s.Reasons, health.Error)
 	}
 	return s
+}
+
+// errNoPath says that the server does not know what it was asked for.
+var errNoPath = errors.New("no such path")
+
+// askStore asks for the store, which servers of before could not be asked for.
+func (s *adminState) askStore(ctx context.Context, addr string) error {
+	store := new(ops.Store)
+	err := getJSON(ctx, addr, "/store", store)
+	switch {
+	case err == nil:
+		s.Store = store
+	case errors.Is(err, errNoPath):
+		return nil
+	}
+	return err
 }
 
 // getJSON decodes the body of an answer of either kind: 503 has one too.
@@ -79,14 +105,20 @@ func getJSON(ctx context.Context, addr, path string, into any) error {
 		return fmt.Errorf("cannot reach admin endpoint %s: %w", addr, err)
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotFound {
+		return fmt.Errorf("cannot ask %s%s: %w", addr, path, errNoPath)
+	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatusBody)).Decode(into); err != nil {
 		return fmt.Errorf("cannot understand the answer of %s%s (%s): %w", addr, path, resp.Status, err)
 	}
 	return nil
 }
 
-func (f *peerFlags) askKernel(ctx context.Context, addr string, secure client.Option) *kernelState {
+func (f *statusFlags) askKernel(ctx context.Context, addr string, secure client.Option) *kernelState {
 	s := &kernelState{Addr: addr}
+	if f.digest {
+		s.digest = new(digests)
+	}
 	if err := s.ask(ctx, secure); err != nil {
 		err = f.explain(err)
 		s.Error = err.Error()
@@ -104,12 +136,15 @@ func (s *kernelState) ask(ctx context.Context, secure client.Option) error {
 		return err
 	}
 	defer conn.Close()
-	body, err := conn.Call(ctx, "kernel", "GetSystemStatus", nil)
+	body, err := conn.Call(ctx, "kernel", "GetSystemStatus", s.question())
 	if err == nil {
 		_, err = s.reply.UnmarshalMsg(body)
 	}
 	if err == nil {
 		s.Status, err = client.AppendJSON(nil, body)
+	}
+	if err == nil && s.digest != nil {
+		s.Digest, err = s.digest.read(s.Status)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot get the kernel's status from %s: %w", s.Addr, err)
@@ -124,37 +159,12 @@ func (s *systemState) verdict() error {
 		return cli.Errorf(cli.CodeUnavailable, "%s", s.Admin.Error).WithHint("is the server running? --admin names another address, --admin= skips this part")
 	case s.Admin != nil && !s.Admin.Alive:
 		return cli.Errorf(cli.CodeUnavailable, "the server is not alive: %s", strings.Join(s.Admin.Reasons, ", "))
+	case s.Admin.recovering():
+		return cli.Errorf(cli.CodeUnavailable, "the server is not ready: recovering (%s)", s.Admin.howFar()).WithHint("it reads its store and will be; clients that connect wait")
 	case s.Admin != nil && !s.Admin.Ready:
 		return cli.Errorf(cli.CodeUnavailable, "the server is not ready: %s", strings.Join(s.Admin.Reasons, ", "))
 	case s.Kernel != nil && s.Kernel.Error != "":
 		return cli.Errorf(cli.CodeUnavailable, "%s", s.Kernel.Error).WithHint(strings.TrimSpace(s.Kernel.hint + "\n--addr= skips this part"))
 	}
 	return nil
-}
-
-func (s *systemState) rows() [][]string {
-	var rows [][]string
-	add := func(k, v string) { rows = append(rows, []string{k, v}) }
-	if a := s.Admin; a != nil && a.Error == "" {
-		add("admin", a.Addr)
-		add("version", a.Build.Version+" ("+a.Build.Revision+")")
-		add("alive", strconv.FormatBool(a.Alive))
-		add("ready", strings.Join(append([]string{strconv.FormatBool(a.Ready)}, a.Reasons...), " "))
-	}
-	if k := s.Kernel; k != nil && k.Error == "" {
-		r := &k.reply
-		add("kernel", k.Addr)
-		add("processes", fmt.Sprintf("%d (%s)", r.Processes.Total, byState(r.Processes.ByState)))
-		add("sessions", strconv.FormatInt(r.Orchestration.ActiveSessions, 10))
-		add("events published", strconv.FormatInt(r.Commbus.EventsPublished, 10))
-		add("commands sent", strconv.FormatInt(r.Commbus.CommandsSent, 10))
-		add("queries executed", strconv.FormatInt(r.Commbus.QueriesExecuted, 10))
-		add("subscribers", strconv.FormatInt(r.Commbus.ActiveSubscribers, 10))
-	}
-	return rows
-}
-
-func byState(c client.StateCounts) string {
-	return fmt.Sprintf("new %d, ready %d, running %d, waiting %d, blocked %d, terminated %d, zombie %d",
-		c.New, c.Ready, c.Running, c.Waiting, c.Blocked, c.Terminated, c.Zombie)
 }

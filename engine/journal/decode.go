@@ -104,3 +104,12 @@ func (d *block) each(after Index, f func(i Index, rec []byte) error) error {
 	}
 	return nil
 }
+
+// LastOf returns the index of the last record of a block whose first record has index first, as a store says where damage begins; first
+// where the block does not decode.
+func LastOf(first Index, block []byte) Index {
+	if d, err := decodeBlock(block); err == nil && d.first == first {
+		return d.last()
+	}
+	return first
+}

@@ -16,6 +16,12 @@ import (
 // claim of this owner with an epoch of its own. From then on records are taken. A later Replay only reads, up to what was durable
 // when it began.
 func (l *Log) Replay(after Index, f func(i Index, rec []byte) error) error {
+	return l.ReplayThen(after, f, func() error { return nil })
+}
+
+// ReplayThen is Replay for whoever is not done with a record when f returns. end is called when f has seen the last record and
+// before anything is written or forgotten; an error of it ends the replay as one of f does.
+func (l *Log) ReplayThen(after Index, f func(i Index, rec []byte) error, end func() error) error {
 	defer l.maintain()()
 	first, err := l.unclaimed()
 	if err != nil {
@@ -25,7 +31,10 @@ func (l *Log) Replay(after Index, f func(i Index, rec []byte) error) error {
 	if after > w.to {
 		return fmt.Errorf("cannot replay after index %d: the log ends at %d", after, w.to)
 	}
-	if err := w.run(); err != nil || !first {
+	if err = w.run(); err == nil {
+		err = end()
+	}
+	if err != nil || !first {
 		return err
 	}
 	return l.claim()

@@ -1,6 +1,7 @@
 // Package kernel is the process table of kernel IPC: lifecycle, ready queue, quotas, per-user rate limits and garbage
 // collection (kernel-ipc §4.1-§4.13, §5.1-§5.3). It knows no frames, no MessagePack and no connections, has no clock and
-// starts no goroutine: callers validate their input, pass the Instant of their turn, and encode what comes back.
+// starts no goroutine that outlives a call: callers validate their input, pass the Instant of their turn, and encode what comes
+// back.
 //
 // # Locks
 //
@@ -60,7 +61,8 @@
 // WriteSnapshot copies the table in batches while others use it, so that its parts are of different moments. What a part has
 // seen is told by the index that it remembers: Apply passes over what is not above it. A process that was not there when its
 // slot was copied is not in the snapshot; the records up to the end of the snapshot are replayed leniently for that reason, see
-// Lenient. Recovery keeps no queue, no lists and no creation order until FinishLoad sorts them once.
+// Lenient. Recovery keeps no queue, no lists and no creation order until FinishLoad sorts them once: so the records of one process
+// concern nothing else, and several goroutines can take back the state together, see Kernel.Recover.
 //
 // A record of a snapshot is framed like a change, with a length of 3 bytes that is at most MaxSnapshotRecordLen. The first is
 // begin, the last end, which counts the others.

@@ -90,27 +90,37 @@ func (u *Usage) list() [8]int64 {
 // ErrShortChange when b ends inside the change, and wraps ErrBadChange when it can never become one. A parsed change is well
 // formed: enumerations within their tables, identifiers within MaxIDLen, counters and limits not negative.
 func ParseChange(b []byte) (c Change, rest []byte, err error) {
+	kind, d, rest, err := openChange(b)
+	if err != nil {
+		return c, b, err
+	}
+	c.Kind = kind
+	d.fields(&c)
+	if !d.ended() {
+		return Change{}, b, badRecord(kind)
+	}
+	return c, rest, nil
+}
+
+// openChange takes the frame off the change at the front of b.
+func openChange(b []byte) (kind ChangeKind, fields changeReader, rest []byte, err error) {
 	n, w := binary.Uvarint(b)
 	switch {
 	case w == 0:
-		return c, b, ErrShortChange
+		return 0, fields, nil, ErrShortChange
 	case w < 0 || n < 2 || n > MaxChangeLen:
-		return c, b, fmt.Errorf("%w: length %d", ErrBadChange, n)
+		return 0, fields, nil, fmt.Errorf("%w: length %d", ErrBadChange, n)
 	case uint64(len(b)-w) < n:
-		return c, b, ErrShortChange
+		return 0, fields, nil, ErrShortChange
 	}
 	body := b[w : w+int(n)]
 	if body[0] != changeVersion {
-		return c, b, fmt.Errorf("%w: version %d", ErrBadChange, body[0])
+		return 0, fields, nil, fmt.Errorf("%w: version %d", ErrBadChange, body[0])
 	}
-	c.Kind = ChangeKind(body[1])
-	d := changeReader{b: body[2:]}
-	d.fields(&c)
-	if d.bad || len(d.b) > 0 {
-		return Change{}, b, fmt.Errorf("%w: %s record", ErrBadChange, ChangeKind(body[1]))
-	}
-	return c, b[w+int(n):], nil
+	return ChangeKind(body[1]), changeReader{b: body[2:]}, b[w+int(n):], nil
 }
+
+func badRecord(kind ChangeKind) error { return fmt.Errorf("%w: %s record", ErrBadChange, kind) }
 
 // changeReader takes fields off b; bad stays set once one is missing or out of range.
 type changeReader struct {
@@ -144,8 +154,22 @@ func (d *changeReader) fields(c *Change) {
 	}
 }
 
+// short reads a number of one or two bytes, as most are; n is 0 where there is none.
+func short(b []byte) (v uint64, n int) {
+	if len(b) > 0 && b[0] < 0x80 {
+		return uint64(b[0]), 1
+	}
+	if len(b) > 1 && b[1] < 0x80 {
+		return uint64(b[0]&0x7f) | uint64(b[1])<<7, 2
+	}
+	return 0, 0
+}
+
 func (d *changeReader) uint(limit uint64) uint64 {
-	v, w := binary.Uvarint(d.b)
+	v, w := short(d.b)
+	if w == 0 {
+		v, w = binary.Uvarint(d.b)
+	}
 	if w <= 0 || v > limit {
 		d.bad, d.b = true, nil
 		return 0
@@ -175,6 +199,8 @@ func (d *changeReader) str() []byte {
 	return s
 }
 
+func (d *changeReader) skip() { d.str() }
+
 func (d *changeReader) pid() []byte {
 	s := d.str()
 	d.bad = d.bad || len(s) == 0
@@ -193,6 +219,10 @@ func (d *changeReader) enum(n uint8) uint8 {
 
 func (d *changeReader) quota() (q Quota) {
 	for i := range q {
+		if v, w := short(d.b); w > 0 {
+			q[i], d.b = int32(v), d.b[w:]
+			continue
+		}
 		q[i] = int32(d.uint(math.MaxInt32))
 	}
 	return q
@@ -201,6 +231,10 @@ func (d *changeReader) quota() (q Quota) {
 func (d *changeReader) usage() (u Usage) {
 	for _, p := range [...]*int64{&u.LLMCalls, &u.ToolCalls, &u.AgentHops, &u.TokensIn, &u.TokensOut, &u.Iterations,
 		&u.InferenceRequests, &u.InferenceInputChars} {
+		if v, w := short(d.b); w > 0 {
+			*p, d.b = int64(v), d.b[w:]
+			continue
+		}
 		*p = int64(d.uint(math.MaxInt64))
 	}
 	return u

@@ -169,7 +169,7 @@ func (k *Kernel) Get(pid []byte, out *PCB) Result {
 		return NotFound
 	}
 	sh.fill(out, sh.row(slot))
-	if k.cfg.Journal != nil {
+	if k.cfg.Journal != nil && out != nil {
 		out.Recorded = sh.recorded.at(slot)
 	}
 	sh.mu.Unlock()

@@ -4,30 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 )
-
-// ranked is a node or a reference with its place in an order.
-type ranked struct {
-	key, tie uint64
-	i        uint32
-}
-
-// rank sorts, which is nothing to do for what comes in order.
-func rank(r []ranked) []ranked {
-	order := func(a, b ranked) int {
-		if a.key != b.key {
-			return cmp.Compare(a.key, b.key)
-		}
-		return cmp.Compare(a.tie, b.tie)
-	}
-	if !slices.IsSortedFunc(r, order) {
-		slices.SortFunc(r, order)
-	}
-	return r
-}
-
-// byStamp makes a key of a stamp, which may be negative.
-func byStamp(stamp int64) uint64 { return uint64(stamp) ^ 1<<63 }
 
 // loosen gives up everything that link builds. Caller holds the scheduling lock; so for link.
 func (k *Kernel) loosen() {
@@ -54,41 +32,24 @@ func (s *scheduler) restore(i uint32, c *snapshotRow) {
 	}
 }
 
-// link builds the creation order and the scheduler's lists and heaps from the rows and their nodes.
+// link builds the creation order, and beside it the scheduler's lists and heaps, from the rows and the nodes.
 func (k *Kernel) link() error {
 	k.sched.loose = false
-	rows := rank(k.byCreation())
-	var leases, done []ranked
-	var fifo, back [NumPriorities][]ranked
+	var beside sync.WaitGroup
+	beside.Go(k.sched.link)
+	err := k.linkOrder()
+	beside.Wait()
+	return err
+}
+
+func (k *Kernel) linkOrder() error {
 	last := uint64(0)
-	for _, e := range rows {
+	for _, e := range rank(k.byCreation()) {
 		if e.key == last {
 			return fmt.Errorf("%w: two processes have the creation sequence %d", ErrBadSnapshot, last)
 		}
 		last = e.key
 		k.order.append(e.key, e.i)
-		_, r := k.rowOf(e.i)
-		n := k.sched.nodes.at(r.node)
-		switch n.where {
-		case queued:
-			fifo[n.priority] = append(fifo[n.priority], ranked{key: n.ready, i: r.node})
-		case returned:
-			back[n.priority] = append(back[n.priority], ranked{key: n.ready, i: r.node})
-		case leased:
-			leases = append(leases, ranked{byStamp(n.stamp), n.ready, r.node})
-		case completed:
-			done = append(done, ranked{byStamp(n.stamp), n.ready, r.node})
-		}
-	}
-	k.sched.fill(&k.sched.leases, leases)
-	k.sched.fill(&k.sched.completed, done)
-	for p := range k.sched.ready {
-		q := &k.sched.ready[p]
-		k.sched.fill(&q.fifo, fifo[p])
-		for pos, e := range rank(back[p]) { // in order, which is a heap
-			q.back = append(q.back, e.i)
-			k.sched.nodes.at(e.i).prev = uint32(pos)
-		}
 	}
 	return nil
 }
@@ -107,15 +68,85 @@ func (k *Kernel) byCreation() []ranked {
 	return rows
 }
 
+// places counts, or lists, the nodes that have a place in a list or heap.
+type places[T any] struct {
+	leases, completed T
+	fifo, back        [NumPriorities]T
+}
+
+// of returns where the node n stands, nil if in no list or heap.
+func (p *places[T]) of(n *node) *T {
+	switch n.where {
+	case queued:
+		return &p.fifo[n.priority]
+	case returned:
+		return &p.back[n.priority]
+	case leased:
+		return &p.leases
+	case completed:
+		return &p.completed
+	}
+	return nil
+}
+
+// link builds the lists and heaps, which are empty, from what the nodes say. Nodes are looked at in the order in which they are in
+// memory.
+func (s *scheduler) link() {
+	in := s.places()
+	s.fill(&s.leases, s.rankByStamp(in.leases))
+	s.fill(&s.completed, s.rankByStamp(in.completed))
+	for p := range s.ready {
+		q := &s.ready[p]
+		s.fill(&q.fifo, rank(in.fifo[p]))
+		for pos, e := range rank(in.back[p]) { // in order, which is a heap
+			q.back = append(q.back, e.i)
+			s.nodes.at(e.i).prev = uint32(pos)
+		}
+	}
+}
+
+// places lists the nodes with their ready sequences; it counts them first, so as not to hold twice the memory.
+func (s *scheduler) places() (in places[[]ranked]) {
+	var count places[int]
+	for i := range s.nodes.used {
+		if n := count.of(s.nodes.at(i)); n != nil {
+			*n++
+		}
+	}
+	in.leases, in.completed = make([]ranked, 0, count.leases), make([]ranked, 0, count.completed)
+	for p := range in.fifo {
+		in.fifo[p], in.back[p] = make([]ranked, 0, count.fifo[p]), make([]ranked, 0, count.back[p])
+	}
+	for i := range s.nodes.used {
+		if list := in.of(s.nodes.at(i)); list != nil {
+			*list = append(*list, ranked{s.nodes.at(i).ready, i})
+		}
+	}
+	return in
+}
+
+// rankByStamp sorts nodes, which come with their ready sequences, by stamp and those of one stamp by sequence.
+func (s *scheduler) rankByStamp(r []ranked) []ranked {
+	r = rank(r)
+	for j := range r {
+		r[j].key = byStamp(s.nodes.at(r[j].i).stamp)
+	}
+	return rank(r)
+}
+
 // fill makes l, which is empty, of the nodes in r.
 func (s *scheduler) fill(l *list, r []ranked) {
-	for _, e := range rank(r) {
+	for _, e := range r {
 		l.pushBack(&s.nodes, e.i)
 	}
 }
 
 // load stores a user's log. One that is there already had gone and was made again while the snapshot was written.
-func (l *limiter) load(g *snapshotStamps) error {
+func (l *limiter) load(d *changeReader) error {
+	g := d.stamps()
+	if !d.ended() {
+		return fmt.Errorf("%w: log record", ErrBadSnapshot)
+	}
 	s, tag := l.home(g.user)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +158,7 @@ func (l *limiter) load(g *snapshotStamps) error {
 	}
 	i := s.add(tag, g.user, g.last)
 	l.live.Add(1)
-	s.log(i).restore(g)
+	s.log(i).restore(&g)
 	s.recorded.set(i, g.index)
 	s.touch(i, l.activity.Add(1))
 	return nil
@@ -151,8 +182,9 @@ func (g *rateLog) restore(from *snapshotStamps) {
 // link orders the logs by their last stamps, as far as activity is known, and returns the latest in nanoseconds.
 func (l *limiter) link() (latest int64) {
 	type log struct {
-		ranked
-		s *rateShard
+		key, tie uint64
+		i        uint32
+		s        *rateShard
 	}
 	var logs []log
 	for n := range l.shards {
@@ -160,7 +192,7 @@ func (l *limiter) link() (latest int64) {
 		s.mu.Lock()
 		for i := range s.used {
 			if g := s.log(i); g.live {
-				logs = append(logs, log{ranked{byStamp(g.last), s.recorded.at(i), i}, s})
+				logs = append(logs, log{byStamp(g.last), s.recorded.at(i), i, s})
 				latest = max(latest, g.last*nsPerMs)
 			}
 		}

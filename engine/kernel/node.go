@@ -1,5 +1,7 @@
 package kernel
 
+import "sync/atomic"
+
 // whereabouts say which of the scheduler's structures a node is in. The numbers stand in snapshots.
 type whereabouts uint8
 
@@ -33,6 +35,8 @@ type nodeSlab struct {
 	chunks []*[nodeChunk]node
 	used   uint32
 	free   uint32
+	// numbers gives out chunk numbers where several slabs are going to be one; nil otherwise. A slab knows its own chunks only.
+	numbers *atomic.Uint32
 }
 
 func (s *nodeSlab) init() { s.free = none }
@@ -44,14 +48,51 @@ func (s *nodeSlab) take(ref uint32, p Priority) uint32 {
 	if i != none {
 		s.free = s.at(i).next
 	} else {
+		if s.used%nodeChunk == 0 {
+			s.grow()
+		}
 		i = s.used
 		s.used++
-		if int(i/nodeChunk) == len(s.chunks) {
-			s.chunks = append(s.chunks, new([nodeChunk]node))
-		}
 	}
 	*s.at(i) = node{ref: ref, prev: none, next: none, priority: p}
 	return i
+}
+
+// grow adds a chunk, all of the ones before being used.
+func (s *nodeSlab) grow() {
+	if s.numbers != nil {
+		s.used = (s.numbers.Add(1) - 1) * nodeChunk
+	}
+	for len(s.chunks) <= int(s.used/nodeChunk) {
+		s.chunks = append(s.chunks, nil)
+	}
+	s.chunks[s.used/nodeChunk] = new([nodeChunk]node)
+}
+
+// use gives away what was never used of the last chunk.
+func (s *nodeSlab) use() {
+	for ; s.used%nodeChunk > 0; s.used++ {
+		s.put(s.used)
+	}
+}
+
+// adopt takes over the nodes of from, which got its chunks beside those of s. Both are used up.
+func (s *nodeSlab) adopt(from *nodeSlab) {
+	from.use()
+	for i, c := range from.chunks {
+		if i == len(s.chunks) {
+			s.chunks = append(s.chunks, nil)
+		}
+		if c != nil {
+			s.chunks[i] = c
+		}
+	}
+	s.used = uint32(len(s.chunks)) * nodeChunk
+	for i := from.free; i != none; {
+		next := s.at(i).next
+		s.put(i)
+		i = next
+	}
 }
 
 func (s *nodeSlab) put(i uint32) {

@@ -19,30 +19,41 @@ func (l *limiter) applyDrop(s *rateShard, tag, i uint32) {
 
 // apply replays a ChangeRateStamp or ChangeRateDrop; see Apply.
 func (l *limiter) apply(c *Change, index uint64, lenient bool) (applied bool, err error) {
-	if len(c.UserID) > MaxIDLen {
-		return false, notApplicable(c, "user too long")
-	}
 	l.grow.Lock()
 	defer l.grow.Unlock()
+	s, i, applied, err := l.replay(c, index, lenient)
+	if i != none {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.touch(i, l.activity.Add(1))
+	}
+	return applied, err
+}
+
+// replay is apply but for the order of activity: it returns the log that was active, none if there was none. Changes of one user come
+// from one goroutine; the growth lock is not needed where nobody else counts the logs.
+func (l *limiter) replay(c *Change, index uint64, lenient bool) (s *rateShard, active uint32, applied bool, err error) {
+	if len(c.UserID) > MaxIDLen {
+		return nil, none, false, notApplicable(c, "user too long")
+	}
 	s, tag := l.home(c.UserID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.find(tag, c.UserID)
 	switch {
 	case i != none && known(s.recorded.at(i), index):
-		return false, nil
+		return s, none, false, nil
 	case c.Kind == ChangeRateStamp:
 		i = l.applyStamp(s, tag, i, c, l.limits()[Hour-1])
 		s.recorded.set(i, index)
-		s.touch(i, l.activity.Add(1))
-		return true, nil
+		return s, i, true, nil
 	case i != none:
 		l.applyDrop(s, tag, i)
-		return true, nil
+		return s, none, true, nil
 	case lenient:
-		return false, nil
+		return s, none, false, nil
 	}
-	return false, notApplicable(c, "no such log")
+	return s, none, false, notApplicable(c, "no such log")
 }
 
 // sweep drops the logs without a stamp in the last hour (kernel-ipc §5.3) and returns how many. It holds a shard for at most

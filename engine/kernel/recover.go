@@ -39,14 +39,11 @@ func (k *Kernel) LoadSnapshotRecord(rec []byte) error {
 	}
 	switch kind {
 	case snapshotProcess:
+		k.recovery.processes++
 		return k.loadRow(&d)
 	case snapshotLog:
 		k.recovery.logs++
-		g := d.stamps()
-		if !d.ended() {
-			return fmt.Errorf("%w: log record", ErrBadSnapshot)
-		}
-		return k.rates.load(&g)
+		return k.rates.load(&d)
 	case snapshotEnd:
 		processes, logs := d.uint(k.recovery.processes), d.uint(k.recovery.logs)
 		if !d.ended() || processes != k.recovery.processes || logs != k.recovery.logs {
@@ -81,7 +78,6 @@ func (k *Kernel) loadRow(d *changeReader) error {
 	if !d.ended() {
 		return fmt.Errorf("%w: process record", ErrBadSnapshot)
 	}
-	k.recovery.processes++
 	at, exists := k.locate(c.PID)
 	at.sh.mu.Lock()
 	defer at.sh.mu.Unlock()

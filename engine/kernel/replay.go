@@ -10,6 +10,12 @@ import (
 // order.
 var ErrNotApplicable = errors.New("cannot apply change")
 
+// What notApplicable says of sequences.
+const (
+	createdOutOfOrder = "creation sequence out of order"
+	readiedOutOfOrder = "ready sequence out of order"
+)
+
 func notApplicable(c *Change, why string) error {
 	id := c.PID
 	if c.Kind == ChangeRateStamp || c.Kind == ChangeRateDrop {
@@ -38,6 +44,11 @@ func (k *Kernel) Apply(c *Change, index uint64) (applied bool, err error) {
 		k.applyQuotaDefaults(c, index)
 		return true, nil
 	}
+	return k.replay(c, index, lenient)
+}
+
+// replay is Apply for what is about a process. Caller holds the scheduling lock.
+func (k *Kernel) replay(c *Change, index uint64, lenient bool) (applied bool, err error) {
 	at, exists := k.locate(c.PID)
 	at.sh.mu.Lock()
 	defer at.sh.mu.Unlock()
@@ -81,9 +92,9 @@ func (k *Kernel) replayCreate(c *Change, at *place, index uint64, lenient bool) 
 	case !a.fits() || at.sh.index.n >= k.cfg.maxRows():
 		return notApplicable(c, "no room")
 	case c.Seq == 0 || c.Seq <= k.created && !lenient || c.Seq > maxCreated:
-		return notApplicable(c, "creation sequence out of order")
+		return notApplicable(c, createdOutOfOrder)
 	case c.State == Ready && c.ReadySeq <= k.readied && !lenient:
-		return notApplicable(c, "ready sequence out of order")
+		return notApplicable(c, readiedOutOfOrder)
 	case c.State != StateNew && c.State != Ready:
 		return notApplicable(c, "bad state")
 	}
@@ -100,7 +111,7 @@ func (k *Kernel) replayOn(c *Change, at *place, index uint64, lenient bool) erro
 			return notApplicable(c, "bad transition from "+at.r.state.String()+" to "+c.State.String())
 		}
 		if c.State == Ready && c.ReadySeq <= k.readied && !lenient {
-			return notApplicable(c, "ready sequence out of order")
+			return notApplicable(c, readiedOutOfOrder)
 		}
 		if len(c.Reason) > MaxIDLen {
 			return notApplicable(c, "reason too long")

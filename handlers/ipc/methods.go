@@ -71,7 +71,7 @@ var methods = index([]method{
 		doc: "Change the default quota; only fields above zero count."},
 	{service: "kernel", name: "GetQuotaDefaults", reads: true, handle: getQuotaDefaults,
 		doc: "Show the default quota."},
-	{service: "kernel", name: "GetSystemStatus", reads: true, handle: getSystemStatus,
+	{service: "kernel", name: "GetSystemStatus", reads: true, handle: getSystemStatus, fields: []string{"digest"},
 		doc: "Show processes, sessions and bus counters."},
 
 	{service: "engine", name: "CreateEnvelope", handle: createEnvelope, durability: Durable,

@@ -14,6 +14,9 @@ func Handler(c Config) http.Handler {
 	mux.HandleFunc("/healthz", c.healthz)
 	mux.HandleFunc("/readyz", c.readyz)
 	mux.HandleFunc("/version", c.version)
+	if c.Store != nil {
+		mux.HandleFunc("/store", c.store)
+	}
 	mux.Handle("/metrics", promhttp.HandlerFor(c.Registry.Gatherer(), promhttp.HandlerOpts{
 		MaxRequestsInFlight: 4, // a scrape walks every metric: a fifth scraper waits for its next turn
 	}))
@@ -51,6 +54,8 @@ type Health struct {
 type Ready struct {
 	Ready   bool     `json:"ready"`
 	Reasons []string `json:"reasons"`
+	// Recovery is there while the store is read.
+	Recovery *Recovery `json:"recovery,omitempty"`
 }
 
 func (c Config) healthz(w http.ResponseWriter, _ *http.Request) {
@@ -64,7 +69,11 @@ func (c Config) healthz(w http.ResponseWriter, _ *http.Request) {
 func (c Config) readyz(w http.ResponseWriter, _ *http.Request) {
 	reasons := c.Ready.Reasons()
 	if len(reasons) > 0 {
-		answer(w, http.StatusServiceUnavailable, Ready{Reasons: reasons})
+		body := Ready{Reasons: reasons}
+		if c.Recovery != nil {
+			body.Recovery = c.Recovery()
+		}
+		answer(w, http.StatusServiceUnavailable, body)
 		return
 	}
 	answer(w, http.StatusOK, Ready{Ready: true, Reasons: reasons})

@@ -8,8 +8,15 @@ import (
 // Readiness is the list of reasons why new work is not welcome; ready means the list is empty. Reasons come from the program,
 // never from input, so the list is short. Its methods may be called from any goroutine; the zero value is ready.
 type Readiness struct {
-	mu      sync.Mutex
-	reasons []string
+	mu         sync.Mutex
+	reasons    []string
+	conditions []condition
+}
+
+// condition is a reason that comes and goes by itself.
+type condition struct {
+	reason string
+	holds  func() bool
 }
 
 // Hold adds a reason; holding the same reason twice is holding it once.
@@ -28,9 +35,22 @@ func (r *Readiness) Release(reason string) {
 	r.reasons = slices.DeleteFunc(r.reasons, func(s string) bool { return s == reason })
 }
 
-// Reasons returns a copy of the list in the order the reasons came up; empty, never nil, when ready.
-func (r *Readiness) Reasons() []string {
+// When adds a reason that stands as long as holds returns true. It is asked whenever the list is, and must return promptly.
+func (r *Readiness) When(reason string, holds func() bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return append([]string{}, r.reasons...)
+	r.conditions = append(r.conditions, condition{reason, holds})
+}
+
+// Reasons returns a copy of the list, the held ones first, in the order they came up; empty, never nil, when ready.
+func (r *Readiness) Reasons() []string {
+	r.mu.Lock()
+	reasons, conditions := append([]string{}, r.reasons...), r.conditions
+	r.mu.Unlock()
+	for _, c := range conditions {
+		if c.holds() {
+			reasons = append(reasons, c.reason)
+		}
+	}
+	return reasons
 }

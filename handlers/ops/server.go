@@ -35,6 +35,10 @@ type Config struct {
 	Live func() error
 	// Ready holds the reasons shown by /readyz.
 	Ready *Readiness
+	// Recovery returns how far the reading of the store is, nil when there is none going on; shown by /readyz. nil: never.
+	Recovery func() *Recovery
+	// Store returns what /store shows. It may take locks, and must return promptly. nil: there is no such path.
+	Store func() Store
 	// Registry is shown by /metrics, Build by /version.
 	Registry *obs.Registry
 	Build    obs.Build

@@ -149,7 +149,7 @@ func (s *Store) CutBlocks(from journal.Index) error {
 	if err := s.err(); err != nil {
 		return err
 	}
-	last, err := s.lastBlock(s.db, from)
+	last, _, err := s.lastBlock(s.db, from)
 	if err != nil {
 		return err
 	}

@@ -72,6 +72,12 @@ func (l *logFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 	if l.sunk() {
 		return nil, errSunk
 	}
+	if l.PathDir(name) == l.dir && strings.HasPrefix(l.PathBase(name), "marker.manifest.") {
+		// Pebble syncs both names at once, after this: a power loss before could keep the marker without the manifest that it names.
+		if err := syncDir(l.FS, l.dir); err != nil {
+			return nil, err
+		}
+	}
 	f, err := l.FS.Create(name, category)
 	if err != nil || l.PathDir(name) != l.dir {
 		return f, err

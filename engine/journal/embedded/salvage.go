@@ -52,7 +52,7 @@ func (s *Store) lookAt(refused error) error {
 	if err != nil {
 		return refused
 	}
-	last, err := s.lastBlock(db, maxIndex)
+	_, last, err := s.lastBlock(db, maxIndex)
 	if err = errors.Join(err, db.Close()); err != nil {
 		return refused
 	}

@@ -100,20 +100,20 @@ func (s *Store) look(marked bool) error {
 	if err != nil {
 		return s.lookAt(err)
 	}
-	last, err := s.lastBlock(db, maxIndex)
+	first, last, err := s.lastBlock(db, maxIndex)
 	if err = errors.Join(err, db.Close()); err != nil {
 		return err
 	}
-	if s.mark.first > last {
-		return s.missing(last)
+	if s.mark.first > first {
+		return s.missing(first, last)
 	}
 	return nil
 }
 
-// missing is what there is to say when the last block is before the mark.
-func (s *Store) missing(last journal.Index) error {
+// missing is what there is to say when the last block, whose records are first to last, is before the mark.
+func (s *Store) missing(first, last journal.Index) error {
 	damage := &journal.DamageError{Where: s.cfg.Dir, Index: last + 1,
-		Err: fmt.Errorf("the last block is at %d, but one at %d was synced: log files are cut, changed or missing", last, s.mark.first)}
+		Err: fmt.Errorf("the last block is at %d, but one at %d was synced: log files are cut, changed or missing", first, s.mark.first)}
 	if !s.cfg.AcceptLoss {
 		return damage
 	}
@@ -143,7 +143,7 @@ func (s *Store) openDB(o *pebble.Options) (db *pebble.DB, err error) {
 
 // begin takes what is there as the journal: it is on the disk, because pebble has sorted it.
 func (s *Store) begin() error {
-	last, err := s.lastBlock(s.db, maxIndex)
+	last, _, err := s.lastBlock(s.db, maxIndex)
 	if err != nil {
 		return err
 	}
@@ -156,21 +156,23 @@ func (s *Store) begin() error {
 	return s.mark.write(last, false)
 }
 
-// lastBlock returns the first index of the last block below an index, 0 for none.
-func (s *Store) lastBlock(db *pebble.DB, below journal.Index) (journal.Index, error) {
+// lastBlock returns the first and the last index of the last block below an index, 0 for none.
+func (s *Store) lastBlock(db *pebble.DB, below journal.Index) (first, last journal.Index, err error) {
 	lower, _ := keyRange(kindBlock, s.cfg.Partition)
 	it, err := db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: appendKey(nil, kindBlock, s.cfg.Partition, below)})
 	if err != nil {
-		return 0, s.readError("the end of the log", 0, err)
+		return 0, 0, s.readError("the end of the log", 0, err)
 	}
-	var last journal.Index
 	if it.Last() {
-		last = keyNumber(it.Key())
+		first = keyNumber(it.Key())
+		var block []byte
+		block, err = it.ValueAndErr()
+		last = journal.LastOf(first, block)
 	}
-	if err = it.Close(); err != nil {
-		return 0, s.readError("the end of the log", 0, err)
+	if err = errors.Join(err, it.Close()); err != nil {
+		return 0, 0, s.readError("the end of the log", 0, err)
 	}
-	return last, nil
+	return first, last, nil
 }
 
 // keep syncs the log (in mode Interval) and marks how far it is synced.

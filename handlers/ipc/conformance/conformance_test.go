@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 		goleak.IgnoreAnyFunction(pool+"(*goWorker).run.func1"))
 }
 
+// waiting is in the names of files whose conversations wait for real time.
+const waiting = "-wait"
+
 // whole sends every command's bytes in one write.
 func whole(nc net.Conn, b []byte) error {
 	_, err := nc.Write(b)
@@ -33,6 +36,23 @@ func whole(nc net.Conn, b []byte) error {
 func TestConversations(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		runFile(t, path, whole)
+	})
+}
+
+// TestConversationsKept holds them once more with servers that keep their state on the disk and take snapshots all the time: what is
+// said does not depend on store.mode. Those that only wait for timers are left out.
+func TestConversationsKept(t *testing.T) {
+	skipRewrite(t)
+	if testing.Short() {
+		t.Skip("waits for the disk")
+	}
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		if strings.Contains(path, waiting) {
+			t.Skip("it waits for timers of connections")
+		}
+		s := newScript(t, whole)
+		s.kept = true
+		s.runFile(path)
 	})
 }
 
@@ -54,7 +74,7 @@ func examples(t *testing.T) []string {
 		all = append(all, some...)
 	}
 	for _, path := range all {
-		if !strings.Contains(path, "-wait") {
+		if !strings.Contains(path, waiting) {
 			quick = append(quick, path)
 		}
 	}

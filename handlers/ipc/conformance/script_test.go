@@ -51,6 +51,7 @@ type script struct {
 	clock  *clock
 	limit  int    // max_frame_bytes in force
 	listen string // where servers listen; empty is a loopback port
+	kept   bool   // servers are in store.mode always, each in a directory of its own
 	put    func(nc net.Conn, b []byte) error
 	drain  sync.WaitGroup
 }

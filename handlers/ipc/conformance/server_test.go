@@ -9,6 +9,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"trunkline/codec/wire"
+	"trunkline/engine/journal"
+	"trunkline/engine/journal/embedded"
 	"trunkline/handlers/ipc/ipctest"
 )
 
@@ -32,6 +34,9 @@ func (s *script) startServer(d *datadriven.TestData) {
 	s.srv = ipctest.Start(s.file, ipctest.With(func(c *ipctest.Config) {
 		c.Logger = logger
 		c.ListenAddr = cmp.Or(s.listen, c.ListenAddr)
+		if s.kept {
+			c.Store, c.SnapshotBytes = s.openStore(), 1
+		}
 		if now != nil {
 			c.Now = now
 		}
@@ -39,6 +44,16 @@ func (s *script) startServer(d *datadriven.TestData) {
 			f(c)
 		}
 	}))
+}
+
+// openStore makes a store as a server in mode always has it.
+func (s *script) openStore() journal.Store {
+	s.t.Helper()
+	store, err := embedded.Open(embedded.Config{Dir: s.file.TempDir(), Mode: journal.Always})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return store
 }
 
 func (s *script) setting(key, value string, d *datadriven.TestData) func(*ipctest.Config) {

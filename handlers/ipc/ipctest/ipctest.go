@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"trunkline/codec/frame"
+	"trunkline/engine/journal"
 	"trunkline/engine/link"
 	"trunkline/engine/reactor"
 	"trunkline/handlers/ipc"
@@ -41,6 +42,10 @@ type Config struct {
 	ListenAddr string
 	// Now is the clock of everything but socket timers and query deadlines; nil is the real one.
 	Now func() (mono, wall int64)
+	// Store keeps the state, in mode always: it is recovered from and written to, and closed by Drain. nil: nothing is kept.
+	Store journal.Store
+	// SnapshotBytes is the growth of the journal after which a snapshot is taken.
+	SnapshotBytes int64
 	// Logger is discarded when nil.
 	Logger *slog.Logger
 }
@@ -59,6 +64,7 @@ type Server struct {
 	Reactor *reactor.Server
 
 	t    testing.TB
+	log  *journal.Log // nil without Config.Store
 	once sync.Once
 	done sync.WaitGroup
 }
@@ -72,6 +78,9 @@ func Start(t testing.TB, opts ...Option) *Server {
 		o(&cfg)
 	}
 	s := &Server{t: t, Service: ipc.NewService(serviceConfig(&cfg))}
+	if cfg.Store != nil {
+		s.recover(cfg.Store)
+	}
 	ln, err := reactor.Listen(cfg.ListenAddr)
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +107,29 @@ func (s *Server) Drain() {
 		}
 		s.Service.Close()
 		s.done.Wait()
+		if s.log == nil {
+			return
+		}
+		if err := s.log.Close(); err != nil {
+			s.t.Errorf("cannot close the journal: %v", err)
+		}
 	})
+}
+
+// recover brings the service to where the journal in store ends, and has it write there from then on.
+func (s *Server) recover(store journal.Store) {
+	s.t.Helper()
+	log, err := journal.Open(store, journal.Config{
+		OnDurable: s.Service.Durable,
+		OnFailure: func(err error) { s.t.Errorf("the journal stopped: %v", err) },
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.log = log
+	if err := s.Service.Recover(log, ipc.RecoverOptions{}); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // Sweep runs one garbage collection at the server's present time.
@@ -112,6 +143,7 @@ func serviceConfig(c *Config) ipc.Config {
 		MaxEventTypes: c.MaxEventTypes, MaxProcesses: c.MaxProcesses, MaxRateLimitUsers: c.MaxRateLimitUsers,
 		DequeueLease: c.DequeueLease, ProcessRetention: c.Retention, MaxEnvelopes: c.MaxEnvelopes,
 		EnvelopeRetention: c.EnvelopeRetention, MaxSessions: c.MaxSessions, SessionRetention: c.SessionRetention, Logger: c.Logger,
+		Journaled: c.Store != nil, SnapshotBytes: c.SnapshotBytes,
 	}
 	if c.Now != nil {
 		cfg.Now = func() link.Instant {

@@ -9,14 +9,18 @@ import (
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/engine/journal"
+	"trunkline/engine/journal/embedded"
 	"trunkline/engine/obs"
 	"trunkline/handlers/ops"
 )
 
 // Reasons shown by /readyz.
 const (
-	reasonStarting = "starting"
-	reasonDraining = "draining"
+	reasonRecovering = "recovering"
+	reasonStarting   = "starting"
+	reasonDraining   = "draining"
+	reasonFull       = "storage_full"
 )
 
 // adminGrace is how long the admin listener may take to finish its last answers, after the drain.
@@ -32,6 +36,11 @@ type Options struct {
 	Logger *slog.Logger
 	// Banner gets the lines for people: what survives, where the settings come from, every address that is listened on.
 	Banner io.Writer
+	// RecoverTo, if not 0, gives up for good every record of the store after this index, every snapshot that holds one, and every
+	// damaged snapshot: the answer of an operator to a damaged store, for one start.
+	RecoverTo journal.Index
+
+	openStore func(embedded.Config) (diskStore, error) // nil: embedded.Open; for tests
 }
 
 // server is one running instance.
@@ -45,8 +54,8 @@ type server struct {
 	failed chan error
 }
 
-// Run serves until ctx ends, then drains (kernel-ipc §2.7) and returns nil; an error means that something could not be bound
-// or stopped by itself.
+// Run reads the store and serves until ctx ends, then drains (kernel-ipc §2.7) and returns nil; an error means that something could
+// not be bound or read, or stopped by itself. Hint says what to do about those of the store.
 func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	s, err := bind(cfg, o)
 	if err != nil {
@@ -54,6 +63,15 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	}
 	s.banner(o)
 	warnFiles(s.log, cfg)
+	s.serveAdmin()
+	if err := s.recover(ctx); err != nil {
+		s.abort()
+		if err == ctx.Err() {
+			s.log.Info("stopped before the store was read")
+			return nil
+		}
+		return err
+	}
 	s.serve()
 	s.ready.Release(reasonStarting)
 	s.log.Info("serving", "settings", cfg.Summary())
@@ -76,9 +94,14 @@ func bind(cfg *config.Config, o Options) (*server, error) {
 		return nil, err
 	}
 	s := &server{cfg: cfg, log: o.Logger, ready: new(ops.Readiness), failed: make(chan error, 1)}
-	s.ready.Hold(reasonStarting)
-	if s.kernel, err = openEndpoint(cfg, o.Logger, reg); err != nil {
+	if s.kernel, err = openEndpoint(cfg, o, reg); err != nil {
 		return nil, err
+	}
+	if store := s.kernel.store; store != nil {
+		s.ready.Hold(reasonRecovering)
+		s.ready.When(reasonFull, store.full)
+	} else {
+		s.ready.Hold(reasonStarting)
 	}
 	if s.web, err = openWeb(&cfg.HTTP, o.Logger, reg); err != nil {
 		s.kernel.Abort()
@@ -90,6 +113,7 @@ func bind(cfg *config.Config, o Options) (*server, error) {
 	s.admin, err = ops.Listen(ops.Config{
 		Addr: cfg.Admin.ListenAddr, InsecureBind: cfg.Admin.InsecureBind, Pprof: cfg.Admin.Pprof,
 		Live: s.kernel.Live, Ready: s.ready, Registry: reg, Build: o.Build, Logger: o.Logger,
+		Recovery: s.kernel.store.recovery, Store: func() ops.Store { return s.kernel.store.view(time.Now()) },
 	})
 	if err != nil {
 		s.kernel.Abort()
@@ -126,22 +150,56 @@ func (s *server) listening(to io.Writer, what string, a *config.Access, bs []bou
 	}
 }
 
-// serve starts answering; the first part that stops by itself is reported in failed.
-func (s *server) serve() {
-	report := func(err error) {
-		if err == nil {
-			return
-		}
-		select {
-		case s.failed <- err:
-		default:
-		}
+// report keeps the first error of a part that stopped by itself.
+func (s *server) report(err error) {
+	if err == nil {
+		return
 	}
-	s.kernel.Serve(report)
-	s.web.Serve(report)
+	select {
+	case s.failed <- err:
+	default:
+	}
+}
+
+// serveAdmin starts answering probes and scrapes: before the store is read, so that it can be asked how far that is.
+func (s *server) serveAdmin() {
 	if s.admin != nil {
-		go func() { report(s.admin.Serve()) }()
+		go func() { s.report(s.admin.Serve()) }()
 	}
+}
+
+// recover reads the store, if there is one.
+func (s *server) recover(ctx context.Context) error {
+	if err := s.kernel.Recover(ctx, s.failed); err != nil {
+		return err
+	}
+	s.ready.Hold(reasonStarting)
+	s.ready.Release(reasonRecovering)
+	return nil
+}
+
+// serve starts answering clients; the first part that stops by itself is reported in failed.
+func (s *server) serve() {
+	s.kernel.Serve(s.report)
+	s.web.Serve(s.report)
+}
+
+// abort ends a server that never served.
+func (s *server) abort() {
+	s.kernel.Abort()
+	s.web.Abort()
+	s.closeAdmin()
+}
+
+// closeAdmin lets the last answers finish. A scraper that holds its connection past the grace is cut; the server's work was done
+// before.
+func (s *server) closeAdmin() {
+	if s.admin == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), adminGrace)
+	defer cancel()
+	_ = s.admin.Shutdown(ctx)
 }
 
 // drain ends the kernel endpoint and the HTTP listener side by side, then the admin listener.
@@ -158,12 +216,7 @@ func (s *server) drain() error {
 	ctx, cancel := context.WithTimeout(context.Background(), grace+forceAfter)
 	defer cancel()
 	err := errors.Join(s.kernel.Shutdown(ctx), <-webEnded)
-	if s.admin != nil {
-		adminCtx, cancel := context.WithTimeout(context.Background(), adminGrace)
-		defer cancel()
-		// A scraper that holds its connection past the grace is cut; the server's work was done before.
-		_ = s.admin.Shutdown(adminCtx)
-	}
+	s.closeAdmin()
 	if err != nil {
 		return fmt.Errorf("cannot drain cleanly: %w", err)
 	}

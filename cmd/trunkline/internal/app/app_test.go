@@ -35,7 +35,8 @@ func settings(t *testing.T, set ...string) *config.Config {
 	t.Helper()
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	config.AddFlags(fs)
-	args := []string{"--set=kernel.listen_addr=127.0.0.1:0", "--set=http.listen_addr=127.0.0.1:0", "--set=admin.listen_addr=127.0.0.1:0", "--set=kernel.loops=1"}
+	args := []string{"--set=kernel.listen_addr=127.0.0.1:0", "--set=http.listen_addr=127.0.0.1:0", "--set=admin.listen_addr=127.0.0.1:0", "--set=kernel.loops=1",
+		"--set=store.mode=memory"}
 	for _, s := range set {
 		args = append(args, "--set="+s)
 	}
@@ -78,23 +79,34 @@ type instance struct {
 
 func start(t *testing.T, set ...string) *instance {
 	t.Helper()
+	i := launch(t, Options{}, set...)
+	i.await("msg=serving")
+	return i
+}
+
+// launch starts a server and does not wait for it; build, banner and logger are the test's.
+func launch(t *testing.T, o Options, set ...string) *instance {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	i := &instance{t: t, stop: stop, ended: make(chan error, 1)}
 	cfg := settings(t, set...)
-	go func() {
-		i.ended <- Run(ctx, cfg, Options{
-			Build: obs.ReadBuild("v7", "rev"), Banner: &i.banner, Logger: slog.New(slog.NewTextHandler(&i.log, nil)),
-		})
-	}()
+	o.Build, o.Banner, o.Logger = obs.ReadBuild("v7", "rev"), &i.banner, slog.New(slog.NewTextHandler(&i.log, nil))
+	go func() { i.ended <- Run(ctx, cfg, o) }()
 	t.Cleanup(func() { i.end() })
-	for !strings.Contains(i.log.String(), "msg=serving") {
+	return i
+}
+
+// await waits until the log has a line with this text.
+func (i *instance) await(text string) {
+	i.t.Helper()
+	for !strings.Contains(i.log.String(), text) {
 		select {
 		case err := <-i.ended:
-			t.Fatalf("ended early: %v\n%s", err, i.log.String())
+			i.ended <- err
+			i.t.Fatalf("ended early: %v\n%s", err, i.log.String())
 		case <-time.After(time.Millisecond):
 		}
 	}
-	return i
 }
 
 // end stops the server and returns what Run returned; only the first call waits.

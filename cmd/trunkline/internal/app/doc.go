@@ -4,7 +4,9 @@
 //
 // The life of a server:
 //
-//	bind everything ─► banner ─► serve ─► ready ─► signal ─► not ready ─► drain ─► admin down ─► return
+//	bind everything ─► banner ─► admin up ─► recover ─► serve ─► ready ─► signal ─► not ready ─► drain ─► admin down ─► return
 //
-// The admin listener outlives the drain, so that probes see it and the last scrape still counts it.
+// Every address is bound before the store is read, so that one in use is told at once; who connects meanwhile waits in the backlog.
+// The admin listener answers from before the recovery, which it shows, until after the drain, so that probes see it and the last
+// scrape still counts it.
 package app

@@ -25,15 +25,21 @@ type endpoint struct {
 	tasks sync.WaitGroup // accept loops and the watch over the event loops
 	dead  atomic.Pointer[error]
 	store *storage
+	whole atomic.Bool // the service may be asked for its counters: during recovery a look at the table would age its leases
 }
 
-// openEndpoint binds every address of kernel.listen_addr or none. Nothing is accepted before Serve.
-func openEndpoint(cfg *config.Config, log *slog.Logger, reg *obs.Registry) (*endpoint, error) {
+// openEndpoint binds every address of kernel.listen_addr or none. Nothing is accepted before Serve, and nothing is read from the
+// store before Recover: clients may connect, and wait.
+func openEndpoint(cfg *config.Config, o Options, reg *obs.Registry) (*endpoint, error) {
+	log := o.Logger
 	sc := serviceConfig(&cfg.Kernel, log)
 	sc.Journaled = cfg.Store.Mode != config.StoreMemory
 	sc.SnapshotBytes, sc.SnapshotInterval = int64(cfg.Store.SnapshotBytes), seconds(cfg.Store.SnapshotIntervalSecs)
 	e := &endpoint{svc: ipc.NewService(sc)}
 	var err error
+	if e.store, err = newStorage(&cfg.Store, e.svc, o); err != nil {
+		return nil, err
+	}
 	if e.bound, err = listenAll(&cfg.Kernel.Access); err != nil {
 		return nil, err
 	}
@@ -42,17 +48,30 @@ func openEndpoint(cfg *config.Config, log *slog.Logger, reg *obs.Registry) (*end
 		return nil, fmt.Errorf("cannot start the event loops: %w", err)
 	}
 	err = errors.Join(
-		reg.AddGroup(serviceFamilies(), func(put obs.Put) { putService(put, e.svc.Stats()) }),
+		reg.AddGroup(serviceFamilies(), func(put obs.Put) {
+			if e.whole.Load() {
+				putService(put, e.svc.Stats())
+			}
+		}),
 		reg.AddGroup(socketFamilies(), func(put obs.Put) { putSockets(put, e.srv.Stats()) }),
+		e.store.register(reg),
 	)
-	if err == nil {
-		e.store, err = openStorage(&cfg.Store, e.svc, log)
-	}
 	if err != nil {
 		e.Abort()
 		return nil, err
 	}
 	return e, nil
+}
+
+// Recover reads the store, if there is one. It returns early when ctx ends or failed tells of an error, with the reason.
+func (e *endpoint) Recover(ctx context.Context, failed <-chan error) error {
+	if e.store != nil {
+		if err := e.store.recover(ctx, failed); err != nil {
+			return err
+		}
+	}
+	e.whole.Store(true)
+	return nil
 }
 
 // Serve starts answering on every listener. An accept loop that ends by itself is reported.

@@ -31,8 +31,8 @@ func TestMetricNamesAreClean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := settings(t)
-	e, err := openEndpoint(cfg, slog.New(slog.DiscardHandler), reg)
+	cfg := settings(t, "store.mode=interval", "store.dir="+t.TempDir())
+	e, err := openEndpoint(cfg, Options{Logger: slog.New(slog.DiscardHandler)}, reg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,6 +42,18 @@ func TestMetricNamesAreClean(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Abort()
+	if n := families(t, reg, "trunkline_store_") + families(t, reg, "trunkline_processes"); n > 0 {
+		t.Errorf("%d metrics before the store is open", n)
+	}
+	if err := e.Recover(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.svc.Snapshot(); err != nil {
+		t.Fatal(err)
+	}
+	if n, want := families(t, reg, "trunkline_store_"), len(storeFamilies())+1; n != want {
+		t.Errorf("%d metrics of the store, want %d", n, want)
+	}
 	problems, err := testutil.GatherAndLint(reg.Gatherer())
 	if err != nil {
 		t.Fatal(err)
@@ -49,6 +61,21 @@ func TestMetricNamesAreClean(t *testing.T) {
 	for _, p := range problems {
 		t.Errorf("%s: %s", p.Metric, p.Text)
 	}
+}
+
+// families counts the metrics that are shown under a prefix.
+func families(t *testing.T, reg *obs.Registry, prefix string) (n int) {
+	t.Helper()
+	all, err := reg.Gatherer().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		if strings.HasPrefix(f.GetName(), prefix) {
+			n++
+		}
+	}
+	return n
 }
 
 func TestSettingsReachTheParts(t *testing.T) {

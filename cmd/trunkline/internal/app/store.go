@@ -1,52 +1,110 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/handlers/ipc"
+	"trunkline/handlers/ops"
 )
 
-// storage is the journal of an endpoint that keeps its state; nil in mode memory.
+// storage is the journal of an endpoint that keeps its state; nil in mode memory. It is made closed: open is what takes long.
 type storage struct {
-	log *journal.Log
+	cfg       *config.Store
+	mode      journal.Mode
+	recoverTo journal.Index
+	svc       *ipc.Service
+	logger    *slog.Logger
+	opener    func(embedded.Config) (diskStore, error)
+
+	progress progress
+	store    atomic.Pointer[watched]     // once open
+	log      atomic.Pointer[journal.Log] // once open
+	last     atomic.Pointer[lastSnapshot]
+	stopped  atomic.Bool // recovery is to end
 }
 
-// openStorage opens the journal in store.dir, brings svc to where it ends, and has svc write to it from then on.
-func openStorage(c *config.Store, svc *ipc.Service, logger *slog.Logger) (*storage, error) {
+// diskStore is embedded.Store, or what a test puts before it.
+type diskStore interface {
+	journal.Store
+	Full() bool
+	Stats() embedded.Stats
+}
+
+// lastSnapshot is what the journal said last of its newest snapshot.
+type lastSnapshot struct {
+	index journal.Index
+	at    time.Time
+}
+
+// newStorage returns the storage of svc, which is yet to be opened; nil in mode memory.
+func newStorage(c *config.Store, svc *ipc.Service, o Options) (*storage, error) {
 	if c.Mode == config.StoreMemory {
+		if o.RecoverTo != 0 {
+			return nil, fmt.Errorf("cannot recover to index %d: store.mode is memory, which keeps nothing", o.RecoverTo)
+		}
 		return nil, nil
 	}
 	mode, err := journal.ParseMode(c.Mode)
 	if err != nil {
 		return nil, err
 	}
-	fatal := func(err error) {
-		// What was not acknowledged must not be answered, and what the system holds in memory is not what is on the disk.
-		logger.Error("the store failed, stopping at once", "error", err)
-		os.Exit(1)
+	s := &storage{cfg: c, mode: mode, recoverTo: o.RecoverTo, svc: svc, logger: o.Logger, opener: o.openStore}
+	if s.opener == nil {
+		s.opener = func(ec embedded.Config) (diskStore, error) { return embedded.Open(ec) }
 	}
-	began := time.Now()
-	store, err := embedded.Open(embedded.Config{Dir: c.Dir, Mode: mode, OnFatal: fatal, Logger: logger})
+	return s, nil
+}
+
+// open opens the journal in store.dir, brings the service to where it ends, and has the service write to it from then on.
+func (s *storage) open() error {
+	if err := s.checkRecoverTo(); err != nil {
+		return fmt.Errorf("cannot open store.dir = %q: %w", s.cfg.Dir, err)
+	}
+	store, err := s.opener(embedded.Config{
+		Dir: s.cfg.Dir, Mode: s.mode, AcceptLoss: s.recoverTo != 0, OnFatal: s.fatal, Logger: s.logger,
+	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot open store.dir = %q: %w", c.Dir, err)
+		s.exactly(err)
+		return fmt.Errorf("cannot open store.dir = %q: %w", s.cfg.Dir, err)
 	}
-	log, err := journal.Open(store, journal.Config{Mode: mode, OnDurable: svc.Durable, OnFailure: fatal, Logger: logger})
+	w := &watched{diskStore: store, stopped: &s.stopped}
+	log, err := journal.Open(w, journal.Config{
+		Mode: s.mode, RecoverTo: s.recoverTo, OnDurable: s.svc.Durable, OnFailure: s.fatal, Logger: s.logger,
+	})
 	if err != nil {
 		_ = store.Close()
-		return nil, fmt.Errorf("cannot open store.dir = %q: %w", c.Dir, err)
+		return fmt.Errorf("cannot open store.dir = %q: %w", s.cfg.Dir, err)
 	}
-	if err := svc.Recover(log, ipc.RecoverOptions{Full: store.Full}); err != nil {
+	s.store.Store(w)
+	s.log.Store(log)
+	s.progress.opened(time.Now())
+	err = s.svc.Recover(log, ipc.RecoverOptions{Full: store.Full, Progress: func(p ipc.RecoverProgress) {
+		s.progress.report(p, time.Now())
+	}})
+	if err != nil {
+		end := log.Appended()
 		_ = log.Close()
-		return nil, fmt.Errorf("cannot recover from store.dir = %q: %w", c.Dir, err)
+		return fmt.Errorf("cannot recover from store.dir = %q: %w", s.cfg.Dir, &unrecovered{err, end})
 	}
-	logger.Info("recovered", "dir", c.Dir, "records", log.Appended(), "secs", time.Since(began).Seconds())
-	return &storage{log}, nil
+	return nil
+}
+
+// fatal ends the process: what was not acknowledged must not be answered, and what the system holds in memory is not what is on
+// the disk. A claim that fails because nothing is to be written any more is no failure.
+func (s *storage) fatal(err error) {
+	if errors.Is(err, errInterrupted) {
+		return
+	}
+	s.logger.Error("the store failed, stopping at once", "error", err)
+	os.Exit(1)
 }
 
 // Close writes what waits and gives the directory free.
@@ -54,7 +112,27 @@ func (s *storage) Close() error {
 	if s == nil {
 		return nil
 	}
-	return s.log.Close()
+	if log := s.log.Load(); log != nil {
+		return log.Close()
+	}
+	return nil
+}
+
+// full reports whether the disk has no room for changes.
+func (s *storage) full() bool {
+	w := s.store.Load()
+	return w != nil && w.Full()
+}
+
+// lastSnapshot returns the newest snapshot, nil if there is none. While one is being written it is the one before.
+func (s *storage) lastSnapshot(log *journal.Log) *lastSnapshot {
+	if index, at, ok, known := log.LastSnapshot(); known {
+		if !ok {
+			return nil
+		}
+		s.last.Store(&lastSnapshot{index, at})
+	}
+	return s.last.Load()
 }
 
 // survives says for people what is there after a restart.
@@ -66,4 +144,49 @@ func survives(c *config.Store) string {
 		return "what was answered survives the death of the process, and a power loss but for the last second, in " + c.Dir
 	}
 	return "nothing survives a restart"
+}
+
+// view is what /store shows.
+func (s *storage) view(now time.Time) ops.Store {
+	if s == nil {
+		return ops.Store{Mode: config.StoreMemory, Warnings: []string{}}
+	}
+	v := ops.Store{Mode: s.cfg.Mode, Dir: absolute(s.cfg.Dir), Recovery: s.progress.view(now), Warnings: []string{}}
+	log, w := s.log.Load(), s.store.Load()
+	if log == nil {
+		return v
+	}
+	v.Journal, v.Disk = s.viewJournal(log, now), viewDisk(w.Stats())
+	for _, c := range []condition{{reasonFull, v.Disk.Full}, {"overloaded", v.Journal.Overloaded}, {"stopped", v.Journal.Error != ""}} {
+		if c.holds {
+			v.Warnings = append(v.Warnings, c.name)
+		}
+	}
+	return v
+}
+
+type condition struct {
+	name  string
+	holds bool
+}
+
+func (s *storage) viewJournal(log *journal.Log, now time.Time) *ops.Journal {
+	st := log.Stats()
+	j := &ops.Journal{
+		Epoch: log.Epoch(), Appended: log.Appended(), Durable: log.Durable(),
+		QueueRecords: st.QueueRecords, QueueBytes: st.QueueBytes, Overloaded: log.Overloaded(),
+		Groups: st.Groups, Records: st.Records, Bytes: st.Bytes,
+		Snapshots: st.Snapshots, SnapshotBytes: st.SnapshotBytes,
+	}
+	if last := s.lastSnapshot(log); last != nil {
+		j.LastSnapshot = &ops.Snapshot{Index: last.index, AgeSecs: max(now.Sub(last.at).Seconds(), 0)}
+	}
+	if err := log.Err(); err != nil {
+		j.Error = err.Error()
+	}
+	return j
+}
+
+func viewDisk(st embedded.Stats) *ops.Disk {
+	return &ops.Disk{UsedBytes: st.DiskBytes, FreeBytes: st.FreeBytes, Full: st.Full}
 }

@@ -15,6 +15,7 @@ type Config struct {
 
 	origins map[string]Origin
 	file    string
+	dev     bool
 }
 
 // Kernel is the section of kernel IPC (kernel-ipc §6) and of the envelope services on it (envelope §6). Seconds and

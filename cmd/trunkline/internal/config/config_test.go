@@ -108,7 +108,7 @@ func TestDefaults(t *testing.T) {
 	f("admin.listen_addr", "127.0.0.1:50090")
 	f("admin.insecure_bind", false)
 	f("admin.pprof", false)
-	f("store.mode", "memory")
+	f("store.mode", "always")
 	f("store.dir", "trunkline-data")
 	f("store.snapshot_bytes", 67108864)
 	f("store.snapshot_interval_secs", 600)
@@ -153,6 +153,11 @@ func TestDedicatedFlagsAndDev(t *testing.T) {
 	f("log.format", "json", "flag --log-format", "--log-format", "json", "--dev")
 	f("log.format", "text", "dev", "--dev")
 	f("admin.pprof", true, "dev", "--dev")
+	f("store.mode", "memory", "dev", "--dev")
+	f("store.mode", "memory", "flag --set", "--dev", "--set", "store.mode=memory")
+	f("kernel.max_frame_bytes", 8388609, "flag --set", "--dev", "--set", "kernel.max_frame_bytes=8388609")
+	f("kernel.max_frame_bytes", 8388609, "flag --set", "--set", "store.mode=memory", "--set", "kernel.max_frame_bytes=8388609")
+	f("kernel.max_frame_bytes", 8388608, "flag --set", "--set", "kernel.max_frame_bytes=8388608")
 	f("log.format", "json", "flag --log-format", "--log-format=json")
 }
 
@@ -219,7 +224,14 @@ func TestProblems(t *testing.T) {
 	f(`cannot use http.listen_addr = "0.0.0.0:1": an address beyond loopback needs TLS with client certificates: http.tls_cert_file, http.tls_key_file and http.tls_client_ca_file are not set (http.insecure_bind=true opens it to anybody)`,
 		set("http.listen_addr=0.0.0.0:1"), nil, "")
 	f("cannot use http.tls_cert_file: http.tls_key_file is not set", set("http.tls_cert_file=x"), nil, "")
-	f(`cannot use kernel.max_frame_bytes = 8388609: store.mode is always, where it is at most 8388608`, append(set("store.mode=always"), set("kernel.max_frame_bytes=8388609")...), nil, "")
+	const lower = "where a change must fit a record; lower it to 8388608, or keep nothing with store.mode=memory"
+	f("cannot use kernel.max_frame_bytes = 8388609: store.mode is always (default), "+lower, set("kernel.max_frame_bytes=8388609"), nil, "")
+	f("store.mode is interval (file trunkline.yaml), "+lower, set("kernel.max_frame_bytes=8388609"), nil, "store: {mode: interval}")
+	f(`cannot use store.dir = "": store.mode is always (default); name a directory, or keep nothing with store.mode=memory`, set("store.dir="), nil, "")
+	f("cannot use --dev: store.mode is always (flag --set), and --dev keeps nothing; leave one of the two out", append(set("store.mode=always"), "--dev"), nil, "")
+	f("cannot use --dev: store.mode is interval (env TRUNKLINE_STORE_MODE)", []string{"--dev"}, []string{"TRUNKLINE_STORE_MODE=interval"}, "")
+	f("cannot use --dev: store.mode is always (file trunkline.yaml)", []string{"--dev"}, nil, "store: {mode: always}")
+	f("unknown setting recover.to_index (env TRUNKLINE_RECOVER_TO_INDEX)", nil, []string{"TRUNKLINE_RECOVER_TO_INDEX=1"}, "")
 	f(`cannot use store.mode = "durable" (flag --set): want one of memory, interval, always`, set("store.mode=durable"), nil, "")
 	f("kernel.default_query_timeout_ms = 5000: it is above kernel.max_query_timeout_ms = 10", set("kernel.max_query_timeout_ms=10"), nil, "")
 	f("cannot use kernel.max_frame_bytes = \"4095\" (flag --set): want an integer from 4096 to 1073741824", set("kernel.max_frame_bytes=4095"), nil, "")

@@ -27,7 +27,7 @@ var dedicated = []struct{ flag, key string }{
 // AddFlags adds the flags that Load reads: --config, --set, --dev and the dedicated ones. A dedicated flag wins over --set.
 func AddFlags(fs *pflag.FlagSet) {
 	AddSourceFlags(fs)
-	fs.Bool(flagDev, false, "throw-away instance: text log, profiles on the admin address")
+	fs.Bool(flagDev, false, "throw-away instance: store.mode memory, text log, profiles on the admin address")
 	for _, d := range dedicated {
 		s, _ := find(d.key)
 		fs.String(d.flag, "", fmt.Sprintf("%s (%s, default %v)", s.help, s.key, s.def))

@@ -78,7 +78,7 @@ func sources(c *Config, fs *pflag.FlagSet, environ []string) (layers []layer, pr
 		}
 		layers = append(layers, l)
 	}
-	if on, _ := fs.GetBool(flagDev); on {
+	if c.dev, _ = fs.GetBool(flagDev); c.dev {
 		add(mapLayer(LayerDev, devDefaults(), nil))
 	}
 	path, err := filePath(fs)

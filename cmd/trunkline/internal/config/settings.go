@@ -139,7 +139,7 @@ var otherSettings = []setting{
 	{key: "admin.pprof", def: false,
 		help: "serve profiles under /debug/pprof/ on the admin address",
 		at:   func(c *Config) any { return &c.Admin.Pprof }},
-	{key: "store.mode", def: StoreMemory, oneOf: []string{StoreMemory, StoreInterval, StoreAlways},
+	{key: keyStoreMode, def: StoreAlways, oneOf: []string{StoreMemory, StoreInterval, StoreAlways},
 		help: "what survives a restart; memory: nothing, interval: all but a power loss's last second, always: all that was answered",
 		at:   func(c *Config) any { return &c.Store.Mode }},
 	{key: "store.dir", def: "trunkline-data",
@@ -159,10 +159,12 @@ var otherSettings = []setting{
 		at:   func(c *Config) any { return &c.Log.Format }},
 }
 
-// devDefaults is what --dev puts between the defaults and the file.
+// devDefaults is what --dev puts between the defaults and the file. Another store.mode above it is a problem: see checkStore.
 func devDefaults() map[string]any {
-	return map[string]any{"log.format": obs.FormatText, "admin.pprof": true}
+	return map[string]any{keyStoreMode: StoreMemory, "log.format": obs.FormatText, "admin.pprof": true}
 }
+
+const keyStoreMode = "store.mode"
 
 // The values of store.mode.
 const (

@@ -8,13 +8,7 @@ import (
 // validate checks what single ranges cannot see.
 func (c *Config) validate() Problems {
 	var p Problems
-	if c.Store.Mode != StoreMemory && c.Store.Dir == "" {
-		p = append(p, fmt.Sprintf("cannot use store.dir = \"\": store.mode is %s", c.Store.Mode))
-	}
-	if c.Store.Mode != StoreMemory && c.Kernel.MaxFrameBytes > maxStoredFrame {
-		p = append(p, fmt.Sprintf("cannot use kernel.max_frame_bytes = %d: store.mode is %s, where it is at most %d, so that a change fits a record",
-			c.Kernel.MaxFrameBytes, c.Store.Mode, maxStoredFrame))
-	}
+	p = append(p, c.checkStore()...)
 	if k := &c.Kernel; k.DefaultQueryTimeoutMs > k.MaxQueryTimeoutMs {
 		p = append(p, fmt.Sprintf("cannot use kernel.default_query_timeout_ms = %d: it is above kernel.max_query_timeout_ms = %d",
 			k.DefaultQueryTimeoutMs, k.MaxQueryTimeoutMs))
@@ -29,6 +23,26 @@ func (c *Config) validate() Problems {
 		} else if !loop && !a.InsecureBind {
 			p = append(p, fmt.Sprintf("cannot use admin.listen_addr = %q: it is not a loopback address, and admin.insecure_bind is false", a.ListenAddr))
 		}
+	}
+	return p
+}
+
+// checkStore refuses what a server cannot do with its store, and says what to do: who never chose a store.mode has one too.
+func (c *Config) checkStore() Problems {
+	mode := fmt.Sprintf("store.mode is %s (%s)", c.Store.Mode, c.origins[keyStoreMode])
+	switch {
+	case c.Store.Mode == StoreMemory:
+		return nil
+	case c.dev:
+		return Problems{fmt.Sprintf("cannot use --dev: %s, and --dev keeps nothing; leave one of the two out", mode)}
+	}
+	var p Problems
+	if c.Store.Dir == "" {
+		p = append(p, fmt.Sprintf("cannot use store.dir = \"\": %s; name a directory, or keep nothing with store.mode=memory", mode))
+	}
+	if c.Kernel.MaxFrameBytes > maxStoredFrame {
+		p = append(p, fmt.Sprintf("cannot use kernel.max_frame_bytes = %d: %s, where a change must fit a record; lower it to %d, or keep nothing with store.mode=memory",
+			c.Kernel.MaxFrameBytes, mode, maxStoredFrame))
 	}
 	return p
 }

@@ -1,0 +1,169 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"trunkline/handlers/ipc"
+	"trunkline/handlers/ops"
+)
+
+// The phases of a recovery, as /readyz shows them.
+const (
+	phaseOpen     = "open"
+	phaseSnapshot = "snapshot"
+	phaseLog      = "log"
+)
+
+// tellEvery is the time between two lines about a recovery that goes on.
+const tellEvery = 2 * time.Second
+
+// progress is how far a recovery is. Its methods may be called from any goroutine.
+type progress struct {
+	mu       sync.Mutex
+	phase    string // empty before and after
+	done     uint64
+	total    uint64
+	began    time.Time // of the phase
+	latest   time.Time // of the latest report
+	replayed uint64
+}
+
+func (p *progress) begin(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.phase, p.began, p.latest = phaseOpen, now, now
+}
+
+// opened says that the files are open: what is reported next began now.
+func (p *progress) opened(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.latest = now
+}
+
+func (p *progress) report(r ipc.RecoverProgress, now time.Time) {
+	phase := phaseLog
+	if r.Snapshot {
+		phase = phaseSnapshot
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if phase != p.phase {
+		p.phase, p.began = phase, p.latest // the first report of a phase comes when some of it is done
+	}
+	p.done, p.total, p.latest = r.Done, r.Total, now
+	if !r.Snapshot {
+		p.replayed = r.Done
+	}
+}
+
+// end makes view return nil again.
+func (p *progress) end() (replayed uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.phase = ""
+	return p.replayed
+}
+
+// view returns what is shown, nil while there is no recovery.
+func (p *progress) view(now time.Time) *ops.Recovery {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.phase == "" {
+		return nil
+	}
+	v := &ops.Recovery{Phase: p.phase, Done: p.done, Total: p.total}
+	if p.total == 0 || p.done == 0 {
+		return v
+	}
+	v.Percent = tenths(float64(p.done) / float64(p.total) * 100)
+	// The part that is done took until the latest report, and some of the rest was done since.
+	rest := p.latest.Sub(p.began).Seconds() / float64(p.done) * float64(p.total-min(p.done, p.total))
+	eta := tenths(max(rest-now.Sub(p.latest).Seconds(), 0))
+	v.ETASecs = &eta
+	return v
+}
+
+func tenths(f float64) float64 { return math.Round(f*10) / 10 }
+
+// recovery returns how far it is, nil while there is none.
+func (s *storage) recovery() *ops.Recovery {
+	if s == nil {
+		return nil
+	}
+	return s.progress.view(time.Now())
+}
+
+// recover opens the storage and tells how far that is. When ctx ends, or failed tells that something else did, it stops at once and
+// returns why; what is stored is as it was then.
+func (s *storage) recover(ctx context.Context, failed <-chan error) error {
+	began := time.Now()
+	s.progress.begin(began)
+	s.logger.Info("recovering", "dir", s.cfg.Dir, "mode", s.cfg.Mode)
+	if s.recoverTo != 0 {
+		s.logger.Warn("as asked, every record after this index is given up for good, and every snapshot that holds one or is damaged",
+			"dir", s.cfg.Dir, "index", s.recoverTo)
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.open() }()
+	tick := time.NewTicker(tellEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			replayed := s.progress.end()
+			if err == nil {
+				s.tellEnd(time.Since(began).Seconds(), replayed)
+			}
+			return err
+		case <-tick.C:
+			s.tell()
+		case <-ctx.Done():
+			return s.interrupt(done, ctx.Err())
+		case err := <-failed:
+			return s.interrupt(done, err)
+		}
+	}
+}
+
+// interrupt ends a recovery because of cause; damage that it met meanwhile is not kept back.
+func (s *storage) interrupt(done <-chan error, cause error) error {
+	s.stopped.Store(true)
+	err := <-done
+	s.progress.end()
+	if err != nil && !errors.Is(err, errInterrupted) {
+		return err
+	}
+	return cause
+}
+
+func (s *storage) tell() {
+	v := s.recovery()
+	if v == nil {
+		return
+	}
+	args := []any{"phase", v.Phase, "done", v.Done, "total", v.Total, "percent", v.Percent}
+	if v.ETASecs != nil {
+		args = append(args, "eta_secs", *v.ETASecs)
+	}
+	s.logger.Info("recovering", args...)
+}
+
+func (s *storage) tellEnd(secs float64, replayed uint64) {
+	read := s.store.Load().read.Load()
+	s.logger.Info("recovered", "dir", s.cfg.Dir, "records", s.log.Load().Appended(), "replayed", replayed, "secs", secs,
+		"mb", tenths(float64(read)/1e6), "mb_per_sec", tenths(float64(read)/1e6/max(secs, 1e-3)))
+}
+
+// absolute names a directory for somebody who is elsewhere.
+func absolute(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return dir
+}

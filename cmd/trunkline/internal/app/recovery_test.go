@@ -1,0 +1,334 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"trunkline/engine/journal"
+	"trunkline/engine/journal/embedded"
+	"trunkline/handlers/ipc"
+	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ops"
+)
+
+func TestProgressTellsPercentAndTime(t *testing.T) {
+	var p progress
+	at := func(secs float64) time.Time { return time.Unix(1000, 0).Add(time.Duration(secs * 1e9)) }
+	f := func(now float64, want string) {
+		t.Helper()
+		got, err := json.Marshal(p.view(at(now)))
+		if err != nil || string(got) != want {
+			t.Errorf("%s, want %s (%v)", got, want, err)
+		}
+	}
+	f(0, `null`)
+	p.begin(at(0))
+	f(1, `{"phase":"open","done":0,"total":0,"percent":0,"eta_secs":null}`)
+	p.opened(at(2))
+	p.report(ipc.RecoverProgress{Snapshot: true, Done: 100, Total: 400}, at(3))
+	f(3, `{"phase":"snapshot","done":100,"total":400,"percent":25,"eta_secs":3}`)
+	f(4, `{"phase":"snapshot","done":100,"total":400,"percent":25,"eta_secs":2}`)
+	f(99, `{"phase":"snapshot","done":100,"total":400,"percent":25,"eta_secs":0}`)
+	p.report(ipc.RecoverProgress{Snapshot: true, Done: 400, Total: 400}, at(6))
+	f(6, `{"phase":"snapshot","done":400,"total":400,"percent":100,"eta_secs":0}`)
+	p.report(ipc.RecoverProgress{Done: 1, Total: 8}, at(10))
+	f(10, `{"phase":"log","done":1,"total":8,"percent":12.5,"eta_secs":28}`)
+	if n := p.end(); n != 1 {
+		t.Errorf("%d records replayed", n)
+	}
+	f(11, `null`)
+}
+
+func TestProgressIsLogged(t *testing.T) {
+	var log banner
+	s := &storage{logger: slog.New(slog.NewTextHandler(&log, nil))}
+	s.tell() // after the end there is nothing to tell
+	s.progress.begin(time.Now())
+	s.tell()
+	s.progress.report(ipc.RecoverProgress{Snapshot: true, Done: 1, Total: 8}, time.Now())
+	s.tell()
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(lines) != 2 || !strings.HasSuffix(lines[0], "msg=recovering phase=open done=0 total=0 percent=0") ||
+		!strings.Contains(lines[1], "msg=recovering phase=snapshot done=1 total=8 percent=12.5 eta_secs=") {
+		t.Errorf("%q", lines)
+	}
+}
+
+// hooked is a store that tells of every call that recovery makes, and of every block and chunk it reads.
+type hooked struct {
+	diskStore
+	hook func()
+	full *atomic.Bool // nil: as it is
+}
+
+func (h *hooked) Blocks(from journal.Index, f func(journal.Index, []byte) error) error {
+	h.hook()
+	return h.diskStore.Blocks(from, func(first journal.Index, b []byte) error { h.hook(); return f(first, b) })
+}
+
+func (h *hooked) ReadGeneration(g uint64, f func([]byte) error) error {
+	h.hook()
+	return h.diskStore.ReadGeneration(g, func(b []byte) error { h.hook(); return f(b) })
+}
+
+func (h *hooked) WriteBlock(first journal.Index, b []byte) error {
+	h.hook()
+	return h.diskStore.WriteBlock(first, b)
+}
+
+func (h *hooked) CutBlocks(from journal.Index) error { h.hook(); return h.diskStore.CutBlocks(from) }
+func (h *hooked) DropGeneration(g uint64) error      { h.hook(); return h.diskStore.DropGeneration(g) }
+func (h *hooked) Sync() error                        { h.hook(); return h.diskStore.Sync() }
+
+func (h *hooked) Full() bool {
+	if h.full != nil {
+		return h.full.Load()
+	}
+	return h.diskStore.Full()
+}
+
+func (h *hooked) Stats() embedded.Stats {
+	st := h.diskStore.Stats()
+	st.Full = h.Full()
+	return st
+}
+
+// opener opens stores with a hook.
+func opener(hook func(), full *atomic.Bool) func(embedded.Config) (diskStore, error) {
+	return func(c embedded.Config) (diskStore, error) {
+		s, err := embedded.Open(c)
+		if err != nil {
+			return nil, err
+		}
+		return &hooked{s, hook, full}, nil
+	}
+}
+
+// filled makes a store with n processes, and with a snapshot of the first half of them.
+func filled(t *testing.T, n int) (set []string) {
+	t.Helper()
+	set = []string{"store.mode=always", "store.dir=" + t.TempDir(), "store.snapshot_interval_secs=1"}
+	i := start(t, set...)
+	c := i.dial(i.addr("kernel ipc"))
+	for p := range n {
+		if p == n/2 {
+			i.await("snapshot written")
+		}
+		if _, err := c.CreateProcess(t.Context(), client.CreateProcess{PID: fmt.Sprint("p", p)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := i.end(); err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func (i *instance) ready() (int, ops.Ready) {
+	i.t.Helper()
+	status, body := i.get("/readyz")
+	var r ops.Ready
+	if err := json.Unmarshal([]byte(body), &r); err != nil {
+		i.t.Fatalf("%v: %s", err, body)
+	}
+	return status, r
+}
+
+// TestRecoveryIsShown: while the store is read, probes are answered, clients wait, and nobody looks at the table.
+func TestRecoveryIsShown(t *testing.T) {
+	set := filled(t, 8)
+	pass, waits := make(chan struct{}), make(chan struct{}, 1)
+	i := launch(t, Options{openStore: opener(func() {
+		select {
+		case waits <- struct{}{}:
+		default:
+		}
+		<-pass
+	}, nil)}, set...)
+	<-waits
+	status, r := i.ready()
+	if status != http.StatusServiceUnavailable || strings.Join(r.Reasons, ",") != "recovering" || r.Recovery == nil || r.Recovery.Phase != phaseOpen {
+		t.Errorf("readyz = %d %+v", status, r)
+	}
+	if status, body := i.get("/healthz"); status != http.StatusOK {
+		t.Errorf("healthz = %d %s", status, body)
+	}
+	if _, body := i.get("/metrics"); strings.Contains(body, "trunkline_processes") || !strings.Contains(body, "trunkline_connections_open 0") {
+		t.Error("metrics of a table that is not whole, or none of connections")
+	}
+	if _, body := i.get("/store"); !strings.Contains(body, `"mode":"always"`) || !strings.Contains(body, `"phase":"open"`) {
+		t.Errorf("store: %s", body)
+	}
+	if first, _, _ := strings.Cut(i.banner.String(), "\n"); !strings.HasPrefix(first, "store: always, ") {
+		t.Errorf("the banner begins with %q", first)
+	}
+	answered := make(chan error, 1)
+	c := i.dial(i.addr("kernel ipc")) // the backlog takes it
+	go func() {
+		p, err := c.GetProcess(context.Background(), "p7")
+		if err == nil && p.PID != "p7" {
+			err = fmt.Errorf("%+v", p)
+		}
+		answered <- err
+	}()
+	// Only the store is let on, a step at a time: what is shown belongs to the log and the snapshot in turn.
+	seen := map[string]bool{}
+	for steps := 0; ; steps++ {
+		select {
+		case pass <- struct{}{}:
+			if _, r := i.ready(); r.Recovery != nil {
+				seen[r.Recovery.Phase] = true
+			}
+			continue
+		case err := <-answered:
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		break
+	}
+	close(pass)
+	i.await("msg=serving")
+	if status, r := i.ready(); status != http.StatusOK || r.Recovery != nil {
+		t.Errorf("readyz = %d %+v", status, r)
+	}
+	log := i.log.String()
+	for _, want := range []string{"msg=recovering dir=", "msg=recovered dir=", "records=", "secs=", "mb_per_sec=", "replayed="} {
+		if !strings.Contains(log, want) {
+			t.Errorf("the log lacks %s:\n%s", want, log)
+		}
+	}
+	t.Logf("phases seen: %v", seen)
+	if _, body := i.get("/metrics"); !strings.Contains(body, `trunkline_processes{state="READY"} 8`) {
+		t.Error("not everything came back")
+	}
+}
+
+// TestStopDuringRecovery: a signal ends it at once and well, and what is stored stays.
+func TestStopDuringRecovery(t *testing.T) {
+	set := filled(t, 4)
+	pass, waits := make(chan struct{}), make(chan struct{}, 1)
+	i := launch(t, Options{openStore: opener(func() {
+		select {
+		case waits <- struct{}{}:
+		default:
+		}
+		<-pass
+	}, nil)}, set...)
+	<-waits
+	i.stop()
+	close(pass)
+	if err := i.end(); err != nil {
+		t.Error(err)
+	}
+	again := start(t, set...)
+	if n, err := again.dial(again.addr("kernel ipc")).GetProcessCounts(t.Context()); err != nil || n.Total != 4 {
+		t.Errorf("%+v, %v", n, err)
+	}
+}
+
+// recovered opens the storage that the settings name on a service of its own. interruptAt is the number of the call to the store
+// before which somebody interrupts, 0 for nobody; calls is how many there were.
+func recovered(t *testing.T, to journal.Index, interruptAt int, set ...string) (svc *ipc.Service, calls int, err error) {
+	t.Helper()
+	c := settings(t, set...)
+	logger := slog.New(slog.DiscardHandler)
+	svc = ipc.NewService(ipc.Config{Journaled: true})
+	var s *storage
+	s, err = newStorage(&c.Store, svc, Options{Logger: logger, RecoverTo: to, openStore: opener(func() {
+		if calls++; calls == interruptAt {
+			s.stopped.Store(true)
+		}
+	}, nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = s.recover(t.Context(), nil)
+	steps := calls
+	_ = s.Close()
+	return svc, steps, err
+}
+
+// TestInterruptedAnywhere: wherever a recovery is ended, with or without something to give up, the next one gives the same state.
+func TestInterruptedAnywhere(t *testing.T) {
+	dir := strings.TrimPrefix(filled(t, 6)[1], "store.dir=")
+	again := func() []string {
+		t.Helper()
+		to := filepath.Join(t.TempDir(), "copy")
+		if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		return []string{"store.mode=always", "store.dir=" + to}
+	}
+	f := func(to journal.Index) {
+		t.Helper()
+		first, steps, err := recovered(t, to, 0, again()...)
+		if err != nil || steps < 5 {
+			t.Fatalf("to %d: %d steps, %v", to, steps, err)
+		}
+		interrupted := 0
+		for n := 1; n <= steps; n++ {
+			set := again()
+			_, _, err := recovered(t, to, n, set...)
+			if errors.Is(err, errInterrupted) {
+				interrupted++
+			} else if err != nil {
+				t.Fatalf("to %d: interrupted at call %d: %v", to, n, err)
+			}
+			back, _, err := recovered(t, 0, 0, set...)
+			if err != nil || back.Digest() != first.Digest() {
+				t.Fatalf("to %d: after an interruption at call %d: digest %x, want %x, %v", to, n, back.Digest(), first.Digest(), err)
+			}
+		}
+		if interrupted < steps/2 {
+			t.Errorf("to %d: interrupted %d times of %d", to, interrupted, steps)
+		}
+	}
+	f(0)
+	f(1 << 40) // gives up nothing, but goes the way of a loss
+}
+
+// TestInterruptKeepsDamage: an interrupted recovery still tells of damage, and of nothing else but its cause.
+func TestInterruptKeepsDamage(t *testing.T) {
+	cause, damage := errors.New("cause"), &journal.DamageError{Index: 5}
+	f := func(met, want error) {
+		t.Helper()
+		s, done := new(storage), make(chan error, 1)
+		done <- met
+		if got := s.interrupt(done, cause); got != want || !s.stopped.Load() {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+	f(nil, cause)
+	f(fmt.Errorf("cannot read: %w", errInterrupted), cause)
+	f(damage, damage)
+}
+
+// TestAddressesAreTakenBeforeTheStoreIsRead: what cannot be bound is told at once, and the store is not touched.
+func TestAddressesAreTakenBeforeTheStoreIsRead(t *testing.T) {
+	i := start(t)
+	f := func(set string) {
+		t.Helper()
+		opened := false
+		err := Run(t.Context(), settings(t, set, "store.mode=always", "store.dir="+t.TempDir()), Options{
+			Banner: &i.banner, Logger: slog.New(slog.DiscardHandler),
+			openStore: func(embedded.Config) (diskStore, error) { opened = true; return nil, errors.New("opened") },
+		})
+		if err == nil || opened || strings.Contains(err.Error(), "opened") {
+			t.Errorf("%s: %v, opened %v", set, err, opened)
+		}
+	}
+	f("kernel.listen_addr=" + i.addr("kernel ipc"))
+	f("http.listen_addr=" + i.addr("http"))
+	f("admin.listen_addr=" + i.addr("admin"))
+}

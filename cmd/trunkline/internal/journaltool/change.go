@@ -1,0 +1,158 @@
+package journaltool
+
+import (
+	"math"
+	"time"
+
+	"trunkline/engine/envelope"
+	"trunkline/engine/kernel"
+	"trunkline/engine/orchestration"
+	"trunkline/handlers/ipc"
+)
+
+// change appends the kind and the fields of a record; ok is false where it is none that is known here.
+func (o *object) change(r *ipc.Record, rec []byte) (ok bool) {
+	if err := ipc.ParseRecord(rec, r); err != nil {
+		o.text("kind", unreadable)
+		o.text("error", err.Error())
+		o.base64("base64", rec)
+		return false
+	}
+	o.text("kind", r.Kind())
+	if r.OfKernel {
+		o.kernel(&r.Kernel)
+	} else {
+		o.orchestration(&r.Orchestration)
+	}
+	return true
+}
+
+func (o *object) kernel(c *kernel.Change) {
+	o.bytes("pid", c.PID)
+	switch c.Kind {
+	case kernel.ChangeCreate:
+		o.bytes("request_id", c.RequestID)
+		o.bytes("user_id", c.UserID)
+		o.bytes("session_id", c.SessionID)
+		o.text("state", c.State.String())
+		o.text("priority", c.Priority.String())
+		o.uint("seq", c.Seq)
+		o.uint("ready_seq", c.ReadySeq)
+		o.quota(&c.Quota)
+	case kernel.ChangeTransition:
+		o.text("state", c.State.String())
+		o.int("at_mono_ns", c.At)
+		o.uint("ready_seq", c.ReadySeq)
+		o.bytes("reason", c.Reason)
+	case kernel.ChangeLease:
+		o.expiry(c.Expiry)
+	case kernel.ChangeUsage:
+		o.usage(&c.Usage)
+	case kernel.ChangeQuotaDefaults:
+		o.quota(&c.Quota)
+	case kernel.ChangeRateStamp:
+		o.bytes("user_id", c.UserID)
+		o.int("at_mono_ns", c.At)
+	case kernel.ChangeRateDrop:
+		o.bytes("user_id", c.UserID)
+	}
+}
+
+func (o *object) expiry(at int64) {
+	if at == math.MaxInt64 { // it does not end
+		o.null("expiry_mono_ns")
+		return
+	}
+	o.int("expiry_mono_ns", at)
+}
+
+func (o *object) quota(q *kernel.Quota) {
+	o.key("quota")
+	in := openObject(o.b)
+	for i, v := range q {
+		in.int(kernel.QuotaField(i).String(), int64(v))
+	}
+	o.b = in.close()
+}
+
+func (o *object) usage(u *kernel.Usage) {
+	o.key("usage")
+	in := openObject(o.b)
+	in.int("llm_calls", u.LLMCalls)
+	in.int("tool_calls", u.ToolCalls)
+	in.int("agent_hops", u.AgentHops)
+	in.int("tokens_in", u.TokensIn)
+	in.int("tokens_out", u.TokensOut)
+	in.int("iterations", u.Iterations)
+	in.int("inference_requests", u.InferenceRequests)
+	in.int("inference_input_chars", u.InferenceInputChars)
+	o.b = in.close()
+}
+
+func (o *object) orchestration(c *orchestration.Change) {
+	o.time("at", time.UnixMilli(c.At.Wall).UTC())
+	o.int("at_mono_ns", c.At.Mono)
+	switch c.Kind {
+	case orchestration.ChangeEnvelope, orchestration.ChangeEnvelopeDrop:
+		o.bytes("envelope_id", c.ID)
+		o.value("envelope", c.Envelope)
+		return
+	case orchestration.ChangeAnswer:
+		o.waiting(c.Waiting)
+		o.value("interrupt", c.Interrupt)
+		return
+	}
+	o.bytes("process_id", c.PID)
+	o.uint("session", c.Seq)
+	switch c.Kind {
+	case orchestration.ChangeSession:
+		o.int("to_stage", int64(c.To))
+		o.value("pipeline", c.Pipeline)
+		o.value("envelope", c.Envelope)
+	case orchestration.ChangeReport:
+		o.report(c)
+	case orchestration.ChangeEnd:
+		o.ending(c)
+	}
+}
+
+func (o *object) report(c *orchestration.Change) {
+	r := &c.Report
+	o.bytes("agent_name", r.AgentName)
+	o.bool("success", !r.Failed)
+	o.bytes("error", r.Error)
+	o.value("output", r.Output)
+	o.int("llm_calls", r.LLMCalls)
+	o.int("tool_calls", r.ToolCalls)
+	if r.HasTokensIn {
+		o.int("tokens_in", r.TokensIn)
+	}
+	if r.HasTokensOut {
+		o.int("tokens_out", r.TokensOut)
+	}
+	o.int("to_stage", int64(c.To))
+	o.int("edge", int64(c.Edge))
+	o.ending(c)
+}
+
+func (o *object) ending(c *orchestration.Change) {
+	if c.Reason != envelope.NoReason {
+		o.text("terminal_reason", c.Reason.Wire())
+	}
+	o.bytes("text", c.Text)
+}
+
+func (o *object) waiting(refs []orchestration.SessionRef) {
+	o.key("waiting")
+	o.b = append(o.b, '[')
+	for i, ref := range refs {
+		if i > 0 {
+			o.b = append(o.b, ',')
+		}
+		in := openObject(o.b)
+		in.bytes("process_id", ref.PID)
+		in.uint("session", ref.Seq)
+		o.b = in.close()
+	}
+	o.b = append(o.b, ']')
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ops"
+)
+
+// rows is what status shows to people.
+func (s *systemState) rows() [][]string {
+	var t sheet
+	if a := s.Admin; a != nil && a.Error == "" {
+		a.rows(&t)
+	}
+	if k := s.Kernel; k != nil && k.Error == "" {
+		k.rows(&t)
+	}
+	return t
+}
+
+// sheet is rows of a name and a value.
+type sheet [][]string
+
+func (t *sheet) add(name, value string) { *t = append(*t, []string{name, value}) }
+
+func (t *sheet) count(name string, n int64) { t.add(name, strconv.FormatInt(n, 10)) }
+
+func (s *adminState) rows(t *sheet) {
+	t.add("admin", s.Addr)
+	t.add("version", s.Build.Version+" ("+s.Build.Revision+")")
+	t.add("alive", strconv.FormatBool(s.Alive))
+	t.add("ready", strings.Join(append([]string{strconv.FormatBool(s.Ready)}, s.Reasons...), " "))
+	if s.recovering() {
+		t.add("recovery", s.howFar())
+	}
+	if s.Store != nil {
+		t.add("store", storeLine(s.Store))
+	}
+}
+
+// howFar is the recovery in one line.
+func (s *adminState) howFar() string {
+	r := s.Recovery
+	if r.Total == 0 {
+		return r.Phase
+	}
+	text := fmt.Sprintf("%s, %.1f %%", r.Phase, r.Percent)
+	if r.ETASecs != nil {
+		text += fmt.Sprintf(", %.1f s to go", *r.ETASecs)
+	}
+	return text
+}
+
+// storeLine is the store in one line.
+func storeLine(s *ops.Store) string {
+	parts := []string{s.Mode}
+	if s.Dir != "" {
+		parts = append(parts, s.Dir)
+	}
+	if j := s.Journal; j != nil && s.Recovery == nil {
+		parts = append(parts,
+			fmt.Sprintf("durable %d of %d", j.Durable, j.Appended),
+			fmt.Sprintf("queue %d (%d bytes)", j.QueueRecords, j.QueueBytes),
+			lastSnapshot(j.LastSnapshot))
+		if j.Error != "" {
+			parts = append(parts, j.Error)
+		}
+	}
+	return strings.Join(append(parts, s.Warnings...), ", ")
+}
+
+func lastSnapshot(s *ops.Snapshot) string {
+	if s == nil {
+		return "no snapshot"
+	}
+	age := time.Duration(s.AgeSecs * float64(time.Second)).Round(time.Second)
+	return fmt.Sprintf("snapshot at %d (%s ago)", s.Index, age)
+}
+
+func (s *kernelState) rows(t *sheet) {
+	r := &s.reply
+	t.add("kernel", s.Addr)
+	t.add("processes", fmt.Sprintf("%d (%s)", r.Processes.Total, byState(r.Processes.ByState)))
+	t.count("sessions", r.Orchestration.ActiveSessions)
+	t.count("events published", r.Commbus.EventsPublished)
+	t.count("commands sent", r.Commbus.CommandsSent)
+	t.count("queries executed", r.Commbus.QueriesExecuted)
+	t.count("subscribers", r.Commbus.ActiveSubscribers)
+	if s.digest != nil {
+		s.digest.rows(t, s.Digest)
+	}
+}
+
+func byState(c client.StateCounts) string {
+	return fmt.Sprintf("new %d, ready %d, running %d, waiting %d, blocked %d, terminated %d, zombie %d",
+		c.New, c.Ready, c.Running, c.Waiting, c.Blocked, c.Terminated, c.Zombie)
+}

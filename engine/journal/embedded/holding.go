@@ -1,0 +1,163 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"trunkline/engine/journal"
+)
+
+// ErrNoJournal says that there is no journal in a directory, or no directory.
+var ErrNoJournal = errors.New("there is no journal")
+
+// holding is a directory that is only read: locked, and known to be a journal of one mode.
+type holding struct {
+	fs   readFS
+	dir  string
+	mode journal.Mode
+	lock *pebble.Lock
+}
+
+// hold locks a directory for reading. It makes nothing: where there is no journal it says so before it looks for a lock.
+func hold(fsys vfs.FS, dir string) (h holding, err error) {
+	if dir == "" {
+		return h, errors.New("cannot inspect journal: no directory given")
+	}
+	if fsys == nil {
+		fsys = vfs.Default
+		if dir, err = nameOf(dir); err != nil {
+			return h, err
+		}
+	}
+	h = holding{fs: readFS{fsys}, dir: fsys.PathJoin(dir)}
+	if h.mode, err = modeOf(h.fs, h.dir); err != nil {
+		return h, err
+	}
+	h.lock, err = lockDir(h.fs, h.dir)
+	return h, err
+}
+
+// nameOf returns the one name of a directory that is there, because locks of one process are told apart by name alone.
+func nameOf(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		abs, err = filepath.EvalSymlinks(abs)
+	}
+	var info fs.FileInfo
+	if err == nil {
+		info, err = os.Stat(abs)
+	}
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return "", fmt.Errorf("cannot inspect journal %s: %w: %w", dir, ErrNoJournal, err)
+	case err != nil:
+		return "", fmt.Errorf("cannot inspect journal %s: %w", dir, err)
+	case !info.IsDir():
+		return "", fmt.Errorf("cannot inspect journal %s: %w: it is no directory", dir, ErrNoJournal)
+	}
+	return abs, nil
+}
+
+// modeOf reads from the stamp in which mode a directory was made. Files of a database without a stamp are damage.
+func modeOf(fsys vfs.FS, dir string) (journal.Mode, error) {
+	path := fsys.PathJoin(dir, stampName)
+	if _, err := fsys.Stat(path); errors.Is(err, os.ErrNotExist) {
+		return 0, noStamp(fsys, dir)
+	}
+	err := checkStamp(fsys, dir, journal.Always)
+	var other *journal.ErrModeMismatch
+	if errors.As(err, &other) {
+		return other.Made, nil
+	}
+	return journal.Always, err
+}
+
+func noStamp(fsys vfs.FS, dir string) error {
+	names, err := fsys.List(dir)
+	if err != nil {
+		return fmt.Errorf("cannot read journal %s: %w", dir, err)
+	}
+	for _, name := range names {
+		if k := kindOf(name); k == FileLog || k == FileTable || k == FileManifest || k == FileMark {
+			return &journal.DamageError{Where: fsys.PathJoin(dir, stampName), Err: fmt.Errorf("it is missing, and the directory is not empty (%s)", name)}
+		}
+	}
+	return fmt.Errorf("cannot inspect journal %s: %w", dir, ErrNoJournal)
+}
+
+// The kinds of file in the directory of a journal.
+const (
+	FileLog      = "log"      // what was not sorted yet, and logs kept to be written again
+	FileTable    = "table"    // sorted files
+	FileManifest = "manifest" // which of them count
+	FileMark     = "mark"     // how far the log was synced
+	FileStamp    = "stamp"    // what the directory is
+	FileDamaged  = "damaged"  // logs that an operator gave up, kept aside
+	FileOther    = "other"
+)
+
+func kindOf(name string) string {
+	switch {
+	case strings.HasSuffix(name, ".log"):
+		return FileLog
+	case strings.HasSuffix(name, ".sst"), strings.HasSuffix(name, ".blob"):
+		return FileTable
+	case strings.HasPrefix(name, "MANIFEST-"), strings.HasPrefix(name, "marker.manifest."):
+		return FileManifest
+	case name == markName:
+		return FileMark
+	case name == stampName:
+		return FileStamp
+	}
+	return FileOther
+}
+
+// FileInfo is a file of a journal's directory. Files in the directory for what was given up have its name in front.
+type FileInfo struct {
+	Name  string
+	Kind  string
+	Bytes int64
+}
+
+// files lists what is in the directory, sorted by name; LOCK, which says nothing, is left out.
+func (h *holding) files() ([]FileInfo, error) {
+	list, err := listFiles(h.fs, h.dir, "", "")
+	if err != nil {
+		return nil, err
+	}
+	aside, err := listFiles(h.fs, h.fs.PathJoin(h.dir, asideDir), asideDir+"/", FileDamaged)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	return append(list, aside...), nil
+}
+
+func listFiles(fsys vfs.FS, dir, prefix, kind string) ([]FileInfo, error) {
+	names, err := fsys.List(dir)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read journal %s: %w", dir, err)
+	}
+	var list []FileInfo
+	for _, name := range names {
+		info, err := fsys.Stat(fsys.PathJoin(dir, name))
+		if err != nil {
+			return nil, fmt.Errorf("cannot read journal %s: %w", dir, err)
+		}
+		if info.IsDir() || name == "LOCK" {
+			continue
+		}
+		k := kind
+		if k == "" {
+			k = kindOf(name)
+		}
+		list = append(list, FileInfo{Name: prefix + name, Kind: k, Bytes: info.Size()})
+	}
+	return list, nil
+}

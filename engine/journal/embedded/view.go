@@ -1,0 +1,182 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"trunkline/engine/journal"
+)
+
+// View is a journal in a directory, opened for reading only: it cuts nothing, writes nothing, and takes the mode from the directory
+// itself. It is a journal.Store whose every change is refused. While it is open no server can start on the directory.
+type View struct {
+	holding
+	s      *Store
+	closed bool
+	marked bool
+	torn   tornTail
+	damage *journal.DamageError
+	rotten bool
+}
+
+var _ journal.Store = (*View)(nil)
+
+// Inspect opens the journal in a directory, of which Partition, Dir and FS of the Config count. It refuses a directory that is in
+// use (journal.ErrLocked), that holds no journal (ErrNoJournal), and one of which nothing can be read (*journal.DamageError). Where
+// the log is damaged, the view shows what is before the damage, and Damage tells of it.
+func Inspect(cfg Config) (*View, error) {
+	h, err := hold(cfg.FS, cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	v := &View{holding: h, s: &Store{
+		cfg:  Config{Dir: h.dir, Mode: h.mode, Partition: cfg.Partition, FS: h.fs, OnFatal: func(error) {}},
+		log:  slog.New(slog.DiscardHandler),
+		lock: h.lock,
+		mark: &mark{},
+		stop: make(chan struct{}),
+	}}
+	v.s.fs = newLogFS(h.fs, h.dir, false)
+	v.s.fs.fatal, v.s.fs.pause = v.s.cfg.OnFatal, func() {}
+	if err := v.open(); err != nil {
+		return nil, errors.Join(err, v.Close())
+	}
+	return v, nil
+}
+
+func (v *View) open() error {
+	if err := v.readMark(); err != nil {
+		return err
+	}
+	err := v.openWith(v.fs)
+	if errors.Is(err, pebble.ErrDBDoesNotExist) {
+		return v.absent(err)
+	}
+	if err != nil {
+		err = v.showBefore(err)
+	}
+	if err != nil {
+		return err
+	}
+	first, last, err := v.s.lastBlock(v.s.db, maxIndex)
+	if err == nil {
+		v.compare(first, last)
+		return nil
+	}
+	if errors.As(err, &v.damage) { // of a sorted file; what is before it can still be shown
+		v.rotten = true
+		return nil
+	}
+	return err
+}
+
+// compare looks whether the last block that can be read is the last one that was synced.
+func (v *View) compare(first, last journal.Index) {
+	switch {
+	case v.damage != nil:
+		v.damage.Index = last + 1
+	case v.s.mark.first > first:
+		errors.As(v.s.missing(first, last), &v.damage)
+		if v.torn.name != "" {
+			v.damage.Where = v.fs.PathJoin(v.dir, v.torn.name)
+		}
+	}
+}
+
+// absent is what there is to say of a stamped directory without a database: the server that made it died at once, or it was lost.
+func (v *View) absent(err error) error {
+	if v.marked {
+		return &journal.DamageError{Where: v.fs.PathJoin(v.dir, "MANIFEST"), Err: err}
+	}
+	return fmt.Errorf("cannot inspect journal %s: %w: nothing was ever written", v.dir, ErrNoJournal)
+}
+
+// showBefore opens what is before a damaged place of the log, if it is that which was refused.
+func (v *View) showBefore(refused error) error {
+	var damage *journal.DamageError
+	if !errors.As(refused, &damage) {
+		return refused
+	}
+	at, ok := findLogDamage(damage.Err)
+	if !ok {
+		return refused
+	}
+	v.torn = tornTail{}
+	if err := v.openWith(cutFS{FS: v.fs, dir: v.dir, logDamage: at}); err != nil {
+		return refused
+	}
+	v.damage = damage
+	return nil
+}
+
+func (v *View) openWith(fsys vfs.FS) (err error) {
+	o := v.s.options()
+	o.ReadOnly, o.FS, o.Logger = true, fsys, &v.torn
+	if v.s.db, err = v.s.openDB(o); err != nil {
+		v.s.db = nil
+		return err
+	}
+	return v.torn.look(fsys, v.dir)
+}
+
+// readMark reads the mark without opening it for writing; one that does not read says nothing.
+func (v *View) readMark() error {
+	b, err := readFile(v.fs, v.fs.PathJoin(v.dir, markName))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read journal %s: %w", v.dir, err)
+	}
+	v.s.mark.first, v.s.mark.closed, v.marked = parseMark(b)
+	return nil
+}
+
+// Dir returns the name of the directory, absolute and without links.
+func (v *View) Dir() string { return v.dir }
+
+// Mode returns the mode that the directory was made in.
+func (v *View) Mode() journal.Mode { return v.mode }
+
+// Marked returns the first index of the last block that is known to have been synced, and whether the store was closed after it. ok
+// is false where the mark is missing or torn; that is no damage.
+func (v *View) Marked() (first journal.Index, closed, ok bool) {
+	return v.s.mark.first, v.s.mark.closed, v.marked
+}
+
+// Damage returns why a server would not open the directory, nil if it would: what the view shows ends before it.
+func (v *View) Damage() *journal.DamageError { return v.damage }
+
+// Mendable reports whether Damage is of the log, so that Config.AcceptLoss opens the directory with what is before it. A sorted file
+// is not mended by it.
+func (v *View) Mendable() bool { return v.damage != nil && !v.rotten }
+
+// Torn returns where the log ends in a part of a record, which a crash left, which nobody was told of and which a server cuts off;
+// "" where it ends in a whole one.
+func (v *View) Torn() (file string, offset int64) {
+	if v.damage != nil {
+		return "", 0
+	}
+	return v.torn.name, v.torn.offset
+}
+
+// Files lists what is in the directory.
+func (v *View) Files() ([]FileInfo, error) { return v.files() }
+
+// Close gives the directory free. A second call does nothing.
+func (v *View) Close() (err error) {
+	if v.closed {
+		return nil
+	}
+	v.closed = true
+	v.s.closed.Store(true)
+	if v.s.db != nil {
+		err = v.s.closeDB()
+	}
+	return errors.Join(err, v.lock.Close())
+}

@@ -1,0 +1,156 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Inspector reads what is in a store and verifies it, without owning it: it writes no claim, cuts nothing and stops at no damage. It
+// is for tools, beside no Log.
+type Inspector struct {
+	log Log // of which only the store and the configuration are used
+}
+
+// NewInspector returns one for a store that holds this partition and was made in this mode.
+func NewInspector(store Store, partition uint32, mode Mode) *Inspector {
+	return &Inspector{log: Log{store: store, cfg: Config{Partition: partition, Mode: mode}}}
+}
+
+// BlockView is a block that was verified. It is lent until the function it was given to returns.
+type BlockView struct {
+	// First and Last are the indexes of its records.
+	First, Last Index
+	// Epoch is that of the owner who wrote it.
+	Epoch uint64
+	// Time is the log time in nanoseconds since 1970.
+	Time int64
+	// Claim is set on the first block of an epoch, which takes one index and holds nothing.
+	Claim bool
+	// Bytes is the length of the whole block.
+	Bytes int
+
+	b block
+}
+
+// Records calls f with the records after an index, in order; rec is lent until f returns. It stops at the first error of f and
+// returns it. It does not allocate. A claim has none.
+func (v *BlockView) Records(after Index, f func(i Index, rec []byte) error) error {
+	if v.Claim {
+		return nil
+	}
+	return v.b.each(after, f)
+}
+
+// Damage is a stretch of a log that cannot be had.
+type Damage struct {
+	// Where and Index are as in DamageError; Index is the first index that is lost.
+	DamageError
+	// Until is the first index behind it that can be read again, 0 where there is none or it is not known. It is Index where
+	// nothing is missing but two blocks do not follow from each other.
+	Until Index
+}
+
+// LastIndex returns the index of the last record as the last block tells it, verified or not; 0 for an empty log.
+func (in *Inspector) LastIndex() (Index, error) {
+	last := Index(0)
+	err := in.log.firstBlock(math.MaxUint64, func(first Index, b []byte) error {
+		last = LastOf(first, b)
+		return nil
+	})
+	return last, err
+}
+
+// Blocks calls each with every good block from the one that holds index from on, in order, and damaged with every stretch that is
+// none, when it is known where it ends. It stops at an error of either and returns it. What makes a block good is what Log.Replay
+// wants of it: its own checksum, and that it follows the one before it by index, chain, epoch and time. Only the first one, and the
+// first behind a damage, are taken as they are.
+func (in *Inspector) Blocks(from Index, each func(*BlockView) error, damaged func(Damage) error) error {
+	w := inspection{in: in, each: each, damaged: damaged, walk: walk{log: &in.log}}
+	var failed error
+	err := in.log.store.Blocks(from, func(first Index, b []byte) error {
+		failed = w.next(first, b)
+		return failed
+	})
+	if failed != nil {
+		return failed
+	}
+	if err != nil {
+		if err = w.unreadable(err); err != nil {
+			return err
+		}
+	}
+	return w.settle(0)
+}
+
+// inspection is a walk that goes on behind damage.
+type inspection struct {
+	walk
+	in      *Inspector
+	each    func(*BlockView) error
+	damaged func(Damage) error
+	open    *Damage // of which the end is not known yet
+	shown   BlockView
+}
+
+func (w *inspection) next(first Index, b []byte) error {
+	if w.known && first > w.want {
+		w.lose(place(w.want), w.want, errors.New("it is missing"))
+	}
+	d, err := w.log.decode(first, b)
+	if err != nil {
+		w.lose(place(first), first, reason(err))
+		return nil
+	}
+	if err := w.follows(&d); err != nil {
+		w.lose(place(first), first, err)
+	}
+	if err := w.settle(d.first); err != nil {
+		return err
+	}
+	w.prev, w.chain, w.known, w.want = d.header, d.chain, true, d.last()+1
+	w.shown = BlockView{First: d.first, Last: d.last(), Epoch: d.epoch, Time: d.time, Claim: d.kind == kindClaim, Bytes: len(b), b: d}
+	return w.each(&w.shown)
+}
+
+// lose begins a damage, unless one is open: what follows then belongs to it.
+func (w *inspection) lose(where string, first Index, why error) {
+	if w.known {
+		first = w.want
+	}
+	if w.open == nil {
+		w.open = &Damage{DamageError: DamageError{Where: where, Index: first, Err: why}}
+	}
+	w.known, w.want, w.prev, w.chain = false, 0, header{}, 0
+}
+
+// settle ends the open damage, if there is one, before a good block.
+func (w *inspection) settle(until Index) error {
+	d := w.open
+	if d == nil {
+		return nil
+	}
+	w.open = nil
+	if until != 0 {
+		d.Until = max(until, d.Index)
+	}
+	return w.damaged(*d)
+}
+
+// unreadable takes an error of the store: it is damage, or ends the inspection.
+func (w *inspection) unreadable(err error) error {
+	var damage *DamageError
+	if !errors.As(err, &damage) {
+		return fmt.Errorf("cannot read journal from index %d: %w", w.want, err)
+	}
+	w.lose(damage.Where, max(damage.Index, 1), damage.Err)
+	return nil
+}
+
+// reason takes the words of a DamageError apart from its place.
+func reason(err error) error {
+	if damage := (*DamageError)(nil); errors.As(err, &damage) {
+		return damage.Err
+	}
+	return err
+}

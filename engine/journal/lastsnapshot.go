@@ -1,0 +1,19 @@
+package journal
+
+import "time"
+
+// LastSnapshot tells the index of the newest snapshot and the time at which it was complete. known is false, and the rest says
+// nothing, while LoadSnapshot, Replay or WriteSnapshot run, for which it does not wait; ok is false where there is no snapshot.
+func (l *Log) LastSnapshot() (index Index, at time.Time, ok, known bool) {
+	select {
+	case l.upkeep <- struct{}{}:
+		defer func() { <-l.upkeep }()
+	default:
+		return 0, time.Time{}, false, false
+	}
+	if len(l.ages.kept) == 0 {
+		return 0, time.Time{}, false, true
+	}
+	m := l.ages.newest()
+	return m.index, time.Unix(0, m.time), true, true
+}

@@ -1,0 +1,271 @@
+package kernel
+
+import (
+	"fmt"
+	"hash/maphash"
+	"math"
+	"slices"
+	"sync/atomic"
+)
+
+// Recovery takes back the state of a kernel along several lanes at once. One goroutine, the owner's, routes the records in order;
+// each lane is worked off by one goroutine at a time, in the order in which its records were routed. It comes to what
+// LoadSnapshotRecord, Lenient, Apply and FinishLoad come to in one goroutine, for a process and a user belong to one lane each, and
+// what concerns all of them is either decided by Route in the order of the records or does not depend on an order. Until
+// Finish, which ends it, the kernel may only be counted.
+type Recovery struct {
+	k     *Kernel
+	lanes []*Lane
+	// settled says that sequences have to rise; then created and readied are the last ones.
+	settled          bool
+	created, readied uint64
+}
+
+// Lane takes the records of its processes and users. Its methods do not allocate but for what is stored.
+type Lane struct {
+	owner *Kernel
+	// part has the shards of the owner, and a scheduler and counters of its own.
+	part   *Kernel
+	change Change
+	latest int64
+}
+
+// MaxLaneWarm is how many look-ups Warm has in flight at a time: about what a core's reorder window can overlap.
+const MaxLaneWarm = 16
+
+// NoLane is the Lane of a record that Route has dealt with.
+const NoLane = -1
+
+// Route says who takes a record.
+type Route struct {
+	Lane int
+	// Hash is what Warm wants; 0 where that would not help.
+	Hash uint64
+	// Ends is the pid, within the record, of a change that moves a process to TERMINATED; nil for others.
+	Ends []byte
+}
+
+// Recover begins a recovery along so many lanes, at least one. The kernel should be new.
+func (k *Kernel) Recover(lanes int) *Recovery {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.loosen()
+	k.sched.nodes.use()
+	numbers := new(atomic.Uint32)
+	numbers.Store(uint32(len(k.sched.nodes.chunks)))
+	r := &Recovery{k: k, lanes: make([]*Lane, min(max(lanes, 1), MinShards))}
+	for i := range r.lanes {
+		r.lanes[i] = &Lane{owner: k, part: k.part(numbers)}
+	}
+	return r
+}
+
+// part returns a kernel with the same shards. Nodes of both get different numbers.
+func (k *Kernel) part(numbers *atomic.Uint32) *Kernel {
+	p := &Kernel{cfg: k.cfg, seed: k.seed, shardBits: k.shardBits, shards: k.shards}
+	p.sched.init()
+	p.sched.loose = true
+	p.sched.nodes.chunks, p.sched.nodes.numbers = slices.Clone(k.sched.nodes.chunks), numbers
+	return p
+}
+
+// Lanes returns how many there are.
+func (r *Recovery) Lanes() int { return len(r.lanes) }
+
+// Lane returns a lane.
+func (r *Recovery) Lane(i int) *Lane { return r.lanes[i] }
+
+func (r *Recovery) toProcess(pid []byte) Route {
+	h := maphash.Bytes(r.k.seed, pid)
+	return Route{Lane: int(h&uint64(len(r.k.shards)-1)) % len(r.lanes), Hash: h}
+}
+
+func (r *Recovery) toUser(user []byte) Route {
+	return Route{Lane: int(maphash.Bytes(r.k.rates.seed, user)%rateShards) % len(r.lanes)}
+}
+
+// RouteSnapshot takes one record of a snapshot, as LoadSnapshotRecord does, or says whose Load is to get it.
+func (r *Recovery) RouteSnapshot(rec []byte) (Route, error) {
+	kind, d, err := parseSnapshotRecord(rec)
+	k := r.k
+	if err != nil || kind != snapshotProcess && kind != snapshotLog || !k.recovery.loading || k.recovery.ended {
+		return Route{Lane: NoLane}, k.LoadSnapshotRecord(rec)
+	}
+	id := d.str()
+	if kind == snapshotLog {
+		k.recovery.logs++
+		return r.toUser(id), nil
+	}
+	k.recovery.processes++
+	return r.toProcess(id), nil
+}
+
+// Load takes a record of a snapshot.
+func (l *Lane) Load(rec []byte) error {
+	kind, d, err := parseSnapshotRecord(rec)
+	switch {
+	case err != nil:
+		return err
+	case kind == snapshotLog:
+		return l.owner.rates.load(&d)
+	}
+	return l.part.loadRow(&d)
+}
+
+// Lenient is that of the kernel. No lane may be at work.
+func (r *Recovery) Lenient(upTo uint64) {
+	for _, l := range r.lanes {
+		l.part.recovery.window = upTo
+	}
+}
+
+// Settle has sequences come in order from the next record on: it is behind the index given to Lenient, or the first of all. No lane may be
+// at work.
+func (r *Recovery) Settle() {
+	r.settled, r.created, r.readied = true, r.k.created, r.k.readied
+	for _, l := range r.lanes {
+		r.created, r.readied = max(r.created, l.part.created), max(r.readied, l.part.readied)
+	}
+}
+
+// RouteChange says whose Apply is to get rec, one encoded change whose record has the given index. A change that is about no process and
+// no user it applies.
+func (r *Recovery) RouteChange(rec []byte, index uint64) (Route, error) {
+	kind, d, rest, err := openChange(rec)
+	if err == nil && len(rest) > 0 {
+		err = fmt.Errorf("%w: %d bytes behind it", ErrBadChange, len(rest))
+	}
+	if err != nil {
+		return Route{Lane: NoLane}, err
+	}
+	switch kind {
+	case ChangeQuotaDefaults:
+		return Route{Lane: NoLane}, r.applyDefaults(rec, index)
+	case ChangeRateStamp, ChangeRateDrop:
+		user := d.str()
+		if d.bad {
+			return Route{Lane: NoLane}, badRecord(kind)
+		}
+		return r.toUser(user), nil
+	}
+	pid := d.pid()
+	to := r.toProcess(pid)
+	if kind == ChangeCreate || kind == ChangeTransition {
+		ends := false
+		if ends, err = r.glance(kind, &d); ends {
+			to.Ends = pid
+		}
+	}
+	if d.bad {
+		err = badRecord(kind)
+	}
+	return to, err
+}
+
+// applyDefaults applies a change of the default quota at once. Lanes may see it early, but only make room for their users' logs by it.
+func (r *Recovery) applyDefaults(rec []byte, index uint64) error {
+	c, _, err := ParseChange(rec)
+	if err == nil {
+		_, err = r.k.Apply(&c, index)
+	}
+	return err
+}
+
+// glance reads, behind the pid, as much of a change as is about more than its process: the sequences.
+func (r *Recovery) glance(kind ChangeKind, d *changeReader) (ends bool, err error) {
+	c := Change{Kind: kind}
+	if kind == ChangeTransition {
+		c.State, _, c.ReadySeq = State(d.enum(NumStates)), d.int(), d.uint(math.MaxUint64)
+	} else {
+		d.skip()
+		d.skip()
+		d.skip()
+		c.State, _ = State(d.enum(uint8(Ready)+1)), d.enum(NumPriorities)
+		c.Seq, c.ReadySeq = d.uint(maxCreated), d.uint(math.MaxUint64)
+	}
+	if r.settled && !d.bad {
+		err = r.inOrder(&c)
+	}
+	return kind == ChangeTransition && c.State == Terminated, err
+}
+
+// inOrder checks that the sequences in c rise, and takes note of them.
+func (r *Recovery) inOrder(c *Change) error {
+	if c.Kind == ChangeCreate {
+		if c.Seq <= r.created {
+			return fmt.Errorf("%w: %s: %s", ErrNotApplicable, c.Kind, createdOutOfOrder)
+		}
+		r.created = c.Seq
+	}
+	if c.State == Ready {
+		if c.ReadySeq <= r.readied {
+			return fmt.Errorf("%w: %s: %s", ErrNotApplicable, c.Kind, readiedOutOfOrder)
+		}
+		r.readied = c.ReadySeq
+	}
+	return nil
+}
+
+// Apply is that of the kernel, for a change as it is encoded.
+func (l *Lane) Apply(rec []byte, index uint64) (applied bool, err error) {
+	kind, d, _, err := openChange(rec)
+	if err != nil {
+		return false, err
+	}
+	c := &l.change
+	*c = Change{Kind: kind}
+	if d.fields(c); !d.ended() {
+		return false, badRecord(kind)
+	}
+	l.latest = max(l.latest, c.At)
+	lenient := index > 0 && index <= l.part.recovery.window
+	if kind == ChangeRateStamp || kind == ChangeRateDrop {
+		_, _, applied, err = l.owner.rates.replay(c, index, lenient)
+		return applied, err
+	}
+	return l.part.replay(c, index, lenient)
+}
+
+// Warm brings the rows of up to MaxLaneWarm processes towards the processor, so that the records about them, which follow one after the
+// other, do not each wait for memory. The outcome means nothing.
+func (l *Lane) Warm(hashes []uint64) (sum uint32) {
+	var found [MaxLaneWarm]entry
+	hashes = hashes[:min(len(hashes), MaxLaneWarm)]
+	for i, h := range hashes {
+		if x := &l.part.shards[h&uint64(len(l.part.shards)-1)].index; h != 0 && len(x.entries) > 0 {
+			found[i] = x.entries[uint32(h>>32)&uint32(len(x.entries)-1)]
+		}
+	}
+	for i, e := range found {
+		if e.slot != 0 {
+			sh := &l.part.shards[hashes[i]&uint64(len(l.part.shards)-1)]
+			sum += sh.row(e.slot - 1).node
+		}
+	}
+	return sum
+}
+
+// Finish ends the recovery as FinishLoad does: from then on everything may be called. No lane may be at work. latest is the latest Mono
+// reading of all changes that were applied, stamps of requests included.
+func (r *Recovery) Finish() (latest int64, err error) {
+	for _, l := range r.lanes {
+		r.k.merge(l.part)
+		latest = max(latest, l.latest)
+	}
+	r.lanes = nil
+	err = r.k.FinishLoad()
+	return max(latest, r.k.Latest()), err
+}
+
+// merge adds up what a part has beside the shards.
+func (k *Kernel) merge(p *Kernel) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.now, k.created, k.readied = max(k.now, p.now), max(k.created, p.created), max(k.readied, p.readied)
+	for s, n := range p.byState {
+		k.byState[s] += n
+	}
+	k.total += p.total
+	k.sched.depth += p.sched.depth
+	k.sched.nodes.adopt(&p.sched.nodes)
+}

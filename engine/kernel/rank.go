@@ -1,0 +1,63 @@
+package kernel
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// ranked is a node or a reference with its place in an order.
+type ranked struct {
+	key uint64
+	i   uint32
+}
+
+// digitBits is how much of a key one pass sorts by: its counters stay in the first-level cache.
+const digitBits = 11
+
+// digitFrom is the length from which on passes over all of it are faster than comparing.
+const digitFrom = 1 << 12
+
+// rank sorts by key and leaves equal ones in their order. There is nothing to do for what comes in order. Many are sorted digit by
+// digit, which needs as much memory again.
+func rank(r []ranked) []ranked {
+	byKey := func(a, b ranked) int { return cmp.Compare(a.key, b.key) }
+	switch {
+	case slices.IsSortedFunc(r, byKey):
+		return r
+	case len(r) < digitFrom:
+		slices.SortStableFunc(r, byKey)
+		return r
+	}
+	return rankDigits(r, make([]ranked, len(r)))
+}
+
+// rankDigits sorts r with the help of spare, which is as long, and returns the one of them that is sorted in the end.
+func rankDigits(r, spare []ranked) []ranked {
+	low, high := r[0].key, r[0].key
+	for i := range r {
+		low, high = min(low, r[i].key), max(high, r[i].key)
+	}
+	for shift := 0; shift < bits.Len64(high-low); shift += digitBits {
+		var starts [1 << digitBits]uint32
+		for i := range r {
+			starts[digit(r[i].key-low, shift)]++
+		}
+		sum := uint32(0)
+		for d, n := range starts {
+			starts[d], sum = sum, sum+n
+		}
+		for i := range r {
+			at := &starts[digit(r[i].key-low, shift)]
+			spare[*at] = r[i]
+			*at++
+		}
+		r, spare = spare, r
+	}
+	return r
+}
+
+func digit(v uint64, shift int) uint64 { return v >> shift & (1<<digitBits - 1) }
+
+// byStamp makes a key of a stamp, which may be negative.
+func byStamp(stamp int64) uint64 { return uint64(stamp) ^ 1<<63 }

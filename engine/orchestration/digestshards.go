@@ -1,0 +1,69 @@
+package orchestration
+
+import (
+	"hash/crc64"
+
+	"trunkline/codec/wire"
+	"trunkline/engine/table"
+)
+
+// DigestShards is into how many parts ShardDigests divides what is held: by a hash of the names that is the same in every engine.
+const DigestShards = 16
+
+// ShardDigests condenses what Digest does in parts that two engines share that hold the same: envelopes by their ids, sessions by
+// their processes. The numbers are not those of Digest. Requests may go on meanwhile, for only a shard of the table or a session is
+// locked at a time; then every entry is of the moment at which it was looked at. stop is asked before each entry; once it returns
+// true, the result is nil. It may be nil.
+func (o *Engine) ShardDigests(c *Call, stop func() bool) []uint64 {
+	d := shardDigests{sums: make([]uint64, DigestShards), table: crc64.MakeTable(crc64.ECMA)}
+	type entry struct {
+		id string
+		v  *stored
+	}
+	var list []entry
+	o.envelopes.Walk(func(e *table.Entry[stored]) { list = append(list, entry{e.Key(), e.Value()}) })
+	for _, e := range list {
+		if stop != nil && stop() {
+			return nil
+		}
+		if e.v.life.Load() != dead {
+			d.add('e', []byte(e.id), e.v.encoded)
+		}
+	}
+	var pids [][]byte
+	o.sessions.Walk(func(e *table.Entry[session]) { pids = append(pids, []byte(e.Key())) })
+	for _, pid := range pids {
+		if stop != nil && stop() {
+			return nil
+		}
+		s, code := o.find(c, pid, false)
+		if code != wire.OK {
+			continue // it is gone by now
+		}
+		c.output = s.appendState(c.output[:0])
+		s.mu.Unlock()
+		d.add('s', pid, c.output)
+	}
+	return d.sums
+}
+
+// shardDigests are sums, which do not depend on the order.
+type shardDigests struct {
+	sums  []uint64
+	table *crc64.Table
+	buf   []byte
+}
+
+// add counts the state of the entry with a key.
+func (d *shardDigests) add(kind byte, key, state []byte) {
+	d.buf = append(append(d.buf[:0], kind), key...)
+	h := crc64.Checksum(d.buf, d.table)
+	d.sums[mixed(h)%DigestShards] += mixed(crc64.Update(h, d.table, state))
+}
+
+// mixed makes that sums tell more than sums of checksums would.
+func mixed(h uint64) uint64 {
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}

@@ -1,0 +1,105 @@
+package ipc
+
+import (
+	"bytes"
+	"fmt"
+
+	"trunkline/codec/frame"
+	"trunkline/codec/mpack"
+	"trunkline/codec/wire"
+	"trunkline/engine/journal"
+	"trunkline/engine/link"
+	"trunkline/engine/orchestration"
+)
+
+// Digests condense what a service holds, so that two of them can be compared: before and after a restart, or with a copy.
+type Digests struct {
+	// Kernel is kernel.ShardDigests, Orchestration that of the other engine.
+	Kernel, Orchestration []uint64
+	// Index is how far the journal had been appended to when the walk began, Through when it had ended; 0 without a journal. If they
+	// are the same, nothing changed in between.
+	Index, Through journal.Index
+}
+
+// Digests walks over everything, a little at a time, while requests go on. stop ends it early, with empty lists; it may be nil.
+func (s *Service) Digests(stop func() bool) (d Digests) {
+	d.Index = s.appendedTo()
+	d.Kernel = s.kernel.ShardDigests(stop)
+	if d.Kernel != nil {
+		call := orchestration.Call{Now: s.now(link.Now())}
+		d.Orchestration = s.orch.ShardDigests(&call, stop)
+	}
+	d.Through = s.appendedTo()
+	return d
+}
+
+func (s *Service) appendedTo() journal.Index {
+	if s.writer.log == nil {
+		return 0
+	}
+	return s.writer.log.Appended()
+}
+
+// digesting is a GetSystemStatus request that asks for digests, free of lent bytes.
+type digesting struct {
+	svc *Service
+	s   *session
+	id  []byte
+}
+
+// statusWithDigest answers GetSystemStatus beside the loop, whatever there is to walk over, for envelopes may be large. The
+// connection's later requests wait, and it counts among the listings.
+func (t *turn) statusWithDigest() wire.Code {
+	if t.svc.walking.Add(1) > int64(t.svc.cfg.KernelQueueCapacity+maxWalkers) {
+		t.svc.walking.Add(-1)
+		return t.queueFull()
+	}
+	t.s.blocked = true
+	d := &digesting{svc: t.svc, s: t.s, id: bytes.Clone(t.id)}
+	go d.run()
+	return t.noReply()
+}
+
+func (d *digesting) run() {
+	d.svc.walkers <- struct{}{}
+	defer func() {
+		<-d.svc.walkers
+		d.svc.walking.Add(-1)
+	}()
+	d.s.post(letter{frame: d.safely(), unblocks: true})
+}
+
+// safely is answer with a crash answered INTERNAL, as for any other request (kernel-ipc D11).
+func (d *digesting) safely() (out []byte) {
+	defer func() {
+		if r := recover(); r != nil {
+			d.svc.cfg.Logger.Error("recovered from a crash in a digest", "panic", r)
+			out = appendErrorFrame(nil, d.id, wire.Internal, "Internal error", mpack.Extras{})
+		}
+	}()
+	return d.answer()
+}
+
+// answer returns the whole frame; nobody reads that of a connection that is gone.
+func (d *digesting) answer() []byte {
+	sums := d.svc.Digests(d.s.gone.Load)
+	out := mpack.AppendResponseHead(frame.Begin(nil, frame.Response), d.id)
+	head := len(out)
+	out = d.svc.appendStatus(out, d.svc.now(link.Now()))
+	out[head]++ // one member more in the map, whose size is in its first byte
+	out = mpack.AppendMap(mpack.AppendStr(out, "digest"), 4)
+	out = appendHex(mpack.AppendStr(out, "kernel"), sums.Kernel)
+	out = appendHex(mpack.AppendStr(out, "orchestration"), sums.Orchestration)
+	out = mpack.AppendUint(mpack.AppendStr(out, "index"), sums.Index)
+	out = mpack.AppendUint(mpack.AppendStr(out, "through"), sums.Through)
+	return sealFrame(out, 0, d.id, d.svc.cfg.MaxFrameBytes)
+}
+
+// appendHex appends a list of strings of 16 digits: not every client has integers of 64 bits.
+func appendHex(dst []byte, sums []uint64) []byte {
+	dst = mpack.AppendArray(dst, len(sums))
+	for _, n := range sums {
+		dst = mpack.AppendStr(dst, fmt.Sprintf("%016x", n))
+	}
+	return dst
+}

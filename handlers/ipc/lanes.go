@@ -1,0 +1,225 @@
+package ipc
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+
+	"trunkline/engine/journal"
+	"trunkline/engine/kernel"
+)
+
+// Bounds of a recovery's memory beside the state itself: bundles times bundleBytes, and once more what one record of the log needs.
+const (
+	// bundleBytes is about how much of the log is handed on at a time: much more than what the handing over costs. The largest record
+	// of the kernel fits.
+	bundleBytes = 512 << 10
+	// bundles is how many there are at most: one that is filled, one that is worked off, and one each that smooths their speeds.
+	bundles = 4
+	// maxLanes is how many goroutines one that reads can keep busy.
+	maxLanes = 8
+)
+
+// lanes works off the records of the kernel on goroutines of its own, while its owner reads on. What has to keep the order of all
+// records is done by the owner, when the lanes are through with the bundle.
+type lanes struct {
+	rec     *kernel.Recovery
+	finish  func(b *bundle, before journal.Index) error // does what has to keep the order, of the records before an index
+	in      []chan *bundle
+	running sync.WaitGroup
+
+	open  *bundle   // being filled; nil: none
+	sent  []*bundle // in order
+	free  []*bundle
+	made  int
+	err   error // the first in the order of the records
+	loads bool  // the records are of a snapshot
+}
+
+// bundle is some records in a row.
+type bundle struct {
+	buf     []byte
+	lanes   [][]task
+	ordered []step // what has to keep the order of all records
+	loads   bool
+	errs    []failure // of each lane
+	done    uint64    // how far the recovery is with it
+	working sync.WaitGroup
+}
+
+// task is a record of one lane.
+type task struct {
+	index   journal.Index
+	hash    uint64
+	rec     []byte
+	applied bool
+}
+
+// failure is the first record that a lane could not take.
+type failure struct {
+	index journal.Index
+	err   error
+}
+
+// newLanes starts the goroutines; stop ends them.
+func newLanes(k *kernel.Kernel, finish func(*bundle, journal.Index) error) *lanes {
+	p := &lanes{rec: k.Recover(min(runtime.GOMAXPROCS(0), maxLanes)), finish: finish}
+	for i := range p.rec.Lanes() {
+		in := make(chan *bundle, bundles)
+		p.in = append(p.in, in)
+		lane := p.rec.Lane(i)
+		p.running.Go(func() { work(lane, i, in) })
+	}
+	return p
+}
+
+// stop ends the goroutines.
+func (p *lanes) stop() {
+	for _, in := range p.in {
+		close(in)
+	}
+	p.running.Wait()
+}
+
+// work is one lane. After a failure it lets everything pass.
+func work(lane *kernel.Lane, i int, in <-chan *bundle) {
+	failed := false
+	for b := range in {
+		if !failed {
+			b.errs[i] = b.work(lane, b.lanes[i])
+			failed = b.errs[i].err != nil
+		}
+		b.working.Done()
+	}
+}
+
+func (b *bundle) work(lane *kernel.Lane, tasks []task) failure {
+	for j := range tasks {
+		if j%kernel.MaxLaneWarm == 0 {
+			warm(lane, tasks[j:min(j+kernel.MaxLaneWarm, len(tasks))])
+		}
+		t := &tasks[j]
+		var err error
+		if b.loads {
+			err = lane.Load(t.rec)
+		} else {
+			t.applied, err = lane.Apply(t.rec, t.index)
+		}
+		if err != nil {
+			return failure{t.index, err}
+		}
+	}
+	return failure{}
+}
+
+func warm(lane *kernel.Lane, tasks []task) {
+	var hashes [kernel.MaxLaneWarm]uint64
+	for i := range tasks {
+		hashes[i] = tasks[i].hash
+	}
+	lane.Warm(hashes[:len(tasks)])
+}
+
+// room returns the bundle to put n more bytes into. It does not move while it is filled.
+func (p *lanes) room(n int) (*bundle, error) {
+	if n > bundleBytes {
+		return nil, fmt.Errorf("%w: %d bytes", kernel.ErrBadChange, n)
+	}
+	if p.open != nil && len(p.open.buf)+n > bundleBytes {
+		if err := p.send(); err != nil {
+			return nil, err
+		}
+	}
+	if p.open == nil {
+		p.open = p.take()
+		p.open.loads = p.loads
+	}
+	return p.open, p.err
+}
+
+// take returns an empty bundle, waiting for the oldest one if there are enough.
+func (p *lanes) take() *bundle {
+	if len(p.free) == 0 && p.made == bundles {
+		p.settle()
+	}
+	if n := len(p.free); n > 0 {
+		b := p.free[n-1]
+		p.free = p.free[:n-1]
+		return b
+	}
+	p.made++
+	return &bundle{buf: make([]byte, 0, bundleBytes), lanes: make([][]task, len(p.in)), errs: make([]failure, len(p.in))}
+}
+
+// keep copies a record into b.
+func (b *bundle) keep(rec []byte) []byte {
+	start := len(b.buf)
+	b.buf = append(b.buf, rec...)
+	return b.buf[start:len(b.buf):len(b.buf)]
+}
+
+// send hands the open bundle to the lanes.
+func (p *lanes) send() error {
+	b := p.open
+	if b == nil {
+		return p.err
+	}
+	p.open = nil
+	p.sent = append(p.sent, b)
+	for i, tasks := range b.lanes {
+		if len(tasks) > 0 {
+			b.working.Add(1)
+			p.in[i] <- b
+		}
+	}
+	return p.err
+}
+
+// settle waits for the oldest bundle and ends it.
+func (p *lanes) settle() {
+	b := p.sent[0]
+	p.sent = append(p.sent[:0], p.sent[1:]...)
+	b.working.Wait()
+	if p.err == nil {
+		first := b.failure()
+		if p.err = p.finish(b, first.index); p.err == nil && first.err != nil {
+			p.err = b.cannot(first.index, first.err)
+		}
+	}
+	b.reset()
+	p.free = append(p.free, b)
+}
+
+// failure returns the first of the failures; its index is the largest if there is none.
+func (b *bundle) failure() failure {
+	first := failure{index: ^journal.Index(0)}
+	for _, f := range b.errs {
+		if f.err != nil && f.index < first.index {
+			first = f
+		}
+	}
+	return first
+}
+
+func (b *bundle) cannot(i journal.Index, err error) error {
+	if b.loads {
+		return err
+	}
+	return fmt.Errorf("cannot replay record %d: %w", i, err)
+}
+
+func (b *bundle) reset() {
+	b.buf, b.ordered = b.buf[:0], b.ordered[:0]
+	for i := range b.lanes {
+		b.lanes[i], b.errs[i] = b.lanes[i][:0], failure{}
+	}
+}
+
+// drain waits until everything that was put in is done, and returns the first error in the order of the records.
+func (p *lanes) drain() error {
+	_ = p.send()
+	for len(p.sent) > 0 {
+		p.settle()
+	}
+	return p.err
+}

@@ -1,0 +1,198 @@
+package ipc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"trunkline/engine/journal"
+	"trunkline/engine/journal/memstore"
+	"trunkline/engine/kernel"
+	"trunkline/engine/orchestration"
+)
+
+// written makes a disk with a log of the given records, one block after every hundred.
+func written(t *testing.T, records [][]byte) *memstore.Disk {
+	t.Helper()
+	disk := memstore.New(memstore.Options{})
+	log := opened(t, disk)
+	if err := log.Replay(0, func(journal.Index, []byte) error { return nil }); err != nil {
+		t.Fatal(err)
+	}
+	for i, rec := range records {
+		log.Append(rec)
+		if i%100 == 0 {
+			if err := log.Barrier(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return disk
+}
+
+func opened(t *testing.T, disk *memstore.Disk) *journal.Log {
+	t.Helper()
+	store, err := disk.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := journal.Open(store, journal.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return log
+}
+
+func kernelBytes(c kernel.Change) []byte { return kernel.AppendChange([]byte{kernelRecord}, &c) }
+
+// creations are n records that make processes with names of their own.
+func creations(n int) (records [][]byte) {
+	for i := range n {
+		records = append(records, kernelBytes(kernel.Change{Kind: kernel.ChangeCreate, PID: fmt.Appendf(nil, "p%d", i), UserID: bytes.Repeat([]byte("u"), 200),
+			Seq: uint64(i + 1), State: kernel.Ready, ReadySeq: uint64(i + 1)}))
+	}
+	return records
+}
+
+// TestRecoveryTellsTheFirstError: of several records that do not fit, the first is told, whoever meets it first, and the journal is as
+// it was.
+func TestRecoveryTellsTheFirstError(t *testing.T) {
+	absent := func(i int) []byte {
+		return kernelBytes(kernel.Change{Kind: kernel.ChangeUsage, PID: fmt.Appendf(nil, "absent%d", i)})
+	}
+	session := orchestration.AppendChange([]byte{orchestrationRecord}, &orchestration.Change{Kind: orchestration.ChangeSession, PID: []byte("s"),
+		Pipeline: []byte{0x80}, Envelope: []byte{0x80}})
+	again := kernelBytes(kernel.Change{Kind: kernel.ChangeCreate, PID: []byte("x"), Seq: 1})
+	f := func(name string, want string, bad map[int][]byte) {
+		t.Helper()
+		records := creations(12000) // some bundles
+		for at, rec := range bad {
+			records[at] = rec
+		}
+		disk := written(t, records)
+		log := opened(t, disk)
+		before := log.Appended()
+		err := newRig(t, Config{Journaled: true}).svc.Recover(log, RecoverOptions{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		log = opened(t, disk)
+		if log.Appended() != before {
+			t.Errorf("%s: the journal ends at %d, not at %d", name, log.Appended(), before)
+		}
+		log.Close()
+	}
+	// The claim has index 1: record i of the list has index i+2.
+	many := map[int][]byte{}
+	for i := range 40 {
+		many[11000-i*7] = absent(i)
+	}
+	f("one", "record 502: cannot apply change: usage", map[int][]byte{500: absent(0)})
+	f("the last", "record 12001: cannot apply change: usage", map[int][]byte{11999: absent(0)})
+	f("many lanes", "record 10729: cannot apply change: usage", many)
+	f("a lane before an order", "record 402: cannot apply change: usage", map[int][]byte{400: absent(0), 403: again})
+	f("an order before a lane", "record 402: cannot apply change: create", map[int][]byte{400: again, 403: absent(0)})
+	f("a session before a lane", "record 402: cannot apply change: session", map[int][]byte{400: session, 403: absent(0)})
+	f("a lane before a session", "record 402: cannot apply change: usage", map[int][]byte{400: absent(0), 403: session})
+	f("an unknown tag", "record 9: cannot parse change: tag", map[int][]byte{7: []byte("zz")})
+	f("nothing", "record 9: cannot parse change: it is empty", map[int][]byte{7: {}})
+	f("too long", "record 9: cannot parse change", map[int][]byte{7: append([]byte{kernelRecord}, make([]byte, bundleBytes+1)...)})
+	f("as long as fits", "record 9: cannot parse change", map[int][]byte{7: append([]byte{kernelRecord}, make([]byte, bundleBytes-1)...)})
+}
+
+// TestRecoveryTellsProgress: it rises in each phase and ends with all of it, though the last records are of nobody.
+func TestRecoveryTellsProgress(t *testing.T) {
+	disk := written(t, creations(12000))
+	recovered := func() (told []RecoverProgress, digest uint64) {
+		r := newRig(t, Config{Journaled: true})
+		log := opened(t, disk)
+		defer log.Close()
+		if err := r.svc.Recover(log, RecoverOptions{Progress: func(p RecoverProgress) { told = append(told, p) }}); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.svc.Snapshot(); err != nil {
+			t.Fatal(err)
+		}
+		return told, r.svc.Digest()
+	}
+	var digests [3]uint64
+	for i := range digests {
+		var told []RecoverProgress
+		told, digests[i] = recovered()
+		for j, p := range told {
+			if j > 0 && p.Snapshot == told[j-1].Snapshot && p.Done < told[j-1].Done || p.Done > p.Total || j > 0 && p.Snapshot && !told[j-1].Snapshot {
+				t.Errorf("%+v after %+v", p, told[j-1])
+			}
+			if ends := j == len(told)-1 || p.Snapshot != told[j+1].Snapshot; ends && p.Done != p.Total {
+				t.Errorf("a phase ends with %+v", p)
+			}
+		}
+		if len(told) < 4 || told[0].Snapshot != (i > 0) {
+			t.Errorf("told %+v", told)
+		}
+	}
+	if digests[0] != digests[1] || digests[0] != digests[2] {
+		t.Errorf("%x", digests)
+	}
+}
+
+// TestDamagedSnapshotIsRefused: what is cut, has more behind its end, or is not known is an error, and not waited for.
+func TestDamagedSnapshotIsRefused(t *testing.T) {
+	r := newRig(t, Config{Journaled: true})
+	for i := range 300 {
+		r.svc.kernel.Create(kernel.Instant{}, &kernel.CreateArgs{PID: fmt.Appendf(nil, "p%d", i), UserID: fmt.Appendf(nil, "u%d", i)}, nil)
+	}
+	log := opened(t, memstore.New(memstore.Options{}))
+	defer log.Close()
+	fresh := newRig(t, Config{Journaled: true}).svc
+	if err := fresh.Recover(log, RecoverOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	r.svc.writer.log = log
+	if err := r.svc.Snapshot(); err != nil {
+		t.Fatal(err)
+	}
+	var whole []byte
+	if _, err := log.LoadSnapshot(func(from io.Reader, _ journal.Index, _ uint64) (err error) { whole, err = io.ReadAll(from); return err }); err != nil {
+		t.Fatal(err)
+	}
+	load := func(b []byte) error {
+		l := &loader{s: newRig(t, Config{Journaled: true}).svc}
+		l.lanes = newLanes(l.s.kernel, l.finish)
+		defer l.lanes.stop()
+		err := l.first(l.load(bytes.NewReader(b), uint64(len(b))))
+		if err == nil {
+			_, err = l.lanes.rec.Finish()
+		}
+		return err
+	}
+	if err := load(whole); err != nil {
+		t.Fatal(err)
+	}
+	for _, cut := range []int{0, 1, 5, len(whole) / 2, len(whole) - 1} {
+		if err := load(whole[:cut]); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("cut at %d: %v", cut, err)
+		}
+	}
+	f := func(name, want string, b []byte) {
+		t.Helper()
+		if err := load(b); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	f("more behind the end", "snapshot record", append(bytes.Clone(whole), 2, 'k', 0))
+	f("an unknown tag", "tag", append([]byte{2, 'z', 0}, whole...))
+	f("an empty record", "0 bytes", append([]byte{0}, whole...))
+	f("a clock of another size", "tag", append([]byte{2, clockRecord, 0}, whole...))
+	f("a huge record", "bytes", append([]byte{0xff, 0xff, 0xff, 0x7f}, whole...))
+}
