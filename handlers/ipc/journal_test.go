@@ -218,11 +218,41 @@ func TestLazyChangesAreWrittenSoon(t *testing.T) {
 		if synctest.Wait(); r.log.Durable() == r.log.Appended() {
 			t.Error("written at once, in a group of its own")
 		}
-		time.Sleep(snapshotCheck)
+		time.Sleep(lazyCheck)
 		if synctest.Wait(); r.log.Durable() != r.log.Appended() {
 			t.Error("not written")
 		}
 	})
+}
+
+// TestALongTailIsShortened: what a start had to replay counts for the next snapshot, or a server that dies often would replay ever more.
+func TestALongTailIsShortened(t *testing.T) {
+	disk := memstore.New(memstore.Options{})
+	r := newJournaledRig(t, disk, nil)
+	p := r.connect()
+	for i := range 200 {
+		p.send(request("c", "kernel", "CreateProcess", fmt.Sprintf(`{"pid":"p%d","user_id":"u%d"}`, i, i)))
+	}
+	r.settled(p)
+	disk.CrashHard()
+	f := func(threshold int64, want uint64) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			back := newJournaledRig(t, disk, nil)
+			defer back.log.Close()
+			back.svc.cfg.SnapshotBytes = threshold
+			back.svc.Start()
+			defer back.svc.Close()
+			time.Sleep(10 * snapshotCheck)
+			if synctest.Wait(); back.log.Stats().Snapshots != want {
+				t.Errorf("%d snapshots, want %d", back.log.Stats().Snapshots, want)
+			}
+		})
+		disk.CrashHard()
+	}
+	f(1<<20, 0)
+	f(10<<10, 1)
+	f(10<<10, 0) // nothing has come since
 }
 
 // TestRecovery: a service that comes back holds what was answered, wherever the power failed.

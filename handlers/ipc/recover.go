@@ -33,6 +33,7 @@ func (s *Service) Recover(log *journal.Log, o RecoverOptions) error {
 	l.lanes = newLanes(s.kernel, l.finish)
 	defer l.lanes.stop()
 	from, err := log.LoadSnapshot(func(r io.Reader, _ journal.Index, size uint64) error {
+		l.snapshot = size
 		return l.first(l.load(r, size))
 	})
 	if err != nil {
@@ -43,21 +44,22 @@ func (s *Service) Recover(log *journal.Log, o RecoverOptions) error {
 	if err = l.first(log.ReplayThen(from, l.replay, l.end)); err != nil {
 		return err
 	}
-	s.base = l.latest
+	s.base, s.tail, s.snapshot = l.latest, l.tail, l.snapshot
 	s.writer.log, s.writer.full = log, o.Full
 	return nil
 }
 
 // loader puts back a snapshot and what was recorded since.
 type loader struct {
-	s       *Service
-	lanes   *lanes
-	call    orchestration.Call
-	latest  int64         // reading of the monotonic clock
-	from    journal.Index // that of the snapshot
-	window  journal.Index // up to it, replay meets what the snapshot has already
-	settled bool          // the replay is behind it
-	ended   bool          // the snapshot is
+	s              *Service
+	lanes          *lanes
+	call           orchestration.Call
+	latest         int64         // reading of the monotonic clock
+	from           journal.Index // that of the snapshot
+	snapshot, tail uint64        // bytes of it, and of the records behind it
+	window         journal.Index // up to it, replay meets what the snapshot has already
+	settled        bool          // the replay is behind it
+	ended          bool          // the snapshot is
 
 	tell     func(RecoverProgress) // may be nil
 	progress RecoverProgress
@@ -96,6 +98,7 @@ type step struct {
 
 // replay takes the record with index i.
 func (l *loader) replay(i journal.Index, rec []byte) error {
+	l.tail += uint64(len(rec))
 	if i > l.window && !l.settled {
 		if err := l.settle(); err != nil {
 			return err

@@ -98,15 +98,16 @@ func setDefault[T int | int64 | time.Duration](v *T, def T) {
 // Service is one kernel endpoint: the process table, the bus, the pipelines and what the connections share. Its methods are safe for
 // concurrent use.
 type Service struct {
-	cfg    Config
-	kernel *kernel.Kernel
-	bus    *bus.Bus
-	orch   *orchestration.Engine
-	routes *routes
-	writer writer
-	base   int64          // added to the owners' monotonic readings: where the clock stood when the journal ended
-	calls  []callCounters // by method, as in the method table; the last one counts what reached no method
-	turns  sync.Pool
+	cfg            Config
+	kernel         *kernel.Kernel
+	bus            *bus.Bus
+	orch           *orchestration.Engine
+	routes         *routes
+	writer         writer
+	tail, snapshot uint64         // bytes that Recover replayed and loaded
+	base           int64          // added to the owners' monotonic readings: where the clock stood when the journal ended
+	calls          []callCounters // by method, as in the method table; the last one counts what reached no method
+	turns          sync.Pool
 
 	walking atomic.Int64  // listings that run beside the loop, waiting ones included
 	walkers chan struct{} // bounds the ones that run at a time
@@ -166,6 +167,7 @@ func NewService(cfg Config) *Service {
 func (s *Service) Start() {
 	if s.writer.log != nil {
 		s.stopped.Go(s.keepSnapshots)
+		s.stopped.Go(s.writeLazy)
 	}
 	s.stopped.Add(1)
 	go func() {

@@ -75,21 +75,38 @@ func (o *snapshotWriter) number(tag byte, n uint64) {
 	_ = o.put(tag, b[:])
 }
 
-// keepSnapshots takes snapshots when they are due, and has lazy changes written, until the service is closed.
-func (s *Service) keepSnapshots() {
-	log := s.writer.log
-	tick := time.NewTicker(snapshotCheck)
+// lazyCheck is how long a change that nobody waits for may stay unwritten.
+const lazyCheck = 100 * time.Millisecond
+
+// writeLazy has such changes written, until the service is closed.
+func (s *Service) writeLazy() {
+	tick := time.NewTicker(lazyCheck)
 	defer tick.Stop()
-	at, index, size, last := time.Now(), log.Appended(), log.Stats(), uint64(0)
 	for {
 		select {
 		case <-s.stop:
 			return
 		case <-tick.C:
-			s.writer.flush() // what nobody waits for
+			s.writer.flush()
+		}
+	}
+}
+
+// keepSnapshots takes snapshots when they are due, until the service is closed.
+func (s *Service) keepSnapshots() {
+	log := s.writer.log
+	tick := time.NewTicker(snapshotCheck)
+	defer tick.Stop()
+	at, index, size := time.Now(), log.Appended(), log.Stats()
+	last, tail := s.snapshot, s.tail // what was replayed counts: the next start is to find less
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-tick.C:
 		}
 		now := log.Stats()
-		grown := now.Bytes - size.Bytes
+		grown := tail + now.Bytes - size.Bytes
 		due := grown >= max(uint64(s.cfg.SnapshotBytes), last) || time.Since(at) >= s.cfg.SnapshotInterval && log.Appended() > index
 		if !due {
 			continue
@@ -98,11 +115,11 @@ func (s *Service) keepSnapshots() {
 		index = log.Appended()
 		if err := s.Snapshot(); err != nil {
 			s.cfg.Logger.Error("cannot write a snapshot; the journal grows until one succeeds", "error", err)
-			at, size = time.Now(), now // not at once again
+			at, size, tail = time.Now(), now, 0 // not at once again
 			continue
 		}
 		after := log.Stats()
-		last, size, at = after.SnapshotBytes-now.SnapshotBytes, after, time.Now()
+		last, size, tail, at = after.SnapshotBytes-now.SnapshotBytes, now, 0, time.Now()
 		s.cfg.Logger.Info("snapshot written", "index", index, "secs", time.Since(began).Seconds())
 	}
 }
