@@ -81,6 +81,11 @@ type Limits struct {
 	// yet. Any goroutine calls it; b is lent for the call. It must not allocate. Nil: everything an owner sends at a time
 	// counts as one frame.
 	FrameLen func(b []byte) int
+	// EndOfInput is what an owner feeds behind a partial frame when the peer sends nothing more, so that the session takes it as a
+	// whole one. Empty: a partial frame is dropped.
+	EndOfInput string
+	// LateFrame is sent to a peer whose frame took longer than FrameWithin, before its connection is closed. Empty: nothing is.
+	LateFrame string
 	// TurnBytes bounds how much input one connection may have taken before others get theirs (kernel-ipc §2.5).
 	TurnBytes int
 }

@@ -278,7 +278,12 @@ func (c *conn) tellDrain(now link.Instant) {
 func (c *conn) inTime(now link.Instant) (keep bool) {
 	defer c.rescue(&keep)
 	pending := c.behind || c.blocked || c.more
-	if r, late := c.timers.Overdue(&c.loop.srv.limits, c.sess.Load(), pending, now.Mono); late {
+	l := &c.loop.srv.limits
+	r, late := c.timers.Overdue(l, c.sess.Load(), pending, now.Mono)
+	switch {
+	case late && r == stream.ReasonFrame && l.LateFrame != "":
+		return c.settle(append(c.loop.out[:0], l.LateFrame...), link.Close, now)
+	case late:
 		return c.close(r)
 	}
 	return true

@@ -117,7 +117,8 @@ func (c *conn) hungUp(err error) {
 		c.close(reasonForced)
 	case !errors.Is(err, io.EOF):
 		c.close(stream.ReasonError)
-	case c.behind || c.blocked: // frames that came before the end are served before it
+	case c.behind || c.blocked, len(c.unread()) > 0 && c.loop.srv.limits.EndOfInput != "":
+		// Frames that came before the end are served before it.
 		c.leave(departing{why: stream.LeftEOF, atEOF: true})
 	default:
 		c.lastWords(c.loop.srv.now())

@@ -22,13 +22,14 @@ type conn struct {
 	rwc  io.ReadWriteCloser
 	port *link.Port
 
-	woken atomic.Bool   // Port.Wake since the writer last pumped
-	bell  chan struct{} // one slot: the writer has something to look at
-	done  chan struct{} // closed at release
-	ended chan struct{} // closed when the reader has ended
-	in    inbuf
-	unfed atomic.Bool // the reader holds bytes that came since it last fed the session
-	front int         // the writer's: bytes left of the first unsent frame, 0 at a frame boundary
+	woken      atomic.Bool   // Port.Wake since the writer last pumped
+	bell       chan struct{} // one slot: the writer has something to look at
+	done       chan struct{} // closed at release
+	ended      chan struct{} // closed when the reader has ended
+	in         inbuf
+	unfed      atomic.Bool // the reader holds bytes that came since it last fed the session
+	frameEnded bool        // the reader has fed Limits.EndOfInput
+	front      int         // the writer's: bytes left of the first unsent frame, 0 at a frame boundary
 
 	mu       sync.Mutex
 	room     sync.Cond // the reader waits here while paused
@@ -177,7 +178,22 @@ func (c *conn) overdue(now link.Instant) (r Reason, late bool) {
 		c.timers.Frame = now.Mono // it is us who do not read
 	}
 	pending := c.unsent() > 0 || c.blocked || c.behind || c.more
-	return c.timers.Overdue(l, c.sess.Load(), pending, now.Mono)
+	r, late = c.timers.Overdue(l, c.sess.Load(), pending, now.Mono)
+	if r == ReasonFrame && late && l.LateFrame != "" && !c.closing {
+		c.say(l.LateFrame)
+		return 0, false
+	}
+	return r, late
+}
+
+// say has the writer send a last frame and close. The caller holds mu.
+func (c *conn) say(frame string) {
+	if c.out == nil {
+		c.out = c.host.bufs.Get()
+	}
+	c.out.B = append(c.out.B, frame...)
+	c.closing, c.timers.Frame = true, 0
+	c.ring()
 }
 
 // feed gives the session what the reader holds; it reports whether the reader may go on reading.

@@ -65,6 +65,9 @@ func (c *conn) read() {
 func (c *conn) readAll() bool {
 	for c.feed() {
 		if c.atEOF {
+			if c.endFrame() {
+				continue
+			}
 			c.tellEOF()
 			return false
 		}
@@ -87,6 +90,22 @@ func (c *conn) readAll() bool {
 		}
 	}
 	return !c.atEOF
+}
+
+// endFrame makes a whole frame of what is left at the end of the input, once, if the protocol wants that; it reports whether there is
+// something more to feed.
+func (c *conn) endFrame() bool {
+	end := c.host.cfg.Limits.EndOfInput
+	if end == "" || c.frameEnded || len(c.in.unread()) == 0 {
+		return false
+	}
+	c.frameEnded = true
+	for len(end) > 0 {
+		n := copy(c.in.space(), end)
+		c.in.to += n
+		end = end[n:]
+	}
+	return true
 }
 
 // frameFits is the last net below a session that waits for more of a frame than any frame may have.

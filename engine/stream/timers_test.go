@@ -31,13 +31,16 @@ func (p *peer) cut(within time.Duration) {
 }
 
 func timed(t *testing.T, name string, f func(t *testing.T, p *peer)) {
-	t.Run(name, func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			p := pipe(t, withTimers)
-			time.Sleep(137 * time.Millisecond) // off the janitor's beat
-			f(t, p)
-			_ = p.host.Close(context.Background())
-		})
+	t.Run(name, func(t *testing.T) { bubble(t, withTimers, func(p *peer) { f(p.t, p) }) })
+}
+
+// bubble serves one connection in a synctest bubble.
+func bubble(t *testing.T, change func(*link.Limits), f func(p *peer)) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pipe(t, change)
+		time.Sleep(137 * time.Millisecond) // off the janitor's beat
+		f(p)
+		_ = p.host.Close(context.Background())
 	})
 }
 

@@ -1,0 +1,45 @@
+package stream
+
+import (
+	"net"
+	"testing"
+
+	"trunkline/engine/internal/linktest"
+	"trunkline/engine/link"
+)
+
+// TestTheLastFrameNeedsNoEnd: where the protocol says how a frame ends, one that is cut by the end of the input is whole.
+func TestTheLastFrameNeedsNoEnd(t *testing.T) {
+	h, book, ln := listen(t, "tcp", func(c *Config) { c.Limits.EndOfInput = "d" })
+	f := func(sent []byte, answered bool) {
+		t.Helper()
+		p := dial(t, h, book, ln)
+		p.send(linktest.Frame('e', "a"), sent)
+		if err := p.c.(*net.TCPConn).CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		p.want('e', "a")
+		if answered {
+			p.want('e', "end")
+		}
+		if _, b, err := linktest.Read(p.c); err == nil {
+			t.Errorf("one more frame: %q", b)
+		}
+	}
+	whole := linktest.Frame('e', "end")
+	f(whole[:len(whole)-1], true)
+	f(whole[:len(whole)-2], false) // still not whole: dropped
+	f(nil, false)                  // nothing is begun that nobody sent
+	f(whole, true)
+}
+
+// TestALateFrameIsAnswered: a peer whose frame takes too long is told so before it is cut.
+func TestALateFrameIsAnswered(t *testing.T) {
+	late := string(linktest.Frame('x', "late"))
+	timed := func(l *link.Limits) { withTimers(l); l.LateFrame = late }
+	bubble(t, timed, func(p *peer) {
+		p.send([]byte{0, 0})
+		p.want('x', "late")
+		p.wantClosed(ReasonProtocol)
+	})
+}
