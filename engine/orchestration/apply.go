@@ -167,9 +167,9 @@ func (o *Engine) applyReport(c *Call, s *session, ch *Change) error {
 }
 
 // Digest returns a number that two engines share that hold the same envelopes and sessions, whatever way they came to it and
-// whenever they were used last. Requests may go on meanwhile, but then it says little.
-func (o *Engine) Digest() (sum uint64) {
-	c := &Call{}
+// whenever they were used last. Requests may go on meanwhile, but then it says little. c brings the time: a session whose process
+// has ended, and that nobody has asked for since, ends now.
+func (o *Engine) Digest(c *Call) (sum uint64) {
 	o.envelopes.Walk(func(e *table.Entry[stored]) {
 		sum += digestOf([]byte(e.Key()), e.Value().encoded)
 	})

@@ -6,6 +6,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/kernel"
+	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
 )
 
@@ -113,4 +114,7 @@ func (w *writer) durable(upTo journal.Index) {
 func (s *Service) Durable(upTo journal.Index) { s.writer.durable(upTo) }
 
 // Digest returns a number that two services share that hold the same processes, envelopes and sessions.
-func (s *Service) Digest() uint64 { return s.kernel.Digest() + s.orch.Digest() }
+func (s *Service) Digest() uint64 {
+	call := orchestration.Call{Now: s.now(link.Now())}
+	return s.kernel.Digest() + s.orch.Digest(&call)
+}

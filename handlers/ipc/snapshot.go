@@ -108,8 +108,8 @@ func (s *Service) keepSnapshots() {
 		now := log.Stats()
 		grown := tail + now.Bytes - size.Bytes
 		due := grown >= max(uint64(s.cfg.SnapshotBytes), last) || time.Since(at) >= s.cfg.SnapshotInterval && log.Appended() > index
-		if !due {
-			continue
+		if full := s.writer.full; !due || full != nil && full() {
+			continue // on a full disk it would only fail, and take what is left
 		}
 		began := time.Now()
 		index = log.Appended()
