@@ -7,7 +7,10 @@ package jsonx
 // The Problem names the first fault. Check neither allocates nor keeps b.
 func Check(b []byte, maxDepth int) Problem {
 	c := checker{b: b, maxDepth: min(max(maxDepth, 0), MaxDepth)}
-	i, kind := c.run()
+	i, kind := c.run(skipSpace(b, 0))
+	if kind == Fine {
+		i, kind = textEnd(b, i)
+	}
 	switch kind {
 	case Fine:
 		return Problem{}
@@ -25,112 +28,120 @@ type checker struct {
 	nest     nest
 }
 
-// run alternates between a value and what may follow one until the text or the value ends.
-func (c *checker) run() (int, Kind) {
-	i := skipSpace(c.b, 0)
+// textEnd checks that nothing but space follows the value before i.
+func textEnd(b []byte, i int) (int, Kind) {
+	if i = skipSpace(b, i); i < len(b) {
+		return i, ExtraData
+	}
+	return i, Fine
+}
+
+// run checks the one value at i and returns the offset behind it. It alternates between a value and what may follow one.
+func (c *checker) run(i int) (next int, kind Kind) {
+	b, object := c.b, false // object: the innermost open container is one
 	for {
-		var kind Kind
-		var opened bool
-		if i, opened, kind = c.value(i); kind != Fine {
+		if i < len(b) && (b[i] == '{' || b[i] == '[') {
+			if c.nest.depth >= c.maxDepth {
+				return i, TooDeep
+			}
+			opened := b[i] == '{'
+			if i = skipSpace(b, i+1); i >= len(b) || b[i] != closer(opened) {
+				object = opened
+				c.nest.push(object)
+				if object {
+					if i, kind = checkName(b, i); kind != Fine {
+						return i, kind
+					}
+				}
+				continue
+			}
+			i++
+		} else if i, kind = checkScalar(b, i); kind != Fine {
 			return i, kind
 		}
-		if opened {
-			continue
-		}
-		// The next element of an array, the commonest successor by far, without the detour.
-		if i < len(c.b) && c.b[i] == ',' && c.nest.depth > 0 && !c.nest.inObject() {
-			i = skipSpace(c.b, i+1)
-			continue
-		}
-		var done bool
-		if i, done, kind = c.after(i); done || kind != Fine {
+		if i, object, kind = c.after(i, object); c.nest.depth == 0 || kind != Fine {
 			return i, kind
 		}
 	}
 }
 
-// value checks the scalar or the container opening at i. After a non-empty opening it returns opened and the offset of the
-// first member's value; otherwise the offset behind the value.
-func (c *checker) value(i int) (next int, opened bool, kind Kind) {
-	if i >= len(c.b) {
-		return len(c.b), false, UnexpectedEnd
+// after closes every container that ends at i and moves to the next member's value, if one is still open. object tells, before
+// and after, whether the innermost one is an object.
+func (c *checker) after(i int, object bool) (next int, newObject bool, kind Kind) {
+	b := c.b
+	for c.nest.depth > 0 {
+		if i < len(b) && b[i] <= ' ' {
+			i = skipSpace(b, i)
+		}
+		if i >= len(b) {
+			return len(b), object, UnexpectedEnd
+		}
+		switch b[i] {
+		case ',':
+			if i++; i < len(b) && b[i] <= ' ' {
+				i = skipSpace(b, i)
+			}
+			if object {
+				i, kind = checkName(b, i)
+			}
+			return i, object, kind
+		case closer(object):
+			c.nest.depth--
+			object = c.nest.inObject()
+			i++
+		default:
+			return i, object, UnexpectedChar
+		}
 	}
-	switch ch := c.b[i]; ch {
+	return i, false, Fine
+}
+
+// checkScalar checks the string, number or literal at i and returns the offset behind it.
+func checkScalar(b []byte, i int) (next int, kind Kind) {
+	if i >= len(b) {
+		return len(b), UnexpectedEnd
+	}
+	switch b[i] {
 	case '"':
-		next, kind = scanString(c.b, i+1)
-	case '{', '[':
-		return c.open(i, ch == '{')
+		next, _, kind = scanString(b, i+1)
+		return next, kind
 	case 't':
-		next, kind = scanLiteral(c.b, i, "true")
+		return scanLiteral(b, i, "true")
 	case 'f':
-		next, kind = scanLiteral(c.b, i, "false")
+		return scanLiteral(b, i, "false")
 	case 'n':
-		next, kind = scanLiteral(c.b, i, "null")
+		return scanLiteral(b, i, "null")
 	case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-		next, kind = scanNumber(c.b, i)
-	default:
-		next, kind = i, UnexpectedChar
+		return scanNumber(b, i)
 	}
-	return next, false, kind
+	return i, UnexpectedChar
 }
 
-// open enters the container whose bracket is at i, or passes over it when it is empty.
-func (c *checker) open(i int, object bool) (next int, opened bool, kind Kind) {
-	if c.nest.depth >= c.maxDepth {
-		return i, false, TooDeep
+// checkName checks the member name at i and its colon and returns the offset of the member's value.
+func checkName(b []byte, i int) (int, Kind) {
+	if i >= len(b) || b[i] != '"' {
+		return fault(b, i)
 	}
-	i = skipSpace(c.b, i+1)
-	if i < len(c.b) && c.b[i] == closer(object) {
-		return i + 1, false, Fine
-	}
-	c.nest.push(object)
-	if object {
-		i, kind = c.key(i)
-	}
-	return i, true, kind
-}
-
-// key checks the member name at i and its colon and returns the offset of the member's value.
-func (c *checker) key(i int) (int, Kind) {
-	if i >= len(c.b) || c.b[i] != '"' {
-		return fault(c.b, i)
-	}
-	i, kind := scanString(c.b, i+1)
+	i, _, kind := scanString(b, i+1)
 	if kind != Fine {
 		return i, kind
 	}
-	i = skipSpace(c.b, i)
-	if i >= len(c.b) || c.b[i] != ':' {
-		return fault(c.b, i)
-	}
-	return skipSpace(c.b, i+1), Fine
+	return valueBehind(b, i)
 }
 
-// after closes every container that ends at i and moves to the next member's value; done means that the whole text is read.
-func (c *checker) after(i int) (next int, done bool, kind Kind) {
-	for c.nest.depth > 0 {
-		object := c.nest.inObject()
-		if i = skipSpace(c.b, i); i >= len(c.b) {
-			return len(c.b), false, UnexpectedEnd
-		}
-		switch c.b[i] {
-		case closer(object):
-			c.nest.depth--
-			i++
-		case ',':
-			i = skipSpace(c.b, i+1)
-			if object {
-				i, kind = c.key(i)
-			}
-			return i, false, kind
-		default:
-			return i, false, UnexpectedChar
-		}
+// valueBehind checks the colon that follows the name before i and returns the offset of the member's value.
+func valueBehind(b []byte, i int) (int, Kind) {
+	// The colon stands right behind the quote and the value right behind the colon, or one space later, in nearly all text.
+	if i < len(b) && b[i] <= ' ' {
+		i = skipSpace(b, i)
 	}
-	if i = skipSpace(c.b, i); i < len(c.b) {
-		return i, false, ExtraData
+	if i >= len(b) || b[i] != ':' {
+		return fault(b, i)
 	}
-	return i, true, Fine
+	if i++; i < len(b) && b[i] <= ' ' {
+		i = skipSpace(b, i)
+	}
+	return i, Fine
 }
 
 func closer(object bool) byte {

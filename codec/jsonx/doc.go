@@ -2,6 +2,7 @@
 // only.
 //
 //	Check            is this exactly one JSON value? (RFC 8259, valid UTF-8, bounded nesting)
+//	Names.Scan       the same, and picks the known members of the object out in the same pass; tells repeated ones
 //	Object, Array    iterate over the members of one container in checked text, stepping over what nests in them
 //	ValueOf          says what kind of value a checked text is
 //	Walker           pulls tokens out of checked text, with the member count of every container if wanted, to transcode it
@@ -10,12 +11,13 @@
 //	AppendUnescaped  undoes the escapes of a string
 //	AppendString     writes a string
 //
-// Text from a peer goes through Check first; all the others that read rely on that. Given text that was not
+// Text from a peer goes through Check or Scan first; all the others that read rely on that. Given text that was not
 // checked they still neither panic nor loop nor write invalid UTF-8 that was not in the text, but what they return means nothing.
 //
 // Everything is iterative: nesting is a bit stack of MaxDepth bits, so a hostile text costs time proportional to its length and
 // no stack.
 //
-// Not implemented, on purpose: duplicate-key detection (kernel-ipc forwards payloads byte for byte, so which key wins is the
-// reader's business), comments, trailing commas, NaN and Infinity, a leading byte order mark, decoding into Go types.
+// Not implemented, on purpose: duplicate-key detection but for the names of a Scan (kernel-ipc forwards payloads byte for byte, so
+// which key wins is the reader's business), comments, trailing commas, NaN and Infinity, a leading byte order mark, decoding into
+// Go types.
 package jsonx

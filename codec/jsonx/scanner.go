@@ -1,0 +1,144 @@
+package jsonx
+
+// ScanResult says what Scan found out about a text.
+type ScanResult uint8
+
+// The results of Scan, in the order in which they are judged: a fault anywhere in the text outranks what the root is, and that
+// outranks a repeated name (toolhost §4.3, steps 1 and 2).
+const (
+	ScanOK        ScanResult = iota
+	ScanInvalid              // not one JSON value in UTF-8, or nested too deep (toolhost §2.4)
+	ScanNotObject            // valid, and neither an object nor null
+	ScanNull                 // the text is null
+	ScanDuplicate            // a valid object in which a known name occurs twice, however it is spelled
+)
+
+// Absent is the Kind of a Member whose name does not occur.
+const Absent = End
+
+// Member is the value of one known name. Its bytes are part of the scanned text, valid as long as that is.
+type Member struct {
+	// Kind is ObjectStart, ArrayStart, String, Number, True, False or Null; Absent when the name does not occur.
+	Kind TokenKind
+	// Escaped is set for a String that has a backslash: Raw must go through AppendUnescaped. Otherwise Raw is the meaning.
+	Escaped bool
+	// Raw is what stands between the quotes of a String, and exactly the value's bytes for every other kind; nil if Absent.
+	Raw []byte
+}
+
+// Scan checks the whole of line as Check does (RFC 8259, UTF-8, at most maxDepth open containers, the root being the first) and
+// picks the members out whose names n knows: out[i] is the value of name i. Other members are checked and ignored; nothing that
+// nests in a member is picked. It is one pass, costs time linear in len(line), and does not allocate or keep line.
+//
+// out must hold n.Len() members; all of them are overwritten. With ScanDuplicate which is the name whose second occurrence comes
+// first, and out has the first value of each name, so that an answer can still repeat what the request gave (toolhost §3.1). With
+// the results other than that and ScanOK all members are Absent; with all but ScanDuplicate which is -1.
+func (n *Names) Scan(line []byte, maxDepth int, out []Member) (r ScanResult, which int) {
+	out = out[:len(n.names)]
+	clear(out)
+	i := skipSpace(line, 0)
+	if i >= len(line) || line[i] != '{' || maxDepth < 1 {
+		return scanRoot(line, maxDepth), -1
+	}
+	i, which, kind := n.scanMembers(line, i+1, min(maxDepth, MaxDepth)-1, out)
+	if kind == Fine {
+		_, kind = textEnd(line, i)
+	}
+	switch {
+	case kind != Fine:
+		clear(out)
+		return ScanInvalid, -1
+	case which >= 0:
+		return ScanDuplicate, which
+	}
+	return ScanOK, -1
+}
+
+// scanRoot judges a text that does not begin as an object.
+func scanRoot(line []byte, maxDepth int) ScanResult {
+	if !Check(line, maxDepth).OK() {
+		return ScanInvalid
+	}
+	if ValueOf(line).Kind == Null {
+		return ScanNull
+	}
+	return ScanNotObject
+}
+
+// scanMembers checks the members of the object whose bracket is before i and returns the offset behind it. which is the known
+// name that was repeated first, -1 if none was. maxDepth is what the values may use.
+func (n *Names) scanMembers(b []byte, i, maxDepth int, out []Member) (next, which int, kind Kind) {
+	c := checker{b: b, maxDepth: maxDepth}
+	which = -1
+	if i = skipSpace(b, i); i < len(b) && b[i] == '}' {
+		return i + 1, which, Fine
+	}
+	for {
+		var name int
+		if name, i, kind = n.scanName(b, i); kind != Fine {
+			return i, which, kind
+		}
+		value, escaped := i, false
+		if i < len(b) && b[i] == '"' {
+			i, escaped, kind = scanString(b, i+1)
+		} else {
+			i, kind = c.run(i)
+		}
+		if kind != Fine {
+			return i, which, kind
+		}
+		if name >= 0 && !out[name].set(b, value, i, escaped) && which < 0 {
+			which = name
+		}
+		if i < len(b) && b[i] <= ' ' {
+			i = skipSpace(b, i)
+		}
+		if i >= len(b) || b[i] != ',' {
+			break
+		}
+		if i++; i < len(b) && b[i] <= ' ' {
+			i = skipSpace(b, i)
+		}
+	}
+	if i < len(b) && b[i] == '}' {
+		return i + 1, which, Fine
+	}
+	i, kind = fault(b, i)
+	return i, which, kind
+}
+
+// set makes m the checked value b[from:to]; false if m has a value already, which stays.
+func (m *Member) set(b []byte, from, to int, escaped bool) bool {
+	if m.Kind != Absent {
+		return false
+	}
+	m.Kind, m.Escaped = kindAt(b[from]), escaped
+	if m.Kind == String {
+		from, to = from+1, to-1
+	}
+	m.Raw = b[from:to:to]
+	return true
+}
+
+// scanName checks the name at i and its colon. It returns which of the known names it is, -1 for another, and the offset of the
+// value.
+func (n *Names) scanName(b []byte, i int) (name, next int, kind Kind) {
+	if i >= len(b) || b[i] != '"' {
+		next, kind = fault(b, i)
+		return -1, next, kind
+	}
+	next, escaped, kind := scanString(b, i+1)
+	if kind != Fine {
+		return -1, next, kind
+	}
+	if escaped {
+		name = n.findEscaped(b[i+1 : next-1])
+	} else {
+		name = n.find(b, i+1, next-1)
+	}
+	if next+1 < len(b) && b[next] == ':' && b[next+1] > ' ' { // nearly always: no call
+		return name, next + 1, Fine
+	}
+	next, kind = valueBehind(b, next)
+	return name, next, kind
+}

@@ -1,0 +1,135 @@
+package idem
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc64"
+	"sync/atomic"
+)
+
+// ErrNotApplicable says that a change is of no kind known here, or that executions in flight leave it no room.
+var ErrNotApplicable = errors.New("cannot apply change")
+
+// Apply replays one journalled change, which has index; the journal is told nothing. Changes come in the order in which they were
+// told, from one goroutine, before anybody begins anything. A change that is in the table already, by its index, has no effect; one with
+// the index 0 is always applied. What is in flight when the replay ends is Unknown. Should the limits be lower than when
+// the journal was written, entries are evicted as usual. c is lent.
+func (t *Table) Apply(c *Change, index uint64) error {
+	if c.Kind == 0 || c.Kind >= numChangeKinds {
+		return fmt.Errorf("%w: kind %d", ErrNotApplicable, c.Kind)
+	}
+	if index != 0 && index <= t.head {
+		return nil
+	}
+	t.head = max(t.head, index)
+	t.replaying = true
+	defer func() { t.replaying = false }()
+	s := t.shardOf(&c.Key)
+	switch c.Kind {
+	case ChangeStarted, ChangeFinished:
+		if err := t.place(c, t.tick()); err != nil {
+			return err
+		}
+	case ChangeReleased:
+		s.applyRelease(c)
+	case ChangeDropped:
+		s.remove(&c.Key)
+	}
+	s.mu.Lock()
+	s.last = max(s.last, index)
+	if e := s.entries[c.Key]; e != nil {
+		e.index = index
+	}
+	s.mu.Unlock()
+	return nil
+}
+
+// applyRelease leaves an earlier attempt of c.Key unknown, and nothing if there was none. Caller does not hold mu.
+func (s *shard) applyRelease(c *Change) {
+	if c.Attempt <= 1 {
+		s.remove(&c.Key)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.entries[c.Key]; e != nil && e.state == unknown {
+		e.attempt = c.Attempt - 1
+		s.settle(e, unknown, nil, c.At)
+	}
+}
+
+// remove drops k, if it is there. Caller does not hold mu.
+func (s *shard) remove(k *Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.entries[*k]; e != nil {
+		s.drop(e, ChangeDropped, 0)
+	}
+}
+
+// place puts in what c says of an entry, over what there is of its key, with the given rank of use.
+func (t *Table) place(c *Change, use int64) error {
+	e := &entry{key: c.Key, input: c.Input, attempt: c.Attempt, state: unknown, at: c.At, use: use}
+	if c.Kind == ChangeFinished {
+		e.state, e.result = done, c.Result.clone()
+	}
+	s := t.shardOf(&c.Key)
+	s.remove(&c.Key)
+	if e.size() > t.maxBytes {
+		return nil
+	}
+	if !t.claim(&t.entries, 1, t.maxEntries, c.At) {
+		return fmt.Errorf("%w: %d entries in flight", ErrNotApplicable, t.InFlight())
+	}
+	if !t.claim(&t.bytes, e.size(), t.maxBytes, c.At) {
+		t.entries.Add(-1)
+		return fmt.Errorf("%w: %d bytes beside %d", ErrNotApplicable, e.size(), t.Bytes())
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.entries[e.key] = e
+	s.link(byUse, e)
+	s.link(byEnd, e)
+	t.noteDue(t.expiry(e.at))
+	return nil
+}
+
+// claim reserves n of counter and evicts as far as that is needed.
+func (t *Table) claim(counter *atomic.Int64, n, limit, now int64) bool {
+	for !reserve(counter, n, limit) {
+		if !t.evict(now) {
+			return false
+		}
+	}
+	return true
+}
+
+// Digest returns a number that two tables share that hold the same entries, whatever way they came to it and however the entries were
+// used; an execution in flight counts as one that is Unknown. Requests may go on meanwhile, but then it says little.
+func (t *Table) Digest() (sum uint64) {
+	table := crc64.MakeTable(crc64.ECMA)
+	var buf []byte
+	var list []snapshot
+	var c Change
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.Lock()
+		list = s.appendSnapshots(list[:0])
+		s.mu.Unlock()
+		for j := range list {
+			if list[j].change(&c); c.Kind == ChangeStarted {
+				c.At = 0 // a replay sets it anew
+			}
+			buf = AppendChange(buf[:0], &c)
+			sum += mixed(crc64.Checksum(buf, table))
+		}
+	}
+	return sum
+}
+
+// mixed makes that sums tell more than sums of checksums would.
+func mixed(h uint64) uint64 {
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}

@@ -1,0 +1,128 @@
+package idem
+
+// Outcome is what Begin found.
+type Outcome uint8
+
+// The outcomes of Begin (toolhost §4.3 step 7).
+const (
+	// Full: there is no room, for every entry is in flight (idempotency_cache_full).
+	Full Outcome = iota
+	// Started: the key is in flight now, and the caller ends that with Finish or Release, once.
+	Started
+	// Done: here is the stored outcome.
+	Done
+	// InFlight: somebody else executes it; the waiter is registered.
+	InFlight
+	// Conflict: the key is there with another input (idempotency_conflict, D11).
+	Conflict
+	// Unknown: an execution was begun before a restart and may have had its effect. Nothing is reserved; the caller decides by
+	// Restart, FinishUnknown or Forget.
+	Unknown
+	// Crowded: somebody else executes it, and no further waiter can be registered.
+	Crowded
+
+	numOutcomes
+)
+
+// String returns the name of the outcome in lower case.
+func (o Outcome) String() string {
+	names := [numOutcomes]string{Full: "full", Started: "started", Done: "done", InFlight: "in flight", Conflict: "conflict",
+		Unknown: "unknown", Crowded: "crowded"}
+	if o < numOutcomes {
+		return names[o]
+	}
+	return "invalid"
+}
+
+// Waiter is somebody who waits for another one's execution. It must be comparable, as a pointer is.
+type Waiter interface {
+	// Wake is called once for each Begin that answered InFlight, unless Cancel was faster, by the goroutine that ended the execution
+	// and with no lock held. r is the outcome, which may be kept; nil says that there was no execution: call Begin again.
+	Wake(r *Stored)
+}
+
+// Begin looks k up, or reserves it (toolhost §4.3 step 7), in one atomic step. input is the SHA-256 of the effective input. The
+// result is set for Done only. w, which may be nil, is registered for InFlight only. Done and Unknown make the entry the most
+// recently used. Only Started and InFlight allocate.
+func (t *Table) Begin(k Key, input [32]byte, w Waiter) (Outcome, *Stored) {
+	now := t.now()
+	t.sweepDue(now)
+	s := t.shardOf(&k)
+	for {
+		o, r := s.begin(&k, &input, w, now)
+		if o != Full || t.inFlight.Load() >= t.maxEntries {
+			return o, r
+		}
+		// Others may take the room that this makes; then it goes round again, and each round drops one entry.
+		t.makeRoom(now)
+	}
+}
+
+// begin is Begin without making room. Caller does not hold mu.
+func (s *shard) begin(k *Key, input *[32]byte, w Waiter, now int64) (Outcome, *Stored) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.find(k, now); e != nil {
+		return s.meet(e, input, w)
+	}
+	if !reserve(&s.table.entries, 1, s.table.maxEntries) {
+		return Full, nil
+	}
+	s.start(k, input, now)
+	return Started, nil
+}
+
+// meet answers a request for e.
+func (s *shard) meet(e *entry, input *[32]byte, w Waiter) (Outcome, *Stored) {
+	switch {
+	case e.input != *input:
+		return Conflict, nil
+	case e.state == done:
+		s.hits++
+		s.touch(e)
+		return Done, e.result
+	case e.state == unknown:
+		s.touch(e)
+		return Unknown, nil
+	case w == nil:
+		return InFlight, nil
+	case !reserve(&s.table.waiting, 1, s.table.maxWaiters):
+		return Crowded, nil
+	}
+	e.waiters = append(e.waiters, w)
+	return InFlight, nil
+}
+
+// Cancel takes back w, which waits for k, and reports whether it did: then w is not woken. Otherwise it has been woken, or is about
+// to be. A waiter that was registered twice is taken back once.
+func (t *Table) Cancel(k Key, w Waiter) bool {
+	s := t.shardOf(&k)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.entries[k]
+	if e == nil {
+		return false
+	}
+	for i, at := range e.waiters {
+		if at == w {
+			last := len(e.waiters) - 1
+			e.waiters[i], e.waiters[last] = e.waiters[last], nil
+			e.waiters = e.waiters[:last]
+			t.waiting.Add(-1)
+			return true
+		}
+	}
+	return false
+}
+
+// Index returns the index of the last change of k's entry, 0 if there is none: after Started and Restart, that of the start, which
+// has to be durable before the tool runs (durability §6.4). It does not allocate.
+func (t *Table) Index(k Key) uint64 {
+	s := t.shardOf(&k)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.entries[k]; e != nil {
+		return e.index
+	}
+	return 0
+}

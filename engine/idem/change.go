@@ -1,0 +1,196 @@
+package idem
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+
+	"trunkline/codec/mpack"
+)
+
+// ChangeKind says what a Change does.
+type ChangeKind uint8
+
+// The kinds of change.
+const (
+	// ChangeStarted puts Key with Input in flight, for the Attempt-th time.
+	ChangeStarted ChangeKind = iota + 1
+	// ChangeFinished ends the execution of Key with Result.
+	ChangeFinished
+	// ChangeReleased ends the reservation Attempt of Key without an execution.
+	ChangeReleased
+	// ChangeDropped removes Key: expired, evicted, forgotten, or ended with a result that is not kept.
+	ChangeDropped
+
+	numChangeKinds
+)
+
+// String names the kind.
+func (k ChangeKind) String() string {
+	names := [numChangeKinds]string{ChangeStarted: "started", ChangeFinished: "finished", ChangeReleased: "released", ChangeDropped: "dropped"}
+	if k > 0 && k < numChangeKinds {
+		return names[k]
+	}
+	return "unknown"
+}
+
+// Change is one resolved effect on the state of a Table; its kind says which fields count. It and its slices are lent: a journal that
+// keeps a Change encodes it before it returns.
+type Change struct {
+	Kind ChangeKind
+	// At is the reading of the monotonic clock, in nanoseconds, of the request that made the change.
+	At      int64
+	Key     Key
+	Attempt uint32 // from 1
+	Input   [32]byte
+	Result  Stored // its Index does not count
+}
+
+// changeVersion is the version of the encodings; another one is refused.
+const changeVersion = 1
+
+// hashWords is how many integers a hash is written as.
+const hashWords = 4
+
+// ErrBadChange says that bytes are no change, or no snapshot record, of a version and kind known here.
+var ErrBadChange = errors.New("cannot parse change")
+
+// AppendChange appends the encoding of c, which is drawn in the package comment. Texts that are not UTF-8, which Finish lets
+// nobody store, could not be parsed.
+func AppendChange(dst []byte, c *Change) []byte {
+	sizes := [numChangeKinds]int{ChangeStarted: 12, ChangeFinished: 17, ChangeReleased: 8, ChangeDropped: 7}
+	dst = mpack.AppendArray(dst, sizes[c.Kind])
+	dst = mpack.AppendUint(mpack.AppendUint(dst, changeVersion), uint64(c.Kind))
+	dst = appendHash(mpack.AppendInt(dst, c.At), &c.Key.Hash)
+	if c.Kind == ChangeDropped {
+		return dst
+	}
+	dst = mpack.AppendUint(dst, uint64(c.Attempt))
+	if c.Kind == ChangeReleased {
+		return dst
+	}
+	dst = appendHash(dst, &c.Input)
+	if c.Kind == ChangeStarted {
+		return dst
+	}
+	return appendResult(dst, &c.Result)
+}
+
+func appendResult(dst []byte, r *Stored) []byte {
+	dst = mpack.AppendUint(dst, uint64(r.Status))
+	dst = mpack.AppendStr(mpack.AppendStr(dst, r.Output), r.Error)
+	if len(r.Dispatch) == 0 {
+		dst = mpack.AppendNil(dst)
+	} else {
+		dst = mpack.AppendStr(dst, r.Dispatch)
+	}
+	if !r.HasToken {
+		return mpack.AppendNil(dst)
+	}
+	return appendHash(mpack.AppendArray(dst, hashWords), &r.Token)
+}
+
+// appendHash appends h as integers: the profile of MessagePack here has no bytes that are not text.
+func appendHash(dst []byte, h *[32]byte) []byte {
+	for i := 0; i < len(h); i += 8 {
+		dst = mpack.AppendUint(dst, binary.BigEndian.Uint64(h[i:]))
+	}
+	return dst
+}
+
+// ParseChange reads a change from b, which is all of it. The slices of c point into b.
+func ParseChange(b []byte, c *Change) error {
+	*c = Change{}
+	d, err := openRecord(b)
+	if err != nil {
+		return err
+	}
+	c.Kind = ChangeKind(d.int(int64(numChangeKinds) - 1))
+	c.At = d.int(math.MaxInt64)
+	d.hash(&c.Key.Hash)
+	d.fields(c)
+	if _, more := d.list.Next(); more || d.bad {
+		return fmt.Errorf("%w: %s record of %d bytes", ErrBadChange, c.Kind, len(b))
+	}
+	return nil
+}
+
+// changeReader takes the fields off a list; bad stays set once one is missing, of another type or out of range.
+type changeReader struct {
+	list mpack.List
+	bad  bool
+}
+
+// openRecord checks b and reads the version.
+func openRecord(b []byte) (d changeReader, err error) {
+	var sc mpack.Scanner
+	if p := sc.Check(b); p != mpack.NoProblem {
+		return d, fmt.Errorf("%w: %s", ErrBadChange, p.Text())
+	}
+	d.list = mpack.OpenList(b)
+	if v := d.int(math.MaxInt64); v != changeVersion || d.bad {
+		return d, fmt.Errorf("%w: version %d", ErrBadChange, v)
+	}
+	return d, nil
+}
+
+func (d *changeReader) value() mpack.Value {
+	raw, ok := d.list.Next()
+	d.bad = d.bad || !ok
+	return mpack.ReadValue(raw)
+}
+
+// int is an integer from 0 to limit.
+func (d *changeReader) int(limit int64) int64 {
+	v := d.value()
+	d.bad = d.bad || v.Kind != mpack.Int || v.Int < 0 || v.Int > limit
+	return v.Int
+}
+
+func (d *changeReader) text() []byte {
+	v := d.value()
+	d.bad = d.bad || v.Kind != mpack.Str
+	return v.Data
+}
+
+func (d *changeReader) hash(h *[32]byte) {
+	for i := 0; i < len(h); i += 8 {
+		v := d.value()
+		d.bad = d.bad || v.Kind != mpack.BigUint && (v.Kind != mpack.Int || v.Int < 0)
+		binary.BigEndian.PutUint64(h[i:], uint64(v.Int))
+	}
+}
+
+func (d *changeReader) fields(c *Change) {
+	switch c.Kind {
+	case ChangeDropped:
+		return
+	case ChangeStarted, ChangeFinished, ChangeReleased:
+		c.Attempt = uint32(d.int(math.MaxUint32))
+	}
+	if d.bad = d.bad || c.Attempt == 0; c.Kind == ChangeReleased {
+		return
+	}
+	if d.hash(&c.Input); c.Kind == ChangeFinished {
+		d.result(&c.Result)
+	}
+}
+
+func (d *changeReader) result(r *Stored) {
+	r.Status = uint8(d.int(math.MaxUint8))
+	r.Output, r.Error = d.text(), string(d.text())
+	if v := d.value(); v.Kind == mpack.Str {
+		r.Dispatch = v.Data
+	} else if v.Kind != mpack.Nil {
+		d.bad = true
+	}
+	v := d.value()
+	if r.HasToken = v.Kind == mpack.Array; r.HasToken {
+		token := changeReader{list: mpack.OpenList(v.Data)}
+		token.hash(&r.Token)
+		d.bad = d.bad || token.bad || token.list.Len() != hashWords
+	} else if v.Kind != mpack.Nil {
+		d.bad = true
+	}
+}

@@ -1,0 +1,135 @@
+package idem
+
+import (
+	"math"
+	"math/bits"
+	"sync/atomic"
+	"time"
+
+	"trunkline/engine/link"
+)
+
+// Limits of a table where Config gives none (toolhost §6), and of its shards.
+const (
+	DefaultTTL        = 60 * time.Second
+	DefaultMaxEntries = 1024
+	DefaultMaxBytes   = 64 << 20
+	// DefaultMaxWaiters is far above the connections of a server, each of which waits for one request at a time.
+	DefaultMaxWaiters = 65536
+	DefaultShards     = 16
+	MaxShards         = 256
+)
+
+// Config is what a Table is built with.
+type Config struct {
+	// TTL is for how long an outcome is valid from its completion; below 1: DefaultTTL.
+	TTL time.Duration
+	// MaxEntries is the most entries, those in flight included; below 1: DefaultMaxEntries.
+	MaxEntries int
+	// MaxBytes is the most that the sizes of all stored outcomes add up to; below 1: DefaultMaxBytes.
+	MaxBytes int64
+	// MaxWaiters is the most waiters registered at a time; below 1: DefaultMaxWaiters.
+	MaxWaiters int
+	// Shards is rounded up to a power of two and cut to MaxShards; below 1: DefaultShards.
+	Shards int
+	// Now reads the monotonic clock in nanoseconds, never negative; it is called from any goroutine, with no lock held. It goes on
+	// where the journal ended. nil: link.Now.
+	Now func() int64
+	// Journal is told of every change and returns its index, which grows; 0: there are no indexes. It is called with a shard locked:
+	// it must not block and not use the table. The change is lent. nil: nothing is told.
+	Journal func(*Change) uint64
+}
+
+// Table is an idempotency table, safe for concurrent use; New makes one.
+type Table struct {
+	now        func() int64
+	journal    func(*Change) uint64
+	ttl        int64
+	maxEntries int64
+	maxBytes   int64
+	maxWaiters int64
+	mask       uint64
+	shards     []shard
+	// replaying silences the journal; head is the index up to which changes are in the table. Both belong to whoever replays.
+	replaying bool
+	head      uint64
+
+	_ [64]byte // what every request writes does not share a cache line with what it only reads
+	// ticks orders uses: readings of a clock could be equal.
+	ticks atomic.Int64
+	_     [56]byte
+	// due is no later than the earliest expiry in the table.
+	due      atomic.Int64
+	entries  atomic.Int64
+	inFlight atomic.Int64
+	bytes    atomic.Int64
+	waiting  atomic.Int64
+}
+
+// none is the rank of the head of an empty list, and the expiry of nothing.
+const none = math.MaxInt64
+
+// New returns an empty table.
+func New(cfg Config) *Table {
+	t := &Table{now: cfg.Now, journal: cfg.Journal, ttl: int64(cfg.TTL), maxEntries: int64(cfg.MaxEntries), maxBytes: cfg.MaxBytes,
+		maxWaiters: int64(cfg.MaxWaiters)}
+	orDefault(&t.ttl, int64(DefaultTTL))
+	orDefault(&t.maxEntries, DefaultMaxEntries)
+	orDefault(&t.maxBytes, DefaultMaxBytes)
+	orDefault(&t.maxWaiters, DefaultMaxWaiters)
+	if t.now == nil {
+		t.now = func() int64 { return link.Now().Mono }
+	}
+	n := int64(cfg.Shards)
+	orDefault(&n, DefaultShards)
+	n = 1 << bits.Len(uint(min(n, MaxShards)-1))
+	t.mask = uint64(n - 1)
+	t.shards = make([]shard, n)
+	for i := range t.shards {
+		t.shards[i].init(t)
+	}
+	t.due.Store(none)
+	return t
+}
+
+func orDefault(v *int64, def int64) {
+	if *v < 1 {
+		*v = def
+	}
+}
+
+func (t *Table) shardOf(k *Key) *shard { return &t.shards[k.shard()&t.mask] }
+
+// tick returns the rank of a use that is later than all before it.
+func (t *Table) tick() int64 { return t.ticks.Add(1) }
+
+// expiry returns the reading from which an outcome completed at the given one is no longer valid.
+func (t *Table) expiry(at int64) int64 {
+	if at > none-t.ttl {
+		return none
+	}
+	return at + t.ttl
+}
+
+// Len returns the number of entries, those in flight included, and expired ones that nobody has dropped yet. It takes no lock.
+func (t *Table) Len() int { return int(t.entries.Load()) }
+
+// InFlight returns the number of entries in flight. It takes no lock.
+func (t *Table) InFlight() int { return int(t.inFlight.Load()) }
+
+// Bytes returns the sum of the sizes of all stored outcomes. It takes no lock.
+func (t *Table) Bytes() int64 { return t.bytes.Load() }
+
+// Waiting returns the number of registered waiters. It takes no lock.
+func (t *Table) Waiting() int { return int(t.waiting.Load()) }
+
+// Hits returns how many requests were answered with a stored outcome so far, waiters included. It locks one shard after the other.
+func (t *Table) Hits() (n uint64) {
+	for i := range t.shards {
+		s := &t.shards[i]
+		s.mu.Lock()
+		n += s.hits
+		s.mu.Unlock()
+	}
+	return n
+}

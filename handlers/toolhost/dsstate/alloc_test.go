@@ -1,0 +1,43 @@
+//go:build !race
+
+package dsstate
+
+import "testing"
+
+func TestNoAllocs(t *testing.T) {
+	f := func(what string, fn func()) {
+		t.Helper()
+		fn()
+		if n := testing.AllocsPerRun(100, fn); n != 0 {
+			t.Errorf("%s: %v allocations, want 0", what, n)
+		}
+	}
+	before := start()
+	buf := make([]byte, 0, 4096)
+	changed := before.Clone()
+	changed.Set(0, Artifact{Type: "t", Content: "{\"a\":\"\u00e9\n\"}"})
+	changed.Remove(6)
+	same := before.Clone()
+	one, _ := before.Get(1)
+	same.Set(1, *one)
+
+	f("AppendDelta of nothing", func() {
+		after := before.Clone()
+		buf = AppendDelta(buf[:0], &before, &after)
+	})
+	f("AppendDelta of what was written but is the same", func() { buf = AppendDelta(buf[:0], &before, &same) })
+	f("AppendDelta of changes", func() { buf = AppendDelta(buf[:0], &before, &changed) })
+	f("AppendSnapshot", func() { buf = changed.AppendSnapshot(buf[:0]) })
+	f("Get, Remove, Bytes", func() {
+		s := before.Clone()
+		if _, ok := s.Get(1); ok {
+			s.Remove(1)
+		}
+		if s.Bytes() == 0 {
+			t.Error("nothing left")
+		}
+	})
+	empty, removal := []byte(EmptyDelta), []byte(`{"delta":true,"slots":{},"removed_slots":[1,6]}`)
+	f("Apply of nothing", func() { _, _ = before.Apply(empty) })
+	f("Apply of a removal", func() { _, _ = before.Apply(removal) })
+}

@@ -1,0 +1,64 @@
+package dsstate
+
+import "trunkline/codec/jsonx"
+
+// Apply merges raw, the text of a ds_state value that jsonx accepted, into a copy of s and returns the copy (toolhost §3.6):
+//
+//	delta absent or false, slots present   the slots listed, and no others
+//	delta true                             sets slots, then removes removed_slots; either may be missing
+//	null, {}, neither of the two members   no change
+//
+// The slots concerned count as written in next. If raw is not valid, why is the text to stand behind "invalid ds_state: " and
+// next equals s; otherwise why is "". s itself never changes and nothing of raw is kept. It allocates the slots that are set.
+func (s *State) Apply(raw []byte) (next State, why string) { return s.merge(raw, false) }
+
+// ApplySetting is Apply but for a snapshot, which here only sets the slots it lists and leaves the others as they are: the reply
+// of a worker that was not shown the state cannot mean to empty it (toolhost §4.9, state "none").
+func (s *State) ApplySetting(raw []byte) (next State, why string) { return s.merge(raw, true) }
+
+func (s *State) merge(raw []byte, keep bool) (next State, why string) {
+	var in incoming
+	if why = in.read(raw); why != "" {
+		return *s, why
+	}
+	next = *s
+	if in.replace && !keep {
+		for n, a := range next.slots {
+			if a != nil {
+				next.put(n, nil)
+			}
+		}
+	}
+	var scratch []byte
+	for n := range Slots {
+		bit := uint8(1) << n
+		switch {
+		case in.remove&bit != 0:
+			next.put(n, nil)
+		case in.set&bit != 0:
+			var a *Artifact
+			a, scratch = in.slots[n].artifact(scratch)
+			next.put(n, a)
+		}
+	}
+	if next.Bytes() > MaxBytes {
+		return *s, whyTooLarge
+	}
+	return next, ""
+}
+
+// slotView is an artifact still in the text it was sent in.
+type slotView struct {
+	texts [sizeMember][]byte // between the quotes, still escaped; by the number of the member
+	size  int64
+}
+
+// artifact returns what v says as an artifact of its own. scratch is room for unescaping; it is returned for the next one.
+func (v *slotView) artifact(scratch []byte) (*Artifact, []byte) {
+	a := &Artifact{Size: v.size}
+	for i, to := range [sizeMember]*string{&a.Type, &a.Provenance, &a.Content} {
+		scratch = jsonx.AppendUnescaped(scratch[:0], v.texts[i])
+		*to = string(scratch)
+	}
+	return a, scratch
+}

@@ -1,0 +1,104 @@
+package dsstate
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	// Slots is how many slots a state has; they are numbered from 0 (toolhost §3.6).
+	Slots = 8
+	// MaxBytes is the most that Bytes may be for a state that a session keeps (toolhost §6). Apply refuses more; Set does not,
+	// because a tool's result is judged as a whole when the tool is done (toolhost §4.3 step 13).
+	MaxBytes = 1 << 20
+	// MaxSize is the largest size_bytes, 2^53-1: the largest integer that every JSON reader holds exactly (toolhost §3.6).
+	MaxSize = 1<<53 - 1
+)
+
+// Artifact is what a slot holds (toolhost §3.6). One that Get lends must not be changed: states share it.
+type Artifact struct {
+	// Type says what the artifact is, for example "text" or "file_read".
+	Type string
+	// Provenance says where it came from.
+	Provenance string
+	// Content is content_json: opaque text, normally JSON, that nobody parses.
+	Content string
+	// Size is size_bytes: a number with a meaning only to the tool that set it, not the length of Content. 0 to MaxSize.
+	Size int64
+}
+
+// bytes returns what a counts towards MaxBytes.
+func (a *Artifact) bytes() int { return len(a.Type) + len(a.Provenance) + len(a.Content) }
+
+// State is the eight slots (toolhost §3.6). The zero State is empty. Copies share their artifacts, which never change, so that
+// a copy costs ten words and each copy can be written without the others noticing. One goroutine at a time may use a State;
+// different copies may be used by different goroutines.
+type State struct {
+	slots   [Slots]*Artifact
+	written uint8 // bit n: slot n was set or removed since Clone
+}
+
+// Get returns what slot holds; ok is false for an empty slot and for a number that is no slot. The artifact is lent for reading
+// and stays valid for ever. It does not allocate.
+func (s *State) Get(slot int) (a *Artifact, ok bool) {
+	if uint(slot) >= Slots {
+		return nil, false
+	}
+	a = s.slots[slot]
+	return a, a != nil
+}
+
+// Set puts a into slot, in place of what was there; a number that is no slot changes nothing. What no reply could carry is
+// replaced at once, so that digests and deltas are about the same bytes that the caller gets: each byte that is not UTF-8
+// becomes U+FFFD (toolhost §2.5), and a size outside 0 to MaxSize becomes the nearer of the two. It allocates the artifact.
+func (s *State) Set(slot int, a Artifact) {
+	if uint(slot) >= Slots {
+		return
+	}
+	s.put(slot, &Artifact{
+		Type:       validUTF8(a.Type),
+		Provenance: validUTF8(a.Provenance),
+		Content:    validUTF8(a.Content),
+		Size:       min(max(a.Size, 0), MaxSize),
+	})
+}
+
+// Remove empties slot; a number that is no slot changes nothing. It does not allocate.
+func (s *State) Remove(slot int) {
+	if uint(slot) < Slots {
+		s.put(slot, nil)
+	}
+}
+
+// put stores a, nil for none, and notes that the slot was written.
+func (s *State) put(slot int, a *Artifact) {
+	s.slots[slot] = a
+	s.written |= 1 << slot
+}
+
+// Clone returns a state with the same artifacts for a tool call to write to: none of its slots counts as written. It does not
+// allocate.
+func (s *State) Clone() State { return State{slots: s.slots} }
+
+// Bytes returns the bytes of type, provenance and content of all slots, which MaxBytes bounds. It does not allocate.
+func (s *State) Bytes() int {
+	n := 0
+	for _, a := range s.slots {
+		if a != nil {
+			n += a.bytes()
+		}
+	}
+	return n
+}
+
+// validUTF8 returns s with U+FFFD for each byte that is not UTF-8: one per byte, as jsonx.AppendString writes them.
+func validUTF8(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		b.WriteRune(r)
+	}
+	return b.String()
+}
