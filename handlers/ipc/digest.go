@@ -26,6 +26,7 @@ func (s *Service) Digests(stop func() bool) (d Digests) {
 	d.Index = s.appendedTo()
 	d.Kernel = s.kernel.ShardDigests(stop)
 	if d.Kernel != nil {
+		defer s.changing.leave(s.changing.enter()) // a session whose process has ended ends when it is looked at
 		call := orchestration.Call{Now: s.now(link.Now())}
 		d.Orchestration = s.orch.ShardDigests(&call, stop)
 	}

@@ -104,6 +104,7 @@ type Service struct {
 	orch           *orchestration.Engine
 	routes         *routes
 	writer         writer
+	changing       grace          // turns, and work beside the loops, that may change something
 	tail, snapshot uint64         // bytes that Recover replayed and loaded
 	base           int64          // added to the owners' monotonic readings: where the clock stood when the journal ended
 	calls          []callCounters // by method, as in the method table; the last one counts what reached no method
@@ -190,6 +191,7 @@ func (s *Service) Sweep() {
 	if log := s.writer.log; log != nil && log.Overloaded() {
 		return // what is dropped is written too; the next sweep finds it
 	}
+	defer s.changing.leave(s.changing.enter())
 	now := s.now(link.Now())
 	zombied, removed, logs := s.kernel.Sweep(now)
 	sessions, envelopes := s.orch.Sweep(now)

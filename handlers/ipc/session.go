@@ -36,6 +36,8 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	}
 	out = s.unhold(out)
 	start := len(out)
+	ticket := s.svc.changing.enter()
+	defer s.svc.changing.leave(ticket)
 	t := s.svc.turns.Get().(*turn)
 	t.begin(s, out, s.svc.now(now))
 	v = t.run(in)
