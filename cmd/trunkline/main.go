@@ -16,6 +16,9 @@ func main() {
 // run is the whole program for one set of arguments; it returns the exit code. What it does never depends on the name it was
 // started under.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if code, done := fastTools(args, stdin, stdout, stderr); done {
+		return code
+	}
 	if code, done := fastExchange(args, stdin, stdout, stderr); done {
 		return code
 	}

@@ -18,6 +18,7 @@ func verbs() []*cobra.Command {
 		newStatusCmd(),
 		newConfigCmd(),
 		newStoreCmd(),
+		newToolExecCmd(),
 		newCompletionCmd(),
 	}, newExchangeCmds()...)
 }

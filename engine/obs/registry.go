@@ -11,6 +11,9 @@ import (
 // Prefix starts the name of every metric of ours.
 const Prefix = "trunkline_"
 
+// toolPrefix is that of the metrics whose names a protocol gives (toolhost §4.12).
+const toolPrefix = "machina_"
+
 // Registry holds the metrics of one engine. Its methods may be called from any goroutine.
 type Registry struct {
 	reg *prometheus.Registry
@@ -65,7 +68,7 @@ func buildInfo(b Build) prometheus.Collector {
 func (m Metric) check() error {
 	total := strings.HasSuffix(m.Name, "_total")
 	switch {
-	case !strings.HasPrefix(m.Name, Prefix):
+	case !strings.HasPrefix(m.Name, Prefix) && !strings.HasPrefix(m.Name, toolPrefix):
 		return fmt.Errorf("cannot register metric %q: the name must start with %s", m.Name, Prefix)
 	case m.Kind == Counter && !total:
 		return fmt.Errorf("cannot register counter %q: the name must end in _total", m.Name)

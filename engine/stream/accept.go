@@ -154,8 +154,17 @@ func (h *Host) greet(nc net.Conn, t handshaker) {
 	h.ServeAdmitted(nc)
 }
 
-// RemoteName returns the peer's address for people; unix peers have none.
+// UnixPeer is what RemoteName begins with for the peer of a unix socket.
+const UnixPeer = "uid:"
+
+// RemoteName returns the peer's address for people; of a unix peer, which has none, UnixPeer and its user where the system tells.
 func RemoteName(nc net.Conn) string {
+	if uc, ok := nc.(*net.UnixConn); ok {
+		if name, ok := unixPeer(uc); ok {
+			return name
+		}
+		return UnixPeer + "unknown"
+	}
 	a := nc.RemoteAddr()
 	if a == nil {
 		return "unknown"

@@ -31,6 +31,10 @@ const (
 	// l0Sublevels and l0Stop say when files that overlap are merged, and when writes wait for it. Blocks come in order and do not
 	// overlap; only the files that also hold a snapshot or a range deletion do.
 	l0Sublevels, l0Stop = 8, 64
+	// chunkFileBytes is how much of a generation goes into one sorted file: few files for a large one, and a small one is whole.
+	chunkFileBytes = 16 << 20
+	// chunkSyncBytes is how much of it may wait for the disk: what piles up there, the next sync of the log would have to wait for.
+	chunkSyncBytes = 1 << 20
 	// reclaimAfter is how long the space of dropped blocks may stay taken while nothing is written.
 	reclaimAfter = 10 * time.Second
 )
@@ -45,6 +49,8 @@ const (
 const (
 	DefaultSyncEvery    = time.Second
 	DefaultStallTimeout = 30 * time.Second
+	// DefaultSnapshotRate leaves most of a common disk to the log: a generation of 250 MB takes 4 s.
+	DefaultSnapshotRate = 64 << 20
 	// MinFreeBytes is the least free space that Full tolerates; more if 4 memtables are more, as a log file is laid out before it is used.
 	MinFreeBytes = max(512<<20, 4*MemTableBytes)
 	// spaceEvery is how often the free space is looked at: at 1 GB/s the reserve lasts half of that.
@@ -68,6 +74,9 @@ type Config struct {
 	// StallTimeout bounds how long WriteBlock waits for room in memory while the files of the database cannot be written; then it
 	// fails with ErrFull. 0: DefaultStallTimeout.
 	StallTimeout time.Duration
+	// SnapshotRate bounds how fast a generation is written, in bytes per second, so that the log has the disk when it needs it. 0:
+	// DefaultSnapshotRate. Negative: no bound.
+	SnapshotRate int64
 	// AcceptLoss opens a directory whose log is damaged, or that holds less than its mark: an operator gave up what is missing. The
 	// log is cut at the damage; what was there is kept in the directory "damaged". A damaged sorted file is not mended by it.
 	AcceptLoss bool
@@ -95,6 +104,9 @@ func (c *Config) complete() error {
 	}
 	if c.StallTimeout <= 0 {
 		c.StallTimeout = DefaultStallTimeout
+	}
+	if c.SnapshotRate == 0 {
+		c.SnapshotRate = DefaultSnapshotRate
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

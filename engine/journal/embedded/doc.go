@@ -5,6 +5,7 @@
 //
 //	JOURNAL   made first, never changed: names the version of this layout, the mode and the format of pebble
 //	MARK      rewritten in place: the last block that is known to be on the disk, and whether the store was closed
+//	incoming/ sorted files of a snapshot that is being written; what a crash leaves there is removed at the next opening
 //	damaged/  log files that an operator gave up with AcceptLoss, as they were
 //
 // Keys, all numbers big endian, so that pebble's order is ours:
@@ -31,9 +32,17 @@
 // does: it is written after a sync, so it is never ahead of the disk, and a directory that holds less than its mark is damaged.
 // Each opening looks at the directory without writing first, so that a refusal leaves everything as it was.
 //
+// # Snapshots
+//
+// The chunks of a generation do not go through the log: each sync of a block would wait for those that stand before it, and they
+// would be written a second time when the memory is sorted. They go into sorted files in incoming/, synced while they grow and no
+// faster than Config.SnapshotRate. Commit has pebble take over all of them in one change of its manifest, and then writes the meta
+// into the log. Chunks without a meta are left by a crash in between; the next opening drops them.
+//
 // # Failing
 //
 // An error of the log, of its directory, or of the manifest is final: Config.OnFatal is called (the process ends there), and
 // nothing is acknowledged afterwards. Pebble would panic on some of these; logFS keeps the error from it, and lets the log sink.
-// An error of a flush or of a compaction, and little free space, are not final: Full reports true until there is space again.
+// An error of a flush or of a compaction, and little free space, are not final: Full reports true until there is space again. A
+// generation that finds no room fails alone.
 package embedded

@@ -14,95 +14,6 @@ import (
 // countLen is the length of the number of chunks, before the meta of a generation.
 const countLen = 4
 
-type generationWriter struct {
-	s     *Store
-	g     uint64
-	seq   uint32
-	batch *pebble.Batch
-	done  bool
-}
-
-// BeginGeneration implements journal.Generations.
-func (s *Store) BeginGeneration(g uint64) (journal.GenerationWriter, error) {
-	if err := s.err(); err != nil {
-		return nil, err
-	}
-	_, found, err := s.meta(g)
-	if err != nil {
-		return nil, err
-	}
-	if found {
-		return nil, fmt.Errorf("cannot begin generation %d: it is complete", g)
-	}
-	if err := s.DropGeneration(g); err != nil {
-		return nil, err
-	}
-	return &generationWriter{s: s, g: g, batch: s.db.NewBatch()}, nil
-}
-
-// Write implements journal.GenerationWriter.
-func (w *generationWriter) Write(chunk []byte) error {
-	switch {
-	case w.done:
-		return fmt.Errorf("cannot write to generation %d: it is committed or aborted", w.g)
-	case len(chunk) == 0 || len(chunk) > journal.MaxChunkBytes:
-		return fmt.Errorf("cannot write to generation %d: chunk of %d bytes, want 1 to %d", w.g, len(chunk), journal.MaxChunkBytes)
-	case w.seq == ^uint32(0):
-		return fmt.Errorf("cannot write to generation %d: more than %d chunks", w.g, w.seq)
-	}
-	w.batch.Reset()
-	if err := w.batch.Set(appendChunkKey(nil, w.s.cfg.Partition, w.g, w.seq), chunk, nil); err != nil {
-		return fmt.Errorf("cannot write to generation %d: %w", w.g, err)
-	}
-	if err := w.s.commit(w.batch, pebble.NoSync); err != nil {
-		return fmt.Errorf("cannot write to generation %d: %w", w.g, err)
-	}
-	w.seq++
-	return nil
-}
-
-// Commit implements journal.GenerationWriter. First the chunks go into sorted files: whoever verifies the generation then reads
-// the disk, and not the memory it was written to.
-func (w *generationWriter) Commit(meta []byte) error {
-	if w.done {
-		return fmt.Errorf("cannot commit generation %d: it is committed or aborted", w.g)
-	}
-	if len(meta) > journal.MaxMetaBytes {
-		return fmt.Errorf("cannot commit generation %d: meta of %d bytes, at most %d", w.g, len(meta), journal.MaxMetaBytes)
-	}
-	err := w.s.flush()
-	if err == nil {
-		err = w.commitMeta(meta)
-	}
-	if err != nil {
-		return fmt.Errorf("cannot commit generation %d: %w", w.g, err)
-	}
-	w.done = true
-	return w.batch.Close()
-}
-
-func (w *generationWriter) commitMeta(meta []byte) error {
-	w.batch.Reset()
-	value := append(binary.BigEndian.AppendUint32(nil, w.seq), meta...)
-	if err := w.batch.Set(appendKey(nil, kindMeta, w.s.cfg.Partition, w.g), value, nil); err != nil {
-		return err
-	}
-	if err := w.s.commit(w.batch, pebble.Sync); err != nil {
-		return err
-	}
-	w.s.fs.sync()
-	return w.s.err()
-}
-
-// Abort implements journal.GenerationWriter.
-func (w *generationWriter) Abort() error {
-	if w.done {
-		return nil
-	}
-	w.done = true
-	return errors.Join(w.batch.Close(), w.s.DropGeneration(w.g))
-}
-
 // flush returns when everything written so far is in sorted files, or when that failed: pebble would try without end.
 func (s *Store) flush() error {
 	if err := s.awaitRoom(); err != nil {
@@ -225,18 +136,29 @@ func (s *Store) DropGeneration(g uint64) error {
 	if err := s.err(); err != nil {
 		return err
 	}
-	b := s.db.NewBatch()
-	defer b.Close()
-	key := appendKey(nil, kindChunk, s.cfg.Partition, g)
-	err := b.DeleteRange(key, after(append([]byte(nil), key...)), nil)
-	if err == nil {
-		err = b.Delete(appendKey(nil, kindMeta, s.cfg.Partition, g), nil)
+	if w := s.writing; w != nil && w.g == g {
+		if err := w.discard(); err != nil {
+			return fmt.Errorf("cannot drop generation %d: %w", g, err)
+		}
 	}
-	if err == nil {
-		err = s.commit(b, pebble.NoSync)
+	if !s.undone || g > s.dropped {
+		s.undone, s.dropped = true, g
 	}
-	if err != nil {
+	if err := s.deleteGeneration(g); err != nil {
 		return fmt.Errorf("cannot drop generation %d: %w", g, err)
 	}
 	return nil
+}
+
+func (s *Store) deleteGeneration(g uint64) error {
+	b := s.db.NewBatch()
+	defer b.Close()
+	key := appendKey(nil, kindChunk, s.cfg.Partition, g)
+	if err := b.DeleteRange(key, after(append([]byte(nil), key...)), nil); err != nil {
+		return err
+	}
+	if err := b.Delete(appendKey(nil, kindMeta, s.cfg.Partition, g), nil); err != nil {
+		return err
+	}
+	return s.commit(b, pebble.NoSync)
 }

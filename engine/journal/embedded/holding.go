@@ -100,6 +100,7 @@ const (
 	FileMark     = "mark"     // how far the log was synced
 	FileStamp    = "stamp"    // what the directory is
 	FileDamaged  = "damaged"  // logs that an operator gave up, kept aside
+	FileIncoming = "incoming" // of a snapshot that did not become complete; the next opening removes them
 	FileOther    = "other"
 )
 
@@ -119,7 +120,8 @@ func kindOf(name string) string {
 	return FileOther
 }
 
-// FileInfo is a file of a journal's directory. Files in the directory for what was given up have its name in front.
+// FileInfo is a file of a journal's directory. Files in a directory of it, for what was given up or is incoming, have its name in
+// front.
 type FileInfo struct {
 	Name  string
 	Kind  string
@@ -132,11 +134,14 @@ func (h *holding) files() ([]FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	aside, err := listFiles(h.fs, h.fs.PathJoin(h.dir, asideDir), asideDir+"/", FileDamaged)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
+	for _, sub := range []struct{ dir, kind string }{{asideDir, FileDamaged}, {incomingDir, FileIncoming}} {
+		more, err := listFiles(h.fs, h.fs.PathJoin(h.dir, sub.dir), sub.dir+"/", sub.kind)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+		list = append(list, more...)
 	}
-	return append(list, aside...), nil
+	return list, nil
 }
 
 func listFiles(fsys vfs.FS, dir, prefix, kind string) ([]FileInfo, error) {

@@ -79,7 +79,7 @@ func (l *logFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 		}
 	}
 	f, err := l.FS.Create(name, category)
-	if err != nil || l.PathDir(name) != l.dir {
+	if err != nil || l.PathDir(name) != l.dir && l.PathDir(name) != l.PathJoin(l.dir, incomingDir) {
 		return f, err
 	}
 	return &tableFile{File: f, fs: l}, nil
@@ -259,7 +259,7 @@ func (d *logDir) Sync() error {
 	return nil
 }
 
-// tableFile is any other file of the directory: it takes nothing once the log has sunk.
+// tableFile is any other file of the directory, and of the one for what is incoming: it takes nothing once the log has sunk.
 type tableFile struct {
 	vfs.File
 	fs *logFS

@@ -27,12 +27,27 @@ func (s *Store) options() *pebble.Options {
 		FlushDelayDeleteRange:       reclaimAfter,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 1 },
 	}
+	// A generation that is ingested never waits for, and never becomes a part of, the log: see settle.
+	o.Experimental.DisableIngestAsFlushable = func() bool { return true }
+	o.Experimental.SpanPolicyFunc = endFile
 	for i := range o.TargetFileSizes {
 		o.TargetFileSizes[i] = fileBytes
 	}
 	// The log is not compressed either, and most blocks are dropped before anybody reads them.
 	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
 	return o
+}
+
+// endFile tells pebble where to end a sorted file that begins with start: no file holds keys of two kinds, nor of two generations.
+// One that did would span all chunks between, and a merge of it would write them all again.
+func endFile(start []byte) (_ pebble.SpanPolicy, end []byte, _ error) {
+	if len(start) >= numberLen && start[0] == kindChunk {
+		return pebble.SpanPolicy{}, after(append([]byte(nil), start[:numberLen]...)), nil
+	}
+	if len(start) == 0 {
+		return pebble.SpanPolicy{}, nil, nil
+	}
+	return pebble.SpanPolicy{}, []byte{start[0] + 1}, nil
 }
 
 func (s *Store) listener() *pebble.EventListener {

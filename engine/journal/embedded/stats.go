@@ -17,11 +17,15 @@ type Stats struct {
 	// TableBytes and Tables are the sorted files.
 	TableBytes uint64
 	Tables     int64
+	// IncomingBytes is what is written of a snapshot that is not complete yet.
+	IncomingBytes uint64
 	// MemTableBytes is what waits in memory for its file.
 	MemTableBytes uint64
 	// FlushedBytes and CompactedBytes are what was written into sorted files since Open, by flushes and by merging them.
 	FlushedBytes   uint64
 	CompactedBytes uint64
+	// IngestedBytes is what was written as sorted files since Open: the chunks of snapshots.
+	IngestedBytes uint64
 	// FreeBytes is the free space of the disk when it was last looked at. 0 where it is not known.
 	FreeBytes uint64
 	// LastBlock is the first index of the last acknowledged block.
@@ -39,7 +43,8 @@ func (s *Store) Stats() Stats {
 		return st
 	}
 	m := s.db.Metrics()
-	st.DiskBytes = m.DiskSpaceUsage()
+	st.IncomingBytes = s.incoming.Load()
+	st.DiskBytes = m.DiskSpaceUsage() + st.IncomingBytes
 	st.WALBytes = m.WAL.PhysicalSize + m.WAL.ObsoletePhysicalSize
 	st.MemTableBytes = m.MemTable.Size
 	for i := range m.Levels {
@@ -48,6 +53,7 @@ func (s *Store) Stats() Stats {
 		st.TableBytes += uint64(l.TablesSize)
 		st.FlushedBytes += l.TableBytesFlushed
 		st.CompactedBytes += l.TableBytesCompacted
+		st.IngestedBytes += l.TableBytesIngested
 	}
 	return st
 }

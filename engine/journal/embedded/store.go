@@ -27,6 +27,11 @@ type Store struct {
 	key   []byte        // of WriteBlock
 	last  atomic.Uint64 // first of the last block that was acknowledged
 
+	writing  *generationWriter // the generation that is not complete yet, nil for none
+	undone   bool              // whether a range of chunks may be deleted in memory only, of dropped or a generation before it
+	dropped  uint64
+	incoming atomic.Uint64 // bytes of it that are written
+
 	corrupt atomic.Pointer[string] // the file in which pebble found damage last
 	ready   bool                   // open came to its end
 	closed  atomic.Bool
@@ -151,6 +156,9 @@ func (s *Store) begin() error {
 		s.log.Warn("journal was not closed; its log was read up to the last whole block", "last_block", last, "marked", s.mark.first)
 	}
 	s.last.Store(last)
+	if err = s.sweep(); err != nil {
+		return err
+	}
 	s.batch = s.db.NewBatch()
 	s.ready = true
 	return s.mark.write(last, false)
@@ -252,6 +260,9 @@ func (s *Store) Close() error {
 
 // release undoes open, as far as it came.
 func (s *Store) release() (err error) {
+	if s.writing != nil {
+		_ = s.writing.discard() // the next opening removes what is left
+	}
 	if s.batch != nil {
 		err = s.batch.Close()
 	}

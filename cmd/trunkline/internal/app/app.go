@@ -49,8 +49,9 @@ type server struct {
 	log    *slog.Logger
 	ready  *ops.Readiness
 	kernel *endpoint
-	web    *web        // nil when http.listen_addr is empty
-	admin  *ops.Server // nil when admin.listen_addr is empty
+	web    *web          // nil when http.listen_addr is empty
+	tools  *toolEndpoint // nil when toolhost.listen_addr is empty
+	admin  *ops.Server   // nil when admin.listen_addr is empty
 	failed chan error
 }
 
@@ -107,6 +108,11 @@ func bind(cfg *config.Config, o Options) (*server, error) {
 		s.kernel.Abort()
 		return nil, err
 	}
+	if s.tools, err = openTools(&cfg.Toolhost, o.Logger, reg); err != nil {
+		s.kernel.Abort()
+		s.web.Abort()
+		return nil, err
+	}
 	if cfg.Admin.ListenAddr == "" {
 		return s, nil
 	}
@@ -118,6 +124,7 @@ func bind(cfg *config.Config, o Options) (*server, error) {
 	if err != nil {
 		s.kernel.Abort()
 		s.web.Abort()
+		s.tools.Abort()
 		return nil, err
 	}
 	return s, nil
@@ -132,6 +139,9 @@ func (s *server) banner(o Options) {
 		fmt.Fprintln(o.Banner, "http off")
 	} else {
 		s.listening(o.Banner, "http", &s.cfg.HTTP.Access, s.web.bound)
+	}
+	if s.tools != nil {
+		s.listening(o.Banner, "toolhost", &s.cfg.Toolhost.Access, s.tools.bound)
 	}
 	if s.admin == nil {
 		fmt.Fprintln(o.Banner, "admin off")
@@ -182,12 +192,14 @@ func (s *server) recover(ctx context.Context) error {
 func (s *server) serve() {
 	s.kernel.Serve(s.report)
 	s.web.Serve(s.report)
+	s.tools.Serve(s.report)
 }
 
 // abort ends a server that never served.
 func (s *server) abort() {
 	s.kernel.Abort()
 	s.web.Abort()
+	s.tools.Abort()
 	s.closeAdmin()
 }
 
@@ -202,12 +214,17 @@ func (s *server) closeAdmin() {
 	_ = s.admin.Shutdown(ctx)
 }
 
-// drain ends the kernel endpoint and the HTTP listener side by side, then the admin listener.
+// drain ends the kernel endpoint, the HTTP listener and the tool server side by side, then the admin listener.
 func (s *server) drain() error {
 	s.ready.Hold(reasonDraining)
 	s.log.Info("draining", "grace_secs", s.cfg.Kernel.ShutdownGraceSecs)
 	grace := seconds(s.cfg.Kernel.ShutdownGraceSecs)
-	webEnded := make(chan error, 1)
+	webEnded, toolsEnded := make(chan error, 1), make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), toolGrace)
+		defer cancel()
+		toolsEnded <- s.tools.Shutdown(ctx)
+	}()
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), grace)
 		defer cancel()
@@ -215,7 +232,7 @@ func (s *server) drain() error {
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), grace+forceAfter)
 	defer cancel()
-	err := errors.Join(s.kernel.Shutdown(ctx), <-webEnded)
+	err := errors.Join(s.kernel.Shutdown(ctx), <-webEnded, <-toolsEnded)
 	s.closeAdmin()
 	if err != nil {
 		return fmt.Errorf("cannot drain cleanly: %w", err)

@@ -7,11 +7,12 @@ import (
 
 // Config holds every setting with its value in force. Build one with Load; it does not change afterwards.
 type Config struct {
-	Kernel Kernel
-	HTTP   HTTP
-	Admin  Admin
-	Store  Store
-	Log    Log
+	Kernel   Kernel
+	HTTP     HTTP
+	Toolhost Toolhost
+	Admin    Admin
+	Store    Store
+	Log      Log
 
 	origins map[string]Origin
 	file    string

@@ -19,6 +19,7 @@ const (
 var dedicated = []struct{ flag, key string }{
 	{"listen", "kernel.listen_addr"},
 	{"http-listen", "http.listen_addr"},
+	{"toolhost-listen", "toolhost.listen_addr"},
 	{"admin-listen", "admin.listen_addr"},
 	{"log-level", "log.level"},
 	{"log-format", "log.format"},

@@ -50,7 +50,7 @@ func (l layer) origin(key string) Origin {
 // environ is in the form of os.Environ. The error is of type Problems.
 func Load(fs *pflag.FlagSet, environ []string) (*Config, error) {
 	c := &Config{origins: make(map[string]Origin, len(table))}
-	c.Kernel.Section, c.HTTP.Section = "kernel", "http"
+	c.Kernel.Section, c.HTTP.Section, c.Toolhost.Section = "kernel", "http", "toolhost"
 	layers, probs := sources(c, fs, environ)
 	for _, l := range layers {
 		probs = append(probs, unknown(l)...)

@@ -34,7 +34,7 @@ const (
 )
 
 // table is the list of all settings in the order shown to people; it is never written.
-var table = slices.Concat(kernelSettings, httpSettings, otherSettings)
+var table = slices.Concat(kernelSettings, httpSettings, toolhostSettings, otherSettings)
 
 var kernelSettings = []setting{
 	{key: "kernel.listen_addr", def: "127.0.0.1:50051",

@@ -15,6 +15,7 @@ func (c *Config) validate() Problems {
 	}
 	p = append(p, c.Kernel.check()...)
 	p = append(p, c.HTTP.check()...)
+	p = append(p, c.Toolhost.check()...)
 	p = append(p, checkStages(c.HTTP.DefaultStageOrder)...)
 	if a := c.Admin; a.ListenAddr != "" {
 		loop, err := isLoopback(a.ListenAddr)

@@ -1,0 +1,171 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/cmd/trunkline/internal/toolset"
+	"trunkline/engine/obs"
+	"trunkline/engine/reactor"
+	"trunkline/handlers/toolhost"
+)
+
+// toolEndpoint is the tool server with everything that moves its bytes (toolhost §2.3).
+type toolEndpoint struct {
+	set   *toolset.Set
+	srv   *toolhost.Server
+	loops *reactor.Server
+	bound []bound
+	tasks sync.WaitGroup
+}
+
+// openTools binds every address of toolhost.listen_addr or none; without addresses it returns nil. Nothing is accepted before Serve.
+func openTools(c *config.Toolhost, log *slog.Logger, reg *obs.Registry) (*toolEndpoint, error) {
+	if len(c.ListenAddr) == 0 {
+		return nil, nil
+	}
+	set, err := toolset.Open(toolset.Options{Plugins: c.Plugins, Root: c.Root, BreakerThreshold: -1, BreakerCooldown: -1, Logger: log})
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the tools of toolhost.plugins: %w", err)
+	}
+	t := &toolEndpoint{set: set}
+	if err := t.open(c, log, reg); err != nil {
+		t.Abort()
+		return nil, err
+	}
+	return t, nil
+}
+
+func (t *toolEndpoint) open(c *config.Toolhost, log *slog.Logger, reg *obs.Registry) (err error) {
+	t.srv = toolhost.New(toolServerConfig(t.set, c, log))
+	if t.bound, err = listenAll(&c.Access); err != nil {
+		return err
+	}
+	for _, b := range t.bound {
+		if b.open && os.Getenv("MACHINA_API_TOKEN") == "" {
+			return fmt.Errorf("cannot open toolhost.listen_addr = %q: it can be reached from other machines, and MACHINA_API_TOKEN is not set", b.addr)
+		}
+	}
+	limits := toolhost.SocketLimits()
+	t.loops, err = reactor.New(reactor.Config{Loops: c.Loops, MaxConnections: c.MaxConnections, Limits: limits, Open: t.srv.OpenSocket,
+		Refuse: toolhost.AppendRefusal, Logger: log})
+	if err != nil {
+		return fmt.Errorf("cannot start the event loops of the tool server: %w", err)
+	}
+	return reg.AddGroup(toolFamilies(), func(put obs.Put) { putTools(put, t.srv.Stats()) })
+}
+
+func toolServerConfig(set *toolset.Set, c *config.Toolhost, log *slog.Logger) toolhost.Config {
+	tc := set.ServerConfig()
+	tc.Logger, tc.MaxLine, tc.Queue, tc.Executors = log, c.MaxLineBytes, c.Queue, c.Executors
+	tc.IdempotencyTTL = time.Duration(c.IdempotencyTTLMs) * time.Millisecond
+	if c.ToolTimeoutMs > 0 {
+		tc.ToolTimeout = time.Duration(c.ToolTimeoutMs) * time.Millisecond
+	}
+	return tc
+}
+
+// Serve starts answering on every listener. An accept loop or an event loop that ends by itself is reported.
+func (t *toolEndpoint) Serve(report func(error)) {
+	if t == nil {
+		return
+	}
+	for _, b := range t.bound {
+		serve := t.loops.Serve
+		if b.kind == kindTLS {
+			serve = t.loops.ServeStreams
+		}
+		t.tasks.Go(func() { report(serve(b.ln)) })
+	}
+	t.tasks.Go(func() {
+		if err, ended := <-t.loops.Done(); ended {
+			report(err)
+		}
+	})
+}
+
+// toolGrace is how long a drain waits for tools that run (toolhost §2.3), and a moment for what follows.
+const toolGrace = 11 * time.Second
+
+// Shutdown answers what was asked, waits for the tools that run until ctx ends, and ends the workers.
+func (t *toolEndpoint) Shutdown(ctx context.Context) error {
+	if t == nil {
+		return nil
+	}
+	err := t.loops.Shutdown(ctx)
+	t.tasks.Wait()
+	t.close()
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+func (t *toolEndpoint) close() {
+	_ = t.srv.Close()
+	t.set.Close()
+}
+
+// Abort ends an endpoint that never served.
+func (t *toolEndpoint) Abort() {
+	if t == nil {
+		return
+	}
+	closeAll(t.bound)
+	if t.loops != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), forceAfter)
+		defer cancel()
+		_ = t.loops.Shutdown(ctx)
+	}
+	t.close()
+}
+
+const (
+	famToolOK = iota
+	famToolFail
+	famToolDuration
+	famToolSessions
+	famToolInFlight
+	famToolKeys
+	famToolHits
+	famToolLeases
+	famToolBreakers
+	famToolWorkers
+)
+
+// toolFamilies are the counters of toolhost §4.12, under its names, and the gauges of _stats.
+func toolFamilies() []obs.Family {
+	return []obs.Family{
+		famToolOK:       {Name: "machina_tool_ok_total", Help: "Calls of a tool that went well.", Labels: []string{"aid"}},
+		famToolFail:     {Name: "machina_tool_fail_total", Help: "Calls of a tool that did not.", Labels: []string{"aid"}},
+		famToolDuration: {Name: "machina_tool_duration_ms_total", Help: "Time that calls of a tool took, in milliseconds.", Labels: []string{"aid"}},
+		famToolSessions: {Name: "trunkline_toolhost_sessions", Help: "Open sessions of the tool server.", Kind: obs.Gauge},
+		famToolInFlight: {Name: "trunkline_toolhost_in_flight", Help: "Tools that run.", Kind: obs.Gauge},
+		famToolKeys:     {Name: "trunkline_toolhost_idempotency_entries", Help: "Idempotency keys held.", Kind: obs.Gauge},
+		famToolHits:     {Name: "trunkline_toolhost_idempotency_hits_total", Help: "Requests answered with the outcome of an earlier one."},
+		famToolLeases:   {Name: "trunkline_toolhost_leases", Help: "Leases that can be used.", Kind: obs.Gauge},
+		famToolBreakers: {Name: "trunkline_toolhost_breakers_open", Help: "Circuit breakers that are not closed.", Kind: obs.Gauge},
+		famToolWorkers:  {Name: "trunkline_toolhost_workers", Help: "Worker processes.", Kind: obs.Gauge},
+	}
+}
+
+func putTools(put obs.Put, s toolhost.Stats) {
+	for _, t := range s.Tools {
+		put(famToolOK, float64(t.OK), t.AID)
+		put(famToolFail, float64(t.Fail), t.AID)
+		put(famToolDuration, float64(t.Duration.Milliseconds()), t.AID)
+	}
+	put(famToolSessions, float64(s.Sessions))
+	put(famToolInFlight, float64(s.InFlight))
+	put(famToolKeys, float64(s.IdempotencyEntries))
+	put(famToolHits, float64(s.IdempotencyHits))
+	put(famToolLeases, float64(s.LeaseActive))
+	put(famToolBreakers, float64(s.BreakersOpen))
+	put(famToolWorkers, float64(s.Workers))
+}

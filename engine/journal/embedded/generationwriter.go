@@ -1,0 +1,262 @@
+package embedded
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"trunkline/engine/journal"
+)
+
+// generationWriter writes chunks into sorted files beside the database, which takes them over when they are all on the disk. So a
+// generation is written once, and nothing of it stands in the log, where each sync of a block would wait for it.
+type generationWriter struct {
+	s        *Store
+	g        uint64
+	seq      uint32
+	paths    []string        // of all files; one for chunkFileBytes, so that a generation of 1 GB has 64
+	file     *chunkFile      // the last one, while it is open
+	table    *sstable.Writer // of file; nil between two files
+	held     int             // bytes of the chunks in it
+	pace     pacer
+	failed   error // of a Write: the generation cannot be completed any more
+	ingested bool
+	done     bool
+}
+
+// BeginGeneration implements journal.Generations. One generation is written at a time: what another writer did not commit is
+// discarded.
+func (s *Store) BeginGeneration(g uint64) (journal.GenerationWriter, error) {
+	if err := s.err(); err != nil {
+		return nil, err
+	}
+	_, found, err := s.meta(g)
+	if err != nil {
+		return nil, err
+	}
+	if found {
+		return nil, fmt.Errorf("cannot begin generation %d: it is complete", g)
+	}
+	if err := s.prepare(g); err != nil {
+		return nil, fmt.Errorf("cannot begin generation %d: %w", g, err)
+	}
+	s.writing = &generationWriter{s: s, g: g, pace: pacer{rate: s.cfg.SnapshotRate}}
+	return s.writing, nil
+}
+
+// prepare makes room for a generation: nothing of that number is in the database, and nothing at all is incoming.
+func (s *Store) prepare(g uint64) error {
+	if s.writing != nil {
+		if err := s.writing.Abort(); err != nil {
+			return err
+		}
+	}
+	if err := s.clearIncoming(); err != nil {
+		return err
+	}
+	if err := s.dropUnfinished(); err != nil {
+		return err
+	}
+	if err := s.settle(g); err != nil {
+		return err
+	}
+	return typed(s.cfg.FS.MkdirAll(s.incomingPath(), 0o700))
+}
+
+// settle sees to it that no deletion of chunks of this generation waits in memory. Pebble would flush it while it ingests, with
+// all commits behind it, and without end on a full disk.
+func (s *Store) settle(g uint64) error {
+	if !s.undone || g > s.dropped {
+		return s.err()
+	}
+	if err := s.flush(); err != nil {
+		return err
+	}
+	s.undone = false
+	return nil
+}
+
+// Write implements journal.GenerationWriter. It waits where Config.SnapshotRate asks for it.
+func (w *generationWriter) Write(chunk []byte) error {
+	switch {
+	case w.done:
+		return fmt.Errorf("cannot write to generation %d: it is committed or aborted", w.g)
+	case len(chunk) == 0 || len(chunk) > journal.MaxChunkBytes:
+		return fmt.Errorf("cannot write to generation %d: chunk of %d bytes, want 1 to %d", w.g, len(chunk), journal.MaxChunkBytes)
+	case w.seq == ^uint32(0):
+		return fmt.Errorf("cannot write to generation %d: more than %d chunks", w.g, w.seq)
+	}
+	if w.failed == nil {
+		w.failed = w.cause(w.add(chunk))
+	}
+	if w.failed != nil {
+		return fmt.Errorf("cannot write to generation %d: %w", w.g, w.failed)
+	}
+	return nil
+}
+
+func (w *generationWriter) add(chunk []byte) error {
+	if err := w.wait(w.pace.delay(time.Now(), len(chunk))); err != nil {
+		return err
+	}
+	if w.table == nil {
+		if err := w.create(); err != nil {
+			return err
+		}
+	}
+	err := w.table.Set(appendChunkKey(nil, w.s.cfg.Partition, w.g, w.seq), chunk)
+	if err == nil {
+		err = w.file.err()
+	}
+	if err != nil {
+		return err
+	}
+	w.seq++
+	if w.held += len(chunk); w.held < chunkFileBytes {
+		return nil
+	}
+	return w.finish()
+}
+
+// cause is why an operation failed: where the log has failed, that, and not what it did to this file.
+func (w *generationWriter) cause(err error) error {
+	if err != nil && w.s.fs.sunk() {
+		return w.s.fs.err()
+	}
+	return typed(err)
+}
+
+func (w *generationWriter) wait(d time.Duration) error {
+	if d > 0 {
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-w.s.stop:
+			return journal.ErrClosed
+		}
+	}
+	return w.s.err()
+}
+
+func (w *generationWriter) create() error {
+	fs := w.s.fs
+	path := fs.PathJoin(w.s.incomingPath(), fmt.Sprintf("%06d.chunks", len(w.paths)))
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	o := w.s.options()
+	o.EnsureDefaults()
+	w.paths = append(w.paths, path)
+	w.file, w.held = &chunkFile{file: f, s: w.s}, 0
+	w.table = sstable.NewWriter(w.file, o.MakeWriterOptions(0, w.s.db.TableFormat()))
+	return nil
+}
+
+// finish completes the last file: when it returns nil, the file is on the disk.
+func (w *generationWriter) finish() error {
+	if w.table == nil {
+		return nil
+	}
+	err := w.table.Close()
+	w.table = nil
+	if also := w.file.err(); also != nil {
+		err = also // the first one
+	}
+	return err
+}
+
+// Commit implements journal.GenerationWriter. First the chunks are taken into the database, all at once: whoever verifies the
+// generation then reads the disk, and not the memory it was written from.
+func (w *generationWriter) Commit(meta []byte) error {
+	if w.done {
+		return fmt.Errorf("cannot commit generation %d: it is committed or aborted", w.g)
+	}
+	if len(meta) > journal.MaxMetaBytes {
+		return fmt.Errorf("cannot commit generation %d: meta of %d bytes, at most %d", w.g, len(meta), journal.MaxMetaBytes)
+	}
+	if w.failed == nil {
+		w.failed = w.cause(w.complete(meta))
+	}
+	if w.failed != nil {
+		return fmt.Errorf("cannot commit generation %d: %w", w.g, w.failed)
+	}
+	w.end()
+	return nil
+}
+
+func (w *generationWriter) complete(meta []byte) error {
+	err := w.finish()
+	if err == nil {
+		err = w.ingest()
+	}
+	if err == nil {
+		err = w.commitMeta(meta)
+	}
+	return err
+}
+
+// ingest gives the files to the database, which syncs its directory and its manifest: they are all in it, or none is.
+func (w *generationWriter) ingest() error {
+	if err := w.s.settle(w.g); err != nil {
+		return err
+	}
+	if len(w.paths) > 0 {
+		w.ingested = true
+		if err := w.s.db.Ingest(context.Background(), w.paths); err != nil {
+			return err
+		}
+	}
+	return w.s.err()
+}
+
+func (w *generationWriter) commitMeta(meta []byte) error {
+	b := w.s.db.NewBatch()
+	defer b.Close()
+	value := append(binary.BigEndian.AppendUint32(nil, w.seq), meta...)
+	if err := b.Set(appendKey(nil, kindMeta, w.s.cfg.Partition, w.g), value, nil); err != nil {
+		return err
+	}
+	if err := w.s.commit(b, pebble.Sync); err != nil {
+		return err
+	}
+	w.s.fs.sync()
+	return w.s.err()
+}
+
+// Abort implements journal.GenerationWriter.
+func (w *generationWriter) Abort() error {
+	if w.done {
+		return nil
+	}
+	err := w.discard()
+	if w.ingested {
+		err = errors.Join(err, w.s.DropGeneration(w.g))
+	}
+	return err
+}
+
+// discard gives up what is not in the database.
+func (w *generationWriter) discard() error {
+	if w.table != nil {
+		w.file.fail(errDiscarded) // or Close would complete it
+		_ = w.finish()
+	}
+	w.end()
+	return w.s.clearIncoming()
+}
+
+func (w *generationWriter) end() {
+	w.done = true
+	w.s.incoming.Store(0)
+	if w.s.writing == w {
+		w.s.writing = nil
+	}
+}

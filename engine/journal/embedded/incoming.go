@@ -1,0 +1,138 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// incomingDir is where the sorted files of a generation are written before they belong to the database. What is in it is a part of
+// nothing: Begin and Open empty it.
+const incomingDir = "incoming"
+
+func (s *Store) incomingPath() string { return s.cfg.FS.PathJoin(s.cfg.Dir, incomingDir) }
+
+// clearIncoming removes the directory with all that is in it. A file there may be the second name of one that the database has by
+// now; only the name goes.
+func (s *Store) clearIncoming() error {
+	s.incoming.Store(0)
+	dir := s.incomingPath()
+	if _, err := s.cfg.FS.Stat(dir); errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err := s.fs.RemoveAll(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("cannot remove %s: %w", dir, typed(err))
+	}
+	return nil
+}
+
+// sweep removes what is left of generations that were never complete. It is only room: what cannot be removed keeps nobody from
+// opening the journal, and the next generation tries again.
+func (s *Store) sweep() error {
+	if err := errors.Join(s.clearIncoming(), s.dropUnfinished()); err != nil {
+		s.log.Warn("journal keeps what is left of an unfinished snapshot", "err", err)
+	}
+	return s.err()
+}
+
+// dropUnfinished drops the chunks that were ingested without their meta.
+func (s *Store) dropUnfinished() error {
+	lower, upper := keyRange(kindChunk, s.cfg.Partition)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return err
+	}
+	for ok := it.First(); ok && err == nil; {
+		g, found := keyNumber(it.Key()), false
+		if _, found, err = s.meta(g); err == nil && !found {
+			err = s.DropGeneration(g)
+		}
+		ok = it.SeekGE(after(appendKey(nil, kindChunk, s.cfg.Partition, g)))
+	}
+	return errors.Join(err, it.Error(), it.Close())
+}
+
+var errDiscarded = errors.New("the generation is discarded")
+
+// chunkFile is a file of chunks on its way to the disk: an objstorage.Writable. The table's writer calls it from a goroutine of its
+// own and says an error only when it is closed, so that the first one is kept here.
+type chunkFile struct {
+	file     vfs.File
+	s        *Store
+	unsynced int
+	failed   atomic.Pointer[error]
+}
+
+func (f *chunkFile) err() error {
+	if p := f.failed.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+func (f *chunkFile) fail(err error) error {
+	if err != nil {
+		f.failed.CompareAndSwap(nil, &err)
+	}
+	return f.err()
+}
+
+// Write implements objstorage.Writable.
+func (f *chunkFile) Write(p []byte) error {
+	if err := f.err(); err != nil {
+		return err
+	}
+	n, err := f.file.Write(p)
+	f.s.incoming.Add(uint64(n))
+	if f.unsynced += n; err == nil && f.unsynced >= chunkSyncBytes {
+		err = f.sync(f.file.SyncData)
+	}
+	return f.fail(err)
+}
+
+// sync syncs the file by one of its methods. Lack of room is an error of this generation; any other is of the disk, and final as it
+// is for the log.
+func (f *chunkFile) sync(by func() error) error {
+	f.unsynced = 0
+	err := by()
+	if err != nil && !errors.Is(typed(err), ErrFull) && !errors.Is(err, errSunk) {
+		f.s.fs.sink(err)
+	}
+	return err
+}
+
+// Finish implements objstorage.Writable.
+func (f *chunkFile) Finish() error {
+	err := f.err()
+	if err == nil {
+		err = f.sync(f.file.Sync)
+	}
+	return f.fail(errors.Join(err, f.file.Close()))
+}
+
+// Abort implements objstorage.Writable.
+func (f *chunkFile) Abort() { f.fail(errors.Join(errDiscarded, f.file.Close())) }
+
+// pacer spreads writes over time.
+type pacer struct {
+	rate int64 // bytes per second, none if not positive
+	next time.Time
+}
+
+// delay returns how long to wait before n bytes are written at now. Time that was not used is gone: there are no bursts.
+func (p *pacer) delay(now time.Time, n int) (wait time.Duration) {
+	if p.rate <= 0 {
+		return 0
+	}
+	if p.next.Before(now) {
+		p.next = now
+	}
+	wait = p.next.Sub(now)
+	p.next = p.next.Add(time.Duration(int64(n) * int64(time.Second) / p.rate))
+	return wait
+}

@@ -1,0 +1,294 @@
+package toolhost
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"trunkline/codec/jsonx"
+	"trunkline/engine/idem"
+	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/tool"
+)
+
+// call is one request on its way from line to reply. While it is read it belongs to the session's owner; once it runs off the loop it
+// belongs to the goroutine that runs it, until the reply is posted. Calls are pooled: idle sessions hold none.
+type call struct {
+	req     request
+	srv     *Server
+	s       *session
+	entry   *Entry
+	id      requestID
+	idRoom  []byte
+	input   tool.Call
+	before  dsstate.State // the session's, with the request's own ds_state
+	after   dsstate.State // the tool's copy
+	keyed   bool
+	key     idem.Key
+	hash    [sha256.Size]byte // of the input
+	token   [sha256.Size]byte // hash of the lease's token
+	holds   bool              // a token was consumed
+	probe   bool              // of the breaker
+	begun   int64             // ns of the monotonic clock
+	reply   []byte
+	keep    bool // after becomes the session's state
+	settled atomic.Bool
+	// abandoned: the tool may still be using the call, which is therefore never used again.
+	abandoned bool
+	op        *operation // set for an internal operation
+	runEnded  string     // it has ended the open run, so
+	fast      bool       // the tool runs on the loop
+}
+
+type callPool struct{ pool sync.Pool }
+
+func (p *callPool) get() *call {
+	if c, ok := p.pool.Get().(*call); ok {
+		return c
+	}
+	return new(call)
+}
+
+// put takes a call back that nobody looks at any more.
+func (p *callPool) put(c *call) {
+	if c.abandoned {
+		return
+	}
+	c.req.release()
+	req, idRoom, reply := c.req, c.idRoom, c.reply
+	*c = call{req: req, idRoom: idRoom[:0]}
+	if cap(reply) <= keepScratch {
+		c.reply = reply[:0]
+	}
+	p.pool.Put(c)
+}
+
+// begin is steps 7 to 11 of toolhost §4.3 for the request in c. It appends a reply if one of them ends it; otherwise go tells how it
+// goes on.
+func (c *call) begin(out []byte) (_ []byte, next step) {
+	s := c.s
+	if len(c.req.key) > 0 {
+		c.key, c.hash, c.keyed = idem.KeyOf(s.principal, c.req.aid, c.req.key), c.req.inputHash(), true
+		if out, next = c.reserve(out); next != stepRun {
+			return out, next
+		}
+	}
+	if b := c.entry.Breaker; b != nil {
+		var ok bool
+		if c.probe, ok = b.Allow(); !ok {
+			c.release()
+			s.state = c.req.next
+			o := outcome{status: tool.BreakerTrip, err: "circuit breaker open for " + c.entry.AID}
+			return o.appendReply(out, c.id), stepDone
+		}
+	}
+	if !c.fast && !c.srv.exec.admit() {
+		c.cancel()
+		return appendFault(out, "overloaded", c.id), stepDone
+	}
+	if s.enforced() && c.entry.Tier > 0 {
+		if out, next = c.consume(out); next != stepRun {
+			if !c.fast {
+				c.srv.exec.leave()
+			}
+			c.cancel()
+			return out, next
+		}
+	}
+	s.state = c.req.next
+	c.before, c.after = s.state, s.state.Clone()
+	return out, stepRun
+}
+
+// step is how a request goes on.
+type step uint8
+
+const (
+	stepRun  step = iota // the tool is to be run
+	stepDone             // the reply is there
+	stepWait             // somebody else executes it: the line is to be read again when that has ended
+)
+
+// reserve is step 7.
+func (c *call) reserve(out []byte) (_ []byte, next step) {
+	s := c.s
+	if r := s.take(); r != nil {
+		return c.hit(out, r), stepDone
+	}
+	switch o, r := c.srv.idem.Begin(c.key, c.hash, s); o {
+	case idem.Done:
+		return c.hit(out, r), stepDone
+	case idem.InFlight:
+		s.waitsFor, s.waits = c.key, true
+		return out, stepWait
+	case idem.Conflict:
+		return c.conflict(out), stepDone
+	case idem.Full:
+		return appendFault(out, "idempotency_cache_full", c.id), stepDone
+	case idem.Crowded:
+		return appendFault(out, "overloaded", c.id), stepDone
+	}
+	return out, stepRun
+}
+
+func (c *call) conflict(out []byte) []byte {
+	out = append(out, `{"ok":false,"error":"idempotency_conflict","aid":`...)
+	out = jsonx.AppendString(out, c.entry.AID)
+	out = jsonx.AppendString(append(out, `,"idempotency_key":`...), c.req.key)
+	return c.id.end(out)
+}
+
+// hit answers with what an execution before gave. It does not allocate.
+func (c *call) hit(out []byte, r *idem.Stored) []byte {
+	s := c.s
+	if s.enforced() && c.entry.Tier > 0 {
+		if len(c.req.token) == 0 {
+			return c.leaseRequired(out)
+		}
+		sum := sha256.Sum256(c.req.token)
+		same := r.HasToken && subtle.ConstantTimeCompare(sum[:], r.Token[:]) == 1
+		if !same {
+			if no := c.srv.leases.use(s.nowMono(), c.req.token, c.entry, false); no.refuses() {
+				return c.leaseRejected(out, &no)
+			}
+		}
+	}
+	s.state = c.req.next
+	o := hitOf(r)
+	out, _ = o.appendWithin(out, c.id, false)
+	c.srv.finished(c.entry, &o, 0, c.id)
+	return out
+}
+
+// consume is step 10.
+func (c *call) consume(out []byte) (_ []byte, next step) {
+	if len(c.req.token) == 0 {
+		return c.leaseRequired(out), stepDone
+	}
+	if no := c.srv.leases.use(c.s.nowMono(), c.req.token, c.entry, true); no.refuses() {
+		return c.leaseRejected(out, &no), stepDone
+	}
+	c.token, c.holds = sha256.Sum256(c.req.token), true
+	c.srv.leaseConsumed(c.req.token, c.entry)
+	return out, stepRun
+}
+
+func (c *call) leaseRequired(out []byte) []byte {
+	out = append(out, `{"ok":false,"error":"lease_required","tier":`...)
+	out = append(append(out, byte('0'+c.entry.Tier)), `,"aid":`...)
+	return c.id.end(jsonx.AppendString(out, c.entry.AID))
+}
+
+func (c *call) leaseRejected(out []byte, no *rejection) []byte {
+	c.srv.leaseRejected(c.req.token, c.entry, no)
+	c.req.text = no.append(c.req.text[:0])
+	return c.id.end(jsonx.AppendString(append(out, `{"ok":false,"error":"lease_rejected","reason":`...), c.req.text))
+}
+
+// cancel undoes steps 7 and 8.
+func (c *call) cancel() {
+	if b := c.entry.Breaker; b != nil {
+		b.Cancel(c.probe)
+	}
+	c.release()
+}
+
+// release gives the reservation up: whoever waits for it goes back to step 7.
+func (c *call) release() {
+	if c.keyed {
+		c.srv.idem.Release(c.key)
+	}
+}
+
+// run is step 12 on the loop, for a tool that is fast, and what follows; it appends the reply.
+func (c *call) run(out []byte) []byte {
+	c.prepare()
+	r := safely(c.srv.ctx, c.entry, &c.input, c.srv.cfg.Logger)
+	out = c.conclude(out, &r)
+	if c.keep {
+		c.s.state = c.after.Clone()
+	}
+	return out
+}
+
+func (c *call) prepare() {
+	if b := c.entry.Breaker; b != nil {
+		b.Start(c.probe)
+	}
+	c.begun = c.s.nowMono()
+	c.srv.counts[c.entry.AID].inFlight.Add(1)
+	c.input = tool.Call{AID: c.entry.AID, Input: c.req.input, State: &c.after, Now: c.srv.wall}
+}
+
+// start is step 12 off the loop. The line is gone once it returns.
+func (c *call) start() {
+	c.prepare()
+	c.id = c.id.clone(c.idRoom)
+	c.idRoom = c.id.raw
+	c.srv.exec.start(c.runAway)
+}
+
+// runAway runs the tool with its deadline. A built-in that misses it is abandoned: the reply is made without it, and what it says
+// later is ignored. Workers end at the deadline by themselves.
+func (c *call) runAway() {
+	ctx, cancel := context.WithTimeout(c.srv.ctx, c.srv.timeoutOf(c.entry))
+	defer cancel()
+	if c.op != nil {
+		c.settle(func() { c.op.run(ctx, c) })
+		return
+	}
+	if c.entry.External {
+		r := safely(ctx, c.entry, &c.input, c.srv.cfg.Logger)
+		c.settle(func() { c.reply = c.conclude(c.reply[:0], &r) })
+		return
+	}
+	if !c.srv.exec.slot(ctx) {
+		c.late()
+		return
+	}
+	defer c.srv.exec.free()
+	stop := context.AfterFunc(ctx, c.late)
+	r := safely(ctx, c.entry, &c.input, c.srv.cfg.Logger)
+	stop()
+	c.settle(func() { c.reply = c.conclude(c.reply[:0], &r) })
+}
+
+// late answers for a tool that is not done in time. The tool goes on with its copy of the state, which nobody else looks at.
+func (c *call) late() {
+	r := tool.Broken(c.entry.AID, tool.Timeout, 0, "")
+	c.settle(func() {
+		c.abandoned = true
+		c.reply = c.conclude(nil, &r)
+	})
+}
+
+// settle makes the reply and posts it, once.
+func (c *call) settle(reply func()) {
+	if c.settled.Swap(true) {
+		return
+	}
+	reply()
+	c.s.post(c)
+}
+
+// conclude is steps 13 to 15: it appends the reply, and stores the outcome.
+func (c *call) conclude(out []byte, r *tool.Result) []byte {
+	o := judged(r)
+	if o.status == tool.OK {
+		o.before, o.after = &c.before, &c.after
+	}
+	out, fits := o.appendWithin(out, c.id, false)
+	c.keep = o.status == tool.OK && fits
+	if b := c.entry.Breaker; b != nil {
+		b.Done(c.probe, r.Dispatch)
+	}
+	if c.keyed {
+		c.srv.idem.Finish(c.key, o.stored(c))
+	}
+	c.srv.counts[c.entry.AID].inFlight.Add(-1)
+	c.srv.finished(c.entry, &o, time.Duration(c.s.nowMono()-c.begun), c.id)
+	return out
+}

@@ -1,0 +1,153 @@
+package toolhost
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"trunkline/engine/idem"
+	"trunkline/engine/link"
+	"trunkline/handlers/toolhost/selector"
+)
+
+// Defaults of Config (toolhost §6).
+const (
+	DefaultToolTimeout = 30 * time.Second
+	MaxToolTimeout     = 600 * time.Second
+	DefaultQueue       = 1024
+	minExecutors       = 4
+	specVersion        = "1.4.2"
+)
+
+// Config is what a Server is made of. Registry is needed; the zero value of the rest means the defaults.
+type Config struct {
+	Registry *Registry
+	// Root is the directory that tools work in.
+	Root string
+	// ToolTimeout bounds a call of a tool that sets no limit of its own.
+	ToolTimeout time.Duration
+	// IdempotencyTTL is how long an outcome is kept. 0: 60 s.
+	IdempotencyTTL time.Duration
+	// Queue bounds the calls that wait for the executor or run on it; further ones are refused as overloaded.
+	Queue int
+	// Executors is how many tools that block run at a time. 0: two for each CPU, at least four.
+	Executors int
+	// MaxLine is the longest request line of a connection, without its end. 0: MaxLine.
+	MaxLine int
+	// APIToken, if not empty, is asked of TCP connections; OperatorToken of whoever issues leases.
+	APIToken, OperatorToken string
+	// EnforceLeases says where a tool above tier 0 needs a lease (toolhost §4.4).
+	EnforceLeases Enforcement
+	// Policy chooses tools for runs that want one. nil: the heuristic does.
+	Policy *selector.Policy
+	// Now reads the clocks. nil: the owner's.
+	Now func() link.Instant
+	// Events is told what happened (toolhost §4.12). nil: nobody is. It is called from any goroutine and must be quick.
+	Events func(Event)
+	// Logger is told of crashes. nil: nobody is.
+	Logger *slog.Logger
+}
+
+// Enforcement says where leases are asked for.
+type Enforcement uint8
+
+// The settings of MACHINA_LEASE_ENFORCE.
+const (
+	EnforceTCP Enforcement = iota // unset: on TCP connections
+	EnforceOn
+	EnforceOff
+)
+
+// ParseEnforcement reads MACHINA_LEASE_ENFORCE; set says whether it is set at all.
+func ParseEnforcement(value string, set bool) Enforcement {
+	switch {
+	case !set:
+		return EnforceTCP
+	case value == "1" || value == "true":
+		return EnforceOn
+	}
+	return EnforceOff
+}
+
+func (e Enforcement) on(via Transport) bool { return e == EnforceOn || e == EnforceTCP && via == TCP }
+
+// Transport is how a session's bytes come.
+type Transport uint8
+
+// The transports (toolhost §2.3).
+const (
+	Stdin Transport = iota
+	Unix
+	TCP
+)
+
+// Server is what all sessions share. Its methods may be called from any goroutine.
+type Server struct {
+	cfg    Config
+	idem   *idem.Table
+	leases leases
+	exec   executor
+	calls  callPool
+	ctx    context.Context // ended by Close
+	cancel context.CancelFunc
+
+	sessions atomic.Int64
+	counts   map[string]*toolCounts // by AID; fixed
+}
+
+// toolCounts are the counters of one tool (toolhost §4.12).
+type toolCounts struct {
+	ok, fail, durationUs atomic.Int64
+	inFlight             atomic.Int64
+}
+
+// New makes a server. Close ends it.
+func New(cfg Config) *Server {
+	if cfg.ToolTimeout <= 0 {
+		cfg.ToolTimeout = DefaultToolTimeout
+	}
+	if cfg.Queue <= 0 {
+		cfg.Queue = DefaultQueue
+	}
+	if cfg.Executors <= 0 {
+		cfg.Executors = max(2*runtime.GOMAXPROCS(0), minExecutors)
+	}
+	if cfg.MaxLine <= 0 || cfg.MaxLine > MaxLine {
+		cfg.MaxLine = MaxLine
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{cfg: cfg, counts: make(map[string]*toolCounts, cfg.Registry.Len())}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.exec = executor{limit: int64(cfg.Queue), slots: make(chan struct{}, cfg.Executors)}
+	s.idem = idem.New(idem.Config{TTL: cfg.IdempotencyTTL, Now: func() int64 { return s.now(link.Now()).Mono }})
+	for _, e := range cfg.Registry.sorted {
+		s.counts[e.AID] = new(toolCounts)
+	}
+	return s
+}
+
+// now returns the owner's reading of the clocks, or the test's.
+func (s *Server) now(owner link.Instant) link.Instant {
+	if s.cfg.Now != nil {
+		return s.cfg.Now()
+	}
+	return owner
+}
+
+// Close waits for the tools that run, at most as long as they may, and ends those that are closed as well (workers). Sessions must have
+// ended before.
+func (s *Server) Close() error {
+	s.cancel()
+	s.exec.wait()
+	for _, e := range s.cfg.Registry.sorted {
+		if c, ok := e.Tool.(io.Closer); ok {
+			_ = c.Close()
+		}
+	}
+	return nil
+}

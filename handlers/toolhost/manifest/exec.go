@@ -1,0 +1,180 @@
+package manifest
+
+import (
+	"encoding/hex"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"trunkline/codec/jsonx"
+)
+
+var (
+	execNames = jsonx.NewNames("kind", "timeout_ms", "sha256", "name", "module",
+		"command", "mode", "cwd", "env", "pool", "state", "limits")
+	poolNames  = jsonx.NewNames("min", "max", "idle_ms", "max_requests")
+	limitNames = jsonx.NewNames("as_mb", "cpu_s", "fsize_mb", "nofile")
+)
+
+// The members by their place in execNames.
+const (
+	execKind = iota
+	execTimeout
+	execSHA
+	execName
+	execModule
+	execCommand
+	execMode
+	execDir
+	execEnv
+	execPool
+	execState
+	execLimits
+)
+
+// memberOf tells which members an exec of a kind may have.
+func memberOf(k Kind) func(i int) bool {
+	return func(i int) bool {
+		switch k {
+		case Builtin:
+			return i == execKind || i == execName
+		case Wasm:
+			return i <= execSHA || i == execModule
+		}
+		return i <= execSHA || i >= execCommand
+	}
+}
+
+func parseExec(raw []byte, where, dir string, trusted trust, why *string) Exec {
+	o := open(raw, execNames, where, why)
+	if *why != "" {
+		return Exec{}
+	}
+	e := Exec{Kind: Builtin + Kind(o.oneOf(execKind, "builtin", "process", "wasm"))}
+	if *why != "" {
+		return Exec{}
+	}
+	o.only(raw, memberOf(e.Kind))
+	switch e.Kind {
+	case Builtin:
+		if e.Builtin = o.text(execName); !aidID.MatchString(e.Builtin) {
+			o.bad(execName, "must match "+aidGrammar)
+		}
+		return e
+	case Wasm:
+		e.Module = o.path(execModule, dir)
+	default:
+		o.process(&e, dir)
+	}
+	if ms := o.integer(execTimeout, 1, int(MaxTimeout/time.Millisecond), 0); ms > 0 {
+		e.Timeout = time.Duration(ms) * time.Millisecond
+	}
+	e.SHA256 = o.sha(trusted)
+	return e
+}
+
+// sha returns the hash, which a signed toolpack must have: its signature is good for nothing else.
+func (o *object) sha(trusted trust) string {
+	if !o.has(execSHA) {
+		if trusted == signed {
+			o.bad(execSHA, "required for tier1_signed")
+		}
+		return ""
+	}
+	s := strings.ToLower(o.text(execSHA))
+	if b, err := hex.DecodeString(s); err != nil || len(b) != 32 {
+		o.bad(execSHA, "must be 64 hex digits")
+	}
+	return s
+}
+
+func (o *object) process(e *Exec, dir string) {
+	e.Command = o.texts(execCommand, 1)
+	for i, arg := range e.Command {
+		if strings.IndexByte(arg, 0) >= 0 || i == 0 && arg == "" {
+			o.bad(execCommand, "not a command line")
+		}
+	}
+	if len(e.Command) > 0 && strings.Contains(e.Command[0], "/") {
+		e.Command[0] = resolve(e.Command[0], dir)
+	}
+	e.Oneshot = true
+	if o.has(execMode) {
+		e.Oneshot = o.oneOf(execMode, "serve", "oneshot") == 1
+	}
+	if e.Dir = dir; o.has(execDir) {
+		e.Dir = o.path(execDir, dir)
+	}
+	if o.has(execState) {
+		e.Stateless = o.oneOf(execState, "snapshot", "none") == 1
+	}
+	if o.has(execEnv) {
+		e.Env = o.environment()
+	}
+	if e.Pool = DefaultPool(); o.has(execPool) {
+		e.Pool = o.pool()
+	}
+	if e.Limits = DefaultLimits(); o.has(execLimits) {
+		e.Limits = o.limits()
+	}
+}
+
+// path returns a path that must be there, as an absolute one.
+func (o *object) path(i int, dir string) string {
+	p := o.text(i)
+	if p == "" || strings.IndexByte(p, 0) >= 0 {
+		o.bad(i, "not a path")
+	}
+	return resolve(p, dir)
+}
+
+func resolve(path, dir string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
+func (o *object) environment() []string {
+	var env []string
+	each := jsonx.OpenObject(o.object(execEnv))
+	for key, v, ok := each.Next(); ok; key, v, ok = each.Next() {
+		name := unescaped(key)
+		switch {
+		case name == "" || strings.ContainsAny(name, "=\x00"):
+			o.bad(execEnv, "not a name: "+clip(name))
+		case v.Kind != jsonx.String:
+			o.bad(execEnv, clip(name)+": must be a string")
+		default:
+			value := unescaped(v.Raw[1 : len(v.Raw)-1])
+			if strings.IndexByte(value, 0) >= 0 {
+				o.bad(execEnv, clip(name)+": not a value")
+			}
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}
+
+func (o *object) pool() Pool {
+	raw := o.object(execPool)
+	in := open(raw, poolNames, o.where+"pool.", o.why)
+	in.only(raw, nil)
+	p := DefaultPool()
+	p.Max = in.integer(1, 1, MaxPool, p.Max)
+	p.Min = in.integer(0, 0, p.Max, p.Min)
+	p.Idle = time.Duration(in.integer(2, 0, int(MaxIdle/time.Millisecond), int(p.Idle/time.Millisecond))) * time.Millisecond
+	p.MaxRequests = in.integer(3, 1, MaxMaxRequests, p.MaxRequests)
+	return p
+}
+
+func (o *object) limits() Limits {
+	raw := o.object(execLimits)
+	in := open(raw, limitNames, o.where+"limits.", o.why)
+	in.only(raw, nil)
+	l := DefaultLimits()
+	for i, n := range []*int{&l.ASMB, &l.CPUS, &l.FSizeMB, &l.OpenFile} {
+		*n = in.integer(i, 1, *n, *n)
+	}
+	return l
+}

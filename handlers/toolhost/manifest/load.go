@@ -1,0 +1,159 @@
+package manifest
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// BuiltinPlugin is the plugin argument that names all built-in tools (toolhost §2.1).
+const BuiltinPlugin = "builtin"
+
+const (
+	// MaxManifestBytes is the most a manifest may have: a thousand tools with generous schemas.
+	MaxManifestBytes = 4 << 20
+	// MaxManifests is how many manifests a directory may have.
+	MaxManifests = 1024
+)
+
+// Invalid returns the error of a manifest that breaks a rule (toolhost §4.10).
+func Invalid(path, why string) error { return errors.New("invalid manifest: " + path + ": " + why) }
+
+// Duplicate is the text about a tool that is declared twice (toolhost §4.10).
+func Duplicate(aid string) string { return "duplicate aid in registry: " + aid }
+
+// Load reads a plugin argument: BuiltinPlugin has no entries of its own, a manifest has its tools in their order, a directory those
+// of every *.json in it, sorted by name and not recursive. The text of an error is the one of the reply (toolhost §2.1).
+func Load(path string) ([]Entry, error) {
+	entries, _, err := LoadAll([]string{path})
+	return entries, err
+}
+
+// LoadAll reads several plugin arguments in their order; builtins tells that BuiltinPlugin is among them. A tool that two of them
+// declare is an error, named with the later of the manifests.
+func LoadAll(paths []string) (entries []Entry, builtins bool, err error) {
+	seen := make(map[string]bool)
+	for _, path := range paths {
+		if path == BuiltinPlugin {
+			builtins = true
+			continue
+		}
+		files, err := manifests(path)
+		if err != nil {
+			return nil, false, err
+		}
+		for _, file := range files {
+			list, err := read(file)
+			if err != nil {
+				return nil, false, err
+			}
+			for _, e := range list {
+				if seen[e.AID] {
+					return nil, false, Invalid(file, Duplicate(e.AID))
+				}
+				seen[e.AID] = true
+			}
+			entries = append(entries, list...)
+		}
+	}
+	return entries, builtins, nil
+}
+
+// manifests returns the files that a plugin argument means.
+func manifests(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil && (errors.Is(err, fs.ErrNotExist) || path == ""):
+		return nil, errors.New("plugin not found: " + path)
+	case err != nil:
+		return nil, Invalid(path, "cannot read: "+cause(err))
+	case info.IsDir():
+		return inDirectory(path)
+	case nativeObject(path):
+		return nil, errors.New("unsupported plugin: native shared object: " + path)
+	case filepath.Ext(path) != ".json":
+		return nil, errors.New("unsupported plugin: not a toolpack manifest: " + path)
+	}
+	return []string{path}, nil
+}
+
+// nativeObject tells that the name is one of a shared object, versions behind it included ("libx.so.1"): no Go program can load
+// it (toolhost D1).
+func nativeObject(path string) bool {
+	name := strings.ToLower(filepath.Base(path))
+	switch filepath.Ext(name) {
+	case ".so", ".dll", ".dylib":
+		return true
+	}
+	return strings.Contains(name, ".so.") && filepath.Ext(name) != ".json"
+}
+
+// inDirectory returns the manifests of a directory. Hidden files are left out, as a shell's *.json does.
+func inDirectory(dir string) ([]string, error) {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, Invalid(dir, "cannot read: "+cause(err))
+	}
+	var files []string
+	for _, e := range list {
+		name := e.Name()
+		if filepath.Ext(name) != ".json" || strings.HasPrefix(name, ".") {
+			continue
+		}
+		path := filepath.Join(dir, name)
+		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+			continue
+		}
+		if len(files) == MaxManifests {
+			return nil, Invalid(dir, "too many manifests")
+		}
+		files = append(files, path)
+	}
+	slices.Sort(files)
+	return files, nil
+}
+
+// read reads one manifest.
+func read(path string) ([]Entry, error) {
+	text, err := content(path)
+	if err != nil {
+		return nil, Invalid(path, "cannot read: "+cause(err))
+	}
+	if len(text) > MaxManifestBytes {
+		return nil, Invalid(path, "exceeds 4MB limit")
+	}
+	dir, err := filepath.Abs(filepath.Dir(path))
+	if err != nil {
+		return nil, Invalid(path, "cannot resolve: "+cause(err))
+	}
+	entries, why := Parse(text, dir)
+	if why != "" {
+		return nil, Invalid(path, why)
+	}
+	for i := range entries {
+		entries[i].Path = path
+	}
+	return entries, nil
+}
+
+// content returns at most one byte more of a file than a manifest may have.
+func content(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	return io.ReadAll(io.LimitReader(f, MaxManifestBytes+1))
+}
+
+// cause returns the reason of a file error without the operation and the path, which the caller names.
+func cause(err error) string {
+	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return err.Error()
+}

@@ -1,0 +1,270 @@
+package toolhost
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"strconv"
+
+	"trunkline/codec/jsonx"
+	"trunkline/handlers/toolhost/selector"
+)
+
+// operation is a request whose aid names something of the server itself (toolhost §4.3 step 4). handle appends the reply; blocked says
+// that it comes later.
+type operation struct {
+	handle func(c *call, line, out []byte) (_ []byte, blocked bool)
+	run    func(ctx context.Context, c *call) // off the loop: it makes c.reply
+}
+
+// operations are looked up by aid; nothing changes them.
+var operations = map[string]*operation{
+	"_health":      {handle: (*call).health},
+	"_stats":       {handle: (*call).stats},
+	"_auth":        {handle: (*call).auth},
+	"_tools.list":  {handle: (*call).listTools},
+	"_lease.issue": {handle: (*call).issueLease},
+	"_lease.gc":    {handle: (*call).collectLeases},
+	"_run.open":    {handle: (*call).openRun},
+	"_run.select":  {handle: (*call).selectInRun, run: runSelect},
+	"_run.close":   {handle: (*call).closeRun},
+}
+
+// openToAll reports whether an operation needs no authentication.
+func openToAll(aid []byte) bool { return string(aid) == "_health" || string(aid) == "_auth" }
+
+func (c *call) operate(op *operation, line, out []byte) (_ []byte, blocked bool) {
+	if _, ok := c.req.requestID(); !ok {
+		return appendFault(out, "invalid field: request_id: must be a string or integer", c.id), false
+	}
+	c.op = op
+	return op.handle(c, line, out)
+}
+
+func (c *call) health(_, out []byte) ([]byte, bool) {
+	out = append(out, `{"ok":true,"spec_version":"`+specVersion+`","tools":`...)
+	return c.id.end(strconv.AppendInt(out, int64(c.srv.cfg.Registry.Len()), 10)), false
+}
+
+func (c *call) stats(_, out []byte) ([]byte, bool) {
+	st := c.srv.Stats()
+	out = append(out, `{"ok":true`...)
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{
+		{"sessions", st.Sessions}, {"in_flight", st.InFlight}, {"idempotency_entries", st.IdempotencyEntries},
+		{"idempotency_hits", st.IdempotencyHits}, {"lease_active", st.LeaseActive}, {"breakers_open", st.BreakersOpen},
+		{"workers", st.Workers},
+	} {
+		out = strconv.AppendInt(append(append(append(out, `,"`...), n.name...), `":`...), n.value, 10)
+	}
+	return c.id.end(out), false
+}
+
+func (c *call) listTools(_, out []byte) ([]byte, bool) {
+	start := len(out)
+	out = c.id.end(c.srv.cfg.Registry.appendList(out, true))
+	if len(out)-start > MaxReply {
+		return appendFault(out[:start], errTooLarge, c.id), false
+	}
+	return out, false
+}
+
+// same compares secrets without telling where they differ.
+func same(a, b []byte) bool {
+	x, y := sha256.Sum256(a), sha256.Sum256(b)
+	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
+}
+
+// auth is toolhost §4.6.
+func (c *call) auth(line, out []byte) ([]byte, bool) {
+	s := c.s
+	if s.via == TCP && c.srv.cfg.APIToken != "" {
+		token, _ := stringMember(line, "token")
+		if !same(token, []byte(c.srv.cfg.APIToken)) {
+			s.failed()
+			return appendFault(out, "auth_failed", c.id), false
+		}
+		s.authed = true
+	}
+	out = jsonx.AppendString(append(out, `{"ok":true,"principal":`...), s.principal)
+	return c.id.end(out), false
+}
+
+// stringMember returns the meaning of a string member of a checked line; of one that is there twice, the last. ok says that there is
+// one. It allocates where the member has escapes.
+func stringMember(line []byte, name string) (text []byte, ok bool) {
+	v, found := member(line, name)
+	if !found || v.Kind != jsonx.String {
+		return nil, false
+	}
+	return jsonx.AppendUnescaped(nil, v.Raw[1:len(v.Raw)-1]), true
+}
+
+// member returns a member of a checked line, the last one of that name.
+func member(line []byte, name string) (v jsonx.Value, ok bool) {
+	o := jsonx.OpenObject(line)
+	for {
+		key, value, more := o.Next()
+		if !more {
+			return v, ok
+		}
+		if string(key) == name || len(key) > len(name) && string(jsonx.AppendUnescaped(nil, key)) == name {
+			v, ok = value, true
+		}
+	}
+}
+
+// operator reports whether the request may issue and collect leases (D21); if not, the reply is there.
+func (c *call) operator(line, out []byte) (_ []byte, ok bool) {
+	s, want := c.s, c.srv.cfg.OperatorToken
+	if want == "" {
+		if s.via == Stdin {
+			return out, true
+		}
+		return appendFault(out, "lease_forbidden", c.id), false
+	}
+	token, _ := stringMember(line, "_operator_token")
+	if same(token, []byte(want)) {
+		return out, true
+	}
+	s.strange++
+	s.closing = s.closing || s.strange >= maxOperatorFailures
+	return appendFault(out, "lease_forbidden", c.id), false
+}
+
+// issueLease is _lease.issue (toolhost §4.4).
+func (c *call) issueLease(line, out []byte) ([]byte, bool) {
+	out, ok := c.operator(line, out)
+	if !ok {
+		return out, false
+	}
+	aid, tier, ttl, fault := c.leaseArgs(line)
+	if fault != "" {
+		return appendFault(out, fault, c.id), false
+	}
+	token, ok := c.srv.leases.issue(c.s.nowMono(), aid, tier, ttl)
+	if !ok {
+		return appendFault(out, "lease_limit", c.id), false
+	}
+	c.srv.leaseIssued(token, aid, tier, ttl, c.s.principal)
+	out = jsonx.AppendString(append(out, `{"ok":true,"token_id":`...), token)
+	out = jsonx.AppendString(append(out, `,"tool_aid":`...), aid)
+	out = append(append(out, `,"tier":`...), byte('0'+tier))
+	return c.id.end(strconv.AppendInt(append(out, `,"ttl_ms":`...), ttl, 10)), false
+}
+
+func (c *call) leaseArgs(line []byte) (aid string, tier int, ttl int64, fault string) {
+	text, ok := stringMember(line, "tool_aid")
+	switch {
+	case !ok || len(text) == 0:
+		return "", 0, 0, "invalid field: tool_aid: must be a non-empty string"
+	case len(text) > maxAID:
+		return "", 0, 0, "invalid field: tool_aid: too long"
+	}
+	aid = string(text)
+	e := c.srv.cfg.Registry.find(text)
+	switch v, given := member(line, "tier"); {
+	case !given || v.Kind == jsonx.Null:
+		if e == nil {
+			return "", 0, 0, "invalid field: tier: required for a tool that is not registered"
+		}
+		tier = e.Tier
+	default:
+		n, ok := jsonx.ParseInt(v.Raw)
+		if v.Kind != jsonx.Number || !ok || n < 0 || n > 3 {
+			return "", 0, 0, "invalid field: tier: must be an integer from 0 to 3"
+		}
+		if tier = int(n); e != nil && tier < e.Tier {
+			return "", 0, 0, "invalid field: tier: below the tool's tier"
+		}
+	}
+	ttl = defaultLeaseTTL
+	if v, given := member(line, "ttl_ms"); given && v.Kind != jsonx.Null {
+		n, ok := jsonx.ParseInt(v.Raw)
+		if v.Kind != jsonx.Number || !ok {
+			return "", 0, 0, "invalid field: ttl_ms: must be an integer"
+		}
+		ttl = min(max(n, minLeaseTTL), maxLeaseTTL)
+	}
+	return aid, tier, ttl, ""
+}
+
+// collectLeases is _lease.gc (toolhost §4.4).
+func (c *call) collectLeases(line, out []byte) ([]byte, bool) {
+	out, ok := c.operator(line, out)
+	if !ok {
+		return out, false
+	}
+	n := c.srv.leases.gc(c.s.nowMono())
+	out = strconv.AppendInt(append(out, `{"ok":true,"active":`...), n.active, 10)
+	out = strconv.AppendInt(append(out, `,"issued":`...), n.issued, 10)
+	out = strconv.AppendInt(append(out, `,"consumed":`...), n.consumed, 10)
+	return c.id.end(strconv.AppendInt(append(out, `,"rejected":`...), n.rejected, 10)), false
+}
+
+// openRun is _run.open (toolhost §4.8).
+func (c *call) openRun(line, out []byte) ([]byte, bool) {
+	s := c.s
+	r, why := selector.ReadOpen(line)
+	switch {
+	case why != "":
+	case s.run != nil:
+		why = "run already open"
+	default:
+		s.run, why = selector.Open(&selector.Config{Tools: c.srv.cfg.Registry.Descriptors(), Policy: c.srv.cfg.Policy,
+			Now: s.nowMono, NewRunID: newRunID}, r)
+	}
+	if why != "" {
+		return appendFault(out, why, c.id), false
+	}
+	c.srv.runOpened(s.run, r.GoalID)
+	return c.id.end(s.run.AppendOpened(out)), false
+}
+
+// selectInRun is _run.select: a policy is a process, so it runs off the loop.
+func (c *call) selectInRun(_, out []byte) ([]byte, bool) {
+	s := c.s
+	if s.run == nil {
+		return appendFault(out, errNoRun, c.id), false
+	}
+	if !c.srv.exec.admit() {
+		return appendFault(out, "overloaded", c.id), false
+	}
+	c.id = c.id.clone(c.idRoom)
+	c.idRoom = c.id.raw
+	c.before = s.state
+	c.srv.exec.start(c.runAway)
+	return out, true
+}
+
+func runSelect(ctx context.Context, c *call) {
+	run := c.s.run // the session is blocked: nobody else touches it
+	step := run.Select(ctx, &c.before)
+	c.reply = c.id.end(step.Append(c.reply[:0]))
+	if len(c.reply) > MaxReply {
+		c.reply = appendFault(c.reply[:0], errTooLarge, c.id)
+	}
+	c.srv.selected(run, &step)
+	c.runEnded = step.Ended
+}
+
+// closeRun is _run.close.
+func (c *call) closeRun(_, out []byte) ([]byte, bool) {
+	s := c.s
+	if s.run == nil {
+		return appendFault(out, errNoRun, c.id), false
+	}
+	out = c.id.end(s.run.AppendClosed(out))
+	s.endRun("close")
+	return out, false
+}
+
+// endRun drops the open run, if there is one; how says why.
+func (s *session) endRun(how string) {
+	if s.run != nil {
+		s.srv.runClosed(s.run, how)
+		s.run = nil
+	}
+}

@@ -1,0 +1,99 @@
+package toolhost
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"trunkline/codec/jsonx"
+	"trunkline/handlers/toolhost/tool"
+	"trunkline/handlers/toolhost/workers"
+)
+
+// Entry is one tool as a server is given it.
+type Entry struct {
+	tool.Descriptor
+	tool.Tool
+	// Timeout bounds a call; 0: the server's.
+	Timeout time.Duration
+	// Breaker keeps calls from a tool that fails again and again. nil: a built-in has none.
+	Breaker *workers.Breaker
+}
+
+// Registry is the set of tools that can be run. It does not change once it is made, and any goroutine may read it.
+type Registry struct {
+	byAID  map[string]*Entry
+	sorted []*Entry // by AID
+}
+
+// NewRegistry makes a registry. An AID that is there twice is an error with the text of toolhost §4.10. The tier of an entry is raised
+// to what its AID and side effects ask for (§4.4).
+func NewRegistry(entries []Entry) (*Registry, error) {
+	r := &Registry{byAID: make(map[string]*Entry, len(entries))}
+	for i := range entries {
+		e := entries[i]
+		if r.byAID[e.AID] != nil {
+			return nil, fmt.Errorf("duplicate aid in registry: %s", e.AID)
+		}
+		e.Tier = max(e.Tier, tool.TierOf(e.AID, e.SideEffects))
+		r.byAID[e.AID] = &e
+		r.sorted = append(r.sorted, &e)
+	}
+	slices.SortFunc(r.sorted, func(a, b *Entry) int { return strings.Compare(a.AID, b.AID) })
+	return r, nil
+}
+
+// find returns the tool of that AID, nil if there is none. It does not allocate.
+func (r *Registry) find(aid []byte) *Entry { return r.byAID[string(aid)] }
+
+// Len returns the number of tools.
+func (r *Registry) Len() int { return len(r.sorted) }
+
+// Descriptors returns what the tools say of themselves, sorted by AID.
+func (r *Registry) Descriptors() []tool.Descriptor {
+	list := make([]tool.Descriptor, len(r.sorted))
+	for i, e := range r.sorted {
+		list[i] = e.Descriptor
+	}
+	return list
+}
+
+// appendList appends the members of the list reply, without its closing brace (toolhost §4.1).
+func (r *Registry) appendList(dst []byte, tiers bool) []byte {
+	dst = append(dst, `{"ok":true,"tools":[`...)
+	for i, e := range r.sorted {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsonx.AppendString(append(dst, `{"aid":`...), e.AID)
+		dst = jsonx.AppendString(append(dst, `,"name":`...), e.Name)
+		dst = appendBool(append(dst, `,"deterministic":`...), e.Deterministic)
+		dst = appendTexts(append(dst, `,"tags":`...), e.Tags)
+		dst = appendTexts(append(dst, `,"side_effects":`...), e.SideEffects)
+		dst = appendTexts(append(dst, `,"replay_inputs":`...), e.ReplayInputs)
+		if tiers {
+			dst = append(append(dst, `,"tier":`...), byte('0'+e.Tier))
+		}
+		dst = append(dst, '}')
+	}
+	return append(dst, ']')
+}
+
+func appendBool(dst []byte, v bool) []byte {
+	if v {
+		return append(dst, "true"...)
+	}
+	return append(dst, "false"...)
+}
+
+func appendTexts(dst []byte, list []string) []byte {
+	dst = append(dst, '[')
+	for i, s := range list {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = jsonx.AppendString(dst, s)
+	}
+	return append(dst, ']')
+}

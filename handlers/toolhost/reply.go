@@ -1,0 +1,139 @@
+package toolhost
+
+import (
+	"trunkline/codec/jsonx"
+	"trunkline/engine/idem"
+	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/tool"
+)
+
+const (
+	errTooLarge = "output exceeds 1MB limit"
+	noOutput    = "{}"
+)
+
+// appendFault appends a protocol error (toolhost §3.3) that has no members of its own. It does not allocate.
+func appendFault(dst []byte, text string, id requestID) []byte {
+	return id.end(jsonx.AppendString(append(dst, `{"ok":false,"error":`...), text))
+}
+
+// appendFaultAbout is appendFault for a text that ends in what the request said.
+func appendFaultAbout(dst []byte, text string, about []byte, id requestID) []byte {
+	dst = append(append(dst, `{"ok":false,"error":"`...), text...)
+	start := len(dst)
+	dst = jsonx.AppendString(dst, about)
+	return id.end(append(dst[:start], dst[start+1:]...)) // without the quote in between
+}
+
+// requestID is what the request gave to be echoed: the raw text of a member.
+type requestID struct {
+	raw    []byte
+	quoted bool
+}
+
+// idOf returns the request's identifier, if it has a valid one.
+func idOf(r *request) requestID {
+	raw, ok := r.requestID()
+	if !ok || raw == nil && r.members[nameRequestID].Kind == jsonx.Absent {
+		return requestID{}
+	}
+	return requestID{raw: raw, quoted: r.members[nameRequestID].Kind == jsonx.String}
+}
+
+// clone returns an id that shares no memory with the line; room is used if it is large enough.
+func (id requestID) clone(room []byte) requestID {
+	if id.raw == nil && !id.quoted {
+		return id
+	}
+	id.raw = append(room[:0], id.raw...)
+	return id
+}
+
+// end appends the echo and the end of the line.
+func (id requestID) end(dst []byte) []byte {
+	switch {
+	case id.quoted:
+		dst = append(append(append(dst, `,"request_id":"`...), id.raw...), '"')
+	case id.raw != nil:
+		dst = append(append(dst, `,"request_id":`...), id.raw...)
+	}
+	return append(dst, "}\n"...)
+}
+
+// outcome is what a reply at the level of tools tells (toolhost §3.2).
+type outcome struct {
+	status   tool.Status
+	output   []byte // JSON text; empty for {}
+	err      string
+	dispatch []byte // JSON text; empty for none
+	hit      bool
+	after    *dsstate.State // nil: the reply has an empty delta
+	before   *dsstate.State // of the delta; nil: the reply has the snapshot of after
+	silent   bool           // the reply has no ds_state at all
+}
+
+// appendReply appends a tool reply. It allocates only if dst has no room.
+func (o *outcome) appendReply(dst []byte, id requestID) []byte {
+	dst = appendBool(append(dst, `{"ok":`...), o.status == tool.OK)
+	dst = append(append(append(dst, `,"status":"`...), o.status.String()...), `","output_json":`...)
+	if len(o.output) == 0 {
+		dst = append(dst, `"{}"`...)
+	} else {
+		dst = jsonx.AppendString(dst, o.output)
+	}
+	dst = jsonx.AppendString(append(dst, `,"error":`...), o.err)
+	if o.hit {
+		dst = append(dst, `,"idempotent_hit":true`...)
+	}
+	switch {
+	case o.silent:
+	case o.after == nil:
+		dst = append(dst, `,"ds_state":`+dsstate.EmptyDelta...)
+	case o.before == nil:
+		dst = o.after.AppendSnapshot(append(dst, `,"ds_state":`...))
+	default:
+		dst = dsstate.AppendDelta(append(dst, `,"ds_state":`...), o.before, o.after)
+	}
+	if len(o.dispatch) > 0 {
+		dst = append(append(dst, `,"dispatch_error":`...), o.dispatch...)
+	}
+	return id.end(dst)
+}
+
+// appendWithin is appendReply under the limit of a line (toolhost §3.4): a reply that is longer is replaced, and o with it. single says
+// that the caller replaces its state by the one in the reply, and must keep what it has.
+func (o *outcome) appendWithin(dst []byte, id requestID, single bool) (out []byte, fits bool) {
+	start := len(dst)
+	dst = o.appendReply(dst, id)
+	if len(dst)-start <= MaxReply && (o.after == nil || o.after.Bytes() <= dsstate.MaxBytes) {
+		return dst, true
+	}
+	*o = outcome{status: tool.ToolError, err: errTooLarge, hit: o.hit, silent: single}
+	return o.appendReply(dst[:start], id), false
+}
+
+// judged returns what a tool's result tells, made to obey the rules of toolhost §3.2: an error is empty if and only if it went well,
+// and a tool that failed has no output.
+func judged(r *tool.Result) outcome {
+	o := outcome{status: r.Status, err: r.Error}
+	if r.Dispatch != nil {
+		o.dispatch = r.Dispatch.AppendJSON(nil)
+	}
+	switch {
+	case r.Status == tool.OK:
+		o.output, o.err = r.Output, ""
+	case r.Error == "":
+		o.err = r.Status.String()
+	}
+	return o
+}
+
+// stored is what the idempotency table keeps of o.
+func (o *outcome) stored(c *call) idem.Stored {
+	return idem.Stored{Status: uint8(o.status), Output: o.output, Error: o.err, Dispatch: o.dispatch, Token: c.token, HasToken: c.holds}
+}
+
+// hitOf is the outcome of a request that somebody executed before.
+func hitOf(r *idem.Stored) outcome {
+	return outcome{status: tool.Status(r.Status), output: r.Output, err: r.Error, dispatch: r.Dispatch, hit: true}
+}

@@ -1,0 +1,286 @@
+package toolhost
+
+import (
+	"crypto/sha256"
+	"unicode/utf8"
+
+	"trunkline/codec/jsonx"
+	"trunkline/handlers/toolhost/dsstate"
+)
+
+// Limits of a request (toolhost §6).
+const (
+	// MaxLine is the longest request line, without its end, and the most that stdin may hold in a single-shot mode.
+	MaxLine = 10 << 20
+	// MaxReply is the longest reply line, its end included.
+	MaxReply = 1 << 20
+	maxDepth = 32
+	maxAID   = 256
+	maxKey   = 256
+	maxReqID = 128
+)
+
+// The members of a tool request, in the order in which the scan numbers them.
+const (
+	nameAID = iota
+	nameRequestID
+	nameInputJSON
+	nameInputs
+	nameDSState
+	nameKey
+	nameLease
+	nameRunID
+	numNames
+)
+
+var names = jsonx.NewNames("aid", "request_id", "input_json", "inputs", "ds_state", "idempotency_key", "_lease_token", "run_id")
+
+// request is a line as its members say it: views of the line, and of scratch memory of the request's own. The zero request is ready.
+type request struct {
+	members [numNames]jsonx.Member
+	aid     []byte
+	input   []byte // the effective input
+	key     []byte
+	token   []byte
+	runID   []byte
+	next    dsstate.State // the session's state with the request's own ds_state applied
+
+	text  []byte // an error text in the making
+	texts [4][]byte
+}
+
+// The texts that need room of their own when they are escaped.
+const (
+	textAID = iota
+	textKey
+	textToken
+	textRunID
+)
+
+// keepScratch is how much of a large request's scratch memory is kept for the next one.
+const keepScratch = 64 << 10
+
+// release lets go of the line, and of scratch memory that a large one made large.
+func (r *request) release() {
+	r.members = [numNames]jsonx.Member{}
+	r.aid, r.key, r.token, r.runID, r.next = nil, nil, nil, nil, dsstate.State{}
+	if cap(r.input) > keepScratch {
+		r.input = nil
+	}
+	if cap(r.text) > keepScratch {
+		r.text = nil
+	}
+	for i := range r.texts {
+		if cap(r.texts[i]) > keepScratch {
+			r.texts[i] = nil
+		}
+	}
+}
+
+// The fixed texts of protocol errors (toolhost §3.3).
+const (
+	errInvalidJSON = "invalid JSON"
+	errMissingAID  = "missing aid"
+	errLongLine    = "line exceeds 10MB limit"
+	errNoRun       = "no open run"
+)
+
+// scan is steps 1 and 2 of toolhost §4.3; fault is the text of the error, if there is one. It does not allocate.
+func (r *request) scan(line []byte) (fault string) {
+	result, which := names.Scan(line, maxDepth, r.members[:])
+	switch result {
+	case jsonx.ScanOK:
+		return ""
+	case jsonx.ScanDuplicate:
+		return duplicateTexts[which]
+	case jsonx.ScanNotObject:
+		return errMissingAID
+	}
+	return errInvalidJSON
+}
+
+// duplicateTexts are the errors of a repeated member, by its number.
+var duplicateTexts = func() (texts [numNames]string) {
+	for i := range texts {
+		texts[i] = "duplicate key: " + names.Name(i)
+	}
+	return texts
+}()
+
+// text returns the meaning of a string member.
+func (r *request) unescaped(m *jsonx.Member, room int) []byte {
+	if !m.Escaped {
+		return m.Raw
+	}
+	r.texts[room] = jsonx.AppendUnescaped(r.texts[room][:0], m.Raw)
+	return r.texts[room]
+}
+
+// readAID fills r.aid; false means that there is none.
+func (r *request) readAID() bool {
+	m := &r.members[nameAID]
+	if m.Kind != jsonx.String || len(m.Raw) == 0 {
+		return false
+	}
+	r.aid = r.unescaped(m, textAID)
+	return true
+}
+
+// shownAID is the AID as an error shows it: at most 256 bytes, cut at a character.
+func (r *request) shownAID() []byte {
+	aid := r.aid
+	if len(aid) <= maxAID {
+		return aid
+	}
+	cut := maxAID
+	for cut > 0 && !utf8.RuneStart(aid[cut]) {
+		cut--
+	}
+	return aid[:cut]
+}
+
+// requestID returns what is echoed as the last member of the reply, nil for nothing; ok is false if the member is there and is not
+// valid.
+func (r *request) requestID() (echo []byte, ok bool) {
+	switch m := &r.members[nameRequestID]; m.Kind {
+	case jsonx.Absent:
+		return nil, true
+	case jsonx.String:
+		// The length counts what the text means.
+		if len(m.Raw) > maxReqID && (!m.Escaped || len(m.Raw) > 6*maxReqID || !unescapesWithin(m.Raw, maxReqID)) {
+			return nil, false
+		}
+		return m.Raw, true
+	case jsonx.Number:
+		_, ok := jsonx.ParseInt(m.Raw)
+		return m.Raw, ok
+	}
+	return nil, false
+}
+
+func unescapesWithin(raw []byte, limit int) bool {
+	var room [6 * maxReqID]byte
+	return len(jsonx.AppendUnescaped(room[:0], raw)) <= limit
+}
+
+// read is step 6: the field checks in their order. state is the session's. fault is the text of the error. Nothing is changed but r.
+func (r *request) read(state *dsstate.State) (fault string) {
+	if _, ok := r.requestID(); !ok {
+		return "invalid field: request_id: must be a string or integer"
+	}
+	if fault := r.readInput(); fault != "" {
+		return fault
+	}
+	if fault := r.readState(state); fault != "" {
+		return fault
+	}
+	if r.key, fault = r.readText(nameKey, textKey, "invalid field: idempotency_key: must be a string"); fault != "" {
+		return fault
+	}
+	if len(r.key) > maxKey {
+		return "invalid field: idempotency_key: too long"
+	}
+	if r.token, fault = r.readText(nameLease, textToken, "invalid field: _lease_token: must be a string"); fault != "" {
+		return fault
+	}
+	r.runID, fault = r.readText(nameRunID, textRunID, "invalid field: run_id: must be a string")
+	return fault
+}
+
+// checkRun refuses a request for a run that is not the open one, whose identifier is given.
+func (r *request) checkRun(open string) (fault string) {
+	if len(r.runID) > 0 && string(r.runID) != open {
+		return errNoRun
+	}
+	return ""
+}
+
+// readText returns a string member, nil for null and for none.
+func (r *request) readText(name, room int, fault string) ([]byte, string) {
+	switch m := &r.members[name]; m.Kind {
+	case jsonx.Absent, jsonx.Null:
+		return nil, ""
+	case jsonx.String:
+		return r.unescaped(m, room), ""
+	}
+	return nil, fault
+}
+
+// readInput finds the effective input (toolhost §3.1) and leaves a copy of it in r.input, so that a call can take it along.
+func (r *request) readInput() (fault string) {
+	r.input = r.input[:0]
+	given := false
+	switch m := &r.members[nameInputJSON]; m.Kind {
+	case jsonx.Absent, jsonx.Null:
+	case jsonx.String:
+		given = true
+		r.input = jsonx.AppendUnescaped(r.input, m.Raw)
+		if fault := r.checkInput(); fault != "" {
+			return fault
+		}
+	default:
+		return "invalid field: input_json: must be a string"
+	}
+	switch m := &r.members[nameInputs]; m.Kind {
+	case jsonx.Absent, jsonx.Null:
+	case jsonx.ObjectStart:
+		if !given {
+			r.input = append(r.input, m.Raw...)
+		}
+	default:
+		return "invalid field: inputs: must be an object"
+	}
+	if len(r.input) == 0 {
+		r.input = append(r.input, "{}"...)
+	}
+	return ""
+}
+
+// checkInput judges the text of input_json, which is left without the space around it.
+func (r *request) checkInput() (fault string) {
+	text := trimSpace(r.input)
+	if len(text) == 0 {
+		r.input = r.input[:0]
+		return ""
+	}
+	if text[0] != '{' || !jsonx.Check(text, maxDepth).OK() {
+		return "invalid field: input_json: not a JSON object"
+	}
+	r.input = r.input[:copy(r.input, text)]
+	return ""
+}
+
+func trimSpace(b []byte) []byte {
+	space := func(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+	for len(b) > 0 && space(b[0]) {
+		b = b[1:]
+	}
+	for len(b) > 0 && space(b[len(b)-1]) {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// readState computes the state that the request wants, and does not store it.
+func (r *request) readState(state *dsstate.State) (fault string) {
+	m := &r.members[nameDSState]
+	switch m.Kind {
+	case jsonx.Absent:
+		r.next = *state
+		return ""
+	case jsonx.String:
+		return "invalid ds_state: must be an object" // its raw text is what stands between the quotes
+	}
+	var why string
+	if r.next, why = state.Apply(m.Raw); why != "" {
+		return "invalid ds_state: " + why
+	}
+	return ""
+}
+
+// inputHash is what two requests under one key have to share: the input without insignificant white space (D11). It uses scratch
+// memory and does not allocate once that has grown.
+func (r *request) inputHash() [sha256.Size]byte {
+	r.text = append(r.text[:0], r.input...)
+	return sha256.Sum256(jsonx.Compact(r.text))
+}

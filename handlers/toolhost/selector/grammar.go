@@ -1,0 +1,115 @@
+package selector
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"trunkline/codec/jsonx"
+)
+
+// MaxDepth is how deep the inputs of a run and a patch to them may nest (toolhost §2.4).
+const MaxDepth = 32
+
+// sidDigits is how many digits follow "SID".
+const sidDigits = 4
+
+// ParseSelection reads the text of a selector. ok tells that it is one by the grammar of toolhost §3.7; otherwise the selection is of
+// kind Invalid. Raw is the text as it is either way, and nothing but the returned strings is kept. It allocates the decoded patch.
+func ParseSelection(text string) (s Selection, ok bool) {
+	rest, ok := strings.CutSuffix(trim(text), "<END>")
+	if ok {
+		s, ok = parseBody(trim(rest))
+	}
+	if !ok {
+		s = Selection{Kind: Invalid}
+	}
+	s.Raw = text
+	return s, ok
+}
+
+// parseBody reads what stands before <END>.
+func parseBody(body string) (s Selection, ok bool) {
+	switch body {
+	case "<ASK_SUP>":
+		return Selection{Kind: AskSup}, true
+	case "<NOOP>":
+		return Selection{Kind: Noop}, true
+	}
+	rest, ok := strings.CutPrefix(body, "<PICK>")
+	if !ok {
+		return s, false
+	}
+	s.Kind = Pick
+	if s.SID, rest, ok = cutSID(trim(rest)); !ok {
+		return s, false
+	}
+	if rest = trim(rest); rest == "" {
+		return s, true
+	}
+	s.Patch, ok = parsePatch(rest)
+	return s, ok
+}
+
+// cutSID takes "<SIDdddd>" off the front of text.
+func cutSID(text string) (sid, rest string, ok bool) {
+	tag, rest, ok := strings.Cut(text, ">")
+	if !ok {
+		return "", "", false
+	}
+	if sid, ok = strings.CutPrefix(tag, "<"); !ok {
+		return "", "", false
+	}
+	digits, ok := strings.CutPrefix(sid, "SID")
+	if !ok || len(digits) != sidDigits || strings.Trim(digits, "0123456789") != "" {
+		return "", "", false
+	}
+	return sid, rest, true
+}
+
+// parsePatch reads either form of a patch; text has nothing around it. An empty one is no object, and so no patch.
+func parsePatch(text string) (object string, ok bool) {
+	if inner, found := within(text, "<INP>", "</INP>"); found {
+		object = inner
+	} else if inner, found := within(text, "<INP64>", "</INP64>"); found {
+		if object, ok = decode64(inner); !ok {
+			return "", false
+		}
+	}
+	object = trim(object)
+	return object, isObject(object)
+}
+
+// within returns what stands between the tags that text begins and ends with.
+func within(text, start, end string) (inner string, ok bool) {
+	inner, ok = strings.CutPrefix(text, start)
+	if !ok {
+		return "", false
+	}
+	return strings.CutSuffix(inner, end)
+}
+
+// decode64 decodes the standard alphabet. White space counts for nothing, and padding is complete or missing.
+func decode64(text string) (plain string, ok bool) {
+	text = strings.Map(func(r rune) rune {
+		if isSpace(r) {
+			return -1
+		}
+		return r
+	}, text)
+	coding := base64.RawStdEncoding
+	if strings.HasSuffix(text, "=") {
+		coding = base64.StdEncoding
+	}
+	b, err := coding.DecodeString(text)
+	return string(b), err == nil
+}
+
+// isObject tells that text, which has no space around it, is exactly one JSON object within the depth limit.
+func isObject(text string) bool {
+	return text != "" && text[0] == '{' && jsonx.Check([]byte(text), MaxDepth).OK()
+}
+
+// trim drops the space of the grammar around text; it is also that of JSON.
+func trim(text string) string { return strings.TrimFunc(text, isSpace) }
+
+func isSpace(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r == '\n' }

@@ -1,0 +1,225 @@
+package selector
+
+import (
+	"bytes"
+
+	"trunkline/codec/jsonx"
+)
+
+// The members of a _run.open request that the scan picks.
+const (
+	nameRequestID = iota
+	nameGoal
+	nameSpec
+	nameProfile
+	nameRunID
+	nameTags
+	nameMode
+	nameInputJSON
+	nameInputs
+	nameCapabilities
+	numNames
+)
+
+var openNames = jsonx.NewNames("request_id", "goal_id", "spec_version", "profile_id", "run_id", "candidate_tags", "control_mode",
+	"input_json", "inputs", "_capabilities")
+
+// ReadOpen reads the line of a _run.open request. why is "" or the text of the error (toolhost §3.3): of several the first in the
+// order request_id, goal_id, spec_version, profile_id, run_id, candidate_tags, control_mode, input_json, inputs, _capabilities, types
+// before values. null is as good as absent, but for request_id, where toolhost §3.1 knows only a string or an integer. Nothing of line
+// is kept. It allocates what it returns.
+func ReadOpen(line []byte) (r Request, why string) {
+	var f fields
+	switch result, which := openNames.Scan(line, MaxDepth, f.m[:]); result {
+	case jsonx.ScanOK:
+	case jsonx.ScanDuplicate:
+		return Request{}, "duplicate key: " + openNames.Name(which)
+	case jsonx.ScanNotObject:
+		return Request{}, "missing aid"
+	default:
+		return Request{}, "invalid JSON"
+	}
+	r.RequestID, r.HasRequestID = f.requestID()
+	r.GoalID = f.goal()
+	r.SpecVersion = f.text(nameSpec, SpecVersion)
+	r.ProfileID = f.text(nameProfile, defaultProfile)
+	r.RunID = f.runID()
+	r.CandidateTags = f.tags()
+	r.Mode = f.mode()
+	r.Inputs = f.inputs()
+	r.Allowed, r.Blocked = f.capabilities()
+	if f.why == "" {
+		f.why = r.validate()
+	}
+	if f.why != "" {
+		return Request{}, f.why
+	}
+	return r, ""
+}
+
+// fields reads members one by one and keeps the first fault.
+type fields struct {
+	m   [numNames]jsonx.Member
+	why string
+}
+
+func (f *fields) fail(name int, why string) {
+	if f.why == "" {
+		f.why = fault(name, why)
+	}
+}
+
+// given tells that a member is there and not null.
+func (f *fields) given(name int) bool {
+	return f.m[name].Kind != jsonx.Absent && f.m[name].Kind != jsonx.Null
+}
+
+// text returns a string member, without if it is not given.
+func (f *fields) text(name int, without string) string {
+	if !f.given(name) {
+		return without
+	}
+	if f.m[name].Kind != jsonx.String {
+		f.fail(name, "must be a string")
+	}
+	return meaning(f.m[name].Raw)
+}
+
+func (f *fields) goal() string {
+	if !f.given(nameGoal) {
+		f.fail(nameGoal, "required")
+	}
+	return f.text(nameGoal, "")
+}
+
+// runID returns the caller's run id; one that is given must not be empty, which to Open means that there is none.
+func (f *fields) runID() string {
+	id := f.text(nameRunID, "")
+	if id == "" && f.given(nameRunID) {
+		f.fail(nameRunID, whyRunID)
+	}
+	return id
+}
+
+func (f *fields) requestID() (id string, given bool) {
+	switch m := &f.m[nameRequestID]; m.Kind {
+	case jsonx.Absent:
+		return "", false
+	case jsonx.String:
+		if id = meaning(m.Raw); len(id) <= MaxRequestID {
+			return id, true
+		}
+	case jsonx.Number:
+		if _, ok := jsonx.ParseInt(m.Raw); ok {
+			return string(m.Raw), true
+		}
+	}
+	f.fail(nameRequestID, "must be a string or integer")
+	return "", false
+}
+
+func (f *fields) mode() Mode {
+	if !f.given(nameMode) {
+		return FallbackOnly
+	}
+	if f.m[nameMode].Kind == jsonx.String {
+		text := meaning(f.m[nameMode].Raw)
+		for i, name := range modeNames {
+			if text == name {
+				return Mode(i)
+			}
+		}
+	}
+	f.fail(nameMode, "unknown")
+	return FallbackOnly
+}
+
+// part judges the size of a member that a run keeps.
+func (f *fields) part(name int, text []byte) bool {
+	if len(text) > MaxPart {
+		f.fail(name, "exceeds 1MB limit")
+	}
+	return f.why == ""
+}
+
+func (f *fields) tags() []string {
+	if m := &f.m[nameTags]; f.given(nameTags) && f.part(nameTags, m.Raw) {
+		tags, ok := texts(jsonx.Value{Kind: m.Kind, Raw: m.Raw})
+		if !ok {
+			f.fail(nameTags, "must be an array of strings")
+		}
+		return tags
+	}
+	return nil
+}
+
+// texts reads an array of strings.
+func texts(v jsonx.Value) (list []string, ok bool) {
+	if v.Kind != jsonx.ArrayStart {
+		return nil, false
+	}
+	a := jsonx.OpenArray(v.Raw)
+	for e, more := a.Next(); more; e, more = a.Next() {
+		if e.Kind != jsonx.String {
+			return nil, false
+		}
+		list = append(list, meaning(unquoted(e.Raw)))
+	}
+	return list, true
+}
+
+// inputs returns the effective inputs, as toolhost §3.1 has it for a tool: the decoded input_json, or the exact bytes of inputs.
+func (f *fields) inputs() []byte {
+	text := []byte(nil)
+	if f.given(nameInputJSON) {
+		if text = bytes.TrimFunc([]byte(f.text(nameInputJSON, "")), isSpace); len(text) == 0 {
+			text = []byte("{}")
+		}
+		if f.part(nameInputJSON, text) && !isObject(string(text)) {
+			f.fail(nameInputJSON, "not a JSON object")
+		}
+	}
+	if m := &f.m[nameInputs]; f.given(nameInputs) {
+		if m.Kind != jsonx.ObjectStart {
+			f.fail(nameInputs, "must be an object")
+		}
+		if text == nil && f.part(nameInputs, m.Raw) {
+			text = bytes.Clone(m.Raw)
+		}
+	}
+	return text
+}
+
+// capabilities reads the two lists. Members of other names are ignored; of a repeated one the last counts (toolhost §2.4).
+func (f *fields) capabilities() (allowed, blocked []string) {
+	m := &f.m[nameCapabilities]
+	if !f.given(nameCapabilities) || !f.part(nameCapabilities, m.Raw) {
+		return nil, nil
+	}
+	if m.Kind != jsonx.ObjectStart {
+		f.fail(nameCapabilities, "must be an object")
+		return nil, nil
+	}
+	var lists [2]jsonx.Value
+	o := jsonx.OpenObject(m.Raw)
+	for key, v, ok := o.Next(); ok; key, v, ok = o.Next() {
+		switch meaning(key) {
+		case "allowed_tools":
+			lists[0] = v
+		case "blocked_tools":
+			lists[1] = v
+		}
+	}
+	return f.capability("allowed_tools", lists[0]), f.capability("blocked_tools", lists[1])
+}
+
+func (f *fields) capability(name string, v jsonx.Value) []string {
+	if v.Kind == jsonx.Absent || v.Kind == jsonx.Null {
+		return nil
+	}
+	list, ok := texts(v)
+	if !ok {
+		f.fail(nameCapabilities, name+" must be an array of strings")
+	}
+	return list
+}

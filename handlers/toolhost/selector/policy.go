@@ -1,0 +1,185 @@
+package selector
+
+import (
+	"context"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"trunkline/codec/jsonx"
+)
+
+// Bounds of the policy's settings; what is outside counts as the nearer bound.
+const (
+	maxPolicyTimeout = 600_000 // ms, as for a tool (toolhost §6)
+	maxPolicyStdout  = 1 << 20 // bytes: more fits no reply
+)
+
+// Policy is the external program that chooses (toolhost §4.8 "External policy"). Any number of runs may share one; that is what its
+// breaker is for.
+type Policy struct {
+	argv       []string // at least one
+	root       string
+	path       string // where a bare command name is looked for
+	env        []string
+	tmp        string // where the file with the question goes
+	allowedExe []string
+	scriptRoot string
+	unsafe     bool // no guards
+	timeout    time.Duration
+	stdoutMax  int
+	limits     limits
+	breaker    breaker
+}
+
+// limits are the resource limits of the policy process. 0 leaves a limit as it is.
+type limits struct{ cpu, as, fsize, nofile, nproc uint64 }
+
+// PolicyFrom returns the policy that MACHINA_POLICY_* set up (toolhost §4.8, §6), nil when MACHINA_POLICY_CMD is not set or cannot be
+// split. root is the folder the policy works in. getenv is not kept.
+func PolicyFrom(getenv func(string) string, root string) *Policy {
+	argv, ok := splitCommand(getenv("MACHINA_POLICY_CMD"))
+	if !ok || len(argv) == 0 {
+		return nil
+	}
+	root, tmp := absolute(root), getenv("TMPDIR")
+	if tmp == "" {
+		tmp = os.TempDir()
+	}
+	env := settings(getenv)
+	return &Policy{
+		argv:       argv,
+		root:       root,
+		path:       getenv("PATH"),
+		env:        environment(getenv, root),
+		tmp:        absolute(tmp),
+		allowedExe: env.list("ALLOWED_EXE", "python3,python,bash,sh,node"),
+		scriptRoot: absIn(root, env.text("ALLOWED_SCRIPT_ROOT", "policies")),
+		unsafe:     env.text("ALLOW_UNSAFE", "") == "1",
+		timeout:    time.Duration(env.number("TIMEOUT_MS", 2500, 1, maxPolicyTimeout)) * time.Millisecond,
+		stdoutMax:  int(env.number("STDOUT_MAX", 65536, 1, maxPolicyStdout)),
+		limits: limits{
+			cpu:    env.amount("RLIMIT_CPU_SEC", 2, 1),
+			as:     env.amount("RLIMIT_AS_MB", 768, 1<<20),
+			fsize:  env.amount("RLIMIT_FSIZE_MB", 10, 1<<20),
+			nofile: env.amount("RLIMIT_NOFILE", 64, 1),
+			nproc:  env.amount("RLIMIT_NPROC", 32, 1),
+		},
+		breaker: breaker{
+			threshold: int(env.number("FAIL_THRESHOLD", 5, 1, math.MaxInt32)),
+			cooldown:  env.number("COOLDOWN_MS", 30_000, 0, math.MaxInt32) * int64(time.Millisecond),
+		},
+	}
+}
+
+// absolute makes a path mean the same to the policy process, which works elsewhere.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// environment returns what the policy process finds in its environment: what toolhost §4.9 lets a worker have, so no token and
+// nothing that changes how programs are loaded.
+func environment(getenv func(string) string, root string) (env []string) {
+	for _, name := range [...]string{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR"} {
+		if v := getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	return append(env, "MACHINA_ROOT="+root)
+}
+
+// settings reads variables of the policy by what follows MACHINA_POLICY_ in their names.
+type settings func(string) string
+
+func (s settings) text(name, without string) string {
+	if v := s("MACHINA_POLICY_" + name); v != "" {
+		return v
+	}
+	return without
+}
+
+func (s settings) list(name, without string) (list []string) {
+	for word := range strings.SplitSeq(s.text(name, without), ",") {
+		if word = strings.ToLower(strings.TrimSpace(word)); word != "" {
+			list = append(list, word)
+		}
+	}
+	return list
+}
+
+// number reads an integer and brings it between least and most; one that does not parse is the default (toolhost §6).
+func (s settings) number(name string, without, least, most int64) int64 {
+	n, err := strconv.ParseInt(s.text(name, ""), 10, 64)
+	if err != nil {
+		n = without
+	}
+	return min(max(n, least), most)
+}
+
+// amount reads a resource limit in units of unit.
+func (s settings) amount(name string, without int64, unit uint64) uint64 {
+	return uint64(s.number(name, without, 0, math.MaxInt32)) * unit
+}
+
+// question is what a policy is asked.
+type question struct {
+	goal        string
+	view        *view
+	tags        *stepTags
+	stateDigest string
+	mode        Mode
+	inputs      []byte
+	menu        menu
+}
+
+// appendJSON appends the content of the file that the policy is given (toolhost §4.8).
+func (q *question) appendJSON(dst []byte) []byte {
+	dst = jsonx.AppendString(append(dst, `{"goal_digest":`...), appendGoal(nil, q.goal, q.view, q.tags))
+	dst = jsonx.AppendString(append(dst, `,"state_digest":`...), q.stateDigest)
+	dst = jsonx.AppendString(append(dst, `,"control_mode":`...), q.mode.String())
+	dst = append(append(dst, `,"inputs":`...), q.inputs...)
+	return append(q.menu.appendJSON(append(dst, `,"menu":`...)), '}')
+}
+
+// ask runs the policy once. asked is false when its breaker rests it. Otherwise why is the cause of a failure (toolhost §4.8
+// "Failure"), or "" and sel is what the policy said, or the guards instead of it: a refusal is no failure. now is the monotonic clock
+// in nanoseconds. A nil Policy fails at once.
+func (p *Policy) ask(ctx context.Context, now func() int64, q *question) (sel Selection, why string, asked bool) {
+	if p == nil {
+		return sel, whyNotStarted, true
+	}
+	if raw := p.refusal(); raw != "" {
+		return Selection{Kind: Invalid, Raw: raw}, "", true
+	}
+	probe, ok := p.breaker.allow(now())
+	if !ok {
+		return sel, "", false
+	}
+	out, why := p.execute(ctx, q.appendJSON(nil))
+	if why == "" {
+		sel, why = judge(string(out), q.menu)
+	}
+	p.breaker.done(now(), probe, why != "")
+	return sel, why, true
+}
+
+// judge reads what a policy wrote.
+func judge(text string, m menu) (sel Selection, why string) {
+	if trim(text) == "" {
+		return sel, "empty policy output"
+	}
+	sel, ok := ParseSelection(text)
+	if !ok {
+		return sel, whyInvalid
+	}
+	if sel.Kind == Pick && m.sid(sel.SID) == nil {
+		return sel, "policy picked non-existent sid: " + sel.SID
+	}
+	return sel, ""
+}

@@ -1,0 +1,53 @@
+package selector
+
+import "trunkline/codec/jsonx"
+
+// Kind is what a selector decided (toolhost §3.7).
+type Kind uint8
+
+// The kinds of a selection. The zero Kind is Invalid: what nobody decided chooses nothing.
+const (
+	Invalid Kind = iota // not a selection
+	Pick                // a tool of the menu
+	AskSup              // ask whoever supervises the run
+	Noop                // nothing more to do
+)
+
+// String returns the kind as it is on the wire. It does not allocate.
+func (k Kind) String() string {
+	switch k {
+	case Pick:
+		return "PICK"
+	case AskSup:
+		return "ASK_SUP"
+	case Noop:
+		return "NOOP"
+	}
+	return "INVALID"
+}
+
+// Selection is what a selector said (toolhost §3.7).
+type Selection struct {
+	// Kind is what it decided.
+	Kind Kind
+	// SID is the item of the menu, "SID" and four digits; empty unless Kind is Pick.
+	SID string
+	// Patch is the text of a JSON object to merge into the inputs of the run, without space around it; empty if none was sent.
+	Patch string
+	// Raw is the selector's text as it came, or a text that says why there is none.
+	Raw string
+}
+
+// AppendJSON appends the selection as the compact object of toolhost §3.7 to dst and returns the result. It allocates only if dst
+// has no room.
+func (s *Selection) AppendJSON(dst []byte) []byte {
+	dst = append(append(append(dst, `{"kind":"`...), s.Kind.String()...), '"')
+	if s.SID != "" {
+		dst = jsonx.AppendString(append(dst, `,"sid":`...), s.SID)
+	}
+	if s.Patch != "" {
+		dst = jsonx.AppendString(append(dst, `,"input_patch_json":`...), s.Patch)
+	}
+	dst = jsonx.AppendString(append(dst, `,"raw":`...), s.Raw)
+	return append(dst, '}')
+}

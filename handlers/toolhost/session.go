@@ -1,0 +1,266 @@
+package toolhost
+
+import (
+	"sync"
+
+	"trunkline/codec/ndjson"
+	"trunkline/engine/idem"
+	"trunkline/engine/link"
+	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/selector"
+)
+
+// How much one turn of a session may do before other connections get theirs.
+const (
+	turnLines = 1024
+	turnBytes = 1 << 20
+	// maxFailures is how many wrong tokens of the API a connection may show, and maxOperatorFailures how many of the operator.
+	maxFailures         = 3
+	maxOperatorFailures = 5
+	// maxFastInput is the longest input for which a tool that is fast is run on the loop: the work of some grows with it.
+	maxFastInput = 4 << 10
+)
+
+// session is one stream of lines (toolhost §2.2). Everything but ready and woken belongs to its owner (link.Session).
+type session struct {
+	srv       *Server
+	port      *link.Port
+	via       Transport
+	principal []byte
+	now       link.Instant // of the turn
+
+	state    dsstate.State
+	run      *selector.Run
+	authed   bool
+	failures int // of _auth and of requests before it
+	strange  int // wrong operator tokens
+
+	scanned  int  // of the line that is not complete yet
+	skipping bool // a line that is too long is being discarded
+	blocked  bool // a call runs off the loop, or waits for another one
+	waits    bool // it waits for
+	waitsFor idem.Key
+	draining bool
+	eof      bool
+	closing  bool // after the reply at hand
+
+	mu    sync.Mutex
+	ready *call        // off the loop, with its reply
+	woken bool         // what it waited for has ended
+	found *idem.Stored // and gave this
+	gone  bool
+}
+
+func (s *session) nowMono() int64 { return s.srv.now(link.Now()).Mono }
+
+func (s *session) enforced() bool { return s.srv.cfg.EnforceLeases.on(s.via) }
+
+// Feed implements link.Session.
+func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []byte, v link.Verdict) {
+	if s.blocked {
+		return 0, out, link.Blocked
+	}
+	s.now = s.srv.now(now)
+	start := len(out)
+	for lines := 0; ; lines++ {
+		if lines == turnLines || used >= turnBytes || len(out)-start > link.DefaultUnsentBytes {
+			return used, out, link.Yield
+		}
+		line, n, st := s.next(in[used:])
+		switch st {
+		case ndjson.More:
+			return used + n, out, link.More
+		case ndjson.TooLong:
+			used += n
+			out = appendFault(out, errLongLine, requestID{})
+			if s.via != Stdin {
+				return used, out, link.Close
+			}
+			continue
+		}
+		if len(line) == 0 {
+			return used + n, out, link.Close // the graceful end of this stream (D2)
+		}
+		var waits bool
+		if out, waits = s.serve(line, out); waits {
+			if s.waits {
+				return used, out, link.Blocked // the line is read again
+			}
+			return used + n, out, link.Blocked
+		}
+		if used += n; s.closing {
+			return used, out, link.Close
+		}
+	}
+}
+
+// next splits off a line. With More, n bytes were discarded.
+func (s *session) next(in []byte) (line []byte, n int, st ndjson.Status) {
+	if s.skipping {
+		var done bool
+		if n, done = ndjson.Skip(in); !done {
+			return nil, n, ndjson.More
+		}
+		s.skipping = false
+		line, used, st := s.next(in[n:])
+		return line, n + used, st
+	}
+	line, n, st, s.scanned = ndjson.Split(in, s.scanned, s.srv.cfg.MaxLine)
+	switch st {
+	case ndjson.More:
+		return nil, 0, st
+	case ndjson.TooLong:
+		s.skipping = true
+	}
+	s.scanned = 0
+	return line, n, st
+}
+
+// serve answers one line, or has it answered: blocked says that the reply comes later.
+func (s *session) serve(line, out []byte) (_ []byte, blocked bool) {
+	c := s.srv.calls.get()
+	c.srv, c.s = s.srv, s
+	out, blocked = c.serve(line, out)
+	if !blocked || s.waits {
+		s.srv.calls.put(c)
+	}
+	s.blocked = blocked
+	return out, blocked
+}
+
+// serve takes a line through the steps of toolhost §4.3.
+func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
+	s := c.s
+	if fault := c.req.scan(line); fault != "" {
+		return appendFault(out, fault, idOf(&c.req)), false
+	}
+	c.id = idOf(&c.req)
+	if s.draining {
+		return appendFault(out, "shutting_down", c.id), false
+	}
+	if !c.req.readAID() {
+		return appendFault(out, errMissingAID, c.id), false
+	}
+	if !s.authed && !openToAll(c.req.aid) {
+		s.failed()
+		return appendFault(out, "auth_required", c.id), false
+	}
+	if c.req.aid[0] == '_' {
+		if op := operations[string(c.req.aid)]; op != nil {
+			return c.operate(op, line, out)
+		}
+	}
+	if c.entry = s.srv.cfg.Registry.find(c.req.aid); c.entry == nil {
+		return appendFaultAbout(out, "tool not found: ", c.req.shownAID(), c.id), false
+	}
+	if fault := c.req.read(&s.state); fault != "" {
+		return appendFault(out, fault, c.id), false
+	}
+	if fault := c.req.checkRun(s.runID()); fault != "" {
+		return appendFault(out, fault, c.id), false
+	}
+	c.fast = c.entry.Fast && len(c.req.input) <= maxFastInput
+	out, next := c.begin(out)
+	switch {
+	case next == stepDone:
+		return out, false
+	case next == stepWait:
+		return out, true
+	case c.fast:
+		return c.run(out), false
+	}
+	c.start()
+	return out, true
+}
+
+func (s *session) runID() string {
+	if s.run == nil {
+		return ""
+	}
+	return s.run.ID()
+}
+
+// failed counts a request without authority; the third one is the last.
+func (s *session) failed() {
+	s.failures++
+	s.closing = s.closing || s.failures >= maxFailures
+}
+
+// post leaves the reply of a call that ran off the loop. Any goroutine.
+func (s *session) post(c *call) {
+	s.mu.Lock()
+	s.ready = c
+	gone := s.gone
+	s.mu.Unlock()
+	if gone {
+		s.endRun("session end")
+	}
+	s.port.Wake()
+}
+
+// Wake implements idem.Waiter: the execution that a request waited for has ended.
+func (s *session) Wake(r *idem.Stored) {
+	s.mu.Lock()
+	s.woken, s.found = true, r
+	s.mu.Unlock()
+	s.port.Wake()
+}
+
+// take returns what was waited for, once.
+func (s *session) take() *idem.Stored {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.found
+	s.found = nil
+	return r
+}
+
+// Pump implements link.Session.
+func (s *session) Pump(out []byte, now link.Instant) (outAfter []byte, more bool) {
+	s.now = s.srv.now(now)
+	s.mu.Lock()
+	c, woken := s.ready, s.woken
+	s.ready, s.woken = nil, false
+	s.mu.Unlock()
+	if woken {
+		s.blocked, s.waits = false, false
+	}
+	if c != nil {
+		out = append(out, c.reply...)
+		if c.keep {
+			s.state = c.after.Clone()
+		}
+		if c.runEnded != "" {
+			s.endRun(c.runEnded)
+		}
+		s.blocked = false
+		s.srv.calls.put(c)
+	}
+	return out, false
+}
+
+// EOF implements link.Session: what was taken is answered.
+func (s *session) EOF(link.Instant) { s.eof = true }
+
+// Drain implements link.Session: tools that run are waited for, later lines are refused.
+func (s *session) Drain(link.Instant) { s.draining = true }
+
+// Load implements link.Session. Unix peers and stdin may be silent for as long as they like (toolhost §2.2).
+func (s *session) Load() link.Load {
+	return link.Load{Busy: s.blocked || s.via != TCP, Done: (s.eof || s.draining) && !s.blocked}
+}
+
+// Closed implements link.Session. A tool that runs is not ended: its outcome is kept if it has a key (toolhost §2.3).
+func (s *session) Closed() {
+	if s.waits {
+		s.srv.idem.Cancel(s.waitsFor, s)
+	}
+	s.mu.Lock()
+	s.gone = true
+	away := s.blocked && !s.waits && s.ready == nil
+	s.mu.Unlock()
+	if !away { // what runs off the loop may have the run, and ends it
+		s.endRun("session end")
+	}
+	s.srv.sessions.Add(-1)
+}

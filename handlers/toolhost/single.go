@@ -1,0 +1,123 @@
+package toolhost
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"time"
+
+	"trunkline/codec/jsonx"
+	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/tool"
+)
+
+// Exit codes of the single-shot modes (toolhost §2.1).
+const (
+	ExitOK       = 0
+	ExitUsage    = 2
+	ExitPlugin   = 3
+	ExitNoTool   = 4
+	ExitBadStdin = 5
+)
+
+// Single is a single-shot mode.
+type Single struct {
+	Registry *Registry
+	// Timeout bounds the tool, unless it has a limit of its own. 0: 30 s.
+	Timeout time.Duration
+	// Exec is the mode tool_exec, else run: they differ in their texts, and in what is said of an unknown AID (toolhost §2.1).
+	Exec bool
+	// Now is the wall clock. nil: the system's.
+	Now func() time.Time
+}
+
+// List returns the line of the mode list.
+func (s *Single) List() []byte { return append(s.Registry.appendList(nil, false), "}\n"...) }
+
+// Run runs the tool of an AID on the request in stdin and returns the one line of the reply, its end included, and the exit code. It
+// writes nothing anywhere else, and leaves nothing running but a built-in tool that missed its deadline.
+func (s *Single) Run(aid string, stdin io.Reader) (line []byte, code int) {
+	e := s.Registry.find([]byte(aid))
+	if e == nil && !s.Exec {
+		return appendFaultAbout(nil, "tool not found in plugin: ", []byte(aid), requestID{}), ExitNoTool
+	}
+	text, err := io.ReadAll(io.LimitReader(stdin, MaxLine+1))
+	switch {
+	case len(text) > MaxLine:
+		return appendFault(nil, "stdin exceeds 10MB limit", requestID{}), ExitBadStdin
+	case err != nil:
+		return appendFault(nil, s.badJSON(), requestID{}), ExitBadStdin
+	}
+	var c call
+	id, fault := s.read(&c, aid, text)
+	if fault != "" {
+		return appendFault(nil, fault, id), ExitBadStdin
+	}
+	c.after = c.req.next.Clone()
+	var o outcome
+	if e == nil {
+		o = outcome{status: tool.ToolError, err: "MISSING_TOOL: " + aid}
+	} else {
+		r := s.run(e, &c)
+		o = judged(&r)
+	}
+	// The caller looks for diagnostics in what a tool that failed has left; a tool that was abandoned leaves what came in.
+	o.after = &c.after
+	line, _ = o.appendWithin(nil, id, true)
+	return line, ExitOK
+}
+
+func (s *Single) badJSON() string {
+	if s.Exec {
+		return "invalid JSON on stdin"
+	}
+	return "invalid JSON request on stdin"
+}
+
+func (s *Single) read(c *call, aid string, text []byte) (id requestID, fault string) {
+	fault = c.req.scan(bytes.TrimRight(text, " \t\r\n"))
+	switch id = idOf(&c.req); fault {
+	case "":
+	case errInvalidJSON, errMissingAID:
+		return id, s.badJSON()
+	default:
+		return id, fault
+	}
+	if m := &c.req.members[nameAID]; m.Kind != jsonx.Absent && (!c.req.readAID() || string(c.req.aid) != aid) {
+		return id, "invalid field: aid: does not match command line"
+	}
+	return id, c.req.read(new(dsstate.State))
+}
+
+// run runs the tool under its deadline.
+func (s *Single) run(e *Entry, c *call) tool.Result {
+	limit := s.Timeout
+	if limit <= 0 {
+		limit = DefaultToolTimeout
+	}
+	if e.Timeout > 0 {
+		limit = e.Timeout
+	}
+	now := s.Now
+	if now == nil {
+		now = time.Now
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), min(limit, MaxToolTimeout))
+	defer cancel()
+	state := c.after
+	in := tool.Call{AID: e.AID, Input: c.req.input, State: &state, Now: now}
+	done := make(chan tool.Result, 1)
+	go func() { done <- safely(ctx, e, &in, slog.New(slog.DiscardHandler)) }()
+	late := ctx.Done()
+	if e.External {
+		late = nil // a worker ends by itself, and says more
+	}
+	select {
+	case r := <-done:
+		c.after = state
+		return r
+	case <-late:
+	}
+	return tool.Broken(e.AID, tool.Timeout, 0, "")
+}

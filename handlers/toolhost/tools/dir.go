@@ -1,0 +1,223 @@
+package tools
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// dirPerm and filePerm are what is made with, less the process's mask.
+const (
+	dirPerm  = 0o755
+	filePerm = 0o644
+)
+
+// dir is an open directory inside a root. Its methods take the name of one entry and never follow a link. One goroutine at a
+// time may use it; whoever got it closes it.
+type dir struct {
+	fd    int
+	path  string   // for results: the path of the root and what leads from there to the directory, without links
+	parts []string // what leads to it from the root, without links
+}
+
+// openDir opens the directory name in the directory fd; flags are added to those that every directory is opened with.
+func openDir(fd int, name, path string, flags int) (*dir, error) {
+	opened, err := openat(fd, name, unix.O_RDONLY|unix.O_DIRECTORY|flags, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &dir{fd: opened, path: path}, nil
+}
+
+func (d *dir) close() { _ = unix.Close(d.fd) }
+
+// enter opens the directory name in d; errLink if that is a link. create makes it if it is missing.
+func (d *dir) enter(name string, create bool) (*dir, error) {
+	sub, err := d.openSub(name)
+	if err == unix.ENOENT && create {
+		if err = d.mkdir(name); err == nil {
+			sub, err = d.openSub(name)
+		}
+	}
+	if err == nil {
+		sub.parts = append(d.parts[:len(d.parts):len(d.parts)], name)
+		return sub, nil
+	}
+	if err == unix.ENOTDIR || err == unix.ELOOP {
+		if st, statErr := d.lstat(name); statErr == nil && typeOf(&st) == unix.S_IFLNK {
+			return nil, errLink
+		}
+	}
+	return nil, err
+}
+
+func (d *dir) openSub(name string) (*dir, error) {
+	if !isEntry(name) {
+		return nil, errName
+	}
+	return openDir(d.fd, name, filepath.Join(d.path, name), unix.O_NOFOLLOW)
+}
+
+// mkdir makes the directory name, durably; one that is there already will do.
+func (d *dir) mkdir(name string) error {
+	err := retry(func() error { return unix.Mkdirat(d.fd, name, dirPerm) })
+	if err == unix.EEXIST {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return d.sync()
+}
+
+// open opens the regular file name; flag and perm are as in os.OpenFile. It does not wait: a device, fifo or socket is
+// errNotRegular and not opened, unless it takes the place of a file in that moment, and then not waited for. A link is errLink.
+func (d *dir) open(name string, flag int, perm uint32) (*os.File, error) {
+	if !isEntry(name) {
+		return nil, errName
+	}
+	st, err := d.lstat(name)
+	if err == nil {
+		err = regular(&st)
+	}
+	if err != nil && (err != unix.ENOENT || flag&os.O_CREATE == 0) {
+		return nil, err
+	}
+	return d.openUnseen(name, flag, perm)
+}
+
+// openUnseen is open for a name that may have become anything since it was looked at.
+func (d *dir) openUnseen(name string, flag int, perm uint32) (*os.File, error) {
+	fd, err := openat(d.fd, name, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY, perm)
+	if err == unix.ELOOP {
+		return nil, errLink
+	}
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err = retry(func() error { return unix.Fstat(fd, &st) }); err == nil {
+		err = regular(&st)
+	}
+	if err == nil {
+		err = unix.SetNonblock(fd, false)
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), filepath.Join(d.path, name)), nil
+}
+
+// lstat tells what name is, a link itself included.
+func (d *dir) lstat(name string) (st unix.Stat_t, err error) {
+	err = retry(func() error { return unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
+	return st, err
+}
+
+// readlink returns what the link name says.
+func (d *dir) readlink(name string) (string, error) {
+	buf := make([]byte, maxName+1)
+	n := 0
+	err := retry(func() (err error) { n, err = unix.Readlinkat(d.fd, name, buf); return err })
+	if err != nil {
+		return "", err
+	}
+	if n > maxName {
+		return "", unix.ENAMETOOLONG
+	}
+	return string(buf[:n]), nil
+}
+
+// rename gives from the name to, in place of what has it; a link there is replaced, not followed.
+func (d *dir) rename(from, to string) error {
+	if !isEntry(from) || !isEntry(to) {
+		return errName
+	}
+	return retry(func() error { return unix.Renameat(d.fd, from, d.fd, to) })
+}
+
+// link gives from the second name to; it fails with unix.EEXIST if anything has it.
+func (d *dir) link(from, to string) error {
+	if !isEntry(from) || !isEntry(to) {
+		return errName
+	}
+	return retry(func() error { return unix.Linkat(d.fd, from, d.fd, to, 0) })
+}
+
+// remove removes the entry name, which is no directory.
+func (d *dir) remove(name string) error {
+	if !isEntry(name) {
+		return errName
+	}
+	return retry(func() error { return unix.Unlinkat(d.fd, name, 0) })
+}
+
+// sync makes what was made, renamed and removed in d durable.
+func (d *dir) sync() error { return retry(func() error { return unix.Fsync(d.fd) }) }
+
+// names calls f with the name of every entry of d, in no order, until f returns false. It keeps a few hundred at a time.
+func (d *dir) names(f func(name string) bool) error {
+	fd, err := openat(d.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	list := os.NewFile(uintptr(fd), d.path)
+	defer list.Close()
+	for {
+		names, err := list.Readdirnames(256)
+		for _, name := range names {
+			if !f(name) {
+				return nil
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// regular returns nil for a regular file, errLink for a link and errNotRegular for the rest.
+func regular(st *unix.Stat_t) error {
+	switch typeOf(st) {
+	case unix.S_IFREG:
+		return nil
+	case unix.S_IFLNK:
+		return errLink
+	}
+	return errNotRegular
+}
+
+func typeOf(st *unix.Stat_t) uint32 { return uint32(st.Mode) & unix.S_IFMT }
+
+// isEntry tells whether name can be the name of one entry of a directory. Whether it is too long the system knows best.
+func isEntry(name string) bool {
+	for i := range len(name) {
+		if name[i] == '/' || name[i] == 0 {
+			return false
+		}
+	}
+	return name != "" && name != "." && name != ".."
+}
+
+func openat(fd int, name string, flags int, perm uint32) (opened int, err error) {
+	err = retry(func() (err error) {
+		opened, err = unix.Openat(fd, name, flags|unix.O_CLOEXEC, perm)
+		return err
+	})
+	return opened, err
+}
+
+// retry calls f until no signal interrupts it.
+func retry(f func() error) error {
+	for {
+		if err := f(); err != unix.EINTR {
+			return err
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package tools
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"math"
+)
+
+// hashPeriod is how many components of a hash embedding differ: chunks are read at offset 0, 16 and 32 of the digest and then
+// again from 0, two components each (toolhost §4.7 "Hash embedding").
+const hashPeriod = 6
+
+// hashComponents returns the components of the hash embedding of text before it is divided by its norm; component i of the
+// vector is component i mod hashPeriod. The digest is used as hex digits and not as bytes: vectors on disk were made that way.
+func hashComponents[T ~string | ~[]byte](text T) (v [hashPeriod]float32) {
+	sum := sha256.Sum256([]byte(text))
+	var digits [2 * sha256.Size]byte
+	hex.Encode(digits[:], sum[:])
+	for chunk := range hashPeriod / 2 {
+		x := hexWord(digits[16*chunk:][:16])
+		v[2*chunk] = unitOf(uint32(x))
+		v[2*chunk+1] = unitOf(uint32(x >> 32))
+	}
+	return v
+}
+
+// hexWord returns the value of 16 lower-case hex digits.
+func hexWord(digits []byte) (x uint64) {
+	for _, c := range digits {
+		d := uint64(c - '0')
+		if d > 9 {
+			d = uint64(c-'a') + 10
+		}
+		x = x<<4 | d
+	}
+	return x
+}
+
+// unitOf spreads u over -1 to 1.
+func unitOf(u uint32) float32 { return float32(float64(u)/4294967295*2 - 1) }
+
+// embedding returns the hash embedding of text: dim components, L2 norm 1. It is not semantic: equal texts are equal vectors, and
+// that is all.
+func embedding(text string, dim int) []float32 {
+	v := divideByNorm(hashComponents(text), dim)
+	row := make([]float32, dim)
+	for i := range row {
+		row[i] = v[i%hashPeriod]
+	}
+	return row
+}
+
+// divideByNorm divides v by the L2 norm of the vector with dim components that repeats it. The sum runs over the components in
+// their order, so that it rounds as a sum over the vector does.
+func divideByNorm(v [hashPeriod]float32, dim int) [hashPeriod]float32 {
+	sum := 0.0
+	for i := range dim {
+		c := float64(v[i%hashPeriod])
+		sum += c * c
+	}
+	if norm := math.Sqrt(sum); norm > 0 {
+		for i := range v {
+			v[i] = float32(float64(v[i]) / norm)
+		}
+	}
+	return v
+}
+
+// dotHashed returns the dot product of the two vectors with dim components that repeat a and b.
+func dotHashed(a, b *[hashPeriod]float32, dim int) (sum float64) {
+	for i := range hashPeriod {
+		times := (dim - i + hashPeriod - 1) / hashPeriod
+		sum += float64(times) * float64(a[i]) * float64(b[i])
+	}
+	return sum
+}

@@ -1,0 +1,115 @@
+package tools
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// errNotExist is what a missing file is to errors.Is.
+var errNotExist = fs.ErrNotExist
+
+// How long lockFile waits between two tries: not long enough to matter beside a disk, and soon not often enough to matter at all.
+const (
+	firstLockWait = 50 * time.Microsecond
+	lastLockWait  = 5 * time.Millisecond
+)
+
+// lockFile takes the advisory lock of f, how being unix.LOCK_EX or unix.LOCK_SH, that other writers of the file take as well
+// (toolhost §4.7 "Memory"); closing f releases it. It asks again and again instead of waiting in the system, where ctx could not
+// end the wait.
+func lockFile(ctx context.Context, f *os.File, how int) error {
+	for wait := firstLockWait; ; wait = min(2*wait, lastLockWait) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := retry(func() error { return unix.Flock(int(f.Fd()), how|unix.LOCK_NB) })
+		if err != unix.EWOULDBLOCK {
+			return err
+		}
+		if err = pause(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits, but not longer than ctx.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// openLocked opens the file name in d to be appended to, makes it if it is missing, and holds its lock until it is closed. While
+// it waited for the lock the file may have been renamed or removed; then it goes for the one that has the name now.
+func openLocked(ctx context.Context, d *dir, name string) (*os.File, error) {
+	for {
+		f, err := d.open(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, filePerm)
+		if err != nil {
+			return nil, err
+		}
+		if err = lockFile(ctx, f, unix.LOCK_EX); err == nil && isEntryOf(d, name, f) {
+			return f, nil
+		}
+		f.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// isEntryOf tells whether name in d is the file f.
+func isEntryOf(d *dir, name string, f *os.File) bool {
+	now, err := d.lstat(name)
+	if err != nil {
+		return false
+	}
+	var mine unix.Stat_t
+	err = retry(func() error { return unix.Fstat(int(f.Fd()), &mine) })
+	return err == nil && mine.Dev == now.Dev && mine.Ino == now.Ino
+}
+
+// sizeOf returns the size of the open file f.
+func sizeOf(f *os.File) (int64, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return st.Size(), nil
+}
+
+// appendWhole appends data to f, which is size long and locked, in one write, and makes it durable if sync is set. If that fails the
+// file is as it was before.
+func appendWhole(f *os.File, size int64, data []byte, sync bool) error {
+	_, err := f.Write(data)
+	if err == nil && sync {
+		err = f.Sync()
+	}
+	if err != nil {
+		_ = f.Truncate(size)
+	}
+	return err
+}
+
+// appendLine appends line, which ends in "\n", to f as appendWhole does. A writer that was killed may have left a line without an
+// end: it gets one, in the same write, so that this one does not become part of it.
+func appendLine(f *os.File, size int64, line []byte, sync bool) error {
+	if size > 0 {
+		var last [1]byte
+		if _, err := f.ReadAt(last[:], size-1); err != nil {
+			return err
+		}
+		if last[0] != '\n' {
+			line = append([]byte{'\n'}, line...)
+		}
+	}
+	return appendWhole(f, size, line, sync)
+}

@@ -1,0 +1,138 @@
+package tools
+
+import (
+	"context"
+	"math"
+	"slices"
+	"time"
+)
+
+// The constants of BM25 (toolhost §4.7).
+const (
+	bm25K1 = 1.2
+	bm25B  = 0.75
+)
+
+// document is a line that a query may find.
+type document struct {
+	file string // absolute path
+	ts   int64  // ts_ms, Unix milliseconds; 0 if the line has none
+	text []byte
+	raw  []byte // the line itself, kept only for debug output
+
+	tokens     int
+	components [hashPeriod]float32 // of the normalized embedding
+	overlap    float64
+	emb        float64
+	bm25       float64
+	score      float64
+	maxSim     float64 // to the matches before it, when it was taken by mmr
+}
+
+// scorer gives documents their scores.
+type scorer struct {
+	query   []byte
+	dim     int
+	weights Weights
+	now     time.Time
+}
+
+// run scores docs in two passes: the inverse document frequencies of the second need all of the first. Tokens are read twice
+// instead of kept, so that the memory of a query is the text of its documents.
+func (s *scorer) run(ctx context.Context, docs []*document) error {
+	t := termsOf(s.query)
+	total := 0
+	for _, d := range docs {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		d.tokens = t.count(d.text)
+		total += d.tokens
+		for _, i := range t.seen {
+			t.df[i]++
+		}
+	}
+	average := float64(total) / float64(max(len(docs), 1))
+	components := divideByNorm(hashComponents(s.query), s.dim)
+	for _, d := range docs {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t.count(d.text)
+		d.overlap = float64(len(t.seen)) / float64(max(len(t.tf), 1))
+		d.bm25 = t.bm25(d.tokens, average, len(docs))
+		d.components = divideByNorm(hashComponents(d.text), s.dim)
+		d.emb = dotHashed(&components, &d.components, s.dim)
+		d.score = s.score(d)
+	}
+	return nil
+}
+
+// bm25 returns the BM25 score of the document that count read last: tokens long, one of n with that average length.
+func (t *terms) bm25(tokens int, average float64, n int) (sum float64) {
+	length := 1 - bm25B
+	if average > 0 {
+		length += bm25B * float64(tokens) / average
+	}
+	for _, i := range t.seen {
+		tf := float64(t.tf[i])
+		idf := math.Log(float64(n+1)/float64(t.df[i]+1)) + 1
+		sum += idf * tf * (bm25K1 + 1) / (tf + bm25K1*length)
+	}
+	return sum
+}
+
+// score returns the weighted sum of the parts of d. A sum that weights drove out of the range of numbers counts as 0: JSON has
+// no way to write it, and sorting none to place it.
+func (s *scorer) score(d *document) float64 {
+	w := &s.weights
+	age := max(float64(s.now.UnixMilli())-float64(d.ts), 0) / 1000
+	sum := w.Overlap*d.overlap + w.Emb*d.emb + w.BM25*d.bm25 + w.Recency*math.Exp(-age/w.Tau)
+	if math.IsNaN(sum) || math.IsInf(sum, 0) {
+		return 0
+	}
+	return sum
+}
+
+// best returns at most n of docs, which come newest first, by score; of equal ones the newer comes first.
+func best(docs []*document, n int) []*document {
+	byScore := slices.Clone(docs)
+	slices.SortStableFunc(byScore, func(a, b *document) int {
+		switch {
+		case a.score > b.score:
+			return -1
+		case a.score < b.score:
+			return 1
+		}
+		return 0
+	})
+	return byScore[:min(n, len(byScore))]
+}
+
+// rerankMMR takes up to n of candidates, which are sorted by score, by maximal marginal relevance: each time the one with the
+// greatest lambda*score - (1-lambda)*(greatest similarity to one already taken), of equal ones the earlier (toolhost §4.7).
+func rerankMMR(ctx context.Context, candidates []*document, n, dim int, lambda float64) ([]*document, error) {
+	left := slices.Clone(candidates)
+	var taken []*document
+	for len(taken) < n && len(left) > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		next, most := 0, math.Inf(-1)
+		for i, d := range left {
+			if value := lambda*d.score - (1-lambda)*d.maxSim; value > most {
+				next, most = i, value
+			}
+		}
+		chosen := left[next]
+		left = slices.Delete(left, next, next+1)
+		for _, d := range left {
+			sim := dotHashed(&chosen.components, &d.components, dim)
+			if d.maxSim = max(d.maxSim, sim); len(taken) == 0 {
+				d.maxSim = sim
+			}
+		}
+		taken = append(taken, chosen)
+	}
+	return taken, nil
+}

@@ -1,0 +1,145 @@
+package tools
+
+import (
+	"bytes"
+	"io"
+)
+
+const (
+	// tailChunk is how much of a file tail reads at a time, as long as no line is longer.
+	tailChunk = 64 << 10
+	// maxLine is the longest line that tail gives out, in bytes: a line with maxContent of control characters, each of which takes
+	// six bytes, is shorter. It bounds what tail holds to a few times as much.
+	maxLine = 8 << 20
+)
+
+// tail reads the lines of the end of a file, last one first, holding only one chunk or one line of it.
+//
+//	file   ......partial\nline\nline\nline\n
+//	             ^start    ^pos     ^        the buffer holds the file from pos on; what is behind the next line was given out
+type tail struct {
+	file  io.ReaderAt
+	start int64 // the first byte that may be read
+	pos   int64 // the offset in the file of buf[front]
+	buf   []byte
+	front int   // buf[front:back] is read and not yet given out
+	back  int   // as front
+	clean int   // only buf[front:clean] may hold a line end
+	begun bool  // Next was called
+	whole bool  // a line begins at start, and it was not given out
+	long  bool  // the end of the line that is buffered was thrown away
+	torn  bool  // the line that Next gave last does not end in "\n"
+	at    int64 // the offset in the file of the line that Next gave last
+}
+
+// newTail returns a reader of the last limit bytes of the first size bytes of file. It fails if file does, other than by ending.
+func newTail(file io.ReaderAt, size, limit int64) (*tail, error) {
+	t := &tail{file: file, start: max(size-limit, 0), pos: size, whole: true}
+	if t.start == 0 {
+		return t, nil
+	}
+	// A window that happens to begin with a line does not begin inside one: the byte before it tells.
+	var before [1]byte
+	if n, err := file.ReadAt(before[:], t.start-1); n < 1 && err != io.EOF {
+		return nil, err
+	}
+	t.whole = before[0] == '\n'
+	return t, nil
+}
+
+// Next returns the line before the one that it returned last, without its end, be that "\n" or "\r\n"; ok is false when there is
+// none. The line is lent until the next call. Left out are a line that begins before the window (toolhost §4.7), those over
+// maxLine, and all if someone has cut the file shorter meanwhile.
+func (t *tail) Next() (line []byte, ok bool, err error) {
+	t.torn = false
+	if !t.begun {
+		t.begun = true
+		err = t.dropEnd()
+	}
+	for err == nil {
+		n := bytes.LastIndexByte(t.buf[t.front:t.clean], '\n')
+		if n < 0 && t.pos > t.start {
+			err = t.fill()
+			continue
+		}
+		if n < 0 && !t.whole {
+			return nil, false, nil
+		}
+		if line, ok = t.take(n); ok {
+			return line, true, nil
+		}
+		t.torn = false
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return nil, false, err
+}
+
+// take gives out the line whose predecessor's end is at n of the buffered bytes, -1 for the first line. ok is false if it is too
+// long.
+func (t *tail) take(n int) (line []byte, ok bool) {
+	line = t.buf[t.front+n+1 : t.back]
+	ok = !t.long && len(line) <= maxLine
+	t.at = t.pos + int64(n+1)
+	t.long = false
+	t.whole = t.whole && n >= 0
+	t.back = t.front + max(n, 0)
+	t.clean = t.back
+	return trimCR(line), ok
+}
+
+// dropEnd takes the line end away that closes the file. Without one the last line is torn.
+func (t *tail) dropEnd() error {
+	if t.pos == t.start {
+		t.whole = false
+		return nil
+	}
+	if err := t.fill(); err != nil {
+		return err
+	}
+	if t.torn = t.buf[t.back-1] != '\n'; !t.torn {
+		t.back--
+		t.clean = t.back
+	}
+	return nil
+}
+
+// fill reads the bytes before the buffered ones, which have no line end among them: as many as are buffered, so that a long line
+// costs time proportional to its length, and at least a chunk.
+func (t *tail) fill() error {
+	if t.back-t.front > maxLine {
+		t.back, t.long = t.front, true
+	}
+	held := t.back - t.front
+	n := int(min(int64(max(tailChunk, held)), t.pos-t.start))
+	t.makeRoom(n, held)
+	if got, err := t.file.ReadAt(t.buf[t.front-n:t.front], t.pos-int64(n)); got < n {
+		return err
+	}
+	t.clean = t.front
+	t.front -= n
+	t.pos -= int64(n)
+	return nil
+}
+
+// makeRoom moves the held bytes so that n bytes fit before them.
+func (t *tail) makeRoom(n, held int) {
+	if n <= t.front {
+		return
+	}
+	buf := t.buf
+	if len(buf) < n+held {
+		buf = make([]byte, n+held)
+	}
+	copy(buf[len(buf)-held:], t.buf[t.front:t.back])
+	t.buf, t.front, t.back = buf, len(buf)-held, len(buf)
+}
+
+// trimCR takes the "\r" of a line end away.
+func trimCR(line []byte) []byte {
+	if n := len(line); n > 0 && line[n-1] == '\r' {
+		return line[:n-1]
+	}
+	return line
+}

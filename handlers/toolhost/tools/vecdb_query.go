@@ -1,0 +1,205 @@
+package tools
+
+import (
+	"context"
+	"encoding/binary"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"trunkline/codec/jsonx"
+	"trunkline/handlers/toolhost/tool"
+)
+
+const (
+	defaultHits = 8
+	maxHits     = 50
+	// rowsChunk is how many bytes of rows are read at a time, and at least one row.
+	rowsChunk = 256 << 10
+)
+
+// vecdbQuery is AID.VECDB.QUERY.v1: it finds the rows of a store that are most like a text (toolhost §4.7).
+func vecdbQuery(e *Env) Builtin {
+	return builtin(tool.Descriptor{
+		AID:         "AID.VECDB.QUERY.v1",
+		Name:        "vectordb_query",
+		Tags:        []string{"tag.vectordb", "tag.memory", "tag.fs"},
+		SideEffects: []string{"filesystem_read"},
+	}, func(ctx context.Context, c *tool.Call) tool.Result {
+		a := pick(c.Input, "stream", "query", "top_k")
+		text, _ := a.text("query")
+		if text == "" {
+			return tool.Fail("missing query")
+		}
+		n := min(a.integer("top_k", 0), maxHits)
+		if n <= 0 {
+			n = defaultHits
+		}
+		// A name that is too long is that of no store.
+		const unknown = `{"ok":true,"hits":[]}`
+		stream, ok := vecdbStream(a.value("stream"))
+		if !ok {
+			return tool.Result{Output: []byte(unknown)}
+		}
+		d, err := vecdbDir(e, stream, false)
+		if isMissing(err) {
+			return tool.Result{Output: []byte(unknown)}
+		}
+		if err != nil {
+			return tool.Fail(openFailed)
+		}
+		defer d.close()
+		r := vecdbReader{dir: d, most: int(n)}
+		if err = r.find(ctx, text); err != nil {
+			return failed(ctx, vecdbError(err))
+		}
+		return done(r.output())
+	})
+}
+
+// vecdbReader looks for rows of the store in dir.
+type vecdbReader struct {
+	dir  *dir
+	most int
+	hits []vecdbHit // by score, of equal ones the lower row first
+}
+
+// vecdbHit is a row that was found.
+type vecdbHit struct {
+	i     int64
+	score float64
+	meta  []byte // its line; nil if there is none
+}
+
+// find sets hits to the rows most like text.
+func (r *vecdbReader) find(ctx context.Context, text string) error {
+	f, openErr := r.dir.open(embeddingsFile, os.O_RDONLY, 0)
+	if openErr == nil {
+		defer f.Close()
+	}
+	dim, err := readSchema(r.dir)
+	if err == errMissingSchema && openErr == nil {
+		// Perhaps the first writer is just about to write it, with the lock held.
+		if err = lockFile(ctx, f, unix.LOCK_SH); err == nil {
+			dim, err = readSchema(r.dir)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if isMissing(openErr) {
+		return errMissingEmbeddings
+	}
+	if openErr != nil {
+		return openErr
+	}
+	if err = r.scan(ctx, f, embedding(text, dim)); err != nil {
+		return err
+	}
+	return r.readMeta(ctx)
+}
+
+// scan goes over all whole rows of f. It holds no lock: a row is there when its last byte is, and never changes.
+func (r *vecdbReader) scan(ctx context.Context, f *os.File, query []float32) error {
+	row := floatBytes * len(query)
+	buf := make([]byte, max(rowsChunk/row, 1)*row)
+	for i := int64(0); ; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := f.ReadAt(buf, i*int64(row))
+		for b := buf[:n]; len(b) >= row; b = b[row:] {
+			r.add(i, dotRow(query, b))
+			i++
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// dotRow returns the dot product of query and the row that b begins with.
+func dotRow(query []float32, b []byte) (sum float64) {
+	b = b[:floatBytes*len(query)]
+	for i, x := range query {
+		sum += float64(x) * float64(math.Float32frombits(binary.LittleEndian.Uint32(b[floatBytes*i:])))
+	}
+	return sum
+}
+
+// add takes row i as a hit if it is among the best. A score that is no number comes from a broken row and is none.
+func (r *vecdbReader) add(i int64, score float64) {
+	if math.IsNaN(score) || math.IsInf(score, 0) {
+		return
+	}
+	if n := len(r.hits); n == r.most {
+		if score <= r.hits[n-1].score {
+			return
+		}
+		r.hits = r.hits[:n-1]
+	}
+	at := len(r.hits)
+	for at > 0 && r.hits[at-1].score < score {
+		at--
+	}
+	r.hits = slices.Insert(r.hits, at, vecdbHit{i: i, score: score})
+}
+
+// readMeta gives the hits their lines. It reads backward, because the last line of a row counts, and stops when every hit has its
+// own or there are more than a reply can carry.
+func (r *vecdbReader) readMeta(ctx context.Context) error {
+	f, err := r.dir.open(metaFile, os.O_RDONLY, 0)
+	if isMissing(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines, err := tailOf(f, math.MaxInt64)
+	if err != nil {
+		return err
+	}
+	for left, size := len(r.hits), 0; left > 0 && size <= maxOutput; {
+		if err = ctx.Err(); err != nil {
+			return err
+		}
+		line, ok, err := lines.Next()
+		if !ok || err != nil {
+			return err
+		}
+		i := metaRow(line)
+		for at := range r.hits {
+			if h := &r.hits[at]; h.i == i && h.meta == nil {
+				h.meta = slices.Clone(line)
+				left--
+				size += len(line)
+			}
+		}
+	}
+	return nil
+}
+
+// output writes the hits.
+func (r *vecdbReader) output() []byte {
+	out := []byte(`{"ok":true,"provider":"hash","hits":[`)
+	for at, h := range r.hits {
+		if at > 0 {
+			out = append(out, ',')
+		}
+		out = strconv.AppendInt(append(out, `{"i":`...), h.i, 10)
+		out = strconv.AppendFloat(append(out, `,"score":`...), h.score, 'f', 6, 64)
+		if h.meta != nil {
+			out = jsonx.AppendString(append(out, `,"meta_line":`...), h.meta)
+		}
+		out = append(out, '}')
+	}
+	return append(out, ']', '}')
+}

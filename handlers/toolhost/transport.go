@@ -1,0 +1,63 @@
+package toolhost
+
+import (
+	"bytes"
+	"strings"
+	"time"
+
+	"trunkline/engine/link"
+	"trunkline/engine/stream"
+)
+
+// Limits of sockets (toolhost §2.2, §2.3).
+const (
+	DefaultConnections = 4096
+	lineWithin         = 30 * time.Second
+	sendWithin         = 30 * time.Second
+	idleAfter          = 900 * time.Second
+	drainWithin        = 10 * time.Second
+	unsentBytes        = 8 << 20
+)
+
+// SocketLimits are the bounds of connections over TCP and unix sockets. Peers of unix sockets may be idle: their sessions say so.
+func SocketLimits() link.Limits {
+	l := StdinLimits()
+	l.IdleAfter, l.FrameWithin, l.SendWithin = int64(idleAfter), int64(lineWithin), int64(sendWithin)
+	l.LateFrame = `{"ok":false,"error":"read timeout"}` + "\n"
+	return l
+}
+
+// StdinLimits are those of a session over stdin and stdout: it waits for as long as it takes.
+func StdinLimits() link.Limits {
+	return link.Limits{
+		DrainWithin: int64(drainWithin),
+		UnsentBytes: unsentBytes,
+		ChunkBytes:  link.DefaultChunkBytes,
+		FrameBytes:  MaxLine + len("\r\n"),
+		FrameLen:    func(b []byte) int { return bytes.IndexByte(b, '\n') + 1 },
+		EndOfInput:  "\n",
+		TurnBytes:   link.DefaultTurnBytes,
+	}
+}
+
+// AppendRefusal appends what a connection gets that is one too many.
+func AppendRefusal(dst []byte) []byte { return appendFault(dst, "too many connections", requestID{}) }
+
+// OpenSocket makes the session of a connection; it is a link.Opener. The principal is what idempotency keys belong to (toolhost §2.3).
+func (s *Server) OpenSocket(p *link.Port) link.Session {
+	switch {
+	case strings.HasPrefix(p.Remote(), stream.UnixPeer):
+		return s.open(p, Unix, p.Remote())
+	case s.cfg.APIToken != "":
+		return s.open(p, TCP, "token")
+	}
+	return s.open(p, TCP, "anon")
+}
+
+// OpenStdin makes the session over stdin and stdout; it is a link.Opener.
+func (s *Server) OpenStdin(p *link.Port) link.Session { return s.open(p, Stdin, "stdin") }
+
+func (s *Server) open(p *link.Port, via Transport, principal string) *session {
+	s.sessions.Add(1)
+	return &session{srv: s, port: p, via: via, principal: []byte(principal), authed: via != TCP || s.cfg.APIToken == ""}
+}

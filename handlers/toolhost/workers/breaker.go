@@ -1,0 +1,173 @@
+package workers
+
+import (
+	"sync"
+	"time"
+
+	"trunkline/handlers/toolhost/tool"
+)
+
+// Defaults of BreakerConfig (toolhost §4.9).
+const (
+	DefaultThreshold = 5
+	DefaultCooldown  = 30 * time.Second
+)
+
+// BreakerState is what a breaker does with calls (toolhost §5).
+type BreakerState uint8
+
+// The states of a breaker.
+const (
+	Closed   BreakerState = iota // calls pass
+	Open                         // calls are tripped until the cooldown is over
+	HalfOpen                     // one call, the probe, is on its way; the others are tripped
+)
+
+// String returns the name of the state as events have it (toolhost §4.12). It does not allocate.
+func (s BreakerState) String() string {
+	switch s {
+	case Open:
+		return "opened"
+	case HalfOpen:
+		return "half_open"
+	}
+	return "closed"
+}
+
+// BreakerConfig is what a Breaker is made of.
+type BreakerConfig struct {
+	// Threshold is how many failures in a row open the breaker; less than 1 means 1.
+	Threshold int
+	// Cooldown is how long it stays open before a probe; less than 0 means 0.
+	Cooldown time.Duration
+	// Now reads a monotonic clock, in nanoseconds.
+	Now func() int64
+	// Changed, if not nil, is told of every change of state and of the failures in a row that led to it. It is called in the order
+	// of the changes, under the breaker's lock: it must be quick and must not call the breaker.
+	Changed func(s BreakerState, failures int)
+}
+
+// Breaker keeps calls from one tool that fails again and again (toolhost §4.9, §5). Whoever is allowed a call must end it with
+// Done if it was run, or with Cancel if it was not. Any goroutine may use it; no method allocates.
+type Breaker struct {
+	cfg BreakerConfig
+
+	mu       sync.Mutex
+	state    BreakerState
+	failures int   // in a row
+	opened   int64 // when; ns of Now
+	reserved bool  // open, and a call that may become the probe is on its way
+}
+
+// NewBreaker returns a closed breaker.
+func NewBreaker(cfg BreakerConfig) *Breaker {
+	cfg.Threshold, cfg.Cooldown = max(cfg.Threshold, 1), max(cfg.Cooldown, 0)
+	return &Breaker{cfg: cfg}
+}
+
+// Allow reports whether a call may go on. probe must be given to what ends the call. After the cooldown one call at a time is
+// allowed as the probe; as long as it has not started (Start), the breaker still counts as open, because a call that is refused for
+// another reason is no probe (toolhost §4.3).
+func (b *Breaker) Allow() (probe, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.state == Closed {
+		return false, true
+	}
+	if b.state == HalfOpen || b.reserved || b.cfg.Now()-b.opened < int64(b.cfg.Cooldown) {
+		return false, false
+	}
+	b.reserved = true
+	return true, true
+}
+
+// Start says that a call that was allowed is about to run: if it is the probe, the breaker is half open now. Done does the same
+// for a probe that was not started.
+func (b *Breaker) Start(probe bool) {
+	if !probe {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.start()
+}
+
+func (b *Breaker) start() {
+	if b.reserved {
+		b.reserved = false
+		b.change(HalfOpen)
+	}
+}
+
+// Cancel ends a call that was allowed and never ran: it changes nothing but that another call may be the probe.
+func (b *Breaker) Cancel(probe bool) {
+	if !probe {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.giveBack()
+}
+
+func (b *Breaker) giveBack() {
+	b.reserved = false
+	if b.state == HalfOpen {
+		// opened stays as it is: the cooldown is over.
+		b.change(Open)
+	}
+}
+
+// Done ends a call that was allowed and ran: d is why it could not be run to its end, nil if the tool answered, whatever it
+// answered. A call that only waited for a worker counts as one that never ran. Calls that began before the breaker opened
+// change nothing any more.
+func (b *Breaker) Done(probe bool, d *tool.DispatchError) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	waited, failed := d != nil && d.Waited, d != nil
+	switch {
+	case waited:
+		if probe {
+			b.giveBack()
+		}
+	case probe:
+		b.start()
+		b.judge(failed)
+	case b.state != Closed:
+	case failed:
+		if b.failures++; b.failures >= b.cfg.Threshold {
+			b.open()
+		}
+	default:
+		b.failures = 0
+	}
+}
+
+// judge ends the probe.
+func (b *Breaker) judge(failed bool) {
+	if failed {
+		b.failures++
+		b.open()
+		return
+	}
+	b.failures = 0
+	b.change(Closed)
+}
+
+func (b *Breaker) open() {
+	b.opened = b.cfg.Now()
+	b.change(Open)
+}
+
+func (b *Breaker) change(s BreakerState) {
+	b.state = s
+	if b.cfg.Changed != nil {
+		b.cfg.Changed(s, b.failures)
+	}
+}
+
+// State returns the state and the failures in a row.
+func (b *Breaker) State() (s BreakerState, failures int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state, b.failures
+}

@@ -1,0 +1,31 @@
+// Package workers runs the tools that are not built in: programs that speak newline-delimited JSON over their standard streams,
+// and WebAssembly modules (toolhost §4.9).
+//
+//	Process   a program, as a pool of workers that each serve many calls, or as one process for each call
+//	Wasm      a WASI command module, as a fresh instance for each call
+//	Breaker   keeps calls from a tool that fails again and again (toolhost §5)
+//	Spawner   the thread that processes are started from
+//	Environ   the environment of a worker
+//
+// A worker is a state machine:
+//
+//	starting ──► idle ──► busy ──► idle
+//	                │       ├──► dead   killed: deadline, a line too long, garbage, output nobody asked for
+//	                │       └──► dead   it exited, or has served max_requests
+//	                └──► dead           idle for too long, output nobody asked for, Close
+//
+// One request goes to a worker at a time, and a full snapshot of the caller's state goes with it, so that what a worker remembers
+// of one caller never answers another. A worker that did anything but answer is killed with its whole process group and never used
+// again.
+//
+// Who owns what: a worker belongs to the pool while it is idle and to the caller of Run while it is busy. Two goroutines live with
+// each process, one that reads what it writes to stderr and one that waits for its end; the second alone reaps it, and only under
+// the lock that signals are sent under, so that no signal can hit a process that took over its number. A line lent by a worker is
+// valid until the worker is given back.
+//
+// Limits of a process are set while it stands at its first instruction (Linux): nothing of it runs without them, and neither does
+// what it starts. Where that is not permitted they are set right after the start; other systems have no such limits here.
+//
+// Not implemented, on purpose: finding processes that left their group and session (they lose their pipes, and the server's end
+// does not reach them), confinement beyond limits and a clean environment, and files, network or environment for modules.
+package workers

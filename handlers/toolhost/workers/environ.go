@@ -1,0 +1,46 @@
+package workers
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// inherited lists what a worker gets of the server's environment (toolhost §4.9).
+var inherited = []string{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "MACHINA_ROOT"}
+
+// Environ returns the environment of a worker: the few variables of the server that lookup knows, then what the manifest adds or
+// sets otherwise ("NAME=value"). What loads code into a program (LD_*) and what is a secret of the server (MACHINA_*TOKEN*) is
+// left out wherever it comes from.
+func Environ(lookup func(name string) (value string, ok bool), extra []string) []string {
+	env := make([]string, 0, len(inherited)+len(extra))
+	for _, name := range inherited {
+		if value, ok := lookup(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	for _, e := range extra {
+		name, _, ok := strings.Cut(e, "=")
+		if !ok || forbidden(name) {
+			continue
+		}
+		env = slices.DeleteFunc(env, func(have string) bool { return strings.HasPrefix(have, name+"=") })
+		env = append(env, e)
+	}
+	return env
+}
+
+func forbidden(name string) bool {
+	token, _ := path.Match("MACHINA_*TOKEN*", strings.ReplaceAll(name, "/", "_"))
+	return token || name == "" || strings.HasPrefix(name, "LD_")
+}
+
+// variable returns the value of a variable in an environment, "" if it is not there.
+func variable(env []string, name string) string {
+	for _, e := range env {
+		if value, ok := strings.CutPrefix(e, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,329 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// MaxWaiting is how many calls of one tool may wait for a worker; further ones are answered as if their deadline had passed. It is
+// the number of connections a server has, of which each waits for one call (toolhost §2.3).
+const MaxWaiting = 4096
+
+var (
+	errNoWorker = errors.New("no worker free before the deadline")
+	errClosed   = errors.New("the tool is closed")
+)
+
+// pool says who may use which worker, and when one is started or ended. A place is what a worker, or a start of one, takes of max.
+type pool struct {
+	t *Process
+
+	mu      sync.Mutex
+	idle    []*worker // the one used last at the end: the others grow old
+	all     map[*worker]struct{}
+	places  int // taken; at most Max
+	dying   int // workers that gave up their place and have not ended; at most Max
+	waiting []*waiter
+	sweeper *time.Timer // nil if none is due
+	closed  bool
+
+	processes sync.WaitGroup // started, or about to be
+}
+
+// waiter is a call that waits. It gets a worker, or nil: a place to start one. Close closes the channel.
+type waiter struct{ granted chan *worker }
+
+// take returns a worker for one call, which give or retire must end. It waits until ctx is done.
+func (p *pool) take(ctx context.Context) (*worker, error) {
+	for {
+		w, mine, err := p.next(ctx)
+		switch {
+		case err != nil:
+			return nil, err
+		case mine:
+			return p.spawn()
+		}
+		reason := w.unfit()
+		if reason == "" {
+			return w, nil
+		}
+		p.retire(w, reason, false)
+	}
+}
+
+// next returns an idle worker, or says that the caller has a place to start one.
+func (p *pool) next(ctx context.Context) (w *worker, mine bool, err error) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, false, errClosed
+	}
+	if n := len(p.idle); n > 0 {
+		w, p.idle = p.idle[n-1], p.idle[:n-1]
+		p.mu.Unlock()
+		return w, false, nil
+	}
+	if p.places < p.t.cfg.Pool.Max {
+		p.occupy()
+		p.mu.Unlock()
+		return nil, true, nil
+	}
+	if len(p.waiting) >= MaxWaiting {
+		p.mu.Unlock()
+		return nil, false, errNoWorker
+	}
+	me := &waiter{granted: make(chan *worker, 1)}
+	p.waiting = append(p.waiting, me)
+	p.mu.Unlock()
+	return p.wait(ctx, me)
+}
+
+func (p *pool) wait(ctx context.Context, me *waiter) (w *worker, mine bool, err error) {
+	select {
+	case w, ok := <-me.granted:
+		if !ok {
+			return nil, false, errClosed
+		}
+		return w, w == nil, nil
+	case <-ctx.Done():
+	}
+	p.mu.Lock()
+	if i := slices.Index(p.waiting, me); i >= 0 {
+		p.waiting = slices.Delete(p.waiting, i, i+1)
+		p.mu.Unlock()
+		return nil, false, errNoWorker
+	}
+	p.mu.Unlock()
+	// Granted in the same moment: somebody else needs it.
+	if w, ok := <-me.granted; ok {
+		if w != nil {
+			p.put(w)
+		} else {
+			p.vacate()
+		}
+	}
+	return nil, false, errNoWorker
+}
+
+// occupy takes a place. The caller holds the lock.
+func (p *pool) occupy() {
+	p.places++
+	p.processes.Add(1)
+}
+
+// vacate gives back a place in which no process was started.
+func (p *pool) vacate() {
+	p.processes.Done()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free()
+}
+
+// free gives up a place; whoever waits first gets it. The caller holds the lock.
+func (p *pool) free() {
+	p.places--
+	if len(p.waiting) > 0 && !p.closed {
+		p.occupy()
+		p.grant(nil)
+	}
+}
+
+// grant answers the first who waits. The caller holds the lock.
+func (p *pool) grant(w *worker) {
+	me := p.waiting[0]
+	p.waiting = slices.Delete(p.waiting, 0, 1)
+	me.granted <- w
+}
+
+// spawn starts a worker in a place that the caller has.
+func (p *pool) spawn() (*worker, error) {
+	w, err := newWorker(p.t)
+	if err != nil {
+		p.vacate()
+		return nil, err
+	}
+	p.mu.Lock()
+	p.all[w] = struct{}{}
+	closed := p.closed
+	p.mu.Unlock()
+	p.t.started(w)
+	go w.drain()
+	go func() {
+		defer p.processes.Done()
+		w.await()
+		p.end(w)
+		p.t.exited(w)
+		close(w.gone)
+	}()
+	if closed {
+		p.retire(w, reasonClosed, false)
+		return nil, errClosed
+	}
+	return w, nil
+}
+
+// end takes note of the end of a process.
+func (p *pool) end(w *worker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.all, w)
+	w.ended = true
+	if i := slices.Index(p.idle, w); i >= 0 {
+		p.idle = slices.Delete(p.idle, i, i+1)
+		w.retired = true
+		w.closePipes()
+		p.free()
+		return
+	}
+	switch {
+	case !w.retired: // whoever uses it retires it
+	case w.freed:
+		p.dying--
+	default:
+		p.free()
+	}
+}
+
+// give takes back a worker that answered a call as it should.
+func (p *pool) give(w *worker) {
+	w.errs.reset()
+	w.shrink()
+	if w.served++; w.served >= p.t.cfg.Pool.MaxRequests {
+		p.retire(w, reasonMaxRequests, true)
+		return
+	}
+	p.put(w)
+}
+
+// put makes a worker idle, or gives it to whoever waits.
+func (p *pool) put(w *worker) {
+	p.mu.Lock()
+	spare := p.t.cfg.Pool.Idle == 0 && p.places > p.t.cfg.Pool.Min
+	switch {
+	case p.closed || w.ended || spare && len(p.waiting) == 0:
+		closed := p.closed
+		p.mu.Unlock()
+		if closed {
+			p.retire(w, reasonClosed, true)
+		} else {
+			p.retire(w, reasonIdle, true)
+		}
+		return
+	case len(p.waiting) > 0:
+		p.grant(w)
+	default:
+		w.idleAt = time.Now()
+		p.idle = append(p.idle, w)
+		p.sweepLater()
+	}
+	p.mu.Unlock()
+}
+
+// retire takes a worker out of service that belongs to the caller, and ends it: politely, by the end of its input, or at once. As long
+// as not too many are dying already, its place is free from now on.
+func (p *pool) retire(w *worker, reason string, politely bool) {
+	p.mu.Lock()
+	w.retired = true
+	switch {
+	case w.ended:
+		p.free()
+	case p.dying < p.t.cfg.Pool.Max:
+		p.dying++
+		w.freed = true
+		p.free()
+	default:
+		politely = false
+	}
+	p.mu.Unlock()
+	if politely {
+		w.stop(reason)
+	} else {
+		w.kill(reason)
+	}
+	w.closePipes()
+}
+
+// sweepLater makes sure that idle workers are looked at when the first of them has been idle long enough. The caller holds the lock.
+func (p *pool) sweepLater() {
+	if p.sweeper == nil && p.t.cfg.Pool.Idle > 0 && !p.closed && len(p.idle) > 0 {
+		p.sweeper = time.AfterFunc(max(time.Until(p.idle[0].idleAt.Add(p.t.cfg.Pool.Idle)), time.Millisecond), p.sweep)
+	}
+}
+
+// sweep ends the workers that were idle for too long, but keeps Min, and any that wrote something nobody asked for.
+func (p *pool) sweep() {
+	p.mu.Lock()
+	p.sweeper = nil
+	doomed := make(map[*worker]string)
+	before, places := time.Now().Add(-p.t.cfg.Pool.Idle), p.places
+	p.idle = slices.DeleteFunc(p.idle, func(w *worker) bool {
+		reason := w.unfit()
+		if old := !w.idleAt.After(before); reason == "" && old {
+			if places > p.t.cfg.Pool.Min {
+				reason = reasonIdle
+			} else {
+				w.idleAt = time.Now() // kept: to be looked at again
+			}
+		}
+		if reason == "" {
+			return false
+		}
+		doomed[w] = reason
+		places--
+		return true
+	})
+	slices.SortStableFunc(p.idle, func(a, b *worker) int { return a.idleAt.Compare(b.idleAt) })
+	p.sweepLater()
+	p.mu.Unlock()
+	for w, reason := range doomed {
+		p.retire(w, reason, reason == reasonIdle)
+	}
+}
+
+// close ends all workers, the idle ones politely, and waits for them. It reports whether all have ended.
+func (p *pool) close() bool {
+	p.mu.Lock()
+	p.closed = true
+	idle, waiting := p.idle, p.waiting
+	p.idle, p.waiting = nil, nil
+	var busy []*worker
+	for w := range p.all {
+		if !w.retired && !slices.Contains(idle, w) {
+			busy = append(busy, w)
+		}
+	}
+	if p.sweeper != nil {
+		p.sweeper.Stop()
+	}
+	p.mu.Unlock()
+	for _, me := range waiting {
+		close(me.granted)
+	}
+	for _, w := range idle {
+		p.retire(w, reasonClosed, true)
+	}
+	for _, w := range busy {
+		w.kill(reasonClosed) // whoever uses it retires it
+	}
+	return p.allEnded(closeGrace)
+}
+
+// allEnded waits until there is no process left.
+func (p *pool) allEnded(grace time.Duration) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		p.processes.Wait()
+	}()
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}

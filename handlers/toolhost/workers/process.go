@@ -1,0 +1,234 @@
+package workers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"trunkline/handlers/toolhost/tool"
+)
+
+// DefaultTimeout bounds a call whose context has no deadline (toolhost §6).
+const DefaultTimeout = 30 * time.Second
+
+// closeGrace is how long Close waits for processes that were sent SIGKILL already: one that the kernel cannot end must not keep the
+// server from ending.
+const closeGrace = stopGrace + 3*time.Second
+
+// PoolConfig says how many workers a tool has, and for how long (toolhost §4.9).
+type PoolConfig struct {
+	// Min workers are kept though they are idle; at most Max processes serve at a time. 0 for Max: 4.
+	Min, Max int
+	// Idle is how long a worker above Min may be idle; 0: not at all.
+	Idle time.Duration
+	// MaxRequests is how many calls a worker serves. 0: 1000.
+	MaxRequests int
+}
+
+// ProcessConfig is what a Process is made of. It is not changed, and must not be after NewProcess.
+type ProcessConfig struct {
+	// Command is the program and its arguments: a path, or a bare name that is looked up in the PATH of Env.
+	Command []string
+	// Dir is the working directory.
+	Dir string
+	// Env is the whole environment; see Environ.
+	Env []string
+	// SHA256 is what the program's file must have, in lower-case hex; checked before each start. Empty: anything.
+	SHA256 string
+	// Oneshot starts a process for each call, of which Pool.Max run at a time.
+	Oneshot bool
+	// Stateless tells that the tool is never shown the caller's state (state "none").
+	Stateless bool
+	// Pool says how many workers there are.
+	Pool PoolConfig
+	// Limits of each process.
+	Limits Limits
+	// Spawner starts the processes. nil: one of its own.
+	Spawner *Spawner
+	// Started and Exited, if not nil, are told of each process; reason says why it ended. They are called from any goroutine.
+	Started func(pid int)
+	Exited  func(pid, code int, reason string)
+}
+
+// Process is a tool that programs run (toolhost §4.9). Any number of goroutines may call Run at once.
+type Process struct {
+	cfg     ProcessConfig
+	spawner *Spawner
+	own     bool // spawner is to be closed
+	pool    pool
+}
+
+// NewProcess returns a tool without any process yet: they are started when they are needed. Close ends them.
+func NewProcess(cfg ProcessConfig) *Process {
+	if cfg.Pool.Max <= 0 {
+		cfg.Pool.Max = 4
+	}
+	if cfg.Pool.MaxRequests <= 0 {
+		cfg.Pool.MaxRequests = 1000
+	}
+	if cfg.Oneshot {
+		cfg.Pool.Min, cfg.Pool.Idle = 0, 0
+	} else {
+		cfg.Limits.CPU = 0 // it is per call (toolhost §4.9)
+	}
+	if len(cfg.Command) == 0 {
+		cfg.Command = []string{""}
+	}
+	t := &Process{cfg: cfg, spawner: cfg.Spawner}
+	if t.spawner == nil {
+		t.spawner, t.own = NewSpawner(), true
+	}
+	t.pool.t, t.pool.all = t, make(map[*worker]struct{})
+	return t
+}
+
+// Warm starts workers until there are Min. A worker that ends later is replaced when a call needs one.
+func (t *Process) Warm() error {
+	for range t.cfg.Pool.Min {
+		p := &t.pool
+		p.mu.Lock()
+		if p.closed || p.places >= t.cfg.Pool.Min {
+			p.mu.Unlock()
+			return nil
+		}
+		p.occupy()
+		p.mu.Unlock()
+		w, err := p.spawn()
+		if err != nil {
+			return fmt.Errorf("cannot start worker: %w", err)
+		}
+		p.put(w)
+	}
+	return nil
+}
+
+// Workers returns how many processes there are: starting, idle, busy or ending.
+func (t *Process) Workers() int {
+	t.pool.mu.Lock()
+	defer t.pool.mu.Unlock()
+	return t.pool.places + t.pool.dying
+}
+
+// Run has a worker run the call. It waits for a free worker and for the reply until ctx is done, at most DefaultTimeout if ctx has no
+// deadline. What it returns when the worker failed is a dispatch error of toolhost §3.5.
+func (t *Process) Run(ctx context.Context, c *tool.Call) tool.Result {
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, DefaultTimeout)
+		defer cancel()
+	}
+	w, err := t.pool.take(ctx)
+	if err != nil {
+		return notRun(c.AID, err)
+	}
+	if ctx.Err() != nil {
+		t.pool.put(w) // unused
+		return notRun(c.AID, errNoWorker)
+	}
+	w.req = appendRequest(w.req[:0], c, t.cfg.Stateless)
+	if t.cfg.Oneshot {
+		return t.runOnce(ctx, w, c)
+	}
+	line, f := w.ask(ctx)
+	if f != fine {
+		return t.fail(w, c, f)
+	}
+	r, ok := parseReply(line, c, t.cfg.Stateless)
+	switch {
+	case !ok:
+		return t.discard(w, c, reasonGarbage, tool.ParseError)
+	case w.extra:
+		t.pool.retire(w, reasonUnsolicited, false)
+	case w.spoilt:
+		t.pool.retire(w, reasonTimeout, false)
+	default:
+		t.pool.give(w)
+	}
+	return r
+}
+
+// runOnce is the rest of Run for a process that serves this call only: its exit code counts, and its whole output is the reply.
+func (t *Process) runOnce(ctx context.Context, w *worker, c *tool.Call) tool.Result {
+	text, f := w.askOnce(ctx)
+	if f != ended {
+		return t.fail(w, c, f)
+	}
+	select {
+	case <-w.gone:
+	case <-ctx.Done():
+		return t.fail(w, c, late)
+	}
+	if w.exitCodeNow() != 0 {
+		return t.discard(w, c, reasonExited, tool.Crash)
+	}
+	r, ok := parseReply(text, c, t.cfg.Stateless)
+	if !ok {
+		return t.discard(w, c, reasonGarbage, tool.ParseError)
+	}
+	t.pool.retire(w, reasonExited, false)
+	return r
+}
+
+// fail ends a worker that did not answer.
+func (t *Process) fail(w *worker, c *tool.Call, f fault) tool.Result {
+	switch f {
+	case late:
+		return t.discard(w, c, reasonTimeout, tool.Timeout)
+	case tooLong:
+		return t.discard(w, c, reasonOversize, tool.ParseError)
+	}
+	if !w.settle(exitGrace) {
+		return t.discard(w, c, reasonMute, tool.Crash)
+	}
+	return t.discard(w, c, reasonExited, tool.Crash)
+}
+
+// discard ends a worker and returns what its call comes to.
+func (t *Process) discard(w *worker, c *tool.Call, reason string, kind tool.DispatchType) tool.Result {
+	t.pool.retire(w, reason, false)
+	w.settle(settleGrace)
+	return tool.Broken(c.AID, kind, w.exitCodeNow(), w.errs.String())
+}
+
+// notRun returns the result of a call that no worker got.
+func notRun(aid string, err error) tool.Result {
+	if errors.Is(err, errNoWorker) {
+		r := tool.Broken(aid, tool.Timeout, 0, err.Error())
+		r.Dispatch.Waited = true
+		return r
+	}
+	for _, e := range []error{errModule, fs.ErrNotExist, fs.ErrPermission, syscall.ENOEXEC, syscall.ENOTDIR, syscall.ELOOP, errHash, errNotInPath} {
+		if errors.Is(err, e) {
+			return tool.Broken(aid, tool.NotFound, 0, err.Error())
+		}
+	}
+	return tool.Broken(aid, tool.Exception, 0, err.Error())
+}
+
+// Close ends all processes and what is left of their groups, and waits for that: those that are idle have stopGrace to end by
+// themselves. Calls that run end as crashes, later ones are refused. It may be called again.
+func (t *Process) Close() error {
+	all := t.pool.close()
+	if t.own {
+		t.spawner.Close()
+	}
+	if !all {
+		return errors.New("cannot end all workers: " + t.cfg.Command[0])
+	}
+	return nil
+}
+
+func (t *Process) started(w *worker) {
+	if t.cfg.Started != nil {
+		t.cfg.Started(w.proc.Pid)
+	}
+}
+
+func (t *Process) exited(w *worker) {
+	if t.cfg.Exited != nil {
+		t.cfg.Exited(w.proc.Pid, w.code, w.reason)
+	}
+}

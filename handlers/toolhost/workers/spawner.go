@@ -1,0 +1,76 @@
+package workers
+
+import (
+	"os"
+	"runtime"
+	"sync"
+)
+
+// Limits bound what a worker process may use; 0 leaves a resource as the server has it. Where toolhost §4.9 says MB, it is MiB here.
+// Best effort: nothing is limited on systems other than Linux.
+type Limits struct {
+	AddressSpace int64 // bytes
+	CPU          int64 // seconds of CPU time of the whole process: only sensible for one call
+	FileSize     int64 // bytes of a file that it writes
+	OpenFiles    int64
+}
+
+// Spawner starts processes from one OS thread that lives as long as it does: the signal that ends a worker when the server dies is
+// sent when the thread that started it ends (toolhost §4.9), and Go ends threads as it likes. Any number of tools may share one.
+type Spawner struct {
+	jobs chan *spawnJob
+	done chan struct{}
+	stop sync.Once
+}
+
+// spawnJob is one process to be started.
+type spawnJob struct {
+	file   string
+	argv   []string
+	attr   *os.ProcAttr
+	limits Limits
+	ended  chan struct{}
+
+	proc *os.Process
+	err  error
+}
+
+// NewSpawner starts the thread. Close ends it.
+func NewSpawner() *Spawner {
+	s := &Spawner{jobs: make(chan *spawnJob), done: make(chan struct{})}
+	ready := make(chan struct{})
+	go s.loop(ready)
+	<-ready
+	return s
+}
+
+func (s *Spawner) loop(ready chan<- struct{}) {
+	runtime.LockOSThread()
+	// Without this the thread would end with the goroutine, and every process it started with it.
+	defer runtime.UnlockOSThread()
+	close(ready)
+	for {
+		select {
+		case j := <-s.jobs:
+			j.proc, j.err = startProcess(j)
+			close(j.ended)
+		case <-s.done:
+			return
+		}
+	}
+}
+
+// start starts a process in a process group of its own. It waits for its turn.
+func (s *Spawner) start(file string, argv []string, attr *os.ProcAttr, limits Limits) (*os.Process, error) {
+	j := &spawnJob{file: file, argv: argv, attr: attr, limits: limits, ended: make(chan struct{})}
+	select {
+	case s.jobs <- j:
+		<-j.ended
+		return j.proc, j.err
+	case <-s.done:
+		return nil, os.ErrClosed
+	}
+}
+
+// Close ends the thread. Tools that use it must be closed before. It may be called again.
+func (s *Spawner) Close() { s.stop.Do(func() { close(s.done) }) }
