@@ -12,6 +12,9 @@ var (
 	ErrClosed = errors.New("cannot use journal: it is closed")
 	// ErrFailed says that the store gave an error: nothing becomes durable any more. Log.Err wraps it together with that error.
 	ErrFailed = errors.New("journal stopped after an error of its store")
+	// ErrNotCommitted is in the error of a GenerationWriter.Commit of which nothing came about: there was no room, say. The store works
+	// on, and the snapshot can be tried again.
+	ErrNotCommitted = errors.New("no part of the snapshot was committed")
 	// ErrNotReplayed says that Append, WriteSnapshot or Barrier came before Replay had run to the end.
 	ErrNotReplayed = errors.New("cannot write to journal: it was not replayed to its end")
 )

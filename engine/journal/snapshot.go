@@ -70,7 +70,9 @@ func (l *Log) writeGeneration(index Index, write func(w io.Writer) error) (meta,
 	if err != nil {
 		return m, errors.Join(err, gw.Abort())
 	}
-	if err := gw.Commit(m.encode()); err != nil {
+	if err := gw.Commit(m.encode()); errors.Is(err, ErrNotCommitted) {
+		return m, errors.Join(err, gw.Abort())
+	} else if err != nil {
 		err = fmt.Errorf("cannot commit snapshot generation %d: %w", m.number, err)
 		l.mu.Lock()
 		l.condemn(err)

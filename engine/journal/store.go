@@ -90,7 +90,8 @@ type GenerationWriter interface {
 	// Write adds a chunk of 1 to MaxChunkBytes bytes, lent until it returns.
 	Write(chunk []byte) error
 	// Commit makes the generation complete, at once and as a whole, with at most MaxMetaBytes of meta. When it returns, the
-	// generation and every block written before it are synced, in every mode.
+	// generation and every block written before it are synced, in every mode. After an error that is ErrNotCommitted the store works on,
+	// and Abort follows; any other is final.
 	Commit(meta []byte) error
 	// Abort discards the generation. After Commit it does nothing.
 	Abort() error

@@ -185,6 +185,9 @@ func (w *generationWriter) Commit(meta []byte) error {
 	if w.failed == nil {
 		w.failed = w.cause(w.complete(meta))
 	}
+	if w.failed != nil && !w.ingested && w.s.err() == nil {
+		return fmt.Errorf("cannot commit generation %d: %w: %w", w.g, journal.ErrNotCommitted, w.failed)
+	}
 	if w.failed != nil {
 		return fmt.Errorf("cannot commit generation %d: %w", w.g, w.failed)
 	}
