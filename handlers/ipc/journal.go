@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"trunkline/engine/idem"
 	"trunkline/engine/journal"
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
@@ -14,6 +15,7 @@ import (
 const (
 	kernelRecord        byte = 'k'
 	orchestrationRecord byte = 'o'
+	keyRecord           byte = 'i'
 )
 
 // writer puts changes into the journal and has replies wait until what they tell cannot be lost any more.
@@ -58,6 +60,10 @@ func (w *writer) orchestrationChange(c *orchestration.Change) journal.Index {
 		last = w.orchestrated.Load()
 	}
 	return index
+}
+
+func (w *writer) keyChange(c *idem.Change) journal.Index {
+	return w.append(keyRecord, func(dst []byte) []byte { return idem.AppendChange(dst, c) })
 }
 
 // await has the session woken once the journal is durable up to s.until.
@@ -116,5 +122,9 @@ func (s *Service) Durable(upTo journal.Index) { s.writer.durable(upTo) }
 // Digest returns a number that two services share that hold the same processes, envelopes and sessions.
 func (s *Service) Digest() uint64 {
 	call := orchestration.Call{Now: s.now(link.Now())}
-	return s.kernel.Digest() + s.orch.Digest(&call)
+	sum := s.kernel.Digest() + s.orch.Digest(&call)
+	if s.keys != nil {
+		sum += s.keys.Digest()
+	}
+	return sum
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"trunkline/engine/idem"
 	"trunkline/engine/journal"
 	"trunkline/engine/kernel"
 	"trunkline/engine/orchestration"
@@ -45,6 +46,7 @@ func (s *Service) Recover(log *journal.Log, o RecoverOptions) error {
 		return err
 	}
 	s.base, s.tail, s.snapshot = l.latest, l.tail, l.snapshot
+	s.keys.Recovered() // by the clock that goes on
 	s.writer.log, s.writer.full = log, o.Full
 	return nil
 }
@@ -128,6 +130,8 @@ func (l *loader) take(i journal.Index, rec []byte) error {
 			return err
 		}
 		return l.orchestrate(i, rec[1:])
+	case rec[0] == keyRecord: // it meets nothing that the others do
+		return l.key(i, rec[1:])
 	case rec[0] != kernelRecord && rec[0] != orchestrationRecord:
 		return fmt.Errorf("%w: tag %q", kernel.ErrBadChange, rec[0])
 	}
@@ -177,6 +181,16 @@ func (l *loader) orchestrate(i journal.Index, rec []byte) error {
 	if err == nil {
 		l.latest = max(l.latest, c.At.Mono)
 		err = l.s.orch.Apply(&l.call, &c, i)
+	}
+	return err
+}
+
+func (l *loader) key(i journal.Index, rec []byte) error {
+	var c idem.Change
+	err := idem.ParseChange(rec, &c)
+	if err == nil {
+		l.latest = max(l.latest, c.At)
+		err = l.s.keys.Apply(&c, i)
 	}
 	return err
 }
@@ -254,6 +268,8 @@ func (l *loader) record(ordinal journal.Index, tag byte, rec []byte, read uint64
 		return l.row(ordinal, rec, read)
 	case orchestrationRecord:
 		return l.s.orch.LoadRecord(&l.call, rec)
+	case keyRecord:
+		return l.s.keys.LoadRecord(rec)
 	case clockRecord, endRecord:
 		if len(rec) != 8 {
 			break

@@ -10,6 +10,7 @@ import (
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
 	"trunkline/engine/bus"
+	"trunkline/engine/idem"
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
@@ -44,6 +45,8 @@ type Config struct {
 	TurnBytes, FramesPerTurn int
 	// Journaled has every change told to the journal that Recover brings, and replies wait for it.
 	Journaled bool
+	// IdempotencyTTL is how long an outcome stays in the table that Keys returns. 0: idem's default.
+	IdempotencyTTL time.Duration
 	// A snapshot is taken when the journal has grown by SnapshotBytes since the last one, and by as much as that one was, or after
 	// SnapshotInterval if anything changed.
 	SnapshotBytes    int64
@@ -104,6 +107,7 @@ type Service struct {
 	orch           *orchestration.Engine
 	routes         *routes
 	writer         writer
+	keys           *idem.Table    // of other protocols; nil where nothing is journaled
 	changing       grace          // turns, and work beside the loops, that may change something
 	tail, snapshot uint64         // bytes that Recover replayed and loaded
 	base           int64          // added to the owners' monotonic readings: where the clock stood when the journal ended
@@ -139,6 +143,7 @@ func NewService(cfg Config) *Service {
 	var orchJournal func(*orchestration.Change) uint64
 	if cfg.Journaled {
 		kernelJournal, orchJournal = s.writer.kernelChange, s.writer.orchestrationChange
+		s.keys = idem.New(idem.Config{TTL: cfg.IdempotencyTTL, Now: func() int64 { return s.now(link.Now()).Mono }, Journal: s.writer.keyChange})
 	}
 	s.orch = orchestration.New(orchestration.Config{
 		Journal:           orchJournal,

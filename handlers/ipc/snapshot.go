@@ -48,6 +48,9 @@ func (s *Service) Snapshot() error {
 		if err := s.orch.WriteSnapshot(&call, func(rec []byte) error { return out.put(orchestrationRecord, rec) }); err != nil {
 			return err
 		}
+		if err := s.keys.WriteSnapshot(func(rec []byte) error { return out.put(keyRecord, rec) }); err != nil {
+			return err
+		}
 		s.changing.wait() // for the records of what was met
 		out.number(endRecord, log.Appended())
 		return out.w.Flush()

@@ -7,14 +7,17 @@ import (
 	"io"
 
 	"trunkline/codec/mpack"
+	"trunkline/engine/idem"
 	"trunkline/engine/kernel"
 	"trunkline/engine/orchestration"
 )
 
-// Record is a record of the journal as the service writes it, decoded: Kernel counts if OfKernel is set, else Orchestration. Its
+// Record is a record of the journal as the service writes it, decoded: Kernel counts if OfKernel is set, Keys if OfKeys is, else Orchestration. Its
 // slices point into what was parsed.
 type Record struct {
 	OfKernel      bool
+	OfKeys        bool // Keys counts
+	Keys          idem.Change
 	Kernel        kernel.Change
 	Orchestration orchestration.Change
 }
@@ -22,7 +25,7 @@ type Record struct {
 // ParseRecord reads a record, which is all of rec. What it accepts is a change of a known version and kind whose parts are sound;
 // whether it fits the state it meets is only known by a replay. An error wraps kernel.ErrBadChange or orchestration.ErrBadChange.
 func ParseRecord(rec []byte, r *Record) error {
-	r.OfKernel = false
+	r.OfKernel, r.OfKeys = false, false
 	if len(rec) == 0 {
 		return fmt.Errorf("%w: it is empty", kernel.ErrBadChange)
 	}
@@ -39,14 +42,20 @@ func ParseRecord(rec []byte, r *Record) error {
 		return err
 	case orchestrationRecord:
 		return orchestration.ParseChange(body, &r.Orchestration)
+	case keyRecord:
+		r.OfKeys = true
+		return idem.ParseChange(body, &r.Keys)
 	}
 	return fmt.Errorf("%w: tag %q", kernel.ErrBadChange, rec[0])
 }
 
 // Kind names what the record does, with whose change it is in front: kernel.create.
 func (r *Record) Kind() string {
-	if r.OfKernel {
+	switch {
+	case r.OfKernel:
 		return "kernel." + r.Kernel.Kind.String()
+	case r.OfKeys:
+		return "idempotency." + r.Keys.Kind.String()
 	}
 	return "orchestration." + r.Orchestration.Kind.String()
 }
@@ -80,7 +89,7 @@ func CheckSnapshot(r io.Reader) (records uint64, err error) {
 
 func checkTag(tag byte, n uint64) (end bool, err error) {
 	switch {
-	case tag == kernelRecord, tag == orchestrationRecord, tag == clockRecord && n == 8:
+	case tag == kernelRecord, tag == orchestrationRecord, tag == keyRecord, tag == clockRecord && n == 8:
 		return false, nil
 	case tag == endRecord && n == 8:
 		return true, nil

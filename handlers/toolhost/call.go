@@ -36,7 +36,7 @@ type call struct {
 	reply   []byte
 	keep    bool // after becomes the session's state
 	settled atomic.Bool
-	// abandoned: the tool may still be using the call, which is therefore never used again.
+	// abandoned: somebody may still be using the call (settle), which is therefore never used again.
 	abandoned bool
 	op        *operation // set for an internal operation
 	runEnded  string     // it has ended the open run, so
@@ -71,6 +71,10 @@ func (p *callPool) put(c *call) {
 func (c *call) begin(out []byte) (_ []byte, next step) {
 	s := c.s
 	if len(c.req.key) > 0 {
+		if s.srv.kept() && s.srv.cfg.Journal.Saturated() {
+			return appendFault(out, "overloaded", c.id), stepDone
+		}
+		c.fast = c.fast && !s.srv.kept() // its start is to be safe before it runs
 		c.key, c.hash, c.keyed = idem.KeyOf(s.principal, c.req.aid, c.req.key), c.req.inputHash(), true
 		if out, next = c.reserve(out); next != stepRun {
 			return out, next
@@ -109,18 +113,21 @@ type step uint8
 const (
 	stepRun  step = iota // the tool is to be run
 	stepDone             // the reply is there
+	stepAway             // the reply comes later, though nothing runs
 	stepWait             // somebody else executes it: the line is to be read again when that has ended
 )
 
 // reserve is step 7.
 func (c *call) reserve(out []byte) (_ []byte, next step) {
 	s := c.s
-	if r := s.take(); r != nil {
-		return c.hit(out, r), stepDone
+	if s.answer != nil {
+		return c.show(out, s.answer)
 	}
 	switch o, r := c.srv.idem.Begin(c.key, c.hash, s); o {
 	case idem.Done:
-		return c.hit(out, r), stepDone
+		return c.show(out, r)
+	case idem.Unknown:
+		return c.unknown(out)
 	case idem.InFlight:
 		s.waitsFor, s.waits = c.key, true
 		return out, stepWait
@@ -151,7 +158,7 @@ func (c *call) hit(out []byte, r *idem.Stored) []byte {
 		sum := sha256.Sum256(c.req.token)
 		same := r.HasToken && subtle.ConstantTimeCompare(sum[:], r.Token[:]) == 1
 		if !same {
-			if no := c.srv.leases.use(s.nowMono(), c.req.token, c.entry, false); no.refuses() {
+			if no := c.srv.leases.use(s.now.Mono, c.req.token, c.entry, false); no.refuses() {
 				return c.leaseRejected(out, &no)
 			}
 		}
@@ -168,7 +175,7 @@ func (c *call) consume(out []byte) (_ []byte, next step) {
 	if len(c.req.token) == 0 {
 		return c.leaseRequired(out), stepDone
 	}
-	if no := c.srv.leases.use(c.s.nowMono(), c.req.token, c.entry, true); no.refuses() {
+	if no := c.srv.leases.use(c.s.now.Mono, c.req.token, c.entry, true); no.refuses() {
 		return c.leaseRejected(out, &no), stepDone
 	}
 	c.token, c.holds = sha256.Sum256(c.req.token), true
@@ -220,7 +227,7 @@ func (c *call) prepare() {
 	}
 	c.begun = c.s.nowMono()
 	c.srv.counts[c.entry.AID].inFlight.Add(1)
-	c.input = tool.Call{AID: c.entry.AID, Input: c.req.input, State: &c.after, Now: c.srv.wall}
+	c.input = tool.Call{AID: c.entry.AID, Input: c.req.input, State: &c.after, Now: c.srv.clock}
 }
 
 // start is step 12 off the loop. The line is gone once it returns.
@@ -228,6 +235,7 @@ func (c *call) start() {
 	c.prepare()
 	c.id = c.id.clone(c.idRoom)
 	c.idRoom = c.id.raw
+	c.srv.drains.begin()
 	c.srv.exec.start(c.runAway)
 }
 
@@ -236,41 +244,43 @@ func (c *call) start() {
 func (c *call) runAway() {
 	ctx, cancel := context.WithTimeout(c.srv.ctx, c.srv.timeoutOf(c.entry))
 	defer cancel()
-	if c.op != nil {
-		c.settle(func() { c.op.run(ctx, c) })
+	switch {
+	case c.op != nil:
+		c.op.run(ctx, c)
+		c.s.post(c)
 		return
-	}
-	if c.entry.External {
+	case !c.started(ctx):
+		c.late()
+		return
+	case c.entry.External:
 		r := safely(ctx, c.entry, &c.input, c.srv.cfg.Logger)
-		c.settle(func() { c.reply = c.conclude(c.reply[:0], &r) })
+		c.settle(&r, false)
 		return
-	}
-	if !c.srv.exec.slot(ctx) {
+	case !c.srv.exec.slot(ctx):
 		c.late()
 		return
 	}
 	defer c.srv.exec.free()
 	stop := context.AfterFunc(ctx, c.late)
 	r := safely(ctx, c.entry, &c.input, c.srv.cfg.Logger)
-	stop()
-	c.settle(func() { c.reply = c.conclude(c.reply[:0], &r) })
+	inTime := stop()
+	c.settle(&r, !inTime)
 }
 
 // late answers for a tool that is not done in time. The tool goes on with its copy of the state, which nobody else looks at.
 func (c *call) late() {
 	r := tool.Broken(c.entry.AID, tool.Timeout, 0, "")
-	c.settle(func() {
-		c.abandoned = true
-		c.reply = c.conclude(nil, &r)
-	})
+	c.settle(&r, true)
 }
 
-// settle makes the reply and posts it, once.
-func (c *call) settle(reply func()) {
+// settle makes the reply and posts it, once. shared says that somebody else still looks at the call: the tool, or whoever comes late.
+func (c *call) settle(r *tool.Result, shared bool) {
 	if c.settled.Swap(true) {
 		return
 	}
-	reply()
+	c.abandoned = shared
+	c.reply = c.conclude(c.reply[:0], r)
+	c.ended()
 	c.s.post(c)
 }
 

@@ -37,6 +37,10 @@ type Config struct {
 	Executors int
 	// MaxLine is the longest request line of a connection, without its end. 0: MaxLine.
 	MaxLine int
+	// Keys is the idempotency table, whose changes somebody keeps in a journal. nil: one that dies with the server.
+	Keys *idem.Table
+	// Journal is that journal; counts only beside Keys.
+	Journal Journal
 	// APIToken, if not empty, is asked of TCP connections; OperatorToken of whoever issues leases.
 	APIToken, OperatorToken string
 	// EnforceLeases says where a tool above tier 0 needs a lease (toolhost §4.4).
@@ -91,7 +95,9 @@ type Server struct {
 	leases leases
 	exec   executor
 	calls  callPool
-	ctx    context.Context // ended by Close
+	drains drains
+	clock  func() time.Time // of timestamps
+	ctx    context.Context  // ended by Close
 	cancel context.CancelFunc
 
 	sessions atomic.Int64
@@ -122,9 +128,13 @@ func New(cfg Config) *Server {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{cfg: cfg, counts: make(map[string]*toolCounts, cfg.Registry.Len())}
+	s.clock = s.wall
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.exec = executor{limit: int64(cfg.Queue), slots: make(chan struct{}, cfg.Executors)}
-	s.idem = idem.New(idem.Config{TTL: cfg.IdempotencyTTL, Now: func() int64 { return s.now(link.Now()).Mono }})
+	if s.idem = cfg.Keys; s.idem == nil {
+		s.cfg.Journal = nil
+		s.idem = idem.New(idem.Config{TTL: cfg.IdempotencyTTL, Now: func() int64 { return s.now(link.Now()).Mono }})
+	}
 	for _, e := range cfg.Registry.sorted {
 		s.counts[e.AID] = new(toolCounts)
 	}

@@ -162,6 +162,7 @@ type ToolStats struct {
 
 // Stats reads the counters. It allocates the list of tools.
 func (s *Server) Stats() Stats {
+	s.idem.Sweep()
 	st := Stats{Sessions: s.sessions.Load(), IdempotencyEntries: int64(s.idem.Len()), IdempotencyHits: int64(s.idem.Hits()),
 		LeaseActive: s.leases.active(s.now(link.Now()).Mono)}
 	for _, e := range s.cfg.Registry.sorted {

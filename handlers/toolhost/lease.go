@@ -29,6 +29,9 @@ type lease struct {
 	consumed bool
 }
 
+// gone reports whether nobody is told any more that there was such a token.
+func (t *lease) gone(now int64) bool { return now > t.expiry+keptExpired*nsPerMs }
+
 // leases are the tokens of a server, usable on any connection.
 type leases struct {
 	mu                         sync.Mutex
@@ -48,9 +51,9 @@ func (l *leases) issue(now int64, tool string, tier int, ttlMs int64) (token str
 	defer l.mu.Unlock()
 	if len(l.tokens) >= maxLeases {
 		l.drop(now)
-	}
-	if l.live(now) >= maxLeases {
-		return "", false
+		if l.live(now) >= maxLeases {
+			return "", false
+		}
 	}
 	if l.tokens == nil {
 		l.tokens = make(map[string]*lease)
@@ -72,7 +75,7 @@ func (l *leases) live(now int64) (n int64) {
 // drop forgets what has been expired for long enough; where that leaves too many, whatever cannot be used any more.
 func (l *leases) drop(now int64) {
 	for id, t := range l.tokens {
-		if now > t.expiry+keptExpired*nsPerMs {
+		if t.gone(now) {
 			delete(l.tokens, id)
 		}
 	}
@@ -138,7 +141,7 @@ func (l *leases) use(now int64, token []byte, e *Entry, consume bool) (r rejecti
 	defer l.mu.Unlock()
 	t := l.tokens[string(token)]
 	switch {
-	case t == nil:
+	case t == nil || t.gone(now):
 		r.fixed = "not found"
 	case now > t.expiry:
 		r.fixed = "expired"

@@ -236,7 +236,7 @@ func (r *request) readInput() (fault string) {
 	return ""
 }
 
-// checkInput judges the text of input_json, which is left without the space around it.
+// checkInput judges the text of input_json.
 func (r *request) checkInput() (fault string) {
 	text := trimSpace(r.input)
 	if len(text) == 0 {
@@ -246,7 +246,6 @@ func (r *request) checkInput() (fault string) {
 	if text[0] != '{' || !jsonx.Check(text, maxDepth).OK() {
 		return "invalid field: input_json: not a JSON object"
 	}
-	r.input = r.input[:copy(r.input, text)]
 	return ""
 }
 

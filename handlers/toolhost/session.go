@@ -1,6 +1,7 @@
 package toolhost
 
 import (
+	"cmp"
 	"sync"
 
 	"trunkline/codec/ndjson"
@@ -21,7 +22,7 @@ const (
 	maxFastInput = 4 << 10
 )
 
-// session is one stream of lines (toolhost §2.2). Everything but ready and woken belongs to its owner (link.Session).
+// session is one stream of lines (toolhost §2.2). Everything above mu belongs to its owner (link.Session).
 type session struct {
 	srv       *Server
 	port      *link.Port
@@ -43,6 +44,8 @@ type session struct {
 	draining bool
 	eof      bool
 	closing  bool // after the reply at hand
+
+	answer *idem.Stored // what was waited for, for the line that is read again
 
 	mu    sync.Mutex
 	ready *call        // off the loop, with its reply
@@ -120,11 +123,15 @@ func (s *session) next(in []byte) (line []byte, n int, st ndjson.Status) {
 func (s *session) serve(line, out []byte) (_ []byte, blocked bool) {
 	c := s.srv.calls.get()
 	c.srv, c.s = s.srv, s
+	start := len(out)
 	out, blocked = c.serve(line, out)
+	s.answer, s.blocked = nil, blocked
+	if len(out)-start > MaxReply { // what it repeats of the request made it so long (toolhost §3.4)
+		out = appendFault(out[:start], errTooLarge, c.id)
+	}
 	if !blocked || s.waits {
 		s.srv.calls.put(c)
 	}
-	s.blocked = blocked
 	return out, blocked
 }
 
@@ -164,7 +171,7 @@ func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
 	switch {
 	case next == stepDone:
 		return out, false
-	case next == stepWait:
+	case next == stepWait, next == stepAway:
 		return out, true
 	case c.fast:
 		return c.run(out), false
@@ -189,13 +196,16 @@ func (s *session) failed() {
 // post leaves the reply of a call that ran off the loop. Any goroutine.
 func (s *session) post(c *call) {
 	s.mu.Lock()
-	s.ready = c
 	gone := s.gone
+	if !gone {
+		s.ready = c
+	}
 	s.mu.Unlock()
 	if gone {
-		s.endRun("session end")
+		s.endRun(cmp.Or(c.runEnded, runLost))
 	}
 	s.port.Wake()
+	s.srv.drains.end()
 }
 
 // Wake implements idem.Waiter: the execution that a request waited for has ended.
@@ -206,24 +216,15 @@ func (s *session) Wake(r *idem.Stored) {
 	s.port.Wake()
 }
 
-// take returns what was waited for, once.
-func (s *session) take() *idem.Stored {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.found
-	s.found = nil
-	return r
-}
-
 // Pump implements link.Session.
 func (s *session) Pump(out []byte, now link.Instant) (outAfter []byte, more bool) {
 	s.now = s.srv.now(now)
 	s.mu.Lock()
-	c, woken := s.ready, s.woken
-	s.ready, s.woken = nil, false
+	c, woken, found := s.ready, s.woken, s.found
+	s.ready, s.woken, s.found = nil, false, nil
 	s.mu.Unlock()
 	if woken {
-		s.blocked, s.waits = false, false
+		s.blocked, s.waits, s.answer = false, false, found
 	}
 	if c != nil {
 		out = append(out, c.reply...)
@@ -242,12 +243,16 @@ func (s *session) Pump(out []byte, now link.Instant) (outAfter []byte, more bool
 // EOF implements link.Session: what was taken is answered.
 func (s *session) EOF(link.Instant) { s.eof = true }
 
-// Drain implements link.Session: tools that run are waited for, later lines are refused.
-func (s *session) Drain(link.Instant) { s.draining = true }
+// Drain implements link.Session: tools that run, here or elsewhere, are waited for, and later lines are refused.
+func (s *session) Drain(link.Instant) {
+	s.draining = true
+	s.srv.drains.wait(s)
+}
 
 // Load implements link.Session. Unix peers and stdin may be silent for as long as they like (toolhost §2.2).
 func (s *session) Load() link.Load {
-	return link.Load{Busy: s.blocked || s.via != TCP, Done: (s.eof || s.draining) && !s.blocked}
+	over := s.eof || s.draining && s.srv.drains.idle()
+	return link.Load{Busy: s.blocked || s.via != TCP, Done: over && !s.blocked}
 }
 
 // Closed implements link.Session. A tool that runs is not ended: its outcome is kept if it has a key (toolhost §2.3).
@@ -255,12 +260,16 @@ func (s *session) Closed() {
 	if s.waits {
 		s.srv.idem.Cancel(s.waitsFor, s)
 	}
+	if s.draining {
+		s.srv.drains.leave(s)
+	}
 	s.mu.Lock()
 	s.gone = true
 	away := s.blocked && !s.waits && s.ready == nil
+	s.ready, s.found = nil, nil
 	s.mu.Unlock()
 	if !away { // what runs off the loop may have the run, and ends it
-		s.endRun("session end")
+		s.endRun(runLost)
 	}
 	s.srv.sessions.Add(-1)
 }

@@ -52,7 +52,10 @@ func (s *Single) Run(aid string, stdin io.Reader) (line []byte, code int) {
 	var c call
 	id, fault := s.read(&c, aid, text)
 	if fault != "" {
-		return appendFault(nil, fault, id), ExitBadStdin
+		if line = appendFault(nil, fault, id); len(line) > MaxReply {
+			line = appendFault(nil, errTooLarge, id)
+		}
+		return line, ExitBadStdin
 	}
 	c.after = c.req.next.Clone()
 	var o outcome

@@ -108,7 +108,7 @@ func bind(cfg *config.Config, o Options) (*server, error) {
 		s.kernel.Abort()
 		return nil, err
 	}
-	if s.tools, err = openTools(&cfg.Toolhost, o.Logger, reg); err != nil {
+	if s.tools, err = openTools(&cfg.Toolhost, s.kernel.svc, o.Logger, reg); err != nil {
 		s.kernel.Abort()
 		s.web.Abort()
 		return nil, err
@@ -232,7 +232,10 @@ func (s *server) drain() error {
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), grace+forceAfter)
 	defer cancel()
-	err := errors.Join(s.kernel.Shutdown(ctx), <-webEnded, <-toolsEnded)
+	var toolsErr error
+	s.kernel.beforeStore = func() { toolsErr = <-toolsEnded } // their outcomes are in it
+	err := errors.Join(s.kernel.Shutdown(ctx), <-webEnded)
+	err = errors.Join(err, toolsErr)
 	s.closeAdmin()
 	if err != nil {
 		return fmt.Errorf("cannot drain cleanly: %w", err)

@@ -19,13 +19,14 @@ import (
 
 // endpoint is the kernel IPC service with everything that moves its bytes.
 type endpoint struct {
-	svc   *ipc.Service
-	srv   *reactor.Server
-	bound []bound
-	tasks sync.WaitGroup // accept loops and the watch over the event loops
-	dead  atomic.Pointer[error]
-	store *storage
-	whole atomic.Bool // the service may be asked for its counters: during recovery a look at the table would age its leases
+	svc         *ipc.Service
+	srv         *reactor.Server
+	bound       []bound
+	tasks       sync.WaitGroup // accept loops and the watch over the event loops
+	dead        atomic.Pointer[error]
+	store       *storage
+	beforeStore func()      // returns when nobody else writes to the store any more; may be nil
+	whole       atomic.Bool // the service may be asked for its counters: during recovery a look at the table would age its leases
 }
 
 // openEndpoint binds every address of kernel.listen_addr or none. Nothing is accepted before Serve, and nothing is read from the
@@ -34,6 +35,7 @@ func openEndpoint(cfg *config.Config, o Options, reg *obs.Registry) (*endpoint, 
 	log := o.Logger
 	sc := serviceConfig(&cfg.Kernel, log)
 	sc.Journaled = cfg.Store.Mode != config.StoreMemory
+	sc.IdempotencyTTL = time.Duration(cfg.Toolhost.IdempotencyTTLMs) * time.Millisecond
 	sc.SnapshotBytes, sc.SnapshotInterval = int64(cfg.Store.SnapshotBytes), seconds(cfg.Store.SnapshotIntervalSecs)
 	e := &endpoint{svc: ipc.NewService(sc)}
 	var err error
@@ -105,6 +107,9 @@ func (e *endpoint) Shutdown(ctx context.Context) error {
 	err := e.srv.Shutdown(ctx)
 	e.svc.Close()
 	e.tasks.Wait()
+	if e.beforeStore != nil {
+		e.beforeStore()
+	}
 	return errors.Join(err, e.store.Close())
 }
 

@@ -13,6 +13,7 @@ import (
 	"trunkline/cmd/trunkline/internal/toolset"
 	"trunkline/engine/obs"
 	"trunkline/engine/reactor"
+	"trunkline/handlers/ipc"
 	"trunkline/handlers/toolhost"
 )
 
@@ -26,7 +27,7 @@ type toolEndpoint struct {
 }
 
 // openTools binds every address of toolhost.listen_addr or none; without addresses it returns nil. Nothing is accepted before Serve.
-func openTools(c *config.Toolhost, log *slog.Logger, reg *obs.Registry) (*toolEndpoint, error) {
+func openTools(c *config.Toolhost, svc *ipc.Service, log *slog.Logger, reg *obs.Registry) (*toolEndpoint, error) {
 	if len(c.ListenAddr) == 0 {
 		return nil, nil
 	}
@@ -35,15 +36,19 @@ func openTools(c *config.Toolhost, log *slog.Logger, reg *obs.Registry) (*toolEn
 		return nil, fmt.Errorf("cannot open the tools of toolhost.plugins: %w", err)
 	}
 	t := &toolEndpoint{set: set}
-	if err := t.open(c, log, reg); err != nil {
+	if err := t.open(c, svc, log, reg); err != nil {
 		t.Abort()
 		return nil, err
 	}
 	return t, nil
 }
 
-func (t *toolEndpoint) open(c *config.Toolhost, log *slog.Logger, reg *obs.Registry) (err error) {
-	t.srv = toolhost.New(toolServerConfig(t.set, c, log))
+func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, log *slog.Logger, reg *obs.Registry) (err error) {
+	tc := toolServerConfig(t.set, c, log)
+	if tc.Keys = svc.Keys(); tc.Keys != nil {
+		tc.Journal = svc // outcomes outlive the server with everything else
+	}
+	t.srv = toolhost.New(tc)
 	if t.bound, err = listenAll(&c.Access); err != nil {
 		return err
 	}

@@ -1,10 +1,12 @@
 package journaltool
 
 import (
+	"encoding/hex"
 	"math"
 	"time"
 
 	"trunkline/engine/envelope"
+	"trunkline/engine/idem"
 	"trunkline/engine/kernel"
 	"trunkline/engine/orchestration"
 	"trunkline/handlers/ipc"
@@ -19,12 +21,28 @@ func (o *object) change(r *ipc.Record, rec []byte) (ok bool) {
 		return false
 	}
 	o.text("kind", r.Kind())
-	if r.OfKernel {
+	switch {
+	case r.OfKernel:
 		o.kernel(&r.Kernel)
-	} else {
+	case r.OfKeys:
+		o.keys(&r.Keys)
+	default:
 		o.orchestration(&r.Orchestration)
 	}
 	return true
+}
+
+func (o *object) keys(c *idem.Change) {
+	o.text("key", hex.EncodeToString(c.Key.Hash[:]))
+	o.int("at_mono_ns", c.At)
+	if c.Kind == idem.ChangeStarted || c.Kind == idem.ChangeFinished {
+		o.uint("attempt", uint64(c.Attempt))
+	}
+	if c.Kind == idem.ChangeFinished {
+		o.uint("status", uint64(c.Result.Status))
+		o.text("error", c.Result.Error)
+		o.bytes("output", c.Result.Output)
+	}
 }
 
 func (o *object) kernel(c *kernel.Change) {

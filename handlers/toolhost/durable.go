@@ -1,0 +1,84 @@
+package toolhost
+
+import (
+	"context"
+
+	"trunkline/engine/idem"
+	"trunkline/handlers/toolhost/tool"
+)
+
+// Journal is where the changes of Config.Keys are kept (durability §6.4): a tool runs after its start is safe, and its outcome is shown
+// after that is safe. Its methods may be called from any goroutine.
+type Journal interface {
+	// Safe returns the index up to which nothing can be lost any more.
+	Safe() uint64
+	// Barrier returns when everything that was journaled before the call is safe, or why that will not be.
+	Barrier(ctx context.Context) error
+	// Saturated reports whether nothing new may be begun.
+	Saturated() bool
+}
+
+// kept reports whether keys outlive the server.
+func (s *Server) kept() bool { return s.cfg.Journal != nil }
+
+// started returns when the start of a call with a key is safe; false means that this did not happen in time, and the tool must not run.
+func (c *call) started(ctx context.Context) bool {
+	return !c.keyed || !c.srv.kept() || c.srv.cfg.Journal.Barrier(ctx) == nil
+}
+
+// ended returns when the outcome of a call with a key is safe. Where that never happens the journal has failed, and the server ends.
+func (c *call) ended() {
+	if c.keyed && c.srv.kept() {
+		_ = c.srv.cfg.Journal.Barrier(c.srv.ctx)
+	}
+}
+
+// show answers with a stored outcome, off the loop if it is not safe yet.
+func (c *call) show(out []byte, r *idem.Stored) (_ []byte, next step) {
+	if !c.srv.kept() || r.Index <= c.srv.cfg.Journal.Safe() {
+		return c.hit(out, r), stepDone
+	}
+	if !c.srv.exec.admit() {
+		return appendFault(out, "overloaded", c.id), stepDone
+	}
+	c.reply = c.hit(c.reply[:0], r)
+	c.srv.drains.begin()
+	c.srv.exec.start(func() {
+		_ = c.srv.cfg.Journal.Barrier(c.srv.ctx)
+		c.s.post(c)
+	})
+	return out, stepAway
+}
+
+// unknownOutcome is what a caller is told whose tool may or may not have done its work before the server ended.
+const unknownOutcome = "outcome unknown: the server ended while the tool ran"
+
+// unknown decides about a key whose execution was begun before a restart and has no outcome (durability §6.4): a tool that only
+// computes is run again; of any other nobody knows what it did, and nobody may do it twice.
+func (c *call) unknown(out []byte) (_ []byte, next step) {
+	if repeatable(&c.entry.Descriptor) {
+		if _, ok := c.srv.idem.Restart(c.key); ok {
+			return out, stepRun
+		}
+		return c.reserve(out)
+	}
+	r := tool.Broken(c.entry.AID, tool.Exception, 0, unknownOutcome)
+	o := judged(&r)
+	stored := c.srv.idem.FinishUnknown(c.key, o.stored(c))
+	if stored == nil { // somebody else was faster
+		return c.reserve(out)
+	}
+	return c.show(out, stored)
+}
+
+// repeatable reports whether a tool may be run twice without harm.
+func repeatable(d *tool.Descriptor) bool {
+	for _, effect := range d.SideEffects {
+		switch effect {
+		case "none", "read", "filesystem_read", "gpu_probe":
+		default:
+			return false
+		}
+	}
+	return d.Deterministic || d.Tier == 0
+}
