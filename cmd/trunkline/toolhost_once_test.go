@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// onceServer is a server that is killed and started again on the same directory and socket.
+type onceServer struct {
+	t            *testing.T
+	dir, program string
+	mode         string
+	cmd          *exec.Cmd
+}
+
+func (s *onceServer) start() {
+	s.t.Helper()
+	s.cmd = exec.Command(s.program, "serve", "--listen", "127.0.0.1:0", "--admin-listen=", "--http-listen=", "--log-level", "error",
+		"--set", "store.mode="+s.mode, "--set", "store.dir="+filepath.Join(s.dir, "data"), "--set", "store.snapshot_bytes=8192",
+		"--set", "toolhost.root="+s.dir, "--toolhost-listen", "unix://"+s.socket())
+	s.cmd.Args[0] = "trunkline" // see TestMain
+	var talk bytes.Buffer
+	s.cmd.Stdout, s.cmd.Stderr = &talk, &talk
+	if err := s.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *onceServer) kill() {
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+}
+
+func (s *onceServer) socket() string { return filepath.Join(s.dir, "s") }
+
+// told are the replies that callers got under each key, hits and first answers alike.
+type told struct {
+	mu      sync.Mutex
+	replies map[string]map[string]int
+}
+
+func (o *told) note(key, reply string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.replies[key] == nil {
+		o.replies[key] = make(map[string]int)
+	}
+	o.replies[key][reply]++
+}
+
+// TestNoKeyRunsTwice: many callers repeat the same keys with a tool that leaves a trace of every run, while the server is killed again
+// and again. No key runs twice, and everybody who is answered is told the same (toolhost §4.3, durability §6.4).
+func TestNoKeyRunsTwice(t *testing.T) {
+	if testing.Short() {
+		t.Skip("kills servers for some seconds")
+	}
+	for _, mode := range []string{"always", "interval"} {
+		t.Run(mode, func(t *testing.T) { neverTwice(t, mode) })
+	}
+}
+
+func neverTwice(t *testing.T, mode string) {
+	const callers, keys, kills = 64, 1000, 6 // no more keys than the table holds: none is forgotten
+	s := &onceServer{t: t, dir: t.TempDir(), program: os.Args[0], mode: mode}
+	s.start()
+	defer func() { s.kill() }()
+	o := &told{replies: make(map[string]map[string]int)}
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for n := range callers {
+		wg.Go(func() { callAgain(s.socket(), rand.New(rand.NewPCG(uint64(n), 1)), keys, o, stop) })
+	}
+	for range kills {
+		time.Sleep(300*time.Millisecond + rand.N(400*time.Millisecond))
+		s.kill()
+		s.start()
+	}
+	time.Sleep(time.Second)
+	close(stop)
+	wg.Wait()
+	runs := make(map[string]int)
+	text, err := os.ReadFile(filepath.Join(s.dir, "work", "memory", "once.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var v struct{ Text string }
+		if json.Unmarshal([]byte(line), &v) == nil {
+			runs[v.Text]++
+		}
+	}
+	o.judge(t, runs)
+}
+
+// callAgain asks for random keys on one connection after the other until it is told to stop.
+// New keys come all the time, so that some are always being run.
+func callAgain(socket string, rng *rand.Rand, keys int, o *told, stop chan struct{}) {
+	begun := time.Now()
+	for {
+		conn, err := net.Dial("unix", socket)
+		if err == nil {
+			in := bufio.NewReader(conn)
+			for err == nil {
+				select {
+				case <-stop:
+					conn.Close()
+					return
+				default:
+				}
+				key := fmt.Sprintf("k%d", rng.IntN(min(keys, 10+int(time.Since(begun)/(4*time.Millisecond)))))
+				var line string
+				_, err = fmt.Fprintf(conn, `{"aid":"AID.MEMORY.APPEND.v1","inputs":{"stream":"once","text":%q},"idempotency_key":%q}`+"\n", key, key)
+				if err == nil {
+					if line, err = in.ReadString('\n'); err == nil && strings.Contains(line, `"status"`) {
+						o.note(key, strings.Replace(line, `,"idempotent_hit":true`, "", 1))
+					}
+				}
+			}
+			conn.Close()
+		}
+		select {
+		case <-stop:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func (o *told) judge(t *testing.T, runs map[string]int) {
+	t.Helper()
+	answered, unknown := 0, 0
+	for key, n := range runs {
+		if n > 1 {
+			t.Errorf("%s ran %d times", key, n)
+		}
+	}
+	for key, replies := range o.replies {
+		if len(replies) != 1 {
+			t.Errorf("%s was told %v", key, replies)
+		}
+		for reply, n := range replies {
+			answered += n
+			switch {
+			case strings.Contains(reply, "outcome unknown"):
+				unknown++
+			case strings.Contains(reply, `"status":"OK"`) && runs[key] != 1:
+				t.Errorf("%s was told %s, and ran %d times", key, reply, runs[key])
+			}
+		}
+	}
+	if answered < 1000 || len(o.replies) < 200 {
+		t.Errorf("only %d answers for %d keys: this proves little", answered, len(o.replies))
+	}
+	t.Logf("%d keys, %d answers, %d outcomes unknown", len(o.replies), answered, unknown)
+}
