@@ -105,6 +105,20 @@ func TestDefaults(t *testing.T) {
 	f("http.write_timeout_secs", 30)
 	f("http.max_header_bytes", 65536)
 	f("http.default_stage_order", "perception,intent,plan,execution,critic,integration")
+	f("toolhost.listen_addr", "")
+	f("toolhost.tls_cert_file", "")
+	f("toolhost.tls_key_file", "")
+	f("toolhost.tls_client_ca_file", "")
+	f("toolhost.insecure_bind", false)
+	f("toolhost.max_connections", 4096)
+	f("toolhost.loops", 0)
+	f("toolhost.max_line_bytes", 10485760)
+	f("toolhost.plugins", "builtin")
+	f("toolhost.root", "")
+	f("toolhost.tool_timeout_ms", 0)
+	f("toolhost.idempotency_ttl_ms", 60000)
+	f("toolhost.queue", 1024)
+	f("toolhost.executors", 0)
 	f("admin.listen_addr", "127.0.0.1:50090")
 	f("admin.insecure_bind", false)
 	f("admin.pprof", false)
@@ -114,7 +128,7 @@ func TestDefaults(t *testing.T) {
 	f("store.snapshot_interval_secs", 600)
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 53; got != want {
+	if got, want := len(c.Rows()), 67; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }
@@ -150,6 +164,7 @@ func TestDedicatedFlagsAndDev(t *testing.T) {
 	f("admin.listen_addr", "", "flag --admin-listen", "--admin-listen", "")
 	f("http.listen_addr", "", "flag --http-listen", "--http-listen", "")
 	f("http.listen_addr", "127.0.0.1:1,127.0.0.1:2", "flag --http-listen", "--http-listen", "127.0.0.1:1,127.0.0.1:2")
+	f("toolhost.listen_addr", "127.0.0.1:1,unix:///tmp/x", "flag --toolhost-listen", "--toolhost-listen", "127.0.0.1:1,unix:///tmp/x")
 	f("log.format", "json", "flag --log-format", "--log-format", "json", "--dev")
 	f("log.format", "text", "dev", "--dev")
 	f("admin.pprof", true, "dev", "--dev")
@@ -170,7 +185,7 @@ func TestNamedFile(t *testing.T) {
 	if v, o := row(t, c, "log.level"); v != "error" || o != "file "+path || c.File() != path {
 		t.Errorf("log.level = %v (%s), file %q", v, o, c.File())
 	}
-	if n := c.Counts(); n[LayerFile] != 1 || n[LayerDefault] != 52 {
+	if n := c.Counts(); n[LayerFile] != 1 || n[LayerDefault] != 66 {
 		t.Errorf("counts = %v", n)
 	}
 }

@@ -1,0 +1,175 @@
+package tools
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/tool"
+)
+
+const write = "AID.FILE.WRITE.v1"
+
+func TestFileWrite(t *testing.T) {
+	b := newBench(t)
+	f := func(input, path, written, content string) {
+		t.Helper()
+		out := fmt.Sprintf(`{"ok":true,"path":%s,"written":%s,"bytes":%d}`, quote(path), quote("<base>/work/"+written), len(content))
+		s := b.want(write, input, out)
+		b.wantSlot(s, 0, dsstate.Artifact{Type: "file_write", Provenance: "fs:write", Content: out, Size: int64(len(content))})
+		if got := b.content("base/work/" + written); got != content {
+			t.Errorf("%s: the file has %q", input, got)
+		}
+	}
+	f(`{"path":"a.txt","content":"hi"}`, "a.txt", "a.txt", "hi") // toolhost §9 F
+	f(`{"path":"x/y/z","content":""}`, "x/y/z", "x/y/z", "")
+	f(`{"path":"<base>/work/n\u0065w","content":"ö\n\u0000"}`, "<base>/work/new", "new", "ö\n\x00")
+	f(`{"path":"./x/../b.txt","content":"b"}`, "./x/../b.txt", "b.txt", "b")
+	f(`{"path":"a.txt","content":"two","overwrite":true}`, "a.txt", "a.txt", "two")
+	f(`{"path":"a.txt","content":"three","overwrite":true}`, "a.txt", "a.txt", "three")
+	if got := b.content("base/work/a.txt.bak"); got != "two" {
+		t.Errorf("the backup has %q", got)
+	}
+	f(`{"path":"fresh","content":"x","overwrite":true}`, "fresh", "fresh", "x")
+	if got := b.content("base/work/fresh.bak"); got != "-" {
+		t.Errorf("a new file has a backup: %q", got)
+	}
+	b.wantNoLeftovers("base/work")
+}
+
+// wantNoLeftovers checks that no temporary file is left in the directory name.
+func (b *bench) wantNoLeftovers(name string) {
+	b.t.Helper()
+	entries, err := os.ReadDir(b.path(name))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".tmp-") {
+			b.t.Errorf("%s is left over", e.Name())
+		}
+	}
+}
+
+func TestFileWriteFailures(t *testing.T) {
+	b := newBench(t)
+	b.write("base/work/old", "old")
+	b.write("base/work/dir/x", "x")
+	b.write("base/work/odd", "odd")
+	b.write("base/work/odd.bak/x", "a directory in the way")
+	f := func(input, text string) { t.Helper(); b.wantFail(write, input, text) }
+	f(`{"content":"x"}`, "missing path")
+	f(`{"path":"","content":"x"}`, "missing path")
+	f(`{"path":"old","overwrite":true}`, "missing content")
+	f(`{"path":"old","overwrite":true,"content":7}`, "missing content")
+	f(`{"path":"../a.txt","content":"x"}`, "write path not allowed (outside write root): ../a.txt")
+	f(`{"path":"../a.txt","content":"`+strings.Repeat("x", maxWrite+1)+`"}`, "write path not allowed (outside write root): ../a.txt")
+	f(`{"path":"<base>/a.txt","content":"x"}`, "write path not allowed (outside write root): <base>/a.txt")
+	f(`{"path":"<base>/workshop","content":"x"}`, "write path not allowed (outside write root): <base>/workshop")
+	f(`{"path":"large","content":"`+strings.Repeat("x", maxWrite+1)+`"}`, "content too large (>1MB)")
+	f(`{"path":"old","content":"x"}`, "file exists (overwrite=false): old")
+	f(`{"path":"old","content":"x","overwrite":"true"}`, "file exists (overwrite=false): old")
+	f(`{"path":"dir","content":"x"}`, "file exists (overwrite=false): dir")
+	f(`{"path":"dir","content":"x","overwrite":true}`, "cannot write file: dir")
+	f(`{"path":"odd","content":"x","overwrite":true}`, "cannot write file: odd")
+	f(`{"path":"old/x","content":"x"}`, "cannot write file: old/x")
+	f(`{"path":"new/","content":"x"}`, "cannot write file: new/")
+	f(`{"path":".","content":"x","overwrite":true}`, "cannot write file: .")
+	f(`{"path":"no/such","content":"x","mkdirs":false}`, "cannot write file: no/such")
+	f(`{"path":"n\u0000","content":"x"}`, "cannot write file: n\x00")
+	for _, n := range []int{256, maxName + 1} {
+		name := strings.Repeat("n", n)
+		f(`{"path":"`+name+`","content":"x"}`, "cannot write file: "+name)
+		f(`{"path":"`+name+`/x","content":"x"}`, "cannot write file: "+name+"/x")
+	}
+	if b.content("base/work/old") != "old" || b.content("base/work/odd") != "odd" || b.content("base/a.txt") != "hello" {
+		t.Error("a refused write changed a file")
+	}
+	b.wantNoLeftovers("base/work")
+}
+
+// TestFileWriteAtTheLimits: the longest content, the longest name, and the longest name that leaves room for a backup.
+func TestFileWriteAtTheLimits(t *testing.T) {
+	b := newBench(t)
+	f := func(name, content string, overwrite, ok bool) {
+		t.Helper()
+		r := b.run(write, fmt.Sprintf(`{"path":%s,"content":%s,"overwrite":%v}`, quote(name), quote(content), overwrite), new(dsstate.State))
+		if (r.Status == tool.OK) != ok {
+			t.Errorf("%.20s…, %d bytes: %v %.80s", name, len(content), r.Status, r.Error)
+		}
+	}
+	f("large", strings.Repeat("ö", maxWrite/2), false, true)
+	long, fits := strings.Repeat("n", 255), strings.Repeat("n", 251)
+	f(long, "one", false, true)
+	f(long, "two", true, false) // no room for the backup's name: the old content would be lost
+	f(fits, "one", true, true)
+	f(fits, "two", true, true)
+	if b.content("base/work/"+long) != "one" || b.content("base/work/"+fits+".bak") != "one" {
+		t.Error("the old content is lost")
+	}
+	b.wantNoLeftovers("base/work")
+}
+
+func TestFileWriteKeepsPermissions(t *testing.T) {
+	b := newBench(t)
+	b.write("base/work/run.sh", "old")
+	if err := os.Chmod(b.path("base/work/run.sh"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	b.run(write, `{"path":"run.sh","content":"new","overwrite":true}`, new(dsstate.State))
+	if st, err := os.Stat(b.path("base/work/run.sh")); err != nil || st.Mode().Perm() != 0o750 || b.content("base/work/run.sh") != "new" {
+		t.Errorf("%v %v", st.Mode(), err)
+	}
+}
+
+// TestFileWriteMkdirsFalse: without mkdirs a file still goes into a directory that is there.
+func TestFileWriteMkdirsFalse(t *testing.T) {
+	b := newBench(t)
+	b.wantFail(write, `{"path":"a","content":"x","mkdirs":false}`, "cannot write file: a")
+	b.write("base/work/dir/x", "x")
+	b.want(write, `{"path":"dir/a","content":"x","mkdirs":false}`, `{"ok":true,"path":"dir/a","written":"<base>/work/dir/a","bytes":1}`)
+}
+
+func TestWriteRoot(t *testing.T) {
+	b := newBench(t)
+	f := func(writeRoot, written string) {
+		t.Helper()
+		b.setEnv(map[string]string{"MACHINA_FS_WRITE_ROOT": writeRoot})
+		b.want(write, `{"path":"d/new","content":"x"}`, `{"ok":true,"path":"d/new","written":`+quote(b.path(written))+`,"bytes":1}`)
+		b.wantFail(write, `{"path":"../new","content":"x"}`, "write path not allowed (outside write root): ../new")
+	}
+	f("out", "base/out/d/new")
+	f(b.path("base/abs"), "base/abs/d/new")
+	f(b.path("elsewhere"), "elsewhere/d/new") // the operator's choice
+	b.wantFail(write, `{"path":"<base>/work/new","content":"x"}`, "write path not allowed (outside write root): <base>/work/new")
+}
+
+// TestConcurrentCreation: of many that create a file at once exactly one succeeds, and its content is there whole.
+func TestConcurrentCreation(t *testing.T) {
+	b := newBench(t)
+	const writers = 16
+	var wg sync.WaitGroup
+	results := make([]tool.Result, writers)
+	for i := range writers {
+		wg.Go(func() {
+			results[i] = b.run(write, fmt.Sprintf(`{"path":"p/q/one","content":"by %d"}`, i), new(dsstate.State))
+		})
+	}
+	wg.Wait()
+	won := -1
+	for i, r := range results {
+		switch {
+		case r.Status == tool.OK && won < 0:
+			won = i
+		case r.Error != "file exists (overwrite=false): p/q/one":
+			t.Errorf("writer %d: %v %q, after %d", i, r.Status, r.Error, won)
+		}
+	}
+	if got, want := b.content("base/work/p/q/one"), fmt.Sprintf("by %d", won); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	b.wantNoLeftovers("base/work/p/q")
+}

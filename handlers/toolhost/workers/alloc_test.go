@@ -1,0 +1,32 @@
+//go:build !race
+
+package workers
+
+import (
+	"testing"
+
+	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/tool"
+)
+
+func TestNoAllocs(t *testing.T) {
+	f := func(what string, fn func()) {
+		t.Helper()
+		fn()
+		if n := testing.AllocsPerRun(100, fn); n != 0 {
+			t.Errorf("%s: %v allocations, want 0", what, n)
+		}
+	}
+	br := NewBreaker(BreakerConfig{Threshold: 5, Now: func() int64 { return 0 }})
+	f("a call past the breaker", func() {
+		probe, _ := br.Allow()
+		br.Start(probe)
+		br.Done(probe, nil)
+	})
+	call := &tool.Call{AID: "AID.T.v1", Input: []byte(`{"x":"\n"}`), State: new(dsstate.State)}
+	call.State.Set(0, dsstate.Artifact{Content: "c"})
+	buf := make([]byte, 0, 1024)
+	f("a request", func() { buf = appendRequest(buf[:0], call, false) })
+	empty := []byte(`{"ok":true,"status":"OK","error":"","ds_state":` + dsstate.EmptyDelta + `}`)
+	f("a reply without output", func() { parseReply(empty, call, false) })
+}

@@ -1,0 +1,251 @@
+package workers
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/tool"
+)
+
+const (
+	good       = `OK {"n":1} ""`
+	parseError = `TOOL_ERROR  "toolhost invalid response JSON" parse_error ""`
+	timedOut   = `TOOL_ERROR  "toolhost timed out for AID.T.v1" timeout `
+)
+
+func TestServe(t *testing.T) {
+	r := newRig(t, nil, "good")
+	for range 50 {
+		r.want(good)
+	}
+	if n := r.started(); n != 1 {
+		t.Errorf("%d processes for calls in a row, want 1", n)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.ended(1)[0]; got != "closed 0" {
+		t.Errorf("ended as %s", got)
+	}
+	r.want(`TOOL_ERROR  "the tool is closed" exception "the tool is closed"`)
+}
+
+// TestRequestLine: exactly what toolhost §4.9 says, with the whole state.
+func TestRequestLine(t *testing.T) {
+	f := func(stateless bool, input, want string) {
+		t.Helper()
+		r := newRig(t, func(c *ProcessConfig) { c.Stateless = stateless }, "echo")
+		var s dsstate.State
+		s.Set(6, dsstate.Artifact{Type: "t\n", Provenance: "p", Content: `{"a":1}`, Size: 7})
+		if got := r.call(10*time.Second, input, &s); string(got.Output) != want {
+			t.Errorf("request %s (%s), want %s", got.Output, short(got), want)
+		}
+	}
+	f(false, `{"x": "é\u0000"}`, `{"aid":"AID.T.v1","input_json":"{\"x\": \"é\\u0000\"}","ds_state":{"slots":{"6":{"type":"t\n","provenance":"p","content_json":"{\"a\":1}","size_bytes":7}}}}`)
+	f(true, `{}`, `{"aid":"AID.T.v1","input_json":"{}","ds_state":{"slots":{}}}`)
+}
+
+// TestNothingLeaksBetweenCalls: the worker remembers; what it is sent does not depend on that.
+func TestNothingLeaksBetweenCalls(t *testing.T) {
+	r := newRig(t, nil, "leak")
+	for i, content := range []string{"alice", "bob", ""} {
+		var s dsstate.State
+		want := `"ds_state":{"slots":{}}`
+		if content != "" {
+			s.Set(0, dsstate.Artifact{Content: content})
+			want = `"ds_state":{"slots":{"0":{"type":"","provenance":"","content_json":"` + content + `","size_bytes":0}}}`
+		}
+		got := r.call(10*time.Second, "{}", &s)
+		if !strings.HasPrefix(string(got.Output), strconv.Itoa(i+1)+" ") || !strings.Contains(string(got.Output), want) {
+			t.Errorf("call %d: %s, want %s", i, got.Output, want)
+		}
+		if a, ok := s.Get(1); !ok || a.Content != "seen"+strconv.Itoa(i+1) {
+			t.Errorf("call %d: slot 1 is %+v", i, a)
+		}
+	}
+	if n := r.started(); n != 1 {
+		t.Errorf("%d processes, want one that could leak", n)
+	}
+}
+
+// TestBadWorkers is toolhost §3.5 and §8: what is no answer, what it comes to, and how the worker ends.
+func TestBadWorkers(t *testing.T) {
+	f := func(want, ended string, behaviour ...string) {
+		t.Run(behaviour[0], func(t *testing.T) {
+			r := newRig(t, nil, behaviour...)
+			r.want(want)
+			if got := r.ended(1)[0]; got != ended {
+				t.Errorf("ended as %q, want %q", got, ended)
+			}
+			r.want(want) // another worker, the same answer
+			if n := r.started(); n != 2 {
+				t.Errorf("%d processes, want 2", n)
+			}
+		})
+	}
+	f(`TOOL_ERROR  "toolhost exit 3: out of luck" crash "out of luck"`, "exited 3", "crash")
+	f(`TOOL_ERROR  "toolhost exit 143: " crash ""`, "exited 143", "abort")
+	f(`TOOL_ERROR  "toolhost exit 7: cannot start " crash "cannot start "`, "exited 7", "early-exit")
+	f(`TOOL_ERROR  "toolhost exit 9: " crash ""`, "exited 9", "close-exit")
+	f(`TOOL_ERROR  "toolhost exit 137: " crash ""`, "closed stdout 137", "close")
+	f(parseError, "garbage 137", "garbage")
+	f(parseError, "oversize 137", "flood")
+	f(parseError, "oversize 137", "long", strconv.Itoa(2<<20))
+	f(parseError, "oversize 137", "long", strconv.Itoa(MaxReply+1))
+	f(parseError, "garbage 137", "raw", "\n")
+	f(parseError, "garbage 137", "raw", "[]\n")
+	f(good, "unsolicited output 137", "twice")
+	f(`TOOL_ERROR  "toolhost exit 6: " crash ""`, "exited 6", "orphan")
+	f(good, "exited 0", "reply-exit")
+}
+
+func TestTimeout(t *testing.T) {
+	f := func(detail string, behaviour ...string) {
+		t.Run(behaviour[0], func(t *testing.T) {
+			r := newRig(t, nil, behaviour...)
+			if got := short(r.call(300*time.Millisecond, "{}", nil)); got != timedOut+detail {
+				t.Errorf("%s, want %s", got, timedOut+detail)
+			}
+			if got := r.ended(1)[0]; got != "timeout 137" {
+				t.Errorf("ended as %q", got)
+			}
+		})
+	}
+	f(`"still [1m here "`, "hang")
+	f(`""`, "raw", `{"status":"OK"`) // no end of the line
+	f(`""`, "grandchild")
+}
+
+func TestSlowStart(t *testing.T) { newRig(t, nil, "slowstart").want(good) }
+
+// TestLongReply: the limit is for the line without its end.
+func TestLongReply(t *testing.T) {
+	r := newRig(t, nil, "long", strconv.Itoa(MaxReply))
+	for range 2 {
+		got := r.call(20*time.Second, "{}", nil)
+		if want := MaxReply - len(`{"status":"OK","output_json":""}`); got.Status != tool.OK || len(got.Output) != want {
+			t.Errorf("%v, %d bytes, want %d", got.Status, len(got.Output), want)
+		}
+	}
+	if n := r.started(); n != 1 {
+		t.Errorf("%d processes", n)
+	}
+}
+
+// TestLongRequest: more than a pipe holds.
+func TestLongRequest(t *testing.T) {
+	for _, n := range []int{atOnce - 200, atOnce, 100 << 10, 1 << 19} {
+		r := newRig(t, nil, "echo")
+		input := `{"x":"` + strings.Repeat("y", n) + `"}`
+		for range 2 {
+			if got := r.call(20*time.Second, input, nil); !strings.Contains(string(got.Output), strings.Repeat("y", n)) {
+				t.Errorf("%d bytes: %.200s", n, short(got))
+			}
+		}
+		if n := r.started(); n != 1 {
+			t.Errorf("%d processes", n)
+		}
+	}
+}
+
+// TestReplyBeforeTheRequestIsRead: the reply counts, the worker does not stay.
+func TestReplyBeforeTheRequestIsRead(t *testing.T) {
+	r := newRig(t, nil, "loud-start")
+	if got := short(r.call(20*time.Second, `{"x":"`+strings.Repeat("y", 1<<20)+`"}`, nil)); got != good {
+		t.Errorf("%s", got)
+	}
+	r.ended(1)
+}
+
+// TestUnsolicitedOutput: what a worker says between calls is nobody's answer.
+func TestUnsolicitedOutput(t *testing.T) {
+	r := newRig(t, nil, "later")
+	r.want(good)
+	time.Sleep(200 * time.Millisecond)
+	r.want(good)
+	if got := r.ended(1)[0]; got != "unsolicited output 137" {
+		t.Errorf("ended as %q", got)
+	}
+	if n := r.started(); n != 2 {
+		t.Errorf("%d processes, want 2", n)
+	}
+}
+
+func TestExitBetweenCalls(t *testing.T) {
+	r := newRig(t, nil, "idle-exit")
+	r.want(good)
+	if got := r.ended(1)[0]; got != "exited 4" {
+		t.Errorf("ended as %q", got)
+	}
+	r.want(good)
+}
+
+// TestStderrOfOneCall: what a worker wrote during a call is not shown to the next caller.
+func TestStderrOfOneCall(t *testing.T) {
+	r := newRig(t, nil, "stderr")
+	r.want(good)
+	r.want(`TOOL_ERROR  "toolhost exit 5: secret of 2" crash "secret of 2"`)
+}
+
+// TestGroupDies: what a worker started ends with it.
+func TestGroupDies(t *testing.T) {
+	for _, kind := range []string{"grandchild", "orphan", "zombies"} {
+		t.Run(kind, func(t *testing.T) {
+			r := newRig(t, nil, kind)
+			r.call(500*time.Millisecond, "{}", nil)
+			// The rig looks for what is left.
+		})
+	}
+}
+
+// TestDaemon: a process that left the group holds the pipes open; nobody waits for it.
+func TestDaemon(t *testing.T) {
+	file := t.TempDir() + "/pid"
+	r := newRig(t, nil, "daemon", file)
+	r.want(`TOOL_ERROR  "toolhost exit 6: " crash ""`)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOneshot(t *testing.T) {
+	f := func(want, ended string, args ...string) {
+		t.Helper()
+		r := newRig(t, func(c *ProcessConfig) { c.Oneshot = true }, append([]string{"oneshot"}, args...)...)
+		for range 2 {
+			r.want(want)
+		}
+		for _, got := range r.ended(2) {
+			if got != ended && ended != "" { // it may be done before it is killed
+				t.Errorf("%v: ended as %q, want %q", args, got, ended)
+			}
+		}
+	}
+	f(`OK {"aid":"AID.T.v1","input_json":"{}","ds_state":{"slots":{}}} ""`, "exited 0", "echo")
+	f(`OK  ""`, "exited 0", "print", `{"status":"OK"}`, "0")
+	f(`OK  ""`, "exited 0", "print", `{"status":"OK"}`+"\r\n", "0")
+	f(`TOOL_ERROR  "toolhost exit 3: words" crash "words"`, "exited 3", "print", okReply, "3")
+	f(`TOOL_ERROR  "toolhost invalid response JSON" parse_error "words"`, "exited 0", "print", ``, "0")
+	f(`TOOL_ERROR  "toolhost invalid response JSON" parse_error "words"`, "exited 0", "print", okReply+okReply, "0")
+	f(parseError, "", "long", strconv.Itoa(MaxReply+1))
+	f(parseError, "oversize 137", "flood")
+	f(`TOOL_ERROR  "toolhost exit 6: " crash ""`, "exited 6", "daemon")
+
+	r := newRig(t, func(c *ProcessConfig) { c.Oneshot = true }, "oneshot", "hang")
+	if got := short(r.call(200*time.Millisecond, "{}", nil)); got != timedOut+`""` {
+		t.Errorf("%s", got)
+	}
+}

@@ -1,0 +1,171 @@
+package workers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/tool"
+)
+
+// Modules by hand: a header, and sections of a number, a length and a content each.
+const (
+	wasmHead   = "\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00" // one type, of functions from nothing to nothing
+	wasmStart  = "\x03\x02\x01\x00\x05\x03\x01\x00\x01\x07\x0a\x01\x06_start\x00\x00"
+	wasmNoop   = wasmHead + wasmStart + "\x0a\x04\x01\x02\x00\x0b"
+	wasmLoop   = wasmHead + wasmStart + "\x0a\x09\x01\x07\x00\x03\x40\x0c\x00\x0b\x0b"
+	wasmTrap   = wasmHead + wasmStart + "\x0a\x05\x01\x03\x00\x00\x0b"
+	wasmLarge  = wasmHead + "\x03\x02\x01\x00\x05\x04\x01\x00\x81\x08\x07\x0a\x01\x06_start\x00\x00" + "\x0a\x04\x01\x02\x00\x0b" // 1025 pages
+	wasmImport = wasmHead + "\x02\x09\x01\x03env\x01f\x00\x00" + "\x03\x02\x01\x00\x07\x0a\x01\x06_start\x00\x01" + "\x0a\x04\x01\x02\x00\x0b"
+)
+
+// newModule returns the tool of a module, and how it is called.
+func newModule(t testing.TB, set func(*WasmConfig), code string) (w *Wasm, call func(timeout time.Duration, input string) tool.Result) {
+	t.Helper()
+	cfg := WasmConfig{Module: filepath.Join(t.TempDir(), "m.wasm")}
+	if code != "" {
+		if err := os.WriteFile(cfg.Module, []byte(code), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if set != nil {
+		set(&cfg)
+	}
+	w, err := NewWasm(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return w, func(timeout time.Duration, input string) tool.Result {
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+		defer cancel()
+		return w.Run(ctx, &tool.Call{AID: "AID.T.v1", Input: []byte(input), State: new(dsstate.State)})
+	}
+}
+
+func TestModules(t *testing.T) {
+	f := func(code, want string) {
+		t.Helper()
+		_, call := newModule(t, nil, code)
+		for range 2 {
+			if got := short(call(2*time.Second, "{}")); !strings.HasPrefix(got, want) {
+				t.Errorf("%s, want %s...", got, want)
+			}
+		}
+	}
+	f(wasmNoop, parseError)
+	f(wasmTrap, `TOOL_ERROR  "toolhost exit 134: module[] function[_start] failed: wasm error: unreachable`)
+	f(wasmImport, `TOOL_ERROR  "toolhost launch failed: module[env] not instantiated" not_found`)
+	f(wasmLarge, `TOOL_ERROR  "toolhost launch failed: not a module that can be run: `)
+	f("nonsense", `TOOL_ERROR  "toolhost launch failed: not a module that can be run: `)
+	f("", `TOOL_ERROR  "toolhost launch failed: open `)
+}
+
+func TestModuleIsInterrupted(t *testing.T) {
+	w, call := newModule(t, nil, wasmLoop)
+	if err := w.Warm(); err != nil {
+		t.Fatal(err)
+	}
+	if got := short(call(100*time.Millisecond, "{}")); got != timedOut+`""` {
+		t.Errorf("%s", got)
+	}
+	// The server's end does the same.
+	done := make(chan string)
+	go func() { done <- short(call(time.Minute, "{}")) }()
+	for len(w.slots) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	time.Sleep(20 * time.Millisecond)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-done; got != `TOOL_ERROR  "toolhost exit 137: " crash ""` {
+		t.Errorf("%s", got)
+	}
+	if got := short(call(time.Second, "{}")); !strings.Contains(got, "the tool is closed") {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestInstances: those above the limit wait, and the breaker does not hear of it.
+func TestInstances(t *testing.T) {
+	w, call := newModule(t, func(c *WasmConfig) { c.Instances = 1 }, wasmLoop)
+	if err := w.Warm(); err != nil {
+		t.Fatal(err)
+	}
+	var first sync.WaitGroup
+	first.Go(func() { call(500*time.Millisecond, "{}") })
+	for len(w.slots) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if got := short(call(20*time.Millisecond, "{}")); got != timedOut+`"no worker free before the deadline" waited` {
+		t.Errorf("%s", got)
+	}
+	first.Wait()
+}
+
+func TestModuleHash(t *testing.T) {
+	_, call := newModule(t, func(c *WasmConfig) { c.SHA256 = strings.Repeat("0", 64) }, wasmNoop)
+	if got := short(call(time.Second, "{}")); got != `TOOL_ERROR  "toolhost launch failed: hash mismatch" not_found "hash mismatch"` {
+		t.Errorf("%s", got)
+	}
+	sum := sha256.Sum256([]byte(wasmNoop))
+	_, call = newModule(t, func(c *WasmConfig) { c.SHA256 = hex.EncodeToString(sum[:]) }, wasmNoop)
+	if got := short(call(time.Second, "{}")); got != parseError {
+		t.Errorf("%s", got)
+	}
+	if _, err := NewWasm(WasmConfig{}); err == nil {
+		t.Error("a module without a path")
+	}
+}
+
+// TestModuleThatAppearsLater: a failure to load is not for ever.
+func TestModuleThatAppearsLater(t *testing.T) {
+	w, call := newModule(t, nil, "")
+	call(time.Second, "{}")
+	if err := os.WriteFile(w.cfg.Module, []byte(wasmNoop), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := short(call(time.Second, "{}")); got != parseError {
+		t.Errorf("%s", got)
+	}
+	if err := os.Remove(w.cfg.Module); err != nil {
+		t.Fatal(err)
+	}
+	if got := short(call(time.Second, "{}")); got != parseError {
+		t.Errorf("compiled once: %s", got)
+	}
+}
+
+func TestCapped(t *testing.T) {
+	f := func(n int, end string, ok bool) {
+		t.Helper()
+		ended := false
+		o := capped{full: func() { ended = true }}
+		_, err := o.Write(make([]byte, n))
+		if err == nil {
+			_, err = o.Write([]byte(end))
+		}
+		if got := err == nil && len(o.text()) == n; got != ok || ended != (err != nil) {
+			t.Errorf("%d bytes and %q: %v, ended %v", n, end, err, ended)
+		}
+	}
+	f(MaxReply, "", true)
+	f(MaxReply, "\n", true)
+	f(MaxReply, "\r\n", true)
+	f(MaxReply, "\r\n\n", false)
+	f(MaxReply+1, "", false)
+	f(MaxReply+1, "\n", false)
+	f(MaxReply+3, "", false)
+}
