@@ -116,9 +116,11 @@ func serveToolStdin(ctx context.Context, srv *toolhost.Server, stdin io.Reader, 
 	select {
 	case <-ended:
 	case <-ctx.Done():
-		shut, cancel := context.WithTimeout(context.Background(), drainTools)
-		defer cancel()
-		_ = host.Shutdown(shut)
+		host.Drain()
+		select { // the goroutine that reads stdin may stay until somebody writes to it
+		case <-ended:
+		case <-time.After(drainTools):
+		}
 	}
 }
 
