@@ -116,6 +116,10 @@ bench-sessions: build ## more sessions than fit, each of 64 KiB, against bin/tru
 bench-store: build ## what durability costs, beside a bare group-commit loop and memory, against bin/trunkline
 	$(GO) run ./bench/store -server bin/trunkline $(ARGS)
 
+.PHONY: bench-toolhost
+bench-toolhost: build ## the tool server beside bare echo servers, kept workers beside one process per call, and starts
+	$(GO) run ./bench/toolhost -server bin/trunkline $(ARGS)
+
 .PHONY: bench-peers
 bench-peers: ## the peers of bench/peers alone, under the same load
 	$(GO) run ./bench/wire -peers-only $(ARGS)

@@ -11,3 +11,6 @@ func Now() Instant {
 	t := time.Now()
 	return Instant{Mono: int64(t.Sub(origin)) + 1, Wall: t.UnixMilli()}
 }
+
+// Mono is Now().Mono for about half the price: it reads one clock. It does not allocate.
+func Mono() int64 { return int64(time.Since(origin)) + 1 }

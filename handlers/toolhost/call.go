@@ -17,12 +17,20 @@ import (
 // call is one request on its way from line to reply. While it is read it belongs to the session's owner; once it runs off the loop it
 // belongs to the goroutine that runs it, until the reply is posted. Calls are pooled: idle sessions hold none.
 type call struct {
-	req     request
+	// What outlives a request: the memory it needs.
+	req    request
+	idRoom []byte
+	reply  []byte
+
+	conduct
+}
+
+// conduct is what a call is about.
+type conduct struct {
 	srv     *Server
 	s       *session
 	entry   *Entry
 	id      requestID
-	idRoom  []byte
 	input   tool.Call
 	before  dsstate.State // the session's, with the request's own ds_state
 	after   dsstate.State // the tool's copy
@@ -33,8 +41,7 @@ type call struct {
 	holds   bool              // a token was consumed
 	probe   bool              // of the breaker
 	begun   int64             // ns of the monotonic clock
-	reply   []byte
-	keep    bool // after becomes the session's state
+	keep    bool              // after becomes the session's state
 	settled atomic.Bool
 	// abandoned: somebody may still be using the call (settle), which is therefore never used again.
 	abandoned bool
@@ -57,13 +64,17 @@ func (p *callPool) put(c *call) {
 	if c.abandoned {
 		return
 	}
-	c.req.release()
-	req, idRoom, reply := c.req, c.idRoom, c.reply
-	*c = call{req: req, idRoom: idRoom[:0]}
-	if cap(reply) <= keepScratch {
-		c.reply = reply[:0]
-	}
+	c.clear()
 	p.pool.Put(c)
+}
+
+// clear makes c ready for the next request.
+func (c *call) clear() {
+	c.req.release()
+	c.conduct = conduct{}
+	if c.idRoom, c.reply = c.idRoom[:0], c.reply[:0]; cap(c.reply) > keepScratch {
+		c.reply = nil
+	}
 }
 
 // begin is steps 7 to 11 of toolhost §4.3 for the request in c. It appends a reply if one of them ends it; otherwise go tells how it
@@ -225,8 +236,10 @@ func (c *call) prepare() {
 	if b := c.entry.Breaker; b != nil {
 		b.Start(c.probe)
 	}
-	c.begun = c.s.nowMono()
-	c.srv.counts[c.entry.AID].inFlight.Add(1)
+	if c.begun == 0 {
+		c.begun = c.s.nowMono()
+	}
+	c.srv.counts[c.entry.index].inFlight.Add(1)
 	c.input = tool.Call{AID: c.entry.AID, Input: c.req.input, State: &c.after, Now: c.srv.clock}
 }
 
@@ -250,7 +263,9 @@ func (c *call) runAway() {
 		c.s.post(c)
 		return
 	case !c.started(ctx):
-		c.late()
+		r := tool.Broken(c.entry.AID, tool.Timeout, 0, "")
+		r.Dispatch.Waited = true // it says nothing about the tool
+		c.settle(&r, false)
 		return
 	case c.entry.External:
 		r := safely(ctx, c.entry, &c.input, c.srv.cfg.Logger)
@@ -260,9 +275,9 @@ func (c *call) runAway() {
 		c.late()
 		return
 	}
-	defer c.srv.exec.free()
 	stop := context.AfterFunc(ctx, c.late)
 	r := safely(ctx, c.entry, &c.input, c.srv.cfg.Logger)
+	c.srv.exec.free() // making the outcome safe needs no slot
 	inTime := stop()
 	c.settle(&r, !inTime)
 }
@@ -298,7 +313,11 @@ func (c *call) conclude(out []byte, r *tool.Result) []byte {
 	if c.keyed {
 		c.srv.idem.Finish(c.key, o.stored(c))
 	}
-	c.srv.counts[c.entry.AID].inFlight.Add(-1)
-	c.srv.finished(c.entry, &o, time.Duration(c.s.nowMono()-c.begun), c.id)
+	c.srv.counts[c.entry.index].inFlight.Add(-1)
+	ended := c.s.nowMono()
+	if c.fast {
+		c.s.answered = ended
+	}
+	c.srv.finished(c.entry, &o, time.Duration(ended-c.begun), c.id)
 	return out
 }

@@ -101,7 +101,7 @@ type Server struct {
 	cancel context.CancelFunc
 
 	sessions atomic.Int64
-	counts   map[string]*toolCounts // by AID; fixed
+	counts   []toolCounts // by Entry.index
 }
 
 // toolCounts are the counters of one tool (toolhost §4.12).
@@ -127,16 +127,13 @@ func New(cfg Config) *Server {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{cfg: cfg, counts: make(map[string]*toolCounts, cfg.Registry.Len())}
+	s := &Server{cfg: cfg, counts: make([]toolCounts, cfg.Registry.Len())}
 	s.clock = s.wall
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.exec = executor{limit: int64(cfg.Queue), slots: make(chan struct{}, cfg.Executors)}
 	if s.idem = cfg.Keys; s.idem == nil {
 		s.cfg.Journal = nil
-		s.idem = idem.New(idem.Config{TTL: cfg.IdempotencyTTL, Now: func() int64 { return s.now(link.Now()).Mono }})
-	}
-	for _, e := range cfg.Registry.sorted {
-		s.counts[e.AID] = new(toolCounts)
+		s.idem = idem.New(idem.Config{TTL: cfg.IdempotencyTTL, Now: s.mono})
 	}
 	return s
 }
@@ -147,6 +144,14 @@ func (s *Server) now(owner link.Instant) link.Instant {
 		return s.cfg.Now()
 	}
 	return owner
+}
+
+// mono reads the monotonic clock, ns.
+func (s *Server) mono() int64 {
+	if s.cfg.Now != nil {
+		return s.cfg.Now().Mono
+	}
+	return link.Mono()
 }
 
 // Close waits for the tools that run, at most as long as they may, and ends those that are closed as well (workers). Sessions must have

@@ -48,7 +48,7 @@ func (s *Server) told() bool { return s.cfg.Events != nil }
 
 // finished counts and tells the end of a tool request. It does not allocate where nobody is told.
 func (s *Server) finished(e *Entry, o *outcome, took time.Duration, id requestID) {
-	n := s.counts[e.AID]
+	n := &s.counts[e.index]
 	if !o.hit {
 		if o.status == tool.OK {
 			n.ok.Add(1)
@@ -164,9 +164,9 @@ type ToolStats struct {
 func (s *Server) Stats() Stats {
 	s.idem.Sweep()
 	st := Stats{Sessions: s.sessions.Load(), IdempotencyEntries: int64(s.idem.Len()), IdempotencyHits: int64(s.idem.Hits()),
-		LeaseActive: s.leases.active(s.now(link.Now()).Mono)}
+		LeaseActive: s.leases.active(s.mono())}
 	for _, e := range s.cfg.Registry.sorted {
-		n := s.counts[e.AID]
+		n := &s.counts[e.index]
 		st.InFlight += n.inFlight.Load()
 		st.Tools = append(st.Tools, ToolStats{AID: e.AID, OK: n.ok.Load(), Fail: n.fail.Load(),
 			Duration: time.Duration(n.durationUs.Load()) * time.Microsecond})

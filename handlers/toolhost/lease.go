@@ -37,6 +37,8 @@ type leases struct {
 	mu                         sync.Mutex
 	tokens                     map[string]*lease
 	issued, consumed, rejected int64
+	// room is how many tokens can be issued before the live ones must be counted again: only issuing makes them more.
+	room int64
 }
 
 // leaseCounts is what _lease.gc tells.
@@ -49,17 +51,19 @@ func (l *leases) issue(now int64, tool string, tier int, ttlMs int64) (token str
 	token = leasePrefix + hex.EncodeToString(random[:])
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.tokens) >= maxLeases {
+	if l.room == 0 {
 		l.drop(now)
-		if l.live(now) >= maxLeases {
-			return "", false
-		}
+		l.room = maxLeases - l.live(now)
+	}
+	if l.room == 0 {
+		return "", false
 	}
 	if l.tokens == nil {
 		l.tokens = make(map[string]*lease)
 	}
 	l.tokens[token] = &lease{tool: tool, tier: tier, expiry: now + ttlMs*nsPerMs}
 	l.issued++
+	l.room--
 	return token, true
 }
 
@@ -72,7 +76,8 @@ func (l *leases) live(now int64) (n int64) {
 	return n
 }
 
-// drop forgets what has been expired for long enough; where that leaves too many, whatever cannot be used any more.
+// drop forgets what has been expired for long enough; where that leaves too many, whatever cannot be used any more. It is called once
+// for maxLeases tokens, so that there are never more than three times as many.
 func (l *leases) drop(now int64) {
 	for id, t := range l.tokens {
 		if t.gone(now) {

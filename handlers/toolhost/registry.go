@@ -19,6 +19,8 @@ type Entry struct {
 	Timeout time.Duration
 	// Breaker keeps calls from a tool that fails again and again. nil: a built-in has none.
 	Breaker *workers.Breaker
+
+	index int // in the registry's list: what a server has for each tool is found without a search
 }
 
 // Registry is the set of tools that can be run. It does not change once it is made, and any goroutine may read it.
@@ -41,6 +43,9 @@ func NewRegistry(entries []Entry) (*Registry, error) {
 		r.sorted = append(r.sorted, &e)
 	}
 	slices.SortFunc(r.sorted, func(a, b *Entry) int { return strings.Compare(a.AID, b.AID) })
+	for i, e := range r.sorted {
+		e.index = i
+	}
 	return r, nil
 }
 

@@ -45,7 +45,9 @@ type session struct {
 	eof      bool
 	closing  bool // after the reply at hand
 
-	answer *idem.Stored // what was waited for, for the line that is read again
+	answer   *idem.Stored // what was waited for, for the line that is read again
+	spare    *call        // for the next line of this turn
+	answered int64        // when the line before was answered, ns of the monotonic clock; 0: not known, or long ago
 
 	mu    sync.Mutex
 	ready *call        // off the loop, with its reply
@@ -54,7 +56,7 @@ type session struct {
 	gone  bool
 }
 
-func (s *session) nowMono() int64 { return s.srv.now(link.Now()).Mono }
+func (s *session) nowMono() int64 { return s.srv.mono() }
 
 func (s *session) enforced() bool { return s.srv.cfg.EnforceLeases.on(s.via) }
 
@@ -63,7 +65,16 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	if s.blocked {
 		return 0, out, link.Blocked
 	}
-	s.now = s.srv.now(now)
+	s.now, s.answered = s.srv.now(now), 0
+	used, out, v = s.feed(in, out)
+	if c := s.spare; c != nil {
+		s.spare = nil
+		s.srv.calls.put(c)
+	}
+	return used, out, v
+}
+
+func (s *session) feed(in, out []byte) (used int, outAfter []byte, v link.Verdict) {
 	start := len(out)
 	for lines := 0; ; lines++ {
 		if lines == turnLines || used >= turnBytes || len(out)-start > link.DefaultUnsentBytes {
@@ -121,8 +132,12 @@ func (s *session) next(in []byte) (line []byte, n int, st ndjson.Status) {
 
 // serve answers one line, or has it answered: blocked says that the reply comes later.
 func (s *session) serve(line, out []byte) (_ []byte, blocked bool) {
-	c := s.srv.calls.get()
+	c := s.spare
+	if s.spare = nil; c == nil {
+		c = s.srv.calls.get()
+	}
 	c.srv, c.s = s.srv, s
+	c.begun, s.answered = s.answered, 0 // where lines follow one another, one reading of the clock ends a call and begins the next
 	start := len(out)
 	out, blocked = c.serve(line, out)
 	s.answer, s.blocked = nil, blocked
@@ -130,7 +145,8 @@ func (s *session) serve(line, out []byte) (_ []byte, blocked bool) {
 		out = appendFault(out[:start], errTooLarge, c.id)
 	}
 	if !blocked || s.waits {
-		s.srv.calls.put(c)
+		c.clear()
+		s.spare = c
 	}
 	return out, blocked
 }
@@ -195,6 +211,7 @@ func (s *session) failed() {
 
 // post leaves the reply of a call that ran off the loop. Any goroutine.
 func (s *session) post(c *call) {
+	s.srv.drains.end()
 	s.mu.Lock()
 	gone := s.gone
 	if !gone {
@@ -205,7 +222,6 @@ func (s *session) post(c *call) {
 		s.endRun(cmp.Or(c.runEnded, runLost))
 	}
 	s.port.Wake()
-	s.srv.drains.end()
 }
 
 // Wake implements idem.Waiter: the execution that a request waited for has ended.

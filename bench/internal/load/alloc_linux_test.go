@@ -32,3 +32,10 @@ func TestNoAllocs(t *testing.T) {
 		t.Errorf("%v allocations per batch of 64 requests, want 0", n)
 	}
 }
+
+func TestSplitLinesDoesNotAllocate(t *testing.T) {
+	b := []byte("ab\ncd\nef\n")
+	if n := testing.AllocsPerRun(100, func() { _, _, _ = SplitLines(b, 3) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

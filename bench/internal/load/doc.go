@@ -1,5 +1,5 @@
-// Package load is what the benchmark programs share: a light pipelining load generator, the client side of the kernel and RESP
-// framings, server processes with their CPU time and memory, and a latency histogram.
+// Package load is what the benchmark programs share: a light pipelining load generator, the client side of the framings (kernel,
+// RESP, HTTP, lines), server processes with their CPU time and memory, and a latency histogram.
 //
 // One worker goroutine owns many connections through one epoll instance and allocates nothing per request, because on a small
 // machine the generator shares the cores with the server it measures. Requests are encoded before the run into a Tape per

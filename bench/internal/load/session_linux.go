@@ -19,6 +19,7 @@ const (
 	Kernel Protocol = iota // kernel-ipc §2.1
 	RESP                   // redis
 	HTTP                   // HTTP/1.1, kept connections, one 200 with Content-Length to each request
+	Lines                  // one line to each line, all replies of the length Config.Reply
 )
 
 // Config describes a run.
@@ -26,6 +27,7 @@ type Config struct {
 	Addr     string // IPv4 host:port
 	Protocol Protocol
 	Tapes    []*Tape // one connection each
+	Reply    int     // Lines: bytes of each reply, the line feed included
 	Depth    int     // requests in flight per connection
 	Workers  int     // goroutines; 0 means 1
 	CPUs     []int   // pin the workers to these CPUs; empty: anywhere
@@ -65,10 +67,13 @@ func Start(cfg Config) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot use address %q: %w", cfg.Addr, err)
 	}
+	if cfg.Protocol == Lines && cfg.Reply < 1 {
+		return nil, fmt.Errorf("cannot take replies of %d bytes", cfg.Reply)
+	}
 	if cfg.Depth < 1 || len(cfg.Tapes) == 0 {
 		return nil, fmt.Errorf("cannot run %d connections at depth %d", len(cfg.Tapes), cfg.Depth)
 	}
-	s := &Session{split: splitterOf(cfg.Protocol), refused: cfg.Refused, finite: cfg.Once, epoch: time.Now(), done: make(chan struct{})}
+	s := &Session{split: splitterOf(cfg), refused: cfg.Refused, finite: cfg.Once, epoch: time.Now(), done: make(chan struct{})}
 	if s.wait = pollMillis; cfg.Spin {
 		s.wait = 0
 	}

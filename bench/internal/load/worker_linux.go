@@ -203,12 +203,14 @@ func splitKernel(w *worker, c *conn, b []byte) (used, replies int, err error) {
 // splitter counts the replies in b.
 type splitter = func(w *worker, c *conn, b []byte) (used, replies int, err error)
 
-func splitterOf(p Protocol) splitter {
-	switch p {
+func splitterOf(cfg Config) splitter {
+	switch cfg.Protocol {
 	case RESP:
 		return splitBy(parseRESP)
 	case HTTP:
 		return splitBy(parseHTTP)
+	case Lines:
+		return func(_ *worker, _ *conn, b []byte) (used, replies int, err error) { return SplitLines(b, cfg.Reply) }
 	}
 	return splitKernel
 }

@@ -126,9 +126,9 @@ func TestLeftoversThatStay(t *testing.T) {
 // TestPowerLossInAGeneration cuts the power at random operations while a generation is written and taken over, beside blocks.
 // Afterwards it is there as a whole or not at all; once committed it is there; and nothing else of it is.
 func TestPowerLossInAGeneration(t *testing.T) {
-	rounds := 20
+	rounds := 6
 	if testing.Short() {
-		rounds = 4
+		rounds = 2
 	}
 	for _, mode := range bothModes {
 		t.Run(mode.String(), func(t *testing.T) {

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// reply says that it went well and nothing changed.
+const reply = `{"ok":true,"status":"OK","output_json":"{}","error":""}` + "\n"
+
+func main() {
+	in := bufio.NewReader(os.Stdin)
+	for {
+		_, err := in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue // the rest of the line comes next
+		}
+		if err != nil {
+			return
+		}
+		if _, err := os.Stdout.WriteString(reply); err != nil {
+			fmt.Fprintln(os.Stderr, "cannot reply:", err)
+			os.Exit(1)
+		}
+	}
+}
