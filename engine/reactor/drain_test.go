@@ -42,10 +42,10 @@ func judged(c *Config) {
 
 func TestDrainWaitsForFramesBehindABlockedSession(t *testing.T) {
 	s := start(t, "tcp", judged)
-	other, p := s.dial(), s.dial()
-	other.session()
+	other := s.dial()
 	other.send(linktest.Frame('o', ""))
 	other.want('o', "")
+	p := s.dial() // not before: two that are dialled together may be opened in the other order
 	held := p.session()
 	hold := linktest.Frame('h', "")
 	p.send(linktest.Frame('e', "first"), hold, linktest.Frame('e', "behind"), hold, linktest.Frame('e', "last"))
