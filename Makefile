@@ -65,8 +65,8 @@ lint: ## the repository's own rules: imports, sizes, docs, words, package state
 	$(GO) test -count=1 ./cmd/trunkline/internal/lint
 
 .PHONY: race
-race: ## the concurrent packages under the race detector
-	$(GO) test -race $(CONCURRENT)
+race: ## the concurrent packages under the race detector, long tests shortened: make test runs them whole without it
+	$(GO) test -race -short $(CONCURRENT)
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (5m)
