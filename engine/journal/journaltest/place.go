@@ -135,9 +135,13 @@ func (l *life) append(rec string) journal.Index {
 	return i
 }
 
-// appendMany appends n records of a size, each different.
+// appendMany appends n records of a size, each different. They fill blocks, however fast the committer is.
 func (l *life) appendMany(n, size int) {
-	for range n {
+	for range n - 1 {
+		rec := text(l.log.Appended()+1, size)
+		l.state[l.log.Enqueue([]byte(rec))] = rec
+	}
+	if n > 0 {
 		l.append(text(l.log.Appended()+1, size))
 	}
 }
