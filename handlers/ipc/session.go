@@ -36,8 +36,9 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	}
 	out = s.unhold(out)
 	start := len(out)
-	ticket := s.svc.changing.enter()
-	defer s.svc.changing.leave(ticket)
+	if s.svc.writer.log != nil {
+		defer s.svc.changing.leave(s.svc.changing.enter())
+	}
 	t := s.svc.turns.Get().(*turn)
 	t.begin(s, out, s.svc.now(now))
 	v = t.run(in)
