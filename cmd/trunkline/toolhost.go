@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"strings"
 
@@ -94,7 +93,7 @@ func toolMode(mode, plugin string, rest []string, stdin io.Reader, stdout, stder
 			return toolhost.ExitUsage
 		}
 	}
-	o := toolset.Options{Plugins: []string{plugin}, BreakerThreshold: -1, BreakerCooldown: -1, Logger: slog.New(slog.DiscardHandler)}
+	o := toolset.Options{Plugins: []string{plugin}, BreakerThreshold: -1, BreakerCooldown: -1}
 	serve.apply(&o)
 	set, err := toolset.Open(o)
 	if err != nil {
@@ -119,7 +118,7 @@ func toolMode(mode, plugin string, rest []string, stdin io.Reader, stdout, stder
 
 // toolExec is the mode tool_exec: all built-in tools, and those of the root's own toolpack.
 func toolExec(aid string, stdin io.Reader, stdout io.Writer) int {
-	o := toolset.Options{Builtins: true, BreakerThreshold: -1, BreakerCooldown: -1, Logger: slog.New(slog.DiscardHandler)}
+	o := toolset.Options{Builtins: true, BreakerThreshold: -1, BreakerCooldown: -1}
 	root := os.Getenv("MACHINA_ROOT")
 	if root == "" {
 		root = "."

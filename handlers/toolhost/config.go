@@ -25,8 +25,6 @@ const (
 // Config is what a Server is made of. Registry is needed; the zero value of the rest means the defaults.
 type Config struct {
 	Registry *Registry
-	// Root is the directory that tools work in.
-	Root string
 	// ToolTimeout bounds a call of a tool that sets no limit of its own.
 	ToolTimeout time.Duration
 	// IdempotencyTTL is how long an outcome is kept. 0: 60 s.

@@ -1,8 +1,6 @@
 package toolhost
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"strconv"
 	"time"
 
@@ -128,13 +126,6 @@ func (s *Server) selected(run *selector.Run, step *selector.Step) {
 	if s.told() && step.ShadowRaw != "" {
 		s.tell("toolhost.selector.shadow", payload(nil).text("run_id", run.ID()).int("step", int64(step.Number)).text("raw", step.ShadowRaw))
 	}
-}
-
-func newRunID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails: the runtime ends the process first
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return hex.EncodeToString(b[:])
 }
 
 // wall is the clock of timestamps.

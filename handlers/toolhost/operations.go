@@ -203,7 +203,7 @@ func (c *call) openRun(line, out []byte) ([]byte, bool) {
 		why = "run already open"
 	default:
 		s.run, why = selector.Open(&selector.Config{Tools: c.srv.cfg.Registry.Descriptors(), Policy: c.srv.cfg.Policy,
-			Now: s.nowMono, NewRunID: newRunID}, r)
+			Now: s.nowMono}, r)
 	}
 	if why != "" {
 		return appendFault(out, why, c.id), false

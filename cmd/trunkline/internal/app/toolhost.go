@@ -31,7 +31,7 @@ func openTools(c *config.Toolhost, svc *ipc.Service, log *slog.Logger, reg *obs.
 	if len(c.ListenAddr) == 0 {
 		return nil, nil
 	}
-	set, err := toolset.Open(toolset.Options{Plugins: c.Plugins, Root: c.Root, BreakerThreshold: -1, BreakerCooldown: -1, Logger: log})
+	set, err := toolset.Open(toolset.Options{Plugins: c.Plugins, Root: c.Root, BreakerThreshold: -1, BreakerCooldown: -1})
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the tools of toolhost.plugins: %w", err)
 	}

@@ -3,7 +3,6 @@
 package toolset
 
 import (
-	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -29,8 +28,6 @@ type Options struct {
 	// BreakerThreshold and BreakerCooldown stand over the environment; negative: they do not.
 	BreakerThreshold int
 	BreakerCooldown  time.Duration
-	// Logger is told what a person should know.
-	Logger *slog.Logger
 	// Events as toolhost.Config.Events; may be nil.
 	Events func(toolhost.Event)
 }
@@ -184,7 +181,7 @@ func ToolTimeout() time.Duration {
 func (s *Set) ServerConfig() toolhost.Config {
 	enforce, given := os.LookupEnv("MACHINA_LEASE_ENFORCE")
 	return toolhost.Config{
-		Registry: s.Registry, Root: s.Env.Root, ToolTimeout: ToolTimeout(),
+		Registry: s.Registry, ToolTimeout: ToolTimeout(),
 		APIToken: os.Getenv("MACHINA_API_TOKEN"), OperatorToken: os.Getenv("MACHINA_OPERATOR_TOKEN"),
 		EnforceLeases: toolhost.ParseEnforcement(enforce, given),
 		Policy:        selector.PolicyFrom(os.Getenv, s.Env.Root),
