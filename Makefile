@@ -76,7 +76,7 @@ fuzz: ## each fuzz target for FUZZTIME (5m)
 		names=$$($(GO) test -list '^Fuzz' $$pkg); \
 		for name in $$(grep '^Fuzz' <<<"$$names" || true); do \
 			echo "fuzz $$pkg $$name $(FUZZTIME)"; \
-			$(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x $$pkg; \
+			GO=$(GO) fuzz/run $$pkg $$name $(FUZZTIME); \
 		done; \
 	done
 
