@@ -21,6 +21,8 @@ type call struct {
 	req    request
 	idRoom []byte
 	reply  []byte
+	after  dsstate.State // the tool's copy of the state
+	input  tool.Call
 
 	conduct
 }
@@ -31,9 +33,7 @@ type conduct struct {
 	s       *session
 	entry   *Entry
 	id      requestID
-	input   tool.Call
-	before  dsstate.State // the session's, with the request's own ds_state
-	after   dsstate.State // the tool's copy
+	before  dsstate.State // off the loop: the session's, with the request's own ds_state
 	keyed   bool
 	key     idem.Key
 	hash    [sha256.Size]byte // of the input
@@ -48,6 +48,7 @@ type conduct struct {
 	op        *operation // set for an internal operation
 	runEnded  string     // it has ended the open run, so
 	fast      bool       // the tool runs on the loop
+	lean      bool       // it was on the loop from line to reply, and no field was set but srv, s, entry, id and fast
 }
 
 type callPool struct{ pool sync.Pool }
@@ -68,13 +69,22 @@ func (p *callPool) put(c *call) {
 	p.pool.Put(c)
 }
 
-// clear makes c ready for the next request.
+// clear makes c ready for any request, and lets go of what it held.
 func (c *call) clear() {
 	c.req.release()
-	c.conduct = conduct{}
+	c.conduct, c.after, c.input = conduct{}, dsstate.State{}, tool.Call{}
 	if c.idRoom, c.reply = c.idRoom[:0], c.reply[:0]; cap(c.reply) > keepScratch {
 		c.reply = nil
 	}
+}
+
+// next makes c ready for the next request of the same turn, which overwrites what it does not find cleared.
+func (c *call) next() {
+	if c.lean {
+		c.lean, c.fast = false, false
+		return
+	}
+	c.clear()
 }
 
 // begin is steps 7 to 11 of toolhost §4.3 for the request in c. It appends a reply if one of them ends it; otherwise go tells how it
@@ -95,7 +105,7 @@ func (c *call) begin(out []byte) (_ []byte, next step) {
 		var ok bool
 		if c.probe, ok = b.Allow(); !ok {
 			c.release()
-			s.state = c.req.next
+			c.req.applyState(&s.state)
 			o := outcome{status: tool.BreakerTrip, err: "circuit breaker open for " + c.entry.AID}
 			return o.appendReply(out, c.id), stepDone
 		}
@@ -113,9 +123,13 @@ func (c *call) begin(out []byte) (_ []byte, next step) {
 			return out, next
 		}
 	}
-	s.state = c.req.next
-	c.before, c.after = s.state, s.state.Clone()
+	c.req.applyState(&s.state)
 	return out, stepRun
+}
+
+// free reports whether a call passes steps 7 to 11 with nothing to ask anybody: a tool on the loop, without key, breaker and lease.
+func (c *call) free() bool {
+	return c.fast && len(c.req.key) == 0 && c.entry.Breaker == nil && (c.entry.Tier == 0 || !c.s.enforced())
 }
 
 // step is how a request goes on.
@@ -174,7 +188,7 @@ func (c *call) hit(out []byte, r *idem.Stored) []byte {
 			}
 		}
 	}
-	s.state = c.req.next
+	c.req.applyState(&s.state)
 	o := hitOf(r)
 	out, _ = o.appendWithin(out, c.id, false)
 	c.srv.finished(c.entry, &o, 0, c.id)
@@ -224,10 +238,21 @@ func (c *call) release() {
 // run is step 12 on the loop, for a tool that is fast, and what follows; it appends the reply.
 func (c *call) run(out []byte) []byte {
 	c.prepare()
+	s := c.s
+	s.tally.begin(c.entry, s)
 	r := safely(c.srv.ctx, c.entry, &c.input, c.srv.cfg.Logger)
-	out = c.conclude(out, &r)
+	if c.lean && r.Failure == nil && c.after.Unwritten() { // the state is what it was, and nobody is told or asked
+		start := len(out)
+		if out = appendOK(out, r.Output, c.id); len(out)-start <= MaxReply {
+			s.tally.ok++
+			return out
+		}
+		out = out[:start]
+	}
+	c.lean = false
+	out = c.conclude(out, r, &s.state)
 	if c.keep {
-		c.s.state = c.after.Clone()
+		s.state = c.after.Clone()
 	}
 	return out
 }
@@ -236,16 +261,16 @@ func (c *call) prepare() {
 	if b := c.entry.Breaker; b != nil {
 		b.Start(c.probe)
 	}
-	if c.begun == 0 {
-		c.begun = c.s.nowMono()
-	}
-	c.srv.counts[c.entry.index].inFlight.Add(1)
-	c.input = tool.Call{AID: c.entry.AID, Input: c.req.input, State: &c.after, Now: c.srv.clock}
+	c.s.state.CloneTo(&c.after)
+	c.input.AID, c.input.Input, c.input.State, c.input.Now = c.entry.AID, c.req.input, &c.after, c.srv.clock
 }
 
 // start is step 12 off the loop. The line is gone once it returns.
 func (c *call) start() {
 	c.prepare()
+	c.before = c.s.state
+	c.begun = c.s.nowMono()
+	c.srv.counts[c.entry.index].inFlight.Add(1)
 	c.id = c.id.clone(c.idRoom)
 	c.idRoom = c.id.raw
 	c.srv.drains.begin()
@@ -264,12 +289,12 @@ func (c *call) runAway() {
 		return
 	case !c.started(ctx):
 		r := tool.Broken(c.entry.AID, tool.Timeout, 0, "")
-		r.Dispatch.Waited = true // it says nothing about the tool
-		c.settle(&r, false)
+		r.Failure.Dispatch.Waited = true // it says nothing about the tool
+		c.settle(r, false)
 		return
 	case c.entry.External:
 		r := safely(ctx, c.entry, &c.input, c.srv.cfg.Logger)
-		c.settle(&r, false)
+		c.settle(r, false)
 		return
 	case !c.srv.exec.slot(ctx):
 		c.late()
@@ -279,45 +304,47 @@ func (c *call) runAway() {
 	r := safely(ctx, c.entry, &c.input, c.srv.cfg.Logger)
 	c.srv.exec.free() // making the outcome safe needs no slot
 	inTime := stop()
-	c.settle(&r, !inTime)
+	c.settle(r, !inTime)
 }
 
 // late answers for a tool that is not done in time. The tool goes on with its copy of the state, which nobody else looks at.
 func (c *call) late() {
 	r := tool.Broken(c.entry.AID, tool.Timeout, 0, "")
-	c.settle(&r, true)
+	c.settle(r, true)
 }
 
 // settle makes the reply and posts it, once. shared says that somebody else still looks at the call: the tool, or whoever comes late.
-func (c *call) settle(r *tool.Result, shared bool) {
+func (c *call) settle(r tool.Result, shared bool) {
 	if c.settled.Swap(true) {
 		return
 	}
 	c.abandoned = shared
-	c.reply = c.conclude(c.reply[:0], r)
+	c.reply = c.conclude(c.reply[:0], r, &c.before)
+	c.srv.counts[c.entry.index].inFlight.Add(-1)
 	c.ended()
 	c.s.post(c)
 }
 
-// conclude is steps 13 to 15: it appends the reply, and stores the outcome.
-func (c *call) conclude(out []byte, r *tool.Result) []byte {
+// conclude is steps 13 to 15: it appends the reply, and stores the outcome. before is the state that the tool got.
+func (c *call) conclude(out []byte, r tool.Result, before *dsstate.State) []byte {
 	o := judged(r)
 	if o.status == tool.OK {
-		o.before, o.after = &c.before, &c.after
+		o.before, o.after = before, &c.after
 	}
 	out, fits := o.appendWithin(out, c.id, false)
 	c.keep = o.status == tool.OK && fits
 	if b := c.entry.Breaker; b != nil {
-		b.Done(c.probe, r.Dispatch)
+		b.Done(c.probe, r.Dispatch())
 	}
 	if c.keyed {
 		c.srv.idem.Finish(c.key, o.stored(c))
 	}
-	c.srv.counts[c.entry.index].inFlight.Add(-1)
-	ended := c.s.nowMono()
 	if c.fast {
-		c.s.answered = ended
+		c.s.tally.end(c, &o)
+		return out
 	}
-	c.srv.finished(c.entry, &o, time.Duration(ended-c.begun), c.id)
+	took := time.Duration(c.s.nowMono() - c.begun)
+	c.srv.count(c.entry, &o, took)
+	c.srv.finished(c.entry, &o, took, c.id)
 	return out
 }

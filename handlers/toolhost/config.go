@@ -49,6 +49,9 @@ type Config struct {
 	Now func() link.Instant
 	// Events is told what happened (toolhost §4.12). nil: nobody is. It is called from any goroutine and must be quick.
 	Events func(Event)
+	// EventsWanted reports whether anybody would see an event of that name now; where not, Events is not called and nothing is built for
+	// it. It is asked several times in a call, so it must cost next to nothing and not allocate. nil: always.
+	EventsWanted func(name string) bool
 	// Logger is told of crashes. nil: nobody is.
 	Logger *slog.Logger
 }
@@ -100,12 +103,6 @@ type Server struct {
 
 	sessions atomic.Int64
 	counts   []toolCounts // by Entry.index
-}
-
-// toolCounts are the counters of one tool (toolhost §4.12).
-type toolCounts struct {
-	ok, fail, durationUs atomic.Int64
-	inFlight             atomic.Int64
 }
 
 // New makes a server. Close ends it.

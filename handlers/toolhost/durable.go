@@ -63,7 +63,7 @@ func (c *call) unknown(out []byte) (_ []byte, next step) {
 		return c.reserve(out)
 	}
 	r := tool.Broken(c.entry.AID, tool.Exception, 0, unknownOutcome)
-	o := judged(&r)
+	o := judged(r)
 	stored := c.srv.idem.FinishUnknown(c.key, o.stored(c))
 	if stored == nil { // somebody else was faster
 		return c.reserve(out)

@@ -7,7 +7,6 @@ import (
 	"trunkline/codec/jsonx"
 	"trunkline/engine/link"
 	"trunkline/handlers/toolhost/selector"
-	"trunkline/handlers/toolhost/tool"
 	"trunkline/handlers/toolhost/workers"
 )
 
@@ -37,24 +36,21 @@ func (p payload) name(name string) payload {
 	return append(append(append(p, '"'), name...), `":`...)
 }
 
-// tell sends an event. Callers ask told first, so that nothing is built for nobody.
+// tell sends an event. Callers ask wanted first, so that nothing is built for nobody.
 func (s *Server) tell(name string, p payload) {
 	s.cfg.Events(event(name, p))
 }
 
-func (s *Server) told() bool { return s.cfg.Events != nil }
+// told reports whether anybody is told the end of tool requests.
+func (s *Server) told() bool { return s.wanted("toolhost.tool.finished") }
 
-// finished counts and tells the end of a tool request. It does not allocate where nobody is told.
+// wanted reports whether anybody is told events of that name.
+func (s *Server) wanted(name string) bool {
+	return s.cfg.Events != nil && (s.cfg.EventsWanted == nil || s.cfg.EventsWanted(name))
+}
+
+// finished tells the end of a tool request. It does not allocate where nobody is told.
 func (s *Server) finished(e *Entry, o *outcome, took time.Duration, id requestID) {
-	n := &s.counts[e.index]
-	if !o.hit {
-		if o.status == tool.OK {
-			n.ok.Add(1)
-		} else {
-			n.fail.Add(1)
-		}
-		n.durationUs.Add(took.Microseconds())
-	}
 	if !s.told() {
 		return
 	}
@@ -82,28 +78,28 @@ func errorType(dispatch []byte) string {
 }
 
 func (s *Server) leaseIssued(token, aid string, tier int, ttl int64, principal []byte) {
-	if s.told() {
+	if s.wanted("toolhost.lease.issued") {
 		s.tell("toolhost.lease.issued", payload(nil).text("token_fp", fingerprint([]byte(token))).text("tool_aid", aid).
 			int("tier", int64(tier)).int("ttl_ms", ttl).text("principal", string(principal)))
 	}
 }
 
 func (s *Server) leaseConsumed(token []byte, e *Entry) {
-	if s.told() {
+	if s.wanted("toolhost.lease.consumed") {
 		s.tell("toolhost.lease.consumed", payload(nil).text("token_fp", fingerprint(token)).text("tool_aid", e.AID).
 			int("tier", int64(e.Tier)).text("aid", e.AID))
 	}
 }
 
 func (s *Server) leaseRejected(token []byte, e *Entry, no *rejection) {
-	if s.told() {
+	if s.wanted("toolhost.lease.rejected") {
 		s.tell("toolhost.lease.rejected", payload(nil).text("token_fp", fingerprint(token)).text("tool_aid", e.AID).
 			int("tier", int64(e.Tier)).text("aid", e.AID).text("reason", string(no.append(nil))))
 	}
 }
 
 func (s *Server) runOpened(run *selector.Run, goal string) {
-	if s.told() {
+	if s.wanted("toolhost.run.opened") {
 		opened := run.AppendOpened(nil)
 		header, _ := member(append(opened, '}'), "run_header")
 		p := payload(nil)
@@ -113,7 +109,7 @@ func (s *Server) runOpened(run *selector.Run, goal string) {
 }
 
 func (s *Server) runClosed(run *selector.Run, how string) {
-	if s.told() {
+	if s.wanted("toolhost.run.closed") {
 		closed := append(run.AppendClosed(nil), '}')
 		steps, _ := member(closed, "steps")
 		p := payload(nil).text("run_id", run.ID())
@@ -123,7 +119,7 @@ func (s *Server) runClosed(run *selector.Run, how string) {
 }
 
 func (s *Server) selected(run *selector.Run, step *selector.Step) {
-	if s.told() && step.ShadowRaw != "" {
+	if s.wanted("toolhost.selector.shadow") && step.ShadowRaw != "" {
 		s.tell("toolhost.selector.shadow", payload(nil).text("run_id", run.ID()).int("step", int64(step.Number)).text("raw", step.ShadowRaw))
 	}
 }
@@ -159,8 +155,7 @@ func (s *Server) Stats() Stats {
 	for _, e := range s.cfg.Registry.sorted {
 		n := &s.counts[e.index]
 		st.InFlight += n.inFlight.Load()
-		st.Tools = append(st.Tools, ToolStats{AID: e.AID, OK: n.ok.Load(), Fail: n.fail.Load(),
-			Duration: time.Duration(n.durationUs.Load()) * time.Microsecond})
+		st.Tools = append(st.Tools, ToolStats{AID: e.AID, OK: n.ok.Load(), Fail: n.fail.Load(), Duration: time.Duration(n.took.Load())})
 		if e.Breaker != nil {
 			if state, _ := e.Breaker.State(); state != workers.Closed {
 				st.BreakersOpen++

@@ -9,7 +9,7 @@ import (
 
 const (
 	errTooLarge = "output exceeds 1MB limit"
-	noOutput    = "{}"
+	emptyObject    = "{}"
 )
 
 // appendFault appends a protocol error (toolhost §3.3) that has no members of its own. It does not allocate.
@@ -72,6 +72,15 @@ type outcome struct {
 	silent   bool           // the reply has no ds_state at all
 }
 
+// appendOK appends the reply of a tool that went well and left the state as it was.
+func appendOK(dst, output []byte, id requestID) []byte {
+	if len(output) == 0 {
+		return id.end(append(dst, `{"ok":true,"status":"OK","output_json":"{}","error":"","ds_state":`+dsstate.EmptyDelta...))
+	}
+	dst = jsonx.AppendString(append(dst, `{"ok":true,"status":"OK","output_json":`...), output)
+	return id.end(append(dst, `,"error":"","ds_state":`+dsstate.EmptyDelta...))
+}
+
 // appendReply appends a tool reply. It allocates only if dst has no room.
 func (o *outcome) appendReply(dst []byte, id requestID) []byte {
 	dst = appendBool(append(dst, `{"ok":`...), o.status == tool.OK)
@@ -114,16 +123,17 @@ func (o *outcome) appendWithin(dst []byte, id requestID, single bool) (out []byt
 
 // judged returns what a tool's result tells, made to obey the rules of toolhost §3.2: an error is empty if and only if it went well,
 // and a tool that failed has no output.
-func judged(r *tool.Result) outcome {
-	o := outcome{status: r.Status, err: r.Error}
-	if r.Dispatch != nil {
-		o.dispatch = r.Dispatch.AppendJSON(nil)
+func judged(r tool.Result) outcome {
+	f := r.Failure
+	if f == nil {
+		return outcome{status: tool.OK, output: r.Output}
 	}
-	switch {
-	case r.Status == tool.OK:
-		o.output, o.err = r.Output, ""
-	case r.Error == "":
-		o.err = r.Status.String()
+	o := outcome{status: r.Status()}
+	if o.err = f.Error; o.err == "" {
+		o.err = o.status.String()
+	}
+	if f.Dispatch != nil {
+		o.dispatch = f.Dispatch.AppendJSON(nil)
 	}
 	return o
 }

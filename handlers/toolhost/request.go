@@ -37,13 +37,14 @@ var names = jsonx.NewNames("aid", "request_id", "input_json", "inputs", "ds_stat
 
 // request is a line as its members say it: views of the line, and of scratch memory of the request's own. The zero request is ready.
 type request struct {
-	members [numNames]jsonx.Member
-	aid     []byte
-	input   []byte // the effective input
-	key     []byte
-	token   []byte
-	runID   []byte
-	next    dsstate.State // the session's state with the request's own ds_state applied
+	members  [numNames]jsonx.Member
+	aid      []byte
+	input    []byte // the effective input
+	key      []byte
+	token    []byte
+	runID    []byte
+	hasState bool          // the request gave a ds_state
+	next     dsstate.State // then: the session's state with it applied
 
 	text  []byte // an error text in the making
 	texts [4][]byte
@@ -63,7 +64,8 @@ const keepScratch = 64 << 10
 // release lets go of the line, and of scratch memory that a large one made large.
 func (r *request) release() {
 	r.members = [numNames]jsonx.Member{}
-	r.aid, r.key, r.token, r.runID, r.next = nil, nil, nil, nil, dsstate.State{}
+	r.aid, r.key, r.token, r.runID = nil, nil, nil, nil
+	r.hasState, r.next = false, dsstate.State{}
 	if cap(r.input) > keepScratch {
 		r.input = nil
 	}
@@ -165,6 +167,10 @@ func unescapesWithin(raw []byte, limit int) bool {
 
 // read is step 6: the field checks in their order. state is the session's. fault is the text of the error. Nothing is changed but r.
 func (r *request) read(state *dsstate.State) (fault string) {
+	if r.hasOnlyAID() {
+		r.input, r.hasState, r.key, r.token, r.runID = append(r.input[:0], emptyObject...), false, nil, nil, nil
+		return ""
+	}
 	if _, ok := r.requestID(); !ok {
 		return "invalid field: request_id: must be a string or integer"
 	}
@@ -185,6 +191,13 @@ func (r *request) read(state *dsstate.State) (fault string) {
 	}
 	r.runID, fault = r.readText(nameRunID, textRunID, "invalid field: run_id: must be a string")
 	return fault
+}
+
+// hasOnlyAID reports whether no other known member is there, as in the requests of tools without input.
+func (r *request) hasOnlyAID() bool {
+	m := &r.members
+	return m[nameRequestID].Kind|m[nameInputJSON].Kind|m[nameInputs].Kind|m[nameDSState].Kind|m[nameKey].Kind|m[nameLease].Kind|
+		m[nameRunID].Kind == jsonx.Absent
 }
 
 // checkRun refuses a request for a run that is not the open one, whose identifier is given.
@@ -231,7 +244,7 @@ func (r *request) readInput() (fault string) {
 		return "invalid field: inputs: must be an object"
 	}
 	if len(r.input) == 0 {
-		r.input = append(r.input, "{}"...)
+		r.input = append(r.input, emptyObject...)
 	}
 	return ""
 }
@@ -265,7 +278,7 @@ func (r *request) readState(state *dsstate.State) (fault string) {
 	m := &r.members[nameDSState]
 	switch m.Kind {
 	case jsonx.Absent:
-		r.next = *state
+		r.hasState = false
 		return ""
 	case jsonx.String:
 		return "invalid ds_state: must be an object" // its raw text is what stands between the quotes
@@ -274,7 +287,15 @@ func (r *request) readState(state *dsstate.State) (fault string) {
 	if r.next, why = state.Apply(m.Raw); why != "" {
 		return "invalid ds_state: " + why
 	}
+	r.hasState = true
 	return ""
+}
+
+// applyState makes state what the request wants.
+func (r *request) applyState(state *dsstate.State) {
+	if r.hasState {
+		*state = r.next
+	}
 }
 
 // inputHash is what two requests under one key have to share: the input without insignificant white space (D11). It uses scratch

@@ -45,9 +45,11 @@ type session struct {
 	eof      bool
 	closing  bool // after the reply at hand
 
-	answer   *idem.Stored // what was waited for, for the line that is read again
-	spare    *call        // for the next line of this turn
-	answered int64        // when the line before was answered, ns of the monotonic clock; 0: not known, or long ago
+	answer  *idem.Stored // what was waited for, for the line that is read again
+	spare   *call        // for the next line of this turn
+	telling bool         // somebody is told, in this turn, how each call of a tool on the loop ends
+	last    *Entry       // the tool found before: callers tend to ask for one again
+	tally   tally        // of this turn
 
 	mu    sync.Mutex
 	ready *call        // off the loop, with its reply
@@ -65,8 +67,9 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	if s.blocked {
 		return 0, out, link.Blocked
 	}
-	s.now, s.answered = s.srv.now(now), 0
+	s.now, s.telling = s.srv.now(now), s.srv.told()
 	used, out, v = s.feed(in, out)
+	s.tally.flush(s)
 	if c := s.spare; c != nil {
 		s.spare = nil
 		s.srv.calls.put(c)
@@ -137,7 +140,6 @@ func (s *session) serve(line, out []byte) (_ []byte, blocked bool) {
 		c = s.srv.calls.get()
 	}
 	c.srv, c.s = s.srv, s
-	c.begun, s.answered = s.answered, 0 // where lines follow one another, one reading of the clock ends a call and begins the next
 	start := len(out)
 	out, blocked = c.serve(line, out)
 	s.answer, s.blocked = nil, blocked
@@ -145,7 +147,7 @@ func (s *session) serve(line, out []byte) (_ []byte, blocked bool) {
 		out = appendFault(out[:start], errTooLarge, c.id)
 	}
 	if !blocked || s.waits {
-		c.clear()
+		c.next()
 		s.spare = c
 	}
 	return out, blocked
@@ -173,7 +175,7 @@ func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
 			return c.operate(op, line, out)
 		}
 	}
-	if c.entry = s.srv.cfg.Registry.find(c.req.aid); c.entry == nil {
+	if c.entry = s.find(c.req.aid); c.entry == nil {
 		return appendFaultAbout(out, "tool not found: ", c.req.shownAID(), c.id), false
 	}
 	if fault := c.req.read(&s.state); fault != "" {
@@ -183,6 +185,11 @@ func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
 		return appendFault(out, fault, c.id), false
 	}
 	c.fast = c.entry.Fast && len(c.req.input) <= maxFastInput
+	if c.free() {
+		c.lean = !s.telling
+		c.req.applyState(&s.state)
+		return c.run(out), false
+	}
 	out, next := c.begin(out)
 	switch {
 	case next == stepDone:
@@ -194,6 +201,18 @@ func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
 	}
 	c.start()
 	return out, true
+}
+
+// find returns the tool of that AID, nil if there is none. It does not allocate.
+func (s *session) find(aid []byte) *Entry {
+	if e := s.last; e != nil && e.AID == string(aid) {
+		return e
+	}
+	e := s.srv.cfg.Registry.find(aid)
+	if e != nil {
+		s.last = e
+	}
+	return e
 }
 
 func (s *session) runID() string {
@@ -245,7 +264,7 @@ func (s *session) Pump(out []byte, now link.Instant) (outAfter []byte, more bool
 	if c != nil {
 		out = append(out, c.reply...)
 		if c.keep {
-			s.state = c.after.Clone()
+			c.after.CloneTo(&s.state)
 		}
 		if c.runEnded != "" {
 			s.endRun(c.runEnded)

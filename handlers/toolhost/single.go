@@ -57,13 +57,14 @@ func (s *Single) Run(aid string, stdin io.Reader) (line []byte, code int) {
 		}
 		return line, ExitBadStdin
 	}
-	c.after = c.req.next.Clone()
+	c.req.applyState(&c.after)
+	c.after = c.after.Clone()
 	var o outcome
 	if e == nil {
 		o = outcome{status: tool.ToolError, err: "MISSING_TOOL: " + aid}
 	} else {
 		r := s.run(e, &c)
-		o = judged(&r)
+		o = judged(r)
 	}
 	// The caller looks for diagnostics in what a tool that failed has left; a tool that was abandoned leaves what came in.
 	o.after = &c.after

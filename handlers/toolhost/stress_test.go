@@ -21,15 +21,15 @@ const (
 	stressKeys     = 48
 )
 
-// tally counts the runs for each input and notices when two of one input run at once.
-type tally struct {
+// runCounter counts the runs for each input and notices when two of one input run at once.
+type runCounter struct {
 	mu      sync.Mutex
 	runs    map[string]int
 	running map[string]bool
 	twice   atomic.Int64
 }
 
-func (y *tally) run(_ context.Context, c *tool.Call) tool.Result {
+func (y *runCounter) run(_ context.Context, c *tool.Call) tool.Result {
 	key := string(c.Input)
 	y.mu.Lock()
 	if y.running[key] {
@@ -46,7 +46,7 @@ func (y *tally) run(_ context.Context, c *tool.Call) tool.Result {
 	return tool.Result{Output: []byte(key)}
 }
 
-func stressServer(t *testing.T, y *tally) *Server {
+func stressServer(t *testing.T, y *runCounter) *Server {
 	entry := func(aid string, fast bool) Entry {
 		return Entry{Descriptor: tool.Descriptor{AID: aid, Fast: fast, SideEffects: []string{"write"}}, Tool: toolFunc(y.run)}
 	}
@@ -61,7 +61,7 @@ func stressServer(t *testing.T, y *tally) *Server {
 
 // No key runs twice inside its window, whoever waits, goes away or is drained meanwhile.
 func TestStress(t *testing.T) {
-	y := &tally{runs: make(map[string]int), running: make(map[string]bool)}
+	y := &runCounter{runs: make(map[string]int), running: make(map[string]bool)}
 	r := &rig{t: t, srv: stressServer(t, y)}
 	var wg sync.WaitGroup
 	for i := range stressSessions {

@@ -8,19 +8,21 @@ import (
 	"trunkline/engine/link"
 )
 
-// TestOneReadingBetweenCalls: of tools on the loop that follow one another, one reading of the clock ends a call and begins the next,
-// and a call is never charged for what came before it. The clock goes a millisecond on with each reading.
-func TestOneReadingBetweenCalls(t *testing.T) {
+// TestTwoReadingsForARow: the calls of one tool on the loop that follow one another cost two readings of the clock, and are charged for
+// the time between them and for nothing else. The clock goes a millisecond on with each reading.
+func TestTwoReadingsForARow(t *testing.T) {
 	reads := int64(0)
 	r := newRig(t, func(c *Config) {
+		c.Events = nil
 		c.Now = func() link.Instant {
 			reads++
 			return link.Instant{Mono: int64(time.Hour) + reads*int64(time.Millisecond)}
 		}
 	})
-	const call, none, op = `{"aid":"AID.COUNT.v1"}` + "\n", `{"aid":"AID.NONE.v1"}` + "\n", `{"aid":"_tools.list"}` + "\n"
-	calls := time.Duration(0)
-	f := func(in string, wantReads int64) {
+	const call, other = `{"aid":"AID.COUNT.v1"}` + "\n", `{"aid":"AID.NOOP.v1"}` + "\n"
+	const none, op = `{"aid":"AID.NONE.v1"}` + "\n", `{"aid":"_tools.list"}` + "\n"
+	calls, rows := int64(0), time.Duration(0)
+	f := func(in string, wantReads, wantRows int64) {
 		t.Helper()
 		s := r.srv.OpenSocket(link.NewPort(1, "127.0.0.1:1"))
 		defer s.Closed()
@@ -29,18 +31,18 @@ func TestOneReadingBetweenCalls(t *testing.T) {
 		if used != len(in) || v != link.More || reads-before != 1+wantReads {
 			t.Errorf("%q: %d used, verdict %d, %d readings, want %d", in, used, v, reads-before-1, wantReads)
 		}
-		calls += time.Duration(strings.Count(in, call))
+		calls, rows = calls+int64(strings.Count(in, call)), rows+time.Duration(wantRows)
 		for _, st := range r.srv.Stats().Tools {
-			if st.AID == "AID.COUNT.v1" && st.Duration != calls*time.Millisecond {
-				t.Errorf("%q: %d calls took %v", in, calls, st.Duration)
+			if st.AID == "AID.COUNT.v1" && (st.OK != calls || st.Duration != rows*time.Millisecond) {
+				t.Errorf("%q: %d calls in %d rows: %d took %v", in, calls, rows, st.OK, st.Duration)
 			}
 		}
 	}
-	f(call, 2)
-	f(call+call+call, 4)
-	f(call+none+call, 4)
-	f(call+op+call+call, 5)
-	f(none+op, 0)
+	f(call, 2, 1)
+	f(call+call+call, 2, 1)
+	f(call+none+call+op+call, 2, 1)
+	f(call+other+call+call, 6, 2)
+	f(none+op, 0, 0)
 }
 
 // TestNothingIsHeldBetweenTurns: what a call needs belongs to the session only while it is fed.

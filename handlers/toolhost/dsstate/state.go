@@ -80,6 +80,12 @@ func (s *State) put(slot int, a *Artifact) {
 // allocate.
 func (s *State) Clone() State { return State{slots: s.slots} }
 
+// CloneTo makes dst what Clone returns.
+func (s *State) CloneTo(dst *State) { dst.slots, dst.written = s.slots, 0 }
+
+// Unwritten reports whether no slot was set or removed since Clone.
+func (s *State) Unwritten() bool { return s.written == 0 }
+
 // Bytes returns the bytes of type, provenance and content of all slots, which MaxBytes bounds. It does not allocate.
 func (s *State) Bytes() int {
 	n := 0

@@ -64,11 +64,11 @@ func (e *DispatchError) AppendJSON(dst []byte) []byte {
 // through Detail.
 func Broken(aid string, kind DispatchType, exit int, detail string) Result {
 	detail = Detail(detail)
-	return Result{
+	return Result{Failure: &Failure{
 		Status:   ToolError,
 		Error:    brokenText(aid, kind, exit, detail),
 		Dispatch: &DispatchError{AID: aid, Type: kind, Detail: detail},
-	}
+	}}
 }
 
 // brokenText returns the error member of the reply, which is never empty (toolhost §3.2).

@@ -32,10 +32,10 @@ func TestBroken(t *testing.T) {
 	f := func(kind DispatchType, exit int, detail, want string) {
 		t.Helper()
 		r := Broken("AID.X.v1", kind, exit, detail)
-		if r.Status != ToolError || r.Error != want || r.Output != nil {
-			t.Errorf("%s: %v %q, want %q", kind, r.Status, r.Error, want)
+		if r.Status() != ToolError || r.ErrorText() != want || r.Output != nil {
+			t.Errorf("%s: %v %q, want %q", kind, r.Status(), r.ErrorText(), want)
 		}
-		if d := r.Dispatch; d == nil || *d != (DispatchError{"AID.X.v1", kind, Detail(detail), false}) {
+		if d := r.Dispatch(); d == nil || *d != (DispatchError{"AID.X.v1", kind, Detail(detail), false}) {
 			t.Errorf("%s: dispatch error %+v", kind, d)
 		}
 	}

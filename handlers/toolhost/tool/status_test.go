@@ -32,10 +32,13 @@ func TestStatus(t *testing.T) {
 
 func TestFail(t *testing.T) {
 	r := Fail("missing path")
-	if r.Status != ToolError || r.Error != "missing path" || r.Output != nil || r.Dispatch != nil {
+	if r.Status() != ToolError || r.ErrorText() != "missing path" || r.Output != nil || r.Dispatch() != nil {
 		t.Errorf("%+v", r)
 	}
-	if zero := (Result{}); zero.Status != OK || zero.Error != "" {
-		t.Errorf("the zero result is %v %q", zero.Status, zero.Error)
+	if zero := (Result{}); zero.Status() != OK || zero.ErrorText() != "" {
+		t.Errorf("the zero result is %v %q", zero.Status(), zero.ErrorText())
+	}
+	if forgot := (Result{Failure: &Failure{Error: "x"}}); forgot.Status() != ToolError {
+		t.Errorf("a failure without a status is %v", forgot.Status())
 	}
 }

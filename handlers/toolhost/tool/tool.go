@@ -28,20 +28,54 @@ type Call struct {
 	Now func() time.Time
 }
 
-// Result is what a tool answers (toolhost §3.2). The zero Result is success with the output {}.
+// Result is what a tool answers (toolhost §3.2). The zero Result is success with the output {}. It is four words, the most that the
+// compiler keeps in registers on its way through the callers.
 type Result struct {
-	// Status says how it went.
-	Status Status
-	// Output is JSON text for output_json, empty for "{}". It belongs to whoever called Run.
+	// Output is JSON text for output_json, empty for "{}". It belongs to whoever called Run. A tool that failed has none.
 	Output []byte
-	// Error says in words what went wrong: empty if and only if Status is OK.
+	// Failure says what went wrong, nil if nothing did.
+	Failure *Failure
+}
+
+// Failure is how a tool failed. It does not change once it is made, and may be shared.
+type Failure struct {
+	// Status is not OK; where it is, ToolError is meant.
+	Status Status
+	// Error says in words what went wrong: never empty on the wire, where the status stands in for it.
 	Error string
 	// Dispatch is set when the tool failed to run, and nil when it ran and failed.
 	Dispatch *DispatchError
 }
 
-// Fail returns the result of a tool that ran and failed, with what it has to say about it.
-func Fail(text string) Result { return Result{Status: ToolError, Error: text} }
+// Fail returns the result of a tool that ran and failed, with what it has to say about it. It allocates the failure.
+func Fail(text string) Result { return Result{Failure: &Failure{Status: ToolError, Error: text}} }
+
+// Status says how it went.
+func (r Result) Status() Status {
+	switch {
+	case r.Failure == nil:
+		return OK
+	case r.Failure.Status == OK:
+		return ToolError
+	}
+	return r.Failure.Status
+}
+
+// ErrorText says in words what went wrong, and nothing if all went well.
+func (r Result) ErrorText() string {
+	if r.Failure == nil {
+		return ""
+	}
+	return r.Failure.Error
+}
+
+// Dispatch says why the tool could not be run to its end, nil if it could. It is shared.
+func (r Result) Dispatch() *DispatchError {
+	if r.Failure == nil {
+		return nil
+	}
+	return r.Failure.Dispatch
+}
 
 // Descriptor describes a tool (toolhost §4.1). It is set up once and then only read, by any goroutine.
 type Descriptor struct {

@@ -30,13 +30,13 @@ func TestCallOfTool(t *testing.T) {
 	}
 	r, delta := run(context.Background())
 	want := `{"delta":true,"slots":{"6":{"type":"text","provenance":"1970","content_json":"{\"echo\":{\"x\":1}}","size_bytes":16}},"removed_slots":[]}`
-	if r.Status != tool.OK || string(r.Output) != `{"ok":true}` || delta != want {
-		t.Errorf("%v %s %s", r.Status, r.Output, delta)
+	if r.Status() != tool.OK || string(r.Output) != `{"ok":true}` || delta != want {
+		t.Errorf("%v %s %s", r.Status(), r.Output, delta)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	r, delta = run(ctx)
-	if r.Status != tool.ToolError || r.Error != "toolhost timed out for AID.TEST.ECHO.v1" || delta != dsstate.EmptyDelta {
-		t.Errorf("%v %q %s", r.Status, r.Error, delta)
+	if r.Status() != tool.ToolError || r.ErrorText() != "toolhost timed out for AID.TEST.ECHO.v1" || delta != dsstate.EmptyDelta {
+		t.Errorf("%v %q %s", r.Status(), r.ErrorText(), delta)
 	}
 }

@@ -113,8 +113,8 @@ func TestLongToolsStop(t *testing.T) {
 	cancel(errors.New("nobody waits"))
 	for aid, input := range map[string]string{scanAID: `{"input_path":"a.txt","pattern":"x"}`, "AID.HASH.DIGEST.v1": `{"path":"a.txt"}`} {
 		r := b.byID[aid].Run(ctx, callOf(aid, []byte(input), new(dsstate.State)))
-		if r.Status != tool.ToolError || r.Error != "nobody waits" {
-			t.Errorf("%s: %v %q", aid, r.Status, r.Error)
+		if r.Status() != tool.ToolError || r.ErrorText() != "nobody waits" {
+			t.Errorf("%s: %v %q", aid, r.Status(), r.ErrorText())
 		}
 	}
 }

@@ -119,7 +119,7 @@ func TestFileWithoutSize(t *testing.T) {
 	}
 	b := newBench(t)
 	b.setEnv(map[string]string{"MACHINA_ROOT": "/proc/sys/kernel"})
-	if r := b.run(read, `{"path":"ostype"}`, new(dsstate.State)); r.Status != tool.OK || !strings.Contains(string(r.Output), `"bytes":6,`) {
-		t.Errorf("got %v %q %s", r.Status, r.Error, r.Output)
+	if r := b.run(read, `{"path":"ostype"}`, new(dsstate.State)); r.Status() != tool.OK || !strings.Contains(string(r.Output), `"bytes":6,`) {
+		t.Errorf("got %v %q %s", r.Status(), r.ErrorText(), r.Output)
 	}
 }

@@ -97,8 +97,8 @@ func TestFileWriteAtTheLimits(t *testing.T) {
 	f := func(name, content string, overwrite, ok bool) {
 		t.Helper()
 		r := b.run(write, fmt.Sprintf(`{"path":%s,"content":%s,"overwrite":%v}`, quote(name), quote(content), overwrite), new(dsstate.State))
-		if (r.Status == tool.OK) != ok {
-			t.Errorf("%.20s…, %d bytes: %v %.80s", name, len(content), r.Status, r.Error)
+		if (r.Status() == tool.OK) != ok {
+			t.Errorf("%.20s…, %d bytes: %v %.80s", name, len(content), r.Status(), r.ErrorText())
 		}
 	}
 	f("large", strings.Repeat("ö", maxWrite/2), false, true)
@@ -162,10 +162,10 @@ func TestConcurrentCreation(t *testing.T) {
 	won := -1
 	for i, r := range results {
 		switch {
-		case r.Status == tool.OK && won < 0:
+		case r.Status() == tool.OK && won < 0:
 			won = i
-		case r.Error != "file exists (overwrite=false): p/q/one":
-			t.Errorf("writer %d: %v %q, after %d", i, r.Status, r.Error, won)
+		case r.ErrorText() != "file exists (overwrite=false): p/q/one":
+			t.Errorf("writer %d: %v %q, after %d", i, r.Status(), r.ErrorText(), won)
 		}
 	}
 	if got, want := b.content("base/work/p/q/one"), fmt.Sprintf("by %d", won); got != want {

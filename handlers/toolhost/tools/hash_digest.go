@@ -83,7 +83,7 @@ func (e *Env) hashFile(ctx context.Context, h hash.Hash, path string) (n int64, 
 	defer f.Close()
 	n, err = io.CopyBuffer(h, untilDone{ctx, f}, make([]byte, 64<<10))
 	if ctx.Err() != nil {
-		return 0, canceled(ctx).Error
+		return 0, canceled(ctx).ErrorText()
 	}
 	if err != nil {
 		return 0, "read error: " + path

@@ -55,9 +55,9 @@ func (m *memory) sane(name, input string) {
 	m.t.Helper()
 	r := m.call(name, input)
 	switch {
-	case (r.Status == tool.OK) != (r.Error == ""):
-		m.t.Errorf("%s %s: status %v with error %q", name, input, r.Status, r.Error)
-	case r.Status == tool.OK && !jsonx.Check(r.Output, maxDepth).OK():
+	case (r.Status() == tool.OK) != (r.ErrorText() == ""):
+		m.t.Errorf("%s %s: status %v with error %q", name, input, r.Status(), r.ErrorText())
+	case r.Status() == tool.OK && !jsonx.Check(r.Output, maxDepth).OK():
 		m.t.Errorf("%s %s: output is not JSON: %.300q", name, input, r.Output)
 	}
 }

@@ -40,8 +40,8 @@ func TestWriterProcess(t *testing.T) {
 	for i := 0; ; i++ {
 		for _, tl := range []Builtin{memoryAppend(env), vecdbUpsert(env)} {
 			input := fmt.Sprintf(`{"stream":"s","text":"p%d %s"}`, i, strings.Repeat("x", i%300))
-			if r := tl.Run(t.Context(), &tool.Call{Input: []byte(input), Now: time.Now}); r.Status != tool.OK {
-				fmt.Println("cannot write:", r.Error)
+			if r := tl.Run(t.Context(), &tool.Call{Input: []byte(input), Now: time.Now}); r.Status() != tool.OK {
+				fmt.Println("cannot write:", r.ErrorText())
 				os.Exit(1)
 			}
 		}
@@ -107,11 +107,11 @@ func TestWritersTogether(t *testing.T) {
 		wg.Go(func() {
 			for i := range perWriter {
 				input := fmt.Sprintf(`{"stream":"s","text":"g%d %d"}`, g, i)
-				if r := m.call("MEMORY.APPEND", input); r.Status != tool.OK {
-					t.Errorf("append: %s", r.Error)
+				if r := m.call("MEMORY.APPEND", input); r.Status() != tool.OK {
+					t.Errorf("append: %s", r.ErrorText())
 				}
-				if r := m.call("VECDB.UPSERT", input); r.Status != tool.OK {
-					t.Errorf("upsert: %s", r.Error)
+				if r := m.call("VECDB.UPSERT", input); r.Status() != tool.OK {
+					t.Errorf("upsert: %s", r.ErrorText())
 				}
 			}
 		})
@@ -167,8 +167,8 @@ func TestKilledWriters(t *testing.T) {
 		m.startWriter()()
 		text := fmt.Sprintf("after kill %d", i)
 		input := `{"stream":"s","text":"` + text + `"}`
-		if r := m.call("MEMORY.APPEND", input); r.Status != tool.OK {
-			t.Fatal(r.Error)
+		if r := m.call("MEMORY.APPEND", input); r.Status() != tool.OK {
+			t.Fatal(r.ErrorText())
 		}
 		m.ok("VECDB.UPSERT", input, `{"ok":true,"stream":"s"}`)
 		if got := m.ask(`"stream":"s","query":"` + text + `","top_k":1`); got[0].Text != text {

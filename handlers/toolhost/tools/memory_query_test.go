@@ -30,8 +30,8 @@ func (m *memory) ask(members string) []match {
 		Count   int
 		Matches []match
 	}
-	if err := json.Unmarshal(r.Output, &out); err != nil || r.Status != tool.OK || !out.OK || out.Count != len(out.Matches) {
-		m.t.Fatalf("%s: %v %q %.300s", members, err, r.Error, r.Output)
+	if err := json.Unmarshal(r.Output, &out); err != nil || r.Status() != tool.OK || !out.OK || out.Count != len(out.Matches) {
+		m.t.Fatalf("%s: %v %q %.300s", members, err, r.ErrorText(), r.Output)
 	}
 	return out.Matches
 }

@@ -67,7 +67,7 @@ func TestOutputTooLarge(t *testing.T) {
 	envelope := len(`{"ok":true,"stream":"s","matches":["{\"text\":\"\"}"],"count":1}`)
 	m.write("base/work/memory/s.jsonl", line(maxOutput-envelope))
 	if r := m.call("MEMORY.SEARCH", `{"stream":"s","max_bytes":4000000}`); len(r.Output) != maxOutput {
-		t.Errorf("at the limit: %q, %d bytes", r.Error, len(r.Output))
+		t.Errorf("at the limit: %q, %d bytes", r.ErrorText(), len(r.Output))
 	}
 	m.write("base/work/memory/s.jsonl", line(maxOutput-envelope+1))
 	m.fail("MEMORY.SEARCH", `{"stream":"s","max_bytes":4000000}`, "output exceeds 1MB limit")

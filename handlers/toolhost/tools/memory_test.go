@@ -48,16 +48,16 @@ func (m *memory) ok(name, input, output string) {
 	m.t.Helper()
 	r := m.call(name, input)
 	output = strings.ReplaceAll(output, "<base>", m.path("base"))
-	if r.Status != tool.OK || r.Error != "" || string(r.Output) != output {
-		m.t.Errorf("%s %.200s:\n got %v %q %.500s\nwant %.500s", name, input, r.Status, r.Error, r.Output, output)
+	if r.Status() != tool.OK || r.ErrorText() != "" || string(r.Output) != output {
+		m.t.Errorf("%s %.200s:\n got %v %q %.500s\nwant %.500s", name, input, r.Status(), r.ErrorText(), r.Output, output)
 	}
 }
 
 // fail wants an error.
 func (m *memory) fail(name, input, text string) {
 	m.t.Helper()
-	if r := m.call(name, input); r.Status != tool.ToolError || r.Error != text || len(r.Output) > 0 {
-		m.t.Errorf("%s %.200s:\n got %v %q %.300s\nwant %q", name, input, r.Status, r.Error, r.Output, text)
+	if r := m.call(name, input); r.Status() != tool.ToolError || r.ErrorText() != text || len(r.Output) > 0 {
+		m.t.Errorf("%s %.200s:\n got %v %q %.300s\nwant %q", name, input, r.Status(), r.ErrorText(), r.Output, text)
 	}
 }
 

@@ -36,8 +36,8 @@ func TestReportSummaryWithoutScan(t *testing.T) {
 		t.Helper()
 		var s dsstate.State
 		s.Set(0, dsstate.Artifact{Type: "table_summary", Content: content})
-		if r := b.run(reportAID, `{}`, &s); r.Error != "missing DS0 (expected scan result)" {
-			t.Errorf("%.40q: %v %q", content, r.Status, r.Error)
+		if r := b.run(reportAID, `{}`, &s); r.ErrorText() != "missing DS0 (expected scan result)" {
+			t.Errorf("%.40q: %v %q", content, r.Status(), r.ErrorText())
 		}
 	}
 	b.wantFail(reportAID, `{}`, "missing DS0 (expected scan result)")

@@ -73,10 +73,10 @@ func TestReadWhileLinksAppear(t *testing.T) {
 			switch {
 			case strings.Contains(string(r.Output), hidden):
 				t.Fatalf("%s: the secret was read", path)
-			case r.Status == tool.OK && !strings.Contains(string(r.Output), base64.StdEncoding.EncodeToString([]byte(data))):
+			case r.Status() == tool.OK && !strings.Contains(string(r.Output), base64.StdEncoding.EncodeToString([]byte(data))):
 				t.Fatalf("%s: %s", path, r.Output)
 			}
-			seen[strings.SplitN(r.Error, ":", 2)[0]]++
+			seen[strings.SplitN(r.ErrorText(), ":", 2)[0]]++
 		}
 		if len(seen) < 2 {
 			t.Logf("%s: nothing was exchanged meanwhile: %v", path, seen)
@@ -153,8 +153,8 @@ func TestCreateWhileFilesAppear(t *testing.T) {
 		if theirs {
 			want = "theirs"
 		}
-		if got := b.content(name); got != want || (r.Status == tool.OK) == theirs {
-			t.Fatalf("%d: %q, theirs %v, status %v %s", i, got, theirs, r.Status, r.Error)
+		if got := b.content(name); got != want || (r.Status() == tool.OK) == theirs {
+			t.Fatalf("%d: %q, theirs %v, status %v %s", i, got, theirs, r.Status(), r.ErrorText())
 		}
 	}
 }

@@ -245,8 +245,8 @@ func TestBackupIsTheSameFile(t *testing.T) {
 	if err := os.Link(b.path("base/work/x"), b.path("base/work/x.bak")); err != nil {
 		t.Skip(err)
 	}
-	if r := b.run(write, `{"path":"x","content":"new","overwrite":true}`, new(dsstate.State)); r.Status != tool.OK {
-		t.Fatal(r.Error)
+	if r := b.run(write, `{"path":"x","content":"new","overwrite":true}`, new(dsstate.State)); r.Status() != tool.OK {
+		t.Fatal(r.ErrorText())
 	}
 	if b.content("base/work/x") != "new" || b.content("base/work/x.bak") != "old" {
 		t.Errorf("got %q, backup %q", b.content("base/work/x"), b.content("base/work/x.bak"))

@@ -83,8 +83,8 @@ func (b *bench) content(name string) string {
 func (b *bench) run(aid, input string, s *dsstate.State) tool.Result {
 	b.t.Helper()
 	r := b.byID[aid].Run(context.Background(), callOf(aid, []byte(input), s))
-	if (r.Status == tool.OK) != (r.Error == "") || r.Dispatch != nil {
-		b.t.Errorf("%s %.200s: status %v with error %q", aid, input, r.Status, r.Error)
+	if (r.Status() == tool.OK) != (r.ErrorText() == "") || r.Dispatch() != nil {
+		b.t.Errorf("%s %.200s: status %v with error %q", aid, input, r.Status(), r.ErrorText())
 	}
 	if len(r.Output) > 0 && !jsonx.Check(r.Output, maxDepth).OK() {
 		b.t.Errorf("%s %.200s: output is not JSON: %.200q", aid, input, r.Output)
@@ -108,8 +108,8 @@ func (b *bench) wantOn(s *dsstate.State, aid, input, output string) {
 	b.t.Helper()
 	r := b.run(aid, strings.ReplaceAll(input, "<base>", b.path("base")), s)
 	output = strings.ReplaceAll(output, "<base>", b.path("base"))
-	if r.Status != tool.OK || string(r.Output) != output {
-		b.t.Errorf("%s %.200s:\n got %v %q %.300s\nwant %.300s", aid, input, r.Status, r.Error, r.Output, output)
+	if r.Status() != tool.OK || string(r.Output) != output {
+		b.t.Errorf("%s %.200s:\n got %v %q %.300s\nwant %.300s", aid, input, r.Status(), r.ErrorText(), r.Output, output)
 	}
 }
 
@@ -119,8 +119,8 @@ func (b *bench) wantFail(aid, input, text string) {
 	s := new(dsstate.State)
 	r := b.run(aid, strings.ReplaceAll(input, "<base>", b.path("base")), s)
 	text = strings.ReplaceAll(text, "<base>", b.path("base"))
-	if r.Status != tool.ToolError || r.Error != text || len(r.Output) > 0 {
-		b.t.Errorf("%s %.200s:\n got %v %.300q %.300s\nwant %.300q", aid, input, r.Status, r.Error, r.Output, text)
+	if r.Status() != tool.ToolError || r.ErrorText() != text || len(r.Output) > 0 {
+		b.t.Errorf("%s %.200s:\n got %v %.300q %.300s\nwant %.300q", aid, input, r.Status(), r.ErrorText(), r.Output, text)
 	}
 	if *s != (dsstate.State{}) {
 		b.t.Errorf("%s %.200s: a failing tool wrote the state", aid, input)

@@ -134,8 +134,8 @@ func (r *rig) want(want string) {
 
 // short is a result as one line: status, output, error; type and detail of the dispatch error.
 func short(r tool.Result) string {
-	s := fmt.Sprintf("%v %s %q", r.Status, r.Output, r.Error)
-	if d := r.Dispatch; d != nil {
+	s := fmt.Sprintf("%v %s %q", r.Status(), r.Output, r.ErrorText())
+	if d := r.Dispatch(); d != nil {
 		s += fmt.Sprintf(" %s %q", d.Type, d.Detail)
 		if d.Waited {
 			s += " waited"

@@ -128,7 +128,7 @@ func TestIdleStop(t *testing.T) {
 	f := func(idle time.Duration, ended string, behaviour string) {
 		t.Helper()
 		r := newRig(t, func(c *ProcessConfig) { c.Pool.Idle = idle }, behaviour)
-		if got := r.call(10*time.Second, "{}", nil); got.Status != tool.OK {
+		if got := r.call(10*time.Second, "{}", nil); got.Status() != tool.OK {
 			t.Errorf("%s", short(got))
 		}
 		if got := r.ended(1)[0]; got != ended {
@@ -190,7 +190,7 @@ func TestNotFound(t *testing.T) {
 	}
 	f(func(c *ProcessConfig) { c.Command = []string{plain} }, "fork/exec "+plain+": no such file or directory")
 	r := newRig(t, func(c *ProcessConfig) { c.Dir = dir + "/none" }, "good")
-	if got := r.call(time.Second, "{}", nil); got.Dispatch == nil || got.Dispatch.Type != tool.NotFound {
+	if got := r.call(time.Second, "{}", nil); got.Dispatch() == nil || got.Dispatch().Type != tool.NotFound {
 		t.Errorf("%s", short(got))
 	}
 }
@@ -249,7 +249,7 @@ func TestLimitsHoldFromTheStart(t *testing.T) {
 		r.want(`OK 1048576 7 63 ""`)
 	}
 	spin := newRig(t, func(c *ProcessConfig) { c.Oneshot, c.Limits = true, Limits{CPU: 1} }, "oneshot", "spin")
-	if got := spin.call(20*time.Second, "{}", nil); got.Dispatch == nil || got.Dispatch.Type != tool.Crash {
+	if got := spin.call(20*time.Second, "{}", nil); got.Dispatch() == nil || got.Dispatch().Type != tool.Crash {
 		t.Errorf("out of CPU time: %s", short(got))
 	}
 }

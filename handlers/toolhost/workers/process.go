@@ -197,7 +197,7 @@ func (t *Process) discard(w *worker, c *tool.Call, reason string, kind tool.Disp
 func notRun(aid string, err error) tool.Result {
 	if errors.Is(err, errNoWorker) {
 		r := tool.Broken(aid, tool.Timeout, 0, err.Error())
-		r.Dispatch.Waited = true
+		r.Failure.Dispatch.Waited = true
 		return r
 	}
 	for _, e := range []error{errModule, fs.ErrNotExist, fs.ErrPermission, syscall.ENOEXEC, syscall.ENOTDIR, syscall.ELOOP, errHash, errNotInPath} {

@@ -128,8 +128,8 @@ func TestLongReply(t *testing.T) {
 	r := newRig(t, nil, "long", strconv.Itoa(MaxReply))
 	for range 2 {
 		got := r.call(20*time.Second, "{}", nil)
-		if want := MaxReply - len(`{"status":"OK","output_json":""}`); got.Status != tool.OK || len(got.Output) != want {
-			t.Errorf("%v, %d bytes, want %d", got.Status, len(got.Output), want)
+		if want := MaxReply - len(`{"status":"OK","output_json":""}`); got.Status() != tool.OK || len(got.Output) != want {
+			t.Errorf("%v, %d bytes, want %d", got.Status(), len(got.Output), want)
 		}
 	}
 	if n := r.started(); n != 1 {

@@ -1,6 +1,8 @@
 package workers
 
 import (
+	"cmp"
+
 	"trunkline/codec/jsonx"
 	"trunkline/handlers/toolhost/dsstate"
 	"trunkline/handlers/toolhost/tool"
@@ -57,16 +59,15 @@ func parseReply(line []byte, c *tool.Call, stateless bool) (r tool.Result, ok bo
 	if !applyState(&m[replyState], c, stateless) {
 		return tool.Result{}, false
 	}
-	r.Status = status(&m[replyStatus])
-	if r.Status == tool.OK {
+	st := status(&m[replyStatus])
+	if st == tool.OK {
 		if len(output.Raw) > 0 {
 			r.Output = jsonx.AppendUnescaped(make([]byte, 0, len(output.Raw)), output.Raw)
 		}
 		return r, true
 	}
-	if r.Error = string(jsonx.AppendUnescaped(nil, failure.Raw)); r.Error == "" {
-		r.Error = r.Status.String() // never empty (toolhost §3.2)
-	}
+	// Never empty (toolhost §3.2).
+	r.Failure = &tool.Failure{Status: st, Error: cmp.Or(string(jsonx.AppendUnescaped(nil, failure.Raw)), st.String())}
 	return r, true
 }
 

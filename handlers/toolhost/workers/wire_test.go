@@ -115,7 +115,7 @@ func FuzzParseReply(f *testing.F) {
 			}
 			return
 		}
-		if (r.Status == tool.OK) != (r.Error == "") || !utf8.ValidString(r.Error) || !utf8.Valid(r.Output) || r.Dispatch != nil {
+		if (r.Status() == tool.OK) != (r.ErrorText() == "") || !utf8.ValidString(r.ErrorText()) || !utf8.Valid(r.Output) || r.Dispatch() != nil {
 			t.Errorf("%s", short(r))
 		}
 		if c.State.Bytes() > dsstate.MaxBytes || !jsonx.Check([]byte(after), maxDepth).OK() || !jsonx.Check(line, maxDepth).OK() {

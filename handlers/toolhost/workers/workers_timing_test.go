@@ -25,7 +25,7 @@ func BenchmarkCall(b *testing.B) {
 			call := &tool.Call{AID: "AID.T.v1", Input: []byte(`{"x":1}`), State: state}
 			b.ReportAllocs()
 			for b.Loop() {
-				if got := r.Run(ctx, call); got.Status != tool.OK {
+				if got := r.Run(ctx, call); got.Status() != tool.OK {
 					b.Fatal(short(got))
 				}
 			}
