@@ -261,7 +261,7 @@ func (c *call) prepare() {
 	if b := c.entry.Breaker; b != nil {
 		b.Start(c.probe)
 	}
-	c.s.state.CloneTo(&c.after)
+	c.after = c.s.state.Clone()
 	c.input.AID, c.input.Input, c.input.State, c.input.Now = c.entry.AID, c.req.input, &c.after, c.srv.clock
 }
 

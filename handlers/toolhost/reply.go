@@ -9,7 +9,7 @@ import (
 
 const (
 	errTooLarge = "output exceeds 1MB limit"
-	emptyObject    = "{}"
+	emptyObject = "{}"
 )
 
 // appendFault appends a protocol error (toolhost §3.3) that has no members of its own. It does not allocate.

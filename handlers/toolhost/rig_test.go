@@ -115,7 +115,9 @@ func (r *rig) tools() []Entry {
 			return tool.Result{Output: append([]byte(nil), c.Input...)}
 		}),
 		entry("AID.FAIL.v1", true, "none", fail), entry("AID.FAIL.AWAY.v1", false, "none", fail),
-		entry("AID.MUTE.v1", true, "none", func(context.Context, *tool.Call) tool.Result { return tool.Result{Failure: &tool.Failure{Status: tool.InvalidPick}} }),
+		entry("AID.MUTE.v1", true, "none", func(context.Context, *tool.Call) tool.Result {
+			return tool.Result{Failure: &tool.Failure{Status: tool.InvalidPick}}
+		}),
 		entry("AID.PANIC.v1", true, "none", func(context.Context, *tool.Call) tool.Result { panic("boom") }),
 		entry("AID.PANIC.AWAY.v1", false, "none", func(context.Context, *tool.Call) tool.Result { panic("boom") }),
 		entry("AID.WAIT.v1", false, "none", r.wait), external, guarded,

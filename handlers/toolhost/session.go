@@ -264,7 +264,7 @@ func (s *session) Pump(out []byte, now link.Instant) (outAfter []byte, more bool
 	if c != nil {
 		out = append(out, c.reply...)
 		if c.keep {
-			c.after.CloneTo(&s.state)
+			s.state = c.after.Clone()
 		}
 		if c.runEnded != "" {
 			s.endRun(c.runEnded)

@@ -9,7 +9,8 @@ import "trunkline/codec/jsonx"
 //	null, {}, neither of the two members   no change
 //
 // The slots concerned count as written in next. If raw is not valid, why is the text to stand behind "invalid ds_state: " and
-// next equals s; otherwise why is "". s itself never changes and nothing of raw is kept. It allocates the slots that are set.
+// next equals s; otherwise why is "". s itself never changes and nothing of raw is kept. It allocates the slots that are set, and
+// the eight words in which changes are noted.
 func (s *State) Apply(raw []byte) (next State, why string) { return s.merge(raw, false) }
 
 // ApplySetting is Apply but for a snapshot, which here only sets the slots it lists and leaves the others as they are: the reply
@@ -21,26 +22,29 @@ func (s *State) merge(raw []byte, keep bool) (next State, why string) {
 	if why = in.read(raw); why != "" {
 		return *s, why
 	}
-	next = *s
+	remove := in.remove
 	if in.replace && !keep {
-		for n, a := range next.slots {
+		for n, a := range s.all() {
 			if a != nil {
-				next.put(n, nil)
+				remove |= 1 << n
 			}
 		}
+		remove &^= in.set
 	}
+	if remove|in.set == 0 {
+		return *s, ""
+	}
+	all := *s.all()
 	var scratch []byte
-	for n := range Slots {
-		bit := uint8(1) << n
-		switch {
-		case in.remove&bit != 0:
-			next.put(n, nil)
+	for n := range all {
+		switch bit := uint8(1) << n; {
+		case remove&bit != 0:
+			all[n] = nil
 		case in.set&bit != 0:
-			var a *Artifact
-			a, scratch = in.slots[n].artifact(scratch)
-			next.put(n, a)
+			all[n], scratch = in.slots[n].artifact(scratch)
 		}
 	}
+	next = State{slots: &all, written: s.written | remove | in.set}
 	if next.Bytes() > MaxBytes {
 		return *s, whyTooLarge
 	}

@@ -18,7 +18,7 @@ const (
 // equal digests. It allocates in proportion to the state and is not for hot paths.
 func (s *State) Digest() (sha [64]byte, fast [16]byte) {
 	var text []byte
-	for n, a := range s.slots {
+	for n, a := range s.all() {
 		if a != nil {
 			text = appendDigestLine(text, n, a)
 		}

@@ -14,7 +14,7 @@ const EmptyDelta = `{"delta":true,"slots":{},"removed_slots":[]}`
 func (s *State) AppendSnapshot(dst []byte) []byte {
 	dst = append(dst, `{"slots":{`...)
 	comma := false
-	for n, a := range s.slots {
+	for n, a := range s.all() {
 		if a != nil {
 			dst, comma = appendSlot(dst, n, a, comma), true
 		}
@@ -32,7 +32,7 @@ func AppendDelta(dst []byte, before, after *State) []byte {
 	}
 	dst = append(dst, `{"delta":true,"slots":{`...)
 	comma := false
-	for n, a := range after.slots {
+	for n, a := range after.all() {
 		if set&(1<<n) != 0 {
 			dst, comma = appendSlot(dst, n, a, comma), true
 		}
@@ -57,8 +57,8 @@ func (s *State) changes(before *State) (set, removed uint8) {
 	if s.written == 0 {
 		return 0, 0
 	}
-	for n, now := range s.slots {
-		bit, was := uint8(1)<<n, before.slots[n]
+	for n, now := range s.all() {
+		bit, was := uint8(1)<<n, before.all()[n]
 		switch {
 		case s.written&bit == 0 || now == was:
 		case now == nil:

@@ -30,12 +30,25 @@ type Artifact struct {
 // bytes returns what a counts towards MaxBytes.
 func (a *Artifact) bytes() int { return len(a.Type) + len(a.Provenance) + len(a.Content) }
 
-// State is the eight slots (toolhost §3.6). The zero State is empty. Copies share their artifacts, which never change, so that
-// a copy costs ten words and each copy can be written without the others noticing. One goroutine at a time may use a State;
-// different copies may be used by different goroutines.
+// State is the eight slots (toolhost §3.6). The zero State is empty. Copies share what they hold, which never changes: a copy costs
+// two words, the first writing of one copies eight, and no other copy notices (toolhost §10). One goroutine at a time may use a
+// State; different copies may be used by different goroutines.
 type State struct {
-	slots   [Slots]*Artifact
-	written uint8 // bit n: slot n was set or removed since Clone
+	slots   *contents // never changed; nil: all empty
+	written uint8     // bit n: slot n was set or removed since Clone
+}
+
+// contents are what the slots hold, nil for nothing.
+type contents [Slots]*Artifact
+
+// nothing is what the slots of a zero State hold.
+var nothing contents
+
+func (s *State) all() *contents {
+	if s.slots == nil {
+		return &nothing
+	}
+	return s.slots
 }
 
 // Get returns what slot holds; ok is false for an empty slot and for a number that is no slot. The artifact is lent for reading
@@ -44,13 +57,14 @@ func (s *State) Get(slot int) (a *Artifact, ok bool) {
 	if uint(slot) >= Slots {
 		return nil, false
 	}
-	a = s.slots[slot]
+	a = s.all()[slot]
 	return a, a != nil
 }
 
 // Set puts a into slot, in place of what was there; a number that is no slot changes nothing. What no reply could carry is
 // replaced at once, so that digests and deltas are about the same bytes that the caller gets: each byte that is not UTF-8
-// becomes U+FFFD (toolhost §2.5), and a size outside 0 to MaxSize becomes the nearer of the two. It allocates the artifact.
+// becomes U+FFFD (toolhost §2.5), and a size outside 0 to MaxSize becomes the nearer of the two. It allocates the artifact, and the
+// eight words in which it is noted.
 func (s *State) Set(slot int, a Artifact) {
 	if uint(slot) >= Slots {
 		return
@@ -63,7 +77,7 @@ func (s *State) Set(slot int, a Artifact) {
 	})
 }
 
-// Remove empties slot; a number that is no slot changes nothing. It does not allocate.
+// Remove empties slot; a number that is no slot changes nothing. It allocates only where the slot is not empty.
 func (s *State) Remove(slot int) {
 	if uint(slot) < Slots {
 		s.put(slot, nil)
@@ -72,7 +86,11 @@ func (s *State) Remove(slot int) {
 
 // put stores a, nil for none, and notes that the slot was written.
 func (s *State) put(slot int, a *Artifact) {
-	s.slots[slot] = a
+	if s.all()[slot] != a {
+		next := *s.all()
+		next[slot] = a
+		s.slots = &next
+	}
 	s.written |= 1 << slot
 }
 
@@ -80,16 +98,13 @@ func (s *State) put(slot int, a *Artifact) {
 // allocate.
 func (s *State) Clone() State { return State{slots: s.slots} }
 
-// CloneTo makes dst what Clone returns.
-func (s *State) CloneTo(dst *State) { dst.slots, dst.written = s.slots, 0 }
-
 // Unwritten reports whether no slot was set or removed since Clone.
 func (s *State) Unwritten() bool { return s.written == 0 }
 
 // Bytes returns the bytes of type, provenance and content of all slots, which MaxBytes bounds. It does not allocate.
 func (s *State) Bytes() int {
 	n := 0
-	for _, a := range s.slots {
+	for _, a := range s.all() {
 		if a != nil {
 			n += a.bytes()
 		}

@@ -50,6 +50,7 @@ func behave(kind string, args []string) {
 		return
 	case "loud-start":
 		fmt.Print(okReply)
+		time.Sleep(time.Minute) // and reads nothing
 	case "zombies":
 		for range 3 {
 			_ = exec.Command("/bin/true").Start()
