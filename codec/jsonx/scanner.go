@@ -30,12 +30,16 @@ type Member struct {
 // picks the members out whose names n knows: out[i] is the value of name i. Other members are checked and ignored; nothing that
 // nests in a member is picked. It is one pass, costs time linear in len(line), and does not allocate or keep line.
 //
-// out must hold n.Len() members; all of them are overwritten. With ScanDuplicate which is the name whose second occurrence comes
+// out must hold n.Len() members, each zero or left by a scan before; all of them are overwritten. With ScanDuplicate which is the name whose second occurrence comes
 // first, and out has the first value of each name, so that an answer can still repeat what the request gave (toolhost §3.1). With
 // the results other than that and ScanOK all members are Absent; with all but ScanDuplicate which is -1.
 func (n *Names) Scan(line []byte, maxDepth int, out []Member) (r ScanResult, which int) {
 	out = out[:len(n.names)]
-	clear(out)
+	for i := range out { // most are absent already: clearing all of them costs more
+		if out[i].Kind != Absent {
+			out[i] = Member{}
+		}
+	}
 	i := skipSpace(line, 0)
 	if i >= len(line) || line[i] != '{' || maxDepth < 1 {
 		return scanRoot(line, maxDepth), -1

@@ -55,11 +55,17 @@ func (x *executor) free() { <-x.slots }
 
 // safely runs a tool. A panic in it is an exception, and ends nothing else (toolhost §3.5); the log gets where it came from.
 func safely(ctx context.Context, t tool.Tool, c *tool.Call, log *slog.Logger) (r tool.Result) {
+	returned := false // asking for a panic that is not there costs as much as a small tool
 	defer func() {
+		if returned {
+			return
+		}
 		if p := recover(); p != nil {
 			log.Error("panic in a tool", "aid", c.AID, "panic", p, "stack", string(debug.Stack()))
 			r = tool.Broken(c.AID, tool.Exception, 0, fmt.Sprint("panic: ", p))
 		}
 	}()
-	return t.Run(ctx, c)
+	r = t.Run(ctx, c)
+	returned = true
+	return r
 }

@@ -33,8 +33,11 @@ type requestID struct {
 
 // idOf returns the request's identifier, if it has a valid one.
 func idOf(r *request) requestID {
+	if r.members[nameRequestID].Kind == jsonx.Absent {
+		return requestID{}
+	}
 	raw, ok := r.requestID()
-	if !ok || raw == nil && r.members[nameRequestID].Kind == jsonx.Absent {
+	if !ok {
 		return requestID{}
 	}
 	return requestID{raw: raw, quoted: r.members[nameRequestID].Kind == jsonx.String}
