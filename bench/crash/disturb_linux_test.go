@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"trunkline/bench/internal/load"
 )
 
 func TestSyncing(t *testing.T) {
@@ -13,7 +15,7 @@ func TestSyncing(t *testing.T) {
 	var stop atomic.Bool
 	ended := make(chan error)
 	go func() { ended <- syncing(dir, &stop) }()
-	for directorySize(dir) == 0 {
+	for load.DirectoryBytes(dir) == 0 {
 		select {
 		case err := <-ended:
 			t.Fatalf("it ended: %v", err)

@@ -108,7 +108,7 @@ var endings = []ending{killed, stoppedIdle, killedTwice, killed, killed, killedI
 func (g *game) play(ctx context.Context, rounds int) ([]string, error) {
 	defer g.leave()
 	for i := range rounds {
-		if g.server == nil || g.o.disk < directorySize(g.dir) {
+		if g.server == nil || g.o.disk < load.DirectoryBytes(g.dir) {
 			if err := g.birth(ctx); err != nil {
 				return g.faults, err
 			}

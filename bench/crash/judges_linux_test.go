@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -211,14 +209,4 @@ func TestLifeIn(t *testing.T) {
 	f(fmt.Sprintf(state, "end", true, "R", true, 4), "", l)
 	f(`{"envelope":{}}`, "no generation", l)
 	f(`[]`, "cannot read", l)
-}
-
-func TestDirectorySize(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "f"), make([]byte, 100), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if n := directorySize(dir); n != 100 || directorySize(filepath.Join(dir, "none")) != 0 {
-		t.Errorf("%d bytes", n)
-	}
 }

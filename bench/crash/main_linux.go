@@ -69,22 +69,10 @@ func (o options) legs() []leg {
 }
 
 func main() {
-	o, err := parseFlags(os.Args[1:])
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
-	}
-	faults, err := run(o)
-	for _, f := range faults {
-		fmt.Println("FAIL", f)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "crash:", err)
-	}
-	if err != nil || len(faults) > 0 {
-		os.Exit(1)
-	}
-	fmt.Println("PASS")
+	load.Main("crash", parseFlags, func(o options) (failed bool, err error) {
+		faults, err := run(o)
+		return load.Faults(faults, err), err
+	})
 }
 
 // unknownShare is the part of the histories, one in so many, that may stay undecided.
@@ -95,21 +83,17 @@ const inARow = 10
 
 // run plays the legs in turn until there were as many rounds as asked for, or one shows a fault.
 func run(o options) (faults []string, err error) {
-	temp, err := os.MkdirTemp("", "crash-")
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a folder: %w", err)
-	}
-	defer func() {
-		if o.keep || len(faults) > 0 || err != nil {
-			fmt.Println("kept", temp)
-			return
-		}
-		os.RemoveAll(temp)
-	}()
-	path, err := load.FindBinary(o.server, "./cmd/trunkline", temp)
+	rig, err := load.ServerRig("crash-", o.server)
 	if err != nil {
 		return nil, err
 	}
+	defer func() {
+		if o.keep || len(faults) > 0 || err != nil {
+			fmt.Println("kept", rig.Dir)
+			return
+		}
+		rig.Close()
+	}()
 	ctx, cancel := context.WithTimeout(context.Background(), o.limit)
 	defer cancel()
 	fmt.Printf("seed %d, %d rounds\n", o.seed, o.rounds)
@@ -120,7 +104,7 @@ func run(o options) (faults []string, err error) {
 	}()
 	for number, left := 0, o.rounds; left > 0 && err == nil && len(faults) == 0; number++ {
 		l := o.legs()[number%len(o.legs())]
-		faults, left, err = o.turn(ctx, l, number, left, path, temp, total)
+		faults, left, err = o.turn(ctx, l, number, left, rig, total)
 	}
 	if n, of := total[historiesUnknown].Load(), total[historiesJudged].Load(); n*unknownShare > of {
 		faults = append(faults, fmt.Sprintf("%d of %d histories were not decided in time", n, of))
@@ -129,8 +113,8 @@ func run(o options) (faults []string, err error) {
 }
 
 // turn plays a leg's rounds in a row, of the left ones that are still to be played.
-func (o options) turn(ctx context.Context, l leg, number, left int, path, temp string, total *tally) (faults []string, stillLeft int, err error) {
-	g, n := newGame(o, l, number, path, temp), min(inARow, left)
+func (o options) turn(ctx context.Context, l leg, number, left int, rig *load.Rig, total *tally) (faults []string, stillLeft int, err error) {
+	g, n := newGame(o, l, number, rig.Binary, rig.Dir), min(inARow, left)
 	switch {
 	case l.mode != "memory":
 		faults, err = g.play(ctx, n)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"trunkline/bench/internal/load"
 	"trunkline/codec/wire"
 	"trunkline/handlers/ipc/client"
 )
@@ -79,7 +80,7 @@ func (g *game) checkEmpty(ctx context.Context) error {
 	if defaults.MaxLLMCalls != defaultCalls {
 		g.fault("a server without a store has a default quota of %d model calls after a restart", defaults.MaxLLMCalls)
 	}
-	if n := directorySize(g.dir); n != 0 {
+	if n := load.DirectoryBytes(g.dir); n != 0 {
 		g.fault("a server without a store wrote %d bytes", n)
 	}
 	if p, err := c.GetNextRunnable(ctx, false); !refused(err, wire.NotFound) {

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"trunkline/bench/internal/load"
@@ -90,10 +87,9 @@ func (g *game) end(how ending) error {
 		g.server.Stop()
 		return nil
 	}
-	if err := syscall.Kill(g.server.PID(), syscall.SIGKILL); err != nil {
-		return fmt.Errorf("cannot kill the server: %w", err)
+	if err := g.server.Kill(); err != nil {
+		return err
 	}
-	g.server.Stop()
 	if how == killedTwice {
 		return g.interrupt(time.Duration(g.rng.Int64N(int64(60 * time.Millisecond))))
 	}
@@ -115,18 +111,4 @@ func (g *game) interrupt(after time.Duration) error {
 	_ = cmd.Wait() // says that it was killed
 	g.count.add(restarts, 1)
 	return nil
-}
-
-// directorySize adds up the files below dir; ones that go meanwhile count nothing.
-func directorySize(dir string) (sum int64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return nil
-		}
-		if info, err := d.Info(); err == nil {
-			sum += info.Size()
-		}
-		return nil
-	})
-	return sum
 }

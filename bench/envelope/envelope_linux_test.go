@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"trunkline/bench/internal/goal"
 	"trunkline/codec/wire"
 	"trunkline/engine/orchestration"
 	"trunkline/handlers/ipc/client"
@@ -59,9 +60,9 @@ func TestThePeerDecidesAlike(t *testing.T) {
 		if code != wire.OK {
 			t.Fatalf("%s: %v: %s", name, code, c.Msg)
 		}
-		asked(t, srv, beginPath, begin)
+		peerStep(t, srv, beginPath, begin)
 		for i, body := range reports {
-			ours, theirs := engineStep(t, o, c, body), asked(t, srv, reportPath, body)
+			ours, theirs := engineStep(t, o, c, body), peerStep(t, srv, reportPath, body)
 			if diff := cmp.Diff(ours, theirs); diff != "" {
 				t.Fatalf("%s, step %d: %s", name, i, diff)
 			}
@@ -109,7 +110,7 @@ func engineStep(t *testing.T, o *orchestration.Engine, c *orchestration.Call, bo
 	return d
 }
 
-func asked(t *testing.T, srv *httptest.Server, path, body string) (d decided) {
+func peerStep(t *testing.T, srv *httptest.Server, path, body string) (d decided) {
 	t.Helper()
 	reply, err := http.Post(srv.URL+path, "application/json", strings.NewReader(body))
 	if err != nil {
@@ -166,15 +167,15 @@ func TestSamples(t *testing.T) {
 func TestGoalsAreJudged(t *testing.T) {
 	f := func(want string, reached bool, ratios ...float64) {
 		t.Helper()
-		g := goal{what: "x", must: 5, ratios: ratios}
-		if g.reached() != reached || !bytes.Contains([]byte(g.String()), []byte(want)) {
-			t.Errorf("%v: %v, %s", ratios, g.reached(), g)
+		g := ask("x", 5, ratios)
+		if (g.Verdict == goal.Pass) != reached || !bytes.Contains([]byte(g.String()), []byte(want)) {
+			t.Errorf("%v: %v, %s", ratios, g.Verdict, g)
 		}
 	}
 	f("goal pass x: 5.0x", true, 4, 5, 9)
 	f("goal MISS x: 4.9x", false, 4.9, 9, 1)
 	f("goal pass x: 6.0x", true, 5, 7)
-	f("goal MISS x: 0.0x", false)
+	f("goal none x: 0.0x", false)
 }
 
 func TestFlags(t *testing.T) {

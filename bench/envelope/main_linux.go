@@ -3,12 +3,11 @@ package main
 import (
 	"flag"
 	"fmt"
-	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
+	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
 )
 
@@ -51,32 +50,21 @@ func parseFlags(args []string) (options, error) {
 }
 
 func main() {
-	o, err := parseFlags(os.Args[1:])
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
-	}
-	if o.peers {
-		err = servePeer()
-	} else {
-		err = run(o)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "envelope:", err)
-		os.Exit(1)
-	}
+	load.Main("envelope", parseFlags, func(o options) (failed bool, err error) {
+		if o.peers {
+			return false, servePeer()
+		}
+		return false, run(o)
+	})
 }
 
 // run measures the parts asked for and judges what they say.
 func run(o options) error {
-	dir, err := os.MkdirTemp("", "envelope-bench-")
+	rig, err := load.ServerRig("envelope-bench-", o.server)
 	if err != nil {
-		return fmt.Errorf("cannot make a folder for the binary: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	if o.server, err = load.FindBinary(o.server, "./cmd/trunkline", dir); err != nil {
 		return err
 	}
+	defer rig.Close()
 	fmt.Printf("%d CPUs, %s/%s, %s; %d rounds, medians\n", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), o.rounds)
 	missed := false
 	for _, name := range strings.Split(o.parts, ",") {
@@ -84,13 +72,13 @@ func run(o options) error {
 		if part == nil {
 			return fmt.Errorf("cannot measure %q: the parts are step, report and process", name)
 		}
-		goals, err := part(o)
+		goals, err := part(rig, o)
 		if err != nil {
 			return fmt.Errorf("cannot measure %s: %w", name, err)
 		}
 		for _, g := range goals {
 			fmt.Println(g)
-			missed = missed || !g.reached()
+			missed = missed || g.Verdict == goal.Miss
 		}
 	}
 	if missed && o.strict {
@@ -100,33 +88,23 @@ func run(o options) error {
 }
 
 // parts are the measurements by name.
-var parts = map[string]func(o options) ([]goal, error){"step": measureStep, "report": measureReport, "process": measureProcess}
+var parts = map[string]func(rig *load.Rig, o options) ([]asked, error){"step": measureStep, "report": measureReport, "process": measureProcess}
 
-// goal is a ratio that must reach a bound: how many times less, or more, than the peer.
-type goal struct {
-	what   string
-	must   float64
-	ratios []float64 // one per round
+// asked is how many times less, or more, than the peer we have to be, and the ratios of the rounds.
+type asked struct {
+	goal.Goal
+	ratios []float64
 }
 
-func (g goal) reached() bool { return median(g.ratios) >= g.must }
+// ask judges the ratios of the rounds.
+func ask(what string, must float64, ratios []float64) asked {
+	a := asked{goal.Goal{What: what, Must: must, AtLeast: true}, ratios}
+	a.Add(what, goal.Median(ratios))
+	a.Judge()
+	return a
+}
 
 // String is the line with the verdict.
-func (g goal) String() string {
-	verdict := "MISS"
-	if g.reached() {
-		verdict = "pass"
-	}
-	return fmt.Sprintf("goal %s %s: %.1fx (must be >= %.0fx; rounds %.1f)", verdict, g.what, median(g.ratios), g.must, g.ratios)
-}
-
-func median(v []float64) float64 {
-	if len(v) == 0 {
-		return 0
-	}
-	v = slices.Sorted(slices.Values(v))
-	if n := len(v); n%2 == 0 {
-		return (v[n/2-1] + v[n/2]) / 2
-	}
-	return v[len(v)/2]
+func (a asked) String() string {
+	return fmt.Sprintf("goal %s %s: %.1fx (must be >= %.0fx; rounds %.1f)", a.Verdict, a.What, a.Measured, a.Must, a.ratios)
 }

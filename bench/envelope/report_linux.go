@@ -6,71 +6,60 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strconv"
-	"time"
 
+	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/handlers/ipc/client"
 )
 
-// cell is one server under the load of agents' reports.
-type cell struct {
-	name   string
+// side is one server and the load of agents' reports that it can take.
+type side struct {
 	server *load.Server
 	cfg    load.Config
-	all    []sample
 }
 
-// sample is what a cell showed in one round.
-type sample struct {
-	perSec   float64
-	cpu      float64 // server CPU nanoseconds per report
-	p50, p99 time.Duration
+// step measures the server under its load.
+func (s *side) step(o options) goal.Step {
+	return goal.One(s.cell(), func() (goal.Sample, error) { return load.Measure(s.cfg, s.server, o.warmup, o.window) })
+}
+
+func (s *side) cell() goal.Cell {
+	return goal.Cell{Server: s.server.Name, Method: "report", Conns: len(s.cfg.Tapes), Depth: s.cfg.Depth}
 }
 
 // measureReport compares ReportAgentResult → next instruction with the same work of the peer.
-func measureReport(o options) ([]goal, error) {
-	ours, err := startKernel(o)
+func measureReport(rig *load.Rig, o options) ([]asked, error) {
+	defer rig.StopAll()
+	ours, err := startKernel(rig, o)
 	if err != nil {
 		return nil, err
 	}
-	defer ours.server.Stop()
-	theirs, err := startPeer(o)
+	theirs, err := startPeer(rig, o)
 	if err != nil {
 		return nil, err
 	}
-	defer theirs.server.Stop()
-	cpu := goal{what: fmt.Sprintf("server CPU of a report at depth %d against net/http and encoding/json", o.depth), must: 10}
-	rate := goal{what: fmt.Sprintf("reports/s at depth %d against net/http and encoding/json", o.depth), must: 10}
-	for round := range o.rounds {
-		pair := []*cell{ours, theirs}
-		if round%2 == 1 {
-			pair[0], pair[1] = pair[1], pair[0]
-		}
-		for _, c := range pair {
-			if err := c.measure(o); err != nil {
-				return nil, fmt.Errorf("%s: %w", c.name, err)
-			}
-		}
-		a, b := ours.all[round], theirs.all[round]
-		cpu.ratios, rate.ratios = append(cpu.ratios, b.cpu/a.cpu), append(rate.ratios, a.perSec/b.perSec)
+	all, err := goal.Rounds(o.rounds, []goal.Step{ours.step(o), theirs.step(o)}, io.Discard)
+	if err != nil {
+		return nil, err
 	}
 	fmt.Println()
-	ours.print()
-	theirs.print()
-	return []goal{cpu, rate}, nil
+	printCells(all)
+	const against = "at depth %d against net/http and encoding/json"
+	return []asked{
+		ask(fmt.Sprintf("server CPU of a report "+against, o.depth), 10, goal.Ratios(all, theirs.cell(), ours.cell(), goal.CPU)),
+		ask(fmt.Sprintf("reports/s "+against, o.depth), 10, goal.Ratios(all, ours.cell(), theirs.cell(), goal.Rate)),
+	}, nil
 }
 
 // startKernel starts trunkline with the sessions begun; one connection carries the reports of all of them.
-func startKernel(o options) (*cell, error) {
-	s, err := load.StartServer(load.Trunkline(o.server, "kernel.loops="+strconv.Itoa(o.loops)))
+func startKernel(rig *load.Rig, o options) (*side, error) {
+	s, err := rig.Trunkline("kernel.loops=" + strconv.Itoa(o.loops))
 	if err != nil {
 		return nil, err
 	}
-	c := &cell{name: "trunkline", server: s}
 	begin, tape := new(load.Tape), new(load.Tape)
 	for i := range o.depth {
 		if err = addCall(begin, "InitializeSession", beginBody(i, o.outputs)); err != nil {
@@ -86,11 +75,9 @@ func startKernel(o options) (*cell, error) {
 		err = load.SendOnce(s.Addr, load.Kernel, []*load.Tape{begin}, 8)
 	}
 	if err != nil {
-		s.Stop()
 		return nil, err
 	}
-	c.cfg = load.Config{Addr: s.Addr, Protocol: load.Kernel, Tapes: []*load.Tape{tape}, Depth: o.depth, Spin: true}
-	return c, nil
+	return &side{s, load.Config{Addr: s.Addr, Protocol: load.Kernel, Tapes: []*load.Tape{tape}, Depth: o.depth, Spin: true}}, nil
 }
 
 func addCall(tape *load.Tape, method, body string) error {
@@ -104,20 +91,14 @@ func addCall(tape *load.Tape, method, body string) error {
 }
 
 // startPeer starts this program as the peer, with the sessions begun; each has a connection of its own.
-func startPeer(o options) (*cell, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, fmt.Errorf("cannot find this program: %w", err)
-	}
-	s, err := load.StartServer(load.Command{Name: "net/http", Path: self, Args: []string{"-peer"}, Listening: load.PeerListening})
+func startPeer(rig *load.Rig, o options) (*side, error) {
+	s, err := rig.Peer("net/http", "", "-peer")
 	if err != nil {
 		return nil, err
 	}
-	c := &cell{name: "net/http", server: s}
 	var tapes []*load.Tape
 	for i := range o.depth {
 		if err := post(s.Addr, beginPath, beginBody(i, o.outputs)); err != nil {
-			s.Stop()
 			return nil, err
 		}
 		tape := new(load.Tape)
@@ -126,8 +107,7 @@ func startPeer(o options) (*cell, error) {
 		}
 		tapes = append(tapes, tape)
 	}
-	c.cfg = load.Config{Addr: s.Addr, Protocol: load.HTTP, Tapes: tapes, Depth: 1, Spin: true}
-	return c, nil
+	return &side{s, load.Config{Addr: s.Addr, Protocol: load.HTTP, Tapes: tapes, Depth: 1, Spin: true}}, nil
 }
 
 func post(addr, path, body string) error {
@@ -143,42 +123,10 @@ func post(addr, path, body string) error {
 	return err
 }
 
-// measure runs the load once: warm-up, window, and the replies that are still out.
-func (c *cell) measure(o options) error {
-	session, err := load.Start(c.cfg)
-	if err != nil {
-		return err
+// printCells prints the medians of every cell.
+func printCells(all []goal.Sample) {
+	for _, c := range goal.Summarize(all) {
+		m := c.Median
+		fmt.Printf("%-10s %8.0f/s  server CPU %6.2f µs  p50 %4.0f µs  p99 %5.0f µs\n", c.Server, m.PerSec, m.CPU/1e3, m.P50, m.P99)
 	}
-	time.Sleep(o.warmup)
-	cpu, err := c.server.CPU()
-	before, start := session.Replies(), time.Now()
-	session.Record(true)
-	time.Sleep(o.window)
-	n, elapsed := session.Replies()-before, time.Since(start)
-	after, cpuErr := c.server.CPU()
-	session.Record(false)
-	latency, stopErr := session.Stop()
-	if err := errors.Join(err, cpuErr, stopErr); err != nil {
-		return err
-	}
-	if n == 0 {
-		return fmt.Errorf("no reply in %v", elapsed)
-	}
-	c.all = append(c.all, sample{
-		perSec: float64(n) / elapsed.Seconds(), cpu: float64(after-cpu) / float64(n), p50: latency.Quantile(0.5), p99: latency.Quantile(0.99),
-	})
-	return nil
-}
-
-func (c *cell) print() {
-	of := func(pick func(sample) float64) float64 {
-		var v []float64
-		for _, s := range c.all {
-			v = append(v, pick(s))
-		}
-		return median(v)
-	}
-	fmt.Printf("%-10s %8.0f/s  server CPU %6.2f µs  p50 %4.0f µs  p99 %5.0f µs\n", c.name, of(func(s sample) float64 { return s.perSec }),
-		of(func(s sample) float64 { return s.cpu })/1e3, of(func(s sample) float64 { return float64(s.p50) })/1e3,
-		of(func(s sample) float64 { return float64(s.p99) })/1e3)
 }

@@ -3,10 +3,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"trunkline/bench/internal/goal"
+	"trunkline/bench/internal/load"
 	"trunkline/engine/envelope"
 )
 
@@ -17,7 +20,7 @@ const stepSize = 4 << 10
 const stepBatch = 50
 
 // measureStep compares one engine step with decoding the same bytes into a map and encoding that again.
-func measureStep(o options) ([]goal, error) {
+func measureStep(_ *load.Rig, o options) ([]asked, error) {
 	src := flatEnvelope(stepSize)
 	engine := envelope.NewEngine(envelope.Options{})
 	var dst []byte
@@ -37,17 +40,18 @@ func measureStep(o options) ([]goal, error) {
 		_, err := json.Marshal(m)
 		return err
 	}
-	g := goal{what: fmt.Sprintf("engine step on a flat envelope of %d bytes against encoding/json decode to map and encode", len(src)), must: 5}
-	var ours, theirs []float64
-	for range o.rounds {
+	what := fmt.Sprintf("engine step on a flat envelope of %d bytes against encoding/json decode to map and encode", len(src))
+	ours, theirs := goal.Cell{Server: "engine step"}, goal.Cell{Server: "encoding/json"}
+	all, err := goal.Rounds(o.rounds, []goal.Step{{Name: what, Measure: func() ([]goal.Sample, error) {
 		a, b, err := inTurns(step, twice, o.window)
-		if err != nil {
-			return nil, err
-		}
-		ours, theirs, g.ratios = append(ours, a), append(theirs, b), append(g.ratios, b/a)
+		return []goal.Sample{{Cell: ours, CPU: a}, {Cell: theirs, CPU: b}}, err
+	}}}, io.Discard)
+	if err != nil {
+		return nil, err
 	}
-	fmt.Printf("\nengine step %.0f ns, encoding/json %.0f ns of CPU\n", median(ours), median(theirs))
-	return []goal{g}, nil
+	cells := goal.Summarize(all)
+	fmt.Printf("\nengine step %.0f ns, encoding/json %.0f ns of CPU\n", cells[0].Median.CPU, cells[1].Median.CPU)
+	return []asked{ask(what, 5, goal.Ratios(all, theirs, ours, goal.CPU))}, nil
 }
 
 // inTurns calls a and b in turns for about as long as within and returns the CPU time in nanoseconds that one call of each took. It is

@@ -3,7 +3,6 @@ package main
 import (
 	"flag"
 	"fmt"
-	"os"
 	"runtime"
 	"time"
 
@@ -48,21 +47,17 @@ func parseFlags(args []string) (options, error) {
 }
 
 func main() {
-	o, err := parseFlags(os.Args[1:])
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
-	}
-	failed, err := run(o)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "hostile:", err)
-		os.Exit(1)
-	}
-	if failed > 0 {
-		fmt.Printf("FAIL %d scenes\n", failed)
-		os.Exit(1)
-	}
-	fmt.Println("PASS")
+	load.Main("hostile", parseFlags, func(o options) (failed bool, err error) {
+		n, err := run(o)
+		switch {
+		case err != nil:
+		case n > 0:
+			fmt.Printf("FAIL %d scenes\n", n)
+		default:
+			fmt.Println("PASS")
+		}
+		return n > 0, err
+	})
 }
 
 // run starts the server and plays the scenes.
@@ -70,20 +65,15 @@ func run(o options) (failed int, err error) {
 	if err := load.RaiseFileLimit(8000); err != nil {
 		return 0, err
 	}
-	temp, err := os.MkdirTemp("", "hostile-")
-	if err != nil {
-		return 0, fmt.Errorf("cannot make a folder for the binary: %w", err)
-	}
-	defer os.RemoveAll(temp)
-	path, err := load.FindBinary(o.server, "./cmd/trunkline", temp)
+	rig, err := load.ServerRig("hostile-", o.server)
 	if err != nil {
 		return 0, err
 	}
-	server, err := load.StartServer(load.Trunkline(path, fmt.Sprintf("kernel.loops=%d", o.loops), "kernel.max_connections=2000"))
+	defer rig.Close()
+	server, err := rig.Trunkline(fmt.Sprintf("kernel.loops=%d", o.loops), "kernel.max_connections=2000")
 	if err != nil {
 		return 0, err
 	}
-	defer server.Stop()
 	if err := createProcesses(server.Addr, o.conns); err != nil {
 		return 0, err
 	}

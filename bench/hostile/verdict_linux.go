@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
 )
 
@@ -45,7 +46,7 @@ func (r result) firm(l limits) (out []string) {
 		return append(out, "no reference request was answered")
 	}
 	if grown := r.memory.peak - r.memory.before; grown > l.memory {
-		out = append(out, fmt.Sprintf("memory grew by %.1f MiB, more than %.1f", mebibytes(grown), mebibytes(l.memory)))
+		out = append(out, fmt.Sprintf("memory grew by %.1f MiB, more than %.1f", goal.MiB(grown), goal.MiB(l.memory)))
 	}
 	return out
 }
@@ -73,7 +74,7 @@ func (r result) text(l limits) string {
 	}
 	line("alone", r.alone)
 	line("during", r.during)
-	fmt.Fprintf(&b, "  server RSS before %.1f MiB, peak %.1f, after %.1f\n", mebibytes(r.memory.before), mebibytes(r.memory.peak), mebibytes(r.memory.after))
+	fmt.Fprintf(&b, "  server RSS before %.1f MiB, peak %.1f, after %.1f\n", goal.MiB(r.memory.before), goal.MiB(r.memory.peak), goal.MiB(r.memory.after))
 	if faults := r.faults(l); len(faults) > 0 {
 		fmt.Fprintf(&b, "  FAIL %s: %s\n", r.scene, strings.Join(faults, "; "))
 	} else {
@@ -81,8 +82,6 @@ func (r result) text(l limits) string {
 	}
 	return b.String()
 }
-
-func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }
 
 // peakWatch reads the server's memory every few milliseconds until stopped and remembers the highest: VmHWM is of the whole life
 // of the process and would carry one scene's peak into the next.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -21,32 +19,34 @@ const (
 	depth = 64
 )
 
+type options struct {
+	server string
+	rows   int
+}
+
+func parseFlags(args []string) (options, error) {
+	var o options
+	f := flag.NewFlagSet("rows", flag.ContinueOnError)
+	f.StringVar(&o.server, "server", "", "trunkline binary; empty builds ./cmd/trunkline")
+	f.IntVar(&o.rows, "rows", 1_000_000, "the largest table; it grows there by tens")
+	return o, f.Parse(args)
+}
+
 func main() {
-	server := flag.String("server", "", "trunkline binary; empty builds ./cmd/trunkline")
-	rows := flag.Int("rows", 1_000_000, "the largest table; it grows there by tens")
-	flag.Parse()
-	if err := run(*server, *rows); err != nil {
-		fmt.Fprintln(os.Stderr, "rows:", err)
-		os.Exit(1)
-	}
+	load.Main("rows", parseFlags, func(o options) (failed bool, err error) { return false, run(o.server, o.rows) })
 }
 
 func run(binary string, most int) error {
-	temp, err := os.MkdirTemp("", "rows-")
-	if err != nil {
-		return fmt.Errorf("cannot make a folder for the binary: %w", err)
-	}
-	defer os.RemoveAll(temp)
-	path, err := load.FindBinary(binary, "./cmd/trunkline", temp)
+	rig, err := load.ServerRig("rows-", binary)
 	if err != nil {
 		return err
 	}
+	defer rig.Close()
 	// As many users as rows would fill the rate limiter, which is not the table: it is kept small.
-	s, err := load.StartServer(load.Trunkline(path, "kernel.loops=1", "kernel.max_rate_limit_users=1000", fmt.Sprintf("kernel.max_processes=%d", most)))
+	s, err := rig.Trunkline("kernel.loops=1", "kernel.max_rate_limit_users=1000", fmt.Sprintf("kernel.max_processes=%d", most))
 	if err != nil {
 		return err
 	}
-	defer s.Stop()
 	b := bench{server: s}
 	if b.empty, err = s.Memory(); err != nil {
 		return err
@@ -118,21 +118,19 @@ func pidTapes(method string, rows []int) (tapes []*load.Tape, n int) {
 		tapes = append(tapes, new(load.Tape))
 	}
 	for i, row := range rows {
-		tapes[i%conns].Add(0, load.AppendRequest(nil, fmt.Sprintf("r%07d", i), "kernel", method, load.Field{Key: "pid", Value: load.Identifier('p', row)}))
+		tapes[i%conns].Add(0, load.RowRequest(method, row))
 	}
 	return tapes, len(rows)
 }
 
-var adminListening = regexp.MustCompile(`admin listening on (\S+)`)
-
 // collector prints what the server's metrics say of garbage collection.
 func (b *bench) collector() error {
-	m := adminListening.FindStringSubmatch(b.server.Output())
-	if m == nil {
-		return fmt.Errorf("cannot read metrics: the server names no admin address")
+	admin, err := b.server.Admin()
+	if err != nil {
+		return err
 	}
 	client := http.Client{Timeout: 10 * time.Second}
-	res, err := client.Get("http://" + m[1] + "/metrics")
+	res, err := client.Get("http://" + admin + "/metrics")
 	if err != nil {
 		return err
 	}

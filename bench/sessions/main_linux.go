@@ -4,12 +4,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
 	"trunkline/handlers/ipc/client"
 )
@@ -25,32 +25,36 @@ const (
 	held = 10_000
 )
 
-func main() {
-	server := flag.String("server", "", "trunkline binary; empty builds ./cmd/trunkline")
-	count := flag.Int("count", 100_000, "sessions to begin")
-	size := flag.Int("size", 64<<10, "bytes of each envelope")
-	flag.Parse()
-	if err := run(*server, *count, *size); err != nil {
-		fmt.Fprintln(os.Stderr, "sessions:", err)
-		os.Exit(1)
-	}
+type options struct {
+	server      string
+	count, size int
 }
 
-func run(binary string, count, size int) error {
-	temp, err := os.MkdirTemp("", "sessions-")
+func parseFlags(args []string) (options, error) {
+	var o options
+	f := flag.NewFlagSet("sessions", flag.ContinueOnError)
+	f.StringVar(&o.server, "server", "", "trunkline binary; empty builds ./cmd/trunkline")
+	f.IntVar(&o.count, "count", 100_000, "sessions to begin")
+	f.IntVar(&o.size, "size", 64<<10, "bytes of each envelope")
+	return o, f.Parse(args)
+}
+
+func main() {
+	load.Main("sessions", parseFlags, func(o options) (failed bool, err error) { return false, run(o) })
+}
+
+func run(o options) error {
+	rig, err := load.ServerRig("sessions-", o.server)
 	if err != nil {
-		return fmt.Errorf("cannot make a folder for the binary: %w", err)
-	}
-	defer os.RemoveAll(temp)
-	if binary, err = load.FindBinary(binary, "./cmd/trunkline", temp); err != nil {
 		return err
 	}
+	defer rig.Close()
 	for _, ended := range []bool{false, true} {
-		s, err := load.StartServer(load.Trunkline(binary))
+		s, err := rig.Trunkline()
 		if err != nil {
 			return err
 		}
-		b := bench{server: s, count: count, size: size, ended: ended}
+		b := bench{server: s, count: o.count, size: o.size, ended: ended}
 		err = b.run()
 		s.Stop()
 		if err != nil {
@@ -118,12 +122,7 @@ func (b *bench) look(sent int64) error {
 }
 
 func (b *bench) active() (int64, error) {
-	c, err := load.Dial(b.server.Addr)
-	if err != nil {
-		return 0, err
-	}
-	defer c.Close()
-	status, _, err := c.Call("status", "kernel", "GetSystemStatus")
+	status, err := load.Ask(b.server.Addr, "kernel", "GetSystemStatus")
 	if err != nil {
 		return 0, err
 	}
@@ -154,8 +153,8 @@ func (b *bench) report(took time.Duration) error {
 	}
 	fmt.Printf("%d %s sessions of %d bytes: %d begun, %d refused, %d held (%.0f MiB); RSS %.0f MiB, peak %.0f MiB, "+
 		"since the table is full at most %.0f MiB in the first half and %.0f MiB in the second; %.0f/s\n",
-		b.count, kind, b.size, int64(b.count)-refused, refused, active, mebibytes(active*int64(b.size)), mebibytes(m.RSS), mebibytes(m.Peak),
-		mebibytes(first), mebibytes(second), float64(b.count)/took.Seconds())
+		b.count, kind, b.size, int64(b.count)-refused, refused, active, goal.MiB(active*int64(b.size)), goal.MiB(m.RSS), goal.MiB(m.Peak),
+		goal.MiB(first), goal.MiB(second), float64(b.count)/took.Seconds())
 	return errors.Join(b.counts(active, refused), b.bounded(active), b.stillThere())
 }
 
@@ -184,23 +183,18 @@ func (b *bench) halves() (first, second int64) {
 func (b *bench) bounded(active int64) error {
 	first, second := b.halves()
 	if float64(second) > max(growth*float64(first), slack*float64(active*int64(b.size))) {
-		return fmt.Errorf("memory grew from %.0f to %.0f MiB while the table was full", mebibytes(first), mebibytes(second))
+		return fmt.Errorf("memory grew from %.0f to %.0f MiB while the table was full", goal.MiB(first), goal.MiB(second))
 	}
 	return nil
 }
 
 // stillThere asks the last session that was begun for its instruction.
 func (b *bench) stillThere() error {
-	c, err := load.Dial(b.server.Addr)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
 	last, want := int64(b.count), "TERMINATE"
 	if !b.ended {
 		last, want = int64(b.count)-b.refused.Load(), "RUN_AGENT"
 	}
-	reply, _, err := c.Call("next", "orchestration", "GetNextInstruction", load.Field{Key: "process_id", Value: fmt.Sprintf("%016x", last)})
+	reply, err := load.Ask(b.server.Addr, "orchestration", "GetNextInstruction", load.Field{Key: "process_id", Value: fmt.Sprintf("%016x", last)})
 	if err != nil {
 		return fmt.Errorf("session %d of those begun: %w", last, err)
 	}
@@ -226,5 +220,3 @@ func raw(text string) load.Raw {
 	}
 	return load.Raw(b)
 }
-
-func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }

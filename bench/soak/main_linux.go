@@ -3,10 +3,10 @@ package main
 import (
 	"flag"
 	"fmt"
-	"os"
 	"runtime"
 	"time"
 
+	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
 )
 
@@ -44,23 +44,10 @@ func parseFlags(args []string) (options, error) {
 }
 
 func main() {
-	o, err := parseFlags(os.Args[1:])
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
-	}
-	faults, err := run(o)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "soak:", err)
-		os.Exit(1)
-	}
-	for _, f := range faults {
-		fmt.Println("FAIL", f)
-	}
-	if len(faults) > 0 {
-		os.Exit(1)
-	}
-	fmt.Println("PASS")
+	load.Main("soak", parseFlags, func(o options) (failed bool, err error) {
+		faults, err := run(o)
+		return load.Faults(faults, err), err
+	})
 }
 
 // run starts the server, soaks it and returns what is wrong.
@@ -68,20 +55,15 @@ func run(o options) ([]string, error) {
 	if err := load.RaiseFileLimit(uint64(4*o.conns + 1000)); err != nil {
 		return nil, err
 	}
-	temp, err := os.MkdirTemp("", "soak-")
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a folder for the binary: %w", err)
-	}
-	defer os.RemoveAll(temp)
-	path, err := load.FindBinary(o.server, "./cmd/trunkline", temp)
+	rig, err := load.ServerRig("soak-", o.server)
 	if err != nil {
 		return nil, err
 	}
-	server, err := load.StartServer(command(o, path))
+	defer rig.Close()
+	server, err := rig.Start(command(o, rig.Binary))
 	if err != nil {
 		return nil, err
 	}
-	defer server.Stop()
 	if err := prepare(server.Addr, o.conns); err != nil {
 		return nil, err
 	}
@@ -117,7 +99,7 @@ func soak(o options, server *load.Server, subscribers []*subscriber) ([]string, 
 	if err != nil {
 		return nil, err
 	}
-	fmt.Printf("before: RSS %.1f MiB; %d connections × %d in flight for %v\n", mebibytes(before.RSS), o.conns, o.depth, o.duration)
+	fmt.Printf("before: RSS %.1f MiB; %d connections × %d in flight for %v\n", goal.MiB(before.RSS), o.conns, o.depth, o.duration)
 	out := outcome{refused: &refusals{}, maxGrowth: o.maxGrowth}
 	cpu, err := server.CPU()
 	if err != nil {
@@ -136,7 +118,7 @@ func soak(o options, server *load.Server, subscribers []*subscriber) ([]string, 
 	if memErr != nil || cpuErr != nil {
 		return append(out.faults(), "the server ended; its output:\n"+server.Output()), nil
 	}
-	fmt.Printf("after: RSS %.1f MiB, peak %.1f MiB\n", mebibytes(after.RSS), mebibytes(after.Peak))
+	fmt.Printf("after: RSS %.1f MiB, peak %.1f MiB\n", goal.MiB(after.RSS), goal.MiB(after.Peak))
 	fmt.Printf("%d replies, %.3f µs of server CPU each; p50 %v, p99 %v, p99.9 %v\n", out.requests, float64(end-cpu)/1e3/float64(max(out.requests, 1)),
 		latency.Quantile(0.5), latency.Quantile(0.99), latency.Quantile(0.999))
 	fmt.Printf("%d error replies, %d dropped or missing, %d × nothing runnable\n", out.refused.errors.Load(), out.dropped, out.refused.nothingRunnable.Load())
@@ -169,9 +151,7 @@ func watch(o options, server *load.Server, session *load.Session) (readings []re
 		}
 		at, replies := time.Since(start), session.Replies()
 		readings = append(readings, reading{at, m.RSS})
-		fmt.Printf("%6.0f s: RSS %.1f MiB, %.0f requests/s\n", at.Seconds(), mebibytes(m.RSS), float64(replies-last)/o.interval.Seconds())
+		fmt.Printf("%6.0f s: RSS %.1f MiB, %.0f requests/s\n", at.Seconds(), goal.MiB(m.RSS), float64(replies-last)/o.interval.Seconds())
 		last = replies
 	}
 }
-
-func mebibytes(n int64) float64 { return float64(n) / (1 << 20) }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 
 	"trunkline/bench/internal/load"
 )
@@ -59,17 +58,8 @@ func mix(conn int) *load.Tape {
 
 // prepare lifts the quotas and creates the rows of every connection.
 func prepare(addr string, conns int) error {
-	c, err := load.Dial(addr)
-	if err != nil {
+	if err := load.LiftLimits(addr, "max_llm_calls", "max_input_tokens", "timeout_seconds"); err != nil {
 		return err
-	}
-	defer c.Close()
-	var quota []load.Field
-	for _, name := range []string{"max_llm_calls", "max_input_tokens", "timeout_seconds"} {
-		quota = append(quota, load.Field{Key: name, Value: math.MaxInt32})
-	}
-	if _, _, err := c.Call("quota", "kernel", "SetQuotaDefaults", load.Field{Key: "quota", Value: quota}); err != nil {
-		return fmt.Errorf("cannot lift the quotas: %w", err)
 	}
 	tape := new(load.Tape)
 	for conn := range conns {

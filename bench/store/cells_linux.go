@@ -1,9 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
+	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
 )
 
@@ -38,35 +38,16 @@ type field struct {
 }
 
 // cells starts the servers, has them take turns, and ends them.
-func (b *bench) cells(r *report) ([]diskRow, error) {
+func (b *bench) cells(r *report) error {
 	f := &field{bench: b, trunk: map[string]*load.Server{}, envelopes: map[string][]string{}}
 	if err := f.start(); err != nil {
-		return nil, err
+		return err
 	}
-	steps, disk := f.steps(), diskTimes{}
-	for round := range b.o.rounds {
-		if err := disk.measure(b.dir); err != nil {
-			return nil, err
-		}
-		for i := range steps {
-			step := steps[i]
-			if round%2 == 1 {
-				step = steps[len(steps)-1-i]
-			}
-			s, err := step.measure()
-			if err != nil {
-				return nil, fmt.Errorf("cannot measure %v: %w", step.cell, err)
-			}
-			s.Cell, s.Round = step.cell, round
-			r.samples = append(r.samples, s)
-		}
-		fmt.Fprintf(os.Stderr, "round %d of %d done\n", round+1, b.o.rounds)
-	}
-	for _, s := range b.servers {
-		s.Stop()
-	}
-	b.servers = nil
-	return disk.rows(), nil
+	disk := goal.Step{Name: "bare writes", Measure: func() ([]goal.Sample, error) { return nil, r.disk.measure(b.Dir) }}
+	all, err := goal.Rounds(b.o.rounds, append([]goal.Step{disk}, f.steps()...), os.Stderr)
+	r.samples = all
+	b.StopAll()
+	return err
 }
 
 func (f *field) start() error {
@@ -108,7 +89,7 @@ func (f *field) start() error {
 }
 
 // steps lists the cells of one round: whatever a goal compares stands close together.
-func (f *field) steps() (steps []step) {
+func (f *field) steps() (steps []goal.Step) {
 	for _, at := range allSizes() {
 		for _, s := range f.peers {
 			steps = append(steps, f.loadStep(s, s.Name, appendRecord, load.Kernel, tapesOf(recordUsage, f.rows(at), at.conns, nil), at))
@@ -140,7 +121,7 @@ func (f *field) rows(at size) span {
 }
 
 // kernelStep gives every server tapes of its own: a tape remembers where its server's rows stand.
-func (f *field) kernelStep(mode, method string, at size) step {
+func (f *field) kernelStep(mode, method string, at size) goal.Step {
 	var ids []string
 	if method == updateEnvelope {
 		ids = f.envelopes[mode]
@@ -148,22 +129,21 @@ func (f *field) kernelStep(mode, method string, at size) step {
 	return f.loadStep(f.trunk[mode], mode, method, load.Kernel, tapesOf(method, f.rows(at), at.conns, ids), at)
 }
 
-func (f *field) loadStep(s *load.Server, name, method string, p load.Protocol, tapes []*load.Tape, at size) step {
+func (f *field) loadStep(s *load.Server, name, method string, p load.Protocol, tapes []*load.Tape, at size) goal.Step {
 	cfg := f.config(s.Addr, p, tapes, at.depth)
-	return step{cell{name, method, at.conns, at.depth}, func() (sample, error) { return measure(cfg, s, f.o.warmup, f.o.window) }}
+	return goal.One(cell(name, method, at), func() (goal.Sample, error) { return load.Measure(cfg, s, f.o.warmup, f.o.window) })
 }
 
 // freshStep measures CreateProcess with a server that begins with an empty table and an empty store.
-func (f *field) freshStep(mode string, at size) step {
-	return step{cell{mode, createProcess, at.conns, at.depth}, func() (sample, error) {
+func (f *field) freshStep(mode string, at size) goal.Step {
+	return goal.One(cell(mode, createProcess, at), func() (goal.Sample, error) {
 		dir := f.newStore()
 		defer os.RemoveAll(dir)
 		s, err := f.trunkline(mode, dir)
 		if err != nil {
-			return sample{}, err
+			return goal.Sample{}, err
 		}
-		f.servers = f.servers[:len(f.servers)-1]
 		defer s.Stop()
-		return measure(f.config(s.Addr, load.Kernel, tapesOf(createProcess, span{0, at.conns}, at.conns, nil), at.depth), s, f.o.warmup, f.o.window)
-	}}
+		return load.Measure(f.config(s.Addr, load.Kernel, freshTapes(at.conns), at.depth), s, f.o.warmup, f.o.window)
+	})
 }

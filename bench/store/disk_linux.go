@@ -12,14 +12,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
 )
 
 // roomyTemp is the folder for temporary files that the file system hierarchy wants kept on a disk.
 const roomyTemp = "/var/tmp"
 
-// storeFolder makes a temporary folder on a disk: in dir, or where a disk is found.
-func storeFolder(dir string) (string, error) {
+// storeRig makes a rig whose folder is on a disk: in dir, or where a disk is found.
+func storeRig(dir string) (*load.Rig, error) {
 	candidates := []string{dir}
 	if dir == "" {
 		candidates = []string{roomyTemp, "."}
@@ -30,15 +31,16 @@ func storeFolder(dir string) (string, error) {
 		if err == nil {
 			err = onDisk(path)
 		}
+		var rig *load.Rig
 		if err == nil {
-			path, err = os.MkdirTemp(path, "store-bench-")
+			rig, err = load.NewRig(path, "store-bench-")
 		}
 		if err == nil {
-			return path, nil
+			return rig, nil
 		}
 		refused = errors.Join(refused, err)
 	}
-	return "", fmt.Errorf("cannot find a folder on a disk, give one with -dir: %w", refused)
+	return nil, fmt.Errorf("cannot find a folder on a disk, give one with -dir: %w", refused)
 }
 
 // onDisk refuses a folder whose files are kept in memory: a sync there costs nothing and saves nothing.
@@ -129,7 +131,7 @@ type diskRow struct {
 func (d diskTimes) rows() (rows []diskRow) {
 	for _, size := range diskSizes {
 		if h := d[size]; h != nil {
-			rows = append(rows, diskRow{size, h.Total(), micros(h.Quantile(0.5)), micros(h.Quantile(0.99))})
+			rows = append(rows, diskRow{size, h.Total(), goal.Micros(h.Quantile(0.5)), goal.Micros(h.Quantile(0.99))})
 		}
 	}
 	return rows

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
 )
 
@@ -42,7 +43,7 @@ type quantiles struct {
 }
 
 func quantilesOf(h *load.Histogram) quantiles {
-	return quantiles{h.Total(), micros(h.Quantile(0.5)), micros(h.Quantile(0.99)), micros(h.Quantile(0.999))}
+	return quantiles{h.Total(), goal.Micros(h.Quantile(0.5)), goal.Micros(h.Quantile(0.99)), goal.Micros(h.Quantile(0.999))}
 }
 
 // period is a time in which a snapshot was being written.
@@ -100,7 +101,7 @@ func (t *restarting) duringSnapshots(r *report) error {
 	tapes, rates := map[string][]*load.Tape{}, map[string]float64{}
 	for _, m := range methods {
 		tapes[m] = tapesOf(m, span{0, t.rows}, pacedConns, nil)
-		s, err := measure(t.config(t.s.Addr, load.Kernel, tapes[m], 1), t.s, t.o.warmup, t.o.window)
+		s, err := load.Measure(t.config(t.s.Addr, load.Kernel, tapes[m], 1), t.s, t.o.warmup, t.o.window)
 		if err != nil {
 			return fmt.Errorf("cannot measure what %s can do: %w", m, err)
 		}
@@ -138,7 +139,7 @@ func (t *restarting) paced(method string, tapes []*load.Tape, rate float64) (lat
 			took = append(took, s.to.Sub(s.from).Seconds())
 		}
 	}
-	return latency{method, rate, len(took), median(took), quantilesOf(beside), quantilesOf(during)}, nil
+	return latency{method, rate, len(took), goal.Median(took), quantilesOf(beside), quantilesOf(during)}, nil
 }
 
 // split takes the slices of a run apart. What follows the last snapshot counts nowhere: the next one may have begun.

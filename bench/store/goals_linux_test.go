@@ -7,20 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-)
+	"time"
 
-func TestMedian(t *testing.T) {
-	f := func(want float64, v ...float64) {
-		t.Helper()
-		if got := median(v); got != want {
-			t.Errorf("median of %v = %v, want %v", v, got, want)
-		}
-	}
-	f(0)
-	f(3, 3)
-	f(2, 3, 1)
-	f(2.5, 4, 1, 2, 3)
-}
+	"trunkline/bench/internal/goal"
+	"trunkline/bench/internal/load"
+)
 
 // rates are requests/s of one made-up round.
 type rates struct{ always, interval, memory, few, many, everysec, lazy float64 }
@@ -30,10 +21,10 @@ func goodRates() rates {
 }
 
 // round builds the samples of one round.
-func round(n int, r rates) []sample {
-	var out []sample
+func round(n int, r rates) []goal.Sample {
+	var out []goal.Sample
 	add := func(server, method string, at size, rate float64) {
-		out = append(out, sample{Cell: cell{server, method, at.conns, at.depth}, Round: n, PerSec: rate, CPU: 1e9 / rate})
+		out = append(out, goal.Sample{Cell: cell(server, method, at), Round: n, PerSec: rate, CPU: 1e9 / rate})
 	}
 	for _, at := range allSizes() {
 		loop := r.few
@@ -58,11 +49,11 @@ func round(n int, r rates) []sample {
 }
 
 // verdicts lists the goals that have another verdict than the given one.
-func verdicts(goals []goal, but string) string {
+func verdicts(goals []bounded, but goal.Verdict) string {
 	var out []string
 	for _, g := range goals {
 		if g.Verdict != but {
-			out = append(out, g.What+": "+g.Verdict)
+			out = append(out, g.What+": "+string(g.Verdict))
 		}
 	}
 	return strings.Join(out, "; ")
@@ -70,9 +61,9 @@ func verdicts(goals []goal, but string) string {
 
 func TestJudge(t *testing.T) {
 	quickStart := []restart{{From: "log", Rows: goalRows, Recovery: 1}, {From: "snapshot", Rows: goalRows, Recovery: 0.4}}
-	f := func(all []sample, restarts []restart, want string) {
+	f := func(all []goal.Sample, restarts []restart, want string) {
 		t.Helper()
-		if got := verdicts(judge(all, restarts), pass); got != want {
+		if got := verdicts(goals(all, restarts), goal.Pass); got != want {
 			t.Errorf("not passed: %q, want %q", got, want)
 		}
 	}
@@ -103,7 +94,7 @@ func TestJudge(t *testing.T) {
 	// A goal is as good as its worst member.
 	one := round(0, goodRates())
 	for i := range one {
-		if one[i].Cell == (cell{always, updateEnvelope, 64, deep}) {
+		if one[i].Cell == cell(always, updateEnvelope, fewDeep()) {
 			one[i].PerSec = 299
 		}
 	}
@@ -111,18 +102,18 @@ func TestJudge(t *testing.T) {
 }
 
 func TestNothingMeasuredIsNoVerdict(t *testing.T) {
-	goals := judge(nil, nil)
-	if got := verdicts(goals, none); got != "" || len(goals) != 13 {
-		t.Errorf("%d goals, judged without a sample: %s", len(goals), got)
+	judged := goals(nil, nil)
+	if got := verdicts(judged, goal.None); got != "" || len(judged) != 13 || missed(judged) {
+		t.Errorf("%d goals, judged without a sample: %s", len(judged), got)
 	}
 }
 
 func TestRedisIsJudgedWhereItWasMeasured(t *testing.T) {
-	all := append(round(0, goodRates()), sample{Cell: cell{redisAlways, "SET", 64, 1}, PerSec: 100})
-	for _, g := range judge(all, nil) {
+	all := append(round(0, goodRates()), goal.Sample{Cell: cell(redisAlways, "SET", few()), PerSec: 100})
+	for _, g := range goals(all, nil) {
 		if strings.Contains(g.What, redisAlways) {
-			if g.Verdict != pass || g.Measured != 4 || g.Bound != 5 || !strings.Contains(g.String(), "(memory RecordUsage 5.00)") {
-				t.Errorf("beside redis: %+v, line %q", g, g.String())
+			if g.Verdict != goal.Pass || g.Measured != 4 || g.Bound != 5 || !strings.Contains(line(&g), "(memory RecordUsage 5.00)") {
+				t.Errorf("beside redis: %+v, line %q", g, line(&g))
 			}
 			return
 		}
@@ -131,19 +122,20 @@ func TestRedisIsJudgedWhereItWasMeasured(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	r := report{samples: append(round(0, goodRates()), round(1, goodRates())...), Disk: []diskRow{{4 << 10, 60, 250, 900}},
+	r := report{samples: append(round(0, goodRates()), round(1, goodRates())...), disk: diskTimes{4 << 10: new(load.Histogram)},
 		Restarts:  []restart{{From: "log", Rows: goalRows, Tail: 7, Recovery: 0.9, Replay: 0.7, Answer: 1.5, RSS: 300 << 20}},
 		Latencies: []latency{{Method: getProcess, PerSec: 1000, Snapshots: 3, Took: 0.25, During: quantiles{Requests: 9, P99: 777}}}}
-	r.Goals = judge(r.samples, r.Restarts)
+	r.disk[4<<10].Add(int64(250*time.Microsecond), 60)
+	r.conclude()
 	var out bytes.Buffer
 	r.print(&out)
-	for _, want := range []string{"4 KiB: p50 250 µs, p99 900 µs", "bare loop, everysec", "0.90", "  -  ", "777", "always / memory, 64×16", "0.80  pass"} {
+	for _, want := range []string{"4 KiB: p50 25", "(60 samples)", "bare loop, everysec", "0.90", "  -  ", "777", "always / memory, 64×16", "0.80  pass   CreateProcess 0.80  RecordUsage 0.80", "p99.9 µs"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, out.String())
 		}
 	}
 	name := filepath.Join(t.TempDir(), "out.json")
-	if err := r.writeJSON(name); err != nil {
+	if err := goal.WriteJSON(name, r); err != nil {
 		t.Fatal(err)
 	}
 	b, err := os.ReadFile(name)

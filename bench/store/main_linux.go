@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
 )
 
@@ -90,28 +91,13 @@ func (o options) check(rest int) error {
 	return nil
 }
 
-func main() {
-	o, err := parseFlags(os.Args[1:])
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
-	}
-	if o.peer != "" {
-		peerMain(o.peerFile, o.peer == "everysec")
-		return
-	}
-	missed, err := run(o)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "store:", err)
-		os.Exit(1)
-	}
-	if missed && o.strict {
-		os.Exit(1)
-	}
-}
+func main() { load.Main("store", parseFlags, run) }
 
-// run measures every part, prints and judges.
-func run(o options) (missed bool, err error) {
+// run measures every part, prints and judges; or it is the peer.
+func run(o options) (failed bool, err error) {
+	if o.peer != "" {
+		return false, runPeer(o.peerFile, o.peer == "everysec")
+	}
 	if err := load.RaiseFileLimit(8 * manyConns); err != nil {
 		return false, err
 	}
@@ -119,35 +105,29 @@ func run(o options) (missed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer b.close()
+	defer b.Close()
 	go b.cleanOnSignal()
-	r := report{Machine: thisMachine(b.dir), Settings: settingsOf(o)}
+	r := newReport(b.Dir, o)
 	if slices.Contains(o.parts, partCells) {
-		if r.Disk, err = b.cells(&r); err != nil {
-			return false, err
-		}
-	} else if r.Disk, err = b.disk(); err != nil {
+		err = b.cells(&r)
+	} else {
+		err = r.disk.measure(b.Dir)
+	}
+	if err == nil && slices.Contains(o.parts, partRestart) {
+		err = b.restart(&r)
+	}
+	if err != nil {
 		return false, err
 	}
-	if slices.Contains(o.parts, partRestart) {
-		if err := b.restart(&r); err != nil {
-			return false, err
-		}
-	}
-	r.Goals = judge(r.samples, r.Restarts)
+	r.conclude()
 	r.print(os.Stdout)
-	if o.json != "" {
-		if err := r.writeJSON(o.json); err != nil {
-			return false, err
-		}
+	if err := goal.WriteJSON(o.json, r); err != nil {
+		return false, err
 	}
 	if o.profile != "" {
 		if err := b.profile(); err != nil {
 			return false, err
 		}
 	}
-	for _, g := range r.Goals {
-		missed = missed || g.Verdict == miss
-	}
-	return missed, nil
+	return o.strict && missed(r.Goals), nil
 }

@@ -21,13 +21,13 @@ func TestMain(m *testing.M) {
 
 func startTestPeer(t *testing.T, mode string) (*bench, *load.Server, string) {
 	t.Helper()
-	b := &bench{dir: t.TempDir()}
+	b := &bench{Rig: &load.Rig{Dir: t.TempDir()}}
 	s, err := b.startPeer("peer", mode)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Stop)
-	return b, s, filepath.Join(b.dir, "peer-1")
+	return b, s, filepath.Join(b.Dir, "peer-1")
 }
 
 func fileSize(t *testing.T, path string) int64 {

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -166,12 +165,4 @@ func appendReply(dst, id []byte) []byte {
 	dst = msgp.AppendMapHeader(msgp.AppendString(dst, "body"), 0)
 	binary.BigEndian.PutUint32(dst[start:], uint32(len(dst)-start-4))
 	return dst
-}
-
-// peerMain is this program as its own peer.
-func peerMain(path string, everysec bool) {
-	if err := runPeer(path, everysec); err != nil {
-		fmt.Fprintln(os.Stderr, "peer:", err)
-		os.Exit(1)
-	}
 }

@@ -4,17 +4,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
+	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
 )
 
@@ -93,11 +91,9 @@ func (t *restarting) create() (err error) {
 
 // again kills the server, starts it on the same store and waits for its first reply.
 func (t *restarting) again(settings []string) (err error) {
-	if err := syscall.Kill(t.s.PID(), syscall.SIGKILL); err != nil {
-		return fmt.Errorf("cannot kill the server: %w", err)
+	if err := t.s.Kill(); err != nil {
+		return err
 	}
-	t.s.Stop()
-	t.servers = t.servers[:len(t.servers)-1]
 	if t.s, err = t.trunkline(always, t.dir, settings...); err != nil {
 		return err
 	}
@@ -124,7 +120,7 @@ func (t *restarting) measure(from string, tail int) (restart, error) {
 	var seconds [4][]float64
 	var rss, peak []float64
 	for range t.o.restarts {
-		out.Store = directoryBytes(t.dir)
+		out.Store = load.DirectoryBytes(t.dir)
 		start := time.Now()
 		if err := t.again(noSnapshots); err != nil {
 			return out, err
@@ -143,8 +139,8 @@ func (t *restarting) measure(from string, tail int) (restart, error) {
 			return out, err
 		}
 	}
-	out.Recovery, out.Snapshot, out.Replay, out.Answer = median(seconds[0]), median(seconds[1]), median(seconds[2]), median(seconds[3])
-	out.RSS, out.Peak = int64(median(rss)), int64(median(peak))
+	out.Recovery, out.Snapshot, out.Replay, out.Answer = goal.Median(seconds[0]), goal.Median(seconds[1]), goal.Median(seconds[2]), goal.Median(seconds[3])
+	out.RSS, out.Peak = int64(goal.Median(rss)), int64(goal.Median(peak))
 	if out.Recovery == 0 {
 		return out, fmt.Errorf("cannot find how long recovery took in the server's output:\n%s", t.s.Output())
 	}
@@ -175,12 +171,7 @@ func (m restart) divided(before []restart) restart {
 
 // look asks for one process.
 func (t *restarting) look(row int) error {
-	c, err := load.Dial(t.s.Addr)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	if _, _, err = c.Call("look", "kernel", getProcess, text("pid", pid(row))); err != nil {
+	if _, err := load.Ask(t.s.Addr, "kernel", getProcess, text("pid", load.PID(row))); err != nil {
 		return fmt.Errorf("process %d after a restart: %w", row, err)
 	}
 	return nil
@@ -188,12 +179,7 @@ func (t *restarting) look(row int) error {
 
 // complete reports a process that is missing.
 func (t *restarting) complete() error {
-	c, err := load.Dial(t.s.Addr)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	counts, _, err := c.Call("counts", "kernel", "GetProcessCounts")
+	counts, err := load.Ask(t.s.Addr, "kernel", "GetProcessCounts")
 	if err == nil && fmt.Sprint(counts["total"]) != strconv.Itoa(t.rows) {
 		err = fmt.Errorf("%v processes after a restart, want %d", counts["total"], t.rows)
 	}
@@ -202,12 +188,7 @@ func (t *restarting) complete() error {
 
 // touch makes one change, so that there is something to take a snapshot of.
 func (t *restarting) touch() error {
-	c, err := load.Dial(t.s.Addr)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	_, _, err = c.Call("touch", "kernel", recordUsage, text("pid", pid(0)), load.Field{Key: "llm_calls", Value: 1})
+	_, err := load.Ask(t.s.Addr, "kernel", recordUsage, text("pid", load.PID(0)), load.Field{Key: "llm_calls", Value: 1})
 	return err
 }
 
@@ -241,7 +222,7 @@ func (t *restarting) tail() error {
 		tapes[i] = new(load.Tape)
 	}
 	for i := range t.rows / tailShare {
-		tapes[i%conns].Add(0, request(recordUsage, i*tailShare, "", ""))
+		tapes[i%conns].Add(0, load.RowRequest(recordUsage, i*tailShare))
 	}
 	return load.SendOnce(t.s.Addr, load.Kernel, tapes, deep)
 }
@@ -258,18 +239,4 @@ func logged(output, message, key string) float64 {
 		return 0
 	}
 	return v
-}
-
-// directoryBytes adds up the files below dir; ones that go meanwhile count nothing.
-func directoryBytes(dir string) (sum int64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return nil
-		}
-		if info, err := d.Info(); err == nil {
-			sum += info.Size()
-		}
-		return nil
-	})
-	return sum
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
-	"math/rand/v2"
 	"strings"
 	"sync"
 
@@ -21,35 +19,13 @@ const (
 	appendRecord    = "append" // what the peers do with every request
 )
 
-// maxTape bounds the requests encoded per connection, so that a table of many rows does not need as much memory here.
-const maxTape = 4096
-
 // envelopes is how many stored envelopes UpdateEnvelope takes turns on, and envelopeText the bytes of text in each.
 const (
 	envelopes    = manyConns
 	envelopeText = 300
 )
 
-func pid(i int) string { return load.Identifier('p', i) }
-
 func text(key, value string) load.Field { return load.Field{Key: key, Value: value} }
-
-// request returns one request about a row. state is for TransitionState, envelope the identifier for UpdateEnvelope.
-func request(method string, row int, state, envelope string) []byte {
-	service, body := "kernel", []load.Field{text("pid", pid(row))}
-	switch method {
-	case recordUsage:
-		body = append(body, load.Field{Key: "llm_calls", Value: 1}, load.Field{Key: "tokens_in", Value: 120}, load.Field{Key: "tokens_out", Value: 300})
-	case transitionState:
-		body = append(body, text("new_state", state))
-	case checkRateLimit:
-		body = []load.Field{text("user_id", load.Identifier('u', row))}
-	case updateEnvelope:
-		service = "engine"
-		body = []load.Field{{Key: "envelope", Value: []load.Field{text("envelope_id", envelope), text("raw_input", strings.Repeat("x", envelopeText))}}}
-	}
-	return load.AppendRequest(nil, fmt.Sprintf("r%07d", row%10_000_000), service, method, body...)
-}
 
 // createRequest is CreateProcess with identifiers that the tape counts up; every process has a user of its own, so that no rate
 // limit bites.
@@ -58,61 +34,43 @@ func createRequest(conn int) []byte {
 	return load.AppendRequest(nil, "create", "kernel", createProcess, text("pid", id), text("request_id", id), text("user_id", id), text("session_id", id))
 }
 
-// span is the rows from one up to below another.
-type span struct{ from, to int }
-
-// deal gives every connection its own rows of a span in an order that no cache foresees.
-func deal(rows span, conns int) [][]int {
-	order := rand.New(rand.NewPCG(1, 2)).Perm(rows.to - rows.from)
-	hands := make([][]int, conns)
-	for i, row := range order {
-		if hand := &hands[i%conns]; len(*hand) < maxTape {
-			*hand = append(*hand, rows.from+row)
-		}
-	}
-	return hands
-}
-
-// tapesOf encodes the requests of one method for every connection. TransitionState takes all rows of a connection to RUNNING and
-// then all back to READY, which the server allows however often the tape repeats; two sets of its tapes need rows of their own.
-func tapesOf(method string, rows span, conns int, ids []string) []*load.Tape {
-	states := []string{""}
-	if method == transitionState {
-		states = []string{"RUNNING", "READY"}
-	}
-	var tapes []*load.Tape
-	for conn, hand := range deal(rows, conns) {
+// freshTapes encodes CreateProcess for every connection.
+func freshTapes(conns int) (tapes []*load.Tape) {
+	for conn := range conns {
 		tape := new(load.Tape)
-		if method == createProcess {
-			tape.AddFresh(0, createRequest(conn))
-			hand = nil
-		}
-		for _, state := range states {
-			for i, row := range hand {
-				envelope := ""
-				if len(ids) > 0 {
-					envelope = ids[(conn+i*conns)%len(ids)]
-				}
-				tape.Add(0, request(method, row, state, envelope))
-			}
-		}
+		tape.AddFresh(0, createRequest(conn))
 		tapes = append(tapes, tape)
 	}
 	return tapes
+}
+
+// span is the rows from one up to below another.
+type span struct{ from, to int }
+
+// tapesOf encodes the requests of one method about rows for every connection; ids are the envelopes for UpdateEnvelope.
+func tapesOf(method string, rows span, conns int, ids []string) []*load.Tape {
+	encoders := load.RowEncoders(method)
+	switch method {
+	case checkRateLimit:
+		encoders = []load.Encoder{func(at load.Place) []byte {
+			return load.CountedRequest(at.Row, "kernel", method, text("user_id", load.Identifier('u', at.Row)))
+		}}
+	case updateEnvelope:
+		encoders = []load.Encoder{func(at load.Place) []byte {
+			id := ids[(at.Conn+at.Nth*conns)%len(ids)]
+			change := []load.Field{text("envelope_id", id), text("raw_input", strings.Repeat("x", envelopeText))}
+			return load.CountedRequest(at.Row, "engine", method, load.Field{Key: "envelope", Value: change})
+		}}
+	}
+	return load.Tapes(load.Deal(rows.from, rows.to, conns), encoders...)
 }
 
 // redisTapes encodes SET of a value as long as the record of the bare loop.
 func redisTapes(rows span, conns int) []*load.Tape {
 	value := strings.Repeat("x", recordBytes)
-	var tapes []*load.Tape
-	for _, hand := range deal(rows, conns) {
-		tape := new(load.Tape)
-		for _, row := range hand {
-			tape.Add(0, load.AppendCommand(nil, "SET", pid(row), value))
-		}
-		tapes = append(tapes, tape)
-	}
-	return tapes
+	return load.Tapes(load.Deal(rows.from, rows.to, conns), func(at load.Place) []byte {
+		return load.AppendCommand(nil, "SET", load.PID(at.Row), value)
+	})
 }
 
 // prepare fills a server's table and lifts the rate limits.
@@ -120,19 +78,7 @@ func prepare(addr string, rows int) error {
 	if err := load.CreateRows(addr, 0, rows); err != nil {
 		return err
 	}
-	c, err := load.Dial(addr)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	var quota []load.Field
-	for _, name := range []string{"rate_limit_rpm", "rate_limit_rph", "rate_limit_burst"} {
-		quota = append(quota, load.Field{Key: name, Value: math.MaxInt32})
-	}
-	if _, _, err := c.Call("quota", "kernel", "SetQuotaDefaults", load.Field{Key: "quota", Value: quota}); err != nil {
-		return fmt.Errorf("cannot lift the rate limits: %w", err)
-	}
-	return nil
+	return load.LiftLimits(addr, "rate_limit_rpm", "rate_limit_rph", "rate_limit_burst")
 }
 
 // makeEnvelopes stores n envelopes and returns their identifiers. Many ask at once, so that one sync serves many.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
 )
 
@@ -70,10 +71,10 @@ func TestStoreFolderRefusesMemory(t *testing.T) {
 	if !strings.HasPrefix(filesystem(shared), "tmpfs") {
 		t.Skip("no tmpfs here")
 	}
-	if dir, err := storeFolder(shared); err == nil || !strings.Contains(err.Error(), "tmpfs") {
-		t.Errorf("%q, %v", dir, err)
+	if rig, err := storeRig(shared); err == nil || !strings.Contains(err.Error(), "tmpfs") {
+		t.Errorf("%+v, %v", rig, err)
 	}
-	if _, err := storeFolder(filepath.Join(t.TempDir(), "none")); err == nil {
+	if _, err := storeRig(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("a folder that is not there was taken")
 	}
 }
@@ -149,34 +150,17 @@ func TestSplitTakesASnapshotApart(t *testing.T) {
 }
 
 func TestTapes(t *testing.T) {
-	seen := map[int]bool{}
-	for _, hand := range deal(span{100, 200}, 7) {
-		for _, row := range hand {
-			if row < 100 || row >= 200 || seen[row] {
-				t.Fatalf("row %d is outside its span or dealt twice", row)
-			}
-			seen[row] = true
-		}
-	}
-	if len(seen) != 100 {
-		t.Errorf("%d rows dealt, want 100", len(seen))
-	}
-	if hand := deal(span{0, 3 * maxTape}, 2)[0]; len(hand) != maxTape {
-		t.Errorf("%d rows on a tape, want %d", len(hand), maxTape)
-	}
-	f := func(method string, frames int) {
+	f := func(what string, tapes []*load.Tape, frames int) {
 		t.Helper()
-		if n := tapesOf(method, span{0, 10}, 2, []string{"e"})[1].Len(); n != frames {
-			t.Errorf("%s: %d frames, want %d", method, n, frames)
+		if len(tapes) != 2 || tapes[1].Len() != frames {
+			t.Errorf("%s: %d tapes of %d frames, want 2 of %d", what, len(tapes), tapes[1].Len(), frames)
 		}
 	}
-	f(recordUsage, 5)
-	f(transitionState, 10)
-	f(updateEnvelope, 5)
-	f(createProcess, 1)
-	if n := redisTapes(span{0, 10}, 2)[0].Len(); n != 5 {
-		t.Errorf("SET: %d frames, want 5", n)
+	for method, frames := range map[string]int{recordUsage: 5, transitionState: 10, checkRateLimit: 5, updateEnvelope: 5} {
+		f(method, tapesOf(method, span{100, 110}, 2, []string{"e"}), frames)
 	}
+	f(createProcess, freshTapes(2), 1)
+	f("SET", redisTapes(span{0, 10}, 2), 5)
 }
 
 func TestSizesWorkOnRowsOfTheirOwn(t *testing.T) {
@@ -225,22 +209,23 @@ func TestWholeRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.close()
-	var r report
-	if r.Disk, err = b.cells(&r); err != nil {
+	defer b.Close()
+	r := newReport(b.Dir, o)
+	if err = b.cells(&r); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.restart(&r); err != nil {
 		t.Fatal(err)
 	}
-	for _, g := range judge(r.samples, r.Restarts) {
-		if g.Verdict == none {
+	r.conclude()
+	for _, g := range r.Goals {
+		if g.Verdict == goal.None {
 			t.Errorf("%s was not measured", g.What)
 		}
 	}
-	for _, s := range summarize(r.samples) {
+	for _, s := range r.Cells {
 		if s.Median.PerSec <= 0 || s.Median.CPU <= 0 || s.Median.P50 <= 0 || s.Median.RSS <= 0 {
-			t.Errorf("%v: %+v", s.cell, s.Median)
+			t.Errorf("%v: %+v", s.Cell, s.Median)
 		}
 	}
 	var from []string

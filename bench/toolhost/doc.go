@@ -19,11 +19,14 @@
 // pipes: the same over stdin and stdout. Here the peer answers each line with a constant reply as long as the tool server's, through
 // the same reader and writer goroutines.
 //
+// The goals of tcp and pipes are stated for a trivial built-in tool: noop is judged. What hit and slot reach is told beside it, in
+// lines of their own, and not judged: a kept outcome is looked up and a state is merged, which no trivial tool does.
+//
 // scan: what it takes to find the known members of a line, by the benchmark in bench/peers/jsonscan: beside libraries that check the
 // whole line, as trunkline does, and are judged; and beside one that stops at what it found, which is told and not judged.
 //
-// worker: an external tool on kept processes beside one process for each call, one call at a time and several. The tool is the small program in
-// bench/toolhost/worker, which starts quicker than most tools do.
+// worker: an external tool on kept processes beside one process for each call, one call at a time and several. The tool is the small
+// program in bench/toolhost/worker, which starts quicker than most tools do.
 //
 // start: what a caller waits for who starts the program for every call (tool_exec), and the CPU time it takes; beside the small
 // program, which is about the least a Go program takes.

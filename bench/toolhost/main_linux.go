@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
 )
 
@@ -89,29 +90,13 @@ func (o *options) check(more int) error {
 
 func (o *options) wants(part string) bool { return slices.Contains(o.parts, part) }
 
-func main() {
-	o, err := parseFlags(os.Args[1:])
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
-	}
-	missed := false
-	if o.peer != "" {
-		err = servePeer(o.peer, o.reply)
-	} else {
-		missed, err = run(o)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "toolhost:", err)
-		os.Exit(1)
-	}
-	if missed && o.strict {
-		os.Exit(1)
-	}
-}
+func main() { load.Main("toolhost", parseFlags, run) }
 
-// run starts the servers, measures every round, prints and judges.
-func run(o options) (missed bool, err error) {
+// run starts the servers, measures every round, prints and judges; or it is the peer.
+func run(o options) (failed bool, err error) {
+	if o.peer != "" {
+		return false, servePeer(o.peer, o.reply)
+	}
 	if err := load.RaiseFileLimit(uint64(4 * (o.conns + 256))); err != nil {
 		return false, err
 	}
@@ -119,23 +104,15 @@ func run(o options) (missed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer b.close()
+	defer b.Close()
 	if err := b.startEcho(); err != nil {
 		return false, err
 	}
-	all, err := b.rounds()
+	all, err := goal.Rounds(o.rounds, b.steps(), os.Stderr)
 	if err != nil {
 		return false, err
 	}
-	r := report{Machine: thisMachine(), Settings: settingsOf(o), Cells: summarize(all), Goals: judge(all)}
+	r := reportOf(all, o)
 	r.print(os.Stdout)
-	if o.json != "" {
-		if err := r.writeJSON(o.json); err != nil {
-			return false, err
-		}
-	}
-	for _, g := range r.Goals {
-		missed = missed || g.Verdict == miss
-	}
-	return missed, nil
+	return o.strict && goal.Missed(r.Goals), goal.WriteJSON(o.json, r)
 }

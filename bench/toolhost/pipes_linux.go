@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
 )
 
@@ -153,46 +154,46 @@ func (l *pipeLoad) run() error {
 }
 
 // pipes measures a cell over pipes, each with a process of its own.
-func (b *bench) pipes(c cell) (sample, error) {
+func (b *bench) pipes(c goal.Cell) (goal.Sample, error) {
 	within := b.o.warmup + b.o.window
 	s, err := startPipes(b.pipeCommand(trunkline, 0), within)
 	if err != nil {
-		return sample{}, err
+		return goal.Sample{}, err
 	}
-	size, err := prime(s, c.Kind)
+	size, err := prime(s, c.Method)
 	if err == nil && c.Server != trunkline { // it was only asked how long its replies are
 		if err = s.end(); err != nil {
-			return sample{}, err
+			return goal.Sample{}, err
 		}
 		if s, err = startPipes(b.pipeCommand(c.Server, size), within); err != nil {
-			return sample{}, err
+			return goal.Sample{}, err
 		}
 	}
-	var got sample
+	var got goal.Sample
 	if err == nil {
-		got, err = b.pipeWindow(newPipeLoad(s, c.Kind, size, c.Depth), s.cmd.Process.Pid)
+		got, err = b.pipeWindow(newPipeLoad(s, c.Method, size, c.Depth), s.cmd.Process.Pid)
 	}
 	return got, errors.Join(err, s.end())
 }
 
 func (b *bench) pipeCommand(server string, reply int) *exec.Cmd {
 	if server != trunkline {
-		return exec.Command(b.self, "-peer", partPipes, "-reply", strconv.Itoa(reply))
+		return exec.Command(b.peer, "-peer", partPipes, "-reply", strconv.Itoa(reply))
 	}
-	cmd := exec.Command(b.o.server, b.serveArgs()...)
+	cmd := exec.Command(b.Binary, b.serveArgs()...)
 	cmd.Env = append(os.Environ(), b.env()...)
 	return cmd
 }
 
-func (b *bench) pipeWindow(l *pipeLoad, pid int) (sample, error) {
+func (b *bench) pipeWindow(l *pipeLoad, pid int) (goal.Sample, error) {
 	ended := make(chan error, 1)
 	go func() { ended <- l.run() }()
 	time.Sleep(b.o.warmup)
-	w, err := openWindow(pid, l.replies.Load())
+	w, err := load.OpenWindow(pid, l.replies.Load())
 	if err == nil {
 		time.Sleep(b.o.window)
 	}
-	s, closeErr := w.close(l.replies.Load())
+	s, closeErr := w.Close(l.replies.Load())
 	l.stop.Store(true)
 	return s, errors.Join(<-ended, err, closeErr)
 }

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"trunkline/bench/internal/goal"
 )
 
 // fieldScan is the kind of the cells that bench/peers/jsonscan measures.
@@ -21,7 +23,7 @@ const unchecked = "sonic-searcher"
 
 // buildScan builds the benchmark of the field scan once, so that no round waits for a compiler.
 func (b *bench) buildScan() error {
-	b.scanTest = filepath.Join(b.dir, "jsonscan.test")
+	b.scanTest = filepath.Join(b.Dir, "jsonscan.test")
 	cmd := exec.Command("go", "test", "-c", "-o", b.scanTest, "./jsonscan")
 	cmd.Dir = b.o.peers
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -31,7 +33,7 @@ func (b *bench) buildScan() error {
 }
 
 // scan runs the benchmark once.
-func (b *bench) scan() ([]sample, error) {
+func (b *bench) scan() ([]goal.Sample, error) {
 	cmd := exec.Command(b.scanTest, "-test.run", "^$", "-test.bench", ".", "-test.count", "1", "-test.benchtime", b.o.scan.String(),
 		"-test.timeout", time.Minute.String())
 	out, err := cmd.CombinedOutput()
@@ -42,7 +44,7 @@ func (b *bench) scan() ([]sample, error) {
 }
 
 // readScan reads the rows of the benchmark's report: the processor time of the thread for each line.
-func readScan(out []byte) (all []sample, err error) {
+func readScan(out []byte) (all []goal.Sample, err error) {
 	row := regexp.MustCompile(`^BenchmarkFind/([^/\s]+)/([^\s]+?)(?:-\d+)?\s+(\d+)\s.*\s([0-9.]+) cpu-ns/op`)
 	for in := bufio.NewScanner(bytes.NewReader(out)); in.Scan(); {
 		m := row.FindStringSubmatch(in.Text())
@@ -57,7 +59,7 @@ func readScan(out []byte) (all []sample, err error) {
 		if err != nil || ns <= 0 {
 			return nil, fmt.Errorf("cannot read %q", in.Text())
 		}
-		all = append(all, sample{Cell: scanCell(m[2], m[1]), Requests: n, CPU: ns, PerSec: 1e9 / ns})
+		all = append(all, goal.Sample{Cell: scanCell(m[2], m[1]), Requests: n, CPU: ns, PerSec: 1e9 / ns})
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("cannot find a row in the report of the field scan: %q", out)
@@ -65,4 +67,6 @@ func readScan(out []byte) (all []sample, err error) {
 	return all, nil
 }
 
-func scanCell(library, line string) cell { return cell{Server: library, Kind: fieldScan, Via: line} }
+func scanCell(library, line string) goal.Cell {
+	return goal.Cell{Server: library, Method: fieldScan, Via: line}
+}

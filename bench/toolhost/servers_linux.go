@@ -16,11 +16,12 @@ import (
 // primeTimeout bounds the requests before a cell.
 const primeTimeout = 10 * time.Second
 
-// bench is what all cells share.
+// bench is what all cells share. Its folder holds the binaries and the manifest.
 type bench struct {
+	*load.Rig
 	o        options
-	dir      string // binaries and the manifest; removed at the end
-	self     string // this program, to be the peer
+	worker   string // binary of the external tool
+	peer     string // this program, to be the peer
 	manifest string
 	trunk    *load.Server // nil where no part needs it
 	echo     *load.Server
@@ -28,44 +29,35 @@ type bench struct {
 }
 
 // newBench builds what is missing and starts the tool server that lives for the whole run.
-func newBench(o options) (b *bench, err error) {
-	b = &bench{o: o}
-	if b.dir, err = os.MkdirTemp("", "toolhost-bench-"); err != nil {
-		return nil, fmt.Errorf("cannot make a folder: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			b.close()
-		}
-	}()
-	if b.self, err = os.Executable(); err != nil {
-		return nil, fmt.Errorf("cannot find this program: %w", err)
-	}
-	if b.o.server, err = load.FindBinary(o.server, "./cmd/trunkline", b.dir); err != nil {
+func newBench(o options) (*bench, error) {
+	rig, err := load.ServerRig("toolhost-bench-", o.server)
+	if err != nil {
 		return nil, err
 	}
-	if b.o.worker, err = load.FindBinary(o.worker, "./bench/toolhost/worker", b.dir); err != nil {
+	b := &bench{Rig: rig, o: o}
+	if err := b.prepare(); err != nil {
+		b.Close()
 		return nil, err
 	}
-	if err = b.writeManifest(); err != nil {
-		return nil, err
-	}
-	if o.wants(partScan) {
-		if err = b.buildScan(); err != nil {
-			return nil, err
-		}
-	}
-	err = b.startServer()
-	return b, err
+	return b, nil
 }
 
-func (b *bench) close() {
-	for _, s := range []*load.Server{b.trunk, b.echo} {
-		if s != nil {
-			s.Stop()
+func (b *bench) prepare() (err error) {
+	if b.peer, err = os.Executable(); err != nil {
+		return fmt.Errorf("cannot find this program: %w", err)
+	}
+	if b.worker, err = load.FindBinary(b.o.worker, "./bench/toolhost/worker", b.Dir); err != nil {
+		return err
+	}
+	if err := b.writeManifest(); err != nil {
+		return err
+	}
+	if b.o.wants(partScan) {
+		if err := b.buildScan(); err != nil {
+			return err
 		}
 	}
-	_ = os.RemoveAll(b.dir)
+	return b.startServer()
 }
 
 // listening is the line by which the tool server says where it listens.
@@ -74,7 +66,7 @@ func listening() *regexp.Regexp { return regexp.MustCompile(`toolhost listening 
 // startServer starts the tool server where a part needs it.
 func (b *bench) startServer() (err error) {
 	if b.o.wants(partTCP) || b.o.wants(partWorker) {
-		b.trunk, err = load.StartServer(load.Command{Name: trunkline, Path: b.o.server, Listening: listening(),
+		b.trunk, err = b.Start(load.Command{Name: trunkline, Path: b.Binary, Listening: listening(),
 			Args: append(b.serveArgs(), "--listen", "tcp://127.0.0.1:0"), Env: b.env()})
 	}
 	return err
@@ -83,7 +75,7 @@ func (b *bench) startServer() (err error) {
 // startEcho starts the peer over TCP, in a process of this program, where a part needs it.
 func (b *bench) startEcho() (err error) {
 	if b.o.wants(partTCP) {
-		b.echo, err = load.StartServer(load.Command{Name: echo, Path: b.self, Args: []string{"-peer", partTCP}, Listening: load.PeerListening})
+		b.echo, err = b.Peer(echo, b.peer, "-peer", partTCP)
 	}
 	return err
 }
@@ -93,14 +85,14 @@ func (b *bench) serveArgs() []string {
 	return []string{"--serve", "builtin", "--plugin", b.manifest, "--idemp-ttl-ms", "3600000"}
 }
 
-func (b *bench) env() []string { return []string{"MACHINA_ROOT=" + b.dir, "MACHINA_API_TOKEN="} }
+func (b *bench) env() []string { return []string{"MACHINA_ROOT=" + b.Dir, "MACHINA_API_TOKEN="} }
 
 // toolJSON is an entry of the manifest (toolhost §4.10).
 const toolJSON = `{"aid":%q,"name":%q,"deterministic":false,"tags":["tag.bench"],"estimate_model":{"mode":"ConservativeBound"},` +
 	`"inputs_schema":{},"outputs_schema":{},"side_effects":["none"],"exec":%s}`
 
 func (b *bench) writeManifest() error {
-	command, err := json.Marshal([]string{b.o.worker})
+	command, err := json.Marshal([]string{b.worker})
 	if err != nil {
 		return err
 	}
@@ -113,7 +105,7 @@ func (b *bench) writeManifest() error {
 		fmt.Sprintf(toolJSON, perCallAID, "once", process("oneshot")),
 	}
 	text := `{"toolpack_id":"toolpack.bench","toolpack_version":"1","trust_tier":"tier0_builtin","tools":[` + strings.Join(tools, ",") + "]}"
-	b.manifest = filepath.Join(b.dir, "bench.json")
+	b.manifest = filepath.Join(b.Dir, "bench.json")
 	if err := os.WriteFile(b.manifest, []byte(text), 0o600); err != nil {
 		return fmt.Errorf("cannot write the manifest: %w", err)
 	}

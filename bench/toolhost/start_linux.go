@@ -8,21 +8,24 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"trunkline/bench/internal/goal"
+	"trunkline/bench/internal/load"
 )
 
 // oneShot is the kind of a cell that starts a program for one request.
 const oneShot = "start and answer"
 
 // starts starts the program and the small one in turns, each for one request, and takes the medians.
-func (b *bench) starts() ([]sample, error) {
-	input := filepath.Join(b.dir, "request.json")
+func (b *bench) starts() ([]goal.Sample, error) {
+	input := filepath.Join(b.Dir, "request.json")
 	if err := os.WriteFile(input, []byte(`{"input_json":"{}","ds_state":{"slots":{}}}`+"\n"), 0o600); err != nil {
 		return nil, fmt.Errorf("cannot write the request: %w", err)
 	}
 	sides := []struct {
 		server, path string
 		args         []string
-	}{{trunkline, b.o.server, []string{"tool_exec", noopAID}}, {small, b.o.worker, nil}}
+	}{{trunkline, b.Binary, []string{"tool_exec", noopAID}}, {small, b.worker, nil}}
 	wall, cpu := make([][]float64, len(sides)), make([][]float64, len(sides))
 	for range (b.o.runs + b.o.rounds - 1) / b.o.rounds {
 		for i, side := range sides {
@@ -35,11 +38,11 @@ func (b *bench) starts() ([]sample, error) {
 			wall[i], cpu[i] = append(wall[i], float64(took)), append(cpu[i], float64(used))
 		}
 	}
-	var all []sample
+	var all []goal.Sample
 	for i, side := range sides {
-		s := sample{Cell: cell{side.server, oneShot, "processes", 1, 1}, Requests: uint64(len(wall[i])), CPU: median(cpu[i])}
-		s.PerSec = float64(time.Second) / median(wall[i])
-		s.P50, s.P99 = median(wall[i])/1e3, quantile(wall[i], 0.99)/1e3
+		s := goal.Sample{Cell: cell(side.server, oneShot, "processes", 1, 1), Requests: uint64(len(wall[i])), CPU: goal.Median(cpu[i])}
+		s.PerSec = float64(time.Second) / goal.Median(wall[i])
+		s.P50, s.P99 = goal.Median(wall[i])/1e3, goal.Quantile(wall[i], 0.99)/1e3
 		all = append(all, s)
 	}
 	return all, nil
@@ -54,13 +57,11 @@ func runOnce(cmd *exec.Cmd, input string) (wall, cpu time.Duration, err error) {
 	defer in.Close()
 	var out bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, os.Stderr
-	start := time.Now()
-	if err := cmd.Run(); err != nil {
-		return 0, 0, fmt.Errorf("cannot run %s: %w: %s", cmd.Path, err, out.String())
+	if wall, cpu, err = load.RunOnce(cmd); err != nil {
+		return 0, 0, fmt.Errorf("%w: %s", err, out.String())
 	}
-	wall = time.Since(start)
 	if !strings.HasPrefix(out.String(), `{"ok":true,"status":"OK",`) {
 		return 0, 0, fmt.Errorf("cannot take the reply %q of %s", out.String(), cmd.Path)
 	}
-	return wall, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
+	return wall, cpu, nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/bench/internal/goal"
 	"trunkline/engine/link"
 )
 
@@ -197,7 +198,7 @@ PASS
 	if err != nil || len(got) != 3 {
 		t.Fatal(got, err)
 	}
-	want := []sample{
+	want := []goal.Sample{
 		{Cell: scanCell(trunkline, "plain300"), Requests: 324255, CPU: 184.1, PerSec: 1e9 / 184.1},
 		{Cell: scanCell("sonic-valid-searcher", "plain300"), Requests: 132286, CPU: 460.6, PerSec: 1e9 / 460.6},
 		{Cell: scanCell(unchecked, "echo52"), Requests: 10, CPU: 2, PerSec: 5e8},
@@ -244,21 +245,21 @@ func TestWholeRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.close()
+	defer b.Close()
 	// The test's own binary is no peer: this program is.
-	if b.self, err = buildSelf(b.dir); err != nil {
+	if b.peer, err = buildSelf(b.Dir); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.startEcho(); err != nil {
 		t.Fatal(err)
 	}
-	all, err := b.rounds()
+	all, err := goal.Rounds(o.rounds, b.steps(), io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, g := range judge(all) {
-		if scan := strings.HasPrefix(g.What, "field scan"); scan != (g.Verdict == none) {
-			t.Error(g.String())
+	for _, g := range goals(all) {
+		if scan := strings.HasPrefix(g.What, "field scan"); scan != (g.Verdict == goal.None) {
+			t.Error(line(&g))
 		}
 	}
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 
+	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
 )
 
@@ -26,10 +24,9 @@ const (
 
 // field is everything that is measured: the server processes and the requests for them.
 type field struct {
+	*load.Rig
 	o        options
-	bin      string // folder of built binaries
-	temp     string // removed at the end; empty if the caller gave bin
-	servers  []*load.Server
+	bin      string // folder of the peers' binaries
 	replies  map[string]int
 	trunk    *load.Server
 	bare     map[int]*load.Server // by reply size
@@ -38,29 +35,27 @@ type field struct {
 	grpc     *load.Server
 	tapes    map[string][]*load.Tape // of trunkline at full depth, by method: a tape remembers where its server's rows stand
 	loadCPUs []int
-	cpus     []int
 }
 
 // startField builds what is missing and starts every server. After an error nothing is left running.
 func startField(o options) (*field, error) {
-	f := &field{o: o, bin: o.peersBin, bare: map[int]*load.Server{}, tapes: map[string][]*load.Tape{}, replies: defaultReplies}
-	err := f.start()
+	rig, err := load.NewRig("", "wire-bench-")
 	if err != nil {
-		f.stop()
+		return nil, err
+	}
+	f := &field{Rig: rig, o: o, bin: o.peersBin, bare: map[int]*load.Server{}, tapes: map[string][]*load.Tape{}, replies: defaultReplies}
+	if err := f.start(); err != nil {
+		f.Close()
 		return nil, err
 	}
 	return f, nil
 }
 
-func (f *field) start() error {
-	var err error
+func (f *field) start() (err error) {
 	if f.o.pin {
-		if f.cpus, f.loadCPUs, err = load.SplitCPUs(); err != nil {
+		if f.loadCPUs, err = f.Divide(); err != nil {
 			return err
 		}
-	}
-	if f.temp, err = os.MkdirTemp("", "wire-bench-"); err != nil {
-		return fmt.Errorf("cannot make a folder for the binaries: %w", err)
 	}
 	if f.bin == "" {
 		if err := f.buildPeers(); err != nil {
@@ -76,7 +71,7 @@ func (f *field) start() error {
 }
 
 func (f *field) buildPeers() error {
-	f.bin = f.temp
+	f.bin = f.Dir
 	cmd := exec.Command("go", "build", "-o", f.bin+"/", "./...")
 	cmd.Dir = f.o.peers
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -85,13 +80,12 @@ func (f *field) buildPeers() error {
 	return nil
 }
 
-func (f *field) startTrunkline() error {
-	path, err := load.FindBinary(f.o.server, "./cmd/trunkline", f.temp)
-	if err != nil {
+func (f *field) startTrunkline() (err error) {
+	if err := f.FindServer(f.o.server); err != nil {
 		return err
 	}
-	f.trunk, err = f.launch(load.Trunkline(path, "kernel.loops="+strconv.Itoa(f.o.loops), fmt.Sprintf("kernel.max_connections=%d", 2*manyConns),
-		fmt.Sprintf("kernel.max_processes=%d", max(1_000_000, 2*f.o.rows)), "admin.pprof="+strconv.FormatBool(f.o.profile != "")))
+	f.trunk, err = f.Trunkline("kernel.loops="+strconv.Itoa(f.o.loops), fmt.Sprintf("kernel.max_connections=%d", 2*manyConns),
+		fmt.Sprintf("kernel.max_processes=%d", max(1_000_000, 2*f.o.rows)), "admin.pprof="+strconv.FormatBool(f.o.profile != ""))
 	if err != nil {
 		return err
 	}
@@ -141,49 +135,19 @@ func (f *field) startGet() (*load.Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot start redis: %w", err)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, fmt.Errorf("cannot find a port for redis: %w", err)
-	}
-	addr := ln.Addr().(*net.TCPAddr)
-	ln.Close()
-	args := []string{"--port", strconv.Itoa(addr.Port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", f.temp}
-	s, err := f.launch(load.Command{Name: "redis", Path: path, Args: args, Listening: load.RedisReady})
-	if err == nil {
-		s.Addr = addr.String()
-	}
-	return s, err
+	return f.Redis("redis", path, "--save", "", "--appendonly", "no")
 }
 
+// peer starts a program of bench/peers.
 func (f *field) peer(name string, args ...string) (*load.Server, error) {
-	path := filepath.Join(f.bin, name)
-	return f.launch(load.Command{Name: name, Path: path, Args: args, Listening: load.PeerListening})
-}
-
-func (f *field) launch(c load.Command) (*load.Server, error) {
-	c.CPUs = f.cpus
-	s, err := load.StartServer(c)
-	if err == nil {
-		f.servers = append(f.servers, s)
-	}
-	return s, err
-}
-
-// stop ends every server and removes what was built.
-func (f *field) stop() {
-	for _, s := range f.servers {
-		s.Stop()
-	}
-	if f.temp != "" {
-		os.RemoveAll(f.temp)
-	}
+	return f.Peer(name, filepath.Join(f.bin, name), args...)
 }
 
 // steps lists the cells of one round.
-func (f *field) steps() []step {
+func (f *field) steps() []goal.Step {
 	o := f.o
-	steps := []step{
-		{cell{grpcgo, "unary", o.conns, o.depth}, f.grpcCell},
+	steps := []goal.Step{
+		goal.One(deep(grpcgo, "unary", o), f.grpcCell),
 		f.loadStep(f.get, f.get.Name, "GET", load.RESP, redisTapes(o.rows, o.conns), o.depth),
 		f.kernelStep(f.net, netconn, "GetProcess", o.conns, o.depth),
 	}
@@ -200,8 +164,8 @@ func (f *field) steps() []step {
 }
 
 // pair returns the cells of baregnet and trunkline that a goal compares.
-func (f *field) pair(method string, conns, depth int) []step {
-	steps := []step{f.kernelStep(f.bare[f.replies[method]], baregnet, method, conns, depth)}
+func (f *field) pair(method string, conns, depth int) []goal.Step {
+	steps := []goal.Step{f.kernelStep(f.bare[f.replies[method]], baregnet, method, conns, depth)}
 	if f.trunk != nil {
 		steps = append(steps, f.kernelStep(f.trunk, trunkline, method, conns, depth))
 	}
@@ -209,7 +173,7 @@ func (f *field) pair(method string, conns, depth int) []step {
 }
 
 // kernelStep gives every server tapes of its own: a tape remembers where its server's rows stand.
-func (f *field) kernelStep(s *load.Server, name, method string, conns, depth int) step {
+func (f *field) kernelStep(s *load.Server, name, method string, conns, depth int) goal.Step {
 	tapes := kernelTapes(method, f.o.rows, conns)
 	if s == f.trunk && depth == f.o.depth && conns == f.o.conns {
 		f.tapes[method] = tapes
@@ -217,18 +181,18 @@ func (f *field) kernelStep(s *load.Server, name, method string, conns, depth int
 	return f.loadStep(s, name, method, load.Kernel, tapes, depth)
 }
 
-func (f *field) loadStep(s *load.Server, name, method string, p load.Protocol, tapes []*load.Tape, depth int) step {
-	cfg := load.Config{Addr: s.Addr, Protocol: p, Tapes: tapes, Depth: depth, Workers: f.o.workers, CPUs: f.loadCPUs, Spin: f.o.spin && depth > 1}
-	return step{cell{name, method, len(tapes), depth}, func() (sample, error) {
-		if !s.Alive() {
-			return sample{}, errors.New("the server ended; its output:\n" + s.Output())
-		}
-		return measure(cfg, s, f.o)
-	}}
+func (f *field) loadStep(s *load.Server, name, method string, p load.Protocol, tapes []*load.Tape, depth int) goal.Step {
+	cfg := f.config(s.Addr, p, tapes, depth)
+	return goal.One(cell(name, method, len(tapes), depth), func() (goal.Sample, error) { return load.Measure(cfg, s, f.o.warmup, f.o.window) })
 }
 
 // alsoStep measures the server that somebody else started: no process to read CPU time from.
-func (f *field) alsoStep(tapes []*load.Tape) step {
-	cfg := load.Config{Addr: f.o.also, Tapes: tapes, Depth: f.o.depth, Workers: f.o.workers, CPUs: f.loadCPUs, Spin: f.o.spin}
-	return step{cell{also, "GetProcess", len(tapes), f.o.depth}, func() (sample, error) { return measure(cfg, nil, f.o) }}
+func (f *field) alsoStep(tapes []*load.Tape) goal.Step {
+	cfg := f.config(f.o.also, load.Kernel, tapes, f.o.depth)
+	return goal.One(cell(also, "GetProcess", len(tapes), f.o.depth), func() (goal.Sample, error) { return load.Measure(cfg, nil, f.o.warmup, f.o.window) })
+}
+
+// config is a load at a depth. With one request in flight the generator sleeps, as real clients do.
+func (f *field) config(addr string, p load.Protocol, tapes []*load.Tape, depth int) load.Config {
+	return load.Config{Addr: addr, Protocol: p, Tapes: tapes, Depth: depth, Workers: f.o.workers, CPUs: f.loadCPUs, Spin: f.o.spin && depth > 1}
 }

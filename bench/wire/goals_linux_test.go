@@ -1,32 +1,17 @@
 package main
 
 import (
-	"encoding/json"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"trunkline/bench/internal/goal"
 )
 
-func TestMedian(t *testing.T) {
-	f := func(want float64, v ...float64) {
-		t.Helper()
-		if got := median(v); got != want {
-			t.Errorf("median of %v = %v, want %v", v, got, want)
-		}
-	}
-	f(0)
-	f(3, 3)
-	f(2, 3, 1)
-	f(2, 9, 1, 2)
-	f(2.5, 4, 1, 2, 3)
-}
-
 // round builds the samples of one round: CPU of trunkline, baregnet, GET and gRPC, and requests/s at depth 1.
-func round(n int, trunk, bare, get, grpc, trunkRate, bareRate float64) []sample {
-	var out []sample
+func round(n int, trunk, bare, get, grpc, trunkRate, bareRate float64) []goal.Sample {
+	var out []goal.Sample
 	add := func(server, method string, conns, depth int, cpu, rate float64) {
-		out = append(out, sample{Cell: cell{server, method, conns, depth}, Round: n, CPU: cpu, PerSec: rate})
+		out = append(out, goal.Sample{Cell: cell(server, method, conns, depth), Round: n, CPU: cpu, PerSec: rate})
 	}
 	add("redis", "GET", 64, 64, get, 1)
 	add(grpcgo, "unary", 64, 64, grpc, 1)
@@ -43,11 +28,11 @@ func round(n int, trunk, bare, get, grpc, trunkRate, bareRate float64) []sample 
 
 func TestJudge(t *testing.T) {
 	o := options{conns: 64, depth: 64}
-	f := func(all []sample, want string) {
+	f := func(all []goal.Sample, want string) {
 		t.Helper()
 		var got []string
-		for _, g := range judge(all, o) {
-			got = append(got, g.ID+" "+g.Verdict)
+		for _, g := range goals(all, o) {
+			got = append(got, g.ID+" "+string(g.Verdict))
 		}
 		if s := strings.Join(got, ", "); s != want {
 			t.Errorf("verdicts %s, want %s", s, want)
@@ -63,15 +48,15 @@ func TestJudge(t *testing.T) {
 	// A goal is as good as its worst member.
 	one := round(0, 200, 100, 400, 10000, 97, 100)
 	for i := range one {
-		if one[i].Cell == (cell{trunkline, "CheckQuota", 64, 64}) {
+		if one[i].Cell == cell(trunkline, "CheckQuota", 64, 64) {
 			one[i].CPU = 400
 		}
-		if one[i].Cell == (cell{trunkline, "GetProcess", manyConns, 1}) {
+		if one[i].Cell == cell(trunkline, "GetProcess", manyConns, 1) {
 			one[i].PerSec = 50
 		}
 	}
 	f(one, "G1 MISS, G2 MISS, G3 pass, G4 MISS")
-	for _, g := range judge(one, o) {
+	for _, g := range goals(one, o) {
 		if worst := g.Members[map[string]string{"G1": "CheckQuota", "G2": "CheckQuota", "G4": "1000 connections"}[g.ID]]; worst != 0 && worst != g.Measured {
 			t.Errorf("%s is judged by %v, not by its worst member %v", g.ID, g.Measured, worst)
 		}
@@ -80,9 +65,9 @@ func TestJudge(t *testing.T) {
 
 func TestJudgeTheOtherServer(t *testing.T) {
 	o := options{conns: 64, depth: 64, also: "127.0.0.1:1"}
-	all := append(round(0, 200, 100, 400, 10000, 97, 100), sample{Cell: cell{also, "GetProcess", 64, 64}, PerSec: 0.05})
-	goals := judge(all, o)
-	if g := goals[len(goals)-1]; g.ID != "G11" || g.Verdict != "pass" || g.Measured != 20 {
+	all := append(round(0, 200, 100, 400, 10000, 97, 100), goal.Sample{Cell: cell(also, "GetProcess", 64, 64), PerSec: 0.05})
+	judged := goals(all, o)
+	if g := judged[len(judged)-1]; g.ID != "G11" || g.Verdict != "pass" || g.Measured != 20 {
 		t.Errorf("%+v, want G11 passed with 20", g)
 	}
 }
@@ -91,30 +76,15 @@ func TestReport(t *testing.T) {
 	o := options{conns: 64, depth: 64, rounds: 2}
 	all := append(round(0, 200, 100, 400, 10000, 97, 100), round(1, 300, 100, 400, 10000, 97, 100)...)
 	all[1].Peak = 5 << 20
-	r := report{Machine: thisMachine(), Settings: settingsOf(o), Cells: summarize(all), Goals: judge(all, o)}
+	r := reportOf(all, o)
 	if len(r.Cells) != 14 || len(r.Cells[0].Rounds) != 2 || r.Cells[1].Median.Peak != 5<<20 {
 		t.Errorf("%d cells, first with %d rounds", len(r.Cells), len(r.Cells[0].Rounds))
 	}
 	var text strings.Builder
 	r.print(&text)
-	for _, want := range []string{"trunkline  TransitionState", "0.250", "G1      2.500  moonshot", "GetProcess 2.50"} {
+	for _, want := range []string{"trunkline  TransitionState", "peak MiB", "0.250", "G1      2.500  moonshot  <= 3.50 (moonshot 2.50)  CPU per", ": CheckQuota 2.50, GetProcess 2.50"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, text.String())
 		}
-	}
-	name := filepath.Join(t.TempDir(), "r.json")
-	if err := r.writeJSON(name); err != nil {
-		t.Fatal(err)
-	}
-	b, err := os.ReadFile(name)
-	var back struct {
-		Cells []struct {
-			Server string
-			Median map[string]float64
-		}
-		Goals []map[string]any
-	}
-	if err != nil || json.Unmarshal(b, &back) != nil || back.Cells[2].Server != trunkline || back.Cells[2].Median["cpu_ns_per_request"] != 250 || len(back.Goals) != 4 {
-		t.Errorf("JSON: %v %+v", err, back)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"time"
 
+	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
 )
 
@@ -56,24 +57,10 @@ func parseFlags(args []string) (options, error) {
 	return o, nil
 }
 
-func main() {
-	o, err := parseFlags(os.Args[1:])
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
-	}
-	missed, err := run(o)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "wire:", err)
-		os.Exit(1)
-	}
-	if missed && o.strict {
-		os.Exit(1)
-	}
-}
+func main() { load.Main("wire", parseFlags, run) }
 
 // run starts the servers, measures every round, prints and judges.
-func run(o options) (missed bool, err error) {
+func run(o options) (failed bool, err error) {
 	if err := load.RaiseFileLimit(4 * manyConns); err != nil {
 		return false, err
 	}
@@ -81,39 +68,20 @@ func run(o options) (missed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer field.stop()
-	var all []sample
-	steps := field.steps()
-	for round := range o.rounds {
-		for i := range steps {
-			step := steps[i]
-			if round%2 == 1 {
-				step = steps[len(steps)-1-i]
-			}
-			s, err := step.measure()
-			if err != nil {
-				return false, fmt.Errorf("cannot measure %v: %w", step.cell, err)
-			}
-			s.Cell, s.Round = step.cell, round
-			all = append(all, s)
-		}
-		fmt.Fprintf(os.Stderr, "round %d of %d done\n", round+1, o.rounds)
+	defer field.Close()
+	all, err := goal.Rounds(o.rounds, field.steps(), os.Stderr)
+	if err != nil {
+		return false, err
 	}
-	goals := judge(all, o)
-	r := report{Machine: thisMachine(), Settings: settingsOf(o), Cells: summarize(all), Goals: goals}
+	r := reportOf(all, o)
 	r.print(os.Stdout)
-	if o.json != "" {
-		if err := r.writeJSON(o.json); err != nil {
-			return false, err
-		}
+	if err := goal.WriteJSON(o.json, r); err != nil {
+		return false, err
 	}
 	if o.profile != "" && !o.peersOnly {
 		if err := field.profile(o.profile); err != nil {
 			return false, err
 		}
 	}
-	for _, g := range goals {
-		missed = missed || g.Verdict == "MISS"
-	}
-	return missed, nil
+	return o.strict && goal.Missed(r.Goals), nil
 }

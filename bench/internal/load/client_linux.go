@@ -82,3 +82,14 @@ func (c *Client) Call(id, service, method string, body ...Field) (reply map[stri
 	}
 	return body2, 5 + len(payload), nil
 }
+
+// Ask makes one request over a connection of its own and returns the body of its reply. An ERROR frame is a *Failure.
+func Ask(addr, service, method string, body ...Field) (reply map[string]any, err error) {
+	c, err := Dial(addr)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	reply, _, err = c.Call("ask", service, method, body...)
+	return reply, err
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -63,4 +64,13 @@ func kibibytes(status []byte, name string) int64 {
 		}
 	}
 	return 0
+}
+
+// RunOnce runs a command to its end and returns what passed and the CPU time that the process used.
+func RunOnce(cmd *exec.Cmd) (wall, cpu time.Duration, err error) {
+	start := time.Now()
+	if err := cmd.Run(); err != nil {
+		return 0, 0, fmt.Errorf("cannot run %s: %w", cmd.Path, err)
+	}
+	return time.Since(start), cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), nil
 }

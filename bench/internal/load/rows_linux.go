@@ -3,6 +3,7 @@ package load
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 )
 
 // Identifier returns the 36-byte identifier of a kind for row i, in the shape of a UUID.
@@ -10,30 +11,36 @@ func Identifier(kind byte, i int) string {
 	return fmt.Sprintf("%02x000000-0000-4000-8000-%012x", kind, i)
 }
 
+// PID returns the process identifier of row i, of those that CreateRows makes.
+func PID(i int) string { return Identifier('p', i) }
+
 // quotaFields are the limits that are lifted so that no request of a run is over quota: that is not the hot path.
 var quotaFields = []string{"max_llm_calls", "max_tool_calls", "max_agent_hops", "max_iterations", "timeout_seconds", "max_input_tokens",
 	"max_output_tokens", "max_inference_requests", "max_inference_input_chars"}
 
+// LiftLimits sets members of a server's default quota to where nothing meets them.
+func LiftLimits(addr string, names ...string) error {
+	var quota []Field
+	for _, name := range names {
+		quota = append(quota, Field{Key: name, Value: math.MaxInt32})
+	}
+	if _, err := Ask(addr, "kernel", "SetQuotaDefaults", Field{Key: "quota", Value: quota}); err != nil {
+		return fmt.Errorf("cannot lift the limits: %w", err)
+	}
+	return nil
+}
+
 // CreateRows fills a server's table: the processes numbered from up to below to, with 36-byte identifiers, each of a user of its
 // own so that no rate limit bites, under a quota that nothing exceeds.
 func CreateRows(addr string, from, to int) error {
-	c, err := Dial(addr)
-	if err != nil {
+	if err := LiftLimits(addr, quotaFields...); err != nil {
 		return err
-	}
-	defer c.Close()
-	var quota []Field
-	for _, name := range quotaFields {
-		quota = append(quota, Field{Key: name, Value: math.MaxInt32})
-	}
-	if _, _, err := c.Call("quota", "kernel", "SetQuotaDefaults", Field{Key: "quota", Value: quota}); err != nil {
-		return fmt.Errorf("cannot lift the quotas: %w", err)
 	}
 	const piece = 100_000 // rows encoded at a time
 	for at := from; at < to; at += piece {
 		tape := new(Tape)
 		for i := at; i < min(at+piece, to); i++ {
-			tape.Add(0, AppendRequest(nil, "create", "kernel", "CreateProcess", Field{Key: "pid", Value: Identifier('p', i)},
+			tape.Add(0, AppendRequest(nil, "create", "kernel", "CreateProcess", Field{Key: "pid", Value: PID(i)},
 				Field{Key: "request_id", Value: Identifier('q', i)}, Field{Key: "user_id", Value: Identifier('u', i)},
 				Field{Key: "session_id", Value: Identifier('s', i)}))
 		}
@@ -42,4 +49,66 @@ func CreateRows(addr string, from, to int) error {
 		}
 	}
 	return nil
+}
+
+// RowRequest returns one request of a method about a row, with the 8-byte request id that a client with a counter sends. The body
+// holds the row's pid, and what RecordUsage records.
+func RowRequest(method string, row int, more ...Field) []byte {
+	body := append([]Field{{Key: "pid", Value: PID(row)}}, more...)
+	if method == "RecordUsage" {
+		body = append(body, Field{Key: "llm_calls", Value: 1}, Field{Key: "tokens_in", Value: 120}, Field{Key: "tokens_out", Value: 300})
+	}
+	return CountedRequest(row, "kernel", method, body...)
+}
+
+// CountedRequest is AppendRequest with the 8-byte id of request n.
+func CountedRequest(n int, service, method string, body ...Field) []byte {
+	return AppendRequest(nil, fmt.Sprintf("r%07d", n%10_000_000), service, method, body...)
+}
+
+// Place is where a request stands: the connection, how many of its rows come before, and the row that it is about.
+type Place struct{ Conn, Nth, Row int }
+
+// Encoder returns the request of a place.
+type Encoder func(at Place) []byte
+
+// RowEncoders returns how the requests of a method about rows are encoded. TransitionState takes all rows of a connection to RUNNING
+// and then all back to READY, which a server allows however often the tape repeats; two sets of its tapes need rows of their own.
+func RowEncoders(method string) []Encoder {
+	if method != "TransitionState" {
+		return []Encoder{func(at Place) []byte { return RowRequest(method, at.Row) }}
+	}
+	to := func(state string) Encoder {
+		return func(at Place) []byte { return RowRequest(method, at.Row, Field{Key: "new_state", Value: state}) }
+	}
+	return []Encoder{to("RUNNING"), to("READY")}
+}
+
+// MaxTape bounds the rows of one connection, so that a table of many does not need as much memory here.
+const MaxTape = 4096
+
+// Deal gives every connection its own rows, numbered from up to below to, in an order that no cache foresees.
+func Deal(from, to, conns int) [][]int {
+	order := rand.New(rand.NewPCG(1, 2)).Perm(to - from)
+	hands := make([][]int, conns)
+	for i, row := range order {
+		if hand := &hands[i%conns]; len(*hand) < MaxTape {
+			*hand = append(*hand, from+row)
+		}
+	}
+	return hands
+}
+
+// Tapes makes a tape of each hand of rows: the first encoder goes through all of them, then the next.
+func Tapes(hands [][]int, encoders ...Encoder) (tapes []*Tape) {
+	for conn, hand := range hands {
+		tape := new(Tape)
+		for _, encode := range encoders {
+			for nth, row := range hand {
+				tape.Add(0, encode(Place{conn, nth, row}))
+			}
+		}
+		tapes = append(tapes, tape)
+	}
+	return tapes
 }

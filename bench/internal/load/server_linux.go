@@ -212,6 +212,15 @@ func (s *Server) Stop() {
 	<-s.exited
 }
 
+// Kill ends the process with SIGKILL and waits until it is gone.
+func (s *Server) Kill() error {
+	if err := s.cmd.Process.Kill(); err != nil {
+		return fmt.Errorf("cannot kill %s: %w", s.Name, err)
+	}
+	<-s.exited
+	return nil
+}
+
 // FindBinary returns the path of the server binary, or builds it from source into dir if path is empty.
 func FindBinary(path, source, dir string) (string, error) {
 	if path != "" {

@@ -58,10 +58,11 @@ func TestAppendRequest(t *testing.T) {
 	}
 }
 
-func TestParseRESP(t *testing.T) {
-	f := func(in string, size int, whole bool, want string) {
+// parses returns a check of how large the reply is that some bytes begin with, whether it is whole, and the error wanted.
+func parses(t *testing.T, parse func(b []byte) (size int, whole bool, err error)) func(in string, size int, whole bool, want string) {
+	return func(in string, size int, whole bool, want string) {
 		t.Helper()
-		n, ok, err := parseRESP([]byte(in))
+		n, ok, err := parse([]byte(in))
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", in, err, want)
 		}
@@ -69,6 +70,10 @@ func TestParseRESP(t *testing.T) {
 			t.Errorf("%q: %d, %v, want %d, %v", in, n, ok, size, whole)
 		}
 	}
+}
+
+func TestParseRESP(t *testing.T) {
+	f := parses(t, parseRESP)
 	f("+OK\r\n", 5, true, "")
 	f("+OK\r", 0, false, "")
 	f("$3\r\nabc\r\n+", 9, true, "")
@@ -85,16 +90,7 @@ func TestParseRESP(t *testing.T) {
 }
 
 func TestParseHTTP(t *testing.T) {
-	f := func(in string, size int, whole bool, want string) {
-		t.Helper()
-		n, ok, err := parseHTTP([]byte(in))
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: error %v, want %q", in, err, want)
-		}
-		if err == nil && (ok != whole || ok && n != size) {
-			t.Errorf("%q: %d, %v, want %d, %v", in, n, ok, size, whole)
-		}
-	}
+	f := parses(t, parseHTTP)
 	const head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n"
 	f(head+"{}", len(head)+2, true, "")
 	f(head+"{}HTTP", len(head)+2, true, "")

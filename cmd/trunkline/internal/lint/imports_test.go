@@ -49,6 +49,7 @@ var doors = []struct {
 		"reads what a server wrote and shows it: no setting, no socket, no running server"},
 	{"cmd", []string{"codec", "engine", "handlers", "cmd"}, "wires everything"},
 	{"fuzz", []string{"codec", "engine", "handlers"}, "feeds everything but the program"},
+	{"bench/internal/goal", nil, "judges figures, whoever measured them: it knows no server, no load and no clock"},
 	{"bench", []string{"codec", "engine", "handlers", "bench"}, "measures everything but the program"},
 }
 

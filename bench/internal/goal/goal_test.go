@@ -1,0 +1,68 @@
+package goal
+
+import "testing"
+
+// member is one figure of a goal.
+type member struct {
+	name   string
+	v, cpu float64
+}
+
+func TestJudge(t *testing.T) {
+	f := func(g Goal, want Verdict, measured float64, members ...member) {
+		t.Helper()
+		for _, m := range members {
+			g.AddCPU(m.name, m.v, m.cpu)
+		}
+		if g.Judge(); g.Verdict != want || g.Measured != measured || Missed([]Goal{{}, g}) != (want == Miss) {
+			t.Errorf("%+v, want %s with %v", g, want, measured)
+		}
+	}
+	least := Goal{Must: 2, AtLeast: true}
+	f(least, None, 0)
+	f(least, None, 0, member{"a", 0, 5}) // was not measured
+	f(least, Pass, 2, member{"a", 2, 0})
+	f(least, Miss, 1.9, member{"a", 1.9, 0})
+	f(least, Miss, 1, member{"a", 3, 0}, member{"b", 1, 0}, member{"c", 9, 0}) // as good as its worst member
+	f(least, Pass, 3, member{"a", 3, 0}, member{"b", 0, 0})
+
+	most := Goal{Must: 3, Moonshot: 2}
+	f(most, Moonshot, 2, member{"a", 2, 0})
+	f(most, Pass, 3, member{"a", 2, 0}, member{"b", 3, 0})
+	f(most, Miss, 3.1, member{"a", 3.1, 0}, member{"b", 1, 0})
+	most.AtLeast, most.Moonshot = true, 30
+	f(most, Moonshot, 30, member{"a", 30, 0})
+	f(most, Pass, 29, member{"a", 29, 0})
+
+	told := Goal{AtLeast: true}
+	f(told, None, 0)
+	f(told, Told, 0.1, member{"a", 0.1, 0}, member{"b", 5, 0})
+}
+
+func TestJudgeAll(t *testing.T) {
+	bad := Goal{Must: 2, AtLeast: true}
+	bad.Add("a", 1)
+	goals := JudgeAll(Goal{Must: 1}, bad)
+	if len(goals) != 2 || goals[0].Verdict != None || goals[1].Verdict != Miss || !Missed(goals) || Missed(goals[:1]) {
+		t.Errorf("%+v", goals)
+	}
+}
+
+func TestList(t *testing.T) {
+	f := func(lead, between, want string, members ...member) {
+		t.Helper()
+		var g Goal
+		for _, m := range members {
+			g.AddCPU(m.name, m.v, m.cpu)
+		}
+		if got := g.List(lead, between); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	f(": ", ", ", "")
+	f(": ", ", ", ": a 1.00, b 2.50", member{"b", 2.5, 0}, member{"a", 1, 0})
+	f("  ", "  ", "  a 1.00 (CPU 0.25)  b 2.50", member{"b", 2.5, 0}, member{"a", 1, 0.25}, member{"c", 0, 3})
+	if least, most := (&Goal{AtLeast: true}).Sign(), (&Goal{}).Sign(); least != ">=" || most != "<=" {
+		t.Errorf("signs %s and %s", least, most)
+	}
+}

@@ -1,0 +1,108 @@
+package goal
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestSummarize(t *testing.T) {
+	a, b := Cell{Server: "a"}, Cell{Server: "b"}
+	all := []Sample{
+		{Cell: b, PerSec: 5, Requests: 9},
+		{Cell: a, PerSec: 1, CPU: 30, P50: 1, P99: 7, P999: 8, RSS: 10, Peak: 70},
+		{Cell: a, Round: 1, PerSec: 3, CPU: 20, P50: 2, P99: 5, P999: 9, RSS: 30, Peak: 50},
+		{Cell: a, Round: 2, PerSec: 2, CPU: 90, P50: 9, P99: 6, P999: 1, RSS: 20, Peak: 60},
+	}
+	got := Summarize(all)
+	if len(got) != 2 || got[0].Cell != b || len(got[0].Rounds) != 1 || len(got[1].Rounds) != 3 || got[0].Median.Requests != 9 {
+		t.Fatalf("%+v", got)
+	}
+	// Every figure by itself; the peak is the highest.
+	if want := (Sample{Cell: a, PerSec: 2, CPU: 30, P50: 2, P99: 6, P999: 8, RSS: 20, Peak: 70}); got[1].Median != want {
+		t.Errorf("median %+v, want %+v", got[1].Median, want)
+	}
+	if Summarize(nil) != nil {
+		t.Error("a summary of nothing")
+	}
+}
+
+func TestTable(t *testing.T) {
+	cells := Summarize([]Sample{
+		{Cell: Cell{"srv", "get", "tcp", 64, 8}, PerSec: 1234.4, CPU: 2500, P50: 10, P99: 20, P999: 30, RSS: 3 << 20, Peak: 5 << 20},
+		{Cell: Cell{"other", "get", "pipes", 1, 1}, PerSec: 7},
+	})
+	f := func(table Table, heads string, rows ...string) {
+		t.Helper()
+		var out strings.Builder
+		table.Print(&out, cells)
+		lines := strings.Split(out.String(), "\n")
+		if len(lines) != 3+len(rows) || lines[0] != "" || lines[2+len(rows)] != "" {
+			t.Fatalf("%q", lines)
+		}
+		for i, want := range append([]string{heads}, rows...) {
+			if got := strings.Join(strings.Fields(lines[1+i]), " "); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+	}
+	f(Table{Method: "method"}, "server method conns in flight requests/s server CPU µs/req p50 µs p99 µs RSS MiB",
+		"srv get 64 8 1234 2.500 10 20 3.0", "other get 1 1 7 - - - -")
+	f(Table{Method: "kind", Via: true, P999: true, Peak: true},
+		"server kind via conns in flight requests/s server CPU µs/req p50 µs p99 µs p99.9 µs RSS MiB peak MiB",
+		"srv get tcp 64 8 1234 2.500 10 20 30 3.0 5.0", "other get pipes 1 1 7 - - - - - -")
+}
+
+func TestWriteJSON(t *testing.T) {
+	if err := WriteJSON("", func() {}); err != nil {
+		t.Errorf("nothing was asked for: %v", err)
+	}
+	name := filepath.Join(t.TempDir(), "r.json")
+	if err := WriteJSON(name, func() {}); err == nil {
+		t.Error("a function was encoded")
+	}
+	if err := WriteJSON(filepath.Join(name, "below"), 1); err == nil {
+		t.Error("a file was written below one that is not there")
+	}
+	judged := Goal{ID: "G1", What: "w", Must: 2, AtLeast: true}
+	judged.Add("m", 3)
+	report := struct {
+		Cells []Summary
+		Goals []Goal
+	}{Summarize([]Sample{{Cell: Cell{"s", "m", "", 64, 8}, CPU: 250}}), JudgeAll(judged)}
+	if err := WriteJSON(name, report); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(name)
+	var back struct {
+		Cells []struct {
+			Server      string
+			Connections int
+			Median      map[string]float64
+			Rounds      []map[string]any
+			Via         *string
+		}
+		Goals []map[string]any
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &back)
+	}
+	if err != nil || len(back.Cells) != 1 || len(back.Goals) != 1 {
+		t.Fatalf("%v: %s", err, b)
+	}
+	if c := back.Cells[0]; c.Server != "s" || c.Connections != 64 || c.Median["cpu_ns_per_request"] != 250 || len(c.Rounds) != 1 || c.Via != nil {
+		t.Errorf("%s", b)
+	}
+	if g := back.Goals[0]; g["goal"] != "G1" || g["verdict"] != "pass" || g["measured"] != 3.0 || g["at_least"] != true {
+		t.Errorf("%s", b)
+	}
+}
+
+func TestUnits(t *testing.T) {
+	if Known("%.1f", 0) != "-" || Known("%.1f", 0.25) != "0.2" || Micros(1500*time.Nanosecond) != 1.5 || MiB(3<<19) != 1.5 {
+		t.Error("a unit is wrong")
+	}
+}

@@ -1,0 +1,76 @@
+package load
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+	"strings"
+	"testing"
+	"time"
+
+	"trunkline/bench/internal/fakekernel"
+)
+
+// admin starts a process that says the address of a test's admin page.
+func admin(t *testing.T, page http.HandlerFunc) *Server {
+	t.Helper()
+	web := httptest.NewServer(page)
+	t.Cleanup(web.Close)
+	s, err := StartServer(script("trunkline", "echo admin listening on "+strings.TrimPrefix(web.URL, "http://")+"; echo listening x; exec sleep 60"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+func TestProfile(t *testing.T) {
+	kernel := fakekernel.Start(t, 0, nil)
+	cfg := Config{Addr: kernel.Addr, Tapes: tapes(2, request("A", "p")), Depth: 4}
+	asked := ""
+	s := admin(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.String()
+		if err := pprof.StartCPUProfile(w); err != nil {
+			t.Error(err)
+		}
+		for start := time.Now(); time.Since(start) < 50*time.Millisecond; {
+		}
+		pprof.StopCPUProfile()
+	})
+	path := filepath.Join(t.TempDir(), "below", "x.pprof")
+	table, err := s.Profile(cfg, time.Millisecond, 3*time.Second, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.HasPrefix(table, "Duration:") || !strings.Contains(table, "flat%") || strings.Contains(table, "File:") {
+		t.Errorf("%s", table)
+	}
+	if info, err := os.Stat(path); asked != "/debug/pprof/profile?seconds=3" || err != nil || info.Size() == 0 || kernel.Count("A") == 0 {
+		t.Errorf("asked for %s; %v, %d requests", asked, err, kernel.Count("A"))
+	}
+}
+
+func TestProfileRefuses(t *testing.T) {
+	kernel := fakekernel.Start(t, 0, nil)
+	cfg := Config{Addr: kernel.Addr, Tapes: tapes(1, request("A", "p")), Depth: 1}
+	f := func(s *Server, cfg Config, want string) {
+		t.Helper()
+		_, err := s.Profile(cfg, 0, time.Second, filepath.Join(t.TempDir(), "x"))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	closed := admin(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) })
+	f(closed, cfg, "403")
+	f(closed, Config{Addr: "127.0.0.1:1", Tapes: tapes(1, request("A", "p")), Depth: 1}, "cannot dial")
+	empty := admin(t, func(http.ResponseWriter, *http.Request) {})
+	f(empty, cfg, "cannot read the profile")
+	mute, err := StartServer(script("mute", "echo listening x; exec sleep 60"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mute.Stop()
+	f(mute, cfg, "mute: it names no admin address")
+}

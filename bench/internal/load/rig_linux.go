@@ -1,0 +1,133 @@
+package load
+
+import (
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+)
+
+// Rig is what a run stands on: a folder that goes with it, the binary of the server under test, and the processes started so far. It
+// is not safe for concurrent use.
+type Rig struct {
+	Dir    string
+	Binary string // trunkline; empty where the run has none
+	CPUs   []int  // pin the servers to these CPUs; empty: anywhere
+
+	servers []*Server
+}
+
+// NewRig makes a rig whose folder is in parent, or with the system's temporary files if that is empty. name begins the folder's.
+func NewRig(parent, name string) (*Rig, error) {
+	dir, err := os.MkdirTemp(parent, name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a folder for the run: %w", err)
+	}
+	return &Rig{Dir: dir}, nil
+}
+
+// ServerRig makes a rig with the server's binary in path, or built if path is empty.
+func ServerRig(name, path string) (*Rig, error) {
+	r, err := NewRig("", name)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.FindServer(path); err != nil {
+		r.Close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// FindServer looks for the server's binary in path, or builds it if path is empty.
+func (r *Rig) FindServer(path string) (err error) {
+	r.Binary, err = FindBinary(path, "./cmd/trunkline", r.Dir)
+	return err
+}
+
+// Divide pins the servers to one half of the CPUs and returns the other, for the load.
+func (r *Rig) Divide() (loads []int, err error) {
+	r.CPUs, loads, err = SplitCPUs()
+	return loads, err
+}
+
+// Start starts a process that Close ends.
+func (r *Rig) Start(c Command) (*Server, error) {
+	c.CPUs = r.CPUs
+	s, err := StartServer(c)
+	if err != nil {
+		return nil, err
+	}
+	r.servers = append(slices.DeleteFunc(r.servers, func(s *Server) bool { return !s.Alive() }), s)
+	return s, nil
+}
+
+// Trunkline starts the server under test (see the function Trunkline).
+func (r *Rig) Trunkline(settings ...string) (*Server, error) {
+	return r.Start(Trunkline(r.Binary, settings...))
+}
+
+// Peer starts a program that says where it listens as the peers do (PeerListening). An empty path is this program itself.
+func (r *Rig) Peer(name, path string, args ...string) (*Server, error) {
+	if path == "" {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, fmt.Errorf("cannot find this program: %w", err)
+		}
+		path = self
+	}
+	return r.Start(Command{Name: name, Path: path, Args: args, Listening: PeerListening})
+}
+
+// Redis starts a redis-server on a free port, with a folder of its own and the settings in args.
+func (r *Rig) Redis(name, path string, args ...string) (*Server, error) {
+	dir, err := os.MkdirTemp(r.Dir, "redis-")
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a folder for redis: %w", err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("cannot find a port for redis: %w", err)
+	}
+	addr := ln.Addr().(*net.TCPAddr)
+	ln.Close()
+	args = append([]string{"--port", strconv.Itoa(addr.Port), "--bind", "127.0.0.1", "--dir", dir}, args...)
+	s, err := r.Start(Command{Name: name, Path: path, Args: args, Listening: RedisReady})
+	if err == nil {
+		s.Addr = addr.String()
+	}
+	return s, err
+}
+
+// StopAll ends every process that runs.
+func (r *Rig) StopAll() {
+	for _, s := range r.servers {
+		if s.Alive() {
+			s.Stop()
+		}
+	}
+	r.servers = nil
+}
+
+// Close ends every process that runs and removes the folder.
+func (r *Rig) Close() {
+	r.StopAll()
+	_ = os.RemoveAll(r.Dir) // in a directory for what may stay behind
+}
+
+// DirectoryBytes adds up the files below dir; ones that go meanwhile count nothing.
+func DirectoryBytes(dir string) (sum int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			sum += info.Size()
+		}
+		return nil
+	})
+	return sum
+}

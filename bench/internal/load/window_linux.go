@@ -1,0 +1,91 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"trunkline/bench/internal/goal"
+)
+
+// stallTimeout bounds how much longer than asked for a window lasts that no reply has come in yet: a sync that stalls is longer than a
+// short window.
+const stallTimeout = 10 * time.Second
+
+// Window is the measured part of a load: what had been used and answered when it began.
+type Window struct {
+	pid     int
+	cpu     time.Duration
+	start   time.Time
+	replies uint64
+}
+
+// OpenWindow begins the measured part of a load of the process, after so many replies. With pid 0 there is no process of ours, and
+// its CPU time and memory are left out.
+func OpenWindow(pid int, replies uint64) (w Window, err error) {
+	w = Window{pid: pid, replies: replies}
+	if pid != 0 {
+		w.cpu, err = CPU(pid)
+	}
+	w.start = time.Now()
+	return w, err
+}
+
+// Close ends the window after so many replies and returns all figures but the latencies. Without a reply it is an error.
+func (w Window) Close(replies uint64) (goal.Sample, error) {
+	elapsed := time.Since(w.start)
+	s := goal.Sample{Requests: replies - w.replies}
+	if s.Requests == 0 {
+		return s, fmt.Errorf("no reply in %v", elapsed)
+	}
+	s.PerSec = float64(s.Requests) / elapsed.Seconds()
+	if w.pid == 0 {
+		return s, nil
+	}
+	cpu, err := CPU(w.pid)
+	if err != nil {
+		return s, err
+	}
+	s.CPU = float64(cpu-w.cpu) / float64(s.Requests)
+	m, err := MemoryOf(w.pid)
+	s.RSS, s.Peak = m.RSS, m.Peak
+	return s, err
+}
+
+// Measure runs one load against one server: warm-up, window, and the replies that are still out. A nil server is one that somebody
+// else started, whose CPU time and memory cannot be read.
+func Measure(cfg Config, server *Server, warmup, window time.Duration) (goal.Sample, error) {
+	pid := 0
+	if server != nil {
+		if !server.Alive() {
+			return goal.Sample{}, errors.New("the server ended; its output:\n" + server.Output())
+		}
+		pid = server.PID()
+	}
+	session, err := Start(cfg)
+	if err != nil {
+		return goal.Sample{}, err
+	}
+	time.Sleep(warmup)
+	s, windowErr := session.window(pid, window)
+	latency, stopErr := session.Stop()
+	if err := errors.Join(stopErr, windowErr); err != nil {
+		return goal.Sample{}, err
+	}
+	s.P50, s.P99, s.P999 = goal.Micros(latency.Quantile(0.5)), goal.Micros(latency.Quantile(0.99)), goal.Micros(latency.Quantile(0.999))
+	return s, nil
+}
+
+// window counts for a while, latencies included.
+func (s *Session) window(pid int, lasting time.Duration) (goal.Sample, error) {
+	w, err := OpenWindow(pid, s.Replies())
+	if err != nil {
+		return goal.Sample{}, err
+	}
+	s.Record(true)
+	defer s.Record(false)
+	for time.Sleep(lasting); s.Replies() == w.replies && time.Since(w.start) < lasting+stallTimeout; {
+		time.Sleep(lasting)
+	}
+	return w.Close(s.Replies())
+}

@@ -1,0 +1,78 @@
+package load
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"trunkline/bench/internal/fakekernel"
+)
+
+func TestMeasure(t *testing.T) {
+	srv := fakekernel.Start(t, 0, nil)
+	cfg := Config{Addr: srv.Addr, Tapes: tapes(4, request("A", "p")), Depth: 8}
+	s, err := Measure(cfg, nil, 5*time.Millisecond, 100*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Requests == 0 || s.PerSec <= 0 || s.CPU != 0 || s.RSS != 0 || s.P50 <= 0 || s.P99 < s.P50 || s.P999 < s.P99 {
+		t.Errorf("%+v", s)
+	}
+	cfg.Addr = "127.0.0.1:1"
+	if _, err := Measure(cfg, nil, 0, time.Millisecond); err == nil {
+		t.Error("measured a server that is not there")
+	}
+}
+
+// TestMeasureReadsTheProcess: the figures of the server's process stand beside those of the load, whoever answers.
+func TestMeasureReadsTheProcess(t *testing.T) {
+	s, err := StartServer(Command{Name: "busy", Path: "/bin/sh", Args: []string{"-c", "echo listening x; while :; do :; done"}, Listening: PeerListening})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Stop()
+	srv := fakekernel.Start(t, 0, nil)
+	cfg := Config{Addr: srv.Addr, Tapes: tapes(1, request("A", "p")), Depth: 1}
+	if got, err := Measure(cfg, s, 0, 50*time.Millisecond); err != nil || got.CPU <= 0 || got.RSS <= 0 || got.Peak < got.RSS {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if err := s.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Measure(cfg, s, 0, 50*time.Millisecond); err == nil || !strings.Contains(err.Error(), "listening x") {
+		t.Errorf("a server that ended: %v, want its output", err)
+	}
+	if err := s.Kill(); err == nil {
+		t.Error("a process was killed twice")
+	}
+}
+
+// TestMeasureWaitsForAReply: a window that is shorter than the first reply takes lasts until there is one.
+func TestMeasureWaitsForAReply(t *testing.T) {
+	srv := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte {
+		time.Sleep(60 * time.Millisecond)
+		return fakekernel.OK(r.ID)
+	})
+	if s, err := Measure(Config{Addr: srv.Addr, Tapes: tapes(1, request("A", "p")), Depth: 1}, nil, 0, time.Millisecond); err != nil || s.Requests == 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestWindow(t *testing.T) {
+	w, err := OpenWindow(os.Getpid(), 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for start := time.Now(); time.Since(start) < 20*time.Millisecond; {
+	}
+	if s, err := w.Close(110); err != nil || s.Requests != 100 || s.PerSec <= 0 || s.PerSec > 100/0.02 || s.CPU < 1000 || s.RSS <= 0 || s.Peak <= 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if _, err := w.Close(10); err == nil || !strings.Contains(err.Error(), "no reply") {
+		t.Errorf("a window without a reply: %v", err)
+	}
+	if _, err := OpenWindow(1<<30, 0); err == nil {
+		t.Error("a window on a process that is not there")
+	}
+}
