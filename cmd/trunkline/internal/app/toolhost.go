@@ -31,9 +31,9 @@ func openTools(c *config.Toolhost, svc *ipc.Service, log *slog.Logger, reg *obs.
 	if len(c.ListenAddr) == 0 {
 		return nil, nil
 	}
-	set, err := toolset.Open(toolset.Options{Plugins: c.Plugins, Root: c.Root, BreakerThreshold: -1, BreakerCooldown: -1})
+	set, err := toolset.Open(toolset.Options{Plugins: c.Plugins, Root: c.Root, BreakerThreshold: -1, BreakerCooldown: -1, Events: toolEvents{svc}.tell()})
 	if err != nil {
-		return nil, fmt.Errorf("cannot open the tools of toolhost.plugins: %w", err)
+		return nil, fmt.Errorf("cannot open the tools (toolhost.plugins, toolhost.root): %w", err)
 	}
 	t := &toolEndpoint{set: set}
 	if err := t.open(c, svc, log, reg); err != nil {
@@ -45,6 +45,7 @@ func openTools(c *config.Toolhost, svc *ipc.Service, log *slog.Logger, reg *obs.
 
 func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, log *slog.Logger, reg *obs.Registry) (err error) {
 	tc := toolServerConfig(t.set, c, log)
+	toolEvents{svc}.apply(&tc)
 	if tc.Keys = svc.Keys(); tc.Keys != nil {
 		tc.Journal = svc // outcomes outlive the server with everything else
 	}
@@ -105,6 +106,7 @@ func (t *toolEndpoint) Shutdown(ctx context.Context) error {
 	}
 	err := t.loops.Shutdown(ctx)
 	t.tasks.Wait()
+	t.srv.Drain(ctx) // tools whose callers have gone
 	t.close()
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil

@@ -1,0 +1,58 @@
+package toolset
+
+import (
+	"time"
+
+	"trunkline/engine/link"
+	"trunkline/handlers/toolhost"
+	"trunkline/handlers/toolhost/manifest"
+	"trunkline/handlers/toolhost/tool"
+	"trunkline/handlers/toolhost/workers"
+)
+
+func (o *Options) breaker(aid string) workers.BreakerConfig {
+	c := workers.BreakerConfig{
+		Threshold: number("MACHINA_TOOL_FAIL_THRESHOLD", workers.DefaultThreshold),
+		Cooldown:  span("MACHINA_TOOL_COOLDOWN_MS", time.Millisecond, workers.DefaultCooldown),
+		Now:       link.Mono,
+	}
+	if o.BreakerThreshold >= 0 {
+		c.Threshold = o.BreakerThreshold
+	}
+	if o.BreakerCooldown >= 0 {
+		c.Cooldown = o.BreakerCooldown
+	}
+	if o.Events != nil {
+		c.Changed = func(st workers.BreakerState, failures int) {
+			o.Events(toolhost.BreakerEvent(aid, st, failures))
+		}
+	}
+	return c
+}
+
+const mebibyte = 1 << 20
+
+// worker makes what runs an external tool.
+func (s *Set) worker(o *Options, m *manifest.Entry) (tool.Tool, error) {
+	x := &m.Exec
+	if x.Kind == manifest.Wasm {
+		return workers.NewWasm(workers.WasmConfig{Module: x.Module, SHA256: x.SHA256, Stateless: x.Stateless})
+	}
+	if s.spawner == nil {
+		s.spawner = workers.NewSpawner()
+	}
+	c := workers.ProcessConfig{
+		Command: x.Command, Dir: x.Dir, Env: workers.Environ(s.lookup, x.Env), SHA256: x.SHA256,
+		Oneshot: x.Oneshot, Stateless: x.Stateless, Spawner: s.spawner,
+		Pool: workers.PoolConfig{Min: x.Pool.Min, Max: x.Pool.Max, Idle: x.Pool.Idle, MaxRequests: x.Pool.MaxRequests},
+		Limits: workers.Limits{AddressSpace: int64(x.Limits.ASMB) * mebibyte, CPU: int64(x.Limits.CPUS),
+			FileSize: int64(x.Limits.FSizeMB) * mebibyte, OpenFiles: int64(x.Limits.OpenFile)},
+	}
+	if o.Events != nil {
+		c.Started = func(pid int) { o.Events(toolhost.WorkerStarted(m.AID, pid)) }
+		c.Exited = func(pid, code int, reason string) { o.Events(toolhost.WorkerExited(m.AID, pid, code, reason)) }
+	}
+	t := workers.NewProcess(c)
+	s.closers = append(s.closers, func() { _ = t.Close() })
+	return t, nil
+}

@@ -1,0 +1,30 @@
+//go:build !race
+
+package ipc
+
+import "testing"
+
+func TestAnnounceDoesNotAllocate(t *testing.T) {
+	r := newRig(t, Config{})
+	p, payload, out := r.connect(), []byte(`{"aid":"AID.NOOP.v1"}`), make([]byte, 0, 1<<16)
+	f := func(what string) {
+		t.Helper()
+		if n := testing.AllocsPerRun(200, func() {
+			if r.svc.Wants("toolhost.tool.finished") {
+				r.svc.Announce("toolhost.tool.finished", "toolhost", payload)
+				p.port.Rearm()
+				out, _ = p.s.Pump(out[:0], r.now)
+			}
+		}); n != 0 {
+			t.Errorf("%s: %v allocations, want 0", what, n)
+		}
+	}
+	f("nobody")
+	p.send(request("o", "commbus", "Subscribe", `{"event_types":["other"]}`))
+	f("somebody for another type")
+	p.send(request("s", "commbus", "Subscribe", `{"event_types":["toolhost.tool.finished"]}`))
+	f("a subscriber")
+	if len(out) == 0 {
+		t.Error("nothing came")
+	}
+}
