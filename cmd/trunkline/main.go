@@ -10,6 +10,7 @@ import (
 )
 
 func main() {
+	keepDescriptors()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

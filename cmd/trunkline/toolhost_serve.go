@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -80,6 +81,9 @@ func serveTools(set *toolset.Set, f *serveFlags, stdin io.Reader, stdout, stderr
 		return serveToolSockets(ctx, srv, f, stdin, stdout, stderr, log)
 	}
 	serveToolStdin(ctx, srv, stdin, stdout, log)
+	rest, cancel := context.WithTimeout(context.Background(), drainTools)
+	defer cancel()
+	srv.Drain(rest)
 	return toolhost.ExitOK
 }
 
@@ -154,8 +158,10 @@ func serveToolSockets(ctx context.Context, srv *toolhost.Server, f *serveFlags, 
 		fmt.Fprintf(stderr, "toolhost listening on %s\n", shownAddr(f.listen[i], ln))
 		go func() { _ = loops.Serve(ln) }()
 	}
+	ctx, stop := context.WithCancel(ctx)
+	var streams sync.WaitGroup
 	if f.stdin {
-		go serveToolStdin(ctx, srv, stdin, stdout, log)
+		streams.Go(func() { serveToolStdin(ctx, srv, stdin, stdout, log) })
 	}
 	code := toolhost.ExitOK
 	select {
@@ -164,9 +170,12 @@ func serveToolSockets(ctx context.Context, srv *toolhost.Server, f *serveFlags, 
 		fmt.Fprintf(stderr, "trunkline: %v\n", err)
 		code = 1
 	}
+	stop() // stdin is drained at the same time
 	shut, cancel := context.WithTimeout(context.Background(), drainTools)
 	defer cancel()
 	_ = loops.Shutdown(shut)
+	streams.Wait()
+	srv.Drain(shut)
 	return code
 }
 

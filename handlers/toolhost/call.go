@@ -43,10 +43,12 @@ type conduct struct {
 	begun   int64             // ns of the monotonic clock
 	keep    bool              // after becomes the session's state
 	settled atomic.Bool
+	hold    hold
 	// abandoned: somebody may still be using the call (settle), which is therefore never used again.
 	abandoned bool
 	op        *operation // set for an internal operation
 	runEnded  string     // it has ended the open run, so
+	cutShort  bool       // the server ended while the tool ran: nobody knows what it did, and that is what a restart finds
 	fast      bool       // the tool runs on the loop
 	lean      bool       // it was on the loop from line to reply, and no field was set but srv, s, entry, id and fast
 }
@@ -300,23 +302,29 @@ func (c *call) runAway() {
 		c.late()
 		return
 	}
-	stop := context.AfterFunc(ctx, c.late)
+	stop := context.AfterFunc(ctx, c.missed)
 	r := safely(ctx, c.entry, &c.input, c.srv.cfg.Logger)
-	c.srv.exec.free() // making the outcome safe needs no slot
 	inTime := stop()
+	c.srv.exec.free(&c.hold) // making the outcome safe needs no slot
 	c.settle(r, !inTime)
 }
 
-// late answers for a tool that is not done in time. The tool goes on with its copy of the state, which nobody else looks at.
-func (c *call) late() {
-	r := tool.Broken(c.entry.AID, tool.Timeout, 0, "")
-	c.settle(r, true)
+// missed answers for a tool that runs and is not done in time. It goes on with its copy of the state, which nobody else looks at.
+func (c *call) missed() {
+	c.srv.exec.abandon(&c.hold)
+	c.late()
 }
+
+// late answers for a tool that is not done in time.
+func (c *call) late() { c.settle(tool.Broken(c.entry.AID, tool.Timeout, 0, ""), true) }
 
 // settle makes the reply and posts it, once. shared says that somebody else still looks at the call: the tool, or whoever comes late.
 func (c *call) settle(r tool.Result, shared bool) {
 	if c.settled.Swap(true) {
 		return
+	}
+	if c.cutShort = r.Failure != nil && c.srv.ctx.Err() != nil; c.cutShort {
+		r = tool.Broken(c.entry.AID, tool.Exception, 0, unknownOutcome)
 	}
 	c.abandoned = shared
 	c.reply = c.conclude(c.reply[:0], r, &c.before)
@@ -336,8 +344,13 @@ func (c *call) conclude(out []byte, r tool.Result, before *dsstate.State) []byte
 	if b := c.entry.Breaker; b != nil {
 		b.Done(c.probe, r.Dispatch())
 	}
-	if c.keyed {
-		c.srv.idem.Finish(c.key, o.stored(c))
+	switch {
+	case !c.cutShort:
+		if c.keyed {
+			c.srv.idem.Finish(c.key, o.stored(c))
+		}
+	case !c.srv.kept(): // else the journal says that it was begun
+		c.release()
 	}
 	if c.fast {
 		c.s.tally.end(c, &o)

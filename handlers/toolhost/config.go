@@ -149,11 +149,29 @@ func (s *Server) mono() int64 {
 	return link.Mono()
 }
 
-// Close waits for the tools that run, at most as long as they may, and ends those that are closed as well (workers). Sessions must have
-// ended before.
+// closeWithin is how long Close waits for tools that were told to end: one that hangs in the system must not keep the server.
+const closeWithin = 2 * time.Second
+
+// Drain waits until no tool runs off the loops, whoever asked for it, or until ctx ends (toolhost §2.3). Sessions must have ended, or
+// refuse what is new.
+func (s *Server) Drain(ctx context.Context) {
+	idle := make(chan struct{})
+	if !s.drains.notify(idle) {
+		return
+	}
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	}
+}
+
+// Close ends the tools that run, and those that are closed as well (workers): what they did is not known then, see Drain. Sessions must
+// have ended before.
 func (s *Server) Close() error {
 	s.cancel()
-	s.exec.wait()
+	if !s.exec.wait(closeWithin) {
+		s.cfg.Logger.Warn("tools do not end and are left", "calls", s.exec.pending.Load())
+	}
 	for _, e := range s.cfg.Registry.sorted {
 		if c, ok := e.Tool.(io.Closer); ok {
 			_ = c.Close()

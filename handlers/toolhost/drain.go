@@ -8,6 +8,7 @@ type drains struct {
 	mu      sync.Mutex
 	running int
 	waiting map[*session]struct{}
+	idlers  []chan<- struct{} // closed by the end of the last call
 }
 
 func (d *drains) begin() {
@@ -26,6 +27,21 @@ func (d *drains) end() {
 	for s := range d.waiting {
 		s.port.Wake()
 	}
+	for _, ch := range d.idlers {
+		close(ch)
+	}
+	d.idlers = nil
+}
+
+// notify has ch closed by the end of the last call; false means that nothing runs, and ch stays as it is.
+func (d *drains) notify(ch chan<- struct{}) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.running == 0 {
+		return false
+	}
+	d.idlers = append(d.idlers, ch)
+	return true
 }
 
 // wait has s woken by the end of the last call, until it leaves.

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"trunkline/handlers/toolhost/tool"
 )
@@ -14,10 +15,11 @@ import (
 // executor runs what may block, away from the event loops (toolhost §2.3). Whoever is admitted has a goroutine of his own, so that
 // the bound of the queue bounds the goroutines; built-in tools take turns in the slots, workers have their own pools.
 type executor struct {
-	limit   int64
-	pending atomic.Int64
-	slots   chan struct{}
-	running sync.WaitGroup
+	limit     int64
+	pending   atomic.Int64
+	slots     chan struct{}
+	abandoned atomic.Int64 // built-in tools that missed their deadline, still run, and have no slot any more; at most as many as slots
+	running   sync.WaitGroup
 }
 
 // admit takes a place in the queue; false means that it is full (toolhost §4.3 step 9). leave gives it back.
@@ -31,7 +33,20 @@ func (x *executor) admit() bool {
 
 func (x *executor) leave() { x.pending.Add(-1) }
 
-func (x *executor) wait() { x.running.Wait() }
+// wait waits for everything that runs, but not longer than limit: a tool may hang in the system for ever.
+func (x *executor) wait(limit time.Duration) (all bool) {
+	done := make(chan struct{})
+	go func() {
+		x.running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(limit):
+		return false
+	}
+}
 
 // start runs f, which was admitted.
 func (x *executor) start(f func()) {
@@ -41,17 +56,40 @@ func (x *executor) start(f func()) {
 	})
 }
 
+// hold is a slot of the built-in tools: taken, given back, or given to somebody else while the tool still runs.
+type hold struct{ lost atomic.Bool }
+
 // slot waits for one of the slots of the built-in tools; false means that ctx ended first. free gives it back.
 func (x *executor) slot(ctx context.Context) bool {
 	select {
 	case x.slots <- struct{}{}:
-		return true
+		if ctx.Err() == nil {
+			return true
+		}
+		<-x.slots // whoever had it was late as well
 	case <-ctx.Done():
-		return false
 	}
+	return false
 }
 
-func (x *executor) free() { <-x.slots }
+// free gives a slot back, whether the tool still has it or not.
+func (x *executor) free(h *hold) {
+	if h.lost.Swap(true) {
+		x.abandoned.Add(-1)
+		return
+	}
+	<-x.slots
+}
+
+// abandon takes the slot from a tool that missed its deadline, so that it does not stand in the way of others; where too many hang it
+// keeps the slot.
+func (x *executor) abandon(h *hold) {
+	if x.abandoned.Add(1) <= int64(cap(x.slots)) && !h.lost.Swap(true) {
+		<-x.slots
+		return
+	}
+	x.abandoned.Add(-1)
+}
 
 // safely runs a tool. A panic in it is an exception, and ends nothing else (toolhost §3.5); the log gets where it came from.
 func safely(ctx context.Context, t tool.Tool, c *tool.Call, log *slog.Logger) (r tool.Result) {

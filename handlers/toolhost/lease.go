@@ -1,9 +1,11 @@
 package toolhost
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"sync"
 )
@@ -76,21 +78,26 @@ func (l *leases) live(now int64) (n int64) {
 	return n
 }
 
-// drop forgets what has been expired for long enough; where that leaves too many, whatever cannot be used any more. It is called once
-// for maxLeases tokens, so that there are never more than three times as many.
+// drop forgets what has been expired for long enough; where that leaves too many, what cannot be used any more, beginning with what
+// expires first. It is called once for maxLeases tokens, so that there are never more than three times as many, and the last 8,192 keep
+// their reasons however fast tokens are issued.
 func (l *leases) drop(now int64) {
+	var dead []string
 	for id, t := range l.tokens {
-		if t.gone(now) {
+		switch {
+		case t.gone(now):
 			delete(l.tokens, id)
+		case t.consumed || now > t.expiry:
+			dead = append(dead, id)
 		}
 	}
-	if len(l.tokens) < 2*maxLeases {
+	excess := len(l.tokens) - 2*maxLeases
+	if excess <= 0 {
 		return
 	}
-	for id, t := range l.tokens {
-		if t.consumed || now > t.expiry {
-			delete(l.tokens, id)
-		}
+	slices.SortFunc(dead, func(a, b string) int { return cmp.Compare(l.tokens[a].expiry, l.tokens[b].expiry) })
+	for _, id := range dead[:min(excess, len(dead))] {
+		delete(l.tokens, id)
 	}
 }
 

@@ -100,6 +100,60 @@ func TestLeaseReasons(t *testing.T) {
 	}
 }
 
+// Two parsers could disagree about which token, tool or tier counts (toolhost §2.4), so neither does: whoever asks learns no more.
+func TestOperationsRefuseRepeatedMembers(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.OperatorToken, c.APIToken = "op", "tk" })
+	f := func(line, name string) {
+		t.Helper()
+		r.open(TCP).want(line, fault("duplicate key: "+name))
+	}
+	f(`{"aid":"_auth","token":"bad","token":"tk"}`, "token")
+	f(`{"aid":"_auth","token":"bad","tok\u0065n":"tk"}`, "token")
+	p := r.open(TCP)
+	p.want(`{"aid":"_auth","token":"tk"}`, `{"ok":true,"principal":"somebody"}`)
+	for _, twice := range []string{`"tool_aid":"a","tool_aid":"*"`, `"tier":1,"tier":3`, `"ttl_ms":1,"ttl_ms":1`, `"_operator_token":"x","_operator_token":"op"`} {
+		name := strings.SplitN(twice, `"`, 3)[1]
+		p.want(`{"aid":"_lease.issue",`+twice+`}`, fault("duplicate key: "+name))
+	}
+	p.want(`{"aid":"_lease.gc","_operator_token":"x","_operator_token":"op"}`, fault("duplicate key: _operator_token"))
+	p.want(`{"aid":"_lease.gc","x":1,"x":2,"_operator_token":"op"}`, `{"ok":true,"active":0,"issued":0,"consumed":0,"rejected":0}`)
+}
+
+// However fast tokens are issued, the reasons of the latest 8,192 stay what they were (toolhost §4.4), and there are never more than
+// 12,288.
+func TestLeaseReasonsStayUnderLoad(t *testing.T) {
+	var l leases
+	e := &Entry{}
+	e.AID, e.Tier = "AID.WRITE.v1", 1
+	reason := func(now int64, token string) string {
+		r := l.use(now, []byte(token), e, true)
+		return r.fixed
+	}
+	var tokens []string
+	now, most := int64(0), 0
+	for range 5 {
+		for range maxLeases {
+			token, ok := l.issue(now, anyTool, 3, minLeaseTTL)
+			if !ok {
+				t.Fatalf("refused with %d tokens", len(l.tokens))
+			}
+			tokens, most = append(tokens, token), max(most, len(l.tokens))
+		}
+		if why := reason(now, tokens[len(tokens)-1]); why != "" {
+			t.Fatal(why)
+		}
+		now += (minLeaseTTL + 1) * nsPerMs
+	}
+	if most != 3*maxLeases {
+		t.Errorf("%d tokens at most, want %d", most, 3*maxLeases)
+	}
+	for i, want := range map[int]string{0: "not found", len(tokens) - 2*maxLeases: "expired", len(tokens) - 1: "expired"} {
+		if got := reason(now, tokens[i]); got != want {
+			t.Errorf("token %d: %q, want %q", i, got, want)
+		}
+	}
+}
+
 func TestLeaseCounts(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.EnforceLeases = EnforceOn })
 	p := r.open(Stdin)

@@ -13,18 +13,22 @@ import (
 // operation is a request whose aid names something of the server itself (toolhost §4.3 step 4). handle appends the reply; blocked says
 // that it comes later.
 type operation struct {
+	names  *jsonx.Names // its own members, none of which may be repeated (toolhost §2.4)
 	handle func(c *call, line, out []byte) (_ []byte, blocked bool)
 	run    func(ctx context.Context, c *call) // off the loop: it makes c.reply
 }
+
+// maxOwnNames is how many members of its own an operation has at most.
+const maxOwnNames = 4
 
 // operations are looked up by aid; nothing changes them.
 var operations = map[string]*operation{
 	"_health":      {handle: (*call).health},
 	"_stats":       {handle: (*call).stats},
-	"_auth":        {handle: (*call).auth},
+	"_auth":        {handle: (*call).auth, names: jsonx.NewNames("token")},
 	"_tools.list":  {handle: (*call).listTools},
-	"_lease.issue": {handle: (*call).issueLease},
-	"_lease.gc":    {handle: (*call).collectLeases},
+	"_lease.issue": {handle: (*call).issueLease, names: jsonx.NewNames("tool_aid", "tier", "ttl_ms", "_operator_token")},
+	"_lease.gc":    {handle: (*call).collectLeases, names: jsonx.NewNames("_operator_token")},
 	"_run.open":    {handle: (*call).openRun},
 	"_run.select":  {handle: (*call).selectInRun, run: runSelect},
 	"_run.close":   {handle: (*call).closeRun},
@@ -36,6 +40,12 @@ func openToAll(aid []byte) bool { return string(aid) == "_health" || string(aid)
 func (c *call) operate(op *operation, line, out []byte) (_ []byte, blocked bool) {
 	if _, ok := c.req.requestID(); !ok {
 		return appendFault(out, "invalid field: request_id: must be a string or integer", c.id), false
+	}
+	if op.names != nil {
+		var room [maxOwnNames]jsonx.Member
+		if r, which := op.names.Scan(line, maxDepth, room[:]); r == jsonx.ScanDuplicate {
+			return appendFaultAbout(out, "duplicate key: ", []byte(op.names.Name(which)), c.id), false
+		}
 	}
 	c.op = op
 	return op.handle(c, line, out)
@@ -87,8 +97,7 @@ func (c *call) auth(line, out []byte) ([]byte, bool) {
 	return c.id.end(out), false
 }
 
-// stringMember returns the meaning of a string member of a checked line; of one that is there twice, the last. ok says that there is
-// one. It allocates where the member has escapes.
+// stringMember returns the meaning of a string member of a checked line; ok says that there is one. It allocates.
 func stringMember(line []byte, name string) (text []byte, ok bool) {
 	v, found := member(line, name)
 	if !found || v.Kind != jsonx.String {
@@ -234,7 +243,7 @@ func runSelect(ctx context.Context, c *call) {
 		c.reply = appendFault(c.reply[:0], "overloaded", c.id)
 		return
 	}
-	defer c.srv.exec.free()
+	defer c.srv.exec.free(&c.hold)
 	run := c.s.run // the session is blocked: nobody else touches it
 	step := run.Select(ctx, &c.before)
 	c.reply = c.id.end(step.Append(c.reply[:0]))

@@ -51,6 +51,23 @@ func TestEnvironmentOfAWorker(t *testing.T) {
 	}
 }
 
+func TestWorkersInheritNoDescriptors(t *testing.T) {
+	srv, _ := withWorkers(t, unix, nil)
+	c := srv.dial(t)
+	for _, aid := range []string{"AID.EXT.MANY.v1", "AID.EXT.ONE.v1"} {
+		say1(c, `{"aid":"`+aid+`","inputs":{"do":"fds"}}`)
+		got := output(t, c.next(patience))
+		if !strings.Contains(got, "pipe:") {
+			t.Errorf("%s cannot see its own: %s", aid, got)
+		}
+		for _, kind := range []string{inheritedName, "socket:"} {
+			if strings.Contains(got, kind) {
+				t.Errorf("%s sees a descriptor of the server: %s", aid, got)
+			}
+		}
+	}
+}
+
 // gone waits until a process does not run any more; one that only waits for its parent counts.
 func gone(pid string) bool {
 	for range 100 {

@@ -57,6 +57,9 @@ func environ(extra []string) []string {
 	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LANG=C.UTF-8"}, extra...)
 }
 
+// inheritedName is a file that every server is started with, and no worker is to see.
+const inheritedName = "inherited"
+
 // serve starts the program over one transport and waits until it can be dialled.
 func serve(t testing.TB, over, root string, env []string, args ...string) *server {
 	t.Helper()
@@ -89,6 +92,12 @@ func (srv *server) launch(t testing.TB, root string, env, args []string) {
 		t.Fatal(err)
 	}
 	cmd.Stdout = w
+	inherited, err := os.Create(filepath.Join(srv.dir, inheritedName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inherited.Close()
+	cmd.ExtraFiles = []*os.File{inherited}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

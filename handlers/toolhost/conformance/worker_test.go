@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -65,6 +66,12 @@ func obey(o order, line string, served int, out, errs io.Writer) (code int, end 
 		say(out, fmt.Sprintf(`{"pid":%d,"served":%d}`, os.Getpid(), served))
 	case "env":
 		say(out, mustJSON(os.Environ()))
+	case "fds":
+		files, _ := filepath.Glob("/proc/self/fd/*")
+		for i, name := range files {
+			files[i], _ = os.Readlink(name)
+		}
+		say(out, mustJSON(files))
 	case "cwd":
 		wd, _ := os.Getwd()
 		say(out, wd)
@@ -88,6 +95,11 @@ func obey(o order, line string, served int, out, errs io.Writer) (code int, end 
 			os.WriteFile(o.Reply, []byte(strconv.Itoa(child.Process.Pid)), 0o600)
 		}
 		time.Sleep(10 * time.Minute)
+	case "slow":
+		os.WriteFile(o.Reply+".begun", nil, 0o600)
+		time.Sleep(700 * time.Millisecond)
+		os.WriteFile(o.Reply+".done", nil, 0o600)
+		say(out, "{}")
 	case "mute":
 		os.Stdout.Close()
 		time.Sleep(10 * time.Minute)
