@@ -25,8 +25,9 @@
 // scan: what it takes to find the known members of a line, by the benchmark in bench/peers/jsonscan: beside libraries that check the
 // whole line, as trunkline does, and are judged; and beside one that stops at what it found, which is told and not judged.
 //
-// worker: an external tool on kept processes beside one process for each call, one call at a time and several. The tool is the small
-// program in bench/toolhost/worker, which starts quicker than most tools do.
+// worker: an external tool on kept processes beside one process for each call, one call at a time and several. The goal is about a tool
+// in Python that imports nothing but sys, where python3 is installed. Beside it stands the small Go program in bench/toolhost/worker,
+// which is told: its whole life takes about a millisecond, less than most interpreters take to start.
 //
 // start: what a caller waits for who starts the program for every call (tool_exec), and the CPU time it takes; beside the small
 // program, which is about the least a Go program takes.

@@ -37,9 +37,10 @@ func TestJudge(t *testing.T) {
 		}
 		t.Errorf("no goal is %q", what)
 	}
-	const tcp, pipes, worker, start = "pipelined over TCP / echo", "pipelined over pipes / constant replies", kept + " / " + perCall, "start and answer / small program"
+	const tcp, pipes, start = "pipelined over TCP / echo", "pipelined over pipes / constant replies", "start and answer / small program"
+	const worker, least = keptPy + " / " + perCallPy, kept + " / " + perCall + ", smallest program"
 	const scan, freely = "field scan / libraries that check the line", "field scan / " + unchecked + ", which does not"
-	for _, what := range []string{tcp, tcp + ", hit", tcp + ", slot", pipes, pipes + ", hit", pipes + ", slot", scan, freely, worker, start} {
+	for _, what := range []string{tcp, tcp + ", hit", tcp + ", slot", pipes, pipes + ", hit", pipes + ", slot", scan, freely, worker, least, start} {
 		f(what, goal.None, 0, nil)
 	}
 	over := func(server, kind, via string, conns int) goal.Cell { return cell(server, kind, via, conns, 64) }
@@ -74,6 +75,9 @@ func TestJudge(t *testing.T) {
 	f(scan, goal.Miss, 1.4, join(at(ours, 28), at(checks, 20)))
 
 	stays, goes := cell(trunkline, kept, partTCP, 1, 1), cell(trunkline, perCall, partTCP, 1, 1)
+	f(least, goal.Told, 49, join(at(stays, 4900), at(goes, 100)))
+	f(worker, goal.None, 0, join(at(stays, 4900), at(goes, 100)))
+	stays, goes = cell(trunkline, keptPy, partTCP, 1, 1), cell(trunkline, perCallPy, partTCP, 1, 1)
 	f(worker, goal.Pass, 50, join(at(stays, 5000), at(goes, 100)))
 	f(worker, goal.Miss, 49, join(at(stays, 4900), at(goes, 100)))
 	f(tcp, goal.None, 0, join(at(stays, 5000), at(goes, 100)))

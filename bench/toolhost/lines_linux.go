@@ -16,15 +16,24 @@ const (
 	slot       = "slot"
 	kept       = "kept process"
 	perCall    = "process per call"
+	keptPy     = "kept python3"
+	perCallPy  = "python3 per call"
 	noopAID    = "AID.NOOP.v1"
 	echoAID    = "AID.TEST.ECHO.v1"
 	keptAID    = "AID.BENCH.KEPT.v1"
 	perCallAID = "AID.BENCH.ONESHOT.v1"
+	keptPyAID  = "AID.BENCH.KEPT.PYTHON.v1"
+	oncePyAID  = "AID.BENCH.ONESHOT.PYTHON.v1"
 	variety    = 8
 )
 
 // judged is the kind that the goals of the pipelined cells are about: a trivial built-in tool. The other hot kinds are told.
 const judged = noop
+
+// bare are the kinds whose requests hold an AID and nothing else.
+func bare() map[string]string {
+	return map[string]string{noop: noopAID, kept: keptAID, perCall: perCallAID, keptPy: keptPyAID, perCallPy: oncePyAID}
+}
 
 // hot are the kinds that are pipelined, in the order of the table.
 func hot() []string { return []string{noop, hit, slot} }
@@ -38,13 +47,8 @@ const (
 // requests returns the lines of a kind, all of one length, whose replies are of one length as well once primed. Those of kind slot
 // differ from one to the next, so that each changes the state.
 func requests(kind string) (lines []string) {
-	switch kind {
-	case noop:
-		return []string{`{"aid":"` + noopAID + `"}` + "\n"}
-	case kept:
-		return []string{`{"aid":"` + keptAID + `"}` + "\n"}
-	case perCall:
-		return []string{`{"aid":"` + perCallAID + `"}` + "\n"}
+	if aid := bare()[kind]; aid != "" {
+		return []string{`{"aid":"` + aid + `"}` + "\n"}
 	}
 	for i := range variety {
 		switch kind {

@@ -47,6 +47,10 @@ func (b *bench) steps() (list []goal.Step) {
 			for _, depth := range depths(b.o) {
 				one(cell(trunkline, kept, partTCP, conns, depth), b.tcp)
 				one(cell(trunkline, perCall, partTCP, conns, depth), b.tcp)
+				if b.python != "" && depth == 1 { // a queue of starts would take longer than a round
+					one(cell(trunkline, keptPy, partTCP, conns, depth), b.tcp)
+					one(cell(trunkline, perCallPy, partTCP, conns, depth), b.tcp)
+				}
 			}
 		}
 	}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -21,6 +23,7 @@ type bench struct {
 	*load.Rig
 	o        options
 	worker   string // binary of the external tool
+	python   string // the interpreter, empty where there is none
 	peer     string // this program, to be the peer
 	manifest string
 	trunk    *load.Server // nil where no part needs it
@@ -49,6 +52,7 @@ func (b *bench) prepare() (err error) {
 	if b.worker, err = load.FindBinary(b.o.worker, "./bench/toolhost/worker", b.Dir); err != nil {
 		return err
 	}
+	b.findPython()
 	if err := b.writeManifest(); err != nil {
 		return err
 	}
@@ -91,18 +95,38 @@ func (b *bench) env() []string { return []string{"MACHINA_ROOT=" + b.Dir, "MACHI
 const toolJSON = `{"aid":%q,"name":%q,"deterministic":false,"tags":["tag.bench"],"estimate_model":{"mode":"ConservativeBound"},` +
 	`"inputs_schema":{},"outputs_schema":{},"side_effects":["none"],"exec":%s}`
 
-func (b *bench) writeManifest() error {
-	command, err := json.Marshal([]string{b.worker})
+// pythonTool is the external tool in the language of most tools.
+//
+//go:embed worker/worker.py
+var pythonTool []byte
+
+// findPython looks for the interpreter itself: what the PATH has may be a script that looks for it at every start.
+func (b *bench) findPython() {
+	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
 	if err != nil {
-		return err
+		fmt.Fprintln(os.Stderr, "there is no python3: its tools are not measured:", err)
+		return
 	}
-	process := func(mode string) string {
-		return fmt.Sprintf(`{"kind":"process","command":%s,"mode":%q}`, command, mode)
+	b.python = strings.TrimSpace(string(out))
+}
+
+func (b *bench) writeManifest() error {
+	process := func(mode string, command ...string) string {
+		list, _ := json.Marshal(command) // strings always can be
+		return fmt.Sprintf(`{"kind":"process","command":%s,"mode":%q}`, list, mode)
 	}
 	tools := []string{
 		fmt.Sprintf(toolJSON, echoAID, "echo", `{"kind":"builtin","name":"`+echoAID+`"}`),
-		fmt.Sprintf(toolJSON, keptAID, "kept", process("serve")),
-		fmt.Sprintf(toolJSON, perCallAID, "once", process("oneshot")),
+		fmt.Sprintf(toolJSON, keptAID, "kept", process("serve", b.worker)),
+		fmt.Sprintf(toolJSON, perCallAID, "once", process("oneshot", b.worker)),
+	}
+	if b.python != "" {
+		script := filepath.Join(b.Dir, "worker.py")
+		if err := os.WriteFile(script, pythonTool, 0o600); err != nil {
+			return fmt.Errorf("cannot write the tool: %w", err)
+		}
+		tools = append(tools, fmt.Sprintf(toolJSON, keptPyAID, "kept python3", process("serve", b.python, script)),
+			fmt.Sprintf(toolJSON, oncePyAID, "python3 once", process("oneshot", b.python, script)))
 	}
 	text := `{"toolpack_id":"toolpack.bench","toolpack_version":"1","trust_tier":"tier0_builtin","tools":[` + strings.Join(tools, ",") + "]}"
 	b.manifest = filepath.Join(b.Dir, "bench.json")
