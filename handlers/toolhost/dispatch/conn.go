@@ -19,7 +19,8 @@ import (
 const MaxReply = 1 << 20
 
 // Conn is a connection to a tool server: one session, with a state of its own (toolhost §2.3). Calls are made one at a time, in any
-// number of goroutines. After an error of the connection itself it is closed, and every later call returns that error.
+// number of goroutines. After an error of the connection itself, a line that is no reply, and one that nobody asked for, it is closed,
+// and every later call returns that error.
 type Conn struct {
 	nc   net.Conn
 	in   *bufio.Reader
@@ -103,13 +104,15 @@ func (c *Conn) Run(ctx context.Context, r Request) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	answer, err := c.Do(ctx, line)
+	var m replyMembers
+	answer, err := c.do(ctx, line, func(answer []byte) error {
+		if !m.read(answer) || !m.wellTyped() {
+			return broken(r.AID, tool.ParseError, tool.Detail(string(answer[:min(len(answer), 256)])))
+		}
+		return nil
+	})
 	if err != nil {
 		return Reply{}, err
-	}
-	var m replyMembers
-	if !m.read(answer) || !m.wellTyped() {
-		return Reply{}, broken(r.AID, tool.ParseError, tool.Detail(string(answer[:min(len(answer), 256)])))
 	}
 	if m[memberStatus].Kind == jsonx.Absent {
 		return Reply{}, &Refusal{Text: m.text(memberError), Line: answer}
@@ -142,13 +145,19 @@ func (r *Request) encode() ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// refused returns the protocol error that a reply is, if it is one.
-func refused(line []byte) error {
+// readable tells whether a line can be a reply at all: a JSON object.
+func readable(line []byte) error {
 	var m replyMembers
 	if !m.read(line) {
 		return fmt.Errorf("cannot read the reply %.100q", line)
 	}
-	if m[memberError].Kind == jsonx.String && m[memberStatus].Kind == jsonx.Absent {
+	return nil
+}
+
+// refused returns the protocol error that a reply is, if it is one.
+func refused(line []byte) error {
+	var m replyMembers
+	if m.read(line) && m[memberError].Kind == jsonx.String && m[memberStatus].Kind == jsonx.Absent {
 		return &Refusal{Text: m.text(memberError), Line: line}
 	}
 	return nil
@@ -156,8 +165,12 @@ func refused(line []byte) error {
 
 var errLine = errors.New("cannot send the line: it is empty, or has an end in it")
 
-// Do sends one line, without its end, and returns the line it is answered with: for operations such as _health (toolhost §4.5).
-func (c *Conn) Do(ctx context.Context, line []byte) ([]byte, error) {
+// Do sends one line, without its end, and returns the line it is answered with, a JSON object: for operations such as _health
+// (toolhost §4.5).
+func (c *Conn) Do(ctx context.Context, line []byte) ([]byte, error) { return c.do(ctx, line, readable) }
+
+// do is Do for replies that check judges, which returns an error for one that the server would not write.
+func (c *Conn) do(ctx context.Context, line []byte, check func(reply []byte) error) ([]byte, error) {
 	if len(bytes.TrimSuffix(line, []byte("\r"))) == 0 || bytes.IndexByte(line, '\n') >= 0 {
 		return nil, errLine // the server would take it for the end, or for two
 	}
@@ -178,31 +191,19 @@ func (c *Conn) Do(ctx context.Context, line []byte) ([]byte, error) {
 	if !stop() && err != nil {
 		err = fmt.Errorf("%w (%w)", context.Cause(ctx), err)
 	}
+	if err == nil {
+		err = check(reply)
+	}
 	if err == nil && ctx.Err() == nil {
 		return reply, nil
 	}
-	// A reply that comes later would be taken for the next one's.
+	// A reply that comes later would be taken for the next one's, and after one that is none nobody knows where the next begins.
 	if c.err = err; err == nil {
 		c.err = context.Cause(ctx)
 	}
 	_ = c.nc.Close()
-	return reply, err
-}
-
-func (c *Conn) exchange(line []byte) (reply []byte, err error) {
-	if _, err = c.nc.Write(append(bytes.Clone(line), '\n')); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	for {
-		part, err := c.in.ReadSlice('\n')
-		reply = append(reply, part...)
-		switch {
-		case len(reply) > MaxReply:
-			return nil, fmt.Errorf("cannot read the reply: longer than %d bytes", MaxReply)
-		case err == nil:
-			return reply[:len(reply)-1], nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
-		}
-	}
+	return reply, nil
 }

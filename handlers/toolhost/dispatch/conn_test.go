@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -166,14 +167,107 @@ func TestReplyLimit(t *testing.T) {
 	}
 }
 
+// TestBrokenReply: what is no reply ends the connection, for nobody knows where the next one would begin.
 func TestBrokenReply(t *testing.T) {
-	c := dial(t, answering(t, "[]\n", "{}\n"), "")
-	for range 2 {
+	f := func(text string) {
+		t.Helper()
+		c := dial(t, answering(t, text+"\n", `{"status":"OK"}`+"\n"), "")
 		var d *tool.DispatchError
-		if _, err := c.Run(t.Context(), Request{AID: "A"}); !errors.As(err, &d) || d.Type != tool.ParseError {
-			t.Error(err)
+		_, err := c.Run(t.Context(), Request{AID: "A"})
+		if !errors.As(err, &d) || d.Type != tool.ParseError {
+			t.Errorf("%s: %v", text, err)
+		}
+		if _, again := c.Run(t.Context(), Request{AID: "A"}); again != err {
+			t.Errorf("%s: after that %v", text, again)
 		}
 	}
+	f("[]")
+	f("{}")
+	f("")
+	f("HTTP/1.1 400 Bad Request\r")
+	f(`{"status":"OK"}}`)
+	f(`{"status":1}`)
+	c := dial(t, answering(t, "pong\n", "{}\n"), "")
+	_, err := c.Do(t.Context(), []byte(`{"aid":"_health"}`))
+	if err == nil || !strings.Contains(err.Error(), `"pong"`) {
+		t.Error(err)
+	}
+	if _, again := c.Do(t.Context(), []byte(`{"aid":"_health"}`)); again != err {
+		t.Errorf("after that: %v", again)
+	}
+}
+
+// TestUnaskedLines: a line that is there before a request answers none, and nothing is sent behind it.
+func TestUnaskedLines(t *testing.T) {
+	const reply, other = `{"status":"OK","output_json":"{\"n\":1}"}` + "\n", `{"status":"OK","output_json":"{\"n\":2}"}` + "\n"
+	c := dial(t, answering(t, reply+other, reply), "") // in one write: the second line is read together with the first
+	if r, err := c.Run(t.Context(), Request{AID: "A"}); err != nil || r.Output != `{"n":1}` {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for range 2 {
+		if r, err := c.Run(t.Context(), Request{AID: "A"}); err != errUnasked {
+			t.Errorf("a line nobody asked for answers: %+v, %v", r, err)
+		}
+	}
+	for _, network := range []string{"tcp", "unix"} {
+		client, server := pair(t, network)
+		if _, err := server.Write([]byte(reply)); err != nil {
+			t.Fatal(err)
+		}
+		arrived(t, client)
+		if r, err := client.Run(t.Context(), Request{AID: "A"}); err != errUnasked {
+			t.Errorf("%s: a banner answers: %+v, %v", network, r, err)
+		}
+		_ = server.SetReadDeadline(time.Now().Add(10 * time.Second))
+		if got, err := io.ReadAll(server); len(got) > 0 || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: sent all the same, or not closed: %s %v", network, got, err)
+		}
+	}
+}
+
+// TestServerIsGone: then nothing is sent, and the error says so.
+func TestServerIsGone(t *testing.T) {
+	for _, network := range []string{"tcp", "unix"} {
+		client, server := pair(t, network)
+		server.Close()
+		arrived(t, client)
+		if _, err := client.Run(t.Context(), Request{AID: "A"}); !errors.Is(err, io.EOF) {
+			t.Errorf("%s: %v", network, err)
+		}
+	}
+}
+
+// pair returns a connection and its server's end.
+func pair(t *testing.T, network string) (*Conn, net.Conn) {
+	t.Helper()
+	address := "127.0.0.1:0"
+	if network == "unix" {
+		address = filepath.Join(t.TempDir(), "s")
+	}
+	ln, err := net.Listen(network, address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	c := dial(t, network+"://"+ln.Addr().String(), "")
+	server, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Close() })
+	return c, server
+}
+
+// arrived waits until a connection has something to read, or its end.
+func arrived(t *testing.T, c *Conn) {
+	t.Helper()
+	for range 1000 {
+		if c.quiet() != nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("nothing arrives")
 }
 
 func TestGivenUpCallEndsTheConnection(t *testing.T) {

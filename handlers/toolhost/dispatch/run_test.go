@@ -253,8 +253,10 @@ func TestCallerGivesUp(t *testing.T) {
 		c := fake(t, "echo $$ >self; sleep 300")
 		if after != nil {
 			go func() {
-				for _, err := os.Stat(filepath.Join(c.Root, "self")); err != nil; _, err = os.Stat(filepath.Join(c.Root, "self")) {
+				for pid := ""; !strings.HasSuffix(pid, "\n"); { // the file is there before its content is
 					time.Sleep(time.Millisecond)
+					text, _ := os.ReadFile(filepath.Join(c.Root, "self"))
+					pid = string(text)
 				}
 				after()
 			}()

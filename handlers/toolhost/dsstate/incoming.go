@@ -118,23 +118,13 @@ func (v *slotView) read(artifact jsonx.Value) (bad string) {
 	return ""
 }
 
-// size returns the value of size_bytes, 0 if absent. A number with a fraction or exponent is cut towards zero; one below zero
-// is refused before that, so -0.5 is no size.
+// size returns the value of size_bytes, 0 if absent.
 func size(v jsonx.Value) (n int64, ok bool) {
 	switch v.Kind {
 	case jsonx.End:
 		return 0, true
 	case jsonx.Number:
-	default:
-		return 0, false
-	}
-	switch x := jsonx.ParseNumber(v.Raw); x.Kind {
-	case jsonx.Int:
-		return x.Int, x.Int >= 0 && x.Int <= MaxSize
-	case jsonx.Float:
-		if x.Float >= 0 && x.Float <= MaxSize {
-			return int64(x.Float), true
-		}
+		return truncated(v.Raw)
 	}
 	return 0, false
 }

@@ -2,6 +2,7 @@ package dsstate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -18,7 +19,10 @@ import (
 // model is the state as a map. What it makes of a request it works out with encoding/json.
 type model map[int]Artifact
 
-var integer = regexp.MustCompile(`^-?[0-9]+$`)
+var (
+	integer = regexp.MustCompile(`^-?[0-9]+$`)
+	decimal = regexp.MustCompile(`^(-?)([0-9.]+)(?:[eE]([+-]?[0-9]+))?$`)
+)
 
 // apply returns what the table of toolhost §3.6 says, and whether the request is valid; it does not say why not.
 func (m model) apply(raw []byte) (model, bool) {
@@ -101,16 +105,26 @@ func modelArtifact(raw json.RawMessage) (a Artifact, ok bool) {
 	if v == "" {
 		return a, true
 	}
-	number := new(big.Float)
-	if integer.MatchString(v) {
-		number.SetPrec(uint(64 + 4*len(v))).SetString(v)
-	} else if f, err := strconv.ParseFloat(v, 64); err == nil {
-		number.SetFloat64(f)
-	} else {
-		return a, false
+	a.Size, ok = modelSize(v)
+	return a, ok
+}
+
+// modelSize reckons with fractions, unless the exponent is so large that it alone decides.
+func modelSize(v string) (n int64, ok bool) {
+	number := decimal.FindStringSubmatch(v)
+	if number == nil {
+		return 0, false
 	}
-	a.Size, _ = number.Int64()
-	return a, number.Sign() >= 0 && number.Cmp(big.NewFloat(9007199254740991)) <= 0
+	if strings.Trim(number[2], "0.") == "" {
+		return 0, true
+	}
+	exponent, err := strconv.Atoi(cmp.Or(number[3], "0"))
+	if most := len(v) + 400; err != nil || exponent > most || exponent < -most {
+		return 0, number[1] == "" && strings.HasPrefix(number[3], "-")
+	}
+	exact, _ := new(big.Rat).SetString(v)
+	whole := new(big.Int).Quo(exact.Num(), exact.Denom())
+	return whole.Int64(), exact.Sign() >= 0 && whole.IsInt64() && whole.Int64() <= 9007199254740991
 }
 
 // state returns the State that holds the same as m.

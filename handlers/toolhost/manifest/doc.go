@@ -13,8 +13,8 @@
 // nobody knows are passed over, except within exec, where a word misspelled could loosen a limit.
 //
 // Where toolhost §4.10 is silent: mode is "oneshot" if not given, which every program that can serve can do as well; limits of a
-// process are lowered by exec.limits {"as_mb","cpu_s","fsize_mb","nofile"}, and a manifest that would raise one is invalid; null
-// is a value like another, not absence.
+// process are lowered by exec.limits {"as_mb","cpu_s","fsize_mb","nofile"}, and a manifest that would raise one is invalid; env has
+// at most 256 variables of 64 KiB together; a manifest is a regular file; null is a value like another, not absence.
 //
 // Not implemented, on purpose: signatures of toolpacks (sha256 of what is run is all there is), and judging inputs by their schema.
 package manifest

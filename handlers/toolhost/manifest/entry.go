@@ -87,6 +87,13 @@ const (
 	MaxTimeout         = 600 * time.Second
 )
 
+const (
+	// MaxEnv is how many variables a tool's env may have.
+	MaxEnv = 256
+	// MaxEnvBytes is how long they may be together, each as "NAME=value": half of what the system takes for one alone.
+	MaxEnvBytes = 64 << 10
+)
+
 // DefaultPool returns the pool of a tool whose manifest says nothing about it.
 func DefaultPool() Pool {
 	return Pool{Max: DefaultPoolMax, Idle: DefaultIdle, MaxRequests: DefaultMaxRequests}

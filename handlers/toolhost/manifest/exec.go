@@ -3,6 +3,7 @@ package manifest
 import (
 	"encoding/hex"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -137,6 +138,7 @@ func resolve(path, dir string) string {
 
 func (o *object) environment() []string {
 	var env []string
+	size := 0
 	each := jsonx.OpenObject(o.object(execEnv))
 	for key, v, ok := each.Next(); ok; key, v, ok = each.Next() {
 		name := unescaped(key)
@@ -151,6 +153,16 @@ func (o *object) environment() []string {
 				o.bad(execEnv, clip(name)+": not a value")
 			}
 			env = append(env, name+"="+value)
+			size += len(name) + len("=") + len(value)
+		}
+		switch {
+		case len(env) > MaxEnv:
+			o.bad(execEnv, "more than "+strconv.Itoa(MaxEnv)+" variables")
+		case size > MaxEnvBytes:
+			o.bad(execEnv, "exceeds 64KB limit")
+		}
+		if *o.why != "" {
+			return nil
 		}
 	}
 	return env

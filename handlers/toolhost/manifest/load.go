@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // BuiltinPlugin is the plugin argument that names all built-in tools (toolhost §2.1).
@@ -140,14 +142,41 @@ func read(path string) ([]Entry, error) {
 	return entries, nil
 }
 
-// content returns at most one byte more of a file than a manifest may have.
+// content returns at most one byte more of a regular file than a manifest may have.
 func content(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
 	return io.ReadAll(io.LimitReader(f, MaxManifestBytes+1))
+}
+
+var errNotRegular = errors.New("not a regular file")
+
+// openRegular opens a regular file. Neither it nor a read waits for anything but a disk: not for the other end of a fifo, and not for
+// the next line of a file of the kernel's that only says it is regular.
+func openRegular(path string) (*os.File, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	for err == unix.EINTR {
+		fd, err = unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// With O_NONBLOCK in the moment of os.NewFile, a read that would wait does so in the runtime; without it later, in the system.
+	_ = unix.SetNonblock(fd, false) // fails for no open descriptor
+	f := os.NewFile(uintptr(fd), path)
+	_ = unix.SetNonblock(fd, true)
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errNotRegular
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // cause returns the reason of a file error without the operation and the path, which the caller names.

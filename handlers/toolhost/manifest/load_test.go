@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // pack writes files into a new directory: name, content, name, content...
@@ -100,6 +103,50 @@ func TestLoadRefuses(t *testing.T) {
 	f("invalid manifest: big.json: exceeds 4MB limit", "big.json")
 	f("invalid manifest: full.json: toolpack_id: must be a string", "full.json")
 	f("invalid manifest: a.json/x: cannot read: not a directory", "a.json/x")
+}
+
+// TestLoadDoesNotWait: a plugin that is no regular file is refused, also where reading it would wait for somebody.
+func TestLoadDoesNotWait(t *testing.T) {
+	dir := pack(t, "plain", "x")
+	t.Chdir(dir)
+	if err := unix.Mkfifo("fifo.json", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, target := range map[string]string{"link.json": "fifo.json", "zero.json": "/dev/zero", "tty.json": "/dev/tty", "kmsg.json": "/proc/kmsg"} {
+		if err := os.Symlink(target, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := func(path, want string) {
+		t.Helper()
+		done := make(chan error, 1)
+		go func() {
+			_, err := Load(path)
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			if err == nil || !strings.HasPrefix(err.Error(), "invalid manifest: "+path+": cannot read: "+want) {
+				t.Errorf("%s: %v, want %s", path, err, want)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s: waits", path)
+		}
+	}
+	f("fifo.json", "not a regular file")
+	f("link.json", "not a regular file")
+	f("zero.json", "not a regular file")
+	if _, err := os.Stat("/dev/tty"); err == nil {
+		f("tty.json", "") // one who has no terminal cannot open it
+	}
+	if file, err := os.Open("/proc/kmsg"); err == nil {
+		file.Close()
+		f("kmsg.json", "")
+	}
+	_ = os.Remove("kmsg.json") // regular by its mode
+	if entries, err := Load("."); err != nil || len(entries) != 0 {
+		t.Errorf("a directory of such: %v %v", entries, err)
+	}
 }
 
 func TestTooManyManifests(t *testing.T) {

@@ -72,8 +72,9 @@ func (d *dir) mkdir(name string) error {
 	return d.sync()
 }
 
-// open opens the regular file name; flag and perm are as in os.OpenFile. It does not wait: a device, fifo or socket is
-// errNotRegular and not opened, unless it takes the place of a file in that moment, and then not waited for. A link is errLink.
+// open opens the regular file name; flag and perm are as in os.OpenFile. Neither it nor what is done with the file waits for anything
+// but a disk: a device, fifo or socket is errNotRegular and not opened, unless it takes the place of a file in that moment, and then
+// not waited for; a file that the kernel makes up is errNotRegular too. A link is errLink.
 func (d *dir) open(name string, flag int, perm uint32) (*os.File, error) {
 	if !isEntry(name) {
 		return nil, errName
@@ -97,18 +98,40 @@ func (d *dir) openUnseen(name string, flag int, perm uint32) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	var st unix.Stat_t
-	if err = retry(func() error { return unix.Fstat(fd, &st) }); err == nil {
-		err = regular(&st)
-	}
-	if err == nil {
-		err = unix.SetNonblock(fd, false)
-	}
+	f, err := fileOf(fd, filepath.Join(d.path, name))
 	if err != nil {
 		_ = unix.Close(fd)
+	}
+	return f, err
+}
+
+// fileOf makes a file of fd, which was opened without waiting, if it is a regular one.
+func fileOf(fd int, path string) (*os.File, error) {
+	var st unix.Stat_t
+	err := retry(func() error { return unix.Fstat(fd, &st) })
+	if err == nil {
+		err = regular(&st)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(fd), filepath.Join(d.path, name)), nil
+	madeUp, err := synthetic(fd)
+	if err == nil && madeUp {
+		err = errNotRegular
+	}
+	if err != nil {
+		return nil, err
+	}
+	return nonblocking(fd, path), nil
+}
+
+// nonblocking makes a file of fd whose reads fail where they would wait, against files that say they are regular and are not. For the
+// moment in which os.NewFile looks, O_NONBLOCK must be off, or such a read would wait in the runtime instead.
+func nonblocking(fd int, path string) *os.File {
+	_ = unix.SetNonblock(fd, false) // fails for no open descriptor
+	f := os.NewFile(uintptr(fd), path)
+	_ = unix.SetNonblock(fd, true)
+	return f
 }
 
 // lstat tells what name is, a link itself included.

@@ -19,6 +19,8 @@ const (
 	readDefault = 256 << 10
 	// readMax is the most it returns: as base64 in the output and again in DS0 they fit one reply (toolhost D31).
 	readMax = 360 << 10
+	// replyFrame is more than what a reply has beside the output and DS0's content, a request_id of 128 escapes included.
+	replyFrame = 4 << 10
 )
 
 // fileRead returns a part of a file.
@@ -30,10 +32,10 @@ func fileRead(e *Env) Builtin {
 		Tags:          []string{"tag.fs", "tag.meta"},
 		SideEffects:   []string{"filesystem_read"},
 		ReplayInputs:  []string{"path_fingerprint"},
-	}, func(_ context.Context, c *tool.Call) tool.Result { return runFileRead(e, c) })
+	}, func(ctx context.Context, c *tool.Call) tool.Result { return runFileRead(ctx, e, c) })
 }
 
-func runFileRead(e *Env, c *tool.Call) tool.Result {
+func runFileRead(ctx context.Context, e *Env, c *tool.Call) tool.Result {
 	in := pick(c.Input, "path", "max_bytes", "offset")
 	path, _ := in.text("path")
 	if path == "" {
@@ -48,9 +50,9 @@ func runFileRead(e *Env, c *tool.Call) tool.Result {
 	if size < 1 {
 		size = readDefault
 	}
-	data, truncated, err := readAt(f, max(in.integer("offset", 0), 0), min(size, readMax))
+	data, truncated, err := readAt(ctx, f, max(in.integer("offset", 0), 0), min(size, readMax, readRoom(path, resolved)))
 	if err != nil {
-		return tool.Fail("read error: " + path)
+		return failed(ctx, "read error: "+path)
 	}
 	out := appendFileRead(nil, path, resolved, data, truncated)
 	c.State.Set(0, dsstate.Artifact{Type: "file_read", Provenance: "fs:read", Content: string(out), Size: int64(len(data))})
@@ -71,8 +73,15 @@ func appendFileRead(dst []byte, path, resolved string, data []byte, truncated bo
 	return append(dst, `"}`...)
 }
 
+// readRoom returns how many bytes of a file fit a reply, in which the output stands twice: readMax and more, unless the paths have
+// many characters that take several bytes each, every time they are put into a string.
+func readRoom(path, resolved string) int64 {
+	frame := len(jsonx.AppendString(nil, appendFileRead(nil, path, resolved, nil, true)))
+	return int64(max((maxOutput-replyFrame)/2-frame, 0)) / 4 * 3
+}
+
 // readAt returns up to size bytes of f from offset on; more tells that f has others behind them.
-func readAt(f *os.File, offset, size int64) (data []byte, more bool, err error) {
+func readAt(ctx context.Context, f *os.File, offset, size int64) (data []byte, more bool, err error) {
 	room := size + 1 // the byte beyond says whether there is more, also in files whose size says nothing
 	if st, err := f.Stat(); err == nil && st.Size() > 0 {
 		room = min(room, max(st.Size()-offset, 0)+1)
@@ -81,7 +90,7 @@ func readAt(f *os.File, offset, size int64) (data []byte, more bool, err error) 
 		return nil, false, nil
 	}
 	data = make([]byte, room)
-	n, err := io.ReadFull(io.NewSectionReader(f, offset, room), data)
+	n, err := io.ReadFull(untilDone{ctx, io.NewSectionReader(f, offset, room)}, data)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = nil
 	}

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"os"
@@ -112,14 +113,107 @@ func TestRequestDir(t *testing.T) {
 	b.wantFail(read, `{"path":"../outside/secret"}`, "read path not allowed (outside MACHINA_ROOT): ../outside/secret")
 }
 
-// TestFileGrowsOrLies: sizes of files under /proc are 0 whatever is in them, so a size must not decide what is read.
+// TestFileWithoutSize: a file may say that its size is 0 whatever is in it, so a size must not decide what is read.
 func TestFileWithoutSize(t *testing.T) {
-	if _, err := os.Stat("/proc/self/status"); err != nil {
-		t.Skip("no /proc")
+	f, err := os.Open("/proc/sys/kernel/ostype")
+	if err != nil {
+		t.Skip(err)
 	}
+	defer f.Close()
+	if data, more, err := readAt(t.Context(), f, 1, 10); string(data) != "inux\n" || more || err != nil {
+		t.Errorf("got %q %v %v", data, more, err)
+	}
+}
+
+// TestFileReadFitsAReply: whatever the path, the longest read fits a reply, in which the output stands twice (toolhost D31), and what
+// it leaves out can be read with an offset.
+func TestFileReadFitsAReply(t *testing.T) {
 	b := newBench(t)
-	b.setEnv(map[string]string{"MACHINA_ROOT": "/proc/sys/kernel"})
-	if r := b.run(read, `{"path":"ostype"}`, new(dsstate.State)); r.Status() != tool.OK || !strings.Contains(string(r.Output), `"bytes":6,`) {
-		t.Errorf("got %v %q %s", r.Status(), r.ErrorText(), r.Output)
+	f := func(folders int, name string) {
+		t.Helper()
+		path := strings.Repeat(strings.Repeat(name, 250/len(name))+"/", folders) + "f"
+		content := strings.Repeat("0123456789", 40_000)
+		b.write("base/"+path, content)
+		var got []byte
+		for len(got) < len(content) {
+			s := new(dsstate.State)
+			r := b.run(read, fmt.Sprintf(`{"path":%s,"max_bytes":%d,"offset":%d}`, quote(path), readMax, len(got)), s)
+			slot, ok := s.Get(0)
+			if !ok || r.Status() != tool.OK {
+				t.Fatalf("%.20q: %v %.100s", path, r.Status(), r.ErrorText())
+			}
+			const others = 1200 // what a reply has beside them, and a request_id of 128 times \u0000 (toolhost §3.2)
+			if n := len(quote(string(r.Output))) + len(quote(slot.Content)) + others; n > maxOutput {
+				t.Fatalf("%.20q: a reply would have %d bytes", path, n)
+			}
+			data, err := base64.StdEncoding.DecodeString(string(pickText(t, r.Output, "content_b64")))
+			if err != nil || len(data) == 0 || int64(len(data)) != slot.Size {
+				t.Fatalf("%.20q: %d bytes, size %d, %v", path, len(data), slot.Size, err)
+			}
+			got = append(got, data...)
+		}
+		if string(got) != content {
+			t.Errorf("%.20q: something else is read", path)
+		}
+	}
+	f(14, "\x01")
+	f(14, "\"")
+	f(1, "\x01")
+	f(0, "x")
+	if readRoom(strings.Repeat("n", maxName), strings.Repeat("n", maxName)) < readMax {
+		t.Error("less is read of files whose paths are only long")
+	}
+	if n := readRoom(strings.Repeat("\x01", maxName), strings.Repeat("\x01", 100*maxName)); n != 0 {
+		t.Errorf("%d bytes beside a path that is too long already", n)
+	}
+}
+
+func pickText(t *testing.T, object []byte, name string) string {
+	t.Helper()
+	text, ok := pick(object, name).text(name)
+	if !ok {
+		t.Fatalf("no %s in %.200s", name, object)
+	}
+	return text
+}
+
+// TestReadsEndWithTheCall: who reads a file of any size looks between two pieces whether anybody still waits.
+func TestReadsEndWithTheCall(t *testing.T) {
+	b := newMemory(t)
+	b.write("base/large", strings.Repeat("x", 3*maxLine))
+	b.write("base/work/memory/s.jsonl", strings.Repeat("x", 3*maxLine))
+	b.write("base/work/vectordb/s/schema.json", `{"dim":1}`)
+	b.write("base/work/vectordb/s/embeddings.f32", "1234")
+	b.write("base/work/vectordb/s/meta.jsonl", strings.Repeat("x", 3*maxLine))
+	f := func(name, input string) {
+		t.Helper()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		b.ctx = ctx
+		if r := b.call(name, input); r.ErrorText() != canceled(ctx).ErrorText() {
+			t.Errorf("%s: %v %q", name, r.Status(), r.ErrorText())
+		}
+	}
+	f("FILE.READ", `{"path":"large"}`)
+	f("HASH.DIGEST", `{"path":"large"}`)
+	f("ERROR_SCAN", `{"input_path":"large","pattern":"y"}`)
+	f("MEMORY.SEARCH", `{"stream":"s"}`)
+	f("MEMORY.QUERY", `{"stream":"s","query":"x"}`)
+	f("VECDB.QUERY", `{"stream":"s","query":"x"}`)
+	f("VECDB.UPSERT", `{"stream":"s","text":"x"}`)
+
+	file, err := os.Open(b.path("base/large"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	lines, err := tailOf(ctx, file, 3*maxLine)
+	cancel()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := lines.Next(); ok || err != context.Canceled {
+		t.Errorf("a line is looked for all the same: %v %v", ok, err)
 	}
 }

@@ -16,15 +16,16 @@ const maxWrite = 1 << 20
 
 // fileWrite writes a whole file.
 func fileWrite(e *Env) Builtin {
+	swept := new(sweeps)
 	return builtin(tool.Descriptor{
 		AID:         "AID.FILE.WRITE.v1",
 		Name:        "file_write",
 		Tags:        []string{"tag.fs", "tag.meta"},
 		SideEffects: []string{"filesystem_write"},
-	}, func(_ context.Context, c *tool.Call) tool.Result { return runFileWrite(e, c) })
+	}, func(_ context.Context, c *tool.Call) tool.Result { return runFileWrite(e, swept, c) })
 }
 
-func runFileWrite(e *Env, c *tool.Call) tool.Result {
+func runFileWrite(e *Env, swept *sweeps, c *tool.Call) tool.Result {
 	in := pick(c.Input, "path", "content", "overwrite", "mkdirs")
 	path, _ := in.text("path")
 	if path == "" {
@@ -41,7 +42,13 @@ func runFileWrite(e *Env, c *tool.Call) tool.Result {
 	if len(content) > maxWrite {
 		return tool.Fail("content too large (>1MB)")
 	}
-	written, err := r.write(path, content, in.boolean("overwrite", false), in.boolean("mkdirs", true))
+	d, last, err := r.parent(path, in.boolean("mkdirs", true))
+	if err != nil {
+		return tool.Fail(writeFailure(path, err))
+	}
+	defer d.close()
+	swept.sweep(d, c.Now())
+	written, err := r.write(d, last, content, in.boolean("overwrite", false))
 	if err != nil {
 		return tool.Fail(writeFailure(path, err))
 	}

@@ -104,3 +104,17 @@ func (u untilDone) Read(p []byte) (int, error) {
 	}
 	return u.from.Read(p)
 }
+
+// untilDoneAt is untilDone for reading anywhere.
+type untilDoneAt struct {
+	ctx  context.Context
+	from io.ReaderAt
+}
+
+// ReadAt reads from the file unless ctx is done.
+func (u untilDoneAt) ReadAt(p []byte, offset int64) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.from.ReadAt(p, offset)
+}

@@ -96,7 +96,7 @@ func (r *reading) file(ctx context.Context, f *os.File) error {
 	if err != nil {
 		return err
 	}
-	lines, err := newTail(f, size, r.left)
+	lines, err := newTail(untilDoneAt{ctx, f}, size, r.left)
 	if err != nil {
 		return err
 	}

@@ -73,7 +73,7 @@ func (s *search) stream(ctx context.Context, e *Env, stream string) (why string)
 		return openFailed
 	}
 	defer f.Close()
-	if err = s.file(ctx, f); err != nil {
+	if err = s.file(ctx, f); err != nil && ctx.Err() == nil {
 		return openFailed
 	}
 	return ""
@@ -81,7 +81,7 @@ func (s *search) stream(ctx context.Context, e *Env, stream string) (why string)
 
 // file searches f from its end until there are enough matches, or more than a reply can carry, or nobody waits any more.
 func (s *search) file(ctx context.Context, f *os.File) error {
-	lines, err := tailOf(f, s.maxBytes)
+	lines, err := tailOf(ctx, f, s.maxBytes)
 	if err != nil {
 		return err
 	}
@@ -104,11 +104,11 @@ func (s *search) file(ctx context.Context, f *os.File) error {
 // isWhole tells whether a line without an end is all there is of it: then it is JSON, which no proper part of an object is.
 func isWhole(line []byte) bool { return jsonx.Check(line, jsonx.MaxDepth).OK() }
 
-// tailOf returns a reader of the last limit bytes of f.
-func tailOf(f *os.File, limit int64) (*tail, error) {
+// tailOf returns a reader of the last limit bytes of f, which fails when ctx is done.
+func tailOf(ctx context.Context, f *os.File, limit int64) (*tail, error) {
 	size, err := sizeOf(f)
 	if err != nil {
 		return nil, err
 	}
-	return newTail(f, size, limit)
+	return newTail(untilDoneAt{ctx, f}, size, limit)
 }

@@ -147,8 +147,11 @@ func TestStreamName(t *testing.T) {
 	f(`"../../etc"`, ".._.._etc", "______etc")
 	f(`"a b/ö\u0000€"`, "a_b____", "a_b____")
 	f(`".."`, "..", "__")
+	under := strings.Repeat("_", 64)
 	long := strings.Repeat("x", 128)
 	f(quote(long), long, long)
 	f(quote(long+"x"), "", "")
-	f(quote(strings.Repeat("ö", 128)), strings.Repeat("_", 128), strings.Repeat("_", 128))
+	f(quote(strings.Repeat("ö", 64)), under, under)
+	f(quote(strings.Repeat("ö", 64)+"x"), "", "") // bytes count, not characters
+	f(quote(strings.Repeat("é", 65)), "", "")
 }

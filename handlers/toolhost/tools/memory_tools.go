@@ -47,9 +47,10 @@ func streamName(v jsonx.Value, special string) (name string, ok bool) {
 	return cleanStream(given, special)
 }
 
-// cleanStream returns given with what neither is allowed always nor by special replaced.
+// cleanStream returns given with what neither is allowed always nor by special replaced. The limit is one of bytes as they are given:
+// each character of several becomes one.
 func cleanStream(given, special string) (name string, ok bool) {
-	if utf8.RuneCountInString(given) > maxStream {
+	if len(given) > maxStream {
 		return "", false
 	}
 	clean := make([]byte, 0, maxStream)

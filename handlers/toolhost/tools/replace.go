@@ -1,8 +1,6 @@
 package tools
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"io"
 	"os"
 	"path/filepath"
@@ -13,15 +11,10 @@ import (
 // backupSuffix is what the old content of a file that is overwritten is called by, behind the file's name (toolhost §4.7).
 const backupSuffix = ".bak"
 
-// write makes content the content of the file name, at once and durably: whoever reads finds all of the old or all of the new.
-// It returns the name without links. mkdirs makes directories that are missing. If something has the name it fails with
-// unix.EEXIST, or with overwrite keeps the old content as a backup, in place of an older one.
-func (r *root) write(name, content string, overwrite, mkdirs bool) (written string, err error) {
-	d, last, err := r.parent(name, mkdirs)
-	if err != nil {
-		return "", err
-	}
-	defer d.close()
+// write makes content the content of the file last in d, at once and durably: whoever reads finds all of the old or all of the new.
+// It returns the name without links. If something has the name it fails with unix.EEXIST, or with overwrite keeps the old content as
+// a backup, in place of an older one.
+func (r *root) write(d *dir, last, content string, overwrite bool) (written string, err error) {
 	perm, err := d.replaceable(last, overwrite)
 	if err == errLink {
 		err = r.linkError(d, last)
@@ -106,11 +99,4 @@ func (d *dir) replace(temp, name string) error {
 		return err
 	}
 	return d.rename(temp, name)
-}
-
-// tempName returns a name that nobody guesses, and that a list of files passes over.
-func tempName() string {
-	var id [8]byte
-	_, _ = rand.Read(id[:]) // never fails
-	return ".tmp-" + hex.EncodeToString(id[:])
 }

@@ -163,7 +163,7 @@ func (r *vecdbReader) readMeta(ctx context.Context) error {
 		return err
 	}
 	defer f.Close()
-	lines, err := tailOf(f, math.MaxInt64)
+	lines, err := tailOf(ctx, f, math.MaxInt64)
 	if err != nil {
 		return err
 	}

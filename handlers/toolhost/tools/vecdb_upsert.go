@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"io"
 	"math"
 	"os"
 	"strconv"
@@ -86,7 +87,7 @@ func (w *vecdbWriter) add(ctx context.Context, row vecdbRow) error {
 		}
 		size = whole
 	}
-	if err = w.addMeta(metaLine(rows, row), rows); err != nil {
+	if err = w.addMeta(ctx, metaLine(rows, row), rows); err != nil {
 		return err
 	}
 	if err = appendWhole(f, size, rowBytes(row.text, dim), w.sync); err == nil && w.sync && rows == 0 {
@@ -105,7 +106,7 @@ func (w *vecdbWriter) schema(isNew bool) (dim int, err error) {
 }
 
 // addMeta appends line, which belongs to row number rows, to the lines of the rows there are.
-func (w *vecdbWriter) addMeta(line []byte, rows int64) error {
+func (w *vecdbWriter) addMeta(ctx context.Context, line []byte, rows int64) error {
 	f, err := w.dir.open(metaFile, os.O_RDWR|os.O_APPEND|os.O_CREATE, filePerm)
 	if err != nil {
 		return err
@@ -115,7 +116,7 @@ func (w *vecdbWriter) addMeta(line []byte, rows int64) error {
 	if err != nil {
 		return err
 	}
-	whole, err := metaEnd(f, size, rows)
+	whole, err := metaEnd(untilDoneAt{ctx, f}, size, rows)
 	if err != nil {
 		return err
 	}
@@ -129,7 +130,7 @@ func (w *vecdbWriter) addMeta(line []byte, rows int64) error {
 
 // metaEnd returns where the lines of the rows end in f. Behind it is what a killed writer left: one line at most, in part or without
 // its row. More lines without rows are none of its making and stay.
-func metaEnd(f *os.File, size, rows int64) (end int64, err error) {
+func metaEnd(f io.ReaderAt, size, rows int64) (end int64, err error) {
 	lines, err := newTail(f, size, size)
 	if err != nil {
 		return 0, err
