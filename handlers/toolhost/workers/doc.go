@@ -15,8 +15,13 @@
 //	                └──► dead           idle for too long, output nobody asked for, Close
 //
 // One request goes to a worker at a time, and a full snapshot of the caller's state goes with it, so that what a worker remembers
-// of one caller never answers another. A worker that did anything but answer is killed with its whole process group and never used
-// again.
+// of one caller never answers another. A line is an answer only if the worker wrote it after it took the request, which the kernel
+// tells on Linux, and wrote nothing else. A worker that did anything but answer is killed with its whole process group and never
+// used again. What cannot be told is a stray line of a worker that has taken the next request by then, because it reads ahead: it
+// gets a pause now and then, so that at least not every later answer is that of the call before.
+//
+// A place in the pool is free when the process that had it has ended. A process that SIGKILL does not end, because the kernel holds
+// it, gives its place up after a while, but no more than Max of them do.
 //
 // Who owns what: a worker belongs to the pool while it is idle and to the caller of Run while it is busy. Two goroutines live with
 // each process, one that reads what it writes to stderr and one that waits for its end; the second alone reaps it, and only under
@@ -25,6 +30,9 @@
 //
 // Limits of a process are set while it stands at its first instruction (Linux): nothing of it runs without them, and neither does
 // what it starts. Where that is not permitted they are set right after the start; other systems have no such limits here.
+//
+// What a worker started lives in its group and ends with it, also if the server is told to end; if the server itself is ended by
+// SIGKILL, the kernel ends the workers, but what they started outlives both.
 //
 // Not implemented, on purpose: finding processes that left their group and session (they lose their pipes, and the server's end
 // does not reach them), confinement beyond limits and a clean environment, and files, network or environment for modules.

@@ -2,7 +2,6 @@ package workers
 
 import (
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -14,8 +13,10 @@ var inherited = []string{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "MACHINA_RO
 // left out wherever it comes from.
 func Environ(lookup func(name string) (value string, ok bool), extra []string) []string {
 	env := make([]string, 0, len(inherited)+len(extra))
+	at := make(map[string]int, cap(env)) // by name: a manifest may have many
 	for _, name := range inherited {
 		if value, ok := lookup(name); ok {
+			at[name] = len(env)
 			env = append(env, name+"="+value)
 		}
 	}
@@ -24,7 +25,11 @@ func Environ(lookup func(name string) (value string, ok bool), extra []string) [
 		if !ok || forbidden(name) {
 			continue
 		}
-		env = slices.DeleteFunc(env, func(have string) bool { return strings.HasPrefix(have, name+"=") })
+		if i, have := at[name]; have {
+			env[i] = e
+			continue
+		}
+		at[name] = len(env)
 		env = append(env, e)
 	}
 	return env

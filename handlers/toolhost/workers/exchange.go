@@ -6,16 +6,19 @@ import (
 	"errors"
 	"io"
 	"os"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
 	// keepBuffer is the most that a worker keeps of each of its buffers between calls.
 	keepBuffer = 64 << 10
 	firstRead  = 4 << 10
-	// atOnce is the longest request that is written before the reply is read: a pipe holds more, so that a worker that writes
+	// atOnce is the longest request that is written before the reply is read: every pipe holds it, so that a worker that writes
 	// before it has read everything does not stop both sides.
-	atOnce = 16 << 10
+	atOnce = 4 << 10
 )
 
 // fault is how a call of a worker failed.
@@ -23,47 +26,148 @@ type fault uint8
 
 const (
 	fine    fault = iota
+	unfit         // it was not fit to get the request, and did not
+	strayed       // it wrote before it took the request: that is no answer
 	late          // the deadline passed
 	ended         // the process exited or closed its stdout
 	tooLong       // the reply is over the limit
 )
 
+// turn is what is known of one request to a worker.
+type turn struct {
+	sent   bool
+	took   bool   // the worker took it, or a part of it, from the pipe
+	stray  bool   // something came before that
+	f      fault  // what began ended with
+	looked bool   // what follows the reply was looked for
+	after  string // why there must be no further request: what followed the reply. "" if nothing did
+	spoilt bool   // the deadline came with the reply: the pipes are of no more use
+	rest   chan error
+}
+
 // ask sends w.req and returns the reply line, which is lent until the worker is given back. It returns soon after ctx is done.
+//
+// A line is a reply only if the worker wrote it after it took the request, and the only thing it wrote then. Otherwise one stray
+// line would give every later caller the answer of the one before (toolhost §4.9).
 func (w *worker) ask(ctx context.Context) (line []byte, f fault) {
-	return w.exchange(ctx, false)
-}
-
-// askOnce sends w.req and then the end of the input, and returns everything the process writes.
-func (w *worker) askOnce(ctx context.Context) (text []byte, f fault) {
-	return w.exchange(ctx, true)
-}
-
-func (w *worker) exchange(ctx context.Context, once bool) (text []byte, f fault) {
+	w.turn, w.buf = turn{}, w.buf[:0]
 	stop := context.AfterFunc(ctx, w.interrupt)
-	var sent chan error
-	if len(w.req) <= atOnce {
-		_ = w.send(once) // the end of the output tells
+	w.room()
+	if err := w.raw.Read(w.step); err != nil {
+		f = w.faultOf(err)
 	} else {
-		sent = make(chan error, 1)
-		go func() { sent <- w.send(once) }()
+		f = w.turn.f
 	}
-	if once {
-		text, f = w.readAll()
-	} else {
-		text, f = w.readLine()
+	if f == fine {
+		line, f = w.readLine()
 	}
-	if sent != nil {
-		w.endSend(sent)
+	w.endSend()
+	if f == fine && w.turn.after == "" {
+		w.lookBehind()
 	}
 	if !stop() {
-		w.spoilt = true
+		w.turn.spoilt = true
 	}
+	return line, f
+}
+
+// lookBehind notes what followed the reply.
+func (w *worker) lookBehind() {
+	if !w.turn.looked && w.raw.Read(w.peek) != nil {
+		w.turn.spoilt = true
+		return
+	}
+	w.turn.after = w.seen()
+}
+
+// stepAt is called by the poller's leave: at first, and whenever something may have come. It is done when the first of the reply is in
+// w.buf, or when there will be no reply.
+func (w *worker) stepAt(fd uintptr) (done bool) {
+	t := &w.turn
+	if !t.sent {
+		t.sent = true
+		t.f = w.begin(fd)
+		return t.f != fine
+	}
+	if t.rest != nil && !ready(fd, unix.POLLIN) {
+		return false // a look now would miss that the worker took the first of it if the pipe is full again
+	}
+	took, spoke, first := w.watch.look()
+	t.stray = t.stray || spoke && !t.took && (first || !took)
+	t.took = t.took || took
+	if !spoke {
+		return false
+	}
+	n, err := syscall.Read(int(fd), w.buf[:cap(w.buf)])
+	switch {
+	case err == syscall.EAGAIN:
+		return false
+	case err != nil || n == 0:
+		t.f = ended
+	case t.stray:
+		t.f = strayed
+	}
+	w.buf = w.buf[:max(n, 0)]
+	if n > 0 && w.buf[n-1] == '\n' { // nearly always the whole reply
+		t.looked = true
+		w.peekAt(fd)
+	}
+	return true
+}
+
+// begin sends the request, if nothing came before it.
+func (w *worker) begin(fd uintptr) fault {
+	w.peeked, w.peekErr = -1, syscall.EAGAIN
+	if _, spoke, _ := w.watch.look(); spoke {
+		w.peekAt(fd)
+	}
+	if w.turn.after = w.seen(); w.turn.after != "" {
+		return unfit
+	}
+	if len(w.req) <= atOnce {
+		if err := w.send(false); err != nil {
+			return w.faultOf(err)
+		}
+		return fine
+	}
+	w.sendBeside(&w.turn, false)
+	return fine
+}
+
+// askOnce sends w.req and then the end of the input, and returns everything the process writes. It returns soon after ctx is done.
+func (w *worker) askOnce(ctx context.Context) (text []byte, f fault) {
+	stop := context.AfterFunc(ctx, w.interrupt)
+	defer stop()
+	w.turn = turn{}
+	if len(w.req) <= atOnce {
+		_ = w.send(true) // the end of the output tells
+	} else {
+		w.sendBeside(&w.turn, true)
+	}
+	text, f = w.readAll()
+	w.endSend()
 	return text, f
+}
+
+// sendBeside writes the request while the reply is read.
+func (w *worker) sendBeside(t *turn, once bool) {
+	t.rest = make(chan error, 1)
+	go func(sent chan<- error) { sent <- w.send(once) }(t.rest)
 }
 
 // send writes the request.
 func (w *worker) send(once bool) error {
-	_, err := w.in.Write(w.req)
+	req := w.req
+	if len(req) > atOnce && w.watch != nil {
+		if _, err := w.in.Write(req[:atOnce]); err != nil {
+			return err
+		}
+		if err := w.watch.widen(w.in); err != nil {
+			return err
+		}
+		req = req[atOnce:]
+	}
+	_, err := w.in.Write(req)
 	if once {
 		return errors.Join(err, w.in.Close())
 	}
@@ -71,25 +175,25 @@ func (w *worker) send(once bool) error {
 }
 
 // endSend waits for a request that was sent beside the reading. A worker that replied before it had read everything is of no more use.
-func (w *worker) endSend(sent <-chan error) {
-	_ = w.in.SetWriteDeadline(time.Unix(1, 0)) // fails only if closed; a write that is complete does not notice
-	if err := <-sent; err != nil {
-		w.spoilt = true
+func (w *worker) endSend() {
+	if w.turn.rest == nil {
 		return
 	}
-	if err := w.in.SetWriteDeadline(time.Time{}); err != nil {
-		w.spoilt = true
+	_ = w.in.SetWriteDeadline(time.Unix(1, 0)) // fails only if closed; a write that is complete does not notice
+	if <-w.turn.rest != nil || w.in.SetWriteDeadline(time.Time{}) != nil || w.watch.narrow(w.in) != nil {
+		w.turn.spoilt = true
 	}
 }
 
-// readLine reads up to a line's end. The line is without it, and without one "\r" before it.
+// readLine reads up to a line's end; the first of it is in w.buf. The line is without the end, and without one "\r" before it.
 func (w *worker) readLine() (line []byte, f fault) {
-	w.buf, w.extra = w.buf[:0], false
-	for scanned := 0; ; scanned = len(w.buf) {
-		err := w.read()
+	var err error
+	for scanned := 0; ; err = w.read() {
 		if i := bytes.IndexByte(w.buf[scanned:], '\n'); i >= 0 {
 			end := scanned + i
-			w.extra = end+1 < len(w.buf)
+			if end+1 < len(w.buf) {
+				w.turn.after = reasonUnsolicited
+			}
 			line = bytes.TrimSuffix(w.buf[:end], []byte{'\r'})
 			if len(line) > MaxReply {
 				return nil, tooLong
@@ -102,6 +206,7 @@ func (w *worker) readLine() (line []byte, f fault) {
 		if err != nil {
 			return nil, w.faultOf(err)
 		}
+		scanned = len(w.buf)
 	}
 }
 
@@ -122,15 +227,20 @@ func (w *worker) readAll() (text []byte, f fault) {
 
 // read reads what there is, once, behind what there is already.
 func (w *worker) read() error {
+	w.room()
+	n, err := w.out.Read(w.buf[len(w.buf):cap(w.buf)])
+	w.buf = w.buf[:len(w.buf)+n]
+	return err
+}
+
+// room makes sure that something can be read.
+func (w *worker) room() {
 	if len(w.buf) == cap(w.buf) {
 		// Enough for a reply at the limit with its end, and one byte to see that it is over.
 		grown := make([]byte, len(w.buf), min(max(2*cap(w.buf), firstRead), MaxReply+3))
 		copy(grown, w.buf)
 		w.buf = grown
 	}
-	n, err := w.out.Read(w.buf[len(w.buf):cap(w.buf)])
-	w.buf = w.buf[:len(w.buf)+n]
-	return err
 }
 
 // faultOf says what the end of a read means.

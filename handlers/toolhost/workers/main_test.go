@@ -51,6 +51,11 @@ func behave(kind string, args []string) {
 	case "loud-start":
 		fmt.Print(okReply)
 		time.Sleep(time.Minute) // and reads nothing
+	case "linger":
+		defer time.Sleep(50 * time.Millisecond)
+	case "ahead":
+		ahead(in, args[0])
+		return
 	case "zombies":
 		for range 3 {
 			_ = exec.Command("/bin/true").Start()
@@ -117,7 +122,9 @@ func answer(kind string, args []string, line string, seen int) {
 		leave(kind, args)
 	case "leak":
 		fmt.Print(`{"status":"OK","output_json":`, strconv.Quote(fmt.Sprint(seen, " ", line)), `,"ds_state":{"delta":true,"slots":{"1":{"content_json":"seen`, seen, `"}}}}`+"\n")
-	case "echo", "ignore-end":
+	case "stray":
+		stray(args, line, seen)
+	case "echo", "ignore-end", "linger":
 		fmt.Print(`{"status":"OK","output_json":`, strconv.Quote(strings.TrimSuffix(line, "\n")), "}\n")
 	case "env":
 		fmt.Print(`{"status":"OK","output_json":`, strconv.Quote(about()), "}\n")
@@ -133,6 +140,50 @@ func answer(kind string, args []string, line string, seen int) {
 		fmt.Print(okReply)
 	default:
 		fmt.Print(okReply)
+	}
+}
+
+// once reports true to one process only.
+func once(file string) bool {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL, 0o600)
+	_ = f.Close() // nil, or nothing was written
+	return err == nil
+}
+
+// stray answers, and the first time says one thing more some time after the answer.
+func stray(args []string, line string, seen int) {
+	time.Sleep(time.Millisecond)
+	answer("echo", nil, line, seen)
+	if seen == 1 && once(args[0]) {
+		wait, _ := time.ParseDuration(args[1])
+		time.Sleep(wait)
+		fmt.Print(okReply)
+	}
+}
+
+// ahead answers while it takes further requests, and once says one thing more.
+func ahead(in *bufio.Reader, file string) {
+	lines := make(chan string, 64)
+	go func() {
+		for seen := 1; ; seen++ {
+			line, more := <-lines
+			if !more {
+				return
+			}
+			time.Sleep(time.Millisecond)
+			answer("echo", nil, line, seen)
+			if seen == 1 && once(file) {
+				time.Sleep(500 * time.Microsecond) // the next request is taken by then
+				fmt.Print(okReply)
+			}
+		}
+	}()
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return
+		}
+		lines <- line
 	}
 }
 

@@ -15,6 +15,8 @@ const MaxWaiting = 4096
 var (
 	errNoWorker = errors.New("no worker free before the deadline")
 	errClosed   = errors.New("the tool is closed")
+	// errLateStart is a start that the deadline came before: it goes on, for the calls to come.
+	errLateStart = errors.New("not started before the deadline")
 )
 
 // pool says who may use which worker, and when one is started or ended. A place is what a worker, or a start of one, takes of max.
@@ -25,10 +27,13 @@ type pool struct {
 	idle    []*worker // the one used last at the end: the others grow old
 	all     map[*worker]struct{}
 	places  int // taken; at most Max
-	dying   int // workers that gave up their place and have not ended; at most Max
+	ending  int // of them, by workers out of service
 	waiting []*waiter
 	sweeper *time.Timer // nil if none is due
 	closed  bool
+	// forsaken counts workers that the kernel does not end and that gave up their place: at most Max, so that a tool whose
+	// processes all hang in the kernel has 2*Max of them, and no more.
+	forsaken int
 
 	processes sync.WaitGroup // started, or about to be
 }
@@ -38,20 +43,22 @@ type waiter struct{ granted chan *worker }
 
 // take returns a worker for one call, which give or retire must end. It waits until ctx is done.
 func (p *pool) take(ctx context.Context) (*worker, error) {
-	for {
-		w, mine, err := p.next(ctx)
-		switch {
-		case err != nil:
-			return nil, err
-		case mine:
-			return p.spawn()
-		}
-		reason := w.unfit()
-		if reason == "" {
-			return w, nil
-		}
-		p.retire(w, reason, false)
+	w, mine, err := p.next(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case mine:
+		return p.spawn(ctx)
 	}
+	if pause := w.rest(time.Now()); pause > 0 {
+		t := time.NewTimer(pause)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+		}
+	}
+	return w, nil
 }
 
 // next returns an idle worker, or says that the caller has a place to start one.
@@ -138,9 +145,36 @@ func (p *pool) grant(w *worker) {
 	me.granted <- w
 }
 
-// spawn starts a worker in a place that the caller has.
-func (p *pool) spawn() (*worker, error) {
-	w, err := newWorker(p.t)
+// spawn starts a worker in a place that the caller has. A start that ctx does not wait for goes on, and the worker becomes idle.
+func (p *pool) spawn(ctx context.Context) (*worker, error) {
+	type begun struct {
+		w   *worker
+		err error
+	}
+	started := make(chan begun, 1)
+	go func() {
+		w, err := p.start(ctx)
+		started <- begun{w, err}
+	}()
+	select {
+	case b := <-started:
+		if b.err != nil && ctx.Err() != nil {
+			b.err = errLateStart
+		}
+		return b.w, b.err
+	case <-ctx.Done():
+	}
+	go func() {
+		if b := <-started; b.w != nil {
+			p.put(b.w)
+		}
+	}()
+	return nil, errLateStart
+}
+
+// start is spawn without an end that is certain.
+func (p *pool) start(ctx context.Context) (*worker, error) {
+	w, err := newWorker(ctx, p.t)
 	if err != nil {
 		p.vacate()
 		return nil, err
@@ -162,6 +196,10 @@ func (p *pool) spawn() (*worker, error) {
 		p.retire(w, reasonClosed, false)
 		return nil, errClosed
 	}
+	if !w.prog.begun() {
+		p.retire(w, reasonSwapped, false)
+		return nil, errHash
+	}
 	return w, nil
 }
 
@@ -180,11 +218,25 @@ func (p *pool) end(w *worker) {
 	}
 	switch {
 	case !w.retired: // whoever uses it retires it
-	case w.freed:
-		p.dying--
+	case w.forsaken:
+		p.forsaken--
 	default:
+		p.ending--
 		p.free()
 	}
+}
+
+// forsake gives up the place of a worker that SIGKILL does not end, so that it is not in the way of others for ever.
+func (p *pool) forsake(w *worker) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if w.ended || p.forsaken >= p.t.cfg.Pool.Max {
+		return
+	}
+	w.forsaken = true
+	p.forsaken++
+	p.ending--
+	p.free()
 }
 
 // give takes back a worker that answered a call as it should.
@@ -200,8 +252,10 @@ func (p *pool) give(w *worker) {
 
 // put makes a worker idle, or gives it to whoever waits.
 func (p *pool) put(w *worker) {
+	now := time.Now()
+	w.free(now)
 	p.mu.Lock()
-	spare := p.t.cfg.Pool.Idle == 0 && p.places > p.t.cfg.Pool.Min
+	spare := p.t.cfg.Pool.Idle == 0 && p.places-p.ending > p.t.cfg.Pool.Min
 	switch {
 	case p.closed || w.ended || spare && len(p.waiting) == 0:
 		closed := p.closed
@@ -215,34 +269,25 @@ func (p *pool) put(w *worker) {
 	case len(p.waiting) > 0:
 		p.grant(w)
 	default:
-		w.idleAt = time.Now()
+		w.idleAt = now
 		p.idle = append(p.idle, w)
 		p.sweepLater()
 	}
 	p.mu.Unlock()
 }
 
-// retire takes a worker out of service that belongs to the caller, and ends it: politely, by the end of its input, or at once. As long
-// as not too many are dying already, its place is free from now on.
+// retire takes a worker out of service that belongs to the caller, and ends it: politely, by the end of its input, or at once. Its
+// place is free when it has ended: a tool that must be alone, with Max 1, is.
 func (p *pool) retire(w *worker, reason string, politely bool) {
 	p.mu.Lock()
 	w.retired = true
-	switch {
-	case w.ended:
+	if w.ended {
 		p.free()
-	case p.dying < p.t.cfg.Pool.Max:
-		p.dying++
-		w.freed = true
-		p.free()
-	default:
-		politely = false
+	} else {
+		p.ending++
 	}
 	p.mu.Unlock()
-	if politely {
-		w.stop(reason)
-	} else {
-		w.kill(reason)
-	}
+	w.end(reason, politely, func() { p.forsake(w) })
 	w.closePipes()
 }
 
@@ -258,7 +303,7 @@ func (p *pool) sweep() {
 	p.mu.Lock()
 	p.sweeper = nil
 	doomed := make(map[*worker]string)
-	before, places := time.Now().Add(-p.t.cfg.Pool.Idle), p.places
+	before, places := time.Now().Add(-p.t.cfg.Pool.Idle), p.places-p.ending
 	p.idle = slices.DeleteFunc(p.idle, func(w *worker) bool {
 		reason := w.unfit()
 		if old := !w.idleAt.After(before); reason == "" && old {

@@ -20,7 +20,7 @@ const closeGrace = stopGrace + 3*time.Second
 
 // PoolConfig says how many workers a tool has, and for how long (toolhost §4.9).
 type PoolConfig struct {
-	// Min workers are kept though they are idle; at most Max processes serve at a time. 0 for Max: 4.
+	// Min workers are kept though they are idle; there are at most Max processes at a time, the ones that end included. 0 for Max: 4.
 	Min, Max int
 	// Idle is how long a worker above Min may be idle; 0: not at all.
 	Idle time.Duration
@@ -36,7 +36,8 @@ type ProcessConfig struct {
 	Dir string
 	// Env is the whole environment; see Environ.
 	Env []string
-	// SHA256 is what the program's file must have, in lower-case hex; checked before each start. Empty: anything.
+	// SHA256 is what the program's file must have, in lower-case hex; checked with each start. A file over MaxProgram is refused.
+	// Empty: anything.
 	SHA256 string
 	// Oneshot starts a process for each call, of which Pool.Max run at a time.
 	Oneshot bool
@@ -59,6 +60,8 @@ type Process struct {
 	spawner *Spawner
 	own     bool // spawner is to be closed
 	pool    pool
+
+	maxProgram int64 // MaxProgram
 }
 
 // NewProcess returns a tool without any process yet: they are started when they are needed. Close ends them.
@@ -77,7 +80,7 @@ func NewProcess(cfg ProcessConfig) *Process {
 	if len(cfg.Command) == 0 {
 		cfg.Command = []string{""}
 	}
-	t := &Process{cfg: cfg, spawner: cfg.Spawner}
+	t := &Process{cfg: cfg, spawner: cfg.Spawner, maxProgram: MaxProgram}
 	if t.spawner == nil {
 		t.spawner, t.own = NewSpawner(), true
 	}
@@ -87,16 +90,18 @@ func NewProcess(cfg ProcessConfig) *Process {
 
 // Warm starts workers until there are Min. A worker that ends later is replaced when a call needs one.
 func (t *Process) Warm() error {
+	ctx, cancel := context.WithTimeout(context.Background(), DefaultTimeout)
+	defer cancel()
 	for range t.cfg.Pool.Min {
 		p := &t.pool
 		p.mu.Lock()
-		if p.closed || p.places >= t.cfg.Pool.Min {
+		if p.closed || p.places >= t.cfg.Pool.Max || p.places-p.ending >= t.cfg.Pool.Min {
 			p.mu.Unlock()
 			return nil
 		}
 		p.occupy()
 		p.mu.Unlock()
-		w, err := p.spawn()
+		w, err := p.spawn(ctx)
 		if err != nil {
 			return fmt.Errorf("cannot start worker: %w", err)
 		}
@@ -109,7 +114,7 @@ func (t *Process) Warm() error {
 func (t *Process) Workers() int {
 	t.pool.mu.Lock()
 	defer t.pool.mu.Unlock()
-	return t.pool.places + t.pool.dying
+	return t.pool.places + t.pool.forsaken
 }
 
 // Run has a worker run the call. It waits for a free worker and for the reply until ctx is done, at most DefaultTimeout if ctx has no
@@ -120,29 +125,50 @@ func (t *Process) Run(ctx context.Context, c *tool.Call) tool.Result {
 		ctx, cancel = context.WithTimeout(ctx, DefaultTimeout)
 		defer cancel()
 	}
-	w, err := t.pool.take(ctx)
-	if err != nil {
-		return notRun(c.AID, err)
+	for {
+		w, err := t.pool.take(ctx)
+		if err != nil {
+			return notRun(c.AID, err)
+		}
+		if ctx.Err() != nil {
+			t.pool.put(w) // unused
+			return notRun(c.AID, errNoWorker)
+		}
+		w.req = appendRequest(w.req[:0], c, t.cfg.Stateless)
+		if t.cfg.Oneshot {
+			return t.runOnce(ctx, w, c)
+		}
+		w.asked(time.Now())
+		line, f := w.ask(ctx)
+		switch {
+		case f == fine:
+			return t.answer(w, c, line)
+		case f != unfit:
+			return t.fail(w, c, f)
+		case w.fresh() && w.turn.after == reasonUnsolicited:
+			return t.discard(w, c, reasonUnsolicited, tool.ParseError) // the next would be no better
+		case w.fresh():
+			return t.fail(w, c, ended)
+		}
+		t.pool.retire(w, w.turn.after, false)
 	}
-	if ctx.Err() != nil {
-		t.pool.put(w) // unused
-		return notRun(c.AID, errNoWorker)
+}
+
+// answer is the rest of Run for a worker that gave a line.
+func (t *Process) answer(w *worker, c *tool.Call, line []byte) tool.Result {
+	if w.turn.after == reasonUnsolicited { // which of them would be the answer?
+		return t.discard(w, c, reasonUnsolicited, tool.ParseError)
 	}
-	w.req = appendRequest(w.req[:0], c, t.cfg.Stateless)
-	if t.cfg.Oneshot {
-		return t.runOnce(ctx, w, c)
-	}
-	line, f := w.ask(ctx)
-	if f != fine {
-		return t.fail(w, c, f)
+	if !w.proven() {
+		return t.swapped(w, c)
 	}
 	r, ok := parseReply(line, c, t.cfg.Stateless)
 	switch {
 	case !ok:
 		return t.discard(w, c, reasonGarbage, tool.ParseError)
-	case w.extra:
-		t.pool.retire(w, reasonUnsolicited, false)
-	case w.spoilt:
+	case w.turn.after != "":
+		t.pool.retire(w, w.turn.after, true)
+	case w.turn.spoilt:
 		t.pool.retire(w, reasonTimeout, false)
 	default:
 		t.pool.give(w)
@@ -161,7 +187,10 @@ func (t *Process) runOnce(ctx context.Context, w *worker, c *tool.Call) tool.Res
 	case <-ctx.Done():
 		return t.fail(w, c, late)
 	}
-	if w.exitCodeNow() != 0 {
+	switch {
+	case !w.proven():
+		return t.swapped(w, c)
+	case w.exitCodeNow() != 0:
 		return t.discard(w, c, reasonExited, tool.Crash)
 	}
 	r, ok := parseReply(text, c, t.cfg.Stateless)
@@ -172,6 +201,12 @@ func (t *Process) runOnce(ctx context.Context, w *worker, c *tool.Call) tool.Res
 	return r
 }
 
+// swapped ends a worker that may have run another program than the one that was hashed.
+func (t *Process) swapped(w *worker, c *tool.Call) tool.Result {
+	t.discard(w, c, reasonSwapped, tool.NotFound)
+	return notRun(c.AID, errHash)
+}
+
 // fail ends a worker that did not answer.
 func (t *Process) fail(w *worker, c *tool.Call, f fault) tool.Result {
 	switch f {
@@ -179,6 +214,8 @@ func (t *Process) fail(w *worker, c *tool.Call, f fault) tool.Result {
 		return t.discard(w, c, reasonTimeout, tool.Timeout)
 	case tooLong:
 		return t.discard(w, c, reasonOversize, tool.ParseError)
+	case strayed:
+		return t.discard(w, c, reasonUnsolicited, tool.ParseError)
 	}
 	if !w.settle(exitGrace) {
 		return t.discard(w, c, reasonMute, tool.Crash)
@@ -200,7 +237,10 @@ func notRun(aid string, err error) tool.Result {
 		r.Failure.Dispatch.Waited = true
 		return r
 	}
-	for _, e := range []error{errModule, fs.ErrNotExist, fs.ErrPermission, syscall.ENOEXEC, syscall.ENOTDIR, syscall.ELOOP, errHash, errNotInPath} {
+	if errors.Is(err, errLateStart) {
+		return tool.Broken(aid, tool.Timeout, 0, err.Error())
+	}
+	for _, e := range []error{errModule, fs.ErrNotExist, fs.ErrPermission, syscall.ENOEXEC, syscall.ENOTDIR, syscall.ELOOP, syscall.ETXTBSY, errHash, errTooLarge, errNotInPath} {
 		if errors.Is(err, e) {
 			return tool.Broken(aid, tool.NotFound, 0, err.Error())
 		}

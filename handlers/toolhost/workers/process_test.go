@@ -2,6 +2,7 @@ package workers
 
 import (
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
@@ -99,7 +100,8 @@ func TestBadWorkers(t *testing.T) {
 	f(parseError, "oversize 137", "long", strconv.Itoa(MaxReply+1))
 	f(parseError, "garbage 137", "raw", "\n")
 	f(parseError, "garbage 137", "raw", "[]\n")
-	f(good, "unsolicited output 137", "twice")
+	f(parseError, "unsolicited output 137", "twice")
+	f(parseError, "unsolicited output 137", "loud-start")
 	f(`TOOL_ERROR  "toolhost exit 6: " crash ""`, "exited 6", "orphan")
 	f(good, "exited 0", "reply-exit")
 }
@@ -153,13 +155,17 @@ func TestLongRequest(t *testing.T) {
 	}
 }
 
-// TestReplyBeforeTheRequestIsRead: the reply counts, the worker does not stay.
+// TestReplyBeforeTheRequestIsRead: that is no reply, whatever it says, be the request in the pipe or half of it still here.
 func TestReplyBeforeTheRequestIsRead(t *testing.T) {
-	r := newRig(t, nil, "loud-start")
-	if got := short(r.call(20*time.Second, `{"x":"`+strings.Repeat("y", 1<<20)+`"}`, nil)); got != good {
-		t.Errorf("%s", got)
+	for _, size := range []int{1, 1 << 20} {
+		r := newRig(t, nil, "loud-start")
+		if got := short(r.call(20*time.Second, `{"x":"`+strings.Repeat("y", size)+`"}`, nil)); got != parseError {
+			t.Errorf("%s", got)
+		}
+		if got := r.ended(1)[0]; got != "unsolicited output 137" {
+			t.Errorf("ended as %q", got)
+		}
 	}
-	r.ended(1)
 }
 
 // TestUnsolicitedOutput: what a worker says between calls is nobody's answer.
@@ -248,4 +254,31 @@ func TestOneshot(t *testing.T) {
 	if got := short(r.call(200*time.Millisecond, "{}", nil)); got != timedOut+`""` {
 		t.Errorf("%s", got)
 	}
+}
+
+// TestPrograms: they take a request in their own ways, byte by byte or what there is, and answer in one or in pieces.
+func TestPrograms(t *testing.T) {
+	f := func(command ...string) {
+		t.Helper()
+		if _, err := exec.LookPath(command[0]); err != nil {
+			return
+		}
+		r := newRig(t, func(c *ProcessConfig) { c.Command, c.Pool.Max = command, 1 })
+		for _, n := range []int{1, 5000, 100_000, 1} {
+			for range 3 {
+				if got := short(r.call(20*time.Second, `{"x":"`+strings.Repeat("y", n)+`"}`, nil)); got != `OK {} ""` {
+					t.Errorf("%s: %s", command[0], got)
+				}
+			}
+		}
+		if n := r.started(); n != 1 {
+			t.Errorf("%s: %d processes", command[0], n)
+		}
+	}
+	const answer = `{"status":"OK","output_json":"{}"}`
+	f("sh", "-c", `while read -r line; do echo '`+answer+`'; done`)
+	f("sh", "-c", `while read -r line; do printf '{"status":"OK",'; sleep 0.001; echo '"output_json":"{}"}'; done`)
+	f("sed", "-u", `s/.*/`+answer+`/`)
+	f("python3", "-c", "import sys\nfor line in sys.stdin: print('"+answer+"', flush=True)")
+	f("perl", "-e", `$| = 1; while (<STDIN>) { print '`+answer+`', "\n" }`)
 }

@@ -3,6 +3,7 @@ package workers
 import (
 	"errors"
 	"os"
+	"strconv"
 	"sync"
 	"syscall"
 
@@ -68,6 +69,27 @@ func setLimits(pid int, l Limits) {
 			_ = unix.Prlimit(pid, r.resource, &unix.Rlimit{Cur: uint64(r.value), Max: uint64(r.value)}, nil)
 		}
 	}
+}
+
+// byDescriptor returns a path that a process with the given streams is started by, whatever is at the file's own path by then; held
+// must be closed after the start. The process does not get the descriptor: it is closed when the program begins. nil: there is no
+// such path here.
+func byDescriptor(f *os.File, streams []*os.File) (path string, held *os.File) {
+	// Between fork and exec, descriptors right above the highest stream may be put to other use.
+	above := uintptr(0)
+	for _, s := range streams {
+		above = max(above, s.Fd())
+	}
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, int(above)+2*len(streams))
+	if err != nil {
+		return "", nil
+	}
+	held, path = os.NewFile(uintptr(fd), f.Name()), "/proc/self/fd/"+strconv.Itoa(fd)
+	if unix.Access(path, unix.X_OK) != nil {
+		_ = held.Close() // only read
+		return "", nil
+	}
+	return path, held
 }
 
 // killGroup ends every process of the group. The caller knows that its leader is not reaped yet.

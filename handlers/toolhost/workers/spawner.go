@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"context"
 	"os"
 	"runtime"
 	"sync"
@@ -18,9 +19,10 @@ type Limits struct {
 // Spawner starts processes from one OS thread that lives as long as it does: the signal that ends a worker when the server dies is
 // sent when the thread that started it ends (toolhost §4.9), and Go ends threads as it likes. Any number of tools may share one.
 type Spawner struct {
-	jobs chan *spawnJob
-	done chan struct{}
-	stop sync.Once
+	jobs    chan *spawnJob
+	done    chan struct{}
+	stop    sync.Once
+	watches bool // this system tells when a worker takes its request
 }
 
 // spawnJob is one process to be started.
@@ -37,7 +39,7 @@ type spawnJob struct {
 
 // NewSpawner starts the thread. Close ends it.
 func NewSpawner() *Spawner {
-	s := &Spawner{jobs: make(chan *spawnJob), done: make(chan struct{})}
+	s := &Spawner{jobs: make(chan *spawnJob), done: make(chan struct{}), watches: canWatch()}
 	ready := make(chan struct{})
 	go s.loop(ready)
 	<-ready
@@ -60,13 +62,14 @@ func (s *Spawner) loop(ready chan<- struct{}) {
 	}
 }
 
-// start starts a process in a process group of its own. It waits for its turn.
-func (s *Spawner) start(file string, argv []string, attr *os.ProcAttr, limits Limits) (*os.Process, error) {
-	j := &spawnJob{file: file, argv: argv, attr: attr, limits: limits, ended: make(chan struct{})}
+// start starts a process in a process group of its own. It waits for its turn until ctx ends.
+func (s *Spawner) start(ctx context.Context, j *spawnJob) (*os.Process, error) {
 	select {
 	case s.jobs <- j:
 		<-j.ended
 		return j.proc, j.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	case <-s.done:
 		return nil, os.ErrClosed
 	}

@@ -1,35 +1,18 @@
 package workers
 
 import (
-	"bytes"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
-	"github.com/tetratelabs/wazero/sys"
 
 	"trunkline/handlers/toolhost/tool"
 )
 
-const (
-	// MaxModuleBytes is the largest module that is compiled.
-	MaxModuleBytes = 64 << 20
-	// wasmPages is the memory of an instance: 64 MiB in pages of 64 KiB (toolhost §4.9).
-	wasmPages = 1024
-	// DefaultInstances is how many instances of one module run at a time, each with its memory.
-	DefaultInstances = 4
-	// trapCode is the exit code of a module that ran into a trap: that of a program that was aborted.
-	trapCode = 128 + 6
-)
+// DefaultInstances is how many instances of one module run at a time, each with its memory.
+const DefaultInstances = 4
 
 // WasmConfig is what a Wasm is made of.
 type WasmConfig struct {
@@ -44,24 +27,26 @@ type WasmConfig struct {
 }
 
 // Wasm is a tool that a WebAssembly module runs (toolhost §4.9). The module is read and compiled once, by the first call that finds
-// it; what runs later is that, whatever becomes of the file. Every call has an instance of its own, which sees nothing of the
+// it; what runs later is that, whatever becomes of the file. One whose functions would take too long to compile, or could stop the
+// whole process once they are, is interpreted instead (bodyScan). Every call has an instance of its own, which sees nothing of the
 // system but its standard streams, clocks and random numbers. Any number of goroutines may call Run at once.
+//
+// Memory of a call: 64 MiB of its own, half a MiB of table, and its stack. That of compiled code ends the call when it has grown to
+// about 100 MiB, of interpreted code at 2,000 calls in each other, 64 MiB at most; neither can be set.
 type Wasm struct {
 	cfg    WasmConfig
 	slots  chan struct{}
-	ctx    context.Context // ended by Close
+	ctx    context.Context // ended by Close, under mu
 	cancel context.CancelFunc
+	left   atomic.Int64 // instances that run though their calls were answered
+	grace  time.Duration
 
 	mu      sync.Mutex
-	loading chan struct{} // closed when an attempt to compile has ended; nil if none is under way
+	busy    sync.WaitGroup // instances and a compiler; grows under mu and before Close only
+	idle    chan struct{}  // closed when they have ended after Close; nil before
+	loading chan struct{}  // closed when an attempt to compile has ended; nil if none is under way
 	module  *module
 	err     error // of the last attempt
-}
-
-// module is compiled code and the runtime it belongs to.
-type module struct {
-	runtime wazero.Runtime
-	code    wazero.CompiledModule
 }
 
 // NewWasm returns a tool whose module is not looked at yet. Close ends it.
@@ -72,7 +57,7 @@ func NewWasm(cfg WasmConfig) (*Wasm, error) {
 	if cfg.Instances <= 0 {
 		cfg.Instances = DefaultInstances
 	}
-	t := &Wasm{cfg: cfg, slots: make(chan struct{}, cfg.Instances)}
+	t := &Wasm{cfg: cfg, slots: make(chan struct{}, cfg.Instances), grace: closeGrace}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	return t, nil
 }
@@ -83,8 +68,13 @@ func (t *Wasm) Warm() error {
 	return err
 }
 
+// Abandoned returns how many instances run though their calls were answered, because there was no place to interrupt them yet. Each
+// keeps its place: they are never more than Instances. It does not allocate.
+func (t *Wasm) Abandoned() int { return int(t.left.Load()) }
+
 // Run runs the call in a new instance. It waits for a place and for the compiler until ctx is done, at most DefaultTimeout if ctx has
-// no deadline; then the instance is interrupted. What it returns when that failed is a dispatch error of toolhost §3.5.
+// no deadline; then it answers, and the instance is interrupted as soon as that can be done. What it returns when that failed is a
+// dispatch error of toolhost §3.5.
 func (t *Wasm) Run(ctx context.Context, c *tool.Call) tool.Result {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
@@ -92,105 +82,76 @@ func (t *Wasm) Run(ctx context.Context, c *tool.Call) tool.Result {
 		defer cancel()
 	}
 	m, err := t.load(ctx)
-	if err != nil {
+	if err == nil {
+		err = t.enter(ctx)
+	}
+	switch {
+	case errors.Is(err, errCompiling), errors.Is(err, errNotEnding):
+		return tool.Broken(c.AID, tool.Timeout, 0, err.Error()) // not the fault of others: the breaker is to hear of it
+	case err != nil:
 		return notRun(c.AID, err)
-	}
-	select {
-	case t.slots <- struct{}{}:
-		defer func() { <-t.slots }()
-	case <-ctx.Done():
-		return notRun(c.AID, errNoWorker)
-	case <-t.ctx.Done():
-		return notRun(c.AID, errClosed)
-	}
-	if t.ctx.Err() != nil {
-		return notRun(c.AID, errClosed) // the runtime may be closed
 	}
 	return t.instance(ctx, m, c)
 }
 
-// instance runs the call. The caller has a slot, which keeps the runtime open.
-func (t *Wasm) instance(ctx context.Context, m *module, c *tool.Call) tool.Result {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(t.ctx, cancel)()
-	var errs tail
-	out := capped{full: cancel}
-	request := appendRequest(nil, c, t.cfg.Stateless)
-	streams := wazero.NewModuleConfig().WithName("").WithArgs(c.AID).
-		WithStdin(bytes.NewReader(request)).WithStdout(&out).WithStderr(&errs).
-		WithRandSource(rand.Reader).WithSysWalltime().WithSysNanotime().
-		WithNanosleep(func(ns int64) { sleep(ctx, time.Duration(ns)) })
-	instance, err := m.runtime.InstantiateModule(ctx, m.code, streams)
-	if instance != nil {
-		_ = instance.Close(context.WithoutCancel(ctx)) // its memory; nothing was written to it that could be lost
-	}
-	code, trapped := wasmExit(err)
-	switch {
-	case out.over:
-		return tool.Broken(c.AID, tool.ParseError, 0, errs.String())
-	case t.ctx.Err() != nil && err != nil:
-		return tool.Broken(c.AID, tool.Crash, killed, errs.String())
-	case ctx.Err() != nil && err != nil:
-		return tool.Broken(c.AID, tool.Timeout, 0, errs.String())
-	case instance == nil: // what it imports is not there
-		return tool.Broken(c.AID, tool.NotFound, 0, trapped)
-	case code != 0:
-		return tool.Broken(c.AID, tool.Crash, code, errs.String()+trapped)
-	}
-	r, ok := parseReply(out.text(), c, t.cfg.Stateless)
-	if !ok {
-		return tool.Broken(c.AID, tool.ParseError, 0, errs.String())
-	}
-	return r
-}
+var (
+	errCompiling = errors.New("the module was not compiled before the deadline")
+	errNotEnding = errors.New("no instance has ended before the deadline, though all were interrupted")
+)
 
-// wasmExit returns the exit code of an instance, and what a trap has to say.
-func wasmExit(err error) (code int, trapped string) {
-	if err == nil {
-		return 0, ""
-	}
-	if exit := (*sys.ExitError)(nil); errors.As(err, &exit) {
-		return int(exit.ExitCode()), ""
-	}
-	return trapCode, err.Error()
-}
-
-// sleep is what an instance sleeps with: the deadline wakes it.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
+// enter takes a place, which leave gives back. Whoever has one keeps the runtime open.
+func (t *Wasm) enter(ctx context.Context) error {
 	select {
-	case <-timer.C:
+	case t.slots <- struct{}{}:
+	case <-ctx.Done():
+		if t.Abandoned() == cap(t.slots) {
+			return errNotEnding
+		}
+		return errNoWorker
+	case <-t.ctx.Done():
+		return errClosed
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ctx.Err() != nil {
+		<-t.slots
+		return errClosed
+	}
+	t.busy.Add(1)
+	return nil
+}
+
+func (t *Wasm) leave() {
+	<-t.slots
+	t.busy.Done()
+}
+
+// instance runs the call.
+func (t *Wasm) instance(ctx context.Context, m *module, c *tool.Call) tool.Result {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(t.ctx, func() { cancel(errClosed) })()
+	i := &instance{out: capped{full: func() { cancel(errOver) }}, done: make(chan struct{})}
+	aid, request := c.AID, appendRequest(nil, c, t.cfg.Stateless) // c is the caller's again before the instance ends
+	go func() {
+		defer t.leave()
+		i.run(ctx, m, aid, request)
+		if !i.parted.CompareAndSwap(false, true) { // the call has gone
+			t.left.Add(-1)
+		}
+	}()
+	select {
+	case <-i.done:
 	case <-ctx.Done():
 	}
-}
-
-// capped keeps what an instance writes to stdout, up to a reply and its end; more ends the instance.
-type capped struct {
-	buf  []byte
-	over bool
-	full func()
-}
-
-// Write takes all of p or, if that would be too much, nothing.
-func (o *capped) Write(p []byte) (int, error) {
-	if o.over || len(o.buf)+len(p) > MaxReply+len("\r\n") {
-		o.over = true
-		o.full()
-		return 0, io.ErrShortWrite
+	r := i.result(ctx, c, t.cfg.Stateless)
+	if !i.ended() {
+		t.left.Add(1)
+		if !i.parted.CompareAndSwap(false, true) { // it has ended by now
+			t.left.Add(-1)
+		}
 	}
-	o.buf = append(o.buf, p...)
-	return len(p), nil
-}
-
-// text returns the reply without its line's end; over is set if that is too long.
-func (o *capped) text() []byte {
-	text := bytes.TrimSuffix(bytes.TrimSuffix(o.buf, []byte{'\n'}), []byte{'\r'})
-	if len(text) > MaxReply {
-		return nil // no reply
-	}
-	return text
+	return r
 }
 
 // load returns the compiled module. Only one call compiles; the others, and that one too if it takes too long, wait until ctx is
@@ -207,14 +168,17 @@ func (t *Wasm) load(ctx context.Context) (*module, error) {
 	}
 	if t.loading == nil {
 		t.loading = make(chan struct{})
+		t.busy.Add(1)
 		go t.compile(t.loading)
 	}
 	loading := t.loading
 	t.mu.Unlock()
 	select {
 	case <-loading:
+	case <-t.ctx.Done():
+		return nil, errClosed
 	case <-ctx.Done():
-		return nil, errNoWorker
+		return nil, errCompiling
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -222,81 +186,43 @@ func (t *Wasm) load(ctx context.Context) (*module, error) {
 }
 
 func (t *Wasm) compile(done chan<- struct{}) {
-	m, err := compileFile(t.cfg.Module, t.cfg.SHA256)
+	defer t.busy.Done()
+	m, err := loadModule(t.cfg.Module, t.cfg.SHA256)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.module, t.err, t.loading = m, err, nil
-	if m != nil && t.ctx.Err() != nil {
-		_ = m.runtime.Close(context.Background()) // nothing runs in it
-		t.module, t.err = nil, errClosed
-	}
 	close(done)
 }
 
-// errModule is the error of a file that cannot be run.
-var errModule = errors.New("not a module that can be run")
-
-func compileFile(path, sum string) (*module, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }() // only read
-	code, err := io.ReadAll(io.LimitReader(f, MaxModuleBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errModule, err)
-	}
-	if len(code) > MaxModuleBytes {
-		return nil, fmt.Errorf("%w: larger than 64 MiB", errModule)
-	}
-	if have := sha256.Sum256(code); sum != "" && hex.EncodeToString(have[:]) != sum {
-		return nil, errHash
-	}
-	return compile(code)
-}
-
-func compile(code []byte) (*module, error) {
-	ctx := context.Background()
-	r := wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithMemoryLimitPages(wasmPages).WithCloseOnContextDone(true))
-	_, err := wasi_snapshot_preview1.Instantiate(ctx, r)
-	if err == nil {
-		var compiled wazero.CompiledModule
-		if compiled, err = r.CompileModule(ctx, code); err == nil {
-			return &module{runtime: r, code: compiled}, nil
-		}
-	}
-	_ = r.Close(ctx) // nothing runs in it
-	return nil, fmt.Errorf("%w: %w", errModule, err)
-}
-
-// Close interrupts what runs, waits for it, and gives the memory back. Later calls are refused. It may be called again.
+// Close interrupts what runs, waits closeGrace at most for its end, and gives the memory back; if something has not ended then, its
+// end does. Later calls are refused. It may be called again.
 func (t *Wasm) Close() error {
-	t.cancel()
-	for range cap(t.slots) {
-		t.slots <- struct{}{}
-	}
-	defer func() {
-		for range cap(t.slots) {
-			<-t.slots
-		}
-	}()
 	t.mu.Lock()
-	loading := t.loading
-	t.mu.Unlock()
-	if loading != nil {
-		timer := time.NewTimer(closeGrace)
-		defer timer.Stop()
-		select {
-		case <-loading:
-		case <-timer.C: // the compiler cannot be interrupted; what it makes is thrown away
-		}
+	t.cancel()
+	if t.idle == nil {
+		t.idle = make(chan struct{})
+		go t.release(t.idle)
 	}
+	idle := t.idle
+	t.mu.Unlock()
+	timer := time.NewTimer(t.grace)
+	defer timer.Stop()
+	select {
+	case <-idle:
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("cannot end all instances: %d of %s", len(t.slots), t.cfg.Module)
+	}
+}
+
+// release closes the runtime once nothing runs in it.
+func (t *Wasm) release(idle chan<- struct{}) {
+	t.busy.Wait()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.module == nil {
-		return nil
+	if t.module != nil {
+		_ = t.module.runtime.Close(context.Background()) // nothing runs in it
+		t.module, t.err = nil, errClosed
 	}
-	m := t.module
-	t.module = nil
-	return m.runtime.Close(context.Background())
+	close(idle)
 }

@@ -54,7 +54,7 @@ func newModule(t testing.TB, set func(*WasmConfig), code string) (w *Wasm, call 
 	}
 }
 
-func TestModules(t *testing.T) {
+func TestWasmModules(t *testing.T) {
 	f := func(code, want string) {
 		t.Helper()
 		_, call := newModule(t, nil, code)
@@ -66,13 +66,15 @@ func TestModules(t *testing.T) {
 	}
 	f(wasmNoop, parseError)
 	f(wasmTrap, `TOOL_ERROR  "toolhost exit 134: module[] function[_start] failed: wasm error: unreachable`)
-	f(wasmImport, `TOOL_ERROR  "toolhost launch failed: module[env] not instantiated" not_found`)
-	f(wasmLarge, `TOOL_ERROR  "toolhost launch failed: not a module that can be run: `)
+	f(wasmImport, `TOOL_ERROR  "toolhost launch failed: not a module that can be run: there is no module[env] to import f of" not_found`)
+	f(wasmLarge, `TOOL_ERROR  "toolhost launch failed: not a module that can be run: a memory of 1025 pages, at most 1024" not_found`)
+	f(wasmOf{imports: []system{{"fd_write", 3, 1}}}.String(), `TOOL_ERROR  "toolhost launch failed: not a module that can be run: function fd_write of module[wasi_snapshot_preview1] has another type`)
+	f(wasmOf{imports: []system{{"fd_writes", 3, 1}}}.String(), `TOOL_ERROR  "toolhost launch failed: not a module that can be run: there is no function fd_writes in module[wasi_snapshot_preview1]`)
 	f("nonsense", `TOOL_ERROR  "toolhost launch failed: not a module that can be run: `)
 	f("", `TOOL_ERROR  "toolhost launch failed: open `)
 }
 
-func TestModuleIsInterrupted(t *testing.T) {
+func TestWasmModuleIsInterrupted(t *testing.T) {
 	w, call := newModule(t, nil, wasmLoop)
 	if err := w.Warm(); err != nil {
 		t.Fatal(err)
@@ -98,8 +100,8 @@ func TestModuleIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestInstances: those above the limit wait, and the breaker does not hear of it.
-func TestInstances(t *testing.T) {
+// TestWasmInstances: those above the limit wait, and the breaker does not hear of it.
+func TestWasmInstances(t *testing.T) {
 	w, call := newModule(t, func(c *WasmConfig) { c.Instances = 1 }, wasmLoop)
 	if err := w.Warm(); err != nil {
 		t.Fatal(err)
@@ -115,7 +117,32 @@ func TestInstances(t *testing.T) {
 	first.Wait()
 }
 
-func TestModuleHash(t *testing.T) {
+// TestWasmModulesThatBegin: the start section is code of the module as any other.
+func TestWasmModulesThatBegin(t *testing.T) {
+	f := func(begin bool, code, want string) {
+		t.Helper()
+		_, call := newModule(t, nil, wasmOf{code: code, imports: []system{fdWrite, procExit}, data: okData, begin: begin}.String())
+		if got := short(call(5*time.Second, "{}")); !strings.HasPrefix(got, want) {
+			t.Errorf("%s, want %s...", got, want)
+		}
+	}
+	exit := func(code int) string { return i32(code) + "\x10\x01" }
+	const ok = `OK {"n":1} ""`
+	for _, begin := range []bool{false, true} {
+		f(begin, write(), ok)
+		f(begin, write()+exit(0), ok)
+		f(begin, write()+exit(3), `TOOL_ERROR  "toolhost exit 3: " crash ""`)
+		f(begin, write()+"\x00", `TOOL_ERROR  "toolhost exit 134: `)
+		f(begin, exit(0), parseError)
+	}
+	// What does not fit is a trap before the first instruction.
+	_, call := newModule(t, nil, wasmOf{data: strings.Repeat("x", 1<<16+1)}.String())
+	if got := short(call(5*time.Second, "{}")); !strings.HasPrefix(got, `TOOL_ERROR  "toolhost exit 134: `) {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestWasmModuleHash(t *testing.T) {
 	_, call := newModule(t, func(c *WasmConfig) { c.SHA256 = strings.Repeat("0", 64) }, wasmNoop)
 	if got := short(call(time.Second, "{}")); got != `TOOL_ERROR  "toolhost launch failed: hash mismatch" not_found "hash mismatch"` {
 		t.Errorf("%s", got)
@@ -130,8 +157,8 @@ func TestModuleHash(t *testing.T) {
 	}
 }
 
-// TestModuleThatAppearsLater: a failure to load is not for ever.
-func TestModuleThatAppearsLater(t *testing.T) {
+// TestWasmModuleThatAppearsLater: a failure to load is not for ever.
+func TestWasmModuleThatAppearsLater(t *testing.T) {
 	w, call := newModule(t, nil, "")
 	call(time.Second, "{}")
 	if err := os.WriteFile(w.cfg.Module, []byte(wasmNoop), 0o644); err != nil {
@@ -148,7 +175,7 @@ func TestModuleThatAppearsLater(t *testing.T) {
 	}
 }
 
-func TestCapped(t *testing.T) {
+func TestWasmCapped(t *testing.T) {
 	f := func(n int, end string, ok bool) {
 		t.Helper()
 		ended := false

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"context"
 	"errors"
 	"os"
 	"sync"
@@ -19,6 +20,8 @@ const (
 	drainGrace = 100 * time.Millisecond
 	// settleGrace is how long a failed call waits for the code and the last words of the worker it killed.
 	settleGrace = 500 * time.Millisecond
+	// lostGrace is how long after SIGKILL a process keeps its place: what has not ended then is held by the kernel.
+	lostGrace = 10 * time.Second
 )
 
 // Why a worker ended, for Config.Exited (toolhost §4.12).
@@ -32,6 +35,7 @@ const (
 	reasonIdle        = "idle"
 	reasonClosed      = "closed"
 	reasonMute        = "closed stdout"
+	reasonSwapped     = "program changed"
 )
 
 // killed is the exit code of a process that SIGKILL ended.
@@ -48,87 +52,83 @@ type worker struct {
 
 	req    []byte // reused between calls
 	buf    []byte // what was read of its stdout
-	extra  bool   // there was something behind the reply
-	spoilt bool   // the deadline came with the reply: the pipes are of no more use
 	served int
-	idleAt time.Time
+	turn   turn
+	watch  *watch   // nil if nothing tells what came first
+	prog   *program // what it was started from
 
 	raw       syscall.RawConn // of out
+	step      func(fd uintptr) bool
 	peek      func(fd uintptr) bool
 	peeked    int
 	peekErr   error
 	interrupt func() // ends a read and a write that are waiting
 
+	// When the worker was busy, for rest.
+	askedAt, freeAt, quietAt time.Time
+	calls                    int           // since quietAt
+	busy                     time.Duration // with them
+	idleAt                   time.Time     // for the sweep
+
 	mu       sync.Mutex // guards the process number and the four below
 	reaped   bool
 	reason   string
-	code     int // 128 and the signal if one ended it
-	stopping *time.Timer
+	code     int         // 128 and the signal if one ended it
+	stopping *time.Timer // ends it if it does not end itself, and then gives up its place
 
 	exited chan struct{} // closed once reaped: code and reason are final
 	silent chan struct{} // closed once stderr is read to its end
 	gone   chan struct{} // closed once both are, and the pool knows
 
 	// Guarded by the pool's lock.
-	retired bool // taken out of service
-	freed   bool // its place was given up though the process has not ended
-	ended   bool // the process has ended
+	retired  bool // taken out of service
+	forsaken bool // its place was given up though the process has not ended
+	ended    bool // the process has ended
 }
 
-// newWorker starts a process for t.
-func newWorker(t *Process) (*worker, error) {
+// newWorker starts a process for t. It ends soon after ctx, unless the system takes longer for the start itself.
+func newWorker(ctx context.Context, t *Process) (*worker, error) {
 	file, err := executable(t.cfg.Command[0], t.cfg.Env)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkHash(file, t.cfg.SHA256); err != nil {
+	prog, err := openProgram(ctx, file, t.cfg.SHA256, t.maxProgram)
+	if err != nil {
 		return nil, err
 	}
 	var p pipes
 	if err := p.open(); err != nil {
-		p.close()
+		prog.close()
 		return nil, err
 	}
-	attr := &os.ProcAttr{Dir: t.cfg.Dir, Env: t.cfg.Env, Files: p.theirs[:]}
-	proc, err := t.spawner.start(file, t.cfg.Command, attr, t.cfg.Limits)
+	w, err := startWorker(ctx, t, prog, &p)
 	if err != nil {
+		prog.close()
 		p.close()
 		return nil, err
 	}
-	for _, f := range p.theirs {
-		_ = f.Close() // the process has its own
-	}
-	w := &worker{
-		proc: proc, in: p.ours[0], out: p.ours[1], stderr: p.ours[2],
-		exited: make(chan struct{}), silent: make(chan struct{}), gone: make(chan struct{}),
-	}
-	w.raw, _ = w.out.SyscallConn() // a pipe has one
-	w.peek, w.interrupt = w.peekAt, w.endIO
+	p.closeTheirs()
 	return w, nil
 }
 
-// pipes are the three streams of a process.
-type pipes struct {
-	ours, theirs [3]*os.File
-}
-
-func (p *pipes) open() (err error) {
-	if p.theirs[0], p.ours[0], err = os.Pipe(); err != nil {
-		return err
+// startWorker is the rest of newWorker, which closes what it opened if this fails.
+func startWorker(ctx context.Context, t *Process, prog *program, p *pipes) (w *worker, err error) {
+	w = &worker{
+		in: p.in.w, out: p.out.r, stderr: p.stderr.r, prog: prog, quietAt: time.Now(),
+		exited: make(chan struct{}), silent: make(chan struct{}), gone: make(chan struct{}),
 	}
-	for i := 1; i < len(p.ours); i++ {
-		if p.ours[i], p.theirs[i], err = os.Pipe(); err != nil {
-			return err
+	if t.spawner.watches && !t.cfg.Oneshot {
+		if w.watch, err = newWatch(p.in.w, p.in.r, p.out.r); err != nil {
+			return nil, err
 		}
 	}
-	return nil
-}
-
-func (p *pipes) close() {
-	for i := range p.ours {
-		_ = p.ours[i].Close() // nil, or nothing was written
-		_ = p.theirs[i].Close()
+	if w.proc, err = prog.start(ctx, t, p.theirs()); err != nil {
+		w.watch.close()
+		return nil, err
 	}
+	w.raw, _ = w.out.SyscallConn() // a pipe has one
+	w.step, w.peek, w.interrupt = w.stepAt, w.peekAt, w.endIO
+	return w, nil
 }
 
 // drain reads stderr to its end.
@@ -189,8 +189,9 @@ func (w *worker) kill(reason string) {
 	killGroup(w.proc.Pid)
 }
 
-// stop asks the process to end, and ends it if it does not.
-func (w *worker) stop(reason string) {
+// end ends the process: politely, by the end of its input, and by a kill if that does not help; or at once. forsake is called if it is
+// there for lostGrace after the kill.
+func (w *worker) end(reason string, politely bool, forsake func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.reaped {
@@ -199,8 +200,13 @@ func (w *worker) stop(reason string) {
 	if w.reason == "" {
 		w.reason = reason
 	}
-	w.stopping = time.AfterFunc(stopGrace, func() { w.kill(reason) })
+	if !politely {
+		killGroup(w.proc.Pid)
+		w.stopping = time.AfterFunc(lostGrace, forsake)
+		return
+	}
 	_ = w.in.Close() // closed before: all the same
+	w.stopping = time.AfterFunc(stopGrace, func() { w.end(reason, false, forsake) })
 }
 
 // settle waits a little for the process to end and for its last words.
@@ -247,9 +253,15 @@ func (w *worker) unfit() (reason string) {
 		return reasonExited
 	default:
 	}
-	switch err := w.raw.Read(w.peek); {
-	case err != nil || w.peeked == 0:
+	if w.raw.Read(w.peek) != nil {
 		return reasonExited
+	}
+	return w.seen()
+}
+
+// seen says what a peek means for a worker from which nothing must come: "" if nothing did.
+func (w *worker) seen() (reason string) {
+	switch {
 	case w.peeked > 0:
 		return reasonUnsolicited
 	case errors.Is(w.peekErr, syscall.EAGAIN):
@@ -258,8 +270,15 @@ func (w *worker) unfit() (reason string) {
 	return reasonExited
 }
 
+// fresh tells that the worker has not answered yet.
+func (w *worker) fresh() bool { return w.served == 0 }
+
+// proven tells whether the worker is the program that was hashed, as far as its first reply can tell.
+func (w *worker) proven() bool { return !w.fresh() || w.prog.same() }
+
 // closePipes closes what is left of the worker's stdin and stdout. It may be called again.
 func (w *worker) closePipes() {
 	_ = w.in.Close() // nothing is waiting to be written
 	_ = w.out.Close()
+	w.watch.close()
 }

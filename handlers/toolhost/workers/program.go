@@ -1,0 +1,229 @@
+package workers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// MaxProgram is the size of the largest file that is hashed before a start, in bytes: a second of work.
+const MaxProgram = 512 << 20
+
+const (
+	// hashStep is how much is hashed between two looks at the deadline.
+	hashStep = 256 << 10
+	// changeTick is longer than what the clock of the change times of files may stand still.
+	changeTick = 20 * time.Millisecond
+)
+
+var (
+	// errHash is what a file is refused for that is not the one the manifest means (toolhost §4.10).
+	errHash      = errors.New("hash mismatch")
+	errTooLarge  = errors.New("too large to be hashed")
+	errNotInPath = errors.New("executable not found in PATH")
+)
+
+// executable returns the file that a command's first word means: a path as it is, a bare name looked up in the PATH of env.
+func executable(name string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, runnable(name)
+	}
+	for _, dir := range filepath.SplitList(variable(env, "PATH")) {
+		// An empty or relative entry would mean another program in every working directory.
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		if file := filepath.Join(dir, name); runnable(file) == nil {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("%w: %s", errNotInPath, name)
+}
+
+func runnable(file string) error {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
+		return &fs.PathError{Op: "exec", Path: file, Err: fs.ErrPermission}
+	}
+	return nil
+}
+
+// identity says which file it is, and that its content has not changed: nobody sets the change time.
+type identity struct {
+	device, inode uint64
+	size          int64
+	modified      unix.Timespec
+	changed       unix.Timespec
+}
+
+func identityOf(st *unix.Stat_t) identity {
+	return identity{uint64(st.Dev), st.Ino, st.Size, st.Mtim, st.Ctim}
+}
+
+// program is the file that a process is started from. What has a hash is an open file from the hash on:
+//
+//   - A native program is started from this descriptor, so that nobody can put another file in between. Where the system cannot do
+//     that (no /proc, not Linux), it is treated as a script.
+//   - A script is opened by its interpreter, by its path, when the interpreter is ready to. So the path must mean the same unchanged
+//     file before the start, after it, and when the first reply has come: else the process is killed, and its reply is not shown.
+//
+// A file that is rewritten in place differs by its change time, which is old enough to differ when the hash begins. What is left:
+// what a swapped script did before it was found out; a script that a shell reads on after the first reply; a directory or a link on
+// the way to a script that pointed elsewhere only while the interpreter opened it; writes through a mapping to a script and file
+// systems whose change times stand still for longer than changeTick; and everything but the file itself, as its interpreter,
+// libraries and modules.
+type program struct {
+	path   string   // what the command means
+	file   *os.File // nil if there is nothing to compare
+	id     identity
+	native bool // started from file
+}
+
+// openProgram opens the program that has the hash want, lower-case hex; "" opens nothing and fits any. It ends soon after ctx. close
+// must follow.
+func openProgram(ctx context.Context, path, want string, limit int64) (p *program, err error) {
+	p = &program{path: path}
+	if want == "" {
+		return p, nil
+	}
+	if p.file, err = os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0); err != nil { // it may have become a pipe
+		return nil, err
+	}
+	if err := p.check(ctx, want, limit); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *program) check(ctx context.Context, want string, limit int64) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(p.file.Fd()), &st); err != nil {
+		return os.NewSyscallError("fstat", err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return &fs.PathError{Op: "exec", Path: p.path, Err: fs.ErrPermission}
+	}
+	if st.Size > limit {
+		return fmt.Errorf("%w: %d bytes, more than %d", errTooLarge, st.Size, limit)
+	}
+	p.id = identityOf(&st)
+	if err := grownOld(ctx, time.Unix(p.id.changed.Unix())); err != nil {
+		return err
+	}
+	sum, magic, err := hashOf(ctx, p.file, limit)
+	switch {
+	case err != nil:
+		return err
+	case sum != want || !p.same():
+		return errHash
+	}
+	p.native = magic == "\x7fELF"
+	return nil
+}
+
+// grownOld waits until a change from now on gets another time than the last one has.
+func grownOld(ctx context.Context, changed time.Time) error {
+	wait := time.Until(changed.Add(changeTick))
+	if wait <= 0 || wait > changeTick { // what changed in the future has another time anyway
+		return nil
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// hashOf returns the SHA-256 of what r holds, in hex, and the four bytes it begins with.
+func hashOf(ctx context.Context, r io.Reader, limit int64) (sum, magic string, err error) {
+	h, buf := sha256.New(), make([]byte, hashStep)
+	for size := int64(0); ; {
+		if err := ctx.Err(); err != nil {
+			return "", "", err
+		}
+		n, err := io.ReadFull(r, buf)
+		if size == 0 {
+			magic = string(buf[:min(n, 4)])
+		}
+		if size += int64(n); size > limit { // it grows
+			return "", "", fmt.Errorf("%w: more than %d bytes", errTooLarge, limit)
+		}
+		h.Write(buf[:n])
+		switch {
+		case err == io.EOF || err == io.ErrUnexpectedEOF:
+			return hex.EncodeToString(h.Sum(nil)), magic, nil
+		case err != nil:
+			return "", "", err
+		}
+	}
+}
+
+// same tells whether what is or was started is still the file that was hashed.
+func (p *program) same() bool {
+	var st unix.Stat_t
+	switch {
+	case p.id == identity{}:
+		return true
+	case p.native:
+		return unix.Fstat(int(p.file.Fd()), &st) == nil && identityOf(&st) == p.id
+	}
+	return unix.Stat(p.path, &st) == nil && identityOf(&st) == p.id
+}
+
+// begun is same after the start, and lets go of the file. A native program needs no further look then: it is what runs, and the kernel
+// lets nobody write to it. A script does.
+func (p *program) begun() bool {
+	same := p.same()
+	p.close()
+	if p.native {
+		p.id = identity{}
+	}
+	return same
+}
+
+// close lets go of the file.
+func (p *program) close() {
+	if p.file != nil {
+		_ = p.file.Close() // only read
+	}
+}
+
+// start has the spawner start the program.
+func (p *program) start(ctx context.Context, t *Process, streams []*os.File) (*os.Process, error) {
+	j := &spawnJob{
+		file: p.path, argv: t.cfg.Command, limits: t.cfg.Limits, ended: make(chan struct{}),
+		attr: &os.ProcAttr{Dir: t.cfg.Dir, Env: t.cfg.Env, Files: streams},
+	}
+	if p.native {
+		path, held := byDescriptor(p.file, streams)
+		if p.native = held != nil; p.native {
+			defer func() { _ = held.Close() }() // only read
+			j.file = path
+		}
+	}
+	if !p.same() {
+		return nil, errHash
+	}
+	proc, err := t.spawner.start(ctx, j)
+	if bad := (*fs.PathError)(nil); errors.As(err, &bad) {
+		bad.Path = p.path
+	}
+	return proc, err
+}

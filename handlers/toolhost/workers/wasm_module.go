@@ -1,0 +1,137 @@
+package workers
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/experimental"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+	"github.com/tetratelabs/wazero/sys"
+	"golang.org/x/sys/unix"
+)
+
+// wasmPages is the memory of an instance: 64 MiB in pages of 64 KiB (toolhost §4.9).
+const wasmPages = 1024
+
+// errModule is the error of a file that cannot be run.
+var errModule = errors.New("not a module that can be run")
+
+// module is code that can be run, and the runtime it belongs to.
+type module struct {
+	runtime wazero.Runtime
+	code    wazero.CompiledModule
+}
+
+// loadModule makes code of a file whose SHA-256 is sum in lower-case hex, any if that is "".
+func loadModule(path, sum string) (*module, error) {
+	code, err := readModule(path)
+	if err != nil {
+		return nil, err
+	}
+	if have := sha256.Sum256(code); sum != "" && hex.EncodeToString(have[:]) != sum {
+		return nil, errHash
+	}
+	s, err := scanModule(code)
+	if err != nil {
+		return nil, err
+	}
+	return compileModule(s)
+}
+
+// readModule returns what is in a regular file. Anything else may have no end, or not even a beginning: opened without waiting, it is
+// refused before it is read.
+func readModule(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // only read
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", errModule, err)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%w: %w", errModule, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")})
+	case info.Size() > MaxModuleBytes:
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", errModule, info.Size(), MaxModuleBytes)
+	}
+	code, err := io.ReadAll(io.LimitReader(f, MaxModuleBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errModule, err)
+	}
+	if len(code) > MaxModuleBytes { // it has grown
+		return nil, fmt.Errorf("%w: more than %d bytes", errModule, MaxModuleBytes)
+	}
+	return code, nil
+}
+
+// compileModule compiles what was scanned, or prepares it for the interpreter. A fault of the compiler is the module's.
+func compileModule(s scanned) (m *module, err error) {
+	config := wazero.NewRuntimeConfig()
+	if s.interpret {
+		config = wazero.NewRuntimeConfigInterpreter()
+	}
+	ctx := context.Background()
+	r := wazero.NewRuntimeWithConfig(ctx, config.WithMemoryLimitPages(wasmPages).WithCloseOnContextDone(true).WithDebugInfoEnabled(false))
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("%w: %v", errModule, fault)
+		}
+		if err != nil {
+			m = nil
+			_ = r.Close(ctx) // nothing runs in it
+		}
+	}()
+	// Every call into the system is a place where an instance can be interrupted, as calls and loops in its own code are.
+	looking := experimental.WithFunctionListenerFactory(ctx, hostCalls{})
+	if _, err := wasi_snapshot_preview1.Instantiate(looking, r); err != nil {
+		return nil, fmt.Errorf("%w: %w", errModule, err)
+	}
+	code, err := r.CompileModule(ctx, s.code)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errModule, err)
+	}
+	if err := checkImports(r, code); err != nil {
+		return nil, fmt.Errorf("%w: %w", errModule, err)
+	}
+	return &module{runtime: r, code: code}, nil
+}
+
+// checkImports looks for what the module imports. What fails later, fails in the module's own code.
+func checkImports(r wazero.Runtime, code wazero.CompiledModule) error {
+	exports := r.Module(wasi_snapshot_preview1.ModuleName).ExportedFunctionDefinitions()
+	for _, f := range code.ImportedFunctions() {
+		from, name, _ := f.Import()
+		have := exports[name]
+		switch {
+		case from != wasi_snapshot_preview1.ModuleName:
+			return fmt.Errorf("there is no module[%s] to import %s of", from, name)
+		case have == nil:
+			return fmt.Errorf("there is no function %s in module[%s]", name, from)
+		case !slices.Equal(have.ParamTypes(), f.ParamTypes()) || !slices.Equal(have.ResultTypes(), f.ResultTypes()):
+			return fmt.Errorf("function %s of module[%s] has another type", name, from)
+		}
+	}
+	return nil
+}
+
+// hostCalls interrupts an instance that calls into the system after its time.
+type hostCalls struct{}
+
+// NewFunctionListener makes it look at every function of the system.
+func (hostCalls) NewFunctionListener(api.FunctionDefinition) experimental.FunctionListener {
+	return experimental.FunctionListenerFunc(func(ctx context.Context, _ api.Module, _ api.FunctionDefinition, _ []uint64, _ experimental.StackIterator) {
+		if ctx.Err() != nil {
+			panic(sys.NewExitError(sys.ExitCodeContextCanceled)) // as the functions of the system end an instance themselves
+		}
+	})
+}

@@ -1,0 +1,167 @@
+package workers
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// watch tells in which order a worker took its request and wrote to its stdout. Looking at both pipes cannot tell that: when the
+// reader of a reply is woken, a worker that wrote first and read then looks like one that did it the other way round. But the kernel
+// puts what happened on a list at the moment it happens, inside the call of the worker, and an epoll instance hands the list out in
+// that order.
+//
+// The pipe of the requests holds one page only: it is full as soon as anything is in it, and taking that out is an event then. For the
+// rest of a long request it is widened once the worker has taken the first of it.
+type watch struct {
+	file   *os.File
+	fd     int
+	events [2]unix.EpollEvent
+}
+
+// widePipe is what the pipe holds for the rest of a long request, in bytes: what pipes hold anyway.
+const widePipe = 64 << 10
+
+// What an event is about.
+const (
+	ofRequest = iota
+	ofReply
+)
+
+// newWatch watches our end of the pipe of the requests, of which theirs is the worker's, and our end of the pipe of the replies.
+func newWatch(in, theirs, out *os.File) (*watch, error) {
+	if err := resize(theirs.Fd(), 1); err != nil { // rounded up to a page
+		return nil, err
+	}
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("epoll_create1", err)
+	}
+	o := &watch{file: os.NewFile(uintptr(fd), "epoll"), fd: fd}
+	if err := o.add(in, unix.EPOLLOUT, ofRequest); err != nil {
+		o.close()
+		return nil, err
+	}
+	if err := o.add(out, unix.EPOLLIN, ofReply); err != nil {
+		o.close()
+		return nil, err
+	}
+	return o, nil
+}
+
+func (o *watch) add(f *os.File, events uint32, what int32) error {
+	c, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = c.Control(func(fd uintptr) {
+		failed = unix.EpollCtl(o.fd, unix.EPOLL_CTL_ADD, int(fd), &unix.EpollEvent{Events: events | unix.EPOLLET, Fd: what})
+	})
+	if err == nil {
+		err = os.NewSyscallError("epoll_ctl", failed)
+	}
+	return err
+}
+
+// look says what happened since it was called last, without waiting: took, that the worker took what was sent last, and spoke, that
+// it wrote or closed its stdout; first, that it did that before it took anything. A nil watch knows nothing and says that all is as
+// it should be. It does not allocate.
+func (o *watch) look() (took, spoke, first bool) {
+	if o == nil {
+		return true, true, false
+	}
+	n, _ := unix.EpollWait(o.fd, o.events[:], 0) // -1: nothing is known to have happened
+	for i := range max(n, 0) {
+		switch e := &o.events[i]; {
+		case e.Fd == ofReply:
+			spoke, first = true, !took
+		case e.Events&unix.EPOLLOUT != 0: // without it the worker has gone and left the request where it was
+			took = true
+		}
+	}
+	return took, spoke, first
+}
+
+// widen waits until the worker has taken what is in the pipe of the requests, and widens it.
+func (o *watch) widen(in *os.File) error {
+	if o == nil {
+		return nil
+	}
+	c, err := in.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = c.Write(func(fd uintptr) bool {
+		if !ready(fd, unix.POLLOUT) {
+			return false
+		}
+		failed = resize(fd, widePipe)
+		return true
+	})
+	return errors.Join(err, failed)
+}
+
+// narrow undoes widen.
+func (o *watch) narrow(in *os.File) error {
+	if o == nil {
+		return nil
+	}
+	c, err := in.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = c.Control(func(fd uintptr) { failed = resize(fd, 1) })
+	return errors.Join(err, failed)
+}
+
+func resize(fd uintptr, size int) error {
+	_, err := unix.FcntlInt(fd, unix.F_SETPIPE_SZ, size)
+	return os.NewSyscallError("fcntl", err)
+}
+
+func (o *watch) close() {
+	if o != nil {
+		_ = o.file.Close() // nothing is written to it
+	}
+}
+
+// canWatch tries whether this kernel tells the order, which is how it has always worked but is promised nowhere.
+func canWatch() bool {
+	var in, out pipe
+	defer in.close()
+	defer out.close()
+	if in.open() != nil || out.open() != nil {
+		return false
+	}
+	o, err := newWatch(in.w, in.r, out.r)
+	if err != nil {
+		return false
+	}
+	defer o.close()
+	o.look() // a pipe that is empty may be written to
+	var b [2]byte
+	try := func(steps ...func([]byte) (int, error)) (took, spoke, first, ok bool) {
+		for _, step := range steps {
+			if n, err := step(b[:1]); n != 1 || err != nil {
+				return false, false, false, false
+			}
+		}
+		took, spoke, first = o.look()
+		_, err := out.r.Read(b[:])
+		return took, spoke, first, err == nil
+	}
+	for range 2 {
+		took, spoke, first, ok := try(in.w.Write, in.r.Read, out.w.Write)
+		if !took || !spoke || first || !ok {
+			return false
+		}
+		if took, spoke, first, ok = try(in.w.Write, out.w.Write, in.r.Read); !took || !spoke || !first || !ok {
+			return false
+		}
+	}
+	return true
+}
