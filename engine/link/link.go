@@ -68,10 +68,19 @@ type Limits struct {
 	// SendWithin is kernel.write_timeout_secs: how long the socket may take over the first unsent frame, from the moment it
 	// is the first to its last byte (kernel-ipc §2.3). Zero switches it off.
 	SendWithin int64
+	// Progress has every byte that a peer takes restart SendWithin, in place of every whole frame: slow is not stuck (toolhost §2.2).
+	Progress bool
 	// DrainWithin is kernel.shutdown_grace_secs: after it, connections are closed whatever they still hold.
 	DrainWithin int64
 	// UnsentBytes bounds replies not yet taken by the socket; over it the connection is not read (kernel-ipc §2.5).
 	UnsentBytes int
+	// HeldBytes and HeldFrames bound what is read ahead while the session is blocked or UnsentBytes is exceeded: at either one
+	// reading pauses, and it resumes at half of both; an owner holds at most this plus one read (toolhost §2.2). With a HeldBytes of
+	// zero nothing is read ahead, and the session is pumped only when all it said before is with the socket (kernel-ipc §2.5).
+	// A HeldFrames of zero bounds no frames.
+	HeldBytes, HeldFrames int
+	// FramesIn counts the frames that end in input b, which may begin and end inside of one. It must not allocate. HeldFrames needs it.
+	FramesIn func(b []byte) int
 	// ChunkBytes bounds the stream chunks one Pump may put before a later reply (kernel-ipc §2.5).
 	ChunkBytes int
 	// FrameBytes is the largest whole frame a peer may send, prefix included: an owner never has to hold more unread bytes than
@@ -96,3 +105,15 @@ const (
 	DefaultChunkBytes  = 64 << 10
 	DefaultTurnBytes   = 1 << 20
 )
+
+// DefaultPartWithin is how long a connection that was served may take to part where SendWithin is switched off, in nanoseconds.
+const DefaultPartWithin = int64(10e9)
+
+// PartWithin returns how long a connection whose last bytes are with the socket may take to bring them to its peer, in nanoseconds.
+// It does not allocate.
+func (l *Limits) PartWithin() int64 {
+	if l.SendWithin > 0 {
+		return l.SendWithin
+	}
+	return DefaultPartWithin
+}

@@ -49,8 +49,10 @@ type conn struct {
 	blocked  bool // the session waits for what a Pump will bring
 	behind   bool // carry may begin with a whole frame
 	draining bool
-	drainDue bool // Drain waits for the frames already read
+	drainDue bool // Drain waits for the frames already read,
+	drainAt  int  // which are within so many bytes of carry.B[off:]
 	timers   stream.Timers
+	parting  *stream.Parting // gone, and its last bytes are with the socket; nil before
 }
 
 // Wake implements link.Owner.
@@ -76,6 +78,10 @@ func (c *conn) received(in []byte) (keep bool) {
 	l := c.loop
 	l.bytesIn += int64(len(in))
 	if c.blocked || c.behind {
+		if c.parting != nil {
+			c.parting.Heard()
+			return true
+		}
 		c.store(in)
 		return c.bounded()
 	}
@@ -133,15 +139,22 @@ func (c *conn) feed(in, out []byte, now link.Instant) ([]byte, link.Verdict) {
 		c.store(in)
 		src = c.carry.B[c.off:]
 	}
-	if len(src) == 0 {
+	lent := src
+	if c.drainDue {
+		lent = src[:min(c.drainAt, len(src))]
+	}
+	if len(lent) == 0 {
 		c.behind = false
 		return out, link.More
 	}
-	used, out, v := c.sess.Feed(src, out, now)
+	used, out, v := c.sess.Feed(lent, out, now)
 	poison.Fill(src[:used])
 	c.keepRest(src, used)
 	c.blocked, c.behind = v == link.Blocked, v == link.Yield || v == link.Blocked
 	rest := len(src) - used
+	if c.drainDue {
+		c.drainAt, rest = c.drainAt-used, 0 // the rest is fed after Drain
+	}
 	if c.behind {
 		rest = 0 // it is us who wait
 	} else if most := c.loop.srv.limits.FrameBytes; most > 0 && rest > most+readBuffer {
@@ -195,8 +208,9 @@ func (c *conn) unread() []byte {
 
 // bounded sends a connection away whose unread bytes pile up.
 func (c *conn) bounded() bool {
+	l := &c.loop.srv.limits
 	switch n := len(c.unread()); {
-	case c.blocked && n > blockedBytes:
+	case c.blocked && (n > blockedBytes || l.HeldBytes > 0 && l.Full(n, l.Count(c.unread()), false)):
 		return c.leave(departing{why: stream.LeftBlocked})
 	case n > behindBytes:
 		return c.leave(departing{why: stream.LeftBehind})
@@ -255,12 +269,12 @@ func write(fd int, b []byte) (n int, err error) {
 }
 
 // drain tells the session that the server is shutting down, after the frames already read were served (kernel-ipc §2.7). They
-// may wait behind a blocked session too, which unblocks without being told.
+// may wait behind a blocked session too, which unblocks without being told; what comes behind them is later, however soon it comes.
 func (c *conn) drain(now link.Instant) (keep bool) {
 	defer c.rescue(&keep)
 	c.draining = true
 	if c.behind {
-		c.drainDue = true
+		c.drainDue, c.drainAt = true, len(c.unread())
 		return true
 	}
 	c.tellDrain(now)
@@ -270,7 +284,7 @@ func (c *conn) drain(now link.Instant) (keep bool) {
 func (c *conn) tellDrain(now link.Instant) {
 	c.drainDue = false
 	c.sess.Drain(now)
-	c.more = true
+	c.more, c.behind = true, len(c.unread()) > 0
 	c.loop.enqueue(c)
 }
 

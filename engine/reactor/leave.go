@@ -34,7 +34,7 @@ func (c *conn) leave(d departing) (keep bool) {
 		Port: c.port, Session: c.sess,
 		Unread: append([]byte(nil), c.unread()...), Unsent: d.unsent, Cut: d.cut,
 		Blocked: c.blocked, Behind: c.behind, AtEOF: d.atEOF, EOFTold: d.eofTold,
-		Draining: c.draining, DrainDue: c.drainDue, Closing: d.closing,
+		Draining: c.draining, DrainDue: c.drainDue, DrainAfter: c.drainAt, Closing: d.closing,
 		Timers: c.timers, Why: d.why,
 	}
 	c.gone = true
@@ -80,34 +80,11 @@ func (c *conn) closeSession() {
 	c.sess.Closed()
 }
 
-// farewellBytes is how much of what a peer had still sent is dropped before its socket is closed: closing with unread bytes
-// resets the connection and may cost the peer its last answers.
-const farewellBytes = 256 << 10
-
-// farewell closes a connection whose output the socket has taken.
-func (c *conn) farewell(r stream.Reason) bool {
-	c.close(r)
-	if unix.Shutdown(c.fd, unix.SHUT_WR) != nil {
-		return false
-	}
-	l := c.loop
-	if l.sink == nil {
-		l.sink = make([]byte, 16<<10)
-	}
-	for dropped := 0; dropped < farewellBytes; {
-		n, err := unix.Read(c.fd, l.sink)
-		if n <= 0 && err != unix.EINTR {
-			break
-		}
-		dropped += max(n, 0)
-	}
-	return false
-}
-
 // hungUp is called when gnet is about to close the descriptor: because we asked for it, because the peer closed its side, or
 // because the socket failed.
 func (c *conn) hungUp(err error) {
 	if c.gone {
+		c.parted()
 		return
 	}
 	keep := false

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/panjf2000/gnet/v2"
 	"golang.org/x/sys/unix"
@@ -23,6 +24,7 @@ const (
 	dueScan  uint32 = 1 << iota // look at the timers
 	dueDrain                    // tell the sessions that the server is shutting down
 	dueForce                    // close everything
+	dueLook                     // look at the connections that part
 )
 
 // loop is one event loop's connections. Fields below the inbox belong to the loop's goroutine.
@@ -42,7 +44,9 @@ type loop struct {
 
 	ready, spare []*conn // connections to serve in the next round; spare is the other one's memory
 	conns        []*conn
-	out          []byte // the turn's output: no connection keeps any
+	parting      []*conn     // closed connections whose peers do not have everything yet
+	look         *time.Timer // orders dueLook; nil before the first of them
+	out          []byte      // the turn's output: no connection keeps any
 	sink         []byte
 	draining     bool
 	forced       bool
@@ -196,6 +200,12 @@ func (l *loop) obey(what uint32, now link.Instant) {
 	l.report()
 	l.draining = l.draining || what&dueDrain != 0
 	l.forced = l.forced || what&dueForce != 0
+	if what&dueLook != 0 || l.forced {
+		l.lookParting(now)
+	}
+	if what == dueLook {
+		return
+	}
 	for i := len(l.conns) - 1; i >= 0; i-- {
 		c := l.conns[i]
 		keep := true

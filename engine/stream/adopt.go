@@ -22,8 +22,10 @@ type Adopted struct {
 	Behind bool
 	// AtEOF: the peer has ended; EOFTold: the session knows.
 	AtEOF, EOFTold bool
-	// Draining: the session was told to drain; DrainDue: it is to be told after the frames already read.
+	// Draining: the session was told to drain; DrainDue: it is to be told after the frames already read, which are within the first
+	// DrainAfter bytes of Unread.
 	Draining, DrainDue bool
+	DrainAfter         int
 	// Closing: close as soon as Unsent is sent.
 	Closing bool
 	Timers  Timers
@@ -42,7 +44,9 @@ func (h *Host) Adopt(rwc io.ReadWriteCloser, a Adopted) {
 	}
 	c.blocked, c.behind, c.closing = a.Blocked, a.Behind || a.Blocked, a.Closing
 	c.atEOF, c.eofTold = a.AtEOF, a.EOFTold
-	c.draining, c.drainDue = a.Draining, a.DrainDue
+	if c.draining, c.drainDue = a.Draining, a.DrainDue; c.drainDue {
+		c.drainAt = a.DrainAfter
+	}
 	c.timers = a.Timers
 	c.more = true // the former owner may have been told of more; asking is harmless
 	h.cfg.Stats.CountLeft(a.Why)

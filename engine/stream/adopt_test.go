@@ -54,7 +54,7 @@ func TestAdopt(t *testing.T) {
 		p.wantClosed(ReasonEOF)
 	})
 	t.Run("draining, with frames read before", func(t *testing.T) {
-		p := adopted(t, Adopted{Unread: two, Behind: true, Draining: true, DrainDue: true})
+		p := adopted(t, Adopted{Unread: two, Behind: true, Draining: true, DrainDue: true, DrainAfter: len(two)})
 		p.want('e', "two")
 		p.want('e', "three")
 		p.wantClosed(ReasonDrain)

@@ -4,19 +4,16 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"trunkline/engine/internal/bufpool"
-	"trunkline/engine/internal/poison"
 	"trunkline/engine/link"
 )
 
-// conn is one connection; it is the link.Owner of its port. in belongs to the reader alone, the rest under mu to whoever holds
-// it.
+// conn is one connection; it is the link.Owner of its port. in belongs to the reader, and to whoever holds mu while the reader reads
+// ahead; the rest under mu to whoever holds it.
 type conn struct {
 	host *Host
 	rwc  io.ReadWriteCloser
@@ -26,9 +23,13 @@ type conn struct {
 	bell       chan struct{} // one slot: the writer has something to look at
 	done       chan struct{} // closed at release
 	ended      chan struct{} // closed when the reader has ended
+	turn       chan struct{} // one slot: the tender has something to look at
+	inFlight   atomic.Bool   // the writer has a batch
 	in         inbuf
+	spill      []byte      // the reader's: where what it reads ahead goes first
 	unfed      atomic.Bool // the reader holds bytes that came since it last fed the session
 	frameEnded bool        // the reader has fed Limits.EndOfInput
+	readErr    error       // the reader's: it failed while it read ahead
 	front      int         // the writer's: bytes left of the first unsent frame, 0 at a frame boundary
 
 	mu       sync.Mutex
@@ -45,9 +46,17 @@ type conn struct {
 	atEOF    bool // nothing more can be read
 	draining bool
 	drainDue bool // Drain waits for the frames already read
+	drainAt  int  // how many bytes of in were read before it was ordered; -1 while only the reader knows
+	tended   bool // the tender runs
+	holding  bool // the reader reads ahead, into spill
+	counted  bool // frames is how many end in in
+	frames   int
+	paused   bool // too much is held to read ahead
+	queued   int  // sock.Queued when the janitor last asked
 	roused   bool // the reader was called out of its Read, to tell Drain
 	closing  bool // Verdict Close: send what there is, then close
 	timers   Timers
+	parting  Parting
 }
 
 // OpenSession opens a connection's session; a panic while doing so is an error.
@@ -65,6 +74,7 @@ func (h *Host) bareConn(rwc io.ReadWriteCloser, p *link.Port) *conn {
 	c := &conn{
 		host: h, rwc: rwc, port: p,
 		bell: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{}),
+		turn: make(chan struct{}, 1), drainAt: -1,
 	}
 	c.room.L = &c.mu
 	return c
@@ -74,6 +84,9 @@ func (h *Host) bareConn(rwc io.ReadWriteCloser, p *link.Port) *conn {
 func (c *conn) Wake(*link.Port) {
 	c.woken.Store(true)
 	c.ring()
+	if c.inFlight.Load() {
+		c.nudge()
+	}
 }
 
 func (c *conn) ring() {
@@ -128,12 +141,14 @@ func (c *conn) closeSession() {
 	c.sess.Closed()
 }
 
-// abort closes the connection now, whatever it still holds.
+// abort closes the connection now, whatever it still holds. One that parts already is left to that.
 func (c *conn) abort(r Reason) {
 	c.mu.Lock()
-	c.release(r)
+	first := c.release(r)
 	c.mu.Unlock()
-	c.cut()
+	if first {
+		c.cut()
+	}
 }
 
 // cut closes the transport without the courtesies a TLS connection would block for.
@@ -141,23 +156,6 @@ func (c *conn) cut() {
 	if w, ok := c.rwc.(interface{ NetConn() net.Conn }); ok {
 		_ = w.NetConn().Close()
 		return
-	}
-	_ = c.rwc.Close()
-}
-
-// part closes a connection whose output was all sent: the session ends, the peer is told that nothing more comes, and what it
-// still sends is dropped for a moment (see lingerWithin).
-func (c *conn) part(r Reason) {
-	c.mu.Lock()
-	first := c.release(r)
-	c.mu.Unlock()
-	if w, ok := c.rwc.(writeCloser); ok && first && w.CloseWrite() == nil {
-		wait := time.NewTimer(lingerWithin)
-		defer wait.Stop()
-		select {
-		case <-c.ended:
-		case <-wait.C:
-		}
 	}
 	_ = c.rwc.Close()
 }
@@ -171,7 +169,7 @@ func (c *conn) overdue(now link.Instant) (r Reason, late bool) {
 		return 0, false
 	}
 	l := &c.host.cfg.Limits
-	if l.SendWithin > 0 && c.sendFrom != 0 && now.Mono-c.sendFrom >= l.SendWithin {
+	if l.SendWithin > 0 && c.sendFrom != 0 && !c.progress(now) && now.Mono-c.sendFrom >= l.SendWithin {
 		return ReasonWrite, true
 	}
 	if c.unsent() > l.UnsentBytes && c.timers.Frame != 0 {
@@ -186,6 +184,20 @@ func (c *conn) overdue(now link.Instant) (r Reason, late bool) {
 	return r, late
 }
 
+// progress restarts the write timer where the peer takes what the socket has, although that has no room for more yet: after a
+// socket was full it takes bytes again when a third of it is free, which a slow peer may be long about. The caller holds mu.
+func (c *conn) progress(now link.Instant) bool {
+	if !c.host.cfg.Limits.Progress {
+		return false
+	}
+	n, told := queued(c.rwc)
+	took := told && n < c.queued
+	if c.queued = n; took {
+		c.sendFrom = now.Mono
+	}
+	return took
+}
+
 // say has the writer send a last frame and close. The caller holds mu.
 func (c *conn) say(frame string) {
 	if c.out == nil {
@@ -194,68 +206,4 @@ func (c *conn) say(frame string) {
 	c.out.B = append(c.out.B, frame...)
 	c.closing, c.timers.Frame = true, 0
 	c.ring()
-}
-
-// feed gives the session what the reader holds; it reports whether the reader may go on reading.
-func (c *conn) feed() bool {
-	for {
-		switch c.feedOnce() {
-		case link.More:
-			return true
-		case link.Close:
-			return false
-		case link.Yield:
-			runtime.Gosched() // the writer may want the lock
-		}
-	}
-}
-
-// feedOnce waits until the session may be fed, then feeds it once. It returns Close also when there is nobody to feed.
-func (c *conn) feedOnce() (v link.Verdict) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	defer c.rescue()
-	v = link.Close // what a panic leaves behind
-	for !c.released && (c.blocked || c.unsent() > c.host.cfg.Limits.UnsentBytes) {
-		c.room.Wait()
-	}
-	if c.released || c.closing {
-		return link.Close
-	}
-	now := c.host.cfg.Now()
-	src := c.in.unread()
-	if len(src) == 0 {
-		c.settle(0, 0, link.More, now)
-		return link.More
-	}
-	if c.out == nil {
-		c.out = c.host.bufs.Get()
-	}
-	used, out, verdict := c.sess.Feed(src, c.out.B, now)
-	poison.Fill(src[:used])
-	c.in.take(used)
-	c.out.B = out
-	c.settle(used, len(src)-used, verdict, now)
-	if len(out) == 0 {
-		c.host.bufs.Put(c.out)
-		c.out = nil
-	}
-	if len(out) > 0 || c.closing || c.draining {
-		c.ring()
-	}
-	return verdict
-}
-
-// settle notes a Feed's outcome. The caller holds mu.
-func (c *conn) settle(used, rest int, v link.Verdict, now link.Instant) {
-	c.unfed.Store(false)
-	c.blocked, c.behind, c.closing = v == link.Blocked, v == link.Yield || v == link.Blocked, v == link.Close
-	if c.behind {
-		c.timers.Took(used, 0, now.Mono)
-	} else {
-		c.timers.Took(used, rest, now.Mono)
-	}
-	if c.drainDue && !c.behind {
-		c.tellDrain()
-	}
 }

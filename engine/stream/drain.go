@@ -5,9 +5,10 @@ import "time"
 // longAgo is a deadline that has passed.
 var longAgo = time.Unix(1, 0)
 
-// drain tells the session that the server is shutting down, after the frames already read were served (kernel-ipc §2.7). Only
-// the reader knows what was read, so it is the one to tell, once it has come round; where it cannot be called out of a Read,
-// the session is told here. Frames may wait behind a blocked session too, which unblocks without being told.
+// drain tells the session that the server is shutting down, after the frames already read were served (kernel-ipc §2.7). Frames may
+// wait behind a blocked session too, which unblocks without being told; what comes behind them is later, however soon it comes.
+// Of a reader that is in its Read only itself knows what it has, so it is the one to tell, once it has come round; where it cannot
+// be called out, the session is told here.
 func (c *conn) drain() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -16,11 +17,15 @@ func (c *conn) drain() {
 		return
 	}
 	c.draining = true
-	if c.behind || c.unfed.Load() || c.rouse() {
-		c.drainDue = true
-		return
+	switch {
+	case c.holding, c.behind:
+		c.drainDue, c.drainAt = true, len(c.in.unread())
+		c.nudge()
+	case c.unfed.Load(), c.rouse():
+		c.drainDue, c.drainAt = true, -1
+	default:
+		c.tellDrain()
 	}
-	c.tellDrain()
 }
 
 // rouse calls the reader out of its Read, or out of its next one, and reports whether it will feed the session again. The
@@ -38,16 +43,21 @@ func (c *conn) rouse() bool {
 func (c *conn) calledOut() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.roused
+	return c.roused || c.released || c.closing
+}
+
+// unrouse lets Reads wait again. The caller holds mu.
+func (c *conn) unrouse() {
+	if c.roused {
+		c.roused = false
+		_ = c.rwc.(readDeadliner).SetReadDeadline(time.Time{})
+	}
 }
 
 // tellDrain is called with mu held.
 func (c *conn) tellDrain() {
 	c.drainDue = false
-	if c.roused {
-		c.roused = false
-		_ = c.rwc.(readDeadliner).SetReadDeadline(time.Time{})
-	}
+	c.unrouse()
 	c.sess.Drain(c.host.cfg.Now())
 	c.Wake(c.port)
 }

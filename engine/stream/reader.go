@@ -53,6 +53,15 @@ func (i *inbuf) space() []byte {
 	return i.b[i.to:]
 }
 
+// put appends p.
+func (i *inbuf) put(p []byte) {
+	for len(p) > 0 {
+		n := copy(i.space(), p)
+		i.to += n
+		p = p[n:]
+	}
+}
+
 // read is the reader goroutine: it feeds what came, then reads on; after the session's last word it drops what still comes.
 func (c *conn) read() {
 	defer close(c.ended)
@@ -63,7 +72,19 @@ func (c *conn) read() {
 
 // readAll reports whether the peer may still be sending.
 func (c *conn) readAll() bool {
-	for c.feed() {
+	for {
+		switch c.feed() {
+		case readNoMore:
+			return !c.atEOF
+		case readAhead:
+			n, err := c.readSpill()
+			c.host.cfg.Stats.BytesIn.Add(int64(n))
+			c.readErr = c.endOf(err) // it comes after what is held
+			continue
+		}
+		if len(c.spill) > readMin {
+			c.spill = nil // nothing waits any more
+		}
 		if c.atEOF {
 			if c.endFrame() {
 				continue
@@ -75,21 +96,31 @@ func (c *conn) readAll() bool {
 			c.abort(ReasonProtocol)
 			return false
 		}
-		n, err := c.rwc.Read(c.in.space())
-		c.in.to += n
-		c.unfed.Store(n > 0)
-		c.host.cfg.Stats.BytesIn.Add(int64(n))
-		switch {
-		case err == nil:
-		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-			c.atEOF = true
-		case errors.Is(err, os.ErrDeadlineExceeded) && c.calledOut():
-		default:
+		if c.readErr == nil {
+			n, err := c.rwc.Read(c.in.space())
+			c.in.to += n
+			c.unfed.Store(n > 0)
+			c.host.cfg.Stats.BytesIn.Add(int64(n))
+			c.readErr = c.endOf(err)
+		}
+		if c.readErr != nil {
 			c.abort(ReasonError)
 			return false
 		}
 	}
-	return !c.atEOF
+}
+
+// endOf notes the peer's end, and returns what else a Read failed with.
+func (c *conn) endOf(err error) error {
+	switch {
+	case err == nil:
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		c.atEOF = true
+	case errors.Is(err, os.ErrDeadlineExceeded) && c.calledOut():
+	default:
+		return err
+	}
+	return nil
 }
 
 // endFrame makes a whole frame of what is left at the end of the input, once, if the protocol wants that; it reports whether there is
@@ -132,18 +163,4 @@ func (c *conn) tellEOF() {
 		c.tellDrain()
 	}
 	c.Wake(c.port)
-}
-
-// discard reads until the transport is closed, the peer ends or it sends too much.
-func (c *conn) discard() {
-	if c.in.b == nil {
-		c.in.b = make([]byte, readMin)
-	}
-	for dropped := 0; dropped < lingerBytes; {
-		n, err := c.rwc.Read(c.in.b)
-		if err != nil {
-			return
-		}
-		dropped += n
-	}
 }

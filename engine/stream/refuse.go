@@ -16,8 +16,8 @@ const (
 	refuseAtOnce = 50 * time.Millisecond
 	// refuseWithin is how long a refused peer may take to complete a handshake and to take the refusal.
 	refuseWithin = time.Second
-	// lingerWithin is how long a closing connection still takes and drops what the peer sends, because closing a socket with
-	// unread bytes resets it and may cost the peer its last answers.
+	// lingerWithin is how long a refused peer's connection still takes and drops what that peer sends, because closing a socket with
+	// unread bytes resets it and may cost the peer its answer. Connections that were served take their time (Parting).
 	lingerWithin = 250 * time.Millisecond
 	// lingerBytes is how much is dropped at most.
 	lingerBytes = 256 << 10

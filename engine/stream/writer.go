@@ -49,6 +49,10 @@ func (c *conn) collect() (batch *bufpool.Buffer, r Reason, last bool) {
 	batch = c.pump(batch)
 	if batch != nil {
 		c.flying = len(batch.B)
+		c.inFlight.Store(true)
+		if c.woken.Load() { // since the pump above: the waker may not have seen that this one cannot pump
+			c.nudge()
+		}
 		return batch, 0, false
 	}
 	if c.more { // a Pump that had nothing, yet promises more
@@ -62,8 +66,9 @@ func (c *conn) collect() (batch *bufpool.Buffer, r Reason, last bool) {
 // sent notes that the last batch is with the socket. The caller holds mu.
 func (c *conn) sent() {
 	c.flying, c.sendFrom = 0, 0
-	if c.unsent() <= c.host.cfg.Limits.UnsentBytes {
-		c.room.Signal()
+	c.inFlight.Store(false)
+	if c.roomy() {
+		c.mayGo()
 	}
 }
 
@@ -88,7 +93,8 @@ func (c *conn) pump(batch *bufpool.Buffer) *bufpool.Buffer {
 	}
 	if c.blocked {
 		c.blocked = false
-		c.room.Signal()
+		c.behind = c.behind && !(c.holding && len(c.in.unread()) == 0)
+		c.mayGo()
 	}
 	if len(batch.B) == 0 {
 		c.host.bufs.Put(batch)
@@ -150,13 +156,13 @@ func (c *conn) sending() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.sendFrom == 0 {
-		c.sendFrom = c.host.cfg.Now().Mono
+		c.sendFrom, c.queued = c.host.cfg.Now().Mono, 0
 	}
 	return !c.released
 }
 
-// took notes that the socket has n bytes of b: the write timer starts anew only where they complete a frame. The reader may go
-// on as soon as enough was sent.
+// took notes that the socket has n bytes of b: the write timer starts anew where they complete a frame, or for any of them
+// (Limits.Progress). Who feeds the session may go on as soon as enough was sent.
 func (c *conn) took(b []byte, n int) {
 	whole := n >= c.front
 	if whole {
@@ -166,12 +172,12 @@ func (c *conn) took(b []byte, n int) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if whole {
+	if whole || n > 0 && c.host.cfg.Limits.Progress {
 		c.sendFrom = 0
 	}
 	c.flying -= n
-	if c.unsent() <= c.host.cfg.Limits.UnsentBytes {
-		c.room.Signal()
+	if c.roomy() {
+		c.mayGo()
 	}
 }
 

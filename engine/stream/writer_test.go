@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"trunkline/engine/internal/linktest"
+	"trunkline/engine/link"
 )
 
 // frameLen reads linktest's prefix.
@@ -68,11 +69,18 @@ func (s *slowTaker) bytes() int {
 }
 
 func serveSlowly(t *testing.T, s *slowTaker, f func(h *Host)) {
+	t.Helper()
+	serveSlowlyWith(t, s, func(*link.Limits) {}, f)
+}
+
+func serveSlowlyWith(t *testing.T, s *slowTaker, change func(*link.Limits), f func(h *Host)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s.closed = make(chan struct{}) // of the bubble
 		h, _ := newHost(t, func(c *Config) {
 			withTimers(&c.Limits)
 			c.Limits.FrameLen = frameLen
+			change(&c.Limits)
 		})
 		time.Sleep(137 * time.Millisecond) // off the janitor's beat
 		go func() { _ = h.Serve(s, "slow") }()

@@ -17,12 +17,16 @@ const (
 	idleAfter          = 900 * time.Second
 	drainWithin        = 10 * time.Second
 	unsentBytes        = 8 << 20
+	heldBytes          = 16 << 20
+	heldLines          = 1024
 )
+
+var lineEnd = []byte{'\n'}
 
 // SocketLimits are the bounds of connections over TCP and unix sockets. Peers of unix sockets may be idle: their sessions say so.
 func SocketLimits() link.Limits {
 	l := StdinLimits()
-	l.IdleAfter, l.FrameWithin, l.SendWithin = int64(idleAfter), int64(lineWithin), int64(sendWithin)
+	l.IdleAfter, l.FrameWithin, l.SendWithin, l.Progress = int64(idleAfter), int64(lineWithin), int64(sendWithin), true
 	l.LateFrame = `{"ok":false,"error":"read timeout"}` + "\n"
 	return l
 }
@@ -32,6 +36,9 @@ func StdinLimits() link.Limits {
 	return link.Limits{
 		DrainWithin: int64(drainWithin),
 		UnsentBytes: unsentBytes,
+		HeldBytes:   heldBytes,
+		HeldFrames:  heldLines,
+		FramesIn:    func(b []byte) int { return bytes.Count(b, lineEnd) },
 		ChunkBytes:  link.DefaultChunkBytes,
 		FrameBytes:  MaxLine + len("\r\n"),
 		FrameLen:    func(b []byte) int { return bytes.IndexByte(b, '\n') + 1 },

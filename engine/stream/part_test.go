@@ -1,0 +1,153 @@
+package stream
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"syscall"
+	"testing"
+	"time"
+
+	"trunkline/engine/internal/linktest"
+)
+
+// dialSmall connects a TCP peer whose system takes next to nothing that its program has not read.
+func dialSmall(t *testing.T, h *Host, book *linktest.Book, ln net.Listener) *peer {
+	t.Helper()
+	d := net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
+		return raw.Control(func(fd uintptr) { _ = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 4096) })
+	}}
+	c, err := d.Dial(ln.Addr().Network(), ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	return &peer{t, c, h, book}
+}
+
+const farewellSize = 300_000 // more than dialSmall's system takes, less than the server's
+
+// TestLastAnswersOutliveLateBytes: closing a socket with unread bytes, or getting some later, resets it, and that costs the peer what is
+// still under way.
+func TestLastAnswersOutliveLateBytes(t *testing.T) {
+	bye := func(p *peer) { p.send(linktest.Frame('c', "bye")) }
+	drain := func(p *peer) { p.host.Drain() }
+	f := func(name string, end func(*peer), wrap func(net.Listener) net.Listener, secure func(net.Conn) net.Conn) {
+		t.Run(name, func(t *testing.T) {
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, book := newHost(t, nil)
+			go func() { _ = h.ServeListener(wrap(ln)) }()
+			p := dialSmall(t, h, book, ln)
+			p.c = secure(p.c)
+			p.send(linktest.Sized('b', farewellSize), linktest.Frame('e', "last"))
+			wait(t, "the answers to be sent", func() bool { return h.Snapshot().BytesOut > farewellSize })
+			end(p)
+			wait(t, "the session to end", func() bool { return h.cfg.Gate.Open() == 0 })
+			for range 40 { // much more than is ever dropped at once
+				if _, err := p.c.Write(make([]byte, 32<<10)); err != nil {
+					t.Fatalf("cannot send: %v", err)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			p.wantPattern('b', farewellSize)
+			p.want('e', "last")
+			if rest, err := io.ReadAll(p.c); err != nil {
+				t.Fatalf("after the answers: %d bytes, %v", len(rest), err)
+			}
+			_ = p.c.Close()
+			wait(t, "the connection to part", func() bool { return h.cfg.Gate.Parting() == 0 })
+		})
+	}
+	plain := func(ln net.Listener) net.Listener { return ln }
+	as := func(c net.Conn) net.Conn { return c }
+	f("the session's last word", bye, plain, as)
+	f("drain", drain, plain, as)
+	server, client := tlsConfigs(t)
+	client.ServerName = "127.0.0.1"
+	under := func(ln net.Listener) net.Listener { return tls.NewListener(ln, server) }
+	f("TLS", drain, under, func(c net.Conn) net.Conn { return tls.Client(c, client) })
+}
+
+// TestSlotsAreFreeWhileConnectionsPart: a peer may come again at once, and those who do not take their answers keep nobody out.
+func TestSlotsAreFreeWhileConnectionsPart(t *testing.T) {
+	h, book, ln := listen(t, "tcp", func(c *Config) { c.Gate, c.Refuse = NewGate(2), full })
+	end := func(nth int64) *peer {
+		t.Helper()
+		p := dialSmall(t, h, book, ln)
+		p.send(linktest.Sized('b', farewellSize), linktest.Frame('c', "bye"))
+		wait(t, "the slot to be free", func() bool { return h.Snapshot().Closed[ReasonProtocol] == nth && h.cfg.Gate.Open() == 0 })
+		if n := h.cfg.Gate.Parting(); n != int(min(nth, 2)) {
+			t.Errorf("%d part, of %d under a limit of 2", n, nth)
+		}
+		return p
+	}
+	parting := []*peer{end(1), end(2)}
+	end(3)
+	p := dial(t, h, book, ln)
+	p.send(linktest.Frame('e', "in"))
+	p.want('e', "in")
+	for _, p := range parting {
+		p.wantPattern('b', farewellSize)
+		p.want('c', "bye")
+		_ = p.c.Close()
+	}
+	wait(t, "them to part", func() bool { return h.cfg.Gate.Parting() == 0 })
+}
+
+// TestPartingTakesItsTimeAtMost: from a peer that never takes its answers the socket is taken.
+func TestPartingTakesItsTimeAtMost(t *testing.T) {
+	h, book, ln := listen(t, "tcp", func(c *Config) { c.Limits.SendWithin = int64(200 * time.Millisecond) })
+	p := dialSmall(t, h, book, ln)
+	p.send(linktest.Sized('b', farewellSize), linktest.Frame('c', "bye"))
+	wait(t, "the session to end", func() bool { return h.Snapshot().Closed[ReasonProtocol] == 1 })
+	wait(t, "the time to be up", func() bool { return h.cfg.Gate.Parting() == 0 })
+}
+
+// TestShutdownWaitsForThoseWhoPart, but not longer than its grace.
+func TestShutdownWaitsForThoseWhoPart(t *testing.T) {
+	f := func(name string, grace time.Duration, reads bool) {
+		t.Run(name, func(t *testing.T) {
+			h, book, ln := listen(t, "tcp", func(c *Config) { c.Limits.DrainWithin = int64(grace) })
+			p := dialSmall(t, h, book, ln)
+			p.send(linktest.Sized('b', farewellSize), linktest.Frame('e', "last"))
+			wait(t, "the answers to be sent", func() bool { return h.Snapshot().BytesOut > farewellSize })
+			ended := make(chan error, 1)
+			go func() { ended <- h.Shutdown(context.Background()) }()
+			wait(t, "the session to end", func() bool { return h.cfg.Gate.Open() == 0 })
+			if reads {
+				select {
+				case <-ended:
+					t.Fatal("Shutdown did not wait")
+				case <-time.After(50 * time.Millisecond):
+				}
+				p.wantPattern('b', farewellSize)
+				p.want('e', "last")
+			}
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+			if n := h.cfg.Gate.Parting(); n != 0 {
+				t.Errorf("%d still part", n)
+			}
+		})
+	}
+	f("the peer reads", 20*time.Second, true)
+	f("it does not", 100*time.Millisecond, false)
+}
+
+// TestAQuietPeerDoesNotKeepItsSocket: who has everything and stays is let go without being asked to end.
+func TestAQuietPeerDoesNotKeepItsSocket(t *testing.T) {
+	for _, network := range []string{"tcp", "unix"} {
+		h, book, ln := listen(t, network, nil)
+		p := dial(t, h, book, ln)
+		p.send(linktest.Frame('c', "bye"))
+		wait(t, "the session to end", func() bool { return h.Snapshot().Closed[ReasonProtocol] == 1 })
+		wait(t, "the socket to be closed", func() bool { return h.cfg.Gate.Parting() == 0 })
+		p.want('c', "bye")
+	}
+}

@@ -1,0 +1,85 @@
+package stream
+
+import (
+	"testing"
+	"time"
+
+	"trunkline/engine/link"
+)
+
+// look is what one look at a parting connection finds, and whether it is the last.
+type look struct {
+	after time.Duration
+	left  int
+	told  bool
+	heard bool
+	over  bool
+}
+
+func TestParting(t *testing.T) {
+	f := func(name string, l link.Limits, looks ...look) {
+		t.Helper()
+		var p Parting
+		const begin = 1000
+		p.Begin(&l, begin)
+		for i, k := range looks {
+			if k.heard {
+				p.Heard()
+			}
+			if got := p.Over(k.left, k.told, begin+int64(k.after)); got != k.over {
+				t.Errorf("%s: look %d after %v says %v", name, i, k.after, got)
+			}
+		}
+	}
+	const s = time.Second
+	ten := link.Limits{SendWithin: int64(10 * s)}
+	f("all delivered", ten, look{told: true, over: true})
+	f("delivered later", ten, look{told: true, left: 1}, look{after: s, told: true, over: true})
+	f("never delivered", ten, look{told: true, left: 9}, look{after: 10*s - 1, told: true, left: 8}, look{after: 10 * s, told: true, left: 7, over: true})
+	f("nobody tells", ten, look{}, look{after: 10*s - 1}, look{after: 10 * s, over: true})
+	f("the timer is off", link.Limits{}, look{told: true, left: 1}, look{after: time.Duration(link.DefaultPartWithin) - 1, told: true, left: 1},
+		look{after: time.Duration(link.DefaultPartWithin), told: true, left: 1, over: true})
+	f("the peer still sends", ten, look{told: true, heard: true}, look{after: lingerWithin - 1, told: true, heard: true}, look{after: lingerWithin, told: true, heard: true, over: true})
+	f("the peer falls silent", ten, look{told: true, heard: true}, look{after: 1, told: true, over: true})
+	progress := ten
+	progress.Progress = true
+	f("slow is not stuck", progress, look{told: true, left: 9}, look{after: 9 * s, told: true, left: 8}, look{after: 18 * s, told: true, left: 8},
+		look{after: 19*s - 1, told: true, left: 8}, look{after: 19 * s, told: true, left: 8, over: true})
+}
+
+// TestPartingIsLookedAtLessAndLess: soon at first, and never later than its time is up.
+func TestPartingIsLookedAtLessAndLess(t *testing.T) {
+	var p Parting
+	p.Begin(&link.Limits{SendWithin: int64(time.Second)}, 0)
+	var at []time.Duration
+	for now := int64(0); !p.Over(1, true, now); now = p.Next() {
+		if p.Due(p.Next()-1) || !p.Due(p.Next()) {
+			t.Fatalf("due at %d", now)
+		}
+		at = append(at, time.Duration(now).Round(time.Millisecond))
+	}
+	want := []time.Duration{0, 10, 30, 70, 150, 310, 630}
+	for i := range want {
+		if len(at) != len(want) || at[i] != want[i]*time.Millisecond {
+			t.Fatalf("looked at after %v", at)
+		}
+	}
+}
+
+func TestGateCountsWhoParts(t *testing.T) {
+	g := NewGate(2)
+	f := func(want bool) {
+		t.Helper()
+		if got := g.Part(); got != want {
+			t.Fatalf("Part with %d of %d said %v", g.Parting(), g.Max(), got)
+		}
+	}
+	f(true)
+	f(true)
+	f(false)
+	if !g.Admit() || g.Open() != 1 {
+		t.Error("who parts holds a slot")
+	}
+	g.Parted()
+	f(true)
+}
