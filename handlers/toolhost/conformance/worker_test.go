@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -104,8 +105,10 @@ func obey(o order, line string, served int, out, errs io.Writer) (code int, end 
 		os.Stdout.Close()
 		time.Sleep(10 * time.Minute)
 	case "twice":
-		say(out, "{}")
-		say(out, "{}")
+		var both bytes.Buffer // written at once: of two writes the second may come when the first was taken
+		say(&both, "{}")
+		say(&both, "{}")
+		out.Write(both.Bytes())
 	default:
 		say(out, "{}")
 	}
