@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"trunkline/engine/journal"
+	"trunkline/engine/journal/embedded/memdisk"
 )
 
 // faulty fails operations: those that match, from the from-th on, n of them (-1: all).
@@ -93,7 +94,7 @@ func testFaults(t *testing.T, mode journal.Mode, f func() *faulty, typed bool) {
 	}
 	runs, refused := 0, 0
 	for from := int64(0); ; from += step {
-		mem, fault := vfs.NewCrashableMem(), f()
+		mem, fault := memdisk.New(), f()
 		fault.from = from
 		acked, fatal, err := work(errorfs.Wrap(mem, fault), mode)
 		if fault.given.Load() == 0 {
@@ -114,7 +115,7 @@ func testFaults(t *testing.T, mode journal.Mode, f func() *faulty, typed bool) {
 		if fatal > 1 {
 			t.Fatalf("fault %d: OnFatal was called %d times", from, fatal)
 		}
-		after := mem
+		var after vfs.FS = mem
 		if mode == journal.Always {
 			after = mem.CrashClone(vfs.CrashCloneCfg{})
 		}

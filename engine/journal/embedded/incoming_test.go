@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"trunkline/engine/journal"
+	"trunkline/engine/journal/embedded/memdisk"
 )
 
 // interrupted is the directory of a process that died while it wrote a generation.
@@ -155,7 +156,7 @@ func TestPowerLossInAGeneration(t *testing.T) {
 func cutInAGeneration(t *testing.T, mode journal.Mode, seed uint64, at int64) (cuts []cut, ops int64) {
 	t.Helper()
 	var must atomic.Uint64
-	c := &cutter{mem: vfs.NewCrashableMem(), rng: rand.New(rand.NewPCG(seed, 4)), must: must.Load}
+	c := &cutter{mem: memdisk.New(), rng: rand.New(rand.NewPCG(seed, 4)), must: must.Load}
 	s := mustOpen(t, Config{Dir: "d", Mode: mode, FS: errorfs.Wrap(c.mem, c), SnapshotRate: -1})
 	mustWrite(t, s, 1, 9, 100)
 	writeLarge(t, s, 1)

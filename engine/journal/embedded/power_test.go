@@ -11,12 +11,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"trunkline/engine/journal"
+	"trunkline/engine/journal/embedded/memdisk"
 )
 
 // cutter is a file system that loses its power at some operations: at each it keeps what a disk might then hold, and what had to
 // be there.
 type cutter struct {
-	mem  *vfs.MemFS
+	mem  *memdisk.Disk
 	ops  atomic.Int64
 	at   int64                // the cut is at this operation
 	must func() journal.Index // safe at any time
@@ -78,7 +79,7 @@ func liveAndCut(t *testing.T, mode journal.Mode, seed uint64) []cut {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
 	var must atomic.Uint64
-	c := &cutter{mem: vfs.NewCrashableMem(), rng: rand.New(rand.NewPCG(seed, 2)), at: 1 + rng.Int64N(700), must: must.Load}
+	c := &cutter{mem: memdisk.New(), rng: rand.New(rand.NewPCG(seed, 2)), at: 1 + rng.Int64N(700), must: must.Load}
 	s := mustOpen(t, Config{Dir: "a/b", Mode: mode, FS: errorfs.Wrap(c.mem, c)})
 	for i := uint64(1); i <= 150; i++ {
 		mustWrite(t, s, i, i, rng.IntN(12000))

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"trunkline/engine/journal"
+	"trunkline/engine/journal/embedded/memdisk"
 )
 
 // tap is a file system that tells about the syncs of the log.
@@ -66,7 +67,7 @@ func (f *tapped) sync(do func() error) error {
 // cutter is a disk that loses its power at random write operations: at each it keeps what the disk might then hold, and how much of
 // the journal had to be there.
 type cutter struct {
-	mem    *vfs.MemFS
+	mem    *memdisk.Disk
 	mode   journal.Mode
 	log    atomic.Pointer[journal.Log]
 	begun  atomic.Uint64 // durable when the last sync of the log began
@@ -89,7 +90,7 @@ type cut struct {
 }
 
 func newCutter(mode journal.Mode, seed uint64, every, most int) *cutter {
-	return &cutter{mem: vfs.NewCrashableMem(), mode: mode, rng: rand.New(rand.NewPCG(seed, 2)), every: every, most: most}
+	return &cutter{mem: memdisk.New(), mode: mode, rng: rand.New(rand.NewPCG(seed, 2)), every: every, most: most}
 }
 
 // disk is the file system to run a server on.

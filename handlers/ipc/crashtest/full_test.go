@@ -15,6 +15,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
+	"trunkline/engine/journal/embedded/memdisk"
 	"trunkline/handlers/ipc"
 )
 
@@ -261,7 +262,7 @@ func counted(t *testing.T, fs vfs.FS, mode journal.Mode) int {
 func testFaults(t *testing.T, mode journal.Mode, step int64, make func() *fault, must bool) {
 	died := 0
 	for from := int64(0); ; from += step {
-		mem, f := vfs.NewCrashableMem(), make()
+		mem, f := memdisk.New(), make()
 		f.from = from
 		s := mustBoot(t, errorfs.Wrap(mem, f), "d", mode, options{store: embedded.Config{SyncEvery: 2 * time.Millisecond, StallTimeout: 20 * time.Millisecond}})
 		first := s.connect()
@@ -274,7 +275,7 @@ func testFaults(t *testing.T, mode journal.Mode, step int64, make func() *fault,
 		}
 		w := workUntil(s, pause)
 		f.active.Store(false)
-		left := mem
+		var left vfs.FS = mem
 		if mode == journal.Always { // what counts is on the disk
 			left = mem.CrashClone(vfs.CrashCloneCfg{})
 		}

@@ -9,6 +9,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
+	"trunkline/engine/journal/embedded/memdisk"
 	"trunkline/handlers/ipc"
 )
 
@@ -155,7 +156,7 @@ func TestPowerLossInRecovery(t *testing.T) {
 func (l *life) recoverAndCut(t testing.TB, from cut, seed uint64) *life {
 	t.Helper()
 	c := newCutter(l.mode, seed, 2, 24)
-	c.mem = from.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: c.rng})
+	c.mem = memdisk.Of(from.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: c.rng}))
 	c.log.Store(new(journal.Log)) // of which nothing has to be there
 	again := &life{mode: l.mode, clock: l.clock, told: l.told, tape: tape{blocks: l.tape.blocks}}
 	o := l.options()

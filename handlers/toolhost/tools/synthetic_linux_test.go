@@ -4,6 +4,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestFilesOfTheKernel: what the kernel makes up is no regular file, whatever its mode says: a read of it may wait for ever.
@@ -26,15 +28,16 @@ func TestFilesOfTheKernel(t *testing.T) {
 
 // TestReadsThatWouldWait: a file that is not known to be none of the usual ones, and whose read would wait, fails instead.
 func TestReadsThatWouldWait(t *testing.T) {
-	read, write, err := os.Pipe()
-	if err != nil {
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
 		t.Fatal(err)
 	}
-	defer write.Close()
+	defer unix.Close(ends[1])
+	read := nonblocking(ends[0], "pipe")
 	defer read.Close()
 	result := make(chan error, 1)
 	go func() {
-		_, err := nonblocking(int(read.Fd()), "pipe").Read(make([]byte, 1))
+		_, err := read.Read(make([]byte, 1))
 		result <- err
 	}()
 	select {
