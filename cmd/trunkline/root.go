@@ -16,6 +16,7 @@ func verbs() []*cobra.Command {
 		newSubCmd(),
 		newPubCmd(),
 		newStatusCmd(),
+		newBenchCmd(),
 		newConfigCmd(),
 		newStoreCmd(),
 		newToolExecCmd(),

@@ -1,0 +1,249 @@
+package benchview
+
+import (
+	"strings"
+	"time"
+
+	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/cmd/trunkline/internal/loadgen"
+)
+
+// LiveRows is how many rows a terminal must have for Live: the block and the line of the cursor. On a lower one the block would
+// scroll away instead of being repainted; Lines is for that.
+const LiveRows = 17 + blockMethods
+
+// blockMethods is how many rows the mix takes at most, so that LiveRows are no more than the 24 of the common terminal.
+const blockMethods = 6
+
+// The most cells of the progress bar and of a sparkline.
+const (
+	barCells   = 32
+	sparkCells = 48
+	scaleCells = 16 // what stands behind a sparkline
+)
+
+// block is the live view as lines. It is a function of what it gets, so that a test can look at any moment of a run. passed is the time
+// since the start of measuring, negative while warming up.
+func block(p *loadgen.Plan, t *tally, passed time.Duration, width int) []line {
+	return append(head(p, t, passed, width), body(p, t, width)...)
+}
+
+// head is what changes with the clock.
+func head(p *loadgen.Plan, t *tally, passed time.Duration, width int) []line {
+	return []line{
+		labelled(width, "bench", span{targetText(p.Target), strong}, span{connsText(p), plain}),
+		labelled(width, "asked", span{scheduleText(p), plain}),
+		progress(p, t, passed, width),
+	}
+}
+
+// body is what changes with each sample only. It goes through every histogram.
+func body(p *loadgen.Plan, t *tally, width int) []line {
+	out := append([]line{nil}, counts(t, width)...)
+	out = append(out, nil)
+	out = append(out, latencyLines(t, width)...)
+	out = append(out, nil,
+		overTime(width, "done/s", t.rates, func(v float64) string { return rateText(v) + "/s" }),
+		overTime(width, "p99", t.p99s, func(v float64) string { return latencyText(whole(v)) }),
+		nil)
+	return append(out, mix(p, t, width)...)
+}
+
+// progress is how far the run is, by the bound that ends it first.
+func progress(p *loadgen.Plan, t *tally, passed time.Duration, width int) line {
+	phase, share, text := stage(p, t, passed)
+	n := min(barCells, width-labelCells-len("measuring")-1-len(" 100 %")-2-cells(text))
+	l := line{{padRight("now", labelCells), faint}, {padRight(phase, len("measuring")) + " ", strong}}
+	if share >= 0 && n >= 4 {
+		done, rest := bar(share, n)
+		l = append(l, span{done, good}, span{rest, faint})
+	}
+	if share >= 0 {
+		l = append(l, span{padLeft(percentText(share), len(" 100 %")), plain})
+	}
+	return append(l, span{"  " + text, plain})
+}
+
+// stage names the phase of the run; share is negative where it is not known.
+func stage(p *loadgen.Plan, t *tally, passed time.Duration) (phase string, share float64, text string) {
+	switch {
+	case t.samples == 0:
+		return "starting", -1, "waiting for the first interval"
+	case passed < 0:
+		done := p.Warmup + passed
+		return "warm-up", ratio(float64(done), float64(p.Warmup)), passedText(done) + " of " + spanText(p.Warmup)
+	}
+	text = passedText(passed)
+	share = -1
+	if p.Duration > 0 {
+		share = ratio(float64(passed), float64(p.Duration))
+		text += " of " + spanText(p.Duration)
+	}
+	if p.Count > 0 {
+		share = max(share, ratio(float64(t.sum.Done+t.sum.Failed), float64(p.Count)))
+	}
+	if p.Duration > 0 && passed >= p.Duration {
+		return "finishing", 1, text
+	}
+	return "measuring", share, text
+}
+
+func ratio(part, of float64) float64 {
+	if of <= 0 {
+		return 0
+	}
+	return min(max(part/of, 0), 1)
+}
+
+func percentText(share float64) string { return countText(int64(share*100)) + " %" }
+
+// bar is a bar of n cells in eighths, and what is left of it.
+func bar(share float64, n int) (done, rest string) {
+	eighths := int(share * float64(8*n))
+	done = strings.Repeat("█", eighths/8)
+	if part := eighths % 8; part > 0 {
+		done += string([]rune("▏▎▍▌▋▊▉")[part-1])
+	}
+	return done, strings.Repeat("·", n-cells(done))
+}
+
+// counts are the rates of the newest interval, the sums, and the errors.
+func counts(t *tally, width int) []line {
+	s, sum := &t.newest, &t.sum
+	d := s.To - s.From
+	rate := func(n int64) string { return rateText(perSecond(n, d)) + "/s" }
+	return []line{
+		labelled(width, "rate", span{"due " + rate(s.Due), plain}, span{"done " + rate(s.Done), strong},
+			span{"failed " + rate(s.Failed), alarm(s.Failed)}, span{"sent " + rate(s.Sent), plain}),
+		labelled(width, "total", span{"done " + countText(sum.Done), strong}, span{"failed " + countText(sum.Failed), alarm(sum.Failed)},
+			span{"in flight " + countText(s.InFlight), plain}, span{"out " + bytesText(sum.Bytes.Sent), plain},
+			span{"in " + bytesText(sum.Bytes.Received), plain}),
+		errorLine(sum.Errors, width),
+	}
+}
+
+func bytesText(n int64) string { return cli.Bytes(uint64(max(n, 0))) }
+
+func alarm(n int64) style {
+	if n > 0 {
+		return bad
+	}
+	return plain
+}
+
+// errorLine lists the codes that fit, and how many kinds do not.
+func errorLine(errs map[string]int64, width int) line {
+	kinds := byCount(errs)
+	if len(kinds) == 0 {
+		return labelled(width, "errors", span{"none", faint})
+	}
+	var items []span
+	used := labelCells
+	for i, k := range kinds {
+		text := clean(k.name) + " " + countText(k.n)
+		more := ""
+		if i+1 < len(kinds) {
+			more = countText(int64(len(kinds)-i-1)) + " more kinds"
+		}
+		if i > 0 && used+2+cells(text)+2+cells(more) > width {
+			items = append(items, span{countText(int64(len(kinds)-i)) + " more kinds", faint})
+			break
+		}
+		items = append(items, span{text, bad})
+		used += 2 + cells(text)
+	}
+	return labelled(width, "errors", items...)
+}
+
+// latencyColumns drops p90 first, then p99.9, then the maximum.
+func latencyColumns(name string) []column {
+	cols := []column{{head: name}}
+	for i, q := range quantileNames {
+		cols = append(cols, column{head: padLeft(q, len("99.9 ms")), drop: [...]int{0, 9, 0, 8, 7}[i]})
+	}
+	return cols
+}
+
+// latencyLines are the quantiles of the newest interval and of all that was measured.
+func latencyLines(t *tally, width int) []line {
+	newest := "last"
+	if d := t.newest.To - t.newest.From; d > 0 {
+		newest += " " + spanText(d.Round(time.Millisecond))
+	}
+	rows := [][]string{
+		append([]string{newest}, latencyTexts(t.newest.Latency)...),
+		append([]string{"measured"}, latencyTexts(t.sum.Latency)...),
+	}
+	return headed(table(width, latencyColumns("latency"), rows))
+}
+
+func headed(texts []string) []line {
+	out := make([]line, len(texts))
+	for i, s := range texts {
+		as := plain
+		if i == 0 {
+			as = faint
+		}
+		out[i] = line{{s, as}}
+	}
+	return out
+}
+
+// overTime is a sparkline over the last intervals with its scale.
+func overTime(width int, label string, h history, text func(float64) string) line {
+	n := min(sparkCells, width-labelCells-scaleCells)
+	drawn, top := sparkline(h.last(n), n)
+	scale := "0 to " + text(top)
+	if len(h) == 0 {
+		scale = ""
+	}
+	return line{{padRight(label, labelCells), faint}, {padRight(drawn, n), good}, {"  " + scale, faint}}
+}
+
+// mix is one row for each method, or for the first of many.
+func mix(p *loadgen.Plan, t *tally, width int) []line {
+	names := methods(p, t.newest.ByMethod)
+	if len(names) == 0 {
+		names = planned(p)
+	}
+	rows := make([][]string, 0, blockMethods+1)
+	for i, name := range names {
+		if i == blockMethods-1 && len(names) > blockMethods {
+			rows = append(rows, []string{"and " + countText(int64(len(names)-i)) + " more"})
+			break
+		}
+		rows = append(rows, mixRow(t, name))
+	}
+	cols := []column{{head: "method"}, {head: "share", drop: 9}, {head: "done/s"}, {head: "failed", drop: 6}, {head: "p50", drop: 8}, {head: "p99"}, {head: "max", drop: 7}}
+	for i := range cols[1:] {
+		cols[i+1].head = padLeft(cols[i+1].head, len("99.9 ms"))
+	}
+	return headed(table(width, cols, rows))
+}
+
+func planned(p *loadgen.Plan) []string {
+	names := make([]string, len(p.Mix))
+	for i, sh := range p.Mix {
+		names[i] = sh.Name
+	}
+	return names
+}
+
+// mixRow has the rate of the newest interval and what was measured of one method.
+func mixRow(t *tally, name string) []string {
+	now, sum := t.newest.ByMethod[name], t.sum.ByMethod[name]
+	if now == nil {
+		now = &loadgen.MethodSample{}
+	}
+	if sum == nil {
+		sum = &loadgen.MethodSample{}
+	}
+	texts := latencyTexts(sum.Latency)
+	return []string{
+		clean(name),
+		shareText(sum.Done, t.sum.Done),
+		rateText(perSecond(now.Done, t.newest.To-t.newest.From)),
+		countText(sum.Failed),
+		texts[atP50], texts[atP99], texts[atMax],
+	}
+}

@@ -1,0 +1,60 @@
+package benchview
+
+import "math"
+
+// sparks are the eighths of a cell, from the least.
+var sparks = [...]rune{'▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'}
+
+// sparkline draws values as one cell each, linear from zero to the greatest of them, which it also returns. Zero is a blank, so that
+// a standstill is seen; anything above it is seen too. More values than width are joined by their maximum.
+func sparkline(values []float64, width int) (line string, top float64) {
+	values = joinByMax(values, width)
+	for _, v := range values {
+		top = max(top, v)
+	}
+	out := make([]rune, len(values))
+	for i, v := range values {
+		out[i] = ' '
+		if v > 0 {
+			out[i] = sparks[min(int(math.Ceil(v/top*float64(len(sparks)))), len(sparks))-1]
+		}
+	}
+	return string(out), top
+}
+
+// joinByMax returns at most n values: neighbours are joined by their maximum, so that no spike is lost.
+func joinByMax(values []float64, n int) []float64 {
+	if n <= 0 {
+		return nil
+	}
+	if len(values) <= n {
+		return values
+	}
+	out := make([]float64, n)
+	for i := range out {
+		from, to := i*len(values)/n, (i+1)*len(values)/n
+		for _, v := range values[from:to] {
+			out[i] = max(out[i], v)
+		}
+	}
+	return out
+}
+
+// historyIntervals is how many intervals the block looks back: more than the widest terminal shows.
+const historyIntervals = 512
+
+// history is the last historyIntervals values, in order.
+type history []float64
+
+func (h *history) add(v float64) {
+	if len(*h) == historyIntervals {
+		copy(*h, (*h)[1:])
+		*h = (*h)[:historyIntervals-1]
+	}
+	*h = append(*h, v)
+}
+
+// last returns the newest n values, fewer if there are fewer.
+func (h history) last(n int) []float64 {
+	return h[max(len(h)-max(n, 0), 0):]
+}

@@ -1,0 +1,120 @@
+package benchview
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"trunkline/cmd/trunkline/internal/loadgen"
+)
+
+func TestTable(t *testing.T) {
+	cols := []column{{head: "name"}, {head: "a"}, {head: "b", drop: 1}, {head: "c", drop: 2}}
+	rows := [][]string{{"first row", "1", "22", "333"}, {"日本", "1,000"}}
+	f := func(width int, want ...string) {
+		t.Helper()
+		if got := strings.Join(table(width, cols, rows), "\n"); got != strings.Join(want, "\n") {
+			t.Errorf("in %d:\n%s", width, got)
+		}
+	}
+	f(80, "name           a   b    c", "first row      1  22  333", "日本       1,000")
+	f(25, "name           a   b    c", "first row      1  22  333", "日本       1,000")
+	f(24, "name           a   b", "first row      1  22", "日本       1,000") // c goes first
+	f(19, "name           a", "first row      1", "日本       1,000")
+	f(14, "name         a", "first …      1", "日本     1,000") // then the names
+	f(0, "name        a", "first…      1", "日本    1,000")     // no less: the block cuts it, a file keeps the numbers
+}
+
+func TestTableWithoutRows(t *testing.T) {
+	if got := table(10, []column{{head: "name"}, {head: "n"}}, nil); len(got) != 1 || got[0] != "name  n" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestLabelled(t *testing.T) {
+	f := func(width int, want string) {
+		t.Helper()
+		l := labelled(width, "rate", span{"due 10", plain}, span{"done 9", bad}, span{"sent 10", plain})
+		if got := l.render(width, false); got != want {
+			t.Errorf("in %d: %q, want %q", width, got, want)
+		}
+	}
+	f(80, "rate    due 10  done 9  sent 10")
+	f(31, "rate    due 10  done 9  sent 10")
+	f(30, "rate    due 10  done 9")
+	f(21, "rate    due 10")
+	f(13, "rate    due …") // the first is cut, not left out
+	f(3, "ra…")
+	f(0, "")
+}
+
+func TestColors(t *testing.T) {
+	l := line{{"a", faint}, {"b", plain}, {"", bad}, {"cdef", good}}
+	f := func(width int, color bool, want string) {
+		t.Helper()
+		if got := l.render(width, color); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	f(6, false, "abcdef")
+	f(4, false, "abc…")
+	f(6, true, "\x1b[2ma\x1b[0mb\x1b[32mcdef\x1b[0m")
+	f(4, true, "\x1b[2ma\x1b[0mb\x1b[32mc…\x1b[0m") // an attribute never outlives its text
+	f(1, true, "\x1b[2ma\x1b[0m")
+}
+
+func TestWrap(t *testing.T) {
+	f := func(s string, width int, want ...string) {
+		t.Helper()
+		if got := wrap(s, width); strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("%q", got)
+		}
+	}
+	f("", 5)
+	f("a bc def", 5, "a bc", "def")
+	f("a bc def", 4, "a bc", "def")
+	f("longer than that", 3, "longer", "than", "that")
+	f("日本 日本 日本", 9, "日本 日本", "日本")
+}
+
+func TestScheduleText(t *testing.T) {
+	f := func(p loadgen.Plan, want string) {
+		t.Helper()
+		if got := scheduleText(&p); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	constant := loadgen.Schedule{Kind: loadgen.Constant, To: 50_000}
+	f(loadgen.Plan{Schedule: constant, Duration: time.Minute}, "constant 50,000/s for 1m")
+	f(loadgen.Plan{Schedule: constant, Count: 1e6}, "constant 50,000/s, at most 1,000,000 requests")
+	f(loadgen.Plan{Schedule: loadgen.Schedule{Kind: loadgen.Ramp, From: 0.5, To: 1e7}, Duration: time.Second, Warmup: time.Second},
+		"ramp from 0.50/s to 10,000,000/s for 1s, after 1s of warm-up")
+	f(loadgen.Plan{Schedule: loadgen.Schedule{Kind: loadgen.Max}, Duration: time.Hour}, "as fast as it goes for 1h")
+}
+
+func TestMethodsKeepTheOrderOfTheMix(t *testing.T) {
+	p := loadgen.Plan{Mix: []loadgen.Share{{Name: "z"}, {Name: "absent"}, {Name: "a"}, {Name: "z"}}}
+	got := methods(&p, map[string]*loadgen.MethodSample{"a": {}, "z": {}, "other": {}, "more": {}, "nil": nil})
+	if strings.Join(got, " ") != "z a more other" {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestManyMethodsAreCutShort(t *testing.T) {
+	f := func(n int, last string) {
+		t.Helper()
+		var p loadgen.Plan
+		for i := range n {
+			p.Mix = append(p.Mix, loadgen.Share{Name: "m" + countText(int64(i))})
+		}
+		lines := mix(&p, newTally(), 80)
+		if got := lines[len(lines)-1].render(80, false); !strings.HasPrefix(got, last) || len(lines) > 1+blockMethods {
+			t.Errorf("of %d: %d lines, the last %q", n, len(lines), got)
+		}
+	}
+	f(0, "method")
+	f(1, "m0 ")
+	f(blockMethods, "m5 ")
+	f(blockMethods+1, "and 2 more")
+	f(loadgen.MaxShares, "and 59 more")
+}

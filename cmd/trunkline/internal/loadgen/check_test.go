@@ -1,0 +1,150 @@
+package loadgen
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// goodPlan is a plan that passes.
+func goodPlan() Plan {
+	return Plan{
+		Target: Target{Protocol: ProtocolKernel, Addr: "127.0.0.1:1"}, Schedule: Schedule{To: 1000},
+		Conns: 1, Depth: 1, Duration: time.Second, Timeout: time.Second, Interval: time.Second,
+	}
+}
+
+func TestLimitsOfAPlan(t *testing.T) {
+	f := func(want string, change func(p *Plan)) {
+		t.Helper()
+		p := goodPlan()
+		change(&p)
+		err := p.Check()
+		switch {
+		case want == "" && err != nil:
+			t.Error(err)
+		case want != "" && (err == nil || !strings.HasPrefix(err.Error(), "cannot ") || !strings.Contains(err.Error(), want)):
+			t.Errorf("%v, want one with %q", err, want)
+		}
+	}
+	f("", func(*Plan) {})
+	f("", func(p *Plan) { p.Conns = MaxConns })
+	f("10001 connections", func(p *Plan) { p.Conns = MaxConns + 1 })
+	f("0 connections", func(p *Plan) { p.Conns = 0 })
+	f("", func(p *Plan) { p.Depth = MaxDepth })
+	f("depth 1025", func(p *Plan) { p.Depth = MaxDepth + 1 })
+	f("depth 0", func(p *Plan) { p.Depth = 0 })
+	f("", func(p *Plan) { p.Conns, p.Depth = MaxInFlight/MaxDepth, MaxDepth })
+	f("in flight", func(p *Plan) { p.Conns, p.Depth = MaxInFlight/MaxDepth+1, MaxDepth })
+	f("", func(p *Plan) { p.Schedule.To = MaxRate })
+	f("rate 1.0000001e+07", func(p *Plan) { p.Schedule.To = MaxRate + 1 })
+	f("rate 0", func(p *Plan) { p.Schedule.To = 0 })
+	f("", func(p *Plan) { p.Schedule = Schedule{Kind: Ramp, To: 5} })
+	f("from 0 to 0", func(p *Plan) { p.Schedule = Schedule{Kind: Ramp} })
+	f("end of a ramp", func(p *Plan) { p.Schedule = Schedule{Kind: Ramp, From: MaxRate + 1, To: 1} })
+	f("schedule 3", func(p *Plan) { p.Schedule.Kind = 3 })
+	f("", func(p *Plan) { p.Schedule = Schedule{Kind: Max} })
+	f("", func(p *Plan) { p.Duration = MaxDuration })
+	f("together at most", func(p *Plan) { p.Duration, p.Warmup = MaxDuration, 1 })
+	f("duration 0s", func(p *Plan) { p.Duration = 0 })
+	f("warm-up -1ns", func(p *Plan) { p.Warmup = -1 })
+	f("", func(p *Plan) { p.Duration, p.Interval = 100*time.Second, time.Millisecond })
+	f("more than 100000", func(p *Plan) { p.Duration, p.Interval = 100*time.Second+1, time.Millisecond })
+	f("interval 0s", func(p *Plan) { p.Interval = 0 })
+	f("", func(p *Plan) { p.Timeout = time.Duration(HighestLatency) })
+	f("timeout 1h0m0.000000001s", func(p *Plan) { p.Timeout = time.Duration(HighestLatency) + 1 })
+	f("timeout 0s", func(p *Plan) { p.Timeout = 0 })
+	f("count -1", func(p *Plan) { p.Count = -1 })
+	f("token", func(p *Plan) { p.Target.Token = "x" })
+	f(`protocol "redis"`, func(p *Plan) { p.Target.Protocol = "redis" })
+}
+
+func TestLimitsOfAMix(t *testing.T) {
+	f := func(want, protocol string, mix ...Share) {
+		t.Helper()
+		p := goodPlan()
+		p.Target.Protocol, p.Mix = protocol, mix
+		if protocol == ProtocolHTTP {
+			p.Target.Addr = "http://127.0.0.1:1"
+		}
+		err := p.Check()
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	many := make([]Share, MaxShares+1)
+	for i := range many {
+		many[i] = Share{Name: strings.Repeat("x", i+1), Weight: 1}
+	}
+	f("", ProtocolToolhost, many[:MaxShares]...)
+	f("65 methods", ProtocolToolhost, many...)
+	f("", ProtocolToolhost, Share{Name: "a", Weight: MaxWeight})
+	f("weight 1000001", ProtocolToolhost, Share{Name: "a", Weight: MaxWeight + 1})
+	f("weight 0", ProtocolToolhost, Share{Name: "a"})
+	f("twice", ProtocolKernel, Share{Name: "GetProcess", Weight: 1}, Share{Name: "kernel.GetProcess", Weight: 1})
+	f("opens a stream", ProtocolKernel, Share{Name: "commbus.Subscribe", Weight: 1, Body: []byte("{}")})
+	f("without a body", ProtocolKernel, Share{Name: "orchestration.ReportAgentResult", Weight: 1})
+	f("JSON object", ProtocolKernel, Share{Name: "x", Weight: 1, Body: []byte("[]")})
+	f("JSON", ProtocolToolhost, Share{Name: "x", Weight: 1, Body: []byte("{")})
+	f("JSON", ProtocolHTTP, Share{Name: "x", Weight: 1, Body: []byte("{")})
+	f("{{pid}}", ProtocolHTTP, Share{Name: "x", Weight: 1, Body: []byte(`{"a":"{{pid}}"}`)})
+	f("method", ProtocolHTTP, Share{Weight: 1})
+	f("", ProtocolHTTP, Share{Name: strings.Repeat("n", maxName), Weight: 1})
+	f("1 to 256 bytes", ProtocolHTTP, Share{Name: strings.Repeat("n", maxName+1), Weight: 1})
+	body := func(n int) []byte { return []byte(`"` + strings.Repeat("b", n-2) + `"`) }
+	f("", ProtocolHTTP, Share{Name: "x", Weight: 1, Body: body(MaxBodyBytes)})
+	f("more than 4194304 bytes", ProtocolHTTP, Share{Name: "x", Weight: 1, Body: body(MaxBodyBytes + 1)})
+}
+
+func TestAddresses(t *testing.T) {
+	f := func(protocol, addr string, want place) {
+		t.Helper()
+		target := Target{Protocol: protocol, Addr: addr}
+		got, err := target.place()
+		if got != want || (err == nil) == (want == place{}) {
+			t.Errorf("%s %s: %+v %v", protocol, addr, got, err)
+		}
+	}
+	f(ProtocolKernel, "h:1", place{"tcp", "h:1", false})
+	f(ProtocolKernel, "tcp://[::1]:1", place{"tcp", "[::1]:1", false})
+	f(ProtocolToolhost, "tls://h:1", place{"tcp", "h:1", true})
+	f(ProtocolToolhost, "unix:///s", place{"unix", "/s", false})
+	f(ProtocolHTTP, "http://h", place{"tcp", "h:80", false})
+	f(ProtocolHTTP, "https://h/x", place{"tcp", "h:443", true})
+	f(ProtocolHTTP, "http://[::1]:8080", place{"tcp", "[::1]:8080", false})
+	for _, bad := range []string{"", "h", "h:", "unix://s", "http://h:1"} {
+		f(ProtocolKernel, bad, place{})
+	}
+	for _, bad := range []string{"", "h:1", "ftp://h", "http://", "http://u@h"} {
+		f(ProtocolHTTP, bad, place{})
+	}
+}
+
+// TestEveryBuiltinBodyIsGood: the defaults and all methods that need no body pass.
+func TestEveryBuiltinBodyIsGood(t *testing.T) {
+	for _, protocol := range []string{ProtocolKernel, ProtocolToolhost, ProtocolHTTP} {
+		p := goodPlan()
+		p.Target.Protocol = protocol
+		if protocol == ProtocolHTTP {
+			p.Target.Addr = "http://h"
+		}
+		if err := p.Check(); err != nil || len(p.Mix) == 0 || p.Mix[0].Body == nil {
+			t.Errorf("%s: %v %v", protocol, err, p.Mix)
+		}
+	}
+	p := goodPlan()
+	for _, name := range Builtin() {
+		p.Mix = append(p.Mix, Share{Name: name, Weight: 1})
+	}
+	if err := p.Check(); err != nil {
+		t.Error(err)
+	}
+	for aid := range toolhostBodies {
+		p = goodPlan()
+		p.Target.Protocol = ProtocolToolhost
+		p.Mix = []Share{{Name: aid, Weight: 1}}
+		if err := p.Check(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package loadgen
+
+import (
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// collector makes samples of what the shards counted.
+type collector struct {
+	g      *generator
+	spare  []*account // one per shard
+	from   int64      // where the next sample begins, in nanoseconds of the run
+	which  int        // account
+	behind int64
+	result *Result
+	kept   keeper
+}
+
+// collect observes the run until done.
+func (g *generator) collect(done <-chan struct{}, observe func(Sample)) *Result {
+	c := &collector{g: g, result: &Result{Plan: g.plan, Start: g.begin.Add(g.plan.Warmup), Total: newSample(g.plan.Mix)}}
+	for range g.shards {
+		c.spare = append(c.spare, newAccount(len(g.plan.Mix)))
+	}
+	if g.warm == 0 {
+		c.which = measuring
+	}
+	if observe == nil {
+		observe = func(Sample) {}
+	}
+	timer := time.NewTimer(time.Duration(c.boundary() - g.now()))
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			observe(c.turn(g.now()))
+			timer.Reset(time.Duration(c.boundary() - g.now()))
+		case <-done:
+			if g.now() >= g.warm && c.which == warming {
+				observe(c.turn(g.now()))
+			}
+			if s := c.turn(g.now()); s.To > s.From || s.Sent+s.Done+s.Failed > 0 {
+				observe(s)
+			}
+			return c.finish()
+		}
+	}
+}
+
+// boundary is when the sample that has begun ends: at a multiple of the interval from the start of measuring, as the last one of
+// warming up does.
+func (c *collector) boundary() int64 {
+	every := int64(c.g.plan.Interval)
+	since := c.from - c.g.warm
+	next := since - since%every
+	if since >= 0 || since%every == 0 {
+		next += every
+	}
+	return c.g.warm + next
+}
+
+// turn takes the sample that ends now.
+func (c *collector) turn(now int64) Sample {
+	if c.which == warming && now >= c.g.warm {
+		now = c.g.warm
+	}
+	if end := c.g.finished.Load(); end > 0 {
+		now = min(now, end)
+	}
+	now = max(now, c.from)
+	s := c.sample(now)
+	if c.which == measuring && (s.To > s.From || s.Sent+s.Done+s.Failed > 0) {
+		c.result.Total.add(&s)
+		c.kept.add(&s)
+	}
+	if now >= c.g.warm {
+		c.which = measuring
+	}
+	c.from = now
+	return s
+}
+
+func (c *collector) sample(now int64) Sample {
+	g := c.g
+	s := newSample(g.plan.Mix)
+	s.From, s.To = time.Duration(c.from-g.warm), time.Duration(now-g.warm)
+	for i, shard := range g.shards {
+		a, inFlight := shard.take(c.which, c.spare[i])
+		s.InFlight += inFlight
+		a.mergeInto(&s, g.plan.Mix)
+		if c.which == measuring {
+			c.behind += a.behind
+			c.result.LatestLag = max(c.result.LatestLag, time.Duration(a.longest))
+		}
+		a.clear()
+		c.spare[i] = a
+	}
+	for _, m := range s.ByMethod {
+		s.Latency.Merge(m.Latency)
+	}
+	s.Due = s.Sent
+	if g.table != nil {
+		s.Due = g.table.before(now) - g.table.before(c.from)
+	}
+	return s
+}
+
+// finish completes the result.
+func (c *collector) finish() *Result {
+	r := c.result
+	r.Intervals = c.kept.all()
+	r.MissedSchedule = c.behind*LagShare > r.Total.Sent
+	return r
+}
+
+// keeper keeps at most KeptIntervals samples of a run of any length.
+type keeper struct {
+	list  []Sample
+	group int    // samples that one of the list stands for
+	begun Sample // the next of the list
+	n     int    // samples in it
+}
+
+func (k *keeper) add(s *Sample) {
+	if k.n == 0 {
+		k.begun = withoutMethods(s)
+	} else {
+		k.begun.add(s)
+	}
+	if k.n++; k.n < k.group {
+		return
+	}
+	k.flush()
+	if len(k.list) == KeptIntervals {
+		k.fold()
+	}
+}
+
+func (k *keeper) flush() {
+	if k.n > 0 {
+		k.begun.Latency = shorten(k.begun.Latency)
+		k.list = append(k.list, k.begun)
+		k.n, k.begun = 0, Sample{}
+	}
+}
+
+// fold joins neighbours.
+func (k *keeper) fold() {
+	for i := range len(k.list) / 2 {
+		s := k.list[2*i]
+		full := NewHistogram()
+		full.Merge(s.Latency)
+		s.Latency = full
+		s.add(&k.list[2*i+1])
+		s.Latency = shorten(full)
+		k.list[i] = s
+	}
+	clear(k.list[len(k.list)/2:])
+	k.list = k.list[:len(k.list)/2]
+	k.group = 2 * max(k.group, 1)
+}
+
+func (k *keeper) all() []Sample {
+	k.flush()
+	return k.list
+}
+
+// withoutMethods copies a sample, without the histograms of its methods.
+func withoutMethods(s *Sample) Sample {
+	c := *s
+	c.Latency = s.Latency.Clone()
+	c.ByMethod = make(map[string]*MethodSample, len(s.ByMethod))
+	for name, m := range s.ByMethod {
+		c.ByMethod[name] = &MethodSample{Done: m.Done, Failed: m.Failed}
+	}
+	c.Errors = make(map[string]int64, len(s.Errors))
+	for code, n := range s.Errors {
+		c.Errors[code] = n
+	}
+	return c
+}
+
+// shorten copies a histogram into one whose range ends above its highest value: a third of the memory, mostly.
+func shorten(h *hdrhistogram.Histogram) *hdrhistogram.Histogram {
+	short := hdrhistogram.New(LowestLatency, min(max(2*h.Max(), 1000), HighestLatency), LatencyDigits)
+	short.Merge(h)
+	return short
+}

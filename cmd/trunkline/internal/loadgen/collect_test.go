@@ -1,0 +1,109 @@
+package loadgen
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestLimitOfErrorKinds(t *testing.T) {
+	a, b := newAccount(1), newAccount(1)
+	for i := range MaxErrorKinds {
+		fail(a, 0, fmt.Sprintf("code %d", i))
+	}
+	if len(a.errors) != MaxErrorKinds || a.others != 0 {
+		t.Fatalf("%d kinds, %d others", len(a.errors), a.others)
+	}
+	fail(a, 0, "one more")
+	fail(a, 0, "code 3")
+	fail(b, 0, []byte("of another shard"))
+	fail(b, 0, []byte("code 3"))
+	shares := []Share{{Name: "m"}}
+	s := newSample(shares)
+	a.mergeInto(&s, shares)
+	b.mergeInto(&s, shares)
+	if len(s.Errors) != MaxErrorKinds+1 || s.Errors[OtherErrors] != 2 || s.Errors["code 3"] != 3 || s.Failed != MaxErrorKinds+4 {
+		t.Errorf("%d: %v", len(s.Errors), s.Errors)
+	}
+	total := newSample(shares)
+	total.add(&s)
+	total.add(&s)
+	if len(total.Errors) != MaxErrorKinds+1 || total.Errors[OtherErrors] != 4 || total.ByMethod["m"].Failed != total.Failed {
+		t.Errorf("%d: %v", len(total.Errors), total.Errors)
+	}
+}
+
+func TestLatenciesStayInRange(t *testing.T) {
+	a := newAccount(1)
+	for _, ns := range []int64{-5, 0, 1, HighestLatency, HighestLatency + 1, never} {
+		a.observe(0, ns)
+	}
+	if h := a.methods[0].latency; h.TotalCount() != 6 || h.Max() < HighestLatency || h.Min() != 1 {
+		t.Errorf("%d from %d to %d", h.TotalCount(), h.Min(), h.Max())
+	}
+}
+
+// TestKeptIntervals: however long the run, the list is bounded, has no gap, and loses nothing.
+func TestKeptIntervals(t *testing.T) {
+	shares := []Share{{Name: "m"}}
+	f := func(n, want int) {
+		t.Helper()
+		var k keeper
+		for i := range n {
+			s := newSample(shares)
+			s.From, s.To, s.Done = time.Duration(i), time.Duration(i+1), 1
+			_ = s.Latency.RecordValue(int64(i + 1))
+			s.ByMethod["m"].Done = 1
+			s.Errors["e"] = 1
+			k.add(&s)
+		}
+		list := k.all()
+		if len(list) != want {
+			t.Fatalf("%d intervals: %d kept, want %d", n, len(list), want)
+		}
+		var at time.Duration
+		for _, s := range list {
+			count := int64(s.To - s.From)
+			if s.From != at || s.Done != count || s.Latency.TotalCount() != count || s.ByMethod["m"].Done != count || s.Errors["e"] != count {
+				t.Fatalf("from %d to %d behind %d: done %d, %d latencies", s.From, s.To, at, s.Done, s.Latency.TotalCount())
+			}
+			if got := s.Latency.Max(); got < int64(s.To) || s.ByMethod["m"].Latency != nil {
+				t.Fatalf("to %d: slowest %d", s.To, got)
+			}
+			at = s.To
+		}
+		if at != time.Duration(n) {
+			t.Fatalf("ends at %d of %d", at, n)
+		}
+	}
+	f(0, 0)
+	f(1, 1)
+	f(KeptIntervals-1, KeptIntervals-1)
+	f(2*KeptIntervals+1, KeptIntervals/2+1)
+}
+
+// TestBoundaries: samples end at multiples of the interval from the start of measuring, and one ends exactly there.
+func TestBoundaries(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		warm := rapid.Int64Range(0, 1e10).Draw(t, "warm")
+		every := rapid.Int64Range(1e6, 1e10).Draw(t, "interval")
+		c := &collector{g: &generator{warm: warm, plan: Plan{Interval: time.Duration(every)}}}
+		crossed := warm == 0
+		for range 30 {
+			next := c.boundary()
+			if next <= c.from || next > c.from+every || (next-warm)%every != 0 {
+				t.Fatalf("from %d: %d, warm %d, every %d", c.from, next, warm, every)
+			}
+			crossed = crossed || next == warm
+			if c.from < warm && next > warm {
+				t.Fatalf("%d to %d goes over the start of measuring %d", c.from, next, warm)
+			}
+			c.from = next
+		}
+		if c.from > warm && !crossed {
+			t.Fatalf("no sample ends at %d", warm)
+		}
+	})
+}

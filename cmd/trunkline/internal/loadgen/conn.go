@@ -1,0 +1,315 @@
+package loadgen
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// conn is one connection to the server, over all the transports it has had. Its writer goroutine (run) sends what is due and connects
+// anew, one reader goroutine per transport takes replies.
+type conn struct {
+	g     *generator
+	index int64
+	shard *shard
+	wake  chan struct{} // one slot: there may be something to do for the writer
+
+	next    int64  // request it sends next; the writer's
+	stamps  uint64 // ids given; the writer's
+	out     []byte // the writer's
+	backoff time.Duration
+
+	writing atomic.Int64 // since when a write is under way, in nanoseconds of the run; 0: none
+
+	mu      sync.Mutex
+	nc      net.Conn // nil while there is none
+	places  places
+	starved bool   // something is due and there is no place for it
+	ready   int64  // since when there are places, and a transport
+	closing bool   // the server said that it closes: nothing more is sent
+	alive   bool   // this transport has brought a reply
+	words   []byte // said about the connection: as what the requests fail that are lost with it
+
+	reply reply // the reader's: it would be allocated per read otherwise
+}
+
+// How a lost connection is made again: the pause doubles from the first to the last of these until a reply comes.
+const (
+	firstBackoff = 10 * time.Millisecond
+	lastBackoff  = time.Second
+	// dialTimeout bounds one attempt to connect, and greeting the server.
+	dialTimeout = 5 * time.Second
+)
+
+func newConn(g *generator, index int) *conn {
+	inOrder := g.plan.Target.Protocol != ProtocolKernel
+	return &conn{
+		g: g, index: int64(index), next: int64(index),
+		shard:  g.shards[index%len(g.shards)],
+		wake:   make(chan struct{}, 1),
+		places: newPlaces(g.plan.Depth, inOrder),
+	}
+}
+
+// nudge wakes the writer, now or when it next waits. It does not block.
+func (c *conn) nudge() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run is the writer: it lives until all of its requests have ended or the run is stopped.
+func (c *conn) run(ctx context.Context, nc net.Conn) {
+	for {
+		if nc == nil {
+			if nc = c.reconnect(ctx); nc == nil {
+				return
+			}
+		}
+		if !c.serve(nc) || ctx.Err() != nil {
+			return
+		}
+		nc = nil
+	}
+}
+
+// serve uses one transport until it or the run ends; lost tells that it was the transport.
+func (c *conn) serve(nc net.Conn) (lost bool) {
+	c.attach(nc)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		c.read(nc)
+	}()
+	lost = c.write(nc, over)
+	nc.Close()
+	<-over
+	c.detach(lost)
+	return lost
+}
+
+func (c *conn) attach(nc net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nc, c.ready = nc, c.g.now()
+	c.closing, c.alive, c.words = false, false, c.words[:0]
+	if c.g.stopped.Load() {
+		nc.Close()
+	}
+}
+
+// detach ends what was in flight on a transport that is gone.
+func (c *conn) detach(lost bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nc = nil
+	c.writing.Store(0)
+	stopped := c.g.stopped.Load()
+	c.shard.mu.Lock()
+	defer c.shard.mu.Unlock()
+	if lost && !stopped && (!c.closing || c.places.live > 0) {
+		c.shard.accounts[c.g.accountAt(c.g.now())].lost++
+	}
+	for at := c.places.oldest(); at != none; at = c.places.oldest() {
+		f := &c.places.all[at]
+		if !stopped {
+			a := c.shard.accounts[c.g.accountAt(f.start)]
+			if len(c.words) > 0 {
+				fail(a, f.share, c.words)
+			} else {
+				fail(a, f.share, ErrorLost)
+			}
+		}
+		c.shard.inFlight--
+		c.places.free(at)
+	}
+	c.places.clear()
+	if c.alive {
+		c.backoff = 0
+	}
+}
+
+// reconnect connects until it succeeds. Nil: the run has ended, or every request of the connection.
+func (c *conn) reconnect(ctx context.Context) net.Conn {
+	for at := 0; ; at++ {
+		c.expire(ErrorUnconnected)
+		if c.exhausted(c.g.now()) {
+			return nil
+		}
+		if at > 0 || !c.closing { // an end that was announced is no reason to wait
+			if !c.pause(ctx, c.patience(at)) {
+				return nil
+			}
+		}
+		if nc, err := c.g.connect(ctx); err == nil {
+			c.expire(ErrorUnconnected)
+			return nc
+		}
+	}
+}
+
+// patience is how long to wait before the next attempt.
+func (c *conn) patience(at int) time.Duration {
+	c.backoff = min(max(2*c.backoff, firstBackoff), lastBackoff)
+	// A server that comes back should not meet all connections at once.
+	return c.backoff/2 + time.Duration(scramble(uint64(at)+uint64(c.index)<<32)%uint64(c.backoff))
+}
+
+// pause waits; false: the run was stopped meanwhile.
+func (c *conn) pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// read takes replies until the transport ends.
+func (c *conn) read(nc net.Conn) {
+	defer nc.Close() // a writer that waits for the server to take its bytes must not wait for ever
+	d := newDialect(c.g.plan.Target.Protocol)
+	buf := make([]byte, readBuffer)
+	have := 0
+	for {
+		n, err := nc.Read(buf[have:])
+		now := c.g.now()
+		have += n
+		used, need, bad := c.take(d, buf[:have], n, now)
+		switch {
+		case bad == errFinal:
+			return
+		case bad != nil:
+			c.judge(ErrorProtocol)
+			return
+		}
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				c.takeLast(d, buf[used:have], now)
+			}
+			return
+		}
+		have = copy(buf, buf[used:have])
+		if buf, bad = resize(buf, have, need); bad != nil {
+			c.judge(ErrorProtocol)
+			return
+		}
+	}
+}
+
+// The sizes of a read buffer, in bytes: that of its beginning, and the one above which it is given back once it is empty.
+const (
+	readBuffer = 4 << 10
+	keptBuffer = 64 << 10
+)
+
+// resize makes room for a reply of need bytes, of which have are there.
+func resize(buf []byte, have, need int) ([]byte, error) {
+	switch {
+	case need > maxReply || have >= maxReply:
+		return buf, errTooLarge
+	case need > len(buf) || have == len(buf):
+		larger := make([]byte, max(need, min(2*len(buf), maxReply)))
+		copy(larger, buf[:have])
+		return larger, nil
+	case have == 0 && len(buf) > keptBuffer:
+		return make([]byte, keptBuffer), nil
+	}
+	return buf, nil
+}
+
+// judge says as what the requests in flight fail when the transport is closed.
+func (c *conn) judge(why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.words = append(c.words[:0], why...)
+}
+
+// take counts the replies in the bytes read, of which fresh are new.
+func (c *conn) take(d dialect, in []byte, fresh int, now int64) (used, need int, err error) {
+	r := &c.reply
+	c.mu.Lock()
+	c.shard.mu.Lock()
+	c.shard.accounts[c.g.accountAt(now)].bytesIn += int64(fresh)
+	for used < len(in) {
+		var n int
+		if n, need, err = d.next(in[used:], r); n == 0 || err != nil {
+			break
+		}
+		used += n
+		if c.end(r, now); c.closing {
+			err = errFinal
+			break
+		}
+	}
+	c.shard.mu.Unlock()
+	finished := c.places.live == 0 && c.exhausted(now)
+	hungry := c.starved
+	if hungry {
+		c.starved, c.ready = false, now
+	}
+	c.mu.Unlock()
+	if hungry || finished {
+		c.nudge()
+	}
+	return used, need, err
+}
+
+// takeLast counts a reply that the end of the stream has completed.
+func (c *conn) takeLast(d dialect, in []byte, now int64) {
+	var r reply
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shard.mu.Lock()
+	defer c.shard.mu.Unlock()
+	if d.end(in, &r) {
+		c.end(&r, now)
+	}
+}
+
+// end ends the request that a reply belongs to. Both locks are held; it does not allocate for a success.
+func (c *conn) end(r *reply, now int64) {
+	c.closing = c.closing || r.final
+	switch {
+	case r.none:
+		return
+	case r.stray:
+		c.words = append(c.words[:0], r.code...)
+		return
+	}
+	at := c.places.head
+	if !c.places.inOrder {
+		at = c.places.find(int(r.id&(1<<idPlaceBits-1)), r.id>>idPlaceBits)
+	}
+	c.alive = true
+	if at == none || c.places.all[at].state == overdue {
+		c.shard.accounts[c.g.accountAt(now)].late++
+		if at != none {
+			c.places.free(at)
+		}
+		return
+	}
+	f := &c.places.all[at]
+	a := c.shard.accounts[c.g.accountAt(f.start)]
+	switch latency := now - f.start; {
+	case latency >= c.g.timeout:
+		// It came before anybody looked, but too late all the same.
+		a.late++
+		a.observe(f.share, c.g.timeout)
+		fail(a, f.share, ErrorTimeout)
+	case r.ok:
+		a.succeed(f.share, latency)
+	default:
+		a.observe(f.share, latency)
+		fail(a, f.share, r.code)
+	}
+	c.shard.inFlight--
+	c.places.free(at)
+}

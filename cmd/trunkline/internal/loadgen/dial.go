@@ -1,0 +1,94 @@
+package loadgen
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+)
+
+// ConnectError is a failure to connect to the server, before anything was measured.
+type ConnectError struct {
+	Addr string
+	Err  error
+}
+
+// Error says what could not be reached.
+func (e *ConnectError) Error() string { return fmt.Sprintf("cannot connect to %s: %v", e.Addr, e.Err) }
+
+// Unwrap returns the cause.
+func (e *ConnectError) Unwrap() error { return e.Err }
+
+// place is where a server is and whether to speak TLS to it.
+type place struct {
+	network, addr string
+	tls           bool
+}
+
+// place reads the address.
+func (t *Target) place() (place, error) {
+	if t.Protocol == ProtocolHTTP {
+		return t.placeOfURL()
+	}
+	addr := t.Addr
+	if path, ok := strings.CutPrefix(addr, "unix://"); ok {
+		if !strings.HasPrefix(path, "/") {
+			return place{}, fmt.Errorf("cannot use address %q: want an absolute path, unix:///path", t.Addr)
+		}
+		return place{network: "unix", addr: path}, nil
+	}
+	addr, secure := strings.CutPrefix(addr, "tls://")
+	if !secure {
+		addr = strings.TrimPrefix(addr, "tcp://")
+	}
+	if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
+		return place{}, fmt.Errorf("cannot use address %q: want host:port, tcp://host:port, tls://host:port or unix:///path", t.Addr)
+	}
+	return place{network: "tcp", addr: addr, tls: secure}, nil
+}
+
+func (t *Target) placeOfURL() (place, error) {
+	u, err := url.Parse(t.Addr)
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || strings.ContainsAny(u.Host, " \r\n") {
+		return place{}, fmt.Errorf("cannot use address %q: want a URL like http://host:port%s", t.Addr, defaultPath)
+	}
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	return place{network: "tcp", addr: net.JoinHostPort(u.Hostname(), port), tls: u.Scheme == "https"}, nil
+}
+
+// dial connects once.
+func (t *Target) dial(ctx context.Context) (net.Conn, error) {
+	if t.Dial != nil {
+		return t.Dial(ctx)
+	}
+	p, err := t.place()
+	if err != nil {
+		return nil, err
+	}
+	return Dial(ctx, p.network, p.addr, p.tls, nil)
+}
+
+// Dial connects to addr of a network, with TLS if secure is set; cfg may be nil. The name that the certificate must have is the
+// host of addr unless cfg says otherwise.
+func Dial(ctx context.Context, network, addr string, secure bool, cfg *tls.Config) (net.Conn, error) {
+	if !secure {
+		var d net.Dialer
+		return d.DialContext(ctx, network, addr)
+	}
+	if cfg == nil {
+		cfg = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	d := tls.Dialer{Config: cfg}
+	return d.DialContext(ctx, network, addr)
+}
+
+// Place splits the address of the target into what Dial takes.
+func (t *Target) Place() (network, addr string, secure bool, err error) {
+	p, err := t.place()
+	return p.network, p.addr, p.tls, err
+}

@@ -1,0 +1,196 @@
+package loadgen
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// generator is one run.
+type generator struct {
+	plan     Plan
+	table    *timetable // nil for Max
+	mix      *mix
+	messages []*message
+	shards   []*shard
+	conns    []*conn
+	begin    time.Time // of warming up: the zero of all times
+	warm     int64     // its length
+	end      int64     // of measuring
+	timeout  int64
+	stride   int64  // between two requests of one connection
+	secret   uint64 // of this run
+	tickets  atomic.Int64
+	stopped  atomic.Bool
+	finished atomic.Int64 // when the last request had ended and no more were due; 0: not yet
+}
+
+// maxShards bounds the shards: each may have a histogram of 270 KiB per method, four times over.
+const maxShards = 16
+
+// newGenerator makes what a run needs but its connections. workers is how many goroutines run at a time.
+func newGenerator(p Plan, secret uint64, workers int) (*generator, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	g := &generator{
+		plan: p, mix: newMix(p.Mix, p.Seed), secret: secret, stride: int64(p.Conns),
+		warm: int64(p.Warmup), end: int64(p.Warmup + p.Duration), timeout: int64(p.Timeout),
+	}
+	if p.Schedule.Kind != Max {
+		g.table = newTimetable(&g.plan)
+	}
+	g.tickets.Store(never)
+	if p.Count > 0 {
+		g.tickets.Store(p.Count)
+	}
+	for i := range g.plan.Mix {
+		m, err := compile(&g.plan.Target, &g.plan.Mix[i], g.identity())
+		if err != nil {
+			return nil, err
+		}
+		g.messages = append(g.messages, m)
+	}
+	for range min(2*workers, maxShards, p.Conns) {
+		s := &shard{}
+		for i := range s.accounts {
+			s.accounts[i] = newAccount(len(p.Mix))
+		}
+		g.shards = append(g.shards, s)
+	}
+	for i := range p.Conns {
+		g.conns = append(g.conns, newConn(g, i))
+	}
+	return g, nil
+}
+
+// newSecret draws what makes the identifiers of a run its own.
+func newSecret() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+func (g *generator) identity() identity { return identity(g.secret >> 32) }
+
+// now is the time since the run began, in nanoseconds.
+func (g *generator) now() int64 { return int64(time.Since(g.begin)) }
+
+// accountAt is the account of what was due, or happened, at a time.
+func (g *generator) accountAt(at int64) int {
+	if at < g.warm {
+		return warming
+	}
+	return measuring
+}
+
+// due tells whether request k may be sent by now.
+func (g *generator) due(k, now int64) bool {
+	if g.table != nil {
+		return k < g.table.last && g.table.at(k) <= now
+	}
+	return now < g.end && g.tickets.Load() > 0
+}
+
+// claim does so too, tells since when, and takes one off the count of a schedule that has no times.
+func (g *generator) claim(k, now int64) (start int64, ok bool) {
+	if g.table != nil {
+		return g.table.at(k), g.due(k, now)
+	}
+	if now >= g.end || now >= g.warm && g.tickets.Add(-1) < 0 {
+		return 0, false
+	}
+	return now, true
+}
+
+// connect makes one transport and greets the server.
+func (g *generator) connect(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	nc, err := g.plan.Target.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.plan.Target.greet(ctx, nc); err != nil {
+		nc.Close()
+		return nil, err
+	}
+	return nc, nil
+}
+
+// dialers is how many connections are made at a time.
+const dialers = 64
+
+// connectAll makes the first transport of every connection. One that cannot be made ends it: it would be another run than asked for.
+func (g *generator) connectAll(ctx context.Context) ([]net.Conn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ncs := make([]net.Conn, len(g.conns))
+	var failed error
+	var once sync.Once
+	var wg sync.WaitGroup
+	var next atomic.Int64
+	for range min(dialers, len(ncs)) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(ncs)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				nc, err := g.connect(ctx)
+				if err != nil {
+					once.Do(func() { failed = fmt.Errorf("connection %d of %d: %w", i+1, len(ncs), err) })
+					cancel()
+					return
+				}
+				ncs[i] = nc
+			}
+		})
+	}
+	wg.Wait()
+	if failed == nil {
+		failed = ctx.Err()
+	}
+	if failed == nil {
+		return ncs, nil
+	}
+	for _, nc := range ncs {
+		if nc != nil {
+			nc.Close()
+		}
+	}
+	return nil, &ConnectError{Addr: g.plan.Target.Addr, Err: failed}
+}
+
+// halt ends a run at once.
+func (g *generator) halt() {
+	g.stopped.Store(true)
+	for _, c := range g.conns {
+		c.mu.Lock()
+		if c.nc != nil {
+			c.nc.Close()
+		}
+		c.mu.Unlock()
+	}
+}
+
+// finish notes when the run ended: as soon as the last request did if it was stopped or counted, else not before its time.
+func (g *generator) finish() {
+	now := g.now()
+	if !g.stopped.Load() && !g.countEnded() {
+		now = max(now, g.end)
+	}
+	g.finished.Store(max(now, 1))
+}
+
+// countEnded tells whether the run ended by its count.
+func (g *generator) countEnded() bool {
+	if g.plan.Count == 0 {
+		return false
+	}
+	if g.table == nil {
+		return g.tickets.Load() <= 0
+	}
+	return g.table.last == g.table.first+g.plan.Count
+}

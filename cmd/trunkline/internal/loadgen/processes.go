@@ -1,0 +1,149 @@
+package loadgen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"trunkline/codec/wire"
+	"trunkline/handlers/ipc/client"
+)
+
+// PrepareError is a failure to create the processes that the mix works on.
+type PrepareError struct{ Err error }
+
+// Error says so.
+func (e *PrepareError) Error() string {
+	return fmt.Sprintf("cannot create the processes of the run: %v", e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *PrepareError) Unwrap() error { return e.Err }
+
+const (
+	// callers is how many calls of preparing and cleaning up are in flight.
+	callers = 64
+	// prepareTime bounds creating the processes of a run, cleanUpTime terminating them.
+	prepareTime = 30 * time.Second
+	cleanUpTime = 30 * time.Second
+)
+
+// ampleQuota is above what any run uses, because a process beyond its quota costs the server an event per look at it.
+const ampleQuota = `"quota":{"max_llm_calls":2147483647,"max_tool_calls":2147483647,"max_agent_hops":2147483647,` +
+	`"max_input_tokens":2147483647,"max_output_tokens":2147483647}`
+
+// prepare creates one process per connection, if a method asks for it. They are not scheduled: the workers of the server must not
+// get them. Each has a user of its own, so that no rate limit is met.
+func (g *generator) prepare(ctx context.Context) error {
+	if !g.needsProcesses() {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, prepareTime)
+	defer cancel()
+	err := g.callAll(limited, "CreateProcess", int64(len(g.conns)), func(i int64) string {
+		pid := g.pidOf(i)
+		return `{"pid":"` + pid + `","user_id":"` + pid + `","schedule":false,` + ampleQuota + `}`
+	}, func(err error) bool { return hasCode(err, wire.FailedPrecondition) })
+	var connect *ConnectError
+	if err == nil || errors.As(err, &connect) {
+		return err
+	}
+	g.cleanUp(ctx)
+	return &PrepareError{err}
+}
+
+func (g *generator) needsProcesses() bool {
+	return slices.ContainsFunc(g.messages, func(m *message) bool { return m.pid })
+}
+
+// pidOf is what {{pid}} means on a connection.
+func (g *generator) pidOf(conn int64) string {
+	return fmt.Sprintf("bench-%s-%0*d", g.identity(), connWidth, conn)
+}
+
+// cleanUp terminates the processes of the run and those that the built-in CreateProcess made. It does what it can: the server may
+// be gone.
+func (g *generator) cleanUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	defer cancel()
+	gone := func(err error) bool { return hasCode(err, wire.NotFound) }
+	terminate := func(pid string) string { return `{"pid":"` + pid + `","reason":"end of a measurement"}` }
+	if g.needsProcesses() {
+		_ = g.callAll(ctx, "TerminateProcess", int64(len(g.conns)), func(i int64) string { return terminate(g.pidOf(i)) }, gone)
+	}
+	if share := g.creates(); share >= 0 {
+		_ = g.callAll(ctx, "TerminateProcess", g.sentUpTo(), func(k int64) string {
+			if g.mix.pick(k) != share {
+				return ""
+			}
+			return terminate(fmt.Sprintf("%s%s-%0*d", createdPrefix, g.identity(), seqWidth, k))
+		}, gone)
+	}
+}
+
+// creates is the share that creates processes with the built-in body; -1 if there is none.
+func (g *generator) creates() int {
+	return slices.IndexFunc(g.plan.Mix, func(s Share) bool {
+		const name = "kernel.CreateProcess"
+		return g.plan.Target.Protocol == ProtocolKernel && s.Name == name && string(s.Body) == kernelBodies[name]
+	})
+}
+
+// sentUpTo is a number that no request sent has reached.
+func (g *generator) sentUpTo() (k int64) {
+	for _, c := range g.conns {
+		if c.stamps > 0 {
+			k = max(k, c.next)
+		}
+	}
+	return k
+}
+
+// callAll makes n calls of a kernel method on a connection of its own; an empty body leaves one out, fine tells which errors do not
+// matter.
+func (g *generator) callAll(ctx context.Context, method string, n int64, body func(i int64) string, fine func(error) bool) error {
+	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	nc, err := g.plan.Target.dial(dialing)
+	if err != nil {
+		return &ConnectError{Addr: g.plan.Target.Addr, Err: err}
+	}
+	conn := client.New(nc)
+	defer conn.Close()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(callers, n) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < n && ctx.Err() == nil; i = next.Add(1) - 1 {
+				if err := call(ctx, conn, method, body(i)); err != nil && !fine(err) {
+					stop(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
+}
+
+func call(ctx context.Context, conn *client.Conn, method, body string) error {
+	if body == "" {
+		return nil
+	}
+	packed, err := client.EncodeJSON([]byte(body))
+	if err != nil {
+		return err
+	}
+	_, err = conn.Call(ctx, "kernel", method, packed)
+	return err
+}
+
+func hasCode(err error, code wire.Code) bool {
+	var said *client.Error
+	return errors.As(err, &said) && said.Code == code
+}

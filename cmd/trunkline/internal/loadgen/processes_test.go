@@ -1,0 +1,142 @@
+package loadgen
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"trunkline/codec/frame"
+	"trunkline/codec/mpack"
+	"trunkline/handlers/ipc/client"
+)
+
+// registry is a server that knows processes and nothing else about them.
+type registry struct {
+	mu    sync.Mutex // of all below
+	alive map[string]bool
+	full  int // number above which it takes no more
+	calls map[string]int
+	seen  []string // pids that other methods named and that are not there
+	dials int
+	deaf  bool // it takes no byte
+}
+
+func (s *registry) dial(context.Context) (net.Conn, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dials++
+	ours, theirs := net.Pipe()
+	if s.deaf {
+		return ours, nil
+	}
+	go func() {
+		defer theirs.Close()
+		var in []byte
+		buf := make([]byte, 4096)
+		for {
+			n, err := theirs.Read(buf)
+			if err != nil {
+				return
+			}
+			in = append(in, buf[:n]...)
+			for {
+				_, payload, n := frame.Split(in, maxReply)
+				if n <= 0 {
+					break
+				}
+				if _, err := theirs.Write(s.reply(payload)); err != nil {
+					return
+				}
+				in = in[n:]
+			}
+		}
+	}()
+	return ours, nil
+}
+
+func (s *registry) reply(payload []byte) []byte {
+	var r mpack.Request
+	var sc mpack.Scanner
+	sc.ParseRequest(payload, &r)
+	body, _ := client.AppendJSON(nil, r.Body)
+	_, rest, _ := strings.Cut(string(body), `"pid":"`)
+	pid, _, _ := strings.Cut(rest, `"`)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls[string(r.Method)]++
+	switch string(r.Method) {
+	case "CreateProcess":
+		if len(s.alive) >= s.full {
+			return refusal(r.ID, "RESOURCE_EXHAUSTED")
+		}
+		s.alive[pid] = true
+	case "TerminateProcess":
+		if !s.alive[pid] {
+			return refusal(r.ID, "NOT_FOUND")
+		}
+		delete(s.alive, pid)
+	default:
+		if !s.alive[pid] {
+			s.seen = append(s.seen, pid)
+		}
+	}
+	return replyFrame(frame.Response, append(mpack.AppendResponseHead(nil, r.ID), 0x80))
+}
+
+// withRegistry runs a plan against a registry.
+func withRegistry(t *testing.T, s *registry, p Plan) (r *Result, err error) {
+	t.Helper()
+	s.alive, s.calls = make(map[string]bool), make(map[string]int)
+	synctest.Test(t, func(t *testing.T) {
+		p.Target = Target{Protocol: ProtocolKernel, Addr: "fake:1", Dial: s.dial}
+		p.Timeout, p.Interval = time.Second, time.Second
+		r, err = run(t.Context(), p, nil, func() alarm { return timerAlarm{} }, secret)
+	})
+	return r, err
+}
+
+// TestProcessesOfARun are there for its requests and gone after it.
+func TestProcessesOfARun(t *testing.T) {
+	s := &registry{full: 100}
+	r, err := withRegistry(t, s, Plan{Schedule: Schedule{To: 100}, Conns: 1, Depth: 2, Duration: 2 * time.Second})
+	if err != nil || r.Total.Done != 200 || len(s.seen) != 0 || len(s.alive) != 0 {
+		t.Errorf("%v, asked for %v, left over %v", err, s.seen, s.alive)
+	}
+	if s.calls["CreateProcess"] != 1 || s.calls["TerminateProcess"] != 1 || s.calls["GetProcess"] == 0 || s.calls["CheckQuota"] == 0 {
+		t.Errorf("%v", s.calls)
+	}
+}
+
+// TestCreatedProcesses: those that the load itself creates are terminated, too.
+func TestCreatedProcesses(t *testing.T) {
+	s := &registry{full: 100}
+	mix := []Share{{Name: "CreateProcess", Weight: 1}, {Name: "GetProcessCounts", Weight: 1}}
+	r, err := withRegistry(t, s, Plan{Schedule: Schedule{To: 100}, Mix: mix, Conns: 1, Depth: 2, Duration: time.Second})
+	if err != nil || len(s.alive) != 0 || r.Total.Done != 100 || int64(s.calls["TerminateProcess"]) != r.Total.ByMethod["kernel.CreateProcess"].Done {
+		t.Errorf("%v, left over %d, %v", err, len(s.alive), s.calls)
+	}
+}
+
+func TestAServerWithoutRoomForProcesses(t *testing.T) {
+	s := &registry{full: 3}
+	_, err := withRegistry(t, s, Plan{Schedule: Schedule{To: 100}, Conns: 8, Depth: 2, Duration: time.Second})
+	var prepare *PrepareError
+	if !errors.As(err, &prepare) || !strings.Contains(err.Error(), "RESOURCE_EXHAUSTED") || len(s.alive) != 0 {
+		t.Errorf("%v, left over %v", err, s.alive)
+	}
+}
+
+// TestAServerThatTakesNothing: a write that hangs is ended, its requests have failed, and the run comes to its end.
+func TestAServerThatTakesNothing(t *testing.T) {
+	s := &registry{deaf: true}
+	mix := []Share{{Name: "GetProcessCounts", Weight: 1}}
+	r, err := withRegistry(t, s, Plan{Schedule: Schedule{To: 10}, Mix: mix, Conns: 1, Depth: 4, Duration: 4 * time.Second})
+	if err != nil || r.Total.Done != 0 || r.Total.Failed != 40 || r.Total.Lost == 0 || s.dials < 3 {
+		t.Errorf("%v, %d dials, %+v", err, s.dials, r.Total)
+	}
+}

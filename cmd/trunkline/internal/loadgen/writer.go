@@ -1,0 +1,159 @@
+package loadgen
+
+import "net"
+
+// batchBytes is how much one write holds: enough for a full pipeline of small requests, less than a socket's buffer.
+const batchBytes = 32 << 10
+
+// write sends what is due until all requests of the connection have ended (lost is false) or the transport ends.
+func (c *conn) write(nc net.Conn, over <-chan struct{}) (lost bool) {
+	for {
+		n, done := c.fill()
+		if n > 0 {
+			c.writing.Store(max(c.g.now(), 1))
+			_, err := nc.Write(c.out)
+			c.writing.Store(0)
+			if err != nil {
+				return true
+			}
+			c.wrote()
+			continue
+		}
+		if done {
+			return false
+		}
+		select {
+		case <-c.wake:
+		case <-over:
+			return true
+		}
+	}
+}
+
+// wrote notes that the transport took everything: from now on it is the generator that may be late.
+func (c *conn) wrote() {
+	now := c.g.now()
+	c.mu.Lock()
+	c.ready = max(c.ready, now)
+	c.mu.Unlock()
+}
+
+// fill puts the requests that are due and have a place into out. It returns how many, and whether all requests have ended.
+func (c *conn) fill() (n int, done bool) {
+	now := c.g.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out = c.out[:0]
+	if cap(c.out) > 4*batchBytes {
+		c.out = nil
+	}
+	if c.closing {
+		return 0, false // what is sent now would be lost
+	}
+	c.shard.mu.Lock()
+	defer c.shard.mu.Unlock()
+	c.giveUpUnsent(now, ErrorTimeout)
+	for len(c.out) < batchBytes {
+		if c.places.full() {
+			c.starved = c.g.due(c.next, now)
+			break
+		}
+		start, ok := c.g.claim(c.next, now)
+		if !ok {
+			break
+		}
+		c.send(start, now)
+		n++
+	}
+	return n, n == 0 && c.places.live == 0 && c.exhausted(now)
+}
+
+// send appends the next request, which was due at start. Both locks are held; it does not allocate in a steady state.
+func (c *conn) send(start, now int64) {
+	g := c.g
+	share := g.mix.pick(c.next)
+	stamp := c.stamps & (1<<(idBits-idPlaceBits) - 1)
+	c.stamps++
+	at := c.places.take(start, stamp, uint8(share))
+	r := request{id: stamp<<idPlaceBits | uint64(at), seq: c.next, conn: c.index, secret: g.secret}
+	before := len(c.out)
+	c.out = g.messages[share].append(c.out, &r)
+	c.next += g.stride
+	c.shard.inFlight++
+	a := c.shard.accounts[g.accountAt(start)]
+	a.sent++
+	a.bytesOut += int64(len(c.out) - before)
+	if g.table != nil {
+		a.lag(now - max(start, c.ready))
+	}
+}
+
+// lag counts by how much the generator itself was late.
+func (a *account) lag(by int64) {
+	if by > int64(LagTolerance) {
+		a.behind++
+	}
+	a.longest = max(a.longest, by)
+}
+
+// expire ends requests that waited too long to be sent.
+func (c *conn) expire(why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.shard.mu.Lock()
+	defer c.shard.mu.Unlock()
+	c.giveUpUnsent(c.g.now(), why)
+}
+
+// giveUpUnsent ends the requests that were due a timeout ago and have not been sent. Both locks are held.
+func (c *conn) giveUpUnsent(now int64, why string) {
+	g := c.g
+	if g.table == nil {
+		return
+	}
+	for c.next < g.table.last {
+		start := g.table.at(c.next)
+		if start > now-g.timeout {
+			return
+		}
+		share := uint8(g.mix.pick(c.next))
+		a := c.shard.accounts[g.accountAt(start)]
+		a.observe(share, g.timeout)
+		fail(a, share, why)
+		c.next += g.stride
+	}
+}
+
+// exhausted tells whether the connection has nothing left to send, now and later.
+func (c *conn) exhausted(now int64) bool {
+	if c.g.table != nil {
+		return c.next >= c.g.table.last
+	}
+	return now >= c.g.end || c.g.tickets.Load() <= 0
+}
+
+// sweep ends what has been in flight for too long, and a transport that takes nothing.
+func (c *conn) sweep(now int64) {
+	c.mu.Lock()
+	c.shard.mu.Lock()
+	for at := c.places.oldest(); at != none; at = c.places.oldest() {
+		f := &c.places.all[at]
+		if f.start > now-c.g.timeout {
+			break
+		}
+		a := c.shard.accounts[c.g.accountAt(f.start)]
+		a.observe(f.share, c.g.timeout)
+		fail(a, f.share, ErrorTimeout)
+		c.shard.inFlight--
+		c.places.giveUp(at)
+	}
+	c.shard.mu.Unlock()
+	if since := c.writing.Load(); since > 0 && since < now-c.g.timeout && c.nc != nil {
+		c.nc.Close()
+	}
+	idle := c.starved || c.places.live == 0
+	c.mu.Unlock()
+	if idle {
+		c.nudge()
+	}
+}
