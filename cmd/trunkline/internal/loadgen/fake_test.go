@@ -92,6 +92,20 @@ func (f *fake) talk(nc net.Conn) {
 
 func (f *fake) receive(nc net.Conn, ids chan<- []byte) {
 	defer close(ids)
+	eachFrame(nc, func(payload []byte) bool {
+		var r mpack.Request
+		var sc mpack.Scanner
+		sc.ParseRequest(payload, &r)
+		ids <- append([]byte(nil), r.ID...)
+		f.mu.Lock()
+		f.pending = max(f.pending, len(ids))
+		f.mu.Unlock()
+		return true
+	})
+}
+
+// eachFrame hands out what comes until the connection ends, or do says so.
+func eachFrame(nc net.Conn, do func(payload []byte) bool) {
 	var in []byte
 	buf := make([]byte, 4096)
 	for {
@@ -105,13 +119,9 @@ func (f *fake) receive(nc net.Conn, ids chan<- []byte) {
 			if n <= 0 {
 				break
 			}
-			var r mpack.Request
-			var sc mpack.Scanner
-			sc.ParseRequest(payload, &r)
-			ids <- append([]byte(nil), r.ID...)
-			f.mu.Lock()
-			f.pending = max(f.pending, len(ids))
-			f.mu.Unlock()
+			if !do(payload) {
+				return
+			}
 			in = in[n:]
 		}
 	}

@@ -36,25 +36,10 @@ func (s *registry) dial(context.Context) (net.Conn, error) {
 	}
 	go func() {
 		defer theirs.Close()
-		var in []byte
-		buf := make([]byte, 4096)
-		for {
-			n, err := theirs.Read(buf)
-			if err != nil {
-				return
-			}
-			in = append(in, buf[:n]...)
-			for {
-				_, payload, n := frame.Split(in, maxReply)
-				if n <= 0 {
-					break
-				}
-				if _, err := theirs.Write(s.reply(payload)); err != nil {
-					return
-				}
-				in = in[n:]
-			}
-		}
+		eachFrame(theirs, func(payload []byte) bool {
+			_, err := theirs.Write(s.reply(payload))
+			return err == nil
+		})
 	}()
 	return ours, nil
 }
