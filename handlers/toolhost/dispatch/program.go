@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"trunkline/handlers/toolhost/procgroup"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -51,14 +52,14 @@ func (p *program) run(ctx context.Context, stdin []byte) outcome {
 	var stdout, stderr head
 	cmd := &exec.Cmd{Path: p.path, Args: append([]string{p.path}, p.args...), Dir: p.dir, Env: p.env,
 		Stdin: bytes.NewReader(stdin), Stdout: &stdout, Stderr: &stderr, WaitDelay: pipeGrace}
-	isolate(cmd)
+	procgroup.Isolate(cmd)
 	if err := cmd.Start(); err != nil {
 		return launchFailed(err)
 	}
 	gone := make(chan struct{})
-	c := child{cmd: cmd}
+	c := procgroup.Child{Cmd: cmd}
 	go func() {
-		c.reap()
+		c.Reap()
 		close(gone)
 	}()
 	if !p.wait(ctx, &c, gone) {
@@ -71,7 +72,7 @@ func (p *program) run(ctx context.Context, stdin []byte) outcome {
 }
 
 // wait returns when the process is gone; false says that it was killed, because its time was up or ctx ended.
-func (p *program) wait(ctx context.Context, c *child, gone <-chan struct{}) bool {
+func (p *program) wait(ctx context.Context, c *procgroup.Child, gone <-chan struct{}) bool {
 	timer := time.NewTimer(p.timeout)
 	defer timer.Stop()
 	select {
@@ -80,7 +81,7 @@ func (p *program) wait(ctx context.Context, c *child, gone <-chan struct{}) bool
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	c.kill()
+	c.Kill()
 	<-gone
 	return false
 }

@@ -9,8 +9,9 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
+
+	"trunkline/handlers/toolhost/procgroup"
 )
 
 // The causes of a failure that need no number (toolhost §4.8 "Failure").
@@ -62,11 +63,8 @@ func writePrivate(dir string, content []byte) (name string, err error) {
 
 // child is a policy process that was started.
 type child struct {
-	cmd *exec.Cmd
+	procgroup.Child
 	out *os.File // the read end of its stdout
-
-	mu     sync.Mutex // between killing and reaping, after which the number may be somebody else's
-	reaped bool
 }
 
 func (p *Policy) start(file string) (*child, error) {
@@ -80,7 +78,7 @@ func (p *Policy) start(file string) (*child, error) {
 	}
 	// Stdin and stderr are the null device: only stdout is read (toolhost D27).
 	cmd := &exec.Cmd{Path: exe, Args: append(slices.Clone(p.argv), file), Dir: p.root, Env: p.env, Stdout: w}
-	isolate(cmd)
+	procgroup.Isolate(cmd)
 	err = cmd.Start()
 	_ = w.Close()
 	if err != nil {
@@ -88,7 +86,7 @@ func (p *Policy) start(file string) (*child, error) {
 		return nil, err
 	}
 	restrict(cmd.Process.Pid, &p.limits)
-	return &child{cmd: cmd, out: r}, nil
+	return &child{Child: procgroup.Child{Cmd: cmd}, out: r}, nil
 }
 
 // collect reads the output until the process has ended, which it sees to. why says if it was ended early.
@@ -99,7 +97,7 @@ func (c *child) collect(ctx context.Context, timeout time.Duration, limit int) (
 		text <- b
 	}()
 	go func() {
-		c.reap()
+		c.Reap()
 		close(ended)
 	}()
 	out, rest, why := c.watch(ctx, timeout, limit, text, ended)
@@ -124,24 +122,24 @@ func (c *child) watch(ctx context.Context, timeout time.Duration, limit int, tex
 		case out = <-text:
 			// A process that closed its stdout may go on; one that writes too much must not.
 			if text, rest = nil, false; len(out) > limit {
-				c.kill()
+				c.Kill()
 			}
 		case <-ended:
 			return out, rest, why
 		case <-timer.C:
 			why = whyTimedOut
-			c.kill()
+			c.Kill()
 		case <-stop:
 			stop, why = nil, whyTimedOut
-			c.kill()
+			c.Kill()
 		}
 	}
 }
 
 // exitCode returns how the process ended: 128 and the number of the signal if one ended it.
 func (c *child) exitCode() int {
-	if code := c.cmd.ProcessState.ExitCode(); code >= 0 {
+	if code := c.Cmd.ProcessState.ExitCode(); code >= 0 {
 		return code
 	}
-	return signalCode(c.cmd.ProcessState)
+	return signalCode(c.Cmd.ProcessState)
 }
