@@ -156,10 +156,10 @@ func (s *session) serve(line, out []byte) (_ []byte, blocked bool) {
 // serve takes a line through the steps of toolhost §4.3.
 func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
 	s := c.s
-	if fault := c.req.scan(line); fault != "" {
-		return appendFault(out, fault, idOf(&c.req)), false
+	fault := c.req.scan(line)
+	if c.id = idOf(&c.req); fault != "" {
+		return appendFault(out, fault, c.id), false
 	}
-	c.id = idOf(&c.req)
 	if s.draining {
 		return appendFault(out, "shutting_down", c.id), false
 	}
