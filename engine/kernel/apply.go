@@ -7,7 +7,7 @@ package kernel
 // the record, as below; 0 if there is none.
 func (k *Kernel) applyCreate(c *Change, at *place, index uint64) {
 	r := k.addRow(c, at)
-	at.sh.recorded.set(at.ref>>k.shardBits, index)
+	r.record(index)
 	if !k.sched.loose {
 		k.order.append(c.Seq, at.ref)
 	}
@@ -23,9 +23,9 @@ func (k *Kernel) addRow(c *Change, at *place) *row {
 	slot := at.sh.takeSlot()
 	r := at.sh.row(slot)
 	at.r, at.ref = r, slot<<k.shardBits|at.ref&uint32(len(k.shards)-1)
-	*r = row{created: c.Seq, state: c.State, priority: c.Priority, quota: c.Quota}
+	*r = row{created: c.Seq, state: c.State, priority: c.Priority, quota: at.sh.quotas.keep(&c.Quota)}
 	at.sh.keepText(r, c)
-	at.sh.index.insert(at.tag, slot, r.text)
+	at.sh.enter(at.tag, slot, r.text)
 	at.sh.warm.publish(at.sh)
 	r.node = k.sched.nodes.take(at.ref, c.Priority)
 	k.byState[c.State]++
@@ -36,7 +36,7 @@ func (k *Kernel) addRow(c *Change, at *place) *row {
 // applyTransition moves the process at at to c.State.
 func (k *Kernel) applyTransition(c *Change, at *place, index uint64) {
 	r := at.r
-	at.sh.recorded.set(at.ref>>k.shardBits, index)
+	r.record(index)
 	switch r.state {
 	case Ready:
 		k.sched.leave(r.node)
@@ -56,6 +56,7 @@ func (k *Kernel) applyTransition(c *Change, at *place, index uint64) {
 		r.clock = c.At/nsPerMs - r.clock
 	case Blocked:
 		at.sh.keepReason(r, c.Reason)
+		at.sh.warm.publish(at.sh)
 	case Terminated:
 		k.sched.complete(r.node, c.At, index)
 	}
@@ -80,8 +81,8 @@ func (k *Kernel) applyRemove(at *place) {
 	at.sh.index.remove(at.tag, slot)
 	at.sh.dropReason(r)
 	at.sh.texts.release(r.text)
+	at.sh.quotas.release(r.quota)
 	at.sh.putSlot(slot)
-	at.sh.recorded.clear(slot)
 }
 
 // applyUsage sets the totals of r. Needs only the shard's mutex.

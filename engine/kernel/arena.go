@@ -1,6 +1,10 @@
 package kernel
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"trunkline/engine/internal/huge"
+)
 
 // none is the nil of every 32-bit reference in this package.
 const none = ^uint32(0)
@@ -54,6 +58,19 @@ type arena struct {
 	partial [numClasses]uint32 // pages with room
 	spare   []uint32           // empty pages that kept their memory, at most sparePages
 	bare    []uint32           // page numbers whose memory was given back
+	huge    *huge.Advisor      // nil: the arena stays small
+}
+
+// hugePages is how many pages an arena has from which on its memory is asked for in huge ones: about what hugeFrom rows fill.
+const hugePages = 16
+
+// newPage returns the memory of page p.
+func (a *arena) newPage(p uint32) *[pageSize]byte {
+	page := new([pageSize]byte)
+	if a.huge != nil && p >= hugePages {
+		huge.Advise(a.huge, page, 1)
+	}
+	return page
 }
 
 func (a *arena) init() {
@@ -129,10 +146,10 @@ func (a *arena) takePage(class uint8) uint32 {
 	case len(a.bare) > 0:
 		p = a.bare[len(a.bare)-1]
 		a.bare = a.bare[:len(a.bare)-1]
-		a.pages[p] = new([pageSize]byte)
+		a.pages[p] = a.newPage(p)
 	default:
 		p = uint32(len(a.pages))
-		a.pages = append(a.pages, new([pageSize]byte))
+		a.pages = append(a.pages, a.newPage(p))
 		a.meta = append(a.meta, pageMeta{})
 	}
 	a.meta[p] = pageMeta{class: class}

@@ -78,5 +78,5 @@ func (k *Kernel) journalQueue(kind ChangeKind, at place, expiry int64) {
 	at.sh.mu.Lock()
 	defer at.sh.mu.Unlock()
 	c := Change{Kind: kind, PID: at.sh.pid(at.r), Expiry: expiry}
-	at.sh.recorded.set(at.ref>>k.shardBits, k.journalScheduled(&c))
+	at.r.record(k.journalScheduled(&c))
 }

@@ -68,9 +68,9 @@ func appendSeconds(dst []byte, ms int64) []byte {
 	return dst
 }
 
-// evaluate fills c from row r at nowMs, in the order of kernel-ipc §4.7. Caller holds the shard's mutex.
-func (c *QuotaCheck) evaluate(r *row, nowMs int64) {
-	u, q := &r.usage, &r.quota
+// evaluate fills c from row r, whose quota is q, at nowMs, in the order of kernel-ipc §4.7. Caller holds the shard's mutex.
+func (c *QuotaCheck) evaluate(r *row, q *Quota, nowMs int64) {
+	u := &r.usage
 	c.Usage.set(u)
 	switch elapsed := r.elapsed(nowMs); {
 	case u.LLMCalls > int64(q[MaxLLMCalls]):

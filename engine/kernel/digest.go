@@ -77,7 +77,7 @@ func (k *Kernel) digestShard(sh *shard) (sum uint64) {
 		for _, v := range r.usage.list() {
 			d.word(uint64(v))
 		}
-		d.quota(&r.quota)
+		d.quota(sh.quotas.at(r.quota))
 		n := k.sched.nodes.at(r.node)
 		// A returned entry and a queued one differ only in where they are kept.
 		where := n.where

@@ -15,11 +15,11 @@
 //
 // # Memory
 //
-// A shard holds an open-addressing index (hash tag and slot in 8 bytes, deletion by backward shift, no tombstones), chunks of
-// 64 rows of 160 bytes, and an arena of 8 KiB pages for the identifier strings. None of these contain pointers, so that the
-// collector has nothing to walk. Slots, blocks and pages are reused. Beside its row a process has a 32-byte node in the
-// scheduler's slab (its place in the ready queue, among the leases or among the completed) and 12 bytes in the creation order;
-// with a journal also 8 bytes for the index of the last record about it.
+// A shard holds an open-addressing index (hash tag, slot and place of the key in 12 bytes, deletion by backward shift, no tombstones),
+// chunks of 64 rows of 128 bytes, an arena of 8 KiB pages for the identifier strings, and the quotas of its rows, equal ones once.
+// None of these contain pointers, so that the collector has nothing to walk. Slots, blocks and pages are reused. Beside its row a
+// process has a 32-byte node in the scheduler's slab (its place in the ready queue, among the leases or among the completed) and 12
+// bytes in the creation order. Beyond some 65,000 processes the memory is asked for in huge pages.
 //
 // # Changes
 //

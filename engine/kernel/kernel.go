@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"trunkline/engine/internal/huge"
 )
 
 // Defaults and bounds of Config (kernel-ipc §6).
@@ -40,6 +42,8 @@ type Config struct {
 	Ended, Removed func(pid []byte)
 	// Defaults is the default quota at start; the zero value means BuiltinQuota.
 	Defaults Quota
+	// SmallPages leaves the size of memory pages to the operating system. Otherwise large tables ask for huge ones.
+	SmallPages bool
 	// Journal is shown every change under the lock that decided it, right before it is applied, and returns the index of its
 	// record, which grows from call to call; 0 says that it is not recorded. May be nil. It is called from several goroutines
 	// at once and must neither block for long nor call the kernel.
@@ -91,6 +95,7 @@ type Kernel struct {
 	shardBits uint
 	shards    []shard
 	rates     limiter
+	huge      *huge.Advisor // nil: small pages
 	defaults  atomic.Pointer[Quota]
 }
 
@@ -99,9 +104,13 @@ func New(cfg Config) *Kernel {
 	cfg = cfg.withDefaults()
 	k := &Kernel{cfg: cfg, seed: maphash.MakeSeed(), shards: make([]shard, cfg.Shards)}
 	k.shardBits = uint(bits.TrailingZeros(uint(cfg.Shards)))
-	for i := range k.shards {
-		k.shards[i].init()
+	if !cfg.SmallPages {
+		k.huge = new(huge.Advisor)
 	}
+	for i := range k.shards {
+		k.shards[i].init(k.huge)
+	}
+	k.sched.nodes.huge = k.huge
 	k.sched.init()
 	k.defaults.Store(&cfg.Defaults)
 	k.rates.init(&k.cfg, &k.defaults)
@@ -168,9 +177,10 @@ func (k *Kernel) Get(pid []byte, out *PCB) Result {
 		sh.mu.Unlock()
 		return NotFound
 	}
-	sh.fill(out, sh.row(slot))
-	if k.cfg.Journal != nil && out != nil {
-		out.Recorded = sh.recorded.at(slot)
+	r := sh.row(slot)
+	sh.fill(out, r)
+	if out != nil {
+		out.Recorded = r.recorded
 	}
 	sh.mu.Unlock()
 	return OK

@@ -1,6 +1,10 @@
 package kernel
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"trunkline/engine/internal/huge"
+)
 
 // whereabouts say which of the scheduler's structures a node is in. The numbers stand in snapshots.
 type whereabouts uint8
@@ -35,6 +39,8 @@ type nodeSlab struct {
 	chunks []*[nodeChunk]node
 	used   uint32
 	free   uint32
+	warm   warmedNodes
+	huge   *huge.Advisor // nil: small pages
 	// numbers gives out chunk numbers where several slabs are going to be one; nil otherwise. A slab knows its own chunks only.
 	numbers *atomic.Uint32
 }
@@ -66,7 +72,12 @@ func (s *nodeSlab) grow() {
 	for len(s.chunks) <= int(s.used/nodeChunk) {
 		s.chunks = append(s.chunks, nil)
 	}
-	s.chunks[s.used/nodeChunk] = new([nodeChunk]node)
+	chunk := new([nodeChunk]node)
+	if s.huge != nil && s.used >= hugeFrom*MinShards {
+		huge.Advise(s.huge, chunk, 1)
+	}
+	s.chunks[s.used/nodeChunk] = chunk
+	s.warm.publish(s.chunks)
 }
 
 // use gives away what was never used of the last chunk.
@@ -88,6 +99,7 @@ func (s *nodeSlab) adopt(from *nodeSlab) {
 		}
 	}
 	s.used = uint32(len(s.chunks)) * nodeChunk
+	s.warm.publish(s.chunks)
 	for i := from.free; i != none; {
 		next := s.at(i).next
 		s.put(i)

@@ -3,9 +3,8 @@ package kernel
 // indexChunk is the number of indexes allocated together: 512 bytes are a size class of the Go allocator.
 const indexChunk = 64
 
-// indexes remembers by slot the index of the last record about a row or a log. It stands beside them, not in them: a row keeps its
-// place on the cache lines, and a kernel without a journal has no chunks at all. Otherwise it costs 8 bytes a slot. Guarded by
-// the mutex of the shard.
+// indexes remembers by slot the index of the last record about a rate log. It stands beside the logs, not in them: a kernel without a
+// journal has no chunks at all. Otherwise it costs 8 bytes a slot. Guarded by the mutex of the shard.
 type indexes struct{ chunks []*[indexChunk]uint64 }
 
 // set remembers index; 0 is no index.

@@ -94,7 +94,7 @@ func (k *Kernel) loadRow(d *changeReader) error {
 	r.clock = c.clock
 	r.usage.set(&c.Usage)
 	at.sh.keepReason(r, c.Reason)
-	at.sh.recorded.set(at.ref>>k.shardBits, c.index)
+	r.record(c.index)
 	k.sched.restore(r.node, &c)
 	k.created = max(k.created, c.Seq)
 	if c.State == Ready {

@@ -14,7 +14,7 @@ func TestRowsRememberTheirLastRecord(t *testing.T) {
 		before := r.records
 		do()
 		at, _ := r.k.locate([]byte("p"))
-		if got := at.sh.recorded.at(at.ref >> r.k.shardBits); r.records == before || got != r.records {
+		if got := at.r.recorded; r.records == before || got != r.records {
 			t.Errorf("%s: index %d is remembered of %d records", what, got, r.records)
 		}
 	}
@@ -40,19 +40,24 @@ func TestRowsRememberTheirLastRecord(t *testing.T) {
 	r.to("p", Terminated, OK)
 	r.after(25 * time.Hour)
 	r.k.Sweep(r.now)
-	if got := at.sh.recorded.at(at.ref >> r.k.shardBits); got != 0 {
+	if got := at.r.recorded; got != 0 {
 		t.Errorf("a free slot remembers %d", got)
 	}
 }
 
-// TestNothingIsRememberedWithoutAJournal: the memory for indexes is there only when there are any.
+// TestNothingIsRememberedWithoutAJournal: a reader then has nothing to wait for, and the memory for the indexes of logs is not there.
 func TestNothingIsRememberedWithoutAJournal(t *testing.T) {
 	k := New(Config{Defaults: unlimited()})
 	k.Create(at(0), args("p", Normal), nil)
 	k.Transition(at(0), []byte("p"), Running, nil, nil)
 	k.RecordUsage(at(0), []byte("p"), &Usage{LLMCalls: 1}, nil)
-	for i := range k.shards {
-		if n := len(k.shards[i].recorded.chunks); n != 0 {
+	k.CheckRate(at(0), []byte("u"), true)
+	var out PCB
+	if k.Get([]byte("p"), &out); out.Recorded != 0 {
+		t.Errorf("a process remembers %d", out.Recorded)
+	}
+	for i := range k.rates.shards {
+		if n := len(k.rates.shards[i].recorded.chunks); n != 0 {
 			t.Errorf("%d chunks", n)
 		}
 	}

@@ -52,7 +52,7 @@ func (k *Kernel) replay(c *Change, index uint64, lenient bool) (applied bool, er
 	at, exists := k.locate(c.PID)
 	at.sh.mu.Lock()
 	defer at.sh.mu.Unlock()
-	if exists && known(at.sh.recorded.at(at.ref>>k.shardBits), index) || !exists && lenient && c.Kind != ChangeCreate {
+	if exists && known(at.r.recorded, index) || !exists && lenient && c.Kind != ChangeCreate {
 		k.witness(c)
 		return false, nil
 	}
@@ -139,6 +139,6 @@ func (k *Kernel) replayOn(c *Change, at *place, index uint64, lenient bool) erro
 	default:
 		return notApplicable(c, "unknown kind")
 	}
-	at.sh.recorded.set(at.ref>>k.shardBits, index)
+	at.r.record(index)
 	return nil
 }

@@ -2,17 +2,17 @@ package kernel
 
 import (
 	"sync"
+
+	"trunkline/engine/internal/huge"
 )
 
-// rowChunk is the number of rows allocated together: 64 rows of 160 bytes are exactly a size class of the Go allocator.
+// rowChunk is the number of rows allocated together: 64 rows of 128 bytes are exactly a size class of the Go allocator, and one whose
+// objects begin on cache lines.
 const rowChunk = 64
 
-// row is one process. It holds no pointers. See the package comment for which lock guards what.
+// row is one process. It holds no pointers. See the package comment for which lock guards what. It is two cache lines, of which the
+// first, up to the fifth counter, is all that most requests need.
 type row struct {
-	created uint64 // creation sequence; 0 in a free slot
-	// clock is in milliseconds: the elapsed RUNNING time, or while RUNNING the instant at which that time would have been 0.
-	// Starting and stopping are both clock = now - clock.
-	clock     int64
 	text      uint32    // arena block: pid, request id, user id, session id, one after the other
 	reason    uint32    // arena block of the BLOCKED reason; valid if reasonLen > 0
 	node      uint32    // scheduler node; in a free slot the next free slot
@@ -21,7 +21,22 @@ type row struct {
 	state     State
 	priority  Priority
 	usage     Usage
-	quota     Quota
+	created   uint64 // creation sequence; 0 in a free slot
+	// clock is in milliseconds: the elapsed RUNNING time, or while RUNNING the instant at which that time would have been 0.
+	// Starting and stopping are both clock = now - clock.
+	clock int64
+	// recorded is the index of the last record about the process, 0 if there is none. It is guarded by the shard's mutex, also where a
+	// change itself is covered by the scheduling lock.
+	recorded uint64
+	quota    uint32 // of the shard's quotas
+	_        [12]byte
+}
+
+// record remembers that index is that of the last record about r; 0 is none. Caller holds the shard's mutex.
+func (r *row) record(index uint64) {
+	if index != 0 {
+		r.recorded = index
+	}
 }
 
 // elapsed returns the total RUNNING time in milliseconds at nowMs, the running stint included (kernel-ipc §4.7, D26).
@@ -36,27 +51,45 @@ func (r *row) textLen() int {
 	return int(r.lens[0]) + int(r.lens[1]) + int(r.lens[2]) + int(r.lens[3])
 }
 
+// hugeFrom is how many rows a shard has from which on its memory is asked for in huge pages: some 65,000 rows over 64 shards, 25 MiB.
+// Smaller tables would have little of it and could waste most of one.
+const hugeFrom = 1024
+
 // shard is a part of the table under one mutex.
 type shard struct {
-	mu    sync.Mutex
-	index index
-	rows  []*[rowChunk]row
-	used  uint32 // slots ever used
-	free  uint32 // first free slot among them, or none
-	texts arena
-	// recorded is guarded by mu, also where a change itself is covered by the scheduling lock.
-	recorded indexes
-	warm     warmed
-	change   Change   // what the journal is shown; guarded by mu
-	_        [64]byte // keeps the next shard's mutex off this one's last cache line
+	mu     sync.Mutex
+	index  index
+	rows   []*[rowChunk]row
+	used   uint32 // slots ever used
+	free   uint32 // first free slot among them, or none
+	texts  arena
+	quotas quotas
+	warm   warmed
+	huge   *huge.Advisor // of the kernel; nil: small pages
+	change Change        // what the journal is shown; guarded by mu
+	_      [64]byte      // keeps the next shard's mutex off this one's last cache line
 }
 
-func (s *shard) init() {
+func (s *shard) init(h *huge.Advisor) {
+	s.huge, s.texts.huge = h, h
 	s.free = none
 	s.texts.init()
+	s.quotas.init()
 }
 
 func (s *shard) row(slot uint32) *row { return &s.rows[slot/rowChunk][slot%rowChunk] }
+
+// hugeEntries is the size of an index, 192 KiB, from which on it is asked for in huge pages.
+const hugeEntries = 16 << 10
+
+// enter makes slot, whose pid is kept at text, one that find finds.
+func (s *shard) enter(tag, slot, text uint32) {
+	before := len(s.index.entries)
+	s.index.insert(tag, slot, text)
+	if n := len(s.index.entries); n != before && n >= hugeEntries && s.huge != nil {
+		huge.Advise(s.huge, &s.index.entries[0], n)
+	}
+}
 
 // find returns the slot of pid, or none. Caller holds the scheduling lock or mu.
 func (s *shard) find(tag uint32, pid []byte) uint32 {
@@ -97,7 +130,11 @@ func (s *shard) takeSlot() uint32 {
 	slot := s.used
 	s.used++
 	if int(slot/rowChunk) == len(s.rows) {
-		s.rows = append(s.rows, new([rowChunk]row))
+		chunk := new([rowChunk]row)
+		if s.huge != nil && slot >= hugeFrom {
+			huge.Advise(s.huge, chunk, 1)
+		}
+		s.rows = append(s.rows, chunk)
 	}
 	return slot
 }

@@ -96,7 +96,7 @@ func appendSnapshotRow(dst []byte, sh *shard, r *row, n *node, index uint64) []b
 	dst = binary.AppendVarint(dst, stamp)
 	dst = appendBytes(dst, sh.reasonOf(r))
 	dst = appendUsage(dst, &r.usage)
-	return endRecord(appendQuota(dst, &r.quota), start)
+	return endRecord(appendQuota(dst, sh.quotas.at(r.quota)), start)
 }
 
 // kept returns sequence and stamp of the node as far as they mean something where it is.

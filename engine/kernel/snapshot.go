@@ -82,7 +82,7 @@ func (k *Kernel) copyRows(w *snapshotWriter, sh *shard, from uint32) (more bool)
 	end := min(from+snapshotBatch, sh.used)
 	for slot := from; slot < end; slot++ {
 		if r := sh.row(slot); r.created != 0 {
-			w.add(appendSnapshotRow(w.buf, sh, r, k.sched.nodes.at(r.node), sh.recorded.at(slot)))
+			w.add(appendSnapshotRow(w.buf, sh, r, k.sched.nodes.at(r.node), r.recorded))
 			w.processes++
 		}
 	}

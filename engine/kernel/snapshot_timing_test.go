@@ -3,7 +3,11 @@ package kernel
 import (
 	"fmt"
 	"testing"
+	"time"
 )
+
+// benchSizes are the tables whose snapshots are timed.
+var benchSizes = [...]int{10000, 1000000}
 
 // photographed is a snapshot of n processes, of which one in eight waits, was handed out, or has completed.
 func photographed(b *testing.B, n int) (k *Kernel, p photo, size int) {
@@ -54,4 +58,39 @@ func BenchmarkLoadSnapshot(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/process")
 		})
 	}
+}
+
+const hexDigits = "0123456789abcdef"
+
+// benchID writes the i-th 36-byte identifier of a kind to dst.
+func benchID(dst []byte, kind byte, i int) []byte {
+	dst = append(dst[:0], "00000000-0000-4000-8000-000000000000"...)
+	dst[0] = kind
+	for pos := 35; i > 0; pos-- {
+		dst[pos] = hexDigits[i&15]
+		i >>= 4
+	}
+	return dst
+}
+
+func benchArgs(a *CreateArgs, i int) {
+	a.PID = benchID(a.PID, 'p', i)
+	a.RequestID = benchID(a.RequestID, 'q', i)
+	a.UserID = benchID(a.UserID, 'u', 0)
+	a.SessionID = benchID(a.SessionID, 's', i)
+	a.Priority = Normal
+}
+
+// fillTable creates n processes of one user, far enough apart that the rate limiter lets them pass.
+func fillTable(k *Kernel, n int) Instant {
+	var a CreateArgs
+	now := Instant{}
+	for i := range n {
+		benchArgs(&a, i)
+		now.Mono += int64(40 * time.Millisecond)
+		if res, d := k.Create(now, &a, nil); res != OK {
+			panic(fmt.Sprint(res, d))
+		}
+	}
+	return now
 }

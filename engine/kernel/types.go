@@ -203,6 +203,17 @@ type PCB struct {
 	buf []byte
 }
 
+// Need says what operations on a process are going to look at beside its row and its pid (see Warm).
+type Need uint8
+
+// The needs.
+const (
+	// NeedIDs: all of its identifiers.
+	NeedIDs Need = 1 << iota
+	// NeedQueue: its place in the scheduler.
+	NeedQueue
+)
+
 // CreateArgs describes a new process. The byte slices are lent: the kernel copies what it keeps. The caller has filled in
 // default ids and user (kernel-ipc §4.1).
 type CreateArgs struct {

@@ -20,7 +20,7 @@ func (k *Kernel) RecordUsage(_ Instant, pid []byte, delta *Usage, total *Usage) 
 		c.Kind, c.PID = ChangeUsage, pid
 		c.Usage.sum(&r.usage, delta)
 		if k.cfg.Journal != nil {
-			sh.recorded.set(slot, k.cfg.Journal(c))
+			r.record(k.cfg.Journal(c))
 		}
 		applyUsage(c, r)
 		c.PID = nil
@@ -41,10 +41,9 @@ func (k *Kernel) CheckQuota(now Instant, pid []byte, out *QuotaCheck) Result {
 		sh.mu.Unlock()
 		return NotFound
 	}
-	out.evaluate(sh.row(slot), now.Mono/nsPerMs)
-	if k.cfg.Journal != nil {
-		out.Recorded = sh.recorded.at(slot)
-	}
+	r := sh.row(slot)
+	out.evaluate(r, sh.quotas.at(r.quota), now.Mono/nsPerMs)
+	out.Recorded = r.recorded
 	sh.mu.Unlock()
 	if !out.Exceeded || k.cfg.Events == nil {
 		return OK
@@ -62,7 +61,7 @@ func (k *Kernel) checkExceeded(now Instant, pid []byte, out *QuotaCheck) Result 
 		return NotFound
 	}
 	at.sh.mu.Lock()
-	out.evaluate(at.r, now.Mono/nsPerMs)
+	out.evaluate(at.r, at.sh.quotas.at(at.r.quota), now.Mono/nsPerMs)
 	at.sh.mu.Unlock()
 	if out.Exceeded && k.wanted(ResourceExhausted) {
 		k.emitExhausted(now, &at, out)

@@ -10,9 +10,9 @@ import (
 // maxWarm is how many look-ups Warm has in flight at a time: about what a core's reorder window can overlap.
 const maxWarm = 16
 
-// warmFrom is the size of one shard's index, in entries, from which on fetching ahead pays: a table of some 25,000 rows over 64
-// shards. Smaller tables stay in a core's second-level cache, where waiting costs less than asking twice.
-const warmFrom = 1024
+// warmFrom is the size of one shard's index, in entries, from which on fetching ahead pays: 48 rows a shard, some 3,000 over 64 shards.
+// Smaller ones stay in a core's second-level cache beside what sockets move through it, and waiting costs less than asking twice.
+const warmFrom = 128
 
 // warmView is what Warm may read of a shard without its mutex: slice headers that are replaced, never changed.
 type warmView struct {
@@ -23,6 +23,39 @@ type warmView struct {
 
 // warmed is the published view; see Warm.
 type warmed struct{ view atomic.Pointer[warmView] }
+
+// warmedNodes is the same of the scheduler's nodes.
+type warmedNodes struct {
+	chunks atomic.Pointer[[]*[nodeChunk]node]
+}
+
+// publish renews the view after chunks grew. Caller holds the scheduling lock.
+func (w *warmedNodes) publish(chunks []*[nodeChunk]node) { w.chunks.Store(&chunks) }
+
+// touch loads a word of node i and of its neighbours in a list, which a change of its place writes. The links may be of any moment.
+func (w *warmedNodes) touch(i uint32) (sum uint32) {
+	p := w.chunks.Load()
+	if p == nil {
+		return 0
+	}
+	n := nodeIn(*p, i)
+	if n == nil {
+		return 0
+	}
+	for _, i := range [...]uint32{n.prev, n.next} {
+		if other := nodeIn(*p, i); other != nil {
+			sum += other.ref
+		}
+	}
+	return sum
+}
+
+func nodeIn(chunks []*[nodeChunk]node, i uint32) *node {
+	if c := i / nodeChunk; int(c) < len(chunks) && chunks[c] != nil {
+		return &chunks[c][i%nodeChunk]
+	}
+	return nil
+}
 
 // publish renews the view after a change that may have moved a slice. Caller holds the shard's mutex.
 func (w *warmed) publish(s *shard) {
@@ -36,26 +69,45 @@ func (w *warmed) publish(s *shard) {
 // Warm brings the rows of pids towards the processor, so that operations on them, which follow one after the other, do not each
 // wait for memory. It changes nothing and its outcome means nothing: it reads single words without a lock, only to have
 // touched them, through slice headers that are published whole. The loads of different pids overlap, which is the point:
-// at a million rows they are most of what a request costs. Race builds leave it out.
-func (k *Kernel) Warm(pids [][]byte) (sum uint32) {
+// at a million rows they are most of what a request costs. So that they do, each step is made for all pids before the next one, which
+// needs what it loaded. Race builds leave it out.
+func (k *Kernel) Warm(pids [][]byte, need Need) (sum uint32) {
 	if v := k.shards[0].warm.view.Load(); v == nil || len(v.entries) < warmFrom {
 		return 0 // one shard is as full as the others
 	}
-	var found [maxWarm]entry
-	var views [maxWarm]*warmView
+	var w [maxWarm]warming
 	pids = pids[:min(len(pids), maxWarm)]
 	for i, pid := range pids {
 		h := maphash.Bytes(k.seed, pid)
-		if v := k.shards[h&uint64(len(k.shards)-1)].warm.view.Load(); v != nil {
-			found[i], views[i] = v.find(uint32(h>>32)), v
+		if v := k.shards[h&uint64(len(k.shards)-1)].warm.view.Load(); v != nil && len(v.entries) > 0 {
+			w[i].view, w[i].tag = v, uint32(h>>32)
+			sum += v.entries[w[i].tag&uint32(len(v.entries)-1)].text
 		}
 	}
 	for i := range pids {
-		if e := found[i]; e.slot != 0 {
-			sum += views[i].touch(e)
+		if w[i].view != nil {
+			w[i].found = w[i].view.find(w[i].tag)
+		}
+	}
+	for i := range pids {
+		if w[i].found.slot != 0 {
+			sum += w[i].touch(need)
+		}
+	}
+	if need&NeedQueue != 0 {
+		for i := range pids {
+			sum += k.sched.nodes.warm.touch(w[i].node)
 		}
 	}
 	return sum
+}
+
+// warming is one pid on its way through Warm.
+type warming struct {
+	view  *warmView
+	tag   uint32
+	found entry
+	node  uint32
 }
 
 // find returns the first entry whose tag matches, an empty one if none does near its home.
@@ -70,17 +122,32 @@ func (v *warmView) find(tag uint32) entry {
 	return entry{}
 }
 
-// touch loads a word of each line that a look-up needs: of the row and of the identifiers.
-func (v *warmView) touch(e entry) (sum uint32) {
+// touch loads a word of each line of the row, and of those of the identifiers that are needed.
+func (w *warming) touch(need Need) (sum uint32) {
+	v, e := w.view, w.found
 	if slot := e.slot - 1; int(slot/rowChunk) < len(v.rows) {
 		r := &v.rows[slot/rowChunk][slot%rowChunk]
-		sum = r.node + uint32(r.quota[0])
+		w.node = r.node
+		sum = r.quota // on the other line
 	}
 	page, off := e.text/pageGranules, e.text%pageGranules*granule
-	if int(page) < len(v.pages) {
-		if p := v.pages[page]; p != nil {
-			sum += uint32(p[off]) + uint32(p[(off+64)%pageSize])
-		}
+	if int(page) >= len(v.pages) {
+		return sum
+	}
+	p := v.pages[page]
+	if p == nil {
+		return sum
+	}
+	sum += uint32(p[off]) + uint32(p[(off+pidEnd)%pageSize])
+	if need&NeedIDs != 0 {
+		sum += uint32(p[(off+pidEnd+line)%pageSize]) + uint32(p[(off+idsEnd)%pageSize])
 	}
 	return sum
 }
+
+// Where the identifiers end, if they are UUIDs, and how much memory comes at a time.
+const (
+	pidEnd = 36 - 1
+	idsEnd = 4*36 - 1
+	line   = 64
+)

@@ -7,5 +7,10 @@ type warmed struct{}
 
 func (*warmed) publish(*shard) {}
 
+// warmedNodes stands in for the same of the scheduler's nodes.
+type warmedNodes struct{}
+
+func (*warmedNodes) publish([]*[nodeChunk]node) {}
+
 // Warm does nothing in race builds.
-func (k *Kernel) Warm([][]byte) uint32 { return 0 }
+func (k *Kernel) Warm([][]byte, Need) uint32 { return 0 }

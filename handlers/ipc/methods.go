@@ -32,8 +32,9 @@ type method struct {
 	whole         bool // the handler reads the body itself, at turn.req.Body
 	reads         bool // the reply tells of kept state though it changes none
 	doc           string
-	index         int  // of the row in the table
-	keyed         bool // the first field is a pid: its row is fetched ahead
+	need          kernel.Need // what is fetched ahead beside the row, if the first field is a pid
+	index         int         // of the row in the table
+	keyed         bool        // the first field is a pid: its row is fetched ahead
 }
 
 // maxFields is the longest list of fields a row has.
@@ -43,16 +44,16 @@ var methods = index([]method{
 	{service: "kernel", name: "CreateProcess", handle: createProcess, durability: Durable,
 		fields: []string{"pid", "request_id", "user_id", "session_id", "priority", "quota", "schedule"},
 		doc:    "Create a process and queue it."},
-	{service: "kernel", name: "GetProcess", reads: true, handle: getProcess, fields: []string{"pid"},
+	{service: "kernel", name: "GetProcess", reads: true, handle: getProcess, need: kernel.NeedIDs, fields: []string{"pid"},
 		doc: "Show one process."},
-	{service: "kernel", name: "ScheduleProcess", handle: scheduleProcess, fields: []string{"pid"}, durability: Durable,
+	{service: "kernel", name: "ScheduleProcess", handle: scheduleProcess, need: kernel.NeedIDs | kernel.NeedQueue, fields: []string{"pid"}, durability: Durable,
 		doc: "Move a NEW process to READY, or queue a handed-out one again."},
 	{service: "kernel", name: "GetNextRunnable", reads: true, handle: getNextRunnable, fields: []string{"start"}, durability: Lazy,
 		doc: "Take the best READY process off the queue."},
-	{service: "kernel", name: "TransitionState", handle: transitionState, durability: Durable,
+	{service: "kernel", name: "TransitionState", handle: transitionState, need: kernel.NeedIDs | kernel.NeedQueue, durability: Durable,
 		fields: []string{"pid", "new_state", "reason"},
 		doc:    "Move a process to another state."},
-	{service: "kernel", name: "TerminateProcess", handle: terminateProcess, durability: Durable,
+	{service: "kernel", name: "TerminateProcess", handle: terminateProcess, need: kernel.NeedIDs | kernel.NeedQueue, durability: Durable,
 		fields: []string{"pid", "reason"},
 		doc:    "End a process; repeating it is harmless."},
 	{service: "kernel", name: "CheckQuota", reads: true, handle: checkQuota, fields: []string{"pid"},

@@ -29,6 +29,7 @@ type Config struct {
 	MaxStreamsPerConnection int
 	MaxEventTypes           int
 	MaxProcesses            int
+	SmallPages              bool // large tables do not ask for huge pages
 	MaxRateLimitUsers       int
 	DequeueLease            time.Duration // negative: no lease
 	CleanupInterval         time.Duration
@@ -157,6 +158,7 @@ func NewService(cfg Config) *Service {
 	})
 	s.kernel = kernel.New(kernel.Config{
 		MaxProcesses:      cfg.MaxProcesses,
+		SmallPages:        cfg.SmallPages,
 		MaxRateLimitUsers: cfg.MaxRateLimitUsers,
 		DequeueLease:      cfg.DequeueLease,
 		Retention:         cfg.ProcessRetention,

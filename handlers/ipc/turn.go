@@ -168,7 +168,7 @@ func (t *turn) recovered() {
 func (t *turn) gather(in []byte) (v link.Verdict) {
 	cfg := &t.svc.cfg
 	t.next, t.filled, t.gathering = 0, 0, true
-	at, keyed := t.used, 0
+	at, keyed, need := t.used, 0, kernel.Need(0)
 	for t.filled < batch {
 		sl := &t.slots[t.filled]
 		if sl.typ, sl.payload, sl.size = frame.Split(in[at:], cfg.MaxFrameBytes); sl.size <= 0 {
@@ -188,10 +188,11 @@ func (t *turn) gather(in []byte) (v link.Verdict) {
 			pid.Kind == mpack.Str && len(pid.Data) <= wire.MaxIdentifier {
 			t.pids[keyed] = pid.Data
 			keyed++
+			need |= sl.method.need
 		}
 	}
 	if keyed > 1 {
-		t.svc.kernel.Warm(t.pids[:keyed])
+		t.svc.kernel.Warm(t.pids[:keyed], need)
 		clear(t.pids[:keyed])
 	}
 	t.taken, t.gathering = at, false

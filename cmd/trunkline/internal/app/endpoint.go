@@ -166,6 +166,7 @@ func serviceConfig(k *config.Kernel, log *slog.Logger) ipc.Config {
 		MaxStreamsPerConnection: k.MaxStreamsPerConnection,
 		MaxEventTypes:           k.MaxEventTypes,
 		MaxProcesses:            k.MaxProcesses,
+		SmallPages:              !k.HugePages,
 		MaxRateLimitUsers:       k.MaxRateLimitUsers,
 		DequeueLease:            lease,
 		CleanupInterval:         seconds(k.CleanupIntervalSecs),

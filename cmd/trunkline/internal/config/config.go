@@ -39,6 +39,7 @@ type Kernel struct {
 	MaxEventTypes           int
 
 	MaxProcesses         int
+	HugePages            bool
 	MaxRateLimitUsers    int
 	DequeueLeaseSecs     int
 	CleanupIntervalSecs  int

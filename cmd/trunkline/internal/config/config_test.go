@@ -80,6 +80,7 @@ func TestDefaults(t *testing.T) {
 	f("kernel.max_streams_per_connection", 32)
 	f("kernel.max_event_types", 256)
 	f("kernel.max_processes", 1000000)
+	f("kernel.huge_pages", true)
 	f("kernel.max_rate_limit_users", 100000)
 	f("kernel.dequeue_lease_secs", 30)
 	f("kernel.cleanup_interval_secs", 300)
@@ -128,7 +129,7 @@ func TestDefaults(t *testing.T) {
 	f("store.snapshot_interval_secs", 600)
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 67; got != want {
+	if got, want := len(c.Rows()), 68; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }
@@ -185,7 +186,7 @@ func TestNamedFile(t *testing.T) {
 	if v, o := row(t, c, "log.level"); v != "error" || o != "file "+path || c.File() != path {
 		t.Errorf("log.level = %v (%s), file %q", v, o, c.File())
 	}
-	if n := c.Counts(); n[LayerFile] != 1 || n[LayerDefault] != 66 {
+	if n := c.Counts(); n[LayerFile] != 1 || n[LayerDefault] != 67 {
 		t.Errorf("counts = %v", n)
 	}
 }

@@ -48,6 +48,7 @@ var doors = []struct {
 	{"handlers", []string{"codec", "engine"}, "handlers never import handlers: what two protocols share moves down to engine"},
 	{"cmd/trunkline/internal/journaltool", []string{"codec/jsonx", "engine/envelope", "engine/idem", "engine/journal", "engine/kernel", "engine/orchestration", "handlers/ipc"},
 		"reads what a server wrote and shows it: no setting, no socket, no running server"},
+	{"cmd/trunkline/internal/benchview/screen", nil, "a terminal for tests: it knows nothing that is painted on it"},
 	{"cmd/trunkline/internal/benchview", []string{"cmd/trunkline/internal/cli", "cmd/trunkline/internal/loadgen"},
 		"shows what a run did: it knows no server, no connection and no flag"},
 	{"cmd/trunkline/internal/loadgen", []string{"codec", "handlers/ipc/client"}, "the callers' side of three protocols: it must measure any server, so it knows none of ours"},
