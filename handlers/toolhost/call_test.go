@@ -109,6 +109,7 @@ func TestDeadline(t *testing.T) {
 		if took := time.Since(start); took != DefaultToolTimeout {
 			t.Errorf("after %v", took)
 		}
+		synctest.Wait() // a call leaves after its reply
 		if st := r.srv.Stats(); st.InFlight != 0 || r.srv.exec.pending.Load() != 1 {
 			t.Errorf("%+v, %d pending", st, r.srv.exec.pending.Load())
 		}

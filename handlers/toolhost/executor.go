@@ -59,11 +59,12 @@ func (x *executor) start(f func()) {
 // hold is a slot of the built-in tools: taken, given back, or given to somebody else while the tool still runs.
 type hold struct{ lost atomic.Bool }
 
-// slot waits for one of the slots of the built-in tools; false means that ctx ended first. free gives it back.
+// slot waits for one of the slots of the built-in tools; false means that ctx ended first, or ends at this instant: what had the slot
+// until now may have been abandoned at the same deadline. free gives it back.
 func (x *executor) slot(ctx context.Context) bool {
 	select {
 	case x.slots <- struct{}{}:
-		if ctx.Err() == nil {
+		if end, ok := ctx.Deadline(); ctx.Err() == nil && (!ok || time.Now().Before(end)) {
 			return true
 		}
 		<-x.slots // whoever had it was late as well
