@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -93,14 +95,19 @@ func runBench(cmd *cobra.Command, f *benchFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	out, err := f.openOutput(cmd, plan)
+	ctx, stop := cli.UntilSignal(cmd.Context())
+	defer stop()
+	// A pipe that nobody reads must not kill the run: it has processes to terminate.
+	signal.Ignore(syscall.SIGPIPE)
+	defer signal.Reset(syscall.SIGPIPE)
+	running, leave := context.WithCancel(ctx)
+	defer leave()
+	out, err := f.openOutput(cmd, plan, leave)
 	if err != nil {
 		return err
 	}
 	defer out.close()
-	ctx, stop := cli.UntilSignal(cmd.Context())
-	defer stop()
-	r, err := loadgen.Run(ctx, plan, out.show)
+	r, err := loadgen.Run(running, plan, out.show)
 	out.endView()
 	if err != nil {
 		return endedBySignal(ctx, f.benchError(err))
@@ -116,8 +123,12 @@ func (f *benchFlags) benchError(err error) error {
 	var connect *loadgen.ConnectError
 	var prepare *loadgen.PrepareError
 	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return &cli.Error{Code: cli.CodeUnavailable, Err: err, Hint: "raise the limit of open files (ulimit -n) above the number of connections, or use fewer"}
 	case errors.As(err, &connect):
 		return &cli.Error{Code: cli.CodeUnavailable, Err: err, Hint: "is the server running, does it take so many connections, and does it speak TLS? TARGET names another one"}
+	case errors.As(err, &prepare) && errors.Is(err, context.DeadlineExceeded):
+		return &cli.Error{Code: cli.CodeUnavailable, Err: err, Hint: "does the server speak kernel IPC? --protocol names another one"}
 	case errors.As(err, &prepare):
 		return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: "--method and --body name requests that need no process"}
 	}

@@ -17,82 +17,138 @@ import (
 type benchOutput struct {
 	show    func(loadgen.Sample)
 	endView func()
-	text    io.Writer // of people
-	files   []benchFile
+	text    *listened // of people
+	results []benchResult
 }
 
-// benchFile is one file that is written at the end.
-type benchFile struct {
+// listened is where people read. Somebody who stops reading is known after the next line.
+type listened struct {
+	io.Writer
+	leave func() // called when nobody reads any more
+	err   error
+}
+
+// Write passes on what is written until it fails.
+func (l *listened) Write(b []byte) (int, error) {
+	if l.err != nil {
+		return 0, l.err
+	}
+	n, err := l.Writer.Write(b)
+	if err != nil {
+		l.err = err
+		l.leave()
+	}
+	return n, err
+}
+
+// terminal returns the terminal that people look at; ok is false if they read something else.
+func (l *listened) terminal() (f *os.File, ok bool) {
+	f, ok = l.Writer.(*os.File)
+	return f, ok && isTerminal(f)
+}
+
+// benchResult is one form of the result, which is written at the end.
+type benchResult struct {
 	name   string
 	to     io.WriteCloser
 	format func(io.Writer, *loadgen.Result) error
 }
 
-// openOutput opens everything, so that a run is not lost to a file that cannot be written.
-func (f *benchFlags) openOutput(cmd *cobra.Command, p loadgen.Plan) (*benchOutput, error) {
-	o := &benchOutput{text: cmd.OutOrStdout()}
-	for _, want := range []struct {
-		name   string
-		format func(io.Writer, *loadgen.Result) error
-	}{{f.json, benchview.JSON}, {f.hdr, benchview.HDRLog}, {f.svg, benchview.SVG}} {
-		switch want.name {
-		case "":
-			continue
-		case "-":
-			o.text = cmd.ErrOrStderr()
-			o.files = append(o.files, benchFile{"stdout", open{cmd.OutOrStdout()}, want.format})
+// openOutput opens everything, so that a run is not lost to a file that cannot be written. leave is called when nobody reads what is
+// shown any more.
+func (f *benchFlags) openOutput(cmd *cobra.Command, p loadgen.Plan, leave func()) (*benchOutput, error) {
+	o := &benchOutput{text: &listened{Writer: cmd.OutOrStdout(), leave: leave}}
+	for _, want := range []benchResult{{name: f.json, format: benchview.JSON}, {name: f.hdr, format: benchview.HDRLog}, {name: f.svg, format: benchview.SVG}} {
+		if want.name == "" {
 			continue
 		}
-		file, err := os.Create(want.name)
-		if err != nil {
+		if err := o.open(cmd, want); err != nil {
 			o.close()
-			return nil, cli.Errorf(cli.CodeUsage, "cannot write the result: %w", err)
+			return nil, err
 		}
-		o.files = append(o.files, benchFile{want.name, file, want.format})
 	}
 	o.openView(f, p)
 	return o, nil
 }
 
-// open is a writer that nobody closes.
-type open struct{ io.Writer }
+// open opens one result; "-" is stdout, and all else goes to stderr then.
+func (o *benchOutput) open(cmd *cobra.Command, want benchResult) error {
+	for _, other := range o.results {
+		if other.name == want.name {
+			return cli.Errorf(cli.CodeUsage, "cannot write two results to %s", want.name)
+		}
+	}
+	if want.name == "-" {
+		o.text.Writer = cmd.ErrOrStderr()
+		want.to = unclosed{cmd.OutOrStdout()}
+	} else {
+		file, err := openResult(want.name)
+		if err != nil {
+			return cli.Errorf(cli.CodeUsage, "cannot write the result: %w", err)
+		}
+		want.to = file
+	}
+	o.results = append(o.results, want)
+	return nil
+}
 
-func (open) Close() error { return nil }
+// unclosed is a writer that nobody closes.
+type unclosed struct{ io.Writer }
+
+func (unclosed) Close() error { return nil }
 
 // openView shows the run as it goes: painted over and over on a terminal, a line per interval elsewhere.
 func (o *benchOutput) openView(f *benchFlags, p loadgen.Plan) {
-	terminal, ok := o.text.(*os.File)
-	if f.noLive || !ok || !isTerminal(terminal) || os.Getenv("TERM") == "dumb" || tooLow(terminal) {
+	terminal, ok := o.text.terminal()
+	if f.noLive || !ok || os.Getenv("TERM") == "dumb" || tooLow(terminal) {
 		lines := benchview.NewLines(o.text, p)
 		o.show, o.endView = lines.Show, lines.Close
 		return
 	}
-	live := benchview.NewLive(terminal, func() int { columns, _ := terminalSize(terminal); return columns }, os.Getenv("NO_COLOR") == "", p)
+	live := benchview.NewLive(terminal, func() (columns, rows int) { return terminalSize(terminal) }, os.Getenv("NO_COLOR") == "", p)
 	o.show, o.endView = live.Show, live.Close
 }
 
-// tooLow tells that the block would scroll.
+// tooLow tells that nothing of use would be left of the block.
 func tooLow(terminal *os.File) bool {
 	_, rows := terminalSize(terminal)
 	return rows < benchview.LiveRows
 }
 
-// write writes the summary and all files.
+// summaryWidth is that of the terminal, or 0.
+func (o *benchOutput) summaryWidth() int {
+	if terminal, ok := o.text.terminal(); ok {
+		columns, _ := terminalSize(terminal)
+		return columns
+	}
+	return 0
+}
+
+// write writes the summary and all results.
 func (o *benchOutput) write(r *loadgen.Result) error {
-	benchview.Summary(o.text, r)
+	benchview.Summary(o.text, o.summaryWidth(), r)
 	var failed error
-	for _, file := range o.files {
-		if err := errors.Join(file.format(file.to, r), file.to.Close()); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("cannot write %s: %w", file.name, err))
+	if o.text.err != nil {
+		failed = fmt.Errorf("cannot write the summary: %w", o.text.err)
+	}
+	for _, result := range o.results {
+		if err := errors.Join(result.format(result.to, r), result.to.Close()); err != nil {
+			name := result.name
+			if name == "-" {
+				name = "stdout"
+			}
+			failed = errors.Join(failed, fmt.Errorf("cannot write %s: %w", name, err))
 		}
 	}
-	o.files = nil
+	o.results = nil
 	return failed
 }
 
-// close gives up files that were not written.
+// close gives up results that were not written.
 func (o *benchOutput) close() {
-	for _, file := range o.files {
-		file.to.Close()
+	for _, result := range o.results {
+		if file, ok := result.to.(*resultFile); ok {
+			file.giveUp()
+		}
 	}
 }

@@ -31,7 +31,7 @@ func (f *benchFlags) plan(cmd *cobra.Command, args []string) (loadgen.Plan, erro
 		return p, err
 	}
 	if f.count > 0 && !cmd.Flags().Changed("duration") && f.interval > 0 {
-		p.Duration = min(loadgen.MaxDuration, loadgen.MaxIntervals*f.interval) - f.warmup
+		p.OnlyCount()
 	}
 	return p, cli.AsUsage(p.Check(), helpHint(cmd))
 }

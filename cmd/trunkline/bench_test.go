@@ -2,6 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
 	"testing"
 
 	"trunkline/cmd/trunkline/internal/cli"
@@ -72,6 +77,50 @@ func TestBenchVerdicts(t *testing.T) {
 	if err := verdict(ended, &loadgen.Result{}, tolerance{}); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestBenchErrors(t *testing.T) {
+	f := func(err error, code int, hint string) {
+		t.Helper()
+		got := (&benchFlags{}).benchError(err)
+		var e *cli.Error
+		if !errors.As(got, &e) || !errors.Is(got, err) || e.Code != code || !strings.Contains(e.Hint, hint) {
+			t.Errorf("%v: %+v", err, e)
+		}
+	}
+	connect := func(err error) error { return &loadgen.ConnectError{Addr: "h:1", Err: err} }
+	f(connect(syscall.ECONNREFUSED), cli.CodeUnavailable, "is the server running")
+	f(connect(fmt.Errorf("connection 3 of 4: %w", os.NewSyscallError("socket", syscall.EMFILE))), cli.CodeUnavailable, "ulimit -n")
+	f(&loadgen.PrepareError{Err: context.DeadlineExceeded}, cli.CodeUnavailable, "--protocol")
+	f(&loadgen.PrepareError{Err: errors.New("RESOURCE_EXHAUSTED")}, cli.CodeFailed, "need no process")
+	f(errors.New("cannot use it"), cli.CodeUsage, "")
+}
+
+// TestBenchMix: the weights and the bodies of the flags; what is wrong with a weight is said by the plan.
+func TestBenchMix(t *testing.T) {
+	f := func(want string, methods, bodies []string) {
+		t.Helper()
+		flags := benchFlags{methods: methods, bodies: bodies}
+		mix, err := flags.mix(&loadgen.Plan{Target: loadgen.Target{Protocol: loadgen.ProtocolToolhost}})
+		got := ""
+		for _, s := range mix {
+			got += fmt.Sprintf("%s=%d%s ", s.Name, s.Weight, s.Body)
+		}
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("%v %v: %q, want %q", methods, bodies, got, want)
+		}
+	}
+	f("AID.NOOP.v1=1 ", nil, nil)
+	f("AID.NOOP.v1=1{} ", nil, []string{"AID.NOOP.v1={}"})
+	f("a=1 b=7{} ", []string{"a", "b=7"}, []string{"b={}"})
+	f("a=0 b=-1 ", []string{"a=0", "b=-1"}, nil)
+	f("cannot use --method", []string{"a="}, nil)
+	f("cannot use --method", []string{"a=1.5"}, nil)
+	f("cannot use --method", []string{"a=99999999999999999999"}, nil)
+	f("cannot use --body c: no --method has that name", []string{"a"}, []string{"c={}"})
 }
 
 func TestBenchBodies(t *testing.T) {

@@ -1,6 +1,7 @@
 package benchview
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -8,12 +9,15 @@ import (
 	"trunkline/cmd/trunkline/internal/loadgen"
 )
 
-// LiveRows is how many rows a terminal must have for Live: the block and the line of the cursor. On a lower one the block would
-// scroll away instead of being repainted; Lines is for that.
-const LiveRows = 17 + blockMethods
+// LiveRows is how many rows a terminal must have for Live to be of use: the block up to the latencies and the line of the cursor. What
+// does not fit is left out from below. Lines is for lower ones.
+const LiveRows = 12
 
-// blockMethods is how many rows the mix takes at most, so that LiveRows are no more than the 24 of the common terminal.
+// blockMethods is how many rows the mix takes at most, so that all fits into the 24 rows of the common terminal.
 const blockMethods = 6
+
+// blockRows is how many rows the whole block takes at most.
+const blockRows = 17 + blockMethods
 
 // The most cells of the progress bar and of a sparkline.
 const (
@@ -49,6 +53,16 @@ func body(p *loadgen.Plan, t *tally, width int) []line {
 	return append(out, mix(p, t, width)...)
 }
 
+// fit leaves out what rows do not hold: first the empty lines from below, then the last ones.
+func fit(lines []line, rows int) []line {
+	for i := len(lines) - 1; i >= 0 && len(lines) > rows; i-- {
+		if lines[i] == nil {
+			lines = slices.Delete(lines, i, i+1)
+		}
+	}
+	return lines[:min(len(lines), max(rows, 0))]
+}
+
 // progress is how far the run is, by the bound that ends it first.
 func progress(p *loadgen.Plan, t *tally, passed time.Duration, width int) line {
 	phase, share, text := stage(p, t, passed)
@@ -75,14 +89,14 @@ func stage(p *loadgen.Plan, t *tally, passed time.Duration) (phase string, share
 	}
 	text = passedText(passed)
 	share = -1
-	if p.Duration > 0 {
+	if p.Timed() {
 		share = ratio(float64(passed), float64(p.Duration))
 		text += " of " + spanText(p.Duration)
 	}
 	if p.Count > 0 {
 		share = max(share, ratio(float64(t.sum.Done+t.sum.Failed), float64(p.Count)))
 	}
-	if p.Duration > 0 && passed >= p.Duration {
+	if p.Timed() && passed >= p.Duration {
 		return "finishing", 1, text
 	}
 	return "measuring", share, text
@@ -107,7 +121,7 @@ func bar(share float64, n int) (done, rest string) {
 	return done, strings.Repeat("·", n-cells(done))
 }
 
-// counts are the rates of the newest interval, the sums, and the errors.
+// counts are the rates of the newest interval, the sums, what happened to the connections, and the errors.
 func counts(t *tally, width int) []line {
 	s, sum := &t.newest, &t.sum
 	d := s.To - s.From
@@ -116,8 +130,9 @@ func counts(t *tally, width int) []line {
 		labelled(width, "rate", span{"due " + rate(s.Due), plain}, span{"done " + rate(s.Done), strong},
 			span{"failed " + rate(s.Failed), alarm(s.Failed)}, span{"sent " + rate(s.Sent), plain}),
 		labelled(width, "total", span{"done " + countText(sum.Done), strong}, span{"failed " + countText(sum.Failed), alarm(sum.Failed)},
-			span{"in flight " + countText(s.InFlight), plain}, span{"out " + bytesText(sum.Bytes.Sent), plain},
-			span{"in " + bytesText(sum.Bytes.Received), plain}),
+			span{"in flight " + countText(s.InFlight), plain}),
+		labelled(width, "conns", span{"lost " + countText(sum.Lost), alarm(sum.Lost)}, span{"late replies " + countText(sum.Late), alarm(sum.Late)},
+			span{"out " + bytesText(sum.Bytes.Sent), plain}, span{"in " + bytesText(sum.Bytes.Received), plain}),
 		errorLine(sum.Errors, width),
 	}
 }
@@ -155,11 +170,13 @@ func errorLine(errs map[string]int64, width int) line {
 	return labelled(width, "errors", items...)
 }
 
-// latencyColumns drops p90 first, then p99.9, then the maximum.
+// quantileDrops says in which order a narrow table leaves quantiles out: p90 first, then p99.9, then the maximum.
+var quantileDrops = [len(quantileNames)]int{0, 9, 0, 8, 7}
+
 func latencyColumns(name string) []column {
 	cols := []column{{head: name}}
 	for i, q := range quantileNames {
-		cols = append(cols, column{head: padLeft(q, len("99.9 ms")), drop: [...]int{0, 9, 0, 8, 7}[i]})
+		cols = append(cols, column{head: padLeft(q, len("99.9 ms")), drop: quantileDrops[i]})
 	}
 	return cols
 }
@@ -168,13 +185,21 @@ func latencyColumns(name string) []column {
 func latencyLines(t *tally, width int) []line {
 	newest := "last"
 	if d := t.newest.To - t.newest.From; d > 0 {
-		newest += " " + spanText(d.Round(time.Millisecond))
+		newest += " " + spanText(roundSpan(d))
 	}
 	rows := [][]string{
 		append([]string{newest}, latencyTexts(t.newest.Latency)...),
 		append([]string{"measured"}, latencyTexts(t.sum.Latency)...),
 	}
 	return headed(table(width, latencyColumns("latency"), rows))
+}
+
+// roundSpan leaves two or three digits of a duration, so that an interval that is a little short does not widen its column.
+func roundSpan(d time.Duration) time.Duration {
+	if d < 100*time.Millisecond {
+		return d.Round(time.Millisecond)
+	}
+	return d.Round(10 * time.Millisecond)
 }
 
 func headed(texts []string) []line {

@@ -69,7 +69,7 @@ func TestBlockFits(t *testing.T) {
 		}
 		passed := time.Duration(rapid.Int64Range(-int64(time.Hour), int64(25*time.Hour)).Draw(t, "passed"))
 		lines := block(&p, tally, passed, width)
-		if len(lines) > LiveRows-1 {
+		if len(lines) > blockRows {
 			t.Errorf("%d lines", len(lines))
 		}
 		for _, l := range lines {
@@ -105,6 +105,51 @@ func TestProgress(t *testing.T) {
 	f(0, 0, 1, 5*time.Second, "measuring   5.0s")
 	f(10*time.Second, 0, 1, 11*time.Second, "finishing ████████████████ 100 %  11.0s of 10s")
 	f(10*time.Second, 0, 1, -time.Second, "warm-up   █████████·········  50 %  1.0s of 2s")
+}
+
+func TestRoundedSpans(t *testing.T) {
+	f := func(d time.Duration, want string) {
+		t.Helper()
+		if got := spanText(roundSpan(d)); got != want {
+			t.Errorf("%s: %s, want %s", d, got, want)
+		}
+	}
+	f(998*time.Millisecond, "1s")
+	f(1004*time.Millisecond, "1s")
+	f(1005*time.Millisecond, "1.01s")
+	f(12_345_678, "12ms")
+	f(99_900_000, "100ms")
+	f(254_900_000, "250ms")
+	f(time.Minute+time.Millisecond, "1m")
+}
+
+// TestFit: empty lines go first, from below, then the last ones.
+func TestFit(t *testing.T) {
+	f := func(rows int, want string) {
+		t.Helper()
+		var lines []line
+		for _, s := range []string{"a", "", "b", "", "c"} {
+			if s == "" {
+				lines = append(lines, nil)
+				continue
+			}
+			lines = append(lines, line{{s, plain}})
+		}
+		got := ""
+		for _, l := range fit(lines, rows) {
+			got += l.render(9, false) + "|"
+		}
+		if got != want {
+			t.Errorf("%d rows: %s, want %s", rows, got, want)
+		}
+	}
+	f(9, "a||b||c|")
+	f(5, "a||b||c|")
+	f(4, "a||b|c|")
+	f(3, "a|b|c|")
+	f(2, "a|b|")
+	f(0, "")
+	f(-1, "")
 }
 
 func TestErrorLine(t *testing.T) {

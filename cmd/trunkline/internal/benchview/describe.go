@@ -49,7 +49,7 @@ func scheduleText(p *loadgen.Plan) string {
 	default:
 		fmt.Fprintf(&b, "constant %s/s", rateText(p.Schedule.To))
 	}
-	if p.Duration > 0 {
+	if p.Timed() {
 		b.WriteString(" for " + spanText(p.Duration))
 	}
 	if p.Count > 0 {

@@ -144,7 +144,7 @@ func (d *drawing) next() { d.top += plotHeight + axisSpace + titleSpace }
 // notes are the sentences without which the picture would be misread.
 func (d *drawing) notes(r *loadgen.Result) {
 	d.top -= titleSpace
-	for _, s := range remarks(r) {
+	for _, s := range remarks(r, summaryCells) {
 		d.top += noteHeight
 		d.text(20, d.top, "", s)
 	}

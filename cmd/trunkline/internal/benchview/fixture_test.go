@@ -87,7 +87,7 @@ func observed() []loadgen.Sample {
 			s.Due = 5000
 		case 12:
 			s = intervalOf(&p, rng, second, 9960, 40, 480*time.Millisecond)
-			s.Due = 5000
+			s.Due, s.Lost, s.Late = 5000, 2, 7
 		}
 		out = append(out, s)
 	}
@@ -146,6 +146,19 @@ func extremes() map[string]*loadgen.Result {
 	add("all refused", func(r *loadgen.Result) {
 		r.Total = one(4e5, 100_000)
 		r.Total.Done, r.Total.Failed, r.Total.Errors = 0, 100_000, map[string]int64{"PERMISSION\x1b[31m_DENIED": 100_000}
+	})
+	add("stopped", func(r *loadgen.Result) {
+		r.Total = one(4e5, 10_000)
+		r.Total.Due, r.Stopped = 10_050, true
+	})
+	add("stopped while the server was behind", func(r *loadgen.Result) {
+		r.Total = one(4e5, 10_000)
+		r.Total.Due, r.Stopped = 10_051, true
+	})
+	add("bounded by its count", func(r *loadgen.Result) {
+		r.Plan.Count = 10_000
+		r.Plan.OnlyCount()
+		r.Total = one(4e5, 10_000)
 	})
 	add("late and fast as it goes", func(r *loadgen.Result) {
 		r.Plan.Schedule = loadgen.Schedule{Kind: loadgen.Max}

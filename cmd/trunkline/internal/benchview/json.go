@@ -30,6 +30,7 @@ const jsonFormat = 1
 //	  seed                   a string, as it may be greater than numbers of JSON can hold exactly
 //	start                    when measuring began, RFC 3339 with nanoseconds, UTC
 //	missed_schedule          true if the generator itself was late; latest_lag_ns is by how much at most
+//	stopped                  true if the run was ended before its time
 //	remarks                  the sentences that Summary ends with
 //	total                    what was measured, as one sample
 //	intervals                the samples over time, in order; those of a long run are joined, see from_ns and to_ns
@@ -53,6 +54,7 @@ func JSON(w io.Writer, r *loadgen.Result) error {
 		Start:          r.Start.UTC().Format(time.RFC3339Nano),
 		MissedSchedule: r.MissedSchedule,
 		LatestLag:      int64(r.LatestLag),
+		Stopped:        r.Stopped,
 		Remarks:        append([]string{}, sentences(r)...),
 		Total:          sampleOf(&r.Plan, &r.Total),
 		Intervals:      make([]jsonSample, len(r.Intervals)),
@@ -69,6 +71,7 @@ type jsonResult struct {
 	Start          string       `json:"start"`
 	MissedSchedule bool         `json:"missed_schedule"`
 	LatestLag      int64        `json:"latest_lag_ns"`
+	Stopped        bool         `json:"stopped"`
 	Remarks        []string     `json:"remarks"`
 	Total          jsonSample   `json:"total"`
 	Intervals      []jsonSample `json:"intervals"`

@@ -13,20 +13,25 @@ import (
 // in the name and no space in a value. A number that does not exist, such as the p99 of no answers, is "-".
 //
 //	bench phase=measure t_s=3.000 due_per_second=1000 sent_per_second=1000 done_per_second=998 failed_per_second=2 in_flight=3
-//	  p50_us=412.3 p90_us=633.1 p99_us=1204.2 p999_us=3411.0 max_us=8020.0 errors=timeout:2     (one line)
+//	  connections_lost=0 late_replies=1 p50_us=412.3 p90_us=633.1 p99_us=1204.2 p999_us=3411.0 max_us=8020.0 errors=timeout:2
 //
-// phase is warmup or measure, t_s the end of the interval in seconds since the start of measuring, negative before it; errors counts
-// the interval's failures by code, the most frequent first, with "_" for spaces, "=", ":" and ",".
+// (one line). phase is warmup or measure, t_s the end of the interval in seconds since the start of measuring, negative before it;
+// connections_lost and late_replies are those of the interval; errors counts its failures by code, the most frequent first, with "_"
+// for spaces, "=", ":" and ",".
 type Lines struct {
 	w io.Writer
 }
 
 // NewLines returns Lines on w, after one line that says what is asked of whom: "bench phase=start …".
 func NewLines(w io.Writer, p loadgen.Plan) *Lines {
+	duration := nothing
+	if p.Timed() {
+		duration = decimal(p.Duration.Seconds(), 3)
+	}
 	fmt.Fprintf(w, "bench phase=start protocol=%s target=%s schedule=%s from_per_second=%s to_per_second=%s connections=%d depth=%d"+
 		" warmup_s=%s duration_s=%s count=%d interval_s=%s\n",
 		value(p.Target.Protocol), value(address(p.Target)), kind(p.Schedule.Kind), decimal(p.Schedule.From, 0), decimal(p.Schedule.To, 0),
-		p.Conns, p.Depth, decimal(p.Warmup.Seconds(), 3), decimal(p.Duration.Seconds(), 3), p.Count, decimal(p.Interval.Seconds(), 3))
+		p.Conns, p.Depth, decimal(p.Warmup.Seconds(), 3), duration, p.Count, decimal(p.Interval.Seconds(), 3))
 	return &Lines{w: w}
 }
 
@@ -41,7 +46,7 @@ func (l *Lines) Show(s loadgen.Sample) {
 	for _, c := range []counted{{"due", s.Due}, {"sent", s.Sent}, {"done", s.Done}, {"failed", s.Failed}} {
 		fmt.Fprintf(&b, " %s_per_second=%s", c.name, decimal(perSecond(c.n, s.To-s.From), 0))
 	}
-	fmt.Fprintf(&b, " in_flight=%d", s.InFlight)
+	fmt.Fprintf(&b, " in_flight=%d connections_lost=%d late_replies=%d", s.InFlight, s.Lost, s.Late)
 	ns, ok := latencies(s.Latency)
 	for i, name := range quantileNames {
 		text := nothing

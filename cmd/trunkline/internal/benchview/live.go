@@ -14,8 +14,11 @@ import (
 // repaintEvery is how often the block is painted at most: as fast as one can read.
 const repaintEvery = 100 * time.Millisecond
 
-// defaultWidth is that of a terminal which does not tell.
-const defaultWidth = 80
+// The size of a terminal which does not tell.
+const (
+	defaultWidth = 80
+	defaultRows  = 24
+)
 
 // What a terminal is told around each frame. Each frame puts back what it changes, so a process that is killed leaves a sane terminal
 // behind.
@@ -30,7 +33,7 @@ const (
 // may be called from any goroutine and do not wait for the terminal, Close aside.
 type Live struct {
 	w     io.Writer
-	width func() int
+	size  func() (columns, rows int)
 	color bool
 	plan  loadgen.Plan
 
@@ -48,12 +51,12 @@ type Live struct {
 	done  chan struct{}
 }
 
-// NewLive starts to paint on w, which is a terminal, below where its cursor is. width tells how many columns it has and is asked before
-// each repaint, from one goroutine; what is not positive counts as 80. The terminal has LiveRows rows at least. Without color no attribute of
-// text is used: the caller passes false where NO_COLOR is set. Close must be called; nothing else may write to the terminal before.
-func NewLive(w io.Writer, width func() int, color bool, p loadgen.Plan) *Live {
+// NewLive starts to paint on w, which is a terminal, below where its cursor is. size tells how large it is and is asked before each
+// repaint, from one goroutine; what is not positive counts as 80 columns and 24 rows. Without color no attribute of text is used: the
+// caller passes false where NO_COLOR is set. Close must be called; nothing else may write to the terminal before.
+func NewLive(w io.Writer, size func() (columns, rows int), color bool, p loadgen.Plan) *Live {
 	l := &Live{
-		w: w, width: width, color: color, plan: p,
+		w: w, size: size, color: color, plan: p,
 		tally: newTally(), stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go l.paint()
@@ -87,30 +90,35 @@ func (l *Live) paint() {
 		select {
 		case <-tick.C:
 		case <-l.stop:
-			_, _ = l.w.Write(l.frame.clear(l.columns()))
+			width, _ := l.room()
+			_, _ = l.w.Write(l.frame.clear(width))
 			return
 		}
 	}
 }
 
-// columns is the width that may be used: a character in the last column of a terminal leaves the cursor in a state of its own.
-func (l *Live) columns() int {
-	n := l.width()
-	if n <= 0 {
-		n = defaultWidth
+// room is what may be used of the terminal: a character in its last column leaves the cursor in a state of its own, and its last row is
+// for the cursor.
+func (l *Live) room() (width, rows int) {
+	width, rows = l.size()
+	if width <= 0 {
+		width = defaultWidth
 	}
-	return n - 1
+	if rows <= 0 {
+		rows = defaultRows
+	}
+	return width - 1, rows - 1
 }
 
 func (l *Live) repaint() {
-	width := l.columns()
+	width, rows := l.room()
 	l.mu.Lock()
 	lines := head(&l.plan, l.tally, l.passed(), width)
 	if l.body == nil || l.drawn != l.tally.samples || l.fits != width {
 		l.body, l.drawn, l.fits = body(&l.plan, l.tally, width), l.tally.samples, width
 	}
 	l.mu.Unlock()
-	lines = append(lines, l.body...)
+	lines = fit(append(lines, l.body...), rows)
 	texts := make([]string, len(lines))
 	for i, ln := range lines {
 		texts[i] = ln.render(width, l.color)
@@ -163,12 +171,17 @@ func (f *frame) next(texts []string, lines []line, width int) []byte {
 	return f.buf.Bytes()
 }
 
-// clear returns the bytes that take the lines off.
+// clear returns the bytes that take the lines off: the first one by itself, because some terminals keep a copy of a screen that is
+// erased from its first cell on.
 func (f *frame) clear(width int) []byte {
 	f.buf.Reset()
 	f.buf.WriteString(frameBegin)
 	f.up(width)
-	f.buf.WriteString(eraseBelow + frameEnd)
+	f.buf.WriteString(eraseRight)
+	if len(f.texts) > 0 {
+		f.buf.WriteString("\r\n" + eraseBelow + "\x1b[A")
+	}
+	f.buf.WriteString(frameEnd)
 	return f.buf.Bytes()
 }
 

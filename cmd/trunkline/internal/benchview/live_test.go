@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"trunkline/cmd/trunkline/internal/benchview/screen"
 	"trunkline/cmd/trunkline/internal/loadgen"
 )
 
@@ -18,20 +19,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const prompt = "$ trunkline bench\n"
 
 // onScreen runs f with a Live on a screen of 24 lines, on which a prompt stands already.
-func onScreen(t *testing.T, width int, color bool, f func(*screen, *Live, []loadgen.Sample)) {
+func onScreen(t *testing.T, width int, color bool, f func(*screen.Screen, *Live, []loadgen.Sample)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := newScreen(t, width, 24)
+		s := screen.New(t, width, 24, cells)
 		_, _ = io.WriteString(s, "$ trunkline bench\r\n")
-		l := NewLive(s, s.columns, color, planOfTwo())
+		l := NewLive(s, s.Size, color, planOfTwo())
 		f(s, l, observed())
 		l.Close()
 		l.Close()
-		if !s.wrap || !s.cursor {
-			t.Error("the terminal is not as it was")
-		}
-		if s.overflow > 0 {
-			t.Errorf("%d characters beyond the edge", s.overflow)
+		if at := s.State(); !at.Sane || at.Overflow > 0 {
+			t.Errorf("the terminal is not as it was: %+v", at)
 		}
 	})
 }
@@ -49,12 +47,12 @@ func play(l *Live, in []loadgen.Sample) {
 func TestLiveScreens(t *testing.T) {
 	f := func(name string, width, intervals int) {
 		t.Helper()
-		onScreen(t, width, true, func(s *screen, l *Live, in []loadgen.Sample) {
+		onScreen(t, width, true, func(s *screen.Screen, l *Live, in []loadgen.Sample) {
 			play(l, in[:intervals])
-			golden(t, name, s.shown())
+			golden(t, name, s.Shown())
 			l.Close()
-			if s.shown() != prompt+"\n" || s.row != 1 || s.col != 0 {
-				t.Errorf("after Close:\n%s", s.shown())
+			if at := s.State(); s.Shown() != prompt || at.Row != 1 || at.Col != 0 {
+				t.Errorf("after Close:\n%s", s.Shown())
 			}
 		})
 	}
@@ -65,22 +63,22 @@ func TestLiveScreens(t *testing.T) {
 }
 
 func TestLiveWarmsUp(t *testing.T) {
-	onScreen(t, 80, false, func(s *screen, l *Live, in []loadgen.Sample) {
+	onScreen(t, 80, false, func(s *screen.Screen, l *Live, in []loadgen.Sample) {
 		warm := in[0]
 		warm.From, warm.To = -2*time.Second, -time.Second
 		play(l, []loadgen.Sample{warm})
-		golden(t, "live-warmup.txt", s.shown())
+		golden(t, "live-warmup.txt", s.Shown())
 	})
 }
 
 func TestLiveWithoutColor(t *testing.T) {
 	shown := make(map[bool]string)
 	for _, color := range []bool{true, false} {
-		onScreen(t, 80, color, func(s *screen, l *Live, in []loadgen.Sample) {
+		onScreen(t, 80, color, func(s *screen.Screen, l *Live, in []loadgen.Sample) {
 			play(l, in[:14])
-			shown[color] = s.shown()
-			if (s.attributes > 0) != color {
-				t.Errorf("color %v: %d attributes", color, s.attributes)
+			shown[color] = s.Shown()
+			if (s.State().Attributes > 0) != color {
+				t.Errorf("color %v: %d attributes", color, s.State().Attributes)
 			}
 		})
 	}
@@ -90,27 +88,27 @@ func TestLiveWithoutColor(t *testing.T) {
 }
 
 func TestLivePaintsAtMostTenTimesASecond(t *testing.T) {
-	onScreen(t, 80, true, func(s *screen, l *Live, in []loadgen.Sample) {
-		before := s.frames
+	onScreen(t, 80, true, func(s *screen.Screen, l *Live, in []loadgen.Sample) {
+		before := s.State().Frames
 		for range 200 {
 			time.Sleep(5 * time.Millisecond)
 			l.Show(in[0])
 		}
 		synctest.Wait()
-		if n := s.frames - before; n < 9 || n > 12 {
+		if n := s.State().Frames - before; n < 9 || n > 12 {
 			t.Errorf("%d frames in one second", n)
 		}
 	})
 }
 
 func TestLiveWritesNothingWhereNothingChanges(t *testing.T) {
-	onScreen(t, 80, true, func(s *screen, l *Live, _ []loadgen.Sample) {
+	onScreen(t, 80, true, func(s *screen.Screen, l *Live, _ []loadgen.Sample) {
 		synctest.Wait()
-		before := s.frames
+		before := s.State().Frames
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if s.frames != before {
-			t.Errorf("%d frames of the same picture", s.frames-before)
+		if s.State().Frames != before {
+			t.Errorf("%d frames of the same picture", s.State().Frames-before)
 		}
 	})
 }
@@ -119,30 +117,53 @@ func TestLiveWritesNothingWhereNothingChanges(t *testing.T) {
 // that cut them, the block is whole.
 func TestLiveSurvivesResizing(t *testing.T) {
 	for _, reflows := range []bool{true, false} {
-		onScreen(t, 80, true, func(s *screen, l *Live, in []loadgen.Sample) {
-			s.height, s.reflows = 100, reflows
+		onScreen(t, 80, true, func(s *screen.Screen, l *Live, in []loadgen.Sample) {
+			if !reflows {
+				s.CutLongLines()
+			}
 			for i, width := range []int{80, 60, 100, 41, 20, 3, 1, 80} {
-				s.resize(width)
+				s.Resize(width, 120)
 				play(l, in[i:i+1])
 			}
-			if got := strings.Count(s.shown(), "127.0.0.1:4410"); got != 1 {
-				t.Errorf("reflows %v: %d blocks:\n%s", reflows, got, s.shown())
+			if got := strings.Count(s.Shown(), "127.0.0.1:4410"); got != 1 {
+				t.Errorf("reflows %v: %d blocks:\n%s", reflows, got, s.Shown())
 			}
-			above, _, _ := strings.Cut(s.shown(), "bench   kernel")
+			above, _, _ := strings.Cut(s.Shown(), "bench   kernel")
 			if got := strings.Join(strings.Fields(above), ""); reflows && got != "$trunklinebench" {
-				t.Errorf("above the block is not what was there:\n%s", s.shown())
+				t.Errorf("above the block is not what was there:\n%s", s.Shown())
 			}
 		})
 	}
 }
 
-func TestLiveAtUnknownWidth(t *testing.T) {
+// TestLiveOnALowTerminal: one that became too low for the block shows what fits, without a copy of it above, and all once there is room.
+func TestLiveOnALowTerminal(t *testing.T) {
+	onScreen(t, 80, false, func(s *screen.Screen, l *Live, in []loadgen.Sample) {
+		play(l, in[:1])
+		s.Resize(80, 15)
+		play(l, in[1:2])
+		before := s.State().Rows
+		play(l, in[2:14])
+		golden(t, "live-low.txt", s.Shown())
+		if s.State().Rows != before {
+			t.Errorf("%d rows scrolled away", s.State().Rows-before)
+		}
+		s.Resize(80, 24)
+		play(l, in[14:15])
+		_, got, _ := strings.Cut(s.Shown(), "bench   kernel 127.0.0.1:4410")
+		if !strings.Contains(got, "kernel.CreateProcess") || strings.Contains(got, "bench   kernel") {
+			t.Errorf("not all of it is back:\n%s", got)
+		}
+	})
+}
+
+func TestLiveAtUnknownSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newScreen(t, 80, 24)
-		l := NewLive(s, func() int { return 0 }, false, planOfTwo())
+		s := screen.New(t, 80, 24, cells)
+		l := NewLive(s, func() (int, int) { return 0, 0 }, false, planOfTwo())
 		play(l, observed()[:3])
-		if !strings.Contains(s.shown(), "p99.9") || s.overflow > 0 {
-			t.Errorf("not as wide as 80:\n%s", s.shown())
+		if !strings.Contains(s.Shown(), "p99.9") || s.State().Overflow > 0 {
+			t.Errorf("not as wide as 80:\n%s", s.Shown())
 		}
 		l.Close()
 	})
@@ -156,7 +177,7 @@ func (s stuck) Write(b []byte) (int, error) { <-s.free; return len(b), nil }
 func TestShowDoesNotWaitForTheTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := stuck{make(chan struct{})}
-		l := NewLive(w, func() int { return 80 }, false, planOfTwo())
+		l := NewLive(w, func() (int, int) { return 80, 24 }, false, planOfTwo())
 		for _, s := range observed() {
 			l.Show(s)
 		}
@@ -167,7 +188,7 @@ func TestShowDoesNotWaitForTheTerminal(t *testing.T) {
 
 func TestShowFromManyGoroutines(t *testing.T) {
 	in := observed()
-	l := NewLive(io.Discard, func() int { return 80 }, true, planOfTwo())
+	l := NewLive(io.Discard, func() (int, int) { return 80, 24 }, true, planOfTwo())
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {

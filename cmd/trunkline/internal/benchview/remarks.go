@@ -10,11 +10,11 @@ import (
 // fewLatencies is the number below which p99.9 is the slowest request and nothing more.
 const fewLatencies = 1000
 
-// remarks are the sentences without which the numbers of r would be misread, each wrapped to the width of the tables.
-func remarks(r *loadgen.Result) []string {
+// remarks are the sentences without which the numbers of r would be misread, each wrapped to width.
+func remarks(r *loadgen.Result, width int) []string {
 	var out []string
 	for _, s := range sentences(r) {
-		out = append(out, wrap(s, summaryCells)...)
+		out = append(out, wrap(s, width)...)
 	}
 	return out
 }
@@ -24,6 +24,9 @@ func sentences(r *loadgen.Result) []string {
 	t := &r.Total
 	var out []string
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	if r.Stopped {
+		say("The run was ended before its time: what was due and not yet answered then is neither done nor failed.")
+	}
 	switch ended := t.Done + t.Failed; {
 	case t.Due == 0 && ended == 0:
 		say("Nothing was measured: no request was due before the run ended.")
@@ -37,7 +40,7 @@ func sentences(r *loadgen.Result) []string {
 			"They tell of this machine as much as of the server. Ask for less, or give the generator more processors.",
 			latencyText(int64(r.LatestLag)))
 	}
-	if n := t.Due - t.Sent - t.Errors[loadgen.ErrorUnconnected]; n > 0 && r.Plan.Schedule.Kind != loadgen.Max {
+	if n := t.Due - t.Sent - t.Errors[loadgen.ErrorUnconnected]; n > leftOver(r) && r.Plan.Schedule.Kind != loadgen.Max {
 		say("The server did not keep up with the schedule: %s requests (%s) were due and never sent, because every place "+
 			"(connections × depth) was taken.", countText(n), shareText(n, t.Due))
 	}
@@ -48,6 +51,15 @@ func sentences(r *loadgen.Result) []string {
 		say("With fewer than %s latencies, p99.9 is the slowest of them and says no more than the maximum.", countText(fewLatencies))
 	}
 	return out
+}
+
+// leftOver is how many requests may be due and not sent without anybody being slow: when a run is ended, those of a tenth of a second,
+// for ending it takes a moment.
+func leftOver(r *loadgen.Result) int64 {
+	if r.Stopped {
+		return whole(perSecond(r.Total.Due, measured(r)) / 10)
+	}
+	return 0
 }
 
 // unanswered counts the failures that no server spoke of.

@@ -3,21 +3,24 @@ package benchview
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"trunkline/cmd/trunkline/internal/loadgen"
 )
 
-// summaryCells is how wide the tables of Summary are where names allow it.
+// summaryCells is how wide Summary is at most, and where nothing is known of who reads it.
 const summaryCells = 80
 
 // Summary writes what was asked and what happened: requests, errors, latencies of all and of each method, how rate and p99 went over
-// time, and a plain sentence for each thing a reader must know before he trusts the numbers. At most 80 columns wide, without colours:
-// the same for a terminal and for a file. Errors of w are not told; who must know them wraps w.
-func Summary(w io.Writer, r *loadgen.Result) {
-	parts := [][]string{asked(r), requests(r), failures(r), byMethod(r), overTimeTexts(r), remarks(r)}
+// time, and a plain sentence for each thing a reader must know before he trusts the numbers. It is without colours, and 80 columns wide,
+// the same for a terminal and for a file; where width is positive and less, names are cut and quantiles left out. Errors of w are not
+// told; who must know them wraps w.
+func Summary(w io.Writer, width int, r *loadgen.Result) {
+	if width <= 0 || width > summaryCells {
+		width = summaryCells
+	}
+	parts := [][]string{asked(r, width), requests(r, width), failures(r, width), byMethod(r, width), overTimeTexts(r, width), remarks(r, width)}
 	var b strings.Builder
 	for _, lines := range parts {
 		if len(lines) == 0 {
@@ -33,30 +36,32 @@ func Summary(w io.Writer, r *loadgen.Result) {
 	_, _ = io.WriteString(w, b.String())
 }
 
-func asked(r *loadgen.Result) []string {
+func asked(r *loadgen.Result, width int) []string {
 	p := &r.Plan
-	span := measured(r)
-	lines := []string{
-		"target    " + clip(targetText(p.Target), summaryCells-10),
-		"with      " + connsText(p) + ", timeout " + spanText(p.Timeout) + ", seed " + fmt.Sprint(p.Seed),
-		"measured  " + spanText(span.Round(time.Millisecond)),
-	}
+	span := spanText(measured(r).Round(time.Millisecond))
 	if !r.Start.IsZero() {
-		lines[2] += " from " + r.Start.UTC().Format(time.RFC3339)
+		span += " from " + r.Start.UTC().Format(time.RFC3339)
 	}
-	for i, s := range wrap(scheduleText(p), summaryCells-10) {
-		label := "asked     "
-		if i > 0 {
-			label = blanks(len(label))
+	const indent = len("measured  ")
+	lines := []string{"target    " + clip(targetText(p.Target), width-indent)}
+	for _, item := range [][2]string{
+		{"asked", scheduleText(p)},
+		{"with", connsText(p) + ", timeout " + spanText(p.Timeout) + ", seed " + fmt.Sprint(p.Seed)},
+		{"measured", span},
+	} {
+		for i, s := range wrap(item[1], width-indent) {
+			if i > 0 {
+				item[0] = ""
+			}
+			lines = append(lines, padRight(item[0], indent)+s)
 		}
-		lines = slices.Insert(lines, 1+i, label+s)
 	}
 	return lines
 }
 
 func measured(r *loadgen.Result) time.Duration { return max(r.Total.To-r.Total.From, 0) }
 
-func requests(r *loadgen.Result) []string {
+func requests(r *loadgen.Result, width int) []string {
 	t, d := &r.Total, measured(r)
 	of := func(name string, n int64) []string {
 		return []string{name, countText(n), rateText(perSecond(n, d)), shareText(n, t.Due)}
@@ -73,10 +78,10 @@ func requests(r *loadgen.Result) []string {
 			rows = append(rows, []string{c.name, countText(c.n), rateText(perSecond(c.n, d)), ""})
 		}
 	}
-	return table(summaryCells, []column{{head: "requests"}, {head: "number"}, {head: "per second"}, {head: "of those due"}}, rows)
+	return table(width, []column{{head: "requests"}, {head: "number"}, {head: "per second"}, {head: "of those due", drop: 9}}, rows)
 }
 
-func failures(r *loadgen.Result) []string {
+func failures(r *loadgen.Result, width int) []string {
 	kinds := byCount(r.Total.Errors)
 	if len(kinds) == 0 {
 		return nil
@@ -85,15 +90,15 @@ func failures(r *loadgen.Result) []string {
 	for i, k := range kinds {
 		rows[i] = []string{clean(k.name), countText(k.n), shareText(k.n, r.Total.Failed)}
 	}
-	return table(summaryCells, []column{{head: "errors"}, {head: "number"}, {head: "of those failed"}}, rows)
+	return table(width, []column{{head: "errors"}, {head: "number"}, {head: "of those failed", drop: 9}}, rows)
 }
 
 // byMethod has the latencies of all requests and those of each method; of one method, only all.
-func byMethod(r *loadgen.Result) []string {
+func byMethod(r *loadgen.Result, width int) []string {
 	t := &r.Total
-	cols := []column{{head: "method"}, {head: "done"}, {head: "failed"}}
-	for _, q := range quantileNames {
-		cols = append(cols, column{head: q})
+	cols := []column{{head: "method"}, {head: "done", drop: 5}, {head: "failed", drop: 6}}
+	for i, q := range quantileNames {
+		cols = append(cols, column{head: q, drop: quantileDrops[i]})
 	}
 	methodRow := func(name string, m *loadgen.MethodSample) []string {
 		return append([]string{clean(name), countText(m.Done), countText(m.Failed)}, latencyTexts(m.Latency)...)
@@ -106,11 +111,11 @@ func byMethod(r *loadgen.Result) []string {
 	if len(names) == 1 {
 		rows = rows[1:]
 	}
-	return append([]string{"latency from the intended start of each request; a timeout counts with its time"}, table(summaryCells, cols, rows)...)
+	return append(wrap("latency from the intended start of each request; a timeout counts with its time", width), table(width, cols, rows)...)
 }
 
 // overTimeTexts draws rate and p99 of the intervals.
-func overTimeTexts(r *loadgen.Result) []string {
+func overTimeTexts(r *loadgen.Result, width int) []string {
 	in := measuredIntervals(r)
 	if len(in) < 2 {
 		return nil
@@ -122,8 +127,9 @@ func overTimeTexts(r *loadgen.Result) []string {
 		ns, _ := latencies(s.Latency)
 		p99s = append(p99s, float64(ns[atP99]))
 	}
-	rate, top := sparkline(rates, sparkCells)
-	p99, slowest := sparkline(p99s, sparkCells)
+	room := min(sparkCells, width-labelCells-scaleCells)
+	rate, top := sparkline(rates, room)
+	p99, slowest := sparkline(p99s, room)
 	n := cells(rate)
 	return []string{
 		"over time",

@@ -89,11 +89,26 @@ func (p *Plan) checkTimes() error {
 		return fmt.Errorf("cannot use timeout %s: want 1ms to %s", p.Timeout, time.Duration(HighestLatency))
 	case p.Interval < time.Millisecond:
 		return fmt.Errorf("cannot use interval %s: want at least 1ms", p.Interval)
-	case (p.Warmup+p.Duration+p.Interval-1)/p.Interval > MaxIntervals:
+	case p.Duration > p.longest():
 		return fmt.Errorf("cannot use interval %s: the run would have more than %d", p.Interval, MaxIntervals)
 	}
 	return nil
 }
+
+// longest is the greatest Duration that the limits allow beside Warmup and Interval.
+func (p *Plan) longest() time.Duration {
+	most := MaxDuration
+	if p.Interval < MaxDuration/MaxIntervals {
+		most = MaxIntervals * p.Interval
+	}
+	return most - p.Warmup
+}
+
+// OnlyCount takes the bound of time off a plan that has a count: its Duration becomes the longest there is.
+func (p *Plan) OnlyCount() { p.Duration = max(p.longest(), 1) }
+
+// Timed tells whether Duration was meant to bound the plan, and not only its count.
+func (p *Plan) Timed() bool { return p.Duration > 0 && (p.Count == 0 || p.Duration < p.longest()) }
 
 // checkMix completes the mix and makes every message of it once.
 func (p *Plan) checkMix() error {

@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -54,9 +55,56 @@ func TestLimitsOfAPlan(t *testing.T) {
 	f("", func(p *Plan) { p.Timeout = time.Duration(HighestLatency) })
 	f("timeout 1h0m0.000000001s", func(p *Plan) { p.Timeout = time.Duration(HighestLatency) + 1 })
 	f("timeout 0s", func(p *Plan) { p.Timeout = 0 })
+	f("rate NaN", func(p *Plan) { p.Schedule.To = math.NaN() })
+	f("rate +Inf", func(p *Plan) { p.Schedule.To = math.Inf(1) })
+	f("rate -1", func(p *Plan) { p.Schedule.To = -1 })
+	f("", func(p *Plan) { p.Schedule = Schedule{Kind: Ramp, From: MaxRate, To: MaxRate} })
+	f("", func(p *Plan) { p.Schedule = Schedule{Kind: Ramp, From: 5} })
+	f("end of a ramp -1", func(p *Plan) { p.Schedule = Schedule{Kind: Ramp, From: 5, To: -1} })
+	f("", func(p *Plan) { p.Duration = 1 })
+	f("duration -1ns", func(p *Plan) { p.Duration = -1 })
+	f("", func(p *Plan) { p.Duration, p.Warmup = 1, MaxDuration-1 })
+	f("together at most", func(p *Plan) { p.Duration, p.Warmup = 1, MaxDuration })
+	f("", func(p *Plan) { p.Interval, p.Duration = time.Millisecond, time.Second })
+	f("interval 999.999µs", func(p *Plan) { p.Interval = time.Millisecond - 1 })
+	f("", func(p *Plan) { p.Timeout = time.Millisecond })
+	f("timeout 999.999µs", func(p *Plan) { p.Timeout = time.Millisecond - 1 })
+	f("", func(p *Plan) { p.Count = math.MaxInt64 })
 	f("count -1", func(p *Plan) { p.Count = -1 })
 	f("token", func(p *Plan) { p.Target.Token = "x" })
 	f(`protocol "redis"`, func(p *Plan) { p.Target.Protocol = "redis" })
+}
+
+// TestOnlyCount: a plan without a bound of time has the longest one that passes, and says that it has none.
+func TestOnlyCount(t *testing.T) {
+	f := func(warm, interval, want time.Duration) {
+		t.Helper()
+		p := goodPlan()
+		p.Count, p.Warmup, p.Interval = 1, warm, interval
+		if !p.Timed() {
+			t.Errorf("%s is a bound", p.Duration)
+		}
+		p.OnlyCount()
+		if err := p.Check(); err != nil || p.Duration != want || p.Timed() {
+			t.Errorf("%s, timed %v, %v, want %s", p.Duration, p.Timed(), err, want)
+		}
+		if p.Duration++; p.Check() == nil {
+			t.Errorf("%s passes", p.Duration)
+		}
+		p.Count, p.Duration = 0, want
+		if !p.Timed() {
+			t.Error("there is no other bound")
+		}
+	}
+	f(0, time.Second, MaxDuration)
+	f(2*time.Second, time.Second, MaxDuration-2*time.Second)
+	f(2*time.Second, MaxDuration, MaxDuration-2*time.Second)
+	f(time.Second, time.Millisecond, 99*time.Second)
+	p := goodPlan()
+	p.Warmup = MaxDuration + 1
+	if p.OnlyCount(); p.Duration != 1 || p.Check() == nil {
+		t.Errorf("%s after a warm-up that is too long", p.Duration)
+	}
 }
 
 func TestLimitsOfAMix(t *testing.T) {

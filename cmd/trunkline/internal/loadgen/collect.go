@@ -40,7 +40,8 @@ func (g *generator) collect(done <-chan struct{}, observe func(Sample)) *Result 
 			if g.now() >= g.warm && c.which == warming {
 				observe(c.turn(g.now()))
 			}
-			if s := c.turn(g.now()); s.To > s.From || s.Sent+s.Done+s.Failed > 0 {
+			s := c.turn(g.now())
+			if s.From < g.plan.Duration && s.To > s.From || s.Sent+s.Done+s.Failed > 0 { // else a moment in which the last ones ended
 				observe(s)
 			}
 			return c.finish()
@@ -109,8 +110,9 @@ func (c *collector) sample(now int64) Sample {
 // finish completes the result.
 func (c *collector) finish() *Result {
 	r := c.result
-	r.Intervals = c.kept.all()
+	r.Intervals = c.kept.all(c.g.plan.Interval / 2)
 	r.MissedSchedule = c.behind*LagShare > r.Total.Sent
+	r.Stopped = c.g.cut.Load()
 	return r
 }
 
@@ -148,21 +150,30 @@ func (k *keeper) flush() {
 // fold joins neighbours.
 func (k *keeper) fold() {
 	for i := range len(k.list) / 2 {
-		s := k.list[2*i]
-		full := NewHistogram()
-		full.Merge(s.Latency)
-		s.Latency = full
-		s.add(&k.list[2*i+1])
-		s.Latency = shorten(full)
-		k.list[i] = s
+		k.list[i] = join(k.list[2*i], &k.list[2*i+1])
 	}
 	clear(k.list[len(k.list)/2:])
 	k.list = k.list[:len(k.list)/2]
 	k.group = 2 * max(k.group, 1)
 }
 
-func (k *keeper) all() []Sample {
+// join returns two neighbours as one.
+func join(s Sample, next *Sample) Sample {
+	full := NewHistogram()
+	full.Merge(s.Latency)
+	s.Latency = full
+	s.add(next)
+	s.Latency = shorten(full)
+	return s
+}
+
+// all returns the list. A last sample below the shortest that may stand alone joins the one before: the rate of a moment is none.
+func (k *keeper) all(shortest time.Duration) []Sample {
 	k.flush()
+	if last := len(k.list) - 1; last > 0 && k.list[last].To-k.list[last].From < shortest {
+		k.list[last-1] = join(k.list[last-1], &k.list[last])
+		k.list = k.list[:last]
+	}
 	return k.list
 }
 

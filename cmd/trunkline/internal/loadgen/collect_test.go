@@ -59,7 +59,7 @@ func TestKeptIntervals(t *testing.T) {
 			s.Errors["e"] = 1
 			k.add(&s)
 		}
-		list := k.all()
+		list := k.all(0)
 		if len(list) != want {
 			t.Fatalf("%d intervals: %d kept, want %d", n, len(list), want)
 		}
@@ -82,6 +82,45 @@ func TestKeptIntervals(t *testing.T) {
 	f(1, 1)
 	f(KeptIntervals-1, KeptIntervals-1)
 	f(2*KeptIntervals+1, KeptIntervals/2+1)
+}
+
+// TestTheRestOfARun: a last moment does not stand alone, because few requests make a great rate of it.
+func TestTheRestOfARun(t *testing.T) {
+	shares := []Share{{Name: "m"}}
+	f := func(shortest time.Duration, spans ...time.Duration) (ends []time.Duration) {
+		t.Helper()
+		var k keeper
+		var at time.Duration
+		for _, span := range spans {
+			s := newSample(shares)
+			s.From, s.To, s.Done = at, at+span, 1
+			_ = s.Latency.RecordValue(int64(span))
+			k.add(&s)
+			at += span
+		}
+		done, latencies := int64(0), int64(0)
+		for _, s := range k.all(shortest) {
+			ends = append(ends, s.To)
+			done += s.Done
+			latencies += s.Latency.TotalCount()
+		}
+		if done != int64(len(spans)) || latencies != done || len(ends) == 0 || ends[len(ends)-1] != at {
+			t.Errorf("%v: %d done, %d latencies, ends %v", spans, done, latencies, ends)
+		}
+		return ends
+	}
+	const s, half = time.Second, time.Second / 2
+	for _, c := range []struct {
+		rest time.Duration
+		want int
+	}{{half, 3}, {half - 1, 2}, {0, 2}, {s, 3}} {
+		if ends := f(half, s, s, c.rest); len(ends) != c.want {
+			t.Errorf("rest %s: %v", c.rest, ends)
+		}
+	}
+	if ends := f(half, half-1); len(ends) != 1 {
+		t.Errorf("the only one: %v", ends)
+	}
 }
 
 // TestBoundaries: samples end at multiples of the interval from the start of measuring, and one ends exactly there.

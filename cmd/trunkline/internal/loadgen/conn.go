@@ -142,7 +142,7 @@ func (c *conn) reconnect(ctx context.Context) net.Conn {
 			return nil
 		}
 		if at > 0 || !c.closing { // an end that was announced is no reason to wait
-			if !c.pause(ctx, c.patience(at)) {
+			if !c.pause(ctx, min(c.patience(at), time.Duration(c.g.overAt()-c.g.now()))) {
 				return nil
 			}
 		}

@@ -71,6 +71,9 @@ func TestADeadServer(t *testing.T) {
 		if r.Total.Due != 3000 || r.Total.Done != 0 || r.Total.Latency.Min() < int64(499*time.Millisecond) {
 			t.Errorf("%+v", r.Total)
 		}
+		if r.MissedSchedule || r.LatestLag > LagTolerance {
+			t.Errorf("the server's silence is the generator's lag of %s", r.LatestLag)
+		}
 		if r.Total.To > 3700*time.Millisecond {
 			t.Errorf("it ended at %s", r.Total.To)
 		}

@@ -27,6 +27,7 @@ type generator struct {
 	secret   uint64 // of this run
 	tickets  atomic.Int64
 	stopped  atomic.Bool
+	cut      atomic.Bool  // stopped before the last request had ended
 	finished atomic.Int64 // when the last request had ended and no more were due; 0: not yet
 }
 
@@ -163,6 +164,14 @@ func (g *generator) connectAll(ctx context.Context) ([]net.Conn, error) {
 	return nil, &ConnectError{Addr: g.plan.Target.Addr, Err: failed}
 }
 
+// overAt is when a connection that has no transport has nothing to wait for any more: its last request has timed out.
+func (g *generator) overAt() int64 {
+	if g.table == nil {
+		return g.end
+	}
+	return g.table.at(g.table.last-1) + g.timeout
+}
+
 // halt ends a run at once.
 func (g *generator) halt() {
 	g.stopped.Store(true)
@@ -178,7 +187,8 @@ func (g *generator) halt() {
 // finish notes when the run ended: as soon as the last request did if it was stopped or counted, else not before its time.
 func (g *generator) finish() {
 	now := g.now()
-	if !g.stopped.Load() && !g.countEnded() {
+	g.cut.Store(g.stopped.Load())
+	if !g.cut.Load() && !g.countEnded() {
 		now = max(now, g.end)
 	}
 	g.finished.Store(max(now, 1))

@@ -30,6 +30,8 @@ const (
 	// prepareTime bounds creating the processes of a run, cleanUpTime terminating them.
 	prepareTime = 30 * time.Second
 	cleanUpTime = 30 * time.Second
+	// callTime bounds one of those calls: a server that takes longer for a process is not there to be measured.
+	callTime = 5 * time.Second
 )
 
 // ampleQuota is above what any run uses, because a process beyond its quota costs the server an event per look at it.
@@ -139,7 +141,12 @@ func call(ctx context.Context, conn *client.Conn, method, body string) error {
 	if err != nil {
 		return err
 	}
-	_, err = conn.Call(ctx, "kernel", method, packed)
+	limited, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	_, err = conn.Call(limited, "kernel", method, packed)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("no reply to %s: %w", method, err)
+	}
 	return err
 }
 

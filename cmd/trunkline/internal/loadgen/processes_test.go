@@ -24,6 +24,7 @@ type registry struct {
 	seen  []string // pids that other methods named and that are not there
 	dials int
 	deaf  bool // it takes no byte
+	mute  bool // it sends none
 }
 
 func (s *registry) dial(context.Context) (net.Conn, error) {
@@ -37,7 +38,11 @@ func (s *registry) dial(context.Context) (net.Conn, error) {
 	go func() {
 		defer theirs.Close()
 		eachFrame(theirs, func(payload []byte) bool {
-			_, err := theirs.Write(s.reply(payload))
+			reply := s.reply(payload)
+			if s.mute {
+				return true
+			}
+			_, err := theirs.Write(reply)
 			return err == nil
 		})
 	}()
@@ -113,6 +118,27 @@ func TestAServerWithoutRoomForProcesses(t *testing.T) {
 	var prepare *PrepareError
 	if !errors.As(err, &prepare) || !strings.Contains(err.Error(), "RESOURCE_EXHAUSTED") || len(s.alive) != 0 {
 		t.Errorf("%v, left over %v", err, s.alive)
+	}
+}
+
+// TestAServerThatCreatesNothing: one that does not answer is given up after one call's time, and once more for cleaning up.
+func TestAServerThatCreatesNothing(t *testing.T) {
+	s := &registry{full: 100, mute: true}
+	var took time.Duration
+	s.alive, s.calls = make(map[string]bool), make(map[string]int)
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		p := goodPlan()
+		p.Conns, p.Target.Dial = 8, s.dial
+		_, err := Run(t.Context(), p, nil)
+		took = time.Since(began)
+		var prepare *PrepareError
+		if !errors.As(err, &prepare) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no reply to CreateProcess") {
+			t.Error(err)
+		}
+	})
+	if took > 2*callTime || s.calls["TerminateProcess"] == 0 {
+		t.Errorf("took %s, %v", took, s.calls)
 	}
 }
 

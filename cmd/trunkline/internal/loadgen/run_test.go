@@ -142,6 +142,9 @@ func TestCountEndsARun(t *testing.T) {
 			p := Plan{Schedule: s, Conns: 3, Depth: 4, Count: count, Warmup: 100 * time.Millisecond, Duration: time.Hour}
 			f := &fake{serve: func(time.Duration, int) deed { return deed{work: 2 * time.Millisecond} }}
 			against(t, f, p, func(r *Result, _ []Sample) {
+				if r.Stopped {
+					t.Error("nobody stopped it")
+				}
 				if r.Total.Done != count || r.Total.Due != count || r.Total.To > 2*time.Second {
 					t.Errorf("count %d: %+v", count, r.Total)
 				}
@@ -158,6 +161,9 @@ func TestAStoppedRun(t *testing.T) {
 		defer cancel()
 		r, samples := runPlan(t, ctx, f, Plan{Schedule: Schedule{To: 100}, Conns: 2, Depth: 64, Duration: time.Hour})
 		checkSums(t, r, samples)
+		if !r.Stopped {
+			t.Error("it does not know that it was stopped")
+		}
 		if r.Total.To != 2505*time.Millisecond || r.Total.Done != 201 || r.Total.Failed != 0 || r.Total.Due != 251 {
 			t.Errorf("%+v", r.Total)
 		}

@@ -73,10 +73,13 @@ type Result struct {
 	// Total covers what was measured, without warming up.
 	Total Sample
 	// Intervals are those of observe from the start of measuring, in order, each from where the one before it ended; at most
-	// KeptIntervals, so those of a long run are longer than Plan.Interval, all alike but for the last two.
+	// KeptIntervals, so those of a long run are longer than Plan.Interval, all alike but for the last two. A rest of less than half an
+	// interval is part of the last one.
 	Intervals []Sample
 	// MissedSchedule says that the generator itself could not keep up: it sent more than one request in LagShare later than
 	// LagTolerance, though their connections had places free. LatestLag is by how much at most. The latencies hold that lag.
 	MissedSchedule bool
 	LatestLag      time.Duration
+	// Stopped says that the context ended the run before its time: what was due then and not answered counts nowhere but in Due.
+	Stopped bool
 }

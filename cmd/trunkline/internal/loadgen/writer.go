@@ -152,6 +152,9 @@ func (c *conn) sweep(now int64) {
 		c.nc.Close()
 	}
 	idle := c.starved || c.places.live == 0
+	if c.starved && !c.places.full() {
+		c.starved, c.ready = false, now // until now it was the server that kept the places
+	}
 	c.mu.Unlock()
 	if idle {
 		c.nudge()
