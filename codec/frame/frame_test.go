@@ -2,7 +2,6 @@ package frame
 
 import (
 	"bytes"
-	"fmt"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -92,31 +91,5 @@ func TestNoAllocs(t *testing.T) {
 		Finish(dst, 0)
 	}); got != 0 {
 		t.Fatalf("%v allocations per frame, want 0", got)
-	}
-}
-
-// What does a frame cost, read and written, as its payload grows?
-func BenchmarkFrame(b *testing.B) {
-	for _, size := range []int{0, 64, 1 << 10, 4 << 10, 64 << 10} {
-		payload := make([]byte, size)
-		in := Append(nil, Request, nil, payload)
-		b.Run(fmt.Sprintf("read/%d", size), func(b *testing.B) {
-			b.SetBytes(int64(len(in)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, _, n := Split(in, 1<<20); n != len(in) {
-					b.Fatal("no frame")
-				}
-			}
-		})
-		b.Run(fmt.Sprintf("write/%d", size), func(b *testing.B) {
-			dst := make([]byte, 0, len(in))
-			b.SetBytes(int64(len(in)))
-			b.ReportAllocs()
-			for b.Loop() {
-				dst = append(Begin(dst[:0], Response), payload...)
-				Finish(dst, 0)
-			}
-		})
 	}
 }

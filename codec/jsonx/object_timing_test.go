@@ -1,6 +1,9 @@
 package jsonx
 
-import "testing"
+import (
+	"fmt"
+	"testing"
+)
 
 // Question: does stepping over the members of an envelope cost less than checking it, so that looking for one member in checked
 // text is never the larger part?
@@ -60,4 +63,17 @@ func BenchmarkEnvelope(b *testing.B) {
 		for kind, _ := w.Step(); kind != End; kind, _ = w.Step() {
 		}
 	})
+}
+
+// sample returns JSON text of about n bytes with the mix of a typical event: keys, short strings, numbers, one longer text.
+func sample(n int) []byte {
+	if n < 32 {
+		return []byte(`{"n":1,"ok":true}`)[:17]
+	}
+	out := []byte(`{"events":[`)
+	for i := 0; len(out) < n-40; i++ {
+		out = fmt.Appendf(out, `{"pid":"proc-%06d","old_state":"READY","new_state":"RUNNING","n":%d,"ratio":%d.5,`+
+			`"reason":"the worker took it from the queue","ok":true,"none":null},`, i, i*17, i)
+	}
+	return append(out, "{}]}"...)
 }

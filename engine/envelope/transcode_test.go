@@ -211,18 +211,3 @@ func FuzzTranscode(f *testing.F) {
 		AppendMsgPack(nil, text)
 	})
 }
-
-// Question: what does an envelope that comes as JSON text inside a MessagePack request cost more than one that comes encoded?
-func BenchmarkAppendMsgPack(b *testing.B) {
-	for _, size := range []int{200, 4 << 10, 64 << 10} {
-		text := []byte(transcodeSample(size))
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			b.ReportAllocs()
-			var dst []byte
-			for b.Loop() {
-				dst = AppendMsgPack(dst[:0], text)
-			}
-		})
-	}
-}
