@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"trunkline/bench/internal/goal"
 )
@@ -11,25 +12,56 @@ func goals(all []goal.Sample, o options) []goal.Goal {
 	g1 := goal.Goal{ID: "G1", What: "CPU per request against the constant-reply server", Must: 3.5, Moonshot: 2.5}
 	g2 := goal.Goal{ID: "G2", What: "CPU per request against GET", Must: 0.75, Moonshot: 0.5}
 	g3 := goal.Goal{ID: "G3", What: "CPU per request against grpc-go unary", Must: 0.05, Moonshot: 0.03}
-	g4 := goal.Goal{ID: "G4", What: "depth 1, requests/s against the constant-reply server", Must: 0.90, Moonshot: 0.97, AtLeast: true}
-	g11 := goal.Goal{ID: "G11", What: "requests/s against the other kernel server", Must: 10, Moonshot: 30, AtLeast: true}
-	get := deep(getPeer(all), "GET", o)
+	getCell := deep(getPeer(all), get, o)
 	for _, m := range methods {
 		ours := deep(trunkline, m, o)
 		g1.Add(m, goal.Ratio(all, ours, deep(baregnet, m, o), goal.CPU))
-		g2.Add(m, goal.Ratio(all, ours, get, goal.CPU))
-		g3.Add(m, goal.Ratio(all, ours, deep(grpcgo, "unary", o), goal.CPU))
+		g2.Add(m, goal.Ratio(all, ours, getCell, goal.CPU))
+		g3.Add(m, goal.Ratio(all, ours, deep(grpcgo, unary, o), goal.CPU))
 	}
-	for _, conns := range []int{o.conns, manyConns} {
-		ours := cell(trunkline, "GetProcess", conns, 1)
-		g4.Add(fmt.Sprintf("%d connections", conns), goal.Ratio(all, ours, cell(baregnet, "GetProcess", conns, 1), goal.Rate))
+	list := []goal.Goal{g1, g2, g3, depthOneGoal(all, o), latencyGoal(all, o)}
+	if o.peer != "" {
+		list = append(list, peerGoal(all, o))
 	}
-	if o.also == "" {
-		return goal.JudgeAll(g1, g2, g3, g4)
-	}
-	g11.Add("GetProcess", goal.Ratio(all, deep(trunkline, "GetProcess", o), deep(also, "GetProcess", o), goal.Rate))
-	return goal.JudgeAll(g1, g2, g3, g4, g11)
+	return goal.JudgeAll(list...)
 }
+
+// depthOneGoal is G4: what a request costs beyond its system calls.
+func depthOneGoal(all []goal.Sample, o options) goal.Goal {
+	g := goal.Goal{ID: "G4", What: "depth 1, requests/s against the constant-reply server", Must: 0.90, Moonshot: 0.97, AtLeast: true}
+	for _, conns := range []int{o.conns, o.many} {
+		g.Add(connections(conns), goal.Ratio(all, cell(trunkline, judged, conns, 1), cell(baregnet, judged, conns, 1), goal.Rate))
+	}
+	return g
+}
+
+// latencyGoal is G8: both servers at the same rate, which leaves both of them room.
+func latencyGoal(all []goal.Sample, o options) goal.Goal {
+	what := "p99 at half of the maximum load against the constant-reply server"
+	if rate := halfLoad(all, o); rate > 0 {
+		ours, bare := median(all, deep(trunkline, judged, o), goal.Rate), median(all, deep(baregnet, judged, o), goal.Rate)
+		slower := trunkline
+		if bare < ours {
+			slower = baregnet
+		}
+		what += fmt.Sprintf(", both at %.0f requests/s: half of what %s answers at %d×%d", rate, slower, o.conns, o.depth)
+	}
+	g := goal.Goal{ID: "G8", What: what, Must: 1.5, Moonshot: 1.2}
+	g.Add(judged, goal.Ratio(all, deep(trunkline, paced, o), deep(baregnet, paced, o), func(s goal.Sample) float64 { return s.P99 }))
+	return g
+}
+
+// peerGoal is G11: against the server at -peer, whatever the number of connections.
+func peerGoal(all []goal.Sample, o options) goal.Goal {
+	g := goal.Goal{ID: "G11", What: "full depth, requests/s against the given kernel server", Must: 10, Moonshot: 30, AtLeast: true}
+	for _, conns := range []int{1, o.conns, o.many} {
+		ours, theirs := cell(trunkline, judged, conns, o.depth), cell(given, judged, conns, o.depth)
+		g.AddCPU(connections(conns), goal.Ratio(all, ours, theirs, goal.Rate), goal.Ratio(all, theirs, ours, goal.CPU))
+	}
+	return g
+}
+
+func connections(n int) string { return fmt.Sprintf("%d connections", n) }
 
 func cell(server, method string, conns, depth int) goal.Cell {
 	return goal.Cell{Server: server, Method: method, Conns: conns, Depth: depth}
@@ -38,13 +70,23 @@ func cell(server, method string, conns, depth int) goal.Cell {
 // deep is a cell at full depth.
 func deep(server, method string, o options) goal.Cell { return cell(server, method, o.conns, o.depth) }
 
+// getPeer is redis-server, or redcon where that was not measured.
 func getPeer(all []goal.Sample) string {
+	if slices.ContainsFunc(all, func(s goal.Sample) bool { return s.Cell.Server == redis }) {
+		return redis
+	}
+	return redcon
+}
+
+// median returns the median of a figure of one cell, 0 if it was not measured.
+func median(all []goal.Sample, c goal.Cell, pick func(goal.Sample) float64) float64 {
+	var v []float64
 	for _, s := range all {
-		if s.Cell.Method == "GET" {
-			return s.Cell.Server
+		if s.Cell == c {
+			v = append(v, pick(s))
 		}
 	}
-	return ""
+	return goal.Median(v)
 }
 
 // line is a goal as it is printed: measured, verdict, and what was asked.

@@ -16,11 +16,11 @@ import (
 )
 
 // grpcCell lets grpcload make the calls; its two lines mark the window.
-func (f *field) grpcCell() (goal.Sample, error) {
+func (f *field) grpcCell(s *load.Server, conns, depth int) (goal.Sample, error) {
 	o := f.o
-	request := len(load.RowRequest("GetProcess", 0))
-	cmd := exec.Command(filepath.Join(f.bin, "grpcload"), "-addr", f.grpc.Addr, "-conns", strconv.Itoa(o.conns), "-inflight", strconv.Itoa(o.depth),
-		"-request", strconv.Itoa(request), "-reply", strconv.Itoa(f.replies["GetProcess"]), "-warmup", o.warmup.String(), "-duration", o.window.String())
+	request := len(load.RowRequest(judged, 0))
+	cmd := exec.Command(filepath.Join(f.bin, "grpcload"), "-addr", s.Addr, "-conns", strconv.Itoa(conns), "-inflight", strconv.Itoa(depth),
+		"-request", strconv.Itoa(request), "-reply", f.replySize(), "-warmup", o.warmup.String(), "-duration", o.window.String())
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
 	out, err := cmd.StdoutPipe()
@@ -30,11 +30,11 @@ func (f *field) grpcCell() (goal.Sample, error) {
 	if err := load.StartPinned(cmd, f.loadCPUs); err != nil {
 		return goal.Sample{}, fmt.Errorf("cannot start grpcload: %w", err)
 	}
-	s, readErr := readGRPC(bufio.NewScanner(out), f.grpc)
+	sample, readErr := readGRPC(bufio.NewScanner(out), s)
 	if err := cmd.Wait(); err != nil {
 		return goal.Sample{}, fmt.Errorf("grpcload failed: %w: %s", err, strings.TrimSpace(complaints.String()))
 	}
-	return s, readErr
+	return sample, readErr
 }
 
 // readGRPC follows grpcload's output and reads the server's CPU time at its marks.

@@ -7,7 +7,10 @@ import (
 )
 
 // The hot methods measured, in the order of the table.
-var methods = []string{"GetProcess", "RecordUsage", "CheckQuota", "TransitionState"}
+var methods = []string{judged, "RecordUsage", "CheckQuota", "TransitionState"}
+
+// judged is the method of the grid: every kernel server is asked it at every size.
+const judged = "GetProcess"
 
 // kernelTapes encodes the requests of one method for every connection.
 func kernelTapes(method string, rows, conns int) []*load.Tape {
@@ -17,6 +20,15 @@ func kernelTapes(method string, rows, conns int) []*load.Tape {
 // redisTapes encodes GET of the same keys; storeRows wrote their values.
 func redisTapes(rows, conns int) []*load.Tape {
 	return load.Tapes(load.Deal(0, rows, conns), func(at load.Place) []byte { return load.AppendCommand(nil, "GET", load.PID(at.Row)) })
+}
+
+// natsTapes encodes requests as long as GetProcess's, whose replies are.
+func natsTapes(conns int) (tapes []*load.Tape) {
+	const repeat = 64 // they are all alike
+	for conn := range conns {
+		tapes = append(tapes, load.NATSTape(conn, repeat, natsSubject, len(load.RowRequest(judged, 0))))
+	}
+	return tapes
 }
 
 // getValue is the value behind every key of the GET peer: 150 bytes, within the 128 to 174 of a process reply's own data.
@@ -34,9 +46,6 @@ func storeRows(addr string, n int) error {
 	}
 	return nil
 }
-
-// defaultReplies are the reply sizes taken when trunkline is not there to ask: kernel-ipc §9 with 36-byte identifiers.
-var defaultReplies = map[string]int{"GetProcess": 324, "RecordUsage": 88, "CheckQuota": 120, "TransitionState": 326}
 
 // probeReplies asks a server how large its reply to each hot method is, in bytes with prefix, and checks that CheckQuota is
 // within bounds. It leaves row 0 READY as it was.

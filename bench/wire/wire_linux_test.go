@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,7 +26,8 @@ func TestTapes(t *testing.T) {
 		}
 		f(method, kernelTapes(method, 1000, 10), want)
 	}
-	f("GET", redisTapes(1000, 10), 100)
+	f(get, redisTapes(1000, 10), 100)
+	f(requestReply, natsTapes(10), 64)
 }
 
 func TestReadGRPC(t *testing.T) {
@@ -58,13 +60,21 @@ func TestFlags(t *testing.T) {
 		}
 		return o
 	}
-	if o := f(true); o.rows != 10000 || o.conns != 64 || o.depth != 64 || o.pin || o.window < 2*time.Second {
+	if o := f(true); o.rows != 10000 || o.conns != 64 || o.depth != 64 || o.many != 1000 || o.pin || o.goalsOnly || o.rounds <= o.gridRounds {
 		t.Errorf("defaults %+v", o)
 	}
-	if o := f(true, "-quick"); o.window >= time.Second {
+	if o := f(true, "-quick"); o.window >= 500*time.Millisecond || o.gridRounds != 1 {
 		t.Errorf("quick %+v", o)
+	}
+	if o := f(true, "-many", "500", "-rows", "500"); !slices.Equal(o.sizes(), [][2]int{{1, 1}, {1, 16}, {1, 64}, {64, 1}, {64, 16}, {64, 64}, {500, 1}, {500, 16}, {500, 64}}) {
+		t.Errorf("sizes %v", o.sizes())
 	}
 	f(false, "-rows", "999")
 	f(false, "-rounds", "0")
+	f(false, "-conns", "1000")
+	f(false, "-conns", "1")
+	f(false, "-depth", "7")
+	f(false, "-window", "5ms")
+	f(false, "-warmup", "1s")
 	f(false, "extra")
 }

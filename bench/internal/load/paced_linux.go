@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,10 +18,25 @@ type PacedConfig struct {
 	PerSec float64 // requests per second over all connections
 	For    time.Duration
 	Slice  time.Duration // latencies are counted apart for each slice of the run
+	Tick   time.Duration // the time between two bursts: requests are due at its multiples; 0 means a millisecond
+	// Burst is how many requests that are due together one connection gets, with one write; 0 means 1. Where it is all of a tick's,
+	// connections take turns: each sends its burst at a moment of its own.
+	Burst int
+	// Spin has the generator poll instead of sleep until the next tick, for ticks shorter than a sleep can be.
+	Spin bool
+	CPUs []int // pin the generator to these CPUs; empty: anywhere
 }
 
-// pacedTick is the time between two bursts: requests are due at its multiples.
+// pacedTick is the usual time between two bursts.
 const pacedTick = time.Millisecond
+
+// tick is the time between two bursts.
+func (c *PacedConfig) tick() time.Duration {
+	if c.Tick == 0 {
+		return pacedTick
+	}
+	return c.Tick
+}
 
 // maxSlices bounds the memory of a Paced run: a histogram takes some 20 KiB.
 const maxSlices = 4096
@@ -61,7 +77,7 @@ func RunPaced(cfg PacedConfig) (*Paced, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot use address %q: %w", cfg.Addr, err)
 	}
-	if cfg.Depth < 1 || len(cfg.Tapes) == 0 || cfg.PerSec <= 0 || cfg.Slice < pacedTick || cfg.For/cfg.Slice >= maxSlices {
+	if cfg.Depth < 1 || len(cfg.Tapes) == 0 || cfg.PerSec <= 0 || cfg.Slice < cfg.tick() || cfg.tick() < 0 || cfg.For/cfg.Slice >= maxSlices {
 		return nil, fmt.Errorf("cannot run %d connections at depth %d, %.0f requests/s, for %v in slices of %v",
 			len(cfg.Tapes), cfg.Depth, cfg.PerSec, cfg.For, cfg.Slice)
 	}
@@ -77,7 +93,24 @@ func RunPaced(cfg PacedConfig) (*Paced, error) {
 			return nil, err
 		}
 	}
-	return p.paced()
+	return p.pinned()
+}
+
+// pinned is paced on the CPUs that are asked for. As a worker's, its thread is not unlocked.
+func (p *pacer) pinned() (out *Paced, err error) {
+	if len(p.cfg.CPUs) == 0 {
+		return p.paced()
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if err = Pin(p.cfg.CPUs); err == nil {
+			out, err = p.paced()
+		}
+	}()
+	<-done
+	return out, err
 }
 
 // clock makes the descriptor that is ready at every tick.
@@ -85,7 +118,7 @@ func (p *pacer) clock() (fd int, err error) {
 	if fd, err = unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC); err != nil {
 		return -1, fmt.Errorf("cannot make a timer: %w", err)
 	}
-	every := unix.NsecToTimespec(int64(pacedTick))
+	every := unix.NsecToTimespec(int64(p.cfg.tick()))
 	err = unix.TimerfdSettime(fd, 0, &unix.ItimerSpec{Interval: every, Value: every}, nil)
 	if err == nil {
 		err = unix.EpollCtl(p.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: -1})
@@ -98,11 +131,15 @@ func (p *pacer) clock() (fd int, err error) {
 }
 
 func (p *pacer) paced() (*Paced, error) {
-	timer, err := p.clock()
-	if err != nil {
-		return nil, err
+	timer, wait := -1, 0
+	if !p.cfg.Spin {
+		var err error
+		if timer, err = p.clock(); err != nil {
+			return nil, err
+		}
+		defer unix.Close(timer)
+		wait = pollMillis
 	}
-	defer unix.Close(timer)
 	p.s.epoch = time.Now()
 	p.out = &Paced{Start: p.s.epoch, Width: p.cfg.Slice, Slices: make([]Histogram, p.cfg.For/p.cfg.Slice+1)}
 	events := make([]unix.EpollEvent, 1024)
@@ -111,7 +148,7 @@ func (p *pacer) paced() (*Paced, error) {
 		if time.Since(p.out.Start) > p.cfg.For+drainTimeout {
 			return nil, fmt.Errorf("%d requests not answered %v after the last one was due", p.total-p.sent+int64(p.inflight()), drainTimeout)
 		}
-		n, err := unix.EpollWait(p.epoll, events, pollMillis)
+		n, err := unix.EpollWait(p.epoll, events, wait)
 		if err != nil && err != unix.EINTR {
 			return nil, fmt.Errorf("cannot wait for replies: %w", err)
 		}
@@ -134,7 +171,7 @@ func (p *pacer) paced() (*Paced, error) {
 // due returns when request n is due, in nanoseconds since the start.
 func (p *pacer) due(n int64) int64 {
 	at := int64(float64(n) / p.cfg.PerSec * 1e9)
-	return at - at%int64(pacedTick)
+	return at - at%int64(p.cfg.tick())
 }
 
 // sendDue sends what is due and has room on a connection.
@@ -144,15 +181,25 @@ func (p *pacer) sendDue(now int64) error {
 		if c == nil {
 			return nil
 		}
-		if err := c.issue(1, p.due(p.sent)); err != nil {
+		n := p.together(c.depth - c.inflight)
+		if err := c.issue(n, p.due(p.sent)); err != nil {
 			return p.lost(c, err)
 		}
 		if err := p.watch(c); err != nil {
 			return p.lost(c, err)
 		}
-		p.sent++
+		p.sent += int64(n)
 	}
 	return nil
+}
+
+// together returns how many requests, at most room, are one burst: those due at the same tick as the next one.
+func (p *pacer) together(room int) int {
+	n := 1
+	for most := min(room, max(p.cfg.Burst, 1)); n < most && p.sent+int64(n) < p.total && p.due(p.sent+int64(n)) == p.due(p.sent); {
+		n++
+	}
+	return n
 }
 
 // roomy returns the next connection that may send, nil if none may.

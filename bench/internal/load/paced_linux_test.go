@@ -1,6 +1,7 @@
 package load
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,13 +64,45 @@ func TestPacedCountsFromWhenDue(t *testing.T) {
 	}
 }
 
+// TestPacedBursts: with bursts, a tick's requests are one connection's, and the connections take turns; polling changes no count.
+func TestPacedBursts(t *testing.T) {
+	p := &pacer{cfg: PacedConfig{PerSec: 64000, Tick: time.Millisecond / 4, Burst: 100}, total: 100}
+	f := func(sent int64, room, burst, want int) {
+		t.Helper()
+		if p.sent, p.cfg.Burst = sent, burst; p.together(room) != want {
+			t.Errorf("%d of %d are sent together after %d with room for %d, want %d", p.together(room), p.total, sent, room, want)
+		}
+	}
+	f(0, 64, 100, 16)
+	f(0, 64, 0, 1)
+	f(0, 64, 5, 5)
+	f(0, 7, 100, 7)
+	f(10, 64, 100, 6) // the rest of its tick
+	f(96, 64, 100, 4) // the end of the run
+
+	srv := fakekernel.Start(t, 0, nil)
+	cfg, err := pacedConfig(srv.Addr), error(nil)
+	cfg.Tick, cfg.Burst, cfg.Spin, cfg.PerSec = 250*time.Microsecond, 64, true, 20000
+	if _, cfg.CPUs, err = SplitCPUs(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := RunPaced(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := got.Between(got.Start, got.Start.Add(time.Hour)).Total(); n != 2000 || srv.Count("A")+srv.Count("B") != 2000 {
+		t.Errorf("%d latencies for 2000 requests", n)
+	}
+}
+
 func TestPacedRefuses(t *testing.T) {
 	f := func(want string, change func(c *PacedConfig)) {
 		t.Helper()
 		srv := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte { return nil })
 		cfg := pacedConfig(srv.Addr)
 		change(&cfg)
-		if _, err := RunPaced(cfg); err == nil || !strings.Contains(err.Error(), want) {
+		_, err := RunPaced(cfg)
+		if err == nil || !slices.ContainsFunc(strings.Split(want, "|"), func(w string) bool { return strings.Contains(err.Error(), w) }) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
@@ -77,7 +110,9 @@ func TestPacedRefuses(t *testing.T) {
 	f("cannot run", func(c *PacedConfig) { c.Depth = 0 })
 	f("cannot run", func(c *PacedConfig) { c.PerSec = 0 })
 	f("cannot run", func(c *PacedConfig) { c.Slice = 0 })
+	f("cannot run", func(c *PacedConfig) { c.Tick = -1 })
+	f("cannot run", func(c *PacedConfig) { c.Tick = 2 * c.Slice })
 	f("cannot run", func(c *PacedConfig) { c.For = maxSlices * c.Slice })
 	f("empty tape", func(c *PacedConfig) { c.Tapes = []*Tape{new(Tape)} })
-	f("closed by the server", func(*PacedConfig) {})
+	f("closed by the server|broken pipe|reset by peer", func(*PacedConfig) {})
 }

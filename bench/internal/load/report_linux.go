@@ -3,7 +3,10 @@ package load
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
+	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -29,20 +32,26 @@ type Settings struct {
 	Pinned  bool    `json:"pinned"`
 }
 
-// Machine is where a run took place, for its report. What cannot be read is "unknown".
+// Machine is where, when and on which revision a run took place, for its report. What cannot be read is "unknown".
 type Machine struct {
-	CPUs   int    `json:"cpus"`
-	Arch   string `json:"arch"`
-	OS     string `json:"os"`
-	Kernel string `json:"kernel"`
-	Go     string `json:"go"`
-	Load   string `json:"load_average"`         // of the last minute
-	Disk   string `json:"filesystem,omitempty"` // under the stores, where there are any
+	Date     string `json:"date"`     // of the run, in UTC
+	Revision string `json:"revision"` // of the sources in the working directory, with "-dirty" if they were changed since
+	CPUs     int    `json:"cpus"`
+	Arch     string `json:"arch"`
+	OS       string `json:"os"`
+	Kernel   string `json:"kernel"`
+	Go       string `json:"go"`
+	Load     string `json:"load_average"`         // of the last minute
+	Disk     string `json:"filesystem,omitempty"` // under the stores, where there are any
 }
 
 // ThisMachine looks at the machine as it is now.
 func ThisMachine() Machine {
 	m := Machine{CPUs: runtime.NumCPU(), Arch: runtime.GOARCH, OS: runtime.GOOS, Go: runtime.Version(), Kernel: "unknown", Load: "unknown"}
+	m.Date, m.Revision = time.Now().UTC().Format(time.DateOnly), "unknown"
+	if out, err := exec.Command("git", "describe", "--always", "--dirty", "--exclude=*").Output(); err == nil {
+		m.Revision = strings.TrimSpace(string(out))
+	}
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
 		m.Kernel = unix.ByteSliceToString(u.Release[:])

@@ -20,6 +20,7 @@ const (
 	RESP                   // redis
 	HTTP                   // HTTP/1.1, kept connections, one 200 with Content-Length to each request
 	Lines                  // one line to each line, all replies of the length Config.Reply
+	NATS                   // the lines of NATS, each message on the connection's inbox a reply; see NATSTape
 )
 
 // Config describes a run.
@@ -35,6 +36,9 @@ type Config struct {
 	// Spin has the workers poll instead of sleep when nothing has arrived, so that a server does not pay, in its write
 	// calls, for waking this process: a constant-reply server that outruns the generator never does.
 	Spin bool
+	// Full has Measure prolong the warm-up, within reason, until as many replies came as requests are in flight: with so many
+	// connections that their set-up takes longer than the warm-up, a window would show that.
+	Full bool
 	// Refused judges an ERROR frame: tag is the request's, payload is valid during the call. An error ends the connection.
 	// Nil lets no ERROR frame pass. Workers call it concurrently.
 	Refused func(tag uint8, payload []byte) error
@@ -113,6 +117,9 @@ func (w *worker) connect(addr netip.AddrPort, t *Tape, cfg Config) error {
 	e := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(c.index)}
 	if err := unix.EpollCtl(w.epoll, unix.EPOLL_CTL_ADD, fd, &e); err != nil {
 		return fmt.Errorf("cannot watch a connection: %w", err)
+	}
+	if len(t.Hello) > 0 {
+		return c.write(t.Hello)
 	}
 	return nil
 }

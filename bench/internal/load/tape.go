@@ -12,6 +12,8 @@ const Placeholder = "################"
 // requests whose order matters (a process that goes READY, RUNNING, READY …) go on where the run before stopped. Only one
 // connection may use a Tape at a time.
 type Tape struct {
+	Hello []byte // sent once on every new connection, before all frames; it is not answered, or what answers it is no reply
+
 	data   []byte
 	starts []int // offset of each frame; one more entry for the end
 	tags   []uint8

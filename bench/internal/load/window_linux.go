@@ -12,6 +12,9 @@ import (
 // short window.
 const stallTimeout = 10 * time.Second
 
+// fillTimeout bounds how much longer than asked for a warm-up lasts that is to see the load in full.
+const fillTimeout = 3 * time.Second
+
 // Window is the measured part of a load: what had been used and answered when it began.
 type Window struct {
 	pid     int
@@ -62,11 +65,19 @@ func Measure(cfg Config, server *Server, warmup, window time.Duration) (goal.Sam
 		}
 		pid = server.PID()
 	}
+	return MeasureProcess(cfg, pid, warmup, window)
+}
+
+// MeasureProcess is Measure for a server that somebody else started, whose process is pid, or 0 where that is not known.
+func MeasureProcess(cfg Config, pid int, warmup, window time.Duration) (goal.Sample, error) {
 	session, err := Start(cfg)
 	if err != nil {
 		return goal.Sample{}, err
 	}
 	time.Sleep(warmup)
+	if cfg.Full {
+		session.fill(uint64(len(cfg.Tapes) * cfg.Depth))
+	}
 	s, windowErr := session.window(pid, window)
 	latency, stopErr := session.Stop()
 	if err := errors.Join(stopErr, windowErr); err != nil {
@@ -74,6 +85,31 @@ func Measure(cfg Config, server *Server, warmup, window time.Duration) (goal.Sam
 	}
 	s.P50, s.P99, s.P999 = goal.Micros(latency.Quantile(0.5)), goal.Micros(latency.Quantile(0.99)), goal.Micros(latency.Quantile(0.999))
 	return s, nil
+}
+
+// fill waits until so many replies came, the load ended, or fillTimeout passed.
+func (s *Session) fill(replies uint64) {
+	timeout, look := time.After(fillTimeout), time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for s.Replies() < replies {
+		select {
+		case <-s.done:
+			return
+		case <-timeout:
+			return
+		case <-look.C:
+		}
+	}
+}
+
+// ended reports that no reply comes any more.
+func (s *Session) ended() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // window counts for a while, latencies included.
@@ -84,7 +120,7 @@ func (s *Session) window(pid int, lasting time.Duration) (goal.Sample, error) {
 	}
 	s.Record(true)
 	defer s.Record(false)
-	for time.Sleep(lasting); s.Replies() == w.replies && time.Since(w.start) < lasting+stallTimeout; {
+	for time.Sleep(lasting); s.Replies() == w.replies && time.Since(w.start) < lasting+stallTimeout && !s.ended(); {
 		time.Sleep(lasting)
 	}
 	return w.Close(s.Replies())

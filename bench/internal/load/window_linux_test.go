@@ -19,6 +19,12 @@ func TestMeasure(t *testing.T) {
 	if s.Requests == 0 || s.PerSec <= 0 || s.CPU != 0 || s.RSS != 0 || s.P50 <= 0 || s.P99 < s.P50 || s.P999 < s.P99 {
 		t.Errorf("%+v", s)
 	}
+	deaf := fakekernel.Start(t, 0, func(fakekernel.Request) []byte { return nil })
+	cfg.Addr = deaf.Addr
+	start := time.Now()
+	if _, err := Measure(cfg, nil, 0, time.Millisecond); err == nil || time.Since(start) > stallTimeout/2 {
+		t.Errorf("a server that hangs up was waited for: %v after %v", err, time.Since(start))
+	}
 	cfg.Addr = "127.0.0.1:1"
 	if _, err := Measure(cfg, nil, 0, time.Millisecond); err == nil {
 		t.Error("measured a server that is not there")
@@ -36,6 +42,9 @@ func TestMeasureReadsTheProcess(t *testing.T) {
 	cfg := Config{Addr: srv.Addr, Tapes: tapes(1, request("A", "p")), Depth: 1}
 	if got, err := Measure(cfg, s, 0, 50*time.Millisecond); err != nil || got.CPU <= 0 || got.RSS <= 0 || got.Peak < got.RSS {
 		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := MeasureProcess(cfg, s.PID(), 0, 200*time.Millisecond); err != nil || got.CPU <= 0 || got.RSS <= 0 {
+		t.Errorf("by its number: %+v, %v", got, err)
 	}
 	if err := s.Kill(); err != nil {
 		t.Fatal(err)
@@ -56,6 +65,32 @@ func TestMeasureWaitsForAReply(t *testing.T) {
 	})
 	if s, err := Measure(Config{Addr: srv.Addr, Tapes: tapes(1, request("A", "p")), Depth: 1}, nil, 0, time.Millisecond); err != nil || s.Requests == 0 {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// TestFill: a load is in full when as many replies came as were in flight, and a load that ended is not waited for.
+func TestFill(t *testing.T) {
+	srv := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte {
+		time.Sleep(time.Millisecond)
+		return fakekernel.OK(r.ID)
+	})
+	cfg := Config{Addr: srv.Addr, Tapes: tapes(1, request("A", "p")), Depth: 30, Full: true}
+	s, err := Start(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.fill(30); s.Replies() < 30 {
+		t.Errorf("in full after %d replies", s.Replies())
+	}
+	if _, err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if s.fill(1 << 40); time.Since(start) >= fillTimeout {
+		t.Error("a load that ended was waited for")
+	}
+	if got, err := Measure(cfg, nil, 0, time.Millisecond); err != nil || got.Requests == 0 {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
 

@@ -209,6 +209,8 @@ func splitterOf(cfg Config) splitter {
 		return splitBy(parseRESP)
 	case HTTP:
 		return splitBy(parseHTTP)
+	case NATS:
+		return splitNATS
 	case Lines:
 		return func(_ *worker, _ *conn, b []byte) (used, replies int, err error) { return SplitLines(b, cfg.Reply) }
 	}

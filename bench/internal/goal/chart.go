@@ -1,0 +1,34 @@
+package goal
+
+// Chart is figures over something that grows, ready to be drawn: what costs how much, as connections, rows or payloads grow. Axes
+// name their units.
+type Chart struct {
+	Name  string `json:"name"`  // of its file, without an ending: "rows"
+	Title string `json:"title"` // what it shows, as a sentence
+	X     string `json:"x"`     // the name of the axis with its unit: "rows", "bytes of payload"
+	Y     string `json:"y"`
+	Lines []Line `json:"lines"`
+}
+
+// Line is one line of a chart.
+type Line struct {
+	Name   string  `json:"name"`
+	Points []Point `json:"points"` // X grows
+}
+
+// Point is a figure, most often a median over rounds.
+type Point struct {
+	X float64 `json:"x"`
+	Y float64 `json:"y"`
+}
+
+// Add appends a point to the chart's line of that name, and begins the line if there is none. Points have to come in the order of X.
+func (c *Chart) Add(line string, x, y float64) {
+	for i := range c.Lines {
+		if c.Lines[i].Name == line {
+			c.Lines[i].Points = append(c.Lines[i].Points, Point{x, y})
+			return
+		}
+	}
+	c.Lines = append(c.Lines, Line{line, []Point{{x, y}}})
+}
