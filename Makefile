@@ -11,16 +11,18 @@ REVISION ?= $(shell git rev-parse --verify --quiet HEAD 2>/dev/null || echo unkn
 LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)
 BUILD     = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 
-# bench/peers is a module of its own: only bench-peers builds it.
+# bench/peers and bench/report are modules of their own, so that what they need never enters the main one.
 ROOMS      := bench cmd codec engine fuzz handlers
 CONCURRENT := ./engine/... ./handlers/...
 PLATFORMS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 
+# Tests build without the profile, which would have everything compiled twice.
+PROFILE := cmd/trunkline/default.pgo
+UNGUIDED = GOFLAGS="$(GOFLAGS) -pgo=off"
+
 FUZZTIME  ?= 5m
-BENCH     ?= .
-BENCHTIME ?= 1s
-COUNT     ?= 10
 ARGS      ?=
+PEER      ?=
 
 ## —— Everyday ——
 
@@ -38,13 +40,15 @@ build: ## static binary bin/trunkline
 
 .PHONY: check
 check: fmt vet lint build ## what a commit must pass, under 2 minutes
-	$(GO) test -short ./...
+	$(UNGUIDED) $(GO) test -short ./...
 
 .PHONY: test
 test: ## everything: unit, properties, transcripts, race, each benchmark once, each fuzz target for 3 s
-	$(GO) test ./...
+	$(UNGUIDED) $(GO) test ./...
 	$(MAKE) --no-print-directory race
-	$(GO) test -run '^$$' -bench . -benchtime 1x ./...
+	$(MAKE) --no-print-directory pgo-allocs
+	$(GO) -C bench/report test ./...
+	$(UNGUIDED) $(GO) test -run '^$$' -bench . -benchtime 1x ./...
 	$(MAKE) --no-print-directory fuzz FUZZTIME=3s
 
 ## —— Parts ——
@@ -97,12 +101,39 @@ generate: ## rebuild generated code
 ## —— Measuring ——
 
 .PHONY: bench
-bench: ## Go benchmarks; BENCH=regexp, BENCHTIME, COUNT
-	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) -count $(COUNT) ./...
+bench: ## the benchmarks of bench/questions beside the baseline's sources, and what moved; ARGS="-bench REGEXP"
+	@status=0; $(GO) run ./bench/compare $(ARGS) || status=$$?; \
+	$(MAKE) --no-print-directory bench-report; exit $$status
 
-.PHONY: bench-wire
-bench-wire: build ## load over sockets against bin/trunkline
-	$(GO) run ./bench/wire -server bin/trunkline $(ARGS)
+.PHONY: bench-baseline
+bench-baseline: ## make the committed sources the baseline, bench/data/baseline.txt
+	$(GO) run ./bench/compare -update $(ARGS)
+
+.PHONY: bench-peers
+bench-peers: build ## the grid: bin/trunkline beside its peers, how its costs grow, and the goals; PEER=host:port adds one
+	$(GO) run ./bench/wire -server bin/trunkline -json bench/data/peers.json $(if $(PEER),-peer $(PEER)) $(ARGS)
+	$(if $(ARGS),,$(GO) run ./bench/scale -server bin/trunkline -json bench/data/scale.json)
+	$(MAKE) --no-print-directory bench-report
+
+.PHONY: bench-scale
+bench-scale: build ## what grows: rows to 10M, idle connections, subscribers, payloads; the collector, and settings
+	$(GO) run ./bench/scale -server bin/trunkline -json bench/data/scale.json $(ARGS)
+
+.PHONY: bench-report
+bench-report: ## write BENCHMARKS.md and its charts from bench/data and bench/report/notes
+	$(GO) -C bench/report run .
+
+.PHONY: pgo
+pgo: build ## take the profile that builds are guided by anew: cmd/trunkline/default.pgo
+	@dir=$$(mktemp -d); trap 'rm -r "$$dir"' EXIT; \
+	$(GO) run ./bench/wire -server bin/trunkline -goals-only -rounds 1 -json '' -profile "$$dir" >/dev/null; \
+	$(GO) -C bench/report run ./pgo -o ../../$(PROFILE) "$$dir"
+	$(MAKE) --no-print-directory pgo-allocs
+
+# Inlining by profile moves what escapes: the hot paths must not allocate in the binary that is shipped either.
+.PHONY: pgo-allocs
+pgo-allocs:
+	$(GO) test -pgo='$(CURDIR)/$(PROFILE)' -run Alloc ./codec/... ./engine/... ./handlers/ipc ./handlers/toolhost ./bench/questions
 
 .PHONY: bench-envelope
 bench-envelope: build ## engine steps and agent reports beside what people would write
@@ -119,10 +150,6 @@ bench-store: build ## what durability costs, beside a bare group-commit loop and
 .PHONY: bench-toolhost
 bench-toolhost: build ## the tool server beside bare echo servers, kept workers beside one process per call, and starts
 	$(GO) run ./bench/toolhost -server bin/trunkline $(ARGS)
-
-.PHONY: bench-peers
-bench-peers: ## the peers of bench/peers alone, under the same load
-	$(GO) run ./bench/wire -peers-only $(ARGS)
 
 .PHONY: soak
 soak: build ## long mixed load with checks of memory and goroutines

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// machine makes up the ratios of a benchmark that takes speed times what it took: both sides of a pair have noise of their own with
+// now and then a spike, and drift, which the turns of the sides turn around too.
+type machine struct {
+	*rand.Rand
+	noise float64
+	round int
+	drift float64
+}
+
+func (m *machine) time(speed float64) float64 {
+	m.drift = 0.98*m.drift + 0.02*m.NormFloat64() // about 10 % up and down over minutes
+	t := speed * math.Exp(m.drift+m.noise*m.NormFloat64())
+	if m.Float64() < 0.03 {
+		t *= 1 + 2*m.Float64()
+	}
+	return t
+}
+
+func (m *machine) ratio(speed float64) float64 {
+	m.round++
+	if m.round%2 == 0 {
+		now := m.time(speed)
+		return now / m.time(1)
+	}
+	base := m.time(1)
+	return m.time(speed) / base
+}
+
+// ratios is a source of rounds as settle asks for it.
+func (m *machine) ratios(speed float64) func(n int) ([]float64, error) {
+	var r []float64
+	return func(n int) ([]float64, error) {
+		for len(r) < n {
+			r = append(r, m.ratio(speed))
+		}
+		return r, nil
+	}
+}
+
+// rehearse is a run over benchmarks of the given speeds, as judge does it with real ones.
+func (m *machine) rehearse(t *testing.T, speeds []float64) (verdicts []verdict) {
+	t.Helper()
+	verdicts = slices.Repeat([]verdict{same}, len(speeds))
+	var suspects []int
+	for i, speed := range speeds {
+		r, _ := m.ratios(speed)(10)
+		if shiftOf(r).seems() {
+			suspects = append(suspects, i)
+		}
+	}
+	for _, i := range suspects {
+		_, v, err := settle(10, level(len(suspects)), m.ratios(speeds[i]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		verdicts[i] = v
+	}
+	return verdicts
+}
+
+// TestJudgement: in many made-up runs of 60 benchmarks, of which the first is 10 % slower and the second 10 % faster, both are found
+// and nothing else is.
+func TestJudgement(t *testing.T) {
+	const runs, benchmarks = 40, 60
+	f := func(noise float64) {
+		t.Helper()
+		m := &machine{Rand: rand.New(rand.NewPCG(1, 2)), noise: noise}
+		missed, wrong, open := 0, 0, 0
+		for range runs {
+			speeds := slices.Repeat([]float64{1}, benchmarks)
+			speeds[0], speeds[1] = 1.1, 0.9
+			for i, v := range m.rehearse(t, speeds) {
+				want := []verdict{slower, faster, same}[min(i, 2)]
+				switch {
+				case want != same && v != want:
+					missed++
+				case want == same && v == unsure:
+					open++
+				case v != want:
+					wrong++
+				}
+			}
+		}
+		if missed > runs/20 || wrong > 0 || open > runs*benchmarks/100 {
+			t.Errorf("noise %.2f: %d of %d moves missed, %d seen where none was, %d not decided", noise, missed, 2*runs, wrong, open)
+		}
+	}
+	f(0.02)
+	f(0.05)
+	f(0.08)
+}
+
+// TestNothingMoved: a hundred runs in which nothing moved, and nothing is said to have.
+func TestNothingMoved(t *testing.T) {
+	m := &machine{Rand: rand.New(rand.NewPCG(3, 4)), noise: 0.07}
+	for range 100 {
+		for _, v := range m.rehearse(t, slices.Repeat([]float64{1}, 40)) {
+			if v == slower || v == faster {
+				t.Errorf("something is %s", v)
+			}
+		}
+	}
+}
+
+// TestSettleOnAWildMachine: pairs that differ by a third take more rounds, and a tenth is still found.
+func TestSettleOnAWildMachine(t *testing.T) {
+	m := &machine{Rand: rand.New(rand.NewPCG(5, 6)), noise: 0.22}
+	found := 0
+	for range 10 {
+		s, v, err := settle(10, level(10), m.ratios(1.1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v == slower && s.Rounds > 20 {
+			found++
+		}
+	}
+	if found < 9 {
+		t.Errorf("found in %d of 10 runs", found)
+	}
+}
+
+func TestSettleStops(t *testing.T) {
+	wide := []float64{0.5, 2, 0.6, 1.7, 0.7, 1.4}
+	var asked []int
+	s, v, err := settle(3, 0.01, func(n int) ([]float64, error) { asked = append(asked, n); return wide[:min(n, len(wide))], nil })
+	if err != nil || v != unsure || s.Rounds != 6 || !slices.Equal(asked, []int{6, 12}) {
+		t.Errorf("without more time: %v, %s, %v after asking for %v", s, v, err, asked)
+	}
+	asked = nil
+	_, v, _ = settle(3, 0.01, func(n int) ([]float64, error) { asked = append(asked, n); return slices.Repeat(wide, n/6), nil })
+	if v != unsure && v != same || asked[len(asked)-1] > 3<<looks {
+		t.Errorf("%s after asking for %v", v, asked)
+	}
+	broken := errors.New("broken")
+	if _, _, err := settle(3, 0.01, func(int) ([]float64, error) { return nil, broken }); !errors.Is(err, broken) {
+		t.Errorf("an error is %v", err)
+	}
+}
+
+func TestWorstFirst(t *testing.T) {
+	var list []*entry
+	for _, ratio := range []float64{0.9, 1.1, 0.5, 1.5, 1} {
+		list = append(list, &entry{Change: &shift{Ratio: ratio}})
+	}
+	slices.SortStableFunc(list, worstFirst)
+	var got []float64
+	for _, e := range list {
+		got = append(got, e.Change.Ratio)
+	}
+	if !slices.Equal(got, []float64{1.5, 1.1, 0.5, 0.9, 1}) {
+		t.Errorf("the order is %v", got)
+	}
+}
