@@ -16,9 +16,10 @@ ROOMS      := bench cmd codec engine fuzz handlers
 CONCURRENT := ./engine/... ./handlers/...
 PLATFORMS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 
-# Tests build without the profile, which would have everything compiled twice.
 PROFILE := cmd/trunkline/default.pgo
-UNGUIDED = GOFLAGS="$(GOFLAGS) -pgo=off"
+# Tests are built like the program that is shipped: that is what they are to test, the inlining by profile moves what escapes, and
+# nothing has to be compiled twice.
+SHIPPED  = CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath '-pgo=$(CURDIR)/$(PROFILE)'"
 
 FUZZTIME  ?= 5m
 ARGS      ?=
@@ -40,15 +41,14 @@ build: ## static binary bin/trunkline
 
 .PHONY: check
 check: fmt vet lint build ## what a commit must pass, under 2 minutes
-	$(UNGUIDED) $(GO) test -short ./...
+	$(SHIPPED) $(GO) test -short ./...
 
 .PHONY: test
 test: ## everything: unit, properties, transcripts, race, each benchmark once, each fuzz target for 3 s
-	$(UNGUIDED) $(GO) test ./...
+	$(SHIPPED) $(GO) test ./...
+	$(SHIPPED) $(GO) -C bench/report test ./...
 	$(MAKE) --no-print-directory race
-	$(MAKE) --no-print-directory pgo-allocs
-	$(GO) -C bench/report test ./...
-	$(UNGUIDED) $(GO) test -run '^$$' -bench . -benchtime 1x ./...
+	$(SHIPPED) $(GO) test -run '^$$' -bench . -benchtime 1x $$(grep -rl --include='*_test.go' '^func Benchmark' $(ROOMS) | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 	$(MAKE) --no-print-directory fuzz FUZZTIME=3s
 
 ## —— Parts ——
@@ -61,28 +61,22 @@ fmt: ## fail on files that gofmt (and gofumpt, when installed) would change
 
 .PHONY: vet
 vet: ## go vet (and staticcheck, when installed)
-	$(GO) vet ./...
+	$(SHIPPED) $(GO) vet ./...
 	@if command -v staticcheck >/dev/null; then staticcheck ./...; fi
 
 .PHONY: lint
 lint: ## the repository's own rules: imports, sizes, docs, words, package state
-	$(GO) test -count=1 ./cmd/trunkline/internal/lint
+	$(SHIPPED) $(GO) test -count=1 ./cmd/trunkline/internal/lint
 
 .PHONY: race
 race: ## the concurrent packages under the race detector, long tests shortened: make test runs them whole without it
-	$(GO) test -race -short $(CONCURRENT)
+	$(SHIPPED) CGO_ENABLED=1 $(GO) test -race -short -vet=off $(CONCURRENT)
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (5m)
-	@dirs=$$(grep -rl --include='*_test.go' '^func Fuzz' $(ROOMS) | xargs -r -n 1 dirname | sort -u); \
-	for dir in $$dirs; do \
-		pkg=./$$dir; \
-		names=$$($(GO) test -list '^Fuzz' $$pkg); \
-		for name in $$(grep '^Fuzz' <<<"$$names" || true); do \
-			echo "fuzz $$pkg $$name $(FUZZTIME)"; \
-			GO=$(GO) fuzz/run $$pkg $$name $(FUZZTIME); \
-		done; \
-	done
+	@$(SHIPPED) $(GO) test -c -fuzz=. -o /dev/null ./fuzz # compiles what they share once, not in each of them
+	@grep -rl --include='*_test.go' '^func Fuzz' $(ROOMS) | xargs -n 1 dirname | sort -u | \
+		$(SHIPPED) GO=$(GO) xargs -n 1 -P "$$(getconf _NPROCESSORS_ONLN)" fuzz/run $(FUZZTIME)
 
 .PHONY: cover
 cover: ## coverage of all packages by all tests, coverage.html
@@ -128,12 +122,7 @@ pgo: build ## take the profile that builds are guided by anew: cmd/trunkline/def
 	@dir=$$(mktemp -d); trap 'rm -r "$$dir"' EXIT; \
 	$(GO) run ./bench/wire -server bin/trunkline -goals-only -rounds 1 -json '' -profile "$$dir" >/dev/null; \
 	$(GO) -C bench/report run ./pgo -o ../../$(PROFILE) "$$dir"
-	$(MAKE) --no-print-directory pgo-allocs
-
-# Inlining by profile moves what escapes: the hot paths must not allocate in the binary that is shipped either.
-.PHONY: pgo-allocs
-pgo-allocs:
-	$(GO) test -pgo='$(CURDIR)/$(PROFILE)' -run Alloc ./codec/... ./engine/... ./handlers/ipc ./handlers/toolhost ./bench/questions
+	$(SHIPPED) $(GO) test -run Alloc ./codec/... ./engine/... ./handlers/ipc ./handlers/toolhost ./bench/questions
 
 .PHONY: bench-envelope
 bench-envelope: build ## engine steps and agent reports beside what people would write

@@ -129,7 +129,7 @@ func TestLeftoversThatStay(t *testing.T) {
 func TestPowerLossInAGeneration(t *testing.T) {
 	rounds := 6
 	if testing.Short() {
-		rounds = 2
+		rounds = 1
 	}
 	for _, mode := range bothModes {
 		t.Run(mode.String(), func(t *testing.T) {

@@ -127,6 +127,9 @@ func TestFlushFails(t *testing.T) {
 
 // TestWriteAmplification: blocks and snapshots of a busy journal are not merged again and again.
 func TestWriteAmplification(t *testing.T) {
+	if testing.Short() {
+		t.Skip("writes 80 MB")
+	}
 	s := mustOpen(t, Config{Dir: "d", FS: vfs.NewMem()})
 	defer mustClose(t, s)
 	var written uint64

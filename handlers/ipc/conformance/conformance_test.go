@@ -14,8 +14,20 @@ import (
 	"go.uber.org/goleak"
 )
 
+// sideBySide is how many conversations are held side by side: most of their time they wait, for silence or for a timer.
+const sideBySide = 6
+
 // TestMain looks for leaked goroutines. The event loop's library keeps a worker pool for the life of the process.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	const parallel = "test.parallel"
+	chosen := false
+	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == parallel })
+	if !chosen {
+		if err := flag.Set(parallel, strconv.Itoa(sideBySide)); err != nil {
+			panic(err)
+		}
+	}
 	const pool = "github.com/panjf2000/ants/v2."
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction(pool+"(*poolCommon).purgeStaleWorkers"),
@@ -35,6 +47,7 @@ func whole(nc net.Conn, b []byte) error {
 // TestConversations holds every conversation of testdata as written.
 func TestConversations(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		t.Parallel()
 		runFile(t, path, whole)
 	})
 }
@@ -50,6 +63,7 @@ func TestConversationsKept(t *testing.T) {
 		if strings.Contains(path, waiting) {
 			t.Skip("it waits for timers of connections")
 		}
+		t.Parallel()
 		s := newScript(t, whole)
 		s.kept = true
 		s.runFile(path)
@@ -90,16 +104,20 @@ func TestExamplesCutAtEveryByte(t *testing.T) {
 	skipRewrite(t)
 	for _, path := range examples(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			longest, step := 2, 1
+			longest, step := 0, 1
 			if testing.Short() {
 				step = 7
 			}
-			for at := 1; at < longest && !t.Failed(); at += step {
+			t.Run("1", func(t *testing.T) {
+				runFile(t, path, func(nc net.Conn, b []byte) error {
+					longest = max(longest, len(b))
+					return inTwo(nc, b, 1)
+				})
+			})
+			for at := 1 + step; at < longest && !t.Failed(); at += step {
 				t.Run(strconv.Itoa(at), func(t *testing.T) {
-					runFile(t, path, func(nc net.Conn, b []byte) error {
-						longest = max(longest, len(b))
-						return inTwo(nc, b, at)
-					})
+					t.Parallel()
+					runFile(t, path, func(nc net.Conn, b []byte) error { return inTwo(nc, b, at) })
 				})
 			}
 		})
@@ -122,6 +140,7 @@ func TestExamplesByteByByte(t *testing.T) {
 	skipRewrite(t)
 	for _, path := range examples(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
 			runFile(t, path, func(nc net.Conn, b []byte) error {
 				for i := range b {
 					if err := whole(nc, b[i:i+1]); err != nil {
@@ -140,6 +159,7 @@ func TestExamplesOverAUnixSocket(t *testing.T) {
 	skipRewrite(t)
 	for _, path := range examples(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
+			t.Parallel()
 			dir, err := os.MkdirTemp("", "conf") // shorter than t.TempDir: a socket's path is bounded
 			if err != nil {
 				t.Fatal(err)
