@@ -21,6 +21,9 @@ PROFILE := cmd/trunkline/default.pgo
 # nothing has to be compiled twice.
 SHIPPED  = CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath '-pgo=$(CURDIR)/$(PROFILE)'"
 
+# Conversations with servers mostly wait, so more of them are held side by side than there are processors.
+PARALLEL := -parallel 8
+
 FUZZTIME  ?= 5m
 ARGS      ?=
 PEER      ?=
@@ -41,14 +44,15 @@ build: ## static binary bin/trunkline
 
 .PHONY: check
 check: fmt vet lint build ## what a commit must pass, under 2 minutes
-	$(SHIPPED) $(GO) test -short ./...
+	$(SHIPPED) $(GO) test $(PARALLEL) -short ./...
 
 .PHONY: test
 test: ## everything: unit, properties, transcripts, race, each benchmark once, each fuzz target for 3 s
-	$(SHIPPED) $(GO) test ./...
+	$(SHIPPED) $(GO) build ./... # first: tests that build programs would compile the same beside this
+	$(SHIPPED) $(GO) test $(PARALLEL) ./...
 	$(SHIPPED) $(GO) -C bench/report test ./...
 	$(MAKE) --no-print-directory race
-	$(SHIPPED) $(GO) test -run '^$$' -bench . -benchtime 1x $$(grep -rl --include='*_test.go' '^func Benchmark' $(ROOMS) | xargs -n 1 dirname | sort -u | sed 's|^|./|')
+	$(SHIPPED) $(GO) test -run '^$$' -bench . -benchtime 1x $$(grep -rl --include='*_test.go' --exclude-dir=peers '^func Benchmark' $(ROOMS) | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 	$(MAKE) --no-print-directory fuzz FUZZTIME=3s
 
 ## —— Parts ——
@@ -70,7 +74,7 @@ lint: ## the repository's own rules: imports, sizes, docs, words, package state
 
 .PHONY: race
 race: ## the concurrent packages under the race detector, long tests shortened: make test runs them whole without it
-	$(SHIPPED) CGO_ENABLED=1 $(GO) test -race -short -vet=off $(CONCURRENT)
+	$(SHIPPED) CGO_ENABLED=1 $(GO) test -race $(PARALLEL) -short -vet=off $(CONCURRENT)
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (5m)

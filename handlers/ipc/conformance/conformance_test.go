@@ -14,20 +14,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// sideBySide is how many conversations are held side by side: most of their time they wait, for silence or for a timer.
-const sideBySide = 6
-
 // TestMain looks for leaked goroutines. The event loop's library keeps a worker pool for the life of the process.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	const parallel = "test.parallel"
-	chosen := false
-	flag.Visit(func(f *flag.Flag) { chosen = chosen || f.Name == parallel })
-	if !chosen {
-		if err := flag.Set(parallel, strconv.Itoa(sideBySide)); err != nil {
-			panic(err)
-		}
-	}
 	const pool = "github.com/panjf2000/ants/v2."
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction(pool+"(*poolCommon).purgeStaleWorkers"),
