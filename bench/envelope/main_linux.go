@@ -65,6 +65,7 @@ func run(o options) error {
 		return err
 	}
 	defer rig.Close()
+	rig.GoesWithSignal()
 	fmt.Printf("%d CPUs, %s/%s, %s; %d rounds, medians\n", runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version(), o.rounds)
 	missed := false
 	for _, name := range strings.Split(o.parts, ",") {

@@ -70,6 +70,7 @@ func run(o options) (failed int, err error) {
 		return 0, err
 	}
 	defer rig.Close()
+	rig.GoesWithSignal()
 	server, err := rig.Trunkline(fmt.Sprintf("kernel.loops=%d", o.loops), "kernel.max_connections=2000")
 	if err != nil {
 		return 0, err

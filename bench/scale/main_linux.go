@@ -123,6 +123,7 @@ func measure(o options) (*report, error) {
 		return nil, err
 	}
 	defer rig.Close()
+	rig.GoesWithSignal()
 	b := &bench{Rig: rig, o: o, r: newReport(o)}
 	for _, p := range allParts() {
 		if !slices.Contains(o.parts, p.name) {

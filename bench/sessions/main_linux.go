@@ -49,6 +49,7 @@ func run(o options) error {
 		return err
 	}
 	defer rig.Close()
+	rig.GoesWithSignal()
 	for _, ended := range []bool{false, true} {
 		s, err := rig.Trunkline()
 		if err != nil {

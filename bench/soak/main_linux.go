@@ -60,6 +60,7 @@ func run(o options) ([]string, error) {
 		return nil, err
 	}
 	defer rig.Close()
+	rig.GoesWithSignal()
 	server, err := rig.Start(command(o, rig.Binary))
 	if err != nil {
 		return nil, err

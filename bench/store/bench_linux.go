@@ -2,12 +2,9 @@ package main
 
 import (
 	"errors"
-	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strconv"
-	"syscall"
 
 	"trunkline/bench/internal/load"
 )
@@ -50,18 +47,6 @@ func newBench(o options) (*bench, error) {
 	}
 	return b, nil
 }
-
-// cleanOnSignal ends the program on SIGINT or SIGTERM without leaving the stores behind. The servers go with it.
-func (b *bench) cleanOnSignal() {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	<-signals
-	os.RemoveAll(b.Dir)
-	os.Exit(exitInterrupted)
-}
-
-// exitInterrupted is what a shell says of a program that SIGINT ended.
-const exitInterrupted = 130
 
 // trunkline starts the server in a mode, with room for the load. dir is its store; settings come on top.
 func (b *bench) trunkline(mode, dir string, settings ...string) (*load.Server, error) {

@@ -106,7 +106,7 @@ func run(o options) (failed bool, err error) {
 		return false, err
 	}
 	defer b.Close()
-	go b.cleanOnSignal()
+	b.GoesWithSignal()
 	r := newReport(b.Dir, o)
 	if slices.Contains(o.parts, partCells) {
 		err = b.cells(&r)

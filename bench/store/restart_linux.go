@@ -130,7 +130,10 @@ func (t *restarting) measure(from string, tail int) (restart, error) {
 		if err != nil {
 			return out, err
 		}
-		said := t.s.Output()
+		said, err := t.recovered()
+		if err != nil {
+			return out, err
+		}
 		for i, v := range []float64{logged(said, "recovered", "secs"), logged(said, "recovered", "snapshot_secs"), logged(said, "recovered", "replay_secs"), answer} {
 			seconds[i] = append(seconds[i], v)
 		}
@@ -141,10 +144,18 @@ func (t *restarting) measure(from string, tail int) (restart, error) {
 	}
 	out.Recovery, out.Snapshot, out.Replay, out.Answer = goal.Median(seconds[0]), goal.Median(seconds[1]), goal.Median(seconds[2]), goal.Median(seconds[3])
 	out.RSS, out.Peak = int64(goal.Median(rss)), int64(goal.Median(peak))
-	if out.Recovery == 0 {
-		return out, fmt.Errorf("cannot find how long recovery took in the server's output:\n%s", t.s.Output())
-	}
 	return out, nil
+}
+
+// recovered returns what the server has said once it has said how long recovery took. That it listens is said, and seen, before.
+func (t *restarting) recovered() (said string, err error) {
+	const patience = 5 * time.Second
+	for start := time.Now(); time.Since(start) < patience; time.Sleep(time.Millisecond) {
+		if said = t.s.Output(); logged(said, "recovered", "secs") > 0 {
+			return said, nil
+		}
+	}
+	return "", fmt.Errorf("cannot find how long recovery took in the server's output:\n%s", said)
 }
 
 // divided fills in the parts of a recovery where the server does not say them: of one with both, the snapshot is taken to have taken as

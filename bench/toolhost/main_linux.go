@@ -105,6 +105,7 @@ func run(o options) (failed bool, err error) {
 		return false, err
 	}
 	defer b.Close()
+	b.GoesWithSignal()
 	if err := b.startEcho(); err != nil {
 		return false, err
 	}

@@ -89,6 +89,7 @@ func run(o options) (failed bool, err error) {
 		return false, err
 	}
 	defer field.Close()
+	field.GoesWithSignal()
 	all, err := field.measure()
 	if err != nil {
 		return false, err

@@ -5,9 +5,11 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"syscall"
 )
 
 // Rig is what a run stands on: a folder that goes with it, the binary of the server under test, and the processes started so far. It
@@ -27,6 +29,20 @@ func NewRig(parent, name string) (*Rig, error) {
 		return nil, fmt.Errorf("cannot make a folder for the run: %w", err)
 	}
 	return &Rig{Dir: dir}, nil
+}
+
+// exitInterrupted is what a shell says of a program that SIGINT ended.
+const exitInterrupted = 130
+
+// GoesWithSignal ends the program on SIGINT or SIGTERM without leaving the folder behind. The processes go with the program.
+func (r *Rig) GoesWithSignal() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		_ = os.RemoveAll(r.Dir) // in a directory for what may stay behind
+		os.Exit(exitInterrupted)
+	}()
 }
 
 // ServerRig makes a rig with the server's binary in path, or built if path is empty.
@@ -56,7 +72,7 @@ func (r *Rig) Divide() (loads []int, err error) {
 
 // Start starts a process that Close ends.
 func (r *Rig) Start(c Command) (*Server, error) {
-	c.CPUs = r.CPUs
+	c.CPUs, c.TempDir = r.CPUs, r.Dir
 	s, err := StartServer(c)
 	if err != nil {
 		return nil, err

@@ -39,8 +39,9 @@ type Command struct {
 	Args      []string
 	Env       []string // added to this process's own environment
 	Listening *regexp.Regexp
-	CPUs      []int // pin the process to these CPUs; empty: anywhere
-	TempStore bool  // give it a store.dir of its own in os.TempDir, which goes with the process
+	CPUs      []int  // pin the process to these CPUs; empty: anywhere
+	TempStore bool   // give it a store.dir of its own, which goes with the process
+	TempDir   string // where that is made; empty: in os.TempDir
 }
 
 // Server is a server process that this program started.

@@ -39,7 +39,7 @@ func (c *Command) tempStore() (string, error) {
 	if !c.TempStore {
 		return "", nil
 	}
-	dir, err := os.MkdirTemp("", "trunkline-store-")
+	dir, err := os.MkdirTemp(c.TempDir, "trunkline-store-")
 	if err != nil {
 		return "", fmt.Errorf("cannot make a directory for its store: %w", err)
 	}

@@ -34,6 +34,7 @@ func whole(nc net.Conn, b []byte) error {
 
 // TestConversations holds every conversation of testdata as written.
 func TestConversations(t *testing.T) {
+	t.Parallel()
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		t.Parallel()
 		runFile(t, path, whole)
@@ -43,6 +44,7 @@ func TestConversations(t *testing.T) {
 // TestConversationsKept holds them once more with servers that keep their state on the disk and take snapshots all the time: what is
 // said does not depend on store.mode. Those that only wait for timers are left out.
 func TestConversationsKept(t *testing.T) {
+	t.Parallel()
 	skipRewrite(t)
 	if testing.Short() {
 		t.Skip("waits for the disk")
@@ -89,6 +91,7 @@ const gap = 200 * time.Microsecond
 
 // TestExamplesCutAtEveryByte sends each write of the worked examples in two, cut at every place (with -short at every seventh).
 func TestExamplesCutAtEveryByte(t *testing.T) {
+	t.Parallel()
 	skipRewrite(t)
 	for _, path := range examples(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -125,6 +128,7 @@ func inTwo(nc net.Conn, b []byte, at int) error {
 
 // TestExamplesByteByByte sends the worked examples one byte at a time.
 func TestExamplesByteByByte(t *testing.T) {
+	t.Parallel()
 	skipRewrite(t)
 	for _, path := range examples(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
@@ -144,6 +148,7 @@ func TestExamplesByteByByte(t *testing.T) {
 
 // TestExamplesOverAUnixSocket: same frames, same sessions (kernel-ipc D41).
 func TestExamplesOverAUnixSocket(t *testing.T) {
+	t.Parallel()
 	skipRewrite(t)
 	for _, path := range examples(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {

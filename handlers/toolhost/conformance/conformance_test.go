@@ -13,6 +13,7 @@ const waiting = "-wait"
 
 // TestTranscripts holds every transcript over every transport it is written for.
 func TestTranscripts(t *testing.T) {
+	t.Parallel()
 	paths, err := filepath.Glob(cmp.Or(os.Getenv("CONFORMANCE_TESTDATA"), "testdata") + "/*.txt")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no transcripts: %v", err)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // stdinName is the connection that stands for the standard streams of a server that listens too.
@@ -97,6 +98,16 @@ func (s *script) must(err error) {
 	}
 }
 
+func (s *script) await(path string) {
+	s.t.Helper()
+	for start := time.Now(); time.Since(start) < s.patience; time.Sleep(time.Millisecond) {
+		if _, err := os.Lstat(path); err == nil {
+			return
+		}
+	}
+	s.t.Fatalf("%s: %s did not come", s.where(), path)
+}
+
 func (s *script) prepare(word, rest string) {
 	s.t.Helper()
 	f := strings.Fields(rest)
@@ -116,6 +127,8 @@ func (s *script) prepare(word, rest string) {
 		s.must(os.Chmod(s.path(f[1]), fs.FileMode(mode)))
 	case "symlink":
 		s.must(os.Symlink(f[0], s.path(f[1])))
+	case "await":
+		s.await(s.path(rest))
 	case "absent":
 		if _, err := os.Lstat(s.path(rest)); err == nil {
 			s.t.Errorf("%s: %s is there", s.where(), rest)

@@ -34,6 +34,7 @@ import (
 //	stdin text / stdin-raw "quoted"
 //	out text / code N       run it, compare stdout and exit code; stderr must be empty unless the code is 2
 //	cat NAME / | text       the lines of a file, each matched by a | line
+//	await NAME              a file that a tool makes is there
 //	absent NAME             no such file
 //	is MODE NAME            permission bits
 //

@@ -20,7 +20,8 @@ type order struct {
 	Do    string `json:"do"`
 	Reply string `json:"reply"`
 	Err   string `json:"err"`
-	File  string `json:"file"`
+	Began string `json:"began"` // marked before it waits
+	File  string `json:"file"`  // marked after that
 	N     int    `json:"n"`
 	Ms    int    `json:"ms"`
 }
@@ -53,6 +54,9 @@ func workerMain(in io.Reader, out, errs io.Writer) int {
 }
 
 func obey(o order, line string, served int, out, errs io.Writer) (code int, end bool) {
+	if o.Began != "" {
+		mark(o.Began)
+	}
 	if o.Ms > 0 {
 		time.Sleep(time.Duration(o.Ms) * time.Millisecond)
 	}
