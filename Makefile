@@ -23,6 +23,8 @@ SHIPPED  = CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath '-pgo=$(CURDIR
 
 # Conversations with servers mostly wait, so more of them are held side by side than there are processors.
 PARALLEL := -parallel 8
+# The package that waits longest begins first, beside the others.
+WAITING  := ./handlers/toolhost/conformance
 
 FUZZTIME  ?= 5m
 ARGS      ?=
@@ -44,16 +46,18 @@ build: ## static binary bin/trunkline
 
 .PHONY: check
 check: fmt vet lint build ## what a commit must pass, under 2 minutes
-	$(SHIPPED) $(GO) test $(PARALLEL) -short ./...
+	@$(SHIPPED) $(GO) test $(PARALLEL) -short ./...
 
 .PHONY: test
 test: ## everything: unit, properties, transcripts, race, each benchmark once, each fuzz target for 3 s
-	$(SHIPPED) $(GO) build ./... # first: tests that build programs would compile the same beside this
-	$(SHIPPED) $(GO) test $(PARALLEL) ./...
-	$(SHIPPED) $(GO) -C bench/report test ./...
-	$(MAKE) --no-print-directory race
-	$(SHIPPED) $(GO) test -run '^$$' -bench . -benchtime 1x $$(grep -rl --include='*_test.go' --exclude-dir=peers '^func Benchmark' $(ROOMS) | xargs -n 1 dirname | sort -u | sed 's|^|./|')
-	$(MAKE) --no-print-directory fuzz FUZZTIME=3s
+	@echo '== tests'
+	@$(SHIPPED) $(GO) build ./... # first: tests that build programs would compile the same beside this
+	@$(SHIPPED) $(GO) test $(PARALLEL) $(WAITING) ./...
+	@$(SHIPPED) $(GO) -C bench/report test ./...
+	@$(MAKE) --no-print-directory race
+	@echo '== each benchmark once'
+	@$(SHIPPED) $(GO) test -run '^$$' -bench . -benchtime 1x $$(grep -rl --include='*_test.go' --exclude-dir=peers '^func Benchmark' $(ROOMS) | xargs -n 1 dirname | sort -u | sed 's|^|./|')
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=3s
 
 ## —— Parts ——
 
@@ -65,19 +69,21 @@ fmt: ## fail on files that gofmt (and gofumpt, when installed) would change
 
 .PHONY: vet
 vet: ## go vet (and staticcheck, when installed)
-	$(SHIPPED) $(GO) vet ./...
+	@$(SHIPPED) $(GO) vet ./...
 	@if command -v staticcheck >/dev/null; then staticcheck ./...; fi
 
 .PHONY: lint
 lint: ## the repository's own rules: imports, sizes, docs, words, package state
-	$(SHIPPED) $(GO) test -count=1 ./cmd/trunkline/internal/lint
+	@$(SHIPPED) $(GO) test -count=1 ./cmd/trunkline/internal/lint
 
 .PHONY: race
 race: ## the concurrent packages under the race detector, long tests shortened: make test runs them whole without it
-	$(SHIPPED) CGO_ENABLED=1 $(GO) test -race $(PARALLEL) -short -vet=off $(CONCURRENT)
+	@echo '== race detector'
+	@$(SHIPPED) CGO_ENABLED=1 $(GO) test -race $(PARALLEL) -short -vet=off $(CONCURRENT)
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (5m)
+	@echo '== each fuzz target for $(FUZZTIME)'
 	@$(SHIPPED) $(GO) test -c -fuzz=. -o /dev/null ./fuzz # compiles what they share once, not in each of them
 	@grep -rl --include='*_test.go' '^func Fuzz' $(ROOMS) | xargs -n 1 dirname | sort -u | \
 		$(SHIPPED) GO=$(GO) xargs -n 1 -P "$$(getconf _NPROCESSORS_ONLN)" fuzz/run $(FUZZTIME)
