@@ -20,6 +20,14 @@ import (
 
 var bothModes = []journal.Mode{journal.Always, journal.Interval}
 
+// someModes are bothModes, or with -short one of them, for what opens many stores: that is slow under the race detector.
+func someModes() []journal.Mode {
+	if testing.Short() {
+		return bothModes[:1]
+	}
+	return bothModes
+}
+
 // never is an interval in which nothing ticks during a test: the tests tick themselves.
 const never = 24 * time.Hour
 
