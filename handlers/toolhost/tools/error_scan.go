@@ -122,34 +122,25 @@ type lineReader struct {
 	long []byte // a line that is longer than the reader's buffer
 }
 
-// next returns the next line without its end ("\n" or "\r\n"), cut to scanLine bytes, valid until the next call. After
-// the last one it is io.EOF.
+// next returns the next line without its "\n", cut to scanLine bytes, valid until the next call. A "\r" before that belongs to the
+// line (toolhost §11). After the last line it is io.EOF.
 func (l *lineReader) next() ([]byte, error) {
 	l.long = l.long[:0]
 	for {
 		part, err := l.from.ReadSlice('\n')
+		part = bytes.TrimSuffix(part, []byte{'\n'})
 		if err == nil && len(l.long) == 0 {
-			return trimEnd(part), nil
+			return part, nil
 		}
 		if err == nil || err == bufio.ErrBufferFull || err == io.EOF {
-			l.long = append(l.long, part[:min(len(part), scanLine+2-len(l.long))]...)
+			l.long = append(l.long, part[:min(len(part), scanLine-len(l.long))]...)
 		}
 		switch {
 		case err == bufio.ErrBufferFull:
 		case err == nil, err == io.EOF && len(l.long) > 0:
-			line := trimEnd(l.long)
-			return line[:min(len(line), scanLine)], nil
+			return l.long, nil
 		default:
 			return nil, err
 		}
 	}
-}
-
-// trimEnd returns line without the "\n" or "\r\n" that it ends with.
-func trimEnd(line []byte) []byte {
-	line, ended := bytes.CutSuffix(line, []byte("\n"))
-	if ended {
-		line = bytes.TrimSuffix(line, []byte("\r"))
-	}
-	return line
 }

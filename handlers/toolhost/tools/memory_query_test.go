@@ -79,8 +79,14 @@ func TestMemoryQueryScores(t *testing.T) {
 		t.Fatalf("got %d matches", len(got))
 	}
 	f(got[0], 1.266162, 1, 0.183858, 2.835816, 0, 1699996400000, "alpha beta gamma")
-	f(got[1], 0.775183, 0.5, 0.166784, 1.710431, 0.334473, 1699999940000, "alpha alpha delta x")
-	f(got[2], 0.049637, 0, -0.143893, 0, 0.479250, 1700000000000, "nothing here")
+	f(got[1], 1.050183, 1, 0.166784, 1.710431, 0.334473, 1699999940000, "alpha alpha delta x")
+	f(got[2], 0.1, 0, 0, 0, 0.479250, 1700000000000, "nothing here")
+
+	// Each occurrence counts, divided by the distinct tokens of the query; a dissimilar text is not worse than an unrelated one.
+	m.write("base/work/memory/bees.jsonl", `{"ts_ms":1700000000000,"text":"bees bees bees"}`+"\n")
+	for query, want := range map[string]float64{"bees": 3, "bees Bees": 3, "bees ants": 1.5, "ants": 0} {
+		near(query, m.ask(`"stream":"bees","query":"` + query + `"`)[0].Overlap, want)
+	}
 
 	plain := m.call("MEMORY.QUERY", `{"stream":"s","query":"zz","top_k":1,"mode":"embed","embed_dim":16}`)
 	want := fmt.Sprintf(`{"ok":true,"stream":"s","count":1,"matches":[{"file":%q,"ts_ms":`, m.path("base/work/memory/s.jsonl"))

@@ -22,11 +22,11 @@ type document struct {
 
 	tokens     int
 	components [hashPeriod]float32 // of the normalized embedding
-	overlap    float64
-	emb        float64
+	overlap    float64 // occurrences of the query's terms for each term of the query
+	emb        float64 // similarity to the query, not below 0
 	bm25       float64
 	score      float64
-	maxSim     float64 // to the matches before it, when it was taken by mmr
+	maxSim     float64 // to the matches before it, when it was taken by mmr; not below 0
 }
 
 // scorer gives documents their scores.
@@ -59,10 +59,10 @@ func (s *scorer) run(ctx context.Context, docs []*document) error {
 			return err
 		}
 		t.count(d.text)
-		d.overlap = float64(len(t.seen)) / float64(max(len(t.tf), 1))
+		d.overlap = float64(t.hits) / float64(max(len(t.tf), 1))
 		d.bm25 = t.bm25(d.tokens, average, len(docs))
 		d.components = divideByNorm(hashComponents(d.text), s.dim)
-		d.emb = dotHashed(&components, &d.components, s.dim)
+		d.emb = max(dotHashed(&components, &d.components, s.dim), 0)
 		d.score = s.score(d)
 	}
 	return nil
@@ -127,10 +127,7 @@ func rerankMMR(ctx context.Context, candidates []*document, n, dim int, lambda f
 		chosen := left[next]
 		left = slices.Delete(left, next, next+1)
 		for _, d := range left {
-			sim := dotHashed(&chosen.components, &d.components, dim)
-			if d.maxSim = max(d.maxSim, sim); len(taken) == 0 {
-				d.maxSim = sim
-			}
+			d.maxSim = max(d.maxSim, dotHashed(&chosen.components, &d.components, dim))
 		}
 		taken = append(taken, chosen)
 	}

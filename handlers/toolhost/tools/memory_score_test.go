@@ -93,7 +93,7 @@ func scoreModel(query string, texts [][]string, at int) (overlap, bm25 float64) 
 			df += min(count(words, q), 1)
 		}
 		if tf := count(texts[at], q); tf > 0 {
-			overlap += 1 / float64(len(distinct))
+			overlap += tf / float64(len(distinct))
 			bm25 += (math.Log((n+1)/(df+1)) + 1) * tf * 2.2 / (tf + 1.2*(1-0.75+0.75*length(texts[at])/(total/n)))
 		}
 	}
@@ -138,10 +138,8 @@ func mmrModel(docs []*document, n, dim int, lambda float64) (taken []*document) 
 		most := math.Inf(-1)
 		for _, d := range docs {
 			sim := 0.0
-			for i, other := range taken {
-				if s := dotHashed(&d.components, &other.components, dim); i == 0 || s > sim {
-					sim = s
-				}
+			for _, other := range taken {
+				sim = max(sim, dotHashed(&d.components, &other.components, dim))
 			}
 			if v := lambda*d.score - (1-lambda)*sim; v > most && !slices.Contains(taken, d) {
 				next, most = d, v

@@ -47,6 +47,7 @@ type terms struct {
 	df    []int // by term: how many documents have it
 	tf    []int // by term: how often the document that count read last has it
 	seen  []int // the terms with tf > 0, in the order of the document
+	hits  int   // the sum of tf
 }
 
 // termsOf returns the terms of query, all counters 0.
@@ -62,12 +63,12 @@ func termsOf(query []byte) *terms {
 	return t
 }
 
-// count sets tf and seen to what text has of each term and returns how many tokens text has altogether.
+// count sets tf, seen and hits to what text has of each term and returns how many tokens text has altogether.
 func (t *terms) count(text []byte) (tokens int) {
 	for _, i := range t.seen {
 		t.tf[i] = 0
 	}
-	t.seen = t.seen[:0]
+	t.seen, t.hits = t.seen[:0], 0
 	eachToken(text, func(token []byte) {
 		tokens++
 		i, ok := t.index[string(token)]
@@ -78,6 +79,7 @@ func (t *terms) count(text []byte) (tokens int) {
 			t.seen = append(t.seen, i)
 		}
 		t.tf[i]++
+		t.hits++
 	})
 	return tokens
 }
