@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"trunkline/handlers/toolhost/dsstate"
 	"trunkline/handlers/toolhost/tool"
@@ -58,8 +59,6 @@ func TestFileWriteFailures(t *testing.T) {
 	b := newBench(t)
 	b.write("base/work/old", "old")
 	b.write("base/work/dir/x", "x")
-	b.write("base/work/odd", "odd")
-	b.write("base/work/odd.bak/x", "a directory in the way")
 	f := func(input, text string) { t.Helper(); b.wantFail(write, input, text) }
 	f(`{"content":"x"}`, "missing path")
 	f(`{"path":"","content":"x"}`, "missing path")
@@ -74,7 +73,6 @@ func TestFileWriteFailures(t *testing.T) {
 	f(`{"path":"old","content":"x","overwrite":"true"}`, "file exists (overwrite=false): old")
 	f(`{"path":"dir","content":"x"}`, "file exists (overwrite=false): dir")
 	f(`{"path":"dir","content":"x","overwrite":true}`, "cannot write file: dir")
-	f(`{"path":"odd","content":"x","overwrite":true}`, "cannot write file: odd")
 	f(`{"path":"old/x","content":"x"}`, "cannot write file: old/x")
 	f(`{"path":"new/","content":"x"}`, "cannot write file: new/")
 	f(`{"path":".","content":"x","overwrite":true}`, "cannot write file: .")
@@ -85,13 +83,76 @@ func TestFileWriteFailures(t *testing.T) {
 		f(`{"path":"`+name+`","content":"x"}`, "cannot write file: "+name)
 		f(`{"path":"`+name+`/x","content":"x"}`, "cannot write file: "+name+"/x")
 	}
-	if b.content("base/work/old") != "old" || b.content("base/work/odd") != "odd" || b.content("base/a.txt") != "hello" {
+	if b.content("base/work/old") != "old" || b.content("base/a.txt") != "hello" {
 		t.Error("a refused write changed a file")
 	}
 	b.wantNoLeftovers("base/work")
 }
 
-// TestFileWriteAtTheLimits: the longest content, the longest name, and the longest name that leaves room for a backup.
+// backupOf returns the name of the backup beside the file name of base/work/dir, which are the only ones there.
+func (b *bench) backupOf(dir, name string) string {
+	b.t.Helper()
+	entries, err := os.ReadDir(b.path("base/work/" + dir))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	found := ""
+	for _, e := range entries {
+		switch {
+		case e.Name() == name || e.IsDir():
+		case found != "":
+			b.t.Errorf("a second backup: %s", e.Name())
+		default:
+			found = e.Name()
+		}
+	}
+	return found
+}
+
+// TestFileWriteBackupNames: the old content is kept where <name>.bak cannot be had, and the backups of two files are two files.
+func TestFileWriteBackupNames(t *testing.T) {
+	b := newBench(t)
+	over := func(name, content string) {
+		t.Helper()
+		input := fmt.Sprintf(`{"path":%s,"content":%s,"overwrite":true}`, quote(name), quote(content))
+		if r := b.run(write, input, new(dsstate.State)); r.Status() != tool.OK {
+			t.Errorf("%.20s… of %d bytes: %v %.80s", name, len(name), r.Status(), r.ErrorText())
+		}
+	}
+	f := func(dir, name string) (backup string) {
+		t.Helper()
+		for _, content := range []string{"one", "two", "three"} {
+			over(dir+"/"+name, content)
+		}
+		backup = b.backupOf(dir, name)
+		if old := b.content("base/work/" + dir + "/" + backup); old != "two" || b.content("base/work/"+dir+"/"+name) != "three" {
+			t.Errorf("%.20s… of %d bytes: the backup %q has %q", name, len(name), backup, old)
+		}
+		if !utf8.ValidString(backup) || !strings.HasSuffix(backup, ".bak") {
+			t.Errorf("the backup of %q is called %q", name, backup)
+		}
+		b.wantNoLeftovers("base/work/" + dir)
+		return backup
+	}
+	for n := 250; n <= 255; n++ {
+		backup := f(fmt.Sprint("ascii", n), strings.Repeat("n", n))
+		if plain := strings.Repeat("n", n) + ".bak"; (backup == plain) != (n <= 251) {
+			t.Errorf("the backup of a name of %d bytes is called %s", n, backup)
+		}
+	}
+	f("wide", "nn"+strings.Repeat("ö", 126))
+	f("wider", "nnn"+strings.Repeat("ö", 126))
+	if f("taken1", strings.Repeat("n", 254)+"a") == f("taken2", strings.Repeat("n", 254)+"b") {
+		t.Error("two files of one directory would have one backup")
+	}
+	b.write("base/work/busy/odd.bak/x", "a directory in the way")
+	f("busy", "odd")
+	if b.content("base/work/busy/odd.bak/x") != "a directory in the way" {
+		t.Error("the directory is gone")
+	}
+}
+
+// TestFileWriteAtTheLimits: the longest content, and the longest name.
 func TestFileWriteAtTheLimits(t *testing.T) {
 	b := newBench(t)
 	f := func(name, content string, overwrite, ok bool) {
@@ -102,14 +163,8 @@ func TestFileWriteAtTheLimits(t *testing.T) {
 		}
 	}
 	f("large", strings.Repeat("ö", maxWrite/2), false, true)
-	long, fits := strings.Repeat("n", 255), strings.Repeat("n", 251)
-	f(long, "one", false, true)
-	f(long, "two", true, false) // no room for the backup's name: the old content would be lost
-	f(fits, "one", true, true)
-	f(fits, "two", true, true)
-	if b.content("base/work/"+long) != "one" || b.content("base/work/"+fits+".bak") != "one" {
-		t.Error("the old content is lost")
-	}
+	f(strings.Repeat("n", 255), "one", false, true)
+	f(strings.Repeat("n", 256), "one", false, false)
 	b.wantNoLeftovers("base/work")
 }
 

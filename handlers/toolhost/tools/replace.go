@@ -1,15 +1,36 @@
 package tools
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"io"
 	"os"
 	"path/filepath"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 )
 
 // backupSuffix is what the old content of a file that is overwritten is called by, behind the file's name (toolhost §4.7).
 const backupSuffix = ".bak"
+
+// maxBackupStem is how many bytes of a file's name otherBackup keeps: with the rest of it they fit the file systems with the shortest
+// names, 143 bytes.
+const maxBackupStem = 120
+
+// otherBackup is what the backup of name is called where name+backupSuffix is too long, or a directory: the begin of the name, at most
+// maxBackupStem bytes and no part of a character, and 16 hex digits of the SHA-256 of the name, so that each file has a backup of its own.
+func otherBackup(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	stem := name
+	if cut := maxBackupStem; len(name) > cut {
+		for cut > maxBackupStem-utf8.UTFMax && !utf8.RuneStart(name[cut]) {
+			cut--
+		}
+		stem = name[:cut]
+	}
+	return stem + "-" + hex.EncodeToString(sum[:8]) + backupSuffix
+}
 
 // write makes content the content of the file last in d, at once and durably: whoever reads finds all of the old or all of the new.
 // It returns the name without links. If something has the name it fails with unix.EEXIST, or with overwrite keeps the old content as
@@ -86,7 +107,10 @@ func (d *dir) replace(temp, name string) error {
 	second := tempName()
 	err := d.link(name, second)
 	if err == nil {
-		if err = d.rename(second, name+backupSuffix); err != nil {
+		if err = d.rename(second, name+backupSuffix); err == unix.ENAMETOOLONG || err == unix.EISDIR {
+			err = d.rename(second, otherBackup(name))
+		}
+		if err != nil {
 			_ = d.remove(second)
 			return err
 		}
