@@ -10,7 +10,7 @@ import (
 const (
 	DefaultStreamEvents  = 16384     // large enough for ordinary bursts, which must arrive whole (kernel-ipc D37)
 	DefaultStreamBytes   = 16 << 20  // bytes of bodies in one stream
-	DefaultTotalBytes    = 256 << 20 // bytes of bodies in all streams together
+	DefaultTotalBytes    = 256 << 20 // bytes of messages in all streams together
 	DefaultMaxBody       = 5 << 20   // the default max_frame_bytes
 	DefaultQueryCapacity = 1 + 2048  // 1 + the default kernel_queue_capacity
 )
@@ -21,8 +21,8 @@ type Config struct {
 	StreamEvents int
 	// StreamBytes bounds the body bytes waiting in one stream (stream_buffer_bytes).
 	StreamBytes int64
-	// TotalBytes bounds the body bytes held by all streams, a shared body counted once (stream_buffer_total_bytes). Beyond it
-	// a stream with a backlog counts as full and one without may still take one message.
+	// TotalBytes bounds the memory of the messages held by all streams, a shared one counted once (stream_buffer_total_bytes).
+	// A message that would exceed it is taken by no stream, whatever the backlog of each.
 	TotalBytes int64
 	// MaxBody bounds len(body) + the stream's overhead, in bytes. It follows from max_frame_bytes.
 	MaxBody int

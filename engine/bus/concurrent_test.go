@@ -108,6 +108,50 @@ func TestConcurrentAccounting(t *testing.T) {
 	}
 }
 
+// TestConcurrentTotal: publishers, senders and callers of queries that share the total never hold more than it together, every
+// stream drops what does not fit, and the whole of the total is there again in the end.
+func TestConcurrentTotal(t *testing.T) {
+	const publishers, each, total = 4, 500, 5 * held
+	b := New(Config{TotalBytes: total, GapBody: binaryGap})
+	defer b.Close()
+	idle := b.Subscribe(&port{}, []string{"a"}, 0) // takes what it can and is not read
+	r := newReader()
+	r.stream = b.Subscribe(r, []string{"a"}, 0)
+	h, _ := b.Handle(CommandHandler, &port{}, []string{"a"}, 0)
+	var reading, writing sync.WaitGroup
+	reading.Go(func() { r.run(t, publishers*each) })
+	for p := range publishers {
+		writing.Go(func() {
+			for i := range uint64(each) {
+				m := b.NewMessage(0)
+				m.Body = append(m.Body, eventTag)
+				m.Body = binary.BigEndian.AppendUint64(m.Body, i+1)
+				m.Body = append(m.Body, byte(p))
+				b.Publish([]byte("a"), m)
+				b.Send([]byte("a"), message(b, "command"))
+				if got := b.Stats().BufferedBytes; got < 0 || got > total {
+					t.Errorf("%d bytes held of %d", got, total)
+				}
+				if i%100 == 0 {
+					popN(h, 1)
+					popN(idle, 1)
+				}
+			}
+		})
+	}
+	writing.Wait()
+	reading.Wait()
+	popAll(idle)
+	popAll(h)
+	wantBuffered(t, b, 0)
+	for range 5 {
+		wantDelivered(t, "the whole total is free", publish(b, "a", "x"), 2)
+	}
+	wantDelivered(t, "one more", publish(b, "a", "x"), 0)
+	popAll(idle)
+	popAll(r.stream)
+}
+
 // Streams that come and go while others publish: nothing leaks, nothing arrives after Discard.
 func TestConcurrentChurn(t *testing.T) {
 	const rounds = 400

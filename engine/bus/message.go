@@ -70,9 +70,19 @@ func (m *Message) unref(n int) {
 	b.recycle(m)
 }
 
-// charge books the memory that the message holds on the server-wide total, once for all streams and until the last reference is gone. It reports
-// whether the total is now beyond its bound. Booking before the streams decide makes concurrent publishers see each other.
-func (m *Message) charge() (tight bool) {
-	m.size = int64(cap(m.Body)) + perMessage
-	return m.bus.counters.buffered.Add(m.size) > m.bus.cfg.TotalBytes
+// charge books the memory that the message holds on the server-wide total, once for all streams and until the last reference is
+// gone. Where the total would exceed its bound it books nothing and reports false: no stream may hold the message. The total is
+// never above the bound, however many publish at a time.
+func (m *Message) charge() bool {
+	size, total := int64(cap(m.Body))+perMessage, &m.bus.counters.buffered
+	for {
+		have := total.Load()
+		if size > m.bus.cfg.TotalBytes-have {
+			return false
+		}
+		if total.CompareAndSwap(have, have+size) {
+			m.size = size
+			return true
+		}
+	}
 }

@@ -70,8 +70,7 @@ func (b *Bus) Query(typ []byte, timeout time.Duration, p Caller, build func(m *M
 	q.id = b.queries.nextID()
 	m := b.NewMessage(0)
 	build(m, []byte(q.id))
-	tight := m.charge()
-	outcome, wake := b.queries.admit(q, m, tight)
+	outcome, wake := b.queries.admit(q, m, m.charge())
 	m.Release()
 	if wake != nil {
 		wake.Wake()
@@ -165,7 +164,7 @@ func (t *queryTable) full() bool { return t.pending() >= t.capacity }
 
 // admit makes q pending and gives m to its handler, or does neither. Both happen under mu: a handler that closes either
 // refuses m or finds q among its queries, and a reply cannot come before q is known.
-func (t *queryTable) admit(q *Query, m *Message, tight bool) (Outcome, Port) {
+func (t *queryTable) admit(q *Query, m *Message, fits bool) (Outcome, Port) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.shutDown {
@@ -175,7 +174,7 @@ func (t *queryTable) admit(q *Query, m *Message, tight bool) (Outcome, Port) {
 		return TooManyQueries, nil
 	}
 	m.refs.Add(1)
-	v, wake := q.handler.offer(m, tight)
+	v, wake := q.handler.offer(m, fits)
 	if v != taken {
 		m.unref(1)
 		return outcomeOf[v], nil

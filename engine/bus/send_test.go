@@ -35,7 +35,7 @@ func TestSend(t *testing.T) {
 
 func TestSendOverTotal(t *testing.T) {
 	b := newBus(t, Config{TotalBytes: held})
-	b.Subscribe(&port{}, []string{"a"}, 0)
+	s := b.Subscribe(&port{}, []string{"a"}, 0)
 	h, _ := b.Handle(CommandHandler, &port{}, []string{"run"}, 0)
 	publish(b, "a", "1234")
 	f := func(why string, want Outcome) {
@@ -44,10 +44,12 @@ func TestSendOverTotal(t *testing.T) {
 			t.Errorf("%s: outcome %d, want %d", why, got, want)
 		}
 	}
-	f("no backlog", Sent)
-	f("backlog", BufferFull)
+	f("the total is taken", BufferFull)
+	wantPop(t, "the subscriber", s, "1234")
+	f("room again", Sent)
+	f("at the bound", BufferFull)
 	wantPop(t, "the one", h, "x")
-	wantBuffered(t, b, held)
+	wantBuffered(t, b, 0)
 }
 
 // A stream that is registered but not open yet is no handler: all its types appear together.

@@ -24,7 +24,7 @@ type Stats struct {
 	ActiveSubscribers int64 // live Subscribe streams
 	PendingQueries    int64
 	DroppedEvents     int64 // events refused by a subscription since start, counted once per subscription
-	BufferedBytes     int64 // body bytes held, a shared body counted once; from publishing until the last Release
+	BufferedBytes     int64 // memory of the messages held, a shared one counted once; from publishing until the last Release
 }
 
 // Stats returns the current numbers. They are read one after the other, so they need not belong to one instant.

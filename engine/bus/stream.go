@@ -42,10 +42,10 @@ func (s *Stream) open() {
 }
 
 // offer gives one reference of m to the stream if the verdict is taken. The caller wakes wake, if not nil, once it holds no
-// lock. tight says that the server-wide total is beyond its bound.
-func (s *Stream) offer(m *Message, tight bool) (v verdict, wake Port) {
+// lock. fits says that the server-wide total has room for m, and was charged.
+func (s *Stream) offer(m *Message, fits bool) (v verdict, wake Port) {
 	s.mu.Lock()
-	v = s.judge(len(m.Body), tight)
+	v = s.judge(len(m.Body), fits)
 	switch {
 	case v == taken:
 		s.ring.push(entry{m: m, lost: s.dropped}, &s.bus.slots)
@@ -66,14 +66,14 @@ func (s *Stream) offer(m *Message, tight bool) (v verdict, wake Port) {
 }
 
 // judge decides on a body of n bytes. The caller holds s.mu.
-func (s *Stream) judge(n int, tight bool) verdict {
+func (s *Stream) judge(n int, fits bool) verdict {
 	cfg := &s.bus.cfg
 	switch {
 	case !s.live:
 		return closed
 	case n+s.overhead > cfg.MaxBody:
 		return tooLarge
-	case s.ring.len() >= cfg.StreamEvents, s.bytes+int64(n) > cfg.StreamBytes, tight && s.ring.len() > 0:
+	case !fits, s.ring.len() >= cfg.StreamEvents, s.bytes+int64(n) > cfg.StreamBytes:
 		return full
 	}
 	return taken

@@ -40,7 +40,8 @@ func TestStreamBounds(t *testing.T) {
 	f("only a marker over the frame bound", Config{MaxBody: 10}, 8, "333", 0, "")
 	f("total at the bound", Config{TotalBytes: 2 * held}, 0, "aaa bbb", 2, "aaa bbb")
 	f("total over the bound with a backlog", Config{TotalBytes: 2 * held}, 0, "aaa bbb c", 2, "aaa bbb gap:1")
-	f("total over the bound without a backlog", Config{TotalBytes: held - 1}, 0, "aaa b", 1, "aaa gap:1")
+	f("total over the bound without a backlog", Config{TotalBytes: held - 1}, 0, "aaa b", 0, "gap:2")
+	f("total at the bound without a backlog", Config{TotalBytes: held}, 0, "aaa b", 1, "aaa gap:1")
 }
 
 func TestGapGoesWhereEventsAreMissing(t *testing.T) {
@@ -72,9 +73,9 @@ func TestSharedBodyCountsOnce(t *testing.T) {
 	wantDelivered(t, "beyond it", publish(b, "a", "x"), 0)
 	wantPop(t, "first reader", s1, "12345 67890 gap:1")
 	wantBuffered(t, b, 2*held)
-	wantDelivered(t, "only the stream without backlog takes more", publish(b, "a", "y"), 1)
+	wantDelivered(t, "a stream without backlog takes no more either", publish(b, "a", "y"), 0)
 	wantPop(t, "second reader", s2, "12345 67890 gap:2")
-	wantPop(t, "first reader again", s1, "y")
+	wantPop(t, "first reader again", s1, "gap:1")
 	wantBuffered(t, b, 0)
 }
 
