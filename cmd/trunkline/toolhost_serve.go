@@ -147,7 +147,7 @@ func serveToolSockets(ctx context.Context, srv *toolhost.Server, f *serveFlags, 
 		}
 		lns = append(lns, ln)
 	}
-	loops, err := reactor.New(reactor.Config{MaxConnections: toolhost.DefaultConnections, Limits: toolhost.SocketLimits(), Open: srv.OpenSocket,
+	loops, err := reactor.New(reactor.Config{MaxConnections: toolhost.DefaultConnections, Limits: srv.SocketLimits(), Open: srv.OpenSocket,
 		Refuse: toolhost.AppendRefusal, Logger: log})
 	if err != nil {
 		closeAll()

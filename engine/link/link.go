@@ -31,6 +31,9 @@ type Load struct {
 	Busy bool
 	// Done is true once a session that was told EOF or Drain has nothing left to say: close when its output is sent.
 	Done bool
+	// Until, if not zero, is when the connection is closed like one whose frame is late, in nanoseconds of Instant.Mono: the peer has not
+	// shown by then who it is.
+	Until int64
 }
 
 // Session is one protocol conversation on one connection. Its owner calls these methods one at a time, never concurrently,
@@ -95,6 +98,10 @@ type Limits struct {
 	EndOfInput string
 	// LateFrame is sent to a peer whose frame took longer than FrameWithin, before its connection is closed. Empty: nothing is.
 	LateFrame string
+	// Input bounds what all connections together hold of unfinished frames and of frames read ahead. A connection whose unfinished frame
+	// finds no room is sent NoRoom and closed; one that reads ahead pauses. Nil: only the bounds of each connection count.
+	Input  *Budget
+	NoRoom string
 	// TurnBytes bounds how much input one connection may have taken before others get theirs (kernel-ipc §2.5).
 	TurnBytes int
 }

@@ -41,6 +41,8 @@ type conn struct {
 	off   int
 	index int // in loop.conns
 
+	charge link.Charge // of Limits.Input, for carry
+
 	opened   bool
 	gone     bool // closed, or left
 	queued   bool // on the ready list
@@ -160,6 +162,10 @@ func (c *conn) feed(in, out []byte, now link.Instant) ([]byte, link.Verdict) {
 	} else if most := c.loop.srv.limits.FrameBytes; most > 0 && rest > most+readBuffer {
 		v = link.Close // the last net below a session that waits for more than any frame may have
 	}
+	if !c.fits() && v == link.More && rest > link.OwnInput {
+		c.loop.srv.limits.Input.CountRefused()
+		out, v = append(out, c.loop.srv.limits.NoRoom...), link.Close
+	}
 	c.timers.Took(used, rest, now.Mono)
 	return out, v
 }
@@ -171,6 +177,12 @@ func (c *conn) keepRest(src []byte, used int) {
 		c.dropCarry()
 	case c.carry != nil:
 		c.off += used
+		if rest := len(src) - used; cap(c.carry.B) > 2*link.OwnInput && rest <= link.OwnInput { // a long frame is gone
+			long := c.carry
+			c.carry, c.off = c.loop.srv.carry.Get(), 0
+			c.carry.B = append(c.carry.B, src[used:]...)
+			c.loop.srv.carry.Put(long)
+		}
 	default:
 		c.carry = c.loop.srv.carry.Get()
 		c.carry.B = append(c.carry.B, src[used:]...)
@@ -196,7 +208,17 @@ func (c *conn) dropCarry() {
 	if c.carry != nil {
 		c.loop.srv.carry.Put(c.carry)
 		c.carry, c.off = nil, 0
+		c.fits()
 	}
+}
+
+// fits charges the carry to the budget of input; false means that the budget has no room for it.
+func (c *conn) fits() bool {
+	b := c.loop.srv.limits.Input
+	if c.carry == nil {
+		return b.Fit(&c.charge, 0)
+	}
+	return b.Fit(&c.charge, cap(c.carry.B))
 }
 
 func (c *conn) unread() []byte {

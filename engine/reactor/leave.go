@@ -35,8 +35,9 @@ func (c *conn) leave(d departing) (keep bool) {
 		Unread: append([]byte(nil), c.unread()...), Unsent: d.unsent, Cut: d.cut,
 		Blocked: c.blocked, Behind: c.behind, AtEOF: d.atEOF, EOFTold: d.eofTold,
 		Draining: c.draining, DrainDue: c.drainDue, DrainAfter: c.drainAt, Closing: d.closing,
-		Timers: c.timers, Why: d.why,
+		Timers: c.timers, Charge: c.charge, Why: d.why,
 	}
+	c.charge = link.Charge{}
 	c.gone = true
 	c.dropCarry()
 	c.loop.remove(c)

@@ -22,6 +22,15 @@ import (
 // readBuffer is how much one read takes: the size of each loop's one buffer.
 const readBuffer = 64 << 10
 
+// carries returns the pool of buffers for unread bytes. Where they are charged to a budget, it keeps none that would be charged to a
+// connection with little in it.
+func carries(l *link.Limits) *bufpool.Pool {
+	if l.Input == nil {
+		return bufpool.New(0)
+	}
+	return bufpool.New(link.OwnInput)
+}
+
 // Config is what a Server needs. Open is required; zero values of the rest stand for the defaults named there.
 type Config struct {
 	// Loops is the number of event loops; zero stands for half the processors, at least one: the rest is for whoever else
@@ -82,7 +91,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	raiseFileLimit(cfg.Logger)
 	s := &Server{
-		limits: cfg.Limits, log: cfg.Logger, now: cfg.Now, carry: bufpool.New(0),
+		limits: cfg.Limits, log: cfg.Logger, now: cfg.Now, carry: carries(&cfg.Limits),
 		gate: stream.NewGate(cfg.MaxConnections), stats: new(stream.Stats),
 		lent: make(chan struct{}, joinsInFlight), stopTick: make(chan struct{}), fatal: make(chan error, 1),
 	}

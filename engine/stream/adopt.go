@@ -29,14 +29,17 @@ type Adopted struct {
 	// Closing: close as soon as Unsent is sent.
 	Closing bool
 	Timers  Timers
-	Why     Departure
+	// Charge is what Unread has of Limits.Input.
+	Charge link.Charge
+	Why    Departure
 }
 
 // Adopt takes a connection over. The former owner must not touch the session afterwards. It does not wait.
 func (h *Host) Adopt(rwc io.ReadWriteCloser, a Adopted) {
 	c := h.bareConn(rwc, a.Port)
 	c.sess = a.Session
-	c.in = inbuf{b: a.Unread, to: len(a.Unread)}
+	c.in.b, c.in.to, c.in.charge = a.Unread, len(a.Unread), a.Charge
+	c.in.budget.Fit(&c.in.charge, len(a.Unread))
 	if len(a.Unsent) > 0 {
 		c.out = h.bufs.Get()
 		c.out.B = append(c.out.B, a.Unsent...)

@@ -23,7 +23,7 @@ func (c *conn) mayHold() bool {
 	if !c.counted {
 		c.counted, c.frames = true, l.Count(c.in.unread())
 	}
-	c.paused = l.Full(len(c.in.unread()), c.frames, c.paused)
+	c.paused = l.Full(len(c.in.unread()), c.frames, c.paused) || !c.in.mayHold()
 	return !c.paused
 }
 

@@ -76,6 +76,7 @@ func (h *Host) bareConn(rwc io.ReadWriteCloser, p *link.Port) *conn {
 		bell: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{}),
 		turn: make(chan struct{}, 1), drainAt: -1,
 	}
+	c.in.budget = h.cfg.Limits.Input
 	c.room.L = &c.mu
 	return c
 }
@@ -120,6 +121,9 @@ func (c *conn) release(r Reason) bool {
 		return false
 	}
 	c.released = true
+	if c.holding { // the reader has spill, and may be in its Read for as long as the connection parts
+		c.in.drop()
+	}
 	c.port.SetOwner(nil)
 	c.host.cfg.Stats.CountClosed(r)
 	c.closeSession()
@@ -176,8 +180,13 @@ func (c *conn) overdue(now link.Instant) (r Reason, late bool) {
 		c.timers.Frame = now.Mono // it is us who do not read
 	}
 	pending := c.unsent() > 0 || c.blocked || c.behind || c.more
-	r, late = c.timers.Overdue(l, c.sess.Load(), pending, now.Mono)
+	load := c.sess.Load()
+	if c.closing { // its time is that of the last words
+		load.Until = 0
+	}
+	r, late = c.timers.Overdue(l, load, pending, now.Mono)
 	if r == ReasonFrame && late && l.LateFrame != "" && !c.closing {
+		c.rouse() // what is left of the frame is let go
 		c.say(l.LateFrame)
 		return 0, false
 	}

@@ -46,9 +46,7 @@ func pipe(t *testing.T, change func(*link.Limits)) *peer {
 			change(&c.Limits)
 		}
 	})
-	mine, theirs := net.Pipe()
-	t.Cleanup(func() { _ = mine.Close() })
-	go func() { _ = h.Serve(theirs, "pipe") }()
+	mine := pipeTo(t, h)
 	return &peer{t, mine, h, book}
 }
 
@@ -150,4 +148,13 @@ func openFiles(t *testing.T) int {
 		t.Skip("no /proc")
 	}
 	return len(d)
+}
+
+// pipeTo serves one in-memory connection of a Host.
+func pipeTo(t *testing.T, h *Host) net.Conn {
+	t.Helper()
+	mine, theirs := net.Pipe()
+	t.Cleanup(func() { _ = mine.Close() })
+	go func() { _ = h.Serve(theirs, "pipe") }()
+	return mine
 }

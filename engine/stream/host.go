@@ -127,6 +127,7 @@ func (h *Host) start(c *conn) error {
 	if h.closed {
 		h.mu.Unlock()
 		c.abort(ReasonDrain)
+		c.dropInput()
 		return ErrDraining
 	}
 	h.conns[c] = struct{}{}

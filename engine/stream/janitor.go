@@ -71,7 +71,7 @@ func (t *Timers) Took(used, rest int, now int64) {
 // Overdue reports the read timer that ran out, if any. pending says that output or whole frames wait, so that the silence is
 // not the peer's. It does not allocate.
 func (t *Timers) Overdue(l *link.Limits, load link.Load, pending bool, now int64) (Reason, bool) {
-	if l.FrameWithin > 0 && t.Frame != 0 && now-t.Frame >= l.FrameWithin {
+	if l.FrameWithin > 0 && t.Frame != 0 && now-t.Frame >= l.FrameWithin || load.Until != 0 && now >= load.Until {
 		return ReasonFrame, true
 	}
 	if load.Busy || pending || t.Busy {

@@ -16,7 +16,6 @@ func (c *conn) part(r Reason) {
 	}
 	c.mu.Lock()
 	first := c.release(r)
-	c.unrouse()
 	c.mu.Unlock()
 	if can && first && c.endWriting() {
 		c.linger()
@@ -68,8 +67,8 @@ func (c *conn) discard() {
 	}
 	c.mu.Lock()
 	c.unrouse()
-	c.in, c.spill = inbuf{}, nil
 	c.mu.Unlock()
+	c.dropInput()
 	sink := make([]byte, readMin)
 	for {
 		n, err := from.Read(sink)

@@ -4,62 +4,103 @@ import (
 	"errors"
 	"io"
 	"os"
+
+	"trunkline/engine/link"
 )
 
 // The reader's buffer starts small, for idle connections are many, and doubles while frames need it.
 const (
 	readMin  = 4 << 10
 	readKeep = 64 << 10 // what is kept once it is empty
+	// doubleMax is the size from which the buffer grows by quarters: a long frame leaves at most a fifth of its buffer unused.
+	doubleMax = 1 << 20
 )
 
-// inbuf holds bytes read and not yet taken by the session: b[from:to].
+// inbuf holds bytes read and not yet taken by the session: b[from:to]. All of b is charged to the budget of input.
 type inbuf struct {
 	b        []byte
 	from, to int
+	budget   *link.Budget
+	charge   link.Charge
 }
 
 func (i *inbuf) unread() []byte { return i.b[i.from:i.to] }
 
 // take drops n bytes from the front. An emptied buffer that the last read filled is doubled for the next; one that a large
-// frame made large is let go.
+// frame made large is let go, and what is left behind such a frame moves to a smaller one.
 func (i *inbuf) take(n int) {
 	i.from += n
-	if i.from < i.to {
+	switch rest := i.to - i.from; {
+	case rest > 0:
+		if len(i.b) > 2*link.OwnInput && rest <= link.OwnInput {
+			i.resize(max(2*rest, readMin))
+		}
 		return
-	}
-	if full := i.to == len(i.b); full && len(i.b) < readKeep {
+	case len(i.b) > readKeep:
+		i.drop()
+	case i.to == len(i.b) && len(i.b) < readKeep:
 		i.b = make([]byte, max(2*len(i.b), readMin))
-	} else if len(i.b) > readKeep {
-		i.b = nil
 	}
 	i.from, i.to = 0, 0
 }
 
-// space returns where the next read goes: never empty, at most doubling what is held, so that memory follows the bytes that
-// came (kernel-ipc §2.2).
+// space returns where the next read goes: at most doubling what is held, so that memory follows the bytes that came (kernel-ipc §2.2).
+// It is empty only if the budget has no room for more.
 func (i *inbuf) space() []byte {
-	switch {
-	case i.b == nil:
-		i.b = make([]byte, readMin)
-	case i.to < len(i.b):
-	case i.from > 0 && i.from >= len(i.b)/2:
-		i.to = copy(i.b, i.b[i.from:i.to])
-		i.from = 0
-	default:
-		grown := make([]byte, max(2*len(i.b), readMin))
-		i.to = copy(grown, i.b[i.from:i.to])
-		i.b, i.from = grown, 0
+	if !i.makeRoom(1) {
+		return nil
 	}
 	return i.b[i.to:]
 }
 
-// put appends p.
-func (i *inbuf) put(p []byte) {
-	for len(p) > 0 {
-		n := copy(i.space(), p)
-		i.to += n
-		p = p[n:]
+// makeRoom has put find room for n bytes; false means that the budget has none.
+func (i *inbuf) makeRoom(n int) bool {
+	held := i.to - i.from
+	switch {
+	case len(i.b)-i.to >= n:
+		return true
+	case i.from > 0 && i.from >= len(i.b)/2 && len(i.b)-held >= n:
+		i.to = copy(i.b, i.b[i.from:i.to])
+		i.from = 0
+		return true
 	}
+	grown := 2 * len(i.b)
+	if len(i.b) >= doubleMax {
+		grown = len(i.b) + len(i.b)/4
+	}
+	grown = max(grown, held+n, readMin)
+	if !i.budget.Fit(&i.charge, grown) {
+		return false
+	}
+	i.resize(grown)
+	return true
+}
+
+// mayHold reports whether one more read ahead finds room.
+func (i *inbuf) mayHold() bool {
+	return i.budget == nil || i.to-i.from+readKeep <= link.OwnInput || i.makeRoom(readKeep)
+}
+
+// put appends p, also where the budget has no room for it: what was read must be kept, and is no more than one read.
+func (i *inbuf) put(p []byte) {
+	if !i.makeRoom(len(p)) {
+		i.resize(i.to - i.from + len(p))
+	}
+	i.to += copy(i.b[i.to:], p)
+}
+
+// resize moves what is held to a buffer of size bytes.
+func (i *inbuf) resize(size int) {
+	b := make([]byte, size)
+	i.to = copy(b, i.b[i.from:i.to])
+	i.b, i.from = b, 0
+	i.budget.Fit(&i.charge, size)
+}
+
+// drop lets go of everything.
+func (i *inbuf) drop() {
+	i.b, i.from, i.to = nil, 0, 0
+	i.budget.Fit(&i.charge, 0)
 }
 
 // read is the reader goroutine: it feeds what came, then reads on; after the session's last word it drops what still comes.
@@ -68,6 +109,15 @@ func (c *conn) read() {
 	if c.readAll() {
 		c.discard()
 	}
+	c.dropInput()
+}
+
+// dropInput lets go of what the session will never see.
+func (c *conn) dropInput() {
+	c.mu.Lock()
+	c.in.drop()
+	c.spill = nil
+	c.mu.Unlock()
 }
 
 // readAll reports whether the peer may still be sending.
@@ -97,7 +147,12 @@ func (c *conn) readAll() bool {
 			return false
 		}
 		if c.readErr == nil {
-			n, err := c.rwc.Read(c.in.space())
+			space := c.in.space()
+			if len(space) == 0 {
+				c.refuseFrame()
+				return true
+			}
+			n, err := c.rwc.Read(space)
 			c.in.to += n
 			c.unfed.Store(n > 0)
 			c.host.cfg.Stats.BytesIn.Add(int64(n))
@@ -131,11 +186,7 @@ func (c *conn) endFrame() bool {
 		return false
 	}
 	c.frameEnded = true
-	for len(end) > 0 {
-		n := copy(c.in.space(), end)
-		c.in.to += n
-		end = end[n:]
-	}
+	c.in.put([]byte(end))
 	return true
 }
 
@@ -143,6 +194,18 @@ func (c *conn) endFrame() bool {
 func (c *conn) frameFits() bool {
 	l := c.host.cfg.Limits.FrameBytes
 	return l <= 0 || c.in.to-c.in.from <= l+readKeep
+}
+
+// refuseFrame closes the connection because the budget of input has no room for the rest of its frame.
+func (c *conn) refuseFrame() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.released || c.closing {
+		return
+	}
+	l := &c.host.cfg.Limits
+	l.Input.CountRefused()
+	c.say(l.NoRoom)
 }
 
 // tellEOF ends the conversation once everything read was taken; a partial frame is dropped (kernel-ipc §2.3).
@@ -153,7 +216,7 @@ func (c *conn) tellEOF() {
 	if c.released {
 		return
 	}
-	c.in = inbuf{}
+	c.in.drop()
 	c.timers.Frame = 0
 	if !c.eofTold {
 		c.eofTold = true

@@ -95,7 +95,7 @@ func (c *call) begin(out []byte) (_ []byte, next step) {
 	s := c.s
 	if len(c.req.key) > 0 {
 		if s.srv.kept() && s.srv.cfg.Journal.Saturated() {
-			return appendFault(out, "overloaded", c.id), stepDone
+			return appendFault(out, errOverloaded, c.id), stepDone
 		}
 		c.fast = c.fast && !s.srv.kept() // its start is to be safe before it runs
 		c.key, c.hash, c.keyed = idem.KeyOf(s.principal, c.req.aid, c.req.key), c.req.inputHash(), true
@@ -114,7 +114,7 @@ func (c *call) begin(out []byte) (_ []byte, next step) {
 	}
 	if !c.fast && !c.srv.exec.admit() {
 		c.cancel()
-		return appendFault(out, "overloaded", c.id), stepDone
+		return appendFault(out, errOverloaded, c.id), stepDone
 	}
 	if s.enforced() && c.entry.Tier > 0 {
 		if out, next = c.consume(out); next != stepRun {
@@ -163,7 +163,7 @@ func (c *call) reserve(out []byte) (_ []byte, next step) {
 	case idem.Full:
 		return appendFault(out, "idempotency_cache_full", c.id), stepDone
 	case idem.Crowded:
-		return appendFault(out, "overloaded", c.id), stepDone
+		return appendFault(out, errOverloaded, c.id), stepDone
 	}
 	return out, stepRun
 }

@@ -35,6 +35,8 @@ type Config struct {
 	Executors int
 	// MaxLine is the longest request line of a connection, without its end. 0: MaxLine.
 	MaxLine int
+	// Unfinished bounds what all connections together hold of unfinished lines, in bytes. 0: DefaultUnfinished.
+	Unfinished int
 	// Keys is the idempotency table, whose changes somebody keeps in a journal. nil: one that dies with the server.
 	Keys *idem.Table
 	// Journal is that journal; counts only beside Keys.
@@ -101,6 +103,8 @@ type Server struct {
 	ctx    context.Context  // ended by Close
 	cancel context.CancelFunc
 
+	unfinished *link.Budget // of all its connections
+
 	sessions atomic.Int64
 	counts   []toolCounts // by Entry.index
 }
@@ -119,10 +123,13 @@ func New(cfg Config) *Server {
 	if cfg.MaxLine <= 0 || cfg.MaxLine > MaxLine {
 		cfg.MaxLine = MaxLine
 	}
+	if cfg.Unfinished <= 0 {
+		cfg.Unfinished = DefaultUnfinished
+	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{cfg: cfg, counts: make([]toolCounts, cfg.Registry.Len())}
+	s := &Server{cfg: cfg, counts: make([]toolCounts, cfg.Registry.Len()), unfinished: link.NewBudget(cfg.Unfinished)}
 	s.clock = s.wall
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.exec = executor{limit: int64(cfg.Queue), slots: make(chan struct{}, cfg.Executors)}

@@ -17,7 +17,7 @@ import (
 // pairs serves r's tools over a network, by goroutines: event loops have their tests where they are, and hand over to these.
 func (r *rig) pairs(network string) (h *stream.Host, addr string) {
 	r.t.Helper()
-	h = stream.NewHost(stream.Config{Limits: SocketLimits(), Open: r.srv.OpenSocket})
+	h = stream.NewHost(stream.Config{Limits: r.srv.SocketLimits(), Open: r.srv.OpenSocket})
 	if addr = "127.0.0.1:0"; network == "unix" {
 		addr = r.t.TempDir() + "/s"
 	}
@@ -164,7 +164,7 @@ type stdio struct {
 
 // TestHeldLimits says what may wait (toolhost §2.2).
 func TestHeldLimits(t *testing.T) {
-	for _, l := range []link.Limits{StdinLimits(), SocketLimits()} {
+	for _, l := range []link.Limits{StdinLimits(), new(Server).SocketLimits()} {
 		if l.HeldBytes != 16<<20 || l.HeldFrames != 1024 || l.FramesIn([]byte("{}\n{}\n{}")) != 2 {
 			t.Errorf("%+v", l)
 		}
@@ -181,7 +181,7 @@ func TestHeldLimits(t *testing.T) {
 		f(8<<20+1, 1, true, true)
 		f(1, 513, true, true)
 	}
-	if StdinLimits().Progress || !SocketLimits().Progress {
+	if StdinLimits().Progress || !new(Server).SocketLimits().Progress {
 		t.Error("it is sockets whose slow readers are told from stuck ones")
 	}
 }

@@ -39,7 +39,7 @@ func (c *call) show(out []byte, r *idem.Stored) (_ []byte, next step) {
 		return c.hit(out, r), stepDone
 	}
 	if !c.srv.exec.admit() {
-		return appendFault(out, "overloaded", c.id), stepDone
+		return appendFault(out, errOverloaded, c.id), stepDone
 	}
 	c.reply = c.hit(c.reply[:0], r)
 	c.srv.drains.begin()

@@ -137,7 +137,10 @@ func (s *Server) timeoutOf(e *Entry) time.Duration {
 // Stats is what _stats tells (toolhost §4.5), and the counters of the tools.
 type Stats struct {
 	Sessions, InFlight, IdempotencyEntries, IdempotencyHits, LeaseActive, BreakersOpen, Workers int64
-	Tools                                                                                       []ToolStats
+	// Unfinished is how many bytes connections hold of unfinished lines, link.OwnInput of each not counted, and UnfinishedRefused how
+	// many connections were closed because there was no room for one.
+	Unfinished, UnfinishedRefused int64
+	Tools                         []ToolStats
 }
 
 // ToolStats are the counters of one registered tool; hits are not counted.
@@ -151,7 +154,7 @@ type ToolStats struct {
 func (s *Server) Stats() Stats {
 	s.idem.Sweep()
 	st := Stats{Sessions: s.sessions.Load(), IdempotencyEntries: int64(s.idem.Len()), IdempotencyHits: int64(s.idem.Hits()),
-		LeaseActive: s.leases.active(s.mono())}
+		LeaseActive: s.leases.active(s.mono()), Unfinished: s.unfinished.Used(), UnfinishedRefused: s.unfinished.Refused()}
 	for _, e := range s.cfg.Registry.sorted {
 		n := &s.counts[e.index]
 		st.InFlight += n.inFlight.Load()

@@ -91,7 +91,7 @@ func (c *call) auth(line, out []byte) ([]byte, bool) {
 			s.failed()
 			return appendFault(out, "auth_failed", c.id), false
 		}
-		s.authed = true
+		s.authed, s.until = true, 0
 	}
 	out = jsonx.AppendString(append(out, `{"ok":true,"principal":`...), s.principal)
 	return c.id.end(out), false
@@ -228,7 +228,7 @@ func (c *call) selectInRun(_, out []byte) ([]byte, bool) {
 		return appendFault(out, errNoRun, c.id), false
 	}
 	if !c.srv.exec.admit() {
-		return appendFault(out, "overloaded", c.id), false
+		return appendFault(out, errOverloaded, c.id), false
 	}
 	c.id = c.id.clone(c.idRoom)
 	c.idRoom = c.id.raw

@@ -85,6 +85,8 @@ const (
 	errMissingAID  = "missing aid"
 	errLongLine    = "line exceeds 10MB limit"
 	errNoRun       = "no open run"
+	errNoAuth      = "auth_required"
+	errOverloaded  = "overloaded"
 )
 
 // scan is steps 1 and 2 of toolhost §4.3; fault is the text of the error, if there is one. It does not allocate.

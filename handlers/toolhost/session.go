@@ -3,6 +3,7 @@ package toolhost
 import (
 	"cmp"
 	"sync"
+	"time"
 
 	"trunkline/codec/ndjson"
 	"trunkline/engine/idem"
@@ -20,6 +21,11 @@ const (
 	maxOperatorFailures = 5
 	// maxFastInput is the longest input for which a tool that is fast is run on the loop: the work of some grows with it.
 	maxFastInput = 4 << 10
+	// guestLine, guestReplies and guestWithin bound a connection that has not shown its token yet: the length of a line, the bytes that it
+	// is answered, and its time.
+	guestLine    = 64 << 10
+	guestReplies = 64 << 10
+	guestWithin  = 10 * time.Second
 )
 
 // session is one stream of lines (toolhost §2.2). Everything above mu belongs to its owner (link.Session).
@@ -33,8 +39,10 @@ type session struct {
 	state    dsstate.State
 	run      *selector.Run
 	authed   bool
-	failures int // of _auth and of requests before it
-	strange  int // wrong operator tokens
+	failures int   // of _auth and of requests before it
+	strange  int   // wrong operator tokens
+	until    int64 // until then it must have authenticated; 0: it has, or need not
+	said     int   // bytes of the answers before that
 
 	scanned  int  // of the line that is not complete yet
 	skipping bool // a line that is too long is being discarded
@@ -68,7 +76,11 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 		return 0, out, link.Blocked
 	}
 	s.now, s.telling = s.srv.now(now), s.srv.told()
+	start := len(out)
 	used, out, v = s.feed(in, out)
+	if !s.authed {
+		s.said += len(out) - start
+	}
 	s.tally.flush(s)
 	if c := s.spare; c != nil {
 		s.spare = nil
@@ -89,7 +101,7 @@ func (s *session) feed(in, out []byte) (used int, outAfter []byte, v link.Verdic
 			return used + n, out, link.More
 		case ndjson.TooLong:
 			used += n
-			out = appendFault(out, errLongLine, requestID{})
+			out = appendFault(out, s.longLine(), requestID{})
 			if s.via != Stdin {
 				return used, out, link.Close
 			}
@@ -105,7 +117,7 @@ func (s *session) feed(in, out []byte) (used int, outAfter []byte, v link.Verdic
 			}
 			return used + n, out, link.Blocked
 		}
-		if used += n; s.closing {
+		if used += n; s.closing || !s.authed && s.said+len(out)-start > guestReplies {
 			return used, out, link.Close
 		}
 	}
@@ -122,7 +134,7 @@ func (s *session) next(in []byte) (line []byte, n int, st ndjson.Status) {
 		line, used, st := s.next(in[n:])
 		return line, n + used, st
 	}
-	line, n, st, s.scanned = ndjson.Split(in, s.scanned, s.srv.cfg.MaxLine)
+	line, n, st, s.scanned = ndjson.Split(in, s.scanned, s.maxLine())
 	switch st {
 	case ndjson.More:
 		return nil, 0, st
@@ -131,6 +143,20 @@ func (s *session) next(in []byte) (line []byte, n int, st ndjson.Status) {
 	}
 	s.scanned = 0
 	return line, n, st
+}
+
+func (s *session) maxLine() int {
+	if s.authed {
+		return s.srv.cfg.MaxLine
+	}
+	return min(s.srv.cfg.MaxLine, guestLine)
+}
+
+func (s *session) longLine() string {
+	if s.authed {
+		return errLongLine
+	}
+	return errNoAuth
 }
 
 // serve answers one line, or has it answered: blocked says that the reply comes later.
@@ -168,7 +194,7 @@ func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
 	}
 	if !s.authed && !openToAll(c.req.aid) {
 		s.failed()
-		return appendFault(out, "auth_required", c.id), false
+		return appendFault(out, errNoAuth, c.id), false
 	}
 	if c.req.aid[0] == '_' {
 		if op := operations[string(c.req.aid)]; op != nil {
@@ -287,7 +313,7 @@ func (s *session) Drain(link.Instant) {
 // Load implements link.Session. Unix peers and stdin may be silent for as long as they like (toolhost §2.2).
 func (s *session) Load() link.Load {
 	over := s.eof || s.draining && s.srv.drains.idle()
-	return link.Load{Busy: s.blocked || s.via != TCP, Done: over && !s.blocked}
+	return link.Load{Busy: s.blocked || s.via != TCP, Done: over && !s.blocked, Until: s.until}
 }
 
 // Closed implements link.Session. A tool that runs is not ended: its outcome is kept if it has a key (toolhost §2.3).

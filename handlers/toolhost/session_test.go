@@ -151,7 +151,7 @@ func TestLongFault(t *testing.T) {
 
 // What owners are told of lines (toolhost §2.2): where they end, how long they may be, and what to say when one does not come.
 func TestLimits(t *testing.T) {
-	in, sock := StdinLimits(), SocketLimits()
+	in, sock := StdinLimits(), new(Server).SocketLimits()
 	if in.IdleAfter != 0 || in.FrameWithin != 0 || in.SendWithin != 0 || in.LateFrame != "" {
 		t.Errorf("stdin has timers: %+v", in)
 	}

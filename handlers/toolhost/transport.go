@@ -21,13 +21,19 @@ const (
 	heldLines          = 1024
 )
 
+// DefaultUnfinished is how many bytes of unfinished lines, and of lines read ahead, all connections of a server may hold together, beside
+// link.OwnInput bytes each.
+const DefaultUnfinished = 256 << 20
+
 var lineEnd = []byte{'\n'}
 
-// SocketLimits are the bounds of connections over TCP and unix sockets. Peers of unix sockets may be idle: their sessions say so.
-func SocketLimits() link.Limits {
+// SocketLimits are the bounds of this server's connections over TCP and unix sockets. Peers of unix sockets may be idle: their sessions
+// say so.
+func (s *Server) SocketLimits() link.Limits {
 	l := StdinLimits()
 	l.IdleAfter, l.FrameWithin, l.SendWithin, l.Progress = int64(idleAfter), int64(lineWithin), int64(sendWithin), true
-	l.LateFrame = `{"ok":false,"error":"read timeout"}` + "\n"
+	l.LateFrame = string(appendFault(nil, "read timeout", requestID{}))
+	l.Input, l.NoRoom = s.unfinished, string(appendFault(nil, errOverloaded, requestID{}))
 	return l
 }
 
@@ -66,5 +72,9 @@ func (s *Server) OpenStdin(p *link.Port) link.Session { return s.open(p, Stdin, 
 
 func (s *Server) open(p *link.Port, via Transport, principal string) *session {
 	s.sessions.Add(1)
-	return &session{srv: s, port: p, via: via, principal: []byte(principal), authed: via != TCP || s.cfg.APIToken == ""}
+	o := &session{srv: s, port: p, via: via, principal: []byte(principal), authed: via != TCP || s.cfg.APIToken == ""}
+	if !o.authed {
+		o.until = s.mono() + int64(guestWithin)
+	}
+	return o
 }

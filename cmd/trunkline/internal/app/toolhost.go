@@ -58,8 +58,7 @@ func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, log *slog.Logg
 			return fmt.Errorf("cannot open toolhost.listen_addr = %q: it can be reached from other machines, and MACHINA_API_TOKEN is not set", b.addr)
 		}
 	}
-	limits := toolhost.SocketLimits()
-	t.loops, err = reactor.New(reactor.Config{Loops: c.Loops, MaxConnections: c.MaxConnections, Limits: limits, Open: t.srv.OpenSocket,
+	t.loops, err = reactor.New(reactor.Config{Loops: c.Loops, MaxConnections: c.MaxConnections, Limits: t.srv.SocketLimits(), Open: t.srv.OpenSocket,
 		Refuse: toolhost.AppendRefusal, Logger: log})
 	if err != nil {
 		return fmt.Errorf("cannot start the event loops of the tool server: %w", err)
@@ -69,7 +68,7 @@ func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, log *slog.Logg
 
 func toolServerConfig(set *toolset.Set, c *config.Toolhost, log *slog.Logger) toolhost.Config {
 	tc := set.ServerConfig()
-	tc.Logger, tc.MaxLine, tc.Queue, tc.Executors = log, c.MaxLineBytes, c.Queue, c.Executors
+	tc.Logger, tc.MaxLine, tc.Unfinished, tc.Queue, tc.Executors = log, c.MaxLineBytes, c.UnfinishedLinesBytes, c.Queue, c.Executors
 	tc.IdempotencyTTL = time.Duration(c.IdempotencyTTLMs) * time.Millisecond
 	if c.ToolTimeoutMs > 0 {
 		tc.ToolTimeout = time.Duration(c.ToolTimeoutMs) * time.Millisecond
@@ -144,6 +143,8 @@ const (
 	famToolLeases
 	famToolBreakers
 	famToolWorkers
+	famToolUnfinished
+	famToolUnfinishedRefused
 )
 
 // toolFamilies are the counters of toolhost §4.12, under its names, and the gauges of _stats.
@@ -159,6 +160,10 @@ func toolFamilies() []obs.Family {
 		famToolLeases:   {Name: "trunkline_toolhost_leases", Help: "Leases that can be used.", Kind: obs.Gauge},
 		famToolBreakers: {Name: "trunkline_toolhost_breakers_open", Help: "Circuit breakers that are not closed.", Kind: obs.Gauge},
 		famToolWorkers:  {Name: "trunkline_toolhost_workers", Help: "Worker processes.", Kind: obs.Gauge},
+		famToolUnfinished: {Name: "trunkline_toolhost_unfinished_lines_bytes",
+			Help: "Bytes held of unfinished lines and of lines read ahead, without 128 KiB of each connection.", Kind: obs.Gauge},
+		famToolUnfinishedRefused: {Name: "trunkline_toolhost_unfinished_lines_refused_total",
+			Help: "Connections closed because their unfinished line found no room."},
 	}
 }
 
@@ -175,4 +180,6 @@ func putTools(put obs.Put, s toolhost.Stats) {
 	put(famToolLeases, float64(s.LeaseActive))
 	put(famToolBreakers, float64(s.BreakersOpen))
 	put(famToolWorkers, float64(s.Workers))
+	put(famToolUnfinished, float64(s.Unfinished))
+	put(famToolUnfinishedRefused, float64(s.UnfinishedRefused))
 }

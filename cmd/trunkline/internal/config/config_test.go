@@ -114,6 +114,7 @@ func TestDefaults(t *testing.T) {
 	f("toolhost.max_connections", 4096)
 	f("toolhost.loops", 0)
 	f("toolhost.max_line_bytes", 10485760)
+	f("toolhost.unfinished_lines_bytes", 268435456)
 	f("toolhost.plugins", "builtin")
 	f("toolhost.root", "")
 	f("toolhost.tool_timeout_ms", 0)
@@ -129,7 +130,7 @@ func TestDefaults(t *testing.T) {
 	f("store.snapshot_interval_secs", 600)
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 68; got != want {
+	if got, want := len(c.Rows()), 69; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }
@@ -186,7 +187,7 @@ func TestNamedFile(t *testing.T) {
 	if v, o := row(t, c, "log.level"); v != "error" || o != "file "+path || c.File() != path {
 		t.Errorf("log.level = %v (%s), file %q", v, o, c.File())
 	}
-	if n := c.Counts(); n[LayerFile] != 1 || n[LayerDefault] != 67 {
+	if n := c.Counts(); n[LayerFile] != 1 || n[LayerDefault] != 68 {
 		t.Errorf("counts = %v", n)
 	}
 }

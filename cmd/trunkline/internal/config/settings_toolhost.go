@@ -1,18 +1,22 @@
 package config
 
+import "math"
+
 // Toolhost is the section of the tool server in serve (toolhost §2.3). An empty ListenAddr switches it off. Its tools take the
 // environment names of the protocol (MACHINA_…) beside these settings.
 type Toolhost struct {
 	Access
-	MaxConnections   int
-	Loops            int
-	MaxLineBytes     int
-	Plugins          []string
-	Root             string
-	ToolTimeoutMs    int
-	IdempotencyTTLMs int
-	Queue            int
-	Executors        int
+	MaxConnections int
+	Loops          int
+	MaxLineBytes   int
+
+	UnfinishedLinesBytes int
+	Plugins              []string
+	Root                 string
+	ToolTimeoutMs        int
+	IdempotencyTTLMs     int
+	Queue                int
+	Executors            int
 }
 
 // Bounds of the toolhost section.
@@ -49,6 +53,9 @@ var toolhostSettings = []setting{
 	{key: "toolhost.max_line_bytes", def: maxLine, min: minLine, max: maxLine,
 		help: "longest request line of a connection, without its end",
 		at:   func(c *Config) any { return &c.Toolhost.MaxLineBytes }},
+	{key: "toolhost.unfinished_lines_bytes", def: 268435456, min: 1, max: math.MaxInt,
+		help: "bytes of unfinished lines that all connections hold together, without 128 KiB of each; beyond it the one that asks for more is refused",
+		at:   func(c *Config) any { return &c.Toolhost.UnfinishedLinesBytes }},
 	{key: "toolhost.plugins", def: "builtin",
 		help: "where the tools come from, comma separated: builtin, toolpack manifests (.json), directories of them",
 		at:   func(c *Config) any { return &c.Toolhost.Plugins }},
