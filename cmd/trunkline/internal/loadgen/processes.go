@@ -46,15 +46,19 @@ func (g *generator) prepare(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, prepareTime)
 	defer cancel()
-	err := g.callAll(limited, "CreateProcess", int64(len(g.conns)), func(i int64) string {
+	conn, err := g.caller(limited)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	err = callAll(limited, conn, "CreateProcess", int64(len(g.conns)), func(i int64) string {
 		pid := g.pidOf(i)
 		return `{"pid":"` + pid + `","user_id":"` + pid + `","schedule":false,` + ampleQuota + `}`
 	}, func(err error) bool { return hasCode(err, wire.FailedPrecondition) })
-	var connect *ConnectError
-	if err == nil || errors.As(err, &connect) {
-		return err
+	if err == nil {
+		return nil
 	}
-	g.cleanUp(ctx)
+	g.cleanUp(ctx, conn)
 	return &PrepareError{err}
 }
 
@@ -68,17 +72,29 @@ func (g *generator) pidOf(conn int64) string {
 }
 
 // cleanUp terminates the processes of the run and those that the built-in CreateProcess made. It does what it can: the server may
-// be gone.
-func (g *generator) cleanUp(ctx context.Context) {
+// be gone. After a failed preparation conn is the connection that created: requests of one connection take effect in the order sent,
+// so those that were given up without a reply come before their end. It is nil otherwise.
+func (g *generator) cleanUp(ctx context.Context, conn *client.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
+	share := g.creates()
+	if share < 0 && !g.needsProcesses() {
+		return
+	}
+	if conn == nil || conn.Err() != nil {
+		var err error
+		if conn, err = g.caller(ctx); err != nil {
+			return
+		}
+		defer conn.Close()
+	}
 	gone := func(err error) bool { return hasCode(err, wire.NotFound) }
 	terminate := func(pid string) string { return `{"pid":"` + pid + `","reason":"end of a measurement"}` }
 	if g.needsProcesses() {
-		_ = g.callAll(ctx, "TerminateProcess", int64(len(g.conns)), func(i int64) string { return terminate(g.pidOf(i)) }, gone)
+		_ = callAll(ctx, conn, "TerminateProcess", int64(len(g.conns)), func(i int64) string { return terminate(g.pidOf(i)) }, gone)
 	}
-	if share := g.creates(); share >= 0 {
-		_ = g.callAll(ctx, "TerminateProcess", g.sentUpTo(), func(k int64) string {
+	if share >= 0 {
+		_ = callAll(ctx, conn, "TerminateProcess", g.sentUpTo(), func(k int64) string {
 			if g.mix.pick(k) != share {
 				return ""
 			}
@@ -105,17 +121,20 @@ func (g *generator) sentUpTo() (k int64) {
 	return k
 }
 
-// callAll makes n calls of a kernel method on a connection of its own; an empty body leaves one out, fine tells which errors do not
-// matter.
-func (g *generator) callAll(ctx context.Context, method string, n int64, body func(i int64) string, fine func(error) bool) error {
+// caller connects to the target for calls beside the load.
+func (g *generator) caller(ctx context.Context) (*client.Conn, error) {
 	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	nc, err := g.plan.Target.dial(dialing)
 	if err != nil {
-		return &ConnectError{Addr: g.plan.Target.Addr, Err: err}
+		return nil, &ConnectError{Addr: g.plan.Target.Addr, Err: err}
 	}
-	conn := client.New(nc)
-	defer conn.Close()
+	return client.New(nc), nil
+}
+
+// callAll makes n calls of a kernel method; an empty body leaves one out, fine tells which errors do not matter. The first one that
+// does ends it, and gives up the calls in flight: they may still take effect.
+func callAll(ctx context.Context, conn *client.Conn, method string, n int64, body func(i int64) string, fine func(error) bool) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var next atomic.Int64

@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,14 +18,16 @@ import (
 
 // registry is a server that knows processes and nothing else about them.
 type registry struct {
-	mu    sync.Mutex // of all below
-	alive map[string]bool
-	full  int // number above which it takes no more
-	calls map[string]int
-	seen  []string // pids that other methods named and that are not there
-	dials int
-	deaf  bool // it takes no byte
-	mute  bool // it sends none
+	mu      sync.Mutex // of all below
+	alive   map[string]bool
+	full    int // number above which it takes no more
+	calls   map[string]int
+	seen    []string // pids that other methods named and that are not there
+	dials   int
+	deaf    bool          // it takes no byte
+	mute    bool          // it sends none
+	stall   time.Duration // how long a connection rests after the first refusal of all
+	refused atomic.Bool
 }
 
 func (s *registry) dial(context.Context) (net.Conn, error) {
@@ -43,7 +46,10 @@ func (s *registry) dial(context.Context) (net.Conn, error) {
 				return true
 			}
 			_, err := theirs.Write(reply)
-			return err == nil
+			if frame.Type(reply[frame.PrefixSize]) == frame.Error && !s.refused.Swap(true) {
+				time.Sleep(s.stall)
+			}
+			return err == nil || s.stall > 0 // what was read is executed, whether or not its sender is still there
 		})
 	}()
 	return ours, nil
@@ -86,6 +92,7 @@ func withRegistry(t *testing.T, s *registry, p Plan) (r *Result, err error) {
 		p.Target = Target{Protocol: ProtocolKernel, Addr: "fake:1", Dial: s.dial}
 		p.Timeout, p.Interval = time.Second, time.Second
 		r, err = run(t.Context(), p, nil, func() alarm { return timerAlarm{} }, secret)
+		time.Sleep(2 * s.stall) // what was sent is executed
 	})
 	return r, err
 }
@@ -118,6 +125,17 @@ func TestAServerWithoutRoomForProcesses(t *testing.T) {
 	var prepare *PrepareError
 	if !errors.As(err, &prepare) || !strings.Contains(err.Error(), "RESOURCE_EXHAUSTED") || len(s.alive) != 0 {
 		t.Errorf("%v, left over %v", err, s.alive)
+	}
+}
+
+// TestProcessesCreatedAfterARefusal: requests that were sent when the first refusal comes are executed later, and what they create
+// is gone after the run all the same.
+func TestProcessesCreatedAfterARefusal(t *testing.T) {
+	s := &registry{full: 3, stall: time.Second}
+	_, err := withRegistry(t, s, Plan{Schedule: Schedule{To: 100}, Conns: 8, Depth: 2, Duration: time.Second})
+	var prepare *PrepareError
+	if !errors.As(err, &prepare) || s.calls["CreateProcess"] <= s.full || len(s.alive) != 0 {
+		t.Errorf("%v, calls %v, left over %v", err, s.calls, s.alive)
 	}
 }
 

@@ -23,7 +23,7 @@ func run(ctx context.Context, p Plan, observe func(Sample), newAlarm func() alar
 	if err := g.prepare(ctx); err != nil {
 		return nil, err
 	}
-	defer g.cleanUp(ctx)
+	defer g.cleanUp(ctx, nil)
 	ncs, err := g.connectAll(ctx)
 	if err != nil {
 		return nil, err
