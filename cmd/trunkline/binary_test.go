@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -60,5 +62,30 @@ func TestAReaderThatWentAwayIsAFailure(t *testing.T) {
 	cmd.Stdout, cmd.Stderr = w, &talk
 	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 || !strings.Contains(talk.String(), "broken pipe") {
 		t.Errorf("%v, stderr %s", err, talk.String())
+	}
+}
+
+// TestTwoQuickSignalsAreOneOrder: a drain goes on when the order to stop arrives twice, as timeout(1) sends it.
+func TestTwoQuickSignalsAreOneOrder(t *testing.T) {
+	cmd := exec.Command(os.Args[0], "serve", "--dev", "--listen=127.0.0.1:0", "--http-listen=", "--admin-listen=", "--log-format=text")
+	cmd.Args[0] = "trunkline" // see TestMain
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	talk, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	for lines := bufio.NewScanner(talk); lines.Scan(); {
+		said.WriteString(lines.Text() + "\n")
+		if strings.Contains(lines.Text(), "serving") {
+			_ = cmd.Process.Signal(syscall.SIGTERM)
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) // another one: the same would be delivered once
+		}
+	}
+	if err := cmd.Wait(); err != nil || !strings.Contains(said.String(), "stopped") || strings.Contains(said.String(), "second signal") {
+		t.Errorf("%v\n%s", err, said.String())
 	}
 }

@@ -95,6 +95,9 @@ func loadConfig(cmd *cobra.Command) (*config.Config, error) {
 	if err != nil {
 		return nil, cli.AsUsage(err, "run 'trunkline config show' for the names, values and origins of all settings")
 	}
+	for _, w := range c.Warnings() {
+		fmt.Fprintln(cmd.ErrOrStderr(), "warning:", w)
+	}
 	return c, nil
 }
 

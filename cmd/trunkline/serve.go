@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +25,7 @@ func newServeCmd() *cobra.Command {
 		Use:   "serve",
 		Short: "Run a server",
 		Long: "Run a server until SIGTERM or SIGINT, then drain: readiness goes false, running requests are answered, streams are\n" +
-			"flushed and ended. A second signal exits at once.\n\n" +
+			"flushed and ended. A second signal, a second or more after the first, exits at once.\n\n" +
 			"State is kept in ./trunkline-data (store.dir): whatever was answered survives the death of the process and a power loss.\n" +
 			"--dev keeps nothing. Where it listens and what survives is printed to stderr.",
 		Example: "  trunkline serve\n  trunkline serve --dev\n  trunkline serve --listen 127.0.0.1:0,unix:///run/trunkline.sock\n" +
@@ -95,30 +96,45 @@ func withHint(err error) error {
 	return err
 }
 
-// untilSignal returns a context that ends at the first SIGTERM or SIGINT. The second one calls exit with the code of a
-// failure: whoever sends it has waited long enough.
+// signalPause is how long after the first signal another one does not count. One order to stop may arrive twice: timeout(1) signals
+// the process and then its group.
+const signalPause = time.Second
+
+// untilSignal returns a context that ends at the first SIGTERM or SIGINT. One that comes signalPause later or after that calls exit
+// with the code of a failure: the sender does not want to wait any longer.
 func untilSignal(parent context.Context, talk io.Writer, exit func(int)) (context.Context, func()) {
-	ctx, cancel := context.WithCancel(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	ctx, stop := untilOrder(parent, signals, talk, exit)
+	return ctx, func() {
+		signal.Stop(signals)
+		stop()
+	}
+}
+
+// untilOrder is untilSignal without the system: signals delivers the orders to stop.
+func untilOrder(parent context.Context, signals <-chan os.Signal, talk io.Writer, exit func(int)) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(parent)
 	done := make(chan struct{})
 	go func() {
-		for n := 1; ; n++ {
+		var first time.Time
+		for {
 			select {
 			case <-done:
 				return
 			case <-signals:
 			}
-			if n > 1 {
+			if first.IsZero() {
+				first = time.Now()
+				cancel()
+			} else if time.Since(first) >= signalPause {
 				_, _ = io.WriteString(talk, "trunkline: stopped by a second signal\n")
 				exit(cli.CodeFailed)
 				return
 			}
-			cancel()
 		}
 	}()
 	return ctx, func() {
-		signal.Stop(signals)
 		close(done)
 		cancel()
 	}

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/engine/journal"
@@ -26,6 +29,7 @@ func TestFirstSignalEndsTheContextSecondTheProcess(t *testing.T) {
 	}
 	raise(syscall.SIGTERM)
 	<-ctx.Done()
+	time.Sleep(signalPause)
 	select {
 	case <-exited:
 		t.Fatal("the first signal ended the process")
@@ -38,6 +42,28 @@ func TestFirstSignalEndsTheContextSecondTheProcess(t *testing.T) {
 	if !strings.Contains(talk.String(), "stopped by a second signal") {
 		t.Errorf("it said %q", talk.String())
 	}
+}
+
+// TestTheSecondSignalCountsAfterAPause: one order that arrives several times is one order.
+func TestTheSecondSignalCountsAfterAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		signals, exits := make(chan os.Signal, 2), 0
+		ctx, stop := untilOrder(t.Context(), signals, io.Discard, func(int) { exits++ })
+		defer stop()
+		at := func(d time.Duration, want int) {
+			t.Helper()
+			time.Sleep(d)
+			signals <- syscall.SIGTERM
+			synctest.Wait()
+			if ctx.Err() == nil || exits != want {
+				t.Errorf("%v, %d exits, want %d", ctx.Err(), exits, want)
+			}
+		}
+		at(time.Hour, 0)
+		at(0, 0)
+		at(signalPause-1, 0)
+		at(1, 1)
+	})
 }
 
 func TestStopLeavesSignalsAlone(t *testing.T) {

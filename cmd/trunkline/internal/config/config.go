@@ -14,9 +14,10 @@ type Config struct {
 	Store    Store
 	Log      Log
 
-	origins map[string]Origin
-	file    string
-	dev     bool
+	origins   map[string]Origin
+	strangers []string // variables of the environment that look like settings and are none
+	file      string
+	dev       bool
 }
 
 // Kernel is the section of kernel IPC (kernel-ipc §6) and of the envelope services on it (envelope §6). Seconds and

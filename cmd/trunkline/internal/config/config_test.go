@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -211,6 +212,27 @@ func TestEnvironmentOfOrchestratorsIsNotOurs(t *testing.T) {
 	}, "")
 }
 
+// TestVariablesThatAreNoSettings: a first word that is a section, or up to two edits away from one, is a misspelt setting; any
+// other belongs to somebody else.
+func TestVariablesThatAreNoSettings(t *testing.T) {
+	for _, name := range []string{"KERNEL_X", "KRNL_LOOPS", "HTPS_LISTEN_ADDR", "STOR_MODE", "TOOLHOTS_QUEUE", "LGO_LEVEL", "LOGS_LEVEL", "ADMIN"} {
+		_, err := load(t, nil, []string{EnvPrefix + name + "=1"}, "")
+		if err == nil || !strings.Contains(err.Error(), "(env "+EnvPrefix+name+"); the nearest known one is ") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"BIN", "HOME", "KRN_LOOPS", "TEST_LONG", "RECOVER_TO_INDEX", "LEVEL", "LOOPS_X"} {
+		c := mustLoad(t, nil, []string{EnvPrefix + name + "=1", "TRUNKLINE_KERNEL_LOOPS=1"}, "")
+		if w := c.Warnings(); len(w) != 1 || !strings.Contains(w[0], EnvPrefix+name+": ") || c.Kernel.Loops != 1 {
+			t.Errorf("%s: %q, %d loops", name, w, c.Kernel.Loops)
+		}
+	}
+	c := mustLoad(t, nil, []string{"TRUNKLINE_MAX_FRAME_BYTES=1"}, "")
+	if want := "ignoring the environment variable TRUNKLINE_MAX_FRAME_BYTES: it is no setting; the nearest one is TRUNKLINE_KERNEL_MAX_FRAME_BYTES"; !slices.Equal(c.Warnings(), []string{want}) {
+		t.Errorf("%q", c.Warnings())
+	}
+}
+
 func TestProblems(t *testing.T) {
 	f := func(want string, args, environ []string, yaml string) {
 		t.Helper()
@@ -248,7 +270,6 @@ func TestProblems(t *testing.T) {
 	f("cannot use --dev: store.mode is always (flag --set), and --dev keeps nothing; leave one of the two out", append(set("store.mode=always"), "--dev"), nil, "")
 	f("cannot use --dev: store.mode is interval (env TRUNKLINE_STORE_MODE)", []string{"--dev"}, []string{"TRUNKLINE_STORE_MODE=interval"}, "")
 	f("cannot use --dev: store.mode is always (file trunkline.yaml)", []string{"--dev"}, nil, "store: {mode: always}")
-	f("unknown setting recover.to_index (env TRUNKLINE_RECOVER_TO_INDEX)", nil, []string{"TRUNKLINE_RECOVER_TO_INDEX=1"}, "")
 	f(`cannot use store.mode = "durable" (flag --set): want one of memory, interval, always`, set("store.mode=durable"), nil, "")
 	f("kernel.default_query_timeout_ms = 5000: it is above kernel.max_query_timeout_ms = 10", set("kernel.max_query_timeout_ms=10"), nil, "")
 	f("cannot use kernel.max_frame_bytes = \"4095\" (flag --set): want an integer from 4096 to 1073741824", set("kernel.max_frame_bytes=4095"), nil, "")

@@ -89,7 +89,9 @@ func sources(c *Config, fs *pflag.FlagSet, environ []string) (layers []layer, pr
 		c.file = path
 		add(fileLayer(path))
 	}
-	add(envLayer(environ))
+	env, strangers, err := envLayer(environ)
+	add(env, err)
+	c.strangers = strangers
 	add(setLayer(fs))
 	add(flagLayer(fs))
 	return layers, probs
@@ -132,21 +134,26 @@ func fileLayer(path string) (layer, error) {
 	return layer{kind: LayerFile, name: path, k: k}, nil
 }
 
-func envLayer(environ []string) (layer, error) {
+// envLayer reads the variables of settings. strangers are the names of those that are meant for something else.
+func envLayer(environ []string) (l layer, strangers []string, err error) {
 	names := make(map[string]string)
 	k := koanf.New(delim)
-	err := k.Load(env.Provider("", env.Opt{
+	err = k.Load(env.Provider("", env.Opt{
 		Prefix:      EnvPrefix,
 		EnvironFunc: func() []string { return environ },
 		TransformFunc: func(name, v string) (string, any) {
 			key := keyOfEnv(name)
+			if key != "" && !nearSection(key) {
+				strangers = append(strangers, name)
+				key = ""
+			}
 			if key != "" {
 				names[key] = name
 			}
 			return key, v
 		},
 	}), nil)
-	return layer{kind: LayerEnv, names: names, k: k}, err
+	return layer{kind: LayerEnv, names: names, k: k}, strangers, err
 }
 
 func mapLayer(kind string, values map[string]any, names map[string]string) (layer, error) {
@@ -165,6 +172,16 @@ func unknown(l layer) Problems {
 		p = append(p, fmt.Sprintf("unknown setting %s (%s); the nearest known one is %s", key, l.origin(key), Nearest(key)))
 	}
 	return p
+}
+
+// Warnings lists what was not taken and is no reason to refuse: variables whose names begin as those of settings do, and that
+// name no section.
+func (c *Config) Warnings() []string {
+	var w []string
+	for _, name := range c.strangers {
+		w = append(w, fmt.Sprintf("ignoring the environment variable %s: it is no setting; the nearest one is %s", name, EnvName(Nearest(keyOfEnv(name)))))
+	}
+	return w
 }
 
 func empty(v any) bool {

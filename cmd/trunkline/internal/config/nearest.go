@@ -19,6 +19,21 @@ func Nearest(key string) string {
 	return best
 }
 
+// sectionEdits is how many edits away from a section the first word of a variable still counts as a misspelling of it.
+const sectionEdits = 2
+
+// nearSection tells whether the section of key is one of the table, or a misspelling of one.
+func nearSection(key string) bool {
+	word, _, _ := strings.Cut(key, delim)
+	for _, s := range table {
+		section, _, _ := strings.Cut(s.key, delim)
+		if distance(word, section) <= sectionEdits {
+			return true
+		}
+	}
+	return false
+}
+
 // maxCompared bounds the quadratic work on a key that is not even close.
 const maxCompared = 128
 
