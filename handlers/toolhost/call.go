@@ -290,7 +290,7 @@ func (c *call) runAway() {
 		c.s.post(c)
 		return
 	case !c.started(ctx):
-		r := tool.Broken(c.entry.AID, tool.Timeout, 0, "")
+		r := timedOut(c.entry.AID)
 		r.Failure.Dispatch.Waited = true // it says nothing about the tool
 		c.settle(r, false)
 		return
@@ -298,25 +298,32 @@ func (c *call) runAway() {
 		r := safely(ctx, c.entry, &c.input, c.srv.cfg.Logger)
 		c.settle(r, false)
 		return
-	case !c.srv.exec.slot(ctx):
+	}
+	c.hold.x = &c.srv.exec
+	if c.hold.take(ctx, c.srv.exec.slots) != nil {
 		c.late()
 		return
 	}
 	stop := context.AfterFunc(ctx, c.missed)
-	r := safely(ctx, c.entry, &c.input, c.srv.cfg.Logger)
+	r := safely(tool.WithPlace(ctx, &c.hold), c.entry, &c.input, c.srv.cfg.Logger)
 	inTime := stop()
-	c.srv.exec.free(&c.hold) // making the outcome safe needs no slot
+	c.hold.free() // making the outcome safe needs no slot
+	if r.Failure != nil && over(ctx) {
+		r = timedOut(c.entry.AID) // the tool noticed before missed did
+	}
 	c.settle(r, !inTime)
 }
 
 // missed answers for a tool that runs and is not done in time. It goes on with its copy of the state, which nobody else looks at.
 func (c *call) missed() {
-	c.srv.exec.abandon(&c.hold)
+	c.hold.abandon()
 	c.late()
 }
 
 // late answers for a tool that is not done in time.
-func (c *call) late() { c.settle(tool.Broken(c.entry.AID, tool.Timeout, 0, ""), true) }
+func (c *call) late() { c.settle(timedOut(c.entry.AID), true) }
+
+func timedOut(aid string) tool.Result { return tool.Broken(aid, tool.Timeout, 0, "") }
 
 // settle makes the reply and posts it, once. shared says that somebody else still looks at the call: the tool, or whoever comes late.
 func (c *call) settle(r tool.Result, shared bool) {

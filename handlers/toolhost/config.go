@@ -31,7 +31,8 @@ type Config struct {
 	IdempotencyTTL time.Duration
 	// Queue bounds the calls that wait for the executor or run on it; further ones are refused as overloaded.
 	Queue int
-	// Executors is how many tools that block run at a time. 0: two for each CPU, at least four.
+	// Executors is how many built-in tools that block run at a time, and half as many more that work long. 0: two for each CPU, at
+	// least four.
 	Executors int
 	// MaxLine is the longest request line of a connection, without its end. 0: MaxLine.
 	MaxLine int
@@ -132,7 +133,7 @@ func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, counts: make([]toolCounts, cfg.Registry.Len()), unfinished: link.NewBudget(cfg.Unfinished)}
 	s.clock = s.wall
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.exec = executor{limit: int64(cfg.Queue), slots: make(chan struct{}, cfg.Executors)}
+	s.exec = newExecutor(cfg.Queue, cfg.Executors)
 	if s.idem = cfg.Keys; s.idem == nil {
 		s.cfg.Journal = nil
 		s.idem = idem.New(idem.Config{TTL: cfg.IdempotencyTTL, Now: s.mono})

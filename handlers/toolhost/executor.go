@@ -2,6 +2,7 @@ package toolhost
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"runtime/debug"
@@ -12,14 +13,21 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// executor runs what may block, away from the event loops (toolhost §2.3). Whoever is admitted has a goroutine of his own, so that
-// the bound of the queue bounds the goroutines; built-in tools take turns in the slots, workers have their own pools.
+// executor runs what may block, away from the event loops (toolhost §2.3). Each admitted call has a goroutine of its own, so that the
+// bound of the queue bounds the goroutines. Built-in tools take turns in the slots; those that turn out to work long go on in slots of
+// their own, so that they never hold all of the others (tool.Place). Workers have their own pools.
 type executor struct {
 	limit     int64
 	pending   atomic.Int64
 	slots     chan struct{}
-	abandoned atomic.Int64 // built-in tools that missed their deadline, still run, and have no slot any more; at most as many as slots
+	long      chan struct{} // the slots of tools that work long
+	abandoned atomic.Int64  // built-in tools that missed their deadline, still run, and have no slot any more; at most as many as slots
 	running   sync.WaitGroup
+}
+
+// newExecutor returns an executor of queue calls, of which slots run in built-in tools, and half as many more that work long.
+func newExecutor(queue, slots int) executor {
+	return executor{limit: int64(queue), slots: make(chan struct{}, slots), long: make(chan struct{}, max(slots/2, 1))}
 }
 
 // admit takes a place in the queue; false means that it is full (toolhost §4.3 step 9). leave gives it back.
@@ -56,40 +64,105 @@ func (x *executor) start(f func()) {
 	})
 }
 
-// hold is a slot of the built-in tools: taken, given back, or given to somebody else while the tool still runs.
-type hold struct{ lost atomic.Bool }
+// longWork is how many bytes a built-in tool may work on in a slot, 1 MiB: a few milliseconds. With more it is a long one.
+const longWork = 1 << 20
 
-// slot waits for one of the slots of the built-in tools; false means that ctx ended first, or ends at this instant: what had the slot
-// until now may have been abandoned at the same deadline. free gives it back.
-func (x *executor) slot(ctx context.Context) bool {
-	select {
-	case x.slots <- struct{}{}:
-		if end, ok := ctx.Deadline(); ctx.Err() == nil && (!ok || time.Now().Before(end)) {
-			return true
-		}
-		<-x.slots // whoever had it was late as well
-	case <-ctx.Done():
-	}
-	return false
+// errLate is what a wait for a slot ends with at the deadline.
+var errLate = errors.New("no slot before the deadline")
+
+// hold is the slot of a built-in tool: taken, changed for one of the other kind, given back, or given to another call while the tool
+// still runs. It is the tool's tool.Place.
+type hold struct {
+	x      *executor
+	worked int64 // only the tool's goroutine uses it
+
+	mu   sync.Mutex
+	in   chan struct{} // the kind of the slot; nil without one
+	lost bool          // abandoned: the tool gets no slot any more
+	owed bool          // then: it had one, and counts as abandoned until it ends
 }
 
-// free gives a slot back, whether the tool still has it or not.
-func (x *executor) free(h *hold) {
-	if h.lost.Swap(true) {
-		x.abandoned.Add(-1)
-		return
+// over reports whether ctx has ended, or ends at this instant.
+func over(ctx context.Context) bool {
+	end, ok := ctx.Deadline()
+	return ctx.Err() != nil || ok && !time.Now().Before(end)
+}
+
+// take waits for one of slots until ctx is over: what had the slot until now may have been abandoned at the same deadline. free gives
+// it back.
+func (h *hold) take(ctx context.Context, slots chan struct{}) error {
+	select {
+	case slots <- struct{}{}:
+	case <-ctx.Done():
+		return errLate
 	}
-	<-x.slots
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.lost || over(ctx) {
+		<-slots // the call that had it was late as well
+		return errLate
+	}
+	h.in = slots
+	return nil
+}
+
+// Leave implements tool.Place.
+func (h *hold) Leave() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.leave()
+}
+
+func (h *hold) leave() {
+	if h.in != nil {
+		<-h.in
+		h.in = nil
+	}
+}
+
+// Return implements tool.Place.
+func (h *hold) Return(ctx context.Context) error {
+	if h.worked > longWork {
+		return h.take(ctx, h.x.long)
+	}
+	return h.take(ctx, h.x.slots)
+}
+
+// Worked implements tool.Place.
+func (h *hold) Worked(ctx context.Context, n int64) error {
+	before := h.worked
+	if h.worked += n; before > longWork || h.worked <= longWork {
+		return nil
+	}
+	h.Leave()
+	return h.Return(ctx)
+}
+
+// free gives the slot back, whether the tool still has it or not.
+func (h *hold) free() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.leave(); h.owed {
+		h.owed = false
+		h.x.abandoned.Add(-1)
+	}
 }
 
 // abandon takes the slot from a tool that missed its deadline, so that it does not stand in the way of others; where too many hang it
 // keeps the slot.
-func (x *executor) abandon(h *hold) {
-	if x.abandoned.Add(1) <= int64(cap(x.slots)) && !h.lost.Swap(true) {
-		<-x.slots
+func (h *hold) abandon() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lost = true
+	if h.in == nil {
 		return
 	}
-	x.abandoned.Add(-1)
+	if h.x.abandoned.Add(1) > int64(cap(h.x.slots)) {
+		h.x.abandoned.Add(-1)
+		return
+	}
+	h.owed = true
+	h.leave()
 }
 
 // safely runs a tool. A panic in it is an exception, and ends nothing else (toolhost §3.5); the log gets where it came from.

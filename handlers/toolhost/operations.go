@@ -239,11 +239,16 @@ func (c *call) selectInRun(_, out []byte) ([]byte, bool) {
 }
 
 func runSelect(ctx context.Context, c *call) {
-	if !c.srv.exec.slot(ctx) {
+	slots := c.srv.exec.slots
+	if c.srv.cfg.Policy != nil {
+		slots = c.srv.exec.long // a policy is a process, and may take seconds
+	}
+	c.hold.x = &c.srv.exec
+	if c.hold.take(ctx, slots) != nil {
 		c.reply = appendFault(c.reply[:0], "overloaded", c.id)
 		return
 	}
-	defer c.srv.exec.free(&c.hold)
+	defer c.hold.free()
 	run := c.s.run // the session is blocked: nobody else touches it
 	step := run.Select(ctx, &c.before)
 	c.reply = c.id.end(step.Append(c.reply[:0]))

@@ -71,7 +71,7 @@ type scan struct {
 }
 
 func (s *scan) run(ctx context.Context, from io.Reader) error {
-	lines := lineReader{from: bufio.NewReaderSize(untilDone{ctx, from}, 64<<10)}
+	lines := lineReader{from: bufio.NewReaderSize(&untilDone{ctx: ctx, from: from}, 64<<10)}
 	for row := int64(1); row <= s.maxRows; row++ {
 		line, err := lines.next()
 		if err == io.EOF {

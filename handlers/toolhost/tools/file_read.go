@@ -90,7 +90,7 @@ func readAt(ctx context.Context, f *os.File, offset, size int64) (data []byte, m
 		return nil, false, nil
 	}
 	data = make([]byte, room)
-	n, err := io.ReadFull(untilDone{ctx, io.NewSectionReader(f, offset, room)}, data)
+	n, err := io.ReadFull(&untilDone{ctx: ctx, from: io.NewSectionReader(f, offset, room)}, data)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = nil
 	}

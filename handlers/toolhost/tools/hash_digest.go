@@ -52,14 +52,18 @@ func runHashDigest(ctx context.Context, e *Env, c *tool.Call) tool.Result {
 	if h == nil {
 		return tool.Fail("unknown algo")
 	}
-	var n int64
-	if isText {
-		n, _ = io.Copy(h, strings.NewReader(text)) // a hash takes everything
-	} else {
-		var why string
-		if n, why = e.hashFile(ctx, h, path); why != "" {
-			return tool.Fail(why)
+	var from io.Reader = strings.NewReader(text)
+	if !isText {
+		f, _, err := e.openInput(path)
+		if err != nil {
+			return tool.Fail(readFailure(path, err))
 		}
+		defer f.Close()
+		from = f
+	}
+	n, err := io.CopyBuffer(h, &untilDone{ctx: ctx, from: from}, make([]byte, 64<<10))
+	if err != nil {
+		return failed(ctx, "read error: "+path)
 	}
 	return tool.Result{Output: appendDigest(nil, algo, h, n)}
 }
@@ -72,49 +76,4 @@ func appendDigest(dst []byte, algo string, h hash.Hash, n int64) []byte {
 	dst = append(dst, `","bytes":`...)
 	dst = strconv.AppendInt(dst, n, 10)
 	return append(dst, '}')
-}
-
-// hashFile puts the file path through h, whatever its size, and returns its bytes, or why it cannot.
-func (e *Env) hashFile(ctx context.Context, h hash.Hash, path string) (n int64, why string) {
-	f, _, err := e.openInput(path)
-	if err != nil {
-		return 0, readFailure(path, err)
-	}
-	defer f.Close()
-	n, err = io.CopyBuffer(h, untilDone{ctx, f}, make([]byte, 64<<10))
-	if ctx.Err() != nil {
-		return 0, canceled(ctx).ErrorText()
-	}
-	if err != nil {
-		return 0, "read error: " + path
-	}
-	return n, ""
-}
-
-// untilDone reads until ctx is done.
-type untilDone struct {
-	ctx  context.Context
-	from io.Reader
-}
-
-// Read reads from the file unless ctx is done.
-func (u untilDone) Read(p []byte) (int, error) {
-	if err := u.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return u.from.Read(p)
-}
-
-// untilDoneAt is untilDone for reading anywhere.
-type untilDoneAt struct {
-	ctx  context.Context
-	from io.ReaderAt
-}
-
-// ReadAt reads from the file unless ctx is done.
-func (u untilDoneAt) ReadAt(p []byte, offset int64) (int, error) {
-	if err := u.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return u.from.ReadAt(p, offset)
 }

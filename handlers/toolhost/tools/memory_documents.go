@@ -92,11 +92,7 @@ func (r *reading) full() bool { return r.left <= 0 || len(r.docs) >= r.query.max
 
 // file takes the entries of f, newest first.
 func (r *reading) file(ctx context.Context, f *os.File) error {
-	size, err := sizeOf(f)
-	if err != nil {
-		return err
-	}
-	lines, err := newTail(untilDoneAt{ctx, f}, size, r.left)
+	lines, err := tailOf(ctx, f, r.left)
 	if err != nil {
 		return err
 	}
@@ -116,7 +112,7 @@ func (r *reading) file(ctx context.Context, f *os.File) error {
 			r.docs = append(r.docs, doc)
 		}
 	}
-	r.left -= size - lines.start
+	r.left -= lines.size - lines.start
 	return nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"trunkline/handlers/toolhost/tool"
 )
 
 // errNotExist is what a missing file is to errors.Is.
@@ -19,21 +21,33 @@ const (
 )
 
 // lockFile takes the advisory lock of f, how being unix.LOCK_EX or unix.LOCK_SH, that other writers of the file take as well
-// (toolhost §4.7 "Memory"); closing f releases it. It asks again and again instead of waiting in the system, where ctx could not
-// end the wait.
+// (toolhost §4.7 "Memory"); closing f releases it. While another writer has it, the call waits without its place.
 func lockFile(ctx context.Context, f *os.File, how int) error {
+	err := tryLock(ctx, f, how)
+	if err == unix.EWOULDBLOCK {
+		err = tool.Aside(ctx, func() error { return waitForLock(ctx, f, how) })
+	}
+	return err
+}
+
+// waitForLock asks again and again instead of waiting in the system, where ctx could not end the wait.
+func waitForLock(ctx context.Context, f *os.File, how int) error {
 	for wait := firstLockWait; ; wait = min(2*wait, lastLockWait) {
-		if err := ctx.Err(); err != nil {
+		if err := pause(ctx, wait); err != nil {
 			return err
 		}
-		err := retry(func() error { return unix.Flock(int(f.Fd()), how|unix.LOCK_NB) })
-		if err != unix.EWOULDBLOCK {
-			return err
-		}
-		if err = pause(ctx, wait); err != nil {
+		if err := tryLock(ctx, f, how); err != unix.EWOULDBLOCK {
 			return err
 		}
 	}
+}
+
+// tryLock fails with unix.EWOULDBLOCK if another writer has the lock.
+func tryLock(ctx context.Context, f *os.File, how int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return retry(func() error { return unix.Flock(int(f.Fd()), how|unix.LOCK_NB) })
 }
 
 // pause waits, but not longer than ctx.

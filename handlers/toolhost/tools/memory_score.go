@@ -22,8 +22,8 @@ type document struct {
 
 	tokens     int
 	components [hashPeriod]float32 // of the normalized embedding
-	overlap    float64 // occurrences of the query's terms for each term of the query
-	emb        float64 // similarity to the query, not below 0
+	overlap    float64             // occurrences of the query's terms for each term of the query
+	emb        float64             // similarity to the query, not below 0
 	bm25       float64
 	score      float64
 	maxSim     float64 // to the matches before it, when it was taken by mmr; not below 0

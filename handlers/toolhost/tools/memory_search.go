@@ -110,5 +110,5 @@ func tailOf(ctx context.Context, f *os.File, limit int64) (*tail, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newTail(untilDoneAt{ctx, f}, size, limit)
+	return newTail(&untilDoneAt{ctx: ctx, from: f}, size, limit)
 }

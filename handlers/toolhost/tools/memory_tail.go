@@ -19,6 +19,7 @@ const (
 //	             ^start    ^pos     ^        the buffer holds the file from pos on; what is behind the next line was given out
 type tail struct {
 	file  io.ReaderAt
+	size  int64 // of the file, when it was opened
 	start int64 // the first byte that may be read
 	pos   int64 // the offset in the file of buf[front]
 	buf   []byte
@@ -34,7 +35,7 @@ type tail struct {
 
 // newTail returns a reader of the last limit bytes of the first size bytes of file. It fails if file does, other than by ending.
 func newTail(file io.ReaderAt, size, limit int64) (*tail, error) {
-	t := &tail{file: file, start: max(size-limit, 0), pos: size, whole: true}
+	t := &tail{file: file, size: size, start: max(size-limit, 0), pos: size, whole: true}
 	if t.start == 0 {
 		return t, nil
 	}

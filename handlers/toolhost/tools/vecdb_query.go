@@ -107,11 +107,9 @@ func (r *vecdbReader) find(ctx context.Context, text string) error {
 func (r *vecdbReader) scan(ctx context.Context, f *os.File, query []float32) error {
 	row := floatBytes * len(query)
 	buf := make([]byte, max(rowsChunk/row, 1)*row)
+	rows := &untilDoneAt{ctx: ctx, from: f}
 	for i := int64(0); ; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n, err := f.ReadAt(buf, i*int64(row))
+		n, err := rows.ReadAt(buf, i*int64(row))
 		for b := buf[:n]; len(b) >= row; b = b[row:] {
 			r.add(i, dotRow(query, b))
 			i++

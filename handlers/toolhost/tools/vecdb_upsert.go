@@ -116,7 +116,7 @@ func (w *vecdbWriter) addMeta(ctx context.Context, line []byte, rows int64) erro
 	if err != nil {
 		return err
 	}
-	whole, err := metaEnd(untilDoneAt{ctx, f}, size, rows)
+	whole, err := metaEnd(&untilDoneAt{ctx: ctx, from: f}, size, rows)
 	if err != nil {
 		return err
 	}

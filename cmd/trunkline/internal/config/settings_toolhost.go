@@ -72,6 +72,6 @@ var toolhostSettings = []setting{
 		help: "tools that run or wait at a time, fast ones left out; one more is refused as overloaded",
 		at:   func(c *Config) any { return &c.Toolhost.Queue }},
 	{key: "toolhost.executors", def: 0, min: 0, max: maxWorkers,
-		help: "built-in tools that run at a time away from the event loops; 0: two for each processor, at least four",
+		help: "built-in tools that run at a time away from the event loops, and half as many more that work long; 0: two for each processor, at least four",
 		at:   func(c *Config) any { return &c.Toolhost.Executors }},
 }

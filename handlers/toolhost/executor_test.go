@@ -1,0 +1,126 @@
+package toolhost
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"trunkline/handlers/toolhost/tool"
+)
+
+// newWorking returns a rig with that many slots and two tools that wait at its gate: AID.WORK.v1 after it has worked on "n" bytes,
+// AID.ASIDE.v1 without its place.
+func newWorking(t *testing.T, slots int, timeout time.Duration) (r *rig) {
+	work := func(ctx context.Context, c *tool.Call) tool.Result {
+		n, _ := strconv.ParseInt(strings.Trim(string(c.Input), `{"n:}`), 10, 64)
+		if tool.Worked(ctx, n/2) != nil || tool.Worked(ctx, n-n/2) != nil || tool.Worked(ctx, 0) != nil {
+			return tool.Fail("no place")
+		}
+		return r.wait(ctx, c)
+	}
+	aside := func(ctx context.Context, c *tool.Call) tool.Result {
+		why := errors.New("gone")
+		if err := tool.Aside(ctx, func() error { r.wait(ctx, c); return why }); err != why {
+			return tool.Fail(err.Error())
+		}
+		return tool.Result{}
+	}
+	entry := func(aid string, f toolFunc) Entry { return Entry{Descriptor: tool.Descriptor{AID: aid}, Tool: f} }
+	r = newRig(t, func(c *Config) {
+		c.Executors, c.ToolTimeout = slots, timeout
+		c.Registry, _ = NewRegistry([]Entry{entry("AID.WORK.v1", work), entry("AID.ASIDE.v1", aside),
+			entry("AID.AWAY.v1", func(context.Context, *tool.Call) tool.Result { return tool.Result{} })})
+	})
+	return r
+}
+
+// taken waits until that many slots of both kinds are taken.
+func (r *rig) taken(slots, long int) {
+	r.t.Helper()
+	x := &r.srv.exec
+	for deadline := time.Now().Add(20 * time.Second); len(x.slots) != slots || len(x.long) != long; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			r.t.Fatalf("%d and %d slots are taken, want %d and %d", len(x.slots), len(x.long), slots, long)
+		}
+	}
+}
+
+func worksOn(n int) string { return `{"aid":"AID.WORK.v1","inputs":{"n":` + strconv.Itoa(n) + `}}` }
+
+// TestLongCallsHaveSlotsOfTheirOwn: from longWork+1 bytes on, half as many as there are others; further ones wait without any.
+func TestLongCallsHaveSlotsOfTheirOwn(t *testing.T) {
+	const slots = 4
+	r := newWorking(t, slots, 0)
+	begin := func(line string, n int) (peers []*peer) {
+		for range n {
+			p := r.open(Unix)
+			p.begin(line)
+			peers = append(peers, p)
+		}
+		return peers
+	}
+	peers := begin(worksOn(longWork), 1)
+	r.awayBegun()
+	r.taken(1, 0)
+	peers = append(peers, begin(worksOn(longWork+1), 3*slots)...)
+	for range slots / 2 {
+		r.awayBegun()
+	}
+	r.taken(1, slots/2)
+	r.open(Unix).want(`{"aid":"AID.AWAY.v1"}`, okReply)
+	close(r.gate)
+	for _, p := range peers {
+		if got := p.end(); !strings.HasPrefix(got, `{"ok":true,`) {
+			t.Error(got)
+		}
+	}
+	r.awayEnded()
+	r.taken(0, 0)
+}
+
+// TestWaitingNeedsNoSlot: a tool that waits for something else holds up nobody, and has a slot again for what follows.
+func TestWaitingNeedsNoSlot(t *testing.T) {
+	r := newWorking(t, 1, 0)
+	p, q := r.open(Unix), r.open(Unix)
+	p.begin(`{"aid":"AID.ASIDE.v1"}`)
+	q.begin(`{"aid":"AID.ASIDE.v1"}`)
+	r.awayBegun()
+	r.awayBegun()
+	r.taken(0, 0)
+	r.open(Unix).want(`{"aid":"AID.AWAY.v1"}`, okReply)
+	close(r.gate)
+	for _, p := range []*peer{p, q} {
+		if got := p.end(); !strings.HasPrefix(got, `{"ok":true,`) {
+			t.Error(got)
+		}
+	}
+	r.awayEnded()
+	r.taken(0, 0)
+}
+
+// TestLateLongCalls: at the deadline a long call that hangs gives up its slot, one that waits for a slot ends, and one that waits for
+// something else gets none any more.
+func TestLateLongCalls(t *testing.T) {
+	r := newWorking(t, 2, 50*time.Millisecond)
+	var peers []*peer
+	for _, line := range []string{worksOn(longWork + 1), worksOn(longWork + 1), `{"aid":"AID.ASIDE.v1"}`} {
+		p := r.open(Unix)
+		p.begin(line)
+		peers = append(peers, p)
+	}
+	for _, p := range peers {
+		if got := p.end(); !strings.Contains(got, `"type":"timeout"`) {
+			t.Error(got)
+		}
+	}
+	r.taken(0, 0)
+	r.open(Unix).want(`{"aid":"AID.AWAY.v1"}`, okReply)
+	close(r.gate)
+	r.awayEnded()
+	if r.taken(0, 0); r.srv.exec.abandoned.Load() != 0 {
+		t.Errorf("%d abandoned after all have ended", r.srv.exec.abandoned.Load())
+	}
+}

@@ -1,0 +1,45 @@
+package tool
+
+import "context"
+
+// Place is what a built-in tool has while it runs off the event loops: one of few, for all calls of a server. Only the goroutine of the
+// tool uses it.
+type Place interface {
+	// Worked takes note of n bytes more that the tool has worked on. Where that makes the call a long one it waits for a place among
+	// the long calls, until ctx ends.
+	Worked(ctx context.Context, n int64) error
+	// Leave gives the place up, Return waits for one again until ctx ends.
+	Leave()
+	Return(ctx context.Context) error
+}
+
+type placeKey struct{}
+
+// WithPlace returns a context that carries p to the tool that runs with it.
+func WithPlace(ctx context.Context, p Place) context.Context {
+	return context.WithValue(ctx, placeKey{}, p)
+}
+
+// Worked notes that the tool that runs with ctx has worked on n bytes more. A tool calls it before each further piece of work whose
+// amount the caller decides, so that small calls do not wait for large ones. It fails when ctx ends before the tool may go on.
+func Worked(ctx context.Context, n int64) error {
+	if p, ok := ctx.Value(placeKey{}).(Place); ok {
+		return p.Worked(ctx, n)
+	}
+	return nil
+}
+
+// Aside runs wait, which waits for something else than the processor or a disk and has a bound of its own, without the place of the
+// tool that runs with ctx. It returns the error of wait, or why there is no place for what follows.
+func Aside(ctx context.Context, wait func() error) error {
+	p, ok := ctx.Value(placeKey{}).(Place)
+	if !ok {
+		return wait()
+	}
+	p.Leave()
+	err := wait()
+	if back := p.Return(ctx); err == nil {
+		err = back
+	}
+	return err
+}
