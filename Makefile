@@ -14,6 +14,10 @@ BUILD     = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 # bench/peers and bench/report are modules of their own, so that what they need never enters the main one.
 ROOMS      := bench cmd codec engine fuzz handlers
 CONCURRENT := ./engine/... ./handlers/...
+# Those of them that compile fast under the race detector: neither the database nor the WebAssembly runtime is in them.
+LIGHT      := $(addprefix ./engine/,bus idem internal/... kernel link obs orchestration reactor stream table) \
+	$(addprefix ./handlers/,ipc ipc/client ops process toolhost/dsstate toolhost/procgroup toolhost/tools)
+RACY       ?= $(CONCURRENT)
 PLATFORMS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 
 PROFILE := cmd/trunkline/default.pgo
@@ -21,12 +25,16 @@ PROFILE := cmd/trunkline/default.pgo
 # nothing has to be compiled twice.
 SHIPPED  = CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath '-pgo=$(CURDIR)/$(PROFILE)'"
 
-# Conversations with servers mostly wait, so more of them are held side by side than there are processors.
+# Conversations with servers mostly wait, so more of them are held side by side than there are processors, and so are packages.
 PARALLEL := -parallel 8
+BESIDE   := -p 4
 # The package that waits longest begins first, beside the others.
 WAITING  := ./handlers/toolhost/conformance
 
 FUZZTIME  ?= 5m
+# How long make test runs each fuzz target, and by how much make test-long multiplies what randomized tests usually do.
+MOMENT    ?= 1s
+LONG      ?= 8
 ARGS      ?=
 PEER      ?=
 
@@ -46,17 +54,23 @@ build: ## static binary bin/trunkline
 
 .PHONY: check
 check: fmt vet lint build ## what a commit must pass, under 2 minutes
-	@$(SHIPPED) $(GO) test $(PARALLEL) -short ./...
+	@$(SHIPPED) $(GO) test $(PARALLEL) -short -vet=off ./...
 
 .PHONY: test
-test: ## everything: unit, properties, transcripts, race, each benchmark once, each fuzz target for 3 s
-	@echo '== tests'
+test: ## everything in its usual form: unit, properties, transcripts, race, each benchmark once, each fuzz target for a moment
+	@echo '== tests, each benchmark once, each fuzz target for $(MOMENT)'
 	@$(SHIPPED) $(GO) build ./... # first: tests that build programs would compile the same beside this
-	@$(SHIPPED) $(GO) test $(PARALLEL) $(WAITING) ./...
+	@$(SHIPPED) $(GO) test $(PARALLEL) $(BESIDE) -vet=off -ldflags=-w -exec '"$(CURDIR)/fuzz/whole" $(MOMENT)' $(WAITING) ./...
 	@$(SHIPPED) $(GO) -C bench/report test ./...
+	@$(MAKE) --no-print-directory race RACY='$(LIGHT)'
+
+.PHONY: test-long
+test-long: vet ## what make test has no time for: the long forms, race on all concurrent packages, each fuzz target guided for 3 s
+	@echo '== long forms'
+	@TRUNKLINE_TEST_LONG=$(LONG) $(SHIPPED) $(GO) test $(PARALLEL) -vet=off -ldflags=-w -timeout 20m $$(grep -rl --include='*_test.go' 'rounds\.' $(ROOMS) | xargs -n 1 dirname | sort -u | sed 's|^|./|')
+	@echo '== each benchmark once, in all sizes'
+	@$(SHIPPED) $(GO) test -vet=off -ldflags=-w -run '^$$' -bench . -benchtime 1x $$(grep -rl --include='*_test.go' --exclude-dir=peers '^func Benchmark' $(ROOMS) | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 	@$(MAKE) --no-print-directory race
-	@echo '== each benchmark once'
-	@$(SHIPPED) $(GO) test -run '^$$' -bench . -benchtime 1x $$(grep -rl --include='*_test.go' --exclude-dir=peers '^func Benchmark' $(ROOMS) | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=3s
 
 ## —— Parts ——
@@ -77,9 +91,9 @@ lint: ## the repository's own rules: imports, sizes, docs, words, package state
 	@$(SHIPPED) $(GO) test -count=1 ./cmd/trunkline/internal/lint
 
 .PHONY: race
-race: ## the concurrent packages under the race detector, long tests shortened: make test runs them whole without it
+race: ## the concurrent packages under the race detector, long tests shortened
 	@echo '== race detector'
-	@$(SHIPPED) CGO_ENABLED=1 $(GO) test -race $(PARALLEL) -short -vet=off $(CONCURRENT)
+	@$(SHIPPED) CGO_ENABLED=1 $(GO) test -race $(PARALLEL) $(BESIDE) -short -vet=off -ldflags=-w $(RACY)
 
 .PHONY: fuzz
 fuzz: ## each fuzz target for FUZZTIME (5m)

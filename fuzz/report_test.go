@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"trunkline/engine/link"
+	"trunkline/fuzz/rounds"
 	"trunkline/handlers/ipc"
 )
 
@@ -18,11 +19,7 @@ func FuzzReport(f *testing.F) {
 
 // TestRandomReports does the same with random bytes.
 func TestRandomReports(t *testing.T) {
-	n := uint64(300)
-	if testing.Short() {
-		n = 50
-	}
-	for seed := range n {
+	for seed := range uint64(rounds.Of(50, 50)) {
 		tryReports(t, randomProgram(seed, 100+int(seed)*5))
 	}
 }

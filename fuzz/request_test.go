@@ -1,6 +1,10 @@
 package fuzz
 
-import "testing"
+import (
+	"testing"
+
+	"trunkline/fuzz/rounds"
+)
 
 // furnish gives the first connection of a house something to find: processes in several states, a subscription, handlers.
 func furnish(h *house) (owner, client *peer) {
@@ -60,11 +64,7 @@ func opened(client *peer, r head4) int {
 
 // TestRandomRequests sends random requests of the alphabet, damaged ones among them, to a furnished house.
 func TestRandomRequests(t *testing.T) {
-	n := uint64(3000)
-	if testing.Short() {
-		n = 300
-	}
-	for seed := range n {
+	for seed := range uint64(rounds.Of(300, 400)) {
 		s := speaker{source: source{randomProgram(seed, 60)}, set: defaultSettings()}
 		if typ, payload, _ := cut(s.frame(), s.set.maxFrame); typ == request {
 			tryRequest(t, payload)

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"trunkline/fuzz/rounds"
 )
 
 func FuzzSession(f *testing.F) {
@@ -16,11 +18,7 @@ func FuzzSession(f *testing.F) {
 
 // TestRandomSessions runs random programs of growing length.
 func TestRandomSessions(t *testing.T) {
-	n := 600
-	if testing.Short() {
-		n = 100
-	}
-	for seed := range uint64(n) {
+	for seed := range uint64(rounds.Of(100, 100)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { runProgram(t, randomProgram(seed, 200+int(seed%16)*200)) })
 	}
 }

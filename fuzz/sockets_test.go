@@ -11,20 +11,17 @@ import (
 
 	"go.uber.org/goleak"
 
+	"trunkline/fuzz/rounds"
 	"trunkline/handlers/ipc/ipctest"
 )
 
 // TestSockets holds random conversations over sockets, three connections at a time, which end in every way a connection can.
 // Afterwards the server serves, and nothing of them is left.
 func TestSockets(t *testing.T) {
-	rounds := uint64(24)
-	if testing.Short() {
-		rounds = 6
-	}
 	const pool = "github.com/panjf2000/ants/v2." // the event loop's library keeps it for the life of the process
 	ignore := []goleak.Option{goleak.IgnoreCurrent(), goleak.IgnoreAnyFunction(pool + "(*poolCommon).purgeStaleWorkers"),
 		goleak.IgnoreAnyFunction(pool + "(*poolCommon).ticktock"), goleak.IgnoreAnyFunction(pool + "(*goWorker).run.func1")}
-	for seed := range rounds {
+	for seed := range uint64(rounds.Of(6, 6)) {
 		before := descriptors(t)
 		srv := ipctest.Start(t, ipctest.With(func(c *ipctest.Config) {
 			c.StreamBufferEvents = []int{0, 2, 8}[seed%3]

@@ -197,7 +197,7 @@ func TestWholeRun(t *testing.T) {
 		t.Skip("builds and starts servers")
 	}
 	o, err := parseFlags([]string{"-rounds", "1", "-rows", "2048", "-restart-rows", "2048", "-restarts", "1", "-redis", "off",
-		"-warmup", "20ms", "-window", "50ms", "-paced", "2500ms"})
+		"-warmup", "5ms", "-window", "20ms", "-paced", "2500ms"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -236,7 +236,7 @@ func TestWholeRun(t *testing.T) {
 		t.Skip("builds and starts servers")
 	}
 	parts := []string{partTCP, partPipes, partWorker, partStart}
-	o, err := parseFlags([]string{"-rounds", "2", "-conns", "4", "-depth", "8", "-warmup", "50ms", "-window", "200ms", "-runs", "4", "-parts", strings.Join(parts, ",")})
+	o, err := parseFlags([]string{"-rounds", "1", "-conns", "4", "-depth", "8", "-warmup", "10ms", "-window", "50ms", "-runs", "2", "-parts", strings.Join(parts, ",")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,13 @@ import (
 	"time"
 )
 
-// benchSizes are the tables whose snapshots are timed.
-var benchSizes = [...]int{10000, 1000000}
+// benchSizes are the tables whose snapshots are timed: with -short only one that is made at once.
+func benchSizes() []int {
+	if testing.Short() {
+		return []int{10_000}
+	}
+	return []int{10_000, 1_000_000}
+}
 
 // photographed is a snapshot of n processes, of which one in eight waits, was handed out, or has completed.
 func photographed(b *testing.B, n int) (k *Kernel, p photo, size int) {
@@ -29,7 +34,7 @@ func photographed(b *testing.B, n int) (k *Kernel, p photo, size int) {
 
 // BenchmarkSnapshot: how long does a snapshot take, and how much is it, with nobody else around?
 func BenchmarkSnapshot(b *testing.B) {
-	for _, n := range benchSizes {
+	for _, n := range benchSizes() {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			k, _, size := photographed(b, n)
 			b.ReportAllocs()
@@ -46,7 +51,7 @@ func BenchmarkSnapshot(b *testing.B) {
 
 // BenchmarkLoadSnapshot: how long does a restart take until the table is complete and in order?
 func BenchmarkLoadSnapshot(b *testing.B) {
-	for _, n := range benchSizes {
+	for _, n := range benchSizes() {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			_, p, _ := photographed(b, n)
 			b.ReportAllocs()

@@ -8,15 +8,15 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"trunkline/fuzz/rounds"
 )
 
-// check runs a property many times; a tenth of it under -short. A failure prints the seed that repeats it and leaves no file.
+// check runs a property many times, in its long form; an eighth of that usually. A failure prints the seed that repeats it and leaves
+// no file.
 func check(t *testing.T, times int, property func(*rapid.T)) {
 	t.Helper()
-	if testing.Short() {
-		times /= 10
-	}
-	times /= raceSlowdown
+	times = rounds.Of(times/10, times/8) / raceSlowdown
 	defer overlay(t, "rapid.checks", strconv.Itoa(times))()
 	defer overlay(t, "rapid.nofailfile", "true")()
 	rapid.Check(t, property)

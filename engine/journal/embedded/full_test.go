@@ -12,6 +12,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded/memdisk"
+	"trunkline/fuzz/rounds"
 )
 
 // faulty fails operations: those that match, from the from-th on, n of them (-1: all).
@@ -88,10 +89,7 @@ func work(fs vfs.FS, mode journal.Mode) (acked journal.Index, fatal int, err err
 
 // testFaults runs work with a fault at each operation in turn, until one run meets none.
 func testFaults(t *testing.T, mode journal.Mode, f func() *faulty, typed bool) {
-	step := int64(1)
-	if testing.Short() {
-		step = 7
-	}
+	step := int64(rounds.Step(7, 7))
 	runs, refused := 0, 0
 	for from := int64(0); ; from += step {
 		mem, fault := memdisk.New(), f()

@@ -23,10 +23,14 @@ func BenchmarkWriteBlockBesideGeneration(b *testing.B) {
 			defer mustClose(b, s)
 			var alone, beside []time.Duration
 			var taken time.Duration
+			pause, size := 2*time.Second, timingGeneration
+			if testing.Short() {
+				pause, size = 20*time.Millisecond, 4*timingChunk
+			}
 			for g := range uint64(b.N) {
-				alone = append(alone, timeBlocks(b, s, func() { time.Sleep(2 * time.Second) })...)
+				alone = append(alone, timeBlocks(b, s, func() { time.Sleep(pause) })...)
 				start := time.Now()
-				beside = append(beside, timeBlocks(b, s, func() { writeLargeGeneration(b, s, g+1) })...)
+				beside = append(beside, timeBlocks(b, s, func() { writeLargeGeneration(b, s, g+1, size) })...)
 				taken += time.Since(start)
 				if g > 0 {
 					if err := s.DropGeneration(g); err != nil {
@@ -78,10 +82,10 @@ func timeBlocks(b *testing.B, s *Store, do func()) (all []time.Duration) {
 	return all
 }
 
-func writeLargeGeneration(b *testing.B, s *Store, g uint64) {
+func writeLargeGeneration(b *testing.B, s *Store, g uint64, size int) {
 	w, err := s.BeginGeneration(g)
 	chunk := blockOf(g, timingChunk)
-	for range timingGeneration / timingChunk {
+	for range size / timingChunk {
 		if err == nil {
 			err = w.Write(chunk)
 		}

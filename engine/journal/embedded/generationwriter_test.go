@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"trunkline/engine/journal"
+	"trunkline/fuzz/rounds"
 )
 
 // largeChunks of journal.MaxChunkBytes are two files.
@@ -225,10 +226,7 @@ func TestGenerationBeginsAgain(t *testing.T) {
 
 // TestGenerationFindsNoRoom at each operation on its files in turn: the generation fails, and nothing else does.
 func TestGenerationFindsNoRoom(t *testing.T) {
-	step := int64(4)
-	if testing.Short() {
-		step = 20
-	}
+	step := int64(rounds.Step(20, 16))
 	for _, mode := range someModes() {
 		fault := &faulty{err: syscall.ENOSPC, n: -1, from: 1 << 40, match: func(op errorfs.Op) bool {
 			// Where a link fails, pebble tries a copy, in the directory of the database.

@@ -16,6 +16,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded/memdisk"
+	"trunkline/fuzz/rounds"
 )
 
 // interrupted is the directory of a process that died while it wrote a generation.
@@ -127,26 +128,23 @@ func TestLeftoversThatStay(t *testing.T) {
 // TestPowerLossInAGeneration cuts the power at random operations while a generation is written and taken over, beside blocks.
 // Afterwards it is there as a whole or not at all; once committed it is there; and nothing else of it is.
 func TestPowerLossInAGeneration(t *testing.T) {
-	rounds := 6
-	if testing.Short() {
-		rounds = 1
-	}
 	for _, mode := range bothModes {
 		t.Run(mode.String(), func(t *testing.T) {
-			whole := 0
+			whole, all := 0, 0
 			_, ops := cutInAGeneration(t, mode, 0, 0)
-			for seed := range rounds {
+			for seed := range rounds.Of(1, 1) {
 				rng := rand.New(rand.NewPCG(uint64(seed), 3))
 				at := 1 + rng.Int64N(ops)
 				if seed%2 == 1 {
 					at = ops - rng.Int64N(min(ops, 14)) // at its end most can go wrong
 				}
 				cuts, _ := cutInAGeneration(t, mode, uint64(seed), at)
+				all += len(cuts)
 				for _, c := range cuts {
 					whole += afterCut(t, mode, c, fmt.Sprintf("seed %d, cut %d of %d %s", seed, at, ops, c.what))
 				}
 			}
-			t.Logf("%d of %d cuts left the generation", whole, rounds*2)
+			t.Logf("%d of %d cuts left the generation", whole, all)
 		})
 	}
 }

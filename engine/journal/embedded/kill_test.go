@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"trunkline/engine/journal"
+	"trunkline/fuzz/rounds"
 )
 
 // The test binary runs itself as the process that dies.
@@ -77,14 +78,10 @@ func lifeOf(t *testing.T, dir string, mode journal.Mode, n int) (acked journal.I
 }
 
 func TestKillNine(t *testing.T) {
-	rounds := 6
-	if testing.Short() {
-		rounds = 2
-	}
 	for _, mode := range bothModes {
 		t.Run(mode.String(), func(t *testing.T) {
 			dir, rng := t.TempDir(), rand.New(rand.NewPCG(1, uint64(mode)))
-			for range rounds {
+			for range rounds.Of(2, 2) {
 				acked := lifeOf(t, dir, mode, 50+rng.IntN(2000))
 				s := mustOpen(t, Config{Dir: dir, Mode: mode})
 				got, err := prefixOf(s)

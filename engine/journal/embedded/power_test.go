@@ -12,6 +12,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded/memdisk"
+	"trunkline/fuzz/rounds"
 )
 
 // cutter is a file system that loses its power at some operations: at each it keeps what a disk might then hold, and what had to
@@ -55,14 +56,10 @@ func (c *cutter) take(what string) {
 // TestPowerLoss cuts the power at random operations of a busy store. Always loses nothing acknowledged; Interval nothing that was
 // acknowledged before the last sync began; neither shows a changed block, a hole, or half a generation.
 func TestPowerLoss(t *testing.T) {
-	rounds := 40
-	if testing.Short() {
-		rounds = 8
-	}
 	for _, mode := range bothModes {
 		t.Run(mode.String(), func(t *testing.T) {
 			lost := 0
-			for seed := range rounds {
+			for seed := range rounds.Of(8, 8) {
 				for _, c := range liveAndCut(t, mode, uint64(seed)) {
 					lost += survive(t, mode, c, seed)
 				}

@@ -9,6 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"trunkline/engine/journal/memstore"
+	"trunkline/fuzz/rounds"
 )
 
 func TestTearing(t *testing.T) {
@@ -52,11 +53,11 @@ func TestLiesAreFound(t *testing.T) {
 
 // TestManySeeds runs random programs on disks of every kind.
 func TestManySeeds(t *testing.T) {
-	seeds := uint64(300)
-	if testing.Short() || raceEnabled {
+	seeds := rounds.Of(30, 40)
+	if raceEnabled {
 		seeds = 30
 	}
-	for seed := range seeds {
+	for seed := range uint64(seeds) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		program := make([]byte, r.IntN(120))
 		for i := range program {

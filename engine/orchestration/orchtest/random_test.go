@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"trunkline/codec/wire"
+	"trunkline/fuzz/rounds"
 )
 
 // outcome names what a call came to, for counting.
@@ -61,10 +62,7 @@ func newSeed() uint64 {
 // TestRandomRuns: whole conversations about random pipelines go as the model says. A failure prints the seed, and
 // -seed replays it.
 func TestRandomRuns(t *testing.T) {
-	runs, seed := 100_000/raceSlowdown, newSeed()
-	if testing.Short() {
-		runs = min(runs, 2_000)
-	}
+	runs, seed := rounds.Of(2_000, 12_500/raceSlowdown), newSeed()
 	t.Logf("seed %d", seed)
 	r := newRunner()
 	for n := range runs {
@@ -78,10 +76,7 @@ func TestRandomRuns(t *testing.T) {
 
 // TestRandomRunsUnderALimit: with little room for replies too, no reply is ever larger, and a refusal changes nothing.
 func TestRandomRunsUnderALimit(t *testing.T) {
-	runs, seed := 20_000/raceSlowdown, newSeed()
-	if testing.Short() {
-		runs = min(runs, 2_000)
-	}
+	runs, seed := rounds.Of(2_000, 2_500/raceSlowdown), newSeed()
 	t.Logf("seed %d", seed)
 	for most := 1600; most <= 2000; most += 100 {
 		r := limitedTo(most)

@@ -6,6 +6,7 @@ import (
 
 	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
+	"trunkline/fuzz/rounds"
 )
 
 // recorder keeps the changes an engine tells, encoded, and checks that each is read back as it was written.
@@ -52,10 +53,7 @@ func replay(t *testing.T, e *orchestration.Engine, first int, records [][]byte) 
 // TestReplay: what an engine told its journal makes an empty engine hold the same, after each of many random programs, piece by piece
 // and all at once.
 func TestReplay(t *testing.T) {
-	runs, seed := 4_000/raceSlowdown, newSeed()
-	if testing.Short() {
-		runs = min(runs, 400)
-	}
+	runs, seed := rounds.Of(400, 500)/raceSlowdown, newSeed()
 	t.Logf("seed %d", seed)
 	rec := &recorder{t: t, kinds: make(map[orchestration.ChangeKind]int)}
 	cfg := roomy()
@@ -113,10 +111,7 @@ func (r *runner) runPrograms(t *testing.T, seed uint64, runs int, complete func(
 // TestSnapshot: a snapshot that is taken while requests go on, and the changes since it was begun replayed on top of it, also those
 // that it has already, make an empty engine hold the same as the one it was taken of.
 func TestSnapshot(t *testing.T) {
-	runs, seed := 600/raceSlowdown, newSeed()
-	if testing.Short() {
-		runs = min(runs, 60)
-	}
+	runs, seed := rounds.Of(60, 75)/raceSlowdown, newSeed()
 	t.Logf("seed %d", seed)
 	rec := &recorder{t: t, kinds: make(map[orchestration.ChangeKind]int)}
 	cfg := roomy()

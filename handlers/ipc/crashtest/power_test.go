@@ -10,6 +10,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/journal/embedded/memdisk"
+	"trunkline/fuzz/rounds"
 	"trunkline/handlers/ipc"
 )
 
@@ -101,10 +102,7 @@ func (l *life) survive(t testing.TB, c cut, seen *tally) error {
 // journal, and its state is that of a fresh replay. Always loses nothing that was acknowledged, Interval nothing before the last
 // completed sync, neither anything when only the process dies. Nothing that a reader was shown is gone, and nothing is applied twice.
 func TestPowerLoss(t *testing.T) {
-	want := 500
-	if testing.Short() {
-		want = 25
-	}
+	want := rounds.Of(25, 64)
 	for _, mode := range bothModes {
 		t.Run(mode.String(), func(t *testing.T) {
 			cuts, runs := 0, 0
@@ -128,10 +126,8 @@ func TestPowerLoss(t *testing.T) {
 
 // TestPowerLossInRecovery cuts the power a second time, while a server comes up after the first.
 func TestPowerLossInRecovery(t *testing.T) {
-	lives, cuts := 4, 4
-	if testing.Short() {
-		lives, cuts = 1, 1
-	}
+	const cuts = 2
+	lives := rounds.Of(1, 1)
 	for _, mode := range modes() {
 		t.Run(mode.String(), func(t *testing.T) {
 			again := 0

@@ -1,0 +1,34 @@
+package rounds
+
+import "testing"
+
+func TestAmounts(t *testing.T) {
+	f := func(value string, of, step int, long bool) {
+		t.Helper()
+		t.Setenv(Variable, value)
+		if testing.Short() {
+			of, step, long = 2, 40, false
+		}
+		if Of(2, 5) != of || Step(40, 16) != step || Long() != long {
+			t.Errorf("%q: %d, %d, %v; want %d, %d, %v", value, Of(2, 5), Step(40, 16), Long(), of, step, long)
+		}
+	}
+	f("", 5, 16, false)
+	f("1", 5, 16, false)
+	f("8", 40, 2, true)
+	f("100", 500, 1, true)
+}
+
+func TestNoFactor(t *testing.T) {
+	for _, value := range []string{"0", "-1", "yes", "1.5"} {
+		t.Setenv(Variable, value)
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%q is taken for %d", value, factor())
+				}
+			}()
+			factor()
+		}()
+	}
+}
