@@ -11,6 +11,7 @@ const (
 	DefaultStreamEvents  = 16384     // large enough for ordinary bursts, which must arrive whole (kernel-ipc D37)
 	DefaultStreamBytes   = 16 << 20  // bytes of bodies in one stream
 	DefaultTotalBytes    = 256 << 20 // bytes of messages in all streams together
+	DefaultNameBytes     = 64 << 20  // names that all streams list
 	DefaultMaxBody       = 5 << 20   // the default max_frame_bytes
 	DefaultQueryCapacity = 1 + 2048  // 1 + the default kernel_queue_capacity
 )
@@ -24,6 +25,8 @@ type Config struct {
 	// TotalBytes bounds the memory of the messages held by all streams, a shared one counted once (stream_buffer_total_bytes).
 	// A message that would exceed it is taken by no stream, whatever the backlog of each.
 	TotalBytes int64
+	// NameBytes bounds the memory of the types that all streams list (subscription_name_bytes): each costs its bytes and NameCost.
+	NameBytes int64
 	// MaxBody bounds len(body) + the stream's overhead, in bytes. It follows from max_frame_bytes.
 	MaxBody int
 	// QueryCapacity bounds pending queries server-wide: 1 + kernel_queue_capacity, already summed (kernel-ipc §2.6).
@@ -42,6 +45,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.TotalBytes <= 0 {
 		c.TotalBytes = DefaultTotalBytes
+	}
+	if c.NameBytes <= 0 {
+		c.NameBytes = DefaultNameBytes
 	}
 	if c.MaxBody <= 0 {
 		c.MaxBody = DefaultMaxBody
@@ -99,9 +105,12 @@ func (b *Bus) Close() {
 
 // Subscribe opens a stream of the events of exactly these types for p (kernel-ipc §4.18). Publishes that start after it has
 // returned reach the stream. overhead is the number of bytes that p's frame adds around a body. A type listed twice counts
-// once; types is not kept.
+// once; types is not kept. It returns nil if there is no room for the names.
 func (b *Bus) Subscribe(p Port, types []string, overhead int) *Stream {
 	s := b.newStream(Subscription, p, types, overhead)
+	if s == nil {
+		return nil
+	}
 	for _, t := range s.types {
 		b.registry.addSubscription(t, s)
 	}
@@ -110,7 +119,7 @@ func (b *Bus) Subscribe(p Port, types []string, overhead int) *Stream {
 }
 
 // Handle registers p as the only handler of every one of types (kernel-ipc §4.20), all or nothing. On conflict s is nil and
-// taken is the first type, in the order given, that has a handler of this kind already. overhead is as for Subscribe. With
+// taken is the first type, in the order given, that has a handler of this kind already; it is empty if there is no room for the names. overhead is as for Subscribe. With
 // kind Subscription it is Subscribe.
 func (b *Bus) Handle(kind Kind, p Port, types []string, overhead int) (s *Stream, taken string) {
 	if kind == Subscription {
@@ -123,7 +132,9 @@ func (b *Bus) Handle(kind Kind, p Port, types []string, overhead int) (s *Stream
 			return nil, t
 		}
 	}
-	s = b.newStream(kind, p, types, overhead)
+	if s = b.newStream(kind, p, types, overhead); s == nil {
+		return nil, ""
+	}
 	for _, t := range s.types {
 		b.registry.addHandler(t, s)
 	}
@@ -131,6 +142,10 @@ func (b *Bus) Handle(kind Kind, p Port, types []string, overhead int) (s *Stream
 	return s, ""
 }
 
+// NameCost is what a type that a stream lists takes beside its bytes: its entries in the stream and in the registry.
+const NameCost = 128
+
+// newStream returns nil if there is no room for the names.
 func (b *Bus) newStream(kind Kind, p Port, types []string, overhead int) *Stream {
 	own := make([]string, len(types))
 	for i, t := range types {
@@ -138,7 +153,16 @@ func (b *Bus) newStream(kind Kind, p Port, types []string, overhead int) *Stream
 		own[i] = strings.Clone(t)
 	}
 	slices.Sort(own)
-	return &Stream{bus: b, kind: kind, port: p, types: slices.Compact(own), overhead: overhead}
+	own = slices.Compact(own)
+	var named int64
+	for _, t := range own {
+		named += int64(len(t) + NameCost)
+	}
+	if b.counters.named.Add(named) > b.cfg.NameBytes {
+		b.counters.named.Add(-named)
+		return nil
+	}
+	return &Stream{bus: b, kind: kind, port: p, types: own, named: named, overhead: overhead}
 }
 
 // Wants reports whether a live subscription lists eventType. It does not allocate.

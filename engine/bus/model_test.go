@@ -23,6 +23,7 @@ type modelBody struct {
 }
 
 type modelStream struct {
+	named     int64
 	kind      Kind
 	types     []string
 	overhead  int
@@ -191,23 +192,38 @@ func (m *model) open(t *rapid.T) {
 			break
 		}
 	}
+	s.named = nameBytes(s.types)
+	full := m.want.NameBytes+s.named > m.cfg.NameBytes
 	var taken string
 	s.real, taken = m.bus.Handle(s.kind, s.port, s.types, s.overhead)
-	if taken != want || (s.real == nil) != (want != "") {
-		t.Fatalf("Handle: taken %q, want %q", taken, want)
+	if taken != want || (s.real == nil) != (want != "" || full) {
+		t.Fatalf("Handle: taken %q, want %q; no room %v", taken, want, full)
 	}
-	if want != "" {
+	if s.real == nil {
 		return
 	}
+	m.want.NameBytes += s.named
 	m.streams = append(m.streams, s)
 	if s.kind == Subscription {
 		m.want.ActiveSubscribers++
 	}
 }
 
+func nameBytes(types []string) (n int64) {
+	for i, typ := range types {
+		if !slices.Contains(types[:i], typ) {
+			n += int64(len(typ) + NameCost)
+		}
+	}
+	return n
+}
+
 func (m *model) detach(s *modelStream) {
 	if s.live && s.kind == Subscription {
 		m.want.ActiveSubscribers--
+	}
+	if s.live {
+		m.want.NameBytes -= s.named
 	}
 	s.live = false
 	for _, q := range m.queries {
@@ -380,6 +396,7 @@ func TestBusAgainstModel(t *testing.T) {
 			StreamBytes:   int64(rapid.IntRange(10, 300).Draw(rt, "StreamBytes")),
 			TotalBytes:    int64(held * rapid.IntRange(1, 8).Draw(rt, "TotalBytes")),
 			QueryCapacity: rapid.IntRange(1, 4).Draw(rt, "QueryCapacity"),
+			NameBytes:     int64((NameCost + 1) * rapid.IntRange(3, 12).Draw(rt, "NameBytes")),
 			MaxBody:       150,
 			GapBody:       gapText,
 		}

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -140,5 +141,34 @@ func TestTypesAreCopied(t *testing.T) {
 	s.Detach()
 	if registered(b) != 0 {
 		t.Error("the stream did not leave the types it came with")
+	}
+}
+
+// TestNamesOfAllStreams: at the limit there is room, one byte more is refused, and the end of a stream makes room again. A name that
+// a stream lists twice counts once.
+func TestNamesOfAllStreams(t *testing.T) {
+	const limit = 3*NameCost + 100
+	b := New(Config{NameBytes: limit})
+	long := strings.Repeat("x", 98)
+	s := b.Subscribe(&port{}, []string{long, "y", long}, 0)
+	h, _ := b.Handle(QueryHandler, &port{}, []string{"y"}, 0)
+	if s == nil || h == nil || b.Stats().NameBytes != limit {
+		t.Fatalf("%v, %v, %d of %d bytes", s, h, b.Stats().NameBytes, limit)
+	}
+	h.Detach()
+	if h, taken := b.Handle(QueryHandler, &port{}, []string{"yy"}, 0); h != nil || taken != "" || b.HasHandler(QueryHandler, []byte("yy")) {
+		t.Errorf("one byte above the limit: %v, %q", h, taken)
+	}
+	if b.Subscribe(&port{}, []string{"yy"}, 0) != nil || b.Wants("yy") || b.Stats().ActiveSubscribers != 1 {
+		t.Error("a subscription one byte above the limit")
+	}
+	if h, _ = b.Handle(QueryHandler, &port{}, []string{"y"}, 0); h == nil {
+		t.Error("a stream that ended holds its names")
+	}
+	s.Discard()
+	s.Detach()
+	h.Detach()
+	if n := b.Stats().NameBytes; n != 0 {
+		t.Errorf("%d bytes are left", n)
 	}
 }

@@ -12,6 +12,8 @@ type counters struct {
 	_           [64]byte
 	buffered    atomic.Int64
 	_           [64]byte
+	named       atomic.Int64
+	_           [64]byte
 	subscribers atomic.Int64 // read by every Wants, written by streams that open or close
 	_           [64]byte
 }
@@ -24,6 +26,7 @@ type Stats struct {
 	ActiveSubscribers int64 // live Subscribe streams
 	PendingQueries    int64
 	DroppedEvents     int64 // events refused by a subscription since start, counted once per subscription
+	NameBytes         int64 // memory of the types that streams list
 	BufferedBytes     int64 // memory of the messages held, a shared one counted once; from publishing until the last Release
 }
 
@@ -36,6 +39,7 @@ func (b *Bus) Stats() Stats {
 		ActiveSubscribers: b.counters.subscribers.Load(),
 		PendingQueries:    int64(b.queries.pending()),
 		DroppedEvents:     b.counters.dropped.Load(),
+		NameBytes:         b.counters.named.Load(),
 		BufferedBytes:     b.counters.buffered.Load(),
 	}
 }

@@ -17,6 +17,7 @@ type Stream struct {
 	overhead int
 	kind     Kind
 	types    []string // sorted, without repeats; read by the registry's add and remove alone
+	named    int64    // what they count of Config.NameBytes
 
 	asked map[*Query]struct{} // unanswered queries given to this stream; guarded by queryTable.mu
 }
@@ -139,6 +140,7 @@ func (s *Stream) Detach() {
 	}
 	s.bus.registry.remove(s)
 	s.types = nil
+	s.bus.counters.named.Add(-s.named)
 	switch s.kind {
 	case Subscription:
 		s.bus.counters.subscribers.Add(-1)

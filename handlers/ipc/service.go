@@ -26,6 +26,7 @@ type Config struct {
 	StreamBufferEvents      int
 	StreamBufferBytes       int64
 	StreamBufferTotalBytes  int64
+	SubscriptionNameBytes   int64
 	MaxStreamsPerConnection int
 	MaxEventTypes           int
 	MaxProcesses            int
@@ -72,6 +73,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.StreamBufferEvents, bus.DefaultStreamEvents)
 	setDefault(&c.StreamBufferBytes, bus.DefaultStreamBytes)
 	setDefault(&c.StreamBufferTotalBytes, bus.DefaultTotalBytes)
+	setDefault(&c.SubscriptionNameBytes, bus.DefaultNameBytes)
 	setDefault(&c.MaxStreamsPerConnection, 32)
 	setDefault(&c.MaxEventTypes, 256)
 	setDefault(&c.MaxProcesses, 1_000_000)
@@ -136,6 +138,7 @@ func NewService(cfg Config) *Service {
 		StreamEvents:  cfg.StreamBufferEvents,
 		StreamBytes:   cfg.StreamBufferBytes,
 		TotalBytes:    cfg.StreamBufferTotalBytes,
+		NameBytes:     cfg.SubscriptionNameBytes,
 		MaxBody:       cfg.MaxFrameBytes,
 		QueryCapacity: 1 + cfg.KernelQueueCapacity,
 		GapBody:       s.appendGap,

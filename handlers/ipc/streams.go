@@ -42,7 +42,9 @@ func subscribe(t *turn) wire.Code {
 		return wire.ResourceExhausted
 	}
 	// The new stream is live before the old one stops, so that no event falls between the two.
-	st.bus = t.svc.bus.Subscribe(t.s.port, types, st.overhead())
+	if st.bus = t.svc.bus.Subscribe(t.s.port, types, st.overhead()); st.bus == nil {
+		return t.saturated(tooManyNames)
+	}
 	t.open(st, victim, first)
 	if replaced != nil {
 		replaced.end()
@@ -50,6 +52,9 @@ func subscribe(t *turn) wire.Code {
 	}
 	return wire.OK
 }
+
+// tooManyNames refuses a stream whose types do not fit subscription_name_bytes.
+const tooManyNames = "Too many names in streams; try again"
 
 // fits reports whether the stream's first chunk may be sent; without it the stream is not opened (kernel-ipc §2.1).
 func (t *turn) fits(st *liveStream, first []byte) bool {
@@ -107,7 +112,10 @@ func (t *turn) register(kind bus.Kind, field, takenText string) wire.Code {
 	}
 	st.subscriberID = ""
 	handler, taken := t.svc.bus.Handle(kind, t.s.port, types, st.overhead())
-	if handler == nil {
+	switch {
+	case handler == nil && taken == "":
+		return t.saturated(tooManyNames)
+	case handler == nil:
 		return t.refuseAbout(wire.FailedPrecondition, takenText, []byte(taken), "")
 	}
 	st.bus = handler

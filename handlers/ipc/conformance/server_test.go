@@ -72,6 +72,7 @@ func (s *script) setting(key, value string, d *datadriven.TestData) func(*ipctes
 		"write_timeout_secs":         func(c *ipctest.Config) { c.WriteTimeout = within },
 		"stream_buffer_events":       func(c *ipctest.Config) { c.StreamBufferEvents = n },
 		"stream_buffer_bytes":        func(c *ipctest.Config) { c.StreamBufferBytes = int64(n) },
+		"subscription_name_bytes":    func(c *ipctest.Config) { c.SubscriptionNameBytes = int64(n) },
 		"max_streams_per_connection": func(c *ipctest.Config) { c.MaxStreamsPerConnection = n },
 		"max_event_types":            func(c *ipctest.Config) { c.MaxEventTypes = n },
 		"max_processes":              func(c *ipctest.Config) { c.MaxProcesses = n },

@@ -26,6 +26,7 @@ type Config struct {
 	StreamBufferEvents      int
 	StreamBufferBytes       int64
 	StreamBufferTotalBytes  int64
+	SubscriptionNameBytes   int64
 	MaxStreamsPerConnection int
 	MaxEventTypes           int
 	MaxProcesses            int
@@ -139,6 +140,7 @@ func serviceConfig(c *Config) ipc.Config {
 	cfg := ipc.Config{
 		MaxFrameBytes: c.MaxFrameBytes, MaxConnections: c.MaxConnections, KernelQueueCapacity: c.KernelQueueCapacity,
 		StreamBufferEvents: c.StreamBufferEvents, StreamBufferBytes: c.StreamBufferBytes,
+		SubscriptionNameBytes:  c.SubscriptionNameBytes,
 		StreamBufferTotalBytes: c.StreamBufferTotalBytes, MaxStreamsPerConnection: c.MaxStreamsPerConnection,
 		MaxEventTypes: c.MaxEventTypes, MaxProcesses: c.MaxProcesses, MaxRateLimitUsers: c.MaxRateLimitUsers,
 		DequeueLease: c.DequeueLease, ProcessRetention: c.Retention, MaxEnvelopes: c.MaxEnvelopes,

@@ -162,6 +162,7 @@ func serviceConfig(k *config.Kernel, log *slog.Logger) ipc.Config {
 		MaxQueryTimeout:         time.Duration(k.MaxQueryTimeoutMs) * time.Millisecond,
 		StreamBufferEvents:      k.StreamBufferEvents,
 		StreamBufferBytes:       int64(k.StreamBufferBytes),
+		SubscriptionNameBytes:   int64(k.SubscriptionNameBytes),
 		StreamBufferTotalBytes:  int64(k.StreamBufferTotalBytes),
 		MaxStreamsPerConnection: k.MaxStreamsPerConnection,
 		MaxEventTypes:           k.MaxEventTypes,

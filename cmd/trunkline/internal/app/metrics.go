@@ -22,6 +22,7 @@ const (
 	famSubscribers
 	famPending
 	famBuffered
+	famNames
 	famSessions
 	famSessionBytes
 	famEnvelopes
@@ -40,6 +41,8 @@ func serviceFamilies() []obs.Family {
 		famSubscribers: {Name: "trunkline_bus_subscribers", Help: "Live Subscribe streams.", Kind: obs.Gauge},
 		famPending:     {Name: "trunkline_bus_pending_queries", Help: "Queries waiting for their handler's answer.", Kind: obs.Gauge},
 		famBuffered:    {Name: "trunkline_bus_buffered_bytes", Help: "Bytes of messages held for streams, a shared message counted once.", Kind: obs.Gauge},
+
+		famNames: {Name: "trunkline_bus_name_bytes", Help: "Bytes of the names that streams list, and 128 for each.", Kind: obs.Gauge},
 
 		famSessions:      {Name: "trunkline_orchestration_sessions", Help: "Orchestration sessions held, ended ones included.", Kind: obs.Gauge},
 		famSessionBytes:  {Name: "trunkline_orchestration_session_bytes", Help: "Bytes held by orchestration sessions.", Kind: obs.Gauge},
@@ -63,6 +66,7 @@ func putService(put obs.Put, s ipc.Stats) {
 	put(famSubscribers, float64(s.Bus.ActiveSubscribers))
 	put(famPending, float64(s.Bus.PendingQueries))
 	put(famBuffered, float64(s.Bus.BufferedBytes))
+	put(famNames, float64(s.Bus.NameBytes))
 	put(famSessions, float64(s.Orch.Sessions))
 	put(famSessionBytes, float64(s.Orch.SessionBytes))
 	put(famEnvelopes, float64(s.Orch.Envelopes))

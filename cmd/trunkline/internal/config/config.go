@@ -36,6 +36,7 @@ type Kernel struct {
 	StreamBufferEvents      int
 	StreamBufferBytes       int
 	StreamBufferTotalBytes  int
+	SubscriptionNameBytes   int
 	MaxStreamsPerConnection int
 	MaxEventTypes           int
 

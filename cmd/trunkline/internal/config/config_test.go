@@ -78,6 +78,7 @@ func TestDefaults(t *testing.T) {
 	f("kernel.stream_buffer_events", 16384)
 	f("kernel.stream_buffer_bytes", 16777216)
 	f("kernel.stream_buffer_total_bytes", 268435456)
+	f("kernel.subscription_name_bytes", 67108864)
 	f("kernel.max_streams_per_connection", 32)
 	f("kernel.max_event_types", 256)
 	f("kernel.max_processes", 1000000)
@@ -131,7 +132,7 @@ func TestDefaults(t *testing.T) {
 	f("store.snapshot_interval_secs", 600)
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 69; got != want {
+	if got, want := len(c.Rows()), 70; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }
@@ -188,7 +189,7 @@ func TestNamedFile(t *testing.T) {
 	if v, o := row(t, c, "log.level"); v != "error" || o != "file "+path || c.File() != path {
 		t.Errorf("log.level = %v (%s), file %q", v, o, c.File())
 	}
-	if n := c.Counts(); n[LayerFile] != 1 || n[LayerDefault] != 68 {
+	if n := c.Counts(); n[LayerFile] != 1 || n[LayerDefault] != 69 {
 		t.Errorf("counts = %v", n)
 	}
 }
