@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// splitCommand splits a command into its arguments at spaces and tabs, without a shell (toolhost §4.8): single quotes take everything
+// SplitCommand splits a command into its arguments at spaces and tabs, without a shell (toolhost §4.8): single quotes take everything
 // as it is, in double quotes a backslash takes the next byte as it is, and elsewhere a backslash is a byte like any other. ok is false
 // for quotes that do not end.
-func splitCommand(text string) (argv []string, ok bool) {
+func SplitCommand(text string) (argv []string, ok bool) {
 	var arg []byte
 	inArg := false
 	for i := 0; i < len(text); i++ {

@@ -41,7 +41,7 @@ type limits struct{ cpu, as, fsize, nofile, nproc uint64 }
 // PolicyFrom returns the policy that MACHINA_POLICY_* set up (toolhost §4.8, §6), nil when MACHINA_POLICY_CMD is not set or cannot be
 // split. root is the folder the policy works in. getenv is not kept.
 func PolicyFrom(getenv func(string) string, root string) *Policy {
-	argv, ok := splitCommand(getenv("MACHINA_POLICY_CMD"))
+	argv, ok := SplitCommand(getenv("MACHINA_POLICY_CMD"))
 	if !ok || len(argv) == 0 {
 		return nil
 	}

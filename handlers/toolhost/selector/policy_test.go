@@ -18,7 +18,7 @@ func (e environ) get(name string) string { return e[name] }
 func TestSplitCommand(t *testing.T) {
 	f := func(text string, want ...string) {
 		t.Helper()
-		if got, ok := splitCommand(text); !ok || cmp.Diff(want, got) != "" {
+		if got, ok := SplitCommand(text); !ok || cmp.Diff(want, got) != "" {
 			t.Errorf("%q is %q %v, want %q", text, got, ok, want)
 		}
 	}
@@ -35,7 +35,7 @@ func TestSplitCommand(t *testing.T) {
 	f("\u00e9 '\xff'", "\u00e9", "\xff")
 
 	for _, text := range []string{`'`, `"`, `a 'b`, `a "b`, `"a\"`, `"a\`, `'a"`, `a''"`} {
-		if got, ok := splitCommand(text); ok {
+		if got, ok := SplitCommand(text); ok {
 			t.Errorf("%q is %q, want it refused", text, got)
 		}
 	}

@@ -13,16 +13,18 @@ const (
 	maxEmbedDim     = 1024
 )
 
-// embedText is AID.EMBED.TEXT.v1: the hash embedding of a text (toolhost §4.7).
-func embedText() Builtin {
+// embedText is AID.EMBED.TEXT.v1: the embedding of a text (toolhost §4.7). What a program answers need not be the same twice, and the
+// tool has to wait for it.
+func embedText(e *Env) Builtin {
+	byHash := e.Embed.Program == nil
 	return builtin(tool.Descriptor{
-		AID:           "AID.EMBED.TEXT.v1",
+		AID:           EmbedAID,
 		Name:          "embed_text",
-		Deterministic: true,
+		Deterministic: byHash,
 		Tags:          []string{"tag.embed", "tag.meta"},
 		SideEffects:   []string{"none"},
-		Fast:          true,
-	}, func(_ context.Context, c *tool.Call) tool.Result {
+		Fast:          byHash,
+	}, func(ctx context.Context, c *tool.Call) tool.Result {
 		a := pick(c.Input, "text", "dim", "normalize")
 		text := bytesOf(a.value("text"))
 		if len(text) == 0 {
@@ -32,12 +34,31 @@ func embedText() Builtin {
 		if dim <= 0 {
 			dim = defaultEmbedDim
 		}
+		normalize := a.boolean("normalize", true)
+		if !byHash {
+			v, err := e.Embed.embed(ctx, string(text), int(dim), normalize)
+			if err != nil {
+				return failed(ctx, err.Error())
+			}
+			return tool.Result{Output: appendEmbedded(nil, v)}
+		}
 		v := hashComponents(text)
-		if a.boolean("normalize", true) {
+		if normalize {
 			v = divideByNorm(v, int(dim))
 		}
 		return tool.Result{Output: embeddingOutput(v, int(dim))}
 	})
+}
+
+// appendEmbedded writes any vector.
+func appendEmbedded(dst []byte, v embedded) []byte {
+	dst = append(append(append(dst, `{"provider":"`...), v.provider...), `","dim":`...)
+	dst = append(strconv.AppendInt(dst, int64(len(v.vector)), 10), `,"embedding":[`...)
+	for _, x := range v.vector {
+		dst = append(strconv.AppendFloat(dst, float64(x), 'f', 6, 64), ',')
+	}
+	dst[len(dst)-1] = ']'
+	return append(dst, '}')
 }
 
 // embeddingOutput writes the vector with dim components that repeats v. Each component is put into digits once: that is what

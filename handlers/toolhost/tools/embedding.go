@@ -42,7 +42,11 @@ func unitOf(u uint32) float32 { return float32(float64(u)/4294967295*2 - 1) }
 // embedding returns the hash embedding of text: dim components, L2 norm 1. It is not semantic: equal texts are equal vectors, and
 // that is all.
 func embedding(text string, dim int) []float32 {
-	v := divideByNorm(hashComponents(text), dim)
+	return repeated(divideByNorm(hashComponents(text), dim), dim)
+}
+
+// repeated returns the vector with dim components that repeats v.
+func repeated(v [hashPeriod]float32, dim int) []float32 {
 	row := make([]float32, dim)
 	for i := range row {
 		row[i] = v[i%hashPeriod]

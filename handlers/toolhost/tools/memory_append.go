@@ -16,6 +16,8 @@ const (
 	maxRotateTries = 1000
 	// rotatedSuffix ends the name of a file that was put aside (toolhost §4.7).
 	rotatedSuffix = ".rotated"
+	// notIndexed begins the error of an append whose line was written and whose vector was not.
+	notIndexed = "appended, but not indexed: "
 )
 
 var errRotate = errors.New("cannot rotate: every name is taken")
@@ -51,10 +53,28 @@ func memoryAppend(e *Env) Builtin {
 		}
 		defer d.close()
 		now := c.Now().UnixMilli()
+		var index *vecdbWriter
+		if e.Embed.OnAppend {
+			row := vecdbRow{text: text, ts: now}
+			if text == "" {
+				row.text = string(compact)
+			}
+			name, _ := vecdbStream(a.value("stream")) // it has the limit of memoryStream
+			var err error
+			if index, err = newVecdbWriter(ctx, e, name, row); err != nil {
+				return failed(ctx, vecdbError(err))
+			}
+			defer index.dir.close()
+		}
 		log := memoryLog{dir: d, name: stream + ".jsonl", rotateBytes: e.RotateBytes, sync: e.WALFsync, now: now}
 		path, err := log.append(ctx, memoryLine(now, stream, compact, text))
 		if err != nil {
 			return failed(ctx, openFailed)
+		}
+		if index != nil {
+			if err = index.add(ctx); err != nil {
+				return tool.Fail(notIndexed + vecdbError(err))
+			}
 		}
 		return tool.Result{Output: appendedOutput(stream, path, now)}
 	})

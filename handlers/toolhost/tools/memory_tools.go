@@ -34,7 +34,7 @@ const (
 
 // memoryTools returns the tools that remember, and the embedding they are built on.
 func memoryTools(e *Env) []Builtin {
-	return []Builtin{memoryAppend(e), memorySearch(e), memoryQuery(e), embedText(), vecdbUpsert(e), vecdbQuery(e)}
+	return []Builtin{memoryAppend(e), memorySearch(e), memoryQuery(e), embedText(e), vecdbUpsert(e), vecdbQuery(e)}
 }
 
 // streamName returns the name of the stream that v names as it stands in names of files: "default" if v is absent or empty, and

@@ -53,7 +53,7 @@ func vecdbQuery(e *Env) Builtin {
 			return tool.Fail(openFailed)
 		}
 		defer d.close()
-		r := vecdbReader{dir: d, most: int(n)}
+		r := vecdbReader{env: e, dir: d, most: int(n)}
 		if err = r.find(ctx, text); err != nil {
 			return failed(ctx, vecdbError(err))
 		}
@@ -63,9 +63,11 @@ func vecdbQuery(e *Env) Builtin {
 
 // vecdbReader looks for rows of the store in dir.
 type vecdbReader struct {
-	dir  *dir
-	most int
-	hits []vecdbHit // by score, of equal ones the lower row first
+	env      *Env
+	dir      *dir
+	most     int
+	provider string     // of the embedding of the text
+	hits     []vecdbHit // by score, of equal ones the lower row first
 }
 
 // vecdbHit is a row that was found.
@@ -81,11 +83,11 @@ func (r *vecdbReader) find(ctx context.Context, text string) error {
 	if openErr == nil {
 		defer f.Close()
 	}
-	dim, err := readSchema(r.dir)
+	dim, err := readSchema(r.dir, r.env.Embed.provider())
 	if err == errMissingSchema && openErr == nil {
 		// Perhaps the first writer is just about to write it, with the lock held.
 		if err = lockFile(ctx, f, unix.LOCK_SH); err == nil {
-			dim, err = readSchema(r.dir)
+			dim, err = readSchema(r.dir, r.env.Embed.provider())
 		}
 	}
 	if err != nil {
@@ -97,7 +99,12 @@ func (r *vecdbReader) find(ctx context.Context, text string) error {
 	if openErr != nil {
 		return openErr
 	}
-	if err = r.scan(ctx, f, embedding(text, dim)); err != nil {
+	query, err := r.env.Embed.embed(ctx, text, dim, true)
+	if err != nil {
+		return err
+	}
+	r.provider = query.provider
+	if err = r.scan(ctx, f, query.vector); err != nil {
 		return err
 	}
 	return r.readMeta(ctx)
@@ -187,7 +194,7 @@ func (r *vecdbReader) readMeta(ctx context.Context) error {
 
 // output writes the hits.
 func (r *vecdbReader) output() []byte {
-	out := []byte(`{"ok":true,"provider":"hash","hits":[`)
+	out := append(append([]byte(`{"ok":true,"provider":"`), r.provider...), `","hits":[`...)
 	for at, h := range r.hits {
 		if at > 0 {
 			out = append(out, ',')

@@ -11,9 +11,9 @@ import (
 
 // The files of a vector store, in work/vectordb/<stream> of the root (toolhost §4.7 "VecDB").
 //
-//	schema.json      {"dim":n}
+//	schema.json      {"dim":n[,"provider":"..."]}; without a provider it is "hash"
 //	embeddings.f32   row 0, row 1, ...: dim float32 each, little-endian. Its lock is the lock of the store
-//	meta.jsonl       {"i":n,"ts_ms":n,"provider":"hash"[,"meta":{...}],"text":"..."} for row n; of several with one n the last
+//	meta.jsonl       {"i":n,"ts_ms":n,"provider":"..."[,"meta":{...}],"text":"..."} for row n; of several with one n the last
 //
 // A row exists once all of it is in embeddings.f32. Its line is written before, so a writer that is killed leaves a line without a
 // row, which nobody sees and the next writer cuts off, but no row without its line.
@@ -35,6 +35,7 @@ var (
 	errInvalidDim        = errors.New("invalid schema.dim")
 	errMissingSchema     = errors.New("missing schema")
 	errMissingEmbeddings = errors.New("missing embeddings")
+	errOtherProvider     = errors.New("the vectors of the store are of another embedding provider")
 )
 
 // vecdbStream returns the name of the vector stream that v names; toolhost §4.7 "VecDB".
@@ -48,14 +49,17 @@ func vecdbDir(e *Env, stream string, create bool) (*dir, error) {
 // vecdbError returns the text of the tool's error for err.
 func vecdbError(err error) string {
 	switch err {
-	case errInvalidDim, errMissingSchema, errMissingEmbeddings:
+	case errInvalidDim, errMissingSchema, errMissingEmbeddings, errOtherProvider:
+		return err.Error()
+	}
+	if _, ok := err.(*embedError); ok {
 		return err.Error()
 	}
 	return openFailed
 }
 
-// readSchema returns the length of the vectors of the store in d.
-func readSchema(d *dir) (dim int, err error) {
+// readSchema returns the length of the vectors of the store in d. It fails if they are not of provider.
+func readSchema(d *dir, provider string) (dim int, err error) {
 	f, err := d.open(schemaFile, os.O_RDONLY, 0)
 	if isMissing(err) {
 		return 0, errMissingSchema
@@ -71,21 +75,33 @@ func readSchema(d *dir) (dim int, err error) {
 	if len(text) > maxSchema || !jsonx.Check(text, jsonx.MaxDepth).OK() {
 		return 0, errInvalidDim
 	}
-	n := pick(text, "dim").integer("dim", 0)
+	a := pick(text, "dim", "provider")
+	n := a.integer("dim", 0)
 	if n < 1 || n > maxVecDim {
 		return 0, errInvalidDim
+	}
+	made, ok := a.text("provider")
+	if !ok {
+		made = hashProvider
+	}
+	if made != provider {
+		return 0, errOtherProvider
 	}
 	return int(n), nil
 }
 
 // writeSchema makes the schema of a new store in d, whose lock is held. It is there whole or not at all.
-func writeSchema(d *dir, dim int, sync bool) error {
+func writeSchema(d *dir, dim int, provider string, sync bool) error {
 	const fresh = "." + schemaFile + ".new"
 	f, err := d.open(fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, filePerm)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(append(strconv.AppendInt([]byte(`{"dim":`), int64(dim), 10), '}'))
+	text := strconv.AppendInt([]byte(`{"dim":`), int64(dim), 10)
+	if provider != hashProvider {
+		text = jsonx.AppendString(append(text, `,"provider":`...), provider)
+	}
+	_, err = f.Write(append(text, '}'))
 	if err == nil && sync {
 		err = f.Sync()
 	}

@@ -38,13 +38,12 @@ func vecdbUpsert(e *Env) Builtin {
 		if !ok {
 			return tool.Fail(invalidStream)
 		}
-		d, err := vecdbDir(e, stream, true)
-		if err != nil {
-			return tool.Fail(openFailed)
+		w, err := newVecdbWriter(ctx, e, stream, vecdbRow{text: text, meta: meta, ts: c.Now().UnixMilli()})
+		if err == nil {
+			defer w.dir.close()
+			err = w.add(ctx)
 		}
-		defer d.close()
-		s := vecdbWriter{dir: d, newDim: e.VecDim, sync: e.WALFsync}
-		if err = s.add(ctx, vecdbRow{text: text, meta: meta, ts: c.Now().UnixMilli()}); err != nil {
+		if err != nil {
 			return failed(ctx, vecdbError(err))
 		}
 		return tool.Result{Output: append(jsonx.AppendString([]byte(`{"ok":true,"stream":`), stream), '}')}
@@ -56,17 +55,41 @@ type vecdbRow struct {
 	text string
 	meta []byte // an object, compact; nil for none
 	ts   int64  // Unix milliseconds
+	embedded
 }
 
-// vecdbWriter adds rows to the store in dir.
+// vecdbWriter adds one row to the store in dir.
 type vecdbWriter struct {
-	dir    *dir
-	newDim int // the length of the vectors, if the store is new
-	sync   bool
+	dir      *dir
+	row      vecdbRow
+	provider string // of the store
+	sync     bool
 }
 
-// add writes row behind the others, with the lock of the store held.
-func (w *vecdbWriter) add(ctx context.Context, row vecdbRow) error {
+// newVecdbWriter returns a writer of row to the store of stream, with the embedding made: that may take long, and so is done before the
+// store is locked. The writer's dir is to be closed.
+func newVecdbWriter(ctx context.Context, e *Env, stream string, row vecdbRow) (w *vecdbWriter, err error) {
+	d, err := vecdbDir(e, stream, true)
+	if err != nil {
+		return nil, err
+	}
+	w = &vecdbWriter{dir: d, row: row, provider: e.Embed.provider(), sync: e.WALFsync}
+	dim, err := readSchema(d, w.provider)
+	if err == errMissingSchema {
+		dim, err = e.VecDim, nil // what a new store gets; add looks whether it is one
+	}
+	if err == nil {
+		w.row.embedded, err = e.Embed.embed(ctx, row.text, dim, true)
+	}
+	if err != nil {
+		d.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// add writes the row behind the others, with the lock of the store held.
+func (w *vecdbWriter) add(ctx context.Context) error {
 	f, err := openLocked(ctx, w.dir, embeddingsFile)
 	if err != nil {
 		return err
@@ -76,8 +99,8 @@ func (w *vecdbWriter) add(ctx context.Context, row vecdbRow) error {
 	if err != nil {
 		return err
 	}
-	dim, err := w.schema(size == 0)
-	if err != nil {
+	dim := len(w.row.vector)
+	if err = w.schema(size == 0); err != nil {
 		return err
 	}
 	rows := size / int64(floatBytes*dim)
@@ -87,22 +110,25 @@ func (w *vecdbWriter) add(ctx context.Context, row vecdbRow) error {
 		}
 		size = whole
 	}
-	if err = w.addMeta(ctx, metaLine(rows, row), rows); err != nil {
+	if err = w.addMeta(ctx, metaLine(rows, w.row), rows); err != nil {
 		return err
 	}
-	if err = appendWhole(f, size, rowBytes(row.text, dim), w.sync); err == nil && w.sync && rows == 0 {
+	if err = appendWhole(f, size, rowBytes(w.row.vector), w.sync); err == nil && w.sync && rows == 0 {
 		err = w.dir.sync()
 	}
 	return err
 }
 
-// schema returns the length of the vectors, and decides on it if there are no vectors yet.
-func (w *vecdbWriter) schema(isNew bool) (dim int, err error) {
-	dim, err = readSchema(w.dir)
+// schema compares the row with the schema, and writes it if there are no vectors yet.
+func (w *vecdbWriter) schema(isNew bool) error {
+	dim, err := readSchema(w.dir, w.provider)
 	if err == errMissingSchema && isNew {
-		return w.newDim, writeSchema(w.dir, w.newDim, w.sync)
+		return writeSchema(w.dir, len(w.row.vector), w.provider, w.sync)
 	}
-	return dim, err
+	if err == nil && dim != len(w.row.vector) { // made by another writer meanwhile
+		err = errInvalidDim
+	}
+	return err
 }
 
 // addMeta appends line, which belongs to row number rows, to the lines of the rows there are.
@@ -158,7 +184,7 @@ func metaLine(i int64, row vecdbRow) []byte {
 	line := make([]byte, 0, len(row.meta)+len(row.text)+96)
 	line = strconv.AppendInt(append(line, `{"i":`...), i, 10)
 	line = strconv.AppendInt(append(line, `,"ts_ms":`...), row.ts, 10)
-	line = append(line, `,"provider":"hash"`...)
+	line = append(append(append(line, `,"provider":"`...), row.provider...), '"')
 	if len(row.meta) > 0 {
 		line = append(append(line, `,"meta":`...), row.meta...)
 	}
@@ -166,10 +192,10 @@ func metaLine(i int64, row vecdbRow) []byte {
 	return append(line, '}', '\n')
 }
 
-// rowBytes returns the row of text as it is on disk.
-func rowBytes(text string, dim int) []byte {
-	row := make([]byte, 0, floatBytes*dim)
-	for _, x := range embedding(text, dim) {
+// rowBytes returns a row as it is on disk.
+func rowBytes(vector []float32) []byte {
+	row := make([]byte, 0, floatBytes*len(vector))
+	for _, x := range vector {
 		row = binary.LittleEndian.AppendUint32(row, math.Float32bits(x))
 	}
 	return row

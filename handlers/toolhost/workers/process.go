@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"trunkline/codec/jsonx"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -43,6 +45,9 @@ type ProcessConfig struct {
 	Oneshot bool
 	// Stateless tells that the tool is never shown the caller's state (state "none").
 	Stateless bool
+	// Plain tells that the program is no tool: it is sent the input of the call as its line, and any JSON object that it answers is
+	// the output.
+	Plain bool
 	// Pool says how many workers there are.
 	Pool PoolConfig
 	// Limits of each process.
@@ -134,7 +139,7 @@ func (t *Process) Run(ctx context.Context, c *tool.Call) tool.Result {
 			t.pool.put(w) // unused
 			return notRun(c.AID, errNoWorker)
 		}
-		w.req = appendRequest(w.req[:0], c, t.cfg.Stateless)
+		w.req = t.appendRequest(w.req[:0], c)
 		if t.cfg.Oneshot {
 			return t.runOnce(ctx, w, c)
 		}
@@ -154,6 +159,25 @@ func (t *Process) Run(ctx context.Context, c *tool.Call) tool.Result {
 	}
 }
 
+// appendRequest appends the line that a worker of this tool gets.
+func (t *Process) appendRequest(dst []byte, c *tool.Call) []byte {
+	if t.cfg.Plain {
+		return append(append(dst, c.Input...), '\n')
+	}
+	return appendRequest(dst, c, t.cfg.Stateless)
+}
+
+// parseReply reads what a worker of this tool answered, as the function parseReply does.
+func (t *Process) parseReply(line []byte, c *tool.Call) (r tool.Result, ok bool) {
+	if !t.cfg.Plain {
+		return parseReply(line, c, t.cfg.Stateless)
+	}
+	if !jsonx.Check(line, maxDepth).OK() || jsonx.ValueOf(line).Kind != jsonx.ObjectStart {
+		return tool.Result{}, false
+	}
+	return tool.Result{Output: bytes.Clone(line)}, true
+}
+
 // answer is the rest of Run for a worker that gave a line.
 func (t *Process) answer(w *worker, c *tool.Call, line []byte) tool.Result {
 	if w.turn.after == reasonUnsolicited { // which of them would be the answer?
@@ -162,7 +186,7 @@ func (t *Process) answer(w *worker, c *tool.Call, line []byte) tool.Result {
 	if !w.proven() {
 		return t.swapped(w, c)
 	}
-	r, ok := parseReply(line, c, t.cfg.Stateless)
+	r, ok := t.parseReply(line, c)
 	switch {
 	case !ok:
 		return t.discard(w, c, reasonGarbage, tool.ParseError)
@@ -193,7 +217,7 @@ func (t *Process) runOnce(ctx context.Context, w *worker, c *tool.Call) tool.Res
 	case w.exitCodeNow() != 0:
 		return t.discard(w, c, reasonExited, tool.Crash)
 	}
-	r, ok := parseReply(text, c, t.cfg.Stateless)
+	r, ok := t.parseReply(text, c)
 	if !ok {
 		return t.discard(w, c, reasonGarbage, tool.ParseError)
 	}

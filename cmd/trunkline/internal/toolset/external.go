@@ -38,21 +38,26 @@ func (s *Set) worker(o *Options, m *manifest.Entry) (tool.Tool, error) {
 	if x.Kind == manifest.Wasm {
 		return workers.NewWasm(workers.WasmConfig{Module: x.Module, SHA256: x.SHA256, Stateless: x.Stateless})
 	}
-	if s.spawner == nil {
-		s.spawner = workers.NewSpawner()
-	}
-	c := workers.ProcessConfig{
+	return s.process(o, m.AID, workers.ProcessConfig{
 		Command: x.Command, Dir: x.Dir, Env: workers.Environ(s.lookup, x.Env), SHA256: x.SHA256,
-		Oneshot: x.Oneshot, Stateless: x.Stateless, Spawner: s.spawner,
+		Oneshot: x.Oneshot, Stateless: x.Stateless,
 		Pool: workers.PoolConfig{Min: x.Pool.Min, Max: x.Pool.Max, Idle: x.Pool.Idle, MaxRequests: x.Pool.MaxRequests},
 		Limits: workers.Limits{AddressSpace: int64(x.Limits.ASMB) * mebibyte, CPU: int64(x.Limits.CPUS),
 			FileSize: int64(x.Limits.FSizeMB) * mebibyte, OpenFiles: int64(x.Limits.OpenFile)},
+	}), nil
+}
+
+// process makes a tool of processes, known to events as aid.
+func (s *Set) process(o *Options, aid string, c workers.ProcessConfig) *workers.Process {
+	if s.spawner == nil {
+		s.spawner = workers.NewSpawner()
 	}
+	c.Spawner = s.spawner
 	if o.Events != nil {
-		c.Started = func(pid int) { o.Events(toolhost.WorkerStarted(m.AID, pid)) }
-		c.Exited = func(pid, code int, reason string) { o.Events(toolhost.WorkerExited(m.AID, pid, code, reason)) }
+		c.Started = func(pid int) { o.Events(toolhost.WorkerStarted(aid, pid)) }
+		c.Exited = func(pid, code int, reason string) { o.Events(toolhost.WorkerExited(aid, pid, code, reason)) }
 	}
 	t := workers.NewProcess(c)
 	s.closers = append(s.closers, func() { _ = t.Close() })
-	return t, nil
+	return t
 }

@@ -62,6 +62,9 @@ func Open(o Options) (*Set, error) {
 		return nil, errors.New("cannot use root: not a directory: " + o.Root)
 	}
 	s := &Set{Env: env, rooted: getenv(rootName) != ""}
+	if env.Embed.Program, err = s.embedder(&o); err != nil {
+		return nil, err
+	}
 	list, err := s.bind(&o, entries, builtins || o.Builtins)
 	if err == nil {
 		s.Registry, err = toolhost.NewRegistry(list)

@@ -1,0 +1,50 @@
+package toolset
+
+import (
+	"context"
+	"errors"
+	"math"
+	"path/filepath"
+	"strings"
+
+	"trunkline/handlers/toolhost/selector"
+	"trunkline/handlers/toolhost/tool"
+	"trunkline/handlers/toolhost/tools"
+	"trunkline/handlers/toolhost/workers"
+)
+
+// embedder returns what runs the operator's embedding program, nil if there is none (toolhost §11). It is one process, which is kept:
+// loading a model takes long, and its limits are those that the operator gives it.
+func (s *Set) embedder(o *Options) (tool.Tool, error) {
+	if s.Env.Embed.Command == "" {
+		return nil, nil
+	}
+	argv, ok := selector.SplitCommand(s.Env.Embed.Command)
+	if !ok || len(argv) == 0 || argv[0] == "" {
+		return nil, errors.New("cannot use MACHINA_EMBED_CMD: not a command line: " + s.Env.Embed.Command)
+	}
+	if strings.Contains(argv[0], "/") && !filepath.IsAbs(argv[0]) {
+		argv[0] = filepath.Join(s.Env.Root, argv[0])
+	}
+	t := s.process(o, tools.EmbedAID, workers.ProcessConfig{Command: argv, Dir: s.Env.Root, Env: workers.Environ(s.lookup, nil), Plain: true,
+		Pool: workers.PoolConfig{Min: 1, Max: 1, MaxRequests: math.MaxInt}})
+	return &guarded{t, workers.NewBreaker(o.breaker(tools.EmbedAID))}, nil
+}
+
+// guarded is a tool with a breaker of its own, for what a server does not know as a tool.
+type guarded struct {
+	tool.Tool
+	breaker *workers.Breaker
+}
+
+// Run implements tool.Tool.
+func (g *guarded) Run(ctx context.Context, c *tool.Call) tool.Result {
+	probe, ok := g.breaker.Allow()
+	if !ok {
+		return tool.Fail("circuit breaker open for " + c.AID)
+	}
+	g.breaker.Start(probe)
+	r := g.Tool.Run(ctx, c)
+	g.breaker.Done(probe, r.Dispatch())
+	return r
+}
