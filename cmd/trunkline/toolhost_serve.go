@@ -73,7 +73,11 @@ func (f *serveFlags) apply(o *toolset.Options) {
 // serveTools answers lines on stdin, on sockets, or on both, until the stream ends or somebody asks to stop.
 func serveTools(set *toolset.Set, f *serveFlags, stdin io.Reader, stdout, stderr io.Writer) int {
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	srv := toolhost.New(toolConfig(set, f, log))
+	c, err := toolConfig(set, f, log)
+	if err != nil {
+		return fault(stdout, err.Error(), toolhost.ExitPlugin)
+	}
+	srv := toolhost.New(c)
 	defer srv.Close()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -87,13 +91,13 @@ func serveTools(set *toolset.Set, f *serveFlags, stdin io.Reader, stdout, stderr
 	return toolhost.ExitOK
 }
 
-func toolConfig(set *toolset.Set, f *serveFlags, log *slog.Logger) toolhost.Config {
-	c := set.ServerConfig()
+func toolConfig(set *toolset.Set, f *serveFlags, log *slog.Logger) (toolhost.Config, error) {
+	c, err := set.ServerConfig()
 	c.Logger, c.IdempotencyTTL = log, time.Duration(f.ttl)*time.Millisecond
 	if f.timeout > 0 {
 		c.ToolTimeout = time.Duration(f.timeout) * time.Millisecond
 	}
-	return c
+	return c, err
 }
 
 // pipes is stdin and stdout as one transport.

@@ -62,23 +62,12 @@ type Config struct {
 // Enforcement says where leases are asked for.
 type Enforcement uint8
 
-// The settings of MACHINA_LEASE_ENFORCE.
+// The settings of Config.EnforceLeases.
 const (
 	EnforceTCP Enforcement = iota // unset: on TCP connections
 	EnforceOn
 	EnforceOff
 )
-
-// ParseEnforcement reads MACHINA_LEASE_ENFORCE; set says whether it is set at all.
-func ParseEnforcement(value string, set bool) Enforcement {
-	switch {
-	case !set:
-		return EnforceTCP
-	case value == "1" || value == "true":
-		return EnforceOn
-	}
-	return EnforceOff
-}
 
 func (e Enforcement) on(via Transport) bool { return e == EnforceOn || e == EnforceTCP && via == TCP }
 

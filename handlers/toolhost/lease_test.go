@@ -2,6 +2,7 @@ package toolhost
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -243,22 +244,17 @@ func TestOperator(t *testing.T) {
 }
 
 func TestEnforcement(t *testing.T) {
-	f := func(value string, set bool, want ...Transport) {
+	f := func(e Enforcement, want ...Transport) {
 		t.Helper()
-		e := ParseEnforcement(value, set)
 		for _, via := range []Transport{Stdin, Unix, TCP} {
-			wanted := len(want) == 3 || len(want) == 1 && want[0] == via
-			if e.on(via) != wanted {
-				t.Errorf("%q, %v: transport %d", value, set, via)
+			if e.on(via) != slices.Contains(want, via) {
+				t.Errorf("%d: transport %d", e, via)
 			}
 		}
 	}
-	f("", false, TCP)
-	f("1", true, Stdin, Unix, TCP)
-	f("true", true, Stdin, Unix, TCP)
-	for _, off := range []string{"", "0", "TRUE", "yes"} {
-		f(off, true)
-	}
+	f(EnforceTCP, TCP)
+	f(EnforceOn, Stdin, Unix, TCP)
+	f(EnforceOff)
 	r := newRig(t, func(c *Config) { c.EnforceLeases = EnforceTCP })
 	r.open(Unix).want(`{"aid":"AID.WRITE.v1","_lease_token":"ignored"}`, okReply)
 	r.open(TCP).want(`{"aid":"AID.WRITE.v1"}`, `{"ok":false,"error":"lease_required","tier":1,"aid":"AID.WRITE.v1"}`)

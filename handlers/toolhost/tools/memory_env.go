@@ -21,7 +21,7 @@ type MemoryEnv struct {
 	// RotateBytes is the size of a memory file from which on the next line goes to a new one; 0 for never.
 	// MACHINA_MEMORY_ROTATE_BYTES, 64 MiB.
 	RotateBytes int64
-	// WALFsync makes what was appended durable before the call returns: MACHINA_WAL_FSYNC is "1".
+	// WALFsync makes what was appended durable before the call returns: MACHINA_WAL_FSYNC is 1 or true.
 	WALFsync bool
 	// VecDim is the length of the vectors of a new vector store, 1 to 8192: MACHINA_VECDB_DIM, 384.
 	VecDim int

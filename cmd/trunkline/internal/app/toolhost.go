@@ -44,7 +44,10 @@ func openTools(c *config.Toolhost, svc *ipc.Service, log *slog.Logger, reg *obs.
 }
 
 func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, log *slog.Logger, reg *obs.Registry) (err error) {
-	tc := toolServerConfig(t.set, c, log)
+	tc, err := toolServerConfig(t.set, c, log)
+	if err != nil {
+		return err
+	}
 	toolEvents{svc}.apply(&tc)
 	if tc.Keys = svc.Keys(); tc.Keys != nil {
 		tc.Journal = svc // outcomes outlive the server with everything else
@@ -66,14 +69,14 @@ func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, log *slog.Logg
 	return reg.AddGroup(toolFamilies(), func(put obs.Put) { putTools(put, t.srv.Stats()) })
 }
 
-func toolServerConfig(set *toolset.Set, c *config.Toolhost, log *slog.Logger) toolhost.Config {
-	tc := set.ServerConfig()
+func toolServerConfig(set *toolset.Set, c *config.Toolhost, log *slog.Logger) (toolhost.Config, error) {
+	tc, err := set.ServerConfig()
 	tc.Logger, tc.MaxLine, tc.Unfinished, tc.Queue, tc.Executors = log, c.MaxLineBytes, c.UnfinishedLinesBytes, c.Queue, c.Executors
 	tc.IdempotencyTTL = time.Duration(c.IdempotencyTTLMs) * time.Millisecond
 	if c.ToolTimeoutMs > 0 {
 		tc.ToolTimeout = time.Duration(c.ToolTimeoutMs) * time.Millisecond
 	}
-	return tc
+	return tc, err
 }
 
 // Serve starts answering on every listener. An accept loop or an event loop that ends by itself is reported.

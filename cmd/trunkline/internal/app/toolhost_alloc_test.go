@@ -22,7 +22,10 @@ func TestNoAllocsWithoutSubscriber(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer set.Close()
-	c := toolServerConfig(set, &settings(t).Toolhost, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	c, err := toolServerConfig(set, &settings(t).Toolhost, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
 	toolEvents{b}.apply(&c)
 	srv := toolhost.New(c)
 	defer srv.Close()

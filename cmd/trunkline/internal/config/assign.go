@@ -50,12 +50,12 @@ func (s setting) assignString(p *string, v any) error {
 
 func assignBool(p *bool, v any) error {
 	switch v {
-	case true, "true":
+	case true, "true", "1":
 		*p = true
-	case false, "false":
+	case false, "false", "0":
 		*p = false
 	default:
-		return errors.New("want true or false")
+		return errors.New("want true, false, 1 or 0")
 	}
 	return nil
 }

@@ -253,7 +253,7 @@ func TestProblems(t *testing.T) {
 	f(`cannot use --set "x": want key=value`, set("x"), nil, "")
 	f(`cannot use kernel.loops = "x" (env TRUNKLINE_KERNEL_LOOPS): want an integer from 0 to 1024`, nil, []string{"TRUNKLINE_KERNEL_LOOPS=x"}, "")
 	f(`cannot use kernel.loops = 5.5 (file trunkline.yaml): want an integer`, nil, nil, "kernel: {loops: 5.5}")
-	f(`cannot use kernel.insecure_bind = "yes" (flag --set): want true or false`, set("kernel.insecure_bind=yes"), nil, "")
+	f(`cannot use kernel.insecure_bind = "yes" (flag --set): want true, false, 1 or 0`, set("kernel.insecure_bind=yes"), nil, "")
 	f(`cannot use log.level = "loud" (flag --set): want one of debug, info, warn, error`, set("log.level=loud"), nil, "")
 	f(`cannot use log.level = 5 (file trunkline.yaml): want text`, nil, nil, "log: {level: 5}")
 	f(`cannot use kernel.listen_addr = "" (flag --set): it has an empty entry`, set("kernel.listen_addr="), nil, "")
@@ -346,5 +346,23 @@ func TestTableIsSound(t *testing.T) {
 func TestNearestOnLongInput(t *testing.T) {
 	if got := Nearest(strings.Repeat("x", 1<<20)); got == "" {
 		t.Error("no answer")
+	}
+}
+
+// TestBooleansOfTheEnvironment: one that is neither on nor off is a problem, never off.
+func TestBooleansOfTheEnvironment(t *testing.T) {
+	for _, s := range table {
+		if _, ok := s.def.(bool); !ok {
+			continue
+		}
+		for value, want := range map[string]any{"1": true, "true": true, "0": false, "false": false, "": nil, "TRUE": nil, "yes": nil, "on": nil, "1 ": nil, "t": nil} {
+			c, err := load(t, nil, []string{EnvName(s.key) + "=" + value}, "")
+			switch {
+			case want == nil && (err == nil || !strings.Contains(err.Error(), "want true, false, 1 or 0")):
+				t.Errorf("%s=%q: %v", EnvName(s.key), value, err)
+			case want != nil && err == nil && s.value(c) != want:
+				t.Errorf("%s=%q is %v", EnvName(s.key), value, s.value(c))
+			}
+		}
 	}
 }

@@ -1,9 +1,12 @@
 package toolset
 
 import (
+	"cmp"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,17 +17,34 @@ import (
 // rootName is the variable that names the root (toolhost §4.7), for workers too.
 const rootName = "MACHINA_ROOT"
 
-// environment returns the variables of the process, but for the root where Options name one.
-func (o *Options) environment() func(string) string {
-	if o.Root == "" {
-		return os.Getenv
+// switches are the booleans of the environment.
+var switches = []string{enforceName, "MACHINA_MEMORY_VECDB_ENABLE", "MACHINA_POLICY_ALLOW_UNSAFE", "MACHINA_WAL_FSYNC"}
+
+const enforceName = "MACHINA_LEASE_ENFORCE"
+
+// environment is the variables of the process, but for the root where Options name one.
+type environment struct {
+	root string
+	bad  error // the first switch that was read and is neither on nor off
+}
+
+// get returns a variable, of a switch that is set "1" or "0".
+func (e *environment) get(name string) string {
+	if name == rootName && e.root != "" {
+		return e.root
 	}
-	return func(name string) string {
-		if name == rootName {
-			return o.Root
-		}
-		return os.Getenv(name)
+	value, set := os.LookupEnv(name)
+	if !set || !slices.Contains(switches, name) {
+		return value
 	}
+	switch value {
+	case "1", "true":
+		return "1"
+	case "0", "false":
+		return "0"
+	}
+	e.bad = cmp.Or(e.bad, fmt.Errorf("cannot use %s = %q: want 1, true, 0 or false", name, value))
+	return value
 }
 
 // lookup is the environment that workers inherit from: their root is the one of the other tools, wherever it was named.
@@ -61,15 +81,25 @@ func ToolTimeout() time.Duration {
 	return min(limit, toolhost.MaxToolTimeout)
 }
 
-// ServerConfig returns what a server of these tools is made of, as far as the environment says it.
-func (s *Set) ServerConfig() toolhost.Config {
-	enforce, given := os.LookupEnv("MACHINA_LEASE_ENFORCE")
-	return toolhost.Config{
+// ServerConfig returns what a server of these tools is made of, as far as the environment says it. A switch that is neither on nor off is
+// an error: what it guards must not be open because of a spelling.
+func (s *Set) ServerConfig() (toolhost.Config, error) {
+	var env environment
+	c := toolhost.Config{
 		Registry: s.Registry, ToolTimeout: ToolTimeout(),
 		APIToken: os.Getenv("MACHINA_API_TOKEN"), OperatorToken: os.Getenv("MACHINA_OPERATOR_TOKEN"),
-		EnforceLeases: toolhost.ParseEnforcement(enforce, given),
-		Policy:        selector.PolicyFrom(os.Getenv, s.Env.Root),
+		Policy: selector.PolicyFrom(env.get, s.Env.Root),
 	}
+	for _, name := range switches { // those that nothing asks for now as well
+		env.get(name)
+	}
+	switch env.get(enforceName) {
+	case "1":
+		c.EnforceLeases = toolhost.EnforceOn
+	case "0":
+		c.EnforceLeases = toolhost.EnforceOff
+	}
+	return c, env.bad
 }
 
 // Tier0 returns the manifest of the tools that tool_exec brings along, "" where there is none (toolhost §2.1).

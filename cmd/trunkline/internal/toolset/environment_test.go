@@ -1,6 +1,7 @@
 package toolset
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -109,7 +110,7 @@ func TestToolTimeout(t *testing.T) {
 		if got := ToolTimeout(); got != want {
 			t.Errorf("%q ms, %q s: %v, want %v", ms, s, got, want)
 		}
-		if got := open(t, plain()).ServerConfig().ToolTimeout; got != want {
+		if got := open(t, plain()).config(t).ToolTimeout; got != want {
 			t.Errorf("%q ms, %q s: a server has %v, want %v", ms, s, got, want)
 		}
 	}
@@ -163,24 +164,59 @@ func TestBreakerOptions(t *testing.T) {
 func TestServerConfig(t *testing.T) {
 	clean(t)
 	s := open(t, plain("builtin"))
-	c := s.ServerConfig()
+	c := s.config(t)
 	if c.APIToken != "" || c.OperatorToken != "" || c.EnforceLeases != toolhost.EnforceTCP || c.Policy != nil || c.Registry != s.Registry || c.Events != nil {
 		t.Errorf("%+v", c)
 	}
-	for value, want := range map[string]toolhost.Enforcement{"1": toolhost.EnforceOn, "true": toolhost.EnforceOn, "0": toolhost.EnforceOff, "": toolhost.EnforceOff, "TRUE": toolhost.EnforceOff} {
+	for value, want := range map[string]toolhost.Enforcement{"1": toolhost.EnforceOn, "true": toolhost.EnforceOn, "0": toolhost.EnforceOff, "false": toolhost.EnforceOff} {
 		t.Setenv("MACHINA_LEASE_ENFORCE", value)
-		if got := s.ServerConfig().EnforceLeases; got != want {
+		if got := s.config(t).EnforceLeases; got != want {
 			t.Errorf("%q: %v, want %v", value, got, want)
 		}
 	}
 	t.Setenv("MACHINA_API_TOKEN", "a")
 	t.Setenv("MACHINA_OPERATOR_TOKEN", "o")
 	t.Setenv("MACHINA_POLICY_CMD", "sh policies/p.sh")
-	if c = s.ServerConfig(); c.APIToken != "a" || c.OperatorToken != "o" || c.Policy == nil {
+	if c = s.config(t); c.APIToken != "a" || c.OperatorToken != "o" || c.Policy == nil {
 		t.Errorf("%+v", c)
 	}
 	t.Setenv("MACHINA_POLICY_CMD", `sh "p`)
-	if s.ServerConfig().Policy != nil {
+	if s.config(t).Policy != nil {
 		t.Error("a command line that is not closed is a policy")
+	}
+}
+
+// TestSwitches: a boolean of the environment is on, off or not set; with any other value nothing is served.
+func TestSwitches(t *testing.T) {
+	clean(t)
+	f := func(name, value string, want bool) {
+		t.Helper()
+		t.Run(name+"="+value, func(t *testing.T) {
+			t.Setenv(name, value)
+			s, err := Open(plain("builtin"))
+			if err == nil {
+				defer s.Close()
+				_, err = s.ServerConfig()
+			}
+			if text := fmt.Sprintf("cannot use %s = %q: want 1, true, 0 or false", name, value); (err == nil) != want || err != nil && err.Error() != text {
+				t.Errorf("%v, want %v", err, want)
+			}
+		})
+	}
+	for _, name := range switches {
+		for _, value := range []string{"1", "true", "0", "false"} {
+			f(name, value, true)
+		}
+		for _, value := range []string{"", "TRUE", "True", "yes", "on", "1 ", " 1", "01", "2", "-1", "t", "FALSE", "no", "off", "null"} {
+			f(name, value, false)
+		}
+	}
+	t.Setenv("MACHINA_WAL_FSYNC", "true")
+	if s := open(t, plain("builtin")); !s.Env.WALFsync {
+		t.Error("true is not on")
+	}
+	t.Setenv("MACHINA_WAL_FSYNC", "0")
+	if s := open(t, plain("builtin")); s.Env.WALFsync {
+		t.Error("0 is on")
 	}
 }

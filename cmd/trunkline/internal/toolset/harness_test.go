@@ -105,7 +105,7 @@ type talk struct {
 
 func (s *Set) talk(t *testing.T, change func(*toolhost.Config)) *talk {
 	t.Helper()
-	c := s.ServerConfig()
+	c := s.config(t)
 	if change != nil {
 		change(&c)
 	}
@@ -177,4 +177,14 @@ func (h *heard) take(part string) (list []string) {
 		}
 	}
 	return list
+}
+
+// config is what the environment makes of a server of these tools.
+func (s *Set) config(t *testing.T) toolhost.Config {
+	t.Helper()
+	c, err := s.ServerConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }

@@ -1,6 +1,7 @@
 package toolset
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"time"
@@ -52,16 +53,16 @@ func Open(o Options) (*Set, error) {
 	if err != nil {
 		return nil, err
 	}
-	getenv := o.environment()
+	environ := environment{root: o.Root}
 	wd, _ := os.Getwd() // only a relative root needs it, and says so
-	env, err := tools.EnvFrom(getenv, wd)
-	if err != nil {
+	env, err := tools.EnvFrom(environ.get, wd)
+	if err = cmp.Or(err, environ.bad); err != nil {
 		return nil, err
 	}
 	if info, err := os.Stat(env.Root); o.Root != "" && (err != nil || !info.IsDir()) {
 		return nil, errors.New("cannot use root: not a directory: " + o.Root)
 	}
-	s := &Set{Env: env, rooted: getenv(rootName) != ""}
+	s := &Set{Env: env, rooted: environ.get(rootName) != ""}
 	if env.Embed.Program, err = s.embedder(&o); err != nil {
 		return nil, err
 	}
