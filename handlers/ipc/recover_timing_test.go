@@ -1,3 +1,7 @@
+//go:build !race
+
+// What is timed here means nothing under the race detector, which would also compile the database for it.
+
 package ipc
 
 import (
