@@ -120,7 +120,7 @@ func (p *place) compare(update bool, more ...string) (out string, failed bool, e
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(p.t.Context(), 2*time.Minute)
+	ctx, stop := context.WithTimeout(p.t.Context(), 8*time.Minute)
 	defer stop()
 	var b strings.Builder
 	c := comparison{options: o, dir: p.t.TempDir(), out: &b, progress: io.Discard}
