@@ -15,6 +15,7 @@ import (
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/journal"
+	"trunkline/engine/journal/embedded"
 	"trunkline/engine/obs"
 )
 
@@ -90,8 +91,12 @@ func withHint(err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: "somebody listens there already; --listen, --http-listen and --admin-listen name other addresses, port 0 takes a free one"}
-	case errors.Is(err, syscall.EACCES):
+	case errors.Is(err, os.ErrPermission): // EACCES and EPERM
 		return &cli.Error{Code: cli.CodeNotAllowed, Err: err, Hint: "this user may not open that address, file or directory"}
+	case errors.Is(err, syscall.EROFS):
+		return &cli.Error{Code: cli.CodeNotAllowed, Err: err, Hint: "the file system is mounted for reading only"}
+	case errors.Is(err, embedded.ErrFull), errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return &cli.Error{Code: cli.CodeUnavailable, Err: err, Hint: "the disk has no room, no inodes, or the quota is used up: 'df' and 'df -i' say which"}
 	}
 	return err
 }

@@ -41,7 +41,10 @@
 //
 // # Failing
 //
-// An error of the log, of its directory, or of the manifest is final: Config.OnFatal is called (the process ends there), and
+// During an opening, whatever the system refuses to read or to write ends it, with the system's answer: nothing is tried again and
+// OnFatal is not called. Damage is what was read and is wrong, or is missing, and nothing else.
+//
+// Later, an error of the log, of its directory, or of the manifest is final: Config.OnFatal is called (the process ends there), and
 // nothing is acknowledged afterwards. Pebble would panic on some of these; logFS keeps the error from it, and lets the log sink.
 // An error of a flush or of a compaction, and little free space, are not final: Full reports true until there is space again. A
 // generation that finds no room fails alone.

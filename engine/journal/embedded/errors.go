@@ -21,16 +21,38 @@ func typed(err error) error {
 	return err
 }
 
+// fromSystem reports whether an error is what the system answered, and not what a file holds. A file that is missing is no such
+// answer: it is what the directory holds.
+func fromSystem(err error) bool {
+	var errno syscall.Errno
+	return errors.As(err, &errno) && errno != syscall.ENOENT
+}
+
+// panicError is the error of a panic of pebble in a place that reads: damage, unless an answer of the system led to it.
+func panicError(dir, doing string, value any) error {
+	if err, ok := value.(error); ok && fromSystem(err) {
+		return fmt.Errorf("cannot read journal %s: panic while %s: %w", dir, doing, typed(err))
+	}
+	return &journal.DamageError{Where: dir, Err: fmt.Errorf("panic while %s: %v", doing, value)}
+}
+
 // fileOf finds any other file that an error names.
 var fileOf = regexp.MustCompile(`[^\s"':()]*\b(?:\d{6,}\.(?:sst|log|blob)|MANIFEST-\d+|OPTIONS-\d+)`)
 
 // missingOf finds the number of a sorted file that is not there.
 var missingOf = regexp.MustCompile(`file (\d{6,}) \(type (sst)able\)`)
 
-// openError is the error of a database that does not open. A file that is not as it was written, or not there, is damage.
+// openError is the error of a database that does not open. A file that was read and is not as it was written, or is not there, is
+// damage; what the system refused or could not do is not, whichever file it names.
 func (s *Store) openError(err error) error {
-	if failed := s.err(); failed != nil {
-		return failed
+	if failed := s.err(); failed != nil { // the reason; err is what followed
+		if !pebble.IsCorruptionError(failed) || fromSystem(failed) {
+			return failed
+		}
+		err = failed
+	}
+	if fromSystem(err) {
+		return fmt.Errorf("cannot open journal %s: %w", s.cfg.Dir, typed(err))
 	}
 	text := fmt.Sprintf("%+v", err)
 	where := fileOf.FindString(err.Error())
@@ -45,7 +67,7 @@ func (s *Store) openError(err error) error {
 	}
 	damaged := pebble.IsCorruptionError(err) || errors.Is(err, os.ErrNotExist) || errors.Is(err, pebble.ErrDBNotPristine)
 	if !damaged && where == "" {
-		return fmt.Errorf("cannot open journal %s: %w", s.cfg.Dir, typed(err))
+		return fmt.Errorf("cannot open journal %s: %w", s.cfg.Dir, err)
 	}
 	if !filepath.IsAbs(where) {
 		where = s.cfg.FS.PathJoin(s.cfg.Dir, where)
@@ -53,9 +75,10 @@ func (s *Store) openError(err error) error {
 	return &journal.DamageError{Where: where, Err: err}
 }
 
-// readError is the error of a read of what (about index): damage if pebble says so.
+// readError is the error of a read of what (about index): damage if pebble says so and the system
+// did not refuse it.
 func (s *Store) readError(what string, index journal.Index, err error) error {
-	if !pebble.IsCorruptionError(err) && !errors.Is(err, os.ErrNotExist) {
+	if fromSystem(err) || !pebble.IsCorruptionError(err) && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("cannot read journal %s: %s: %w", s.cfg.Dir, what, err)
 	}
 	where := s.cfg.Dir + ", " + what

@@ -3,6 +3,7 @@ package embedded
 import (
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,10 +19,17 @@ var errSunk = errors.New("the journal has stopped")
 // nothing, and nobody is told that it was kept. No other file changes any more either, as if the process had ended: a manifest
 // must not name, and a clean-up must not delete, what the failed operation has left in doubt. With lazy it also postpones the
 // syncs of the log until sync is called.
+//
+// While the store is opening, the first error of any change, and of what pebble does in the background, sinks the log too: pebble
+// repeats a flush that failed without end, and its Open waits for it. From then on all changes are imaginary, so that Open comes to
+// its end without one of the disk, and the error is what the opening returns.
 type logFS struct {
 	vfs.FS
-	dir  string
-	lazy bool
+	dir     string
+	lazy    bool
+	opening atomic.Bool
+	// imaginary has the files that are made after the log has sunk during the opening.
+	imaginary *vfs.MemFS
 	// fatal is called with the error that ends the log, once, when failure is set.
 	fatal func(error)
 	// pause is called before a sorted file is made; pebble repeats a flush that failed at once and for ever.
@@ -36,15 +44,35 @@ type logFS struct {
 }
 
 func newLogFS(inner vfs.FS, dir string, lazy bool) *logFS {
-	return &logFS{FS: inner, dir: dir, lazy: lazy, open: map[*logFile]struct{}{}}
+	l := &logFS{FS: inner, dir: dir, lazy: lazy, imaginary: vfs.NewMem(), open: map[*logFile]struct{}{}}
+	l.opening.Store(true)
+	return l
 }
 
 func (l *logFS) sink(err error) {
 	err = fmt.Errorf("cannot write journal %s: %w", l.dir, typed(err))
-	if l.failure.CompareAndSwap(nil, &err) {
+	if l.failure.CompareAndSwap(nil, &err) && !l.opening.Load() {
 		l.fatal(err)
 	}
 }
+
+// opened ends the opening: it returns why the log has sunk meanwhile, and from now on such an error is fatal.
+func (l *logFS) opened() error {
+	l.opening.Store(false)
+	return l.err()
+}
+
+// met takes an error of a change from pebble while the store is opening. That a file is not there is for pebble to judge.
+func (l *logFS) met(err error) error {
+	if err == nil || !l.opening.Load() || errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	l.sink(err)
+	return nil
+}
+
+// unreal reports whether files are imaginary.
+func (l *logFS) unreal() bool { return l.sunk() && l.opening.Load() }
 
 func (l *logFS) sunk() bool { return l.failure.Load() != nil }
 
@@ -69,20 +97,47 @@ func (l *logFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 	if strings.HasSuffix(name, ".sst") {
 		l.pause()
 	}
+	if l.unreal() {
+		return l.imagine(name, category)
+	}
 	if l.sunk() {
 		return nil, errSunk
 	}
+	f, err := l.create(name, category)
+	if l.met(err) == nil && err != nil {
+		return l.imagine(name, category)
+	}
+	if err != nil || l.PathDir(name) != l.dir && l.PathDir(name) != l.PathJoin(l.dir, incomingDir) {
+		return f, err
+	}
+	return &tableFile{File: f, fs: l}, nil
+}
+
+func (l *logFS) create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if l.PathDir(name) == l.dir && strings.HasPrefix(l.PathBase(name), "marker.manifest.") {
 		// Pebble syncs both names at once, after this: a power loss before could keep the marker without the manifest that it names.
 		if err := syncDir(l.FS, l.dir); err != nil {
 			return nil, err
 		}
 	}
-	f, err := l.FS.Create(name, category)
-	if err != nil || l.PathDir(name) != l.dir && l.PathDir(name) != l.PathJoin(l.dir, incomingDir) {
-		return f, err
+	return l.FS.Create(name, category)
+}
+
+func (l *logFS) imagine(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := l.imaginary.MkdirAll(l.PathDir(name), 0o700); err != nil {
+		return nil, err
 	}
-	return &tableFile{File: f, fs: l}, nil
+	return l.imaginary.Create(name, category)
+}
+
+// Open implements vfs.FS.
+func (l *logFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	if l.unreal() {
+		if f, err := l.imaginary.Open(name, opts...); err == nil {
+			return f, nil
+		}
+	}
+	return l.FS.Open(name, opts...)
 }
 
 // ReuseForWrite implements vfs.FS. Pebble reuses logs only.
@@ -92,12 +147,12 @@ func (l *logFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCat
 
 // Remove implements vfs.FS.
 func (l *logFS) Remove(name string) error {
-	return l.change(func() error { return l.FS.Remove(name) })
+	return l.tidy(func() error { return l.FS.Remove(name) })
 }
 
 // RemoveAll implements vfs.FS.
 func (l *logFS) RemoveAll(name string) error {
-	return l.change(func() error { return l.FS.RemoveAll(name) })
+	return l.tidy(func() error { return l.FS.RemoveAll(name) })
 }
 
 // Rename implements vfs.FS.
@@ -110,7 +165,13 @@ func (l *logFS) Link(oldname, newname string) error {
 	return l.change(func() error { return l.FS.Link(oldname, newname) })
 }
 
-func (l *logFS) change(f func() error) error {
+func (l *logFS) change(f func() error) error { return l.met(l.tidy(f)) }
+
+// tidy removes something. A file that stays is no reason to end an opening.
+func (l *logFS) tidy(f func() error) error {
+	if l.unreal() {
+		return nil
+	}
 	if l.sunk() {
 		return errSunk
 	}
@@ -267,10 +328,17 @@ type tableFile struct {
 
 // Write implements vfs.File.
 func (f *tableFile) Write(p []byte) (int, error) {
+	if f.fs.unreal() {
+		return len(p), nil
+	}
 	if f.fs.sunk() {
 		return 0, errSunk
 	}
-	return f.File.Write(p)
+	n, err := f.File.Write(p)
+	if err != nil && f.fs.met(err) == nil {
+		return len(p), nil
+	}
+	return n, err
 }
 
 // Sync implements vfs.File.

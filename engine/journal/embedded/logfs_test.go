@@ -171,6 +171,9 @@ func TestSunkLogChangesNothing(t *testing.T) {
 	told := 0
 	l := newLogFS(mem, "d", true)
 	l.fatal, l.pause = func(error) { told++ }, func() {}
+	if err := l.opened(); err != nil {
+		t.Fatal(err)
+	}
 	create := func(name string) vfs.File {
 		f, err := l.Create(name, vfs.WriteCategoryUnspecified)
 		if err != nil {

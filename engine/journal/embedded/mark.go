@@ -2,8 +2,10 @@ package embedded
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -37,7 +39,10 @@ func openMark(fsys vfs.FS, dir string) (m *mark, ok bool, err error) {
 	}
 	m = &mark{file: f}
 	var b [markLen]byte
-	n, _ := f.ReadAt(b[:], 0)
+	n, err := f.ReadAt(b[:], 0)
+	if err != nil && err != io.EOF {
+		return nil, false, fmt.Errorf("cannot open journal: %w", errors.Join(typed(err), f.Close()))
+	}
 	m.first, m.closed, ok = parseMark(b[:n])
 	return m, ok, nil
 }

@@ -53,7 +53,11 @@ func endFile(start []byte) (_ pebble.SpanPolicy, end []byte, _ error) {
 func (s *Store) listener() *pebble.EventListener {
 	return &pebble.EventListener{
 		BackgroundError: func(err error) {
-			if !errors.Is(err, pebble.ErrCancelledCompaction) {
+			switch {
+			case errors.Is(err, pebble.ErrCancelledCompaction):
+			case s.fs.opening.Load():
+				s.fs.sink(err)
+			default:
 				s.space.cause.Store(&err)
 				s.space.set(flushFailing, err)
 			}

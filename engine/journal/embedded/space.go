@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -43,16 +44,20 @@ func (s *space) flushError() error {
 	return nil
 }
 
-// set and clear may run under locks of pebble. They say a change once, and not each time that a flush is repeated.
+// set and clear may run under locks of pebble. They log a change once, and not each time that a flush is repeated.
 func (s *space) set(bit uint32, cause any) {
 	if s.why.Or(bit)&bit == 0 {
-		s.log.Error("journal is full: nothing new is accepted", "cause", cause, "free_bytes", s.freeBytes.Load())
+		what := "journal is full: nothing new is accepted"
+		if err, ok := cause.(error); ok && !errors.Is(typed(err), ErrFull) {
+			what = "journal cannot write its files: nothing new is accepted"
+		}
+		s.log.Error(what, "cause", cause, "free_bytes", s.freeBytes.Load())
 	}
 }
 
 func (s *space) clear(bit uint32) {
 	if old := s.why.And(^bit); old == bit {
-		s.log.Info("journal has room again", "free_bytes", s.freeBytes.Load())
+		s.log.Info("journal accepts changes again", "free_bytes", s.freeBytes.Load())
 	}
 }
 

@@ -46,7 +46,8 @@ var _ journal.Store = (*Store)(nil)
 
 // Open opens the journal in cfg.Dir, or makes it. It refuses a directory that is in use (journal.ErrLocked), that was made in
 // another mode (journal.ErrModeMismatch), and one that is damaged (journal.DamageError); none of these changes it. The end of
-// the log that a crash tore is cut, and a line of the log says how far it goes.
+// the log that a crash tore is cut, and a line of the log says how far it goes. What the system refuses meanwhile ends the opening
+// with that answer: nothing is tried again, and OnFatal is not called.
 func Open(cfg Config) (*Store, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -87,7 +88,10 @@ func (s *Store) open() (err error) {
 	if s.db, err = s.openDB(s.options()); err != nil {
 		return err
 	}
-	return s.begin()
+	if err = s.begin(); err != nil {
+		return err
+	}
+	return s.fs.opened()
 }
 
 // look opens the database for reading only and compares what is there with what the mark says was there. An opening for writing
@@ -130,7 +134,7 @@ func (s *Store) missing(first, last journal.Index) error {
 func (s *Store) openDB(o *pebble.Options) (db *pebble.DB, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			db, err = nil, &journal.DamageError{Where: s.cfg.Dir, Err: fmt.Errorf("panic while opening: %v", r)}
+			db, err = nil, panicError(s.cfg.Dir, "opening", r)
 		}
 	}()
 	db, err = pebble.Open(s.cfg.Dir, o)
@@ -138,7 +142,7 @@ func (s *Store) openDB(o *pebble.Options) (db *pebble.DB, err error) {
 		return nil, s.openError(err)
 	}
 	if failed := s.err(); failed != nil {
-		return nil, errors.Join(failed, db.Close())
+		return nil, errors.Join(s.openError(failed), s.closeDB(db))
 	}
 	if got := db.FormatMajorVersion(); got != o.FormatMajorVersion && !o.ReadOnly {
 		return nil, errors.Join(fmt.Errorf("cannot open journal %s: format %d, want %d", s.cfg.Dir, got, o.FormatMajorVersion), db.Close())
@@ -267,7 +271,7 @@ func (s *Store) release() (err error) {
 		err = s.batch.Close()
 	}
 	if s.db != nil {
-		err = errors.Join(err, s.closeDB())
+		err = errors.Join(err, s.closeDB(s.db))
 	}
 	if s.mark != nil {
 		if s.ready && err == nil && !s.fs.sunk() {
@@ -282,7 +286,7 @@ func (s *Store) release() (err error) {
 }
 
 // closeDB closes the database. After a failure pebble's books need not balance; that is no news.
-func (s *Store) closeDB() (err error) {
+func (s *Store) closeDB(db *pebble.DB) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("cannot close journal %s: %v", s.cfg.Dir, r)
@@ -291,5 +295,5 @@ func (s *Store) closeDB() (err error) {
 			err = nil
 		}
 	}()
-	return typed(s.db.Close())
+	return typed(db.Close())
 }

@@ -176,7 +176,7 @@ func (v *View) Close() (err error) {
 	v.closed = true
 	v.s.closed.Store(true)
 	if v.s.db != nil {
-		err = v.s.closeDB()
+		err = v.s.closeDB(v.s.db)
 	}
 	return errors.Join(err, v.lock.Close())
 }

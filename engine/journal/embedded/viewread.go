@@ -27,7 +27,7 @@ func (v *View) ReadGeneration(g uint64, f func(chunk []byte) error) (err error) 
 // sober makes damage of a panic: pebble has some that a file which was changed under it can reach.
 func (v *View) sober(err *error) {
 	if r := recover(); r != nil {
-		*err = &journal.DamageError{Where: v.dir, Err: fmt.Errorf("panic while reading: %v", r)}
+		*err = panicError(v.dir, "reading", r)
 	}
 }
 

@@ -131,10 +131,20 @@ func (s *storage) recover(ctx context.Context, failed <-chan error) error {
 	}
 }
 
+// interruptGrace is how long a recovery that is to end may take to notice it. One that waits for a disk which does not answer is
+// left behind: it has answered nothing, and ends with the process as if that had been killed.
+const interruptGrace = 2 * time.Second
+
 // interrupt ends a recovery because of cause; damage that it met meanwhile is not kept back.
 func (s *storage) interrupt(done <-chan error, cause error) error {
 	s.stopped.Store(true)
-	err := <-done
+	var err error
+	select {
+	case err = <-done:
+	case <-time.After(s.patience):
+		s.left.Store(true)
+		s.logger.Warn("the store does not answer; stopping without waiting for it", "dir", s.cfg.Dir, "secs", s.patience.Seconds())
+	}
 	s.progress.end()
 	if err != nil && !errors.Is(err, errInterrupted) {
 		return err

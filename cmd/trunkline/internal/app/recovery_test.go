@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -303,7 +304,7 @@ func TestInterruptKeepsDamage(t *testing.T) {
 	cause, damage := errors.New("cause"), &journal.DamageError{Index: 5}
 	f := func(met, want error) {
 		t.Helper()
-		s, done := new(storage), make(chan error, 1)
+		s, done := &storage{patience: time.Minute}, make(chan error, 1)
 		done <- met
 		if got := s.interrupt(done, cause); got != want || !s.stopped.Load() {
 			t.Errorf("%v, want %v", got, want)
@@ -312,6 +313,70 @@ func TestInterruptKeepsDamage(t *testing.T) {
 	f(nil, cause)
 	f(fmt.Errorf("cannot read: %w", errInterrupted), cause)
 	f(damage, damage)
+}
+
+// TestOneSignalEndsAStartThatHangs: a disk that does not answer does not hold up the end of the process.
+func TestOneSignalEndsAStartThatHangs(t *testing.T) {
+	answers, asked := make(chan struct{}), make(chan struct{})
+	var log banner
+	c := settings(t, "store.mode=always", "store.dir="+t.TempDir())
+	s, err := newStorage(&c.Store, ipc.NewService(ipc.Config{Journaled: true}), Options{
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+		openStore: func(embedded.Config) (diskStore, error) {
+			close(asked)
+			<-answers
+			return nil, errors.New("too late")
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.patience = time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.recover(ctx, nil) }()
+	<-asked
+	cancel()
+	if err := <-ended; err != context.Canceled || !strings.Contains(log.String(), "stopping without waiting for it") {
+		t.Errorf("%v, log %s", err, log.String())
+	}
+	close(answers)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAFailureDuringAStartIsReturned: the claim cannot be written. The start returns the reason, and the process is not ended from
+// inside.
+func TestAFailureDuringAStartIsReturned(t *testing.T) {
+	for _, reason := range []error{syscall.ENOSPC, syscall.EACCES} {
+		c := settings(t, "store.mode=always", "store.dir="+t.TempDir())
+		s, err := newStorage(&c.Store, ipc.NewService(ipc.Config{Journaled: true}), Options{
+			Logger: slog.New(slog.DiscardHandler),
+			openStore: func(ec embedded.Config) (diskStore, error) {
+				store, err := embedded.Open(ec)
+				return &unwritable{store, ec.OnFatal, reason}, err
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err = s.recover(t.Context(), nil); !errors.Is(err, reason) {
+			t.Errorf("%v, want %v", err, reason)
+		}
+	}
+}
+
+// unwritable is a store whose log cannot be written.
+type unwritable struct {
+	diskStore
+	fatal  func(error)
+	reason error
+}
+
+func (u *unwritable) WriteBlock(journal.Index, []byte) error {
+	u.fatal(u.reason)
+	return u.reason
 }
 
 // TestAddressesAreTakenBeforeTheStoreIsRead: what cannot be bound is told at once, and the store is not touched.

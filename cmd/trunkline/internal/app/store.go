@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,12 +24,18 @@ type storage struct {
 	svc       *ipc.Service
 	logger    *slog.Logger
 	opener    func(embedded.Config) (diskStore, error)
+	patience  time.Duration // interruptGrace, but in tests
 
 	progress progress
 	store    atomic.Pointer[watched]     // once open
 	log      atomic.Pointer[journal.Log] // once open
 	last     atomic.Pointer[lastSnapshot]
 	stopped  atomic.Bool // recovery is to end
+	left     atomic.Bool // recovery did not end in time, and whatever it holds ends with the process
+
+	mu      sync.Mutex
+	serves  bool  // open came to its end: from now on a failure ends the process
+	failure error // the first failure before
 }
 
 // diskStore is embedded.Store, or what a test puts before it.
@@ -56,7 +63,7 @@ func newStorage(c *config.Store, svc *ipc.Service, o Options) (*storage, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &storage{cfg: c, mode: mode, recoverTo: o.RecoverTo, svc: svc, logger: o.Logger, opener: o.openStore}
+	s := &storage{cfg: c, mode: mode, recoverTo: o.RecoverTo, svc: svc, logger: o.Logger, opener: o.openStore, patience: interruptGrace}
 	if s.opener == nil {
 		s.opener = func(ec embedded.Config) (diskStore, error) { return embedded.Open(ec) }
 	}
@@ -94,13 +101,34 @@ func (s *storage) open() error {
 		_ = log.Close()
 		return fmt.Errorf("cannot recover from store.dir = %q: %w", s.cfg.Dir, &unrecovered{err, end})
 	}
+	if err = s.serve(); err != nil {
+		_ = log.Close()
+		return fmt.Errorf("cannot recover from store.dir = %q: %w", s.cfg.Dir, err)
+	}
 	return nil
 }
 
+// serve makes every further failure end the process, and returns the failure that came before, if there was one.
+func (s *storage) serve() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.serves = true
+	return s.failure
+}
+
 // fatal ends the process: what was not acknowledged must not be answered, and what the system holds in memory is not what is on
-// the disk. A claim that fails because nothing is to be written any more is no failure.
+// the disk. During a start nothing is answered, and open returns the failure. A claim that fails because nothing is to be written
+// any more is no failure.
 func (s *storage) fatal(err error) {
 	if errors.Is(err, errInterrupted) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.serves {
+		if s.failure == nil {
+			s.failure = err
+		}
 		return
 	}
 	s.logger.Error("the store failed, stopping at once", "error", err)
@@ -109,7 +137,7 @@ func (s *storage) fatal(err error) {
 
 // Close writes what waits and gives the directory free.
 func (s *storage) Close() error {
-	if s == nil {
+	if s == nil || s.left.Load() {
 		return nil
 	}
 	if log := s.log.Load(); log != nil {
