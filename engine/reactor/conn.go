@@ -51,6 +51,7 @@ type conn struct {
 	blocked  bool // the session waits for what a Pump will bring
 	behind   bool // carry may begin with a whole frame
 	draining bool
+	resting  bool // counted by Gate.Rest
 	drainDue bool // Drain waits for the frames already read,
 	drainAt  int  // which are within so many bytes of carry.B[off:]
 	timers   stream.Timers
@@ -253,7 +254,7 @@ func (c *conn) settle(out []byte, v link.Verdict, now link.Instant) bool {
 	if c.draining {
 		if c.drainDue && !c.behind {
 			c.tellDrain(now)
-		} else if !c.behind && !c.blocked && !c.more && !c.woken && c.sess.Load().Done {
+		} else if c.rests(!c.behind && !c.blocked && !c.more && !c.woken && c.sess.Load().Done) {
 			return c.farewell(stream.ReasonDrain)
 		}
 	}
@@ -308,6 +309,39 @@ func (c *conn) tellDrain(now link.Instant) {
 	c.sess.Drain(now)
 	c.more, c.behind = true, len(c.unread()) > 0
 	c.loop.enqueue(c)
+}
+
+// rests notes whether the session has nothing left to say in a drain, and reports whether the connection is to part.
+func (c *conn) rests(done bool) bool {
+	gate := c.loop.srv.gate
+	switch {
+	case done && !c.resting:
+		gate.Rest()
+	case !done && c.resting:
+		gate.Stir()
+	}
+	c.resting = done
+	return done && gate.RestIsOver()
+}
+
+// lastTurn answers what has come to a connection that rests, and has it part.
+func (c *conn) lastTurn(now link.Instant) (keep bool) {
+	defer c.rescue(&keep)
+	l := c.loop
+	out, v, in := l.out[:0], link.More, l.bin()
+	for total := 0; total < farewellBytes && v == link.More; {
+		n, err := unix.Read(c.fd, in)
+		if err == unix.EINTR {
+			continue
+		}
+		if n <= 0 {
+			break
+		}
+		total += n
+		l.bytesIn += int64(n)
+		out, v = c.feed(in[:n], out, now)
+	}
+	return c.settle(out, v, now)
 }
 
 // inTime closes the connection if one of its timers ran out (kernel-ipc §2.4).

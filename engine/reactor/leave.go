@@ -39,6 +39,7 @@ func (c *conn) leave(d departing) (keep bool) {
 	}
 	c.charge = link.Charge{}
 	c.gone = true
+	c.rests(false) // the new owner looks for itself
 	c.dropCarry()
 	c.loop.remove(c)
 	c.loop.srv.host.Adopt(nc, a)
@@ -67,7 +68,7 @@ func (c *conn) close(r stream.Reason) bool {
 	c.dropCarry()
 	c.closeSession()
 	s.stats.CountClosed(r)
-	s.gate.Release()
+	s.gate.Release(c.resting)
 	s.log.Debug("connection closed", "conn", c.port.ID(), "remote", c.port.Remote(), "reason", r.String())
 	return false
 }

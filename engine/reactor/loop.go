@@ -23,6 +23,7 @@ const keepOut = 2 * link.DefaultUnsentBytes
 const (
 	dueScan  uint32 = 1 << iota // look at the timers
 	dueDrain                    // tell the sessions that the server is shutting down
+	duePart                     // the connections whose sessions have nothing left to say are to part
 	dueForce                    // close everything
 	dueLook                     // look at the connections that part
 )
@@ -214,6 +215,8 @@ func (l *loop) obey(what uint32, now link.Instant) {
 			keep = c.close(reasonForced)
 		case what&dueDrain != 0:
 			keep = c.drain(now)
+		case what&duePart != 0 && c.resting:
+			keep = c.lastTurn(now)
 		}
 		if keep && what&dueScan != 0 {
 			keep = c.inTime(now)

@@ -50,19 +50,23 @@ func (c *conn) over(now link.Instant) bool {
 
 // dropInput drops what the peer has sent, up to farewellBytes, and reports whether there was anything.
 func (c *conn) dropInput() bool {
-	l := c.loop
-	if l.sink == nil {
-		l.sink = make([]byte, 16<<10)
-	}
-	dropped := 0
+	in, dropped := c.loop.bin(), 0
 	for dropped < farewellBytes {
-		n, err := unix.Read(c.fd, l.sink)
+		n, err := unix.Read(c.fd, in)
 		if n <= 0 && err != unix.EINTR {
 			break
 		}
 		dropped += max(n, 0)
 	}
 	return dropped > 0
+}
+
+// bin is where a loop reads what comes to connections that are about to end.
+func (l *loop) bin() []byte {
+	if l.sink == nil {
+		l.sink = make([]byte, 16<<10)
+	}
+	return l.sink
 }
 
 // parted is called when gnet is about to close the descriptor of a connection that is done with.

@@ -185,6 +185,8 @@ func (s *Server) drain(ctx context.Context) error {
 	s.order(dueDrain)
 	grace, cancel := context.WithTimeout(ctx, time.Duration(s.limits.DrainWithin))
 	defer cancel()
+	s.gate.AwaitRest(grace, s.limits.DrainWithin)
+	s.order(duePart)
 	_ = s.gate.Wait(grace)
 	s.order(dueForce)
 	stopped := make(chan struct{})

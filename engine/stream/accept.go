@@ -128,7 +128,7 @@ func (h *Host) arrived(nc net.Conn, serve func(net.Conn)) {
 func (h *Host) Abandon(nc net.Conn, why error) {
 	h.log.Debug("connection not served", "remote", RemoteName(nc), "err", why)
 	h.cfg.Stats.CountClosed(ReasonError)
-	h.cfg.Gate.Release()
+	h.cfg.Gate.Release(false)
 	_ = nc.Close()
 }
 

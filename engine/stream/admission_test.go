@@ -33,7 +33,7 @@ func TestGateCountsExactly(t *testing.T) {
 					if n := g.Open(); n < 1 || n > 3 {
 						t.Errorf("%d slots taken of 3", n)
 					}
-					g.Release()
+					g.Release(false)
 				}
 			}
 		})
@@ -52,7 +52,7 @@ func TestGateCountsExactly(t *testing.T) {
 	f(true)
 	f(true)
 	f(false)
-	g.Release()
+	g.Release(false)
 	f(true)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -95,7 +95,7 @@ func TestConnectionLimit(t *testing.T) {
 func TestServeBeyondTheLimit(t *testing.T) {
 	h, _ := newHost(t, func(c *Config) { c.Gate, c.Refuse = NewGate(1), full })
 	h.cfg.Gate.Admit()
-	defer h.cfg.Gate.Release()
+	defer h.cfg.Gate.Release(false)
 	mine, theirs := net.Pipe()
 	if err := h.Serve(theirs, "pipe"); !errors.Is(err, ErrFull) {
 		t.Fatalf("Serve said %v", err)
@@ -133,7 +133,7 @@ func TestRefusalsInFlightAreBounded(t *testing.T) {
 		if cmd, _, err := linktest.Read(mine); cmd != 'F' || err != nil {
 			t.Errorf("got %c, %v once refusals are possible again", cmd, err)
 		}
-		h.cfg.Gate.Release()
+		h.cfg.Gate.Release(false)
 		_ = h.Close(context.Background())
 	})
 }

@@ -45,6 +45,7 @@ type conn struct {
 	eofTold  bool
 	atEOF    bool // nothing more can be read
 	draining bool
+	resting  bool // counted by Gate.Rest
 	drainDue bool // Drain waits for the frames already read
 	drainAt  int  // how many bytes of in were read before it was ordered; -1 while only the reader knows
 	tended   bool // the tender runs
@@ -130,7 +131,7 @@ func (c *conn) release(r Reason) bool {
 	c.out = nil
 	c.room.Broadcast()
 	c.host.forget(c)
-	c.host.cfg.Gate.Release()
+	c.host.cfg.Gate.Release(c.resting)
 	c.host.log.Debug("connection closed", "conn", c.port.ID(), "remote", c.port.Remote(), "reason", r.String())
 	close(c.done)
 	return true

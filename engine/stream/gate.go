@@ -2,7 +2,9 @@ package stream
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // DefaultMaxConnections is kernel.max_connections where a Config leaves it zero (kernel-ipc §2.6).
@@ -14,19 +16,27 @@ const DefaultMaxConnections = 1000
 // Connections that part hold no slot, for their peers may come again at once (kernel-ipc §2.6), but are counted beside: there are
 // never more of them than slots, so a server has at most twice as many sockets as its limit says, however slowly its peers take
 // their last answers.
+//
+// A drain ends for all connections together: one whose session has nothing left to say rests, and answers requests that still come
+// with a refusal, until all of them rest (Rested).
 type Gate struct {
 	max     int64
-	open    atomic.Int64
+	open    atomic.Int64 // open connections, and above them those that rest: one atomic step moves both
 	parting atomic.Int64
 	empty   chan struct{} // one slot: a count went to zero since Wait looked
+	rested  chan struct{} // closed by EndRest
+	once    sync.Once
 }
+
+// resting is what a connection that rests adds to Gate.open.
+const resting = 1 << 32
 
 // NewGate returns a gate for max connections; zero stands for DefaultMaxConnections.
 func NewGate(max int) *Gate {
 	if max <= 0 {
 		max = DefaultMaxConnections
 	}
-	return &Gate{max: int64(max), empty: make(chan struct{}, 1)}
+	return &Gate{max: int64(max), empty: make(chan struct{}, 1), rested: make(chan struct{})}
 }
 
 // Admit takes a slot if one is free. It never refuses because of attempts that were refused themselves. It does not allocate.
@@ -39,7 +49,7 @@ func (g *Gate) Part() bool { return g.take(&g.parting) }
 func (g *Gate) take(count *atomic.Int64) bool {
 	for {
 		n := count.Load()
-		if n >= g.max {
+		if n%resting >= g.max {
 			return false
 		}
 		if count.CompareAndSwap(n, n+1) {
@@ -48,14 +58,67 @@ func (g *Gate) take(count *atomic.Int64) bool {
 	}
 }
 
-// Release gives a slot back; it is usable at once.
-func (g *Gate) Release() { g.give(&g.open) }
+// Release gives a slot back; it is usable at once. rests tells that its connection rested.
+func (g *Gate) Release(rests bool) {
+	if rests {
+		g.give(&g.open, 1+resting)
+	} else {
+		g.give(&g.open, 1)
+	}
+}
+
+// Rest notes that the session of one more connection has nothing left to say in a drain.
+func (g *Gate) Rest() { g.look(g.open.Add(resting)) }
+
+// Stir takes Rest back.
+func (g *Gate) Stir() { g.open.Add(-resting) }
+
+// look ends the rest once all open connections rest.
+func (g *Gate) look(n int64) {
+	if rests := n / resting; rests > 0 && rests >= n%resting {
+		g.EndRest()
+	}
+}
+
+// EndRest has the connections that rest part, whether or not others do.
+func (g *Gate) EndRest() { g.once.Do(func() { close(g.rested) }) }
+
+// Rested is closed once connections that rest are to part.
+func (g *Gate) Rested() <-chan struct{} { return g.rested }
+
+// RestIsOver reports whether Rested is closed.
+func (g *Gate) RestIsOver() bool {
+	select {
+	case <-g.rested:
+		return true
+	default:
+		return false
+	}
+}
+
+// AwaitRest returns when all open connections rest, or none is open; when ctx ends; and when three quarters of grace, in nanoseconds,
+// have passed, for the last quarter is for parting. Those that rest are to part then.
+func (g *Gate) AwaitRest(ctx context.Context, grace int64) {
+	defer g.EndRest()
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(grace-grace/4))
+	defer cancel()
+	for g.open.Load() > 0 {
+		select {
+		case <-g.rested:
+			return
+		case <-g.empty:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
 
 // Parted tells that a connection which Part let part is closed.
-func (g *Gate) Parted() { g.give(&g.parting) }
+func (g *Gate) Parted() { g.give(&g.parting, 1) }
 
-func (g *Gate) give(count *atomic.Int64) {
-	if count.Add(-1) > 0 {
+func (g *Gate) give(count *atomic.Int64, n int64) {
+	if left := count.Add(-n); left > 0 {
+		g.look(left)
 		return
 	}
 	select {
@@ -65,7 +128,7 @@ func (g *Gate) give(count *atomic.Int64) {
 }
 
 // Open returns how many slots are taken.
-func (g *Gate) Open() int { return int(g.open.Load()) }
+func (g *Gate) Open() int { return int(g.open.Load() % resting) }
 
 // Parting returns how many connections part.
 func (g *Gate) Parting() int { return int(g.parting.Load()) }

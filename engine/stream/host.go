@@ -112,7 +112,7 @@ func (h *Host) open(rwc io.ReadWriteCloser, remote string) (*conn, error) {
 	c := h.bareConn(rwc, h.NewPort(remote))
 	var err error
 	if c.sess, err = h.OpenSession(c.port); err != nil {
-		h.cfg.Gate.Release()
+		h.cfg.Gate.Release(false)
 		h.cfg.Stats.CountClosed(ReasonPanic)
 		_ = rwc.Close()
 		return nil, err
@@ -175,8 +175,21 @@ func (h *Host) Drain() {
 	}
 	h.mu.Unlock()
 	h.accepts.Wait()
+	h.wg.Go(h.partTogether)
 	for _, c := range h.list(nil) {
 		c.drain()
+	}
+}
+
+// partTogether has the connections look whether they are to part, once the rest of a drain is over.
+func (h *Host) partTogether() {
+	select {
+	case <-h.cfg.Gate.Rested():
+	case <-h.stopped:
+		return
+	}
+	for _, c := range h.list(nil) {
+		c.ring()
 	}
 }
 
@@ -210,6 +223,7 @@ func (h *Host) Shutdown(ctx context.Context) error {
 	h.Drain()
 	grace, cancel := context.WithTimeout(ctx, time.Duration(h.cfg.Limits.DrainWithin))
 	defer cancel()
+	h.cfg.Gate.AwaitRest(grace, h.cfg.Limits.DrainWithin)
 	_ = h.cfg.Gate.Wait(grace)
 	return h.Close(ctx)
 }

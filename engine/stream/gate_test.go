@@ -1,0 +1,57 @@
+package stream
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestADrainEndsForAllTogether: the rest is over once every open connection rests, and not before; one that ends counts no more.
+func TestADrainEndsForAllTogether(t *testing.T) {
+	g := NewGate(3)
+	for range 3 {
+		g.Admit()
+	}
+	if g.Rest(); g.Open() != 3 || g.Admit() {
+		t.Errorf("%d open, limit 3", g.Open())
+	}
+	g.Rest()
+	g.Stir()
+	g.Rest()
+	g.Release(true)
+	if g.RestIsOver() || g.Open() != 2 {
+		t.Error("the rest is over while one connection is busy")
+	}
+	if g.Release(false); !g.RestIsOver() || g.Open() != 1 {
+		t.Error("the rest goes on when all that are left rest")
+	}
+	if g.Release(true); g.Open() != 0 || g.Wait(t.Context()) != nil {
+		t.Errorf("%d open", g.Open())
+	}
+}
+
+// TestTheRestEndsBeforeTheGrace: whatever holds a drain up, the last quarter of its grace is for parting.
+func TestTheRestEndsBeforeTheGrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, began := NewGate(2), time.Now()
+		g.AwaitRest(t.Context(), int64(4*time.Second))
+		if !g.RestIsOver() || time.Since(began) != 0 {
+			t.Errorf("nothing open: waited %s", time.Since(began))
+		}
+		g = NewGate(2)
+		g.Admit()
+		g.AwaitRest(t.Context(), int64(4*time.Second))
+		if !g.RestIsOver() || time.Since(began) != 3*time.Second {
+			t.Errorf("busy: waited %s of 4 s", time.Since(began))
+		}
+		g = NewGate(2)
+		g.Admit()
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		g.AwaitRest(ended, int64(4*time.Second))
+		if !g.RestIsOver() || time.Since(began) != 3*time.Second {
+			t.Error("the end of the context does not end it")
+		}
+	})
+}
