@@ -3,11 +3,14 @@ package toolhost
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"trunkline/handlers/toolhost/selector"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -99,6 +102,45 @@ func TestWaitingNeedsNoSlot(t *testing.T) {
 	}
 	r.awayEnded()
 	r.taken(0, 0)
+}
+
+// TestPoliciesDoNotDelayTools: each is a process that may take seconds.
+func TestPoliciesDoNotDelayTools(t *testing.T) {
+	root := t.TempDir()
+	const script = "#!/bin/sh\n: > asked\nwhile [ ! -e go ]; do sleep 0.01; done\necho '<NOOP><END>'\n"
+	if err := os.Mkdir(filepath.Join(root, "policies"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "policies", "p.sh"), []byte(script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	vars := map[string]string{"MACHINA_POLICY_CMD": "sh policies/p.sh", "MACHINA_POLICY_TIMEOUT_MS": "60000", "PATH": os.Getenv("PATH")}
+	r := newRig(t, func(c *Config) {
+		c.Executors, c.Policy = 2, selector.PolicyFrom(func(name string) string { return vars[name] }, root)
+	})
+	var peers []*peer
+	for range 4 {
+		p := r.open(Unix)
+		p.ask(`{"aid":"_run.open","goal_id":"g","control_mode":"POLICY_ONLY"}`)
+		p.begin(`{"aid":"_run.select"}`)
+		peers = append(peers, p)
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(root, "asked")); err == nil {
+			break
+		} else if time.Now().After(deadline) {
+			t.Fatal("no policy runs")
+		}
+	}
+	r.open(Unix).want(`{"aid":"AID.AWAY.v1"}`, okReply)
+	if err := os.WriteFile(filepath.Join(root, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range peers {
+		if got := p.end(); !strings.Contains(got, `"ended":"noop"`) {
+			t.Error(got)
+		}
+	}
 }
 
 // TestLateLongCalls: at the deadline a long call that hangs gives up its slot, one that waits for a slot ends, and one that waits for
