@@ -132,11 +132,16 @@ func (r *rig) want(want string) {
 	}
 }
 
-// short is a result as one line: status, output, error; type and detail of the dispatch error.
+// short is a result as one line: status, output, error; type and detail of the dispatch error, of what is no reply only the stderr
+// (TestWhyNoReply has the rest).
 func short(r tool.Result) string {
 	s := fmt.Sprintf("%v %s %q", r.Status(), r.Output, r.ErrorText())
 	if d := r.Dispatch(); d != nil {
-		s += fmt.Sprintf(" %s %q", d.Type, d.Detail)
+		detail := d.Detail
+		if d.Type == tool.ParseError {
+			_, detail, _ = strings.Cut(detail, "; stderr: ")
+		}
+		s += fmt.Sprintf(" %s %q", d.Type, detail)
 		if d.Waited {
 			s += " waited"
 		}

@@ -151,7 +151,7 @@ func (t *Process) Run(ctx context.Context, c *tool.Call) tool.Result {
 		case f != unfit:
 			return t.fail(w, c, f)
 		case w.fresh() && w.turn.after == reasonUnsolicited:
-			return t.discard(w, c, reasonUnsolicited, tool.ParseError) // the next would be no better
+			return t.garbled(w, c, reasonUnsolicited, "output before the first request", nil) // the next would be no better
 		case w.fresh():
 			return t.fail(w, c, ended)
 		}
@@ -168,28 +168,28 @@ func (t *Process) appendRequest(dst []byte, c *tool.Call) []byte {
 }
 
 // parseReply reads what a worker of this tool answered, as the function parseReply does.
-func (t *Process) parseReply(line []byte, c *tool.Call) (r tool.Result, ok bool) {
+func (t *Process) parseReply(line []byte, c *tool.Call) (r tool.Result, bad string) {
 	if !t.cfg.Plain {
 		return parseReply(line, c, t.cfg.Stateless)
 	}
 	if !jsonx.Check(line, maxDepth).OK() || jsonx.ValueOf(line).Kind != jsonx.ObjectStart {
-		return tool.Result{}, false
+		return tool.Result{}, notObject(line)
 	}
-	return tool.Result{Output: bytes.Clone(line)}, true
+	return tool.Result{Output: bytes.Clone(line)}, ""
 }
 
 // answer is the rest of Run for a worker that gave a line.
 func (t *Process) answer(w *worker, c *tool.Call, line []byte) tool.Result {
 	if w.turn.after == reasonUnsolicited { // which of them would be the answer?
-		return t.discard(w, c, reasonUnsolicited, tool.ParseError)
+		return t.garbled(w, c, reasonUnsolicited, "more than the one line of a reply", w.buf)
 	}
 	if !w.proven() {
 		return t.swapped(w, c)
 	}
-	r, ok := t.parseReply(line, c)
+	r, bad := t.parseReply(line, c)
 	switch {
-	case !ok:
-		return t.discard(w, c, reasonGarbage, tool.ParseError)
+	case bad != "":
+		return t.garbled(w, c, reasonGarbage, bad, line)
 	case w.turn.after != "":
 		t.pool.retire(w, w.turn.after, true)
 	case w.turn.spoilt:
@@ -217,9 +217,9 @@ func (t *Process) runOnce(ctx context.Context, w *worker, c *tool.Call) tool.Res
 	case w.exitCodeNow() != 0:
 		return t.discard(w, c, reasonExited, tool.Crash)
 	}
-	r, ok := t.parseReply(text, c)
-	if !ok {
-		return t.discard(w, c, reasonGarbage, tool.ParseError)
+	r, bad := t.parseReply(text, c)
+	if bad != "" {
+		return t.garbled(w, c, reasonGarbage, bad, text)
 	}
 	t.pool.retire(w, reasonExited, false)
 	return r
@@ -237,14 +237,21 @@ func (t *Process) fail(w *worker, c *tool.Call, f fault) tool.Result {
 	case late:
 		return t.discard(w, c, reasonTimeout, tool.Timeout)
 	case tooLong:
-		return t.discard(w, c, reasonOversize, tool.ParseError)
+		return t.garbled(w, c, reasonOversize, "longer than a reply may be", w.buf)
 	case strayed:
-		return t.discard(w, c, reasonUnsolicited, tool.ParseError)
+		return t.garbled(w, c, reasonUnsolicited, "output before the request was taken", w.buf)
 	}
 	if !w.settle(exitGrace) {
 		return t.discard(w, c, reasonMute, tool.Crash)
 	}
 	return t.discard(w, c, reasonExited, tool.Crash)
+}
+
+// garbled ends a worker that wrote something that is no reply, text, and says why it is none.
+func (t *Process) garbled(w *worker, c *tool.Call, reason, why string, text []byte) tool.Result {
+	text = bytes.Clone(text[:min(len(text), maxShown+1)])
+	t.discard(w, c, reason, tool.ParseError)
+	return tool.Broken(c.AID, tool.ParseError, 0, explain(why, text, w.errs.String()))
 }
 
 // discard ends a worker and returns what its call comes to.

@@ -282,3 +282,34 @@ func TestPrograms(t *testing.T) {
 	f("python3", "-c", "import sys\nfor line in sys.stdin: print('"+answer+"', flush=True)")
 	f("perl", "-e", `$| = 1; while (<STDIN>) { print '`+answer+`', "\n" }`)
 }
+
+// TestWhyNoReply: an output that is no reply is shown with the reason, the beginning of a long one, and what stderr leaves room for.
+func TestWhyNoReply(t *testing.T) {
+	f := func(want string, oneshot bool, args ...string) {
+		t.Helper()
+		r := newRig(t, func(c *ProcessConfig) { c.Oneshot = oneshot }, args...)
+		d := r.call(10*time.Second, "{}", nil).Dispatch()
+		if d == nil || d.Type != tool.ParseError || d.Detail != want {
+			t.Errorf("%v: %+v, want %s", args, d, want)
+		}
+	}
+	f("invalid JSON: unexpected character 'd' at offset 0: debug", false, "raw", "debug\n")
+	f(`more than the one line of a reply: debug {"status":"OK"} `, false, "raw", "debug\n{\"status\":\"OK\"}\n")
+	f(`output_json: must be a string: {"status":"OK","output_json":{"a":1}}`, false, "raw", `{"status":"OK","output_json":{"a":1}}`+"\n")
+	f(`error: must be a string: {"error":5}`, false, "raw", `{"error":5}`+"\n")
+	f(`neither status nor error in it: {"ok":true}`, false, "raw", `{"ok":true}`+"\n")
+	f(`duplicate key: status: {"status":"OK","status":"OK"}`, false, "raw", `{"status":"OK","status":"OK"}`+"\n")
+	f(`ds_state: must be an object: {"status":"OK","ds_state":[]}`, false, "raw", `{"status":"OK","ds_state":[]}`+"\n")
+	f(`ds_state: bad slot "8": {"status":"OK","ds_state":{"slots":{"8":{}}}}`, false, "raw", `{"status":"OK","ds_state":{"slots":{"8":{}}}}`+"\n")
+	f("not a JSON object: [1]", false, "raw", "[1]\n")
+	f("empty reply", false, "raw", "\n")
+	f("not a JSON object: "+strings.Repeat("1", maxShown), false, "raw", strings.Repeat("1", maxShown)+"\n")
+	f("not a JSON object: "+strings.Repeat("1", maxShown)+"…", false, "raw", strings.Repeat("1", maxShown+1)+"\n")
+	f("longer than a reply may be: "+strings.Repeat("x", maxShown)+"…", false, "flood")
+	f("empty reply; stderr: words", true, "oneshot", "print", "", "0")
+	f(`not a JSON object: 7; stderr: words`, true, "oneshot", "print", "7", "0")
+	long := explain("why", []byte("text"), strings.Repeat("x", 3*tool.MaxDetail)+"end")
+	if len(long) != tool.MaxDetail || !strings.HasPrefix(long, "why: text; stderr: xxx") || !strings.HasSuffix(long, "xend") {
+		t.Errorf("%d bytes: %s", len(long), long)
+	}
+}

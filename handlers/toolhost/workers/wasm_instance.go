@@ -84,11 +84,11 @@ func (i *instance) result(ctx context.Context, c *tool.Call, stateless bool) too
 		return tool.Broken(c.AID, tool.Crash, code, i.errs.String()+trapped)
 	}
 	if i.out.over {
-		return tool.Broken(c.AID, tool.ParseError, 0, i.errs.String())
+		return tool.Broken(c.AID, tool.ParseError, 0, explain("longer than a reply may be", i.out.buf, i.errs.String()))
 	}
-	r, ok := parseReply(i.out.text(), c, stateless)
-	if !ok {
-		return tool.Broken(c.AID, tool.ParseError, 0, i.errs.String())
+	r, bad := parseReply(i.out.text(), c, stateless)
+	if bad != "" {
+		return tool.Broken(c.AID, tool.ParseError, 0, explain(bad, i.out.text(), i.errs.String()))
 	}
 	return r
 }

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	"bytes"
 	"cmp"
 
 	"trunkline/codec/jsonx"
@@ -40,12 +41,14 @@ func appendRequest(dst []byte, c *tool.Call, stateless bool) []byte {
 	return append(dst, '}', '\n')
 }
 
-// parseReply reads a worker's reply and stores what it says about the state into c. ok is false for what is no reply
-// (parse_error); c has not changed then. Nothing of line is kept. It allocates the output, an error's text, and changed slots.
-func parseReply(line []byte, c *tool.Call, stateless bool) (r tool.Result, ok bool) {
+// parseReply reads a worker's reply and stores what it says about the state into c. bad is why it is no reply (parse_error), "" if it is
+// one; c has not changed otherwise. Nothing of line is kept. It allocates the output, an error's text, and changed slots.
+func parseReply(line []byte, c *tool.Call, stateless bool) (r tool.Result, bad string) {
 	var m [replyMembers]jsonx.Member
-	if s, _ := replyNames.Scan(line, maxDepth, m[:]); s != jsonx.ScanOK {
-		return tool.Result{}, false
+	if s, which := replyNames.Scan(line, maxDepth, m[:]); s == jsonx.ScanDuplicate {
+		return tool.Result{}, "duplicate key: " + replyNames.Name(which)
+	} else if s != jsonx.ScanOK {
+		return tool.Result{}, notObject(line)
 	}
 	for i := range m[:replyState] {
 		if m[i].Kind == jsonx.Null {
@@ -53,22 +56,57 @@ func parseReply(line []byte, c *tool.Call, stateless bool) (r tool.Result, ok bo
 		}
 	}
 	output, failure := &m[replyOutput], &m[replyError]
-	if m[replyStatus].Kind == jsonx.Absent && failure.Kind == jsonx.Absent || !textOrAbsent(output) || !textOrAbsent(failure) {
-		return tool.Result{}, false
+	switch {
+	case m[replyStatus].Kind == jsonx.Absent && failure.Kind == jsonx.Absent:
+		return tool.Result{}, "neither status nor error in it"
+	case !textOrAbsent(output):
+		return tool.Result{}, "output_json: must be a string"
+	case !textOrAbsent(failure):
+		return tool.Result{}, "error: must be a string"
 	}
-	if !applyState(&m[replyState], c, stateless) {
-		return tool.Result{}, false
+	if why := applyState(&m[replyState], c, stateless); why != "" {
+		return tool.Result{}, "ds_state: " + why
 	}
 	st := status(&m[replyStatus])
 	if st == tool.OK {
 		if len(output.Raw) > 0 {
 			r.Output = jsonx.AppendUnescaped(make([]byte, 0, len(output.Raw)), output.Raw)
 		}
-		return r, true
+		return r, ""
 	}
 	// Never empty (toolhost §3.2).
 	r.Failure = &tool.Failure{Status: st, Error: cmp.Or(string(jsonx.AppendUnescaped(nil, failure.Raw)), st.String())}
-	return r, true
+	return r, ""
+}
+
+// notObject says why a text is not a JSON object.
+func notObject(text []byte) string {
+	if len(bytes.TrimSpace(text)) == 0 {
+		return "empty reply"
+	}
+	if p := jsonx.Check(text, maxDepth); !p.OK() {
+		return "invalid JSON: " + p.String()
+	}
+	return "not a JSON object"
+}
+
+// maxShown is how many bytes of a worker's output an error shows.
+const maxShown = 256
+
+// explain returns the detail of an error about what a worker wrote: the reason, the beginning of the text, and what fits of the end of
+// its stderr.
+func explain(why string, text []byte, stderr string) string {
+	if shown := text[:min(len(text), maxShown)]; len(shown) > 0 {
+		why += ": " + string(shown)
+	}
+	if len(text) > maxShown {
+		why += "…"
+	}
+	if stderr == "" {
+		return why
+	}
+	const between = "; stderr: "
+	return why + between + stderr[max(len(stderr)-(tool.MaxDetail-len(why)-len(between)), 0):]
 }
 
 func textOrAbsent(m *jsonx.Member) bool { return m.Kind == jsonx.Absent || m.Kind == jsonx.String }
@@ -87,29 +125,26 @@ func status(m *jsonx.Member) tool.Status {
 
 // applyState stores what a reply says about the state. A worker that was not shown the state cannot mean to remove anything by not
 // naming it.
-func applyState(m *jsonx.Member, c *tool.Call, stateless bool) bool {
+func applyState(m *jsonx.Member, c *tool.Call, stateless bool) (bad string) {
 	switch m.Kind {
 	case jsonx.Absent, jsonx.Null:
-		return true
+		return ""
 	case jsonx.ObjectStart:
 	default:
-		return false
+		return "must be an object"
 	}
 	var none dsstate.State
 	state := c.State
 	if state == nil {
 		state = &none
 	}
-	var next dsstate.State
-	var why string
+	apply := state.Apply
 	if stateless {
-		next, why = state.ApplySetting(m.Raw)
-	} else {
-		next, why = state.Apply(m.Raw)
+		apply = state.ApplySetting
 	}
-	if why != "" {
-		return false
+	next, bad := apply(m.Raw)
+	if bad == "" {
+		*state = next
 	}
-	*state = next
-	return true
+	return bad
 }

@@ -25,9 +25,9 @@ func stateOf(contents ...string) *dsstate.State {
 func TestParseReply(t *testing.T) {
 	f := func(line, want string) {
 		t.Helper()
-		r, ok := parseReply([]byte(line), &tool.Call{AID: "A", State: stateOf()}, false)
+		r, bad := parseReply([]byte(line), &tool.Call{AID: "A", State: stateOf()}, false)
 		got := "no reply"
-		if ok {
+		if bad == "" {
 			got = short(r)
 		}
 		if got != want {
@@ -70,7 +70,7 @@ func TestReplyState(t *testing.T) {
 	f := func(stateless bool, line, want string) {
 		t.Helper()
 		c := &tool.Call{State: stateOf("a", "", "c")}
-		if _, ok := parseReply([]byte(line), c, stateless); !ok {
+		if _, bad := parseReply([]byte(line), c, stateless); bad != "" {
 			t.Errorf("%s: no reply", line)
 		}
 		got := ""
@@ -94,7 +94,7 @@ func TestReplyState(t *testing.T) {
 	f(false, `{"status":"OK","ds_state":{"slots":{}}}`, "")
 	f(true, `{"status":"OK","ds_state":{"slots":{}}}`, "0a 2c ")
 
-	if _, ok := parseReply([]byte(`{"status":"OK","ds_state":{"slots":{}}}`), &tool.Call{}, false); !ok {
+	if _, bad := parseReply([]byte(`{"status":"OK","ds_state":{"slots":{}}}`), &tool.Call{}, false); bad != "" {
 		t.Error("a call without a state")
 	}
 }
@@ -107,9 +107,9 @@ func FuzzParseReply(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte, stateless bool) {
 		c := &tool.Call{AID: "A", Input: []byte("{}"), State: stateOf("a", "b")}
 		before := string(c.State.AppendSnapshot(nil))
-		r, ok := parseReply(line, c, stateless)
+		r, bad := parseReply(line, c, stateless)
 		after := string(c.State.AppendSnapshot(nil))
-		if !ok {
+		if bad != "" {
 			if before != after {
 				t.Errorf("the state changed: %s", after)
 			}
