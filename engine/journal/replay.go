@@ -124,19 +124,18 @@ func (w *walk) follows(d *block) error {
 	return nil
 }
 
-// claim makes this Log the owner: it cleans up behind the tail and writes the first block of its epoch.
+// claim makes this Log the owner: it cleans up behind the tail and writes the first block of its epoch. An error is told to the
+// caller of Replay alone: no record waits yet, and OnFailure may end the process before the caller could give the reason.
 func (l *Log) claim() error {
 	err := l.cleanUp()
 	if err == nil {
 		err = l.writeClaim(l.cfg.Now())
 	}
+	if err != nil {
+		return fmt.Errorf("cannot claim journal: %w", err)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err != nil {
-		err = fmt.Errorf("cannot claim journal: %w", err)
-		l.condemn(err)
-		return err
-	}
 	if l.phase != replaying {
 		return ErrClosed
 	}

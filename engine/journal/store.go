@@ -19,7 +19,8 @@ const (
 //
 // A Log is the only user of its store. It calls WriteBlock from one goroutine; DropBlocks and the methods of Generations from at
 // most one other, beside it; CutBlocks and Sync only while nothing else runs. Blocks and ReadGeneration may run beside
-// WriteBlock. Close is the last call. Whether several processes could open the same place is the store's to prevent (ErrLocked), and so is a place
+// WriteBlock. The first change of what a store holds runs alone, after all that a start reads: a store may change its place no sooner,
+// so that one that is refused stays as it was. Close is the last call. Whether several processes could open the same place is the store's to prevent (ErrLocked), and so is a place
 // that was made in another mode (ErrModeMismatch).
 //
 // An atomic store never shows a part of a block: after a crash a block is there as it was written or it is not there, and no

@@ -18,7 +18,7 @@ func (s *Store) WriteBlock(first journal.Index, block []byte) error {
 	if len(block) > journal.MaxStoredBlock {
 		return fmt.Errorf("cannot write block %d: %d bytes, at most %d", first, len(block), journal.MaxStoredBlock)
 	}
-	if err := s.err(); err != nil {
+	if err := s.mayChange(); err != nil {
 		return fmt.Errorf("cannot write block %d: %w", first, err) // a closed store's batch may be somebody else's by now
 	}
 	s.batch.Reset()
@@ -31,6 +31,14 @@ func (s *Store) WriteBlock(first journal.Index, block []byte) error {
 	}
 	s.last.Store(first)
 	return nil
+}
+
+// mayChange returns why nothing can be changed, if so, and makes sure that the directory is open for writing.
+func (s *Store) mayChange() error {
+	if err := s.err(); err != nil {
+		return err
+	}
+	return s.own()
 }
 
 // commit is the only way into the log. Pebble's own word is not enough: its commit says nil after an error that it took for fatal.
@@ -83,9 +91,11 @@ func (s *Store) pauseFlush() {
 }
 
 // Blocks implements journal.Blocks. It reads a view of the moment at which it is called. It allocates an iterator.
-func (s *Store) Blocks(from journal.Index, f func(first journal.Index, block []byte) error) error {
-	if s.closed.Load() {
-		return journal.ErrClosed
+func (s *Store) Blocks(from journal.Index, f func(first journal.Index, block []byte) error) (err error) {
+	calls := false
+	defer s.sober(&calls, &err)
+	if err := s.readable(); err != nil {
+		return err
 	}
 	lower, upper := keyRange(kindBlock, s.cfg.Partition)
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
@@ -100,9 +110,11 @@ func (s *Store) Blocks(from journal.Index, f func(first journal.Index, block []b
 		if err != nil {
 			return s.readError(fmt.Sprintf("the block at %d", first), first, err)
 		}
+		calls = true
 		if err := f(first, block); err != nil {
 			return err
 		}
+		calls = false
 		next = first + 1
 	}
 	if err := it.Error(); err != nil {
@@ -122,7 +134,7 @@ func (s *Store) seekHolder(it *pebble.Iterator, from journal.Index) bool {
 
 // DropBlocks implements journal.Blocks.
 func (s *Store) DropBlocks(upTo journal.Index) error {
-	if err := s.err(); err != nil {
+	if err := s.mayChange(); err != nil {
 		return err
 	}
 	lower, upper := keyRange(kindBlock, s.cfg.Partition)
@@ -146,7 +158,7 @@ func (s *Store) DropBlocks(upTo journal.Index) error {
 
 // CutBlocks implements journal.Blocks.
 func (s *Store) CutBlocks(from journal.Index) error {
-	if err := s.err(); err != nil {
+	if err := s.mayChange(); err != nil {
 		return err
 	}
 	last, _, err := s.lastBlock(s.db, from)
@@ -178,7 +190,7 @@ func (s *Store) deleteRange(lower, upper []byte, o *pebble.WriteOptions) error {
 
 // Sync implements journal.Store.
 func (s *Store) Sync() error {
-	err := s.err()
+	err := s.mayChange()
 	if err == nil {
 		err = s.awaitRoom()
 	}

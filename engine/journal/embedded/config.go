@@ -119,7 +119,7 @@ func (c *Config) complete() error {
 		if err != nil {
 			return err
 		}
-		c.FS, c.Dir = vfs.Default, dir
+		c.FS, c.Dir = disk, dir
 	}
 	c.Dir = c.FS.PathJoin(c.Dir)
 	if c.FreeBytes == nil {

@@ -187,9 +187,16 @@ func TestClosedMeansWhole(t *testing.T) {
 		s = mustOpen(t, cfg)
 		wantPrefix(t, s, 19)
 		mustClose(t, s)
+		if s, err := Open(quiet(Config{Dir: cfg.Dir, Mode: mode})); err == nil {
+			t.Errorf("%s: what was only read is given up", mode)
+			mustClose(t, s)
+		}
+		s = mustOpen(t, cfg)
+		mustWrite(t, s, 20, 20, 3000)
+		mustClose(t, s)
 		cfg.AcceptLoss = false
 		s = mustOpen(t, cfg)
-		wantPrefix(t, s, 19)
+		wantPrefix(t, s, 20)
 		mustClose(t, s)
 	}
 }

@@ -3,11 +3,13 @@ package embedded
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -63,6 +65,25 @@ func syncDir(fsys vfs.FS, dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// disk is the file system of the machine.
+var disk vfs.FS = diskFS{vfs.Default}
+
+// diskFS leaves the lock of a directory as it was: to make it, which takes it too, would move its time of change.
+type diskFS struct{ vfs.FS }
+
+// Lock implements vfs.FS.
+func (d diskFS) Lock(name string) (io.Closer, error) {
+	before, missing := os.Stat(name)
+	lock, err := d.FS.Lock(name)
+	if missing == nil {
+		_ = os.Chtimes(name, time.Time{}, before.ModTime()) // of somebody else's file it cannot be put back, and says nothing there
+	}
+	return lock, err
+}
+
+// Unwrap implements vfs.FS.
+func (d diskFS) Unwrap() vfs.FS { return d.FS }
+
 // lockDir keeps every other opener out until the lock is closed.
 func lockDir(fsys vfs.FS, dir string) (*pebble.Lock, error) {
 	lock, err := pebble.LockDirectory(dir, fsys)
@@ -81,18 +102,22 @@ func stampText(m journal.Mode, f pebble.FormatMajorVersion) string {
 	return fmt.Sprintf("%smode %s\nformat %d\n", stampVersion, m, uint64(f))
 }
 
-// checkStamp compares the stamp with what is asked for. Where there is none and the directory is empty, it makes it.
-func checkStamp(fsys vfs.FS, dir string, mode journal.Mode) error {
+// checkStamp compares the stamp with what is asked for. stamped is false where there is none and the directory is empty.
+func checkStamp(fsys vfs.FS, dir string, mode journal.Mode) (stamped bool, err error) {
 	path := fsys.PathJoin(dir, stampName)
 	got, err := readFile(fsys, path)
 	if errors.Is(err, os.ErrNotExist) {
-		return makeStamp(fsys, dir, mode)
+		return false, checkEmpty(fsys, dir)
 	}
 	if err != nil {
-		return fmt.Errorf("cannot read journal %s: %w", path, err)
+		return false, fmt.Errorf("cannot read journal %s: %w", path, err)
 	}
+	return true, compareStamp(path, dir, string(got), mode)
+}
+
+func compareStamp(path, dir, got string, mode journal.Mode) error {
 	for _, made := range []journal.Mode{journal.Always, journal.Interval} {
-		if string(got) != stampText(made, (&Config{Mode: made}).format()) {
+		if got != stampText(made, (&Config{Mode: made}).format()) {
 			continue
 		}
 		if made != mode {
@@ -100,14 +125,14 @@ func checkStamp(fsys vfs.FS, dir string, mode journal.Mode) error {
 		}
 		return nil
 	}
-	if strings.HasPrefix(string(got), "trunkline journal ") && !strings.HasPrefix(string(got), stampVersion) {
+	if strings.HasPrefix(got, "trunkline journal ") && !strings.HasPrefix(got, stampVersion) {
 		return fmt.Errorf("cannot open journal %s: made by another version: %.40q", dir, got)
 	}
 	return &journal.DamageError{Where: path, Err: fmt.Errorf("not a stamp: %.80q", got)}
 }
 
-// makeStamp stamps an empty directory. LOCK is ours already; what a crash left of an earlier try is replaced.
-func makeStamp(fsys vfs.FS, dir string, mode journal.Mode) error {
+// checkEmpty refuses a directory that holds anything but LOCK, and what a crash left of an earlier try to stamp it.
+func checkEmpty(fsys vfs.FS, dir string) error {
 	names, err := fsys.List(dir)
 	if err != nil {
 		return fmt.Errorf("cannot read journal %s: %w", dir, err)
@@ -116,6 +141,14 @@ func makeStamp(fsys vfs.FS, dir string, mode journal.Mode) error {
 		if name != "LOCK" && name != stampName+".new" {
 			return &journal.DamageError{Where: fsys.PathJoin(dir, stampName), Err: fmt.Errorf("it is missing, and the directory is not empty (%s)", name)}
 		}
+	}
+	return nil
+}
+
+// makeStamp stamps an empty directory, which is locked now. Another opener may have been faster.
+func makeStamp(fsys vfs.FS, dir string, mode journal.Mode) error {
+	if stamped, err := checkStamp(fsys, dir, mode); stamped || err != nil {
+		return err
 	}
 	return writeStamp(fsys, dir, mode)
 }

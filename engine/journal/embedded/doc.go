@@ -30,7 +30,13 @@
 //
 // What pebble cannot see - the log cut at a chunk's edge or gone as a whole, damage in the middle of an interval log - the mark
 // does: it is written after a sync, so it is never ahead of the disk, and a directory that holds less than its mark is damaged.
-// Each opening looks at the directory without writing first, so that a refusal leaves everything as it was.
+//
+// # Opening
+//
+// Open reads: the stamp, the mark, and pebble's files with a database that is for reading only, over a file system that refuses every
+// change. The replay reads from that one too. The first change, which is what a replay that succeeded ends with, closes it and opens
+// the directory for writing. So whoever refuses the directory, and for whatever is in it, leaves it as it was. Nothing is read twice
+// but the log that was not sorted yet: pebble has it in memory after the first time, and cannot write from there.
 //
 // # Snapshots
 //

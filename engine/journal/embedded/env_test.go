@@ -63,6 +63,16 @@ func mustOpen(t testing.TB, cfg Config) *Store {
 	return s
 }
 
+// mustOwn opens a store, and its directory for writing, as the first change does.
+func mustOwn(t testing.TB, cfg Config) *Store {
+	t.Helper()
+	s := mustOpen(t, cfg)
+	if err := s.own(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func quiet(cfg Config) Config {
 	if cfg.FreeBytes == nil {
 		cfg.FreeBytes = plenty

@@ -87,3 +87,14 @@ func (s *Store) readError(what string, index journal.Index, err error) error {
 	}
 	return &journal.DamageError{Where: where, Index: index, Err: err}
 }
+
+// sober makes damage of a panic of the database: it has some that a file which was changed under it can reach. One of the caller,
+// in a function that is called with what was read, is the caller's.
+func (s *Store) sober(calls *bool, err *error) {
+	if s.owned.Load() || *calls {
+		return
+	}
+	if r := recover(); r != nil {
+		*err = panicError(s.cfg.Dir, "reading", r)
+	}
+}

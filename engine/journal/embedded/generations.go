@@ -59,9 +59,10 @@ func (s *Store) meta(g uint64) (value []byte, found bool, err error) {
 }
 
 // ListGenerations implements journal.Generations.
-func (s *Store) ListGenerations() ([]journal.Generation, error) {
-	if s.closed.Load() {
-		return nil, journal.ErrClosed
+func (s *Store) ListGenerations() (list []journal.Generation, err error) {
+	defer s.sober(new(bool), &err)
+	if err := s.readable(); err != nil {
+		return nil, err
 	}
 	lower, upper := keyRange(kindMeta, s.cfg.Partition)
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
@@ -69,7 +70,6 @@ func (s *Store) ListGenerations() ([]journal.Generation, error) {
 		return nil, s.readError("the generations", 0, err)
 	}
 	defer it.Close()
-	var list []journal.Generation
 	for ok := it.First(); ok; ok = it.Next() {
 		value, found, err := s.meta(keyNumber(it.Key()))
 		if err != nil {
@@ -86,9 +86,11 @@ func (s *Store) ListGenerations() ([]journal.Generation, error) {
 }
 
 // ReadGeneration implements journal.Generations.
-func (s *Store) ReadGeneration(g uint64, f func(chunk []byte) error) error {
-	if s.closed.Load() {
-		return journal.ErrClosed
+func (s *Store) ReadGeneration(g uint64, f func(chunk []byte) error) (err error) {
+	calls := false
+	defer s.sober(&calls, &err)
+	if err := s.readable(); err != nil {
+		return err
 	}
 	value, found, err := s.meta(g)
 	if err != nil {
@@ -103,7 +105,12 @@ func (s *Store) ReadGeneration(g uint64, f func(chunk []byte) error) error {
 		return s.readError(fmt.Sprintf("generation %d", g), 0, err)
 	}
 	defer it.Close()
-	return s.readChunks(it, g, binary.BigEndian.Uint32(value), f)
+	return s.readChunks(it, g, binary.BigEndian.Uint32(value), func(chunk []byte) error {
+		calls = true
+		err := f(chunk)
+		calls = err != nil
+		return err
+	})
 }
 
 func (s *Store) readChunks(it *pebble.Iterator, g uint64, count uint32, f func(chunk []byte) error) error {
@@ -133,9 +140,13 @@ func (s *Store) readChunks(it *pebble.Iterator, g uint64, count uint32, f func(c
 
 // DropGeneration implements journal.Generations. It need not be synced: what a crash brings back is whole.
 func (s *Store) DropGeneration(g uint64) error {
-	if err := s.err(); err != nil {
+	if err := s.mayChange(); err != nil {
 		return err
 	}
+	return s.drop(g)
+}
+
+func (s *Store) drop(g uint64) error {
 	if w := s.writing; w != nil && w.g == g {
 		if err := w.discard(); err != nil {
 			return fmt.Errorf("cannot drop generation %d: %w", g, err)

@@ -33,7 +33,7 @@ type generationWriter struct {
 // BeginGeneration implements journal.Generations. One generation is written at a time: what another writer did not commit is
 // discarded.
 func (s *Store) BeginGeneration(g uint64) (journal.GenerationWriter, error) {
-	if err := s.err(); err != nil {
+	if err := s.mayChange(); err != nil {
 		return nil, err
 	}
 	_, found, err := s.meta(g)

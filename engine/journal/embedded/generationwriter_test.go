@@ -96,7 +96,7 @@ func wantChunks(t testing.TB, s *Store, want int) {
 func TestGenerationIsNotInTheLog(t *testing.T) {
 	for _, mode := range bothModes {
 		cfg := Config{Dir: t.TempDir(), Mode: mode, SnapshotRate: -1}
-		s := mustOpen(t, cfg)
+		s := mustOwn(t, cfg)
 		mustWrite(t, s, 1, 1, 100)
 		stop := make(chan struct{})
 		var beside sync.WaitGroup
@@ -136,7 +136,7 @@ func TestGenerationIsNotInTheLog(t *testing.T) {
 		}
 		wantGenerations(t, s, largeChunks, 1, 2)
 		mustClose(t, s)
-		s = mustOpen(t, cfg)
+		s = mustOwn(t, cfg)
 		wantPrefix(t, s, last)
 		wantGenerations(t, s, largeChunks, 1, 2)
 		mustClose(t, s)
@@ -145,7 +145,7 @@ func TestGenerationIsNotInTheLog(t *testing.T) {
 
 // TestDroppedGenerationGivesItsRoomBack, without anything being written again.
 func TestDroppedGenerationGivesItsRoomBack(t *testing.T) {
-	s := mustOpen(t, Config{Dir: "d", FS: vfs.NewMem(), SnapshotRate: -1})
+	s := mustOwn(t, Config{Dir: "d", FS: vfs.NewMem(), SnapshotRate: -1})
 	defer mustClose(t, s)
 	for g := uint64(1); g <= 6; g++ {
 		mustWrite(t, s, g, g, 1000)
@@ -172,7 +172,7 @@ func TestDroppedGenerationGivesItsRoomBack(t *testing.T) {
 func TestGenerationBeginsAgain(t *testing.T) {
 	for _, mode := range bothModes {
 		cfg := Config{Dir: "d", Mode: mode, FS: vfs.NewMem()}
-		s := mustOpen(t, cfg)
+		s := mustOwn(t, cfg)
 		begin := func(g uint64, chunks int) *generationWriter {
 			t.Helper()
 			w, err := s.BeginGeneration(g)
@@ -216,7 +216,7 @@ func TestGenerationBeginsAgain(t *testing.T) {
 		}
 		s.fs.sink(errCrash)
 		_ = s.Close()
-		s = mustOpen(t, cfg)
+		s = mustOwn(t, cfg)
 		wantGenerations(t, s, 5, 3, 4, 5)
 		writeGeneration(t, s, 6, 5)
 		wantGenerations(t, s, 5, 3, 4, 5, 6)
@@ -232,7 +232,7 @@ func TestGenerationFindsNoRoom(t *testing.T) {
 			// Where a link fails, pebble tries a copy, in the directory of the database.
 			return takesSpace(op) && op.Kind != errorfs.OpLink && strings.Contains(op.Path, incomingDir)
 		}}
-		s := mustOpen(t, Config{Dir: "d", Mode: mode, FS: errorfs.Wrap(vfs.NewMem(), fault), SnapshotRate: -1, OnFatal: func(err error) { t.Error(err) }})
+		s := mustOwn(t, Config{Dir: "d", Mode: mode, FS: errorfs.Wrap(vfs.NewMem(), fault), SnapshotRate: -1, OnFatal: func(err error) { t.Error(err) }})
 		failed := 0
 		for from := int64(0); ; from += step {
 			fault.seen.Store(0)
@@ -278,7 +278,7 @@ func TestNothingIsIngestedAfterAFailure(t *testing.T) {
 			return isSync(op) && strings.Contains(op.Path, incomingDir)
 		}}
 		fatal := 0
-		s := mustOpen(t, Config{Dir: "d", Mode: mode, FS: errorfs.Wrap(mem, fault), SnapshotRate: -1, OnFatal: func(error) { fatal++ }})
+		s := mustOwn(t, Config{Dir: "d", Mode: mode, FS: errorfs.Wrap(mem, fault), SnapshotRate: -1, OnFatal: func(error) { fatal++ }})
 		mustWrite(t, s, 1, 5, 100)
 		w, err := tryLarge(s, 1)
 		if err != nil {
@@ -297,7 +297,7 @@ func TestNothingIsIngestedAfterAFailure(t *testing.T) {
 		if err := s.Close(); !errors.Is(err, fault.err) {
 			t.Errorf("%s: close: %v", name, err)
 		}
-		s = mustOpen(t, Config{Dir: "d", Mode: mode, FS: mem})
+		s = mustOwn(t, Config{Dir: "d", Mode: mode, FS: mem})
 		wantPrefix(t, s, 5)
 		wantGenerations(t, s, 0)
 		mustClose(t, s)

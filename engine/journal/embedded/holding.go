@@ -31,7 +31,7 @@ func hold(fsys vfs.FS, dir string) (h holding, err error) {
 		return h, errors.New("cannot inspect journal: no directory given")
 	}
 	if fsys == nil {
-		fsys = vfs.Default
+		fsys = disk
 		if dir, err = nameOf(dir); err != nil {
 			return h, err
 		}
@@ -71,7 +71,7 @@ func modeOf(fsys vfs.FS, dir string) (journal.Mode, error) {
 	if _, err := fsys.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return 0, noStamp(fsys, dir)
 	}
-	err := checkStamp(fsys, dir, journal.Always)
+	_, err := checkStamp(fsys, dir, journal.Always)
 	var other *journal.ErrModeMismatch
 	if errors.As(err, &other) {
 		return other.Made, nil

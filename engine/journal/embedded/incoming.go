@@ -50,7 +50,7 @@ func (s *Store) dropUnfinished() error {
 	for ok := it.First(); ok && err == nil; {
 		g, found := keyNumber(it.Key()), false
 		if _, found, err = s.meta(g); err == nil && !found {
-			err = s.DropGeneration(g)
+			err = s.drop(g)
 		}
 		ok = it.SeekGE(after(appendKey(nil, kindChunk, s.cfg.Partition, g)))
 	}

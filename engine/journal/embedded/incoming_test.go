@@ -22,7 +22,7 @@ import (
 // interrupted is the directory of a process that died while it wrote a generation.
 func interrupted(t *testing.T, mode journal.Mode) string {
 	t.Helper()
-	s := mustOpen(t, Config{Dir: t.TempDir(), Mode: mode, SnapshotRate: -1})
+	s := mustOwn(t, Config{Dir: t.TempDir(), Mode: mode, SnapshotRate: -1})
 	defer mustClose(t, s)
 	mustWrite(t, s, 1, 20, 300)
 	writeGeneration(t, s, 1, 5)
@@ -69,7 +69,7 @@ func TestLeftovers(t *testing.T) {
 			t.Errorf("an inspection removed it: %v", err)
 		}
 		for _, dir := range []string{dir, dest} {
-			s := mustOpen(t, Config{Dir: dir, Mode: mode})
+			s := mustOwn(t, Config{Dir: dir, Mode: mode})
 			if _, err := os.Stat(s.incomingPath()); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("it is there after an opening: %v", err)
 			}
@@ -84,7 +84,7 @@ func TestLeftovers(t *testing.T) {
 // TestSecondNameOfATable: a crash after the files were taken over leaves them under both names. Only one goes.
 func TestSecondNameOfATable(t *testing.T) {
 	cfg := Config{Dir: t.TempDir()}
-	s := mustOpen(t, cfg)
+	s := mustOwn(t, cfg)
 	writeGeneration(t, s, 1, 5)
 	mustClose(t, s)
 	second := filepath.Join(cfg.Dir, incomingDir, "000000.chunks")
@@ -92,7 +92,7 @@ func TestSecondNameOfATable(t *testing.T) {
 	if err = errors.Join(err, os.Link(newest(t, cfg.Dir, ".sst"), second)); err != nil {
 		t.Fatal(err)
 	}
-	s = mustOpen(t, cfg)
+	s = mustOwn(t, cfg)
 	wantGenerations(t, s, 5, 1)
 	mustClose(t, s)
 }
@@ -109,7 +109,7 @@ func TestLeftoversThatStay(t *testing.T) {
 		return nil
 	}))
 	var book logBook
-	s := mustOpen(t, Config{Dir: dir, FS: fs, Logger: book.logger()})
+	s := mustOwn(t, Config{Dir: dir, FS: fs, Logger: book.logger()})
 	defer mustClose(t, s)
 	if !book.has("unfinished snapshot") {
 		t.Error("nobody was told")
@@ -155,7 +155,7 @@ func cutInAGeneration(t *testing.T, mode journal.Mode, seed uint64, at int64) (c
 	t.Helper()
 	var must atomic.Uint64
 	c := &cutter{mem: memdisk.New(), rng: rand.New(rand.NewPCG(seed, 4)), must: must.Load}
-	s := mustOpen(t, Config{Dir: "d", Mode: mode, FS: errorfs.Wrap(c.mem, c), SnapshotRate: -1})
+	s := mustOwn(t, Config{Dir: "d", Mode: mode, FS: errorfs.Wrap(c.mem, c), SnapshotRate: -1})
 	mustWrite(t, s, 1, 9, 100)
 	writeLarge(t, s, 1)
 	must.Store(109)

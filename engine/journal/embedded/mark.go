@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
+	"os"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -22,6 +22,23 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// markState is what a mark holds.
+type markState struct {
+	first  journal.Index
+	closed bool
+	ok     bool // false where there is none to be read: it is lost, new, or torn
+}
+
+// readMark reads the mark of dir.
+func readMark(fsys vfs.FS, dir string) (m markState, err error) {
+	b, err := readFile(fsys, fsys.PathJoin(dir, markName))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return m, fmt.Errorf("cannot read journal %s: %w", dir, err)
+	}
+	m.first, m.closed, m.ok = parseMark(b)
+	return m, nil
+}
+
 // mark is the file that remembers, outside the log, how far the log was synced. It is written after the sync and is not synced
 // itself: an old value is as true as a new one, only less strict.
 type mark struct {
@@ -31,20 +48,13 @@ type mark struct {
 	closed bool          // as written
 }
 
-// openMark opens the mark of dir. ok is false where there is none to be read: it is lost, new, or torn.
-func openMark(fsys vfs.FS, dir string) (m *mark, ok bool, err error) {
+// openMark opens the mark of dir, which holds what was read, for writing.
+func openMark(fsys vfs.FS, dir string, was markState) (*mark, error) {
 	f, err := fsys.OpenReadWrite(fsys.PathJoin(dir, markName), vfs.WriteCategoryUnspecified)
 	if err != nil {
-		return nil, false, fmt.Errorf("cannot open journal: %w", typed(err))
+		return nil, fmt.Errorf("cannot open journal: %w", typed(err))
 	}
-	m = &mark{file: f}
-	var b [markLen]byte
-	n, err := f.ReadAt(b[:], 0)
-	if err != nil && err != io.EOF {
-		return nil, false, fmt.Errorf("cannot open journal: %w", errors.Join(typed(err), f.Close()))
-	}
-	m.first, m.closed, ok = parseMark(b[:n])
-	return m, ok, nil
+	return &mark{file: f, first: was.first, closed: was.closed}, nil
 }
 
 func appendMark(dst []byte, first journal.Index, closed bool) []byte {

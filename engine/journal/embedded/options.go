@@ -55,7 +55,7 @@ func (s *Store) listener() *pebble.EventListener {
 		BackgroundError: func(err error) {
 			switch {
 			case errors.Is(err, pebble.ErrCancelledCompaction):
-			case s.fs.opening.Load():
+			case s.fs.opening.Load() && !pebble.IsCorruptionError(err): // damage in what no start reads ends none
 				s.fs.sink(err)
 			default:
 				s.space.cause.Store(&err)

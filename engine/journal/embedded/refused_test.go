@@ -125,8 +125,11 @@ func testRefusedStart(t *testing.T, mode journal.Mode, errno syscall.Errno) {
 		fault := &faulty{match: changes, err: errno, from: from, n: -1}
 		fatal := 0
 		s, err := Open(quiet(Config{Dir: "d", Mode: mode, FS: errorfs.Wrap(disk, fault), OnFatal: func(error) { fatal++ }}))
-		met := fault.given.Load() > 0
 		if err == nil {
+			err = s.own()
+		}
+		met := fault.given.Load() > 0
+		if s != nil {
 			_ = s.Close()
 		}
 		var damage *journal.DamageError

@@ -35,33 +35,42 @@ func findLogDamage(err error) (d logDamage, ok bool) {
 	return d, err == nil
 }
 
-// lookAt is look for a log that does not replay: it reads what is before the damage, so that the refusal names the index. Where
-// an operator accepts the loss, the log is cut there.
-func (s *Store) lookAt(refused error) error {
-	var damage *journal.DamageError
-	if !errors.As(refused, &damage) {
-		return refused
-	}
-	at, ok := findLogDamage(damage.Err)
-	if !ok {
-		return refused
-	}
-	o := s.options()
-	o.ReadOnly, o.FS = true, cutFS{FS: s.fs, dir: s.cfg.Dir, logDamage: at}
-	db, err := s.openDB(o)
+// lookBefore opens for reading what is before the damage of a log that does not replay, so that the refusal names the index. Where
+// an operator accepts the loss, that is the journal, and the log is cut there before the first change.
+func (s *Store) lookBefore(fsys vfs.FS, refused error) error {
+	at, last, err := s.showBefore(fsys, refused)
 	if err != nil {
-		return refused
+		return err
 	}
-	_, last, err := s.lastBlock(db, maxIndex)
-	if err = errors.Join(err, db.Close()); err != nil {
-		return refused
-	}
+	damage := (*journal.DamageError)(nil)
+	errors.As(refused, &damage)
 	damage.Index = last + 1
 	if !s.cfg.AcceptLoss {
 		return damage
 	}
+	s.cut = &at
 	s.log.Warn("journal opens with a loss that was accepted", "err", damage, "kept_in", s.cfg.FS.PathJoin(s.cfg.Dir, asideDir))
-	return s.setAside(at)
+	return nil
+}
+
+// showBefore opens for reading what is before a damaged place of the log, if it is that which was refused, and returns the place and
+// the last index before it.
+func (s *Store) showBefore(fsys vfs.FS, refused error) (at logDamage, last journal.Index, err error) {
+	var damage *journal.DamageError
+	if !errors.As(refused, &damage) {
+		return at, 0, refused
+	}
+	at, ok := findLogDamage(damage.Err)
+	if !ok {
+		return at, 0, refused
+	}
+	if err = s.openForReading(cutFS{FS: fsys, dir: s.cfg.Dir, logDamage: at}); err != nil {
+		return at, 0, refused
+	}
+	if _, last, err = s.lastBlock(s.db, maxIndex); err != nil {
+		return at, 0, refused
+	}
+	return at, last, nil
 }
 
 // setAside moves the damaged log, and those after it, out of the way, and puts the good beginning in its place. The later ones go

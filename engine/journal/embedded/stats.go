@@ -39,7 +39,7 @@ func (s *Store) Stats() Stats {
 	st := Stats{FreeBytes: s.space.freeBytes.Load(), LastBlock: s.last.Load(), Full: s.Full()}
 	s.using.RLock()
 	defer s.using.RUnlock()
-	if s.closed.Load() {
+	if s.readable() != nil {
 		return st
 	}
 	m := s.db.Metrics()
@@ -62,6 +62,9 @@ func (s *Store) Stats() Stats {
 // mode. It may run beside everything but Close. Sorted files are linked where the file system can, so that a copy on the same
 // disk is cheap, and does not outlive it.
 func (s *Store) Checkpoint(dir string) error {
+	if err := s.mayChange(); err != nil {
+		return err
+	}
 	s.using.RLock()
 	defer s.using.RUnlock()
 	if err := s.err(); err != nil {

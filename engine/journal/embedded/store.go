@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"trunkline/engine/journal"
 )
@@ -19,8 +20,12 @@ type Store struct {
 	log   *slog.Logger
 	fs    *logFS
 	lock  *pebble.Lock
-	mark  *mark
+	was   markState // what the mark held when it was opened
+	mark  *mark     // once owned
 	db    *pebble.DB
+	owned atomic.Bool // db is open for writing, and not for reading only
+	cut   *logDamage  // where the log ends in damage that was accepted, until then
+	torn  tornTail    // of the opening for reading
 	space space
 
 	batch *pebble.Batch // of WriteBlock
@@ -33,7 +38,6 @@ type Store struct {
 	incoming atomic.Uint64 // bytes of it that are written
 
 	corrupt atomic.Pointer[string] // the file in which pebble found damage last
-	ready   bool                   // open came to its end
 	closed  atomic.Bool
 	using   sync.RWMutex // Close waits for Stats and Checkpoint
 	stop    chan struct{}
@@ -45,9 +49,10 @@ const maxIndex = ^journal.Index(0)
 var _ journal.Store = (*Store)(nil)
 
 // Open opens the journal in cfg.Dir, or makes it. It refuses a directory that is in use (journal.ErrLocked), that was made in
-// another mode (journal.ErrModeMismatch), and one that is damaged (journal.DamageError); none of these changes it. The end of
-// the log that a crash tore is cut, and a line of the log says how far it goes. What the system refuses meanwhile ends the opening
-// with that answer: nothing is tried again, and OnFatal is not called.
+// another mode (journal.ErrModeMismatch), and one that is damaged (journal.DamageError). Nothing in the directory changes before the
+// first change of the journal: what was opened till then is for reading only, so that whoever replays it can refuse it too. That
+// first change opens the directory for writing; no other call may run meanwhile, but for Full, Stats and Close. What the system refuses
+// till that is done ends it with that answer: nothing is tried again, and OnFatal is not called.
 func Open(cfg Config) (*Store, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -72,57 +77,83 @@ func (s *Store) open() (err error) {
 	if err = makeDir(s.cfg.FS, s.cfg.Dir); err != nil {
 		return fmt.Errorf("cannot open journal: %w", typed(err))
 	}
+	stamped, refused := checkStamp(s.cfg.FS, s.cfg.Dir, s.cfg.Mode)
+	if refused != nil && !stamped { // it is not ours to make a lock in
+		return refused
+	}
 	if s.lock, err = lockDir(s.cfg.FS, s.cfg.Dir); err != nil {
 		return err
 	}
-	if err = checkStamp(s.cfg.FS, s.cfg.Dir, s.cfg.Mode); err != nil {
-		return err
+	if refused == nil && !stamped {
+		refused = makeStamp(s.cfg.FS, s.cfg.Dir, s.cfg.Mode)
 	}
-	marked := false
-	if s.mark, marked, err = openMark(s.cfg.FS, s.cfg.Dir); err != nil {
-		return err
+	if refused != nil {
+		return refused
 	}
-	if err = s.look(marked); err != nil {
-		return err
-	}
-	if s.db, err = s.openDB(s.options()); err != nil {
-		return err
-	}
-	if err = s.begin(); err != nil {
-		return err
-	}
-	return s.fs.opened()
+	return s.look()
 }
 
 // look opens the database for reading only and compares what is there with what the mark says was there. An opening for writing
 // would sort what is left of a damaged log and delete the log: nothing of it could be saved any more.
-func (s *Store) look(marked bool) error {
-	o := s.options()
-	o.ReadOnly = true
-	db, err := s.openDB(o)
-	if errors.Is(err, pebble.ErrDBDoesNotExist) {
-		if marked { // a mark is only made beside a database
-			return &journal.DamageError{Where: s.cfg.FS.PathJoin(s.cfg.Dir, "MANIFEST"), Err: err}
-		}
-		return nil
-	}
+func (s *Store) look() error {
+	fsys := readFS{s.cfg.FS}
+	was, err := readMark(fsys, s.cfg.Dir)
 	if err != nil {
-		return s.lookAt(err)
-	}
-	first, last, err := s.lastBlock(db, maxIndex)
-	if err = errors.Join(err, db.Close()); err != nil {
 		return err
 	}
-	if s.mark.first > first {
-		return s.missing(first, last)
+	s.was = was
+	err = s.openForReading(fsys)
+	if errors.Is(err, pebble.ErrDBDoesNotExist) {
+		if err = s.absent(err); err != nil {
+			return err
+		}
+		return s.own()
+	}
+	if err != nil {
+		if err = s.lookBefore(fsys, err); err != nil {
+			return err
+		}
+	}
+	first, last, err := s.lastBlock(s.db, maxIndex)
+	if err != nil {
+		return err
+	}
+	s.last.Store(first)
+	if s.was.first > first && s.cut == nil {
+		if err = s.missing(first, last); err != nil {
+			return err
+		}
+	}
+	if first != 0 && !s.was.closed {
+		s.log.Warn("journal was not closed; its log was read up to the last whole block", "last_block", first, "marked", s.was.first)
 	}
 	return nil
+}
+
+// absent looks whether a directory without a database is a new one: a mark is only made beside a database.
+func (s *Store) absent(err error) error {
+	if s.was.ok {
+		return &journal.DamageError{Where: s.cfg.FS.PathJoin(s.cfg.Dir, "MANIFEST"), Err: err}
+	}
+	return nil
+}
+
+// openForReading opens the database as fsys shows it. What was in the log stays in memory.
+func (s *Store) openForReading(fsys vfs.FS) error {
+	o := s.options()
+	s.torn = tornTail{}
+	o.ReadOnly, o.FS, o.Logger = true, fsys, &s.torn
+	db, err := s.openDB(o)
+	if err == nil {
+		s.db, err = db, s.torn.look(fsys, s.cfg.Dir)
+	}
+	return err
 }
 
 // missing is what there is to say when the last block, whose records are first to last, is before the mark.
 func (s *Store) missing(first, last journal.Index) error {
 	damage := &journal.DamageError{Where: s.cfg.Dir, Index: last + 1,
-		Err: fmt.Errorf("the last block is at %d, but one at %d was synced: log files are cut, changed or missing", first, s.mark.first)}
+		Err: fmt.Errorf("the last block is at %d, but one at %d was synced: log files are cut, changed or missing", first, s.was.first)}
 	if !s.cfg.AcceptLoss {
 		return damage
 	}
@@ -150,22 +181,70 @@ func (s *Store) openDB(o *pebble.Options) (db *pebble.DB, err error) {
 	return db, nil
 }
 
-// begin takes what is there as the journal: it is on the disk, because pebble has sorted it.
-func (s *Store) begin() error {
+// own opens the directory for writing, before the first change. What was read till then is not looked at again, but for the log:
+// pebble reads that a second time, because what it keeps in memory of a directory that is only read cannot be written.
+func (s *Store) own() error {
+	if s.owned.Load() {
+		return nil
+	}
+	s.using.Lock()
+	defer s.using.Unlock()
+	if err := s.err(); err != nil || s.owned.Load() {
+		return err
+	}
+	if err := s.begin(); err != nil {
+		s.fs.failure.CompareAndSwap(nil, &err) // nothing is read or written any more; the caller gets the error
+		return err
+	}
+	s.owned.Store(true)
+	return nil
+}
+
+// begin closes what was only read and takes what is there as the journal: it is on the disk, because pebble has sorted it.
+func (s *Store) begin() (err error) {
+	if s.db != nil {
+		err, s.db = s.closeDB(s.db), nil
+		if err != nil {
+			return err
+		}
+	}
+	if s.cut != nil {
+		if err = s.setAside(*s.cut); err != nil {
+			return err
+		}
+	}
+	if s.mark, err = openMark(s.cfg.FS, s.cfg.Dir, s.was); err != nil {
+		return err
+	}
+	if s.db, err = s.openDB(s.options()); err != nil {
+		return err
+	}
 	last, _, err := s.lastBlock(s.db, maxIndex)
 	if err != nil {
 		return err
 	}
-	if last != 0 && !s.mark.closed {
-		s.log.Warn("journal was not closed; its log was read up to the last whole block", "last_block", last, "marked", s.mark.first)
+	if read := s.last.Load(); last != read {
+		return fmt.Errorf("cannot open journal %s: the last block is at %d, and was at %d", s.cfg.Dir, last, read)
 	}
-	s.last.Store(last)
 	if err = s.sweep(); err != nil {
 		return err
 	}
 	s.batch = s.db.NewBatch()
-	s.ready = true
-	return s.mark.write(last, false)
+	if err = s.mark.write(last, false); err != nil {
+		return err
+	}
+	return s.fs.opened()
+}
+
+// readable returns why nothing can be read: the store is closed, or could not be opened for writing.
+func (s *Store) readable() error {
+	if s.closed.Load() {
+		return journal.ErrClosed
+	}
+	if !s.owned.Load() {
+		return s.fs.err()
+	}
+	return nil
 }
 
 // lastBlock returns the first and the last index of the last block below an index, 0 for none.
@@ -203,6 +282,9 @@ func (s *Store) keep() {
 }
 
 func (s *Store) syncAndMark() {
+	if !s.owned.Load() {
+		return
+	}
 	first := s.last.Load() // before the sync: it covers what was written before it
 	s.fs.sync()
 	if s.err() != nil {
@@ -274,7 +356,7 @@ func (s *Store) release() (err error) {
 		err = errors.Join(err, s.closeDB(s.db))
 	}
 	if s.mark != nil {
-		if s.ready && err == nil && !s.fs.sunk() {
+		if s.owned.Load() && err == nil && !s.fs.sunk() {
 			err = typed(errors.Join(s.mark.set(s.last.Load(), true), s.mark.sync()))
 		}
 		err = errors.Join(err, s.mark.file.Close())

@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 
 	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"trunkline/engine/journal"
 )
@@ -18,8 +16,6 @@ type View struct {
 	holding
 	s      *Store
 	closed bool
-	marked bool
-	torn   tornTail
 	damage *journal.DamageError
 	rotten bool
 }
@@ -38,7 +34,6 @@ func Inspect(cfg Config) (*View, error) {
 		cfg:  Config{Dir: h.dir, Mode: h.mode, Partition: cfg.Partition, FS: h.fs, OnFatal: func(error) {}},
 		log:  slog.New(slog.DiscardHandler),
 		lock: h.lock,
-		mark: &mark{},
 		stop: make(chan struct{}),
 	}}
 	v.s.fs = newLogFS(h.fs, h.dir, false)
@@ -49,11 +44,11 @@ func Inspect(cfg Config) (*View, error) {
 	return v, nil
 }
 
-func (v *View) open() error {
-	if err := v.readMark(); err != nil {
+func (v *View) open() (err error) {
+	if v.s.was, err = readMark(v.fs, v.dir); err != nil {
 		return err
 	}
-	err := v.openWith(v.fs)
+	err = v.s.openForReading(v.fs)
 	if errors.Is(err, pebble.ErrDBDoesNotExist) {
 		return v.absent(err)
 	}
@@ -80,60 +75,28 @@ func (v *View) compare(first, last journal.Index) {
 	switch {
 	case v.damage != nil:
 		v.damage.Index = last + 1
-	case v.s.mark.first > first:
+	case v.s.was.first > first:
 		errors.As(v.s.missing(first, last), &v.damage)
-		if v.torn.name != "" {
-			v.damage.Where = v.fs.PathJoin(v.dir, v.torn.name)
+		if v.s.torn.name != "" {
+			v.damage.Where = v.fs.PathJoin(v.dir, v.s.torn.name)
 		}
 	}
 }
 
 // absent is what there is to say of a stamped directory without a database: the server that made it died at once, or it was lost.
 func (v *View) absent(err error) error {
-	if v.marked {
-		return &journal.DamageError{Where: v.fs.PathJoin(v.dir, "MANIFEST"), Err: err}
+	if err = v.s.absent(err); err != nil {
+		return err
 	}
 	return fmt.Errorf("cannot inspect journal %s: %w: nothing was ever written", v.dir, ErrNoJournal)
 }
 
-// showBefore opens what is before a damaged place of the log, if it is that which was refused.
+// showBefore shows what is before a damaged place of the log, if it is that which was refused.
 func (v *View) showBefore(refused error) error {
-	var damage *journal.DamageError
-	if !errors.As(refused, &damage) {
-		return refused
-	}
-	at, ok := findLogDamage(damage.Err)
-	if !ok {
-		return refused
-	}
-	v.torn = tornTail{}
-	if err := v.openWith(cutFS{FS: v.fs, dir: v.dir, logDamage: at}); err != nil {
-		return refused
-	}
-	v.damage = damage
-	return nil
-}
-
-func (v *View) openWith(fsys vfs.FS) (err error) {
-	o := v.s.options()
-	o.ReadOnly, o.FS, o.Logger = true, fsys, &v.torn
-	if v.s.db, err = v.s.openDB(o); err != nil {
-		v.s.db = nil
+	if _, _, err := v.s.showBefore(v.fs, refused); err != nil {
 		return err
 	}
-	return v.torn.look(fsys, v.dir)
-}
-
-// readMark reads the mark without opening it for writing; one that does not read says nothing.
-func (v *View) readMark() error {
-	b, err := readFile(v.fs, v.fs.PathJoin(v.dir, markName))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("cannot read journal %s: %w", v.dir, err)
-	}
-	v.s.mark.first, v.s.mark.closed, v.marked = parseMark(b)
+	errors.As(refused, &v.damage)
 	return nil
 }
 
@@ -146,7 +109,7 @@ func (v *View) Mode() journal.Mode { return v.mode }
 // Marked returns the first index of the last block that is known to have been synced, and whether the store was closed after it. ok
 // is false where the mark is missing or torn; that is no damage.
 func (v *View) Marked() (first journal.Index, closed, ok bool) {
-	return v.s.mark.first, v.s.mark.closed, v.marked
+	return v.s.was.first, v.s.was.closed, v.s.was.ok
 }
 
 // Damage returns why a server would not open the directory, nil if it would: what the view shows ends before it.
@@ -162,7 +125,7 @@ func (v *View) Torn() (file string, offset int64) {
 	if v.damage != nil {
 		return "", 0
 	}
-	return v.torn.name, v.torn.offset
+	return v.s.torn.name, v.s.torn.offset
 }
 
 // Files lists what is in the directory.

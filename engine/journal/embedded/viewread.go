@@ -7,28 +7,16 @@ import (
 )
 
 // Blocks implements journal.Blocks.
-func (v *View) Blocks(from journal.Index, f func(first journal.Index, block []byte) error) (err error) {
-	defer v.sober(&err)
+func (v *View) Blocks(from journal.Index, f func(first journal.Index, block []byte) error) error {
 	return v.s.Blocks(from, f)
 }
 
 // ListGenerations implements journal.Generations.
-func (v *View) ListGenerations() (list []journal.Generation, err error) {
-	defer v.sober(&err)
-	return v.s.ListGenerations()
-}
+func (v *View) ListGenerations() ([]journal.Generation, error) { return v.s.ListGenerations() }
 
 // ReadGeneration implements journal.Generations.
-func (v *View) ReadGeneration(g uint64, f func(chunk []byte) error) (err error) {
-	defer v.sober(&err)
+func (v *View) ReadGeneration(g uint64, f func(chunk []byte) error) error {
 	return v.s.ReadGeneration(g, f)
-}
-
-// sober makes damage of a panic: pebble has some that a file which was changed under it can reach.
-func (v *View) sober(err *error) {
-	if r := recover(); r != nil {
-		*err = panicError(v.dir, "reading", r)
-	}
 }
 
 func (v *View) refuse() error {
