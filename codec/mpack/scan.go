@@ -165,6 +165,16 @@ func (sc *Scanner) Check(b []byte) Problem {
 	return p
 }
 
+// Fits reports whether b, one value that has been checked, may stand inside of so many open containers. It is looked at only if it has
+// the bytes for more levels than that.
+func (sc *Scanner) Fits(b []byte, around int) bool {
+	if len(b) <= wire.MaxMsgpackDepth-around {
+		return true
+	}
+	_, p := sc.skip(b, 0, around)
+	return p == NoProblem
+}
+
 // skip steps over the value at b[i], checking all of it; depth is how many containers are open around it. It returns where
 // the next value starts.
 func (sc *Scanner) skip(b []byte, i, depth int) (next int, p Problem) {

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
 	"trunkline/engine/envelope"
 	"trunkline/engine/link"
@@ -100,6 +101,7 @@ type Call struct {
 	// replaying tells that the changes come from the journal.
 	replaying bool
 
+	scan    mpack.Scanner
 	change  Change // scratch, so that telling allocates nothing
 	env     envelope.Env
 	buf     []byte // the envelope encoded anew

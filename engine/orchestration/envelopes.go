@@ -105,6 +105,9 @@ func (o *Engine) insertNew(c *Call, out []byte) ([]byte, wire.Code) {
 		if len(c.buf) > o.cfg.MaxReply {
 			return out, c.tooLarge()
 		}
+		if code := c.shallow(); code != wire.OK {
+			return out, code
+		}
 		id, encoded := e.Text(envelope.EnvelopeID), bytes.Clone(c.buf)
 		v := &stored{encoded: encoded}
 		switch o.envelopes.Insert(id, v, storedSize(id, encoded), classOf(e.Bool(envelope.Terminated)), c.Now.Mono, envelopePolicy) {
@@ -189,6 +192,9 @@ func (o *Engine) UpdateEnvelope(c *Call, v mpack.Value, out []byte) ([]byte, wir
 	o.encode(c)
 	if len(c.buf) > o.cfg.MaxReply {
 		return out, c.tooLarge()
+	}
+	if code := c.shallow(); code != wire.OK {
+		return out, code
 	}
 	var list []*session // the ones that go on
 	if !e.Bool(envelope.InterruptPending) {

@@ -118,6 +118,9 @@ func (o *Engine) adopt(c *Call, s *session) wire.Code {
 	if s.stateSize(len(c.buf)) > o.cfg.MaxReply || instructionSize(len(c.buf), more) > o.cfg.MaxReply {
 		return c.tooLarge()
 	}
+	if code := c.shallow(); code != wire.OK {
+		return code
+	}
 	s.hold(c.buf)
 	return wire.OK
 }

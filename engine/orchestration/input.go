@@ -33,6 +33,21 @@ func (c *Call) mapField(v mpack.Value, field, kind string, text *[]byte) (raw []
 
 const invalidEnvelope = "Invalid envelope: "
 
+// Replies may nest as deep as requests (wire.MaxMsgpackDepth), and hold what came in a request inside of more.
+const (
+	aroundEnvelope = 2                  // the reply and its body
+	aroundOutput   = aroundEnvelope + 2 // the envelope and its outputs
+	tooDeep        = " nests too deep: its reply would have more than 512 levels"
+)
+
+// shallow refuses the envelope in c.buf if its replies would nest too deep to be read back.
+func (c *Call) shallow() wire.Code {
+	if c.scan.Fits(c.buf, aroundEnvelope) {
+		return wire.OK
+	}
+	return c.refuse(wire.InvalidArgument, "envelope", nil, tooDeep)
+}
+
 // decode reads an envelope into c.env.
 func (c *Call) decode(raw []byte) wire.Code {
 	c.Work += len(raw)

@@ -42,6 +42,9 @@ func (o *Engine) Report(c *Call, r *Report, out []byte) ([]byte, wire.Code) {
 		c.Msg = append(append(c.Msg, r.AgentName...), '\'')
 		return out, wire.FailedPrecondition
 	}
+	if !c.scan.Fits(r.Output, aroundOutput) {
+		return out, c.refuse(wire.InvalidArgument, "output", nil, tooDeep)
+	}
 	if c.env.Reopen(envelope.MsgPack, s.env) != nil {
 		return out, c.refuse(wire.Internal, "Internal error", nil, "")
 	}

@@ -170,7 +170,8 @@ func TestJSONText(t *testing.T) {
 		}
 		return `{"envelope_id":"e","x":` + string(s) + `}`
 	}
-	k.body(k.initialize("q", config, deep(511), false))
+	k.body(k.initialize("q", config, deep(509), false))
+	k.invalid(k.initialize("r", config, deep(510), false), "")
 	k.invalid(k.initialize("r", config, deep(512), false), "")
 	k.refuse(k.next("r"), wire.NotFound, "Unknown process: r")
 }
