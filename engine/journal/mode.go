@@ -10,7 +10,7 @@ const (
 	// Always: a record is acknowledged when its block is synced to the disk. A power loss loses nothing that was acknowledged.
 	Always Mode = iota
 	// Interval: a record is acknowledged when its block was handed to the operating system. The death of the process loses nothing;
-	// a power loss loses at most what was written since the last sync, a second and one group.
+	// a power loss loses at most what was acknowledged since the last sync: on a good disk in one second, on any disk in two.
 	Interval
 	// Memory: nothing is written; a restart starts empty.
 	Memory

@@ -10,7 +10,8 @@ import (
 )
 
 // WriteBlock implements journal.Blocks. In steady state it does not allocate for a block of up to 1 MiB. While the files of the
-// database cannot be written it takes blocks until memory is full, then waits, at most StallTimeout, for the disk to recover.
+// database cannot be written it takes blocks until memory is full, then waits, at most StallTimeout, for the disk to recover. In mode
+// Interval it also waits while what is not synced is older than MaxUnsynced.
 func (s *Store) WriteBlock(first journal.Index, block []byte) error {
 	if last := s.last.Load(); first <= last {
 		return fmt.Errorf("cannot write block %d after block %d", first, last)
@@ -30,6 +31,9 @@ func (s *Store) WriteBlock(first journal.Index, block []byte) error {
 		return fmt.Errorf("cannot write block %d: %w", first, err)
 	}
 	s.last.Store(first)
+	if err := s.awaitSync(); err != nil {
+		return fmt.Errorf("cannot write block %d: %w", first, err)
+	}
 	return nil
 }
 

@@ -3,6 +3,7 @@ package embedded
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -35,6 +36,8 @@ type logFS struct {
 	// pause is called before a sorted file is made; pebble repeats a flush that failed at once and for ever.
 	pause func()
 
+	slow diskWatch // what the disk has not answered
+
 	// failure is why the log has sunk. It is set before anything sinks, so that a write which sank and a caller that looks here
 	// afterwards cannot miss each other.
 	failure atomic.Pointer[error]
@@ -44,7 +47,7 @@ type logFS struct {
 }
 
 func newLogFS(inner vfs.FS, dir string, lazy bool) *logFS {
-	l := &logFS{FS: inner, dir: dir, lazy: lazy, imaginary: vfs.NewMem(), open: map[*logFile]struct{}{}}
+	l := &logFS{FS: inner, dir: dir, lazy: lazy, slow: diskWatch{log: slog.New(slog.DiscardHandler)}, imaginary: vfs.NewMem(), open: map[*logFile]struct{}{}}
 	l.opening.Store(true)
 	return l
 }
@@ -92,7 +95,7 @@ func (l *logFS) isLog(name string) bool {
 // Create implements vfs.FS.
 func (l *logFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if l.isLog(name) {
-		return l.wrap(func() (vfs.File, error) { return l.FS.Create(name, category) })
+		return l.wrap(name, func() (vfs.File, error) { return l.FS.Create(name, category) })
 	}
 	if strings.HasSuffix(name, ".sst") {
 		l.pause()
@@ -110,7 +113,7 @@ func (l *logFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 	if err != nil || l.PathDir(name) != l.dir && l.PathDir(name) != l.PathJoin(l.dir, incomingDir) {
 		return f, err
 	}
-	return &tableFile{File: f, fs: l}, nil
+	return &tableFile{File: f, fs: l, name: name}, nil
 }
 
 func (l *logFS) create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
@@ -142,7 +145,7 @@ func (l *logFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
 
 // ReuseForWrite implements vfs.FS. Pebble reuses logs only.
 func (l *logFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return l.wrap(func() (vfs.File, error) { return l.FS.ReuseForWrite(oldname, newname, category) })
+	return l.wrap(newname, func() (vfs.File, error) { return l.FS.ReuseForWrite(oldname, newname, category) })
 }
 
 // Remove implements vfs.FS.
@@ -178,15 +181,15 @@ func (l *logFS) tidy(f func() error) error {
 	return f()
 }
 
-func (l *logFS) wrap(create func() (vfs.File, error)) (vfs.File, error) {
+func (l *logFS) wrap(name string, create func() (vfs.File, error)) (vfs.File, error) {
 	if !l.sunk() {
 		f, err := create()
 		if err == nil {
-			return l.add(&logFile{File: f, fs: l}), nil
+			return l.add(&logFile{File: f, fs: l, name: name}), nil
 		}
 		l.sink(err)
 	}
-	return &logFile{File: vfs.NewMemFile(nil), fs: l}, nil
+	return &logFile{File: vfs.NewMemFile(nil), fs: l, name: name}, nil
 }
 
 func (l *logFS) add(f *logFile) *logFile {
@@ -210,6 +213,13 @@ func (l *logFS) OpenDir(name string) (vfs.File, error) {
 // Unwrap implements vfs.FS.
 func (l *logFS) Unwrap() vfs.FS { return l.FS }
 
+// timed runs a sync of a file.
+func (l *logFS) timed(name string, sync func() error) error {
+	op := l.slow.begin(opSync, name)
+	defer l.slow.end(op)
+	return sync()
+}
+
 // sync makes what was written so far durable. It does nothing unless lazy. It may run beside everything else.
 func (l *logFS) sync() {
 	l.mu.Lock()
@@ -227,6 +237,7 @@ func (l *logFS) sync() {
 type logFile struct {
 	vfs.File
 	fs    *logFS
+	name  string
 	dirty atomic.Bool
 
 	mu     sync.Mutex // orders syncNow and Close
@@ -238,7 +249,10 @@ func (f *logFile) Write(p []byte) (int, error) {
 	if f.fs.sunk() {
 		return len(p), nil
 	}
-	if _, err := f.File.Write(p); err != nil {
+	op := f.fs.slow.begin(opWrite, f.name)
+	_, err := f.File.Write(p)
+	f.fs.slow.end(op)
+	if err != nil {
 		f.fs.sink(err)
 	}
 	f.dirty.Store(true) // after the write: a sync that runs beside it may have come too early
@@ -261,7 +275,9 @@ func (f *logFile) SyncTo(length int64) (bool, error) {
 	if f.fs.lazy || f.fs.sunk() {
 		return false, nil
 	}
+	op := f.fs.slow.begin(opSync, f.name)
 	full, err := f.File.SyncTo(length)
+	f.fs.slow.end(op)
 	if err != nil {
 		f.fs.sink(err)
 	}
@@ -282,7 +298,7 @@ func (f *logFile) syncNow() {
 	if f.closed || f.fs.sunk() || !f.dirty.Swap(false) {
 		return
 	}
-	if err := f.File.SyncData(); err != nil {
+	if err := f.fs.timed(f.name, f.File.SyncData); err != nil {
 		f.fs.sink(err)
 	}
 }
@@ -314,7 +330,7 @@ func (d *logDir) Sync() error {
 	if d.fs.sunk() {
 		return nil
 	}
-	if err := d.File.Sync(); err != nil {
+	if err := d.fs.timed(d.fs.dir, d.File.Sync); err != nil {
 		d.fs.sink(err)
 	}
 	return nil
@@ -323,7 +339,8 @@ func (d *logDir) Sync() error {
 // tableFile is any other file of the directory, and of the one for what is incoming: it takes nothing once the log has sunk.
 type tableFile struct {
 	vfs.File
-	fs *logFS
+	fs   *logFS
+	name string
 }
 
 // Write implements vfs.File.
@@ -334,7 +351,9 @@ func (f *tableFile) Write(p []byte) (int, error) {
 	if f.fs.sunk() {
 		return 0, errSunk
 	}
+	op := f.fs.slow.begin(opWrite, f.name)
 	n, err := f.File.Write(p)
+	f.fs.slow.end(op)
 	if err != nil && f.fs.met(err) == nil {
 		return len(p), nil
 	}
@@ -342,7 +361,11 @@ func (f *tableFile) Write(p []byte) (int, error) {
 }
 
 // Sync implements vfs.File.
-func (f *tableFile) Sync() error { return f.fs.change(f.File.Sync) }
+func (f *tableFile) Sync() error {
+	return f.fs.change(func() error { return f.fs.timed(f.name, f.File.Sync) })
+}
 
 // SyncData implements vfs.File.
-func (f *tableFile) SyncData() error { return f.fs.change(f.File.SyncData) }
+func (f *tableFile) SyncData() error {
+	return f.fs.change(func() error { return f.fs.timed(f.name, f.File.SyncData) })
+}

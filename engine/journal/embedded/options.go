@@ -73,7 +73,6 @@ func (s *Store) listener() *pebble.EventListener {
 			s.corrupt.Store(&info.Path)
 			s.log.Error("journal is damaged", "file", info.Path, "err", info.Details)
 		},
-		DiskSlow: func(info pebble.DiskSlowInfo) { s.log.Warn("journal waits for a slow disk", "what", info.String()) },
 	}
 }
 

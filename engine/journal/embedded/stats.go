@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -32,11 +33,16 @@ type Stats struct {
 	LastBlock uint64
 	// Full is Store.Full.
 	Full bool
+	// Unsynced is in mode Interval the age of the oldest block that was written and is not synced; 0 where all are.
+	Unsynced time.Duration
+	// HeldBlocks counts since Open the blocks that were acknowledged later because Unsynced was above MaxUnsynced.
+	HeldBlocks uint64
 }
 
 // Stats collects the numbers. It takes locks of the database and allocates: for a scrape, not for a request.
 func (s *Store) Stats() Stats {
 	st := Stats{FreeBytes: s.space.freeBytes.Load(), LastBlock: s.last.Load(), Full: s.Full()}
+	st.Unsynced, st.HeldBlocks = s.window.stats()
 	s.using.RLock()
 	defer s.using.RUnlock()
 	if s.readable() != nil {

@@ -28,6 +28,9 @@ type Store struct {
 	torn  tornTail    // of the opening for reading
 	space space
 
+	window  window     // mode Interval only
+	syncing sync.Mutex // one at a time runs syncAndMark
+
 	batch *pebble.Batch // of WriteBlock
 	key   []byte        // of WriteBlock
 	last  atomic.Uint64 // first of the last block that was acknowledged
@@ -60,7 +63,8 @@ func Open(cfg Config) (*Store, error) {
 	s := &Store{cfg: cfg, log: cfg.Logger.With("dir", cfg.Dir), stop: make(chan struct{})}
 	s.space.init(cfg.FreeBytes, s.log)
 	s.fs = newLogFS(cfg.FS, cfg.Dir, cfg.Mode == journal.Interval)
-	s.fs.fatal, s.fs.pause = s.stopped, s.pauseFlush
+	s.fs.fatal, s.fs.pause, s.fs.slow.log = s.stopped, s.pauseFlush, s.log
+	s.window.init(s.log)
 	if err := s.open(); err != nil {
 		if also := s.release(); also != nil {
 			err = errors.Join(err, also)
@@ -277,6 +281,8 @@ func (s *Store) keep() {
 			return
 		case <-tick.C:
 			s.syncAndMark()
+		case <-s.window.ask:
+			s.syncAndMark()
 		}
 	}
 }
@@ -285,8 +291,12 @@ func (s *Store) syncAndMark() {
 	if !s.owned.Load() {
 		return
 	}
+	s.syncing.Lock()
+	defer s.syncing.Unlock()
 	first := s.last.Load() // before the sync: it covers what was written before it
+	s.window.begin()
 	s.fs.sync()
+	s.window.end()
 	if s.err() != nil {
 		return
 	}
@@ -295,12 +305,13 @@ func (s *Store) syncAndMark() {
 	}
 }
 
-// watch looks at the free space.
+// watch looks at what the disk has not answered, and at the free space.
 func (s *Store) watch() {
 	defer s.running.Done()
 	tick := time.NewTicker(spaceEvery)
 	defer tick.Stop()
 	for {
+		s.fs.slow.look(time.Now())
 		s.space.look(time.Now())
 		select {
 		case <-s.stop:

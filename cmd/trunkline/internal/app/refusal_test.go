@@ -241,6 +241,6 @@ func TestSurvives(t *testing.T) {
 		}
 	}
 	f(config.StoreAlways, "survives, in d")
-	f(config.StoreInterval, "but for the last second, in d")
+	f(config.StoreInterval, "but for two seconds of answers, in d")
 	f(config.StoreMemory, "nothing survives")
 }

@@ -169,7 +169,7 @@ func survives(c *config.Store) string {
 	case config.StoreAlways:
 		return "what was answered survives, in " + c.Dir
 	case config.StoreInterval:
-		return "what was answered survives the death of the process, and a power loss but for the last second, in " + c.Dir
+		return "what was answered survives the death of the process, and a power loss but for two seconds of answers, in " + c.Dir
 	}
 	return "nothing survives a restart"
 }

@@ -31,6 +31,8 @@ const (
 	famCompactedBytes
 	famFreeBytes
 	famFull
+	famUnsynced
+	famHeld
 )
 
 func storeFamilies() []obs.Family {
@@ -59,6 +61,8 @@ func storeFamilies() []obs.Family {
 		famCompactedBytes: {Name: "trunkline_store_compacted_bytes_total", Help: "Bytes of sorted files written by merging others."},
 		famFreeBytes:      {Name: "trunkline_store_free_bytes", Help: "Free bytes of the disk of store.dir; nothing where it is not known.", Kind: obs.Gauge},
 		famFull:           {Name: "trunkline_store_full", Help: "1 while changes are refused because the disk has no room.", Kind: obs.Gauge},
+		famUnsynced:       {Name: "trunkline_store_unsynced_seconds", Help: "Age of the oldest change that was written and not synced yet, in mode interval.", Kind: obs.Gauge},
+		famHeld:           {Name: "trunkline_store_held_groups_total", Help: "Groups whose replies were held because what was not synced was too old, in mode interval."},
 	}
 }
 
@@ -122,6 +126,8 @@ func putDisk(put obs.Put, store diskStore) {
 		put(famFreeBytes, float64(d.FreeBytes))
 	}
 	put(famFull, oneIf(d.Full))
+	put(famUnsynced, d.Unsynced.Seconds())
+	put(famHeld, float64(d.HeldBlocks))
 }
 
 // writeSeconds adds up the buckets of the journal, each of which counts only what is not in the ones before. The count comes from

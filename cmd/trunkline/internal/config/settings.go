@@ -146,7 +146,7 @@ var otherSettings = []setting{
 		help: "serve profiles under /debug/pprof/ on the admin address",
 		at:   func(c *Config) any { return &c.Admin.Pprof }},
 	{key: keyStoreMode, def: StoreAlways, oneOf: []string{StoreMemory, StoreInterval, StoreAlways},
-		help: "what survives a restart; memory: nothing, interval: all but a power loss's last second, always: all that was answered",
+		help: "what survives a restart; memory: nothing, interval: all but two seconds of answers at a power loss, always: all that was answered",
 		at:   func(c *Config) any { return &c.Store.Mode }},
 	{key: "store.dir", def: "trunkline-data",
 		help: "directory of the store; one server uses it at a time, always in the mode it was made in",
