@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -64,8 +65,9 @@ func (x *executor) start(f func()) {
 	})
 }
 
-// longWork is how many bytes a built-in tool may work on in a slot, 1 MiB: a few milliseconds. With more it is a long one.
-const longWork = 1 << 20
+// longWork is how many bytes a built-in tool may work on in a slot, 4 MiB: some milliseconds, and more than a tool reads unless its
+// caller asks for more. With more it is a long one, and after each further longWork another long one has its turn.
+const longWork = 4 << 20
 
 // errLate is what a wait for a slot ends with at the deadline.
 var errLate = errors.New("no slot before the deadline")
@@ -131,7 +133,8 @@ func (h *hold) Return(ctx context.Context) error {
 // Worked implements tool.Place.
 func (h *hold) Worked(ctx context.Context, n int64) error {
 	before := h.worked
-	if h.worked += n; before > longWork || h.worked <= longWork {
+	runtime.Gosched()                                                // what is ready, an event loop among others, does not wait until this tool is interrupted
+	if h.worked += n; (h.worked-1)/longWork == (before-1)/longWork { // the first byte over a multiple counts
 		return nil
 	}
 	h.Leave()

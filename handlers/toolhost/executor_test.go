@@ -84,6 +84,45 @@ func TestLongCallsHaveSlotsOfTheirOwn(t *testing.T) {
 	r.taken(0, 0)
 }
 
+// TestLongCallsTakeTurns: one that works on and on does not keep another long one waiting.
+func TestLongCallsTakeTurns(t *testing.T) {
+	first, second := make(chan struct{}), make(chan struct{})
+	endless := func(ctx context.Context, _ *tool.Call) tool.Result {
+		for n := 0; ; n++ {
+			if err := tool.Worked(ctx, longWork); err != nil {
+				return tool.Fail(err.Error())
+			}
+			if n == 1 {
+				close(first) // it has the only slot
+			}
+			select {
+			case <-second:
+				return tool.Result{}
+			default:
+			}
+		}
+	}
+	long := func(ctx context.Context, _ *tool.Call) tool.Result {
+		if err := tool.Worked(ctx, longWork+1); err != nil {
+			return tool.Fail(err.Error())
+		}
+		close(second)
+		return tool.Result{}
+	}
+	r := newRig(t, func(c *Config) {
+		c.Executors = 2
+		c.Registry, _ = NewRegistry([]Entry{{Descriptor: tool.Descriptor{AID: "AID.ENDLESS.v1"}, Tool: toolFunc(endless)},
+			{Descriptor: tool.Descriptor{AID: "AID.LONG.v1"}, Tool: toolFunc(long)}})
+	})
+	p, q := r.open(Unix), r.open(Unix)
+	p.begin(`{"aid":"AID.ENDLESS.v1"}`)
+	<-first
+	q.want(`{"aid":"AID.LONG.v1"}`, okReply)
+	if got := p.end(); got != okReply {
+		t.Error(got)
+	}
+}
+
 // TestWaitingNeedsNoSlot: a tool that waits for something else holds up nobody, and has a slot again for what follows.
 func TestWaitingNeedsNoSlot(t *testing.T) {
 	r := newWorking(t, 1, 0)
