@@ -122,6 +122,9 @@ func (s *Store) look() error {
 	if err != nil {
 		return err
 	}
+	if err = s.checkTables(fsys); err != nil {
+		return err
+	}
 	s.last.Store(first)
 	if s.was.first > first && s.cut == nil {
 		if err = s.missing(first, last); err != nil {

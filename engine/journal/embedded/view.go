@@ -61,6 +61,9 @@ func (v *View) open() (err error) {
 	first, last, err := v.s.lastBlock(v.s.db, maxIndex)
 	if err == nil {
 		v.compare(first, last)
+		err = v.s.checkTables(v.fs)
+	}
+	if err == nil {
 		return nil
 	}
 	if errors.As(err, &v.damage) { // of a sorted file; what is before it can still be shown
