@@ -102,7 +102,7 @@ func toolMode(mode, plugin string, rest []string, stdin io.Reader, stdout, stder
 	defer set.Close()
 	switch mode {
 	case modeList:
-		return answer(stdout, (&toolhost.Single{Registry: set.Registry}).List(), toolhost.ExitOK)
+		return answer(stdout, (&toolhost.Single{Registry: set.Registry, Unusable: set.Unusable()}).List(), toolhost.ExitOK)
 	case modeRun:
 		if len(rest) == 0 || rest[0] == "" {
 			return fault(stdout, "missing aid", toolhost.ExitUsage)

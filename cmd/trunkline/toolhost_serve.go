@@ -77,6 +77,7 @@ func serveTools(set *toolset.Set, f *serveFlags, stdin io.Reader, stdout, stderr
 	if err != nil {
 		return fault(stdout, err.Error(), toolhost.ExitPlugin)
 	}
+	set.Warn(log)
 	srv := toolhost.New(c)
 	defer srv.Close()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)

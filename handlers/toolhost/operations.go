@@ -73,7 +73,7 @@ func (c *call) stats(_, out []byte) ([]byte, bool) {
 }
 
 func (c *call) listTools(_, out []byte) ([]byte, bool) {
-	return c.id.end(c.srv.cfg.Registry.appendList(out, true)), false
+	return c.id.end(c.srv.cfg.Registry.appendList(out, true, nil)), false
 }
 
 // same compares secrets without telling where they differ.

@@ -64,13 +64,21 @@ func (r *Registry) Descriptors() []tool.Descriptor {
 	return list
 }
 
-// appendList appends the members of the list reply, without its closing brace (toolhost §4.1).
-func (r *Registry) appendList(dst []byte, tiers bool) []byte {
+// Unusable is a tool that a manifest declares and that cannot be run now.
+type Unusable struct{ AID, Why string }
+
+// appendList appends the members of the list reply, without its closing brace (toolhost §4.1). Tools in without are left out.
+func (r *Registry) appendList(dst []byte, tiers bool, without []Unusable) []byte {
 	dst = append(dst, `{"ok":true,"tools":[`...)
-	for i, e := range r.sorted {
-		if i > 0 {
+	some := false
+	for _, e := range r.sorted {
+		if slices.ContainsFunc(without, func(u Unusable) bool { return u.AID == e.AID }) {
+			continue
+		}
+		if some {
 			dst = append(dst, ',')
 		}
+		some = true
 		dst = jsonx.AppendString(append(dst, `{"aid":`...), e.AID)
 		dst = jsonx.AppendString(append(dst, `,"name":`...), e.Name)
 		dst = appendBool(append(dst, `,"deterministic":`...), e.Deterministic)

@@ -26,14 +26,30 @@ type Single struct {
 	Registry *Registry
 	// Timeout bounds the tool, unless it has a limit of its own. 0: 30 s.
 	Timeout time.Duration
+	// Unusable is shown by the mode list, beside the tools that can be run.
+	Unusable []Unusable
 	// Exec is the mode tool_exec, else run: they differ in their texts, and in what is said of an unknown AID (toolhost §2.1).
 	Exec bool
 	// Now is the wall clock. nil: the system's.
 	Now func() time.Time
 }
 
-// List returns the line of the mode list.
-func (s *Single) List() []byte { return append(s.Registry.appendList(nil, false), "}\n"...) }
+// List returns the line of the mode list. What cannot be run is its last member, with the reasons; where all can be run, there is none.
+func (s *Single) List() []byte {
+	dst := s.Registry.appendList(nil, false, s.Unusable)
+	if len(s.Unusable) > 0 {
+		dst = append(dst, `,"unusable":[`...)
+		for i, u := range s.Unusable {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = jsonx.AppendString(append(dst, `{"aid":`...), u.AID)
+			dst = append(jsonx.AppendString(append(dst, `,"why":`...), u.Why), '}')
+		}
+		dst = append(dst, ']')
+	}
+	return append(dst, "}\n"...)
+}
 
 // Run runs the tool of an AID on the request in stdin and returns the one line of the reply, its end included, and the exit code. It
 // writes nothing anywhere else, and leaves nothing running but a built-in tool that missed its deadline.

@@ -175,6 +175,38 @@ func hashOf(ctx context.Context, r io.Reader, limit int64) (sum, magic string, e
 	}
 }
 
+// Check reports why no process of the tool can be started now, nil if nothing is known to be in the way. It reads the program if that has
+// a hash.
+func (t *Process) Check(ctx context.Context) error {
+	path, err := executable(t.cfg.Command[0], t.cfg.Env)
+	if err != nil {
+		return err
+	}
+	if info, err := os.Stat(t.cfg.Dir); t.cfg.Dir != "" && (err != nil || !info.IsDir()) {
+		return &fs.PathError{Op: "chdir", Path: t.cfg.Dir, Err: unix.ENOTDIR}
+	}
+	return checkProgram(ctx, path, t.cfg.SHA256, t.maxProgram)
+}
+
+// CheckModule reports why a module cannot be run, as far as its file tells.
+func CheckModule(ctx context.Context, path, want string) error {
+	if info, err := os.Stat(path); err != nil {
+		return err
+	} else if !info.Mode().IsRegular() {
+		return &fs.PathError{Op: "open", Path: path, Err: fs.ErrInvalid}
+	}
+	return checkProgram(ctx, path, want, MaxProgram)
+}
+
+func checkProgram(ctx context.Context, path, want string, limit int64) error {
+	p, err := openProgram(ctx, path, want, limit)
+	if err != nil {
+		return err
+	}
+	p.close()
+	return nil
+}
+
 // same tells whether what is or was started is still the file that was hashed.
 func (p *program) same() bool {
 	var st unix.Stat_t

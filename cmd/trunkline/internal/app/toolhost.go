@@ -52,6 +52,7 @@ func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, log *slog.Logg
 	if tc.Keys = svc.Keys(); tc.Keys != nil {
 		tc.Journal = svc // outcomes outlive the server with everything else
 	}
+	t.set.Warn(log)
 	t.srv = toolhost.New(tc)
 	if t.bound, err = listenAll(&c.Access); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package toolset
 
 import (
+	"context"
 	"time"
 
 	"trunkline/engine/link"
@@ -36,15 +37,18 @@ const mebibyte = 1 << 20
 func (s *Set) worker(o *Options, m *manifest.Entry) (tool.Tool, error) {
 	x := &m.Exec
 	if x.Kind == manifest.Wasm {
+		s.checks = append(s.checks, check{m.AID, func(ctx context.Context) error { return workers.CheckModule(ctx, x.Module, x.SHA256) }})
 		return workers.NewWasm(workers.WasmConfig{Module: x.Module, SHA256: x.SHA256, Stateless: x.Stateless})
 	}
-	return s.process(o, m.AID, workers.ProcessConfig{
+	t := s.process(o, m.AID, workers.ProcessConfig{
 		Command: x.Command, Dir: x.Dir, Env: workers.Environ(s.lookup, x.Env), SHA256: x.SHA256,
 		Oneshot: x.Oneshot, Stateless: x.Stateless,
 		Pool: workers.PoolConfig{Min: x.Pool.Min, Max: x.Pool.Max, Idle: x.Pool.Idle, MaxRequests: x.Pool.MaxRequests},
 		Limits: workers.Limits{AddressSpace: int64(x.Limits.ASMB) * mebibyte, CPU: int64(x.Limits.CPUS),
 			FileSize: int64(x.Limits.FSizeMB) * mebibyte, OpenFiles: int64(x.Limits.OpenFile)},
-	}), nil
+	})
+	s.checks = append(s.checks, check{m.AID, t.Check})
+	return t, nil
 }
 
 // process makes a tool of processes, known to events as aid.

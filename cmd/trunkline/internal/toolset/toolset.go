@@ -2,8 +2,12 @@ package toolset
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"log/slog"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"trunkline/handlers/toolhost"
@@ -34,6 +38,39 @@ type Set struct {
 	rooted   bool             // somebody named the root: it is not just the working directory
 	spawner  *workers.Spawner // nil until a tool needs processes
 	closers  []func()
+	checks   []check
+}
+
+// check finds out whether a tool of a manifest can be run.
+type check struct {
+	aid string
+	run func(context.Context) error
+}
+
+// checkWithin bounds what Unusable spends: a start must not wait for the hashes of many large programs.
+const checkWithin = 5 * time.Second
+
+var errDeclared = errors.New("it has no exec, and there is no built-in tool of that AID")
+
+// Unusable returns the tools of manifests that cannot be run, as they are found now, by AID. A hash that it has no time for is taken to
+// be the right one.
+func (s *Set) Unusable() (list []toolhost.Unusable) {
+	ctx, cancel := context.WithTimeout(context.Background(), checkWithin)
+	defer cancel()
+	for _, c := range s.checks {
+		if err := c.run(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			list = append(list, toolhost.Unusable{AID: c.aid, Why: err.Error()})
+		}
+	}
+	slices.SortFunc(list, func(a, b toolhost.Unusable) int { return strings.Compare(a.AID, b.AID) })
+	return list
+}
+
+// Warn logs the tools that cannot be run.
+func (s *Set) Warn(log *slog.Logger) {
+	for _, u := range s.Unusable() {
+		log.Warn("a tool cannot be run", "aid", u.AID, "why", u.Why)
+	}
 }
 
 // Close ends the worker processes. Sessions must have ended before. It may be called again.
@@ -111,6 +148,7 @@ func (s *Set) entry(o *Options, m *manifest.Entry, own map[string]tools.Builtin)
 			if m.Exec.Kind == manifest.Builtin {
 				return e, false, manifest.Invalid(m.Path, "no built-in tool is named "+m.Exec.Builtin)
 			}
+			s.checks = append(s.checks, check{m.AID, func(context.Context) error { return errDeclared }})
 			return e, false, nil
 		}
 		e.Tool, e.Fast, e.Tier = b.Tool, b.Fast, max(e.Tier, b.Tier)
