@@ -132,9 +132,10 @@ func (h *hold) Return(ctx context.Context) error {
 
 // Worked implements tool.Place.
 func (h *hold) Worked(ctx context.Context, n int64) error {
+	runtime.Gosched() // what is ready, an event loop among others, does not wait until this tool is interrupted
 	before := h.worked
-	runtime.Gosched()                                                // what is ready, an event loop among others, does not wait until this tool is interrupted
-	if h.worked += n; (h.worked-1)/longWork == (before-1)/longWork { // the first byte over a multiple counts
+	h.worked += n
+	if (h.worked-1)/longWork == (before-1)/longWork { // the first byte over a multiple counts
 		return nil
 	}
 	h.Leave()
