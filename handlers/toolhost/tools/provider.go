@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"trunkline/codec/jsonx"
@@ -121,7 +122,11 @@ func (e *EmbedEnv) ask(ctx context.Context, text string, dim int) (v []float32, 
 		return nil, err
 	}
 	if r.Failure != nil {
-		return nil, &embedError{r.ErrorText()}
+		why := r.ErrorText()
+		if d := r.Dispatch(); d != nil && !strings.HasSuffix(why, d.Detail) {
+			why += ": " + d.Detail
+		}
+		return nil, &embedError{why}
 	}
 	return vectorOf(r.Output, dim)
 }

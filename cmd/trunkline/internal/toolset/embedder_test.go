@@ -10,6 +10,7 @@ import (
 const embedScript = `while read -r line; do
 	case "$line" in
 	*die*) echo no model >&2; exit 3;;
+	*garbage*) echo loading; continue;;
 	*leak*) printf '{"error":"%s"}\n' "$MACHINA_API_TOKEN$MACHINA_OPERATOR_TOKEN$(pwd -P)"; continue;;
 	esac
 	printf '{"embedding":[%s,0]}\n' $$
@@ -41,6 +42,10 @@ func TestEmbedder(t *testing.T) {
 	if got := ask("leak"); !strings.Contains(got, `"error":"embedding failed: `+root+`"`) {
 		t.Errorf("in its environment and its folder: %s", got)
 	}
+	if got := ask("garbage"); !strings.Contains(got, `"error":"embedding failed: toolhost invalid response JSON: `) || !strings.Contains(got, "loading") {
+		t.Errorf("the line is not shown: %s", got)
+	}
+	first = ask("a")
 	dies := func(want string) {
 		t.Helper()
 		if got := ask("die"); !strings.Contains(got, `"error":"embedding failed: `+want+`"`) {
