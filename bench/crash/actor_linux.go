@@ -70,6 +70,12 @@ func (a *actor) step(ctx context.Context, c *client.Conn) (alive bool) {
 		return a.do(ctx, c, createOp(a.is.pid, "u-"+a.is.pid, priorities[a.rng.IntN(len(priorities))], schedule))
 	case a.is.state == stateTerminated && n < 25:
 		return a.do(ctx, c, moveOp(a.is.pid, stateZombie))
+	case a.is.state == stateTerminated && n < 50: // a session may begin after its process has ended, and goes on
+		if a.is.session.running() {
+			a.serial++
+			return a.do(ctx, c, reportOp(&a.is, a.serial, 1, a.result(), ""))
+		}
+		return a.do(ctx, c, beginOp(&a.is, "", false))
 	case a.is.state == stateTerminated || a.is.state == stateZombie:
 		return a.retire(ctx, c)
 	case n < 10:

@@ -30,7 +30,7 @@ func (l *Log) commit() {
 func (l *Log) next() (*group, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for !l.due() && l.phase < closing && l.doom == nil {
+	for !l.due() && (l.phase < closing || l.requests > 0) && l.doom == nil {
 		l.work.Wait()
 	}
 	if l.doom != nil {

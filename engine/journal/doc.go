@@ -19,7 +19,8 @@
 //
 // Append copies a record to the end of the open group, which is a block in the making. The committer takes the oldest group,
 // completes it in place and writes it; meanwhile a new one is open. So a slow disk makes large groups and a fast one small ones. A
-// group ends at Config.MaxBlockBytes; a longer record is alone in a block. Groups are used again: in steady state nothing is
+// group ends at Config.MaxBlockBytes; a longer record is alone in a block. What is appended between Begin and End shares a group,
+// whatever its size. Groups are used again: in steady state nothing is
 // allocated.
 //
 // # Blocks

@@ -16,6 +16,8 @@ type Log struct {
 	queue    queue
 	asked    Index // up to it, somebody wants to see the records written
 	phase    phase
+	requests int           // between Begin and End
+	midway   bool          // one of them has appended something
 	doom     error         // why the committer has to stop, before it did
 	closes   bool          // whether Close was called
 	progress chan struct{} // closed when Durable rises or the journal stops; nil while nobody waits
@@ -107,6 +109,29 @@ func (l *Log) Enqueue(rec []byte) Index {
 	return i
 }
 
+// Begin has every record that is appended before End go into one block with the others, so that a crash keeps all of them or none: a
+// request that makes several changes calls both. Requests overlap: while one is open, no block ends. It is brief, for what waits for
+// the log waits for it too.
+//
+// Requests that overlap and append more than MaxStoredBlock together are the exception: their block ends there.
+func (l *Log) Begin() {
+	l.mu.Lock()
+	l.requests++
+	l.mu.Unlock()
+}
+
+// End is called once for each Begin, also after a panic.
+func (l *Log) End() {
+	l.mu.Lock()
+	if l.requests--; l.requests == 0 {
+		l.midway = false
+		if l.queue.head != nil {
+			l.work.Signal()
+		}
+	}
+	l.mu.Unlock()
+}
+
 // Flush has everything written that was appended before the call. It does not wait.
 func (l *Log) Flush() {
 	l.mu.Lock()
@@ -118,7 +143,7 @@ func (l *Log) Flush() {
 func (l *Log) add(rec []byte) Index {
 	i := l.appended.Load() + 1
 	l.appended.Store(i)
-	if l.phase <= open && l.doom == nil {
+	if (l.phase <= open || l.phase == closing && l.requests > 0) && l.doom == nil { // what a request has begun is written whole
 		l.enqueue(i, rec)
 	}
 	return i
@@ -138,23 +163,24 @@ func (l *Log) ask(upTo Index) {
 // due reports whether the oldest group is to be written: somebody asked for it, or it is full. The caller holds mu.
 func (l *Log) due() bool {
 	g := l.queue.head
-	return g != nil && (l.asked >= g.first || g != l.queue.tail)
+	return g != nil && (g != l.queue.tail || l.requests == 0 && l.asked >= g.first)
 }
 
 // enqueue puts a record into the open group. The caller holds mu.
 func (l *Log) enqueue(i Index, rec []byte) {
 	q, n := &l.queue, int64(recordBytes(len(rec)))
 	switch {
-	case l.phase != open:
+	case l.phase == replaying:
 		l.condemn(ErrNotReplayed)
 	case len(rec) > MaxRecordBytes:
 		l.condemn(fmt.Errorf("cannot append record: %d bytes, at most %d", len(rec), MaxRecordBytes))
 	case q.bytes+n > 2*l.cfg.MaxQueueBytes || q.records+1 > 2*int64(l.cfg.MaxQueueRecords):
 		l.condemn(fmt.Errorf("cannot append record of %d bytes: %d records of %d bytes wait, which is twice the limit", len(rec), q.records, q.bytes))
 	default:
-		if q.add(i, rec, n) && q.head != q.tail {
+		if q.add(i, rec, n, l.midway) && q.head != q.tail {
 			l.work.Signal()
 		}
+		l.midway = l.requests > 0
 		if q.bytes >= l.cfg.MaxQueueBytes || q.records >= int64(l.cfg.MaxQueueRecords) {
 			l.full.Store(true)
 			l.ask(i)

@@ -26,10 +26,14 @@ type queue struct {
 	records    int64
 }
 
-// add copies a record, which takes n bytes, into the open group. It reports whether it opened one.
-func (q *queue) add(i Index, rec []byte, n int64) (opened bool) {
-	g := q.tail
-	if g == nil || len(g.buf)+int(n)+trailerBytes > q.limit {
+// add copies a record, which takes n bytes, into the open group. It reports whether it opened one. In the middle of a request a group
+// ends only where no store would take it.
+func (q *queue) add(i Index, rec []byte, n int64, midway bool) (opened bool) {
+	g, limit := q.tail, q.limit
+	if midway {
+		limit = MaxStoredBlock
+	}
+	if g == nil || len(g.buf)+int(n)+trailerBytes > limit {
 		g = q.open(i, int(n))
 		opened = true
 	}

@@ -49,6 +49,14 @@ func (o *Engine) Cancel(pid []byte) {
 	}
 }
 
+// CancelBefore is Cancel while a journal is replayed: index is that of the end of the process. A session that has a later change was
+// ended by that change already, or began after the process had ended.
+func (o *Engine) CancelBefore(pid []byte, index uint64) {
+	if s, ok := o.sessions.Get(pid); ok && s.last.Load() < index {
+		s.cancelled.Store(true)
+	}
+}
+
 // ProcessEnded does what Cancel left: it ends the session that was marked, and the stored envelope of the process's name (envelope
 // §5.2). A session that began since then goes on.
 func (o *Engine) ProcessEnded(c *Call, pid []byte) {

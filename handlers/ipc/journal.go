@@ -50,6 +50,19 @@ func (w *writer) append(tag byte, encode func(dst []byte) []byte) journal.Index 
 	return index
 }
 
+// begin has the changes of a request go into one block, until end: a crash keeps all of them or none.
+func (w *writer) begin() {
+	if w.log != nil {
+		w.log.Begin()
+	}
+}
+
+func (w *writer) end() {
+	if w.log != nil {
+		w.log.End()
+	}
+}
+
 func (w *writer) kernelChange(c *kernel.Change) journal.Index {
 	return w.append(kernelRecord, func(dst []byte) []byte { return kernel.AppendChange(dst, c) })
 }

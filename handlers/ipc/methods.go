@@ -30,6 +30,7 @@ type method struct {
 	durability    Durability
 	stream        bool // opens a stream: it has no RESPONSE
 	whole         bool // the handler reads the body itself, at turn.req.Body
+	several       bool // a request may make several changes, which a crash keeps together or not at all
 	reads         bool // the reply tells of kept state though it changes none
 	doc           string
 	need          kernel.Need // what is fetched ahead beside the row, if the first field is a pid
@@ -41,7 +42,7 @@ type method struct {
 const maxFields = 9
 
 var methods = index([]method{
-	{service: "kernel", name: "CreateProcess", handle: createProcess, durability: Durable,
+	{service: "kernel", name: "CreateProcess", handle: createProcess, several: true, durability: Durable,
 		fields: []string{"pid", "request_id", "user_id", "session_id", "priority", "quota", "schedule"},
 		doc:    "Create a process and queue it."},
 	{service: "kernel", name: "GetProcess", reads: true, handle: getProcess, need: kernel.NeedIDs, fields: []string{"pid"},
@@ -53,7 +54,7 @@ var methods = index([]method{
 	{service: "kernel", name: "TransitionState", handle: transitionState, need: kernel.NeedIDs | kernel.NeedQueue, durability: Durable,
 		fields: []string{"pid", "new_state", "reason"},
 		doc:    "Move a process to another state."},
-	{service: "kernel", name: "TerminateProcess", handle: terminateProcess, need: kernel.NeedIDs | kernel.NeedQueue, durability: Durable,
+	{service: "kernel", name: "TerminateProcess", handle: terminateProcess, several: true, need: kernel.NeedIDs | kernel.NeedQueue, durability: Durable,
 		fields: []string{"pid", "reason"},
 		doc:    "End a process; repeating it is harmless."},
 	{service: "kernel", name: "CheckQuota", reads: true, handle: checkQuota, fields: []string{"pid"},
@@ -75,24 +76,24 @@ var methods = index([]method{
 	{service: "kernel", name: "GetSystemStatus", reads: true, handle: getSystemStatus, fields: []string{"digest"},
 		doc: "Show processes, sessions and bus counters."},
 
-	{service: "engine", name: "CreateEnvelope", handle: createEnvelope, durability: Durable,
+	{service: "engine", name: "CreateEnvelope", handle: createEnvelope, several: true, durability: Durable,
 		fields: []string{"raw_input", "request_id", "user_id", "session_id", "stage_order", "metadata"},
 		doc:    "Create and store an envelope."},
 	{service: "engine", name: "CheckBounds", handle: checkBounds, whole: true, fields: []string{"envelope"},
 		doc: "Say whether an envelope is within its bounds."},
-	{service: "engine", name: "UpdateEnvelope", handle: updateEnvelope, fields: []string{"envelope"}, durability: Durable,
+	{service: "engine", name: "UpdateEnvelope", handle: updateEnvelope, several: true, fields: []string{"envelope"}, durability: Durable,
 		doc: "Replace a stored envelope; sessions whose interrupt it answers go on."},
-	{service: "engine", name: "ExecutePipeline", handle: executePipeline, fields: []string{"envelope", "pipeline_config"},
+	{service: "engine", name: "ExecutePipeline", handle: executePipeline, several: true, fields: []string{"envelope", "pipeline_config"},
 		durability: Durable, doc: "Start a session named by its envelope and tell what to run first."},
-	{service: "engine", name: "CloneEnvelope", handle: cloneEnvelope, fields: []string{"envelope"}, durability: Durable,
+	{service: "engine", name: "CloneEnvelope", handle: cloneEnvelope, several: true, fields: []string{"envelope"}, durability: Durable,
 		doc: "Store a copy of an envelope under a new identifier."},
 
-	{service: "orchestration", name: "InitializeSession", handle: initializeSession, durability: Durable,
+	{service: "orchestration", name: "InitializeSession", handle: initializeSession, several: true, durability: Durable,
 		fields: []string{"process_id", "pipeline_config", "envelope", "force"},
 		doc:    "Start the session of a process."},
 	{service: "orchestration", name: "GetNextInstruction", reads: true, handle: getNextInstruction, fields: []string{"process_id"}, durability: Lazy,
 		doc: "Tell what to run next."},
-	{service: "orchestration", name: "ReportAgentResult", handle: reportAgentResult, durability: Durable,
+	{service: "orchestration", name: "ReportAgentResult", handle: reportAgentResult, several: true, durability: Durable,
 		fields: []string{"process_id", "agent_name", "success", "error", "output", "metrics"},
 		doc:    "Take an agent's result and tell what to run next."},
 	{service: "orchestration", name: "GetSessionState", reads: true, handle: getSessionState, fields: []string{"process_id"},

@@ -157,6 +157,10 @@ func transitionState(t *turn) wire.Code {
 	if !ok {
 		return wire.InvalidArgument
 	}
+	if to == kernel.Terminated { // its session and its envelope end too
+		t.svc.writer.begin()
+		defer t.svc.writer.end()
+	}
 	switch t.svc.kernel.Transition(t.now, pid, to, reason, &t.pcb) {
 	case kernel.NotFound:
 		return t.notFound(pid)

@@ -165,7 +165,7 @@ func (l *loader) finish(b *bundle, before journal.Index) error {
 		}
 		if st.rec == nil {
 			if b.lanes[st.lane][st.task].applied {
-				l.s.orch.Cancel(st.ends) // its own record may have been lost with the tail
+				l.s.orch.CancelBefore(st.ends, st.index) // the session's own record may have been lost with the tail
 			}
 		} else if err := l.orchestrate(st.index, st.rec); err != nil {
 			return b.cannot(st.index, err)

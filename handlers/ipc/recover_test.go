@@ -12,6 +12,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/memstore"
 	"trunkline/engine/kernel"
+	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
 )
 
@@ -195,4 +196,66 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 	f("an empty record", "0 bytes", append([]byte{0}, whole...))
 	f("a clock of another size", "tag", append([]byte{2, clockRecord, 0}, whole...))
 	f("a huge record", "bytes", append([]byte{0xff, 0xff, 0xff, 0x7f}, whole...))
+}
+
+// TestSessionAfterTheEndOfItsProcess: a snapshot has the row of a process from before its end, and the session that began after it. The
+// replay of the end leaves that session as it was answered, and ends the one that had begun before.
+func TestSessionAfterTheEndOfItsProcess(t *testing.T) {
+	disk := memstore.New(memstore.Options{})
+	r := newJournaledRig(t, disk, nil)
+	p := r.connect()
+	ask := func(r *journaledRig, p *peer, method, body string) string {
+		t.Helper()
+		service := "orchestration"
+		if strings.HasSuffix(method, "Process") {
+			service = "kernel"
+		}
+		p.send(request("1", service, method, body))
+		r.settled(p)
+		reply := p.next()
+		if !strings.HasPrefix(reply, "02 ") {
+			t.Fatalf("%s %s: %s", method, body, reply)
+		}
+		return reply
+	}
+	begin := func(pid string) {
+		t.Helper()
+		ask(r, p, "InitializeSession", `{"process_id":"`+pid+`","envelope":{"envelope_id":"e"},"force":true,"pipeline_config":{"name":"x","agents":[{"name":"s","agent":"a"}]}}`)
+	}
+	for _, pid := range []string{"again", "over"} {
+		ask(r, p, "CreateProcess", `{"pid":"`+pid+`"}`)
+		begin(pid)
+	}
+	readings := 0
+	now := r.svc.cfg.Now
+	r.svc.cfg.Now = func() link.Instant {
+		if readings++; readings == 2 { // the table of processes is written, that of sessions is not
+			ask(r, p, "TerminateProcess", `{"pid":"again"}`)
+			begin("again")
+			ask(r, p, "TerminateProcess", `{"pid":"over"}`)
+		}
+		return now()
+	}
+	if err := r.svc.Snapshot(); err != nil {
+		t.Fatal(err)
+	}
+	r.svc.cfg.Now = now
+	states := func(r *journaledRig, p *peer) (all [2]string) {
+		for i, pid := range []string{"again", "over"} {
+			all[i] = ask(r, p, "GetSessionState", `{"process_id":"`+pid+`"}`)
+		}
+		return all
+	}
+	before := states(r, p)
+	if err := r.log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	back := newJournaledRig(t, disk, nil)
+	defer back.log.Close()
+	if after := states(back, back.connect()); after != before {
+		t.Errorf("was\n%s\nis\n%s", strings.Join(before[:], "\n"), strings.Join(after[:], "\n"))
+	}
+	if strings.Contains(before[0], "USER_CANCELLED") || !strings.Contains(before[1], "USER_CANCELLED") {
+		t.Errorf("the sessions are %s", before)
+	}
 }

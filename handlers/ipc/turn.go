@@ -296,7 +296,7 @@ func (t *turn) journaled(m *method) wire.Code {
 		}
 	}
 	t.seen = everything
-	code := m.handle(t)
+	code := t.handle(m)
 	if m.durability == Durable || m.reads {
 		if code != wire.OK {
 			t.seen = everything // it may tell that something is not there, whose record knows no row
@@ -304,6 +304,15 @@ func (t *turn) journaled(m *method) wire.Code {
 		t.upTo = max(t.upTo, min(t.seen, log.Appended()))
 	}
 	return code
+}
+
+// handle calls the method's handler. The changes of one that makes several go into one block.
+func (t *turn) handle(m *method) wire.Code {
+	if m.several {
+		t.svc.writer.begin()
+		defer t.svc.writer.end()
+	}
+	return m.handle(t)
 }
 
 // everything stands for all records there are: a reader waits for them unless it knows better.

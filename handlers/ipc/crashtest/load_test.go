@@ -102,6 +102,7 @@ type actor struct {
 	pid     string
 	process *thing // pid, its quota and its session
 	stage   int    // of its session, -1: none
+	over    bool   // the process has ended, and its session began after that
 	quota   *thing // the defaults, for the one who sets them
 	stored  string // the last envelope
 	mine    []string
@@ -223,7 +224,7 @@ func (a *actor) op() {
 }
 
 func (a *actor) newProcess() {
-	a.pid, a.stage = a.fresh("p"), -1
+	a.pid, a.stage, a.over = a.fresh("p"), -1, false
 	key := fmt.Sprintf(`{"pid":%q}`, a.pid)
 	a.process = &thing{questions: []question{{"kernel", "GetProcess", key}, {"kernel", "CheckQuota", key},
 		{"orchestration", "GetSessionState", fmt.Sprintf(`{"process_id":%q}`, a.pid)}}}
@@ -235,12 +236,17 @@ func (a *actor) newProcess() {
 func (a *actor) work() {
 	n := a.rng.IntN(20)
 	switch {
-	case n == 0:
+	case n == 0 && !a.over:
 		a.change(a.process, "kernel", "TransitionState", fmt.Sprintf(`{"pid":%q,"new_state":"TERMINATED","reason":"over"}`, a.pid))
 		a.process = nil
-	case n == 1:
+	case n < 2:
 		a.change(a.process, "kernel", "TerminateProcess", fmt.Sprintf(`{"pid":%q,"reason":"over"}`, a.pid))
 		a.process = nil
+	case n < 4: // the session that begins after the end of its process goes on
+		a.over, a.stage = true, 0
+		a.change(a.process, "kernel", "TerminateProcess", fmt.Sprintf(`{"pid":%q,"reason":"over"}`, a.pid))
+		a.change(a.process, "orchestration", "InitializeSession", fmt.Sprintf(
+			`{"process_id":%q,"pipeline_config":%s,"envelope":{"envelope_id":%q},"force":true}`, a.pid, pipeline, a.pid))
 	case n < 8:
 		a.change(a.process, "kernel", "RecordUsage", fmt.Sprintf(`{"pid":%q,"llm_calls":%d,"tokens_in":%d}`, a.pid, 1+a.rng.IntN(3), a.rng.IntN(1000)))
 	case a.stage < 0 && n < 14:

@@ -71,7 +71,16 @@ func (r *replayed) restart(how int) {
 	}
 }
 
-func (r *replayed) snapshot() {
+// snapshot takes a snapshot, and between its tables, before it reads the clock for the second one, has some requests made.
+func (r *replayed) snapshot(between func()) {
+	readings := 0
+	r.clock.read = func() {
+		if readings++; readings == 2 {
+			r.clock.read = nil
+			between()
+		}
+	}
+	defer func() { r.clock.read = nil }()
 	if err := r.s.svc.Snapshot(); err != nil {
 		r.t.Fatal(err)
 	}
@@ -152,12 +161,17 @@ func TestStateSurvives(t *testing.T) {
 				case n == 28:
 					r.s.svc.Sweep()
 				default:
-					r.snapshot()
+					between := rapid.IntRange(0, 6).Draw(rt, "between")
+					r.snapshot(func() {
+						for range between {
+							r.request(rapid.SampledFrom([]int{0, 3, 5, 5, 11, 12, 14, 14, 15, 16}).Draw(rt, "kind"))
+						}
+					})
 				}
 			}
 			r.restart(rapid.IntRange(0, 2).Draw(rt, "end"))
 		}
-		r.snapshot()
+		r.snapshot(func() {})
 		r.restart(0)
 		if err := r.s.stop(); err != nil {
 			rt.Fatal(err)
@@ -183,7 +197,8 @@ func TestNoHalfRequest(t *testing.T) {
 			p.call(t, "orchestration", "GetSessionState", fmt.Sprintf(`{"process_id":%q}`, pid)).String()
 	}
 	for others := range 24 { // so that the end of a block comes at every place
-		pid := fmt.Sprint("p", others)
+		identity, _ := p.must(t, "engine", "CreateEnvelope", `{"raw_input":"x"}`).body["identity"].(map[string]any)
+		pid, _ := identity["envelope_id"].(string) // the end of the process ends this envelope too
 		p.must(t, "kernel", "CreateProcess", fmt.Sprintf(`{"pid":%q,"user_id":%q}`, pid, pid))
 		p.must(t, "orchestration", "InitializeSession", fmt.Sprintf(`{"process_id":%q,"pipeline_config":%s,"envelope":{"envelope_id":%q}}`, pid, pipeline, pid))
 		s.settle(t)
@@ -197,6 +212,14 @@ func TestNoHalfRequest(t *testing.T) {
 		}
 		s.settle(t)
 		after := view(s, pid)
+		const records = 3 // of the process, of its session, of its envelope
+		first, end := from+journal.Index(others)+1, s.log.Durable()
+		if end != first+records-1 {
+			t.Fatalf("the end of the process made records %d to %d, want %d of them", first, end, records)
+		}
+		if b := book.upTo(first); b[len(b)-1].first != book.upTo(end)[len(book.upTo(end))-1].first {
+			t.Fatalf("%d records later than at rest a block ends between the records %d to %d of one request", others, first, end)
+		}
 		for last := from; last <= s.log.Durable(); last++ {
 			back := &server{dead: make(chan struct{})}
 			if err := back.serve(&reel{blocks: book.upTo(last)}, journal.Always, options{ipc: o.ipc}, nil); err != nil {

@@ -182,7 +182,11 @@ func eventually(t testing.TB, what string, is func() bool) {
 }
 
 // clock is both clocks of a service, in the hand of a test.
-type clock struct{ mono, wall atomic.Int64 }
+type clock struct {
+	mono, wall atomic.Int64
+	// read is called with each reading, if it is set before other goroutines read the clock.
+	read func()
+}
 
 func newClock() *clock {
 	c := &clock{}
@@ -191,7 +195,12 @@ func newClock() *clock {
 	return c
 }
 
-func (c *clock) now() link.Instant { return link.Instant{Mono: c.mono.Load(), Wall: c.wall.Load()} }
+func (c *clock) now() link.Instant {
+	if c.read != nil {
+		c.read()
+	}
+	return link.Instant{Mono: c.mono.Load(), Wall: c.wall.Load()}
+}
 
 func (c *clock) pass(d time.Duration) {
 	c.mono.Add(int64(d))
