@@ -79,6 +79,9 @@ func reportRows(r *journaltool.Report) [][]string {
 		if r.Sound {
 			t.add("end", "%s", ending(r))
 		}
+		for _, name := range r.LostMarks {
+			t.add("warning", "%s is missing or torn, or the store is of an earlier version: the next start makes it again", name)
+		}
 	}
 	for _, d := range r.Damages {
 		t.add("damage", "index %d (%s): %s", d.Index, d.Where, d.Error)

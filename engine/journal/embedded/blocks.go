@@ -204,6 +204,6 @@ func (s *Store) Sync() error {
 	if err != nil {
 		return fmt.Errorf("cannot sync journal: %w", typed(err))
 	}
-	s.fs.sync()
+	s.syncAndMark()
 	return s.err()
 }

@@ -74,6 +74,10 @@ func (c *copier) fill(files []FileInfo) error {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
+	// A copy has its lock from the beginning, so that a start that refuses it makes nothing.
+	if err := writeFile(c.to, c.to.PathJoin(c.dest, "LOCK"), ""); err != nil {
+		return err
+	}
 	if err := syncDir(c.to, c.dest); err != nil {
 		return err
 	}

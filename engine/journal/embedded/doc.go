@@ -5,6 +5,7 @@
 //
 //	JOURNAL   made first, never changed: names the version of this layout, the mode and the format of pebble
 //	MARK      rewritten in place: the last block that is known to be on the disk, and whether the store was closed
+//	SYNCED    the same again: where one of the two is lost, the other guards the log; where both are, the directory is refused
 //	incoming/ sorted files of a snapshot that is being written; what a crash leaves there is removed at the next opening
 //	damaged/  log files that an operator gave up with AcceptLoss, as they were
 //
@@ -14,7 +15,7 @@
 //	'c' partition:4 generation:8 seq:4 -> chunk             the chunks of a generation, seq from 0
 //	'm' partition:4 generation:8       -> chunks:4 meta     written last: the generation is complete
 //
-// MARK, little endian:
+// MARK and SYNCED, little endian:
 //
 //	"TLMK" version:1 closed:1 zero:2 first:8 crc32c:4       first: of the last block known to be synced, 0 for none
 //

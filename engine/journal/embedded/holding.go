@@ -112,7 +112,7 @@ func kindOf(name string) string {
 		return FileTable
 	case strings.HasPrefix(name, "MANIFEST-"), strings.HasPrefix(name, "marker.manifest."):
 		return FileManifest
-	case name == markName:
+	case name == markName, name == secondMarkName:
 		return FileMark
 	case name == stampName:
 		return FileStamp

@@ -14,7 +14,10 @@ import (
 )
 
 const (
-	markName    = "MARK"
+	markName = "MARK"
+	// secondMarkName is of another name than the first, so that what takes one away by its name leaves the other.
+	secondMarkName = "SYNCED"
+
 	markMagic   = "TLMK"
 	markVersion = 1
 	markLen     = 20
@@ -22,39 +25,82 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// markState is what a mark holds.
+// markNames are the two marks, which hold the same: the loss of one is seen, and the other one still guards the log.
+var markNames = [2]string{markName, secondMarkName}
+
+// markState is what the marks hold.
 type markState struct {
-	first  journal.Index
-	closed bool
-	ok     bool // false where there is none to be read: it is lost, new, or torn
+	first  journal.Index // the higher one
+	closed bool          // both, if there are two
+	ok     bool          // false where there is none to be read: both are lost, new, or torn
+	lost   []string      // the names of those that cannot be read
+	begun  bool          // MARK is there and empty: the first opening ended before anything was written
 }
 
-// readMark reads the mark of dir.
-func readMark(fsys vfs.FS, dir string) (m markState, err error) {
-	b, err := readFile(fsys, fsys.PathJoin(dir, markName))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return m, fmt.Errorf("cannot read journal %s: %w", dir, err)
+// readMarks reads the marks of dir.
+func readMarks(fsys vfs.FS, dir string) (m markState, err error) {
+	m.closed = true
+	for _, name := range markNames {
+		b, err := readFile(fsys, fsys.PathJoin(dir, name))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return m, fmt.Errorf("cannot read journal %s: %w", dir, err)
+		}
+		first, closed, ok := parseMark(b)
+		if !ok {
+			m.lost = append(m.lost, name)
+			m.begun = m.begun || err == nil && len(b) == 0 && name == markName
+			continue
+		}
+		m.ok, m.first, m.closed = true, max(m.first, first), m.closed && closed
 	}
-	m.first, m.closed, m.ok = parseMark(b)
+	m.closed = m.closed && m.ok
 	return m, nil
 }
 
-// mark is the file that remembers, outside the log, how far the log was synced. It is written after the sync and is not synced
-// itself: an old value is as true as a new one, only less strict.
+// mark is the pair of files that remember, outside the log, how far the log was synced. They are written after the sync and are not
+// synced themselves: an old value is as true as a new one, only less strict.
 type mark struct {
 	mu     sync.Mutex
-	file   vfs.File
+	files  []vfs.File
 	first  journal.Index // as written
 	closed bool          // as written
 }
 
-// openMark opens the mark of dir, which holds what was read, for writing.
+// openMark opens the marks of dir, which hold what was read, for writing. Those that are not there are made and synced: before a
+// database is made, so that one without them has lost them.
 func openMark(fsys vfs.FS, dir string, was markState) (*mark, error) {
-	f, err := fsys.OpenReadWrite(fsys.PathJoin(dir, markName), vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return nil, fmt.Errorf("cannot open journal: %w", typed(err))
+	m := &mark{first: was.first, closed: was.closed}
+	err := m.open(fsys, dir)
+	if err == nil && len(was.lost) > 0 {
+		err = m.write(was.first, was.closed)
+		if err == nil {
+			err = errors.Join(m.sync(), syncDir(fsys, dir))
+		}
 	}
-	return &mark{file: f, first: was.first, closed: was.closed}, nil
+	if err != nil {
+		return nil, fmt.Errorf("cannot open journal: %w", typed(errors.Join(err, m.close())))
+	}
+	return m, nil
+}
+
+func (m *mark) open(fsys vfs.FS, dir string) error {
+	for _, name := range markNames {
+		f, err := fsys.OpenReadWrite(fsys.PathJoin(dir, name), vfs.WriteCategoryUnspecified)
+		if err != nil {
+			return err
+		}
+		m.files = append(m.files, f)
+	}
+	return nil
+}
+
+// copyMarks makes the marks of a copy in dir.
+func copyMarks(fsys vfs.FS, dir string, first journal.Index) error {
+	var err error
+	for _, name := range markNames {
+		err = errors.Join(err, writeFile(fsys, fsys.PathJoin(dir, name), string(appendMark(nil, first, false))))
+	}
+	return err
 }
 
 func appendMark(dst []byte, first journal.Index, closed bool) []byte {
@@ -97,13 +143,16 @@ func (m *mark) lower(first journal.Index) error {
 			return err
 		}
 	}
-	return typed(m.file.Sync())
+	return typed(m.syncFiles())
 }
 
 func (m *mark) write(first journal.Index, closed bool) error {
 	var b [markLen]byte
-	if _, err := m.file.WriteAt(appendMark(b[:0], first, closed), 0); err != nil {
-		return fmt.Errorf("cannot mark journal: %w", typed(err))
+	appendMark(b[:0], first, closed)
+	for _, f := range m.files {
+		if _, err := f.WriteAt(b[:], 0); err != nil {
+			return fmt.Errorf("cannot mark journal: %w", typed(err))
+		}
 	}
 	m.first, m.closed = first, closed
 	return nil
@@ -112,5 +161,19 @@ func (m *mark) write(first journal.Index, closed bool) error {
 func (m *mark) sync() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.file.Sync()
+	return m.syncFiles()
+}
+
+func (m *mark) syncFiles() (err error) {
+	for _, f := range m.files {
+		err = errors.Join(err, f.Sync())
+	}
+	return err
+}
+
+func (m *mark) close() (err error) {
+	for _, f := range m.files {
+		err = errors.Join(err, f.Close())
+	}
+	return err
 }

@@ -100,11 +100,15 @@ func (s *Store) copyTo(dir string) (err error) {
 			err = typed(cause)
 		}
 	}()
+	first := s.last.Load()
 	if err := s.db.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
 		return typed(err)
 	}
 	if err := s.err(); err != nil {
 		return err
+	}
+	if err := copyMarks(s.cfg.FS, dir, first); err != nil {
+		return typed(err)
 	}
 	// The stamp comes last: a copy that a crash left half made has none, and is refused.
 	return writeStamp(s.cfg.FS, dir, s.cfg.Mode)

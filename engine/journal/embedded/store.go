@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +21,7 @@ type Store struct {
 	log   *slog.Logger
 	fs    *logFS
 	lock  *pebble.Lock
-	was   markState // what the mark held when it was opened
+	was   markState // what the marks held when they were read
 	mark  *mark     // once owned
 	db    *pebble.DB
 	owned atomic.Bool // db is open for writing, and not for reading only
@@ -101,7 +102,7 @@ func (s *Store) open() (err error) {
 // would sort what is left of a damaged log and delete the log: nothing of it could be saved any more.
 func (s *Store) look() error {
 	fsys := readFS{s.cfg.FS}
-	was, err := readMark(fsys, s.cfg.Dir)
+	was, err := readMarks(fsys, s.cfg.Dir)
 	if err != nil {
 		return err
 	}
@@ -126,8 +127,8 @@ func (s *Store) look() error {
 		return err
 	}
 	s.last.Store(first)
-	if s.was.first > first && s.cut == nil {
-		if err = s.missing(first, last); err != nil {
+	if s.cut == nil {
+		if err = s.compare(first, last); err != nil {
 			return err
 		}
 	}
@@ -137,9 +138,28 @@ func (s *Store) look() error {
 	return nil
 }
 
-// absent looks whether a directory without a database is a new one: a mark is only made beside a database.
+// compare compares the last block, whose records are first to last, with the marks.
+func (s *Store) compare(first, last journal.Index) error {
+	damage := s.missing(first, last)
+	switch {
+	case damage != nil && !s.cfg.AcceptLoss:
+		return damage
+	case damage != nil:
+		s.log.Warn("journal opens with a loss that was accepted", "err", damage)
+	case len(s.was.lost) > 0:
+		s.log.Warn("journal has lost one of its two marks, or is of an earlier version: the mark is made again", "files", s.was.lost)
+	}
+	return nil
+}
+
+// absent looks whether a directory without a database is a new one.
 func (s *Store) absent(err error) error {
-	if s.was.ok {
+	names, failed := s.cfg.FS.List(s.cfg.Dir)
+	if failed != nil {
+		return fmt.Errorf("cannot read journal %s: %w", s.cfg.Dir, failed)
+	}
+	holds := func(name string) bool { k := kindOf(name); return k == FileLog || k == FileTable }
+	if s.was.first > 0 || slices.ContainsFunc(names, holds) {
 		return &journal.DamageError{Where: s.cfg.FS.PathJoin(s.cfg.Dir, "MANIFEST"), Err: err}
 	}
 	return nil
@@ -157,14 +177,17 @@ func (s *Store) openForReading(fsys vfs.FS) error {
 	return err
 }
 
-// missing is what there is to say when the last block, whose records are first to last, is before the mark.
-func (s *Store) missing(first, last journal.Index) error {
-	damage := &journal.DamageError{Where: s.cfg.Dir, Index: last + 1,
-		Err: fmt.Errorf("the last block is at %d, but one at %d was synced: log files are cut, changed or missing", first, s.was.first)}
-	if !s.cfg.AcceptLoss {
-		return damage
+// missing returns what is wrong where the last block, whose records are first to last, is before the marks, or where both are lost:
+// nothing else can tell then that a log is gone.
+func (s *Store) missing(first, last journal.Index) *journal.DamageError {
+	switch {
+	case s.was.first > first:
+		return &journal.DamageError{Where: s.cfg.Dir, Index: last + 1,
+			Err: fmt.Errorf("the last block is at %d, but one at %d was synced: log files are cut, changed or missing", first, s.was.first)}
+	case !s.was.ok && (last > 0 || !s.was.begun):
+		return &journal.DamageError{Where: s.cfg.FS.PathJoin(s.cfg.Dir, markName), Index: last + 1,
+			Err: fmt.Errorf("it and %s are missing or torn: whether the log is whole is not known", secondMarkName)}
 	}
-	s.log.Warn("journal opens with a loss that was accepted", "err", damage)
 	return nil
 }
 
@@ -373,7 +396,7 @@ func (s *Store) release() (err error) {
 		if s.owned.Load() && err == nil && !s.fs.sunk() {
 			err = typed(errors.Join(s.mark.set(s.last.Load(), true), s.mark.sync()))
 		}
-		err = errors.Join(err, s.mark.file.Close())
+		err = errors.Join(err, s.mark.close())
 	}
 	if s.lock != nil {
 		err = errors.Join(err, s.lock.Close())

@@ -45,7 +45,7 @@ func Inspect(cfg Config) (*View, error) {
 }
 
 func (v *View) open() (err error) {
-	if v.s.was, err = readMark(v.fs, v.dir); err != nil {
+	if v.s.was, err = readMarks(v.fs, v.dir); err != nil {
 		return err
 	}
 	err = v.s.openForReading(v.fs)
@@ -78,9 +78,9 @@ func (v *View) compare(first, last journal.Index) {
 	switch {
 	case v.damage != nil:
 		v.damage.Index = last + 1
-	case v.s.was.first > first:
-		errors.As(v.s.missing(first, last), &v.damage)
-		if v.s.torn.name != "" {
+	default:
+		v.damage = v.s.missing(first, last)
+		if v.damage != nil && v.damage.Where == v.dir && v.s.torn.name != "" {
 			v.damage.Where = v.fs.PathJoin(v.dir, v.s.torn.name)
 		}
 	}
@@ -114,6 +114,10 @@ func (v *View) Mode() journal.Mode { return v.mode }
 func (v *View) Marked() (first journal.Index, closed, ok bool) {
 	return v.s.was.first, v.s.was.closed, v.s.was.ok
 }
+
+// LostMarks returns the names of the two files with the mark that are missing or torn. One of them is no damage: the other one still
+// guards the log, and the next start makes it again.
+func (v *View) LostMarks() []string { return v.s.was.lost }
 
 // Damage returns why a server would not open the directory, nil if it would: what the view shows ends before it.
 func (v *View) Damage() *journal.DamageError { return v.damage }

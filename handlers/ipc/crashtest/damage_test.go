@@ -90,8 +90,10 @@ func ruined(t *testing.T, mode journal.Mode, before bool) *ruin {
 	s.settle(t)
 	r.end = s.log.Appended()
 	r.dir = copyDir(t, dir)
-	if err := os.WriteFile(filepath.Join(r.dir, "MARK"), mark, 0o600); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"MARK", "SYNCED"} { // which hold the same
+		if err := os.WriteFile(filepath.Join(r.dir, name), mark, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return r
 }

@@ -23,6 +23,9 @@ type Report struct {
 	Snapshots []Snapshot `json:"snapshots"`
 	// Torn is the part of a record at the end of the log that a crash left: nobody was told of it, and the next start cuts it off.
 	Torn *Place `json:"torn_tail"`
+	// LostMarks are the files with the mark that are missing or torn. One of two is no damage: the other one guards the log, and the next
+	// start makes it again.
+	LostMarks []string `json:"lost_marks"`
 	// Damages are the first MaxDamages of DamageCount, in the order of the log and then of the snapshots.
 	Damages     []Damage  `json:"damages"`
 	DamageCount int       `json:"damage_count"`

@@ -14,7 +14,7 @@ import (
 // Verify reads all of the journal in dir and judges it as a server would that starts on it, and beyond: every block and how it
 // follows from the one before it, every record, every snapshot. Damage is no error of Verify: it is in the Report.
 func Verify(ctx context.Context, dir string, m Meter) (*Report, error) {
-	r := &Report{Dir: dir, Snapshots: []Snapshot{}, Damages: []Damage{}}
+	r := &Report{Dir: dir, Snapshots: []Snapshot{}, LostMarks: []string{}, Damages: []Damage{}}
 	j, err := Open(dir)
 	var damage *journal.DamageError
 	if errors.As(err, &damage) {
@@ -44,6 +44,7 @@ func (v *verification) run() error {
 	r.Dir, r.Mode = v.view.Dir(), v.view.Mode().String()
 	marked, closed, _ := v.view.Marked()
 	r.Closed = closed
+	r.LostMarks = append(r.LostMarks, v.view.LostMarks()...)
 	if file, at := v.view.Torn(); file != "" {
 		r.Torn = &Place{File: file, Offset: at}
 	}

@@ -225,7 +225,11 @@ func TestALogWithoutItsBeginning(t *testing.T) {
 
 func TestTornTail(t *testing.T) {
 	dir := made(t, plan{groups: 4})
-	must(t, os.Remove(filepath.Join(dir, "MARK"))) // as if it had died before the last mark
+	earlier, err := os.ReadFile(filepath.Join(made(t, plan{groups: 3}), "MARK"))
+	must(t, err)
+	for _, name := range []string{"MARK", "SYNCED"} { // as if it had died before the last mark
+		must(t, os.WriteFile(filepath.Join(dir, name), earlier, 0o600))
+	}
 	edit(t, file(t, dir, "*.log"), func(b []byte) []byte { return b[:len(b)-100] })
 	r := verified(t, dir)
 	if !r.Sound || r.Torn == nil || !strings.HasSuffix(r.Torn.File, ".log") || r.LastIndex != 35 {
