@@ -38,7 +38,9 @@ type Config struct {
 	Loops int
 	// MaxConnections is kernel.max_connections; zero stands for stream.DefaultMaxConnections.
 	MaxConnections int
-	Limits         link.Limits
+	// Files counts the descriptors of connections; nil: they are not counted.
+	Files  *stream.Files
+	Limits link.Limits
 	// Open makes the session of each new connection.
 	Open link.Opener
 	// Refuse appends the frame that a connection beyond the limit gets; nil closes it without a word.
@@ -92,7 +94,7 @@ func New(cfg Config) (*Server, error) {
 	raiseFileLimit(cfg.Logger)
 	s := &Server{
 		limits: cfg.Limits, log: cfg.Logger, now: cfg.Now, carry: carries(&cfg.Limits),
-		gate: stream.NewGate(cfg.MaxConnections), stats: new(stream.Stats),
+		gate: stream.NewGateWithin(cfg.MaxConnections, cfg.Files), stats: new(stream.Stats),
 		lent: make(chan struct{}, joinsInFlight), stopTick: make(chan struct{}), fatal: make(chan error, 1),
 	}
 	if err := s.startLoops(cfg.Loops); err != nil {

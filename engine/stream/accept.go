@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"syscall"
 	"time"
 )
 
@@ -116,6 +117,14 @@ func (h *Host) arrived(nc net.Conn, serve func(net.Conn)) {
 	}
 	if !h.cfg.Gate.Admit() {
 		h.cfg.Stats.Refused.Add(1)
+		if h.cfg.Gate.files != nil && h.cfg.Gate.Open() < h.cfg.Gate.Max() {
+			h.cfg.Gate.files.refused(h.log)
+			if _, socket := nc.(syscall.Conn); socket && h.cfg.Refuse != nil {
+				h.sendRefusal(nc, refuseAtOnce)
+			}
+			_ = nc.Close() // at once: to wait for its peer takes a descriptor
+			return
+		}
 		h.refuse(nc)
 		return
 	}

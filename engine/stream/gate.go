@@ -21,6 +21,7 @@ const DefaultMaxConnections = 1000
 // with a refusal, until all of them rest (Rested).
 type Gate struct {
 	max     int64
+	files   *Files
 	open    atomic.Int64 // open connections, and above them those that rest: one atomic step moves both
 	parting atomic.Int64
 	empty   chan struct{} // one slot: a count went to zero since Wait looked
@@ -32,19 +33,37 @@ type Gate struct {
 const resting = 1 << 32
 
 // NewGate returns a gate for max connections; zero stands for DefaultMaxConnections.
-func NewGate(max int) *Gate {
+func NewGate(max int) *Gate { return NewGateWithin(max, nil) }
+
+// NewGateWithin is NewGate for connections that are also counted by files, which may be shared.
+func NewGateWithin(max int, files *Files) *Gate {
 	if max <= 0 {
 		max = DefaultMaxConnections
 	}
-	return &Gate{max: int64(max), empty: make(chan struct{}, 1), rested: make(chan struct{})}
+	return &Gate{max: int64(max), files: files, empty: make(chan struct{}, 1), rested: make(chan struct{})}
 }
 
 // Admit takes a slot if one is free. It never refuses because of attempts that were refused themselves. It does not allocate.
-func (g *Gate) Admit() bool { return g.take(&g.open) }
+func (g *Gate) Admit() bool {
+	if !g.take(&g.open) {
+		return false
+	}
+	if g.files.take() {
+		return true
+	}
+	g.give(&g.open, 1)
+	return false
+}
 
 // Part lets one more connection part, if there are not too many that do. A connection gets it before its slot is released, so that
 // Wait does not miss it. It does not allocate.
-func (g *Gate) Part() bool { return g.take(&g.parting) }
+func (g *Gate) Part() bool {
+	may := g.take(&g.parting)
+	if may {
+		g.files.add(1) // Release gives the other one back
+	}
+	return may
+}
 
 func (g *Gate) take(count *atomic.Int64) bool {
 	for {
@@ -60,6 +79,7 @@ func (g *Gate) take(count *atomic.Int64) bool {
 
 // Release gives a slot back; it is usable at once. rests tells that its connection rested.
 func (g *Gate) Release(rests bool) {
+	g.files.add(-1)
 	if rests {
 		g.give(&g.open, 1+resting)
 	} else {
@@ -114,7 +134,10 @@ func (g *Gate) AwaitRest(ctx context.Context, grace int64) {
 }
 
 // Parted tells that a connection which Part let part is closed.
-func (g *Gate) Parted() { g.give(&g.parting, 1) }
+func (g *Gate) Parted() {
+	g.files.add(-1)
+	g.give(&g.parting, 1)
+}
 
 func (g *Gate) give(count *atomic.Int64, n int64) {
 	if left := count.Add(-n); left > 0 {

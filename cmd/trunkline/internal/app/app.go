@@ -12,6 +12,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/obs"
+	"trunkline/engine/stream"
 	"trunkline/handlers/ops"
 )
 
@@ -41,6 +42,7 @@ type Options struct {
 	RecoverTo journal.Index
 
 	openStore func(embedded.Config) (diskStore, error) // nil: embedded.Open; for tests
+	files     *stream.Files                            // of all connections; nil: they are not counted
 }
 
 // server is one running instance.
@@ -95,6 +97,7 @@ func bind(cfg *config.Config, o Options) (*server, error) {
 		return nil, err
 	}
 	s := &server{cfg: cfg, log: o.Logger, ready: new(ops.Readiness), failed: make(chan error, 1)}
+	o.files = stream.NewFiles()
 	if s.kernel, err = openEndpoint(cfg, o, reg); err != nil {
 		return nil, err
 	}
@@ -108,7 +111,10 @@ func bind(cfg *config.Config, o Options) (*server, error) {
 		s.kernel.Abort()
 		return nil, err
 	}
-	if s.tools, err = openTools(&cfg.Toolhost, s.kernel.svc, o.Logger, reg); err != nil {
+	if s.web != nil {
+		s.web.count(o.files, o.Logger)
+	}
+	if s.tools, err = openTools(&cfg.Toolhost, s.kernel.svc, o, reg); err != nil {
 		s.kernel.Abort()
 		s.web.Abort()
 		return nil, err

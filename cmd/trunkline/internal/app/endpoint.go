@@ -45,7 +45,7 @@ func openEndpoint(cfg *config.Config, o Options, reg *obs.Registry) (*endpoint, 
 	if e.bound, err = listenAll(&cfg.Kernel.Access); err != nil {
 		return nil, err
 	}
-	if e.srv, err = reactor.New(reactorConfig(&cfg.Kernel, e.svc, log)); err != nil {
+	if e.srv, err = reactor.New(reactorConfig(&cfg.Kernel, e.svc, o)); err != nil {
 		closeAll(e.bound)
 		return nil, fmt.Errorf("cannot start the event loops: %w", err)
 	}
@@ -122,14 +122,15 @@ func (e *endpoint) Abort() {
 	_ = e.store.Close()
 }
 
-func reactorConfig(k *config.Kernel, svc *ipc.Service, log *slog.Logger) reactor.Config {
+func reactorConfig(k *config.Kernel, svc *ipc.Service, o Options) reactor.Config {
 	return reactor.Config{
 		Loops:          k.Loops,
 		MaxConnections: k.MaxConnections,
 		Limits:         limits(k),
 		Open:           svc.Open,
 		Refuse:         svc.AppendRefusal,
-		Logger:         log,
+		Files:          o.files,
+		Logger:         o.Logger,
 	}
 }
 

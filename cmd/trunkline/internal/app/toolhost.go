@@ -27,7 +27,7 @@ type toolEndpoint struct {
 }
 
 // openTools binds every address of toolhost.listen_addr or none; without addresses it returns nil. Nothing is accepted before Serve.
-func openTools(c *config.Toolhost, svc *ipc.Service, log *slog.Logger, reg *obs.Registry) (*toolEndpoint, error) {
+func openTools(c *config.Toolhost, svc *ipc.Service, o Options, reg *obs.Registry) (*toolEndpoint, error) {
 	if len(c.ListenAddr) == 0 {
 		return nil, nil
 	}
@@ -36,14 +36,15 @@ func openTools(c *config.Toolhost, svc *ipc.Service, log *slog.Logger, reg *obs.
 		return nil, fmt.Errorf("cannot open the tools (toolhost.plugins, toolhost.root): %w", err)
 	}
 	t := &toolEndpoint{set: set}
-	if err := t.open(c, svc, log, reg); err != nil {
+	if err := t.open(c, svc, o, reg); err != nil {
 		t.Abort()
 		return nil, err
 	}
 	return t, nil
 }
 
-func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, log *slog.Logger, reg *obs.Registry) (err error) {
+func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, o Options, reg *obs.Registry) (err error) {
+	log := o.Logger
 	tc, err := toolServerConfig(t.set, c, log)
 	if err != nil {
 		return err
@@ -62,7 +63,7 @@ func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, log *slog.Logg
 			return fmt.Errorf("cannot open toolhost.listen_addr = %q: it can be reached from other machines, and MACHINA_API_TOKEN is not set", b.addr)
 		}
 	}
-	t.loops, err = reactor.New(reactor.Config{Loops: c.Loops, MaxConnections: c.MaxConnections, Limits: t.srv.SocketLimits(), Open: t.srv.OpenSocket,
+	t.loops, err = reactor.New(reactor.Config{Loops: c.Loops, MaxConnections: c.MaxConnections, Files: o.files, Limits: t.srv.SocketLimits(), Open: t.srv.OpenSocket,
 		Refuse: toolhost.AppendRefusal, Logger: log})
 	if err != nil {
 		return fmt.Errorf("cannot start the event loops of the tool server: %w", err)

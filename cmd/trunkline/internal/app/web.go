@@ -10,6 +10,7 @@ import (
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/envelope"
 	"trunkline/engine/obs"
+	"trunkline/engine/stream"
 	"trunkline/handlers/process"
 )
 
@@ -36,6 +37,13 @@ func openWeb(c *config.HTTP, log *slog.Logger, reg *obs.Registry) (*web, error) 
 		return nil, err
 	}
 	return w, nil
+}
+
+// count has the connections counted by files.
+func (w *web) count(files *stream.Files, log *slog.Logger) {
+	for i := range w.bound {
+		w.bound[i].ln = files.Listener(w.bound[i].ln, log)
+	}
 }
 
 // Serve starts answering on every listener. An accept loop that ends by itself is reported.

@@ -1,0 +1,78 @@
+package stream
+
+import (
+	"log/slog"
+	"net"
+	"testing"
+)
+
+// TestDescriptorsOfAllConnections: two gates share the descriptors; at the last one a connection is admitted, one more is not, and one
+// that parts takes its descriptor along until it is closed.
+func TestDescriptorsOfAllConnections(t *testing.T) {
+	f := &Files{}
+	f.free.Store(2)
+	a, b := NewGateWithin(5, f), NewGateWithin(5, f)
+	if !a.Admit() || !b.Admit() || a.Admit() || b.Admit() || a.Open() != 1 || b.Open() != 1 {
+		t.Fatalf("%d and %d open with two descriptors", a.Open(), b.Open())
+	}
+	if !a.Part() {
+		t.Fatal("a connection that is there may part")
+	}
+	a.Release(false)
+	if b.Admit() {
+		t.Error("a connection that parts has its descriptor still")
+	}
+	a.Parted()
+	if !b.Admit() || b.Admit() {
+		t.Error("its descriptor is free once it is closed, and no other")
+	}
+	b.Release(false)
+	b.Release(false)
+	if n := f.free.Load(); n != 2 {
+		t.Errorf("%d descriptors in the end", n)
+	}
+}
+
+// TestCountedListener: a connection for which there is no descriptor is closed, and closing one twice frees one.
+func TestCountedListener(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inner.Close()
+	f := &Files{}
+	f.free.Store(1)
+	ln := f.Listener(inner, slog.New(slog.DiscardHandler))
+	dial := func() net.Conn {
+		nc, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { nc.Close() })
+		return nc
+	}
+	dial()
+	first, err := ln.Accept()
+	if err != nil || f.free.Load() != 0 {
+		t.Fatal(err, f.free.Load())
+	}
+	refused := dial()
+	next := make(chan net.Conn)
+	go func() {
+		nc, _ := ln.Accept()
+		next <- nc
+	}()
+	if n, err := refused.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Error("there is no descriptor for it")
+	}
+	_, _ = first.Close(), first.Close()
+	dial()
+	if nc := <-next; nc == nil || f.free.Load() != 0 {
+		t.Errorf("%v, %d free", nc, f.free.Load())
+	} else {
+		_ = nc.Close()
+	}
+	if f.free.Load() != 1 {
+		t.Errorf("%d free in the end", f.free.Load())
+	}
+}
