@@ -23,7 +23,7 @@ type Config struct {
 	// StreamBytes bounds the body bytes waiting in one stream (stream_buffer_bytes).
 	StreamBytes int64
 	// TotalBytes bounds the memory of the messages held by all streams, a shared one counted once (stream_buffer_total_bytes).
-	// A message that would exceed it is taken by no stream, whatever the backlog of each.
+	// A message that would exceed it is taken by no stream. The last sixteenth is for streams that have popped all they took.
 	TotalBytes int64
 	// NameBytes bounds the memory of the types that all streams list (subscription_name_bytes): each costs its bytes and NameCost.
 	NameBytes int64

@@ -111,8 +111,8 @@ func TestConcurrentAccounting(t *testing.T) {
 // TestConcurrentTotal: publishers, senders and callers of queries that share the total never hold more than it together, every
 // stream drops what does not fit, and the whole of the total is there again in the end.
 func TestConcurrentTotal(t *testing.T) {
-	const publishers, each, total = 4, 500, 5 * held
-	b := New(Config{TotalBytes: total, GapBody: binaryGap})
+	const publishers, each, most = 4, 500, 16 * held
+	b := New(Config{TotalBytes: most, GapBody: binaryGap})
 	defer b.Close()
 	idle := b.Subscribe(&port{}, []string{"a"}, 0) // takes what it can and is not read
 	r := newReader()
@@ -129,8 +129,8 @@ func TestConcurrentTotal(t *testing.T) {
 				m.Body = append(m.Body, byte(p))
 				b.Publish([]byte("a"), m)
 				b.Send([]byte("a"), message(b, "command"))
-				if got := b.Stats().BufferedBytes; got < 0 || got > total {
-					t.Errorf("%d bytes held of %d", got, total)
+				if got := b.Stats().BufferedBytes; got < 0 || got > most {
+					t.Errorf("%d bytes held of %d", got, most)
 				}
 				if i%100 == 0 {
 					popN(h, 1)
@@ -144,7 +144,7 @@ func TestConcurrentTotal(t *testing.T) {
 	popAll(idle)
 	popAll(h)
 	wantBuffered(t, b, 0)
-	for range 5 {
+	for range 15 {
 		wantDelivered(t, "the whole total is free", publish(b, "a", "x"), 2)
 	}
 	wantDelivered(t, "one more", publish(b, "a", "x"), 0)

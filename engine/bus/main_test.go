@@ -29,6 +29,15 @@ func newBus(t testing.TB, cfg Config) *Bus {
 // held is what a message with one of the small bodies of these tests is charged.
 const held = 128 + perMessage
 
+// total is a bound of which streams with a backlog may hold n messages, and not another byte.
+func total(n int64) int64 {
+	bound := n * held
+	for bound-bound/reserved < n*held {
+		bound++
+	}
+	return bound
+}
+
 func message(b *Bus, body string) *Message {
 	m := b.NewMessage(len(body))
 	m.Body = append(m.Body, body...)

@@ -70,19 +70,35 @@ func (m *Message) unref(n int) {
 	b.recycle(m)
 }
 
+// admission says which streams may hold a message, for the sake of the server-wide total.
+type admission uint8
+
+const (
+	forNone   admission = iota // the message would exceed the bound
+	forIdle                    // only those that have popped all they took
+	forAnyone                  // it leaves the reserve untouched
+)
+
+// reserved is the part of the bound that streams with a backlog leave to those without: slow readers must not cost the others
+// their events.
+const reserved = 16
+
 // charge books the memory that the message holds on the server-wide total, once for all streams and until the last reference is
-// gone. Where the total would exceed its bound it books nothing and reports false: no stream may hold the message. The total is
-// never above the bound, however many publish at a time.
-func (m *Message) charge() bool {
-	size, total := int64(cap(m.Body))+perMessage, &m.bus.counters.buffered
+// gone, and reports who may hold it. It books nothing where the total would exceed its bound, so that it never does, however many
+// publish at a time.
+func (m *Message) charge() admission {
+	size, total, most := int64(cap(m.Body))+perMessage, &m.bus.counters.buffered, m.bus.cfg.TotalBytes
 	for {
 		have := total.Load()
-		if size > m.bus.cfg.TotalBytes-have {
-			return false
+		switch {
+		case size > most-have:
+			return forNone
+		case !total.CompareAndSwap(have, have+size):
+			continue
 		}
-		if total.CompareAndSwap(have, have+size) {
-			m.size = size
-			return true
+		if m.size = size; have+size > most-most/reserved {
+			return forIdle
 		}
+		return forAnyone
 	}
 }

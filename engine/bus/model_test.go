@@ -99,7 +99,7 @@ func (m *model) offer(s *modelStream, b *modelBody, total int64) Outcome {
 	switch {
 	case len(b.text)+s.overhead > m.cfg.MaxBody:
 		outcome = TooLarge
-	case entries == m.cfg.StreamEvents, bytes+int64(len(b.text)) > m.cfg.StreamBytes, total > m.cfg.TotalBytes:
+	case entries == m.cfg.StreamEvents, bytes+int64(len(b.text)) > m.cfg.StreamBytes, total > m.cfg.TotalBytes, total > m.cfg.TotalBytes-m.cfg.TotalBytes/reserved && s.signalled:
 		outcome = BufferFull
 	}
 	switch {
@@ -394,7 +394,7 @@ func TestBusAgainstModel(t *testing.T) {
 		cfg := Config{
 			StreamEvents:  rapid.IntRange(1, 5).Draw(rt, "StreamEvents"),
 			StreamBytes:   int64(rapid.IntRange(10, 300).Draw(rt, "StreamBytes")),
-			TotalBytes:    int64(held * rapid.IntRange(1, 8).Draw(rt, "TotalBytes")),
+			TotalBytes:    int64(held * rapid.IntRange(1, 12).Draw(rt, "TotalBytes")),
 			QueryCapacity: rapid.IntRange(1, 4).Draw(rt, "QueryCapacity"),
 			NameBytes:     int64((NameCost + 1) * rapid.IntRange(3, 12).Draw(rt, "NameBytes")),
 			MaxBody:       150,

@@ -164,7 +164,7 @@ func (t *queryTable) full() bool { return t.pending() >= t.capacity }
 
 // admit makes q pending and gives m to its handler, or does neither. Both happen under mu: a handler that closes either
 // refuses m or finds q among its queries, and a reply cannot come before q is known.
-func (t *queryTable) admit(q *Query, m *Message, fits bool) (Outcome, Port) {
+func (t *queryTable) admit(q *Query, m *Message, may admission) (Outcome, Port) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.shutDown {
@@ -174,7 +174,7 @@ func (t *queryTable) admit(q *Query, m *Message, fits bool) (Outcome, Port) {
 		return TooManyQueries, nil
 	}
 	m.refs.Add(1)
-	v, wake := q.handler.offer(m, fits)
+	v, wake := q.handler.offer(m, may)
 	if v != taken {
 		m.unref(1)
 		return outcomeOf[v], nil

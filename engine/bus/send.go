@@ -27,12 +27,12 @@ func (b *Bus) Publish(typ []byte, m *Message) (delivered int) {
 		m.Release()
 		return 0
 	}
-	fits := m.charge()
+	may := m.charge()
 	// One addition for all streams; those that take nothing give theirs back at the end.
 	m.refs.Add(int32(len(streams)))
 	dropped := 0
 	for _, s := range streams {
-		v, wake := s.offer(m, fits)
+		v, wake := s.offer(m, may)
 		switch v {
 		case taken:
 			delivered++
@@ -58,9 +58,9 @@ func (b *Bus) Send(typ []byte, m *Message) Outcome {
 		m.Release()
 		return NoHandler
 	}
-	fits := m.charge()
+	may := m.charge()
 	m.refs.Add(1)
-	v, wake := h.offer(m, fits)
+	v, wake := h.offer(m, may)
 	if v != taken {
 		m.unref(2)
 		return outcomeOf[v]

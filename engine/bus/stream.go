@@ -43,10 +43,10 @@ func (s *Stream) open() {
 }
 
 // offer gives one reference of m to the stream if the verdict is taken. The caller wakes wake, if not nil, once it holds no
-// lock. fits says that the server-wide total has room for m, and was charged.
-func (s *Stream) offer(m *Message, fits bool) (v verdict, wake Port) {
+// lock. may is what the server-wide total has to say.
+func (s *Stream) offer(m *Message, may admission) (v verdict, wake Port) {
 	s.mu.Lock()
-	v = s.judge(len(m.Body), fits)
+	v = s.judge(len(m.Body), may)
 	switch {
 	case v == taken:
 		s.ring.push(entry{m: m, lost: s.dropped}, &s.bus.slots)
@@ -67,14 +67,14 @@ func (s *Stream) offer(m *Message, fits bool) (v verdict, wake Port) {
 }
 
 // judge decides on a body of n bytes. The caller holds s.mu.
-func (s *Stream) judge(n int, fits bool) verdict {
+func (s *Stream) judge(n int, may admission) verdict {
 	cfg := &s.bus.cfg
 	switch {
 	case !s.live:
 		return closed
 	case n+s.overhead > cfg.MaxBody:
 		return tooLarge
-	case !fits, s.ring.len() >= cfg.StreamEvents, s.bytes+int64(n) > cfg.StreamBytes:
+	case may == forNone, may == forIdle && s.signalled, s.ring.len() >= cfg.StreamEvents, s.bytes+int64(n) > cfg.StreamBytes:
 		return full
 	}
 	return taken

@@ -38,8 +38,9 @@ func TestStreamBounds(t *testing.T) {
 	f("gaps in two places", Config{MaxBody: 10}, 4, "1234567 1 1234567 1234567 2 1234567", 2, "gap:1 1 gap:2 2 gap:1")
 	f("a marker over the frame bound stays away", Config{MaxBody: 10}, 8, "1 333 2", 2, "1 2")
 	f("only a marker over the frame bound", Config{MaxBody: 10}, 8, "333", 0, "")
-	f("total at the bound", Config{TotalBytes: 2 * held}, 0, "aaa bbb", 2, "aaa bbb")
-	f("total over the bound with a backlog", Config{TotalBytes: 2 * held}, 0, "aaa bbb c", 2, "aaa bbb gap:1")
+	f("total at the bound", Config{TotalBytes: total(2)}, 0, "aaa bbb", 2, "aaa bbb")
+	f("total just over the bound", Config{TotalBytes: total(2) - 1}, 0, "aaa bbb", 1, "aaa gap:1")
+	f("total over the bound with a backlog", Config{TotalBytes: total(2)}, 0, "aaa bbb c", 2, "aaa bbb gap:1")
 	f("total over the bound without a backlog", Config{TotalBytes: held - 1}, 0, "aaa b", 0, "gap:2")
 	f("total at the bound without a backlog", Config{TotalBytes: held}, 0, "aaa b", 1, "aaa gap:1")
 }
@@ -63,7 +64,7 @@ func TestGapGoesWhereEventsAreMissing(t *testing.T) {
 }
 
 func TestSharedBodyCountsOnce(t *testing.T) {
-	b := newBus(t, Config{TotalBytes: 2 * held})
+	b := newBus(t, Config{TotalBytes: total(2)})
 	s1 := b.Subscribe(&port{}, []string{"a"}, 0)
 	s2 := b.Subscribe(&port{}, []string{"a"}, 0)
 	wantDelivered(t, "first", publish(b, "a", "12345"), 2)
@@ -77,6 +78,35 @@ func TestSharedBodyCountsOnce(t *testing.T) {
 	wantPop(t, "second reader", s2, "12345 67890 gap:2")
 	wantPop(t, "first reader again", s1, "gap:1")
 	wantBuffered(t, b, 0)
+}
+
+// TestTheReserveIsForStreamsWithoutBacklog: slow readers do not cost the others their events, and the bound is one for them too.
+func TestTheReserveIsForStreamsWithoutBacklog(t *testing.T) {
+	f := func(bound int64, want int) {
+		t.Helper()
+		b := newBus(t, Config{TotalBytes: bound})
+		b.Subscribe(&port{}, []string{"a"}, 0)
+		for range 30 {
+			wantDelivered(t, "the slow one", publish(b, "a", "x"), 1)
+		}
+		fast := b.Subscribe(&port{}, []string{"a"}, 0)
+		for range 3 {
+			wantDelivered(t, "the one without a backlog", publish(b, "a", "y"), 1)
+			wantPop(t, "the one without a backlog", fast, "y")
+		}
+		idle := 0
+		for _, typ := range []string{"b", "c", "d"} { // each with a message of its own, which it does not pop
+			b.Subscribe(&port{}, []string{typ}, 0)
+			idle += publish(b, typ, "z")
+		}
+		if idle != want {
+			t.Errorf("with a bound of %d, %d of three streams took a message, want %d", bound, idle, want)
+		}
+		wantBuffered(t, b, int64(30+want)*held)
+	}
+	f(32*held, 2)
+	f(32*held+held-1, 2)
+	f(33*held, 3)
 }
 
 func TestWakeOncePerBacklog(t *testing.T) {
