@@ -89,3 +89,24 @@ func TestTwoQuickSignalsAreOneOrder(t *testing.T) {
 		t.Errorf("%v\n%s", err, said.String())
 	}
 }
+
+// TestAFullStdoutIsAFailure: whatever is written there, its loss shows in the exit code.
+func TestAFullStdoutIsAFailure(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	for _, args := range []string{
+		"--help", "help", "help serve", "serve --help", "version", "--version", "config show", "config show --json", "config check",
+		"completion bash", "completion zsh", "completion fish", "call --list", "process", "create", "can-continue", "result", "validate",
+		"--list builtin", "--serve builtin",
+	} {
+		cmd := exec.Command(os.Args[0], strings.Fields(args)...)
+		cmd.Args[0], cmd.Dir = "trunkline", t.TempDir() // see TestMain
+		cmd.Stdin, cmd.Stdout = strings.NewReader(`{"envelope_id":"e"}`+"\n"), full
+		if err := cmd.Run(); cmd.ProcessState.ExitCode() != 1 {
+			t.Errorf("%s: %v, want exit code 1", args, err)
+		}
+	}
+}

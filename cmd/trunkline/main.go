@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"os"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -28,12 +29,46 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	started := markStart(root)
 	root.SetArgs(args)
 	root.SetIn(stdin)
+	out := &written{Writer: stdout}
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		root.SetOut(out) // cobra drops the errors of this one
+		help(cmd, args)
+	})
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteC()
 	if err != nil && !*started {
 		err = cli.AsUsage(err, helpHint(cmd))
 	}
+	if err == nil {
+		err = out.err
+	}
 	cli.Render(stderr, err, cli.JSON(cmd) || cli.WantsJSON(args))
 	return cli.Exit(err)
+}
+
+// written remembers the first error of a stdout whose writers do not look.
+type written struct {
+	io.Writer
+	mu  sync.Mutex
+	err error
+}
+
+// failed reports whether anything was lost.
+func (w *written) failed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err != nil
+}
+
+// Write implements io.Writer.
+func (w *written) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
 }

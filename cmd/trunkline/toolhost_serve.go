@@ -82,13 +82,17 @@ func serveTools(set *toolset.Set, f *serveFlags, stdin io.Reader, stdout, stderr
 	defer srv.Close()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
+	out := &written{Writer: stdout}
 	if len(f.listen) > 0 {
-		return serveToolSockets(ctx, srv, f, stdin, stdout, stderr, log)
+		return serveToolSockets(ctx, srv, f, stdin, out, stderr, log)
 	}
-	serveToolStdin(ctx, srv, stdin, stdout, log)
+	serveToolStdin(ctx, srv, stdin, out, log)
 	rest, cancel := context.WithTimeout(context.Background(), drainTools)
 	defer cancel()
 	srv.Drain(rest)
+	if out.failed() {
+		return 1
+	}
 	return toolhost.ExitOK
 }
 

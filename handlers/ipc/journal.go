@@ -22,6 +22,7 @@ const (
 type writer struct {
 	log     *journal.Log // nil: nothing is written, nothing waits
 	full    func() bool  // nil: never
+	broken  func() bool  // nil: never
 	buffers sync.Pool    // of *[]byte, for encoding under the locks that decided
 
 	orchestrated atomic.Uint64 // index of the last record of orchestration

@@ -363,3 +363,17 @@ func TestSnapshotAndReplay(t *testing.T) {
 		t.Errorf("the journal begins at %d and ends at %d", first, back.log.Appended())
 	}
 }
+
+// TestStorageThatTakesNothing: the refusal says whether the disk is full or its files cannot be written for another reason.
+func TestStorageThatTakesNothing(t *testing.T) {
+	r := newJournaledRig(t, memstore.New(memstore.Options{}), nil)
+	broken := false
+	r.svc.writer.full, r.svc.writer.broken = func() bool { return true }, func() bool { return broken }
+	p := r.connect()
+	for _, want := range []string{"Storage is full; try again", "Storage cannot be written; try again"} {
+		if got := p.call("1", "kernel", "CreateProcess", `{"pid":"p"}`); !strings.Contains(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
+		broken = true
+	}
+}

@@ -16,6 +16,8 @@ import (
 type RecoverOptions struct {
 	// Full says whether the disk is too full to change anything. nil: it never is. It is asked for every request that changes something.
 	Full func() bool
+	// Broken says, while Full is true, whether that is for want of something else than room. nil: it never is.
+	Broken func() bool
 	// Progress is called on the goroutine of Recover, at the end of each phase and now and then before. nil: nobody is told.
 	Progress func(RecoverProgress)
 }
@@ -47,7 +49,7 @@ func (s *Service) Recover(log *journal.Log, o RecoverOptions) error {
 	}
 	s.base, s.tail, s.snapshot = l.latest, l.tail, l.snapshot
 	s.keys.Recovered() // by the clock that goes on
-	s.writer.log, s.writer.full = log, o.Full
+	s.writer.log, s.writer.full, s.writer.broken = log, o.Full, o.Broken
 	return nil
 }
 

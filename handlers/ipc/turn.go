@@ -292,6 +292,9 @@ func (t *turn) journaled(m *method) wire.Code {
 			return t.queueFull()
 		}
 		if full := t.svc.writer.full; full != nil && full() {
+			if broken := t.svc.writer.broken; broken != nil && broken() {
+				return t.saturated("Storage cannot be written; try again")
+			}
 			return t.saturated("Storage is full; try again")
 		}
 	}

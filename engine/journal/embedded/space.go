@@ -36,6 +36,12 @@ func (s *space) full() bool { return s.why.Load() != 0 }
 
 func (s *space) is(bit uint32) bool { return s.why.Load()&bit != 0 }
 
+// broken reports whether files cannot be written for another reason than a full disk.
+func (s *space) broken() bool {
+	p := s.cause.Load()
+	return s.why.Load() == flushFailing && p != nil && !errors.Is(typed(*p), ErrFull)
+}
+
 // flushError is why the last flush failed.
 func (s *space) flushError() error {
 	if p := s.cause.Load(); p != nil {

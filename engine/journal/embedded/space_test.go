@@ -44,6 +44,23 @@ func TestFreeSpace(t *testing.T) {
 	}
 }
 
+// TestFilesThatCannotBeWritten: a flush that fails for another reason than a full disk is not called that.
+func TestFilesThatCannotBeWritten(t *testing.T) {
+	for err, want := range map[error]bool{syscall.EMFILE: true, syscall.EIO: true, syscall.ENOSPC: false, syscall.EDQUOT: false} {
+		book := &logBook{}
+		var s space
+		s.init(plenty, book.logger())
+		s.cause.Store(&err)
+		s.set(flushFailing, err)
+		if !s.full() || s.broken() != want || strings.Contains(book.buf.String(), "journal is full") == want {
+			t.Errorf("%v: full %v, broken %v: %s", err, s.full(), s.broken(), book.buf.String())
+		}
+		if s.clear(flushFailing); s.full() || s.broken() {
+			t.Errorf("%v: it has passed", err)
+		}
+	}
+}
+
 func TestLongStallIsFull(t *testing.T) {
 	var s space
 	s.init(plenty, (&logBook{}).logger())

@@ -351,6 +351,10 @@ func (s *Store) watch() {
 // load. What was appended before is still written while there is room.
 func (s *Store) Full() bool { return s.space.full() }
 
+// Broken reports whether Full is for want of something else than room: the files of the database could not be written, and the error
+// was not that of a full disk. The log has it.
+func (s *Store) Broken() bool { return s.space.broken() }
+
 // stopped is called once with the end of the store. It may run under locks of pebble.
 func (s *Store) stopped(err error) {
 	s.log.Error("journal stops", "err", err)

@@ -42,6 +42,7 @@ type storage struct {
 type diskStore interface {
 	journal.Store
 	Full() bool
+	Broken() bool
 	Stats() embedded.Stats
 }
 
@@ -93,7 +94,7 @@ func (s *storage) open() error {
 	s.store.Store(w)
 	s.log.Store(log)
 	s.progress.opened(time.Now())
-	err = s.svc.Recover(log, ipc.RecoverOptions{Full: store.Full, Progress: func(p ipc.RecoverProgress) {
+	err = s.svc.Recover(log, ipc.RecoverOptions{Full: store.Full, Broken: store.Broken, Progress: func(p ipc.RecoverProgress) {
 		s.progress.report(p, time.Now())
 	}})
 	if err != nil {
