@@ -178,7 +178,7 @@ func (c *conn) keepRest(src []byte, used int) {
 		c.dropCarry()
 	case c.carry != nil:
 		c.off += used
-		if rest := len(src) - used; cap(c.carry.B) > 2*link.OwnInput && rest <= link.OwnInput { // a long frame is gone
+		if rest := len(src) - used; c.loop.srv.limits.Input != nil && cap(c.carry.B) > 2*link.OwnInput && rest <= link.OwnInput { // a long frame is gone
 			long := c.carry
 			c.carry, c.off = c.loop.srv.carry.Get(), 0
 			c.carry.B = append(c.carry.B, src[used:]...)

@@ -12,7 +12,8 @@ import (
 const (
 	readMin  = 4 << 10
 	readKeep = 64 << 10 // what is kept once it is empty
-	// doubleMax is the size from which the buffer grows by quarters: a long frame leaves at most a fifth of its buffer unused.
+	// doubleMax is the size from which a buffer that is charged to a budget grows by quarters: a long frame leaves at most a fifth of it
+	// unused.
 	doubleMax = 1 << 20
 )
 
@@ -27,12 +28,12 @@ type inbuf struct {
 func (i *inbuf) unread() []byte { return i.b[i.from:i.to] }
 
 // take drops n bytes from the front. An emptied buffer that the last read filled is doubled for the next; one that a large
-// frame made large is let go, and what is left behind such a frame moves to a smaller one.
+// frame made large is let go. Where buffers are charged to a budget, what is left behind such a frame moves to a smaller one.
 func (i *inbuf) take(n int) {
 	i.from += n
 	switch rest := i.to - i.from; {
 	case rest > 0:
-		if len(i.b) > 2*link.OwnInput && rest <= link.OwnInput {
+		if i.budget != nil && len(i.b) > 2*link.OwnInput && rest <= link.OwnInput {
 			i.resize(max(2*rest, readMin))
 		}
 		return
@@ -65,7 +66,7 @@ func (i *inbuf) makeRoom(n int) bool {
 		return true
 	}
 	grown := 2 * len(i.b)
-	if len(i.b) >= doubleMax {
+	if i.budget != nil && len(i.b) >= doubleMax {
 		grown = len(i.b) + len(i.b)/4
 	}
 	grown = max(grown, held+n, readMin)
