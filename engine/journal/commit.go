@@ -30,8 +30,12 @@ func (l *Log) commit() {
 func (l *Log) next() (*group, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for !l.due() && (l.phase < closing || l.requests > 0) && l.doom == nil {
+	for l.idle = true; !l.due() && (l.phase < closing || l.requests > 0) && l.doom == nil; {
 		l.work.Wait()
+	}
+	if l.idle = false; l.late > 0 {
+		l.late = 0
+		l.turn.Broadcast()
 	}
 	if l.doom != nil {
 		return nil, l.doom

@@ -18,6 +18,9 @@ type Log struct {
 	phase    phase
 	requests int           // between Begin and End
 	midway   bool          // one of them has appended something
+	idle     bool          // the committer waits
+	late     int           // requests that have begun while it waited for the ones ahead of them
+	turn     sync.Cond     // for late to fall
 	doom     error         // why the committer has to stop, before it did
 	closes   bool          // whether Close was called
 	progress chan struct{} // closed when Durable rises or the journal stops; nil while nobody waits
@@ -72,7 +75,7 @@ func Open(store Store, cfg Config) (*Log, error) {
 		return nil, err
 	}
 	l := &Log{store: store, cfg: cfg, done: make(chan struct{}), upkeep: make(chan struct{}, 1), closed: make(chan struct{})}
-	l.work.L = &l.mu
+	l.work.L, l.turn.L = &l.mu, &l.mu
 	l.queue.limit = cfg.MaxBlockBytes
 	if err := l.findTail(); err != nil {
 		return nil, err
@@ -111,11 +114,18 @@ func (l *Log) Enqueue(rec []byte) Index {
 
 // Begin has every record that is appended before End go into one block with the others, so that a crash keeps all of them or none: a
 // request that makes several changes calls both. Requests overlap: while one is open, no block ends. It is brief, for what waits for
-// the log waits for it too.
+// the log waits for it too. The caller holds no lock that another request may need, for Begin waits where more than MaxOverlap requests
+// have begun since a block is to be written: those that are open end, and the block is taken.
 //
 // Requests that overlap and append more than MaxStoredBlock together are the exception: their block ends there.
 func (l *Log) Begin() {
 	l.mu.Lock()
+	for l.late >= MaxOverlap {
+		l.turn.Wait()
+	}
+	if l.idle && (l.phase >= closing || l.asks()) {
+		l.late++
+	}
 	l.requests++
 	l.mu.Unlock()
 }
@@ -125,7 +135,7 @@ func (l *Log) End() {
 	l.mu.Lock()
 	if l.requests--; l.requests == 0 {
 		l.midway = false
-		if l.queue.head != nil {
+		if l.queue.head != nil || l.phase >= closing {
 			l.work.Signal()
 		}
 	}
@@ -163,8 +173,11 @@ func (l *Log) ask(upTo Index) {
 // due reports whether the oldest group is to be written: somebody asked for it, or it is full. The caller holds mu.
 func (l *Log) due() bool {
 	g := l.queue.head
-	return g != nil && (g != l.queue.tail || l.requests == 0 && l.asked >= g.first)
+	return g != nil && (g != l.queue.tail || l.requests == 0 && l.asks())
 }
+
+// asks reports whether the oldest group was asked for. The caller holds mu.
+func (l *Log) asks() bool { return l.queue.head != nil && l.asked >= l.queue.head.first }
 
 // enqueue puts a record into the open group. The caller holds mu.
 func (l *Log) enqueue(i Index, rec []byte) {

@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -90,4 +91,62 @@ func TestRequestsThatOverlapEndTheirBlock(t *testing.T) {
 	}
 	f(0, 1)
 	f(1, 2)
+}
+
+// TestCloseWaitsForARequestWithoutRecords: a request that appends nothing ends as well.
+func TestCloseWaitsForARequestWithoutRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, _ := start(t, memstore.New(memstore.Options{}), journal.Config{})
+		l.Begin()
+		closed := make(chan error)
+		go func() { closed <- l.Close() }()
+		synctest.Wait()
+		l.End()
+		if err := <-closed; err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestRequestsThatFollowEachOther: a block is written though each request begins before the one ahead of it has ended.
+func TestRequestsThatFollowEachOther(t *testing.T) {
+	f := func(name string, before func(l *journal.Log), done func(l *journal.Log) bool) {
+		synctest.Test(t, func(t *testing.T) {
+			l, _ := start(t, memstore.New(memstore.Options{}), journal.Config{})
+			l.Begin()
+			before(l)
+			synctest.Wait()
+			begun := 0
+			for waited := false; !waited && begun <= 10*journal.MaxOverlap; {
+				next := make(chan struct{})
+				go func() {
+					l.Begin()
+					close(next)
+				}()
+				synctest.Wait()
+				select {
+				case <-next:
+					begun++
+				default:
+					waited = true
+				}
+				l.End()
+				<-next
+				synctest.Wait()
+			}
+			if begun != journal.MaxOverlap || !done(l) {
+				t.Errorf("%s: %d requests began first, want %d; done: %t", name, begun, journal.MaxOverlap, done(l))
+			}
+			l.End()
+			_ = l.Close()
+		})
+	}
+	f("a record", func(l *journal.Log) { l.Append(make([]byte, 10)) }, func(l *journal.Log) bool { return l.Durable() == l.Appended() })
+	var closed atomic.Bool
+	f("Close", func(l *journal.Log) {
+		go func() {
+			_ = l.Close()
+			closed.Store(true)
+		}()
+	}, func(*journal.Log) bool { return closed.Load() })
 }

@@ -9,6 +9,8 @@ const (
 	MaxRecordBytes = 32 << 20
 	// MaxStoredBlock bounds one block: a record that is too long for a common block is alone in one.
 	MaxStoredBlock = MaxRecordBytes + 64
+	// MaxOverlap is how many requests may begin (Log.Begin) while a block waits for those that are open.
+	MaxOverlap = 16
 	// MaxChunkBytes bounds one chunk of a generation.
 	MaxChunkBytes = 256 << 10
 	// MaxMetaBytes bounds the meta of a generation.
