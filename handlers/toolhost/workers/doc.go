@@ -2,7 +2,7 @@
 // and WebAssembly modules (toolhost §4.9).
 //
 //	Process   a program, as a pool of workers that each serve many calls, or as one process for each call
-//	Wasm      a WASI command module, as a fresh instance for each call
+//	Module    a WASI command module: children of this binary run it, kept as workers are, with a fresh instance for each call
 //	Breaker   keeps calls from a tool that fails again and again (toolhost §5)
 //	Spawner   the thread that processes are started from
 //	Environ   the environment of a worker
@@ -28,8 +28,11 @@
 // the lock that signals are sent under, so that no signal can hit a process that took over its number. A line lent by a worker is
 // valid until the worker is given back.
 //
-// Limits of a process are set while it stands at its first instruction (Linux): nothing of it runs without them, and neither does
-// what it starts. Where that is not permitted they are set right after the start; other systems have no such limits here.
+// Limits of a process are set by the shim that its life begins with (Linux): nothing of its program runs without them, and neither does
+// what it starts; no_new_privs is set as well. Other systems have no such limits here.
+//
+// A module cannot be interrupted everywhere, so that it has a process to be killed with. Its compiled code is kept in a directory for
+// as long as the tool is open; only this user may write there, who could change the child's memory as well.
 //
 // What a worker started lives in its group and ends with it, also if the server is told to end; if the server itself is ended by
 // SIGKILL, the kernel ends the workers, but what they started outlives both.

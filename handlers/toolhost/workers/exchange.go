@@ -71,6 +71,10 @@ func (w *worker) ask(ctx context.Context) (line []byte, f fault) {
 	return line, f
 }
 
+// untouched tells that a worker which has ended did not take the request, so that another one may get it. Where the order is not known,
+// it may have.
+func (w *worker) untouched() bool { return w.watch != nil && !w.turn.took && !w.fresh() }
+
 // lookBehind notes what followed the reply.
 func (w *worker) lookBehind() {
 	if !w.turn.looked && w.raw.Read(w.peek) != nil {

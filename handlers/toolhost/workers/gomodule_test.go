@@ -24,14 +24,7 @@ func TestGoModule(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	code, err := readModule(module)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s, err := scanModule(code); err != nil || s.interpret {
-		t.Errorf("interpreted %v, %v: a program of usual size is to be compiled", s.interpret, err)
-	}
-	w, call := newModule(t, func(c *WasmConfig) { c.Module = module }, "")
+	w, call := newModule(t, func(c *ProcessConfig) { c.Module, c.Pool.Min = module, 1 }, "")
 	if err := w.Warm(); err != nil {
 		t.Fatal(err)
 	}

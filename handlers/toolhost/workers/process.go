@@ -2,6 +2,7 @@ package workers
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"trunkline/codec/jsonx"
+	"trunkline/handlers/toolhost/shim"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -34,6 +36,8 @@ type PoolConfig struct {
 type ProcessConfig struct {
 	// Command is the program and its arguments: a path, or a bare name that is looked up in the PATH of Env.
 	Command []string
+	// Module, if not empty, is the path of a WASI preview-1 command module that a child of this binary runs instead of Command.
+	Module string
 	// Dir is the working directory.
 	Dir string
 	// Env is the whole environment; see Environ.
@@ -67,6 +71,10 @@ type Process struct {
 	pool    pool
 
 	maxProgram int64 // MaxProgram
+
+	ctx    context.Context // ended by Close: no start outlives it
+	cancel context.CancelFunc
+	module moduleStarts
 }
 
 // NewProcess returns a tool without any process yet: they are started when they are needed. Close ends them.
@@ -82,6 +90,10 @@ func NewProcess(cfg ProcessConfig) *Process {
 	} else {
 		cfg.Limits.CPU = 0 // it is per call (toolhost §4.9)
 	}
+	if cfg.Module != "" {
+		cfg.Env, cfg.Dir, cfg.Oneshot = moduleEnv, "", false
+		cfg.Limits = shim.Limits{Data: MaxModuleMemory, FileSize: maxModuleCode, OpenFiles: 64}
+	}
 	if len(cfg.Command) == 0 {
 		cfg.Command = []string{""}
 	}
@@ -89,6 +101,8 @@ func NewProcess(cfg ProcessConfig) *Process {
 	if t.spawner == nil {
 		t.spawner, t.own = NewSpawner(), true
 	}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.module.one = make(chan struct{}, 1)
 	t.pool.t, t.pool.all = t, make(map[*worker]struct{})
 	return t
 }
@@ -148,6 +162,8 @@ func (t *Process) Run(ctx context.Context, c *tool.Call) tool.Result {
 		switch {
 		case f == fine:
 			return t.answer(w, c, line)
+		case f == ended && w.untouched():
+			w.turn.after = reasonExited // it ended right after its last reply
 		case f != unfit:
 			return t.fail(w, c, f)
 		case w.fresh() && w.turn.after == reasonUnsolicited:
@@ -282,12 +298,14 @@ func notRun(aid string, err error) tool.Result {
 // Close ends all processes and what is left of their groups, and waits for that: those that are idle have stopGrace to end by
 // themselves. Calls that run end as crashes, later ones are refused. It may be called again.
 func (t *Process) Close() error {
+	t.cancel()
 	all := t.pool.close()
+	t.module.close()
 	if t.own {
 		t.spawner.Close()
 	}
 	if !all {
-		return errors.New("cannot end all workers: " + t.cfg.Command[0])
+		return errors.New("cannot end all workers: " + cmp.Or(t.cfg.Module, t.cfg.Command[0]))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package workers
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -104,6 +105,26 @@ func TestBadWorkers(t *testing.T) {
 	f(parseError, "unsolicited output 137", "loud-start")
 	f(`TOOL_ERROR  "toolhost exit 6: " crash ""`, "exited 6", "orphan")
 	f(good, "exited 0", "reply-exit")
+}
+
+// TestExitAfterEachReply: a worker that ends without having taken the next request is no reason for that to fail.
+func TestExitAfterEachReply(t *testing.T) {
+	r := newRig(t, nil, "reply-exit")
+	for range 40 {
+		r.want(good)
+	}
+}
+
+// TestNoNewPrivileges: a worker gets no more rights by a program that it starts.
+func TestNoNewPrivileges(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("a thing of Linux")
+	}
+	r := newRig(t, func(c *ProcessConfig) {
+		c.Command = []string{"/bin/sh", "-c", `read x; set -- $(grep NoNewPrivs /proc/self/status); echo "{\"status\":\"OK\",\"output_json\":\"$2\"}"`}
+		c.Oneshot = true
+	})
+	r.want(`OK 1 ""`)
 }
 
 func TestTimeout(t *testing.T) {

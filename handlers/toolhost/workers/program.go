@@ -236,26 +236,3 @@ func (p *program) close() {
 		_ = p.file.Close() // only read
 	}
 }
-
-// start has the spawner start the program.
-func (p *program) start(ctx context.Context, t *Process, streams []*os.File) (*os.Process, error) {
-	j := &spawnJob{
-		file: p.path, argv: t.cfg.Command, limits: t.cfg.Limits, ended: make(chan struct{}),
-		attr: &os.ProcAttr{Dir: t.cfg.Dir, Env: t.cfg.Env, Files: streams},
-	}
-	if p.native {
-		path, held := byDescriptor(p.file, streams)
-		if p.native = held != nil; p.native {
-			defer func() { _ = held.Close() }() // only read
-			j.file = path
-		}
-	}
-	if !p.same() {
-		return nil, errHash
-	}
-	proc, err := t.spawner.start(ctx, j)
-	if bad := (*fs.PathError)(nil); errors.As(err, &bad) {
-		bad.Path = p.path
-	}
-	return proc, err
-}

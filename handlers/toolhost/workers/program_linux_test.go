@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"trunkline/handlers/toolhost/shim"
 )
 
 // TestSwappedNative: a native program is started from the descriptor that was hashed.
@@ -37,22 +39,17 @@ func TestSwappedNative(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.close()
-	path, held := byDescriptor(p.file, s.theirs())
-	if held == nil {
-		t.Fatal("no path to the descriptor")
-	}
-	defer func() { _ = held.Close() }() // only read
 	put(t, file+".new", "#!/bin/sh\nexit 9\n")
 	if err := os.Rename(file+".new", file); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.start(context.Background(), r.Process, s.theirs()); err != errHash {
+	if _, err := r.launch(context.Background(), p, s.theirs()); err != errHash {
 		t.Errorf("swapped before the start: %v", err)
 	}
-	j := &spawnJob{file: path, argv: r.cfg.Command, attr: &os.ProcAttr{Files: s.theirs()}, ended: make(chan struct{})}
-	proc, err := r.spawner.start(context.Background(), j)
-	if err != nil {
-		t.Fatal(err)
+	argv := shim.Argv(Limits{}, shim.ByDescriptor, r.cfg.Command)
+	proc, said, err := r.launchSelf(context.Background(), argv, s.theirs(), launchLimit, p.file)
+	if err != nil || len(said) > 0 {
+		t.Fatal(string(said), err)
 	}
 	s.closeTheirs()
 	if _, err := s.in.w.WriteString("{}\n"); err != nil {

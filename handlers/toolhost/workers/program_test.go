@@ -142,7 +142,7 @@ func TestSwapped(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := newRig(t, nil, "good")
-	if _, err := p.start(context.Background(), r.Process, nil); err != errHash {
+	if _, err := r.Process.launch(context.Background(), p, nil); err != errHash {
 		t.Errorf("%v", err)
 	}
 }

@@ -8,15 +8,17 @@ import (
 	"syscall"
 )
 
-// startProcess starts a process in a group of its own. There are no limits here, and no signal when the server dies: the worker sees
-// the end of its input.
+// shimmed: there are no limits here that a shim could set.
+const shimmed = false
+
+// startProcess starts a process in a group of its own. There is no signal when the server dies: the worker sees the end of its input.
 func startProcess(j *spawnJob) (*os.Process, error) {
 	j.attr.Sys = &syscall.SysProcAttr{Setpgid: true}
 	return os.StartProcess(j.file, j.argv, j.attr)
 }
 
-// byDescriptor: there is no path here that means an open file and can be started.
-func byDescriptor(*os.File, []*os.File) (path string, held *os.File) { return "", nil }
+// self returns the path of this program.
+func self() (string, error) { return os.Executable() }
 
 // killGroup ends every process of the group.
 func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }

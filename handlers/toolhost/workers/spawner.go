@@ -5,16 +5,13 @@ import (
 	"os"
 	"runtime"
 	"sync"
+
+	"trunkline/handlers/toolhost/shim"
 )
 
 // Limits bound what a worker process may use; 0 leaves a resource as the server has it. Where toolhost §4.9 says MB, it is MiB here.
 // Best effort: nothing is limited on systems other than Linux.
-type Limits struct {
-	AddressSpace int64 // bytes
-	CPU          int64 // seconds of CPU time of the whole process: only sensible for one call
-	FileSize     int64 // bytes of a file that it writes
-	OpenFiles    int64
-}
+type Limits = shim.Limits
 
 // Spawner starts processes from one OS thread that lives as long as it does: the signal that ends a worker when the server dies is
 // sent when the thread that started it ends (toolhost §4.9), and Go ends threads as it likes. Any number of tools may share one.
@@ -27,11 +24,10 @@ type Spawner struct {
 
 // spawnJob is one process to be started.
 type spawnJob struct {
-	file   string
-	argv   []string
-	attr   *os.ProcAttr
-	limits Limits
-	ended  chan struct{}
+	file  string
+	argv  []string
+	attr  *os.ProcAttr
+	ended chan struct{}
 
 	proc *os.Process
 	err  error

@@ -74,7 +74,7 @@ func (w wasmOf) String() string {
 	for range w.copies {
 		kinds, bodies = append(kinds, "\x00"), append(bodies, body)
 	}
-	out := wasmHeader + section(1, types...) + section(2, imports...) + section(3, kinds...)
+	out := "\x00asm\x01\x00\x00\x00" + section(1, types...) + section(2, imports...) + section(3, kinds...)
 	if w.table != "" {
 		out += section(4, w.table)
 	}

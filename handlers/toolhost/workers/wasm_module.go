@@ -12,12 +12,12 @@ import (
 	"slices"
 
 	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
-	"github.com/tetratelabs/wazero/experimental"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
-	"github.com/tetratelabs/wazero/sys"
 	"golang.org/x/sys/unix"
 )
+
+// MaxModuleBytes is the largest module that is looked at. Much of what compilers make is names and debug information.
+const MaxModuleBytes = 16 << 20
 
 // wasmPages is the memory of an instance: 64 MiB in pages of 64 KiB (toolhost §4.9).
 const wasmPages = 1024
@@ -31,8 +31,9 @@ type module struct {
 	code    wazero.CompiledModule
 }
 
-// loadModule makes code of a file whose SHA-256 is sum in lower-case hex, any if that is "".
-func loadModule(path, sum string) (*module, error) {
+// loadModule makes code of a file whose SHA-256 is sum in lower-case hex, any if that is "". What was compiled before is in folder, if
+// that is not "".
+func loadModule(path, sum, folder string) (*module, error) {
 	code, err := readModule(path)
 	if err != nil {
 		return nil, err
@@ -40,11 +41,7 @@ func loadModule(path, sum string) (*module, error) {
 	if have := sha256.Sum256(code); sum != "" && hex.EncodeToString(have[:]) != sum {
 		return nil, errHash
 	}
-	s, err := scanModule(code)
-	if err != nil {
-		return nil, err
-	}
-	return compileModule(s)
+	return compileModule(code, folder)
 }
 
 // readModule returns what is in a regular file. Anything else may have no end, or not even a beginning: opened without waiting, it is
@@ -74,14 +71,18 @@ func readModule(path string) ([]byte, error) {
 	return code, nil
 }
 
-// compileModule compiles what was scanned, or prepares it for the interpreter. A fault of the compiler is the module's.
-func compileModule(s scanned) (m *module, err error) {
-	config := wazero.NewRuntimeConfig()
-	if s.interpret {
-		config = wazero.NewRuntimeConfigInterpreter()
+// compileModule compiles what was read. A fault of the compiler is the module's.
+func compileModule(text []byte, folder string) (m *module, err error) {
+	config := wazero.NewRuntimeConfig().WithMemoryLimitPages(wasmPages).WithDebugInfoEnabled(false)
+	if folder != "" {
+		kept, err := wazero.NewCompilationCacheWithDir(folder)
+		if err != nil {
+			return nil, fmt.Errorf("cannot keep compiled code: %w", err)
+		}
+		config = config.WithCompilationCache(kept)
 	}
 	ctx := context.Background()
-	r := wazero.NewRuntimeWithConfig(ctx, config.WithMemoryLimitPages(wasmPages).WithCloseOnContextDone(true).WithDebugInfoEnabled(false))
+	r := wazero.NewRuntimeWithConfig(ctx, config)
 	defer func() {
 		if fault := recover(); fault != nil {
 			err = fmt.Errorf("%w: %v", errModule, fault)
@@ -91,12 +92,10 @@ func compileModule(s scanned) (m *module, err error) {
 			_ = r.Close(ctx) // nothing runs in it
 		}
 	}()
-	// Every call into the system is a place where an instance can be interrupted, as calls and loops in its own code are.
-	looking := experimental.WithFunctionListenerFactory(ctx, hostCalls{})
-	if _, err := wasi_snapshot_preview1.Instantiate(looking, r); err != nil {
+	if _, err := wasi_snapshot_preview1.Instantiate(ctx, r); err != nil {
 		return nil, fmt.Errorf("%w: %w", errModule, err)
 	}
-	code, err := r.CompileModule(ctx, s.code)
+	code, err := r.CompileModule(ctx, text)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errModule, err)
 	}
@@ -122,16 +121,4 @@ func checkImports(r wazero.Runtime, code wazero.CompiledModule) error {
 		}
 	}
 	return nil
-}
-
-// hostCalls interrupts an instance that calls into the system after its time.
-type hostCalls struct{}
-
-// NewFunctionListener makes it look at every function of the system.
-func (hostCalls) NewFunctionListener(api.FunctionDefinition) experimental.FunctionListener {
-	return experimental.FunctionListenerFunc(func(ctx context.Context, _ api.Module, _ api.FunctionDefinition, _ []uint64, _ experimental.StackIterator) {
-		if ctx.Err() != nil {
-			panic(sys.NewExitError(sys.ExitCodeContextCanceled)) // as the functions of the system end an instance themselves
-		}
-	})
 }

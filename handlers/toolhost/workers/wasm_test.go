@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,9 +26,9 @@ const (
 )
 
 // newModule returns the tool of a module, and how it is called.
-func newModule(t testing.TB, set func(*WasmConfig), code string) (w *Wasm, call func(timeout time.Duration, input string) tool.Result) {
+func newModule(t testing.TB, set func(*ProcessConfig), code string) (w *Process, call func(timeout time.Duration, input string) tool.Result) {
 	t.Helper()
-	cfg := WasmConfig{Module: filepath.Join(t.TempDir(), "m.wasm")}
+	cfg := ProcessConfig{Module: filepath.Join(t.TempDir(), "m.wasm"), Pool: PoolConfig{Idle: time.Minute}}
 	if code != "" {
 		if err := os.WriteFile(cfg.Module, []byte(code), 0o644); err != nil {
 			t.Fatal(err)
@@ -38,10 +37,7 @@ func newModule(t testing.TB, set func(*WasmConfig), code string) (w *Wasm, call 
 	if set != nil {
 		set(&cfg)
 	}
-	w, err := NewWasm(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w = NewProcess(cfg)
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {
 			t.Error(err)
@@ -59,7 +55,7 @@ func TestWasmModules(t *testing.T) {
 		t.Helper()
 		_, call := newModule(t, nil, code)
 		for range 2 {
-			if got := short(call(2*time.Second, "{}")); !strings.HasPrefix(got, want) {
+			if got := short(call(20*time.Second, "{}")); !strings.HasPrefix(got, want) {
 				t.Errorf("%s, want %s...", got, want)
 			}
 		}
@@ -67,54 +63,11 @@ func TestWasmModules(t *testing.T) {
 	f(wasmNoop, parseError)
 	f(wasmTrap, `TOOL_ERROR  "toolhost exit 134: module[] function[_start] failed: wasm error: unreachable`)
 	f(wasmImport, `TOOL_ERROR  "toolhost launch failed: not a module that can be run: there is no module[env] to import f of" not_found`)
-	f(wasmLarge, `TOOL_ERROR  "toolhost launch failed: not a module that can be run: a memory of 1025 pages, at most 1024" not_found`)
+	f(wasmLarge, `TOOL_ERROR  "toolhost launch failed: not a module that can be run: section memory: min 1025 pages`)
 	f(wasmOf{imports: []system{{"fd_write", 3, 1}}}.String(), `TOOL_ERROR  "toolhost launch failed: not a module that can be run: function fd_write of module[wasi_snapshot_preview1] has another type`)
 	f(wasmOf{imports: []system{{"fd_writes", 3, 1}}}.String(), `TOOL_ERROR  "toolhost launch failed: not a module that can be run: there is no function fd_writes in module[wasi_snapshot_preview1]`)
 	f("nonsense", `TOOL_ERROR  "toolhost launch failed: not a module that can be run: `)
 	f("", `TOOL_ERROR  "toolhost launch failed: open `)
-}
-
-func TestWasmModuleIsInterrupted(t *testing.T) {
-	w, call := newModule(t, nil, wasmLoop)
-	if err := w.Warm(); err != nil {
-		t.Fatal(err)
-	}
-	if got := short(call(100*time.Millisecond, "{}")); got != timedOut+`""` {
-		t.Errorf("%s", got)
-	}
-	// The server's end does the same.
-	done := make(chan string)
-	go func() { done <- short(call(time.Minute, "{}")) }()
-	for len(w.slots) == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(20 * time.Millisecond)
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if got := <-done; got != `TOOL_ERROR  "toolhost exit 137: " crash ""` {
-		t.Errorf("%s", got)
-	}
-	if got := short(call(time.Second, "{}")); !strings.Contains(got, "the tool is closed") {
-		t.Errorf("%s", got)
-	}
-}
-
-// TestWasmInstances: those above the limit wait, and the breaker does not hear of it.
-func TestWasmInstances(t *testing.T) {
-	w, call := newModule(t, func(c *WasmConfig) { c.Instances = 1 }, wasmLoop)
-	if err := w.Warm(); err != nil {
-		t.Fatal(err)
-	}
-	var first sync.WaitGroup
-	first.Go(func() { call(500*time.Millisecond, "{}") })
-	for len(w.slots) == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	if got := short(call(20*time.Millisecond, "{}")); got != timedOut+`"no worker free before the deadline" waited` {
-		t.Errorf("%s", got)
-	}
-	first.Wait()
 }
 
 // TestWasmModulesThatBegin: the start section is code of the module as any other.
@@ -122,7 +75,7 @@ func TestWasmModulesThatBegin(t *testing.T) {
 	f := func(begin bool, code, want string) {
 		t.Helper()
 		_, call := newModule(t, nil, wasmOf{code: code, imports: []system{fdWrite, procExit}, data: okData, begin: begin}.String())
-		if got := short(call(5*time.Second, "{}")); !strings.HasPrefix(got, want) {
+		if got := short(call(20*time.Second, "{}")); !strings.HasPrefix(got, want) {
 			t.Errorf("%s, want %s...", got, want)
 		}
 	}
@@ -137,41 +90,32 @@ func TestWasmModulesThatBegin(t *testing.T) {
 	}
 	// What does not fit is a trap before the first instruction.
 	_, call := newModule(t, nil, wasmOf{data: strings.Repeat("x", 1<<16+1)}.String())
-	if got := short(call(5*time.Second, "{}")); !strings.HasPrefix(got, `TOOL_ERROR  "toolhost exit 134: `) {
+	if got := short(call(20*time.Second, "{}")); !strings.HasPrefix(got, `TOOL_ERROR  "toolhost exit 134: `) {
 		t.Errorf("%s", got)
 	}
 }
 
 func TestWasmModuleHash(t *testing.T) {
-	_, call := newModule(t, func(c *WasmConfig) { c.SHA256 = strings.Repeat("0", 64) }, wasmNoop)
-	if got := short(call(time.Second, "{}")); got != `TOOL_ERROR  "toolhost launch failed: hash mismatch" not_found "hash mismatch"` {
+	_, call := newModule(t, func(c *ProcessConfig) { c.SHA256 = strings.Repeat("0", 64) }, wasmNoop)
+	if got := short(call(20*time.Second, "{}")); got != `TOOL_ERROR  "toolhost launch failed: hash mismatch" not_found "hash mismatch"` {
 		t.Errorf("%s", got)
 	}
 	sum := sha256.Sum256([]byte(wasmNoop))
-	_, call = newModule(t, func(c *WasmConfig) { c.SHA256 = hex.EncodeToString(sum[:]) }, wasmNoop)
-	if got := short(call(time.Second, "{}")); got != parseError {
+	_, call = newModule(t, func(c *ProcessConfig) { c.SHA256 = hex.EncodeToString(sum[:]) }, wasmNoop)
+	if got := short(call(20*time.Second, "{}")); got != parseError {
 		t.Errorf("%s", got)
-	}
-	if _, err := NewWasm(WasmConfig{}); err == nil {
-		t.Error("a module without a path")
 	}
 }
 
 // TestWasmModuleThatAppearsLater: a failure to load is not for ever.
 func TestWasmModuleThatAppearsLater(t *testing.T) {
 	w, call := newModule(t, nil, "")
-	call(time.Second, "{}")
+	call(20*time.Second, "{}")
 	if err := os.WriteFile(w.cfg.Module, []byte(wasmNoop), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got := short(call(time.Second, "{}")); got != parseError {
+	if got := short(call(20*time.Second, "{}")); got != parseError {
 		t.Errorf("%s", got)
-	}
-	if err := os.Remove(w.cfg.Module); err != nil {
-		t.Fatal(err)
-	}
-	if got := short(call(time.Second, "{}")); got != parseError {
-		t.Errorf("compiled once: %s", got)
 	}
 }
 
@@ -184,7 +128,7 @@ func TestWasmCapped(t *testing.T) {
 		if err == nil {
 			_, err = o.Write([]byte(end))
 		}
-		if got := err == nil && len(o.text()) == n; got != ok || ended != (err != nil) {
+		if got := err == nil && len(oneLine(o.buf)) <= MaxReply; got != ok || ended != (err != nil) {
 			t.Errorf("%d bytes and %q: %v, ended %v", n, end, err, ended)
 		}
 	}
@@ -195,4 +139,82 @@ func TestWasmCapped(t *testing.T) {
 	f(MaxReply+1, "", false)
 	f(MaxReply+1, "\n", false)
 	f(MaxReply+3, "", false)
+}
+
+// TestWasmModuleIsKilled: what nothing interrupts ends with the process that runs it, and the next call has another one, which finds the
+// code compiled.
+func TestWasmModuleIsKilled(t *testing.T) {
+	for name, code := range map[string]string{
+		"a loop": wasmLoop,
+		"fills":  wasmOf{code: strings.Repeat(fill(wholeMemory), 1000), pages: wasmPages}.String(),
+	} {
+		ended := make(chan string, 4)
+		w, call := newModule(t, func(c *ProcessConfig) {
+			c.Pool.Min, c.Pool.Max = 1, 1
+			c.Exited = func(_, code int, reason string) { ended <- reason }
+		}, code)
+		if err := w.Warm(); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if got := short(call(500*time.Millisecond, "{}")); !strings.HasPrefix(got, timedOut) {
+				t.Errorf("%s: %s", name, got)
+			}
+			if got := <-ended; got != reasonTimeout {
+				t.Errorf("%s: ended by %s", name, got)
+			}
+		}
+		// One file, and not one for each child.
+		if kept, err := filepath.Glob(filepath.Join(w.module.dir, "*", "*")); err != nil || len(kept) != 1 {
+			t.Errorf("%s: compiled code %q, %v", name, kept, err)
+		}
+		if info, err := os.Stat(w.module.dir); err != nil || info.Mode().Perm() != 0o700 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}
+
+// TestWasmEndsWithTheTool: what runs is ended, and the compiled code is removed.
+func TestWasmEndsWithTheTool(t *testing.T) {
+	w, call := newModule(t, func(c *ProcessConfig) { c.Pool.Min = 1 }, wasmLoop)
+	if err := w.Warm(); err != nil {
+		t.Fatal(err)
+	}
+	folder := w.module.dir
+	done := make(chan string)
+	go func() { done <- short(call(time.Minute, "{}")) }()
+	busy := func() bool {
+		w.pool.mu.Lock()
+		defer w.pool.mu.Unlock()
+		return len(w.pool.idle) == 0 && len(w.pool.all) == 1
+	}
+	for !busy() {
+		time.Sleep(time.Millisecond)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-done; got != `TOOL_ERROR  "toolhost exit 137: " crash ""` {
+		t.Errorf("%s", got)
+	}
+	if got := short(call(20*time.Second, "{}")); !strings.Contains(got, "the tool is closed") {
+		t.Errorf("%s", got)
+	}
+	if _, err := os.Stat(folder); folder == "" || !os.IsNotExist(err) {
+		t.Errorf("%q is left: %v", folder, err)
+	}
+}
+
+func TestWasmOneLine(t *testing.T) {
+	f := func(text, want string) {
+		t.Helper()
+		if got := string(oneLine([]byte(text))); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+	f("{}", "{}")
+	f("{}\r\n", "{}")
+	f("{\n\"a\":1\r\n}\n", "{ \"a\":1  }")
+	f("{\"a\n\":1}", "not JSON: {\"a \":1}")
+	f("{}\n{}\n", "not JSON: {} {}")
 }

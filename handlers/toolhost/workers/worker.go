@@ -88,11 +88,7 @@ type worker struct {
 
 // newWorker starts a process for t. It ends soon after ctx, unless the system takes longer for the start itself.
 func newWorker(ctx context.Context, t *Process) (*worker, error) {
-	file, err := executable(t.cfg.Command[0], t.cfg.Env)
-	if err != nil {
-		return nil, err
-	}
-	prog, err := openProgram(ctx, file, t.cfg.SHA256, t.maxProgram)
+	prog, err := t.program(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +118,7 @@ func startWorker(ctx context.Context, t *Process, prog *program, p *pipes) (w *w
 			return nil, err
 		}
 	}
-	if w.proc, err = prog.start(ctx, t, p.theirs()); err != nil {
+	if w.proc, err = t.launch(ctx, prog, p.theirs()); err != nil {
 		w.watch.close()
 		return nil, err
 	}

@@ -38,7 +38,11 @@ func (s *Set) worker(o *Options, m *manifest.Entry) (tool.Tool, error) {
 	x := &m.Exec
 	if x.Kind == manifest.Wasm {
 		s.checks = append(s.checks, check{m.AID, func(ctx context.Context) error { return workers.CheckModule(ctx, x.Module, x.SHA256) }})
-		return workers.NewWasm(workers.WasmConfig{Module: x.Module, SHA256: x.SHA256, Stateless: x.Stateless})
+		pool := manifest.DefaultPool()
+		return s.process(o, m.AID, workers.ProcessConfig{
+			Module: x.Module, SHA256: x.SHA256, Stateless: x.Stateless,
+			Pool: workers.PoolConfig{Min: pool.Min, Max: pool.Max, Idle: pool.Idle, MaxRequests: pool.MaxRequests},
+		}), nil
 	}
 	t := s.process(o, m.AID, workers.ProcessConfig{
 		Command: x.Command, Dir: x.Dir, Env: workers.Environ(s.lookup, x.Env), SHA256: x.SHA256,

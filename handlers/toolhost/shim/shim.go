@@ -1,0 +1,94 @@
+// Package shim is the first code of a worker's process: the server starts its own binary again, this package sets the limits that
+// were asked for, and the worker's program takes the process over. So nothing of the program runs without its limits.
+//
+// It runs while the packages of the binary are initialised. A package is initialised when those that it imports are, so this one comes
+// before nearly all others as long as it imports nothing that waits for them: os, strconv and syscall, and not strings.
+package shim
+
+import (
+	"os"
+	"strconv"
+)
+
+// Verb is the first argument that makes a process a worker.
+const Verb = "internal-worker"
+
+const (
+	// StatusFD is the descriptor of the process that a start which failed is reported to. It ends when the program begins.
+	StatusFD = 3
+	// ProgramFD is the descriptor of a program that is started from an open file.
+	ProgramFD = 4
+	// ByDescriptor is the path of that file.
+	ByDescriptor = "/proc/self/fd/4"
+)
+
+// failedCode is the exit code of a process whose program could not be started.
+const failedCode = 127
+
+// Limits are what a process is limited to; 0 leaves a resource as the server has it. Best effort: nothing is limited on systems other
+// than Linux.
+type Limits struct {
+	AddressSpace int64 // bytes
+	Data         int64 // bytes of memory that can be written to
+	CPU          int64 // seconds
+	FileSize     int64 // bytes
+	OpenFiles    int64
+}
+
+// fields are the limits in the order of the argument that carries them.
+func (l *Limits) fields() [5]*int64 {
+	return [...]*int64{&l.Data, &l.CPU, &l.FileSize, &l.OpenFiles, &l.AddressSpace}
+}
+
+// Argv returns the arguments of a process that sets limits and becomes the program at path. With an empty path it stays what it is:
+// a worker of this binary that finds argv in Stays.
+func Argv(l Limits, path string, argv []string) []string {
+	var text []byte
+	for _, f := range l.fields() {
+		text = append(strconv.AppendInt(text, *f, 10), ',')
+	}
+	return append([]string{"trunkline", Verb, string(text), path}, argv...)
+}
+
+// Stays returns the arguments of a process that is a worker of this binary, nil in every other process.
+func Stays() []string {
+	if _, path, argv, ok := asked(); ok && path == "" {
+		return argv
+	}
+	return nil
+}
+
+// asked splits the arguments of a worker.
+func asked() (limits, path string, argv []string, ok bool) {
+	if len(os.Args) < 5 || os.Args[1] != Verb {
+		return "", "", nil, false
+	}
+	return os.Args[2], os.Args[3], os.Args[4:], true
+}
+
+func init() {
+	limits, path, argv, ok := asked()
+	if !ok {
+		return
+	}
+	l := parse(limits)
+	if path == "" {
+		confine(&l)
+		return
+	}
+	become(&l, path, argv)
+}
+
+// parse is the reverse of what Argv does to limits. What is no number is no limit.
+func parse(text string) (l Limits) {
+	fields := l.fields()
+	for i, from := 0, 0; i < len(fields); i++ {
+		to := from
+		for to < len(text) && text[to] != ',' {
+			to++
+		}
+		*fields[i], _ = strconv.ParseInt(text[min(from, len(text)):to], 10, 64)
+		from = min(to+1, len(text))
+	}
+	return l
+}
