@@ -70,7 +70,8 @@ type Process struct {
 	own     bool // spawner is to be closed
 	pool    pool
 
-	maxProgram int64 // MaxProgram
+	maxProgram  int64         // MaxProgram
+	compileTime time.Duration // DefaultCompileTime
 
 	ctx    context.Context // ended by Close: no start outlives it
 	cancel context.CancelFunc
@@ -97,7 +98,7 @@ func NewProcess(cfg ProcessConfig) *Process {
 	if len(cfg.Command) == 0 {
 		cfg.Command = []string{""}
 	}
-	t := &Process{cfg: cfg, spawner: cfg.Spawner, maxProgram: MaxProgram}
+	t := &Process{cfg: cfg, spawner: cfg.Spawner, maxProgram: MaxProgram, compileTime: DefaultCompileTime}
 	if t.spawner == nil {
 		t.spawner, t.own = NewSpawner(), true
 	}

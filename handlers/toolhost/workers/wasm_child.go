@@ -70,7 +70,7 @@ func (m *module) answer(line []byte) (reply []byte, code int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	out := capped{full: func() {
-		_, _ = os.Stdout.Write(bytes.Repeat([]byte{'x'}, MaxReply+1)) // over what the server takes
+		_, _ = os.Stdout.Write(bytes.Repeat([]byte{'x'}, MaxReply+len("\r\n"))) // over what the server takes
 		os.Exit(1)
 	}}
 	streams := wazero.NewModuleConfig().WithName("").WithArgs(string(jsonx.AppendUnescaped(nil, aid[0].Raw))).

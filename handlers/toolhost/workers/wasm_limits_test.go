@@ -68,3 +68,23 @@ func TestWasmModuleSize(t *testing.T) {
 	f(MaxModuleBytes, parseError)
 	f(MaxModuleBytes+1, "16777217 bytes, at most 16777216")
 }
+
+// TestWasmCompileTime: a module that takes longer is refused without another attempt, until its file changes.
+func TestWasmCompileTime(t *testing.T) {
+	w, call := newModule(t, nil, wasmNoop)
+	w.compileTime = time.Nanosecond
+	const refused = `TOOL_ERROR  "toolhost launch failed: not a module that can be run: it was not compiled within 1ns" not_found`
+	if got := short(call(20*time.Second, "{}")); !strings.HasPrefix(got, refused) {
+		t.Errorf("%s", got)
+	}
+	w.compileTime = DefaultCompileTime
+	if got := short(call(20*time.Second, "{}")); !strings.HasPrefix(got, refused) {
+		t.Errorf("tried again: %s", got)
+	}
+	if err := os.WriteFile(w.cfg.Module, []byte(wasmTrap), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := short(call(20*time.Second, "{}")); !strings.HasPrefix(got, `TOOL_ERROR  "toolhost exit 134: `) {
+		t.Errorf("not tried again: %s", got)
+	}
+}

@@ -92,10 +92,10 @@ func (t *Process) launchModule(ctx context.Context, streams []*os.File) (*os.Pro
 		return nil, err
 	}
 	argv := shim.Argv(t.cfg.Limits, "", []string{t.cfg.Module, t.cfg.SHA256, t.module.folder()})
-	proc, said, err := t.launchSelf(ctx, argv, streams, DefaultCompileTime)
+	proc, said, err := t.launchSelf(ctx, argv, streams, t.compileTime)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = fmt.Errorf("%w: it was not compiled within %s", errModule, DefaultCompileTime)
+		err = fmt.Errorf("%w: it was not compiled within %s", errModule, t.compileTime)
 		t.module.refuse(id, err)
 	case err == nil && len(said) > 0:
 		err = moduleError(string(said))
