@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"strconv"
 	"sync"
 	"syscall"
 	"time"
@@ -54,8 +53,7 @@ func (t *Process) launch(ctx context.Context, p *program, streams []*os.File) (*
 	}
 	proc, said, err := t.launchSelf(ctx, shim.Argv(t.cfg.Limits, path, t.cfg.Command), streams, launchLimit, files...)
 	if err == nil && len(said) > 0 {
-		code, _ := strconv.Atoi(string(said))
-		err = &fs.PathError{Op: "fork/exec", Path: p.path, Err: syscall.Errno(code)}
+		err = &fs.PathError{Op: "fork/exec", Path: p.path, Err: syscall.Errno(said[0])}
 	}
 	return proc, err
 }
