@@ -9,7 +9,9 @@ GO       ?= go
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 REVISION ?= $(shell git rev-parse --verify --quiet HEAD 2>/dev/null || echo unknown)
 LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)
-BUILD     = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
+# On Linux the program begins at its own entry, which sees whether it was started without a stdout (cmd/trunkline/entry_linux.go).
+ENTRY     = $$(case "$$($(GO) env GOOS)/$$($(GO) env GOARCH)" in linux/amd64 | linux/arm64) echo '-E main.entry' ;; esac)
+BUILD     = CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS) $(ENTRY)"
 
 # bench/peers and bench/report are modules of their own, so that what they need never enters the main one.
 ROOMS      := bench cmd codec engine fuzz handlers
@@ -184,7 +186,8 @@ release: ## tarballs for PLATFORMS with checksums, in dist/
 	for p in $(PLATFORMS); do \
 		name=trunkline-$(VERSION)-$${p%/*}-$${p#*/}; \
 		mkdir "dist/$$name"; \
-		GOOS=$${p%/*} GOARCH=$${p#*/} $(BUILD) -o "dist/$$name/trunkline" ./cmd/trunkline; \
+		export GOOS=$${p%/*} GOARCH=$${p#*/}; \
+		$(BUILD) -o "dist/$$name/trunkline" ./cmd/trunkline; \
 		for f in README.md CHANGELOG.md LICENSE; do if [[ -e $$f ]]; then cp "$$f" "dist/$$name/"; fi; done; \
 		tar -C dist -czf "dist/$$name.tar.gz" "$$name"; \
 		rm -r "dist/$$name"; \

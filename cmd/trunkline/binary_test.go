@@ -20,7 +20,11 @@ func TestTheBinaryUnderItsOtherNames(t *testing.T) {
 	}
 	dir := t.TempDir()
 	program := filepath.Join(dir, "trunkline")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=v7", "-o", program, ".")
+	flags := "-s -w -X main.version=v7"
+	if ownEntry {
+		flags += " -E main.entry"
+	}
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", flags, "-o", program, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("cannot build: %v\n%s", err, out)
@@ -45,6 +49,20 @@ func TestTheBinaryUnderItsOtherNames(t *testing.T) {
 		f(name, 0, "", `"server_version":"v7"`, "version")
 		f(name, 1, "", "Unknown command: frobnicate\n", "frobnicate")
 		f(name, 1, "", "Usage")
+	}
+	closed := func(command string, code int) {
+		t.Helper()
+		cmd := exec.Command("sh", "-c", command, program)
+		cmd.Stdin = strings.NewReader(`{"envelope_id":"e"}` + "\n")
+		if err := cmd.Run(); cmd.ProcessState.ExitCode() != code {
+			t.Errorf("%s: %v, want exit code %d", command, err, code)
+		}
+	}
+	if ownEntry { // a stdout that was closed loses output, one that goes nowhere was asked for
+		for _, args := range []string{"process", "version", "--help", "config show", "--list builtin", "--serve builtin"} {
+			closed(`exec "$0" `+args+` >&-`, 1)
+			closed(`exec "$0" `+args+` 1<>/dev/null`, 0)
+		}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 )
 
 func main() {
+	keepLostStdout()
 	keepDescriptors()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
