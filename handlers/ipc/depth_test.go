@@ -10,6 +10,13 @@ import (
 	"trunkline/codec/mpack"
 )
 
+// What sessions of tests are begun with.
+const (
+	cycling = `{"name":"n","agents":[{"name":"s1","agent":"a1","routing":[{"condition":"v","value":1,"target":"s2"}],"default_next":"s2"},` +
+		`{"name":"s2","agent":"a2","default_next":"s1"}],"max_iterations":2000000000,"max_llm_calls":2000000000,"max_agent_hops":2000000000}`
+	flatEnvelope = `{"envelope_id":"e1","current_stage":"start","outputs":{},"request_context":{"request_id":"r"}}`
+)
+
 // nest returns JSON of so many levels, each a list but for the outermost.
 func nest(levels int) string {
 	return `{"v":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`

@@ -53,11 +53,8 @@ func (r *allocRig) perRun(runs int, typ byte, frames ...[]byte) float64 {
 }
 
 const (
-	reply02 = 0x02
-	errorFF = 0xff
-	cycling = `{"name":"n","agents":[{"name":"s1","agent":"a1","routing":[{"condition":"v","value":1,"target":"s2"}],"default_next":"s2"},` +
-		`{"name":"s2","agent":"a2","default_next":"s1"}],"max_iterations":2000000000,"max_llm_calls":2000000000,"max_agent_hops":2000000000}`
-	flatEnvelope   = `{"envelope_id":"e1","current_stage":"start","outputs":{},"request_context":{"request_id":"r"}}`
+	reply02        = 0x02
+	errorFF        = 0xff
 	nestedEnvelope = `{"identity":{"envelope_id":"e1"},"pipeline":{},"bounds":{},"raw_input":"hi","audit":{"metadata":{"k":[1,2]}}}`
 )
 

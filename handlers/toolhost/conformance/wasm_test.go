@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"trunkline/fuzz/rounds"
 )
 
 // wasmProgram is a tool as a WASI command: it reads the request line and obeys the input.
@@ -57,8 +59,8 @@ func main() {
 
 // TestWasm runs a WASI command module as an external tool (toolhost §4.9).
 func TestWasm(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a module")
+	if !rounds.Long() {
+		t.Skip("compiles the standard library for WebAssembly: make test-long")
 	}
 	s := newScript(t, stdio, "wasm")
 	s.put("src/main.go", wasmProgram)

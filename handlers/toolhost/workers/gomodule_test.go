@@ -11,12 +11,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"trunkline/fuzz/rounds"
 )
 
 // TestGoModule runs a real program (toolhost §4.9 "wasm").
 func TestGoModule(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds a module")
+	if !rounds.Long() {
+		t.Skip("compiles the standard library for WebAssembly: make test-long")
 	}
 	module := filepath.Join(t.TempDir(), "tool.wasm")
 	build := exec.Command("go", "build", "-o", module, "./testdata/wasmtool")
