@@ -70,7 +70,7 @@ func (m *Message) unref(n int) {
 	b.recycle(m)
 }
 
-// admission says which streams may hold a message, for the sake of the server-wide total.
+// admission is which streams may hold a message, for the sake of the server-wide total.
 type admission uint8
 
 const (

@@ -43,7 +43,7 @@ func (s *Stream) open() {
 }
 
 // offer gives one reference of m to the stream if the verdict is taken. The caller wakes wake, if not nil, once it holds no
-// lock. may is what the server-wide total has to say.
+// lock. may is the verdict of the server-wide total.
 func (s *Stream) offer(m *Message, may admission) (v verdict, wake Port) {
 	s.mu.Lock()
 	v = s.judge(len(m.Body), may)

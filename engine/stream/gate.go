@@ -77,7 +77,7 @@ func (g *Gate) take(count *atomic.Int64) bool {
 	}
 }
 
-// Release gives a slot back; it is usable at once. rests tells that its connection rested.
+// Release gives a slot back; it is usable at once. rests: its connection rested.
 func (g *Gate) Release(rests bool) {
 	g.files.add(-1)
 	if rests {

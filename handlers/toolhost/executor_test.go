@@ -123,7 +123,7 @@ func TestLongCallsTakeTurns(t *testing.T) {
 	}
 }
 
-// TestWaitingNeedsNoSlot: a tool that waits for something else holds up nobody, and has a slot again for what follows.
+// TestWaitingNeedsNoSlot: a tool that waits for something else holds up no other call, and has a slot again for what follows.
 func TestWaitingNeedsNoSlot(t *testing.T) {
 	r := newWorking(t, 1, 0)
 	p, q := r.open(Unix), r.open(Unix)

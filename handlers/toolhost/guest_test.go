@@ -70,7 +70,7 @@ func TestGuestTime(t *testing.T) {
 	f(newRig(t, nil).open(TCP), 0)
 }
 
-// TestGuestReplies: whoever asks again and again before showing a token, and perhaps reads nothing, is answered only so much.
+// TestGuestReplies: a peer that asks again and again before it shows a token, and perhaps reads nothing, is answered only so much.
 func TestGuestReplies(t *testing.T) {
 	r := newRig(t, guarded)
 	for _, line := range []string{`{"aid":"_health"}`, `nope`, `{}`} {
@@ -121,7 +121,7 @@ func TestSilentGuest(t *testing.T) {
 	}
 }
 
-// TestUnfinishedLines: lines that do not end are bounded for all connections together, and whoever sends short ones does not notice.
+// TestUnfinishedLines: lines that do not end are bounded for all connections together, and a peer that sends short ones does not notice.
 func TestUnfinishedLines(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Unfinished = 2 << 20 })
 	_, addr := r.pairs("tcp")

@@ -21,13 +21,13 @@ type Env struct {
 	Now func() time.Time
 	// MemoryEnv is what the MEMORY and VECDB tools need beyond that.
 	MemoryEnv
-	// Embed says what makes embeddings.
+	// Embed is what makes embeddings.
 	Embed EmbedEnv
 }
 
 // EnvFrom reads the environment that getenv gives; wd is the working directory, which stands in for a missing MACHINA_ROOT and
 // completes a relative one. The other directories are relative to the root. It fails if the root would not be absolute, or
-// if a provider of embeddings is named that nobody knows.
+// if an unknown provider of embeddings is named.
 func EnvFrom(getenv func(string) string, wd string) (*Env, error) {
 	root := under(wd, getenv("MACHINA_ROOT"))
 	if !filepath.IsAbs(root) {

@@ -28,24 +28,27 @@ const (
 	maxEmbedTimeout     = 600 * time.Second
 )
 
-// EmbedEnv says what makes embeddings (toolhost §11).
+// EmbedEnv is what makes embeddings (toolhost §11).
 type EmbedEnv struct {
 	// Command is the command line of the embedding program: MACHINA_EMBED_CMD if MACHINA_EMBED_PROVIDER is "cmd". "": the hash makes
 	// embeddings.
 	Command string
-	// Program runs Command; whoever runs tools sets it where Command is not "". Its input is {"text":"...","dim":n}, its output
+	// Program runs Command; Use sets it where Command is not "". Its input is {"text":"...","dim":n}, its output
 	// {"embedding":[...]} with dim numbers, or {"error":"..."}.
 	Program tool.Tool
+	turn    chan struct{} // of the one text that the program works on
 	// Fallback makes the hash stand in for a program that fails: MACHINA_EMBED_FALLBACK is "hash". Without it the tool fails.
 	Fallback bool
-	// Timeout is how long one embedding may take: MACHINA_EMBED_TIMEOUT_MS, 10 s, at most 600 s.
+	// Timeout is how long the program may take for one text: MACHINA_EMBED_TIMEOUT_MS, 10 s, at most 600 s.
 	Timeout time.Duration
 	// OnAppend makes MEMORY.APPEND add each text to the vector store of its stream: MACHINA_MEMORY_VECDB_ENABLE is "1".
 	OnAppend bool
 }
 
-// embedEnvFrom reads what getenv has for embeddings. A provider that nobody knows is an error: the vectors of another would be of no
-// use later.
+// Use makes program make the embeddings, of one text at a time.
+func (e *EmbedEnv) Use(program tool.Tool) { e.Program, e.turn = program, make(chan struct{}, 1) }
+
+// embedEnvFrom reads what getenv has for embeddings. An unknown provider is an error: the vectors of another would be of no use later.
 func embedEnvFrom(getenv func(string) string) (e EmbedEnv, err error) {
 	e = EmbedEnv{
 		Timeout:  time.Duration(intBetween(getenv("MACHINA_EMBED_TIMEOUT_MS"), 1, maxEmbedTimeout.Milliseconds(), defaultEmbedTimeout.Milliseconds())) * time.Millisecond,
@@ -107,12 +110,43 @@ func (e *EmbedEnv) embed(ctx context.Context, text string, dim int, normalize bo
 	return embedded{hashProvider, repeated(hashComponents(text), dim)}, nil
 }
 
+// errNoTurn is why a text was not given to the program.
+var errNoTurn = &embedError{"the program is busy with other texts"}
+
+// awaitTurn waits until the program is free. It gives up while Timeout, but at most half of what the call has, is left: the program is
+// not given a text that it has no time for, for a program that is late is killed, and has to load its model again.
+func (e *EmbedEnv) awaitTurn(ctx context.Context) error {
+	select {
+	case e.turn <- struct{}{}:
+		return nil
+	default:
+	}
+	if end, ok := ctx.Deadline(); ok {
+		left := time.Until(end)
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, left-min(e.Timeout, left/2))
+		defer cancel()
+	}
+	select {
+	case e.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return errNoTurn
+	}
+}
+
 // ask has the program make the embedding of text. It waits for the program without the place of the call.
 func (e *EmbedEnv) ask(ctx context.Context, text string, dim int) (v []float32, err error) {
 	line := jsonx.AppendString([]byte(`{"text":`), text)
 	line = append(strconv.AppendInt(append(line, `,"dim":`...), int64(dim), 10), '}')
 	var r tool.Result
 	err = tool.Aside(ctx, func() error {
+		if e.turn != nil {
+			if err := e.awaitTurn(ctx); err != nil {
+				return err
+			}
+			defer func() { <-e.turn }()
+		}
 		ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 		defer cancel()
 		r = e.Program.Run(ctx, &tool.Call{AID: EmbedAID, Input: line, Now: time.Now})

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"trunkline/handlers/toolhost/tool"
@@ -72,7 +75,7 @@ func TestEmbedProvider(t *testing.T) {
 	m.fail("EMBED.TEXT", `{"text":""}`, "missing text")
 }
 
-// TestEmbedFallback: only where the operator asked for it, and the reply tells.
+// TestEmbedFallback: only where the operator asked for it, and the reply shows it.
 func TestEmbedFallback(t *testing.T) {
 	p := &program{}
 	m := newProgram(t, p, "MACHINA_EMBED_FALLBACK", "hash")
@@ -189,3 +192,56 @@ func TestEmbedEnv(t *testing.T) {
 	}
 	f("hash", "", "none", "", usual, `cannot use MACHINA_EMBED_FALLBACK = "none": want hash, or nothing`)
 }
+
+// TestEmbeddingsTakeTurns: the time of an embedding is the program's. A text that waits for others does not cost it, and one that gets
+// the program too late is not given to it.
+func TestEmbeddingsTakeTurns(t *testing.T) {
+	f := func(calls, want int, within time.Duration) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			var made, cut, refused atomic.Int32
+			free := make(chan struct{}, 1) // as the one process
+			e := EmbedEnv{Timeout: time.Second}
+			e.Use(programFunc(func(ctx context.Context, c *tool.Call) tool.Result {
+				select {
+				case free <- struct{}{}:
+					defer func() { <-free }()
+				case <-ctx.Done():
+					return tool.Broken(c.AID, tool.Timeout, 0, "")
+				}
+				select {
+				case <-time.After(300 * time.Millisecond):
+					return tool.Result{Output: []byte(`{"embedding":[1]}`)}
+				case <-ctx.Done():
+					cut.Add(1)
+					return tool.Broken(c.AID, tool.Timeout, 0, "")
+				}
+			}))
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			var all sync.WaitGroup
+			for range calls {
+				all.Go(func() {
+					switch _, err := e.embed(ctx, "text", 1, true); err {
+					case nil:
+						made.Add(1)
+					case errNoTurn:
+						refused.Add(1)
+					}
+				})
+			}
+			all.Wait()
+			if made, cut, refused := int(made.Load()), cut.Load(), int(refused.Load()); made != want || cut != 0 || refused != calls-want {
+				t.Errorf("%d calls within %s: %d made, %d cut, %d refused; want %d made, the others refused", calls, within, made, cut, refused, want)
+			}
+		})
+	}
+	f(16, 16, 30*time.Second)
+	f(16, 4, 2*time.Second)        // at 0, 0.3, 0.6, 0.9 s
+	f(16, 2, 800*time.Millisecond) // at 0, 0.3 s
+}
+
+type programFunc func(ctx context.Context, c *tool.Call) tool.Result
+
+// Run implements tool.Tool.
+func (f programFunc) Run(ctx context.Context, c *tool.Call) tool.Result { return f(ctx, c) }

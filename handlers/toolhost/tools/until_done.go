@@ -7,7 +7,7 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// untilDone reads until ctx is done, and tells the server how much the call works on (tool.Worked): a call that reads much must not
+// untilDone reads until ctx is done, and notes how much the call works on (tool.Worked): a call that reads much must not
 // delay those that read little.
 type untilDone struct {
 	ctx  context.Context

@@ -10,5 +10,5 @@
 //
 // The table in settings.go is the single list: parsing, ranges, the reference shown by "config show" and the struct fields
 // all come from its rows. A key that is not in it is an error that names the nearest key that is. An environment variable whose
-// first word is no section, nor within two edits of one, belongs to somebody else (TRUNKLINE_BIN): it is a warning.
+// first word is no section, nor within two edits of one, belongs to another program (TRUNKLINE_BIN): it is a warning.
 package config

@@ -22,7 +22,7 @@ func Nearest(key string) string {
 // sectionEdits is how many edits away from a section the first word of a variable still counts as a misspelling of it.
 const sectionEdits = 2
 
-// nearSection tells whether the section of key is one of the table, or a misspelling of one.
+// nearSection reports whether the section of key is one of the table, or a misspelling of one.
 func nearSection(key string) bool {
 	word, _, _ := strings.Cut(key, delim)
 	for _, s := range table {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// embedScript answers with its process id and what it must not see, and dies when it is told to.
+// embedScript answers with its process id and what it must not see, and ends when the text asks for it.
 const embedScript = `while read -r line; do
 	case "$line" in
 	*die*) echo no model >&2; exit 3;;

@@ -81,7 +81,7 @@ func ToolTimeout() time.Duration {
 	return min(limit, toolhost.MaxToolTimeout)
 }
 
-// ServerConfig returns what a server of these tools is made of, as far as the environment says it. A switch that is neither on nor off is
+// ServerConfig returns what a server of these tools is made of, as far as the environment sets it. A switch that is neither on nor off is
 // an error: what it guards must not be open because of a spelling.
 func (s *Set) ServerConfig() (toolhost.Config, error) {
 	var env environment

@@ -100,8 +100,10 @@ func Open(o Options) (*Set, error) {
 		return nil, errors.New("cannot use root: not a directory: " + o.Root)
 	}
 	s := &Set{Env: env, rooted: environ.get(rootName) != ""}
-	if env.Embed.Program, err = s.embedder(&o); err != nil {
+	if program, err := s.embedder(&o); err != nil {
 		return nil, err
+	} else if program != nil {
+		env.Embed.Use(program)
 	}
 	list, err := s.bind(&o, entries, builtins || o.Builtins)
 	if err == nil {
