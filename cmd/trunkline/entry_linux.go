@@ -18,9 +18,12 @@ var stdoutAtStart int
 // entry is where the process starts if it is linked with -E main.entry.
 func entry()
 
+// stdoutClosed reports whether the process was started without a stdout.
+func stdoutClosed() bool { return stdoutAtStart < 0 }
+
 // keepLostStdout makes each write to a stdout that was closed at the start fail, so that the loss shows in the exit code.
 func keepLostStdout() {
-	if stdoutAtStart < 0 {
+	if stdoutClosed() {
 		os.Stdout = os.NewFile(math.MaxInt32, "/dev/stdout")
 	}
 }

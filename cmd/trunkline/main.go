@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -11,6 +12,9 @@ import (
 )
 
 func main() {
+	if err := hideSecrets(); err != nil {
+		fmt.Fprintf(os.Stderr, "warning: tools can read the tokens of this process in its environment: %v\n", err)
+	}
 	keepLostStdout()
 	keepDescriptors()
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))

@@ -119,11 +119,11 @@ func (s *Store) look() error {
 			return err
 		}
 	}
-	first, last, err := s.lastBlock(s.db, maxIndex)
-	if err != nil {
+	if err = s.checkTables(fsys); err != nil { // before pebble reads one: it panics on some that were exchanged
 		return err
 	}
-	if err = s.checkTables(fsys); err != nil {
+	first, last, err := s.lastBlock(s.db, maxIndex)
+	if err != nil {
 		return err
 	}
 	s.last.Store(first)

@@ -51,6 +51,30 @@ func TestEnvironmentOfAWorker(t *testing.T) {
 	}
 }
 
+// TestWorkersCannotReadTheTokens: not in the environment of the server either, which its user, and root, can read; the server has them all
+// the same.
+func TestWorkersCannotReadTheTokens(t *testing.T) {
+	srv, _ := withWorkers(t, tcp, []string{"MACHINA_OPERATOR_TOKEN=operator's", "MACHINA_API_TOKEN=caller's"})
+	c := srv.dial(t)
+	say1(c, `{"aid":"_auth","token":"wrong"}`)
+	if got := c.next(patience); !strings.Contains(got, `"ok":false`) {
+		t.Fatalf("the server does not ask for its token: %s", got)
+	}
+	c = srv.dial(t)
+	say1(c, `{"aid":"_auth","token":"caller's"}`)
+	if got := c.next(patience); !strings.Contains(got, `"ok":true`) {
+		t.Fatalf("the server does not know its token: %s", got)
+	}
+	say1(c, `{"aid":"AID.EXT.MANY.v1","inputs":{"do":"server-env"}}`)
+	got := output(t, c.next(patience))
+	if strings.Contains(got, "operator's") || strings.Contains(got, "caller's") {
+		t.Errorf("a worker reads the tokens of the server: %s", got)
+	}
+	if !strings.Contains(got, "PATH=") {
+		t.Logf("a worker reads nothing there: %s", got)
+	}
+}
+
 func TestWorkersInheritNoDescriptors(t *testing.T) {
 	srv, _ := withWorkers(t, unix, nil)
 	c := srv.dial(t)

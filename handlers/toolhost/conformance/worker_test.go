@@ -71,6 +71,12 @@ func obey(o order, line string, served int, out, errs io.Writer) (code int, end 
 		say(out, fmt.Sprintf(`{"pid":%d,"served":%d}`, os.Getpid(), served))
 	case "env":
 		say(out, mustJSON(os.Environ()))
+	case "server-env":
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", os.Getppid()))
+		if err != nil {
+			text = []byte(err.Error())
+		}
+		say(out, mustJSON(strings.Split(string(text), "\x00")))
 	case "fds":
 		files, _ := filepath.Glob("/proc/self/fd/*")
 		for i, name := range files {

@@ -36,8 +36,13 @@ func Environ(lookup func(name string) (value string, ok bool), extra []string) [
 }
 
 func forbidden(name string) bool {
+	return Secret(name) || name == "" || strings.HasPrefix(name, "LD_")
+}
+
+// Secret reports whether an environment variable of that name is a secret of the tool server, which no worker is given.
+func Secret(name string) bool {
 	token, _ := path.Match("MACHINA_*TOKEN*", strings.ReplaceAll(name, "/", "_"))
-	return token || name == "" || strings.HasPrefix(name, "LD_")
+	return token
 }
 
 // variable returns the value of a variable in an environment, "" if it is not there.
