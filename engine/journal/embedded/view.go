@@ -58,12 +58,12 @@ func (v *View) open() (err error) {
 	if err != nil {
 		return err
 	}
-	first, last, err := v.s.lastBlock(v.s.db, maxIndex)
-	if err == nil {
-		v.compare(first, last)
-		err = v.s.checkTables(v.fs)
+	var first, last journal.Index
+	if err = v.s.checkTables(v.fs); err == nil { // before pebble reads one, see Store.look
+		first, last, err = v.s.lastBlock(v.s.db, maxIndex)
 	}
 	if err == nil {
+		v.compare(first, last)
 		return nil
 	}
 	if errors.As(err, &v.damage) { // of a sorted file; what is before it can still be shown
