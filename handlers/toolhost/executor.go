@@ -22,6 +22,7 @@ type executor struct {
 	pending   atomic.Int64
 	slots     chan struct{}
 	long      chan struct{} // the slots of tools that work long
+	waits     atomic.Int64  // tools that wait for one of them
 	abandoned atomic.Int64  // built-in tools that missed their deadline, still run, and have no slot any more; at most as many as slots
 	running   sync.WaitGroup
 }
@@ -69,6 +70,10 @@ func (x *executor) start(f func()) {
 // caller asks for more. With more it is a long one, and after each further longWork another long one has its turn.
 const longWork = 4 << 20
 
+// maxLongWaits is how many long calls may wait for their turn without a slot. What waits has its files open: more of them keep the slots
+// that they have, so that no further call begins and the descriptors of the process suffice.
+const maxLongWaits = 32
+
 // errLate is what a wait for a slot ends with at the deadline.
 var errLate = errors.New("no slot before the deadline")
 
@@ -91,7 +96,7 @@ func over(ctx context.Context) bool {
 }
 
 // take waits for one of slots until ctx is over: what had the slot until now may have been abandoned at the same deadline. free gives
-// it back.
+// it back. A slot of the other kind is kept until then.
 func (h *hold) take(ctx context.Context, slots chan struct{}) error {
 	select {
 	case slots <- struct{}{}:
@@ -104,6 +109,7 @@ func (h *hold) take(ctx context.Context, slots chan struct{}) error {
 		<-slots // the call that had it was late as well
 		return errLate
 	}
+	h.leave()
 	h.in = slots
 	return nil
 }
@@ -138,8 +144,22 @@ func (h *hold) Worked(ctx context.Context, n int64) error {
 	if (h.worked-1)/longWork == (before-1)/longWork { // the first byte over a multiple counts
 		return nil
 	}
-	h.Leave()
-	return h.Return(ctx)
+	defer h.x.waits.Add(-1)
+	if h.x.waits.Add(1) <= maxLongWaits {
+		h.Leave()
+	} else {
+		h.leaveLong()
+	}
+	return h.take(ctx, h.x.long)
+}
+
+// leaveLong gives up a slot of the long calls alone: one that has it must not wait for another one.
+func (h *hold) leaveLong() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.in == h.x.long {
+		h.leave()
+	}
 }
 
 // free gives the slot back, whether the tool still has it or not.

@@ -205,3 +205,56 @@ func TestLateLongCalls(t *testing.T) {
 		t.Errorf("%d abandoned after all have ended", r.srv.exec.abandoned.Load())
 	}
 }
+
+// TestLongCallsThatWaitAreBounded: so many wait for their turn without a slot, for each has its files open; one more keeps its slot, and
+// gives it up for the other one.
+func TestLongCallsThatWaitAreBounded(t *testing.T) {
+	x := newExecutor(1000, 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	x.long <- struct{}{} // another long call
+	ended := make(chan error)
+	begin := func() (h *hold) {
+		h = &hold{x: &x}
+		if err := h.take(ctx, x.slots); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			err := h.Worked(ctx, longWork+1)
+			h.free()
+			ended <- err
+		}()
+		return h
+	}
+	await := func(waits int64, slots int) {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); x.waits.Load() != waits || len(x.slots) != slots; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatalf("%d long calls wait, %d slots are taken; want %d, %d", x.waits.Load(), len(x.slots), waits, slots)
+			}
+		}
+	}
+	for i := range int64(maxLongWaits) {
+		begin()
+		await(i+1, 0)
+	}
+	begin()
+	await(maxLongWaits+1, 1)
+	late := begin()
+	await(maxLongWaits+2, 2)
+	late.abandon() // its caller has been answered
+	await(maxLongWaits+2, 1)
+	<-x.long
+	failed := 0
+	for range maxLongWaits + 2 {
+		if err := <-ended; err == errLate {
+			failed++
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+	await(0, 0)
+	if len(x.long) != 0 || x.abandoned.Load() != 0 || failed != 1 {
+		t.Errorf("%d long slots, %d abandoned, %d late; want none, none and one", len(x.long), x.abandoned.Load(), failed)
+	}
+}
