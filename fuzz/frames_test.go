@@ -80,7 +80,7 @@ func (k *track) run(stream, cuts []byte) *track {
 	}
 	for more := !k.closed; more; {
 		before := len(k.out)
-		k.out, more = k.sess.Pump(k.out, link.Instant{})
+		k.out, more = k.sess.Pump(k.out, k.set.chunkBytes, link.Instant{})
 		if grown := len(k.out) - before; grown > k.set.chunkBytes+k.set.maxFrame+16*k.fed+4096 {
 			k.t.Fatalf("one Pump appended %d bytes", grown)
 		}

@@ -42,7 +42,7 @@ func serviceConfig(set settings, now func() link.Instant) ipc.Config {
 		ProcessRetention: ms(set.retention), DefaultQueryTimeout: ms(set.queryDefault), MaxQueryTimeout: ms(set.queryMax),
 		MaxSessions: set.maxSessions, MaxEnvelopes: set.maxEnvelopes, SessionRetention: ms(set.sessionRetention),
 		EnvelopeRetention: ms(set.envelopeRetention),
-		FramesPerTurn:     set.framesPerTurn, ChunkBytes: set.chunkBytes, UnsentBytes: set.unsentBytes, TurnBytes: set.turnBytes, Now: now,
+		FramesPerTurn:     set.framesPerTurn, UnsentBytes: set.unsentBytes, TurnBytes: set.turnBytes, Now: now,
 	}
 }
 
@@ -182,7 +182,7 @@ func (p *peer) pump() (more bool) {
 	p.awake.Store(false)
 	p.held = false
 	p.port.Rearm()
-	out, more := p.sess.Pump(slices.Clone(kept), p.house.now())
+	out, more := p.sess.Pump(slices.Clone(kept), p.house.model.set.chunkBytes, p.house.now())
 	frames := p.output(out)
 	chunks, last := 0, 0
 	for _, f := range frames {

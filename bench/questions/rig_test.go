@@ -58,7 +58,7 @@ func (p *peer) feed(in []byte) {
 // pump takes what came from elsewhere.
 func (p *peer) pump() {
 	p.port.Rearm()
-	p.out, _ = p.s.Pump(p.out[:0], p.now)
+	p.out, _ = p.s.Pump(p.out[:0], link.DefaultChunkBytes, p.now)
 }
 
 // must feeds the frames of in and fails unless each was answered by a RESPONSE that contains want.

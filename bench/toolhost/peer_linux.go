@@ -62,7 +62,7 @@ func (s *echoSession) Feed(in, out []byte, _ link.Instant) (used int, outAfter [
 }
 
 // Pump implements link.Session: there is never any news.
-func (s *echoSession) Pump(out []byte, _ link.Instant) ([]byte, bool) { return out, false }
+func (s *echoSession) Pump(out []byte, _ int, _ link.Instant) ([]byte, bool) { return out, false }
 
 // EOF implements link.Session.
 func (s *echoSession) EOF(link.Instant) { s.eof = true }

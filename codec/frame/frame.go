@@ -58,6 +58,11 @@ func Begin(dst []byte, t Type) []byte {
 	return append(dst, 0, 0, 0, 0, byte(t))
 }
 
+// BeginSized appends the header of a frame whose payload of size bytes follows.
+func BeginSized(dst []byte, t Type, size int) []byte {
+	return append(binary.BigEndian.AppendUint32(dst, uint32(1+size)), byte(t))
+}
+
 // Finish writes the length of the frame that began at dst[start] and ends with dst. It returns the value of the length
 // field, which the caller compares with its bound: a frame over the bound must not be sent (kernel-ipc §2.1).
 func Finish(dst []byte, start int) (size int) {
@@ -69,8 +74,6 @@ func Finish(dst []byte, start int) (size int) {
 // Append appends a whole frame, its payload given in two parts (a prefix of the receiver's own and a body that many
 // receivers share).
 func Append(dst []byte, t Type, prefix, body []byte) []byte {
-	dst = binary.BigEndian.AppendUint32(dst, uint32(1+len(prefix)+len(body)))
-	dst = append(dst, byte(t))
-	dst = append(dst, prefix...)
+	dst = append(BeginSized(dst, t, len(prefix)+len(body)), prefix...)
 	return append(dst, body...)
 }

@@ -29,6 +29,8 @@ const (
 type Load struct {
 	// Busy is true while any request is in flight or any stream or handler is live: the idle timer is off (kernel-ipc §2.4).
 	Busy bool
+	// Streams is true while a stream is live: chunks may come at any time, and no reply may wait behind too many (kernel-ipc §2.5).
+	Streams bool
 	// Done is true once a session that was told EOF or Drain has nothing left to say: close when its output is sent.
 	Done bool
 	// Until, if not zero, is when the connection is closed like one whose frame is late, in nanoseconds of Instant.Mono: the peer has not
@@ -43,10 +45,12 @@ type Session interface {
 	// extended out. in is lent: after Feed returns, the owner overwrites it. Feed never blocks. The session stops with Yield
 	// once out has grown past the owner's output bound (Limits.UnsentBytes) or its share of frames is used up.
 	Feed(in, out []byte, now Instant) (used int, outAfter []byte, v Verdict)
-	// Pump appends what arrived from elsewhere since the last call: answers that were waited for first, then at most
-	// Limits.ChunkBytes of stream chunks. more says that chunks remain, to be asked for after other connections had theirs.
-	// Owners call it after a Wake of the session's port, and while more is true.
-	Pump(out []byte, now Instant) (outAfter []byte, more bool)
+	// Pump appends what arrived from elsewhere since the last call: answers that were waited for first, then stream chunks until
+	// they have grown to room bytes. A chunk of more than DefaultChunkBytes comes in pieces, one per Pump, and Feed is blocked until
+	// its last one; so at most room and DefaultChunkBytes of chunks are appended. more says that chunks remain, to be asked for after
+	// other connections had theirs; with no room it may be true where none does. Owners call it after a Wake of the session's port,
+	// and while more is true.
+	Pump(out []byte, room int, now Instant) (outAfter []byte, more bool)
 	// EOF tells that the peer will send nothing more: streams and handlers end at once, requests already taken are answered
 	// (kernel-ipc §2.3). A partial frame is dropped by the owner.
 	EOF(now Instant)
@@ -68,11 +72,9 @@ type Limits struct {
 	// IdleAfter and FrameWithin are both kernel.read_timeout_secs: silence with nothing going on, and the time a begun frame
 	// may take (kernel-ipc §2.4). Zero switches the timers off.
 	IdleAfter, FrameWithin int64
-	// SendWithin is kernel.write_timeout_secs: how long the socket may take over the first unsent frame, from the moment it
-	// is the first to its last byte (kernel-ipc §2.3). Zero switches it off.
+	// SendWithin is kernel.write_timeout_secs: how long a peer may take no byte while output waits for it (kernel-ipc §2.3). Every
+	// byte it takes starts the time anew: slow is not stuck. Zero switches it off.
 	SendWithin int64
-	// Progress has every byte that a peer takes restart SendWithin, in place of every whole frame: slow is not stuck (toolhost §2.2).
-	Progress bool
 	// DrainWithin is kernel.shutdown_grace_secs: after it, connections are closed whatever they still hold.
 	DrainWithin int64
 	// UnsentBytes bounds replies not yet taken by the socket; over it the connection is not read (kernel-ipc §2.5).
@@ -84,15 +86,12 @@ type Limits struct {
 	HeldBytes, HeldFrames int
 	// FramesIn counts the frames that end in input b, which may begin and end inside of one. It must not allocate. HeldFrames needs it.
 	FramesIn func(b []byte) int
-	// ChunkBytes bounds the stream chunks one Pump may put before a later reply (kernel-ipc §2.5).
+	// ChunkBytes bounds the stream chunks that may stand before a later reply, one frame aside: those a Pump brought and those that lie
+	// unsent in the socket (kernel-ipc §2.5).
 	ChunkBytes int
 	// FrameBytes is the largest whole frame a peer may send, prefix included: an owner never has to hold more unread bytes than
 	// this plus one read.
 	FrameBytes int
-	// FrameLen returns the length in bytes of the frame at the front of output b, prefix included, or 0 when b does not tell
-	// yet. Any goroutine calls it; b is lent for the call. It must not allocate. Nil: everything an owner sends at a time
-	// counts as one frame.
-	FrameLen func(b []byte) int
 	// EndOfInput is what an owner feeds behind a partial frame when the peer sends nothing more, so that the session takes it as a
 	// whole one. Empty: a partial frame is dropped.
 	EndOfInput string

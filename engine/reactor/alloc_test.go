@@ -36,7 +36,7 @@ func (m *mirror) Feed(in, out []byte, _ link.Instant) (int, []byte, link.Verdict
 	return used, out, link.More
 }
 
-func (m *mirror) Pump(out []byte, _ link.Instant) ([]byte, bool) {
+func (m *mirror) Pump(out []byte, _ int, _ link.Instant) ([]byte, bool) {
 	for m.news.Load() > 0 {
 		m.news.Add(-1)
 		out = append(out, newsFrame...)

@@ -22,7 +22,7 @@ const (
 	behindBytes = 256 << 10
 )
 
-// pumpsPerTurn bounds the pieces (Limits.ChunkBytes each) that one connection is brought before the others get theirs: a
+// pumpsPerTurn bounds the pieces (at most Limits.ChunkBytes each) that one connection is brought before the others get theirs: a
 // megabyte, as much as it may be read.
 const pumpsPerTurn = 16
 
@@ -54,6 +54,7 @@ type conn struct {
 	resting  bool // counted by Gate.Rest
 	drainDue bool // Drain waits for the frames already read,
 	drainAt  int  // which are within so many bytes of carry.B[off:]
+	credit   int  // bytes a Pump may still bring before the socket is asked what it has not sent
 	timers   stream.Timers
 	parting  *stream.Parting // gone, and its last bytes are with the socket; nil before
 }
@@ -115,12 +116,14 @@ func (c *conn) turn(now link.Instant) (keep bool) {
 	return c.settle(out, v, now)
 }
 
-// pump brings out what the session has for its peer, a piece at a time: as long as the socket takes each piece whole, the next
-// one keeps no reply waiting. The last piece is left in rest, to go out with the replies of the turn. sent false means that
-// the connection has left or is closed.
+// pump brings out what the session has for its peer, a piece at a time: as long as the socket takes each piece whole and sends it
+// on, the next one keeps no reply waiting. The last piece is left in rest, to go out with the replies of the turn. sent false means
+// that the connection has left or is closed.
 func (c *conn) pump(out []byte, now link.Instant) (rest []byte, sent, keep bool) {
 	for range pumpsPerTurn {
-		out, c.more = c.sess.Pump(out, now)
+		room := c.room()
+		out, c.more = c.sess.Pump(out, room, now)
+		c.credit -= len(out)
 		if len(out) > 0 {
 			c.timers.Quiet = now.Mono
 		}
@@ -130,9 +133,23 @@ func (c *conn) pump(out []byte, now link.Instant) (rest []byte, sent, keep bool)
 		if sent, keep = c.send(out, false); !sent {
 			return nil, false, keep
 		}
+		if room <= 0 { // only goroutines can wait for the socket
+			return nil, false, c.leave(departing{why: stream.LeftWrite})
+		}
 		out = out[:0]
 	}
 	return out, true, true
+}
+
+// room returns how many bytes of chunks may be brought. A socket has room for megabytes, and a reply would wait behind what lies in
+// it; so it is asked each time half of Limits.ChunkBytes was brought, which is seldom enough to cost nothing.
+func (c *conn) room() int {
+	most := c.loop.srv.limits.ChunkBytes
+	if c.credit <= most/2 {
+		n, _ := sock.Unsent(c.fd)
+		c.credit = most - n
+	}
+	return c.credit
 }
 
 // feed lends the session what was read, straight from the loop's buffer where nothing waits before it.
@@ -273,7 +290,7 @@ func (c *conn) send(out []byte, closing bool) (sent, keep bool) {
 		if err != nil && err != unix.EAGAIN {
 			return false, c.close(stream.ReasonError)
 		}
-		keep = c.leave(departing{why: stream.LeftWrite, unsent: out[n:], cut: c.loop.srv.limits.Cut(out, n), closing: closing})
+		keep = c.leave(departing{why: stream.LeftWrite, unsent: out[n:], closing: closing})
 	}
 	c.loop.giveBack(out)
 	return n == len(out), keep

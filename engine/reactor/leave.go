@@ -17,7 +17,6 @@ import (
 type departing struct {
 	why            stream.Departure
 	unsent         []byte // copied
-	cut            int    // bytes of unsent that end a frame the socket has the beginning of
 	closing        bool
 	atEOF, eofTold bool
 }
@@ -32,7 +31,7 @@ func (c *conn) leave(d departing) (keep bool) {
 	}
 	a := stream.Adopted{
 		Port: c.port, Session: c.sess,
-		Unread: append([]byte(nil), c.unread()...), Unsent: d.unsent, Cut: d.cut,
+		Unread: append([]byte(nil), c.unread()...), Unsent: d.unsent,
 		Blocked: c.blocked, Behind: c.behind, AtEOF: d.atEOF, EOFTold: d.eofTold,
 		Draining: c.draining, DrainDue: c.drainDue, DrainAfter: c.drainAt, Closing: d.closing,
 		Timers: c.timers, Charge: c.charge, Why: d.why,
@@ -110,7 +109,7 @@ func (c *conn) lastWords(now link.Instant) {
 	c.timers.Frame = 0
 	c.sess.EOF(now)
 	c.port.Rearm()
-	out, more := c.sess.Pump(c.loop.out[:0], now)
+	out, more := c.sess.Pump(c.loop.out[:0], c.loop.srv.limits.ChunkBytes, now)
 	n, err := write(c.fd, out)
 	c.loop.bytesOut += int64(n)
 	switch {
@@ -119,9 +118,7 @@ func (c *conn) lastWords(now link.Instant) {
 	case n == len(out) && !more && c.sess.Load().Done:
 		c.close(stream.ReasonEOF)
 	default:
-		c.leave(departing{
-			why: stream.LeftEOF, unsent: out[n:], cut: c.loop.srv.limits.Cut(out, n), atEOF: true, eofTold: true,
-		})
+		c.leave(departing{why: stream.LeftEOF, unsent: out[n:], atEOF: true, eofTold: true})
 	}
 	c.loop.giveBack(out)
 }

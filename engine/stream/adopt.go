@@ -13,9 +13,6 @@ type Adopted struct {
 	// Unread was read and not yet taken by the session, Unsent appended by it and not yet taken by the socket. Adopt
 	// copies Unsent and keeps Unread.
 	Unread, Unsent []byte
-	// Cut is how many bytes of Unsent end a frame whose beginning the socket has taken; after them Unsent holds whole frames
-	// (link.Limits.Cut).
-	Cut int
 	// Blocked: the session waits for what a Pump will bring before it is fed again.
 	Blocked bool
 	// Behind: Unread begins with a whole frame, for the session had its share of a turn.
@@ -43,7 +40,7 @@ func (h *Host) Adopt(rwc io.ReadWriteCloser, a Adopted) {
 	if len(a.Unsent) > 0 {
 		c.out = h.bufs.Get()
 		c.out.B = append(c.out.B, a.Unsent...)
-		c.front = min(a.Cut, len(a.Unsent))
+		c.handed = true
 	}
 	c.blocked, c.behind, c.closing = a.Blocked, a.Behind || a.Blocked, a.Closing
 	c.atEOF, c.eofTold = a.AtEOF, a.EOFTold

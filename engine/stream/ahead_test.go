@@ -3,6 +3,7 @@ package stream
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -38,8 +39,11 @@ func (a *away) Feed(in, out []byte, _ link.Instant) (int, []byte, link.Verdict) 
 	if a.blocked {
 		return 0, out, link.Blocked
 	}
-	n := frameLen(in)
-	if n == 0 || n > len(in) {
+	if len(in) < linktest.HeaderBytes {
+		return 0, out, link.More
+	}
+	n := linktest.HeaderBytes + int(binary.BigEndian.Uint32(in))
+	if n > len(in) {
 		return 0, out, link.More
 	}
 	cmd := in[linktest.HeaderBytes]
@@ -61,7 +65,7 @@ func (a *away) answer() {
 	a.port.Wake()
 }
 
-func (a *away) Pump(out []byte, _ link.Instant) ([]byte, bool) {
+func (a *away) Pump(out []byte, _ int, _ link.Instant) ([]byte, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.ready != nil {

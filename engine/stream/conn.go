@@ -17,6 +17,7 @@ import (
 type conn struct {
 	host *Host
 	rwc  io.ReadWriteCloser
+	sock socket // below rwc
 	port *link.Port
 
 	woken      atomic.Bool   // Port.Wake since the writer last pumped
@@ -30,7 +31,7 @@ type conn struct {
 	unfed      atomic.Bool // the reader holds bytes that came since it last fed the session
 	frameEnded bool        // the reader has fed Limits.EndOfInput
 	readErr    error       // the reader's: it failed while it read ahead
-	front      int         // the writer's: bytes left of the first unsent frame, 0 at a frame boundary
+	credit     int         // the writer's: bytes the socket may be given before it is asked what it has not sent
 
 	mu       sync.Mutex
 	room     sync.Cond // the reader waits here while paused
@@ -38,7 +39,8 @@ type conn struct {
 	released bool
 	out      *bufpool.Buffer // replies the writer has not taken; nil while there are none
 	flying   int             // bytes the writer is sending
-	sendFrom int64           // when the frame being sent became the first unsent one; 0 while none is
+	handed   bool            // out begins with what a former owner could not send
+	sendFrom int64           // since when the peer took no byte of what is being sent; 0 while nothing is
 	more     bool            // the session has chunks left to pump
 	blocked  bool            // the session waits for what a Pump will bring
 	behind   bool            // the reader holds whole frames the session has not seen
@@ -53,7 +55,7 @@ type conn struct {
 	counted  bool // frames is how many end in in
 	frames   int
 	paused   bool // too much is held to read ahead
-	queued   int  // sock.Queued when the janitor last asked
+	queued   int  // sock.Queued when last asked; less than 0 since the socket last took something
 	roused   bool // the reader was called out of its Read, to tell Drain
 	closing  bool // Verdict Close: send what there is, then close
 	timers   Timers
@@ -73,7 +75,7 @@ func (h *Host) OpenSession(p *link.Port) (sess link.Session, err error) {
 
 func (h *Host) bareConn(rwc io.ReadWriteCloser, p *link.Port) *conn {
 	c := &conn{
-		host: h, rwc: rwc, port: p,
+		host: h, rwc: rwc, sock: socketOf(rwc), port: p,
 		bell: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{}),
 		turn: make(chan struct{}, 1), drainAt: -1,
 	}
@@ -194,13 +196,10 @@ func (c *conn) overdue(now link.Instant) (r Reason, late bool) {
 	return r, late
 }
 
-// progress restarts the write timer where the peer takes what the socket has, although that has no room for more yet: after a
-// socket was full it takes bytes again when a third of it is free, which a slow peer may be long about. The caller holds mu.
+// progress restarts the write timer where the peer takes what the socket has, although that has no room for more yet: a socket
+// that was full takes bytes again when a part of it is free, which a slow peer may be long about. The caller holds mu.
 func (c *conn) progress(now link.Instant) bool {
-	if !c.host.cfg.Limits.Progress {
-		return false
-	}
-	n, told := queued(c.rwc)
+	n, told := c.sock.queued()
 	took := told && n < c.queued
 	if c.queued = n; took {
 		c.sendFrom = now.Mono

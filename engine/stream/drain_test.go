@@ -180,9 +180,9 @@ func (l *locked) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdi
 	return 0, out, link.Blocked
 }
 
-func (l *locked) Pump(out []byte, now link.Instant) ([]byte, bool) {
+func (l *locked) Pump(out []byte, room int, now link.Instant) ([]byte, bool) {
 	l.free = l.feeds > 1
-	out, more := l.Session.Pump(out, now)
+	out, more := l.Session.Pump(out, room, now)
 	return out, more || !l.free
 }
 

@@ -41,7 +41,7 @@ func (c *conn) lost() bool {
 	c.mu.Lock()
 	ended := c.eofTold && !c.released
 	c.mu.Unlock()
-	return ended && hungUp(c.rwc)
+	return ended && c.sock.hungUp()
 }
 
 // Timers are the times an owner keeps per connection; zero means the timer is off. They travel with a connection that leaves

@@ -34,11 +34,11 @@ func TestHungUpNeedsASocket(t *testing.T) {
 	mine, theirs := net.Pipe()
 	_ = mine.Close()
 	for _, rwc := range []net.Conn{theirs, &duringRead{Conn: theirs}} {
-		if hungUp(rwc) {
+		if socketOf(rwc).hungUp() {
 			t.Errorf("%T is no socket, yet hung up", rwc)
 		}
 	}
-	if hungUp(plain{theirs}) {
+	if socketOf(plain{theirs}).hungUp() {
 		t.Error("a transport without a socket hung up")
 	}
 }

@@ -51,7 +51,7 @@ func (c *conn) linger() {
 		case <-look.C:
 		}
 		now = c.host.cfg.Now().Mono
-		n, told := undelivered(c.rwc)
+		n, told := c.sock.undelivered()
 		if c.parting.Over(n, told, now) {
 			return
 		}

@@ -19,19 +19,18 @@ const (
 // the peer. So the sending side is shut down, what comes is dropped, and the socket is closed when its peer has ended too, or has
 // everything, or took too long. The first of these is the owner's to see, the others are Over's. All times are link.Instant.Mono.
 type Parting struct {
-	within   int64 // Limits.PartWithin
-	progress bool
-	until    int64
-	next     int64 // when to look again
-	wait     int64
-	left     int   // bytes the peer did not have at the last look
-	has      int64 // when the peer was first seen to have everything, 0 before
-	heard    atomic.Bool
+	within int64 // Limits.PartWithin
+	until  int64
+	next   int64 // when to look again
+	wait   int64
+	left   int   // bytes the peer did not have at the last look
+	has    int64 // when the peer was first seen to have everything, 0 before
+	heard  atomic.Bool
 }
 
 // Begin starts the time.
 func (p *Parting) Begin(l *link.Limits, now int64) {
-	p.within, p.progress = l.PartWithin(), l.Progress
+	p.within = l.PartWithin()
 	p.until, p.wait, p.next = now+p.within, lookMin, now+lookMin
 	p.left, p.has = 0, 0
 }
@@ -49,7 +48,7 @@ func (p *Parting) Next() int64 { return p.next }
 func (p *Parting) Over(undelivered int, told bool, now int64) bool {
 	p.wait = min(2*p.wait, int64(TickEvery))
 	if told && undelivered > 0 {
-		if p.progress && undelivered < p.left {
+		if undelivered < p.left {
 			p.until = now + p.within
 		}
 		p.left = undelivered

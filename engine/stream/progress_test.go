@@ -6,26 +6,24 @@ import (
 	"time"
 
 	"trunkline/engine/internal/linktest"
-	"trunkline/engine/link"
 )
 
-// TestASlowPeerIsNotAStuckOne: with Limits.Progress it is what the peer takes that counts, not whole frames (toolhost §2.2).
+// TestASlowPeerIsNotAStuckOne: it is what the peer takes that counts, not whole frames (kernel-ipc §2.3, toolhost §2.2).
 func TestASlowPeerIsNotAStuckOne(t *testing.T) {
 	const size = 100_000
-	f := func(progress bool, rate int, all bool) {
+	f := func(rate int, all bool) {
 		t.Helper()
 		s := newSlowTaker(rate, linktest.Sized('b', size))
-		serveSlowlyWith(t, s, func(l *link.Limits) { l.Progress = progress }, func(h *Host) {
+		serveSlowly(t, s, func(h *Host) {
 			time.Sleep(time.Duration(size/rate+2*int(write/time.Second)) * time.Second)
 			if got := s.bytes() == size+linktest.HeaderBytes+1; got != all {
-				t.Errorf("progress %v at %d bytes/s: %d bytes taken, all wanted %v; closed: %v", progress, rate, s.bytes(), all, h.Snapshot().Closed)
+				t.Errorf("at %d bytes/s: %d bytes taken, all wanted %v; closed: %v", rate, s.bytes(), all, h.Snapshot().Closed)
 			}
 		})
 	}
 	piece := sendPiece / int(write/time.Second) // the rate that takes one piece within the time
-	f(false, piece+10, false)
-	f(true, piece+10, true)
-	f(true, piece-10, false) // nothing is seen to be taken within the time
+	f(piece+10, true)
+	f(piece-10, false) // nothing is seen to be taken within the time
 }
 
 // TestTheSocketTellsOfProgress: once full, a socket takes bytes again only when a part of it is free; a peer that reads meanwhile
@@ -34,7 +32,7 @@ func TestTheSocketTellsOfProgress(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads for four seconds")
 	}
-	h, book, ln := listen(t, "unix", func(c *Config) { c.Limits.SendWithin, c.Limits.Progress = int64(600*time.Millisecond), true })
+	h, book, ln := listen(t, "unix", func(c *Config) { c.Limits.SendWithin = int64(600 * time.Millisecond) })
 	p := dial(t, h, book, ln)
 	const size = 300_000
 	p.send(linktest.Sized('b', size), linktest.Frame('c', ""))

@@ -5,13 +5,19 @@ import (
 	"trunkline/engine/link"
 )
 
-// sendPiece is how many bytes the socket is given at a time. The write timer of kernel-ipc §2.3 runs per frame, and what
-// happens within a Write cannot be seen: small frames that share a piece share its time, so a piece is small.
-const sendPiece = 16 << 10
+const (
+	// sendPiece is how many bytes the socket is given at a time: what happens within a Write cannot be seen.
+	sendPiece = 16 << 10
+	// socketShare is how many bytes may lie unsent in the socket; the rest of Limits.ChunkBytes is for the batch behind it.
+	socketShare = 2 * sendPiece
+)
 
 // write is the writer goroutine: replies first, then one Pump's worth, one batch at a time.
 func (c *conn) write() {
 	for {
+		if c.hasNews() { // what a full socket cannot send yet is better kept where a reply may go before it
+			c.awaitRoom()
+		}
 		batch, r, last := c.collect()
 		switch {
 		case last:
@@ -35,6 +41,17 @@ func (c *conn) write() {
 	}
 }
 
+// hasNews reports whether streams are live and there may be something to send; then the write timer runs.
+func (c *conn) hasNews() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.released || !(c.more || c.woken.Load() || c.out != nil) || !c.sess.Load().Streams {
+		return false
+	}
+	c.startTimer()
+	return true
+}
+
 // collect takes what is to be sent, or tells why nothing ever will be: last with the reason to close for, or with reasons when
 // the connection is gone already.
 func (c *conn) collect() (batch *bufpool.Buffer, r Reason, last bool) {
@@ -46,7 +63,11 @@ func (c *conn) collect() (batch *bufpool.Buffer, r Reason, last bool) {
 		return nil, reasons, true
 	}
 	batch, c.out = c.out, nil
-	batch = c.pump(batch)
+	if c.handed { // as much as may stand before a reply
+		c.handed = false
+	} else {
+		batch = c.pump(batch)
+	}
 	if batch != nil {
 		c.flying = len(batch.B)
 		c.inFlight.Store(true)
@@ -87,7 +108,7 @@ func (c *conn) pump(batch *bufpool.Buffer) *bufpool.Buffer {
 		c.port.Rearm()
 	}
 	before := len(batch.B)
-	batch.B, c.more = c.sess.Pump(batch.B, now)
+	batch.B, c.more = c.sess.Pump(batch.B, c.host.cfg.Limits.ChunkBytes/2, now)
 	if len(batch.B) > before {
 		c.timers.Quiet = now.Mono
 	}
@@ -130,65 +151,68 @@ func (c *conn) rests(done bool) bool {
 	return done && gate.RestIsOver()
 }
 
-// send writes b, which ends at a frame boundary, and reports whether the connection is still good.
+// send writes b and reports whether the connection is still good.
 func (c *conn) send(b []byte) bool {
 	for len(b) > 0 {
-		if !c.sending() {
+		good, streams := c.sending()
+		if !good {
 			return false
 		}
-		n, err := c.rwc.Write(b[:c.piece(b)])
+		if streams {
+			c.awaitRoom()
+		}
+		n, err := c.rwc.Write(b[:min(len(b), sendPiece)])
 		c.host.cfg.Stats.BytesOut.Add(int64(n))
 		if err != nil {
 			c.abort(ReasonError)
 			return false
 		}
-		c.took(b, n)
+		c.took(n)
 		b = b[n:]
 	}
 	return true
 }
 
-// piece returns how much of b to write next: the frames that fit, or a part of a frame that does not.
-func (c *conn) piece(b []byte) int {
-	l := &c.host.cfg.Limits
-	if c.front == 0 {
-		c.front = l.Front(b)
-	}
-	n := c.front
-	for n < len(b) {
-		next := l.Front(b[n:])
-		if n+next > sendPiece {
-			break
-		}
-		n += next
-	}
-	return min(n, sendPiece)
-}
-
-// sending starts the write timer of a frame that has become the first unsent one; it reports false once the connection is gone.
-func (c *conn) sending() bool {
+// sending starts the write timer. It reports false once the connection is gone, and whether streams are live.
+func (c *conn) sending() (good, streams bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.startTimer()
+	return !c.released, c.sess.Load().Streams
+}
+
+// startTimer starts the write timer unless it runs. The caller holds mu.
+func (c *conn) startTimer() {
 	if c.sendFrom == 0 {
-		c.sendFrom, c.queued = c.host.cfg.Now().Mono, 0
+		c.sendFrom, c.queued = c.host.cfg.Now().Mono, -1
 	}
-	return !c.released
 }
 
-// took notes that the socket has n bytes of b: the write timer starts anew where they complete a frame, or for any of them
-// (Limits.Progress). Who feeds the session may go on as soon as enough was sent.
-func (c *conn) took(b []byte, n int) {
-	whole := n >= c.front
-	if whole {
-		c.front = c.host.cfg.Limits.Cut(b[c.front:], n-c.front)
-	} else {
-		c.front -= n
+// awaitRoom waits while the socket has sent so little of what it took that another piece might make it more than socketShare: it
+// would take megabytes, and a reply would wait behind them.
+func (c *conn) awaitRoom() {
+	if c.credit >= sendPiece {
+		return
 	}
+	n, told := c.sock.unsent()
+	if c.credit = socketShare - n; !told || c.credit >= sendPiece {
+		return
+	}
+	n, _ = c.sock.queued()
+	c.mu.Lock()
+	c.queued = n
+	c.mu.Unlock()
+	c.sock.awaitWritable()
+	c.credit = sendPiece
+}
+
+// took notes that the socket has another n bytes: the write timer starts anew, and who feeds the session may go on as soon as
+// enough was sent.
+func (c *conn) took(n int) {
+	c.credit -= n
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if whole || n > 0 && c.host.cfg.Limits.Progress {
-		c.sendFrom = 0
-	}
+	c.sendFrom = 0
 	c.flying -= n
 	if c.roomy() {
 		c.mayGo()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"trunkline/engine/journal/memstore"
+	"trunkline/engine/link"
 )
 
 // TestNoAllocs holds kernel-ipc §10: no heap allocation through the whole session, frame in to reply bytes out.
@@ -33,7 +34,7 @@ func TestNoAllocs(t *testing.T) {
 			var used int
 			used, out, _ = p.s.Feed(in, out[:0], r.now)
 			p.port.Rearm()
-			out, _ = p.s.Pump(out, r.now)
+			out, _ = p.s.Pump(out, link.DefaultChunkBytes, r.now)
 			failed = failed || used != len(in)
 		})
 		if got != 0 || failed {
@@ -80,7 +81,7 @@ func TestNoAllocsJournaled(t *testing.T) {
 			_, out, _ = p.s.Feed(in, out[:0], r.now)
 			for held := true; held; held = p.s.Load().Busy {
 				p.port.Rearm()
-				out, _ = p.s.Pump(out, r.now)
+				out, _ = p.s.Pump(out, link.DefaultChunkBytes, r.now)
 				runtime.Gosched()
 			}
 			replies = replies && len(out) > 1000
@@ -146,7 +147,7 @@ func TestNoAllocsPublishing(t *testing.T) {
 			_, out, _ = pub.s.Feed(in, out[:0], r.now)
 			for _, s := range subs {
 				s.port.Rearm()
-				s.out, _ = s.s.Pump(s.out[:0], r.now)
+				s.out, _ = s.s.Pump(s.out[:0], link.DefaultChunkBytes, r.now)
 				if len(s.out) > 0 {
 					chunks++
 				}

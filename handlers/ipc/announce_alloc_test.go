@@ -2,7 +2,11 @@
 
 package ipc
 
-import "testing"
+import (
+	"testing"
+
+	"trunkline/engine/link"
+)
 
 func TestAnnounceDoesNotAllocate(t *testing.T) {
 	r := newRig(t, Config{})
@@ -13,7 +17,7 @@ func TestAnnounceDoesNotAllocate(t *testing.T) {
 			if r.svc.Wants("toolhost.tool.finished") {
 				r.svc.Announce("toolhost.tool.finished", "toolhost", payload)
 				p.port.Rearm()
-				out, _ = p.s.Pump(out[:0], r.now)
+				out, _ = p.s.Pump(out[:0], link.DefaultChunkBytes, r.now)
 			}
 		}); n != 0 {
 			t.Errorf("%s: %v allocations, want 0", what, n)

@@ -65,7 +65,7 @@ func (p *peer) send(b []byte) link.Verdict {
 func (p *peer) pump() {
 	for more := true; more; {
 		p.port.Rearm()
-		p.out, more = p.s.Pump(p.out, p.rig.now)
+		p.out, more = p.s.Pump(p.out, link.DefaultChunkBytes, p.rig.now)
 	}
 }
 

@@ -41,7 +41,7 @@ type Config struct {
 	MaxSessions             int
 	MaxSessionBytes         int64 // of all sessions together
 	SessionRetention        time.Duration
-	UnsentBytes, ChunkBytes int // as in link.Limits
+	UnsentBytes             int // as in link.Limits
 	// AnswerBufferBytes bounds the answers to queries that wait for a caller who does not read; further ones become errors.
 	AnswerBufferBytes        int64
 	TurnBytes, FramesPerTurn int
@@ -82,7 +82,6 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.CleanupInterval, 300*time.Second)
 	setDefault(&c.ProcessRetention, 86400*time.Second)
 	setDefault(&c.UnsentBytes, link.DefaultUnsentBytes)
-	setDefault(&c.ChunkBytes, link.DefaultChunkBytes)
 	setDefault(&c.TurnBytes, link.DefaultTurnBytes)
 	setDefault(&c.FramesPerTurn, DefaultFramesPerTurn)
 	setDefault(&c.AnswerBufferBytes, DefaultAnswerBytes)

@@ -18,6 +18,7 @@ type session struct {
 	queries map[*pendingQuery]struct{} // this connection's unanswered Query calls
 	mail    mailbox
 	first   int  // the stream that Pump serves first, so that all get their share
+	cut     part // of a chunk that the connection has the beginning of
 	blocked bool // a listing runs beside the loop; later requests wait for it
 	eof     bool
 	drained bool
@@ -31,8 +32,8 @@ type session struct {
 
 // Feed implements link.Session.
 func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []byte, v link.Verdict) {
-	if s.blocked || s.heldUp() || !s.mail.room(0, int64(s.svc.cfg.UnsentBytes)) {
-		return 0, out, link.Blocked // a letter that waits has woken the owner, or the journal will, who pumps and comes back
+	if s.blocked || s.cut.msg != nil || s.heldUp() || !s.mail.room(0, int64(s.svc.cfg.UnsentBytes)) {
+		return 0, out, link.Blocked // a letter that waits has woken the owner, or the journal will, or the rest of a chunk is asked for
 	}
 	out = s.unhold(out)
 	start := len(out)
@@ -49,20 +50,32 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 }
 
 // Pump implements link.Session.
-func (s *session) Pump(out []byte, now link.Instant) (outAfter []byte, more bool) {
+func (s *session) Pump(out []byte, room int, now link.Instant) (outAfter []byte, more bool) {
 	s.flush()
 	out = s.unhold(out)
 	start := len(out)
+	if s.cut.msg != nil {
+		if s.heldUp() {
+			return out, false // the journal wakes us
+		}
+		out = s.cut.appendTo(out, room)
+		room -= len(out) - start
+		out = s.hold(out, start, 0) // what it tells was durable before its beginning left
+		if s.cut.msg != nil {
+			return out, true
+		}
+		start = len(out)
+	}
 	out = s.takeMail(out)
 	if s.heldUp() {
-		return s.hold(out, start, s.appended()), false // the journal wakes us
+		return s.hold(out, start, s.appended()), false
 	}
-	room := len(out) + s.svc.cfg.ChunkBytes
+	room += len(out)
 	kept := s.streams[:0]
 	for i := range s.streams {
 		st := s.streams[(s.first+i)%len(s.streams)]
 		var dry bool
-		if out, dry = st.pop(out, room); !dry {
+		if out, dry = s.pop(st, out, room); !dry {
 			more = true // the bus wakes us again only after a Pop that found nothing
 		} else if st.ending {
 			out = s.ended(st, out)
@@ -125,8 +138,9 @@ func (s *session) Drain(link.Instant) {
 
 // Load implements link.Session.
 func (s *session) Load() link.Load {
-	busy := s.blocked || len(s.streams) > 0 || len(s.queries) > 0 || len(s.held) > 0
-	return link.Load{Busy: busy, Done: (s.eof || s.drained) && !busy && s.mail.empty()}
+	streams := len(s.streams) > 0
+	busy := streams || s.blocked || s.cut.msg != nil || len(s.queries) > 0 || len(s.held) > 0
+	return link.Load{Busy: busy, Streams: streams, Done: (s.eof || s.drained) && !busy && s.mail.empty()}
 }
 
 // Closed implements link.Session. It does not undo any process state (kernel-ipc §2.3).
@@ -139,6 +153,7 @@ func (s *session) Closed() {
 	for q := range s.queries {
 		q.bus.Forget()
 	}
+	s.cut.drop()
 	s.streams, s.queries = nil, nil
 }
 
@@ -167,17 +182,47 @@ func (st *liveStream) end() {
 	st.bus.Detach()
 }
 
-// pop appends chunk frames until out has grown to room or, dry, the stream has nothing buffered.
-func (st *liveStream) pop(out []byte, room int) (outAfter []byte, dry bool) {
-	for len(out) < room {
+// pop appends the chunk frames of st until out has grown to room or, dry, the stream has nothing buffered. Of a large one it appends the
+// beginning, and the rest stays in s.cut: what a peer does not take is held once by the bus, not again by every connection.
+func (s *session) pop(st *liveStream, out []byte, room int) (outAfter []byte, dry bool) {
+	for len(out) < room && s.cut.msg == nil {
 		m := st.bus.Pop()
 		if m == nil {
 			return out, true
+		}
+		if len(m.Body) > link.DefaultChunkBytes {
+			out = append(frame.BeginSized(out, frame.StreamChunk, len(st.prefix)+len(m.Body)), st.prefix...)
+			s.cut = part{msg: m}
+			return s.cut.appendTo(out, room-len(out)), false
 		}
 		out = frame.Append(out, frame.StreamChunk, st.prefix, m.Body)
 		m.Release()
 	}
 	return out, false
+}
+
+// part is a message whose body was appended up to at; there is none while msg is nil.
+type part struct {
+	msg *bus.Message
+	at  int
+}
+
+// appendTo appends at most room bytes of the rest, and lets go of the message with the last of them.
+func (p *part) appendTo(out []byte, room int) []byte {
+	rest := p.msg.Body[p.at:]
+	n := min(len(rest), max(room, 0))
+	out = append(out, rest[:n]...)
+	if p.at += n; n == len(rest) {
+		p.drop()
+	}
+	return out
+}
+
+func (p *part) drop() {
+	if p.msg != nil {
+		p.msg.Release()
+	}
+	*p = part{}
 }
 
 // ended appends the stream's STREAM_END and the replies that waited for it.

@@ -216,7 +216,7 @@ func (p *peer) pump() {
 		p.t.Fatal("nothing wakes the session")
 	}
 	p.port.Rearm()
-	p.out, _ = p.s.Pump(p.out, link.Now())
+	p.out, _ = p.s.Pump(p.out, link.DefaultChunkBytes, link.Now())
 	p.blocked = false
 }
 

@@ -278,7 +278,7 @@ func (s *session) Wake(r *idem.Stored) {
 }
 
 // Pump implements link.Session.
-func (s *session) Pump(out []byte, now link.Instant) (outAfter []byte, more bool) {
+func (s *session) Pump(out []byte, _ int, now link.Instant) (outAfter []byte, more bool) {
 	s.now = s.srv.now(now)
 	s.mu.Lock()
 	c, woken, found := s.ready, s.woken, s.found

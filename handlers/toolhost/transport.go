@@ -31,7 +31,7 @@ var lineEnd = []byte{'\n'}
 // say so.
 func (s *Server) SocketLimits() link.Limits {
 	l := StdinLimits()
-	l.IdleAfter, l.FrameWithin, l.SendWithin, l.Progress = int64(idleAfter), int64(lineWithin), int64(sendWithin), true
+	l.IdleAfter, l.FrameWithin, l.SendWithin = int64(idleAfter), int64(lineWithin), int64(sendWithin)
 	l.LateFrame = string(appendFault(nil, "read timeout", requestID{}))
 	l.Input, l.NoRoom = s.unfinished, string(appendFault(nil, errOverloaded, requestID{}))
 	return l
@@ -47,7 +47,6 @@ func StdinLimits() link.Limits {
 		FramesIn:    func(b []byte) int { return bytes.Count(b, lineEnd) },
 		ChunkBytes:  link.DefaultChunkBytes,
 		FrameBytes:  MaxLine + len("\r\n"),
-		FrameLen:    func(b []byte) int { return bytes.IndexByte(b, '\n') + 1 },
 		EndOfInput:  "\n",
 		TurnBytes:   link.DefaultTurnBytes,
 	}

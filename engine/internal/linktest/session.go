@@ -131,14 +131,14 @@ func (s *Session) end() {
 }
 
 // Pump implements link.Session.
-func (s *Session) Pump(out []byte, _ link.Instant) ([]byte, bool) {
+func (s *Session) Pump(out []byte, room int, _ link.Instant) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.panicPump {
 		panic("linktest: told to in Pump")
 	}
 	took := 0
-	for len(s.queue) > 0 && took < s.limits.ChunkBytes {
+	for len(s.queue) > 0 && took < room {
 		took += len(s.queue[0])
 		out = append(out, s.queue[0]...)
 		s.queue = s.queue[1:]
@@ -190,7 +190,7 @@ func (s *Session) Load() link.Load {
 	busy := s.held || s.pending > 0 || s.streams > 0
 	flying := s.held || s.pending > 0
 	told := s.eof || s.draining && s.streams == 0
-	return link.Load{Busy: busy, Done: told && !flying && len(s.queue) == 0}
+	return link.Load{Busy: busy, Streams: s.streams > 0, Done: told && !flying && len(s.queue) == 0}
 }
 
 // Closed implements link.Session.

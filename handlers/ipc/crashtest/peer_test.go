@@ -118,7 +118,7 @@ func (p *peer) step() (replies []reply, blocked bool, err error) {
 func (p *peer) pump() (replies []reply, err error) {
 	for more := true; more; {
 		p.port.Rearm()
-		p.out, more = p.s.Pump(p.out, p.now())
+		p.out, more = p.s.Pump(p.out, link.DefaultChunkBytes, p.now())
 	}
 	return p.read()
 }

@@ -144,7 +144,6 @@ func limits(k *config.Kernel) link.Limits {
 		ChunkBytes:  link.DefaultChunkBytes,
 		FrameBytes:  k.MaxFrameBytes + frame.PrefixSize,
 		TurnBytes:   link.DefaultTurnBytes,
-		FrameLen:    frame.Len,
 	}
 }
 

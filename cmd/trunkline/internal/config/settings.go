@@ -68,7 +68,7 @@ var kernelSettings = []setting{
 		help: "silence, or time for one frame, before a connection is closed; 0 = never",
 		at:   func(c *Config) any { return &c.Kernel.ReadTimeoutSecs }},
 	{key: "kernel.write_timeout_secs", def: 10, min: 0, max: maxSecs,
-		help: "time for the first unsent frame to leave before a connection is closed; 0 = never",
+		help: "time a peer may take none of the output that waits before its connection is closed; 0 = never",
 		at:   func(c *Config) any { return &c.Kernel.WriteTimeoutSecs }},
 	{key: "kernel.default_query_timeout_ms", def: 5000, min: 1, max: maxCount,
 		help: "query timeout when the caller names none",

@@ -140,7 +140,7 @@ func (k *talk) ask(line string) string {
 		case <-time.After(20 * time.Second):
 			k.t.Fatalf("no reply to %s", line)
 		}
-		out, _ = k.s.Pump(out, link.Now())
+		out, _ = k.s.Pump(out, link.DefaultChunkBytes, link.Now())
 	}
 	return strings.TrimSuffix(string(out), "\n")
 }

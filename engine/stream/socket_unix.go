@@ -1,0 +1,70 @@
+//go:build unix
+
+package stream
+
+import (
+	"io"
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"trunkline/engine/internal/sock"
+)
+
+// socket is the socket below a transport, or its zero value where there is none to ask: a pipe, the files of a stdio transport.
+type socket struct{ raw syscall.RawConn }
+
+func socketOf(rwc io.ReadWriteCloser) (s socket) {
+	nc, _ := rwc.(net.Conn) // the files of a stdio transport hang up one by one
+	if w, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		nc = w.NetConn()
+	}
+	if c, ok := nc.(syscall.Conn); ok {
+		s.raw, _ = c.SyscallConn()
+	}
+	return s
+}
+
+// on calls f with the descriptor of the socket, if there is one.
+func (s socket) on(f func(fd int)) {
+	if s.raw != nil {
+		_ = s.raw.Control(func(fd uintptr) { f(int(fd)) })
+	}
+}
+
+// hungUp reports whether the socket is reset or closed in both directions. It does not wait; where there is no socket it says false.
+func (s socket) hungUp() (gone bool) {
+	s.on(func(fd int) {
+		shown, ok := sock.Poll(fd, 0)
+		gone = ok && shown&(unix.POLLERR|unix.POLLHUP) != 0
+	})
+	return gone
+}
+
+// undelivered is sock.Undelivered of the socket. It does not wait.
+func (s socket) undelivered() (n int, told bool) {
+	s.on(func(fd int) { n, told = sock.Undelivered(fd) })
+	return n, told
+}
+
+// queued is sock.Queued of the socket. It does not wait.
+func (s socket) queued() (n int, told bool) {
+	s.on(func(fd int) { n, told = sock.Queued(fd) })
+	return n, told
+}
+
+// unsent is sock.Unsent of the socket. It does not wait.
+func (s socket) unsent() (n int, told bool) {
+	s.on(func(fd int) { n, told = sock.Unsent(fd) })
+	return n, told
+}
+
+// awaitWritable has the system keep no more than socketShare unsent, and waits until half of it has been sent, or the socket is closed.
+func (s socket) awaitWritable() {
+	s.on(func(fd int) { sock.BoundUnsent(fd, socketShare) })
+	_ = s.raw.Write(func(fd uintptr) bool {
+		shown, ok := sock.Poll(int(fd), unix.POLLOUT)
+		return shown != 0 || !ok
+	})
+}
