@@ -26,6 +26,10 @@ const (
 // megabyte, as much as it may be read.
 const pumpsPerTurn = 16
 
+// fullRounds is in how many rounds of its loop a socket may have no room before its connection leaves: a peer that is only busy
+// has read by then.
+const fullRounds = 16
+
 const reasonForced = stream.ReasonDrain
 
 // conn is a connection on a loop, and the link.Owner of its port. Methods that return keep say false when the connection is done
@@ -55,6 +59,7 @@ type conn struct {
 	drainDue bool // Drain waits for the frames already read,
 	drainAt  int  // which are within so many bytes of carry.B[off:]
 	credit   int  // bytes a Pump may still bring before the socket is asked what it has not sent
+	fullFor  int  // rounds in which the socket had no room
 	timers   stream.Timers
 	parting  *stream.Parting // gone, and its last bytes are with the socket; nil before
 }
@@ -133,7 +138,11 @@ func (c *conn) pump(out []byte, now link.Instant) (rest []byte, sent, keep bool)
 		if sent, keep = c.send(out, false); !sent {
 			return nil, false, keep
 		}
-		if room <= 0 { // only goroutines can wait for the socket
+		if room > 0 {
+			c.fullFor = 0
+		} else if c.fullFor++; c.fullFor < fullRounds {
+			return out[:0], true, true
+		} else { // only goroutines can wait for the socket
 			return nil, false, c.leave(departing{why: stream.LeftWrite})
 		}
 		out = out[:0]
