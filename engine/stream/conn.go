@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"trunkline/engine/internal/bufpool"
 	"trunkline/engine/link"
@@ -41,6 +42,7 @@ type conn struct {
 	flying   int             // bytes the writer is sending
 	handed   bool            // out begins with what a former owner could not send
 	sendFrom int64           // since when the peer took no byte of what is being sent; 0 while nothing is
+	readBy   int64           // when a peer that reads slowestReader would have read all that it took
 	more     bool            // the session has chunks left to pump
 	blocked  bool            // the session waits for what a Pump will bring
 	behind   bool            // the reader holds whole frames the session has not seen
@@ -175,15 +177,14 @@ func (c *conn) overdue(now link.Instant) (r Reason, late bool) {
 	if c.released {
 		return 0, false
 	}
-	l := &c.host.cfg.Limits
-	if l.SendWithin > 0 && c.sendFrom != 0 && !c.progress(now) && now.Mono-c.sendFrom >= l.SendWithin {
+	l, load := &c.host.cfg.Limits, c.sess.Load()
+	if l.SendWithin > 0 && c.sendFrom != 0 && !c.progress(now) && now.Mono-c.takesFrom(load.Streams) >= l.SendWithin {
 		return ReasonWrite, true
 	}
 	if c.unsent() > l.UnsentBytes && c.timers.Frame != 0 {
 		c.timers.Frame = now.Mono // it is us who do not read
 	}
 	pending := c.unsent() > 0 || c.blocked || c.behind || c.more
-	load := c.sess.Load()
 	if c.closing { // its time is that of the last words
 		load.Until = 0
 	}
@@ -201,10 +202,31 @@ func (c *conn) overdue(now link.Instant) (r Reason, late bool) {
 func (c *conn) progress(now link.Instant) bool {
 	n, told := c.sock.queued()
 	took := told && n < c.queued
-	if c.queued = n; took {
+	if took {
 		c.sendFrom = now.Mono
+		c.takes(c.queued-n, now.Mono)
 	}
+	c.queued = n
 	return took
+}
+
+// slowestReader is how many bytes a second a subscriber may be slow to read. Its system may acknowledge nothing until the application has
+// read a whole buffer of it, some 160 KiB on loopback.
+const slowestReader = 10 << 10
+
+// takes notes that the peer's system took n bytes. The caller holds mu.
+func (c *conn) takes(n int, now int64) {
+	c.readBy = max(c.readBy, now) + int64(n)*int64(time.Second)/slowestReader
+	c.readBy = min(c.readBy, now+c.host.cfg.Limits.SendWithin)
+}
+
+// takesFrom returns when the write timer began. For a subscriber it begins when it could have read what it took, and no later than one
+// more SendWithin. The caller holds mu.
+func (c *conn) takesFrom(streams bool) int64 {
+	if streams {
+		return max(c.sendFrom, c.readBy)
+	}
+	return c.sendFrom
 }
 
 // say has the writer send a last frame and close. The caller holds mu.

@@ -210,9 +210,11 @@ func (c *conn) awaitRoom() {
 // enough was sent.
 func (c *conn) took(n int) {
 	c.credit -= n
+	now := c.host.cfg.Now().Mono
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.sendFrom = 0
+	c.takes(n, now)
 	c.flying -= n
 	if c.roomy() {
 		c.mayGo()
