@@ -45,7 +45,7 @@ func TestBudgetOfInput(t *testing.T) {
 			whole := begun(4 + 1 + 1<<20)
 			one.send(whole[:len(whole)-1])
 			two.send(whole[:len(whole)-1])
-			wait(t, "two frames to be held", func() bool { return b.Used() > 2*(1<<20-link.OwnInput) })
+			wait(t, "two frames to be held", func() bool { return s.Stats().BytesIn == 2*int64(len(whole)-1) && b.Used() > 2*(1<<20-link.OwnInput) })
 			if used := b.Used(); used > 2*(1<<20*5/4) {
 				t.Errorf("%d bytes for two frames of a megabyte", used)
 			}
