@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math"
 
 	"trunkline/codec/wire"
 	"trunkline/engine/envelope"
@@ -20,6 +21,20 @@ func notApplicable(ch *Change, why string) error {
 		id = ch.ID
 	}
 	return fmt.Errorf("%w: %s of %q: %s", ErrNotApplicable, ch.Kind, id, why)
+}
+
+// Recovering begins and ends a recovery, which is all calls of LoadRecord and Apply. Meanwhile the limits of the tables do not hold: what
+// is put back was let in when it was decided, and what had to make room for it has a record of its own. A snapshot is not of one
+// moment, so that the replay behind it may meet an entry and its successor together. Afterwards a table may hold more than its limits,
+// if those are lower now: it takes new entries as old ones go.
+func (o *Engine) Recovering(on bool) {
+	if on {
+		o.sessions.SetLimits(math.MaxInt, math.MaxInt64)
+		o.envelopes.SetLimits(math.MaxInt, math.MaxInt64)
+		return
+	}
+	o.sessions.SetLimits(o.cfg.MaxSessions, o.cfg.MaxSessionBytes)
+	o.envelopes.SetLimits(o.cfg.MaxEnvelopes, o.cfg.MaxEnvelopeBytes)
 }
 
 // Apply replays one journalled change, which has index; the journal is told nothing. Changes come in the order in which they were

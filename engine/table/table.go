@@ -46,13 +46,8 @@ type Table[V any] struct {
 
 // New returns an empty table.
 func New[V any](cfg Config[V]) *Table[V] {
-	t := &Table[V]{maxEntries: int64(cfg.MaxEntries), maxBytes: cfg.MaxBytes, onEvict: cfg.OnEvict, seed: maphash.MakeSeed()}
-	if t.maxEntries < 1 {
-		t.maxEntries = DefaultMaxEntries
-	}
-	if t.maxBytes < 1 {
-		t.maxBytes = DefaultMaxBytes
-	}
+	t := &Table[V]{onEvict: cfg.OnEvict, seed: maphash.MakeSeed()}
+	t.SetLimits(cfg.MaxEntries, cfg.MaxBytes)
 	n := cfg.Shards
 	if n < 1 {
 		n = DefaultShards
@@ -64,6 +59,18 @@ func New[V any](cfg Config[V]) *Table[V] {
 		t.shards[i].init(t)
 	}
 	return t
+}
+
+// SetLimits changes MaxEntries and MaxBytes, as Config has them, for what comes from now on; nothing is evicted by it. A table that
+// holds more takes new entries once there is room for them. No other goroutine may use the table meanwhile.
+func (t *Table[V]) SetLimits(maxEntries int, maxBytes int64) {
+	if maxEntries < 1 {
+		maxEntries = DefaultMaxEntries
+	}
+	if maxBytes < 1 {
+		maxBytes = DefaultMaxBytes
+	}
+	t.maxEntries, t.maxBytes = int64(maxEntries), maxBytes
 }
 
 func (t *Table[V]) shardOf(key []byte) *shard[V] {

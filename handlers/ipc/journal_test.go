@@ -33,7 +33,14 @@ type journaledRig struct {
 // newJournaledRig opens a service on a disk, recovering what is there.
 func newJournaledRig(t *testing.T, disk *memstore.Disk, wrap func(journal.Store) journal.Store) *journaledRig {
 	t.Helper()
-	r := newRig(t, Config{Journaled: true})
+	return newLimitedRig(t, Config{}, disk, wrap)
+}
+
+// newLimitedRig is newJournaledRig with limits of its own.
+func newLimitedRig(t *testing.T, limits Config, disk *memstore.Disk, wrap func(journal.Store) journal.Store) *journaledRig {
+	t.Helper()
+	limits.Journaled = true
+	r := newRig(t, limits)
 	store, err := disk.Open()
 	if err != nil {
 		t.Fatal(err)

@@ -35,6 +35,8 @@ func (s *Service) Recover(log *journal.Log, o RecoverOptions) error {
 	l := &loader{s: s, tell: o.Progress}
 	l.lanes = newLanes(s.kernel, l.finish)
 	defer l.lanes.stop()
+	s.orch.Recovering(true)
+	defer s.orch.Recovering(false)
 	from, err := log.LoadSnapshot(func(r io.Reader, _ journal.Index, size uint64) error {
 		l.snapshot = size
 		return l.first(l.load(r, size))
