@@ -10,8 +10,9 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 REVISION ?= $(shell git rev-parse --verify --quiet HEAD 2>/dev/null || echo unknown)
 LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)
 # On Linux the program begins at its own entry, which sees whether it was started without a stdout (cmd/trunkline/entry_linux.go).
-ENTRY     = $$(case "$$($(GO) env GOOS)/$$($(GO) env GOARCH)" in linux/amd64 | linux/arm64) echo '-E main.entry' ;; esac)
-BUILD     = CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS) $(ENTRY)"
+ENTRY    := $(if $(filter linux/amd64 linux/arm64,$(shell $(GO) env GOOS)/$(shell $(GO) env GOARCH)),-E main.entry)
+BUILD     = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(strip $(LDFLAGS) $(ENTRY))'
+BINARY   ?= bin/trunkline
 
 # bench/peers and bench/report are modules of their own, so that what they need never enters the main one.
 ROOMS      := bench cmd codec engine fuzz handlers
@@ -52,7 +53,7 @@ run: build ## build and serve; ARGS="--listen …" for more
 
 .PHONY: build
 build: ## static binary bin/trunkline
-	$(BUILD) -o bin/trunkline ./cmd/trunkline
+	$(BUILD) -o $(BINARY) ./cmd/trunkline
 
 .PHONY: check
 check: fmt vet lint build ## what a commit must pass, under 2 minutes
@@ -186,8 +187,7 @@ release: ## tarballs for PLATFORMS with checksums, in dist/
 	for p in $(PLATFORMS); do \
 		name=trunkline-$(VERSION)-$${p%/*}-$${p#*/}; \
 		mkdir "dist/$$name"; \
-		export GOOS=$${p%/*} GOARCH=$${p#*/}; \
-		$(BUILD) -o "dist/$$name/trunkline" ./cmd/trunkline; \
+		GOOS=$${p%/*} GOARCH=$${p#*/} $(MAKE) --no-print-directory build BINARY="dist/$$name/trunkline"; \
 		for f in README.md CHANGELOG.md LICENSE; do if [[ -e $$f ]]; then cp "$$f" "dist/$$name/"; fi; done; \
 		tar -C dist -czf "dist/$$name.tar.gz" "$$name"; \
 		rm -r "dist/$$name"; \
