@@ -135,7 +135,7 @@ func (p *slowPeer) arrived() (n int) {
 // TestASlowSubscriberStays for as long as it reads, however long that takes, and goes once it stops.
 func TestASlowSubscriberStays(t *testing.T) {
 	overEach(t, func(t *testing.T, p *slowPeer) {
-		const step = 64 // frames; a socket of some megabytes would ask for more only after a thousand
+		const step = 160 // frames: more than lies unsent, and much less than a socket of some megabytes holds
 		for range 20 {
 			before := p.s.Stats().BytesOut
 			for range step {
