@@ -203,6 +203,9 @@ func afterCut(t *testing.T, mode journal.Mode, c cut, name string) (whole int) {
 	if len(list) == 2 && last < 19 {
 		t.Fatalf("%s: the generation without the blocks before it, which end at %d", name, last)
 	}
+	if err = s.own(); err != nil { // the first change sweeps what was incoming
+		t.Fatalf("%s: %v", name, err)
+	}
 	wantGenerations(t, s, largeChunks, []uint64{1, 2}[:len(list)]...)
 	if len(list) == 1 {
 		writeLarge(t, s, 2)
