@@ -118,6 +118,24 @@ func TestEntryLimit(t *testing.T) {
 	h.holds([]string{"a", "d", "e"}, 3, "c")
 }
 
+// TestSetLimits: what is there stays, over lower limits too; an insertion then evicts until there is room, and takes no more than that.
+func TestSetLimits(t *testing.T) {
+	h := newHarness(t, 2, 20)
+	h.SetLimits(1<<62, 1<<62)
+	for i, key := range []string{"a", "b", "c", "d"} {
+		h.insert(key, 10, Ended, int64(i), evictEnded, Inserted)
+	}
+	h.SetLimits(2, 20)
+	h.holds([]string{"a", "b", "c", "d"}, 40)
+	h.insert("e", 10, Live, 4, Policy{}, Full)
+	h.insert("e", 10, Live, 4, evictEnded, Inserted)
+	h.holds([]string{"d", "e"}, 20, "a", "b", "c")
+	h.SetLimits(3, 30) // at the limit, and one more
+	h.insert("f", 10, Live, 5, Policy{}, Inserted)
+	h.insert("g", 0, Live, 6, Policy{}, Full)
+	h.holds([]string{"d", "e", "f"}, 30)
+}
+
 func TestByteLimit(t *testing.T) {
 	h := newHarness(t, 10, 100)
 	h.insert("a", 101, Live, 1, evictAged, Full)

@@ -33,11 +33,11 @@ type journaledRig struct {
 // newJournaledRig opens a service on a disk, recovering what is there.
 func newJournaledRig(t *testing.T, disk *memstore.Disk, wrap func(journal.Store) journal.Store) *journaledRig {
 	t.Helper()
-	return newLimitedRig(t, Config{}, disk, wrap)
+	return newLimitedRig(t, Config{}, journal.Config{}, disk, wrap)
 }
 
 // newLimitedRig is newJournaledRig with limits of its own.
-func newLimitedRig(t *testing.T, limits Config, disk *memstore.Disk, wrap func(journal.Store) journal.Store) *journaledRig {
+func newLimitedRig(t *testing.T, limits Config, cfg journal.Config, disk *memstore.Disk, wrap func(journal.Store) journal.Store) *journaledRig {
 	t.Helper()
 	limits.Journaled = true
 	r := newRig(t, limits)
@@ -48,7 +48,8 @@ func newLimitedRig(t *testing.T, limits Config, disk *memstore.Disk, wrap func(j
 	if wrap != nil {
 		store = wrap(store)
 	}
-	log, err := journal.Open(store, journal.Config{OnDurable: r.svc.Durable})
+	cfg.OnDurable = r.svc.Durable
+	log, err := journal.Open(store, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

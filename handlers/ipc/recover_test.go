@@ -259,3 +259,30 @@ func TestSessionAfterTheEndOfItsProcess(t *testing.T) {
 		t.Errorf("the sessions are %s", before)
 	}
 }
+
+// TestEndWithoutItsSession: a log that was written before the records of a request shared a block may have been cut behind the end of a
+// process. The replay ends its session.
+func TestEndWithoutItsSession(t *testing.T) {
+	disk := memstore.New(memstore.Options{})
+	r := newJournaledRig(t, disk, nil)
+	p := r.connect()
+	p.send(request("1", "kernel", "CreateProcess", `{"pid":"p"}`))
+	p.send(request("2", "orchestration", "InitializeSession",
+		`{"process_id":"p","envelope":{"envelope_id":"e"},"pipeline_config":{"name":"x","agents":[{"name":"s","agent":"a"}]}}`))
+	last := r.log.Appended()
+	r.svc.kernel.Terminate(r.now, []byte("p"), nil, nil) // without what a request does behind it
+	if now := r.log.Appended(); now != last+1 {
+		t.Fatalf("the end of the process made %d records", now-last)
+	}
+	if err := r.log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	back := newJournaledRig(t, disk, nil)
+	defer back.log.Close()
+	q := back.connect()
+	q.send(request("3", "orchestration", "GetSessionState", `{"process_id":"p"}`))
+	back.settled(q)
+	if got := q.next(); !strings.Contains(got, "USER_CANCELLED") {
+		t.Errorf("the session goes on: %s", got)
+	}
+}
