@@ -140,6 +140,13 @@ func (r *replayed) request(kind int) {
 	}
 }
 
+// again ends a process and begins a session of it.
+func (r *replayed) again() {
+	pid := fmt.Sprint("p", rapid.IntRange(0, 15).Draw(r.t, "pid"))
+	r.p.call(r.t, "kernel", "TerminateProcess", fmt.Sprintf(`{"pid":%q}`, pid))
+	r.p.call(r.t, "orchestration", "InitializeSession", fmt.Sprintf(`{"process_id":%q,"pipeline_config":%s,"force":true,"envelope":{"envelope_id":"again"}}`, pid, pipeline))
+}
+
 // TestStateSurvives: whatever was asked, and however the server ended, the state after the restart is the one before, whether it comes
 // from the journal, from a snapshot and the journal behind it, or from a replay of all that was ever written.
 func TestStateSurvives(t *testing.T) {
@@ -164,6 +171,10 @@ func TestStateSurvives(t *testing.T) {
 					between := rapid.IntRange(0, 6).Draw(rt, "between")
 					r.snapshot(func() {
 						for range between {
+							if rapid.IntRange(0, 2).Draw(rt, "again") == 0 {
+								r.again()
+								continue
+							}
 							r.request(rapid.SampledFrom([]int{0, 3, 5, 5, 11, 12, 14, 14, 15, 16}).Draw(rt, "kind"))
 						}
 					})
