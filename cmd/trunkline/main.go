@@ -4,12 +4,20 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/handlers/toolhost/procgroup"
 )
+
+func init() {
+	if procgroup.Adopts() {
+		runtime.LockOSThread() // see ReapOrphans
+	}
+}
 
 func main() {
 	if err := hideSecrets(); err != nil {
@@ -17,8 +25,15 @@ func main() {
 	}
 	keepLostStdout()
 	keepDescriptors()
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	if procgroup.Adopts() {
+		go exit()
+		procgroup.ReapOrphans()
+	}
+	exit()
 }
+
+// exit runs the program to its end.
+func exit() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 // run is the whole program for one set of arguments; it returns the exit code. What it does never depends on the name it was
 // started under.

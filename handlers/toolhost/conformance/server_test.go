@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
@@ -29,6 +30,14 @@ type server struct {
 	addr string
 	gone chan struct{}
 	dir  string
+	as   origin
+}
+
+// origin says what a server's process is made from; usually nothing but the program.
+type origin struct {
+	through []string // a program that is started in its place, and becomes it
+	env     []string
+	attr    *syscall.SysProcAttr // the test is skipped where the system does not permit them
 }
 
 // talk collects stderr.
@@ -63,7 +72,12 @@ const inheritedName = "inherited"
 // serve starts the program over one transport and waits until it can be dialled.
 func serve(t testing.TB, over, root string, env []string, args ...string) *server {
 	t.Helper()
-	srv := &server{over: over, talk: &talk{}, gone: make(chan struct{}), dir: newDir(t)}
+	return serveAs(t, origin{}, over, root, env, args...)
+}
+
+func serveAs(t testing.TB, as origin, over, root string, env []string, args ...string) *server {
+	t.Helper()
+	srv := &server{over: over, talk: &talk{}, gone: make(chan struct{}), dir: newDir(t), as: as}
 	switch over {
 	case unix:
 		srv.addr = filepath.Join(srv.dir, "s")
@@ -80,8 +94,9 @@ func serve(t testing.TB, over, root string, env []string, args ...string) *serve
 
 func (srv *server) launch(t testing.TB, root string, env, args []string) {
 	t.Helper()
-	cmd := exec.Command(program, args...)
-	cmd.Dir, cmd.Env, cmd.Stderr = root, environ(env), srv.talk
+	argv := slices.Concat(srv.as.through, []string{program}, args)
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env, cmd.Stderr, cmd.SysProcAttr = root, environ(slices.Concat(srv.as.env, env)), srv.talk, srv.as.attr
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -99,6 +114,9 @@ func (srv *server) launch(t testing.TB, root string, env, args []string) {
 	defer inherited.Close()
 	cmd.ExtraFiles = []*os.File{inherited}
 	if err := cmd.Start(); err != nil {
+		if r.Close(); srv.as.attr != nil {
+			t.Skipf("needs the right to start a process as %+v: %v", srv.as.attr, err)
+		}
 		t.Fatal(err)
 	}
 	w.Close()

@@ -1,5 +1,6 @@
 // Package procgroup ends a program with everything that it started (toolhost §4.8, §4.11): a child process in a process group of its
-// own, for programs that are started with os/exec. Pooled workers have their own (handlers/toolhost/workers), which also reaps them.
+// own, for programs that are started with os/exec. Pooled workers have their own (handlers/toolhost/workers), which also reaps them. What
+// either leaves behind is reaped where this program is the one that adopts it.
 package procgroup
 
 import (
