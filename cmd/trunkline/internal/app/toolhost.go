@@ -119,7 +119,9 @@ func (t *toolEndpoint) Shutdown(ctx context.Context) error {
 }
 
 func (t *toolEndpoint) close() {
-	_ = t.srv.Close()
+	if t.srv != nil { // nil: the start was refused before there was one
+		_ = t.srv.Close()
+	}
 	t.set.Close()
 }
 
