@@ -6,6 +6,7 @@
 //	Breaker   keeps calls from a tool that fails again and again (toolhost §5)
 //	Spawner   the thread that processes are started from
 //	Environ   the environment of a worker
+//	Wrapper   a command of the operator's that programs are started through
 //
 // A worker is a state machine:
 //

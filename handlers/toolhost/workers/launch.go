@@ -33,7 +33,11 @@ func (t *Process) program(ctx context.Context) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return openProgram(ctx, file, t.cfg.SHA256, t.maxProgram)
+	p, err := openProgram(ctx, file, t.cfg.SHA256, t.maxProgram)
+	if err == nil {
+		p.native = p.native && shimmed && t.cfg.Wrapper.none() // a wrapper opens the program by its path
+	}
+	return p, err
 }
 
 // launch has the spawner start a process, and waits until its program runs: until it was started, or the module was compiled.
@@ -43,17 +47,21 @@ func (t *Process) launch(ctx context.Context, p *program, streams []*os.File) (*
 		return t.launchModule(ctx, streams)
 	case !p.same():
 		return nil, errHash
-	case !shimmed:
-		p.native = false
-		return t.spawner.start(ctx, t.job(p.path, t.cfg.Command, streams))
 	}
-	path, files := p.path, []*os.File(nil)
+	file, argv, err := t.cfg.Wrapper.around(p.path, t.cfg.Command)
+	if err != nil {
+		return nil, err
+	}
+	if !shimmed {
+		return t.spawner.start(ctx, t.job(file, argv, streams))
+	}
+	path, files := file, []*os.File(nil)
 	if p.native {
 		path, files = shim.ByDescriptor, []*os.File{p.file}
 	}
-	proc, said, err := t.launchSelf(ctx, shim.Argv(t.cfg.Limits, path, t.cfg.Command), streams, launchLimit, files...)
+	proc, said, err := t.launchSelf(ctx, shim.Argv(t.cfg.Limits, path, argv), streams, launchLimit, files...)
 	if err == nil && len(said) > 0 {
-		err = &fs.PathError{Op: "fork/exec", Path: p.path, Err: syscall.Errno(said[0])}
+		err = &fs.PathError{Op: "fork/exec", Path: file, Err: syscall.Errno(said[0])}
 	}
 	return proc, err
 }

@@ -36,6 +36,8 @@ type PoolConfig struct {
 type ProcessConfig struct {
 	// Command is the program and its arguments: a path, or a bare name that is looked up in the PATH of Env.
 	Command []string
+	// Wrapper is what the program is started through. Modules are not.
+	Wrapper Wrapper
 	// Module, if not empty, is the path of a WASI preview-1 command module that a child of this binary runs instead of Command.
 	Module string
 	// Dir is the working directory.

@@ -76,7 +76,7 @@ func identityOf(st *unix.Stat_t) identity {
 // program is the file that a process is started from. What has a hash is an open file from the hash on:
 //
 //   - A native program is started from this descriptor, so that nobody can put another file in between. Where the system cannot do
-//     that (no /proc, not Linux), it is treated as a script.
+//     that (no /proc, not Linux), and through a wrapper, it is treated as a script.
 //   - A script is opened by its interpreter, by its path, when the interpreter is ready to. So the path must mean the same unchanged
 //     file before the start, after it, and when the first reply has come: else the process is killed, and its reply is not shown.
 //
@@ -181,6 +181,9 @@ func (t *Process) Check(ctx context.Context) error {
 	path, err := executable(t.cfg.Command[0], t.cfg.Env)
 	if err != nil {
 		return err
+	}
+	if err := t.cfg.Wrapper.Check(); err != nil {
+		return errWrapper(err)
 	}
 	if info, err := os.Stat(t.cfg.Dir); t.cfg.Dir != "" && (err != nil || !info.IsDir()) {
 		return &fs.PathError{Op: "chdir", Path: t.cfg.Dir, Err: unix.ENOTDIR}

@@ -2,12 +2,8 @@ package toolset
 
 import (
 	"context"
-	"errors"
 	"math"
-	"path/filepath"
-	"strings"
 
-	"trunkline/handlers/toolhost/selector"
 	"trunkline/handlers/toolhost/tool"
 	"trunkline/handlers/toolhost/tools"
 	"trunkline/handlers/toolhost/workers"
@@ -19,12 +15,9 @@ func (s *Set) embedder(o *Options) (tool.Tool, error) {
 	if s.Env.Embed.Command == "" {
 		return nil, nil
 	}
-	argv, ok := selector.SplitCommand(s.Env.Embed.Command)
-	if !ok || len(argv) == 0 || argv[0] == "" {
-		return nil, errors.New("cannot use MACHINA_EMBED_CMD: not a command line: " + s.Env.Embed.Command)
-	}
-	if strings.Contains(argv[0], "/") && !filepath.IsAbs(argv[0]) {
-		argv[0] = filepath.Join(s.Env.Root, argv[0])
+	argv, err := s.command("MACHINA_EMBED_CMD", s.Env.Embed.Command)
+	if err != nil {
+		return nil, err
 	}
 	t := s.process(o, tools.EmbedAID, workers.ProcessConfig{Command: argv, Dir: s.Env.Root, Env: workers.Environ(s.lookup, nil), Plain: true,
 		Pool: workers.PoolConfig{Min: 1, Max: 1, MaxRequests: math.MaxInt}})

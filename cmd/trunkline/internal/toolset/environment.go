@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"trunkline/handlers/toolhost"
@@ -55,6 +56,31 @@ func (s *Set) lookup(name string) (value string, ok bool) {
 	return os.LookupEnv(name)
 }
 
+// command splits the command line of an environment name. A path counts from the root.
+func (s *Set) command(name, line string) (argv []string, err error) {
+	argv, ok := selector.SplitCommand(line)
+	if !ok || len(argv) == 0 || argv[0] == "" {
+		return nil, fmt.Errorf("cannot use %s: not a command line: %s", name, line)
+	}
+	if strings.Contains(argv[0], "/") && !filepath.IsAbs(argv[0]) {
+		argv[0] = filepath.Join(s.Env.Root, argv[0])
+	}
+	return argv, nil
+}
+
+// wrapperName is the variable that names what external tools are started through.
+const wrapperName = "MACHINA_PROC_WRAPPER"
+
+// wrap reads what external tools are started through. A wrapper that is named and empty is an error: tools must not run without one because
+// a text was lost.
+func (s *Set) wrap() (err error) {
+	if line, set := os.LookupEnv(wrapperName); set {
+		s.wrapper.Path = os.Getenv("PATH")
+		s.wrapper.Command, err = s.command(wrapperName, line)
+	}
+	return err
+}
+
 // number reads an environment name; one that does not parse means the default (toolhost §6).
 func number(name string, def int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
@@ -82,7 +108,7 @@ func ToolTimeout() time.Duration {
 }
 
 // ServerConfig returns what a server of these tools is made of, as far as the environment sets it. A switch that is neither on nor off is
-// an error: what it guards must not be open because of a spelling.
+// an error: what it guards must not be open because of a spelling. So is a wrapper that nothing can be started through.
 func (s *Set) ServerConfig() (toolhost.Config, error) {
 	var env environment
 	c := toolhost.Config{
@@ -98,6 +124,9 @@ func (s *Set) ServerConfig() (toolhost.Config, error) {
 		c.EnforceLeases = toolhost.EnforceOn
 	case "0":
 		c.EnforceLeases = toolhost.EnforceOff
+	}
+	if err := s.wrapper.Check(); err != nil {
+		env.bad = cmp.Or(env.bad, fmt.Errorf("cannot use %s: %w", wrapperName, err))
 	}
 	return c, env.bad
 }

@@ -37,6 +37,7 @@ type Set struct {
 	Env      *tools.Env
 	rooted   bool             // somebody named the root: it is not just the working directory
 	spawner  *workers.Spawner // nil until a tool needs processes
+	wrapper  workers.Wrapper
 	closers  []func()
 	checks   []check
 }
@@ -100,6 +101,9 @@ func Open(o Options) (*Set, error) {
 		return nil, errors.New("cannot use root: not a directory: " + o.Root)
 	}
 	s := &Set{Env: env, rooted: environ.get(rootName) != ""}
+	if err := s.wrap(); err != nil {
+		return nil, err
+	}
 	if program, err := s.embedder(&o); err != nil {
 		return nil, err
 	} else if program != nil {
