@@ -78,13 +78,14 @@ func serveTools(set *toolset.Set, f *serveFlags, stdin io.Reader, stdout, stderr
 		return fault(stdout, err.Error(), toolhost.ExitPlugin)
 	}
 	set.Warn(log)
+	c.Files = stream.NewFiles()
 	srv := toolhost.New(c)
 	defer srv.Close()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	out := &written{Writer: stdout}
 	if len(f.listen) > 0 {
-		return serveToolSockets(ctx, srv, f, stdin, out, stderr, log)
+		return serveToolSockets(ctx, srv, c.Files, f, stdin, out, stderr, log)
 	}
 	serveToolStdin(ctx, srv, stdin, out, log)
 	rest, cancel := context.WithTimeout(context.Background(), drainTools)
@@ -140,7 +141,7 @@ func serveToolStdin(ctx context.Context, srv *toolhost.Server, stdin io.Reader, 
 // drainTools is how long a drain may take: the sessions' own time, and a moment more.
 const drainTools = 11 * time.Second
 
-func serveToolSockets(ctx context.Context, srv *toolhost.Server, f *serveFlags, stdin io.Reader, stdout, stderr io.Writer, log *slog.Logger) int {
+func serveToolSockets(ctx context.Context, srv *toolhost.Server, files *stream.Files, f *serveFlags, stdin io.Reader, stdout, stderr io.Writer, log *slog.Logger) int {
 	var lns []net.Listener
 	closeAll := func() {
 		for _, ln := range lns {
@@ -156,7 +157,7 @@ func serveToolSockets(ctx context.Context, srv *toolhost.Server, f *serveFlags, 
 		}
 		lns = append(lns, ln)
 	}
-	loops, err := reactor.New(reactor.Config{MaxConnections: toolhost.DefaultConnections, Limits: srv.SocketLimits(), Open: srv.OpenSocket,
+	loops, err := reactor.New(reactor.Config{MaxConnections: toolhost.DefaultConnections, Files: files, Limits: srv.SocketLimits(), Open: srv.OpenSocket,
 		Refuse: toolhost.AppendRefusal, Logger: log})
 	if err != nil {
 		closeAll()

@@ -10,7 +10,8 @@ import (
 	"trunkline/engine/stream"
 )
 
-// joinsInFlight bounds the connections on their way from an accept loop to their event loop; beyond it accepting waits.
+// joinsInFlight bounds the connections on their way from an accept loop to their event loop, each of which has two descriptors; beyond
+// it accepting waits. It is less where the limit of open files is low.
 const joinsInFlight = 64
 
 var (

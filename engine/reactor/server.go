@@ -95,7 +95,7 @@ func New(cfg Config) (*Server, error) {
 	s := &Server{
 		limits: cfg.Limits, log: cfg.Logger, now: cfg.Now, carry: carries(&cfg.Limits),
 		gate: stream.NewGateWithin(cfg.MaxConnections, cfg.Files), stats: new(stream.Stats),
-		lent: make(chan struct{}, joinsInFlight), stopTick: make(chan struct{}), fatal: make(chan error, 1),
+		lent: make(chan struct{}, cfg.Files.Share(joinsInFlight)), stopTick: make(chan struct{}), fatal: make(chan error, 1),
 	}
 	if err := s.startLoops(cfg.Loops); err != nil {
 		return nil, err

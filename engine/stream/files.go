@@ -16,6 +16,7 @@ const SpareDescriptors = 384
 
 // Files counts the descriptors that all connections of a process may take together. A nil one does not count.
 type Files struct {
+	spare  int64 // what connections leave to the rest
 	free   atomic.Int64
 	logged atomic.Int64
 }
@@ -27,9 +28,18 @@ func NewFiles() *Files {
 		return nil
 	}
 	limit := int64(min(uint64(l.Cur), 1<<32))
-	f := &Files{}
-	f.free.Store(limit - min(SpareDescriptors, limit/2))
+	f := &Files{spare: min(SpareDescriptors, limit/2)}
+	f.free.Store(limit - f.spare)
 	return f
+}
+
+// Share returns how many of n things may be open that take spare descriptors: n, and where the limit is low as much less as there are
+// fewer than SpareDescriptors, but at least 1.
+func (f *Files) Share(n int) int {
+	if f == nil {
+		return n
+	}
+	return max(1, int(int64(n)*f.spare/SpareDescriptors))
 }
 
 // take reports whether there is a descriptor for one more connection.

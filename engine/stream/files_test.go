@@ -76,3 +76,16 @@ func TestCountedListener(t *testing.T) {
 		t.Errorf("%d free in the end", f.free.Load())
 	}
 }
+
+// TestShareOfFewDescriptors: the whole of it from twice SpareDescriptors files on, less below, and never nothing.
+func TestShareOfFewDescriptors(t *testing.T) {
+	var none *Files
+	if n := none.Share(64); n != 64 {
+		t.Errorf("without a limit: %d of 64", n)
+	}
+	for spare, want := range map[int64]int{SpareDescriptors: 64, SpareDescriptors - 1: 63, SpareDescriptors / 6: 10, 1: 1} {
+		if n := (&Files{spare: spare}).Share(64); n != want {
+			t.Errorf("%d spare descriptors: %d of 64, want %d", spare, n, want)
+		}
+	}
+}

@@ -300,7 +300,7 @@ func (c *call) runAway() {
 		return
 	}
 	c.hold.x = &c.srv.exec
-	if c.hold.take(ctx, c.srv.exec.slots) != nil {
+	if c.hold.begin(ctx) != nil {
 		c.late()
 		return
 	}

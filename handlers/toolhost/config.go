@@ -10,6 +10,7 @@ import (
 
 	"trunkline/engine/idem"
 	"trunkline/engine/link"
+	"trunkline/engine/stream"
 	"trunkline/handlers/toolhost/selector"
 )
 
@@ -34,6 +35,8 @@ type Config struct {
 	// Executors is how many built-in tools that block run at a time, and half as many more that work long. 0: two for each CPU, at
 	// least four.
 	Executors int
+	// Files counts the descriptors of connections: with a low limit of open files fewer calls wait with files open. nil: no limit is known.
+	Files *stream.Files
 	// MaxLine is the longest request line of a connection, without its end. 0: MaxLine.
 	MaxLine int
 	// Unfinished bounds what all connections together hold of unfinished lines, in bytes. 0: DefaultUnfinished.
@@ -122,7 +125,7 @@ func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, counts: make([]toolCounts, cfg.Registry.Len()), unfinished: link.NewBudget(cfg.Unfinished)}
 	s.clock = s.wall
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.exec = newExecutor(cfg.Queue, cfg.Executors)
+	s.exec = newExecutor(cfg.Queue, cfg.Executors, cfg.Files.Share(maxWaits))
 	if s.idem = cfg.Keys; s.idem == nil {
 		s.cfg.Journal = nil
 		s.idem = idem.New(idem.Config{TTL: cfg.IdempotencyTTL, Now: s.mono})

@@ -20,16 +20,21 @@ import (
 type executor struct {
 	limit     int64
 	pending   atomic.Int64
+	begun     chan struct{} // built-in tools that have begun and not ended, with a slot or without: each may have files open
 	slots     chan struct{}
 	long      chan struct{} // the slots of tools that work long
-	waits     atomic.Int64  // tools that wait for one of them
 	abandoned atomic.Int64  // built-in tools that missed their deadline, still run, and have no slot any more; at most as many as slots
 	running   sync.WaitGroup
 }
 
-// newExecutor returns an executor of queue calls, of which slots run in built-in tools, and half as many more that work long.
-func newExecutor(queue, slots int) executor {
-	return executor{limit: int64(queue), slots: make(chan struct{}, slots), long: make(chan struct{}, max(slots/2, 1))}
+// newExecutor returns an executor of queue calls, of which slots run in built-in tools, and half as many more that work long; waits more
+// may wait without a slot.
+func newExecutor(queue, slots, waits int) executor {
+	long := max(slots/2, 1)
+	return executor{
+		limit: int64(queue), begun: make(chan struct{}, slots+long+waits),
+		slots: make(chan struct{}, slots), long: make(chan struct{}, long),
+	}
 }
 
 // admit takes a place in the queue; false means that it is full (toolhost §4.3 step 9). leave gives it back.
@@ -70,9 +75,11 @@ func (x *executor) start(f func()) {
 // caller asks for more. With more it is a long one, and after each further longWork another long one has its turn.
 const longWork = 4 << 20
 
-// maxLongWaits is how many long calls may wait for their turn without a slot. What waits has its files open: more of them keep the slots
-// that they have, so that no further call begins and the descriptors of the process suffice.
-const maxLongWaits = 32
+// maxWaits is how many calls that have begun may wait without a slot: for their turn among the long ones, for the lock of a file, for
+// another program. What waits has its files open. Where so many wait no further call begins, so that the descriptors of the process
+// suffice; those that have begun go on, because one of them may hold what the others wait for. Where the limit of open files is low it is
+// less (stream.Files.Share).
+const maxWaits = 32
 
 // errLate is what a wait for a slot ends with at the deadline.
 var errLate = errors.New("no slot before the deadline")
@@ -84,6 +91,7 @@ type hold struct {
 	worked int64 // only the tool's goroutine uses it
 
 	mu   sync.Mutex
+	room bool          // it is one of x.begun
 	in   chan struct{} // the kind of the slot; nil without one
 	lost bool          // abandoned: the tool gets no slot any more
 	owed bool          // then: it had one, and counts as abandoned until it ends
@@ -93,6 +101,23 @@ type hold struct {
 func over(ctx context.Context) bool {
 	end, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && !time.Now().Before(end)
+}
+
+// begin waits until the tool may begin, and for its first slot. free gives both back.
+func (h *hold) begin(ctx context.Context) error {
+	select {
+	case h.x.begun <- struct{}{}:
+	case <-ctx.Done():
+		return errLate
+	}
+	h.mu.Lock()
+	h.room = true
+	h.mu.Unlock()
+	err := h.take(ctx, h.x.slots)
+	if err != nil {
+		h.free()
+	}
+	return err
 }
 
 // take waits for one of slots until ctx is over: what had the slot until now may have been abandoned at the same deadline. free gives
@@ -144,36 +169,31 @@ func (h *hold) Worked(ctx context.Context, n int64) error {
 	if (h.worked-1)/longWork == (before-1)/longWork { // the first byte over a multiple counts
 		return nil
 	}
-	defer h.x.waits.Add(-1)
-	if h.x.waits.Add(1) <= maxLongWaits {
-		h.Leave()
-	} else {
-		h.leaveLong()
-	}
+	h.Leave() // of a long call as well: it must not wait for another one with the slot it has
 	return h.take(ctx, h.x.long)
 }
 
-// leaveLong gives up a slot of the long calls alone: one that has it must not wait for another one.
-func (h *hold) leaveLong() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.in == h.x.long {
-		h.leave()
-	}
-}
-
-// free gives the slot back, whether the tool still has it or not.
+// free gives back what the tool still has.
 func (h *hold) free() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.leave(); h.owed {
+	if h.end(); h.owed {
 		h.owed = false
 		h.x.abandoned.Add(-1)
 	}
 }
 
+// end gives up the slot and the place among those that have begun; h.mu is held.
+func (h *hold) end() {
+	h.leave()
+	if h.room {
+		<-h.x.begun
+		h.room = false
+	}
+}
+
 // abandon takes the slot from a tool that missed its deadline, so that it does not stand in the way of others; where too many hang it
-// keeps the slot.
+// keeps the slot. One that waits without a slot notices the deadline itself.
 func (h *hold) abandon() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -186,7 +206,7 @@ func (h *hold) abandon() {
 		return
 	}
 	h.owed = true
-	h.leave()
+	h.end()
 }
 
 // safely runs a tool. A panic in it is an exception, and ends nothing else (toolhost §3.5); the log gets where it came from.

@@ -206,55 +206,60 @@ func TestLateLongCalls(t *testing.T) {
 	}
 }
 
-// TestLongCallsThatWaitAreBounded: so many wait for their turn without a slot, for each has its files open; one more keeps its slot, and
-// gives it up for the other one.
-func TestLongCallsThatWaitAreBounded(t *testing.T) {
-	x := newExecutor(1000, 2)
-	ctx, cancel := context.WithCancel(t.Context())
+// TestCallsThatWaitAreBounded: so many calls that have begun wait without a slot, for each may have files open; one more begins only
+// when one of them has ended, or was abandoned. Those that have begun get a slot again, so that one of them that the others wait for ends.
+func TestCallsThatWaitAreBounded(t *testing.T) {
+	const slots, bound = 2, 2 + 1 + maxWaits
+	x := newExecutor(1000, slots, maxWaits)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	x.long <- struct{}{} // another long call
-	ended := make(chan error)
-	begin := func() (h *hold) {
-		h = &hold{x: &x}
-		if err := h.take(ctx, x.slots); err != nil {
-			t.Fatal(err)
+	waiting := make([]*hold, bound)
+	for i := range waiting {
+		waiting[i] = &hold{x: &x}
+		if err := waiting[i].begin(ctx); err != nil {
+			t.Fatalf("call %d of %d did not begin: %v", i+1, bound, err)
 		}
-		go func() {
-			err := h.Worked(ctx, longWork+1)
-			h.free()
-			ended <- err
-		}()
-		return h
+		waiting[i].Leave()
 	}
-	await := func(waits int64, slots int) {
+	refused := func() {
 		t.Helper()
-		for deadline := time.Now().Add(20 * time.Second); x.waits.Load() != waits || len(x.slots) != slots; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%d long calls wait, %d slots are taken; want %d, %d", x.waits.Load(), len(x.slots), waits, slots)
-			}
+		soon, cancel := context.WithTimeout(ctx, time.Millisecond)
+		defer cancel()
+		if err := (&hold{x: &x}).begin(soon); err != errLate || len(x.slots) != 0 {
+			t.Fatalf("call %d: %v, and %d slots are taken; want it to wait for one of those that have begun", bound+1, err, len(x.slots))
 		}
 	}
-	for i := range int64(maxLongWaits) {
-		begin()
-		await(i+1, 0)
+	refused()
+	first := waiting[0]
+	if err := first.Return(ctx); err != nil {
+		t.Fatal("back after a wait:", err)
 	}
-	begin()
-	await(maxLongWaits+1, 1)
-	late := begin()
-	await(maxLongWaits+2, 2)
-	late.abandon() // its caller has been answered
-	await(maxLongWaits+2, 1)
-	<-x.long
-	failed := 0
-	for range maxLongWaits + 2 {
-		if err := <-ended; err == errLate {
-			failed++
-		} else if err != nil {
+	if err := first.Worked(ctx, longWork+1); err != nil || len(x.long) != 1 || len(x.slots) != 0 {
+		t.Fatalf("a long call: %v, %d and %d slots", err, len(x.slots), len(x.long))
+	}
+	refused()
+	begun := make(chan *hold)
+	next := func() {
+		h := &hold{x: &x}
+		if err := h.begin(ctx); err != nil {
 			t.Error(err)
 		}
+		h.Leave()
+		begun <- h
 	}
-	await(0, 0)
-	if len(x.long) != 0 || x.abandoned.Load() != 0 || failed != 1 {
-		t.Errorf("%d long slots, %d abandoned, %d late; want none, none and one", len(x.long), x.abandoned.Load(), failed)
+	go next()
+	first.abandon() // its caller has been answered
+	waiting[0] = <-begun
+	refused()
+	go next()
+	waiting[1].free()
+	waiting[1] = <-begun
+	refused()
+	first.free()
+	for _, h := range waiting {
+		h.free()
+	}
+	if len(x.begun) != 0 || len(x.slots) != 0 || len(x.long) != 0 || x.abandoned.Load() != 0 {
+		t.Errorf("%d begun, %d and %d slots, %d abandoned; want none", len(x.begun), len(x.slots), len(x.long), x.abandoned.Load())
 	}
 }

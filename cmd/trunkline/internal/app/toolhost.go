@@ -49,6 +49,7 @@ func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, o Options, reg
 	if err != nil {
 		return err
 	}
+	tc.Files = o.files
 	toolEvents{svc}.apply(&tc)
 	if tc.Keys = svc.Keys(); tc.Keys != nil {
 		tc.Journal = svc // outcomes outlive the server with everything else
