@@ -38,8 +38,22 @@ func adopting() map[string]origin {
 		namespace.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
 	}
 	return map[string]origin{
-		"sub-reaper":               {through: []string{worker}, env: []string{"CONFORMANCE_WORKER=" + adopterRole}},
-		"first of a PID namespace": {attr: namespace},
+		"sub-reaper": {through: []string{worker}, env: []string{"CONFORMANCE_WORKER=" + adopterRole}},
+		firstOfAll:   {attr: namespace},
+	}
+}
+
+const firstOfAll = "first of a PID namespace"
+
+// TestMaxProcsThatCannotBeCounted: in a PID namespace whose /proc is that of another one, the numbers there mean other processes.
+func TestMaxProcsThatCannotBeCounted(t *testing.T) {
+	s := newScript(t, stdio, "external")
+	srv := serveAs(t, adopting()[firstOfAll], stdio, s.root, []string{"MACHINA_WORKER_MAX_PROCS=1"}, "--serve", "builtin")
+	if got := srv.io.next(patience); got != `{"ok":false,"error":"cannot use MACHINA_WORKER_MAX_PROCS: /proc is that of another PID namespace"}` {
+		t.Errorf("got %s", got)
+	}
+	if code := srv.exit(patience); code != 3 {
+		t.Errorf("exit %d", code)
 	}
 }
 

@@ -122,6 +122,27 @@ func TestATimeoutKillsTheGroup(t *testing.T) {
 	}
 }
 
+// TestMaxProcs: a worker with more processes than the operator permits is ended with all of them, at once; one with as many is not.
+func TestMaxProcs(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("processes cannot be counted here: ", err)
+	}
+	f := func(procs, aid, want string) {
+		t.Helper()
+		srv, root := withWorkers(t, stdio, []string{"MACHINA_WORKER_MAX_PROCS=" + procs})
+		pidFile := filepath.Join(root, "child")
+		say1(srv.io, `{"aid":"`+aid+`","inputs":{"do":"hang","reply":"`+pidFile+`"}}`)
+		if got := srv.io.next(patience); !strings.Contains(got, want) {
+			t.Errorf("%s: got %s", procs, got)
+		}
+		if pid, err := os.ReadFile(pidFile); err == nil && !gone(string(pid)) {
+			t.Errorf("%s: the worker's child lives on", procs)
+		}
+	}
+	f("1", "AID.EXT.MANY.v1", `"error":"toolhost exit 137: more than 1 processes"`) // long before its timeout
+	f("2", "AID.EXT.PY.v1", `"type":"timeout"`)
+}
+
 // TestWorkersEndWithTheServer, also when it has no time to say so.
 func TestWorkersEndWithTheServer(t *testing.T) {
 	for _, how := range []string{"killed", "ended"} {

@@ -32,6 +32,8 @@
 // Limits of a process are set by the shim that its life begins with (Linux): nothing of its program runs without them, and neither does
 // what it starts; no_new_privs is set as well. Other systems have no such limits here.
 //
+// A limit of processes is no such limit: all processes are counted now and then, and a worker whose group has too many is ended.
+//
 // A module cannot be interrupted everywhere, so that it has a process to be killed with. Its compiled code is kept in a directory for
 // as long as the tool is open; only this user may write there, who could change the child's memory as well.
 //

@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -42,6 +43,11 @@ func (t *Process) program(ctx context.Context) (*program, error) {
 
 // launch has the spawner start a process, and waits until its program runs: until it was started, or the module was compiled.
 func (t *Process) launch(ctx context.Context, p *program, streams []*os.File) (*os.Process, error) {
+	if t.cfg.MaxProcesses > 0 {
+		if err := t.spawner.census.open(); err != nil {
+			return nil, fmt.Errorf("cannot count processes: %w", err)
+		}
+	}
 	switch {
 	case t.cfg.Module != "":
 		return t.launchModule(ctx, streams)

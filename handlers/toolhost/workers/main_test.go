@@ -120,6 +120,8 @@ func answer(kind string, args []string, line string, seen int) {
 		os.Exit(4)
 	case "grandchild", "orphan", "daemon":
 		leave(kind, args)
+	case "family":
+		family(args)
 	case "leak":
 		fmt.Print(`{"status":"OK","output_json":`, strconv.Quote(fmt.Sprint(seen, " ", line)), `,"ds_state":{"delta":true,"slots":{"1":{"content_json":"seen`, seen, `"}}}}`+"\n")
 	case "stray":
@@ -215,6 +217,21 @@ func leave(kind string, args []string) {
 		time.Sleep(time.Hour)
 	}
 	os.Exit(6)
+}
+
+// family starts processes in its group, of which every second one ends at once and is not reaped, and then answers or
+// does not.
+func family(args []string) {
+	fmt.Fprint(os.Stderr, "words")
+	n, _ := strconv.Atoi(args[0])
+	for i := range n {
+		child := exec.Command("/bin/sleep", strconv.Itoa(i%2*3600))
+		_ = child.Start()
+	}
+	if args[1] == "hang" {
+		time.Sleep(time.Hour)
+	}
+	fmt.Print(okReply)
 }
 
 // about tells what a worker sees of its surroundings.

@@ -184,10 +184,14 @@ func (p *pool) start(ctx context.Context) (*worker, error) {
 	closed := p.closed
 	p.mu.Unlock()
 	p.t.started(w)
+	if most := p.t.cfg.MaxProcesses; most > 0 {
+		p.t.spawner.census.watch(w, most)
+	}
 	go w.drain()
 	go func() {
 		defer p.processes.Done()
 		w.await()
+		p.t.spawner.census.forget(w)
 		p.end(w)
 		p.t.exited(w)
 		close(w.gone)

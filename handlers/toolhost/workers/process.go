@@ -58,6 +58,9 @@ type ProcessConfig struct {
 	Pool PoolConfig
 	// Limits of each process.
 	Limits Limits
+	// MaxProcesses is how many processes the group of a worker may have, itself and those that its parent has not reaped included; one
+	// that has more is ended with all of them. 0: any number. Where CanCount fails, nothing with a limit is started.
+	MaxProcesses int
 	// Spawner starts the processes. nil: one of its own.
 	Spawner *Spawner
 	// Started and Exited, if not nil, are told of each process; reason says why it ended. They are called from any goroutine.
@@ -277,7 +280,7 @@ func (t *Process) garbled(w *worker, c *tool.Call, reason, why string, text []by
 func (t *Process) discard(w *worker, c *tool.Call, reason string, kind tool.DispatchType) tool.Result {
 	t.pool.retire(w, reason, false)
 	w.settle(settleGrace)
-	return tool.Broken(c.AID, kind, w.exitCodeNow(), w.errs.String())
+	return tool.Broken(c.AID, kind, w.exitCodeNow(), w.lastWords(t.cfg.MaxProcesses))
 }
 
 // notRun returns the result of a call that no worker got.

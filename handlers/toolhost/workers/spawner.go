@@ -20,6 +20,7 @@ type Spawner struct {
 	done    chan struct{}
 	stop    sync.Once
 	watches bool // this system tells when a worker takes its request
+	census  census
 }
 
 // spawnJob is one process to be started.
@@ -72,4 +73,9 @@ func (s *Spawner) start(ctx context.Context, j *spawnJob) (*os.Process, error) {
 }
 
 // Close ends the thread. Tools that use it must be closed before. It may be called again.
-func (s *Spawner) Close() { s.stop.Do(func() { close(s.done) }) }
+func (s *Spawner) Close() {
+	s.stop.Do(func() {
+		close(s.done)
+		s.census.close()
+	})
+}

@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"syscall"
@@ -36,6 +37,7 @@ const (
 	reasonClosed      = "closed"
 	reasonMute        = "closed stdout"
 	reasonSwapped     = "program changed"
+	reasonProcesses   = "too many processes"
 )
 
 // killed is the exit code of a process that SIGKILL ended.
@@ -215,6 +217,16 @@ func (w *worker) settle(grace time.Duration) (ended bool) {
 	case <-t.C:
 	}
 	return false
+}
+
+// lastWords returns what an error shows of a worker that was ended: why, if it broke the limit of processes, and its stderr.
+func (w *worker) lastWords(most int) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.reason == reasonProcesses {
+		return explain(fmt.Sprintf("more than %d processes", most), nil, w.errs.String())
+	}
+	return w.errs.String()
 }
 
 // exitCodeNow returns the code, that of a kill if the process has not ended.

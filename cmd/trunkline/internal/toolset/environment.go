@@ -13,6 +13,7 @@ import (
 
 	"trunkline/handlers/toolhost"
 	"trunkline/handlers/toolhost/selector"
+	"trunkline/handlers/toolhost/workers"
 )
 
 // rootName is the variable that names the root (toolhost §4.7), for workers too.
@@ -68,6 +69,9 @@ func (s *Set) command(name, line string) (argv []string, err error) {
 	return argv, nil
 }
 
+// maxProcessesName is the variable that bounds the processes of a worker.
+const maxProcessesName = "MACHINA_WORKER_MAX_PROCS"
+
 // wrapperName is the variable that names what external tools are started through.
 const wrapperName = "MACHINA_PROC_WRAPPER"
 
@@ -108,7 +112,8 @@ func ToolTimeout() time.Duration {
 }
 
 // ServerConfig returns what a server of these tools is made of, as far as the environment sets it. A switch that is neither on nor off is
-// an error: what it guards must not be open because of a spelling. So is a wrapper that nothing can be started through.
+// an error: what it guards must not be open because of a spelling. So is a wrapper that nothing can be started through,
+// and a limit that cannot be kept.
 func (s *Set) ServerConfig() (toolhost.Config, error) {
 	var env environment
 	c := toolhost.Config{
@@ -124,6 +129,11 @@ func (s *Set) ServerConfig() (toolhost.Config, error) {
 		c.EnforceLeases = toolhost.EnforceOn
 	case "0":
 		c.EnforceLeases = toolhost.EnforceOff
+	}
+	if number(maxProcessesName, 0) > 0 {
+		if err := workers.CanCount(); err != nil {
+			env.bad = cmp.Or(env.bad, fmt.Errorf("cannot use %s: %w", maxProcessesName, err))
+		}
 	}
 	if err := s.wrapper.Check(); err != nil {
 		env.bad = cmp.Or(env.bad, fmt.Errorf("cannot use %s: %w", wrapperName, err))

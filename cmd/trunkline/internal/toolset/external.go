@@ -60,7 +60,7 @@ func (s *Set) process(o *Options, aid string, c workers.ProcessConfig) *workers.
 	if s.spawner == nil {
 		s.spawner = workers.NewSpawner()
 	}
-	c.Spawner, c.Wrapper = s.spawner, s.wrapper
+	c.Spawner, c.Wrapper, c.MaxProcesses = s.spawner, s.wrapper, max(number(maxProcessesName, 0), 0)
 	if o.Events != nil {
 		c.Started = func(pid int) { o.Events(toolhost.WorkerStarted(aid, pid)) }
 		c.Exited = func(pid, code int, reason string) { o.Events(toolhost.WorkerExited(aid, pid, code, reason)) }
