@@ -3,6 +3,7 @@ package procgroup
 import (
 	"os"
 	"os/signal"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -12,8 +13,9 @@ import (
 // container, or a child sub-reaper. Both are settled before a program begins.
 func Adopts() bool {
 	var reaper int32
-	err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&reaper)), 0, 0, 0)
-	return os.Getpid() == 1 || err == nil && reaper != 0
+	// unix.Prctl would not keep the pointer: it is a Go function, in which the stack may move.
+	_, _, code := syscall.RawSyscall6(unix.SYS_PRCTL, unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&reaper)), 0, 0, 0, 0)
+	return os.Getpid() == 1 || code == 0 && reaper != 0
 }
 
 // ReapOrphans lets go of every adopted process that has ended, so that none stays a zombie. It returns never. The main goroutine must
