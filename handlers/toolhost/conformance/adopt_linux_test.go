@@ -62,6 +62,7 @@ func TestMaxProcsThatCannotBeCounted(t *testing.T) {
 func TestNothingStaysAZombie(t *testing.T) {
 	for name, as := range adopting() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // it mostly waits for timeouts
 			s := newScript(t, unix, "external")
 			s.copyFiles([]string{"ext.json"})
 			srv := serveAs(t, as, unix, s.root, nil, "--serve", "ext.json", "--breaker-threshold", "1000000")
