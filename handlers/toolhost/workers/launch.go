@@ -65,48 +65,83 @@ func (t *Process) launch(ctx context.Context, p *program, streams []*os.File) (*
 	if p.native {
 		path, files = shim.ByDescriptor, []*os.File{p.file}
 	}
-	proc, said, err := t.launchSelf(ctx, shim.Argv(t.cfg.Limits, path, argv), streams, launchLimit, files...)
-	if err == nil && len(said) > 0 {
-		err = &fs.PathError{Op: "fork/exec", Path: file, Err: syscall.Errno(said[0])}
+	s, err := t.launchSelf(ctx, &selfStart{argv: shim.Argv(t.cfg.Limits, path, argv), streams: streams, files: files, limit: launchLimit})
+	if err == nil && s.said != "" {
+		discard(s.proc)
+		return nil, &fs.PathError{Op: "fork/exec", Path: file, Err: syscall.Errno(s.said[0])}
 	}
-	return proc, err
+	return s.proc, err
 }
 
 func (t *Process) job(file string, argv []string, files []*os.File) *spawnJob {
 	return &spawnJob{file: file, argv: argv, ended: make(chan struct{}), attr: &os.ProcAttr{Dir: t.cfg.Dir, Env: t.cfg.Env, Files: files}}
 }
 
-// launchSelf starts this binary as a worker, and waits for the end of its status descriptor. What it said there, if anything, is why the
-// start failed; the process is nil then.
-func (t *Process) launchSelf(ctx context.Context, argv []string, streams []*os.File, limit time.Duration, more ...*os.File) (proc *os.Process, said []byte, err error) {
+// selfStart is a start of this binary as a worker.
+type selfStart struct {
+	argv    []string
+	streams []*os.File
+	files   []*os.File // further descriptors, from shim.ProgramFD on
+	limit   time.Duration
+	lowers  bool // the process gets less of the processors once the call has ended
+
+	proc    *os.Process
+	said    string // on its status descriptor
+	lowered bool
+}
+
+// launchSelf starts this binary as a worker, and waits for the end of its status descriptor. There is no process if it fails.
+func (t *Process) launchSelf(ctx context.Context, s *selfStart) (*selfStart, error) {
 	file, err := self()
 	if err != nil {
-		return nil, nil, err
+		return s, err
 	}
 	var status pipe
 	if err := status.open(); err != nil {
-		return nil, nil, err
+		return s, err
 	}
 	defer status.close()
-	files := append(append(slices.Clip(streams), status.w), more...)
-	if proc, err = t.spawner.start(ctx, t.job(file, argv, files)); err != nil {
-		return nil, nil, err
+	if t.ctx.Err() != nil {
+		return s, errClosed
+	}
+	files := append(append(slices.Clip(s.streams), status.w), s.files...)
+	if s.proc, err = t.spawner.start(ctx, t.job(file, s.argv, files)); err != nil {
+		return s, err
 	}
 	_ = status.w.Close() // the process has its own
-	_ = status.r.SetReadDeadline(time.Now().Add(limit))
+	_ = status.r.SetReadDeadline(time.Now().Add(s.limit))
 	defer context.AfterFunc(t.ctx, func() { _ = status.r.SetReadDeadline(time.Unix(1, 0)) })() // closed by then: nothing waits
-	said, err = io.ReadAll(io.LimitReader(status.r, maxStatus))
-	if len(said) == 0 && err == nil {
-		return proc, nil, nil
+	lowered := make(chan struct{})
+	stop := func() bool { return true }
+	if s.lowers {
+		stop = context.AfterFunc(ctx, func() {
+			defer close(lowered)
+			lower(s.proc.Pid)
+		})
 	}
+	said, err := io.ReadAll(io.LimitReader(status.r, maxStatus))
+	if !stop() {
+		<-lowered // before the number can be another process's
+		s.lowered = true
+	}
+	if err == nil {
+		s.said = string(said)
+		return s, nil
+	}
+	discard(s.proc)
+	s.proc = nil
+	if t.ctx.Err() != nil {
+		return s, errClosed
+	}
+	return s, errors.Join(errMuteStart, err)
+}
+
+// discard ends a process that no worker has, with its group, and returns its exit code.
+func discard(proc *os.Process) int {
 	var mu sync.Mutex
 	killGroup(proc.Pid)
-	reap(proc, &mu, new(bool))
-	switch {
-	case t.ctx.Err() != nil:
-		return nil, nil, errClosed
-	case err != nil:
-		return nil, nil, errors.Join(errMuteStart, err)
-	}
-	return nil, said, nil
+	return exitCode(reap(proc, &mu, new(bool)))
 }
+
+// lower gives the processes of a group less of the processors, as far as the system permits.
+func lower(pid int) { _ = syscall.Setpriority(syscall.PRIO_PGRP, pid, lateNice) }

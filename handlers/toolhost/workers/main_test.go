@@ -46,7 +46,10 @@ func behave(kind string, args []string) {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 		defer time.Sleep(time.Hour)
 	case "server":
-		serveAndDie()
+		serveAndDie(ProcessConfig{Command: []string{os.Args[0], asWorker, "ignore-end"}, Pool: PoolConfig{Min: 1, Max: 1}})
+		return
+	case "module-server":
+		serveAndDie(ProcessConfig{Module: args[0], Pool: PoolConfig{Min: 1, Max: 1}})
 		return
 	case "loud-start":
 		fmt.Print(okReply)
@@ -190,12 +193,9 @@ func ahead(in *bufio.Reader, file string) {
 }
 
 // serveAndDie is a server with one worker, whose number it prints.
-func serveAndDie() {
-	t := NewProcess(ProcessConfig{
-		Command: []string{os.Args[0], asWorker, "ignore-end"},
-		Pool:    PoolConfig{Min: 1, Max: 1},
-		Started: func(pid int) { fmt.Println(pid) },
-	})
+func serveAndDie(cfg ProcessConfig) {
+	cfg.Started = func(pid int) { fmt.Println(pid) }
+	t := NewProcess(cfg)
 	if err := t.Warm(); err != nil {
 		fmt.Println(err)
 	}

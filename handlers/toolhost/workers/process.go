@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"syscall"
 	"time"
 
@@ -106,6 +107,9 @@ func NewProcess(cfg ProcessConfig) *Process {
 	t := &Process{cfg: cfg, spawner: cfg.Spawner, maxProgram: MaxProgram, compileTime: DefaultCompileTime}
 	if t.spawner == nil {
 		t.spawner, t.own = NewSpawner(), true
+	}
+	if cfg.Module != "" {
+		t.spawner.sweep.Do(func() { sweepFolders(os.TempDir()) })
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.module.one = make(chan struct{}, 1)

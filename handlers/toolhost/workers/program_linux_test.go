@@ -47,9 +47,9 @@ func TestSwappedNative(t *testing.T) {
 		t.Errorf("swapped before the start: %v", err)
 	}
 	argv := shim.Argv(Limits{}, shim.ByDescriptor, r.cfg.Command)
-	proc, said, err := r.launchSelf(context.Background(), argv, s.theirs(), launchLimit, p.file)
-	if err != nil || len(said) > 0 {
-		t.Fatal(string(said), err)
+	begun, err := r.launchSelf(context.Background(), &selfStart{argv: argv, streams: s.theirs(), files: []*os.File{p.file}, limit: launchLimit})
+	if err != nil || begun.said != "" {
+		t.Fatal(begun.said, err)
 	}
 	s.closeTheirs()
 	if _, err := s.in.w.WriteString("{}\n"); err != nil {
@@ -58,8 +58,7 @@ func TestSwappedNative(t *testing.T) {
 	if line, err := bufio.NewReader(s.out.r).ReadString('\n'); line != okReply {
 		t.Errorf("%q, %v", line, err)
 	}
-	_ = proc.Kill()
-	_, _ = proc.Wait()
+	discard(begun.proc)
 }
 
 // TestNoDescriptorForTheProgram: the one that was hashed is closed when the program begins.

@@ -16,11 +16,13 @@ type Limits = shim.Limits
 // Spawner starts processes from one OS thread that lives as long as it does: the signal that ends a worker when the server dies is
 // sent when the thread that started it ends (toolhost §4.9), and Go ends threads as it likes. Any number of tools may share one.
 type Spawner struct {
-	jobs    chan *spawnJob
-	done    chan struct{}
-	stop    sync.Once
-	watches bool // this system tells when a worker takes its request
-	census  census
+	jobs      chan *spawnJob
+	done      chan struct{}
+	stop      sync.Once
+	compiling chan struct{} // has room for MaxCompiles
+	sweep     sync.Once     // of what earlier servers left behind
+	watches   bool          // this system tells when a worker takes its request
+	census    census
 }
 
 // spawnJob is one process to be started.
@@ -36,7 +38,7 @@ type spawnJob struct {
 
 // NewSpawner starts the thread. Close ends it.
 func NewSpawner() *Spawner {
-	s := &Spawner{jobs: make(chan *spawnJob), done: make(chan struct{}), watches: canWatch()}
+	s := &Spawner{jobs: make(chan *spawnJob), done: make(chan struct{}), compiling: make(chan struct{}, MaxCompiles), watches: canWatch()}
 	ready := make(chan struct{})
 	go s.loop(ready)
 	<-ready

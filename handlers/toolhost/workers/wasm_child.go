@@ -34,14 +34,21 @@ func init() {
 	os.Exit(runChild(argv[0], argv[1], argv[2]))
 }
 
-// runChild is the whole life of a child: it compiles the module, ends its status descriptor, and answers requests as any kept worker. A
+// runChild is the whole life of a child: it compiles the module, reports on its status descriptor, and answers requests as any kept worker. A
 // call that fails ends it, with the exit code of the module.
 func runChild(path, sum, folder string) (code int) {
 	debug.SetMemoryLimit(childMemory)
 	status := os.NewFile(shim.StatusFD, "status")
 	m, err := loadModule(path, sum, folder)
+	said := moduleReady
+	switch {
+	case err != nil:
+		said = report(err)
+	case m.kept:
+		said = moduleKept
+	}
+	_, _ = io.WriteString(status, said) // fails if the server has gone
 	if err != nil {
-		_, _ = io.WriteString(status, report(err)) // nobody is left to tell if the server has gone
 		return 1
 	}
 	_ = status.Close() // only written

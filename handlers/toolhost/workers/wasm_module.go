@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"syscall"
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
@@ -29,6 +30,7 @@ var errModule = errors.New("not a module that can be run")
 type module struct {
 	runtime wazero.Runtime
 	code    wazero.CompiledModule
+	kept    bool // its code is in the folder
 }
 
 // loadModule makes code of a file whose SHA-256 is sum in lower-case hex, any if that is "". What was compiled before is in folder, if
@@ -77,7 +79,7 @@ func compileModule(text []byte, folder string) (m *module, err error) {
 	if folder != "" {
 		kept, err := wazero.NewCompilationCacheWithDir(folder)
 		if err != nil {
-			return nil, fmt.Errorf("cannot keep compiled code: %w", err)
+			return compileModule(text, "")
 		}
 		config = config.WithCompilationCache(kept)
 	}
@@ -96,13 +98,20 @@ func compileModule(text []byte, folder string) (m *module, err error) {
 		return nil, fmt.Errorf("%w: %w", errModule, err)
 	}
 	code, err := r.CompileModule(ctx, text)
-	if err != nil {
+	var unkept *fs.PathError
+	switch {
+	case errors.Is(err, syscall.EFBIG):
+		return nil, fmt.Errorf("%w: its compiled code is larger than it may be", errModule)
+	case folder != "" && errors.As(err, &unkept): // a full disk is no fault of the module
+		_ = r.Close(ctx)
+		return compileModule(text, "")
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w", errModule, err)
 	}
 	if err := checkImports(r, code); err != nil {
 		return nil, fmt.Errorf("%w: %w", errModule, err)
 	}
-	return &module{runtime: r, code: code}, nil
+	return &module{runtime: r, code: code, kept: folder != ""}, nil
 }
 
 // checkImports looks for what the module imports. What fails later, fails in the module's own code.

@@ -22,85 +22,130 @@ const (
 	MaxModuleMemory = 1 << 30
 	// maxModuleCode is the largest file of compiled code.
 	maxModuleCode = 256 << 20
+	// MaxCompiles is how many modules are compiled at a time, for all tools of a Spawner.
+	MaxCompiles = 2
+	// lateNice is the priority of a child that compiles for a call that has ended.
+	lateNice = 10
+	// fatalCode is the exit code of a child that ran out of memory: that of the runtime's fatal errors.
+	fatalCode = 2
+)
+
+// What a child reports when it is ready for calls: its compiled code is in the folder, or is not.
+const (
+	moduleKept  = "kept"
+	moduleReady = "ready"
 )
 
 // moduleEnv is the environment of the child: compiling and running are work of one thread each, beside that of the collector.
 var moduleEnv = []string{"GOMAXPROCS=2", "GOTRACEBACK=none"}
 
-// moduleStarts is what the starts of one module's children share. The compiled code is kept in a directory that only this user may
-// look into, for as long as the tool is open: whatever kills a child, the next one does not compile again.
+// moduleStarts is what the starts of one module's children share. The compiled code is kept for as long as the tool is open: whatever
+// kills a child, the next one does not compile again.
 type moduleStarts struct {
 	one chan struct{} // a place for one: a module is not compiled twice at a time
 
-	mu      sync.Mutex
-	dir     string   // "" if none could be made, or none was needed yet
-	refused identity // the file that could not be compiled within the limits
-	why     error
+	mu     sync.Mutex
+	folder codeFolder // none before it is needed, and where none can be made: each child compiles then
+	closed bool
+	judged identity // the file that was compiled, or could not be
+	why    error    // why not; nil: its code is in the folder
 }
 
-// folder returns the directory of the compiled code, "" if none can be made.
-func (m *moduleStarts) folder() string {
+// codePath returns the path of the directory of the compiled code, "" if there is none.
+func (m *moduleStarts) codePath() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.dir == "" {
-		m.dir, _ = os.MkdirTemp("", "trunkline-wasm-") // mode 0700; without one each child compiles
+	if m.folder.path == "" && !m.closed {
+		m.folder, _ = newCodeFolder(os.TempDir())
 	}
-	return m.dir
+	return m.folder.path
 }
 
 func (m *moduleStarts) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.dir != "" {
-		_ = os.RemoveAll(m.dir) // what is left is of no use to anything
-		m.dir = ""
-	}
+	m.folder.remove()
+	m.folder, m.closed = codeFolder{}, true
 }
 
-// verdict returns why the file could not be compiled within the limits, nil if it was not tried.
-func (m *moduleStarts) verdict(id identity) error {
+// verdict reports whether the file at path is compiled, and why it cannot be. A file that nothing is known of gives false and nil.
+func (m *moduleStarts) verdict(path string) (id identity, compiled bool, err error) {
+	var st unix.Stat_t
+	if unix.Stat(path, &st) != nil {
+		return identity{}, false, nil // the child reports it
+	}
+	id = identityOf(&st)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.refused == id && id != (identity{}) {
-		return m.why
+	if m.judged != id {
+		return id, false, nil
 	}
-	return nil
+	return id, m.why == nil, m.why
 }
 
-func (m *moduleStarts) refuse(id identity, why error) {
-	m.mu.Lock()
-	m.refused, m.why = id, why
-	m.mu.Unlock()
+// judge remembers what became of the file until it changes.
+func (m *moduleStarts) judge(id identity, why error) error {
+	if id != (identity{}) {
+		m.mu.Lock()
+		m.judged, m.why = id, why
+		m.mu.Unlock()
+	}
+	return why
 }
 
-// launchModule starts a child that runs the module, and waits until it has compiled it.
+// launchModule starts a child that runs the module, and waits until it has compiled it. A child that compiles has a place among
+// MaxCompiles; one that finds compiled code needs none. If the call ends before, the child goes on, since the next call has use for
+// the code, but with little of the processors, and it ends when the code is kept: its priority does not rise again.
 func (t *Process) launchModule(ctx context.Context, streams []*os.File) (*os.Process, error) {
-	select {
-	case t.module.one <- struct{}{}:
-	case <-t.ctx.Done():
-		return nil, errClosed
-	case <-ctx.Done():
-		return nil, errLateStart
+	var held []chan struct{}
+	defer func() {
+		for _, place := range held {
+			<-place
+		}
+	}()
+	id, compiled, err := t.module.verdict(t.cfg.Module)
+	for _, place := range [...]chan struct{}{t.module.one, t.spawner.compiling} {
+		if compiled || err != nil {
+			break
+		}
+		select {
+		case place <- struct{}{}:
+			held = append(held, place)
+		case <-t.ctx.Done():
+			return nil, errClosed
+		case <-ctx.Done():
+			return nil, errLateStart
+		}
+		id, compiled, err = t.module.verdict(t.cfg.Module) // another start may have been at it
 	}
-	defer func() { <-t.module.one }()
-	var st unix.Stat_t
-	var id identity
-	if unix.Stat(t.cfg.Module, &st) == nil {
-		id = identityOf(&st)
-	}
-	if err := t.module.verdict(id); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	argv := shim.Argv(t.cfg.Limits, "", []string{t.cfg.Module, t.cfg.SHA256, t.module.folder()})
-	proc, said, err := t.launchSelf(ctx, argv, streams, t.compileTime)
+	argv := shim.Argv(t.cfg.Limits, "", []string{t.cfg.Module, t.cfg.SHA256, t.module.codePath()})
+	s, err := t.launchSelf(ctx, &selfStart{argv: argv, streams: streams, limit: t.compileTime, lowers: true})
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		err = fmt.Errorf("%w: it was not compiled within %s", errModule, t.compileTime)
-		t.module.refuse(id, err)
-	case err == nil && len(said) > 0:
-		err = moduleError(string(said))
+		return nil, t.module.judge(id, fmt.Errorf("%w: it was not compiled within %s", errModule, t.compileTime))
+	case err != nil:
+		return nil, err
+	case s.said == moduleReady:
+		return s.proc, nil
+	case s.said == moduleKept:
+		_ = t.module.judge(id, nil)
+		if !s.lowered {
+			return s.proc, nil
+		}
+		discard(s.proc)
+		return nil, errLateStart
 	}
-	return proc, err
+	if code := discard(s.proc); s.said == "" && code == fatalCode {
+		return nil, t.module.judge(id, fmt.Errorf("%w: it was not compiled within %d bytes of memory", errModule, t.cfg.Limits.Data))
+	}
+	err = moduleError(s.said)
+	if errors.Is(err, errModule) {
+		_ = t.module.judge(id, err)
+	}
+	return nil, err
 }
 
 // The kinds of errors that a child reports, by the first word.

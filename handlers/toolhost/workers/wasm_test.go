@@ -165,10 +165,10 @@ func TestWasmModuleIsKilled(t *testing.T) {
 			}
 		}
 		// One file, and not one for each child.
-		if kept, err := filepath.Glob(filepath.Join(w.module.dir, "*", "*")); err != nil || len(kept) != 1 {
+		if kept, err := filepath.Glob(filepath.Join(w.module.folder.path, "*", "*")); err != nil || len(kept) != 1 {
 			t.Errorf("%s: compiled code %q, %v", name, kept, err)
 		}
-		if info, err := os.Stat(w.module.dir); err != nil || info.Mode().Perm() != 0o700 {
+		if info, err := os.Stat(w.module.folder.path); err != nil || info.Mode().Perm() != 0o700 {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
@@ -180,7 +180,7 @@ func TestWasmEndsWithTheTool(t *testing.T) {
 	if err := w.Warm(); err != nil {
 		t.Fatal(err)
 	}
-	folder := w.module.dir
+	folder := w.module.folder.path
 	done := make(chan string)
 	go func() { done <- short(call(time.Minute, "{}")) }()
 	busy := func() bool {
