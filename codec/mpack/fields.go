@@ -26,7 +26,7 @@ const (
 // Array or Map.
 type Value struct {
 	Data []byte
-	Int  int64 // Int, BigUint (bits); Bool: 0 or 1
+	Int  int64 // Int, BigUint (bits); Bool: 0 or 1; Array, Map: its levels, itself included, or 0 where they are not counted
 	Kind Kind
 }
 
@@ -171,9 +171,10 @@ func (sc *Scanner) value(b []byte, i int, v *Value) (next int, p Problem) {
 	default:
 		return i, refusal(l)
 	}
+	sc.deepest = bodyDepth
 	next, p = sc.skip(b, i, bodyDepth)
 	if p == NoProblem {
-		v.Data = b[i:next:next]
+		v.Data, v.Int = b[i:next:next], int64(sc.deepest-bodyDepth+1)
 	}
 	return next, p
 }

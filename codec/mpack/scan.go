@@ -14,6 +14,8 @@ type Scanner struct {
 	left [wire.MaxMsgpackDepth]uint32
 	// isMap tells which of them alternate keys and values.
 	isMap [wire.MaxMsgpackDepth]bool
+	// deepest is around how many others the innermost container was open that has been stepped over since it was set.
+	deepest int
 }
 
 // class is how a value's first byte is to be read.
@@ -233,10 +235,12 @@ func (sc *Scanner) skipContainer(b []byte, i, depth int, l lead) (next int, p Pr
 		case array, mapping:
 			if b[i]&0x0f == 0 && l.size == 0 && depth+1 < wire.MaxMsgpackDepth {
 				i++ // an empty one
+				sc.deepest = max(sc.deepest, depth+1)
 				continue
 			}
 			sc.left[depth], sc.isMap[depth] = left, isMap
 			depth++
+			sc.deepest = max(sc.deepest, depth)
 			left, isMap, i, p = open(b, i, depth, l)
 		default:
 			return i, refusal(l)

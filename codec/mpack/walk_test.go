@@ -55,6 +55,30 @@ func TestNext(t *testing.T) {
 	f(strings.Repeat("\xdf\xff\xff\xff\xff", 1000), 0, 5000)
 }
 
+// TestLevels: the deepest branch counts, wherever it stands, also one that ends in an empty container, and each value for itself.
+func TestLevels(t *testing.T) {
+	var sc Scanner
+	fields := Fields("v", "w")
+	f := func(v string, want int64) {
+		t.Helper()
+		var got [2]Value
+		for _, b := range []string{"\x82\xa1v" + v + "\xa1w\x90", "\x83\xa1x\x91\x91\x91\x91\x91\x91\x90\xa1w\x90\xa1v" + v} {
+			if _, p := sc.ParseFields([]byte(b), 0, fields, got[:]); p != NoProblem || got[0].Int != want || got[1].Int != 1 {
+				t.Errorf("%x: %s, %d levels and %d, want %d and 1", b, p.Text(), got[0].Int, got[1].Int, want)
+			}
+		}
+	}
+	f("\x90", 1)
+	f("\x80", 1)
+	f("\x91\x01", 1)
+	f("\x91\x90", 2)
+	f("\x93\x91\x91\x90\x91\x01\x01", 4)
+	f("\x93\x01\x91\x01\x91\x91\xdc\x00\x01\x05", 4)
+	f("\x82\xa1k\x81\xa1l\x80\xa1m\x05", 3)
+	f(strings.Repeat("\x91", wire.MaxMsgpackDepth-bodyDepth-1)+"\x90", wire.MaxMsgpackDepth-bodyDepth)
+	f(strings.Repeat("\x91", wire.MaxMsgpackDepth-bodyDepth-1)+"\x91\x01", wire.MaxMsgpackDepth-bodyDepth)
+}
+
 func TestReadValue(t *testing.T) {
 	var sc Scanner
 	fields := Fields("v")
@@ -63,6 +87,9 @@ func TestReadValue(t *testing.T) {
 		var want [1]Value
 		if _, p := sc.ParseFields(b, 0, fields, want[:]); p != NoProblem {
 			t.Fatalf("%x: %s", v, p.Text())
+		}
+		if want[0].Kind == Array || want[0].Kind == Map {
+			want[0].Int = 0 // a walk counts no levels
 		}
 		got := ReadValue(append([]byte(v), "more"...))
 		if got.Kind != want[0].Kind || got.Int != want[0].Int || !bytes.Equal(got.Data, want[0].Data) {

@@ -104,6 +104,7 @@ type Call struct {
 	scan    mpack.Scanner
 	change  Change // scratch, so that telling allocates nothing
 	env     envelope.Env
+	levels  int    // of containers in what env was decoded from; 0: not counted
 	buf     []byte // the envelope encoded anew
 	text    []byte // JSON text turned into MessagePack
 	output  []byte

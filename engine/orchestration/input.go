@@ -40,9 +40,12 @@ const (
 	tooDeep        = " nests too deep: its reply would have more than 512 levels"
 )
 
-// shallow refuses the envelope in c.buf if its replies would nest too deep to be read back.
+// reshaped is how many levels at most an envelope gets while it is decoded and encoded anew: a member moves into a section.
+const reshaped = 2
+
+// shallow refuses the envelope in c.buf, made of c.env, if its replies would nest too deep to be read back.
 func (c *Call) shallow() wire.Code {
-	if c.scan.Fits(c.buf, aroundEnvelope) {
+	if c.levels > 0 && c.levels <= wire.MaxMsgpackDepth-aroundEnvelope-reshaped || c.scan.Fits(c.buf, aroundEnvelope) {
 		return wire.OK
 	}
 	return c.refuse(wire.InvalidArgument, "envelope", nil, tooDeep)
@@ -51,6 +54,7 @@ func (c *Call) shallow() wire.Code {
 // decode reads an envelope into c.env.
 func (c *Call) decode(raw []byte) wire.Code {
 	c.Work += len(raw)
+	c.levels = 0
 	if p := c.env.Decode(envelope.MsgPack, raw); p != nil {
 		return c.refuse(wire.InvalidArgument, invalidEnvelope, nil, p.Message())
 	}
@@ -63,7 +67,11 @@ func (c *Call) envelopeField(v mpack.Value) wire.Code {
 	if code != wire.OK {
 		return code
 	}
-	return c.decode(raw)
+	code = c.decode(raw)
+	if v.Kind == mpack.Map {
+		c.levels = int(v.Int)
+	}
+	return code
 }
 
 // pipelineField reads the field pipeline_config; source is a copy of it as MessagePack, if that is to be kept.
