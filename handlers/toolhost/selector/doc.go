@@ -16,8 +16,8 @@
 // Anything else is INVALID (toolhost D14). Because nothing may follow <END>, the patch of <INP> reaches to the last </INP>: a string
 // in the object may hold the tag.
 //
-// A policy program is started without a shell, in its own process group, with few limits of its own and few variables, and its group
-// is killed when it ends or its time is over. What it was asked is in a file that only this user can read and that is gone afterwards.
+// A policy program is started without a shell, as workers are (see shim): in its own process group, with its limits and no_new_privs from
+// its first instruction on, and few variables; its group is killed when it ends or its time is over. What it was asked is in a file that only this user can read and that is gone afterwards.
 // The program is still the operator's: guards keep a wrong setting from running something else, they do not contain an enemy. A
 // descendant that starts a session of its own leaves the group and is not ended.
 //

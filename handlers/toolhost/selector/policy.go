@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"trunkline/codec/jsonx"
+	"trunkline/handlers/toolhost/shim"
 )
 
 // Bounds of the policy's settings; what is outside counts as the nearer bound.
@@ -31,12 +32,9 @@ type Policy struct {
 	unsafe     bool // no guards
 	timeout    time.Duration
 	stdoutMax  int
-	limits     limits
+	limits     shim.Limits
 	breaker    breaker
 }
-
-// limits are the resource limits of the policy process. 0 leaves a limit as it is.
-type limits struct{ cpu, as, fsize, nofile, nproc uint64 }
 
 // PolicyFrom returns the policy that MACHINA_POLICY_* set up (toolhost §4.8, §6), nil when MACHINA_POLICY_CMD is not set or cannot be
 // split. root is the folder the policy works in. getenv is not kept.
@@ -61,12 +59,12 @@ func PolicyFrom(getenv func(string) string, root string) *Policy {
 		unsafe:     env.text("ALLOW_UNSAFE", "") == "1",
 		timeout:    time.Duration(env.number("TIMEOUT_MS", 2500, 1, maxPolicyTimeout)) * time.Millisecond,
 		stdoutMax:  int(env.number("STDOUT_MAX", 65536, 1, maxPolicyStdout)),
-		limits: limits{
-			cpu:    env.amount("RLIMIT_CPU_SEC", 2, 1),
-			as:     env.amount("RLIMIT_AS_MB", 768, 1<<20),
-			fsize:  env.amount("RLIMIT_FSIZE_MB", 10, 1<<20),
-			nofile: env.amount("RLIMIT_NOFILE", 64, 1),
-			nproc:  env.amount("RLIMIT_NPROC", 32, 1),
+		limits: shim.Limits{
+			CPU:          env.amount("RLIMIT_CPU_SEC", 2, 1),
+			AddressSpace: env.amount("RLIMIT_AS_MB", 768, 1<<20),
+			FileSize:     env.amount("RLIMIT_FSIZE_MB", 10, 1<<20),
+			OpenFiles:    env.amount("RLIMIT_NOFILE", 64, 1),
+			UserThreads:  env.amount("RLIMIT_NPROC", 32, 1),
 		},
 		breaker: breaker{
 			threshold: int(env.number("FAIL_THRESHOLD", 5, 1, math.MaxInt32)),
@@ -123,8 +121,8 @@ func (s settings) number(name string, without, least, most int64) int64 {
 }
 
 // amount reads a resource limit in units of unit.
-func (s settings) amount(name string, without int64, unit uint64) uint64 {
-	return uint64(s.number(name, without, 0, math.MaxInt32)) * unit
+func (s settings) amount(name string, without, unit int64) int64 {
+	return s.number(name, without, 0, math.MaxInt32) * unit
 }
 
 // question is what a policy is asked.

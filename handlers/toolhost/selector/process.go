@@ -79,14 +79,14 @@ func (p *Policy) start(file string) (*child, error) {
 	// Stdin and stderr are the null device: only stdout is read (toolhost D27).
 	cmd := &exec.Cmd{Path: exe, Args: append(slices.Clone(p.argv), file), Dir: p.root, Env: p.env, Stdout: w}
 	procgroup.Isolate(cmd)
-	err = cmd.Start()
+	c := &child{Child: procgroup.Child{Cmd: cmd}, out: r}
+	err = c.begin(&p.limits, p.timeout)
 	_ = w.Close()
 	if err != nil {
 		_ = r.Close()
 		return nil, err
 	}
-	restrict(cmd.Process.Pid, &p.limits)
-	return &child{Child: procgroup.Child{Cmd: cmd}, out: r}, nil
+	return c, nil
 }
 
 // collect reads the output until the process has ended, which it sees to. why says if it was ended early.

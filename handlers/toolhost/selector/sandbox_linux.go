@@ -1,29 +1,38 @@
 package selector
 
 import (
+	"errors"
+	"io"
 	"os"
 	"syscall"
+	"time"
 
-	"golang.org/x/sys/unix"
+	"trunkline/handlers/toolhost/shim"
 )
 
-// restrict sets the resource limits of a process that has just been started, as far as that is allowed: a limit is lowered to what
-// was asked for, never raised.
-func restrict(pid int, l *limits) {
-	for _, r := range [...]struct {
-		what int
-		most uint64
-	}{
-		{unix.RLIMIT_CPU, l.cpu}, {unix.RLIMIT_AS, l.as}, {unix.RLIMIT_FSIZE, l.fsize}, {unix.RLIMIT_NOFILE, l.nofile}, {unix.RLIMIT_NPROC, l.nproc},
-	} {
-		var now unix.Rlimit
-		if r.most == 0 || unix.Prlimit(pid, r.what, nil, &now) != nil {
-			continue
-		}
-		now.Max = min(now.Max, r.most)
-		now.Cur = min(now.Cur, now.Max)
-		_ = unix.Prlimit(pid, r.what, &now, nil)
+// errNotBegun is a process that could not become the policy.
+var errNotBegun = errors.New("the program did not begin")
+
+// begin starts the process as every worker is started: by way of this binary, which sets the limits and becomes the program.
+func (c *child) begin(l *shim.Limits, timeout time.Duration) error {
+	r, w, err := os.Pipe()
+	if err != nil {
+		return err
 	}
+	defer func() { _ = r.Close() }() // only read
+	c.Cmd.Path, c.Cmd.Args = "/proc/self/exe", shim.Argv(*l, c.Cmd.Path, c.Cmd.Args)
+	c.Cmd.ExtraFiles = []*os.File{w} // shim.StatusFD
+	err = c.Cmd.Start()
+	_ = w.Close()
+	if err != nil {
+		return err
+	}
+	_ = r.SetReadDeadline(time.Now().Add(timeout)) // one that takes longer is ended as any that does
+	if n, _ := io.ReadFull(r, make([]byte, 1)); n > 0 {
+		c.Reap()
+		return errNotBegun
+	}
+	return nil
 }
 
 // signalCode returns what a shell calls the exit code of a process that a signal ended.

@@ -73,9 +73,7 @@ func TestDescendantHoldsThePipe(t *testing.T) {
 }
 
 func TestResourceLimits(t *testing.T) {
-	// The limits are set when the process runs already: wait for the last of them.
-	p := withScript(t, `i=0; while [ "$(ulimit -n)" != 33 ] && [ $i -lt 2000 ]; do i=$((i+1)); sleep 0.01; done
-		cat /proc/self/limits >limits.txt; `+pickNoop, "RLIMIT_CPU_SEC=7", "RLIMIT_AS_MB=600", "RLIMIT_FSIZE_MB=3", "RLIMIT_NOFILE=33", "RLIMIT_NPROC=0")
+	p := withScript(t, `cat /proc/self/limits >limits.txt; `+pickNoop, "RLIMIT_CPU_SEC=7", "RLIMIT_AS_MB=600", "RLIMIT_FSIZE_MB=3", "RLIMIT_NOFILE=33", "RLIMIT_NPROC=0")
 	if st := p.step("POLICY_ONLY"); st.Selection.Raw != "<PICK><SID0002><END>" {
 		t.Errorf("%+v", st.Selection)
 	}
@@ -92,6 +90,29 @@ func TestResourceLimits(t *testing.T) {
 func TestCPUTimeIsLimited(t *testing.T) {
 	p := withScript(t, "while :; do :; done", "RLIMIT_CPU_SEC=1")
 	if st := p.step("POLICY_ONLY"); st.Selection.Raw != "[policy_failure]policy exit_code=137\n"+ownRaw {
+		t.Errorf("%+v", st.Selection)
+	}
+}
+
+// TestNoNewPrivileges: a policy gets no more rights by what it starts.
+func TestNoNewPrivileges(t *testing.T) {
+	p := withScript(t, "grep NoNewPrivs /proc/self/status >status.txt; "+pickNoop)
+	if st := p.step("POLICY_ONLY"); st.Selection.Raw != "<PICK><SID0002><END>" {
+		t.Errorf("%+v", st.Selection)
+	}
+	if got := strings.Join(strings.Fields(p.read("status.txt")), " "); got != "NoNewPrivs: 1" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestPolicyThatCannotBegin: its file may be run and is no program.
+func TestPolicyThatCannotBegin(t *testing.T) {
+	p := withScript(t, "", "ALLOW_UNSAFE=1")
+	if err := os.WriteFile(p.root+"/nonsense", []byte("nonsense"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	p.cfg.Policy.argv = []string{p.root + "/nonsense"}
+	if st := p.step("POLICY_ONLY"); st.Selection.Raw != "[policy_failure]policy not started\n"+ownRaw {
 		t.Errorf("%+v", st.Selection)
 	}
 }

@@ -25,7 +25,7 @@ const (
 // failedCode is the exit code of a process whose program could not be started.
 const failedCode = 127
 
-// Limits are what a process is limited to; 0 leaves a resource as the server has it. Best effort: nothing is limited on systems other
+// Limits are what a process is limited to, if the server itself is not limited to less; 0 leaves a resource as the server has it. Best effort: nothing is limited on systems other
 // than Linux.
 type Limits struct {
 	AddressSpace int64 // bytes
@@ -33,11 +33,12 @@ type Limits struct {
 	CPU          int64 // seconds
 	FileSize     int64 // bytes
 	OpenFiles    int64
+	UserThreads  int64 // of all processes of the user
 }
 
 // fields are the limits in the order of the argument that carries them.
-func (l *Limits) fields() [5]*int64 {
-	return [...]*int64{&l.Data, &l.CPU, &l.FileSize, &l.OpenFiles, &l.AddressSpace}
+func (l *Limits) fields() [6]*int64 {
+	return [...]*int64{&l.Data, &l.CPU, &l.FileSize, &l.OpenFiles, &l.UserThreads, &l.AddressSpace}
 }
 
 // Argv returns the arguments of a process that sets limits and becomes the program at path. With an empty path it stays what it is:

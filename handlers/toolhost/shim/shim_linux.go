@@ -10,16 +10,20 @@ import (
 // prSetNoNewPrivs is PR_SET_NO_NEW_PRIVS: no program that the process starts has more rights than it has.
 const prSetNoNewPrivs = 38
 
-// resources are those of Limits.fields. The address space comes last: the least is done under it.
-var resources = [...]int{syscall.RLIMIT_DATA, syscall.RLIMIT_CPU, syscall.RLIMIT_FSIZE, syscall.RLIMIT_NOFILE, syscall.RLIMIT_AS}
+// rlimitNproc is RLIMIT_NPROC.
+const rlimitNproc = 6
 
-// confine is best effort: a limit above what the server itself has is not permitted, and then the server's own holds. It does not
-// allocate.
+// resources are those of Limits.fields. The address space comes last: the least is done under it.
+var resources = [...]int{syscall.RLIMIT_DATA, syscall.RLIMIT_CPU, syscall.RLIMIT_FSIZE, syscall.RLIMIT_NOFILE, rlimitNproc, syscall.RLIMIT_AS}
+
+// confine lowers limits and never raises one, which root could. It does not allocate.
 func confine(l *Limits) {
 	_, _, _ = syscall.RawSyscall6(syscall.SYS_PRCTL, prSetNoNewPrivs, 1, 0, 0, 0, 0) // kernels from before 3.5 have none
 	for i, value := range l.fields() {
-		if *value > 0 {
-			_ = syscall.Setrlimit(resources[i], &syscall.Rlimit{Cur: uint64(*value), Max: uint64(*value)})
+		var now syscall.Rlimit
+		if *value > 0 && syscall.Getrlimit(resources[i], &now) == nil {
+			most := min(now.Max, uint64(*value))
+			_ = syscall.Setrlimit(resources[i], &syscall.Rlimit{Cur: most, Max: most})
 		}
 	}
 }

@@ -4,7 +4,7 @@ import "testing"
 
 // TestLimitsOnTheWay: what Argv writes, parse reads; what is cut off is no limit.
 func TestLimitsOnTheWay(t *testing.T) {
-	want := Limits{AddressSpace: 1 << 40, Data: 2, CPU: 3, FileSize: 4, OpenFiles: 5}
+	want := Limits{AddressSpace: 1 << 40, Data: 2, CPU: 3, FileSize: 4, OpenFiles: 5, UserThreads: 6}
 	argv := Argv(want, "/bin/true", []string{"true", "x"})
 	if argv[1] != Verb || argv[3] != "/bin/true" || argv[5] != "x" {
 		t.Errorf("%q", argv)

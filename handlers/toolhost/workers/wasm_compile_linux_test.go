@@ -99,13 +99,13 @@ func TestWasmCompileMemory(t *testing.T) {
 		t.Skip("the memory of the race detector is over the limit")
 	}
 	w, call := newModule(t, nil, wasmNoop)
-	w.cfg.Limits.Data = 112 << 20
+	w.cfg.Limits.Data = 256 << 20
 	if got := short(call(20*time.Second, "{}")); got != parseError {
 		t.Errorf("a small module: %s", got)
 	}
-	w, call = newModule(t, nil, wasmSlow())
-	w.cfg.Limits.Data = 112 << 20
-	const refused = `TOOL_ERROR  "toolhost launch failed: not a module that can be run: it was not compiled within 117440512 bytes of memory" not_found `
+	w, call = newModule(t, nil, wasmOf{code: strings.Repeat(fill(0), 200_000)}.String())
+	w.cfg.Limits.Data = 256 << 20
+	const refused = `TOOL_ERROR  "toolhost launch failed: not a module that can be run: it was not compiled within 268435456 bytes of memory" not_found `
 	for range 2 {
 		if got := short(call(time.Minute, "{}")); !strings.HasPrefix(got, refused) {
 			t.Errorf("%.300s", got)

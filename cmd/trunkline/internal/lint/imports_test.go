@@ -39,7 +39,7 @@ var doors = []struct {
 	{"handlers/ipc/crashtest", []string{"codec", "engine", "handlers/ipc"}, "tests only: breaks a whole endpoint, from the frames of its clients down to the store"},
 	{"handlers/toolhost/dsstate", []string{"codec/jsonx"}, "a leaf: eight slots and their JSON, for the server, its tools and their callers alike"},
 	{"handlers/toolhost/procgroup", nil, "a leaf: ends a program and what it started, for the server and its callers alike"},
-	{"handlers/toolhost/selector", []string{"handlers/toolhost/tool", "handlers/toolhost/dsstate", "handlers/toolhost/procgroup", "codec/jsonx"}, "decides from a goal, a state and what tools say of themselves: it runs no tool and knows no session"},
+	{"handlers/toolhost/selector", []string{"handlers/toolhost/tool", "handlers/toolhost/dsstate", "handlers/toolhost/procgroup", "handlers/toolhost/shim", "codec/jsonx"}, "decides from a goal, a state and what tools say of themselves: it runs no tool and knows no session"},
 	{"handlers/toolhost/tool", []string{"handlers/toolhost/dsstate", "codec/jsonx"}, "what a tool is: it knows no tool, no worker and no transport"},
 	{"handlers/toolhost/manifest", []string{"handlers/toolhost/tool", "codec/jsonx"}, "reads what a toolpack declares: it runs nothing"},
 	{"handlers/toolhost/shim", nil, "a leaf: the first code of a worker's process, which must not wait for other packages"},
