@@ -4,12 +4,16 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+
+	"trunkline/handlers/toolhost/shim"
 )
 
 // TestTheBinaryUnderItsOtherNames builds the program as it is shipped and calls it by the names that clients of the envelope
@@ -43,6 +47,9 @@ func TestTheBinaryUnderItsOtherNames(t *testing.T) {
 			t.Errorf("%s %q: %v, %s, want %d with %s", name, args, err, out.String(), code, want)
 		}
 	}
+	if runtime.GOOS == "linux" {
+		checkWorkers(t, program)
+	}
 	for _, name := range []string{"trunkline", "go-envelope", "go-coreengine", "x"} {
 		f(name, 0, `{"envelope_id":"e","stage_order":["a"]}`, `"current_stage":"a"`, "process")
 		f(name, 0, `{"command":"can_continue","envelope":{"envelope_id":"e"}}`, `{"can_continue":true,"terminal_reason":null,`)
@@ -64,6 +71,45 @@ func TestTheBinaryUnderItsOtherNames(t *testing.T) {
 			closed(`exec "$0" `+args+` 1<>/dev/null`, 0)
 		}
 	}
+}
+
+// checkWorkers starts the program as workers and policies are started.
+func checkWorkers(t *testing.T, program string) {
+	t.Helper()
+	f := func(argv []string, code int, output, status string, files ...*os.File) {
+		t.Helper()
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out, trace bytes.Buffer
+		cmd := &exec.Cmd{Path: program, Args: argv, Env: append(os.Environ(), "GODEBUG=inittrace=1"), Stdout: &out, Stderr: &trace, ExtraFiles: append([]*os.File{w}, files...)}
+		err = cmd.Run()
+		_ = w.Close()
+		said, _ := io.ReadAll(r)
+		_ = r.Close()
+		if got := cmd.ProcessState.ExitCode(); got != code || out.String() != output || !strings.HasPrefix(string(said), status) {
+			t.Errorf("%q: %v, %q, status %q, want %d, %q, %q", argv, err, out.String(), said, code, output, status)
+		}
+		// Only a runtime that begins leaves a trace.
+		if direct := trace.Len() == 0; runtime.GOARCH == "amd64" && direct != (len(argv) > 3 && argv[3] != "") {
+			t.Errorf("%q: without the runtime: %v", argv, direct)
+		}
+	}
+	limits := shim.Limits{CPU: 7, OpenFiles: 33, FileSize: 1 << 20, AddressSpace: 1 << 30, Data: 1 << 29}
+	const script = "echo $(ulimit -t; ulimit -n; ulimit -f; ulimit -v; ulimit -d; grep NoNewPrivs /proc/self/status) $0 $1"
+	f(shim.Argv(limits, "/bin/sh", []string{"sh", "-c", script, "a", "b c"}), 0, "7 33 2048 1048576 524288 NoNewPrivs: 1 a b c\n", "")
+	f(shim.Argv(limits, "/no/such/file", []string{"x"}), 127, "", string(rune(syscall.ENOENT)))
+	f(shim.Argv(limits, "/", []string{"x"}), 127, "", string(rune(syscall.EACCES)))
+	f(shim.Argv(shim.Limits{}, "", []string{"/no/such.wasm", "", ""}), 1, "", "absent open /no/such.wasm: ")
+	f([]string{"trunkline", shim.Verb}, 1, "", "")
+	file, err := os.Open("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	f(shim.Argv(limits, shim.ByDescriptor, []string{"sh", "-c", "ls /proc/self/fd/4 2>/dev/null || echo none"}), 127, "", "")
+	f(shim.Argv(limits, shim.ByDescriptor, []string{"sh", "-c", "test -e /proc/self/fd/3 -o -e /proc/self/fd/4 || echo none"}), 0, "none\n", "", file)
 }
 
 // TestAReaderThatWentAwayIsAFailure: the exit code says so, where other programs die of SIGPIPE.
