@@ -39,11 +39,14 @@ const NoLane = -1
 // Route says who takes a record.
 type Route struct {
 	Lane int
-	// Hash is what Warm wants; 0 where that would not help.
+	// Hash is what Warm wants.
 	Hash uint64
 	// Ends is the pid, within the record, of a change that moves a process to TERMINATED; nil for others.
 	Ends []byte
 }
+
+// ofUser is set in the hash of a user, and clear in that of a process; neither a shard nor a tag has it.
+const ofUser = 1 << 31
 
 // Recover begins a recovery along so many lanes, at least one. The kernel should be new.
 func (k *Kernel) Recover(lanes int) *Recovery {
@@ -78,11 +81,12 @@ func (r *Recovery) Lane(i int) *Lane { return r.lanes[i] }
 
 func (r *Recovery) toProcess(pid []byte) Route {
 	h := maphash.Bytes(r.k.seed, pid)
-	return Route{Lane: int(h&uint64(len(r.k.shards)-1)) % len(r.lanes), Hash: h}
+	return Route{Lane: int(h&uint64(len(r.k.shards)-1)) % len(r.lanes), Hash: h &^ ofUser}
 }
 
 func (r *Recovery) toUser(user []byte) Route {
-	return Route{Lane: int(maphash.Bytes(r.k.rates.seed, user)%rateShards) % len(r.lanes)}
+	h := maphash.Bytes(r.k.rates.seed, user)
+	return Route{Lane: int(h%rateShards) % len(r.lanes), Hash: h | ofUser}
 }
 
 // RouteSnapshot takes one record of a snapshot, as LoadSnapshotRecord does, or says whose Load is to get it.
@@ -227,20 +231,27 @@ func (l *Lane) Apply(rec []byte, index uint64) (applied bool, err error) {
 	return l.part.replay(c, index, lenient)
 }
 
-// Warm brings the rows of up to MaxLaneWarm processes towards the processor, so that the records about them, which follow one after the
-// other, do not each wait for memory. The outcome means nothing.
+// Warm brings the rows of up to MaxLaneWarm processes and users of the lane towards the processor, so that the records about them, which
+// follow one after the other, do not each wait for memory. The outcome means nothing.
 func (l *Lane) Warm(hashes []uint64) (sum uint32) {
 	var found [MaxLaneWarm]entry
 	hashes = hashes[:min(len(hashes), MaxLaneWarm)]
 	for i, h := range hashes {
-		if x := &l.part.shards[h&uint64(len(l.part.shards)-1)].index; h != 0 && len(x.entries) > 0 {
+		x := &l.part.shards[h&uint64(len(l.part.shards)-1)].index
+		if h&ofUser != 0 {
+			x = &l.owner.rates.shards[h%rateShards].index
+		}
+		if len(x.entries) > 0 {
 			found[i] = x.entries[uint32(h>>32)&uint32(len(x.entries)-1)]
 		}
 	}
-	for i, e := range found {
-		if e.slot != 0 {
-			sh := &l.part.shards[hashes[i]&uint64(len(l.part.shards)-1)]
-			sum += sh.row(e.slot - 1).node
+	for i, h := range hashes {
+		switch e := found[i]; {
+		case e.slot == 0:
+		case h&ofUser != 0:
+			sum += l.owner.rates.shards[h%rateShards].log(e.slot - 1).user
+		default:
+			sum += l.part.shards[h&uint64(len(l.part.shards)-1)].row(e.slot - 1).node
 		}
 	}
 	return sum
