@@ -280,7 +280,7 @@ func (c *conn) settle(out []byte, v link.Verdict, now link.Instant) bool {
 	if c.draining {
 		if c.drainDue && !c.behind {
 			c.tellDrain(now)
-		} else if c.rests(!c.behind && !c.blocked && !c.more && !c.woken && c.sess.Load().Done) {
+		} else if c.loop.srv.gate.Rests(&c.resting, !c.behind && !c.blocked && !c.more && !c.woken && c.sess.Load().Done) {
 			return c.farewell(stream.ReasonDrain)
 		}
 	}
@@ -335,19 +335,6 @@ func (c *conn) tellDrain(now link.Instant) {
 	c.sess.Drain(now)
 	c.more, c.behind = true, len(c.unread()) > 0
 	c.loop.enqueue(c)
-}
-
-// rests notes whether the session has nothing left to say in a drain, and reports whether the connection is to part.
-func (c *conn) rests(done bool) bool {
-	gate := c.loop.srv.gate
-	switch {
-	case done && !c.resting:
-		gate.Rest()
-	case !done && c.resting:
-		gate.Stir()
-	}
-	c.resting = done
-	return done && gate.RestIsOver()
 }
 
 // lastTurn answers what has come to a connection that rests, and has it part.

@@ -38,7 +38,7 @@ func (c *conn) leave(d departing) (keep bool) {
 	}
 	c.charge = link.Charge{}
 	c.gone = true
-	c.rests(false) // the new owner looks for itself
+	c.loop.srv.gate.Rests(&c.resting, false) // the new owner looks for itself
 	c.dropCarry()
 	c.loop.remove(c)
 	c.loop.srv.host.Adopt(nc, a)

@@ -93,6 +93,19 @@ func (g *Gate) Rest() { g.look(g.open.Add(resting)) }
 // Stir takes Rest back.
 func (g *Gate) Stir() { g.open.Add(-resting) }
 
+// Rests calls Rest or Stir for a connection whose session has nothing left to say in a drain if done is set, where *rests, which it keeps,
+// was otherwise before. It reports whether the connection is to part.
+func (g *Gate) Rests(rests *bool, done bool) (part bool) {
+	switch {
+	case done && !*rests:
+		g.Rest()
+	case !done && *rests:
+		g.Stir()
+	}
+	*rests = done
+	return done && g.RestIsOver()
+}
+
 // look ends the rest once all open connections rest.
 func (g *Gate) look(n int64) {
 	if rests := n / resting; rests > 0 && rests >= n%resting {

@@ -132,23 +132,9 @@ func (c *conn) finished() (Reason, bool) {
 	case c.eofTold:
 		return ReasonEOF, c.sess.Load().Done
 	case c.draining && !c.drainDue && !c.behind:
-		return ReasonDrain, c.rests(c.sess.Load().Done)
+		return ReasonDrain, c.host.cfg.Gate.Rests(&c.resting, c.sess.Load().Done)
 	}
 	return 0, false
-}
-
-// rests notes whether the session has nothing left to say in a drain, and reports whether the connection is to part. The caller holds
-// mu.
-func (c *conn) rests(done bool) bool {
-	gate := c.host.cfg.Gate
-	switch {
-	case done && !c.resting:
-		gate.Rest()
-	case !done && c.resting:
-		gate.Stir()
-	}
-	c.resting = done
-	return done && gate.RestIsOver()
 }
 
 // send writes b and reports whether the connection is still good.
