@@ -84,8 +84,6 @@ func TestSnapshotDamage(t *testing.T) {
 	f("first chunk", func(d *memstore.Disk) { d.FlipSnapshot(2, 0, 7) }, recovered)
 	f("second chunk", func(d *memstore.Disk) { d.FlipSnapshot(2, 1, 9) }, recovered)
 	f("checksum of a chunk", func(d *memstore.Disk) { d.FlipSnapshot(2, 1, 8*8+1) }, recovered)
-	f("meta", func(d *memstore.Disk) { d.FlipSnapshot(2, -1, 8*30) }, recovered)
-	f("version of meta", func(d *memstore.Disk) { d.FlipSnapshot(2, -1, 1) }, recovered)
 	f("swapped", func(d *memstore.Disk) { d.SwapSnapshots(1, 2) }, "")
 	f("both", func(d *memstore.Disk) { d.FlipSnapshot(1, 0, 0); d.FlipSnapshot(2, 0, 0) }, "")
 	f("log behind the snapshot", func(d *memstore.Disk) {
@@ -93,6 +91,31 @@ func TestSnapshotDamage(t *testing.T) {
 			d.Remove(len(d.Firsts()) - 1)
 		}
 	}, "abc.d")
+}
+
+// TestDamagedMeta: a meta that does not decode costs nothing, because what is before its snapshot gives the same state; where neither
+// meta does and the log has lost its beginning, the journal is refused.
+func TestDamagedMeta(t *testing.T) {
+	for _, where := range []struct {
+		generation uint64
+		bit        int
+		want       string // four letters of the snapshot, and the log behind it
+	}{{2, 8 * 30, "abc.defg"}, {2, 1, "abc.defg"}, {1, 8 * 30, "abcdfg"}} {
+		d := lettered(t)
+		d.FlipSnapshot(where.generation, -1, where.bit)
+		for range 2 {
+			if got, err := reopen(d, journal.Config{}); err != nil || got != where.want {
+				t.Errorf("%+v: %q, %v", where, got, err)
+			}
+		}
+	}
+	d := lettered(t)
+	d.FlipSnapshot(1, -1, 100)
+	d.FlipSnapshot(2, -1, 100)
+	var damage *journal.DamageError
+	if got, err := reopen(d, journal.Config{}); !errors.As(err, &damage) || !strings.Contains(damage.Where, "generation 1") {
+		t.Errorf("both: %q, %v", got, err)
+	}
 }
 
 // TestRecoverGivesUpSnapshots: a snapshot that holds what is given up is given up with it.

@@ -72,6 +72,8 @@
 //
 //	last block in part, store implements Tearing      cut: it was never acknowledged
 //	anything else that does not decode or follow       *DamageError with the first index that cannot be had
+//	a meta that does not decode, a file of a           the snapshot is given up, with a warning: the one before it is used, or the
+//	snapshot that is not there                         log from its beginning on; *DamageError where that does not reach so far
 //	a snapshot that does not decode                    *DamageError; with RecoverTo the one before is used
 //	a snapshot beyond the end of the log               *DamageError: the log lost its end
 //

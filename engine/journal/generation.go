@@ -44,15 +44,18 @@ func (m *meta) encode() []byte {
 	return b
 }
 
+// errMetaVersion is that another version of the program wrote a meta: no start passes over that.
+var errMetaVersion = errors.New("cannot decode meta of snapshot")
+
 func decodeMeta(b []byte) (meta, error) {
 	le := binary.LittleEndian
 	switch {
 	case len(b) != metaBytes:
 		return meta{}, fmt.Errorf("cannot decode meta of snapshot: %d bytes, want %d", len(b), metaBytes)
-	case b[0] != formatVersion:
-		return meta{}, fmt.Errorf("cannot decode meta of snapshot: version %d, want %d", b[0], formatVersion)
 	case le.Uint32(b[60:]) != crc32.Checksum(b[:60], castagnoli()):
 		return meta{}, errors.New("cannot decode meta of snapshot: its checksum is wrong")
+	case b[0] != formatVersion:
+		return meta{}, fmt.Errorf("%w: version %d, want %d", errMetaVersion, b[0], formatVersion)
 	}
 	m := meta{
 		mode:      Mode(b[1]),
@@ -69,6 +72,17 @@ func decodeMeta(b []byte) (meta, error) {
 		return meta{}, errors.New("cannot decode meta of snapshot: its parts do not fit")
 	}
 	return m, nil
+}
+
+// unusable returns the damage for which a start passes over a generation before it reads a chunk; nil for none.
+func (g *Generation) unusable() error {
+	if g.Err != nil {
+		return g.Err
+	}
+	if _, err := decodeMeta(g.Meta); err != nil && !errors.Is(err, errMetaVersion) {
+		return &DamageError{Where: generationPlace(g.Number), Err: err}
+	}
+	return nil
 }
 
 // chunkSum is the CRC32C of a payload together with its place, so that a chunk of another generation, or another one of this,

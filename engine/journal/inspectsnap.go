@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
 	"io"
 )
@@ -18,8 +19,10 @@ type SnapshotInfo struct {
 	// Bytes is the size of the snapshot, in Chunks chunks.
 	Bytes  uint64
 	Chunks uint32
-	// Err says that the meta cannot be used, nil if it can. Then only Generation counts for sure.
+	// Err says that the meta cannot be used, or that a part of the snapshot is lost; nil for neither. Then only Generation counts for sure.
 	Err error
+	// Passed is set where a start passes over the snapshot for Err, and goes on from the one before it, or from the whole log.
+	Passed bool
 
 	m meta
 }
@@ -32,17 +35,20 @@ func (in *Inspector) Snapshots() ([]SnapshotInfo, error) {
 	}
 	infos := make([]SnapshotInfo, 0, len(list))
 	for _, g := range list {
-		m, err := in.meta(g)
+		m, passed, err := in.meta(g)
 		infos = append(infos, SnapshotInfo{Generation: g.Number, Index: m.index, Through: m.through, Epoch: m.epoch, Time: m.time,
-			Bytes: m.size, Chunks: m.chunks, Err: err, m: m})
+			Bytes: m.size, Chunks: m.chunks, Err: err, Passed: passed, m: m})
 	}
 	return infos, nil
 }
 
-func (in *Inspector) meta(g Generation) (meta, error) {
-	m, err := decodeMeta(g.Meta)
+func (in *Inspector) meta(g Generation) (m meta, passed bool, err error) {
+	damage := g.unusable()
+	m, err = decodeMeta(g.Meta)
 	switch {
+	case errors.Is(err, errMetaVersion):
 	case err != nil:
+		return m, true, damage
 	case m.number != g.Number:
 		err = fmt.Errorf("it says that it is generation %d", m.number)
 	case m.partition != in.log.cfg.Partition:
@@ -50,9 +56,9 @@ func (in *Inspector) meta(g Generation) (meta, error) {
 	case m.mode != in.log.cfg.Mode:
 		err = &ErrModeMismatch{Made: m.mode, Asked: in.log.cfg.Mode}
 	default:
-		return m, nil
+		return m, damage != nil, damage
 	}
-	return m, &DamageError{Where: generationPlace(g.Number), Index: m.index, Err: err}
+	return m, false, &DamageError{Where: generationPlace(g.Number), Index: m.index, Err: err}
 }
 
 // ReadSnapshot calls f with a generation, which it verifies as LoadSnapshot would; r is valid until f returns. It reads what f leaves

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +12,7 @@ import (
 // ages is what is known of the generations in the store.
 type ages struct {
 	kept     []meta   // good ones, oldest first
-	rejected []uint64 // given up with RecoverTo
+	rejected []uint64 // given up
 	number   uint64   // the highest that was seen
 	epoch    uint64   // the highest that was seen
 }
@@ -24,35 +25,56 @@ func (l *Log) listGenerations() error {
 	if err != nil {
 		return fmt.Errorf("cannot list snapshots: %w", err)
 	}
+	var lost error // the first damage that a start passes over
 	for _, g := range list {
 		l.ages.number = max(l.ages.number, g.Number)
 		m, err := l.checkMeta(g)
-		if err == nil {
-			l.ages.kept = append(l.ages.kept, m)
-			l.ages.epoch = max(l.ages.epoch, m.epoch)
-			continue
-		}
-		if damage := (*DamageError)(nil); l.cfg.RecoverTo == 0 || !errors.As(err, &damage) {
+		if damage := (*DamageError)(nil); err != nil && (l.cfg.RecoverTo == 0 || !errors.As(err, &damage)) {
 			return err
 		}
+		if err == nil {
+			err = g.unusable()
+			lost = cmp.Or(lost, err)
+		}
+		if err == nil {
+			l.ages.kept = append(l.ages.kept, m)
+			continue
+		}
 		l.reject(g.Number, err)
+	}
+	if lost != nil && len(l.ages.kept) == 0 && !l.begins() {
+		return lost
 	}
 	return nil
 }
 
+// begins reports whether the log holds all from the first index on, as far as its first block shows.
+func (l *Log) begins() bool {
+	begins := false
+	err := l.firstBlock(0, func(first Index, _ []byte) error {
+		begins = first == 1
+		return nil
+	})
+	return err == nil && begins
+}
+
+// checkMeta checks what a generation holds against the journal. Damage of the generation itself is for unusable.
 func (l *Log) checkMeta(g Generation) (meta, error) {
 	m, err := decodeMeta(g.Meta)
 	switch {
-	case err != nil:
+	case errors.Is(err, errMetaVersion):
 		return m, &DamageError{Where: generationPlace(g.Number), Err: err}
+	case err != nil:
+		return m, nil
 	case m.number != g.Number:
 		return m, &DamageError{Where: generationPlace(g.Number), Index: m.index, Err: fmt.Errorf("it says that it is generation %d", m.number)}
 	case m.partition != l.cfg.Partition:
 		return m, fmt.Errorf("cannot open journal as partition %d: its snapshot is of partition %d", l.cfg.Partition, m.partition)
 	case m.mode != l.cfg.Mode:
 		return m, &ErrModeMismatch{Made: m.mode, Asked: l.cfg.Mode}
-	case m.through > l.tail.last:
-		l.ages.epoch = max(l.ages.epoch, m.epoch)
+	}
+	l.ages.epoch = max(l.ages.epoch, m.epoch)
+	if m.through > l.tail.last {
 		return m, &DamageError{Where: generationPlace(g.Number), Index: l.tail.last + 1, Err: fmt.Errorf("it holds records up to %d, which the log does not", m.through)}
 	}
 	return m, nil
@@ -60,7 +82,7 @@ func (l *Log) checkMeta(g Generation) (meta, error) {
 
 func (l *Log) reject(number uint64, why error) {
 	l.ages.rejected = append(l.ages.rejected, number)
-	l.cfg.Logger.Warn("journal is recovered: a snapshot is given up", "partition", l.cfg.Partition, "generation", number, "err", why)
+	l.cfg.Logger.Warn("journal gives up a snapshot: it goes on from the one before it, or from the whole log", "partition", l.cfg.Partition, "generation", number, "err", why)
 }
 
 // LoadSnapshot calls f with the newest snapshot and its size in bytes, and returns its index, after which Replay goes on; 0, without a call, where there

@@ -84,8 +84,11 @@ type Generations interface {
 type Generation struct {
 	// Number is what BeginGeneration was given.
 	Number uint64
-	// Meta is what Commit was given. The caller may keep it.
+	// Meta is what Commit was given. The caller may keep it. It may be missing where Err is set.
 	Meta []byte
+	// Err is set where the store found, without reading the chunks, that the generation cannot be had: a *DamageError. It stays as it is
+	// till the first change, with which the store may forget it; DropGeneration is no error then.
+	Err error
 }
 
 // GenerationWriter takes the chunks of one generation.

@@ -13,7 +13,8 @@
 //
 //	'b' partition:4 first:8            -> block             one key per block
 //	'c' partition:4 generation:8 seq:4 -> chunk             the chunks of a generation, seq from 0
-//	'm' partition:4 generation:8       -> chunks:4 meta     written last: the generation is complete
+//	                                   -> chunks:4 meta     its meta, seq 0xffffffff: in the last of its files
+//	'm' partition:4 generation:8       -> chunks:4 meta     where earlier versions had the metas; the first change moves them
 //
 // MARK and SYNCED, little endian:
 //
@@ -44,8 +45,11 @@
 //
 // The chunks of a generation do not go through the log: each sync of a block would wait for those that stand before it, and they
 // would be written a second time when the memory is sorted. They go into sorted files in incoming/, synced while they grow and no
-// faster than Config.SnapshotRate. Commit has pebble take over all of them in one change of its manifest, and then writes the meta
-// into the log. Chunks without a meta are left by a crash in between; the next opening drops them.
+// faster than Config.SnapshotRate. Commit puts the meta behind them and has pebble take over all files in one change of its manifest.
+//
+// No sorted file holds parts of two generations, so that damage of one leaves the others. The list of generations is made from the
+// manifest's list of files and the meta of each: one whose meta cannot be read, or of which a file is missing or cut, is listed with
+// that as its error. The first change then takes it out of the database, in an opening of its own: no merge meets it later.
 //
 // # Failing
 //

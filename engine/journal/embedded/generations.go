@@ -1,9 +1,12 @@
 package embedded
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -44,15 +47,21 @@ func (s *Store) flush() error {
 
 // meta returns what is stored for a complete generation: a copy.
 func (s *Store) meta(g uint64) (value []byte, found bool, err error) {
-	v, closer, err := s.db.Get(appendKey(nil, kindMeta, s.cfg.Partition, g))
-	if errors.Is(err, pebble.ErrNotFound) {
-		return nil, false, nil
-	}
-	if err != nil {
+	defer s.sober(new(bool), &err)
+	v, closer, err := s.db.Get(appendChunkKey(nil, s.cfg.Partition, g, metaSeq))
+	switch {
+	case errors.Is(err, pebble.ErrNotFound):
+		if value, found = s.early.metas[g]; !found {
+			return nil, false, nil
+		}
+		err = nil
+	case err != nil:
 		return nil, false, s.readError(fmt.Sprintf("generation %d", g), 0, err)
+	default:
+		value = append(value, v...)
+		err = closer.Close()
 	}
-	value = append(value, v...)
-	if err = closer.Close(); err == nil && len(value) < countLen {
+	if err == nil && len(value) < countLen {
 		err = &journal.DamageError{Where: fmt.Sprintf("%s, generation %d", s.cfg.Dir, g), Err: errors.New("its meta is cut")}
 	}
 	return value, err == nil, err
@@ -64,25 +73,90 @@ func (s *Store) ListGenerations() (list []journal.Generation, err error) {
 	if err := s.readable(); err != nil {
 		return nil, err
 	}
-	lower, upper := keyRange(kindMeta, s.cfg.Partition)
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	numbers, err := s.numbers()
 	if err != nil {
-		return nil, s.readError("the generations", 0, err)
+		return nil, err
 	}
-	defer it.Close()
-	for ok := it.First(); ok; ok = it.Next() {
-		value, found, err := s.meta(keyNumber(it.Key()))
+	for _, number := range numbers {
+		g, found, err := s.generation(number)
 		if err != nil {
 			return nil, err
 		}
 		if found {
-			list = append(list, journal.Generation{Number: keyNumber(it.Key()), Meta: value[countLen:]})
+			list = append(list, g)
 		}
 	}
-	if err := it.Error(); err != nil {
-		return nil, s.readError("the generations", 0, err)
-	}
 	return list, nil
+}
+
+// generation returns what is known of a generation. found is false for one that was dropped or that is not complete. What is damaged
+// of it is its Err, and no error.
+func (s *Store) generation(number uint64) (g journal.Generation, found bool, err error) {
+	g.Number, g.Err = number, s.lost[number]
+	value, found, err := s.meta(number)
+	if err == nil && !found && s.early.err != nil {
+		if found, err = s.hasChunks(number); found {
+			err = s.early.err
+		}
+	}
+	switch damage := (*journal.DamageError)(nil); {
+	case errors.As(err, &damage):
+		g.Err = cmp.Or(g.Err, err)
+	case err != nil:
+		return g, false, err
+	case found:
+		g.Meta = value[countLen:]
+	}
+	return g, found || g.Err != nil, nil
+}
+
+// numbers returns the numbers of all generations of which there is a sorted file, whatever is in it, in rising order. No file holds chunks
+// of two of them, so that damage in the files of one hides no other.
+func (s *Store) numbers() ([]uint64, error) {
+	tables, err := s.tables()
+	if err != nil {
+		return nil, err
+	}
+	numbers := slices.Collect(maps.Keys(s.early.metas))
+	for i := range tables {
+		for _, key := range [][]byte{tables[i].Smallest.UserKey, tables[i].Largest.UserKey} {
+			if s.ofKind(kindChunk, key) {
+				numbers = append(numbers, keyNumber(key))
+			}
+		}
+	}
+	slices.Sort(numbers)
+	return slices.Compact(numbers), nil
+}
+
+// ofKind reports whether a key is of a kind, with a number.
+func (s *Store) ofKind(kind byte, key []byte) bool {
+	return len(key) >= numberLen && string(key[:prefixLen]) == string(appendKey(nil, kind, s.cfg.Partition, 0)[:prefixLen])
+}
+
+// hasChunks reports whether anything of a generation can be seen.
+func (s *Store) hasChunks(g uint64) (found bool, err error) {
+	defer s.sober(new(bool), &err)
+	it, err := s.db.NewIter(s.chunks(g))
+	if err != nil {
+		return false, s.readError(fmt.Sprintf("generation %d", g), 0, err)
+	}
+	found = it.First()
+	if err := it.Close(); err != nil {
+		return false, s.readError(fmt.Sprintf("generation %d", g), 0, err)
+	}
+	return found, nil
+}
+
+// whole is all of a generation: its chunks and its meta.
+func (s *Store) whole(g uint64) pebble.KeyRange {
+	key := appendKey(nil, kindChunk, s.cfg.Partition, g)
+	return pebble.KeyRange{Start: key, End: after(append([]byte(nil), key...))}
+}
+
+// chunks are the bounds of all chunks of a generation, without its meta.
+func (s *Store) chunks(g uint64) *pebble.IterOptions {
+	return &pebble.IterOptions{LowerBound: appendKey(nil, kindChunk, s.cfg.Partition, g), UpperBound: appendChunkKey(nil, s.cfg.Partition, g, metaSeq)}
 }
 
 // ReadGeneration implements journal.Generations.
@@ -99,8 +173,7 @@ func (s *Store) ReadGeneration(g uint64, f func(chunk []byte) error) (err error)
 	if !found {
 		return fmt.Errorf("cannot read generation %d: it is not there", g)
 	}
-	key := appendKey(nil, kindChunk, s.cfg.Partition, g)
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: key, UpperBound: after(append([]byte(nil), key...))})
+	it, err := s.db.NewIter(s.chunks(g))
 	if err != nil {
 		return s.readError(fmt.Sprintf("generation %d", g), 0, err)
 	}
@@ -155,21 +228,9 @@ func (s *Store) drop(g uint64) error {
 	if !s.undone || g > s.dropped {
 		s.undone, s.dropped = true, g
 	}
-	if err := s.deleteGeneration(g); err != nil {
+	all := s.whole(g)
+	if err := s.deleteRange(all.Start, all.End, pebble.NoSync); err != nil {
 		return fmt.Errorf("cannot drop generation %d: %w", g, err)
 	}
 	return nil
-}
-
-func (s *Store) deleteGeneration(g uint64) error {
-	b := s.db.NewBatch()
-	defer b.Close()
-	key := appendKey(nil, kindChunk, s.cfg.Partition, g)
-	if err := b.DeleteRange(key, after(append([]byte(nil), key...)), nil); err != nil {
-		return err
-	}
-	if err := b.Delete(appendKey(nil, kindMeta, s.cfg.Partition, g), nil); err != nil {
-		return err
-	}
-	return s.commit(b, pebble.NoSync)
 }

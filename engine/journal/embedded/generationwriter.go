@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -60,7 +59,7 @@ func (s *Store) prepare(g uint64) error {
 	if err := s.clearIncoming(); err != nil {
 		return err
 	}
-	if err := s.dropUnfinished(); err != nil {
+	if err := s.dropUnfinished(g); err != nil {
 		return err
 	}
 	if err := s.settle(g); err != nil {
@@ -173,8 +172,8 @@ func (w *generationWriter) finish() error {
 	return err
 }
 
-// Commit implements journal.GenerationWriter. First the chunks are taken into the database, all at once: whoever verifies the
-// generation then reads the disk, and not the memory it was written from.
+// Commit implements journal.GenerationWriter. The database takes over the chunks and the meta, which is behind them in the last file,
+// all at once: they are all there or none is, and a verification reads the disk, and not the memory they were written from.
 func (w *generationWriter) Commit(meta []byte) error {
 	if w.done {
 		return fmt.Errorf("cannot commit generation %d: it is committed or aborted", w.g)
@@ -196,14 +195,32 @@ func (w *generationWriter) Commit(meta []byte) error {
 }
 
 func (w *generationWriter) complete(meta []byte) error {
-	err := w.finish()
+	if w.table == nil {
+		if err := w.create(); err != nil {
+			return err
+		}
+	}
+	value := append(binary.BigEndian.AppendUint32(nil, w.seq), meta...)
+	err := w.table.Set(appendChunkKey(nil, w.s.cfg.Partition, w.g, metaSeq), value)
+	if also := w.finish(); also != nil {
+		err = also
+	}
+	if err == nil {
+		err = w.syncBefore()
+	}
 	if err == nil {
 		err = w.ingest()
 	}
-	if err == nil {
-		err = w.commitMeta(meta)
-	}
 	return err
+}
+
+// syncBefore has all blocks before the generation on the disk, and the marks of them: where the meta is lost with the end of the log,
+// they still guard it.
+func (w *generationWriter) syncBefore() error {
+	if err := w.s.Sync(); err != nil {
+		return err
+	}
+	return typed(w.s.mark.sync())
 }
 
 // ingest gives the files to the database, which syncs its directory and its manifest: they are all in it, or none is.
@@ -211,26 +228,10 @@ func (w *generationWriter) ingest() error {
 	if err := w.s.settle(w.g); err != nil {
 		return err
 	}
-	if len(w.paths) > 0 {
-		w.ingested = true
-		if err := w.s.db.Ingest(context.Background(), w.paths); err != nil {
-			return err
-		}
-	}
-	return w.s.err()
-}
-
-func (w *generationWriter) commitMeta(meta []byte) error {
-	b := w.s.db.NewBatch()
-	defer b.Close()
-	value := append(binary.BigEndian.AppendUint32(nil, w.seq), meta...)
-	if err := b.Set(appendKey(nil, kindMeta, w.s.cfg.Partition, w.g), value, nil); err != nil {
+	w.ingested = true
+	if err := w.s.db.Ingest(context.Background(), w.paths); err != nil {
 		return err
 	}
-	if err := w.s.commit(b, pebble.Sync); err != nil {
-		return err
-	}
-	w.s.fs.sync()
 	return w.s.err()
 }
 

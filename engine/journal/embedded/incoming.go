@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -34,27 +33,30 @@ func (s *Store) clearIncoming() error {
 // sweep removes what is left of generations that were never complete. It is only room: what cannot be removed keeps nobody from
 // opening the journal, and the next generation tries again.
 func (s *Store) sweep() error {
-	if err := errors.Join(s.clearIncoming(), s.dropUnfinished()); err != nil {
+	if err := errors.Join(s.clearIncoming(), s.sweepChunks()); err != nil {
 		s.log.Warn("journal keeps what is left of an unfinished snapshot", "err", err)
 	}
 	return s.err()
 }
 
-// dropUnfinished drops the chunks that were ingested without their meta.
-func (s *Store) dropUnfinished() error {
-	lower, upper := keyRange(kindChunk, s.cfg.Partition)
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
-	if err != nil {
+// sweepChunks drops the chunks of all generations without a meta, which a crash of an earlier version left: it wrote the meta later.
+func (s *Store) sweepChunks() error {
+	numbers, err := s.numbers()
+	for _, g := range numbers {
+		err = errors.Join(err, s.dropUnfinished(g))
+	}
+	return err
+}
+
+func (s *Store) dropUnfinished(g uint64) error {
+	_, found, err := s.meta(g)
+	if err != nil || found {
 		return err
 	}
-	for ok := it.First(); ok && err == nil; {
-		g, found := keyNumber(it.Key()), false
-		if _, found, err = s.meta(g); err == nil && !found {
-			err = s.drop(g)
-		}
-		ok = it.SeekGE(after(appendKey(nil, kindChunk, s.cfg.Partition, g)))
+	if found, err = s.hasChunks(g); err != nil || !found {
+		return err
 	}
-	return errors.Join(err, it.Error(), it.Close())
+	return s.drop(g)
 }
 
 var errDiscarded = errors.New("the generation is discarded")

@@ -6,8 +6,11 @@ import "encoding/binary"
 const (
 	kindBlock = 'b'
 	kindChunk = 'c'
-	kindMeta  = 'm'
+	kindMeta  = 'm' // of earlier versions
 )
+
+// metaSeq is the number of a meta among the chunks of its generation: behind all of them.
+const metaSeq = ^uint32(0)
 
 const (
 	prefixLen = 1 + 4

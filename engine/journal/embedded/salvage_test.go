@@ -50,7 +50,13 @@ func TestAcceptedLoss(t *testing.T) {
 
 // TestAcceptedLossOfASortedFile: that one is not mended, and stays refused.
 func TestAcceptedLossOfASortedFile(t *testing.T) {
-	dir := crashed(t, journal.Always)
+	s := mustOwn(t, Config{Dir: t.TempDir()})
+	mustWrite(t, s, 1, 9, 100)
+	if err := s.flush(); err != nil {
+		t.Fatal(err)
+	}
+	dir := copyDir(t, s.cfg.Dir)
+	mustClose(t, s)
 	if err := os.Remove(newest(t, dir, ".sst")); err != nil {
 		t.Fatal(err)
 	}

@@ -24,9 +24,13 @@ type Store struct {
 	was   markState // what the marks held when they were read
 	mark  *mark     // once owned
 	db    *pebble.DB
-	owned atomic.Bool // db is open for writing, and not for reading only
-	cut   *logDamage  // where the log ends in damage that was accepted, until then
-	torn  tornTail    // of the opening for reading
+	owned atomic.Bool          // db is open for writing, and not for reading only
+	cut   *logDamage           // where the log ends in damage that was accepted, until then
+	torn  tornTail             // of the opening for reading
+	lost  map[uint64]error     // generations of which a file is missing or is not what it was, till then
+	bad   []string             // the files of them that are there
+	early earlyMetas           // till then
+	seen  []pebble.SSTableInfo // the sorted files, till then
 	space space
 
 	window  window     // mode Interval only
@@ -122,6 +126,9 @@ func (s *Store) look() error {
 	if err = s.checkTables(fsys); err != nil { // before pebble reads one: it panics on some that were exchanged
 		return err
 	}
+	if err = s.readEarlyMetas(); err != nil {
+		return err
+	}
 	first, last, err := s.lastBlock(s.db, maxIndex)
 	if err != nil {
 		return err
@@ -170,9 +177,13 @@ func (s *Store) openForReading(fsys vfs.FS) error {
 	o := s.options()
 	s.torn = tornTail{}
 	o.ReadOnly, o.FS, o.Logger = true, fsys, &s.torn
+	o.DisableConsistencyCheck = true // checkSizes is less strict where a snapshot alone is lost
 	db, err := s.openDB(o)
 	if err == nil {
 		s.db, err = db, s.torn.look(fsys, s.cfg.Dir)
+	}
+	if err == nil {
+		err = s.checkSizes(fsys)
 	}
 	return err
 }
@@ -232,8 +243,12 @@ func (s *Store) own() error {
 
 // begin closes what was only read and takes what is there as the journal: it is on the disk, because pebble has sorted it.
 func (s *Store) begin() (err error) {
+	var mends []pebble.KeyRange
 	if s.db != nil {
-		err, s.db = s.closeDB(s.db), nil
+		if mends, err = s.toMend(); err != nil {
+			return err
+		}
+		err, s.db, s.seen = s.closeDB(s.db), nil, nil
 		if err != nil {
 			return err
 		}
@@ -245,6 +260,11 @@ func (s *Store) begin() (err error) {
 	}
 	if s.mark, err = openMark(s.cfg.FS, s.cfg.Dir, s.was); err != nil {
 		return err
+	}
+	if len(mends) > 0 {
+		if err = s.mend(mends); err != nil {
+			return err
+		}
 	}
 	if s.db, err = s.openDB(s.options()); err != nil {
 		return err

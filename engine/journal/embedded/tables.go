@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable"
@@ -14,31 +16,32 @@ import (
 
 // checkTables compares each sorted file with what the manifest tells of it. Pebble compares sizes only: it panics in the background,
 // when it merges, on a file whose keys are not between its bounds. That is a file that was exchanged with another one of its size.
-// Damage in what a file holds is for whoever reads it.
+// Damage in what a file holds is for whoever reads it, but what is found here of a snapshot counts as the loss of a file of it.
 func (s *Store) checkTables(fsys vfs.FS) (err error) {
 	defer s.sober(new(bool), &err)
-	levels, err := s.db.SSTables()
-	if err != nil {
-		return s.readError("the list of sorted files", 0, err)
-	}
 	o := s.options()
 	o.EnsureDefaults()
 	readers := o.MakeReaderOptions()
-	for _, level := range levels {
-		for i := range level {
-			if err := s.checkTable(fsys, &level[i], readers); err != nil {
-				return err
-			}
+	for i := range s.seen {
+		if err := s.checkTable(fsys, &s.seen[i], readers); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
 func (s *Store) checkTable(fsys vfs.FS, t *pebble.SSTableInfo, o sstable.ReaderOptions) error {
-	path := fsys.PathJoin(s.cfg.Dir, fmt.Sprintf("%06d.sst", uint64(t.BackingSSTNum)))
+	path := s.tablePath(fsys, t)
+	g, snapshot := s.generationOf(t)
+	if snapshot && s.lost[g] != nil {
+		return nil
+	}
 	smallest, largest, err := tableBounds(fsys, path, o)
 	switch {
 	case pebble.IsCorruptionError(err):
+		if snapshot { // nothing is read of it that can be done without, and a merge would meet it
+			s.lost[g], s.bad = &journal.DamageError{Where: path, Err: err}, append(s.bad, path)
+		}
 		return nil
 	case err != nil:
 		return s.readError(path, 0, err)
@@ -47,6 +50,82 @@ func (s *Store) checkTable(fsys vfs.FS, t *pebble.SSTableInfo, o sstable.ReaderO
 	}
 	return &journal.DamageError{Where: path,
 		Err: fmt.Errorf("it is another file: its keys are from %s to %s, and the manifest has %s to %s", smallest, largest, t.Smallest, t.Largest)}
+}
+
+// see lists the sorted files as the manifest has them: DB.SSTables fails where one is missing. The list does not change while the
+// database is open for reading only.
+func (s *Store) see() {
+	s.seen = []pebble.SSTableInfo{}
+	v := s.db.DebugCurrentVersion()
+	for i := range v.Levels {
+		for t := range v.Levels[i].All() {
+			s.seen = append(s.seen, pebble.SSTableInfo{TableInfo: t.TableInfo(), Virtual: t.Virtual, BackingSSTNum: t.TableBacking.DiskFileNum})
+		}
+	}
+}
+
+// tables lists the sorted files.
+func (s *Store) tables() ([]pebble.SSTableInfo, error) {
+	if s.seen != nil {
+		return s.seen, nil
+	}
+	levels, err := s.db.SSTables()
+	if err != nil {
+		return nil, s.readError("the list of sorted files", 0, err)
+	}
+	return slices.Concat(levels...), nil
+}
+
+func (s *Store) tablePath(fsys vfs.FS, t *pebble.SSTableInfo) string {
+	return fsys.PathJoin(s.cfg.Dir, fmt.Sprintf("%06d.sst", uint64(t.BackingSSTNum)))
+}
+
+// generationOf returns the one generation that a sorted file holds chunks of.
+func (s *Store) generationOf(t *pebble.SSTableInfo) (g uint64, ok bool) {
+	from, to := t.Smallest.UserKey, t.Largest.UserKey
+	if t.Virtual || !s.ofKind(kindChunk, from) || !s.ofKind(kindChunk, to) || keyNumber(from) != keyNumber(to) {
+		return 0, false
+	}
+	return keyNumber(from), true
+}
+
+// checkSizes compares the sorted files with those in the manifest, as pebble would at an opening. One that is missing or cut is damage,
+// unless it holds a part of a snapshot alone: then that is lost, and nothing else.
+func (s *Store) checkSizes(fsys vfs.FS) error {
+	s.lost, s.bad = map[uint64]error{}, nil
+	s.see()
+	for i := range s.seen {
+		damage, err := s.checkSize(fsys, &s.seen[i])
+		if err != nil {
+			return err
+		}
+		if damage == nil {
+			continue
+		}
+		g, ok := s.generationOf(&s.seen[i])
+		if !ok {
+			return damage
+		}
+		s.lost[g] = damage
+		if path := s.tablePath(fsys, &s.seen[i]); !errors.Is(damage, os.ErrNotExist) {
+			s.bad = append(s.bad, path)
+		}
+	}
+	return nil
+}
+
+func (s *Store) checkSize(fsys vfs.FS, t *pebble.SSTableInfo) (damage *journal.DamageError, err error) {
+	path := s.tablePath(fsys, t)
+	info, err := fsys.Stat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return &journal.DamageError{Where: path, Err: err}, nil
+	case err != nil:
+		return nil, fmt.Errorf("cannot open journal %s: %w", s.cfg.Dir, err)
+	case !t.Virtual && uint64(info.Size()) != t.Size:
+		return &journal.DamageError{Where: path, Err: fmt.Errorf("it has %d bytes, and the manifest has %d", info.Size(), t.Size)}, nil
+	}
+	return nil, nil
 }
 
 // isBound compares a key of a file with a bound in the manifest. A file that was taken over as a whole has 0 for the sequence number.

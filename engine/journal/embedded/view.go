@@ -60,6 +60,9 @@ func (v *View) open() (err error) {
 	}
 	var first, last journal.Index
 	if err = v.s.checkTables(v.fs); err == nil { // before pebble reads one, see Store.look
+		err = v.s.readEarlyMetas()
+	}
+	if err == nil {
 		first, last, err = v.s.lastBlock(v.s.db, maxIndex)
 	}
 	if err == nil {

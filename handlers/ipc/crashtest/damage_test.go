@@ -164,8 +164,9 @@ func newTable(t *testing.T, dir string) string {
 }
 func oldTable(t *testing.T, dir string) string { return oldest(t, dir, ".sst") }
 
-// TestDamage is the table of durability §3.3 for a whole server: what was not acknowledged long ago may be torn and is cut, everything
-// else that is not as it was written is refused, with the file and, where it is known, the index. What comes up is what once was.
+// TestDamage is the table of durability §3.3 for a whole server: what was not acknowledged long ago may be torn and is cut, a snapshot that
+// is not there may be replaced by the one before it, everything else that is not as it was written is refused, with the file and, where it
+// is known, the index. What comes up is what once was.
 func TestDamage(t *testing.T) {
 	for _, mode := range modes() {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -238,11 +239,12 @@ func testDamage(t *testing.T, r *ruin) {
 	r.damage(t, "hole in synced records", logFile, func(b []byte) []byte { hole(0.2)(b[:written(b)]); return b }, "refused", dir)
 	r.damage(t, "log cut in synced records", logFile, func(b []byte) []byte { return b[:written(b)/2] }, "refused", dir)
 	r.damage(t, "log missing", logFile, nil, "refused", dir)
-	r.damage(t, "flip in the snapshot", newTable, flip(0.3), "refused")
-	r.damage(t, "hole in the snapshot", newTable, hole(0.05), "refused")
-	r.damage(t, "snapshot missing", newTable, nil, "refused")
-	r.damage(t, "snapshot cut", newTable, half, "refused")
-	r.damage(t, "old file missing", oldTable, nil, "refused")
+	// A snapshot whose meta is damaged, or a file of it missing or cut, is passed over: these are so small that all of one is in one block.
+	r.damage(t, "flip in the snapshot", newTable, flip(0.3), "all")
+	r.damage(t, "hole in the snapshot", newTable, hole(0.05), "all")
+	r.damage(t, "snapshot missing", newTable, nil, "all")
+	r.damage(t, "snapshot cut", newTable, half, "all")
+	r.damage(t, "old file missing", oldTable, nil, "all")
 	t.Run("swapped files", func(t *testing.T) {
 		dir := copyDir(t, r.dir)
 		a, b := oldTable(t, dir), newTable(t, dir)
@@ -254,7 +256,7 @@ func testDamage(t *testing.T, r *ruin) {
 				t.Fatal(err)
 			}
 		}
-		r.expect(t, dir, "refused", ".sst", nil)
+		r.expect(t, dir, "all", "", nil)
 	})
 	r.forge(t)
 }

@@ -44,6 +44,7 @@ type plan struct {
 	snapshots []int // after which groups there is a snapshot
 	record    func(i int) []byte
 	spoil     func(first journal.Index, block []byte) []byte // what is written in the place of a block, nil for nothing
+	dropped   journal.Index                                  // blocks before it are dropped at the end
 	snapshot  func() []byte                                  // nil: state(300)
 }
 
@@ -85,6 +86,11 @@ func made(t *testing.T, p plan) string {
 		}
 	}
 	must(t, l.Close())
+	if p.dropped > 0 {
+		s, err := embedded.Open(embedded.Config{Dir: dir, Mode: p.mode, FreeBytes: plenty})
+		must(t, err)
+		must(t, errors.Join(s.DropBlocks(p.dropped), s.Close()))
+	}
 	return dir
 }
 

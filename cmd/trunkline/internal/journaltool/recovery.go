@@ -9,7 +9,8 @@ import (
 
 // Recovery says what can be done about a damaged journal.
 type Recovery struct {
-	// Starts is set when a server starts on it as it is: what is damaged is older than the newest snapshot.
+	// Starts is set when a server starts on it as it is: what is damaged is older than the newest snapshot, or is a snapshot that a start
+	// passes over.
 	Starts bool `json:"starts"`
 	// Possible is set when a server started with --recover-to-index Index starts and has everything up to it. Only a backup helps
 	// where neither is.
@@ -38,7 +39,9 @@ func (r *Report) judge(mendable bool) {
 		return
 	}
 	r.Recovery.Starts = r.starts(0)
-	if to := r.recoverable(); to > 0 && !r.Recovery.Starts {
+	if r.Recovery.Starts {
+		r.Recovery.passOver(r.Snapshots)
+	} else if to := r.recoverable(); to > 0 {
 		r.Recovery.recover(r, to)
 	}
 }
@@ -97,11 +100,19 @@ func (r *Report) startingPoint(to journal.Index, forced bool) *Snapshot {
 		switch {
 		case s.Error == "" && s.Through <= to:
 			return s
-		case !forced:
+		case !forced && !s.passed:
 			return nil
 		}
 	}
 	return &Snapshot{}
+}
+
+func (v *Recovery) passOver(all []Snapshot) {
+	for _, s := range all {
+		if s.passed {
+			v.LosesSnapshots = append(v.LosesSnapshots, s.Generation)
+		}
+	}
 }
 
 func (v *Recovery) recover(r *Report, to journal.Index) {
@@ -122,6 +133,8 @@ func (v *Recovery) recover(r *Report, to journal.Index) {
 // Advice says in words what can be done.
 func (v *Recovery) Advice() string {
 	switch {
+	case v.Starts && len(v.LosesSnapshots) > 0:
+		return fmt.Sprintf("a server starts on it and loses no record; it gives up the snapshots %v", v.LosesSnapshots)
 	case v.Starts:
 		return "a server starts on it: the newest snapshot is behind the damage, which goes with the log before it when two more snapshots are written"
 	case !v.Possible:

@@ -80,6 +80,7 @@ type Snapshot struct {
 	Error      string    `json:"error,omitempty"`
 
 	unlisted bool // whether a start trips over it although it would not read it
+	passed   bool // whether a start passes over it
 }
 
 func snapshotOf(s *journal.SnapshotInfo) Snapshot {

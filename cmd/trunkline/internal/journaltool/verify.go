@@ -80,10 +80,14 @@ func (v *verification) log() (err error) {
 // resume looks whether what a damaged file hides ends before the newest snapshot does: a start reads only what is behind that.
 func (v *verification) resume() error {
 	r := v.r
-	if len(r.Damages) == 0 || len(v.infos) == 0 {
+	newest := len(v.infos) - 1
+	for newest >= 0 && v.infos[newest].Passed {
+		newest--
+	}
+	if len(r.Damages) == 0 || newest < 0 {
 		return nil
 	}
-	d, s := &r.Damages[len(r.Damages)-1], v.infos[len(v.infos)-1]
+	d, s := &r.Damages[len(r.Damages)-1], v.infos[newest]
 	if d.snapshot || d.Until != 0 || s.Err != nil || s.Index < d.Index || r.DamageCount > MaxDamages {
 		return nil
 	}
@@ -139,10 +143,12 @@ func (v *verification) snapshots() error {
 func (v *verification) snapshot(info *journal.SnapshotInfo, done uint64) (err error) {
 	r, s := v.r, snapshotOf(info)
 	switch {
-	case info.Err != nil:
+	case info.Err != nil && !info.Passed:
 		err, s.unlisted = info.Err, true
 	case info.Through > r.LastIndex:
 		err, s.unlisted = fmt.Errorf("it holds records up to %d, which the log does not", info.Through), true
+	case info.Passed:
+		err, s.passed = info.Err, true
 	case r.begins() > info.Index+1:
 		err = fmt.Errorf("the log behind it is gone: it begins at %d", r.begins())
 	default:

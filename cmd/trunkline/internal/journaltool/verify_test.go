@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,7 +48,6 @@ func TestDamage(t *testing.T) {
 		return func(b []byte) []byte { b[bytes.Index(b, []byte(text))] ^= 0x10; return b }
 	}
 	at := func(g int) journal.Index { return journal.Index(g*(perGroup+1) + 3) }
-	damagedFile := func(b []byte) []byte { b[100] ^= 1; return b }
 	block := func(p plan, g int, change func(b []byte) []byte) plan {
 		p.spoil = func(first journal.Index, b []byte) []byte {
 			if first == at(g) {
@@ -105,10 +105,25 @@ func TestDamage(t *testing.T) {
 	f("log missing", logged, "*.log", nil, want{index: 1})
 	f("stamp missing", logged, "JOURNAL", nil, want{})
 	f("manifest missing", kept, "MANIFEST-*", nil, want{})
-	f("sorted file missing", kept, "*.sst", nil, want{})
-	f("sorted file cut", kept, "*.sst", func(b []byte) []byte { return b[:len(b)/2] }, want{})
+	// The newest sorted file holds the newest snapshot.
+	half := func(b []byte) []byte { return b[:len(b)/2] }
+	f("newest snapshot missing", kept, "*.sst", nil, want{starts: true})
+	f("newest snapshot cut", kept, "*.sst", half, want{starts: true})
+	f("only snapshot missing, and the log whole", plan{groups: 6, snapshots: []int{1}}, "*.sst", nil, want{starts: true})
+	only := plan{groups: 6, snapshots: []int{1}, dropped: 13}
+	f("only snapshot missing, and the log cut", only, "000004.sst", nil, want{})
+	meta := func(b []byte) []byte {
+		at := -1
+		for mode := range byte(2) { // the number of chunks, and the beginning of the meta
+			at = max(at, bytes.LastIndex(b, []byte{0, 0, 0, 2, 1, mode, 0, 0, 0, 0, 0, 0}))
+		}
+		b[at+40] ^= 1
+		return b
+	}
+	f("meta of the newest snapshot flipped", kept, "*.sst", meta, want{starts: true})
+	f("meta of the only snapshot flipped, and the log cut", only, "000004.sst", meta, want{})
 
-	f("sorted file flipped", kept, "*.sst", damagedFile, want{index: 45, recovers: 67}) // the newest one holds the newest snapshot
+	f("newest snapshot flipped", kept, "*.sst", func(b []byte) []byte { b[secondChunk] ^= 1; return b }, want{index: 45, recovers: 67})
 
 	flipped := func(b []byte) []byte { b[60] ^= 1; return b }
 	lost := func([]byte) []byte { return nil }
@@ -119,6 +134,26 @@ func TestDamage(t *testing.T) {
 	f("block flipped between the snapshots", block(kept, 2, flipped), "", nil, want{index: at(2), starts: true})
 	f("record of no kind", broken(logged, 25), "", nil, want{index: 27, recovers: at(2) - 1})
 	f("record of no kind in the first block", broken(logged, 3), "", nil, want{index: 5, recovers: at(0) - 1})
+}
+
+// TestOlderSnapshotMissing: what a start does not need costs nothing, and is named.
+func TestOlderSnapshotMissing(t *testing.T) {
+	for _, mode := range []journal.Mode{journal.Always, journal.Interval} {
+		dir := made(t, plan{mode: mode, groups: 6, snapshots: []int{1, 3}})
+		names, _ := filepath.Glob(filepath.Join(dir, "*.sst"))
+		must(t, os.Remove(slices.Min(names)))
+		r := verified(t, dir)
+		if r.Sound || !r.Recovery.Starts || r.Damages[0].Where != slices.Min(names) || !strings.Contains(r.Recovery.Advice(), "gives up the snapshots [1]") {
+			t.Errorf("%s: %+v %+v", mode, r.Damages, r.Recovery)
+		}
+		compare(t, dir, mode, r.Recovery)
+		if last, err := start(dir, mode, 0); err != nil || last != 67 {
+			t.Errorf("%s: %d, %v", mode, last, err)
+		}
+		if r = verified(t, dir); !r.Sound || len(r.Snapshots) != 1 {
+			t.Errorf("%s: after a start: %+v %+v", mode, r.Damages, r.Snapshots)
+		}
+	}
 }
 
 // compare does in copies of dir what the report says.
@@ -212,10 +247,7 @@ func flipWhere(t *testing.T, dir string, text []byte) {
 }
 
 func TestALogWithoutItsBeginning(t *testing.T) {
-	dir := made(t, plan{groups: 4})
-	s, err := embedded.Open(embedded.Config{Dir: dir, FreeBytes: plenty})
-	must(t, err)
-	must(t, errors.Join(s.DropBlocks(13), s.Close()))
+	dir := made(t, plan{groups: 4, dropped: 13})
 	r := verified(t, dir)
 	if r.Sound || r.Damages[0].Index != 1 || r.Damages[0].Until != 13 || r.Recovery.Possible || r.Recovery.Starts {
 		t.Fatalf("%+v %+v", r.Damages, r.Recovery)
