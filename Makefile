@@ -20,7 +20,7 @@ ROOMS      := bench cmd codec engine fuzz handlers
 CONCURRENT := ./engine/... ./handlers/...
 # Those of them that compile fast under the race detector: neither the database nor the WebAssembly runtime is in them.
 LIGHT      := $(addprefix ./engine/,bus idem internal/... kernel link obs orchestration reactor stream table) \
-	$(addprefix ./handlers/,ipc ipc/client ops process toolhost/dsstate toolhost/procgroup toolhost/tools)
+	$(addprefix ./handlers/,ipc ipc/client ops exchange toolhost/dsstate toolhost/procgroup toolhost/tools)
 RACY       ?= $(CONCURRENT)
 PLATFORMS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 

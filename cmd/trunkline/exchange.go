@@ -13,7 +13,7 @@ import (
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/envelope"
 	"trunkline/engine/obs"
-	"trunkline/handlers/process"
+	"trunkline/handlers/exchange"
 )
 
 // exchangeVerbs says what the commands of the envelope exchange do, by name (envelope §2.2, §4.4).
@@ -34,38 +34,38 @@ func fastExchange(args []string, stdin io.Reader, stdout, stderr io.Writer) (cod
 		if isTerminal(stdin) {
 			return 0, false
 		}
-		return exchange("", nil, stdin, stdout, stderr), true
+		return runExchange("", nil, stdin, stdout, stderr), true
 	}
-	if !slices.Contains(process.Names(), args[0]) {
+	if !slices.Contains(exchange.Names(), args[0]) {
 		return 0, false
 	}
 	sets, ok := onlySets(args[1:])
 	if !ok {
 		return 0, false
 	}
-	return exchange(args[0], sets, stdin, stdout, stderr), true
+	return runExchange(args[0], sets, stdin, stdout, stderr), true
 }
 
-// exchange runs one command, or without a name the one that stdin names. Every failure is exit code 1 (envelope §2.2).
-func exchange(name string, sets []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// runExchange runs one command, or without a name the one that stdin names. Every failure is exit code 1 (envelope §2.2).
+func runExchange(name string, sets []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	h, err := config.LoadExchange(sets, os.LookupEnv)
 	if err != nil {
 		cli.Render(stderr, err, false)
 		return cli.CodeFailed
 	}
 	b := obs.ReadBuild(version, revision)
-	opt := process.Options{
+	opt := exchange.Options{
 		MaxBodyBytes: h.MaxBodyBytes,
 		Engine:       envelope.NewEngine(envelope.Options{Now: time.Now, NewID: envelope.RandomID, StageOrder: h.DefaultStageOrder}),
-		Version: process.Build{
+		Version: exchange.Build{
 			Server: b.Version, BuildTime: b.Time, Go: b.Go,
 			Revision: b.Revision, Modified: b.Modified, OS: b.OS, Arch: b.Arch,
 		},
 	}
 	if name == "" {
-		return process.Bridge(stdin, stdout, stderr, opt)
+		return exchange.Bridge(stdin, stdout, stderr, opt)
 	}
-	return process.Command(name, stdin, stdout, stderr, opt)
+	return exchange.Command(name, stdin, stdout, stderr, opt)
 }
 
 // onlySets collects the values of --set; ok is false if there is anything else.
@@ -88,7 +88,7 @@ func onlySets(args []string) (sets []string, ok bool) {
 // newExchangeCmds makes the verbs that help and completion show.
 func newExchangeCmds() []*cobra.Command {
 	cmds := make([]*cobra.Command, 0, len(exchangeVerbs))
-	for _, name := range process.Names() {
+	for _, name := range exchange.Names() {
 		cmds = append(cmds, newExchangeCmd(name))
 	}
 	return cmds
@@ -109,7 +109,7 @@ func newExchangeCmd(name string) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			sets, _ := cmd.Flags().GetStringArray("set")
-			if code := exchange(name, sets, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()); code != cli.CodeOK {
+			if code := runExchange(name, sets, cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr()); code != cli.CodeOK {
 				return &cli.Error{Code: code}
 			}
 			return nil

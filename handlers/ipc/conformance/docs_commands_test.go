@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"trunkline/engine/envelope"
-	"trunkline/handlers/process"
+	"trunkline/handlers/exchange"
 )
 
 // shown is one command of a console block, what it printed, and its exit status.
@@ -60,7 +60,7 @@ func TestDocumentedCommands(t *testing.T) {
 		exit := 0
 		if m := piped.FindStringSubmatch(s.command); m != nil {
 			var out, complaints bytes.Buffer
-			exit = process.Command(m[2], strings.NewReader(m[1]+"\n"), &out, &complaints, process.Options{Engine: engine})
+			exit = exchange.Command(m[2], strings.NewReader(m[1]+"\n"), &out, &complaints, exchange.Options{Engine: engine})
 			got = out.String() + complaints.String()
 		} else if m := posted.FindStringSubmatch(s.command); m != nil {
 			got = post(t, base+m[1], m[2], m[3])
@@ -82,7 +82,7 @@ func serveHTTP(t *testing.T, engine *envelope.Engine) (base string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := process.NewServer(engine, process.HTTPConfig{})
+	srv := exchange.NewServer(engine, exchange.HTTPConfig{})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -127,20 +127,20 @@ func TestPageComparison(t *testing.T) {
 	f(`{"a":"x"}`, `{"a":"y"}`, false)
 }
 
-// exchange is one call of a transcript and what it is answered.
-type exchange struct {
+// recorded is one call of a transcript and what it is answered.
+type recorded struct {
 	target, body, reply string
 }
 
 // exchanges reads a transcript: "> SERVICE.METHOD JSON" with its continued lines, then "< JSON" or "< CODE: message".
-func exchanges(t *testing.T, text string) (all []exchange) {
+func exchanges(t *testing.T, text string) (all []recorded) {
 	t.Helper()
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
 		switch mark, rest, _ := strings.Cut(line, " "); {
 		case mark == ">":
 			target, body, _ := strings.Cut(rest, " ")
-			all = append(all, exchange{target: target, body: body})
+			all = append(all, recorded{target: target, body: body})
 		case mark == "<" && len(all) > 0 && all[len(all)-1].reply == "":
 			all[len(all)-1].reply = rest
 		case strings.HasPrefix(line, "  ") && len(all) > 0 && all[len(all)-1].reply == "":

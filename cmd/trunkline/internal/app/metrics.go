@@ -6,8 +6,8 @@ import (
 	"trunkline/engine/kernel"
 	"trunkline/engine/obs"
 	"trunkline/engine/stream"
+	"trunkline/handlers/exchange"
 	"trunkline/handlers/ipc"
-	"trunkline/handlers/process"
 )
 
 // The families of the kernel endpoint. An index is the family's place in serviceFamilies or socketFamilies.
@@ -123,7 +123,7 @@ func webFamilies() []obs.Family {
 	}
 }
 
-func putWeb(put obs.Put, s process.Stats) {
+func putWeb(put obs.Put, s exchange.Stats) {
 	for class := 2; class < len(s.Requests); class++ { // nothing is answered 1xx
 		put(famWebRequests, float64(s.Requests[class]), strconv.Itoa(class)+"xx")
 	}

@@ -11,12 +11,12 @@ import (
 	"trunkline/engine/envelope"
 	"trunkline/engine/obs"
 	"trunkline/engine/stream"
-	"trunkline/handlers/process"
+	"trunkline/handlers/exchange"
 )
 
 // web is the envelope exchange over HTTP (envelope §2.3).
 type web struct {
-	srv   *process.Server
+	srv   *exchange.Server
 	bound []bound
 	tasks sync.WaitGroup // one accept loop per listener
 }
@@ -31,7 +31,7 @@ func openWeb(c *config.HTTP, log *slog.Logger, reg *obs.Registry) (*web, error) 
 		return nil, err
 	}
 	engine := envelope.NewEngine(envelope.Options{Now: time.Now, NewID: envelope.RandomID, StageOrder: c.DefaultStageOrder})
-	w := &web{srv: process.NewServer(engine, webConfig(c, log)), bound: bs}
+	w := &web{srv: exchange.NewServer(engine, webConfig(c, log)), bound: bs}
 	if err := reg.AddGroup(webFamilies(), func(put obs.Put) { putWeb(put, w.srv.Stats()) }); err != nil {
 		closeAll(bs)
 		return nil, err
@@ -76,8 +76,8 @@ func (w *web) Abort() {
 	}
 }
 
-func webConfig(c *config.HTTP, log *slog.Logger) process.HTTPConfig {
-	return process.HTTPConfig{
+func webConfig(c *config.HTTP, log *slog.Logger) exchange.HTTPConfig {
+	return exchange.HTTPConfig{
 		MaxBodyBytes:      c.MaxBodyBytes,
 		MaxInFlight:       c.MaxInFlight,
 		MaxConnections:    c.MaxConnections,

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/handlers/process"
+	"trunkline/handlers/exchange"
 )
 
 // post sends an envelope over conn, which it closes, and returns what came back.
@@ -87,7 +87,7 @@ func TestWebServes(t *testing.T) {
 func TestSettingsReachTheWeb(t *testing.T) {
 	c := &settings(t, "http.max_body_bytes=1", "http.max_in_flight=2", "http.max_connections=3", "http.read_header_timeout_secs=4",
 		"http.read_body_timeout_secs=5", "http.idle_timeout_secs=6", "http.write_timeout_secs=7", "http.max_header_bytes=8000").HTTP
-	want := process.HTTPConfig{
+	want := exchange.HTTPConfig{
 		MaxBodyBytes: 1, MaxInFlight: 2, MaxConnections: 3, ReadHeaderTimeout: 4e9, ReadBodyTimeout: 5e9, IdleTimeout: 6e9,
 		WriteTimeout: 7e9, MaxHeaderBytes: 8000,
 	}

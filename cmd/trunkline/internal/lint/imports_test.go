@@ -33,7 +33,7 @@ var doors = []struct {
 	{"engine/orchestration", []string{"codec/jsonx", "codec/mpack", "codec/wire", "engine/envelope", "engine/table", "engine/link"},
 		"plans and their envelopes, kept and answered as encoded bytes: no socket, and JSON only where a request brings an envelope as text"},
 	{"handlers/ops", []string{"engine/obs"}, "shows what obs holds"},
-	{"handlers/process", []string{"codec/jsonx", "engine/envelope"}, "one envelope in, one out, nothing kept: a command must not drag the kernel, the bus or the event loops along"},
+	{"handlers/exchange", []string{"codec/jsonx", "engine/envelope"}, "one envelope in, one out, nothing kept: a command must not drag the kernel, the bus or the event loops along"},
 	{"handlers/ipc/client", []string{"codec"}, "the caller's side: it must not depend on the server's rooms"},
 	{"handlers/ipc/ipctest", []string{"codec", "engine", "handlers/ipc"}, "drives sessions for tests, the fuzzer and benchmarks"},
 	{"handlers/ipc/crashtest", []string{"codec", "engine", "handlers/ipc"}, "tests only: breaks a whole endpoint, from the frames of its clients down to the store"},

@@ -1,4 +1,4 @@
-// Package process is boundary A of the envelope exchange (envelope §2.2–§2.4): an engine step for callers without a connection.
+// Package exchange is boundary A of the envelope exchange (envelope §2.2–§2.4): an engine step for callers without a connection.
 //
 //	trunkline process < envelope      one command, one JSON text in, one JSON object and a line end out   (Command)
 //	trunkline < {"command": …}        the same, the command named inside the text                         (Bridge)
@@ -13,4 +13,4 @@
 //
 // Not implemented, on purpose: HTTP/2, compressed bodies, CORS, authentication. Who may connect is decided where the listener is
 // opened (kernel-ipc D41).
-package process
+package exchange
