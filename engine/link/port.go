@@ -15,6 +15,13 @@ type Port struct {
 	remote string
 	owner  atomic.Pointer[Owner]
 	armed  atomic.Bool
+
+	// Only the owner and the session's methods use these.
+	loop  *Loop // nil where the owner has none
+	own   *Loop // of a port without a loop that has waited
+	mark  *Watermark
+	until uint64 // the index of mark that the session waits for
+	slot  int    // one more than its index in loop.waiting; 0: it is not there
 }
 
 // NewPort returns the port of a connection that nobody owns yet; id is unique in the process, remote is for people.
@@ -42,9 +49,15 @@ func (p *Port) Wake() {
 // Rearm is called by the owner right before it pumps the session: news that come later wake it again.
 func (p *Port) Rearm() { p.armed.Store(false) }
 
-// SetOwner makes o the connection's owner; nil when the connection is gone. A wake-up that went to the former owner is
-// repeated to o, so none is lost across the change.
+// SetOwner makes o the connection's owner; nil when the connection is gone. A wake-up that went to
+// the former owner is repeated to o, so none is lost across the change. The goroutine that served the
+// session until now calls it.
 func (p *Port) SetOwner(o Owner) {
+	p.leaveList()
+	p.loop = nil
+	if l, ok := o.(interface{ Loop() *Loop }); ok {
+		p.loop = l.Loop()
+	}
 	if o == nil {
 		p.owner.Store(nil)
 		return

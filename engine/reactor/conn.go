@@ -67,6 +67,9 @@ type conn struct {
 // Wake implements link.Owner.
 func (c *conn) Wake(*link.Port) { c.loop.post(c) }
 
+// Loop has the port share the hooks and the wake-ups of its loop.
+func (c *conn) Loop() *link.Loop { return c.loop.group }
+
 // open takes the connection onto its loop.
 func (c *conn) open(g gnet.Conn) (keep bool) {
 	l := c.loop

@@ -38,6 +38,7 @@ type loop struct {
 	count atomic.Int32  // connections here and on their way here
 	rung  atomic.Bool   // the bell was rung since the last round began
 	due   atomic.Uint32
+	group *link.Loop
 
 	mu      sync.Mutex
 	inbox   []*conn // woken connections, each at most once until it is pumped
@@ -58,6 +59,7 @@ type loop struct {
 // newLoop rings itself into the gnet loop with the fewest connections.
 func newLoop(s *Server) (*loop, error) {
 	l := &loop{srv: s, ended: make(chan struct{})}
+	l.group = link.NewLoop(l.ring) // before the loop can come round
 	theirs, ours, err := socketpair()
 	if err != nil {
 		return nil, err
@@ -143,6 +145,7 @@ func (l *loop) retire() {
 
 // round serves what did not come from a socket.
 func (l *loop) round() {
+	l.group.BeginRound() // before rung is false: its wake-ups ring no more
 	l.rung.Store(false)
 	now := l.srv.now()
 	l.collect()
@@ -150,6 +153,7 @@ func (l *loop) round() {
 		l.obey(what, now)
 	}
 	l.serve(now)
+	l.group.EndRound()
 }
 
 // collect moves the inbox to the ready list.
