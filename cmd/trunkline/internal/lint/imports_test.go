@@ -44,7 +44,6 @@ var doors = []struct {
 	{"handlers/toolhost/manifest", []string{"handlers/toolhost/tool", "codec/jsonx"}, "reads what a toolpack declares: it runs nothing"},
 	{"handlers/toolhost/shim", nil, "a leaf: the first code of a worker's process, which must not wait for other packages"},
 	{"handlers/toolhost/workers", []string{"handlers/toolhost/shim", "handlers/toolhost/tool", "handlers/toolhost/dsstate", "codec/jsonx"}, "runs one external tool each: it knows no session, no lease and no manifest"},
-	{"handlers/toolhost/dispatch", []string{"handlers/toolhost/tool", "handlers/toolhost/procgroup", "codec/jsonx"}, "the caller's side: it must not depend on the server's rooms"},
 	{"handlers/toolhost/tools", []string{"handlers/toolhost/tool", "handlers/toolhost/dsstate", "codec/jsonx"}, "tools: each knows files, texts and its caller's state, none the server that runs it"},
 	{"handlers", []string{"codec", "engine"}, "handlers never import handlers: what two protocols share moves down to engine"},
 	{"cmd/trunkline/internal/journaltool", []string{"codec/jsonx", "engine/envelope", "engine/idem", "engine/journal", "engine/kernel", "engine/orchestration", "handlers/ipc"},

@@ -1,4 +1,4 @@
-package dispatch
+package conformance
 
 import (
 	"bufio"
@@ -56,7 +56,15 @@ type page struct {
 func newPage(t *testing.T) *page {
 	t.Helper()
 	p := &page{t: t, dir: t.TempDir(), tokens: map[string]string{pageSocket: ""}}
-	bin := filepath.Join(root(t), "build")
+	if testing.Short() {
+		t.Skip("the page is run in full or not at all")
+	}
+	bin := t.TempDir()
+	for _, name := range []string{"trunkline", "machina_cli", "machina_toolhost"} {
+		if err := os.Symlink(program, filepath.Join(bin, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	p.tokens[pageSocket] = filepath.Join(p.dir, "s")
 	p.env = []string{"PATH=" + bin + ":" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "LANG=C.UTF-8"}
 	for _, b := range blocks(t) {
@@ -161,7 +169,7 @@ func (p *page) converse(lines []string) {
 	}
 	in.Close()
 	if rest, _ := io.ReadAll(replies); len(rest) > 0 {
-		p.t.Errorf("%s: nobody asked for %s", start, rest)
+		p.t.Errorf("%s: unexpected %s", start, rest)
 	}
 	if err := cmd.Wait(); err != nil {
 		p.t.Errorf("%s: %v", start, err)
@@ -202,12 +210,12 @@ func consoles(t *testing.T) (all []shown) {
 	return all
 }
 
-// TestDocumentedCommands runs the page's commands in their order, its Python and Go programs among them.
+// TestDocumentedCommands runs the page's commands in their order, its Python program among them.
 func TestDocumentedCommands(t *testing.T) {
 	p := newPage(t)
 	python := p.canRun("python3")
 	for _, s := range consoles(t) {
-		usesPython := strings.Contains(s.command, "python3") || strings.Contains(s.command, "--run pack.json") || strings.HasPrefix(s.command, "go run ")
+		usesPython := strings.Contains(s.command, "python3") || strings.Contains(s.command, "--run pack.json")
 		if usesPython && !python {
 			t.Run(s.command, func(t *testing.T) { t.Skip("there is no python3 here") })
 			continue
@@ -215,10 +223,6 @@ func TestDocumentedCommands(t *testing.T) {
 		if background, ok := strings.CutSuffix(s.command, " &"); ok {
 			p.background(background, s.output)
 			continue
-		}
-		if source, args, ok := strings.Cut(strings.TrimPrefix(s.command, "go run "), " "); ok && strings.HasPrefix(s.command, "go run ") {
-			p.build(source)
-			s.command = "./program " + args
 		}
 		cmd := p.command(s.command)
 		got, _ := cmd.CombinedOutput()
@@ -231,15 +235,6 @@ func (p *page) compare(s shown, got string, exit int) {
 	documented := strings.Join(s.output, "\n")
 	if !p.same(documented, strings.TrimSuffix(got, "\n")) || exit != s.exit {
 		p.t.Errorf("$ %s\ndocumented\n%s\nexit %d\nanswered\n%sexit %d", s.command, documented, s.exit, got, exit)
-	}
-}
-
-// build makes the page's Go program, against this module.
-func (p *page) build(source string) {
-	p.t.Helper()
-	cmd := exec.Command("go", "build", "-o", filepath.Join(p.dir, "program"), filepath.Join(p.dir, source))
-	if out, err := cmd.CombinedOutput(); err != nil {
-		p.t.Fatalf("cannot build %s: %v\n%s", source, err, out)
 	}
 }
 
