@@ -55,9 +55,11 @@ func runServe(cmd *cobra.Command, _ []string) error {
 	}
 	ctx, stop := untilSignal(cmd.Context(), stderr, os.Exit)
 	defer stop()
-	return withHint(app.Run(ctx, c, app.Options{
-		Build: obs.ReadBuild(version, revision), Logger: log, Banner: stderr, RecoverTo: recoverTo,
-	}))
+	o := app.Options{Build: obs.ReadBuild(version, revision), Logger: log, Banner: stderr, RecoverTo: recoverTo}
+	if c.Store.Mode != config.StoreMemory {
+		o.Recovered = spareProcessors
+	}
+	return withHint(app.Run(ctx, c, o))
 }
 
 // recoverTo returns what --recover-to-index gives up, 0 for nothing. It is no setting: what an operator decides about one damage

@@ -40,6 +40,8 @@ type Options struct {
 	// RecoverTo, if not 0, gives up for good every record of the store after this index, every snapshot that holds one, and every
 	// damaged snapshot: the answer of an operator to a damaged store, for one start.
 	RecoverTo journal.Index
+	// Recovered is called once, when the store was read and before the first client is served. nil: nothing is.
+	Recovered func()
 
 	openStore func(embedded.Config) (diskStore, error) // nil: embedded.Open; for tests
 	files     *stream.Files                            // of all connections; nil: they are not counted
@@ -74,6 +76,9 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 			return nil
 		}
 		return err
+	}
+	if o.Recovered != nil {
+		o.Recovered()
 	}
 	s.serve()
 	s.ready.Release(reasonStarting)
