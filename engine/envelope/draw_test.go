@@ -137,7 +137,7 @@ func (d drawn) flat() string {
 	}
 	list = d.unknown(list, "trace", "pipeline", "bounds", "identity_", "audit", "question", "")
 	if d.chance(10) {
-		list = append(list, d.member(extKey, d.ext()))
+		list = append(list, d.member("_ext", d.ext()))
 	}
 	return d.object(list)
 }
@@ -169,7 +169,7 @@ func (d drawn) nested() string {
 	}
 	list = d.unknown(list, "trace", "iteration", "user_id", "clarification_pending", "loop_feedback", "x")
 	if d.chance(10) {
-		list = append(list, d.member(extKey, d.ext()))
+		list = append(list, d.member("_ext", d.ext()))
 	}
 	return d.object(list)
 }

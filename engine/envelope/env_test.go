@@ -156,7 +156,6 @@ func TestReleaseLetsGo(t *testing.T) {
 		src := d.encode(text)
 		e := decoded(t, d.form, src)
 		e.Append(nil)
-		e.AppendAs(nil, Flat+Nested-e.Shape())
 		e.SetCompleted("s1")
 		e.SetMember(Metadata, "k", d.encode(`1`))
 		e.Append(nil)

@@ -4,17 +4,14 @@ import "time"
 
 // Fill sets the identifiers and times that are missing and that the form and shape add, or that stood there as null (envelope §3.1,
 // §3.2): new identifiers, and now. It changes nothing else.
-func (e *Env) Fill(now time.Time, newID IDSource) { e.FillAs(e.shape, now, newID) }
-
-// FillAs is Fill for an envelope that AppendAs writes in shape s.
-func (e *Env) FillAs(s Shape, now time.Time, newID IDSource) {
-	adds := e.form == JSON || s == Nested
+func (e *Env) Fill(now time.Time, newID IDSource) {
+	adds := e.form == JSON || e.shape == Nested
 	e.fillID(EnvelopeID, EnvelopePrefix, adds, newID)
 	e.fillID(RequestID, RequestPrefix, adds, newID)
 	e.fillID(SessionID, SessionPrefix, adds, newID)
 	e.fillTime(ReceivedAt, adds, now)
-	e.fillTime(CreatedAt, s == Nested, now)
-	if e.form == MsgPack && s == Nested && (e.f[RemainingGoals].raw == nil || e.f[GoalCompletionStatus].raw == nil) {
+	e.fillTime(CreatedAt, e.shape == Nested, now)
+	if e.form == MsgPack && e.shape == Nested && (e.f[RemainingGoals].raw == nil || e.f[GoalCompletionStatus].raw == nil) {
 		var g goals // boundary A completes them itself
 		g.normalise(e)
 		g.store(e)

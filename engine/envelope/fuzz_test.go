@@ -35,8 +35,8 @@ func seeds() [][]byte {
 	return append(all, fullFlat())
 }
 
-// fuzzed checks what holds for any input that is well-formed: a problem names a path, a reply decodes again and does not change any
-// more, and an envelope crosses over and back.
+// fuzzed checks what holds for any input that is well-formed: a problem names a path, and a reply decodes again and does not change
+// any more.
 func fuzzed(t *testing.T, form Form, src []byte) {
 	var e, again Env
 	kept := bytes.Clone(src)
@@ -53,24 +53,8 @@ func fuzzed(t *testing.T, form Form, src []byte) {
 	if two := again.Append(nil); !bytes.Equal(one, two) {
 		t.Fatalf("the reply changes\nsource %q\nfirst  %q\nsecond %q", src, one, two)
 	}
-	if len(e.Text(EnvelopeID)) > 0 { // as FillAs makes sure
-		across := e.AppendAs(nil, Flat+Nested-e.Shape())
-		if p := again.Decode(form, across); p != nil || again.Shape() == e.Shape() {
-			t.Fatalf("refused in the other shape: %+v\nsource %q\nother  %q", p, src, across)
-		}
-		for k := range numKeys {
-			if infos[k].class == counter && again.Int(k) != e.Int(k) || infos[k].class == identifier && string(again.Text(k)) != string(e.Text(k)) {
-				t.Fatalf("%s changed\nsource %q\nother  %q", k, src, across)
-			}
-		}
-		back := again.AppendAs(nil, e.Shape())
-		var third Env
-		if p := third.Decode(form, back); p != nil || third.Shape() != e.Shape() {
-			t.Fatalf("refused after the way back: %+v\nsource %q\nback   %q", p, src, back)
-		}
-	}
 	if two := e.Append(nil); !bytes.Equal(one, two) || !bytes.Equal(src, kept) {
-		t.Fatalf("crossing over changed it\nbefore %q\nafter  %q", one, two)
+		t.Fatalf("writing changed it\nbefore %q\nafter  %q", one, two)
 	}
 }
 
@@ -85,7 +69,7 @@ func FuzzDecodeJSON(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
-		if p := jsonx.Check(src, jsonx.MaxDepth-4); p.OK() { // crossing over nests deeper
+		if p := jsonx.Check(src, jsonx.MaxDepth); p.OK() {
 			fuzzed(t, JSON, src)
 		}
 	})

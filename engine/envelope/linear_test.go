@@ -31,7 +31,7 @@ func TestLargeInputsAreLinear(t *testing.T) {
 					s.run()
 					s.goals.store(&s.e)
 				}
-				s.e.AppendAs(s.e.Append(nil), Nested)
+				s.e.Append(nil)
 			}
 			runtime.ReadMemStats(&after)
 			return after.TotalAlloc - before.TotalAlloc

@@ -6,7 +6,67 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tinylib/msgp/msgp"
 )
+
+type tb interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// parse reads an envelope in either form as a tree; numbers keep their spelling.
+func parse(t tb, form Form, src []byte) (m map[string]any) {
+	t.Helper()
+	if form == MsgPack {
+		var b bytes.Buffer
+		if rest, err := msgp.UnmarshalAsJSON(&b, src); err != nil || len(rest) > 0 {
+			t.Fatalf("no MessagePack: %v, %d bytes left: %x", err, len(rest), src)
+		}
+		src = b.Bytes()
+	}
+	d := json.NewDecoder(bytes.NewReader(src))
+	d.UseNumber()
+	if err := d.Decode(&m); err != nil {
+		t.Fatalf("no JSON: %v: %s", err, src)
+	}
+	return m
+}
+
+func decoded(t tb, form Form, src []byte) *Env {
+	t.Helper()
+	e := &Env{}
+	if p := e.Decode(form, src); p != nil {
+		t.Fatalf("%s\n%s", p.Message(), src)
+	}
+	return e
+}
+
+// fullNested is fullFlat in the nested shape.
+func fullNested(t tb) []byte {
+	m := parse(t, JSON, fullFlat())
+	nested := make(map[string]any)
+	for k, i := range infos {
+		v, ok := m[i.flat]
+		switch {
+		case !ok || i.group == noGroup:
+		case i.group == top:
+			nested[i.flat] = v
+		default:
+			g, _ := nested[groupNames[i.group]].(map[string]any)
+			if g == nil {
+				g = make(map[string]any)
+				nested[groupNames[i.group]] = g
+			}
+			g[Key(k).name(Nested)] = v
+		}
+	}
+	src, err := json.Marshal(nested)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return src
+}
 
 // clock is the moment of every test, as in the worked examples (envelope §9).
 var clockNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
