@@ -258,7 +258,7 @@ func TestConcurrentQueries(t *testing.T) {
 	askers.Wait()
 	close(stop)
 	handlers.Wait()
-	b.CancelAllQueries()
+	cancelAll(b.queries.shut())
 	waitFor(t, func() bool { return c.ends.Load()+forgotten.Load() >= sent.Load() })
 	st := b.Stats()
 	if c.ends.Load()+forgotten.Load() != sent.Load() || c.answered.Load() != st.QueriesExecuted {

@@ -81,9 +81,6 @@ func (b *Bus) Query(typ []byte, timeout time.Duration, p Caller, build func(m *M
 	return q, Sent
 }
 
-// ID returns the query's id: at most MaxQueryID bytes, unique for the life of the bus.
-func (q *Query) ID() string { return q.id }
-
 // Cancel ends the query for its caller: QueryDone(Cancelled) is called before Cancel returns. It reports false, and calls
 // nothing, when the query was done already.
 func (q *Query) Cancel() bool {
@@ -119,9 +116,6 @@ func (b *Bus) Reply(p Port, queryID []byte, success bool, result, errText []byte
 	q.done(Answer{Status: Answered, Success: success, Result: result, Error: errText})
 	return true
 }
-
-// CancelAllQueries ends every pending query as Cancelled (kernel-ipc §2.7).
-func (b *Bus) CancelAllQueries() { cancelAll(b.queries.takeAll()) }
 
 // queryTable holds the pending queries. A query is pending exactly while it is in byID, in deadlines and in its handler's
 // asked set, so whoever removes it under mu is the one to tell its caller.
@@ -237,14 +231,7 @@ func (t *queryTable) abandon(s *Stream) []*Query {
 	return left
 }
 
-// takeAll removes and returns every pending query, earliest deadline first.
-func (t *queryTable) takeAll() []*Query {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.drain()
-}
-
-// shut is takeAll; from then on no query is admitted and the timer is not armed.
+// shut removes and returns all pending queries. Afterwards no query is admitted and the timer is not armed.
 func (t *queryTable) shut() []*Query {
 	t.mu.Lock()
 	defer t.mu.Unlock()

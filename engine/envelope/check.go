@@ -14,7 +14,6 @@ const (
 	wantInt    = "must be an integer"
 	wantFlag   = "must be a boolean"
 	wantMap    = "must be an object"
-	wantList   = "must be an array"
 	wantTexts  = "must be an array of strings"
 	wantMaps   = "must be an array of objects"
 	wantTime   = "must be an ISO 8601 time"

@@ -209,8 +209,8 @@ func TestShapeIsRecognised(t *testing.T) {
 	f := func(text string, want Shape) {
 		t.Helper()
 		for _, form := range [...]Form{JSON, MsgPack} {
-			if e := decoded(t, form, (parts{form, Flat}).bytes(text)); e.Shape() != want || e.Form() != form {
-				t.Errorf("%s: shape %v form %v", text, e.Shape(), e.Form())
+			if e := decoded(t, form, (parts{form, Flat}).bytes(text)); e.shape != want || e.form != form {
+				t.Errorf("%s: shape %v form %v", text, e.shape, e.form)
 			}
 		}
 	}

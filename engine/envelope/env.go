@@ -95,12 +95,6 @@ func recycle[T any](list []T) []T {
 // Release lets go of everything lent to e and of what it outgrew, for a pool to keep it.
 func (e *Env) Release() { e.reset(e.form) }
 
-// Form returns how the envelope is written.
-func (e *Env) Form() Form { return e.form }
-
-// Shape returns which projection the envelope came in.
-func (e *Env) Shape() Shape { return e.shape }
-
 // Problem says why something is no envelope, or which member is wrong (envelope §3.2, §3.3).
 type Problem struct {
 	// Field is the path of the member, "" if the whole thing is meant.

@@ -36,23 +36,6 @@ func (e *Env) TextsOf(list Value, dst [][]byte) [][]byte {
 	}
 }
 
-// Names appends the names of a set, written as a map or as a list, to dst; false ones are left out.
-func (e *Env) Names(k Key, dst [][]byte) [][]byte {
-	v := e.Value(k)
-	if v.Kind != Map {
-		return e.TextsOf(v, dst)
-	}
-	for it := openMap(e.form, v.Raw); ; {
-		_, name, el, ok := it.next()
-		if !ok {
-			return dst
-		}
-		if el.True() {
-			dst = append(dst, e.unescape(name))
-		}
-	}
-}
-
 // Reason returns why the envelope ended, or why it waits.
 func (e *Env) Reason() Reason { return ParseReason(e.f[TerminalReason].text) }
 

@@ -51,9 +51,6 @@ type Value struct {
 	Raw  []byte
 }
 
-// Is reports whether v is of a kind.
-func (v Value) Is(k Kind) bool { return v.Kind == k }
-
 // True reports whether v is the boolean true.
 func (v Value) True() bool { return v.Kind == Bool && (v.Raw[0] == 't' || v.Raw[0] == 0xc3) }
 

@@ -114,15 +114,3 @@ func (t *Table) Cancel(k Key, w Waiter) bool {
 	}
 	return false
 }
-
-// Index returns the index of the last change of k's entry, 0 if there is none: after Started and Restart, that of the start, which
-// has to be durable before the tool runs (durability §6.4). It does not allocate.
-func (t *Table) Index(k Key) uint64 {
-	s := t.shardOf(&k)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e := s.entries[k]; e != nil {
-		return e.index
-	}
-	return 0
-}

@@ -20,20 +20,6 @@ func (t *Table) Restart(k Key) (attempt uint32, ok bool) {
 // faster or the entry is gone: call Begin again.
 func (t *Table) FinishUnknown(k Key, r Stored) *Stored { return t.complete(&k, unknown, &r) }
 
-// Forget removes k, which is Unknown, and reports whether it did.
-func (t *Table) Forget(k Key) bool {
-	now := t.now()
-	s := t.shardOf(&k)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e := s.unknown(&k, now)
-	if e == nil {
-		return false
-	}
-	s.drop(e, ChangeDropped, now)
-	return true
-}
-
 // unknown returns the entry of k if it is valid and unknown, else nil.
 func (s *shard) unknown(k *Key, now int64) *entry {
 	e := s.find(k, now)

@@ -12,8 +12,6 @@ const (
 	headerBytes   = 48
 	trailerBytes  = 4
 	frameBytes    = headerBytes + trailerBytes
-	// lengthBytes is the longest length in front of a record of MaxRecordBytes.
-	lengthBytes = 4
 )
 
 // kind says what the records of a block are.

@@ -150,6 +150,7 @@ func TestRecordBytes(t *testing.T) {
 			t.Errorf("a record of %d bytes takes %d", n, got)
 		}
 	}
+	const lengthBytes = 4 // the longest length in front of a record of MaxRecordBytes
 	if recordBytes(MaxRecordBytes) != MaxRecordBytes+lengthBytes || MaxRecordBytes+lengthBytes+frameBytes > MaxStoredBlock {
 		t.Error("the longest record does not fit into the longest block")
 	}

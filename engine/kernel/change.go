@@ -28,8 +28,6 @@ const (
 	ChangeRateDrop
 )
 
-const maxChangeKind = ChangeRateDrop
-
 var changeNames = [...]string{ChangeCreate: "create", ChangeTransition: "transition", ChangeLease: "lease",
 	ChangeLeaseEnd: "lease_end", ChangeRequeue: "requeue", ChangeRemove: "remove", ChangeUsage: "usage",
 	ChangeQuotaDefaults: "quota_defaults", ChangeRateStamp: "rate_stamp", ChangeRateDrop: "rate_drop"}

@@ -200,16 +200,3 @@ func (k *Kernel) Counts(now Instant) Counts {
 	k.tick(now)
 	return Counts{ByState: k.byState, Total: int64(k.total), QueueDepth: k.sched.depth}
 }
-
-// BlockedReason appends to dst the reason that pid was moved to BLOCKED with (kernel-ipc §5.1): its first MaxIDLen bytes, cut
-// at a character. It is kept while the process is BLOCKED; otherwise nothing is appended.
-func (k *Kernel) BlockedReason(dst, pid []byte) ([]byte, Result) {
-	sh, tag := k.home(pid)
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	slot := sh.find(tag, pid)
-	if slot == none {
-		return dst, NotFound
-	}
-	return append(dst, sh.reasonOf(sh.row(slot))...), OK
-}

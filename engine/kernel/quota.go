@@ -57,12 +57,6 @@ type QuotaPatch struct {
 	Values Quota
 }
 
-// Put makes field f present with value v.
-func (p *QuotaPatch) Put(f QuotaField, v int32) {
-	p.Set |= 1 << f
-	p.Values[f] = v
-}
-
 // over returns base with the present fields of p put over it (kernel-ipc §4.1, D18). Negative values do not pass the
 // caller's validation; here they count as 0.
 func (p *QuotaPatch) over(base *Quota) Quota {

@@ -1,12 +1,8 @@
 package obs
 
-import (
-	"fmt"
+import "github.com/prometheus/client_golang/prometheus"
 
-	"github.com/prometheus/client_golang/prometheus"
-)
-
-// Histogram is a reading of a distribution that somebody else counts.
+// Histogram is a reading of a distribution that is counted elsewhere.
 type Histogram struct {
 	// Count is the number of observations, Sum all of them added up.
 	Count uint64
@@ -18,14 +14,10 @@ type Histogram struct {
 // AddHistogram registers a distribution whose counts live elsewhere. read is called on every scrape, from any goroutine; without a
 // result nothing is shown.
 func (r *Registry) AddHistogram(name, help string, read func() (h Histogram, ok bool)) error {
-	m := Metric{Name: name, Help: help, Kind: Gauge, Read: func() float64 { return 0 }} // no _total, as for a gauge
-	if err := m.check(); err != nil {
+	if err := checkName(name, help, Gauge); err != nil { // no _total, as for a gauge
 		return err
 	}
-	if err := r.reg.Register(&histogram{prometheus.NewDesc(name, help, nil, nil), read}); err != nil {
-		return fmt.Errorf("cannot register metrics: %w", err)
-	}
-	return nil
+	return r.register(&histogram{prometheus.NewDesc(name, help, nil, nil), read})
 }
 
 // histogram shows what one reading gives.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"log/slog"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -18,34 +17,6 @@ func newRegistry(t *testing.T) *Registry {
 		t.Fatal(err)
 	}
 	return r
-}
-
-func TestMetricsReadAtomics(t *testing.T) {
-	r := newRegistry(t)
-	var reqs atomic.Uint64
-	var open atomic.Int64
-	if err := r.Add(
-		Metric{Name: "trunkline_requests_total", Help: "Requests.", Labels: []Label{{"method", "A"}, {"code", "ok"}}, Read: Uint64(&reqs)},
-		Metric{Name: "trunkline_requests_total", Help: "Requests.", Labels: []Label{{"code", "ok"}, {"method", "B"}}, Read: Uint64(&reqs)},
-		Metric{Name: "trunkline_connections_open", Help: "Connections.", Kind: Gauge, Read: Int64(&open)},
-	); err != nil {
-		t.Fatal(err)
-	}
-	reqs.Add(7)
-	open.Store(-2)
-	want := `
-# HELP trunkline_connections_open Connections.
-# TYPE trunkline_connections_open gauge
-trunkline_connections_open -2
-# HELP trunkline_requests_total Requests.
-# TYPE trunkline_requests_total counter
-trunkline_requests_total{code="ok",method="A"} 7
-trunkline_requests_total{code="ok",method="B"} 7
-`
-	err := testutil.GatherAndCompare(r.Gatherer(), strings.NewReader(want), "trunkline_requests_total", "trunkline_connections_open")
-	if err != nil {
-		t.Error(err)
-	}
 }
 
 func TestGroupIsOneReading(t *testing.T) {
@@ -92,37 +63,37 @@ func TestWrongNumberOfLabelsFailsTheScrape(t *testing.T) {
 	}
 }
 
-func TestMetricNamesAreHeldToTheRules(t *testing.T) {
-	f := func(m Metric, want string) {
-		t.Helper()
-		err := newRegistry(t).Add(m)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Add(%q) = %v, want an error with %q", m.Name, err, want)
-		}
-	}
-	one := func() float64 { return 1 }
-	f(Metric{Name: "requests_total", Help: "x", Read: one}, "must start with trunkline_")
-	f(Metric{Name: "trunkline_requests", Help: "x", Read: one}, "must end in _total")
-	f(Metric{Name: "trunkline_open_total", Help: "x", Kind: Gauge, Read: one}, "only counters")
-	f(Metric{Name: "trunkline_x_total", Read: one}, "no help text")
-	f(Metric{Name: "trunkline_x_total", Help: "x"}, "no value")
+func add(r *Registry, f Family) error {
+	return r.AddGroup([]Family{f}, func(put Put) { put(0, 1) })
 }
 
-func TestAddRefusesASecondCollectorOfTheSameSeries(t *testing.T) {
+func TestMetricNamesAreHeldToTheRules(t *testing.T) {
+	f := func(m Family, want string) {
+		t.Helper()
+		err := add(newRegistry(t), m)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("AddGroup(%q) = %v, want an error with %q", m.Name, err, want)
+		}
+	}
+	f(Family{Name: "requests_total", Help: "x"}, "must start with trunkline_")
+	f(Family{Name: "trunkline_requests", Help: "x"}, "must end in _total")
+	f(Family{Name: "trunkline_open_total", Help: "x", Kind: Gauge}, "only counters")
+	f(Family{Name: "trunkline_x_total"}, "no help text")
+}
+
+func TestSecondCollectorOfTheSameSeriesIsRefused(t *testing.T) {
 	r := newRegistry(t)
-	m := Metric{Name: "trunkline_x_total", Help: "x", Read: func() float64 { return 1 }}
-	if err := r.Add(m); err != nil {
+	if err := add(r, Family{Name: "trunkline_x_total", Help: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Add(m); err == nil {
+	if err := add(r, Family{Name: "trunkline_x_total", Help: "x"}); err == nil {
 		t.Error("the same series was registered twice")
 	}
 }
 
 func TestRegistriesShareNothing(t *testing.T) {
-	m := Metric{Name: "trunkline_x_total", Help: "x", Read: func() float64 { return 1 }}
 	for range 2 {
-		if err := newRegistry(t).Add(m); err != nil {
+		if err := add(newRegistry(t), Family{Name: "trunkline_x_total", Help: "x"}); err != nil {
 			t.Fatal(err)
 		}
 	}

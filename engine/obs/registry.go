@@ -2,7 +2,6 @@ package obs
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -27,8 +26,8 @@ func NewRegistry(b Build) (*Registry, error) {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		buildInfo(b),
 	} {
-		if err := r.reg.Register(c); err != nil {
-			return nil, fmt.Errorf("cannot register metrics: %w", err)
+		if err := r.register(c); err != nil {
+			return nil, err
 		}
 	}
 	return r, nil
@@ -37,15 +36,7 @@ func NewRegistry(b Build) (*Registry, error) {
 // Gatherer returns the read side, for an exposition handler.
 func (r *Registry) Gatherer() prometheus.Gatherer { return r.reg }
 
-// Add registers metrics whose values live elsewhere. All of them are refused if one has a bad name or exists already.
-func (r *Registry) Add(metrics ...Metric) error {
-	c := &collector{rows: make([]row, 0, len(metrics))}
-	for _, m := range metrics {
-		if err := m.check(); err != nil {
-			return err
-		}
-		c.rows = append(c.rows, m.row())
-	}
+func (r *Registry) register(c prometheus.Collector) error {
 	if err := r.reg.Register(c); err != nil {
 		return fmt.Errorf("cannot register metrics: %w", err)
 	}
@@ -62,22 +53,4 @@ func buildInfo(b Build) prometheus.Collector {
 	})
 	g.Set(1)
 	return g
-}
-
-// check holds a metric to the naming rules, at registration rather than in somebody's dashboard.
-func (m Metric) check() error {
-	total := strings.HasSuffix(m.Name, "_total")
-	switch {
-	case !strings.HasPrefix(m.Name, Prefix) && !strings.HasPrefix(m.Name, toolPrefix):
-		return fmt.Errorf("cannot register metric %q: the name must start with %s", m.Name, Prefix)
-	case m.Kind == Counter && !total:
-		return fmt.Errorf("cannot register counter %q: the name must end in _total", m.Name)
-	case m.Kind == Gauge && total:
-		return fmt.Errorf("cannot register gauge %q: only counters end in _total", m.Name)
-	case m.Help == "":
-		return fmt.Errorf("cannot register metric %q: it has no help text", m.Name)
-	case m.Read == nil:
-		return fmt.Errorf("cannot register metric %q: it has no value", m.Name)
-	}
-	return nil
 }

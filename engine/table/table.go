@@ -121,18 +121,6 @@ func (t *Table[V]) Acquire(key []byte) *Entry[V] {
 	return e
 }
 
-// Do calls f with the entry of key, under its shard's lock, and reports whether key is there. f may use all methods of the
-// entry but Release, and none of the table's. It does not allocate.
-func (t *Table[V]) Do(key []byte, f func(e *Entry[V])) bool {
-	e := t.Acquire(key)
-	if e == nil {
-		return false
-	}
-	defer e.Release()
-	f(e)
-	return true
-}
-
 // Remove deletes key, returns the value it had and reports whether it was there. OnEvict is not told.
 func (t *Table[V]) Remove(key []byte) (v *V, ok bool) {
 	e := t.Acquire(key)

@@ -118,9 +118,6 @@ func TestGenerationIsNotInTheLog(t *testing.T) {
 			}
 		})
 		beside.Go(func() {
-			if err := s.Checkpoint(cfg.Dir + "/../copy" + mode.String()); err != nil {
-				t.Error(err)
-			}
 			for s.Stats().IngestedBytes == 0 {
 				time.Sleep(time.Millisecond)
 			}

@@ -128,39 +128,6 @@ func TestFailureIsOneAndFinal(t *testing.T) {
 	}
 }
 
-// TestCheckpointIsNotTheLog: a copy that finds no room is an error of the copy, and the journal goes on.
-func TestCheckpointIsNotTheLog(t *testing.T) {
-	fault := &faulty{match: takesSpace, err: syscall.ENOSPC, n: -1, from: 1 << 40}
-	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if len(op.Path) >= 4 && op.Path[:4] == "copy" {
-			return fault.MaybeError(op)
-		}
-		return nil
-	}))
-	s := mustOpen(t, Config{Dir: "d", FS: fs})
-	mustWrite(t, s, 1, 5, 100)
-	for from := int64(0); ; from++ {
-		fault.seen.Store(0)
-		fault.given.Store(0)
-		fault.from = from
-		err := s.Checkpoint("copy")
-		if fault.given.Load() == 0 {
-			if err != nil || from < 5 {
-				t.Fatal(from, err)
-			}
-			break
-		}
-		if !errors.Is(err, ErrFull) {
-			t.Fatalf("fault %d: %v", from, err)
-		}
-		if _, err := s.cfg.FS.Stat("copy"); err == nil {
-			t.Fatalf("fault %d left a copy", from)
-		}
-		mustWrite(t, s, 6+uint64(from), 6+uint64(from), 100)
-	}
-	mustClose(t, s)
-}
-
 // TestSunkLogChangesNothing: once the log has sunk, pebble is told that the log works and that nothing else does, and the
 // directory stays as it was.
 func TestSunkLogChangesNothing(t *testing.T) {

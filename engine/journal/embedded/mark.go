@@ -94,15 +94,6 @@ func (m *mark) open(fsys vfs.FS, dir string) error {
 	return nil
 }
 
-// copyMarks makes the marks of a copy in dir.
-func copyMarks(fsys vfs.FS, dir string, first journal.Index) error {
-	var err error
-	for _, name := range markNames {
-		err = errors.Join(err, writeFile(fsys, fsys.PathJoin(dir, name), string(appendMark(nil, first, false))))
-	}
-	return err
-}
-
 func appendMark(dst []byte, first journal.Index, closed bool) []byte {
 	at := len(dst)
 	dst = append(dst, markMagic...)

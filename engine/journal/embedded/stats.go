@@ -1,12 +1,7 @@
 package embedded
 
 import (
-	"errors"
-	"fmt"
-	"os"
 	"time"
-
-	"github.com/cockroachdb/pebble/v2"
 )
 
 // Stats is what an operator asks of a store. Sizes are in bytes.
@@ -62,54 +57,4 @@ func (s *Store) Stats() Stats {
 		st.IngestedBytes += l.TableBytesIngested
 	}
 	return st
-}
-
-// Checkpoint makes a copy of the store in dir, which must not be there yet: a backup that opens like any journal of the same
-// mode. It may run beside everything but Close. Sorted files are linked where the file system can, so that a copy on the same
-// disk is cheap, and does not outlive it.
-func (s *Store) Checkpoint(dir string) error {
-	if err := s.mayChange(); err != nil {
-		return err
-	}
-	s.using.RLock()
-	defer s.using.RUnlock()
-	if err := s.err(); err != nil {
-		return err
-	}
-	if _, err := s.cfg.FS.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("cannot make checkpoint %s: it is there already", dir)
-	}
-	if err := s.awaitRoom(); err != nil {
-		return fmt.Errorf("cannot make checkpoint %s: %w", dir, err)
-	}
-	if err := s.copyTo(dir); err != nil {
-		// What is half made has no stamp, and is refused; it is only in the way of the next one.
-		return fmt.Errorf("cannot make checkpoint %s: %w", dir, errors.Join(err, s.cfg.FS.RemoveAll(dir)))
-	}
-	return nil
-}
-
-// copyTo makes the copy. Pebble panics where a directory cannot be synced; here it is only the copy that fails.
-func (s *Store) copyTo(dir string) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			cause, ok := r.(error)
-			if !ok {
-				cause = fmt.Errorf("%v", r)
-			}
-			err = typed(cause)
-		}
-	}()
-	first := s.last.Load()
-	if err := s.db.Checkpoint(dir, pebble.WithFlushedWAL()); err != nil {
-		return typed(err)
-	}
-	if err := s.err(); err != nil {
-		return err
-	}
-	if err := copyMarks(s.cfg.FS, dir, first); err != nil {
-		return typed(err)
-	}
-	// The stamp comes last: a copy that a crash left half made has none, and is refused.
-	return writeStamp(s.cfg.FS, dir, s.cfg.Mode)
 }

@@ -176,24 +176,3 @@ func TestDropAndCut(t *testing.T) {
 		}
 	}
 }
-
-func TestCheckpoint(t *testing.T) {
-	for _, mode := range bothModes {
-		s := mustOpen(t, Config{Dir: t.TempDir(), Mode: mode})
-		mustWrite(t, s, 1, 100, 2000)
-		to := filepath.Join(t.TempDir(), "backup")
-		if err := s.Checkpoint(to); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Checkpoint(to); err == nil {
-			t.Fatal("a checkpoint was overwritten")
-		}
-		mustWrite(t, s, 101, 120, 2000)
-		c := mustOpen(t, Config{Dir: to, Mode: mode})
-		wantPrefix(t, c, 100)
-		mustWrite(t, c, 101, 101, 10)
-		mustClose(t, c)
-		wantPrefix(t, s, 120)
-		mustClose(t, s)
-	}
-}

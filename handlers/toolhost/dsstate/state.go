@@ -77,13 +77,6 @@ func (s *State) Set(slot int, a Artifact) {
 	})
 }
 
-// Remove empties slot; a number that is no slot changes nothing. It allocates only where the slot is not empty.
-func (s *State) Remove(slot int) {
-	if uint(slot) < Slots {
-		s.put(slot, nil)
-	}
-}
-
 // put stores a, nil for none, and notes that the slot was written.
 func (s *State) put(slot int, a *Artifact) {
 	if s.all()[slot] != a {

@@ -121,3 +121,10 @@ func TestSlotsNotWrittenAreNotCompared(t *testing.T) {
 		t.Errorf("delta %s of a state nobody wrote to", got)
 	}
 }
+
+// Remove empties slot; a number that is no slot changes nothing. It allocates only where the slot is not empty.
+func (s *State) Remove(slot int) {
+	if uint(slot) < Slots {
+		s.put(slot, nil)
+	}
+}

@@ -28,13 +28,6 @@ func Invalid(path, why string) error { return errors.New("invalid manifest: " + 
 // Duplicate is the text about a tool that is declared twice (toolhost §4.10).
 func Duplicate(aid string) string { return "duplicate aid in registry: " + aid }
 
-// Load reads a plugin argument: BuiltinPlugin has no entries of its own, a manifest has its tools in their order, a directory those
-// of every *.json in it, sorted by name and not recursive. The text of an error is the one of the reply (toolhost §2.1).
-func Load(path string) ([]Entry, error) {
-	entries, _, err := LoadAll([]string{path})
-	return entries, err
-}
-
 // LoadAll reads several plugin arguments in their order; builtins tells that BuiltinPlugin is among them. A tool that two of them
 // declare is an error, named with the later of the manifests.
 func LoadAll(paths []string) (entries []Entry, builtins bool, err error) {

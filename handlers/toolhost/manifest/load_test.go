@@ -37,6 +37,12 @@ func aids(entries []Entry) string {
 	return strings.Join(list, ", ")
 }
 
+// Load reads one plugin argument.
+func Load(path string) ([]Entry, error) {
+	entries, _, err := LoadAll([]string{path})
+	return entries, err
+}
+
 func TestLoad(t *testing.T) {
 	dir := pack(t, "b.json", named("AID.A.v1"), "a.json", named("AID.B.v1"), "notes.txt", "x", ".hidden.json", "x", "sub/c.json", named("AID.C.v1"),
 		"d.json/inner.json", "x")

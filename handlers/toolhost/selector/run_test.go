@@ -28,7 +28,7 @@ func TestWorkedExample(t *testing.T) {
 	check(t, run.AppendOpened(nil), `{"ok":true,"run_header":{"spec_version":"1.4.2","profile_id":"A","run_id":"r1"},"max_steps":64,"max_invalid_picks":8}`)
 	st := run.Select(context.Background(), &dsstate.State{})
 	check(t, st.Append(nil), `{"ok":true,"status":"OK","error":"","run_id":"r1","step":0,"selection":{"kind":"PICK","sid":"SID0001","raw":"<PICK><SID0001><END>"},"pick_aid":"AID.ERROR_SCAN.v1","inputs_json":"{\"pattern\":\"E\"}","menu_digest":"6a2e09e536f2bbc2e3a21337899dbb86d9e121d239b02c72196158935b505a66","state_digest":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}`)
-	if st.Ended != "" || st.ShadowRaw != "" || run.GoalID() != "goal.ERROR_SCAN.v1" || run.Steps() != 1 || run.InvalidPicks() != 0 {
+	if st.Ended != "" || st.ShadowRaw != "" || run.req.GoalID != "goal.ERROR_SCAN.v1" || run.steps != 1 || run.invalid != 0 {
 		t.Errorf("%+v, run %+v", st, run)
 	}
 	check(t, run.AppendClosed(nil), `{"ok":true,"run_id":"r1","steps":1,"invalid_picks":0}`)
@@ -62,8 +62,8 @@ func TestSettle(t *testing.T) {
 		sel, _ := ParseSelection(text)
 		st := settled(run, sel)
 		check(t, st.Append(nil), strings.ReplaceAll(want, "$", `"run_id":"r","step":0,"selection":`))
-		if run.Steps() != steps || run.InvalidPicks() != invalid {
-			t.Errorf("%s: %d steps, %d invalid, want %d, %d", text, run.Steps(), run.InvalidPicks(), steps, invalid)
+		if run.steps != steps || run.invalid != invalid {
+			t.Errorf("%s: %d steps, %d invalid, want %d, %d", text, run.steps, run.invalid, steps, invalid)
 		}
 	}
 	const kept, tail = `"inputs_json":"{\"a\":1}",`, `"menu_digest":"m","state_digest":"s"`

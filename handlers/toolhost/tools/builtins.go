@@ -8,10 +8,6 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// FastInput is the longest input, in bytes, for which a Fast tool of this package stays below the 50 us of toolhost §2.3. The
-// work of some grows with the input: a call with a longer one belongs on the executor.
-const FastInput = 4 << 10
-
 // Builtin is one tool of the server: what it is and how it runs.
 type Builtin struct {
 	tool.Descriptor

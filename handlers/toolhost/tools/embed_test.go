@@ -65,7 +65,7 @@ func BenchmarkEmbedText(b *testing.B) {
 	m := newMemory(b)
 	for name, input := range map[string]string{
 		"small": `{"text":"hello"}`,
-		"most":  `{"dim":1024,"text":"` + strings.Repeat("x", FastInput-24) + `"}`,
+		"most":  `{"dim":1024,"text":"` + strings.Repeat("x", fastInput-24) + `"}`,
 	} {
 		b.Run(name, func(b *testing.B) {
 			call, run := callOf("AID.EMBED.TEXT.v1", []byte(input), nil), m.byID["AID.EMBED.TEXT.v1"]

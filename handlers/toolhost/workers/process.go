@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"syscall"
@@ -115,28 +114,6 @@ func NewProcess(cfg ProcessConfig) *Process {
 	t.module.one = make(chan struct{}, 1)
 	t.pool.t, t.pool.all = t, make(map[*worker]struct{})
 	return t
-}
-
-// Warm starts workers until there are Min. A worker that ends later is replaced when a call needs one.
-func (t *Process) Warm() error {
-	ctx, cancel := context.WithTimeout(context.Background(), DefaultTimeout)
-	defer cancel()
-	for range t.cfg.Pool.Min {
-		p := &t.pool
-		p.mu.Lock()
-		if p.closed || p.places >= t.cfg.Pool.Max || p.places-p.ending >= t.cfg.Pool.Min {
-			p.mu.Unlock()
-			return nil
-		}
-		p.occupy()
-		p.mu.Unlock()
-		w, err := p.spawn(ctx)
-		if err != nil {
-			return fmt.Errorf("cannot start worker: %w", err)
-		}
-		p.put(w)
-	}
-	return nil
 }
 
 // Workers returns how many processes there are: starting, idle, busy or ending.

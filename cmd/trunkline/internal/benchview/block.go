@@ -16,21 +16,12 @@ const LiveRows = 12
 // blockMethods is how many rows the mix takes at most, so that all fits into the 24 rows of the common terminal.
 const blockMethods = 6
 
-// blockRows is how many rows the whole block takes at most.
-const blockRows = 17 + blockMethods
-
 // The most cells of the progress bar and of a sparkline.
 const (
 	barCells   = 32
 	sparkCells = 48
 	scaleCells = 16 // what stands behind a sparkline
 )
-
-// block is the live view as lines. It is a function of what it gets, so that a test can look at any moment of a run. passed is the time
-// since the start of measuring, negative while warming up.
-func block(p *loadgen.Plan, t *tally, passed time.Duration, width int) []line {
-	return append(head(p, t, passed, width), body(p, t, width)...)
-}
 
 // head is what changes with the clock.
 func head(p *loadgen.Plan, t *tally, passed time.Duration, width int) []line {

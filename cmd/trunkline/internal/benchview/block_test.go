@@ -12,6 +12,9 @@ import (
 	"trunkline/cmd/trunkline/internal/loadgen"
 )
 
+// blockRows is how many rows the whole block takes at most.
+const blockRows = 17 + blockMethods
+
 // names are what methods, codes and addresses may look like.
 func names() *rapid.Generator[string] {
 	return rapid.OneOf(
@@ -202,4 +205,10 @@ func TestSparkline(t *testing.T) {
 	f(9, " ▁▄▅█", 0, 1e-9, 4, 4.1, 8)
 	f(2, "▁█", 1, 1, 1, 1, 9, 1) // the spike stays
 	f(3, "██", 5, 5)
+}
+
+// block is the live view as lines. It is a function of what it gets, so that a test can look at any moment of a run. passed is the time
+// since the start of measuring, negative while warming up.
+func block(p *loadgen.Plan, t *tally, passed time.Duration, width int) []line {
+	return append(head(p, t, passed, width), body(p, t, width)...)
 }

@@ -47,7 +47,7 @@ func TestDedicatedFlagsAreInTheReference(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range dedicated {
-		if !slices.Contains(Keys(), d.key) || !strings.Contains(string(page), "`--"+d.flag+"`") {
+		if !slices.ContainsFunc(table, func(s setting) bool { return s.key == d.key }) || !strings.Contains(string(page), "`--"+d.flag+"`") {
 			t.Errorf("docs/settings.md does not name --%s", d.flag)
 		}
 	}

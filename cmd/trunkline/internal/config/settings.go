@@ -179,15 +179,6 @@ const (
 	StoreAlways   = "always"
 )
 
-// Keys returns the names of all settings in the order of the table.
-func Keys() []string {
-	keys := make([]string, len(table))
-	for i, s := range table {
-		keys[i] = s.key
-	}
-	return keys
-}
-
 func find(key string) (setting, bool) {
 	for _, s := range table {
 		if s.key == key {

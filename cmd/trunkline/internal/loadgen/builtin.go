@@ -49,16 +49,6 @@ func builtinBody(protocol, name string) (body string, ok bool) {
 	return smallEnvelope, true
 }
 
-// Builtin returns the methods of ProtocolKernel that need no body, sorted. The other protocols have one for every name.
-func Builtin() []string {
-	names := make([]string, 0, len(kernelBodies))
-	for name := range kernelBodies {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // DefaultMix is what is asked when the user names no method: for ProtocolKernel what a worker's calls are mostly made of, on
 // processes of its own.
 func DefaultMix(protocol string) []Share {

@@ -135,7 +135,7 @@ func TestEntries(t *testing.T) {
 	clean(t)
 	path := scripted(t, worker("AID.EXT.v1", "w.sh", `,"timeout_ms":1234`), worker("AID.PLAIN.v1", "w.sh", ""), declare("AID.NOOP.v1", ""), declare("AID.FILE.READ.v1", ""),
 		declare("AID.WASM.v1", `,"exec":{"kind":"wasm","module":"m.wasm","timeout_ms":600000}`))
-	entries, err := manifest.Load(path)
+	entries, _, err := manifest.LoadAll([]string{path})
 	if err != nil {
 		t.Fatal(err)
 	}
