@@ -184,7 +184,7 @@ func (g *game) checkTable(ctx context.Context, c *client.Conn) error {
 			break
 		}
 	}
-	status, err := c.GetSystemStatus(ctx)
+	status, err := c.GetSystemStatus(ctx, false)
 	if err != nil {
 		return err
 	}

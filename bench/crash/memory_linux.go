@@ -62,7 +62,7 @@ func (g *game) checkEmpty(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
-	status, err := c.GetSystemStatus(ctx)
+	status, err := c.GetSystemStatus(ctx, false)
 	if err != nil {
 		return err
 	}

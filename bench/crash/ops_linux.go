@@ -47,7 +47,7 @@ func scheduleOp(pid string) op {
 func moveOp(pid, to string) op {
 	o := op{name: "TransitionState " + to, ready: to == stateReady, effect: func(w *world) { w.state = to },
 		send: func(ctx context.Context, c *client.Conn) error {
-			_, err := c.TransitionState(ctx, pid, to, "moved")
+			_, err := c.TransitionState(ctx, client.TransitionState{PID: pid, NewState: to, Reason: "moved"})
 			return err
 		}}
 	switch to {
@@ -62,7 +62,7 @@ func moveOp(pid, to string) op {
 func terminateOp(pid string) op {
 	return op{name: "TerminateProcess", again: true, session: true, effect: (*world).terminate,
 		send: func(ctx context.Context, c *client.Conn) error {
-			_, err := c.TerminateProcess(ctx, pid, "over")
+			_, err := c.TerminateProcess(ctx, client.TerminateProcess{PID: pid, Reason: "over"})
 			return err
 		}}
 }
@@ -70,7 +70,7 @@ func terminateOp(pid string) op {
 func usageOp(pid string, llm, tokens int64) op {
 	return op{name: "RecordUsage", effect: func(w *world) { w.llm, w.tokens = w.llm+llm, w.tokens+tokens },
 		send: func(ctx context.Context, c *client.Conn) error {
-			_, err := c.RecordUsage(ctx, pid, client.UsageDelta{LLMCalls: llm, TokensIn: tokens})
+			_, err := c.RecordUsage(ctx, client.RecordUsage{PID: pid, LLMCalls: llm, TokensIn: tokens})
 			return err
 		}}
 }
@@ -95,7 +95,7 @@ func beginOp(w *world, envelope string, waiting bool) op {
 		text = fmt.Sprintf(`{"envelope_id":%q,"interrupt_pending":true,"interrupt":{"kind":"checkpoint","id":"int_1"},"request_context":{"generation":%d}}`,
 			envelope, generation)
 	}
-	in := client.InitializeSession{ProcessID: w.pid, Pipeline: encoded(pipeline), Envelope: encoded(text), Force: generation > 1}
+	in := client.InitializeSession{ProcessID: w.pid, PipelineConfig: encoded(pipeline), Envelope: encoded(text), Force: generation > 1}
 	return op{name: "InitializeSession", again: true, already: wire.InvalidArgument, anew: in.Force, session: true,
 		effect: func(w *world) { w.session.begin(waiting) },
 		send:   func(ctx context.Context, c *client.Conn) error { _, err := c.InitializeSession(ctx, in); return err }}
@@ -107,7 +107,7 @@ func executeOp(w *world) op {
 	return op{name: "ExecutePipeline", again: true, already: wire.InvalidArgument, session: true,
 		effect: func(w *world) { w.session.begin(false) },
 		send: func(ctx context.Context, c *client.Conn) error {
-			_, err := c.ExecutePipeline(ctx, envelope, encoded(pipeline))
+			_, err := c.ExecutePipeline(ctx, client.ExecutePipeline{Envelope: envelope, PipelineConfig: encoded(pipeline)})
 			return err
 		}}
 }

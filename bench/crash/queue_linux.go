@@ -73,8 +73,8 @@ func (g *game) checkQueue(ctx context.Context, c *client.Conn) error {
 	if err != nil {
 		return err
 	}
-	if counts.QueueDepth != int64(len(ready)) || counts.ByState.Ready != int64(len(ready)) {
-		g.fault("ready queue: depth %d, %d READY, want %d", counts.QueueDepth, counts.ByState.Ready, len(ready))
+	if counts.QueueDepth != int64(len(ready)) || counts.CountsByState.Ready != int64(len(ready)) {
+		g.fault("ready queue: depth %d, %d READY, want %d", counts.QueueDepth, counts.CountsByState.Ready, len(ready))
 	}
 	return nil
 }

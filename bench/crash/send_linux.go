@@ -15,7 +15,7 @@ func (in call) send(ctx context.Context, c *client.Conn, pid string) (out reply,
 	case begin, report, instruct, show:
 		return in.sendOnSession(ctx, c, pid)
 	case usage:
-		total, err := c.RecordUsage(ctx, pid, client.UsageDelta{LLMCalls: 1, TokensIn: in.n})
+		total, err := c.RecordUsage(ctx, client.RecordUsage{PID: pid, LLMCalls: 1, TokensIn: in.n})
 		return reply{llm: total.LLMCalls, tokens: total.TokensIn}, err
 	case quota:
 		check, err := c.CheckQuota(ctx, pid)
@@ -30,9 +30,9 @@ func (in call) send(ctx context.Context, c *client.Conn, pid string) (out reply,
 	case schedule:
 		p, err = c.ScheduleProcess(ctx, pid)
 	case move:
-		p, err = c.TransitionState(ctx, pid, in.to, "moved")
+		p, err = c.TransitionState(ctx, client.TransitionState{PID: pid, NewState: in.to, Reason: "moved"})
 	case terminate:
-		p, err = c.TerminateProcess(ctx, pid, "over")
+		p, err = c.TerminateProcess(ctx, client.TerminateProcess{PID: pid, Reason: "over"})
 	default:
 		panic("BUG: cannot send " + in.String())
 	}
@@ -47,7 +47,7 @@ func (in call) sendOnSession(ctx context.Context, c *client.Conn, pid string) (o
 	switch in.method {
 	case begin:
 		text := fmt.Sprintf(`{"envelope_id":%q,"request_context":{"generation":%d}}`, fmt.Sprintf("%s/%d", pid, in.n), in.n)
-		request := client.InitializeSession{ProcessID: pid, Pipeline: encoded(pipeline), Envelope: encoded(text), Force: in.flag}
+		request := client.InitializeSession{ProcessID: pid, PipelineConfig: encoded(pipeline), Envelope: encoded(text), Force: in.flag}
 		body, err := request.MarshalMsg(nil)
 		if err != nil {
 			return out, err
@@ -87,8 +87,8 @@ func instructionReply(in client.Instruction, err error) (out reply, _ error) {
 }
 
 // agentResult is a report with the number n.
-func agentResult(pid, agent string, n, tokens int64, r result, pad string) client.AgentResult {
-	in := client.AgentResult{ProcessID: pid, AgentName: agent, Success: r != fails, Metrics: client.AgentMetrics{LLMCalls: 1, TokensIn: &tokens}}
+func agentResult(pid, agent string, n, tokens int64, r result, pad string) client.ReportAgentResult {
+	in := client.ReportAgentResult{ProcessID: pid, AgentName: agent, Success: r != fails, Metrics: client.AgentMetrics{LLMCalls: 1, TokensIn: &tokens}}
 	if r == fails {
 		in.Error = "it broke"
 		return in

@@ -23,7 +23,7 @@ func (s *shared) add(ctx context.Context, c *client.Conn, g *game, n int64) (ali
 	g.count.add(sent, 1)
 	before := s.acked.Load()
 	s.sent.Add(n)
-	total, err := c.RecordUsage(ctx, s.pid, client.UsageDelta{LLMCalls: n})
+	total, err := c.RecordUsage(ctx, client.RecordUsage{PID: s.pid, LLMCalls: n})
 	if err != nil {
 		lost, alive := g.judge(err, "RecordUsage of "+s.pid)
 		if !lost {
@@ -101,7 +101,7 @@ func (g *game) watchSession(ctx context.Context, c *client.Conn, i int, pid stri
 
 // listen keeps which processes events said were created and terminated.
 func (g *game) listen(ctx context.Context, sub *client.Subscription) {
-	for event, err := range sub.Events(ctx) {
+	for event, err := range sub.All(ctx) {
 		var payload struct{ PID string }
 		if err != nil || json.Unmarshal([]byte(event.Payload), &payload) != nil || payload.PID == "" {
 			return // a gap, or the end

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -28,11 +27,6 @@ func newPubCmd() *cobra.Command {
 	return cmd
 }
 
-// published is the document of pub --json.
-type published struct {
-	Delivered int64 `json:"delivered"`
-}
-
 func runPub(cmd *cobra.Command, f *peerFlags, source string, args []string) error {
 	payload, err := argument(cmd, args[1:], "{}")
 	if err != nil {
@@ -41,9 +35,9 @@ func runPub(cmd *cobra.Command, f *peerFlags, source string, args []string) erro
 	if len(payload) == 0 {
 		return cli.Errorf(cli.CodeUsage, "cannot publish an empty payload").WithHint("leave it out for {}, or give any JSON value")
 	}
-	var done published
+	var done client.Delivery
 	err = f.with(cmd, func(ctx context.Context, conn *client.Conn) error {
-		done.Delivered, err = conn.Publish(ctx, client.Publish{EventType: args[0], Payload: string(payload), Source: source})
+		done, err = conn.Publish(ctx, client.Publish{EventType: args[0], Payload: string(payload), Source: source})
 		return err
 	})
 	if err != nil {
@@ -51,9 +45,7 @@ func runPub(cmd *cobra.Command, f *peerFlags, source string, args []string) erro
 	}
 	line := fmt.Appendf(nil, "delivered %d", done.Delivered)
 	if cli.JSON(cmd) {
-		if line, err = json.Marshal(done); err != nil {
-			return fmt.Errorf("cannot print the answer: %w", err)
-		}
+		line = fmt.Appendf(nil, `{"delivered":%d}`, done.Delivered)
 	}
 	return writeLine(cmd.OutOrStdout(), line)
 }

@@ -56,7 +56,7 @@ func runSub(cmd *cobra.Command, f *subFlags, types []string) error {
 	if err != nil {
 		return endedBySignal(ctx, callError(f.explain(err), methodOf("commbus", "Subscribe")))
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "trunkline: subscribed to %d event types as %s\n", len(types), sub.SubscriberID)
+	fmt.Fprintf(cmd.ErrOrStderr(), "trunkline: subscribed to %d event types as %s\n", len(types), sub.Name)
 	return endedBySignal(ctx, f.print(ctx, cmd, sub))
 }
 
@@ -70,7 +70,7 @@ func endedBySignal(ctx context.Context, err error) error {
 
 func (f *subFlags) print(ctx context.Context, cmd *cobra.Command, sub *client.Subscription) error {
 	printed := 0
-	for event, err := range sub.Events(ctx) {
+	for event, err := range sub.All(ctx) {
 		if err != nil {
 			return callError(f.explain(err), methodOf("commbus", "Subscribe"))
 		}
@@ -87,7 +87,7 @@ func (f *subFlags) print(ctx context.Context, cmd *cobra.Command, sub *client.Su
 
 // showEvent prints an event as a line of out, or what a gap mark says as a warning to talk; shown is the number of lines.
 func showEvent(out, talk io.Writer, e *client.Event) (shown int, err error) {
-	if dropped, ok := e.Gap(); ok {
+	if dropped, ok := client.Gap(e); ok {
 		_, err := fmt.Fprintf(talk, "trunkline: warning: %d events are missing here, the server dropped them\n", dropped)
 		return 0, err
 	}

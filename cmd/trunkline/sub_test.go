@@ -20,7 +20,7 @@ func runHandler(t *testing.T, addr, queryType string) *client.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.RegisterQueryHandler(t.Context(), "", queryType); err != nil {
+	if _, err := conn.RegisterQueryHandler(t.Context(), client.RegisterQueryHandler{QueryTypes: []string{queryType}}); err != nil {
 		t.Fatal(err)
 	}
 	return conn

@@ -61,7 +61,7 @@ func AppendError[T ~string | ~[]byte](dst, id []byte, code string, message T, e 
 }
 
 // AppendRequest appends the payload of a request; body is an encoded map. It is the client's side of ParseRequest.
-func AppendRequest[T ~string | ~[]byte](dst []byte, id, service, method, body T) []byte {
+func AppendRequest[T, B ~string | ~[]byte](dst []byte, id, service, method T, body B) []byte {
 	dst = AppendStr(append(dst, "\x84\xa2id"...), id)
 	dst = AppendStr(append(dst, "\xa7service"...), service)
 	dst = AppendStr(append(dst, "\xa6method"...), method)

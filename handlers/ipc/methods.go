@@ -2,6 +2,7 @@ package ipc
 
 import (
 	"slices"
+	"strings"
 
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
@@ -25,7 +26,9 @@ const (
 type method struct {
 	service, name string
 	handle        func(*turn) wire.Code
-	fields        []string // the body's keys in validation order; handlers find their values at the same index of turn.fields
+	in            string   // the body's fields in validation order, in the notation of the package message
+	out           string   // the shape of the reply, or of what the stream carries
+	fields        []string // the keys of in; a handler finds the value of each at the same index of turn.fields
 	want          []mpack.Field
 	durability    Durability
 	stream        bool // opens a stream: it has no RESPONSE
@@ -43,77 +46,84 @@ const maxFields = 9
 
 var methods = index([]method{
 	{service: "kernel", name: "CreateProcess", handle: createProcess, several: true, durability: Durable,
-		fields: []string{"pid", "request_id", "user_id", "session_id", "priority", "quota", "schedule"},
-		doc:    "Create a process and queue it."},
-	{service: "kernel", name: "GetProcess", reads: true, handle: getProcess, need: kernel.NeedIDs, fields: []string{"pid"},
-		doc: "Show one process."},
-	{service: "kernel", name: "ScheduleProcess", handle: scheduleProcess, need: kernel.NeedIDs | kernel.NeedQueue, fields: []string{"pid"}, durability: Durable,
-		doc: "Move a NEW process to READY, or queue a handed-out one again."},
-	{service: "kernel", name: "GetNextRunnable", reads: true, handle: getNextRunnable, fields: []string{"start"}, durability: Lazy,
-		doc: "Take the best READY process off the queue."},
+		in: "pid! request_id user_id session_id priority quota:QuotaPatch? schedule:bool?", out: "Process",
+		doc: "Create a process and queue it."},
+	{service: "kernel", name: "GetProcess", reads: true, handle: getProcess, need: kernel.NeedIDs,
+		in: "pid!", out: "Process", doc: "Show one process."},
+	{service: "kernel", name: "ScheduleProcess", handle: scheduleProcess, need: kernel.NeedIDs | kernel.NeedQueue, durability: Durable,
+		in: "pid!", out: "Process", doc: "Move a NEW process to READY, or queue a handed-out one again."},
+	{service: "kernel", name: "GetNextRunnable", reads: true, handle: getNextRunnable, durability: Lazy,
+		in: "start:bool", out: "Process", doc: "Take the best READY process off the queue."},
 	{service: "kernel", name: "TransitionState", handle: transitionState, need: kernel.NeedIDs | kernel.NeedQueue, durability: Durable,
-		fields: []string{"pid", "new_state", "reason"},
-		doc:    "Move a process to another state."},
+		in: "pid! new_state! reason", out: "Process", doc: "Move a process to another state."},
 	{service: "kernel", name: "TerminateProcess", handle: terminateProcess, several: true, need: kernel.NeedIDs | kernel.NeedQueue, durability: Durable,
-		fields: []string{"pid", "reason"},
-		doc:    "End a process; repeating it is harmless."},
-	{service: "kernel", name: "CheckQuota", reads: true, handle: checkQuota, fields: []string{"pid"},
-		doc: "Say whether a process is within its quota."},
+		in: "pid! reason", out: "Process", doc: "End a process; repeating it is harmless."},
+	{service: "kernel", name: "CheckQuota", reads: true, handle: checkQuota,
+		in: "pid!", out: "QuotaCheck", doc: "Say whether a process is within its quota."},
 	{service: "kernel", name: "RecordUsage", handle: recordUsage, durability: Durable,
-		fields: []string{"pid", "llm_calls", "tool_calls", "tokens_in", "tokens_out", "agent_hops", "iterations",
-			"inference_requests", "inference_input_chars"},
+		in: `pid! llm_calls:int tool_calls:int tokens_in:int tokens_out:int agent_hops:int iterations:int
+			inference_requests:int inference_input_chars:int`, out: "Usage",
 		doc: "Add to a process's usage counters."},
-	{service: "kernel", name: "CheckRateLimit", handle: checkRateLimit, fields: []string{"user_id", "record"}, durability: Lazy,
-		doc: "Ask for a place in a user's rate windows."},
-	{service: "kernel", name: "ListProcesses", reads: true, handle: listProcesses, fields: []string{"state", "user_id", "cursor", "limit"},
-		doc: "List processes, oldest first."},
+	{service: "kernel", name: "CheckRateLimit", handle: checkRateLimit, durability: Lazy,
+		in: "user_id! record:bool!", out: "RateDecision", doc: "Ask for a place in a user's rate windows."},
+	{service: "kernel", name: "ListProcesses", reads: true, handle: listProcesses,
+		in: "state user_id cursor:int? limit:int", out: "ProcessPage", doc: "List processes, oldest first."},
 	{service: "kernel", name: "GetProcessCounts", reads: true, handle: getProcessCounts,
-		doc: "Count processes by state, and the ready queue."},
-	{service: "kernel", name: "SetQuotaDefaults", handle: setQuotaDefaults, fields: []string{"quota"}, durability: Durable,
+		out: "Counts", doc: "Count processes by state, and the ready queue."},
+	{service: "kernel", name: "SetQuotaDefaults", handle: setQuotaDefaults, durability: Durable,
+		in: "quota:QuotaPatch!", out: "Quota",
 		doc: "Change the default quota; only fields above zero count."},
 	{service: "kernel", name: "GetQuotaDefaults", reads: true, handle: getQuotaDefaults,
-		doc: "Show the default quota."},
-	{service: "kernel", name: "GetSystemStatus", reads: true, handle: getSystemStatus, fields: []string{"digest"},
-		doc: "Show processes, sessions and bus counters."},
+		out: "Quota", doc: "Show the default quota."},
+	{service: "kernel", name: "GetSystemStatus", reads: true, handle: getSystemStatus,
+		in: "digest:bool", out: "Status", doc: "Show processes, sessions and bus counters."},
 
 	{service: "engine", name: "CreateEnvelope", handle: createEnvelope, several: true, durability: Durable,
-		fields: []string{"raw_input", "request_id", "user_id", "session_id", "stage_order", "metadata"},
-		doc:    "Create and store an envelope."},
-	{service: "engine", name: "CheckBounds", handle: checkBounds, whole: true, fields: []string{"envelope"},
-		doc: "Say whether an envelope is within its bounds."},
-	{service: "engine", name: "UpdateEnvelope", handle: updateEnvelope, several: true, fields: []string{"envelope"}, durability: Durable,
+		in: "raw_input request_id user_id session_id stage_order:[]str metadata:raw", out: "raw",
+		doc: "Create and store an envelope."},
+	{service: "engine", name: "CheckBounds", handle: checkBounds, whole: true,
+		in: "envelope:raw", out: "Bounds", doc: "Say whether an envelope is within its bounds."},
+	{service: "engine", name: "UpdateEnvelope", handle: updateEnvelope, several: true, durability: Durable,
+		in: "envelope:raw", out: "raw",
 		doc: "Replace a stored envelope; sessions whose interrupt it answers go on."},
-	{service: "engine", name: "ExecutePipeline", handle: executePipeline, several: true, fields: []string{"envelope", "pipeline_config"},
-		durability: Durable, doc: "Start a session named by its envelope and tell what to run first."},
-	{service: "engine", name: "CloneEnvelope", handle: cloneEnvelope, several: true, fields: []string{"envelope"}, durability: Durable,
-		doc: "Store a copy of an envelope under a new identifier."},
+	{service: "engine", name: "ExecutePipeline", handle: executePipeline, several: true, durability: Durable,
+		in: "envelope:raw pipeline_config:raw", out: "Instruction",
+		doc: "Start a session named by its envelope and tell what to run first."},
+	{service: "engine", name: "CloneEnvelope", handle: cloneEnvelope, several: true, durability: Durable,
+		in: "envelope:raw", out: "raw", doc: "Store a copy of an envelope under a new identifier."},
 
 	{service: "orchestration", name: "InitializeSession", handle: initializeSession, several: true, durability: Durable,
-		fields: []string{"process_id", "pipeline_config", "envelope", "force"},
-		doc:    "Start the session of a process."},
-	{service: "orchestration", name: "GetNextInstruction", reads: true, handle: getNextInstruction, fields: []string{"process_id"}, durability: Lazy,
-		doc: "Tell what to run next."},
+		in: "process_id! pipeline_config:raw envelope:raw force:bool", out: "SessionState",
+		doc: "Start the session of a process."},
+	{service: "orchestration", name: "GetNextInstruction", reads: true, handle: getNextInstruction, durability: Lazy,
+		in: "process_id!", out: "Instruction", doc: "Tell what to run next."},
 	{service: "orchestration", name: "ReportAgentResult", handle: reportAgentResult, several: true, durability: Durable,
-		fields: []string{"process_id", "agent_name", "success", "error", "output", "metrics"},
-		doc:    "Take an agent's result and tell what to run next."},
-	{service: "orchestration", name: "GetSessionState", reads: true, handle: getSessionState, fields: []string{"process_id"},
-		doc: "Show a session."},
+		in: "process_id! agent_name! success:bool! error output:raw metrics:AgentMetrics!", out: "Instruction",
+		doc: "Take an agent's result and tell what to run next."},
+	{service: "orchestration", name: "GetSessionState", reads: true, handle: getSessionState,
+		in: "process_id!", out: "SessionState", doc: "Show a session."},
 
-	{service: "commbus", name: "Publish", handle: publish, fields: []string{"event_type", "payload", "source"},
-		doc: "Publish an event to its subscribers."},
-	{service: "commbus", name: "Send", handle: send, fields: []string{"command_type", "payload", "source"},
-		doc: "Send a command to its handler."},
-	{service: "commbus", name: "Query", handle: query, fields: []string{"query_type", "payload", "source", "timeout_ms"},
+	{service: "commbus", name: "Publish", handle: publish,
+		in: "event_type! payload source", out: "Delivery", doc: "Publish an event to its subscribers."},
+	{service: "commbus", name: "Send", handle: send,
+		in: "command_type! payload source", out: "Sent", doc: "Send a command to its handler."},
+	{service: "commbus", name: "Query", handle: query,
+		in: "query_type! payload source timeout_ms:int", out: "Answer",
 		doc: "Ask the handler of a query type and wait for its answer."},
-	{service: "commbus", name: "Subscribe", handle: subscribe, fields: []string{"event_types", "subscriber_id", "ack"}, stream: true,
+	{service: "commbus", name: "Subscribe", handle: subscribe, stream: true,
+		in: "event_types:[]str! subscriber_id ack:bool", out: "Event",
 		doc: "Stream the events of some types."},
-	{service: "commbus", name: "Unsubscribe", handle: unsubscribeCall, fields: []string{"stream_id", "subscriber_id"},
+	{service: "commbus", name: "Unsubscribe", handle: unsubscribeCall,
+		in: "stream_id subscriber_id", out: "Ended",
 		doc: "End streams of this connection, or cancel its pending query."},
-	{service: "commbus", name: "RegisterCommandHandler", handle: registerCommands, fields: []string{"command_types", "handler_id"},
-		stream: true, doc: "Become the handler of some command types."},
-	{service: "commbus", name: "RegisterQueryHandler", handle: registerQueries, fields: []string{"query_types", "handler_id"},
-		stream: true, doc: "Become the handler of some query types."},
-	{service: "commbus", name: "Reply", handle: reply, fields: []string{"query_id", "success", "result", "error"},
+	{service: "commbus", name: "RegisterCommandHandler", handle: registerCommands, stream: true,
+		in: "command_types:[]str! handler_id", out: "Registered",
+		doc: "Become the handler of some command types."},
+	{service: "commbus", name: "RegisterQueryHandler", handle: registerQueries, stream: true,
+		in: "query_types:[]str! handler_id", out: "Registered",
+		doc: "Become the handler of some query types."},
+	{service: "commbus", name: "Reply", handle: reply,
+		in: "query_id! success:bool! result error", out: "Accepted",
 		doc: "Answer a query given to this connection."},
 })
 
@@ -140,10 +150,18 @@ var stateNames = func() []string {
 func index(table []method) []method {
 	for i := range table {
 		table[i].index = i
+		table[i].fields = fieldNames(table[i].in)
 		table[i].keyed = len(table[i].fields) > 0 && table[i].fields[0] == "pid"
 		table[i].want = mpack.Fields(table[i].fields...)
 	}
 	return table
+}
+
+func fieldNames(in string) (names []string) {
+	for _, field := range strings.Fields(in) {
+		names = append(names, field[:strings.IndexAny(field+"!", ":!")])
+	}
+	return names
 }
 
 // routes finds a method's row by its names as they stand in the request: an open-addressed table that is never written after it

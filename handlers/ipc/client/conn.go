@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"trunkline/codec/frame"
+	"trunkline/codec/mpack"
 )
 
 // Conn is one connection to a kernel server. Its methods may be called from any goroutine.
@@ -24,11 +25,11 @@ type Conn struct {
 
 	mu      sync.Mutex // guards what follows
 	lastID  uint64
-	calls   map[string]chan message // waiting unary requests by id; each channel has one slot
-	streams map[string]*Stream      // open streams by id
-	out     []byte                  // whole frames the writer has not taken
-	room    chan struct{}           // non-nil while someone waits for out to be taken; closed then
-	err     *ConnError              // why the connection ended, once it has
+	calls   map[string]chan incoming // waiting unary requests by id; each channel has one slot
+	streams map[string]*Stream       // open streams by id
+	out     []byte                   // whole frames the writer has not taken
+	room    chan struct{}            // non-nil while someone waits for out to be taken; closed then
+	err     *ConnError               // why the connection ended, once it has
 }
 
 func newConn(nc net.Conn, addr string, o options) *Conn {
@@ -38,7 +39,7 @@ func newConn(nc net.Conn, addr string, o options) *Conn {
 		nc:      nc,
 		done:    make(chan struct{}),
 		wake:    make(chan struct{}, 1),
-		calls:   make(map[string]chan message),
+		calls:   make(map[string]chan incoming),
 		streams: make(map[string]*Stream),
 	}
 	c.loops.Go(c.readLoop)
@@ -74,7 +75,7 @@ func (c *Conn) Err() error {
 // returned body belongs to the caller. When ctx ends first, Call returns its error and drops the late reply: the request may
 // still take effect.
 func (c *Conn) Call(ctx context.Context, service, method string, body []byte) ([]byte, error) {
-	reply := make(chan message, 1)
+	reply := make(chan incoming, 1)
 	id, err := c.send(ctx, service, method, body, func(id string) { c.calls[id] = reply })
 	if err != nil {
 		return nil, err
@@ -97,14 +98,14 @@ func (c *Conn) Call(ctx context.Context, service, method string, body []byte) ([
 	}
 }
 
-func (c *Conn) answer(m message, service, method string) ([]byte, error) {
+func (c *Conn) answer(m incoming, service, method string) ([]byte, error) {
 	switch m.kind {
 	case frame.Response:
 		return m.body, nil
 	case frame.Error:
 		return nil, m.err
 	}
-	c.post(busService, "Unsubscribe", appendStreamID(nil, m.id))
+	c.post(busService, "Unsubscribe", unsubscribe(m.id))
 	return nil, fmt.Errorf("cannot call %s.%s: it opens a stream", service, method)
 }
 
@@ -140,7 +141,8 @@ func (c *Conn) post(service, method string, body []byte) {
 func (c *Conn) queue(service, method string, body []byte) (id string, err error) {
 	start := len(c.out)
 	id = strconv.FormatUint(c.lastID+1, 10)
-	out, size := appendRequest(c.out, id, service, method, body)
+	out := mpack.AppendRequest(frame.Begin(c.out, frame.Request), id, service, method, body)
+	size := frame.Finish(out, start)
 	if size > c.opts.maxFrame {
 		c.out = out[:start]
 		return "", fmt.Errorf("cannot send %s.%s: %w: %d bytes (max %d)", service, method, ErrFrameTooLarge, size, c.opts.maxFrame)

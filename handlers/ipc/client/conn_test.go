@@ -15,6 +15,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"trunkline/codec/frame"
+	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
 )
 
@@ -177,7 +178,7 @@ func TestFrameLimit(t *testing.T) {
 		b := msgp.AppendString(msgp.AppendMapHeader(nil, 1), "k")
 		return msgp.AppendString(b, strings.Repeat("x", n))
 	}
-	_, size := appendRequest(nil, "1", "kernel", "X", body(100))
+	size := frame.HeaderSize - frame.PrefixSize + len(mpack.AppendRequest(nil, "1", "kernel", "X", body(100)))
 	c, p := dialPipe(t, WithMaxFrame(size))
 	if _, err := c.Call(t.Context(), "kernel", "X", body(101)); !errors.Is(err, ErrFrameTooLarge) {
 		t.Fatalf("limit+1: got %v", err)

@@ -61,7 +61,7 @@ func TestEngineCalls(t *testing.T) {
 	f("engine.CheckBounds", flat,
 		`{"can_continue":false,"terminal_reason":"MAX_LLM_CALLS_EXCEEDED","llm_calls_remaining":0,"agent_hops_remaining":2,"iterations_remaining":3}`,
 		func(ctx context.Context, c *Conn) (any, error) { return c.CheckBounds(ctx, env) },
-		Bounds{false, "MAX_LLM_CALLS_EXCEEDED", 0, 2, 3})
+		Bounds{CanContinue: false, TerminalReason: "MAX_LLM_CALLS_EXCEEDED", AgentHopsRemaining: 2, IterationsRemaining: 3})
 	f("engine.UpdateEnvelope", `{"envelope":`+flat+`}`, flat,
 		func(ctx context.Context, c *Conn) (any, error) { return c.UpdateEnvelope(ctx, env) }, env)
 	f("engine.CloneEnvelope", `{"envelope":`+flat+`}`, flat,
@@ -73,18 +73,20 @@ func TestEngineCalls(t *testing.T) {
 		`,"terminal_reason":"","termination_message":"","interrupt_pending":true,"interrupt":{"kind":"clarification"}}`
 	runs := Instruction{Kind: RunAgent, AgentName: "a", Envelope: env}
 	f("engine.ExecutePipeline", `{"envelope":`+flat+`,"pipeline_config":{"name":"n","agents":[{"name":"s"}]}}`, run,
-		func(ctx context.Context, c *Conn) (any, error) { return c.ExecutePipeline(ctx, env, pipeline) }, runs)
+		func(ctx context.Context, c *Conn) (any, error) {
+			return c.ExecutePipeline(ctx, ExecutePipeline{Envelope: env, PipelineConfig: pipeline})
+		}, runs)
 	f("orchestration.GetNextInstruction", `{"process_id":"p"}`, wait,
 		func(ctx context.Context, c *Conn) (any, error) { return c.GetNextInstruction(ctx, "p") },
 		Instruction{Kind: WaitInterrupt, Envelope: env, InterruptPending: true, Interrupt: encoded(t, `{"kind":"clarification"}`)})
-	f("orchestration.ReportAgentResult", `{"process_id":"p","agent_name":"a","success":false,"error":"e","output":null,"metrics":{}}`, run,
+	f("orchestration.ReportAgentResult", `{"process_id":"p","agent_name":"a","success":false,"error":"e","output":null,"metrics":{"llm_calls":0,"tool_calls":0,"duration_ms":0}}`, run,
 		func(ctx context.Context, c *Conn) (any, error) {
-			return c.ReportAgentResult(ctx, AgentResult{ProcessID: "p", AgentName: "a", Error: "e"})
+			return c.ReportAgentResult(ctx, ReportAgentResult{ProcessID: "p", AgentName: "a", Error: "e"})
 		}, runs)
 	f("orchestration.ReportAgentResult", `{"process_id":"p","agent_name":"a","success":true,"output":{"v":1},"metrics":`+
 		`{"llm_calls":1,"tool_calls":2,"tokens_in":0,"duration_ms":9}}`, run,
 		func(ctx context.Context, c *Conn) (any, error) {
-			return c.ReportAgentResult(ctx, AgentResult{
+			return c.ReportAgentResult(ctx, ReportAgentResult{
 				ProcessID: "p", AgentName: "a", Success: true, Output: encoded(t, `{"v":1}`),
 				Metrics: AgentMetrics{LLMCalls: 1, ToolCalls: 2, TokensIn: new(int64), DurationMS: 9},
 			})
@@ -100,7 +102,7 @@ func TestEngineCalls(t *testing.T) {
 		func(ctx context.Context, c *Conn) (any, error) { return c.GetSessionState(ctx, "p") }, ended)
 	f("orchestration.InitializeSession", `{"process_id":"p","pipeline_config":{"name":"n","agents":[{"name":"s"}]},"envelope":`+flat+`,"force":true}`,
 		state, func(ctx context.Context, c *Conn) (any, error) {
-			return c.InitializeSession(ctx, InitializeSession{ProcessID: "p", Pipeline: pipeline, Envelope: env, Force: true})
+			return c.InitializeSession(ctx, InitializeSession{ProcessID: "p", PipelineConfig: pipeline, Envelope: env, Force: true})
 		}, ended)
 }
 

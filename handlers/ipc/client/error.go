@@ -9,20 +9,26 @@ import (
 	"trunkline/codec/wire"
 )
 
-// Error is an ERROR frame: what the server answered to one request, or to the connection as a whole (kernel-ipc §3.5).
+// Error is an ERROR frame: the server's answer to one request, or to the connection as a whole
+// (kernel-ipc §3.5). Fault describes the members of the same names.
 type Error struct {
-	// Code is the closed wire code; a spelling this client does not know becomes wire.Internal and stays in Message.
-	Code wire.Code
-	// Message is the server's sentence, without the code.
-	Message string
-	// Retryable is true on saturation: the same request may succeed a moment later.
-	Retryable bool
-	// KernelQueueCapacity is the server's kernel_queue_capacity, in requests, when that queue was full; else 0.
+	// Code is the closed wire code; an unknown spelling becomes wire.Internal and stays in Message.
+	Code                wire.Code
+	Message             string
+	Retryable           bool
 	KernelQueueCapacity int64
-	// MaxConnections is the server's max_connections when the connection itself was refused; else 0.
-	MaxConnections int64
-	// RetryAfterSeconds is how long the rate limiter asks to wait; 0 when it did not say.
-	RetryAfterSeconds float64
+	MaxConnections      int64
+	RetryAfterSeconds   float64
+}
+
+func newError(f *Fault) *Error {
+	e := &Error{0, f.Message, f.Retryable, f.KernelQueueCapacity, f.MaxConnections, f.RetryAfterSeconds}
+	var ok bool
+	if e.Code, ok = wire.ParseCode(f.Code); !ok || e.Code == wire.OK {
+		e.Code = wire.Internal
+		e.Message = strings.TrimSpace(f.Code + " " + f.Message)
+	}
+	return e
 }
 
 // Error returns "CODE: message".
@@ -67,15 +73,4 @@ var (
 
 func protocolErrorf(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrProtocol}, args...)...)
-}
-
-// setCode keeps an unknown spelling readable instead of losing it.
-func (e *Error) setCode(spelling string) {
-	code, ok := wire.ParseCode(spelling)
-	if !ok || code == wire.OK {
-		e.Code = wire.Internal
-		e.Message = strings.TrimSpace(spelling + " " + e.Message)
-		return
-	}
-	e.Code = code
 }

@@ -2,7 +2,6 @@ package client
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -105,7 +104,6 @@ func (c *Conn) dispatch(kind frame.Type, payload []byte) error {
 	if m.kind == frame.Error && m.id == "" {
 		return m.err // concerns the connection: it was one too many (kernel-ipc §2.6)
 	}
-	m.body = bytes.Clone(m.body)
 	c.mu.Lock()
 	reply, waiting := c.calls[m.id]
 	s := c.streams[m.id]

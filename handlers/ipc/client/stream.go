@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tinylib/msgp/msgp"
-
 	"trunkline/codec/frame"
 )
 
@@ -89,14 +87,14 @@ func (s *Stream) Close() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
-	_, err := s.c.Call(ctx, busService, "Unsubscribe", appendStreamID(nil, s.id))
+	_, err := s.c.Call(ctx, busService, "Unsubscribe", unsubscribe(s.id))
 	return err
 }
 
 // abandon is Close without waiting.
 func (s *Stream) abandon() {
 	if s.forget() {
-		s.c.post(busService, "Unsubscribe", appendStreamID(nil, s.id))
+		s.c.post(busService, "Unsubscribe", unsubscribe(s.id))
 	}
 }
 
@@ -109,10 +107,10 @@ func (s *Stream) forget() (open bool) {
 	return open
 }
 
-func appendStreamID(dst []byte, id string) []byte {
-	dst = msgp.AppendMapHeader(dst, 1)
-	dst = msgp.AppendString(dst, "stream_id")
-	return msgp.AppendString(dst, id)
+// unsubscribe returns the request body that ends the stream with an id.
+func unsubscribe(id string) []byte {
+	body, _ := (&Unsubscribe{StreamID: id}).MarshalMsg(nil) // a string cannot fail
+	return body
 }
 
 // discard drops the queue and reports whether the stream was still open.
@@ -127,7 +125,7 @@ func (s *Stream) discard() bool {
 }
 
 // take is called by the reader with each frame of the stream.
-func (s *Stream) take(m message) {
+func (s *Stream) take(m incoming) {
 	switch m.kind {
 	case frame.StreamChunk:
 		s.push(m.body)

@@ -44,7 +44,7 @@ func TestTypedCalls(t *testing.T) {
 		`{"llm_calls":1,"tool_calls":2,"agent_hops":3,"tokens_in":4,"tokens_out":5},"current_stage":"st","later":[]}`
 	proc := Process{
 		PID: "p", RequestID: "q", UserID: "u", SessionID: "s", State: "READY", Priority: "LOW",
-		Usage: Usage{1, 2, 3, 4, 5}, CurrentStage: "st",
+		Usage: Usage{LLMCalls: 1, ToolCalls: 2, AgentHops: 3, TokensIn: 4, TokensOut: 5}, CurrentStage: "st",
 	}
 	f("kernel.CreateProcess", `{"pid":"p"}`, pcb,
 		func(ctx context.Context, c *Conn) (any, error) { return c.CreateProcess(ctx, CreateProcess{PID: "p"}) }, proc)
@@ -65,64 +65,72 @@ func TestTypedCalls(t *testing.T) {
 	f("kernel.GetNextRunnable", `{"start":true}`, pcb,
 		func(ctx context.Context, c *Conn) (any, error) { return c.GetNextRunnable(ctx, true) }, proc)
 	f("kernel.TransitionState", `{"pid":"p","new_state":"BLOCKED","reason":"why"}`, pcb,
-		func(ctx context.Context, c *Conn) (any, error) { return c.TransitionState(ctx, "p", "BLOCKED", "why") }, proc)
+		func(ctx context.Context, c *Conn) (any, error) {
+			return c.TransitionState(ctx, TransitionState{PID: "p", NewState: "BLOCKED", Reason: "why"})
+		}, proc)
 	f("kernel.TerminateProcess", `{"pid":"p"}`, pcb,
-		func(ctx context.Context, c *Conn) (any, error) { return c.TerminateProcess(ctx, "p", "") }, proc)
+		func(ctx context.Context, c *Conn) (any, error) {
+			return c.TerminateProcess(ctx, TerminateProcess{PID: "p"})
+		}, proc)
 	f("kernel.CheckQuota", `{"pid":"p"}`,
 		`{"within_bounds":false,"exceeded_reason":"r","llm_calls":1,"tool_calls":2,"agent_hops":3,"tokens_in":4,"tokens_out":5}`,
 		func(ctx context.Context, c *Conn) (any, error) { return c.CheckQuota(ctx, "p") },
-		QuotaCheck{false, "r", 1, 2, 3, 4, 5})
+		QuotaCheck{WithinBounds: false, ExceededReason: "r", LLMCalls: 1, ToolCalls: 2, AgentHops: 3, TokensIn: 4, TokensOut: 5})
 	f("kernel.RecordUsage", `{"pid":"p","llm_calls":1,"inference_input_chars":9}`,
 		`{"llm_calls":1,"tool_calls":2,"agent_hops":3,"tokens_in":4,"tokens_out":9223372036854775807}`,
 		func(ctx context.Context, c *Conn) (any, error) {
-			return c.RecordUsage(ctx, "p", UsageDelta{LLMCalls: 1, InferenceInputChars: 9})
-		}, Usage{1, 2, 3, 4, 9223372036854775807})
+			return c.RecordUsage(ctx, RecordUsage{PID: "p", LLMCalls: 1, InferenceInputChars: 9})
+		}, Usage{LLMCalls: 1, ToolCalls: 2, AgentHops: 3, TokensIn: 4, TokensOut: 9223372036854775807})
 	f("kernel.CheckRateLimit", `{"user_id":"u","record":false}`,
 		`{"allowed":false,"exceeded":true,"reason":"r","limit_type":"burst","current_count":10,"limit":60,"retry_after_seconds":10.0,"remaining":0}`,
-		func(ctx context.Context, c *Conn) (any, error) { return c.CheckRateLimit(ctx, "u", false) },
-		RateDecision{false, true, "r", "burst", 10, 60, 10, 0})
+		func(ctx context.Context, c *Conn) (any, error) {
+			return c.CheckRateLimit(ctx, CheckRateLimit{UserID: "u"})
+		},
+		RateDecision{Allowed: false, Exceeded: true, Reason: "r", LimitType: "burst", CurrentCount: 10, Limit: 60, RetryAfterSeconds: 10})
 	f("kernel.ListProcesses", `{"state":"ready","cursor":0,"limit":1}`, `{"processes":[`+pcb+`],"next_cursor":7}`,
 		func(ctx context.Context, c *Conn) (any, error) {
 			return c.ListProcesses(ctx, ListProcesses{State: "ready", Cursor: new(int64), Limit: 1})
-		}, ProcessPage{[]Process{proc}, new(int64(7))})
+		}, ProcessPage{Processes: []Process{proc}, NextCursor: new(int64(7))})
 	f("kernel.ListProcesses", `{}`, `{"processes":[]}`,
 		func(ctx context.Context, c *Conn) (any, error) { return c.ListProcesses(ctx, ListProcesses{}) },
 		ProcessPage{})
 	f("kernel.GetProcessCounts", `{}`,
 		`{"counts_by_state":{"NEW":1,"READY":2,"RUNNING":3,"WAITING":4,"BLOCKED":5,"TERMINATED":6,"ZOMBIE":7},"total":28,"queue_depth":1}`,
 		func(ctx context.Context, c *Conn) (any, error) { return c.GetProcessCounts(ctx) },
-		Counts{StateCounts{1, 2, 3, 4, 5, 6, 7}, 28, 1})
+		Counts{CountsByState: StateCounts{New: 1, Ready: 2, Running: 3, Waiting: 4, Blocked: 5, Terminated: 6, Zombie: 7}, Total: 28, QueueDepth: 1})
 	const quota = `{"max_llm_calls":1,"max_tool_calls":2,"max_agent_hops":3,"max_iterations":4,"timeout_seconds":5,` +
 		`"max_input_tokens":6,"max_output_tokens":7,"max_context_tokens":8,"soft_timeout_seconds":9,"rate_limit_rpm":10,` +
 		`"rate_limit_rph":11,"rate_limit_burst":12,"max_inference_requests":13,"max_inference_input_chars":14}`
 	f("kernel.SetQuotaDefaults", `{"quota":{"max_tool_calls":75}}`, quota,
 		func(ctx context.Context, c *Conn) (any, error) {
 			return c.SetQuotaDefaults(ctx, QuotaPatch{MaxToolCalls: new(int64(75))})
-		}, Quota{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14})
+		}, Quota{MaxLLMCalls: 1, MaxToolCalls: 2, MaxAgentHops: 3, MaxIterations: 4, TimeoutSeconds: 5, MaxInputTokens: 6, MaxOutputTokens: 7, MaxContextTokens: 8, SoftTimeoutSeconds: 9, RateLimitRPM: 10, RateLimitRPH: 11, RateLimitBurst: 12, MaxInferenceRequests: 13, MaxInferenceInputChars: 14})
 	f("kernel.GetQuotaDefaults", `{}`, quota,
 		func(ctx context.Context, c *Conn) (any, error) { return c.GetQuotaDefaults(ctx) },
-		Quota{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14})
+		Quota{MaxLLMCalls: 1, MaxToolCalls: 2, MaxAgentHops: 3, MaxIterations: 4, TimeoutSeconds: 5, MaxInputTokens: 6, MaxOutputTokens: 7, MaxContextTokens: 8, SoftTimeoutSeconds: 9, RateLimitRPM: 10, RateLimitRPH: 11, RateLimitBurst: 12, MaxInferenceRequests: 13, MaxInferenceInputChars: 14})
 	f("kernel.GetSystemStatus", `{}`,
 		`{"processes":{"total":1,"by_state":{"READY":1}},"services":{"healthy":0,"degraded":0,"unhealthy":0},`+
 			`"orchestration":{"active_sessions":2},"commbus":{"events_published":3,"commands_sent":4,"queries_executed":5,"active_subscribers":6}}`,
-		func(ctx context.Context, c *Conn) (any, error) { return c.GetSystemStatus(ctx) },
-		Status{ProcessStatus{1, StateCounts{Ready: 1}}, ServiceStatus{}, OrchestrationStatus{2}, BusStatus{3, 4, 5, 6}})
+		func(ctx context.Context, c *Conn) (any, error) { return c.GetSystemStatus(ctx, false) },
+		Status{Processes: ProcessStatus{Total: 1, ByState: StateCounts{Ready: 1}}, Orchestration: OrchestrationStatus{ActiveSessions: 2}, Commbus: BusStatus{EventsPublished: 3, CommandsSent: 4, QueriesExecuted: 5, ActiveSubscribers: 6}})
 	f("commbus.Publish", `{"event_type":"a.b","payload":"{\"n\":1}","source":"t"}`, `{"success":true,"delivered":2}`,
 		func(ctx context.Context, c *Conn) (any, error) {
 			return c.Publish(ctx, Publish{EventType: "a.b", Payload: `{"n":1}`, Source: "t"})
-		}, int64(2))
+		}, Delivery{Success: true, Delivered: 2})
 	f("commbus.Send", `{"command_type":"job.run"}`, `{"success":true,"error":""}`,
-		func(ctx context.Context, c *Conn) (any, error) { return nil, c.Send(ctx, Send{CommandType: "job.run"}) }, nil)
+		func(ctx context.Context, c *Conn) (any, error) { return c.Send(ctx, Send{CommandType: "job.run"}) }, Sent{Success: true})
 	f("commbus.Query", `{"query_type":"sum","payload":"[1,2]","timeout_ms":2000}`, `{"success":true,"result":3,"error":""}`,
 		func(ctx context.Context, c *Conn) (any, error) {
 			return c.Query(ctx, Query{QueryType: "sum", Payload: "[1,2]", TimeoutMS: 2000})
-		}, Answer{true, []byte{3}, ""})
+		}, Answer{Success: true, Result: []byte{3}})
 	f("commbus.Reply", `{"query_id":"q1","success":true,"result":"3"}`, `{"success":true,"delivered":true}`,
 		func(ctx context.Context, c *Conn) (any, error) {
 			return c.Reply(ctx, Reply{QueryID: "q1", Success: true, Result: "3"})
-		}, true)
+		}, Accepted{Success: true, Delivered: true})
 	f("commbus.Unsubscribe", `{"subscriber_id":"w1"}`, `{"success":true,"ended":1}`,
-		func(ctx context.Context, c *Conn) (any, error) { return c.Unsubscribe(ctx, "w1") }, int64(1))
+		func(ctx context.Context, c *Conn) (any, error) {
+			return c.Unsubscribe(ctx, Unsubscribe{SubscriberID: "w1"})
+		}, Ended{Success: true, Ended: 1})
 }
 
 func TestTypedReplyOfTheWrongShape(t *testing.T) {
@@ -153,25 +161,28 @@ func TestSubscription(t *testing.T) {
 		p.end(req.ID)
 	}()
 	sub, err := c.Subscribe(t.Context(), Subscribe{EventTypes: []string{"a.b"}, SubscriberID: "w1"})
-	if err != nil || sub.SubscriberID != "w1" {
+	if err != nil || sub.Name != "w1" {
 		t.Fatalf("got %+v, %v", sub, err)
 	}
 	var got []Event
-	for e, err := range sub.Events(t.Context()) {
+	for e, err := range sub.All(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		got = append(got, e)
 	}
 	<-ready
-	want := []Event{{"a.b", "{}", 2, "t"}, {"commbus.gap", `{"dropped":5}`, 3, "commbus"}}
+	want := []Event{
+		{EventType: "a.b", Payload: "{}", TimestampMS: 2, Source: "t"},
+		{EventType: "commbus.gap", Payload: `{"dropped":5}`, TimestampMS: 3, Source: "commbus"},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Fatal(diff)
 	}
-	if n, ok := got[1].Gap(); !ok || n != 5 {
+	if n, ok := Gap(&got[1]); !ok || n != 5 {
 		t.Fatalf("gap of %d, %v", n, ok)
 	}
-	if _, ok := got[0].Gap(); ok {
+	if _, ok := Gap(&got[0]); ok {
 		t.Fatal("an ordinary event is no gap")
 	}
 	if err := sub.Close(); err != nil {
@@ -220,21 +231,21 @@ func TestHandlers(t *testing.T) {
 		p.chunk(req.ID, `{"query_id":"q1","query_type":"sum","payload":"[1]","source":"c","timeout_ms":2000}`)
 		p.end(req.ID)
 	}()
-	h, err := c.RegisterCommandHandler(t.Context(), "", "job.run")
-	if err != nil || h.HandlerID != "ipc-hnd-1" || len(h.Types) != 1 {
+	h, err := c.RegisterCommandHandler(t.Context(), RegisterCommandHandler{CommandTypes: []string{"job.run"}})
+	if err != nil || h.Name != "ipc-hnd-1" || len(h.Types) != 1 {
 		t.Fatalf("got %+v, %v", h, err)
 	}
-	for cmd, err := range h.Commands(t.Context()) {
-		if want := (Command{"job.run", "{}", "api", 4}); err != nil || cmd != want {
+	for cmd, err := range h.All(t.Context()) {
+		if want := (Command{CommandType: "job.run", Payload: "{}", Source: "api", TimestampMS: 4}); err != nil || cmd != want {
 			t.Fatalf("got %+v, %v", cmd, err)
 		}
 	}
-	q, err := c.RegisterQueryHandler(t.Context(), "calc", "sum")
-	if err != nil || q.HandlerID != "calc" {
+	q, err := c.RegisterQueryHandler(t.Context(), RegisterQueryHandler{QueryTypes: []string{"sum"}, HandlerID: "calc"})
+	if err != nil || q.Name != "calc" {
 		t.Fatalf("got %+v, %v", q, err)
 	}
-	for call, err := range q.Queries(t.Context()) {
-		if want := (QueryCall{"q1", "sum", "[1]", "c", 2000}); err != nil || call != want {
+	for call, err := range q.All(t.Context()) {
+		if want := (QueryCall{QueryID: "q1", QueryType: "sum", Payload: "[1]", Source: "c", TimeoutMS: 2000}); err != nil || call != want {
 			t.Fatalf("got %+v, %v", call, err)
 		}
 	}

@@ -30,14 +30,14 @@ const cycle = `{"name":"n","max_iterations":2147483647,"max_llm_calls":214748364
 // (envelope §2.1, D32).
 func TestOneOfManyReportsCounts(t *testing.T) {
 	conns := crowd(t, 16)
-	if _, err := conns[0].ExecutePipeline(t.Context(), encode(t, `{"envelope_id":"p"}`), encode(t, cycle)); err != nil {
+	if _, err := conns[0].ExecutePipeline(t.Context(), client.ExecutePipeline{Envelope: encode(t, `{"envelope_id":"p"}`), PipelineConfig: encode(t, cycle)}); err != nil {
 		t.Fatal(err)
 	}
 	const rounds = 20
 	for round := range rounds {
 		agent := []string{"a1", "a2"}[round%2]
 		codes := atOnce(t, conns, func(_ int, c *client.Conn) error {
-			_, err := c.ReportAgentResult(t.Context(), client.AgentResult{ProcessID: "p", AgentName: agent, Success: true})
+			_, err := c.ReportAgentResult(t.Context(), client.ReportAgentResult{ProcessID: "p", AgentName: agent, Success: true})
 			return err
 		})
 		if codes[0] != wire.OK || codes[1] != wire.FailedPrecondition || codes[len(codes)-1] != wire.FailedPrecondition {
@@ -57,7 +57,7 @@ func TestOneOfManySessionsBegins(t *testing.T) {
 		pid := fmt.Sprint("p", round)
 		codes := atOnce(t, conns, func(i int, c *client.Conn) error {
 			_, err := c.InitializeSession(t.Context(), client.InitializeSession{
-				ProcessID: pid, Pipeline: encode(t, cycle), Envelope: encode(t, fmt.Sprintf(`{"envelope_id":"e%d"}`, i)),
+				ProcessID: pid, PipelineConfig: encode(t, cycle), Envelope: encode(t, fmt.Sprintf(`{"envelope_id":"e%d"}`, i)),
 			})
 			return err
 		})
@@ -73,7 +73,7 @@ func TestSessionTableHoldsExactlyItsLimit(t *testing.T) {
 	var begun atomic.Int64
 	atOnce(t, conns, func(i int, c *client.Conn) error {
 		for k := range 10 {
-			_, err := c.ExecutePipeline(t.Context(), encode(t, fmt.Sprintf(`{"envelope_id":"%d-%d"}`, i, k)), encode(t, cycle))
+			_, err := c.ExecutePipeline(t.Context(), client.ExecutePipeline{Envelope: encode(t, fmt.Sprintf(`{"envelope_id":"%d-%d"}`, i, k)), PipelineConfig: encode(t, cycle)})
 			var said *client.Error
 			switch {
 			case err == nil:
@@ -84,7 +84,7 @@ func TestSessionTableHoldsExactlyItsLimit(t *testing.T) {
 		}
 		return nil
 	})
-	status, err := conns[0].GetSystemStatus(t.Context())
+	status, err := conns[0].GetSystemStatus(t.Context(), false)
 	if err != nil || begun.Load() != 20 || status.Orchestration.ActiveSessions != 20 {
 		t.Fatalf("%d were begun, %+v are held, %v", begun.Load(), status.Orchestration, err)
 	}
@@ -96,7 +96,7 @@ func TestReportsAddUp(t *testing.T) {
 	const steps = 50
 	atOnce(t, conns, func(i int, c *client.Conn) error {
 		pid := fmt.Sprint("p", i)
-		step, err := c.ExecutePipeline(t.Context(), encode(t, fmt.Sprintf(`{"envelope_id":%q}`, pid)), encode(t, cycle))
+		step, err := c.ExecutePipeline(t.Context(), client.ExecutePipeline{Envelope: encode(t, fmt.Sprintf(`{"envelope_id":%q}`, pid)), PipelineConfig: encode(t, cycle)})
 		for range steps {
 			if err != nil {
 				return err
@@ -106,7 +106,7 @@ func TestReportsAddUp(t *testing.T) {
 			if lookErr != nil && !errors.As(lookErr, &said) {
 				return lookErr
 			}
-			step, err = c.ReportAgentResult(t.Context(), client.AgentResult{
+			step, err = c.ReportAgentResult(t.Context(), client.ReportAgentResult{
 				ProcessID: pid, AgentName: step.AgentName, Success: true, Metrics: client.AgentMetrics{LLMCalls: 1},
 			})
 		}
@@ -142,7 +142,7 @@ func TestUpdateAndReportAtOnce(t *testing.T) {
 		}
 		id := parseTwin(string(text)).get("identity").get("envelope_id").text()
 		waiting := fmt.Sprintf(`{"envelope_id":%q,"interrupt_pending":true,"interrupt":{"kind":"clarification"}}`, id)
-		if _, err := conns[0].ExecutePipeline(t.Context(), encode(t, waiting), encode(t, cycle)); err != nil {
+		if _, err := conns[0].ExecutePipeline(t.Context(), client.ExecutePipeline{Envelope: encode(t, waiting), PipelineConfig: encode(t, cycle)}); err != nil {
 			t.Fatal(err)
 		}
 		var accepted atomic.Int64
@@ -152,7 +152,7 @@ func TestUpdateAndReportAtOnce(t *testing.T) {
 				return err
 			}
 			for range 5 {
-				step, err := c.ReportAgentResult(t.Context(), client.AgentResult{ProcessID: id, AgentName: "a1", Success: true})
+				step, err := c.ReportAgentResult(t.Context(), client.ReportAgentResult{ProcessID: id, AgentName: "a1", Success: true})
 				var said *client.Error
 				switch {
 				case err == nil && step.AgentName == "a2":
@@ -178,20 +178,20 @@ func TestNothingIsReportedAfterTheEnd(t *testing.T) {
 		if _, err := conns[0].CreateProcess(t.Context(), client.CreateProcess{PID: pid, UserID: pid}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := conns[0].ExecutePipeline(t.Context(), encode(t, fmt.Sprintf(`{"envelope_id":%q}`, pid)), encode(t, cycle)); err != nil {
+		if _, err := conns[0].ExecutePipeline(t.Context(), client.ExecutePipeline{Envelope: encode(t, fmt.Sprintf(`{"envelope_id":%q}`, pid)), PipelineConfig: encode(t, cycle)}); err != nil {
 			t.Fatal(err)
 		}
 		var over atomic.Bool
 		atOnce(t, conns, func(i int, c *client.Conn) error {
 			if i == 0 {
-				_, err := c.TerminateProcess(t.Context(), pid, "")
+				_, err := c.TerminateProcess(t.Context(), client.TerminateProcess{PID: pid})
 				over.Store(true)
 				return err
 			}
 			for k := range 20 {
 				was := over.Load()
 				agent := []string{"a1", "a2"}[k%2]
-				step, err := c.ReportAgentResult(t.Context(), client.AgentResult{ProcessID: pid, AgentName: agent, Success: true})
+				step, err := c.ReportAgentResult(t.Context(), client.ReportAgentResult{ProcessID: pid, AgentName: agent, Success: true})
 				var said *client.Error
 				if was && (err != nil || step.Kind != client.Terminate || step.TerminalReason != "USER_CANCELLED") {
 					return fmt.Errorf("after the end: %+v, %v", step, err) // not wrapped: it is no answer to let pass

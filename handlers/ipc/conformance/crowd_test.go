@@ -73,7 +73,7 @@ func TestOneOfManyTransitionsSucceeds(t *testing.T) {
 			t.Fatal(err)
 		}
 		codes := atOnce(t, conns, func(_ int, c *client.Conn) error {
-			_, err := c.TransitionState(t.Context(), pid, "RUNNING", "")
+			_, err := c.TransitionState(t.Context(), client.TransitionState{PID: pid, NewState: "RUNNING"})
 			return err
 		})
 		if codes[0] != wire.OK || codes[1] != wire.FailedPrecondition || codes[len(codes)-1] != wire.FailedPrecondition {
@@ -101,7 +101,7 @@ func TestExactlyTheLimitSucceeds(t *testing.T) {
 	var allowed atomic.Int64
 	atOnce(t, conns, func(_ int, c *client.Conn) error {
 		for range 5 {
-			d, err := c.CheckRateLimit(t.Context(), "u", true)
+			d, err := c.CheckRateLimit(t.Context(), client.CheckRateLimit{UserID: "u", Record: true})
 			if err != nil {
 				return err
 			}
@@ -159,7 +159,7 @@ func TestUsageAddsUp(t *testing.T) {
 	}
 	atOnce(t, conns, func(_ int, c *client.Conn) error {
 		for range 50 {
-			if _, err := c.RecordUsage(t.Context(), "p", client.UsageDelta{LLMCalls: 1, TokensIn: 3}); err != nil {
+			if _, err := c.RecordUsage(t.Context(), client.RecordUsage{PID: "p", LLMCalls: 1, TokensIn: 3}); err != nil {
 				return err
 			}
 		}

@@ -51,11 +51,11 @@ func TestSlowReaderSeesGaps(t *testing.T) {
 	awaitSubscriber(t, fast)
 	delivered := 0
 	for i := range flood {
-		n, err := fast.Publish(t.Context(), client.Publish{EventType: "e", Payload: numberedPayload(i), Source: "t"})
-		if err != nil || n > 1 {
-			t.Fatalf("event %d: delivered %d, %v", i, n, err)
+		d, err := fast.Publish(t.Context(), client.Publish{EventType: "e", Payload: numberedPayload(i), Source: "t"})
+		if err != nil || d.Delivered > 1 {
+			t.Fatalf("event %d: delivered %d, %v", i, d.Delivered, err)
 		}
-		delivered += int(n)
+		delivered += int(d.Delivered)
 	}
 	if delivered == flood || delivered < 8 {
 		t.Fatalf("%d of %d events were taken from a buffer of 8", delivered, flood)
@@ -82,8 +82,8 @@ func TestSlowReaderSeesGaps(t *testing.T) {
 	if next != flood || got != delivered {
 		t.Fatalf("%d events came, %d were counted as delivered; the numbers add up to %d of %d", got, delivered, next, flood)
 	}
-	if n, err := fast.Publish(t.Context(), client.Publish{EventType: "e", Payload: numberedPayload(flood)}); n != 1 || err != nil {
-		t.Fatalf("with room again: delivered %d, %v", n, err)
+	if d, err := fast.Publish(t.Context(), client.Publish{EventType: "e", Payload: numberedPayload(flood)}); d.Delivered != 1 || err != nil {
+		t.Fatalf("with room again: delivered %d, %v", d.Delivered, err)
 	}
 	if event, payload := nextEvent(t, slow); event != "e" || payload.N != flood {
 		t.Fatalf("got %s %+v", event, payload)
@@ -97,7 +97,7 @@ func TestFullHandlerRefusesItsSender(t *testing.T) {
 	awaitHandler(t, fast)
 	taken, refused := 1, 0
 	for i := 1; i < flood; i++ {
-		err := fast.Send(t.Context(), client.Send{CommandType: "e", Payload: numberedPayload(i)})
+		_, err := fast.Send(t.Context(), client.Send{CommandType: "e", Payload: numberedPayload(i)})
 		var said *client.Error
 		switch {
 		case err == nil:
@@ -162,11 +162,11 @@ func TestServerWideStreamBuffer(t *testing.T) {
 	}
 	both := 0
 	for i := range flood {
-		n, err := fast.Publish(t.Context(), client.Publish{EventType: "e", Payload: numberedPayload(i)})
-		if err != nil || n < 1 {
-			t.Fatalf("event %d: delivered %d, %v", i, n, err)
+		d, err := fast.Publish(t.Context(), client.Publish{EventType: "e", Payload: numberedPayload(i)})
+		if err != nil || d.Delivered < 1 {
+			t.Fatalf("event %d: delivered %d, %v", i, d.Delivered, err)
 		}
-		if n == 2 {
+		if d.Delivered == 2 {
 			both++
 		}
 		if event, err := sub.Next(t.Context()); err != nil || event.Payload != numberedPayload(i) {
@@ -200,7 +200,7 @@ func nextEvent(t *testing.T, c *wireConn) (event string, payload numberedEvent) 
 func awaitSubscriber(t *testing.T, c *client.Conn) {
 	t.Helper()
 	for {
-		status, err := c.GetSystemStatus(t.Context())
+		status, err := c.GetSystemStatus(t.Context(), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func awaitSubscriber(t *testing.T, c *client.Conn) {
 func awaitHandler(t *testing.T, c *client.Conn) {
 	t.Helper()
 	for {
-		err := c.Send(t.Context(), client.Send{CommandType: "e"})
+		_, err := c.Send(t.Context(), client.Send{CommandType: "e"})
 		var said *client.Error
 		if err == nil {
 			return

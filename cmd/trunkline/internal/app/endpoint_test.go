@@ -158,7 +158,7 @@ func TestTLSListenerWantsWhatTheSettingsSay(t *testing.T) {
 		conn, err := client.Dial(t.Context(), i.addr("kernel ipc"), client.WithTLS(c))
 		if err == nil {
 			defer conn.Close()
-			_, err = conn.GetSystemStatus(t.Context())
+			_, err = conn.GetSystemStatus(t.Context(), false)
 		}
 		if (err == nil) != ok {
 			t.Errorf("a call over TLS: %v, want success %v", err, ok)
@@ -175,7 +175,7 @@ func TestTLSListenerWantsWhatTheSettingsSay(t *testing.T) {
 	if !strings.Contains(server.banner.String(), "kernel ipc listening on "+sock+" (unix)\n") {
 		t.Errorf("banner:\n%s", server.banner.String())
 	}
-	if _, err := server.dial(sock).GetSystemStatus(t.Context()); err != nil {
+	if _, err := server.dial(sock).GetSystemStatus(t.Context(), false); err != nil {
 		t.Errorf("the unix socket is not plain: %v", err)
 	}
 }
