@@ -149,6 +149,17 @@ func (l *Log) Flush() {
 	l.mu.Unlock()
 }
 
+// FlushNext is Flush while a group is being written: what was appended is the next one. It reports false, and does nothing, where
+// none is.
+func (l *Log) FlushNext() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.idle {
+		l.ask(l.appended.Load())
+	}
+	return !l.idle
+}
+
 // add gives a record its index. The caller holds mu.
 func (l *Log) add(rec []byte) Index {
 	i := l.appended.Load() + 1

@@ -10,23 +10,21 @@ func (s *session) hold(out []byte, start int, upTo journal.Index) []byte {
 		return out
 	}
 	s.held = append(s.held, out[start:]...)
-	s.until.Store(max(s.until.Load(), upTo))
-	w.await(s)
-	w.ask(s)
-	return out[:start]
-}
-
-// flush has the log written if this session said that it would.
-func (s *session) flush() {
-	if s.asks {
-		s.asks = false
-		s.svc.writer.flush()
+	s.until = max(s.until, upTo)
+	s.port.Await(&w.mark, s.until)
+	if !w.log.FlushNext() { // else the round shares the next group without being ended for it
+		s.port.AtRoundEnd(w)
 	}
+	return out[:start]
 }
 
 // unhold appends what was held, if it may leave by now.
 func (s *session) unhold(out []byte) []byte {
-	if len(s.held) == 0 || s.svc.writer.log.Durable() < s.until.Load() {
+	if len(s.held) == 0 {
+		return out
+	}
+	if mark := &s.svc.writer.mark; mark.At() < s.until {
+		s.port.Await(mark, s.until) // the owner may be another one now
 		return out
 	}
 	out = append(out, s.held...)

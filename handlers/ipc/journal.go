@@ -27,11 +27,7 @@ type writer struct {
 
 	orchestrated atomic.Uint64 // index of the last record of orchestration
 
-	asked atomic.Bool // a session will have the log flushed when its loop comes round
-
-	mu      sync.Mutex
-	waiting []*session // whose held replies leave at session.until
-	waking  []*session // of the last group; the journal's
+	mark link.Watermark // up to where the log is durable; sessions wait for it
 }
 
 // append writes one record. Caller holds the lock that decided it.
@@ -80,58 +76,11 @@ func (w *writer) keyChange(c *idem.Change) journal.Index {
 	return w.append(keyRecord, func(dst []byte) []byte { return idem.AppendChange(dst, c) })
 }
 
-// await has the session woken once the journal is durable up to s.until.
-func (w *writer) await(s *session) {
-	w.mu.Lock()
-	if !s.awaits {
-		s.awaits = true
-		w.waiting = append(w.waiting, s)
-	}
-	w.mu.Unlock()
-	if w.log.Durable() >= s.until.Load() {
-		s.port.Wake() // it came in between
-	}
-}
-
-// ask has the log flushed after the sockets that are ready now were served: the changes of one round of a loop share a group. The
-// first session that changed something has itself woken, which comes after them.
-func (w *writer) ask(s *session) {
-	if !w.asked.Load() && !w.asked.Swap(true) {
-		s.asks = true
-		s.port.Wake()
-	}
-}
-
-// flush is what ask is followed by, sooner or later.
-func (w *writer) flush() {
-	w.asked.Store(false) // before: what is appended from now on asks again
-	w.log.Flush()
-}
-
-// durable wakes the sessions whose replies may leave.
-func (w *writer) durable(upTo journal.Index) {
-	w.mu.Lock()
-	kept := w.waiting[:0]
-	for _, s := range w.waiting {
-		if s.until.Load() > upTo {
-			kept = append(kept, s)
-			continue
-		}
-		s.awaits = false
-		w.waking = append(w.waking, s)
-	}
-	clear(w.waiting[len(kept):])
-	w.waiting = kept
-	w.mu.Unlock()
-	for _, s := range w.waking {
-		s.port.Wake()
-	}
-	clear(w.waking)
-	w.waking = w.waking[:0]
-}
+// RoundEnded implements link.RoundHook: the changes of one round of a loop share a group.
+func (w *writer) RoundEnded() { w.log.Flush() }
 
 // Durable tells that everything the journal holds up to an index is safe: it is the journal's OnDurable.
-func (s *Service) Durable(upTo journal.Index) { s.writer.durable(upTo) }
+func (s *Service) Durable(upTo journal.Index) { s.writer.mark.Reach(upTo) }
 
 // Digest returns a number that two services share that hold the same processes, envelopes and sessions.
 func (s *Service) Digest() uint64 {

@@ -178,26 +178,30 @@ func TestHeldRepliesAreBounded(t *testing.T) {
 	}
 }
 
-// TestChangesOfOneRoundShareAGroup: the changes of many connections are written together once the first one is pumped, which its loop
-// does after all sockets; and also when that connection is gone by then.
+// TestChangesOfOneRoundShareAGroup: the changes of many connections of a loop are written together at
+// the end of its round, also when the connection that was first is gone by then.
 func TestChangesOfOneRoundShareAGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newJournaledRig(t, memstore.New(memstore.Options{}), nil)
 		defer r.log.Close()
-		round := func(end func(first *peer), groups uint64) {
+		owner := &loopOwner{link.NewLoop(func() {})}
+		round := func(end func(first *peer)) {
 			t.Helper()
 			before, peers := r.log.Stats(), make([]*peer, 20)
+			owner.loop.BeginRound()
 			for i := range peers {
 				p := r.connect()
+				p.port.SetOwner(owner)
 				peers[i] = p
 				_, p.out, _ = p.s.Feed(request("i", "kernel", "CreateProcess", fmt.Sprintf(`{"pid":"%d.%d","user_id":"u%d"}`, before.Groups, i, i)), p.out, r.now)
 			}
+			end(peers[0])
 			if synctest.Wait(); r.log.Stats().Groups != before.Groups {
 				t.Error("written before the round was over")
 			}
-			end(peers[0])
+			owner.loop.EndRound()
 			synctest.Wait()
-			if after := r.log.Stats(); after.Groups != before.Groups+groups || after.QueueRecords != 0 {
+			if after := r.log.Stats(); after.Groups != before.Groups+1 || after.QueueRecords != 0 {
 				t.Errorf("%d groups, %d records wait", after.Groups-before.Groups, after.QueueRecords)
 			}
 			for i, p := range peers[1:] {
@@ -207,10 +211,16 @@ func TestChangesOfOneRoundShareAGroup(t *testing.T) {
 				}
 			}
 		}
-		round(func(p *peer) { p.pump() }, 1)
-		round(func(p *peer) { p.s.Closed() }, 1)
+		round(func(*peer) {})
+		round(func(p *peer) { p.s.Closed() })
 	})
 }
+
+// loopOwner owns connections of one loop.
+type loopOwner struct{ loop *link.Loop }
+
+func (*loopOwner) Wake(*link.Port)    {}
+func (o *loopOwner) Loop() *link.Loop { return o.loop }
 
 // TestLazyChangesAreWrittenSoon: nobody waits for a place in a rate window; it is written all the same.
 func TestLazyChangesAreWrittenSoon(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/engine/bus"
+	"trunkline/engine/journal"
 	"trunkline/engine/link"
 )
 
@@ -24,10 +25,8 @@ type session struct {
 	drained bool
 	gone    atomic.Bool // closed; looked at by listings that run beside the loop
 
-	held   []byte        // replies that wait for the journal
-	until  atomic.Uint64 // the index they wait for
-	awaits bool          // in writer.waiting; guarded by its mutex
-	asks   bool          // the log is flushed at the next Pump
+	held  []byte        // replies that wait for the journal
+	until journal.Index // the index they wait for
 }
 
 // Feed implements link.Session.
@@ -51,7 +50,6 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 
 // Pump implements link.Session.
 func (s *session) Pump(out []byte, room int, now link.Instant) (outAfter []byte, more bool) {
-	s.flush()
 	out = s.unhold(out)
 	start := len(out)
 	if s.cut.msg != nil {
@@ -146,7 +144,6 @@ func (s *session) Load() link.Load {
 // Closed implements link.Session. It does not undo any process state (kernel-ipc §2.3).
 func (s *session) Closed() {
 	s.gone.Store(true)
-	s.flush()
 	for _, st := range s.streams {
 		st.bus.Discard()
 	}

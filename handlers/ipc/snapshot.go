@@ -91,7 +91,7 @@ func (s *Service) writeLazy() {
 		case <-s.stop:
 			return
 		case <-tick.C:
-			s.writer.flush()
+			s.writer.log.Flush()
 		}
 	}
 }
