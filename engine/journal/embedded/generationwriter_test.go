@@ -213,7 +213,7 @@ func TestGenerationBeginsAgain(t *testing.T) {
 		if err := errors.Join(half.finish(), half.ingest()); err != nil {
 			t.Fatal(err)
 		}
-		s.fs.sink(errCrash)
+		s.fs.sink(errors.New("the machine is gone"))
 		_ = s.Close()
 		s = mustOwn(t, cfg)
 		wantGenerations(t, s, 5, 3, 4, 5)

@@ -22,7 +22,6 @@ var doors = []struct {
 	{"engine/idem", []string{"codec/mpack", "engine/table", "engine/link", "engine/internal"}, "a table with a rule, and its changes as records: no protocol, no tool"},
 	{"engine/journal/embedded", []string{"engine/journal", "engine/internal"}, "one store among several: it keeps blocks and never looks into them"},
 	{"engine/journal/memstore", []string{"engine/journal"}, "a store for tests: it must not share code with what it stands for"},
-	{"engine/journal/journaltest", []string{"engine/journal"}, "judges any store through the log: it must know none of them"},
 	{"engine/journal", []string{"codec/wire", "engine/internal"}, "records bytes; knows nothing of what they mean"},
 	{"engine/obs", nil, "everything may be observed, so observing may depend on nothing"},
 	{"engine/stream", []string{"engine/link", "engine/obs", "engine/internal"}, "moves bytes for sessions it knows nothing about"},

@@ -1,4 +1,4 @@
-package journaltest
+package journal_test
 
 import (
 	"testing"
@@ -6,8 +6,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Suite runs all tests on places that place makes, each empty and its own.
-func Suite(t *testing.T, place func(t *testing.T) Place) {
+// runSuite runs all tests on places that place makes, each empty and its own.
+func runSuite(t *testing.T, place func(t *testing.T) Place) {
 	for _, c := range []struct {
 		name string
 		test func(t *testing.T, p Place)
@@ -33,7 +33,7 @@ func Suite(t *testing.T, place func(t *testing.T) Place) {
 	}
 	t.Run("Model", func(t *testing.T) {
 		rapid.Check(t, func(rt *rapid.T) {
-			Run(rt, place(t), rapid.SliceOfN(rapid.Byte(), 0, 60).Draw(rt, "program"))
+			runProgram(rt, place(t), rapid.SliceOfN(rapid.Byte(), 0, 60).Draw(rt, "program"))
 		})
 	})
 }

@@ -1,4 +1,4 @@
-package journaltest
+package journal_test
 
 import (
 	"context"
@@ -6,9 +6,9 @@ import (
 	"trunkline/engine/journal"
 )
 
-// Run interprets a program on a place and compares the journal with a slice after every step that could lose something. Each byte
+// runProgram interprets a program on a place and compares the journal with a slice after every step that could lose something. Each byte
 // is an operation: its lowest three bits say which, the others how much.
-func Run(t tb, p Place, program []byte) {
+func runProgram(t tb, p Place, program []byte) {
 	t.Helper()
 	m := &model{t: t, place: p, all: map[journal.Index]string{}}
 	defer func() {

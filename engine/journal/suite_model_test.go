@@ -1,4 +1,4 @@
-package journaltest
+package journal_test
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ func TestTearing(t *testing.T) {
 	for _, interval := range []bool{false, true} {
 		rapid.Check(t, func(rt *rapid.T) {
 			o := memstore.Options{Seed: rapid.Uint64().Draw(rt, "seed"), Interval: interval, Tear: true}
-			Run(rt, on(o), rapid.SliceOfN(rapid.Byte(), 0, 60).Draw(rt, "program"))
+			runProgram(rt, on(o), rapid.SliceOfN(rapid.Byte(), 0, 60).Draw(rt, "program"))
 		})
 	}
 }
@@ -31,12 +31,12 @@ func (watcher) Helper() {}
 
 func (watcher) Fatalf(format string, args ...any) { panic(stopped(fmt.Sprintf(format, args...))) }
 
-// finds reports whether Run finds fault with a place.
+// finds reports whether runProgram finds fault with a place.
 func finds(p Place, program []byte) (found bool) {
 	defer func() {
 		_, found = recover().(stopped)
 	}()
-	Run(watcher{}, p, program)
+	runProgram(watcher{}, p, program)
 	return false
 }
 
@@ -63,7 +63,7 @@ func TestManySeeds(t *testing.T) {
 		for i := range program {
 			program[i] = byte(r.Uint32())
 		}
-		Run(t, on(memstore.Options{Seed: seed, Interval: seed&1 != 0, Tear: seed&2 != 0}), program)
+		runProgram(t, on(memstore.Options{Seed: seed, Interval: seed&1 != 0, Tear: seed&2 != 0}), program)
 	}
 }
 
@@ -75,6 +75,6 @@ func FuzzLog(f *testing.F) {
 		if len(program) > 200 {
 			return
 		}
-		Run(t, on(memstore.Options{Seed: seed, Interval: seed&1 != 0, Tear: seed&2 != 0}), program)
+		runProgram(t, on(memstore.Options{Seed: seed, Interval: seed&1 != 0, Tear: seed&2 != 0}), program)
 	})
 }

@@ -1,5 +1,5 @@
 //go:build race
 
-package journaltest
+package journal_test
 
 const raceEnabled = true

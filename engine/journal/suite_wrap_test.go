@@ -1,4 +1,4 @@
-package journaltest
+package journal_test
 
 import (
 	"bytes"
