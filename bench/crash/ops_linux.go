@@ -6,6 +6,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
+	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
 	"trunkline/handlers/ipc/client"
 )
@@ -129,7 +130,7 @@ func updateOp(w *world, envelope string, n int64) op {
 
 // encoded is JSON that is part of this program as MessagePack.
 func encoded(text string) msgp.Raw {
-	b, err := client.EncodeJSON([]byte(text))
+	b, err := transcode.EncodeJSON([]byte(text))
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"trunkline/bench/internal/goal"
+	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
 	"trunkline/engine/orchestration"
-	"trunkline/handlers/ipc/client"
 )
 
 // decided is what both servers say about a step, with what must be equal.
@@ -100,7 +100,7 @@ func engineStep(t *testing.T, o *orchestration.Engine, c *orchestration.Call, bo
 	if code != wire.OK {
 		t.Fatalf("%v: %s", code, c.Msg)
 	}
-	text, err := client.AppendJSON(nil, out)
+	text, err := transcode.AppendJSON(nil, out)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"trunkline/bench/internal/load"
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
-	"trunkline/handlers/ipc/client"
+	"trunkline/codec/transcode"
 )
 
 // side is one server and the load of agents' reports that it can take.
@@ -81,7 +81,7 @@ func startKernel(rig *load.Rig, o options) (*side, error) {
 }
 
 func addCall(tape *load.Tape, method, body string) error {
-	b, err := client.EncodeJSON([]byte(body))
+	b, err := transcode.EncodeJSON([]byte(body))
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"trunkline/codec/mpack"
+	"trunkline/codec/transcode"
 	"trunkline/engine/link"
-	"trunkline/handlers/ipc/client"
 )
 
 // start is the moment at which the steps are made.
@@ -17,7 +17,7 @@ var start = link.Instant{Mono: int64(time.Hour), Wall: 1767323045000}
 // value returns a JSON text as a member of a request.
 func value(tb testing.TB, text string) mpack.Value {
 	tb.Helper()
-	b, err := client.EncodeJSON([]byte(text))
+	b, err := transcode.EncodeJSON([]byte(text))
 	if err != nil {
 		tb.Fatal(err)
 	}

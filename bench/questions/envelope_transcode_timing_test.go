@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 
+	"trunkline/codec/transcode"
 	"trunkline/engine/envelope"
 )
 
@@ -17,11 +18,11 @@ func transcodes() []question {
 		text := flatEnvelope("e", size, false)
 		all = append(all, question{name: fmt.Sprintf("json/size=%d", size), prepare: func(tb testing.TB) work {
 			src := []byte(text)
-			dst := envelope.AppendMsgPack(nil, src)
+			dst := transcode.AppendMsgPack(nil, src)
 			if string(dst) != string(encode(tb, text)) {
 				tb.Fatalf("not what the client makes of it: %x", dst)
 			}
-			return work{run: func() { dst = envelope.AppendMsgPack(dst[:0], src) }, bytes: len(src)}
+			return work{run: func() { dst = transcode.AppendMsgPack(dst[:0], src) }, bytes: len(src)}
 		}}, question{name: fmt.Sprintf("encoded/size=%d", size), free: true, prepare: func(tb testing.TB) work {
 			return decodeWork(tb, encode(tb, text))
 		}})

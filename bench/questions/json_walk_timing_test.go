@@ -27,7 +27,9 @@ func jsonWalks() []question {
 		}
 		var w jsonx.Walker
 		walks("trunkline", true, func() (tokens int) {
-			for w.Reset(text); w.Next().Kind != jsonx.End; tokens++ {
+			w.Start(text)
+			for kind, _ := w.Step(); kind != jsonx.End; kind, _ = w.Step() {
+				tokens++
 			}
 			return tokens
 		})

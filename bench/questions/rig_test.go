@@ -8,9 +8,9 @@ import (
 
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
+	"trunkline/codec/transcode"
 	"trunkline/engine/link"
 	"trunkline/handlers/ipc"
-	"trunkline/handlers/ipc/client"
 )
 
 // rig is an endpoint of the kernel protocol without sockets, at a clock that is turned by hand.
@@ -127,7 +127,7 @@ func request(tb testing.TB, service, method, body string) []byte {
 // encode returns a JSON text as MessagePack.
 func encode(tb testing.TB, text string) []byte {
 	tb.Helper()
-	b, err := client.EncodeJSON([]byte(text))
+	b, err := transcode.EncodeJSON([]byte(text))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
-	"trunkline/handlers/ipc/client"
+	"trunkline/codec/transcode"
 )
 
 const (
@@ -215,7 +215,7 @@ func beginRequest(size int, ended bool) []byte {
 
 // raw encodes JSON that is part of this program.
 func raw(text string) load.Raw {
-	b, err := client.EncodeJSON([]byte(text))
+	b, err := transcode.EncodeJSON([]byte(text))
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}

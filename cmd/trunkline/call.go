@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
 	"trunkline/handlers/ipc"
 	"trunkline/handlers/ipc/client"
@@ -59,7 +60,7 @@ func runCall(cmd *cobra.Command, f *peerFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	body, err := client.EncodeJSON(text)
+	body, err := transcode.EncodeJSON(text)
 	if err == nil && !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
 		err = errors.New("it is no object")
 	}
@@ -97,7 +98,7 @@ func argument(cmd *cobra.Command, args []string, none string) ([]byte, error) {
 }
 
 func printBody(cmd *cobra.Command, body []byte) error {
-	text, err := client.AppendJSON(nil, body)
+	text, err := transcode.AppendJSON(nil, body)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/codec/transcode"
 	"trunkline/handlers/ipc/client"
 )
 
@@ -110,7 +111,7 @@ func TestFewDescriptors(t *testing.T) {
 
 func body(t *testing.T, json string) []byte {
 	t.Helper()
-	b, err := client.EncodeJSON([]byte(json))
+	b, err := transcode.EncodeJSON([]byte(json))
 	if err != nil {
 		t.Fatal(err)
 	}

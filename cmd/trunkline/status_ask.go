@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/codec/transcode"
 	"trunkline/engine/obs"
 	"trunkline/handlers/ipc/client"
 	"trunkline/handlers/ops"
@@ -141,7 +142,7 @@ func (s *kernelState) ask(ctx context.Context, secure client.Option) error {
 		_, err = s.reply.UnmarshalMsg(body)
 	}
 	if err == nil {
-		s.Status, err = client.AppendJSON(nil, body)
+		s.Status, err = transcode.AppendJSON(nil, body)
 	}
 	if err == nil && s.digest != nil {
 		s.Digest, err = s.digest.read(s.Status)

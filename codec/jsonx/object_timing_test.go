@@ -53,11 +53,6 @@ func BenchmarkEnvelope(b *testing.B) {
 	})
 	run("skip", func() { behindContainer(text, 1) })
 	var w Walker
-	run("walk", func() {
-		w.Reset(text)
-		for w.Next().Kind != End {
-		}
-	})
 	run("step", func() {
 		w.Start(text)
 		for kind, _ := w.Step(); kind != End; kind, _ = w.Step() {

@@ -5,10 +5,10 @@ import (
 	"math/bits"
 )
 
-// TokenKind says what a Token is.
+// TokenKind is the kind of a token.
 type TokenKind uint8
 
-// The kinds of Token. End is the zero kind: a walk that is over keeps returning it.
+// The kinds of tokens. End is the zero kind: a walk that is over keeps returning it.
 const (
 	End TokenKind = iota
 	ObjectStart
@@ -23,80 +23,19 @@ const (
 	Null
 )
 
-// Token is one step of a walk.
-type Token struct {
-	Kind TokenKind
-	// Count is the number of members of the container that begins here (ObjectStart, ArrayStart), else 0. Repeated keys
-	// count each time. After Start instead of Reset it is always 0.
-	Count int
-	// Raw is the contents between the quotes, still escaped (Key, String), or the digits (Number), else nil. It is a
-	// sub-slice of the text given to Reset and valid as long as that text is.
-	Raw []byte
-}
-
-// maxKeptCounts bounds the memory an idle Walker keeps for one hostile text full of brackets: 64 KiB of member counts.
-const maxKeptCounts = 16 << 10
-
 // Walker pulls the tokens out of a text that Check accepted, in order, so that JSON can be written in another format without a
-// tree in between. The zero Walker walks an empty text; Reset makes it reusable, and a warm one does not allocate.
+// tree in between. The zero Walker walks an empty text.
 type Walker struct {
 	b       []byte
 	i       int
 	nest    nest
-	object  bool     // the innermost open container is one
-	wantKey bool     // the next string is a member's name
-	opened  int      // containers begun so far: the index into counts
-	counts  []uint32 // members of each container, in order of their opening brackets
-	open    []uint32 // scratch of countMembers: indexes of the open containers, at most MaxDepth
+	object  bool // the innermost open container is one
+	wantKey bool // the next string is a member's name
 }
 
-// Reset starts a walk over b, which must have passed Check. The Walker reads b until the walk ends; Reset(nil) lets go of it.
-// It reads b once to count members, so that a whole walk costs time linear in len(b) however deep it nests. It allocates only
-// when b has more containers than any text before.
-func (w *Walker) Reset(b []byte) {
-	w.Start(b)
-	if cap(w.counts) > maxKeptCounts {
-		w.counts = nil
-	}
-	w.countMembers()
-}
-
-// Start is Reset for a walk that does without member counts: b is read only once and nothing is allocated, ever.
+// Start begins a walk over b, which must have passed Check. The Walker reads b until the walk ends.
 func (w *Walker) Start(b []byte) {
-	w.b, w.i, w.nest.depth, w.object, w.wantKey, w.opened, w.counts = b, 0, 0, false, false, 0, w.counts[:0]
-}
-
-// countMembers fills counts. One more member is known at each comma; which container it belongs to comes from the stack of
-// open ones.
-func (w *Walker) countMembers() {
-	b, open := w.b, w.open[:0]
-	for i := 0; i < len(b); i++ {
-		switch b[i] {
-		case '"':
-			i = closingQuote(b, i+1)
-		case '{', '[':
-			if len(open) == MaxDepth {
-				return
-			}
-			open = append(open, uint32(len(w.counts)))
-			w.counts = append(w.counts, firstMember(b, i+1))
-		case ',':
-			if len(open) > 0 {
-				w.counts[open[len(open)-1]]++
-			}
-		case '}', ']':
-			open = open[:max(len(open)-1, 0)]
-		}
-	}
-	w.open = open
-}
-
-// firstMember returns 1 if the container opened before i has a member, else 0.
-func firstMember(b []byte, i int) uint32 {
-	if i = skipSpace(b, i); i < len(b) && (b[i] == '}' || b[i] == ']') {
-		return 0
-	}
-	return 1
+	w.b, w.i, w.nest.depth, w.object, w.wantKey = b, 0, 0, false, false
 }
 
 // closingQuote returns the offset of the quote that ends the string whose contents begin at i, or len(b).
@@ -122,16 +61,9 @@ func closingQuote(b []byte, i int) int {
 	return len(b)
 }
 
-// Next returns the next token, and a token of kind End for ever once the text is over. It does not allocate.
-func (w *Walker) Next() (t Token) {
-	t.Kind, t.Raw = w.Step()
-	if (t.Kind == ObjectStart || t.Kind == ArrayStart) && w.opened <= len(w.counts) {
-		t.Count = int(w.counts[w.opened-1])
-	}
-	return t
-}
-
-// Step is Next for callers that need no member count: it returns the Kind and Raw of the next token, which travel in registers.
+// Step returns the next token, and the kind End for ever once the text is over. raw is what stands between
+// the quotes of a Key or String, still escaped, or the digits of a Number; it is a sub-slice of the text.
+// Step does not allocate.
 func (w *Walker) Step() (kind TokenKind, raw []byte) {
 	b, i := w.b, w.i
 	for i < len(b) && separator(b[i]) {
@@ -194,7 +126,6 @@ func (w *Walker) begin(i int, object bool) TokenKind {
 		return w.stop()
 	}
 	w.i = i + 1
-	w.opened++
 	w.nest.push(object)
 	w.object, w.wantKey = object, object
 	if object {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"trunkline/codec/transcode"
 )
 
 // appended decodes a text in a form and returns the reply's members, unchanged otherwise.
@@ -144,7 +146,7 @@ func TestDefaultsAreThoseOfTheTable(t *testing.T) {
 		if got := string(defaultOf(JSON, k)); got != want {
 			t.Errorf("%s: %s, want %s", k, got, want)
 		}
-		if got, want := string(defaultOf(MsgPack, k)), string(AppendMsgPack(nil, []byte(want))); got != want {
+		if got, want := string(defaultOf(MsgPack, k)), string(transcode.AppendMsgPack(nil, []byte(want))); got != want {
 			t.Errorf("%s in MessagePack: %x, want %x", k, got, want)
 		}
 	}

@@ -3,6 +3,8 @@ package envelope
 import (
 	"strings"
 	"testing"
+
+	"trunkline/codec/transcode"
 )
 
 // parts builds an envelope of either shape in either form: base members and one more.
@@ -15,7 +17,7 @@ func (p parts) bytes(text string) []byte {
 	if p.form == JSON {
 		return []byte(text)
 	}
-	return AppendMsgPack(nil, []byte(text))
+	return transcode.AppendMsgPack(nil, []byte(text))
 }
 
 // with returns an envelope in which the member of key k has a value.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"trunkline/codec/transcode"
+
 	"pgregory.net/rapid"
 )
 
@@ -179,7 +181,7 @@ func (d drawn) encode(text string) []byte {
 	if d.form == JSON {
 		return []byte(text)
 	}
-	return AppendMsgPack(nil, []byte(text))
+	return transcode.AppendMsgPack(nil, []byte(text))
 }
 
 func forms(t *rapid.T) drawn {

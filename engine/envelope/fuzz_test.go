@@ -8,6 +8,7 @@ import (
 
 	"trunkline/codec/jsonx"
 	"trunkline/codec/mpack"
+	"trunkline/codec/transcode"
 )
 
 // seeds are the worked examples (envelope §9) and one of each oddity.
@@ -77,7 +78,7 @@ func FuzzDecodeJSON(f *testing.F) {
 
 func FuzzDecodeMsgpack(f *testing.F) {
 	for _, seed := range seeds() {
-		f.Add(AppendMsgPack(nil, seed))
+		f.Add(transcode.AppendMsgPack(nil, seed))
 	}
 	f.Fuzz(func(t *testing.T, src []byte) {
 		if mpack.KindOf(src) != mpack.Map {

@@ -5,6 +5,8 @@ package envelope
 import (
 	"runtime"
 	"testing"
+
+	"trunkline/codec/transcode"
 )
 
 // TestLargeInputsAreLinear takes a step of envelopes of megabytes whose members are as many and as small as can be, past the bounds
@@ -18,7 +20,7 @@ func TestLargeInputsAreLinear(t *testing.T) {
 		t.Helper()
 		spent := func(n int) uint64 {
 			src := []byte(text(n))
-			packed := AppendMsgPack(nil, src)
+			packed := transcode.AppendMsgPack(nil, src)
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			for form, src := range map[Form][]byte{JSON: src, MsgPack: packed} {

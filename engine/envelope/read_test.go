@@ -3,6 +3,8 @@ package envelope
 import (
 	"fmt"
 	"testing"
+
+	"trunkline/codec/transcode"
 )
 
 func TestReading(t *testing.T) {
@@ -48,13 +50,13 @@ func TestKindsOfValues(t *testing.T) {
 		if got := valueOf(JSON, []byte(" "+text+"\n")).Kind; got != inJSON {
 			t.Errorf("%s in JSON: %d, want %d", text, got, inJSON)
 		}
-		if v := valueOf(MsgPack, AppendMsgPack(nil, []byte(text))); v.Kind != inMsgPack {
+		if v := valueOf(MsgPack, transcode.AppendMsgPack(nil, []byte(text))); v.Kind != inMsgPack {
 			t.Errorf("%s in MessagePack: %d, want %d", text, v.Kind, inMsgPack)
 		}
 	}
 	for _, n := range [...]string{"0", "127", "128", "-1", "-32", "-33", "-129", "65535", "65536", "4294967296", "-4294967297", "9223372036854775807"} {
 		f(n, Float, Int)
-		if got, ok := integer(MsgPack, valueOf(MsgPack, AppendMsgPack(nil, []byte(n)))); !ok || fmt.Sprint(got) != n {
+		if got, ok := integer(MsgPack, valueOf(MsgPack, transcode.AppendMsgPack(nil, []byte(n)))); !ok || fmt.Sprint(got) != n {
 			t.Errorf("%s is read as %d", n, got)
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/codec/transcode"
+
 	"github.com/tinylib/msgp/msgp"
 )
 
@@ -122,7 +124,7 @@ func compacted(src []byte) []byte {
 
 // sessionFlat is a flat envelope of about 900 bytes as an orchestration session keeps it.
 func sessionFlat() []byte {
-	return AppendMsgPack(nil, []byte(`{"envelope_id":"env_00000000000000a1","request_id":"req_00000000000000b2","user_id":"user-42","session_id":"sess_00000000000000c3",`+
+	return transcode.AppendMsgPack(nil, []byte(`{"envelope_id":"env_00000000000000a1","request_id":"req_00000000000000b2","user_id":"user-42","session_id":"sess_00000000000000c3",`+
 		`"raw_input":"Trace how a user logs in.","received_at":"2025-12-10T10:00:00.123456Z","request_context":{"request_id":"r","roles":["developer"]},`+
 		`"current_stage":"s2","outputs":{"a1":{"text":"the handler is in auth/login.py","n":3,"files":["auth/login.py","middleware/session.py"],`+
 		`"summary":"set_cookie is called once, in the middleware, after the session was written to the store; nothing else touches it","cost":0.0123,`+

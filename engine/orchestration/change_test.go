@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"trunkline/codec/mpack"
+	"trunkline/codec/transcode"
 	"trunkline/engine/envelope"
 	"trunkline/engine/link"
 )
@@ -13,7 +14,7 @@ import (
 // samples has a change of every kind, and of every form that one may take.
 func samples() []Change {
 	at := link.Instant{Mono: 7, Wall: 1_700_000_000_000}
-	table := envelope.AppendMsgPack(nil, []byte(`{"a":1}`))
+	table := transcode.AppendMsgPack(nil, []byte(`{"a":1}`))
 	report := Report{ProcessID: []byte("p"), AgentName: []byte("a"), Failed: true, Error: []byte("e"), Output: table, LLMCalls: 1, ToolCalls: 2,
 		TokensIn: 3, HasTokensIn: true, TokensOut: 4, HasTokensOut: true}
 	refs := []SessionRef{{[]byte("p"), 1}, {[]byte("q"), 2}}

@@ -7,7 +7,7 @@ import (
 
 	"trunkline/codec/jsonx"
 	"trunkline/codec/mpack"
-	"trunkline/engine/envelope"
+	"trunkline/codec/transcode"
 )
 
 // sound reports whether raw is one value that the Scanner takes.
@@ -75,7 +75,7 @@ func FuzzPipelineJSON(f *testing.F) {
 		if !jsonx.Check(text, 512).OK() {
 			return
 		}
-		raw := envelope.AppendMsgPack(nil, text)
+		raw := transcode.AppendMsgPack(nil, text)
 		if !sound(raw) && len(raw) < 512 {
 			t.Fatalf("%q is %x", text, raw)
 		}

@@ -5,6 +5,7 @@ import (
 
 	"trunkline/codec/jsonx"
 	"trunkline/codec/mpack"
+	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
 	"trunkline/engine/envelope"
 )
@@ -27,7 +28,7 @@ func (c *Call) mapField(v mpack.Value, field, kind string, text *[]byte) (raw []
 		c.Msg = p.Append(c.Msg)
 		return nil, wire.InvalidArgument
 	}
-	*text = envelope.AppendMsgPack((*text)[:0], v.Data)
+	*text = transcode.AppendMsgPack((*text)[:0], v.Data)
 	return *text, wire.OK
 }
 

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"trunkline/codec/frame"
-	"trunkline/codec/jsonx"
 	"trunkline/codec/mpack"
+	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
 	"trunkline/engine/bus"
 )
@@ -76,37 +76,9 @@ func (q *pendingQuery) appendAnswer(out []byte, a bus.Answer) []byte {
 	start := len(out)
 	out = mpack.AppendResponseHead(frame.Begin(out, frame.Response), q.id)
 	out = mpack.AppendBool(append(out, "\x83\xa7success"...), a.Success)
-	out = appendJSON(append(out, "\xa6result"...), a.Result)
+	out = transcode.AppendMsgPack(append(out, "\xa6result"...), a.Result)
 	out = mpack.AppendStr(append(out, "\xa5error"...), a.Error)
 	return sealFrame(out, start, q.id, q.s.svc.cfg.MaxFrameBytes)
-}
-
-// appendJSON appends checked JSON text as MessagePack: integers that fit 64 bits as integers, other numbers as floats, a
-// number beyond the float range as nil (kernel-ipc §4.17).
-func appendJSON(dst, text []byte) []byte {
-	var w jsonx.Walker
-	w.Reset(text)
-	var scratch []byte
-	for {
-		tok := w.Next()
-		switch tok.Kind {
-		case jsonx.End:
-			return dst
-		case jsonx.ObjectStart:
-			dst = mpack.AppendMap(dst, tok.Count)
-		case jsonx.ArrayStart:
-			dst = mpack.AppendArray(dst, tok.Count)
-		case jsonx.Key, jsonx.String:
-			scratch = jsonx.AppendUnescaped(scratch[:0], tok.Raw)
-			dst = mpack.AppendStr(dst, scratch)
-		case jsonx.Number:
-			dst = appendNumber(dst, jsonx.ParseNumber(tok.Raw))
-		case jsonx.True, jsonx.False:
-			dst = mpack.AppendBool(dst, tok.Kind == jsonx.True)
-		case jsonx.Null:
-			dst = mpack.AppendNil(dst)
-		}
-	}
 }
 
 var nullText = []byte("null")
@@ -133,14 +105,4 @@ func reply(t *turn) wire.Code {
 	delivered := t.svc.bus.Reply(t.s.port, id, success, result, text)
 	t.out = mpack.AppendBool(append(t.out, "\x82\xa7success\xc3\xa9delivered"...), delivered)
 	return wire.OK
-}
-
-func appendNumber(dst []byte, n jsonx.NumberValue) []byte {
-	switch n.Kind {
-	case jsonx.Int:
-		return mpack.AppendInt(dst, n.Int)
-	case jsonx.Uint:
-		return mpack.AppendUint(dst, n.Uint)
-	}
-	return mpack.AppendFloat(dst, n.Float)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"trunkline/codec/transcode"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/tinylib/msgp/msgp"
 )
@@ -11,7 +13,7 @@ import (
 // encoded returns the MessagePack of JSON text.
 func encoded(t *testing.T, text string) msgp.Raw {
 	t.Helper()
-	b, err := EncodeJSON([]byte(text))
+	b, err := transcode.EncodeJSON([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}

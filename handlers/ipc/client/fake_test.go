@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"trunkline/codec/frame"
+	"trunkline/codec/transcode"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -80,7 +81,7 @@ func (p *peer) want(method string) request {
 	if err != nil {
 		p.t.Fatalf("no request %s: %v", method, err)
 	}
-	text, err := AppendJSON(nil, payload)
+	text, err := transcode.AppendJSON(nil, payload)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func (p *peer) want(method string) request {
 // say sends one frame with the JSON twin's payload.
 func (p *peer) say(kind frame.Type, twin string) {
 	p.t.Helper()
-	payload, err := EncodeJSON([]byte(twin))
+	payload, err := transcode.EncodeJSON([]byte(twin))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -141,11 +142,11 @@ func (p *peer) serve(reply func(req request) (kind frame.Type, twin string)) (st
 			if err != nil {
 				return
 			}
-			text, _ := AppendJSON(nil, payload)
+			text, _ := transcode.AppendJSON(nil, payload)
 			var req request
 			json.Unmarshal(text, &req)
 			kind, twin := reply(req)
-			out, _ := EncodeJSON([]byte(twin))
+			out, _ := transcode.EncodeJSON([]byte(twin))
 			if _, err := p.nc.Write(frame.Append(nil, kind, nil, out)); err != nil {
 				return
 			}
@@ -172,7 +173,7 @@ func start(c *Conn, method string, t testing.TB) <-chan outcome {
 
 func twin(t testing.TB, body []byte) string {
 	t.Helper()
-	text, err := AppendJSON(nil, body)
+	text, err := transcode.AppendJSON(nil, body)
 	if err != nil {
 		t.Fatal(err)
 	}

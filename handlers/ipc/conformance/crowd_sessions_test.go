@@ -8,6 +8,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
+	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
 	"trunkline/handlers/ipc/client"
 	"trunkline/handlers/ipc/ipctest"
@@ -15,7 +16,7 @@ import (
 
 func encode(t testing.TB, text string) msgp.Raw {
 	t.Helper()
-	b, err := client.EncodeJSON([]byte(text))
+	b, err := transcode.EncodeJSON([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func TestReportsAddUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := client.AppendJSON(nil, state.Envelope)
+		text, err := transcode.AppendJSON(nil, state.Envelope)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +137,7 @@ func TestUpdateAndReportAtOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := client.AppendJSON(nil, created)
+		text, err := transcode.AppendJSON(nil, created)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/codec/transcode"
 	"trunkline/handlers/ipc/client"
 	"trunkline/handlers/ipc/ipctest"
 )
@@ -181,7 +182,7 @@ func TestDocumentedTranscripts(t *testing.T) {
 // converse is trunkline call: the body of the reply as JSON, or "CODE: message".
 func converse(t *testing.T, conn *client.Conn, target, body string) string {
 	t.Helper()
-	request, err := client.EncodeJSON([]byte(body))
+	request, err := transcode.EncodeJSON([]byte(body))
 	if err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}
@@ -195,7 +196,7 @@ func converse(t *testing.T, conn *client.Conn, target, body string) string {
 		t.Fatalf("%s: %v", target, err)
 	}
 	var text bytes.Buffer
-	out, err := client.AppendJSON(text.AvailableBuffer(), reply)
+	out, err := transcode.AppendJSON(text.AvailableBuffer(), reply)
 	if err != nil {
 		t.Fatal(err)
 	}

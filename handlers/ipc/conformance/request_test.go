@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cockroachdb/datadriven"
+	"trunkline/codec/transcode"
 
-	"trunkline/handlers/ipc/client"
+	"github.com/cockroachdb/datadriven"
 )
 
 // request is one encoded request and the id its answer will have.
@@ -38,7 +38,7 @@ func (s *script) requests(d *datadriven.TestData) []request {
 				continue
 			}
 			twin := s.twin(strings.ReplaceAll(line, "%i", strconv.Itoa(i+1)), d)
-			payload, err := client.EncodeJSON([]byte(twin))
+			payload, err := transcode.EncodeJSON([]byte(twin))
 			if err != nil {
 				d.Fatalf(s.t, "%s: %v", twin, err)
 			}

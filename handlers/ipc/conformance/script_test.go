@@ -12,7 +12,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"trunkline/handlers/ipc/client"
+	"trunkline/codec/transcode"
 	"trunkline/handlers/ipc/ipctest"
 )
 
@@ -293,7 +293,7 @@ func (s *script) await(c *wireConn, d *datadriven.TestData) string {
 	s.t.Helper()
 	var n int
 	d.ScanArgs(s.t, "subscribers", &n)
-	ask, err := client.EncodeJSON([]byte(`{"id":"await","service":"kernel","method":"GetSystemStatus","body":{}}`))
+	ask, err := transcode.EncodeJSON([]byte(`{"id":"await","service":"kernel","method":"GetSystemStatus","body":{}}`))
 	if err != nil {
 		s.t.Fatal(err)
 	}

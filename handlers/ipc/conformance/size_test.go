@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/handlers/ipc/client"
+	"trunkline/codec/transcode"
 	"trunkline/handlers/ipc/ipctest"
 )
 
@@ -31,7 +31,7 @@ func newAsker(t *testing.T, opts ...ipctest.Option) *asker {
 func (a *asker) ask(target, body string) (refusal string, size int) {
 	a.t.Helper()
 	service, method, _ := strings.Cut(target, ".")
-	payload, err := client.EncodeJSON([]byte(fmt.Sprintf(`{"id":%q,"service":%q,"method":%q,"body":%s}`, a.id, service, method, body)))
+	payload, err := transcode.EncodeJSON([]byte(fmt.Sprintf(`{"id":%q,"service":%q,"method":%q,"body":%s}`, a.id, service, method, body)))
 	if err != nil {
 		a.t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
 	"trunkline/handlers/ipc/client"
 	"trunkline/handlers/ipc/ipctest"
@@ -25,7 +26,7 @@ func slowPeer(t *testing.T, request string, opts ...ipctest.Option) (*client.Con
 		t.Fatal(err)
 	}
 	t.Cleanup(slow.close)
-	payload, err := client.EncodeJSON([]byte(request))
+	payload, err := transcode.EncodeJSON([]byte(request))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"trunkline/handlers/ipc/client"
+	"trunkline/codec/transcode"
 )
 
 const (
@@ -126,14 +126,14 @@ func inspect(raw []byte) received {
 		return f
 	}
 	payload := raw[5:]
-	text, err := client.AppendJSON(nil, payload)
+	text, err := transcode.AppendJSON(nil, payload)
 	if err != nil {
 		f.flaw = err.Error()
 		return f
 	}
 	f.twin = string(text)
 	f.id = parseTwin(f.twin).get("id").text()
-	if again, err := client.EncodeJSON(text); err != nil || !bytes.Equal(again, payload) {
+	if again, err := transcode.EncodeJSON(text); err != nil || !bytes.Equal(again, payload) {
 		f.flaw = fmt.Sprintf("not the smallest encoding: %x", payload)
 	}
 	return f

@@ -9,9 +9,9 @@ import (
 
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
+	"trunkline/codec/transcode"
 	"trunkline/engine/journal"
 	"trunkline/engine/link"
-	"trunkline/handlers/ipc/client"
 )
 
 // reply is one that has left its connection.
@@ -79,7 +79,7 @@ func (p *peer) ask(service, method, body string) {
 
 // request is a frame whose body is given as JSON.
 func request(id int, service, method, body string) []byte {
-	b, err := client.EncodeJSON([]byte(body))
+	b, err := transcode.EncodeJSON([]byte(body))
 	if err != nil {
 		panic(fmt.Sprintf("cannot encode %s: %v", body, err))
 	}

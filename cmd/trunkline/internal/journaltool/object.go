@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"trunkline/codec/jsonx"
-	"trunkline/handlers/ipc/client"
+	"trunkline/codec/transcode"
 )
 
 // object appends the members of a JSON object.
@@ -74,7 +74,7 @@ func (o *object) value(name string, raw []byte) {
 	}
 	start := len(o.b)
 	o.key(name)
-	b, err := client.AppendJSON(o.b, raw)
+	b, err := transcode.AppendJSON(o.b, raw)
 	if err == nil {
 		o.b = b
 		return

@@ -11,7 +11,7 @@ import (
 
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
-	"trunkline/handlers/ipc/client"
+	"trunkline/codec/transcode"
 )
 
 // compile makes the message of one share.
@@ -65,7 +65,7 @@ func encodeFrame(name string, body []byte) ([]byte, error) {
 	if !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
 		return nil, errors.New("want a JSON object")
 	}
-	packed, err := client.EncodeJSON(body)
+	packed, err := transcode.EncodeJSON(body)
 	if err != nil {
 		return nil, err
 	}

@@ -8,7 +8,7 @@ import (
 
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
-	"trunkline/handlers/ipc/client"
+	"trunkline/codec/transcode"
 )
 
 const secret = 0x0123456789abcdef // run 01234567
@@ -35,7 +35,7 @@ func made(t *testing.T, protocol, body string, r request) string {
 	if id, ok := hexID(req.ID); !ok || id != r.id || string(req.Service) != "s" || string(req.Method) != "m" {
 		t.Errorf("id %s, %s.%s", req.ID, req.Service, req.Method)
 	}
-	text, err := client.AppendJSON(nil, req.Body)
+	text, err := transcode.AppendJSON(nil, req.Body)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
 	"trunkline/handlers/ipc/client"
 )
@@ -156,7 +157,7 @@ func call(ctx context.Context, conn *client.Conn, method, body string) error {
 	if body == "" {
 		return nil
 	}
-	packed, err := client.EncodeJSON([]byte(body))
+	packed, err := transcode.EncodeJSON([]byte(body))
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
-	"trunkline/handlers/ipc/client"
+	"trunkline/codec/transcode"
 )
 
 // registry is a server that knows processes and nothing else about them.
@@ -59,7 +59,7 @@ func (s *registry) reply(payload []byte) []byte {
 	var r mpack.Request
 	var sc mpack.Scanner
 	sc.ParseRequest(payload, &r)
-	body, _ := client.AppendJSON(nil, r.Body)
+	body, _ := transcode.AppendJSON(nil, r.Body)
 	_, rest, _ := strings.Cut(string(body), `"pid":"`)
 	pid, _, _ := strings.Cut(rest, `"`)
 	s.mu.Lock()

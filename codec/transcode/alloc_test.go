@@ -1,6 +1,6 @@
 //go:build !race
 
-package envelope
+package transcode
 
 import "testing"
 

@@ -1,8 +1,9 @@
-package envelope
+package transcode
 
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 
 	"trunkline/codec/jsonx"
 	"trunkline/codec/mpack"
@@ -17,16 +18,23 @@ import (
 // the one it gets. Moving costs next to nothing, but nesting multiplies it: a text in which it comes to more than maxMoves
 // times its length keeps wide headers from there on, and one pass over the result narrows them. Time stays linear in the text.
 func AppendMsgPack(dst, text []byte) []byte {
-	var w jsonx.Walker
-	w.Start(text)
 	t := transcoder{dst: dst, start: len(dst), moves: maxMoves * len(text)}
-	for kind, raw := w.Step(); kind != jsonx.End; kind, raw = w.Step() {
-		t.token(kind, raw)
+	return t.run(text)
+}
+
+// EncodeJSON returns the MessagePack of one JSON value. It refuses text that jsonx.Check refuses and
+// numbers beyond the float64 range. AppendJSON returns the same text up to white space, escapes and
+// the spelling of floats.
+func EncodeJSON(text []byte) ([]byte, error) {
+	if p := jsonx.Check(text, jsonx.MaxDepth); !p.OK() {
+		return nil, errors.New("cannot parse JSON: " + p.String())
 	}
-	if t.moves < 0 {
-		return t.dst[:t.start+len(mpack.Narrow(t.dst[t.start:]))]
+	t := transcoder{moves: maxMoves * len(text)}
+	out := t.run(text)
+	if t.overflow {
+		return nil, errors.New("cannot parse JSON: a number is out of range")
 	}
-	return t.dst
+	return out, nil
 }
 
 // maxMoves is how many times a byte of the result is moved at most, on average: more often than envelopes nest, and still cheaper
@@ -47,12 +55,26 @@ type transcoder struct {
 	members uint32 // so far, of the innermost open container
 	moves   int    // bytes that may still be moved; negative: headers stay wide
 	depth   int
-	open    [jsonx.MaxDepth]openContainer
+	// overflow is set by a number beyond the float64 range.
+	overflow bool
+	open     [jsonx.MaxDepth]openContainer
 }
 
 // openContainer says where a container's header is, counted from the start of the output, and how many members the one around
 // it has so far.
 type openContainer struct{ at, outer uint32 }
+
+func (t *transcoder) run(text []byte) []byte {
+	var w jsonx.Walker
+	w.Start(text)
+	for kind, raw := w.Step(); kind != jsonx.End; kind, raw = w.Step() {
+		t.token(kind, raw)
+	}
+	if t.moves < 0 {
+		return t.dst[:t.start+len(mpack.Narrow(t.dst[t.start:]))]
+	}
+	return t.dst
+}
 
 func (t *transcoder) token(kind jsonx.TokenKind, raw []byte) {
 	switch kind {
@@ -72,7 +94,7 @@ func (t *transcoder) token(kind jsonx.TokenKind, raw []byte) {
 	case jsonx.String:
 		t.dst = appendText(t.dst, raw)
 	case jsonx.Number:
-		t.dst = appendNumber(t.dst, raw)
+		t.number(raw)
 	case jsonx.True, jsonx.False:
 		t.dst = mpack.AppendBool(t.dst, kind == jsonx.True)
 	default:
@@ -114,16 +136,18 @@ func appendText(dst, raw []byte) []byte {
 	return mpack.AppendStr(dst[:start], dst[start+wideHeader:])
 }
 
-func appendNumber(dst, raw []byte) []byte {
+func (t *transcoder) number(raw []byte) {
 	if n, ok := jsonx.ParseInt(raw); ok {
-		return mpack.AppendInt(dst, n)
+		t.dst = mpack.AppendInt(t.dst, n)
+		return
 	}
 	switch n := jsonx.ParseNumber(raw); {
 	case n.Kind == jsonx.Uint:
-		return mpack.AppendUint(dst, n.Uint)
+		t.dst = mpack.AppendUint(t.dst, n.Uint)
 	case n.Overflow:
-		return mpack.AppendNil(dst)
+		t.overflow = true
+		t.dst = mpack.AppendNil(t.dst)
 	default:
-		return mpack.AppendFloat(dst, n.Float)
+		t.dst = mpack.AppendFloat(t.dst, n.Float)
 	}
 }

@@ -1,0 +1,2 @@
+// Package transcode turns JSON text into MessagePack and back, without a tree in between.
+package transcode
