@@ -1,8 +1,6 @@
 package reactor
 
 import (
-	"runtime/debug"
-
 	"github.com/panjf2000/gnet/v2"
 	"golang.org/x/sys/unix"
 
@@ -30,38 +28,28 @@ const pumpsPerTurn = 16
 // has read by then.
 const fullRounds = 16
 
-const reasonForced = stream.ReasonDrain
-
-// conn is a connection on a loop, and the link.Owner of its port. Methods that return keep say false when the connection is done
-// with: the caller has gnet close the descriptor.
+// conn is a connection on a loop, and the link.Owner of its port. Methods that return keep return false
+// when the connection is done with: the caller has gnet close the descriptor.
 type conn struct {
+	link.State
 	loop *loop
 	port *link.Port
 	sess link.Session
 	sock gnet.Conn
 	fd   int
 
-	carry *bufpool.Buffer // bytes the session has not taken: carry.B[off:]; nil while there are none
-	off   int
-	index int // in loop.conns
-
+	carry  *bufpool.Buffer // bytes the session has not taken: carry.B[off:]; nil while there are none
+	off    int
 	charge link.Charge // of Limits.Input, for carry
+	index  int         // in loop.conns, or in loop.lingering
 
-	opened   bool
-	gone     bool // closed, or left
-	queued   bool // on the ready list
-	woken    bool // Port.Wake came
-	more     bool // the session has chunks left to pump
-	blocked  bool // the session waits for what a Pump will bring
-	behind   bool // carry may begin with a whole frame
-	draining bool
-	resting  bool // counted by Gate.Rest
-	drainDue bool // Drain waits for the frames already read,
-	drainAt  int  // which are within so many bytes of carry.B[off:]
-	credit   int  // bytes a Pump may still bring before the socket is asked what it has not sent
-	fullFor  int  // rounds in which the socket had no room
-	timers   stream.Timers
-	parting  *stream.Parting // gone, and its last bytes are with the socket; nil before
+	opened  bool
+	gone    bool           // the session is closed, or has another owner
+	queued  bool           // on the ready list
+	woken   bool           // Port.Wake came
+	credit  int            // bytes a Pump may append before the socket is asked what it has not sent
+	fullFor int            // rounds in which the socket had no room
+	linger  *stream.Linger // of a connection that is gone; nil before
 }
 
 // Wake implements link.Owner.
@@ -75,70 +63,66 @@ func (c *conn) open(g gnet.Conn) (keep bool) {
 	l := c.loop
 	c.sock, c.fd, c.opened = g, g.Fd(), true
 	now := l.srv.now()
-	c.timers.Quiet = now.Mono
+	c.Quiet = now.Mono
 	l.add(c)
 	c.port.SetOwner(c)
 	if l.forced {
-		return c.close(reasonForced)
+		return c.close(link.ReasonDrain)
 	}
 	return !l.draining || c.drain(now)
 }
 
 // received is the turn of a connection whose socket had bytes.
 func (c *conn) received(in []byte) (keep bool) {
-	defer c.rescue(&keep)
+	defer c.catch(&keep)
 	l := c.loop
 	l.bytesIn += int64(len(in))
-	if c.blocked || c.behind {
-		if c.parting != nil {
-			c.parting.Heard()
+	if c.Verdict != link.More {
+		if c.linger != nil {
+			c.linger.Heard()
 			return true
 		}
 		c.store(in)
 		return c.bounded()
 	}
 	now := l.srv.now()
-	out, v := c.feed(in, l.out[:0], now)
-	return c.settle(out, v, now)
+	return c.settle(c.feed(in, l.out[:0], now), now)
 }
 
-// turn is the turn of a connection on the ready list: news first, then frames it could not take before.
+// turn is the turn of a connection on the ready list: replies and chunks from elsewhere first, then
+// frames that it could not take before.
 func (c *conn) turn(now link.Instant) (keep bool) {
-	defer c.rescue(&keep)
+	defer c.catch(&keep)
 	out := c.loop.out[:0]
 	if c.woken {
-		c.woken, c.more = false, true
+		c.woken, c.More = false, true
 		c.port.Rearm()
 	}
-	if c.more {
-		c.blocked = false // the Pump may bring the session what it waits for
+	if c.More {
 		var sent bool
 		if out, sent, keep = c.pump(out, now); !sent {
 			return keep
 		}
 	}
-	v := link.More
-	if c.behind && !c.blocked {
-		out, v = c.feed(nil, out, now)
+	if c.Next() == link.DoFeed {
+		out = c.feed(nil, out, now)
 	}
-	return c.settle(out, v, now)
+	return c.settle(out, now)
 }
 
-// pump brings out what the session has for its peer, a piece at a time: as long as the socket takes each piece whole and sends it
-// on, the next one keeps no reply waiting. The last piece is left in rest, to go out with the replies of the turn. sent false means
-// that the connection has left or is closed.
+// pump sends what the session has for its peer, a piece at a time: as long as the socket takes each
+// piece whole and sends it on, the next one delays no reply. The last piece is left in rest, to be sent
+// with the replies of the turn. With sent false the connection has left its loop or is closed.
 func (c *conn) pump(out []byte, now link.Instant) (rest []byte, sent, keep bool) {
 	for range pumpsPerTurn {
 		room := c.room()
-		out, c.more = c.sess.Pump(out, room, now)
+		var more bool
+		out, more = c.sess.Pump(out, room, now)
 		c.credit -= len(out)
-		if len(out) > 0 {
-			c.timers.Quiet = now.Mono
-		}
-		if !c.more {
+		if c.Pumped(len(out), len(c.unread()), more, now.Mono); !more {
 			return out, true, true
 		}
-		if sent, keep = c.send(out, false); !sent {
+		if sent, keep = c.send(out); !sent {
 			return nil, false, keep
 		}
 		if room > 0 {
@@ -146,7 +130,7 @@ func (c *conn) pump(out []byte, now link.Instant) (rest []byte, sent, keep bool)
 		} else if c.fullFor++; c.fullFor < fullRounds {
 			return out[:0], true, true
 		} else { // only goroutines can wait for the socket
-			return nil, false, c.leave(departing{why: stream.LeftWrite})
+			return nil, false, c.handoff(stream.LeftWrite, nil)
 		}
 		out = out[:0]
 	}
@@ -165,39 +149,34 @@ func (c *conn) room() int {
 }
 
 // feed lends the session what was read, straight from the loop's buffer where nothing waits before it.
-func (c *conn) feed(in, out []byte, now link.Instant) ([]byte, link.Verdict) {
+func (c *conn) feed(in, out []byte, now link.Instant) []byte {
 	src := in
 	if c.carry != nil {
 		c.store(in)
 		src = c.carry.B[c.off:]
 	}
-	lent := src
-	if c.drainDue {
-		lent = src[:min(c.drainAt, len(src))]
-	}
+	lent := src[:c.Lend(len(src))]
 	if len(lent) == 0 {
-		c.behind = false
-		return out, link.More
+		c.Fed(0, 0, link.More, now.Mono)
+		return out
 	}
 	used, out, v := c.sess.Feed(lent, out, now)
 	poison.Fill(src[:used])
 	c.keepRest(src, used)
-	c.blocked, c.behind = v == link.Blocked, v == link.Yield || v == link.Blocked
-	rest := len(src) - used
-	if c.drainDue {
-		c.drainAt, rest = c.drainAt-used, 0 // the rest is fed after Drain
+	rest, partial := len(src)-used, 0
+	if v == link.More && !c.DrainDue() { // otherwise the rest may have whole frames
+		partial = rest
 	}
-	if c.behind {
-		rest = 0 // it is us who wait
-	} else if most := c.loop.srv.limits.FrameBytes; most > 0 && rest > most+readBuffer {
-		v = link.Close // the last net below a session that waits for more than any frame may have
+	limits := &c.loop.srv.limits
+	if most := limits.FrameBytes; most > 0 && partial > most+readBuffer {
+		v = link.Close // the session waits for more than any frame may have
 	}
-	if !c.fits() && v == link.More && rest > link.OwnInput {
-		c.loop.srv.limits.Input.CountRefused()
-		out, v = append(out, c.loop.srv.limits.NoRoom...), link.Close
+	if !c.fits() && v == link.More && partial > link.OwnInput {
+		limits.Input.CountRefused()
+		out, v = append(out, limits.NoRoom...), link.Close
 	}
-	c.timers.Took(used, rest, now.Mono)
-	return out, v
+	c.Fed(used, rest, v, now.Mono)
+	return out
 }
 
 // keepRest carries what the session did not take.
@@ -258,51 +237,53 @@ func (c *conn) unread() []byte {
 	return c.carry.B[c.off:]
 }
 
-// bounded sends a connection away whose unread bytes pile up.
+// bounded hands off a connection whose unread bytes pile up.
 func (c *conn) bounded() bool {
 	l := &c.loop.srv.limits
-	switch n := len(c.unread()); {
-	case c.blocked && (n > blockedBytes || l.HeldBytes > 0 && l.Full(n, l.Count(c.unread()), false)):
-		return c.leave(departing{why: stream.LeftBlocked})
+	n, blocked := len(c.unread()), c.Verdict == link.Blocked
+	switch {
+	case blocked && (n > blockedBytes || l.HeldBytes > 0 && l.Full(n, l.Count(c.unread()), false)):
+		return c.handoff(stream.LeftBlocked, nil)
 	case n > behindBytes:
-		return c.leave(departing{why: stream.LeftBehind})
+		return c.handoff(stream.LeftBehind, nil)
 	}
 	return true
 }
 
-// settle ends a turn: the one write, then what the verdict asks for.
-func (c *conn) settle(out []byte, v link.Verdict, now link.Instant) bool {
-	sent, keep := c.send(out, v == link.Close)
-	if !sent {
+// settle ends a turn: the one write, then what the state asks for.
+func (c *conn) settle(out []byte, now link.Instant) bool {
+	if sent, keep := c.send(out); !sent {
 		return keep
 	}
-	l := c.loop
-	if v == link.Close {
-		return c.farewell(stream.ReasonProtocol)
-	}
-	if c.draining {
-		if c.drainDue && !c.behind {
-			c.tellDrain(now)
-		} else if c.loop.srv.gate.Rests(&c.resting, !c.behind && !c.blocked && !c.more && !c.woken && c.sess.Load().Done) {
-			return c.farewell(stream.ReasonDrain)
+	switch c.Next() {
+	case link.DoClose:
+		return c.closeWrite(link.ReasonProtocol)
+	case link.DoDrain:
+		c.emitDrain(now)
+	default:
+		if !c.Draining() {
+			break
+		}
+		if r, done := c.loop.srv.gate.Finished(&c.State, c.sess, c.woken); done {
+			return c.closeWrite(r)
 		}
 	}
-	if c.more || c.behind && !c.blocked {
-		l.enqueue(c)
+	if c.Runnable() {
+		c.loop.enqueue(c)
 	}
 	return true
 }
 
-// send ends the loan of the output buffer by offering its bytes to the socket. With sent false the socket did not take them
-// all, and the connection has left its loop or is closed.
-func (c *conn) send(out []byte, closing bool) (sent, keep bool) {
+// send ends the loan of the output buffer by offering its bytes to the socket. With sent false the
+// socket did not take them all, and the connection has left its loop or is closed.
+func (c *conn) send(out []byte) (sent, keep bool) {
 	n, err := write(c.fd, out)
 	c.loop.bytesOut += int64(n)
 	if n < len(out) {
 		if err != nil && err != unix.EAGAIN {
-			return false, c.close(stream.ReasonError)
+			return false, c.close(link.ReasonError)
 		}
-		keep = c.leave(departing{why: stream.LeftWrite, unsent: out[n:], closing: closing})
+		keep = c.handoff(stream.LeftWrite, out[n:])
 	}
 	c.loop.giveBack(out)
 	return n == len(out), keep
@@ -320,32 +301,30 @@ func write(fd int, b []byte) (n int, err error) {
 	}
 }
 
-// drain tells the session that the server is shutting down, after the frames already read were served (kernel-ipc §2.7). They
-// may wait behind a blocked session too, which unblocks without being told; what comes behind them is later, however soon it comes.
+// drain has the session drain after the frames already read were served (kernel-ipc §2.7). They may
+// wait behind a blocked session too, which unblocks without a Drain; later frames come after it.
 func (c *conn) drain(now link.Instant) (keep bool) {
-	defer c.rescue(&keep)
-	c.draining = true
-	if c.behind {
-		c.drainDue, c.drainAt = true, len(c.unread())
-		return true
+	defer c.catch(&keep)
+	if c.Behind() {
+		c.DrainAfter(len(c.unread()))
+	} else {
+		c.emitDrain(now)
 	}
-	c.tellDrain(now)
 	return true
 }
 
-func (c *conn) tellDrain(now link.Instant) {
-	c.drainDue = false
+func (c *conn) emitDrain(now link.Instant) {
 	c.sess.Drain(now)
-	c.more, c.behind = true, len(c.unread()) > 0
+	c.Drained(len(c.unread()))
 	c.loop.enqueue(c)
 }
 
-// lastTurn answers what has come to a connection that rests, and has it part.
+// lastTurn answers what has come to a connection whose session is done in a drain, and closes it.
 func (c *conn) lastTurn(now link.Instant) (keep bool) {
-	defer c.rescue(&keep)
+	defer c.catch(&keep)
 	l := c.loop
-	out, v, in := l.out[:0], link.More, l.bin()
-	for total := 0; total < farewellBytes && v == link.More; {
+	out, in := l.out[:0], l.scratch()
+	for total := 0; total < lingerBytes && c.Verdict == link.More; {
 		n, err := unix.Read(c.fd, in)
 		if err == unix.EINTR {
 			continue
@@ -355,31 +334,30 @@ func (c *conn) lastTurn(now link.Instant) (keep bool) {
 		}
 		total += n
 		l.bytesIn += int64(n)
-		out, v = c.feed(in[:n], out, now)
+		out = c.feed(in[:n], out, now)
 	}
-	return c.settle(out, v, now)
+	return c.settle(out, now)
 }
 
 // inTime closes the connection if one of its timers ran out (kernel-ipc §2.4).
 func (c *conn) inTime(now link.Instant) (keep bool) {
-	defer c.rescue(&keep)
-	pending := c.behind || c.blocked || c.more
+	defer c.catch(&keep)
 	l := &c.loop.srv.limits
-	r, late := c.timers.Overdue(l, c.sess.Load(), pending, now.Mono)
+	r, late := c.Overdue(l, c.sess.Load(), 0, now.Mono)
 	switch {
-	case late && r == stream.ReasonFrame && l.LateFrame != "":
-		return c.settle(append(c.loop.out[:0], l.LateFrame...), link.Close, now)
+	case late && r == link.ReasonFrame && l.LateFrame != "":
+		c.Close()
+		return c.settle(append(c.loop.out[:0], l.LateFrame...), now)
 	case late:
 		return c.close(r)
 	}
 	return true
 }
 
-// rescue is deferred around calls of session methods: a panic closes this connection and no other.
-func (c *conn) rescue(keep *bool) {
+// catch is deferred around calls of session methods: a panic closes this connection and no other.
+func (c *conn) catch(keep *bool) {
 	if r := recover(); r != nil {
-		c.loop.srv.log.Error("panic in a session",
-			"conn", c.port.ID(), "remote", c.port.Remote(), "panic", r, "stack", string(debug.Stack()))
-		*keep = c.close(stream.ReasonPanic)
+		c.loop.srv.host.Panicked("in", c.port, r)
+		*keep = c.close(link.ReasonPanic)
 	}
 }

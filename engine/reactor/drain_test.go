@@ -61,7 +61,7 @@ func TestDrainWaitsForFramesBehindABlockedSession(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	s.wantCount(stream.ReasonDrain, 2)
+	s.wantCount(link.ReasonDrain, 2)
 }
 
 // locked wakes its owner at its first Feed only, and what unblocks it comes with a Pump after its second one.
@@ -149,5 +149,5 @@ func TestAResetAfterTheEndFreesTheSlot(t *testing.T) {
 	s.wantLeft(stream.LeftEOF, 1)
 	_ = p.c.(*net.TCPConn).SetLinger(0)
 	_ = p.c.Close()
-	s.wantCount(stream.ReasonError, 1)
+	s.wantCount(link.ReasonError, 1)
 }

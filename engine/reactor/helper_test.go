@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"trunkline/engine/internal/linktest"
+	"trunkline/engine/link"
 	"trunkline/engine/stream"
 )
 
@@ -120,7 +121,7 @@ func (p *peer) wantPattern(cmd byte, n int) {
 }
 
 // wantClosed waits for the end of the conversation, then for its bookkeeping.
-func (p *peer) wantClosed(r stream.Reason) {
+func (p *peer) wantClosed(r link.Reason) {
 	p.t.Helper()
 	if b, err := io.ReadAll(p.c); len(b) > 0 {
 		p.t.Fatalf("got %d bytes (%v), want the end", len(b), err)
@@ -128,7 +129,7 @@ func (p *peer) wantClosed(r stream.Reason) {
 	p.s.wantCount(r, 1)
 }
 
-func (s *server) wantCount(r stream.Reason, n int64) {
+func (s *server) wantCount(r link.Reason, n int64) {
 	s.t.Helper()
 	wait(s.t, r.String(), func() bool { return s.Stats().Closed[r] >= n })
 	if got := s.Stats().Closed[r]; got != n {

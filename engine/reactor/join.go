@@ -52,7 +52,7 @@ func (s *Server) enroll(l *loop, nc net.Conn) {
 		if err = c.register(nc); err == nil {
 			return
 		}
-		c.closeSession()
+		s.host.CloseSession(c.port, c.sess)
 	}
 	l.count.Add(-1)
 	s.host.Abandon(nc, err)

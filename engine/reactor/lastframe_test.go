@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"trunkline/engine/internal/linktest"
-	"trunkline/engine/stream"
+	"trunkline/engine/link"
 )
 
 // TestTheLastFrameNeedsNoEnd: as in engine/stream, where such a connection goes.
@@ -20,7 +20,7 @@ func TestTheLastFrameNeedsNoEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.want('e', "end")
-	p.wantClosed(stream.ReasonEOF)
+	p.wantClosed(link.ReasonEOF)
 }
 
 // TestALateFrameIsAnswered: a peer whose frame takes too long is told so before it is cut.
@@ -31,5 +31,5 @@ func TestALateFrameIsAnswered(t *testing.T) {
 	p := s.dial()
 	p.send([]byte{0, 0})
 	p.want('x', "late")
-	p.wantClosed(stream.ReasonProtocol)
+	p.wantClosed(link.ReasonProtocol)
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"runtime/debug"
 
 	"golang.org/x/sys/unix"
 
@@ -13,35 +12,25 @@ import (
 	"trunkline/engine/stream"
 )
 
-// departing is what a connection that leaves its loop takes along beside what its conn knows.
-type departing struct {
-	why            stream.Departure
-	unsent         []byte // copied
-	closing        bool
-	atEOF, eofTold bool
-}
-
-// leave hands the connection to the goroutines of engine/stream. The loop's own descriptor is closed by the caller, like that
-// of any connection that is done with.
-func (c *conn) leave(d departing) (keep bool) {
+// handoff gives the connection to the goroutines of engine/stream, with output that the socket did not
+// take. The caller closes the loop's own descriptor, like that of any connection that is done with.
+func (c *conn) handoff(why stream.Departure, unsent []byte) (keep bool) {
 	nc, err := c.detach()
+	s := c.loop.srv
 	if err != nil {
-		c.loop.srv.log.Warn("cannot move a connection off its loop", "conn", c.port.ID(), "why", d.why.String(), "err", err)
-		return c.close(stream.ReasonError)
+		s.log.Warn("cannot move a connection off its loop", "conn", c.port.ID(), "why", why.String(), "err", err)
+		return c.close(link.ReasonError)
 	}
+	s.gate.Rests(&c.Rests, false) // the new owner finds out for itself
 	a := stream.Adopted{
-		Port: c.port, Session: c.sess,
-		Unread: append([]byte(nil), c.unread()...), Unsent: d.unsent,
-		Blocked: c.blocked, Behind: c.behind, AtEOF: d.atEOF, EOFTold: d.eofTold,
-		Draining: c.draining, DrainDue: c.drainDue, DrainAfter: c.drainAt, Closing: d.closing,
-		Timers: c.timers, Charge: c.charge, Why: d.why,
+		Port: c.port, Session: c.sess, State: c.State, Why: why,
+		Unread: append([]byte(nil), c.unread()...), Unsent: unsent, Charge: c.charge,
 	}
 	c.charge = link.Charge{}
 	c.gone = true
-	c.loop.srv.gate.Rests(&c.resting, false) // the new owner looks for itself
 	c.dropCarry()
 	c.loop.remove(c)
-	c.loop.srv.host.Adopt(nc, a)
+	s.host.Adopt(nc, a)
 	return false
 }
 
@@ -54,8 +43,9 @@ func (c *conn) detach() (net.Conn, error) {
 	return fileConn(fd)
 }
 
-// close ends the session and gives the slot back, so that a peer that sees the end may come again. It returns false.
-func (c *conn) close(r stream.Reason) bool {
+// close ends the session and gives the slot back, so that a peer that sees the end may come again. It
+// returns false.
+func (c *conn) close(r link.Reason) bool {
 	if c.gone {
 		return false
 	}
@@ -65,48 +55,40 @@ func (c *conn) close(r stream.Reason) bool {
 	c.loop.report()
 	c.port.SetOwner(nil)
 	c.dropCarry()
-	c.closeSession()
+	s.host.CloseSession(c.port, c.sess)
 	s.stats.CountClosed(r)
-	s.gate.Release(c.resting)
+	s.gate.Release(c.Rests)
 	s.log.Debug("connection closed", "conn", c.port.ID(), "remote", c.port.Remote(), "reason", r.String())
 	return false
 }
 
-func (c *conn) closeSession() {
-	defer func() {
-		if r := recover(); r != nil {
-			c.loop.srv.log.Error("panic closing a session", "conn", c.port.ID(), "panic", r, "stack", string(debug.Stack()))
-		}
-	}()
-	c.sess.Closed()
-}
-
-// hungUp is called when gnet is about to close the descriptor: because we asked for it, because the peer closed its side, or
-// because the socket failed.
+// hungUp is called when gnet is about to close the descriptor: because the server asked for it, because
+// the peer closed its side, or because the socket failed.
 func (c *conn) hungUp(err error) {
 	if c.gone {
-		c.parted()
+		c.lingered()
 		return
 	}
 	keep := false
-	defer c.rescue(&keep)
+	defer c.catch(&keep)
 	switch {
 	case err == nil:
-		c.close(reasonForced)
+		c.close(link.ReasonDrain)
 	case !errors.Is(err, io.EOF):
-		c.close(stream.ReasonError)
-	case c.behind || c.blocked, len(c.unread()) > 0 && c.loop.srv.limits.EndOfInput != "":
-		// Frames that came before the end are served before it.
-		c.leave(departing{why: stream.LeftEOF, atEOF: true})
+		c.close(link.ReasonError)
+	case c.Behind(), len(c.unread()) > 0 && c.loop.srv.limits.EndOfInput != "":
+		c.Peer = link.PeerEnded // frames that came before the end are served before it
+		c.handoff(stream.LeftEOF, nil)
 	default:
-		c.lastWords(c.loop.srv.now())
+		c.onEOF(c.loop.srv.now())
 	}
 }
 
-// lastWords ends the conversation with a peer that will send nothing more, here if nothing is outstanding (kernel-ipc §2.3).
-func (c *conn) lastWords(now link.Instant) {
+// onEOF ends the conversation with a peer that will send nothing more, here if nothing is outstanding
+// (kernel-ipc §2.3).
+func (c *conn) onEOF(now link.Instant) {
 	c.dropCarry()
-	c.timers.Frame = 0
+	c.EOF()
 	c.sess.EOF(now)
 	c.port.Rearm()
 	out, more := c.sess.Pump(c.loop.out[:0], c.loop.srv.limits.ChunkBytes, now)
@@ -114,11 +96,11 @@ func (c *conn) lastWords(now link.Instant) {
 	c.loop.bytesOut += int64(n)
 	switch {
 	case n < len(out) && err != nil && err != unix.EAGAIN:
-		c.close(stream.ReasonError)
+		c.close(link.ReasonError)
 	case n == len(out) && !more && c.sess.Load().Done:
-		c.close(stream.ReasonEOF)
+		c.close(link.ReasonEOF)
 	default:
-		c.leave(departing{why: stream.LeftEOF, unsent: out[n:], atEOF: true, eofTold: true})
+		c.handoff(stream.LeftEOF, out[n:])
 	}
 	c.loop.giveBack(out)
 }

@@ -21,11 +21,11 @@ const keepOut = 2 * link.DefaultUnsentBytes
 
 // What a loop may be ordered to do at its next round.
 const (
-	dueScan  uint32 = 1 << iota // look at the timers
-	dueDrain                    // tell the sessions that the server is shutting down
-	duePart                     // the connections whose sessions have nothing left to say are to part
-	dueForce                    // close everything
-	dueLook                     // look at the connections that part
+	dueScan   uint32 = 1 << iota // look at the timers
+	dueDrain                     // drain the sessions
+	dueFinish                    // close the connections whose sessions are done in a drain
+	dueForce                     // close everything
+	dueLinger                    // check the lingering connections
 )
 
 // loop is one event loop's connections. Fields below the inbox belong to the loop's goroutine.
@@ -46,8 +46,8 @@ type loop struct {
 
 	ready, spare []*conn // connections to serve in the next round; spare is the other one's memory
 	conns        []*conn
-	parting      []*conn     // closed connections whose peers do not have everything yet
-	look         *time.Timer // orders dueLook; nil before the first of them
+	lingering    []*conn     // closed connections whose peers do not have everything yet
+	check        *time.Timer // orders dueLinger; nil before the first of them
 	out          []byte      // the turn's output: no connection keeps any
 	sink         []byte
 	draining     bool
@@ -205,10 +205,10 @@ func (l *loop) obey(what uint32, now link.Instant) {
 	l.report()
 	l.draining = l.draining || what&dueDrain != 0
 	l.forced = l.forced || what&dueForce != 0
-	if what&dueLook != 0 || l.forced {
-		l.lookParting(now)
+	if what&dueLinger != 0 || l.forced {
+		l.checkLingering(now)
 	}
-	if what == dueLook {
+	if what == dueLinger {
 		return
 	}
 	for i := len(l.conns) - 1; i >= 0; i-- {
@@ -216,10 +216,10 @@ func (l *loop) obey(what uint32, now link.Instant) {
 		keep := true
 		switch {
 		case l.forced:
-			keep = c.close(reasonForced)
+			keep = c.close(link.ReasonDrain)
 		case what&dueDrain != 0:
 			keep = c.drain(now)
-		case what&duePart != 0 && c.resting:
+		case what&dueFinish != 0 && c.Rests:
 			keep = c.lastTurn(now)
 		}
 		if keep && what&dueScan != 0 {
@@ -237,12 +237,17 @@ func (l *loop) add(c *conn) {
 }
 
 func (l *loop) remove(c *conn) {
-	last := len(l.conns) - 1
-	l.conns[c.index] = l.conns[last]
-	l.conns[c.index].index = c.index
-	l.conns[last] = nil
-	l.conns = l.conns[:last]
+	l.conns = removeAt(l.conns, c.index)
 	l.count.Add(-1)
+}
+
+// removeAt fills the place i of list with its last connection.
+func removeAt(list []*conn, i int) []*conn {
+	last := len(list) - 1
+	list[i] = list[last]
+	list[i].index = i
+	list[last] = nil
+	return list[:last]
 }
 
 // report brings the byte counts to the stats, twice a second rather than every turn.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"trunkline/engine/internal/linktest"
+	"trunkline/engine/link"
 	"trunkline/engine/stream"
 )
 
@@ -81,7 +82,7 @@ func TestLastAnswersOutliveLateBytes(t *testing.T) {
 				t.Errorf("left the loop: %v", left)
 			}
 			_ = p.c.Close()
-			wait(t, "the connection to part", func() bool { return s.gate.Parting() == 0 })
+			wait(t, "the connection to part", func() bool { return s.gate.Lingering() == 0 })
 		})
 	}
 	bye := func(p *peer) { p.send(linktest.Frame('c', "bye")) }
@@ -98,8 +99,8 @@ func TestSlotsAreFreeWhileConnectionsPart(t *testing.T) {
 		t.Helper()
 		p := s.dialSmall()
 		p.send(linktest.Sized('b', farewellSize), linktest.Frame('c', "bye"))
-		s.wantCount(stream.ReasonProtocol, nth)
-		if n := s.gate.Parting(); n != int(min(nth, 2)) {
+		s.wantCount(link.ReasonProtocol, nth)
+		if n := s.gate.Lingering(); n != int(min(nth, 2)) {
 			t.Errorf("%d part, of %d under a limit of 2", n, nth)
 		}
 		return p
@@ -112,7 +113,7 @@ func TestSlotsAreFreeWhileConnectionsPart(t *testing.T) {
 		p.want('c', "bye")
 		_ = p.c.Close()
 	}
-	wait(t, "them to part", func() bool { return s.gate.Parting() == 0 })
+	wait(t, "them to part", func() bool { return s.gate.Lingering() == 0 })
 }
 
 // TestPartingTakesItsTimeAtMost: from a peer that never takes its answers the socket is taken.
@@ -121,8 +122,8 @@ func TestPartingTakesItsTimeAtMost(t *testing.T) {
 	p := s.dialSmall()
 	p.answered()
 	p.send(linktest.Frame('c', "bye"))
-	s.wantCount(stream.ReasonProtocol, 1)
-	wait(t, "the time to be up", func() bool { return s.gate.Parting() == 0 })
+	s.wantCount(link.ReasonProtocol, 1)
+	wait(t, "the time to be up", func() bool { return s.gate.Lingering() == 0 })
 }
 
 // TestShutdownWaitsForThoseWhoPart, but not longer than its grace.
@@ -146,7 +147,7 @@ func TestShutdownWaitsForThoseWhoPart(t *testing.T) {
 			if err := <-ended; err != nil {
 				t.Fatal(err)
 			}
-			if n := s.gate.Parting(); n != 0 {
+			if n := s.gate.Lingering(); n != 0 {
 				t.Errorf("%d still part", n)
 			}
 		})
@@ -161,8 +162,8 @@ func TestAQuietPeerDoesNotKeepItsSocket(t *testing.T) {
 		s := start(t, network, nil)
 		p := s.dial()
 		p.send(linktest.Frame('c', "bye"))
-		s.wantCount(stream.ReasonProtocol, 1)
-		wait(t, "the socket to be closed", func() bool { return s.gate.Parting() == 0 })
+		s.wantCount(link.ReasonProtocol, 1)
+		wait(t, "the socket to be closed", func() bool { return s.gate.Lingering() == 0 })
 		p.want('c', "bye")
 	}
 }

@@ -188,7 +188,7 @@ func (s *Server) drain(ctx context.Context) error {
 	grace, cancel := context.WithTimeout(ctx, time.Duration(s.limits.DrainWithin))
 	defer cancel()
 	s.gate.AwaitRest(grace, s.limits.DrainWithin)
-	s.order(duePart)
+	s.order(dueFinish)
 	_ = s.gate.Wait(grace)
 	s.order(dueForce)
 	stopped := make(chan struct{})

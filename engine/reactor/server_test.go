@@ -72,17 +72,17 @@ func TestTimersOnTheLoop(t *testing.T) {
 	partial, idle := s.dial(), s.dial()
 	partial.send(linktest.Frame('o', ""), []byte{0})
 	partial.want('o', "")
-	idle.wantClosed(stream.ReasonIdle)
-	partial.wantClosed(stream.ReasonFrame)
+	idle.wantClosed(link.ReasonIdle)
+	partial.wantClosed(link.ReasonFrame)
 	time.Sleep(stream.TickEvery)
 	answer.Release()
 	pending.want('q', "")
 	pending.wantEnd()
-	s.wantCount(stream.ReasonIdle, 2)
+	s.wantCount(link.ReasonIdle, 2)
 	stream1.EndStream()
 	busy.want('z', "")
 	busy.wantEnd()
-	s.wantCount(stream.ReasonIdle, 3)
+	s.wantCount(link.ReasonIdle, 3)
 }
 
 func (p *peer) wantEnd() {
@@ -122,7 +122,7 @@ func TestDrain(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	s.wantCount(stream.ReasonDrain, 4)
+	s.wantCount(link.ReasonDrain, 4)
 	if err, ok := <-s.Done(); ok {
 		t.Errorf("Done yields %v after Shutdown", err)
 	}
@@ -151,7 +151,7 @@ func TestDrainServesWhatWasRead(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	s.wantCount(stream.ReasonDrain, 1)
+	s.wantCount(link.ReasonDrain, 1)
 }
 
 func TestDrainForces(t *testing.T) {
@@ -166,7 +166,7 @@ func TestDrainForces(t *testing.T) {
 	if err := s.Shutdown(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	s.wantCount(stream.ReasonDrain, 2)
+	s.wantCount(link.ReasonDrain, 2)
 	on.wantEnd()
 	off.wantEnd()
 }
@@ -227,7 +227,7 @@ func TestPanicInOpenFreesTheSlot(t *testing.T) {
 	for range 3 {
 		s.dial().wantEnd()
 	}
-	s.wantCount(stream.ReasonError, 3)
+	s.wantCount(link.ReasonError, 3)
 	wait(t, "the slot", func() bool { return s.Open() == 0 })
 }
 
@@ -283,7 +283,7 @@ func TestEachCloseIsLogged(t *testing.T) {
 	p := s.dial()
 	p.session()
 	_ = p.c.Close()
-	s.wantCount(stream.ReasonEOF, 1)
+	s.wantCount(link.ReasonEOF, 1)
 	_ = s.Shutdown(context.Background())
 	log.mu.Lock()
 	defer log.mu.Unlock()

@@ -150,7 +150,7 @@ func TestASlowSubscriberStays(t *testing.T) {
 		}
 		wait(t, "the one who stopped to be closed", func() bool {
 			p.clock.Add(sendWithin / 100)
-			return p.s.Stats().Closed[stream.ReasonWrite] == 1
+			return p.s.Stats().Closed[link.ReasonWrite] == 1
 		})
 	})
 }

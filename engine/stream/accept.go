@@ -6,6 +6,8 @@ import (
 	"net"
 	"syscall"
 	"time"
+
+	"trunkline/engine/link"
 )
 
 // Accept errors such as EMFILE are answered by patience: the listener stays, connections wait in its backlog.
@@ -136,7 +138,7 @@ func (h *Host) arrived(nc net.Conn, serve func(net.Conn)) {
 // Abandon closes a connection that Accept handed over but that never came to have a session.
 func (h *Host) Abandon(nc net.Conn, why error) {
 	h.log.Debug("connection not served", "remote", RemoteName(nc), "err", why)
-	h.cfg.Stats.CountClosed(ReasonError)
+	h.cfg.Stats.CountClosed(link.ReasonError)
 	h.cfg.Gate.Release(false)
 	_ = nc.Close()
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"trunkline/engine/internal/linktest"
+	"trunkline/engine/link"
 )
 
 // adopted hands over a connection as an event loop would.
@@ -25,10 +26,16 @@ func adopted(t *testing.T, a Adopted) *peer {
 	return &peer{t, mine, h, book}
 }
 
+// after returns the state of a connection whose last Feed had the verdict v.
+func after(v link.Verdict) (s link.State) {
+	s.Fed(0, 0, v, 0)
+	return s
+}
+
 func TestAdopt(t *testing.T) {
 	two := append(linktest.Frame('e', "two"), linktest.Frame('e', "three")...)
 	t.Run("unsent goes first, then unread", func(t *testing.T) {
-		p := adopted(t, Adopted{Unsent: linktest.Frame('e', "one"), Unread: two, Behind: true, Why: LeftBehind})
+		p := adopted(t, Adopted{Unsent: linktest.Frame('e', "one"), Unread: two, State: after(link.Yield), Why: LeftBehind})
 		p.want('e', "one")
 		p.want('e', "two")
 		p.want('e', "three")
@@ -43,24 +50,28 @@ func TestAdopt(t *testing.T) {
 		p.want('e', "three")
 	})
 	t.Run("closing", func(t *testing.T) {
-		p := adopted(t, Adopted{Unsent: linktest.Frame('c', "bye"), Closing: true})
+		p := adopted(t, Adopted{Unsent: linktest.Frame('c', "bye"), State: after(link.Close)})
 		p.want('c', "bye")
-		p.wantClosed(ReasonProtocol)
+		p.wantClosed(link.ReasonProtocol)
 	})
 	t.Run("at its end, with frames the session has not seen", func(t *testing.T) {
-		p := adopted(t, Adopted{Unread: append(two, 0, 0), Behind: true, AtEOF: true})
+		ended := after(link.Yield)
+		ended.Peer = link.PeerEnded
+		p := adopted(t, Adopted{Unread: append(two, 0, 0), State: ended})
 		p.want('e', "two")
 		p.want('e', "three")
-		p.wantClosed(ReasonEOF)
+		p.wantClosed(link.ReasonEOF)
 	})
 	t.Run("draining, with frames read before", func(t *testing.T) {
-		p := adopted(t, Adopted{Unread: two, Behind: true, Draining: true, DrainDue: true, DrainAfter: len(two)})
+		draining := after(link.Yield)
+		draining.DrainAfter(len(two))
+		p := adopted(t, Adopted{Unread: two, State: draining})
 		p.want('e', "two")
 		p.want('e', "three")
-		p.wantClosed(ReasonDrain)
+		p.wantClosed(link.ReasonDrain)
 	})
 	t.Run("blocked", func(t *testing.T) {
-		p := adopted(t, Adopted{Unread: append(linktest.Frame('h', ""), two...), Behind: true})
+		p := adopted(t, Adopted{Unread: append(linktest.Frame('h', ""), two...), State: after(link.Yield)})
 		_ = p.c.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
 		if _, err := p.c.Read(make([]byte, 1)); err == nil {
 			t.Fatal("a blocked session was fed")
@@ -72,7 +83,7 @@ func TestAdopt(t *testing.T) {
 		p.want('e', "three")
 	})
 	t.Run("blocked, with no wake-up to come", func(t *testing.T) {
-		p := adopted(t, Adopted{Unread: two, Blocked: true})
+		p := adopted(t, Adopted{Unread: two, State: after(link.Blocked)})
 		p.want('e', "two")
 		p.want('e', "three")
 	})
@@ -102,7 +113,7 @@ func TestAdoptByAClosedHost(t *testing.T) {
 	mine, theirs := net.Pipe()
 	h.cfg.Gate.Admit()
 	h.Adopt(theirs, Adopted{Port: port, Session: book.Open(port)})
-	(&peer{t, mine, h, book}).wantClosed(ReasonDrain)
+	(&peer{t, mine, h, book}).wantClosed(link.ReasonDrain)
 }
 
 func TestWakeStorm(t *testing.T) {

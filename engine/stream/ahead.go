@@ -6,34 +6,36 @@ import (
 	"trunkline/engine/link"
 )
 
-// Reading ahead (Limits.HeldBytes): while the session is blocked, or its peer does not take its replies, the reader goes on
-// reading, into spill, and puts what came behind the rest. So a peer that first sends and then reads is not stuck before the limits
-// are reached. Who may feed the session then is the tender, for the reader is in its Read and the writer in its Write.
+// Reading ahead (Limits.HeldBytes): while the session is blocked, or its peer does not take its replies,
+// the reader goes on reading, into spill, and puts what came behind the rest. So a peer that first sends
+// and then reads is not stuck before the limits are reached. Meanwhile the tender feeds the session, for
+// the reader is in its Read and the writer in its Write.
 
-// mayHold reports whether the reader is to read ahead. The caller holds mu, and the session may not be fed.
-func (c *conn) mayHold() bool {
+// mayReadAhead reports whether the reader is to read ahead. The caller holds mu, and the session may not
+// be fed.
+func (c *conn) mayReadAhead() bool {
 	l := &c.host.cfg.Limits
-	if l.HeldBytes <= 0 || c.atEOF || c.readErr != nil || c.closing {
+	if l.HeldBytes <= 0 || c.Peer != link.PeerOpen || c.readErr != nil || c.Verdict == link.Close {
 		return false
 	}
-	if !c.tended {
-		c.tended = true
-		c.host.wg.Go(c.tend) // the reader is one of the group
-	}
-	if !c.counted {
-		c.counted, c.frames = true, l.Count(c.in.unread())
+	c.startTend.Do(func() { c.host.wg.Go(c.tend) }) // the reader is one of the group
+	if c.frames < 0 {
+		c.frames = l.Count(c.in.unread())
 	}
 	c.paused = l.Full(len(c.in.unread()), c.frames, c.paused) || !c.in.mayHold()
 	return !c.paused
 }
 
-// hold lends in to the tender. What came may be whole frames. The caller holds mu.
-func (c *conn) hold() {
-	c.holding, c.behind = true, c.behind || len(c.in.unread()) > 0
+// startAhead lends in to the tender. What came may be whole frames. The caller holds mu.
+func (c *conn) startAhead() {
+	c.ahead = true
+	if len(c.in.unread()) > 0 {
+		c.Kept()
+	}
 	c.unfed.Store(false)
-	if c.roused { // whoever feeds tells Drain
+	if c.roused { // the next to feed calls Drain
 		c.unrouse()
-		c.drainAt = len(c.in.unread())
+		c.DrainAfter(len(c.in.unread()))
 	}
 	if c.woken.Load() {
 		c.nudge()
@@ -44,12 +46,12 @@ func (c *conn) hold() {
 func (c *conn) keep(p []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(p) == 0 || c.released || c.closing {
+	if len(p) == 0 || c.released || c.Verdict == link.Close {
 		return
 	}
 	c.in.put(p)
-	c.behind = true
-	if c.counted {
+	c.Kept()
+	if c.frames >= 0 {
 		c.frames += c.host.cfg.Limits.Count(p)
 	}
 }
@@ -67,7 +69,7 @@ func (c *conn) readSpill() (n int, err error) {
 	return n, err
 }
 
-// nudge has the tender look, if there is one.
+// nudge has the tender look, now or when there is one.
 func (c *conn) nudge() {
 	select {
 	case c.turn <- struct{}{}:
@@ -93,31 +95,31 @@ func (c *conn) tend() {
 func (c *conn) tendOnce() (v link.Verdict) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.rescue()
+	defer c.catch()
 	v = link.Close // what a panic leaves behind
-	if c.released || c.closing {
+	if c.released || c.Verdict == link.Close {
 		return v
 	}
 	if c.flying > 0 && c.woken.Load() && c.roomy() {
 		c.out = c.pump(c.out)
 	}
-	if !c.wanted() || !c.feedable() {
+	if !c.tendable() || !c.feedable() {
 		return link.More
 	}
 	return c.give()
 }
 
-// wanted reports whether the tender has something to feed, or Drain to tell. The caller holds mu.
-func (c *conn) wanted() bool {
-	return c.holding && (c.behind || c.drainDue || len(c.in.unread()) > 0)
+// tendable reports whether the tender has something to feed, or a Drain to call. The caller holds mu.
+func (c *conn) tendable() bool {
+	return c.ahead && (c.Behind() || c.DrainDue() || len(c.in.unread()) > 0)
 }
 
-// roomy reports whether the peer has taken enough for more to be said. The caller holds mu.
+// roomy reports whether the peer has taken enough for more to be appended. The caller holds mu.
 func (c *conn) roomy() bool { return c.unsent() <= c.host.cfg.Limits.UnsentBytes }
 
-// mayGo tells whoever waits to feed the session that it may be possible now. The caller holds mu.
-func (c *conn) mayGo() {
-	if c.wanted() || c.tended && c.woken.Load() {
+// mayFeed wakes the reader or the tender, which may be able to feed the session now. The caller holds mu.
+func (c *conn) mayFeed() {
+	if c.tendable() || c.woken.Load() {
 		c.nudge()
 	}
 	c.room.Signal()

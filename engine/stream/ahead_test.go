@@ -286,7 +286,7 @@ func (f failing) Read(p []byte) (int, error) {
 
 // TestTheEndComesAfterWhatIsHeld, whatever the end.
 func TestTheEndComesAfterWhatIsHeld(t *testing.T) {
-	f := func(name string, end error, r Reason) {
+	f := func(name string, end error, r link.Reason) {
 		t.Run(name, func(t *testing.T) {
 			h, made := aheadHost(t, 10, false, nil)
 			ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -320,6 +320,6 @@ func TestTheEndComesAfterWhatIsHeld(t *testing.T) {
 			wait(t, "the end", func() bool { return h.Snapshot().Closed[r] == 1 })
 		})
 	}
-	f("EOF", io.EOF, ReasonEOF)
-	f("an error", errors.New("reset"), ReasonError)
+	f("EOF", io.EOF, link.ReasonEOF)
+	f("an error", errors.New("reset"), link.ReasonError)
 }

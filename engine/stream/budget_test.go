@@ -73,10 +73,10 @@ func TestLateFrameIsLetGo(t *testing.T) {
 
 // TestUntil: a connection whose session has a time is closed when that is over, whatever it does.
 func TestUntil(t *testing.T) {
-	tm, l := Timers{Quiet: 1}, &link.Limits{}
+	tm, l := link.Timers{Quiet: 1}, &link.Limits{}
 	f := func(load link.Load, now int64, want bool) {
 		t.Helper()
-		if r, late := tm.Overdue(l, load, true, now); late != want || late && r != ReasonFrame {
+		if r, late := tm.Overdue(l, load, true, now); late != want || late && r != link.ReasonFrame {
 			t.Errorf("%+v at %d: %v %v", load, now, r, late)
 		}
 	}

@@ -13,73 +13,75 @@ import (
 	"trunkline/engine/link"
 )
 
-// conn is one connection; it is the link.Owner of its port. in belongs to the reader, and to whoever holds mu while the reader reads
-// ahead; the rest under mu to whoever holds it.
+// conn is one connection; it is the link.Owner of its port. in belongs to the reader, and to the holder
+// of mu while the reader reads ahead; the rest under mu to its holder.
 type conn struct {
 	host *Host
 	rwc  io.ReadWriteCloser
 	sock socket // below rwc
 	port *link.Port
 
-	woken      atomic.Bool   // Port.Wake since the writer last pumped
-	bell       chan struct{} // one slot: the writer has something to look at
-	done       chan struct{} // closed at release
-	ended      chan struct{} // closed when the reader has ended
-	turn       chan struct{} // one slot: the tender has something to look at
-	inFlight   atomic.Bool   // the writer has a batch
-	in         inbuf
-	spill      []byte      // the reader's: where what it reads ahead goes first
-	unfed      atomic.Bool // the reader holds bytes that came since it last fed the session
-	frameEnded bool        // the reader has fed Limits.EndOfInput
-	readErr    error       // the reader's: it failed while it read ahead
-	credit     int         // the writer's: bytes the socket may be given before it is asked what it has not sent
+	woken    atomic.Bool   // Port.Wake since the writer last pumped
+	bell     chan struct{} // one slot: the writer has something to look at
+	done     chan struct{} // closed at release
+	ended    chan struct{} // closed when the reader has ended
+	turn     chan struct{} // one slot: the tender has something to look at
+	inFlight atomic.Bool   // the writer has a batch
+	in       inbuf
+	spill    []byte      // the reader's: where what it reads ahead goes first
+	unfed    atomic.Bool // the reader holds bytes that came since it last fed the session
+	readErr  error       // the reader's: it failed while it read ahead
+	credit   int         // the writer's: bytes the socket may be given before it is asked what it has not sent
 
-	mu       sync.Mutex
-	room     sync.Cond // the reader waits here while paused
-	sess     link.Session
-	released bool
-	out      *bufpool.Buffer // replies the writer has not taken; nil while there are none
-	flying   int             // bytes the writer is sending
-	handed   bool            // out begins with what a former owner could not send
-	sendFrom int64           // since when the peer took no byte of what is being sent; 0 while nothing is
-	readBy   int64           // when a peer that reads slowestReader would have read all that it took
-	more     bool            // the session has chunks left to pump
-	blocked  bool            // the session waits for what a Pump will bring
-	behind   bool            // the reader holds whole frames the session has not seen
-	eofTold  bool
-	atEOF    bool // nothing more can be read
-	draining bool
-	resting  bool // counted by Gate.Rest
-	drainDue bool // Drain waits for the frames already read
-	drainAt  int  // how many bytes of in were read before it was ordered; -1 while only the reader knows
-	tended   bool // the tender runs
-	holding  bool // the reader reads ahead, into spill
-	counted  bool // frames is how many end in in
-	frames   int
-	paused   bool // too much is held to read ahead
-	queued   int  // sock.Queued when last asked; less than 0 since the socket last took something
-	roused   bool // the reader was called out of its Read, to tell Drain
-	closing  bool // Verdict Close: send what there is, then close
-	timers   Timers
-	parting  Parting
+	mu         sync.Mutex
+	link.State           // Peer is written by the reader only
+	room       sync.Cond // the reader waits here while it must not feed
+	sess       link.Session
+	released   bool
+	out        *bufpool.Buffer // replies the writer has not taken; nil while there are none
+	flying     int             // bytes the writer is sending
+	sendFrom   int64           // since when the peer took no byte of what is being sent; 0 while nothing is
+	readBy     int64           // when a peer that reads slowestReader would have read all that it took
+	startTend  sync.Once
+	ahead      bool // the reader reads ahead, into spill
+	paused     bool // too much is kept to read ahead
+	frames     int  // how many end in in; -1: not counted
+	queued     int  // sock.Queued when last asked; less than 0 since the socket last took something
+	roused     bool // the reader was called out of its Read, for a Drain
+	linger     Linger
+}
+
+// Panicked logs a panic of a session's method.
+func (h *Host) Panicked(doing string, p *link.Port, r any) {
+	h.log.Error("panic "+doing+" a session", "conn", p.ID(), "remote", p.Remote(), "panic", r, "stack", string(debug.Stack()))
 }
 
 // OpenSession opens a connection's session; a panic while doing so is an error.
 func (h *Host) OpenSession(p *link.Port) (sess link.Session, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			h.log.Error("panic opening a session", "remote", p.Remote(), "panic", r, "stack", string(debug.Stack()))
+			h.Panicked("opening", p, r)
 			err = fmt.Errorf("cannot open a session: %v", r)
 		}
 	}()
 	return h.cfg.Open(p), nil
 }
 
+// CloseSession calls Session.Closed; a panic is logged.
+func (h *Host) CloseSession(p *link.Port, sess link.Session) {
+	defer func() {
+		if r := recover(); r != nil {
+			h.Panicked("closing", p, r)
+		}
+	}()
+	sess.Closed()
+}
+
 func (h *Host) bareConn(rwc io.ReadWriteCloser, p *link.Port) *conn {
 	c := &conn{
 		host: h, rwc: rwc, sock: socketOf(rwc), port: p,
 		bell: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{}),
-		turn: make(chan struct{}, 1), drainAt: -1,
+		turn: make(chan struct{}, 1), frames: -1,
 	}
 	c.in.budget = h.cfg.Limits.Input
 	c.room.L = &c.mu
@@ -110,48 +112,40 @@ func (c *conn) unsent() int {
 	return len(c.out.B) + c.flying
 }
 
-// rescue is deferred around calls of session methods, with mu held: a panic closes this connection and no other.
-func (c *conn) rescue() {
+// catch is deferred around calls of session methods, with mu held: a panic closes this connection and
+// no other.
+func (c *conn) catch() {
 	if r := recover(); r != nil {
-		c.host.log.Error("panic in a session", "conn", c.port.ID(), "remote", c.port.Remote(), "panic", r, "stack", string(debug.Stack()))
-		c.release(ReasonPanic)
+		c.host.Panicked("in", c.port, r)
+		c.release(link.ReasonPanic)
 		c.cut()
 	}
 }
 
-// release ends the session and gives the slot back. Only the first reason counts; later calls report false. The caller holds
-// mu.
-func (c *conn) release(r Reason) bool {
+// release ends the session and gives the slot back. Only the first reason counts; later calls return
+// false. The caller holds mu.
+func (c *conn) release(r link.Reason) bool {
 	if c.released {
 		return false
 	}
 	c.released = true
-	if c.holding { // the reader has spill, and may be in its Read for as long as the connection parts
+	if c.ahead { // the reader has spill, and may be in its Read for as long as the connection lingers
 		c.in.drop()
 	}
 	c.port.SetOwner(nil)
 	c.host.cfg.Stats.CountClosed(r)
-	c.closeSession()
+	c.host.CloseSession(c.port, c.sess)
 	c.out = nil
 	c.room.Broadcast()
 	c.host.forget(c)
-	c.host.cfg.Gate.Release(c.resting)
+	c.host.cfg.Gate.Release(c.Rests)
 	c.host.log.Debug("connection closed", "conn", c.port.ID(), "remote", c.port.Remote(), "reason", r.String())
 	close(c.done)
 	return true
 }
 
-func (c *conn) closeSession() {
-	defer func() {
-		if r := recover(); r != nil {
-			c.host.log.Error("panic closing a session", "conn", c.port.ID(), "panic", r, "stack", string(debug.Stack()))
-		}
-	}()
-	c.sess.Closed()
-}
-
-// abort closes the connection now, whatever it still holds. One that parts already is left to that.
-func (c *conn) abort(r Reason) {
+// abort closes the connection now, whatever it still has to send. One that lingers is left to that.
+func (c *conn) abort(r link.Reason) {
 	c.mu.Lock()
 	first := c.release(r)
 	c.mu.Unlock()
@@ -170,28 +164,21 @@ func (c *conn) cut() {
 }
 
 // overdue reports a timer of this connection that ran out (kernel-ipc §2.4).
-func (c *conn) overdue(now link.Instant) (r Reason, late bool) {
+func (c *conn) overdue(now link.Instant) (r link.Reason, late bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.rescue()
+	defer c.catch()
 	if c.released {
 		return 0, false
 	}
 	l, load := &c.host.cfg.Limits, c.sess.Load()
 	if l.SendWithin > 0 && c.sendFrom != 0 && !c.progress(now) && now.Mono-c.takesFrom(load.Streams) >= l.SendWithin {
-		return ReasonWrite, true
+		return link.ReasonWrite, true
 	}
-	if c.unsent() > l.UnsentBytes && c.timers.Frame != 0 {
-		c.timers.Frame = now.Mono // it is us who do not read
-	}
-	pending := c.unsent() > 0 || c.blocked || c.behind || c.more
-	if c.closing { // its time is that of the last words
-		load.Until = 0
-	}
-	r, late = c.timers.Overdue(l, load, pending, now.Mono)
-	if r == ReasonFrame && late && l.LateFrame != "" && !c.closing {
+	r, late = c.Overdue(l, load, c.unsent(), now.Mono)
+	if r == link.ReasonFrame && late && l.LateFrame != "" && c.Verdict != link.Close {
 		c.rouse() // what is left of the frame is let go
-		c.say(l.LateFrame)
+		c.sendLast(l.LateFrame)
 		return 0, false
 	}
 	return r, late
@@ -200,8 +187,8 @@ func (c *conn) overdue(now link.Instant) (r Reason, late bool) {
 // progress restarts the write timer where the peer takes what the socket has, although that has no room for more yet: a socket
 // that was full takes bytes again when a part of it is free, which a slow peer may be long about. The caller holds mu.
 func (c *conn) progress(now link.Instant) bool {
-	n, told := c.sock.queued()
-	took := told && n < c.queued
+	n, known := c.sock.queued()
+	took := known && n < c.queued
 	if took {
 		c.sendFrom = now.Mono
 		c.takes(c.queued-n, now.Mono)
@@ -229,12 +216,12 @@ func (c *conn) takesFrom(streams bool) int64 {
 	return c.sendFrom
 }
 
-// say has the writer send a last frame and close. The caller holds mu.
-func (c *conn) say(frame string) {
+// sendLast has the writer send a last frame and close. The caller holds mu.
+func (c *conn) sendLast(frame string) {
 	if c.out == nil {
 		c.out = c.host.bufs.Get()
 	}
 	c.out.B = append(c.out.B, frame...)
-	c.closing, c.timers.Frame = true, 0
+	c.Close()
 	c.ring()
 }

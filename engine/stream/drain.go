@@ -1,37 +1,40 @@
 package stream
 
-import "time"
+import (
+	"time"
+
+	"trunkline/engine/link"
+)
 
 // longAgo is a deadline that has passed.
 var longAgo = time.Unix(1, 0)
 
-// drain tells the session that the server is shutting down, after the frames already read were served (kernel-ipc §2.7). Frames may
-// wait behind a blocked session too, which unblocks without being told; what comes behind them is later, however soon it comes.
-// Of a reader that is in its Read only itself knows what it has, so it is the one to tell, once it has come round; where it cannot
-// be called out, the session is told here.
+// drain has the session drain after the frames already read were served (kernel-ipc §2.7). Frames may wait
+// behind a blocked session too, which unblocks without a Drain; later frames come after it. Only a reader
+// that is in its Read knows what it has, so it calls Drain once it has come round; where it cannot be
+// called out, the session is drained here.
 func (c *conn) drain() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.rescue()
-	if c.released || c.draining {
+	defer c.catch()
+	if c.released || c.Draining() {
 		return
 	}
-	c.draining = true
 	switch {
-	case c.holding, c.behind:
-		c.drainDue, c.drainAt = true, len(c.in.unread())
+	case c.ahead, c.Behind():
+		c.DrainAfter(len(c.in.unread()))
 		c.nudge()
 	case c.unfed.Load(), c.rouse():
-		c.drainDue, c.drainAt = true, -1
+		c.DrainAfter(-1)
 	default:
-		c.tellDrain()
+		c.emitDrain(0)
 	}
 }
 
-// rouse calls the reader out of its Read, or out of its next one, and reports whether it will feed the session again. The
-// caller holds mu.
+// rouse calls the reader out of its Read, or out of its next one, and reports whether it will feed the
+// session again. The caller holds mu.
 func (c *conn) rouse() bool {
-	if c.eofTold || c.closing {
+	if c.Peer == link.PeerEOF || c.Verdict == link.Close {
 		return false
 	}
 	d, ok := c.rwc.(readDeadliner)
@@ -43,7 +46,7 @@ func (c *conn) rouse() bool {
 func (c *conn) calledOut() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.roused || c.released || c.closing
+	return c.roused || c.released || c.Verdict == link.Close
 }
 
 // unrouse lets Reads wait again. The caller holds mu.
@@ -54,11 +57,11 @@ func (c *conn) unrouse() {
 	}
 }
 
-// tellDrain is called with mu held.
-func (c *conn) tellDrain() {
-	c.drainDue = false
+// emitDrain drains the session, which has not taken unread bytes. The caller holds mu.
+func (c *conn) emitDrain(unread int) {
 	c.unrouse()
 	c.sess.Drain(c.host.cfg.Now())
+	c.Drained(unread)
 	c.Wake(c.port)
 }
 

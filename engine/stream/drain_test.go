@@ -47,7 +47,7 @@ func TestDrainWaitsForFramesBehindABlockedSession(t *testing.T) {
 		p.want('h', "")
 		p.want('e', behind)
 	}
-	p.wantClosed(ReasonDrain)
+	p.wantClosed(link.ReasonDrain)
 }
 
 // duringRead calls do while a Read has its bytes and nobody else knows of them.
@@ -73,12 +73,12 @@ func TestDrainWaitsForBytesJustRead(t *testing.T) {
 	p := &peer{t, mine, h, book}
 	p.send(linktest.Frame('e', "in time"))
 	p.want('e', "in time")
-	p.wantClosed(ReasonDrain)
+	p.wantClosed(link.ReasonDrain)
 }
 
 // TestDrainReachesAQuietReader covers the ways a reader may wait: with nothing, inside a frame, after the peer's end.
 func TestDrainReachesAQuietReader(t *testing.T) {
-	f := func(name string, r Reason, before func(p *peer), after func(p *peer)) {
+	f := func(name string, r link.Reason, before func(p *peer), after func(p *peer)) {
 		t.Run(name, func(t *testing.T) {
 			h, book, ln := listen(t, "tcp", judged)
 			p := dial(t, h, book, ln)
@@ -93,12 +93,12 @@ func TestDrainReachesAQuietReader(t *testing.T) {
 		p.want('e', "x")
 	}
 	nothing := func(*peer) {}
-	f("nothing read", ReasonDrain, echo, nothing)
-	f("inside a frame", ReasonDrain, func(p *peer) {
+	f("nothing read", link.ReasonDrain, echo, nothing)
+	f("inside a frame", link.ReasonDrain, func(p *peer) {
 		p.send(linktest.Frame('e', "x"), []byte{0, 0})
 		p.want('e', "x")
 	}, nothing)
-	f("later frames are told", ReasonDrain, func(p *peer) {
+	f("later frames are told", link.ReasonDrain, func(p *peer) {
 		p.send(linktest.Frame('q', ""))
 		echo(p)
 	}, func(p *peer) {
@@ -109,7 +109,7 @@ func TestDrainReachesAQuietReader(t *testing.T) {
 		p.book.Last().Release()
 		p.want('q', "")
 	})
-	f("after the end", ReasonEOF, func(p *peer) {
+	f("after the end", link.ReasonEOF, func(p *peer) {
 		p.send(linktest.Frame('q', ""))
 		echo(p)
 		_ = p.c.(*net.TCPConn).CloseWrite()
@@ -124,14 +124,14 @@ func drainTold(h *Host) bool {
 	c := h.list(nil)[0]
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.draining && !c.drainDue
+	return c.Draining() && !c.DrainDue()
 }
 
 func endTold(h *Host) bool {
 	c := h.list(nil)[0]
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.eofTold
+	return c.Peer == link.PeerEOF
 }
 
 // plain is a transport that is not a net.Conn and has no deadlines.
@@ -150,7 +150,7 @@ func TestDrainWithoutDeadlines(t *testing.T) {
 	p.send(linktest.Frame('e', "x"))
 	p.want('e', "x")
 	h.Drain()
-	p.wantClosed(ReasonDrain)
+	p.wantClosed(link.ReasonDrain)
 }
 
 func TestADeadlineOfSomeoneElseIsAnError(t *testing.T) {
@@ -159,7 +159,7 @@ func TestADeadlineOfSomeoneElseIsAnError(t *testing.T) {
 	defer mine.Close()
 	_ = theirs.SetReadDeadline(time.Now().Add(time.Millisecond))
 	_ = h.Serve(theirs, "pipe")
-	(&peer{t, mine, h, book}).wantClosed(ReasonError)
+	(&peer{t, mine, h, book}).wantClosed(link.ReasonError)
 }
 
 // locked wakes its owner at its first Feed only, and what unblocks it comes with a Pump after its second one.

@@ -87,13 +87,15 @@ func TestAdoptedBeforeTheDrain(t *testing.T) {
 	defer mine.Close()
 	h.cfg.Gate.Admit()
 	early := linktest.Frame('e', "early")
+	draining := after(link.Yield)
+	draining.DrainAfter(len(early))
 	h.Adopt(theirs, Adopted{
 		Port: port, Session: h.cfg.Open(port), Unread: append(linktest.Frame('e', "early"), linktest.Frame('e', "late")...),
-		Behind: true, Draining: true, DrainDue: true, DrainAfter: len(early),
+		State: draining,
 	})
 	p := &peer{t, mine, h, book}
 	p.want('e', "early")
 	p.want('e', "late")
 	p.want('u', "")
-	p.wantClosed(ReasonDrain)
+	p.wantClosed(link.ReasonDrain)
 }

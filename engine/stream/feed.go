@@ -16,7 +16,7 @@ const (
 	readNoMore
 )
 
-// feed gives the session what the reader holds, and says how the reader goes on.
+// feed gives the session what the reader holds, and returns how the reader goes on.
 func (c *conn) feed() next {
 	for {
 		switch v, ahead := c.feedOnce(); {
@@ -32,101 +32,70 @@ func (c *conn) feed() next {
 	}
 }
 
-// feedOnce waits until the session may be fed, then feeds it once; ahead says that the reader is to read on meanwhile instead. It
-// returns Close also when there is nobody to feed.
+// feedOnce waits until the session may be fed, then feeds it once; with ahead the reader is to read on
+// meanwhile instead. It returns Close also when the session is gone.
 func (c *conn) feedOnce() (v link.Verdict, ahead bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.rescue()
-	c.holding = false
+	defer c.catch()
+	c.ahead = false
 	v = link.Close // what a panic leaves behind
 	for !c.released && !c.feedable() {
-		if c.mayHold() {
-			c.hold()
+		if c.mayReadAhead() {
+			c.startAhead()
 			return v, true
 		}
 		c.room.Wait()
 	}
-	if c.released || c.closing {
+	if c.released || c.Verdict == link.Close {
 		return link.Close, false
 	}
 	if v = c.give(); v == link.More {
-		c.counted, c.paused = false, false
+		c.frames, c.paused = -1, false
 	}
 	return v, false
 }
 
-// feedable reports whether the session may be fed. The caller holds mu.
+// feedable reports whether the session may be fed, or is closed. The caller holds mu.
 func (c *conn) feedable() bool {
-	return c.closing || !c.blocked && c.roomy()
+	return c.Verdict == link.Close || c.Verdict != link.Blocked && c.roomy()
 }
 
-// give feeds the session once, which may be fed. The caller holds mu.
+// give feeds the session once, which may be fed, and returns its verdict: Yield also where frames that
+// came after a drain are left. The caller holds mu.
 func (c *conn) give() link.Verdict {
 	now := c.host.cfg.Now()
-	src := c.in.unread()
-	all := len(src)
-	if c.drainDue {
-		src = c.beforeDrain(src)
-	}
+	all := len(c.in.unread())
+	src := c.in.unread()[:c.Lend(all)]
+	c.unfed.Store(false)
 	if len(src) == 0 {
-		c.settle(0, 0, link.More, now)
-		if c.draining {
-			c.ring()
-		}
-		return c.later(link.More)
+		return c.fed(0, 0, link.More, now)
 	}
 	if c.out == nil {
 		c.out = c.host.bufs.Get()
 	}
-	used, out, verdict := c.sess.Feed(src, c.out.B, now)
-	if c.counted {
+	used, out, v := c.sess.Feed(src, c.out.B, now)
+	if c.frames >= 0 {
 		c.frames -= c.host.cfg.Limits.Count(src[:used])
 	}
 	poison.Fill(src[:used])
 	c.in.take(used)
 	c.out.B = out
-	if c.drainDue {
-		c.drainAt -= used
-	}
-	c.settle(used, all-used, verdict, now)
 	if len(out) == 0 {
 		c.host.bufs.Put(c.out)
 		c.out = nil
 	}
-	if len(out) > 0 || c.closing || c.draining {
+	return c.fed(used, all-used, v, now)
+}
+
+// fed notes a Feed's outcome. The caller holds mu.
+func (c *conn) fed(used, rest int, v link.Verdict, now link.Instant) link.Verdict {
+	act := c.Fed(used, rest, v, now.Mono)
+	if c.out != nil || act == link.DoClose || c.Draining() {
 		c.ring()
 	}
-	return c.later(verdict)
-}
-
-// settle notes a Feed's outcome. The caller holds mu.
-func (c *conn) settle(used, rest int, v link.Verdict, now link.Instant) {
-	c.unfed.Store(false)
-	c.blocked, c.behind, c.closing = v == link.Blocked, v == link.Yield || v == link.Blocked, v == link.Close
-	if c.behind {
-		c.timers.Took(used, 0, now.Mono)
-	} else {
-		c.timers.Took(used, rest, now.Mono)
+	if act == link.DoDrain {
+		c.emitDrain(len(c.in.unread()))
 	}
-}
-
-// beforeDrain returns the part of src that was read before the drain was ordered. The caller holds mu.
-func (c *conn) beforeDrain(src []byte) []byte {
-	if c.drainAt < 0 { // the reader has come round
-		c.drainAt = len(src)
-	}
-	return src[:min(c.drainAt, len(src))]
-}
-
-// later has a session that took what was read before the drain told of it; what came later is fed after that. The caller holds mu.
-func (c *conn) later(v link.Verdict) link.Verdict {
-	if !c.drainDue || v != link.More {
-		return v
-	}
-	c.tellDrain()
-	if c.behind = len(c.in.unread()) > 0; c.behind {
-		return link.Yield
-	}
-	return v
+	return c.Verdict
 }

@@ -15,14 +15,14 @@ func TestDescriptorsOfAllConnections(t *testing.T) {
 	if !a.Admit() || !b.Admit() || a.Admit() || b.Admit() || a.Open() != 1 || b.Open() != 1 {
 		t.Fatalf("%d and %d open with two descriptors", a.Open(), b.Open())
 	}
-	if !a.Part() {
+	if !a.BeginLinger() {
 		t.Fatal("a connection that is there may part")
 	}
 	a.Release(false)
 	if b.Admit() {
 		t.Error("a connection that parts has its descriptor still")
 	}
-	a.Parted()
+	a.EndLinger()
 	if !b.Admit() || b.Admit() {
 		t.Error("its descriptor is free once it is closed, and no other")
 	}

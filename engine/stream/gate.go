@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"trunkline/engine/link"
 )
 
 // DefaultMaxConnections is kernel.max_connections where a Config leaves it zero (kernel-ipc §2.6).
@@ -20,13 +22,13 @@ const DefaultMaxConnections = 1000
 // A drain ends for all connections together: one whose session has nothing left to say rests, and answers requests that still come
 // with a refusal, until all of them rest (Rested).
 type Gate struct {
-	max     int64
-	files   *Files
-	open    atomic.Int64 // open connections, and above them those that rest: one atomic step moves both
-	parting atomic.Int64
-	empty   chan struct{} // one slot: a count went to zero since Wait looked
-	rested  chan struct{} // closed by EndRest
-	once    sync.Once
+	max       int64
+	files     *Files
+	open      atomic.Int64 // open connections, and above them those that rest: one atomic step moves both
+	lingering atomic.Int64
+	empty     chan struct{} // one slot: a count went to zero since Wait looked
+	rested    chan struct{} // closed by EndRest
+	once      sync.Once
 }
 
 // resting is what a connection that rests adds to Gate.open.
@@ -55,10 +57,10 @@ func (g *Gate) Admit() bool {
 	return false
 }
 
-// Part lets one more connection part, if there are not too many that do. A connection gets it before its slot is released, so that
-// Wait does not miss it. It does not allocate.
-func (g *Gate) Part() bool {
-	may := g.take(&g.parting)
+// BeginLinger lets one more connection linger, if there are not too many that do. A connection gets it
+// before its slot is released, so that Wait does not miss it. It does not allocate.
+func (g *Gate) BeginLinger() bool {
+	may := g.take(&g.lingering)
 	if may {
 		g.files.add(1) // Release gives the other one back
 	}
@@ -106,6 +108,15 @@ func (g *Gate) Rests(rests *bool, done bool) (part bool) {
 	return done && g.RestIsOver()
 }
 
+// Finished is State.Finished for a connection whose owner has nothing to send; with news the session was
+// woken since. In a drain it reports true only once connections that rest are to be closed.
+func (g *Gate) Finished(s *link.State, sess link.Session, news bool) (r link.Reason, done bool) {
+	if r, done = s.Finished(sess); r == link.ReasonDrain {
+		done = g.Rests(&s.Rests, done && !news)
+	}
+	return r, done
+}
+
 // look ends the rest once all open connections rest.
 func (g *Gate) look(n int64) {
 	if rests := n / resting; rests > 0 && rests >= n%resting {
@@ -146,10 +157,10 @@ func (g *Gate) AwaitRest(ctx context.Context, grace int64) {
 	}
 }
 
-// Parted tells that a connection which Part let part is closed.
-func (g *Gate) Parted() {
+// EndLinger notes that a connection which BeginLinger let linger is closed.
+func (g *Gate) EndLinger() {
 	g.files.add(-1)
-	g.give(&g.parting, 1)
+	g.give(&g.lingering, 1)
 }
 
 func (g *Gate) give(count *atomic.Int64, n int64) {
@@ -166,15 +177,15 @@ func (g *Gate) give(count *atomic.Int64, n int64) {
 // Open returns how many slots are taken.
 func (g *Gate) Open() int { return int(g.open.Load() % resting) }
 
-// Parting returns how many connections part.
-func (g *Gate) Parting() int { return int(g.parting.Load()) }
+// Lingering returns how many connections linger.
+func (g *Gate) Lingering() int { return int(g.lingering.Load()) }
 
 // Max returns the limit.
 func (g *Gate) Max() int { return int(g.max) }
 
 // Wait returns nil once no slot is taken and no connection parts, or ctx's error. One caller at a time.
 func (g *Gate) Wait(ctx context.Context) error {
-	for g.open.Load() > 0 || g.parting.Load() > 0 {
+	for g.open.Load() > 0 || g.lingering.Load() > 0 {
 		select {
 		case <-g.empty:
 		case <-ctx.Done():

@@ -107,7 +107,7 @@ func (p *peer) wantPattern(cmd byte, n int) {
 }
 
 // wantClosed waits for the end of the conversation, then for its bookkeeping.
-func (p *peer) wantClosed(r Reason) {
+func (p *peer) wantClosed(r link.Reason) {
 	p.t.Helper()
 	b, err := io.ReadAll(p.c)
 	if len(b) > 0 {
@@ -116,7 +116,7 @@ func (p *peer) wantClosed(r Reason) {
 	p.wantReason(r)
 }
 
-func (p *peer) wantReason(r Reason) {
+func (p *peer) wantReason(r link.Reason) {
 	p.t.Helper()
 	wait(p.t, "the slot to be free", func() bool { return p.host.cfg.Gate.Open() == 0 })
 	s := p.host.Snapshot()

@@ -113,20 +113,20 @@ func (h *Host) open(rwc io.ReadWriteCloser, remote string) (*conn, error) {
 	var err error
 	if c.sess, err = h.OpenSession(c.port); err != nil {
 		h.cfg.Gate.Release(false)
-		h.cfg.Stats.CountClosed(ReasonPanic)
+		h.cfg.Stats.CountClosed(link.ReasonPanic)
 		_ = rwc.Close()
 		return nil, err
 	}
-	c.timers.Quiet = h.cfg.Now().Mono
-	return c, h.start(c)
+	c.Quiet = h.cfg.Now().Mono
+	return c, h.start(c, nil)
 }
 
-// start runs c's goroutines, or closes c when the Host is closed.
-func (h *Host) start(c *conn) error {
+// start runs c's goroutines, which first send what is unsent, or closes c when the Host is closed.
+func (h *Host) start(c *conn, unsent *bufpool.Buffer) error {
 	h.mu.Lock()
 	if h.closed {
 		h.mu.Unlock()
-		c.abort(ReasonDrain)
+		c.abort(link.ReasonDrain)
 		c.dropInput()
 		return ErrDraining
 	}
@@ -134,7 +134,7 @@ func (h *Host) start(c *conn) error {
 	draining := h.draining
 	c.port.SetOwner(c)
 	h.wg.Go(c.read)
-	h.wg.Go(c.write)
+	h.wg.Go(func() { c.write(unsent) })
 	h.mu.Unlock()
 	if draining {
 		c.drain()
@@ -203,7 +203,7 @@ func (h *Host) Close(ctx context.Context) error {
 	}
 	h.mu.Unlock()
 	for _, c := range h.list(nil) {
-		c.abort(ReasonDrain)
+		c.abort(link.ReasonDrain)
 	}
 	ended := make(chan struct{})
 	go func() {

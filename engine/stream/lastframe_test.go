@@ -40,6 +40,6 @@ func TestALateFrameIsAnswered(t *testing.T) {
 	bubble(t, timed, func(p *peer) {
 		p.send([]byte{0, 0})
 		p.want('x', "late")
-		p.wantClosed(ReasonProtocol)
+		p.wantClosed(link.ReasonProtocol)
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"trunkline/engine/internal/linktest"
+	"trunkline/engine/link"
 )
 
 func TestAResetAfterTheEndIsNoticed(t *testing.T) {
@@ -25,7 +26,7 @@ func TestAResetAfterTheEndIsNoticed(t *testing.T) {
 				_ = c.SetLinger(0)
 			}
 			_ = p.c.Close()
-			p.wantReason(ReasonError)
+			p.wantReason(link.ReasonError)
 		})
 	}
 }

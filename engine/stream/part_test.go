@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"trunkline/engine/internal/linktest"
+	"trunkline/engine/link"
 )
 
 // dialSmall connects a TCP peer whose system takes next to nothing that its program has not read.
@@ -60,7 +61,7 @@ func TestLastAnswersOutliveLateBytes(t *testing.T) {
 				t.Fatalf("after the answers: %d bytes, %v", len(rest), err)
 			}
 			_ = p.c.Close()
-			wait(t, "the connection to part", func() bool { return h.cfg.Gate.Parting() == 0 })
+			wait(t, "the connection to part", func() bool { return h.cfg.Gate.Lingering() == 0 })
 		})
 	}
 	plain := func(ln net.Listener) net.Listener { return ln }
@@ -80,8 +81,8 @@ func TestSlotsAreFreeWhileConnectionsPart(t *testing.T) {
 		t.Helper()
 		p := dialSmall(t, h, book, ln)
 		p.send(linktest.Sized('b', farewellSize), linktest.Frame('c', "bye"))
-		wait(t, "the slot to be free", func() bool { return h.Snapshot().Closed[ReasonProtocol] == nth && h.cfg.Gate.Open() == 0 })
-		if n := h.cfg.Gate.Parting(); n != int(min(nth, 2)) {
+		wait(t, "the slot to be free", func() bool { return h.Snapshot().Closed[link.ReasonProtocol] == nth && h.cfg.Gate.Open() == 0 })
+		if n := h.cfg.Gate.Lingering(); n != int(min(nth, 2)) {
 			t.Errorf("%d part, of %d under a limit of 2", n, nth)
 		}
 		return p
@@ -96,7 +97,7 @@ func TestSlotsAreFreeWhileConnectionsPart(t *testing.T) {
 		p.want('c', "bye")
 		_ = p.c.Close()
 	}
-	wait(t, "them to part", func() bool { return h.cfg.Gate.Parting() == 0 })
+	wait(t, "them to part", func() bool { return h.cfg.Gate.Lingering() == 0 })
 }
 
 // TestPartingTakesItsTimeAtMost: from a peer that never takes its answers the socket is taken.
@@ -104,8 +105,8 @@ func TestPartingTakesItsTimeAtMost(t *testing.T) {
 	h, book, ln := listen(t, "tcp", func(c *Config) { c.Limits.SendWithin = int64(200 * time.Millisecond) })
 	p := dialSmall(t, h, book, ln)
 	p.send(linktest.Sized('b', farewellSize), linktest.Frame('c', "bye"))
-	wait(t, "the session to end", func() bool { return h.Snapshot().Closed[ReasonProtocol] == 1 })
-	wait(t, "the time to be up", func() bool { return h.cfg.Gate.Parting() == 0 })
+	wait(t, "the session to end", func() bool { return h.Snapshot().Closed[link.ReasonProtocol] == 1 })
+	wait(t, "the time to be up", func() bool { return h.cfg.Gate.Lingering() == 0 })
 }
 
 // TestShutdownWaitsForThoseWhoPart, but not longer than its grace.
@@ -131,7 +132,7 @@ func TestShutdownWaitsForThoseWhoPart(t *testing.T) {
 			if err := <-ended; err != nil {
 				t.Fatal(err)
 			}
-			if n := h.cfg.Gate.Parting(); n != 0 {
+			if n := h.cfg.Gate.Lingering(); n != 0 {
 				t.Errorf("%d still part", n)
 			}
 		})
@@ -146,8 +147,8 @@ func TestAQuietPeerDoesNotKeepItsSocket(t *testing.T) {
 		h, book, ln := listen(t, network, nil)
 		p := dial(t, h, book, ln)
 		p.send(linktest.Frame('c', "bye"))
-		wait(t, "the session to end", func() bool { return h.Snapshot().Closed[ReasonProtocol] == 1 })
-		wait(t, "the socket to be closed", func() bool { return h.cfg.Gate.Parting() == 0 })
+		wait(t, "the session to end", func() bool { return h.Snapshot().Closed[link.ReasonProtocol] == 1 })
+		wait(t, "the socket to be closed", func() bool { return h.cfg.Gate.Lingering() == 0 })
 		p.want('c', "bye")
 	}
 }

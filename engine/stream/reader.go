@@ -104,7 +104,8 @@ func (i *inbuf) drop() {
 	i.budget.Fit(&i.charge, 0)
 }
 
-// read is the reader goroutine: it feeds what came, then reads on; after the session's last word it drops what still comes.
+// read is the reader goroutine: it feeds what came, then reads on; once the connection is closed for
+// writing it drops what still comes.
 func (c *conn) read() {
 	defer close(c.ended)
 	if c.readAll() {
@@ -126,25 +127,24 @@ func (c *conn) readAll() bool {
 	for {
 		switch c.feed() {
 		case readNoMore:
-			return !c.atEOF
+			return c.Peer == link.PeerOpen
 		case readAhead:
 			n, err := c.readSpill()
-			c.host.cfg.Stats.BytesIn.Add(int64(n))
-			c.readErr = c.endOf(err) // it comes after what is held
+			c.noteRead(n, err) // an error comes after what is kept
 			continue
 		}
 		if len(c.spill) > readMin {
 			c.spill = nil // nothing waits any more
 		}
-		if c.atEOF {
+		if c.Peer != link.PeerOpen {
 			if c.endFrame() {
 				continue
 			}
-			c.tellEOF()
+			c.emitEOF()
 			return false
 		}
 		if !c.frameFits() {
-			c.abort(ReasonProtocol)
+			c.abort(link.ReasonProtocol)
 			return false
 		}
 		if c.readErr == nil {
@@ -156,37 +156,43 @@ func (c *conn) readAll() bool {
 			n, err := c.rwc.Read(space)
 			c.in.to += n
 			c.unfed.Store(n > 0)
-			c.host.cfg.Stats.BytesIn.Add(int64(n))
-			c.readErr = c.endOf(err)
+			c.noteRead(n, err)
 		}
 		if c.readErr != nil {
-			c.abort(ReasonError)
+			c.abort(link.ReasonError)
 			return false
 		}
 	}
 }
 
-// endOf notes the peer's end, and returns what else a Read failed with.
-func (c *conn) endOf(err error) error {
+// noteRead notes the outcome of a Read: the peer's end, or what else it failed with.
+func (c *conn) noteRead(n int, err error) {
+	c.host.cfg.Stats.BytesIn.Add(int64(n))
+	c.readErr = nil
 	switch {
 	case err == nil:
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		c.atEOF = true
+		c.setPeer(link.PeerEnded)
 	case errors.Is(err, os.ErrDeadlineExceeded) && c.calledOut():
 	default:
-		return err
+		c.readErr = err
 	}
-	return nil
 }
 
-// endFrame makes a whole frame of what is left at the end of the input, once, if the protocol wants that; it reports whether there is
-// something more to feed.
+func (c *conn) setPeer(p link.PeerPhase) {
+	c.mu.Lock()
+	c.Peer = max(c.Peer, p)
+	c.mu.Unlock()
+}
+
+// endFrame makes a whole frame of what is left at the end of the input, once, if the protocol wants that;
+// it reports whether there is something more to feed.
 func (c *conn) endFrame() bool {
 	end := c.host.cfg.Limits.EndOfInput
-	if end == "" || c.frameEnded || len(c.in.unread()) == 0 {
+	if end == "" || c.Peer >= link.PeerFrameEnded || len(c.in.unread()) == 0 {
 		return false
 	}
-	c.frameEnded = true
+	c.setPeer(link.PeerFrameEnded)
 	c.in.put([]byte(end))
 	return true
 }
@@ -201,30 +207,29 @@ func (c *conn) frameFits() bool {
 func (c *conn) refuseFrame() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.released || c.closing {
+	if c.released || c.Verdict == link.Close {
 		return
 	}
 	l := &c.host.cfg.Limits
 	l.Input.CountRefused()
-	c.say(l.NoRoom)
+	c.sendLast(l.NoRoom)
 }
 
-// tellEOF ends the conversation once everything read was taken; a partial frame is dropped (kernel-ipc §2.3).
-func (c *conn) tellEOF() {
+// emitEOF ends the conversation once everything read was taken; a partial frame is dropped
+// (kernel-ipc §2.3).
+func (c *conn) emitEOF() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.rescue()
+	defer c.catch()
 	if c.released {
 		return
 	}
 	c.in.drop()
-	c.timers.Frame = 0
-	if !c.eofTold {
-		c.eofTold = true
+	if c.EOF() {
 		c.sess.EOF(c.host.cfg.Now())
 	}
-	if c.drainDue {
-		c.tellDrain()
+	if c.DrainDue() {
+		c.emitDrain(0)
 	}
 	c.Wake(c.port)
 }

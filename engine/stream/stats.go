@@ -1,27 +1,10 @@
 package stream
 
-import "sync/atomic"
+import (
+	"sync/atomic"
 
-// Reason is why a connection was closed.
-type Reason uint8
-
-// The reasons, in the order of Snapshot.Closed.
-const (
-	ReasonEOF      Reason = iota // the peer ended and got all its answers
-	ReasonIdle                   // silence with nothing going on (kernel-ipc §2.4)
-	ReasonFrame                  // a begun frame was not completed in time
-	ReasonWrite                  // the peer did not take output in time
-	ReasonProtocol               // the session asked for it
-	ReasonDrain                  // the server is shutting down
-	ReasonError                  // the socket failed
-	ReasonPanic                  // a session method panicked
-	reasons
+	"trunkline/engine/link"
 )
-
-// String returns the reason's name as used in logs and metric labels.
-func (r Reason) String() string {
-	return [...]string{"eof", "idle", "frame_timeout", "write_timeout", "protocol", "drain", "error", "panic"}[r]
-}
 
 // Departure is why a connection left its event loop for a pair of goroutines.
 type Departure uint8
@@ -43,14 +26,14 @@ type Stats struct {
 	Accepted, Refused atomic.Int64
 	BytesIn, BytesOut atomic.Int64
 	left              [departures]atomic.Int64
-	closed            [reasons]atomic.Int64
+	closed            [link.Reasons]atomic.Int64
 }
 
 // CountLeft counts a connection that left its loop.
 func (s *Stats) CountLeft(d Departure) { s.left[d].Add(1) }
 
 // CountClosed counts a closed connection.
-func (s *Stats) CountClosed(r Reason) { s.closed[r].Add(1) }
+func (s *Stats) CountClosed(r link.Reason) { s.closed[r].Add(1) }
 
 // Snapshot is one reading of Stats and the gate; its counters are read one after the other, not at one instant.
 type Snapshot struct {
@@ -58,7 +41,7 @@ type Snapshot struct {
 	// BytesIn and BytesOut lag by up to half a second for connections on an event loop.
 	BytesIn, BytesOut int64
 	Left              [departures]int64
-	Closed            [reasons]int64
+	Closed            [link.Reasons]int64
 }
 
 // Snapshot reads the counters; open is the caller's count of open connections.

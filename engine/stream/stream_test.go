@@ -24,7 +24,7 @@ func TestEchoInOrder(t *testing.T) {
 			p.want('e', "three")
 			p.send(linktest.Frame('c', "bye"))
 			p.want('c', "bye")
-			p.wantClosed(ReasonProtocol)
+			p.wantClosed(link.ReasonProtocol)
 		})
 	}
 }
@@ -41,7 +41,7 @@ func TestCutAtEveryByte(t *testing.T) {
 		p.want('e', "first")
 		p.want('e', "second")
 		_ = p.c.Close()
-		p.wantReason(ReasonEOF)
+		p.wantReason(link.ReasonEOF)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestHalfCloseGetsItsAnswers(t *testing.T) {
 	time.Sleep(20 * time.Millisecond)
 	book.Last().Release()
 	p.want('q', "")
-	p.wantClosed(ReasonEOF)
+	p.wantClosed(link.ReasonEOF)
 }
 
 func TestPanicsCloseOneConnection(t *testing.T) {
@@ -142,7 +142,7 @@ func TestPanicsCloseOneConnection(t *testing.T) {
 		if b, err := io.ReadAll(p.c); len(b) > 0 {
 			t.Fatalf("got %d bytes, %v", len(b), err)
 		}
-		wait(t, "the panicked connection to go", func() bool { return h.Snapshot().Closed[ReasonPanic] == 1 })
+		wait(t, "the panicked connection to go", func() bool { return h.Snapshot().Closed[link.ReasonPanic] == 1 })
 		other.send(linktest.Frame('e', "alive"))
 		other.want('e', "alive")
 	}
@@ -155,7 +155,7 @@ func TestPanicInOpen(t *testing.T) {
 	if err := h.Serve(theirs, "pipe"); err == nil {
 		t.Fatal("Serve said nothing of a session that cannot be opened")
 	}
-	if h.cfg.Gate.Open() != 0 || h.Snapshot().Closed[ReasonPanic] != 1 {
+	if h.cfg.Gate.Open() != 0 || h.Snapshot().Closed[link.ReasonPanic] != 1 {
 		t.Fatalf("left %+v", h.Snapshot())
 	}
 }
@@ -174,7 +174,7 @@ func TestDrainAnswersWhatWasRead(t *testing.T) {
 	}
 	book.Last().Release()
 	p.want('q', "")
-	p.wantClosed(ReasonDrain)
+	p.wantClosed(link.ReasonDrain)
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestDrainForcesAfterItsGrace(t *testing.T) {
 		if d := time.Since(start); d != 2*time.Second {
 			t.Errorf("forced after %v, want the grace of 2 s", d)
 		}
-		p.wantClosed(ReasonDrain)
+		p.wantClosed(link.ReasonDrain)
 	})
 }
 

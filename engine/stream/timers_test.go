@@ -47,14 +47,14 @@ func bubble(t *testing.T, change func(*link.Limits), f func(p *peer)) {
 func TestReadTimers(t *testing.T) {
 	timed(t, "idle from opening", func(t *testing.T, p *peer) {
 		p.cut(idle - 137*time.Millisecond)
-		p.wantReason(ReasonIdle)
+		p.wantReason(link.ReasonIdle)
 	})
 	timed(t, "idle from the last frame", func(t *testing.T, p *peer) {
 		time.Sleep(29 * time.Second)
 		p.send(linktest.Frame('e', "x"))
 		p.want('e', "x")
 		p.cut(idle)
-		p.wantReason(ReasonIdle)
+		p.wantReason(link.ReasonIdle)
 	})
 	timed(t, "not idle while in flight", func(t *testing.T, p *peer) {
 		p.send(linktest.Frame('q', ""))
@@ -62,7 +62,7 @@ func TestReadTimers(t *testing.T) {
 		p.book.Last().Release()
 		p.want('q', "")
 		p.cut(idle)
-		p.wantReason(ReasonIdle)
+		p.wantReason(link.ReasonIdle)
 	})
 	timed(t, "not idle with a stream", func(t *testing.T, p *peer) {
 		p.send(linktest.Frame('o', ""))
@@ -71,7 +71,7 @@ func TestReadTimers(t *testing.T) {
 		p.book.Last().EndStream()
 		p.want('z', "")
 		p.cut(idle)
-		p.wantReason(ReasonIdle)
+		p.wantReason(link.ReasonIdle)
 	})
 	timed(t, "partial frame", func(t *testing.T, p *peer) {
 		time.Sleep(20 * time.Second)
@@ -79,14 +79,14 @@ func TestReadTimers(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		p.send([]byte{0, 100, 'e'}) // later bytes of the same frame do not help
 		p.cut(idle - 10*time.Second)
-		p.wantReason(ReasonFrame)
+		p.wantReason(link.ReasonFrame)
 	})
 	timed(t, "partial frame, streams live", func(t *testing.T, p *peer) {
 		p.send(linktest.Frame('o', ""))
 		p.want('o', "")
 		p.send([]byte{0})
 		p.cut(idle)
-		p.wantReason(ReasonFrame)
+		p.wantReason(link.ReasonFrame)
 	})
 	timed(t, "each frame has its own time", func(t *testing.T, p *peer) {
 		f := linktest.Frame('e', "x")
@@ -97,7 +97,7 @@ func TestReadTimers(t *testing.T) {
 			p.want('e', "x")
 		}
 		p.cut(idle)
-		p.wantReason(ReasonFrame)
+		p.wantReason(link.ReasonFrame)
 	})
 }
 
@@ -110,7 +110,7 @@ func TestWriteTimer(t *testing.T) {
 		if d := time.Since(start); d < write || d > write+time.Second+5*time.Millisecond {
 			t.Fatalf("cut after %v", d)
 		}
-		p.wantReason(ReasonWrite)
+		p.wantReason(link.ReasonWrite)
 	})
 	timed(t, "a reader not reading us is not idle", func(t *testing.T, p *peer) {
 		p.send(linktest.Frame('h', ""), linktest.Frame('e', "x"), []byte{0})
@@ -119,6 +119,6 @@ func TestWriteTimer(t *testing.T) {
 		p.want('h', "")
 		p.want('e', "x")
 		p.cut(idle)
-		p.wantReason(ReasonFrame)
+		p.wantReason(link.ReasonFrame)
 	})
 }

@@ -12,8 +12,12 @@ const (
 	socketShare = 2 * sendPiece
 )
 
-// write is the writer goroutine: replies first, then one Pump's worth, one batch at a time.
-func (c *conn) write() {
+// write is the writer goroutine: replies first, then one Pump's worth, one batch at a time. The first
+// batch is what a former owner could not send, if anything.
+func (c *conn) write(batch *bufpool.Buffer) {
+	if batch != nil && !c.sendBatch(batch) {
+		return
+	}
 	for {
 		if c.hasNews() { // what a full socket cannot send yet is better kept where a reply may go before it
 			c.awaitRoom()
@@ -21,14 +25,12 @@ func (c *conn) write() {
 		batch, r, last := c.collect()
 		switch {
 		case last:
-			if r != reasons {
-				c.part(r)
+			if r != link.Reasons {
+				c.closeWrite(r)
 			}
 			return
 		case batch != nil:
-			good := c.send(batch.B)
-			c.host.bufs.Put(batch)
-			if !good {
+			if !c.sendBatch(batch) {
 				return
 			}
 		default:
@@ -45,43 +47,43 @@ func (c *conn) write() {
 func (c *conn) hasNews() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.released || !(c.more || c.woken.Load() || c.out != nil) || !c.sess.Load().Streams {
+	if c.released || !(c.More || c.woken.Load() || c.out != nil) || !c.sess.Load().Streams {
 		return false
 	}
 	c.startTimer()
 	return true
 }
 
-// collect takes what is to be sent, or tells why nothing ever will be: last with the reason to close for, or with reasons when
-// the connection is gone already.
-func (c *conn) collect() (batch *bufpool.Buffer, r Reason, last bool) {
+// collect takes what is to be sent. With last there never will be anything: r is the reason to close for,
+// or link.Reasons when the connection is gone already.
+func (c *conn) collect() (batch *bufpool.Buffer, r link.Reason, last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.rescue()
-	r, last = reasons, true // what a panic leaves behind
+	defer c.catch()
+	r, last = link.Reasons, true // what a panic leaves behind
 	if c.sent(); c.released {
-		return nil, reasons, true
+		return nil, r, true
 	}
 	batch, c.out = c.out, nil
-	if c.handed { // as much as may stand before a reply
-		c.handed = false
-	} else {
-		batch = c.pump(batch)
-	}
-	if batch != nil {
-		c.flying = len(batch.B)
-		c.inFlight.Store(true)
-		if c.woken.Load() { // since the pump above: the waker may not have seen that this one cannot pump
-			c.nudge()
-		}
+	if batch = c.pump(batch); batch != nil {
+		c.launch(batch)
 		return batch, 0, false
 	}
-	if c.more { // a Pump that had nothing, yet promises more
+	if c.More { // a Pump that had nothing, yet promises more
 		c.ring()
 		return nil, 0, false
 	}
-	r, last = c.finished()
+	r, last = c.host.cfg.Gate.Finished(&c.State, c.sess, false)
 	return nil, r, last
+}
+
+// launch notes that the writer sends batch. The caller holds mu, or has c for itself.
+func (c *conn) launch(batch *bufpool.Buffer) {
+	c.flying = len(batch.B)
+	c.inFlight.Store(true)
+	if c.woken.Load() { // since the last pump: Wake may not have seen that the writer cannot pump
+		c.nudge()
+	}
 }
 
 // sent notes that the last batch is with the socket. The caller holds mu.
@@ -89,15 +91,15 @@ func (c *conn) sent() {
 	c.flying, c.sendFrom = 0, 0
 	c.inFlight.Store(false)
 	if c.roomy() {
-		c.mayGo()
+		c.mayFeed()
 	}
 }
 
-// pump appends news to batch, if there are any, and lets a blocked session be fed again, for whatever it waited for may have
-// come with them. It returns nil where there is nothing to send. The caller holds mu.
+// pump appends what the session has from elsewhere to batch, and lets a blocked session be fed again. It
+// returns nil where there is nothing to send. The caller holds mu.
 func (c *conn) pump(batch *bufpool.Buffer) *bufpool.Buffer {
 	woken := c.woken.Swap(false)
-	if !woken && !c.more {
+	if !woken && !c.More {
 		return batch
 	}
 	if batch == nil {
@@ -107,15 +109,15 @@ func (c *conn) pump(batch *bufpool.Buffer) *bufpool.Buffer {
 	if woken {
 		c.port.Rearm()
 	}
-	before := len(batch.B)
-	batch.B, c.more = c.sess.Pump(batch.B, c.host.cfg.Limits.ChunkBytes/2, now)
-	if len(batch.B) > before {
-		c.timers.Quiet = now.Mono
+	before, blocked, unread := len(batch.B), c.Verdict == link.Blocked, 0
+	var more bool
+	batch.B, more = c.sess.Pump(batch.B, c.host.cfg.Limits.ChunkBytes/2, now)
+	if blocked { // otherwise in is the reader's
+		unread = len(c.in.unread())
 	}
-	if c.blocked {
-		c.blocked = false
-		c.behind = c.behind && !(c.holding && len(c.in.unread()) == 0)
-		c.mayGo()
+	c.Pumped(len(batch.B)-before, unread, more, now.Mono)
+	if blocked {
+		c.mayFeed()
 	}
 	if len(batch.B) == 0 {
 		c.host.bufs.Put(batch)
@@ -124,17 +126,10 @@ func (c *conn) pump(batch *bufpool.Buffer) *bufpool.Buffer {
 	return batch
 }
 
-// finished reports whether the session has said its last word, and why. The caller holds mu and has nothing to send.
-func (c *conn) finished() (Reason, bool) {
-	switch {
-	case c.closing:
-		return ReasonProtocol, true
-	case c.eofTold:
-		return ReasonEOF, c.sess.Load().Done
-	case c.draining && !c.drainDue && !c.behind:
-		return ReasonDrain, c.host.cfg.Gate.Rests(&c.resting, c.sess.Load().Done)
-	}
-	return 0, false
+// sendBatch sends batch, returns it to its pool, and reports whether the connection is still good.
+func (c *conn) sendBatch(batch *bufpool.Buffer) bool {
+	defer c.host.bufs.Put(batch)
+	return c.send(batch.B)
 }
 
 // send writes b and reports whether the connection is still good.
@@ -150,7 +145,7 @@ func (c *conn) send(b []byte) bool {
 		n, err := c.rwc.Write(b[:min(len(b), sendPiece)])
 		c.host.cfg.Stats.BytesOut.Add(int64(n))
 		if err != nil {
-			c.abort(ReasonError)
+			c.abort(link.ReasonError)
 			return false
 		}
 		c.took(n)
@@ -180,8 +175,8 @@ func (c *conn) awaitRoom() {
 	if c.credit >= sendPiece {
 		return
 	}
-	n, told := c.sock.unsent()
-	if c.credit = socketShare - n; !told || c.credit >= sendPiece {
+	n, known := c.sock.unsent()
+	if c.credit = socketShare - n; !known || c.credit >= sendPiece {
 		return
 	}
 	n, _ = c.sock.queued()
@@ -203,7 +198,7 @@ func (c *conn) took(n int) {
 	c.takes(n, now)
 	c.flying -= n
 	if c.roomy() {
-		c.mayGo()
+		c.mayFeed()
 	}
 }
 

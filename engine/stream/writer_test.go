@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"trunkline/engine/internal/linktest"
+	"trunkline/engine/link"
 )
 
 // slowTaker is a peer that takes rate bytes per second and sends one batch of requests.
@@ -93,7 +94,7 @@ func TestAPeerThatTakesNothingIsCut(t *testing.T) {
 			t.Errorf("cut after %v, want [T, T+1 s] for T = %v", d, write)
 		}
 		synctest.Wait()
-		if n := h.Snapshot().Closed[ReasonWrite]; n != 1 {
+		if n := h.Snapshot().Closed[link.ReasonWrite]; n != 1 {
 			t.Errorf("closed %v", h.Snapshot().Closed)
 		}
 	})

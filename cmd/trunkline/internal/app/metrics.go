@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"trunkline/engine/kernel"
+	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/engine/stream"
 	"trunkline/handlers/exchange"
@@ -100,7 +101,7 @@ func putSockets(put obs.Put, s stream.Snapshot) {
 	put(famRefused, float64(s.Refused))
 	put(famOpen, float64(s.Open))
 	for r, n := range s.Closed {
-		put(famClosed, float64(n), stream.Reason(r).String())
+		put(famClosed, float64(n), link.Reason(r).String())
 	}
 	for d, n := range s.Left {
 		put(famLeft, float64(n), stream.Departure(d).String())

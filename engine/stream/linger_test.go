@@ -19,7 +19,7 @@ type look struct {
 func TestParting(t *testing.T) {
 	f := func(name string, l link.Limits, looks ...look) {
 		t.Helper()
-		var p Parting
+		var p Linger
 		const begin = 1000
 		p.Begin(&l, begin)
 		for i, k := range looks {
@@ -47,7 +47,7 @@ func TestParting(t *testing.T) {
 
 // TestPartingIsLookedAtLessAndLess: soon at first, and never later than its time is up.
 func TestPartingIsLookedAtLessAndLess(t *testing.T) {
-	var p Parting
+	var p Linger
 	p.Begin(&link.Limits{SendWithin: int64(time.Second)}, 0)
 	var at []time.Duration
 	for now := int64(0); !p.Over(1, true, now); now = p.Next() {
@@ -68,8 +68,8 @@ func TestGateCountsWhoParts(t *testing.T) {
 	g := NewGate(2)
 	f := func(want bool) {
 		t.Helper()
-		if got := g.Part(); got != want {
-			t.Fatalf("Part with %d of %d said %v", g.Parting(), g.Max(), got)
+		if got := g.BeginLinger(); got != want {
+			t.Fatalf("Part with %d of %d said %v", g.Lingering(), g.Max(), got)
 		}
 	}
 	f(true)
@@ -78,6 +78,6 @@ func TestGateCountsWhoParts(t *testing.T) {
 	if !g.Admit() || g.Open() != 1 {
 		t.Error("who parts holds a slot")
 	}
-	g.Parted()
+	g.EndLinger()
 	f(true)
 }
