@@ -40,6 +40,7 @@ func (l *Log) next() (*group, error) {
 	if l.doom != nil {
 		return nil, l.doom
 	}
+	l.linger.end()
 	return l.queue.take(), nil
 }
 
@@ -88,6 +89,7 @@ func (l *Log) acknowledge(g *group, block []byte, took time.Duration) {
 	if l.phase == open && l.doom == nil && l.queue.bytes < l.cfg.MaxQueueBytes && l.queue.records < int64(l.cfg.MaxQueueRecords) {
 		l.full.Store(false)
 	}
+	l.linger.begin(int64(g.count), l.queue.records, took)
 	l.announce()
 }
 

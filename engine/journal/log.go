@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Log is one journal: one order of records, one writer. Its methods may be called from any goroutine.
@@ -14,6 +15,7 @@ type Log struct {
 	mu       sync.Mutex // guards what follows, up to the next blank line
 	work     sync.Cond  // the committer waits here
 	queue    queue
+	linger   linger
 	asked    Index // up to it, somebody wants to see the records written
 	phase    phase
 	requests int           // between Begin and End
@@ -77,6 +79,7 @@ func Open(store Store, cfg Config) (*Log, error) {
 	l := &Log{store: store, cfg: cfg, done: make(chan struct{}), upkeep: make(chan struct{}, 1), closed: make(chan struct{})}
 	l.work.L, l.turn.L = &l.mu, &l.mu
 	l.queue.limit = cfg.MaxBlockBytes
+	l.linger.timer = time.AfterFunc(MaxLinger, l.lingerExpired)
 	if err := l.findTail(); err != nil {
 		return nil, err
 	}
@@ -135,7 +138,7 @@ func (l *Log) End() {
 	l.mu.Lock()
 	if l.requests--; l.requests == 0 {
 		l.midway = false
-		if l.queue.head != nil || l.phase >= closing {
+		if l.due() || l.phase >= closing {
 			l.work.Signal()
 		}
 	}
@@ -149,15 +152,16 @@ func (l *Log) Flush() {
 	l.mu.Unlock()
 }
 
-// FlushNext is Flush while a group is being written: what was appended is the next one. It reports false, and does nothing, where
-// none is.
+// FlushNext is Flush while a group is being written, or the next one lingers: what was appended is part of that one. It reports
+// false, and does nothing, where a Flush would start a write.
 func (l *Log) FlushNext() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.idle {
-		l.ask(l.appended.Load())
+	if l.idle && l.linger.target == 0 {
+		return false
 	}
-	return !l.idle
+	l.ask(l.appended.Load())
+	return true
 }
 
 // add gives a record its index. The caller holds mu.
@@ -176,7 +180,7 @@ func (l *Log) ask(upTo Index) {
 		return
 	}
 	l.asked = upTo
-	if l.queue.head != nil {
+	if l.due() {
 		l.work.Signal()
 	}
 }
@@ -187,8 +191,11 @@ func (l *Log) due() bool {
 	return g != nil && (g != l.queue.tail || l.requests == 0 && l.asks())
 }
 
-// asks reports whether the oldest group was asked for. The caller holds mu.
-func (l *Log) asks() bool { return l.queue.head != nil && l.asked >= l.queue.head.first }
+// asks reports whether the oldest group was asked for and does not linger. The caller holds mu.
+func (l *Log) asks() bool {
+	q := &l.queue
+	return q.head != nil && l.asked >= q.head.first && q.records >= l.linger.target
+}
 
 // enqueue puts a record into the open group. The caller holds mu.
 func (l *Log) enqueue(i Index, rec []byte) {
