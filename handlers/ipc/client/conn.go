@@ -2,11 +2,14 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
 	"sync"
 	"sync/atomic"
+
+	"github.com/tinylib/msgp/msgp"
 
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
@@ -20,16 +23,14 @@ type Conn struct {
 
 	loops    sync.WaitGroup
 	done     chan struct{} // closed once err is set
-	wake     chan struct{} // one slot: out has something for the writer
+	unsent   chan []byte   // whole frames for the writer
 	writeErr atomic.Pointer[error]
+	lastID   atomic.Uint64
 
-	mu      sync.Mutex // guards what follows
-	lastID  uint64
+	mu      sync.Mutex               // guards what follows
 	calls   map[string]chan incoming // waiting unary requests by id; each channel has one slot
 	streams map[string]*Stream       // open streams by id
-	out     []byte                   // whole frames the writer has not taken
-	room    chan struct{}            // non-nil while someone waits for out to be taken; closed then
-	err     *ConnError               // why the connection ended, once it has
+	err     *ConnError               // the reason for the end, once there is one
 }
 
 func newConn(nc net.Conn, addr string, o options) *Conn {
@@ -38,7 +39,7 @@ func newConn(nc net.Conn, addr string, o options) *Conn {
 		opts:    o,
 		nc:      nc,
 		done:    make(chan struct{}),
-		wake:    make(chan struct{}, 1),
+		unsent:  make(chan []byte, maxUnsent),
 		calls:   make(map[string]chan incoming),
 		streams: make(map[string]*Stream),
 	}
@@ -47,18 +48,15 @@ func newConn(nc net.Conn, addr string, o options) *Conn {
 	return c
 }
 
-// Addr returns the server's address as it was dialled.
-func (c *Conn) Addr() string { return c.addr }
-
-// Close ends the connection: waiting calls and open streams fail with a ConnError of ErrClosed, and requests whose bytes are
-// still unsent may or may not take effect. Both goroutines have ended when it returns. Closing again does nothing.
+// Close ends the connection. Waiting calls and open streams fail with a ConnError of ErrClosed; unsent
+// requests may or may not take effect. Both goroutines have ended when it returns.
 func (c *Conn) Close() error {
 	c.fail(ErrClosed)
 	c.loops.Wait()
 	return nil
 }
 
-// Done is closed when the connection has ended, for whatever reason; Err then says why.
+// Done is closed when the connection has ended; Err then returns the reason.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
 // Err returns nil while the connection is usable, and its *ConnError afterwards.
@@ -71,9 +69,9 @@ func (c *Conn) Err() error {
 	return c.err
 }
 
-// Call sends one request and waits for its reply. body is one MessagePack map, nil means an empty one; it is not kept. The
-// returned body belongs to the caller. When ctx ends first, Call returns its error and drops the late reply: the request may
-// still take effect.
+// Call sends one request and waits for its reply. body is one MessagePack map, nil means an empty one; it
+// is not kept. The returned body belongs to the caller. When ctx ends first, Call returns its error;
+// the request may still take effect.
 func (c *Conn) Call(ctx context.Context, service, method string, body []byte) ([]byte, error) {
 	reply := make(chan incoming, 1)
 	id, err := c.send(ctx, service, method, body, func(id string) { c.calls[id] = reply })
@@ -84,17 +82,8 @@ func (c *Conn) Call(ctx context.Context, service, method string, body []byte) ([
 	case m := <-reply:
 		return c.answer(m, service, method)
 	case <-ctx.Done():
-		c.mu.Lock()
-		delete(c.calls, id)
-		c.mu.Unlock()
+		c.forget(id)
 		return nil, ctx.Err()
-	case <-c.done:
-	}
-	select { // the reply may have come just before the end
-	case m := <-reply:
-		return c.answer(m, service, method)
-	default:
-		return nil, c.Err()
 	}
 }
 
@@ -105,77 +94,58 @@ func (c *Conn) answer(m incoming, service, method string) ([]byte, error) {
 	case frame.Error:
 		return nil, m.err
 	}
-	c.post(busService, "Unsubscribe", unsubscribe(m.id))
+	c.unsubscribe(m.id)
 	return nil, fmt.Errorf("cannot call %s.%s: it opens a stream", service, method)
 }
 
-// send registers a fresh id and queues the request under it, in one step, so that requests go out in id order and a reply
-// never finds its id missing. It waits while maxUnsent bytes are queued.
-func (c *Conn) send(ctx context.Context, service, method string, body []byte, register func(id string)) (id string, err error) {
+// send registers a fresh id and queues the request under it, so that a reply always finds its id. It
+// waits while maxUnsent requests are queued.
+func (c *Conn) send(
+	ctx context.Context, service, method string, body []byte, register func(id string),
+) (id string, err error) {
 	if body, err = checkBody(body); err != nil {
 		return "", err
 	}
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	if err := c.lockWithRoom(ctx); err != nil {
-		return "", err
+	id = strconv.FormatUint(c.lastID.Add(1), 10)
+	out := mpack.AppendRequest(frame.Begin(nil, frame.Request), id, service, method, body)
+	if size := frame.Finish(out, 0); size > c.opts.maxFrame {
+		return "", fmt.Errorf("cannot send %s.%s: %w: %d bytes (max %d)",
+			service, method, ErrFrameTooLarge, size, c.opts.maxFrame)
 	}
-	defer c.mu.Unlock()
-	if id, err = c.queue(service, method, body); err == nil {
-		register(id)
+	c.mu.Lock()
+	if c.err != nil {
+		defer c.mu.Unlock()
+		return "", c.err
 	}
-	return id, err
+	register(id)
+	c.mu.Unlock()
+	select {
+	case c.unsent <- out:
+		return id, nil
+	case <-ctx.Done():
+		c.forget(id)
+		return "", ctx.Err()
+	case <-c.done:
+		return "", c.Err()
+	}
 }
 
-// post queues a request whose reply nobody waits for; it is skipped on a connection that has ended.
-func (c *Conn) post(service, method string, body []byte) {
+// forget makes the connection drop further frames with an id.
+func (c *Conn) forget(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.err == nil {
-		c.queue(service, method, body) // a frame over the limit has nobody to tell
-	}
+	delete(c.calls, id)
+	delete(c.streams, id)
 }
 
-// queue puts a request under a fresh id into the output. It is called with mu held.
-func (c *Conn) queue(service, method string, body []byte) (id string, err error) {
-	start := len(c.out)
-	id = strconv.FormatUint(c.lastID+1, 10)
-	out := mpack.AppendRequest(frame.Begin(c.out, frame.Request), id, service, method, body)
-	size := frame.Finish(out, start)
-	if size > c.opts.maxFrame {
-		c.out = out[:start]
-		return "", fmt.Errorf("cannot send %s.%s: %w: %d bytes (max %d)", service, method, ErrFrameTooLarge, size, c.opts.maxFrame)
-	}
-	c.out = out
-	c.lastID++
-	signal(c.wake)
-	return id, nil
-}
-
-// lockWithRoom returns with mu held once the connection is alive and its output below maxUnsent, or with an error and mu free.
-func (c *Conn) lockWithRoom(ctx context.Context) error {
-	for {
-		c.mu.Lock()
-		if c.err != nil {
-			c.mu.Unlock()
-			return c.err
-		}
-		if len(c.out) < maxUnsent {
-			return nil
-		}
-		if c.room == nil {
-			c.room = make(chan struct{})
-		}
-		room := c.room
-		c.mu.Unlock()
-		select {
-		case <-room:
-		case <-c.done:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+// unsubscribe ends a stream without waiting for the reply.
+func (c *Conn) unsubscribe(id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
+	defer cancel()
+	_, _ = c.send(ctx, busService, "Unsubscribe", unsubscribeBody(id), func(string) {})
 }
 
 // fail ends the connection with its first reason.
@@ -186,9 +156,12 @@ func (c *Conn) fail(reason error) {
 		return
 	}
 	c.err = &ConnError{Addr: c.addr, Err: reason}
-	c.nc.Close()
+	_ = c.nc.Close()
 	for _, s := range c.streams {
 		s.finish(c.err)
+	}
+	for _, reply := range c.calls {
+		reply <- incoming{kind: frame.Error, err: c.err} // its slot is free as long as it is registered
 	}
 	clear(c.streams)
 	clear(c.calls)
@@ -201,4 +174,42 @@ func signal(ch chan<- struct{}) {
 	case ch <- struct{}{}:
 	default:
 	}
+}
+
+// invoke is Call with typed maps; in may be nil for an empty one.
+func (c *Conn) invoke(ctx context.Context, service, method string, in msgp.Marshaler, out msgp.Unmarshaler) error {
+	body, err := encode(in)
+	if err != nil {
+		return err
+	}
+	reply, err := c.Call(ctx, service, method, body)
+	if err != nil {
+		return err
+	}
+	if _, err := out.UnmarshalMsg(reply); err != nil {
+		return protocolErrorf("reply of %s.%s: %v", service, method, err)
+	}
+	return nil
+}
+
+func encode(in msgp.Marshaler) (body []byte, err error) {
+	if in == nil {
+		return nil, nil
+	}
+	if body, err = in.MarshalMsg(nil); err != nil {
+		err = fmt.Errorf("cannot encode the body: %w", err)
+	}
+	return body, err
+}
+
+// checkBody makes sure that body is exactly one MessagePack map: anything else damages its frame.
+func checkBody(body []byte) ([]byte, error) {
+	if len(body) == 0 {
+		return []byte{0x80}, nil
+	}
+	rest, err := msgp.Skip(body)
+	if err != nil || len(rest) != 0 || msgp.NextType(body) != msgp.MapType {
+		return nil, errors.New("cannot send body: it is not exactly one MessagePack map")
+	}
+	return body, nil
 }

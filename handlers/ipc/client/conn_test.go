@@ -154,7 +154,7 @@ func TestCloseFailsWhatIsWaiting(t *testing.T) {
 func TestProtocolViolations(t *testing.T) {
 	f := func(why string, send func(p *peer)) {
 		t.Helper()
-		c, p := dialPipe(t, WithMaxFrame(64))
+		c, p := dialPipe(t, withMaxFrame(64))
 		go send(p)
 		<-c.Done()
 		if err := c.Err(); !errors.Is(err, ErrProtocol) {
@@ -179,7 +179,7 @@ func TestFrameLimit(t *testing.T) {
 		return msgp.AppendString(b, strings.Repeat("x", n))
 	}
 	size := frame.HeaderSize - frame.PrefixSize + len(mpack.AppendRequest(nil, "1", "kernel", "X", body(100)))
-	c, p := dialPipe(t, WithMaxFrame(size))
+	c, p := dialPipe(t, withMaxFrame(size))
 	if _, err := c.Call(t.Context(), "kernel", "X", body(101)); !errors.Is(err, ErrFrameTooLarge) {
 		t.Fatalf("limit+1: got %v", err)
 	}
@@ -262,32 +262,36 @@ func TestWritesAreCoalesced(t *testing.T) {
 func TestSendersWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, p := dialPipe(t)
-		body := msgp.AppendString(msgp.AppendMapHeader(nil, 1), "k")
-		body = msgp.AppendString(body, strings.Repeat("x", maxUnsent))
 		call := func(ctx context.Context) error {
-			_, err := c.Call(ctx, "kernel", "X", body)
+			_, err := c.Call(ctx, "kernel", "X", nil)
 			return err
 		}
-		errs := make(chan error, 2)
-		go func() { errs <- call(t.Context()) }() // taken by the writer
-		synctest.Wait()
-		go func() { errs <- call(t.Context()) }() // queued, and over the bound
-		synctest.Wait()
+		const fit = 1 + maxUnsent // one is with the writer
+		errs := make(chan error, fit)
+		for range fit {
+			go func() { errs <- call(t.Context()) }()
+			synctest.Wait()
+		}
+		if len(c.unsent) != maxUnsent {
+			t.Fatalf("%d requests are queued, want %d", len(c.unsent), maxUnsent)
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("got %v, want to wait for room until the deadline", err)
 		}
-		for range 2 {
+		for range fit {
 			p.respond(p.want("kernel.X").ID, `{}`)
 		}
-		for range 2 {
+		for range fit {
 			if err := <-errs; err != nil {
 				t.Fatal(err)
 			}
 		}
 	})
 }
+
+func withMaxFrame(n int) Option { return func(o *options) { o.maxFrame = n } }
 
 func TestDialRefusesBadAddresses(t *testing.T) {
 	for _, addr := range []string{"", "localhost", "unix://relative", "http://x:1/"} {

@@ -1,21 +1,21 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"net"
 	"strings"
+
+	"trunkline/codec/wire"
 )
 
-// Dial connects to addr, which is host:port or unix:///path, as the server's kernel.listen_addr spells it (kernel-ipc §6).
-// ctx bounds the connecting and the TLS handshake only. A connection the server refuses for being one too many fails at its
-// first call, because the server says so in a frame (kernel-ipc §2.6).
+// Dial connects to addr, which is host:port or unix:///path (kernel-ipc §6). ctx bounds the connecting and
+// the TLS handshake only. A connection over the limit of the server fails at its first call, because
+// the server refuses it by a frame (kernel-ipc §2.6).
 func Dial(ctx context.Context, addr string, opts ...Option) (*Conn, error) {
-	o := defaults()
-	for _, opt := range opts {
-		opt(&o)
-	}
+	o := newOptions(opts)
 	network, target, err := splitAddr(addr)
 	if err != nil {
 		return nil, err
@@ -33,13 +33,9 @@ func Dial(ctx context.Context, addr string, opts ...Option) (*Conn, error) {
 	return newConn(nc, addr, o), nil
 }
 
-// New speaks the protocol over a transport that is connected already; the Conn owns nc from now on. WithTLS is ignored.
+// New returns a Conn over nc, which it owns from then on. WithTLS is ignored.
 func New(nc net.Conn, opts ...Option) *Conn {
-	o := defaults()
-	for _, opt := range opts {
-		opt(&o)
-	}
-	return newConn(nc, nc.RemoteAddr().String(), o)
+	return newConn(nc, nc.RemoteAddr().String(), newOptions(opts))
 }
 
 func splitAddr(addr string) (network, target string, err error) {
@@ -56,18 +52,53 @@ func splitAddr(addr string) (network, target string, err error) {
 }
 
 func handshake(ctx context.Context, nc net.Conn, cfg *tls.Config, target string) (net.Conn, error) {
-	if cfg.ServerName == "" && !cfg.InsecureSkipVerify {
-		host, _, err := net.SplitHostPort(target)
-		if err != nil {
-			host = "localhost"
-		}
+	if cfg.ServerName == "" {
+		host, _, _ := net.SplitHostPort(target)
 		cfg = cfg.Clone()
-		cfg.ServerName = host
+		cfg.ServerName = cmp.Or(host, "localhost")
 	}
 	tc := tls.Client(nc, cfg)
 	if err := tc.HandshakeContext(ctx); err != nil {
-		nc.Close()
+		_ = nc.Close()
 		return nil, fmt.Errorf("cannot complete the TLS handshake: %w", err)
 	}
 	return tc, nil
+}
+
+// Defaults of the options.
+const (
+	// DefaultStreamMessages bounds the messages that one stream holds for its consumer. The buffer of
+	// the server (16384) takes what is beyond.
+	DefaultStreamMessages = 1024
+	// DefaultStreamBytes bounds the same in bytes of message bodies.
+	DefaultStreamBytes = 4 << 20
+	// maxUnsent bounds the requests that wait for the writer. Over it, new requests wait.
+	maxUnsent = 16
+)
+
+type options struct {
+	tls            *tls.Config
+	maxFrame       int // bounds a frame's length field in both directions
+	streamMessages int
+	streamBytes    int
+}
+
+func newOptions(opts []Option) options {
+	o := options{nil, wire.DefaultMaxFrame, DefaultStreamMessages, DefaultStreamBytes}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	return o
+}
+
+// Option changes one setting of a connection.
+type Option func(*options)
+
+// WithTLS makes Dial use TLS with cfg; nil means plain. Dial fills an empty ServerName.
+func WithTLS(cfg *tls.Config) Option { return func(o *options) { o.tls = cfg } }
+
+// WithStreamBuffer bounds the messages, and the bytes of their bodies, that a stream holds for its
+// consumer before the connection is no longer read. One message always fits.
+func WithStreamBuffer(messages, bytes int) Option {
+	return func(o *options) { o.streamMessages, o.streamBytes = messages, bytes }
 }

@@ -1,5 +1,6 @@
-// Package client speaks the kernel protocol (kernel-ipc) from the caller's side: one connection, any number of concurrent
-// requests matched by id, and streams beside them.
+// Package client is the caller's side of kernel IPC: one connection, any number of concurrent requests
+// matched by id, and streams beside them. methods_gen.go has a typed method for every method of the
+// protocol.
 //
 //	conn, err := client.Dial(ctx, "127.0.0.1:50051")
 //	if err != nil { … }
@@ -7,22 +8,24 @@
 //	p, err := conn.CreateProcess(ctx, client.CreateProcess{PID: "p1", UserID: "u1"})
 //
 //	sub, err := conn.Subscribe(ctx, client.Subscribe{EventTypes: []string{"process.created"}})
-//	for event, err := range sub.Events(ctx) { … }
+//	for event, err := range sub.All(ctx) { … }
 //
 // # Errors
 //
-// Three kinds, told apart with errors.As: *Error is what the server answered, with its code; *ConnError says that the
-// connection is gone and fails every call and stream on it; anything else (an unencodable body, a request over the frame
-// limit, the context's own error) concerns one call and leaves the connection usable.
+// There are three kinds, which errors.As tells apart. *Error is the answer of the server, with its
+// code. *ConnError means that the connection is gone; it fails every call and stream on it. All others
+// (a body that cannot be encoded, a request over the frame limit, the error of the context) concern
+// one call and leave the connection usable.
 //
 // # Back-pressure
 //
-// A stream buffers a bounded number of bytes and messages that its consumer has not taken yet (WithStreamBuffer). When a
-// buffer is full the connection is not read until the consumer takes something or closes the stream: nothing is dropped on
-// this side, the server's own slow-reader rule applies instead (kernel-ipc §4.18). Calls on the same connection wait
-// meanwhile, so a consumer that makes calls of its own while falling behind should use a second connection for them.
+// A stream buffers a bounded number of bytes and messages (WithStreamBuffer). When a buffer is full,
+// the connection is not read until the consumer takes a message or closes the stream. Nothing is
+// dropped on this side; the slow-reader rule of the server applies (kernel-ipc §4.18). Other calls on
+// the connection wait meanwhile, so a slow consumer that makes calls needs a second connection.
 //
 // # Goroutines
 //
-// A Conn has two, a reader and a writer; both have ended when Close returns. A connection that broke is not redialled.
+// A Conn has a reader and a writer. Both have ended when Close returns. A broken connection is not
+// dialled again.
 package client

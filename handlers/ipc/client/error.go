@@ -34,12 +34,13 @@ func newError(f *Fault) *Error {
 // Error returns "CODE: message".
 func (e *Error) Error() string { return e.Code.String() + ": " + e.Message }
 
-// ConnError says that the connection could not be made, is lost or was closed. Every call and stream on it gets the same one.
+// ConnError means that the connection could not be made, is lost or was closed. Every call and stream
+// on it gets the same one.
 type ConnError struct {
 	// Addr is the address as it was dialled.
 	Addr string
-	// Err is why: ErrClosed, the transport's error, io.ErrUnexpectedEOF when the server closed, or an *Error when the server
-	// said the reason first (kernel-ipc §2.6).
+	// Err is the reason: ErrClosed, the error of the transport, io.EOF when the server closed, or the
+	// *Error by which it refused the connection (kernel-ipc §2.6).
 	Err error
 
 	dialling bool // there was no connection yet
@@ -65,9 +66,9 @@ var (
 	ErrClosed = errors.New("closed by this side")
 	// ErrStreamClosed is what Stream.Next returns after Stream.Close.
 	ErrStreamClosed = errors.New("stream is closed")
-	// ErrFrameTooLarge is wrapped by the error of a request that would exceed the frame limit; nothing was sent.
+	// ErrFrameTooLarge is wrapped by the error of a request over the frame limit; nothing was sent.
 	ErrFrameTooLarge = errors.New("frame too large")
-	// ErrProtocol is wrapped by the reason of a ConnError when the server sent what the protocol does not allow.
+	// ErrProtocol is wrapped by the reason of a ConnError when the server violated the protocol.
 	ErrProtocol = errors.New("protocol violation")
 )
 

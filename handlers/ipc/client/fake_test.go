@@ -2,6 +2,7 @@ package client
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net"
@@ -77,7 +78,7 @@ func dialLoopback(t testing.TB, network, listen string, opts ...Option) (*Conn, 
 // want reads the next request and checks what it calls.
 func (p *peer) want(method string) request {
 	p.t.Helper()
-	kind, payload, err := readFrame(p.r, nil, 1<<30)
+	kind, payload, err := readFrame(p.r, new(bytes.Buffer), 1<<30)
 	if err != nil {
 		p.t.Fatalf("no request %s: %v", method, err)
 	}
@@ -138,7 +139,7 @@ func (p *peer) serve(reply func(req request) (kind frame.Type, twin string)) (st
 	go func() {
 		defer close(done)
 		for {
-			_, payload, err := readFrame(p.r, nil, 1<<30)
+			_, payload, err := readFrame(p.r, new(bytes.Buffer), 1<<30)
 			if err != nil {
 				return
 			}

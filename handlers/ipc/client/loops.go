@@ -2,11 +2,11 @@ package client
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"trunkline/codec/frame"
@@ -14,27 +14,37 @@ import (
 
 const (
 	readBuffer = 64 << 10
+	// writeBuffer is the size from which a write takes no further requests.
+	writeBuffer = 64 << 10
 	// keepBuffer bounds the scratch memory a loop keeps after one large frame or burst.
 	keepBuffer = 1 << 20
-	// lastWords is how long the reader goes on after a failed write: a server that refuses a connection says why and closes,
-	// and our request may be what runs into the closed socket.
-	lastWords = time.Second
+	// linger is how long the reader goes on after a failed write. A server that refuses a connection
+	// sends the reason before it closes, and a request may meet the closed socket first.
+	linger = time.Second
 )
 
-// writeLoop sends everything queued since its last round in one write.
+// writeLoop sends the queued requests, several in one write.
 func (c *Conn) writeLoop() {
 	var buf []byte
 	for {
 		select {
-		case <-c.wake:
+		case out := <-c.unsent:
+			buf = append(buf[:0], out...)
 		case <-c.done:
 			return
 		}
-		buf = c.takeOutput(buf)
+		for more := true; more && len(buf) < writeBuffer; {
+			select {
+			case out := <-c.unsent:
+				buf = append(buf, out...)
+			default:
+				more = false
+			}
+		}
 		if _, err := c.nc.Write(buf); err != nil {
 			err = fmt.Errorf("cannot write: %w", err)
 			c.writeErr.Store(&err)
-			c.nc.SetReadDeadline(time.Now().Add(lastWords))
+			_ = c.nc.SetReadDeadline(time.Now().Add(linger))
 			return
 		}
 		if cap(buf) > keepBuffer {
@@ -43,23 +53,10 @@ func (c *Conn) writeLoop() {
 	}
 }
 
-// takeOutput swaps the queued bytes for an empty buffer and lets waiting senders go on.
-func (c *Conn) takeOutput(spare []byte) []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	out := c.out
-	c.out = spare[:0]
-	if c.room != nil {
-		close(c.room)
-		c.room = nil
-	}
-	return out
-}
-
-// readLoop hands every frame to whom it is for, until the connection ends.
+// readLoop passes every frame to its call or stream, until the connection ends.
 func (c *Conn) readLoop() {
 	r := bufio.NewReaderSize(c.nc, readBuffer)
-	var buf []byte
+	buf := new(bytes.Buffer)
 	for {
 		kind, payload, err := readFrame(r, buf, c.opts.maxFrame)
 		if err == nil {
@@ -69,16 +66,16 @@ func (c *Conn) readLoop() {
 			c.fail(c.reason(err))
 			return
 		}
-		if buf = payload; cap(buf) > keepBuffer {
-			buf = nil
+		if buf.Cap() > keepBuffer {
+			buf = new(bytes.Buffer)
 		}
 	}
 }
 
-// reason prefers what the server said to how the transport ended, and the first failure to its echo.
+// reason prefers the answer of the server to the end of the transport, and the first failure.
 func (c *Conn) reason(err error) error {
-	var said *Error
-	if errors.As(err, &said) || errors.Is(err, ErrProtocol) {
+	var answer *Error
+	if errors.As(err, &answer) || errors.Is(err, ErrProtocol) {
 		return err
 	}
 	if werr := c.writeErr.Load(); werr != nil {
@@ -92,11 +89,6 @@ func (c *Conn) reason(err error) error {
 
 // dispatch returns an error only when the connection cannot go on.
 func (c *Conn) dispatch(kind frame.Type, payload []byte) error {
-	switch kind {
-	case frame.Response, frame.StreamChunk, frame.StreamEnd, frame.Error:
-	default:
-		return protocolErrorf("unexpected message type 0x%02X", byte(kind))
-	}
 	m, err := decode(kind, payload)
 	if err != nil {
 		return err
@@ -119,12 +111,12 @@ func (c *Conn) dispatch(kind frame.Type, payload []byte) error {
 	case s != nil:
 		s.take(m)
 	}
-	return nil // nobody waits any more: dropped
+	return nil // a reply without a waiting call is dropped
 }
 
-// readFrame reads one frame into buf's memory. Memory is taken as bytes arrive, never for an announced length
-// (kernel-ipc D9).
-func readFrame(r io.Reader, buf []byte, maxFrame int) (kind frame.Type, payload []byte, err error) {
+// readFrame reads one frame into buf and returns its payload there. It takes memory as bytes arrive, never
+// for an announced length (kernel-ipc D9).
+func readFrame(r io.Reader, buf *bytes.Buffer, maxFrame int) (kind frame.Type, payload []byte, err error) {
 	var header [frame.HeaderSize]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {
 		return 0, nil, err
@@ -133,22 +125,40 @@ func readFrame(r io.Reader, buf []byte, maxFrame int) (kind frame.Type, payload 
 	if n == 0 || uint64(n) > uint64(maxFrame) {
 		return 0, nil, protocolErrorf("frame length %d outside 1..%d", n, maxFrame)
 	}
-	want := int(n) - 1
-	payload = buf[:0]
-	for len(payload) < want {
-		have := len(payload)
-		step := min(want-have, max(have, readBuffer))
-		payload = slices.Grow(payload, step)[:have+step]
-		if _, err := io.ReadFull(r, payload[have:]); err != nil {
-			return 0, nil, noEOF(err)
-		}
+	buf.Reset()
+	if _, err = io.CopyN(buf, r, int64(n)-1); err == io.EOF {
+		err = io.ErrUnexpectedEOF
 	}
-	return frame.Type(header[frame.PrefixSize]), payload, nil
+	return frame.Type(header[frame.PrefixSize]), buf.Bytes(), err
 }
 
-func noEOF(err error) error {
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
+// incoming is one decoded server frame. It shares no memory with the frame.
+type incoming struct {
+	kind frame.Type
+	id   string
+	body []byte
+	err  error
+}
+
+// decode reads one server frame's payload and skips unknown keys, so that servers may send more.
+func decode(kind frame.Type, payload []byte) (incoming, error) {
+	var f Frame
+	rest, err := f.UnmarshalMsg(payload)
+	m := incoming{kind: kind, id: f.ID, body: f.Body}
+	if f.Error != nil {
+		m.err = newError(f.Error)
 	}
-	return err
+	switch {
+	case kind != frame.Response && kind != frame.StreamChunk && kind != frame.StreamEnd && kind != frame.Error:
+		return m, protocolErrorf("unexpected message type 0x%02X", byte(kind))
+	case err != nil:
+		return m, protocolErrorf("frame payload: %v", err)
+	case len(rest) != 0:
+		return m, protocolErrorf("%d bytes after the frame's value", len(rest))
+	case kind == frame.Error && m.err == nil:
+		return m, protocolErrorf("ERROR frame %q without error", m.id)
+	case (kind == frame.Response || kind == frame.StreamChunk) && m.body == nil:
+		return m, protocolErrorf("frame 0x%02X %q without body", byte(kind), m.id)
+	}
+	return m, nil
 }

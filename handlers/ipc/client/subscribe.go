@@ -3,7 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"io"
 	"iter"
 
 	"github.com/tinylib/msgp/msgp"
@@ -15,6 +15,13 @@ const busService = "commbus"
 const (
 	eventSubscribed = "commbus.subscribed"
 	eventGap        = "commbus.gap"
+)
+
+// The kinds of an Instruction.
+const (
+	RunAgent      = "RUN_AGENT"
+	WaitInterrupt = "WAIT_INTERRUPT"
+	Terminate     = "TERMINATE"
 )
 
 // Messages is a live stream whose messages are of type T.
@@ -56,7 +63,16 @@ func (m *Messages[T, P]) Next(ctx context.Context) (out T, err error) {
 }
 
 // All ranges over the messages until the stream's end, which is no error, or until an error.
-func (m *Messages[T, P]) All(ctx context.Context) iter.Seq2[T, error] { return all(ctx, m.Next) }
+func (m *Messages[T, P]) All(ctx context.Context) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for {
+			v, err := m.Next(ctx)
+			if err == io.EOF || !yield(v, err) || err != nil {
+				return
+			}
+		}
+	}
+}
 
 // Close ends the stream as Stream.Close does.
 func (m *Messages[T, P]) Close() error { return m.stream.Close() }
@@ -66,17 +82,14 @@ func (m *Messages[T, P]) Close() error { return m.stream.Close() }
 func (c *Conn) Subscribe(ctx context.Context, in Subscribe) (*Subscription, error) {
 	in.Ack = true
 	var ack Event
-	stream, err := c.open(ctx, "Subscribe", &in, &ack)
-	if err != nil {
-		return nil, err
-	}
 	var payload struct {
 		SubscriberID string `json:"subscriber_id"`
 	}
-	err = json.Unmarshal([]byte(ack.Payload), &payload)
-	if err != nil || ack.EventType != eventSubscribed {
-		stream.abandon()
-		return nil, protocolErrorf("no %s before the first event", eventSubscribed)
+	stream, err := c.open(ctx, "Subscribe", &in, &ack, func() bool {
+		return ack.EventType == eventSubscribed && json.Unmarshal([]byte(ack.Payload), &payload) == nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	return &Subscription{stream, payload.SubscriberID, in.EventTypes}, nil
 }
@@ -89,9 +102,7 @@ func Gap(e *Event) (dropped int64, ok bool) {
 	var payload struct {
 		Dropped int64 `json:"dropped"`
 	}
-	if json.Unmarshal([]byte(e.Payload), &payload) != nil {
-		return 0, true
-	}
+	_ = json.Unmarshal([]byte(e.Payload), &payload) // an unreadable count is 0
 	return payload.Dropped, true
 }
 
@@ -109,23 +120,21 @@ func (c *Conn) RegisterQueryHandler(ctx context.Context, in RegisterQueryHandler
 
 func register[T any, P decoder[T]](ctx context.Context, c *Conn, method string, in msgp.Marshaler) (*Messages[T, P], error) {
 	var first Registered
-	stream, err := c.open(ctx, method, in, &first)
+	stream, err := c.open(ctx, method, in, &first, func() bool { return len(first.Registered) > 0 })
 	if err != nil {
 		return nil, err
-	}
-	if len(first.Registered) == 0 {
-		stream.abandon()
-		return nil, protocolErrorf("no registration as the first message of %s.%s", busService, method)
 	}
 	return &Messages[T, P]{stream, first.HandlerID, first.Registered}, nil
 }
 
 // open opens a stream and decodes its first message, which shows that the stream is live. It closes
 // the stream on an error.
-func (c *Conn) open(ctx context.Context, method string, in msgp.Marshaler, out msgp.Unmarshaler) (*Stream, error) {
-	body, err := in.MarshalMsg(nil)
+func (c *Conn) open(
+	ctx context.Context, method string, in msgp.Marshaler, out msgp.Unmarshaler, valid func() bool,
+) (*Stream, error) {
+	body, err := encode(in)
 	if err != nil {
-		return nil, fmt.Errorf("cannot encode the body of %s.%s: %w", busService, method, err)
+		return nil, err
 	}
 	stream, err := c.Stream(ctx, busService, method, body)
 	if err != nil {
@@ -133,12 +142,14 @@ func (c *Conn) open(ctx context.Context, method string, in msgp.Marshaler, out m
 	}
 	first, err := stream.Next(ctx)
 	if err == nil {
-		if _, err = out.UnmarshalMsg(first); err != nil {
+		if _, err = out.UnmarshalMsg(first); err != nil || !valid() {
 			err = protocolErrorf("first message of %s.%s: %v", busService, method, err)
 		}
 	}
 	if err != nil {
-		stream.abandon()
+		if stream.discard() {
+			c.unsubscribe(stream.id)
+		}
 		return nil, err
 	}
 	return stream, nil
