@@ -1,0 +1,254 @@
+package lint
+
+import (
+	"go/ast"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+)
+
+// commentWidth is the widest line of a comment, in columns with tabs of four.
+const commentWidth = 100
+
+// spoken matches verbs of speech and the pronouns of persons: code does not speak. The pattern is
+// put together from pieces, so that this file does not match itself.
+var spoken = regexp.MustCompile(`(?i)\b(s(ays?|aid|aying)|t(ells?|old|elling)|(no|some|every|any)body|who` + `ever)\b`)
+
+// spokenNames are words of contracts that spoken would match, each with its reason.
+var spokenNames = map[string]string{}
+
+// metaphors maps private words in identifiers to the terms of the field. A word is one part of a
+// name in camel case.
+var metaphors = map[string]string{
+	"conduct":     "call",
+	"whereabouts": "queueState",
+	"ages":        "snapshots",
+	"condemn":     "fail",
+	"condemned":   "failed",
+	"doom":        "fail",
+	"doomed":      "failed",
+	"parting":     "linger",
+	"farewell":    "linger",
+	"lastwords":   "onEOF",
+	"departing":   "handoff",
+	"rescue":      "recoverPanic",
+	"rescued":     "recoverPanic",
+	"survive":     "recoverPanic",
+	"safely":      "recoverPanic",
+	"judge":       "validate",
+	"quickly":     "parseFast",
+}
+
+// plainLeft maps rooms that are not plain yet to the hits that they may have. The list only shrinks.
+var plainLeft = map[string]int{
+	"bench/compare":                               72,
+	"bench/crash":                                 102,
+	"bench/envelope":                              21,
+	"bench/hostile":                               21,
+	"bench/internal/fakekernel":                   4,
+	"bench/internal/goal":                         24,
+	"bench/internal/load":                         102,
+	"bench/questions":                             11,
+	"bench/scale":                                 57,
+	"bench/sessions":                              11,
+	"bench/soak":                                  14,
+	"bench/store":                                 57,
+	"bench/toolhost/worker":                       3,
+	"bench/toolhost":                              42,
+	"bench/wire":                                  38,
+	"cmd/trunkline/internal/app":                  67,
+	"cmd/trunkline/internal/benchview/screen":     6,
+	"cmd/trunkline/internal/benchview":            93,
+	"cmd/trunkline/internal/cli":                  17,
+	"cmd/trunkline/internal/config":               55,
+	"cmd/trunkline/internal/journaltool":          42,
+	"cmd/trunkline/internal/lint":                 3,
+	"cmd/trunkline/internal/loadgen":              109,
+	"cmd/trunkline/internal/toolset":              20,
+	"cmd/trunkline":                               82,
+	"codec/frame":                                 14,
+	"codec/jsonx":                                 112,
+	"codec/mpack":                                 67,
+	"codec/ndjson":                                14,
+	"codec/transcode":                             14,
+	"codec/wire":                                  7,
+	"engine/bus":                                  99,
+	"engine/envelope/envelopetest":                3,
+	"engine/envelope":                             118,
+	"engine/idem":                                 116,
+	"engine/internal/bufpool":                     4,
+	"engine/internal/huge":                        7,
+	"engine/internal/linktest":                    5,
+	"engine/internal/poison":                      5,
+	"engine/internal/sock":                        20,
+	"engine/journal/embedded/memdisk":             3,
+	"engine/journal/embedded":                     224,
+	"engine/journal/memstore":                     17,
+	"engine/journal":                              228,
+	"engine/kernel":                               303,
+	"engine/link":                                 84,
+	"engine/obs":                                  16,
+	"engine/orchestration/orchtest":               6,
+	"engine/orchestration":                        183,
+	"engine/reactor":                              64,
+	"engine/stream":                               129,
+	"engine/table":                                60,
+	"fuzz/rounds":                                 5,
+	"fuzz":                                        6,
+	"handlers/exchange":                           82,
+	"handlers/ipc/client":                         52,
+	"handlers/ipc/conformance":                    3,
+	"handlers/ipc/crashtest":                      8,
+	"handlers/ipc/ipctest":                        5,
+	"handlers/ipc/message/generate":               1,
+	"handlers/ipc/message":                        2,
+	"handlers/ipc":                                137,
+	"handlers/ops":                                25,
+	"handlers/toolhost/conformance":               6,
+	"handlers/toolhost/dsstate":                   48,
+	"handlers/toolhost/manifest":                  41,
+	"handlers/toolhost/procgroup":                 15,
+	"handlers/toolhost/selector":                  100,
+	"handlers/toolhost/shim":                      14,
+	"handlers/toolhost/tool":                      46,
+	"handlers/toolhost/tools":                     201,
+	"handlers/toolhost/workers/testdata/wasmtool": 2,
+	"handlers/toolhost/workers":                   208,
+	"handlers/toolhost":                           155,
+}
+
+// TestPlainWords fails when the repository has more hits than plainLeft allows, and then reports
+// the rooms with more hits than theirs. The sum counts, so that code can move between rooms.
+func TestPlainWords(t *testing.T) {
+	hits, sum, most := make(map[string][]string), 0, 0
+	for _, f := range repository(t).files {
+		if found := plainHits(t, f); len(found) > 0 {
+			hits[f.dir] = append(hits[f.dir], found...)
+			sum += len(found)
+		}
+	}
+	for _, n := range plainLeft {
+		most += n
+	}
+	if sum <= most {
+		return
+	}
+	t.Errorf("%d hits, at most %d", sum, most)
+	for room, found := range hits {
+		if len(found) <= plainLeft[room] {
+			continue
+		}
+		t.Errorf("%s: %d hits, at most %d", room, len(found), plainLeft[room])
+		for _, hit := range found {
+			t.Log(hit)
+		}
+	}
+}
+
+// plainHits returns the findings in one file. Tests and generated files have none.
+func plainHits(t *testing.T, f goFile) []string {
+	if f.test || f.generated {
+		return nil
+	}
+	r := repository(t)
+	var out []string
+	for _, g := range f.ast.Comments {
+		for _, c := range g.List {
+			if m := spokenIn(c.Text); m != "" {
+				out = append(out, r.at(f, c)+": "+m+" in a comment: report, return, set, emit, contain, record, mean")
+			}
+		}
+	}
+	n := 0
+	for line := range strings.Lines(f.src) {
+		n++
+		if tooWide(line) {
+			out = append(out, f.path+":"+itoa(n)+": a comment wider than "+itoa(commentWidth)+" columns")
+		}
+	}
+	ast.Inspect(f.ast, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok {
+			if word, instead := metaphorIn(id.Name); word != "" {
+				out = append(out, r.at(f, id)+": "+word+" in "+id.Name+": "+instead)
+			}
+		}
+		return true
+	})
+	return out
+}
+
+// spokenIn returns the first word of speech in a comment.
+func spokenIn(comment string) string {
+	for _, m := range spoken.FindAllString(comment, -1) {
+		if _, listed := spokenNames[m]; !listed {
+			return m
+		}
+	}
+	return ""
+}
+
+// tooWide reports whether a line is a comment, and wider than commentWidth. A directive has no
+// width of its own.
+func tooWide(line string) bool {
+	line = strings.TrimRight(line, "\n")
+	text := strings.TrimLeft(line, "\t ")
+	if !strings.HasPrefix(text, "//") || strings.HasPrefix(text, "//go:") {
+		return false
+	}
+	return utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    ")) > commentWidth
+}
+
+// metaphorIn returns the first private word in a name, and the term for it.
+func metaphorIn(name string) (word, instead string) {
+	for _, w := range append(camelWords(name), strings.ToLower(name)) {
+		if instead := metaphors[w]; instead != "" {
+			return w, instead
+		}
+	}
+	return "", ""
+}
+
+// camelWords splits a name in camel case: "parseHTTPHead" is parse, http, head.
+func camelWords(name string) []string {
+	var out []string
+	rs := []rune(name)
+	start := 0
+	for i := 1; i < len(rs); i++ {
+		lowerNext := i+1 < len(rs) && unicode.IsLower(rs[i+1])
+		if unicode.IsUpper(rs[i]) && (!unicode.IsUpper(rs[i-1]) || lowerNext) {
+			out = append(out, strings.ToLower(string(rs[start:i])))
+			start = i
+		}
+	}
+	return append(out, strings.ToLower(string(rs[start:])))
+}
+
+func TestPlainWordsFinds(t *testing.T) {
+	f := func(line string, word string, wide bool) {
+		t.Helper()
+		if got := spokenIn(line); got != word || tooWide(line) != wide {
+			t.Errorf("%q: %q, wide %v", line, got, tooWide(line))
+		}
+	}
+	f("// It t"+"ells.", "t"+"ells", false)
+	f("// Somebo"+"dy reads.", "Somebo"+"dy", false)
+	f("// A teller and an essay.", "", false)
+	f("// "+strings.Repeat("x", commentWidth-3), "", false)
+	f("// "+strings.Repeat("x", commentWidth-2), "", true)
+	f("\t// "+strings.Repeat("x", commentWidth-6), "", true)
+	f("//go:generate "+strings.Repeat("x", commentWidth), "", false)
+	f("x := 1 // "+strings.Repeat("x", commentWidth), "", false)
+	g := func(name, word string) {
+		t.Helper()
+		if got, _ := metaphorIn(name); got != word {
+			t.Errorf("%s: %q, want %q", name, got, word)
+		}
+	}
+	g("walkSafely", "safely")
+	g("lastWords", "lastwords")
+	g("JudgeAll", "judge")
+	g("pages", "")
+	g("parseHTTPHead", "")
+}
