@@ -76,8 +76,8 @@ func (x *exchange) receive(c *load.Client, kicks chan<- struct{}) {
 	}
 }
 
-// Stop waits for the replies that are out, closes the connections and returns the first error.
-func (x *exchange) Stop() error {
+// stop waits for the replies that are out, closes the connections and returns the first error.
+func (x *exchange) stop() error {
 	x.stopping.Store(true)
 	x.wg.Wait()
 	x.close()

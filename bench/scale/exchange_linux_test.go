@@ -35,7 +35,7 @@ func TestExchange(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "both are answered", func() bool { return srv.Count("Small") > 2*burst && srv.Count("Large") > 2*burst })
-	if err := x.Stop(); err != nil {
+	if err := x.stop(); err != nil {
 		t.Error(err)
 	}
 	// What was sent is waited for.
@@ -50,7 +50,7 @@ func TestExchangeFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Stop(); err == nil || !strings.Contains(err.Error(), "no such thing") {
+	if err := x.stop(); err == nil || !strings.Contains(err.Error(), "no such thing") {
 		t.Errorf("a refusal: %v", err)
 	}
 	if _, err := startExchange("127.0.0.1:1", [][]byte{request("Any")}); err == nil {
@@ -101,7 +101,7 @@ func TestExchangeIsMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := x.measure(busy, 10*time.Millisecond, 100*time.Millisecond)
-	if stopErr := x.Stop(); err != nil || stopErr != nil {
+	if stopErr := x.stop(); err != nil || stopErr != nil {
 		t.Fatal(err, stopErr)
 	}
 	if s.Requests == 0 || s.Requests > uint64(srv.Count("Any")) || s.CPU <= 0 || s.RSS <= 0 {

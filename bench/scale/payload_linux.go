@@ -93,7 +93,7 @@ func (b *bench) payload() error {
 					return goal.Sample{}, err
 				}
 				got, err := x.measure(s, b.o.warmup, b.o.window)
-				return got, errors.Join(err, x.Stop())
+				return got, errors.Join(err, x.stop())
 			}))
 		}
 	}

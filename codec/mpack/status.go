@@ -1,7 +1,7 @@
 package mpack
 
-// AppendStateCounts appends a map of state names to counts, zeros included.
-func AppendStateCounts(dst []byte, names []string, counts []int64) []byte {
+// appendStateCounts appends a map of state names to counts, zeros included.
+func appendStateCounts(dst []byte, names []string, counts []int64) []byte {
 	dst = AppendMap(dst, len(names))
 	for i, name := range names {
 		dst = AppendInt(AppendStr(dst, name), counts[i])
@@ -11,7 +11,7 @@ func AppendStateCounts(dst []byte, names []string, counts []int64) []byte {
 
 // AppendProcessCounts appends the reply of GetProcessCounts (kernel-ipc §4.11).
 func AppendProcessCounts(dst []byte, names []string, counts []int64, total, queueDepth int64) []byte {
-	dst = AppendStateCounts(append(dst, "\x83\xafcounts_by_state"...), names, counts)
+	dst = appendStateCounts(append(dst, "\x83\xafcounts_by_state"...), names, counts)
 	dst = AppendInt(append(dst, "\xa5total"...), total)
 	return AppendInt(append(dst, "\xabqueue_depth"...), queueDepth)
 }
@@ -25,7 +25,7 @@ type Status struct {
 // AppendStatus appends the reply of GetSystemStatus.
 func AppendStatus(dst []byte, names []string, counts []int64, total int64, s *Status) []byte {
 	dst = AppendInt(append(dst, "\x84\xa9processes\x82\xa5total"...), total)
-	dst = AppendStateCounts(append(dst, "\xa8by_state"...), names, counts)
+	dst = appendStateCounts(append(dst, "\xa8by_state"...), names, counts)
 	dst = append(dst, "\xa8services\x83\xa7healthy\x00\xa8degraded\x00\xa9unhealthy\x00"...)
 	dst = AppendInt(append(dst, "\xadorchestration\x81\xafactive_sessions"...), s.ActiveSessions)
 	dst = AppendInt(append(dst, "\xa7commbus\x84\xb0events_published"...), s.EventsPublished)

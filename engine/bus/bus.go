@@ -12,8 +12,8 @@ const (
 	DefaultStreamBytes   = 16 << 20  // bytes of bodies in one stream
 	DefaultTotalBytes    = 256 << 20 // bytes of messages in all streams together
 	DefaultNameBytes     = 64 << 20  // names that all streams list
-	DefaultMaxBody       = 5 << 20   // the default max_frame_bytes
-	DefaultQueryCapacity = 1 + 2048  // 1 + the default kernel_queue_capacity
+	defaultMaxBody       = 5 << 20   // the default max_frame_bytes
+	defaultQueryCapacity = 1 + 2048  // 1 + the default kernel_queue_capacity
 )
 
 // Config holds the bounds of a Bus. A field that is zero or negative takes its default.
@@ -25,7 +25,7 @@ type Config struct {
 	// TotalBytes bounds the memory of the messages held by all streams, a shared one counted once (stream_buffer_total_bytes).
 	// A message that would exceed it is taken by no stream. The last sixteenth is for streams that have popped all they took.
 	TotalBytes int64
-	// NameBytes bounds the memory of the types that all streams list (subscription_name_bytes): each costs its bytes and NameCost.
+	// NameBytes bounds the memory of the types that all streams list (subscription_name_bytes): each costs its bytes and nameCost.
 	NameBytes int64
 	// MaxBody bounds len(body) + the stream's overhead, in bytes. It follows from max_frame_bytes.
 	MaxBody int
@@ -50,10 +50,10 @@ func (c Config) withDefaults() Config {
 		c.NameBytes = DefaultNameBytes
 	}
 	if c.MaxBody <= 0 {
-		c.MaxBody = DefaultMaxBody
+		c.MaxBody = defaultMaxBody
 	}
 	if c.QueryCapacity <= 0 {
-		c.QueryCapacity = DefaultQueryCapacity
+		c.QueryCapacity = defaultQueryCapacity
 	}
 	if c.GapBody == nil {
 		c.GapBody = func(dst []byte, _ uint64) []byte { return dst }
@@ -142,8 +142,8 @@ func (b *Bus) Handle(kind Kind, p Port, types []string, overhead int) (s *Stream
 	return s, ""
 }
 
-// NameCost is what a type that a stream lists takes beside its bytes: its entries in the stream and in the registry.
-const NameCost = 128
+// nameCost is what a type that a stream lists takes beside its bytes: its entries in the stream and in the registry.
+const nameCost = 128
 
 // newStream returns nil if there is no room for the names.
 func (b *Bus) newStream(kind Kind, p Port, types []string, overhead int) *Stream {
@@ -156,7 +156,7 @@ func (b *Bus) newStream(kind Kind, p Port, types []string, overhead int) *Stream
 	own = slices.Compact(own)
 	var named int64
 	for _, t := range own {
-		named += int64(len(t) + NameCost)
+		named += int64(len(t) + nameCost)
 	}
 	if b.counters.named.Add(named) > b.cfg.NameBytes {
 		b.counters.named.Add(-named)

@@ -212,7 +212,7 @@ func (m *model) open(t *rapid.T) {
 func nameBytes(types []string) (n int64) {
 	for i, typ := range types {
 		if !slices.Contains(types[:i], typ) {
-			n += int64(len(typ) + NameCost)
+			n += int64(len(typ) + nameCost)
 		}
 	}
 	return n
@@ -396,7 +396,7 @@ func TestBusAgainstModel(t *testing.T) {
 			StreamBytes:   int64(rapid.IntRange(10, 300).Draw(rt, "StreamBytes")),
 			TotalBytes:    int64(held * rapid.IntRange(1, 12).Draw(rt, "TotalBytes")),
 			QueryCapacity: rapid.IntRange(1, 4).Draw(rt, "QueryCapacity"),
-			NameBytes:     int64((NameCost + 1) * rapid.IntRange(3, 12).Draw(rt, "NameBytes")),
+			NameBytes:     int64((nameCost + 1) * rapid.IntRange(3, 12).Draw(rt, "NameBytes")),
 			MaxBody:       150,
 			GapBody:       gapText,
 		}

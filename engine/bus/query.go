@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// MaxQueryID bounds a query id in bytes (kernel-ipc §6).
-const MaxQueryID = 40
+// maxQueryID bounds a query id in bytes (kernel-ipc §6).
+const maxQueryID = 40
 
 // AnswerStatus says how a query ended.
 type AnswerStatus uint8
@@ -143,7 +143,7 @@ func (t *queryTable) init(capacity int) {
 
 // nextID is at most 1 + 13 + 17 bytes long. The random part keeps ids of an earlier server from meaning a query of this one.
 func (t *queryTable) nextID() string {
-	var buf [MaxQueryID]byte
+	var buf [maxQueryID]byte
 	id := strconv.AppendUint(append(buf[:0], 'q'), t.seq.Add(1), 36)
 	return string(append(id, t.suffix...))
 }

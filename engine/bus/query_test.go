@@ -206,7 +206,7 @@ func TestQueryIDs(t *testing.T) {
 	b.queries.seq.Store(1<<64 - 2000)
 	for range 3000 {
 		id := b.queries.nextID()
-		if seen[id] || len(id) > MaxQueryID {
+		if seen[id] || len(id) > maxQueryID {
 			t.Fatalf("id %q of %d bytes, seen before: %v", id, len(id), seen[id])
 		}
 		seen[id] = true

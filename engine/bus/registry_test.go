@@ -147,7 +147,7 @@ func TestTypesAreCopied(t *testing.T) {
 // TestNamesOfAllStreams: at the limit there is room, one byte more is refused, and the end of a stream makes room again. A name that
 // a stream lists twice counts once.
 func TestNamesOfAllStreams(t *testing.T) {
-	const limit = 3*NameCost + 100
+	const limit = 3*nameCost + 100
 	b := New(Config{NameBytes: limit})
 	long := strings.Repeat("x", 98)
 	s := b.Subscribe(&port{}, []string{long, "y", long}, 0)

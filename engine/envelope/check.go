@@ -101,7 +101,7 @@ func (e *Env) checkValue(k Key, v Value) (why string) {
 		if v.Kind != String {
 			return wantText
 		}
-		if e.f[k].text = e.textOf(v); !ValidTime(e.f[k].text) {
+		if e.f[k].text = e.textOf(v); !validTime(e.f[k].text) {
 			return wantTime
 		}
 	case counter, wideCounter:
@@ -110,7 +110,7 @@ func (e *Env) checkValue(k Key, v Value) (why string) {
 		if v.Kind != Bool {
 			return wantFlag
 		}
-		if v.True() {
+		if v.true() {
 			e.f[k].n = 1
 		}
 	case texts:
@@ -191,7 +191,7 @@ func (e *Env) checkTexts(k Key, v Value) string {
 		switch {
 		case !ok:
 			return ""
-		case n == MaxElements && bounded:
+		case n == maxElements && bounded:
 			return tooManyElements
 		case el.Kind != String:
 			return wantTexts
@@ -208,23 +208,23 @@ func (e *Env) checkTexts(k Key, v Value) string {
 	}
 }
 
-// tooLong reports whether a list or map has more than MaxElements elements.
+// tooLong reports whether a list or map has more than maxElements elements.
 func (e *Env) tooLong(v Value) bool {
 	n := 0
 	if v.Kind == Map {
-		for it := openMap(e.form, v.Raw); n <= MaxElements; n++ {
+		for it := openMap(e.form, v.Raw); n <= maxElements; n++ {
 			if _, _, _, ok := it.next(); !ok {
 				break
 			}
 		}
-		return n > MaxElements
+		return n > maxElements
 	}
-	for it := openList(e.form, v.Raw); n <= MaxElements; n++ {
+	for it := openList(e.form, v.Raw); n <= maxElements; n++ {
 		if _, ok := it.next(); !ok {
 			break
 		}
 	}
-	return n > MaxElements
+	return n > maxElements
 }
 
 func (e *Env) checkElements(v Value, want Kind, why string) string {

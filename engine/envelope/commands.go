@@ -129,7 +129,7 @@ func (e *Env) answer() []byte {
 			return raw
 		}
 	}
-	if out, ok := e.Output([]byte("integration")); ok {
+	if out, ok := e.output([]byte("integration")); ok {
 		if v := e.Get(out, "final_response"); v.Kind == String {
 			return v.Raw
 		}
@@ -140,7 +140,7 @@ func (e *Env) answer() []byte {
 // spentMS is the sum of the durations in processing_history.
 func (e *Env) spentMS() (sum float64) {
 	v := e.Value(ProcessingHistory)
-	e.Each(v.Raw, func(el Value) bool {
+	e.each(v.Raw, func(el Value) bool {
 		if d := e.Get(el.Raw, "duration_ms"); d.Kind == Float {
 			switch n := jsonx.ParseNumber(d.Raw); {
 			case n.Overflow:
@@ -169,7 +169,7 @@ func (e *Env) appendAsked(dst []byte, asks InterruptKind) []byte {
 	case asks != UnknownKind:
 	case v.Kind == Map:
 		s, _ := e.Str(e.Get(v.Raw, "kind"))
-		kind = ParseInterruptKind(s)
+		kind = parseInterruptKind(s)
 	case question.Kind == String:
 		kind = Clarification
 	default:

@@ -25,7 +25,7 @@ func (s *step) consume() bool {
 		if !ok {
 			return false
 		}
-		raw, _ := s.e.Output(k)
+		raw, _ := s.e.output(k)
 		n := s.judge(cs, k, raw)
 		if n == following {
 			n = s.advance()
@@ -105,10 +105,10 @@ func (s *step) judge(stage, k, raw []byte) next {
 	}
 	approval, _ := e.Str(out.approval)
 	switch {
-	case out.clarificationNeeded.True():
+	case out.clarificationNeeded.true():
 		s.ask(stage, &out)
 		return ended
-	case out.confirmationNeeded.True() || string(approval) == "requires_confirmation":
+	case out.confirmationNeeded.true() || string(approval) == "requires_confirmation":
 		s.askApproval(stage, &out)
 		return ended
 	case string(approval) == "denied":
@@ -128,7 +128,7 @@ func (s *step) judge(stage, k, raw []byte) next {
 func (s *step) failed(stage, k []byte) {
 	r, text := ToolFailedFatally, "Stage "+string(stage)+" reported an error"
 	if last, ok := s.lastError(stage, k); ok {
-		if s.e.Get(last, "recoverable").True() {
+		if s.e.Get(last, "recoverable").true() {
 			r = ToolFailedRecoverably
 		}
 		text = s.errorText(last, text)
@@ -172,8 +172,8 @@ func (s *step) ask(stage []byte, out *outcome) {
 	e.SetBool(ClarificationPending, true)
 	s.setOrNull(ClarificationQuestion, question)
 	e.SetNull(ClarificationResponse)
-	e.SetReason(ClarificationRequired)
-	s.raise(Clarification, s.derivedID(InterruptPrefix, stage, Clarification), "question", question)
+	e.setReason(ClarificationRequired)
+	s.raise(Clarification, s.derivedID(interruptPrefix, stage, Clarification), "question", question)
 }
 
 // askApproval is row c.
@@ -182,13 +182,13 @@ func (s *step) askApproval(stage []byte, out *outcome) {
 	message := out.confirmationMessage
 	id, ok := e.Str(out.confirmationID)
 	if !ok || len(id) == 0 {
-		id = s.derivedID(ConfirmationPrefix, stage, Confirmation)
+		id = s.derivedID(confirmationPrefix, stage, Confirmation)
 	}
 	e.SetBool(ConfirmationPending, true)
 	e.SetText(ConfirmationID, id)
 	s.setOrNull(ConfirmationMessage, message)
 	e.SetNull(ConfirmationResponse)
-	e.SetReason(ConfirmationRequired)
+	e.setReason(ConfirmationRequired)
 	s.raise(Confirmation, id, "message", message)
 }
 
@@ -208,7 +208,7 @@ func (s *step) criticise(stage []byte, out *outcome) next {
 	if s.goals.tooMany = s.goals.tooMany || e.tooLong(list); s.goals.tooMany {
 		return ended
 	}
-	s.texts = e.TextsOf(list, recycle(s.texts))
+	s.texts = e.textsOf(list, recycle(s.texts))
 	s.goals.satisfy(e, s.texts)
 	here := s.at(stage)
 	if here < 0 {
@@ -251,10 +251,10 @@ func (s *step) satisfied(out *outcome) Value {
 func (s *step) reintent(out *outcome) {
 	e := &s.e
 	if v := out.feedback; v.Kind == String && len(v.Raw) > len(`""`) {
-		e.AppendElement(LoopFeedback, v.Raw)
+		e.appendElement(LoopFeedback, v.Raw)
 	}
-	if plan, ok := e.Output([]byte("plan")); ok {
-		e.AppendElement(PriorPlans, plan)
+	if plan, ok := e.output([]byte("plan")); ok {
+		e.appendElement(PriorPlans, plan)
 	}
 	e.SetInt(Iteration, min(e.Int(Iteration)+1, math.MaxInt32))
 }
@@ -290,13 +290,13 @@ func (s *step) recordStage(out *outcome) {
 		b = append(b, "{}"...)
 	}
 	b = append(b, `,"plan_id":`...)
-	plan, _ := e.Output([]byte("plan"))
+	plan, _ := e.output([]byte("plan"))
 	if v := e.Get(plan, "plan_id"); v.Kind == String {
 		b = append(b, v.Raw...)
 	} else {
 		b = append(b, "null"...)
 	}
-	e.AppendElement(CompletedStages, append(b, '}'))
+	e.appendElement(CompletedStages, append(b, '}'))
 }
 
 // recordVerdict leaves a trace of a verdict that nobody knows (envelope D17).
@@ -304,9 +304,9 @@ func (s *step) recordVerdict(stage, verdict []byte) {
 	b := jsonx.AppendString([]byte(`{"agent":`), stage)
 	b = append(b, `,"error_type":"UnknownVerdict","message":`...)
 	b = jsonx.AppendString(b, "Unknown verdict: "+string(verdict))
-	b = append(AppendTime(append(b, `,"timestamp":"`...), s.now), `","recoverable":true,"details":{"verdict":`...)
+	b = append(appendTime(append(b, `,"timestamp":"`...), s.now), `","recoverable":true,"details":{"verdict":`...)
 	b = jsonx.AppendString(b, verdict)
-	s.e.AppendElement(Errors, append(b, "}}"...))
+	s.e.appendElement(Errors, append(b, "}}"...))
 }
 
 // advance is row i.

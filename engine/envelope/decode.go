@@ -20,10 +20,10 @@ func (e *Env) Reopen(form Form, src []byte) *Problem {
 // Bounds on what an envelope may hold beside its known members: each of these is worked with one by one, so that a few bytes of a
 // text would cost many of memory. They are far above what people send.
 const (
-	// MaxMembers bounds the members that the model does not know, at the top and in groups, and the outputs.
-	MaxMembers = 16384
-	// MaxElements bounds stage_order, the goals and their statuses.
-	MaxElements = 16384
+	// maxMembers bounds the members that the model does not know, at the top and in groups, and the outputs.
+	maxMembers = 16384
+	// maxElements bounds stage_order, the goals and their statuses.
+	maxElements = 16384
 )
 
 const tooManyMembers, tooManyElements = "has more than 16384 members", "has more than 16384 elements"
@@ -37,7 +37,7 @@ func (e *Env) count(known bool) (tooMany bool) {
 }
 
 func (e *Env) tooMany() bool {
-	return !e.trusted && (e.unknown > MaxMembers || e.total > 2*MaxMembers)
+	return !e.trusted && (e.unknown > maxMembers || e.total > 2*maxMembers)
 }
 
 func (e *Env) decode(src []byte) *Problem {

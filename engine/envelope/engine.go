@@ -7,8 +7,8 @@ import (
 	"trunkline/codec/jsonx"
 )
 
-// DefaultStageOrder is the order of the documented agents (envelope §5.1, D12).
-var DefaultStageOrder = [...]string{"perception", "intent", "plan", "execution", "critic", "integration"}
+// defaultStageOrder is the order of the documented agents (envelope §5.1, D12).
+var defaultStageOrder = [...]string{"perception", "intent", "plan", "execution", "critic", "integration"}
 
 // Options are the settings of boundary A. Zero fields take the defaults.
 type Options struct {
@@ -16,7 +16,7 @@ type Options struct {
 	Now func() time.Time
 	// NewID makes the identifiers of envelopes that have none; nil: RandomID.
 	NewID IDSource
-	// StageOrder is default_stage_order (envelope §6); nil: DefaultStageOrder.
+	// StageOrder is default_stage_order (envelope §6); nil: defaultStageOrder.
 	StageOrder []string
 	// MaxDepth bounds JSON nesting; 0: jsonx.MaxDepth.
 	MaxDepth int
@@ -42,7 +42,7 @@ func NewEngine(o Options) *Engine {
 		o.MaxDepth = jsonx.MaxDepth
 	}
 	if len(o.StageOrder) == 0 {
-		o.StageOrder = DefaultStageOrder[:]
+		o.StageOrder = defaultStageOrder[:]
 	}
 	x := &Engine{opt: o}
 	for _, s := range o.StageOrder {
@@ -124,7 +124,7 @@ func (x *Engine) Process(dst, src []byte) (out []byte, ended Reason, err *Error)
 		return dst, NoReason, invalid(&Problem{Field: s.e.path(AllGoals), Text: tooManyElements})
 	}
 	s.goals.store(&s.e)
-	if r := s.e.Reason(); r.Bound() {
+	if r := s.e.Reason(); r.bound() {
 		ended = r
 	}
 	out = s.append(dst)

@@ -90,15 +90,15 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	const flat, nested = `{"envelope_id":"e",`, `{"identity":{"envelope_id":"e"},"pipeline":{},"bounds":{},`
-	f(MaxMembers, "", tooManyMembers, func(n int) string { return flat + manyOf(n, `"x%d":%d`) + `}` })
-	f(MaxMembers, "", tooManyMembers, func(n int) string { return nested + manyOf(n, `"x%d":%d`) + `}` })
-	f(MaxMembers, "audit", tooManyMembers, func(n int) string { return nested + `"audit":{` + manyOf(n, `"x%d":%d`) + `}}` })
-	f(MaxMembers, "outputs", tooManyMembers, func(n int) string { return flat + `"outputs":{` + manyOf(n, `"o%d%d":{}`) + `}}` })
-	f(2*MaxMembers-1, "", tooManyMembers, func(n int) string { return flat + manyOf(n, `"iteration":1`) + `}` })
+	f(maxMembers, "", tooManyMembers, func(n int) string { return flat + manyOf(n, `"x%d":%d`) + `}` })
+	f(maxMembers, "", tooManyMembers, func(n int) string { return nested + manyOf(n, `"x%d":%d`) + `}` })
+	f(maxMembers, "audit", tooManyMembers, func(n int) string { return nested + `"audit":{` + manyOf(n, `"x%d":%d`) + `}}` })
+	f(maxMembers, "outputs", tooManyMembers, func(n int) string { return flat + `"outputs":{` + manyOf(n, `"o%d%d":{}`) + `}}` })
+	f(2*maxMembers-1, "", tooManyMembers, func(n int) string { return flat + manyOf(n, `"iteration":1`) + `}` })
 	for _, k := range [...]Key{StageOrder, AllGoals, RemainingGoals} {
-		f(MaxElements, k.String(), tooManyElements, func(n int) string { return flat + `"` + k.String() + `":[` + manyOf(n, `"s%d%d"`) + `]}` })
+		f(maxElements, k.String(), tooManyElements, func(n int) string { return flat + `"` + k.String() + `":[` + manyOf(n, `"s%d%d"`) + `]}` })
 	}
-	f(MaxElements, "goal_completion_status", tooManyElements, func(n int) string {
+	f(maxElements, "goal_completion_status", tooManyElements, func(n int) string {
 		return flat + `"goal_completion_status":{` + manyOf(n, `"g%d%d":"x"`) + `}}`
 	})
 }

@@ -7,8 +7,8 @@ import "time"
 func (e *Env) Fill(now time.Time, newID IDSource) {
 	adds := e.form == JSON || e.shape == Nested
 	e.fillID(EnvelopeID, EnvelopePrefix, adds, newID)
-	e.fillID(RequestID, RequestPrefix, adds, newID)
-	e.fillID(SessionID, SessionPrefix, adds, newID)
+	e.fillID(RequestID, requestPrefix, adds, newID)
+	e.fillID(SessionID, sessionPrefix, adds, newID)
 	e.fillTime(ReceivedAt, adds, now)
 	e.fillTime(CreatedAt, e.shape == Nested, now)
 	if e.form == MsgPack && e.shape == Nested && (e.f[RemainingGoals].raw == nil || e.f[GoalCompletionStatus].raw == nil) {
@@ -26,7 +26,7 @@ func (e *Env) fillID(k Key, prefix string, add bool, newID IDSource) {
 
 func (e *Env) fillTime(k Key, add bool, now time.Time) {
 	if f := &e.f[k]; f.raw == nil && (add || f.null) {
-		e.SetTime(k, now)
+		e.setTime(k, now)
 	}
 }
 
@@ -46,7 +46,7 @@ func (e *Env) dropLeftovers() {
 		}
 		switch string(e.unescape(m.spelled)) {
 		case "error":
-			isError = valueOf(e.form, m.raw).True()
+			isError = valueOf(e.form, m.raw).true()
 		case "code":
 			hasCode = valueOf(e.form, m.raw).Kind == String
 		}

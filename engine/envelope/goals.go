@@ -3,7 +3,7 @@ package envelope
 // goals is the goal bookkeeping of one step: read when it is needed, written once at the end.
 type goals struct {
 	loaded, allSet, remainingSet, statusSet bool
-	// tooMany tells that there are more goals than MaxElements.
+	// tooMany tells that there are more goals than maxElements.
 	tooMany bool
 
 	all, remaining [][]byte
@@ -32,11 +32,11 @@ func (g *goals) load(e *Env) {
 		return
 	}
 	g.loaded = true
-	g.all = e.Strings(AllGoals, g.all)
+	g.all = e.strings(AllGoals, g.all)
 	for _, name := range g.all {
 		g.known.add(name)
 	}
-	g.remaining = e.Strings(RemainingGoals, g.remaining)
+	g.remaining = e.strings(RemainingGoals, g.remaining)
 	for _, name := range g.remaining {
 		g.open.add(name)
 	}
@@ -135,7 +135,7 @@ func (g *goals) add(e *Env, list Value) {
 		if v.Kind != String {
 			continue
 		}
-		if g.tooMany = g.tooMany || len(g.all) >= MaxElements || len(g.status) >= MaxElements; g.tooMany {
+		if g.tooMany = g.tooMany || len(g.all) >= maxElements || len(g.status) >= maxElements; g.tooMany {
 			return
 		}
 		name := e.textOf(v)
@@ -156,7 +156,7 @@ func (g *goals) satisfy(e *Env, list [][]byte) {
 	var reached nameSet
 	for _, name := range list {
 		reached.add(name)
-		if g.tooMany = g.tooMany || len(g.status) >= MaxElements && g.statusOf.find(name) < 0; g.tooMany {
+		if g.tooMany = g.tooMany || len(g.status) >= maxElements && g.statusOf.find(name) < 0; g.tooMany {
 			return
 		}
 		g.setStatus(e, name, satisfied)
@@ -175,10 +175,10 @@ func (g *goals) satisfy(e *Env, list [][]byte) {
 // store writes back what changed.
 func (g *goals) store(e *Env) {
 	if g.allSet {
-		e.SetStrings(AllGoals, g.all)
+		e.setStrings(AllGoals, g.all)
 	}
 	if g.remainingSet {
-		e.SetStrings(RemainingGoals, g.remaining)
+		e.setStrings(RemainingGoals, g.remaining)
 	}
 	if g.statusSet {
 		start := len(e.arena)

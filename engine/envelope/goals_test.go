@@ -18,7 +18,7 @@ func goalsOf(t *testing.T, members string, op func(g *goals, e *Env)) string {
 		op(&g, e)
 	}
 	g.store(e)
-	return fmt.Sprintf("%s %s %s", e.Strings(AllGoals, nil), e.Strings(RemainingGoals, nil), e.shown(GoalCompletionStatus))
+	return fmt.Sprintf("%s %s %s", e.strings(AllGoals, nil), e.strings(RemainingGoals, nil), e.shown(GoalCompletionStatus))
 }
 
 func TestGoalDefaults(t *testing.T) {
@@ -99,7 +99,7 @@ func TestGoalsAgainstAModel(t *testing.T) {
 			}
 		}
 		g.store(e)
-		if got, want := fmt.Sprintf("%s%s", e.Strings(AllGoals, nil), e.Strings(RemainingGoals, nil)), fmt.Sprintf("%s%s", all, remaining); got != want {
+		if got, want := fmt.Sprintf("%s%s", e.strings(AllGoals, nil), e.strings(RemainingGoals, nil)), fmt.Sprintf("%s%s", all, remaining); got != want {
 			t.Fatalf("goals %s, want %s", got, want)
 		}
 		for name, want := range status {

@@ -13,10 +13,10 @@ const idBytes = 8
 // The prefixes of generated ids (envelope §3.7).
 const (
 	EnvelopePrefix     = "env_"
-	RequestPrefix      = "req_"
-	SessionPrefix      = "sess_"
-	InterruptPrefix    = "int_"
-	ConfirmationPrefix = "conf_"
+	requestPrefix      = "req_"
+	sessionPrefix      = "sess_"
+	interruptPrefix    = "int_"
+	confirmationPrefix = "conf_"
 )
 
 // IDSource appends 16 lower-case hexadecimal digits, the generated part of an id (envelope §3.7), to dst. It is safe for
@@ -31,10 +31,10 @@ func RandomID(dst []byte) []byte {
 	return appendHex(dst, id[:])
 }
 
-// AppendDerivedID appends the 16 hexadecimal digits of an id that repeated calls must agree on (envelope §3.7): the beginning of
+// appendDerivedID appends the 16 hexadecimal digits of an id that repeated calls must agree on (envelope §3.7): the beginning of
 // the SHA-256 of all arguments as text, joined by NUL. kind is "clarification" or "confirmation". It allocates only to grow
 // dst, whose spare room it uses for the text.
-func AppendDerivedID(dst []byte, envelopeID, stage []byte, iteration, stageNumber int64, kind string) []byte {
+func appendDerivedID(dst []byte, envelopeID, stage []byte, iteration, stageNumber int64, kind string) []byte {
 	start := len(dst)
 	dst = append(dst, envelopeID...)
 	dst = append(dst, 0)

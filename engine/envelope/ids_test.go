@@ -34,7 +34,7 @@ func TestRandomID(t *testing.T) {
 
 // TestDerivedIDExample is example 9.8 of the envelope exchange.
 func TestDerivedIDExample(t *testing.T) {
-	got := AppendDerivedID([]byte(ConfirmationPrefix), []byte("env_00000000000000a1"), []byte("plan"), 0, 1, Confirmation.String())
+	got := appendDerivedID([]byte(confirmationPrefix), []byte("env_00000000000000a1"), []byte("plan"), 0, 1, Confirmation.String())
 	if string(got) != "conf_9084cc48154543a5" {
 		t.Fatalf("got %s", got)
 	}
@@ -47,7 +47,7 @@ func TestDerivedID(t *testing.T) {
 		kind := rapid.SampledFrom([]string{"clarification", "confirmation"}).Draw(t, "kind")
 		sum := sha256.Sum256([]byte(strings.Join([]string{id, stage, decimal(iteration), decimal(number), kind}, "\x00")))
 		want := "int_" + hex.EncodeToString(sum[:8])
-		got := AppendDerivedID([]byte("int_"), []byte(id), []byte(stage), iteration, number, kind)
+		got := appendDerivedID([]byte("int_"), []byte(id), []byte(stage), iteration, number, kind)
 		if string(got) != want {
 			t.Fatalf("got %s, want %s", got, want)
 		}

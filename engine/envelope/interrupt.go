@@ -13,7 +13,7 @@ func (e *Env) InterruptKindOf() (k InterruptKind, ok bool) {
 		return UnknownKind, false
 	}
 	s, _ := e.Str(e.Get(e.Value(Interrupt).Raw, "kind"))
-	return ParseInterruptKind(s), true
+	return parseInterruptKind(s), true
 }
 
 // response returns the pending interrupt's answer if it is of kind k; Absent otherwise.
@@ -47,7 +47,7 @@ func (e *Env) confirmationAnswer() (approved, ok bool) {
 		return e.Bool(ConfirmationResponse), true
 	}
 	v := e.response(Confirmation, "approved")
-	return v.True(), v.Kind == Bool
+	return v.true(), v.Kind == Bool
 }
 
 // fillFrom gives a text member that is null what the pending interrupt says.
@@ -70,7 +70,7 @@ func (s *step) clarify() (ended bool) {
 	if answer == nil {
 		e.SetBool(ClarificationPending, true)
 		e.fillFrom(ClarificationQuestion, Clarification, "question")
-		e.SetReason(ClarificationRequired)
+		e.setReason(ClarificationRequired)
 		return true
 	}
 	e.SetBool(ClarificationPending, false)
@@ -107,7 +107,7 @@ func (s *step) confirm() (ended bool) {
 		e.SetBool(ConfirmationPending, true)
 		e.fillFrom(ConfirmationID, Confirmation, "id")
 		e.fillFrom(ConfirmationMessage, Confirmation, "message")
-		e.SetReason(ConfirmationRequired)
+		e.setReason(ConfirmationRequired)
 		return true
 	}
 	e.SetBool(ConfirmationPending, false)
@@ -156,7 +156,7 @@ func (s *step) resolve(k InterruptKind, member string, answer []byte) {
 	if r := e.Get(v.Raw, "response"); r.Kind == Absent || r.Kind == Null {
 		b := append(append(append([]byte(`{"`), member...), `":`...), answer...)
 		b = append(b, `,"received_at":"`...)
-		b = append(AppendTime(b, s.now), `"}`...)
+		b = append(appendTime(b, s.now), `"}`...)
 		e.SetMember(Interrupt, "response", b)
 	}
 	e.SetBool(InterruptPending, false)
@@ -188,7 +188,7 @@ func (s *step) raise(k InterruptKind, id []byte, member string, ask Value) {
 		b = append(b, ask.Raw...)
 	}
 	b = append(b, `,"created_at":"`...)
-	b = append(AppendTime(b, s.now), `"}`...)
+	b = append(appendTime(b, s.now), `"}`...)
 	e.SetRaw(Interrupt, Map, b)
 	e.SetBool(InterruptPending, true)
 }
@@ -196,5 +196,5 @@ func (s *step) raise(k InterruptKind, id []byte, member string, ask Value) {
 // derivedID is the identifier of an interrupt that nobody gave one (envelope §3.7).
 func (s *step) derivedID(prefix string, stage []byte, k InterruptKind) []byte {
 	e := &s.e
-	return AppendDerivedID([]byte(prefix), e.Text(EnvelopeID), stage, e.Int(Iteration), e.Int(CurrentStageNumber), k.String())
+	return appendDerivedID([]byte(prefix), e.Text(EnvelopeID), stage, e.Int(Iteration), e.Int(CurrentStageNumber), k.String())
 }

@@ -36,8 +36,8 @@ var interruptKinds = [numInterruptKinds]struct {
 	SystemError:       {"system_error", time.Hour},
 }
 
-// ParseInterruptKind returns the kind that s spells in any ASCII case, old name included, or UnknownKind. It does not allocate.
-func ParseInterruptKind(s []byte) InterruptKind {
+// parseInterruptKind returns the kind that s spells in any ASCII case, old name included, or UnknownKind. It does not allocate.
+func parseInterruptKind(s []byte) InterruptKind {
 	for k := Clarification; k < numInterruptKinds; k++ {
 		if equalFold(s, interruptKinds[k].name) {
 			return k

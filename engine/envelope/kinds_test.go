@@ -12,7 +12,7 @@ func TestInterruptKinds(t *testing.T) {
 		t.Helper()
 		seen[k] = true
 		for _, s := range []string{s, strings.ToUpper(s), strings.ToUpper(s[:1]) + s[1:]} {
-			if got := ParseInterruptKind([]byte(s)); got != k {
+			if got := parseInterruptKind([]byte(s)); got != k {
 				t.Errorf("ParseInterruptKind(%q) = %v, want %v", s, got, k)
 			}
 		}
@@ -36,7 +36,7 @@ func TestInterruptKinds(t *testing.T) {
 
 func TestUnknownInterruptKinds(t *testing.T) {
 	for _, s := range []string{"", "unknown", "confirmation ", "confirm", "agent-review", "time_out", "chec\u212apoint"} {
-		if k := ParseInterruptKind([]byte(s)); k != UnknownKind {
+		if k := parseInterruptKind([]byte(s)); k != UnknownKind {
 			t.Errorf("ParseInterruptKind(%q) = %v", s, k)
 		}
 	}

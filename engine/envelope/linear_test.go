@@ -54,7 +54,7 @@ func TestLargeInputsAreLinear(t *testing.T) {
 			`},"current_stage":"intent","clarification_pending":true,"clarification_response":"a"}`
 	})
 	f("goals", n, func(n int) string { return id + `"all_goals":[` + manyOf(n, `"g%d%d"`) + `]}` })
-	f("goals reached", MaxElements, func(n int) string {
+	f("goals reached", maxElements, func(n int) string {
 		return id + `"current_stage":"critic","all_goals":[` + manyOf(n, `"g%d%d"`) + `],"outputs":{"critic":{"satisfied_goals":[` + manyOf(n, `"g%d%d"`) + `]}}}`
 	})
 	f("a known name", n, func(n int) string { return id + manyOf(n, `"iteration":1`) + `}` })

@@ -59,8 +59,8 @@ func (e *Env) Outputs() (n int) {
 	return n
 }
 
-// Output returns the encoded map under a key.
-func (e *Env) Output(name []byte) (raw []byte, ok bool) {
+// output returns the encoded map under a key.
+func (e *Env) output(name []byte) (raw []byte, ok bool) {
 	at := e.outputAt.find(name)
 	if at < 0 || e.outputs[at].raw == nil {
 		return nil, false
@@ -78,8 +78,8 @@ func (e *Env) SetOutput(name, raw []byte) {
 	e.outputs = append(e.outputs, output{e.spell(name), name, raw})
 }
 
-// RemoveOutput takes an output away.
-func (e *Env) RemoveOutput(name []byte) {
+// removeOutput takes an output away.
+func (e *Env) removeOutput(name []byte) {
 	if at := e.outputAt.find(name); at >= 0 && e.outputs[at].raw != nil {
 		e.outputs[at].raw, e.outputsSet = nil, true
 	}

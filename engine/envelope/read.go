@@ -15,13 +15,13 @@ func (e *Env) Value(k Key) Value {
 	return Value{e.f[k].kind, e.f[k].raw}
 }
 
-// Strings appends the elements of a list of strings to dst.
-func (e *Env) Strings(k Key, dst [][]byte) [][]byte {
-	return e.TextsOf(e.Value(k), dst)
+// strings appends the elements of a list of strings to dst.
+func (e *Env) strings(k Key, dst [][]byte) [][]byte {
+	return e.textsOf(e.Value(k), dst)
 }
 
-// TextsOf appends the strings of an encoded list to dst; elements of other types are skipped (envelope §3.8).
-func (e *Env) TextsOf(list Value, dst [][]byte) [][]byte {
+// textsOf appends the strings of an encoded list to dst; elements of other types are skipped (envelope §3.8).
+func (e *Env) textsOf(list Value, dst [][]byte) [][]byte {
 	if list.Kind != List {
 		return dst
 	}
@@ -60,8 +60,8 @@ func (e *Env) Str(v Value) (s []byte, ok bool) {
 	return e.textOf(v), true
 }
 
-// Each calls f with the elements of an encoded list until that returns false.
-func (e *Env) Each(raw []byte, f func(Value) bool) {
+// each calls f with the elements of an encoded list until that returns false.
+func (e *Env) each(raw []byte, f func(Value) bool) {
 	for it := openList(e.form, raw); ; {
 		v, ok := it.next()
 		if !ok || !f(v) {

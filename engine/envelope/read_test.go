@@ -26,8 +26,8 @@ func TestReading(t *testing.T) {
 		f("missing flag", e.Bool(ClarificationPending), false)
 		f("counter", e.Int(TokensIn), int64(9007199254740993))
 		f("missing counter", e.Int(MaxStages), int64(5))
-		f("strings", e.Strings(StageOrder, nil), "[s1 é]")
-		f("no strings", e.Strings(AllGoals, nil), "[]")
+		f("strings", e.strings(StageOrder, nil), "[s1 é]")
+		f("no strings", e.strings(AllGoals, nil), "[]")
 		meta := e.Value(Metadata).Raw
 		f("last of a name", e.Get(meta, "k").Kind, List)
 		f("no member", e.Get(meta, "x").Kind, Absent)
@@ -37,9 +37,9 @@ func TestReading(t *testing.T) {
 		f("is a text", ok, true)
 		_, ok = e.Str(e.Get(meta, "k"))
 		f("is no text", ok, false)
-		f("mixed list", e.TextsOf(e.Get(meta, "list"), nil), "[a b]")
+		f("mixed list", e.textsOf(e.Get(meta, "list"), nil), "[a b]")
 		n := 0
-		e.Each(e.Get(meta, "list").Raw, func(v Value) bool { n++; return n < 2 })
+		e.each(e.Get(meta, "list").Raw, func(v Value) bool { n++; return n < 2 })
 		f("elements until told to stop", n, 2)
 	}
 }

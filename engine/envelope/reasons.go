@@ -83,8 +83,8 @@ func (r Reason) String() string {
 	return r.Exchange()
 }
 
-// Bound reports whether r is one of the four bounds, max_..._exceeded, which make a process command fail (envelope §4.2).
-func (r Reason) Bound() bool {
+// bound reports whether r is one of the four bounds, max_..._exceeded, which make a process command fail (envelope §4.2).
+func (r Reason) bound() bool {
 	return MaxIterationsExceeded <= r && r <= MaxCriticFiresExceeded
 }
 

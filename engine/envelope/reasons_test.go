@@ -10,8 +10,8 @@ func TestReasons(t *testing.T) {
 	f := func(r Reason, exchange, wire string, bound bool) {
 		t.Helper()
 		seen[r] = true
-		if r.Exchange() != exchange || r.Wire() != wire || r.Bound() != bound || r.String() != exchange {
-			t.Errorf("%d: %q, %q, bound %v, %q; want %q, %q, %v", r, r.Exchange(), r.Wire(), r.Bound(), r, exchange, wire, bound)
+		if r.Exchange() != exchange || r.Wire() != wire || r.bound() != bound || r.String() != exchange {
+			t.Errorf("%d: %q, %q, bound %v, %q; want %q, %q, %v", r, r.Exchange(), r.Wire(), r.bound(), r, exchange, wire, bound)
 		}
 		mixed := strings.ToUpper(wire[:3]) + strings.ToLower(wire[3:])
 		for _, s := range []string{exchange, strings.ToUpper(exchange), wire, strings.ToLower(wire), mixed} {
@@ -41,8 +41,8 @@ func TestOtherReasons(t *testing.T) {
 	f := func(s string, want Reason, name string) {
 		t.Helper()
 		r := ParseReason([]byte(s))
-		if r != want || r.Exchange() != "" || r.Wire() != "" || r.Bound() || r.String() != name {
-			t.Errorf("ParseReason(%q) = %v (%q, %q, %v)", s, r, r.Exchange(), r.Wire(), r.Bound())
+		if r != want || r.Exchange() != "" || r.Wire() != "" || r.bound() || r.String() != name {
+			t.Errorf("ParseReason(%q) = %v (%q, %q, %v)", s, r, r.Exchange(), r.Wire(), r.bound())
 		}
 	}
 	f("", NoReason, "none")
@@ -55,7 +55,7 @@ func TestOtherReasons(t *testing.T) {
 	f("USER\x7fCANCELLED", OtherReason, "other")
 	f("MAX_TOOL_CALLS_EXCEEDED", OtherReason, "other")
 	f(strings.Repeat("x", 5000), OtherReason, "other")
-	if r := Reason(200); r.Exchange() != "" || r.Wire() != "" || r.Bound() || r.String() != "other" {
+	if r := Reason(200); r.Exchange() != "" || r.Wire() != "" || r.bound() || r.String() != "other" {
 		t.Errorf("reason out of range: %v", r)
 	}
 }

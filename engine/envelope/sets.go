@@ -25,10 +25,10 @@ func (e *Env) addName(k Key, name string) {
 		}
 		start := len(e.arena)
 		e.arena = encodeText(e.arena, e.form, name)
-		e.AppendElement(k, e.arena[start:len(e.arena):len(e.arena)])
+		e.appendElement(k, e.arena[start:len(e.arena):len(e.arena)])
 		return
 	}
-	if e.Get(v.Raw, name).True() {
+	if e.Get(v.Raw, name).true() {
 		return
 	}
 	e.SetMember(k, name, appendBool(nil, e.form, true))

@@ -56,7 +56,7 @@ func isPseudo(name []byte) bool {
 
 // readOrder finds out the stages.
 func (s *step) readOrder() {
-	s.order = s.e.Strings(StageOrder, s.order)
+	s.order = s.e.strings(StageOrder, s.order)
 	kept := s.order[:0]
 	for _, name := range s.order {
 		if !isPseudo(name) {
@@ -100,7 +100,7 @@ func (s *step) run() {
 		s.stampCompleted()
 		return
 	}
-	e.SetReason(NoReason)
+	e.setReason(NoReason)
 	s.readOrder()
 	s.earlyGoals()
 	if s.clarify() || s.confirm() || s.otherInterrupt() || s.enter() || s.consume() {
@@ -115,7 +115,7 @@ func (s *step) earlyGoals() {
 	if len(s.goals.all) > 0 {
 		return
 	}
-	if raw, ok := s.e.Output([]byte("intent")); ok {
+	if raw, ok := s.e.output([]byte("intent")); ok {
 		if list := s.e.Get(raw, "goals"); list.Kind == List {
 			s.goals.add(&s.e, list)
 		}
@@ -152,15 +152,15 @@ func (s *step) checkBounds() {
 	}
 }
 
-func isFalse(v Value) bool { return v.Kind == Bool && !v.True() }
+func isFalse(v Value) bool { return v.Kind == Bool && !v.true() }
 
 // key returns under which name a stage's output stands.
 func (s *step) key(stage []byte) (name []byte, ok bool) {
-	if _, ok := s.e.Output(stage); ok {
+	if _, ok := s.e.output(stage); ok {
 		return stage, true
 	}
 	if other := alias(stage); other != "" {
-		if _, ok := s.e.Output([]byte(other)); ok {
+		if _, ok := s.e.output([]byte(other)); ok {
 			return []byte(other), true
 		}
 	}
@@ -213,9 +213,9 @@ func (s *step) moveOutputs(stage []byte) {
 		if !ok {
 			return
 		}
-		raw, _ := s.e.Output(k)
+		raw, _ := s.e.output(k)
 		s.moved = append(s.moved, pair{spelled: s.e.spell(k), name: string(k), raw: raw})
-		s.e.RemoveOutput(k)
+		s.e.removeOutput(k)
 	}
 }
 
@@ -262,14 +262,14 @@ func (s *step) stampCompleted() { s.e.stampCompleted(s.now) }
 // Terminate ends the envelope: the four members that say so (envelope §5.1, §5.2).
 func (e *Env) Terminate(r Reason, text string, now time.Time) {
 	e.SetBool(Terminated, true)
-	e.SetReason(r)
+	e.setReason(r)
 	e.SetText(TerminationReason, []byte(text))
 	e.stampCompleted(now)
 }
 
 func (e *Env) stampCompleted(now time.Time) {
 	if v := e.Value(CompletedAt); v.Kind == Absent || v.Kind == Null {
-		e.SetTime(CompletedAt, now)
+		e.setTime(CompletedAt, now)
 	}
 }
 

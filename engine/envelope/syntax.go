@@ -51,8 +51,8 @@ type Value struct {
 	Raw  []byte
 }
 
-// True reports whether v is the boolean true.
-func (v Value) True() bool { return v.Kind == Bool && (v.Raw[0] == 't' || v.Raw[0] == 0xc3) }
+// true reports whether v is the boolean true.
+func (v Value) true() bool { return v.Kind == Bool && (v.Raw[0] == 't' || v.Raw[0] == 0xc3) }
 
 // members walks an encoded map in either form.
 type members struct {

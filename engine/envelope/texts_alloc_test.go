@@ -26,13 +26,13 @@ func TestTextsDoNotAllocate(t *testing.T) {
 			t.Errorf("%s: %v allocations, want 0", what, got)
 		}
 	}
-	f("ValidTime", func() { ValidTime(full); ValidTime(bad) })
+	f("ValidTime", func() { validTime(full); validTime(bad) })
 	f("ParseTime", func() { ParseTime(full); ParseTime(bad) })
-	f("AppendTime", func() { AppendTime(dst, now) })
+	f("AppendTime", func() { appendTime(dst, now) })
 	f("IDSource", func() { source(dst) })
-	f("AppendDerivedID", func() { AppendDerivedID(dst, id, stage, 3, 1, "confirmation") })
+	f("AppendDerivedID", func() { appendDerivedID(dst, id, stage, 3, 1, "confirmation") })
 	f("ParseReason", func() { ParseReason(reason); ParseReason(other) })
-	f("ParseInterruptKind", func() { ParseInterruptKind(kind); ParseInterruptKind(other) })
+	f("ParseInterruptKind", func() { parseInterruptKind(kind); parseInterruptKind(other) })
 	f("spellings", func() {
 		dst = append(append(dst[:0], LLMFailedFatally.Wire()...), AgentReview.String()...)
 	})

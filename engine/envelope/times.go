@@ -8,24 +8,24 @@ const timeLayout = "2006-01-02T15:04:05.000000Z"
 // maxFraction is the most digits a fraction of a second may have: nanoseconds, which is what time.Time holds.
 const maxFraction = 9
 
-// AppendTime appends t as the engine writes times (envelope §3.6), e.g. 2026-01-02T03:04:05.000000Z: UTC, cut to microseconds.
-// It allocates only to grow dst. Years outside 0 to 9999 give text that ValidTime refuses.
-func AppendTime(dst []byte, t time.Time) []byte {
+// appendTime appends t as the engine writes times (envelope §3.6), e.g. 2026-01-02T03:04:05.000000Z: UTC, cut to microseconds.
+// It allocates only to grow dst. Years outside 0 to 9999 give text that validTime refuses.
+func appendTime(dst []byte, t time.Time) []byte {
 	return t.UTC().AppendFormat(dst, timeLayout)
 }
 
-// ValidTime reports whether s is a time that the exchange accepts (envelope §3.6):
+// validTime reports whether s is a time that the exchange accepts (envelope §3.6):
 //
 //	YYYY-MM-DD (T|t|space) hh:mm[:ss[(.|,)f]] [Z|z|±hh:mm|±hhmm|±hh]      f: 1 to 9 digits
 //
 // with every field in its range: a day the month has in that year, hours to 23, minutes and seconds to 59 (no leap seconds),
 // offsets to ±23:59. It does not allocate.
-func ValidTime(s []byte) bool {
+func validTime(s []byte) bool {
 	_, ok := parseClock(s)
 	return ok
 }
 
-// ParseTime reads what ValidTime accepts, as UTC. A time without a zone is UTC already. It does not allocate.
+// ParseTime reads what validTime accepts, as UTC. A time without a zone is UTC already. It does not allocate.
 func ParseTime(s []byte) (t time.Time, ok bool) {
 	c, ok := parseClock(s)
 	if !ok {

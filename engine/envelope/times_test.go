@@ -11,7 +11,7 @@ func TestParseTime(t *testing.T) {
 	f := func(s, want string) {
 		t.Helper()
 		got, ok := ParseTime([]byte(s))
-		if !ok || !ValidTime([]byte(s)) {
+		if !ok || !validTime([]byte(s)) {
 			t.Fatalf("%q is refused", s)
 		}
 		if text := got.Format(time.RFC3339Nano); text != want || got.Location() != time.UTC {
@@ -59,7 +59,7 @@ func TestParseTimeRefuses(t *testing.T) {
 	f := func(bad ...string) {
 		t.Helper()
 		for _, s := range bad {
-			if ValidTime([]byte(s)) {
+			if validTime([]byte(s)) {
 				t.Errorf("%q is accepted", s)
 			}
 			if got, ok := ParseTime([]byte(s)); ok || !got.IsZero() {
@@ -89,7 +89,7 @@ func TestParseTimeRefuses(t *testing.T) {
 func TestAppendTime(t *testing.T) {
 	f := func(in time.Time, want string) {
 		t.Helper()
-		if got := string(AppendTime([]byte("at "), in)); got != "at "+want {
+		if got := string(appendTime([]byte("at "), in)); got != "at "+want {
 			t.Fatalf("AppendTime(%v) = %s, want %s", in, got, want)
 		}
 	}
@@ -111,7 +111,7 @@ func FuzzTime(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		got, ok := ParseTime([]byte(s))
-		if ValidTime([]byte(s)) != ok {
+		if validTime([]byte(s)) != ok {
 			t.Fatalf("ValidTime(%q) = %v, ParseTime says %v", s, !ok, ok)
 		}
 		if rfc3339.MatchString(s) {
@@ -123,7 +123,7 @@ func FuzzTime(f *testing.F) {
 		if !ok || got.Year() < 0 || got.Year() > 9999 {
 			return
 		}
-		again, ok := ParseTime(AppendTime(nil, got))
+		again, ok := ParseTime(appendTime(nil, got))
 		if !ok || !again.Equal(got.Truncate(time.Microsecond)) {
 			t.Fatalf("%q = %v, written and read again %v", s, got, again)
 		}
@@ -136,7 +136,7 @@ func TestEveryCut(t *testing.T) {
 	valid := 0
 	for n := range len(whole) + 1 {
 		cut := []byte(strings.Clone(whole[:n]))
-		if ValidTime(cut[:n:n]) {
+		if validTime(cut[:n:n]) {
 			valid++
 		}
 	}

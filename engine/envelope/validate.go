@@ -44,7 +44,7 @@ func (e *Env) warnings() (list []string) {
 	for _, id := range [...]struct {
 		k      Key
 		prefix string
-	}{{EnvelopeID, EnvelopePrefix}, {RequestID, RequestPrefix}, {SessionID, SessionPrefix}} {
+	}{{EnvelopeID, EnvelopePrefix}, {RequestID, requestPrefix}, {SessionID, sessionPrefix}} {
 		if e.f[id.k].raw != nil && !isPattern(e.Text(id.k), id.prefix) {
 			list = append(list, e.path(id.k)+" is not of the form "+id.prefix+" and 16 lower-case hexadecimal digits")
 		}

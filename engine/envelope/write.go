@@ -24,10 +24,10 @@ func (e *Env) SetText(k Key, s []byte) {
 	e.put(k, String, start)
 }
 
-// SetTime sets a time, spelled as envelope §3.6 has the server write it.
-func (e *Env) SetTime(k Key, t time.Time) {
+// setTime sets a time, spelled as envelope §3.6 has the server write it.
+func (e *Env) setTime(k Key, t time.Time) {
 	var buf [40]byte
-	e.SetText(k, AppendTime(buf[:0], t))
+	e.SetText(k, appendTime(buf[:0], t))
 }
 
 // SetInt sets a counter.
@@ -69,8 +69,8 @@ func (e *Env) SetNull(k Key) {
 	e.put(k, Null, start)
 }
 
-// SetStrings sets a list of strings.
-func (e *Env) SetStrings(k Key, list [][]byte) {
+// setStrings sets a list of strings.
+func (e *Env) setStrings(k Key, list [][]byte) {
 	start := len(e.arena)
 	if e.form == MsgPack {
 		e.arena = mpack.AppendArray(e.arena, len(list))
@@ -109,9 +109,9 @@ func (e *Env) Remove(k Key) {
 	f.defaults(k)
 }
 
-// SetReason sets terminal_reason in the spelling of the boundary and shape; NoReason is null in the flat shape and absent in the
+// setReason sets terminal_reason in the spelling of the boundary and shape; NoReason is null in the flat shape and absent in the
 // nested one (envelope §3.4).
-func (e *Env) SetReason(r Reason) {
+func (e *Env) setReason(r Reason) {
 	switch {
 	case r == NoReason && e.shape == Nested:
 		e.Remove(TerminalReason)
@@ -125,8 +125,8 @@ func (e *Env) SetReason(r Reason) {
 	}
 }
 
-// AppendElement appends an encoded element to a list; a missing one counts as empty.
-func (e *Env) AppendElement(k Key, raw []byte) {
+// appendElement appends an encoded element to a list; a missing one counts as empty.
+func (e *Env) appendElement(k Key, raw []byte) {
 	v := e.Value(k)
 	if e.form == MsgPack {
 		e.appendElementMsgPack(k, v, raw)

@@ -37,14 +37,14 @@ func TestSetters(t *testing.T) {
 	changed(t, ``, RawInput, text("a\"\n"), `"a\"\n"`)
 	changed(t, `"raw_input":"b"`, RawInput, text(""), `""`)
 	changed(t, ``, CurrentStage, func(e *Env) { e.SetText(CurrentStage, []byte("start")) }, `"start"`)
-	changed(t, `"completed_at":null`, CompletedAt, func(e *Env) { e.SetTime(CompletedAt, clockNow) }, `"2026-01-02T03:04:05.000000Z"`)
+	changed(t, `"completed_at":null`, CompletedAt, func(e *Env) { e.setTime(CompletedAt, clockNow) }, `"2026-01-02T03:04:05.000000Z"`)
 	changed(t, ``, Iteration, func(e *Env) { e.SetInt(Iteration, 0) }, `0`)
 	changed(t, `"iteration":3`, Iteration, func(e *Env) { e.SetInt(Iteration, 70000) }, `70000`)
 	changed(t, `"terminated":true`, Terminated, func(e *Env) { e.SetBool(Terminated, false) }, `false`)
 	changed(t, `"confirmation_response":null`, ConfirmationResponse, func(e *Env) { e.SetBool(ConfirmationResponse, false) }, `false`)
 	changed(t, `"termination_reason":"x"`, TerminationReason, func(e *Env) { e.SetNull(TerminationReason) }, `null`)
-	changed(t, ``, AllGoals, func(e *Env) { e.SetStrings(AllGoals, [][]byte{[]byte("a"), []byte(`b"`)}) }, `["a","b\""]`)
-	changed(t, ``, AllGoals, func(e *Env) { e.SetStrings(AllGoals, nil) }, `[]`)
+	changed(t, ``, AllGoals, func(e *Env) { e.setStrings(AllGoals, [][]byte{[]byte("a"), []byte(`b"`)}) }, `["a","b\""]`)
+	changed(t, ``, AllGoals, func(e *Env) { e.setStrings(AllGoals, nil) }, `[]`)
 }
 
 // TestSettersKeepSpelling checks that setting what is there changes nothing.
@@ -56,9 +56,9 @@ func TestSettersKeepSpelling(t *testing.T) {
 	e.SetText(EnvelopeID, []byte("e"))
 	e.SetInt(Iteration, 3)
 	e.SetBool(Terminated, false)
-	e.SetTime(ReceivedAt, clockNow)
+	e.setTime(ReceivedAt, clockNow)
 	e.SetNull(TerminationReason)
-	e.SetReason(CompletedSuccessfully)
+	e.setReason(CompletedSuccessfully)
 	if got := string(e.Append(nil)); got != before {
 		t.Errorf("%s\nbecame %s", before, got)
 	}
@@ -66,7 +66,7 @@ func TestSettersKeepSpelling(t *testing.T) {
 
 func TestListsAndMaps(t *testing.T) {
 	add := func(k Key) func(e *Env) {
-		return func(e *Env) { e.AppendElement(k, (parts{e.form, Flat}).bytes(`{"n":2}`)) }
+		return func(e *Env) { e.appendElement(k, (parts{e.form, Flat}).bytes(`{"n":2}`)) }
 	}
 	changed(t, ``, Errors, add(Errors), `[{"n":2}]`)
 	changed(t, `"errors":null`, Errors, add(Errors), `[{"n":2}]`)
@@ -120,7 +120,7 @@ func TestSetReason(t *testing.T) {
 	f := func(p parts, was string, r Reason, want string) {
 		t.Helper()
 		e := decoded(t, p.form, p.with(TerminalReason, was))
-		e.SetReason(r)
+		e.setReason(r)
 		if got := e.Value(TerminalReason).Raw; !bytes.Equal(got, p.encoded(want)) {
 			t.Errorf("%v %s, %v: %q, want %s", p, was, r, got, want)
 		}
@@ -145,27 +145,27 @@ func TestOutputs(t *testing.T) {
 	for _, form := range [...]Form{JSON, MsgPack} {
 		p := parts{form, Flat}
 		e := decoded(t, form, p.bytes(`{"envelope_id":"e","outputs":{"a":{"n":1},"b":null,"c\"":{}}}`))
-		if _, ok := e.Output([]byte("b")); ok || e.Outputs() != 2 {
+		if _, ok := e.output([]byte("b")); ok || e.Outputs() != 2 {
 			t.Errorf("%v: %d outputs", form, e.Outputs())
 		}
-		if raw, ok := e.Output([]byte(`c"`)); !ok || !bytes.Equal(raw, p.bytes(`{}`)) {
+		if raw, ok := e.output([]byte(`c"`)); !ok || !bytes.Equal(raw, p.bytes(`{}`)) {
 			t.Errorf("%v: output %q", form, raw)
 		}
 		e.SetOutput([]byte(`d\`), p.bytes(`{"n":4}`))
 		e.SetOutput([]byte("b"), p.bytes(`{"n":2}`))
-		e.RemoveOutput([]byte("a"))
-		e.RemoveOutput([]byte("x"))
-		if _, ok := e.Output([]byte("a")); ok || e.Outputs() != 3 {
+		e.removeOutput([]byte("a"))
+		e.removeOutput([]byte("x"))
+		if _, ok := e.output([]byte("a")); ok || e.Outputs() != 3 {
 			t.Errorf("%v: %d outputs after the changes", form, e.Outputs())
 		}
 		again := decoded(t, form, e.Append(nil))
 		for name, want := range map[string]string{`d\`: `{"n":4}`, "b": `{"n":2}`, `c"`: `{}`} {
-			if raw, ok := again.Output([]byte(name)); !ok || !bytes.Equal(raw, p.bytes(want)) {
+			if raw, ok := again.output([]byte(name)); !ok || !bytes.Equal(raw, p.bytes(want)) {
 				t.Errorf("%v: %s is %q in the reply", form, name, raw)
 			}
 		}
 		e.SetOutput([]byte("a"), p.bytes(`{}`)) // it comes back
-		if _, ok := e.Output([]byte("a")); !ok || e.Outputs() != 4 {
+		if _, ok := e.output([]byte("a")); !ok || e.Outputs() != 4 {
 			t.Errorf("%v: %d outputs in the end", form, e.Outputs())
 		}
 	}

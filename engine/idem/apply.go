@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// ErrNotApplicable says that a change is of no kind known here, or that executions in flight leave it no room.
-var ErrNotApplicable = errors.New("cannot apply change")
+// errNotApplicable says that a change is of no kind known here, or that executions in flight leave it no room.
+var errNotApplicable = errors.New("cannot apply change")
 
 // Apply replays one journalled change, which has index; the journal is told nothing. Changes come in the order in which they were
 // told, from one goroutine, before anybody begins anything. A change that is in the table already, by its index, has no effect; one with
@@ -16,7 +16,7 @@ var ErrNotApplicable = errors.New("cannot apply change")
 // the journal was written, entries are evicted as usual. c is lent.
 func (t *Table) Apply(c *Change, index uint64) error {
 	if c.Kind == 0 || c.Kind >= numChangeKinds {
-		return fmt.Errorf("%w: kind %d", ErrNotApplicable, c.Kind)
+		return fmt.Errorf("%w: kind %d", errNotApplicable, c.Kind)
 	}
 	if index != 0 && index <= t.head {
 		return nil
@@ -79,11 +79,11 @@ func (t *Table) place(c *Change, use int64) error {
 		return nil
 	}
 	if !t.claim(&t.entries, 1, t.maxEntries, c.At) {
-		return fmt.Errorf("%w: %d entries in flight", ErrNotApplicable, t.InFlight())
+		return fmt.Errorf("%w: %d entries in flight", errNotApplicable, t.InFlight())
 	}
 	if !t.claim(&t.bytes, e.size(), t.maxBytes, c.At) {
 		t.entries.Add(-1)
-		return fmt.Errorf("%w: %d bytes beside %d", ErrNotApplicable, e.size(), t.Bytes())
+		return fmt.Errorf("%w: %d bytes beside %d", errNotApplicable, e.size(), t.Bytes())
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

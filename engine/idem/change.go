@@ -53,8 +53,8 @@ const changeVersion = 1
 // hashWords is how many integers a hash is written as.
 const hashWords = 4
 
-// ErrBadChange says that bytes are no change, or no snapshot record, of a version and kind known here.
-var ErrBadChange = errors.New("cannot parse change")
+// errBadChange says that bytes are no change, or no snapshot record, of a version and kind known here.
+var errBadChange = errors.New("cannot parse change")
 
 // AppendChange appends the encoding of c, which is drawn in the package comment. Texts that are not UTF-8, which Finish lets
 // nobody store, could not be parsed.
@@ -111,7 +111,7 @@ func ParseChange(b []byte, c *Change) error {
 	d.hash(&c.Key.Hash)
 	d.fields(c)
 	if _, more := d.list.Next(); more || d.bad {
-		return fmt.Errorf("%w: %s record of %d bytes", ErrBadChange, c.Kind, len(b))
+		return fmt.Errorf("%w: %s record of %d bytes", errBadChange, c.Kind, len(b))
 	}
 	return nil
 }
@@ -126,11 +126,11 @@ type changeReader struct {
 func openRecord(b []byte) (d changeReader, err error) {
 	var sc mpack.Scanner
 	if p := sc.Check(b); p != mpack.NoProblem {
-		return d, fmt.Errorf("%w: %s", ErrBadChange, p.Text())
+		return d, fmt.Errorf("%w: %s", errBadChange, p.Text())
 	}
 	d.list = mpack.OpenList(b)
 	if v := d.int(math.MaxInt64); v != changeVersion || d.bad {
-		return d, fmt.Errorf("%w: version %d", ErrBadChange, v)
+		return d, fmt.Errorf("%w: version %d", errBadChange, v)
 	}
 	return d, nil
 }

@@ -47,7 +47,7 @@ func (e *entry) size() int64 {
 	if e.result == nil {
 		return 0
 	}
-	return e.result.Size()
+	return e.result.size()
 }
 
 // list is the entries of a shard that are not running, in one order.

@@ -21,7 +21,7 @@ func TestConversation(t *testing.T) {
 	if got.Index != 2 || r.Index(k("a")) != 2 || r.Index(k("b")) != 0 || r.Hits() != 1 {
 		t.Fatalf("index %d, %d; %d hits", got.Index, r.Index(k("a")), r.Hits())
 	}
-	r.counts(1, 0, want.Size(), 0)
+	r.counts(1, 0, want.size(), 0)
 	r.begin("b", "2", nil, Started, "")
 	if !r.Release(k("b")) || r.Release(k("b")) || r.Finish(k("b"), out("late")) != nil || r.Finish(k("a"), out("late")) != nil {
 		t.Fatal("something ended twice")
@@ -156,7 +156,7 @@ func TestMaxBytes(t *testing.T) {
 	r.begin("e", "", &w, InFlight, "")
 	told := len(r.tape.records)
 	given := r.Finish(k("e"), Stored{Output: []byte("12345"), Error: "12345", Dispatch: []byte("1")}) // too large: d stays
-	if w.got.Load() != given || given.Size() != 11 || given.Index != uint64(told+1) || r.tape.told(told) != "dropped" {
+	if w.got.Load() != given || given.size() != 11 || given.Index != uint64(told+1) || r.tape.told(told) != "dropped" {
 		t.Fatalf("%+v, told %s", given, r.tape.told(told))
 	}
 	r.counts(1, 0, 10, 0)
@@ -193,7 +193,7 @@ func TestDefaults(t *testing.T) {
 	f := func(cfg Config, shards int) {
 		t.Helper()
 		h := New(cfg)
-		if h.ttl != ttl || h.maxEntries != 1024 || h.maxBytes != 64<<20 || h.maxWaiters != DefaultMaxWaiters || len(h.shards) != shards {
+		if h.ttl != ttl || h.maxEntries != 1024 || h.maxBytes != 64<<20 || h.maxWaiters != defaultMaxWaiters || len(h.shards) != shards {
 			t.Fatalf("%d %d %d %d %d", h.ttl, h.maxEntries, h.maxBytes, h.maxWaiters, len(h.shards))
 		}
 		if o, _ := h.Begin(k("a"), in(""), nil); o != Started {
@@ -207,7 +207,7 @@ func TestDefaults(t *testing.T) {
 	f(Config{TTL: -1, MaxEntries: -1, MaxBytes: -1, MaxWaiters: -1, Shards: -1}, DefaultShards)
 	f(Config{Shards: 5}, 8)
 	f(Config{Shards: 1}, 1)
-	f(Config{Shards: 1 << 20}, MaxShards)
+	f(Config{Shards: 1 << 20}, maxShards)
 }
 
 func TestNames(t *testing.T) {

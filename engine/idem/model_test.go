@@ -85,7 +85,7 @@ func (x *machine) tick() int64 { x.use++; return x.use }
 func (x *machine) bytes() (n int64) {
 	for _, r := range x.rows {
 		if r.result != nil {
-			n += r.result.Size()
+			n += r.result.size()
 		}
 	}
 	return n
@@ -170,10 +170,10 @@ func (x *machine) expect(key, input string, w *sleeper) (Outcome, *Stored) {
 
 // settle completes r in the model, which had state from, with what the table returned.
 func (x *machine) settle(t *rapid.T, key string, r *row, got *Stored) {
-	if got.Size() > x.cfg.MaxBytes {
+	if got.size() > x.cfg.MaxBytes {
 		delete(x.rows, key)
 	} else {
-		for n := got.Size(); x.bytes()+n > x.cfg.MaxBytes; {
+		for n := got.size(); x.bytes()+n > x.cfg.MaxBytes; {
 			if x.expire() == 0 && !x.evict() {
 				t.Fatal("the model has no room")
 			}

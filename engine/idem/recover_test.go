@@ -161,12 +161,12 @@ func TestApplyTwice(t *testing.T) {
 	if n.Digest() != r.Digest() || n.Len() != 2 {
 		t.Fatal("another state")
 	}
-	if err := n.Apply(&Change{}, 1<<40); !errors.Is(err, ErrNotApplicable) {
+	if err := n.Apply(&Change{}, 1<<40); !errors.Is(err, errNotApplicable) {
 		t.Fatal(err)
 	}
 	n.begin("d", "", nil, Started, "")
 	n.begin("e", "", nil, Started, "")
-	if err := n.Apply(&Change{Kind: ChangeStarted, Key: k("f"), Attempt: 1}, 0); !errors.Is(err, ErrNotApplicable) {
+	if err := n.Apply(&Change{Kind: ChangeStarted, Key: k("f"), Attempt: 1}, 0); !errors.Is(err, errNotApplicable) {
 		t.Fatal(err)
 	}
 }

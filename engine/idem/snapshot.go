@@ -86,14 +86,14 @@ func (t *Table) LoadRecord(rec []byte) error {
 	use := d.int(maxUse)
 	raw, _ := d.list.Next()
 	if _, more := d.list.Next(); more || d.bad {
-		return fmt.Errorf("%w: it is no snapshot record", ErrBadChange)
+		return fmt.Errorf("%w: it is no snapshot record", errBadChange)
 	}
 	var c Change
 	if err := ParseChange(raw, &c); err != nil {
 		return err
 	}
 	if c.Kind != ChangeStarted && c.Kind != ChangeFinished {
-		return fmt.Errorf("%w: %s is no part of a snapshot", ErrBadChange, c.Kind)
+		return fmt.Errorf("%w: %s is no part of a snapshot", errBadChange, c.Kind)
 	}
 	t.replaying = true
 	defer func() { t.replaying = false }()
@@ -105,7 +105,7 @@ func (t *Table) LoadRecord(rec []byte) error {
 func (t *Table) loadIndex(d *changeReader) error {
 	v := d.value()
 	if d.bad || v.Kind != mpack.Int && v.Kind != mpack.BigUint || v.Kind == mpack.Int && v.Int < 0 {
-		return fmt.Errorf("%w: it is no snapshot index", ErrBadChange)
+		return fmt.Errorf("%w: it is no snapshot index", errBadChange)
 	}
 	t.head = max(t.head, uint64(v.Int))
 	s := &t.shards[0]

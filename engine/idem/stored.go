@@ -21,8 +21,8 @@ type Stored struct {
 	Index uint64
 }
 
-// Size returns the bytes that r counts for against Config.MaxBytes: those of its texts. It does not allocate.
-func (r *Stored) Size() int64 { return int64(len(r.Output) + len(r.Error) + len(r.Dispatch)) }
+// size returns the bytes that r counts for against Config.MaxBytes: those of its texts. It does not allocate.
+func (r *Stored) size() int64 { return int64(len(r.Output) + len(r.Error) + len(r.Dispatch)) }
 
 // clone returns a copy of r that shares no memory with it, so that what is kept is what is counted, whatever the slices are cut
 // from. Text that is not UTF-8 could be neither answered nor journalled; it gets U+FFFD in place of the bytes that are wrong.

@@ -91,8 +91,8 @@ func TestPrefixesKeepTheBounds(t *testing.T) {
 		}
 		bytes -= had
 		if delete(sizes, c.Key); c.Kind == ChangeStarted || c.Kind == ChangeFinished {
-			sizes[c.Key] = c.Result.Size()
-			bytes += c.Result.Size()
+			sizes[c.Key] = c.Result.size()
+			bytes += c.Result.size()
 		}
 		if size = len(sizes); size > 4 || bytes > 40 {
 			t.Fatalf("after record %d there are %d entries of %d bytes", i, size, bytes)

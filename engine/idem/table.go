@@ -11,26 +11,26 @@ import (
 
 // Limits of a table where Config gives none (toolhost §6), and of its shards.
 const (
-	DefaultTTL        = 60 * time.Second
+	defaultTTL        = 60 * time.Second
 	DefaultMaxEntries = 1024
-	DefaultMaxBytes   = 64 << 20
-	// DefaultMaxWaiters is far above the connections of a server, each of which waits for one request at a time.
-	DefaultMaxWaiters = 65536
+	defaultMaxBytes   = 64 << 20
+	// defaultMaxWaiters is far above the connections of a server, each of which waits for one request at a time.
+	defaultMaxWaiters = 65536
 	DefaultShards     = 16
-	MaxShards         = 256
+	maxShards         = 256
 )
 
 // Config is what a Table is built with.
 type Config struct {
-	// TTL is for how long an outcome is valid from its completion; below 1: DefaultTTL.
+	// TTL is for how long an outcome is valid from its completion; below 1: defaultTTL.
 	TTL time.Duration
 	// MaxEntries is the most entries, those in flight included; below 1: DefaultMaxEntries.
 	MaxEntries int
-	// MaxBytes is the most that the sizes of all stored outcomes add up to; below 1: DefaultMaxBytes.
+	// MaxBytes is the most that the sizes of all stored outcomes add up to; below 1: defaultMaxBytes.
 	MaxBytes int64
-	// MaxWaiters is the most waiters registered at a time; below 1: DefaultMaxWaiters.
+	// MaxWaiters is the most waiters registered at a time; below 1: defaultMaxWaiters.
 	MaxWaiters int
-	// Shards is rounded up to a power of two and cut to MaxShards; below 1: DefaultShards.
+	// Shards is rounded up to a power of two and cut to maxShards; below 1: DefaultShards.
 	Shards int
 	// Now reads the monotonic clock in nanoseconds, never negative; it is called from any goroutine, with no lock held. It goes on
 	// where the journal ended. nil: link.Now.
@@ -73,16 +73,16 @@ const none = math.MaxInt64
 func New(cfg Config) *Table {
 	t := &Table{now: cfg.Now, journal: cfg.Journal, ttl: int64(cfg.TTL), maxEntries: int64(cfg.MaxEntries), maxBytes: cfg.MaxBytes,
 		maxWaiters: int64(cfg.MaxWaiters)}
-	orDefault(&t.ttl, int64(DefaultTTL))
+	orDefault(&t.ttl, int64(defaultTTL))
 	orDefault(&t.maxEntries, DefaultMaxEntries)
-	orDefault(&t.maxBytes, DefaultMaxBytes)
-	orDefault(&t.maxWaiters, DefaultMaxWaiters)
+	orDefault(&t.maxBytes, defaultMaxBytes)
+	orDefault(&t.maxWaiters, defaultMaxWaiters)
 	if t.now == nil {
 		t.now = func() int64 { return link.Now().Mono }
 	}
 	n := int64(cfg.Shards)
 	orDefault(&n, DefaultShards)
-	n = 1 << bits.Len(uint(min(n, MaxShards)-1))
+	n = 1 << bits.Len(uint(min(n, maxShards)-1))
 	t.mask = uint64(n - 1)
 	t.shards = make([]shard, n)
 	for i := range t.shards {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// MaxClockStep is how far the wall clock may run ahead of the monotonic one between two blocks before the log stops believing it: a
+// maxClockStep is how far the wall clock may run ahead of the monotonic one between two blocks before the log stops believing it: a
 // jump must not end early what is kept for a time (durability §6.5).
-const MaxClockStep = 60 * time.Second
+const maxClockStep = 60 * time.Second
 
 // clock makes the log time of an owner: it never goes back, and goes forward with the wall clock unless that jumps. The committer
 // owns it, and Replay before.
@@ -21,7 +21,7 @@ type clock struct {
 // next returns the time of the next block.
 func (c *clock) next(wall time.Time, elapsed time.Duration, log *slog.Logger) int64 {
 	t := wall.UnixNano()
-	if steady := c.last + int64(elapsed-c.elapsed); c.begun && t > steady+int64(MaxClockStep) {
+	if steady := c.last + int64(elapsed-c.elapsed); c.begun && t > steady+int64(maxClockStep) {
 		if !c.ahead {
 			log.Error("the clock jumped; the time of the journal goes on without it until the next start",
 				"clock", wall, "journal", time.Unix(0, steady), "step", time.Duration(t-steady))

@@ -25,10 +25,10 @@ func TestLogTime(t *testing.T) {
 	const s, h = time.Second, time.Hour
 	f(0, 0, 0, 0) // two days in which nobody owned the log are no jump
 	f(1*s, 1*s, 1*s, 0)
-	f(2*s, 2*s+MaxClockStep, 2*s+MaxClockStep, 0)   // at the limit
-	f(3*s, 3*s, 2*s+MaxClockStep, 0)                // back: it waits
+	f(2*s, 2*s+maxClockStep, 2*s+maxClockStep, 0)   // at the limit
+	f(3*s, 3*s, 2*s+maxClockStep, 0)                // back: it waits
 	f(100*s, 100*s, 100*s, 0)                       // and goes on
-	f(101*s, 101*s+MaxClockStep+1, 101*s, 1)        // beyond the limit
+	f(101*s, 101*s+maxClockStep+1, 101*s, 1)        // beyond the limit
 	f(105*s, 105*s+h, 105*s, 1)                     // still ahead
 	f(110*s, 110*s-h, 105*s, 1)                     // an hour behind
 	f(115*s, 115*s, 115*s, 1)                       // right again

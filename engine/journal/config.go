@@ -8,9 +8,9 @@ import (
 
 // Defaults of Config.
 const (
-	DefaultBlockBytes   = 512 << 10
-	DefaultQueueBytes   = 64 << 20
-	DefaultQueueRecords = 1 << 20
+	defaultBlockBytes   = 512 << 10
+	defaultQueueBytes   = 64 << 20
+	defaultQueueRecords = 1 << 20
 )
 
 // Smallest values that Open accepts, so that a common record fits and a block is never wider than the queue.
@@ -25,11 +25,11 @@ type Config struct {
 	Partition uint32
 	// Mode is in every block; a store made in another mode is refused. Memory has no journal, and is refused.
 	Mode Mode
-	// MaxBlockBytes is where a group ends. A longer record is alone in a block. 0: DefaultBlockBytes.
+	// MaxBlockBytes is where a group ends. A longer record is alone in a block. 0: defaultBlockBytes.
 	MaxBlockBytes int
 	// MaxQueueBytes and MaxQueueRecords are how much may wait for its acknowledgement before Overloaded reports true. As much again
 	// is the slack for requests that asked before and append after, and for work that cannot be refused; beyond it the journal
-	// stops, so that memory is bounded whatever the callers do. 0: DefaultQueueBytes, DefaultQueueRecords.
+	// stops, so that memory is bounded whatever the callers do. 0: defaultQueueBytes, defaultQueueRecords.
 	MaxQueueBytes   int64
 	MaxQueueRecords int
 	// RecoverTo, if not 0, is the answer of an operator to a DamageError: it gives up for good every record after this index, every
@@ -52,9 +52,9 @@ type Config struct {
 }
 
 func (c *Config) complete() error {
-	setDefault(&c.MaxBlockBytes, DefaultBlockBytes)
-	setDefault(&c.MaxQueueBytes, DefaultQueueBytes)
-	setDefault(&c.MaxQueueRecords, DefaultQueueRecords)
+	setDefault(&c.MaxBlockBytes, defaultBlockBytes)
+	setDefault(&c.MaxQueueBytes, defaultQueueBytes)
+	setDefault(&c.MaxQueueRecords, defaultQueueRecords)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

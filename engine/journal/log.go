@@ -241,7 +241,7 @@ func (l *Log) Durable() Index { return l.durable.Load() }
 // Epoch returns the epoch of this owner: higher than that of every one before. It is 0 before Replay has ended.
 func (l *Log) Epoch() uint64 { return l.epoch.Load() }
 
-// LogTime returns the time of the last block in nanoseconds since 1970. It never goes back, and never jumps by more than MaxClockStep
+// LogTime returns the time of the last block in nanoseconds since 1970. It never goes back, and never jumps by more than maxClockStep
 // while the log is owned, whatever the wall clock does; after Replay, an owner that chooses times for its records starts from it.
 func (l *Log) LogTime() int64 { return l.time.Load() }
 

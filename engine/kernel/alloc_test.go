@@ -19,7 +19,7 @@ func TestNoAllocs(t *testing.T) {
 	events := &deafEvents{}
 	var journal []byte
 	written := uint64(0)
-	k := New(Config{Shards: MinShards, MaxProcesses: 100, Defaults: q, DequeueLease: time.Minute, Events: events,
+	k := New(Config{Shards: minShards, MaxProcesses: 100, Defaults: q, DequeueLease: time.Minute, Events: events,
 		Journal: func(c *Change) uint64 { journal = AppendChange(journal[:0], c); written++; return written }})
 	now := at(0)
 	var (

@@ -21,13 +21,13 @@ const (
 )
 
 // blockSizes are the size classes in bytes: multiples of the granule that fill a page well, up to four identifiers of
-// MaxIDLen.
+// maxIDLen.
 var blockSizes = [...]uint16{16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256,
 	288, 320, 368, 416, 448, 512, 576, 672, 816, 1024, 1168, 1360, 1632, 2048, 2720, 4096}
 
 const (
 	numClasses = len(blockSizes)
-	maxBlock   = 4 * MaxIDLen
+	maxBlock   = 4 * maxIDLen
 )
 
 // classOf gives the class of a block of n granules.

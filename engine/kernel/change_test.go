@@ -13,7 +13,7 @@ import (
 
 // sampleChanges has one of each kind, with extreme fields.
 func sampleChanges() []Change {
-	long := bytes.Repeat([]byte("x"), MaxIDLen)
+	long := bytes.Repeat([]byte("x"), maxIDLen)
 	max := Quota{}
 	for i := range max {
 		max[i] = math.MaxInt32
@@ -134,7 +134,7 @@ func FuzzParseChange(f *testing.F) {
 		if diff := cmp.Diff(c, again); diff != "" {
 			t.Fatal(diff)
 		}
-		k := New(Config{Shards: MinShards})
+		k := New(Config{Shards: minShards})
 		for range 2 { // whether it fits or not, applying never crashes
 			_, _ = k.Apply(&c, 1)
 		}

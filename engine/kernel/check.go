@@ -23,8 +23,8 @@ var counterNames = [NumQuotaFields]string{
 	MaxInferenceRequests: "inference_requests", MaxInferenceInputChars: "inference_input_chars",
 }
 
-// Resource returns the name of the exceeded counter, "" when within bounds (kernel-ipc §4.7, §4.22).
-func (c *QuotaCheck) Resource() string {
+// resource returns the name of the exceeded counter, "" when within bounds (kernel-ipc §4.7, §4.22).
+func (c *QuotaCheck) resource() string {
 	if !c.Exceeded || c.Field < 0 || c.Field >= NumQuotaFields {
 		return ""
 	}
@@ -43,7 +43,7 @@ func (c *QuotaCheck) AppendReason(dst, pid []byte) []byte {
 // appendViolation appends the part of the reason behind the pid, which is plain ASCII.
 func (c *QuotaCheck) appendViolation(dst []byte) []byte {
 	dst = append(dst, " quota exceeded: "...)
-	dst = append(dst, c.Resource()...)
+	dst = append(dst, c.resource()...)
 	dst = append(dst, ' ')
 	if c.Field == TimeoutSeconds {
 		dst = appendSeconds(dst, c.Used)

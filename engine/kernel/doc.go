@@ -41,7 +41,7 @@
 //	| uvarint | 1 byte  | 1 B  | length-2 bytes       |
 //	+---------+---------+------+----------------------+
 //
-// where length counts everything after itself and is at most MaxChangeLen. str is a uvarint length and that many bytes, uint
+// where length counts everything after itself and is at most maxChangeLen. str is a uvarint length and that many bytes, uint
 // a uvarint, int a zigzag varint, byte one byte.
 //
 //	create         str pid, str request_id, str user_id, str session_id, byte state, byte priority,

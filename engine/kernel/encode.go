@@ -10,8 +10,8 @@ import (
 // changeVersion is the format version; another one is refused.
 const changeVersion = 1
 
-// MaxChangeLen bounds the encoded length of a change: the largest, a create with four identifiers of MaxIDLen, needs less.
-const MaxChangeLen = 8192
+// maxChangeLen bounds the encoded length of a change: the largest, a create with four identifiers of maxIDLen, needs less.
+const maxChangeLen = 8192
 
 // ErrShortChange says that the input ends before the change does; more bytes may complete it.
 var ErrShortChange = errors.New("cannot parse change: input ends inside it")
@@ -20,7 +20,7 @@ var ErrShortChange = errors.New("cannot parse change: input ends inside it")
 var ErrBadChange = errors.New("cannot parse change")
 
 // AppendChange appends the encoding of c (drawn in the package comment) and returns the extended dst. It allocates only to
-// grow dst. Identifiers and reason must be within MaxIDLen.
+// grow dst. Identifiers and reason must be within maxIDLen.
 func AppendChange(dst []byte, c *Change) []byte {
 	// A create can exceed what a one-byte length says, so two bytes are reserved; a non-minimal uvarint keeps it in place.
 	start := len(dst)
@@ -88,7 +88,7 @@ func (u *Usage) list() [8]int64 {
 
 // ParseChange reads one change from the front of b; rest is what follows it. The slices of c point into b. The error is
 // ErrShortChange when b ends inside the change, and wraps ErrBadChange when it can never become one. A parsed change is well
-// formed: enumerations within their tables, identifiers within MaxIDLen, counters and limits not negative.
+// formed: enumerations within their tables, identifiers within maxIDLen, counters and limits not negative.
 func ParseChange(b []byte) (c Change, rest []byte, err error) {
 	kind, d, rest, err := openChange(b)
 	if err != nil {
@@ -108,7 +108,7 @@ func openChange(b []byte) (kind ChangeKind, fields changeReader, rest []byte, er
 	switch {
 	case w == 0:
 		return 0, fields, nil, ErrShortChange
-	case w < 0 || n < 2 || n > MaxChangeLen:
+	case w < 0 || n < 2 || n > maxChangeLen:
 		return 0, fields, nil, fmt.Errorf("%w: length %d", ErrBadChange, n)
 	case uint64(len(b)-w) < n:
 		return 0, fields, nil, ErrShortChange
@@ -189,7 +189,7 @@ func (d *changeReader) int() int64 {
 }
 
 func (d *changeReader) str() []byte {
-	n := d.uint(MaxIDLen)
+	n := d.uint(maxIDLen)
 	if n > uint64(len(d.b)) {
 		d.bad, d.b = true, nil
 		return nil

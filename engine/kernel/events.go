@@ -13,10 +13,10 @@ const (
 	ResourceExhausted
 )
 
-// NumEventKinds is the number of lifecycle events.
-const NumEventKinds = 4
+// numEventKinds is the number of lifecycle events.
+const numEventKinds = 4
 
-var eventNames = [NumEventKinds]string{"process.created", "process.state_changed", "process.terminated", "resource.exhausted"}
+var eventNames = [numEventKinds]string{"process.created", "process.state_changed", "process.terminated", "resource.exhausted"}
 
 // String returns the event_type on the wire, "unknown" beyond the table. It does not allocate.
 func (e EventKind) String() string {
@@ -105,7 +105,7 @@ func (k *Kernel) emitExhausted(now Instant, at *place, c *QuotaCheck) {
 	b = append(b, `,"tokens_out":`...)
 	b = strconv.AppendInt(b, c.Usage.TokensOut, 10)
 	b = append(b, `},"resource":"`...)
-	b = append(b, c.Resource()...)
+	b = append(b, c.resource()...)
 	b = append(b, `","quota":{"`...)
 	b = append(b, c.Field.String()...)
 	b = append(b, `":`...)

@@ -61,7 +61,7 @@ func TestUnwantedEventsAreCounted(t *testing.T) {
 	r.mk("p", Running)
 	r.reason("p", Usage{LLMCalls: 101}, "Process p quota exceeded: llm_calls 101 > 100")
 	r.k.Terminate(r.now, []byte("p"), nil, nil)
-	if r.counted != [NumEventKinds]int{1, 2, 1, 1} || r.events != nil {
+	if r.counted != [numEventKinds]int{1, 2, 1, 1} || r.events != nil {
 		t.Errorf("counted %v, built %v", r.counted, r.events)
 	}
 	silent := New(Config{Defaults: unlimited()}) // no Events at all

@@ -19,7 +19,7 @@ type rig struct {
 	now     Instant
 	events  []string
 	deaf    bool // nobody subscribes
-	counted [NumEventKinds]int
+	counted [numEventKinds]int
 	journal []byte
 	records uint64
 }
@@ -52,7 +52,7 @@ func newRig(t testing.TB, cfg Config) *rig {
 		return r.records
 	}
 	if cfg.Shards == 0 {
-		cfg.Shards = MinShards
+		cfg.Shards = minShards
 	}
 	r.k = New(cfg)
 	return r

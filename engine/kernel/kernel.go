@@ -13,22 +13,22 @@ import (
 
 // Defaults and bounds of Config (kernel-ipc §6).
 const (
-	DefaultMaxProcesses      = 1000000
-	DefaultMaxRateLimitUsers = 100000
-	// ShardsPerCPU keeps collisions of the loops rare; more shards than that only spread the table over more cache lines.
-	ShardsPerCPU = 32
-	MinShards    = 64
-	MaxShards    = 4096
+	defaultMaxProcesses      = 1000000
+	defaultMaxRateLimitUsers = 100000
+	// shardsPerCPU keeps collisions of the loops rare; more shards than that only spread the table over more cache lines.
+	shardsPerCPU = 32
+	minShards    = 64
+	maxShards    = 4096
 )
 
 // Config is what a Kernel is made with.
 type Config struct {
-	// MaxProcesses bounds the table, all states counted (max_processes); 0 or less means DefaultMaxProcesses. With n shards
+	// MaxProcesses bounds the table, all states counted (max_processes); 0 or less means defaultMaxProcesses. With n shards
 	// the table cannot hold more than 2^32/n - 1 (16 million at 256 shards, 67 million at 64); more is cut to that.
 	MaxProcesses int
-	// MaxRateLimitUsers bounds the rate-limit logs (max_rate_limit_users); 0 or less means DefaultMaxRateLimitUsers.
+	// MaxRateLimitUsers bounds the rate-limit logs (max_rate_limit_users); 0 or less means defaultMaxRateLimitUsers.
 	MaxRateLimitUsers int
-	// Shards is the number of table shards, rounded up to a power of two within MinShards..MaxShards; 0 means ShardsPerCPU for each processor.
+	// Shards is the number of table shards, rounded up to a power of two within minShards..maxShards; 0 means shardsPerCPU for each processor.
 	Shards int
 	// DequeueLease is how long GetNextRunnable hands a process out (dequeue_lease_secs); 0 or less means without end.
 	DequeueLease time.Duration
@@ -52,15 +52,15 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	if c.MaxProcesses <= 0 {
-		c.MaxProcesses = DefaultMaxProcesses
+		c.MaxProcesses = defaultMaxProcesses
 	}
 	if c.MaxRateLimitUsers <= 0 {
-		c.MaxRateLimitUsers = DefaultMaxRateLimitUsers
+		c.MaxRateLimitUsers = defaultMaxRateLimitUsers
 	}
 	if c.Shards <= 0 {
-		c.Shards = ShardsPerCPU * runtime.GOMAXPROCS(0)
+		c.Shards = shardsPerCPU * runtime.GOMAXPROCS(0)
 	}
-	c.Shards = min(max(c.Shards, MinShards), MaxShards)
+	c.Shards = min(max(c.Shards, minShards), maxShards)
 	c.Shards = 1 << bits.Len(uint(c.Shards-1))
 	c.MaxProcesses = min(c.MaxProcesses, c.maxRows())
 	c.DequeueLease = max(c.DequeueLease, 0)

@@ -56,7 +56,7 @@ func (k *Kernel) Recover(lanes int) *Recovery {
 	k.sched.nodes.use()
 	numbers := new(atomic.Uint32)
 	numbers.Store(uint32(len(k.sched.nodes.chunks)))
-	r := &Recovery{k: k, lanes: make([]*Lane, min(max(lanes, 1), MinShards))}
+	r := &Recovery{k: k, lanes: make([]*Lane, min(max(lanes, 1), minShards))}
 	for i := range r.lanes {
 		r.lanes[i] = &Lane{owner: k, part: k.part(numbers)}
 	}
@@ -198,13 +198,13 @@ func (r *Recovery) glance(kind ChangeKind, d *changeReader) (ends bool, err erro
 func (r *Recovery) inOrder(c *Change) error {
 	if c.Kind == ChangeCreate {
 		if c.Seq <= r.created {
-			return fmt.Errorf("%w: %s: %s", ErrNotApplicable, c.Kind, createdOutOfOrder)
+			return fmt.Errorf("%w: %s: %s", errNotApplicable, c.Kind, createdOutOfOrder)
 		}
 		r.created = c.Seq
 	}
 	if c.State == Ready {
 		if c.ReadySeq <= r.readied {
-			return fmt.Errorf("%w: %s: %s", ErrNotApplicable, c.Kind, readiedOutOfOrder)
+			return fmt.Errorf("%w: %s: %s", errNotApplicable, c.Kind, readiedOutOfOrder)
 		}
 		r.readied = c.ReadySeq
 	}

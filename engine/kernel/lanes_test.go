@@ -222,18 +222,18 @@ func TestLanesRefuse(t *testing.T) {
 	create := func(pid []byte, seq, ready uint64) Change {
 		return Change{Kind: ChangeCreate, PID: pid, Seq: seq, State: Ready, ReadySeq: ready}
 	}
-	f("process exists", ErrNotApplicable, create(p, 1, 1), create(p, 2, 2))
-	f(createdOutOfOrder, ErrNotApplicable, create(p, 2, 1), create(q, 2, 2))
-	f(readiedOutOfOrder, ErrNotApplicable, create(p, 1, 5), create(q, 2, 5))
-	f("no such process", ErrNotApplicable, Change{Kind: ChangeTransition, PID: p, State: Running})
-	f("no such log", ErrNotApplicable, Change{Kind: ChangeRateDrop, UserID: p})
-	f(readiedOutOfOrder, ErrNotApplicable, create(p, 1, 7), create(q, 2, 8), Change{Kind: ChangeTransition, PID: q, State: Running},
+	f("process exists", errNotApplicable, create(p, 1, 1), create(p, 2, 2))
+	f(createdOutOfOrder, errNotApplicable, create(p, 2, 1), create(q, 2, 2))
+	f(readiedOutOfOrder, errNotApplicable, create(p, 1, 5), create(q, 2, 5))
+	f("no such process", errNotApplicable, Change{Kind: ChangeTransition, PID: p, State: Running})
+	f("no such log", errNotApplicable, Change{Kind: ChangeRateDrop, UserID: p})
+	f(readiedOutOfOrder, errNotApplicable, create(p, 1, 7), create(q, 2, 8), Change{Kind: ChangeTransition, PID: q, State: Running},
 		Change{Kind: ChangeTransition, PID: q, State: Ready, ReadySeq: 8})
 	f("create record", ErrBadChange, Change{Kind: ChangeCreate, Seq: 1})
 	f("unknown record", ErrBadChange, Change{Kind: 77, PID: p})
 	f("create record", ErrBadChange, Change{Kind: ChangeCreate, PID: p, Seq: 1, Quota: Quota{-1}})
 	f("transition record", ErrBadChange, Change{Kind: ChangeTransition, PID: p, State: NumStates})
-	f("rate_stamp record", ErrBadChange, Change{Kind: ChangeRateStamp, UserID: make([]byte, MaxIDLen+1)})
+	f("rate_stamp record", ErrBadChange, Change{Kind: ChangeRateStamp, UserID: make([]byte, maxIDLen+1)})
 	r := New(Config{}).Recover(2)
 	c := create(p, 1, 1)
 	if _, err := r.RouteChange(append(AppendChange(nil, &c), 0), 1); !errors.Is(err, ErrBadChange) {
@@ -252,7 +252,7 @@ func TestLanesRefuseDamagedSnapshots(t *testing.T) {
 		for _, r := range records {
 			p.records = append(p.records, unhex(t, r))
 		}
-		if _, err := (&tape{}).recoveredAlong(2, p, Config{}); !errors.Is(err, ErrBadSnapshot) || !strings.Contains(err.Error(), why) {
+		if _, err := (&tape{}).recoveredAlong(2, p, Config{}); !errors.Is(err, errBadSnapshot) || !strings.Contains(err.Error(), why) {
 			t.Errorf("got %v, want %s", err, why)
 		}
 	}

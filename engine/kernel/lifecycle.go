@@ -72,7 +72,7 @@ func (k *Kernel) Transition(now Instant, pid []byte, to State, reason []byte, ou
 		return NotFound
 	}
 	old := at.r.state
-	if !old.CanBecome(to) {
+	if !old.canBecome(to) {
 		k.snapshot(&at, out)
 		return BadTransition
 	}
@@ -95,7 +95,7 @@ func (k *Kernel) Terminate(now Instant, pid, reason []byte, out *PCB) Result {
 		return NotFound
 	}
 	old := at.r.state
-	if old.Terminal() {
+	if old.terminal() {
 		k.snapshot(&at, out)
 		k.tell(k.cfg.Ended, pid)
 		return OK
@@ -138,13 +138,13 @@ func (k *Kernel) tell(hook func(pid []byte), pid []byte) {
 	}
 }
 
-// cutReason returns the first MaxIDLen bytes of reason, less a character that would be cut.
+// cutReason returns the first maxIDLen bytes of reason, less a character that would be cut.
 func cutReason(reason []byte) []byte {
-	if len(reason) <= MaxIDLen {
+	if len(reason) <= maxIDLen {
 		return reason
 	}
-	n := MaxIDLen
-	for n > MaxIDLen-utf8.UTFMax && !utf8.RuneStart(reason[n]) {
+	n := maxIDLen
+	for n > maxIDLen-utf8.UTFMax && !utf8.RuneStart(reason[n]) {
 		n--
 	}
 	return reason[:n]

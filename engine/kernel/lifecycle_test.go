@@ -95,8 +95,8 @@ func TestCreateIdentifierBounds(t *testing.T) {
 			t.Errorf("%d bytes: got %v, want %v", n, got, want)
 		}
 	}
-	f(MaxIDLen, OK)
-	f(MaxIDLen+1, TableFull)
+	f(maxIDLen, OK)
+	f(maxIDLen+1, TableFull)
 	f(0, TableFull)
 	if got, _ := r.k.Create(r.now, &CreateArgs{PID: []byte("p"), Priority: NumPriorities}, nil); got != TableFull {
 		t.Errorf("unknown priority: %v", got)

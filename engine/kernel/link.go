@@ -46,7 +46,7 @@ func (k *Kernel) linkOrder() error {
 	last := uint64(0)
 	for _, e := range rank(k.byCreation()) {
 		if e.key == last {
-			return fmt.Errorf("%w: two processes have the creation sequence %d", ErrBadSnapshot, last)
+			return fmt.Errorf("%w: two processes have the creation sequence %d", errBadSnapshot, last)
 		}
 		last = e.key
 		k.order.append(e.key, e.i)
@@ -145,14 +145,14 @@ func (s *scheduler) fill(l *list, r []ranked) {
 func (l *limiter) load(d *changeReader) error {
 	g := d.stamps()
 	if !d.ended() {
-		return fmt.Errorf("%w: log record", ErrBadSnapshot)
+		return fmt.Errorf("%w: log record", errBadSnapshot)
 	}
 	s, tag := l.home(g.user)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i := s.find(tag, g.user); i != none {
 		if s.recorded.at(i) >= g.index {
-			return fmt.Errorf("%w: the log of user %q is in it twice", ErrBadSnapshot, g.user)
+			return fmt.Errorf("%w: the log of user %q is in it twice", errBadSnapshot, g.user)
 		}
 		l.applyDrop(s, tag, i)
 	}

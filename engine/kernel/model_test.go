@@ -66,7 +66,7 @@ func (m *model) all(keep func(*mproc) bool, key func(*mproc) uint64) (ps []*mpro
 }
 
 func (m *model) terminal() []*mproc {
-	return m.all(func(p *mproc) bool { return p.state.Terminal() }, func(p *mproc) uint64 { return p.done })
+	return m.all(func(p *mproc) bool { return p.state.terminal() }, func(p *mproc) uint64 { return p.done })
 }
 
 func (m *model) runnable() []*mproc {
@@ -185,7 +185,7 @@ func (m *model) terminate(pid string) Result {
 	if p == nil {
 		return NotFound
 	}
-	if !p.state.Terminal() {
+	if !p.state.terminal() {
 		old := p.state
 		m.enter(p, Terminated)
 		m.events = append(m.events, "process.terminated "+pid)
@@ -284,7 +284,7 @@ func (m *model) keep(user string, log *mlog) {
 func (m *model) sweep() (zombied, removed, logs int) {
 	m.tick()
 	for pid, p := range m.procs {
-		if p.state.Terminal() && m.nowMs-p.completed > m.cfg.Retention.Milliseconds() {
+		if p.state.terminal() && m.nowMs-p.completed > m.cfg.Retention.Milliseconds() {
 			if p.state == Terminated {
 				zombied++
 			}

@@ -73,7 +73,7 @@ func (s *nodeSlab) grow() {
 		s.chunks = append(s.chunks, nil)
 	}
 	chunk := new([nodeChunk]node)
-	if s.huge != nil && s.used >= hugeFrom*MinShards {
+	if s.huge != nil && s.used >= hugeFrom*minShards {
 		huge.Advise(s.huge, chunk, 1)
 	}
 	s.chunks[s.used/nodeChunk] = chunk

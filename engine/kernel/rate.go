@@ -68,7 +68,7 @@ func (d RateDecision) AppendReason(dst []byte) []byte {
 
 // CheckRate decides whether user may make a request now and, if so and if record, records it (kernel-ipc §4.9). For a known
 // user it takes one limiter shard's mutex and does not allocate, but to grow the user's log up to its bound. Of a user longer
-// than MaxIDLen bytes the first MaxIDLen count.
+// than maxIDLen bytes the first maxIDLen count.
 func (k *Kernel) CheckRate(now Instant, user []byte, record bool) RateDecision {
 	return k.rates.take(now, user, record)
 }
@@ -114,7 +114,7 @@ func (l *limiter) home(user []byte) (s *rateShard, tag uint32) {
 
 // take is CheckRate.
 func (l *limiter) take(now Instant, user []byte, record bool) RateDecision {
-	user = user[:min(len(user), MaxIDLen)]
+	user = user[:min(len(user), maxIDLen)]
 	s, tag := l.home(user)
 	if d, known := l.takeKnown(s, tag, now, user, record); known {
 		return d

@@ -176,7 +176,7 @@ func TestOddUsers(t *testing.T) {
 	r := newRig(t, Config{})
 	r.rate("", true, "ok count 1 of 60 left 59")
 	r.rate("", true, "ok count 2 of 60 left 58")
-	long := string(make([]byte, MaxIDLen))
+	long := string(make([]byte, maxIDLen))
 	r.rate(long, true, "ok count 1 of 60 left 59")
 	r.rate(long+"more", true, "ok count 2 of 60 left 58")
 }

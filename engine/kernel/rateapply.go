@@ -33,7 +33,7 @@ func (l *limiter) apply(c *Change, index uint64, lenient bool) (applied bool, er
 // replay is apply but for the order of activity: it returns the log that was active, none if there was none. Changes of one user come
 // from one goroutine; the growth lock is not needed where nobody else counts the logs.
 func (l *limiter) replay(c *Change, index uint64, lenient bool) (s *rateShard, active uint32, applied bool, err error) {
-	if len(c.UserID) > MaxIDLen {
+	if len(c.UserID) > maxIDLen {
 		return nil, none, false, notApplicable(c, "user too long")
 	}
 	s, tag := l.home(c.UserID)

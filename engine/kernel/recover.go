@@ -23,7 +23,7 @@ func (k *Kernel) Lenient(upTo uint64) {
 // LoadSnapshotRecord takes back one record of a snapshot. All of them, in the order in which WriteSnapshot gave them, go into a new
 // kernel, whose limits may be others. Then come Lenient, with the index of the last record that was written before WriteSnapshot
 // returned, Apply with every record behind the index that was the last when WriteSnapshot was called, and FinishLoad. After an
-// error, which is ErrBadSnapshot, the kernel is of no use.
+// error, which is errBadSnapshot, the kernel is of no use.
 func (k *Kernel) LoadSnapshotRecord(rec []byte) error {
 	kind, d, err := parseSnapshotRecord(rec)
 	if err != nil {
@@ -35,7 +35,7 @@ func (k *Kernel) LoadSnapshotRecord(rec []byte) error {
 		return k.loadBegin(&d)
 	}
 	if !k.recovery.loading || k.recovery.ended {
-		return fmt.Errorf("%w: record outside of it", ErrBadSnapshot)
+		return fmt.Errorf("%w: record outside of it", errBadSnapshot)
 	}
 	switch kind {
 	case snapshotProcess:
@@ -47,21 +47,21 @@ func (k *Kernel) LoadSnapshotRecord(rec []byte) error {
 	case snapshotEnd:
 		processes, logs := d.uint(k.recovery.processes), d.uint(k.recovery.logs)
 		if !d.ended() || processes != k.recovery.processes || logs != k.recovery.logs {
-			return fmt.Errorf("%w: it does not have the records that it tells", ErrBadSnapshot)
+			return fmt.Errorf("%w: it does not have the records that it tells", errBadSnapshot)
 		}
 		k.recovery.ended = true
 		return nil
 	}
-	return fmt.Errorf("%w: record of kind %d", ErrBadSnapshot, kind)
+	return fmt.Errorf("%w: record of kind %d", errBadSnapshot, kind)
 }
 
 func (k *Kernel) loadBegin(d *changeReader) error {
 	g := d.globals()
 	switch {
 	case !d.ended():
-		return fmt.Errorf("%w: first record", ErrBadSnapshot)
+		return fmt.Errorf("%w: first record", errBadSnapshot)
 	case k.recovery.loading || k.created > 0 || k.rates.live.Load() > 0:
-		return fmt.Errorf("%w: the kernel is not new", ErrBadSnapshot)
+		return fmt.Errorf("%w: the kernel is not new", errBadSnapshot)
 	}
 	k.created, k.readied, k.now = g.created, g.readied, max(k.now, g.now)
 	k.applyQuotaDefaults(&Change{Quota: g.defaults}, g.defaultsRecord)
@@ -76,19 +76,19 @@ func (k *Kernel) loadRow(d *changeReader) error {
 	var c snapshotRow
 	d.row(&c)
 	if !d.ended() {
-		return fmt.Errorf("%w: process record", ErrBadSnapshot)
+		return fmt.Errorf("%w: process record", errBadSnapshot)
 	}
 	at, exists := k.locate(c.PID)
 	at.sh.mu.Lock()
 	defer at.sh.mu.Unlock()
 	switch {
 	case exists && at.r.created >= c.Seq:
-		return fmt.Errorf("%w: process %q is in it twice", ErrBadSnapshot, c.PID)
+		return fmt.Errorf("%w: process %q is in it twice", errBadSnapshot, c.PID)
 	case exists:
 		k.sched.leave(at.r.node)
 		k.applyRemove(&at)
 	case at.sh.index.n >= k.cfg.maxRows():
-		return fmt.Errorf("%w: no room for process %q", ErrBadSnapshot, c.PID)
+		return fmt.Errorf("%w: no room for process %q", errBadSnapshot, c.PID)
 	}
 	r := k.addRow(&c.Change, &at)
 	r.clock = c.clock
@@ -110,7 +110,7 @@ func (k *Kernel) FinishLoad() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.recovery.loading && !k.recovery.ended {
-		return fmt.Errorf("%w: it ends early", ErrBadSnapshot)
+		return fmt.Errorf("%w: it ends early", errBadSnapshot)
 	}
 	k.recovery = recovery{}
 	if !k.sched.loose {

@@ -66,7 +66,7 @@ func TestNothingIsRememberedWithoutAJournal(t *testing.T) {
 // TestApplyPassesOverWhatIsKnown: a record whose effect is there already has none, and one that fits nothing is an error except
 // within the window.
 func TestApplyPassesOverWhatIsKnown(t *testing.T) {
-	k := New(Config{Defaults: unlimited(), Shards: MinShards})
+	k := New(Config{Defaults: unlimited(), Shards: minShards})
 	p, u := []byte("p"), []byte("u")
 	f := func(index uint64, c Change, applied bool, err error) {
 		t.Helper()
@@ -80,7 +80,7 @@ func TestApplyPassesOverWhatIsKnown(t *testing.T) {
 	defaults := Change{Kind: ChangeQuotaDefaults, Quota: BuiltinQuota()}
 	f(10, create, true, nil)
 	f(10, create, false, nil)
-	f(11, create, false, ErrNotApplicable)
+	f(11, create, false, errNotApplicable)
 	f(12, usage(1), true, nil)
 	f(11, usage(2), false, nil)
 	f(0, usage(3), true, nil) // without an index nothing is known
@@ -89,25 +89,25 @@ func TestApplyPassesOverWhatIsKnown(t *testing.T) {
 	f(13, stamp, false, nil)
 	f(12, drop, false, nil)
 	f(14, drop, true, nil)
-	f(15, drop, false, ErrNotApplicable)
+	f(15, drop, false, errNotApplicable)
 	f(16, defaults, true, nil)
 	f(16, defaults, false, nil)
 
 	absent := Change{Kind: ChangeTransition, PID: []byte("gone"), State: Ready, ReadySeq: 40, At: 77}
-	f(20, absent, false, ErrNotApplicable)
+	f(20, absent, false, errNotApplicable)
 	k.Lenient(25)
 	f(20, absent, false, nil)
 	f(21, drop, false, nil)
 	f(22, Change{Kind: ChangeCreate, PID: []byte("q"), Seq: 4}, true, nil) // the snapshot saw a later one
-	f(23, Change{Kind: ChangeLeaseEnd, PID: p}, false, ErrNotApplicable)   // it must fit all the same
-	f(25, create, false, ErrNotApplicable)
-	f(26, absent, false, ErrNotApplicable)
-	f(27, drop, false, ErrNotApplicable)
-	f(28, Change{Kind: ChangeCreate, PID: []byte("x"), Seq: 5}, false, ErrNotApplicable)
+	f(23, Change{Kind: ChangeLeaseEnd, PID: p}, false, errNotApplicable)   // it must fit all the same
+	f(25, create, false, errNotApplicable)
+	f(26, absent, false, errNotApplicable)
+	f(27, drop, false, errNotApplicable)
+	f(28, Change{Kind: ChangeCreate, PID: []byte("x"), Seq: 5}, false, errNotApplicable)
 	if err := k.FinishLoad(); err != nil {
 		t.Fatal(err)
 	}
-	f(25, absent, false, ErrNotApplicable)
+	f(25, absent, false, errNotApplicable)
 	if k.readied != 40 || k.Latest() != 77 || k.created != 5 {
 		t.Errorf("ready sequence %d, time %d, created %d", k.readied, k.Latest(), k.created)
 	}

@@ -6,9 +6,9 @@ import (
 	"math"
 )
 
-// ErrNotApplicable says that a change does not fit the state it is applied to: the journal is not this kernel's, or not in
+// errNotApplicable says that a change does not fit the state it is applied to: the journal is not this kernel's, or not in
 // order.
-var ErrNotApplicable = errors.New("cannot apply change")
+var errNotApplicable = errors.New("cannot apply change")
 
 // What notApplicable says of sequences.
 const (
@@ -21,7 +21,7 @@ func notApplicable(c *Change, why string) error {
 	if c.Kind == ChangeRateStamp || c.Kind == ChangeRateDrop {
 		id = c.UserID
 	}
-	return fmt.Errorf("%w: %s of %q: %s", ErrNotApplicable, c.Kind, id, why)
+	return fmt.Errorf("%w: %s of %q: %s", errNotApplicable, c.Kind, id, why)
 }
 
 // Apply replays one journalled change, whose record has the given index; 0 is none. It checks that the change fits, shows nothing
@@ -107,13 +107,13 @@ func (k *Kernel) replayOn(c *Change, at *place, index uint64, lenient bool) erro
 	where := k.sched.nodes.at(at.r.node).where
 	switch c.Kind {
 	case ChangeTransition:
-		if !at.r.state.CanBecome(c.State) {
+		if !at.r.state.canBecome(c.State) {
 			return notApplicable(c, "bad transition from "+at.r.state.String()+" to "+c.State.String())
 		}
 		if c.State == Ready && c.ReadySeq <= k.readied && !lenient {
 			return notApplicable(c, readiedOutOfOrder)
 		}
-		if len(c.Reason) > MaxIDLen {
+		if len(c.Reason) > maxIDLen {
 			return notApplicable(c, "reason too long")
 		}
 		k.now = max(k.now, c.At)

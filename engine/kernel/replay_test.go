@@ -16,7 +16,7 @@ func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
 	f := func(why string, c Change) {
 		t.Helper()
 		_, err := r.k.Apply(&c, 0)
-		if !errors.Is(err, ErrNotApplicable) || !strings.Contains(err.Error(), why) {
+		if !errors.Is(err, errNotApplicable) || !strings.Contains(err.Error(), why) {
 			t.Errorf("%v: got %v, want %s", c.Kind, err, why)
 		}
 		if r.k.Digest() != before {
@@ -24,7 +24,7 @@ func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
 		}
 	}
 	ready, running, done := []byte("ready"), []byte("running"), []byte("done")
-	long := make([]byte, MaxIDLen+1)
+	long := make([]byte, maxIDLen+1)
 	f("process exists", Change{Kind: ChangeCreate, PID: ready, Seq: 9})
 	f("no room", Change{Kind: ChangeCreate, PID: long, Seq: 9})
 	f("creation sequence", Change{Kind: ChangeCreate, PID: []byte("x"), Seq: 3})

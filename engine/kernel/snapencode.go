@@ -17,8 +17,8 @@ const MaxSnapshotRecordLen = 256 << 10
 // snapshotLenBytes is the size of the length in front of a record: a uvarint with room for MaxSnapshotRecordLen, not minimal.
 const snapshotLenBytes = 3
 
-// ErrBadSnapshot says that a snapshot cannot be loaded: it is damaged, incomplete, or of another version.
-var ErrBadSnapshot = errors.New("cannot load snapshot")
+// errBadSnapshot says that a snapshot cannot be loaded: it is damaged, incomplete, or of another version.
+var errBadSnapshot = errors.New("cannot load snapshot")
 
 // snapshotKind says what a record of a snapshot holds.
 type snapshotKind uint8
@@ -138,9 +138,9 @@ func parseSnapshotRecord(rec []byte) (kind snapshotKind, fields changeReader, er
 	n, w := binary.Uvarint(rec)
 	switch {
 	case w <= 0 || n < 2 || n > MaxSnapshotRecordLen || n != uint64(len(rec)-w):
-		return 0, fields, fmt.Errorf("%w: record of %d bytes has length %d", ErrBadSnapshot, len(rec), n)
+		return 0, fields, fmt.Errorf("%w: record of %d bytes has length %d", errBadSnapshot, len(rec), n)
 	case rec[w] != snapshotVersion:
-		return 0, fields, fmt.Errorf("%w: version %d", ErrBadSnapshot, rec[w])
+		return 0, fields, fmt.Errorf("%w: version %d", errBadSnapshot, rec[w])
 	}
 	return snapshotKind(rec[w+1]), changeReader{b: rec[w+2:]}, nil
 }
@@ -167,9 +167,9 @@ func (d *changeReader) row(r *snapshotRow) {
 func (w whereabouts) fits(s State) bool {
 	switch w {
 	case nowhere:
-		return s != Ready && !s.Terminal()
+		return s != Ready && !s.terminal()
 	case completed:
-		return s.Terminal()
+		return s.terminal()
 	}
 	return s == Ready
 }

@@ -13,7 +13,7 @@ import (
 
 // load gives records to a new kernel and ends the load.
 func load(records ...[]byte) (*Kernel, error) {
-	k := New(Config{Shards: MinShards})
+	k := New(Config{Shards: minShards})
 	for _, rec := range records {
 		if err := k.LoadSnapshotRecord(rec); err != nil {
 			return k, err
@@ -70,7 +70,7 @@ func TestDamagedSnapshotsAreRefused(t *testing.T) {
 		for _, r := range records {
 			raw = append(raw, unhex(t, r))
 		}
-		if _, err := load(raw...); !errors.Is(err, ErrBadSnapshot) || !strings.Contains(err.Error(), why) {
+		if _, err := load(raw...); !errors.Is(err, errBadSnapshot) || !strings.Contains(err.Error(), why) {
 			t.Errorf("got %v, want %s", err, why)
 		}
 	}
@@ -132,7 +132,7 @@ func TestDamageNeverCrashes(t *testing.T) {
 			records := append([][]byte(nil), good...)
 			records[n] = damaged
 			_, err := load(records...)
-			if err != nil && !errors.Is(err, ErrBadSnapshot) {
+			if err != nil && !errors.Is(err, errBadSnapshot) {
 				t.Errorf("%x: %v", damaged, err)
 			}
 			return err
@@ -155,9 +155,9 @@ func TestSnapshotLimits(t *testing.T) {
 	q := unlimited()
 	q[RateLimitRPH], q[RateLimitRPM], q[RateLimitBurst] = maxStamps, math.MaxInt32, math.MaxInt32
 	journal := &tape{}
-	cfg := Config{Shards: MinShards, Defaults: q, Journal: journal.journal}
+	cfg := Config{Shards: minShards, Defaults: q, Journal: journal.journal}
 	k, now := New(cfg), at(0)
-	long := bytes.Repeat([]byte("x"), MaxIDLen)
+	long := bytes.Repeat([]byte("x"), maxIDLen)
 	k.Create(now, &CreateArgs{PID: long, RequestID: long, UserID: long, SessionID: long, Priority: Idle}, nil)
 	k.Transition(now, long, Running, nil, nil)
 	k.Transition(now, long, Blocked, append(long, 'x'), nil)
@@ -215,7 +215,7 @@ func FuzzLoadSnapshotRecord(f *testing.F) {
 		f.Add(unhex(f, s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		k := New(Config{Shards: MinShards})
+		k := New(Config{Shards: minShards})
 		begin := appendSnapshotBegin(nil, &snapshotGlobals{defaults: BuiltinQuota()})
 		kind, _, _ := parseSnapshotRecord(in)
 		if kind != snapshotBegin {

@@ -121,7 +121,7 @@ func drawDeeds(t *rapid.T, what string, most int) []deed {
 func snapshotConfig(t *tape) Config {
 	q := unlimited()
 	q[RateLimitBurst] = 6
-	return Config{Shards: MinShards, MaxProcesses: 8, DequeueLease: 30 * time.Second, Retention: time.Minute, Defaults: q, Journal: t.journal}
+	return Config{Shards: minShards, MaxProcesses: 8, DequeueLease: 30 * time.Second, Retention: time.Minute, Defaults: q, Journal: t.journal}
 }
 
 // TestSnapshotOfARandomProgram: whatever happened before, while and after a snapshot was taken, it and the records behind it give
@@ -210,7 +210,7 @@ func TestSnapshotBetweenBatches(t *testing.T) {
 	cfg := snapshotConfig(journal)
 	cfg.Defaults, cfg.MaxProcesses, cfg.Retention = unlimited(), 0, time.Millisecond
 	k, now := New(cfg), at(0)
-	const n = MinShards * snapshotBatch * 5 / 2
+	const n = minShards * snapshotBatch * 5 / 2
 	rnd := rand.New(rand.NewPCG(7, 7))
 	make1 := func(pid int) { k.Create(now, args(fmt.Sprintf("p%d/u%d", pid, rnd.IntN(3)), Normal), nil) }
 	for pid := range n {

@@ -71,7 +71,7 @@ func TestSweepLogs(t *testing.T) {
 
 // TestChurnDoesNotGrow: what is removed is used again.
 func TestChurnDoesNotGrow(t *testing.T) {
-	k := New(Config{Shards: MinShards, MaxProcesses: 1000, Defaults: unlimited()})
+	k := New(Config{Shards: minShards, MaxProcesses: 1000, Defaults: unlimited()})
 	now := fillTable(k, 1000)
 	size := func() (n int) {
 		for i := range k.shards {

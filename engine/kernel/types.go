@@ -5,8 +5,8 @@ import "trunkline/engine/link"
 // Instant is one reading of both clocks; Mono drives leases, windows and elapsed time, Wall is only passed on to events.
 type Instant = link.Instant
 
-// MaxIDLen is the longest identifier in bytes (kernel-ipc §6). The same bound holds for a kept BLOCKED reason.
-const MaxIDLen = 1024
+// maxIDLen is the longest identifier in bytes (kernel-ipc §6). The same bound holds for a kept BLOCKED reason.
+const maxIDLen = 1024
 
 // State is a process state (kernel-ipc §4.0, §5.1).
 type State uint8
@@ -35,8 +35,8 @@ func (s State) String() string {
 	return "UNKNOWN"
 }
 
-// Terminal reports whether s is TERMINATED or ZOMBIE.
-func (s State) Terminal() bool { return s >= Terminated }
+// terminal reports whether s is TERMINATED or ZOMBIE.
+func (s State) terminal() bool { return s >= Terminated }
 
 // ParseState reads a state name in any ASCII letter case. It does not allocate.
 func ParseState(b []byte) (State, bool) {
@@ -58,8 +58,8 @@ var reachable = [NumStates]uint8{
 	Terminated: 1 << Zombie,
 }
 
-// CanBecome reports whether the table of kernel-ipc §5.1 allows the transition from s to to.
-func (s State) CanBecome(to State) bool {
+// canBecome reports whether the table of kernel-ipc §5.1 allows the transition from s to to.
+func (s State) canBecome(to State) bool {
 	return int(s) < NumStates && int(to) < NumStates && reachable[s]&(1<<to) != 0
 }
 
@@ -125,7 +125,7 @@ const (
 	NotFound
 	// AlreadyExists: a process in any state has that pid (kernel-ipc §4.1, D19).
 	AlreadyExists
-	// TableFull: max_processes are held and none is terminal, or an identifier is not 1 (others: 0) to MaxIDLen bytes long,
+	// TableFull: max_processes are held and none is terminal, or an identifier is not 1 (others: 0) to maxIDLen bytes long,
 	// so that no row can hold it.
 	TableFull
 	// RateLimited: the user is over the rate limit; the RateDecision says which.
@@ -225,8 +225,8 @@ type CreateArgs struct {
 }
 
 func (a *CreateArgs) fits() bool {
-	return len(a.PID) > 0 && len(a.PID) <= MaxIDLen && len(a.RequestID) <= MaxIDLen && len(a.UserID) <= MaxIDLen &&
-		len(a.SessionID) <= MaxIDLen && a.Priority < NumPriorities
+	return len(a.PID) > 0 && len(a.PID) <= maxIDLen && len(a.RequestID) <= maxIDLen && len(a.UserID) <= maxIDLen &&
+		len(a.SessionID) <= maxIDLen && a.Priority < NumPriorities
 }
 
 // Counts is one consistent view of the table (kernel-ipc §4.11).

@@ -95,7 +95,7 @@ func TestTransitionTable(t *testing.T) {
 			}
 		}
 	}
-	if State(9).CanBecome(Ready) || Ready.CanBecome(State(9)) {
+	if State(9).canBecome(Ready) || Ready.canBecome(State(9)) {
 		t.Error("unknown states can become something")
 	}
 }
@@ -123,7 +123,7 @@ func TestConfigDefaults(t *testing.T) {
 			t.Errorf("shards %d processes %d: got %d %d", shards, processes, got.Shards, got.MaxProcesses)
 		}
 	}
-	auto := Config{Shards: ShardsPerCPU * runtime.GOMAXPROCS(0)}.withDefaults().Shards
+	auto := Config{Shards: shardsPerCPU * runtime.GOMAXPROCS(0)}.withDefaults().Shards
 	f(0, 0, auto, 1000000)
 	f(1, 5, 64, 5)
 	f(65, -5, 128, 1000000)

@@ -16,14 +16,14 @@ type Build struct {
 	Arch     string `json:"arch"`
 }
 
-// Unknown stands where the build did not record something: a label or a column is never empty.
-const Unknown = "unknown"
+// unknown stands where the build did not record something: a label or a column is never empty.
+const unknown = "unknown"
 
 // ReadBuild combines the version and revision the linker was told with what the Go toolchain recorded. Empty arguments mean
 // "not told": the version is then "dev".
 func ReadBuild(version, revision string) Build {
 	b := Build{
-		Version: version, Revision: revision, Time: Unknown,
+		Version: version, Revision: revision, Time: unknown,
 		Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH,
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -33,7 +33,7 @@ func ReadBuild(version, revision string) Build {
 		b.Version = "dev"
 	}
 	if b.Revision == "" {
-		b.Revision = Unknown
+		b.Revision = unknown
 	}
 	return b
 }

@@ -53,8 +53,8 @@ func (r *Registry) AddGroup(families []Family, read func(Put)) error {
 func checkName(name, help string, kind Kind) error {
 	total := strings.HasSuffix(name, "_total")
 	switch {
-	case !strings.HasPrefix(name, Prefix) && !strings.HasPrefix(name, toolPrefix):
-		return fmt.Errorf("cannot register metric %q: the name must start with %s", name, Prefix)
+	case !strings.HasPrefix(name, prefix) && !strings.HasPrefix(name, toolPrefix):
+		return fmt.Errorf("cannot register metric %q: the name must start with %s", name, prefix)
 	case kind == Counter && !total:
 		return fmt.Errorf("cannot register counter %q: the name must end in _total", name)
 	case kind == Gauge && total:

@@ -15,17 +15,17 @@ import (
 const (
 	FormatAuto = "auto" // text on a terminal, JSON otherwise
 	FormatText = "text"
-	FormatJSON = "json"
+	formatJSON = "json"
 )
 
 // LogFormats lists the accepted values of log.format in the order shown to people.
-func LogFormats() []string { return []string{FormatAuto, FormatText, FormatJSON} }
+func LogFormats() []string { return []string{FormatAuto, FormatText, formatJSON} }
 
 // LogLevels lists the accepted values of log.level, from most to least talkative.
 func LogLevels() []string { return []string{"debug", "info", "warn", "error"} }
 
-// ParseLevel turns a value of log.level, in any letter case, into a slog level.
-func ParseLevel(s string) (slog.Level, error) {
+// parseLevel turns a value of log.level, in any letter case, into a slog level.
+func parseLevel(s string) (slog.Level, error) {
 	switch strings.ToLower(s) {
 	case "debug":
 		return slog.LevelDebug, nil
@@ -42,13 +42,13 @@ func ParseLevel(s string) (slog.Level, error) {
 // NewLogger returns a logger writing to w at the given level and format. Colour is used only on a terminal and never when
 // the NO_COLOR environment variable is set.
 func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
-	lv, err := ParseLevel(level)
+	lv, err := parseLevel(level)
 	if err != nil {
 		return nil, err
 	}
 	tty := isTerminal(w)
 	if format == FormatAuto {
-		format = FormatJSON
+		format = formatJSON
 		if tty {
 			format = FormatText
 		}
@@ -60,7 +60,7 @@ func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 			TimeFormat: time.TimeOnly,
 			NoColor:    !tty || os.Getenv("NO_COLOR") != "",
 		})), nil
-	case FormatJSON:
+	case formatJSON:
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: lv})), nil
 	}
 	return nil, fmt.Errorf("cannot use log format %q: want one of %s", format, strings.Join(LogFormats(), ", "))

@@ -139,7 +139,7 @@ func TestLoggerFormats(t *testing.T) {
 	if s := buf.String(); !strings.Contains(s, "hello conn=7") || strings.Contains(s, "\x1b[") {
 		t.Errorf("text wrote %q, want plain text", s)
 	}
-	f("warn", FormatJSON).Info("hello")
+	f("warn", formatJSON).Info("hello")
 	if buf.Len() != 0 {
 		t.Errorf("warn level wrote %q", buf.String())
 	}
@@ -152,6 +152,6 @@ func TestLoggerRefuses(t *testing.T) {
 			t.Errorf("NewLogger(%q, %q) = %v, want %q", level, format, err, want)
 		}
 	}
-	f("loud", FormatJSON, `log level "loud"`)
+	f("loud", formatJSON, `log level "loud"`)
 	f("info", "xml", `log format "xml"`)
 }

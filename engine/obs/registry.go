@@ -7,8 +7,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 )
 
-// Prefix starts the name of every metric of ours.
-const Prefix = "trunkline_"
+// prefix starts the name of every metric of ours.
+const prefix = "trunkline_"
 
 // toolPrefix is that of the metrics whose names a protocol gives (toolhost §4.12).
 const toolPrefix = "machina_"
@@ -45,7 +45,7 @@ func (r *Registry) register(c prometheus.Collector) error {
 
 func buildInfo(b Build) prometheus.Collector {
 	g := prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: Prefix + "build_info",
+		Name: prefix + "build_info",
 		Help: "Always 1; the labels say which build is running.",
 		ConstLabels: prometheus.Labels{
 			"version": b.Version, "revision": b.Revision, "goversion": b.Go, "goos": b.OS, "goarch": b.Arch,

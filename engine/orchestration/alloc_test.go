@@ -19,7 +19,7 @@ func TestNextTakesNothing(t *testing.T) {
 			if got := testing.AllocsPerRun(100, func() {
 				p.Next(0, true, output)
 				structured.Next(0, true, output)
-				p.Edge(0, p.Find(name))
+				p.edge(0, p.find(name))
 			}); got != 0 {
 				t.Errorf("%d conditions, %s: %v allocations", n, text, got)
 			}
@@ -75,7 +75,7 @@ func TestBytes(t *testing.T) {
 		}
 		runtime.GC()
 		runtime.ReadMemStats(&after)
-		held, said := int64(after.HeapAlloc-before.HeapAlloc)/int64(n), kept[0].Bytes()
+		held, said := int64(after.HeapAlloc-before.HeapAlloc)/int64(n), kept[0].bytes()
 		runtime.KeepAlive(kept)
 		if held > 2*said || said > 3*held {
 			t.Errorf("%s: holds %d bytes, says %d", name, held, said)

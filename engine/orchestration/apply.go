@@ -12,15 +12,15 @@ import (
 	"trunkline/engine/table"
 )
 
-// ErrNotApplicable says that a change does not fit the state it is applied to, or the limits of this engine.
-var ErrNotApplicable = errors.New("cannot apply change")
+// errNotApplicable says that a change does not fit the state it is applied to, or the limits of this engine.
+var errNotApplicable = errors.New("cannot apply change")
 
 func notApplicable(ch *Change, why string) error {
 	id := ch.PID
 	if id == nil {
 		id = ch.ID
 	}
-	return fmt.Errorf("%w: %s of %q: %s", ErrNotApplicable, ch.Kind, id, why)
+	return fmt.Errorf("%w: %s of %q: %s", errNotApplicable, ch.Kind, id, why)
 }
 
 // Recovering begins and ends a recovery, which is all calls of LoadRecord and Apply. Meanwhile the limits of the tables do not hold: what
@@ -120,7 +120,7 @@ func (o *Engine) applySession(c *Call, ch *Change, index uint64) (*session, erro
 		s.source = bytes.Clone(ch.Pipeline)
 	}
 	s.stage.Store(int32(ch.To))
-	c.output = p.AppendStageOrder(c.output[:0])
+	c.output = p.appendStageOrder(c.output[:0])
 	s.orderBytes = len(c.output)
 	s.envelopeID = bytes.Clone(c.env.Text(envelope.EnvelopeID))
 	s.read(&c.env)

@@ -62,7 +62,7 @@ func TestChangesThatDoNotFit(t *testing.T) {
 		o := New(Config{})
 		err := o.Apply(&Call{}, &c, 1)
 		wrong := c.Kind == ChangeEnvelope || c.Kind == ChangeSession // their maps are no envelope and no pipeline
-		if errors.Is(err, ErrNotApplicable) != wrong || o.Stats() != (Stats{}) {
+		if errors.Is(err, errNotApplicable) != wrong || o.Stats() != (Stats{}) {
 			t.Errorf("%s: %v, %+v", c.Kind, err, o.Stats())
 		}
 	}

@@ -4,23 +4,23 @@ import (
 	"trunkline/codec/mpack"
 )
 
-// End is the target that is no stage: the pipeline is over (envelope §5.2).
-const End = -1
+// end is the target that is no stage: the pipeline is over (envelope §5.2).
+const end = -1
 
 // Limits on what one configuration may hold, so that a session's memory and the time of a report are bounded whatever the frame
 // size is. They are far above what people write; a configuration over one of them is refused by name.
 const (
-	// MaxStages bounds the stages of a pipeline: with names of full length its stage_order, which stands in every reply, takes a
+	// maxStages bounds the stages of a pipeline: with names of full length its stage_order, which stands in every reply, takes a
 	// fifth of a frame.
-	MaxStages = 1024
+	maxStages = 1024
 	// MaxRules bounds the routing rules of all stages together.
 	MaxRules = 65536
-	// MaxConditions bounds the different conditions of one stage: each needs a place on the stack while a report is routed.
-	MaxConditions = 1024
+	// maxConditions bounds the different conditions of one stage: each needs a place on the stack while a report is routed.
+	maxConditions = 1024
 	// MaxRuleMembers bounds the list elements and map pairs, at any depth, of all rule values together.
 	MaxRuleMembers = 65536
-	// MaxEdgeLimits bounds the entries of edge_limits.
-	MaxEdgeLimits = 65536
+	// maxEdgeLimits bounds the entries of edge_limits.
+	maxEdgeLimits = 65536
 )
 
 // The bounds of a pipeline whose configuration names none (envelope §3.9).
@@ -59,19 +59,19 @@ type Stage struct {
 // Stages returns how many stages there are: at least one.
 func (p *Pipeline) Stages() int { return len(p.stages) }
 
-// Stage returns the i-th stage in the order of execution. It is not to be changed.
-func (p *Pipeline) Stage(i int) *Stage { return &p.stages[i] }
+// stage returns the i-th stage in the order of execution. It is not to be changed.
+func (p *Pipeline) stage(i int) *Stage { return &p.stages[i] }
 
-// Find returns the index of the stage called name, -1 if there is none. It does not allocate.
-func (p *Pipeline) Find(name []byte) int {
+// find returns the index of the stage called name, -1 if there is none. It does not allocate.
+func (p *Pipeline) find(name []byte) int {
 	if i, ok := p.byName[string(name)]; ok {
 		return int(i)
 	}
 	return -1
 }
 
-// AppendStageOrder appends the encoded array of the stages' names in the order of execution.
-func (p *Pipeline) AppendStageOrder(dst []byte) []byte {
+// appendStageOrder appends the encoded array of the stages' names in the order of execution.
+func (p *Pipeline) appendStageOrder(dst []byte) []byte {
 	dst = mpack.AppendArray(dst, len(p.stages))
 	for i := range p.stages {
 		dst = mpack.AppendStr(dst, p.stages[i].Name)
@@ -90,8 +90,8 @@ const (
 	mapWeight       = 48
 )
 
-// Bytes estimates the memory the pipeline keeps, in bytes.
-func (p *Pipeline) Bytes() int64 {
+// bytes estimates the memory the pipeline keeps, in bytes.
+func (p *Pipeline) bytes() int64 {
 	n := pipelineWeight + p.texts + p.values.size + int64(len(p.edges))*edgeWeight
 	for i := range p.stages {
 		s := &p.stages[i]

@@ -194,14 +194,14 @@ func TestLimits(t *testing.T) {
 			t.Errorf("above the limit: %s", got)
 		}
 	}
-	f(`{"name":"n","agents":"HERE"}`, MaxStages, `{"name":"s%d"}`, "agents exceeds 1024 entries")
+	f(`{"name":"n","agents":"HERE"}`, maxStages, `{"name":"s%d"}`, "agents exceeds 1024 entries")
 	f(stagesOf(`{"name":"a","routing":[{"target":"end"}]},{"name":"b","routing":"HERE"}`), MaxRules-1, `{"target":"end","value":1}`,
 		"agents[1].routing exceeds 65536 rules in all stages")
-	f(stagesOf(`{"name":"a","routing_rules":"HERE"},{"name":"b","routing":[{"target":"end","condition":"other"}]}`), MaxConditions,
+	f(stagesOf(`{"name":"a","routing_rules":"HERE"},{"name":"b","routing":[{"target":"end","condition":"other"}]}`), maxConditions,
 		`{"target":"end","condition":"c%d"}`, "agents[0].routing_rules exceeds 1024 different conditions")
 	f(stagesOf(`{"name":"a","routing":[{"target":"end","condition":"c","value":{"k":[1]}},{"target":"end","condition":"c","value":["HERE"]}]}`),
 		MaxRuleMembers-3, `7`, "agents[0].routing[1].value exceeds 65536 list elements and map pairs in all rules")
-	f(`{"name":"n","agents":[{"name":"a"}],"edge_limits":"HERE"}`, MaxEdgeLimits, `{"from_stage":"a","to_stage":"a","max_count":1}`,
+	f(`{"name":"n","agents":[{"name":"a"}],"edge_limits":"HERE"}`, maxEdgeLimits, `{"from_stage":"a","to_stage":"a","max_count":1}`,
 		"edge_limits exceeds 65536 entries")
 	long := strings.Repeat("x", 1024)
 	mustParse(t, strings.ReplaceAll(`{"name":"LONG","agents":[{"name":"LONG","agent":"LONG","default_next":"LONG","routing":[{"target":"LONG"}]}],
@@ -216,7 +216,7 @@ type shape struct {
 
 func shapeOf(p *Pipeline) (s shape) {
 	for i := range p.Stages() {
-		s.Stages, s.Agents = append(s.Stages, p.Stage(i).Name), append(s.Agents, p.Stage(i).Agent)
+		s.Stages, s.Agents = append(s.Stages, p.stage(i).Name), append(s.Agents, p.stage(i).Agent)
 	}
 	s.Iterations, s.LLM, s.A = p.MaxIterations, p.MaxLLMCalls, p.MaxAgentHops
 	return s
@@ -232,11 +232,11 @@ func TestShapes(t *testing.T) {
 		order := mpack.AppendArray(nil, len(want.Stages))
 		for i, name := range want.Stages {
 			order = mpack.AppendStr(order, name)
-			if got := p.Find([]byte(name)); got != i {
+			if got := p.find([]byte(name)); got != i {
 				t.Errorf("%s is stage %d, want %d", name, got, i)
 			}
 		}
-		if got := p.AppendStageOrder([]byte("x")); !bytes.Equal(got[1:], order) {
+		if got := p.appendStageOrder([]byte("x")); !bytes.Equal(got[1:], order) {
 			t.Errorf("stage order %x, want %x", got[1:], order)
 		}
 	}
@@ -252,7 +252,7 @@ func TestShapes(t *testing.T) {
 	// Of a repeated key the last one counts, also when it is nil.
 	f(`{"name":"","name":"n","agents":5,"agents":[{"name":"a","name":"b","agent":"x","agent":null}],"max_iterations":5,"max_iterations":null}`,
 		shape{l("b"), l("b"), 3, 10, 21})
-	if p := mustParse(t, stagesOf(`{"name":"a"}`)); p.Find([]byte("zz")) != -1 || p.Find(nil) != -1 {
+	if p := mustParse(t, stagesOf(`{"name":"a"}`)); p.find([]byte("zz")) != -1 || p.find(nil) != -1 {
 		t.Error("found a stage that is not there")
 	}
 }
@@ -272,11 +272,11 @@ func TestBothDialects(t *testing.T) {
 		}
 	}
 	f(0, `{"ok":true}`, 1)
-	f(0, `{"ok":1}`, End)
+	f(0, `{"ok":1}`, end)
 	f(1, `{}`, 2)
 	f(2, `{}`, 0)
 	f(3, `{}`, 1)
-	f(4, `{}`, End)
+	f(4, `{}`, end)
 }
 
 // TestKeepsNothing: the pipeline is whole after the bytes it came from are gone.
@@ -297,7 +297,7 @@ func TestKeepsNothing(t *testing.T) {
 	if d := cmp.Diff(shape{[]string{"s1", "s2"}, []string{"a1", "s2"}, 3, 10, 21}, shapeOf(p)); d != "" {
 		t.Error(d)
 	}
-	if p.Find([]byte("s2")) != 1 {
+	if p.find([]byte("s2")) != 1 {
 		t.Error("s2 is gone")
 	}
 }
@@ -325,30 +325,30 @@ func checkPipeline(t testing.TB, p *Pipeline) {
 	for i := range p.Stages() {
 		for _, success := range []bool{true, false} {
 			to := p.Next(i, success, nil)
-			if to < End || to >= p.Stages() {
+			if to < end || to >= p.Stages() {
 				t.Fatalf("stage %d leads to %d of %d", i, to, p.Stages())
 			}
-			if index, _, _ := p.Edge(i, max(to, 0)); to != End && (index < 0 || index >= p.Edges()) {
+			if index, _, _ := p.edge(i, max(to, 0)); to != end && (index < 0 || index >= p.Edges()) {
 				t.Fatalf("the edge from %d to %d has index %d of %d", i, to, index, p.Edges())
 			}
 		}
 		for k := range p.stages[i].rules {
-			if to := int(p.stages[i].rules[k].target); to != End && p.edgeIndex(i, to) < 0 {
+			if to := int(p.stages[i].rules[k].target); to != end && p.edgeIndex(i, to) < 0 {
 				t.Fatalf("no edge for rule %d of stage %d", k, i)
 			}
 		}
-		if got := p.Find([]byte(p.Stage(i).Name)); got != i {
+		if got := p.find([]byte(p.stage(i).Name)); got != i {
 			t.Fatalf("stage %d is found at %d", i, got)
 		}
 	}
 	for i := range p.Edges() {
-		from, to := p.EdgeAt(i)
-		if index, limit, limited := p.Edge(from, to); index != i || limited != (p.edges[i].max >= 0) || limit < 0 {
+		from, to := p.edgeAt(i)
+		if index, limit, limited := p.edge(from, to); index != i || limited != (p.edges[i].max >= 0) || limit < 0 {
 			t.Fatalf("edge %d is %d, limit %d %v", i, index, limit, limited)
 		}
 		edges++
 	}
-	if p.Bytes() <= 0 || edges > MaxRules+2*MaxStages {
-		t.Fatalf("%d bytes, %d edges", p.Bytes(), edges)
+	if p.bytes() <= 0 || edges > MaxRules+2*maxStages {
+		t.Fatalf("%d bytes, %d edges", p.bytes(), edges)
 	}
 }

@@ -56,16 +56,16 @@ func (p *Pipeline) edgeIndex(from, to int) int {
 // Edges returns how many edges the routing can take: the length of a session's slice of counters.
 func (p *Pipeline) Edges() int { return len(p.edges) }
 
-// Edge returns the index of the edge between two stages, -1 if no routing takes it, and its limit: the number of times it may be
+// edge returns the index of the edge between two stages, -1 if no routing takes it, and its limit: the number of times it may be
 // taken, 0 for never. It does not allocate.
-func (p *Pipeline) Edge(from, to int) (index int, limit int64, limited bool) {
+func (p *Pipeline) edge(from, to int) (index int, limit int64, limited bool) {
 	if index = p.edgeIndex(from, to); index < 0 || p.edges[index].max == unlimited {
 		return index, 0, false
 	}
 	return index, int64(p.edges[index].max), true
 }
 
-// EdgeAt returns the stages of the edge with that index; indexes go by the from stage, then by the to stage.
-func (p *Pipeline) EdgeAt(index int) (from, to int) {
+// edgeAt returns the stages of the edge with that index; indexes go by the from stage, then by the to stage.
+func (p *Pipeline) edgeAt(index int) (from, to int) {
 	return int(p.edges[index].from), int(p.edges[index].to)
 }

@@ -16,12 +16,12 @@ import (
 // Defaults of Config (envelope §6). The bounds in bytes are this server's own: the counts alone would allow as much as a frame
 // for each entry.
 const (
-	DefaultMaxSessions       = 10_000
-	DefaultMaxSessionBytes   = 1 << 30
-	DefaultSessionRetention  = time.Hour
-	DefaultMaxEnvelopes      = 10_000
-	DefaultMaxEnvelopeBytes  = 512 << 20
-	DefaultEnvelopeRetention = 24 * time.Hour
+	defaultMaxSessions       = 10_000
+	defaultMaxSessionBytes   = 1 << 30
+	defaultSessionRetention  = time.Hour
+	defaultMaxEnvelopes      = 10_000
+	defaultMaxEnvelopeBytes  = 512 << 20
+	defaultEnvelopeRetention = 24 * time.Hour
 )
 
 // evictableAfter is how long an envelope that has not ended must have been untouched before a new one may take its place.
@@ -63,12 +63,12 @@ type Engine struct {
 
 // New returns an engine without sessions and envelopes.
 func New(cfg Config) *Engine {
-	setDefault(&cfg.MaxSessions, DefaultMaxSessions)
-	setDefault(&cfg.MaxSessionBytes, DefaultMaxSessionBytes)
-	setDefault(&cfg.SessionRetention, DefaultSessionRetention)
-	setDefault(&cfg.MaxEnvelopes, DefaultMaxEnvelopes)
-	setDefault(&cfg.MaxEnvelopeBytes, DefaultMaxEnvelopeBytes)
-	setDefault(&cfg.EnvelopeRetention, DefaultEnvelopeRetention)
+	setDefault(&cfg.MaxSessions, defaultMaxSessions)
+	setDefault(&cfg.MaxSessionBytes, defaultMaxSessionBytes)
+	setDefault(&cfg.SessionRetention, defaultSessionRetention)
+	setDefault(&cfg.MaxEnvelopes, defaultMaxEnvelopes)
+	setDefault(&cfg.MaxEnvelopeBytes, defaultMaxEnvelopeBytes)
+	setDefault(&cfg.EnvelopeRetention, defaultEnvelopeRetention)
 	setDefault(&cfg.MaxReply, wire.DefaultMaxFrame-ReplyReserve)
 	if cfg.NewID == nil {
 		cfg.NewID = envelope.RandomID

@@ -103,8 +103,8 @@ func (o *Engine) adopt(c *Call, s *session) wire.Code {
 		return c.refuse(wire.InvalidArgument, "Stage not found in pipeline: ", e.Text(envelope.CurrentStage), "")
 	}
 	s.stage.Store(int32(entry))
-	e.SetText(envelope.CurrentStage, []byte(s.p.Stage(entry).Name))
-	c.output = s.p.AppendStageOrder(c.output[:0])
+	e.SetText(envelope.CurrentStage, []byte(s.p.stage(entry).Name))
+	c.output = s.p.appendStageOrder(c.output[:0])
 	s.orderBytes = len(c.output)
 	e.SetRaw(envelope.StageOrder, envelope.List, c.output)
 	e.SetInt(envelope.MaxIterations, s.p.MaxIterations)
@@ -127,7 +127,7 @@ func (o *Engine) adopt(c *Call, s *session) wire.Code {
 
 // entry finds the stage to begin with (envelope D27).
 func (p *Pipeline) entry(stage []byte) (index int, ok bool) {
-	if at := p.Find(stage); at >= 0 {
+	if at := p.find(stage); at >= 0 {
 		return at, true
 	}
 	switch string(stage) {

@@ -36,7 +36,7 @@ func (o *Engine) Report(c *Call, r *Report, out []byte) ([]byte, wire.Code) {
 	case waiting:
 		return out, c.refuse(wire.FailedPrecondition, "Process ", r.ProcessID, " is waiting on an interrupt")
 	}
-	stage := s.p.Stage(int(s.stage.Load()))
+	stage := s.p.stage(int(s.stage.Load()))
 	if string(r.AgentName) != stage.Agent && string(r.AgentName) != stage.Name {
 		c.refuse(wire.FailedPrecondition, "Expected result from agent '", []byte(stage.Agent), "', got '")
 		c.Msg = append(append(c.Msg, r.AgentName...), '\'')
@@ -94,7 +94,7 @@ func (c *Call) take(s *session, r *Report) {
 	e.SetInt(envelope.TokensIn, add(e.Int(envelope.TokensIn), ifKnown(r.TokensIn, r.HasTokensIn), math.MaxInt64))
 	e.SetInt(envelope.TokensOut, add(e.Int(envelope.TokensOut), ifKnown(r.TokensOut, r.HasTokensOut), math.MaxInt64))
 	e.SetInt(envelope.Iteration, add(e.Int(envelope.Iteration), 1, math.MaxInt32))
-	if stage := s.p.Stage(int(s.stage.Load())); r.Failed {
+	if stage := s.p.stage(int(s.stage.Load())); r.Failed {
 		e.SetFailed(stage.Name, r.Error)
 	} else {
 		e.SetCompleted(stage.Name)
@@ -167,7 +167,7 @@ func (s *session) decide(c *Call, r *Report) step {
 	e := &c.env
 	from := int(s.stage.Load())
 	to := s.p.Next(from, !r.Failed, c.output)
-	if to == End {
+	if to == end {
 		if r.Failed {
 			return c.stop(from, envelope.ToolFailedFatally, "Agent ", r.AgentName, " failed: ", r.Error)
 		}
@@ -176,9 +176,9 @@ func (s *session) decide(c *Call, r *Report) step {
 	if over := e.Exhausted(); over != envelope.NoReason {
 		return c.stopAtBound(from, over)
 	}
-	edge, limit, limited := s.p.Edge(from, to)
+	edge, limit, limited := s.p.edge(from, to)
 	if limited && s.edges[edge] >= limit {
-		return c.stop(from, envelope.MaxAgentHopsExceeded, "Edge limit exceeded: ", []byte(s.p.Stage(from).Name), " -> ", []byte(s.p.Stage(to).Name))
+		return c.stop(from, envelope.MaxAgentHopsExceeded, "Edge limit exceeded: ", []byte(s.p.stage(from).Name), " -> ", []byte(s.p.stage(to).Name))
 	}
 	st := step{to: to, edge: edge}
 	if hop(e) >= e.Int(envelope.MaxAgentHops) {
@@ -194,7 +194,7 @@ func hop(e *envelope.Env) int64 { return add(e.Int(envelope.AgentHopCount), 1, m
 func (c *Call) follow(s *session, st *step) {
 	e := &c.env
 	if st.edge >= 0 {
-		e.SetText(envelope.CurrentStage, []byte(s.p.Stage(st.to).Name))
+		e.SetText(envelope.CurrentStage, []byte(s.p.stage(st.to).Name))
 		e.SetInt(envelope.AgentHopCount, hop(e))
 	}
 	if st.reason != envelope.NoReason {

@@ -90,7 +90,7 @@ func (o *Engine) CurrentStage(pid []byte) string {
 	if !ok {
 		return ""
 	}
-	return s.p.Stage(int(s.stage.Load())).Name
+	return s.p.stage(int(s.stage.Load())).Name
 }
 
 // Active returns how many sessions are held, ended ones included until they are dropped.

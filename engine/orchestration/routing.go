@@ -69,7 +69,7 @@ func (p *Pipeline) Next(stage int, success bool, output []byte) (target int) {
 	if s.defaultNext != unset {
 		return int(s.defaultNext)
 	}
-	return End
+	return end
 }
 
 // match returns the first rule of s that output satisfies.
@@ -87,7 +87,7 @@ func (p *Pipeline) match(s *Stage, output []byte) *rule {
 
 // matchMany is match with a stack frame for as many conditions as there may be.
 func (p *Pipeline) matchMany(s *Stage, output []byte) *rule {
-	var at [MaxConditions]valueID
+	var at [maxConditions]valueID
 	n := len(s.conditions)
 	p.identify(s, output, at[:n])
 	return firstRule(s.rules, at[:n])

@@ -26,13 +26,13 @@ func TestNext(t *testing.T) {
 	f(0, true, `{"V":1,"vv":1,"":1}`, 1)
 	f(0, true, `{}`, 1)
 	f(0, false, `{"v":1}`, 3)
-	f(1, false, `{}`, End) // error_next end: over, default_next or not
+	f(1, false, `{}`, end) // error_next end: over, default_next or not
 	f(1, true, `{}`, 2)
-	f(2, true, `{"v":1}`, End)
-	f(2, false, `{"v":1}`, End) // no error_next: as a success
+	f(2, true, `{"v":1}`, end)
+	f(2, false, `{"v":1}`, end) // no error_next: as a success
 	f(2, false, `{}`, 0)
-	f(3, true, `{}`, End)
-	f(3, false, `{}`, End)
+	f(3, true, `{}`, end)
+	f(3, false, `{}`, end)
 	// The last of a repeated key counts.
 	f(0, true, `{"v":2,"v":1}`, 2)
 	f(0, true, `{"v":1,"w":1,"v":2}`, 1)
@@ -68,7 +68,7 @@ func TestRuleOrder(t *testing.T) {
 
 // TestManyConditions takes each way of finding a condition, around the numbers where they change.
 func TestManyConditions(t *testing.T) {
-	for _, n := range []int{1, fewConditions, fewConditions + 1, 3 * fewConditions, MaxConditions} {
+	for _, n := range []int{1, fewConditions, fewConditions + 1, 3 * fewConditions, maxConditions} {
 		p := mustParse(t, stagesOf(`{"name":"s0","routing":[`+repeat(n, `{"condition":"c%d","value":7,"target":"s1"}`)+
 			`,{"condition":"c0","value":8,"target":"s2"}]},{"name":"s1"},{"name":"s2"}`))
 		f := func(output string, want int) {
@@ -79,11 +79,11 @@ func TestManyConditions(t *testing.T) {
 		}
 		for i := range n {
 			f(fmt.Sprintf(`{"x":7,"c%d":7,"y":7}`, i), 1)
-			f(fmt.Sprintf(`{"c%d":6}`, i), End)
+			f(fmt.Sprintf(`{"c%d":6}`, i), end)
 		}
 		f(`{"c0":8}`, 2)
 		f(fmt.Sprintf(`{"c0":8,"c%d":7}`, n-1), 1)
-		f(fmt.Sprintf(`{"c%d":7}`, n), End)
+		f(fmt.Sprintf(`{"c%d":7}`, n), end)
 	}
 }
 
@@ -97,10 +97,10 @@ func TestStageCalledEnd(t *testing.T) {
 			}
 		}
 	}
-	if index, limit, limited := p.Edge(0, 1); index != 0 || limit != 4 || !limited {
+	if index, limit, limited := p.edge(0, 1); index != 0 || limit != 4 || !limited {
 		t.Errorf("edge %d, limit %d %v", index, limit, limited)
 	}
-	if got := p.Next(1, true, nil); got != End {
+	if got := p.Next(1, true, nil); got != end {
 		t.Errorf("the stage called end leads to %d", got)
 	}
 }
@@ -119,7 +119,7 @@ func TestEdges(t *testing.T) {
 	var got []edge
 	for from := range p.Stages() {
 		for to := range p.Stages() {
-			if i, limit, limited := p.Edge(from, to); i >= 0 {
+			if i, limit, limited := p.edge(from, to); i >= 0 {
 				got = append(got, edge{from, to, i, limit, limited})
 			} else if limited {
 				t.Errorf("%d -> %d is no edge and limited", from, to)
@@ -131,7 +131,7 @@ func TestEdges(t *testing.T) {
 		t.Errorf("%d edges\n%s", p.Edges(), d)
 	}
 	for _, e := range want {
-		if from, to := p.EdgeAt(e.Index); from != e.From || to != e.To {
+		if from, to := p.edgeAt(e.Index); from != e.From || to != e.To {
 			t.Errorf("edge %d is %d -> %d", e.Index, from, to)
 		}
 	}
@@ -143,13 +143,13 @@ func TestStageOrderMovesIndexes(t *testing.T) {
 		{"name":"b","stage_order":2,"default_next":"c"}],"edge_limits":[{"from_stage":"c","to_stage":"a","max_count":1}]}`)
 	var way []string
 	for stage, i := 0, 0; i < 4; i++ {
-		way = append(way, p.Stage(stage).Name)
+		way = append(way, p.stage(stage).Name)
 		stage = p.Next(stage, true, nil)
 	}
 	if got := strings.Join(way, ""); got != "abca" {
 		t.Errorf("the way is %s", got)
 	}
-	if _, limit, limited := p.Edge(2, 0); limit != 1 || !limited {
+	if _, limit, limited := p.edge(2, 0); limit != 1 || !limited {
 		t.Errorf("c -> a: %d %v", limit, limited)
 	}
 }

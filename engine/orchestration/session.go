@@ -59,7 +59,7 @@ const sessionOverhead = 640
 
 // size is what the session is accounted with once its envelope takes envBytes.
 func (s *session) size(envBytes int) int64 {
-	return int64(envBytes+2*len(s.pid)+len(s.envelopeID)+s.reasonBytes+len(s.source)+8*len(s.edges)) + s.p.Bytes() + sessionOverhead
+	return int64(envBytes+2*len(s.pid)+len(s.envelopeID)+s.reasonBytes+len(s.source)+8*len(s.edges)) + s.p.bytes() + sessionOverhead
 }
 
 func (s *session) class() table.Class { return classOf(s.state == terminated) }
@@ -269,7 +269,7 @@ func (s *session) instruct(c *Call, message []byte) instruction {
 		}
 		return i
 	}
-	return instruction{kind: runAgent, agent: s.p.Stage(int(s.stage.Load())).Agent, env: s.env}
+	return instruction{kind: runAgent, agent: s.p.stage(int(s.stage.Load())).Agent, env: s.env}
 }
 
 // Bounds on what replies have beside their variable parts.
@@ -289,8 +289,8 @@ func (s *session) stateSize(n int) int {
 // appendState appends SessionState (envelope §3.10) of the session, which is locked.
 func (s *session) appendState(dst []byte) []byte {
 	dst = mpack.AppendStr(mpack.AppendStr(mpack.AppendMap(dst, 7), "process_id"), s.pid)
-	dst = mpack.AppendStr(mpack.AppendStr(dst, "current_stage"), s.p.Stage(int(s.stage.Load())).Name)
-	dst = s.p.AppendStageOrder(mpack.AppendStr(dst, "stage_order"))
+	dst = mpack.AppendStr(mpack.AppendStr(dst, "current_stage"), s.p.stage(int(s.stage.Load())).Name)
+	dst = s.p.appendStageOrder(mpack.AppendStr(dst, "stage_order"))
 	dst = append(mpack.AppendStr(dst, "envelope"), s.env...)
 	dst = s.appendEdges(mpack.AppendStr(dst, "edge_traversals"))
 	dst = mpack.AppendBool(mpack.AppendStr(dst, "terminated"), s.state == terminated)
@@ -312,8 +312,8 @@ func (s *session) appendEdges(dst []byte) []byte {
 	var buf [128]byte
 	for i, count := range s.edges {
 		if count > 0 {
-			from, to := s.p.EdgeAt(i)
-			name := append(append(append(buf[:0], s.p.Stage(from).Name...), arrow...), s.p.Stage(to).Name...)
+			from, to := s.p.edgeAt(i)
+			name := append(append(append(buf[:0], s.p.stage(from).Name...), arrow...), s.p.stage(to).Name...)
 			dst = mpack.AppendInt(mpack.AppendStr(dst, name), count)
 		}
 	}
@@ -328,8 +328,8 @@ func (s *session) appendSums(dst []byte) []byte {
 		if count == 0 {
 			continue
 		}
-		from, to := s.p.EdgeAt(i)
-		name := s.p.Stage(from).Name + arrow + s.p.Stage(to).Name
+		from, to := s.p.edgeAt(i)
+		name := s.p.stage(from).Name + arrow + s.p.stage(to).Name
 		if sums[name] == 0 {
 			names = append(names, name)
 		}
@@ -347,8 +347,8 @@ const arrow = "->"
 
 // edgeRoom bounds what one traversed edge takes in SessionState.
 func (p *Pipeline) edgeRoom(index int) int {
-	from, to := p.EdgeAt(index)
-	return len(p.Stage(from).Name) + len(p.Stage(to).Name) + len(arrow) + 2*9
+	from, to := p.edgeAt(index)
+	return len(p.stage(from).Name) + len(p.stage(to).Name) + len(arrow) + 2*9
 }
 
 // expired tells whether a session that nobody touched since then may be dropped (envelope §5.3).

@@ -25,7 +25,7 @@ func (c *configParser) name(top *object) {
 
 // stages reads the names, agents and order of the stages.
 func (c *configParser) stages(top *object) {
-	list := c.list(top, topAgents, MaxStages, MaxStages, "entries")
+	list := c.list(top, topAgents, maxStages, maxStages, "entries")
 	if list.Len() == 0 {
 		c.refuse("Pipeline must have at least one stage")
 		return
@@ -116,7 +116,7 @@ func (c *configParser) target(s *Stage, what string, name []byte) int32 {
 	if string(name) != "end" {
 		c.refuse(fmt.Sprintf("Stage '%s' has %s '%s' which does not exist in pipeline", s.Name, what, name))
 	}
-	return End
+	return end
 }
 
 // rulesOf reads the rules of a stage from routing, or where that is missing or empty from the worker's routing_rules.
@@ -162,8 +162,8 @@ func (c *configParser) condition(o *object, s *Stage, name []byte) int32 {
 	if i := s.findCondition(name); i >= 0 {
 		return int32(i)
 	}
-	if len(s.conditions) == MaxConditions {
-		c.exceeds(place{list: o.at.list, i: o.at.i}, o.at.inner, MaxConditions, "different conditions")
+	if len(s.conditions) == maxConditions {
+		c.exceeds(place{list: o.at.list, i: o.at.i}, o.at.inner, maxConditions, "different conditions")
 		return 0
 	}
 	c.p.texts += int64(len(name))
@@ -198,7 +198,7 @@ func (c *configParser) bounds(top *object) {
 
 // edgeLimits reads the edge limits. One for an edge that no routing takes is checked like the others and then forgotten.
 func (c *configParser) edgeLimits(top *object) {
-	list := c.list(top, topEdgeLimits, MaxEdgeLimits, MaxEdgeLimits, "entries")
+	list := c.list(top, topEdgeLimits, maxEdgeLimits, maxEdgeLimits, "entries")
 	at := place{list: topKeys[topEdgeLimits]}
 	for raw, ok := list.Next(); ok && c.fault == ""; raw, ok = list.Next() {
 		o := c.object(at, raw, limitKeys[:])
@@ -216,7 +216,7 @@ func (c *configParser) edgeLimit(o *object) {
 	if c.fault != "" {
 		return
 	}
-	f, t := c.p.Find(from), c.p.Find(to)
+	f, t := c.p.find(from), c.p.find(to)
 	switch {
 	case f < 0:
 		c.refuse(fmt.Sprintf("Edge limit from_stage '%s' does not exist", from))

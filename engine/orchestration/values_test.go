@@ -190,10 +190,10 @@ func TestManyRules(t *testing.T) {
 		if got := p.Next(0, true, pack(fmt.Sprintf(`{"v":{"k":[%[1]d,{"x":"t%[1]d"}]}}`, i))); got != i+1 {
 			t.Fatalf("value %d leads to %d", i, got)
 		}
-		if got := p.Next(0, true, pack(fmt.Sprintf(`{"v":{"k":[%d,{"x":"t%d"}]}}`, i, (i+1)%n))); got != End {
+		if got := p.Next(0, true, pack(fmt.Sprintf(`{"v":{"k":[%d,{"x":"t%d"}]}}`, i, (i+1)%n))); got != end {
 			t.Fatalf("a value of two rules' parts leads to %d", got)
 		}
-		if got := p.Next(i+1, true, pack(fmt.Sprintf(`{"v":{"k":[%[1]d,{"x":"t%[1]d"}]}}`, i))); got != End {
+		if got := p.Next(i+1, true, pack(fmt.Sprintf(`{"v":{"k":[%[1]d,{"x":"t%[1]d"}]}}`, i))); got != end {
 			t.Fatalf("the value of another stage's rule leads to %d", got)
 		}
 	}

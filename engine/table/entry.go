@@ -91,9 +91,9 @@ func (e *Entry[V]) SetClass(c Class) {
 	s.link(e)
 }
 
-// Remove deletes the entry from the table; OnEvict is not told. Afterwards only Key, Value and Release are of use, and
+// remove deletes the entry from the table; OnEvict is not told. Afterwards only Key, Value and Release are of use, and
 // everything else has no effect.
-func (e *Entry[V]) Remove() {
+func (e *Entry[V]) remove() {
 	if e.removed {
 		return
 	}

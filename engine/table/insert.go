@@ -175,7 +175,7 @@ func (s *shard[V]) evict(class Class, keep []byte, reading int64) *Entry[V] {
 	if e == nil || e.touched > reading {
 		return nil
 	}
-	e.Remove()
+	e.remove()
 	return e
 }
 

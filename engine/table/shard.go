@@ -120,7 +120,7 @@ func (s *shard[V]) sweep(class Class, cutoff int64, expired func(v *V, class Cla
 	for e := s.lists[class].head; e != nil && e.touched <= cutoff; {
 		next := e.next
 		if expired(e.value, class, e.touched) {
-			e.Remove()
+			e.remove()
 			e.next, gone = gone, e
 		}
 		e = next

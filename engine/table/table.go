@@ -8,20 +8,20 @@ import (
 
 // Limits of a table where Config gives none (envelope §6), and of its shards.
 const (
-	DefaultMaxEntries = 10_000
-	DefaultMaxBytes   = 256 << 20
-	DefaultShards     = 64
-	MaxShards         = 4096
+	defaultMaxEntries = 10_000
+	defaultMaxBytes   = 256 << 20
+	defaultShards     = 64
+	maxShards         = 4096
 )
 
 // Config is what a table is built with.
 type Config[V any] struct {
-	// MaxEntries is the most entries the table holds; below 1: DefaultMaxEntries.
+	// MaxEntries is the most entries the table holds; below 1: defaultMaxEntries.
 	MaxEntries int
-	// MaxBytes is the most bytes the sizes of all entries add up to; below 1: DefaultMaxBytes. Keys and the table's own
+	// MaxBytes is the most bytes the sizes of all entries add up to; below 1: defaultMaxBytes. Keys and the table's own
 	// overhead count only as far as the caller includes them in the sizes.
 	MaxBytes int64
-	// Shards is rounded up to a power of two and cut to MaxShards; below 1: DefaultShards.
+	// Shards is rounded up to a power of two and cut to maxShards; below 1: defaultShards.
 	Shards int
 	// OnEvict, if set, is told of every entry that Insert, Put and MakeRoom evicted or Sweep dropped, after it is gone and with
 	// no lock held. An entry of the same key may have been inserted in between: who keeps an index beside the table
@@ -50,9 +50,9 @@ func New[V any](cfg Config[V]) *Table[V] {
 	t.SetLimits(cfg.MaxEntries, cfg.MaxBytes)
 	n := cfg.Shards
 	if n < 1 {
-		n = DefaultShards
+		n = defaultShards
 	}
-	n = 1 << bits.Len(uint(min(n, MaxShards)-1))
+	n = 1 << bits.Len(uint(min(n, maxShards)-1))
 	t.mask = uint64(n - 1)
 	t.shards = make([]shard[V], n)
 	for i := range t.shards {
@@ -65,10 +65,10 @@ func New[V any](cfg Config[V]) *Table[V] {
 // holds more takes new entries once there is room for them. No other goroutine may use the table meanwhile.
 func (t *Table[V]) SetLimits(maxEntries int, maxBytes int64) {
 	if maxEntries < 1 {
-		maxEntries = DefaultMaxEntries
+		maxEntries = defaultMaxEntries
 	}
 	if maxBytes < 1 {
-		maxBytes = DefaultMaxBytes
+		maxBytes = defaultMaxBytes
 	}
 	t.maxEntries, t.maxBytes = int64(maxEntries), maxBytes
 }
@@ -128,7 +128,7 @@ func (t *Table[V]) Remove(key []byte) (v *V, ok bool) {
 		return nil, false
 	}
 	v = e.value
-	e.Remove()
+	e.remove()
 	e.Release()
 	return v, true
 }

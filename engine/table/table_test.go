@@ -93,12 +93,12 @@ func TestDefaults(t *testing.T) {
 			t.Fatalf("Shards %d: %d shards, want %d", shards, got, want)
 		}
 	}
-	f(-1, DefaultShards)
-	f(0, DefaultShards)
+	f(-1, defaultShards)
+	f(0, defaultShards)
 	f(1, 1)
 	f(5, 8)
-	f(MaxShards+1, MaxShards)
-	if d := New(Config[int]{}); d.maxEntries != DefaultMaxEntries || d.maxBytes != DefaultMaxBytes {
+	f(maxShards+1, maxShards)
+	if d := New(Config[int]{}); d.maxEntries != defaultMaxEntries || d.maxBytes != defaultMaxBytes {
 		t.Fatalf("limits %d, %d", d.maxEntries, d.maxBytes)
 	}
 }
@@ -253,8 +253,8 @@ func TestWalkMayChangeEntries(t *testing.T) {
 		seen++
 		switch e.Touched() % 4 {
 		case 0:
-			e.Remove()
-			e.Remove()
+			e.remove()
+			e.remove()
 			e.Touch(1000)
 			e.SetClass(Ended)
 			if e.Resize(3) {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Variable is the environment variable that multiplies the usual amounts: a whole number from 1 on.
-const Variable = "TRUNKLINE_TEST_LONG"
+// variable is the environment variable that multiplies the usual amounts: a whole number from 1 on.
+const variable = "TRUNKLINE_TEST_LONG"
 
 // Of returns short under -short, else usual times the factor of Variable.
 func Of(short, usual int) int {
@@ -33,13 +33,13 @@ func Long() bool { return !testing.Short() && factor() > 1 }
 
 // factor panics on a value that is no factor: a run that was meant to be long must not be a usual one.
 func factor() int {
-	text := os.Getenv(Variable)
+	text := os.Getenv(variable)
 	if text == "" {
 		return 1
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		panic("cannot read " + Variable + "=" + text + ": it is a whole number from 1 on")
+		panic("cannot read " + variable + "=" + text + ": it is a whole number from 1 on")
 	}
 	return n
 }

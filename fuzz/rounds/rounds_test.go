@@ -5,7 +5,7 @@ import "testing"
 func TestAmounts(t *testing.T) {
 	f := func(value string, of, step int, long bool) {
 		t.Helper()
-		t.Setenv(Variable, value)
+		t.Setenv(variable, value)
 		if testing.Short() {
 			of, step, long = 2, 40, false
 		}
@@ -21,7 +21,7 @@ func TestAmounts(t *testing.T) {
 
 func TestNoFactor(t *testing.T) {
 	for _, value := range []string{"0", "-1", "yes", "1.5"} {
-		t.Setenv(Variable, value)
+		t.Setenv(variable, value)
 		func() {
 			defer func() {
 				if recover() == nil {

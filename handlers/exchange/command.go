@@ -13,7 +13,7 @@ import (
 
 // Options is what the commands need from the program.
 type Options struct {
-	// MaxBodyBytes bounds stdin in bytes; 0 means DefaultMaxBodyBytes.
+	// MaxBodyBytes bounds stdin in bytes; 0 means defaultMaxBodyBytes.
 	MaxBodyBytes int
 	// Engine answers; the version command works without.
 	Engine *envelope.Engine
@@ -109,7 +109,7 @@ func Command(name string, stdin io.Reader, stdout, stderr io.Writer, opt Options
 func (o *Options) read(stdin io.Reader) ([]byte, *answer) {
 	limit := o.MaxBodyBytes
 	if limit <= 0 {
-		limit = DefaultMaxBodyBytes
+		limit = defaultMaxBodyBytes
 	}
 	src, err := readAll(stdin, nil, limit, 0)
 	switch {

@@ -7,7 +7,7 @@ import (
 
 // HTTPConfig bounds the HTTP side of boundary A. A zero member takes the default named next to it (envelope §2.3, §6).
 type HTTPConfig struct {
-	// MaxBodyBytes is the largest request body (DefaultMaxBodyBytes); a larger one is answered 413.
+	// MaxBodyBytes is the largest request body (defaultMaxBodyBytes); a larger one is answered 413.
 	MaxBodyBytes int
 	// MaxInFlight is how many requests may read their body, run or write their reply at a time (256); further ones are answered
 	// 503. It bounds the memory for bodies.
@@ -50,7 +50,7 @@ func (c HTTPConfig) withDefaults() HTTPConfig {
 			*d = by
 		}
 	}
-	orInt(&c.MaxBodyBytes, DefaultMaxBodyBytes)
+	orInt(&c.MaxBodyBytes, defaultMaxBodyBytes)
 	orInt(&c.MaxInFlight, 256)
 	orInt(&c.MaxHeaderBytes, 64<<10)
 	orInt(&c.MaxConnections, 1024)

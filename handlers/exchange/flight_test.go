@@ -80,7 +80,7 @@ func TestDraining(t *testing.T) {
 	idle.wantError("idle", 404, "not_found")
 	busy.post(hi)
 	<-g.asked
-	s.Drain()
+	s.drain()
 	idle.wantClosed("idle while draining")
 	late := dial(t, addr)
 	late.post(hi)

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// DefaultMaxBodyBytes is the largest text taken on stdin or as a request body when no limit is set (envelope §6).
-const DefaultMaxBodyBytes = 5 << 20
+// defaultMaxBodyBytes is the largest text taken on stdin or as a request body when no limit is set (envelope §6).
+const defaultMaxBodyBytes = 5 << 20
 
 const (
 	firstBuffer  = 8 << 10 // holds nearly every envelope (envelope §10)

@@ -70,9 +70,9 @@ func (s *Server) Serve(ln net.Listener) error {
 	return nil
 }
 
-// Drain refuses requests from now on with 503 shutting_down and ends connections after their next reply; requests in flight go
+// drain refuses requests from now on with 503 shutting_down and ends connections after their next reply; requests in flight go
 // on. New connections are still accepted, so that their requests get that answer.
-func (s *Server) Drain() {
+func (s *Server) drain() {
 	s.draining.Store(true)
 	s.http.SetKeepAlivesEnabled(false)
 }
@@ -80,7 +80,7 @@ func (s *Server) Drain() {
 // Shutdown drains, waits for the requests in flight, then closes the listeners and all connections. When ctx ends first, what is
 // left is closed as it is and the error says so.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.Drain()
+	s.drain()
 	err := s.waitQuiet(ctx)
 	if err == nil {
 		err = s.http.Shutdown(ctx)

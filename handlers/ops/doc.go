@@ -8,5 +8,5 @@
 //	GET /debug/pprof/…  profiles, only with admin.pprof
 //
 // It answers GET and HEAD only, changes nothing, and has no authentication: it binds to loopback unless the operator insists
-// (admin.insecure_bind). At most MaxConnections are open at a time; further ones wait in the backlog.
+// (admin.insecure_bind). At most maxConnections are open at a time; further ones wait in the backlog.
 package ops

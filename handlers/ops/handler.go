@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Handler returns the routes of the admin listener, so that tests and embedders need no socket.
-func Handler(c Config) http.Handler {
+// handler returns the routes of the admin listener, so that tests and embedders need no socket.
+func handler(c Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/healthz", c.healthz)
 	mux.HandleFunc("/readyz", c.readyz)

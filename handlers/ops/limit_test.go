@@ -36,7 +36,7 @@ func crowd(n int) (ln *limited, accepted chan net.Conn, ended chan error) {
 		c, _ := net.Pipe()
 		p.come <- c
 	}
-	ln, accepted, ended = limit(p, MaxConnections), make(chan net.Conn, n), make(chan error, 1)
+	ln, accepted, ended = limit(p, maxConnections), make(chan net.Conn, n), make(chan error, 1)
 	go func() {
 		for {
 			c, err := ln.Accept()
@@ -52,7 +52,7 @@ func crowd(n int) (ln *limited, accepted chan net.Conn, ended chan error) {
 
 func TestConnectionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ln, accepted, ended := crowd(MaxConnections + 2)
+		ln, accepted, ended := crowd(maxConnections + 2)
 		want := func(why string, n int) {
 			t.Helper()
 			synctest.Wait()
@@ -60,12 +60,12 @@ func TestConnectionsAreBounded(t *testing.T) {
 				t.Fatalf("%s: %d connections accepted, want %d", why, len(accepted), n)
 			}
 		}
-		want("at the limit", MaxConnections)
+		want("at the limit", maxConnections)
 		first := <-accepted
 		first.Close()
-		want("one left, one more came", MaxConnections)
+		want("one left, one more came", maxConnections)
 		first.Close()
-		want("closing twice frees one slot", MaxConnections)
+		want("closing twice frees one slot", maxConnections)
 		ln.Close()
 		if err := <-ended; !errors.Is(err, net.ErrClosed) {
 			t.Errorf("Accept without a slot ended with %v", err)
@@ -127,7 +127,7 @@ func TestOneConnectionTooManyWaitsForItsTurn(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() { done <- s.Serve() }()
-	var open [MaxConnections]*keepAlive
+	var open [maxConnections]*keepAlive
 	for i := range open {
 		open[i] = dial(t, s.Addr())
 		open[i].ask()
@@ -137,8 +137,8 @@ func TestOneConnectionTooManyWaitsForItsTurn(t *testing.T) {
 	late.ask()
 	open[0].ask() // the others are served meanwhile
 	open[0].wantAnswer()
-	if n := len(s.ln.(*limited).slots); n != MaxConnections {
-		t.Errorf("%d connections are open, want %d", n, MaxConnections)
+	if n := len(s.ln.(*limited).slots); n != maxConnections {
+		t.Errorf("%d connections are open, want %d", n, maxConnections)
 	}
 	open[0].Close()
 	late.wantAnswer()

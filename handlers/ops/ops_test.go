@@ -35,7 +35,7 @@ func newConfig(t *testing.T) Config {
 // ask sends one request to the handler and returns status and body.
 func ask(c Config, method, path string) (int, string, http.Header) {
 	w := httptest.NewRecorder()
-	Handler(c).ServeHTTP(w, httptest.NewRequest(method, path, nil))
+	handler(c).ServeHTTP(w, httptest.NewRequest(method, path, nil))
 	return w.Code, w.Body.String(), w.Result().Header
 }
 
@@ -196,7 +196,7 @@ func TestHeaderLimit(t *testing.T) {
 			t.Errorf("a header of %d bytes = %d, want %d", n, resp.StatusCode, want)
 		}
 	}
-	f(MaxHeaderBytes/2, 200)
+	f(maxHeaderBytes/2, 200)
 	// net/http grants 4096 bytes beyond the limit.
-	f(MaxHeaderBytes+8192, http.StatusRequestHeaderFieldsTooLarge)
+	f(maxHeaderBytes+8192, http.StatusRequestHeaderFieldsTooLarge)
 }

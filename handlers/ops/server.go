@@ -15,8 +15,8 @@ import (
 
 // Bounds of the admin listener. Requests here are a line and a few headers, from one scraper and a few people.
 const (
-	MaxHeaderBytes    = 16 << 10
-	MaxConnections    = 64 // open at a time; further ones wait in the backlog until one closes
+	maxHeaderBytes    = 16 << 10
+	maxConnections    = 64 // open at a time; further ones wait in the backlog until one closes
 	readTimeout       = 5 * time.Second
 	idleTimeout       = 60 * time.Second
 	writeTimeout      = 30 * time.Second
@@ -62,18 +62,18 @@ func Listen(c Config) (*Server, error) {
 		return nil, fmt.Errorf("cannot listen on admin.listen_addr %s: %w", c.Addr, err)
 	}
 	h := &http.Server{
-		Handler:           Handler(c),
+		Handler:           handler(c),
 		ReadHeaderTimeout: readTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    MaxHeaderBytes,
+		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug),
 	}
 	if c.Pprof {
 		h.WriteTimeout = pprofWriteTimeout
 	}
-	return &Server{ln: limit(ln, MaxConnections), http: h}, nil
+	return &Server{ln: limit(ln, maxConnections), http: h}, nil
 }
 
 // Addr returns the address it really listens on.

@@ -245,7 +245,7 @@ func (c *call) run(out []byte) []byte {
 	r := safely(c.srv.ctx, c.entry, &c.input, c.srv.cfg.Logger)
 	if c.lean && r.Failure == nil && c.after.Unwritten() { // the state is what it was, and nobody is told or asked
 		start := len(out)
-		if out = appendOK(out, r.Output, c.id); len(out)-start <= MaxReply {
+		if out = appendOK(out, r.Output, c.id); len(out)-start <= maxReply {
 			s.tally.ok++
 			return out
 		}

@@ -46,9 +46,9 @@ func TestBreaker(t *testing.T) {
 	// A call that is refused is not the probe.
 	p.want(`{"aid":"AID.EXT.WRITE.v1"}`, `{"ok":false,"error":"lease_required","tier":1,"aid":"AID.EXT.WRITE.v1"}`)
 	p.want(`{"aid":"AID.EXT.WRITE.v1","_lease_token":"no"}`, `{"ok":false,"error":"lease_rejected","reason":"not found"}`)
-	r.srv.exec.pending.Add(DefaultQueue)
+	r.srv.exec.pending.Add(defaultQueue)
 	p.want(line, fault("overloaded"))
-	r.srv.exec.pending.Add(-DefaultQueue)
+	r.srv.exec.pending.Add(-defaultQueue)
 	r.wantRuns(4)
 	p.want(`{"aid":"AID.EXT.WRITE.v1","_lease_token":"`+token+`"}`, answer)
 	p.want(line, answer)
@@ -184,11 +184,11 @@ func TestReplyLimit(t *testing.T) {
 	p := r.open(Stdin)
 	over := toolReply("false", "TOOL_ERROR", "{}", "output exceeds 1MB limit", emptyDelta)
 	overHit := toolReply("false", "TOOL_ERROR", "{}", "output exceeds 1MB limit", `,"idempotent_hit":true`+emptyDelta)
-	room := MaxReply - len(okReply) - 1 + len("{}")
+	room := maxReply - len(okReply) - 1 + len("{}")
 	for _, aid := range []string{"AID.BIG.v1", "AID.BIG.AWAY.v1"} {
 		line := `{"aid":"` + aid + `"}`
 		content, output = nil, []byte(strings.Repeat("x", room))
-		if got := p.ask(line); len(got)+1 != MaxReply || !strings.HasPrefix(got, `{"ok":true,`) {
+		if got := p.ask(line); len(got)+1 != maxReply || !strings.HasPrefix(got, `{"ok":true,`) {
 			t.Errorf("at the limit: %d bytes, %.100s", len(got)+1, got)
 		}
 		p.want(keyed(aid, "fits", ""), strings.Replace(okReply, "{}", string(output), 1))
@@ -198,9 +198,9 @@ func TestReplyLimit(t *testing.T) {
 		p.want(keyed(aid, "k", ""), over)
 		output = nil
 		p.want(keyed(aid, "k", ""), overHit)
-		content = []byte(strings.Repeat("\n", MaxReply/2)) // doubled by its escapes
+		content = []byte(strings.Repeat("\n", maxReply/2)) // doubled by its escapes
 		p.want(line, over)
-		content = []byte(strings.Repeat("c", MaxReply+1))
+		content = []byte(strings.Repeat("c", maxReply+1))
 		p.want(line, over)
 		if got := p.state(); got != `{"slots":{}}` {
 			t.Errorf("%.100s", got)
@@ -238,7 +238,7 @@ func TestLineLimit(t *testing.T) {
 		f(via, line+" \r", long, via != Stdin)
 		f(via, strings.Repeat("x", 10*limit), long, via != Stdin)
 	}
-	if got := newRig(t, func(c *Config) { c.MaxLine = MaxLine + 1 }).srv.cfg.MaxLine; got != MaxLine {
+	if got := newRig(t, func(c *Config) { c.MaxLine = maxLine + 1 }).srv.cfg.MaxLine; got != maxLine {
 		t.Error(got)
 	}
 }

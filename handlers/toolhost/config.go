@@ -18,7 +18,7 @@ import (
 const (
 	DefaultToolTimeout = 30 * time.Second
 	MaxToolTimeout     = 600 * time.Second
-	DefaultQueue       = 1024
+	defaultQueue       = 1024
 	minExecutors       = 4
 	specVersion        = "1.4.2"
 )
@@ -37,9 +37,9 @@ type Config struct {
 	Executors int
 	// Files counts the descriptors of connections: with a low limit of open files fewer calls wait with files open. nil: no limit is known.
 	Files *stream.Files
-	// MaxLine is the longest request line of a connection, without its end. 0: MaxLine.
+	// maxLine is the longest request line of a connection, without its end. 0: maxLine.
 	MaxLine int
-	// Unfinished bounds what all connections together hold of unfinished lines, in bytes. 0: DefaultUnfinished.
+	// Unfinished bounds what all connections together hold of unfinished lines, in bytes. 0: defaultUnfinished.
 	Unfinished int
 	// Keys is the idempotency table, whose changes somebody keeps in a journal. nil: one that dies with the server.
 	Keys *idem.Table
@@ -108,21 +108,21 @@ func New(cfg Config) *Server {
 		cfg.ToolTimeout = DefaultToolTimeout
 	}
 	if cfg.Queue <= 0 {
-		cfg.Queue = DefaultQueue
+		cfg.Queue = defaultQueue
 	}
 	if cfg.Executors <= 0 {
 		cfg.Executors = max(2*runtime.GOMAXPROCS(0), minExecutors)
 	}
-	if cfg.MaxLine <= 0 || cfg.MaxLine > MaxLine {
-		cfg.MaxLine = MaxLine
+	if cfg.MaxLine <= 0 || cfg.MaxLine > maxLine {
+		cfg.MaxLine = maxLine
 	}
 	if cfg.Unfinished <= 0 {
-		cfg.Unfinished = DefaultUnfinished
+		cfg.Unfinished = defaultUnfinished
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{cfg: cfg, counts: make([]toolCounts, cfg.Registry.Len()), unfinished: link.NewBudget(cfg.Unfinished)}
+	s := &Server{cfg: cfg, counts: make([]toolCounts, cfg.Registry.len()), unfinished: link.NewBudget(cfg.Unfinished)}
 	s.clock = s.wall
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.exec = newExecutor(cfg.Queue, cfg.Executors, cfg.Files.Share(maxWaits))

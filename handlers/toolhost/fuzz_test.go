@@ -43,7 +43,7 @@ func checkProgram(t *testing.T, via Transport, program []byte, piece int) {
 	got := 0
 	for line := range strings.Lines(replies.String()) {
 		got++
-		if !strings.HasPrefix(line, `{"ok":`) || !strings.HasSuffix(line, "}\n") || len(line) > MaxReply || !jsonx.Check([]byte(line), maxDepth).OK() {
+		if !strings.HasPrefix(line, `{"ok":`) || !strings.HasSuffix(line, "}\n") || len(line) > maxReply || !jsonx.Check([]byte(line), maxDepth).OK() {
 			t.Fatalf("%q answers %q", line, program)
 		}
 	}

@@ -53,7 +53,7 @@ func (c *call) operate(op *operation, line, out []byte) (_ []byte, blocked bool)
 
 func (c *call) health(_, out []byte) ([]byte, bool) {
 	out = append(out, `{"ok":true,"spec_version":"`+specVersion+`","tools":`...)
-	return c.id.end(strconv.AppendInt(out, int64(c.srv.cfg.Registry.Len()), 10)), false
+	return c.id.end(strconv.AppendInt(out, int64(c.srv.cfg.Registry.len()), 10)), false
 }
 
 func (c *call) stats(_, out []byte) ([]byte, bool) {
@@ -252,7 +252,7 @@ func runSelect(ctx context.Context, c *call) {
 	run := c.s.run // the session is blocked: nobody else touches it
 	step := run.Select(ctx, &c.before)
 	c.reply = c.id.end(step.Append(c.reply[:0]))
-	if len(c.reply) > MaxReply {
+	if len(c.reply) > maxReply {
 		c.reply = appendFault(c.reply[:0], errTooLarge, c.id)
 	}
 	c.srv.selected(run, &step)

@@ -104,12 +104,12 @@ func TestToolsList(t *testing.T) {
 	if _, err := NewRegistry([]Entry{entry, entry}); err == nil || err.Error() != "duplicate aid in registry: AID.B.v1" {
 		t.Error(err)
 	}
-	entry.Name = strings.Repeat("n", MaxReply)
+	entry.Name = strings.Repeat("n", maxReply)
 	if reg, err = NewRegistry([]Entry{entry}); err != nil {
 		t.Fatal(err)
 	}
 	newRig(t, func(c *Config) { c.Registry = reg }).open(Stdin).want(`{"aid":"_tools.list"}`, fault("output exceeds 1MB limit"))
-	if n := len((&Single{Registry: reg}).List()); n <= MaxReply {
+	if n := len((&Single{Registry: reg}).List()); n <= maxReply {
 		t.Errorf("a list of %d bytes", n)
 	}
 }

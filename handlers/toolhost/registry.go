@@ -52,8 +52,8 @@ func NewRegistry(entries []Entry) (*Registry, error) {
 // find returns the tool of that AID, nil if there is none. It does not allocate.
 func (r *Registry) find(aid []byte) *Entry { return r.byAID[string(aid)] }
 
-// Len returns the number of tools.
-func (r *Registry) Len() int { return len(r.sorted) }
+// len returns the number of tools.
+func (r *Registry) len() int { return len(r.sorted) }
 
 // Descriptors returns what the tools say of themselves, sorted by AID.
 func (r *Registry) Descriptors() []tool.Descriptor {

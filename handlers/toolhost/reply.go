@@ -117,7 +117,7 @@ func (o *outcome) appendReply(dst []byte, id requestID) []byte {
 func (o *outcome) appendWithin(dst []byte, id requestID, single bool) (out []byte, fits bool) {
 	start := len(dst)
 	dst = o.appendReply(dst, id)
-	if len(dst)-start <= MaxReply && (o.after == nil || o.after.Bytes() <= dsstate.MaxBytes) {
+	if len(dst)-start <= maxReply && (o.after == nil || o.after.Bytes() <= dsstate.MaxBytes) {
 		return dst, true
 	}
 	*o = outcome{status: tool.ToolError, err: errTooLarge, hit: o.hit, silent: single}

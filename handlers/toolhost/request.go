@@ -10,10 +10,10 @@ import (
 
 // Limits of a request (toolhost §6).
 const (
-	// MaxLine is the longest request line, without its end, and the most that stdin may hold in a single-shot mode.
-	MaxLine = 10 << 20
-	// MaxReply is the longest reply line, its end included.
-	MaxReply = 1 << 20
+	// maxLine is the longest request line, without its end, and the most that stdin may hold in a single-shot mode.
+	maxLine = 10 << 20
+	// maxReply is the longest reply line, its end included.
+	maxReply = 1 << 20
 	maxDepth = 32
 	maxAID   = 256
 	maxKey   = 256

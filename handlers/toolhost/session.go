@@ -169,7 +169,7 @@ func (s *session) serve(line, out []byte) (_ []byte, blocked bool) {
 	start := len(out)
 	out, blocked = c.serve(line, out)
 	s.answer, s.blocked = nil, blocked
-	if len(out)-start > MaxReply { // what it repeats of the request made it so long (toolhost §3.4)
+	if len(out)-start > maxReply { // what it repeats of the request made it so long (toolhost §3.4)
 		out = appendFault(out[:start], errTooLarge, c.id)
 	}
 	if !blocked || s.waits {

@@ -138,12 +138,12 @@ func TestCallsAreLetGo(t *testing.T) {
 // What a request wants repeated must fit the line of a reply.
 func TestLongFault(t *testing.T) {
 	p := newRig(t, nil).open(Stdin)
-	long := strings.Repeat("x", MaxReply)
+	long := strings.Repeat("x", maxReply)
 	for _, line := range []string{
 		`{"aid":"_run.open","goal_id":"g","spec_version":"` + long + `"}`, `{"aid":"AID.NOOP.v1","ds_state":{"slots":{"` + long + `":{}}}}`,
 		`{"aid":"` + long + `"}`, `{"aid":"AID.NOOP.v1","run_id":"` + long + `"}`, `{"aid":"_lease.issue","tool_aid":"` + long + `"}`,
 	} {
-		if got := p.ask(line); len(got) >= MaxReply || !strings.HasPrefix(got, `{"ok":false,"error":"`) {
+		if got := p.ask(line); len(got) >= maxReply || !strings.HasPrefix(got, `{"ok":false,"error":"`) {
 			t.Errorf("%.60s: %d bytes, %.60s", line, len(got), got)
 		}
 	}
@@ -159,7 +159,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("%+v", sock)
 	}
 	for _, l := range []link.Limits{in, sock} {
-		if l.FrameBytes != MaxLine+2 || l.UnsentBytes != 8<<20 || l.DrainWithin != 10e9 || l.EndOfInput != "\n" {
+		if l.FrameBytes != maxLine+2 || l.UnsentBytes != 8<<20 || l.DrainWithin != 10e9 || l.EndOfInput != "\n" {
 			t.Errorf("%+v", l)
 		}
 	}

@@ -17,8 +17,8 @@ const (
 	ExitOK       = 0
 	ExitUsage    = 2
 	ExitPlugin   = 3
-	ExitNoTool   = 4
-	ExitBadStdin = 5
+	exitNoTool   = 4
+	exitBadStdin = 5
 )
 
 // Single is a single-shot mode.
@@ -56,22 +56,22 @@ func (s *Single) List() []byte {
 func (s *Single) Run(aid string, stdin io.Reader) (line []byte, code int) {
 	e := s.Registry.find([]byte(aid))
 	if e == nil && !s.Exec {
-		return appendFaultAbout(nil, "tool not found in plugin: ", []byte(aid), requestID{}), ExitNoTool
+		return appendFaultAbout(nil, "tool not found in plugin: ", []byte(aid), requestID{}), exitNoTool
 	}
-	text, err := io.ReadAll(io.LimitReader(stdin, MaxLine+1))
+	text, err := io.ReadAll(io.LimitReader(stdin, maxLine+1))
 	switch {
-	case len(text) > MaxLine:
-		return appendFault(nil, "stdin exceeds 10MB limit", requestID{}), ExitBadStdin
+	case len(text) > maxLine:
+		return appendFault(nil, "stdin exceeds 10MB limit", requestID{}), exitBadStdin
 	case err != nil:
-		return appendFault(nil, s.badJSON(), requestID{}), ExitBadStdin
+		return appendFault(nil, s.badJSON(), requestID{}), exitBadStdin
 	}
 	var c call
 	id, fault := s.read(&c, aid, text)
 	if fault != "" {
-		if line = appendFault(nil, fault, id); len(line) > MaxReply {
+		if line = appendFault(nil, fault, id); len(line) > maxReply {
 			line = appendFault(nil, errTooLarge, id)
 		}
-		return line, ExitBadStdin
+		return line, exitBadStdin
 	}
 	c.req.applyState(&c.after)
 	c.after = c.after.Clone()

@@ -58,11 +58,11 @@ func TestSingle(t *testing.T) {
 	f(true, "AID.NOPE.v1", `{"ds_state":{"slots":{"2":{"type":"mine"}}},"request_id":1}`,
 		toolReply("false", "TOOL_ERROR", "{}", "MISSING_TOOL: AID.NOPE.v1", state(slot("2", "mine"))+`,"request_id":1`), 0)
 
-	at := `{"x":"` + strings.Repeat("x", MaxLine-8) + `"}`
+	at := `{"x":"` + strings.Repeat("x", maxLine-8) + `"}`
 	both("AID.NOOP.v1", at, ok(""), 0)
 	both("AID.COUNT.v1", at+"\n", fault("stdin exceeds 10MB limit"), 5)
 	// Too long for a line: the caller keeps the state that it has.
-	both("AID.INPUT.v1", `{"inputs":{"x":"`+strings.Repeat("x", MaxReply)+`"}}`, toolReply("false", "TOOL_ERROR", "{}", "output exceeds 1MB limit", ""), 0)
+	both("AID.INPUT.v1", `{"inputs":{"x":"`+strings.Repeat("x", maxReply)+`"}}`, toolReply("false", "TOOL_ERROR", "{}", "output exceeds 1MB limit", ""), 0)
 	r.wantRuns(2)
 	if _, code := (&Single{Registry: r.srv.cfg.Registry}).Run("AID.NOOP.v1", io.MultiReader(strings.NewReader("{}"), iotest.ErrReader(errors.New("lost")))); code != 5 {
 		t.Errorf("a read error: %d", code)

@@ -21,9 +21,9 @@ const (
 	heldLines          = 1024
 )
 
-// DefaultUnfinished is how many bytes of unfinished lines, and of lines read ahead, all connections of a server may hold together, beside
+// defaultUnfinished is how many bytes of unfinished lines, and of lines read ahead, all connections of a server may hold together, beside
 // link.OwnInput bytes each.
-const DefaultUnfinished = 256 << 20
+const defaultUnfinished = 256 << 20
 
 var lineEnd = []byte{'\n'}
 
@@ -46,7 +46,7 @@ func StdinLimits() link.Limits {
 		HeldFrames:  heldLines,
 		FramesIn:    func(b []byte) int { return bytes.Count(b, lineEnd) },
 		ChunkBytes:  link.DefaultChunkBytes,
-		FrameBytes:  MaxLine + len("\r\n"),
+		FrameBytes:  maxLine + len("\r\n"),
 		EndOfInput:  "\n",
 		TurnBytes:   link.DefaultTurnBytes,
 	}

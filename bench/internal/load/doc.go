@@ -1,5 +1,5 @@
 // Package load is what the benchmark programs share: a light pipelining load generator, the client side of the framings (kernel,
-// RESP, HTTP, lines, NATS), server processes with their CPU time and memory, and a latency histogram.
+// RESP, HTTP, lines, NATS), server processes with their cpu time and memory, and a latency histogram.
 //
 // A program is a call of Main. It stands on a Rig: a folder that goes with the run, the binary of the server under test, and the
 // processes started in it. Measure runs one load against one server and returns the figures that bench/internal/goal judges; Tapes,

@@ -15,7 +15,7 @@ const (
 	Request   = 0x01
 	Response  = 0x02
 	Chunk     = 0x03
-	StreamEnd = 0x04
+	streamEnd = 0x04
 	Error     = 0xff
 )
 

@@ -105,7 +105,7 @@ func (p *pacer) pinned() (out *Paced, err error) {
 	go func() {
 		defer close(done)
 		runtime.LockOSThread()
-		if err = Pin(p.cfg.CPUs); err == nil {
+		if err = pin(p.cfg.CPUs); err == nil {
 			out, err = p.paced()
 		}
 	}()

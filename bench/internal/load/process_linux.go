@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// CPU returns the user and system time that all threads of a process have used so far. It reads schedstat, which counts
+// cpu returns the user and system time that all threads of a process have used so far. It reads schedstat, which counts
 // nanoseconds, because the ticks of /proc/PID/stat are 10 ms and a cell lasts seconds.
-func CPU(pid int) (time.Duration, error) {
+func cpu(pid int) (time.Duration, error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil || len(files) == 0 {
 		return 0, fmt.Errorf("cannot read the CPU time of process %d: no threads", pid)
@@ -39,8 +39,8 @@ type Memory struct {
 	Peak int64 // highest since the process started
 }
 
-// MemoryOf reads the resident memory of a process.
-func MemoryOf(pid int) (Memory, error) {
+// memoryOf reads the resident memory of a process.
+func memoryOf(pid int) (Memory, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return Memory{}, fmt.Errorf("cannot read the memory of process %d: %w", pid, err)
@@ -66,7 +66,7 @@ func kibibytes(status []byte, name string) int64 {
 	return 0
 }
 
-// RunOnce runs a command to its end and returns what passed and the CPU time that the process used.
+// RunOnce runs a command to its end and returns what passed and the cpu time that the process used.
 func RunOnce(cmd *exec.Cmd) (wall, cpu time.Duration, err error) {
 	start := time.Now()
 	if err := cmd.Run(); err != nil {

@@ -27,7 +27,7 @@ func (s *Server) Admin() (string, error) {
 	return m[1], nil
 }
 
-// Profile runs a load against a trunkline with admin.pprof, keeps a CPU profile of the server under it in the file path, and returns
+// Profile runs a load against a trunkline with admin.pprof, keeps a cpu profile of the server under it in the file path, and returns
 // pprof's table of the functions at the top. The file's folder is made.
 func (s *Server) Profile(cfg Config, warmup, lasting time.Duration, path string) (table string, err error) {
 	admin, err := s.Admin()

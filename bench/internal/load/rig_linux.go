@@ -66,7 +66,7 @@ func (r *Rig) FindServer(path string) (err error) {
 
 // Divide pins the servers to one half of the CPUs and returns the other, for the load.
 func (r *Rig) Divide() (loads []int, err error) {
-	r.CPUs, loads, err = SplitCPUs()
+	r.CPUs, loads, err = splitCPUs()
 	return loads, err
 }
 
@@ -111,7 +111,7 @@ func (r *Rig) Redis(name, path string, args ...string) (*Server, error) {
 	addr := ln.Addr().(*net.TCPAddr)
 	ln.Close()
 	args = append([]string{"--port", strconv.Itoa(addr.Port), "--bind", "127.0.0.1", "--dir", dir}, args...)
-	s, err := r.Start(Command{Name: name, Path: path, Args: args, Listening: RedisReady})
+	s, err := r.Start(Command{Name: name, Path: path, Args: args, Listening: redisReady})
 	if err == nil {
 		s.Addr = addr.String()
 	}

@@ -27,9 +27,9 @@ const (
 
 // Patterns of the line by which a server says where it listens; the first group is the address.
 var (
-	KernelListening = regexp.MustCompile(`kernel.*listening.*?(127\.0\.0\.1:\d+)`)
+	kernelListening = regexp.MustCompile(`kernel.*listening.*?(127\.0\.0\.1:\d+)`)
 	PeerListening   = regexp.MustCompile(`^listening (\S+)`)
-	RedisReady      = regexp.MustCompile(`(?:Ready to accept connections)()`)
+	redisReady      = regexp.MustCompile(`(?:Ready to accept connections)()`)
 )
 
 // Command is how to start a server.
@@ -98,7 +98,7 @@ func StartPinned(cmd *exec.Cmd, cpus []int) error {
 	go func() {
 		runtime.LockOSThread()
 		if len(cpus) > 0 {
-			if err := Pin(cpus); err != nil {
+			if err := pin(cpus); err != nil {
 				result <- err
 				return
 			}
@@ -112,8 +112,8 @@ func StartPinned(cmd *exec.Cmd, cpus []int) error {
 	return <-result
 }
 
-// Pin binds the calling thread to cpus. The caller has locked its goroutine to the thread.
-func Pin(cpus []int) error {
+// pin binds the calling thread to cpus. The caller has locked its goroutine to the thread.
+func pin(cpus []int) error {
 	var set unix.CPUSet
 	for _, c := range cpus {
 		set.Set(c)
@@ -124,9 +124,9 @@ func Pin(cpus []int) error {
 	return nil
 }
 
-// SplitCPUs divides the CPUs this process may use into a half for the servers and a half for the load, so that neither takes
-// the other's time. With one CPU there is nothing to divide and both are empty.
-func SplitCPUs() (servers, loads []int, err error) {
+// splitCPUs divides the CPUs this process may use into a half for the servers and a half for the load, so that neither takes
+// the other's time. With one cpu there is nothing to divide and both are empty.
+func splitCPUs() (servers, loads []int, err error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
 		return nil, nil, fmt.Errorf("cannot read the CPU affinity: %w", err)
@@ -195,11 +195,11 @@ func (s *Server) Alive() bool {
 	}
 }
 
-// CPU returns the CPU time used so far.
-func (s *Server) CPU() (time.Duration, error) { return CPU(s.PID()) }
+// cpu returns the CPU time used so far.
+func (s *Server) CPU() (time.Duration, error) { return cpu(s.PID()) }
 
 // Memory returns the resident memory.
-func (s *Server) Memory() (Memory, error) { return MemoryOf(s.PID()) }
+func (s *Server) Memory() (Memory, error) { return memoryOf(s.PID()) }
 
 // Stop sends SIGTERM, waits, and kills the process if it does not end. It may be called twice.
 func (s *Server) Stop() {

@@ -181,7 +181,7 @@ func TestBadServers(t *testing.T) {
 
 func TestStreamFramesAreNoReplies(t *testing.T) {
 	srv := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte {
-		return append(fakekernel.Frame(Chunk, []byte{0x80}), append(fakekernel.OK(r.ID), fakekernel.Frame(StreamEnd, []byte{0x80})...)...)
+		return append(fakekernel.Frame(Chunk, []byte{0x80}), append(fakekernel.OK(r.ID), fakekernel.Frame(streamEnd, []byte{0x80})...)...)
 	})
 	s, _, err := runFor(t, Config{Addr: srv.Addr, Tapes: tapes(1, request("Get", "p")), Depth: 4}, 100)
 	if err != nil || s.Chunks() < 2*s.Replies()-8 {

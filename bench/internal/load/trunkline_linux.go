@@ -11,7 +11,7 @@ import (
 // store.mode memory. A setting or the environment (TRUNKLINE_STORE_MODE) may ask for a mode that keeps state; then it is in store.dir
 // where a setting or the environment names one, else in a temporary directory of that server.
 func Trunkline(path string, settings ...string) Command {
-	c := Command{Name: "trunkline", Path: path, Args: []string{"serve", "--dev"}, Listening: KernelListening}
+	c := Command{Name: "trunkline", Path: path, Args: []string{"serve", "--dev"}, Listening: kernelListening}
 	if mode := named("store.mode", settings); mode != "" && mode != "memory" {
 		// What --dev is beside its store.mode.
 		c.Args = []string{"serve", "--log-format", "text", "--set", "admin.pprof=true"}

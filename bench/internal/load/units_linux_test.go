@@ -107,20 +107,20 @@ func TestParseHTTP(t *testing.T) {
 }
 
 func TestProcessReadings(t *testing.T) {
-	before, err := CPU(os.Getpid())
+	before, err := cpu(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for start := time.Now(); time.Since(start) < 20*time.Millisecond; {
 	}
-	after, err := CPU(os.Getpid())
+	after, err := cpu(os.Getpid())
 	if err != nil || after <= before {
 		t.Errorf("CPU time went from %v to %v, %v", before, after, err)
 	}
-	if m, err := MemoryOf(os.Getpid()); err != nil || m.RSS < 1<<20 || m.Peak < m.RSS/2 {
+	if m, err := memoryOf(os.Getpid()); err != nil || m.RSS < 1<<20 || m.Peak < m.RSS/2 {
 		t.Errorf("memory %+v, %v", m, err)
 	}
-	if _, err := CPU(1 << 30); err == nil {
+	if _, err := cpu(1 << 30); err == nil {
 		t.Error("a process that is not there has a CPU time")
 	}
 	if n := kibibytes([]byte("VmHWM:\t 7 kB\nVmRSS:\n"), "VmRSS:"); n != 0 {
@@ -130,7 +130,7 @@ func TestProcessReadings(t *testing.T) {
 
 func TestServer(t *testing.T) {
 	script := "echo starting; echo kernel ipc listening on 127.0.0.1:$FAKE_PORT; echo more; exec sleep 60"
-	s, err := StartServer(Command{Name: "fake", Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"FAKE_PORT=1234"}, Listening: KernelListening})
+	s, err := StartServer(Command{Name: "fake", Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{"FAKE_PORT=1234"}, Listening: kernelListening})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestServer(t *testing.T) {
 	if s.Alive() {
 		t.Error("alive after Stop")
 	}
-	_, err = StartServer(Command{Name: "fake", Path: "/bin/sh", Args: []string{"-c", "echo cannot bind; exit 1"}, Listening: KernelListening})
+	_, err = StartServer(Command{Name: "fake", Path: "/bin/sh", Args: []string{"-c", "echo cannot bind; exit 1"}, Listening: kernelListening})
 	if err == nil || !strings.Contains(err.Error(), "cannot bind") {
 		t.Errorf("a server that ends at once: %v, want its output", err)
 	}
@@ -161,7 +161,7 @@ func TestServer(t *testing.T) {
 func TestListeningPatterns(t *testing.T) {
 	f := func(line, want string) {
 		t.Helper()
-		if m := KernelListening.FindStringSubmatch(line); m == nil || m[1] != want {
+		if m := kernelListening.FindStringSubmatch(line); m == nil || m[1] != want {
 			t.Errorf("%q: %q, want %q", line, m, want)
 		}
 	}

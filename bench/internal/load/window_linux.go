@@ -24,11 +24,11 @@ type Window struct {
 }
 
 // OpenWindow begins the measured part of a load of the process, after so many replies. With pid 0 there is no process of ours, and
-// its CPU time and memory are left out.
+// its cpu time and memory are left out.
 func OpenWindow(pid int, replies uint64) (w Window, err error) {
 	w = Window{pid: pid, replies: replies}
 	if pid != 0 {
-		w.cpu, err = CPU(pid)
+		w.cpu, err = cpu(pid)
 	}
 	w.start = time.Now()
 	return w, err
@@ -45,18 +45,18 @@ func (w Window) Close(replies uint64) (goal.Sample, error) {
 	if w.pid == 0 {
 		return s, nil
 	}
-	cpu, err := CPU(w.pid)
+	cpu, err := cpu(w.pid)
 	if err != nil {
 		return s, err
 	}
 	s.CPU = float64(cpu-w.cpu) / float64(s.Requests)
-	m, err := MemoryOf(w.pid)
+	m, err := memoryOf(w.pid)
 	s.RSS, s.Peak = m.RSS, m.Peak
 	return s, err
 }
 
 // Measure runs one load against one server: warm-up, window, and the replies that are still out. A nil server is one that somebody
-// else started, whose CPU time and memory cannot be read.
+// else started, whose cpu time and memory cannot be read.
 func Measure(cfg Config, server *Server, warmup, window time.Duration) (goal.Sample, error) {
 	pid := 0
 	if server != nil {

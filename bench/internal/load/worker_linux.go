@@ -37,7 +37,7 @@ type worker struct {
 func (w *worker) pinned(cpus []int) error {
 	if len(cpus) > 0 {
 		runtime.LockOSThread()
-		if err := Pin(cpus); err != nil {
+		if err := pin(cpus); err != nil {
 			return err
 		}
 	}
@@ -192,7 +192,7 @@ func splitKernel(w *worker, c *conn, b []byte) (used, replies int, err error) {
 			if err := w.s.judge(c.tape.answered(1), payload); err != nil {
 				return used, replies, err
 			}
-		case Chunk, StreamEnd:
+		case Chunk, streamEnd:
 			w.chunks.Add(1)
 		default:
 			return used, replies, fmt.Errorf("cannot take a frame of type 0x%02X", typ)

@@ -6,9 +6,9 @@ import (
 	"trunkline/engine/internal/poison"
 )
 
-// DefaultMax is the largest capacity a pool of New(0) keeps: four reads of an event loop. Larger buffers belong to rare large
+// defaultMax is the largest capacity a pool of New(0) keeps: four reads of an event loop. Larger buffers belong to rare large
 // frames and go to the garbage collector.
-const DefaultMax = 256 << 10
+const defaultMax = 256 << 10
 
 // Buffer is a lent buffer: append to B and keep the result in B.
 type Buffer = bytebufferpool.ByteBuffer
@@ -19,10 +19,10 @@ type Pool struct {
 	max  int
 }
 
-// New returns a pool that keeps buffers of at most max bytes of capacity; zero stands for DefaultMax.
+// New returns a pool that keeps buffers of at most max bytes of capacity; zero stands for defaultMax.
 func New(max int) *Pool {
 	if max <= 0 {
-		max = DefaultMax
+		max = defaultMax
 	}
 	return &Pool{max: max}
 }

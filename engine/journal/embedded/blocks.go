@@ -11,7 +11,7 @@ import (
 
 // WriteBlock implements journal.Blocks. In steady state it does not allocate for a block of up to 1 MiB. While the files of the
 // database cannot be written it takes blocks until memory is full, then waits, at most StallTimeout, for the disk to recover. In mode
-// Interval it also waits while what is not synced is older than MaxUnsynced.
+// Interval it also waits while what is not synced is older than maxUnsynced.
 func (s *Store) WriteBlock(first journal.Index, block []byte) error {
 	if last := s.last.Load(); first <= last {
 		return fmt.Errorf("cannot write block %d after block %d", first, last)
@@ -66,7 +66,7 @@ func (s *Store) awaitRoom() error {
 	tick := time.NewTicker(roomEvery)
 	defer tick.Stop()
 	give := time.After(s.cfg.StallTimeout)
-	for s.space.is(flushFailing) && s.db.Metrics().MemTable.Size >= memTables*MemTableBytes {
+	for s.space.is(flushFailing) && s.db.Metrics().MemTable.Size >= memTables*memTableBytes {
 		select {
 		case <-tick.C:
 		case <-s.stop:

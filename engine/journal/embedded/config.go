@@ -14,9 +14,9 @@ import (
 
 // Sizes of the database. It holds little: the log since the snapshot before the last, and two snapshots.
 const (
-	// MemTableBytes is how much is kept in memory before it is sorted into a file: small, because blocks are read at a start only,
+	// memTableBytes is how much is kept in memory before it is sorted into a file: small, because blocks are read at a start only,
 	// and large enough that a block of common size (512 KiB) never needs a file of its own.
-	MemTableBytes = 8 << 20
+	memTableBytes = 8 << 20
 	// memTables bounds the memory for blocks that wait for their file: 32 MiB, a tenth of a second of a fast log.
 	memTables = 4
 	// cacheBytes is for blocks read back; a replay reads each once, so a larger cache would only hold what nobody asks for again.
@@ -24,7 +24,7 @@ const (
 	// maxOpenFiles bounds the descriptors. Pebble's default of 1000 would take them from the connections.
 	maxOpenFiles = 256
 	// fileBytes is the size of a sorted file: as large as a memtable, so that a flush makes one, and DropBlocks deletes few.
-	fileBytes = MemTableBytes
+	fileBytes = memTableBytes
 	// baseBytes keeps everything in the first levels: a block is written once and deleted by range, so that merging it into deeper
 	// levels would only write it again.
 	baseBytes = 4 << 30
@@ -47,12 +47,12 @@ const (
 
 // Defaults of Config.
 const (
-	DefaultSyncEvery    = time.Second
-	DefaultStallTimeout = 30 * time.Second
-	// DefaultSnapshotRate leaves most of a common disk to the log: a generation of 250 MB takes 4 s.
-	DefaultSnapshotRate = 64 << 20
+	defaultSyncEvery    = time.Second
+	defaultStallTimeout = 30 * time.Second
+	// defaultSnapshotRate leaves most of a common disk to the log: a generation of 250 MB takes 4 s.
+	defaultSnapshotRate = 64 << 20
 	// MinFreeBytes is the least free space that Full tolerates; more if 4 memtables are more, as a log file is laid out before it is used.
-	MinFreeBytes = max(512<<20, 4*MemTableBytes)
+	MinFreeBytes = max(512<<20, 4*memTableBytes)
 	// spaceEvery is how often the free space is looked at: at 1 GB/s the reserve lasts half of that.
 	spaceEvery = 250 * time.Millisecond
 )
@@ -69,13 +69,13 @@ type Config struct {
 	Mode journal.Mode
 	// Partition is in every key.
 	Partition uint32
-	// SyncEvery is the time between two syncs in mode Interval, and between two marks in both. 0: DefaultSyncEvery.
+	// SyncEvery is the time between two syncs in mode Interval, and between two marks in both. 0: defaultSyncEvery.
 	SyncEvery time.Duration
 	// StallTimeout bounds how long WriteBlock waits for room in memory while the files of the database cannot be written; then it
-	// fails with ErrFull. 0: DefaultStallTimeout.
+	// fails with ErrFull. 0: defaultStallTimeout.
 	StallTimeout time.Duration
 	// SnapshotRate bounds how fast a generation is written, in bytes per second, so that the log has the disk when it needs it. 0:
-	// DefaultSnapshotRate. Negative: no bound.
+	// defaultSnapshotRate. Negative: no bound.
 	SnapshotRate int64
 	// AcceptLoss opens a directory whose log is damaged, or that holds less than its mark: an operator gave up what is missing. The
 	// log is cut at the damage; what was there is kept in the directory "damaged". A damaged sorted file is not mended by it.
@@ -100,13 +100,13 @@ func (c *Config) complete() error {
 		return errors.New("cannot open journal: no directory given")
 	}
 	if c.SyncEvery <= 0 {
-		c.SyncEvery = DefaultSyncEvery
+		c.SyncEvery = defaultSyncEvery
 	}
 	if c.StallTimeout <= 0 {
-		c.StallTimeout = DefaultStallTimeout
+		c.StallTimeout = defaultStallTimeout
 	}
 	if c.SnapshotRate == 0 {
-		c.SnapshotRate = DefaultSnapshotRate
+		c.SnapshotRate = defaultSnapshotRate
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

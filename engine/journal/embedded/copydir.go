@@ -54,7 +54,7 @@ func (c *copier) run() error {
 	if err != nil {
 		return err
 	}
-	files = slices.DeleteFunc(files, func(f FileInfo) bool { return f.Kind == FileStamp || strings.HasSuffix(f.Name, ".new") })
+	files = slices.DeleteFunc(files, func(f FileInfo) bool { return f.Kind == fileStamp || strings.HasSuffix(f.Name, ".new") })
 	for _, f := range files {
 		c.total += f.Bytes
 	}

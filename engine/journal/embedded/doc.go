@@ -26,7 +26,7 @@
 // bad byte below that point is damage, and refused, a bad byte above it is a torn tail, and cut.
 //
 // Interval: every block is handed to the operating system before WriteBlock returns, and synced once per SyncEvery. Where a sync takes
-// long, WriteBlock waits: what was acknowledged and is not synced is never older than MaxUnsynced at an acknowledgement. Pebble has
+// long, WriteBlock waits: what was acknowledged and is not synced is never older than maxUnsynced at an acknowledgement. Pebble has
 // no such mode: its unsynced commit returns before write(2), so that the death of the process would lose what was acknowledged.
 // So commits ask for a sync here too, over a file system whose log files postpone it (logFS). The format is one that does not
 // record syncs, because it would record one that has not happened. That is why a directory of one mode never opens in the other.

@@ -19,7 +19,7 @@ const (
 func BenchmarkWriteBlockBesideGeneration(b *testing.B) {
 	for _, mode := range bothModes {
 		b.Run(mode.String(), func(b *testing.B) {
-			s := mustOpen(b, Config{Dir: b.TempDir(), Mode: mode, SyncEvery: DefaultSyncEvery})
+			s := mustOpen(b, Config{Dir: b.TempDir(), Mode: mode, SyncEvery: defaultSyncEvery})
 			defer mustClose(b, s)
 			var alone, beside []time.Duration
 			var taken time.Duration

@@ -85,7 +85,7 @@ func noStamp(fsys vfs.FS, dir string) error {
 		return fmt.Errorf("cannot read journal %s: %w", dir, err)
 	}
 	for _, name := range names {
-		if k := kindOf(name); k == FileLog || k == FileTable || k == FileManifest || k == FileMark {
+		if k := kindOf(name); k == fileLog || k == fileTable || k == fileManifest || k == fileMark {
 			return &journal.DamageError{Where: fsys.PathJoin(dir, stampName), Err: fmt.Errorf("it is missing, and the directory is not empty (%s)", name)}
 		}
 	}
@@ -94,30 +94,30 @@ func noStamp(fsys vfs.FS, dir string) error {
 
 // The kinds of file in the directory of a journal.
 const (
-	FileLog      = "log"      // what was not sorted yet, and logs kept to be written again
-	FileTable    = "table"    // sorted files
-	FileManifest = "manifest" // which of them count
-	FileMark     = "mark"     // how far the log was synced
-	FileStamp    = "stamp"    // what the directory is
-	FileDamaged  = "damaged"  // logs that an operator gave up, kept aside
-	FileIncoming = "incoming" // of a snapshot that did not become complete; the next opening removes them
-	FileOther    = "other"
+	fileLog      = "log"      // what was not sorted yet, and logs kept to be written again
+	fileTable    = "table"    // sorted files
+	fileManifest = "manifest" // which of them count
+	fileMark     = "mark"     // how far the log was synced
+	fileStamp    = "stamp"    // what the directory is
+	fileDamaged  = "damaged"  // logs that an operator gave up, kept aside
+	fileIncoming = "incoming" // of a snapshot that did not become complete; the next opening removes them
+	fileOther    = "other"
 )
 
 func kindOf(name string) string {
 	switch {
 	case strings.HasSuffix(name, ".log"):
-		return FileLog
+		return fileLog
 	case strings.HasSuffix(name, ".sst"), strings.HasSuffix(name, ".blob"):
-		return FileTable
+		return fileTable
 	case strings.HasPrefix(name, "MANIFEST-"), strings.HasPrefix(name, "marker.manifest."):
-		return FileManifest
+		return fileManifest
 	case name == markName, name == secondMarkName:
-		return FileMark
+		return fileMark
 	case name == stampName:
-		return FileStamp
+		return fileStamp
 	}
-	return FileOther
+	return fileOther
 }
 
 // FileInfo is a file of a journal's directory. Files in a directory of it, for what was given up or is incoming, have its name in
@@ -134,7 +134,7 @@ func (h *holding) files() ([]FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, sub := range []struct{ dir, kind string }{{asideDir, FileDamaged}, {incomingDir, FileIncoming}} {
+	for _, sub := range []struct{ dir, kind string }{{asideDir, fileDamaged}, {incomingDir, fileIncoming}} {
 		more, err := listFiles(h.fs, h.fs.PathJoin(h.dir, sub.dir), sub.dir+"/", sub.kind)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err

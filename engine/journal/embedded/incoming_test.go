@@ -48,7 +48,7 @@ func TestLeftovers(t *testing.T) {
 			t.Fatal(err, v.Damage())
 		}
 		files, err := v.Files()
-		isIncoming := func(f FileInfo) bool { return f.Kind == FileIncoming }
+		isIncoming := func(f FileInfo) bool { return f.Kind == fileIncoming }
 		if err != nil || !slices.ContainsFunc(files, isIncoming) {
 			t.Errorf("files %v (%v)", files, err)
 		}

@@ -18,7 +18,7 @@ func (s *Store) options() *pebble.Options {
 		FormatMajorVersion:          s.cfg.format(),
 		CacheSize:                   cacheBytes,
 		MaxOpenFiles:                maxOpenFiles,
-		MemTableSize:                MemTableBytes,
+		MemTableSize:                memTableBytes,
 		MemTableStopWritesThreshold: memTables,
 		L0CompactionThreshold:       l0Sublevels,
 		L0StopWritesThreshold:       l0Stop,

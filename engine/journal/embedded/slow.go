@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// SlowDiskAfter is how long one write or sync may take before the log has a line about it.
-const SlowDiskAfter = 5 * time.Second
+// slowDiskAfter is how long one write or sync may take before the log has a line about it.
+const slowDiskAfter = 5 * time.Second
 
 // The operations of a disk that are watched.
 const (
@@ -68,7 +68,7 @@ func (d *diskWatch) look(now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, op := range d.ops {
-		if took := now.Sub(op.since); took >= SlowDiskAfter && !op.logged {
+		if took := now.Sub(op.since); took >= slowDiskAfter && !op.logged {
 			op.logged = true
 			d.log.Warn("journal waits for a slow disk", "operation", op.what, "file", op.file, "secs", took.Seconds())
 		}

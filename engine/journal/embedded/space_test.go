@@ -123,7 +123,7 @@ func TestFlushFails(t *testing.T) {
 		if !errors.Is(err, ErrFull) {
 			t.Fatalf("block %d: %v", i+1, err)
 		}
-		if used := s.Stats().MemTableBytes; used > (memTables+1)*MemTableBytes {
+		if used := s.Stats().MemTableBytes; used > (memTables+1)*memTableBytes {
 			t.Fatalf("%d bytes in memory", used)
 		}
 		noRoom.Store(false)

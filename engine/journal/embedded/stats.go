@@ -15,7 +15,7 @@ type Stats struct {
 	Tables     int64
 	// IncomingBytes is what is written of a snapshot that is not complete yet.
 	IncomingBytes uint64
-	// MemTableBytes is what waits in memory for its file.
+	// memTableBytes is what waits in memory for its file.
 	MemTableBytes uint64
 	// FlushedBytes and CompactedBytes are what was written into sorted files since Open, by flushes and by merging them.
 	FlushedBytes   uint64
@@ -30,7 +30,7 @@ type Stats struct {
 	Full bool
 	// Unsynced is in mode Interval the age of the oldest block that was written and is not synced; 0 where all are.
 	Unsynced time.Duration
-	// HeldBlocks counts since Open the blocks that were acknowledged later because Unsynced was above MaxUnsynced.
+	// HeldBlocks counts since Open the blocks that were acknowledged later because Unsynced was above maxUnsynced.
 	HeldBlocks uint64
 }
 

@@ -165,7 +165,7 @@ func (s *Store) absent(err error) error {
 	if failed != nil {
 		return fmt.Errorf("cannot read journal %s: %w", s.cfg.Dir, failed)
 	}
-	holds := func(name string) bool { k := kindOf(name); return k == FileLog || k == FileTable }
+	holds := func(name string) bool { k := kindOf(name); return k == fileLog || k == fileTable }
 	if s.was.first > 0 || slices.ContainsFunc(names, holds) {
 		return &journal.DamageError{Where: s.cfg.FS.PathJoin(s.cfg.Dir, "MANIFEST"), Err: err}
 	}

@@ -243,7 +243,7 @@ func TestFilesOfADirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{FileLog, FileTable, FileManifest, FileMark, FileStamp, FileDamaged, FileOther} {
+	for _, kind := range []string{fileLog, fileTable, fileManifest, fileMark, fileStamp, fileDamaged, fileOther} {
 		if !slices.ContainsFunc(files, func(f FileInfo) bool { return f.Kind == kind }) {
 			t.Errorf("no file of kind %s", kind)
 		}

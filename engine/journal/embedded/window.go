@@ -8,9 +8,9 @@ import (
 	"trunkline/engine/journal"
 )
 
-// MaxUnsynced bounds what a power loss takes in mode Interval: while the oldest block that was acknowledged and is not synced is
+// maxUnsynced bounds what a power loss takes in mode Interval: while the oldest block that was acknowledged and is not synced is
 // older, no block is acknowledged. So the answers that are lost were all given within this time, however long a sync takes.
-const MaxUnsynced = 2 * time.Second
+const maxUnsynced = 2 * time.Second
 
 // window knows in mode Interval since when acknowledged blocks wait for a sync.
 type window struct {
@@ -78,7 +78,7 @@ func (w *window) closed() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	age := w.age()
-	if age <= MaxUnsynced {
+	if age <= maxUnsynced {
 		if !w.holding.IsZero() {
 			w.log.Info("journal acknowledges again", "held_secs", w.now().Sub(w.holding).Seconds())
 			w.holding = time.Time{}
@@ -88,7 +88,7 @@ func (w *window) closed() <-chan struct{} {
 	if w.holding.IsZero() {
 		w.holding = w.now()
 		w.held++
-		w.log.Warn("journal holds replies: what is not synced is too old", "age_secs", age.Seconds(), "limit_secs", MaxUnsynced.Seconds())
+		w.log.Warn("journal holds replies: what is not synced is too old", "age_secs", age.Seconds(), "limit_secs", maxUnsynced.Seconds())
 	}
 	if w.ended == nil {
 		w.ended = make(chan struct{})

@@ -42,7 +42,7 @@ func (b *logBook) count(text string) int {
 	return strings.Count(b.buf.String(), text)
 }
 
-// TestIntervalHoldsReplies: while a sync takes long, blocks are acknowledged until what is not synced is MaxUnsynced old, and no
+// TestIntervalHoldsReplies: while a sync takes long, blocks are acknowledged until what is not synced is maxUnsynced old, and no
 // longer; after it, the next sync comes at once, because what was acknowledged meanwhile is too old too.
 func TestIntervalHoldsReplies(t *testing.T) {
 	var disk heldDisk
@@ -58,10 +58,10 @@ func TestIntervalHoldsReplies(t *testing.T) {
 	go func() { s.syncAndMark(); close(synced) }()
 	<-disk.begins
 	mustWrite(t, s, 2, 2, 100)
-	clock.forward(MaxUnsynced)
+	clock.forward(maxUnsynced)
 	mustWrite(t, s, 3, 3, 100) // at the limit
 	clock.forward(1)
-	if st := s.Stats(); st.Unsynced != MaxUnsynced+1 || st.HeldBlocks != 0 {
+	if st := s.Stats(); st.Unsynced != maxUnsynced+1 || st.HeldBlocks != 0 {
 		t.Errorf("unsynced for %v, %d blocks held", st.Unsynced, st.HeldBlocks)
 	}
 	acked := make(chan error, 1)
@@ -109,7 +109,7 @@ func TestHeldBlockEndsWithTheStore(t *testing.T) {
 	s.window.mu.Unlock()
 	mustWrite(t, s, 1, 1, 100)
 	disk.held.Store(true)
-	clock.forward(MaxUnsynced + 1)
+	clock.forward(maxUnsynced + 1)
 	acked := make(chan error, 1)
 	go func() { acked <- s.WriteBlock(2, blockOf(2, 100)) }()
 	<-disk.begins
@@ -165,11 +165,11 @@ func TestSlowDiskLimit(t *testing.T) {
 	var book logBook
 	d := diskWatch{log: book.logger()}
 	op := d.begin(opWrite, "f")
-	d.look(op.since.Add(SlowDiskAfter - 1))
+	d.look(op.since.Add(slowDiskAfter - 1))
 	if book.has("slow disk") {
 		t.Error("logged before the limit")
 	}
-	d.look(op.since.Add(SlowDiskAfter))
+	d.look(op.since.Add(slowDiskAfter))
 	if !book.has("slow disk") {
 		t.Error("not logged at the limit")
 	}

@@ -26,7 +26,7 @@ func TestDigest(t *testing.T) {
 // TestDigestText spells out the text that is digested, colons and bars in the members included.
 func TestDigestText(t *testing.T) {
 	var s State
-	s.Set(7, Artifact{Type: "z", Content: "{}", Size: MaxSize})
+	s.Set(7, Artifact{Type: "z", Content: "{}", Size: maxSize})
 	s.Set(0, Artifact{"a:b", "c|d", "", 0})
 	h := func(s string) string { sum := sha256.Sum256([]byte(s)); return hex.EncodeToString(sum[:]) }
 	text := "0:a:b:c|d:0:" + h("") + "|7:z::9007199254740991:" + h("{}") + "|"

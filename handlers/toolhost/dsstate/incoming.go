@@ -16,9 +16,9 @@ const (
 	whyTooLarge  = "exceeds 1MB limit"
 )
 
-// MaxKeyText is how many bytes of a bad slot's name an error shows at most, cut at a character: a name may be as long as the
+// maxKeyText is how many bytes of a bad slot's name an error shows at most, cut at a character: a name may be as long as the
 // line it came in, and the text goes into a reply. It is what toolhost §3.1 shows of an AID.
-const MaxKeyText = 256
+const maxKeyText = 256
 
 // The members of a state and of an artifact by their place in these lists.
 var (
@@ -164,10 +164,10 @@ func slotNumber(key []byte) (n int, ok bool) {
 
 // badSlot is the text about a slot that is none; raw is its name, still escaped.
 func badSlot(raw []byte) string {
-	// Six bytes of an escape give at least one, and the last escape may be cut in two: the first MaxKeyText are whole.
-	key := jsonx.AppendUnescaped(nil, raw[:min(len(raw), 8*MaxKeyText)])
-	if len(key) > MaxKeyText {
-		end := MaxKeyText
+	// Six bytes of an escape give at least one, and the last escape may be cut in two: the first maxKeyText are whole.
+	key := jsonx.AppendUnescaped(nil, raw[:min(len(raw), 8*maxKeyText)])
+	if len(key) > maxKeyText {
+		end := maxKeyText
 		for end > 0 && !utf8.RuneStart(key[end]) {
 			end--
 		}

@@ -130,12 +130,12 @@ func TestBadSlotTextIsBounded(t *testing.T) {
 			t.Errorf("key of %d bytes: %q, want %q", len(key), why, want)
 		}
 	}
-	x := strings.Repeat("x", MaxKeyText)
+	x := strings.Repeat("x", maxKeyText)
 	f(x, x)
 	f(x+"y", x)
 	f(x[1:]+"\u00e9", x[1:])
-	f(strings.Repeat(`\u0041`, MaxKeyText+1), strings.Repeat("A", MaxKeyText))
-	f(strings.Repeat(`\u0041`, 1<<16), strings.Repeat("A", MaxKeyText))
-	f(strings.Repeat(`\ud83d\ude00`, 1<<16), strings.Repeat("\U0001f600", MaxKeyText/4))
-	f("a"+strings.Repeat(`\ud83d\ude00`, 1<<16), "a"+strings.Repeat("\U0001f600", MaxKeyText/4-1))
+	f(strings.Repeat(`\u0041`, maxKeyText+1), strings.Repeat("A", maxKeyText))
+	f(strings.Repeat(`\u0041`, 1<<16), strings.Repeat("A", maxKeyText))
+	f(strings.Repeat(`\ud83d\ude00`, 1<<16), strings.Repeat("\U0001f600", maxKeyText/4))
+	f("a"+strings.Repeat(`\ud83d\ude00`, 1<<16), "a"+strings.Repeat("\U0001f600", maxKeyText/4-1))
 }

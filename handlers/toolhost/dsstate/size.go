@@ -2,10 +2,10 @@ package dsstate
 
 import "bytes"
 
-// sizeDigits is how many digits MaxSize has.
+// sizeDigits is how many digits maxSize has.
 const sizeDigits = 16
 
-// truncated returns the number that raw spells, cut towards zero; ok is false if it is above MaxSize after that, or below zero before,
+// truncated returns the number that raw spells, cut towards zero; ok is false if it is above maxSize after that, or below zero before,
 // so that -0.5 is no size. It works on the digits: float64 rounds numbers near the limit to beyond it.
 func truncated(raw []byte) (n int64, ok bool) {
 	raw, negative := bytes.CutPrefix(raw, []byte("-"))
@@ -34,7 +34,7 @@ func truncated(raw []byte) (n int64, ok bool) {
 			n += int64(fraction[i-size] - '0')
 		}
 	}
-	return n, n <= MaxSize
+	return n, n <= maxSize
 }
 
 // exponentOf returns the exponent that text spells. One that is longer than a number of any line could make up for is cut: it decides

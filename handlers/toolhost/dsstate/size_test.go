@@ -24,7 +24,7 @@ func TestSize(t *testing.T) {
 			t.Errorf("%.80s: %+v %q, want %d", text, a, why, want)
 		}
 	}
-	const most, no = MaxSize, -1
+	const most, no = maxSize, -1
 	for _, text := range []string{"9007199254740991", "9007199254740991e0", "9007199254740991.0", "9007199254740991.5", "9007199254740991.999999999999999999", "9007199254740991.5e0",
 		"90071992547409915e-1", "90071992547409919e-1", "9.0071992547409915e15", "9.0071992547409915E+15", "900719925474099.15e1",
 		"0.90071992547409919e16", "0.0090071992547409919e18", "9007199254740991" + strings.Repeat("9", 400) + "e-400"} {
@@ -58,11 +58,11 @@ func TestSize(t *testing.T) {
 
 // TestSizeIsExact compares with exact arithmetic.
 func TestSizeIsExact(t *testing.T) {
-	limit := new(big.Int).SetInt64(MaxSize)
+	limit := new(big.Int).SetInt64(maxSize)
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`-?(0|[1-9][0-9]{0,18})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,2})?`).Draw(t, "text")
 		if rapid.Bool().Draw(t, "near the limit") {
-			text = strconv.FormatInt(MaxSize+rapid.Int64Range(-2, 2).Draw(t, "off"), 10) + rapid.StringMatching(`(\.[0-9]{1,5})?([eE][+-]?[01])?`).Draw(t, "end")
+			text = strconv.FormatInt(maxSize+rapid.Int64Range(-2, 2).Draw(t, "off"), 10) + rapid.StringMatching(`(\.[0-9]{1,5})?([eE][+-]?[01])?`).Draw(t, "end")
 		}
 		exact, ok := new(big.Rat).SetString(text)
 		if !ok {

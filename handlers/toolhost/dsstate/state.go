@@ -11,8 +11,8 @@ const (
 	// MaxBytes is the most that Bytes may be for a state that a session keeps (toolhost §6). Apply refuses more; Set does not,
 	// because a tool's result is judged as a whole when the tool is done (toolhost §4.3 step 13).
 	MaxBytes = 1 << 20
-	// MaxSize is the largest size_bytes, 2^53-1: the largest integer that every JSON reader holds exactly (toolhost §3.6).
-	MaxSize = 1<<53 - 1
+	// maxSize is the largest size_bytes, 2^53-1: the largest integer that every JSON reader holds exactly (toolhost §3.6).
+	maxSize = 1<<53 - 1
 )
 
 // Artifact is what a slot holds (toolhost §3.6). One that Get lends must not be changed: states share it.
@@ -23,7 +23,7 @@ type Artifact struct {
 	Provenance string
 	// Content is content_json: opaque text, normally JSON, that nobody parses.
 	Content string
-	// Size is size_bytes: a number with a meaning only to the tool that set it, not the length of Content. 0 to MaxSize.
+	// Size is size_bytes: a number with a meaning only to the tool that set it, not the length of Content. 0 to maxSize.
 	Size int64
 }
 
@@ -63,7 +63,7 @@ func (s *State) Get(slot int) (a *Artifact, ok bool) {
 
 // Set puts a into slot, in place of what was there; a number that is no slot changes nothing. What no reply could carry is
 // replaced at once, so that digests and deltas are about the same bytes that the caller gets: each byte that is not UTF-8
-// becomes U+FFFD (toolhost §2.5), and a size outside 0 to MaxSize becomes the nearer of the two. It allocates the artifact, and the
+// becomes U+FFFD (toolhost §2.5), and a size outside 0 to maxSize becomes the nearer of the two. It allocates the artifact, and the
 // eight words in which it is noted.
 func (s *State) Set(slot int, a Artifact) {
 	if uint(slot) >= Slots {
@@ -73,7 +73,7 @@ func (s *State) Set(slot int, a Artifact) {
 		Type:       validUTF8(a.Type),
 		Provenance: validUTF8(a.Provenance),
 		Content:    validUTF8(a.Content),
-		Size:       min(max(a.Size, 0), MaxSize),
+		Size:       min(max(a.Size, 0), maxSize),
 	})
 }
 

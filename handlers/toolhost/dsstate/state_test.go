@@ -54,8 +54,8 @@ func TestSetKeepsWhatReplyCanCarry(t *testing.T) {
 	f(Artifact{"t", "p\x00", "\u00e9\U0001f600\ufffd\"\\\n\x7f", 5}, Artifact{"t", "p\x00", "\u00e9\U0001f600\ufffd\"\\\n\x7f", 5})
 	f(Artifact{"\xff", "a\xffb", "\xe4\xb8", 0}, Artifact{"\ufffd", "a\ufffdb", "\ufffd\ufffd", 0})
 	f(Artifact{Size: -1}, Artifact{})
-	f(Artifact{Size: MaxSize}, Artifact{Size: MaxSize})
-	f(Artifact{Size: MaxSize + 1}, Artifact{Size: MaxSize})
+	f(Artifact{Size: maxSize}, Artifact{Size: maxSize})
+	f(Artifact{Size: maxSize + 1}, Artifact{Size: maxSize})
 }
 
 func TestBytes(t *testing.T) {

@@ -78,26 +78,26 @@ type Limits struct {
 
 // Defaults and bounds of toolhost §4.9 and §4.10.
 const (
-	DefaultPoolMax     = 4
-	MaxPool            = 64
-	DefaultIdle        = 60 * time.Second
-	MaxIdle            = 24 * time.Hour
-	DefaultMaxRequests = 1000
-	MaxMaxRequests     = 1 << 30
-	MaxTimeout         = 600 * time.Second
+	defaultPoolMax     = 4
+	maxPool            = 64
+	defaultIdle        = 60 * time.Second
+	maxIdle            = 24 * time.Hour
+	defaultMaxRequests = 1000
+	maxMaxRequests     = 1 << 30
+	maxTimeout         = 600 * time.Second
 )
 
 const (
-	// MaxEnv is how many variables a tool's env may have.
-	MaxEnv = 256
-	// MaxEnvBytes is how long they may be together, each as "NAME=value": half of what the system takes for one alone.
-	MaxEnvBytes = 64 << 10
+	// maxEnv is how many variables a tool's env may have.
+	maxEnv = 256
+	// maxEnvBytes is how long they may be together, each as "NAME=value": half of what the system takes for one alone.
+	maxEnvBytes = 64 << 10
 )
 
 // DefaultPool returns the pool of a tool whose manifest says nothing about it.
 func DefaultPool() Pool {
-	return Pool{Max: DefaultPoolMax, Idle: DefaultIdle, MaxRequests: DefaultMaxRequests}
+	return Pool{Max: defaultPoolMax, Idle: defaultIdle, MaxRequests: defaultMaxRequests}
 }
 
-// DefaultLimits returns the limits of a process, which a manifest can only lower.
-func DefaultLimits() Limits { return Limits{ASMB: 1024, CPUS: 30, FSizeMB: 10, OpenFile: 64} }
+// defaultLimits returns the limits of a process, which a manifest can only lower.
+func defaultLimits() Limits { return Limits{ASMB: 1024, CPUS: 30, FSizeMB: 10, OpenFile: 64} }

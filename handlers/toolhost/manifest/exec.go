@@ -67,7 +67,7 @@ func parseExec(raw []byte, where, dir string, trusted trust, why *string) Exec {
 	default:
 		o.process(&e, dir)
 	}
-	if ms := o.integer(execTimeout, 1, int(MaxTimeout/time.Millisecond), 0); ms > 0 {
+	if ms := o.integer(execTimeout, 1, int(maxTimeout/time.Millisecond), 0); ms > 0 {
 		e.Timeout = time.Duration(ms) * time.Millisecond
 	}
 	e.SHA256 = o.sha(trusted)
@@ -115,7 +115,7 @@ func (o *object) process(e *Exec, dir string) {
 	if e.Pool = DefaultPool(); o.has(execPool) {
 		e.Pool = o.pool()
 	}
-	if e.Limits = DefaultLimits(); o.has(execLimits) {
+	if e.Limits = defaultLimits(); o.has(execLimits) {
 		e.Limits = o.limits()
 	}
 }
@@ -156,9 +156,9 @@ func (o *object) environment() []string {
 			size += len(name) + len("=") + len(value)
 		}
 		switch {
-		case len(env) > MaxEnv:
-			o.bad(execEnv, "more than "+strconv.Itoa(MaxEnv)+" variables")
-		case size > MaxEnvBytes:
+		case len(env) > maxEnv:
+			o.bad(execEnv, "more than "+strconv.Itoa(maxEnv)+" variables")
+		case size > maxEnvBytes:
 			o.bad(execEnv, "exceeds 64KB limit")
 		}
 		if *o.why != "" {
@@ -173,10 +173,10 @@ func (o *object) pool() Pool {
 	in := open(raw, poolNames, o.where+"pool.", o.why)
 	in.only(raw, nil)
 	p := DefaultPool()
-	p.Max = in.integer(1, 1, MaxPool, p.Max)
+	p.Max = in.integer(1, 1, maxPool, p.Max)
 	p.Min = in.integer(0, 0, p.Max, p.Min)
-	p.Idle = time.Duration(in.integer(2, 0, int(MaxIdle/time.Millisecond), int(p.Idle/time.Millisecond))) * time.Millisecond
-	p.MaxRequests = in.integer(3, 1, MaxMaxRequests, p.MaxRequests)
+	p.Idle = time.Duration(in.integer(2, 0, int(maxIdle/time.Millisecond), int(p.Idle/time.Millisecond))) * time.Millisecond
+	p.MaxRequests = in.integer(3, 1, maxMaxRequests, p.MaxRequests)
 	return p
 }
 
@@ -184,7 +184,7 @@ func (o *object) limits() Limits {
 	raw := o.object(execLimits)
 	in := open(raw, limitNames, o.where+"limits.", o.why)
 	in.only(raw, nil)
-	l := DefaultLimits()
+	l := defaultLimits()
 	for i, n := range []*int{&l.ASMB, &l.CPUS, &l.FSizeMB, &l.OpenFile} {
 		*n = in.integer(i, 1, *n, *n)
 	}

@@ -18,7 +18,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(run(`{"kind":"wasm","module":"m.wasm","sha256":"` + sum + `"}`)))
 	f.Add([]byte(`{"tools":[[[]]]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		entries, why := Parse(text, "/packs")
+		entries, why := parse(text, "/packs")
 		if (why == "") == (len(entries) == 0) {
 			t.Fatalf("%d entries and %q", len(entries), why)
 		}
@@ -33,20 +33,20 @@ func FuzzParse(f *testing.F) {
 
 func checkEntry(t *testing.T, e Entry) {
 	t.Helper()
-	if !strings.HasPrefix(e.AID, "AID.") || len(e.AID) > MaxAID || len(e.Tags) == 0 || len(e.SideEffects) == 0 || e.ReplayInputs == nil {
+	if !strings.HasPrefix(e.AID, "AID.") || len(e.AID) > maxAID || len(e.Tags) == 0 || len(e.SideEffects) == 0 || e.ReplayInputs == nil {
 		t.Errorf("descriptor %+v", e.Descriptor)
 	}
 	if e.Tier < tool.TierOf(e.AID, e.SideEffects) || e.Tier > tool.MaxTier || e.External != e.Exec.Kind.External() {
 		t.Errorf("tier of %+v", e.Descriptor)
 	}
 	x := e.Exec
-	if x.Timeout < 0 || x.Timeout > MaxTimeout || len(x.SHA256)%64 != 0 || x.SHA256 != strings.ToLower(x.SHA256) {
+	if x.Timeout < 0 || x.Timeout > maxTimeout || len(x.SHA256)%64 != 0 || x.SHA256 != strings.ToLower(x.SHA256) {
 		t.Errorf("exec %+v", x)
 	}
 	switch x.Kind {
 	case Process:
-		p, l, most := x.Pool, x.Limits, DefaultLimits()
-		if p.Min < 0 || p.Min > p.Max || p.Max < 1 || p.Max > MaxPool || p.Idle < 0 || p.Idle > MaxIdle || p.MaxRequests < 1 {
+		p, l, most := x.Pool, x.Limits, defaultLimits()
+		if p.Min < 0 || p.Min > p.Max || p.Max < 1 || p.Max > maxPool || p.Idle < 0 || p.Idle > maxIdle || p.MaxRequests < 1 {
 			t.Errorf("pool %+v", p)
 		}
 		if min(l.ASMB, l.CPUS, l.FSizeMB, l.OpenFile) < 1 || l.ASMB > most.ASMB || l.CPUS > most.CPUS || l.FSizeMB > most.FSizeMB || l.OpenFile > most.OpenFile {

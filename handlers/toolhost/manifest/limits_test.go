@@ -24,24 +24,24 @@ func TestLimitsOfTheEnvironment(t *testing.T) {
 	f := func(env, want string) {
 		t.Helper()
 		text := run(`{"kind":"process","command":["x"],"env":{` + env + `}}`)
-		entries, why := Parse([]byte(text), "/")
+		entries, why := parse([]byte(text), "/")
 		if want != "" {
 			want = "tools[0].exec.env: " + want
 		}
 		if why != want {
 			t.Errorf("%.60s: %q, want %q", env, why, want)
 		}
-		if want == "" && len(strings.Join(entries[0].Exec.Env, "")) > MaxEnvBytes {
+		if want == "" && len(strings.Join(entries[0].Exec.Env, "")) > maxEnvBytes {
 			t.Errorf("%.60s: too large", env)
 		}
 	}
-	f(variables(MaxEnv, 6*MaxEnv), "")
-	f(variables(MaxEnv+1, 6*(MaxEnv+1)), "more than 256 variables")
-	f(variables(1, MaxEnvBytes), "")
-	f(variables(1, MaxEnvBytes+1), "exceeds 64KB limit")
-	f(variables(MaxEnv, MaxEnvBytes), "")
-	f(variables(MaxEnv, MaxEnvBytes+1), "exceeds 64KB limit")
-	f(strings.TrimSuffix(strings.Repeat(`"A":"1",`, MaxEnv), ","), "")
-	f(strings.Repeat(`"A":"1",`, MaxEnv)+`"A":"1"`, "more than 256 variables") // each counts, also one that is set again
-	f(`"A":"`+strings.Repeat(`\u0041`, MaxEnvBytes-2)+`"`, "")                 // what it means counts, not how it is spelled
+	f(variables(maxEnv, 6*maxEnv), "")
+	f(variables(maxEnv+1, 6*(maxEnv+1)), "more than 256 variables")
+	f(variables(1, maxEnvBytes), "")
+	f(variables(1, maxEnvBytes+1), "exceeds 64KB limit")
+	f(variables(maxEnv, maxEnvBytes), "")
+	f(variables(maxEnv, maxEnvBytes+1), "exceeds 64KB limit")
+	f(strings.TrimSuffix(strings.Repeat(`"A":"1",`, maxEnv), ","), "")
+	f(strings.Repeat(`"A":"1",`, maxEnv)+`"A":"1"`, "more than 256 variables") // each counts, also one that is set again
+	f(`"A":"`+strings.Repeat(`\u0041`, maxEnvBytes-2)+`"`, "")                 // what it means counts, not how it is spelled
 }

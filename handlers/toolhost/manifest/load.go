@@ -12,28 +12,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BuiltinPlugin is the plugin argument that names all built-in tools (toolhost §2.1).
-const BuiltinPlugin = "builtin"
+// builtinPlugin is the plugin argument that names all built-in tools (toolhost §2.1).
+const builtinPlugin = "builtin"
 
 const (
-	// MaxManifestBytes is the most a manifest may have: a thousand tools with generous schemas.
-	MaxManifestBytes = 4 << 20
-	// MaxManifests is how many manifests a directory may have.
-	MaxManifests = 1024
+	// maxManifestBytes is the most a manifest may have: a thousand tools with generous schemas.
+	maxManifestBytes = 4 << 20
+	// maxManifests is how many manifests a directory may have.
+	maxManifests = 1024
 )
 
 // Invalid returns the error of a manifest that breaks a rule (toolhost §4.10).
 func Invalid(path, why string) error { return errors.New("invalid manifest: " + path + ": " + why) }
 
-// Duplicate is the text about a tool that is declared twice (toolhost §4.10).
-func Duplicate(aid string) string { return "duplicate aid in registry: " + aid }
+// duplicate is the text about a tool that is declared twice (toolhost §4.10).
+func duplicate(aid string) string { return "duplicate aid in registry: " + aid }
 
-// LoadAll reads several plugin arguments in their order; builtins tells that BuiltinPlugin is among them. A tool that two of them
+// LoadAll reads several plugin arguments in their order; builtins tells that builtinPlugin is among them. A tool that two of them
 // declare is an error, named with the later of the manifests.
 func LoadAll(paths []string) (entries []Entry, builtins bool, err error) {
 	seen := make(map[string]bool)
 	for _, path := range paths {
-		if path == BuiltinPlugin {
+		if path == builtinPlugin {
 			builtins = true
 			continue
 		}
@@ -48,7 +48,7 @@ func LoadAll(paths []string) (entries []Entry, builtins bool, err error) {
 			}
 			for _, e := range list {
 				if seen[e.AID] {
-					return nil, false, Invalid(file, Duplicate(e.AID))
+					return nil, false, Invalid(file, duplicate(e.AID))
 				}
 				seen[e.AID] = true
 			}
@@ -103,7 +103,7 @@ func inDirectory(dir string) ([]string, error) {
 		if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 			continue
 		}
-		if len(files) == MaxManifests {
+		if len(files) == maxManifests {
 			return nil, Invalid(dir, "too many manifests")
 		}
 		files = append(files, path)
@@ -118,14 +118,14 @@ func read(path string) ([]Entry, error) {
 	if err != nil {
 		return nil, Invalid(path, "cannot read: "+cause(err))
 	}
-	if len(text) > MaxManifestBytes {
+	if len(text) > maxManifestBytes {
 		return nil, Invalid(path, "exceeds 4MB limit")
 	}
 	dir, err := filepath.Abs(filepath.Dir(path))
 	if err != nil {
 		return nil, Invalid(path, "cannot resolve: "+cause(err))
 	}
-	entries, why := Parse(text, dir)
+	entries, why := parse(text, dir)
 	if why != "" {
 		return nil, Invalid(path, why)
 	}
@@ -142,7 +142,7 @@ func content(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
-	return io.ReadAll(io.LimitReader(f, MaxManifestBytes+1))
+	return io.ReadAll(io.LimitReader(f, maxManifestBytes+1))
 }
 
 var errNotRegular = errors.New("not a regular file")

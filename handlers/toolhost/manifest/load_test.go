@@ -64,7 +64,7 @@ func TestLoad(t *testing.T) {
 			t.Errorf("%v: built-ins %v, %v", paths, builtins, err)
 		}
 	}
-	if entries, err := Load(BuiltinPlugin); err != nil || len(entries) != 0 {
+	if entries, err := Load(builtinPlugin); err != nil || len(entries) != 0 {
 		t.Errorf("builtin: %v %v", entries, err)
 	}
 }
@@ -87,7 +87,7 @@ func TestLoadResolvesPathsFromTheManifest(t *testing.T) {
 
 func TestLoadRefuses(t *testing.T) {
 	dir := pack(t, "lib.so", "", "lib.so.1.2", "", "lib.DLL", "", "lib.dylib", "", "tool.py", "", "bad.json", "{", "a.json", named("AID.A.v1"),
-		"again/a.json", named("AID.A.v1"), "big.json", "{}"+strings.Repeat(" ", MaxManifestBytes-1), "full.json", "{}"+strings.Repeat(" ", MaxManifestBytes-2))
+		"again/a.json", named("AID.A.v1"), "big.json", "{}"+strings.Repeat(" ", maxManifestBytes-1), "full.json", "{}"+strings.Repeat(" ", maxManifestBytes-2))
 	t.Chdir(dir)
 	f := func(want string, paths ...string) {
 		t.Helper()
@@ -157,7 +157,7 @@ func TestLoadDoesNotWait(t *testing.T) {
 
 func TestTooManyManifests(t *testing.T) {
 	dir := t.TempDir()
-	for i := range MaxManifests + 1 {
+	for i := range maxManifests + 1 {
 		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)+".json"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func TestTooManyManifests(t *testing.T) {
 	if err := os.Remove(filepath.Join(dir, "0.json")); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := inDirectory(dir); err != nil || len(list) != MaxManifests {
+	if list, err := inDirectory(dir); err != nil || len(list) != maxManifests {
 		t.Errorf("%d files, %v", len(list), err)
 	}
 }

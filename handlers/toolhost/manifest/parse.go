@@ -9,8 +9,8 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// MaxAID is the longest AID that a request can name, in bytes (toolhost §6).
-const MaxAID = 256
+// maxAID is the longest AID that a request can name, in bytes (toolhost §6).
+const maxAID = 256
 
 // The grammars of toolhost §4.10.
 const (
@@ -63,9 +63,9 @@ const (
 // untrustedTier is the least tier of a tool that nobody vouches for (toolhost §4.4).
 const untrustedTier = 2
 
-// Parse reads the text of a manifest. dir, an absolute path, is what its relative paths start from. why says what is wrong, and is
+// parse reads the text of a manifest. dir, an absolute path, is what its relative paths start from. why says what is wrong, and is
 // empty if nothing is. Nothing of text is kept.
-func Parse(text []byte, dir string) (entries []Entry, why string) {
+func parse(text []byte, dir string) (entries []Entry, why string) {
 	o := open(text, packNames, "", &why)
 	if !packID.MatchString(o.text(packIDMember)) {
 		o.bad(packIDMember, "must match "+packGrammar)
@@ -81,7 +81,7 @@ func Parse(text []byte, dir string) (entries []Entry, why string) {
 	for v, ok := a.Next(); ok && why == ""; v, ok = a.Next() {
 		e := parseTool(v.Raw, "tools["+strconv.Itoa(len(entries))+"].", dir, trusted, &why)
 		if seen[e.AID] {
-			o.fail(Duplicate(e.AID))
+			o.fail(duplicate(e.AID))
 		}
 		seen[e.AID] = true
 		entries = append(entries, e)
@@ -104,8 +104,8 @@ func parseTool(raw []byte, where, dir string, trusted trust, why *string) Entry 
 	switch {
 	case !aidID.MatchString(d.AID):
 		o.bad(toolAID, "must match "+aidGrammar)
-	case len(d.AID) > MaxAID:
-		o.bad(toolAID, "longer than "+strconv.Itoa(MaxAID)+" bytes")
+	case len(d.AID) > maxAID:
+		o.bad(toolAID, "longer than "+strconv.Itoa(maxAID)+" bytes")
 	}
 	d.Name = o.text(toolName)
 	d.Deterministic = o.boolean(toolDeterministic)

@@ -25,7 +25,7 @@ func run(exec string) string { return declared(`,"side_effects":["none"],"exec":
 func TestParse(t *testing.T) {
 	f := func(text string, want Entry) {
 		t.Helper()
-		got, why := Parse([]byte(text), "/packs")
+		got, why := parse([]byte(text), "/packs")
 		if why != "" {
 			t.Errorf("%s: %s", text, why)
 			return
@@ -39,7 +39,7 @@ func TestParse(t *testing.T) {
 	f(declared(`,"x":1,"exec":{"kind":"builtin","name":"AID.NOOP.v1"}`), Entry{Descriptor: d, Exec: Exec{Kind: Builtin, Builtin: "AID.NOOP.v1"}})
 
 	d.External = true
-	p := Exec{Kind: Process, Command: []string{"python3", "-u", ""}, Oneshot: true, Dir: "/packs", Pool: DefaultPool(), Limits: DefaultLimits()}
+	p := Exec{Kind: Process, Command: []string{"python3", "-u", ""}, Oneshot: true, Dir: "/packs", Pool: DefaultPool(), Limits: defaultLimits()}
 	f(run(`{"kind":"process","command":["python3","-u",""]}`), Entry{Descriptor: d, Exec: p})
 	f(run(`{"kind":"process","mode":"serve","command":["bin/../x","./a"],"cwd":"sub","state":"none","timeout_ms":600000,"env":{"A":"1","B":"x=y"},
 		"pool":{"min":2,"max":64,"idle_ms":0,"max_requests":1},"limits":{"as_mb":1,"cpu_s":30,"fsize_mb":10,"nofile":63},"sha256":"`+sum+`"}`),
@@ -47,7 +47,7 @@ func TestParse(t *testing.T) {
 			Pool: Pool{Min: 2, Max: 64, MaxRequests: 1}, Stateless: true, Limits: Limits{1, 30, 10, 63},
 			Timeout: 10 * time.Minute, SHA256: strings.ToLower(sum)}})
 	f(run(`{"kind":"process","command":["/bin/x"],"cwd":"/tmp","mode":"oneshot","state":"snapshot"}`),
-		Entry{Descriptor: d, Exec: Exec{Kind: Process, Command: []string{"/bin/x"}, Dir: "/tmp", Oneshot: true, Pool: DefaultPool(), Limits: DefaultLimits()}})
+		Entry{Descriptor: d, Exec: Exec{Kind: Process, Command: []string{"/bin/x"}, Dir: "/tmp", Oneshot: true, Pool: DefaultPool(), Limits: defaultLimits()}})
 	f(run(`{"kind":"wasm","module":"m.wasm","timeout_ms":1}`),
 		Entry{Descriptor: d, Exec: Exec{Kind: Wasm, Module: "/packs/m.wasm", Timeout: time.Millisecond}})
 }
@@ -56,7 +56,7 @@ func TestTier(t *testing.T) {
 	f := func(trust, more string, want int) {
 		t.Helper()
 		text := strings.Replace(declared(more), "tier0_builtin", trust, 1)
-		got, why := Parse([]byte(text), "/")
+		got, why := parse([]byte(text), "/")
 		if why != "" || got[0].Tier != want {
 			t.Errorf("%s: tier of %+v, want %d (%s)", text, got, want, why)
 		}
@@ -73,7 +73,7 @@ func TestTier(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()
-		if got, why := Parse([]byte(text), "/"); why != want || got != nil {
+		if got, why := parse([]byte(text), "/"); why != want || got != nil {
 			t.Errorf("%s: %q, want %q", text, why, want)
 		}
 	}
@@ -124,7 +124,7 @@ func TestParseRefuses(t *testing.T) {
 func TestParseRefusesExec(t *testing.T) {
 	f := func(exec, want string) {
 		t.Helper()
-		if got, why := Parse([]byte(run(exec)), "/"); why != "tools[0].exec"+want || got != nil {
+		if got, why := parse([]byte(run(exec)), "/"); why != "tools[0].exec"+want || got != nil {
 			t.Errorf("%s: %q, want %q", exec, why, "tools[0].exec"+want)
 		}
 	}
@@ -168,7 +168,7 @@ func TestParseRefusesExec(t *testing.T) {
 func TestExternalToolsMustSayWhatTheyDo(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()
-		if _, why := Parse([]byte(text), "/"); why != want {
+		if _, why := parse([]byte(text), "/"); why != want {
 			t.Errorf("%s: %q, want %q", text, why, want)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // shapes are manifests of about the largest size, each of much of one thing.
 func shapes() map[string]string {
 	fill := func(format, one string) string {
-		room := MaxManifestBytes - len(format)
+		room := maxManifestBytes - len(format)
 		return fmt.Sprintf(format, strings.TrimSuffix(strings.Repeat(one, room/len(one)), ","))
 	}
 	one := func(old, to string) string {
@@ -17,7 +17,7 @@ func shapes() map[string]string {
 	}
 	process := func(exec string) string { return run(`{"kind":"process","command":["x"],` + exec + `}`) }
 	var tools []string
-	for size := len(packHead); size < MaxManifestBytes-1000; size += len(tools[len(tools)-1]) + 1 {
+	for size := len(packHead); size < maxManifestBytes-1000; size += len(tools[len(tools)-1]) + 1 {
 		tool := process(`"env":{"A":"1"},"pool":{"max":1},"limits":{"as_mb":1}`)
 		tool = strings.TrimSuffix(strings.TrimPrefix(tool, packHead), "]}")
 		tools = append(tools, strings.Replace(tool, "AID.T.v1", fmt.Sprintf("AID.T%d.v1", len(tools)), 1))
@@ -44,7 +44,7 @@ func BenchmarkLargest(b *testing.B) {
 		b.Run(strings.ReplaceAll(name, " ", "-"), func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			for b.Loop() {
-				_, _ = Parse([]byte(text), "/")
+				_, _ = parse([]byte(text), "/")
 			}
 		})
 	}
@@ -60,10 +60,10 @@ func TestLargest(t *testing.T) {
 		"escapes": "tools[0].exec.env: exceeds",
 	}
 	for name, text := range shapes() {
-		if len(text) > MaxManifestBytes || len(text) < MaxManifestBytes-2000 {
+		if len(text) > maxManifestBytes || len(text) < maxManifestBytes-2000 {
 			t.Errorf("%s: %d bytes", name, len(text))
 		}
-		if _, why := Parse([]byte(text), "/"); (why == "") != (refused[name] == "") || !strings.HasPrefix(why, refused[name]) {
+		if _, why := parse([]byte(text), "/"); (why == "") != (refused[name] == "") || !strings.HasPrefix(why, refused[name]) {
 			t.Errorf("%s: %.100s", name, why)
 		}
 	}

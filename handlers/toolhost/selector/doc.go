@@ -4,7 +4,7 @@
 //	ReadOpen         a _run.open line as a Request, every member judged
 //	Open             a Request as a Run
 //	Run.Select       one step: menu ──► limits ──► selector ──► judgement, patch merged into the inputs
-//	ParseSelection   the text of a selector as a Selection
+//	parseSelection   the text of a selector as a Selection
 //	Policy           an external program that chooses, with its guards and its breaker
 //
 // The grammar of a selector's text; space, tab, CR and LF may stand around it and between its parts:

@@ -18,8 +18,8 @@ func FuzzParseSelection(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		checkSelection(t, text)
-		s, _ := ParseSelection(text)
-		if b := s.AppendJSON(nil); !jsonx.Check(b, 2).OK() {
+		s, _ := parseSelection(text)
+		if b := s.appendJSON(nil); !jsonx.Check(b, 2).OK() {
 			t.Fatalf("%q is written as %q", text, b)
 		}
 	})
@@ -39,7 +39,7 @@ func FuzzReadOpen(f *testing.F) {
 		if why != "" {
 			return
 		}
-		if !json.Valid(line) || !jsonx.Check(r.Inputs, MaxDepth).OK() && r.Inputs != nil {
+		if !json.Valid(line) || !jsonx.Check(r.Inputs, maxDepth).OK() && r.Inputs != nil {
 			t.Fatalf("%q gives inputs %q", line, r.Inputs)
 		}
 		run, why := Open(&Config{Tools: tools(), NewRunID: func() string { return "new" }}, r)

@@ -7,15 +7,15 @@ import (
 	"trunkline/codec/jsonx"
 )
 
-// MaxDepth is how deep the inputs of a run and a patch to them may nest (toolhost §2.4).
-const MaxDepth = 32
+// maxDepth is how deep the inputs of a run and a patch to them may nest (toolhost §2.4).
+const maxDepth = 32
 
 // sidDigits is how many digits follow "SID".
 const sidDigits = 4
 
-// ParseSelection reads the text of a selector. ok tells that it is one by the grammar of toolhost §3.7; otherwise the selection is of
+// parseSelection reads the text of a selector. ok tells that it is one by the grammar of toolhost §3.7; otherwise the selection is of
 // kind Invalid. Raw is the text as it is either way, and nothing but the returned strings is kept. It allocates the decoded patch.
-func ParseSelection(text string) (s Selection, ok bool) {
+func parseSelection(text string) (s Selection, ok bool) {
 	rest, ok := strings.CutSuffix(trim(text), "<END>")
 	if ok {
 		s, ok = parseBody(trim(rest))
@@ -106,7 +106,7 @@ func decode64(text string) (plain string, ok bool) {
 
 // isObject tells that text, which has no space around it, is exactly one JSON object within the depth limit.
 func isObject(text string) bool {
-	return text != "" && text[0] == '{' && jsonx.Check([]byte(text), MaxDepth).OK()
+	return text != "" && text[0] == '{' && jsonx.Check([]byte(text), maxDepth).OK()
 }
 
 // trim drops the space of the grammar around text; it is also that of JSON.

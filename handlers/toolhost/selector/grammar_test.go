@@ -14,7 +14,7 @@ import (
 func TestParseSelection(t *testing.T) {
 	f := func(text string, kind Kind, sid, patch string) {
 		t.Helper()
-		s, ok := ParseSelection(text)
+		s, ok := parseSelection(text)
 		if want := (Selection{kind, sid, patch, text}); s != want || ok != (kind != Invalid) {
 			t.Errorf("%q is %+v %v, want %+v", text, s, ok, want)
 		}
@@ -45,7 +45,7 @@ func TestParseSelection(t *testing.T) {
 	pick("<INP64>\r\neyJh\n\tIjox fQ= =\n</INP64>", `{"a":1}`)
 	pick("<INP64>e30</INP64>", "{}")
 	pick("<INP64>"+base64.StdEncoding.EncodeToString([]byte("\n{\"a\":[]} "))+"</INP64>", `{"a":[]}`)
-	deep := strings.Repeat(`{"a":`, MaxDepth-1) + "{}" + strings.Repeat("}", MaxDepth-1)
+	deep := strings.Repeat(`{"a":`, maxDepth-1) + "{}" + strings.Repeat("}", maxDepth-1)
 	pick("<INP>"+deep+"</INP>", deep)
 	bad(`<PICK><SID0007><INP>{"a":` + deep + "}</INP><END>")
 
@@ -70,7 +70,7 @@ func TestParseSelection(t *testing.T) {
 func TestSelectionJSON(t *testing.T) {
 	f := func(s Selection, want string) {
 		t.Helper()
-		if got := string(s.AppendJSON([]byte("x"))); got != "x"+want {
+		if got := string(s.appendJSON([]byte("x"))); got != "x"+want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}
@@ -129,7 +129,7 @@ func objectByReference(text string) bool {
 	for dec := json.NewDecoder(strings.NewReader(text)); ; {
 		token, err := dec.Token()
 		if err != nil {
-			return most <= MaxDepth
+			return most <= maxDepth
 		}
 		switch token {
 		case json.Delim('{'), json.Delim('['):
@@ -142,7 +142,7 @@ func objectByReference(text string) bool {
 }
 
 func checkSelection(t rapid.TB, text string) {
-	got, ok := ParseSelection(text)
+	got, ok := parseSelection(text)
 	if want := byReference(text); got != want || ok != (want.Kind != Invalid) {
 		t.Fatalf("%q is %+v %v, want %+v", text, got, ok, want)
 	}

@@ -32,7 +32,7 @@ func TestHeuristic(t *testing.T) {
 		if it := m.sid(sel.SID); it != nil {
 			got = strings.TrimSuffix(it.AID[4:], ".v1")
 		}
-		if parsed, ok := ParseSelection(sel.Raw); got != want || !ok || parsed != sel {
+		if parsed, ok := parseSelection(sel.Raw); got != want || !ok || parsed != sel {
 			t.Errorf("%s without %q: %s %+v, want %s", goal, without, got, sel, want)
 		}
 	}

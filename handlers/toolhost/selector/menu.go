@@ -11,8 +11,8 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// MaxMenu is the longest menu: more items have no SID, which is four digits (toolhost §3.7).
-const MaxMenu = 9999
+// maxMenu is the longest menu: more items have no SID, which is four digits (toolhost §3.7).
+const maxMenu = 9999
 
 const noopAID = "AID.NOOP.v1"
 
@@ -59,7 +59,7 @@ type menu []item
 func newMenu(list []candidate, tags *stepTags) (m menu) {
 	n := 0
 	add := func(c candidate) {
-		if n++; n <= MaxMenu && c.permitted {
+		if n++; n <= maxMenu && c.permitted {
 			m = append(m, item{fmt.Sprintf("SID%0*d", sidDigits, n), c.Descriptor})
 		}
 	}

@@ -56,9 +56,9 @@ func TestMenuIsBounded(t *testing.T) {
 			t.Errorf("%d tools and no-op give %d items, the last %s, want %d", n, len(m), last, want)
 		}
 	}
-	f(MaxMenu-1, MaxMenu)
-	f(MaxMenu, MaxMenu)
-	f(MaxMenu+1, MaxMenu)
+	f(maxMenu-1, maxMenu)
+	f(maxMenu, maxMenu)
+	f(maxMenu+1, maxMenu)
 }
 
 func TestMenuText(t *testing.T) {

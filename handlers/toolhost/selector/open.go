@@ -30,7 +30,7 @@ var openNames = jsonx.NewNames("request_id", "goal_id", "spec_version", "profile
 // is kept. It allocates what it returns.
 func ReadOpen(line []byte) (r Request, why string) {
 	var f fields
-	switch result, which := openNames.Scan(line, MaxDepth, f.m[:]); result {
+	switch result, which := openNames.Scan(line, maxDepth, f.m[:]); result {
 	case jsonx.ScanOK:
 	case jsonx.ScanDuplicate:
 		return Request{}, "duplicate key: " + openNames.Name(which)
@@ -41,7 +41,7 @@ func ReadOpen(line []byte) (r Request, why string) {
 	}
 	r.RequestID, r.HasRequestID = f.requestID()
 	r.GoalID = f.goal()
-	r.SpecVersion = f.text(nameSpec, SpecVersion)
+	r.SpecVersion = f.text(nameSpec, specVersion)
 	r.ProfileID = f.text(nameProfile, defaultProfile)
 	r.RunID = f.runID()
 	r.CandidateTags = f.tags()
@@ -106,7 +106,7 @@ func (f *fields) requestID() (id string, given bool) {
 	case jsonx.Absent:
 		return "", false
 	case jsonx.String:
-		if id = meaning(m.Raw); len(id) <= MaxRequestID {
+		if id = meaning(m.Raw); len(id) <= maxRequestID {
 			return id, true
 		}
 	case jsonx.Number:
@@ -136,7 +136,7 @@ func (f *fields) mode() Mode {
 
 // part judges the size of a member that a run keeps.
 func (f *fields) part(name int, text []byte) bool {
-	if len(text) > MaxPart {
+	if len(text) > maxPart {
 		f.fail(name, "exceeds 1MB limit")
 	}
 	return f.why == ""

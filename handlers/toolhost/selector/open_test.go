@@ -77,8 +77,8 @@ func TestReadOpenRefuses(t *testing.T) {
 	f(`{"goal_id":null}`, "invalid field: goal_id: required")
 	f(`{"goal_id":5}`, "invalid field: goal_id: must be a string")
 	f(`{"goal_id":""}`, "invalid field: goal_id: must not be empty")
-	f(`{"goal_id":"`+strings.Repeat("g", MaxGoalID+1)+`"}`, "invalid field: goal_id: too long")
-	f(`{"goal_id":"`+strings.Repeat(`\u00e9`, MaxGoalID/2)+`g"}`, "invalid field: goal_id: too long")
+	f(`{"goal_id":"`+strings.Repeat("g", maxGoalID+1)+`"}`, "invalid field: goal_id: too long")
+	f(`{"goal_id":"`+strings.Repeat(`\u00e9`, maxGoalID/2)+`g"}`, "invalid field: goal_id: too long")
 
 	with(`"spec_version":"1.4.3"`, "unsupported spec_version: 1.4.3")
 	with(`"spec_version":""`, "unsupported spec_version: ")
@@ -87,16 +87,16 @@ func TestReadOpenRefuses(t *testing.T) {
 	field(`"spec_version":1.4`, "spec_version: must be a string")
 
 	profile, id := "profile_id: must be 1..16 bytes of [A-Za-z0-9_-]", "run_id: must be 1..64 bytes of [A-Za-z0-9._-]"
-	for _, v := range []string{"", "a.b", "a b", "é", "@", "[", "a\\u0000", strings.Repeat("a", MaxProfileID+1)} {
+	for _, v := range []string{"", "a.b", "a b", "é", "@", "[", "a\\u0000", strings.Repeat("a", maxProfileID+1)} {
 		field(`"profile_id":"`+v+`"`, profile)
 	}
-	for _, v := range []string{"", "a/b", "a b", "é", "`", "{", strings.Repeat("a", MaxRunID+1)} {
+	for _, v := range []string{"", "a/b", "a b", "é", "`", "{", strings.Repeat("a", maxRunID+1)} {
 		field(`"run_id":"`+v+`"`, id)
 	}
 	field(`"profile_id":5`, "profile_id: must be a string")
 	field(`"run_id":{}`, "run_id: must be a string")
 
-	for _, v := range []string{"null", "1.5", "1e3", "9223372036854775808", "true", "[]", `"` + strings.Repeat("r", MaxRequestID+1) + `"`} {
+	for _, v := range []string{"null", "1.5", "1e3", "9223372036854775808", "true", "[]", `"` + strings.Repeat("r", maxRequestID+1) + `"`} {
 		field(`"request_id":`+v, "request_id: must be a string or integer")
 	}
 	for _, v := range []string{`"tag"`, `{}`, `[5]`, `["a",null]`, `[["a"]]`} {
@@ -124,22 +124,22 @@ func TestReadOpenRefuses(t *testing.T) {
 func TestReadOpenAtTheLimits(t *testing.T) {
 	f := func(members string, fits bool) {
 		t.Helper()
-		_, why := ReadOpen([]byte(`{"goal_id":"` + strings.Repeat("g", MaxGoalID) + `",` + members + "}"))
+		_, why := ReadOpen([]byte(`{"goal_id":"` + strings.Repeat("g", maxGoalID) + `",` + members + "}"))
 		if (why == "") != fits || !fits && !strings.HasSuffix(why, ": exceeds 1MB limit") {
 			t.Errorf("%.40s of %d bytes: %q", members, len(members), why)
 		}
 	}
-	f(fmt.Sprintf(`"profile_id":"%s","run_id":"%s","request_id":"%s"`, strings.Repeat("p", MaxProfileID), strings.Repeat("r", MaxRunID), strings.Repeat("q", MaxRequestID)), true)
-	f(`"request_id":"`+strings.Repeat(`\u0041`, MaxRequestID)+`"`, true)
+	f(fmt.Sprintf(`"profile_id":"%s","run_id":"%s","request_id":"%s"`, strings.Repeat("p", maxProfileID), strings.Repeat("r", maxRunID), strings.Repeat("q", maxRequestID)), true)
+	f(`"request_id":"`+strings.Repeat(`\u0041`, maxRequestID)+`"`, true)
 	text := func(n int) string { return strings.Repeat("x", n) }
-	f(`"inputs":{"a":"`+text(MaxPart-8)+`"}`, true)
-	f(`"inputs":{"a":"`+text(MaxPart-7)+`"}`, false)
-	f(`"input_json":"{\"a\":\"`+text(MaxPart-8)+`\"}"`, true)
-	f(`"input_json":"{\"a\":\"`+text(MaxPart-7)+`\"}"`, false)
-	f(`"candidate_tags":["`+text(MaxPart-4)+`"]`, true)
-	f(`"candidate_tags":["`+text(MaxPart-3)+`"]`, false)
-	f(`"_capabilities":{"a":"`+text(MaxPart-8)+`"}`, true)
-	f(`"_capabilities":{"a":"`+text(MaxPart-7)+`"}`, false)
+	f(`"inputs":{"a":"`+text(maxPart-8)+`"}`, true)
+	f(`"inputs":{"a":"`+text(maxPart-7)+`"}`, false)
+	f(`"input_json":"{\"a\":\"`+text(maxPart-8)+`\"}"`, true)
+	f(`"input_json":"{\"a\":\"`+text(maxPart-7)+`\"}"`, false)
+	f(`"candidate_tags":["`+text(maxPart-4)+`"]`, true)
+	f(`"candidate_tags":["`+text(maxPart-3)+`"]`, false)
+	f(`"_capabilities":{"a":"`+text(maxPart-8)+`"}`, true)
+	f(`"_capabilities":{"a":"`+text(maxPart-7)+`"}`, false)
 }
 
 func TestOpen(t *testing.T) {
@@ -150,7 +150,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%+v: %q, want %q", r, why, want)
 		}
 	}
-	good := Request{GoalID: "g", SpecVersion: SpecVersion, ProfileID: "A", RunID: "r"}
+	good := Request{GoalID: "g", SpecVersion: specVersion, ProfileID: "A", RunID: "r"}
 	with := func(change func(*Request)) Request { r := good; change(&r); return r }
 	f(good, "")
 	f(with(func(r *Request) { r.GoalID = "" }), "invalid field: goal_id: must not be empty")

@@ -53,7 +53,7 @@ func checkMerge(t rapid.TB, base, patch []byte) {
 	if !bytes.Equal(base, oldBase) || !bytes.Equal(patch, oldPatch) {
 		t.Fatalf("merging changed %q or %q", oldBase, oldPatch)
 	}
-	if !jsonx.Check(got, MaxDepth).OK() {
+	if !jsonx.Check(got, maxDepth).OK() {
 		t.Fatalf("%q with %q is %q", base, patch, got)
 	}
 	var want, changes, have map[string]json.RawMessage

@@ -172,7 +172,7 @@ func judge(text string, m menu) (sel Selection, why string) {
 	if trim(text) == "" {
 		return sel, "empty policy output"
 	}
-	sel, ok := ParseSelection(text)
+	sel, ok := parseSelection(text)
 	if !ok {
 		return sel, whyInvalid
 	}

@@ -31,7 +31,7 @@ type Step struct {
 
 // trip turns the step into the end of the run.
 func (st *Step) trip(why string) {
-	st.Status, st.Error, st.Ended = tool.BreakerTrip, why, EndedBreaker
+	st.Status, st.Error, st.Ended = tool.BreakerTrip, why, endedBreaker
 	st.Selection, st.PickAID = Selection{}, ""
 }
 
@@ -44,7 +44,7 @@ func (st *Step) Append(dst []byte) []byte {
 	dst = jsonx.AppendString(append(dst, `,"run_id":`...), st.RunID)
 	dst = strconv.AppendInt(append(dst, `,"step":`...), int64(st.Number), 10)
 	if st.Status != tool.BreakerTrip {
-		dst = st.Selection.AppendJSON(append(dst, `,"selection":`...))
+		dst = st.Selection.appendJSON(append(dst, `,"selection":`...))
 	}
 	if st.PickAID != "" {
 		dst = jsonx.AppendString(append(dst, `,"pick_aid":`...), st.PickAID)
@@ -58,9 +58,9 @@ func (st *Step) Append(dst []byte) []byte {
 	return dst
 }
 
-// AppendHeader appends the run header as a compact object to dst and returns the result (toolhost §3.7). It allocates only if dst has
+// appendHeader appends the run header as a compact object to dst and returns the result (toolhost §3.7). It allocates only if dst has
 // no room.
-func (r *Run) AppendHeader(dst []byte) []byte {
+func (r *Run) appendHeader(dst []byte) []byte {
 	dst = jsonx.AppendString(append(dst, `{"spec_version":`...), r.req.SpecVersion)
 	dst = jsonx.AppendString(append(dst, `,"profile_id":`...), r.req.ProfileID)
 	dst = jsonx.AppendString(append(dst, `,"run_id":`...), r.req.RunID)
@@ -73,9 +73,9 @@ func (r *Run) AppendHeader(dst []byte) []byte {
 // AppendOpened appends the members of the reply to _run.open to dst, with the opening brace and without the closing one, and returns
 // the result (toolhost §4.8). It allocates only if dst has no room.
 func (r *Run) AppendOpened(dst []byte) []byte {
-	dst = r.AppendHeader(append(dst, `{"ok":true,"run_header":`...))
-	dst = strconv.AppendInt(append(dst, `,"max_steps":`...), MaxSteps, 10)
-	return strconv.AppendInt(append(dst, `,"max_invalid_picks":`...), MaxInvalidPicks, 10)
+	dst = r.appendHeader(append(dst, `{"ok":true,"run_header":`...))
+	dst = strconv.AppendInt(append(dst, `,"max_steps":`...), maxSteps, 10)
+	return strconv.AppendInt(append(dst, `,"max_invalid_picks":`...), maxInvalidPicks, 10)
 }
 
 // AppendClosed appends the members of the reply to _run.close to dst, with the opening brace and without the closing one, and returns

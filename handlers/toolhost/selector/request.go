@@ -4,19 +4,19 @@ import (
 	"unicode/utf8"
 )
 
-// SpecVersion is the only version of the run context there is (toolhost §3.7).
-const SpecVersion = "1.4.2"
+// specVersion is the only version of the run context there is (toolhost §3.7).
+const specVersion = "1.4.2"
 
 const defaultProfile = "A"
 
-// Limits of a _run.open request. MaxPart has no row in the contract: a run is kept as long as its session, and inputs over it could
+// Limits of a _run.open request. maxPart has no row in the contract: a run is kept as long as its session, and inputs over it could
 // never be answered, because inputs_json goes into every reply.
 const (
-	MaxGoalID    = 256     // bytes
-	MaxProfileID = 16      // bytes
-	MaxRunID     = 64      // bytes
-	MaxRequestID = 128     // bytes
-	MaxPart      = 1 << 20 // bytes of the text of inputs, of candidate_tags and of _capabilities, each
+	maxGoalID    = 256     // bytes
+	maxProfileID = 16      // bytes
+	maxRunID     = 64      // bytes
+	maxRequestID = 128     // bytes
+	maxPart      = 1 << 20 // bytes of the text of inputs, of candidate_tags and of _capabilities, each
 	maxShown     = 256     // bytes of a caller's text in an error, cut at a character
 )
 
@@ -57,13 +57,13 @@ func (r *Request) validate() (why string) {
 	switch {
 	case r.GoalID == "":
 		return fault(nameGoal, "must not be empty")
-	case len(r.GoalID) > MaxGoalID:
+	case len(r.GoalID) > maxGoalID:
 		return fault(nameGoal, "too long")
-	case r.SpecVersion != SpecVersion:
+	case r.SpecVersion != specVersion:
 		return "unsupported spec_version: " + shown(r.SpecVersion)
-	case len(r.ProfileID) > MaxProfileID || !isName(r.ProfileID, "_-"):
+	case len(r.ProfileID) > maxProfileID || !isName(r.ProfileID, "_-"):
 		return fault(nameProfile, "must be 1..16 bytes of [A-Za-z0-9_-]")
-	case r.RunID != "" && (len(r.RunID) > MaxRunID || !isName(r.RunID, "._-")):
+	case r.RunID != "" && (len(r.RunID) > maxRunID || !isName(r.RunID, "._-")):
 		return fault(nameRunID, whyRunID)
 	}
 	return ""

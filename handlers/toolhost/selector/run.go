@@ -12,16 +12,16 @@ import (
 
 // Limits of a run (toolhost §6).
 const (
-	MaxSteps        = 64 // selections, refused ones included
-	MaxInvalidPicks = 8  // refused selections; one more ends the run
-	MaxRepeats      = 3  // selections with the same menu and the same state; one more ends the run
+	maxSteps        = 64 // selections, refused ones included
+	maxInvalidPicks = 8  // refused selections; one more ends the run
+	maxRepeats      = 3  // selections with the same menu and the same state; one more ends the run
 )
 
 // The reasons in Step.Ended.
 const (
-	EndedNoop    = "noop"
-	EndedAskSup  = "ask_sup"
-	EndedBreaker = "breaker"
+	endedNoop    = "noop"
+	endedAskSup  = "ask_sup"
+	endedBreaker = "breaker"
 )
 
 // Config is what the runs of one server share. It does not change once a run is open.
@@ -32,12 +32,12 @@ type Config struct {
 	Policy *Policy
 	// Now is the monotonic clock, in nanoseconds, for the policy's breaker. Needed only with a Policy.
 	Now func() int64
-	// NewRunID makes the id of a run whose caller gave none; nil: NewRunID.
+	// newRunID makes the id of a run whose caller gave none; nil: newRunID.
 	NewRunID func() string
 }
 
-// NewRunID returns a run id: a random UUIDv4 in 32 lower-case hexadecimal digits, from a cryptographic source (toolhost D32).
-func NewRunID() string {
+// newRunID returns a run id: a random UUIDv4 in 32 lower-case hexadecimal digits, from a cryptographic source (toolhost D32).
+func newRunID() string {
 	id := uuid.New()
 	return hex.EncodeToString(id[:])
 }
@@ -54,7 +54,7 @@ type Run struct {
 	inputs  []byte   // never changed in place: steps share it
 	steps   int
 	invalid int
-	visits  map[seen]int // at most MaxSteps entries
+	visits  map[seen]int // at most maxSteps entries
 }
 
 // Open opens a run. why is "" or the text of the error (toolhost §3.3), and then there is no run. r is kept.
@@ -65,7 +65,7 @@ func Open(cfg *Config, r Request) (run *Run, why string) {
 	if r.RunID == "" {
 		newID := cfg.NewRunID
 		if newID == nil {
-			newID = NewRunID
+			newID = newRunID
 		}
 		r.RunID = newID()
 	}
@@ -112,11 +112,11 @@ func (r *Run) Select(ctx context.Context, s *dsstate.State) Step {
 
 // limit tells which budget of the run this step would exceed: "" for none.
 func (r *Run) limit(st *Step) string {
-	if r.steps >= MaxSteps {
+	if r.steps >= maxSteps {
 		return "max_steps"
 	}
 	at := seen{st.MenuDigest, st.StateDigest}
-	if r.visits[at] >= MaxRepeats {
+	if r.visits[at] >= maxRepeats {
 		return "loop_guard"
 	}
 	r.visits[at]++
@@ -128,10 +128,10 @@ func (r *Run) settle(st *Step, m menu, sel Selection) {
 	st.Selection = sel
 	switch sel.Kind {
 	case Noop:
-		st.Ended = EndedNoop
+		st.Ended = endedNoop
 		return
 	case AskSup:
-		st.Ended = EndedAskSup
+		st.Ended = endedAskSup
 		return
 	case Pick:
 		if it := m.sid(sel.SID); it != nil {
@@ -146,7 +146,7 @@ func (r *Run) settle(st *Step, m menu, sel Selection) {
 	}
 	st.Status = tool.InvalidPick
 	r.steps++
-	if r.invalid++; r.invalid > MaxInvalidPicks {
+	if r.invalid++; r.invalid > maxInvalidPicks {
 		st.trip("max_invalid_picks")
 	}
 }

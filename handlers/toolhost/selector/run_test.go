@@ -59,7 +59,7 @@ func TestSettle(t *testing.T) {
 	f := func(text, want string, steps, invalid int) {
 		t.Helper()
 		run := open(t, &Config{Tools: tools()}, `{"goal_id":"g","run_id":"r","inputs":`+inputs+`}`)
-		sel, _ := ParseSelection(text)
+		sel, _ := parseSelection(text)
 		st := settled(run, sel)
 		check(t, st.Append(nil), strings.ReplaceAll(want, "$", `"run_id":"r","step":0,"selection":`))
 		if run.steps != steps || run.invalid != invalid {
@@ -84,7 +84,7 @@ func TestStepsKeepTheirInputs(t *testing.T) {
 	var texts []string
 	var steps []Step
 	for i := range 3 {
-		sel, _ := ParseSelection(fmt.Sprintf(`<PICK><SID0001><INP>{"n":%d,"k%d":0}</INP><END>`, i, i))
+		sel, _ := parseSelection(fmt.Sprintf(`<PICK><SID0001><INP>{"n":%d,"k%d":0}</INP><END>`, i, i))
 		st := settled(run, sel)
 		steps, texts = append(steps, st), append(texts, string(st.Inputs))
 	}
@@ -100,7 +100,7 @@ func TestStepsKeepTheirInputs(t *testing.T) {
 
 func TestInvalidPicksAreCounted(t *testing.T) {
 	run := open(t, &Config{Tools: tools()}, `{"goal_id":"g","run_id":"r"}`)
-	for i := range MaxInvalidPicks {
+	for i := range maxInvalidPicks {
 		if st := settled(run, Selection{Raw: "x"}); st.Status != tool.InvalidPick || st.Ended != "" || st.Number != i {
 			t.Fatalf("invalid pick %d: %+v", i+1, st)
 		}
@@ -116,10 +116,10 @@ func TestInvalidPicksAreCounted(t *testing.T) {
 func TestMaxSteps(t *testing.T) {
 	run := open(t, &Config{Tools: tools()}, `{"goal_id":"g","run_id":"r","candidate_tags":["tag.error"]}`)
 	var s dsstate.State
-	for i := range MaxSteps + 1 {
+	for i := range maxSteps + 1 {
 		s.Set(1, dsstate.Artifact{Size: int64(i)})
 		st := run.Select(context.Background(), &s)
-		if i < MaxSteps {
+		if i < maxSteps {
 			if st.Status != tool.OK || st.Number != i || st.Ended != "" {
 				t.Fatalf("step %d: %+v", i, st)
 			}
@@ -135,12 +135,12 @@ func TestLoopGuard(t *testing.T) {
 	run := open(t, &Config{Tools: tools()}, `{"goal_id":"g","run_id":"r","candidate_tags":["tag.error"]}`)
 	step := func(s *dsstate.State, want string) {
 		t.Helper()
-		if st := run.Select(context.Background(), s); st.Error != want || (st.Ended == EndedBreaker) != (want != "") {
+		if st := run.Select(context.Background(), s); st.Error != want || (st.Ended == endedBreaker) != (want != "") {
 			t.Fatalf("%+v, want %q", st, want)
 		}
 	}
 	one, other := state("1", ""), state("3", "")
-	for range MaxRepeats {
+	for range maxRepeats {
 		step(one, "")
 		step(other, "")
 	}
@@ -160,5 +160,5 @@ func TestRunToItsEnd(t *testing.T) {
 		}
 	}
 	step("0", "AID.REPORT_SUMMARY.v1", "")
-	step("02", "", EndedNoop)
+	step("02", "", endedNoop)
 }

@@ -38,9 +38,9 @@ type Selection struct {
 	Raw string
 }
 
-// AppendJSON appends the selection as the compact object of toolhost §3.7 to dst and returns the result. It allocates only if dst
+// appendJSON appends the selection as the compact object of toolhost §3.7 to dst and returns the result. It allocates only if dst
 // has no room.
-func (s *Selection) AppendJSON(dst []byte) []byte {
+func (s *Selection) appendJSON(dst []byte) []byte {
 	dst = append(append(append(dst, `{"kind":"`...), s.Kind.String()...), '"')
 	if s.SID != "" {
 		dst = jsonx.AppendString(append(dst, `,"sid":`...), s.SID)

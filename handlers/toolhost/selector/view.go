@@ -51,7 +51,7 @@ func (v *view) wantsReport() bool { return v.ds0 && !v.ds2 }
 // stageOf returns the member "stage" of content: "" unless content is a JSON object and the member, the last one of that name, is a
 // string. An artifact's content is opaque, so anything else is no fault.
 func stageOf(content []byte) (stage string) {
-	if !jsonx.Check(content, MaxDepth).OK() {
+	if !jsonx.Check(content, maxDepth).OK() {
 		return ""
 	}
 	o := jsonx.OpenObject(content)

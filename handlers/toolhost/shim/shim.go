@@ -17,8 +17,8 @@ const Verb = "internal-worker"
 const (
 	// StatusFD is the descriptor of the process that a start which failed is reported to. It ends when the program begins.
 	StatusFD = 3
-	// ProgramFD is the descriptor of a program that is started from an open file.
-	ProgramFD = 4
+	// programFD is the descriptor of a program that is started from an open file.
+	programFD = 4
 	// ByDescriptor is the path of that file.
 	ByDescriptor = "/proc/self/fd/4"
 )

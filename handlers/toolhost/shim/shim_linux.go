@@ -131,7 +131,7 @@ func limit(text *byte) {
 //go:norace
 //go:nocheckptr
 func replace(limits, path *byte, argv, env unsafe.Pointer) {
-	for fd := uintptr(StatusFD); fd <= ProgramFD; fd++ { // fails for one that is not there
+	for fd := uintptr(StatusFD); fd <= programFD; fd++ { // fails for one that is not there
 		_, _, _ = syscall.RawSyscall(syscall.SYS_FCNTL, fd, syscall.F_SETFD, syscall.FD_CLOEXEC)
 	}
 	limit(limits)

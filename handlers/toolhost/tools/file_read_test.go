@@ -213,7 +213,7 @@ func TestReadsEndWithTheCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := lines.Next(); ok || err != context.Canceled {
+	if _, ok, err := lines.next(); ok || err != context.Canceled {
 		t.Errorf("a line is looked for all the same: %v %v", ok, err)
 	}
 }

@@ -100,7 +100,7 @@ func (r *reading) file(ctx context.Context, f *os.File) error {
 		if err = ctx.Err(); err != nil {
 			return err
 		}
-		line, ok, err := lines.Next()
+		line, ok, err := lines.next()
 		if err != nil {
 			return err
 		}

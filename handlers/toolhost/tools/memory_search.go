@@ -86,7 +86,7 @@ func (s *search) file(ctx context.Context, f *os.File) error {
 		return err
 	}
 	for s.count < s.limit && len(s.out) <= maxOutput && ctx.Err() == nil {
-		line, ok, err := lines.Next()
+		line, ok, err := lines.next()
 		if !ok {
 			return err
 		}

@@ -48,10 +48,10 @@ func newTail(file io.ReaderAt, size, limit int64) (*tail, error) {
 	return t, nil
 }
 
-// Next returns the line before the one that it returned last, without its end, be that "\n" or "\r\n"; ok is false when there is
+// next returns the line before the one that it returned last, without its end, be that "\n" or "\r\n"; ok is false when there is
 // none. The line is lent until the next call. Left out are a line that begins before the window (toolhost §4.7), those over
 // maxLine, and all if someone has cut the file shorter meanwhile.
-func (t *tail) Next() (line []byte, ok bool, err error) {
+func (t *tail) next() (line []byte, ok bool, err error) {
 	t.torn = false
 	if !t.begun {
 		t.begun = true

@@ -30,7 +30,7 @@ func wantTail(t rapid.TB, text string, limit int64) {
 		t.Fatal(err)
 	}
 	for i, w := range want {
-		line, ok, err := lines.Next()
+		line, ok, err := lines.next()
 		if !ok || err != nil || string(line) != w {
 			t.Fatalf("line %d from the end: got %.60q %v %v, want %.60q", i, line, ok, err, w)
 		}
@@ -42,7 +42,7 @@ func wantTail(t rapid.TB, text string, limit int64) {
 		}
 	}
 	for range 2 {
-		if line, ok, err := lines.Next(); ok || err != nil {
+		if line, ok, err := lines.next(); ok || err != nil {
 			t.Fatalf("got %.60q %v behind the last line", line, err)
 		}
 	}
@@ -90,7 +90,7 @@ func TestTailLongLine(t *testing.T) {
 		}
 		got := ""
 		for {
-			line, ok, err := lines.Next()
+			line, ok, err := lines.next()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,7 +137,7 @@ func TestTailOfShortenedFile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if line, ok, err := lines.Next(); ok || err != nil {
+		if line, ok, err := lines.next(); ok || err != nil {
 			t.Errorf("%d bytes left: got %q, %v", left, line, err)
 		}
 	}

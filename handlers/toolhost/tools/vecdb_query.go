@@ -176,7 +176,7 @@ func (r *vecdbReader) readMeta(ctx context.Context) error {
 		if err = ctx.Err(); err != nil {
 			return err
 		}
-		line, ok, err := lines.Next()
+		line, ok, err := lines.next()
 		if !ok || err != nil {
 			return err
 		}

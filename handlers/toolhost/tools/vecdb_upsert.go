@@ -161,7 +161,7 @@ func metaEnd(f io.ReaderAt, size, rows int64) (end int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	line, ok, err := lines.Next()
+	line, ok, err := lines.next()
 	if !ok || err != nil {
 		return size, err
 	}

@@ -199,12 +199,12 @@ func (w *worker) readLine() (line []byte, f fault) {
 				w.turn.after = reasonUnsolicited
 			}
 			line = bytes.TrimSuffix(w.buf[:end], []byte{'\r'})
-			if len(line) > MaxReply {
+			if len(line) > maxReply {
 				return nil, tooLong
 			}
 			return line, fine
 		}
-		if len(w.buf) > MaxReply+1 {
+		if len(w.buf) > maxReply+1 {
 			return nil, tooLong
 		}
 		if err != nil {
@@ -220,7 +220,7 @@ func (w *worker) readAll() (text []byte, f fault) {
 	for {
 		err := w.read()
 		text = bytes.TrimSuffix(bytes.TrimSuffix(w.buf, []byte{'\n'}), []byte{'\r'})
-		if len(text) > MaxReply {
+		if len(text) > maxReply {
 			return nil, tooLong
 		}
 		if err != nil {
@@ -241,7 +241,7 @@ func (w *worker) read() error {
 func (w *worker) room() {
 	if len(w.buf) == cap(w.buf) {
 		// Enough for a reply at the limit with its end, and one byte to see that it is over.
-		grown := make([]byte, len(w.buf), min(max(2*cap(w.buf), firstRead), MaxReply+3))
+		grown := make([]byte, len(w.buf), min(max(2*cap(w.buf), firstRead), maxReply+3))
 		copy(grown, w.buf)
 		w.buf = grown
 	}

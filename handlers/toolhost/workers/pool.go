@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// MaxWaiting is how many calls of one tool may wait for a worker; further ones are answered as if their deadline had passed. It is
+// maxWaiting is how many calls of one tool may wait for a worker; further ones are answered as if their deadline had passed. It is
 // the number of connections a server has, of which each waits for one call (toolhost §2.3).
-const MaxWaiting = 4096
+const maxWaiting = 4096
 
 var (
 	errNoWorker = errors.New("no worker free before the deadline")
@@ -78,7 +78,7 @@ func (p *pool) next(ctx context.Context) (w *worker, mine bool, err error) {
 		p.mu.Unlock()
 		return nil, true, nil
 	}
-	if len(p.waiting) >= MaxWaiting {
+	if len(p.waiting) >= maxWaiting {
 		p.mu.Unlock()
 		return nil, false, errNoWorker
 	}

@@ -59,14 +59,14 @@ func TestMaxWaiting(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var waiting sync.WaitGroup
-	for range MaxWaiting {
+	for range maxWaiting {
 		waiting.Go(func() {
 			if _, err := p.take(ctx); err != errNoWorker {
 				t.Errorf("%v", err)
 			}
 		})
 	}
-	for n := 0; n < MaxWaiting; time.Sleep(time.Millisecond) {
+	for n := 0; n < maxWaiting; time.Sleep(time.Millisecond) {
 		p.mu.Lock()
 		n = len(p.waiting)
 		p.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// DefaultTimeout bounds a call whose context has no deadline (toolhost §6).
-const DefaultTimeout = 30 * time.Second
+// defaultTimeout bounds a call whose context has no deadline (toolhost §6).
+const defaultTimeout = 30 * time.Second
 
 // closeGrace is how long Close waits for processes that were sent SIGKILL already: one that the kernel cannot end must not keep the
 // server from ending.
@@ -44,7 +44,7 @@ type ProcessConfig struct {
 	Dir string
 	// Env is the whole environment; see Environ.
 	Env []string
-	// SHA256 is what the program's file must have, in lower-case hex; checked with each start. A file over MaxProgram is refused.
+	// SHA256 is what the program's file must have, in lower-case hex; checked with each start. A file over maxProgram is refused.
 	// Empty: anything.
 	SHA256 string
 	// Oneshot starts a process for each call, of which Pool.Max run at a time.
@@ -75,8 +75,8 @@ type Process struct {
 	own     bool // spawner is to be closed
 	pool    pool
 
-	maxProgram  int64         // MaxProgram
-	compileTime time.Duration // DefaultCompileTime
+	maxProgram  int64         // maxProgram
+	compileTime time.Duration // defaultCompileTime
 
 	ctx    context.Context // ended by Close: no start outlives it
 	cancel context.CancelFunc
@@ -98,12 +98,12 @@ func NewProcess(cfg ProcessConfig) *Process {
 	}
 	if cfg.Module != "" {
 		cfg.Env, cfg.Dir, cfg.Oneshot = moduleEnv, "", false
-		cfg.Limits = shim.Limits{Data: MaxModuleMemory, FileSize: maxModuleCode, OpenFiles: 64}
+		cfg.Limits = shim.Limits{Data: maxModuleMemory, FileSize: maxModuleCode, OpenFiles: 64}
 	}
 	if len(cfg.Command) == 0 {
 		cfg.Command = []string{""}
 	}
-	t := &Process{cfg: cfg, spawner: cfg.Spawner, maxProgram: MaxProgram, compileTime: DefaultCompileTime}
+	t := &Process{cfg: cfg, spawner: cfg.Spawner, maxProgram: maxProgram, compileTime: defaultCompileTime}
 	if t.spawner == nil {
 		t.spawner, t.own = NewSpawner(), true
 	}
@@ -123,12 +123,12 @@ func (t *Process) Workers() int {
 	return t.pool.places + t.pool.forsaken
 }
 
-// Run has a worker run the call. It waits for a free worker and for the reply until ctx is done, at most DefaultTimeout if ctx has no
+// Run has a worker run the call. It waits for a free worker and for the reply until ctx is done, at most defaultTimeout if ctx has no
 // deadline. What it returns when the worker failed is a dispatch error of toolhost §3.5.
 func (t *Process) Run(ctx context.Context, c *tool.Call) tool.Result {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, DefaultTimeout)
+		ctx, cancel = context.WithTimeout(ctx, defaultTimeout)
 		defer cancel()
 	}
 	for {

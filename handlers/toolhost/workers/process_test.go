@@ -98,7 +98,7 @@ func TestBadWorkers(t *testing.T) {
 	f(parseError, "garbage 137", "garbage")
 	f(parseError, "oversize 137", "flood")
 	f(parseError, "oversize 137", "long", strconv.Itoa(2<<20))
-	f(parseError, "oversize 137", "long", strconv.Itoa(MaxReply+1))
+	f(parseError, "oversize 137", "long", strconv.Itoa(maxReply+1))
 	f(parseError, "garbage 137", "raw", "\n")
 	f(parseError, "garbage 137", "raw", "[]\n")
 	f(parseError, "unsolicited output 137", "twice")
@@ -148,10 +148,10 @@ func TestSlowStart(t *testing.T) { newRig(t, nil, "slowstart").want(good) }
 
 // TestLongReply: the limit is for the line without its end.
 func TestLongReply(t *testing.T) {
-	r := newRig(t, nil, "long", strconv.Itoa(MaxReply))
+	r := newRig(t, nil, "long", strconv.Itoa(maxReply))
 	for range 2 {
 		got := r.call(20*time.Second, "{}", nil)
-		if want := MaxReply - len(`{"status":"OK","output_json":""}`); got.Status() != tool.OK || len(got.Output) != want {
+		if want := maxReply - len(`{"status":"OK","output_json":""}`); got.Status() != tool.OK || len(got.Output) != want {
 			t.Errorf("%v, %d bytes, want %d", got.Status(), len(got.Output), want)
 		}
 	}
@@ -267,7 +267,7 @@ func TestOneshot(t *testing.T) {
 	f(`TOOL_ERROR  "toolhost exit 3: words" crash "words"`, "exited 3", "print", okReply, "3")
 	f(`TOOL_ERROR  "toolhost invalid response JSON" parse_error "words"`, "exited 0", "print", ``, "0")
 	f(`TOOL_ERROR  "toolhost invalid response JSON" parse_error "words"`, "exited 0", "print", okReply+okReply, "0")
-	f(parseError, "", "long", strconv.Itoa(MaxReply+1))
+	f(parseError, "", "long", strconv.Itoa(maxReply+1))
 	f(parseError, "oversize 137", "flood")
 	f(`TOOL_ERROR  "toolhost exit 6: " crash ""`, "exited 6", "daemon")
 

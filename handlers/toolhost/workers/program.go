@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxProgram is the size of the largest file that is hashed before a start, in bytes: a second of work.
-const MaxProgram = 512 << 20
+// maxProgram is the size of the largest file that is hashed before a start, in bytes: a second of work.
+const maxProgram = 512 << 20
 
 const (
 	// hashStep is how much is hashed between two looks at the deadline.
@@ -198,7 +198,7 @@ func CheckModule(ctx context.Context, path, want string) error {
 	} else if !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "open", Path: path, Err: fs.ErrInvalid}
 	}
-	return checkProgram(ctx, path, want, MaxProgram)
+	return checkProgram(ctx, path, want, maxProgram)
 }
 
 func checkProgram(ctx context.Context, path, want string, limit int64) error {

@@ -26,7 +26,7 @@ func TestSwappedNative(t *testing.T) {
 	r := newRig(t, func(c *ProcessConfig) { c.Command[0], c.SHA256, c.Limits.OpenFiles = file, sum, 64 }, "good")
 	r.want(good) // not swapped
 
-	p, err := openProgram(context.Background(), file, sum, MaxProgram)
+	p, err := openProgram(context.Background(), file, sum, maxProgram)
 	if err != nil {
 		t.Fatal(err)
 	}

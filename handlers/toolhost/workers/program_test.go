@@ -36,7 +36,7 @@ func TestMaxProgram(t *testing.T) {
 	f := func(limit int, want string) {
 		t.Helper()
 		r := newRig(t, func(c *ProcessConfig) { c.Command, c.SHA256, c.Oneshot = []string{file}, sum, true }, "good")
-		if r.maxProgram != MaxProgram {
+		if r.maxProgram != maxProgram {
 			t.Errorf("limit %d", r.maxProgram)
 		}
 		r.maxProgram = int64(limit)
@@ -67,12 +67,12 @@ func (c cancelling) Read(p []byte) (int, error) {
 // TestDeadlineBoundsTheStart: the hash of a large file, and a wait for the turn of a start.
 func TestDeadlineBoundsTheStart(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
-	if _, _, err := hashOf(ctx, cancelling{cancel}, MaxProgram); !errors.Is(err, context.Canceled) {
+	if _, _, err := hashOf(ctx, cancelling{cancel}, maxProgram); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	file := filepath.Join(t.TempDir(), "large")
 	put(t, file, "#!/bin/sh\n")
-	if err := os.Truncate(file, MaxProgram); err != nil { // nothing of it is on the disk
+	if err := os.Truncate(file, maxProgram); err != nil { // nothing of it is on the disk
 		t.Fatal(err)
 	}
 	late := timedOut + `"not started before the deadline"`
@@ -132,7 +132,7 @@ func TestSwapped(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "tool.sh")
 	sum := put(t, file, "#!/bin/sh\n"+reply)
-	p, err := openProgram(context.Background(), file, sum, MaxProgram)
+	p, err := openProgram(context.Background(), file, sum, maxProgram)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestChangeTick(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tool.sh")
 	for range 20 {
 		sum := put(t, file, "#!/bin/sh\nexit 1\n")
-		p, err := openProgram(context.Background(), file, sum, MaxProgram)
+		p, err := openProgram(context.Background(), file, sum, maxProgram)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestOpenProgram(t *testing.T) {
 	}
 	f := func(path string, want error) {
 		t.Helper()
-		if _, err := openProgram(context.Background(), path, strings.Repeat("0", 64), MaxProgram); !errors.Is(err, want) {
+		if _, err := openProgram(context.Background(), path, strings.Repeat("0", 64), maxProgram); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", path, err, want)
 		}
 	}

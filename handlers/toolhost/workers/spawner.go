@@ -19,7 +19,7 @@ type Spawner struct {
 	jobs      chan *spawnJob
 	done      chan struct{}
 	stop      sync.Once
-	compiling chan struct{} // has room for MaxCompiles
+	compiling chan struct{} // has room for maxCompiles
 	sweep     sync.Once     // of what earlier servers left behind
 	watches   bool          // this system tells when a worker takes its request
 	census    census
@@ -38,7 +38,7 @@ type spawnJob struct {
 
 // NewSpawner starts the thread. Close ends it.
 func NewSpawner() *Spawner {
-	s := &Spawner{jobs: make(chan *spawnJob), done: make(chan struct{}), compiling: make(chan struct{}, MaxCompiles), watches: canWatch()}
+	s := &Spawner{jobs: make(chan *spawnJob), done: make(chan struct{}), compiling: make(chan struct{}, maxCompiles), watches: canWatch()}
 	ready := make(chan struct{})
 	go s.loop(ready)
 	<-ready

@@ -7,7 +7,7 @@ import (
 
 // Warm starts workers until there are Min. A worker that ends later is replaced when a call needs one.
 func (t *Process) Warm() error {
-	ctx, cancel := context.WithTimeout(context.Background(), DefaultTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
 	defer cancel()
 	for range t.cfg.Pool.Min {
 		p := &t.pool

@@ -77,7 +77,7 @@ func (m *module) answer(line []byte) (reply []byte, code int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	out := capped{full: func() {
-		_, _ = os.Stdout.Write(bytes.Repeat([]byte{'x'}, MaxReply+len("\r\n"))) // over what the server takes
+		_, _ = os.Stdout.Write(bytes.Repeat([]byte{'x'}, maxReply+len("\r\n"))) // over what the server takes
 		os.Exit(1)
 	}}
 	streams := wazero.NewModuleConfig().WithName("").WithArgs(string(jsonx.AppendUnescaped(nil, aid[0].Raw))).
@@ -129,7 +129,7 @@ type capped struct {
 
 // Write takes all of p or, if that would be too much, nothing.
 func (o *capped) Write(p []byte) (int, error) {
-	if len(o.buf)+len(p) > MaxReply+len("\r\n") {
+	if len(o.buf)+len(p) > maxReply+len("\r\n") {
 		o.full()
 		return 0, io.ErrShortWrite
 	}

@@ -26,7 +26,7 @@ const notStarted = timedOut + `"not started before the deadline"`
 // TestWasmCompilePlaces: as many modules are compiled at a time as there are places, and compiled code needs none.
 func TestWasmCompilePlaces(t *testing.T) {
 	w, call := newModule(t, nil, wasmNoop) // what it answers ends its child
-	for range MaxCompiles {
+	for range maxCompiles {
 		w.spawner.compiling <- struct{}{}
 	}
 	if got := short(call(100*time.Millisecond, "{}")); got != notStarted {
@@ -36,8 +36,8 @@ func TestWasmCompilePlaces(t *testing.T) {
 	if got := short(call(20*time.Second, "{}")); got != parseError {
 		t.Errorf("with the last place: %s", got)
 	}
-	if n := len(w.spawner.compiling); n != MaxCompiles-1 {
-		t.Errorf("%d places are taken, want %d", n, MaxCompiles-1)
+	if n := len(w.spawner.compiling); n != maxCompiles-1 {
+		t.Errorf("%d places are taken, want %d", n, maxCompiles-1)
 	}
 	w.spawner.compiling <- struct{}{}
 	if got := short(call(20*time.Second, "{}")); got != parseError {
@@ -110,7 +110,7 @@ func TestWasmCompileMemory(t *testing.T) {
 		if got := short(call(time.Minute, "{}")); !strings.HasPrefix(got, refused) {
 			t.Errorf("%.300s", got)
 		}
-		w.cfg.Limits.Data = MaxModuleMemory // not looked at again
+		w.cfg.Limits.Data = maxModuleMemory // not looked at again
 	}
 	if err := os.WriteFile(w.cfg.Module, []byte(wasmNoop), 0o600); err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestWasmCompilesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "its end", func() bool { return w.Workers() == 0 && len(childrenOf(w.cfg.Module)) == 0 })
-	for range MaxCompiles {
+	for range maxCompiles {
 		w.spawner.compiling <- struct{}{} // nothing is compiled any more
 	}
 	if got := short(call(20*time.Second, "{}")); got != `OK {"n":1} ""` {

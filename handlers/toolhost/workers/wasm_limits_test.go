@@ -68,8 +68,8 @@ func TestWasmModuleSize(t *testing.T) {
 			t.Errorf("%d bytes: %s", size, got)
 		}
 	}
-	f(MaxModuleBytes, parseError)
-	f(MaxModuleBytes+1, "16777217 bytes, at most 16777216")
+	f(maxModuleBytes, parseError)
+	f(maxModuleBytes+1, "16777217 bytes, at most 16777216")
 }
 
 // TestWasmCompileTime: a module that takes longer is refused without another attempt, until its file changes.
@@ -80,7 +80,7 @@ func TestWasmCompileTime(t *testing.T) {
 	if got := short(call(20*time.Second, "{}")); !strings.HasPrefix(got, refused) {
 		t.Errorf("%s", got)
 	}
-	w.compileTime = DefaultCompileTime
+	w.compileTime = defaultCompileTime
 	if got := short(call(20*time.Second, "{}")); !strings.HasPrefix(got, refused) {
 		t.Errorf("tried again: %s", got)
 	}

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxModuleBytes is the largest module that is looked at. Much of what compilers make is names and debug information.
-const MaxModuleBytes = 16 << 20
+// maxModuleBytes is the largest module that is looked at. Much of what compilers make is names and debug information.
+const maxModuleBytes = 16 << 20
 
 // wasmPages is the memory of an instance: 64 MiB in pages of 64 KiB (toolhost §4.9).
 const wasmPages = 1024
@@ -60,15 +60,15 @@ func readModule(path string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", errModule, err)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("%w: %w", errModule, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")})
-	case info.Size() > MaxModuleBytes:
-		return nil, fmt.Errorf("%w: %d bytes, at most %d", errModule, info.Size(), MaxModuleBytes)
+	case info.Size() > maxModuleBytes:
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", errModule, info.Size(), maxModuleBytes)
 	}
-	code, err := io.ReadAll(io.LimitReader(f, MaxModuleBytes+1))
+	code, err := io.ReadAll(io.LimitReader(f, maxModuleBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errModule, err)
 	}
-	if len(code) > MaxModuleBytes { // it has grown
-		return nil, fmt.Errorf("%w: more than %d bytes", errModule, MaxModuleBytes)
+	if len(code) > maxModuleBytes { // it has grown
+		return nil, fmt.Errorf("%w: more than %d bytes", errModule, maxModuleBytes)
 	}
 	return code, nil
 }

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// DefaultCompileTime is what a module has to be read and compiled. One that takes longer is refused.
-	DefaultCompileTime = 30 * time.Second
-	// MaxModuleMemory is what the child that runs a module may write to: 64 MiB of the module's own, its code, and what the compiler needs.
-	MaxModuleMemory = 1 << 30
+	// defaultCompileTime is what a module has to be read and compiled. One that takes longer is refused.
+	defaultCompileTime = 30 * time.Second
+	// maxModuleMemory is what the child that runs a module may write to: 64 MiB of the module's own, its code, and what the compiler needs.
+	maxModuleMemory = 1 << 30
 	// maxModuleCode is the largest file of compiled code.
 	maxModuleCode = 256 << 20
-	// MaxCompiles is how many modules are compiled at a time, for all tools of a Spawner.
-	MaxCompiles = 2
+	// maxCompiles is how many modules are compiled at a time, for all tools of a Spawner.
+	maxCompiles = 2
 	// lateNice is the priority of a child that compiles for a call that has ended.
 	lateNice = 10
 	// fatalCode is the exit code of a child that ran out of memory: that of the runtime's fatal errors.
@@ -94,7 +94,7 @@ func (m *moduleStarts) judge(id identity, why error) error {
 }
 
 // launchModule starts a child that runs the module, and waits until it has compiled it. A child that compiles has a place among
-// MaxCompiles; one that finds compiled code needs none. If the call ends before, the child goes on, since the next call has use for
+// maxCompiles; one that finds compiled code needs none. If the call ends before, the child goes on, since the next call has use for
 // the code, but with little of the processors, and it ends when the code is kept: its priority does not rise again.
 func (t *Process) launchModule(ctx context.Context, streams []*os.File) (*os.Process, error) {
 	var held []chan struct{}

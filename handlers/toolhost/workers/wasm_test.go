@@ -128,17 +128,17 @@ func TestWasmCapped(t *testing.T) {
 		if err == nil {
 			_, err = o.Write([]byte(end))
 		}
-		if got := err == nil && len(oneLine(o.buf)) <= MaxReply; got != ok || ended != (err != nil) {
+		if got := err == nil && len(oneLine(o.buf)) <= maxReply; got != ok || ended != (err != nil) {
 			t.Errorf("%d bytes and %q: %v, ended %v", n, end, err, ended)
 		}
 	}
-	f(MaxReply, "", true)
-	f(MaxReply, "\n", true)
-	f(MaxReply, "\r\n", true)
-	f(MaxReply, "\r\n\n", false)
-	f(MaxReply+1, "", false)
-	f(MaxReply+1, "\n", false)
-	f(MaxReply+3, "", false)
+	f(maxReply, "", true)
+	f(maxReply, "\n", true)
+	f(maxReply, "\r\n", true)
+	f(maxReply, "\r\n\n", false)
+	f(maxReply+1, "", false)
+	f(maxReply+1, "\n", false)
+	f(maxReply+3, "", false)
 }
 
 // TestWasmModuleIsKilled: what nothing interrupts ends with the process that runs it, and the next call has another one, which finds the

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// MaxReply is the longest reply line of a worker, in bytes without its end (toolhost §4.9, §6).
-	MaxReply = 1 << 20
+	// maxReply is the longest reply line of a worker, in bytes without its end (toolhost §4.9, §6).
+	maxReply = 1 << 20
 	// maxDepth is how deep a reply may nest, as a request line (toolhost §2.4).
 	maxDepth = 32
 )

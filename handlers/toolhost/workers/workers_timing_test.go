@@ -19,7 +19,7 @@ func BenchmarkCall(b *testing.B) {
 			}, behaviour...)
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
-			ctx, cancelTimeout := context.WithTimeout(ctx, 10*DefaultTimeout)
+			ctx, cancelTimeout := context.WithTimeout(ctx, 10*defaultTimeout)
 			defer cancelTimeout()
 			state := new(dsstate.State)
 			call := &tool.Call{AID: "AID.T.v1", Input: []byte(`{"x":1}`), State: state}

@@ -113,15 +113,15 @@ func bind(cfg *config.Config, o Options) (*server, error) {
 		s.ready.Hold(reasonStarting)
 	}
 	if s.web, err = openWeb(&cfg.HTTP, o.Logger, reg); err != nil {
-		s.kernel.Abort()
+		s.kernel.abort()
 		return nil, err
 	}
 	if s.web != nil {
 		s.web.count(o.files, o.Logger)
 	}
 	if s.tools, err = openTools(&cfg.Toolhost, s.kernel.svc, o, reg); err != nil {
-		s.kernel.Abort()
-		s.web.Abort()
+		s.kernel.abort()
+		s.web.abort()
 		return nil, err
 	}
 	if cfg.Admin.ListenAddr == "" {
@@ -129,13 +129,13 @@ func bind(cfg *config.Config, o Options) (*server, error) {
 	}
 	s.admin, err = ops.Listen(ops.Config{
 		Addr: cfg.Admin.ListenAddr, InsecureBind: cfg.Admin.InsecureBind, Pprof: cfg.Admin.Pprof,
-		Live: s.kernel.Live, Ready: s.ready, Registry: reg, Build: o.Build, Logger: o.Logger,
+		Live: s.kernel.live, Ready: s.ready, Registry: reg, Build: o.Build, Logger: o.Logger,
 		Recovery: s.kernel.store.recovery, Store: func() ops.Store { return s.kernel.store.view(time.Now()) },
 	})
 	if err != nil {
-		s.kernel.Abort()
-		s.web.Abort()
-		s.tools.Abort()
+		s.kernel.abort()
+		s.web.abort()
+		s.tools.abort()
 		return nil, err
 	}
 	return s, nil
@@ -191,7 +191,7 @@ func (s *server) serveAdmin() {
 
 // recover reads the store, if there is one.
 func (s *server) recover(ctx context.Context) error {
-	if err := s.kernel.Recover(ctx, s.failed); err != nil {
+	if err := s.kernel.recover(ctx, s.failed); err != nil {
 		return err
 	}
 	s.ready.Hold(reasonStarting)
@@ -201,16 +201,16 @@ func (s *server) recover(ctx context.Context) error {
 
 // serve starts answering clients; the first part that stops by itself is reported in failed.
 func (s *server) serve() {
-	s.kernel.Serve(s.report)
-	s.web.Serve(s.report)
-	s.tools.Serve(s.report)
+	s.kernel.serve(s.report)
+	s.web.serve(s.report)
+	s.tools.serve(s.report)
 }
 
 // abort ends a server that never served.
 func (s *server) abort() {
-	s.kernel.Abort()
-	s.web.Abort()
-	s.tools.Abort()
+	s.kernel.abort()
+	s.web.abort()
+	s.tools.abort()
 	s.closeAdmin()
 }
 
@@ -234,18 +234,18 @@ func (s *server) drain() error {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), toolGrace)
 		defer cancel()
-		toolsEnded <- s.tools.Shutdown(ctx)
+		toolsEnded <- s.tools.shutdown(ctx)
 	}()
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), grace)
 		defer cancel()
-		webEnded <- s.web.Shutdown(ctx)
+		webEnded <- s.web.shutdown(ctx)
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), grace+forceAfter)
 	defer cancel()
 	var toolsErr error
 	s.kernel.beforeStore = func() { toolsErr = <-toolsEnded } // their outcomes are in it
-	err := errors.Join(s.kernel.Shutdown(ctx), <-webEnded)
+	err := errors.Join(s.kernel.shutdown(ctx), <-webEnded)
 	err = errors.Join(err, toolsErr)
 	s.closeAdmin()
 	if err != nil {

@@ -59,14 +59,14 @@ func openEndpoint(cfg *config.Config, o Options, reg *obs.Registry) (*endpoint, 
 		e.store.register(reg),
 	)
 	if err != nil {
-		e.Abort()
+		e.abort()
 		return nil, err
 	}
 	return e, nil
 }
 
-// Recover reads the store, if there is one. It returns early when ctx ends or failed tells of an error, with the reason.
-func (e *endpoint) Recover(ctx context.Context, failed <-chan error) error {
+// recover reads the store, if there is one. It returns early when ctx ends or failed tells of an error, with the reason.
+func (e *endpoint) recover(ctx context.Context, failed <-chan error) error {
 	if e.store != nil {
 		if err := e.store.recover(ctx, failed); err != nil {
 			return err
@@ -76,8 +76,8 @@ func (e *endpoint) Recover(ctx context.Context, failed <-chan error) error {
 	return nil
 }
 
-// Serve starts answering on every listener. An accept loop that ends by itself is reported.
-func (e *endpoint) Serve(report func(error)) {
+// serve starts answering on every listener. An accept loop that ends by itself is reported.
+func (e *endpoint) serve(report func(error)) {
 	e.svc.Start()
 	for _, b := range e.bound {
 		serve := e.srv.Serve
@@ -94,16 +94,16 @@ func (e *endpoint) Serve(report func(error)) {
 	})
 }
 
-// Live returns nil while every event loop runs, else why one ended.
-func (e *endpoint) Live() error {
+// live returns nil while every event loop runs, else why one ended.
+func (e *endpoint) live() error {
 	if err := e.dead.Load(); err != nil {
 		return *err
 	}
 	return nil
 }
 
-// Shutdown drains (kernel-ipc §2.7) and waits until everything has ended or ctx has.
-func (e *endpoint) Shutdown(ctx context.Context) error {
+// shutdown drains (kernel-ipc §2.7) and waits until everything has ended or ctx has.
+func (e *endpoint) shutdown(ctx context.Context) error {
 	err := e.srv.Shutdown(ctx)
 	e.svc.Close()
 	e.tasks.Wait()
@@ -113,8 +113,8 @@ func (e *endpoint) Shutdown(ctx context.Context) error {
 	return errors.Join(err, e.store.Close())
 }
 
-// Abort ends an endpoint that never served.
-func (e *endpoint) Abort() {
+// abort ends an endpoint that never served.
+func (e *endpoint) abort() {
 	closeAll(e.bound)
 	ctx, cancel := context.WithTimeout(context.Background(), forceAfter)
 	defer cancel()

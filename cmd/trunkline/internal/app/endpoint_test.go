@@ -35,16 +35,16 @@ func TestMetricNamesAreClean(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer e.Abort()
+	defer e.abort()
 	w, err := openWeb(&cfg.HTTP, slog.New(slog.DiscardHandler), reg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Abort()
+	defer w.abort()
 	if n := families(t, reg, "trunkline_store_") + families(t, reg, "trunkline_processes"); n > 0 {
 		t.Errorf("%d metrics before the store is open", n)
 	}
-	if err := e.Recover(t.Context(), nil); err != nil {
+	if err := e.recover(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.svc.Snapshot(); err != nil {
@@ -101,12 +101,12 @@ func TestSettingsReachTheParts(t *testing.T) {
 
 func TestAnEndedLoopIsDeath(t *testing.T) {
 	var e endpoint
-	if err := e.Live(); err != nil {
+	if err := e.live(); err != nil {
 		t.Errorf("alive, but %v", err)
 	}
 	dead := errors.New("loop ended")
 	e.dead.Store(&dead)
-	if err := e.Live(); err != dead {
+	if err := e.live(); err != dead {
 		t.Errorf("Live = %v", err)
 	}
 }

@@ -37,7 +37,7 @@ func openTools(c *config.Toolhost, svc *ipc.Service, o Options, reg *obs.Registr
 	}
 	t := &toolEndpoint{set: set}
 	if err := t.open(c, svc, o, reg); err != nil {
-		t.Abort()
+		t.abort()
 		return nil, err
 	}
 	return t, nil
@@ -82,8 +82,8 @@ func toolServerConfig(set *toolset.Set, c *config.Toolhost, log *slog.Logger) (t
 	return tc, err
 }
 
-// Serve starts answering on every listener. An accept loop or an event loop that ends by itself is reported.
-func (t *toolEndpoint) Serve(report func(error)) {
+// serve starts answering on every listener. An accept loop or an event loop that ends by itself is reported.
+func (t *toolEndpoint) serve(report func(error)) {
 	if t == nil {
 		return
 	}
@@ -104,8 +104,8 @@ func (t *toolEndpoint) Serve(report func(error)) {
 // toolGrace is how long a drain waits for tools that run (toolhost §2.3), and a moment for what follows.
 const toolGrace = 11 * time.Second
 
-// Shutdown answers what was asked, waits for the tools that run until ctx ends, and ends the workers.
-func (t *toolEndpoint) Shutdown(ctx context.Context) error {
+// shutdown answers what was asked, waits for the tools that run until ctx ends, and ends the workers.
+func (t *toolEndpoint) shutdown(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
@@ -126,8 +126,8 @@ func (t *toolEndpoint) close() {
 	t.set.Close()
 }
 
-// Abort ends an endpoint that never served.
-func (t *toolEndpoint) Abort() {
+// abort ends an endpoint that never served.
+func (t *toolEndpoint) abort() {
 	if t == nil {
 		return
 	}

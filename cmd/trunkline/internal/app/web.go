@@ -46,8 +46,8 @@ func (w *web) count(files *stream.Files, log *slog.Logger) {
 	}
 }
 
-// Serve starts answering on every listener. An accept loop that ends by itself is reported.
-func (w *web) Serve(report func(error)) {
+// serve starts answering on every listener. An accept loop that ends by itself is reported.
+func (w *web) serve(report func(error)) {
 	if w == nil {
 		return
 	}
@@ -56,8 +56,8 @@ func (w *web) Serve(report func(error)) {
 	}
 }
 
-// Shutdown lets running requests finish until ctx ends and closes what is left then, which is no failure.
-func (w *web) Shutdown(ctx context.Context) error {
+// shutdown lets running requests finish until ctx ends and closes what is left then, which is no failure.
+func (w *web) shutdown(ctx context.Context) error {
 	if w == nil {
 		return nil
 	}
@@ -69,8 +69,8 @@ func (w *web) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// Abort ends a listener that never served.
-func (w *web) Abort() {
+// abort ends a listener that never served.
+func (w *web) abort() {
 	if w != nil {
 		closeAll(w.bound)
 	}

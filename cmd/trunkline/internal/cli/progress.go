@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// ProgressWidth is how wide a progress bar is at most, in characters: one less than the narrowest common terminal, on which a full
+// progressWidth is how wide a progress bar is at most, in characters: one less than the narrowest common terminal, on which a full
 // line would wrap.
-const ProgressWidth = 79
+const progressWidth = 79
 
 // redrawEvery is how often a bar is drawn: as fast as one can read.
 const redrawEvery = 100 * time.Millisecond
@@ -85,7 +85,7 @@ func (p *Progress) line(passed time.Duration) string {
 		left := time.Duration(float64(p.total-min(p.done, p.total)) / rate * float64(time.Second))
 		line += fmt.Sprintf("  %s/s  %s left", p.amount(uint64(rate)), left.Round(time.Second))
 	}
-	return line[:min(len(line), ProgressWidth)]
+	return line[:min(len(line), progressWidth)]
 }
 
 func (p *Progress) amount(n uint64) string {

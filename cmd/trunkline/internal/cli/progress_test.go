@@ -53,7 +53,7 @@ func TestProgressIsNeverWiderThanItsLine(t *testing.T) {
 	now = now.Add(time.Second)
 	p.Set(1)
 	for _, line := range strings.Split(b.String(), "\r") {
-		if len(line) > ProgressWidth {
+		if len(line) > progressWidth {
 			t.Errorf("%d characters: %q", len(line), line)
 		}
 	}

@@ -94,7 +94,7 @@ type Log struct {
 
 // Origin says where a value came from.
 type Origin struct {
-	// Layer is one of LayerDefault, LayerDev, LayerFile, LayerEnv, LayerFlag.
+	// Layer is one of layerDefault, layerDev, layerFile, layerEnv, layerFlag.
 	Layer string
 	// Name is the file path, the environment variable or the flag; empty for defaults.
 	Name string
@@ -102,11 +102,11 @@ type Origin struct {
 
 // Layers of settings, weakest first.
 const (
-	LayerDefault = "default"
-	LayerDev     = "dev" // what --dev puts over the defaults
-	LayerFile    = "file"
-	LayerEnv     = "env"
-	LayerFlag    = "flag"
+	layerDefault = "default"
+	layerDev     = "dev" // what --dev puts over the defaults
+	layerFile    = "file"
+	layerEnv     = "env"
+	layerFlag    = "flag"
 )
 
 // String returns "default", "dev", "file PATH", "env NAME" or "flag NAME".
@@ -137,8 +137,8 @@ func (c *Config) Rows() []Row {
 	return rows
 }
 
-// Counts returns how many settings each layer decided.
-func (c *Config) Counts() map[string]int {
+// counts returns how many settings each layer decided.
+func (c *Config) counts() map[string]int {
 	n := make(map[string]int)
 	for _, o := range c.origins {
 		n[o.Layer]++
@@ -148,19 +148,19 @@ func (c *Config) Counts() map[string]int {
 
 // Summary says in one line where the settings came from.
 func (c *Config) Summary() string {
-	n := c.Counts()
+	n := c.counts()
 	var parts []string
 	add := func(layer, text string) {
 		if n[layer] > 0 {
 			parts = append(parts, fmt.Sprintf("%d from %s", n[layer], text))
 		}
 	}
-	add(LayerFlag, "flags")
-	add(LayerEnv, "environment")
+	add(layerFlag, "flags")
+	add(layerEnv, "environment")
 	if c.file != "" {
-		parts = append(parts, fmt.Sprintf("%d from file %s", n[LayerFile], c.file))
+		parts = append(parts, fmt.Sprintf("%d from file %s", n[layerFile], c.file))
 	}
-	add(LayerDev, "--dev")
-	add(LayerDefault, "defaults")
+	add(layerDev, "--dev")
+	add(layerDefault, "defaults")
 	return strings.Join(parts, ", ")
 }

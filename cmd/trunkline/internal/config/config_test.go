@@ -21,7 +21,7 @@ func load(t *testing.T, args, environ []string, yaml string) (*Config, error) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	if yaml != "" {
-		if err := os.WriteFile(DefaultFile, []byte(yaml), 0o600); err != nil {
+		if err := os.WriteFile(defaultFile, []byte(yaml), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -189,7 +189,7 @@ func TestNamedFile(t *testing.T) {
 	if v, o := row(t, c, "log.level"); v != "error" || o != "file "+path || c.File() != path {
 		t.Errorf("log.level = %v (%s), file %q", v, o, c.File())
 	}
-	if n := c.Counts(); n[LayerFile] != 1 || n[LayerDefault] != 69 {
+	if n := c.counts(); n[layerFile] != 1 || n[layerDefault] != 69 {
 		t.Errorf("counts = %v", n)
 	}
 }
@@ -217,14 +217,14 @@ func TestEnvironmentOfOrchestratorsIsNotOurs(t *testing.T) {
 // other belongs to somebody else.
 func TestVariablesThatAreNoSettings(t *testing.T) {
 	for _, name := range []string{"KERNEL_X", "KRNL_LOOPS", "HTPS_LISTEN_ADDR", "STOR_MODE", "TOOLHOTS_QUEUE", "LGO_LEVEL", "LOGS_LEVEL", "ADMIN"} {
-		_, err := load(t, nil, []string{EnvPrefix + name + "=1"}, "")
-		if err == nil || !strings.Contains(err.Error(), "(env "+EnvPrefix+name+"); the nearest known one is ") {
+		_, err := load(t, nil, []string{envPrefix + name + "=1"}, "")
+		if err == nil || !strings.Contains(err.Error(), "(env "+envPrefix+name+"); the nearest known one is ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, name := range []string{"BIN", "HOME", "KRN_LOOPS", "TEST_LONG", "RECOVER_TO_INDEX", "LEVEL", "LOOPS_X"} {
-		c := mustLoad(t, nil, []string{EnvPrefix + name + "=1", "TRUNKLINE_KERNEL_LOOPS=1"}, "")
-		if w := c.Warnings(); len(w) != 1 || !strings.Contains(w[0], EnvPrefix+name+": ") || c.Kernel.Loops != 1 {
+		c := mustLoad(t, nil, []string{envPrefix + name + "=1", "TRUNKLINE_KERNEL_LOOPS=1"}, "")
+		if w := c.Warnings(); len(w) != 1 || !strings.Contains(w[0], envPrefix+name+": ") || c.Kernel.Loops != 1 {
 			t.Errorf("%s: %q, %d loops", name, w, c.Kernel.Loops)
 		}
 	}
@@ -238,7 +238,7 @@ func TestProblems(t *testing.T) {
 	f := func(want string, args, environ []string, yaml string) {
 		t.Helper()
 		_, err := load(t, args, environ, yaml)
-		var p Problems
+		var p problems
 		if !errors.As(err, &p) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v %v %q = %v, want %q", args, environ, yaml, err, want)
 		}
@@ -294,7 +294,7 @@ func TestFrameBoundLeavesRoomForAnyError(t *testing.T) {
 
 func TestAllProblemsAtOnce(t *testing.T) {
 	_, err := load(t, []string{"--set", "kernel.loops=-1", "--set", "log.level=x", "--set", "a.b=1"}, nil, "")
-	var p Problems
+	var p problems
 	if !errors.As(err, &p) || len(p) != 3 {
 		t.Fatalf("problems = %q", p)
 	}
@@ -334,17 +334,17 @@ func TestTableIsSound(t *testing.T) {
 			t.Errorf("%s and %s share a field", s.key, other)
 		}
 		seen[s.at(&c)] = s.key
-		if keyOfEnv(EnvName(s.key)) != s.key {
+		if keyOfEnv(envName(s.key)) != s.key {
 			t.Errorf("%s does not survive the way to the environment and back", s.key)
 		}
-		if Nearest(s.key) != s.key {
-			t.Errorf("Nearest(%s) = %s", s.key, Nearest(s.key))
+		if nearest(s.key) != s.key {
+			t.Errorf("Nearest(%s) = %s", s.key, nearest(s.key))
 		}
 	}
 }
 
 func TestNearestOnLongInput(t *testing.T) {
-	if got := Nearest(strings.Repeat("x", 1<<20)); got == "" {
+	if got := nearest(strings.Repeat("x", 1<<20)); got == "" {
 		t.Error("no answer")
 	}
 }
@@ -356,12 +356,12 @@ func TestBooleansOfTheEnvironment(t *testing.T) {
 			continue
 		}
 		for value, want := range map[string]any{"1": true, "true": true, "0": false, "false": false, "": nil, "TRUE": nil, "yes": nil, "on": nil, "1 ": nil, "t": nil} {
-			c, err := load(t, nil, []string{EnvName(s.key) + "=" + value}, "")
+			c, err := load(t, nil, []string{envName(s.key) + "=" + value}, "")
 			switch {
 			case want == nil && (err == nil || !strings.Contains(err.Error(), "want true, false, 1 or 0")):
-				t.Errorf("%s=%q: %v", EnvName(s.key), value, err)
+				t.Errorf("%s=%q: %v", envName(s.key), value, err)
 			case want != nil && err == nil && s.value(c) != want:
-				t.Errorf("%s=%q is %v", EnvName(s.key), value, s.value(c))
+				t.Errorf("%s=%q is %v", envName(s.key), value, s.value(c))
 			}
 		}
 	}

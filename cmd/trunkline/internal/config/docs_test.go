@@ -16,7 +16,7 @@ func TestReferenceIsTheTable(t *testing.T) {
 	}
 	var rows []string
 	for line := range strings.Lines(string(page)) {
-		if strings.HasPrefix(line, "| `") && strings.Contains(line, "` | `"+EnvPrefix) {
+		if strings.HasPrefix(line, "| `") && strings.Contains(line, "` | `"+envPrefix) {
 			rows = append(rows, strings.TrimSuffix(line, "\n"))
 		}
 	}
@@ -25,7 +25,7 @@ func TestReferenceIsTheTable(t *testing.T) {
 		if def == "" {
 			def = `""`
 		}
-		begin := fmt.Sprintf("| `%s` | `%s` | `%s` | ", s.key, EnvName(s.key), def)
+		begin := fmt.Sprintf("| `%s` | `%s` | `%s` | ", s.key, envName(s.key), def)
 		switch {
 		case i >= len(rows) || !strings.HasPrefix(rows[i], begin) || !strings.HasSuffix(rows[i], " | "+s.help+" |"):
 			t.Errorf("row %d of docs/settings.md is not %s… | %s |", i+1, begin, s.help)

@@ -20,12 +20,12 @@ func LoadExchange(sets []string, lookup func(string) (string, bool)) (HTTP, erro
 	var c Config
 	for _, key := range []string{keyMaxBody, keyStageOrder} {
 		s, _ := find(key)
-		v, from := s.def, Origin{Layer: LayerDefault}
-		if text, ok := lookup(EnvName(key)); ok {
-			v, from = text, Origin{LayerEnv, EnvName(key)}
+		v, from := s.def, Origin{Layer: layerDefault}
+		if text, ok := lookup(envName(key)); ok {
+			v, from = text, Origin{layerEnv, envName(key)}
 		}
 		if text, ok := lastSet(sets, key); ok {
-			v, from = text, Origin{LayerFlag, "--" + flagSet}
+			v, from = text, Origin{layerFlag, "--" + flagSet}
 		}
 		if err := s.assign(&c, v); err != nil {
 			return HTTP{}, fmt.Errorf("cannot use %s = %s (%s): %w", key, show(v), from, err)

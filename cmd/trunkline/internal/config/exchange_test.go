@@ -12,7 +12,7 @@ func loadExchange(sets []string, environ map[string]string) (HTTP, error) {
 }
 
 func TestExchangeLayers(t *testing.T) {
-	env := func(key, v string) map[string]string { return map[string]string{EnvName(key): v} }
+	env := func(key, v string) map[string]string { return map[string]string{envName(key): v} }
 	f := func(body int, order string, sets []string, environ map[string]string) {
 		t.Helper()
 		h, err := loadExchange(sets, environ)
@@ -47,7 +47,7 @@ func TestExchangeProblems(t *testing.T) {
 			t.Errorf("%v %v: %v, want %q", sets, environ, err, want)
 		}
 	}
-	name := EnvName(keyMaxBody)
+	name := envName(keyMaxBody)
 	f(fmt.Sprintf(`cannot use http.max_body_bytes = "x" (env %s): want an integer from 1 to 1073741824`, name), map[string]string{name: "x"})
 	f(`cannot use http.max_body_bytes = "0" (flag --set)`, nil, keyMaxBody+"=0")
 	f(`cannot use http.default_stage_order = "a,,b" (flag --set): it has an empty entry`, nil, keyStageOrder+"=a,,b")

@@ -37,7 +37,7 @@ func AddFlags(fs *pflag.FlagSet) {
 
 // AddSourceFlags adds --config and --set only, for commands that look at a server's settings without being one.
 func AddSourceFlags(fs *pflag.FlagSet) {
-	fs.StringP(flagConfig, "c", "", "settings file, YAML (default ./"+DefaultFile+" when it is there)")
+	fs.StringP(flagConfig, "c", "", "settings file, YAML (default ./"+defaultFile+" when it is there)")
 	fs.StringArray(flagSet, nil, "set one setting, `key=value`; repeatable")
 }
 
@@ -52,7 +52,7 @@ func setLayer(fs *pflag.FlagSet) (layer, error) {
 		}
 		values[key], names[key] = v, "--"+flagSet
 	}
-	return mapLayer(LayerFlag, values, names)
+	return mapLayer(layerFlag, values, names)
 }
 
 func flagLayer(fs *pflag.FlagSet) (layer, error) {
@@ -67,5 +67,5 @@ func flagLayer(fs *pflag.FlagSet) (layer, error) {
 		}
 		return "", nil
 	}), nil)
-	return layer{kind: LayerFlag, names: names, k: k}, err
+	return layer{kind: layerFlag, names: names, k: k}, err
 }

@@ -140,7 +140,7 @@ func notSet(keys []string) string {
 }
 
 // check returns everything that is wrong with the section's addresses and files, as far as names tell.
-func (a *Access) check() Problems {
+func (a *Access) check() problems {
 	p := a.checkTLS()
 	if _, err := a.Listeners(); err != nil {
 		p = append(p, err.Error())
@@ -148,15 +148,15 @@ func (a *Access) check() Problems {
 	return p
 }
 
-func (a *Access) checkTLS() Problems {
+func (a *Access) checkTLS() problems {
 	cert, key := a.Key("tls_cert_file"), a.Key("tls_key_file")
 	switch {
 	case a.TLSCertFile != "" && a.TLSKeyFile == "":
-		return Problems{"cannot use " + cert + ": " + notSet([]string{key})}
+		return problems{"cannot use " + cert + ": " + notSet([]string{key})}
 	case a.TLSCertFile == "" && a.TLSKeyFile != "":
-		return Problems{"cannot use " + key + ": " + notSet([]string{cert})}
+		return problems{"cannot use " + key + ": " + notSet([]string{cert})}
 	case a.TLSClientCAFile != "" && !a.hasTLS():
-		return Problems{"cannot use " + a.Key("tls_client_ca_file") + ": " + notSet([]string{cert, key})}
+		return problems{"cannot use " + a.Key("tls_client_ca_file") + ": " + notSet([]string{cert, key})}
 	}
 	return nil
 }

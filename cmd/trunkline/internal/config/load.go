@@ -14,17 +14,17 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// DefaultFile is read from the working directory when --config is not given and the file is there.
-const DefaultFile = "trunkline.yaml"
+// defaultFile is read from the working directory when --config is not given and the file is there.
+const defaultFile = "trunkline.yaml"
 
 // delim separates a section from a name.
 const delim = "."
 
-// Problems lists everything that is wrong with the settings, so that one run shows all of it.
-type Problems []string
+// problems lists everything that is wrong with the settings, so that one run shows all of it.
+type problems []string
 
 // Error returns one line per problem.
-func (p Problems) Error() string {
+func (p problems) Error() string {
 	if len(p) == 1 {
 		return p[0]
 	}
@@ -47,7 +47,7 @@ func (l layer) origin(key string) Origin {
 }
 
 // Load reads all sources, strongest last: defaults, --dev, file, environment, flags. fs must carry the flags of AddFlags;
-// environ is in the form of os.Environ. The error is of type Problems.
+// environ is in the form of os.Environ. The error is of type problems.
 func Load(fs *pflag.FlagSet, environ []string) (*Config, error) {
 	c := &Config{origins: make(map[string]Origin, len(table))}
 	c.Kernel.Section, c.HTTP.Section, c.Toolhost.Section = "kernel", "http", "toolhost"
@@ -70,7 +70,7 @@ func Load(fs *pflag.FlagSet, environ []string) (*Config, error) {
 }
 
 // sources opens every layer, weakest first. A layer that cannot be read is a problem; the others are still checked.
-func sources(c *Config, fs *pflag.FlagSet, environ []string) (layers []layer, probs Problems) {
+func sources(c *Config, fs *pflag.FlagSet, environ []string) (layers []layer, probs problems) {
 	add := func(l layer, err error) {
 		if err != nil {
 			probs = append(probs, err.Error())
@@ -79,7 +79,7 @@ func sources(c *Config, fs *pflag.FlagSet, environ []string) (layers []layer, pr
 		layers = append(layers, l)
 	}
 	if c.dev, _ = fs.GetBool(flagDev); c.dev {
-		add(mapLayer(LayerDev, devDefaults(), nil))
+		add(mapLayer(layerDev, devDefaults(), nil))
 	}
 	path, err := filePath(fs)
 	if err != nil {
@@ -99,7 +99,7 @@ func sources(c *Config, fs *pflag.FlagSet, environ []string) (layers []layer, pr
 
 // take puts the strongest value of s into its field and remembers the origin. It returns the problem, if any.
 func (c *Config) take(s setting, layers []layer) string {
-	v, from := s.def, Origin{Layer: LayerDefault}
+	v, from := s.def, Origin{Layer: layerDefault}
 	for _, l := range slices.Backward(layers) {
 		if got := l.k.Get(s.key); got != nil {
 			v, from = got, l.origin(s.key)
@@ -120,10 +120,10 @@ func filePath(fs *pflag.FlagSet) (string, error) {
 		}
 		return f.Value.String(), nil
 	}
-	if _, err := os.Stat(DefaultFile); err != nil {
+	if _, err := os.Stat(defaultFile); err != nil {
 		return "", nil //nolint:nilerr // no file here is the normal case; one that cannot be read is found when it is opened
 	}
-	return DefaultFile, nil
+	return defaultFile, nil
 }
 
 func fileLayer(path string) (layer, error) {
@@ -131,7 +131,7 @@ func fileLayer(path string) (layer, error) {
 	if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
 		return layer{}, fmt.Errorf("cannot read settings file %s: %w", path, err)
 	}
-	return layer{kind: LayerFile, name: path, k: k}, nil
+	return layer{kind: layerFile, name: path, k: k}, nil
 }
 
 // envLayer reads the variables of settings. strangers are the names of those that are meant for something else.
@@ -139,7 +139,7 @@ func envLayer(environ []string) (l layer, strangers []string, err error) {
 	names := make(map[string]string)
 	k := koanf.New(delim)
 	err = k.Load(env.Provider("", env.Opt{
-		Prefix:      EnvPrefix,
+		Prefix:      envPrefix,
 		EnvironFunc: func() []string { return environ },
 		TransformFunc: func(name, v string) (string, any) {
 			key := keyOfEnv(name)
@@ -153,7 +153,7 @@ func envLayer(environ []string) (l layer, strangers []string, err error) {
 			return key, v
 		},
 	}), nil)
-	return layer{kind: LayerEnv, names: names, k: k}, strangers, err
+	return layer{kind: layerEnv, names: names, k: k}, strangers, err
 }
 
 func mapLayer(kind string, values map[string]any, names map[string]string) (layer, error) {
@@ -163,13 +163,13 @@ func mapLayer(kind string, values map[string]any, names map[string]string) (laye
 }
 
 // unknown lists the keys of l that are not in the table. A section without content is no key.
-func unknown(l layer) Problems {
-	var p Problems
+func unknown(l layer) problems {
+	var p problems
 	for _, key := range l.k.Keys() {
 		if _, ok := find(key); ok || (isSection(key) && empty(l.k.Get(key))) {
 			continue
 		}
-		p = append(p, fmt.Sprintf("unknown setting %s (%s); the nearest known one is %s", key, l.origin(key), Nearest(key)))
+		p = append(p, fmt.Sprintf("unknown setting %s (%s); the nearest known one is %s", key, l.origin(key), nearest(key)))
 	}
 	return p
 }
@@ -179,7 +179,7 @@ func unknown(l layer) Problems {
 func (c *Config) Warnings() []string {
 	var w []string
 	for _, name := range c.strangers {
-		w = append(w, fmt.Sprintf("ignoring the environment variable %s: it is no setting; the nearest one is %s", name, EnvName(Nearest(keyOfEnv(name)))))
+		w = append(w, fmt.Sprintf("ignoring the environment variable %s: it is no setting; the nearest one is %s", name, envName(nearest(keyOfEnv(name)))))
 	}
 	return w
 }

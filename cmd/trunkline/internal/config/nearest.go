@@ -2,9 +2,9 @@ package config
 
 import "strings"
 
-// Nearest returns the known key closest to key by edit distance; the section may be missing or wrong. The first in table
+// nearest returns the known key closest to key by edit distance; the section may be missing or wrong. The first in table
 // order wins a tie.
-func Nearest(key string) string {
+func nearest(key string) string {
 	best, bestDist := "", -1
 	for _, s := range table {
 		_, name, _ := strings.Cut(s.key, delim)

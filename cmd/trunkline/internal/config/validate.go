@@ -6,8 +6,8 @@ import (
 )
 
 // validate checks what single ranges cannot see.
-func (c *Config) validate() Problems {
-	var p Problems
+func (c *Config) validate() problems {
+	var p problems
 	p = append(p, c.checkStore()...)
 	if k := &c.Kernel; k.DefaultQueryTimeoutMs > k.MaxQueryTimeoutMs {
 		p = append(p, fmt.Sprintf("cannot use kernel.default_query_timeout_ms = %d: it is above kernel.max_query_timeout_ms = %d",
@@ -29,15 +29,15 @@ func (c *Config) validate() Problems {
 }
 
 // checkStore refuses what a server cannot do with its store, and says what to do: who never chose a store.mode has one too.
-func (c *Config) checkStore() Problems {
+func (c *Config) checkStore() problems {
 	mode := fmt.Sprintf("store.mode is %s (%s)", c.Store.Mode, c.origins[keyStoreMode])
 	switch {
 	case c.Store.Mode == StoreMemory:
 		return nil
 	case c.dev:
-		return Problems{fmt.Sprintf("cannot use --dev: %s, and --dev keeps nothing; leave one of the two out", mode)}
+		return problems{fmt.Sprintf("cannot use --dev: %s, and --dev keeps nothing; leave one of the two out", mode)}
 	}
-	var p Problems
+	var p problems
 	if c.Store.Dir == "" {
 		p = append(p, fmt.Sprintf("cannot use store.dir = \"\": %s; name a directory, or keep nothing with store.mode=memory", mode))
 	}
@@ -49,10 +49,10 @@ func (c *Config) checkStore() Problems {
 }
 
 // checkStages refuses what an envelope's own stage_order must not have either (envelope §3.2).
-func checkStages(order []string) Problems {
+func checkStages(order []string) problems {
 	for i, name := range order {
 		if slices.Contains(order[:i], name) {
-			return Problems{fmt.Sprintf("cannot use http.default_stage_order: %q is in it twice", name)}
+			return problems{fmt.Sprintf("cannot use http.default_stage_order: %q is in it twice", name)}
 		}
 	}
 	return nil

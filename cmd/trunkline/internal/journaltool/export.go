@@ -32,7 +32,7 @@ var errPast = errors.New("past the range")
 // Export writes one JSON object per index and line to w, in order: index, time, epoch, kind, and the fields of the change, or error
 // and base64 where it is none. A claim has a line too, so that a missing index is a missing record.
 func Export(ctx context.Context, dir string, in Range, w io.Writer, m Meter) (done Exported, err error) {
-	j, err := Open(dir)
+	j, err := open(dir)
 	if err != nil {
 		return done, err
 	}

@@ -23,10 +23,10 @@ type Journal struct {
 	last journal.Index
 }
 
-// Open opens the journal in dir, in whatever mode it was made. Close it.
+// open opens the journal in dir, in whatever mode it was made. Close it.
 //
 // Errors: journal.ErrLocked, embedded.ErrNoJournal, *journal.DamageError where nothing can be read, or what the system said.
-func Open(dir string) (*Journal, error) {
+func open(dir string) (*Journal, error) {
 	view, err := embedded.Inspect(embedded.Config{Dir: dir})
 	if err != nil {
 		return nil, err

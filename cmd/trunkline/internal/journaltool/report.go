@@ -8,9 +8,9 @@ import (
 	"trunkline/engine/journal"
 )
 
-// MaxDamages is how many damages a Report lists. There may be as many as blocks; what is behind the last one listed is then taken
+// maxDamages is how many damages a Report lists. There may be as many as blocks; what is behind the last one listed is then taken
 // for lost.
-const MaxDamages = 100
+const maxDamages = 100
 
 // Report is what is known of a journal after it was verified.
 type Report struct {
@@ -26,7 +26,7 @@ type Report struct {
 	// LostMarks are the files with the mark that are missing or torn. One of two is no damage: the other one guards the log, and the next
 	// start makes it again.
 	LostMarks []string `json:"lost_marks"`
-	// Damages are the first MaxDamages of DamageCount, in the order of the log and then of the snapshots.
+	// Damages are the first maxDamages of DamageCount, in the order of the log and then of the snapshots.
 	Damages     []Damage  `json:"damages"`
 	DamageCount int       `json:"damage_count"`
 	Recovery    *Recovery `json:"recovery"`
@@ -116,7 +116,7 @@ func isDamage(err error) bool {
 func (r *Report) damaged(d Damage) {
 	r.DamageCount++
 	switch n := len(r.Damages); {
-	case n < MaxDamages:
+	case n < maxDamages:
 		r.Damages = append(r.Damages, d)
 	case !d.snapshot:
 		r.Damages[n-1].Until = 0

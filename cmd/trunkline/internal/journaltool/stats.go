@@ -58,7 +58,7 @@ const unreadable = "unreadable"
 
 // Count reads all of the journal in dir and counts.
 func Count(ctx context.Context, dir string, now time.Time, m Meter) (*Stats, error) {
-	j, err := Open(dir)
+	j, err := open(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 // follows from the one before it, every record, every snapshot. Damage is no error of Verify: it is in the Report.
 func Verify(ctx context.Context, dir string, m Meter) (*Report, error) {
 	r := &Report{Dir: dir, Snapshots: []Snapshot{}, LostMarks: []string{}, Damages: []Damage{}}
-	j, err := Open(dir)
+	j, err := open(dir)
 	var damage *journal.DamageError
 	if errors.As(err, &damage) {
 		r.refuse(damage)
@@ -88,7 +88,7 @@ func (v *verification) resume() error {
 		return nil
 	}
 	d, s := &r.Damages[len(r.Damages)-1], v.infos[newest]
-	if d.snapshot || d.Until != 0 || s.Err != nil || s.Index < d.Index || r.DamageCount > MaxDamages {
+	if d.snapshot || d.Until != 0 || s.Err != nil || s.Index < d.Index || r.DamageCount > maxDamages {
 		return nil
 	}
 	return v.walk(v.ctx, v.m, s.Index+1, func(b *journal.BlockView) error {

@@ -281,18 +281,18 @@ func TestDamagesAreBounded(t *testing.T) {
 			}
 			return usage("p", 1)
 		}}))
-		if r.DamageCount != bad || len(r.Damages) != min(bad, MaxDamages) {
+		if r.DamageCount != bad || len(r.Damages) != min(bad, maxDamages) {
 			t.Errorf("%d damages: %d listed of %d", bad, len(r.Damages), r.DamageCount)
 		}
-		if open := r.Damages[len(r.Damages)-1].Until == 0; open != (bad > MaxDamages) {
+		if open := r.Damages[len(r.Damages)-1].Until == 0; open != (bad > maxDamages) {
 			t.Errorf("%d damages: the last one ends: %v", bad, !open)
 		}
 		if r.Recovery.Index != 1 || r.Recovery.Starts {
 			t.Errorf("%d damages: %+v", bad, r.Recovery)
 		}
 	}
-	f(MaxDamages)
-	f(MaxDamages + 1)
+	f(maxDamages)
+	f(maxDamages + 1)
 }
 
 func TestNothingToVerify(t *testing.T) {

@@ -29,7 +29,7 @@ type account struct {
 	bytesIn        int64
 	lost           int64
 	late           int64 // replies after their request was given up
-	behind         int64 // requests the generator itself sent later than LagTolerance
+	behind         int64 // requests the generator itself sent later than lagTolerance
 	longest        int64 // the longest of those lags, of any request, in nanoseconds
 	done, failures int64
 }

@@ -65,12 +65,12 @@ func checkRate(rate float64, what string) error {
 
 func (p *Plan) checkSizes() error {
 	switch {
-	case p.Conns < 1 || p.Conns > MaxConns:
-		return fmt.Errorf("cannot use %d connections: want 1 to %d", p.Conns, MaxConns)
-	case p.Depth < 1 || p.Depth > MaxDepth:
-		return fmt.Errorf("cannot use depth %d: want 1 to %d", p.Depth, MaxDepth)
-	case p.Conns*p.Depth > MaxInFlight:
-		return fmt.Errorf("cannot use %d connections of depth %d: at most %d requests may be in flight", p.Conns, p.Depth, MaxInFlight)
+	case p.Conns < 1 || p.Conns > maxConns:
+		return fmt.Errorf("cannot use %d connections: want 1 to %d", p.Conns, maxConns)
+	case p.Depth < 1 || p.Depth > maxDepth:
+		return fmt.Errorf("cannot use depth %d: want 1 to %d", p.Depth, maxDepth)
+	case p.Conns*p.Depth > maxInFlight:
+		return fmt.Errorf("cannot use %d connections of depth %d: at most %d requests may be in flight", p.Conns, p.Depth, maxInFlight)
 	case p.Count < 0:
 		return fmt.Errorf("cannot use count %d: want 0 or more", p.Count)
 	}
@@ -90,7 +90,7 @@ func (p *Plan) checkTimes() error {
 	case p.Interval < time.Millisecond:
 		return fmt.Errorf("cannot use interval %s: want at least 1ms", p.Interval)
 	case p.Duration > p.longest():
-		return fmt.Errorf("cannot use interval %s: the run would have more than %d", p.Interval, MaxIntervals)
+		return fmt.Errorf("cannot use interval %s: the run would have more than %d", p.Interval, maxIntervals)
 	}
 	return nil
 }
@@ -98,8 +98,8 @@ func (p *Plan) checkTimes() error {
 // longest is the greatest Duration that the limits allow beside Warmup and Interval.
 func (p *Plan) longest() time.Duration {
 	most := MaxDuration
-	if p.Interval < MaxDuration/MaxIntervals {
-		most = MaxIntervals * p.Interval
+	if p.Interval < MaxDuration/maxIntervals {
+		most = maxIntervals * p.Interval
 	}
 	return most - p.Warmup
 }
@@ -122,8 +122,8 @@ func (p *Plan) checkMix() error {
 	full := make([]Share, len(mix))
 	seen := make(map[string]bool)
 	for i, s := range mix {
-		if s.Weight < 1 || s.Weight > MaxWeight {
-			return fmt.Errorf("cannot use weight %d of %s: want 1 to %d", s.Weight, s.Name, MaxWeight)
+		if s.Weight < 1 || s.Weight > maxWeight {
+			return fmt.Errorf("cannot use weight %d of %s: want 1 to %d", s.Weight, s.Name, maxWeight)
 		}
 		var err error
 		if full[i], err = complete(p.Target.Protocol, s); err != nil {
@@ -141,8 +141,8 @@ func (p *Plan) checkMix() error {
 	return nil
 }
 
-// MaxWeight bounds the weight of a share, so that their sum is far from overflowing.
-const MaxWeight = 1_000_000
+// maxWeight bounds the weight of a share, so that their sum is far from overflowing.
+const maxWeight = 1_000_000
 
 // complete returns a share with its full name and a body.
 func complete(protocol string, s Share) (Share, error) {
@@ -162,8 +162,8 @@ func complete(protocol string, s Share) (Share, error) {
 		}
 		s.Body = []byte(body)
 	}
-	if len(s.Body) > MaxBodyBytes {
-		return s, fmt.Errorf("cannot use the body of %s: it has more than %d bytes", s.Name, MaxBodyBytes)
+	if len(s.Body) > maxBodyBytes {
+		return s, fmt.Errorf("cannot use the body of %s: it has more than %d bytes", s.Name, maxBodyBytes)
 	}
 	return s, nil
 }

@@ -29,14 +29,14 @@ func TestLimitsOfAPlan(t *testing.T) {
 		}
 	}
 	f("", func(*Plan) {})
-	f("", func(p *Plan) { p.Conns = MaxConns })
-	f("10001 connections", func(p *Plan) { p.Conns = MaxConns + 1 })
+	f("", func(p *Plan) { p.Conns = maxConns })
+	f("10001 connections", func(p *Plan) { p.Conns = maxConns + 1 })
 	f("0 connections", func(p *Plan) { p.Conns = 0 })
-	f("", func(p *Plan) { p.Depth = MaxDepth })
-	f("depth 1025", func(p *Plan) { p.Depth = MaxDepth + 1 })
+	f("", func(p *Plan) { p.Depth = maxDepth })
+	f("depth 1025", func(p *Plan) { p.Depth = maxDepth + 1 })
 	f("depth 0", func(p *Plan) { p.Depth = 0 })
-	f("", func(p *Plan) { p.Conns, p.Depth = MaxInFlight/MaxDepth, MaxDepth })
-	f("in flight", func(p *Plan) { p.Conns, p.Depth = MaxInFlight/MaxDepth+1, MaxDepth })
+	f("", func(p *Plan) { p.Conns, p.Depth = maxInFlight/maxDepth, maxDepth })
+	f("in flight", func(p *Plan) { p.Conns, p.Depth = maxInFlight/maxDepth+1, maxDepth })
 	f("", func(p *Plan) { p.Schedule.To = MaxRate })
 	f("rate 1.0000001e+07", func(p *Plan) { p.Schedule.To = MaxRate + 1 })
 	f("rate 0", func(p *Plan) { p.Schedule.To = 0 })
@@ -126,8 +126,8 @@ func TestLimitsOfAMix(t *testing.T) {
 	}
 	f("", ProtocolToolhost, many[:MaxShares]...)
 	f("65 methods", ProtocolToolhost, many...)
-	f("", ProtocolToolhost, Share{Name: "a", Weight: MaxWeight})
-	f("weight 1000001", ProtocolToolhost, Share{Name: "a", Weight: MaxWeight + 1})
+	f("", ProtocolToolhost, Share{Name: "a", Weight: maxWeight})
+	f("weight 1000001", ProtocolToolhost, Share{Name: "a", Weight: maxWeight + 1})
 	f("weight 0", ProtocolToolhost, Share{Name: "a"})
 	f("twice", ProtocolKernel, Share{Name: "GetProcess", Weight: 1}, Share{Name: "kernel.GetProcess", Weight: 1})
 	f("opens a stream", ProtocolKernel, Share{Name: "commbus.Subscribe", Weight: 1, Body: []byte("{}")})
@@ -140,8 +140,8 @@ func TestLimitsOfAMix(t *testing.T) {
 	f("", ProtocolHTTP, Share{Name: strings.Repeat("n", maxName), Weight: 1})
 	f("1 to 256 bytes", ProtocolHTTP, Share{Name: strings.Repeat("n", maxName+1), Weight: 1})
 	body := func(n int) []byte { return []byte(`"` + strings.Repeat("b", n-2) + `"`) }
-	f("", ProtocolHTTP, Share{Name: "x", Weight: 1, Body: body(MaxBodyBytes)})
-	f("more than 4194304 bytes", ProtocolHTTP, Share{Name: "x", Weight: 1, Body: body(MaxBodyBytes + 1)})
+	f("", ProtocolHTTP, Share{Name: "x", Weight: 1, Body: body(maxBodyBytes)})
+	f("more than 4194304 bytes", ProtocolHTTP, Share{Name: "x", Weight: 1, Body: body(maxBodyBytes + 1)})
 }
 
 func TestAddresses(t *testing.T) {

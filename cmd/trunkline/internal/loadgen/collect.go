@@ -111,12 +111,12 @@ func (c *collector) sample(now int64) Sample {
 func (c *collector) finish() *Result {
 	r := c.result
 	r.Intervals = c.kept.all(c.g.plan.Interval / 2)
-	r.MissedSchedule = c.behind*LagShare > r.Total.Sent
+	r.MissedSchedule = c.behind*lagShare > r.Total.Sent
 	r.Stopped = c.g.cut.Load()
 	return r
 }
 
-// keeper keeps at most KeptIntervals samples of a run of any length.
+// keeper keeps at most keptIntervals samples of a run of any length.
 type keeper struct {
 	list  []Sample
 	group int    // samples that one of the list stands for
@@ -134,7 +134,7 @@ func (k *keeper) add(s *Sample) {
 		return
 	}
 	k.flush()
-	if len(k.list) == KeptIntervals {
+	if len(k.list) == keptIntervals {
 		k.fold()
 	}
 }
@@ -194,7 +194,7 @@ func withoutMethods(s *Sample) Sample {
 
 // shorten copies a histogram into one whose range ends above its highest value: a third of the memory, mostly.
 func shorten(h *hdrhistogram.Histogram) *hdrhistogram.Histogram {
-	short := hdrhistogram.New(LowestLatency, min(max(2*h.Max(), 1000), HighestLatency), LatencyDigits)
+	short := hdrhistogram.New(LowestLatency, min(max(2*h.Max(), 1000), HighestLatency), latencyDigits)
 	short.Merge(h)
 	return short
 }

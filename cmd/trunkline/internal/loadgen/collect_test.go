@@ -80,8 +80,8 @@ func TestKeptIntervals(t *testing.T) {
 	}
 	f(0, 0)
 	f(1, 1)
-	f(KeptIntervals-1, KeptIntervals-1)
-	f(2*KeptIntervals+1, KeptIntervals/2+1)
+	f(keptIntervals-1, keptIntervals-1)
+	f(2*keptIntervals+1, keptIntervals/2+1)
 }
 
 // TestTheRestOfARun: a last moment does not stand alone, because few requests make a great rate of it.

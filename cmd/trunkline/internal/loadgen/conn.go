@@ -187,7 +187,7 @@ func (c *conn) read(nc net.Conn) {
 		case bad == errFinal:
 			return
 		case bad != nil:
-			c.judge(ErrorProtocol)
+			c.judge(errorProtocol)
 			return
 		}
 		if err != nil {
@@ -198,7 +198,7 @@ func (c *conn) read(nc net.Conn) {
 		}
 		have = copy(buf, buf[used:have])
 		if buf, bad = resize(buf, have, need); bad != nil {
-			c.judge(ErrorProtocol)
+			c.judge(errorProtocol)
 			return
 		}
 	}

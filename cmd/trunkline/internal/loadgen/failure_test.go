@@ -71,7 +71,7 @@ func TestADeadServer(t *testing.T) {
 		if r.Total.Due != 3000 || r.Total.Done != 0 || r.Total.Latency.Min() < int64(499*time.Millisecond) {
 			t.Errorf("%+v", r.Total)
 		}
-		if r.MissedSchedule || r.LatestLag > LagTolerance {
+		if r.MissedSchedule || r.LatestLag > lagTolerance {
 			t.Errorf("the server's silence is the generator's lag of %s", r.LatestLag)
 		}
 		if r.Total.To > 3700*time.Millisecond {
@@ -136,9 +136,9 @@ func TestGarbageEndsTheConnection(t *testing.T) {
 	if _, _, err := c.take(newDialect(ProtocolKernel), []byte("HTTP/1.1 400 Bad\r\n\r\n"), 0, g.now()); err == nil {
 		t.Error("no error")
 	}
-	c.judge(ErrorProtocol)
+	c.judge(errorProtocol)
 	c.detach(true)
-	if n := g.shards[0].accounts[measuring].errors[ErrorProtocol]; n == nil || *n < 1 {
+	if n := g.shards[0].accounts[measuring].errors[errorProtocol]; n == nil || *n < 1 {
 		t.Errorf("%v", g.shards[0].accounts[measuring].errors)
 	}
 }

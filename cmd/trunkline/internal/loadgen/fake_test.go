@@ -53,7 +53,7 @@ func (f *fake) dial(context.Context) (net.Conn, error) {
 // talk serves one connection. Frames are read while others are worked on, so that what is in flight can be counted.
 func (f *fake) talk(nc net.Conn) {
 	defer nc.Close()
-	ids := make(chan []byte, MaxDepth+1)
+	ids := make(chan []byte, maxDepth+1)
 	go f.receive(nc, ids)
 	var replies sync.WaitGroup
 	defer replies.Wait()

@@ -130,7 +130,7 @@ func TestAServerThatSendsGarbage(t *testing.T) {
 	for _, p := range protocols {
 		underAttack(t, p, func(nc net.Conn) {
 			eachRequest(nc, p, func(string) bool { return send(nc, "\xff\x00 what is this\r\n\r\n") })
-		}, allFailed(t, p, ErrorProtocol))
+		}, allFailed(t, p, errorProtocol))
 	}
 }
 
@@ -144,7 +144,7 @@ func TestAServerThatSaysTooMuch(t *testing.T) {
 	for _, p := range protocols {
 		underAttack(t, p, func(nc net.Conn) {
 			eachRequest(nc, p, func(string) bool { return send(nc, tooMuch[p]) })
-		}, allFailed(t, p, ErrorProtocol))
+		}, allFailed(t, p, errorProtocol))
 	}
 }
 
@@ -153,7 +153,7 @@ func TestAServerThatNeverAnswers(t *testing.T) {
 	for _, p := range protocols {
 		underAttack(t, p, func(nc net.Conn) { eachRequest(nc, p, func(string) bool { return true }) }, func(r *Result) {
 			allFailed(t, p, ErrorTimeout)(r)
-			if r.Total.Errors[ErrorTimeout] != 200 || r.LatestLag > LagTolerance {
+			if r.Total.Errors[ErrorTimeout] != 200 || r.LatestLag > lagTolerance {
 				t.Errorf("%s: lag %s, %+v", p, r.LatestLag, r.Total)
 			}
 		})

@@ -8,27 +8,27 @@ import (
 
 // The limits of a plan.
 const (
-	// MaxConns is the largest number of connections: each costs two goroutines and some 10 KiB.
-	MaxConns = 10_000
-	// MaxDepth is the largest number of requests in flight on one connection: three hexadecimal digits of its id are the place.
-	MaxDepth = 1_024
-	// MaxInFlight bounds connections times depth: the places of all connections take some 50 MB then.
-	MaxInFlight = 1 << 20
+	// maxConns is the largest number of connections: each costs two goroutines and some 10 KiB.
+	maxConns = 10_000
+	// maxDepth is the largest number of requests in flight on one connection: three hexadecimal digits of its id are the place.
+	maxDepth = 1_024
+	// maxInFlight bounds connections times depth: the places of all connections take some 50 MB then.
+	maxInFlight = 1 << 20
 	// MaxRate is the greatest rate of a schedule, in requests/s: above it a nanosecond clock tells too few requests apart.
 	MaxRate = 10_000_000
 	// MaxDuration bounds warming up and measuring together.
 	MaxDuration = 24 * time.Hour
-	// MaxIntervals bounds how often a run is observed: a day of seconds.
-	MaxIntervals = 100_000
+	// maxIntervals bounds how often a run is observed: a day of seconds.
+	maxIntervals = 100_000
 	// MaxShares bounds the mix: each method has its own histograms.
 	MaxShares = 64
 	// MaxErrorKinds bounds the codes that are counted apart; further ones count as OtherErrors.
 	MaxErrorKinds = 32
-	// MaxBodyBytes bounds the body of one share, as most servers bound a request.
-	MaxBodyBytes = 4 << 20
-	// KeptIntervals bounds Result.Intervals: above it neighbours are joined two by two, so that a run of a day keeps its shape in
+	// maxBodyBytes bounds the body of one share, as most servers bound a request.
+	maxBodyBytes = 4 << 20
+	// keptIntervals bounds Result.Intervals: above it neighbours are joined two by two, so that a run of a day keeps its shape in
 	// some 100 MB.
-	KeptIntervals = 512
+	keptIntervals = 512
 )
 
 // The protocols of a Target.

@@ -37,7 +37,7 @@ func TestCoordinatedOmission(t *testing.T) {
 		if slow := above(r, 100*time.Millisecond); slow < 450 {
 			t.Errorf("%d requests took longer than 100ms", slow)
 		}
-		if r.MissedSchedule || r.LatestLag > LagTolerance {
+		if r.MissedSchedule || r.LatestLag > lagTolerance {
 			t.Errorf("the server's stall is not the generator's lag: %v %s", r.MissedSchedule, r.LatestLag)
 		}
 	})

@@ -10,7 +10,7 @@ import (
 const (
 	LowestLatency  = 1
 	HighestLatency = int64(time.Hour)
-	LatencyDigits  = 3
+	latencyDigits  = 3
 )
 
 // The kinds of Sample.Errors that no server says.
@@ -18,19 +18,19 @@ const (
 	ErrorTimeout     = "timeout"           // no reply within Plan.Timeout of the intended start
 	ErrorLost        = "connection lost"   // it ended with the request in flight
 	ErrorUnconnected = "cannot connect"    // no connection to send it on within Plan.Timeout
-	ErrorProtocol    = "malformed reply"   // the reply could not be read; its connection is closed
+	errorProtocol    = "malformed reply"   // the reply could not be read; its connection is closed
 	OtherErrors      = "other error codes" // codes beyond MaxErrorKinds
 )
 
 // When a generator has missed its schedule.
 const (
-	LagTolerance = time.Millisecond
-	LagShare     = 100
+	lagTolerance = time.Millisecond
+	lagShare     = 100
 )
 
 // NewHistogram returns an empty histogram of latencies.
 func NewHistogram() *hdrhistogram.Histogram {
-	return hdrhistogram.New(LowestLatency, HighestLatency, LatencyDigits)
+	return hdrhistogram.New(LowestLatency, HighestLatency, latencyDigits)
 }
 
 // Bytes counts what went over the connections, encryption aside.
@@ -73,11 +73,11 @@ type Result struct {
 	// Total covers what was measured, without warming up.
 	Total Sample
 	// Intervals are those of observe from the start of measuring, in order, each from where the one before it ended; at most
-	// KeptIntervals, so those of a long run are longer than Plan.Interval, all alike but for the last two. A rest of less than half an
+	// keptIntervals, so those of a long run are longer than Plan.Interval, all alike but for the last two. A rest of less than half an
 	// interval is part of the last one.
 	Intervals []Sample
-	// MissedSchedule says that the generator itself could not keep up: it sent more than one request in LagShare later than
-	// LagTolerance, though their connections had places free. LatestLag is by how much at most. The latencies hold that lag.
+	// MissedSchedule says that the generator itself could not keep up: it sent more than one request in lagShare later than
+	// lagTolerance, though their connections had places free. LatestLag is by how much at most. The latencies hold that lag.
 	MissedSchedule bool
 	LatestLag      time.Duration
 	// Stopped says that the context ended the run before its time: what was due then and not answered counts nowhere but in Due.

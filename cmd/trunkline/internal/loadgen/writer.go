@@ -90,7 +90,7 @@ func (c *conn) send(start, now int64) {
 
 // lag counts by how much the generator itself was late.
 func (a *account) lag(by int64) {
-	if by > int64(LagTolerance) {
+	if by > int64(lagTolerance) {
 		a.behind++
 	}
 	a.longest = max(a.longest, by)
