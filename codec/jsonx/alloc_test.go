@@ -23,6 +23,9 @@ func TestNoAllocs(t *testing.T) {
 	f("Check", func() { Check(good, 128) })
 	f("Check of bad text", func() { buf = Check(bad, 128).Append(buf[:0]) })
 	f("Check of deep text", func() { buf = Check(deep, 128).Append(buf[:0]) })
+	spelled, names, values := []byte(`{"\u0061":1,"b":2}`), []string{"a"}, make([]Value, 1)
+	f("Pick", func() { Pick(spelled, names, values) })
+	f("Build", func() { buf = Build(buf[:0]).Int("a", 1).Text("b", str).Bool("c", true).End() })
 	f("Step", func() {
 		w.Start(good)
 		for kind, raw := w.Step(); kind != End; kind, raw = w.Step() {

@@ -4,12 +4,14 @@
 //	Check            is this exactly one JSON value? (RFC 8259, valid UTF-8, bounded nesting)
 //	Names.Scan       the same, and picks the known members of the object out in the same pass; tells repeated ones
 //	Object, Array    iterate over the members of one container in checked text, stepping over what nests in them
+//	Pick             the members with some names, in one pass over checked text
 //	ValueOf          says what kind of value a checked text is
 //	Walker           pulls tokens out of checked text, with the member count of every container if wanted, to transcode it
 //	ParseNumber      reads a number as int64, uint64 or float64; ParseInt is the quick way to the first of them
 //	Integral         reads a number whose value is an integer, however it is spelled
 //	AppendUnescaped  undoes the escapes of a string
 //	AppendString     writes a string
+//	Builder          writes an object, member by member
 //
 // Text from a peer goes through Check or Scan first; all the others that read rely on that. Given text that was not
 // checked they still neither panic nor loop nor write invalid UTF-8 that was not in the text, but what they return means nothing.

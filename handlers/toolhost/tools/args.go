@@ -1,62 +1,67 @@
 package tools
 
 import (
-	"bytes"
+	"slices"
+	"strconv"
 
 	"trunkline/codec/jsonx"
 )
 
-// args are those members of a tool's input that the tool knows. They point into the input and live as long as it does.
+// args are those members of a tool's input that the tool knows. They point into the input and live as
+// long as it does.
 type args struct {
 	names  []string
 	values []jsonx.Value
 }
 
-// pick reads the members with the given names out of input, the checked text of an object, in one pass. The last of repeated
-// members counts (toolhost §2.4). It allocates the result only.
+// pick reads the members with the given names out of input, the checked text of an object. The last
+// of repeated members counts (toolhost §2.4). It allocates the result only.
 func pick(input []byte, names ...string) args {
 	a := args{names, make([]jsonx.Value, len(names))}
-	members := jsonx.OpenObject(input)
-	var scratch [128]byte // room for the longest name with every character spelled \uXXXX
-	for {
-		key, v, ok := members.Next()
-		if !ok {
-			return a
-		}
-		if len(key) > len(scratch) {
-			continue
-		}
-		if bytes.IndexByte(key, '\\') >= 0 {
-			key = jsonx.AppendUnescaped(scratch[:0], key)
-		}
-		if i := a.index(key); i >= 0 {
-			a.values[i] = v
-		}
-	}
+	jsonx.Pick(input, names, a.values)
+	return a
 }
 
-func (a args) index(name []byte) int {
-	for i, n := range a.names {
-		if n == string(name) {
-			return i
-		}
-	}
-	return -1
-}
-
-// value returns the member name; its Kind is jsonx.End if it is absent.
-func (a args) value(name string) jsonx.Value {
-	if i := a.index([]byte(name)); i >= 0 {
-		return a.values[i]
-	}
-	return jsonx.Value{}
-}
+// value returns the member name, one of those picked; its Kind is jsonx.End if it is absent.
+func (a args) value(name string) jsonx.Value { return a.values[slices.Index(a.names, name)] }
 
 // text returns the string name, unescaped; ok is false if there is none.
-func (a args) text(name string) (s string, ok bool) { return textOf(a.value(name)) }
+func (a args) text(name string) (s string, ok bool) {
+	text, ok := a.value(name).Text()
+	return string(text), ok
+}
 
-// integer returns the integer name, or absent if there is none.
-func (a args) integer(name string, absent int64) int64 { return integerOf(a.value(name), absent) }
+// integer returns the integer name, or absent if there is none that fits 64 bits.
+func (a args) integer(name string, absent int64) int64 {
+	if v := a.value(name); v.Kind == jsonx.Number {
+		if n, ok := jsonx.Integral(v.Raw); ok {
+			return n
+		}
+	}
+	return absent
+}
+
+// clamped returns the integer name brought between low and high, or absent if there is none.
+func (a args) clamped(name string, low, high, absent int64) int64 {
+	return min(max(a.integer(name, absent), low), high)
+}
+
+// positive returns the integer name, at most high; absent stands for none and for those below 1.
+func (a args) positive(name string, high, absent int64) int64 {
+	if n := a.integer(name, absent); n > 0 {
+		return min(n, high)
+	}
+	return absent
+}
+
+// number returns the number name, or absent if there is none in the range of float64.
+func (a args) number(name string, absent float64) float64 {
+	v := a.value(name)
+	if x, err := strconv.ParseFloat(string(v.Raw), 64); err == nil && v.Kind == jsonx.Number {
+		return x
+	}
+	return absent
+}
 
 // boolean returns the boolean name, or absent if there is none.
 func (a args) boolean(name string, absent bool) bool {
@@ -65,28 +70,6 @@ func (a args) boolean(name string, absent bool) bool {
 		return true
 	case jsonx.False:
 		return false
-	}
-	return absent
-}
-
-// textOf returns the meaning of v if it is a string.
-func textOf(v jsonx.Value) (s string, ok bool) {
-	if v.Kind != jsonx.String || len(v.Raw) < 2 {
-		return "", false
-	}
-	raw := v.Raw[1 : len(v.Raw)-1]
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw), true
-	}
-	return string(jsonx.AppendUnescaped(make([]byte, 0, len(raw)), raw)), true
-}
-
-// integerOf returns the value of v if that is an integer that fits 64 bits, absent otherwise.
-func integerOf(v jsonx.Value, absent int64) int64 {
-	if v.Kind == jsonx.Number {
-		if n, ok := jsonx.Integral(v.Raw); ok {
-			return n
-		}
 	}
 	return absent
 }

@@ -14,8 +14,8 @@ const (
 	filePerm = 0o644
 )
 
-// dir is an open directory inside a root. Its methods take the name of one entry and never follow a link. One goroutine at a
-// time may use it; whoever got it closes it.
+// dir is an open directory inside a root. Its methods take the name of one entry, which is no path and
+// neither "." nor "..", and never follow a link. One goroutine at a time may use it; its user closes it.
 type dir struct {
 	fd    int
 	path  string   // for results: the path of the root and what leads from there to the directory, without links
@@ -35,10 +35,11 @@ func (d *dir) close() { _ = unix.Close(d.fd) }
 
 // enter opens the directory name in d; errLink if that is a link. create makes it if it is missing.
 func (d *dir) enter(name string, create bool) (*dir, error) {
-	sub, err := d.openSub(name)
+	path := filepath.Join(d.path, name)
+	sub, err := openDir(d.fd, name, path, unix.O_NOFOLLOW)
 	if err == unix.ENOENT && create {
 		if err = d.mkdir(name); err == nil {
-			sub, err = d.openSub(name)
+			sub, err = openDir(d.fd, name, path, unix.O_NOFOLLOW)
 		}
 	}
 	if err == nil {
@@ -51,13 +52,6 @@ func (d *dir) enter(name string, create bool) (*dir, error) {
 		}
 	}
 	return nil, err
-}
-
-func (d *dir) openSub(name string) (*dir, error) {
-	if !isEntry(name) {
-		return nil, errName
-	}
-	return openDir(d.fd, name, filepath.Join(d.path, name), unix.O_NOFOLLOW)
 }
 
 // mkdir makes the directory name, durably; one that is there already will do.
@@ -76,9 +70,6 @@ func (d *dir) mkdir(name string) error {
 // but a disk: a device, fifo or socket is errNotRegular and not opened, unless it takes the place of a file in that moment, and then
 // not waited for; a file that the kernel makes up is errNotRegular too. A link is errLink.
 func (d *dir) open(name string, flag int, perm uint32) (*os.File, error) {
-	if !isEntry(name) {
-		return nil, errName
-	}
 	st, err := d.lstat(name)
 	if err == nil {
 		err = regular(&st)
@@ -98,31 +89,21 @@ func (d *dir) openUnseen(name string, flag int, perm uint32) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := fileOf(fd, filepath.Join(d.path, name))
-	if err != nil {
-		_ = unix.Close(fd)
-	}
-	return f, err
-}
-
-// fileOf makes a file of fd, which was opened without waiting, if it is a regular one.
-func fileOf(fd int, path string) (*os.File, error) {
 	var st unix.Stat_t
-	err := retry(func() error { return unix.Fstat(fd, &st) })
-	if err == nil {
+	if err = retry(func() error { return unix.Fstat(fd, &st) }); err == nil {
 		err = regular(&st)
 	}
+	if err == nil {
+		var madeUp bool
+		if madeUp, err = synthetic(fd); madeUp {
+			err = errNotRegular
+		}
+	}
 	if err != nil {
+		_ = unix.Close(fd)
 		return nil, err
 	}
-	madeUp, err := synthetic(fd)
-	if err == nil && madeUp {
-		err = errNotRegular
-	}
-	if err != nil {
-		return nil, err
-	}
-	return nonblocking(fd, path), nil
+	return nonblocking(fd, filepath.Join(d.path, name)), nil
 }
 
 // nonblocking makes a file of fd whose reads fail where they would wait, against files that say they are regular and are not. For the
@@ -156,25 +137,16 @@ func (d *dir) readlink(name string) (string, error) {
 
 // rename gives from the name to, in place of what has it; a link there is replaced, not followed.
 func (d *dir) rename(from, to string) error {
-	if !isEntry(from) || !isEntry(to) {
-		return errName
-	}
 	return retry(func() error { return unix.Renameat(d.fd, from, d.fd, to) })
 }
 
 // link gives from the second name to; it fails with unix.EEXIST if anything has it.
 func (d *dir) link(from, to string) error {
-	if !isEntry(from) || !isEntry(to) {
-		return errName
-	}
 	return retry(func() error { return unix.Linkat(d.fd, from, d.fd, to, 0) })
 }
 
 // remove removes the entry name, which is no directory.
 func (d *dir) remove(name string) error {
-	if !isEntry(name) {
-		return errName
-	}
 	return retry(func() error { return unix.Unlinkat(d.fd, name, 0) })
 }
 
@@ -217,16 +189,6 @@ func regular(st *unix.Stat_t) error {
 }
 
 func typeOf(st *unix.Stat_t) uint32 { return uint32(st.Mode) & unix.S_IFMT }
-
-// isEntry tells whether name can be the name of one entry of a directory. Whether it is too long the system knows best.
-func isEntry(name string) bool {
-	for i := range len(name) {
-		if name[i] == '/' || name[i] == 0 {
-			return false
-		}
-	}
-	return name != "" && name != "." && name != ".."
-}
 
 func openat(fd int, name string, flags int, perm uint32) (opened int, err error) {
 	err = retry(func() (err error) {

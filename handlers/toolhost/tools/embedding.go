@@ -1,10 +1,80 @@
 package tools
 
 import (
+	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"math"
+	"strconv"
+
+	"trunkline/codec/jsonx"
+	"trunkline/handlers/toolhost/tool"
 )
+
+const (
+	defaultEmbedDim = 384
+	maxEmbedDim     = 1024
+)
+
+// embedText returns the embedding of a text (toolhost §4.7).
+func embedText(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
+	a := pick(c.Input, "text", "dim", "normalize")
+	text, _ := a.value("text").Text()
+	if len(text) == 0 {
+		return nil, errMissingText
+	}
+	dim := int(a.positive("dim", maxEmbedDim, defaultEmbedDim))
+	normalize := a.boolean("normalize", true)
+	if e.Embed.Program != nil {
+		v, err := e.Embed.embed(ctx, string(text), dim, normalize)
+		if err != nil {
+			return nil, err
+		}
+		return appendEmbedded(nil, v), nil
+	}
+	v := hashComponents(text)
+	if normalize {
+		v = divideByNorm(v, dim)
+	}
+	return embeddingOutput(v, dim), nil
+}
+
+// appendEmbedded writes any vector.
+func appendEmbedded(dst []byte, v embedded) []byte {
+	dst = append(jsonx.Build(dst).Text("provider", v.provider).Int("dim", int64(len(v.vector))).Name("embedding"), '[')
+	for _, x := range v.vector {
+		dst = append(strconv.AppendFloat(dst, float64(x), 'f', 6, 64), ',')
+	}
+	dst[len(dst)-1] = ']'
+	return append(dst, '}')
+}
+
+// embeddingOutput writes the vector with dim components that repeats v. Each component is put into digits once: that is what
+// takes the time.
+func embeddingOutput(v [hashPeriod]float32, dim int) []byte {
+	const longest = len("-0.123456,")
+	out := []byte(jsonx.Build(make([]byte, 0, 64+dim*longest)).Text("provider", hashProvider).Int("dim", int64(dim)).Name("embedding"))
+	out = append(out, '[')
+	start, period := len(out), len(out) // where the components begin, and where they begin to repeat
+	for i := range min(dim, hashPeriod) {
+		out = append(strconv.AppendFloat(out, float64(v[i]), 'f', 6, 64), ',')
+		period = len(out)
+	}
+	for range dim/hashPeriod - 1 {
+		out = append(out, out[start:period]...)
+	}
+	if dim > hashPeriod {
+		rest := out[start:]
+		for range dim % hashPeriod {
+			n := bytes.IndexByte(rest, ',') + 1
+			out = append(out, rest[:n]...)
+			rest = rest[n:]
+		}
+	}
+	out[len(out)-1] = ']'
+	return append(out, '}')
+}
 
 // hashPeriod is how many components of a hash embedding differ: chunks are read at offset 0, 16 and 32 of the digest and then
 // again from 0, two components each (toolhost §4.7 "Hash embedding").

@@ -23,6 +23,8 @@ type Env struct {
 	MemoryEnv
 	// Embed is what makes embeddings.
 	Embed EmbedEnv
+
+	swept sweeps // by FILE.WRITE
 }
 
 // EnvFrom reads the environment that getenv gives; wd is the working directory, which stands in for a missing MACHINA_ROOT and
@@ -53,9 +55,3 @@ func under(base, dir string) string {
 	}
 	return filepath.Join(base, dir)
 }
-
-// readRoot returns the directory that files are read in.
-func (e *Env) readRoot() *root { return newRoot(e.Root) }
-
-// writeRoot returns the directory that files are written in. Where it lies in Root, a link on the way to it must not leave Root.
-func (e *Env) writeRoot() *root { return e.readRoot().within(e.WriteRoot) }

@@ -4,9 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
-	"os"
-	"strconv"
 
 	"trunkline/codec/jsonx"
 	"trunkline/handlers/toolhost/dsstate"
@@ -14,7 +13,7 @@ import (
 )
 
 const (
-	// scanRows is after which line ERROR_SCAN stops if the caller does not say.
+	// scanRows is after which line ERROR_SCAN stops if the caller gives no number.
 	scanRows = 1_000_000
 	// scanLine is how many bytes of a line it looks at: the rest is cut.
 	scanLine = 1 << 20
@@ -22,43 +21,34 @@ const (
 	maxSamples = 5
 )
 
-// errorScan counts the lines of a file that contain a text.
-func errorScan(e *Env) Builtin {
-	return builtin(tool.Descriptor{
-		AID:           "AID.ERROR_SCAN.v1",
-		Name:          "error_scan_csv",
-		Deterministic: true,
-		Tags:          []string{"tag.log", "tag.scan", "tag.error"},
-		SideEffects:   []string{"filesystem_read"},
-		ReplayInputs:  []string{"input_path_fingerprint"},
-	}, func(ctx context.Context, c *tool.Call) tool.Result { return runErrorScan(ctx, e, c) })
-}
+var errMissingScan = errors.New("missing input_path/pattern")
 
-func runErrorScan(ctx context.Context, e *Env, c *tool.Call) tool.Result {
+// errorScan counts the lines of a file that contain a text.
+func errorScan(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	in := pick(c.Input, "input_path", "pattern", "max_rows")
 	path, _ := in.text("input_path")
 	pattern, _ := in.text("pattern")
 	if path == "" || pattern == "" {
-		return tool.Fail("missing input_path/pattern")
+		return nil, errMissingScan
 	}
 	f, _, err := e.openInput(path)
-	if err == errNotRegular {
-		err = os.ErrInvalid // this tool has no other word for it than for a file that is not there
+	if err == errOutside {
+		return nil, inputError(path, err)
 	}
 	if err != nil {
-		return tool.Fail(readFailure(path, err))
+		return nil, inputError(path, nil) // this tool has one text for all other reasons
 	}
 	defer f.Close()
 	s := scan{pattern: []byte(pattern), maxRows: in.integer("max_rows", scanRows)}
 	if err := s.run(ctx, f); err != nil {
-		if ctx.Err() != nil {
-			return canceled(ctx)
-		}
-		return tool.Fail("cannot open file: " + path)
+		return nil, inputError(path, nil)
 	}
-	out := s.appendResult(nil)
-	c.State.Set(0, dsstate.Artifact{Type: "table_summary", Provenance: "scan:" + pattern, Content: string(out), Size: s.matches})
-	return tool.Result{Output: out}
+	out := append(append(jsonx.Build(nil).Int("matches", s.matches).Name("sample_rows"), '['), s.samples...)
+	out = append(out, `]}`...)
+	c.State.Set(0, dsstate.Artifact{
+		Type: "table_summary", Provenance: "scan:" + pattern, Content: string(out), Size: s.matches,
+	})
+	return out, nil
 }
 
 // scan is one pass over the lines of a file. It keeps one line and the samples.
@@ -67,7 +57,6 @@ type scan struct {
 	maxRows int64
 	matches int64
 	samples []byte // the elements of sample_rows
-	shown   int
 }
 
 func (s *scan) run(ctx context.Context, from io.Reader) error {
@@ -87,33 +76,17 @@ func (s *scan) run(ctx context.Context, from io.Reader) error {
 	return nil
 }
 
-// found counts line and keeps it if it is among the first. Samples that no reply can carry any more are not added to: the count
-// still is right, and the server refuses the output as a whole (toolhost §3.4).
+// found counts line and keeps it if it is among the first. Samples that no reply can carry any more are
+// not added to: the count still is right, and the server refuses the output as a whole (toolhost §3.4).
 func (s *scan) found(row int64, line []byte) {
 	s.matches++
-	if s.shown == maxSamples || len(s.samples) > dsstate.MaxBytes {
+	if s.matches > maxSamples || len(s.samples) > dsstate.MaxBytes {
 		return
 	}
-	if s.shown++; s.shown > 1 {
+	if s.matches > 1 {
 		s.samples = append(s.samples, ',')
 	}
-	s.samples = appendSample(s.samples, row, line)
-}
-
-func appendSample(dst []byte, row int64, line []byte) []byte {
-	dst = append(dst, `{"row_index":`...)
-	dst = strconv.AppendInt(dst, row, 10)
-	dst = append(dst, `,"row":`...)
-	dst = jsonx.AppendString(dst, line)
-	return append(dst, '}')
-}
-
-func (s *scan) appendResult(dst []byte) []byte {
-	dst = append(dst, `{"matches":`...)
-	dst = strconv.AppendInt(dst, s.matches, 10)
-	dst = append(dst, `,"sample_rows":[`...)
-	dst = append(dst, s.samples...)
-	return append(dst, `]}`...)
+	s.samples = jsonx.Build(s.samples).Int("row_index", row).Bytes("row", line).End()
 }
 
 // lineReader reads lines of any length and keeps no more than scanLine bytes of one.

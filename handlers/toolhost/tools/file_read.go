@@ -3,11 +3,11 @@ package tools
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"trunkline/codec/jsonx"
 	"trunkline/handlers/toolhost/dsstate"
@@ -15,74 +15,59 @@ import (
 )
 
 const (
-	// readDefault is how many bytes FILE.READ returns if the caller does not say.
+	// readDefault is how many bytes FILE.READ returns if the caller gives no number.
 	readDefault = 256 << 10
-	// readMax is the most it returns: as base64 in the output and again in DS0 they fit one reply (toolhost D31).
+	// readMax is the most it returns: as base64 in the output and again in DS0 they fit one reply
+	// (toolhost D31).
 	readMax = 360 << 10
-	// replyFrame is more than what a reply has beside the output and DS0's content, a request_id of 128 escapes included.
+	// replyFrame is more than what a reply has beside the output and DS0's content, a request_id of
+	// 128 escapes included.
 	replyFrame = 4 << 10
 )
 
-// fileRead returns a part of a file.
-func fileRead(e *Env) Builtin {
-	return builtin(tool.Descriptor{
-		AID:           "AID.FILE.READ.v1",
-		Name:          "file_read",
-		Deterministic: true,
-		Tags:          []string{"tag.fs", "tag.meta"},
-		SideEffects:   []string{"filesystem_read"},
-		ReplayInputs:  []string{"path_fingerprint"},
-	}, func(ctx context.Context, c *tool.Call) tool.Result { return runFileRead(ctx, e, c) })
-}
+var errMissingPath = errors.New("missing path")
 
-func runFileRead(ctx context.Context, e *Env, c *tool.Call) tool.Result {
+// fileRead returns a part of a file.
+func fileRead(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	in := pick(c.Input, "path", "max_bytes", "offset")
 	path, _ := in.text("path")
 	if path == "" {
-		return tool.Fail("missing path")
+		return nil, errMissingPath
 	}
 	f, resolved, err := e.openInput(path)
 	if err != nil {
-		return tool.Fail(readFailure(path, err))
+		return nil, inputError(path, err)
 	}
 	defer f.Close()
-	size := in.integer("max_bytes", readDefault)
-	if size < 1 {
-		size = readDefault
-	}
-	data, truncated, err := readAt(ctx, f, max(in.integer("offset", 0), 0), min(size, readMax, readRoom(path, resolved)))
+	size := min(in.positive("max_bytes", readMax, readDefault), readRoom(path, resolved))
+	data, truncated, err := readAt(ctx, f, max(in.integer("offset", 0), 0), size)
 	if err != nil {
-		return failed(ctx, "read error: "+path)
+		return nil, errors.New("read error: " + path)
 	}
-	out := appendFileRead(nil, path, resolved, data, truncated)
-	c.State.Set(0, dsstate.Artifact{Type: "file_read", Provenance: "fs:read", Content: string(out), Size: int64(len(data))})
-	return tool.Result{Output: out}
+	out := appendFileRead(path, resolved, data, truncated)
+	c.State.Set(0, dsstate.Artifact{
+		Type: "file_read", Provenance: "fs:read", Content: string(out), Size: int64(len(data)),
+	})
+	return out, nil
 }
 
-func appendFileRead(dst []byte, path, resolved string, data []byte, truncated bool) []byte {
-	dst = append(dst, `{"path":`...)
-	dst = jsonx.AppendString(dst, path)
-	dst = append(dst, `,"resolved":`...)
-	dst = jsonx.AppendString(dst, resolved)
-	dst = append(dst, `,"bytes":`...)
-	dst = strconv.AppendInt(dst, int64(len(data)), 10)
-	dst = append(dst, `,"truncated":`...)
-	dst = strconv.AppendBool(dst, truncated)
-	dst = append(dst, `,"content_b64":"`...)
-	dst = base64.StdEncoding.AppendEncode(dst, data)
-	return append(dst, `"}`...)
+func appendFileRead(path, resolved string, data []byte, truncated bool) []byte {
+	out := jsonx.Build(nil).Text("path", path).Text("resolved", resolved).
+		Int("bytes", int64(len(data))).Bool("truncated", truncated).Name("content_b64")
+	return append(base64.StdEncoding.AppendEncode(append(out, '"'), data), `"}`...)
 }
 
-// readRoom returns how many bytes of a file fit a reply, in which the output stands twice: readMax and more, unless the paths have
-// many characters that take several bytes each, every time they are put into a string.
+// readRoom returns how many bytes of a file fit a reply, in which the output stands twice: readMax and
+// more, unless the paths have many characters that take several bytes each, every time they are put
+// into a string.
 func readRoom(path, resolved string) int64 {
-	frame := len(jsonx.AppendString(nil, appendFileRead(nil, path, resolved, nil, true)))
+	frame := len(jsonx.AppendString(nil, appendFileRead(path, resolved, nil, true)))
 	return int64(max((maxOutput-replyFrame)/2-frame, 0)) / 4 * 3
 }
 
-// readAt returns up to size bytes of f from offset on; more tells that f has others behind them.
+// readAt returns up to size bytes of f from offset on; more reports that others follow.
 func readAt(ctx context.Context, f *os.File, offset, size int64) (data []byte, more bool, err error) {
-	room := size + 1 // the byte beyond says whether there is more, also in files whose size says nothing
+	room := size + 1 // the byte beyond shows whether there is more, also in files of unknown size
 	if st, err := f.Stat(); err == nil && st.Size() > 0 {
 		room = min(room, max(st.Size()-offset, 0)+1)
 	}
@@ -94,16 +79,13 @@ func readAt(ctx context.Context, f *os.File, offset, size int64) (data []byte, m
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = nil
 	}
-	if int64(n) > size {
-		return data[:size], true, err
-	}
-	return data[:n], false, err
+	return data[:min(int64(n), size)], int64(n) > size, err
 }
 
-// openInput opens the file that the caller of a tool wants read: a relative path is looked for in the directory of the request,
-// then in the root. resolved is its path without links.
+// openInput opens the file that the caller of a tool wants read: a relative path is looked for in the
+// directory of the request, then in the root. resolved is its path without links.
 func (e *Env) openInput(path string) (f *os.File, resolved string, err error) {
-	r := e.readRoot()
+	r := newRoot(e.Root)
 	if e.RequestDir != "" && !filepath.IsAbs(path) && r.has(e.RequestDir) {
 		f, resolved, err = r.open(e.RequestDir + "/" + path)
 		if err == nil || !notThere(err) {
@@ -113,13 +95,54 @@ func (e *Env) openInput(path string) (f *os.File, resolved string, err error) {
 	return r.open(path)
 }
 
-// readFailure returns what a tool says about path that it cannot open.
-func readFailure(path string, err error) string {
+// inputError returns the error of a tool for path, which cannot be opened because of err.
+func inputError(path string, err error) error {
 	switch err {
 	case errOutside:
-		return "read path not allowed (outside MACHINA_ROOT): " + path
+		return errors.New("read path not allowed (outside MACHINA_ROOT): " + path)
 	case errNotRegular:
-		return "read error: " + path
+		return errors.New("read error: " + path)
 	}
-	return "cannot open file: " + path
+	return errors.New("cannot open file: " + path)
+}
+
+// untilDone reads until ctx is done, and counts how much the call works on (tool.Worked): a call that
+// reads much must not delay those that read little.
+type untilDone struct {
+	ctx  context.Context
+	from io.Reader
+	read int // by the last Read
+}
+
+// Read reads from the file unless ctx is done.
+func (u *untilDone) Read(p []byte) (n int, err error) {
+	if err = proceed(u.ctx, u.read); err == nil {
+		n, err = u.from.Read(p)
+		u.read = n
+	}
+	return n, err
+}
+
+// untilDoneAt is untilDone for reading anywhere.
+type untilDoneAt struct {
+	ctx  context.Context
+	from io.ReaderAt
+	read int // by the last ReadAt
+}
+
+// ReadAt reads from the file unless ctx is done.
+func (u *untilDoneAt) ReadAt(p []byte, offset int64) (n int, err error) {
+	if err = proceed(u.ctx, u.read); err == nil {
+		n, err = u.from.ReadAt(p, offset)
+		u.read = n
+	}
+	return n, err
+}
+
+// proceed fails if ctx is done, or ends before the call may go on that has worked on n bytes more.
+func proceed(ctx context.Context, n int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return tool.Worked(ctx, int64(n))
 }

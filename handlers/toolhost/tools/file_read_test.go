@@ -190,7 +190,7 @@ func TestReadsEndWithTheCall(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		b.ctx = ctx
-		if r := b.call(name, input); r.ErrorText() != canceled(ctx).ErrorText() {
+		if r := b.call(name, input); r.ErrorText() != context.Cause(ctx).Error() {
 			t.Errorf("%s: %v %q", name, r.Status(), r.ErrorText())
 		}
 	}

@@ -2,7 +2,7 @@ package tools
 
 import (
 	"context"
-	"strconv"
+	"errors"
 
 	"golang.org/x/sys/unix"
 
@@ -11,69 +11,56 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// maxWrite is the longest content that FILE.WRITE takes, in bytes (toolhost §4.7).
+// maxWrite is the longest content that FILE.WRITE takes, and the most text, event and meta of one
+// line of a memory, in bytes (toolhost §4.7).
 const maxWrite = 1 << 20
 
-// fileWrite writes a whole file.
-func fileWrite(e *Env) Builtin {
-	swept := new(sweeps)
-	return builtin(tool.Descriptor{
-		AID:         "AID.FILE.WRITE.v1",
-		Name:        "file_write",
-		Tags:        []string{"tag.fs", "tag.meta"},
-		SideEffects: []string{"filesystem_write"},
-	}, func(_ context.Context, c *tool.Call) tool.Result { return runFileWrite(e, swept, c) })
-}
+var (
+	errMissingContent  = errors.New("missing content")
+	errContentTooLarge = errors.New("content too large (>1MB)")
+)
 
-func runFileWrite(e *Env, swept *sweeps, c *tool.Call) tool.Result {
+// fileWrite writes a whole file.
+func fileWrite(_ context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	in := pick(c.Input, "path", "content", "overwrite", "mkdirs")
 	path, _ := in.text("path")
 	if path == "" {
-		return tool.Fail("missing path")
+		return nil, errMissingPath
 	}
 	content, ok := in.text("content")
 	if !ok {
-		return tool.Fail("missing content")
+		return nil, errMissingContent
 	}
-	r := e.writeRoot()
+	r := newRoot(e.Root).within(e.WriteRoot)
 	if _, err := r.parts(path); err == errOutside {
-		return tool.Fail(writeFailure(path, err))
+		return nil, writeError(path, err)
 	}
 	if len(content) > maxWrite {
-		return tool.Fail("content too large (>1MB)")
+		return nil, errContentTooLarge
 	}
 	d, last, err := r.parent(path, in.boolean("mkdirs", true))
 	if err != nil {
-		return tool.Fail(writeFailure(path, err))
+		return nil, writeError(path, err)
 	}
 	defer d.close()
-	swept.sweep(d, c.Now())
+	e.swept.sweep(d, c.Now())
 	written, err := r.write(d, last, content, in.boolean("overwrite", false))
 	if err != nil {
-		return tool.Fail(writeFailure(path, err))
+		return nil, writeError(path, err)
 	}
-	out := appendFileWrite(nil, path, written, len(content))
-	c.State.Set(0, dsstate.Artifact{Type: "file_write", Provenance: "fs:write", Content: string(out), Size: int64(len(content))})
-	return tool.Result{Output: out}
+	size := int64(len(content))
+	out := jsonx.Build(nil).Bool("ok", true).Text("path", path).Text("written", written).Int("bytes", size).End()
+	c.State.Set(0, dsstate.Artifact{Type: "file_write", Provenance: "fs:write", Content: string(out), Size: size})
+	return out, nil
 }
 
-func appendFileWrite(dst []byte, path, written string, n int) []byte {
-	dst = append(dst, `{"ok":true,"path":`...)
-	dst = jsonx.AppendString(dst, path)
-	dst = append(dst, `,"written":`...)
-	dst = jsonx.AppendString(dst, written)
-	dst = append(dst, `,"bytes":`...)
-	dst = strconv.AppendInt(dst, int64(n), 10)
-	return append(dst, '}')
-}
-
-// writeFailure returns what FILE.WRITE says about path that it cannot write.
-func writeFailure(path string, err error) string {
+// writeError returns the error of FILE.WRITE for path, which cannot be written because of err.
+func writeError(path string, err error) error {
 	switch err {
 	case errOutside:
-		return "write path not allowed (outside write root): " + path
+		return errors.New("write path not allowed (outside write root): " + path)
 	case unix.EEXIST:
-		return "file exists (overwrite=false): " + path
+		return errors.New("file exists (overwrite=false): " + path)
 	}
-	return "cannot write file: " + path
+	return errors.New("cannot write file: " + path)
 }

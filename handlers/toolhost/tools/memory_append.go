@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
-	"strconv"
 
 	"trunkline/codec/jsonx"
 	"trunkline/handlers/toolhost/tool"
@@ -16,89 +16,75 @@ const (
 	maxRotateTries = 1000
 	// rotatedSuffix ends the name of a file that was put aside (toolhost §4.7).
 	rotatedSuffix = ".rotated"
-	// notIndexed begins the error of an append whose line was written and whose vector was not.
-	notIndexed = "appended, but not indexed: "
 )
 
-var errRotate = errors.New("cannot rotate: every name is taken")
+var (
+	errRotate       = errors.New("cannot rotate: every name is taken")
+	errMissingEvent = errors.New("missing event or text")
+	// errNotIndexed is an append whose line was written and whose vector was not.
+	errNotIndexed = errors.New("appended, but not indexed")
+)
 
-// memoryAppend is AID.MEMORY.APPEND.v1: it appends a line to the file of a stream (toolhost §4.7).
-func memoryAppend(e *Env) Builtin {
-	return builtin(tool.Descriptor{
-		AID:         "AID.MEMORY.APPEND.v1",
-		Name:        "memory_append",
-		Tags:        []string{"tag.memory", "tag.fs", "tag.meta"},
-		SideEffects: []string{"filesystem_write"},
-	}, func(ctx context.Context, c *tool.Call) tool.Result {
-		a := pick(c.Input, "stream", "text", "event")
-		text, _ := a.text("text")
-		event := a.value("event")
-		if event.Kind == jsonx.Null {
-			event = jsonx.Value{}
+// memoryAppend appends a line to the file of a stream (toolhost §4.7).
+func memoryAppend(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
+	a := pick(c.Input, "stream", "text", "event")
+	text, _ := a.text("text")
+	event := a.value("event")
+	if event.Kind == jsonx.Null {
+		event = jsonx.Value{}
+	}
+	if text == "" && event.Kind == jsonx.End {
+		return nil, errMissingEvent
+	}
+	compact := jsonx.Compact(bytes.Clone(event.Raw))
+	if len(text)+len(compact) > maxWrite {
+		return nil, errContentTooLarge
+	}
+	stream, ok := streamName(a.value("stream"), memorySpecial)
+	if !ok {
+		return nil, errInvalidStream
+	}
+	d, err := memoryDir(e, true)
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
+	now := c.Now().UnixMilli()
+	var index *vecdbWriter
+	if e.Embed.OnAppend {
+		row := vecdbRow{text: text, ts: now}
+		if text == "" {
+			row.text = string(compact)
 		}
-		if text == "" && event.Kind == jsonx.End {
-			return tool.Fail("missing event or text")
+		name, _ := streamName(a.value("stream"), vecdbSpecial) // the limit of both names is the same
+		if index, err = newVecdbWriter(ctx, e, name, row); err != nil {
+			return nil, vecdbError(err)
 		}
-		compact := jsonx.Compact(bytes.Clone(event.Raw))
-		if len(text)+len(compact) > maxContent {
-			return tool.Fail(contentTooLarge)
+		defer index.dir.close()
+	}
+	log := memoryLog{dir: d, name: stream + ".jsonl", rotateBytes: e.RotateBytes, sync: e.WALFsync, now: now}
+	path, err := log.append(ctx, memoryLine(now, stream, compact, text))
+	if err != nil {
+		return nil, errOpenFailed
+	}
+	if index != nil {
+		if err = index.add(ctx); err != nil {
+			return nil, fmt.Errorf("%w: %w", errNotIndexed, vecdbError(err))
 		}
-		stream, ok := memoryStream(a.value("stream"))
-		if !ok {
-			return tool.Fail(invalidStream)
-		}
-		d, why := memoryDir(e, true)
-		if why != "" {
-			return tool.Fail(why)
-		}
-		defer d.close()
-		now := c.Now().UnixMilli()
-		var index *vecdbWriter
-		if e.Embed.OnAppend {
-			row := vecdbRow{text: text, ts: now}
-			if text == "" {
-				row.text = string(compact)
-			}
-			name, _ := vecdbStream(a.value("stream")) // it has the limit of memoryStream
-			var err error
-			if index, err = newVecdbWriter(ctx, e, name, row); err != nil {
-				return failed(ctx, vecdbError(err))
-			}
-			defer index.dir.close()
-		}
-		log := memoryLog{dir: d, name: stream + ".jsonl", rotateBytes: e.RotateBytes, sync: e.WALFsync, now: now}
-		path, err := log.append(ctx, memoryLine(now, stream, compact, text))
-		if err != nil {
-			return failed(ctx, openFailed)
-		}
-		if index != nil {
-			if err = index.add(ctx); err != nil {
-				return tool.Fail(notIndexed + vecdbError(err))
-			}
-		}
-		return tool.Result{Output: appendedOutput(stream, path, now)}
-	})
+	}
+	return jsonx.Build(nil).Bool("ok", true).Text("stream", stream).Text("file", path).Int("ts_ms", now).End(), nil
 }
 
 // memoryLine returns the line of a memory file, "\n" included.
 func memoryLine(now int64, stream string, event []byte, text string) []byte {
-	line := make([]byte, 0, len(event)+len(text)+maxStream+64)
-	line = strconv.AppendInt(append(line, `{"ts_ms":`...), now, 10)
-	line = jsonx.AppendString(append(line, `,"stream":`...), stream)
+	line := jsonx.Build(make([]byte, 0, len(event)+len(text)+maxStream+64)).Int("ts_ms", now).Text("stream", stream)
 	if len(event) > 0 {
-		line = append(append(line, `,"event":`...), event...)
+		line = line.Raw("event", event)
 	}
 	if text != "" {
-		line = jsonx.AppendString(append(line, `,"text":`...), text)
+		line = line.Text("text", text)
 	}
-	return append(line, '}', '\n')
-}
-
-func appendedOutput(stream, path string, now int64) []byte {
-	out := jsonx.AppendString([]byte(`{"ok":true,"stream":`), stream)
-	out = jsonx.AppendString(append(out, `,"file":`...), path)
-	out = strconv.AppendInt(append(out, `,"ts_ms":`...), now, 10)
-	return append(out, '}')
+	return append(line.End(), '\n')
 }
 
 // memoryLog appends to one memory file.

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"math"
 	"os"
@@ -12,19 +13,19 @@ import (
 	"trunkline/codec/jsonx"
 )
 
-// documents reads what the query may find: of the files of the stream, newest first, the entries of the last maxBytes, newest
-// first. why is the text of an error.
-func (q *query) documents(ctx context.Context, e *Env) (docs []*document, why string) {
-	d, why := memoryDir(e, false)
+// documents reads what the query may find: of the files of the stream, newest first, the entries of the
+// last maxBytes, newest first.
+func (q *query) documents(ctx context.Context, e *Env) (docs []*document, err error) {
+	d, err := memoryDir(e, false)
 	if d == nil {
-		return nil, why
+		return nil, err
 	}
 	defer d.close()
 	r := reading{query: q, left: q.maxBytes}
 	if err := r.stream(ctx, d); err != nil {
-		return nil, openFailed
+		return nil, errOpenFailed
 	}
-	return r.docs, ""
+	return r.docs, nil
 }
 
 // reading is the state of reading the files of a stream.
@@ -119,16 +120,16 @@ func (r *reading) file(ctx context.Context, f *os.File) error {
 // document returns the entry that line is, nil if it is none or belongs to another stream: the names of two streams may differ only
 // in characters that the name of a file does not have.
 func (q *query) document(line []byte) *document {
-	if !jsonx.Check(line, jsonx.MaxDepth).OK() || jsonx.ValueOf(line).Kind != jsonx.ObjectStart {
+	if !isObject(line, jsonx.MaxDepth) {
 		return nil
 	}
 	a := pick(line, "stream", "ts_ms", "text", "event")
 	if given, ok := a.text("stream"); ok {
-		if clean, ok := cleanStream(given, "._-"); !ok || clean != q.stream {
+		if clean, ok := cleanStream(given, memorySpecial); !ok || clean != q.stream {
 			return nil
 		}
 	}
-	d := &document{ts: timeOf(a.value("ts_ms"))}
+	d := &document{ts: timeOf(a)}
 	if text, ok := a.text("text"); ok {
 		d.text = []byte(text)
 	} else if event := a.value("event"); event.Kind != jsonx.End && event.Kind != jsonx.Null {
@@ -142,12 +143,13 @@ func (q *query) document(line []byte) *document {
 	return d
 }
 
-// timeOf returns the Unix milliseconds v; a fraction is cut off. It is 0 if v is no number or one that int64 does not hold.
-func timeOf(v jsonx.Value) int64 {
-	if n := integerOf(v, 0); n != 0 {
+// timeOf returns the Unix milliseconds ts_ms; a fraction is cut off. It is 0 if that is no number or one
+// that int64 does not hold.
+func timeOf(a args) int64 {
+	if n := a.integer("ts_ms", 0); n != 0 {
 		return n
 	}
-	if x := math.Trunc(numberOf(v, 0)); math.Abs(x) < 1<<63 {
+	if x := math.Trunc(a.number("ts_ms", 0)); math.Abs(x) < 1<<63 {
 		return int64(x)
 	}
 	return 0
@@ -161,7 +163,7 @@ func rotatedName(name string, at int64) string {
 func rotations(ctx context.Context, d *dir, name string, n int) (times []int64, err error) {
 	err = d.names(func(entry string) bool {
 		if at, ok := rotationOf(entry, name); ok {
-			i, _ := slices.BinarySearchFunc(times, at, func(a, b int64) int { return int(min(max(b-a, -1), 1)) })
+			i, _ := slices.BinarySearchFunc(times, at, func(a, b int64) int { return cmp.Compare(b, a) })
 			if i < n {
 				times = slices.Insert(times, i, at)
 				times = times[:min(n, len(times))]
@@ -177,14 +179,7 @@ func rotations(ctx context.Context, d *dir, name string, n int) (times []int64, 
 
 // rotationOf returns when entry was rotated, if it is the name that a rotated file of the file name has.
 func rotationOf(entry, name string) (at int64, ok bool) {
-	rest, ok := strings.CutPrefix(entry, name+".")
-	if !ok {
-		return 0, false
-	}
-	digits, ok := strings.CutSuffix(rest, rotatedSuffix)
-	if !ok {
-		return 0, false
-	}
-	at, err := strconv.ParseInt(digits, 10, 64)
+	rest, _ := strings.CutPrefix(entry, name+".")
+	at, err := strconv.ParseInt(strings.TrimSuffix(rest, rotatedSuffix), 10, 64)
 	return at, err == nil && at >= 0 && rotatedName(name, at) == entry
 }

@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"io/fs"
 	"os"
 	"time"
 
@@ -10,9 +9,6 @@ import (
 
 	"trunkline/handlers/toolhost/tool"
 )
-
-// errNotExist is what a missing file is to errors.Is.
-var errNotExist = fs.ErrNotExist
 
 // How long lockFile waits between two tries: not long enough to matter beside a disk, and soon not often enough to matter at all.
 const (
@@ -33,8 +29,10 @@ func lockFile(ctx context.Context, f *os.File, how int) error {
 // waitForLock asks again and again instead of waiting in the system, where ctx could not end the wait.
 func waitForLock(ctx context.Context, f *os.File, how int) error {
 	for wait := firstLockWait; ; wait = min(2*wait, lastLockWait) {
-		if err := pause(ctx, wait); err != nil {
-			return err
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
 		}
 		if err := tryLock(ctx, f, how); err != unix.EWOULDBLOCK {
 			return err
@@ -48,18 +46,6 @@ func tryLock(ctx context.Context, f *os.File, how int) error {
 		return err
 	}
 	return retry(func() error { return unix.Flock(int(f.Fd()), how|unix.LOCK_NB) })
-}
-
-// pause waits, but not longer than ctx.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }
 
 // openLocked opens the file name in d to be appended to, makes it if it is missing, and holds its lock until it is closed. While

@@ -38,7 +38,7 @@ func TestWriterProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := 0; ; i++ {
-		for _, tl := range []Builtin{memoryAppend(env), vecdbUpsert(env)} {
+		for _, tl := range []tool.Tool{&bound{env, memoryAppend}, &bound{env, vecdbUpsert}} {
 			input := fmt.Sprintf(`{"stream":"s","text":"p%d %s"}`, i, strings.Repeat("x", i%300))
 			if r := tl.Run(t.Context(), &tool.Call{Input: []byte(input), Now: time.Now}); r.Status() != tool.OK {
 				fmt.Println("cannot write:", r.ErrorText())

@@ -198,9 +198,9 @@ func TestMemoryQueryBounds(t *testing.T) {
 
 	bounds := func(members string, want query) {
 		t.Helper()
-		q, why := readQuery([]byte(`{`+members+`}`), Weights{})
-		if q.stream = ""; why != "" || *q != want {
-			t.Errorf("%s: got %+v %q, want %+v", members, *q, why, want)
+		q, err := readQuery([]byte(`{`+members+`}`), Weights{})
+		if q.stream = ""; err != nil || *q != want {
+			t.Errorf("%s: got %+v %v, want %+v", members, *q, err, want)
 		}
 	}
 	d := query{topK: 10, candidates: 100, maxEntries: 2000, maxBytes: 2 << 20, maxFiles: 4, mmr: true, lambda: 0.72, dim: 256}
@@ -260,9 +260,9 @@ func TestMemoryQueryFiles(t *testing.T) {
 func TestMemoryQueryRotatedMeanwhile(t *testing.T) {
 	m := newMemory(t)
 	m.write("base/work/memory/s.jsonl", `{"text":"a"}`+"\n")
-	d, why := memoryDir(m.env, false)
-	if why != "" {
-		t.Fatal(why)
+	d, err := memoryDir(m.env, false)
+	if err != nil {
+		t.Fatal(err)
 	}
 	defer d.close()
 	q, _ := readQuery([]byte(`{"stream":"s"}`), Weights{Tau: 1})

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -97,15 +98,7 @@ func (s *scorer) score(d *document) float64 {
 // best returns at most n of docs, which come newest first, by score; of equal ones the newer comes first.
 func best(docs []*document, n int) []*document {
 	byScore := slices.Clone(docs)
-	slices.SortStableFunc(byScore, func(a, b *document) int {
-		switch {
-		case a.score > b.score:
-			return -1
-		case a.score < b.score:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(byScore, func(a, b *document) int { return cmp.Compare(b.score, a.score) })
 	return byScore[:min(n, len(byScore))]
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"strconv"
 
 	"trunkline/codec/jsonx"
 	"trunkline/handlers/toolhost/tool"
@@ -17,36 +16,27 @@ const (
 	defaultTailBytes = 2 << 20
 )
 
-// memorySearch is AID.MEMORY.SEARCH.v1: it finds the newest lines of a stream that have some text in them (toolhost §4.7).
-func memorySearch(e *Env) Builtin {
-	return builtin(tool.Descriptor{
-		AID:         "AID.MEMORY.SEARCH.v1",
-		Name:        "memory_search",
-		Tags:        []string{"tag.memory", "tag.fs", "tag.meta"},
-		SideEffects: []string{"filesystem_read"},
-	}, func(ctx context.Context, c *tool.Call) tool.Result {
-		a := pick(c.Input, "stream", "contains", "limit", "max_bytes")
-		stream, ok := memoryStream(a.value("stream"))
-		if !ok {
-			return tool.Fail(invalidStream)
-		}
-		contains, _ := a.text("contains")
-		s := search{
-			contains: []byte(contains),
-			limit:    int(clamped(a.value("limit"), 1, 200, 20)),
-			maxBytes: clamped(a.value("max_bytes"), minTailBytes, maxTailBytes, defaultTailBytes),
-		}
-		s.out = jsonx.AppendString(append(s.out, `{"ok":true,"stream":`...), stream)
-		s.out = append(s.out, `,"matches":[`...)
-		if why := s.stream(ctx, e, stream); why != "" {
-			return tool.Fail(why)
-		}
-		if ctx.Err() != nil {
-			return canceled(ctx)
-		}
-		s.out = strconv.AppendInt(append(s.out, `],"count":`...), int64(s.count), 10)
-		return done(append(s.out, '}'))
-	})
+// memorySearch finds the newest lines of a stream that have some text in them (toolhost §4.7).
+func memorySearch(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
+	a := pick(c.Input, "stream", "contains", "limit", "max_bytes")
+	stream, ok := streamName(a.value("stream"), memorySpecial)
+	if !ok {
+		return nil, errInvalidStream
+	}
+	contains, _ := a.text("contains")
+	s := search{
+		contains: []byte(contains),
+		limit:    int(a.clamped("limit", 1, 200, 20)),
+		maxBytes: a.clamped("max_bytes", minTailBytes, maxTailBytes, defaultTailBytes),
+		out:      append(jsonx.Build(nil).Bool("ok", true).Text("stream", stream).Name("matches"), '['),
+	}
+	if err := s.stream(ctx, e, stream); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return sized(jsonx.Builder(append(s.out, ']')).Int("count", int64(s.count)).End())
 }
 
 // search looks for lines and writes those it finds.
@@ -58,28 +48,28 @@ type search struct {
 	out      []byte
 }
 
-// stream searches the file of that stream; why is the text of an error.
-func (s *search) stream(ctx context.Context, e *Env, stream string) (why string) {
-	d, why := memoryDir(e, false)
+// stream searches the file of that stream.
+func (s *search) stream(ctx context.Context, e *Env, stream string) error {
+	d, err := memoryDir(e, false)
 	if d == nil {
-		return why
+		return err
 	}
 	defer d.close()
 	f, err := d.open(stream+".jsonl", os.O_RDONLY, 0)
 	if isMissing(err) {
-		return ""
+		return nil
 	}
 	if err != nil {
-		return openFailed
+		return errOpenFailed
 	}
 	defer f.Close()
-	if err = s.file(ctx, f); err != nil && ctx.Err() == nil {
-		return openFailed
+	if s.file(ctx, f) != nil {
+		return errOpenFailed
 	}
-	return ""
+	return nil
 }
 
-// file searches f from its end until there are enough matches, or more than a reply can carry, or nobody waits any more.
+// file searches f from its end until there are enough matches, or more than a reply can carry, or the call has ended.
 func (s *search) file(ctx context.Context, f *os.File) error {
 	lines, err := tailOf(ctx, f, s.maxBytes)
 	if err != nil {
@@ -90,19 +80,15 @@ func (s *search) file(ctx context.Context, f *os.File) error {
 		if !ok {
 			return err
 		}
-		if len(line) == 0 || !bytes.Contains(line, s.contains) || lines.torn && !isWhole(line) {
-			continue
+		// A line without an end is whole if it is JSON, which no proper part of an object is.
+		whole := !lines.torn || jsonx.Check(line, jsonx.MaxDepth).OK()
+		if len(line) > 0 && bytes.Contains(line, s.contains) && whole {
+			s.count++
+			s.out = jsonx.AppendString(jsonx.AppendComma(s.out), line)
 		}
-		if s.count++; s.count > 1 {
-			s.out = append(s.out, ',')
-		}
-		s.out = jsonx.AppendString(s.out, line)
 	}
 	return nil
 }
-
-// isWhole tells whether a line without an end is all there is of it: then it is JSON, which no proper part of an object is.
-func isWhole(line []byte) bool { return jsonx.Check(line, jsonx.MaxDepth).OK() }
 
 // tailOf returns a reader of the last limit bytes of f, which fails when ctx is done.
 func tailOf(ctx context.Context, f *os.File, limit int64) (*tail, error) {

@@ -87,7 +87,7 @@ func (t *tail) take(n int) (line []byte, ok bool) {
 	t.whole = t.whole && n >= 0
 	t.back = t.front + max(n, 0)
 	t.clean = t.back
-	return trimCR(line), ok
+	return bytes.TrimSuffix(line, []byte{'\r'}), ok
 }
 
 // dropEnd takes the line end away that closes the file. Without one the last line is torn.
@@ -135,12 +135,4 @@ func (t *tail) makeRoom(n, held int) {
 	}
 	copy(buf[len(buf)-held:], t.buf[t.front:t.back])
 	t.buf, t.front, t.back = buf, len(buf)-held, len(buf)
-}
-
-// trimCR takes the "\r" of a line end away.
-func trimCR(line []byte) []byte {
-	if n := len(line); n > 0 && line[n-1] == '\r' {
-		return line[:n-1]
-	}
-	return line
 }

@@ -133,10 +133,10 @@ func TestStreamName(t *testing.T) {
 	f := func(given, memory, vecdb string) {
 		t.Helper()
 		v := pick([]byte(`{"s":`+given+`}`), "s").value("s")
-		if got, ok := memoryStream(v); got != memory || ok != (memory != "") {
+		if got, ok := streamName(v, memorySpecial); got != memory || ok != (memory != "") {
 			t.Errorf("memory %s: got %q %v, want %q", given, got, ok, memory)
 		}
-		if got, ok := vecdbStream(v); got != vecdb || ok != (vecdb != "") {
+		if got, ok := streamName(v, vecdbSpecial); got != vecdb || ok != (vecdb != "") {
 			t.Errorf("vecdb %s: got %q %v, want %q", given, got, ok, vecdb)
 		}
 	}

@@ -137,8 +137,7 @@ func (e *EmbedEnv) awaitTurn(ctx context.Context) error {
 
 // ask has the program make the embedding of text. It waits for the program without the place of the call.
 func (e *EmbedEnv) ask(ctx context.Context, text string, dim int) (v []float32, err error) {
-	line := jsonx.AppendString([]byte(`{"text":`), text)
-	line = append(strconv.AppendInt(append(line, `,"dim":`...), int64(dim), 10), '}')
+	line := jsonx.Build(nil).Text("text", text).Int("dim", int64(dim)).End()
 	var r tool.Result
 	err = tool.Aside(ctx, func() error {
 		if e.turn != nil {

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
@@ -53,9 +54,7 @@ func (r *root) write(d *dir, last, content string, overwrite bool) (written stri
 		err = d.link(temp, last)
 	}
 	if err != nil || !overwrite {
-		if rmErr := d.remove(temp); err == nil {
-			err = rmErr
-		}
+		err = cmp.Or(err, d.remove(temp))
 	}
 	if err == nil {
 		err = d.sync()
@@ -92,10 +91,7 @@ func (d *dir) writeTemp(content string, perm os.FileMode) (name string, err erro
 	if err == nil {
 		err = f.Sync()
 	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
+	if err = cmp.Or(err, f.Close()); err != nil {
 		_ = d.remove(name)
 	}
 	return name, err

@@ -9,39 +9,24 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"trunkline/codec/jsonx"
 	"trunkline/handlers/toolhost/tool"
 )
 
 // maxStatus bounds what is read of the system's page about the process; it has about 1.5 KiB.
 const maxStatus = 64 << 10
 
-// selfMetrics tells what the server's own process uses.
-func selfMetrics() Builtin {
-	return builtin(tool.Descriptor{
-		AID:         "AID.PROC.SELF_METRICS.v1",
-		Name:        "proc_self_metrics",
-		Tags:        []string{"tag.meta", "tag.debug", "tag.ops"},
-		SideEffects: []string{"process_introspection"},
-	}, func(context.Context, *tool.Call) tool.Result {
-		return tool.Result{Output: appendMetrics(nil, os.Getpid(), readStatus("/proc/self/status"), countEntries("/dev/fd"))}
-	})
+// selfMetrics returns what the server's own process uses.
+func selfMetrics(context.Context, *Env, *tool.Call) ([]byte, error) {
+	return appendMetrics(nil, os.Getpid(), readStatus("/proc/self/status"), countEntries("/dev/fd")), nil
 }
 
-// appendMetrics appends the output. What the system does not tell is 0: Linux tells everything, others not all of it.
+// appendMetrics appends the output. What the system does not report is 0: Linux reports everything,
+// others not all of it.
 func appendMetrics(dst []byte, pid int, status []byte, fds int64) []byte {
-	for _, m := range [...]struct {
-		name  string
-		value int64
-	}{
-		{`{"ok":true,"pid":`, int64(pid)},
-		{`,"rss_kb":`, statusValue(status, "VmRSS:")},
-		{`,"vmsize_kb":`, statusValue(status, "VmSize:")},
-		{`,"threads":`, statusValue(status, "Threads:")},
-		{`,"open_fds":`, fds},
-	} {
-		dst = strconv.AppendInt(append(dst, m.name...), m.value, 10)
-	}
-	return append(dst, '}')
+	return jsonx.Build(dst).Bool("ok", true).Int("pid", int64(pid)).Int("rss_kb", statusValue(status, "VmRSS:")).
+		Int("vmsize_kb", statusValue(status, "VmSize:")).Int("threads", statusValue(status, "Threads:")).
+		Int("open_fds", fds).End()
 }
 
 func readStatus(name string) []byte {
@@ -67,8 +52,8 @@ func statusValue(status []byte, name string) int64 {
 	return 0
 }
 
-// countEntries returns how many entries the directory path has, 0 if nobody knows. In the directory of open files the one that
-// it is read with does not count.
+// countEntries returns how many entries the directory path has, 0 if it cannot be read. In the directory of open files the
+// one that it is read with does not count.
 func countEntries(path string) (n int64) {
 	d, err := openDir(unix.AT_FDCWD, path, path, 0)
 	if err != nil {

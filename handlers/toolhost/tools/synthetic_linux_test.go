@@ -23,7 +23,7 @@ func TestFilesOfTheKernel(t *testing.T) {
 	}
 	b.setEnv(map[string]string{"MACHINA_ROOT": "/proc/sys/kernel", "MACHINA_MEMORY_ROOT": "/proc/sys/kernel"})
 	b.wantEscape("ostype", readError)
-	b.wantFail("AID.MEMORY.APPEND.v1", `{"text":"x"}`, openFailed)
+	b.wantFail("AID.MEMORY.APPEND.v1", `{"text":"x"}`, errOpenFailed.Error())
 }
 
 // TestReadsThatWouldWait: a file that is not known to be none of the usual ones, and whose read would wait, fails instead.

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"math"
 	"os"
@@ -22,43 +23,34 @@ const (
 	rowsChunk = 256 << 10
 )
 
-// vecdbQuery is AID.VECDB.QUERY.v1: it finds the rows of a store that are most like a text (toolhost §4.7).
-func vecdbQuery(e *Env) Builtin {
-	return builtin(tool.Descriptor{
-		AID:         "AID.VECDB.QUERY.v1",
-		Name:        "vectordb_query",
-		Tags:        []string{"tag.vectordb", "tag.memory", "tag.fs"},
-		SideEffects: []string{"filesystem_read"},
-	}, func(ctx context.Context, c *tool.Call) tool.Result {
-		a := pick(c.Input, "stream", "query", "top_k")
-		text, _ := a.text("query")
-		if text == "" {
-			return tool.Fail("missing query")
-		}
-		n := min(a.integer("top_k", 0), maxHits)
-		if n <= 0 {
-			n = defaultHits
-		}
-		// A name that is too long is that of no store.
-		const unknown = `{"ok":true,"hits":[]}`
-		stream, ok := vecdbStream(a.value("stream"))
-		if !ok {
-			return tool.Result{Output: []byte(unknown)}
-		}
-		d, err := vecdbDir(e, stream, false)
-		if isMissing(err) {
-			return tool.Result{Output: []byte(unknown)}
-		}
-		if err != nil {
-			return tool.Fail(openFailed)
-		}
-		defer d.close()
-		r := vecdbReader{env: e, dir: d, most: int(n)}
-		if err = r.find(ctx, text); err != nil {
-			return failed(ctx, vecdbError(err))
-		}
-		return done(r.output())
-	})
+var errMissingQuery = errors.New("missing query")
+
+// vecdbQuery finds the rows of a store that are most like a text (toolhost §4.7).
+func vecdbQuery(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
+	a := pick(c.Input, "stream", "query", "top_k")
+	text, _ := a.text("query")
+	if text == "" {
+		return nil, errMissingQuery
+	}
+	// A name that is too long is that of no store.
+	const unknown = `{"ok":true,"hits":[]}`
+	stream, ok := streamName(a.value("stream"), vecdbSpecial)
+	if !ok {
+		return []byte(unknown), nil
+	}
+	d, err := vecdbDir(e, stream, false)
+	if isMissing(err) {
+		return []byte(unknown), nil
+	}
+	if err != nil {
+		return nil, errOpenFailed
+	}
+	defer d.close()
+	r := vecdbReader{env: e, dir: d, most: int(a.positive("top_k", maxHits, defaultHits))}
+	if err = r.find(ctx, text); err != nil {
+		return nil, vecdbError(err)
+	}
+	return sized(r.output())
 }
 
 // vecdbReader looks for rows of the store in dir.
@@ -194,17 +186,14 @@ func (r *vecdbReader) readMeta(ctx context.Context) error {
 
 // output writes the hits.
 func (r *vecdbReader) output() []byte {
-	out := append(append([]byte(`{"ok":true,"provider":"`), r.provider...), `","hits":[`...)
-	for at, h := range r.hits {
-		if at > 0 {
-			out = append(out, ',')
-		}
-		out = strconv.AppendInt(append(out, `{"i":`...), h.i, 10)
-		out = strconv.AppendFloat(append(out, `,"score":`...), h.score, 'f', 6, 64)
+	out := append(jsonx.Build(nil).Bool("ok", true).Text("provider", r.provider).Name("hits"), '[')
+	for _, h := range r.hits {
+		hit := jsonx.Build(jsonx.AppendComma(out)).Int("i", h.i).Name("score")
+		hit = strconv.AppendFloat(hit, h.score, 'f', 6, 64)
 		if h.meta != nil {
-			out = jsonx.AppendString(append(out, `,"meta_line":`...), h.meta)
+			hit = hit.Bytes("meta_line", h.meta)
 		}
-		out = append(out, '}')
+		out = hit.End()
 	}
-	return append(out, ']', '}')
+	return append(out, `]}`...)
 }

@@ -1,10 +1,10 @@
 package tools
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
-	"strconv"
 
 	"trunkline/codec/jsonx"
 )
@@ -38,24 +38,21 @@ var (
 	errOtherProvider     = errors.New("the vectors of the store are of another embedding provider")
 )
 
-// vecdbStream returns the name of the vector stream that v names; toolhost §4.7 "VecDB".
-func vecdbStream(v jsonx.Value) (name string, ok bool) { return streamName(v, "_-") }
-
 // vecdbDir opens the directory of a stream.
 func vecdbDir(e *Env, stream string, create bool) (*dir, error) {
-	return e.readRoot().dir("work/vectordb/"+stream, create)
+	return newRoot(e.Root).dir("work/vectordb/"+stream, create)
 }
 
-// vecdbError returns the text of the tool's error for err.
-func vecdbError(err error) string {
+// vecdbError returns the error of the tool for err.
+func vecdbError(err error) error {
 	switch err {
 	case errInvalidDim, errMissingSchema, errMissingEmbeddings, errOtherProvider:
-		return err.Error()
+		return err
 	}
 	if _, ok := err.(*embedError); ok {
-		return err.Error()
+		return err
 	}
-	return openFailed
+	return errOpenFailed
 }
 
 // readSchema returns the length of the vectors of the store in d. It fails if they are not of provider.
@@ -97,18 +94,15 @@ func writeSchema(d *dir, dim int, provider string, sync bool) error {
 	if err != nil {
 		return err
 	}
-	text := strconv.AppendInt([]byte(`{"dim":`), int64(dim), 10)
+	text := jsonx.Build(nil).Int("dim", int64(dim))
 	if provider != hashProvider {
-		text = jsonx.AppendString(append(text, `,"provider":`...), provider)
+		text = text.Text("provider", provider)
 	}
-	_, err = f.Write(append(text, '}'))
+	_, err = f.Write(text.End())
 	if err == nil && sync {
 		err = f.Sync()
 	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
+	if err = cmp.Or(err, f.Close()); err == nil {
 		err = d.rename(fresh, schemaFile)
 	}
 	return err

@@ -7,47 +7,39 @@ import (
 	"io"
 	"math"
 	"os"
-	"strconv"
 
 	"trunkline/codec/jsonx"
 	"trunkline/handlers/toolhost/tool"
 )
 
-// vecdbUpsert is AID.VECDB.UPSERT.v1: it adds the embedding of a text to a store (toolhost §4.7). A text has no key, so nothing is
-// ever replaced.
-func vecdbUpsert(e *Env) Builtin {
-	return builtin(tool.Descriptor{
-		AID:         "AID.VECDB.UPSERT.v1",
-		Name:        "vectordb_upsert",
-		Tags:        []string{"tag.vectordb", "tag.memory", "tag.fs"},
-		SideEffects: []string{"filesystem_write"},
-	}, func(ctx context.Context, c *tool.Call) tool.Result {
-		a := pick(c.Input, "stream", "text", "meta")
-		text, _ := a.text("text")
-		if text == "" {
-			return tool.Fail("missing text")
-		}
-		var meta []byte
-		if v := a.value("meta"); v.Kind == jsonx.ObjectStart {
-			meta = jsonx.Compact(bytes.Clone(v.Raw))
-		}
-		if len(text)+len(meta) > maxContent {
-			return tool.Fail(contentTooLarge)
-		}
-		stream, ok := vecdbStream(a.value("stream"))
-		if !ok {
-			return tool.Fail(invalidStream)
-		}
-		w, err := newVecdbWriter(ctx, e, stream, vecdbRow{text: text, meta: meta, ts: c.Now().UnixMilli()})
-		if err == nil {
-			defer w.dir.close()
-			err = w.add(ctx)
-		}
-		if err != nil {
-			return failed(ctx, vecdbError(err))
-		}
-		return tool.Result{Output: append(jsonx.AppendString([]byte(`{"ok":true,"stream":`), stream), '}')}
-	})
+// vecdbUpsert adds the embedding of a text to a store (toolhost §4.7). A text has no key, so nothing
+// is ever replaced.
+func vecdbUpsert(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
+	a := pick(c.Input, "stream", "text", "meta")
+	text, _ := a.text("text")
+	if text == "" {
+		return nil, errMissingText
+	}
+	var meta []byte
+	if v := a.value("meta"); v.Kind == jsonx.ObjectStart {
+		meta = jsonx.Compact(bytes.Clone(v.Raw))
+	}
+	if len(text)+len(meta) > maxWrite {
+		return nil, errContentTooLarge
+	}
+	stream, ok := streamName(a.value("stream"), vecdbSpecial)
+	if !ok {
+		return nil, errInvalidStream
+	}
+	w, err := newVecdbWriter(ctx, e, stream, vecdbRow{text: text, meta: meta, ts: c.Now().UnixMilli()})
+	if err == nil {
+		defer w.dir.close()
+		err = w.add(ctx)
+	}
+	if err != nil {
+		return nil, vecdbError(err)
+	}
+	return jsonx.Build(nil).Bool("ok", true).Text("stream", stream).End(), nil
 }
 
 // vecdbRow is what is stored of one text.
@@ -181,15 +173,12 @@ func metaRow(line []byte) int64 {
 
 // metaLine returns the line of row number i, "\n" included.
 func metaLine(i int64, row vecdbRow) []byte {
-	line := make([]byte, 0, len(row.meta)+len(row.text)+96)
-	line = strconv.AppendInt(append(line, `{"i":`...), i, 10)
-	line = strconv.AppendInt(append(line, `,"ts_ms":`...), row.ts, 10)
-	line = append(append(append(line, `,"provider":"`...), row.provider...), '"')
+	line := jsonx.Build(make([]byte, 0, len(row.meta)+len(row.text)+96)).
+		Int("i", i).Int("ts_ms", row.ts).Text("provider", row.provider)
 	if len(row.meta) > 0 {
-		line = append(append(line, `,"meta":`...), row.meta...)
+		line = line.Raw("meta", row.meta)
 	}
-	line = jsonx.AppendString(append(line, `,"text":`...), row.text)
-	return append(line, '}', '\n')
+	return append(line.Text("text", row.text).End(), '\n')
 }
 
 // rowBytes returns a row as it is on disk.

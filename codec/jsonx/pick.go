@@ -1,0 +1,41 @@
+package jsonx
+
+import "bytes"
+
+// maxPicked is the longest spelling of a name that Pick compares, every character as \uXXXX.
+const maxPicked = 192
+
+// Pick sets out[i] to the value of member names[i] of object, a checked text; its Kind is End where
+// there is none. The last of repeated members counts. It does not allocate.
+func Pick(object []byte, names []string, out []Value) {
+	clear(out)
+	var room [maxPicked]byte
+	o := OpenObject(object)
+	for key, v, ok := o.Next(); ok; key, v, ok = o.Next() {
+		if len(key) > maxPicked {
+			continue
+		}
+		if bytes.IndexByte(key, '\\') >= 0 {
+			key = AppendUnescaped(room[:0], key)
+		}
+		for i, name := range names {
+			if name == string(key) {
+				out[i] = v
+				break
+			}
+		}
+	}
+}
+
+// Text returns the meaning of a string: where it has no escapes, the bytes that v points to, else a
+// copy. ok is false for any other value.
+func (v Value) Text() (text []byte, ok bool) {
+	if v.Kind != String || len(v.Raw) < 2 {
+		return nil, false
+	}
+	raw := v.Raw[1 : len(v.Raw)-1]
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return raw, true
+	}
+	return AppendUnescaped(make([]byte, 0, len(raw)), raw), true
+}
