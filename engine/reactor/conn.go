@@ -41,15 +41,14 @@ type conn struct {
 	carry  *bufpool.Buffer // bytes the session has not taken: carry.B[off:]; nil while there are none
 	off    int
 	charge link.Charge // of Limits.Input, for carry
-	index  int         // in loop.conns, or in loop.lingering
+	index  int         // in loop.conns
 
 	opened  bool
-	gone    bool           // the session is closed, or has another owner
-	queued  bool           // on the ready list
-	woken   bool           // Port.Wake came
-	credit  int            // bytes a Pump may append before the socket is asked what it has not sent
-	fullFor int            // rounds in which the socket had no room
-	linger  *stream.Linger // of a connection that is gone; nil before
+	gone    bool // the session is closed, or has another owner
+	queued  bool // on the ready list
+	woken   bool // Port.Wake came
+	credit  int  // bytes a Pump may append before the socket is asked what it has not sent
+	fullFor int  // rounds in which the socket had no room
 }
 
 // Wake implements link.Owner.
@@ -78,10 +77,6 @@ func (c *conn) received(in []byte) (keep bool) {
 	l := c.loop
 	l.bytesIn += int64(len(in))
 	if c.Verdict != link.More {
-		if c.linger != nil {
-			c.linger.Heard()
-			return true
-		}
 		c.store(in)
 		return c.bounded()
 	}

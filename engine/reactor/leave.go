@@ -66,7 +66,6 @@ func (c *conn) close(r link.Reason) bool {
 // the peer closed its side, or because the socket failed.
 func (c *conn) hungUp(err error) {
 	if c.gone {
-		c.lingered()
 		return
 	}
 	keep := false

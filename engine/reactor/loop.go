@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/panjf2000/gnet/v2"
 	"golang.org/x/sys/unix"
@@ -25,14 +24,13 @@ const (
 	dueDrain                     // drain the sessions
 	dueFinish                    // close the connections whose sessions are done in a drain
 	dueForce                     // close everything
-	dueLinger                    // check the lingering connections
 )
 
 // loop is one event loop's connections. Fields below the inbox belong to the loop's goroutine.
 type loop struct {
 	srv   *Server
 	el    gnet.EventLoop
-	bell  *net.UnixConn // our end; a byte on it starts a round
+	bell  net.Conn // our end; a byte on it starts a round
 	ding  [1]byte
 	ended chan struct{} // closed when the loop has ended
 	count atomic.Int32  // connections here and on their way here
@@ -46,9 +44,7 @@ type loop struct {
 
 	ready, spare []*conn // connections to serve in the next round; spare is the other one's memory
 	conns        []*conn
-	lingering    []*conn     // closed connections whose peers do not have everything yet
-	check        *time.Timer // orders dueLinger; nil before the first of them
-	out          []byte      // the turn's output: no connection keeps any
+	out          []byte // the turn's output: no connection keeps any
 	sink         []byte
 	draining     bool
 	forced       bool
@@ -73,7 +69,7 @@ func newLoop(s *Server) (*loop, error) {
 	return l, nil
 }
 
-func socketpair() (a, b *net.UnixConn, err error) {
+func socketpair() (a, b net.Conn, err error) {
 	syscall.ForkLock.RLock()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err == nil {
@@ -84,24 +80,14 @@ func socketpair() (a, b *net.UnixConn, err error) {
 	if err != nil {
 		return nil, nil, os.NewSyscallError("socketpair", err)
 	}
-	if a, err = unixConn(fds[0]); err != nil {
+	if a, err = fileConn(fds[0]); err != nil {
 		_ = unix.Close(fds[1])
 		return nil, nil, err
 	}
-	if b, err = unixConn(fds[1]); err != nil {
+	if b, err = fileConn(fds[1]); err != nil {
 		_ = a.Close()
-		return nil, nil, err
 	}
-	return a, b, nil
-}
-
-// unixConn takes fd over.
-func unixConn(fd int) (*net.UnixConn, error) {
-	nc, err := fileConn(fd)
-	if err != nil {
-		return nil, err
-	}
-	return nc.(*net.UnixConn), nil
+	return a, b, err
 }
 
 // fileConn makes a net.Conn of fd, which it takes over.
@@ -205,12 +191,6 @@ func (l *loop) obey(what uint32, now link.Instant) {
 	l.report()
 	l.draining = l.draining || what&dueDrain != 0
 	l.forced = l.forced || what&dueForce != 0
-	if what&dueLinger != 0 || l.forced {
-		l.checkLingering(now)
-	}
-	if what == dueLinger {
-		return
-	}
 	for i := len(l.conns) - 1; i >= 0; i-- {
 		c := l.conns[i]
 		keep := true
@@ -237,17 +217,12 @@ func (l *loop) add(c *conn) {
 }
 
 func (l *loop) remove(c *conn) {
-	l.conns = removeAt(l.conns, c.index)
+	last := len(l.conns) - 1
+	l.conns[c.index] = l.conns[last]
+	l.conns[c.index].index = c.index
+	l.conns[last] = nil
+	l.conns = l.conns[:last]
 	l.count.Add(-1)
-}
-
-// removeAt fills the place i of list with its last connection.
-func removeAt(list []*conn, i int) []*conn {
-	last := len(list) - 1
-	list[i] = list[last]
-	list[i].index = i
-	list[last] = nil
-	return list[:last]
 }
 
 // report brings the byte counts to the stats, twice a second rather than every turn.

@@ -76,8 +76,8 @@ type Server struct {
 	fatal   chan error // one slot; closed only with stopping set
 }
 
-// New starts the loops. It raises the soft limit of open files to the hard one. gnet keeps one logger for the whole process,
-// for what it cannot attribute to a server: the last Server started gets those lines.
+// New starts the loops. gnet keeps one logger for the whole process, for what it cannot attribute to a
+// server: the last Server started gets those lines.
 func New(cfg Config) (*Server, error) {
 	if cfg.Open == nil {
 		return nil, errors.New("cannot start event loops: no session opener")
@@ -91,7 +91,6 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	raiseFileLimit(cfg.Logger)
 	s := &Server{
 		limits: cfg.Limits, log: cfg.Logger, now: cfg.Now, carry: carries(&cfg.Limits),
 		gate: stream.NewGateWithin(cfg.MaxConnections, cfg.Files), stats: new(stream.Stats),

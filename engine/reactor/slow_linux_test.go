@@ -2,7 +2,9 @@ package reactor
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"net"
+	"net/http/httptest"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -92,7 +94,7 @@ func (p *slowPeer) dial(t *testing.T, s *server, transport string) *peer {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server, client = linktest.TLS(t)
+		server, client = tlsConfigs()
 		ln = plain
 		go func() { _ = s.ServeStreams(tls.NewListener(plain, server)) }()
 	}
@@ -184,4 +186,13 @@ func TestAReplyWaitsBehindLittle(t *testing.T) {
 			p.settled()
 		}
 	})
+}
+
+// tlsConfigs returns the configurations of a server on 127.0.0.1 and of a client that trusts it.
+func tlsConfigs() (server, client *tls.Config) {
+	lender := httptest.NewTLSServer(nil)
+	defer lender.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(lender.Certificate())
+	return &tls.Config{Certificates: lender.TLS.Certificates}, &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}
 }

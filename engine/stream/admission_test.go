@@ -213,7 +213,7 @@ type onceClosed struct {
 func (o *onceClosed) Close() error { o.once.Do(func() { _ = o.Listener.Close() }); return nil }
 
 func TestTLS(t *testing.T) {
-	server, client := linktest.TLS(t)
+	server, client := tlsConfigs()
 	plain, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ type conn struct {
 	frames     int  // how many end in in; -1: not counted
 	queued     int  // sock.Queued when last asked; less than 0 since the socket last took something
 	roused     bool // the reader was called out of its Read, for a Drain
-	linger     Linger
+	delivery   delivery
 }
 
 // Panicked logs a panic of a session's method.

@@ -3,8 +3,11 @@ package stream
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"net"
+	"net/http/httptest"
 	"os"
 	"testing"
 	"time"
@@ -157,4 +160,13 @@ func pipeTo(t *testing.T, h *Host) net.Conn {
 	t.Cleanup(func() { _ = mine.Close() })
 	go func() { _ = h.Serve(theirs, "pipe") }()
 	return mine
+}
+
+// tlsConfigs returns the configurations of a server on 127.0.0.1 and of a client that trusts it.
+func tlsConfigs() (server, client *tls.Config) {
+	lender := httptest.NewTLSServer(nil)
+	defer lender.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(lender.Certificate())
+	return &tls.Config{Certificates: lender.TLS.Certificates}, &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"}
 }

@@ -10,80 +10,92 @@ import (
 )
 
 const (
-	// lookMin is how soon a parting connection is looked at again, at first: the next time takes twice as long, up to TickEvery.
-	lookMin = int64(5e6)
-	// quietWithin is how long a parting connection whose peer has everything still takes and drops what that peer sends: some systems
-	// drop what a program has not read yet when a reset comes.
+	// checkMin is how soon a lingering connection is checked again, at first: the next time takes twice as
+	// long, up to TickEvery.
+	checkMin = int64(5e6)
+	// quietWithin is how long a lingering connection whose peer has everything still takes and drops what
+	// that peer sends: some systems drop what a program has not read yet when a reset comes.
 	quietWithin = int64(lingerWithin)
 )
 
-// Linger is the end of a connection whose last bytes the socket has taken and whose session is gone. "The socket took it" is not "the
-// peer has it": closing a socket with unread bytes resets it, and so does what comes later, and a reset destroys what is under way to
-// the peer. So the sending side is shut down, what comes is dropped, and the socket is closed when its peer has ended too, or has
-// everything, or took too long. The first of these is the owner's to see, the others are Over's. All times are link.Instant.Mono.
-type Linger struct {
+// delivery is the wait of a connection whose last bytes the socket has taken and whose session is gone.
+// The socket has bytes before the peer has them: closing a socket with unread bytes resets it, and so do
+// bytes that come later, and a reset destroys what is under way to the peer. So the sending side is shut
+// down, what comes is dropped, and the socket is closed when its peer has ended too, or has everything,
+// or took too long. The reader sees the first of these, over the others. All times are link.Instant.Mono.
+type delivery struct {
 	within int64 // Limits.PartWithin
 	until  int64
-	next   int64 // when to look again
+	next   int64 // when to check again
 	wait   int64
-	left   int   // bytes the peer did not have at the last look
+	left   int   // bytes the peer did not have at the last check
 	has    int64 // when the peer was first seen to have everything, 0 before
 	heard  atomic.Bool
 }
 
-// Begin starts the time.
-func (p *Linger) Begin(l *link.Limits, now int64) {
-	p.within = l.PartWithin()
-	p.until, p.wait, p.next = now+p.within, lookMin, now+lookMin
-	p.left, p.has = 0, 0
+// begin starts the time.
+func (d *delivery) begin(l *link.Limits, now int64) {
+	d.within = l.PartWithin()
+	d.until, d.wait = now+d.within, checkMin
 }
 
-// Heard notes that the peer still sends.
-func (p *Linger) Heard() { p.heard.Store(true) }
-
-// Due reports whether to look at the connection. It does not allocate.
-func (p *Linger) Due(now int64) bool { return now >= p.next }
-
-// Next returns when to look at the connection next.
-func (p *Linger) Next() int64 { return p.next }
-
-// Over reports whether the connection may be closed, undelivered being what sock.Undelivered says of its socket. It does not allocate.
-func (p *Linger) Over(undelivered int, told bool, now int64) bool {
-	p.wait = min(2*p.wait, int64(TickEvery))
-	if told && undelivered > 0 {
-		if undelivered < p.left {
-			p.until = now + p.within
+// over reports whether the connection may be closed; undelivered and known are those of
+// sock.Undelivered. It does not allocate.
+func (d *delivery) over(undelivered int, known bool, now int64) bool {
+	d.wait = min(2*d.wait, int64(TickEvery))
+	if known && undelivered > 0 {
+		if undelivered < d.left {
+			d.until = now + d.within
 		}
-		p.left = undelivered
+		d.left = undelivered
 	}
-	p.next = min(now+p.wait, p.until)
+	d.next = min(now+d.wait, d.until)
 	switch {
-	case now >= p.until:
+	case now >= d.until:
 		return true
-	case !told || undelivered > 0:
+	case !known || undelivered > 0:
 		return false
-	case p.has == 0:
-		p.has = now
+	case d.has == 0:
+		d.has = now
 	}
-	return !p.heard.Swap(false) || now-p.has >= quietWithin
+	return !d.heard.Swap(false) || now-d.has >= quietWithin
 }
 
-// closeWrite closes a connection whose output was all sent: the session ends, the sending side is shut
-// down, and the socket is closed once the peer has it all (Linger). Where too many linger it is closed at
-// once.
+// closeWrite closes a connection whose output was all sent: the session ends, and the socket is closed
+// once the peer has everything. Where too many linger it is closed at once.
 func (c *conn) closeWrite(r link.Reason) {
 	gate := c.host.cfg.Gate
 	_, can := c.rwc.(writeCloser)
-	if can = can && gate.BeginLinger(); can {
-		defer gate.EndLinger()
-	}
+	can = can && gate.BeginLinger()
 	c.mu.Lock()
 	first := c.release(r)
 	c.mu.Unlock()
-	if can && first && c.endWriting() {
+	if can && first {
 		c.awaitDelivery()
+		return
 	}
 	_ = c.rwc.Close()
+	if can {
+		gate.EndLinger()
+	}
+}
+
+// Linger closes a connection of another owner, whose session is gone and whose output the socket has
+// taken, once the peer has it; the owner has called Gate.BeginLinger. It does not wait.
+func (h *Host) Linger(nc net.Conn, p *link.Port) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		_ = nc.Close()
+		h.cfg.Gate.EndLinger()
+		return
+	}
+	c := h.bareConn(nc, p)
+	h.wg.Go(func() {
+		defer close(c.ended)
+		c.discard()
+	})
+	h.wg.Go(c.awaitDelivery)
 }
 
 // endWriting tells the peer that nothing more comes; below TLS, whose own word for that is no end of the stream, the socket does too.
@@ -99,10 +111,16 @@ func (c *conn) endWriting() bool {
 	return true
 }
 
-// awaitDelivery waits until the socket may be closed. The reader drops what comes meanwhile.
+// awaitDelivery shuts the sending side down and closes the socket as soon as it may be closed. The reader
+// drops what comes meanwhile.
 func (c *conn) awaitDelivery() {
+	defer c.host.cfg.Gate.EndLinger()
+	defer c.rwc.Close()
+	if !c.endWriting() {
+		return
+	}
 	now := c.host.cfg.Now().Mono
-	c.linger.Begin(&c.host.cfg.Limits, now)
+	c.delivery.begin(&c.host.cfg.Limits, now)
 	look := time.NewTimer(0)
 	defer look.Stop()
 	for {
@@ -115,10 +133,10 @@ func (c *conn) awaitDelivery() {
 		}
 		now = c.host.cfg.Now().Mono
 		n, known := c.sock.undelivered()
-		if c.linger.Over(n, known, now) {
+		if c.delivery.over(n, known, now) {
 			return
 		}
-		look.Reset(max(time.Duration(c.linger.Next()-now), time.Millisecond))
+		look.Reset(max(time.Duration(c.delivery.next-now), time.Millisecond))
 	}
 }
 
@@ -136,7 +154,7 @@ func (c *conn) discard() {
 	for {
 		n, err := from.Read(sink)
 		if n > 0 {
-			c.linger.Heard()
+			c.delivery.heard.Store(true)
 		}
 		if err != nil {
 			return

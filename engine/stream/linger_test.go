@@ -7,7 +7,7 @@ import (
 	"trunkline/engine/link"
 )
 
-// look is what one look at a parting connection finds, and whether it is the last.
+// look is what one look at a lingering connection finds, and whether it is the last.
 type look struct {
 	after time.Duration
 	left  int
@@ -16,17 +16,17 @@ type look struct {
 	over  bool
 }
 
-func TestParting(t *testing.T) {
+func TestDelivery(t *testing.T) {
 	f := func(name string, l link.Limits, looks ...look) {
 		t.Helper()
-		var p Linger
+		var p delivery
 		const begin = 1000
-		p.Begin(&l, begin)
+		p.begin(&l, begin)
 		for i, k := range looks {
 			if k.heard {
-				p.Heard()
+				p.heard.Store(true)
 			}
-			if got := p.Over(k.left, k.told, begin+int64(k.after)); got != k.over {
+			if got := p.over(k.left, k.told, begin+int64(k.after)); got != k.over {
 				t.Errorf("%s: look %d after %v says %v", name, i, k.after, got)
 			}
 		}
@@ -45,15 +45,12 @@ func TestParting(t *testing.T) {
 		look{after: 19*s - 1, told: true, left: 8}, look{after: 19 * s, told: true, left: 8, over: true})
 }
 
-// TestPartingIsLookedAtLessAndLess: soon at first, and never later than its time is up.
-func TestPartingIsLookedAtLessAndLess(t *testing.T) {
-	var p Linger
-	p.Begin(&link.Limits{SendWithin: int64(time.Second)}, 0)
+// TestLingeringIsCheckedLessAndLess: soon at first, and never later than its time is up.
+func TestLingeringIsCheckedLessAndLess(t *testing.T) {
+	var p delivery
+	p.begin(&link.Limits{SendWithin: int64(time.Second)}, 0)
 	var at []time.Duration
-	for now := int64(0); !p.Over(1, true, now); now = p.Next() {
-		if p.Due(p.Next()-1) || !p.Due(p.Next()) {
-			t.Fatalf("due at %d", now)
-		}
+	for now := int64(0); !p.over(1, true, now); now = p.next {
 		at = append(at, time.Duration(now).Round(time.Millisecond))
 	}
 	want := []time.Duration{0, 10, 30, 70, 150, 310, 630}

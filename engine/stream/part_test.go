@@ -68,7 +68,7 @@ func TestLastAnswersOutliveLateBytes(t *testing.T) {
 	as := func(c net.Conn) net.Conn { return c }
 	f("the session's last word", bye, plain, as)
 	f("drain", drain, plain, as)
-	server, client := linktest.TLS(t)
+	server, client := tlsConfigs()
 	client.ServerName = "127.0.0.1"
 	under := func(ln net.Listener) net.Listener { return tls.NewListener(ln, server) }
 	f("TLS", drain, under, func(c net.Conn) net.Conn { return tls.Client(c, client) })
