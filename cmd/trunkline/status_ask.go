@@ -41,9 +41,8 @@ type kernelState struct {
 	// Digest is one number for all the digests in Status.
 	Digest string `json:"digest,omitempty"`
 
-	reply  client.Status
-	digest *digests // nil: not asked for
-	hint   string   // what to do about Error
+	reply client.Status
+	hint  string // what to do about Error
 }
 
 // systemState is the document of status --json. A part that was not asked is null.
@@ -117,10 +116,7 @@ func getJSON(ctx context.Context, addr, path string, into any) error {
 
 func (f *statusFlags) askKernel(ctx context.Context, addr string, secure client.Option) *kernelState {
 	s := &kernelState{Addr: addr}
-	if f.digest {
-		s.digest = new(digests)
-	}
-	if err := s.ask(ctx, secure); err != nil {
+	if err := s.ask(ctx, secure, f.digest); err != nil {
 		err = f.explain(err)
 		s.Error = err.Error()
 		var e *cli.Error
@@ -131,21 +127,25 @@ func (f *statusFlags) askKernel(ctx context.Context, addr string, secure client.
 	return s
 }
 
-func (s *kernelState) ask(ctx context.Context, secure client.Option) error {
+func (s *kernelState) ask(ctx context.Context, secure client.Option, digest bool) error {
 	conn, err := client.Dial(ctx, s.Addr, secure)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	body, err := conn.Call(ctx, "kernel", "GetSystemStatus", s.question())
+	question, _ := (&client.GetSystemStatus{Digest: digest}).MarshalMsg(nil)
+	body, err := conn.Call(ctx, "kernel", "GetSystemStatus", question)
 	if err == nil {
 		_, err = s.reply.UnmarshalMsg(body)
 	}
 	if err == nil {
 		s.Status, err = transcode.AppendJSON(nil, body)
 	}
-	if err == nil && s.digest != nil {
-		s.Digest, err = s.digest.read(s.Status)
+	switch {
+	case err == nil && digest && s.reply.Digest == nil:
+		err = errors.New("the server gives no digest: it is older than this question")
+	case err == nil && digest:
+		s.Digest = digestNumber(s.reply.Digest)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot get the kernel's status from %s: %w", s.Addr, err)

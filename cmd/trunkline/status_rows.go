@@ -90,8 +90,8 @@ func (s *kernelState) rows(t *sheet) {
 	t.count("commands sent", r.Commbus.CommandsSent)
 	t.count("queries executed", r.Commbus.QueriesExecuted)
 	t.count("subscribers", r.Commbus.ActiveSubscribers)
-	if s.digest != nil {
-		s.digest.rows(t, s.Digest)
+	if r.Digest != nil {
+		digestRows(t, r.Digest, s.Digest)
 	}
 }
 

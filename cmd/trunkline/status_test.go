@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/handlers/ipc/client"
 	"trunkline/handlers/ops"
 )
 
@@ -83,38 +83,27 @@ func TestStoreLine(t *testing.T) {
 }
 
 func TestDigestRows(t *testing.T) {
-	read := func(status string) (digests, string) {
-		t.Helper()
-		var d digests
-		whole, err := d.read(json.RawMessage(status))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d, whole
-	}
-	d, whole := read(`{"digest":{"kernel":["a","b","c","d","e","g"],"orchestration":["o"],"index":7,"through":7}}`)
+	d := client.Digest{Kernel: []string{"a", "b", "c", "d", "e", "g"}, Orchestration: []string{"o"}, Index: 7, Through: 7}
+	whole := digestNumber(&d)
 	var s sheet
-	d.rows(&s, whole)
+	digestRows(&s, &d, whole)
 	want := "[[digest " + whole + " (at index 7)] [kernel 0-3 a b c d] [kernel 4-4 e] [kernel common g] [orchestration 0-0 o]]"
 	if got := fmt.Sprint(s); got != want || len(whole) != 16 {
 		t.Errorf("%s, want %s", got, want)
 	}
 	d.Through = 9
 	s = nil
-	d.rows(&s, whole)
+	digestRows(&s, &d, whole)
 	if s[0][1] != whole+" (of no one moment: 2 records were written meanwhile)" {
 		t.Errorf("%s", s[0][1])
 	}
-	f := func(status string, same bool) {
+	f := func(d client.Digest, same bool) {
 		t.Helper()
-		if _, got := read(status); (got == whole) != same {
-			t.Errorf("%s: %s, before %s", status, got, whole)
+		if got := digestNumber(&d); (got == whole) != same {
+			t.Errorf("%+v: %s, before %s", d, got, whole)
 		}
 	}
-	f(`{"digest":{"kernel":["a","b","c","d","e","g"],"orchestration":["o"],"index":50,"through":51}}`, true)
-	f(`{"digest":{"kernel":["a","b","c","d","e","h"],"orchestration":["o"]}}`, false)
-	f(`{"digest":{"kernel":["a","b","c","d","e"],"orchestration":["g","o"]}}`, false)
-	if _, err := new(digests).read(json.RawMessage(`{"processes":{}}`)); err == nil || !strings.Contains(err.Error(), "gives no digest") {
-		t.Errorf("%v", err)
-	}
+	f(client.Digest{Kernel: d.Kernel, Orchestration: d.Orchestration, Index: 50, Through: 51}, true)
+	f(client.Digest{Kernel: []string{"a", "b", "c", "d", "e", "h"}, Orchestration: []string{"o"}}, false)
+	f(client.Digest{Kernel: []string{"a", "b", "c", "d", "e"}, Orchestration: []string{"g", "o"}}, false)
 }

@@ -89,15 +89,10 @@ func TestReplies(t *testing.T) {
 	f(AppendQuota(nil, []string{"a", "b"}, []int32{1, 0}), `{"a":1,"b":0}`)
 	f(AppendRateDecision(nil, &RateDecision{Allowed: true, CurrentCount: 1, Limit: 60, Remaining: 59}),
 		`{"allowed":true,"exceeded":false,"reason":"","limit_type":"","current_count":1,"limit":60,"retry_after_seconds":0,"remaining":59}`)
-	f(AppendProcessCounts(nil, []string{"NEW"}, []int64{3}, 3, 2), `{"counts_by_state":{"NEW":3},"total":3,"queue_depth":2}`)
-	f(AppendStatus(nil, []string{"NEW"}, []int64{3}, 3, &Status{1, 2, 3, 4, 5}),
-		`{"processes":{"total":3,"by_state":{"NEW":3}},"services":{"healthy":0,"degraded":0,"unhealthy":0},"orchestration":{"active_sessions":1},`+
-			`"commbus":{"events_published":2,"commands_sent":3,"queries_executed":4,"active_subscribers":5}}`)
 	f(AppendEvent(nil, "t", []byte("{}"), 9, "s"), `{"event_type":"t","payload":"{}","timestamp_ms":9,"source":"s"}`)
 	f(AppendCommand(nil, []byte("t"), []byte("{}"), []byte("s"), 9), `{"command_type":"t","payload":"{}","source":"s","timestamp_ms":9}`)
 	f(AppendQuery(nil, []byte("q1"), []byte("t"), []byte("{}"), []byte("s"), 9),
 		`{"query_id":"q1","query_type":"t","payload":"{}","source":"s","timeout_ms":9}`)
-	f(AppendRegistered(nil, []string{"a"}, []byte("h")), `{"registered":["a"],"handler_id":"h"}`)
 	f(append(AppendChunkPrefix(nil, []byte("i")), 0x80), `{"id":"i","body":{}}`)
 	f(AppendStreamEnd(nil, []byte("i")), `{"id":"i"}`)
 	f(append(AppendResponseHead(nil, []byte("i")), 0x80), `{"id":"i","ok":true,"body":{}}`)

@@ -25,12 +25,3 @@ func AppendQuery(dst, queryID, queryType, payload, source []byte, timeoutMS int6
 	dst = AppendStr(append(dst, "\xa6source"...), source)
 	return AppendInt(append(dst, "\xaatimeout_ms"...), timeoutMS)
 }
-
-// AppendRegistered appends the body of a handler stream's first chunk (kernel-ipc §4.20).
-func AppendRegistered(dst []byte, types []string, handlerID []byte) []byte {
-	dst = AppendArray(append(dst, "\x82\xaaregistered"...), len(types))
-	for _, t := range types {
-		dst = AppendStr(dst, t)
-	}
-	return AppendStr(append(dst, "\xaahandler_id"...), handlerID)
-}

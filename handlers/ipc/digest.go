@@ -10,6 +10,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
+	"trunkline/handlers/ipc/message"
 )
 
 // Digests condense what a service holds, so that two of them can be compared: before and after a restart, or with a copy.
@@ -84,23 +85,18 @@ func (d *digesting) safely() (out []byte) {
 // answer returns the whole frame; nobody reads that of a connection that is gone.
 func (d *digesting) answer() []byte {
 	sums := d.svc.Digests(d.s.gone.Load)
-	out := mpack.AppendResponseHead(frame.Begin(nil, frame.Response), d.id)
-	head := len(out)
-	out = d.svc.appendStatus(out, d.svc.now(link.Now()))
-	out[head]++ // one member more in the map, whose size is in its first byte
-	out = mpack.AppendMap(mpack.AppendStr(out, "digest"), 4)
-	out = appendHex(mpack.AppendStr(out, "kernel"), sums.Kernel)
-	out = appendHex(mpack.AppendStr(out, "orchestration"), sums.Orchestration)
-	out = mpack.AppendUint(mpack.AppendStr(out, "index"), sums.Index)
-	out = mpack.AppendUint(mpack.AppendStr(out, "through"), sums.Through)
+	reply := d.svc.status(d.svc.now(link.Now()))
+	reply.Digest = &message.Digest{Kernel: hexSums(sums.Kernel), Orchestration: hexSums(sums.Orchestration),
+		Index: int64(sums.Index), Through: int64(sums.Through)}
+	out, _ := reply.MarshalMsg(mpack.AppendResponseHead(frame.Begin(nil, frame.Response), d.id))
 	return sealFrame(out, 0, d.id, d.svc.cfg.MaxFrameBytes)
 }
 
-// appendHex appends a list of strings of 16 digits: not every client has integers of 64 bits.
-func appendHex(dst []byte, sums []uint64) []byte {
-	dst = mpack.AppendArray(dst, len(sums))
-	for _, n := range sums {
-		dst = mpack.AppendStr(dst, fmt.Sprintf("%016x", n))
+// hexSums returns strings of 16 digits: not every client has integers of 64 bits.
+func hexSums(sums []uint64) []string {
+	list := make([]string, len(sums))
+	for i, n := range sums {
+		list[i] = fmt.Sprintf("%016x", n)
 	}
-	return dst
+	return list
 }

@@ -138,15 +138,6 @@ var quotaNames = func() []string {
 
 var quotaFields = mpack.Fields(quotaNames...)
 
-// stateNames are the keys of a count by state.
-var stateNames = func() []string {
-	names := make([]string, kernel.NumStates)
-	for i := range names {
-		names[i] = kernel.State(i).String()
-	}
-	return names
-}()
-
 func index(table []method) []method {
 	for i := range table {
 		table[i].index = i

@@ -1,16 +1,26 @@
 package ipc
 
 import (
-	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
+	"trunkline/engine/kernel"
 	"trunkline/engine/link"
+	"trunkline/handlers/ipc/message"
 )
 
 // getProcessCounts is kernel-ipc §4.11.
 func getProcessCounts(t *turn) wire.Code {
 	c := t.svc.kernel.Counts(t.now)
-	t.out = mpack.AppendProcessCounts(t.out, stateNames, c.ByState[:], c.Total, c.QueueDepth)
+	reply := message.Counts{CountsByState: byState(&c), Total: c.Total, QueueDepth: c.QueueDepth}
+	t.out, _ = reply.MarshalMsg(t.out)
 	return wire.OK
+}
+
+func byState(c *kernel.Counts) message.StateCounts {
+	n := &c.ByState
+	return message.StateCounts{
+		New: n[kernel.StateNew], Ready: n[kernel.Ready], Running: n[kernel.Running], Waiting: n[kernel.Waiting],
+		Blocked: n[kernel.Blocked], Terminated: n[kernel.Terminated], Zombie: n[kernel.Zombie],
+	}
 }
 
 // getSystemStatus is kernel-ipc §4.14.
@@ -22,15 +32,18 @@ func getSystemStatus(t *turn) wire.Code {
 	case digest:
 		return t.statusWithDigest()
 	}
-	t.out = t.svc.appendStatus(t.out, t.now)
+	reply := t.svc.status(t.now)
+	t.out, _ = reply.MarshalMsg(t.out)
 	return wire.OK
 }
 
-// appendStatus appends the counters as a map of four members. It does not allocate.
-func (s *Service) appendStatus(dst []byte, now link.Instant) []byte {
+// status returns the counters. It does not allocate.
+func (s *Service) status(now link.Instant) message.Status {
 	c, b := s.kernel.Counts(now), s.bus.Stats()
-	return mpack.AppendStatus(dst, stateNames, c.ByState[:], c.Total, &mpack.Status{
-		ActiveSessions: s.orch.Active(), EventsPublished: b.EventsPublished, CommandsSent: b.CommandsSent,
-		QueriesExecuted: b.QueriesExecuted, ActiveSubscribers: b.ActiveSubscribers,
-	})
+	return message.Status{
+		Processes:     message.ProcessStatus{Total: c.Total, ByState: byState(&c)},
+		Orchestration: message.OrchestrationStatus{ActiveSessions: s.orch.Active()},
+		Commbus: message.BusStatus{EventsPublished: b.EventsPublished, CommandsSent: b.CommandsSent,
+			QueriesExecuted: b.QueriesExecuted, ActiveSubscribers: b.ActiveSubscribers},
+	}
 }

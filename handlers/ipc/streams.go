@@ -12,6 +12,7 @@ import (
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
 	"trunkline/engine/bus"
+	"trunkline/handlers/ipc/message"
 )
 
 // subscribe is kernel-ipc §4.18.
@@ -106,7 +107,7 @@ func (t *turn) register(kind bus.Kind, field, takenText string) wire.Code {
 		return t.saturated("Too many streams on this connection")
 	}
 	t.describe(st)
-	first := mpack.AppendRegistered(nil, types, []byte(st.subscriberID))
+	first, _ := (&message.Registered{Registered: types, HandlerID: st.subscriberID}).MarshalMsg(nil)
 	if !t.fits(st, first) {
 		return wire.ResourceExhausted
 	}
