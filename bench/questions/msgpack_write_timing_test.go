@@ -15,7 +15,7 @@ func BenchmarkMessagePackWrite(b *testing.B) { measure(b, messagePackWrites()) }
 
 func messagePackWrites() []question {
 	id, p := []byte("00000001"), &mpack.Process{PID: []byte(uuid('p', 1)), RequestID: []byte(uuid('q', 1)), UserID: []byte(uuid('u', 1)),
-		SessionID: []byte(uuid('s', 1)), State: "RUNNING", Priority: "NORMAL", Usage: mpack.Usage{LLMCalls: 3, TokensIn: 4000, TokensOut: 1000}}
+		SessionID: []byte(uuid('s', 1)), State: "RUNNING", Priority: "NORMAL", Usage: mpack.Usage{3, 0, 0, 4000, 1000}}
 	trunkline := func(dst []byte) []byte { return mpack.AppendProcess(mpack.AppendResponseHead(dst, id), p) }
 	members, reply := replyMembers(id, p), replyMap(id, p)
 	writes := func(codec string, free bool, write func(dst []byte) []byte) question {
@@ -61,11 +61,11 @@ func replyMembers(id []byte, p *mpack.Process) func([]byte) []byte {
 		dst = msgp.AppendString(msgp.AppendString(dst, "state"), p.State)
 		dst = msgp.AppendString(msgp.AppendString(dst, "priority"), p.Priority)
 		dst = msgp.AppendMapHeader(msgp.AppendString(dst, "usage"), 5)
-		dst = msgp.AppendInt64(msgp.AppendString(dst, "llm_calls"), p.Usage.LLMCalls)
-		dst = msgp.AppendInt64(msgp.AppendString(dst, "tool_calls"), p.Usage.ToolCalls)
-		dst = msgp.AppendInt64(msgp.AppendString(dst, "agent_hops"), p.Usage.AgentHops)
-		dst = msgp.AppendInt64(msgp.AppendString(dst, "tokens_in"), p.Usage.TokensIn)
-		dst = msgp.AppendInt64(msgp.AppendString(dst, "tokens_out"), p.Usage.TokensOut)
+		dst = msgp.AppendInt64(msgp.AppendString(dst, "llm_calls"), p.Usage[0])
+		dst = msgp.AppendInt64(msgp.AppendString(dst, "tool_calls"), p.Usage[1])
+		dst = msgp.AppendInt64(msgp.AppendString(dst, "agent_hops"), p.Usage[2])
+		dst = msgp.AppendInt64(msgp.AppendString(dst, "tokens_in"), p.Usage[3])
+		dst = msgp.AppendInt64(msgp.AppendString(dst, "tokens_out"), p.Usage[4])
 		return msgp.AppendString(msgp.AppendString(dst, "current_stage"), p.CurrentStage)
 	}
 }
@@ -75,7 +75,7 @@ func replyMap(id []byte, p *mpack.Process) map[string]any {
 	return map[string]any{"id": string(id), "ok": true, "body": map[string]any{
 		"pid": string(p.PID), "request_id": string(p.RequestID), "user_id": string(p.UserID), "session_id": string(p.SessionID),
 		"state": p.State, "priority": p.Priority, "current_stage": p.CurrentStage,
-		"usage": map[string]any{"llm_calls": p.Usage.LLMCalls, "tool_calls": p.Usage.ToolCalls, "agent_hops": p.Usage.AgentHops,
-			"tokens_in": p.Usage.TokensIn, "tokens_out": p.Usage.TokensOut},
+		"usage": map[string]any{"llm_calls": p.Usage[0], "tool_calls": p.Usage[1], "agent_hops": p.Usage[2],
+			"tokens_in": p.Usage[3], "tokens_out": p.Usage[4]},
 	}}
 }

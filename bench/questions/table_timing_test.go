@@ -71,7 +71,7 @@ func getRows(t *table, worker, workers int) func() bool {
 
 func useRows(t *table, worker, workers int) func() bool {
 	var total kernel.Usage
-	delta := kernel.Usage{LLMCalls: 1, TokensIn: 120, TokensOut: 300}
+	delta := kernel.Usage{kernel.LLMCalls: 1, kernel.TokensIn: 120, kernel.TokensOut: 300}
 	w := newRowWalk(t, worker, workers)
 	return func() bool { return t.k.RecordUsage(kernel.Instant{}, w.next(), &delta, &total) == kernel.OK }
 }

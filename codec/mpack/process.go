@@ -1,9 +1,10 @@
 package mpack
 
 // Usage are the five counters every reply about a process shows.
-type Usage struct {
-	LLMCalls, ToolCalls, AgentHops, TokensIn, TokensOut int64
-}
+type Usage [5]int64
+
+// usageKeys are the encoded names of the counters.
+var usageKeys = [len(Usage{})]string{"\xa9llm_calls", "\xaatool_calls", "\xaaagent_hops", "\xa9tokens_in", "\xaatokens_out"}
 
 // Process is the PCB of kernel-ipc §4.0 as a reply shows it. Its slices are only read.
 type Process struct {
@@ -31,11 +32,10 @@ func AppendUsage(dst []byte, u *Usage) []byte {
 }
 
 func appendCounters(dst []byte, u *Usage) []byte {
-	dst = AppendInt(append(dst, "\xa9llm_calls"...), u.LLMCalls)
-	dst = AppendInt(append(dst, "\xaatool_calls"...), u.ToolCalls)
-	dst = AppendInt(append(dst, "\xaaagent_hops"...), u.AgentHops)
-	dst = AppendInt(append(dst, "\xa9tokens_in"...), u.TokensIn)
-	return AppendInt(append(dst, "\xaatokens_out"...), u.TokensOut)
+	for i, key := range &usageKeys {
+		dst = AppendInt(append(dst, key...), u[i])
+	}
+	return dst
 }
 
 // AppendQuotaCheck appends the reply of CheckQuota (kernel-ipc §4.7); reason is empty when within bounds.

@@ -16,19 +16,24 @@ type QuotaCheck struct {
 	Recorded uint64
 }
 
-// counterNames gives the counter held against each enforced quota field.
-var counterNames = [NumQuotaFields]string{
-	MaxLLMCalls: "llm_calls", MaxToolCalls: "tool_calls", MaxAgentHops: "agent_hops", MaxIterations: "iterations",
-	MaxInputTokens: "tokens_in", MaxOutputTokens: "tokens_out", TimeoutSeconds: "elapsed_seconds",
-	MaxInferenceRequests: "inference_requests", MaxInferenceInputChars: "inference_input_chars",
+// checks lists what CheckQuota holds against which field of the quota, in the order of kernel-ipc §4.7.
+var checks = [...]struct {
+	field QuotaField
+	used  UsageField
+}{
+	{MaxLLMCalls, LLMCalls}, {MaxToolCalls, ToolCalls}, {MaxAgentHops, AgentHops}, {MaxIterations, Iterations},
+	{MaxInputTokens, TokensIn}, {MaxOutputTokens, TokensOut}, {TimeoutSeconds, elapsed},
+	{MaxInferenceRequests, InferenceRequests}, {MaxInferenceInputChars, InferenceInputChars},
 }
 
 // resource returns the name of the exceeded counter, "" when within bounds (kernel-ipc §4.7, §4.22).
 func (c *QuotaCheck) resource() string {
-	if !c.Exceeded || c.Field < 0 || c.Field >= NumQuotaFields {
-		return ""
+	for i := range checks {
+		if c.Exceeded && checks[i].field == c.Field {
+			return checks[i].used.String()
+		}
 	}
-	return counterNames[c.Field]
+	return ""
 }
 
 // AppendReason appends the exceeded_reason of kernel-ipc §4.7 for process pid, nothing when within bounds.
@@ -70,32 +75,19 @@ func appendSeconds(dst []byte, ms int64) []byte {
 
 // evaluate fills c from row r, whose quota is q, at nowMs, in the order of kernel-ipc §4.7. Caller holds the shard's mutex.
 func (c *QuotaCheck) evaluate(r *row, q *Quota, nowMs int64) {
-	u := &r.usage
-	c.Usage.set(u)
-	switch elapsed := r.elapsed(nowMs); {
-	case u.LLMCalls > int64(q[MaxLLMCalls]):
-		c.exceed(MaxLLMCalls, u.LLMCalls, q)
-	case u.ToolCalls > int64(q[MaxToolCalls]):
-		c.exceed(MaxToolCalls, u.ToolCalls, q)
-	case u.AgentHops > int64(q[MaxAgentHops]):
-		c.exceed(MaxAgentHops, u.AgentHops, q)
-	case u.Iterations > int64(q[MaxIterations]):
-		c.exceed(MaxIterations, u.Iterations, q)
-	case u.TokensIn > int64(q[MaxInputTokens]):
-		c.exceed(MaxInputTokens, u.TokensIn, q)
-	case u.TokensOut > int64(q[MaxOutputTokens]):
-		c.exceed(MaxOutputTokens, u.TokensOut, q)
-	case elapsed > int64(q[TimeoutSeconds])*1000:
-		c.exceed(TimeoutSeconds, elapsed, q)
-	case u.InferenceRequests > int64(q[MaxInferenceRequests]):
-		c.exceed(MaxInferenceRequests, u.InferenceRequests, q)
-	case u.InferenceInputChars > int64(q[MaxInferenceInputChars]):
-		c.exceed(MaxInferenceInputChars, u.InferenceInputChars, q)
-	default:
-		c.Exceeded, c.Field, c.Used, c.Limit = false, 0, 0, 0
+	c.Usage.set(&r.usage)
+	for i := range checks {
+		field, used := checks[i].field, int64(0)
+		limit := int64(q[field])
+		if f := checks[i].used; f < elapsed {
+			used = r.usage[f]
+		} else {
+			used, limit = r.elapsed(nowMs), limit*1000
+		}
+		if used > limit {
+			c.Exceeded, c.Field, c.Used, c.Limit = true, field, used, q[field]
+			return
+		}
 	}
-}
-
-func (c *QuotaCheck) exceed(f QuotaField, used int64, q *Quota) {
-	c.Exceeded, c.Field, c.Used, c.Limit = true, f, used, q[f]
+	c.Exceeded, c.Field, c.Used, c.Limit = false, 0, 0, 0
 }

@@ -74,7 +74,7 @@ func (k *Kernel) digestShard(sh *shard) (sum uint64) {
 		}
 		d.text(sh.texts.bytes(r.text, r.textLen()))
 		d.text(sh.reasonOf(r))
-		for _, v := range r.usage.list() {
+		for _, v := range r.usage {
 			d.word(uint64(v))
 		}
 		d.quota(sh.quotas.at(r.quota))

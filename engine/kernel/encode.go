@@ -74,16 +74,10 @@ func appendQuota(dst []byte, q *Quota) []byte {
 }
 
 func appendUsage(dst []byte, u *Usage) []byte {
-	for _, v := range u.list() {
+	for _, v := range u {
 		dst = binary.AppendUvarint(dst, uint64(v))
 	}
 	return dst
-}
-
-// list returns the counters in the order of the type, for encoding.
-func (u *Usage) list() [8]int64 {
-	return [8]int64{u.LLMCalls, u.ToolCalls, u.AgentHops, u.TokensIn, u.TokensOut, u.Iterations, u.InferenceRequests,
-		u.InferenceInputChars}
 }
 
 // ParseChange reads one change from the front of b; rest is what follows it. The slices of c point into b. The error is
@@ -229,13 +223,12 @@ func (d *changeReader) quota() (q Quota) {
 }
 
 func (d *changeReader) usage() (u Usage) {
-	for _, p := range [...]*int64{&u.LLMCalls, &u.ToolCalls, &u.AgentHops, &u.TokensIn, &u.TokensOut, &u.Iterations,
-		&u.InferenceRequests, &u.InferenceInputChars} {
+	for i := range u {
 		if v, w := short(d.b); w > 0 {
-			*p, d.b = int64(v), d.b[w:]
+			u[i], d.b = int64(v), d.b[w:]
 			continue
 		}
-		*p = int64(d.uint(math.MaxInt64))
+		u[i] = int64(d.uint(math.MaxInt64))
 	}
 	return u
 }

@@ -94,16 +94,13 @@ func (k *Kernel) emitExhausted(now Instant, at *place, c *QuotaCheck) {
 	b := appendMember(k.begin(at), `,"session_id":`, at.sh.sessionID(at.r))
 	b = appendEscaped(append(b, `,"reason":"Process `...), at.sh.pid(at.r))
 	b = c.appendViolation(b)
-	b = append(b, `","usage":{"llm_calls":`...)
-	b = strconv.AppendInt(b, c.Usage.LLMCalls, 10)
-	b = append(b, `,"tool_calls":`...)
-	b = strconv.AppendInt(b, c.Usage.ToolCalls, 10)
-	b = append(b, `,"agent_hops":`...)
-	b = strconv.AppendInt(b, c.Usage.AgentHops, 10)
-	b = append(b, `,"tokens_in":`...)
-	b = strconv.AppendInt(b, c.Usage.TokensIn, 10)
-	b = append(b, `,"tokens_out":`...)
-	b = strconv.AppendInt(b, c.Usage.TokensOut, 10)
+	b = append(b, `","usage":`...)
+	sep := byte('{')
+	for f := range TokensOut + 1 {
+		b = append(append(append(b, sep, '"'), f.String()...), '"', ':')
+		b = strconv.AppendInt(b, c.Usage[f], 10)
+		sep = ','
+	}
 	b = append(b, `},"resource":"`...)
 	b = append(b, c.resource()...)
 	b = append(b, `","quota":{"`...)

@@ -101,11 +101,11 @@ func linearDo(k *Kernel, in linearInput) (out linearOutput) {
 		}
 	case "get":
 		out.res = k.Get([]byte(in.pid), &pcb)
-		out.state, out.calls = pcb.State, pcb.Usage.LLMCalls
+		out.state, out.calls = pcb.State, pcb.Usage[LLMCalls]
 	case "usage":
 		var total Usage
 		out.res = k.RecordUsage(now, []byte(in.pid), &Usage{LLMCalls: 1}, &total)
-		out.calls = total.LLMCalls
+		out.calls = total[LLMCalls]
 	case "transition":
 		out.res = k.Transition(now, []byte(in.pid), in.to, nil, &pcb)
 		out.state = pcb.State

@@ -140,9 +140,9 @@ func (d *driver) usage(t *rapid.T) {
 		same(t, "usage", got, NotFound)
 		return
 	}
-	w.usage.LLMCalls += delta.LLMCalls
-	w.usage.ToolCalls += delta.ToolCalls
-	w.usage.TokensIn += delta.TokensIn
+	w.usage[LLMCalls] += delta[LLMCalls]
+	w.usage[ToolCalls] += delta[ToolCalls]
+	w.usage[TokensIn] += delta[TokensIn]
 	same(t, "usage", []any{got, total}, []any{OK, w.usage})
 }
 

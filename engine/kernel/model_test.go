@@ -208,11 +208,11 @@ func (m *model) check(pid string) (reason string, res Result) {
 		name string
 		used int64
 		f    QuotaField
-	}{{"llm_calls", u.LLMCalls, MaxLLMCalls}, {"tool_calls", u.ToolCalls, MaxToolCalls}, {"agent_hops", u.AgentHops, MaxAgentHops},
-		{"iterations", u.Iterations, MaxIterations}, {"tokens_in", u.TokensIn, MaxInputTokens},
-		{"tokens_out", u.TokensOut, MaxOutputTokens}, {"elapsed_seconds", elapsed, TimeoutSeconds},
-		{"inference_requests", u.InferenceRequests, MaxInferenceRequests},
-		{"inference_input_chars", u.InferenceInputChars, MaxInferenceInputChars}} {
+	}{{"llm_calls", u[LLMCalls], MaxLLMCalls}, {"tool_calls", u[ToolCalls], MaxToolCalls}, {"agent_hops", u[AgentHops], MaxAgentHops},
+		{"iterations", u[Iterations], MaxIterations}, {"tokens_in", u[TokensIn], MaxInputTokens},
+		{"tokens_out", u[TokensOut], MaxOutputTokens}, {"elapsed_seconds", elapsed, TimeoutSeconds},
+		{"inference_requests", u[InferenceRequests], MaxInferenceRequests},
+		{"inference_input_chars", u[InferenceInputChars], MaxInferenceInputChars}} {
 		limit, used := int64(p.quota[row.f]), fmt.Sprint(row.used)
 		if row.f == TimeoutSeconds {
 			limit, used = limit*1000, fmt.Sprint(float64(row.used)/1000)

@@ -146,12 +146,12 @@ func TestRecordUsageTotals(t *testing.T) {
 		t.Errorf("got %+v", total)
 	}
 	r.k.RecordUsage(r.now, []byte("p"), &Usage{TokensIn: math.MaxInt64, LLMCalls: 1}, &total)
-	if total.TokensIn != math.MaxInt64 || total.LLMCalls != 3 {
+	if total[TokensIn] != math.MaxInt64 || total[LLMCalls] != 3 {
 		t.Errorf("got %+v", total)
 	}
 	n := len(r.journal)
 	r.k.RecordUsage(r.now, []byte("p"), &Usage{}, &total)
-	if len(r.journal) != n || total.LLMCalls != 3 {
+	if len(r.journal) != n || total[LLMCalls] != 3 {
 		t.Error("nothing used, yet a change")
 	}
 }

@@ -149,33 +149,55 @@ func (r Result) String() string {
 	return "unknown"
 }
 
-// Usage is what a process has used so far; every counter is non-negative and saturates (kernel-ipc §4.8).
-type Usage struct {
-	LLMCalls, ToolCalls, AgentHops, TokensIn, TokensOut, Iterations, InferenceRequests, InferenceInputChars int64
-}
+// UsageField is a counter of a Usage. The order is that of the journal; replies about a process show the first five.
+type UsageField int
+
+// The counters.
+const (
+	LLMCalls UsageField = iota
+	ToolCalls
+	AgentHops
+	TokensIn
+	TokensOut
+	Iterations
+	InferenceRequests
+	InferenceInputChars
+	numUsageFields
+
+	// elapsed is no counter: checks hold the time since the start against a quota too.
+	elapsed = numUsageFields
+)
+
+var usageNames = [elapsed + 1]string{"llm_calls", "tool_calls", "agent_hops", "tokens_in", "tokens_out", "iterations",
+	"inference_requests", "inference_input_chars", "elapsed_seconds"}
+
+// String returns the wire key. It does not allocate.
+func (f UsageField) String() string { return usageNames[f] }
+
+// Usage is what a process has used so far, by UsageField; every counter is non-negative and saturates (kernel-ipc §4.8).
+type Usage [numUsageFields]int64
 
 // sum sets u to a plus delta, saturating at the largest int64. Negative parts of delta count as 0.
 func (u *Usage) sum(a, delta *Usage) {
-	u.LLMCalls = saturate(a.LLMCalls, delta.LLMCalls)
-	u.ToolCalls = saturate(a.ToolCalls, delta.ToolCalls)
-	u.AgentHops = saturate(a.AgentHops, delta.AgentHops)
-	u.TokensIn = saturate(a.TokensIn, delta.TokensIn)
-	u.TokensOut = saturate(a.TokensOut, delta.TokensOut)
-	u.Iterations = saturate(a.Iterations, delta.Iterations)
-	u.InferenceRequests = saturate(a.InferenceRequests, delta.InferenceRequests)
-	u.InferenceInputChars = saturate(a.InferenceInputChars, delta.InferenceInputChars)
+	for f := range u {
+		u[f] = saturate(a[f], delta[f])
+	}
 }
 
-// set copies a counter by counter. Copying the struct whole would move wider words than the counters were just written in, and
+// set copies a counter by counter. Copying the array whole would move wider words than the counters were just written in, and
 // wait until those have left the store buffer.
 func (u *Usage) set(a *Usage) {
-	u.LLMCalls, u.ToolCalls, u.AgentHops = a.LLMCalls, a.ToolCalls, a.AgentHops
-	u.TokensIn, u.TokensOut, u.Iterations = a.TokensIn, a.TokensOut, a.Iterations
-	u.InferenceRequests, u.InferenceInputChars = a.InferenceRequests, a.InferenceInputChars
+	for f := range u {
+		u[f] = a[f]
+	}
 }
 
 func (u *Usage) zero() bool {
-	return u.LLMCalls|u.ToolCalls|u.AgentHops|u.TokensIn|u.TokensOut|u.Iterations|u.InferenceRequests|u.InferenceInputChars == 0
+	all := int64(0)
+	for _, v := range u {
+		all |= v
+	}
+	return all == 0
 }
 
 func saturate(a, b int64) int64 {

@@ -24,8 +24,7 @@ func checkQuota(t *turn) wire.Code {
 		reason = c.AppendReason(reason, pid)
 		t.msg = reason
 	}
-	viewUsage(&t.usage, &c.Usage)
-	t.out = mpack.AppendQuotaCheck(t.out, !c.Exceeded, reason, &t.usage)
+	t.out = mpack.AppendQuotaCheck(t.out, !c.Exceeded, reason, shown(&c.Usage))
 	return wire.OK
 }
 
@@ -38,22 +37,18 @@ func recordUsage(t *turn) wire.Code {
 	if t.svc.kernel.RecordUsage(t.now, pid, &t.delta, &t.total) != kernel.OK {
 		return t.notFound(pid)
 	}
-	viewUsage(&t.usage, &t.total)
-	t.out = mpack.AppendUsage(t.out, &t.usage)
+	t.out = mpack.AppendUsage(t.out, shown(&t.total))
 	return wire.OK
 }
 
 func (t *turn) usageDelta() (ok bool) {
 	t.delta = kernel.Usage{}
-	d, f := &t.delta, t.fields
-	for i, to := range [...]*int64{&d.LLMCalls, &d.ToolCalls, &d.TokensIn, &d.TokensOut, &d.AgentHops, &d.Iterations,
-		&d.InferenceRequests, &d.InferenceInputChars} {
-		v := &f[1+i]
+	for i := range usageCounters {
+		v, c := &t.fields[1+i], &usageCounters[i]
 		if v.Kind == mpack.Absent {
 			continue
 		}
-		c := &usageCounters[i]
-		if *to, ok = t.counter(v, c.field, c.limit, c.class); !ok {
+		if t.delta[c.field], ok = t.counter(v, c.field.String(), c.limit, c.class); !ok {
 			return false
 		}
 	}
@@ -62,18 +57,18 @@ func (t *turn) usageDelta() (ok bool) {
 
 // usageCounters are the counters of RecordUsage in validation order.
 var usageCounters = [...]struct {
-	field string
+	field kernel.UsageField
 	limit int64
 	class string
 }{
-	{"llm_calls", math.MaxInt32, "i32"},
-	{"tool_calls", math.MaxInt32, "i32"},
-	{"tokens_in", math.MaxInt64, "i64"},
-	{"tokens_out", math.MaxInt64, "i64"},
-	{"agent_hops", math.MaxInt32, "i32"},
-	{"iterations", math.MaxInt32, "i32"},
-	{"inference_requests", math.MaxInt32, "i32"},
-	{"inference_input_chars", math.MaxInt64, "i64"},
+	{kernel.LLMCalls, math.MaxInt32, "i32"},
+	{kernel.ToolCalls, math.MaxInt32, "i32"},
+	{kernel.TokensIn, math.MaxInt64, "i64"},
+	{kernel.TokensOut, math.MaxInt64, "i64"},
+	{kernel.AgentHops, math.MaxInt32, "i32"},
+	{kernel.Iterations, math.MaxInt32, "i32"},
+	{kernel.InferenceRequests, math.MaxInt32, "i32"},
+	{kernel.InferenceInputChars, math.MaxInt64, "i64"},
 }
 
 // quota reads the optional map v into p: which fields are there, and their values.

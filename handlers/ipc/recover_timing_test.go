@@ -87,7 +87,7 @@ func fillJournal(b *testing.B, s *Service, log *journal.Log, n int, mixed bool) 
 			}
 			switch i % 4 {
 			case 0:
-				s.kernel.RecordUsage(now, a.PID, &kernel.Usage{LLMCalls: 1, TokensIn: 1000}, nil)
+				s.kernel.RecordUsage(now, a.PID, &kernel.Usage{kernel.LLMCalls: 1, kernel.TokensIn: 1000}, nil)
 			case 1:
 				s.kernel.Next(now, true, nil)
 			case 2:

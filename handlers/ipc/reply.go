@@ -92,10 +92,8 @@ func (s *Service) viewProcess(dst *mpack.Process, p *kernel.PCB) {
 	dst.PID, dst.RequestID, dst.UserID, dst.SessionID = p.PID, p.RequestID, p.UserID, p.SessionID
 	dst.State, dst.Priority = p.State.String(), p.Priority.String()
 	dst.CurrentStage = s.orch.CurrentStage(p.PID)
-	viewUsage(&dst.Usage, &p.Usage)
+	dst.Usage = *shown(&p.Usage)
 }
 
-func viewUsage(dst *mpack.Usage, u *kernel.Usage) {
-	dst.LLMCalls, dst.ToolCalls, dst.AgentHops = u.LLMCalls, u.ToolCalls, u.AgentHops
-	dst.TokensIn, dst.TokensOut = u.TokensIn, u.TokensOut
-}
+// shown returns the counters that replies show.
+func shown(u *kernel.Usage) *mpack.Usage { return (*mpack.Usage)(u[:]) }

@@ -52,7 +52,6 @@ type turn struct {
 	delta  kernel.Usage
 	total  kernel.Usage
 	proc   mpack.Process
-	usage  mpack.Usage
 	ids    [2][uuidLen]byte
 	tally  tally
 

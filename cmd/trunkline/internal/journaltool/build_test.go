@@ -20,7 +20,7 @@ func plenty() (uint64, error) { return 1 << 40, nil }
 
 // usage is a record as a server writes it.
 func usage(pid string, calls int64) []byte {
-	return kernel.AppendChange([]byte{'k'}, &kernel.Change{Kind: kernel.ChangeUsage, PID: []byte(pid), Usage: kernel.Usage{LLMCalls: calls}})
+	return kernel.AppendChange([]byte{'k'}, &kernel.Change{Kind: kernel.ChangeUsage, PID: []byte(pid), Usage: kernel.Usage{kernel.LLMCalls: calls}})
 }
 
 // state is a snapshot as a server frames it: n records of the kernel, of 1 kB each.

@@ -96,14 +96,9 @@ func (o *object) quota(q *kernel.Quota) {
 func (o *object) usage(u *kernel.Usage) {
 	o.key("usage")
 	in := openObject(o.b)
-	in.int("llm_calls", u.LLMCalls)
-	in.int("tool_calls", u.ToolCalls)
-	in.int("agent_hops", u.AgentHops)
-	in.int("tokens_in", u.TokensIn)
-	in.int("tokens_out", u.TokensOut)
-	in.int("iterations", u.Iterations)
-	in.int("inference_requests", u.InferenceRequests)
-	in.int("inference_input_chars", u.InferenceInputChars)
+	for i, v := range u {
+		in.int(kernel.UsageField(i).String(), v)
+	}
 	o.b = in.close()
 }
 

@@ -135,7 +135,7 @@ func TestKernelChangesAreShown(t *testing.T) {
 	f(kernel.Change{Kind: kernel.ChangeLease, PID: p, Expiry: 7}, `"kernel.lease",`+pid+`,"expiry_mono_ns":7`)
 	f(kernel.Change{Kind: kernel.ChangeLease, PID: p, Expiry: math.MaxInt64}, `"kernel.lease",`+pid+`,"expiry_mono_ns":null`)
 	f(kernel.Change{Kind: kernel.ChangeRemove, PID: p}, `"kernel.remove",`+pid)
-	f(kernel.Change{Kind: kernel.ChangeUsage, PID: p, Usage: kernel.Usage{LLMCalls: 1, InferenceInputChars: 8}},
+	f(kernel.Change{Kind: kernel.ChangeUsage, PID: p, Usage: kernel.Usage{kernel.LLMCalls: 1, kernel.InferenceInputChars: 8}},
 		`"kernel.usage",`+pid+`,"usage":{"llm_calls":1,"tool_calls":0,"agent_hops":0,"tokens_in":0,"tokens_out":0,"iterations":0,"inference_requests":0,"inference_input_chars":8}`)
 	f(kernel.Change{Kind: kernel.ChangeQuotaDefaults}, `"kernel.quota_defaults",`+quota)
 	f(kernel.Change{Kind: kernel.ChangeRateStamp, UserID: p, At: -1}, `"kernel.rate_stamp","user_id":"p\n`+"\ufffd"+`","at_mono_ns":-1`)
