@@ -27,10 +27,10 @@ func (nowhere) DropBlocks(journal.Index) error                                { 
 func (nowhere) CutBlocks(journal.Index) error                                 { return nil }
 func (nowhere) Sync() error                                                   { return nil }
 func (nowhere) Close() error                                                  { return nil }
-func (nowhere) BeginGeneration(uint64) (journal.GenerationWriter, error)      { return nil, nil }
-func (nowhere) ListGenerations() ([]journal.Generation, error)                { return nil, nil }
-func (nowhere) ReadGeneration(uint64, func(chunk []byte) error) error         { return nil }
-func (nowhere) DropGeneration(uint64) error                                   { return nil }
+func (nowhere) BeginSnapshot(uint64) (journal.SnapshotWriter, error)      { return nil, nil }
+func (nowhere) ListSnapshots() ([]journal.Snapshot, error)                { return nil, nil }
+func (nowhere) ReadSnapshot(uint64, func(chunk []byte) error) error         { return nil }
+func (nowhere) DropSnapshot(uint64) error                                   { return nil }
 
 func BenchmarkJournalGroup(b *testing.B) {
 	for _, takes := range []time.Duration{0, time.Millisecond} {

@@ -30,15 +30,15 @@ func (l *Log) commit() {
 func (l *Log) next() (*group, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.idle = true; !l.due() && (l.phase < closing || l.requests > 0) && l.doom == nil; {
+	for l.idle = true; !l.due() && (l.phase < closing || l.requests > 0) && l.stopCause == nil; {
 		l.work.Wait()
 	}
 	if l.idle = false; l.late > 0 {
 		l.late = 0
 		l.turn.Broadcast()
 	}
-	if l.doom != nil {
-		return nil, l.doom
+	if l.stopCause != nil {
+		return nil, l.stopCause
 	}
 	l.linger.end()
 	return l.queue.take(), nil
@@ -86,7 +86,7 @@ func (l *Log) acknowledge(g *group, block []byte, took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.queue.release(g, int64(len(block)-frameBytes))
-	if l.phase == open && l.doom == nil && l.queue.bytes < l.cfg.MaxQueueBytes && l.queue.records < int64(l.cfg.MaxQueueRecords) {
+	if l.phase == open && l.stopCause == nil && l.queue.bytes < l.cfg.MaxQueueBytes && l.queue.records < int64(l.cfg.MaxQueueRecords) {
 		l.full.Store(false)
 	}
 	l.linger.begin(int64(g.count), l.queue.records, took)

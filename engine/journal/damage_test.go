@@ -97,12 +97,12 @@ func TestSnapshotDamage(t *testing.T) {
 // meta does and the log has lost its beginning, the journal is refused.
 func TestDamagedMeta(t *testing.T) {
 	for _, where := range []struct {
-		generation uint64
-		bit        int
-		want       string // four letters of the snapshot, and the log behind it
+		snapshot uint64
+		bit      int
+		want     string // four letters of the snapshot, and the log behind it
 	}{{2, 8 * 30, "abc.defg"}, {2, 1, "abc.defg"}, {1, 8 * 30, "abcdfg"}} {
 		d := lettered(t)
-		d.FlipSnapshot(where.generation, -1, where.bit)
+		d.FlipSnapshot(where.snapshot, -1, where.bit)
 		for range 2 {
 			if got, err := reopen(d, journal.Config{}); err != nil || got != where.want {
 				t.Errorf("%+v: %q, %v", where, got, err)

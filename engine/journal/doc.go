@@ -50,12 +50,12 @@
 //
 // # Snapshots
 //
-// A generation is a list of chunks and a meta. A chunk holds up to 262140 bytes of the snapshot and then the CRC32C of {generation
+// A snapshot is a list of chunks and a meta. A chunk holds up to 262140 bytes of the snapshot and then the CRC32C of {snapshot
 // u64, number of the chunk u32, those bytes}. The meta of version 1:
 //
 //	 0      1      2             4             8                          16
 //	+------+------+-------------+-------------+---------------------------+
-//	| vers | mode |      0      |  partition  |        generation         |
+//	| vers | mode |      0      |  partition  |        snapshot         |
 //	+------+------+-------------+-------------+---------------------------+ 16
 //	|                  epoch                  |           index           |
 //	+-----------------------------------------+---------------------------+ 32
@@ -64,8 +64,8 @@
 //	|             bytes of all chunks         |    chunks   |    CRC32C   |
 //	+-----------------------------------------+-------------+-------------+ 64
 //
-// bytes counts without checksums. Replay goes on after index; through is what the log had to reach before the generation counted,
-// because a snapshot of shards that are copied one after the other holds effects of records after index. Two generations are
+// bytes counts without checksums. Replay goes on after index; through is what the log had to reach before the snapshot counted,
+// because a snapshot of shards that are copied one after the other holds effects of records after index. Two snapshots are
 // kept, and the log from the index of the older one on.
 //
 // # Damage

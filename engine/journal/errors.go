@@ -12,7 +12,7 @@ var (
 	ErrClosed = errors.New("cannot use journal: it is closed")
 	// ErrFailed says that the store gave an error: nothing becomes durable any more. Log.Err wraps it together with that error.
 	ErrFailed = errors.New("journal stopped after an error of its store")
-	// ErrNotCommitted is in the error of a GenerationWriter.Commit of which nothing came about: there was no room, say. The store works
+	// ErrNotCommitted is in the error of a SnapshotWriter.Commit of which nothing came about: there was no room, say. The store works
 	// on, and the snapshot can be tried again.
 	ErrNotCommitted = errors.New("no part of the snapshot was committed")
 	// ErrNotReplayed says that Append, WriteSnapshot or Barrier came before Replay had run to the end.
@@ -36,7 +36,7 @@ func (e *ErrModeMismatch) Error() string {
 // DamageError says that what is stored is not what was written. It is never repaired without an operator: RecoverTo gives up
 // everything after an index.
 type DamageError struct {
-	// Where names the place for a person: a file, a block, a generation.
+	// Where names the place for a person: a file, a block, a snapshot.
 	Where string
 	// Index is the first index that cannot be had: everything before it is good. 0 where no index is known.
 	Index Index

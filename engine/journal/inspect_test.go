@@ -110,11 +110,11 @@ func TestInspectorReadsSnapshots(t *testing.T) {
 		sum := chunkSum(3, 0, []byte(text))
 		return append([]byte(text), byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24))
 	}
-	f := func(name string, g Generation, chunks [][]byte, good bool) {
+	f := func(name string, g Snapshot, chunks [][]byte, good bool) {
 		t.Helper()
-		in := NewInspector(&listed{gens: []Generation{g}, chunks: chunks}, 0, Always)
+		in := NewInspector(&listed{gens: []Snapshot{g}, chunks: chunks}, 0, Always)
 		list, err := in.Snapshots()
-		if err != nil || len(list) != 1 || list[0].Generation != g.Number {
+		if err != nil || len(list) != 1 || list[0].Number != g.Number {
 			t.Fatalf("%s: %+v, %v", name, list, err)
 		}
 		var got []byte
@@ -127,15 +127,15 @@ func TestInspectorReadsSnapshots(t *testing.T) {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
-	whole := Generation{Number: 3, Meta: m.encode()}
+	whole := Snapshot{Number: 3, Meta: m.encode()}
 	f("whole", whole, [][]byte{chunk("text")}, true)
 	f("changed", whole, [][]byte{append(chunk("text")[:7], 0xff)}, false)
 	f("a chunk missing", whole, nil, false)
 	f("a chunk too many", whole, [][]byte{chunk("text"), chunk("text")}, false)
-	f("meta cut", Generation{Number: 3, Meta: m.encode()[:60]}, nil, false)
-	f("another number", Generation{Number: 4, Meta: m.encode()}, nil, false)
+	f("meta cut", Snapshot{Number: 3, Meta: m.encode()[:60]}, nil, false)
+	f("another number", Snapshot{Number: 4, Meta: m.encode()}, nil, false)
 	m.mode = Interval
-	f("another mode", Generation{Number: 3, Meta: m.encode()}, nil, false)
+	f("another mode", Snapshot{Number: 3, Meta: m.encode()}, nil, false)
 	m.mode, m.partition = Always, 9
-	f("another partition", Generation{Number: 3, Meta: m.encode()}, nil, false)
+	f("another partition", Snapshot{Number: 3, Meta: m.encode()}, nil, false)
 }

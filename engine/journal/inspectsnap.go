@@ -6,10 +6,10 @@ import (
 	"io"
 )
 
-// SnapshotInfo is a generation as its meta tells it.
+// SnapshotInfo is a snapshot as its meta tells it.
 type SnapshotInfo struct {
-	// Generation is its number.
-	Generation uint64
+	// Number counts the snapshots of a store.
+	Number uint64
 	// Index is where a replay after it goes on; Through is what the log must reach for it to count.
 	Index, Through Index
 	// Epoch is that of the owner who wrote it.
@@ -19,7 +19,7 @@ type SnapshotInfo struct {
 	// Bytes is the size of the snapshot, in Chunks chunks.
 	Bytes  uint64
 	Chunks uint32
-	// Err says that the meta cannot be used, or that a part of the snapshot is lost; nil for neither. Then only Generation counts for sure.
+	// Err says that the meta cannot be used, or that a part of the snapshot is lost; nil for neither. Then only Number counts for sure.
 	Err error
 	// Passed is set where a start passes over the snapshot for Err, and goes on from the one before it, or from the whole log.
 	Passed bool
@@ -27,22 +27,22 @@ type SnapshotInfo struct {
 	m meta
 }
 
-// Snapshots lists the generations in the store, oldest first. It reads and checks their metas only.
+// Snapshots lists the snapshots in the store, oldest first. It reads and checks their metas only.
 func (in *Inspector) Snapshots() ([]SnapshotInfo, error) {
-	list, err := in.log.store.ListGenerations()
+	list, err := in.log.store.ListSnapshots()
 	if err != nil {
 		return nil, fmt.Errorf("cannot list snapshots: %w", err)
 	}
 	infos := make([]SnapshotInfo, 0, len(list))
 	for _, g := range list {
 		m, passed, err := in.meta(g)
-		infos = append(infos, SnapshotInfo{Generation: g.Number, Index: m.index, Through: m.through, Epoch: m.epoch, Time: m.time,
+		infos = append(infos, SnapshotInfo{Number: g.Number, Index: m.index, Through: m.through, Epoch: m.epoch, Time: m.time,
 			Bytes: m.size, Chunks: m.chunks, Err: err, Passed: passed, m: m})
 	}
 	return infos, nil
 }
 
-func (in *Inspector) meta(g Generation) (m meta, passed bool, err error) {
+func (in *Inspector) meta(g Snapshot) (m meta, passed bool, err error) {
 	damage := g.unusable()
 	m, err = decodeMeta(g.Meta)
 	switch {
@@ -58,11 +58,11 @@ func (in *Inspector) meta(g Generation) (m meta, passed bool, err error) {
 	default:
 		return m, damage != nil, damage
 	}
-	return m, false, &DamageError{Where: generationPlace(g.Number), Index: m.index, Err: err}
+	return m, false, &DamageError{Where: snapshotPlace(g.Number), Index: m.index, Err: err}
 }
 
-// ReadSnapshot calls f with a generation, which it verifies as LoadSnapshot would; r is valid until f returns. It reads what f leaves
-// too. A generation that is not as it was written is a *DamageError.
+// ReadSnapshot calls f with a snapshot, which it verifies as LoadSnapshot would; r is valid until f returns. It reads what f leaves
+// too. A snapshot that is not as it was written is a *DamageError.
 func (in *Inspector) ReadSnapshot(s *SnapshotInfo, f func(r io.Reader) error) error {
 	if s.Err != nil {
 		return s.Err

@@ -5,16 +5,16 @@ import "testing"
 // instant is a store that takes everything and keeps nothing.
 type instant struct{}
 
-func (instant) WriteBlock(Index, []byte) error                        { return nil }
-func (instant) Blocks(Index, func(Index, []byte) error) error         { return nil }
-func (instant) DropBlocks(Index) error                                { return nil }
-func (instant) CutBlocks(Index) error                                 { return nil }
-func (instant) Sync() error                                           { return nil }
-func (instant) Close() error                                          { return nil }
-func (instant) BeginGeneration(uint64) (GenerationWriter, error)      { return nil, nil }
-func (instant) ListGenerations() ([]Generation, error)                { return nil, nil }
-func (instant) ReadGeneration(uint64, func(chunk []byte) error) error { return nil }
-func (instant) DropGeneration(uint64) error                           { return nil }
+func (instant) WriteBlock(Index, []byte) error                      { return nil }
+func (instant) Blocks(Index, func(Index, []byte) error) error       { return nil }
+func (instant) DropBlocks(Index) error                              { return nil }
+func (instant) CutBlocks(Index) error                               { return nil }
+func (instant) Sync() error                                         { return nil }
+func (instant) Close() error                                        { return nil }
+func (instant) BeginSnapshot(uint64) (SnapshotWriter, error)        { return nil, nil }
+func (instant) ListSnapshots() ([]Snapshot, error)                  { return nil, nil }
+func (instant) ReadSnapshot(uint64, func(chunk []byte) error) error { return nil }
+func (instant) DropSnapshot(uint64) error                           { return nil }
 
 // openInstant opens a log on a store that takes no time.
 func openInstant(t testing.TB, cfg Config) *Log {

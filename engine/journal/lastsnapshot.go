@@ -11,9 +11,9 @@ func (l *Log) LastSnapshot() (index Index, at time.Time, ok, known bool) {
 	default:
 		return 0, time.Time{}, false, false
 	}
-	if len(l.ages.kept) == 0 {
+	if len(l.snapshots.kept) == 0 {
 		return 0, time.Time{}, false, true
 	}
-	m := l.ages.newest()
+	m := l.snapshots.newest()
 	return m.index, time.Unix(0, m.time), true, true
 }

@@ -9,25 +9,25 @@ import (
 	"slices"
 )
 
-// ages is what is known of the generations in the store.
-type ages struct {
+// snapshots is what is known of the snapshots in the store.
+type snapshots struct {
 	kept     []meta   // good ones, oldest first
 	rejected []uint64 // given up
 	number   uint64   // the highest that was seen
 	epoch    uint64   // the highest that was seen
 }
 
-func (a *ages) newest() *meta { return &a.kept[len(a.kept)-1] }
+func (a *snapshots) newest() *meta { return &a.kept[len(a.kept)-1] }
 
-// listGenerations reads the metas and checks that the log reaches what they hold.
-func (l *Log) listGenerations() error {
-	list, err := l.store.ListGenerations()
+// listSnapshots reads the metas and checks that the log reaches what they hold.
+func (l *Log) listSnapshots() error {
+	list, err := l.store.ListSnapshots()
 	if err != nil {
 		return fmt.Errorf("cannot list snapshots: %w", err)
 	}
 	var lost error // the first damage that a start passes over
 	for _, g := range list {
-		l.ages.number = max(l.ages.number, g.Number)
+		l.snapshots.number = max(l.snapshots.number, g.Number)
 		m, err := l.checkMeta(g)
 		if damage := (*DamageError)(nil); err != nil && (l.cfg.RecoverTo == 0 || !errors.As(err, &damage)) {
 			return err
@@ -37,12 +37,12 @@ func (l *Log) listGenerations() error {
 			lost = cmp.Or(lost, err)
 		}
 		if err == nil {
-			l.ages.kept = append(l.ages.kept, m)
+			l.snapshots.kept = append(l.snapshots.kept, m)
 			continue
 		}
 		l.reject(g.Number, err)
 	}
-	if lost != nil && len(l.ages.kept) == 0 && !l.begins() {
+	if lost != nil && len(l.snapshots.kept) == 0 && !l.begins() {
 		return lost
 	}
 	return nil
@@ -58,30 +58,30 @@ func (l *Log) begins() bool {
 	return err == nil && begins
 }
 
-// checkMeta checks what a generation holds against the journal. Damage of the generation itself is for unusable.
-func (l *Log) checkMeta(g Generation) (meta, error) {
+// checkMeta checks what a snapshot holds against the journal. Damage of the snapshot itself is for unusable.
+func (l *Log) checkMeta(g Snapshot) (meta, error) {
 	m, err := decodeMeta(g.Meta)
 	switch {
 	case errors.Is(err, errMetaVersion):
-		return m, &DamageError{Where: generationPlace(g.Number), Err: err}
+		return m, &DamageError{Where: snapshotPlace(g.Number), Err: err}
 	case err != nil:
 		return m, nil
 	case m.number != g.Number:
-		return m, &DamageError{Where: generationPlace(g.Number), Index: m.index, Err: fmt.Errorf("it says that it is generation %d", m.number)}
+		return m, &DamageError{Where: snapshotPlace(g.Number), Index: m.index, Err: fmt.Errorf("it says that it is generation %d", m.number)}
 	case m.partition != l.cfg.Partition:
 		return m, fmt.Errorf("cannot open journal as partition %d: its snapshot is of partition %d", l.cfg.Partition, m.partition)
 	case m.mode != l.cfg.Mode:
 		return m, &ErrModeMismatch{Made: m.mode, Asked: l.cfg.Mode}
 	}
-	l.ages.epoch = max(l.ages.epoch, m.epoch)
+	l.snapshots.epoch = max(l.snapshots.epoch, m.epoch)
 	if m.through > l.tail.last {
-		return m, &DamageError{Where: generationPlace(g.Number), Index: l.tail.last + 1, Err: fmt.Errorf("it holds records up to %d, which the log does not", m.through)}
+		return m, &DamageError{Where: snapshotPlace(g.Number), Index: l.tail.last + 1, Err: fmt.Errorf("it holds records up to %d, which the log does not", m.through)}
 	}
 	return m, nil
 }
 
 func (l *Log) reject(number uint64, why error) {
-	l.ages.rejected = append(l.ages.rejected, number)
+	l.snapshots.rejected = append(l.snapshots.rejected, number)
 	l.cfg.Logger.Warn("journal gives up a snapshot: it goes on from the one before it, or from the whole log", "partition", l.cfg.Partition, "generation", number, "err", why)
 }
 
@@ -98,10 +98,10 @@ func (l *Log) LoadSnapshot(f func(r io.Reader, index Index, size uint64) error) 
 	if err := l.passOverDamaged(); err != nil {
 		return 0, err
 	}
-	if len(l.ages.kept) == 0 {
+	if len(l.snapshots.kept) == 0 {
 		return 0, nil
 	}
-	m := *l.ages.newest()
+	m := *l.snapshots.newest()
 	r := newChunkReader(l.store, m)
 	defer r.stop()
 	err := f(r, m.index, m.size)
@@ -116,7 +116,7 @@ func (l *Log) LoadSnapshot(f func(r io.Reader, index Index, size uint64) error) 
 
 // passOverDamaged rejects damaged snapshots from the newest on, if RecoverTo was asked.
 func (l *Log) passOverDamaged() error {
-	a := &l.ages
+	a := &l.snapshots
 	if l.cfg.RecoverTo == 0 {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (l *Log) passOverDamaged() error {
 	return nil
 }
 
-// chunkReader is a generation as an io.Reader. It gives out only what was verified.
+// chunkReader is a snapshot as an io.Reader. It gives out only what was verified.
 type chunkReader struct {
 	v    verifier
 	next func() ([]byte, error, bool)
@@ -144,7 +144,7 @@ type chunkReader struct {
 func newChunkReader(s Store, m meta) *chunkReader {
 	r := &chunkReader{v: verifier{meta: m}}
 	r.next, r.stop = iter.Pull2(func(yield func([]byte, error) bool) {
-		err := s.ReadGeneration(m.number, func(chunk []byte) error {
+		err := s.ReadSnapshot(m.number, func(chunk []byte) error {
 			if !yield(chunk, nil) {
 				return errStop
 			}
@@ -179,7 +179,7 @@ func (r *chunkReader) fetch() ([]byte, error) {
 		}
 		return nil, io.EOF
 	case err != nil:
-		return nil, fmt.Errorf("cannot read %s: %w", generationPlace(r.v.number), err)
+		return nil, fmt.Errorf("cannot read %s: %w", snapshotPlace(r.v.number), err)
 	}
 	return r.v.payload(chunk)
 }

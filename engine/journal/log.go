@@ -12,20 +12,20 @@ type Log struct {
 	store Store
 	cfg   Config
 
-	mu       sync.Mutex // guards what follows, up to the next blank line
-	work     sync.Cond  // the committer waits here
-	queue    queue
-	linger   linger
-	asked    Index // up to it, somebody wants to see the records written
-	phase    phase
-	requests int           // between Begin and End
-	midway   bool          // one of them has appended something
-	idle     bool          // the committer waits
-	late     int           // requests that have begun while it waited for the ones ahead of them
-	turn     sync.Cond     // for late to fall
-	doom     error         // why the committer has to stop, before it did
-	closes   bool          // whether Close was called
-	progress chan struct{} // closed when Durable rises or the journal stops; nil while nobody waits
+	mu        sync.Mutex // guards what follows, up to the next blank line
+	work      sync.Cond  // the committer waits here
+	queue     queue
+	linger    linger
+	asked     Index // up to it, somebody wants to see the records written
+	phase     phase
+	requests  int           // between Begin and End
+	midway    bool          // one of them has appended something
+	idle      bool          // the committer waits
+	late      int           // requests that have begun while it waited for the ones ahead of them
+	turn      sync.Cond     // for late to fall
+	stopCause error         // why the committer has to stop, before it did
+	closes    bool          // whether Close was called
+	progress  chan struct{} // closed when Durable rises or the journal stops; nil while nobody waits
 
 	appended atomic.Uint64
 	durable  atomic.Uint64
@@ -33,11 +33,11 @@ type Log struct {
 	failure  atomic.Pointer[error]
 	done     chan struct{} // closed when the committer has ended
 
-	tail  tail // owned by Open and Replay, then by the committer
-	time  atomic.Int64
-	clock clock // the tail's owner's
-	epoch atomic.Uint64
-	ages  ages // generations, guarded by upkeep
+	tail      tail // owned by Open and Replay, then by the committer
+	time      atomic.Int64
+	clock     clock // the tail's owner's
+	epoch     atomic.Uint64
+	snapshots snapshots // snapshots, guarded by upkeep
 
 	// upkeep is a lock that Replay, LoadSnapshot, WriteSnapshot and the end of Close hold by filling it. It is a channel because it
 	// is held for as long as a disk takes.
@@ -83,7 +83,7 @@ func Open(store Store, cfg Config) (*Log, error) {
 	if err := l.findTail(); err != nil {
 		return nil, err
 	}
-	if err := l.listGenerations(); err != nil {
+	if err := l.listSnapshots(); err != nil {
 		return nil, err
 	}
 	l.appended.Store(l.tail.last)
@@ -168,7 +168,7 @@ func (l *Log) FlushNext() bool {
 func (l *Log) add(rec []byte) Index {
 	i := l.appended.Load() + 1
 	l.appended.Store(i)
-	if (l.phase <= open || l.phase == closing && l.requests > 0) && l.doom == nil { // what a request has begun is written whole
+	if (l.phase <= open || l.phase == closing && l.requests > 0) && l.stopCause == nil { // what a request has begun is written whole
 		l.enqueue(i, rec)
 	}
 	return i
@@ -202,11 +202,11 @@ func (l *Log) enqueue(i Index, rec []byte) {
 	q, n := &l.queue, int64(recordBytes(len(rec)))
 	switch {
 	case l.phase == replaying:
-		l.condemn(ErrNotReplayed)
+		l.fail(ErrNotReplayed)
 	case len(rec) > MaxRecordBytes:
-		l.condemn(fmt.Errorf("cannot append record: %d bytes, at most %d", len(rec), MaxRecordBytes))
+		l.fail(fmt.Errorf("cannot append record: %d bytes, at most %d", len(rec), MaxRecordBytes))
 	case q.bytes+n > 2*l.cfg.MaxQueueBytes || q.records+1 > 2*int64(l.cfg.MaxQueueRecords):
-		l.condemn(fmt.Errorf("cannot append record of %d bytes: %d records of %d bytes wait, which is twice the limit", len(rec), q.records, q.bytes))
+		l.fail(fmt.Errorf("cannot append record of %d bytes: %d records of %d bytes wait, which is twice the limit", len(rec), q.records, q.bytes))
 	default:
 		if q.add(i, rec, n, l.midway) && q.head != q.tail {
 			l.work.Signal()
@@ -219,10 +219,10 @@ func (l *Log) enqueue(i Index, rec []byte) {
 	}
 }
 
-// condemn has the committer stop with err. The caller holds mu.
-func (l *Log) condemn(err error) {
-	if l.doom == nil {
-		l.doom = err
+// fail has the committer stop with err. The caller holds mu.
+func (l *Log) fail(err error) {
+	if l.stopCause == nil {
+		l.stopCause = err
 		l.full.Store(true)
 		l.work.Signal()
 	}

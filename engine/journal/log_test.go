@@ -79,8 +79,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// condemned wants the journal to stop with an error that says why, and nothing of it to survive.
-func condemned(t *testing.T, l *journal.Log, told <-chan error, why string) {
+// wantFailed wants the journal to stop with an error that says why, and nothing of it to survive.
+func wantFailed(t *testing.T, l *journal.Log, told <-chan error, why string) {
 	t.Helper()
 	if err := <-told; !errors.Is(err, journal.ErrFailed) || !strings.Contains(err.Error(), why) || l.Err() != err {
 		t.Errorf("stopped with %v (Err: %v), want %q", err, l.Err(), why)
@@ -101,7 +101,7 @@ func TestCallersFaults(t *testing.T) {
 		t.Fatalf("a record of the longest length: %v", err)
 	}
 	l.Append(make([]byte, journal.MaxRecordBytes+1))
-	condemned(t, l, told, "at most")
+	wantFailed(t, l, told, "at most")
 
 	s, _ := d.Open()
 	l, err := journal.Open(s, cfg)
@@ -112,7 +112,7 @@ func TestCallersFaults(t *testing.T) {
 		t.Errorf("snapshot before replay: %v", err)
 	}
 	l.Append([]byte("too early"))
-	condemned(t, l, told, journal.ErrNotReplayed.Error())
+	wantFailed(t, l, told, journal.ErrNotReplayed.Error())
 	if l, n := start(t, d, cfg); n != 1 || l.Close() != nil {
 		t.Errorf("%d records, want 1", n)
 	}
@@ -137,7 +137,7 @@ func TestQueueIsBounded(t *testing.T) {
 			t.Fatalf("at twice the limit: %v, %d bytes", l.Err(), l.Stats().QueueBytes)
 		}
 		l.Append(nil)
-		condemned(t, l, told, "twice the limit")
+		wantFailed(t, l, told, "twice the limit")
 		if s := l.Stats(); s.QueueBytes != 0 || s.QueueRecords != 0 {
 			t.Errorf("%d bytes wait after the end", s.QueueBytes)
 		}

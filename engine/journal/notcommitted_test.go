@@ -18,12 +18,12 @@ type shortOfRoom struct {
 }
 
 type shortWriter struct {
-	journal.GenerationWriter
+	journal.SnapshotWriter
 	of *shortOfRoom
 }
 
-func (s *shortOfRoom) BeginGeneration(g uint64) (journal.GenerationWriter, error) {
-	w, err := s.Store.BeginGeneration(g)
+func (s *shortOfRoom) BeginSnapshot(g uint64) (journal.SnapshotWriter, error) {
+	w, err := s.Store.BeginSnapshot(g)
 	return &shortWriter{w, s}, err
 }
 
@@ -32,7 +32,7 @@ func (w *shortWriter) Commit(meta []byte) error {
 		w.of.left--
 		return w.of.err
 	}
-	return w.GenerationWriter.Commit(meta)
+	return w.SnapshotWriter.Commit(meta)
 }
 
 // TestASnapshotWithoutRoomStopsNothing: where a store says that nothing of a snapshot came about, the journal goes on and the next

@@ -143,18 +143,18 @@ func (l *Log) claim() error {
 	return nil
 }
 
-// cleanUp forgets generations before blocks: a log without its snapshot can be replayed, a snapshot without its log is damage.
+// cleanUp forgets snapshots before blocks: a log without its snapshot can be replayed, a snapshot without its log is damage.
 func (l *Log) cleanUp() error {
-	for _, g := range l.ages.rejected {
-		if err := l.store.DropGeneration(g); err != nil {
+	for _, g := range l.snapshots.rejected {
+		if err := l.store.DropSnapshot(g); err != nil {
 			return err
 		}
 	}
-	if len(l.ages.rejected) > 0 {
+	if len(l.snapshots.rejected) > 0 {
 		if err := l.store.Sync(); err != nil {
 			return err
 		}
-		l.ages.rejected = nil
+		l.snapshots.rejected = nil
 	}
 	if l.tail.cut == 0 {
 		return nil
@@ -166,7 +166,7 @@ func (l *Log) cleanUp() error {
 // lostEpoch returns the highest epoch among the blocks that are given up, as far as they can be read, so that no epoch is used
 // twice.
 func (l *Log) lostEpoch() uint64 {
-	highest := l.ages.epoch
+	highest := l.snapshots.epoch
 	// An error ends the search; what is damaged is the reason for giving it up.
 	_ = l.store.Blocks(l.tail.cut, func(first Index, b []byte) error {
 		if d, err := decodeBlock(b); err == nil && first >= l.tail.cut {

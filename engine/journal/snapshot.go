@@ -8,29 +8,29 @@ import (
 	"io"
 )
 
-// keptGenerations is how many snapshots stay: the newest, and one in case it cannot be read.
-const keptGenerations = 2
+// keptSnapshots is how many snapshots stay: the newest, and one in case it cannot be read.
+const keptSnapshots = 2
 
 // WriteSnapshot stores what write writes as the newest snapshot: the effects of every record up to index, and possibly of later
 // ones where replaying those once more does no harm (a shard that was copied later skips what it already has). Records may be
 // appended meanwhile.
 //
 // The snapshot counts only when every record that was appended while it was written is durable and it is synced. Then it is read
-// again and verified, older generations but one are forgotten, and so is the log up to the index of that one. An error leaves the
-// generations as they were; only one of the sync itself stops the journal.
+// again and verified, older snapshots but one are forgotten, and so is the log up to the index of that one. An error leaves the
+// snapshots as they were; only one of the sync itself stops the journal.
 func (l *Log) WriteSnapshot(index Index, write func(w io.Writer) error) error {
 	defer l.maintain()()
 	if err := l.mayWriteSnapshot(index); err != nil {
 		return err
 	}
-	m, err := l.writeGeneration(index, write)
+	m, err := l.writeSnapshot(index, write)
 	if err != nil {
 		return fmt.Errorf("cannot write snapshot at index %d: %w", index, err)
 	}
 	if err := l.verify(m); err != nil {
-		return errors.Join(fmt.Errorf("cannot use the snapshot just written at index %d: %w", index, err), l.store.DropGeneration(m.number))
+		return errors.Join(fmt.Errorf("cannot use the snapshot just written at index %d: %w", index, err), l.store.DropSnapshot(m.number))
 	}
-	l.ages.kept = append(l.ages.kept, m)
+	l.snapshots.kept = append(l.snapshots.kept, m)
 	l.counters.snapshots.Add(1)
 	l.counters.snapshotBytes.Add(m.size)
 	return l.dropOld()
@@ -45,16 +45,16 @@ func (l *Log) mayWriteSnapshot(index Index) error {
 		return ErrNotReplayed
 	case index > l.Appended():
 		return fmt.Errorf("cannot write snapshot at index %d: the log ends at %d", index, l.Appended())
-	case len(l.ages.kept) > 0 && index < l.ages.newest().index:
-		return fmt.Errorf("cannot write snapshot at index %d: there is one at %d", index, l.ages.newest().index)
+	case len(l.snapshots.kept) > 0 && index < l.snapshots.newest().index:
+		return fmt.Errorf("cannot write snapshot at index %d: there is one at %d", index, l.snapshots.newest().index)
 	}
 	return nil
 }
 
-// writeGeneration writes and commits a generation under the next number.
-func (l *Log) writeGeneration(index Index, write func(w io.Writer) error) (meta, error) {
-	m := meta{mode: l.cfg.Mode, partition: l.cfg.Partition, number: l.ages.number + 1, epoch: l.tail.epoch, index: index}
-	gw, err := l.store.BeginGeneration(m.number)
+// writeSnapshot writes and commits a snapshot under the next number.
+func (l *Log) writeSnapshot(index Index, write func(w io.Writer) error) (meta, error) {
+	m := meta{mode: l.cfg.Mode, partition: l.cfg.Partition, number: l.snapshots.number + 1, epoch: l.tail.epoch, index: index}
+	gw, err := l.store.BeginSnapshot(m.number)
 	if err != nil {
 		return m, err
 	}
@@ -75,18 +75,18 @@ func (l *Log) writeGeneration(index Index, write func(w io.Writer) error) (meta,
 	} else if err != nil {
 		err = fmt.Errorf("cannot commit snapshot generation %d: %w", m.number, err)
 		l.mu.Lock()
-		l.condemn(err)
+		l.fail(err)
 		l.mu.Unlock()
 		return m, err
 	}
-	l.ages.number = m.number
+	l.snapshots.number = m.number
 	return m, nil
 }
 
-// verify reads a generation again as a restart would.
+// verify reads a snapshot again as a restart would.
 func (l *Log) verify(m meta) error {
 	v := verifier{meta: m}
-	err := l.store.ReadGeneration(m.number, func(chunk []byte) error {
+	err := l.store.ReadSnapshot(m.number, func(chunk []byte) error {
 		_, err := v.payload(chunk)
 		return err
 	})
@@ -96,16 +96,16 @@ func (l *Log) verify(m meta) error {
 	return v.end()
 }
 
-// dropOld keeps two generations and the log from the older one on.
+// dropOld keeps two snapshots and the log from the older one on.
 func (l *Log) dropOld() error {
-	a := &l.ages
-	for len(a.kept) > keptGenerations {
-		if err := l.store.DropGeneration(a.kept[0].number); err != nil {
+	a := &l.snapshots
+	for len(a.kept) > keptSnapshots {
+		if err := l.store.DropSnapshot(a.kept[0].number); err != nil {
 			return fmt.Errorf("cannot drop snapshot generation %d: %w", a.kept[0].number, err)
 		}
 		a.kept = append(a.kept[:0], a.kept[1:]...)
 	}
-	if len(a.kept) < keptGenerations {
+	if len(a.kept) < keptSnapshots {
 		return nil
 	}
 	// The block that holds the index itself stays, so that RecoverTo can name it.
@@ -117,7 +117,7 @@ func (l *Log) dropOld() error {
 
 // chunkWriter cuts what is written into chunks with their sums.
 type chunkWriter struct {
-	to   GenerationWriter
+	to   SnapshotWriter
 	meta *meta
 	buf  []byte
 }

@@ -11,16 +11,16 @@ const (
 	MaxStoredBlock = MaxRecordBytes + 64
 	// MaxOverlap is how many requests may begin (Log.Begin) while a block waits for those that are open.
 	MaxOverlap = 16
-	// MaxChunkBytes bounds one chunk of a generation.
+	// MaxChunkBytes bounds one chunk of a snapshot.
 	MaxChunkBytes = 256 << 10
-	// MaxMetaBytes bounds the meta of a generation.
+	// MaxMetaBytes bounds the meta of a snapshot.
 	MaxMetaBytes = 4 << 10
 )
 
-// Store keeps blocks in order of their index and generations of snapshots. It knows nothing of what is in them.
+// Store keeps blocks in order of their index and snapshots of snapshots. It knows nothing of what is in them.
 //
-// A Log is the only user of its store. It calls WriteBlock from one goroutine; DropBlocks and the methods of Generations from at
-// most one other, beside it; CutBlocks and Sync only while nothing else runs. Blocks and ReadGeneration may run beside
+// A Log is the only user of its store. It calls WriteBlock from one goroutine; DropBlocks and the methods of Snapshots from at
+// most one other, beside it; CutBlocks and Sync only while nothing else runs. Blocks and ReadSnapshot may run beside
 // WriteBlock. The first change of what a store holds runs alone, after all that a start reads: a store may change its place no sooner,
 // so that one that is refused stays as it was. Close is the last call. Whether several processes could open the same place is the store's to prevent (ErrLocked), and so is a place
 // that was made in another mode (ErrModeMismatch).
@@ -29,7 +29,7 @@ const (
 // block is there without all before it. A store that cannot promise this for the last block implements Tearing.
 type Store interface {
 	Blocks
-	Generations
+	Snapshots
 
 	// Sync makes durable everything that was done before, in every mode.
 	Sync() error
@@ -66,39 +66,39 @@ type Tearing interface {
 	MayTear() bool
 }
 
-// Generations keeps snapshots, each a list of chunks under a number.
-type Generations interface {
-	// BeginGeneration starts generation g; an unfinished one of that number is discarded. A number that is complete is an error.
-	BeginGeneration(g uint64) (GenerationWriter, error)
-	// ListGenerations returns the complete ones, oldest first. One that was never committed is not among them, in no state.
-	ListGenerations() ([]Generation, error)
-	// ReadGeneration calls f with the chunks of generation g in the order written; chunk is lent until f returns. It reads from
+// Snapshots keeps snapshots, each a list of chunks under a number.
+type Snapshots interface {
+	// BeginSnapshot starts snapshot g; an unfinished one of that number is discarded. A number that is complete is an error.
+	BeginSnapshot(g uint64) (SnapshotWriter, error)
+	// ListSnapshots returns the complete ones, oldest first. One that was never committed is not among them, in no state.
+	ListSnapshots() ([]Snapshot, error)
+	// ReadSnapshot calls f with the chunks of snapshot g in the order written; chunk is lent until f returns. It reads from
 	// where a restart would read, not from a copy in the memory of the writer. It stops at the first error of f and returns it as
-	// it is. A generation that is not there is an error.
-	ReadGeneration(g uint64, f func(chunk []byte) error) error
-	// DropGeneration forgets generation g, complete or not. One that is not there is no error. It need not be synced.
-	DropGeneration(g uint64) error
+	// it is. A snapshot that is not there is an error.
+	ReadSnapshot(g uint64, f func(chunk []byte) error) error
+	// DropSnapshot forgets snapshot g, complete or not. One that is not there is no error. It need not be synced.
+	DropSnapshot(g uint64) error
 }
 
-// Generation is a complete snapshot in a store.
-type Generation struct {
-	// Number is what BeginGeneration was given.
+// Snapshot is a complete snapshot in a store.
+type Snapshot struct {
+	// Number is what BeginSnapshot was given.
 	Number uint64
 	// Meta is what Commit was given. The caller may keep it. It may be missing where Err is set.
 	Meta []byte
-	// Err is set where the store found, without reading the chunks, that the generation cannot be had: a *DamageError. It stays as it is
-	// till the first change, with which the store may forget it; DropGeneration is no error then.
+	// Err is set where the store found, without reading the chunks, that the snapshot cannot be had: a *DamageError. It stays as it is
+	// till the first change, with which the store may forget it; DropSnapshot is no error then.
 	Err error
 }
 
-// GenerationWriter takes the chunks of one generation.
-type GenerationWriter interface {
+// SnapshotWriter takes the chunks of one snapshot.
+type SnapshotWriter interface {
 	// Write adds a chunk of 1 to MaxChunkBytes bytes, lent until it returns.
 	Write(chunk []byte) error
-	// Commit makes the generation complete, at once and as a whole, with at most MaxMetaBytes of meta. When it returns, the
-	// generation and every block written before it are synced, in every mode. After an error that is ErrNotCommitted the store works on,
+	// Commit makes the snapshot complete, at once and as a whole, with at most MaxMetaBytes of meta. When it returns, the
+	// snapshot and every block written before it are synced, in every mode. After an error that is ErrNotCommitted the store works on,
 	// and Abort follows; any other is final.
 	Commit(meta []byte) error
-	// Abort discards the generation. After Commit it does nothing.
+	// Abort discards the snapshot. After Commit it does nothing.
 	Abort() error
 }

@@ -57,12 +57,12 @@ func testBlocks(t *testing.T, p Place) {
 	must(t, s.Close())
 }
 
-// testGenerations holds a bare store to the contract of its generations.
-func testGenerations(t *testing.T, p Place) {
+// testSnapshots holds a bare store to the contract of its snapshots.
+func testSnapshots(t *testing.T, p Place) {
 	s := mustOpen(t, p)
-	write := func(g uint64, chunks ...string) journal.GenerationWriter {
+	write := func(g uint64, chunks ...string) journal.SnapshotWriter {
 		t.Helper()
-		w, err := s.BeginGeneration(g)
+		w, err := s.BeginSnapshot(g)
 		must(t, err)
 		for _, c := range chunks {
 			must(t, w.Write([]byte(c)))
@@ -71,7 +71,7 @@ func testGenerations(t *testing.T, p Place) {
 	}
 	want := func(numbers ...uint64) {
 		t.Helper()
-		list, err := s.ListGenerations()
+		list, err := s.ListSnapshots()
 		must(t, err)
 		var got []uint64
 		for _, g := range list {
@@ -92,7 +92,7 @@ func testGenerations(t *testing.T, p Place) {
 	must(t, write(3, "never").Abort())
 	write(9, "unfinished")
 	must(t, write(300, "x").Commit([]byte("meta 300")))
-	if _, err := s.BeginGeneration(2); err == nil {
+	if _, err := s.BeginSnapshot(2); err == nil {
 		t.Errorf("a complete generation was begun again")
 	}
 	want(1, 2, 300)
@@ -100,18 +100,18 @@ func testGenerations(t *testing.T, p Place) {
 	s = mustOpen(t, p)
 	want(1, 2, 300)
 	var got []string
-	must(t, s.ReadGeneration(1, func(c []byte) error { got = append(got, string(c)); return nil }))
+	must(t, s.ReadSnapshot(1, func(c []byte) error { got = append(got, string(c)); return nil }))
 	if !slices.Equal(got, []string{"a", big, "c"}) {
 		t.Errorf("generation 1 has %d chunks", len(got))
 	}
-	must(t, s.DropGeneration(1))
-	must(t, s.DropGeneration(77))
+	must(t, s.DropSnapshot(1))
+	must(t, s.DropSnapshot(77))
 	want(2, 300)
-	if err := s.ReadGeneration(1, func([]byte) error { return nil }); err == nil {
+	if err := s.ReadSnapshot(1, func([]byte) error { return nil }); err == nil {
 		t.Errorf("a dropped generation can be read")
 	}
 	stop := errors.New("stop")
-	if err := s.ReadGeneration(300, func([]byte) error { return stop }); err != stop {
+	if err := s.ReadSnapshot(300, func([]byte) error { return stop }); err != stop {
 		t.Errorf("an error of f: %v", err)
 	}
 	must(t, s.Close())

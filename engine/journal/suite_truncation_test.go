@@ -18,7 +18,7 @@ func testTruncation(t *testing.T, p Place) {
 			t.Fatalf("snapshot %d: %v", n, err)
 		}
 		at = append(at, l.log.Appended())
-		list, err := l.store.ListGenerations()
+		list, err := l.store.ListSnapshots()
 		if must(t, err); len(list) != min(n+1, 2) {
 			t.Fatalf("after snapshot %d there are %d generations", n, len(list))
 		}
@@ -58,15 +58,15 @@ func firstBlock(t *testing.T, s journal.Store) (first journal.Index) {
 	return first
 }
 
-// spoiled is a store that gives the chunks of one generation with one bit flipped.
+// spoiled is a store that gives the chunks of one snapshot with one bit flipped.
 type spoiled struct {
 	journal.Store
 	number uint64
 }
 
-// ReadGeneration implements journal.Generations.
-func (s *spoiled) ReadGeneration(g uint64, f func(chunk []byte) error) error {
-	return s.Store.ReadGeneration(g, func(chunk []byte) error {
+// ReadSnapshot implements journal.Snapshots.
+func (s *spoiled) ReadSnapshot(g uint64, f func(chunk []byte) error) error {
+	return s.Store.ReadSnapshot(g, func(chunk []byte) error {
 		if g == s.number {
 			chunk = append([]byte(nil), chunk...)
 			chunk[len(chunk)/2] ^= 4
@@ -75,9 +75,9 @@ func (s *spoiled) ReadGeneration(g uint64, f func(chunk []byte) error) error {
 	})
 }
 
-// testLastGenerationDamaged: a snapshot that was written wrong is not used and costs nothing; one that rots is refused, and the
+// testLastSnapshotDamaged: a snapshot that was written wrong is not used and costs nothing; one that rots is refused, and the
 // one before is enough for an operator to lose nothing.
-func testLastGenerationDamaged(t *testing.T, p Place) {
+func testLastSnapshotDamaged(t *testing.T, p Place) {
 	spoil := func(g uint64) func(journal.Store) journal.Store {
 		return func(s journal.Store) journal.Store { return &spoiled{Store: s, number: g} }
 	}
@@ -93,7 +93,7 @@ func testLastGenerationDamaged(t *testing.T, p Place) {
 	}
 	l.appendMany(100, 50)
 	l.close()
-	newest := newestGeneration(t, p)
+	newest := newestSnapshot(t, p)
 	var damage *journal.DamageError
 	if _, err := tryBegin(t, p, spoil(newest)); !errors.As(err, &damage) || damage.Index != 302-1 {
 		t.Fatalf("a rotten snapshot: %v", err)
@@ -113,10 +113,10 @@ func testLastGenerationDamaged(t *testing.T, p Place) {
 	last.close()
 }
 
-func newestGeneration(t *testing.T, p Place) uint64 {
+func newestSnapshot(t *testing.T, p Place) uint64 {
 	t.Helper()
 	s := mustOpen(t, p)
-	list, err := s.ListGenerations()
+	list, err := s.ListSnapshots()
 	must(t, err)
 	must(t, s.Close())
 	return list[len(list)-1].Number

@@ -14,9 +14,9 @@ import (
 type listed struct {
 	instant
 	blocks [][]byte
-	gens   []Generation
+	gens   []Snapshot
 	chunks [][]byte
-	err    error // after the last block, chunk or generation
+	err    error // after the last block, chunk or snapshot
 }
 
 func (s *listed) Blocks(from Index, f func(Index, []byte) error) error {
@@ -32,9 +32,9 @@ func (s *listed) Blocks(from Index, f func(Index, []byte) error) error {
 	return s.err
 }
 
-func (s *listed) ListGenerations() ([]Generation, error) { return s.gens, nil }
+func (s *listed) ListSnapshots() ([]Snapshot, error) { return s.gens, nil }
 
-func (s *listed) ReadGeneration(_ uint64, f func([]byte) error) error {
+func (s *listed) ReadSnapshot(_ uint64, f func([]byte) error) error {
 	for _, c := range s.chunks {
 		if err := f(c); err != nil {
 			return err
@@ -161,9 +161,9 @@ func TestBeforeTorn(t *testing.T) {
 	}
 }
 
-// load reads one hand-made generation.
+// load reads one hand-made snapshot.
 func load(m meta, enc []byte, number uint64, chunks [][]byte, storeErr error) (string, error) {
-	s := &listed{blocks: chained(3, func(int, *header) {}), gens: []Generation{{Number: number, Meta: enc}}, chunks: chunks}
+	s := &listed{blocks: chained(3, func(int, *header) {}), gens: []Snapshot{{Number: number, Meta: enc}}, chunks: chunks}
 	var told strings.Builder // why it was given up
 	l, err := Open(s, Config{Logger: slog.New(slog.NewTextHandler(&told, nil))})
 	if err != nil {
@@ -185,7 +185,7 @@ func load(m meta, enc []byte, number uint64, chunks [][]byte, storeErr error) (s
 	return got, err
 }
 
-func TestGenerationIsStrict(t *testing.T) {
+func TestSnapshotIsStrict(t *testing.T) {
 	chunk := func(number uint64, seq uint32, payload string) []byte {
 		sum := chunkSum(number, seq, []byte(payload))
 		return append([]byte(payload), byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24))

@@ -49,7 +49,7 @@ func refused(code envelope.ErrorCode, message string) answer {
 
 // print writes the answer as one line and returns the exit status: failed says which one a failure has.
 func (a answer) print(stdout, stderr io.Writer, failed int) (exit int) {
-	surviveClosedPipe(stdout)
+	ignorePipeSignal(stdout)
 	if _, err := stdout.Write(append(a.out, '\n')); err != nil {
 		fmt.Fprintf(stderr, "cannot write to standard output: %v\n", err)
 		return 1

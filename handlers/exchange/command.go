@@ -157,8 +157,8 @@ func (o *Options) process(dst, src []byte) answer {
 	return a
 }
 
-// surviveClosedPipe keeps a write to a stdout whose reader is gone an error. The runtime would end the process by SIGPIPE.
-func surviveClosedPipe(stdout io.Writer) {
+// ignorePipeSignal keeps a write to a stdout whose reader is gone an error. The runtime would end the process by SIGPIPE.
+func ignorePipeSignal(stdout io.Writer) {
 	if _, ok := stdout.(*os.File); ok {
 		signal.Ignore(syscall.SIGPIPE)
 	}

@@ -29,7 +29,7 @@ type exchange struct {
 // serveHTTP answers one request: what its head alone rules out first, then, within MaxInFlight, what its body says.
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	x := exchange{s: s, w: w, r: r}
-	defer x.survive()
+	defer x.recoverPanic()
 	if no := s.screen(r); no != nil {
 		x.refuse(no)
 		return
@@ -176,8 +176,8 @@ func (x *exchange) reply(status int, body []byte) {
 	_, _ = x.w.Write(body)
 }
 
-// survive answers a panic, for the engine must not take the server down with it. The request's buffers are lost to the pool.
-func (x *exchange) survive() {
+// recoverPanic answers a panic, for the engine must not take the server down with it. The request's buffers are lost to the pool.
+func (x *exchange) recoverPanic() {
 	p := recover()
 	if p == nil {
 		return

@@ -31,7 +31,7 @@ const (
 	// l0Sublevels and l0Stop say when files that overlap are merged, and when writes wait for it. Blocks come in order and do not
 	// overlap; only the files that also hold a snapshot or a range deletion do.
 	l0Sublevels, l0Stop = 8, 64
-	// chunkFileBytes is how much of a generation goes into one sorted file: few files for a large one, and a small one is whole.
+	// chunkFileBytes is how much of a snapshot goes into one sorted file: few files for a large one, and a small one is whole.
 	chunkFileBytes = 16 << 20
 	// chunkSyncBytes is how much of it may wait for the disk: what piles up there, the next sync of the log would have to wait for.
 	chunkSyncBytes = 1 << 20
@@ -49,7 +49,7 @@ const (
 const (
 	defaultSyncEvery    = time.Second
 	defaultStallTimeout = 30 * time.Second
-	// defaultSnapshotRate leaves most of a common disk to the log: a generation of 250 MB takes 4 s.
+	// defaultSnapshotRate leaves most of a common disk to the log: a snapshot of 250 MB takes 4 s.
 	defaultSnapshotRate = 64 << 20
 	// MinFreeBytes is the least free space that Full tolerates; more if 4 memtables are more, as a log file is laid out before it is used.
 	MinFreeBytes = max(512<<20, 4*memTableBytes)
@@ -74,7 +74,7 @@ type Config struct {
 	// StallTimeout bounds how long WriteBlock waits for room in memory while the files of the database cannot be written; then it
 	// fails with ErrFull. 0: defaultStallTimeout.
 	StallTimeout time.Duration
-	// SnapshotRate bounds how fast a generation is written, in bytes per second, so that the log has the disk when it needs it. 0:
+	// SnapshotRate bounds how fast a snapshot is written, in bytes per second, so that the log has the disk when it needs it. 0:
 	// defaultSnapshotRate. Negative: no bound.
 	SnapshotRate int64
 	// AcceptLoss opens a directory whose log is damaged, or that holds less than its mark: an operator gave up what is missing. The

@@ -18,7 +18,7 @@ func crashed(t *testing.T, mode journal.Mode) string {
 	t.Helper()
 	s := mustOpen(t, Config{Dir: t.TempDir(), Mode: mode})
 	defer s.Close()
-	writeGeneration(t, s, 1, 5)
+	writeSnapshot(t, s, 1, 5)
 	mustWrite(t, s, 1, damageBlocks-50, 3000)
 	s.syncAndMark()
 	mustWrite(t, s, damageBlocks-49, damageBlocks, 3000)
@@ -58,7 +58,7 @@ func verdict(t *testing.T, dir string, mode journal.Mode) (what, where string) {
 		last, err = prefixOf(s)
 	}
 	if err == nil {
-		err = s.ReadGeneration(1, func([]byte) error { return nil })
+		err = s.ReadSnapshot(1, func([]byte) error { return nil })
 	}
 	var damage *journal.DamageError
 	switch {

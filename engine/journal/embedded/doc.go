@@ -12,9 +12,9 @@
 // Keys, all numbers big endian, so that pebble's order is ours:
 //
 //	'b' partition:4 first:8            -> block             one key per block
-//	'c' partition:4 generation:8 seq:4 -> chunk             the chunks of a generation, seq from 0
+//	'c' partition:4 snapshot:8 seq:4 -> chunk             the chunks of a snapshot, seq from 0
 //	                                   -> chunks:4 meta     its meta, seq 0xffffffff: in the last of its files
-//	'm' partition:4 generation:8       -> chunks:4 meta     where earlier versions had the metas; the first change moves them
+//	'm' partition:4 snapshot:8       -> chunks:4 meta     where earlier versions had the metas; the first change moves them
 //
 // MARK and SYNCED, little endian:
 //
@@ -43,11 +43,11 @@
 //
 // # Snapshots
 //
-// The chunks of a generation do not go through the log: each sync of a block would wait for those that stand before it, and they
+// The chunks of a snapshot do not go through the log: each sync of a block would wait for those that stand before it, and they
 // would be written a second time when the memory is sorted. They go into sorted files in incoming/, synced while they grow and no
 // faster than Config.SnapshotRate. Commit puts the meta behind them and has pebble take over all files in one change of its manifest.
 //
-// No sorted file holds parts of two generations, so that damage of one leaves the others. The list of generations is made from the
+// No sorted file holds parts of two snapshots, so that damage of one leaves the others. The list of snapshots is made from the
 // manifest's list of files and the meta of each: one whose meta cannot be read, or of which a file is missing or cut, is listed with
 // that as its error. The first change then takes it out of the database, in an opening of its own: no merge meets it later.
 //
@@ -57,7 +57,7 @@
 // OnFatal is not called. Damage is what was read and is wrong, or is missing, and nothing else.
 //
 // Later, an error of the log, of its directory, or of the manifest is final: Config.OnFatal is called (the process ends there), and
-// nothing is acknowledged afterwards. Pebble would panic on some of these; logFS keeps the error from it, and lets the log sink.
+// nothing is acknowledged afterwards. Pebble would panic on some of these; logFS keeps the error from it, and lets the log fail.
 // An error of a flush or of a compaction, and little free space, are not final: Full reports true until there is space again. A
-// generation that finds no room fails alone.
+// snapshot that finds no room fails alone.
 package embedded

@@ -73,7 +73,7 @@ func work(fs vfs.FS, mode journal.Mode) (acked journal.Index, fatal int, err err
 		if i != 20 {
 			continue
 		}
-		w, err := s.BeginGeneration(1)
+		w, err := s.BeginSnapshot(1)
 		if err != nil {
 			return acked, fatal, err
 		}

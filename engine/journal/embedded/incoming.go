@@ -10,7 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// incomingDir is where the sorted files of a generation are written before they belong to the database. What is in it is a part of
+// incomingDir is where the sorted files of a snapshot are written before they belong to the database. What is in it is a part of
 // nothing: Begin and Open empty it.
 const incomingDir = "incoming"
 
@@ -30,8 +30,8 @@ func (s *Store) clearIncoming() error {
 	return nil
 }
 
-// sweep removes what is left of generations that were never complete. It is only room: what cannot be removed keeps nobody from
-// opening the journal, and the next generation tries again.
+// sweep removes what is left of snapshots that were never complete. It is only room: what cannot be removed keeps nobody from
+// opening the journal, and the next snapshot tries again.
 func (s *Store) sweep() error {
 	if err := errors.Join(s.clearIncoming(), s.sweepChunks()); err != nil {
 		s.log.Warn("journal keeps what is left of an unfinished snapshot", "err", err)
@@ -39,7 +39,7 @@ func (s *Store) sweep() error {
 	return s.err()
 }
 
-// sweepChunks drops the chunks of all generations without a meta, which a crash of an earlier version left: it wrote the meta later.
+// sweepChunks drops the chunks of all snapshots without a meta, which a crash of an earlier version left: it wrote the meta later.
 func (s *Store) sweepChunks() error {
 	numbers, err := s.numbers()
 	for _, g := range numbers {
@@ -97,13 +97,13 @@ func (f *chunkFile) Write(p []byte) error {
 	return f.fail(err)
 }
 
-// sync syncs the file by one of its methods. Lack of room is an error of this generation; any other is of the disk, and final as it
+// sync syncs the file by one of its methods. Lack of room is an error of this snapshot; any other is of the disk, and final as it
 // is for the log.
 func (f *chunkFile) sync(by func() error) error {
 	f.unsynced = 0
 	err := by()
-	if err != nil && !errors.Is(typed(err), ErrFull) && !errors.Is(err, errSunk) {
-		f.s.fs.sink(err)
+	if err != nil && !errors.Is(typed(err), ErrFull) && !errors.Is(err, errLogFailed) {
+		f.s.fs.fail(err)
 	}
 	return err
 }

@@ -19,13 +19,13 @@ import (
 	"trunkline/fuzz/rounds"
 )
 
-// interrupted is the directory of a process that died while it wrote a generation.
+// interrupted is the directory of a process that died while it wrote a snapshot.
 func interrupted(t *testing.T, mode journal.Mode) string {
 	t.Helper()
 	s := mustOwn(t, Config{Dir: t.TempDir(), Mode: mode, SnapshotRate: -1})
 	defer mustClose(t, s)
 	mustWrite(t, s, 1, 20, 300)
-	writeGeneration(t, s, 1, 5)
+	writeSnapshot(t, s, 1, 5)
 	if _, err := tryLarge(s, 2); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func interrupted(t *testing.T, mode journal.Mode) string {
 	return dir
 }
 
-// TestLeftovers: what an interrupted generation left is listed by an inspection, left out of a copy, and gone after an opening.
+// TestLeftovers: what an interrupted snapshot left is listed by an inspection, left out of a copy, and gone after an opening.
 func TestLeftovers(t *testing.T) {
 	for _, mode := range bothModes {
 		dir := interrupted(t, mode)
@@ -52,7 +52,7 @@ func TestLeftovers(t *testing.T) {
 		if err != nil || !slices.ContainsFunc(files, isIncoming) {
 			t.Errorf("files %v (%v)", files, err)
 		}
-		if list, err := v.ListGenerations(); err != nil || len(list) != 1 {
+		if list, err := v.ListSnapshots(); err != nil || len(list) != 1 {
 			t.Errorf("generations %v (%v)", list, err)
 		}
 		if err := v.Close(); err != nil {
@@ -74,8 +74,8 @@ func TestLeftovers(t *testing.T) {
 				t.Errorf("it is there after an opening: %v", err)
 			}
 			wantPrefix(t, s, 20)
-			writeGeneration(t, s, 2, 5)
-			wantGenerations(t, s, 5, 1, 2)
+			writeSnapshot(t, s, 2, 5)
+			wantSnapshots(t, s, 5, 1, 2)
 			mustClose(t, s)
 		}
 	}
@@ -85,7 +85,7 @@ func TestLeftovers(t *testing.T) {
 func TestSecondNameOfATable(t *testing.T) {
 	cfg := Config{Dir: t.TempDir()}
 	s := mustOwn(t, cfg)
-	writeGeneration(t, s, 1, 5)
+	writeSnapshot(t, s, 1, 5)
 	mustClose(t, s)
 	second := filepath.Join(cfg.Dir, incomingDir, "000000.chunks")
 	err := os.MkdirAll(filepath.Dir(second), 0o700)
@@ -93,7 +93,7 @@ func TestSecondNameOfATable(t *testing.T) {
 		t.Fatal(err)
 	}
 	s = mustOwn(t, cfg)
-	wantGenerations(t, s, 5, 1)
+	wantSnapshots(t, s, 5, 1)
 	mustClose(t, s)
 }
 
@@ -116,29 +116,29 @@ func TestLeftoversThatStay(t *testing.T) {
 	}
 	wantPrefix(t, s, 20)
 	mustWrite(t, s, 21, 25, 100)
-	if _, err := s.BeginGeneration(2); !errors.Is(err, syscall.EPERM) {
+	if _, err := s.BeginSnapshot(2); !errors.Is(err, syscall.EPERM) {
 		t.Errorf("begin: %v", err)
 	}
 	mustWrite(t, s, 26, 30, 100)
 	stay.Store(false)
-	writeGeneration(t, s, 2, 5)
-	wantGenerations(t, s, 5, 1, 2)
+	writeSnapshot(t, s, 2, 5)
+	wantSnapshots(t, s, 5, 1, 2)
 }
 
-// TestPowerLossInAGeneration cuts the power at random operations while a generation is written and taken over, beside blocks.
+// TestPowerLossInASnapshot cuts the power at random operations while a snapshot is written and taken over, beside blocks.
 // Afterwards it is there as a whole or not at all; once committed it is there; and nothing else of it is.
-func TestPowerLossInAGeneration(t *testing.T) {
+func TestPowerLossInASnapshot(t *testing.T) {
 	for _, mode := range bothModes {
 		t.Run(mode.String(), func(t *testing.T) {
 			whole, all := 0, 0
-			_, ops := cutInAGeneration(t, mode, 0, 0)
+			_, ops := cutInASnapshot(t, mode, 0, 0)
 			for seed := range rounds.Of(1, 1) {
 				rng := rand.New(rand.NewPCG(uint64(seed), 3))
 				at := 1 + rng.Int64N(ops)
 				if seed%2 == 1 {
 					at = ops - rng.Int64N(min(ops, 14)) // at its end most can go wrong
 				}
-				cuts, _ := cutInAGeneration(t, mode, uint64(seed), at)
+				cuts, _ := cutInASnapshot(t, mode, uint64(seed), at)
 				all += len(cuts)
 				for _, c := range cuts {
 					whole += afterCut(t, mode, c, fmt.Sprintf("seed %d, cut %d of %d %s", seed, at, ops, c.what))
@@ -149,9 +149,9 @@ func TestPowerLossInAGeneration(t *testing.T) {
 	}
 }
 
-// cutInAGeneration writes generation 2 after generation 1, with the power cut at one of its operations and after it. What must be
-// there is counted as 100 for each generation and 1 for each synced block.
-func cutInAGeneration(t *testing.T, mode journal.Mode, seed uint64, at int64) (cuts []cut, ops int64) {
+// cutInASnapshot writes snapshot 2 after snapshot 1, with the power cut at one of its operations and after it. What must be
+// there is counted as 100 for each snapshot and 1 for each synced block.
+func cutInASnapshot(t *testing.T, mode journal.Mode, seed uint64, at int64) (cuts []cut, ops int64) {
 	t.Helper()
 	var must atomic.Uint64
 	c := &cutter{mem: memdisk.New(), rng: rand.New(rand.NewPCG(seed, 4)), must: must.Load}
@@ -177,14 +177,14 @@ func cutInAGeneration(t *testing.T, mode journal.Mode, seed uint64, at int64) (c
 	if at > 0 {
 		c.take("after it")
 	}
-	if err := s.DropGeneration(1); err != nil {
+	if err := s.DropSnapshot(1); err != nil {
 		t.Fatal(err)
 	}
 	mustClose(t, s)
 	return c.cuts, ops
 }
 
-// afterCut opens what a cut left, and returns 1 if the generation is there.
+// afterCut opens what a cut left, and returns 1 if the snapshot is there.
 func afterCut(t *testing.T, mode journal.Mode, c cut, name string) (whole int) {
 	t.Helper()
 	s, err := Open(quiet(Config{Dir: "d", Mode: mode, FS: c.fs}))
@@ -196,7 +196,7 @@ func afterCut(t *testing.T, mode journal.Mode, c cut, name string) (whole int) {
 	if err != nil || last < c.must%100 {
 		t.Fatalf("%s: blocks up to %d (%v), want %d", name, last, err, c.must%100)
 	}
-	list, err := s.ListGenerations()
+	list, err := s.ListSnapshots()
 	if err != nil || uint64(len(list)) < c.must/100 {
 		t.Fatalf("%s: generations %v (%v), want %d", name, list, err, c.must/100)
 	}
@@ -206,10 +206,10 @@ func afterCut(t *testing.T, mode journal.Mode, c cut, name string) (whole int) {
 	if err = s.own(); err != nil { // the first change sweeps what was incoming
 		t.Fatalf("%s: %v", name, err)
 	}
-	wantGenerations(t, s, largeChunks, []uint64{1, 2}[:len(list)]...)
+	wantSnapshots(t, s, largeChunks, []uint64{1, 2}[:len(list)]...)
 	if len(list) == 1 {
 		writeLarge(t, s, 2)
-		wantGenerations(t, s, largeChunks, 1, 2)
+		wantSnapshots(t, s, largeChunks, 1, 2)
 	}
 	return len(list) - 1
 }

@@ -9,7 +9,7 @@ const (
 	kindMeta  = 'm' // of earlier versions
 )
 
-// metaSeq is the number of a meta among the chunks of its generation: behind all of them.
+// metaSeq is the number of a meta among the chunks of its snapshot: behind all of them.
 const metaSeq = ^uint32(0)
 
 const (
@@ -18,7 +18,7 @@ const (
 	chunkLen  = numberLen + 4
 )
 
-// appendKey appends the key of number n (the first index of a block, or a generation).
+// appendKey appends the key of number n (the first index of a block, or a snapshot).
 func appendKey(dst []byte, kind byte, partition uint32, n uint64) []byte {
 	dst = append(dst, kind)
 	dst = binary.BigEndian.AppendUint32(dst, partition)

@@ -12,16 +12,16 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// errSunk is what pebble gets for every change of the directory after the log has sunk.
-var errSunk = errors.New("the journal has stopped")
+// errLogFailed is what pebble gets for every change of the directory after the log has failed.
+var errLogFailed = errors.New("the journal has stopped")
 
 // logFS is the file system under pebble. It keeps the errors of the log from pebble, which panics on some while it holds none of
-// the locks that it then releases: the first one is given to fail, and from then on the log sinks - it takes everything, keeps
+// the locks that it then releases: the first one is given to fail, and from then on the log fails - it takes everything, keeps
 // nothing, and nobody is told that it was kept. No other file changes any more either, as if the process had ended: a manifest
 // must not name, and a clean-up must not delete, what the failed operation has left in doubt. With lazy it also postpones the
 // syncs of the log until sync is called.
 //
-// While the store is opening, the first error of any change, and of what pebble does in the background, sinks the log too: pebble
+// While the store is opening, the first error of any change, and of what pebble does in the background, fails the log too: pebble
 // repeats a flush that failed without end, and its Open waits for it. From then on all changes are imaginary, so that Open comes to
 // its end without one of the disk, and the error is what the opening returns.
 type logFS struct {
@@ -29,7 +29,7 @@ type logFS struct {
 	dir     string
 	lazy    bool
 	opening atomic.Bool
-	// imaginary has the files that are made after the log has sunk during the opening.
+	// imaginary has the files that are made after the log has failed during the opening.
 	imaginary *vfs.MemFS
 	// fatal is called with the error that ends the log, once, when failure is set.
 	fatal func(error)
@@ -38,7 +38,7 @@ type logFS struct {
 
 	slow diskWatch // what the disk has not answered
 
-	// failure is why the log has sunk. It is set before anything sinks, so that a write which sank and a caller that looks here
+	// failure is why the log has failed. It is set before anything fails, so that a write which failed and a caller that looks here
 	// afterwards cannot miss each other.
 	failure atomic.Pointer[error]
 
@@ -52,14 +52,14 @@ func newLogFS(inner vfs.FS, dir string, lazy bool) *logFS {
 	return l
 }
 
-func (l *logFS) sink(err error) {
+func (l *logFS) fail(err error) {
 	err = fmt.Errorf("cannot write journal %s: %w", l.dir, typed(err))
 	if l.failure.CompareAndSwap(nil, &err) && !l.opening.Load() {
 		l.fatal(err)
 	}
 }
 
-// opened ends the opening: it returns why the log has sunk meanwhile, and from now on such an error is fatal.
+// opened ends the opening: it returns why the log has failed meanwhile, and from now on such an error is fatal.
 func (l *logFS) opened() error {
 	l.opening.Store(false)
 	return l.err()
@@ -70,16 +70,16 @@ func (l *logFS) met(err error) error {
 	if err == nil || !l.opening.Load() || errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	l.sink(err)
+	l.fail(err)
 	return nil
 }
 
 // unreal reports whether files are imaginary.
-func (l *logFS) unreal() bool { return l.sunk() && l.opening.Load() }
+func (l *logFS) unreal() bool { return l.failed() && l.opening.Load() }
 
-func (l *logFS) sunk() bool { return l.failure.Load() != nil }
+func (l *logFS) failed() bool { return l.failure.Load() != nil }
 
-// err returns why the log has sunk, if it has.
+// err returns why the log has failed, if it has.
 func (l *logFS) err() error {
 	if p := l.failure.Load(); p != nil {
 		return *p
@@ -103,8 +103,8 @@ func (l *logFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 	if l.unreal() {
 		return l.imagine(name, category)
 	}
-	if l.sunk() {
-		return nil, errSunk
+	if l.failed() {
+		return nil, errLogFailed
 	}
 	f, err := l.create(name, category)
 	if l.met(err) == nil && err != nil {
@@ -175,19 +175,19 @@ func (l *logFS) tidy(f func() error) error {
 	if l.unreal() {
 		return nil
 	}
-	if l.sunk() {
-		return errSunk
+	if l.failed() {
+		return errLogFailed
 	}
 	return f()
 }
 
 func (l *logFS) wrap(name string, create func() (vfs.File, error)) (vfs.File, error) {
-	if !l.sunk() {
+	if !l.failed() {
 		f, err := create()
 		if err == nil {
 			return l.add(&logFile{File: f, fs: l, name: name}), nil
 		}
-		l.sink(err)
+		l.fail(err)
 	}
 	return &logFile{File: vfs.NewMemFile(nil), fs: l, name: name}, nil
 }
@@ -244,16 +244,16 @@ type logFile struct {
 	closed bool
 }
 
-// Write implements vfs.File. A short write or an error sinks the log.
+// Write implements vfs.File. A short write or an error fails the log.
 func (f *logFile) Write(p []byte) (int, error) {
-	if f.fs.sunk() {
+	if f.fs.failed() {
 		return len(p), nil
 	}
 	op := f.fs.slow.begin(opWrite, f.name)
 	_, err := f.File.Write(p)
 	f.fs.slow.end(op)
 	if err != nil {
-		f.fs.sink(err)
+		f.fs.fail(err)
 	}
 	f.dirty.Store(true) // after the write: a sync that runs beside it may have come too early
 	return len(p), nil
@@ -272,21 +272,21 @@ func (f *logFile) SyncData() error {
 
 // SyncTo implements vfs.File. It promises nothing, but it can take the error that the next sync would have reported.
 func (f *logFile) SyncTo(length int64) (bool, error) {
-	if f.fs.lazy || f.fs.sunk() {
+	if f.fs.lazy || f.fs.failed() {
 		return false, nil
 	}
 	op := f.fs.slow.begin(opSync, f.name)
 	full, err := f.File.SyncTo(length)
 	f.fs.slow.end(op)
 	if err != nil {
-		f.fs.sink(err)
+		f.fs.fail(err)
 	}
 	return full, nil
 }
 
 // Preallocate implements vfs.File.
 func (f *logFile) Preallocate(offset, length int64) error {
-	if f.fs.sunk() {
+	if f.fs.failed() {
 		return nil
 	}
 	return f.File.Preallocate(offset, length)
@@ -295,11 +295,11 @@ func (f *logFile) Preallocate(offset, length int64) error {
 func (f *logFile) syncNow() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed || f.fs.sunk() || !f.dirty.Swap(false) {
+	if f.closed || f.fs.failed() || !f.dirty.Swap(false) {
 		return
 	}
 	if err := f.fs.timed(f.name, f.File.SyncData); err != nil {
-		f.fs.sink(err)
+		f.fs.fail(err)
 	}
 }
 
@@ -314,7 +314,7 @@ func (f *logFile) Close() error {
 	defer f.mu.Unlock()
 	f.closed = true
 	if err := f.File.Close(); err != nil {
-		f.fs.sink(err)
+		f.fs.fail(err)
 	}
 	return nil
 }
@@ -327,16 +327,16 @@ type logDir struct {
 
 // Sync implements vfs.File.
 func (d *logDir) Sync() error {
-	if d.fs.sunk() {
+	if d.fs.failed() {
 		return nil
 	}
 	if err := d.fs.timed(d.fs.dir, d.File.Sync); err != nil {
-		d.fs.sink(err)
+		d.fs.fail(err)
 	}
 	return nil
 }
 
-// tableFile is any other file of the directory, and of the one for what is incoming: it takes nothing once the log has sunk.
+// tableFile is any other file of the directory, and of the one for what is incoming: it takes nothing once the log has failed.
 type tableFile struct {
 	vfs.File
 	fs   *logFS
@@ -348,8 +348,8 @@ func (f *tableFile) Write(p []byte) (int, error) {
 	if f.fs.unreal() {
 		return len(p), nil
 	}
-	if f.fs.sunk() {
-		return 0, errSunk
+	if f.fs.failed() {
+		return 0, errLogFailed
 	}
 	op := f.fs.slow.begin(opWrite, f.name)
 	n, err := f.File.Write(p)

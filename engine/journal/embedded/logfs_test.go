@@ -113,7 +113,7 @@ func TestFailureIsOneAndFinal(t *testing.T) {
 		if len(told) != 1 || !errors.Is(told[0], syscall.EIO) || errors.Is(told[0], ErrFull) {
 			t.Fatalf("told %v", told)
 		}
-		for name, err := range map[string]error{"sync": s.Sync(), "drop": s.DropBlocks(3), "cut": s.CutBlocks(3), "generation": s.DropGeneration(1)} {
+		for name, err := range map[string]error{"sync": s.Sync(), "drop": s.DropBlocks(3), "cut": s.CutBlocks(3), "generation": s.DropSnapshot(1)} {
 			if !errors.Is(err, syscall.EIO) {
 				t.Errorf("%s: %v", name, err)
 			}
@@ -128,7 +128,7 @@ func TestFailureIsOneAndFinal(t *testing.T) {
 	}
 }
 
-// TestSunkLogChangesNothing: once the log has sunk, pebble is told that the log works and that nothing else does, and the
+// TestSunkLogChangesNothing: once the log has failed, pebble is told that the log works and that nothing else does, and the
 // directory stays as it was.
 func TestSunkLogChangesNothing(t *testing.T) {
 	mem := vfs.NewMem()
@@ -158,8 +158,8 @@ func TestSunkLogChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l.sink(syscall.EIO)
-	l.sink(syscall.ENOSPC)
+	l.fail(syscall.EIO)
+	l.fail(syscall.ENOSPC)
 	if err := l.err(); told != 1 || !errors.Is(err, syscall.EIO) || errors.Is(err, ErrFull) {
 		t.Fatalf("told %d times, %v", told, err)
 	}
@@ -171,7 +171,7 @@ func TestSunkLogChangesNothing(t *testing.T) {
 	}
 	fails := func(what string, err error) {
 		t.Helper()
-		if err != errSunk {
+		if err != errLogFailed {
 			t.Errorf("%s: %v", what, err)
 		}
 	}

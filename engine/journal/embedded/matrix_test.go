@@ -28,7 +28,7 @@ type digest [sha256.Size]byte
 
 func (d *digest) apply(rec []byte) { *d = sha256.Sum256(append(d[:], rec...)) }
 
-// history is a journal with several generations, sorted files and logs, and the digest after each of its records.
+// history is a journal with several snapshots, sorted files and logs, and the digest after each of its records.
 type history struct {
 	t      *testing.T
 	store  *Store
@@ -394,9 +394,9 @@ func TestReadingChangesNothing(t *testing.T) {
 
 // contents reads what a start may read, and returns the last index.
 func contents(s *Store) (last journal.Index, err error) {
-	list, err := s.ListGenerations()
+	list, err := s.ListSnapshots()
 	for _, g := range list {
-		err = errors.Join(err, s.ReadGeneration(g.Number, func([]byte) error { return nil }))
+		err = errors.Join(err, s.ReadSnapshot(g.Number, func([]byte) error { return nil }))
 	}
 	return last, errors.Join(err, s.Blocks(0, func(first journal.Index, b []byte) error {
 		last = journal.LastOf(first, b)

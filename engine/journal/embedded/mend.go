@@ -12,8 +12,8 @@ import (
 	"trunkline/engine/journal"
 )
 
-// earlyMetas are the metas of generations where earlier versions kept them: all in one place, so that damage of it hid all of them. The
-// first change puts each one behind the chunks of its generation.
+// earlyMetas are the metas of snapshots where earlier versions kept them: all in one place, so that damage of it hid all of them. The
+// first change puts each one behind the chunks of its snapshot.
 type earlyMetas struct {
 	there bool // something is in that place
 	metas map[uint64][]byte
@@ -69,11 +69,11 @@ func (s *Store) earlyMetas() (metas map[uint64][]byte, err error) {
 	return metas, nil
 }
 
-// toMend returns what is to be taken out of the database at the first change: damaged generations, and the metas of earlier versions.
+// toMend returns what is to be taken out of the database at the first change: damaged snapshots, and the metas of earlier versions.
 // It is asked while the directory is open for reading. A file that has more than what is to be taken out would be read for it: where
 // that is damaged, so is the journal.
 func (s *Store) toMend() (out []pebble.KeyRange, err error) {
-	list, err := s.ListGenerations()
+	list, err := s.ListSnapshots()
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (s *Store) mend(out []pebble.KeyRange) (err error) {
 	return typed(err)
 }
 
-// moveEarlyMetas puts the metas of earlier versions behind the chunks of their generations, on the disk.
+// moveEarlyMetas puts the metas of earlier versions behind the chunks of their snapshots, on the disk.
 func (s *Store) moveEarlyMetas() error {
 	if len(s.early.metas) == 0 {
 		return nil

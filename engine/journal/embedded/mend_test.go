@@ -17,8 +17,8 @@ import (
 	"trunkline/fuzz/rounds"
 )
 
-// metaOf returns the newest sorted file with the meta of a generation, and where it is in there.
-func metaOf(t *testing.T, dir string, g journal.Generation) (name string, at int) {
+// metaOf returns the newest sorted file with the meta of a snapshot, and where it is in there.
+func metaOf(t *testing.T, dir string, g journal.Snapshot) (name string, at int) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.sst"))
 	for _, path := range slices.Backward(names) {
@@ -31,12 +31,12 @@ func metaOf(t *testing.T, dir string, g journal.Generation) (name string, at int
 	return "", 0
 }
 
-// generationsOf lists the generations in a directory, and the sorted files that hold chunks of each.
-func generationsOf(t *testing.T, dir string) (list []journal.Generation, files map[uint64][]string) {
+// snapshotsOf lists the snapshots in a directory, and the sorted files that hold chunks of each.
+func snapshotsOf(t *testing.T, dir string) (list []journal.Snapshot, files map[uint64][]string) {
 	t.Helper()
 	s := mustOpen(t, Config{Dir: dir, Mode: mustMode(t, dir)})
 	defer mustClose(t, s)
-	list, err := s.ListGenerations()
+	list, err := s.ListSnapshots()
 	levels, failed := s.db.SSTables()
 	if err = errors.Join(err, failed); err != nil {
 		t.Fatal(err)
@@ -128,7 +128,7 @@ func TestDamagedMetas(t *testing.T) {
 		for _, killed := range []bool{true, false} {
 			h := newHistory(t, mode)
 			dir := h.run(killed)
-			list, _ := generationsOf(t, dir)
+			list, _ := snapshotsOf(t, dir)
 			if len(list) != 2 {
 				t.Fatal(list)
 			}
@@ -155,7 +155,7 @@ func TestLostSnapshotFiles(t *testing.T) {
 	for _, mode := range bothModes {
 		h := newHistory(t, mode)
 		dir := h.run(mode == journal.Always)
-		list, files := generationsOf(t, dir)
+		list, files := snapshotsOf(t, dir)
 		for _, g := range list {
 			for _, name := range files[g.Number] {
 				h.spoiled(dir, damage{"removed", name, func(dir string) error { return os.Remove(filepath.Join(dir, name)) }}, g.Number)
@@ -181,7 +181,7 @@ func TestNoSnapshotIsLeft(t *testing.T) {
 	for _, mode := range bothModes {
 		h := newHistory(t, mode)
 		dir := h.run(false)
-		list, files := generationsOf(t, dir)
+		list, files := snapshotsOf(t, dir)
 		a, b := files[list[0].Number][0], files[list[1].Number][0]
 		damaged := copyDir(t, dir)
 		without(t, damaged, a, b)
@@ -207,7 +207,7 @@ func TestDamagedMetaAndLostLog(t *testing.T) {
 		h.snapshot()
 		dir := copyDir(t, h.cfg.Dir)
 		h.close()
-		list, _ := generationsOf(t, dir)
+		list, _ := snapshotsOf(t, dir)
 		name, at := metaOf(t, dir, list[len(list)-1])
 		edit(t, filepath.Join(dir, name), func(b []byte) []byte { b[at] ^= 4; return b })
 		without(t, dir, "*.log")
@@ -219,7 +219,7 @@ func TestDamagedMetaAndLostLog(t *testing.T) {
 func asEarlier(t *testing.T, dir string, sorted bool) {
 	t.Helper()
 	s := mustOwn(t, Config{Dir: dir, Mode: mustMode(t, dir)})
-	list, err := s.ListGenerations()
+	list, err := s.ListSnapshots()
 	b := s.db.NewBatch()
 	for _, g := range list {
 		value, _, failed := s.meta(g.Number)
@@ -243,7 +243,7 @@ func TestDirectoryOfAnEarlierVersion(t *testing.T) {
 		for _, sorted := range []bool{true, false} {
 			h := newHistory(t, mode)
 			dir := h.run(false)
-			before, files := generationsOf(t, dir)
+			before, files := snapshotsOf(t, dir)
 			asEarlier(t, dir, sorted)
 			for i := range journal.Index(5) { // the claims that follow
 				h.after[h.log.Durable()+i] = h.now
@@ -254,7 +254,7 @@ func TestDirectoryOfAnEarlierVersion(t *testing.T) {
 				h.spoiled(dir, damage{"removed", name, func(dir string) error { return os.Remove(filepath.Join(dir, name)) }}, g.Number)
 			}
 			for range 2 {
-				list, _ := generationsOf(t, dir)
+				list, _ := snapshotsOf(t, dir)
 				if len(list) != 2 || !bytes.Equal(list[1].Meta, before[1].Meta) {
 					t.Fatalf("%s: generations %v, want %v", mode, list, before)
 				}
@@ -267,7 +267,7 @@ func TestDirectoryOfAnEarlierVersion(t *testing.T) {
 				t.Errorf("%s: metas are still where they were", mode)
 			}
 			mustClose(t, s)
-			list, _ := generationsOf(t, dir)
+			list, _ := snapshotsOf(t, dir)
 			name, at := metaOf(t, dir, list[0])
 			h.spoiled(dir, editing("flip", name, func(b []byte) []byte { b[at] ^= 1; return b }), list[0].Number)
 		}
@@ -284,14 +284,14 @@ func TestDamagedMetasOfAnEarlierVersion(t *testing.T) {
 		h.write(10)
 		h.close()
 		dir := copyDir(t, h.cfg.Dir)
-		list, _ := generationsOf(t, dir)
+		list, _ := snapshotsOf(t, dir)
 		asEarlier(t, dir, true)
 		name, at := metaOf(t, dir, list[0])
 		h.spoiled(dir, editing("flip", name, func(b []byte) []byte { b[at] ^= 1; return b }), list[0].Number)
 
 		h = newHistory(t, mode)
 		dir = h.run(false)
-		list, _ = generationsOf(t, dir)
+		list, _ = snapshotsOf(t, dir)
 		asEarlier(t, dir, true)
 		name, at = metaOf(t, dir, list[0])
 		edit(t, filepath.Join(dir, name), func(b []byte) []byte { b[at] ^= 1; return b })

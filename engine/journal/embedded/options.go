@@ -27,7 +27,7 @@ func (s *Store) options() *pebble.Options {
 		FlushDelayDeleteRange:       reclaimAfter,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 1 },
 	}
-	// A generation that is ingested never waits for, and never becomes a part of, the log: see settle.
+	// A snapshot that is ingested never waits for, and never becomes a part of, the log: see settle.
 	o.Experimental.DisableIngestAsFlushable = func() bool { return true }
 	o.Experimental.SpanPolicyFunc = endFile
 	for i := range o.TargetFileSizes {
@@ -38,7 +38,7 @@ func (s *Store) options() *pebble.Options {
 	return o
 }
 
-// endFile tells pebble where to end a sorted file that begins with start: no file holds keys of two kinds, nor of two generations.
+// endFile tells pebble where to end a sorted file that begins with start: no file holds keys of two kinds, nor of two snapshots.
 // One that did would span all chunks between, and a merge of it would write them all again.
 func endFile(start []byte) (_ pebble.SpanPolicy, end []byte, _ error) {
 	if len(start) >= numberLen && start[0] == kindChunk {
@@ -56,7 +56,7 @@ func (s *Store) listener() *pebble.EventListener {
 			switch {
 			case errors.Is(err, pebble.ErrCancelledCompaction):
 			case s.fs.opening.Load() && !pebble.IsCorruptionError(err): // damage in what no start reads ends none
-				s.fs.sink(err)
+				s.fs.fail(err)
 			default:
 				s.space.cause.Store(&err)
 				s.space.set(flushFailing, err)
@@ -77,7 +77,7 @@ func (s *Store) listener() *pebble.EventListener {
 }
 
 // pebbleLogger gives pebble's lines to our log. Fatalf must not return in pebble's eyes: OnFatal ends the process. Where it does
-// not (in tests), pebble goes on with a log that sinks, and nothing that it does is acknowledged.
+// not (in tests), pebble goes on with a log that fails, and nothing that it does is acknowledged.
 type pebbleLogger struct{ s *Store }
 
 // Infof implements pebble.Logger.
@@ -91,7 +91,7 @@ func (l pebbleLogger) Infof(format string, args ...any) {
 func (l pebbleLogger) Errorf(format string, args ...any) { l.s.log.Error(fmt.Sprintf(format, args...)) }
 
 // Fatalf implements pebble.Logger.
-func (l pebbleLogger) Fatalf(format string, args ...any) { l.s.fs.sink(fatalError(format, args)) }
+func (l pebbleLogger) Fatalf(format string, args ...any) { l.s.fs.fail(fatalError(format, args)) }
 
 // fatalError keeps the error in the arguments, so that a full disk is still known as one.
 func fatalError(format string, args []any) error {

@@ -54,14 +54,14 @@ func (c *cutter) take(what string) {
 }
 
 // TestPowerLoss cuts the power at random operations of a busy store. Always loses nothing acknowledged; Interval nothing that was
-// acknowledged before the last sync began; neither shows a changed block, a hole, or half a generation.
+// acknowledged before the last sync began; neither shows a changed block, a hole, or half a snapshot.
 func TestPowerLoss(t *testing.T) {
 	for _, mode := range bothModes {
 		t.Run(mode.String(), func(t *testing.T) {
 			lost := 0
 			for seed := range rounds.Of(8, 8) {
 				for _, c := range liveAndCut(t, mode, uint64(seed)) {
-					lost += survive(t, mode, c, seed)
+					lost += reopenAfter(t, mode, c, seed)
 				}
 			}
 			t.Logf("%d acknowledged blocks lost", lost)
@@ -87,7 +87,7 @@ func liveAndCut(t *testing.T, mode journal.Mode, seed uint64) []cut {
 			must.Store(i)
 		}
 		if i%70 == 0 {
-			writeGeneration(t, s, i, 5)
+			writeSnapshot(t, s, i, 5)
 			must.Store(i)
 		}
 	}
@@ -98,8 +98,8 @@ func liveAndCut(t *testing.T, mode journal.Mode, seed uint64) []cut {
 	return c.cuts
 }
 
-// survive opens what a cut left, and returns how many acknowledged blocks are missing.
-func survive(t *testing.T, mode journal.Mode, c cut, seed int) int {
+// reopenAfter opens what a cut left, and returns how many acknowledged blocks are missing.
+func reopenAfter(t *testing.T, mode journal.Mode, c cut, seed int) int {
 	t.Helper()
 	s, err := Open(quiet(Config{Dir: "a/b", Mode: mode, FS: c.fs}))
 	if err != nil {
@@ -110,12 +110,12 @@ func survive(t *testing.T, mode journal.Mode, c cut, seed int) int {
 	if err != nil {
 		t.Fatalf("seed %d, cut %s: %v", seed, c.what, err)
 	}
-	list, err := s.ListGenerations()
+	list, err := s.ListSnapshots()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, g := range list {
-		if err := checkGeneration(s, g, 5); err != nil {
+		if err := checkSnapshot(s, g, 5); err != nil {
 			t.Fatalf("seed %d, cut %s: %v", seed, c.what, err)
 		}
 	}
@@ -130,9 +130,9 @@ func survive(t *testing.T, mode journal.Mode, c cut, seed int) int {
 	return 0
 }
 
-func writeGeneration(t testing.TB, s *Store, g uint64, chunks int) {
+func writeSnapshot(t testing.TB, s *Store, g uint64, chunks int) {
 	t.Helper()
-	w, err := s.BeginGeneration(g)
+	w, err := s.BeginSnapshot(g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,9 +146,9 @@ func writeGeneration(t testing.TB, s *Store, g uint64, chunks int) {
 	}
 }
 
-func checkGeneration(s *Store, g journal.Generation, chunks int) error {
+func checkSnapshot(s *Store, g journal.Snapshot, chunks int) error {
 	n := 0
-	err := s.ReadGeneration(g.Number, func(chunk []byte) error {
+	err := s.ReadSnapshot(g.Number, func(chunk []byte) error {
 		n++
 		return checkBlock(g.Number<<8+uint64(n-1), chunk)
 	})
@@ -185,20 +185,20 @@ func TestSyncedInEveryMode(t *testing.T) {
 		percent = 100
 		mustClose(t, f("cut, and nothing lost", func(s *Store) error { return s.CutBlocks(5) }, 4))
 		percent = 0
-		s := f("generation", func(s *Store) error { writeGeneration(t, s, 9, 5); return nil }, 20)
-		list, err := s.ListGenerations()
-		if err != nil || len(list) != 1 || checkGeneration(s, list[0], 5) != nil {
+		s := f("generation", func(s *Store) error { writeSnapshot(t, s, 9, 5); return nil }, 20)
+		list, err := s.ListSnapshots()
+		if err != nil || len(list) != 1 || checkSnapshot(s, list[0], 5) != nil {
 			t.Fatal(list, err)
 		}
 		mustClose(t, s)
 	}
 }
 
-// TestGenerationIsReadFromFiles: verifying it would prove nothing if it came from memory.
-func TestGenerationIsReadFromFiles(t *testing.T) {
+// TestSnapshotIsReadFromFiles: verifying it would prove nothing if it came from memory.
+func TestSnapshotIsReadFromFiles(t *testing.T) {
 	s := mustOpen(t, Config{Dir: "d", FS: vfs.NewMem()})
 	defer mustClose(t, s)
-	w, err := s.BeginGeneration(1)
+	w, err := s.BeginSnapshot(1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"trunkline/engine/journal"
 )
 
-// onDisk is a closed or crashed store in memory: two sorted files, a generation, and blocks that only the log has.
+// onDisk is a closed or crashed store in memory: two sorted files, a snapshot, and blocks that only the log has.
 func onDisk(t *testing.T, mode journal.Mode) vfs.FS {
 	t.Helper()
 	mem := vfs.NewMem()
@@ -21,7 +21,7 @@ func onDisk(t *testing.T, mode journal.Mode) vfs.FS {
 	if err := s.flush(); err != nil {
 		t.Fatal(err)
 	}
-	writeGeneration(t, s, 1, 5)
+	writeSnapshot(t, s, 1, 5)
 	mustWrite(t, s, 21, 40, 1000)
 	s.syncAndMark()
 	after := cloneOf(t, mem)
@@ -50,7 +50,7 @@ func reads(op errorfs.Op) bool {
 func readAll(s journal.Store) (last journal.Index, err error) {
 	err = s.Blocks(0, func(first journal.Index, b []byte) error { last = first; return checkBlock(first, b) })
 	if err == nil {
-		err = s.ReadGeneration(1, func([]byte) error { return nil })
+		err = s.ReadSnapshot(1, func([]byte) error { return nil })
 	}
 	return last, err
 }

@@ -101,7 +101,7 @@ func TestFlushFails(t *testing.T) {
 		s := mustOpen(t, Config{Dir: "d", Mode: mode, FS: fs, StallTimeout: 50 * time.Millisecond})
 		mustWrite(t, s, 1, 3, 100)
 		noRoom.Store(true)
-		w, err := s.BeginGeneration(1)
+		w, err := s.BeginSnapshot(1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -156,10 +156,10 @@ func TestWriteAmplification(t *testing.T) {
 		if i%200 != 0 {
 			continue
 		}
-		writeGeneration(t, s, i, 100)
+		writeSnapshot(t, s, i, 100)
 		written += 100 * 20000
 		if i > 200 {
-			if err := errors.Join(s.DropGeneration(i-200), s.DropBlocks(i-200)); err != nil {
+			if err := errors.Join(s.DropSnapshot(i-200), s.DropBlocks(i-200)); err != nil {
 				t.Fatal(err)
 			}
 		}

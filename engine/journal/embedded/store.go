@@ -27,7 +27,7 @@ type Store struct {
 	owned atomic.Bool          // db is open for writing, and not for reading only
 	cut   *logDamage           // where the log ends in damage that was accepted, until then
 	torn  tornTail             // of the opening for reading
-	lost  map[uint64]error     // generations of which a file is missing or is not what it was, till then
+	lost  map[uint64]error     // snapshots of which a file is missing or is not what it was, till then
 	bad   []string             // the files of them that are there
 	early earlyMetas           // till then
 	seen  []pebble.SSTableInfo // the sorted files, till then
@@ -40,8 +40,8 @@ type Store struct {
 	key   []byte        // of WriteBlock
 	last  atomic.Uint64 // first of the last block that was acknowledged
 
-	writing  *generationWriter // the generation that is not complete yet, nil for none
-	undone   bool              // whether a range of chunks may be deleted in memory only, of dropped or a generation before it
+	writing  *snapshotWriter // the snapshot that is not complete yet, nil for none
+	undone   bool            // whether a range of chunks may be deleted in memory only, of dropped or a snapshot before it
 	dropped  uint64
 	incoming atomic.Uint64 // bytes of it that are written
 
@@ -417,7 +417,7 @@ func (s *Store) release() (err error) {
 		err = errors.Join(err, s.closeDB(s.db))
 	}
 	if s.mark != nil {
-		if s.owned.Load() && err == nil && !s.fs.sunk() {
+		if s.owned.Load() && err == nil && !s.fs.failed() {
 			err = typed(errors.Join(s.mark.set(s.last.Load(), true), s.mark.sync()))
 		}
 		err = errors.Join(err, s.mark.close())
@@ -434,7 +434,7 @@ func (s *Store) closeDB(db *pebble.DB) (err error) {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("cannot close journal %s: %v", s.cfg.Dir, r)
 		}
-		if s.fs.sunk() {
+		if s.fs.failed() {
 			err = nil
 		}
 	}()

@@ -32,7 +32,7 @@ func (s *Store) checkTables(fsys vfs.FS) (err error) {
 
 func (s *Store) checkTable(fsys vfs.FS, t *pebble.SSTableInfo, o sstable.ReaderOptions) error {
 	path := s.tablePath(fsys, t)
-	g, snapshot := s.generationOf(t)
+	g, snapshot := s.snapshotOf(t)
 	if snapshot && s.lost[g] != nil {
 		return nil
 	}
@@ -80,8 +80,8 @@ func (s *Store) tablePath(fsys vfs.FS, t *pebble.SSTableInfo) string {
 	return fsys.PathJoin(s.cfg.Dir, fmt.Sprintf("%06d.sst", uint64(t.BackingSSTNum)))
 }
 
-// generationOf returns the one generation that a sorted file holds chunks of.
-func (s *Store) generationOf(t *pebble.SSTableInfo) (g uint64, ok bool) {
+// snapshotOf returns the one snapshot that a sorted file holds chunks of.
+func (s *Store) snapshotOf(t *pebble.SSTableInfo) (g uint64, ok bool) {
 	from, to := t.Smallest.UserKey, t.Largest.UserKey
 	if t.Virtual || !s.ofKind(kindChunk, from) || !s.ofKind(kindChunk, to) || keyNumber(from) != keyNumber(to) {
 		return 0, false
@@ -102,7 +102,7 @@ func (s *Store) checkSizes(fsys vfs.FS) error {
 		if damage == nil {
 			continue
 		}
-		g, ok := s.generationOf(&s.seen[i])
+		g, ok := s.snapshotOf(&s.seen[i])
 		if !ok {
 			return damage
 		}

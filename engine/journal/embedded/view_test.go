@@ -63,7 +63,7 @@ func seen(t *testing.T, dir string) (last journal.Index, where string, torn bool
 			return checkBlock(first, block)
 		})
 		if err == nil {
-			err = v.ReadGeneration(1, func([]byte) error { return nil })
+			err = v.ReadSnapshot(1, func([]byte) error { return nil })
 		}
 		if d := v.Damage(); d != nil && err == nil {
 			if err = d; d.Index != last+1 {
@@ -178,8 +178,8 @@ func TestViewRefusesEveryChange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, begin := v.BeginGeneration(1)
-	for i, err := range []error{v.WriteBlock(4, nil), v.DropBlocks(2), v.CutBlocks(2), v.DropGeneration(1), v.Sync(), begin} {
+	_, begin := v.BeginSnapshot(1)
+	for i, err := range []error{v.WriteBlock(4, nil), v.DropBlocks(2), v.CutBlocks(2), v.DropSnapshot(1), v.Sync(), begin} {
 		if !errors.Is(err, errReadOnly) {
 			t.Errorf("change %d: %v", i, err)
 		}

@@ -11,12 +11,12 @@ func (v *View) Blocks(from journal.Index, f func(first journal.Index, block []by
 	return v.s.Blocks(from, f)
 }
 
-// ListGenerations implements journal.Generations.
-func (v *View) ListGenerations() ([]journal.Generation, error) { return v.s.ListGenerations() }
+// ListSnapshots implements journal.Snapshots.
+func (v *View) ListSnapshots() ([]journal.Snapshot, error) { return v.s.ListSnapshots() }
 
-// ReadGeneration implements journal.Generations.
-func (v *View) ReadGeneration(g uint64, f func(chunk []byte) error) error {
-	return v.s.ReadGeneration(g, f)
+// ReadSnapshot implements journal.Snapshots.
+func (v *View) ReadSnapshot(g uint64, f func(chunk []byte) error) error {
+	return v.s.ReadSnapshot(g, f)
 }
 
 func (v *View) refuse() error {
@@ -32,11 +32,11 @@ func (v *View) DropBlocks(journal.Index) error { return v.refuse() }
 // CutBlocks implements journal.Blocks; it refuses.
 func (v *View) CutBlocks(journal.Index) error { return v.refuse() }
 
-// BeginGeneration implements journal.Generations; it refuses.
-func (v *View) BeginGeneration(uint64) (journal.GenerationWriter, error) { return nil, v.refuse() }
+// BeginSnapshot implements journal.Snapshots; it refuses.
+func (v *View) BeginSnapshot(uint64) (journal.SnapshotWriter, error) { return nil, v.refuse() }
 
-// DropGeneration implements journal.Generations; it refuses.
-func (v *View) DropGeneration(uint64) error { return v.refuse() }
+// DropSnapshot implements journal.Snapshots; it refuses.
+func (v *View) DropSnapshot(uint64) error { return v.refuse() }
 
 // Sync implements journal.Store; it refuses.
 func (v *View) Sync() error { return v.refuse() }

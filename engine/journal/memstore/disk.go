@@ -38,8 +38,8 @@ type Disk struct {
 	rand     *rand.Rand
 	blocks   []entry // in order
 	dropped  []entry // not yet for good
-	gens     map[uint64]*generation
-	lost     map[uint64]*generation // dropped, not yet for good
+	gens     map[uint64]*snapshot
+	lost     map[uint64]*snapshot // dropped, not yet for good
 	open     *Store
 	writes   int
 	failAt   int
@@ -53,7 +53,7 @@ type entry struct {
 	synced bool
 }
 
-type generation struct {
+type snapshot struct {
 	chunks    [][]byte
 	meta      []byte
 	committed bool
@@ -65,8 +65,8 @@ func New(opts Options) *Disk {
 	return &Disk{
 		opts: opts,
 		rand: rand.New(rand.NewPCG(opts.Seed, 0x6a6f75726e616c)),
-		gens: make(map[uint64]*generation),
-		lost: make(map[uint64]*generation),
+		gens: make(map[uint64]*snapshot),
+		lost: make(map[uint64]*snapshot),
 	}
 }
 
@@ -180,7 +180,7 @@ func (d *Disk) Flip(i, bit int) {
 	flip(d.blocks[i].data, bit)
 }
 
-// FlipSnapshot flips a bit of chunk i of generation g, or of its meta where i is negative.
+// FlipSnapshot flips a bit of chunk i of snapshot g, or of its meta where i is negative.
 func (d *Disk) FlipSnapshot(g uint64, i, bit int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -203,7 +203,7 @@ func (d *Disk) Remove(i int) {
 	d.blocks = slices.Delete(d.blocks, i, i+1)
 }
 
-// SwapSnapshots exchanges what two generations hold, as files under wrong names would.
+// SwapSnapshots exchanges what two snapshots hold, as files under wrong names would.
 func (d *Disk) SwapSnapshots(a, b uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

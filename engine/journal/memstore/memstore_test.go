@@ -176,15 +176,15 @@ func TestDropsMayComeBack(t *testing.T) {
 		d := New(Options{Seed: seed})
 		s := open(t, d)
 		write(t, s, 1, 2, 3)
-		w, err := s.BeginGeneration(1)
+		w, err := s.BeginSnapshot(1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(w.Commit(nil), s.DropGeneration(1), s.DropBlocks(3)); err != nil {
+		if err := errors.Join(w.Commit(nil), s.DropSnapshot(1), s.DropBlocks(3)); err != nil {
 			t.Fatal(err)
 		}
 		d.CrashHard()
-		list, err := open(t, d).ListGenerations()
+		list, err := open(t, d).ListSnapshots()
 		got := d.Firsts()
 		switch {
 		case err == nil && slices.Equal(got, []journal.Index{1, 2, 3}) && len(list) == 1:

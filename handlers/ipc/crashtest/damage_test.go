@@ -335,7 +335,7 @@ type forger struct {
 	chunk func([]byte) []byte
 }
 
-// ReadGeneration implements journal.Generations.
-func (f *forger) ReadGeneration(g uint64, give func([]byte) error) error {
-	return f.Store.ReadGeneration(g^f.other, func(b []byte) error { return give(f.chunk(slices.Clone(b))) })
+// ReadSnapshot implements journal.Snapshots.
+func (f *forger) ReadSnapshot(g uint64, give func([]byte) error) error {
+	return f.Store.ReadSnapshot(g^f.other, func(b []byte) error { return give(f.chunk(slices.Clone(b))) })
 }

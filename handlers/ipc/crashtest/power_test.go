@@ -82,7 +82,7 @@ func (l *life) survive(t testing.TB, c cut, seen *tally) error {
 		return fmt.Errorf("the journal ends at %d, but %d was safe", last, c.must)
 	}
 	seen.lost += int(max(c.durable, last) - last)
-	if list, err := store.ListGenerations(); err == nil && len(list) > 0 {
+	if list, err := store.ListSnapshots(); err == nil && len(list) > 0 {
 		seen.snapshots++
 	}
 	got := s.svc.Digest()

@@ -96,21 +96,21 @@ func (*reel) DropBlocks(journal.Index) error { return nil }
 // CutBlocks implements journal.Blocks.
 func (*reel) CutBlocks(journal.Index) error { return nil }
 
-// BeginGeneration implements journal.Generations.
-func (*reel) BeginGeneration(uint64) (journal.GenerationWriter, error) {
+// BeginSnapshot implements journal.Snapshots.
+func (*reel) BeginSnapshot(uint64) (journal.SnapshotWriter, error) {
 	return nil, errors.New("a reel takes no snapshots")
 }
 
-// ListGenerations implements journal.Generations.
-func (*reel) ListGenerations() ([]journal.Generation, error) { return nil, nil }
+// ListSnapshots implements journal.Snapshots.
+func (*reel) ListSnapshots() ([]journal.Snapshot, error) { return nil, nil }
 
-// ReadGeneration implements journal.Generations.
-func (*reel) ReadGeneration(uint64, func([]byte) error) error {
+// ReadSnapshot implements journal.Snapshots.
+func (*reel) ReadSnapshot(uint64, func([]byte) error) error {
 	return errors.New("a reel has no snapshots")
 }
 
-// DropGeneration implements journal.Generations.
-func (*reel) DropGeneration(uint64) error { return nil }
+// DropSnapshot implements journal.Snapshots.
+func (*reel) DropSnapshot(uint64) error { return nil }
 
 // Sync implements journal.Store.
 func (*reel) Sync() error { return nil }

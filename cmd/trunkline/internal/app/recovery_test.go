@@ -77,9 +77,9 @@ func (h *hooked) Blocks(from journal.Index, f func(journal.Index, []byte) error)
 	return h.diskStore.Blocks(from, func(first journal.Index, b []byte) error { h.hook(); return f(first, b) })
 }
 
-func (h *hooked) ReadGeneration(g uint64, f func([]byte) error) error {
+func (h *hooked) ReadSnapshot(g uint64, f func([]byte) error) error {
 	h.hook()
-	return h.diskStore.ReadGeneration(g, func(b []byte) error { h.hook(); return f(b) })
+	return h.diskStore.ReadSnapshot(g, func(b []byte) error { h.hook(); return f(b) })
 }
 
 func (h *hooked) WriteBlock(first journal.Index, b []byte) error {
@@ -88,7 +88,7 @@ func (h *hooked) WriteBlock(first journal.Index, b []byte) error {
 }
 
 func (h *hooked) CutBlocks(from journal.Index) error { h.hook(); return h.diskStore.CutBlocks(from) }
-func (h *hooked) DropGeneration(g uint64) error      { h.hook(); return h.diskStore.DropGeneration(g) }
+func (h *hooked) DropSnapshot(g uint64) error      { h.hook(); return h.diskStore.DropSnapshot(g) }
 func (h *hooked) Sync() error                        { h.hook(); return h.diskStore.Sync() }
 
 func (h *hooked) Full() bool {

@@ -36,9 +36,9 @@ func (w *watched) Blocks(from journal.Index, f func(first journal.Index, block [
 	})
 }
 
-// ReadGeneration implements journal.Generations.
-func (w *watched) ReadGeneration(g uint64, f func(chunk []byte) error) error {
-	return w.diskStore.ReadGeneration(g, func(chunk []byte) error {
+// ReadSnapshot implements journal.Snapshots.
+func (w *watched) ReadSnapshot(g uint64, f func(chunk []byte) error) error {
+	return w.diskStore.ReadSnapshot(g, func(chunk []byte) error {
 		if err := w.err(); err != nil {
 			return err
 		}
@@ -63,10 +63,10 @@ func (w *watched) CutBlocks(from journal.Index) error {
 	return w.diskStore.CutBlocks(from)
 }
 
-// DropGeneration implements journal.Generations.
-func (w *watched) DropGeneration(g uint64) error {
+// DropSnapshot implements journal.Snapshots.
+func (w *watched) DropSnapshot(g uint64) error {
 	if err := w.err(); err != nil {
 		return err
 	}
-	return w.diskStore.DropGeneration(g)
+	return w.diskStore.DropSnapshot(g)
 }

@@ -84,7 +84,7 @@ type Snapshot struct {
 }
 
 func snapshotOf(s *journal.SnapshotInfo) Snapshot {
-	return Snapshot{Generation: s.Generation, Index: s.Index, Through: s.Through, Epoch: s.Epoch, Time: moment(s.Time), Bytes: s.Bytes}
+	return Snapshot{Generation: s.Number, Index: s.Index, Through: s.Through, Epoch: s.Epoch, Time: moment(s.Time), Bytes: s.Bytes}
 }
 
 // Place is a place in a file.

@@ -127,7 +127,7 @@ func (c *counting) snapshots(now time.Time) error {
 			continue
 		}
 		at := moment(info.Time)
-		c.s.Snapshots = append(c.s.Snapshots, SnapshotAge{Generation: info.Generation, Index: info.Index, Bytes: info.Bytes, Time: at,
+		c.s.Snapshots = append(c.s.Snapshots, SnapshotAge{Generation: info.Number, Index: info.Index, Bytes: info.Bytes, Time: at,
 			AgeSecs: int64(max(now.Sub(at), 0) / time.Second), Behind: c.s.LastIndex - min(info.Index, c.s.LastIndex)})
 	}
 	return err

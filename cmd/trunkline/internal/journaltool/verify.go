@@ -162,7 +162,7 @@ func (v *verification) snapshot(info *journal.SnapshotInfo, done uint64) (err er
 	}
 	if err != nil {
 		s.Error = words(err)
-		v.damaged(fmt.Sprintf("snapshot generation %d", info.Generation), info.Index, err)
+		v.damaged(fmt.Sprintf("snapshot generation %d", info.Number), info.Index, err)
 	}
 	r.highest = max(r.highest, info.Through)
 	r.Snapshots = append(r.Snapshots, s)

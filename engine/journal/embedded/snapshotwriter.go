@@ -13,25 +13,25 @@ import (
 	"trunkline/engine/journal"
 )
 
-// generationWriter writes chunks into sorted files beside the database, which takes them over when they are all on the disk. So a
-// generation is written once, and nothing of it stands in the log, where each sync of a block would wait for it.
-type generationWriter struct {
+// snapshotWriter writes chunks into sorted files beside the database, which takes them over when they are all on the disk. So a
+// snapshot is written once, and nothing of it stands in the log, where each sync of a block would wait for it.
+type snapshotWriter struct {
 	s        *Store
 	g        uint64
 	seq      uint32
-	paths    []string        // of all files; one for chunkFileBytes, so that a generation of 1 GB has 64
+	paths    []string        // of all files; one for chunkFileBytes, so that a snapshot of 1 GB has 64
 	file     *chunkFile      // the last one, while it is open
 	table    *sstable.Writer // of file; nil between two files
 	held     int             // bytes of the chunks in it
 	pace     pacer
-	failed   error // of a Write: the generation cannot be completed any more
+	failed   error // of a Write: the snapshot cannot be completed any more
 	ingested bool
 	done     bool
 }
 
-// BeginGeneration implements journal.Generations. One generation is written at a time: what another writer did not commit is
+// BeginSnapshot implements journal.Snapshots. One snapshot is written at a time: what another writer did not commit is
 // discarded.
-func (s *Store) BeginGeneration(g uint64) (journal.GenerationWriter, error) {
+func (s *Store) BeginSnapshot(g uint64) (journal.SnapshotWriter, error) {
 	if err := s.mayChange(); err != nil {
 		return nil, err
 	}
@@ -45,11 +45,11 @@ func (s *Store) BeginGeneration(g uint64) (journal.GenerationWriter, error) {
 	if err := s.prepare(g); err != nil {
 		return nil, fmt.Errorf("cannot begin generation %d: %w", g, err)
 	}
-	s.writing = &generationWriter{s: s, g: g, pace: pacer{rate: s.cfg.SnapshotRate}}
+	s.writing = &snapshotWriter{s: s, g: g, pace: pacer{rate: s.cfg.SnapshotRate}}
 	return s.writing, nil
 }
 
-// prepare makes room for a generation: nothing of that number is in the database, and nothing at all is incoming.
+// prepare makes room for a snapshot: nothing of that number is in the database, and nothing at all is incoming.
 func (s *Store) prepare(g uint64) error {
 	if s.writing != nil {
 		if err := s.writing.Abort(); err != nil {
@@ -68,7 +68,7 @@ func (s *Store) prepare(g uint64) error {
 	return typed(s.cfg.FS.MkdirAll(s.incomingPath(), 0o700))
 }
 
-// settle sees to it that no deletion of chunks of this generation waits in memory. Pebble would flush it while it ingests, with
+// settle sees to it that no deletion of chunks of this snapshot waits in memory. Pebble would flush it while it ingests, with
 // all commits behind it, and without end on a full disk.
 func (s *Store) settle(g uint64) error {
 	if !s.undone || g > s.dropped {
@@ -81,8 +81,8 @@ func (s *Store) settle(g uint64) error {
 	return nil
 }
 
-// Write implements journal.GenerationWriter. It waits where Config.SnapshotRate asks for it.
-func (w *generationWriter) Write(chunk []byte) error {
+// Write implements journal.SnapshotWriter. It waits where Config.SnapshotRate asks for it.
+func (w *snapshotWriter) Write(chunk []byte) error {
 	switch {
 	case w.done:
 		return fmt.Errorf("cannot write to generation %d: it is committed or aborted", w.g)
@@ -100,7 +100,7 @@ func (w *generationWriter) Write(chunk []byte) error {
 	return nil
 }
 
-func (w *generationWriter) add(chunk []byte) error {
+func (w *snapshotWriter) add(chunk []byte) error {
 	if err := w.wait(w.pace.delay(time.Now(), len(chunk))); err != nil {
 		return err
 	}
@@ -124,14 +124,14 @@ func (w *generationWriter) add(chunk []byte) error {
 }
 
 // cause is why an operation failed: where the log has failed, that, and not what it did to this file.
-func (w *generationWriter) cause(err error) error {
-	if err != nil && w.s.fs.sunk() {
+func (w *snapshotWriter) cause(err error) error {
+	if err != nil && w.s.fs.failed() {
 		return w.s.fs.err()
 	}
 	return typed(err)
 }
 
-func (w *generationWriter) wait(d time.Duration) error {
+func (w *snapshotWriter) wait(d time.Duration) error {
 	if d > 0 {
 		t := time.NewTimer(d)
 		defer t.Stop()
@@ -144,7 +144,7 @@ func (w *generationWriter) wait(d time.Duration) error {
 	return w.s.err()
 }
 
-func (w *generationWriter) create() error {
+func (w *snapshotWriter) create() error {
 	fs := w.s.fs
 	path := fs.PathJoin(w.s.incomingPath(), fmt.Sprintf("%06d.chunks", len(w.paths)))
 	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
@@ -160,7 +160,7 @@ func (w *generationWriter) create() error {
 }
 
 // finish completes the last file: when it returns nil, the file is on the disk.
-func (w *generationWriter) finish() error {
+func (w *snapshotWriter) finish() error {
 	if w.table == nil {
 		return nil
 	}
@@ -172,9 +172,9 @@ func (w *generationWriter) finish() error {
 	return err
 }
 
-// Commit implements journal.GenerationWriter. The database takes over the chunks and the meta, which is behind them in the last file,
+// Commit implements journal.SnapshotWriter. The database takes over the chunks and the meta, which is behind them in the last file,
 // all at once: they are all there or none is, and a verification reads the disk, and not the memory they were written from.
-func (w *generationWriter) Commit(meta []byte) error {
+func (w *snapshotWriter) Commit(meta []byte) error {
 	if w.done {
 		return fmt.Errorf("cannot commit generation %d: it is committed or aborted", w.g)
 	}
@@ -194,7 +194,7 @@ func (w *generationWriter) Commit(meta []byte) error {
 	return nil
 }
 
-func (w *generationWriter) complete(meta []byte) error {
+func (w *snapshotWriter) complete(meta []byte) error {
 	if w.table == nil {
 		if err := w.create(); err != nil {
 			return err
@@ -214,9 +214,9 @@ func (w *generationWriter) complete(meta []byte) error {
 	return err
 }
 
-// syncBefore has all blocks before the generation on the disk, and the marks of them: where the meta is lost with the end of the log,
+// syncBefore has all blocks before the snapshot on the disk, and the marks of them: where the meta is lost with the end of the log,
 // they still guard it.
-func (w *generationWriter) syncBefore() error {
+func (w *snapshotWriter) syncBefore() error {
 	if err := w.s.Sync(); err != nil {
 		return err
 	}
@@ -224,7 +224,7 @@ func (w *generationWriter) syncBefore() error {
 }
 
 // ingest gives the files to the database, which syncs its directory and its manifest: they are all in it, or none is.
-func (w *generationWriter) ingest() error {
+func (w *snapshotWriter) ingest() error {
 	if err := w.s.settle(w.g); err != nil {
 		return err
 	}
@@ -235,20 +235,20 @@ func (w *generationWriter) ingest() error {
 	return w.s.err()
 }
 
-// Abort implements journal.GenerationWriter.
-func (w *generationWriter) Abort() error {
+// Abort implements journal.SnapshotWriter.
+func (w *snapshotWriter) Abort() error {
 	if w.done {
 		return nil
 	}
 	err := w.discard()
 	if w.ingested {
-		err = errors.Join(err, w.s.DropGeneration(w.g))
+		err = errors.Join(err, w.s.DropSnapshot(w.g))
 	}
 	return err
 }
 
 // discard gives up what is not in the database.
-func (w *generationWriter) discard() error {
+func (w *snapshotWriter) discard() error {
 	if w.table != nil {
 		w.file.fail(errDiscarded) // or Close would complete it
 		_ = w.finish()
@@ -257,7 +257,7 @@ func (w *generationWriter) discard() error {
 	return w.s.clearIncoming()
 }
 
-func (w *generationWriter) end() {
+func (w *snapshotWriter) end() {
 	w.done = true
 	w.s.incoming.Store(0)
 	if w.s.writing == w {

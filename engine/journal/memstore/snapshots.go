@@ -8,15 +8,15 @@ import (
 	"trunkline/engine/journal"
 )
 
-// writer writes one generation.
+// writer writes one snapshot.
 type writer struct {
 	store  *Store
 	number uint64
-	gen    *generation
+	gen    *snapshot
 }
 
-// BeginGeneration implements journal.Generations.
-func (s *Store) BeginGeneration(g uint64) (journal.GenerationWriter, error) {
+// BeginSnapshot implements journal.Snapshots.
+func (s *Store) BeginSnapshot(g uint64) (journal.SnapshotWriter, error) {
 	d, err := s.write(false)
 	if err != nil {
 		return nil, err
@@ -25,11 +25,11 @@ func (s *Store) BeginGeneration(g uint64) (journal.GenerationWriter, error) {
 	if old := d.gens[g]; old != nil && old.committed {
 		return nil, fmt.Errorf("cannot begin generation %d: it is complete", g)
 	}
-	d.gens[g] = &generation{}
+	d.gens[g] = &snapshot{}
 	return &writer{store: s, number: g, gen: d.gens[g]}, nil
 }
 
-// Write implements journal.GenerationWriter.
+// Write implements journal.SnapshotWriter.
 func (w *writer) Write(chunk []byte) error {
 	if len(chunk) == 0 || len(chunk) > journal.MaxChunkBytes {
 		return fmt.Errorf("cannot write chunk of %d bytes", len(chunk))
@@ -43,7 +43,7 @@ func (w *writer) Write(chunk []byte) error {
 	return nil
 }
 
-// Commit implements journal.GenerationWriter.
+// Commit implements journal.SnapshotWriter.
 func (w *writer) Commit(meta []byte) error {
 	d, err := w.store.write(true)
 	if err != nil {
@@ -58,7 +58,7 @@ func (w *writer) Commit(meta []byte) error {
 	return nil
 }
 
-// Abort implements journal.GenerationWriter.
+// Abort implements journal.SnapshotWriter.
 func (w *writer) Abort() error {
 	d, err := w.store.enter()
 	if err != nil {
@@ -71,24 +71,24 @@ func (w *writer) Abort() error {
 	return nil
 }
 
-// ListGenerations implements journal.Generations.
-func (s *Store) ListGenerations() ([]journal.Generation, error) {
+// ListSnapshots implements journal.Snapshots.
+func (s *Store) ListSnapshots() ([]journal.Snapshot, error) {
 	d, err := s.enter()
 	if err != nil {
 		return nil, err
 	}
 	defer d.mu.Unlock()
-	var out []journal.Generation
+	var out []journal.Snapshot
 	for _, g := range slices.Sorted(maps.Keys(d.gens)) {
 		if gen := d.gens[g]; gen.committed {
-			out = append(out, journal.Generation{Number: g, Meta: slices.Clone(gen.meta)})
+			out = append(out, journal.Snapshot{Number: g, Meta: slices.Clone(gen.meta)})
 		}
 	}
 	return out, nil
 }
 
-// ReadGeneration implements journal.Generations. f is called without a lock.
-func (s *Store) ReadGeneration(g uint64, f func(chunk []byte) error) error {
+// ReadSnapshot implements journal.Snapshots. f is called without a lock.
+func (s *Store) ReadSnapshot(g uint64, f func(chunk []byte) error) error {
 	d, err := s.enter()
 	if err != nil {
 		return err
@@ -106,8 +106,8 @@ func (s *Store) ReadGeneration(g uint64, f func(chunk []byte) error) error {
 	return nil
 }
 
-// DropGeneration implements journal.Generations. It is not durable before the next sync.
-func (s *Store) DropGeneration(g uint64) error {
+// DropSnapshot implements journal.Snapshots. It is not durable before the next sync.
+func (s *Store) DropSnapshot(g uint64) error {
 	d, err := s.write(false)
 	if err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"hash/crc32"
 )
 
-// The parts of a generation, in bytes. The pictures are in doc.go.
+// The parts of a snapshot, in bytes. The pictures are in doc.go.
 const (
 	metaBytes = 64
 	sumBytes  = 4
@@ -15,7 +15,7 @@ const (
 	maxPayload = MaxChunkBytes - sumBytes
 )
 
-// meta is the decoded meta of a generation.
+// meta is the decoded meta of a snapshot.
 type meta struct {
 	mode      Mode
 	partition uint32
@@ -74,18 +74,18 @@ func decodeMeta(b []byte) (meta, error) {
 	return m, nil
 }
 
-// unusable returns the damage for which a start passes over a generation before it reads a chunk; nil for none.
-func (g *Generation) unusable() error {
+// unusable returns the damage for which a start passes over a snapshot before it reads a chunk; nil for none.
+func (g *Snapshot) unusable() error {
 	if g.Err != nil {
 		return g.Err
 	}
 	if _, err := decodeMeta(g.Meta); err != nil && !errors.Is(err, errMetaVersion) {
-		return &DamageError{Where: generationPlace(g.Number), Err: err}
+		return &DamageError{Where: snapshotPlace(g.Number), Err: err}
 	}
 	return nil
 }
 
-// chunkSum is the CRC32C of a payload together with its place, so that a chunk of another generation, or another one of this,
+// chunkSum is the CRC32C of a payload together with its place, so that a chunk of another snapshot, or another one of this,
 // does not pass for it.
 func chunkSum(number uint64, chunk uint32, payload []byte) uint32 {
 	var at [12]byte
@@ -94,7 +94,7 @@ func chunkSum(number uint64, chunk uint32, payload []byte) uint32 {
 	return crc32.Update(crc32.Checksum(at[:], castagnoli()), castagnoli(), payload)
 }
 
-// verifier checks the chunks of one generation against its meta, one after the other.
+// verifier checks the chunks of one snapshot against its meta, one after the other.
 type verifier struct {
 	meta
 	seen uint32
@@ -125,7 +125,7 @@ func (v *verifier) end() error {
 }
 
 func (v *verifier) damage(err error) error {
-	return &DamageError{Where: generationPlace(v.number), Index: v.index, Err: err}
+	return &DamageError{Where: snapshotPlace(v.number), Index: v.index, Err: err}
 }
 
-func generationPlace(number uint64) string { return fmt.Sprintf("snapshot generation %d", number) }
+func snapshotPlace(number uint64) string { return fmt.Sprintf("snapshot generation %d", number) }

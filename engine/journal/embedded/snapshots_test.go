@@ -8,13 +8,13 @@ import (
 	"trunkline/engine/journal"
 )
 
-func TestGenerations(t *testing.T) {
+func TestSnapshots(t *testing.T) {
 	for _, mode := range bothModes {
 		cfg := Config{Dir: t.TempDir(), Mode: mode}
 		s := mustOpen(t, cfg)
 		want := func(numbers ...uint64) {
 			t.Helper()
-			list, err := s.ListGenerations()
+			list, err := s.ListSnapshots()
 			if err != nil || len(list) != len(numbers) {
 				t.Fatalf("got %v (%v), want %v", list, err, numbers)
 			}
@@ -22,14 +22,14 @@ func TestGenerations(t *testing.T) {
 				if g.Number != numbers[i] {
 					t.Fatalf("got %v, want %v", list, numbers)
 				}
-				if err := checkGeneration(s, g, 3); err != nil {
+				if err := checkSnapshot(s, g, 3); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
-		writeGeneration(t, s, 256, 3)
-		writeGeneration(t, s, 3, 3)
-		unfinished, err := s.BeginGeneration(4)
+		writeSnapshot(t, s, 256, 3)
+		writeSnapshot(t, s, 3, 3)
+		unfinished, err := s.BeginSnapshot(4)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,30 +37,30 @@ func TestGenerations(t *testing.T) {
 			t.Fatal(err)
 		}
 		want(3, 256)
-		if _, err := s.BeginGeneration(3); err == nil {
+		if _, err := s.BeginSnapshot(3); err == nil {
 			t.Fatal("a complete generation began again")
 		}
 		mustClose(t, s)
 		s = mustOpen(t, cfg)
-		writeGeneration(t, s, 4, 3)
+		writeSnapshot(t, s, 4, 3)
 		want(3, 4, 256)
 		for range 2 {
-			if err := s.DropGeneration(4); err != nil {
+			if err := s.DropSnapshot(4); err != nil {
 				t.Fatal(err)
 			}
 		}
 		want(3, 256)
-		if err := s.ReadGeneration(4, nil); err == nil {
+		if err := s.ReadSnapshot(4, nil); err == nil {
 			t.Fatal("read what is not there")
 		}
 		mustClose(t, s)
 	}
 }
 
-func TestGenerationLimits(t *testing.T) {
+func TestSnapshotLimits(t *testing.T) {
 	s := mustOpen(t, Config{Dir: t.TempDir()})
 	defer mustClose(t, s)
-	w, err := s.BeginGeneration(1)
+	w, err := s.BeginSnapshot(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestGenerationLimits(t *testing.T) {
 	f(false, w.Commit(nil))
 	f(false, w.Write([]byte("late")))
 	f(true, w.Abort())
-	list, err := s.ListGenerations()
+	list, err := s.ListSnapshots()
 	if err != nil || len(list) != 1 || len(list[0].Meta) != journal.MaxMetaBytes {
 		t.Fatal(list, err)
 	}
@@ -96,12 +96,12 @@ func TestErrorOfTheReaderComesBack(t *testing.T) {
 	s := mustOpen(t, Config{Dir: t.TempDir()})
 	defer mustClose(t, s)
 	mustWrite(t, s, 1, 3, 10)
-	writeGeneration(t, s, 1, 3)
+	writeSnapshot(t, s, 1, 3)
 	stop := errors.New("stop")
 	if err := s.Blocks(0, func(uint64, []byte) error { return stop }); err != stop {
 		t.Error(err)
 	}
-	if err := s.ReadGeneration(1, func([]byte) error { return stop }); err != stop {
+	if err := s.ReadSnapshot(1, func([]byte) error { return stop }); err != stop {
 		t.Error(err)
 	}
 }

@@ -7,33 +7,33 @@ import (
 	"time"
 )
 
-// Of BenchmarkWriteBlockBesideGeneration, in bytes.
+// Of BenchmarkWriteBlockBesideSnapshot, in bytes.
 const (
-	timingBlock      = 19200
-	timingChunk      = 256 << 10
-	timingGeneration = 250 << 20
+	timingBlock    = 19200
+	timingChunk    = 256 << 10
+	timingSnapshot = 250 << 20
 )
 
-// BenchmarkWriteBlockBesideGeneration: what does a snapshot of 250 MB cost the blocks that are written beside it? The answer is
+// BenchmarkWriteBlockBesideSnapshot: what does a snapshot of 250 MB cost the blocks that are written beside it? The answer is
 // the ratio of the times during it to those without it, on a disk.
-func BenchmarkWriteBlockBesideGeneration(b *testing.B) {
+func BenchmarkWriteBlockBesideSnapshot(b *testing.B) {
 	for _, mode := range bothModes {
 		b.Run(mode.String(), func(b *testing.B) {
 			s := mustOpen(b, Config{Dir: b.TempDir(), Mode: mode, SyncEvery: defaultSyncEvery})
 			defer mustClose(b, s)
 			var alone, beside []time.Duration
 			var taken time.Duration
-			pause, size := 2*time.Second, timingGeneration
+			pause, size := 2*time.Second, timingSnapshot
 			if testing.Short() {
 				pause, size = 20*time.Millisecond, 4*timingChunk
 			}
 			for g := range uint64(b.N) {
 				alone = append(alone, timeBlocks(b, s, func() { time.Sleep(pause) })...)
 				start := time.Now()
-				beside = append(beside, timeBlocks(b, s, func() { writeLargeGeneration(b, s, g+1, size) })...)
+				beside = append(beside, timeBlocks(b, s, func() { writeLargeSnapshot(b, s, g+1, size) })...)
 				taken += time.Since(start)
 				if g > 0 {
-					if err := s.DropGeneration(g); err != nil {
+					if err := s.DropSnapshot(g); err != nil {
 						b.Fatal(err)
 					}
 				}
@@ -82,8 +82,8 @@ func timeBlocks(b *testing.B, s *Store, do func()) (all []time.Duration) {
 	return all
 }
 
-func writeLargeGeneration(b *testing.B, s *Store, g uint64, size int) {
-	w, err := s.BeginGeneration(g)
+func writeLargeSnapshot(b *testing.B, s *Store, g uint64, size int) {
+	w, err := s.BeginSnapshot(g)
 	chunk := blockOf(g, timingChunk)
 	for range size / timingChunk {
 		if err == nil {

@@ -14,7 +14,7 @@ import (
 	"trunkline/engine/journal"
 )
 
-// countLen is the length of the number of chunks, before the meta of a generation.
+// countLen is the length of the number of chunks, before the meta of a snapshot.
 const countLen = 4
 
 // flush returns when everything written so far is in sorted files, or when that failed: pebble would try without end.
@@ -45,7 +45,7 @@ func (s *Store) flush() error {
 	}
 }
 
-// meta returns what is stored for a complete generation: a copy.
+// meta returns what is stored for a complete snapshot: a copy.
 func (s *Store) meta(g uint64) (value []byte, found bool, err error) {
 	defer s.sober(new(bool), &err)
 	v, closer, err := s.db.Get(appendChunkKey(nil, s.cfg.Partition, g, metaSeq))
@@ -67,8 +67,8 @@ func (s *Store) meta(g uint64) (value []byte, found bool, err error) {
 	return value, err == nil, err
 }
 
-// ListGenerations implements journal.Generations.
-func (s *Store) ListGenerations() (list []journal.Generation, err error) {
+// ListSnapshots implements journal.Snapshots.
+func (s *Store) ListSnapshots() (list []journal.Snapshot, err error) {
 	defer s.sober(new(bool), &err)
 	if err := s.readable(); err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (s *Store) ListGenerations() (list []journal.Generation, err error) {
 		return nil, err
 	}
 	for _, number := range numbers {
-		g, found, err := s.generation(number)
+		g, found, err := s.snapshot(number)
 		if err != nil {
 			return nil, err
 		}
@@ -89,9 +89,9 @@ func (s *Store) ListGenerations() (list []journal.Generation, err error) {
 	return list, nil
 }
 
-// generation returns what is known of a generation. found is false for one that was dropped or that is not complete. What is damaged
+// snapshot returns what is known of a snapshot. found is false for one that was dropped or that is not complete. What is damaged
 // of it is its Err, and no error.
-func (s *Store) generation(number uint64) (g journal.Generation, found bool, err error) {
+func (s *Store) snapshot(number uint64) (g journal.Snapshot, found bool, err error) {
 	g.Number, g.Err = number, s.lost[number]
 	value, found, err := s.meta(number)
 	if err == nil && !found && s.early.err != nil {
@@ -110,7 +110,7 @@ func (s *Store) generation(number uint64) (g journal.Generation, found bool, err
 	return g, found || g.Err != nil, nil
 }
 
-// numbers returns the numbers of all generations of which there is a sorted file, whatever is in it, in rising order. No file holds chunks
+// numbers returns the numbers of all snapshots of which there is a sorted file, whatever is in it, in rising order. No file holds chunks
 // of two of them, so that damage in the files of one hides no other.
 func (s *Store) numbers() ([]uint64, error) {
 	tables, err := s.tables()
@@ -134,7 +134,7 @@ func (s *Store) ofKind(kind byte, key []byte) bool {
 	return len(key) >= numberLen && string(key[:prefixLen]) == string(appendKey(nil, kind, s.cfg.Partition, 0)[:prefixLen])
 }
 
-// hasChunks reports whether anything of a generation can be seen.
+// hasChunks reports whether anything of a snapshot can be seen.
 func (s *Store) hasChunks(g uint64) (found bool, err error) {
 	defer s.sober(new(bool), &err)
 	it, err := s.db.NewIter(s.chunks(g))
@@ -148,19 +148,19 @@ func (s *Store) hasChunks(g uint64) (found bool, err error) {
 	return found, nil
 }
 
-// whole is all of a generation: its chunks and its meta.
+// whole is all of a snapshot: its chunks and its meta.
 func (s *Store) whole(g uint64) pebble.KeyRange {
 	key := appendKey(nil, kindChunk, s.cfg.Partition, g)
 	return pebble.KeyRange{Start: key, End: after(append([]byte(nil), key...))}
 }
 
-// chunks are the bounds of all chunks of a generation, without its meta.
+// chunks are the bounds of all chunks of a snapshot, without its meta.
 func (s *Store) chunks(g uint64) *pebble.IterOptions {
 	return &pebble.IterOptions{LowerBound: appendKey(nil, kindChunk, s.cfg.Partition, g), UpperBound: appendChunkKey(nil, s.cfg.Partition, g, metaSeq)}
 }
 
-// ReadGeneration implements journal.Generations.
-func (s *Store) ReadGeneration(g uint64, f func(chunk []byte) error) (err error) {
+// ReadSnapshot implements journal.Snapshots.
+func (s *Store) ReadSnapshot(g uint64, f func(chunk []byte) error) (err error) {
 	calls := false
 	defer s.sober(&calls, &err)
 	if err := s.readable(); err != nil {
@@ -211,8 +211,8 @@ func (s *Store) readChunks(it *pebble.Iterator, g uint64, count uint32, f func(c
 	return nil
 }
 
-// DropGeneration implements journal.Generations. It need not be synced: what a crash brings back is whole.
-func (s *Store) DropGeneration(g uint64) error {
+// DropSnapshot implements journal.Snapshots. It need not be synced: what a crash brings back is whole.
+func (s *Store) DropSnapshot(g uint64) error {
 	if err := s.mayChange(); err != nil {
 		return err
 	}

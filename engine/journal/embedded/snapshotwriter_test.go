@@ -29,9 +29,9 @@ func sparseBlock(first journal.Index, n int) []byte {
 	return b
 }
 
-// tryLarge writes a generation of two files, up to Commit.
-func tryLarge(s *Store, g uint64) (journal.GenerationWriter, error) {
-	w, err := s.BeginGeneration(g)
+// tryLarge writes a snapshot of two files, up to Commit.
+func tryLarge(s *Store, g uint64) (journal.SnapshotWriter, error) {
+	w, err := s.BeginSnapshot(g)
 	for i := range largeChunks {
 		if err == nil {
 			err = w.Write(sparseBlock(g<<8+uint64(i), journal.MaxChunkBytes))
@@ -51,10 +51,10 @@ func writeLarge(t testing.TB, s *Store, g uint64) {
 	}
 }
 
-// wantGenerations reads all generations, which must be those of the numbers, and looks that there is nothing else of one.
-func wantGenerations(t testing.TB, s *Store, chunks int, numbers ...uint64) {
+// wantSnapshots reads all snapshots, which must be those of the numbers, and looks that there is nothing else of one.
+func wantSnapshots(t testing.TB, s *Store, chunks int, numbers ...uint64) {
 	t.Helper()
-	list, err := s.ListGenerations()
+	list, err := s.ListSnapshots()
 	if err != nil || len(list) != len(numbers) {
 		t.Fatalf("generations %v (%v), want %v", list, err, numbers)
 	}
@@ -62,7 +62,7 @@ func wantGenerations(t testing.TB, s *Store, chunks int, numbers ...uint64) {
 		if g.Number != numbers[i] {
 			t.Fatalf("generations %v, want %v", list, numbers)
 		}
-		if err := checkGeneration(s, g, chunks); err != nil {
+		if err := checkSnapshot(s, g, chunks); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -93,9 +93,9 @@ func wantChunks(t testing.TB, s *Store, want int) {
 	}
 }
 
-// TestGenerationIsNotInTheLog: a generation of several files, written beside blocks, checkpoints and statistics, is whole, and
+// TestSnapshotIsNotInTheLog: a snapshot of several files, written beside blocks, checkpoints and statistics, is whole, and
 // the log and the memory before the files have seen nothing of it.
-func TestGenerationIsNotInTheLog(t *testing.T) {
+func TestSnapshotIsNotInTheLog(t *testing.T) {
 	for _, mode := range bothModes {
 		cfg := Config{Dir: t.TempDir(), Mode: mode, SnapshotRate: -1}
 		s := mustOwn(t, cfg)
@@ -133,24 +133,24 @@ func TestGenerationIsNotInTheLog(t *testing.T) {
 		if got := s.Stats().IngestedBytes; got < 2*largeChunks*journal.MaxChunkBytes {
 			t.Errorf("%s: %d bytes were ingested", mode, got)
 		}
-		wantGenerations(t, s, largeChunks, 1, 2)
+		wantSnapshots(t, s, largeChunks, 1, 2)
 		mustClose(t, s)
 		s = mustOwn(t, cfg)
 		wantPrefix(t, s, last)
-		wantGenerations(t, s, largeChunks, 1, 2)
+		wantSnapshots(t, s, largeChunks, 1, 2)
 		mustClose(t, s)
 	}
 }
 
-// TestDroppedGenerationGivesItsRoomBack, without anything being written again.
-func TestDroppedGenerationGivesItsRoomBack(t *testing.T) {
+// TestDroppedSnapshotGivesItsRoomBack, without anything being written again.
+func TestDroppedSnapshotGivesItsRoomBack(t *testing.T) {
 	s := mustOwn(t, Config{Dir: "d", FS: vfs.NewMem(), SnapshotRate: -1})
 	defer mustClose(t, s)
 	for g := uint64(1); g <= 6; g++ {
 		mustWrite(t, s, g, g, 1000)
 		writeLarge(t, s, g)
 		if g > 2 {
-			if err := errors.Join(s.DropGeneration(g-2), s.DropBlocks(g-2)); err != nil {
+			if err := errors.Join(s.DropSnapshot(g-2), s.DropBlocks(g-2)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -164,30 +164,30 @@ func TestDroppedGenerationGivesItsRoomBack(t *testing.T) {
 	if st := s.Stats(); st.CompactedBytes > journal.MaxChunkBytes {
 		t.Errorf("%d bytes were written again", st.CompactedBytes)
 	}
-	wantGenerations(t, s, largeChunks, 5, 6)
+	wantSnapshots(t, s, largeChunks, 5, 6)
 }
 
-// TestGenerationBeginsAgain: whatever of a number was there before, in files or in memory, is not in the generation.
-func TestGenerationBeginsAgain(t *testing.T) {
+// TestSnapshotBeginsAgain: whatever of a number was there before, in files or in memory, is not in the snapshot.
+func TestSnapshotBeginsAgain(t *testing.T) {
 	for _, mode := range bothModes {
 		cfg := Config{Dir: "d", Mode: mode, FS: vfs.NewMem()}
 		s := mustOwn(t, cfg)
-		begin := func(g uint64, chunks int) *generationWriter {
+		begin := func(g uint64, chunks int) *snapshotWriter {
 			t.Helper()
-			w, err := s.BeginGeneration(g)
+			w, err := s.BeginSnapshot(g)
 			for range chunks {
 				err = errors.Join(err, w.Write([]byte("of another life")))
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			return w.(*generationWriter)
+			return w.(*snapshotWriter)
 		}
-		writeGeneration(t, s, 3, 9)
-		if err := s.DropGeneration(3); err != nil {
+		writeSnapshot(t, s, 3, 9)
+		if err := s.DropSnapshot(3); err != nil {
 			t.Fatal(err)
 		}
-		writeGeneration(t, s, 3, 5)
+		writeSnapshot(t, s, 3, 5)
 		half := begin(4, 9)
 		if err := errors.Join(half.finish(), half.ingest()); err != nil {
 			t.Fatal(err)
@@ -196,35 +196,35 @@ func TestGenerationBeginsAgain(t *testing.T) {
 		if err := half.Abort(); err != nil {
 			t.Fatal(err)
 		}
-		wantGenerations(t, s, 5, 3)
-		writeGeneration(t, s, 4, 5)
-		wantGenerations(t, s, 5, 3, 4)
+		wantSnapshots(t, s, 5, 3)
+		writeSnapshot(t, s, 4, 5)
+		wantSnapshots(t, s, 5, 3, 4)
 
 		old := begin(6, 3)
-		writeGeneration(t, s, 5, 5)
+		writeSnapshot(t, s, 5, 5)
 		if err := old.Write([]byte("late")); err == nil {
 			t.Error("two generations at a time")
 		}
 		dropped := begin(6, 1)
-		if err := s.DropGeneration(6); err != nil || dropped.Commit(nil) == nil {
+		if err := s.DropSnapshot(6); err != nil || dropped.Commit(nil) == nil {
 			t.Error("a dropped generation was committed", err)
 		}
 		half = begin(6, 9)
 		if err := errors.Join(half.finish(), half.ingest()); err != nil {
 			t.Fatal(err)
 		}
-		s.fs.sink(errors.New("the machine is gone"))
+		s.fs.fail(errors.New("the machine is gone"))
 		_ = s.Close()
 		s = mustOwn(t, cfg)
-		wantGenerations(t, s, 5, 3, 4, 5)
-		writeGeneration(t, s, 6, 5)
-		wantGenerations(t, s, 5, 3, 4, 5, 6)
+		wantSnapshots(t, s, 5, 3, 4, 5)
+		writeSnapshot(t, s, 6, 5)
+		wantSnapshots(t, s, 5, 3, 4, 5, 6)
 		mustClose(t, s)
 	}
 }
 
-// TestGenerationFindsNoRoom at each operation on its files in turn: the generation fails, and nothing else does.
-func TestGenerationFindsNoRoom(t *testing.T) {
+// TestSnapshotFindsNoRoom at each operation on its files in turn: the snapshot fails, and nothing else does.
+func TestSnapshotFindsNoRoom(t *testing.T) {
 	step := int64(rounds.Step(20, 16))
 	for _, mode := range someModes() {
 		fault := &faulty{err: syscall.ENOSPC, n: -1, from: 1 << 40, match: func(op errorfs.Op) bool {
@@ -258,12 +258,12 @@ func TestGenerationFindsNoRoom(t *testing.T) {
 					t.Fatalf("fault %d: abort: %v", from, err)
 				}
 			}
-			wantGenerations(t, s, 0)
+			wantSnapshots(t, s, 0)
 		}
 		if failed < largeChunks/int(step) {
 			t.Fatalf("%d faults", failed)
 		}
-		wantGenerations(t, s, largeChunks, 1)
+		wantSnapshots(t, s, largeChunks, 1)
 		mustClose(t, s)
 	}
 }
@@ -298,12 +298,12 @@ func TestNothingIsIngestedAfterAFailure(t *testing.T) {
 		}
 		s = mustOwn(t, Config{Dir: "d", Mode: mode, FS: mem})
 		wantPrefix(t, s, 5)
-		wantGenerations(t, s, 0)
+		wantSnapshots(t, s, 0)
 		mustClose(t, s)
 	}
 	for _, mode := range bothModes {
 		f("sync of a chunk", mode, func(_ *Store, fault *faulty) { fault.from = fault.seen.Load() })
-		f("the log", mode, func(s *Store, fault *faulty) { s.fs.sink(fault.err) })
+		f("the log", mode, func(s *Store, fault *faulty) { s.fs.fail(fault.err) })
 	}
 }
 
