@@ -97,7 +97,7 @@ func runBench(cmd *cobra.Command, f *benchFlags, args []string) error {
 	}
 	ctx, stop := cli.UntilSignal(cmd.Context())
 	defer stop()
-	// A pipe that nobody reads must not kill the run: it has processes to terminate.
+	// A pipe without a reader must not kill the run: it has processes to terminate.
 	signal.Ignore(syscall.SIGPIPE)
 	defer signal.Reset(syscall.SIGPIPE)
 	running, leave := context.WithCancel(ctx)

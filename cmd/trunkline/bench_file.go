@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// resultFile is opened before a run and keeps what is in it until the first byte of the result comes: a run that fails costs nobody the
-// result of the one before.
+// resultFile is opened before a run and keeps what is in it until the first byte of the result
+// comes: a run that fails does not cost the result of the one before.
 type resultFile struct {
 	f     *os.File
 	ours  bool // there was none before

@@ -94,7 +94,7 @@ func TestBenchOutputsThatCannotBe(t *testing.T) {
 	wantFile(t, dir+"/x", "")
 }
 
-// TestBenchWithoutAReader: whoever stops reading ends the run, with all that belongs to its end.
+// TestBenchWithoutAReader: a reader that goes away ends the run, with all that belongs to its end.
 func TestBenchWithoutAReader(t *testing.T) {
 	addr, _ := kernelServer(t, nil)
 	file := filepath.Join(t.TempDir(), "r.json")
@@ -113,7 +113,7 @@ func TestBenchWithoutAReader(t *testing.T) {
 		t.Error(err)
 	}
 	r.Close()
-	_ = cmd.Wait() // the exit code says it
+	_ = cmd.Wait() // the exit code shows it
 	if code := cmd.ProcessState.ExitCode(); code != cli.CodeFailed || !strings.Contains(talk.String(), "cannot write the summary: write /dev/stdout: broken pipe") {
 		t.Errorf("exit code %d: %s", code, talk.String())
 	}

@@ -21,10 +21,10 @@ type benchOutput struct {
 	results []benchResult
 }
 
-// listened is where people read. Somebody who stops reading is known after the next line.
+// listened is an output with a reader. A reader that went away is known after the next line.
 type listened struct {
 	io.Writer
-	leave func() // called when nobody reads any more
+	leave func() // called when the reader went away
 	err   error
 }
 
@@ -54,8 +54,8 @@ type benchResult struct {
 	format func(io.Writer, *loadgen.Result) error
 }
 
-// openOutput opens everything, so that a run is not lost to a file that cannot be written. leave is called when nobody reads what is
-// shown any more.
+// openOutput opens everything, so that a run is not lost to a file that cannot be written. leave is
+// called when no reader is left for what is shown any more.
 func (f *benchFlags) openOutput(cmd *cobra.Command, p loadgen.Plan, leave func()) (*benchOutput, error) {
 	o := &benchOutput{text: &listened{Writer: cmd.OutOrStdout(), leave: leave}}
 	for _, want := range []benchResult{{name: f.json, format: benchview.JSON}, {name: f.hdr, format: benchview.HDRLog}, {name: f.svg, format: benchview.SVG}} {
@@ -92,12 +92,13 @@ func (o *benchOutput) open(cmd *cobra.Command, want benchResult) error {
 	return nil
 }
 
-// unclosed is a writer that nobody closes.
+// unclosed is a writer that is not to be closed.
 type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
 
-// openView shows the run as it goes: painted over and over on a terminal, a line per interval elsewhere.
+// openView shows the run as it goes: painted over and over on a terminal, a line per interval
+// elsewhere.
 func (o *benchOutput) openView(f *benchFlags, p loadgen.Plan) {
 	terminal, ok := o.text.terminal()
 	if f.noLive || !ok || os.Getenv("TERM") == "dumb" || tooLow(terminal) {
@@ -109,7 +110,7 @@ func (o *benchOutput) openView(f *benchFlags, p loadgen.Plan) {
 	o.show, o.endView = live.Show, live.Close
 }
 
-// tooLow tells that nothing of use would be left of the block.
+// tooLow reports that nothing of use would be left of the block.
 func tooLow(terminal *os.File) bool {
 	_, rows := terminalSize(terminal)
 	return rows < benchview.LiveRows

@@ -13,8 +13,9 @@ import (
 	"trunkline/codec/mpack"
 )
 
-// kernelServer answers every request of the kernel protocol over TCP until the test ends. before is called ahead of each reply, for one
-// request at a time over all connections, with the number of the request; false closes the connection instead.
+// kernelServer answers every request of the kernel protocol over TCP until the test ends. before is
+// called ahead of each reply, for one request at a time over all connections, with the number of
+// the request; false closes the connection instead.
 func kernelServer(t *testing.T, before func(n int) bool) (addr string, stop func()) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -120,6 +121,6 @@ func bench(args ...string) (code int, stdout, stderr string) {
 	cmd := benchCommand(args...)
 	var out, talk bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(""), &out, &talk
-	_ = cmd.Run() // the exit code says it
+	_ = cmd.Run() // the exit code shows it
 	return cmd.ProcessState.ExitCode(), out.String(), talk.String()
 }

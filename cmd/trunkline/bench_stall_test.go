@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// benchTotal is what bench --json says of the whole run.
+// benchTotal is what bench --json reports of the whole run.
 type benchTotal struct {
 	Due, Done, Failed int64
 	Latency           struct {
@@ -17,9 +17,10 @@ type benchTotal struct {
 	}
 }
 
-// TestBenchShowsAStall: a server over TCP stops for one second. Of a load that does not wait for it, the tail says so, because what came
-// due meanwhile waited too; a load that waits has one slow request among thousands, and its tail hides it. Only lower bounds are asked
-// of the open loop and only the stall itself of the closed one, so a busy machine changes nothing.
+// TestBenchShowsAStall: a server over TCP stops for one second. Of a load that does not wait for
+// it, the tail shows it, because what came due meanwhile waited too; a load that waits has one slow
+// request among thousands, and its tail hides it. Only lower bounds are asked of the open loop and
+// only the stall itself of the closed one, so a busy machine changes nothing.
 func TestBenchShowsAStall(t *testing.T) {
 	const stall = time.Second
 	stalling := func() string {
@@ -50,7 +51,8 @@ func TestBenchShowsAStall(t *testing.T) {
 	}
 	const slow = int64(stall - stall/10)
 
-	// Both have one request in flight: it alone would not reach into the p99.9 of 1500. But 50 are due in the stall's first tenth.
+	// Both have one request in flight: it alone would not reach into the p99.9 of 1500. But 50 are
+	// due in the stall's first tenth.
 	open := f(stalling(), "--rate", "500", "--duration", "3s", "--connections", "1", "--depth", "1")
 	if open.Due != 1500 || open.Done != 1500 || open.Latency.P999 < slow || open.Latency.Max < int64(stall) {
 		t.Errorf("the stall is hidden: %+v", open)

@@ -14,7 +14,8 @@ func liveBench(t *testing.T, columns int, addr string, args ...string) *ptyRun {
 	return onTerminal(t, columns, 24, cmd)
 }
 
-// TestBenchOnATerminal: the block fits, is painted over in place, and gives way to the summary, which fits too.
+// TestBenchOnATerminal: the block fits, is painted over in place, and gives way to the summary,
+// which fits too.
 func TestBenchOnATerminal(t *testing.T) {
 	addr, _ := kernelServer(t, nil)
 	for _, columns := range []int{60, 80, 120} {

@@ -96,7 +96,8 @@ func TestBenchErrors(t *testing.T) {
 	f(errors.New("cannot use it"), cli.CodeUsage, "")
 }
 
-// TestBenchMix: the weights and the bodies of the flags; what is wrong with a weight is said by the plan.
+// TestBenchMix: the weights and the bodies of the flags; what is wrong with a weight is in the
+// plan's error.
 func TestBenchMix(t *testing.T) {
 	f := func(want string, methods, bodies []string) {
 		t.Helper()

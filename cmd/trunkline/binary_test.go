@@ -16,8 +16,8 @@ import (
 	"trunkline/handlers/toolhost/shim"
 )
 
-// TestTheBinaryUnderItsOtherNames builds the program as it is shipped and calls it by the names that clients of the envelope
-// exchange look for.
+// TestTheBinaryUnderItsOtherNames builds the program as it is shipped and calls it by the names
+// that clients of the envelope exchange look for.
 func TestTheBinaryUnderItsOtherNames(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the program")
@@ -112,7 +112,7 @@ func checkWorkers(t *testing.T, program string) {
 	f(shim.Argv(limits, shim.ByDescriptor, []string{"sh", "-c", "test -e /proc/self/fd/3 -o -e /proc/self/fd/4 || echo none"}), 0, "none\n", "", file)
 }
 
-// TestAReaderThatWentAwayIsAFailure: the exit code says so, where other programs die of SIGPIPE.
+// TestAReaderThatWentAwayIsAFailure: the exit code shows it, where other programs die of SIGPIPE.
 func TestAReaderThatWentAwayIsAFailure(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -129,7 +129,8 @@ func TestAReaderThatWentAwayIsAFailure(t *testing.T) {
 	}
 }
 
-// TestTwoQuickSignalsAreOneOrder: a drain goes on when the order to stop arrives twice, as timeout(1) sends it.
+// TestTwoQuickSignalsAreOneOrder: a drain goes on when the order to stop arrives twice, as
+// timeout(1) sends it.
 func TestTwoQuickSignalsAreOneOrder(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "serve", "--dev", "--listen=127.0.0.1:0", "--http-listen=", "--admin-listen=", "--log-format=text")
 	cmd.Args[0] = "trunkline" // see TestMain

@@ -78,7 +78,8 @@ func runCall(cmd *cobra.Command, f *peerFlags, args []string) error {
 	return printBody(cmd, reply)
 }
 
-// argument returns the text of an optional argument: the argument itself, all of stdin for -, or what stands in for none.
+// argument returns the text of an optional argument: the argument itself, all of stdin for -, or
+// what stands in for none.
 func argument(cmd *cobra.Command, args []string, none string) ([]byte, error) {
 	switch {
 	case len(args) == 0:
@@ -120,8 +121,8 @@ func writeLine(w io.Writer, text []byte) error {
 	return nil
 }
 
-// isTerminal tells people from pipes and files: whether one of the standard streams is a character device, but not the one that
-// stands for nothing.
+// isTerminal separates people from pipes and files: whether one of the standard streams is a character
+// device, but not the one that stands for nothing.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	if !ok {
@@ -159,7 +160,8 @@ func listMethods(cmd *cobra.Command) error {
 	return cli.WriteTable(cmd.OutOrStdout(), rows)
 }
 
-// methodOf returns a method's row of the table, an empty one for a method that this program does not know.
+// methodOf returns a method's row of the table, an empty one for a method that this program does
+// not know.
 func methodOf(service, name string) ipc.MethodInfo {
 	for _, m := range ipc.Methods() {
 		if m.Service == service && m.Name == name {

@@ -83,13 +83,15 @@ func newConfigCheckCmd() *cobra.Command {
 	return cmd
 }
 
-// checkedConfig is the document of config check --json; a failed check is an error document instead.
+// checkedConfig is the document of config check --json; a failed check is an error document
+// instead.
 type checkedConfig struct {
 	OK   bool   `json:"ok"`
 	File string `json:"file"`
 }
 
-// loadConfig reads the settings for a command that carries config.AddFlags; what is wrong with them is a usage error.
+// loadConfig reads the settings for a command that carries config.AddFlags; what is wrong with them
+// is a usage error.
 func loadConfig(cmd *cobra.Command) (*config.Config, error) {
 	c, err := config.Load(cmd.Flags(), os.Environ())
 	if err != nil {

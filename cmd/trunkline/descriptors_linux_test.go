@@ -19,8 +19,8 @@ import (
 	"trunkline/handlers/ipc/client"
 )
 
-// TestFewDescriptors: with a low limit of open files connections are refused while there are descriptors left for the store and for
-// connections that leave their loops.
+// TestFewDescriptors: with a low limit of open files connections are refused while there are
+// descriptors left for the store and for connections that leave their loops.
 func TestFewDescriptors(t *testing.T) {
 	const limit, most = 128, 200
 	dir := t.TempDir()

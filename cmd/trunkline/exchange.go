@@ -16,7 +16,7 @@ import (
 	"trunkline/handlers/exchange"
 )
 
-// exchangeVerbs says what the commands of the envelope exchange do, by name (envelope §2.2, §4.4).
+// exchangeVerbs describes the commands of the envelope exchange by name (envelope §2.2, §4.4).
 var exchangeVerbs = map[string]string{
 	"process":      "Take an envelope one step further, stdin to stdout",
 	"create":       "Make an envelope from a request, stdin to stdout",
@@ -26,9 +26,10 @@ var exchangeVerbs = map[string]string{
 	"version":      "Print the versions of the exchange and of this build as JSON",
 }
 
-// fastExchange answers the commands of the envelope exchange, and the form without arguments, before anything else is built:
-// they are called once per step of a pipeline, and their cost is the start of the process. done is false for everything else,
-// for --help and for flags it does not know, which take the long way to the same code.
+// fastExchange answers the commands of the envelope exchange, and the form without arguments,
+// before anything else is built: they are called once per step of a pipeline, and their cost is the
+// start of the process. done is false for everything else, for --help and for flags it does not
+// know, which take the long way to the same code.
 func fastExchange(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int, done bool) {
 	if len(args) == 0 {
 		if isTerminal(stdin) {
@@ -46,7 +47,8 @@ func fastExchange(args []string, stdin io.Reader, stdout, stderr io.Writer) (cod
 	return runExchange(args[0], sets, stdin, stdout, stderr), true
 }
 
-// runExchange runs one command, or without a name the one that stdin names. Every failure is exit code 1 (envelope §2.2).
+// runExchange runs one command, or without a name the one that stdin names. Every failure is exit
+// code 1 (envelope §2.2).
 func runExchange(name string, sets []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	h, err := config.LoadExchange(sets, os.LookupEnv)
 	if err != nil {

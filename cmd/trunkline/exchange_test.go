@@ -9,20 +9,21 @@ import (
 	"testing"
 )
 
-// said is what one run of the program left behind.
-type said struct {
+// outcome is what one run of the program left behind.
+type outcome struct {
 	code        int
 	out, errOut string
 	object      map[string]any // the one line on stdout
 }
 
-func (s said) str(key string) string { v, _ := s.object[key].(string); return v }
+func (s outcome) str(key string) string { v, _ := s.object[key].(string); return v }
 
-// ask runs the program with args on stdin's text. What it says on stdout must be nothing, or one compact object in one line.
-func ask(t *testing.T, stdin string, args ...string) said {
+// ask runs the program with args on stdin's text. Its stdout must be nothing, or one compact object
+// in one line.
+func ask(t *testing.T, stdin string, args ...string) outcome {
 	t.Helper()
 	var out, errOut bytes.Buffer
-	s := said{code: run(args, strings.NewReader(stdin), &out, &errOut)}
+	s := outcome{code: run(args, strings.NewReader(stdin), &out, &errOut)}
 	s.out, s.errOut = out.String(), errOut.String()
 	if s.out == "" {
 		return s

@@ -35,8 +35,8 @@ func main() {
 // exit runs the program to its end.
 func exit() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-// run is the whole program for one set of arguments; it returns the exit code. What it does never depends on the name it was
-// started under.
+// run is the whole program for one set of arguments; it returns the exit code. What it does never
+// depends on the name it was started under.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if code, done := fastTools(args, stdin, stdout, stderr); done {
 		return code

@@ -24,10 +24,11 @@ import (
 // envAddr names the server for call, sub, pub and status; it is no setting of a server.
 const envAddr = "TRUNKLINE_ADDR"
 
-// callTimeout is the default of --timeout where one request is made: longer than any default of the server.
+// callTimeout is the default of --timeout where one request is made: longer than any default of the
+// server.
 const callTimeout = 10 * time.Second
 
-// peerFlags say which server a client verb speaks to and how.
+// peerFlags name the server of a client verb and how to reach it.
 type peerFlags struct {
 	addr          string
 	timeout       time.Duration
@@ -70,7 +71,8 @@ func (f *peerFlags) dial(ctx context.Context, cmd *cobra.Command) (*client.Conn,
 	return conn, nil
 }
 
-// where checks the flags and returns the server's address and whether to speak TLS; all its errors are about usage.
+// where checks the flags and returns the server's address and whether to speak TLS; all its errors
+// are about usage.
 func (f *peerFlags) where(cmd *cobra.Command) (addr string, secure client.Option, err error) {
 	if err := f.checkTimeout(); err != nil {
 		return "", nil, err
@@ -90,7 +92,8 @@ func (f *peerFlags) checkTimeout() error {
 	return nil
 }
 
-// server returns the address: the flag's, the environment's, or where a server with the same settings would listen.
+// server returns the address: the flag's, the environment's, or where a server with the same
+// settings would listen.
 func (f *peerFlags) server(cmd *cobra.Command) (string, error) {
 	addr := cmp.Or(f.addr, os.Getenv(envAddr))
 	if addr == "" {
@@ -111,7 +114,7 @@ func (f *peerFlags) server(cmd *cobra.Command) (string, error) {
 	return addr, nil
 }
 
-// chosenLater tells whether an address is only known once the server listens.
+// chosenLater reports whether an address is only known once the server listens.
 func chosenLater(addr string) bool {
 	_, port, err := net.SplitHostPort(addr)
 	return err == nil && !strings.HasPrefix(addr, "unix://") && strings.Trim(port, "0") == "" && port != ""
@@ -146,7 +149,8 @@ func (f *peerFlags) tls() (*tls.Config, error) {
 	return cfg, nil
 }
 
-// explain gives an error of the connection or the wait its exit code and a hint; answers of the server stay as they are.
+// explain gives an error of the connection or the wait its exit code and a hint; answers of the
+// server stay as they are.
 func (f *peerFlags) explain(err error) error {
 	var lost *client.ConnError
 	var said *client.Error
@@ -181,7 +185,8 @@ var exitCodes = [wire.NumCodes]int{
 	wire.Timeout:            cli.CodeUnavailable,
 }
 
-// callError gives an answer of the server its exit code and a hint; info is the method that was called, if known.
+// callError gives an answer of the server its exit code and a hint; info is the method that was
+// called, if known.
 func callError(err error, info ipc.MethodInfo) error {
 	var said *client.Error
 	if !errors.As(err, &said) {

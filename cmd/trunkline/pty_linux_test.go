@@ -76,7 +76,8 @@ func openPTY(t *testing.T) (keys, tty *os.File) {
 	return keys, tty
 }
 
-// resize changes the window; the screen is told first, so that it is never narrower than the program was told.
+// resize changes the window. The screen changes first, so that it is never narrower than the window
+// of the program.
 func (r *ptyRun) resize(columns, rows int) {
 	r.t.Helper()
 	r.Resize(columns, rows)
@@ -134,7 +135,7 @@ func (r *ptyRun) wantEnd(code int) {
 	case <-time.After(waitFor):
 		r.t.Fatalf("it does not end:\n%s", r.Shown())
 	}
-	_ = r.cmd.Wait() // the exit code says it
+	_ = r.cmd.Wait() // the exit code shows it
 	if got := r.cmd.ProcessState.ExitCode(); got != code {
 		r.t.Errorf("exit code %d, want %d:\n%s", got, code, r.Shown())
 	}

@@ -53,8 +53,9 @@ func newRootCmd() *cobra.Command {
 	return root
 }
 
-// unknownVerb is reached when the first argument names no subcommand. Its words and its exit code, which is not that of other
-// usage errors, are what clients of the envelope exchange look for (envelope §2.2).
+// unknownVerb is reached when the first argument names no subcommand. Its words and its exit code,
+// which is not that of other usage errors, are what clients of the envelope exchange look for
+// (envelope §2.2).
 func unknownVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -67,7 +68,8 @@ func unknownVerb(cmd *cobra.Command, args []string) error {
 	return err.WithHint(helpHint(cmd))
 }
 
-// flagError tells an unknown verb followed by flags, of which cobra sees the flags first, from a wrong flag.
+// flagError separates an unknown verb followed by flags, of which cobra sees the flags first, from
+// a wrong flag.
 func flagError(cmd *cobra.Command, args []string, err error) error {
 	if !cmd.HasParent() && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		return unknownVerb(cmd, args)
@@ -77,8 +79,9 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 
 func helpHint(cmd *cobra.Command) string { return "run '" + cmd.CommandPath() + " --help' for usage" }
 
-// markStart sets the returned flag once a verb's own code runs: an error before that moment is about the command line. No
-// verb may have a PersistentPreRun of its own, which would hide this one.
+// markStart sets the returned flag once a verb's own code runs: an error before that moment is
+// about the command line. No verb may have a PersistentPreRun of its own, which would hide this
+// one.
 func markStart(root *cobra.Command) *bool {
 	started := new(bool)
 	root.PersistentPreRun = func(*cobra.Command, []string) { *started = true }

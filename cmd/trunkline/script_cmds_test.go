@@ -18,8 +18,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// cmdCode runs a command and wants exactly this exit code: code 2 trunkline nope. The commands stdout and stderr look at
-// its output.
+// cmdCode runs a command and wants exactly this exit code: code 2 trunkline nope. The commands
+// stdout and stderr look at its output.
 func cmdCode(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: code N command [args]")
@@ -39,11 +39,12 @@ func cmdCode(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// waitFor is how long a script waits for a server before it gives up; it is a bound on failure, not a measurement.
+// waitFor is how long a script waits for a server before it gives up; it is a bound on failure, not
+// a measurement.
 const waitFor = 30 * time.Second
 
-// cmdWaitLine waits until a file has a line that matches, and puts its first group into an environment variable:
-// waitline FILE REGEXP [NAME].
+// cmdWaitLine waits until a file has a line that matches, and puts its first group into an
+// environment variable: waitline FILE REGEXP [NAME].
 func cmdWaitLine(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || len(args) > 3 {
 		ts.Fatalf("usage: waitline file regexp [name]")

@@ -6,8 +6,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain makes this test binary the program itself when a script calls "trunkline", or one of the names that clients of the
-// envelope exchange look for.
+// TestMain makes this test binary the program itself when a script calls "trunkline", or one of the
+// names that clients of the envelope exchange look for.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"trunkline":     main,

@@ -19,10 +19,12 @@ const secretsFile = "TRUNKLINE_SECRETS_DESCRIPTOR"
 // maxSecrets bounds what is read from that descriptor: no environment of a process is larger.
 const maxSecrets = 32 << 20
 
-// hideSecrets takes the tokens of the tool server out of the process's environment as the system shows it to others of the same user, to
-// root and so to every tool (/proc/PID/environ): that is what the process was started with, whatever it sets later. The process replaces
-// itself by the same program, under the same identifier, with the tokens in a file in memory that only it has, and sets them again
-// when it has read that. Without tokens it does nothing. Where the system has no such files it returns an error, and the environment is as it was.
+// hideSecrets takes the tokens of the tool server out of the process's environment as the system
+// shows it to others of the same user, to root and so to every tool (/proc/PID/environ): that is
+// what the process was started with, whatever it sets later. The process replaces itself by the
+// same program, under the same identifier, with the tokens in a file in memory that only it has,
+// and sets them again when it has read that. Without tokens it does nothing. Where the system has
+// no such files it returns an error, and the environment is as it was.
 func hideSecrets() error {
 	if text, ok := os.LookupEnv(secretsFile); ok {
 		os.Unsetenv(secretsFile)

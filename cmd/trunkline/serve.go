@@ -62,8 +62,9 @@ func runServe(cmd *cobra.Command, _ []string) error {
 	return withHint(app.Run(ctx, c, o))
 }
 
-// recoverTo returns what --recover-to-index gives up, 0 for nothing. It is no setting: what an operator decides about one damage
-// must not be waiting in a file or an environment for the next one.
+// recoverTo returns what --recover-to-index gives up, 0 for nothing. It is no setting: what an
+// operator decides about one damage must not be waiting in a file or an environment for the next
+// one.
 func recoverTo(cmd *cobra.Command, c *config.Config) (journal.Index, error) {
 	f := cmd.Flags().Lookup(flagRecoverTo)
 	if !f.Changed {
@@ -85,7 +86,7 @@ func recoverTo(cmd *cobra.Command, c *config.Config) (journal.Index, error) {
 	return journal.Index(n), nil
 }
 
-// withHint says what to do about the reasons that people meet when a server does not start.
+// withHint adds what to do about the common reasons for which a server does not start.
 func withHint(err error) error {
 	if hint := app.Hint(err); hint != "" {
 		return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: hint}
@@ -103,12 +104,13 @@ func withHint(err error) error {
 	return err
 }
 
-// signalPause is how long after the first signal another one does not count. One order to stop may arrive twice: timeout(1) signals
-// the process and then its group.
+// signalPause is how long after the first signal another one does not count. One order to stop may
+// arrive twice: timeout(1) signals the process and then its group.
 const signalPause = time.Second
 
-// untilSignal returns a context that ends at the first SIGTERM or SIGINT. One that comes signalPause later or after that calls exit
-// with the code of a failure: the sender does not want to wait any longer.
+// untilSignal returns a context that ends at the first SIGTERM or SIGINT. One that comes
+// signalPause later or after that calls exit with the code of a failure: the sender does not want
+// to wait any longer.
 func untilSignal(parent context.Context, talk io.Writer, exit func(int)) (context.Context, func()) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)

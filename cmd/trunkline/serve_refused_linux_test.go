@@ -15,7 +15,8 @@ import (
 // stranger is a user who owns nothing.
 const stranger = 65534
 
-// startRefused runs a server on dir, which is expected to end by itself, and returns its exit code and what it printed.
+// startRefused runs a server on dir, which is expected to end by itself, and returns its exit code
+// and what it printed.
 func startRefused(t *testing.T, program, dir string, as *syscall.SysProcAttr) (code int, talk string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a start that never ends is the failure
@@ -72,7 +73,8 @@ func used(t *testing.T) string {
 	return dir
 }
 
-// TestAStartThatMayNotWrite: a directory that cannot be written, empty or used, ends a start with exit code 4 and the system's words.
+// TestAStartThatMayNotWrite: a directory that cannot be written, empty or used, ends a start with
+// exit code 4 and the system's words.
 func TestAStartThatMayNotWrite(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("needs to start a server as another user")

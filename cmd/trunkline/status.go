@@ -21,8 +21,8 @@ type statusFlags struct {
 	digest bool
 }
 
-// statusTimeout is the default of --timeout for a question that a healthy server answers at once, digestTimeout for one that has it
-// walk over all it holds.
+// statusTimeout is the default of --timeout for a question that a healthy server answers at once,
+// digestTimeout for one that has it walk over all it holds.
 const (
 	statusTimeout = 2 * time.Second
 	digestTimeout = 60 * time.Second
@@ -73,8 +73,8 @@ func runStatus(cmd *cobra.Command, f *statusFlags) error {
 	return errors.Join(cli.WriteTable(cmd.OutOrStdout(), s.rows()), err)
 }
 
-// parts checks the flags, takes the addresses that none of them named from the environment and the settings, and returns
-// what asks each part.
+// parts checks the flags, takes the addresses that none of them named from the environment and the
+// settings, and returns what asks each part.
 func (f *statusFlags) parts(cmd *cobra.Command) (ask func(context.Context) *systemState, err error) {
 	if err := f.checkTimeout(); err != nil {
 		return nil, err

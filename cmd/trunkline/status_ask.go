@@ -16,7 +16,7 @@ import (
 	"trunkline/handlers/ops"
 )
 
-// adminState is what the admin endpoint told; Error is set when it did not answer.
+// adminState is the reply of the admin endpoint; Error is set when it did not answer.
 type adminState struct {
 	Addr    string    `json:"addr"`
 	Error   string    `json:"error,omitempty"`
@@ -30,10 +30,10 @@ type adminState struct {
 	Store *ops.Store `json:"store,omitempty"`
 }
 
-// recovering reports whether the server is yet to accept anybody.
+// recovering reports whether the server does not accept clients yet.
 func (s *adminState) recovering() bool { return s != nil && s.Recovery != nil }
 
-// kernelState is what kernel.GetSystemStatus told, as JSON of the reply's own keys.
+// kernelState is the reply of kernel.GetSystemStatus, as JSON of the reply's own keys.
 type kernelState struct {
 	Addr   string          `json:"addr"`
 	Error  string          `json:"error,omitempty"`
@@ -77,7 +77,7 @@ func askAdmin(ctx context.Context, addr string) *adminState {
 	return s
 }
 
-// errNoPath says that the server does not know what it was asked for.
+// errNoPath: the server does not know the path.
 var errNoPath = errors.New("no such path")
 
 // askStore asks for the store, which servers of before could not be asked for.

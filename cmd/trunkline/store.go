@@ -14,7 +14,7 @@ import (
 	"trunkline/engine/journal/embedded"
 )
 
-// storeFlags say which directory a store verb looks at.
+// storeFlags name the directory of a store verb.
 type storeFlags struct {
 	dir   string
 	quiet bool
@@ -69,7 +69,8 @@ func (f *storeFlags) where(cmd *cobra.Command) (hint string, err error) {
 	return hint, nil
 }
 
-// bar returns the progress bar: none for scripts, nor where it would be drawn between lines of output.
+// bar returns the progress bar: none for scripts, nor where it would be drawn between lines of
+// output.
 func (f *storeFlags) bar(cmd *cobra.Command, mixed bool) *cli.Progress {
 	if f.quiet || mixed || !isTerminal(cmd.ErrOrStderr()) {
 		return nil
@@ -77,7 +78,7 @@ func (f *storeFlags) bar(cmd *cobra.Command, mixed bool) *cli.Progress {
 	return cli.NewProgress(cmd.ErrOrStderr(), time.Now)
 }
 
-// storeError gives an error of journaltool its exit code and says what to do about it.
+// storeError gives an error of journaltool its exit code and adds what to do about it.
 func storeError(err error, hint string) error {
 	coded := func(code int, hint string) error { return &cli.Error{Code: code, Err: err, Hint: hint} }
 	var damage *journal.DamageError

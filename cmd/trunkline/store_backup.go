@@ -74,7 +74,7 @@ func runStoreBackup(cmd *cobra.Command, f *backupFlags, dest string) error {
 	return errors.Join(err, damaged(b.Report))
 }
 
-// unverified says that there is a copy and that nobody knows whether it is good.
+// unverified is the error for a copy that was made and not verified.
 func unverified(err error, dest string) error {
 	code := cli.CodeFailed
 	if errors.Is(err, context.Canceled) {

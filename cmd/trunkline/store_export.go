@@ -68,7 +68,7 @@ func runStoreExport(cmd *cobra.Command, f *exportFlags) error {
 	}
 	err = errors.Join(err, out.Close())
 	if errors.Is(err, syscall.EPIPE) {
-		return &cli.Error{Code: cli.CodeFailed} // it has seen enough, like head, and nobody waits for words
+		return &cli.Error{Code: cli.CodeFailed} // the reader has seen enough, like head, and no text reaches it
 	}
 	if err != nil {
 		return storeError(err, hint)
@@ -98,7 +98,8 @@ func exportVerdict(done *journaltool.Exported) error {
 	return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: "'trunkline store verify' says what can be done about it"}
 }
 
-// exportFile is made when the first line comes, so that a store that does not open replaces nothing. It is for its owner only.
+// exportFile is made when the first line comes, so that a store that does not open replaces
+// nothing. It is for its owner only.
 type exportFile struct {
 	path string
 	f    *os.File

@@ -85,7 +85,8 @@ func (f *subFlags) print(ctx context.Context, cmd *cobra.Command, sub *client.Su
 	return cli.Errorf(cli.CodeUnavailable, "the server ended the subscription").WithHint("it is shutting down, or another subscription took over this subscriber id")
 }
 
-// showEvent prints an event as a line of out, or what a gap mark says as a warning to talk; shown is the number of lines.
+// showEvent prints an event as a line of out, or a gap mark as a warning to talk; shown
+// is the number of lines.
 func showEvent(out, talk io.Writer, e *client.Event) (shown int, err error) {
 	if dropped, ok := client.Gap(e); ok {
 		_, err := fmt.Fprintf(talk, "trunkline: warning: %d events are missing here, the server dropped them\n", dropped)

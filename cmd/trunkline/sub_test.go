@@ -26,7 +26,7 @@ func runHandler(t *testing.T, addr, queryType string) *client.Conn {
 	return conn
 }
 
-// lines is a writer that tells when a line has come.
+// lines is a writer that reports when a line has come.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -30,7 +30,8 @@ const toolUsage = `Usage:
 <plugin> is builtin, a toolpack manifest (.json) or a directory of them; <addr> is tcp://host:port or unix:///path.
 `
 
-// fastTools answers the modes of the tool server before anything else is built. done is false for everything else.
+// fastTools answers the modes of the tool server before anything else is built. done is false for
+// everything else.
 func fastTools(args []string, stdin io.Reader, stdout, stderr io.Writer) (code int, done bool) {
 	if len(args) == 0 {
 		return 0, false
@@ -56,7 +57,7 @@ func fastTools(args []string, stdin io.Reader, stdout, stderr io.Writer) (code i
 
 func wantsHelp(args []string) bool { return len(args) > 0 && (args[0] == "-h" || args[0] == "--help") }
 
-// isRootFlag tells the program's own flags from a mode that nobody knows.
+// isRootFlag separates the program's own flags from an unknown mode.
 func isRootFlag(arg string) bool {
 	name, _, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
 	root := newRootCmd()
@@ -76,7 +77,8 @@ func fault(stdout io.Writer, text string, code int) int {
 	return answer(stdout, line, code)
 }
 
-// answer writes the one line of a reply. A reader that is gone has lost it, and is told by the exit code if it waits for that.
+// answer writes the one line of a reply. A reader that is gone has lost it; the exit code shows
+// that.
 func answer(stdout io.Writer, line []byte, code int) int {
 	if _, err := stdout.Write(line); err != nil && code == toolhost.ExitOK {
 		return 1

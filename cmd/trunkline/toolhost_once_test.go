@@ -46,13 +46,13 @@ func (s *onceServer) kill() {
 
 func (s *onceServer) socket() string { return filepath.Join(s.dir, "s") }
 
-// told are the replies that callers got under each key, hits and first answers alike.
-type told struct {
+// replies are what callers got under each key, hits and first answers alike.
+type replies struct {
 	mu      sync.Mutex
 	replies map[string]map[string]int
 }
 
-func (o *told) note(key, reply string) {
+func (o *replies) note(key, reply string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.replies[key] == nil {
@@ -61,8 +61,9 @@ func (o *told) note(key, reply string) {
 	o.replies[key][reply]++
 }
 
-// TestNoKeyRunsTwice: many callers repeat the same keys with a tool that leaves a trace of every run, while the server is killed again
-// and again. No key runs twice, and everybody who is answered is told the same (toolhost §4.3, durability §6.4).
+// TestNoKeyRunsTwice: many callers repeat the same keys with a tool that leaves a trace of every
+// run, while the server is killed again and again. No key runs twice, and all callers get the same
+// reply (toolhost §4.3, durability §6.4).
 func TestNoKeyRunsTwice(t *testing.T) {
 	if testing.Short() {
 		t.Skip("kills servers for some seconds")
@@ -77,7 +78,7 @@ func neverTwice(t *testing.T, mode string) {
 	s := &onceServer{t: t, dir: t.TempDir(), program: os.Args[0], mode: mode}
 	s.start()
 	defer func() { s.kill() }()
-	o := &told{replies: make(map[string]map[string]int)}
+	o := &replies{replies: make(map[string]map[string]int)}
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	for n := range callers {
@@ -102,12 +103,12 @@ func neverTwice(t *testing.T, mode string) {
 			runs[v.Text]++
 		}
 	}
-	o.judge(t, runs)
+	o.check(t, runs)
 }
 
-// callAgain asks for random keys on one connection after the other until it is told to stop.
+// callAgain asks for random keys on one connection after the other until it has to stop.
 // New keys come all the time, so that some are always being run.
-func callAgain(socket string, rng *rand.Rand, keys int, o *told, stop chan struct{}) {
+func callAgain(socket string, rng *rand.Rand, keys int, o *replies, stop chan struct{}) {
 	begun := time.Now()
 	for {
 		conn, err := net.Dial("unix", socket)
@@ -139,7 +140,7 @@ func callAgain(socket string, rng *rand.Rand, keys int, o *told, stop chan struc
 	}
 }
 
-func (o *told) judge(t *testing.T, runs map[string]int) {
+func (o *replies) check(t *testing.T, runs map[string]int) {
 	t.Helper()
 	answered, unknown := 0, 0
 	for key, n := range runs {
@@ -149,7 +150,7 @@ func (o *told) judge(t *testing.T, runs map[string]int) {
 	}
 	for key, replies := range o.replies {
 		if len(replies) != 1 {
-			t.Errorf("%s was told %v", key, replies)
+			t.Errorf("%s was answered %v", key, replies)
 		}
 		for reply, n := range replies {
 			answered += n
@@ -157,7 +158,7 @@ func (o *told) judge(t *testing.T, runs map[string]int) {
 			case strings.Contains(reply, "outcome unknown"):
 				unknown++
 			case strings.Contains(reply, `"status":"OK"`) && runs[key] != 1:
-				t.Errorf("%s was told %s, and ran %d times", key, reply, runs[key])
+				t.Errorf("%s was answered %s, and ran %d times", key, reply, runs[key])
 			}
 		}
 	}

@@ -70,7 +70,8 @@ func (f *serveFlags) apply(o *toolset.Options) {
 	}
 }
 
-// serveTools answers lines on stdin, on sockets, or on both, until the stream ends or somebody asks to stop.
+// serveTools answers lines on stdin, on sockets, or on both, until the stream ends or a signal
+// comes.
 func serveTools(set *toolset.Set, f *serveFlags, stdin io.Reader, stdout, stderr io.Writer) int {
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	c, err := toolConfig(set, f, log)
@@ -131,7 +132,7 @@ func serveToolStdin(ctx context.Context, srv *toolhost.Server, stdin io.Reader, 
 	case <-ended:
 	case <-ctx.Done():
 		host.Drain()
-		select { // the goroutine that reads stdin may stay until somebody writes to it
+		select { // the goroutine that reads stdin may stay until stdin has input
 		case <-ended:
 		case <-time.After(drainTools):
 		}
@@ -189,7 +190,7 @@ func serveToolSockets(ctx context.Context, srv *toolhost.Server, files *stream.F
 	return code
 }
 
-// listenTools opens an address. Beyond this machine it wants a token of everybody (toolhost §2.3).
+// listenTools opens an address. Beyond this machine every client needs a token (toolhost §2.3).
 func listenTools(addr string) (net.Listener, error) {
 	if strings.HasPrefix(addr, "unix://") {
 		return reactor.Listen(addr)

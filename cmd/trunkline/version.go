@@ -9,7 +9,8 @@ import (
 	"trunkline/engine/obs"
 )
 
-// version and revision are set by the linker (-ldflags "-X main.version=…"); empty in a plain go build.
+// version and revision are set by the linker (-ldflags "-X main.version=…"); empty in a plain go
+// build.
 var version, revision string
 
 // flagVersion prints the build for people; the verb of that name belongs to the envelope exchange.

@@ -27,20 +27,23 @@ const (
 // adminGrace is how long the admin listener may take to finish its last answers, after the drain.
 const adminGrace = time.Second
 
-// forceAfter is how much longer than shutdown_grace_secs a drain is waited for: the endpoint closes connections by force at
-// the grace's end, and this bounds the rest.
+// forceAfter is how much longer than shutdown_grace_secs a drain is waited for: the endpoint closes
+// connections by force at the grace's end, and this bounds the rest.
 const forceAfter = 3 * time.Second
 
 // Options is what a server needs beside its settings.
 type Options struct {
 	Build  obs.Build
 	Logger *slog.Logger
-	// Banner gets the lines for people: what survives, where the settings come from, every address that is listened on.
+	// Banner gets the lines for people: what survives, where the settings come from, every address
+	// that is listened on.
 	Banner io.Writer
-	// RecoverTo, if not 0, gives up for good every record of the store after this index, every snapshot that holds one, and every
-	// damaged snapshot: the answer of an operator to a damaged store, for one start.
+	// RecoverTo, if not 0, gives up for good every record of the store after this index, every
+	// snapshot that holds one, and every damaged snapshot: the answer of an operator to a damaged
+	// store, for one start.
 	RecoverTo journal.Index
-	// Recovered is called once, when the store was read and before the first client is served. nil: nothing is.
+	// Recovered is called once, when the store was read and before the first client is served. nil:
+	// nothing is.
 	Recovered func()
 
 	openStore func(embedded.Config) (diskStore, error) // nil: embedded.Open; for tests
@@ -59,8 +62,9 @@ type server struct {
 	failed chan error
 }
 
-// Run reads the store and serves until ctx ends, then drains (kernel-ipc §2.7) and returns nil; an error means that something could
-// not be bound or read, or stopped by itself. Hint says what to do about those of the store.
+// Run reads the store and serves until ctx ends, then drains (kernel-ipc §2.7) and returns nil; an
+// error means that something could not be bound or read, or stopped by itself. Hint describes what
+// to do about those of the store.
 func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	s, err := bind(cfg, o)
 	if err != nil {
@@ -141,7 +145,7 @@ func bind(cfg *config.Config, o Options) (*server, error) {
 	return s, nil
 }
 
-// banner says what an operator asks first. Its first line is whether data survives.
+// banner prints what an operator asks first. Its first line is whether data survives.
 func (s *server) banner(o Options) {
 	fmt.Fprintf(o.Banner, "store: %s, %s\n", s.cfg.Store.Mode, survives(&s.cfg.Store))
 	fmt.Fprintf(o.Banner, "trunkline %s, settings: %s\n", o.Build.Version, s.cfg.Summary())
@@ -161,7 +165,7 @@ func (s *server) banner(o Options) {
 	fmt.Fprintf(o.Banner, "admin listening on %s\n", s.admin.Addr())
 }
 
-// listening shows the addresses of one section, and warns of those that are open to anybody.
+// listening shows the addresses of one section, and warns of those that are open to every client.
 func (s *server) listening(to io.Writer, what string, a *config.Access, bs []bound) {
 	for _, b := range bs {
 		fmt.Fprintf(to, "%s listening on %s (%s)\n", what, b.addr, b.kind)
@@ -182,7 +186,8 @@ func (s *server) report(err error) {
 	}
 }
 
-// serveAdmin starts answering probes and scrapes: before the store is read, so that it can be asked how far that is.
+// serveAdmin starts answering probes and scrapes: before the store is read, so that it can be asked
+// how far that is.
 func (s *server) serveAdmin() {
 	if s.admin != nil {
 		go func() { s.report(s.admin.Serve()) }()
@@ -214,8 +219,8 @@ func (s *server) abort() {
 	s.closeAdmin()
 }
 
-// closeAdmin lets the last answers finish. A scraper that holds its connection past the grace is cut; the server's work was done
-// before.
+// closeAdmin lets the last answers finish. A scraper that holds its connection past the grace is
+// cut; the server's work was done before.
 func (s *server) closeAdmin() {
 	if s.admin == nil {
 		return
@@ -225,7 +230,8 @@ func (s *server) closeAdmin() {
 	_ = s.admin.Shutdown(ctx)
 }
 
-// drain ends the kernel endpoint, the HTTP listener and the tool server side by side, then the admin listener.
+// drain ends the kernel endpoint, the HTTP listener and the tool server side by side, then the
+// admin listener.
 func (s *server) drain() error {
 	s.ready.Hold(reasonDraining)
 	s.log.Info("draining", "grace_secs", s.cfg.Kernel.ShutdownGraceSecs)

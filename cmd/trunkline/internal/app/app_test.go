@@ -30,7 +30,8 @@ func TestMain(m *testing.M) {
 	)
 }
 
-// settings loads a configuration from --set arguments; listeners take free ports unless an argument says otherwise.
+// settings loads a configuration from --set arguments; listeners take free ports unless an argument
+// names one.
 func settings(t *testing.T, set ...string) *config.Config {
 	t.Helper()
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
@@ -129,7 +130,7 @@ func (i *instance) addr(line string) string {
 	return m[1]
 }
 
-// get asks the admin endpoint; status 0 means nobody answered.
+// get asks the admin endpoint; status 0 means that there was no answer.
 func (i *instance) get(path string) (status int, body string) {
 	tr := &http.Transport{DisableKeepAlives: true}
 	req, err := http.NewRequest(http.MethodGet, "http://"+i.addr("admin")+path, nil)
@@ -215,7 +216,8 @@ func TestTwoServersInOneProcess(t *testing.T) {
 func TestReadinessFallsBeforeTheDrainEnds(t *testing.T) {
 	sock := "unix://" + filepath.Join(t.TempDir(), "t.sock")
 	i := start(t, "kernel.listen_addr="+sock, "kernel.shutdown_grace_secs=2")
-	// A subscriber that takes nothing keeps its connection, and so the drain, open until the grace has passed.
+	// A subscriber that takes nothing keeps its connection, and so the drain, open until the grace
+	// has passed.
 	slow := i.dial(sock, client.WithStreamBuffer(1, 1))
 	if _, err := slow.Subscribe(t.Context(), client.Subscribe{EventTypes: []string{"big"}}); err != nil {
 		t.Fatal(err)

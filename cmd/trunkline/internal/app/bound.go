@@ -16,10 +16,11 @@ type bound struct {
 	ln   net.Listener
 	addr string // as people write it: host:port with the real port, or unix:///path
 	kind string // tcp, tls or unix
-	open bool   // reachable by anybody, allowed by insecure_bind
+	open bool   // reachable by every client, allowed by insecure_bind
 }
 
-// listenAll opens the listeners of one section in order; the first that cannot be opened closes the others.
+// listenAll opens the listeners of one section in order; the first that cannot be opened closes the
+// others.
 func listenAll(a *config.Access) (out []bound, err error) {
 	listeners, err := a.Listeners()
 	if err != nil {

@@ -25,12 +25,12 @@ type endpoint struct {
 	tasks       sync.WaitGroup // accept loops and the watch over the event loops
 	dead        atomic.Pointer[error]
 	store       *storage
-	beforeStore func()      // returns when nobody else writes to the store any more; may be nil
+	beforeStore func()      // returns when there is no other writer to the store any more; may be nil
 	whole       atomic.Bool // the service may be asked for its counters: during recovery a look at the table would age its leases
 }
 
-// openEndpoint binds every address of kernel.listen_addr or none. Nothing is accepted before Serve, and nothing is read from the
-// store before Recover: clients may connect, and wait.
+// openEndpoint binds every address of kernel.listen_addr or none. Nothing is accepted before Serve,
+// and nothing is read from the store before Recover: clients may connect, and wait.
 func openEndpoint(cfg *config.Config, o Options, reg *obs.Registry) (*endpoint, error) {
 	log := o.Logger
 	sc := serviceConfig(&cfg.Kernel, log)
@@ -147,8 +147,8 @@ func limits(k *config.Kernel) link.Limits {
 	}
 }
 
-// serviceConfig translates the settings. Where the service reads zero as "default", the settings' own zero becomes the
-// smallest value that means the same.
+// serviceConfig translates the settings. Where the service reads zero as "default", the settings'
+// own zero becomes the smallest value that means the same.
 func serviceConfig(k *config.Kernel, log *slog.Logger) ipc.Config {
 	lease := seconds(k.DequeueLeaseSecs)
 	if lease == 0 {

@@ -111,7 +111,8 @@ func TestAnEndedLoopIsDeath(t *testing.T) {
 	}
 }
 
-// identity makes a self-signed certificate for 127.0.0.1 that is its own authority, as files and as a client's view of it.
+// identity makes a self-signed certificate for 127.0.0.1 that is its own authority, as files and as
+// a client's view of it.
 func identity(t *testing.T) (certFile, keyFile string, cert tls.Certificate, pool *x509.CertPool) {
 	t.Helper()
 	priv, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

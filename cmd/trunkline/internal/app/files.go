@@ -8,12 +8,13 @@ import (
 	"trunkline/cmd/trunkline/internal/config"
 )
 
-// spareFiles is what the process opens beside its connections: listeners and their locks, event loops, logs, the admin
-// endpoint's connections.
+// spareFiles is what the process opens beside its connections: listeners and their locks, event
+// loops, logs, the admin endpoint's connections.
 const spareFiles = 128
 
-// warnFiles says when the limit of open files, raised as far as it went, may be hit before the limits of connections are. It must
-// be called after the event loops have started, which raises the limit.
+// warnFiles warns when the limit of open files, raised as far as it went, may be hit before the
+// limits of connections are. It must be called after the event loops have started, which raises the
+// limit.
 func warnFiles(log *slog.Logger, cfg *config.Config) {
 	var l unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
@@ -23,8 +24,8 @@ func warnFiles(log *slog.Logger, cfg *config.Config) {
 	compareFiles(log, uint64(l.Cur), cfg)
 }
 
-// compareFiles counts two descriptors per connection of the kernel endpoint, because one that leaves its event loop needs a
-// second one for a moment, and one per connection of HTTP.
+// compareFiles counts two descriptors per connection of the kernel endpoint, because one that
+// leaves its event loop needs a second one for a moment, and one per connection of HTTP.
 func compareFiles(log *slog.Logger, limit uint64, cfg *config.Config) {
 	k, h := cfg.Kernel.MaxConnections, cfg.HTTP.MaxConnections*len(cfg.HTTP.ListenAddr)
 	if wanted := 2*uint64(k) + uint64(h) + spareFiles; limit < wanted {

@@ -30,7 +30,7 @@ func TestLowLimitOfOpenFilesIsSaid(t *testing.T) {
 	f(math.MaxUint64, math.MaxInt32, "")
 	f(1<<32, math.MaxInt32, "wanted=4294967422")
 	http.MaxConnections = 7
-	f(130, 1, "") // nobody listens
+	f(130, 1, "") // there is no listener
 	http.ListenAddr = []string{"a", "b"}
 	f(144, 1, "")
 	f(143, 1, "limit=143 wanted=144 kernel.max_connections=1 http.max_connections=7")

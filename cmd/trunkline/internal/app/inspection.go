@@ -8,8 +8,8 @@ import (
 	"trunkline/engine/journal/embedded"
 )
 
-// exactly completes an error of a store that did not open with the file, where one can be named: a torn log shows only to who looks
-// at all of it.
+// exactly completes an error of a store that did not open with the file, where one can be named: a
+// torn log shows only to who looks at all of it.
 func (s *storage) exactly(err error) {
 	var damage *journal.DamageError
 	if !errors.As(err, &damage) || damage.Index == 0 {
@@ -25,8 +25,8 @@ func (s *storage) exactly(err error) {
 
 var errSeen = errors.New("seen")
 
-// checkRecoverTo refuses an index in the middle of a block, before the store is opened: once it was opened with a loss accepted,
-// what is behind the damage is gone.
+// checkRecoverTo refuses an index in the middle of a block, before the store is opened: once it was
+// opened with a loss accepted, what is behind the damage is gone.
 func (s *storage) checkRecoverTo() error {
 	to := s.recoverTo
 	if to == 0 {
@@ -45,7 +45,8 @@ func (s *storage) checkRecoverTo() error {
 	return nil
 }
 
-// inspect shows f what is in the directory, if it can be read: whatever is wrong with it, opening it says better.
+// inspect shows f what is in the directory, if it can be read: the opening reports better what is
+// wrong with it.
 func (s *storage) inspect(f func(*embedded.View, *journal.Inspector) error) {
 	v, err := embedded.Inspect(embedded.Config{Dir: s.cfg.Dir})
 	if err == nil {

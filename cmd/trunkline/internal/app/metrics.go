@@ -11,7 +11,8 @@ import (
 	"trunkline/handlers/ipc"
 )
 
-// The families of the kernel endpoint. An index is the family's place in serviceFamilies or socketFamilies.
+// The families of the kernel endpoint. An index is the family's place in serviceFamilies or
+// socketFamilies.
 const (
 	famCalls = iota
 	famProcesses

@@ -39,7 +39,7 @@ func (p *progress) begin(now time.Time) {
 	p.phase, p.began, p.latest = phaseOpen, now, now
 }
 
-// opened says that the files are open: what is reported next began now.
+// opened notes that the files are open: what is reported next began now.
 func (p *progress) opened(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -99,8 +99,8 @@ func (s *storage) recovery() *ops.Recovery {
 	return s.progress.view(time.Now())
 }
 
-// recover opens the storage and tells how far that is. When ctx ends, or failed tells that something else did, it stops at once and
-// returns why; what is stored is as it was then.
+// recover opens the storage and reports its progress. When ctx ends, or failed brings an error of
+// another part, it stops at once and returns why; what is stored is as it was then.
 func (s *storage) recover(ctx context.Context, failed <-chan error) error {
 	began := time.Now()
 	s.progress.begin(began)
@@ -122,7 +122,7 @@ func (s *storage) recover(ctx context.Context, failed <-chan error) error {
 			}
 			return err
 		case <-tick.C:
-			s.tell()
+			s.report()
 		case <-ctx.Done():
 			return s.interrupt(done, ctx.Err())
 		case err := <-failed:
@@ -131,8 +131,9 @@ func (s *storage) recover(ctx context.Context, failed <-chan error) error {
 	}
 }
 
-// interruptGrace is how long a recovery that is to end may take to notice it. One that waits for a disk which does not answer is
-// left behind: it has answered nothing, and ends with the process as if that had been killed.
+// interruptGrace is how long a recovery that is to end may take to notice it. One that waits for a
+// disk which does not answer is left behind: it has answered nothing, and ends with the process as
+// if that had been killed.
 const interruptGrace = 2 * time.Second
 
 // interrupt ends a recovery because of cause; damage that it met meanwhile is not kept back.
@@ -152,7 +153,7 @@ func (s *storage) interrupt(done <-chan error, cause error) error {
 	return cause
 }
 
-func (s *storage) tell() {
+func (s *storage) report() {
 	v := s.recovery()
 	if v == nil {
 		return
@@ -170,7 +171,7 @@ func (s *storage) tellEnd(secs float64, replayed uint64) {
 		"mb", tenths(float64(read)/1e6), "mb_per_sec", tenths(float64(read)/1e6/max(secs, 1e-3)))
 }
 
-// absolute names a directory for somebody who is elsewhere.
+// absolute names a directory for a reader in another working directory.
 func absolute(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		return abs

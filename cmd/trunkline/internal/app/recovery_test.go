@@ -53,11 +53,11 @@ func TestProgressTellsPercentAndTime(t *testing.T) {
 func TestProgressIsLogged(t *testing.T) {
 	var log banner
 	s := &storage{logger: slog.New(slog.NewTextHandler(&log, nil))}
-	s.tell() // after the end there is nothing to tell
+	s.report() // after the end there is nothing to report
 	s.progress.begin(time.Now())
-	s.tell()
+	s.report()
 	s.progress.report(ipc.RecoverProgress{Snapshot: true, Done: 1, Total: 8}, time.Now())
-	s.tell()
+	s.report()
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	if len(lines) != 2 || !strings.HasSuffix(lines[0], "msg=recovering phase=open done=0 total=0 percent=0") ||
 		!strings.Contains(lines[1], "msg=recovering phase=snapshot done=1 total=8 percent=12.5 eta_secs=") {
@@ -65,7 +65,8 @@ func TestProgressIsLogged(t *testing.T) {
 	}
 }
 
-// hooked is a store that tells of every call that recovery makes, and of every block and chunk it reads.
+// hooked is a store that reports every call that recovery makes, and of every block and chunk it
+// reads.
 type hooked struct {
 	diskStore
 	hook func()
@@ -145,7 +146,8 @@ func (i *instance) ready() (int, ops.Ready) {
 	return status, r
 }
 
-// TestRecoveryIsShown: while the store is read, probes are answered, clients wait, and nobody looks at the table.
+// TestRecoveryIsShown: while the store is read, probes are answered, clients wait, and the table is
+// not read.
 func TestRecoveryIsShown(t *testing.T) {
 	set := filled(t, 8)
 	pass, waits := make(chan struct{}), make(chan struct{}, 1)
@@ -182,7 +184,8 @@ func TestRecoveryIsShown(t *testing.T) {
 		}
 		answered <- err
 	}()
-	// Only the store is let on, a step at a time: what is shown belongs to the log and the snapshot in turn.
+	// Only the store is let on, a step at a time: what is shown belongs to the log and the snapshot
+	// in turn.
 	seen := map[string]bool{}
 	for steps := 0; ; steps++ {
 		select {
@@ -238,8 +241,9 @@ func TestStopDuringRecovery(t *testing.T) {
 	}
 }
 
-// recovered opens the storage that the settings name on a service of its own. interruptAt is the number of the call to the store
-// before which somebody interrupts, 0 for nobody; calls is how many there were.
+// recovered opens the storage that the settings name on a service of its own. interruptAt is the
+// number of the call to the store before which an interrupt comes, 0 for none; calls is how many
+// there were.
 func recovered(t *testing.T, to journal.Index, interruptAt int, set ...string) (svc *ipc.Service, calls int, err error) {
 	t.Helper()
 	c := settings(t, set...)
@@ -260,7 +264,8 @@ func recovered(t *testing.T, to journal.Index, interruptAt int, set ...string) (
 	return svc, steps, err
 }
 
-// TestInterruptedAnywhere: wherever a recovery is ended, with or without something to give up, the next one gives the same state.
+// TestInterruptedAnywhere: wherever a recovery is ended, with or without something to give up, the
+// next one gives the same state.
 func TestInterruptedAnywhere(t *testing.T) {
 	dir := strings.TrimPrefix(filled(t, 6)[1], "store.dir=")
 	again := func() []string {
@@ -299,7 +304,8 @@ func TestInterruptedAnywhere(t *testing.T) {
 	f(1 << 40) // gives up nothing, but goes the way of a loss
 }
 
-// TestInterruptKeepsDamage: an interrupted recovery still tells of damage, and of nothing else but its cause.
+// TestInterruptKeepsDamage: an interrupted recovery still reports damage, and nothing else but its
+// cause.
 func TestInterruptKeepsDamage(t *testing.T) {
 	cause, damage := errors.New("cause"), &journal.DamageError{Index: 5}
 	f := func(met, want error) {
@@ -315,7 +321,8 @@ func TestInterruptKeepsDamage(t *testing.T) {
 	f(damage, damage)
 }
 
-// TestOneSignalEndsAStartThatHangs: a disk that does not answer does not hold up the end of the process.
+// TestOneSignalEndsAStartThatHangs: a disk that does not answer does not hold up the end of the
+// process.
 func TestOneSignalEndsAStartThatHangs(t *testing.T) {
 	answers, asked := make(chan struct{}), make(chan struct{})
 	var log banner
@@ -346,8 +353,8 @@ func TestOneSignalEndsAStartThatHangs(t *testing.T) {
 	}
 }
 
-// TestAFailureDuringAStartIsReturned: the claim cannot be written. The start returns the reason, and the process is not ended from
-// inside.
+// TestAFailureDuringAStartIsReturned: the claim cannot be written. The start returns the reason,
+// and the process is not ended from inside.
 func TestAFailureDuringAStartIsReturned(t *testing.T) {
 	for _, reason := range []error{syscall.ENOSPC, syscall.EACCES} {
 		c := settings(t, "store.mode=always", "store.dir="+t.TempDir())
@@ -379,7 +386,8 @@ func (u *unwritable) WriteBlock(journal.Index, []byte) error {
 	return u.reason
 }
 
-// TestAddressesAreTakenBeforeTheStoreIsRead: what cannot be bound is told at once, and the store is not touched.
+// TestAddressesAreTakenBeforeTheStoreIsRead: what cannot be bound is an error at once, and the
+// store is not touched.
 func TestAddressesAreTakenBeforeTheStoreIsRead(t *testing.T) {
 	i := start(t)
 	f := func(set string) {

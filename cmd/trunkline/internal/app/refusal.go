@@ -21,8 +21,8 @@ func (e *unrecovered) Error() string { return e.err.Error() }
 // Unwrap returns what was found.
 func (e *unrecovered) Unwrap() error { return e.err }
 
-// Hint says what to do about an error of Run that comes from the store: damage, a directory in use, another mode. It is empty for
-// other errors.
+// Hint describes what to do about an error of Run that comes from the store: damage, a directory in
+// use, another mode. It is empty for other errors.
 func Hint(err error) string {
 	var damage *journal.DamageError
 	var mismatch *journal.ErrModeMismatch
@@ -58,7 +58,8 @@ func damageHint(err error, d *journal.DamageError) string {
 	return "it is not known what is left before the damage, 'trunkline store verify' may tell: restore a copy, or move the directory away to start empty"
 }
 
-// beyondLog reports whether a snapshot is refused because the log lost its end. Only then it names the index after that end.
+// beyondLog reports whether a snapshot is refused because the log lost its end. Only then it names
+// the index after that end.
 func beyondLog(err error, d *journal.DamageError) bool {
 	u := (*unrecovered)(nil)
 	return d.Index > 0 && !errors.As(err, &u)

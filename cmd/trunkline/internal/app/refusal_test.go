@@ -83,8 +83,8 @@ func TestDirectoryOfSomebodyElse(t *testing.T) {
 	}
 }
 
-// TestDamageIsRefusedAndGivenUp: a flipped byte in the log is refused with file and index; recovering to what the hint says keeps
-// what is before, and says that the rest is given up.
+// TestDamageIsRefusedAndGivenUp: a flipped byte in the log is refused with file and index;
+// recovering to the hint's index keeps what is before, and reports that the rest is given up.
 func TestDamageIsRefusedAndGivenUp(t *testing.T) {
 	dir := t.TempDir()
 	set := []string{"store.mode=always", "store.dir=" + dir}
@@ -136,7 +136,8 @@ func TestDamageIsRefusedAndGivenUp(t *testing.T) {
 	start(t, set...) // and what is left is whole
 }
 
-// insideOfABlock returns an index before end that is not the last one of its block, 0 if there is none.
+// insideOfABlock returns an index before end that is not the last one of its block, 0 if there is
+// none.
 func insideOfABlock(t *testing.T, dir string, end journal.Index) (inside journal.Index, err error) {
 	t.Helper()
 	v, err := embedded.Inspect(embedded.Config{Dir: dir})
@@ -183,7 +184,8 @@ func flip(t *testing.T, dir string) {
 	}
 }
 
-// TestFullStorageIsShown: new work is not welcome while the disk is full, and everything else goes on.
+// TestFullStorageIsShown: new work is not welcome while the disk is full, and everything else goes
+// on.
 func TestFullStorageIsShown(t *testing.T) {
 	full := new(atomic.Bool)
 	i := launch(t, Options{openStore: opener(func() {}, full)}, "store.mode=interval", "store.dir="+t.TempDir())
@@ -218,7 +220,8 @@ func TestFullStorageIsShown(t *testing.T) {
 	}
 }
 
-// TestStoreShowsTheJournal: /store counts what was written, and knows a snapshot from before the start.
+// TestStoreShowsTheJournal: /store counts what was written, and knows a snapshot from before the
+// start.
 func TestStoreShowsTheJournal(t *testing.T) {
 	set := filled(t, 6)
 	i := start(t, set...)

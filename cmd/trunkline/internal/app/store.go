@@ -16,7 +16,8 @@ import (
 	"trunkline/handlers/ops"
 )
 
-// storage is the journal of an endpoint that keeps its state; nil in mode memory. It is made closed: open is what takes long.
+// storage is the journal of an endpoint that keeps its state; nil in mode memory. It is made
+// closed: open is what takes long.
 type storage struct {
 	cfg       *config.Store
 	mode      journal.Mode
@@ -46,7 +47,7 @@ type diskStore interface {
 	Stats() embedded.Stats
 }
 
-// lastSnapshot is what the journal said last of its newest snapshot.
+// lastSnapshot is what the journal reported last of its newest snapshot.
 type lastSnapshot struct {
 	index journal.Index
 	at    time.Time
@@ -71,7 +72,8 @@ func newStorage(c *config.Store, svc *ipc.Service, o Options) (*storage, error) 
 	return s, nil
 }
 
-// open opens the journal in store.dir, brings the service to where it ends, and has the service write to it from then on.
+// open opens the journal in store.dir, brings the service to where it ends, and has the service
+// write to it from then on.
 func (s *storage) open() error {
 	if err := s.checkRecoverTo(); err != nil {
 		return fmt.Errorf("cannot open store.dir = %q: %w", s.cfg.Dir, err)
@@ -109,7 +111,8 @@ func (s *storage) open() error {
 	return nil
 }
 
-// serve makes every further failure end the process, and returns the failure that came before, if there was one.
+// serve makes every further failure end the process, and returns the failure that came before, if
+// there was one.
 func (s *storage) serve() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,9 +120,9 @@ func (s *storage) serve() error {
 	return s.failure
 }
 
-// fatal ends the process: what was not acknowledged must not be answered, and what the system holds in memory is not what is on
-// the disk. During a start nothing is answered, and open returns the failure. A claim that fails because nothing is to be written
-// any more is no failure.
+// fatal ends the process: what was not acknowledged must not be answered, and what the system holds
+// in memory is not what is on the disk. During a start nothing is answered, and open returns the
+// failure. A claim that fails because nothing is to be written any more is no failure.
 func (s *storage) fatal(err error) {
 	if errors.Is(err, errInterrupted) {
 		return
@@ -153,7 +156,8 @@ func (s *storage) full() bool {
 	return w != nil && w.Full()
 }
 
-// lastSnapshot returns the newest snapshot, nil if there is none. While one is being written it is the one before.
+// lastSnapshot returns the newest snapshot, nil if there is none. While one is being written it is
+// the one before.
 func (s *storage) lastSnapshot(log *journal.Log) *lastSnapshot {
 	if index, at, ok, known := log.LastSnapshot(); known {
 		if !ok {
@@ -164,7 +168,7 @@ func (s *storage) lastSnapshot(log *journal.Log) *lastSnapshot {
 	return s.last.Load()
 }
 
-// survives says for people what is there after a restart.
+// survives describes what is there after a restart.
 func survives(c *config.Store) string {
 	switch c.Mode {
 	case config.StoreAlways:

@@ -71,7 +71,8 @@ const (
 	writeSecondsHelp = "Time that a group took to be written, with its sync in mode always."
 )
 
-// register adds the metrics of the store; in mode memory there are none. Until the store is open they show nothing.
+// register adds the metrics of the store; in mode memory there are none. Until the store is open
+// they show nothing.
 func (s *storage) register(reg *obs.Registry) error {
 	if s == nil {
 		return nil
@@ -130,8 +131,8 @@ func putDisk(put obs.Put, store diskStore) {
 	put(famHeld, float64(d.HeldBlocks))
 }
 
-// writeSeconds adds up the buckets of the journal, each of which counts only what is not in the ones before. The count comes from
-// them too, for they are of one reading.
+// writeSeconds adds up the buckets of the journal, each of which counts only what is not in the
+// ones before. The count comes from them too, for they are of one reading.
 func writeSeconds(st *journal.Stats) obs.Histogram {
 	h := obs.Histogram{Sum: st.LatencySum.Seconds(), Buckets: make(map[float64]uint64, journal.LatencyBuckets)}
 	for i, n := range st.Latency {

@@ -26,12 +26,13 @@ type toolEndpoint struct {
 	tasks sync.WaitGroup
 }
 
-// openTools binds every address of toolhost.listen_addr or none; without addresses it returns nil. Nothing is accepted before Serve.
+// openTools binds every address of toolhost.listen_addr or none; without addresses it returns nil.
+// Nothing is accepted before Serve.
 func openTools(c *config.Toolhost, svc *ipc.Service, o Options, reg *obs.Registry) (*toolEndpoint, error) {
 	if len(c.ListenAddr) == 0 {
 		return nil, nil
 	}
-	set, err := toolset.Open(toolset.Options{Plugins: c.Plugins, Root: c.Root, BreakerThreshold: -1, BreakerCooldown: -1, Events: toolEvents{svc}.tell()})
+	set, err := toolset.Open(toolset.Options{Plugins: c.Plugins, Root: c.Root, BreakerThreshold: -1, BreakerCooldown: -1, Events: toolEvents{svc}.emitter()})
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the tools (toolhost.plugins, toolhost.root): %w", err)
 	}
@@ -101,7 +102,8 @@ func (t *toolEndpoint) serve(report func(error)) {
 	})
 }
 
-// toolGrace is how long a drain waits for tools that run (toolhost §2.3), and a moment for what follows.
+// toolGrace is how long a drain waits for tools that run (toolhost §2.3), and a moment for what
+// follows.
 const toolGrace = 11 * time.Second
 
 // shutdown answers what was asked, waits for the tools that run until ctx ends, and ends the workers.

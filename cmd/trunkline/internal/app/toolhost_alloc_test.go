@@ -13,11 +13,12 @@ import (
 	"trunkline/handlers/toolhost"
 )
 
-// TestNoAllocsWithoutSubscriber: a bus that nobody listens on costs a call nothing but the question (toolhost §10).
+// TestNoAllocsWithoutSubscriber: a bus without subscribers costs a call nothing but the question
+// (toolhost §10).
 func TestNoAllocsWithoutSubscriber(t *testing.T) {
 	b := onBus{bus.New(bus.Config{})}
 	defer b.Close()
-	set, err := toolset.Open(toolset.Options{Builtins: true, Events: toolEvents{b}.tell()})
+	set, err := toolset.Open(toolset.Options{Builtins: true, Events: toolEvents{b}.emitter()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,21 +5,24 @@ import "trunkline/handlers/toolhost"
 // toolSource is the source of the events of tools on the message bus.
 const toolSource = "toolhost"
 
-// announcer is the message bus of the kernel endpoint, as another protocol of the process sees it. The bus bounds what waits for a
-// subscriber, and drops for those who are behind (kernel-ipc §4.18): nobody waits here.
+// announcer is the message bus of the kernel endpoint, as another protocol of the process sees it.
+// The bus bounds what waits for a subscriber, and drops for those who are behind (kernel-ipc
+// §4.18): nothing waits here.
 type announcer interface {
-	// Wants reports whether a live subscription lists eventType. It does not allocate, and costs an atomic load where nobody
-	// subscribes to anything.
+	// Wants reports whether a live subscription lists eventType. It does not allocate, and costs an
+	// atomic load where no client subscribes to anything.
 	Wants(eventType string) bool
 	// Announce publishes an event with a payload of JSON text, which it copies. It never blocks.
 	Announce(eventType, source string, payload []byte)
 }
 
-// toolEvents carries what happens to tools to a bus (toolhost §4.12). Without one nobody is told.
+// toolEvents carries what happens to tools to a bus (toolhost §4.12). Without one there are no
+// events.
 type toolEvents struct{ bus announcer }
 
-// tell is nil where there is no bus. Breakers and workers call what it returns under locks of theirs.
-func (e toolEvents) tell() func(toolhost.Event) {
+// emitter returns nil where there is no bus. Breakers and workers call what it returns under locks
+// of theirs.
+func (e toolEvents) emitter() func(toolhost.Event) {
 	if e.bus == nil {
 		return nil
 	}
@@ -30,9 +33,9 @@ func (e toolEvents) tell() func(toolhost.Event) {
 	}
 }
 
-// apply has a server tell its events, but builds none that nobody is subscribed to.
+// apply has a server emit its events. Events without a subscriber are not built.
 func (e toolEvents) apply(c *toolhost.Config) {
 	if e.bus != nil {
-		c.Events, c.EventsWanted = e.tell(), e.bus.Wants
+		c.Events, c.EventsWanted = e.emitter(), e.bus.Wants
 	}
 }

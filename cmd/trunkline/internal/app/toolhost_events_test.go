@@ -25,13 +25,13 @@ func (b onBus) Announce(eventType, source string, payload []byte) {
 	b.Publish([]byte(eventType), m)
 }
 
-// asleep is a connection that is not told of news.
+// asleep is an owner that does not wake its connection.
 type asleep struct{}
 
 func (*asleep) Wake() {}
 
 func TestEventsOnABus(t *testing.T) {
-	if (toolEvents{}).tell() != nil {
+	if (toolEvents{}).emitter() != nil {
 		t.Error("events without a bus are told")
 	}
 	var c toolhost.Config
@@ -41,7 +41,7 @@ func TestEventsOnABus(t *testing.T) {
 	b := onBus{bus.New(bus.Config{StreamEvents: 2})}
 	defer b.Close()
 	toolEvents{b}.apply(&c)
-	c.Events(toolhost.Event{Name: "toolhost.a", Payload: []byte(`{"n":0}`)}) // nobody is there
+	c.Events(toolhost.Event{Name: "toolhost.a", Payload: []byte(`{"n":0}`)}) // without a subscriber
 	if n := b.Stats().EventsPublished; n != 0 || c.EventsWanted("toolhost.a") {
 		t.Errorf("%d events published to nobody, wanted %v", n, c.EventsWanted("toolhost.a"))
 	}
@@ -49,7 +49,7 @@ func TestEventsOnABus(t *testing.T) {
 	if !c.EventsWanted("toolhost.a") || c.EventsWanted("toolhost.b") {
 		t.Error("what is wanted is not what is subscribed to")
 	}
-	for n := 1; n < 5; n++ { // two more than the stream takes: whoever tells does not wait
+	for n := 1; n < 5; n++ { // two more than the stream takes: the emitter does not wait
 		c.Events(toolhost.Event{Name: "toolhost.a", Payload: fmt.Appendf(nil, `{"n":%d}`, n)})
 		c.Events(toolhost.Event{Name: "toolhost.b"})
 	}
@@ -105,7 +105,7 @@ func (l *lines) ask(line, want string) string {
 	return got
 }
 
-// toolRoot is a root with a policy and a plugin with a worker that dies when it is told to.
+// toolRoot is a root with a policy and a plugin with a worker that dies on request.
 func toolRoot(t *testing.T) (root string) {
 	t.Helper()
 	root = t.TempDir()
@@ -180,7 +180,8 @@ func members(t *testing.T, object string) string {
 	return strings.Join(names, " ")
 }
 
-// expected is what drive makes happen, by event type: the members of each payload (toolhost §4.12) and how often it comes.
+// expected is what drive makes happen, by event type: the members of each payload (toolhost §4.12)
+// and how often it comes.
 var expected = map[string]struct {
 	members string
 	n       int
@@ -199,7 +200,8 @@ var expected = map[string]struct {
 	"toolhost.selector.shadow":   {"raw run_id step", 1},
 }
 
-// TestToolEventsReachSubscribers: what happens in the tool server is told on the bus of the kernel endpoint beside it.
+// TestToolEventsReachSubscribers: what happens in the tool server is published on the bus of the
+// kernel endpoint beside it.
 func TestToolEventsReachSubscribers(t *testing.T) {
 	for _, store := range [][]string{{"store.mode=memory"}, {"store.mode=always", "store.dir=" + filepath.Join(t.TempDir(), "s")}} {
 		i := withTools(t, store...)
@@ -238,7 +240,8 @@ func TestToolEventsReachSubscribers(t *testing.T) {
 	}
 }
 
-// TestOneTypeIsEnough: events come by their exact type, in the order of what happened, and nothing else comes.
+// TestOneTypeIsEnough: events come by their exact type, in the order of what happened, and nothing
+// else comes.
 func TestOneTypeIsEnough(t *testing.T) {
 	i := withTools(t)
 	sub, err := i.dial(i.addr("kernel ipc")).Subscribe(t.Context(), client.Subscribe{EventTypes: []string{"toolhost.tool.finished"}})
@@ -270,7 +273,8 @@ func TestOneTypeIsEnough(t *testing.T) {
 	}
 }
 
-// TestNobodyIsTold: without a subscriber nothing is published, with a subscriber to something else neither.
+// TestNobodyIsTold: without a subscriber nothing is published, with a subscriber to something else
+// neither.
 func TestNobodyIsTold(t *testing.T) {
 	i := withTools(t)
 	l := i.lines()

@@ -7,11 +7,11 @@ import (
 	"trunkline/engine/journal"
 )
 
-// errInterrupted ends a recovery that nobody waits for any more.
+// errInterrupted ends a recovery that the caller does not wait for any more.
 var errInterrupted = errors.New("recovery was interrupted")
 
-// watched is a store whose reading is counted and can be ended. Once it is stopped nothing is written either, so that what a claim
-// has to know of the log is known in whole or not used.
+// watched is a store whose reading is counted and can be ended. Once it is stopped nothing is
+// written either, so that what a claim has to know of the log is known in whole or not used.
 type watched struct {
 	diskStore
 	stopped *atomic.Bool

@@ -21,7 +21,8 @@ type web struct {
 	tasks sync.WaitGroup // one accept loop per listener
 }
 
-// openWeb binds every address of http.listen_addr or none; without addresses it returns nil. Nothing is accepted before Serve.
+// openWeb binds every address of http.listen_addr or none; without addresses it returns nil.
+// Nothing is accepted before Serve.
 func openWeb(c *config.HTTP, log *slog.Logger, reg *obs.Registry) (*web, error) {
 	if len(c.ListenAddr) == 0 {
 		return nil, nil

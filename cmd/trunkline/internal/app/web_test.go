@@ -123,7 +123,8 @@ func TestWebOverAUnixSocket(t *testing.T) {
 	}
 }
 
-// TestWebOverTLS: the files of http. open an address beyond loopback, to holders of a certificate only (kernel-ipc D41).
+// TestWebOverTLS: the files of http. open an address beyond loopback, to holders of a certificate
+// only (kernel-ipc D41).
 func TestWebOverTLS(t *testing.T) {
 	certFile, keyFile, cert, pool := identity(t)
 	i := start(t, "http.listen_addr=0.0.0.0:0", "http.tls_cert_file="+certFile, "http.tls_key_file="+keyFile,

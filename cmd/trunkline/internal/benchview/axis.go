@@ -6,13 +6,15 @@ import (
 	"time"
 )
 
-// axis is linear and begins at zero: its ticks are multiples of step up to top, in unit; one unit is per of what is drawn.
+// axis is linear and begins at zero: its ticks are multiples of step up to top, in unit; one unit
+// is per of what is drawn.
 type axis struct {
 	per, step, top float64
 	unit           string
 }
 
-// newAxis returns an axis that holds values up to most, in some ticks steps of 1, 2 or 5 times a power of ten.
+// newAxis returns an axis that holds values up to most, in some ticks steps of 1, 2 or 5 times a
+// power of ten.
 func newAxis(most, per float64, unit string, ticks int) axis {
 	most /= per
 	if !(most > 0) || math.IsInf(most, 0) {
@@ -29,7 +31,7 @@ func newAxis(most, per float64, unit string, ticks int) axis {
 	return axis{per: per, step: step, top: step * math.Ceil(most/step*(1-1e-9)), unit: unit}
 }
 
-// latencyAxis holds latencies up to most nanoseconds, in the unit in which most is short to say.
+// latencyAxis holds latencies up to most nanoseconds, in the unit in which most is short.
 func latencyAxis(most float64) axis {
 	switch {
 	case most < 1e6:
@@ -40,7 +42,8 @@ func latencyAxis(most float64) axis {
 	return newAxis(most, 1e9, "seconds", 4)
 }
 
-// timeAxis goes to the end of a run exactly, so that the last point stands at the edge; its ticks are round.
+// timeAxis goes to the end of a run exactly, so that the last point stands at the edge; its ticks
+// are round.
 func timeAxis(end time.Duration) axis {
 	per, unit := time.Second, "seconds"
 	switch {

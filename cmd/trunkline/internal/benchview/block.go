@@ -9,11 +9,13 @@ import (
 	"trunkline/cmd/trunkline/internal/loadgen"
 )
 
-// LiveRows is how many rows a terminal must have for Live to be of use: the block up to the latencies and the line of the cursor. What
-// does not fit is left out from below. Lines is for lower ones.
+// LiveRows is how many rows a terminal must have for Live to be of use: the block up to the
+// latencies and the line of the cursor. What does not fit is left out from below. Lines is for
+// lower ones.
 const LiveRows = 12
 
-// blockMethods is how many rows the mix takes at most, so that all fits into the 24 rows of the common terminal.
+// blockMethods is how many rows the mix takes at most, so that all fits into the 24 rows of the
+// common terminal.
 const blockMethods = 6
 
 // The most cells of the progress bar and of a sparkline.
@@ -112,7 +114,8 @@ func bar(share float64, n int) (done, rest string) {
 	return done, strings.Repeat("·", n-cells(done))
 }
 
-// counts are the rates of the newest interval, the sums, what happened to the connections, and the errors.
+// counts are the rates of the newest interval, the sums, what happened to the connections, and the
+// errors.
 func counts(t *tally, width int) []line {
 	s, sum := &t.newest, &t.sum
 	d := s.To - s.From
@@ -161,7 +164,8 @@ func errorLine(errs map[string]int64, width int) line {
 	return labelled(width, "errors", items...)
 }
 
-// quantileDrops says in which order a narrow table leaves quantiles out: p90 first, then p99.9, then the maximum.
+// quantileDrops is the order in which a narrow table leaves quantiles out: p90 first, then p99.9,
+// then the maximum.
 var quantileDrops = [len(quantileNames)]int{0, 9, 0, 8, 7}
 
 func latencyColumns(name string) []column {
@@ -185,7 +189,8 @@ func latencyLines(t *tally, width int) []line {
 	return headed(table(width, latencyColumns("latency"), rows))
 }
 
-// roundSpan leaves two or three digits of a duration, so that an interval that is a little short does not widen its column.
+// roundSpan leaves two or three digits of a duration, so that an interval that is a little short
+// does not widen its column.
 func roundSpan(d time.Duration) time.Duration {
 	if d < 100*time.Millisecond {
 		return d.Round(time.Millisecond)

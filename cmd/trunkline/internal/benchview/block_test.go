@@ -61,7 +61,8 @@ func plans() *rapid.Generator[loadgen.Plan] {
 	})
 }
 
-// TestBlockFits: whatever happens, no line of the block is wider than asked for, none has a control character, and all fit the screen.
+// TestBlockFits: whatever happens, no line of the block is wider than asked for, none has a control
+// character, and all fit the screen.
 func TestBlockFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := plans().Draw(t, "plan")
@@ -207,8 +208,8 @@ func TestSparkline(t *testing.T) {
 	f(3, "██", 5, 5)
 }
 
-// block is the live view as lines. It is a function of what it gets, so that a test can look at any moment of a run. passed is the time
-// since the start of measuring, negative while warming up.
+// block is the live view as lines. It is a function of what it gets, so that a test can look at any
+// moment of a run. passed is the time since the start of measuring, negative while warming up.
 func block(p *loadgen.Plan, t *tally, passed time.Duration, width int) []line {
 	return append(head(p, t, passed, width), body(p, t, width)...)
 }

@@ -8,8 +8,9 @@ import (
 // ellipsis ends what was cut.
 const ellipsis = '…'
 
-// clean makes a text from outside fit to show: what a terminal would take for a command (control characters, escapes), what turns
-// the direction of writing and what is no UTF-8 becomes a replacement character; white space becomes a space.
+// clean makes a text from outside fit to show: what a terminal would take for a command (control
+// characters, escapes), what turns the direction of writing and what is no UTF-8 becomes a
+// replacement character; white space becomes a space.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -24,8 +25,9 @@ func clean(s string) string {
 	}, s)
 }
 
-// cells is how many columns of a terminal s takes at most: East Asian wide characters and emoji two, marks none. Joined emoji count
-// each for itself, as terminals that do not join them show them, so the true width may be less and is never more.
+// cells is how many columns of a terminal s takes at most: East Asian wide characters and emoji
+// two, marks none. Joined emoji count each for itself, as terminals that do not join them show
+// them, so the true width may be less and is never more.
 func cells(s string) int {
 	n, last := 0, 0
 	for _, r := range s {
@@ -51,7 +53,8 @@ func runeCells(r rune, last int) int {
 	return 1
 }
 
-// clip cuts s to at most n cells and ends it with an ellipsis if something is gone. Marks stay with what they belong to.
+// clip cuts s to at most n cells and ends it with an ellipsis if something is gone. Marks stay with
+// what they belong to.
 func clip(s string, n int) string {
 	if cells(s) <= n {
 		return s
@@ -78,8 +81,9 @@ func padLeft(s string, n int) string { return blanks(n-cells(s)) + s }
 
 func blanks(n int) string { return strings.Repeat(" ", max(n, 0)) }
 
-// wide are the characters of two columns: East_Asian_Width W and F of Unicode 16. Blocks that are nearly all wide are taken whole:
-// an overestimate leaves a gap, an underestimate would break a line.
+// wide are the characters of two columns: East_Asian_Width W and F of Unicode 16. Blocks that are
+// nearly all wide are taken whole: an overestimate leaves a gap, an underestimate would break a
+// line.
 var wide = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x1100, 0x115f, 1}, {0x231a, 0x231b, 1}, {0x2329, 0x232a, 1}, {0x23e9, 0x23ec, 1}, {0x23f0, 0x23f0, 1}, {0x23f3, 0x23f3, 1},

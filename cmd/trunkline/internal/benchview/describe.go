@@ -10,7 +10,8 @@ import (
 	"trunkline/cmd/trunkline/internal/loadgen"
 )
 
-// address is where a target listens, fit to show: without the user name, the password and the query of a URL, where secrets are put.
+// address is where a target listens, fit to show: without the user name, the password and the query
+// of a URL, where secrets are put.
 func address(t loadgen.Target) string {
 	scheme, rest, ok := strings.Cut(t.Addr, "://")
 	if !ok || scheme == "unix" {
@@ -92,7 +93,8 @@ func byCount(errs map[string]int64) []counted {
 	return out
 }
 
-// methods lists the names of s in the order of the mix, then what the mix does not name, sorted. Each comes once.
+// methods lists the names of s in the order of the mix, then what the mix does not name, sorted.
+// Each comes once.
 func methods(p *loadgen.Plan, by map[string]*loadgen.MethodSample) []string {
 	out := make([]string, 0, len(by))
 	for _, sh := range p.Mix {

@@ -24,8 +24,8 @@ const (
 	headCells  = 96 // of a line of text
 )
 
-// svgStyle are the colours of both themes, written out for each: not every program that shows SVG knows variables. Lines differ in
-// dash too, for those who do not tell the colours apart.
+// svgStyle are the colours of both themes, written out for each: not every program that shows SVG
+// knows variables. Lines differ in dash too, for readers who do not see the colours apart.
 const svgStyle = `<style>
 text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
 .h1{font-size:17px;font-weight:600}.h2{font-size:14px;font-weight:600}.mid{text-anchor:middle}.end{text-anchor:end}
@@ -100,7 +100,8 @@ func (d *drawing) legend(right float64, s *series) float64 {
 	return right - 26 - 18
 }
 
-// series draws a line, broken where there is no value; a point alone is a dot. It returns how many points it drew.
+// series draws a line, broken where there is no value; a point alone is a dot. It returns how many
+// points it drew.
 func (d *drawing) series(s *series, x, y axis) int {
 	var path strings.Builder
 	n, pen := 0, false

@@ -46,7 +46,8 @@ func planOfTwo() loadgen.Plan {
 	}
 }
 
-// intervalOf is one second of a server that answers n requests within about typical, and fails some of them.
+// intervalOf is one second of a server that answers n requests within about typical, and fails some
+// of them.
 func intervalOf(p *loadgen.Plan, rng *rand.Rand, second int, n, failed int64, typical time.Duration) loadgen.Sample {
 	s := loadgen.Sample{
 		From: time.Duration(second) * time.Second, To: time.Duration(second+1) * time.Second,
@@ -74,8 +75,8 @@ func intervalOf(p *loadgen.Plan, rng *rand.Rand, second int, n, failed int64, ty
 	return s
 }
 
-// observed are twenty seconds as Run tells them while they pass: the server stands still in the twelfth and refuses some requests in
-// the next.
+// observed are twenty seconds as Run reports them while they pass: the server stands still in the
+// twelfth and refuses some requests in the next.
 func observed() []loadgen.Sample {
 	p, rng := planOfTwo(), rand.New(rand.NewPCG(1, 2))
 	var out []loadgen.Sample

@@ -10,10 +10,11 @@ import (
 	"trunkline/cmd/trunkline/internal/loadgen"
 )
 
-// HDRLog writes the interval histograms of r as an HdrHistogram log (histograms in encoding V2), for HistogramLogAnalyzer,
-// HistogramLogProcessor and any library that reads such logs. Values are nanoseconds; times are seconds, relative to the BaseTime
-// line, which is when measuring began; Interval_Max is in milliseconds. An interval without answers has an empty histogram, so that
-// the log has no gap. Warming up is not in it.
+// HDRLog writes the interval histograms of r as an HdrHistogram log (histograms in encoding V2),
+// for HistogramLogAnalyzer, HistogramLogProcessor and any library that reads such logs. Values are
+// nanoseconds; times are seconds, relative to the BaseTime line, which is when measuring began;
+// Interval_Max is in milliseconds. An interval without answers has an empty histogram, so that the
+// log has no gap. Warming up is not in it.
 func HDRLog(w io.Writer, r *loadgen.Result) error {
 	log := hdrhistogram.NewHistogramLogWriter(w)
 	if err := hdrHead(log, r); err != nil {

@@ -11,12 +11,13 @@ import (
 	"trunkline/cmd/trunkline/internal/loadgen"
 )
 
-// jsonFormat is the number of the shape that JSON writes. It changes when a member goes or changes its meaning, not when one comes.
+// jsonFormat is the number of the shape that JSON writes. It changes when a member goes or changes
+// its meaning, not when one comes.
 const jsonFormat = 1
 
-// JSON writes r as one indented object. Times and latencies are integers in nanoseconds (_ns), rates are numbers per second
-// (_per_second), sizes are bytes (_bytes); every latency is from the intended start of its request. Members that have no value are
-// null, never left out.
+// JSON writes r as one indented object. Times and latencies are integers in nanoseconds (_ns),
+// rates are numbers per second (_per_second), sizes are bytes (_bytes); every latency is from the
+// intended start of its request. Members that have no value are null, never left out.
 //
 //	format                   1; another number means that members went or changed their meaning
 //	plan                     what was asked:

@@ -23,7 +23,8 @@ type span struct {
 // line is one line of the block, before it is cut to a width.
 type line []span
 
-// render cuts l to width cells and adds its colours, if asked to. Nothing it returns moves the cursor.
+// render cuts l to width cells and adds its colours, if asked to. Nothing it returns moves the
+// cursor.
 func (l line) render(width int, color bool) string {
 	var b strings.Builder
 	for _, s := range l {
@@ -50,8 +51,8 @@ func (l line) cells() int {
 // labelCells is the width of the labels at the left of the block.
 const labelCells = 8
 
-// labelled is a line of items after a label, two cells apart, as many as fit: those that matter most come first, and none is cut
-// but the first.
+// labelled is a line of items after a label, two cells apart, as many as fit: those that matter
+// most come first, and none is cut but the first.
 func labelled(width int, label string, items ...span) line {
 	l := line{{padRight(label, labelCells), faint}}
 	used := labelCells

@@ -9,20 +9,23 @@ import (
 	"trunkline/cmd/trunkline/internal/loadgen"
 )
 
-// Lines writes one line per interval, for logs and pipes: the same members in the same order on every line, name=value, with the unit
-// in the name and no space in a value. A number that does not exist, such as the p99 of no answers, is "-".
+// Lines writes one line per interval, for logs and pipes: the same members in the same order on
+// every line, name=value, with the unit in the name and no space in a value. A number that does not
+// exist, such as the p99 of no answers, is "-".
 //
 //	bench phase=measure t_s=3.000 due_per_second=1000 sent_per_second=1000 done_per_second=998 failed_per_second=2 in_flight=3
 //	  connections_lost=0 late_replies=1 p50_us=412.3 p90_us=633.1 p99_us=1204.2 p999_us=3411.0 max_us=8020.0 errors=timeout:2
 //
-// (one line). phase is warmup or measure, t_s the end of the interval in seconds since the start of measuring, negative before it;
-// connections_lost and late_replies are those of the interval; errors counts its failures by code, the most frequent first, with "_"
-// for spaces, "=", ":" and ",".
+// (one line). phase is warmup or measure, t_s the end of the interval in seconds since the start of
+// measuring, negative before it; connections_lost and late_replies are those of the interval;
+// errors counts its failures by code, the most frequent first, with "_" for spaces, "=", ":" and
+// ",".
 type Lines struct {
 	w io.Writer
 }
 
-// NewLines returns Lines on w, after one line that says what is asked of whom: "bench phase=start …".
+// NewLines returns Lines on w, after one line with the target and the load: "bench phase=start
+// …".
 func NewLines(w io.Writer, p loadgen.Plan) *Lines {
 	duration := nothing
 	if p.Timed() {

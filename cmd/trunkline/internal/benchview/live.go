@@ -14,14 +14,14 @@ import (
 // repaintEvery is how often the block is painted at most: as fast as one can read.
 const repaintEvery = 100 * time.Millisecond
 
-// The size of a terminal which does not tell.
+// The size of a terminal which does not report it.
 const (
 	defaultWidth = 80
 	defaultRows  = 24
 )
 
-// What a terminal is told around each frame. Each frame puts back what it changes, so a process that is killed leaves a sane terminal
-// behind.
+// What a terminal is sent around each frame. Each frame puts back what it changes, so a process
+// that is killed leaves a sane terminal behind.
 const (
 	frameBegin = "\x1b[?2026h\x1b[?25l\x1b[?7l" // show nothing until the end; hide the cursor; cut at the edge and do not wrap
 	frameEnd   = "\x1b[?7h\x1b[?25h\x1b[?2026l"
@@ -29,8 +29,9 @@ const (
 	eraseBelow = "\x1b[J"
 )
 
-// Live is a block of lines on a terminal that is repainted in place, at most every 100 ms and only where something changed. Its methods
-// may be called from any goroutine and do not wait for the terminal, Close aside.
+// Live is a block of lines on a terminal that is repainted in place, at most every 100 ms and only
+// where something changed. Its methods may be called from any goroutine and do not wait for the
+// terminal, Close aside.
 type Live struct {
 	w     io.Writer
 	size  func() (columns, rows int)
@@ -51,9 +52,10 @@ type Live struct {
 	done  chan struct{}
 }
 
-// NewLive starts to paint on w, which is a terminal, below where its cursor is. size tells how large it is and is asked before each
-// repaint, from one goroutine; what is not positive counts as 80 columns and 24 rows. Without color no attribute of text is used: the
-// caller passes false where NO_COLOR is set. Close must be called; nothing else may write to the terminal before.
+// NewLive starts to paint on w, which is a terminal, below where its cursor is. size returns how
+// large it is and is asked before each repaint, from one goroutine; what is not positive counts as
+// 80 columns and 24 rows. Without color no attribute of text is used: the caller passes false where
+// NO_COLOR is set. Close must be called; nothing else may write to the terminal before.
 func NewLive(w io.Writer, size func() (columns, rows int), color bool, p loadgen.Plan) *Live {
 	l := &Live{
 		w: w, size: size, color: color, plan: p,
@@ -63,8 +65,8 @@ func NewLive(w io.Writer, size func() (columns, rows int), color bool, p loadgen
 	return l
 }
 
-// Show takes one interval, warming up included; it is on the terminal within 100 ms. The histograms of s are read until the next call
-// and must not change before.
+// Show takes one interval, warming up included; it is on the terminal within 100 ms. The histograms
+// of s are read until the next call and must not change before.
 func (l *Live) Show(s loadgen.Sample) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,8 +74,9 @@ func (l *Live) Show(s loadgen.Sample) {
 	l.came = time.Now()
 }
 
-// Close takes the block off the terminal and leaves the cursor where it was before NewLive; it waits for the terminal. What comes next,
-// Summary or an error, stands where the block stood. Calling it again does nothing.
+// Close takes the block off the terminal and leaves the cursor where it was before NewLive; it
+// waits for the terminal. What comes next, Summary or an error, stands where the block stood.
+// Calling it again does nothing.
 func (l *Live) Close() {
 	l.close.Do(func() {
 		close(l.stop)
@@ -97,8 +100,8 @@ func (l *Live) paint() {
 	}
 }
 
-// room is what may be used of the terminal: a character in its last column leaves the cursor in a state of its own, and its last row is
-// for the cursor.
+// room is what may be used of the terminal: a character in its last column leaves the cursor in a
+// state of its own, and its last row is for the cursor.
 func (l *Live) room() (width, rows int) {
 	width, rows = l.size()
 	if width <= 0 {
@@ -128,14 +131,15 @@ func (l *Live) repaint() {
 	}
 }
 
-// passed is the time since the start of measuring, as the newest sample and the clock tell. l.mu is held.
+// passed is the time since the start of measuring, by the newest sample and the clock. l.mu is
+// held.
 func (l *Live) passed() time.Duration {
 	if l.tally.samples == 0 {
 		return -l.plan.Warmup
 	}
 	to := l.tally.newest.To
 	passed := to + min(time.Since(l.came), max(l.plan.Interval, repaintEvery))
-	if to < 0 { // the next sample says when warming up is over
+	if to < 0 { // the next sample shows when warming up is over
 		return min(passed, -1)
 	}
 	if l.plan.Duration > 0 {
@@ -152,8 +156,8 @@ type frame struct {
 	buf   bytes.Buffer
 }
 
-// next returns the bytes that replace the lines on the terminal by texts, nil if they are the same. The bytes are valid until the next
-// call.
+// next returns the bytes that replace the lines on the terminal by texts, nil if they are the same.
+// The bytes are valid until the next call.
 func (f *frame) next(texts []string, lines []line, width int) []byte {
 	if f.texts != nil && width == f.width && slices.Equal(f.texts, texts) {
 		return nil
@@ -171,8 +175,8 @@ func (f *frame) next(texts []string, lines []line, width int) []byte {
 	return f.buf.Bytes()
 }
 
-// clear returns the bytes that take the lines off: the first one by itself, because some terminals keep a copy of a screen that is
-// erased from its first cell on.
+// clear returns the bytes that take the lines off: the first one by itself, because some terminals
+// keep a copy of a screen that is erased from its first cell on.
 func (f *frame) clear(width int) []byte {
 	f.buf.Reset()
 	f.buf.WriteString(frameBegin)
@@ -185,8 +189,9 @@ func (f *frame) clear(width int) []byte {
 	return f.buf.Bytes()
 }
 
-// up moves the cursor to where the lines on the terminal begin. On one that became narrower, lines that were longer take several rows:
-// terminals in use today wrap them again. One that cuts them instead loses that many rows above the block.
+// up moves the cursor to where the lines on the terminal begin. On one that became narrower, lines
+// that were longer take several rows: terminals in use today wrap them again. One that cuts them
+// instead loses that many rows above the block.
 func (f *frame) up(width int) {
 	rows := 0
 	for _, n := range f.cells {

@@ -113,8 +113,8 @@ func TestLiveWritesNothingWhereNothingChanges(t *testing.T) {
 	})
 }
 
-// TestLiveSurvivesResizing: on terminals that wrap long lines again, nothing of an old frame is left and nothing above is lost; on those
-// that cut them, the block is whole.
+// TestLiveSurvivesResizing: on terminals that wrap long lines again, nothing of an old frame is
+// left and nothing above is lost; on those that cut them, the block is whole.
 func TestLiveSurvivesResizing(t *testing.T) {
 	for _, reflows := range []bool{true, false} {
 		onScreen(t, 80, true, func(s *screen.Screen, l *Live, in []loadgen.Sample) {
@@ -136,7 +136,8 @@ func TestLiveSurvivesResizing(t *testing.T) {
 	}
 }
 
-// TestLiveOnALowTerminal: one that became too low for the block shows what fits, without a copy of it above, and all once there is room.
+// TestLiveOnALowTerminal: one that became too low for the block shows what fits, without a copy of
+// it above, and all once there is room.
 func TestLiveOnALowTerminal(t *testing.T) {
 	onScreen(t, 80, false, func(s *screen.Screen, l *Live, in []loadgen.Sample) {
 		play(l, in[:1])

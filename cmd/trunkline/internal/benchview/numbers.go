@@ -10,7 +10,8 @@ import (
 // nothing stands where there is no number: nothing answered, so there is no latency.
 const nothing = "-"
 
-// latencyText is a latency for people: three digits in µs, ms or s, at most 8 cells for all that a histogram can hold.
+// latencyText is a latency for people: three digits in µs, ms or s, at most 8 cells for all that a
+// histogram can hold.
 func latencyText(ns int64) string {
 	v, unit := scaled(ns)
 	if ns <= 0 {
@@ -81,7 +82,8 @@ func perSecond(n int64, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
-// rateText is a number per second, without its unit. Small rates keep three digits, whole ones no fraction.
+// rateText is a number per second, without its unit. Small rates keep three digits, whole ones no
+// fraction.
 func rateText(v float64) string {
 	if v == math.Trunc(v) || math.Abs(v) >= 99.95 || math.IsNaN(v) {
 		return countText(whole(v))
@@ -120,7 +122,8 @@ func spanText(d time.Duration) string {
 	return s
 }
 
-// passedText is a duration that grows while one looks at it: always with one decimal, so that it does not jump.
+// passedText is a duration that grows while one looks at it: always with one decimal, so that it
+// does not jump.
 func passedText(d time.Duration) string {
 	d = max(d, 0).Round(100 * time.Millisecond)
 	secs := strconv.FormatFloat((d%time.Minute).Seconds(), 'f', 1, 64) + "s"

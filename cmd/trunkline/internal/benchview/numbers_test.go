@@ -106,7 +106,8 @@ func TestTimesAsText(t *testing.T) {
 	}
 }
 
-// FuzzNumbers: no number is shown wider than its column or further from its value than its last digit.
+// FuzzNumbers: no number is shown wider than its column or further from its value than its last
+// digit.
 func FuzzNumbers(f *testing.F) {
 	for _, n := range []int64{0, 1, 999, 9_995, 999_499, 999_500, 999_500_000, loadgen.HighestLatency, math.MaxInt64, math.MinInt64} {
 		f.Add(n)

@@ -2,7 +2,7 @@ package benchview
 
 import "github.com/HdrHistogram/hdrhistogram-go"
 
-// quantiles are what the tables, the lines and the charts tell of a histogram, its maximum aside.
+// quantiles are what the tables, the lines and the charts show of a histogram, its maximum aside.
 var (
 	quantileNames = [...]string{"p50", "p90", "p99", "p99.9", "max"}
 	quantilesOf   = [...]float64{50, 90, 99, 99.9}
@@ -13,7 +13,8 @@ const (
 	atP50, atP99, atP999, atMax = 0, 2, 3, 4
 )
 
-// latencies returns the quantiles of h in the order of quantileNames, in nanoseconds; ok is false if nothing was recorded.
+// latencies returns the quantiles of h in the order of quantileNames, in nanoseconds; ok is false
+// if nothing was recorded.
 func latencies(h *hdrhistogram.Histogram) (ns [len(quantileNames)]int64, ok bool) {
 	if recorded(h) == 0 {
 		return ns, false

@@ -19,7 +19,7 @@ func remarks(r *loadgen.Result, width int) []string {
 	return out
 }
 
-// sentences says what is wrong with a run or with how it may be read; none if nothing is.
+// sentences describe what is wrong with a run or with how it may be read; none if nothing is.
 func sentences(r *loadgen.Result) []string {
 	t := &r.Total
 	var out []string
@@ -53,8 +53,8 @@ func sentences(r *loadgen.Result) []string {
 	return out
 }
 
-// leftOver is how many requests may be due and not sent without anybody being slow: when a run is ended, those of a tenth of a second,
-// for ending it takes a moment.
+// leftOver is how many requests may be due and not sent without a slow part: when a run is
+// ended, those of a tenth of a second, for ending it takes a moment.
 func leftOver(r *loadgen.Result) int64 {
 	if r.Stopped {
 		return whole(perSecond(r.Total.Due, measured(r)) / 10)

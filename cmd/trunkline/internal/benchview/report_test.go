@@ -247,8 +247,8 @@ func TestErrorsOfWritersAreTold(t *testing.T) {
 	}
 }
 
-// TestReportsTakeAnything: whatever a run gave, no report fails or panics, each is well-formed, and no line of Summary has a control
-// character.
+// TestReportsTakeAnything: whatever a run gave, no report fails or panics, each is well-formed, and
+// no line of Summary has a control character.
 func TestReportsTakeAnything(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := &loadgen.Result{

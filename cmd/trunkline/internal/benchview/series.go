@@ -7,7 +7,8 @@ import (
 	"trunkline/cmd/trunkline/internal/loadgen"
 )
 
-// chartPoints is how many points a line of a chart has at most: more than one for two pixels cannot be seen.
+// chartPoints is how many points a line of a chart has at most: more than one for two pixels cannot
+// be seen.
 const chartPoints = 360
 
 // point is one value of a line; none is a gap.
@@ -37,9 +38,9 @@ func most(lines []series) float64 {
 // middle is when the value of an interval is drawn.
 func middle(s *loadgen.Sample) time.Duration { return s.From + (s.To-s.From)/2 }
 
-// measuredIntervals are the intervals to draw over time: without warming up, and with a short last one joined to the one before it. The
-// former is what came in after the schedule ended, where a rate over a few milliseconds would look like a fall or a leap. r stays as
-// it is.
+// measuredIntervals are the intervals to draw over time: without warming up, and with a short last
+// one joined to the one before it. The former is what came in after the schedule ended, where a
+// rate over a few milliseconds would look like a fall or a leap. r stays as it is.
 func measuredIntervals(r *loadgen.Result) []loadgen.Sample {
 	in := r.Intervals
 	for len(in) > 0 && in[0].From < 0 {
@@ -57,8 +58,8 @@ func measuredIntervals(r *loadgen.Result) []loadgen.Sample {
 	return append(slices.Clone(in[:n-2]), joined)
 }
 
-// rateSeries is a rate over time. Neighbours of a long run are joined to their least and their greatest value, in the order in which
-// they came: a rate has dips that must not be lost either.
+// rateSeries is a rate over time. Neighbours of a long run are joined to their least and their
+// greatest value, in the order in which they came: a rate has dips that must not be lost either.
 func rateSeries(in []loadgen.Sample, of func(*loadgen.Sample) int64) []point {
 	points := make([]point, len(in))
 	for i := range in {
@@ -86,8 +87,8 @@ func rateSeries(in []loadgen.Sample, of func(*loadgen.Sample) int64) []point {
 	return out
 }
 
-// latencySeries are the quantiles of the intervals over time, in the order of quantileNames. Neighbours of a long run are joined by
-// their maximum; an interval without answers is a gap.
+// latencySeries are the quantiles of the intervals over time, in the order of quantileNames.
+// Neighbours of a long run are joined by their maximum; an interval without answers is a gap.
 func latencySeries(in []loadgen.Sample) [len(quantileNames)][]point {
 	var out [len(quantileNames)][]point
 	for _, g := range groups(len(in), chartPoints) {

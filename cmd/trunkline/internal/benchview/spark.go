@@ -5,8 +5,9 @@ import "math"
 // sparks are the eighths of a cell, from the least.
 var sparks = [...]rune{'▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'}
 
-// sparkline draws values as one cell each, linear from zero to the greatest of them, which it also returns. Zero is a blank, so that
-// a standstill is seen; anything above it is seen too. More values than width are joined by their maximum.
+// sparkline draws values as one cell each, linear from zero to the greatest of them, which it also
+// returns. Zero is a blank, so that a standstill is seen; anything above it is seen too. More
+// values than width are joined by their maximum.
 func sparkline(values []float64, width int) (line string, top float64) {
 	values = joinByMax(values, width)
 	for _, v := range values {
@@ -22,7 +23,8 @@ func sparkline(values []float64, width int) (line string, top float64) {
 	return string(out), top
 }
 
-// joinByMax returns at most n values: neighbours are joined by their maximum, so that no spike is lost.
+// joinByMax returns at most n values: neighbours are joined by their maximum, so that no spike is
+// lost.
 func joinByMax(values []float64, n int) []float64 {
 	if n <= 0 {
 		return nil

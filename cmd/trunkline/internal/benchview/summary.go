@@ -12,10 +12,11 @@ import (
 // summaryCells is how wide Summary is at most, and where nothing is known of who reads it.
 const summaryCells = 80
 
-// Summary writes what was asked and what happened: requests, errors, latencies of all and of each method, how rate and p99 went over
-// time, and a plain sentence for each thing a reader must know before he trusts the numbers. It is without colours, and 80 columns wide,
-// the same for a terminal and for a file; where width is positive and less, names are cut and quantiles left out. Errors of w are not
-// told; who must know them wraps w.
+// Summary writes what was asked and what happened: requests, errors, latencies of all and of each
+// method, how rate and p99 went over time, and a plain sentence for each thing a reader must know
+// before he trusts the numbers. It is without colours, and 80 columns wide, the same for a terminal
+// and for a file; where width is positive and less, names are cut and quantiles left out. Errors of
+// w are ignored; a caller that needs them wraps w.
 func Summary(w io.Writer, width int, r *loadgen.Result) {
 	if width <= 0 || width > summaryCells {
 		width = summaryCells

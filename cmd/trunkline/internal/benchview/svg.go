@@ -9,11 +9,12 @@ import (
 	"trunkline/cmd/trunkline/internal/loadgen"
 )
 
-// SVG writes r as one static picture, without script or font of its own: rate and latencies over time, and latency by percentile. All
-// axes are linear and begin at zero, and name their units; the axis of percentiles is a list of them. Typical latencies and the tail
-// have a chart each, because one stall would press the former to the floor. The picture follows the reader's light or dark theme. A
-// long run is drawn by at most chartPoints points a line, latencies joined by their maximum and rates by minimum and maximum, so that
-// no spike is lost.
+// SVG writes r as one static picture, without script or font of its own: rate and latencies over
+// time, and latency by percentile. All axes are linear and begin at zero, and name their units; the
+// axis of percentiles is a list of them. Typical latencies and the tail have a chart each, because
+// one stall would press the former to the floor. The picture follows the reader's light or dark
+// theme. A long run is drawn by at most chartPoints points a line, latencies joined by their
+// maximum and rates by minimum and maximum, so that no spike is lost.
 func SVG(w io.Writer, r *loadgen.Result) error {
 	d := newDrawing(clip(targetText(r.Plan.Target), headCells))
 	d.head(clip(scheduleText(&r.Plan), headCells), clip(headText(r), headCells))
@@ -32,7 +33,7 @@ func SVG(w io.Writer, r *loadgen.Result) error {
 	return nil
 }
 
-// headText says how much was asked and of how much the picture tells.
+// headText is how much was asked and how much the picture shows.
 func headText(r *loadgen.Result) string {
 	s := connsText(&r.Plan) + "; " + countText(r.Total.Done) + " done, " + countText(r.Total.Failed) + " failed"
 	if slices.ContainsFunc(r.Intervals, func(s loadgen.Sample) bool { return recorded(s.Latency) == 0 }) {

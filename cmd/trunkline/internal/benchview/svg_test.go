@@ -81,7 +81,8 @@ func longRun(n, spike, dip int) *loadgen.Result {
 	return r
 }
 
-// TestLongRunsLoseNoSpike: the picture stays small, and the slowest and the emptiest interval of many are in it, at their time.
+// TestLongRunsLoseNoSpike: the picture stays small, and the slowest and the emptiest interval of
+// many are in it, at their time.
 func TestLongRunsLoseNoSpike(t *testing.T) {
 	for _, n := range []int{chartPoints, chartPoints + 1, 3 * chartPoints} {
 		r := longRun(n, n-3, n/2)
@@ -108,7 +109,8 @@ func TestLongRunsLoseNoSpike(t *testing.T) {
 	}
 }
 
-// TestTheLastRepliesAreNoInterval: what came in within milliseconds after the schedule counts with the interval before it.
+// TestTheLastRepliesAreNoInterval: what came in within milliseconds after the schedule counts with
+// the interval before it.
 func TestTheLastRepliesAreNoInterval(t *testing.T) {
 	r := stalledRun()
 	before := len(r.Intervals)

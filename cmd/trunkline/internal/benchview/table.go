@@ -2,18 +2,21 @@ package benchview
 
 import "strings"
 
-// The narrowest that the first column of a table is cut to before the table is wider than asked for.
+// The narrowest that the first column of a table is cut to before the table is wider than asked
+// for.
 const narrowestName = 6
 
-// column is one column of a table. The first is a name and left-aligned, all others are numbers and right-aligned. Where the width
-// does not suffice, the column with the greatest drop goes first; 0 stays.
+// column is one column of a table. The first is a name and left-aligned, all others are numbers and
+// right-aligned. Where the width does not suffice, the column with the greatest drop goes first; 0
+// stays.
 type column struct {
 	head string
 	drop int
 }
 
-// table lays out rows below the heads of cols, two cells apart, within width cells if it can: first columns are dropped, then names
-// are cut. The first line are the heads. Cells of a row beyond cols are ignored.
+// table lays out rows below the heads of cols, two cells apart, within width cells if it can: first
+// columns are dropped, then names are cut. The first line are the heads. Cells of a row beyond cols
+// are ignored.
 func table(width int, cols []column, rows [][]string) []string {
 	keep := make([]int, len(cols))
 	for i := range keep {

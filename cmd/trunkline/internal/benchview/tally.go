@@ -6,8 +6,8 @@ import (
 	"trunkline/cmd/trunkline/internal/loadgen"
 )
 
-// tally is what the block knows of a run: the newest sample, the sums of what was measured, and the last intervals. It keeps nothing
-// of a sample but the newest, whose histograms it only reads.
+// tally is what the block knows of a run: the newest sample, the sums of what was measured, and the
+// last intervals. It keeps nothing of a sample but the newest, whose histograms it only reads.
 type tally struct {
 	newest      loadgen.Sample
 	samples     int

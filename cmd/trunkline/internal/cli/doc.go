@@ -1,5 +1,6 @@
-// Package cli is the manners of the command line: one error type with an exit code and hints, one renderer for it, one way to
-// print a table or a JSON document. Every verb uses it, so that a script meets the same codes and the same shapes everywhere.
+// Package cli is the manners of the command line: one error type with an exit code and hints, one
+// renderer for it, one way to print a table or a JSON document. Every verb uses it, so that a
+// script meets the same codes and the same shapes everywhere.
 //
 // Data goes to stdout and talk goes to stderr. Under --json a failure is one JSON object on stderr.
 //

@@ -17,9 +17,10 @@ const (
 	CodeConflict    = 6
 )
 
-// Error is a failure with the exit code it ends the process with and, when there is something to do about it, a hint: one
+// Error is a failure with the exit code it ends the process with and, when there is something to do
+// about it, a hint: one
 // line each, separated by newlines. Usage, if set, is printed after both, but not as JSON. With a nil Err it ends the process
-// with its code and says nothing: the command has said everything already.
+// with its code and prints nothing: the command has printed everything already.
 type Error struct {
 	Code  int
 	Err   error
@@ -49,8 +50,8 @@ func (e *Error) WithHint(hint string) *Error {
 	return e
 }
 
-// Exit returns the exit code for err: CodeOK for nil, the code an Error in its chain carries, CodeUnavailable for a deadline
-// that passed, else CodeFailed.
+// Exit returns the exit code for err: CodeOK for nil, the code an Error in its chain carries,
+// CodeUnavailable for a deadline that passed, else CodeFailed.
 func Exit(err error) int {
 	if err == nil {
 		return CodeOK

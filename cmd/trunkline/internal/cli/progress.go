@@ -16,8 +16,8 @@ const redrawEvery = 100 * time.Millisecond
 
 const barWidth = 24
 
-// Progress draws a bar on one line of a terminal, over and over: percent, rate and the time that is left. Nil draws nothing. It is
-// for one goroutine.
+// Progress draws a bar on one line of a terminal, over and over: percent, rate and the time that is
+// left. Nil draws nothing. It is for one goroutine.
 type Progress struct {
 	w   io.Writer
 	now func() time.Time
@@ -44,7 +44,7 @@ func (p *Progress) Begin(phase, unit string, total uint64) {
 	p.draw()
 }
 
-// Set says that done of the total is behind.
+// Set notes that done of the total is behind.
 func (p *Progress) Set(done uint64) {
 	if p == nil {
 		return

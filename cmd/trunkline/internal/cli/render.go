@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// FlagJSON is the persistent flag of the root command that turns every output, errors included, into JSON.
+// FlagJSON is the persistent flag of the root command that turns every output, errors included,
+// into JSON.
 const FlagJSON = "json"
 
 // JSON reports whether --json was given to cmd or to one of its parents.
@@ -20,7 +21,8 @@ func JSON(cmd *cobra.Command) bool {
 	return f != nil && f.Value.String() == "true"
 }
 
-// WantsJSON finds --json in raw arguments. It serves the errors that happen before the flags could be parsed.
+// WantsJSON finds --json in raw arguments. It serves the errors that happen before the flags could
+// be parsed.
 func WantsJSON(args []string) bool {
 	for _, a := range args {
 		switch a {
@@ -40,8 +42,8 @@ type rendered struct {
 	Hint  string `json:"hint"`
 }
 
-// Render writes err to w (stderr): "trunkline: message" with "hint:" lines and the usage text, or one JSON object of error,
-// code and hint. A nil err and an Error without a cause write nothing.
+// Render writes err to w (stderr): "trunkline: message" with "hint:" lines and the usage text, or
+// one JSON object of error, code and hint. A nil err and an Error without a cause write nothing.
 func Render(w io.Writer, err error, asJSON bool) {
 	if err == nil {
 		return

@@ -91,7 +91,8 @@ func (s setting) assignList(p *[]string, v any) error {
 	return nil
 }
 
-// value returns the setting's value in force in the form it would be written in: an integer, a boolean or text.
+// value returns the setting's value in force in the form it would be written in: an integer, a
+// boolean or text.
 func (s setting) value(c *Config) any {
 	switch p := s.at(c).(type) {
 	case *int:

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Config holds every setting with its value in force. Build one with Load; it does not change afterwards.
+// Config holds every setting with its value in force. Build one with Load; it does not change
+// afterwards.
 type Config struct {
 	Kernel   Kernel
 	HTTP     HTTP
@@ -20,8 +21,8 @@ type Config struct {
 	dev       bool
 }
 
-// Kernel is the section of kernel IPC (kernel-ipc §6) and of the envelope services on it (envelope §6). Seconds and
-// milliseconds are whole numbers as in the settings' names.
+// Kernel is the section of kernel IPC (kernel-ipc §6) and of the envelope services on it (envelope
+// §6). Seconds and milliseconds are whole numbers as in the settings' names.
 type Kernel struct {
 	Access
 	Loops            int
@@ -56,8 +57,8 @@ type Kernel struct {
 	SessionRetentionSecs  int
 }
 
-// HTTP is the section of the envelope exchange: of its HTTP listener, and where it says so of its commands (envelope §6). An
-// empty ListenAddr switches the listener off.
+// HTTP is the section of the envelope exchange: of its HTTP listener, and where noted of its
+// commands (envelope §6). An empty ListenAddr switches the listener off.
 type HTTP struct {
 	Access
 	MaxBodyBytes          int
@@ -78,7 +79,7 @@ type Admin struct {
 	Pprof        bool
 }
 
-// Store says what survives a restart.
+// Store holds what survives a restart, and how.
 type Store struct {
 	Mode                 string
 	Dir                  string
@@ -92,7 +93,7 @@ type Log struct {
 	Format string
 }
 
-// Origin says where a value came from.
+// Origin is where a value came from.
 type Origin struct {
 	// Layer is one of layerDefault, layerDev, layerFile, layerEnv, layerFlag.
 	Layer string
@@ -146,7 +147,7 @@ func (c *Config) counts() map[string]int {
 	return n
 }
 
-// Summary says in one line where the settings came from.
+// Summary returns in one line where the settings came from.
 func (c *Config) Summary() string {
 	n := c.counts()
 	var parts []string

@@ -16,7 +16,8 @@ import (
 	"trunkline/codec/wire"
 )
 
-// load runs Load in an empty directory with these arguments, environment and, unless it is "", this ./trunkline.yaml.
+// load runs Load in an empty directory with these arguments, environment and, unless it is "", this
+// ./trunkline.yaml.
 func load(t *testing.T, args, environ []string, yaml string) (*Config, error) {
 	t.Helper()
 	t.Chdir(t.TempDir())
@@ -213,8 +214,8 @@ func TestEnvironmentOfOrchestratorsIsNotOurs(t *testing.T) {
 	}, "")
 }
 
-// TestVariablesThatAreNoSettings: a first word that is a section, or up to two edits away from one, is a misspelt setting; any
-// other belongs to somebody else.
+// TestVariablesThatAreNoSettings: a first word that is a section, or up to two edits away from one,
+// is a misspelt setting; any other belongs to another program.
 func TestVariablesThatAreNoSettings(t *testing.T) {
 	for _, name := range []string{"KERNEL_X", "KRNL_LOOPS", "HTPS_LISTEN_ADDR", "STOR_MODE", "TOOLHOTS_QUEUE", "LGO_LEVEL", "LOGS_LEVEL", "ADMIN"} {
 		_, err := load(t, nil, []string{envPrefix + name + "=1"}, "")

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestReferenceIsTheTable keeps docs/settings.md at what the table says, row for row.
+// TestReferenceIsTheTable keeps docs/settings.md equal to the table, row for row.
 func TestReferenceIsTheTable(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/settings.md")
 	if err != nil {

@@ -11,11 +11,13 @@ const (
 	keyStageOrder = "http.default_stage_order"
 )
 
-// LoadExchange reads what the commands of the envelope exchange take from the settings: MaxBodyBytes and DefaultStageOrder,
-// from sets (the values of --set), else from the environment, else from the defaults; everything else is left zero.
+// LoadExchange reads what the commands of the envelope exchange take from the settings:
+// MaxBodyBytes and DefaultStageOrder, from sets (the values of --set), else from the environment,
+// else from the defaults; everything else is left zero.
 //
-// It is not Load, for two reasons. These commands are called once per step of a pipeline and must start fast; and what they
-// answer must not depend on a file that happens to lie in the caller's working directory, or on variables meant for a server.
+// It is not Load, for two reasons. These commands are called once per step of a pipeline and must
+// start fast; and what they answer must not depend on a file that happens to lie in the caller's
+// working directory, or on variables meant for a server.
 func LoadExchange(sets []string, lookup func(string) (string, bool)) (HTTP, error) {
 	var c Config
 	for _, key := range []string{keyMaxBody, keyStageOrder} {

@@ -25,7 +25,8 @@ var dedicated = []struct{ flag, key string }{
 	{"log-format", "log.format"},
 }
 
-// AddFlags adds the flags that Load reads: --config, --set, --dev and the dedicated ones. A dedicated flag wins over --set.
+// AddFlags adds the flags that Load reads: --config, --set, --dev and the dedicated ones. A
+// dedicated flag wins over --set.
 func AddFlags(fs *pflag.FlagSet) {
 	AddSourceFlags(fs)
 	fs.Bool(flagDev, false, "throw-away instance: store.mode memory, text log, profiles on the admin address")
@@ -35,7 +36,8 @@ func AddFlags(fs *pflag.FlagSet) {
 	}
 }
 
-// AddSourceFlags adds --config and --set only, for commands that look at a server's settings without being one.
+// AddSourceFlags adds --config and --set only, for commands that look at a server's settings
+// without being one.
 func AddSourceFlags(fs *pflag.FlagSet) {
 	fs.StringP(flagConfig, "c", "", "settings file, YAML (default ./"+defaultFile+" when it is there)")
 	fs.StringArray(flagSet, nil, "set one setting, `key=value`; repeatable")

@@ -18,8 +18,8 @@ const maxListeners = 64
 // unixPrefix marks a unix socket path in a listen_addr.
 const unixPrefix = "unix://"
 
-// Access is where a section listens and who may come in: the settings that the rules of kernel-ipc D41 look at. Section is
-// the first part of the settings' names.
+// Access is where a section listens and who may come in: the settings that the rules of kernel-ipc
+// D41 look at. Section is the first part of the settings' names.
 type Access struct {
 	Section         string
 	ListenAddr      []string
@@ -38,7 +38,8 @@ type Listener struct {
 	Network, Addr string
 	// TLS: the listener speaks TLS 1.3.
 	TLS bool
-	// Open: anybody who reaches this address beyond loopback may use it; only insecure_bind allows that.
+	// Open: every client that reaches this address beyond loopback may use it; only insecure_bind
+	// allows that.
 	Open bool
 }
 
@@ -50,7 +51,8 @@ func (l Listener) String() string {
 	return l.Addr
 }
 
-// same tells whether an entry is spelled like l: host names are the same in both cases, paths are not.
+// same reports whether an entry is spelled like l: host names are the same in both cases, paths are
+// not.
 func (l Listener) same(entry string) bool {
 	if l.Network == "unix" {
 		return entry == l.String()
@@ -66,8 +68,8 @@ func (l Listener) Kind() string {
 	return l.Network
 }
 
-// Listeners returns the entries of listen_addr in order, or the reason why one of them must not be opened. The reason names
-// the missing setting.
+// Listeners returns the entries of listen_addr in order, or the reason why one of them must not be
+// opened. The reason names the missing setting.
 func (a *Access) Listeners() ([]Listener, error) {
 	if len(a.ListenAddr) > maxListeners {
 		return nil, fmt.Errorf("cannot use %s: %d addresses, at most %d", a.Key("listen_addr"), len(a.ListenAddr), maxListeners)
@@ -130,7 +132,7 @@ func (a *Access) missingTLS() []string {
 	return m
 }
 
-// notSet says of one or more settings that they are missing: "A is not set", "A, B and C are not set".
+// notSet lists settings that are missing: "A is not set", "A, B and C are not set".
 func notSet(keys []string) string {
 	last := len(keys) - 1
 	if last == 0 {
@@ -161,8 +163,8 @@ func (a *Access) checkTLS() problems {
 	return nil
 }
 
-// TLS loads the files and returns the server side of TLS 1.3, client certificates required when tls_client_ca_file is set;
-// nil without certificate settings.
+// TLS loads the files and returns the server side of TLS 1.3, client certificates required when
+// tls_client_ca_file is set; nil without certificate settings.
 func (a *Access) TLS() (*tls.Config, error) {
 	if !a.hasTLS() {
 		return nil, nil
@@ -188,7 +190,8 @@ func (a *Access) TLS() (*tls.Config, error) {
 	return c, nil
 }
 
-// CheckAddr checks the form of an entry of a listen_addr, host:port or unix:///path. Nothing is looked up.
+// CheckAddr checks the form of an entry of a listen_addr, host:port or unix:///path. Nothing is
+// looked up.
 func CheckAddr(addr string) error {
 	if path, ok := strings.CutPrefix(addr, unixPrefix); ok {
 		if !strings.HasPrefix(path, "/") {
@@ -200,8 +203,8 @@ func CheckAddr(addr string) error {
 	return err
 }
 
-// isLoopback checks the form of host:port and tells whether only this machine can reach it. A name other than localhost may
-// resolve to anything, so it counts as reachable from outside.
+// isLoopback checks the form of host:port and reports whether only this machine can reach it. A
+// name other than localhost may resolve to anything, so it counts as reachable from outside.
 func isLoopback(addr string) (bool, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {

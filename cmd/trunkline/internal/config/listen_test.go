@@ -21,7 +21,7 @@ func TestListenersFollowTheRules(t *testing.T) {
 	server := Access{Section: "kernel", TLSCertFile: "c", TLSKeyFile: "k"}
 	mutual := Access{Section: "kernel", TLSCertFile: "c", TLSKeyFile: "k", TLSClientCAFile: "a"}
 	insecure := func(a Access) Access { a.InsecureBind = true; return a }
-	// want is the kind, "open " before it when anybody may come, or part of the refusal.
+	// want is the kind, "open " before it when every client may come, or part of the refusal.
 	f := func(a Access, addr, want string) {
 		t.Helper()
 		a.ListenAddr = []string{addr}

@@ -31,7 +31,8 @@ func (p problems) Error() string {
 	return "cannot use these settings:\n  " + strings.Join(p, "\n  ")
 }
 
-// layer is one source of settings. names tells the variable or flag a key came from, when the layer has several names.
+// layer is one source of settings. names holds the variable or flag a key came from, when the layer
+// has several names.
 type layer struct {
 	kind  string
 	name  string
@@ -97,7 +98,8 @@ func sources(c *Config, fs *pflag.FlagSet, environ []string) (layers []layer, pr
 	return layers, probs
 }
 
-// take puts the strongest value of s into its field and remembers the origin. It returns the problem, if any.
+// take puts the strongest value of s into its field and remembers the origin. It returns the
+// problem, if any.
 func (c *Config) take(s setting, layers []layer) string {
 	v, from := s.def, Origin{Layer: layerDefault}
 	for _, l := range slices.Backward(layers) {
@@ -134,7 +136,8 @@ func fileLayer(path string) (layer, error) {
 	return layer{kind: layerFile, name: path, k: k}, nil
 }
 
-// envLayer reads the variables of settings. strangers are the names of those that are meant for something else.
+// envLayer reads the variables of settings. strangers are the names of those that are meant for
+// something else.
 func envLayer(environ []string) (l layer, strangers []string, err error) {
 	names := make(map[string]string)
 	k := koanf.New(delim)
@@ -174,8 +177,8 @@ func unknown(l layer) problems {
 	return p
 }
 
-// Warnings lists what was not taken and is no reason to refuse: variables whose names begin as those of settings do, and that
-// name no section.
+// Warnings lists what was not taken and is no reason to refuse: variables whose names begin as
+// those of settings do, and that name no section.
 func (c *Config) Warnings() []string {
 	var w []string
 	for _, name := range c.strangers {

@@ -19,7 +19,8 @@ func nearest(key string) string {
 	return best
 }
 
-// sectionEdits is how many edits away from a section the first word of a variable still counts as a misspelling of it.
+// sectionEdits is how many edits away from a section the first word of a variable still counts as a
+// misspelling of it.
 const sectionEdits = 2
 
 // nearSection reports whether the section of key is one of the table, or a misspelling of one.

@@ -7,8 +7,9 @@ import (
 	"trunkline/engine/obs"
 )
 
-// setting is one row of the table. at returns the address of the field: *int, *bool, *string or *[]string. min and max bound
-// integers; oneOf, when set, bounds strings; optional allows an empty list, written "".
+// setting is one row of the table. at returns the address of the field: *int, *bool, *string or
+// *[]string. min and max bound integers; oneOf, when set, bounds strings; optional allows an empty
+// list, written "".
 type setting struct {
 	key      string
 	def      any
@@ -23,13 +24,14 @@ type setting struct {
 const (
 	maxSecs  = 10 * 365 * 24 * 3600 // ten years: far from any overflow once in nanoseconds
 	maxCount = math.MaxInt32
-	// maxStoredFrame is the largest frame of a server that keeps its state: what one request brings, JSON text written as MessagePack
-	// included, is one record of at most 32 MiB.
+	// maxStoredFrame is the largest frame of a server that keeps its state: what one request
+	// brings, JSON text written as MessagePack included, is one record of at most 32 MiB.
 	maxStoredFrame = 8 << 20
 	maxFrame       = 1 << 30 // a frame length is an int in memory and an unsigned 32-bit number on the wire
 
-	// minFrame leaves room for what must always fit: the error that says why the real answer did not, with the request's id
-	// of up to wire.MaxIdentifier (1024) bytes in it, and a request that fills its identifiers.
+	// minFrame leaves room for what must always fit: the error in place of a reply that does not,
+	// with the request's id of up to wire.MaxIdentifier (1024) bytes in it, and a request that
+	// fills its identifiers.
 	minFrame = 4096
 )
 
@@ -165,7 +167,8 @@ var otherSettings = []setting{
 		at:   func(c *Config) any { return &c.Log.Format }},
 }
 
-// devDefaults is what --dev puts between the defaults and the file. Another store.mode above it is a problem: see checkStore.
+// devDefaults is what --dev puts between the defaults and the file. Another store.mode above it is
+// a problem: see checkStore.
 func devDefaults() map[string]any {
 	return map[string]any{keyStoreMode: StoreMemory, "log.format": obs.FormatText, "admin.pprof": true}
 }

@@ -2,8 +2,8 @@ package config
 
 import "math"
 
-// Toolhost is the section of the tool server in serve (toolhost §2.3). An empty ListenAddr switches it off. Its tools take the
-// environment names of the protocol (MACHINA_…) beside these settings.
+// Toolhost is the section of the tool server in serve (toolhost §2.3). An empty ListenAddr switches
+// it off. Its tools take the environment names of the protocol (MACHINA_…) beside these settings.
 type Toolhost struct {
 	Access
 	MaxConnections int

@@ -10,11 +10,12 @@ import (
 	"trunkline/engine/journal/embedded"
 )
 
-// ErrInside says that a file or directory to be written would be in the directory that is read.
+// ErrInside: a file or directory to be written would be in the directory that is read.
 var ErrInside = errors.New("it is inside of the journal's own directory")
 
-// Backup copies the journal in dir to dest, which must not be there and is removed again if that fails. A damaged journal is copied
-// as it is; Verify of dest tells. It returns how much was copied.
+// Backup copies the journal in dir to dest, which must not be there and is removed again if that
+// fails. A damaged journal is copied as it is; Verify of dest reports the damage. It returns how
+// much was copied.
 func Backup(ctx context.Context, dir, dest string, m Meter) (bytes uint64, err error) {
 	if err := Outside(dir, dest); err != nil {
 		return 0, err

@@ -37,7 +37,7 @@ func state(n int) []byte {
 	return b
 }
 
-// plan says what a made journal holds.
+// plan is what a made journal holds.
 type plan struct {
 	mode      journal.Mode
 	groups    int   // blocks of 10 records after the claim
@@ -50,8 +50,8 @@ type plan struct {
 
 const perGroup = 10
 
-// made builds a journal and returns its directory. The claim has index 1, and record i has i+2. Group g is a block at 11g+2 and one
-// from 11g+3 to 11g+12.
+// made builds a journal and returns its directory. The claim has index 1, and record i has i+2.
+// Group g is a block at 11g+2 and one from 11g+3 to 11g+12.
 func made(t *testing.T, p plan) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "store")
@@ -122,8 +122,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// start does what a server does when it starts in dir: to is what --recover-to-index says, 0 for nothing. It returns the index
-// that was replayed last, or that of the snapshot.
+// start does what a server does when it starts in dir: to is the --recover-to-index, 0 for
+// nothing. It returns the index that was replayed last, or that of the snapshot.
 func start(dir string, mode journal.Mode, to journal.Index) (last journal.Index, err error) {
 	s, err := embedded.Open(embedded.Config{Dir: dir, Mode: mode, FreeBytes: plenty, AcceptLoss: to != 0})
 	if err != nil {

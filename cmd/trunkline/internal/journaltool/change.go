@@ -12,7 +12,8 @@ import (
 	"trunkline/handlers/ipc"
 )
 
-// change appends the kind and the fields of a record; ok is false where it is none that is known here.
+// change appends the kind and the fields of a record; ok is false where it is none that is known
+// here.
 func (o *object) change(r *ipc.Record, rec []byte) (ok bool) {
 	if err := ipc.ParseRecord(rec, r); err != nil {
 		o.text("kind", unreadable)

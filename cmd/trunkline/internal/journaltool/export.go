@@ -29,8 +29,9 @@ type Exported struct {
 // errPast ends an export at the end of its range.
 var errPast = errors.New("past the range")
 
-// Export writes one JSON object per index and line to w, in order: index, time, epoch, kind, and the fields of the change, or error
-// and base64 where it is none. A claim has a line too, so that a missing index is a missing record.
+// Export writes one JSON object per index and line to w, in order: index, time, epoch, kind, and
+// the fields of the change, or error and base64 where it is none. A claim has a line too, so that a
+// missing index is a missing record.
 func Export(ctx context.Context, dir string, in Range, w io.Writer, m Meter) (done Exported, err error) {
 	j, err := open(dir)
 	if err != nil {
@@ -126,7 +127,7 @@ func (x *export) note(err error) {
 	}
 }
 
-// nothing is a Meter for work that is told of elsewhere.
+// nothing is a Meter for work that is reported elsewhere.
 type nothing struct{}
 
 // Begin implements Meter.

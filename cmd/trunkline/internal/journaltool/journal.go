@@ -8,15 +8,16 @@ import (
 	"trunkline/engine/journal/embedded"
 )
 
-// Meter is told how far a piece of work is.
+// Meter receives the progress of a piece of work.
 type Meter interface {
 	// Begin starts a phase that ends at total, counted in unit.
 	Begin(phase, unit string, total uint64)
-	// Set says that done of total is behind.
+	// Set reports that done of total is behind.
 	Set(done uint64)
 }
 
-// Journal is a journal in a directory, open for looking at it. Nobody else can open the directory meanwhile.
+// Journal is a journal in a directory, open for looking at it. No other process can open the
+// directory meanwhile.
 type Journal struct {
 	view *embedded.View
 	in   *journal.Inspector

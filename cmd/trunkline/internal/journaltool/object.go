@@ -67,7 +67,8 @@ func (o *object) base64(name string, v []byte) {
 	o.b = append(base64.StdEncoding.AppendEncode(append(o.b, '"'), v), '"')
 }
 
-// value is a MessagePack value as JSON; nothing where there is none, and base64 under another name where it has no form in JSON.
+// value is a MessagePack value as JSON; nothing where there is none, and base64 under another name
+// where it has no form in JSON.
 func (o *object) value(name string, raw []byte) {
 	if raw == nil {
 		return

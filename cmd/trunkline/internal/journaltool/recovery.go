@@ -7,16 +7,17 @@ import (
 	"trunkline/engine/journal"
 )
 
-// Recovery says what can be done about a damaged journal.
+// Recovery is what can be done about a damaged journal.
 type Recovery struct {
-	// Starts is set when a server starts on it as it is: what is damaged is older than the newest snapshot, or is a snapshot that a start
-	// passes over.
+	// Starts is set when a server starts on it as it is: what is damaged is older than the newest
+	// snapshot, or is a snapshot that a start passes over.
 	Starts bool `json:"starts"`
-	// Possible is set when a server started with --recover-to-index Index starts and has everything up to it. Only a backup helps
-	// where neither is.
+	// Possible is set when a server started with --recover-to-index Index starts and has everything
+	// up to it. Only a backup helps where neither is.
 	Possible bool   `json:"possible"`
 	Index    uint64 `json:"index"`
-	// LosesFrom and LosesTo are the records given up by that, 0 for none. LosesTo is the last one that is known of; 0 if none is.
+	// LosesFrom and LosesTo are the records given up by that, 0 for none. LosesTo is the last one
+	// that is known of; 0 if none is.
 	LosesFrom uint64 `json:"loses_from"`
 	LosesTo   uint64 `json:"loses_to"`
 	// LosesSnapshots are the generations given up.
@@ -25,8 +26,9 @@ type Recovery struct {
 	open bool // whether there may be more than is known of
 }
 
-// judge draws the conclusion from what was found; mendable says whether an operator can make a server open the directory at all.
-func (r *Report) judge(mendable bool) {
+// setVerdict draws the conclusion from what was found; mendable reports whether an operator can make a
+// server open the directory at all.
+func (r *Report) setVerdict(mendable bool) {
 	if mendable {
 		r.beginning()
 	}
@@ -55,7 +57,7 @@ func (r *Report) beginning() {
 	r.damaged(Damage{Where: r.Dir, Index: 1, Until: first, Error: fmt.Sprintf("the log begins at index %d, and no snapshot holds what was before", first)})
 }
 
-// recoverable returns the highest index to which a server could be told to recover, 0 for none.
+// recoverable returns the highest index to which a server could recover, 0 for none.
 func (r *Report) recoverable() journal.Index {
 	to := []journal.Index{r.LastIndex}
 	for _, d := range r.Damages {
@@ -93,7 +95,8 @@ func (r *Report) starts(to journal.Index) bool {
 	})
 }
 
-// startingPoint returns the snapshot that a start reads: an empty one if there is none, nil if it is damaged.
+// startingPoint returns the snapshot that a start reads: an empty one if there is none, nil if it
+// is damaged.
 func (r *Report) startingPoint(to journal.Index, forced bool) *Snapshot {
 	for i := range slices.Backward(r.Snapshots) {
 		s := &r.Snapshots[i]
@@ -130,7 +133,7 @@ func (v *Recovery) recover(r *Report, to journal.Index) {
 	}
 }
 
-// Advice says in words what can be done.
+// Advice returns in words what can be done.
 func (v *Recovery) Advice() string {
 	switch {
 	case v.Starts && len(v.LosesSnapshots) > 0:

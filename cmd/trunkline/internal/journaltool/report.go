@@ -17,14 +17,16 @@ type Report struct {
 	Dir   string `json:"dir"`
 	Mode  string `json:"mode"`
 	Sound bool   `json:"sound"`
-	// Closed is set when a server closed the journal after its last block; else it died, which is no damage.
+	// Closed is set when a server closed the journal after its last block; else it died, which is
+	// no damage.
 	Closed bool `json:"closed"`
 	Totals
 	Snapshots []Snapshot `json:"snapshots"`
-	// Torn is the part of a record at the end of the log that a crash left: nobody was told of it, and the next start cuts it off.
+	// Torn is the part of a record at the end of the log that a crash left: it was never
+	// acknowledged, and the next start cuts it off.
 	Torn *Place `json:"torn_tail"`
-	// LostMarks are the files with the mark that are missing or torn. One of two is no damage: the other one guards the log, and the next
-	// start makes it again.
+	// LostMarks are the files with the mark that are missing or torn. One of two is no damage: the
+	// other one guards the log, and the next start makes it again.
 	LostMarks []string `json:"lost_marks"`
 	// Damages are the first maxDamages of DamageCount, in the order of the log and then of the snapshots.
 	Damages     []Damage  `json:"damages"`
@@ -123,7 +125,8 @@ func (r *Report) damaged(d Damage) {
 	}
 }
 
-// refuse notes that a server does not even open the directory. Where the walk ended at the same place, that is told already.
+// refuse notes that a server does not even open the directory. Where the walk ended at the same
+// place, that is reported already.
 func (r *Report) refuse(damage *journal.DamageError) {
 	r.refused = damage
 	if n := len(r.Damages); n > 0 && r.Damages[n-1].Until == 0 {

@@ -11,7 +11,8 @@ import (
 	"trunkline/handlers/ipc"
 )
 
-// Stats is what is in a journal, in numbers. They do not say whether it is sound: what cannot be read is not counted.
+// Stats is what is in a journal, in numbers. They do not show whether it is sound: what cannot be
+// read is not counted.
 type Stats struct {
 	Dir  string `json:"dir"`
 	Mode string `json:"mode"`

@@ -11,15 +11,16 @@ import (
 	"trunkline/handlers/ipc"
 )
 
-// Verify reads all of the journal in dir and judges it as a server would that starts on it, and beyond: every block and how it
-// follows from the one before it, every record, every snapshot. Damage is no error of Verify: it is in the Report.
+// Verify reads all of the journal in dir and checks it as a server would that starts on it, and
+// beyond: every block and how it follows from the one before it, every record, every snapshot.
+// Damage is no error of Verify: it is in the Report.
 func Verify(ctx context.Context, dir string, m Meter) (*Report, error) {
 	r := &Report{Dir: dir, Snapshots: []Snapshot{}, LostMarks: []string{}, Damages: []Damage{}}
 	j, err := open(dir)
 	var damage *journal.DamageError
 	if errors.As(err, &damage) {
 		r.refuse(damage)
-		r.judge(false)
+		r.setVerdict(false)
 		return r, nil
 	}
 	if err != nil {
@@ -59,7 +60,7 @@ func (v *verification) run() error {
 	if err := v.snapshots(); err != nil {
 		return err
 	}
-	r.judge(v.view.Damage() == nil || v.view.Mendable())
+	r.setVerdict(v.view.Damage() == nil || v.view.Mendable())
 	return nil
 }
 
@@ -77,7 +78,8 @@ func (v *verification) log() (err error) {
 	return v.resume()
 }
 
-// resume looks whether what a damaged file hides ends before the newest snapshot does: a start reads only what is behind that.
+// resume looks whether what a damaged file hides ends before the newest snapshot does: a start
+// reads only what is behind that.
 func (v *verification) resume() error {
 	r := v.r
 	newest := len(v.infos) - 1
@@ -178,7 +180,8 @@ func (v *verification) damaged(where string, index journal.Index, err error) {
 	v.r.damaged(Damage{Where: where, Index: index, Error: words(err), snapshot: true})
 }
 
-// words are the first line of an error, without the place if it is a DamageError. What follows are details of the library.
+// words are the first line of an error, without the place if it is a DamageError. What follows are
+// details of the library.
 func words(err error) string {
 	var damage *journal.DamageError
 	if errors.As(err, &damage) {
@@ -188,7 +191,7 @@ func words(err error) string {
 	return line
 }
 
-// watched is a reader that ends with its context and tells how far it is.
+// watched is a reader that ends with its context and reports its progress.
 type watched struct {
 	r    io.Reader
 	ctx  context.Context

@@ -38,8 +38,8 @@ func TestVerifyASoundJournal(t *testing.T) {
 	}
 }
 
-// TestDamage makes each kind of damage, and holds the report against what a server really does: whether it starts, and what it
-// has after a recovery to the index that is named.
+// TestDamage makes each kind of damage, and holds the report against what a server really does:
+// whether it starts, and what it has after a recovery to the index that is named.
 func TestDamage(t *testing.T) {
 	logged := plan{groups: 6}
 	long := plan{groups: 30, record: func(i int) []byte { return usage(fmt.Sprintf("p%-250d", i), int64(i)) }} // several pages of the log
@@ -156,7 +156,7 @@ func TestOlderSnapshotMissing(t *testing.T) {
 	}
 }
 
-// compare does in copies of dir what the report says.
+// compare does in copies of dir what the report advises.
 func compare(t *testing.T, dir string, mode journal.Mode, v *Recovery) {
 	t.Helper()
 	_, err := start(clone(t, dir), mode, 0)
@@ -198,7 +198,8 @@ func TestSnapshotDamage(t *testing.T) {
 	}
 }
 
-// TestChunkDamage flips a byte of the newest snapshot: no record is lost, because the one before it is still there.
+// TestChunkDamage flips a byte of the newest snapshot: no record is lost, because the one before it
+// is still there.
 func TestChunkDamage(t *testing.T) {
 	fill := byte('A')
 	dir := made(t, plan{groups: 6, snapshots: []int{1, 3}, snapshot: func() []byte {
@@ -226,8 +227,9 @@ func TestChunkDamage(t *testing.T) {
 	}
 }
 
-// secondChunk is a place at the beginning of the second chunk of a snapshot. Pebble looks for the bit that makes a sum right again,
-// from the beginning on, and that takes long for one that is far behind.
+// secondChunk is a place at the beginning of the second chunk of a snapshot. Pebble looks for the
+// bit that makes a sum right again, from the beginning on, and that takes long for one that is far
+// behind.
 const secondChunk = 263_400
 
 // flipWhere flips a bit of the second chunk of a snapshot in the sorted file where the text stands.
@@ -308,7 +310,7 @@ func TestNothingToVerify(t *testing.T) {
 	must(t, s.Close())
 }
 
-// canceler ends a piece of work when it says for the nth time how far it is.
+// canceler ends a piece of work at its nth report of progress.
 type canceler struct {
 	nothing
 	n      int

@@ -36,7 +36,8 @@ func TestExportedNamesAreDocumented(t *testing.T) {
 	}
 }
 
-// undocumented lists the exported names of one declaration that neither they nor their group explain.
+// undocumented lists the exported names of one declaration that neither they nor their group
+// explain.
 func undocumented(d ast.Decl) []string {
 	switch d := d.(type) {
 	case *ast.FuncDecl:

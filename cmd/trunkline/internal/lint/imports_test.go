@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// doors lists, for every room, which of our rooms its code (tests aside) may import. The first row that fits a package
-// counts; a package that fits no row is a room nobody planned.
+// doors lists, for every room, which of our rooms its code (tests aside) may import. The first row
+// that fits a package counts; a package that fits no row is a room without a plan.
 var doors = []struct {
 	room string
 	may  []string
@@ -55,11 +55,12 @@ var doors = []struct {
 	{"cmd/trunkline/internal/loadgen", []string{"codec", "handlers/ipc/client"}, "the callers' side of three protocols: it must measure any server, so it knows none of ours"},
 	{"cmd", []string{"codec", "engine", "handlers", "cmd"}, "wires everything"},
 	{"fuzz", []string{"codec", "engine", "handlers"}, "feeds everything but the program"},
-	{"bench/internal/goal", nil, "judges figures, whoever measured them: it knows no server, no load and no clock"},
+	{"bench/internal/goal", nil, "compares figures with goals: it knows no server, no load and no clock"},
 	{"bench", []string{"codec", "engine", "handlers", "bench"}, "measures everything but the program"},
 }
 
-// keepers lists packages that only some rooms may import. Tests may use them as an independent judge, unless tests is set.
+// keepers lists packages that only some rooms may import. Tests may use them as an independent
+// judge, unless tests is set.
 var keepers = []struct {
 	pkg   string
 	rooms []string

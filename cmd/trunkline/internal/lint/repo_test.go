@@ -19,7 +19,8 @@ const (
 	ours   = module + "/"
 )
 
-// goFile is one parsed source file. dir is the package's folder relative to the repository, with slashes.
+// goFile is one parsed source file. dir is the package's folder relative to the repository, with
+// slashes.
 type goFile struct {
 	path, dir string
 	src       string
@@ -109,7 +110,8 @@ func (r *repo) add(p, rel string, d fs.DirEntry) error {
 	return nil
 }
 
-// skipDir leaves out what git ignores, what the go tool ignores, and nested modules: they have rules of their own.
+// skipDir leaves out what git ignores, what the go tool ignores, and nested modules: they have
+// rules of their own.
 func skipDir(root, rel, name string) bool {
 	switch {
 	case rel == ".":
@@ -123,7 +125,8 @@ func skipDir(root, rel, name string) bool {
 	return err == nil
 }
 
-// isText picks the files that people write: by extension, or without one (Makefile, .ci/run). Fuzz corpora are found bytes.
+// isText picks the files that people write: by extension, or without one (Makefile, .ci/run). Fuzz
+// corpora are found bytes.
 func isText(rel string) bool {
 	if strings.Contains(rel, "testdata/fuzz/") {
 		return false

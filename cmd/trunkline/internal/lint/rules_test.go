@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A rule that cannot fail is decoration: each checker is shown one thing it must find and one it must not.
+// A rule that cannot fail is decoration: each checker is shown one thing it must find and one it
+// must not.
 
 func parseDecls(t *testing.T, src string) goFile {
 	t.Helper()

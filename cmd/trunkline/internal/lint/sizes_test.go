@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Sizes of hand-written code, tests aside. Over warn is a line in the test's log, over max is a failure.
+// Sizes of hand-written code, tests aside. Over warn is a line in the test's log, over max is a
+// failure.
 const (
 	fileWarn, fileMax   = 400, 700
 	funcWarn, funcMax   = 80, 120
@@ -15,7 +16,8 @@ const (
 	testRatioWarn       = 0.6
 )
 
-// longFuncs lists dispatch switches that may exceed funcMax: one case per message reads better in one place than in two.
+// longFuncs lists dispatch switches that may exceed funcMax: one case per message reads better in
+// one place than in two.
 var longFuncs = map[string]string{}
 
 // wideInterfaces lists interfaces that may exceed ifaceMax.

@@ -6,14 +6,15 @@ import (
 	"testing"
 )
 
-// stateRooms are the rooms of which two must be able to run in one process: no package variable there may change.
+// stateRooms are the rooms of which two must be able to run in one process: no package variable
+// there may change.
 var stateRooms = []string{"codec", "engine", "handlers"}
 
 // sharedState lists package variables that may change, each with its reason.
 var sharedState = map[string]string{}
 
-// TestNoPackageState is a best effort without types: it finds package variables that are locks, atomics or pools, and ones
-// that are assigned, counted or emptied outside their declaration.
+// TestNoPackageState is a best effort without types: it finds package variables that are locks,
+// atomics or pools, and ones that are assigned, counted or emptied outside their declaration.
 func TestNoPackageState(t *testing.T) {
 	r := repository(t)
 	byDir := make(map[string][]goFile)
@@ -76,7 +77,7 @@ func packageVars(files []goFile) map[string]*ast.ValueSpec {
 	return vars
 }
 
-// change tells which package variable a node changes and how; "" if none.
+// change returns which package variable a node changes and how; "" if none.
 func change(n ast.Node, vars map[string]*ast.ValueSpec) (name, what string) {
 	switch n := n.(type) {
 	case *ast.ValueSpec:
@@ -148,7 +149,8 @@ func rootVar(e ast.Expr, vars map[string]*ast.ValueSpec) (string, bool) {
 			e = x.X
 		case *ast.Ident:
 			spec, ok := vars[x.Name]
-			// The parser resolves names within a file: an object declared elsewhere means a local of the same name.
+			// The parser resolves names within a file: an object declared elsewhere means a local
+			// of the same name.
 			return x.Name, ok && (x.Obj == nil || x.Obj.Decl == spec)
 		default:
 			return "", false

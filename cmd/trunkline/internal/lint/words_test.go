@@ -12,7 +12,7 @@ var (
 	unfinished  = regexp.MustCompile(`\b(` + strings.Join([]string{"TO" + "DO", "FIX" + "ME", "X" + "XX"}, "|") + `)\b`)
 )
 
-// TestNoMachinePaths keeps one machine's folders out of everybody's files.
+// TestNoMachinePaths keeps one machine's folders out of all files.
 func TestNoMachinePaths(t *testing.T) {
 	eachLine(t, func(at, line string) {
 		if m := machinePath.FindString(line); m != "" {

@@ -6,7 +6,8 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// shard takes what the connections that belong to it have to count. A connection takes its lock once per batch.
+// shard takes what the connections that belong to it have to count. A connection takes its lock
+// once per batch.
 type shard struct {
 	mu       sync.Mutex
 	accounts [2]*account // of warming up and of what is measured
@@ -144,7 +145,8 @@ func newSample(shares []Share) Sample {
 	return s
 }
 
-// add adds a later sample to one that ends where the other begins; histograms that s does not have are left out.
+// add adds a later sample to one that ends where the other begins; histograms that s does not have
+// are left out.
 func (s *Sample) add(next *Sample) {
 	s.To = next.To
 	s.Due += next.Due

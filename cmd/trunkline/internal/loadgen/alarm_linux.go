@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// timerFile is an alarm of the kernel that the runtime's poller waits for like for a socket: some 20 µs late instead of up to a
-// millisecond, which would be in every latency.
+// timerFile is an alarm of the kernel that the runtime's poller waits for like for a socket: some
+// 20 µs late instead of up to a millisecond, which would be in every latency.
 type timerFile struct {
 	f   *os.File
 	fd  int

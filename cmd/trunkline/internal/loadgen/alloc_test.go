@@ -9,7 +9,8 @@ import (
 	"trunkline/codec/mpack"
 )
 
-// TestRequestsDoNotAllocate: sending a pipeline full of requests and taking their replies, over and over.
+// TestRequestsDoNotAllocate: sending a pipeline full of requests and taking their replies, over and
+// over.
 func TestRequestsDoNotAllocate(t *testing.T) {
 	for _, s := range []Schedule{{To: MaxRate}, {Kind: Max}} {
 		g, c := lonely(t, Plan{Schedule: s, Depth: 64})
@@ -46,7 +47,8 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// TestRepliesDoNotAllocate: good replies of the other protocols, and errors of a code that was seen before.
+// TestRepliesDoNotAllocate: good replies of the other protocols, and errors of a code that was seen
+// before.
 func TestRepliesDoNotAllocate(t *testing.T) {
 	f := func(protocol, stream string) {
 		t.Helper()

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// kernelBodies are the built-in bodies of ProtocolKernel. Methods that are missing need what only the user knows, or would take
-// work away from the workers of the server.
+// kernelBodies are the built-in bodies of ProtocolKernel. Methods that are missing need what only
+// the user knows, or would take work away from the workers of the server.
 var kernelBodies = map[string]string{
 	"kernel.CreateProcess":    `{"pid":"` + createdPrefix + `{{run}}-{{seq}}","user_id":"bench-{{run}}-{{seq}}","schedule":false}`,
 	"kernel.GetProcess":       `{"pid":"{{pid}}"}`,
@@ -21,10 +21,12 @@ var kernelBodies = map[string]string{
 	"commbus.Publish":         `{"event_type":"bench.event","payload":"{\"seq\":\"{{seq}}\"}","source":"trunkline bench"}`,
 }
 
-// createdPrefix begins the pids of kernel.CreateProcess's built-in body; a run terminates what it created with it.
+// createdPrefix begins the pids of kernel.CreateProcess's built-in body; a run terminates what it
+// created with it.
 const createdPrefix = "bench-new-"
 
-// toolhostBodies are the built-in lines of ProtocolToolhost; any other tool is called without an input.
+// toolhostBodies are the built-in lines of ProtocolToolhost; any other tool is called without an
+// input.
 var toolhostBodies = map[string]string{
 	"AID.HASH.DIGEST.v1": `{"aid":"AID.HASH.DIGEST.v1","inputs":{"text":"{{uuid}}"}}`,
 	"AID.EMBED.TEXT.v1":  `{"aid":"AID.EMBED.TEXT.v1","inputs":{"text":"{{uuid}}","dim":64}}`,
@@ -49,8 +51,8 @@ func builtinBody(protocol, name string) (body string, ok bool) {
 	return smallEnvelope, true
 }
 
-// DefaultMix is what is asked when the user names no method: for ProtocolKernel what a worker's calls are mostly made of, on
-// processes of its own.
+// DefaultMix is what is asked when the user names no method: for ProtocolKernel what a worker's
+// calls are mostly made of, on processes of its own.
 func DefaultMix(protocol string) []Share {
 	switch protocol {
 	case ProtocolKernel:

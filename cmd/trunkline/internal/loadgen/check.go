@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Check says what is wrong with the plan, and completes its mix: names get their service, methods without a body the one that is
-// built in. Run does it, too.
+// Check returns what is wrong with the plan, and completes its mix: names get their service,
+// methods without a body the one that is built in. Run does it, too.
 func (p *Plan) Check() error {
 	for _, check := range []func() error{p.checkTarget, p.checkSchedule, p.checkSizes, p.checkTimes, p.checkMix} {
 		if err := check(); err != nil {
@@ -104,10 +104,11 @@ func (p *Plan) longest() time.Duration {
 	return most - p.Warmup
 }
 
-// OnlyCount takes the bound of time off a plan that has a count: its Duration becomes the longest there is.
+// OnlyCount takes the bound of time off a plan that has a count: its Duration becomes the longest
+// there is.
 func (p *Plan) OnlyCount() { p.Duration = max(p.longest(), 1) }
 
-// Timed tells whether Duration was meant to bound the plan, and not only its count.
+// Timed reports whether Duration was meant to bound the plan, and not only its count.
 func (p *Plan) Timed() bool { return p.Duration > 0 && (p.Count == 0 || p.Duration < p.longest()) }
 
 // checkMix completes the mix and makes every message of it once.

@@ -75,7 +75,8 @@ func TestLimitsOfAPlan(t *testing.T) {
 	f(`protocol "redis"`, func(p *Plan) { p.Target.Protocol = "redis" })
 }
 
-// TestOnlyCount: a plan without a bound of time has the longest one that passes, and says that it has none.
+// TestOnlyCount: a plan without a bound of time has the longest one that passes, and shows that it
+// has none.
 func TestOnlyCount(t *testing.T) {
 	f := func(warm, interval, want time.Duration) {
 		t.Helper()

@@ -49,8 +49,8 @@ func (g *generator) collect(done <-chan struct{}, observe func(Sample)) *Result 
 	}
 }
 
-// boundary is when the sample that has begun ends: at a multiple of the interval from the start of measuring, as the last one of
-// warming up does.
+// boundary is when the sample that has begun ends: at a multiple of the interval from the start of
+// measuring, as the last one of warming up does.
 func (c *collector) boundary() int64 {
 	every := int64(c.g.plan.Interval)
 	since := c.from - c.g.warm
@@ -167,7 +167,8 @@ func join(s Sample, next *Sample) Sample {
 	return s
 }
 
-// all returns the list. A last sample below the shortest that may stand alone joins the one before: the rate of a moment is none.
+// all returns the list. A last sample below the shortest that may stand alone joins the one before:
+// the rate of a moment is none.
 func (k *keeper) all(shortest time.Duration) []Sample {
 	k.flush()
 	if last := len(k.list) - 1; last > 0 && k.list[last].To-k.list[last].From < shortest {
@@ -192,7 +193,8 @@ func withoutMethods(s *Sample) Sample {
 	return c
 }
 
-// shorten copies a histogram into one whose range ends above its highest value: a third of the memory, mostly.
+// shorten copies a histogram into one whose range ends above its highest value: a third of the
+// memory, mostly.
 func shorten(h *hdrhistogram.Histogram) *hdrhistogram.Histogram {
 	short := hdrhistogram.New(LowestLatency, min(max(2*h.Max(), 1000), HighestLatency), latencyDigits)
 	short.Merge(h)

@@ -84,7 +84,8 @@ func TestKeptIntervals(t *testing.T) {
 	f(2*keptIntervals+1, keptIntervals/2+1)
 }
 
-// TestTheRestOfARun: a last moment does not stand alone, because few requests make a great rate of it.
+// TestTheRestOfARun: a last moment does not stand alone, because few requests make a great rate of
+// it.
 func TestTheRestOfARun(t *testing.T) {
 	shares := []Share{{Name: "m"}}
 	f := func(shortest time.Duration, spans ...time.Duration) (ends []time.Duration) {
@@ -123,7 +124,8 @@ func TestTheRestOfARun(t *testing.T) {
 	}
 }
 
-// TestBoundaries: samples end at multiples of the interval from the start of measuring, and one ends exactly there.
+// TestBoundaries: samples end at multiples of the interval from the start of measuring, and one
+// ends exactly there.
 func TestBoundaries(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		warm := rapid.Int64Range(0, 1e10).Draw(t, "warm")

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// conn is one connection to the server, over all the transports it has had. Its writer goroutine (run) sends what is due and connects
-// anew, one reader goroutine per transport takes replies.
+// conn is one connection to the server, over all the transports it has had. Its writer goroutine
+// (run) sends what is due and connects anew, one reader goroutine per transport takes replies.
 type conn struct {
 	g     *generator
 	index int64
@@ -30,14 +30,15 @@ type conn struct {
 	places  places
 	starved bool   // something is due and there is no place for it
 	ready   int64  // since when there are places, and a transport
-	closing bool   // the server said that it closes: nothing more is sent
+	closing bool   // the server announced that it closes: nothing more is sent
 	alive   bool   // this transport has brought a reply
-	words   []byte // said about the connection: as what the requests fail that are lost with it
+	words   []byte // the error of the connection: that of the requests that are lost with it
 
 	reply reply // the reader's: it would be allocated per read otherwise
 }
 
-// How a lost connection is made again: the pause doubles from the first to the last of these until a reply comes.
+// How a lost connection is made again: the pause doubles from the first to the last of these until
+// a reply comes.
 const (
 	firstBackoff = 10 * time.Millisecond
 	lastBackoff  = time.Second
@@ -78,7 +79,7 @@ func (c *conn) run(ctx context.Context, nc net.Conn) {
 	}
 }
 
-// serve uses one transport until it or the run ends; lost tells that it was the transport.
+// serve uses one transport until it or the run ends; lost reports that it was the transport.
 func (c *conn) serve(nc net.Conn) (lost bool) {
 	c.attach(nc)
 	over := make(chan struct{})
@@ -204,7 +205,8 @@ func (c *conn) read(nc net.Conn) {
 	}
 }
 
-// The sizes of a read buffer, in bytes: that of its beginning, and the one above which it is given back once it is empty.
+// The sizes of a read buffer, in bytes: that of its beginning, and the one above which it is given
+// back once it is empty.
 const (
 	readBuffer = 4 << 10
 	keptBuffer = 64 << 10
@@ -225,8 +227,8 @@ func resize(buf []byte, have, need int) ([]byte, error) {
 	return buf, nil
 }
 
-// judge says as what the requests in flight fail when the transport is closed.
-func (c *conn) judge(why string) {
+// setError sets the error of the requests in flight for when the transport is closed.
+func (c *conn) setError(why string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.words = append(c.words[:0], why...)
@@ -274,7 +276,8 @@ func (c *conn) takeLast(d dialect, in []byte, now int64) {
 	}
 }
 
-// end ends the request that a reply belongs to. Both locks are held; it does not allocate for a success.
+// end ends the request that a reply belongs to. Both locks are held; it does not allocate for a
+// success.
 func (c *conn) end(r *reply, now int64) {
 	c.closing = c.closing || r.final
 	switch {
@@ -300,7 +303,7 @@ func (c *conn) end(r *reply, now int64) {
 	a := c.shard.accounts[c.g.accountAt(f.start)]
 	switch latency := now - f.start; {
 	case latency >= c.g.timeout:
-		// It came before anybody looked, but too late all the same.
+		// It came before the timer, but too late all the same.
 		a.late++
 		a.observe(f.share, c.g.timeout)
 		fail(a, f.share, ErrorTimeout)

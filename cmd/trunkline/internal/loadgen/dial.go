@@ -15,7 +15,7 @@ type ConnectError struct {
 	Err  error
 }
 
-// Error says what could not be reached.
+// Error names what could not be reached.
 func (e *ConnectError) Error() string { return fmt.Sprintf("cannot connect to %s: %v", e.Addr, e.Err) }
 
 // Unwrap returns the cause.
@@ -73,8 +73,8 @@ func (t *Target) dial(ctx context.Context) (net.Conn, error) {
 	return Dial(ctx, p.network, p.addr, p.tls, nil)
 }
 
-// Dial connects to addr of a network, with TLS if secure is set; cfg may be nil. The name that the certificate must have is the
-// host of addr unless cfg says otherwise.
+// Dial connects to addr of a network, with TLS if secure is set; cfg may be nil. The name that the
+// certificate must have is the host of addr unless cfg names another.
 func Dial(ctx context.Context, network, addr string, secure bool, cfg *tls.Config) (net.Conn, error) {
 	if !secure {
 		var d net.Dialer

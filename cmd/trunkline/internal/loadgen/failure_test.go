@@ -36,7 +36,8 @@ func TestALateReply(t *testing.T) {
 	}}
 	p := Plan{Schedule: Schedule{To: 10}, Conns: 1, Depth: 1, Duration: 4 * time.Second, Timeout: time.Second}
 	against(t, f, p, func(r *Result, _ []Sample) {
-		// While the tenth held the only place, ten more came due; the last of them waited until the sweep.
+		// While the tenth held the only place, ten more came due; the last of them waited until the
+		// sweep.
 		if r.Total.Errors[ErrorTimeout] < 1 || r.Total.Errors[ErrorTimeout] > 2 || r.Total.Done+r.Total.Failed != 40 {
 			t.Errorf("%+v", r.Total)
 		}
@@ -46,7 +47,8 @@ func TestALateReply(t *testing.T) {
 	})
 }
 
-// TestAReplyAtTheTimeout: what comes when the time is up is too late, whoever looks first.
+// TestAReplyAtTheTimeout: what comes when the time is up is too late, whether the timer or the
+// reader is first.
 func TestAReplyAtTheTimeout(t *testing.T) {
 	f := func(after time.Duration, done int64) {
 		t.Helper()
@@ -96,7 +98,8 @@ func TestALostConnection(t *testing.T) {
 	})
 }
 
-// TestAServerThatIsAway for two seconds: requests wait for it up to their timeout, and attempts to connect become rarer.
+// TestAServerThatIsAway for two seconds: requests wait for it up to their timeout, and attempts to
+// connect become rarer.
 func TestAServerThatIsAway(t *testing.T) {
 	away := func(at time.Duration) bool { return at >= time.Second && at < 3*time.Second }
 	f := &fake{serve: func(at time.Duration, n int) deed { return deed{hang: away(at)} }}

@@ -13,7 +13,8 @@ import (
 	"trunkline/codec/mpack"
 )
 
-// fake is a server of the kernel protocol inside a bubble of testing/synctest, where time passes only while all wait.
+// fake is a server of the kernel protocol inside a bubble of testing/synctest, where time passes
+// only while all wait.
 type fake struct {
 	mu       sync.Mutex
 	began    time.Time
@@ -50,7 +51,8 @@ func (f *fake) dial(context.Context) (net.Conn, error) {
 	return ours, nil
 }
 
-// talk serves one connection. Frames are read while others are worked on, so that what is in flight can be counted.
+// talk serves one connection. Frames are read while others are worked on, so that what is in flight
+// can be counted.
 func (f *fake) talk(nc net.Conn) {
 	defer nc.Close()
 	ids := make(chan []byte, maxDepth+1)
@@ -104,7 +106,7 @@ func (f *fake) receive(nc net.Conn, ids chan<- []byte) {
 	})
 }
 
-// eachFrame hands out what comes until the connection ends, or do says so.
+// eachFrame hands out what comes until the connection ends, or do returns false.
 func eachFrame(nc net.Conn, do func(payload []byte) bool) {
 	var in []byte
 	buf := make([]byte, 4096)

@@ -34,7 +34,8 @@ type generator struct {
 // maxShards bounds the shards: each may have a histogram of 270 KiB per method, four times over.
 const maxShards = 16
 
-// newGenerator makes what a run needs but its connections. workers is how many goroutines run at a time.
+// newGenerator makes what a run needs but its connections. workers is how many goroutines run at a
+// time.
 func newGenerator(p Plan, secret uint64, workers int) (*generator, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -90,7 +91,7 @@ func (g *generator) accountAt(at int64) int {
 	return measuring
 }
 
-// due tells whether request k may be sent by now.
+// due reports whether request k may be sent by now.
 func (g *generator) due(k, now int64) bool {
 	if g.table != nil {
 		return k < g.table.last && g.table.at(k) <= now
@@ -98,7 +99,8 @@ func (g *generator) due(k, now int64) bool {
 	return now < g.end && g.tickets.Load() > 0
 }
 
-// claim does so too, tells since when, and takes one off the count of a schedule that has no times.
+// claim does so too, returns since when, and takes one off the count of a schedule that has no
+// times.
 func (g *generator) claim(k, now int64) (start int64, ok bool) {
 	if g.table != nil {
 		return g.table.at(k), g.due(k, now)
@@ -127,7 +129,8 @@ func (g *generator) connect(ctx context.Context) (net.Conn, error) {
 // dialers is how many connections are made at a time.
 const dialers = 64
 
-// connectAll makes the first transport of every connection. One that cannot be made ends it: it would be another run than asked for.
+// connectAll makes the first transport of every connection. One that cannot be made ends it: it
+// would be another run than asked for.
 func (g *generator) connectAll(ctx context.Context) ([]net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -164,7 +167,8 @@ func (g *generator) connectAll(ctx context.Context) ([]net.Conn, error) {
 	return nil, &ConnectError{Addr: g.plan.Target.Addr, Err: failed}
 }
 
-// overAt is when a connection that has no transport has nothing to wait for any more: its last request has timed out.
+// overAt is when a connection that has no transport has nothing to wait for any more: its last
+// request has timed out.
 func (g *generator) overAt() int64 {
 	if g.table == nil {
 		return g.end
@@ -184,7 +188,8 @@ func (g *generator) halt() {
 	}
 }
 
-// finish notes when the run ended: as soon as the last request did if it was stopped or counted, else not before its time.
+// finish notes when the run ended: as soon as the last request did if it was stopped or counted,
+// else not before its time.
 func (g *generator) finish() {
 	now := g.now()
 	g.cut.Store(g.stopped.Load())
@@ -194,7 +199,7 @@ func (g *generator) finish() {
 	g.finished.Store(max(now, 1))
 }
 
-// countEnded tells whether the run ended by its count.
+// countEnded reports whether the run ended by its count.
 func (g *generator) countEnded() bool {
 	if g.plan.Count == 0 {
 		return false

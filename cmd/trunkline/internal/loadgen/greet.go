@@ -9,7 +9,8 @@ import (
 	"trunkline/codec/jsonx"
 )
 
-// greet does what a connection needs before its first request: for toolhost lines, to authenticate (toolhost §6.2).
+// greet does what a connection needs before its first request: for toolhost lines, to authenticate
+// (toolhost §6.2).
 func (t *Target) greet(ctx context.Context, nc net.Conn) error {
 	if t.Protocol != ProtocolToolhost || t.Token == "" {
 		return nil

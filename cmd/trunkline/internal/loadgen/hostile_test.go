@@ -20,8 +20,8 @@ import (
 // attack is what a server does with one connection.
 type attack func(nc net.Conn)
 
-// underAttack runs a small plan against such a server, in a bubble. Whatever the server does, the run ends in time, and each request that
-// was due is either done or failed.
+// underAttack runs a small plan against such a server, in a bubble. Whatever the server does, the
+// run ends in time, and each request that was due is either done or failed.
 func underAttack(t *testing.T, protocol string, serve attack, check func(r *Result)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -56,13 +56,14 @@ func underAttack(t *testing.T, protocol string, serve attack, check func(r *Resu
 
 var protocols = []string{ProtocolKernel, ProtocolToolhost, ProtocolHTTP}
 
-// good are replies to any request of a protocol, but for the kernel's, which needs the request's id.
+// good are replies to any request of a protocol, but for the kernel's, which needs the request's
+// id.
 var good = map[string]string{
 	ProtocolToolhost: "{\"ok\":true}\n",
 	ProtocolHTTP:     "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
 }
 
-// eachRequest hands out one good reply for each request that comes, until do says so.
+// eachRequest hands out one good reply for each request that comes, until do returns false.
 func eachRequest(nc net.Conn, protocol string, do func(reply string) bool) {
 	in := bufio.NewReader(nc)
 	switch protocol {
@@ -96,7 +97,8 @@ func send(nc net.Conn, text string) bool {
 	return err == nil
 }
 
-// allFailed checks that nothing was done, and that failures of one of these kinds were among the reasons.
+// allFailed checks that nothing was done, and that failures of one of these kinds were among the
+// reasons.
 func allFailed(t *testing.T, protocol string, kinds ...string) func(r *Result) {
 	return func(r *Result) {
 		t.Helper()
@@ -148,7 +150,8 @@ func TestAServerThatSaysTooMuch(t *testing.T) {
 	}
 }
 
-// TestAServerThatNeverAnswers: the places that its silence takes are not the generator's lag, which underAttack looks at.
+// TestAServerThatNeverAnswers: the places that its silence takes are not the generator's lag, which
+// underAttack looks at.
 func TestAServerThatNeverAnswers(t *testing.T) {
 	for _, p := range protocols {
 		underAttack(t, p, func(nc net.Conn) { eachRequest(nc, p, func(string) bool { return true }) }, func(r *Result) {
@@ -171,7 +174,7 @@ func TestAServerThatAnswersSomebodyElse(t *testing.T) {
 	})
 }
 
-// TestAServerThatAnswersTwice: the second reply is nobody's.
+// TestAServerThatAnswersTwice: the second reply belongs to no request.
 func TestAServerThatAnswersTwice(t *testing.T) {
 	for _, p := range protocols {
 		underAttack(t, p, func(nc net.Conn) {

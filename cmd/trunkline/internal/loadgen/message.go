@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// message is one method's request: bytes in which some places are written anew for each request. All requests of a method have the
-// same length, so that making one is a copy and a few stores.
+// message is one method's request: bytes in which some places are written anew for each request.
+// All requests of a method have the same length, so that making one is a copy and a few stores.
 type message struct {
 	bytes   []byte
 	patches []patch
@@ -14,7 +14,8 @@ type message struct {
 	pid     bool // it asks for a process of the run
 }
 
-// idWidth is the length of an id: hexadecimal digits of a 48-bit number, whose low idPlaceBits are the place in flight.
+// idWidth is the length of an id: hexadecimal digits of a 48-bit number, whose low idPlaceBits are
+// the place in flight.
 const (
 	idWidth     = 12
 	idPlaceBits = 12
@@ -127,8 +128,8 @@ func putUUID(to []byte, secret, seq uint64) {
 	to[8], to[13], to[18], to[23] = '-', '-', '-', '-'
 }
 
-// findPatches compares a message made twice, each hole filled differently: what differs is where the holes are. It returns the
-// places, or false if they are not where they should be.
+// findPatches compares a message made twice, each hole filled differently: what differs is where
+// the holes are. It returns the places, or false if they are not where they should be.
 func findPatches(low, high []byte, holes []hole, binaryNumbers bool) (patches []patch, ok bool) {
 	if len(low) != len(high) {
 		return nil, false

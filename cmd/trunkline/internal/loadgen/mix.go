@@ -16,8 +16,8 @@ func newMix(shares []Share, seed uint64) *mix {
 	return m
 }
 
-// pick returns the share of request k: always the same one, in an order without a period, so that no method falls on the same
-// connections again and again. It does not allocate.
+// pick returns the share of request k: always the same one, in an order without a period, so that
+// no method falls on the same connections again and again. It does not allocate.
 func (m *mix) pick(k int64) int {
 	last := len(m.bounds) - 1
 	if last == 0 {

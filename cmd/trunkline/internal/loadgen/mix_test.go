@@ -16,7 +16,8 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// TestEveryConnectionGetsTheMix: a connection's requests are every n-th one, and must be mixed as all are.
+// TestEveryConnectionGetsTheMix: a connection's requests are every n-th one, and must be mixed as
+// all are.
 func TestEveryConnectionGetsTheMix(t *testing.T) {
 	m := newMix([]Share{{Weight: 1}, {Weight: 1}}, 1)
 	for _, stride := range []int64{2, 8, 64, 1000} {

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// alarm waits with the precision that the machine has: the runtime's timers round up to a millisecond where nothing else runs.
+// alarm waits with the precision that the machine has: the runtime's timers round up to a
+// millisecond where nothing else runs.
 type alarm interface {
 	wait(d time.Duration)
 	close()
@@ -18,7 +19,8 @@ func (timerAlarm) wait(d time.Duration) { time.Sleep(d) }
 func (timerAlarm) close()               {}
 
 const (
-	// quantum is the shortest wait: at rates above its inverse requests go out in groups, which is what their rate leaves of a core.
+	// quantum is the shortest wait: at rates above its inverse requests go out in groups, which is
+	// what their rate leaves of a core.
 	quantum = 50 * time.Microsecond
 	// patience is the longest wait, so that a stopped run ends.
 	patience = 50 * time.Millisecond

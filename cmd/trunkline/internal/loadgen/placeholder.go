@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// identity is what tells one run from all others.
+// identity is what makes one run different from all others.
 type identity uint64
 
 func (id identity) String() string { return fmt.Sprintf("%08x", uint32(id)) }
@@ -20,7 +20,8 @@ const (
 	fieldUUID
 )
 
-// The widths of fields as text. They are fixed, so that a message is one template and its length is known beforehand.
+// The widths of fields as text. They are fixed, so that a message is one template and its length is
+// known beforehand.
 const (
 	seqWidth  = 12 // MaxRate for MaxDuration
 	connWidth = 5
@@ -48,7 +49,7 @@ type text struct {
 // pidOf is the process of a connection, with the placeholders of a body.
 const pidOf = "bench-{{run}}-{{conn}}"
 
-// parse takes a body apart. pid tells whether it asks for a process of the run.
+// parse takes a body apart. pid reports whether it asks for a process of the run.
 func parse(body string, id identity) (t text, pid bool, err error) {
 	pid = strings.Contains(body, "{{pid}}")
 	body = strings.ReplaceAll(body, "{{pid}}", pidOf)
@@ -74,14 +75,14 @@ func parse(body string, id identity) (t text, pid bool, err error) {
 	}
 }
 
-// standsAlone tells whether what is between two parts of JSON text is a whole value.
+// standsAlone reports whether what is between two parts of JSON text is a whole value.
 func standsAlone(before, after string) bool {
 	const space = " \t\r\n"
 	before, after = strings.TrimRight(before, space), strings.TrimLeft(after, space)
 	return before != "" && strings.ContainsAny(before[len(before)-1:], ":,[") && (after == "" || strings.ContainsAny(after[:1], ",]}"))
 }
 
-// insideString tells whether JSON text ends inside a string, given how it began.
+// insideString reports whether JSON text ends inside a string, given how it began.
 func insideString(part string, quoted bool) bool {
 	for i := 0; i < len(part); i++ {
 		switch {
@@ -94,7 +95,8 @@ func insideString(part string, quoted bool) bool {
 	return quoted
 }
 
-// fill puts text into all holes: low and high differ in every byte, and so do the numbers they stand for.
+// fill puts text into all holes: low and high differ in every byte, and so do the numbers they
+// stand for.
 func (t *text) fill(low bool) []byte {
 	var out bytes.Buffer
 	for i, part := range t.parts {

@@ -3,7 +3,7 @@ package loadgen
 // flight is a request on its way: a place of a connection.
 type flight struct {
 	start      int64  // when it was due, in nanoseconds of the run
-	stamp      uint64 // of its id, so that a late reply to the place's earlier request is told apart
+	stamp      uint64 // of its id, so that a late reply to the place's earlier request is known
 	prev, next int16  // in the order sent; none at the ends
 	share      uint8
 	state      flightState
@@ -19,9 +19,9 @@ const (
 
 const none = -1
 
-// places are the requests in flight on one connection: at most as many as it is deep. Those in use are linked in the order sent, so
-// that the oldest is at hand. With inOrder the place of a request that timed out is kept until its reply comes, for the replies
-// behind it are found by counting.
+// places are the requests in flight on one connection: at most as many as it is deep. Those in use
+// are linked in the order sent, so that the oldest is at hand. With inOrder the place of a request
+// that timed out is kept until its reply comes, for the replies behind it are found by counting.
 type places struct {
 	all        []flight
 	unused     []int16

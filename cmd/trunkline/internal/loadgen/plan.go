@@ -50,7 +50,7 @@ type Target struct {
 	Token string
 }
 
-// ScheduleKind says how the rate goes.
+// ScheduleKind is the course of the rate.
 type ScheduleKind uint8
 
 // The kinds of schedules.
@@ -59,7 +59,8 @@ const (
 	Constant ScheduleKind = iota
 	// Ramp goes evenly from From at the start of measuring to To at its end; warming up is at From.
 	Ramp
-	// Max keeps every connection at its depth: a closed loop, whose latencies say nothing about a server at a given rate.
+	// Max keeps every connection at its depth: a closed loop, whose latencies show nothing about a
+	// server at a given rate.
 	Max
 )
 
@@ -71,14 +72,16 @@ type Schedule struct {
 
 // Share is one method of the mix.
 type Share struct {
-	// Name is SERVICE.METHOD for ProtocolKernel (kernel. may be left out), a tool id for ProtocolToolhost, any name for ProtocolHTTP.
+	// Name is SERVICE.METHOD for ProtocolKernel (kernel. may be left out), a tool id for
+	// ProtocolToolhost, any name for ProtocolHTTP.
 	Name string
 	// Weight is its part of the requests, relative to the other weights; at least 1.
 	Weight int
-	// Body is JSON with placeholders: the method's body, the whole line, or the envelope; nil takes the one built in for Name. The
-	// placeholders are {{seq}}, the request's number in the run, {{conn}}, its connection's, {{uuid}}, {{run}}, eight digits of the
-	// run, and {{pid}}, a process that the run has created for the connection and terminates at its end. All have a fixed width;
-	// without quotes around them {{seq}} and {{conn}} are numbers.
+	// Body is JSON with placeholders: the method's body, the whole line, or the envelope; nil takes
+	// the one built in for Name. The placeholders are {{seq}}, the request's number in the run,
+	// {{conn}}, its connection's, {{uuid}}, {{run}}, eight digits of the run, and {{pid}}, a
+	// process that the run has created for the connection and terminates at its end. All have a
+	// fixed width; without quotes around them {{seq}} and {{conn}} are numbers.
 	Body []byte
 }
 
@@ -98,6 +101,7 @@ type Plan struct {
 	Timeout time.Duration
 	// Interval is how often observe is called.
 	Interval time.Duration
-	// Seed makes the order of the mix repeatable. Identifiers are fresh in every run, whatever it is, for servers keep what they saw.
+	// Seed makes the order of the mix repeatable. Identifiers are fresh in every run, whatever it
+	// is, for servers keep what they saw.
 	Seed uint64
 }

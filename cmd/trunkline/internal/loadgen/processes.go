@@ -17,7 +17,7 @@ import (
 // PrepareError is a failure to create the processes that the mix works on.
 type PrepareError struct{ Err error }
 
-// Error says so.
+// Error reports it.
 func (e *PrepareError) Error() string {
 	return fmt.Sprintf("cannot create the processes of the run: %v", e.Err)
 }
@@ -31,16 +31,19 @@ const (
 	// prepareTime bounds creating the processes of a run, cleanUpTime terminating them.
 	prepareTime = 30 * time.Second
 	cleanUpTime = 30 * time.Second
-	// callTime bounds one of those calls: a server that takes longer for a process is not there to be measured.
+	// callTime bounds one of those calls: a server that takes longer for a process is not there to
+	// be measured.
 	callTime = 5 * time.Second
 )
 
-// ampleQuota is above what any run uses, because a process beyond its quota costs the server an event per look at it.
+// ampleQuota is above what any run uses, because a process beyond its quota costs the server an
+// event per look at it.
 const ampleQuota = `"quota":{"max_llm_calls":2147483647,"max_tool_calls":2147483647,"max_agent_hops":2147483647,` +
 	`"max_input_tokens":2147483647,"max_output_tokens":2147483647}`
 
-// prepare creates one process per connection, if a method asks for it. They are not scheduled: the workers of the server must not
-// get them. Each has a user of its own, so that no rate limit is met.
+// prepare creates one process per connection, if a method asks for it. They are not scheduled: the
+// workers of the server must not get them. Each has a user of its own, so that no rate limit is
+// met.
 func (g *generator) prepare(ctx context.Context) error {
 	if !g.needsProcesses() {
 		return nil
@@ -72,9 +75,10 @@ func (g *generator) pidOf(conn int64) string {
 	return fmt.Sprintf("bench-%s-%0*d", g.identity(), connWidth, conn)
 }
 
-// cleanUp terminates the processes of the run and those that the built-in CreateProcess made. It does what it can: the server may
-// be gone. After a failed preparation conn is the connection that created: requests of one connection take effect in the order sent,
-// so those that were given up without a reply come before their end. It is nil otherwise.
+// cleanUp terminates the processes of the run and those that the built-in CreateProcess made. It
+// does what it can: the server may be gone. After a failed preparation conn is the connection that
+// created: requests of one connection take effect in the order sent, so those that were given up
+// without a reply come before their end. It is nil otherwise.
 func (g *generator) cleanUp(ctx context.Context, conn *client.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
@@ -133,8 +137,9 @@ func (g *generator) caller(ctx context.Context) (*client.Conn, error) {
 	return client.New(nc), nil
 }
 
-// callAll makes n calls of a kernel method; an empty body leaves one out, fine tells which errors do not matter. The first one that
-// does ends it, and gives up the calls in flight: they may still take effect.
+// callAll makes n calls of a kernel method; an empty body leaves one out, fine reports whether an
+// error does not matter. The first one that does ends it, and gives up the calls in flight: they
+// may still take effect.
 func callAll(ctx context.Context, conn *client.Conn, method string, n int64, body func(i int64) string, fine func(error) bool) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)

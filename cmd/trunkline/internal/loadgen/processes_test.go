@@ -128,8 +128,8 @@ func TestAServerWithoutRoomForProcesses(t *testing.T) {
 	}
 }
 
-// TestProcessesCreatedAfterARefusal: requests that were sent when the first refusal comes are executed later, and what they create
-// is gone after the run all the same.
+// TestProcessesCreatedAfterARefusal: requests that were sent when the first refusal comes are
+// executed later, and what they create is gone after the run all the same.
 func TestProcessesCreatedAfterARefusal(t *testing.T) {
 	s := &registry{full: 3, stall: time.Second}
 	_, err := withRegistry(t, s, Plan{Schedule: Schedule{To: 100}, Conns: 8, Depth: 2, Duration: time.Second})
@@ -139,7 +139,8 @@ func TestProcessesCreatedAfterARefusal(t *testing.T) {
 	}
 }
 
-// TestAServerThatCreatesNothing: one that does not answer is given up after one call's time, and once more for cleaning up.
+// TestAServerThatCreatesNothing: one that does not answer is given up after one call's time, and
+// once more for cleaning up.
 func TestAServerThatCreatesNothing(t *testing.T) {
 	s := &registry{full: 100, mute: true}
 	var took time.Duration
@@ -160,7 +161,8 @@ func TestAServerThatCreatesNothing(t *testing.T) {
 	}
 }
 
-// TestAServerThatTakesNothing: a write that hangs is ended, its requests have failed, and the run comes to its end.
+// TestAServerThatTakesNothing: a write that hangs is ended, its requests have failed, and the run
+// comes to its end.
 func TestAServerThatTakesNothing(t *testing.T) {
 	s := &registry{deaf: true}
 	mix := []Share{{Name: "GetProcessCounts", Weight: 1}}

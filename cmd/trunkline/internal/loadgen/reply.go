@@ -2,8 +2,8 @@ package loadgen
 
 import "errors"
 
-// reply is one answer, as far as counting it needs. code points into the bytes it was read from, or belongs to the dialect; it is
-// valid until the next call.
+// reply is one answer, as far as counting it needs. code points into the bytes it was read from, or
+// belongs to the dialect; it is valid until the next call.
 type reply struct {
 	id    uint64
 	hasID bool // it names its request; else it answers the oldest one
@@ -16,10 +16,10 @@ type reply struct {
 
 // dialect reads the replies of one connection.
 type dialect interface {
-	// next reads the reply at the front of in: n is its length. With n 0 the reply is not whole; it needs at least need bytes. It
-	// does not allocate for a reply that is a success.
+	// next reads the reply at the front of in: n is its length. With n 0 the reply is not whole; it
+	// needs at least need bytes. It does not allocate for a reply that is a success.
 	next(in []byte, r *reply) (n, need int, err error)
-	// end reads what is left when the stream has ended; ok tells whether that is a reply.
+	// end reads what is left when the stream has ended; ok reports whether that is a reply.
 	end(in []byte, r *reply) (ok bool)
 }
 

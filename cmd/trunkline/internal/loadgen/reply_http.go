@@ -55,7 +55,7 @@ type framing struct {
 	chunked bool
 }
 
-// read takes the status and what the header says about the body.
+// read takes the status and what the header holds about the body.
 func (h *responses) read(header []byte, r *reply) (m framing, err error) {
 	*r = reply{}
 	const version = "HTTP/1."

@@ -8,9 +8,10 @@ import (
 	"time"
 )
 
-// Run connects, warms up, measures and waits for the last replies. observe is called once per interval, also while warming up, from
-// one goroutine; it may be nil. When ctx ends the run does, too, without an error: what is in flight then counts nowhere. The error
-// is about the plan, or a *ConnectError, or a *PrepareError.
+// Run connects, warms up, measures and waits for the last replies. observe is called once per
+// interval, also while warming up, from one goroutine; it may be nil. When ctx ends the run does,
+// too, without an error: what is in flight then counts nowhere. The error is about the plan, or a
+// *ConnectError, or a *PrepareError.
 func Run(ctx context.Context, p Plan, observe func(Sample)) (*Result, error) {
 	return run(ctx, p, observe, newAlarm, newSecret())
 }

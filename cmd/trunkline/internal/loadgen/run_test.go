@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestCoordinatedOmission: a server that stalls for one second of ten shows it in the tail of a load that does not wait for it, and
-// hides it from one that does.
+// TestCoordinatedOmission: a server that stalls for one second of ten shows it in the tail of a
+// load that does not wait for it, and hides it from one that does.
 func TestCoordinatedOmission(t *testing.T) {
 	stalling := func() *fake {
 		stalled := false
@@ -33,7 +33,8 @@ func TestCoordinatedOmission(t *testing.T) {
 		if p999, most := l.ValueAtQuantile(99.9), l.Max(); p999 < int64(900*time.Millisecond) || most < int64(time.Second) {
 			t.Errorf("the stall is hidden: p99.9 %s, max %s", time.Duration(p999), time.Duration(most))
 		}
-		// As many requests as were due while it stalled, and while what waited was worked off, took longer than usual.
+		// As many requests as were due while it stalled, and while what waited was worked off, took
+		// longer than usual.
 		if slow := above(r, 100*time.Millisecond); slow < 450 {
 			t.Errorf("%d requests took longer than 100ms", slow)
 		}
@@ -112,7 +113,8 @@ func TestARampAsksMoreAndMore(t *testing.T) {
 	})
 }
 
-// TestDepthIsNeverExceeded: a server that answers nothing for a while never has more than depth requests of a connection.
+// TestDepthIsNeverExceeded: a server that answers nothing for a while never has more than depth
+// requests of a connection.
 func TestDepthIsNeverExceeded(t *testing.T) {
 	for _, schedule := range []Schedule{{To: 2000}, {Kind: Max}} {
 		for _, depth := range []int{1, 2, 7} {

@@ -6,14 +6,15 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// The range of every latency histogram, in nanoseconds, and its precision in decimal digits. Longer latencies count as HighestLatency.
+// The range of every latency histogram, in nanoseconds, and its precision in decimal digits. Longer
+// latencies count as HighestLatency.
 const (
 	LowestLatency  = 1
 	HighestLatency = int64(time.Hour)
 	latencyDigits  = 3
 )
 
-// The kinds of Sample.Errors that no server says.
+// The kinds of Sample.Errors that come from no server.
 const (
 	ErrorTimeout     = "timeout"           // no reply within Plan.Timeout of the intended start
 	ErrorLost        = "connection lost"   // it ended with the request in flight
@@ -43,21 +44,26 @@ type MethodSample struct {
 	Latency *hdrhistogram.Histogram
 }
 
-// Sample is what one interval, or the whole run, gave. Latencies are of answered requests, errors replied included, in nanoseconds
-// and from the intended start, so that there is no coordinated omission; timeouts count in it with the time they were given.
+// Sample is what one interval, or the whole run, gave. Latencies are of answered requests, errors
+// replied included, in nanoseconds and from the intended start, so that there is no coordinated
+// omission; timeouts count in it with the time they were given.
 type Sample struct {
-	// From and To are since the start of measuring; negative while warming up. Of two joined intervals they span both.
+	// From and To are since the start of measuring; negative while warming up. Of two joined
+	// intervals they span both.
 	From, To time.Duration
-	// Due counts the requests whose intended start lies in the sample, Sent those written, Done those answered well, Failed those
-	// that ended in an error reply, a timeout or a lost connection. A request counts where it happens: Done of one interval may
-	// have been Due in an earlier one. For the whole run Due is Done + Failed, but for requests given up at its end.
+	// Due counts the requests whose intended start lies in the sample, Sent those written, Done
+	// those answered well, Failed those that ended in an error reply, a timeout or a lost
+	// connection. A request counts where it happens: Done of one interval may have been Due in an
+	// earlier one. For the whole run Due is Done + Failed, but for requests given up at its end.
 	Due, Sent, Done, Failed int64
 	// InFlight is the number of requests sent and not ended, at the end of the sample.
 	InFlight int64
-	// Lost counts connections that ended unannounced, Late the replies to requests that were given up before.
+	// Lost counts connections that ended unannounced, Late the replies to requests that were given
+	// up before.
 	Lost, Late int64
 	Bytes      Bytes
-	// Latency belongs to the receiver. Its range is that of NewHistogram, in Result.Intervals perhaps a shorter one.
+	// Latency belongs to the receiver. Its range is that of NewHistogram, in Result.Intervals
+	// perhaps a shorter one.
 	Latency *hdrhistogram.Histogram
 	// ByMethod has every share of the mix, by name.
 	ByMethod map[string]*MethodSample
@@ -80,6 +86,7 @@ type Result struct {
 	// lagTolerance, though their connections had places free. LatestLag is by how much at most. The latencies hold that lag.
 	MissedSchedule bool
 	LatestLag      time.Duration
-	// Stopped says that the context ended the run before its time: what was due then and not answered counts nowhere but in Due.
+	// Stopped is set when the context ended the run before its time: what was due then and not
+	// answered counts nowhere but in Due.
 	Stopped bool
 }

@@ -8,7 +8,8 @@ import (
 // never is later than any end of a run.
 const never = math.MaxInt64
 
-// timetable says when the requests of a schedule are due, in nanoseconds since the start of warming up. Requests are numbered from 0.
+// timetable holds when the requests of a schedule are due, in nanoseconds since the start of
+// warming up. Requests are numbered from 0.
 type timetable struct {
 	rate      float64 // requests/ns while warming up, or all the time
 	slope     float64 // of the rate, requests/ns², from warm on
@@ -41,7 +42,8 @@ func (t *timetable) at(k int64) int64 {
 	if t.slope == 0 || n < t.warmed {
 		return nanoseconds(n / t.rate)
 	}
-	// Of the two times at which so many requests were due, the earlier one, in the form that divides by no small number.
+	// Of the two times at which so many requests were due, the earlier one, in the form that
+	// divides by no small number.
 	n -= t.warmed
 	square := t.rate*t.rate + 2*t.slope*n
 	if square < 0 {

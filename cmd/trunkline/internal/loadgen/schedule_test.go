@@ -52,8 +52,8 @@ func TestWhenRequestsAreDue(t *testing.T) {
 	f(Schedule{Kind: Ramp, From: 200, To: 0}, 5000, never)
 }
 
-// TestTimesAndCountsAgree: the two directions of the arithmetic say the same, times do not go back, and the number of requests is
-// the area below the rate.
+// TestTimesAndCountsAgree: the two directions of the arithmetic agree, times do not go back, and
+// the number of requests is the area below the rate.
 func TestTimesAndCountsAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := Schedule{Kind: Ramp, From: rapid.Float64Range(0, 1e6).Draw(t, "from"), To: rapid.Float64Range(0.01, 1e6).Draw(t, "to")}

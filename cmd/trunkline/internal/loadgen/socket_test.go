@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// overSockets runs a small plan against a real listener; nothing in it depends on how fast the machine is.
+// overSockets runs a small plan against a real listener; nothing in it depends on how fast the
+// machine is.
 func overSockets(t *testing.T, target Target, s Schedule, mix ...Share) *Result {
 	t.Helper()
 	r, err := Run(t.Context(), Plan{
@@ -71,7 +72,8 @@ func TestHTTPServers(t *testing.T) {
 	}
 }
 
-// TestAServerThatClosesAfterEachReply says so, and is asked again at once: that is no lost connection.
+// TestAServerThatClosesAfterEachReply: it announces that, and is asked again at once. That is no
+// lost connection.
 func TestAServerThatClosesAfterEachReply(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Connection", "close") }))
 	defer srv.Close()
@@ -141,7 +143,7 @@ func TestToolServers(t *testing.T) {
 	}
 }
 
-// TestTheAlarm waits at least as long as it is told, often and briefly.
+// TestTheAlarm waits at least as long as it was set to, often and briefly.
 func TestTheAlarm(t *testing.T) {
 	a := newAlarm()
 	defer a.close()

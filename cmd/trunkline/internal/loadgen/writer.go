@@ -2,10 +2,12 @@ package loadgen
 
 import "net"
 
-// batchBytes is how much one write holds: enough for a full pipeline of small requests, less than a socket's buffer.
+// batchBytes is how much one write holds: enough for a full pipeline of small requests, less than a
+// socket's buffer.
 const batchBytes = 32 << 10
 
-// write sends what is due until all requests of the connection have ended (lost is false) or the transport ends.
+// write sends what is due until all requests of the connection have ended (lost is false) or the
+// transport ends.
 func (c *conn) write(nc net.Conn, over <-chan struct{}) (lost bool) {
 	for {
 		n, done := c.fill()
@@ -38,7 +40,8 @@ func (c *conn) wrote() {
 	c.mu.Unlock()
 }
 
-// fill puts the requests that are due and have a place into out. It returns how many, and whether all requests have ended.
+// fill puts the requests that are due and have a place into out. It returns how many, and whether
+// all requests have ended.
 func (c *conn) fill() (n int, done bool) {
 	now := c.g.now()
 	c.mu.Lock()
@@ -68,7 +71,8 @@ func (c *conn) fill() (n int, done bool) {
 	return n, n == 0 && c.places.live == 0 && c.exhausted(now)
 }
 
-// send appends the next request, which was due at start. Both locks are held; it does not allocate in a steady state.
+// send appends the next request, which was due at start. Both locks are held; it does not allocate
+// in a steady state.
 func (c *conn) send(start, now int64) {
 	g := c.g
 	share := g.mix.pick(c.next)
@@ -105,7 +109,8 @@ func (c *conn) expire(why string) {
 	c.giveUpUnsent(c.g.now(), why)
 }
 
-// giveUpUnsent ends the requests that were due a timeout ago and have not been sent. Both locks are held.
+// giveUpUnsent ends the requests that were due a timeout ago and have not been sent. Both locks are
+// held.
 func (c *conn) giveUpUnsent(now int64, why string) {
 	g := c.g
 	if g.table == nil {
@@ -124,7 +129,7 @@ func (c *conn) giveUpUnsent(now int64, why string) {
 	}
 }
 
-// exhausted tells whether the connection has nothing left to send, now and later.
+// exhausted reports whether the connection has nothing left to send, now and later.
 func (c *conn) exhausted(now int64) bool {
 	if c.g.table != nil {
 		return c.next >= c.g.table.last

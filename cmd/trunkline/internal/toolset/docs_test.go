@@ -50,7 +50,8 @@ func rows(t *testing.T, page, section string) (first []string, all map[string]st
 	return first, all
 }
 
-// TestDocumentedNames: the page lists exactly the variables that the program reads, calls exactly the switches so, and has every flag.
+// TestDocumentedNames: the page lists exactly the variables that the program reads, calls exactly
+// the switches so, and has every flag.
 func TestDocumentedNames(t *testing.T) {
 	read := make(map[string]bool)
 	for _, dir := range []string{"handlers/toolhost", "cmd/trunkline"} {

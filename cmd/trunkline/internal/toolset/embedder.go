@@ -9,8 +9,9 @@ import (
 	"trunkline/handlers/toolhost/workers"
 )
 
-// embedder returns what runs the operator's embedding program, nil if there is none (toolhost §11). It is one process, which is kept:
-// loading a model takes long, and its limits are those that the operator gives it.
+// embedder returns what runs the operator's embedding program, nil if there is none (toolhost §11).
+// It is one process, which is kept: loading a model takes long, and its limits are those that the
+// operator gives it.
 func (s *Set) embedder(o *Options) (tool.Tool, error) {
 	if s.Env.Embed.Command == "" {
 		return nil, nil

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// embedScript answers with its process id and what it must not see, and ends when the text asks for it.
+// embedScript answers with its process id and what it must not see, and ends when the text asks for
+// it.
 const embedScript = `while read -r line; do
 	case "$line" in
 	*die*) echo no model >&2; exit 3;;
@@ -17,7 +18,8 @@ const embedScript = `while read -r line; do
 done
 `
 
-// TestEmbedder: the operator's program is one process, which is kept, is shown no token, and is started anew after it failed.
+// TestEmbedder: the operator's program is one process, which is kept, is shown no token, and is
+// started anew after it failed.
 func TestEmbedder(t *testing.T) {
 	clean(t)
 	root, err := filepath.EvalSymlinks(t.TempDir())

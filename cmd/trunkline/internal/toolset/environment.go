@@ -49,7 +49,8 @@ func (e *environment) get(name string) string {
 	return value
 }
 
-// lookup is the environment that workers inherit from: their root is the one of the other tools, wherever it was named.
+// lookup is the environment that workers inherit from: their root is the one of the other tools,
+// wherever it was named.
 func (s *Set) lookup(name string) (value string, ok bool) {
 	if name == rootName {
 		return s.Env.Root, s.rooted
@@ -75,8 +76,8 @@ const maxProcessesName = "MACHINA_WORKER_MAX_PROCS"
 // wrapperName is the variable that names what external tools are started through.
 const wrapperName = "MACHINA_PROC_WRAPPER"
 
-// wrap reads what external tools are started through. A wrapper that is named and empty is an error: tools must not run without one because
-// a text was lost.
+// wrap reads what external tools are started through. A wrapper that is named and empty is an
+// error: tools must not run without one because a text was lost.
 func (s *Set) wrap() (err error) {
 	if line, set := os.LookupEnv(wrapperName); set {
 		s.wrapper.Path = os.Getenv("PATH")
@@ -93,13 +94,15 @@ func number(name string, def int) int {
 	return def
 }
 
-// span reads an environment name that counts in unit. What is below zero is zero, and what no Duration can hold is the longest.
+// span reads an environment name that counts in unit. What is below zero is zero, and what no
+// Duration can hold is the longest.
 func span(name string, unit, def time.Duration) time.Duration {
 	n := number(name, int(def/unit))
 	return time.Duration(min(max(n, 0), int(math.MaxInt64/unit))) * unit
 }
 
-// ToolTimeout is how long a tool may run that sets no limit of its own (toolhost §4.9). A name that says zero or less says nothing.
+// ToolTimeout is how long a tool may run that sets no limit of its own (toolhost §4.9). A name that
+// holds zero or less is ignored.
 func ToolTimeout() time.Duration {
 	limit := span("MACHINA_TOOLHOST_TIMEOUT_MS", time.Millisecond, 0)
 	if limit == 0 {
@@ -111,9 +114,9 @@ func ToolTimeout() time.Duration {
 	return min(limit, toolhost.MaxToolTimeout)
 }
 
-// ServerConfig returns what a server of these tools is made of, as far as the environment sets it. A switch that is neither on nor off is
-// an error: what it guards must not be open because of a spelling. So is a wrapper that nothing can be started through,
-// and a limit that cannot be kept.
+// ServerConfig returns what a server of these tools is made of, as far as the environment sets it.
+// A switch that is neither on nor off is an error: what it guards must not be open because of a
+// spelling. So is a wrapper that nothing can be started through, and a limit that cannot be kept.
 func (s *Set) ServerConfig() (toolhost.Config, error) {
 	var env environment
 	c := toolhost.Config{
@@ -141,7 +144,8 @@ func (s *Set) ServerConfig() (toolhost.Config, error) {
 	return c, env.bad
 }
 
-// Tier0 returns the manifest of the tools that tool_exec brings along, "" where there is none (toolhost §2.1).
+// Tier0 returns the manifest of the tools that tool_exec brings along, "" where there is none
+// (toolhost §2.1).
 func Tier0(root string) string {
 	path := filepath.Join(root, "toolpacks", "tier0", "manifest.json")
 	if info, err := os.Stat(path); err != nil || info.IsDir() {

@@ -50,7 +50,8 @@ func TestRoot(t *testing.T) {
 	}
 }
 
-// TestDirectories: the other directories count from the root that was named, not from the environment's.
+// TestDirectories: the other directories count from the root that was named, not from the
+// environment's.
 func TestDirectories(t *testing.T) {
 	clean(t)
 	root := t.TempDir()
@@ -186,7 +187,8 @@ func TestServerConfig(t *testing.T) {
 	}
 }
 
-// TestSwitches: a boolean of the environment is on, off or not set; with any other value nothing is served.
+// TestSwitches: a boolean of the environment is on, off or not set; with any other value nothing is
+// served.
 func TestSwitches(t *testing.T) {
 	clean(t)
 	f := func(name, value string, want bool) {

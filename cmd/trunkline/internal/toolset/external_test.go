@@ -15,7 +15,8 @@ import (
 	"trunkline/handlers/toolhost/manifest"
 )
 
-// script is a worker: it says what it sees, dies, or outlives the end of its input, as its request has it.
+// script is a worker: it reports what it sees, dies, or outlives the end of its input, as its
+// request has it.
 const script = `while read -r line; do
 	case "$line" in
 	*die*) exit 3;;
@@ -28,7 +29,7 @@ done
 [ -z "$stay" ] || sleep 1000
 `
 
-// seen is what the script says.
+// seen is what the script reports.
 type seen struct {
 	PID                                       int
 	Root, Token, Own, Dir, Files, Memory, CPU string
@@ -53,10 +54,11 @@ func scripted(t *testing.T, tools ...string) string {
 	return write(t, dir, "m.json", manifestOf(tools...))
 }
 
-// alive tells that a process is there; one that nobody waited for counts.
+// alive reports whether a process is there; a zombie counts.
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
-// TestWorkerEnvironment: a worker works below the root of the other tools, and is shown no token (toolhost §4.9).
+// TestWorkerEnvironment: a worker works below the root of the other tools, and is shown no token
+// (toolhost §4.9).
 func TestWorkerEnvironment(t *testing.T) {
 	clean(t)
 	t.Setenv("MACHINA_API_TOKEN", "a")
@@ -82,7 +84,7 @@ func TestWorkerEnvironment(t *testing.T) {
 	f(filepath.Base(root), "elsewhere", root)
 }
 
-// TestExecReachesTheWorker: what a manifest says of its process is what the process gets.
+// TestExecReachesTheWorker: what a manifest holds for its process is what the process gets.
 func TestExecReachesTheWorker(t *testing.T) {
 	clean(t)
 	path := scripted(t,
@@ -130,7 +132,7 @@ func TestExecReachesTheWorker(t *testing.T) {
 	fails("AID.WASM.HASH.v1", "{}", "not_found", "hash mismatch")
 }
 
-// TestEntries: what a server needs to know of a tool beside what it says of itself.
+// TestEntries: what a server needs to know of a tool beside what its manifest holds.
 func TestEntries(t *testing.T) {
 	clean(t)
 	path := scripted(t, worker("AID.EXT.v1", "w.sh", `,"timeout_ms":1234`), worker("AID.PLAIN.v1", "w.sh", ""), declare("AID.NOOP.v1", ""), declare("AID.FILE.READ.v1", ""),
@@ -157,7 +159,8 @@ func TestEntries(t *testing.T) {
 	f(&list[4], "AID.WASM.v1", true, false, 600*time.Second)
 }
 
-// TestBreakerTrips: the breaker of a tool is the one that the options describe, and tells what it does.
+// TestBreakerTrips: the breaker of a tool is the one that the options describe, and reports what it
+// does.
 func TestBreakerTrips(t *testing.T) {
 	clean(t)
 	t.Setenv("MACHINA_TOOL_FAIL_THRESHOLD", "2")
@@ -196,7 +199,8 @@ func TestBreakerTrips(t *testing.T) {
 	f(Options{BreakerThreshold: 3, BreakerCooldown: time.Hour}, event("opened", 3), broken, broken, broken, trip)
 }
 
-// TestCloseEndsWorkers: idle ones, busy ones, and those that do not end by themselves; what they started with them.
+// TestCloseEndsWorkers: idle ones, busy ones, and those that do not end by themselves; what they
+// started with them.
 func TestCloseEndsWorkers(t *testing.T) {
 	clean(t)
 	var h heard

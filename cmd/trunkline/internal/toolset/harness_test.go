@@ -15,10 +15,11 @@ import (
 	"trunkline/handlers/toolhost"
 )
 
-// A set that was closed leaves no goroutine: a thread that starts processes, and whoever waits for one, would be some.
+// A set that was closed leaves no goroutine: a thread that starts processes, and the goroutine that
+// waits for one, would be some.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// clean takes what the caller's shell says about tools out of the environment of one test.
+// clean takes the tool settings of the caller's shell out of the environment of one test.
 func clean(t *testing.T) {
 	t.Helper()
 	for _, e := range os.Environ() {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// crowdScript starts one process for each call and then answers, as one that makes embeddings as well.
+// crowdScript starts one process for each call and then answers, as one that makes embeddings as
+// well.
 const crowdScript = `while read -r line; do
 	sleep 600 &
 	case "$line" in *hang*) wait;; esac
@@ -13,7 +14,8 @@ const crowdScript = `while read -r line; do
 done
 `
 
-// TestMaxProcs: the environment bounds the processes of each worker, of the program that makes embeddings as well.
+// TestMaxProcs: the environment bounds the processes of each worker, of the program that makes
+// embeddings as well.
 func TestMaxProcs(t *testing.T) {
 	clean(t)
 	root := t.TempDir()

@@ -16,15 +16,17 @@ import (
 	"trunkline/handlers/toolhost/workers"
 )
 
-// Options say what the tools are made of.
+// Options are what the tools are made of.
 type Options struct {
 	// Plugins are "builtin", manifests, and directories of them.
 	Plugins []string
 	// Builtins adds every built-in tool that no plugin binds.
 	Builtins bool
-	// Root is the directory that tools cannot leave, and must exist. Empty: MACHINA_ROOT, else the working directory.
+	// Root is the directory that tools cannot leave, and must exist. Empty: MACHINA_ROOT, else the
+	// working directory.
 	Root string
-	// BreakerThreshold and BreakerCooldown stand over the environment; negative: they do not. A threshold of 0 is one of 1.
+	// BreakerThreshold and BreakerCooldown stand over the environment; negative: they do not. A
+	// threshold of 0 is one of 1.
 	BreakerThreshold int
 	BreakerCooldown  time.Duration
 	// Events as toolhost.Config.Events; may be nil.
@@ -35,7 +37,7 @@ type Options struct {
 type Set struct {
 	Registry *toolhost.Registry
 	Env      *tools.Env
-	rooted   bool             // somebody named the root: it is not just the working directory
+	rooted   bool             // the root was named: it is not just the working directory
 	spawner  *workers.Spawner // nil until a tool needs processes
 	wrapper  workers.Wrapper
 	closers  []func()
@@ -48,13 +50,14 @@ type check struct {
 	run func(context.Context) error
 }
 
-// checkWithin bounds what Unusable spends: a start must not wait for the hashes of many large programs.
+// checkWithin bounds what Unusable spends: a start must not wait for the hashes of many large
+// programs.
 const checkWithin = 5 * time.Second
 
 var errDeclared = errors.New("it has no exec, and there is no built-in tool of that AID")
 
-// Unusable returns the tools of manifests that cannot be run, as they are found now, by AID. A hash that it has no time for is taken to
-// be the right one.
+// Unusable returns the tools of manifests that cannot be run, as they are found now, by AID. A hash
+// that it has no time for is taken to be the right one.
 func (s *Set) Unusable() (list []toolhost.Unusable) {
 	ctx, cancel := context.WithTimeout(context.Background(), checkWithin)
 	defer cancel()
@@ -84,15 +87,15 @@ func (s *Set) Close() {
 	}
 }
 
-// Open makes the tools. The text of an error is that of the reply (toolhost §2.1), but for a root that
-// cannot be used.
+// Open makes the tools. The text of an error is that of the reply (toolhost §2.1), but for a root
+// that cannot be used.
 func Open(o Options) (*Set, error) {
 	entries, builtins, err := manifest.LoadAll(o.Plugins)
 	if err != nil {
 		return nil, err
 	}
 	environ := environment{root: o.Root}
-	wd, _ := os.Getwd() // only a relative root needs it, and says so
+	wd, _ := os.Getwd() // only a relative root needs it, and reports its lack
 	env, err := tools.EnvFrom(environ.get, wd)
 	if err = cmp.Or(err, environ.bad); err != nil {
 		return nil, err
@@ -120,7 +123,8 @@ func Open(o Options) (*Set, error) {
 	return s, nil
 }
 
-// bind gives every entry of the manifests what runs it, and adds the built-ins that are left, if all are asked for.
+// bind gives every entry of the manifests what runs it, and adds the built-ins that are left, if
+// all are asked for.
 func (s *Set) bind(o *Options, entries []manifest.Entry, all bool) (list []toolhost.Entry, err error) {
 	own := make(map[string]tools.Builtin)
 	for _, b := range tools.Builtins(s.Env) {

@@ -43,7 +43,8 @@ func TestOneRegistry(t *testing.T) {
 	f(Options{Builtins: true, Plugins: []string{mine, ext}}, all("AID.ALIAS.v1", "AID.TEST.ECHO.v1", "AID.EXT.v1")...)
 }
 
-// TestManifestDescribes: a manifest that binds a built-in supplies what lists show; its tier can only rise (toolhost §4.4, §4.7).
+// TestManifestDescribes: a manifest that binds a built-in supplies what lists show; its tier can
+// only rise (toolhost §4.4, §4.7).
 func TestManifestDescribes(t *testing.T) {
 	clean(t)
 	as := func(name, more string) string { return `,"exec":{"kind":"builtin","name":"` + name + `"}` + more }

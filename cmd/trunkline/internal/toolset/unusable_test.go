@@ -10,7 +10,8 @@ import (
 	"trunkline/handlers/toolhost"
 )
 
-// TestUnusable: tools that cannot be run are named with the reason, in the list and at the start, and the others are not.
+// TestUnusable: tools that cannot be run are named with the reason, in the list and at the start,
+// and the others are not.
 func TestUnusable(t *testing.T) {
 	clean(t)
 	dir := t.TempDir()

@@ -6,13 +6,15 @@ import (
 	"testing"
 )
 
-// wrappedScript answers a call with a variable that a wrapper may have set; as one that makes embeddings as well.
+// wrappedScript answers a call with a variable that a wrapper may have set; as one that makes
+// embeddings as well.
 const wrappedScript = `while read -r line; do
 	printf '{"status":"OK","output_json":"%s","error":"%s"}\n' "$WRAPPED" "$WRAPPED"
 done
 `
 
-// TestWrapper: it is in front of every external tool, kept or not, and of the program that makes embeddings; built-in tools have none.
+// TestWrapper: it is in front of every external tool, kept or not, and of the program that makes
+// embeddings; built-in tools have none.
 func TestWrapper(t *testing.T) {
 	clean(t)
 	root := t.TempDir()
@@ -48,8 +50,8 @@ func TestWrapper(t *testing.T) {
 	}
 }
 
-// TestWrapperThatCannotBeUsed: what is no command line opens nothing, one whose program is missing serves nothing, and a list names each
-// tool that it stops.
+// TestWrapperThatCannotBeUsed: what is no command line opens nothing, one whose program is missing
+// serves nothing, and a list names each tool that it stops.
 func TestWrapperThatCannotBeUsed(t *testing.T) {
 	clean(t)
 	for _, line := range []string{"", " ", `""`, `env "x`} {

@@ -23,8 +23,8 @@ type Screen struct {
 	frames        int
 }
 
-// New returns an empty screen whose long lines wrap again when it becomes narrower, as terminals in use today do. cells tells how many
-// columns a text takes.
+// New returns an empty screen whose long lines wrap again when it becomes narrower, as terminals in
+// use today do. cells returns how many columns a text takes.
 func New(t testing.TB, width, height int, cells func(string) int) *Screen {
 	return &Screen{t: t, cells: cells, width: width, height: height, reflows: true, rows: []string{""}, wrap: true, cursor: true}
 }
@@ -47,14 +47,15 @@ func (s *Screen) Write(b []byte) (int, error) {
 	}
 }
 
-// Size is what a terminal tells of itself.
+// Size is what a terminal reports as its size.
 func (s *Screen) Size() (columns, rows int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.width, s.height
 }
 
-// Resize changes the size. Rows that are too long wrap or are cut; where there are fewer rows, those at the top scroll away.
+// Resize changes the size. Rows that are too long wrap or are cut; where there are fewer rows,
+// those at the top scroll away.
 func (s *Screen) Resize(width, height int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +74,8 @@ func (s *Screen) Resize(width, height int) {
 	s.rows = rows
 }
 
-// Shown is what one sees, without blanks at the ends of lines and without the empty rows at the bottom.
+// Shown is what one sees, without blanks at the ends of lines and without the empty rows at the
+// bottom.
 func (s *Screen) Shown() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

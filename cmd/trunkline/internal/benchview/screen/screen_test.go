@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// complaints is a test that notes what it is told.
+// complaints is a test that notes the errors it gets.
 type complaints struct {
 	testing.TB
 	said []string
@@ -100,7 +100,7 @@ func TestComplaints(t *testing.T) {
 	f("a\r\x1b[J", "erased from its first cell")
 }
 
-// TestManyWriters: what is shown, told and written at the same time is whole.
+// TestManyWriters: what is shown, reported and written at the same time is whole.
 func TestManyWriters(t *testing.T) {
 	s := New(t, 10, 3, utf8.RuneCountInString)
 	var writers sync.WaitGroup
