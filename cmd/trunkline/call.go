@@ -121,8 +121,8 @@ func writeLine(w io.Writer, text []byte) error {
 	return nil
 }
 
-// isTerminal separates people from pipes and files: whether one of the standard streams is a character
-// device, but not the one that stands for nothing.
+// isTerminal separates people from pipes and files: whether one of the standard streams is a
+// character device, but not the one that stands for nothing.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	if !ok {

@@ -65,7 +65,8 @@ func openEndpoint(cfg *config.Config, o Options, reg *obs.Registry) (*endpoint, 
 	return e, nil
 }
 
-// recover reads the store, if there is one. It returns early when ctx ends or failed tells of an error, with the reason.
+// recover reads the store, if there is one. It returns early when ctx ends or failed brings an
+// error, with the reason.
 func (e *endpoint) recover(ctx context.Context, failed <-chan error) error {
 	if e.store != nil {
 		if err := e.store.recover(ctx, failed); err != nil {

@@ -83,7 +83,8 @@ func toolServerConfig(set *toolset.Set, c *config.Toolhost, log *slog.Logger) (t
 	return tc, err
 }
 
-// serve starts answering on every listener. An accept loop or an event loop that ends by itself is reported.
+// serve starts answering on every listener. An accept loop or an event loop that ends by itself is
+// reported.
 func (t *toolEndpoint) serve(report func(error)) {
 	if t == nil {
 		return
@@ -106,7 +107,8 @@ func (t *toolEndpoint) serve(report func(error)) {
 // follows.
 const toolGrace = 11 * time.Second
 
-// shutdown answers what was asked, waits for the tools that run until ctx ends, and ends the workers.
+// shutdown answers what was asked, waits for the tools that run until ctx ends, and ends the
+// workers.
 func (t *toolEndpoint) shutdown(ctx context.Context) error {
 	if t == nil {
 		return nil

@@ -57,7 +57,8 @@ func (w *web) serve(report func(error)) {
 	}
 }
 
-// shutdown lets running requests finish until ctx ends and closes what is left then, which is no failure.
+// shutdown lets running requests finish until ctx ends and closes what is left then, which is no
+// failure.
 func (w *web) shutdown(ctx context.Context) error {
 	if w == nil {
 		return nil

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// progressWidth is how wide a progress bar is at most, in characters: one less than the narrowest common terminal, on which a full
+// progressWidth is how wide a progress bar is at most, in characters: one less than the narrowest
+// common terminal, on which a full
 // line would wrap.
 const progressWidth = 79
 

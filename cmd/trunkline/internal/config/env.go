@@ -23,7 +23,8 @@ func envName(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, delim, "_"))
 }
 
-// clientEnv is the variable that names the server for the client verbs; it is no setting of a server.
+// clientEnv is the variable that names the server for the client verbs; it is no setting of a
+// server.
 const clientEnv = envPrefix + "ADDR"
 
 // keyOfEnv returns the setting an environment variable names, known or not; "" for variables that

@@ -141,7 +141,8 @@ func notSet(keys []string) string {
 	return strings.Join(keys[:last], ", ") + " and " + keys[last] + " are not set"
 }
 
-// check returns everything that is wrong with the section's addresses and files, as far as names tell.
+// check returns everything that is wrong with the section's addresses and files, as far as names
+// show it.
 func (a *Access) check() problems {
 	p := a.checkTLS()
 	if _, err := a.Listeners(); err != nil {

@@ -47,8 +47,8 @@ func (l layer) origin(key string) Origin {
 	return Origin{Layer: l.kind, Name: l.name}
 }
 
-// Load reads all sources, strongest last: defaults, --dev, file, environment, flags. fs must carry the flags of AddFlags;
-// environ is in the form of os.Environ. The error is of type problems.
+// Load reads all sources, strongest last: defaults, --dev, file, environment, flags. fs must carry
+// the flags of AddFlags; environ is in the form of os.Environ. The error is of type problems.
 func Load(fs *pflag.FlagSet, environ []string) (*Config, error) {
 	c := &Config{origins: make(map[string]Origin, len(table))}
 	c.Kernel.Section, c.HTTP.Section, c.Toolhost.Section = "kernel", "http", "toolhost"
@@ -70,7 +70,8 @@ func Load(fs *pflag.FlagSet, environ []string) (*Config, error) {
 	return c, nil
 }
 
-// sources opens every layer, weakest first. A layer that cannot be read is a problem; the others are still checked.
+// sources opens every layer, weakest first. A layer that cannot be read is a problem; the others
+// are still checked.
 func sources(c *Config, fs *pflag.FlagSet, environ []string) (layers []layer, probs problems) {
 	add := func(l layer, err error) {
 		if err != nil {

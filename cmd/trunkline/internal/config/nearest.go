@@ -2,8 +2,8 @@ package config
 
 import "strings"
 
-// nearest returns the known key closest to key by edit distance; the section may be missing or wrong. The first in table
-// order wins a tie.
+// nearest returns the known key closest to key by edit distance; the section may be missing or
+// wrong. The first in table order wins a tie.
 func nearest(key string) string {
 	best, bestDist := "", -1
 	for _, s := range table {

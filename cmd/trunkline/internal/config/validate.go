@@ -28,7 +28,8 @@ func (c *Config) validate() problems {
 	return p
 }
 
-// checkStore refuses what a server cannot do with its store, and says what to do: who never chose a store.mode has one too.
+// checkStore refuses what a server cannot do with its store, with what to do about it. A
+// store.mode that was not chosen has one too.
 func (c *Config) checkStore() problems {
 	mode := fmt.Sprintf("store.mode is %s (%s)", c.Store.Mode, c.origins[keyStoreMode])
 	switch {

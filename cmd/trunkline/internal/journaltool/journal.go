@@ -26,7 +26,8 @@ type Journal struct {
 
 // open opens the journal in dir, in whatever mode it was made. Close it.
 //
-// Errors: journal.ErrLocked, embedded.ErrNoJournal, *journal.DamageError where nothing can be read, or what the system said.
+// Errors: journal.ErrLocked, embedded.ErrNoJournal, *journal.DamageError where nothing can be read,
+// or the system's error.
 func open(dir string) (*Journal, error) {
 	view, err := embedded.Inspect(embedded.Config{Dir: dir})
 	if err != nil {

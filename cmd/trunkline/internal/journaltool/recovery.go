@@ -26,8 +26,8 @@ type Recovery struct {
 	open bool // whether there may be more than is known of
 }
 
-// setVerdict draws the conclusion from what was found; mendable reports whether an operator can make a
-// server open the directory at all.
+// setVerdict draws the conclusion from what was found; mendable reports whether an operator can
+// make a server open the directory at all.
 func (r *Report) setVerdict(mendable bool) {
 	if mendable {
 		r.beginning()

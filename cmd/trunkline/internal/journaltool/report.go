@@ -8,8 +8,8 @@ import (
 	"trunkline/engine/journal"
 )
 
-// maxDamages is how many damages a Report lists. There may be as many as blocks; what is behind the last one listed is then taken
-// for lost.
+// maxDamages is how many damages a Report lists. There may be as many as blocks; what is behind the
+// last one listed is then taken for lost.
 const maxDamages = 100
 
 // Report is what is known of a journal after it was verified.
@@ -28,7 +28,8 @@ type Report struct {
 	// LostMarks are the files with the mark that are missing or torn. One of two is no damage: the
 	// other one guards the log, and the next start makes it again.
 	LostMarks []string `json:"lost_marks"`
-	// Damages are the first maxDamages of DamageCount, in the order of the log and then of the snapshots.
+	// Damages are the first maxDamages of DamageCount, in the order of the log and then of the
+	// snapshots.
 	Damages     []Damage  `json:"damages"`
 	DamageCount int       `json:"damage_count"`
 	Recovery    *Recovery `json:"recovery"`

@@ -41,7 +41,8 @@ var metaphors = map[string]string{
 	"quickly":     "parseFast",
 }
 
-// plainLeft maps rooms that are not plain yet to the hits that they may have. The list only shrinks.
+// plainLeft maps rooms that are not plain yet to the hits that they may have. The list only
+// shrinks.
 var plainLeft = map[string]int{
 	"bench/compare":                               72,
 	"bench/crash":                                 102,

@@ -188,7 +188,7 @@ func (c *conn) read(nc net.Conn) {
 		case bad == errFinal:
 			return
 		case bad != nil:
-			c.judge(errorProtocol)
+			c.setError(errorProtocol)
 			return
 		}
 		if err != nil {
@@ -199,7 +199,7 @@ func (c *conn) read(nc net.Conn) {
 		}
 		have = copy(buf, buf[used:have])
 		if buf, bad = resize(buf, have, need); bad != nil {
-			c.judge(errorProtocol)
+			c.setError(errorProtocol)
 			return
 		}
 	}

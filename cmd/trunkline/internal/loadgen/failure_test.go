@@ -139,7 +139,7 @@ func TestGarbageEndsTheConnection(t *testing.T) {
 	if _, _, err := c.take(newDialect(ProtocolKernel), []byte("HTTP/1.1 400 Bad\r\n\r\n"), 0, g.now()); err == nil {
 		t.Error("no error")
 	}
-	c.judge(errorProtocol)
+	c.setError(errorProtocol)
 	c.detach(true)
 	if n := g.shards[0].accounts[measuring].errors[errorProtocol]; n == nil || *n < 1 {
 		t.Errorf("%v", g.shards[0].accounts[measuring].errors)

@@ -10,11 +10,14 @@ import (
 const (
 	// maxConns is the largest number of connections: each costs two goroutines and some 10 KiB.
 	maxConns = 10_000
-	// maxDepth is the largest number of requests in flight on one connection: three hexadecimal digits of its id are the place.
+	// maxDepth is the largest number of requests in flight on one connection: three hexadecimal
+	// digits of its id are the place.
 	maxDepth = 1_024
-	// maxInFlight bounds connections times depth: the places of all connections take some 50 MB then.
+	// maxInFlight bounds connections times depth: the places of all connections take some 50 MB
+	// then.
 	maxInFlight = 1 << 20
-	// MaxRate is the greatest rate of a schedule, in requests/s: above it a nanosecond clock tells too few requests apart.
+	// MaxRate is the greatest rate of a schedule, in requests/s: above it a nanosecond clock has
+	// too few values for them.
 	MaxRate = 10_000_000
 	// MaxDuration bounds warming up and measuring together.
 	MaxDuration = 24 * time.Hour
@@ -26,8 +29,8 @@ const (
 	MaxErrorKinds = 32
 	// maxBodyBytes bounds the body of one share, as most servers bound a request.
 	maxBodyBytes = 4 << 20
-	// keptIntervals bounds Result.Intervals: above it neighbours are joined two by two, so that a run of a day keeps its shape in
-	// some 100 MB.
+	// keptIntervals bounds Result.Intervals: above it neighbours are joined two by two, so that a
+	// run of a day keeps its shape in some 100 MB.
 	keptIntervals = 512
 )
 

@@ -78,12 +78,13 @@ type Result struct {
 	Start time.Time
 	// Total covers what was measured, without warming up.
 	Total Sample
-	// Intervals are those of observe from the start of measuring, in order, each from where the one before it ended; at most
-	// keptIntervals, so those of a long run are longer than Plan.Interval, all alike but for the last two. A rest of less than half an
-	// interval is part of the last one.
+	// Intervals are those of observe from the start of measuring, in order, each from where the one
+	// before it ended; at most keptIntervals, so those of a long run are longer than Plan.Interval,
+	// all alike but for the last two. A rest of less than half an interval is part of the last one.
 	Intervals []Sample
-	// MissedSchedule says that the generator itself could not keep up: it sent more than one request in lagShare later than
-	// lagTolerance, though their connections had places free. LatestLag is by how much at most. The latencies hold that lag.
+	// MissedSchedule is set when the generator itself could not keep up: it sent more than one
+	// request in lagShare later than lagTolerance, though their connections had places free.
+	// LatestLag is by how much at most. The latencies hold that lag.
 	MissedSchedule bool
 	LatestLag      time.Duration
 	// Stopped is set when the context ended the run before its time: what was due then and not
