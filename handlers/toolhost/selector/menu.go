@@ -121,22 +121,9 @@ func (m menu) digest() string {
 // appendJSON appends the menu as a policy is shown it.
 func (m menu) appendJSON(dst []byte) []byte {
 	dst = append(dst, '[')
-	for i := range m {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		it := &m[i]
-		dst = jsonx.AppendString(append(dst, `{"sid":`...), it.sid)
-		dst = jsonx.AppendString(append(dst, `,"aid":`...), it.AID)
-		dst = jsonx.AppendString(append(dst, `,"name":`...), it.Name)
-		dst = append(dst, `,"tags":[`...)
-		for k, tag := range it.Tags {
-			if k > 0 {
-				dst = append(dst, ',')
-			}
-			dst = jsonx.AppendString(dst, tag)
-		}
-		dst = append(dst, `]}`...)
+	for _, it := range m {
+		dst = jsonx.Build(jsonx.AppendComma(dst)).Text("sid", it.sid).Text("aid", it.AID).Text("name", it.Name).
+			Texts("tags", it.Tags).End()
 	}
 	return append(dst, ']')
 }

@@ -160,10 +160,11 @@ func texts(v jsonx.Value) (list []string, ok bool) {
 	}
 	a := jsonx.OpenArray(v.Raw)
 	for e, more := a.Next(); more; e, more = a.Next() {
-		if e.Kind != jsonx.String {
+		text, ok := e.Text()
+		if !ok {
 			return nil, false
 		}
-		list = append(list, meaning(unquoted(e.Raw)))
+		list = append(list, string(text))
 	}
 	return list, true
 }
@@ -201,15 +202,7 @@ func (f *fields) capabilities() (allowed, blocked []string) {
 		return nil, nil
 	}
 	var lists [2]jsonx.Value
-	o := jsonx.OpenObject(m.Raw)
-	for key, v, ok := o.Next(); ok; key, v, ok = o.Next() {
-		switch meaning(key) {
-		case "allowed_tools":
-			lists[0] = v
-		case "blocked_tools":
-			lists[1] = v
-		}
-	}
+	jsonx.Pick(m.Raw, []string{"allowed_tools", "blocked_tools"}, lists[:])
 	return f.capability("allowed_tools", lists[0]), f.capability("blocked_tools", lists[1])
 }
 

@@ -1,13 +1,14 @@
 package selector
 
 import (
+	"slices"
 	"strings"
 
 	"trunkline/codec/jsonx"
 )
 
 // reserved is what the keys begin with that a selector must not set (toolhost §4.8 "Patch merge").
-var reserved = [...]string{"_system", "_queue", "_meta"}
+var reserved = []string{"_system", "_queue", "_meta"}
 
 // change is one member of a patch: the key as it is spelled and the text of the value.
 type change struct {
@@ -50,7 +51,7 @@ func readPatch(patch []byte) (byKey map[string]*change, order []*change) {
 	o := jsonx.OpenObject(patch)
 	for key, v, ok := o.Next(); ok; key, v, ok = o.Next() {
 		name := meaning(key)
-		if isReserved(name) {
+		if slices.ContainsFunc(reserved, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
 			continue
 		}
 		c := byKey[name]
@@ -64,20 +65,8 @@ func readPatch(patch []byte) (byKey map[string]*change, order []*change) {
 	return byKey, order
 }
 
-func isReserved(key string) bool {
-	for _, prefix := range reserved {
-		if strings.HasPrefix(key, prefix) {
-			return true
-		}
-	}
-	return false
-}
-
 // appendMember appends a member to an object that is open.
 func appendMember(dst, key, value []byte) []byte {
-	if dst[len(dst)-1] != '{' {
-		dst = append(dst, ',')
-	}
-	dst = append(append(append(dst, '"'), key...), `":`...)
+	dst = append(append(append(jsonx.AppendComma(dst), '"'), key...), `":`...)
 	return append(dst, value...)
 }

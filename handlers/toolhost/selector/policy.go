@@ -138,11 +138,9 @@ type question struct {
 
 // appendJSON appends the content of the file that the policy is given (toolhost §4.8).
 func (q *question) appendJSON(dst []byte) []byte {
-	dst = jsonx.AppendString(append(dst, `{"goal_digest":`...), appendGoal(nil, q.goal, q.view, q.tags))
-	dst = jsonx.AppendString(append(dst, `,"state_digest":`...), q.stateDigest)
-	dst = jsonx.AppendString(append(dst, `,"control_mode":`...), q.mode.String())
-	dst = append(append(dst, `,"inputs":`...), q.inputs...)
-	return append(q.menu.appendJSON(append(dst, `,"menu":`...)), '}')
+	o := jsonx.Build(dst).Bytes("goal_digest", appendGoal(nil, q.goal, q.view, q.tags)).
+		Text("state_digest", q.stateDigest).Text("control_mode", q.mode.String()).Raw("inputs", q.inputs)
+	return append(q.menu.appendJSON(o.Name("menu")), '}')
 }
 
 // ask runs the policy once. asked is false when its breaker rests it. Otherwise why is the cause of a failure (toolhost §4.8

@@ -1,8 +1,6 @@
 package selector
 
 import (
-	"strconv"
-
 	"trunkline/codec/jsonx"
 	"trunkline/handlers/toolhost/tool"
 )
@@ -35,53 +33,44 @@ func (st *Step) trip(why string) {
 	st.Selection, st.PickAID = Selection{}, ""
 }
 
-// Append appends the members of the reply to _run.select to dst, with the opening brace and without the closing one, and returns the
-// result (toolhost §4.8). It allocates only if dst has no room.
+// Append appends the members of the reply to _run.select to dst, with the opening brace and without
+// the closing one, and returns the result (toolhost §4.8). It allocates only if dst has no room.
 func (st *Step) Append(dst []byte) []byte {
-	dst = strconv.AppendBool(append(dst, `{"ok":`...), st.Status == tool.OK)
-	dst = append(append(append(dst, `,"status":"`...), st.Status.String()...), '"')
-	dst = jsonx.AppendString(append(dst, `,"error":`...), st.Error)
-	dst = jsonx.AppendString(append(dst, `,"run_id":`...), st.RunID)
-	dst = strconv.AppendInt(append(dst, `,"step":`...), int64(st.Number), 10)
+	o := jsonx.Build(dst).Bool("ok", st.Status == tool.OK).Text("status", st.Status.String()).
+		Text("error", st.Error).Text("run_id", st.RunID).Int("step", int64(st.Number))
 	if st.Status != tool.BreakerTrip {
-		dst = st.Selection.appendJSON(append(dst, `,"selection":`...))
+		o = st.Selection.appendJSON(o.Name("selection"))
 	}
 	if st.PickAID != "" {
-		dst = jsonx.AppendString(append(dst, `,"pick_aid":`...), st.PickAID)
+		o = o.Text("pick_aid", st.PickAID)
 	}
-	dst = jsonx.AppendString(append(dst, `,"inputs_json":`...), st.Inputs)
-	dst = jsonx.AppendString(append(dst, `,"menu_digest":`...), st.MenuDigest)
-	dst = jsonx.AppendString(append(dst, `,"state_digest":`...), st.StateDigest)
+	o = o.Bytes("inputs_json", st.Inputs).Text("menu_digest", st.MenuDigest).Text("state_digest", st.StateDigest)
 	if st.Ended != "" {
-		dst = jsonx.AppendString(append(dst, `,"ended":`...), st.Ended)
+		o = o.Text("ended", st.Ended)
 	}
-	return dst
+	return o
 }
 
-// appendHeader appends the run header as a compact object to dst and returns the result (toolhost §3.7). It allocates only if dst has
-// no room.
+// appendHeader appends the run header as a compact object to dst and returns the result (toolhost §3.7).
+// It allocates only if dst has no room.
 func (r *Run) appendHeader(dst []byte) []byte {
-	dst = jsonx.AppendString(append(dst, `{"spec_version":`...), r.req.SpecVersion)
-	dst = jsonx.AppendString(append(dst, `,"profile_id":`...), r.req.ProfileID)
-	dst = jsonx.AppendString(append(dst, `,"run_id":`...), r.req.RunID)
+	o := jsonx.Build(dst).Text("spec_version", r.req.SpecVersion).Text("profile_id", r.req.ProfileID).Text("run_id", r.req.RunID)
 	if r.req.HasRequestID {
-		dst = jsonx.AppendString(append(dst, `,"request_id":`...), r.req.RequestID)
+		o = o.Text("request_id", r.req.RequestID)
 	}
-	return append(dst, '}')
+	return o.End()
 }
 
-// AppendOpened appends the members of the reply to _run.open to dst, with the opening brace and without the closing one, and returns
-// the result (toolhost §4.8). It allocates only if dst has no room.
+// AppendOpened appends the members of the reply to _run.open to dst, with the opening brace and without
+// the closing one, and returns the result (toolhost §4.8). It allocates only if dst has no room.
 func (r *Run) AppendOpened(dst []byte) []byte {
-	dst = r.appendHeader(append(dst, `{"ok":true,"run_header":`...))
-	dst = strconv.AppendInt(append(dst, `,"max_steps":`...), maxSteps, 10)
-	return strconv.AppendInt(append(dst, `,"max_invalid_picks":`...), maxInvalidPicks, 10)
+	o := jsonx.Builder(r.appendHeader(jsonx.Build(dst).Bool("ok", true).Name("run_header")))
+	return o.Int("max_steps", maxSteps).Int("max_invalid_picks", maxInvalidPicks)
 }
 
-// AppendClosed appends the members of the reply to _run.close to dst, with the opening brace and without the closing one, and returns
-// the result (toolhost §4.8). It allocates only if dst has no room.
+// AppendClosed appends the members of the reply to _run.close to dst, with the opening brace and without
+// the closing one, and returns the result (toolhost §4.8). It allocates only if dst has no room.
 func (r *Run) AppendClosed(dst []byte) []byte {
-	dst = jsonx.AppendString(append(dst, `{"ok":true,"run_id":`...), r.req.RunID)
-	dst = strconv.AppendInt(append(dst, `,"steps":`...), int64(r.steps), 10)
-	return strconv.AppendInt(append(dst, `,"invalid_picks":`...), int64(r.invalid), 10)
+	return jsonx.Build(dst).Bool("ok", true).Text("run_id", r.req.RunID).
+		Int("steps", int64(r.steps)).Int("invalid_picks", int64(r.invalid))
 }

@@ -1,6 +1,7 @@
 package selector
 
 import (
+	"strings"
 	"unicode/utf8"
 )
 
@@ -74,25 +75,9 @@ const whyRunID = "must be 1..64 bytes of [A-Za-z0-9._-]"
 // fault returns the text of the error about one member (toolhost §3.3).
 func fault(name int, why string) string { return "invalid field: " + openNames.Name(name) + ": " + why }
 
-// isName tells that text is not empty and has only letters, digits and the bytes of more.
+// isName reports whether text is not empty and has only letters, digits and the bytes of more.
 func isName(text, more string) bool {
-	for i := range len(text) {
-		c := text[i]
-		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
-		if !letter && (c < '0' || c > '9') && !contains(more, c) {
-			return false
-		}
-	}
-	return text != ""
-}
-
-func contains(set string, c byte) bool {
-	for i := range len(set) {
-		if set[i] == c {
-			return true
-		}
-	}
-	return false
+	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"+more) == ""
 }
 
 // shown cuts what a caller sent to what an error may repeat of it.

@@ -41,13 +41,12 @@ type Selection struct {
 // appendJSON appends the selection as the compact object of toolhost §3.7 to dst and returns the result. It allocates only if dst
 // has no room.
 func (s *Selection) appendJSON(dst []byte) []byte {
-	dst = append(append(append(dst, `{"kind":"`...), s.Kind.String()...), '"')
+	o := jsonx.Build(dst).Text("kind", s.Kind.String())
 	if s.SID != "" {
-		dst = jsonx.AppendString(append(dst, `,"sid":`...), s.SID)
+		o = o.Text("sid", s.SID)
 	}
 	if s.Patch != "" {
-		dst = jsonx.AppendString(append(dst, `,"input_patch_json":`...), s.Patch)
+		o = o.Text("input_patch_json", s.Patch)
 	}
-	dst = jsonx.AppendString(append(dst, `,"raw":`...), s.Raw)
-	return append(dst, '}')
+	return o.Text("raw", s.Raw).End()
 }

@@ -54,16 +54,10 @@ func stageOf(content []byte) (stage string) {
 	if !jsonx.Check(content, maxDepth).OK() {
 		return ""
 	}
-	o := jsonx.OpenObject(content)
-	for key, v, ok := o.Next(); ok; key, v, ok = o.Next() {
-		if meaning(key) != "stage" {
-			continue
-		}
-		if stage = ""; v.Kind == jsonx.String {
-			stage = meaning(unquoted(v.Raw))
-		}
-	}
-	return stage
+	var v [1]jsonx.Value
+	jsonx.Pick(content, []string{"stage"}, v[:])
+	text, _ := v[0].Text()
+	return string(text)
 }
 
 // baseTags returns the step tags that do not depend on the state, sorted, each once.
@@ -102,15 +96,12 @@ func (t *stepTags) all() []string {
 // appendGoal appends the goal context to dst (toolhost §4.8 "Goal context").
 func appendGoal(dst []byte, goal string, v *view, tags *stepTags) []byte {
 	dst = append(append(dst, goal...), "|FLAGS:"...)
-	for _, f := range [...]struct {
-		name string
-		set  bool
-	}{{"DS0=", v.ds0}, {"DS2=", v.ds2}, {"DS6=", v.ds6}, {"DS7=", v.ds7}} {
+	for i, set := range [...]bool{v.ds0, v.ds2, v.ds6, v.ds7} {
 		bit := byte('0')
-		if f.set {
+		if set {
 			bit = '1'
 		}
-		dst = append(append(dst, f.name...), bit, ';')
+		dst = append(append(dst, "DS0=DS2=DS6=DS7="[4*i:][:4]...), bit, ';')
 	}
 	dst = append(append(append(dst, "DS6_STAGE="...), v.stage...), ';')
 	for _, tag := range tags.all() {
@@ -121,6 +112,3 @@ func appendGoal(dst []byte, goal string, v *view, tags *stepTags) []byte {
 
 // meaning returns the text of the contents of a checked JSON string.
 func meaning(raw []byte) string { return string(jsonx.AppendUnescaped(nil, raw)) }
-
-// unquoted returns what stands between the quotes of the text of a string.
-func unquoted(raw []byte) []byte { return raw[1 : len(raw)-1] }
