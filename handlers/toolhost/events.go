@@ -7,7 +7,7 @@ import (
 	"trunkline/codec/jsonx"
 	"trunkline/engine/link"
 	"trunkline/handlers/toolhost/selector"
-	"trunkline/handlers/toolhost/workers"
+	"trunkline/handlers/toolhost/tool"
 )
 
 // Event is something that happened (toolhost §4.12). It never holds a token.
@@ -160,7 +160,7 @@ func (s *Server) Stats() Stats {
 		st.InFlight += n.inFlight.Load()
 		st.Tools = append(st.Tools, ToolStats{AID: e.AID, OK: n.ok.Load(), Fail: n.fail.Load(), Duration: time.Duration(n.took.Load())})
 		if e.Breaker != nil {
-			if state, _ := e.Breaker.State(); state != workers.Closed {
+			if state, _ := e.Breaker.State(); state != tool.BreakerClosed {
 				st.BreakersOpen++
 			}
 		}
@@ -172,7 +172,7 @@ func (s *Server) Stats() Stats {
 }
 
 // BreakerEvent returns the event of a breaker's change of state.
-func BreakerEvent(aid string, state workers.BreakerState, failures int) Event {
+func BreakerEvent(aid string, state tool.BreakerState, failures int) Event {
 	p := payload(nil).text("aid", aid).int("failures", int64(failures))
 	return event("toolhost.breaker."+state.String(), p)
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"trunkline/handlers/toolhost/workers"
+	"trunkline/handlers/toolhost/tool"
 )
 
 func TestEvents(t *testing.T) {
@@ -49,8 +49,8 @@ func TestEventsOfWorkers(t *testing.T) {
 			t.Errorf("%s\nwant %s", got, want)
 		}
 	}
-	f(BreakerEvent("A", workers.Open, 5), `toolhost.breaker.opened {"aid":"A","failures":5}`)
-	f(BreakerEvent("A", workers.HalfOpen, 5), `toolhost.breaker.half_open {"aid":"A","failures":5}`)
+	f(BreakerEvent("A", tool.BreakerOpen, 5), `toolhost.breaker.opened {"aid":"A","failures":5}`)
+	f(BreakerEvent("A", tool.BreakerHalfOpen, 5), `toolhost.breaker.half_open {"aid":"A","failures":5}`)
 	f(WorkerStarted("A", 7), `toolhost.worker.started {"aid":"A","pid":7}`)
 	f(WorkerExited("A", 7, 137, "kill\n"), `toolhost.worker.exited {"aid":"A","pid":7,"exit_code":137,"reason":"kill\n"}`)
 }

@@ -211,8 +211,7 @@ func (c *call) openRun(line, out []byte) ([]byte, bool) {
 	case s.run != nil:
 		why = "run already open"
 	default:
-		s.run, why = selector.Open(&selector.Config{Tools: c.srv.cfg.Registry.Descriptors(), Policy: c.srv.cfg.Policy,
-			Now: s.nowMono}, r)
+		s.run, why = selector.Open(&selector.Config{Tools: c.srv.cfg.Registry.Descriptors(), Policy: c.srv.cfg.Policy}, r)
 	}
 	if why != "" {
 		return appendFault(out, why, c.id), false

@@ -8,7 +8,6 @@ import (
 
 	"trunkline/codec/jsonx"
 	"trunkline/handlers/toolhost/tool"
-	"trunkline/handlers/toolhost/workers"
 )
 
 // Entry is one tool as a server is given it.
@@ -18,7 +17,7 @@ type Entry struct {
 	// Timeout bounds a call; 0: the server's.
 	Timeout time.Duration
 	// Breaker keeps calls from a tool that fails again and again. nil: a built-in has none.
-	Breaker *workers.Breaker
+	Breaker *tool.Breaker
 
 	index int // in the registry's list: what a server has for each tool is found without a search
 }

@@ -11,7 +11,6 @@ import (
 	"trunkline/engine/link"
 	"trunkline/handlers/toolhost/dsstate"
 	"trunkline/handlers/toolhost/tool"
-	"trunkline/handlers/toolhost/workers"
 )
 
 // The replies of tools that say and change nothing.
@@ -46,7 +45,7 @@ type rig struct {
 	broken      atomic.Bool  // AID.EXT.v1 crashes
 	probes      atomic.Int64 // of the breaker: runs while it is half open
 	events      events
-	breaker     *workers.Breaker
+	breaker     *tool.Breaker
 }
 
 type events struct {
@@ -77,7 +76,7 @@ func (e *events) take(finished bool) string {
 func newRig(t testing.TB, change func(*Config)) *rig {
 	r := &rig{t: t, gate: make(chan struct{}), begun: make(chan struct{}, 4096)}
 	r.clock.Store(int64(time.Hour))
-	r.breaker = workers.NewBreaker(workers.BreakerConfig{Threshold: 2, Cooldown: time.Second, Now: r.clock.Load})
+	r.breaker = tool.NewBreaker(tool.BreakerConfig{Threshold: 2, Cooldown: time.Second, Now: r.clock.Load})
 	reg, err := NewRegistry(r.tools())
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +142,7 @@ func set(_ context.Context, c *tool.Call) tool.Result {
 
 func (r *rig) external(_ context.Context, c *tool.Call) tool.Result {
 	r.runs.Add(1)
-	if st, _ := r.breaker.State(); st == workers.HalfOpen {
+	if st, _ := r.breaker.State(); st == tool.BreakerHalfOpen {
 		r.probes.Add(1)
 	}
 	if r.broken.Load() {

@@ -13,7 +13,6 @@ import (
 	"trunkline/engine/link"
 	"trunkline/handlers/toolhost/dsstate"
 	"trunkline/handlers/toolhost/tool"
-	"trunkline/handlers/toolhost/workers"
 )
 
 const (
@@ -51,7 +50,7 @@ func stressServer(t *testing.T, y *runCounter) *Server {
 		return Entry{Descriptor: tool.Descriptor{AID: aid, Fast: fast, SideEffects: []string{"write"}}, Tool: toolFunc(y.run)}
 	}
 	guarded := entry("AID.C.v1", false)
-	guarded.External, guarded.Breaker = true, workers.NewBreaker(workers.BreakerConfig{Now: func() int64 { return link.Now().Mono }})
+	guarded.External, guarded.Breaker = true, tool.NewBreaker(tool.BreakerConfig{Now: func() int64 { return link.Now().Mono }})
 	reg, err := NewRegistry([]Entry{entry("AID.A.v1", false), entry("AID.B.v1", true), guarded})
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 
 	"trunkline/codec/jsonx"
 	"trunkline/handlers/toolhost/shim"
+	"trunkline/handlers/toolhost/tool"
 )
 
 // Bounds of the policy's settings; what is outside counts as the nearer bound.
@@ -33,12 +34,13 @@ type Policy struct {
 	timeout    time.Duration
 	stdoutMax  int
 	limits     shim.Limits
-	breaker    breaker
+	breaker    *tool.Breaker
 }
 
 // PolicyFrom returns the policy that MACHINA_POLICY_* set up (toolhost §4.8, §6), nil when MACHINA_POLICY_CMD is not set or cannot be
-// split. root is the folder the policy works in. getenv is not kept.
-func PolicyFrom(getenv func(string) string, root string) *Policy {
+// split. root is the folder the policy works in. getenv is not kept. now reads the
+// monotonic clock, in nanoseconds, for the breaker.
+func PolicyFrom(getenv func(string) string, root string, now func() int64) *Policy {
 	argv, ok := SplitCommand(getenv("MACHINA_POLICY_CMD"))
 	if !ok || len(argv) == 0 {
 		return nil
@@ -66,10 +68,11 @@ func PolicyFrom(getenv func(string) string, root string) *Policy {
 			OpenFiles:    env.amount("RLIMIT_NOFILE", 64, 1),
 			UserThreads:  env.amount("RLIMIT_NPROC", 32, 1),
 		},
-		breaker: breaker{
-			threshold: int(env.number("FAIL_THRESHOLD", 5, 1, math.MaxInt32)),
-			cooldown:  env.number("COOLDOWN_MS", 30_000, 0, math.MaxInt32) * int64(time.Millisecond),
-		},
+		breaker: tool.NewBreaker(tool.BreakerConfig{
+			Threshold: int(env.number("FAIL_THRESHOLD", 5, 1, math.MaxInt32)),
+			Cooldown:  time.Duration(env.number("COOLDOWN_MS", 30_000, 0, math.MaxInt32)) * time.Millisecond,
+			Now:       now,
+		}),
 	}
 }
 
@@ -144,16 +147,16 @@ func (q *question) appendJSON(dst []byte) []byte {
 }
 
 // ask runs the policy once. asked is false when its breaker rests it. Otherwise why is the cause of a failure (toolhost §4.8
-// "Failure"), or "" and sel is what the policy said, or the guards instead of it: a refusal is no failure. now is the monotonic clock
-// in nanoseconds. A nil Policy fails at once.
-func (p *Policy) ask(ctx context.Context, now func() int64, q *question) (sel Selection, why string, asked bool) {
+// "Failure"), or "" and sel is what the policy said, or the guards instead of it: a refusal is no failure. A nil
+// Policy fails at once.
+func (p *Policy) ask(ctx context.Context, q *question) (sel Selection, why string, asked bool) {
 	if p == nil {
 		return sel, whyNotStarted, true
 	}
 	if raw := p.refusal(); raw != "" {
 		return Selection{Kind: Invalid, Raw: raw}, "", true
 	}
-	probe, ok := p.breaker.allow(now())
+	probe, ok := p.breaker.Allow()
 	if !ok {
 		return sel, "", false
 	}
@@ -161,7 +164,11 @@ func (p *Policy) ask(ctx context.Context, now func() int64, q *question) (sel Se
 	if why == "" {
 		sel, why = judge(string(out), q.menu)
 	}
-	p.breaker.done(now(), probe, why != "")
+	var failure *tool.DispatchError
+	if why != "" {
+		failure = &tool.DispatchError{Type: tool.Crash, Detail: why}
+	}
+	p.breaker.Done(probe, failure)
 	return sel, why, true
 }
 

@@ -34,7 +34,7 @@ func withScript(t *testing.T, script string, settings ...string) *scripted {
 		name, value, _ := strings.Cut(s, "=")
 		env["MACHINA_POLICY_"+name] = value
 	}
-	p.cfg = &Config{Tools: tools(), Policy: PolicyFrom(env.get, p.root), Now: func() int64 { return p.now }}
+	p.cfg = &Config{Tools: tools(), Policy: PolicyFrom(env.get, p.root, func() int64 { return p.now })}
 	t.Cleanup(func() {
 		left, err := os.ReadDir(p.tmp)
 		if err != nil || len(left) > 0 {
@@ -234,7 +234,7 @@ func TestRefusalIsNoFailure(t *testing.T) {
 			t.Errorf("%+v", st)
 		}
 	}
-	if p.cfg.Policy.breaker.open || p.cfg.Policy.breaker.failures != 0 {
+	if st, failures := p.cfg.Policy.breaker.State(); st != tool.BreakerClosed || failures != 0 {
 		t.Error("refusals count as failures")
 	}
 }

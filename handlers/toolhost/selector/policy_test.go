@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"trunkline/handlers/toolhost/shim"
+	"trunkline/handlers/toolhost/tool"
 )
 
 // environ is an environment for PolicyFrom.
@@ -43,6 +44,11 @@ func TestSplitCommand(t *testing.T) {
 	}
 }
 
+// rest is a breaker of a policy that no run has used.
+func rest(threshold int, cooldown time.Duration) *tool.Breaker {
+	return tool.NewBreaker(tool.BreakerConfig{Threshold: threshold, Cooldown: cooldown})
+}
+
 func TestPolicyFrom(t *testing.T) {
 	f := func(env environ, change func(*Policy)) {
 		t.Helper()
@@ -51,18 +57,18 @@ func TestPolicyFrom(t *testing.T) {
 			root: dir, env: []string{"MACHINA_ROOT=" + dir}, tmp: os.TempDir(), argv: []string{"sh", "x.sh"},
 			allowedExe: []string{"python3", "python", "bash", "sh", "node"}, scriptRoot: filepath.Join(dir, "policies"),
 			timeout: 2500 * time.Millisecond, stdoutMax: 65536, limits: shim.Limits{CPU: 2, AddressSpace: 768 << 20, FileSize: 10 << 20, OpenFiles: 64, UserThreads: 32},
-			breaker: breaker{threshold: 5, cooldown: 30e9},
+			breaker: rest(5, 30*time.Second),
 		}
 		change(&want)
 		full := environ{"MACHINA_POLICY_CMD": "sh x.sh"}
 		for name, v := range env {
 			full[strings.Replace(name, "~", "MACHINA_POLICY_", 1)] = v
 		}
-		got := PolicyFrom(full.get, dir)
+		got := PolicyFrom(full.get, dir, nil)
 		if got == nil {
 			t.Fatalf("%v: no policy", env)
 		}
-		opt := cmp.AllowUnexported(Policy{}, breaker{})
+		opt := cmp.AllowUnexported(Policy{}, tool.Breaker{})
 		if diff := cmp.Diff(&want, got, opt, cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".mu" }, cmp.Ignore())); diff != "" {
 			t.Errorf("%v:\n%s", env, diff)
 		}
@@ -75,13 +81,13 @@ func TestPolicyFrom(t *testing.T) {
 	f(environ{"~ALLOW_UNSAFE": "1"}, func(p *Policy) { p.unsafe = true })
 	f(environ{"~ALLOW_UNSAFE": "true"}, func(*Policy) {})
 	f(environ{"~TIMEOUT_MS": "10", "~STDOUT_MAX": "20", "~FAIL_THRESHOLD": "3", "~COOLDOWN_MS": "4"}, func(p *Policy) {
-		p.timeout, p.stdoutMax, p.breaker.threshold, p.breaker.cooldown = 10*time.Millisecond, 20, 3, 4e6
+		p.timeout, p.stdoutMax, p.breaker = 10*time.Millisecond, 20, rest(3, 4e6)
 	})
 	f(environ{"~TIMEOUT_MS": "0", "~STDOUT_MAX": "-1", "~FAIL_THRESHOLD": "0", "~COOLDOWN_MS": "-5"}, func(p *Policy) {
-		p.timeout, p.stdoutMax, p.breaker.threshold, p.breaker.cooldown = time.Millisecond, 1, 1, 0
+		p.timeout, p.stdoutMax, p.breaker = time.Millisecond, 1, rest(1, 0)
 	})
 	f(environ{"~TIMEOUT_MS": "600001", "~STDOUT_MAX": "1048577", "~FAIL_THRESHOLD": "2147483648", "~COOLDOWN_MS": "2147483648"}, func(p *Policy) {
-		p.timeout, p.stdoutMax, p.breaker.threshold, p.breaker.cooldown = 10*time.Minute, 1<<20, 1<<31-1, (1<<31-1)*1e6
+		p.timeout, p.stdoutMax, p.breaker = 10*time.Minute, 1<<20, rest(1<<31-1, (1<<31-1)*1e6)
 	})
 	f(environ{"~TIMEOUT_MS": "1.5", "~STDOUT_MAX": "64k", "~FAIL_THRESHOLD": " 3", "~COOLDOWN_MS": "99999999999999999999", "~RLIMIT_NPROC": "x"}, func(*Policy) {})
 	f(environ{"~RLIMIT_CPU_SEC": "1", "~RLIMIT_AS_MB": "0", "~RLIMIT_FSIZE_MB": "3", "~RLIMIT_NOFILE": "-1", "~RLIMIT_NPROC": "5"}, func(p *Policy) {
@@ -93,7 +99,7 @@ func TestPolicyFrom(t *testing.T) {
 	})
 
 	for _, cmd := range []string{"", " ", `sh "x.sh`} {
-		if p := PolicyFrom(environ{"MACHINA_POLICY_CMD": cmd}.get, t.TempDir()); p != nil {
+		if p := PolicyFrom(environ{"MACHINA_POLICY_CMD": cmd}.get, t.TempDir(), nil); p != nil {
 			t.Errorf("%q is a policy: %q", cmd, p.argv)
 		}
 	}
@@ -129,7 +135,7 @@ func TestGuards(t *testing.T) {
 		for name, v := range env {
 			full["MACHINA_POLICY_"+name] = v
 		}
-		if got := PolicyFrom(full.get, root).refusal(); got != want {
+		if got := PolicyFrom(full.get, root, nil).refusal(); got != want {
 			t.Errorf("%s %v: %q, want %q", cmd, env, got, want)
 		}
 	}
@@ -187,7 +193,7 @@ func TestExecutable(t *testing.T) {
 		if want != "" {
 			want = filepath.Join(root, want)
 		}
-		p := PolicyFrom(environ{"MACHINA_POLICY_CMD": name, "PATH": path}.get, root)
+		p := PolicyFrom(environ{"MACHINA_POLICY_CMD": name, "PATH": path}.get, root, nil)
 		if got := p.executable(); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}

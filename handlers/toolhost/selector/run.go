@@ -30,8 +30,6 @@ type Config struct {
 	Tools []tool.Descriptor
 	// Policy is the external policy; nil: there is none.
 	Policy *Policy
-	// Now is the monotonic clock, in nanoseconds, for the policy's breaker. Needed only with a Policy.
-	Now func() int64
 	// newRunID makes the id of a run whose caller gave none; nil: newRunID.
 	NewRunID func() string
 }
@@ -157,7 +155,7 @@ func (r *Run) choose(ctx context.Context, m menu, q *question) (sel Selection, s
 	if r.req.Mode == FallbackOnly || r.cfg.Policy == nil && r.req.Mode == ShadowPolicy {
 		return own, ""
 	}
-	theirs, why, asked := r.cfg.Policy.ask(ctx, r.cfg.Now, q)
+	theirs, why, asked := r.cfg.Policy.ask(ctx, q)
 	if !asked {
 		return own, ""
 	}

@@ -5,6 +5,7 @@
 //	Status          OK, INVALID_PICK, TOOL_ERROR, BREAKER_TRIP (toolhost §3.5)
 //	DispatchError   the tool could not be run, or not to its end (toolhost §3.5)
 //	Worked, Aside   how a built-in tool keeps out of the way of shorter ones
+//	Breaker         refuses calls of a tool, or runs of a policy, that fails again and again (toolhost §5)
 //	Descriptor      what a list shows and an executor must know (toolhost §4.1)
 //	TierOf          what a tool may do to the world, as a number (toolhost §4.4)
 //

@@ -17,12 +17,6 @@ func TestNoAllocs(t *testing.T) {
 			t.Errorf("%s: %v allocations, want 0", what, n)
 		}
 	}
-	br := NewBreaker(BreakerConfig{Threshold: 5, Now: func() int64 { return 0 }})
-	f("a call past the breaker", func() {
-		probe, _ := br.Allow()
-		br.Start(probe)
-		br.Done(probe, nil)
-	})
 	call := &tool.Call{AID: "AID.T.v1", Input: []byte(`{"x":"\n"}`), State: new(dsstate.State)}
 	call.State.Set(0, dsstate.Artifact{Content: "c"})
 	buf := make([]byte, 0, 1024)

@@ -34,13 +34,3 @@ func BenchmarkCall(b *testing.B) {
 	f("worker", false, "good")
 	f("process", true, "oneshot", "echo")
 }
-
-func BenchmarkBreaker(b *testing.B) {
-	br := NewBreaker(BreakerConfig{Threshold: DefaultThreshold, Cooldown: DefaultCooldown, Now: func() int64 { return 0 }})
-	b.ReportAllocs()
-	for b.Loop() {
-		probe, _ := br.Allow()
-		br.Start(probe)
-		br.Done(probe, nil)
-	}
-}

@@ -22,13 +22,13 @@ func (s *Set) embedder(o *Options) (tool.Tool, error) {
 	}
 	t := s.process(o, tools.EmbedAID, workers.ProcessConfig{Command: argv, Dir: s.Env.Root, Env: workers.Environ(s.lookup, nil), Plain: true,
 		Pool: workers.PoolConfig{Min: 1, Max: 1, MaxRequests: math.MaxInt}})
-	return &guarded{t, workers.NewBreaker(o.breaker(tools.EmbedAID))}, nil
+	return &guarded{t, tool.NewBreaker(o.breaker(tools.EmbedAID))}, nil
 }
 
 // guarded is a tool with a breaker of its own, for what a server does not know as a tool.
 type guarded struct {
 	tool.Tool
-	breaker *workers.Breaker
+	breaker *tool.Breaker
 }
 
 // Run implements tool.Tool.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"trunkline/engine/link"
 	"trunkline/handlers/toolhost"
 	"trunkline/handlers/toolhost/selector"
 	"trunkline/handlers/toolhost/workers"
@@ -122,7 +123,7 @@ func (s *Set) ServerConfig() (toolhost.Config, error) {
 	c := toolhost.Config{
 		Registry: s.Registry, ToolTimeout: ToolTimeout(),
 		APIToken: os.Getenv("MACHINA_API_TOKEN"), OperatorToken: os.Getenv("MACHINA_OPERATOR_TOKEN"),
-		Policy: selector.PolicyFrom(env.get, s.Env.Root),
+		Policy: selector.PolicyFrom(env.get, s.Env.Root, link.Mono),
 	}
 	for _, name := range switches { // those that nothing asks for now as well
 		env.get(name)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"trunkline/handlers/toolhost"
-	"trunkline/handlers/toolhost/workers"
+	"trunkline/handlers/toolhost/tool"
 )
 
 func TestRoot(t *testing.T) {
@@ -147,10 +147,10 @@ func TestBreakerOptions(t *testing.T) {
 			t.Errorf("%q, %q, %+v: %d and %v, want %d and %v", threshold, cooldown, o, c.Threshold, c.Cooldown, wantN, want)
 		}
 	}
-	f("", "", plain(), workers.DefaultThreshold, workers.DefaultCooldown)
+	f("", "", plain(), tool.DefaultThreshold, tool.DefaultCooldown)
 	f("5", "30000", plain(), 5, 30*time.Second)
 	f("1", "0", plain(), 1, 0)
-	f("many", "long", plain(), workers.DefaultThreshold, workers.DefaultCooldown)
+	f("many", "long", plain(), tool.DefaultThreshold, tool.DefaultCooldown)
 	f("7", "70", Options{BreakerThreshold: 2, BreakerCooldown: -1}, 2, 70*time.Millisecond)
 	f("7", "70", Options{BreakerThreshold: -1, BreakerCooldown: time.Second}, 7, time.Second)
 	f("7", "70", Options{}, 0, 0) // which a breaker takes for 1 and no rest

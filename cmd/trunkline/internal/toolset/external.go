@@ -11,10 +11,10 @@ import (
 	"trunkline/handlers/toolhost/workers"
 )
 
-func (o *Options) breaker(aid string) workers.BreakerConfig {
-	c := workers.BreakerConfig{
-		Threshold: number("MACHINA_TOOL_FAIL_THRESHOLD", workers.DefaultThreshold),
-		Cooldown:  span("MACHINA_TOOL_COOLDOWN_MS", time.Millisecond, workers.DefaultCooldown),
+func (o *Options) breaker(aid string) tool.BreakerConfig {
+	c := tool.BreakerConfig{
+		Threshold: number("MACHINA_TOOL_FAIL_THRESHOLD", tool.DefaultThreshold),
+		Cooldown:  span("MACHINA_TOOL_COOLDOWN_MS", time.Millisecond, tool.DefaultCooldown),
 		Now:       link.Mono,
 	}
 	if o.BreakerThreshold >= 0 {
@@ -24,7 +24,7 @@ func (o *Options) breaker(aid string) workers.BreakerConfig {
 		c.Cooldown = o.BreakerCooldown
 	}
 	if o.Events != nil {
-		c.Changed = func(st workers.BreakerState, failures int) {
+		c.Changed = func(st tool.BreakerState, failures int) {
 			o.Events(toolhost.BreakerEvent(aid, st, failures))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"trunkline/handlers/toolhost"
 	"trunkline/handlers/toolhost/manifest"
+	"trunkline/handlers/toolhost/tool"
 	"trunkline/handlers/toolhost/tools"
 	"trunkline/handlers/toolhost/workers"
 )
@@ -164,7 +165,7 @@ func (s *Set) entry(o *Options, m *manifest.Entry, own map[string]tools.Builtin)
 		e.Tool, e.Fast, e.Tier = b.Tool, b.Fast, max(e.Tier, b.Tier)
 		return e, true, nil
 	}
-	e.Breaker = workers.NewBreaker(o.breaker(m.AID))
+	e.Breaker = tool.NewBreaker(o.breaker(m.AID))
 	e.Tool, err = s.worker(o, m)
 	return e, err == nil, err
 }

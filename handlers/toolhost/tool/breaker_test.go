@@ -1,4 +1,4 @@
-package workers
+package tool
 
 import (
 	"fmt"
@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
-
-	"trunkline/handlers/toolhost/tool"
 )
 
 // breakerRig is a breaker with a clock that stands still, and a record of what it told.
@@ -29,8 +27,8 @@ func newBreakerRig(threshold int, cooldown time.Duration) *breakerRig {
 }
 
 var (
-	crashed = &tool.DispatchError{Type: tool.Crash}
-	starved = &tool.DispatchError{Type: tool.Timeout, Waited: true}
+	crashed = &DispatchError{Type: Crash}
+	starved = &DispatchError{Type: Timeout, Waited: true}
 )
 
 // TestBreaker runs scripts, one word each step:
@@ -67,7 +65,7 @@ func TestBreaker(t *testing.T) {
 }
 
 func (r *breakerRig) step(word string) (why string) {
-	outcome := map[string]*tool.DispatchError{"fail": crashed, "waited": starved, "-": crashed, "~": starved}[word]
+	outcome := map[string]*DispatchError{"fail": crashed, "waited": starved, "-": crashed, "~": starved}[word]
 	switch word {
 	case "ok", "fail", "waited":
 		probe, ok := r.Allow()
@@ -100,7 +98,7 @@ func (r *breakerRig) step(word string) (why string) {
 func TestBreakerBounds(t *testing.T) {
 	r := newBreakerRig(-5, -time.Second)
 	r.Done(false, crashed)
-	if s, n := r.State(); s != Open || n != 1 {
+	if s, n := r.State(); s != BreakerOpen || n != 1 {
 		t.Errorf("threshold below 1: %v after %d failures", s, n)
 	}
 	if probe, ok := r.Allow(); !probe || !ok {
@@ -116,7 +114,7 @@ func TestStragglers(t *testing.T) {
 	r.Done(false, crashed)
 	r.Cancel(false)
 	r.Start(false)
-	if s, n := r.State(); s != Open || n != 1 || len(r.told) != 1 {
+	if s, n := r.State(); s != BreakerOpen || n != 1 || len(r.told) != 1 {
 		t.Errorf("%v, %d failures, told %v", s, n, r.told)
 	}
 }
@@ -156,7 +154,7 @@ func TestBreakerModel(t *testing.T) {
 					t.Skip()
 				}
 				inFlight--
-				outcome := rapid.SampledFrom([]*tool.DispatchError{nil, crashed, starved}).Draw(t, "outcome")
+				outcome := rapid.SampledFrom([]*DispatchError{nil, crashed, starved}).Draw(t, "outcome")
 				r.Done(false, outcome)
 				switch {
 				case state != "closed" || outcome == starved:
@@ -196,7 +194,7 @@ func TestBreakerModel(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				s, n := r.State()
-				if want := map[string]BreakerState{"closed": Closed, "open": Open, "half_open": HalfOpen}[state]; s != want || n != failures {
+				if want := map[string]BreakerState{"closed": BreakerClosed, "open": BreakerOpen, "half_open": BreakerHalfOpen}[state]; s != want || n != failures {
 					t.Fatalf("%v with %d failures, want %v with %d", s, n, want, failures)
 				}
 			},

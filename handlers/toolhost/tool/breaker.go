@@ -1,10 +1,8 @@
-package workers
+package tool
 
 import (
 	"sync"
 	"time"
-
-	"trunkline/handlers/toolhost/tool"
 )
 
 // Defaults of BreakerConfig (toolhost §4.9).
@@ -18,17 +16,17 @@ type BreakerState uint8
 
 // The states of a breaker.
 const (
-	Closed   BreakerState = iota // calls pass
-	Open                         // calls are tripped until the cooldown is over
-	HalfOpen                     // one call, the probe, is on its way; the others are tripped
+	BreakerClosed   BreakerState = iota // calls pass
+	BreakerOpen                         // calls are tripped until the cooldown is over
+	BreakerHalfOpen                     // one call, the probe, is on its way; the others are tripped
 )
 
 // String returns the name of the state as events have it (toolhost §4.12). It does not allocate.
 func (s BreakerState) String() string {
 	switch s {
-	case Open:
+	case BreakerOpen:
 		return "opened"
-	case HalfOpen:
+	case BreakerHalfOpen:
 		return "half_open"
 	}
 	return "closed"
@@ -71,10 +69,10 @@ func NewBreaker(cfg BreakerConfig) *Breaker {
 func (b *Breaker) Allow() (probe, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.state == Closed {
+	if b.state == BreakerClosed {
 		return false, true
 	}
-	if b.state == HalfOpen || b.reserved || b.cfg.Now()-b.opened < int64(b.cfg.Cooldown) {
+	if b.state == BreakerHalfOpen || b.reserved || b.cfg.Now()-b.opened < int64(b.cfg.Cooldown) {
 		return false, false
 	}
 	b.reserved = true
@@ -95,7 +93,7 @@ func (b *Breaker) Start(probe bool) {
 func (b *Breaker) start() {
 	if b.reserved {
 		b.reserved = false
-		b.change(HalfOpen)
+		b.change(BreakerHalfOpen)
 	}
 }
 
@@ -111,16 +109,16 @@ func (b *Breaker) Cancel(probe bool) {
 
 func (b *Breaker) giveBack() {
 	b.reserved = false
-	if b.state == HalfOpen {
+	if b.state == BreakerHalfOpen {
 		// opened stays as it is: the cooldown is over.
-		b.change(Open)
+		b.change(BreakerOpen)
 	}
 }
 
 // Done ends a call that was allowed and ran: d is why it could not be run to its end, nil if the tool answered, whatever it
 // answered. A call that only waited for a worker counts as one that never ran. Calls that began before the breaker opened
 // change nothing any more.
-func (b *Breaker) Done(probe bool, d *tool.DispatchError) {
+func (b *Breaker) Done(probe bool, d *DispatchError) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	waited, failed := d != nil && d.Waited, d != nil
@@ -132,7 +130,7 @@ func (b *Breaker) Done(probe bool, d *tool.DispatchError) {
 	case probe:
 		b.start()
 		b.judge(failed)
-	case b.state != Closed:
+	case b.state != BreakerClosed:
 	case failed:
 		if b.failures++; b.failures >= b.cfg.Threshold {
 			b.open()
@@ -150,12 +148,12 @@ func (b *Breaker) judge(failed bool) {
 		return
 	}
 	b.failures = 0
-	b.change(Closed)
+	b.change(BreakerClosed)
 }
 
 func (b *Breaker) open() {
 	b.opened = b.cfg.Now()
-	b.change(Open)
+	b.change(BreakerOpen)
 }
 
 func (b *Breaker) change(s BreakerState) {
