@@ -35,13 +35,12 @@ func (s *State) merge(raw []byte, keep bool) (next State, why string) {
 		return *s, ""
 	}
 	all := *s.all()
-	var scratch []byte
 	for n := range all {
 		switch bit := uint8(1) << n; {
 		case remove&bit != 0:
 			all[n] = nil
 		case in.set&bit != 0:
-			all[n], scratch = in.slots[n].artifact(scratch)
+			all[n] = in.slots[n].artifact()
 		}
 	}
 	next = State{slots: &all, written: s.written | remove | in.set}
@@ -53,16 +52,16 @@ func (s *State) merge(raw []byte, keep bool) (next State, why string) {
 
 // slotView is an artifact still in the text it was sent in.
 type slotView struct {
-	texts [sizeMember][]byte // between the quotes, still escaped; by the number of the member
+	texts [sizeMember]jsonx.Value // strings, or nothing; by the number of the member
 	size  int64
 }
 
-// artifact returns what v says as an artifact of its own. scratch is room for unescaping; it is returned for the next one.
-func (v *slotView) artifact(scratch []byte) (*Artifact, []byte) {
+// artifact returns v as an artifact that shares no memory with the text.
+func (v *slotView) artifact() *Artifact {
 	a := &Artifact{Size: v.size}
 	for i, to := range [sizeMember]*string{&a.Type, &a.Provenance, &a.Content} {
-		scratch = jsonx.AppendUnescaped(scratch[:0], v.texts[i])
-		*to = string(scratch)
+		text, _ := v.texts[i].Text()
+		*to = string(text)
 	}
-	return a, scratch
+	return a
 }

@@ -2,6 +2,7 @@ package dsstate
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"strconv"
 )
@@ -29,10 +30,9 @@ func (s *State) Digest() (sha [64]byte, fast [16]byte) {
 	for _, c := range text {
 		h = (h ^ uint64(c)) * fnvPrime
 	}
-	const digits = "0123456789abcdef"
-	for i := range fast {
-		fast[i] = digits[h>>(60-4*i)&15]
-	}
+	var word [8]byte
+	binary.BigEndian.PutUint64(word[:], h)
+	hex.Encode(fast[:], word[:])
 	return sha, fast
 }
 

@@ -13,10 +13,9 @@ const EmptyDelta = `{"delta":true,"slots":{},"removed_slots":[]}`
 // allocates only if dst has no room.
 func (s *State) AppendSnapshot(dst []byte) []byte {
 	dst = append(dst, `{"slots":{`...)
-	comma := false
 	for n, a := range s.all() {
 		if a != nil {
-			dst, comma = appendSlot(dst, n, a, comma), true
+			dst = appendSlot(dst, n, a)
 		}
 	}
 	return append(dst, `}}`...)
@@ -31,22 +30,16 @@ func AppendDelta(dst []byte, before, after *State) []byte {
 		return append(dst, EmptyDelta...)
 	}
 	dst = append(dst, `{"delta":true,"slots":{`...)
-	comma := false
 	for n, a := range after.all() {
 		if set&(1<<n) != 0 {
-			dst, comma = appendSlot(dst, n, a, comma), true
+			dst = appendSlot(dst, n, a)
 		}
 	}
 	dst = append(dst, `},"removed_slots":[`...)
-	comma = false
 	for n := range Slots {
-		if removed&(1<<n) == 0 {
-			continue
+		if removed&(1<<n) != 0 {
+			dst = append(jsonx.AppendComma(dst), '0'+byte(n))
 		}
-		if comma {
-			dst = append(dst, ',')
-		}
-		dst, comma = append(dst, '0'+byte(n)), true
 	}
 	return append(dst, `]}`...)
 }
@@ -70,12 +63,9 @@ func (s *State) changes(before *State) (set, removed uint8) {
 	return set, removed
 }
 
-// appendSlot appends one member of "slots", after a comma if one is due.
-func appendSlot(dst []byte, n int, a *Artifact, comma bool) []byte {
-	if comma {
-		dst = append(dst, ',')
-	}
-	dst = append(dst, '"', '0'+byte(n))
+// appendSlot appends one member of "slots".
+func appendSlot(dst []byte, n int, a *Artifact) []byte {
+	dst = append(jsonx.AppendComma(dst), '"', '0'+byte(n))
 	dst = append(dst, `":{"type":`...)
 	dst = jsonx.AppendString(dst, a.Type)
 	dst = append(dst, `,"provenance":`...)

@@ -42,7 +42,7 @@ func (in *incoming) read(raw []byte) (why string) {
 	case jsonx.Null:
 		return ""
 	case jsonx.ObjectStart:
-		pick(top.Raw, stateMembers[:], m[:])
+		jsonx.Pick(top.Raw, stateMembers[:], m[:])
 	default:
 		return whyNotObject
 	}
@@ -101,13 +101,9 @@ func (v *slotView) read(artifact jsonx.Value) (bad string) {
 		return whyNotObject
 	}
 	var m [len(artifactMembers)]jsonx.Value
-	pick(artifact.Raw, artifactMembers[:], m[:])
+	jsonx.Pick(artifact.Raw, artifactMembers[:], m[:])
 	for i := range v.texts {
-		switch m[i].Kind {
-		case jsonx.End:
-		case jsonx.String:
-			v.texts[i] = unquoted(m[i].Raw)
-		default:
+		if v.texts[i] = m[i]; m[i].Kind != jsonx.End && m[i].Kind != jsonx.String {
 			return artifactMembers[i]
 		}
 	}
@@ -174,34 +170,4 @@ func badSlot(raw []byte) string {
 		key = key[:end]
 	}
 	return `bad slot "` + string(key) + `"`
-}
-
-// pick puts the members of an object that names lists into out, at the place of the name; the last one of a name counts.
-func pick(object []byte, names []string, out []jsonx.Value) {
-	o := jsonx.OpenObject(object)
-	for key, v, ok := o.Next(); ok; key, v, ok = o.Next() {
-		for i, name := range names {
-			if spells(key, name) {
-				out[i] = v
-				break
-			}
-		}
-	}
-}
-
-// spells reports whether key, still escaped, means name.
-func spells(key []byte, name string) bool {
-	if len(key) <= len(name) || bytes.IndexByte(key, '\\') < 0 {
-		return string(key) == name
-	}
-	var room [96]byte
-	return len(key) <= len(room) && string(jsonx.AppendUnescaped(room[:0], key)) == name
-}
-
-// unquoted returns what stands between the quotes of a string.
-func unquoted(raw []byte) []byte {
-	if len(raw) < 2 {
-		return nil
-	}
-	return raw[1 : len(raw)-1]
 }

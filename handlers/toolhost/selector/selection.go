@@ -13,18 +13,10 @@ const (
 	Noop                // nothing more to do
 )
 
+var kindNames = [...]string{"INVALID", "PICK", "ASK_SUP", "NOOP"}
+
 // String returns the kind as it is on the wire. It does not allocate.
-func (k Kind) String() string {
-	switch k {
-	case Pick:
-		return "PICK"
-	case AskSup:
-		return "ASK_SUP"
-	case Noop:
-		return "NOOP"
-	}
-	return "INVALID"
-}
+func (k Kind) String() string { return kindNames[k%Kind(len(kindNames))] }
 
 // Selection is what a selector said (toolhost §3.7).
 type Selection struct {

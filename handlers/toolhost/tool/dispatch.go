@@ -50,13 +50,8 @@ func (e *DispatchError) Error() string {
 // AppendJSON appends the error as the compact object of toolhost §3.5 to dst and returns the result. It allocates only if dst
 // has no room.
 func (e *DispatchError) AppendJSON(dst []byte) []byte {
-	dst = append(dst, `{"error":true,"aid":`...)
-	dst = jsonx.AppendString(dst, e.AID)
-	dst = append(dst, `,"type":`...)
-	dst = jsonx.AppendString(dst, e.Type)
-	dst = append(dst, `,"detail":`...)
-	dst = jsonx.AppendString(dst, e.Detail)
-	return append(dst, '}')
+	return jsonx.Build(dst).Bool("error", true).Text("aid", e.AID).Text("type", string(e.Type)).
+		Text("detail", e.Detail).End()
 }
 
 // Broken returns the result of a tool that could not be run, or not to its end, with the text that toolhost §3.5 gives for the

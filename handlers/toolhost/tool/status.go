@@ -11,29 +11,24 @@ const (
 	BreakerTrip               // not run: its circuit breaker is open, or the budget of the run is spent
 )
 
+// statusNames are the statuses as they are on the wire.
+var statusNames = [...]string{"OK", "INVALID_PICK", "TOOL_ERROR", "BREAKER_TRIP"}
+
 // String returns the status as it is on the wire. It does not allocate.
 func (s Status) String() string {
-	switch s {
-	case OK:
-		return "OK"
-	case InvalidPick:
-		return "INVALID_PICK"
-	case BreakerTrip:
-		return "BREAKER_TRIP"
+	if int(s) < len(statusNames) {
+		return statusNames[s]
 	}
-	return "TOOL_ERROR"
+	return statusNames[ToolError]
 }
 
-// ParseStatus reads what a worker calls its status; anything unknown, the empty text included, is ToolError (toolhost §3.5).
-// It does not allocate.
+// ParseStatus reads the status that a worker sent; anything unknown, the empty text included, is
+// ToolError (toolhost §3.5). It does not allocate.
 func ParseStatus(text []byte) Status {
-	switch string(text) {
-	case "OK":
-		return OK
-	case "INVALID_PICK":
-		return InvalidPick
-	case "BREAKER_TRIP":
-		return BreakerTrip
+	for s, name := range statusNames {
+		if name == string(text) {
+			return Status(s)
+		}
 	}
 	return ToolError
 }
