@@ -13,7 +13,7 @@ func TestFull(t *testing.T) {
 			t.Errorf("%d bytes, %d frames, paused %v: %v", size, frames, paused, got)
 		}
 	}
-	both := Limits{HeldBytes: 100, HeldFrames: 10}
+	both := Limits{AheadBytes: 100, AheadFrames: 10}
 	f(both, 99, 9, false, false)
 	f(both, 100, 1, false, true)
 	f(both, 101, 1, false, true)
@@ -22,7 +22,7 @@ func TestFull(t *testing.T) {
 	f(both, 51, 1, true, true)
 	f(both, 50, 6, true, true)
 	f(both, 50, 5, true, false)
-	bytesOnly := Limits{HeldBytes: 100}
+	bytesOnly := Limits{AheadBytes: 100}
 	f(bytesOnly, 99, 1000, false, false)
 	f(bytesOnly, 50, 1000, true, false)
 	f(bytesOnly, 100, 0, false, true)
@@ -37,20 +37,20 @@ func TestCount(t *testing.T) {
 			t.Errorf("%d frames, want %d", got, want)
 		}
 	}
-	f(Limits{HeldFrames: 1, FramesIn: lines}, 2)
+	f(Limits{AheadFrames: 1, FramesIn: lines}, 2)
 	f(Limits{FramesIn: lines}, 0)
-	f(Limits{HeldFrames: 1}, 0)
+	f(Limits{AheadFrames: 1}, 0)
 }
 
 func TestPartWithin(t *testing.T) {
 	f := func(send, want int64) {
 		t.Helper()
 		l := Limits{SendWithin: send}
-		if got := l.PartWithin(); got != want {
+		if got := l.LingerWithin(); got != want {
 			t.Errorf("%d with a send timeout of %d, want %d", got, send, want)
 		}
 	}
-	f(0, DefaultPartWithin)
+	f(0, DefaultLingerWithin)
 	f(1, 1)
 	f(30e9, 30e9)
 }

@@ -2,11 +2,13 @@ package link
 
 import "time"
 
-// origin is set once, before main; it is a constant of the process that happens to be known only at run time.
+// origin is set once, before main; it is a constant of the process that happens to be known only at
+// run time.
 var origin = time.Now()
 
-// Now reads both clocks. All readings of a process share one origin, so their Mono values compare. Inside a testing/synctest
-// bubble it follows the bubble's clock. Mono is at least 1 outside of it, so that zero can mean "no time". It does not allocate.
+// Now reads both clocks. All readings of a process share one origin, so their Mono values compare.
+// Inside a testing/synctest bubble it follows the bubble's clock. Mono is at least 1 outside of it,
+// so that zero can mean "no time". It does not allocate.
 func Now() Instant {
 	t := time.Now()
 	return Instant{Mono: int64(t.Sub(origin)) + 1, Wall: t.UnixMilli()}

@@ -1,7 +1,7 @@
 package link
 
-// Instant is one reading of both clocks. Intervals, leases, deadlines and rate windows use Mono; timestamps shown to people
-// use Wall (kernel-ipc §6). An owner reads it once per turn.
+// Instant is one reading of both clocks. Intervals, leases, deadlines and rate windows use Mono;
+// timestamps shown to people use Wall (kernel-ipc §6). An owner reads it once per turn.
 type Instant struct {
 	// Mono is in nanoseconds, never decreasing, from an arbitrary origin within the process.
 	Mono int64
@@ -9,99 +9,118 @@ type Instant struct {
 	Wall int64
 }
 
-// Verdict is what a Session wants after a Feed.
+// Verdict is what a Session asks for after a Feed.
 type Verdict uint8
 
 const (
 	// More: every whole frame in the input was taken; call again when more bytes have come.
 	More Verdict = iota
-	// Yield: the session took its share of this turn (kernel-ipc §2.5, fairness); call Feed again with the rest after the
-	// others had theirs.
+	// Yield: the session took its share of this turn (kernel-ipc §2.5, fairness); call Feed again
+	// with the rest after the others had theirs.
 	Yield
-	// Blocked: the session waits for work of its own that leaves the loop; do not call Feed before the next Pump. That work
-	// ends by itself and then wakes the port: it waits neither for the peer nor for Drain.
+	// Blocked: the session waits for work of its own that leaves the loop; do not call Feed before
+	// the next Pump. That work ends by itself and then wakes the port: it waits neither for the
+	// peer nor for Drain.
 	Blocked
 	// Close: nothing after the taken bytes may be interpreted; send what was appended, then close.
 	Close
 )
 
-// Load is what a session has going on beside bytes in buffers; owners ask for it to run timers and to end connections.
+// Load is what a session has going on beside bytes in buffers; owners ask for it to run timers and
+// to end connections.
 type Load struct {
-	// Busy is true while any request is in flight or any stream or handler is live: the idle timer is off (kernel-ipc §2.4).
+	// Busy is true while any request is in flight or any stream or handler is live: the idle timer
+	// is off (kernel-ipc §2.4).
 	Busy bool
-	// Streams is true while a stream is live: chunks may come at any time, and no reply may wait behind too many (kernel-ipc §2.5).
+	// Streams is true while a stream is live: chunks may come at any time, and no reply may wait
+	// behind too many (kernel-ipc §2.5).
 	Streams bool
-	// Done is true once a session that was told EOF or Drain has nothing left to say: close when its output is sent.
+	// Done is true once a session has nothing more to append after EOF or Drain: the owner closes
+	// when its output is sent.
 	Done bool
-	// Until, if not zero, is when the connection is closed like one whose frame is late, in nanoseconds of Instant.Mono: the peer has not
-	// shown by then who it is.
+	// Until, if not zero, is when the connection is closed like one whose frame is late, in
+	// nanoseconds of Instant.Mono: the peer has not shown its identity by then.
 	Until int64
 }
 
-// Session is one protocol conversation on one connection. Its owner calls these methods one at a time, never concurrently,
-// though not always from the same goroutine.
+// Session is one protocol conversation on one connection. Its owner calls these methods one at a
+// time, never concurrently, though not always from the same goroutine.
 type Session interface {
-	// Feed takes whole frames from the front of in, appends replies, whole frames too, to out, and returns how many bytes of in it used and the
-	// extended out. in is lent: after Feed returns, the owner overwrites it. Feed never blocks. The session stops with Yield
-	// once out has grown past the owner's output bound (Limits.UnsentBytes) or its share of frames is used up.
+	// Feed takes whole frames from the front of in, appends replies, whole frames too, to out, and
+	// returns how many bytes of in it used and the extended out. in is lent: after Feed returns,
+	// the owner overwrites it. Feed never blocks. The session stops with Yield once out has grown
+	// past the owner's output bound (Limits.UnsentBytes) or its share of frames is used up.
 	Feed(in, out []byte, now Instant) (used int, outAfter []byte, v Verdict)
-	// Pump appends what arrived from elsewhere since the last call: answers that were waited for first, then stream chunks until
-	// they have grown to room bytes. A chunk of more than DefaultChunkBytes comes in pieces, one per Pump, and Feed is blocked until
-	// its last one; so at most room and DefaultChunkBytes of chunks are appended. more says that chunks remain, to be asked for after
-	// other connections had theirs; with no room it may be true where none does. Owners call it after a Wake of the session's port,
-	// and while more is true.
+	// Pump appends what arrived from elsewhere since the last call: answers that were waited for
+	// first, then stream chunks until they have grown to room bytes. A chunk of more than
+	// DefaultChunkBytes comes in pieces, one per Pump, and Feed is blocked until its last one; so
+	// at most room and DefaultChunkBytes of chunks are appended. more is true while chunks remain,
+	// for which the owner calls Pump again after other connections had their turn; with no room it
+	// may be true without any. Owners call it after a Wake of the session's port, and while more is
+	// true.
 	Pump(out []byte, room int, now Instant) (outAfter []byte, more bool)
-	// EOF tells that the peer will send nothing more: streams and handlers end at once, requests already taken are answered
-	// (kernel-ipc §2.3). A partial frame is dropped by the owner.
+	// EOF means that the peer will send nothing more: streams and handlers end at once, requests
+	// already taken are answered (kernel-ipc §2.3). A partial frame is dropped by the owner.
 	EOF(now Instant)
-	// Drain tells that the server is shutting down (kernel-ipc §2.7): later requests are refused, pending waits are
-	// cancelled, streams are flushed and ended, by way of Pump. Owners call it once the whole frames they had read were
-	// served; so a blocked session hears of it only when its own work is done, which Blocked work is without being told.
+	// Drain means that the server is shutting down (kernel-ipc §2.7): later requests are refused,
+	// pending waits are cancelled, streams are flushed and ended, by way of Pump. Owners call it
+	// once the whole frames they had read were served; so a blocked session is drained only when
+	// its own work is done, which ends without a Drain.
 	Drain(now Instant)
 	// Load reports what is going on; cheap, called every turn.
 	Load() Load
-	// Closed tells that the connection is gone. It is called exactly once, last, and releases everything the session holds.
+	// Closed means that the connection is gone. It is called exactly once, last, and releases
+	// everything the session holds.
 	Closed()
 }
 
 // Opener makes the session of a new connection.
 type Opener func(p *Port) Session
 
-// Limits are the bounds every owner of connections applies in the same way. Times are in nanoseconds of Instant.Mono.
+// Limits are the bounds every owner of connections applies in the same way. Times are in
+// nanoseconds of Instant.Mono.
 type Limits struct {
-	// IdleAfter and FrameWithin are both kernel.read_timeout_secs: silence with nothing going on, and the time a begun frame
-	// may take (kernel-ipc §2.4). Zero switches the timers off.
+	// IdleAfter and FrameWithin are both kernel.read_timeout_secs: silence with nothing going on,
+	// and the time a begun frame may take (kernel-ipc §2.4). Zero switches the timers off.
 	IdleAfter, FrameWithin int64
-	// SendWithin is kernel.write_timeout_secs: how long a peer may take no byte while output waits for it (kernel-ipc §2.3). Every
-	// byte it takes starts the time anew: slow is not stuck. Zero switches it off.
+	// SendWithin is kernel.write_timeout_secs: how long a peer may take no byte while output waits
+	// for it (kernel-ipc §2.3). Every byte it takes starts the time anew: slow is not stuck. Zero
+	// switches it off.
 	SendWithin int64
-	// DrainWithin is kernel.shutdown_grace_secs: after it, connections are closed whatever they still hold.
+	// DrainWithin is kernel.shutdown_grace_secs: after it, connections are closed whatever they
+	// still hold.
 	DrainWithin int64
-	// UnsentBytes bounds replies not yet taken by the socket; over it the connection is not read (kernel-ipc §2.5).
+	// UnsentBytes bounds replies not yet taken by the socket; over it the connection is not read
+	// (kernel-ipc §2.5).
 	UnsentBytes int
-	// HeldBytes and HeldFrames bound what is read ahead while the session is blocked or UnsentBytes is exceeded: at either one
-	// reading pauses, and it resumes at half of both; an owner holds at most this plus one read (toolhost §2.2). With a HeldBytes of
-	// zero nothing is read ahead, and the session is pumped only when all it said before is with the socket (kernel-ipc §2.5).
-	// A HeldFrames of zero bounds no frames.
-	HeldBytes, HeldFrames int
-	// FramesIn counts the frames that end in input b, which may begin and end inside of one. It must not allocate. HeldFrames needs it.
+	// AheadBytes and AheadFrames bound what is read ahead while the session is blocked or
+	// UnsentBytes is exceeded: at either one reading pauses, and it resumes at half of both; an
+	// owner holds at most this plus one read (toolhost §2.2). With AheadBytes of zero nothing is
+	// read ahead, and the session is pumped only when the socket has all its output (kernel-ipc
+	// §2.5). AheadFrames of zero bounds no frames.
+	AheadBytes, AheadFrames int
+	// FramesIn counts the frames that end in input b, which may begin and end inside of one. It
+	// must not allocate. AheadFrames needs it.
 	FramesIn func(b []byte) int
-	// ChunkBytes bounds the stream chunks that may stand before a later reply, one frame aside: those a Pump brought and those that lie
-	// unsent in the socket (kernel-ipc §2.5).
+	// ChunkBytes bounds the stream chunks that may stand before a later reply, one frame aside:
+	// those a Pump brought and those that lie unsent in the socket (kernel-ipc §2.5).
 	ChunkBytes int
-	// FrameBytes is the largest whole frame a peer may send, prefix included: an owner never has to hold more unread bytes than
-	// this plus one read.
+	// FrameBytes is the largest whole frame a peer may send, prefix included: an owner never has to
+	// hold more unread bytes than this plus one read.
 	FrameBytes int
-	// EndOfInput is what an owner feeds behind a partial frame when the peer sends nothing more, so that the session takes it as a
-	// whole one. Empty: a partial frame is dropped.
+	// EndOfInput is what an owner feeds behind a partial frame when the peer sends nothing more, so
+	// that the session takes it as a whole one. Empty: a partial frame is dropped.
 	EndOfInput string
-	// LateFrame is sent to a peer whose frame took longer than FrameWithin, before its connection is closed. Empty: nothing is.
+	// LateFrame is sent to a peer whose frame took longer than FrameWithin, before its connection
+	// is closed. Empty: nothing is.
 	LateFrame string
-	// Input bounds what all connections together hold of unfinished frames and of frames read ahead. A connection whose unfinished frame
-	// finds no room is sent NoRoom and closed; one that reads ahead pauses. Nil: only the bounds of each connection count.
+	// Input bounds what all connections together hold of unfinished frames and of frames read
+	// ahead. A connection whose unfinished frame finds no room is sent NoRoom and closed; one that
+	// reads ahead pauses. Nil: only the bounds of each connection count.
 	Input  *Budget
 	NoRoom string
-	// TurnBytes bounds how much input one connection may have taken before others get theirs (kernel-ipc §2.5).
+	// TurnBytes bounds how much input one connection may have taken before others get theirs
+	// (kernel-ipc §2.5).
 	TurnBytes int
 }
 
@@ -112,14 +131,15 @@ const (
 	DefaultTurnBytes   = 1 << 20
 )
 
-// DefaultPartWithin is how long a connection that was served may take to part where SendWithin is switched off, in nanoseconds.
-const DefaultPartWithin = int64(10e9)
+// DefaultLingerWithin is how long a connection that was served may linger where SendWithin is
+// switched off, in nanoseconds.
+const DefaultLingerWithin = int64(10e9)
 
-// PartWithin returns how long a connection whose last bytes are with the socket may take to bring them to its peer, in nanoseconds.
-// It does not allocate.
-func (l *Limits) PartWithin() int64 {
+// LingerWithin returns how long a connection whose last bytes are with the socket may wait until
+// its peer has them, in nanoseconds. It does not allocate.
+func (l *Limits) LingerWithin() int64 {
 	if l.SendWithin > 0 {
 		return l.SendWithin
 	}
-	return DefaultPartWithin
+	return DefaultLingerWithin
 }

@@ -2,14 +2,15 @@ package link
 
 import "sync/atomic"
 
-// Owner is who moves a connection's bytes. Wake is called from any goroutine, at most once until the owner calls
-// Port.Rearm, and must be quick: it may run under locks of whoever has news for the session.
+// Owner moves a connection's bytes. Wake is called from any goroutine, at most once until the owner
+// calls Port.Rearm, and must be quick: it may run under locks of the caller.
 type Owner interface {
 	Wake(p *Port)
 }
 
-// Port names one connection to the rest of the process. It outlives a change of owner (a connection leaving the event loop),
-// and its methods may be called from any goroutine, also after the connection is gone.
+// Port names one connection to the rest of the process. It outlives a change of owner (a connection
+// leaving the event loop), and its methods may be called from any goroutine, also after the
+// connection is gone.
 type Port struct {
 	id     uint64
 	remote string
@@ -24,7 +25,8 @@ type Port struct {
 	slot  int    // one more than its index in loop.waiting; 0: it is not there
 }
 
-// NewPort returns the port of a connection that nobody owns yet; id is unique in the process, remote is for people.
+// NewPort returns the port of a connection without an owner; id is unique in the process, remote is
+// for people.
 func NewPort(id uint64, remote string) *Port {
 	return &Port{id: id, remote: remote}
 }
@@ -35,8 +37,8 @@ func (p *Port) ID() uint64 { return p.id }
 // Remote returns the peer's address as text, for logs.
 func (p *Port) Remote() string { return p.remote }
 
-// Wake asks the connection's owner to call the session's Pump soon. Calls made before the owner has come round are one call.
-// It does not allocate and takes no lock of its own.
+// Wake asks the connection's owner to call the session's Pump soon. Calls made before the owner has
+// come round are one call. It does not allocate and takes no lock of its own.
 func (p *Port) Wake() {
 	if p.armed.Swap(true) {
 		return
@@ -46,12 +48,13 @@ func (p *Port) Wake() {
 	}
 }
 
-// Rearm is called by the owner right before it pumps the session: news that come later wake it again.
+// Rearm is called by the owner right before it pumps the session: a later Wake reaches the owner
+// again.
 func (p *Port) Rearm() { p.armed.Store(false) }
 
 // SetOwner makes o the connection's owner; nil when the connection is gone. A wake-up that went to
-// the former owner is repeated to o, so none is lost across the change. The goroutine that served the
-// session until now calls it.
+// the former owner is repeated to o, so none is lost across the change. The goroutine that served
+// the session until now calls it.
 func (p *Port) SetOwner(o Owner) {
 	p.leaveList()
 	p.loop = nil

@@ -32,9 +32,9 @@ const (
 	PeerEOF                  // Session.EOF was called
 )
 
-// State is what an owner knows of a conversation beside its bytes. It has no socket, clock or lock, and
-// goes along whole when a connection changes its owner. The zero State is that of a new connection; the
-// owner sets Quiet. Its methods do not allocate.
+// State is a conversation beside its bytes. It has no socket, clock or lock, and moves whole when a
+// connection changes its owner. The zero State is that of a new connection; the owner sets Quiet.
+// Its methods do not allocate.
 //
 //	          Fed(More)            Fed(Yield)           Fed(Blocked)
 //	  ┌──────► DoRead ──Kept──────► DoFeed ◄──Pumped──── DoWait
@@ -43,8 +43,8 @@ const (
 //	  └─────── DoDrain              DoClose
 type State struct {
 	Timers
-	// Verdict is that of the last Feed. With Yield and Blocked the unread bytes may begin with a whole
-	// frame; after Close the session is not fed any more.
+	// Verdict is that of the last Feed. With Yield and Blocked the unread bytes may begin with a
+	// whole frame; after Close the session is not fed any more.
 	Verdict Verdict
 	// Peer is written by the owner, and never goes back.
 	Peer PeerPhase
@@ -88,8 +88,8 @@ func (s *State) Lend(unread int) int {
 	return min(s.mark, unread)
 }
 
-// Fed notes the outcome of a Feed, which took used bytes and left rest. An owner that had nothing to lend
-// calls it as for a Feed of nothing.
+// Fed notes the outcome of a Feed, which took used bytes and left rest. An owner that had nothing
+// to lend calls it as for a Feed of nothing.
 func (s *State) Fed(used, rest int, v Verdict, now int64) Action {
 	s.Verdict = v
 	if s.drain == draining {
@@ -109,7 +109,8 @@ func (s *State) Kept() {
 	}
 }
 
-// Pumped notes the outcome of a Pump, which appended n bytes. A session that was blocked may be fed again.
+// Pumped notes the outcome of a Pump, which appended n bytes. A session that was blocked may be fed
+// again.
 func (s *State) Pumped(n, unread int, more bool, now int64) Action {
 	if s.More = more; n > 0 {
 		s.Quiet = now
@@ -130,12 +131,12 @@ func (s *State) rest(unread int) {
 // Close has the connection closed once what was appended is sent.
 func (s *State) Close() { s.Verdict, s.Frame = Close, 0 }
 
-// DrainAfter makes Session.Drain due after the first n unread bytes were taken (kernel-ipc §2.7). Where
-// n is less than 0 the owner does not know the number yet: it is all of them at the next Lend.
+// DrainAfter makes Session.Drain due after the first n unread bytes were taken (kernel-ipc §2.7).
+// Where n is less than 0 the number is that of the next Lend.
 func (s *State) DrainAfter(n int) { s.drain, s.mark = draining, n }
 
-// Drained notes a call of Session.Drain; unread bytes that came later may be fed now. The session is
-// pumped, because Drain ends its streams.
+// Drained notes a call of Session.Drain; unread bytes that came later may be fed now. The session
+// is pumped, because Drain ends its streams.
 func (s *State) Drained(unread int) Action {
 	if s.drain, s.More = drainDone, true; s.Verdict == More {
 		s.rest(unread)
@@ -149,7 +150,8 @@ func (s *State) Draining() bool { return s.drain != running }
 // DrainDue reports whether Session.Drain is due and was not called.
 func (s *State) DrainDue() bool { return s.drain == draining }
 
-// EOF reports whether Session.EOF is to be called; it is so once. The owner has dropped a partial frame.
+// EOF reports whether Session.EOF is to be called; it is so once. The owner has dropped a partial
+// frame.
 func (s *State) EOF() (first bool) {
 	first, s.Frame = s.Peer != PeerEOF, 0
 	s.Peer = PeerEOF
@@ -170,8 +172,8 @@ func (s *State) Finished(sess Session) (r Reason, done bool) {
 	return 0, false
 }
 
-// Overdue reports the read timer that ran out, if any (kernel-ipc §2.4). unsent bytes of output wait for
-// the peer.
+// Overdue reports the read timer that ran out, if any (kernel-ipc §2.4). unsent bytes of output
+// wait for the peer.
 func (s *State) Overdue(l *Limits, load Load, unsent int, now int64) (r Reason, late bool) {
 	if unsent > l.UnsentBytes && s.Frame != 0 {
 		s.Frame = now // the owner does not read

@@ -22,8 +22,8 @@ func (r Reason) String() string {
 	return [...]string{"eof", "idle", "frame_timeout", "write_timeout", "protocol", "drain", "error", "panic"}[r]
 }
 
-// Timers are the times an owner keeps per connection; zero means the timer is off. They travel with a connection that leaves
-// its loop.
+// Timers are the times an owner keeps per connection; zero means the timer is off. They travel with
+// a connection that leaves its loop.
 type Timers struct {
 	// Quiet is when the connection last did anything that starts the idle timer anew.
 	Quiet int64
@@ -33,7 +33,8 @@ type Timers struct {
 	Busy bool
 }
 
-// Took notes the outcome of a Feed: used bytes taken, rest left of an incomplete frame. It does not allocate.
+// Took notes the outcome of a Feed: used bytes taken, rest left of an incomplete frame. It does not
+// allocate.
 func (t *Timers) Took(used, rest int, now int64) {
 	if used > 0 {
 		t.Quiet = now
@@ -46,8 +47,8 @@ func (t *Timers) Took(used, rest int, now int64) {
 	}
 }
 
-// Overdue reports the read timer that ran out, if any. pending says that output or whole frames wait, so that the silence is
-// not the peer's. It does not allocate.
+// Overdue reports the read timer that ran out, if any. With pending, output or whole frames wait,
+// and the peer need not send. It does not allocate.
 func (t *Timers) Overdue(l *Limits, load Load, pending bool, now int64) (Reason, bool) {
 	if l.FrameWithin > 0 && t.Frame != 0 && now-t.Frame >= l.FrameWithin || load.Until != 0 && now >= load.Until {
 		return ReasonFrame, true

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// Watermark is a number that only grows, such as the index up to which a journal is durable, with the
-// sessions that wait for it. The zero Watermark is ready.
+// Watermark is a number that only grows, such as the index up to which a journal is durable, with
+// the sessions that wait for it. The zero Watermark is ready.
 type Watermark struct {
 	at atomic.Uint64
 
@@ -60,9 +60,9 @@ func (l *Loop) wake() {
 	l.ring()
 }
 
-// Await has the port woken once w has reached n. A port waits for one index at a time: the last call
-// counts. A session calls it from its own methods; after a change of owner it is pumped, and calls
-// it again. It does not allocate on a loop.
+// Await has the port woken once w has reached n. A port waits for one index at a time: the last
+// call counts. A session calls it from its own methods; after a change of owner it is pumped, and
+// calls it again. It does not allocate on a loop.
 func (p *Port) Await(w *Watermark, n uint64) {
 	p.mark, p.until = w, n
 	l := p.loop

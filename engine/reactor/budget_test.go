@@ -16,7 +16,7 @@ const noRoom = "no room"
 func budgeted(t *testing.T, streams bool, max int) (*server, *link.Budget) {
 	b := link.NewBudget(max)
 	s := start(t, "tcp", func(c *Config) {
-		c.Limits.HeldBytes = 1 << 20
+		c.Limits.AheadBytes = 1 << 20
 		c.Limits.Input, c.Limits.NoRoom = b, string(linktest.Frame('n', noRoom))
 	})
 	if streams {

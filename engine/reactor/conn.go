@@ -11,25 +11,26 @@ import (
 	"trunkline/engine/stream"
 )
 
-// Unread bytes beyond these make a connection leave its loop, where reading can be paused. A partial frame does not count: its
-// bound is Limits.FrameBytes.
+// Unread bytes beyond these make a connection leave its loop, where reading can be paused. A
+// partial frame does not count: its bound is Limits.FrameBytes.
 const (
 	// blockedBytes may wait behind a blocked session.
 	blockedBytes = 64 << 10
-	// behindBytes may wait behind a session that yielded: a few reads, for small frames come faster than turns.
+	// behindBytes may wait behind a session that yielded: a few reads, for small frames come faster
+	// than turns.
 	behindBytes = 256 << 10
 )
 
-// pumpsPerTurn bounds the pieces (at most Limits.ChunkBytes each) that one connection is brought before the others get theirs: a
-// megabyte, as much as it may be read.
+// pumpsPerTurn bounds the pieces (at most Limits.ChunkBytes each) that one connection is brought
+// before the others get theirs: a megabyte, as much as it may be read.
 const pumpsPerTurn = 16
 
-// fullRounds is in how many rounds of its loop a socket may have no room before its connection leaves: a peer that is only busy
-// has read by then.
+// fullRounds is in how many rounds of its loop a socket may have no room before its connection
+// leaves: a peer that is only busy has read by then.
 const fullRounds = 16
 
-// conn is a connection on a loop, and the link.Owner of its port. Methods that return keep return false
-// when the connection is done with: the caller has gnet close the descriptor.
+// conn is a connection on a loop, and the link.Owner of its port. Methods that return keep return
+// false when the connection is done with: the caller has gnet close the descriptor.
 type conn struct {
 	link.State
 	loop *loop
@@ -106,8 +107,8 @@ func (c *conn) turn(now link.Instant) (keep bool) {
 }
 
 // pump sends what the session has for its peer, a piece at a time: as long as the socket takes each
-// piece whole and sends it on, the next one delays no reply. The last piece is left in rest, to be sent
-// with the replies of the turn. With sent false the connection has left its loop or is closed.
+// piece whole and sends it on, the next one delays no reply. The last piece is left in rest, to be
+// sent with the replies of the turn. With sent false the connection has left its loop or is closed.
 func (c *conn) pump(out []byte, now link.Instant) (rest []byte, sent, keep bool) {
 	for range pumpsPerTurn {
 		room := c.room()
@@ -132,8 +133,9 @@ func (c *conn) pump(out []byte, now link.Instant) (rest []byte, sent, keep bool)
 	return out, true, true
 }
 
-// room returns how many bytes of chunks may be brought. A socket has room for megabytes, and a reply would wait behind what lies in
-// it; so it is asked each time half of Limits.ChunkBytes was brought, which is seldom enough to cost nothing.
+// room returns how many bytes of chunks may be brought. A socket has room for megabytes, and a
+// reply would wait behind what lies in it; so it is asked each time half of Limits.ChunkBytes was
+// brought, which is seldom enough to cost nothing.
 func (c *conn) room() int {
 	most := c.loop.srv.limits.ChunkBytes
 	if c.credit <= most/2 {
@@ -143,7 +145,8 @@ func (c *conn) room() int {
 	return c.credit
 }
 
-// feed lends the session what was read, straight from the loop's buffer where nothing waits before it.
+// feed lends the session what was read, straight from the loop's buffer where nothing waits before
+// it.
 func (c *conn) feed(in, out []byte, now link.Instant) []byte {
 	src := in
 	if c.carry != nil {
@@ -237,7 +240,7 @@ func (c *conn) bounded() bool {
 	l := &c.loop.srv.limits
 	n, blocked := len(c.unread()), c.Verdict == link.Blocked
 	switch {
-	case blocked && (n > blockedBytes || l.HeldBytes > 0 && l.Full(n, l.Count(c.unread()), false)):
+	case blocked && (n > blockedBytes || l.AheadBytes > 0 && l.Full(n, l.Count(c.unread()), false)):
 		return c.handoff(stream.LeftBlocked, nil)
 	case n > behindBytes:
 		return c.handoff(stream.LeftBehind, nil)

@@ -19,7 +19,7 @@ func TestLaterFramesAreToldOnTheLoop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, "tcp", func(c *Config) {
 				judged(c)
-				c.Limits.HeldBytes = 1 << 20
+				c.Limits.AheadBytes = 1 << 20
 			})
 			other := s.dial()
 			other.send(linktest.Frame('o', ""))
@@ -73,7 +73,7 @@ func TestHeldFramesLeaveTheLoop(t *testing.T) {
 	one := linktest.Frame('e', "x")
 	const most = 100
 	s := start(t, "tcp", func(c *Config) {
-		c.Limits.HeldBytes, c.Limits.HeldFrames = 1<<20, most
+		c.Limits.AheadBytes, c.Limits.AheadFrames = 1<<20, most
 		c.Limits.FramesIn = func(b []byte) int { return len(b) / len(one) }
 	})
 	p := s.dial()
@@ -106,7 +106,7 @@ func TestSendAllThenRead(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
 		t.Run(network, func(t *testing.T) {
 			s := start(t, network, func(c *Config) {
-				c.Limits.UnsentBytes, c.Limits.HeldBytes = 8<<20, 16<<20
+				c.Limits.UnsentBytes, c.Limits.AheadBytes = 8<<20, 16<<20
 				open := c.Open
 				c.Open = func(p *link.Port) link.Session { return &released{open(p).(*linktest.Session)} }
 			})

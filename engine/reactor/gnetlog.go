@@ -6,8 +6,8 @@ import (
 	"log/slog"
 )
 
-// gnetLogger brings gnet's lines into ours, one level lower: what gnet finds worth a warning (an event of a connection that the
-// same round has closed) is ordinary here.
+// gnetLogger logs gnet's lines one level lower: gnet warns of what is ordinary here, such as an
+// event of a connection that the same round has closed.
 type gnetLogger struct{ log *slog.Logger }
 
 func (g gnetLogger) put(l slog.Level, format string, args []any) {

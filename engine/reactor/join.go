@@ -10,8 +10,9 @@ import (
 	"trunkline/engine/stream"
 )
 
-// joinsInFlight bounds the connections on their way from an accept loop to their event loop, each of which has two descriptors; beyond
-// it accepting waits. It is less where the limit of open files is low.
+// joinsInFlight bounds the connections on their way from an accept loop to their event loop, each
+// of which has two descriptors; beyond it accepting waits. It is less where the limit of open files
+// is low.
 const joinsInFlight = 64
 
 var (
@@ -58,7 +59,8 @@ func (s *Server) enroll(l *loop, nc net.Conn) {
 	s.host.Abandon(nc, err)
 }
 
-// register returns once the connection is on its loop, or cannot be. gnet duplicates the descriptor and closes nc.
+// register returns once the connection is on its loop, or cannot be. gnet duplicates the descriptor
+// and closes nc.
 func (c *conn) register(nc net.Conn) error {
 	res, err := c.loop.el.Enroll(gnet.NewContext(context.Background(), c), nc)
 	if err != nil {
@@ -78,8 +80,9 @@ func (c *conn) register(nc net.Conn) error {
 	}
 }
 
-// zoned tells link-local IPv6 peers. gnet puts the zone of an address into a pool of writable buffers when it is done with it,
-// although the bytes are a string that package net goes on using; so these connections do not go there.
+// zoned reports whether a peer is a link-local IPv6 one. gnet puts the zone of an address into a
+// pool of writable buffers when it is done with it, although the bytes are a string that package
+// net goes on using; so these connections do not go there.
 func zoned(nc net.Conn) bool {
 	for _, a := range []net.Addr{nc.LocalAddr(), nc.RemoteAddr()} {
 		if t, ok := a.(*net.TCPAddr); ok && t.Zone != "" {

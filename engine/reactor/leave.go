@@ -12,8 +12,9 @@ import (
 	"trunkline/engine/stream"
 )
 
-// handoff gives the connection to the goroutines of engine/stream, with output that the socket did not
-// take. The caller closes the loop's own descriptor, like that of any connection that is done with.
+// handoff gives the connection to the goroutines of engine/stream, with output that the socket did
+// not take. The caller closes the loop's own descriptor, like that of any connection that is done
+// with.
 func (c *conn) handoff(why stream.Departure, unsent []byte) (keep bool) {
 	nc, err := c.detach()
 	s := c.loop.srv
@@ -43,8 +44,8 @@ func (c *conn) detach() (net.Conn, error) {
 	return fileConn(fd)
 }
 
-// close ends the session and gives the slot back, so that a peer that sees the end may come again. It
-// returns false.
+// close ends the session and gives the slot back, so that a peer that sees the end may come again.
+// It returns false.
 func (c *conn) close(r link.Reason) bool {
 	if c.gone {
 		return false
@@ -62,8 +63,8 @@ func (c *conn) close(r link.Reason) bool {
 	return false
 }
 
-// hungUp is called when gnet is about to close the descriptor: because the server asked for it, because
-// the peer closed its side, or because the socket failed.
+// hungUp is called when gnet is about to close the descriptor: because the server asked for it,
+// because the peer closed its side, or because the socket failed.
 func (c *conn) hungUp(err error) {
 	if c.gone {
 		return
@@ -83,8 +84,8 @@ func (c *conn) hungUp(err error) {
 	}
 }
 
-// onEOF ends the conversation with a peer that will send nothing more, here if nothing is outstanding
-// (kernel-ipc §2.3).
+// onEOF ends the conversation with a peer that will send nothing more, here if nothing is
+// outstanding (kernel-ipc §2.3).
 func (c *conn) onEOF(now link.Instant) {
 	c.dropCarry()
 	c.EOF()

@@ -10,9 +10,9 @@ import (
 // lingerBytes is how much of what a peer had still sent is dropped before its socket is closed.
 const lingerBytes = 256 << 10
 
-// closeWrite closes a connection whose output the socket has taken: at once if the peer has it, else by a
-// goroutine of engine/stream that waits until then (stream.Linger). Where too many linger it is closed at
-// once.
+// closeWrite closes a connection whose output the socket has taken: at once if the peer has it,
+// else by a goroutine of engine/stream that waits until then (stream.Linger). Where too many linger
+// it is closed at once.
 func (c *conn) closeWrite(r link.Reason) (keep bool) {
 	s := c.loop.srv
 	may := s.gate.BeginLinger()

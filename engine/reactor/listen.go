@@ -19,18 +19,19 @@ import (
 // unixPathMax is what sockaddr_un holds, without its final zero.
 const unixPathMax = 107
 
-// staleWithin is how long a unix socket may take to show that somebody answers.
+// staleWithin is how long a unix socket may take to answer.
 const staleWithin = time.Second
 
 // lockSuffix makes the name of a unix socket's lock file from that of the socket.
 const lockSuffix = ".lock"
 
-// Listen opens "host:port" or "unix:///path" (kernel-ipc D41). A literal IPv4 or IPv6 address is bound in its own family only.
+// Listen opens "host:port" or "unix:///path" (kernel-ipc D41). A literal IPv4 or IPv6 address is
+// bound in its own family only.
 //
-// A unix socket gets mode 0600 and belongs to whoever holds an exclusive lock on path+".lock", which the listener does until
-// it is closed; the lock file stays. Under the lock, a socket that nobody answers is replaced, while one that is in use, and
-// a file that is no socket, are errors. The socket file is removed when the listener closes, unless another one has taken its
-// name since.
+// A unix socket gets mode 0600 and belongs to the process with an exclusive lock on path+".lock",
+// which the listener does until it is closed; the lock file stays. Under the lock, a socket that
+// does not answer is replaced, while one that is in use, and a file that is no socket, are errors.
+// The socket file is removed when the listener closes, unless another one has taken its name since.
 func Listen(addr string) (net.Listener, error) {
 	var ln net.Listener
 	var err error
@@ -46,7 +47,8 @@ func Listen(addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// tcpNetwork keeps a literal address in its family: plain "tcp" would open 0.0.0.0 for IPv6 as well, and [::] for IPv4.
+// tcpNetwork keeps a literal address in its family: plain "tcp" would open 0.0.0.0 for IPv6 as
+// well, and [::] for IPv4.
 func tcpNetwork(addr string) string {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -62,18 +64,18 @@ func tcpNetwork(addr string) string {
 	return "tcp6"
 }
 
-// unixListener is a socket file that is ours as long as lock is held.
+// unixListener is a socket file that belongs to this process while lock is held.
 type unixListener struct {
 	*net.UnixListener
 	path string
-	made fs.FileInfo // device and inode of the socket file as we made it
+	made fs.FileInfo // device and inode of the socket file when it was made
 	lock *os.File
 	once sync.Once
 }
 
-// Close removes the socket file if it is still ours, stops listening and releases the lock, in this order: the open socket
-// keeps its inode number from being given to another file before the comparison, and the lock keeps other servers off the
-// name. Closing again returns net.ErrClosed.
+// Close removes the socket file if it is still the same, stops listening and releases the lock, in
+// this order: the open socket keeps its inode number from being given to another file before the
+// comparison, and the lock keeps other servers off the name. Closing again returns net.ErrClosed.
 func (l *unixListener) Close() error {
 	err := net.ErrClosed
 	l.once.Do(func() {
@@ -105,9 +107,9 @@ func listenUnix(path string) (net.Listener, error) {
 	return nil, err
 }
 
-// lockPath takes the lock that decides which of several servers may replace and bind a socket. The system releases it when
-// its holder ends, however that happens. The file must stay: two servers could hold locks on two files of that name, one of
-// them removed.
+// lockPath takes the lock that decides which of several servers may replace and bind a socket. The
+// system releases it when its holder ends, however that happens. The file must stay: two servers
+// could hold locks on two files of that name, one of them removed.
 func lockPath(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -124,7 +126,8 @@ func lockPath(path string) (*os.File, error) {
 	return nil, fmt.Errorf("cannot lock %s: %w", path, err)
 }
 
-// bindUnix sets the mode before the name appears, where the system takes it from the descriptor, and after it everywhere.
+// bindUnix sets the mode before the name appears, where the system takes it from the descriptor,
+// and after it everywhere.
 func bindUnix(path string) (*unixListener, error) {
 	cfg := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
 		return raw.Control(func(fd uintptr) { _ = unix.Fchmod(int(fd), 0o600) })
@@ -145,7 +148,7 @@ func bindUnix(path string) (*unixListener, error) {
 	return l, nil
 }
 
-// clearStale removes a socket that nobody answers.
+// clearStale removes a socket that does not answer.
 func clearStale(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -15,7 +15,8 @@ import (
 	"trunkline/engine/link"
 )
 
-// keepOut is the largest output buffer a loop keeps between turns: a full turn's replies and then some.
+// keepOut is the largest output buffer a loop keeps between turns: a full turn's replies and then
+// some.
 const keepOut = 2 * link.DefaultUnsentBytes
 
 // What a loop may be ordered to do at its next round.
@@ -30,7 +31,7 @@ const (
 type loop struct {
 	srv   *Server
 	el    gnet.EventLoop
-	bell  net.Conn // our end; a byte on it starts a round
+	bell  net.Conn // a byte on it starts a round
 	ding  [1]byte
 	ended chan struct{} // closed when the loop has ended
 	count atomic.Int32  // connections here and on their way here
@@ -97,7 +98,8 @@ func fileConn(fd int) (net.Conn, error) {
 	return net.FileConn(f)
 }
 
-// post puts a woken connection into the inbox. Any goroutine; it does not allocate once the inbox has grown.
+// post puts a woken connection into the inbox. Any goroutine; it does not allocate once the inbox
+// has grown.
 func (l *loop) post(c *conn) {
 	l.mu.Lock()
 	if !l.retired {
@@ -113,15 +115,15 @@ func (l *loop) order(what uint32) {
 	l.ring()
 }
 
-// ring makes the loop come round. At most one byte is under way, so the write never waits; the bell's own lock keeps a late
-// ring from reaching a descriptor that has become someone else's.
+// ring makes the loop come round. At most one byte is under way, so the write never waits; the
+// bell's own lock keeps a late ring from reaching a descriptor that has become someone else's.
 func (l *loop) ring() {
 	if !l.rung.Swap(true) {
 		_, _ = l.bell.Write(l.ding[:])
 	}
 }
 
-// retire ends what others may still want of a loop that has ended.
+// retire drops what others still ask of a loop that has ended.
 func (l *loop) retire() {
 	l.mu.Lock()
 	l.retired, l.inbox = true, nil
@@ -169,7 +171,8 @@ func (l *loop) enqueue(c *conn) {
 	l.ring()
 }
 
-// serve gives every ready connection one turn; those that want another get it after the sockets had theirs.
+// serve gives every ready connection one turn; those that need another get it after the sockets had
+// theirs.
 func (l *loop) serve(now link.Instant) {
 	batch := l.ready
 	l.ready = l.spare[:0]
@@ -186,7 +189,8 @@ func (l *loop) serve(now link.Instant) {
 // drop has gnet close the descriptor of a connection that is done with, outside of its own events.
 func (l *loop) drop(c *conn) { _ = l.el.Close(c.sock) }
 
-// obey carries out orders. It walks backwards because removal fills the gap with the last connection.
+// obey carries out orders. It walks backwards because removal fills the gap with the last
+// connection.
 func (l *loop) obey(what uint32, now link.Instant) {
 	l.report()
 	l.draining = l.draining || what&dueDrain != 0

@@ -22,8 +22,8 @@ import (
 // readBuffer is how much one read takes: the size of each loop's one buffer.
 const readBuffer = 64 << 10
 
-// carries returns the pool of buffers for unread bytes. Where they are charged to a budget, it keeps none that would be charged to a
-// connection with little in it.
+// carries returns the pool of buffers for unread bytes. Where they are charged to a budget, it
+// keeps none that would be charged to a connection with little in it.
 func carries(l *link.Limits) *bufpool.Pool {
 	if l.Input == nil {
 		return bufpool.New(0)
@@ -31,10 +31,11 @@ func carries(l *link.Limits) *bufpool.Pool {
 	return bufpool.New(link.OwnInput)
 }
 
-// Config is what a Server needs. Open is required; zero values of the rest stand for the defaults named there.
+// Config is what a Server needs. Open is required; zero values of the rest stand for the defaults
+// named there.
 type Config struct {
-	// Loops is the number of event loops; zero stands for half the processors, at least one: the rest is for whoever else
-	// works in the process or loads it.
+	// Loops is the number of event loops; zero stands for half the processors, at least one: the
+	// rest is for the other goroutines of the process and for its clients.
 	Loops int
 	// MaxConnections is kernel.max_connections; zero stands for stream.DefaultMaxConnections.
 	MaxConnections int
@@ -43,7 +44,7 @@ type Config struct {
 	Limits link.Limits
 	// Open makes the session of each new connection.
 	Open link.Opener
-	// Refuse appends the frame that a connection beyond the limit gets; nil closes it without a word.
+	// Refuse appends the frame that a connection beyond the limit gets; nil closes it without one.
 	Refuse func(dst []byte) []byte
 	// Now reads the clocks; nil stands for the process clock.
 	Now func() link.Instant
@@ -68,7 +69,7 @@ type Server struct {
 	lent     chan struct{}  // how many of them there may be
 	ticking  sync.WaitGroup
 	stopTick chan struct{}
-	stopping atomic.Bool // the loops' end is wanted
+	stopping atomic.Bool // the loops are to end
 	shutdown sync.Once
 	ended    error
 
@@ -76,8 +77,8 @@ type Server struct {
 	fatal   chan error // one slot; closed only with stopping set
 }
 
-// New starts the loops. gnet keeps one logger for the whole process, for what it cannot attribute to a
-// server: the last Server started gets those lines.
+// New starts the loops. gnet keeps one logger for the whole process, for what it cannot attribute
+// to a server: the last Server started gets those lines.
 func New(cfg Config) (*Server, error) {
 	if cfg.Open == nil {
 		return nil, errors.New("cannot start event loops: no session opener")
@@ -107,8 +108,9 @@ func New(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// startLoops starts gnet without any listener. Its client engine is the part of gnet that runs that way and that hands out its
-// loops: each enrolled connection goes to the loop with the fewest, so as many bells as loops land on one loop each.
+// startLoops starts gnet without any listener. Its client engine is the part of gnet that runs that
+// way and that hands out its loops: each enrolled connection goes to the loop with the fewest, so
+// as many bells as loops land on one loop each.
 func (s *Server) startLoops(n int) error {
 	var err error
 	s.client, err = gnet.NewClient(&handler{},
@@ -143,14 +145,16 @@ func (s *Server) stopLoops() {
 	}
 }
 
-// Serve accepts TCP and unix connections and serves them on the loops until Shutdown, which closes ln; then it returns nil.
-// Several listeners may be served at once. Errors of ln are logged and never end it.
+// Serve accepts TCP and unix connections and serves them on the loops until Shutdown, which closes
+// ln; then it returns nil. Several listeners may be served at once. Errors of ln are logged and
+// never end it.
 func (s *Server) Serve(ln net.Listener) error { return s.host.Accept(ln, s.join) }
 
 // ServeStreams serves a listener by goroutines, as TLS needs it, under the same limits.
 func (s *Server) ServeStreams(ln net.Listener) error { return s.host.ServeListener(ln) }
 
-// ServeConn serves one connection by goroutines, under the same limits, and returns when it is closed.
+// ServeConn serves one connection by goroutines, under the same limits, and returns when it is
+// closed.
 func (s *Server) ServeConn(rwc io.ReadWriteCloser, remote string) error {
 	return s.host.Serve(rwc, remote)
 }
@@ -161,7 +165,7 @@ func (s *Server) Stats() stream.Snapshot { return s.host.Snapshot() }
 // Open returns how many connections are open, on loops and off.
 func (s *Server) Open() int { return s.gate.Open() }
 
-// closeFatal lets those who wait for Done go.
+// closeFatal ends the wait for Done.
 func (s *Server) closeFatal() {
 	s.fatalMu.Lock()
 	defer s.fatalMu.Unlock()
@@ -169,12 +173,14 @@ func (s *Server) closeFatal() {
 	close(s.fatal)
 }
 
-// Done yields an error if a loop ends without having been asked to, which no server survives, and is closed by Shutdown.
+// Done yields an error if a loop ends without having been asked to, which no server survives, and
+// is closed by Shutdown.
 func (s *Server) Done() <-chan error { return s.fatal }
 
-// Shutdown drains (kernel-ipc §2.7): it stops accepting, tells every session, and closes each connection when its session is
-// done and its output sent; after Limits.DrainWithin, or when ctx ends, what is left is closed. It returns when no goroutine
-// of the server is left, or with ctx's error.
+// Shutdown drains (kernel-ipc §2.7): it stops accepting, drains every session, and closes each
+// connection when its session is done and its output sent; after Limits.DrainWithin, or when ctx
+// ends, what is left is closed. It returns when no goroutine of the server is left, or with ctx's
+// error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.shutdown.Do(func() { s.ended = s.drain(ctx) })
 	return s.ended

@@ -10,7 +10,8 @@ import (
 	"trunkline/engine/link"
 )
 
-// Accept errors such as EMFILE are answered by patience: the listener stays, connections wait in its backlog.
+// Accept errors such as EMFILE are answered by patience: the listener stays, connections wait in
+// its backlog.
 const (
 	acceptPauseMin = 5 * time.Millisecond
 	acceptPauseMax = time.Second
@@ -23,8 +24,8 @@ const handshakeWithin = 10 * time.Second
 // keepAlive finds dead peers that hold streams (kernel-ipc §2.2).
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3}
 
-// ServeListener accepts connections and serves each by goroutines, until Drain; it closes ln and returns nil then. TLS
-// handshakes are made by the connection's goroutine, with a deadline.
+// ServeListener accepts connections and serves each by goroutines, until Drain; it closes ln and
+// returns nil then. TLS handshakes are made by the connection's goroutine, with a deadline.
 func (h *Host) ServeListener(ln net.Listener) error {
 	return h.Accept(ln, func(nc net.Conn) {
 		if t, ok := nc.(handshaker); ok {
@@ -35,9 +36,10 @@ func (h *Host) ServeListener(ln net.Listener) error {
 	})
 }
 
-// Accept runs an accept loop for whoever serves the connections: serve gets each one with its slot taken, its socket options
-// set and its peer allowed, and owns both from then on; it must not block for long. Connections beyond the limit are refused.
-// It returns nil after Drain, which closes ln; errors of ln never end it.
+// Accept runs an accept loop: serve gets each connection with its slot taken, its socket options
+// set and its peer allowed, and owns both from then on; it must not block for long. Connections
+// beyond the limit are refused. It returns nil after Drain, which closes ln; errors of ln never end
+// it.
 func (h *Host) Accept(ln net.Listener, serve func(net.Conn)) error {
 	if !h.enter(ln) {
 		_ = ln.Close()
@@ -83,8 +85,8 @@ type patience struct {
 	logged time.Time
 }
 
-// failedAccept waits before the next try; false means that the loop is to end. Out of descriptors, accepting fails and succeeds
-// by turns: whatever the turns, it says so once in acceptLogEvery.
+// failedAccept waits before the next try; false means that the loop is to end. Out of descriptors,
+// accepting fails and succeeds by turns: it is logged once in acceptLogEvery.
 func (h *Host) failedAccept(ln net.Listener, err error, p *patience) bool {
 	select {
 	case <-h.running.Done():
@@ -154,7 +156,8 @@ type handshaker interface {
 	HandshakeContext(context.Context) error
 }
 
-// greet makes the TLS handshake, then serves. The handshake holds a slot, or a flood of them would be unbounded.
+// greet makes the TLS handshake, then serves. The handshake holds a slot, or a flood of them would
+// be unbounded.
 func (h *Host) greet(nc net.Conn, t handshaker) {
 	ctx, cancel := context.WithTimeout(h.running, handshakeWithin)
 	defer cancel()
@@ -168,7 +171,8 @@ func (h *Host) greet(nc net.Conn, t handshaker) {
 // UnixPeer is what RemoteName begins with for the peer of a unix socket.
 const UnixPeer = "uid:"
 
-// RemoteName returns the peer's address for people; of a unix peer, which has none, UnixPeer and its user where the system tells.
+// RemoteName returns the peer's address for people; of a unix peer, which has none, UnixPeer and
+// its user where the system reports it.
 func RemoteName(nc net.Conn) string {
 	if uc, ok := nc.(*net.UnixConn); ok {
 		if name, ok := unixPeer(uc); ok {
@@ -186,7 +190,8 @@ func RemoteName(nc net.Conn) string {
 	return a.Network()
 }
 
-// tune sets the socket options of kernel-ipc §2.2. Errors mean that the peer is gone, which reading will tell.
+// tune sets the socket options of kernel-ipc §2.2. Errors mean that the peer is gone, which reading
+// will show.
 func tune(nc net.Conn) {
 	if w, ok := nc.(interface{ NetConn() net.Conn }); ok {
 		nc = w.NetConn()

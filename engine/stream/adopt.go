@@ -7,21 +7,22 @@ import (
 	"trunkline/engine/link"
 )
 
-// Adopted is a connection that changes its owner: everything its former owner knew of it. Its slot comes
-// with it.
+// Adopted is a connection that changes its owner: everything its former owner knew of it. Its slot
+// comes with it.
 type Adopted struct {
 	Port    *link.Port
 	Session link.Session
 	State   link.State
-	// Unread was read and not yet taken by the session, Unsent appended by it and not yet taken by the
-	// socket. Adopt copies Unsent and keeps Unread.
+	// Unread was read and not yet taken by the session, Unsent appended by it and not yet taken by
+	// the socket. Adopt copies Unsent and keeps Unread.
 	Unread, Unsent []byte
 	// Charge is what Unread has of Limits.Input.
 	Charge link.Charge
 	Why    Departure
 }
 
-// Adopt takes a connection over. The former owner must not touch the session afterwards. It does not wait.
+// Adopt takes a connection over. The former owner must not touch the session afterwards. It does
+// not wait.
 func (h *Host) Adopt(rwc io.ReadWriteCloser, a Adopted) {
 	c := h.bareConn(rwc, a.Port)
 	c.sess, c.State = a.Session, a.State

@@ -6,23 +6,23 @@ import (
 	"trunkline/engine/link"
 )
 
-// Reading ahead (Limits.HeldBytes): while the session is blocked, or its peer does not take its replies,
-// the reader goes on reading, into spill, and puts what came behind the rest. So a peer that first sends
-// and then reads is not stuck before the limits are reached. Meanwhile the tender feeds the session, for
-// the reader is in its Read and the writer in its Write.
+// Reading ahead (Limits.AheadBytes): while the session is blocked, or its peer does not take its
+// replies, the reader goes on reading, into spill, and puts what came behind the rest. So a peer
+// that first sends and then reads is not stuck before the limits are reached. Meanwhile the tender
+// feeds the session, for the reader is in its Read and the writer in its Write.
 
-// mayReadAhead reports whether the reader is to read ahead. The caller holds mu, and the session may not
-// be fed.
+// mayReadAhead reports whether the reader is to read ahead. The caller holds mu, and the session
+// may not be fed.
 func (c *conn) mayReadAhead() bool {
 	l := &c.host.cfg.Limits
-	if l.HeldBytes <= 0 || c.Peer != link.PeerOpen || c.readErr != nil || c.Verdict == link.Close {
+	if l.AheadBytes <= 0 || c.Peer != link.PeerOpen || c.readErr != nil || c.Verdict == link.Close {
 		return false
 	}
 	c.startTend.Do(func() { c.host.wg.Go(c.tend) }) // the reader is one of the group
 	if c.frames < 0 {
 		c.frames = l.Count(c.in.unread())
 	}
-	c.paused = l.Full(len(c.in.unread()), c.frames, c.paused) || !c.in.mayHold()
+	c.paused = l.Full(len(c.in.unread()), c.frames, c.paused) || !c.in.roomAhead()
 	return !c.paused
 }
 
@@ -77,8 +77,8 @@ func (c *conn) nudge() {
 	}
 }
 
-// tend is the tender goroutine, of a connection that has begun to read ahead: it pumps while the writer is in its Write, and feeds
-// while the reader is in its Read.
+// tend is the tender goroutine, of a connection that has begun to read ahead: it pumps while the
+// writer is in its Write, and feeds while the reader is in its Read.
 func (c *conn) tend() {
 	for {
 		select {
@@ -109,7 +109,8 @@ func (c *conn) tendOnce() (v link.Verdict) {
 	return c.give()
 }
 
-// tendable reports whether the tender has something to feed, or a Drain to call. The caller holds mu.
+// tendable reports whether the tender has something to feed, or a Drain to call. The caller holds
+// mu.
 func (c *conn) tendable() bool {
 	return c.ahead && (c.Behind() || c.DrainDue() || len(c.in.unread()) > 0)
 }
@@ -117,7 +118,8 @@ func (c *conn) tendable() bool {
 // roomy reports whether the peer has taken enough for more to be appended. The caller holds mu.
 func (c *conn) roomy() bool { return c.unsent() <= c.host.cfg.Limits.UnsentBytes }
 
-// mayFeed wakes the reader or the tender, which may be able to feed the session now. The caller holds mu.
+// mayFeed wakes the reader or the tender, which may be able to feed the session now. The caller
+// holds mu.
 func (c *conn) mayFeed() {
 	if c.tendable() || c.woken.Load() {
 		c.nudge()

@@ -101,7 +101,7 @@ func aheadHost(t *testing.T, size int, auto bool, change func(*link.Limits)) (h 
 			made <- a
 			return a
 		}
-		c.Limits.UnsentBytes, c.Limits.HeldBytes = 1<<20, 1<<20
+		c.Limits.UnsentBytes, c.Limits.AheadBytes = 1<<20, 1<<20
 		if change != nil {
 			change(&c.Limits)
 		}
@@ -224,15 +224,15 @@ func TestReadingAheadIsBounded(t *testing.T) {
 			})
 		})
 	}
-	f("frames", func(l *link.Limits) { l.HeldFrames, l.FramesIn = 10, framesIn(len(one)) })
-	f("bytes", func(l *link.Limits) { l.HeldBytes = 10 * len(one) })
-	f("bytes before frames", func(l *link.Limits) { l.HeldBytes, l.HeldFrames, l.FramesIn = 10*len(one), 11, framesIn(len(one)) })
+	f("frames", func(l *link.Limits) { l.AheadFrames, l.FramesIn = 10, framesIn(len(one)) })
+	f("bytes", func(l *link.Limits) { l.AheadBytes = 10 * len(one) })
+	f("bytes before frames", func(l *link.Limits) { l.AheadBytes, l.AheadFrames, l.FramesIn = 10*len(one), 11, framesIn(len(one)) })
 }
 
 // TestNothingIsReadAheadUnlessWanted: a blocked session is not read, where the limits say nothing.
 func TestNothingIsReadAheadUnlessWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, made := aheadHost(t, 10, false, func(l *link.Limits) { l.HeldBytes = 0 })
+		h, made := aheadHost(t, 10, false, func(l *link.Limits) { l.AheadBytes = 0 })
 		mine, theirs := net.Pipe()
 		go func() { _ = h.Serve(theirs, "pipe") }()
 		var c counter
@@ -249,7 +249,7 @@ func TestUnsentStopsTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := linktest.Frame('e', "x")
 		h, made := aheadHost(t, 1000-linktest.HeaderBytes-1, true, func(l *link.Limits) {
-			l.UnsentBytes, l.HeldFrames, l.FramesIn = 5000, 20, framesIn(len(one))
+			l.UnsentBytes, l.AheadFrames, l.FramesIn = 5000, 20, framesIn(len(one))
 		})
 		mine, theirs := net.Pipe()
 		go func() { _ = h.Serve(theirs, "pipe") }()

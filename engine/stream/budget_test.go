@@ -12,7 +12,7 @@ import (
 func TestReadingAheadPausesWithoutRoom(t *testing.T) {
 	b := link.NewBudget(1)
 	h, made := aheadHost(t, 8, false, func(l *link.Limits) {
-		l.HeldBytes = 8 << 20
+		l.AheadBytes = 8 << 20
 		l.Input, l.NoRoom = b, "no room"
 	})
 	p := pipeTo(t, h)

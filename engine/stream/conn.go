@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"trunkline/engine/internal/bufpool"
+	"trunkline/engine/internal/sock"
 	"trunkline/engine/link"
 )
 
-// conn is one connection; it is the link.Owner of its port. in belongs to the reader, and to the holder
-// of mu while the reader reads ahead; the rest under mu to its holder.
+// conn is one connection; it is the link.Owner of its port. in belongs to the reader, and to the
+// holder of mu while the reader reads ahead; the rest under mu to its holder.
 type conn struct {
 	host *Host
 	rwc  io.ReadWriteCloser
@@ -112,8 +113,8 @@ func (c *conn) unsent() int {
 	return len(c.out.B) + c.flying
 }
 
-// catch is deferred around calls of session methods, with mu held: a panic closes this connection and
-// no other.
+// catch is deferred around calls of session methods, with mu held: a panic closes this connection
+// and no other.
 func (c *conn) catch() {
 	if r := recover(); r != nil {
 		c.host.Panicked("in", c.port, r)
@@ -122,8 +123,8 @@ func (c *conn) catch() {
 	}
 }
 
-// release ends the session and gives the slot back. Only the first reason counts; later calls return
-// false. The caller holds mu.
+// release ends the session and gives the slot back. Only the first reason counts; later calls
+// return false. The caller holds mu.
 func (c *conn) release(r link.Reason) bool {
 	if c.released {
 		return false
@@ -184,10 +185,11 @@ func (c *conn) overdue(now link.Instant) (r link.Reason, late bool) {
 	return r, late
 }
 
-// progress restarts the write timer where the peer takes what the socket has, although that has no room for more yet: a socket
-// that was full takes bytes again when a part of it is free, which a slow peer may be long about. The caller holds mu.
+// progress restarts the write timer where the peer takes what the socket has, although that has no
+// room for more yet: a socket that was full takes bytes again when a part of it is free, which
+// takes a slow peer long. The caller holds mu.
 func (c *conn) progress(now link.Instant) bool {
-	n, known := c.sock.queued()
+	n, known := c.sock.ask(sock.Queued)
 	took := known && n < c.queued
 	if took {
 		c.sendFrom = now.Mono
@@ -197,8 +199,9 @@ func (c *conn) progress(now link.Instant) bool {
 	return took
 }
 
-// slowestReader is how many bytes a second a subscriber may be slow to read. Its system may acknowledge nothing until the application has
-// read a whole buffer of it, some 160 KiB on loopback.
+// slowestReader is how many bytes a second a subscriber may be slow to read. Its system may
+// acknowledge nothing until the application has read a whole buffer of it, some 160 KiB on
+// loopback.
 const slowestReader = 10 << 10
 
 // takes notes that the peer's system took n bytes. The caller holds mu.
@@ -207,8 +210,8 @@ func (c *conn) takes(n int, now int64) {
 	c.readBy = min(c.readBy, now+c.host.cfg.Limits.SendWithin)
 }
 
-// takesFrom returns when the write timer began. For a subscriber it begins when it could have read what it took, and no later than one
-// more SendWithin. The caller holds mu.
+// takesFrom returns when the write timer began. For a subscriber it begins when it could have read
+// what it took, and no later than one more SendWithin. The caller holds mu.
 func (c *conn) takesFrom(streams bool) int64 {
 	if streams {
 		return max(c.sendFrom, c.readBy)

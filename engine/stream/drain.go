@@ -9,10 +9,10 @@ import (
 // longAgo is a deadline that has passed.
 var longAgo = time.Unix(1, 0)
 
-// drain has the session drain after the frames already read were served (kernel-ipc §2.7). Frames may wait
-// behind a blocked session too, which unblocks without a Drain; later frames come after it. Only a reader
-// that is in its Read knows what it has, so it calls Drain once it has come round; where it cannot be
-// called out, the session is drained here.
+// drain has the session drain after the frames already read were served (kernel-ipc §2.7). Frames
+// may wait behind a blocked session too, which unblocks without a Drain; later frames come after
+// it. What a reader in its Read has is not visible here, so the reader calls Drain after that Read;
+// where the Read cannot be interrupted, the session is drained here.
 func (c *conn) drain() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -31,8 +31,8 @@ func (c *conn) drain() {
 	}
 }
 
-// rouse calls the reader out of its Read, or out of its next one, and reports whether it will feed the
-// session again. The caller holds mu.
+// rouse calls the reader out of its Read, or out of its next one, and reports whether it will feed
+// the session again. The caller holds mu.
 func (c *conn) rouse() bool {
 	if c.Peer == link.PeerEOF || c.Verdict == link.Close {
 		return false
@@ -42,7 +42,7 @@ func (c *conn) rouse() bool {
 	return c.roused
 }
 
-// calledOut tells a Read that ended because of rouse from one that failed.
+// calledOut reports whether a Read ended because of rouse, and did not fail.
 func (c *conn) calledOut() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -53,7 +53,7 @@ func TestLaterFramesAreToldOffTheLoop(t *testing.T) {
 	f("behind a held one", join(one, two), three, "aau", nil)
 	f("begun before", join(one, two[:3]), join(two[3:], three), "auu", nil)
 	f("held, and begun before", join(one, two, three[:2]), three[2:], "aau", nil)
-	f("nothing is read ahead", join(one, two), nil, "aa", func(l *link.Limits) { l.HeldBytes = 0 })
+	f("nothing is read ahead", join(one, two), nil, "aa", func(l *link.Limits) { l.AheadBytes = 0 })
 }
 
 // TestDrainWhileReadAheadHoldsNothing: the reader sits in a Read ahead, with nothing left to feed.

@@ -32,8 +32,8 @@ func (c *conn) feed() next {
 	}
 }
 
-// feedOnce waits until the session may be fed, then feeds it once; with ahead the reader is to read on
-// meanwhile instead. It returns Close also when the session is gone.
+// feedOnce waits until the session may be fed, then feeds it once; with ahead the reader is to read
+// on meanwhile instead. It returns Close also when the session is gone.
 func (c *conn) feedOnce() (v link.Verdict, ahead bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,8 +61,8 @@ func (c *conn) feedable() bool {
 	return c.Verdict == link.Close || c.Verdict != link.Blocked && c.roomy()
 }
 
-// give feeds the session once, which may be fed, and returns its verdict: Yield also where frames that
-// came after a drain are left. The caller holds mu.
+// give feeds the session once, which may be fed, and returns its verdict: Yield also where frames
+// that came after a drain are left. The caller holds mu.
 func (c *conn) give() link.Verdict {
 	now := c.host.cfg.Now()
 	all := len(c.in.unread())

@@ -10,18 +10,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SpareDescriptors is how many descriptors connections leave to the rest of the process: the files of the store (256), connections
-// that move to another owner, listeners, the admin endpoint, workers. Where the limit is low they leave half of it.
+// SpareDescriptors is how many descriptors connections leave to the rest of the process: the files
+// of the store (256), connections that move to another owner, listeners, the admin endpoint,
+// workers. Where the limit is low they leave half of it.
 const SpareDescriptors = 384
 
-// Files counts the descriptors that all connections of a process may take together. A nil one does not count.
+// Files counts the descriptors that all connections of a process may take together. A nil one does
+// not count.
 type Files struct {
 	spare  int64 // what connections leave to the rest
 	free   atomic.Int64
 	logged atomic.Int64
 }
 
-// NewFiles returns what the limit of open files leaves for connections, nil where it cannot be read.
+// NewFiles returns what the limit of open files leaves for connections, nil where it cannot be
+// read.
 func NewFiles() *Files {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
@@ -33,8 +36,8 @@ func NewFiles() *Files {
 	return f
 }
 
-// Share returns how many of n things may be open that take spare descriptors: n, and where the limit is low as much less as there are
-// fewer than SpareDescriptors, but at least 1.
+// Share returns how many of n things may be open that take spare descriptors: n, and where the
+// limit is low as much less as there are fewer than SpareDescriptors, but at least 1.
 func (f *Files) Share(n int) int {
 	if f == nil {
 		return n
@@ -66,7 +69,8 @@ func (f *Files) refused(log *slog.Logger) {
 	}
 }
 
-// Listener returns ln for an owner without a Gate: its connections are counted, and those for which there is no descriptor closed.
+// Listener returns ln for an owner without a Gate: its connections are counted, and those for which
+// there is no descriptor closed.
 func (f *Files) Listener(ln net.Listener, log *slog.Logger) net.Listener {
 	if f == nil {
 		return ln

@@ -12,15 +12,15 @@ import (
 // DefaultMaxConnections is kernel.max_connections where a Config leaves it zero (kernel-ipc §2.6).
 const DefaultMaxConnections = 1000
 
-// Gate counts open connections against one limit. All owners of a server's connections share one, so that a slot is one
-// wherever its connection lives.
+// Gate counts open connections against one limit. All owners of a server's connections share one,
+// so that a slot is one wherever its connection lives.
 //
-// Connections that part hold no slot, for their peers may come again at once (kernel-ipc §2.6), but are counted beside: there are
-// never more of them than slots, so a server has at most twice as many sockets as its limit says, however slowly its peers take
-// their last answers.
+// Connections that linger hold no slot, for their peers may come again at once (kernel-ipc §2.6),
+// but are counted apart: there are never more of them than slots, so a server has at most twice as
+// many sockets as its limit, however slowly its peers take their last answers.
 //
-// A drain ends for all connections together: one whose session has nothing left to say rests, and answers requests that still come
-// with a refusal, until all of them rest (Rested).
+// A drain ends for all connections together: one whose session is done rests, and answers requests
+// that still come with a refusal, until all of them rest (Rested).
 type Gate struct {
 	max       int64
 	files     *Files
@@ -45,7 +45,8 @@ func NewGateWithin(max int, files *Files) *Gate {
 	return &Gate{max: int64(max), files: files, empty: make(chan struct{}, 1), rested: make(chan struct{})}
 }
 
-// Admit takes a slot if one is free. It never refuses because of attempts that were refused themselves. It does not allocate.
+// Admit takes a slot if one is free. It never refuses because of attempts that were refused
+// themselves. It does not allocate.
 func (g *Gate) Admit() bool {
 	if !g.take(&g.open) {
 		return false
@@ -57,8 +58,8 @@ func (g *Gate) Admit() bool {
 	return false
 }
 
-// BeginLinger lets one more connection linger, if there are not too many that do. A connection gets it
-// before its slot is released, so that Wait does not miss it. It does not allocate.
+// BeginLinger lets one more connection linger, if there are not too many that do. A connection gets
+// it before its slot is released, so that Wait does not miss it. It does not allocate.
 func (g *Gate) BeginLinger() bool {
 	may := g.take(&g.lingering)
 	if may {
@@ -89,14 +90,14 @@ func (g *Gate) Release(rests bool) {
 	}
 }
 
-// Rest notes that the session of one more connection has nothing left to say in a drain.
+// Rest notes that the session of one more connection is done in a drain.
 func (g *Gate) Rest() { g.look(g.open.Add(resting)) }
 
 // Stir takes Rest back.
 func (g *Gate) Stir() { g.open.Add(-resting) }
 
-// Rests calls Rest or Stir for a connection whose session has nothing left to say in a drain if done is set, where *rests, which it keeps,
-// was otherwise before. It reports whether the connection is to part.
+// Rests calls Rest or Stir where done differs from *rests, and sets it: done is whether the session
+// is done in a drain. It reports whether the connection is to be closed.
 func (g *Gate) Rests(rests *bool, done bool) (part bool) {
 	switch {
 	case done && !*rests:
@@ -108,11 +109,12 @@ func (g *Gate) Rests(rests *bool, done bool) (part bool) {
 	return done && g.RestIsOver()
 }
 
-// Finished is State.Finished for a connection whose owner has nothing to send; with news the session was
-// woken since. In a drain it reports true only once connections that rest are to be closed.
-func (g *Gate) Finished(s *link.State, sess link.Session, news bool) (r link.Reason, done bool) {
+// Finished is State.Finished for a connection whose owner has nothing to send; with woken the
+// session may have something to append. In a drain it reports true only once connections that rest
+// are to be closed.
+func (g *Gate) Finished(s *link.State, sess link.Session, woken bool) (r link.Reason, done bool) {
 	if r, done = s.Finished(sess); r == link.ReasonDrain {
-		done = g.Rests(&s.Rests, done && !news)
+		done = g.Rests(&s.Rests, done && !woken)
 	}
 	return r, done
 }
@@ -124,10 +126,10 @@ func (g *Gate) look(n int64) {
 	}
 }
 
-// EndRest has the connections that rest part, whether or not others do.
+// EndRest has the connections that rest closed, whether or not others rest.
 func (g *Gate) EndRest() { g.once.Do(func() { close(g.rested) }) }
 
-// Rested is closed once connections that rest are to part.
+// Rested is closed once connections that rest are to be closed.
 func (g *Gate) Rested() <-chan struct{} { return g.rested }
 
 // RestIsOver reports whether Rested is closed.
@@ -140,8 +142,9 @@ func (g *Gate) RestIsOver() bool {
 	}
 }
 
-// AwaitRest returns when all open connections rest, or none is open; when ctx ends; and when three quarters of grace, in nanoseconds,
-// have passed, for the last quarter is for parting. Those that rest are to part then.
+// AwaitRest returns when all open connections rest, or none is open; when ctx ends; and when three
+// quarters of grace, in nanoseconds, have passed, for the last quarter is for lingering. Those that
+// rest are to be closed then.
 func (g *Gate) AwaitRest(ctx context.Context, grace int64) {
 	defer g.EndRest()
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(grace-grace/4))
@@ -183,7 +186,8 @@ func (g *Gate) Lingering() int { return int(g.lingering.Load()) }
 // Max returns the limit.
 func (g *Gate) Max() int { return int(g.max) }
 
-// Wait returns nil once no slot is taken and no connection parts, or ctx's error. One caller at a time.
+// Wait returns nil once no slot is taken and no connection lingers, or ctx's error. One caller at a
+// time.
 func (g *Gate) Wait(ctx context.Context) error {
 	for g.open.Load() > 0 || g.lingering.Load() > 0 {
 		select {

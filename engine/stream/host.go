@@ -14,18 +14,20 @@ import (
 	"trunkline/engine/link"
 )
 
-// ErrDraining is returned to those who bring a connection or a listener to a Host that is shutting down.
+// ErrDraining is returned for a connection or a listener that comes to a Host that is shutting
+// down.
 var ErrDraining = errors.New("cannot serve: shutting down")
 
 // ErrFull is returned by Serve when the gate has no free slot.
 var ErrFull = errors.New("cannot serve: connection limit reached")
 
-// Config is what a Host needs. Open is required; zero values of the rest stand for the defaults named there.
+// Config is what a Host needs. Open is required; zero values of the rest stand for the defaults
+// named there.
 type Config struct {
 	Limits link.Limits
 	// Open makes the session of each new connection.
 	Open link.Opener
-	// Refuse appends the frame that a connection beyond the limit gets; nil closes it without a word.
+	// Refuse appends the frame that a connection beyond the limit gets; nil closes it without one.
 	Refuse func(dst []byte) []byte
 	// Gate is shared with other owners; nil makes one of DefaultMaxConnections.
 	Gate *Gate
@@ -89,9 +91,10 @@ func (h *Host) NewPort(remote string) *link.Port { return link.NewPort(h.nextID.
 // Snapshot reads the counters.
 func (h *Host) Snapshot() Snapshot { return h.cfg.Stats.Snapshot(h.cfg.Gate.Open()) }
 
-// Serve serves one new connection and returns when it is closed. rwc is closed in every case. Where rwc is a net.Conn, it
-// may be cut at any time by closing it; where closing does not interrupt a Read (some stdin), the reading goroutine stays until
-// that Read returns, but Serve does not wait for it.
+// Serve serves one new connection and returns when it is closed. rwc is closed in every case. Where
+// rwc is a net.Conn, it may be cut at any time by closing it; where closing does not interrupt a
+// Read (some stdin), the reading goroutine stays until that Read returns, but Serve does not wait
+// for it.
 func (h *Host) Serve(rwc io.ReadWriteCloser, remote string) error {
 	if !h.cfg.Gate.Admit() {
 		h.cfg.Stats.Refused.Add(1)
@@ -158,9 +161,9 @@ func (h *Host) list(dst []*conn) []*conn {
 	return dst
 }
 
-// Drain closes the listeners and tells every session that the server is shutting down (kernel-ipc §2.7); connections close
-// when their sessions are done. Connections adopted later are told on arrival. It returns when the accept loops have ended,
-// and does not wait for connections.
+// Drain closes the listeners and drains every session (kernel-ipc §2.7); connections close when
+// their sessions are done. Connections adopted later are drained on arrival. It returns when the
+// accept loops have ended, and does not wait for connections.
 func (h *Host) Drain() {
 	h.mu.Lock()
 	if h.draining {
@@ -175,14 +178,14 @@ func (h *Host) Drain() {
 	}
 	h.mu.Unlock()
 	h.accepts.Wait()
-	h.wg.Go(h.partTogether)
+	h.wg.Go(h.finishTogether)
 	for _, c := range h.list(nil) {
 		c.drain()
 	}
 }
 
-// partTogether has the connections look whether they are to part, once the rest of a drain is over.
-func (h *Host) partTogether() {
+// finishTogether has the connections checked, once the rest of a drain is over.
+func (h *Host) finishTogether() {
 	select {
 	case <-h.cfg.Gate.Rested():
 	case <-h.stopped:
@@ -193,7 +196,8 @@ func (h *Host) partTogether() {
 	}
 }
 
-// Close closes all connections, whatever they still hold, and waits until the Host's goroutines have ended or ctx has.
+// Close closes all connections, whatever they still hold, and waits until the Host's goroutines
+// have ended or ctx has.
 func (h *Host) Close(ctx context.Context) error {
 	h.Drain()
 	h.mu.Lock()

@@ -6,8 +6,9 @@ import (
 	"trunkline/engine/link"
 )
 
-// TickEvery is how often owners look at their timers: twice per second, because the end of a request may be noticed one tick
-// late and its timer one tick later, and both together must stay within the second that kernel-ipc §2.4 allows.
+// TickEvery is how often owners look at their timers: twice per second, because the end of a
+// request may be noticed one tick late and its timer one tick later, and both together must stay
+// within the second that kernel-ipc §2.4 allows.
 const TickEvery = 500 * time.Millisecond
 
 // janitor closes connections whose timers ran out or whose peer is gone.
@@ -34,9 +35,9 @@ func (h *Host) janitor() {
 	}
 }
 
-// lost reports whether the peer of a connection that has ended is gone altogether: nobody reads from such a socket any more, and
-// a reset that comes while an answer is outstanding would be noticed only by sending it. Before the session knows of the end
-// there may be frames to serve, and the reader notices.
+// lost reports whether the peer of a connection that has ended is gone altogether: such a socket is
+// not read any more, and a reset that comes while an answer is outstanding would be noticed only by
+// sending it. Before Session.EOF there may be frames to serve, and the reader notices.
 func (c *conn) lost() bool {
 	c.mu.Lock()
 	ended := c.Peer == link.PeerEOF && !c.released

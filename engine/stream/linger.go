@@ -6,25 +6,28 @@ import (
 	"sync/atomic"
 	"time"
 
+	"trunkline/engine/internal/sock"
 	"trunkline/engine/link"
 )
 
 const (
-	// checkMin is how soon a lingering connection is checked again, at first: the next time takes twice as
-	// long, up to TickEvery.
+	// checkMin is how soon a lingering connection is checked again, at first: the next time takes
+	// twice as long, up to TickEvery.
 	checkMin = int64(5e6)
-	// quietWithin is how long a lingering connection whose peer has everything still takes and drops what
-	// that peer sends: some systems drop what a program has not read yet when a reset comes.
+	// quietWithin is how long a lingering connection whose peer has everything still takes and
+	// drops what that peer sends: some systems drop what a program has not read yet when a reset
+	// comes.
 	quietWithin = int64(lingerWithin)
 )
 
-// delivery is the wait of a connection whose last bytes the socket has taken and whose session is gone.
-// The socket has bytes before the peer has them: closing a socket with unread bytes resets it, and so do
-// bytes that come later, and a reset destroys what is under way to the peer. So the sending side is shut
-// down, what comes is dropped, and the socket is closed when its peer has ended too, or has everything,
-// or took too long. The reader sees the first of these, over the others. All times are link.Instant.Mono.
+// delivery is the wait of a connection whose last bytes the socket has taken and whose session is
+// gone. The socket has bytes before the peer has them: closing a socket with unread bytes resets
+// it, and so do bytes that come later, and a reset destroys what is under way to the peer. So the
+// sending side is shut down, what comes is dropped, and the socket is closed when its peer has
+// ended too, or has everything, or took too long. The reader sees the first of these, over the
+// others. All times are link.Instant.Mono.
 type delivery struct {
-	within int64 // Limits.PartWithin
+	within int64 // Limits.LingerWithin
 	until  int64
 	next   int64 // when to check again
 	wait   int64
@@ -35,7 +38,7 @@ type delivery struct {
 
 // begin starts the time.
 func (d *delivery) begin(l *link.Limits, now int64) {
-	d.within = l.PartWithin()
+	d.within = l.LingerWithin()
 	d.until, d.wait = now+d.within, checkMin
 }
 
@@ -61,8 +64,8 @@ func (d *delivery) over(undelivered int, known bool, now int64) bool {
 	return !d.heard.Swap(false) || now-d.has >= quietWithin
 }
 
-// closeWrite closes a connection whose output was all sent: the session ends, and the socket is closed
-// once the peer has everything. Where too many linger it is closed at once.
+// closeWrite closes a connection whose output was all sent: the session ends, and the socket is
+// closed once the peer has everything. Where too many linger it is closed at once.
 func (c *conn) closeWrite(r link.Reason) {
 	gate := c.host.cfg.Gate
 	_, can := c.rwc.(writeCloser)
@@ -80,8 +83,8 @@ func (c *conn) closeWrite(r link.Reason) {
 	}
 }
 
-// Linger closes a connection of another owner, whose session is gone and whose output the socket has
-// taken, once the peer has it; the owner has called Gate.BeginLinger. It does not wait.
+// Linger closes a connection of another owner, whose session is gone and whose output the socket
+// has taken, once the peer has it; the owner has called Gate.BeginLinger. It does not wait.
 func (h *Host) Linger(nc net.Conn, p *link.Port) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,7 +101,8 @@ func (h *Host) Linger(nc net.Conn, p *link.Port) {
 	h.wg.Go(c.awaitDelivery)
 }
 
-// endWriting tells the peer that nothing more comes; below TLS, whose own word for that is no end of the stream, the socket does too.
+// endWriting shuts the sending side down; below TLS, whose own end is no end of the TCP stream,
+// that of the socket too.
 func (c *conn) endWriting() bool {
 	if c.rwc.(writeCloser).CloseWrite() != nil {
 		return false
@@ -111,8 +115,8 @@ func (c *conn) endWriting() bool {
 	return true
 }
 
-// awaitDelivery shuts the sending side down and closes the socket as soon as it may be closed. The reader
-// drops what comes meanwhile.
+// awaitDelivery shuts the sending side down and closes the socket as soon as it may be closed. The
+// reader drops what comes meanwhile.
 func (c *conn) awaitDelivery() {
 	defer c.host.cfg.Gate.EndLinger()
 	defer c.rwc.Close()
@@ -132,7 +136,7 @@ func (c *conn) awaitDelivery() {
 		case <-look.C:
 		}
 		now = c.host.cfg.Now().Mono
-		n, known := c.sock.undelivered()
+		n, known := c.sock.ask(sock.Undelivered)
 		if c.delivery.over(n, known, now) {
 			return
 		}
@@ -140,7 +144,8 @@ func (c *conn) awaitDelivery() {
 	}
 }
 
-// discard reads until the transport is closed or its peer ends. Below TLS nobody needs to know what comes.
+// discard reads until the transport is closed or its peer ends. It reads below TLS, for what comes
+// is dropped.
 func (c *conn) discard() {
 	var from io.Reader = c.rwc
 	if w, ok := c.rwc.(interface{ NetConn() net.Conn }); ok {

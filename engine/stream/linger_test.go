@@ -37,8 +37,8 @@ func TestDelivery(t *testing.T) {
 	f("delivered later", ten, look{told: true, left: 1}, look{after: s, told: true, over: true})
 	f("never delivered", ten, look{told: true, left: 9}, look{after: 10*s - 1, told: true, left: 9}, look{after: 10 * s, told: true, left: 9, over: true})
 	f("nobody tells", ten, look{}, look{after: 10*s - 1}, look{after: 10 * s, over: true})
-	f("the timer is off", link.Limits{}, look{told: true, left: 1}, look{after: time.Duration(link.DefaultPartWithin) - 1, told: true, left: 1},
-		look{after: time.Duration(link.DefaultPartWithin), told: true, left: 1, over: true})
+	f("the timer is off", link.Limits{}, look{told: true, left: 1}, look{after: time.Duration(link.DefaultLingerWithin) - 1, told: true, left: 1},
+		look{after: time.Duration(link.DefaultLingerWithin), told: true, left: 1, over: true})
 	f("the peer still sends", ten, look{told: true, heard: true}, look{after: lingerWithin - 1, told: true, heard: true}, look{after: lingerWithin, told: true, heard: true, over: true})
 	f("the peer falls silent", ten, look{told: true, heard: true}, look{after: 1, told: true, over: true})
 	f("slow is not stuck", ten, look{told: true, left: 9}, look{after: 9 * s, told: true, left: 8}, look{after: 18 * s, told: true, left: 8},

@@ -8,16 +8,18 @@ import (
 	"trunkline/engine/link"
 )
 
-// The reader's buffer starts small, for idle connections are many, and doubles while frames need it.
+// The reader's buffer starts small, for idle connections are many, and doubles while frames need
+// it.
 const (
 	readMin  = 4 << 10
 	readKeep = 64 << 10 // what is kept once it is empty
-	// doubleMax is the size from which a buffer that is charged to a budget grows by quarters: a long frame leaves at most a fifth of it
-	// unused.
+	// doubleMax is the size from which a buffer that is charged to a budget grows by quarters: a
+	// long frame leaves at most a fifth of it unused.
 	doubleMax = 1 << 20
 )
 
-// inbuf holds bytes read and not yet taken by the session: b[from:to]. All of b is charged to the budget of input.
+// inbuf holds bytes read and not yet taken by the session: b[from:to]. All of b is charged to the
+// budget of input.
 type inbuf struct {
 	b        []byte
 	from, to int
@@ -27,8 +29,9 @@ type inbuf struct {
 
 func (i *inbuf) unread() []byte { return i.b[i.from:i.to] }
 
-// take drops n bytes from the front. An emptied buffer that the last read filled is doubled for the next; one that a large
-// frame made large is let go. Where buffers are charged to a budget, what is left behind such a frame moves to a smaller one.
+// take drops n bytes from the front. An emptied buffer that the last read filled is doubled for the
+// next; one that a large frame made large is let go. Where buffers are charged to a budget, what is
+// left behind such a frame moves to a smaller one.
 func (i *inbuf) take(n int) {
 	i.from += n
 	switch rest := i.to - i.from; {
@@ -45,8 +48,8 @@ func (i *inbuf) take(n int) {
 	i.from, i.to = 0, 0
 }
 
-// space returns where the next read goes: at most doubling what is held, so that memory follows the bytes that came (kernel-ipc §2.2).
-// It is empty only if the budget has no room for more.
+// space returns where the next read goes: at most doubling what is held, so that memory follows the
+// bytes that came (kernel-ipc §2.2). It is empty only if the budget has no room for more.
 func (i *inbuf) space() []byte {
 	if !i.makeRoom(1) {
 		return nil
@@ -77,12 +80,13 @@ func (i *inbuf) makeRoom(n int) bool {
 	return true
 }
 
-// mayHold reports whether one more read ahead finds room.
-func (i *inbuf) mayHold() bool {
+// roomAhead reports whether one more read ahead finds room.
+func (i *inbuf) roomAhead() bool {
 	return i.budget == nil || i.to-i.from+readKeep <= link.OwnInput || i.makeRoom(readKeep)
 }
 
-// put appends p, also where the budget has no room for it: what was read must be kept, and is no more than one read.
+// put appends p, also where the budget has no room for it: what was read must be kept, and is no
+// more than one read.
 func (i *inbuf) put(p []byte) {
 	if !i.makeRoom(len(p)) {
 		i.resize(i.to - i.from + len(p))
@@ -104,8 +108,8 @@ func (i *inbuf) drop() {
 	i.budget.Fit(&i.charge, 0)
 }
 
-// read is the reader goroutine: it feeds what came, then reads on; once the connection is closed for
-// writing it drops what still comes.
+// read is the reader goroutine: it feeds what came, then reads on; once the connection is closed
+// for writing it drops what still comes.
 func (c *conn) read() {
 	defer close(c.ended)
 	if c.readAll() {
@@ -185,8 +189,8 @@ func (c *conn) setPeer(p link.PeerPhase) {
 	c.mu.Unlock()
 }
 
-// endFrame makes a whole frame of what is left at the end of the input, once, if the protocol wants that;
-// it reports whether there is something more to feed.
+// endFrame makes a whole frame of what is left at the end of the input, once, if the protocol asks
+// for that; it reports whether there is something more to feed.
 func (c *conn) endFrame() bool {
 	end := c.host.cfg.Limits.EndOfInput
 	if end == "" || c.Peer >= link.PeerFrameEnded || len(c.in.unread()) == 0 {
@@ -203,7 +207,8 @@ func (c *conn) frameFits() bool {
 	return l <= 0 || c.in.to-c.in.from <= l+readKeep
 }
 
-// refuseFrame closes the connection because the budget of input has no room for the rest of its frame.
+// refuseFrame closes the connection because the budget of input has no room for the rest of its
+// frame.
 func (c *conn) refuseFrame() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

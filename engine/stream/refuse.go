@@ -7,24 +7,28 @@ import (
 	"time"
 )
 
-// refusalsInFlight bounds the goroutines that wait for refused peers. Beyond it a socket gets its refusal and is closed at once,
-// while a transport that cannot take the refusal without waiting is closed without a word.
+// refusalsInFlight bounds the goroutines that wait for refused peers. Beyond it a socket gets its
+// refusal and is closed at once, while a transport that cannot take the refusal without waiting is
+// closed without one.
 const refusalsInFlight = 64
 
 const (
-	// refuseAtOnce bounds a write that does not wait: the send buffer of a fresh socket has room for a refusal.
+	// refuseAtOnce bounds a write that does not wait: the send buffer of a fresh socket has room
+	// for a refusal.
 	refuseAtOnce = 50 * time.Millisecond
-	// refuseWithin is how long a refused peer may take to complete a handshake and to take the refusal.
+	// refuseWithin is how long a refused peer may take to complete a handshake and to take the
+	// refusal.
 	refuseWithin = time.Second
-	// lingerWithin is how long a refused peer's connection still takes and drops what that peer sends, because closing a socket with
-	// unread bytes resets it and may cost the peer its answer. Connections that were served take their time (Parting).
+	// lingerWithin is how long a refused peer's connection still takes and drops what that peer
+	// sends, because closing a socket with unread bytes resets it and may cost the peer its answer.
+	// Connections that were served linger (delivery).
 	lingerWithin = 250 * time.Millisecond
 	// lingerBytes is how much is dropped at most.
 	lingerBytes = 256 << 10
 )
 
-// refuse sends the refusal and closes rwc. A socket is sent it here and now, so that every peer gets it however many come; only
-// what takes time gets a goroutine, if one may be had.
+// refuse sends the refusal and closes rwc. A socket is sent it here and now, so that every peer
+// gets it however many come; only what takes time gets a goroutine, if one may be had.
 func (h *Host) refuse(rwc io.ReadWriteCloser) {
 	nc, ok := rwc.(net.Conn)
 	if !ok || h.cfg.Refuse == nil {
@@ -88,5 +92,5 @@ func linger(nc net.Conn) {
 	}
 }
 
-// writeCloser is a connection that can tell its peer "no more from here" and go on reading.
+// writeCloser is a connection whose sending side can be shut down while it goes on reading.
 type writeCloser interface{ CloseWrite() error }

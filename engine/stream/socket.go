@@ -10,7 +10,8 @@ import (
 	"trunkline/engine/internal/sock"
 )
 
-// socket is the socket below a transport, or its zero value where there is none to ask: a pipe, the files of a stdio transport.
+// socket is the socket below a transport, or its zero value where there is none to ask: a pipe, the
+// files of a stdio transport.
 type socket struct{ raw syscall.RawConn }
 
 func socketOf(rwc io.ReadWriteCloser) (s socket) {
@@ -31,7 +32,8 @@ func (s socket) on(f func(fd int)) {
 	}
 }
 
-// hungUp reports whether the socket is reset or closed in both directions. It does not wait; where there is no socket it says false.
+// hungUp reports whether the socket is reset or closed in both directions. It does not wait;
+// without a socket it returns false.
 func (s socket) hungUp() (gone bool) {
 	s.on(func(fd int) {
 		shown, ok := sock.Poll(fd, 0)
@@ -40,25 +42,14 @@ func (s socket) hungUp() (gone bool) {
 	return gone
 }
 
-// undelivered is sock.Undelivered of the socket. It does not wait.
-func (s socket) undelivered() (n int, told bool) {
-	s.on(func(fd int) { n, told = sock.Undelivered(fd) })
-	return n, told
+// ask calls a question of package sock. It does not wait; without a socket the answer is not known.
+func (s socket) ask(question func(fd int) (n int, known bool)) (n int, known bool) {
+	s.on(func(fd int) { n, known = question(fd) })
+	return n, known
 }
 
-// queued is sock.Queued of the socket. It does not wait.
-func (s socket) queued() (n int, told bool) {
-	s.on(func(fd int) { n, told = sock.Queued(fd) })
-	return n, told
-}
-
-// unsent is sock.Unsent of the socket. It does not wait.
-func (s socket) unsent() (n int, told bool) {
-	s.on(func(fd int) { n, told = sock.Unsent(fd) })
-	return n, told
-}
-
-// awaitWritable has the system keep no more than socketShare unsent, and waits until half of it has been sent, or the socket is closed.
+// awaitWritable has the system keep no more than socketShare unsent, and waits until half of it has
+// been sent, or the socket is closed.
 func (s socket) awaitWritable() {
 	s.on(func(fd int) { sock.BoundUnsent(fd, socketShare) })
 	_ = s.raw.Write(func(fd uintptr) bool {

@@ -2,18 +2,21 @@ package stream
 
 import (
 	"trunkline/engine/internal/bufpool"
+	"trunkline/engine/internal/sock"
 	"trunkline/engine/link"
 )
 
 const (
-	// sendPiece is how many bytes the socket is given at a time: what happens within a Write cannot be seen.
+	// sendPiece is how many bytes the socket is given at a time: what happens within a Write cannot
+	// be seen.
 	sendPiece = 16 << 10
-	// socketShare is how many bytes may lie unsent in the socket; the rest of Limits.ChunkBytes is for the batch behind it.
+	// socketShare is how many bytes may lie unsent in the socket; the rest of Limits.ChunkBytes is
+	// for the batch behind it.
 	socketShare = 2 * sendPiece
 )
 
-// write is the writer goroutine: replies first, then one Pump's worth, one batch at a time. The first
-// batch is what a former owner could not send, if anything.
+// write is the writer goroutine: replies first, then one Pump's worth, one batch at a time. The
+// first batch is what a former owner could not send, if anything.
 func (c *conn) write(batch *bufpool.Buffer) {
 	if batch != nil && !c.sendBatch(batch) {
 		return
@@ -43,7 +46,8 @@ func (c *conn) write(batch *bufpool.Buffer) {
 	}
 }
 
-// hasNews reports whether streams are live and there may be something to send; then the write timer runs.
+// hasNews reports whether streams are live and there may be something to send; then the write timer
+// runs.
 func (c *conn) hasNews() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,8 +58,8 @@ func (c *conn) hasNews() bool {
 	return true
 }
 
-// collect takes what is to be sent. With last there never will be anything: r is the reason to close for,
-// or link.Reasons when the connection is gone already.
+// collect takes what is to be sent. With last there never will be anything: r is the reason to
+// close for, or link.Reasons when the connection is gone already.
 func (c *conn) collect() (batch *bufpool.Buffer, r link.Reason, last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,8 +99,8 @@ func (c *conn) sent() {
 	}
 }
 
-// pump appends what the session has from elsewhere to batch, and lets a blocked session be fed again. It
-// returns nil where there is nothing to send. The caller holds mu.
+// pump appends what the session has from elsewhere to batch, and lets a blocked session be fed
+// again. It returns nil where there is nothing to send. The caller holds mu.
 func (c *conn) pump(batch *bufpool.Buffer) *bufpool.Buffer {
 	woken := c.woken.Swap(false)
 	if !woken && !c.More {
@@ -154,7 +158,8 @@ func (c *conn) send(b []byte) bool {
 	return true
 }
 
-// sending starts the write timer. It reports false once the connection is gone, and whether streams are live.
+// sending starts the write timer. It reports false once the connection is gone, and whether streams
+// are live.
 func (c *conn) sending() (good, streams bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -169,17 +174,17 @@ func (c *conn) startTimer() {
 	}
 }
 
-// awaitRoom waits while the socket has sent so little of what it took that another piece might make it more than socketShare: it
-// would take megabytes, and a reply would wait behind them.
+// awaitRoom waits while the socket has sent so little of what it took that another piece might make
+// it more than socketShare: it would take megabytes, and a reply would wait behind them.
 func (c *conn) awaitRoom() {
 	if c.credit >= sendPiece {
 		return
 	}
-	n, known := c.sock.unsent()
+	n, known := c.sock.ask(sock.Unsent)
 	if c.credit = socketShare - n; !known || c.credit >= sendPiece {
 		return
 	}
-	n, _ = c.sock.queued()
+	n, _ = c.sock.ask(sock.Queued)
 	c.mu.Lock()
 	c.queued = n
 	c.mu.Unlock()
@@ -187,8 +192,8 @@ func (c *conn) awaitRoom() {
 	c.credit = sendPiece
 }
 
-// took notes that the socket has another n bytes: the write timer starts anew, and who feeds the session may go on as soon as
-// enough was sent.
+// took notes that the socket has another n bytes: the write timer starts anew, and the session may
+// be fed again as soon as enough was sent.
 func (c *conn) took(n int) {
 	c.credit -= n
 	now := c.host.cfg.Now().Mono

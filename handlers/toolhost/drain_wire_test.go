@@ -165,7 +165,7 @@ type stdio struct {
 // TestHeldLimits says what may wait (toolhost §2.2).
 func TestHeldLimits(t *testing.T) {
 	for _, l := range []link.Limits{StdinLimits(), new(Server).SocketLimits()} {
-		if l.HeldBytes != 16<<20 || l.HeldFrames != 1024 || l.FramesIn([]byte("{}\n{}\n{}")) != 2 {
+		if l.AheadBytes != 16<<20 || l.AheadFrames != 1024 || l.FramesIn([]byte("{}\n{}\n{}")) != 2 {
 			t.Errorf("%+v", l)
 		}
 		f := func(bytes, frames int, paused, want bool) {

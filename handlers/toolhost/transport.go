@@ -42,8 +42,8 @@ func StdinLimits() link.Limits {
 	return link.Limits{
 		DrainWithin: int64(drainWithin),
 		UnsentBytes: unsentBytes,
-		HeldBytes:   heldBytes,
-		HeldFrames:  heldLines,
+		AheadBytes:  heldBytes,
+		AheadFrames: heldLines,
 		FramesIn:    func(b []byte) int { return bytes.Count(b, lineEnd) },
 		ChunkBytes:  link.DefaultChunkBytes,
 		FrameBytes:  maxLine + len("\r\n"),

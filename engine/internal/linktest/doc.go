@@ -1,4 +1,5 @@
-// Package linktest is a small protocol for tests of connection owners: length-prefixed frames whose first byte is a command.
+// Package linktest is a small protocol for tests of connection owners: length-prefixed frames whose
+// first byte is a command.
 //
 //	┌────────────┬─────────┬─────────┐
 //	│ u32 length │ command │ payload │   length counts command and payload
@@ -6,7 +7,7 @@
 //
 //	Echo      answers with its payload
 //	Big       u32 size: answers with that many patterned bytes
-//	Hold      blocks the session until Session.Release, then answers
+//	Block     blocks the session until Session.Release, then answers
 //	Pending   stays in flight until Session.Release, then answers; later frames are served
 //	Stream    u32 count, u32 size: a goroutine sends count chunks, then End; drained streams end early with End
 //	Open      opens a stream that lives until EOF or drain

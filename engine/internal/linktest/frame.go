@@ -10,7 +10,7 @@ import (
 const (
 	Echo      = 'e'
 	Big       = 'b'
-	Hold      = 'h'
+	Block     = 'h'
 	Pending   = 'q'
 	Stream    = 's'
 	Open      = 'o'
@@ -55,7 +55,7 @@ func Read(r io.Reader) (cmd byte, payload []byte, err error) {
 	return b[0], b[1:], nil
 }
 
-// Pattern appends n bytes that tell their place, so that lost, repeated and reordered bytes show.
+// Pattern appends n bytes that show their place, so that lost, repeated and reordered bytes show.
 func Pattern(dst []byte, n int) []byte {
 	for i := range n {
 		dst = append(dst, byte(i*7+i>>8))

@@ -10,14 +10,15 @@ import (
 // FramesPerTurn is the session's share of one Feed.
 const FramesPerTurn = 256
 
-// Session serves one connection. Its exported methods beyond link.Session may be called from any goroutine.
+// Session serves one connection. Its exported methods beyond link.Session may be called from any
+// goroutine.
 type Session struct {
 	port   *link.Port
 	limits link.Limits
 
 	mu        sync.Mutex
 	queue     [][]byte // frames from elsewhere
-	held      bool     // Hold waits for Release
+	blocked   bool     // Block waits for Release
 	pending   int      // Pending waits for Release
 	streams   int      // live ones, Open's included
 	opened    int      // those of Open
@@ -65,7 +66,7 @@ func (s *Session) Feed(in, out []byte, _ link.Instant) (int, []byte, link.Verdic
 func (s *Session) waiting() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.held
+	return s.blocked
 }
 
 func (s *Session) serve(cmd byte, payload, out []byte) (after []byte, stop bool) {
@@ -79,13 +80,13 @@ func (s *Session) serve(cmd byte, payload, out []byte) (after []byte, stop bool)
 		out = binary.BigEndian.AppendUint32(out, n+1)
 		return Pattern(append(out, Big), int(n)), false
 	case Panic:
-		panic("linktest: told to")
+		panic("linktest: Panic")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch cmd {
-	case Hold:
-		s.held = true
+	case Block:
+		s.blocked = true
 	case Pending:
 		s.pending++
 	case PanicPump:
@@ -135,7 +136,7 @@ func (s *Session) Pump(out []byte, room int, _ link.Instant) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.panicPump {
-		panic("linktest: told to in Pump")
+		panic("linktest: PanicPump")
 	}
 	took := 0
 	for len(s.queue) > 0 && took < room {
@@ -174,7 +175,7 @@ func (s *Session) Drain(link.Instant) {
 	s.stopStreams()
 }
 
-// stopStreams tells the goroutines of Stream to end. The caller holds s.mu.
+// stopStreams ends the goroutines of Stream. The caller holds s.mu.
 func (s *Session) stopStreams() {
 	select {
 	case <-s.stop:
@@ -187,10 +188,10 @@ func (s *Session) stopStreams() {
 func (s *Session) Load() link.Load {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	busy := s.held || s.pending > 0 || s.streams > 0
-	flying := s.held || s.pending > 0
-	told := s.eof || s.draining && s.streams == 0
-	return link.Load{Busy: busy, Streams: s.streams > 0, Done: told && !flying && len(s.queue) == 0}
+	busy := s.blocked || s.pending > 0 || s.streams > 0
+	flying := s.blocked || s.pending > 0
+	asked := s.eof || s.draining && s.streams == 0
+	return link.Load{Busy: busy, Streams: s.streams > 0, Done: asked && !flying && len(s.queue) == 0}
 }
 
 // Closed implements link.Session.
@@ -201,12 +202,12 @@ func (s *Session) Closed() {
 	s.stopStreams()
 }
 
-// Release answers everything held or pending and wakes the owner.
+// Release answers everything blocked or pending and wakes the owner.
 func (s *Session) Release() {
 	s.mu.Lock()
-	if s.held {
-		s.held = false
-		s.queue = append(s.queue, Frame(Hold, ""))
+	if s.blocked {
+		s.blocked = false
+		s.queue = append(s.queue, Frame(Block, ""))
 	}
 	for ; s.pending > 0; s.pending-- {
 		s.queue = append(s.queue, Frame(Pending, ""))

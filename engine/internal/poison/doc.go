@@ -1,6 +1,6 @@
-// Package poison overwrites memory whose loan has ended, so that whoever kept a view of it fails in a test instead of reading
-// another request's bytes in production. It is real under the race detector and with the build tag invariants, and empty
-// (inlined away) otherwise.
+// Package poison overwrites memory whose loan has ended, so that code that kept a view of it fails
+// in a test instead of reading another request's bytes in production. It works under the race
+// detector and with the build tag invariants, and empty (inlined away) otherwise.
 package poison
 
 // Byte is what returned memory is filled with.

@@ -2,7 +2,7 @@
 
 package poison
 
-// On tells whether Fill overwrites.
+// On reports whether Fill overwrites.
 const On = false
 
 // Fill does nothing in this build.

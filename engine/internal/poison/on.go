@@ -2,7 +2,7 @@
 
 package poison
 
-// On tells whether Fill overwrites.
+// On reports whether Fill overwrites.
 const On = true
 
 // Fill overwrites b[:len(b)] with Byte. It does not allocate.

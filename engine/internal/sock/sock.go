@@ -1,11 +1,11 @@
-// Package sock makes the one system call of a turn as cheap as the platform allows, and asks a socket what
-// its peer has.
+// Package sock makes the one system call of a turn as cheap as the platform allows, and asks a
+// socket what its peer has.
 package sock
 
 import "golang.org/x/sys/unix"
 
-// Poll returns which of the events, and of errors and hang-ups, the socket shows now, and whether that is
-// known. It does not wait.
+// Poll returns which of the events, and of errors and hang-ups, the socket shows now, and whether
+// that is known. It does not wait.
 func Poll(fd int, events int16) (shown int16, known bool) {
 	ask := [1]unix.PollFd{{Fd: int32(fd), Events: events}}
 	for {
@@ -16,9 +16,9 @@ func Poll(fd int, events int16) (shown int16, known bool) {
 	}
 }
 
-// BoundUnsent has the socket take bytes, and be writable again, only while it has few unsent ones: about n,
-// and half of it. A socket without such a bound gets a small send buffer. One that takes neither stays as
-// it was.
+// BoundUnsent has the socket take bytes, and be writable again, only while it has few unsent ones:
+// about n, and half of it. A socket without such a bound gets a small send buffer. One that takes
+// neither stays as it was.
 func BoundUnsent(fd, n int) {
 	if boundTCP(fd, n) != nil {
 		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, n)

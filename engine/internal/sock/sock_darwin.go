@@ -12,8 +12,8 @@ func Send(fd int, b []byte) (n int, err error) {
 	return max(n, 0), err
 }
 
-// Queued returns how many bytes the socket has taken and its peer's system does not have yet, and whether
-// that is known. It neither allocates nor waits.
+// Queued returns how many bytes the socket has taken and its peer's system does not have yet, and
+// whether that is known. It neither allocates nor waits.
 func Queued(fd int) (n int, known bool) {
 	n, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_NWRITE)
 	return n, err == nil
