@@ -1,10 +1,13 @@
 package orchestration
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"trunkline/codec/mpack"
+	"trunkline/codec/wire"
 )
 
 // valueID stands for a value: two values of a pipeline's rules have the same id if and only if they are equal by deep JSON
@@ -52,19 +55,23 @@ func isContainer(raw []byte) bool {
 func isMap(first byte) bool { return first <= 0x8f || first >= 0xde }
 
 // find returns the id of the value raw, unknownID if no rule has it. raw passed the Scanner. It allocates for lists and maps only;
-// what it holds meanwhile is bounded by what the rules hold, its time is linear in raw, and it does not recurse.
+// what it holds meanwhile is bounded by what the rules hold, and its time is linear in raw.
 func (s *valueSet) find(raw []byte) valueID {
 	if !isContainer(raw) {
 		return s.scalar(raw)
 	}
 	w := valueWalk{set: s}
-	return w.walk(raw)
+	id, _ := w.value(raw, 0)
+	return id
 }
 
 // add returns the id of the value raw, a new one if need be, or unknownID if the set would have more than limit members.
 func (s *valueSet) add(raw []byte, limit int) valueID {
 	w := valueWalk{set: s, adding: true, limit: limit}
-	return w.walk(raw)
+	if id, _ := w.value(raw, 0); !w.full {
+		return id
+	}
+	return unknownID
 }
 
 // scalar returns the id of a value that is no list and no map.
@@ -146,4 +153,156 @@ func numberOf(raw []byte, v mpack.Value) number {
 		return number{mpack.BigUint, int64(uint64(f))}
 	}
 	return number{mpack.Int, int64(f)}
+}
+
+// valueWalk finds the id of one value in a single pass over its bytes. Every byte is looked at once: what lies inside a value that
+// can no longer be known is stepped over, not entered, and nothing is read again on the way out. That keeps a value of many levels
+// from costing its size at each of them.
+type valueWalk struct {
+	set    *valueSet
+	adding bool
+	limit  int // on set.members, while adding
+	full   bool
+
+	depth int    // of open lists and maps
+	items []item // of all of them, those of the innermost last
+	key   []byte // scratch
+}
+
+// item is an element of a list or a pair of a map.
+type item struct{ key, value valueID }
+
+// firstDedup is the number of pairs of a map at which repeated keys are taken out for the first time.
+const firstDedup = 8
+
+// value returns the id of the value at b[i] and where it ends.
+func (w *valueWalk) value(b []byte, i int) (id valueID, next int) {
+	if i >= len(b) || !isContainer(b[i:]) {
+		return w.scalar(b[i:]), mpack.Next(b, i)
+	}
+	mapping := isMap(b[i])
+	left, at := header(b, i)
+	if !w.mayKnow(left, mapping) {
+		return unknownID, mpack.Next(b, i)
+	}
+	if mapping {
+		left *= 2
+	}
+	w.depth++
+	from, dedup := len(w.items), firstDedup
+	for left > 0 {
+		var it item
+		if mapping {
+			if it.key = w.scalar(b[at:]); it.key == unknownID {
+				return w.skip(from, left, b, at)
+			}
+			at, left = mpack.Next(b, at), left-1
+		}
+		it.value, at = w.value(b, at)
+		left--
+		known := mapping || it.value != unknownID
+		w.items = append(w.items, it)
+		if mapping && len(w.items)-from >= dedup {
+			w.items = lastOfKeys(w.items, from)
+			dedup = 2*(len(w.items)-from) + firstDedup
+		}
+		// With repeated keys out of the way up to the factor two of dedup, the open values have more members than all rules have:
+		// the innermost one is in no value that is known, unless a repetition is still to replace one around it.
+		if !known || !w.adding && left > 0 && len(w.items) > 2*w.set.members+firstDedup*w.depth {
+			return w.skip(from, left, b, at)
+		}
+	}
+	id = w.container(from, mapping)
+	w.items, w.depth = w.items[:from], w.depth-1
+	return id, at
+}
+
+// mayKnow reports whether a list or map of n members can have an id.
+func (w *valueWalk) mayKnow(n int, mapping bool) bool {
+	s := w.set
+	switch {
+	case w.depth == wire.MaxMsgpackDepth:
+		return false
+	case !w.adding:
+		return mapping || n <= s.longest
+	case n > w.limit-s.members:
+		w.full = true
+		return false
+	}
+	if s.members += n; !mapping {
+		s.longest = max(s.longest, n)
+	}
+	return true
+}
+
+// skip gives up the innermost list or map, of which left values begin at b[at]: no rule has it.
+func (w *valueWalk) skip(from, left int, b []byte, at int) (id valueID, next int) {
+	w.items, w.depth = w.items[:from], w.depth-1
+	for ; left > 0 && at < len(b); left-- {
+		at = mpack.Next(b, at)
+	}
+	return unknownID, at
+}
+
+func (w *valueWalk) scalar(raw []byte) valueID {
+	if w.adding {
+		return w.set.addScalar(raw)
+	}
+	return w.set.scalar(raw)
+}
+
+// container returns the id of the list or map whose members are items[from:].
+func (w *valueWalk) container(from int, mapping bool) valueID {
+	in := &w.set.lists
+	if mapping {
+		in = &w.set.maps
+		w.items = lastOfKeys(w.items, from)
+	}
+	w.key = w.key[:0]
+	for _, it := range w.items[from:] {
+		if it.value == unknownID {
+			return unknownID
+		}
+		if mapping {
+			w.key = binary.LittleEndian.AppendUint32(w.key, uint32(it.key))
+		}
+		w.key = binary.LittleEndian.AppendUint32(w.key, uint32(it.value))
+	}
+	id := known((*in)[string(w.key)])
+	if id == unknownID && w.adding {
+		id = w.set.addText(in, w.key)
+	}
+	return id
+}
+
+// header reads the head of the list or map at b[i]: how many elements or pairs it has and where the first one begins.
+func header(b []byte, i int) (n, content int) {
+	switch content = i + 1; b[i] {
+	case 0xdc, 0xde:
+		content = i + 3
+	case 0xdd, 0xdf:
+		content = i + 5
+	}
+	content = min(content, len(b)) // a head that is cut off, where nobody checked the bytes
+	if isMap(b[i]) {
+		m := mpack.OpenMap(b[i:])
+		return m.Len(), content
+	}
+	l := mpack.OpenList(b[i:])
+	return l.Len(), content
+}
+
+// lastOfKeys sorts items[from:] by key and keeps the last one of each.
+func lastOfKeys(items []item, from int) []item {
+	pairs := items[from:]
+	slices.SortStableFunc(pairs, func(a, b item) int { return cmp.Compare(a.key, b.key) })
+	n := 0
+	for i := range pairs {
+		if n > 0 && pairs[n-1].key == pairs[i].key {
+			n--
+		}
+		pairs[n] = pairs[i]
+		n++
+	}
+	return items[:from+n]
 }
