@@ -2,8 +2,6 @@ package kernel
 
 import (
 	"encoding/binary"
-
-	"trunkline/engine/internal/huge"
 )
 
 // none is the nil of every 32-bit reference in this package.
@@ -58,7 +56,7 @@ type arena struct {
 	partial [numClasses]uint32 // pages with room
 	spare   []uint32           // empty pages that kept their memory, at most sparePages
 	bare    []uint32           // page numbers whose memory was given back
-	huge    *huge.Advisor      // nil: the arena stays small
+	huge    *hugeAdvisor       // nil: the arena stays small
 }
 
 // hugePages is how many pages an arena has from which on its memory is asked for in huge ones: about what hugeFrom rows fill.
@@ -68,7 +66,7 @@ const hugePages = 16
 func (a *arena) newPage(p uint32) *[pageSize]byte {
 	page := new([pageSize]byte)
 	if a.huge != nil && p >= hugePages {
-		huge.Advise(a.huge, page, 1)
+		adviseHuge(a.huge, page, 1)
 	}
 	return page
 }

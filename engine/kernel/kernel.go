@@ -7,8 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"trunkline/engine/internal/huge"
 )
 
 // Defaults and bounds of Config (kernel-ipc §6).
@@ -95,7 +93,7 @@ type Kernel struct {
 	shardBits uint
 	shards    []shard
 	rates     limiter
-	huge      *huge.Advisor // nil: small pages
+	huge      *hugeAdvisor // nil: small pages
 	defaults  atomic.Pointer[Quota]
 }
 
@@ -105,7 +103,7 @@ func New(cfg Config) *Kernel {
 	k := &Kernel{cfg: cfg, seed: maphash.MakeSeed(), shards: make([]shard, cfg.Shards)}
 	k.shardBits = uint(bits.TrailingZeros(uint(cfg.Shards)))
 	if !cfg.SmallPages {
-		k.huge = new(huge.Advisor)
+		k.huge = new(hugeAdvisor)
 	}
 	for i := range k.shards {
 		k.shards[i].init(k.huge)

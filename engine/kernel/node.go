@@ -2,8 +2,6 @@ package kernel
 
 import (
 	"sync/atomic"
-
-	"trunkline/engine/internal/huge"
 )
 
 // whereabouts say which of the scheduler's structures a node is in. The numbers stand in snapshots.
@@ -40,7 +38,7 @@ type nodeSlab struct {
 	used   uint32
 	free   uint32
 	warm   warmedNodes
-	huge   *huge.Advisor // nil: small pages
+	huge   *hugeAdvisor // nil: small pages
 	// numbers gives out chunk numbers where several slabs are going to be one; nil otherwise. A slab knows its own chunks only.
 	numbers *atomic.Uint32
 }
@@ -74,7 +72,7 @@ func (s *nodeSlab) grow() {
 	}
 	chunk := new([nodeChunk]node)
 	if s.huge != nil && s.used >= hugeFrom*minShards {
-		huge.Advise(s.huge, chunk, 1)
+		adviseHuge(s.huge, chunk, 1)
 	}
 	s.chunks[s.used/nodeChunk] = chunk
 	s.warm.publish(s.chunks)

@@ -2,8 +2,6 @@ package kernel
 
 import (
 	"sync"
-
-	"trunkline/engine/internal/huge"
 )
 
 // rowChunk is the number of rows allocated together: 64 rows of 128 bytes are exactly a size class of the Go allocator, and one whose
@@ -65,12 +63,12 @@ type shard struct {
 	texts  arena
 	quotas quotas
 	warm   warmed
-	huge   *huge.Advisor // of the kernel; nil: small pages
-	change Change        // what the journal is shown; guarded by mu
-	_      [64]byte      // keeps the next shard's mutex off this one's last cache line
+	huge   *hugeAdvisor // of the kernel; nil: small pages
+	change Change       // what the journal is shown; guarded by mu
+	_      [64]byte     // keeps the next shard's mutex off this one's last cache line
 }
 
-func (s *shard) init(h *huge.Advisor) {
+func (s *shard) init(h *hugeAdvisor) {
 	s.huge, s.texts.huge = h, h
 	s.free = none
 	s.texts.init()
@@ -87,7 +85,7 @@ func (s *shard) enter(tag, slot, text uint32) {
 	before := len(s.index.entries)
 	s.index.insert(tag, slot, text)
 	if n := len(s.index.entries); n != before && n >= hugeEntries && s.huge != nil {
-		huge.Advise(s.huge, &s.index.entries[0], n)
+		adviseHuge(s.huge, &s.index.entries[0], n)
 	}
 }
 
@@ -132,7 +130,7 @@ func (s *shard) takeSlot() uint32 {
 	if int(slot/rowChunk) == len(s.rows) {
 		chunk := new([rowChunk]row)
 		if s.huge != nil && slot >= hugeFrom {
-			huge.Advise(s.huge, chunk, 1)
+			adviseHuge(s.huge, chunk, 1)
 		}
 		s.rows = append(s.rows, chunk)
 	}

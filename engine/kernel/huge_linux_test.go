@@ -1,4 +1,4 @@
-package huge
+package kernel
 
 import (
 	"bufio"
@@ -34,26 +34,26 @@ func TestAdvise(t *testing.T) {
 	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err != nil {
 		t.Skip("huge pages are not built into this system")
 	}
-	big := make([]byte, 5*area)
-	var a Advisor
-	Advise(&a, &big[0], len(big))
-	for _, at := range []int{0, area, len(big) - 1} {
+	big := make([]byte, 5*hugePage)
+	var a hugeAdvisor
+	adviseHuge(&a, &big[0], len(big))
+	for _, at := range []int{0, hugePage, len(big) - 1} {
 		if !advised(t, &big[at]) {
 			t.Errorf("byte %d of %d is not advised", at, len(big))
 		}
 	}
 	big[1], big[len(big)-2] = 1, 2 // the memory is as good as before
-	Advise(&a, &big[1], 1)
-	Advise(&a, &big[1], 1)
-	if want := uintptr(unsafe.Pointer(&big[0])) &^ (area - 1); a.last.Load() != want || big[1] != 1 || big[len(big)-2] != 2 {
-		t.Errorf("area %x is remembered, want %x", a.last.Load(), want)
+	adviseHuge(&a, &big[1], 1)
+	adviseHuge(&a, &big[1], 1)
+	if want := uintptr(unsafe.Pointer(&big[0])) &^ (hugePage - 1); a.last.Load() != want || big[1] != 1 || big[len(big)-2] != 2 {
+		t.Errorf("hugePage %x is remembered, want %x", a.last.Load(), want)
 	}
 }
 
 func TestAdviseDoesNotAllocate(t *testing.T) {
-	var a Advisor
+	var a hugeAdvisor
 	p := new([4096]byte)
-	if n := testing.AllocsPerRun(100, func() { Advise(&a, p, 1) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { adviseHuge(&a, p, 1) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
