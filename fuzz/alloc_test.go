@@ -10,8 +10,8 @@ import (
 	"trunkline/handlers/ipc"
 )
 
-// TestAnnouncedLengthTakesNothing: a length alone takes no memory, nor do the bytes behind it before they are all there
-// (kernel-ipc §2.2, D9).
+// TestAnnouncedLengthTakesNothing: a length alone takes no memory, nor do the bytes behind it
+// before they are all there (kernel-ipc §2.2, D9).
 func TestAnnouncedLengthTakesNothing(t *testing.T) {
 	set := defaultSettings()
 	now := link.Instant{Mono: 1e15, Wall: 1700000000000}

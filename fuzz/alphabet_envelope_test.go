@@ -4,7 +4,8 @@ import "slices"
 
 // The words of pipelines: envelopes of both shapes, configurations, reports.
 
-// lastEnvelope stands for the identifier of an envelope that the server made; where it stands in an envelope, it is put in.
+// lastEnvelope stands for the identifier of an envelope that the server made; where it stands in an
+// envelope, it is put in.
 type lastEnvelope struct{}
 
 func nestedOf(id any, groups ...member) object {
@@ -24,7 +25,7 @@ var (
 	opaque   = member{"trace", []any{uint64(1 << 63), float32(1.5), object{{"a", nil}}}}
 )
 
-// envelopes are of processes p1 to p3, of e1, of one the server has, or of nobody.
+// envelopes are of processes p1 to p3, of e1, of one the server has, or of no process.
 var envelopes = []any{
 	flatOf("e1"), nestedOf("e1"), flatOf(lastEnvelope{}), nestedOf(lastEnvelope{}), flatOf("p1"), nestedOf("p2"),
 	flatOf(lastEnvelope{}, pending...), nestedOf(lastEnvelope{}, waiting), flatOf("e1", pending...),

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The alphabet is what programs say: every method, mostly with fields that make sense, over few enough names that requests
-// meet each other.
+// The alphabet is what programs write: every method, mostly with fields that make sense, over few
+// enough names that requests meet each other.
 
 // absent leaves a field out.
 type absent struct{}
@@ -111,7 +111,7 @@ var sentences = slices.Concat([]sentence{
 	{"kernel", "getProcess", nil, 1, false}, {"Kernel", "GetProcess", nil, 1, false}, {"commbus", "GetProcess", nil, 1, false},
 }, pipelineSentences)
 
-// lastCursor and lastQuery stand for names that the server made up and has told.
+// lastCursor and lastQuery stand for names that the server made up and has reported.
 type (
 	lastCursor struct{}
 	lastQuery  struct{}
@@ -119,8 +119,8 @@ type (
 
 var noCursor = []any{nil, "2", 2.0, true, -1, uint64(1 << 63)}
 
-// topics are the sentences of one kind of conversation each: everything, processes, the bus, pipelines. Each has its sentences as often as
-// they weigh, so that one byte chooses.
+// topics are the sentences of one kind of conversation each: everything, processes, the bus,
+// pipelines. Each has its sentences as often as they weigh, so that one byte chooses.
 var topics = [4][]*sentence{
 	weigh(func(*sentence) bool { return true }),
 	weigh(func(s *sentence) bool { return s.service == "kernel" && s.method != "getProcess" }),

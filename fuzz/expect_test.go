@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// What the model expects of a frame is a value like those decode returns, in which the types of this file stand for what the
-// contract leaves open.
+// What the model expects of a frame is a value like those decode returns, in which the types of
+// this file stand for what the contract leaves open.
 
 // made is a text the server makes up once and repeats: expecting it the first time learns it.
 type made struct {

@@ -44,8 +44,8 @@ func hidden(out []byte) []byte {
 	return names.ReplaceAllFunc(out, func(b []byte) []byte { return bytes.Repeat([]byte("?"), len(b)) })
 }
 
-// track is one connection whose owner moves bytes and nothing else; it pumps at the end only, so that the order of chunks and
-// replies does not depend on the cuts.
+// track is one connection whose owner moves bytes and nothing else; it pumps at the end only, so
+// that the order of chunks and replies does not depend on the cuts.
 type track struct {
 	t      *testing.T
 	set    settings
@@ -106,8 +106,9 @@ func (k *track) feed() link.Verdict {
 	return v
 }
 
-// A reply is made of its request, of at most four identifiers stored before, and of fixed words; only a listing is as long as the
-// table, and an envelope as what was said of it before, and still no longer than a frame.
+// A reply is made of its request, of at most four identifiers stored before, and of fixed words;
+// only a listing is as long as the table, and an envelope as what was sent of it before, and still
+// no longer than a frame.
 const wordsPerFrame = 4*1024 + 1024
 
 func (k *track) account(taken []byte) {
@@ -143,7 +144,8 @@ func TestEverySplitPoint(t *testing.T) {
 	}
 }
 
-// TestLengthBounds: at the limit a frame is taken, beyond it the connection ends as soon as the length is there.
+// TestLengthBounds: at the limit a frame is taken, beyond it the connection ends as soon as the
+// length is there.
 func TestLengthBounds(t *testing.T) {
 	set := defaultSettings()
 	set.maxFrame = 700

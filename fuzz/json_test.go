@@ -35,8 +35,8 @@ func jsonLevels(text string) (deepest int) {
 	return deepest
 }
 
-// jsonValue decodes valid JSON text by the rule of kernel-ipc §4.17: integers that fit 64 bits are integers, other numbers
-// float64; one beyond the float range is nil.
+// jsonValue decodes valid JSON text by the rule of kernel-ipc §4.17: integers that fit 64 bits are
+// integers, other numbers float64; one beyond the float range is nil.
 func jsonValue(text string) any {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
@@ -83,7 +83,8 @@ func fromNumber(text string) any {
 	return f
 }
 
-// appendJSON writes a value of the model as JSON text, without spaces and with no more escapes than needed.
+// appendJSON writes a value of the model as JSON text, without spaces and with no more escapes than
+// needed.
 func appendJSON(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case object:

@@ -27,7 +27,8 @@ func crowded(t *testing.T, f func(h *house, client *peer)) {
 	})
 }
 
-// TestLargeListing: a listing that takes long keeps the order of replies, and the rest of the server goes on (kernel-ipc §2.5).
+// TestLargeListing: a listing that takes long keeps the order of replies, and the rest of the
+// server goes on (kernel-ipc §2.5).
 func TestLargeListing(t *testing.T) {
 	crowded(t, func(h *house, client *peer) {
 		other := h.open()

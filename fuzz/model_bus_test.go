@@ -207,7 +207,8 @@ func subscribe(k *call) object {
 	return nil
 }
 
-// join makes s a stream of the connection, unless its first chunk does not fit into a frame; the victim goes.
+// join makes s a stream of the connection, unless its first chunk does not fit into a frame; the
+// victim goes.
 func (k *call) join(s, victim *stream, first object) {
 	chunk := chunkFrame(k.id, first)
 	if n := chunk.size(); first != nil && n > k.model.set.maxFrame {
@@ -228,7 +229,7 @@ func (k *call) join(s, victim *stream, first object) {
 	}
 }
 
-// named says whether the live stream is meant by one of the names; "" is no name.
+// named reports whether the live stream is meant by one of the names; "" is no name.
 func (s *stream) named(streamID, subscriberID string) bool {
 	if s.ending {
 		return false
@@ -243,15 +244,17 @@ func (s *stream) named(streamID, subscriberID string) bool {
 	return known && name == subscriberID
 }
 
-// freshID refuses the id of a stream that is there (kernel-ipc §3.6), which it is until its STREAM_END.
+// freshID refuses the id of a stream that is there (kernel-ipc §3.6), which it is until its
+// STREAM_END.
 func (k *call) freshID() {
 	if k.bad == nil && slices.ContainsFunc(k.conn.streams, func(s *stream) bool { return s.id == k.id }) {
 		k.invalid("Stream id already in use")
 	}
 }
 
-// room finds the stream that has to go for one more, or refuses (kernel-ipc §4.18). The contract does not bound streams that are
-// being flushed; the server lets them and the live ones come to twice the limit, and ends those that are dry before it refuses.
+// room finds the stream that has to go for one more, or refuses (kernel-ipc §4.18). The contract
+// does not bound streams that are being flushed; the server lets them and the live ones come to
+// twice the limit, and ends those that are dry before it refuses.
 func (k *call) room(replaced *stream) (victim *stream) {
 	live, most := 0, k.model.set.maxStreams
 	if len(k.conn.streams) >= 2*most {

@@ -76,7 +76,8 @@ func isTime(v any) bool {
 	return ok
 }
 
-// document reads a field that is a map or JSON text of one; what it holds is looked at later (envelope §3.1).
+// document reads a field that is a map or JSON text of one; what it holds is looked at later
+// (envelope §3.1).
 func (k *call) document(name string) any {
 	v := k.field(name)
 	switch v.(type) {
@@ -144,7 +145,7 @@ func (k *call) groups(e *envelope) {
 		case isMap:
 			e.doc.set(name, lastOnly(group))
 		case v != nil || name == "pipeline" || name == "bounds":
-			k.unfit() // which of several faults is told is not said
+			k.unfit() // which of several faults is reported is open
 		case ok:
 			e.doc.del(name)
 		}

@@ -232,7 +232,8 @@ func newMade(prefix string) *made {
 	return &made{form: regexp.MustCompile("^" + prefix + "[0-9a-f]{16}$"), size: len(prefix) + 16}
 }
 
-// complete adds what the shape has and is missing, and leaves out what it does not show (envelope §3.1).
+// complete adds what the shape has and is missing, and leaves out what it does not show (envelope
+// §3.1).
 func (m *model) complete(e *envelope) {
 	for i := range envKeys {
 		k := &envKeys[i]
@@ -293,7 +294,7 @@ func reasonOf(s string) string {
 
 func (e *envelope) reason() string { return reasonOf(e.text("terminal_reason")) }
 
-// asksUser says whether the reason is one of a wait.
+// asksUser reports whether the reason is one of a wait.
 func asksUser(e *envelope) bool {
 	return e.reason() == "CLARIFICATION_REQUIRED" || e.reason() == "CONFIRMATION_REQUIRED"
 }

@@ -31,7 +31,7 @@ type rule struct {
 
 const badConfig = "Invalid pipeline_config: "
 
-// config reads a pipeline_config; nil after a refusal, whose text is not told here.
+// config reads a pipeline_config; nil after a refusal, whose text is not reported here.
 func (k *call) config(v any) *pipeline {
 	o := k.parsed(v, badConfig)
 	if k.bad != nil {

@@ -114,8 +114,8 @@ func unsubscribe(k *call) object {
 	return object{{"success", true}, {"ended", w.ended}}
 }
 
-// sent checks what the server sent on its own account: answers that were waited for first, then chunks and ends of streams.
-// more says whether it has said that chunks remain.
+// sent checks what the server sent on its own account: answers that were waited for first, then
+// chunks and ends of streams. more reports whether it has reported that chunks remain.
 func (c *conn) sent(frames []received, more bool) error {
 	for len(frames) > 0 && (frames[0].typ == response || frames[0].typ == errorFrame) {
 		if err := c.letter(frames[0]); err != nil {

@@ -78,8 +78,8 @@ func (k *call) accept(h head4) bool {
 	return k.bad == nil
 }
 
-// args reads the fields of a body by the typing rules of kernel-ipc §3.4. The first failure is kept; after it, everything reads
-// as absent.
+// args reads the fields of a body by the typing rules of kernel-ipc §3.4. The first failure is
+// kept; after it, everything reads as absent.
 type args struct {
 	body object
 	bad  *refusal

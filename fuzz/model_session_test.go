@@ -58,7 +58,8 @@ func initializeSession(k *call) object {
 	return nil
 }
 
-// begin makes a session, or refuses and changes nothing. A nil pid stands for the envelope's identifier.
+// begin makes a session, or refuses and changes nothing. A nil pid stands for the envelope's
+// identifier.
 func (k *call) begin(pid, config, env any, force bool) *pipelineSession {
 	m := k.model
 	s := &pipelineSession{p: k.config(config), e: k.envelope(env), edges: map[[2]int]int64{}, touched: m.ms}
@@ -90,7 +91,8 @@ func (k *call) begin(pid, config, env any, force bool) *pipelineSession {
 	return s
 }
 
-// narrow says whether the frames are too small for any envelope (envelope D40). In between are none of the sizes in use.
+// narrow reports whether the frames are too small for any envelope (envelope D40). In between are
+// none of the sizes in use.
 func (m *model) narrow() bool { return m.set.maxFrame <= 4096+256 }
 
 // enterAt sets what the configuration gives (envelope §4.10, D27).
@@ -109,7 +111,8 @@ func (k *call) enterAt(s *pipelineSession) {
 	s.e.set("max_agent_hops", s.p.hops)
 }
 
-// seat makes room for a session of pid (envelope §5.3). The limits in use leave no choice of whom to drop.
+// seat makes room for a session of pid (envelope §5.3). The limits in use leave no choice of whom
+// to drop.
 func (m *model) seat(pid string) bool {
 	if m.session(pid) != nil || len(m.sessions) < m.set.maxSessions {
 		return true
@@ -249,7 +252,7 @@ func (a *args) object(name string) object {
 	return slices.Clone(o)
 }
 
-// take is the atomic step of envelope §5.2; text is what an end says.
+// take is the atomic step of envelope §5.2; text is the text of an end.
 func (m *model) take(s *pipelineSession, r *result) (text string) {
 	e := s.e
 	outputs, metadata := e.objectAt("outputs"), e.objectAt("metadata")

@@ -106,7 +106,7 @@ func checkBounds(k *call) object {
 		{"agent_hops_remaining", left("max_agent_hops", "agent_hop_count")}, {"iterations_remaining", left("max_iterations", "iteration")}}
 }
 
-// knownAtTop says whether an envelope of either shape may have the key at its top.
+// knownAtTop reports whether an envelope of either shape may have the key at its top.
 func knownAtTop(key string) bool {
 	for i := range envKeys {
 		if envKeys[i].name == key || olderNames[envKeys[i].name] == key {
@@ -159,7 +159,8 @@ func executePipeline(k *call) object {
 	return nil
 }
 
-// processEnded is what the end of a process means to its session, and to the envelope of its name (envelope §5.2).
+// processEnded is what the end of a process means to its session, and to the envelope of its name
+// (envelope §5.2).
 func (m *model) processEnded(pid string) {
 	const text = "Process terminated"
 	if s := m.session(pid); s != nil && !s.ended() {
@@ -193,7 +194,7 @@ func (m *model) sweepEnvelopes() {
 	})
 }
 
-// expiresLater says whether an interrupt's expires_at is still to come.
+// expiresLater reports whether an interrupt's expires_at is still to come.
 func (m *model) expiresLater(interrupt object) bool {
 	v, _ := interrupt.get("expires_at")
 	s, _ := v.(string)

@@ -23,7 +23,8 @@ func defaultSettings() settings {
 	}
 }
 
-// model is a server as the contract describes it: it is told which frames were executed when, and says what must come.
+// model is a server as the contract describes it: it gets the frames that were executed, with their
+// times, and returns what must come.
 type model struct {
 	set settings
 	ms  int64 // monotonic clock
@@ -203,12 +204,12 @@ func (m *model) drain() {
 	}
 }
 
-// busy says whether a request of the connection is in flight or a stream of it lives.
+// busy reports whether a request of the connection is in flight or a stream of it lives.
 func (c *conn) busy() bool {
 	return len(c.streams) > 0 || slices.ContainsFunc(c.model.pending, func(q *query) bool { return q.caller == c })
 }
 
-// waiting says whether the connection has something to be sent.
+// waiting reports whether the connection has something to be sent.
 func (c *conn) waiting() bool {
 	return len(c.mail) > 0 || slices.ContainsFunc(c.streams, func(s *stream) bool { return s.ending || len(s.queue) > 0 })
 }

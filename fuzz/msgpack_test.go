@@ -7,8 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// The MessagePack of this file is the profile of kernel-ipc §3.3, read and written the plain way. Values are nil, bool, int64,
-// uint64 (only above the int64 range), float64, string, []any and object.
+// The MessagePack of this file is the profile of kernel-ipc §3.3, read and written the plain way.
+// Values are nil, bool, int64, uint64 (only above the int64 range), float64, string, []any and
+// object.
 
 // object is a map in the order it was written; keys may repeat.
 type object []member
@@ -189,8 +190,8 @@ func (r *reader) members(n uint64, level int, each func(key string, v any)) erro
 	return nil
 }
 
-// appendValue appends v. Where an encoding has several size classes, wide chooses among n of them, smallest first; nil means
-// the smallest.
+// appendValue appends v. Where an encoding has several size classes, wide chooses among n of them,
+// smallest first; nil means the smallest.
 func appendValue(dst []byte, v any, wide func(n int) int) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -230,7 +231,8 @@ func appendValue(dst []byte, v any, wide func(n int) int) []byte {
 	panic("no encoding for this type")
 }
 
-// head is one size class of a length: up to max, written as first (plus the length when size is 0) and size bytes.
+// head is one size class of a length: up to max, written as first (plus the length when size is 0)
+// and size bytes.
 type head struct {
 	max   uint64
 	first byte
@@ -258,7 +260,8 @@ func appendBig(dst []byte, n uint64, size int) []byte {
 	return dst
 }
 
-// appendInt appends n in a class that holds it; the smallest one is unsigned when n is not negative.
+// appendInt appends n in a class that holds it; the smallest one is unsigned when n is not
+// negative.
 func appendInt(dst []byte, n int64, wide func(int) int) []byte {
 	type class struct {
 		lo, hi int64

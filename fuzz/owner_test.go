@@ -55,8 +55,8 @@ func (h *house) fail(p *peer, format string, args ...any) {
 	h.t.Fatalf("connection %d: %s", slices.Index(h.peers, p), fmt.Sprintf(format, args...))
 }
 
-// peer is one connection and its owner: the wire of the client, the bytes read but not taken, and whether the session has
-// asked to be pumped.
+// peer is one connection and its owner: the wire of the client, the bytes read but not taken, and
+// whether the session has asked to be pumped.
 type peer struct {
 	house *house
 	port  *link.Port
@@ -157,7 +157,8 @@ func (p *peer) feed() link.Verdict {
 	return v
 }
 
-// share checks that one Feed kept to the connection's share: of frames, of input and of output (kernel-ipc §2.5).
+// share checks that one Feed kept to the connection's share: of frames, of input and of output
+// (kernel-ipc §2.5).
 func (p *peer) share(taken []byte, frames []received) {
 	set := &p.house.model.set
 	n, before := 0, 0
@@ -177,7 +178,7 @@ func (p *peer) share(taken []byte, frames []received) {
 	}
 }
 
-// pump asks once for what the session has to say on its own account.
+// pump asks once for what the session has to send on its own account.
 func (p *peer) pump() (more bool) {
 	p.awake.Store(false)
 	p.held = false
@@ -209,7 +210,7 @@ func (p *peer) drain() {
 	}
 }
 
-// halfClose reads what is left of the wire, then tells the end (kernel-ipc §2.3).
+// halfClose reads what is left of the wire, then reports the end (kernel-ipc §2.3).
 func (p *peer) halfClose() {
 	p.deliver(len(p.wire))
 	p.serveHeld()
@@ -239,7 +240,8 @@ func (p *peer) close() {
 	p.house.check()
 }
 
-// check holds every session against the model where the owner can see it: who asked to be pumped, and who is done.
+// check holds every session against the model where the owner can see it: who asked to be pumped,
+// and who is done.
 func (h *house) check() {
 	h.t.Helper()
 	h.rest()

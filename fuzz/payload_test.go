@@ -7,7 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzJSONPayload: a payload is accepted exactly when it is JSON, and goes through the bus byte for byte.
+// FuzzJSONPayload: a payload is accepted exactly when it is JSON, and goes through the bus byte for
+// byte.
 func FuzzJSONPayload(f *testing.F) {
 	for _, text := range texts() {
 		f.Add(text)

@@ -10,7 +10,8 @@ import (
 
 const maxPeers = 5
 
-// waits are the steps of the clock in milliseconds: around the rate windows, leases, retention times and query timeouts in use.
+// waits are the steps of the clock in milliseconds: around the rate windows, leases, retention
+// times and query timeouts in use.
 var waits = []int64{1, 2, 250, 999, 1000, 3000, 5000, 10000, 30000, 50000, 3600000}
 
 // program is a run of one program against a service and the model.
@@ -21,7 +22,8 @@ type program struct {
 	spoken  []byte // the last frame any client wrote
 }
 
-// runProgram executes a program inside a bubble, where the deadlines of queries pass with the clock of the program.
+// runProgram executes a program inside a bubble, where the deadlines of queries pass with the clock
+// of the program.
 func runProgram(t *testing.T, code []byte) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &program{speaker: speaker{source: source{code}}}
@@ -89,14 +91,14 @@ func (p *program) step() {
 	case 13:
 		p.repeat(who)
 	case 14, 15, 16, 17: // pipelined: delivered with what comes later
-		p.say(who)
+		p.write(who)
 	case 20, 21:
 		p.answer()
 	case 18, 19:
-		p.say(who)
+		p.write(who)
 		who.deliverSome(p.upTo(len(who.wire)))
 	default:
-		p.say(who)
+		p.write(who)
 		who.deliverSome(len(who.wire))
 	}
 }
@@ -115,15 +117,16 @@ func (p *program) rarely(what byte, who *peer) {
 	}
 }
 
-// say has the client write one frame, unless it has said goodbye.
-func (p *program) say(who *peer) {
+// write has the client write one frame, unless it has half-closed.
+func (p *program) write(who *peer) {
 	if !who.conn.eof {
 		p.spoken = p.frame()
 		who.wire = append(who.wire, p.spoken...)
 	}
 }
 
-// repeat has the client write what was said last once more, several times: bursts fill windows, buffers and queues.
+// repeat has the client write its last frame once more, several times: bursts fill windows, buffers
+// and queues.
 func (p *program) repeat(who *peer) {
 	for n := p.n(24); n >= 0 && !who.conn.eof; n-- {
 		who.wire = append(who.wire, p.spoken...)
@@ -159,7 +162,7 @@ func (p *peer) deliverSome(n int) {
 	}
 }
 
-// leave half-closes the connection; one that has nothing more to say is closed then.
+// leave half-closes the connection; one that has nothing more to send is closed then.
 func (p *program) leave(who *peer) {
 	if !who.conn.eof {
 		who.halfClose()
@@ -175,7 +178,8 @@ func (p *program) advance(ms int64) {
 	p.house.check()
 }
 
-// shutdown is what a signal does (kernel-ipc §2.7): what was read is served, then the sessions hear of it.
+// shutdown is what a signal does (kernel-ipc §2.7): what was read is served, then the sessions hear
+// of it.
 func (p *program) shutdown() {
 	if p.drained {
 		return

@@ -9,7 +9,8 @@ import (
 	"trunkline/handlers/ipc"
 )
 
-// FuzzReport: whatever agents report, nothing crashes, counters never fall, and what is refused changes nothing (envelope §9).
+// FuzzReport: whatever agents report, nothing crashes, counters never fall, and what is refused
+// changes nothing (envelope §9).
 func FuzzReport(f *testing.F) {
 	for _, code := range reportings() {
 		f.Add(code)

@@ -6,7 +6,8 @@ import (
 	"trunkline/fuzz/rounds"
 )
 
-// furnish gives the first connection of a house something to find: processes in several states, a subscription, handlers.
+// furnish gives the first connection of a house something to find: processes in several states, a
+// subscription, handlers.
 func furnish(h *house) (owner, client *peer) {
 	owner, client = h.open(), h.open()
 	owner.ask("kernel", "CreateProcess", object{{"pid", "p1"}, {"request_id", "r1"}, {"session_id", "s1"}, {"user_id", "u1"}})
@@ -21,7 +22,8 @@ func furnish(h *house) (owner, client *peer) {
 	return owner, client
 }
 
-// FuzzRequestBytes: any payload of a REQUEST frame is answered as the contract has it, and the session goes on.
+// FuzzRequestBytes: any payload of a REQUEST frame is answered as the contract has it, and the
+// session goes on.
 func FuzzRequestBytes(f *testing.F) {
 	for _, payload := range requests() {
 		f.Add(payload)
@@ -54,7 +56,8 @@ func tryRequest(t *testing.T, payload []byte) {
 	}
 }
 
-// opened is 1 when the request was accepted as one that has no reply at once: a stream, a query that waits for its handler.
+// opened is 1 when the request was accepted as one that has no reply at once: a stream, a query
+// that waits for its handler.
 func opened(client *peer, r head4) int {
 	if r.service == "commbus" && client.conn.busy() {
 		return 1
@@ -62,7 +65,8 @@ func opened(client *peer, r head4) int {
 	return 0
 }
 
-// TestRandomRequests sends random requests of the alphabet, damaged ones among them, to a furnished house.
+// TestRandomRequests sends random requests of the alphabet, damaged ones among them, to a furnished
+// house.
 func TestRandomRequests(t *testing.T) {
 	for seed := range uint64(rounds.Of(300, 400)) {
 		s := speaker{source: source{randomProgram(seed, 60)}, set: defaultSettings()}

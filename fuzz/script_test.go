@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// script writes the bytes of a program by hand, so that seeds can be read: it knows what program and speaker make of them.
+// script writes the bytes of a program by hand, so that seeds can be read: it knows what program
+// and speaker make of them.
 type script struct{ b []byte }
 
 // Places of the settings in a program's head.
@@ -64,8 +65,9 @@ func (s *script) wait(ms int64) *script {
 	return s.op(0, 4, byte(slices.Index(waits, ms)))
 }
 
-// say has the client write a request and the owner take it; pairs are a field and one of its values, as good or wrong.
-func (s *script) say(peer int, method, id string, pairs ...any) *script {
+// request has the client write a request and the owner take it; pairs are a field and one of its
+// values, as good or wrong.
+func (s *script) request(peer int, method, id string, pairs ...any) *script {
 	s.op(peer, 22)
 	return s.words(method, id, pairs)
 }

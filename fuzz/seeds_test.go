@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// requests are hand-written payloads for FuzzRequestBytes, one or more per method and one per rule of kernel-ipc §3.1–3.4.
+// requests are hand-written payloads for FuzzRequestBytes, one or more per method and one per rule
+// of kernel-ipc §3.1–3.4.
 func requests() (list [][]byte) {
 	add := func(v any) { list = append(list, appendValue(nil, v, nil)) }
 	full := func(service, method string, body any) object {
@@ -54,7 +55,7 @@ func membersOf(name string, v any) object {
 	return object{{name, v}}
 }
 
-// plain replaces the names that only a running server can tell.
+// plain replaces the names that only a running server can know.
 func plain(v any) any {
 	switch v := v.(type) {
 	case lastCursor:

@@ -38,7 +38,8 @@ func randomProgram(seed uint64, size int) []byte {
 	return code
 }
 
-// TestChunkBounds publishes, sends and asks around the size at which a chunk no longer fits into a frame (kernel-ipc §4.15-4.17).
+// TestChunkBounds publishes, sends and asks around the size at which a chunk no longer fits into a
+// frame (kernel-ipc §4.15-4.17).
 func TestChunkBounds(t *testing.T) {
 	set := defaultSettings()
 	set.maxFrame = 700
@@ -64,7 +65,8 @@ func TestChunkBounds(t *testing.T) {
 	}
 }
 
-// TestReplyBounds reads processes and results around the size at which a reply no longer fits (kernel-ipc §3.5).
+// TestReplyBounds reads processes and results around the size at which a reply no longer fits
+// (kernel-ipc §3.5).
 func TestReplyBounds(t *testing.T) {
 	set := defaultSettings()
 	set.maxFrame = 700
@@ -84,7 +86,8 @@ func TestReplyBounds(t *testing.T) {
 	}
 }
 
-// TestFirstChunkBounds opens streams whose first chunk just fits into a frame, and just does not (kernel-ipc §2.1, §4.18, §4.20).
+// TestFirstChunkBounds opens streams whose first chunk just fits into a frame, and just does not
+// (kernel-ipc §2.1, §4.18, §4.20).
 func TestFirstChunkBounds(t *testing.T) {
 	set := defaultSettings()
 	set.maxFrame = 400

@@ -15,8 +15,8 @@ import (
 	"trunkline/handlers/ipc/ipctest"
 )
 
-// TestSockets holds random conversations over sockets, three connections at a time, which end in every way a connection can.
-// Afterwards the server serves, and nothing of them is left.
+// TestSockets holds random conversations over sockets, three connections at a time, which end in
+// every way a connection can. Afterwards the server serves, and nothing of them is left.
 func TestSockets(t *testing.T) {
 	const pool = "github.com/panjf2000/ants/v2." // the event loop's library keeps it for the life of the process
 	ignore := []goleak.Option{goleak.IgnoreCurrent(), goleak.IgnoreAnyFunction(pool + "(*poolCommon).purgeStaleWorkers"),

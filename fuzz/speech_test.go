@@ -7,9 +7,9 @@ type speaker struct {
 	source
 	set     settings
 	topic   int
-	cursors []int64  // next_cursor values that were told, oldest first
-	queries []string // query ids that were told, oldest first
-	stored  []string // identifiers of envelopes that were told, oldest first
+	cursors []int64  // next_cursor values that were reported, oldest first
+	queries []string // query ids that were reported, oldest first
+	stored  []string // identifiers of envelopes that were reported, oldest first
 }
 
 var (
@@ -41,7 +41,7 @@ func (s *speaker) frame() []byte {
 	return appendFrame(nil, typ, payload)
 }
 
-// payload encodes a request; how says how it is written.
+// payload encodes a request; how selects how it is written.
 func (s *speaker) payload(sent *sentence, how byte) []byte {
 	ids := callIDs
 	if sent.stream {
@@ -51,7 +51,7 @@ func (s *speaker) payload(sent *sentence, how byte) []byte {
 	req := object{{"id", id}, {"service", sent.service}, {"method", sent.method}, {"body", s.body(sent)}}
 	switch {
 	case how < 170:
-	case how < 190: // another order, and keys nobody knows
+	case how < 190: // another order, and unknown keys
 		req = append(object{{"protocol_version", 1}, {"extra", object{{"id", "no"}, {"x", []any{nil, 1.5}}}}}, req...)
 		slices.Reverse(req)
 	case how < 205: // repeated keys: the last one counts
@@ -101,7 +101,7 @@ func (s *speaker) body(sent *sentence) object {
 	return body
 }
 
-// newest is the identifier of the envelope that was told last.
+// newest is the identifier of the envelope that was reported last.
 func (s *speaker) newest() string {
 	if len(s.stored) == 0 {
 		return "e1"
@@ -109,7 +109,7 @@ func (s *speaker) newest() string {
 	return s.stored[len(s.stored)-1]
 }
 
-// named puts the name of an envelope that was told where lastEnvelope stands.
+// named puts the name of an envelope that was reported where lastEnvelope stands.
 func (s *speaker) named(o object) object {
 	out := make(object, len(o))
 	for i, m := range o {
@@ -124,7 +124,7 @@ func (s *speaker) named(o object) object {
 	return out
 }
 
-// last is one of the last few names told, or other while there are none.
+// last is one of the last few names reported, or other while there are none.
 func last[T any](s *speaker, told []T, other T) any {
 	if len(told) == 0 {
 		return other

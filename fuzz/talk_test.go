@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// talk is one client of TestSockets: it writes random requests in random pieces, answers the queries it is given, and checks
-// what holds whatever the other clients do: every unary request is answered once, in order but for Query and Unsubscribe, and
-// a stream says nothing after its end.
+// talk is one client of TestSockets: it writes random requests in random pieces, answers the
+// queries it is given, and checks what holds whatever the other clients do: every unary request is
+// answered once, in order but for Query and Unsubscribe, and a stream emits nothing after its end.
 type talk struct {
 	t    *testing.T
 	nc   *net.TCPConn
@@ -185,7 +185,7 @@ func (k *talk) answer(f received) {
 	defer k.sent.Unlock()
 	frame := appendFrame(nil, request, reply)
 	k.expect(frame)
-	if _, err := k.nc.Write(frame); err != nil { // half-closed already: nobody will answer
+	if _, err := k.nc.Write(frame); err != nil { // half-closed already: there will be no answer
 		k.mu.Lock()
 		k.ordered = k.ordered[:len(k.ordered)-1]
 		k.mu.Unlock()

@@ -24,8 +24,8 @@ func (f received) id() string {
 	return s
 }
 
-// cut returns the frame at the front of b and its whole size: 0 when it is not complete, -1 when its length is out of bounds
-// (kernel-ipc §2.1, §2.2).
+// cut returns the frame at the front of b and its whole size: 0 when it is not complete, -1 when
+// its length is out of bounds (kernel-ipc §2.1, §2.2).
 func cut(b []byte, limit int) (typ byte, payload []byte, size int) {
 	if len(b) < 4 {
 		return 0, nil, 0
@@ -71,15 +71,15 @@ func readFrame(typ byte, payload []byte) (received, error) {
 		return f, err
 	}
 	f.payload, _ = v.(object)
-	// The smallest classes, float64 and nothing refused (kernel-ipc §3.3): writing it again gives the same bytes. Envelopes keep
-	// the spelling they came in (envelope §3.1).
+	// The smallest classes, float64 and nothing refused (kernel-ipc §3.3): writing it again gives
+	// the same bytes. Envelopes keep the spelling they came in (envelope §3.1).
 	if again := appendValue(nil, v, nil); !bytes.Equal(again, payload) && !f.hasEnvelope() {
 		return f, fmt.Errorf("not in the smallest classes: %x", again)
 	}
 	return f, f.checkShape()
 }
 
-// hasEnvelope says whether the frame's body is an envelope, or holds one.
+// hasEnvelope reports whether the frame's body is an envelope, or holds one.
 func (f received) hasEnvelope() bool {
 	v, _ := f.payload.get("body")
 	body, _ := v.(object)

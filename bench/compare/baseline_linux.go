@@ -11,8 +11,8 @@ import (
 	"trunkline/bench/internal/load"
 )
 
-// writeBaseline measures the committed sources and writes the file. Its figures are for reading, and for places without the history:
-// a comparison measures its revision anew.
+// writeBaseline measures the committed sources and writes the file. Its figures are for reading,
+// and for places without the history: a comparison measures its revision anew.
 func (c *comparison) writeBaseline(ctx context.Context) error {
 	revision, err := committed(ctx, filepath.Dir(c.baseline))
 	if err != nil {

@@ -59,7 +59,8 @@ func (c *comparison) buildNow(ctx context.Context) error {
 	return nil
 }
 
-// openBase builds the baseline from its sources, or says that there are none. A package that they do not have is new.
+// openBase builds the baseline from its sources, or reports that there are none. A package that
+// they do not have is new.
 func (c *comparison) openBase(ctx context.Context) (err error) {
 	c.base = c.newSide(filepath.Join(c.dir, "sources"), "baseline")
 	if c.lost, err = sourcesOf(ctx, c.revision(), c.base.root); err != nil {
@@ -88,7 +89,8 @@ func (c *comparison) newSide(root, name string) *side {
 	return &side{root: root, bin: filepath.Join(c.dir, name), short: !c.long, time: c.benchtime, tries: c.tries, seen: newSet(), dirs: map[string]string{}}
 }
 
-// measure is the first look: all benchmarks, the sides of each in turns, so that a pair is taken within moments.
+// measure is the first look: all benchmarks, the sides of each in turns, so that a pair is taken
+// within moments.
 func (c *comparison) measure(ctx context.Context) error {
 	sides := []*side{c.now}
 	groups := slices.Clone(c.now.groups)

@@ -14,8 +14,8 @@ type entry struct {
 	Memory   []memory `json:"memory,omitempty"` // what moved
 	Now      *figures `json:"now,omitempty"`
 	Baseline *figures `json:"baseline,omitempty"`
-	// Change is the time's. Its rounds are those in which the benchmark was measured again, if it was, so the medians of the two
-	// sides, which are of the first look, need not have this ratio.
+	// Change is the time's. Its rounds are those in which the benchmark was measured again, if it
+	// was, so the medians of the two sides, which are of the first look, need not have this ratio.
 	Change *shift `json:"change,omitempty"`
 }
 
@@ -62,8 +62,9 @@ type memory struct {
 	More bool    `json:"more"`
 }
 
-// memoryOf says what moved of a benchmark's memory: every round of one side is above every round of the other. Most benchmarks show the
-// same figure in every round, and where buffers grow by chance, no order of all rounds comes about by chance.
+// memoryOf reports what moved of a benchmark's memory: every round of one side is above every round
+// of the other. Most benchmarks show the same figure in every round, and where buffers grow by
+// chance, no order of all rounds comes about by chance.
 func memoryOf(base, now *set, k key) (moved []memory) {
 	for _, unit := range []string{unitAllocs, unitBytes} {
 		a, b := base.figures(k, unit), now.figures(k, unit)

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// Sources of a module with two benchmarks. What it does is in the numbers: how long it works, and how much it keeps.
+// Sources of a module with two benchmarks. What it does is in the numbers: how long it works, and
+// how much it keeps.
 const (
 	workSource = `package work
 
@@ -134,8 +135,8 @@ func (p *place) compare(update bool, more ...string) (out string, failed bool, e
 	return b.String(), failed, err
 }
 
-// want compares, and wants lines of the answer to begin and to go on like these (apart by ": "), and no line to begin like those in
-// not.
+// want compares, and wants lines of the answer to begin and to go on like these (apart by ": "),
+// and no line to begin like those in not.
 func (p *place) want(failed bool, lines []string, not []string, more ...string) {
 	p.t.Helper()
 	out, got, err := p.compare(false, more...)
@@ -228,7 +229,8 @@ func TestReportFile(t *testing.T) {
 	}
 }
 
-// TestWithoutHistory: where the baseline's sources are not to be had, memory is compared with its file, and times are not.
+// TestWithoutHistory: where the baseline's sources are not to be had, memory is compared with its
+// file, and times are not.
 func TestWithoutHistory(t *testing.T) {
 	p := newPlace(t)
 	p.baseline()

@@ -17,7 +17,7 @@ const (
 	seeming  = 1.02  // a ratio of the first look that is measured again, so that few of 1.03 are missed
 	least    = 1.03  // the smallest ratio that is called a move, up or down
 	harmless = 1.05  // when the interval is within this, up and down, there is nothing more to find out
-	falsely  = 0.001 // how often a run in which nothing moved may say that something did
+	falsely  = 0.001 // how often a run in which nothing moved may report that something did
 	looks    = 6     // at what was measured again: after twice the rounds, and after each doubling of that
 )
 
@@ -28,13 +28,14 @@ const (
 	same   verdict = "same"
 	slower verdict = "slower"
 	faster verdict = "faster"
-	unsure verdict = "unsure" // seems to have moved, and the machine is too noisy to tell; or there is nothing to compare with
+	unsure verdict = "unsure" // seems to have moved, and the machine is too noisy to know; or there is nothing to compare with
 	added  verdict = "new"
 	gone   verdict = "gone"
 )
 
-// judge compares all benchmarks. The first look only says which of them seem to have moved; whether one did is decided by rounds that
-// are taken afterwards for that, so that being picked for a chance deviation does not count.
+// judge compares all benchmarks. The first look only reports which of them seem to have moved;
+// whether one did is decided by rounds that are taken afterwards for that, so that being picked for
+// a chance deviation does not count.
 func (c *comparison) judge(ctx context.Context) (list []*entry, err error) {
 	for _, k := range c.now.seen.order {
 		list = append(list, c.entryOf(k))
@@ -52,8 +53,8 @@ func (c *comparison) judge(ctx context.Context) (list []*entry, err error) {
 	return list, c.confirmAll(ctx, suspects)
 }
 
-// confirmAll has the time of the flag for all suspects. One may take almost twice its share of what is left, so that a single
-// noisy one does not take it all; the last may take the rest.
+// confirmAll has the time of the flag for all suspects. One may take almost twice its share of what
+// is left, so that a single noisy one does not take it all; the last may take the rest.
 func (c *comparison) confirmAll(ctx context.Context, suspects []*entry) error {
 	deadline := time.Now().Add(c.again)
 	for i, e := range suspects {
@@ -67,7 +68,8 @@ func (c *comparison) confirmAll(ctx context.Context, suspects []*entry) error {
 	return nil
 }
 
-// worstFirst orders by what happened to the time: slower before faster, and further before less far.
+// worstFirst orders by what happened to the time: slower before faster, and further before less
+// far.
 func worstFirst(a, b *entry) int {
 	x, y := math.Log(a.Change.Ratio), math.Log(b.Change.Ratio)
 	if x <= 0 && y <= 0 {
@@ -76,7 +78,7 @@ func worstFirst(a, b *entry) int {
 	return cmp.Compare(y, x)
 }
 
-// entryOf is what the first look says of a benchmark.
+// entryOf is what the first look reports of a benchmark.
 func (c *comparison) entryOf(k key) *entry {
 	e := &entry{Package: k.pkg, Name: k.name, Verdict: same, Now: figuresOf(c.now.seen, k)}
 	if c.base != nil {
@@ -126,8 +128,8 @@ func (c *comparison) confirm(ctx context.Context, e *entry, alpha float64, deadl
 	return nil
 }
 
-// settle takes more and more rounds until it is clear whether the time moved. take returns the ratios of n rounds, those it returned
-// before among them, or fewer when there is no time for more.
+// settle takes more and more rounds until it is clear whether the time moved. take returns the
+// ratios of n rounds, those it returned before among them, or fewer when there is no time for more.
 func settle(rounds int, alpha float64, take func(n int) ([]float64, error)) (s shift, v verdict, err error) {
 	v = unsure
 	for n := 2 * rounds; n <= rounds<<looks && v == unsure; n *= 2 {

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// machine makes up the ratios of a benchmark that takes speed times what it took: both sides of a pair have noise of their own with
-// now and then a spike, and drift, which the turns of the sides turn around too.
+// machine makes up the ratios of a benchmark that takes speed times what it took: both sides of a
+// pair have noise of their own with now and then a spike, and drift, which the turns of the sides
+// turn around too.
 type machine struct {
 	*rand.Rand
 	noise float64
@@ -68,8 +69,8 @@ func (m *machine) rehearse(t *testing.T, speeds []float64) (verdicts []verdict) 
 	return verdicts
 }
 
-// TestJudgement: in many made-up runs of 60 benchmarks, of which the first is 10 % slower and the second 10 % faster, both are found
-// and nothing else is.
+// TestJudgement: in many made-up runs of 60 benchmarks, of which the first is 10 % slower and the
+// second 10 % faster, both are found and nothing else is.
 func TestJudgement(t *testing.T) {
 	const runs, benchmarks = 40, 60
 	f := func(noise float64) {
@@ -100,7 +101,7 @@ func TestJudgement(t *testing.T) {
 	f(0.08)
 }
 
-// TestNothingMoved: a hundred runs in which nothing moved, and nothing is said to have.
+// TestNothingMoved: a hundred runs in which nothing moved, and nothing is called moved.
 func TestNothingMoved(t *testing.T) {
 	m := &machine{Rand: rand.New(rand.NewPCG(3, 4)), noise: 0.07}
 	for range 100 {
@@ -112,7 +113,8 @@ func TestNothingMoved(t *testing.T) {
 	}
 }
 
-// TestSettleOnAWildMachine: pairs that differ by a third take more rounds, and a tenth is still found.
+// TestSettleOnAWildMachine: pairs that differ by a third take more rounds, and a tenth is still
+// found.
 func TestSettleOnAWildMachine(t *testing.T) {
 	m := &machine{Rand: rand.New(rand.NewPCG(5, 6)), noise: 0.22}
 	found := 0

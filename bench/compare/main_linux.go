@@ -89,7 +89,7 @@ func run(o options) (failed bool, err error) {
 	return load.Faults(faults, err), err
 }
 
-// compare measures both sides, tells what moved, and returns what must not have.
+// compare measures both sides, reports what moved, and returns what must not have.
 func (c *comparison) compare(ctx context.Context) (faults []string, err error) {
 	if err := c.open(ctx); err != nil {
 		return nil, err

@@ -47,7 +47,7 @@ func (c *comparison) writeReport(r report) error {
 	return goal.WriteJSON(c.json, r)
 }
 
-// print tells what moved: slower first, worst first.
+// print reports what moved: slower first, worst first.
 func (r report) print(out io.Writer) {
 	if r.Baseline == nil {
 		fmt.Fprintf(out, "\n%d benchmarks, %d rounds\n", len(r.Benchmarks), r.Rounds)

@@ -7,14 +7,16 @@ import (
 	"strings"
 )
 
-// The units that are judged. Whatever else a benchmark reports is told and not judged: most of it is one of these in another unit.
+// The units that are judged. Every other unit is shown and not judged: most of it is one of these
+// in another unit.
 const (
 	unitTime   = "ns/op"
 	unitBytes  = "B/op"
 	unitAllocs = "allocs/op"
 )
 
-// set is what one side showed: of each benchmark a result by round, in the order in which the benchmarks first came.
+// set is what one side showed: of each benchmark a result by round, in the order in which the
+// benchmarks first came.
 type set struct {
 	config map[string]string
 	order  []key
@@ -23,8 +25,8 @@ type set struct {
 
 func newSet() *set { return &set{config: map[string]string{}, of: map[key][]result{}} }
 
-// add takes what the process of one round printed. A benchmark shows up once in each round, or rounds of the two sides would be paired
-// that have nothing in common.
+// add takes what the process of one round printed. A benchmark shows up once in each round, or
+// rounds of the two sides would be paired that have nothing in common.
 func (s *set) add(round int, t text) error {
 	for k, v := range t.config {
 		s.config[k] = v
@@ -42,7 +44,8 @@ func (s *set) add(round int, t text) error {
 	return nil
 }
 
-// fastest leaves of each benchmark the result with the least time. What else runs on a machine only ever adds to it.
+// fastest leaves of each benchmark the result with the least time. What else runs on a machine only
+// ever adds to it.
 func fastest(all []result) (list []result) {
 	at := map[key]int{}
 	for _, r := range all {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// said is benchmark text of package p as a set takes it.
-func said(t *testing.T, lines ...string) text {
+// printed is benchmark text of package p as a set takes it.
+func printed(t *testing.T, lines ...string) text {
 	t.Helper()
 	out, err := parse(strings.NewReader("pkg: p\n" + strings.Join(lines, "\n")))
 	if err != nil {
@@ -20,7 +20,7 @@ func said(t *testing.T, lines ...string) text {
 func TestSetPairsRounds(t *testing.T) {
 	s := newSet()
 	for round, ns := range []string{"2", "4"} {
-		if err := s.add(round, said(t, "BenchmarkB 1 "+ns+" ns/op", "BenchmarkA 1 1 ns/op 3 B/op")); err != nil {
+		if err := s.add(round, printed(t, "BenchmarkB 1 "+ns+" ns/op", "BenchmarkA 1 1 ns/op 3 B/op")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -48,7 +48,7 @@ func TestSetRefusesWhatCannotBePaired(t *testing.T) {
 		t.Helper()
 		s := newSet()
 		for i, lines := range rounds {
-			err := s.add(i, said(t, lines...))
+			err := s.add(i, printed(t, lines...))
 			if last := i == len(rounds)-1; (err != nil) != last {
 				t.Errorf("%s: round %d: %v", why, i, err)
 			}

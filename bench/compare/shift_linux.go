@@ -17,9 +17,11 @@ type shift struct {
 // confidence is what the intervals leave out on both sides together.
 const confidence = 0.05
 
-// shiftOf is the signed-rank test of Wilcoxon and the estimate of Hodges and Lehmann that belongs to it, on the logarithms of ratios: it
-// asks only that a ratio and its inverse are equally likely when nothing moved, which the turns of the two sides see to, and one wild
-// round in five does it no harm. Both count the averages of all pairs of rounds (a round with itself too): the estimate is the middle one.
+// shiftOf is the signed-rank test of Wilcoxon and the estimate of Hodges and Lehmann that belongs
+// to it, on the logarithms of ratios: it asks only that a ratio and its inverse are equally likely
+// when nothing moved, which the turns of the two sides see to, and one wild round in five does it
+// no harm. Both count the averages of all pairs of rounds (a round with itself too): the estimate
+// is the middle one.
 func shiftOf(ratios []float64) shift {
 	n := len(ratios)
 	if n == 0 {
@@ -38,7 +40,8 @@ func shiftOf(ratios []float64) shift {
 	for above > 0 && averages[m-above] == 0 {
 		above--
 	}
-	// An average of 0 speaks for neither side and is counted for both: it can only make the ratios mean less.
+	// An average of 0 speaks for neither side and is counted for both: it can only make the ratios
+	// mean less.
 	least := m - max(below, above)
 	at := 0 // as many averages on one side are too few for the middle to be there
 	for at+1 < m/2 && 2*chance[at+1] <= confidence {
@@ -53,7 +56,8 @@ func shiftOf(ratios []float64) shift {
 	}
 }
 
-// signedRank returns by w how likely the ranks 1 to n, each with a coin's sign, have positive ones that add up to w at most.
+// signedRank returns by w how likely the ranks 1 to n, each with a coin's sign, have positive ones
+// that add up to w at most.
 func signedRank(n int) []float64 {
 	chance := make([]float64, n*(n+1)/2+1)
 	chance[0] = 1

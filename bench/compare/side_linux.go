@@ -16,7 +16,8 @@ import (
 // processLimit ends a test binary that hangs; filling the largest tables takes seconds.
 const processLimit = 10 * time.Minute
 
-// group is what one process runs: a top-level benchmark of a package with all that is below it, because they share their inputs.
+// group is what one process runs: a top-level benchmark of a package with all that is below it,
+// because they share their inputs.
 type group struct{ dir, name string }
 
 // side is the sources of one revision and what they showed.
@@ -28,12 +29,13 @@ type side struct {
 	tries int // of each benchmark in a process
 
 	groups []group
-	dirs   map[string]string // of packages by import path, as their processes say it
+	dirs   map[string]string // of packages by import path, as their processes print it
 	seen   *set
 }
 
-// build makes the test binary of a package, and lists its benchmarks that bench asks for. The paths of the sources are trimmed off, so
-// that equal sources give equal binaries: with other lengths of constants, code and data would lie elsewhere.
+// build makes the test binary of a package, and lists its benchmarks that bench asks for. The paths
+// of the sources are trimmed off, so that equal sources give equal binaries: with other lengths of
+// constants, code and data would lie elsewhere.
 func (s *side) build(ctx context.Context, dir, bench string) error {
 	bin := s.binary(dir)
 	if err := os.MkdirAll(s.bin, 0o755); err != nil {
@@ -68,7 +70,8 @@ func (s *side) has(dir string) bool {
 	return err == nil && info.IsDir()
 }
 
-// run has a process of its own run the benchmarks that pattern asks for, and keeps the fastest try of each.
+// run has a process of its own run the benchmarks that pattern asks for, and keeps the fastest try
+// of each.
 func (s *side) run(ctx context.Context, dir, pattern string) (text, error) {
 	args := []string{"-test.run=^$", "-test.bench=" + pattern, "-test.benchtime=" + s.time.String(), "-test.benchmem", "-test.count=" + strconv.Itoa(s.tries),
 		"-test.timeout=" + processLimit.String()}
@@ -100,7 +103,8 @@ func (s *side) step(ctx context.Context, keep *set, dir, pattern string) goal.St
 	}}
 }
 
-// pattern asks for one top-level benchmark and, below it, what the regular expression of the flag asks for.
+// pattern asks for one top-level benchmark and, below it, what the regular expression of the flag
+// asks for.
 func (g group) pattern(bench string) string {
 	_, below, deeper := strings.Cut(bench, "/")
 	if deeper {

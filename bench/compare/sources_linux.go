@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// output runs a command and returns what it printed, without space around it. An error has what the command complained.
+// output runs a command and returns what it printed, without space around it. An error has what the
+// command complained.
 func output(ctx context.Context, dir, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
@@ -26,8 +27,8 @@ func output(ctx context.Context, dir, name string, args ...string) (string, erro
 	return strings.TrimSpace(string(out)), nil
 }
 
-// committed returns the revision of the working directory, and an error if there are changes that it does not have. The folder except
-// does not count: measured figures are no source.
+// committed returns the revision of the working directory, and an error if there are changes that
+// it does not have. The folder except does not count: measured figures are no source.
 func committed(ctx context.Context, except string) (revision string, err error) {
 	changed, err := output(ctx, ".", "git", "status", "--porcelain", "--untracked-files=all", "--", ".", ":(exclude)"+except)
 	if err != nil {
@@ -39,8 +40,8 @@ func committed(ctx context.Context, except string) (revision string, err error) 
 	return output(ctx, ".", "git", "rev-parse", "HEAD")
 }
 
-// sourcesOf unpacks the working directory as it was in a revision. why is said when the revision is not there, as in a tarball or a
-// shallow clone.
+// sourcesOf unpacks the working directory as it was in a revision. why is set when the revision is
+// not there, as in a tarball or a shallow clone.
 func sourcesOf(ctx context.Context, revision, dir string) (why string, err error) {
 	if strings.HasPrefix(revision, "-") || revision == "" {
 		return fmt.Sprintf("it names no revision but %q", revision), nil

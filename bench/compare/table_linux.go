@@ -27,7 +27,8 @@ func (c *comparison) showTable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// writeTexts writes what each side showed to a file and returns the arguments that give them to benchstat.
+// writeTexts writes what each side showed to a file and returns the arguments that give them to
+// benchstat.
 func (c *comparison) writeTexts(dir string) (args []string, err error) {
 	if dir, err = filepath.Abs(dir); err == nil {
 		err = os.MkdirAll(dir, 0o755)
@@ -40,7 +41,8 @@ func (c *comparison) writeTexts(dir string) (args []string, err error) {
 		if sides[i] == nil {
 			continue
 		}
-		// Nothing else that is known of a side, because benchstat compares only what is configured alike.
+		// Nothing else that is known of a side, because benchstat compares only what is configured
+		// alike.
 		known := map[string]string{}
 		for _, k := range []string{"goos", "goarch", "cpu"} {
 			known[k] = sides[i].seen.config[k]

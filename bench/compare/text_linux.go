@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// key names a benchmark: its name has neither the number of CPUs at its end nor the word Benchmark before it.
+// key names a benchmark: its name has neither the number of CPUs at its end nor the word Benchmark
+// before it.
 type key struct{ pkg, name string }
 
 // String is the benchmark in a message.
@@ -26,8 +27,8 @@ type result struct {
 	values map[string]float64 // by unit
 }
 
-// text is a file in the format of golang.org/design/14313. The configuration holds what was said last of each key; pkg is with the
-// results instead.
+// text is a file in the format of golang.org/design/14313. The configuration holds the last value
+// of each key; pkg is with the results instead.
 type text struct {
 	config  map[string]string
 	results []result
@@ -38,8 +39,8 @@ var (
 	resultName = regexp.MustCompile(`^Benchmark([^a-z\s]\S*?|)(?:-([1-9]\d{0,6}))?$`)
 )
 
-// parse reads benchmark text. Lines that are neither configuration nor results are for people and left out; a line that begins as a
-// result and is none is an error, because a figure would be lost.
+// parse reads benchmark text. Lines that are neither configuration nor results are for people and
+// left out; a line that begins as a result and is none is an error, because a figure would be lost.
 func parse(r io.Reader) (text, error) {
 	t := text{config: map[string]string{}}
 	pkg := ""

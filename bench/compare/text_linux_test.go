@@ -83,7 +83,8 @@ func TestParseLongLine(t *testing.T) {
 	}
 }
 
-// FuzzParse: what was read is written so that it is read as the same, and benchstat's first look goes to the time.
+// FuzzParse: what was read is written so that it is read as the same, and benchstat's first look
+// goes to the time.
 func FuzzParse(f *testing.F) {
 	f.Add(example)
 	f.Add("BenchmarkX-5-1 1 2 ns/op\npkg: \nBenchmarkY 1 -2e-3 x 0x1p4 y")

@@ -32,7 +32,8 @@ type actor struct {
 	public   atomic.Pointer[string] // the process, for readers
 }
 
-// entry is when a process entered the ready queue, in stamps of the game: not before sent, not after acked.
+// entry is when a process entered the ready queue, in stamps of the game: not before sent, not
+// after acked.
 type entry struct{ sent, acked int64 }
 
 // ended is a process that an actor is done with.
@@ -62,7 +63,7 @@ func (a *actor) run(ctx context.Context, c *client.Conn, stop *atomic.Bool) {
 	}
 }
 
-// step makes one request; alive tells whether another makes sense.
+// step makes one request; alive reports whether another makes sense.
 func (a *actor) step(ctx context.Context, c *client.Conn) (alive bool) {
 	switch n := a.rng.IntN(100); {
 	case a.is.state == "":

@@ -11,7 +11,8 @@ import (
 	"trunkline/handlers/ipc/client"
 )
 
-// check compares the server with what clients know, and has the actors go on from what is there. The last one ends the histories.
+// check compares the server with what clients know, and has the actors go on from what is there.
+// The last one ends the histories.
 func (g *game) check(ctx context.Context, last bool) error {
 	lines, hangUp, err := g.dial(ctx, conns)
 	defer hangUp()
@@ -25,7 +26,7 @@ func (g *game) check(ctx context.Context, last bool) error {
 		return err
 	}
 	if len(g.faults) > 0 {
-		g.hist.judge() // it may tell more; the rest would only repeat it
+		g.hist.judge() // it may hold more; the rest would only repeat it
 		return nil
 	}
 	if err := g.checkTable(ctx, lines[0]); err != nil {
@@ -61,8 +62,9 @@ func (g *game) checkActors(ctx context.Context, lines []*client.Conn) error {
 	return nil
 }
 
-// retry sends the request without a reply once more, and reports whether it did; or else the last one that was answered, if that may
-// be repeated: the server must say that it has it, and the world must stay as it is.
+// retry sends the request without a reply once more, and reports whether it did; or else the last
+// one that was answered, if that may be repeated: the server must answer that it has it, and the world
+// must stay as it is.
 func (a *actor) retry(ctx context.Context, c *client.Conn) (unread bool) {
 	switch g := a.g; {
 	case a.maybe != nil && a.pending.again:
@@ -82,8 +84,8 @@ func (a *actor) retry(ctx context.Context, c *client.Conn) (unread bool) {
 	return false
 }
 
-// check compares the actor's things. With again a request is repeated before anything is read: one without a reply must then have
-// had its effect once.
+// check compares the actor's things. With again a request is repeated before anything is read: one
+// without a reply must then have had its effect once.
 func (a *actor) check(ctx context.Context, c *client.Conn, again bool) error {
 	g := a.g
 	if again {
@@ -112,12 +114,13 @@ func (a *actor) check(ctx context.Context, c *client.Conn, again bool) error {
 	}
 	if a.envelope != "" {
 		a.serial++
-		a.do(ctx, c, updateOp(&a.is, a.envelope, a.serial)) // a lost envelope is a refusal nobody allows
+		a.do(ctx, c, updateOp(&a.is, a.envelope, a.serial)) // a lost envelope is a refusal that is not allowed
 	}
 	return a.checkPast(ctx, c)
 }
 
-// explain says which of the worlds that may be there was found. One that needs nobody else to have started the process comes first.
+// explain reports which of the worlds that may be there was found. One in which no other client has
+// started the process comes first.
 func (a *actor) explain(found world, again bool) (want world, drawn, ok bool) {
 	want = a.is
 	for _, w := range []*world{&a.is, a.maybe} {

@@ -6,8 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// A kill shows what a reply ran ahead of only if there is time between the two. So half of the servers have one processor, where
-// whoever answers goes before whoever writes the journal, and in half of the rounds the disk is busy, so that changes wait for it.
+// A kill shows what a reply ran ahead of only if there is time between the two. So half of the
+// servers have one processor, where the part that answers goes before the part that writes the
+// journal, and in half of the rounds the disk is busy, so that changes wait for it.
 
 // oneProcessor is in the environment of half of the servers.
 const oneProcessor = "GOMAXPROCS=1"

@@ -34,7 +34,7 @@ func TestSyncing(t *testing.T) {
 	}
 }
 
-// TestOccupyDisk: the busy files are gone when the disk is calm, and trouble with them is told.
+// TestOccupyDisk: the busy files are gone when the disk is calm, and trouble with them is reported.
 func TestOccupyDisk(t *testing.T) {
 	g := testGame()
 	g.temp = t.TempDir()

@@ -21,7 +21,8 @@ const (
 	sharedProcesses      = 4
 	readers, takers      = 4, 2
 	maxFaults            = 20
-	// roundTime bounds the load of a round and the checks after it, each: a server that answers no more is a fault.
+	// roundTime bounds the load of a round and the checks after it, each: a server that answers no
+	// more is a fault.
 	roundTime = 60 * time.Second
 	// leastLoad and mostLoad are how long a round loads the server.
 	leastLoad, mostLoad = 50 * time.Millisecond, 500 * time.Millisecond
@@ -103,8 +104,8 @@ func (e ending) idle() bool { return e == killedIdle || e == stoppedIdle }
 // endings take turns; most rounds end in a kill under load.
 var endings = []ending{killed, stoppedIdle, killedTwice, killed, killed, killedIdle, killed, killed, stopped, killed}
 
-// play plays the rounds on one directory, or more if it grows too large, and returns what was wrong; it stops at the first round with
-// a fault.
+// play plays the rounds on one directory, or more if it grows too large, and returns what was
+// wrong; it stops at the first round with a fault.
 func (g *game) play(ctx context.Context, rounds int) ([]string, error) {
 	defer g.leave()
 	for i := range rounds {
@@ -184,7 +185,8 @@ func (g *game) forget() {
 	g.wildStarts, g.wildLeases = 0, 0
 }
 
-// round loads the server, ends it in the given way, starts it again and compares. The last one ends the histories.
+// round loads the server, ends it in the given way, starts it again and compares. The last one ends
+// the histories.
 func (g *game) round(ctx context.Context, how ending, last bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*roundTime)
 	defer cancel()
@@ -222,7 +224,8 @@ func (g *game) round(ctx context.Context, how ending, last bool) error {
 	return nil
 }
 
-// load lets everybody loose for a random time. Unless the round ends at rest, the server is gone when it returns.
+// load lets every client loose for a random time. Unless the round ends at rest, the server is gone
+// when it returns.
 func (g *game) load(ctx context.Context, how ending) error {
 	lines, hangUp, err := g.dial(ctx, conns+readers+takers+historianConns+1)
 	defer hangUp()
@@ -259,7 +262,8 @@ func (g *game) load(ctx context.Context, how ending) error {
 	return nil
 }
 
-// letLoose starts everybody who works until the connection is lost or stop is set; that will be after span.
+// letLoose starts every client who works until the connection is lost or stop is set; that will be
+// after span.
 func (g *game) letLoose(ctx context.Context, lines []*client.Conn, span time.Duration, wg *sync.WaitGroup, stop *atomic.Bool) {
 	some := func(n int) (own []*client.Conn) {
 		own, lines = lines[:n], lines[n:]
@@ -301,7 +305,8 @@ func (g *game) dial(ctx context.Context, n int) (lines []*client.Conn, hangUp fu
 	}, err
 }
 
-// judge sorts the error of a request: lost means that nobody knows whether it took effect, alive that the connection goes on.
+// judge sorts the error of a request: lost means that it may have taken effect or not, alive that
+// the connection goes on.
 func (g *game) judge(err error, what string) (lost, alive bool) {
 	var refusal *client.Error
 	var gone *client.ConnError

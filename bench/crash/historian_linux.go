@@ -11,7 +11,8 @@ import (
 	"trunkline/handlers/ipc/client"
 )
 
-// Clients of the histories, by number: those that work all the time, who takes processes off the ready queue, and who reads at rest.
+// Clients of the histories, by number: those that work all the time, who takes processes off the
+// ready queue, and who reads at rest.
 const (
 	historians, historianConns = 8, 6
 	firstTaker                 = historians
@@ -21,17 +22,18 @@ const (
 const (
 	// historyBurst is how many calls a client makes without a pause.
 	historyBurst = 8
-	// historyEnd is how long before the end of the load clients stop making pauses and turn to the same process, so that the kill meets
-	// calls that depend on each other.
+	// historyEnd is how long before the end of the load clients stop making pauses and turn to the
+	// same process, so that the kill meets calls that depend on each other.
 	historyEnd = 15 * time.Millisecond
-	// usageMost bounds the tokens of one RecordUsage: sums tell which ones are in it.
+	// usageMost bounds the tokens of one RecordUsage: sums show which ones are in it.
 	usageMost = 1 << 40
 )
 
-// write works on the histories' processes until the connection is lost or stop is set; the load goes on for span.
+// write works on the histories' processes until the connection is lost or stop is set; the load
+// goes on for span.
 func (hs *histories) write(ctx context.Context, c *client.Conn, number int, rng *rand.Rand, span time.Duration, stop *atomic.Bool) {
 	end := time.Now().Add(span - historyEnd)
-	for alive := true; alive && !stop.Load() && c.Err() == nil; { // where all is full, nothing else tells of the kill
+	for alive := true; alive && !stop.Load() && c.Err() == nil; { // where all is full, nothing else reports the kill
 		ending := !time.Now().Before(end)
 		for i := 0; alive && i < historyBurst; i++ {
 			h := hs.open[rng.IntN(len(hs.open))]
@@ -130,7 +132,8 @@ func (in call) changes() bool {
 	return true
 }
 
-// took keeps that who takes processes off the ready queue was given p, or, without a reply, that it may have been any of them.
+// took keeps that who takes processes off the ready queue was given p, or, without a reply, that it
+// may have been any of them.
 func (hs *histories) took(number int, start bool, from int64, p client.Process, err error) {
 	in, to := call{method: hand}, hs.g.since()
 	if start {

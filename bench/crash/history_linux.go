@@ -12,17 +12,19 @@ import (
 )
 
 const (
-	// historySpan is how many rounds a history goes over; the last ones of a directory may go over more.
+	// historySpan is how many rounds a history goes over; the last ones of a directory may go over
+	// more.
 	historySpan = 3
 	// historiesAtOnce is how many processes the clients of the histories share.
 	historiesAtOnce = 3
-	// historyCalls bounds the calls that clients make on one process in a round, so that an order is found in little time.
+	// historyCalls bounds the calls that clients make on one process in a round, so that an order
+	// is found in little time.
 	historyCalls = 300
 	// historyPriority is that of the processes, in the middle of what is on the ready queue.
 	historyPriority = "NORMAL"
 )
 
-// history is what clients did to one process and its session, and were told.
+// history is what clients did to one process and its session, and the replies they got.
 type history struct {
 	pid string
 	is  world // as it was read after the last restart

@@ -79,7 +79,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// op is an operation of a history; what it answers is what the model says of before.
+// op is an operation of a history; what it answers is the model's state before.
 func did(client int, from, to int64, before world, in call) porcupine.Operation {
 	_, r := in.apply(before)
 	return porcupine.Operation{ClientId: client, Call: from, Return: to, Input: in, Output: r}
@@ -248,7 +248,8 @@ func TestTally(t *testing.T) {
 	}
 }
 
-// TestWriteEndsWithTheConnection: also where every history is full, so that no call tells of the kill.
+// TestWriteEndsWithTheConnection: also where every history is full, so that no call reports the
+// kill.
 func TestWriteEndsWithTheConnection(t *testing.T) {
 	near, far := net.Pipe()
 	c := client.New(near)

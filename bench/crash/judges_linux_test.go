@@ -45,7 +45,7 @@ func TestMisplaced(t *testing.T) {
 	f(false, q(0, 9, 10), q(1, 1, 2), q(1, 3, 4), q(4, 1, 2))
 	f(true, q(1, 1, 2), q(0, 9, 10))
 	f(true, q(1, 3, 4), q(1, 1, 2))
-	f(false, q(1, 2, 4), q(1, 1, 3)) // both were under way at a time: nobody knows
+	f(false, q(1, 2, 4), q(1, 1, 3)) // both were under way at a time: the order is unknown
 	f(true, q(1, 5, 6), q(1, 4, 7), q(1, 1, 3))
 	f(false, q(1, 1, math.MaxInt64), q(1, 2, 3))
 }

@@ -51,7 +51,8 @@ func parseFlags(args []string) (options, error) {
 	return o, nil
 }
 
-// legs take turns. Of memory there is a round whenever its turn comes, beside those that were asked for.
+// legs take turns. Of memory there is a round whenever its turn comes, beside those that were asked
+// for.
 func (o options) legs() []leg {
 	always, interval := leg{mode: "always"}, leg{mode: "interval"}
 	oftenAlways, oftenInterval := leg{"always", true}, leg{"interval", true}

@@ -12,8 +12,8 @@ import (
 // defaultCalls is the default limit of model calls (kernel-ipc §4.0).
 const defaultCalls = 100
 
-// playMemory plays rounds with a server that keeps nothing: until it is killed its histories have to hold, and the one after it has to
-// be empty, leave the directory alone and serve.
+// playMemory plays rounds with a server that keeps nothing: until it is killed its histories have
+// to hold, and the one after it has to be empty, leave the directory alone and serve.
 func (g *game) playMemory(ctx context.Context, rounds int) ([]string, error) {
 	defer g.leave()
 	if err := g.birth(ctx); err != nil {

@@ -10,7 +10,8 @@ import (
 	"trunkline/handlers/ipc/client"
 )
 
-// observe reads an actor's world from the server, and the reply that shows its session; nil if there is none.
+// observe reads an actor's world from the server, and the reply that shows its session; nil if
+// there is none.
 func observe(ctx context.Context, c *client.Conn, a *actor) (w world, shown []byte, err error) {
 	if w, shown, err = observeWorld(ctx, c, a.is.pid); err != nil || a.index > 0 {
 		return w, shown, err
@@ -77,7 +78,7 @@ func lifeIn(raw []byte) (l life, err error) {
 	return l, nil
 }
 
-// lifeOf reads of an envelope what the session's own members do not say.
+// lifeOf reads of an envelope what the session's own members do not hold.
 func lifeOf(envelope map[string]any) life {
 	l := life{iteration: number(envelope["iteration"]), llm: number(envelope["llm_call_count"]), tokens: number(envelope["tokens_in"]),
 		waiting: envelope["interrupt_pending"] == true}

@@ -16,10 +16,10 @@ type op struct {
 	name   string
 	effect func(w *world)
 	send   func(ctx context.Context, c *client.Conn) error
-	// agrees is a refusal that says that the effect is there already; wire.OK is none.
+	// agrees is a refusal that reports that the effect is there already; wire.OK is none.
 	agrees wire.Code
-	// again allows to send it a second time without knowing what came of the first; already is the refusal by which a server says then
-	// that it has it, wire.OK if it says nothing.
+	// again allows to send it a second time without knowing what came of the first; already is the
+	// refusal by which a server then reports that it has it, wire.OK if it reports nothing.
 	again   bool
 	already wire.Code
 	// anew: a second one is another one with the same effect.
@@ -44,7 +44,8 @@ func scheduleOp(pid string) op {
 		send: func(ctx context.Context, c *client.Conn) error { _, err := c.ScheduleProcess(ctx, pid); return err }}
 }
 
-// moveOp is TransitionState. To RUNNING somebody who took the process off the queue may have come first.
+// moveOp is TransitionState. To RUNNING another client that took the process off the queue may have
+// come first.
 func moveOp(pid, to string) op {
 	o := op{name: "TransitionState " + to, ready: to == stateReady, effect: func(w *world) { w.state = to },
 		send: func(ctx context.Context, c *client.Conn) error {
@@ -88,7 +89,8 @@ const pipeline = `{"name":"ring","max_iterations":2000000000,"max_llm_calls":200
 	`{"name":"s1","agent":"a1","default_next":"s2","error_next":"end","routing":[{"condition":"stop","value":true,"target":"end"}]},` +
 	`{"name":"s2","agent":"a2","default_next":"s1","error_next":"end","routing":[{"condition":"stop","value":true,"target":"end"}]}]}`
 
-// beginOp is InitializeSession, over an older session if there is one. A session that waits holds the stored envelope.
+// beginOp is InitializeSession, over an older session if there is one. A session that waits holds
+// the stored envelope.
 func beginOp(w *world, envelope string, waiting bool) op {
 	generation := w.session.generation + 1
 	text := fmt.Sprintf(`{"envelope_id":%q,"request_context":{"generation":%d}}`, fmt.Sprintf("%s/%d", w.pid, generation), generation)
@@ -102,7 +104,8 @@ func beginOp(w *world, envelope string, waiting bool) op {
 		send:   func(ctx context.Context, c *client.Conn) error { _, err := c.InitializeSession(ctx, in); return err }}
 }
 
-// executeOp is ExecutePipeline, which begins the first session of a process under its envelope's identifier.
+// executeOp is ExecutePipeline, which begins the first session of a process under its envelope's
+// identifier.
 func executeOp(w *world) op {
 	envelope := encoded(fmt.Sprintf(`{"envelope_id":%q,"request_context":{"generation":1}}`, w.pid))
 	return op{name: "ExecutePipeline", again: true, already: wire.InvalidArgument, session: true,
@@ -121,7 +124,8 @@ func reportOp(w *world, n, tokens int64, r result, pad string) op {
 		send:   func(ctx context.Context, c *client.Conn) error { _, err := c.ReportAgentResult(ctx, in); return err }}
 }
 
-// updateOp replaces the stored envelope by one without an interrupt, which lets a session that waits go on.
+// updateOp replaces the stored envelope by one without an interrupt, which lets a session that
+// waits go on.
 func updateOp(w *world, envelope string, n int64) op {
 	in := encoded(fmt.Sprintf(`{"envelope_id":%q,"interrupt_pending":false,"raw_input":"%d"}`, envelope, n))
 	return op{name: "UpdateEnvelope", again: true, session: w.session.waiting, effect: func(w *world) { w.session.waiting = false },

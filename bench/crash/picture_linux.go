@@ -14,7 +14,7 @@ import (
 // picture is every reply that shows what is kept, by request.
 type picture map[string][]byte
 
-// pictured reads all that is kept while nobody changes it.
+// pictured reads all that is kept while nothing changes it.
 func (g *game) pictured(ctx context.Context) (picture, error) {
 	c, err := client.Dial(ctx, g.addr)
 	if err != nil {

@@ -17,8 +17,8 @@ type queued struct {
 	entry
 }
 
-// misplaced looks for two processes in the wrong order: by priority, then by who certainly was in the queue before the other
-// (kernel-ipc §4.4).
+// misplaced looks for two processes in the wrong order: by priority, then by who certainly was in
+// the queue before the other (kernel-ipc §4.4).
 func misplaced(order []queued) string {
 	var latest *queued // of the present priority: the one that certainly entered last
 	for i := range order {
@@ -37,7 +37,8 @@ func misplaced(order []queued) string {
 	return ""
 }
 
-// checkQueue takes every process off the ready queue, compares, and puts them back to their old places.
+// checkQueue takes every process off the ready queue, compares, and puts them back to their old
+// places.
 func (g *game) checkQueue(ctx context.Context, c *client.Conn) error {
 	ready := make(map[string]entry)
 	for _, a := range g.actors {

@@ -9,7 +9,8 @@ import (
 	"trunkline/handlers/ipc/client"
 )
 
-// send makes the call on a process; next and hand are made by who takes processes off the ready queue.
+// send makes the call on a process; next and hand are made by who takes processes off the ready
+// queue.
 func (in call) send(ctx context.Context, c *client.Conn, pid string) (out reply, err error) {
 	switch in.method {
 	case begin, report, instruct, show:

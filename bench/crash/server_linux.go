@@ -30,7 +30,8 @@ func (g *game) command() load.Command {
 	return c
 }
 
-// start starts the server where the first one listened. Any program may have got that port meanwhile, for a moment.
+// start starts the server where the first one listened. Any program may have got that port
+// meanwhile, for a moment.
 func (g *game) start() error {
 	for try := 1; ; try++ {
 		s, err := load.StartServer(g.command())
@@ -108,7 +109,7 @@ func (g *game) interrupt(after time.Duration) error {
 	if err := cmd.Process.Kill(); err != nil {
 		return fmt.Errorf("cannot kill the server: %w", err)
 	}
-	_ = cmd.Wait() // says that it was killed
+	_ = cmd.Wait() // reports that it was killed
 	g.count.add(restarts, 1)
 	return nil
 }

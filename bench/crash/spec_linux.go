@@ -42,7 +42,7 @@ var methodNames = [methodCount]string{create: "CreateProcess", get: "GetProcess"
 	terminate: "TerminateProcess", usage: "RecordUsage", quota: "CheckQuota", next: "GetNextRunnable start", hand: "GetNextRunnable",
 	begin: "InitializeSession", report: "ReportAgentResult", instruct: "GetNextInstruction", show: "GetSessionState"}
 
-// reply is what an answer tells. Replies are compared with ==.
+// reply is what an answer reports. Replies are compared with ==.
 type reply struct {
 	code        wire.Code
 	said        string // the state or the agent that a refusal names

@@ -13,7 +13,8 @@ import (
 // verdictTime bounds the search for an order that explains the history of one process.
 const verdictTime = 20 * time.Second
 
-// model is one process with its session. A call without a reply leaves two states that may be: it had its effect or it had none.
+// model is one process with its session. A call without a reply leaves two states that may be: it
+// had its effect or it had none.
 var model = (&porcupine.NondeterministicModel{
 	Init: func() []any { return []any{world{}} },
 	Step: func(state, input, output any) []any {
@@ -31,7 +32,8 @@ var model = (&porcupine.NondeterministicModel{
 	DescribeState:     func(state any) string { return fmt.Sprint(state) },
 }).ToModel()
 
-// verdict looks for an order of the operations that explains them all; if there is none, it writes a page that shows them into dir.
+// verdict looks for an order of the operations that explains them all; if there is none, it writes
+// a page that shows them into dir.
 func verdict(pid string, ops []porcupine.Operation, dir string) (porcupine.CheckResult, string) {
 	result := porcupine.CheckOperationsTimeout(model, ops, verdictTime)
 	if result != porcupine.Illegal {
@@ -50,8 +52,8 @@ func verdict(pid string, ops []porcupine.Operation, dir string) (porcupine.Check
 	return result, fault + "\n" + unexplained(ops, info)
 }
 
-// unexplained tells of the call that was answered first among those that the longest order found has no place for, and of all calls
-// that were under way at the time.
+// unexplained reports the call that was answered first among those that the longest order found has
+// no place for, and of all calls that were under way at the time.
 func unexplained(ops []porcupine.Operation, info porcupine.LinearizationInfo) string {
 	type identity struct {
 		client int

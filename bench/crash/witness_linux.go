@@ -11,10 +11,11 @@ import (
 	"trunkline/handlers/ipc/client"
 )
 
-// shared is a process to whose usage everybody adds.
+// shared is a process to whose usage every client adds.
 type shared struct {
 	pid string
-	// acked is the sum of what replies confirmed, sent that of all requests that may have had an effect, seen the largest total shown.
+	// acked is the sum of what replies confirmed, sent that of all requests that may have had an
+	// effect, seen the largest total shown.
 	acked, sent, seen atomic.Int64
 }
 
@@ -62,7 +63,8 @@ type glimpse struct {
 	iteration  int64
 }
 
-// watch reads what actors are changing at the moment, on a connection of its own. Half of the time that is what changes most.
+// watch reads what actors are changing at the moment, on a connection of its own. Half of the time
+// that is what changes most.
 func (g *game) watch(ctx context.Context, c *client.Conn, rng *rand.Rand, stop *atomic.Bool) {
 	for alive := true; alive && !stop.Load(); time.Sleep(time.Duration(rng.IntN(100)) * time.Microsecond) {
 		g.count.add(sent, 1)
@@ -99,7 +101,7 @@ func (g *game) watchSession(ctx context.Context, c *client.Conn, i int, pid stri
 	return true
 }
 
-// listen keeps which processes events said were created and terminated.
+// listen keeps which processes were created and terminated, by the events.
 func (g *game) listen(ctx context.Context, sub *client.Subscription) {
 	for event, err := range sub.All(ctx) {
 		var payload struct{ PID string }
@@ -112,7 +114,8 @@ func (g *game) listen(ctx context.Context, sub *client.Subscription) {
 	}
 }
 
-// take takes processes off the ready queue: some are started at once, some only handed out and given back.
+// take takes processes off the ready queue: some are started at once, some only handed out and
+// given back.
 func (g *game) take(ctx context.Context, c *client.Conn, number int, rng *rand.Rand, stop *atomic.Bool) {
 	for alive := true; alive && !stop.Load(); time.Sleep(time.Duration(rng.IntN(8)) * time.Millisecond) {
 		start := rng.IntN(3) > 0

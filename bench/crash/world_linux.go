@@ -2,7 +2,8 @@ package main
 
 import "fmt"
 
-// world is what the server holds of one actor's things, as far as replies show it. Worlds are compared with ==.
+// world is what the server holds of one actor's things, as far as replies show it. Worlds are
+// compared with ==.
 type world struct {
 	pid         string
 	state       string // "" while there is no process
@@ -86,7 +87,8 @@ func (w *world) terminate() {
 	}
 }
 
-// fits compares what was found with what should be there. drawn tells that they differ in that somebody else started the process.
+// fits compares what was found with what should be there. drawn reports that they differ in that
+// another program started the process.
 func (w world) fits(found world) (ok, drawn bool) {
 	if w.state == stateReady && found.state == stateRunning {
 		w.state, drawn = stateRunning, true

@@ -18,7 +18,7 @@ import (
 	"trunkline/engine/orchestration"
 )
 
-// decided is what both servers say about a step, with what must be equal.
+// decided is what both servers answer about a step, with what must be equal.
 type decided struct {
 	Kind     string `json:"kind"`
 	Agent    string `json:"agent_name"`
@@ -38,7 +38,8 @@ type decided struct {
 	} `json:"envelope"`
 }
 
-// TestThePeerDecidesAlike: both servers make the same steps, so that the comparison is one of the same work.
+// TestThePeerDecidesAlike: both servers make the same steps, so that the comparison is one of the
+// same work.
 func TestThePeerDecidesAlike(t *testing.T) {
 	f := func(name, begin string, reports ...string) {
 		t.Helper()
@@ -146,7 +147,7 @@ func TestThePeerRefuses(t *testing.T) {
 	f(reportPath, reportBody(1, "a1", 100), http.StatusOK)
 }
 
-// TestSamples: what is measured has the size it says, and is JSON.
+// TestSamples: what is measured has the size of its name, and is JSON.
 func TestSamples(t *testing.T) {
 	for _, n := range []int{200, 1024, 4096, 1 << 20} {
 		env := flatEnvelope(max(n, 600))

@@ -58,7 +58,7 @@ func main() {
 	})
 }
 
-// run measures the parts asked for and judges what they say.
+// run measures the parts asked for and judges their figures.
 func run(o options) error {
 	rig, err := load.ServerRig("envelope-bench-", o.server)
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	"syscall"
 )
 
-// The peer is the server that a team would write first: net/http, encoding/json, and the session's envelope as a map. It makes the
-// same decisions as a report at trunkline does (envelope §5.2) for pipelines like the one measured here.
+// The peer is the server that a team would write first: net/http, encoding/json, and the session's
+// envelope as a map. It makes the same decisions as a report at trunkline does (envelope §5.2) for
+// pipelines like the one measured here.
 
 const (
 	beginPath  = "/v1/sessions"

@@ -13,10 +13,11 @@ import (
 	"trunkline/bench/internal/load"
 )
 
-// httpListening is the line by which trunkline says where boundary A listens.
+// httpListening is the line by which trunkline reports where boundary A listens.
 var httpListening = regexp.MustCompile(`http listening on (127\.0\.0\.1:\d+)`)
 
-// measureProcess starts one process per envelope, and then asks for the same over kept HTTP connections.
+// measureProcess starts one process per envelope, and then asks for the same over kept HTTP
+// connections.
 func measureProcess(rig *load.Rig, o options) ([]asked, error) {
 	envelope := flatEnvelope(stepSize)
 	if err := spawnAll(rig.Binary, o.count, envelope); err != nil {

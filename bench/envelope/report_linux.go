@@ -54,7 +54,8 @@ func measureReport(rig *load.Rig, o options) ([]asked, error) {
 	}, nil
 }
 
-// startKernel starts trunkline with the sessions begun; one connection carries the reports of all of them.
+// startKernel starts trunkline with the sessions begun; one connection carries the reports of all
+// of them.
 func startKernel(rig *load.Rig, o options) (*side, error) {
 	s, err := rig.Trunkline("kernel.loops=" + strconv.Itoa(o.loops))
 	if err != nil {
@@ -90,7 +91,8 @@ func addCall(tape *load.Tape, method, body string) error {
 	return nil
 }
 
-// startPeer starts this program as the peer, with the sessions begun; each has a connection of its own.
+// startPeer starts this program as the peer, with the sessions begun; each has a connection of its
+// own.
 func startPeer(rig *load.Rig, o options) (*side, error) {
 	s, err := rig.Peer("net/http", "", "-peer")
 	if err != nil {

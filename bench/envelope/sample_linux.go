@@ -9,7 +9,8 @@ import (
 const flatBase = `"envelope_id":"%s","request_id":"req_00000000000000b2","user_id":"u1","session_id":"sess_00000000000000c3",` +
 	`"raw_input":"trace login","received_at":"2025-12-10T10:00:00Z","metadata":{"channel":"cli","trace":[1,2.5,null,true]}`
 
-// findings returns a JSON object of about n bytes as agents make them: short members, numbers, lists of small maps and some text.
+// findings returns a JSON object of about n bytes as agents make them: short members, numbers,
+// lists of small maps and some text.
 func findings(n int) string {
 	var b strings.Builder
 	b.WriteString(`{"status":"success","confidence":0.87,"items":[`)
@@ -31,7 +32,8 @@ func flatEnvelope(n int) []byte {
 	return []byte(head + findings(n-len(head)-2) + "}}")
 }
 
-// pipeline goes round two stages for as long as 32-bit counters last, by a rule on the output of each.
+// pipeline goes round two stages for as long as 32-bit counters last, by a rule on the output of
+// each.
 const pipeline = `{"name":"bench","max_iterations":2147483647,"max_llm_calls":2147483647,"max_agent_hops":2147483647,"agents":[` +
 	`{"name":"s1","agent":"a1","routing":[{"condition":"verdict","value":"stop","target":"end"},{"condition":"verdict","value":"go","target":"s2"}]},` +
 	`{"name":"s2","agent":"a2","routing":[{"condition":"verdict","value":"stop","target":"end"},{"condition":"verdict","value":"go","target":"s1"}]}],` +

@@ -16,10 +16,12 @@ import (
 // stepSize is the size of the envelope in bytes that the goal is about.
 const stepSize = 4 << 10
 
-// stepBatch is how many calls one side makes before it is the other's turn: short, so that what else the machine does hits both.
+// stepBatch is how many calls one side makes before it is the other's turn: short, so that what
+// else the machine does hits both.
 const stepBatch = 50
 
-// measureStep compares one engine step with decoding the same bytes into a map and encoding that again.
+// measureStep compares one engine step with decoding the same bytes into a map and encoding that
+// again.
 func measureStep(_ *load.Rig, o options) ([]asked, error) {
 	src := flatEnvelope(stepSize)
 	engine := envelope.NewEngine(envelope.Options{})
@@ -54,8 +56,9 @@ func measureStep(_ *load.Rig, o options) ([]asked, error) {
 	return []asked{ask(what, 5, goal.Ratios(all, theirs, ours, goal.CPU))}, nil
 }
 
-// inTurns calls a and b in turns for about as long as within and returns the CPU time in nanoseconds that one call of each took. It is
-// the whole process's, so that garbage collection counts for the side that made the garbage.
+// inTurns calls a and b in turns for about as long as within and returns the CPU time in
+// nanoseconds that one call of each took. It is the whole process's, so that garbage collection
+// counts for the side that made the garbage.
 func inTurns(a, b func() error, within time.Duration) (perA, perB float64, err error) {
 	var spent [2]int64
 	turns := 0

@@ -92,8 +92,9 @@ func run(o options) (failed int, err error) {
 	return failed, nil
 }
 
-// playUntilOnTime plays a scene and reports whether it passed. A scene whose only fault is latency is played again: other work on
-// the machine can stall any process, but not the same scene every time.
+// playUntilOnTime plays a scene and reports whether it passed. A scene whose only fault is latency
+// is played again: other work on the machine can stall any process, but not the same scene every
+// time.
 func playUntilOnTime(o options, server *load.Server, s scene) bool {
 	for try := 1; ; try++ {
 		r := play(o, server, s)

@@ -9,7 +9,8 @@ import (
 	"trunkline/bench/internal/load"
 )
 
-// reference is the well-behaved load: connections that each ask at a fixed rate, one request at a time.
+// reference is the well-behaved load: connections that each ask at a fixed rate, one request at a
+// time.
 type reference struct {
 	addr  string
 	conns int
@@ -22,7 +23,8 @@ type answer struct {
 	err     error
 }
 
-// during runs the reference load while attack runs, at least for atLeast, and returns its latencies.
+// during runs the reference load while attack runs, at least for atLeast, and returns its
+// latencies.
 func (r reference) during(atLeast time.Duration, attack func() error) (*load.Histogram, error) {
 	stop := make(chan struct{})
 	answers := make([]answer, r.conns)
@@ -55,8 +57,9 @@ func (r reference) during(atLeast time.Duration, attack func() error) (*load.His
 	return total, err
 }
 
-// work asks until stop. A request that could not be sent in time because the one before was still out counts from the moment it
-// was due, so that a stall of the server is not hidden by the requests that it kept from being sent.
+// work asks until stop. A request that could not be sent in time because the one before was still
+// out counts from the moment it was due, so that a stall of the server is not hidden by the
+// requests that it kept from being sent.
 func (r reference) work(c *load.Client, conn int, latency *load.Histogram, stop <-chan struct{}) error {
 	every := time.Second * time.Duration(r.conns) / time.Duration(r.rate)
 	request := load.AppendRequest(nil, "reference", "kernel", "GetProcess", load.Field{Key: "pid", Value: processID(conn)})

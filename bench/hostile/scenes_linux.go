@@ -13,8 +13,9 @@ import (
 	"trunkline/bench/internal/load"
 )
 
-// scene is one attack. It runs for about the given time, leaves no connection behind, and returns a note for the report; an error
-// means that the server did not answer the attack as the protocol says.
+// scene is one attack. It runs for about the given time, leaves no connection behind, and returns a
+// note for the report; an error means that the server did not answer the attack as the protocol
+// asks.
 type scene struct {
 	name   string
 	attack func(addr string, lasting time.Duration) (note string, err error)
@@ -44,8 +45,8 @@ func expect(want byte) func(typ byte, payload []byte, err error) error {
 	}
 }
 
-// halfOpen announces 5 MiB on each of 1000 connections and sends five bytes of it: the server must take memory as bytes arrive,
-// never as announced (kernel-ipc §2.2).
+// halfOpen announces 5 MiB on each of 1000 connections and sends five bytes of it: the server must
+// take memory as bytes arrive, never as announced (kernel-ipc §2.2).
 func halfOpen(addr string, lasting time.Duration) (string, error) {
 	const conns = 1000
 	var open []net.Conn
@@ -68,8 +69,8 @@ func halfOpen(addr string, lasting time.Duration) (string, error) {
 	return fmt.Sprintf("%d connections", len(open)), nil
 }
 
-// neverReads sends requests without end and takes no reply: the server must stop reading (kernel-ipc §2.5) or close, so the
-// client's writes must block or fail long before the limit.
+// neverReads sends requests without end and takes no reply: the server must stop reading
+// (kernel-ipc §2.5) or close, so the client's writes must block or fail long before the limit.
 func neverReads(addr string, lasting time.Duration) (string, error) {
 	const limit = 1_000_000
 	c, err := net.Dial("tcp", addr)
@@ -96,8 +97,8 @@ func neverReads(addr string, lasting time.Duration) (string, error) {
 	return "", fmt.Errorf("%d requests were taken from a client that never reads", sent)
 }
 
-// deafSubscriber never reads its stream while many events are published: the events beyond the stream's buffer are dropped
-// for it alone (kernel-ipc §4.18), every Publish is answered.
+// deafSubscriber never reads its stream while many events are published: the events beyond the
+// stream's buffer are dropped for it alone (kernel-ipc §4.18), every Publish is answered.
 func deafSubscriber(addr string, lasting time.Duration, events int) (string, error) {
 	c, err := load.Dial(addr)
 	if err != nil {
@@ -126,8 +127,8 @@ func deafSubscriber(addr string, lasting time.Duration, events int) (string, err
 	return fmt.Sprintf("%d events of 500 bytes in %v", events, took.Round(time.Millisecond)), nil
 }
 
-// bursts writes 4 × 256 requests at once on each of 16 connections, again and again: one connection must not hold an event loop
-// (kernel-ipc §2.5).
+// bursts writes 4 × 256 requests at once on each of 16 connections, again and again: one connection
+// must not hold an event loop (kernel-ipc §2.5).
 func bursts(addr string, lasting time.Duration) (string, error) {
 	const conns, frames = 16, 4 * 256
 	var total atomic.Uint64
@@ -152,14 +153,15 @@ func bursts(addr string, lasting time.Duration) (string, error) {
 	return fmt.Sprintf("%d requests in bursts of %d", total.Load(), frames), err
 }
 
-// nested returns a request whose payload nests levels deep, the request's map being level one and its body level two.
+// nested returns a request whose payload nests levels deep, the request's map being level one and
+// its body level two.
 func nested(levels int) []byte {
 	inner := bytes.Repeat([]byte{0x91}, levels-3)
 	return load.AppendRequest(nil, "deep", "kernel", "GetProcess", load.Field{Key: "pid", Value: load.Raw(append(inner, 0x90))})
 }
 
-// deepNesting sends payloads of 513 levels, and frames of the largest size that nest to their end: each must be refused
-// (kernel-ipc §3.3) and the connection must stay usable.
+// deepNesting sends payloads of 513 levels, and frames of the largest size that nest to their end:
+// each must be refused (kernel-ipc §3.3) and the connection must stay usable.
 func deepNesting(addr string, lasting time.Duration) (string, error) {
 	const conns, perWrite = 16, 64
 	var total atomic.Uint64

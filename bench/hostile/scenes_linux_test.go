@@ -13,7 +13,7 @@ import (
 
 const short = 100 * time.Millisecond
 
-// polite answers as the protocol says, as far as the scenes ask.
+// polite answers as the protocol asks, as far as the scenes ask.
 func polite(r fakekernel.Request) []byte {
 	switch {
 	case r.Method == "Subscribe":

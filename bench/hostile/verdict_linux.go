@@ -51,7 +51,7 @@ func (r result) firm(l limits) (out []string) {
 	return out
 }
 
-// late says that the reference load was too slow, "" if it was not.
+// late reports that the reference load was too slow, "" if it was not.
 func (r result) late(l limits) string {
 	if r.during == nil {
 		return ""
@@ -83,8 +83,9 @@ func (r result) text(l limits) string {
 	return b.String()
 }
 
-// peakWatch reads the server's memory every few milliseconds until stopped and remembers the highest: VmHWM is of the whole life
-// of the process and would carry one scene's peak into the next.
+// peakWatch reads the server's memory every few milliseconds until stopped and remembers the
+// highest: VmHWM is of the whole life of the process and would carry one scene's peak into the
+// next.
 type peakWatch struct {
 	stop chan struct{}
 	wg   sync.WaitGroup

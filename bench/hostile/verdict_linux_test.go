@@ -77,7 +77,8 @@ func TestReference(t *testing.T) {
 }
 
 func TestReferenceNoticesAStall(t *testing.T) {
-	// The server stops for longer than several requests are apart: each of those that were due meanwhile counts its wait.
+	// The server stops for longer than several requests are apart: each of those that were due
+	// meanwhile counts its wait.
 	var requests atomic.Int64
 	srv := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte {
 		if requests.Add(1) == 5 {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestHotPathsDoNotAllocate counts what the benchmarks' own work takes from the heap wherever it claims to take nothing.
+// TestHotPathsDoNotAllocate counts what the benchmarks' own work takes from the heap wherever it
+// claims to take nothing.
 func TestHotPathsDoNotAllocate(t *testing.T) {
 	counted := 0
 	for _, g := range groups() {
@@ -29,8 +30,8 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// TestCountingFinds: a run that allocates is found, also where only some runs do and where some of the runs use up what again
-// brings back.
+// TestCountingFinds: a run that allocates is found, also where only some runs do and where some of
+// the runs use up what again brings back.
 func TestCountingFinds(t *testing.T) {
 	var kept []byte
 	at := func(every int) question {
@@ -95,7 +96,8 @@ func allocations(t *testing.T, q question) float64 {
 		w.run()
 	}
 	again()
-	// AllocsPerRun rounds down to whole allocations per call and calls once more than it counts: so all runs are one call.
+	// AllocsPerRun rounds down to whole allocations per call and calls once more than it counts: so
+	// all runs are one call.
 	runs := min(20, w.every/2)
 	n := testing.AllocsPerRun(1, func() {
 		for range runs {

@@ -1,6 +1,7 @@
 package questions
 
-// Question: what of an event's cost is the bus itself, without frames, per subscriber and with every processor publishing at once?
+// Question: what of an event's cost is the bus itself, without frames, per subscriber and with
+// every processor publishing at once?
 
 import (
 	"fmt"

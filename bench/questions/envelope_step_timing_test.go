@@ -1,7 +1,7 @@
 package questions
 
-// Question: what does one engine step of an envelope in JSON cost, as that grows, beside decoding the same bytes into a map and
-// encoding that again?
+// Question: what does one engine step of an envelope in JSON cost, as that grows, beside decoding
+// the same bytes into a map and encoding that again?
 
 import (
 	"bytes"
@@ -24,14 +24,16 @@ func envelopeSteps() []question {
 			question{name: fmt.Sprintf("codec=trunkline/size=%d", size), free: true, prepare: stepWork(compact)},
 			question{name: fmt.Sprintf("codec=encoding-json/size=%d", size), prepare: mapWork(compact)})
 	}
-	// Python's json.dumps sets a space behind every separator, which the compact form of the reply has not.
+	// Python's json.dumps sets a space behind every separator, which the compact form of the reply
+	// has not.
 	spaced := spacedOut(steppedEnvelope(4 << 10))
 	return append(all,
 		question{name: "codec=trunkline/spaced", free: true, prepare: stepWork(spaced)},
 		question{name: "codec=encoding-json/spaced", prepare: mapWork(spaced)})
 }
 
-// spacedOut sets a space behind every colon and comma between members; the texts of the samples have neither behind a quote.
+// spacedOut sets a space behind every colon and comma between members; the texts of the samples
+// have neither behind a quote.
 func spacedOut(text string) string {
 	return strings.NewReplacer(`":`, `": `, `,"`, `, "`, `},{`, `}, {`).Replace(text)
 }

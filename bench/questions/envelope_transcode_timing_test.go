@@ -1,6 +1,7 @@
 package questions
 
-// Question: what does an envelope that comes as JSON text inside a MessagePack request cost more than one that comes encoded?
+// Question: what does an envelope that comes as JSON text inside a MessagePack request cost more
+// than one that comes encoded?
 
 import (
 	"fmt"

@@ -1,7 +1,8 @@
 package questions
 
-// Question: is the idempotency table ever what a request waits for: by its key, a hit, a reservation with its end in a table that
-// is full all the time, or both from all processors at once, over one shard and over the default?
+// Question: is the idempotency table ever what a request waits for: by its key, a hit, a
+// reservation with its end in a table that is full all the time, or both from all processors at
+// once, over one shard and over the default?
 
 import (
 	"bytes"

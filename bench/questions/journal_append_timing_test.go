@@ -1,7 +1,8 @@
 package questions
 
-// Question: what does a record of 300 bytes cost until it is durable, in reads of 64 that share a wait: the journal alone, over a
-// store in memory, and over the embedded one with a file system in memory, which syncs every block or leaves that for later?
+// Question: what does a record of 300 bytes cost until it is durable, in reads of 64 that share a
+// wait: the journal alone, over a store in memory, and over the embedded one with a file system in
+// memory, which syncs every block or leaves that for later?
 
 import (
 	"context"
@@ -28,7 +29,8 @@ func journalAppends() []question {
 	}
 	embeddedIn := func(mode journal.Mode) func() (journal.Store, error) {
 		return func() (journal.Store, error) {
-			// A disk of its own in memory: what a real one adds is its sync, which bench/store measures.
+			// A disk of its own in memory: what a real one adds is its sync, which bench/store
+			// measures.
 			free := func() (uint64, error) { return 1 << 40, nil }
 			return embedded.Open(embedded.Config{Dir: "journal", Mode: mode, FS: vfs.NewMem(), FreeBytes: free, SnapshotRate: -1})
 		}
@@ -41,7 +43,8 @@ func journalAppends() []question {
 	}
 }
 
-// appendWork appends 64 records and waits for the last one. The log is cut by a snapshot now and then, so that it does not grow.
+// appendWork appends 64 records and waits for the last one. The log is cut by a snapshot now and
+// then, so that it does not grow.
 func appendWork(tb testing.TB, store journal.Store, mode journal.Mode) work {
 	const records = 64
 	l := openLog(tb, store, mode)

@@ -1,7 +1,7 @@
 package questions
 
-// Question: how many records share a write when each of many connections waits for its own, over a disk that takes no time and over
-// one that takes a millisecond?
+// Question: how many records share a write when each of many connections waits for its own, over a
+// disk that takes no time and over one that takes a millisecond?
 
 import (
 	"context"
@@ -27,10 +27,10 @@ func (nowhere) DropBlocks(journal.Index) error                                { 
 func (nowhere) CutBlocks(journal.Index) error                                 { return nil }
 func (nowhere) Sync() error                                                   { return nil }
 func (nowhere) Close() error                                                  { return nil }
-func (nowhere) BeginSnapshot(uint64) (journal.SnapshotWriter, error)      { return nil, nil }
-func (nowhere) ListSnapshots() ([]journal.Snapshot, error)                { return nil, nil }
-func (nowhere) ReadSnapshot(uint64, func(chunk []byte) error) error         { return nil }
-func (nowhere) DropSnapshot(uint64) error                                   { return nil }
+func (nowhere) BeginSnapshot(uint64) (journal.SnapshotWriter, error)          { return nil, nil }
+func (nowhere) ListSnapshots() ([]journal.Snapshot, error)                    { return nil, nil }
+func (nowhere) ReadSnapshot(uint64, func(chunk []byte) error) error           { return nil }
+func (nowhere) DropSnapshot(uint64) error                                     { return nil }
 
 func BenchmarkJournalGroup(b *testing.B) {
 	for _, takes := range []time.Duration{0, time.Millisecond} {

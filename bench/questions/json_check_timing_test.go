@@ -1,6 +1,7 @@
 package questions
 
-// Question: what does checking the JSON of an event cost, and is it below the standard library at every size?
+// Question: what does checking the JSON of an event cost, and is it below the standard library at
+// every size?
 
 import (
 	"encoding/json"

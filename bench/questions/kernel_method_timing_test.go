@@ -1,7 +1,7 @@
 package questions
 
-// Question: what does a request of each hot kernel method cost through the whole session, frame in to reply bytes out, 64 at a time
-// over a table of 10,000 processes?
+// Question: what does a request of each hot kernel method cost through the whole session, frame in
+// to reply bytes out, 64 at a time over a table of 10,000 processes?
 
 import (
 	"fmt"
@@ -60,7 +60,8 @@ func createRequest(i, user int) []byte {
 	return frameOf("CreateProcess", "pid", uuid('p', i), "request_id", uuid('q', i), "user_id", uuid('u', user), "session_id", uuid('s', i))
 }
 
-// frameOf is a request of the kernel whose body is names and texts: what there are thousands of need not come from JSON.
+// frameOf is a request of the kernel whose body is names and texts: what there are thousands of
+// need not come from JSON.
 func frameOf(method string, members ...string) []byte {
 	body := mpack.AppendMap(nil, len(members)/2)
 	for _, text := range members {
@@ -70,8 +71,8 @@ func frameOf(method string, members ...string) []byte {
 	return frame.Append(nil, frame.Request, payload, nil)
 }
 
-// kernelWork feeds reads of depth requests, a group of them for each row and the rows scattered, with step nanoseconds between two
-// reads. All replies of the first round have to contain want.
+// kernelWork feeds reads of depth requests, a group of them for each row and the rows scattered,
+// with step nanoseconds between two reads. All replies of the first round have to contain want.
 func kernelWork(tb testing.TB, p *peer, step int64, want string, of func(row int) [][2]string) work {
 	tb.Helper()
 	in := make([][]byte, reads)
@@ -104,7 +105,8 @@ func recordUsageWork(tb testing.TB) work {
 	})
 }
 
-// checkRateWork asks at a rate that the limits let pass and that keeps three stamps in the log of each user.
+// checkRateWork asks at a rate that the limits let pass and that keeps three stamps in the log of
+// each user.
 func checkRateWork(tb testing.TB) work {
 	p := filledRig(tb, ipc.Config{})
 	const step = 10e9
@@ -125,7 +127,8 @@ func transitionWork(tb testing.TB) work {
 	})
 }
 
-// nextRunnableWork takes the queue's front until it is nearly empty; then all are put back to their places.
+// nextRunnableWork takes the queue's front until it is nearly empty; then all are put back to their
+// places.
 func nextRunnableWork(tb testing.TB) work {
 	p := filledRig(tb, ipc.Config{DequeueLease: -1})
 	back := make([][]byte, reads)
@@ -144,8 +147,8 @@ func nextRunnableWork(tb testing.TB) work {
 	return w
 }
 
-// createTerminateWork makes processes and ends them, in a full table where each creation evicts the oldest that has ended. One
-// operation is both requests.
+// createTerminateWork makes processes and ends them, in a full table where each creation evicts the
+// oldest that has ended. One operation is both requests.
 func createTerminateWork(tb testing.TB) work {
 	const users, step = 1000, 10e9
 	p := newRig(tb, ipc.Config{MaxProcesses: kernelRows, MaxRateLimitUsers: users}).connect()

@@ -1,6 +1,7 @@
 package questions
 
-// Question: what does finding the members of a tool request in its line cost, and how much of that is more than checking it?
+// Question: what does finding the members of a tool request in its line cost, and how much of that
+// is more than checking it?
 
 import (
 	"fmt"

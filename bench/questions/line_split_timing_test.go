@@ -1,6 +1,7 @@
 package questions
 
-// Question: is finding a line's end so cheap that it need not be joined with the scan of its contents?
+// Question: is finding a line's end so cheap that it need not be joined with the scan of its
+// contents?
 
 import (
 	"bytes"

@@ -1,7 +1,7 @@
 package questions
 
-// Question: what does reading a request cost beside tinylib/msgp, as a loop over its members written by hand and decoded into a
-// map, which is what people write first?
+// Question: what does reading a request cost beside tinylib/msgp, as a loop over its members
+// written by hand and decoded into a map, which is what people write first?
 
 import (
 	"bytes"
@@ -32,7 +32,8 @@ func messagePackReads() []question {
 	}
 }
 
-// readView finds the pid as a session does: all of a request is checked, the usual order of its members is tried first.
+// readView finds the pid as a session does: all of a request is checked, the usual order of its
+// members is tried first.
 func readView() func([]byte) []byte {
 	var r mpack.Request
 	var sc mpack.Scanner

@@ -1,6 +1,7 @@
 package questions
 
-// Question: what does writing a process as a reply cost beside tinylib/msgp, appended member by member and from a map?
+// Question: what does writing a process as a reply cost beside tinylib/msgp, appended member by
+// member and from a map?
 
 import (
 	"bytes"

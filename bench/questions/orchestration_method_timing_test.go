@@ -1,7 +1,7 @@
 package questions
 
-// Question: what does a request of each orchestration method cost through the whole session, frame in to reply bytes out, and how
-// does it grow with the outputs in the envelope?
+// Question: what does a request of each orchestration method cost through the whole session, frame
+// in to reply bytes out, and how does it grow with the outputs in the envelope?
 
 import (
 	"bytes"
@@ -15,7 +15,8 @@ import (
 // tableEntries is how many envelopes and sessions there is room for.
 const tableEntries = 16
 
-// keptSize is up to where the methods that claim to be free are: what they need beyond it is given back after each request.
+// keptSize is up to where the methods that claim to be free are: what they need beyond it is given
+// back after each request.
 const keptSize = 64 << 10
 
 func BenchmarkOrchestrationMethod(b *testing.B) { measure(b, orchestrationMethods()) }
@@ -104,7 +105,7 @@ func ofSession(p *peer, n int) []string {
 	return []string{`{"process_id":"p"}`}
 }
 
-// reportsOf tells what the two agents of session p did, in turns.
+// reportsOf reports what the two agents of session p did, in turns.
 func reportsOf(env func(string, int, bool) string) func(*peer, int) []string {
 	return func(p *peer, n int) []string {
 		p.begin("p", env("e", n, false))
@@ -124,7 +125,8 @@ func reportBody(pid, agent string) string {
 		`"metrics":{"llm_calls":1,"tool_calls":2,"tokens_in":310,"tokens_out":42,"duration_ms":12}}`, pid, agent, findings(200))
 }
 
-// timePasses has the clock run so fast that the oldest envelope may always go: an hour is over before the store is full again.
+// timePasses has the clock run so fast that the oldest envelope may always go: an hour is over
+// before the store is full again.
 func timePasses(p *peer, _ []byte) func() {
 	return func() { p.now.Mono += int64(10 * time.Minute) }
 }

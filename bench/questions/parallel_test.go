@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// beside repeats the work of the given number of goroutines at the same time. start makes the work of one of them, which reports
-// whether it went well; it is called ahead of the time.
+// beside repeats the work of the given number of goroutines at the same time. start makes the work
+// of one of them, which reports whether it went well; it is called ahead of the time.
 func beside(b *testing.B, goroutines int, start func(worker int) func() bool) {
 	works := make([]func() bool, goroutines)
 	for i := range works {

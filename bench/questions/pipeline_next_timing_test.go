@@ -1,6 +1,7 @@
 package questions
 
-// Question: what does routing add to a report, by kind of rule and by what lies beside the member it asks for?
+// Question: what does routing add to a report, by kind of rule and by what lies beside the member
+// it asks for?
 
 import (
 	"strings"

@@ -1,6 +1,7 @@
 package questions
 
-// Question: what does a session's start pay for its configuration, and what does the largest one cost?
+// Question: what does a session's start pay for its configuration, and what does the largest one
+// cost?
 
 import (
 	"fmt"

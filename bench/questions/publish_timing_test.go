@@ -1,6 +1,7 @@
 package questions
 
-// Question: what does an event cost on its way from its publisher's frame to each subscriber's chunk, for up to 1000 subscribers?
+// Question: what does an event cost on its way from its publisher's frame to each subscriber's
+// chunk, for up to 1000 subscribers?
 
 import (
 	"bytes"

@@ -8,8 +8,8 @@ import (
 // question is one row of an answer: a piece of work and its name.
 type question struct {
 	name string
-	// free claims that the work takes nothing from the heap: TestHotPathsDoNotAllocate counts. Where a test of the work's own room
-	// counts already, free is not set.
+	// free claims that the work takes nothing from the heap: TestHotPathsDoNotAllocate counts.
+	// Where a test of the work's own room counts already, free is not set.
 	free bool
 	// prepare sets the work up, does it at least once and fails if its answer is wrong.
 	prepare func(tb testing.TB) work
@@ -20,12 +20,13 @@ type work struct {
 	// run does ops operations; 0 stands for 1.
 	run func()
 	ops int
-	// bytes is the size of one operation's input or output, 0 if that says nothing.
+	// bytes is the size of one operation's input or output, 0 if that has no meaning.
 	bytes int
 	// again brings back, outside of the time, what every runs have used up; nil: nothing is.
 	again func()
 	every int
-	// parts is how many pieces one operation ends in, and unit the name of the metric that tells the time for each; 0: none.
+	// parts is how many pieces one operation ends in, and unit the name of the metric that reports
+	// the time for each; 0: none.
 	parts int
 	unit  string
 }
@@ -52,7 +53,8 @@ func measure(b *testing.B, all []question) {
 	}
 }
 
-// settle collects what prepare left, so that no collection comes soon, and fills the pools that this empties.
+// settle collects what prepare left, so that no collection comes soon, and fills the pools that
+// this empties.
 func (w *work) settle() {
 	runtime.GC()
 	w.run()
@@ -81,7 +83,8 @@ func (w *work) inBatches(b *testing.B) {
 	}
 }
 
-// TestInBatches: every operation is a share of one run, and what runs use up is brought back whenever it is used up.
+// TestInBatches: every operation is a share of one run, and what runs use up is brought back
+// whenever it is used up.
 func TestInBatches(t *testing.T) {
 	const ops, every = 8, 100_000
 	runs, backs, n := 0, 0, 0

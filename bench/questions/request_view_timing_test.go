@@ -1,7 +1,7 @@
 package questions
 
-// Question: what does it cost to find id, service, method and the body's fields in a request, in the order that clients mostly
-// write and in any other?
+// Question: what does it cost to find id, service, method and the body's fields in a request, in
+// the order that clients mostly write and in any other?
 
 import (
 	"testing"
@@ -61,7 +61,8 @@ func usualView(body string, names ...string) func(testing.TB) work {
 	}
 }
 
-// anyView parses a request whose members come in another order, as a session does that has to judge it.
+// anyView parses a request whose members come in another order, as a session does that has to judge
+// it.
 func anyView(body string, names ...string) func(testing.TB) work {
 	return func(tb testing.TB) work {
 		payload := mpack.AppendMap(nil, 4)

@@ -12,13 +12,15 @@ var outputSizes = [...]int{0, 4 << 10, 64 << 10, 1 << 20}
 const flatBase = `"envelope_id":"%s","request_id":"req_00000000000000b2","user_id":"u1","session_id":"sess_00000000000000c3",` +
 	`"raw_input":"trace login","received_at":"2025-12-10T10:00:00Z","metadata":{"channel":"cli","trace":[1,2.5,null,true]}`
 
-// pipeline goes round two stages for as long as 32-bit counters last, by a rule on the output of each.
+// pipeline goes round two stages for as long as 32-bit counters last, by a rule on the output of
+// each.
 const pipeline = `{"name":"bench","max_iterations":2147483647,"max_llm_calls":2147483647,"max_agent_hops":2147483647,"agents":[` +
 	`{"name":"s1","agent":"a1","routing":[{"condition":"verdict","value":"stop","target":"end"},{"condition":"verdict","value":"go","target":"s2"}]},` +
 	`{"name":"s2","agent":"a2","routing":[{"condition":"verdict","value":"stop","target":"end"},{"condition":"verdict","value":"go","target":"s1"}]}],` +
 	`"edge_limits":[{"from_stage":"s1","to_stage":"s2","max_count":2147483647}]}`
 
-// findings returns a JSON object of about n bytes as agents make them: short members, numbers, lists of small maps and some text.
+// findings returns a JSON object of about n bytes as agents make them: short members, numbers,
+// lists of small maps and some text.
 func findings(n int) string {
 	var b strings.Builder
 	b.WriteString(`{"status":"success","confidence":0.87,"items":[`)
@@ -51,7 +53,8 @@ func nestedEnvelope(id string, n int) string {
 		`"bounds":{},"outputs":%s}`, id, outputs(n))
 }
 
-// steppedEnvelope returns a flat envelope of about n bytes whose first stage has just been finished.
+// steppedEnvelope returns a flat envelope of about n bytes whose first stage has just been
+// finished.
 func steppedEnvelope(n int) string {
 	const rest = `,"stage_order":["perception","intent","plan","execution","critic","integration"],"current_stage":"start","terminated":false,` +
 		`"iteration":0,"max_iterations":3,"llm_call_count":1,"max_llm_calls":10,"agent_hop_count":0,"max_agent_hops":21,"outputs":{"perception":`
@@ -59,7 +62,8 @@ func steppedEnvelope(n int) string {
 	return head + findings(n-len(head)-2) + "}}"
 }
 
-// events returns JSON text of about n bytes with the mix of a typical event: keys, short strings, numbers, one longer text.
+// events returns JSON text of about n bytes with the mix of a typical event: keys, short strings,
+// numbers, one longer text.
 func events(n int) string {
 	if n < 32 {
 		return `{"n":1,"ok":true}`

@@ -1,6 +1,7 @@
 package questions
 
-// Question: how do reports of 1, 64 and 1000 sessions get on beside one another, one worker to each processor?
+// Question: how do reports of 1, 64 and 1000 sessions get on beside one another, one worker to each
+// processor?
 
 import (
 	"fmt"
@@ -83,8 +84,8 @@ func (c *crowd) worker(i int) *stepper {
 	return &stepper{crowd: c, call: orchestration.Call{Now: c.now}, at: i}
 }
 
-// step makes the next step of the worker's next session, two for each before the next one. Where workers meet at a session, each
-// takes whatever step is due.
+// step makes the next step of the worker's next session, two for each before the next one. Where
+// workers meet at a session, each takes whatever step is due.
 func (s *stepper) step() bool {
 	both := &s.crowd.reports[(s.at+s.crowd.stride*(s.turn/2))%len(s.crowd.reports)]
 	for try := s.turn; ; try++ {

@@ -10,15 +10,17 @@ import (
 	"trunkline/engine/kernel"
 )
 
-// tableSpare is how many ended processes a table has room for beside its rows: creations evict them.
+// tableSpare is how many ended processes a table has room for beside its rows: creations evict
+// them.
 const tableSpare = 256
 
-// tableStep is the time between two creations in nanoseconds, so that no user's log of stamps grows beyond some hundreds.
+// tableStep is the time between two creations in nanoseconds, so that no user's log of stamps grows
+// beyond some hundreds.
 const tableStep = 40e6
 
 const tableUsers = 256
 
-// table is a process table of n rows that are all READY whenever nobody is at work.
+// table is a process table of n rows that are all READY whenever no benchmark is at work.
 type table struct {
 	k    *kernel.Kernel
 	n    int
@@ -101,7 +103,8 @@ func number(name []byte, n int) {
 	}
 }
 
-// scattered gives a number below n in an order that no cache foresees: Weyl's sequence, its upper half scaled.
+// scattered gives a number below n in an order that no cache foresees: Weyl's sequence, its upper
+// half scaled.
 func scattered(i, n int) int {
 	return int(uint64(uint32(uint64(i)*0x9e3779b97f4a7c15>>32)) * uint64(n) >> 32)
 }

@@ -1,7 +1,7 @@
 package questions
 
-// Question: what do look-up, usage and transition cost as the process table grows from ten thousand to ten million rows and as more
-// goroutines want it at the same time?
+// Question: what do look-up, usage and transition cost as the process table grows from ten thousand
+// to ten million rows and as more goroutines want it at the same time?
 
 import (
 	"fmt"
@@ -47,7 +47,8 @@ func tableQuestions() []question {
 	return all
 }
 
-// rowWalk names a row after the other, scattered over those that are the worker's own: number worker of every workers.
+// rowWalk names a row after the other, scattered over those that are the worker's own: number
+// worker of every workers.
 type rowWalk struct {
 	pid                    []byte
 	i, worker, workers, of int

@@ -1,7 +1,7 @@
 package questions
 
-// Question: do the queue and a full table stay flat from ten thousand to ten million rows, where each creation evicts the oldest
-// process that has ended?
+// Question: do the queue and a full table stay flat from ten thousand to ten million rows, where
+// each creation evicts the oldest process that has ended?
 
 import (
 	"fmt"

@@ -1,7 +1,8 @@
 package questions
 
-// Question: what does a line cost through the whole session of the tool server, 64 KiB of them at a time: a tool that does nothing,
-// an idempotency key that was there before, and a tool that writes to the session's state?
+// Question: what does a line cost through the whole session of the tool server, 64 KiB of them at a
+// time: a tool that does nothing, an idempotency key that was there before, and a tool that writes
+// to the session's state?
 
 import (
 	"fmt"

@@ -3,9 +3,11 @@
 //	go -C bench/report run .          write the page
 //	go -C bench/report run . -check   exit 1 if the page is not what the files give
 //
-// It measures nothing and judges nothing but the allocations of the hot methods, which the benchmarks count: goals come judged in the
-// files. The prose of the page is in notes: see the package page. What a file does not say is not on the page, and a section whose
-// file is not there says so.
+// It measures nothing and judges nothing but the allocations of the hot methods, which the
+// benchmarks count: goals come judged in the files. The prose of the page is in notes: see the
+// package page. What is in no file is not on the page, and a section whose file is not there
+// states that.
 //
-// It is a module of its own, so that what draws charts and compares benchmarks never enters the main one.
+// It is a module of its own, so that what draws charts and compares benchmarks never enters the
+// main one.
 package main

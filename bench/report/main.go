@@ -24,7 +24,8 @@ func main() {
 	os.Exit(command(os.Args[1:], os.Stderr))
 }
 
-// command runs with these arguments and returns the exit status: 1 for a page that is not up to date, 2 for everything that went wrong.
+// command runs with these arguments and returns the exit status: 1 for a page that is not up to
+// date, 2 for everything that went wrong.
 func command(args []string, complaints io.Writer) int {
 	f := flag.NewFlagSet("report", flag.ContinueOnError)
 	f.SetOutput(complaints)
@@ -72,7 +73,7 @@ func build(root string) (files, error) {
 	return all, nil
 }
 
-// checked says which files are not what they should be.
+// checked reports which files are not what they should be.
 func checked(root string, files files, complaints io.Writer) int {
 	stale, err := files.stale(root)
 	if err != nil {

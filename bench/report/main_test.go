@@ -43,7 +43,8 @@ func (r repository) read(name string) string {
 	return string(b)
 }
 
-// run expects a status, and each of the texts in what is complained; without any it expects no complaint.
+// run expects a status, and each of the texts in what is complained; without any it expects no
+// complaint.
 func (r repository) run(status int, args []string, want ...string) {
 	r.t.Helper()
 	var complaints strings.Builder

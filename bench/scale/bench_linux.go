@@ -25,13 +25,15 @@ func (b *bench) start(settings ...string) (*load.Server, error) {
 	return b.Trunkline(append([]string{"kernel.loops=" + strconv.Itoa(b.o.loops)}, settings...)...)
 }
 
-// table returns settings for a server with a table of that many rows, and as many ended ones as spareRows. As many users as rows
-// would fill the rate limiter, which is not the table: it is kept small.
+// table returns settings for a server with a table of that many rows, and as many ended ones as
+// spareRows. As many users as rows would fill the rate limiter, which is not the table: it is kept
+// small.
 func table(rows int) []string {
 	return []string{fmt.Sprintf("kernel.max_processes=%d", rows+spareRows), "kernel.max_rate_limit_users=1000"}
 }
 
-// config is the load of the tapes at a depth. The generator polls, so that a server does not pay for waking it.
+// config is the load of the tapes at a depth. The generator polls, so that a server does not pay
+// for waking it.
 func config(s *load.Server, tapes []*load.Tape, depth int) load.Config {
 	return load.Config{Addr: s.Addr, Tapes: tapes, Depth: depth, Spin: depth > 1}
 }
@@ -71,7 +73,7 @@ func tens(least, most int) (sizes []int) {
 	return sizes
 }
 
-// count is a number as people say it: 10k, 1M.
+// count is a number in short form: 10k, 1M.
 func count(n int) string {
 	switch {
 	case n >= 1_000_000 && n%1_000_000 == 0:
@@ -82,7 +84,8 @@ func count(n int) string {
 	return strconv.Itoa(n)
 }
 
-// adminOf returns the address of a server's admin listener, which it names after the one that a start waits for.
+// adminOf returns the address of a server's admin listener, which it names after the one that a
+// start waits for.
 func adminOf(s *load.Server) (admin string, err error) {
 	for end := time.Now().Add(5 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		if admin, err = s.Admin(); err == nil || time.Now().After(end) {

@@ -11,11 +11,12 @@ import (
 	"trunkline/bench/internal/load"
 )
 
-// burst is how many requests an exchange has in flight on each connection: it sends that many in one write, reads the replies, and
-// sends the next.
+// burst is how many requests an exchange has in flight on each connection: it sends that many in
+// one write, reads the replies, and sends the next.
 const burst = 16
 
-// exchange is a load whose replies may be as large as a frame, which is more than a load.Session takes.
+// exchange is a load whose replies may be as large as a frame, which is more than a load.Session
+// takes.
 type exchange struct {
 	clients  []*load.Client
 	replies  atomic.Uint64
@@ -24,7 +25,8 @@ type exchange struct {
 	errs     chan error
 }
 
-// startExchange begins to send one request after the other over a connection each. Stop must follow.
+// startExchange begins to send one request after the other over a connection each. Stop must
+// follow.
 func startExchange(addr string, requests [][]byte) (*exchange, error) {
 	x := &exchange{errs: make(chan error, 2*len(requests))}
 	for range requests {
@@ -43,7 +45,8 @@ func startExchange(addr string, requests [][]byte) (*exchange, error) {
 	return x, nil
 }
 
-// send writes a burst for each kick. It is beside receive because neither side need take a burst whole before it is read from.
+// send writes a burst for each kick. It is beside receive because neither side need take a burst
+// whole before it is read from.
 func (x *exchange) send(c *load.Client, requests []byte, kicks <-chan struct{}) {
 	for range kicks {
 		if _, err := c.Write(requests); err != nil {

@@ -27,7 +27,8 @@ type crowd struct {
 	readers *load.Session
 }
 
-// subscribe starts a server and its subscribers, one to a connection, and waits until the server counts them all.
+// subscribe starts a server and its subscribers, one to a connection, and waits until the server
+// counts them all.
 func (b *bench) subscribe(n int) (*crowd, error) {
 	s, err := b.start(fmt.Sprintf("kernel.max_connections=%d", n+spareConns))
 	if err != nil {
@@ -64,13 +65,15 @@ func (c *crowd) await() error {
 	}
 }
 
-// stop ends the server, and with it the subscribers: they complain that nobody answered, which was clear.
+// stop ends the server, and with it the subscribers: they complain that no client answered, which
+// was clear.
 func (c *crowd) stop() {
 	c.Stop()
 	_, _ = c.readers.Stop()
 }
 
-// deliver is the step that publishes over one connection and counts what reaches the subscribers: a request of its sample is an event delivered.
+// deliver is the step that publishes over one connection and counts what reaches the subscribers: a
+// request of its sample is an event delivered.
 func (b *bench) deliver(c *crowd, depth int, lost *lostEvents) goal.Step {
 	tape := new(load.Tape)
 	tape.Add(0, publishRequest(eventText))
@@ -148,8 +151,9 @@ func (b *bench) fanout() error {
 	return nil
 }
 
-// fanout makes a chart, a table and the goal. With one event in flight every delivery is a write to a socket of its own, which the
-// kernel's price bounds: it is told, and the goal is about a pipelined publisher.
+// fanout makes a chart, a table and the goal. With one event in flight every delivery is a write to
+// a socket of its own, which the kernel's price bounds: it is reported, and the goal is about a
+// pipelined publisher.
 func (r *report) fanout(sizes []int, samples []goal.Sample, lost []lostEvents) {
 	chart := goal.Chart{Name: "fanout", Title: "What an event costs as subscribers grow", X: "subscribers", Y: "server CPU µs/event delivered"}
 	t := grid{Name: "fanout", Title: "Events delivered to subscribers of one publisher",

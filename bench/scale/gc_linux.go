@@ -19,7 +19,7 @@ const forceEvery = 500 * time.Millisecond
 // envelopeText is the text in each envelope of the mixed load.
 const envelopeText = 1 << 10
 
-// gcBench is a server that tells of its collections.
+// gcBench is a server that reports its collections.
 type gcBench struct {
 	*filled
 	admin    string
@@ -61,8 +61,9 @@ func (b *bench) collector() error {
 	return err
 }
 
-// traced starts a server that tells of its collections. It and the load have CPUs of their own: a stop waits for every thread of the
-// server, and one that the load keeps off its processor would be waited for as long as the load likes.
+// traced starts a server that reports its collections. It and the load have CPUs of their own: a
+// stop waits for every thread of the server, and one that the load keeps off its processor would be
+// waited for as long as the load likes.
 func (b *bench) traced(rows int) (*gcBench, error) {
 	loadCPUs, err := b.Divide()
 	if err != nil {
@@ -90,8 +91,9 @@ func hotTapes(hands [][]int) []*load.Tape {
 	return load.Tapes(hands, encoders...)
 }
 
-// mixedTapes adds to tapes of hot methods half as many that create and terminate processes, and half as many that update envelopes.
-// The hot ones are those of the other loads: only they know in which state they left their rows.
+// mixedTapes adds to tapes of hot methods half as many that create and terminate processes, and
+// half as many that update envelopes. The hot ones are those of the other loads: only they know in
+// which state they left their rows.
 func mixedTapes(addr string, hot []*load.Tape) ([]*load.Tape, error) {
 	all := append(slices.Clone(hot), replaceTapes(len(hot)/2)...)
 	for range len(hot) / 2 {
@@ -106,7 +108,8 @@ func mixedTapes(addr string, hot []*load.Tape) ([]*load.Tape, error) {
 	return all, nil
 }
 
-// measure loads the server for a window and follows its collections, forcing some if every is not 0.
+// measure loads the server for a window and follows its collections, forcing some if every is not
+// 0.
 func (g *gcBench) measure(name string, tapes []*load.Tape, every time.Duration) (collected, error) {
 	cfg := config(g.Server, tapes, depth)
 	cfg.CPUs = g.loadCPUs
@@ -153,7 +156,8 @@ func collect(admin string) error {
 	return err
 }
 
-// collector makes a table and goals of what the windows showed. What forced collections cost is told only: their rate is ours.
+// collector makes a table and goals of what the windows showed. What forced collections cost is
+// reported only: their rate is ours.
 func (r *report) collector(rows int, all []collected, life float64) {
 	t := grid{Name: "gc", Title: fmt.Sprintf("The garbage collector beside %s live processes, %d connections × %d in flight", count(rows), conns, depth),
 		Head: []string{"load", "requests/s", "server CPU µs/req", "collections", "worst pause ms", "share of CPU %", "RSS MiB"}}

@@ -11,9 +11,10 @@ import (
 	"trunkline/bench/internal/load"
 )
 
-// traceLine is a line that GODEBUG=gctrace=1 has the Go runtime write for each collection, with its three phases on the clock, of which
-// the first and the third stop the program, and their CPU time: stop, assist by the program's own goroutines, background workers,
-// workers on processors without other work, stop.
+// traceLine is a line that GODEBUG=gctrace=1 has the Go runtime write for each collection, with its
+// three phases on the clock, of which the first and the third stop the program, and their CPU time:
+// stop, assist by the program's own goroutines, background workers, workers on processors without
+// other work, stop.
 //
 //	gc 7 @2.104s 0%: 0.018+1.3+0.002 ms clock, 0.037+0.33/1.2/0+0.004 ms cpu, …
 var traceLine = regexp.MustCompile(`^gc (\d+) @\S+ \d+%: ([\d.]+)\+[\d.]+\+([\d.]+) ms clock, ([\d.]+)\+([\d.]+)/([\d.]+)/([\d.]+)\+([\d.]+) ms cpu`)

@@ -42,7 +42,8 @@ func TestCollectedIn(t *testing.T) {
 	}
 }
 
-// TestTracerKeepsWhatTheOutputForgets: a server's output is kept for its last lines, and collections are counted all the same.
+// TestTracerKeepsWhatTheOutputForgets: a server's output is kept for its last lines, and
+// collections are counted all the same.
 func TestTracerKeepsWhatTheOutputForgets(t *testing.T) {
 	const each = "i=$((i+1)); echo gc $i @1s 0%: 0.01+1+0.02 ms clock, 1+1/1/1+1 ms cpu, more; sleep 0.005"
 	script := "echo listening x; i=0; while [ $i -lt 60 ]; do " + each + "; done; exec sleep 60"

@@ -31,7 +31,8 @@ func (b *bench) idle() error {
 	return nil
 }
 
-// idle makes a chart and a goal of the bytes per connection that crowds of all sizes showed, each some times.
+// idle makes a chart and a goal of the bytes per connection that crowds of all sizes showed, each
+// some times.
 func (r *report) idle(sizes []int, each [][]float64) {
 	memory := goal.Chart{Name: "idle", Title: "Resident memory of an idle TCP connection, without what the kernel holds", X: "connections", Y: "bytes/connection"}
 	g := goal.Goal{ID: "G10", What: "resident bytes per idle connection", Must: 4096, Moonshot: 2048}
@@ -44,8 +45,8 @@ func (r *report) idle(sizes []int, each [][]float64) {
 	r.judge(g)
 }
 
-// silent opens n connections to a server of its own and returns by how many bytes each made it grow. The first connection is not
-// counted: with it comes what a server makes once.
+// silent opens n connections to a server of its own and returns by how many bytes each made it
+// grow. The first connection is not counted: with it comes what a server makes once.
 func (b *bench) silent(n int) (each float64, err error) {
 	s, err := b.start(fmt.Sprintf("kernel.max_connections=%d", n+spareConns), "kernel.read_timeout_secs=0")
 	if err != nil {

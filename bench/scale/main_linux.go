@@ -13,7 +13,7 @@ import (
 	"trunkline/bench/internal/load"
 )
 
-// conns and depth are the load of every measurement that does not say otherwise.
+// conns and depth are the load of every measurement that does not name others.
 const (
 	conns = 64
 	depth = 64

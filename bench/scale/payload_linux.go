@@ -12,9 +12,11 @@ import (
 const (
 	// leastPayload is the smallest payload.
 	leastPayload = 100
-	// payloadConns is how many connections carry payloads: with all in flight some 64 MiB at the largest.
+	// payloadConns is how many connections carry payloads: with all in flight some 64 MiB at the
+	// largest.
 	payloadConns = 4
-	// perKiBFrom is from where on bytes cost more than the rest of a request, so that a price per KiB means something.
+	// perKiBFrom is from where on bytes cost more than the rest of a request, so that a price per
+	// KiB means something.
 	perKiBFrom = 1 << 10
 )
 
@@ -32,7 +34,8 @@ func carriers() []carrier {
 	}
 }
 
-// updateRequest stores an envelope and returns the request that replaces it by one with n bytes of text, which is answered with it.
+// updateRequest stores an envelope and returns the request that replaces it by one with n bytes of
+// text, which is answered with it.
 func updateRequest(addr string, n int) ([]byte, error) {
 	reply, err := load.Ask(addr, "engine", "CreateEnvelope", load.Field{Key: "raw_input", Value: "x"})
 	if err != nil {
@@ -46,7 +49,8 @@ func updateRequest(addr string, n int) ([]byte, error) {
 	return load.CountedRequest(0, "engine", "UpdateEnvelope", load.Field{Key: "envelope", Value: textEnvelope(id, n)}), nil
 }
 
-// stateRequest begins a session whose envelope has n bytes of text and returns the request for its state, which holds the envelope.
+// stateRequest begins a session whose envelope has n bytes of text and returns the request for its
+// state, which holds the envelope.
 func stateRequest(addr string, n int) ([]byte, error) {
 	const pipeline = `{"name":"n","agents":[{"name":"s1","agent":"a1"}]}`
 	id := load.Field{Key: "process_id", Value: fmt.Sprintf("scale-%d", n)}

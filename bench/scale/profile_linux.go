@@ -8,9 +8,10 @@ import (
 	"trunkline/bench/internal/load"
 )
 
-// profile says where the server's time goes in a table: for each method it takes a CPU profile under the load that was measured, keeps
-// it in the folder that was asked for and prints the functions at the top. It does nothing if none was. A profile takes five windows, and
-// a second at least, which is the least that the server profiles for.
+// profile reports where the server's time goes in a table: for each method it takes a CPU profile
+// under the load that was measured, keeps it in the folder that was asked for and prints the
+// functions at the top. It does nothing if none was. A profile takes five windows, and a second at
+// least, which is the least that the server profiles for.
 func (b *bench) profile(f *filled, loads map[string]load.Config) error {
 	if b.o.profile == "" {
 		return nil

@@ -67,8 +67,8 @@ func (f *filled) fill() error {
 	return err
 }
 
-// tapes encodes the requests of a method about the rows of hands. A small hand is repeated, so that the generator reads as much of its
-// own memory beside every table.
+// tapes encodes the requests of a method about the rows of hands. A small hand is repeated, so that
+// the generator reads as much of its own memory beside every table.
 func tapes(method string, hands [][]int) []*load.Tape {
 	if method == replace {
 		return replaceTapes(len(hands))
@@ -139,7 +139,8 @@ func (b *bench) rows() error {
 	return b.profile(all[len(all)-1], last)
 }
 
-// rows makes charts and goals of what the tables showed; the first one is what the others are compared with.
+// rows makes charts and goals of what the tables showed; the first one is what the others are
+// compared with.
 func (r *report) rows(all []*filled, samples []goal.Sample) {
 	cost := goal.Chart{Name: "rows", Title: "What a request costs as the table grows", X: "rows", Y: "server CPU µs/request"}
 	growth := goal.Goal{ID: "G5", What: "growth of server CPU per request beside " + all[0].name(), Must: 2, Moonshot: 1.5}

@@ -72,7 +72,8 @@ func fillsTheTable(t *testing.T, b *bench) {
 	}
 }
 
-// replacesAtOneSize: rows that live stay, and of those that ended no more are kept than there is room for.
+// replacesAtOneSize: rows that live stay, and of those that ended no more are kept than there is
+// room for.
 func replacesAtOneSize(t *testing.T, b *bench) {
 	f, err := b.fill(640)
 	if err != nil {

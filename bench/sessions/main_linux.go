@@ -18,8 +18,9 @@ const (
 	// piece is how many requests are encoded at a time, and how often memory is looked at.
 	piece = 500
 	depth = 16
-	// growth is how much more resident memory the second half of the time after the table was full may show than the first: what is
-	// bounded stays where it is. Below slack times the bytes held the collector has not yet had a reason to run.
+	// growth is how much more resident memory the second half of the time after the table was full
+	// may show than the first: what is bounded stays where it is. Below slack times the bytes held
+	// the collector has not yet had a reason to run.
 	growth, slack = 1.15, 2.5
 	// held is how many sessions a server holds by default (envelope §6).
 	held = 10_000
@@ -137,7 +138,7 @@ func (b *bench) active() (int64, error) {
 	return 0, fmt.Errorf("cannot read active_sessions of %v", status)
 }
 
-// report prints what happened and says what is wrong with it.
+// report prints what happened and reports what is wrong with it.
 func (b *bench) report(took time.Duration) error {
 	active, err := b.active()
 	if err != nil {
@@ -172,7 +173,8 @@ func (b *bench) counts(active, refused int64) error {
 	return nil
 }
 
-// halves returns the most resident memory in the first and the second half of the time after the table was full.
+// halves returns the most resident memory in the first and the second half of the time after the
+// table was full.
 func (b *bench) halves() (first, second int64) {
 	if len(b.rss) < 2 {
 		return 0, 0
@@ -205,7 +207,8 @@ func (b *bench) stillThere() error {
 	return nil
 }
 
-// beginRequest is InitializeSession with an envelope of about size bytes and a process id that the tape counts up.
+// beginRequest is InitializeSession with an envelope of about size bytes and a process id that the
+// tape counts up.
 func beginRequest(size int, ended bool) []byte {
 	const pipeline = `{"name":"n","agents":[{"name":"s1","agent":"a1","default_next":"s2"},{"name":"s2","agent":"a2"}]}`
 	text := fmt.Sprintf(`{"envelope_id":"e","terminated":%v,"outputs":{"seed":{"text":%q}}}`, ended, strings.Repeat("x", size))

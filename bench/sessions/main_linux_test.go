@@ -11,7 +11,8 @@ func TestRefusalsAreJudged(t *testing.T) {
 	f := func(code, message string, passes bool) {
 		t.Helper()
 		b := &bench{}
-		// A request's frame has the shape of no answer; the payload of an ERROR frame is made by hand.
+		// A request's frame has the shape of no answer; the payload of an ERROR frame is made by
+		// hand.
 		payload := "\x83\xa2id\xa1x\xa2ok\xc2\xa5error\x82\xa4code" + str(code) + "\xa7message" + str(message)
 		if err := b.judge(0, []byte(payload)); (err == nil) != passes || b.refused.Load() == 1 != passes {
 			t.Errorf("%s %s: %v, %d counted", code, message, err, b.refused.Load())

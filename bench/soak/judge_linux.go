@@ -55,7 +55,8 @@ type reading struct {
 // settleTime is how long tables and pools may fill before growth counts.
 const settleTime = 10 * time.Second
 
-// growth returns by which part of its value at settleTime the memory grew at most; ok is false if the load was too short.
+// growth returns by which part of its value at settleTime the memory grew at most; ok is false if
+// the load was too short.
 func growth(readings []reading) (part float64, ok bool) {
 	var base, highest int64
 	for _, r := range readings {

@@ -81,8 +81,9 @@ func run(o options) ([]string, error) {
 	return soak(o, server, subscribers)
 }
 
-// command is how the server is started. It allocates so little that at the usual GOGC=100 its heap doubles over some ten seconds
-// before it is collected once, and resident memory with it; a small GOGC makes resident memory follow what is really held.
+// command is how the server is started. It allocates so little that at the usual GOGC=100 its heap
+// doubles over some ten seconds before it is collected once, and resident memory with it; a small
+// GOGC makes resident memory follow what is really held.
 func command(o options, path string) load.Command {
 	c := load.Trunkline(path, fmt.Sprintf("kernel.loops=%d", o.loops), fmt.Sprintf("kernel.max_connections=%d", o.conns+o.subscribers+100),
 		fmt.Sprintf("kernel.max_processes=%d", o.processes), fmt.Sprintf("kernel.max_rate_limit_users=%d", o.users))

@@ -6,7 +6,7 @@ import (
 	"trunkline/bench/internal/load"
 )
 
-// Tags of the requests, to tell whose reply an ERROR frame is.
+// Tags of the requests, to know whose reply an ERROR frame is.
 const (
 	tagOther uint8 = iota
 	tagNextRunnable
@@ -20,18 +20,21 @@ const eventType = "soak.tick"
 
 func rowPID(conn, row int) string { return fmt.Sprintf("50a00000-0000-4000-8000-%06x%06x", conn, row) }
 
-// freshPID is replaced by the tape's counter, so every CreateProcess makes a new process; the connection keeps them apart.
+// freshPID is replaced by the tape's counter, so every CreateProcess makes a new process; the
+// connection keeps them apart.
 func freshPID(conn int) string { return fmt.Sprintf("50b%05x-0000-4000-8%s", conn, load.Placeholder) }
 
 func str(key, value string) load.Field { return load.Field{Key: key, Value: value} }
 
-// create returns a CreateProcess request. Every process has a user of its own, because a user may create ten in ten seconds.
+// create returns a CreateProcess request. Every process has a user of its own, because a user may
+// create ten in ten seconds.
 func create(pid, user string) []byte {
 	return load.AppendRequest(nil, "soak-create", "kernel", "CreateProcess", str("pid", pid), str("user_id", user), str("request_id", pid), str("session_id", pid))
 }
 
-// mix encodes the endless mix of one connection. The first half of the rows' life is RUNNING, the second READY, so every
-// transition is legal however often the tape repeats; the fresh process is created and ended within a few requests.
+// mix encodes the endless mix of one connection. The first half of the rows' life is RUNNING, the
+// second READY, so every transition is legal however often the tape repeats; the fresh process is
+// created and ended within a few requests.
 func mix(conn int) *load.Tape {
 	tape := new(load.Tape)
 	kernel := func(tag uint8, method string, body ...load.Field) {

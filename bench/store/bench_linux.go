@@ -23,7 +23,8 @@ const (
 	redisEverysec = "redis, everysec"
 )
 
-// bench is a run: the folder with all stores, the server binary, and every process that was started.
+// bench is a run: the folder with all stores, the server binary, and every process that was
+// started.
 type bench struct {
 	*load.Rig
 	o        options
@@ -48,7 +49,8 @@ func newBench(o options) (*bench, error) {
 	return b, nil
 }
 
-// trunkline starts the server in a mode, with room for the load. dir is its store; settings come on top.
+// trunkline starts the server in a mode, with room for the load. dir is its store; settings come on
+// top.
 func (b *bench) trunkline(mode, dir string, settings ...string) (*load.Server, error) {
 	all := append([]string{"store.mode=" + mode, "store.dir=" + dir, "kernel.loops=" + strconv.Itoa(b.o.loops),
 		"kernel.max_connections=" + strconv.Itoa(2*manyConns), "kernel.max_processes=10000000", "kernel.max_envelopes=100000"}, settings...)

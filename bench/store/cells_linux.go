@@ -10,7 +10,8 @@ import (
 // size is connections by requests in flight on each.
 type size struct{ conns, depth int }
 
-// few and many are the sizes of the goals that compare with a peer; the deep ones have more in flight.
+// few and many are the sizes of the goals that compare with a peer; the deep ones have more in
+// flight.
 func few() size      { return size{64, 1} }
 func many() size     { return size{manyConns, 1} }
 func fewDeep() size  { return size{64, deep} }
@@ -111,7 +112,8 @@ func (f *field) steps() (steps []goal.Step) {
 	return steps
 }
 
-// rows returns the half of the table that a size works on: tapes of two sizes must not move the same rows.
+// rows returns the half of the table that a size works on: tapes of two sizes must not move the
+// same rows.
 func (f *field) rows(at size) span {
 	half := f.o.rows / 2
 	if at.conns == manyConns {
@@ -134,7 +136,8 @@ func (f *field) loadStep(s *load.Server, name, method string, p load.Protocol, t
 	return goal.One(cell(name, method, at), func() (goal.Sample, error) { return load.Measure(cfg, s, f.o.warmup, f.o.window) })
 }
 
-// freshStep measures CreateProcess with a server that begins with an empty table and an empty store.
+// freshStep measures CreateProcess with a server that begins with an empty table and an empty
+// store.
 func (f *field) freshStep(mode string, at size) goal.Step {
 	return goal.One(cell(mode, createProcess, at), func() (goal.Sample, error) {
 		dir := f.newStore()

@@ -43,7 +43,8 @@ func storeRig(dir string) (*load.Rig, error) {
 	return nil, fmt.Errorf("cannot find a folder on a disk, give one with -dir: %w", refused)
 }
 
-// onDisk refuses a folder whose files are kept in memory: a sync there costs nothing and saves nothing.
+// onDisk refuses a folder whose files are kept in memory: a sync there costs nothing and saves
+// nothing.
 func onDisk(path string) error {
 	var s unix.Statfs_t
 	if err := unix.Statfs(path, &s); err != nil {
@@ -64,7 +65,8 @@ func filesystem(path string) string {
 	return mountOf(b, path)
 }
 
-// mountOf finds the mount with the longest path above path; of two on one place the later one counts.
+// mountOf finds the mount with the longest path above path; of two on one place the later one
+// counts.
 func mountOf(mountinfo []byte, path string) string {
 	found, longest := "unknown", -1
 	in := bufio.NewScanner(bytes.NewReader(mountinfo))
@@ -83,7 +85,8 @@ func mountOf(mountinfo []byte, path string) string {
 	return found
 }
 
-// diskSizes are the bytes of the bare writes, and diskSamples how many of each there are in a round.
+// diskSizes are the bytes of the bare writes, and diskSamples how many of each there are in a
+// round.
 var diskSizes = []int{4 << 10, 64 << 10}
 
 const diskSamples = 60

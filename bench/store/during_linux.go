@@ -12,12 +12,14 @@ import (
 )
 
 const (
-	// watchEvery is how often the server's log is looked at for a snapshot: how exactly its end is known.
+	// watchEvery is how often the server's log is looked at for a snapshot: how exactly its end is
+	// known.
 	watchEvery = 5 * time.Millisecond
-	// touchEvery is how often something changes beside the load, as a table that only is read needs no snapshot.
+	// touchEvery is how often something changes beside the load, as a table that only is read needs
+	// no snapshot.
 	touchEvery = 200 * time.Millisecond
-	// pacedShare of what the server did with one request in flight on each connection, which is how a paced load comes, is what it asks
-	// for: enough room that latency means something.
+	// pacedShare of what the server did with one request in flight on each connection, which is how
+	// a paced load comes, is what it asks for: enough room that latency means something.
 	pacedShare = 0.3
 	pacedConns = 64
 	pacedDepth = 64
@@ -25,7 +27,8 @@ const (
 	pacedTries = 4
 )
 
-// latency is one method under a paced load, apart by whether a snapshot was being written when the request was due.
+// latency is one method under a paced load, apart by whether a snapshot was being written when the
+// request was due.
 type latency struct {
 	Method    string    `json:"method"`
 	PerSec    float64   `json:"requests_per_second"`
@@ -95,7 +98,8 @@ func (w *watcher) end() ([]period, error) {
 	return w.seen, w.err
 }
 
-// duringSnapshots measures the hot methods while snapshots of the large table are written, and beside that.
+// duringSnapshots measures the hot methods while snapshots of the large table are written, and
+// beside that.
 func (t *restarting) duringSnapshots(r *report) error {
 	methods := []string{getProcess, recordUsage, transitionState}
 	tapes, rates := map[string][]*load.Tape{}, map[string]float64{}
@@ -121,7 +125,8 @@ func (t *restarting) duringSnapshots(r *report) error {
 	return nil
 }
 
-// paced runs the load until it met snapshots and time without them, a few times at most: on a slow disk a snapshot takes long.
+// paced runs the load until it met snapshots and time without them, a few times at most: on a slow
+// disk a snapshot takes long.
 func (t *restarting) paced(method string, tapes []*load.Tape, rate float64) (latency, error) {
 	beside, during := new(load.Histogram), new(load.Histogram)
 	var took []float64
@@ -142,7 +147,8 @@ func (t *restarting) paced(method string, tapes []*load.Tape, rate float64) (lat
 	return latency{method, rate, len(took), goal.Median(took), quantilesOf(beside), quantilesOf(during)}, nil
 }
 
-// split takes the slices of a run apart. What follows the last snapshot counts nowhere: the next one may have begun.
+// split takes the slices of a run apart. What follows the last snapshot counts nowhere: the next
+// one may have begun.
 func split(p *load.Paced, snapshots []period) (beside, during *load.Histogram) {
 	beside, during = new(load.Histogram), new(load.Histogram)
 	free := p.Start

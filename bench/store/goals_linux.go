@@ -7,7 +7,8 @@ import (
 	"trunkline/bench/internal/goal"
 )
 
-// goalRows is the table of the goal about a restart, and goalReplay the seconds it may take; a smaller table has as much less time.
+// goalRows is the table of the goal about a restart, and goalReplay the seconds it may take; a
+// smaller table has as much less time.
 const (
 	goalRows   = 1_000_000
 	goalReplay = 1.0
@@ -16,7 +17,8 @@ const (
 // bounded is a goal, with what bounds it.
 type bounded struct {
 	goal.Goal
-	// Bound is what the server in mode memory reaches with RecordUsage beside the same peer: durability cannot add to it. 0: not measured.
+	// Bound is what the server in mode memory reaches with RecordUsage beside the same peer:
+	// durability cannot add to it. 0: not measured.
 	Bound float64 `json:"memory_reaches,omitempty"`
 
 	optional bool // left out when it was not measured

@@ -16,9 +16,11 @@ const (
 	recordBytes = 300
 	// peerRead is how much it reads from a connection in a turn, PROTO_IOBUF_LEN of redis.
 	peerRead = 16 << 10
-	// peerEvents bounds the connections of a turn; redis takes all that are ready, and so does this.
+	// peerEvents bounds the connections of a turn; redis takes all that are ready, and so does
+	// this.
 	peerEvents = 4096
-	// peerFile is the size at which the file begins anew, so that a run does not fill the disk. Redis rewrites its file instead.
+	// peerFile is the size at which the file begins anew, so that a run does not fill the disk.
+	// Redis rewrites its file instead.
 	peerFile = 256 << 20
 	// peerPostpone is how long a write waits for the sync of another thread (everysec).
 	peerPostpone = 2 * time.Second
@@ -32,7 +34,7 @@ type peerConn struct {
 	in      []byte // the part of a frame that a turn left behind
 	out     []byte // replies that are not sent
 	queued  bool   // it is in loop.replying
-	blocked bool   // its socket took no more; epoll says when it does
+	blocked bool   // its socket took no more; epoll reports when it does
 }
 
 // loop is the bare group-commit loop.
@@ -44,7 +46,7 @@ type loop struct {
 	buf             []byte
 }
 
-// runPeer serves on a free loopback port, appending to a file, until it is told to end.
+// runPeer serves on a free loopback port, appending to a file, until it is stopped.
 func runPeer(path string, everysec bool) error {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)

@@ -101,7 +101,8 @@ func (a *appendFile) commit() error {
 	return nil
 }
 
-// postponed says that the other thread is syncing, when a write would wait for it, and that this has not lasted too long.
+// postponed reports that the other thread is syncing, when a write would wait for it, and that this
+// has not lasted too long.
 func (a *appendFile) postponed() bool {
 	if a.syncing == nil || !a.syncing.Load() {
 		a.since = time.Time{}
@@ -113,7 +114,8 @@ func (a *appendFile) postponed() bool {
 	return time.Since(a.since) < peerPostpone
 }
 
-// takeRequests finds the whole frames that b begins with and appends a reply to each to out. ok is false for what is no request.
+// takeRequests finds the whole frames that b begins with and appends a reply to each to out. ok is
+// false for what is no request.
 func takeRequests(b []byte, out *[]byte) (used, count int, ok bool) {
 	for {
 		typ, payload, size, whole, err := load.ParseFrame(b[used:])

@@ -9,8 +9,8 @@ import (
 	"trunkline/bench/internal/load"
 )
 
-// profile says where the server's time goes in mode always, 1024 requests in flight: it keeps CPU profiles of RecordUsage and prints
-// the functions at the top.
+// profile reports where the server's time goes in mode always, 1024 requests in flight: it keeps
+// CPU profiles of RecordUsage and prints the functions at the top.
 func (b *bench) profile() error {
 	dir := b.newStore()
 	defer os.RemoveAll(dir)

@@ -22,7 +22,7 @@ type restart struct {
 	Rows     int     `json:"rows"`
 	Tail     int     `json:"tail_records"` // of the log, behind the snapshot
 	Store    int64   `json:"store_bytes"`
-	Recovery float64 `json:"recovery_seconds"`     // as the server says: directory opened, snapshot loaded, log replayed
+	Recovery float64 `json:"recovery_seconds"`     // as the server shows: directory opened, snapshot loaded, log replayed
 	Snapshot float64 `json:"snapshot_seconds"`     // its part for the snapshot
 	Replay   float64 `json:"replay_seconds"`       // its part for the log
 	Answer   float64 `json:"first_answer_seconds"` // from the start of the process to its first reply
@@ -47,7 +47,8 @@ type restarting struct {
 	s    *load.Server
 }
 
-// restart makes the table, restarts from each kind of store, and measures what a snapshot costs those who ask meanwhile.
+// restart makes the table, restarts from each kind of store, and measures what a snapshot costs
+// those who ask meanwhile.
 func (b *bench) restart(r *report) error {
 	t := &restarting{bench: b, dir: b.newStore(), rows: b.o.restartRows}
 	defer os.RemoveAll(t.dir)
@@ -100,7 +101,8 @@ func (t *restarting) again(settings []string) (err error) {
 	return t.answers()
 }
 
-// answers asks for the last process until the server tells of it: it may listen before it has recovered.
+// answers asks for the last process until the server reports it: it may listen before it has
+// recovered.
 func (t *restarting) answers() error {
 	for start := time.Now(); ; time.Sleep(time.Millisecond) {
 		err := t.look(t.rows - 1)
@@ -147,7 +149,8 @@ func (t *restarting) measure(from string, tail int) (restart, error) {
 	return out, nil
 }
 
-// recovered returns what the server has said once it has said how long recovery took. That it listens is said, and seen, before.
+// recovered returns what the server has reported once it has reported how long recovery took. That
+// it listens is printed, and seen, before.
 func (t *restarting) recovered() (said string, err error) {
 	const patience = 5 * time.Second
 	for start := time.Now(); time.Since(start) < patience; time.Sleep(time.Millisecond) {
@@ -158,8 +161,8 @@ func (t *restarting) recovered() (said string, err error) {
 	return "", fmt.Errorf("cannot find how long recovery took in the server's output:\n%s", said)
 }
 
-// divided fills in the parts of a recovery where the server does not say them: of one with both, the snapshot is taken to have taken as
-// long as where it was alone.
+// divided fills in the parts of a recovery where the server does not print them: of one with both,
+// the snapshot is taken to have taken as long as where it was alone.
 func (m restart) divided(before []restart) restart {
 	if m.Snapshot+m.Replay > 0 {
 		return m
@@ -238,7 +241,8 @@ func (t *restarting) tail() error {
 	return load.SendOnce(t.s.Addr, load.Kernel, tapes, deep)
 }
 
-// logged returns the number behind key= in the last line of a server's text log that has the message, 0 if there is none.
+// logged returns the number behind key= in the last line of a server's text log that has the
+// message, 0 if there is none.
 func logged(output, message, key string) float64 {
 	pattern := regexp.MustCompile(`\b` + regexp.QuoteMeta(message) + `\b.*?\s` + regexp.QuoteMeta(key) + `=([0-9.eE+-]+)`)
 	all := pattern.FindAllStringSubmatch(output, -1)

@@ -19,7 +19,8 @@ const (
 	appendRecord    = "append" // what the peers do with every request
 )
 
-// envelopes is how many stored envelopes UpdateEnvelope takes turns on, and envelopeText the bytes of text in each.
+// envelopes is how many stored envelopes UpdateEnvelope takes turns on, and envelopeText the bytes
+// of text in each.
 const (
 	envelopes    = manyConns
 	envelopeText = 300
@@ -27,8 +28,8 @@ const (
 
 func text(key, value string) load.Field { return load.Field{Key: key, Value: value} }
 
-// createRequest is CreateProcess with identifiers that the tape counts up; every process has a user of its own, so that no rate
-// limit bites.
+// createRequest is CreateProcess with identifiers that the tape counts up; every process has a user
+// of its own, so that no rate limit bites.
 func createRequest(conn int) []byte {
 	id := fmt.Sprintf("c0%06x-0000-40%s", conn, load.Placeholder)
 	return load.AppendRequest(nil, "create", "kernel", createProcess, text("pid", id), text("request_id", id), text("user_id", id), text("session_id", id))
@@ -47,7 +48,8 @@ func freshTapes(conns int) (tapes []*load.Tape) {
 // span is the rows from one up to below another.
 type span struct{ from, to int }
 
-// tapesOf encodes the requests of one method about rows for every connection; ids are the envelopes for UpdateEnvelope.
+// tapesOf encodes the requests of one method about rows for every connection; ids are the envelopes
+// for UpdateEnvelope.
 func tapesOf(method string, rows span, conns int, ids []string) []*load.Tape {
 	encoders := load.RowEncoders(method)
 	switch method {
@@ -81,7 +83,8 @@ func prepare(addr string, rows int) error {
 	return load.LiftLimits(addr, "rate_limit_rpm", "rate_limit_rph", "rate_limit_burst")
 }
 
-// makeEnvelopes stores n envelopes and returns their identifiers. Many ask at once, so that one sync serves many.
+// makeEnvelopes stores n envelopes and returns their identifiers. Many ask at once, so that one
+// sync serves many.
 func makeEnvelopes(addr string, n int) ([]string, error) {
 	const askers = 32
 	ids, errs := make([]string, n), make([]error, askers)

@@ -191,7 +191,8 @@ func TestRedisPath(t *testing.T) {
 	f("/x/redis", dir, "/x/redis")
 }
 
-// TestWholeRun measures a little of everything with the real server: whether it fits together, not what comes out.
+// TestWholeRun measures a little of everything with the real server: whether it fits together, not
+// what comes out.
 func TestWholeRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts servers")

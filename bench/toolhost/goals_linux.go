@@ -37,7 +37,8 @@ func goals(all []goal.Sample) []goal.Goal {
 	return goal.JudgeAll(append(list, worker, least, start)...)
 }
 
-// hotGoals compares the pipelined kinds over a transport with a peer. The goal is about a trivial tool; the other kinds are told.
+// hotGoals compares the pipelined kinds over a transport with a peer. The goal is about a trivial
+// tool; the other kinds are reported.
 func hotGoals(all []goal.Sample, via, peer, what string) (list []goal.Goal) {
 	for _, kind := range hot() {
 		g := goal.Goal{What: what + ", " + kind, AtLeast: true}
@@ -59,7 +60,8 @@ func hotGoals(all []goal.Sample, via, peer, what string) (list []goal.Goal) {
 	return list
 }
 
-// scanGoals compares the field scan with libraries that check the line, and with one that does not, which is told.
+// scanGoals compares the field scan with libraries that check the line, and with one that does not,
+// which is reported.
 func scanGoals(all []goal.Sample) []goal.Goal {
 	scan := goal.Goal{What: "field scan / libraries that check the line", Must: mustScan, AtLeast: true}
 	free := goal.Goal{What: "field scan / " + unchecked + ", which does not", AtLeast: true}
@@ -85,7 +87,8 @@ func ours(all []goal.Sample) (cells []goal.Cell) {
 	return cells
 }
 
-// against adds the ratio of requests/s of ours and the peer's in the same cell, and that of CPU time.
+// against adds the ratio of requests/s of ours and the peer's in the same cell, and that of CPU
+// time.
 func against(g *goal.Goal, all []goal.Sample, name string, ours goal.Cell, server string) {
 	peer := ours
 	peer.Server = server

@@ -55,7 +55,8 @@ func TestJudge(t *testing.T) {
 	f(pipes, goal.None, 0, join(at(a, 90), at(b, 100)))
 	f(pipes, goal.Pass, 0.7, join(at(over(trunkline, noop, partPipes, 1), 7), at(over(constant, noop, partPipes, 1), 10)))
 
-	// The goals are about the trivial tool: what the other kinds reach is told beside it and moves no verdict.
+	// The goals are about the trivial tool: what the other kinds reach is reported beside it and
+	// moves no verdict.
 	for _, kind := range []string{hit, slot} {
 		all := join(at(a, 50), at(b, 100), at(over(trunkline, kind, partTCP, 1), 30), at(over(echo, kind, partTCP, 1), 100),
 			at(over(trunkline, kind, partPipes, 1), 4), at(over(constant, kind, partPipes, 1), 10))

@@ -9,7 +9,8 @@ import (
 	"trunkline/bench/internal/load"
 )
 
-// The kinds of requests, the AIDs they name, and how many different ones of a kind a connection sends.
+// The kinds of requests, the AIDs they name, and how many different ones of a kind a connection
+// sends.
 const (
 	noop       = "noop"
 	hit        = "hit"
@@ -27,7 +28,8 @@ const (
 	variety    = 8
 )
 
-// judged is the kind that the goals of the pipelined cells are about: a trivial built-in tool. The other hot kinds are told.
+// judged is the kind that the goals of the pipelined cells are about: a trivial built-in tool. The
+// other hot kinds are reported.
 const judged = noop
 
 // bare are the kinds whose requests hold an AID and nothing else.
@@ -38,14 +40,15 @@ func bare() map[string]string {
 // hot are the kinds that are pipelined, in the order of the table.
 func hot() []string { return []string{noop, hit, slot} }
 
-// maxInFlight bounds the requests in flight of all connections, and maxDepth those of one: their replies fit into a pipe.
+// maxInFlight bounds the requests in flight of all connections, and maxDepth those of one: their
+// replies fit into a pipe.
 const (
 	maxInFlight = 1 << 16
 	maxDepth    = 256
 )
 
-// requests returns the lines of a kind, all of one length, whose replies are of one length as well once primed. Those of kind slot
-// differ from one to the next, so that each changes the state.
+// requests returns the lines of a kind, all of one length, whose replies are of one length as well
+// once primed. Those of kind slot differ from one to the next, so that each changes the state.
 func requests(kind string) (lines []string) {
 	if aid := bare()[kind]; aid != "" {
 		return []string{`{"aid":"` + aid + `"}` + "\n"}

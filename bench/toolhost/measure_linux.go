@@ -15,7 +15,8 @@ const (
 	small     = "small program"
 )
 
-// workerConns is how many callers of an external tool there are in the cells with many: twice as many as it has processes.
+// workerConns is how many callers of an external tool there are in the cells with many: twice as
+// many as it has processes.
 const workerConns = 8
 
 // cell is a server under the load of a kind.

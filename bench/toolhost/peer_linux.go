@@ -16,8 +16,8 @@ import (
 	"trunkline/handlers/toolhost"
 )
 
-// The peer is the bound: the owners of connections that the tool server has, under the same limits, and a session that looks for
-// nothing but the ends of lines.
+// The peer is the bound: the owners of connections that the tool server has, under the same limits,
+// and a session that looks for nothing but the ends of lines.
 
 // echoSession sends each line back, or a constant reply.
 type echoSession struct {

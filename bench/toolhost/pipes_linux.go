@@ -19,7 +19,8 @@ import (
 // stuckAfter is how much longer than it should a cell may take before its server is killed.
 const stuckAfter = 10 * time.Second
 
-// pipeServer is a process behind two pipes, whose ends here are plain descriptors: a blocked read costs no more than it has to.
+// pipeServer is a process behind two pipes, whose ends here are plain descriptors: a blocked read
+// costs no more than it has to.
 type pipeServer struct {
 	cmd     *exec.Cmd
 	in, out int // its stdin and stdout
@@ -93,8 +94,9 @@ func (s *pipeServer) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// pipeLoad keeps depth requests in flight: it answers each batch of replies with one write of as many requests. All requests have one
-// length, and all replies. What is in flight fits into the pipes, so that neither side waits for the other to read.
+// pipeLoad keeps depth requests in flight: it answers each batch of replies with one write of as
+// many requests. All requests have one length, and all replies. What is in flight fits into the
+// pipes, so that neither side waits for the other to read.
 type pipeLoad struct {
 	server  io.ReadWriter
 	lines   []byte // the requests over and over, so that any depth of them in a row are one write

@@ -16,7 +16,8 @@ import (
 // fieldScan is the kind of the cells that bench/peers/jsonscan measures.
 const fieldScan = "field scan"
 
-// The libraries of the field scan that check the whole line, as trunkline does, and the one that does not.
+// The libraries of the field scan that check the whole line, as trunkline does, and the one that
+// does not.
 func checking() []string { return []string{"fastjson", "sonic-valid-searcher", "sonic-root"} }
 
 const unchecked = "sonic-searcher"
@@ -43,7 +44,8 @@ func (b *bench) scan() ([]goal.Sample, error) {
 	return readScan(out)
 }
 
-// readScan reads the rows of the benchmark's report: the processor time of the thread for each line.
+// readScan reads the rows of the benchmark's report: the processor time of the thread for each
+// line.
 func readScan(out []byte) (all []goal.Sample, err error) {
 	row := regexp.MustCompile(`^BenchmarkFind/([^/\s]+)/([^\s]+?)(?:-\d+)?\s+(\d+)\s.*\s([0-9.]+) cpu-ns/op`)
 	for in := bufio.NewScanner(bytes.NewReader(out)); in.Scan(); {

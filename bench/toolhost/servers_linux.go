@@ -64,7 +64,7 @@ func (b *bench) prepare() (err error) {
 	return b.startServer()
 }
 
-// listening is the line by which the tool server says where it listens.
+// listening is the line by which the tool server reports where it listens.
 func listening() *regexp.Regexp { return regexp.MustCompile(`toolhost listening on tcp://(\S+)`) }
 
 // startServer starts the tool server where a part needs it.
@@ -84,7 +84,8 @@ func (b *bench) startEcho() (err error) {
 	return err
 }
 
-// serveArgs serves the built-in tools and those of the manifest. What is kept outlives the run, so that every hit is one.
+// serveArgs serves the built-in tools and those of the manifest. What is kept outlives the run, so
+// that every hit is one.
 func (b *bench) serveArgs() []string {
 	return []string{"--serve", "builtin", "--plugin", b.manifest, "--idemp-ttl-ms", "3600000"}
 }
@@ -100,7 +101,8 @@ const toolJSON = `{"aid":%q,"name":%q,"deterministic":false,"tags":["tag.bench"]
 //go:embed worker/worker.py
 var pythonTool []byte
 
-// findPython looks for the interpreter itself: what the PATH has may be a script that looks for it at every start.
+// findPython looks for the interpreter itself: what the PATH has may be a script that looks for it
+// at every start.
 func (b *bench) findPython() {
 	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 // oneShot is the kind of a cell that starts a program for one request.
 const oneShot = "start and answer"
 
-// starts starts the program and the small one in turns, each for one request, and takes the medians.
+// starts starts the program and the small one in turns, each for one request, and takes the
+// medians.
 func (b *bench) starts() ([]goal.Sample, error) {
 	input := filepath.Join(b.Dir, "request.json")
 	if err := os.WriteFile(input, []byte(`{"input_json":"{}","ds_state":{"slots":{}}}`+"\n"), 0o600); err != nil {

@@ -230,7 +230,8 @@ func TestRunOnceRefuses(t *testing.T) {
 	f("cannot run", "false")
 }
 
-// TestWholeRun measures a little of everything with the real server: whether it fits together, not what comes out.
+// TestWholeRun measures a little of everything with the real server: whether it fits together, not
+// what comes out.
 func TestWholeRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts servers")

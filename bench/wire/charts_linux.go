@@ -10,8 +10,8 @@ import (
 // axisCost names what all charts show.
 const axisCost = "server CPU µs per request"
 
-// charts draws the grid: what a request costs each server as connections and depth grow. A chart that lacks sizes is left out, as without
-// the grid.
+// charts draws the grid: what a request costs each server as connections and depth grow. A chart
+// that lacks sizes is left out, as without the grid.
 func charts(all []goal.Sample, o options) []goal.Chart {
 	cells := gridCells(all)
 	list := []goal.Chart{
@@ -45,8 +45,8 @@ func connsChart(name string, cells []goal.Summary, depth int) goal.Chart {
 	})
 }
 
-// chart takes the cells that at places. The axes are linear, so grpc-go would press all others into one line in pipelined charts: at
-// leaves it out there, and the title says so.
+// chart takes the cells that at places. The axes are linear, so grpc-go would press all others into
+// one line in pipelined charts: at leaves it out there, and the title shows it.
 func chart(name, title, x string, cells []goal.Summary, at func(goal.Cell) (x int, ok bool)) goal.Chart {
 	c := goal.Chart{Name: name, Title: title, X: x, Y: axisCost}
 	var beyond []float64

@@ -30,7 +30,7 @@ func TestCharts(t *testing.T) {
 		if at != [2]int{64, 64} {
 			add(baregnet, judged, at[0], at[1], float64(at[0])/float64(at[1]))
 			add(grpcgo, unary, at[0], at[1], 10+float64(at[1]))
-			add(given, judged, at[0], at[1], 0) // nobody knows its CPU time
+			add(given, judged, at[0], at[1], 0) // its CPU time is unknown
 		}
 	}
 	got := charts(all, o)

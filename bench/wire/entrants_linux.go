@@ -128,7 +128,8 @@ func (f *field) enterNet() error {
 	return err
 }
 
-// enterBare starts one baregnet per reply size, so that each method is compared with a constant reply as long as its own.
+// enterBare starts one baregnet per reply size, so that each method is compared with a constant
+// reply as long as its own.
 func (f *field) enterBare() (err error) {
 	for _, size := range f.replies {
 		if f.bare[size] != nil {

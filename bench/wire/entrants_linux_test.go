@@ -47,7 +47,8 @@ func TestEnterFindsNoPrograms(t *testing.T) {
 	}
 }
 
-// TestProbeReplies: sizes are those of whole frames, and a quota that is over would not be the hot path.
+// TestProbeReplies: sizes are those of whole frames, and a quota that is over would not be the hot
+// path.
 func TestProbeReplies(t *testing.T) {
 	srv := fakekernel.Start(t, 0, nil)
 	sizes, err := probeReplies(srv.Addr)
@@ -65,7 +66,8 @@ func TestProbeReplies(t *testing.T) {
 	}
 }
 
-// TestPacedCell: the rate is the one asked for, latencies leave out the warm-up, and the process is read.
+// TestPacedCell: the rate is the one asked for, latencies leave out the warm-up, and the process is
+// read.
 func TestPacedCell(t *testing.T) {
 	process, err := load.StartServer(load.Command{Name: "peer", Path: "/bin/sh", Args: []string{"-c", "echo listening x; exec sleep 60"}, Listening: load.PeerListening})
 	if err != nil {

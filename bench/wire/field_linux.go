@@ -24,7 +24,8 @@ type field struct {
 	missing  []string // cells that the peer at -peer could not be measured in, and why
 }
 
-// startField builds what is missing and starts every server. After an error nothing is left running.
+// startField builds what is missing and starts every server. After an error nothing is left
+// running.
 func startField(o options) (*field, error) {
 	rig, err := load.NewRig("", "wire-bench-")
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"trunkline/bench/internal/goal"
 )
 
-// round builds the samples of one round: CPU of trunkline, baregnet, GET and gRPC, and requests/s at depth 1.
+// round builds the samples of one round: CPU of trunkline, baregnet, GET and gRPC, and requests/s
+// at depth 1.
 func round(n int, trunk, bare, getCPU, grpc, trunkRate, bareRate float64) []goal.Sample {
 	var out []goal.Sample
 	add := func(server, method string, conns, depth int, cpu, rate float64) {

@@ -11,7 +11,8 @@ import (
 	"trunkline/bench/internal/load"
 )
 
-// buildOffline builds the peers if their modules are on this machine: they are no part of this module.
+// buildOffline builds the peers if their modules are on this machine: they are no part of this
+// module.
 func buildOffline(t *testing.T) (bin string) {
 	t.Helper()
 	bin = t.TempDir()
@@ -27,8 +28,8 @@ func buildOffline(t *testing.T) (bin string) {
 	return bin
 }
 
-// TestWholeRun measures a little of everything with the real servers, and with one more that allows too few connections for the
-// largest cells: whether it fits together, not what comes out.
+// TestWholeRun measures a little of everything with the real servers, and with one more that allows
+// too few connections for the largest cells: whether it fits together, not what comes out.
 func TestWholeRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts servers")
@@ -94,7 +95,8 @@ func wantWhole(t *testing.T, f *field, r report) {
 	}
 }
 
-// TestPlan: every cell of the grid has its turn, once, and those that goals are about have more rounds.
+// TestPlan: every cell of the grid has its turn, once, and those that goals are about have more
+// rounds.
 func TestPlan(t *testing.T) {
 	f := &field{o: options{conns: 64, many: 1000, depth: 64, rows: 1000}}
 	for _, name := range []string{grpcgo, nats, baregnet, trunkline} {

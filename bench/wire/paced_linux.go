@@ -11,13 +11,15 @@ import (
 const paced = judged + " paced"
 
 const (
-	// pacedSpan is the time between two bursts of one connection. The connections' bursts are spread evenly over it.
+	// pacedSpan is the time between two bursts of one connection. The connections' bursts are
+	// spread evenly over it.
 	pacedSpan = time.Millisecond
-	// pacedSlice is how finely the warm-up can be told from the rest.
+	// pacedSlice is how finely the warm-up is separated from the rest.
 	pacedSlice = 10 * time.Millisecond
 )
 
-// halfLoad is half of the requests/s that the slower of the two servers of G8 answers at full depth, 0 if one of them was not measured.
+// halfLoad is half of the requests/s that the slower of the two servers of G8 answers at full
+// depth, 0 if one of them was not measured.
 func halfLoad(all []goal.Sample, o options) float64 {
 	return min(median(all, deep(trunkline, judged, o), goal.Rate), median(all, deep(baregnet, judged, o), goal.Rate)) / 2
 }
@@ -35,7 +37,8 @@ func (f *field) pacedStep(s *load.Server, name string, rate float64) goal.Step {
 	return goal.One(deep(name, paced, f.o), func() (goal.Sample, error) { return pacedCell(s, cfg, f.o.warmup) })
 }
 
-// pacedCell takes latencies from when a request was due, of those due after the warm-up. CPU time and rate are those of the whole run.
+// pacedCell takes latencies from when a request was due, of those due after the warm-up. CPU time
+// and rate are those of the whole run.
 func pacedCell(s *load.Server, cfg load.PacedConfig, warmup time.Duration) (goal.Sample, error) {
 	w, err := load.OpenWindow(s.PID(), 0)
 	if err != nil {

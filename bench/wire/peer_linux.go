@@ -10,8 +10,8 @@ import (
 	"trunkline/bench/internal/load"
 )
 
-// enterPeer adds the kernel server at -peer, which somebody else started. Its CPU time and memory are told where it runs on this
-// machine as the same user.
+// enterPeer adds the kernel server at -peer, which another program started. Its CPU time and memory
+// are reported where it runs on this machine as the same user.
 func (f *field) enterPeer() error {
 	if f.o.peer == "" {
 		return nil
@@ -42,8 +42,8 @@ func fill(addr string, rows int) error {
 	return load.CreateRows(addr, 0, rows)
 }
 
-// givenStep leaves no sample where that server cannot be measured, as with more connections than it allows: that is its own affair
-// and no reason to end the run. It is told.
+// givenStep leaves no sample where that server cannot be measured, as with more connections than it
+// allows: that is its own affair and no reason to end the run. It is reported.
 func (f *field) givenStep(addr string, pid, conns, depth int) goal.Step {
 	cfg, c := f.config(addr, load.Kernel, kernelTapes(judged, f.o.rows, conns), depth), cell(given, judged, conns, depth)
 	return goal.Step{Name: c.String(), Measure: func() ([]goal.Sample, error) {

@@ -30,7 +30,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestGivenStep: what a given server refuses leaves no sample, is told, and ends no run.
+// TestGivenStep: what a given server refuses leaves no sample, is reported, and ends no run.
 func TestGivenStep(t *testing.T) {
 	f := &field{o: options{rows: 10, workers: 1, window: 50 * time.Millisecond}}
 	srv := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte {

@@ -16,8 +16,8 @@ func (o *options) sizes() (list [][2]int) {
 	return list
 }
 
-// measure takes all turns: most rounds for what goals are judged by, fewer for the rest of the grid, and then the paced load, whose
-// rate the first ones found.
+// measure takes all turns: most rounds for what goals are judged by, fewer for the rest of the
+// grid, and then the paced load, whose rate the first ones found.
 func (f *field) measure() ([]goal.Sample, error) {
 	all, err := goal.Rounds(f.o.rounds, f.hotSteps(), os.Stderr)
 	if err != nil {
@@ -31,8 +31,8 @@ func (f *field) measure() ([]goal.Sample, error) {
 	return append(append(all, paced...), rest...), err
 }
 
-// hotSteps are the cells that most goals are about: everybody at full depth, the hot methods beside constant replies of their sizes,
-// and one request in flight on each of many connections.
+// hotSteps are the cells that most goals are about: every client at full depth, the hot methods
+// beside constant replies of their sizes, and one request in flight on each of many connections.
 func (f *field) hotSteps() (steps []goal.Step) {
 	for _, e := range f.entrants {
 		steps = append(steps, e.step(f.o.conns, f.o.depth))

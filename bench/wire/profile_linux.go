@@ -8,8 +8,8 @@ import (
 	"trunkline/bench/internal/load"
 )
 
-// profile says where the server's time goes: for each hot method it takes a CPU profile of the server under the pipelined load,
-// keeps it in dir and prints the functions at the top.
+// profile reports where the server's time goes: for each hot method it takes a CPU profile of the
+// server under the pipelined load, keeps it in dir and prints the functions at the top.
 func (f *field) profile(dir string) error {
 	for _, method := range methods {
 		path := filepath.Join(dir, method+".pprof")

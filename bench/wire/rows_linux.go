@@ -31,7 +31,8 @@ func natsTapes(conns int) (tapes []*load.Tape) {
 	return tapes
 }
 
-// getValue is the value behind every key of the GET peer: 150 bytes, within the 128 to 174 of a process reply's own data.
+// getValue is the value behind every key of the GET peer: 150 bytes, within the 128 to 174 of a
+// process reply's own data.
 const getValue = 150
 
 // storeRows presets the GET peer.
@@ -47,8 +48,8 @@ func storeRows(addr string, n int) error {
 	return nil
 }
 
-// probeReplies asks a server how large its reply to each hot method is, in bytes with prefix, and checks that CheckQuota is
-// within bounds. It leaves row 0 READY as it was.
+// probeReplies asks a server how large its reply to each hot method is, in bytes with prefix, and
+// checks that CheckQuota is within bounds. It leaves row 0 READY as it was.
 func probeReplies(addr string) (map[string]int, error) {
 	c, err := load.Dial(addr)
 	if err != nil {

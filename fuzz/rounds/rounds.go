@@ -1,5 +1,6 @@
-// Package rounds decides how much work a randomized or repeated test does. A test names its usual amount, which make test has time
-// for, and a smaller one for -short. TRUNKLINE_TEST_LONG=N multiplies the usual amount by N; make test-long sets it.
+// Package rounds decides how much work a randomized or repeated test does. A test names its usual
+// amount, which make test has time for, and a smaller one for -short. TRUNKLINE_TEST_LONG=N
+// multiplies the usual amount by N; make test-long sets it.
 package rounds
 
 import (
@@ -19,8 +20,8 @@ func Of(short, usual int) int {
 	return usual * factor()
 }
 
-// Step returns the distance between the cases that a test tries of a long row of them: short under -short, else usual divided by the
-// factor of Variable, and no less than 1.
+// Step returns the distance between the cases that a test tries of a long row of them: short under
+// -short, else usual divided by the factor of Variable, and no less than 1.
 func Step(short, usual int) int {
 	if testing.Short() {
 		return short
@@ -28,10 +29,12 @@ func Step(short, usual int) int {
 	return max(1, usual/factor())
 }
 
-// Long reports whether a test has time for its long form: Variable is set, and the run is not -short.
+// Long reports whether a test has time for its long form: Variable is set, and the run is not
+// -short.
 func Long() bool { return !testing.Short() && factor() > 1 }
 
-// factor panics on a value that is no factor: a run that was meant to be long must not be a usual one.
+// factor panics on a value that is no factor: a run that was meant to be long must not be a usual
+// one.
 func factor() int {
 	text := os.Getenv(variable)
 	if text == "" {

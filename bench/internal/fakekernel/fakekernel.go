@@ -1,5 +1,6 @@
-// Package fakekernel is a kernel IPC server for the tests of the benchmark programs: it splits frames, decodes each request and
-// lets the test answer it. It runs inside the test's process, is slow, and knows nothing about processes.
+// Package fakekernel is a kernel IPC server for the tests of the benchmark programs: it splits
+// frames, decodes each request and lets the test answer it. It runs inside the test's process, is
+// slow, and knows nothing about processes.
 package fakekernel
 
 import (
@@ -34,8 +35,9 @@ type Server struct {
 	seen map[string]int
 }
 
-// Start listens on a free port. answer is called for one request at a time, over all connections, and returns the bytes to send;
-// nil closes the connection. Nil answers everything with OK. chop limits the bytes per write; 0 is no limit.
+// Start listens on a free port. answer is called for one request at a time, over all connections,
+// and returns the bytes to send; nil closes the connection. Nil answers everything with OK. chop
+// limits the bytes per write; 0 is no limit.
 func Start(t *testing.T, chop int, answer func(Request) []byte) *Server {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

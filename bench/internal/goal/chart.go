@@ -1,7 +1,7 @@
 package goal
 
-// Chart is figures over something that grows, ready to be drawn: what costs how much, as connections, rows or payloads grow. Axes
-// name their units.
+// Chart is figures over something that grows, ready to be drawn: what costs how much, as
+// connections, rows or payloads grow. Axes name their units.
 type Chart struct {
 	Name  string `json:"name"`  // of its file, without an ending: "rows"
 	Title string `json:"title"` // what it shows, as a sentence
@@ -22,7 +22,8 @@ type Point struct {
 	Y float64 `json:"y"`
 }
 
-// Add appends a point to the chart's line of that name, and begins the line if there is none. Points have to come in the order of X.
+// Add appends a point to the chart's line of that name, and begins the line if there is none.
+// Points have to come in the order of X.
 func (c *Chart) Add(line string, x, y float64) {
 	for i := range c.Lines {
 		if c.Lines[i].Name == line {

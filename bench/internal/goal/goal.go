@@ -23,14 +23,14 @@ type Goal struct {
 	ID       string  `json:"goal,omitempty"`
 	What     string  `json:"what"`
 	Measured float64 `json:"measured"` // the worst member; 0 without any
-	Must     float64 `json:"must"`     // 0: told and not judged
+	Must     float64 `json:"must"`     // 0: reported and not judged
 	Moonshot float64 `json:"moonshot,omitempty"`
 	AtLeast  bool    `json:"at_least"` // more is better; else less is
 	Verdict  Verdict `json:"verdict"`
 	// Members are what the goal is about by name, most often the medians of ratios.
 	Members map[string]float64 `json:"members,omitempty"`
-	// CPU is told beside members that are ratios of requests/s: by member, the peer's CPU time per request over ours, which is what
-	// the ratio would be if only the servers cost.
+	// CPU is reported beside members that are ratios of requests/s: by member, the peer's CPU time
+	// per request over ours, which is what the ratio would be if only the servers cost.
 	CPU map[string]float64 `json:"cpu_ratios,omitempty"`
 }
 
@@ -52,7 +52,8 @@ func (g *Goal) Add(name string, v float64) {
 	}
 }
 
-// AddCPU is Add with a ratio of CPU time that is told beside the member, unless it was not measured.
+// AddCPU is Add with a ratio of CPU time that is reported beside the member, unless it was not
+// measured.
 func (g *Goal) AddCPU(name string, v, cpu float64) {
 	g.Add(name, v)
 	if v == 0 || cpu == 0 {
@@ -108,7 +109,8 @@ func (g *Goal) Sign() string {
 	return "<="
 }
 
-// List is the members in the order of their names, lead before the first and between the others; empty without any.
+// List is the members in the order of their names, lead before the first and between the others;
+// empty without any.
 func (g *Goal) List(lead, between string) (s string) {
 	for _, name := range slices.Sorted(maps.Keys(g.Members)) {
 		s += fmt.Sprintf("%s%s %.2f", lead, name, g.Members[name])

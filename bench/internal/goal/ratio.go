@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// Median returns the middle of v, between the two middle ones if their number is even, and 0 for none. v stays as it is.
+// Median returns the middle of v, between the two middle ones if their number is even, and 0 for
+// none. v stays as it is.
 func Median(v []float64) float64 {
 	if len(v) == 0 {
 		return 0
@@ -17,7 +18,8 @@ func Median(v []float64) float64 {
 	return v[len(v)/2]
 }
 
-// Quantile returns the smallest value of v that a share q of all does not exceed, and 0 for none. v stays as it is.
+// Quantile returns the smallest value of v that a share q of all does not exceed, and 0 for none. v
+// stays as it is.
 func Quantile(v []float64, q float64) float64 {
 	if len(v) == 0 {
 		return 0

@@ -17,13 +17,14 @@ func Known(format string, v float64) string {
 	return fmt.Sprintf(format, v)
 }
 
-// NewTable begins a table after an empty line. Its cells end with tabs and stand on the right; Flush prints it.
+// NewTable begins a table after an empty line. Its cells end with tabs and stand on the right;
+// Flush prints it.
 func NewTable(out io.Writer) *tabwriter.Writer {
 	fmt.Fprintln(out)
 	return tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 }
 
-// Table says what a table of cells has beyond what all of them have.
+// Table is what a table of cells has beyond what all of them have.
 type Table struct {
 	Method          string // what its methods are called in the head
 	Via, P999, Peak bool   // columns

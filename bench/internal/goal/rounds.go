@@ -20,8 +20,8 @@ func One(c Cell, measure func() (Sample, error)) Step {
 	}}
 }
 
-// Rounds takes all steps n times, each second time in the opposite order, and returns what they left, by round. It says on progress
-// when a round is done. It ends at the first error.
+// Rounds takes all steps n times, each second time in the opposite order, and returns what they
+// left, by round. It reports on progress when a round is done. It ends at the first error.
 func Rounds(n int, steps []Step, progress io.Writer) (all []Sample, err error) {
 	for round := range n {
 		for i := range steps {

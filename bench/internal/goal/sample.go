@@ -9,7 +9,7 @@ import (
 type Cell struct {
 	Server string `json:"server"`
 	Method string `json:"method"`        // what is asked of it
-	Via    string `json:"via,omitempty"` // how the requests get there, in the tables that tell that apart
+	Via    string `json:"via,omitempty"` // how the requests get there, in the tables that separate them
 	Conns  int    `json:"connections"`
 	Depth  int    `json:"in_flight"` // on each connection
 }
@@ -69,7 +69,8 @@ func Summarize(all []Sample) []Summary {
 	return out
 }
 
-// medianOf takes the median of every figure by itself, except the peak memory, which is the highest.
+// medianOf takes the median of every figure by itself, except the peak memory, which is the
+// highest.
 func medianOf(rounds []Sample) Sample {
 	of := func(pick func(Sample) float64) float64 {
 		var v []float64

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Client is a plain kernel IPC client with one request at a time, for what happens beside a load: settings, probes, attacks.
+// Client is a plain kernel IPC client with one request at a time, for what happens beside a load:
+// settings, probes, attacks.
 type Client struct {
 	net.Conn
 	in  *bufio.Reader
@@ -48,7 +49,8 @@ func (c *Client) Next() (typ byte, payload []byte, err error) {
 	return c.buf[0], c.buf[1:], nil
 }
 
-// Exchange writes request, one frame, and returns the type and payload of the next frame, valid until the next call.
+// Exchange writes request, one frame, and returns the type and payload of the next frame, valid
+// until the next call.
 func (c *Client) Exchange(request []byte) (typ byte, payload []byte, err error) {
 	if err := c.SetDeadline(time.Now().Add(clientTimeout)); err != nil {
 		return 0, nil, err
@@ -59,7 +61,8 @@ func (c *Client) Exchange(request []byte) (typ byte, payload []byte, err error) 
 	return c.Next()
 }
 
-// Call makes one request and returns the body of its reply and the size of the reply's frame. An ERROR frame is a *Failure.
+// Call makes one request and returns the body of its reply and the size of the reply's frame. An
+// ERROR frame is a *Failure.
 func (c *Client) Call(id, service, method string, body ...Field) (reply map[string]any, size int, err error) {
 	typ, payload, err := c.Exchange(AppendRequest(nil, id, service, method, body...))
 	if err != nil {
@@ -83,7 +86,8 @@ func (c *Client) Call(id, service, method string, body ...Field) (reply map[stri
 	return body2, 5 + len(payload), nil
 }
 
-// Ask makes one request over a connection of its own and returns the body of its reply. An ERROR frame is a *Failure.
+// Ask makes one request over a connection of its own and returns the body of its reply. An ERROR
+// frame is a *Failure.
 func Ask(addr, service, method string, body ...Field) (reply map[string]any, err error) {
 	c, err := Dial(addr)
 	if err != nil {

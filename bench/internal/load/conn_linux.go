@@ -59,7 +59,8 @@ func dial(addr netip.AddrPort) (int, error) {
 	return fd, nil
 }
 
-// issue sends n more requests, or remembers that it owes them while an earlier write is not through.
+// issue sends n more requests, or remembers that it owes them while an earlier write is not
+// through.
 func (c *conn) issue(n int, now int64) error {
 	if c.remaining >= 0 {
 		n = min(n, c.remaining-c.owed)
@@ -93,7 +94,8 @@ func (c *conn) push(b batch) {
 	c.live++
 }
 
-// settle counts the latencies of n replies that arrived at now. hist is nil outside the measured window.
+// settle counts the latencies of n replies that arrived at now. hist is nil outside the measured
+// window.
 func (c *conn) settle(n int, now int64, hist *Histogram) {
 	c.inflight -= n
 	for n > 0 {

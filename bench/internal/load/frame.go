@@ -30,7 +30,8 @@ type Field struct {
 // Raw is a value that is MessagePack already, for requests that no encoder would make.
 type Raw []byte
 
-// AppendRequest appends one REQUEST frame to dst. It is set-up code: the tapes are encoded before a run.
+// AppendRequest appends one REQUEST frame to dst. It is set-up code: the tapes are encoded before a
+// run.
 func AppendRequest(dst []byte, id, service, method string, body ...Field) []byte {
 	start := len(dst)
 	dst = append(dst, 0, 0, 0, 0, Request)
@@ -69,8 +70,8 @@ func appendValue(dst []byte, v any) []byte {
 	panic(fmt.Sprintf("BUG: a body field of type %T", v))
 }
 
-// ParseFrame returns the type and payload of the frame b begins with and its whole size. ok is false with a nil error when more
-// bytes are needed. The payload is a sub-slice of b.
+// ParseFrame returns the type and payload of the frame b begins with and its whole size. ok is
+// false with a nil error when more bytes are needed. The payload is a sub-slice of b.
 func ParseFrame(b []byte) (typ byte, payload []byte, size int, ok bool, err error) {
 	if len(b) < 4 {
 		return 0, nil, 0, false, nil

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Latencies are counted in log-linear buckets: 64 per power of two, so that a quantile is off by at most 1.6 %.
+// Latencies are counted in log-linear buckets: 64 per power of two, so that a quantile is off by at
+// most 1.6 %.
 const (
 	subBits    = 6
 	subBuckets = 1 << subBits
@@ -41,7 +42,8 @@ func bucketTop(i int) uint64 {
 	return uint64(i%subBuckets+subBuckets+1)<<shift - 1
 }
 
-// Add counts n requests that took ns nanoseconds each. Negative times count as 0. It does not allocate.
+// Add counts n requests that took ns nanoseconds each. Negative times count as 0. It does not
+// allocate.
 func (h *Histogram) Add(ns int64, n uint64) {
 	h.counts[bucketOf(uint64(max(ns, 0)))] += n
 	h.total += n
@@ -58,7 +60,8 @@ func (h *Histogram) Merge(o *Histogram) {
 // Total returns the number of requests counted.
 func (h *Histogram) Total() uint64 { return h.total }
 
-// Quantile returns the latency that the share q of the requests did not exceed, 0 for an empty histogram.
+// Quantile returns the latency that the share q of the requests did not exceed, 0 for an empty
+// histogram.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	if h.total == 0 {
 		return 0

@@ -19,8 +19,9 @@ var (
 	contentLength = []byte("Content-Length: ")
 )
 
-// parseHTTP returns the size of the reply b begins with; ok is false with a nil error when more bytes are needed. Any status but
-// 200 and a reply without Content-Length are errors: the servers measured give neither.
+// parseHTTP returns the size of the reply b begins with; ok is false with a nil error when more
+// bytes are needed. Any status but 200 and a reply without Content-Length are errors: the servers
+// measured give neither.
 func parseHTTP(b []byte) (size int, ok bool, err error) {
 	end := bytes.Index(b, headEnd)
 	if end < 0 {

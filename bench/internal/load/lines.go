@@ -7,9 +7,9 @@ import (
 	"fmt"
 )
 
-// SplitLines counts the lines of size bytes, line feed included, that b begins with. Where replies are known to be all of one length,
-// a reply that says something else is mostly of another length: it is an error, and so is a line feed within a reply. It does not
-// allocate.
+// SplitLines counts the lines of size bytes, line feed included, that b begins with. Where replies
+// are known to be all of one length, a reply with another result is mostly of another length: it is
+// an error, and so is a line feed within a reply. It does not allocate.
 func SplitLines(b []byte, size int) (used, lines int, err error) {
 	for ; len(b)-used >= size; lines++ {
 		if end := bytes.IndexByte(b[used:used+size], '\n'); end != size-1 {

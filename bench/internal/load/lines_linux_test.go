@@ -25,7 +25,8 @@ func TestSplitLines(t *testing.T) {
 	f("abc\n", 3, 0, 0, `cannot take "abc"`)
 }
 
-// TestLinesAreExchanged has a server answer each line with one of five bytes, or, to every tenth, something else.
+// TestLinesAreExchanged has a server answer each line with one of five bytes, or, to every tenth,
+// something else.
 func TestLinesAreExchanged(t *testing.T) {
 	f := func(odd bool) error {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")

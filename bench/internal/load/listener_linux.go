@@ -12,9 +12,10 @@ import (
 // listening is the state of a socket that listens, in the tables of /proc/net.
 const listening = "0A"
 
-// ListenerPID returns the process of this machine that listens on the port of addr, an IP host:port, and 0 if there is none or it is
-// somebody else's, whose open files cannot be read. It does not compare hosts beyond asking that this one is a loopback address: one
-// port is seldom two servers'.
+// ListenerPID returns the process of this machine that listens on the port of addr, an IP
+// host:port, and 0 if there is none or it is another program's, whose open files cannot be read. It
+// does not compare hosts beyond asking that this one is a loopback address: one port is seldom two
+// servers'.
 func ListenerPID(addr string) int {
 	at, err := netip.ParseAddrPort(addr)
 	if err != nil || !at.Addr().IsLoopback() {
@@ -32,7 +33,8 @@ func ListenerPID(addr string) int {
 	return 0
 }
 
-// listenerInode returns the inode of the socket that listens on port in a table of /proc/net, or "".
+// listenerInode returns the inode of the socket that listens on port in a table of /proc/net, or
+// "".
 func listenerInode(table []byte, port uint16) string {
 	const local, state, inode = 1, 3, 9
 	suffix := fmt.Appendf(nil, ":%04X", port)

@@ -40,5 +40,5 @@ func TestListenerInode(t *testing.T) {
 	f(0x1F90, "22")
 	f(0x50, "")  // a connection, not a listener
 	f(443, "")   // a torn line
-	f(12345, "") // nobody
+	f(12345, "") // no one
 }

@@ -7,8 +7,9 @@ import (
 	"fmt"
 )
 
-// NATSTape makes the requests of connection conn, count of them alike: published to subject with a payload of size bytes, and answered
-// to an inbox of the connection's own, the only one it subscribes to.
+// NATSTape makes the requests of connection conn, count of them alike: published to subject with a
+// payload of size bytes, and answered to an inbox of the connection's own, the only one it
+// subscribes to.
 func NATSTape(conn, count int, subject string, size int) *Tape {
 	t := &Tape{Hello: fmt.Appendf(nil, "CONNECT {\"verbose\":false,\"pedantic\":false,\"name\":\"load\"}\r\nSUB _INBOX.%d 1\r\n", conn)}
 	request := fmt.Appendf(nil, "PUB %s _INBOX.%d %d\r\n%s\r\n", subject, conn, size, bytes.Repeat([]byte{'p'}, size))
@@ -25,7 +26,8 @@ var (
 	natsPong    = []byte("PONG\r\n")
 )
 
-// splitNATS counts the messages in b. It answers a PING at once, unless a write is not through: the server lets two pass.
+// splitNATS counts the messages in b. It answers a PING at once, unless a write is not through: the
+// server lets two pass.
 func splitNATS(_ *worker, c *conn, b []byte) (used, replies int, err error) {
 	for {
 		rest := b[used:]

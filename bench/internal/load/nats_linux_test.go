@@ -30,8 +30,8 @@ func TestSplitNATS(t *testing.T) {
 	f("+OK\r\n", 0, 0, "+OK")
 }
 
-// fakeNATS answers one connection: it greets, wants a greeting, and answers every request with a message to its inbox. Before the
-// first it asks for a PONG, and answers nothing until that came.
+// fakeNATS answers one connection: it greets, wants a greeting, and answers every request with a
+// message to its inbox. Before the first it asks for a PONG, and answers nothing until that came.
 func fakeNATS(c net.Conn, size int) error {
 	fmt.Fprint(c, "INFO {}\r\nPING\r\n")
 	in := bufio.NewReader(c)

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// PacedConfig describes requests of the kernel protocol that are sent at a rate of their own, whatever the replies do.
+// PacedConfig describes requests of the kernel protocol that are sent at a rate of their own,
+// whatever the replies do.
 type PacedConfig struct {
 	Addr   string  // IPv4 host:port
 	Tapes  []*Tape // one connection each; requests go round them
@@ -19,10 +20,12 @@ type PacedConfig struct {
 	For    time.Duration
 	Slice  time.Duration // latencies are counted apart for each slice of the run
 	Tick   time.Duration // the time between two bursts: requests are due at its multiples; 0 means a millisecond
-	// Burst is how many requests that are due together one connection gets, with one write; 0 means 1. Where it is all of a tick's,
-	// connections take turns: each sends its burst at a moment of its own.
+	// Burst is how many requests that are due together one connection gets, with one write; 0 means
+	// 1. Where it is all of a tick's, connections take turns: each sends its burst at a moment of
+	// its own.
 	Burst int
-	// Spin has the generator poll instead of sleep until the next tick, for ticks shorter than a sleep can be.
+	// Spin has the generator poll instead of sleep until the next tick, for ticks shorter than a
+	// sleep can be.
 	Spin bool
 	CPUs []int // pin the generator to these CPUs; empty: anywhere
 }
@@ -41,8 +44,9 @@ func (c *PacedConfig) tick() time.Duration {
 // maxSlices bounds the memory of a Paced run: a histogram takes some 20 KiB.
 const maxSlices = 4096
 
-// Paced is what a paced run showed: a histogram for each slice, of the requests that were due in it. A latency counts from the time
-// a request was due to its reply, so that a server, or a generator, that falls behind shows.
+// Paced is what a paced run showed: a histogram for each slice, of the requests that were due in
+// it. A latency counts from the time a request was due to its reply, so that a server, or a
+// generator, that falls behind shows.
 type Paced struct {
 	Start  time.Time
 	Width  time.Duration
@@ -71,7 +75,8 @@ type pacer struct {
 	out   *Paced
 }
 
-// RunPaced sends for cfg.For, waits for all replies and returns their latencies. An ERROR frame or a lost connection is an error.
+// RunPaced sends for cfg.For, waits for all replies and returns their latencies. An ERROR frame or
+// a lost connection is an error.
 func RunPaced(cfg PacedConfig) (*Paced, error) {
 	addr, err := netip.ParseAddrPort(cfg.Addr)
 	if err != nil {
@@ -154,7 +159,7 @@ func (p *pacer) paced() (*Paced, error) {
 		}
 		for _, e := range events[:max(n, 0)] {
 			if e.Fd < 0 {
-				_, _ = unix.Read(timer, expired[:]) // how many ticks were missed, the clock says as well
+				_, _ = unix.Read(timer, expired[:]) // how many ticks were missed, the clock shows as well
 				continue
 			}
 			if err := p.receive(p.conns[e.Fd], e.Events); err != nil {
@@ -193,7 +198,8 @@ func (p *pacer) sendDue(now int64) error {
 	return nil
 }
 
-// together returns how many requests, at most room, are one burst: those due at the same tick as the next one.
+// together returns how many requests, at most room, are one burst: those due at the same tick as
+// the next one.
 func (p *pacer) together(room int) int {
 	n := 1
 	for most := min(room, max(p.cfg.Burst, 1)); n < most && p.sent+int64(n) < p.total && p.due(p.sent+int64(n)) == p.due(p.sent); {

@@ -37,7 +37,8 @@ func TestPacedSendsWhatIsDue(t *testing.T) {
 	}
 }
 
-// A server that answers nothing for a while must not lower the count, only raise the latencies of what was due meanwhile.
+// A server that answers nothing for a while must not lower the count, only raise the latencies of
+// what was due meanwhile.
 func TestPacedCountsFromWhenDue(t *testing.T) {
 	const pause = 60 * time.Millisecond
 	first := true
@@ -58,13 +59,15 @@ func TestPacedCountsFromWhenDue(t *testing.T) {
 	if all.Total() != 200 {
 		t.Errorf("%d replies, want all 200", all.Total())
 	}
-	// What was due in the first three quarters of the pause, 45 % of all, waited for at least a quarter of it.
+	// What was due in the first three quarters of the pause, 45 % of all, waited for at least a
+	// quarter of it.
 	if late := all.Quantile(0.75); late < pause/4 {
 		t.Errorf("three quarters were answered within %v although the server paused for %v", late, pause)
 	}
 }
 
-// TestPacedBursts: with bursts, a tick's requests are one connection's, and the connections take turns; polling changes no count.
+// TestPacedBursts: with bursts, a tick's requests are one connection's, and the connections take
+// turns; polling changes no count.
 func TestPacedBursts(t *testing.T) {
 	p := &pacer{cfg: PacedConfig{PerSec: 64000, Tick: time.Millisecond / 4, Burst: 100}, total: 100}
 	f := func(sent int64, room, burst, want int) {

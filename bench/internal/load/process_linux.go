@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// cpu returns the user and system time that all threads of a process have used so far. It reads schedstat, which counts
-// nanoseconds, because the ticks of /proc/PID/stat are 10 ms and a cell lasts seconds.
+// cpu returns the user and system time that all threads of a process have used so far. It reads
+// schedstat, which counts nanoseconds, because the ticks of /proc/PID/stat are 10 ms and a cell
+// lasts seconds.
 func cpu(pid int) (time.Duration, error) {
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil || len(files) == 0 {
@@ -48,7 +49,8 @@ func memoryOf(pid int) (Memory, error) {
 	return Memory{RSS: kibibytes(b, "VmRSS:"), Peak: kibibytes(b, "VmHWM:")}, nil
 }
 
-// kibibytes returns the bytes of the line of a status file that begins with name, 0 if there is none.
+// kibibytes returns the bytes of the line of a status file that begins with name, 0 if there is
+// none.
 func kibibytes(status []byte, name string) int64 {
 	for line := range bytes.Lines(status) {
 		if rest, ok := bytes.CutPrefix(line, []byte(name)); ok {

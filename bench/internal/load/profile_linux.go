@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// downloadTimeout bounds one page of the admin listener, beside the time that it is asked to measure for.
+// downloadTimeout bounds one page of the admin listener, beside the time that it is asked to
+// measure for.
 const downloadTimeout = 20 * time.Second
 
 var adminListening = regexp.MustCompile(`admin listening on (\S+)`)
@@ -27,8 +28,9 @@ func (s *Server) Admin() (string, error) {
 	return m[1], nil
 }
 
-// Profile runs a load against a trunkline with admin.pprof, keeps a cpu profile of the server under it in the file path, and returns
-// pprof's table of the functions at the top. The file's folder is made.
+// Profile runs a load against a trunkline with admin.pprof, keeps a cpu profile of the server under
+// it in the file path, and returns pprof's table of the functions at the top. The file's folder is
+// made.
 func (s *Server) Profile(cfg Config, warmup, lasting time.Duration, path string) (table string, err error) {
 	admin, err := s.Admin()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"trunkline/bench/internal/fakekernel"
 )
 
-// admin starts a process that says the address of a test's admin page.
+// admin starts a process that reports the address of a test's admin page.
 func admin(t *testing.T, page http.HandlerFunc) *Server {
 	t.Helper()
 	web := httptest.NewServer(page)

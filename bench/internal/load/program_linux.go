@@ -12,8 +12,9 @@ const (
 	exitUsage  = 2
 )
 
-// Main is the main function of a benchmark program: it parses the arguments, runs, and exits with 2 for arguments it cannot take, with
-// 1 after an error or when run says that something failed, and with 0 otherwise.
+// Main is the main function of a benchmark program: it parses the arguments, runs, and exits with 2
+// for arguments it cannot take, with 1 after an error or when run reports that something failed,
+// and with 0 otherwise.
 func Main[O any](name string, parse func(args []string) (O, error), run func(o O) (failed bool, err error)) {
 	os.Exit(status(name, os.Args[1:], os.Stderr, parse, run))
 }
@@ -34,7 +35,8 @@ func status[O any](name string, args []string, complain io.Writer, parse func(ar
 	return 0
 }
 
-// Faults prints what a run found wrong, or that it passed, unless an error says so, and reports whether something was wrong.
+// Faults prints what a run found wrong, or that it passed, unless an error shows it, and reports
+// whether something was wrong.
 func Faults(faults []string, err error) bool {
 	for _, f := range faults {
 		fmt.Println("FAIL", f)

@@ -13,8 +13,8 @@ import (
 	"trunkline/bench/internal/goal"
 )
 
-// Report is what the reports of all commands begin with; goals, and what else a command finds, come beside it. Its JSON form is what
-// -json writes.
+// Report is what the reports of all commands begin with; goals, and what else a command finds, come
+// beside it. Its JSON form is what -json writes.
 type Report struct {
 	Machine  Machine        `json:"machine"`
 	Settings Settings       `json:"settings"`
@@ -32,7 +32,8 @@ type Settings struct {
 	Pinned  bool    `json:"pinned"`
 }
 
-// Machine is where, when and on which revision a run took place, for its report. What cannot be read is "unknown".
+// Machine is where, when and on which revision a run took place, for its report. What cannot be
+// read is "unknown".
 type Machine struct {
 	Date     string `json:"date"`     // of the run, in UTC
 	Revision string `json:"revision"` // of the sources in the working directory, with "-dirty" if they were changed since

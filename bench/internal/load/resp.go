@@ -19,8 +19,9 @@ func AppendCommand(dst []byte, args ...string) []byte {
 
 var crlf = []byte("\r\n")
 
-// parseRESP returns the size of the simple or bulk reply b begins with; ok is false with a nil error when more bytes are needed.
-// An error reply, a nil bulk and any other type are errors: none of them answers a command the benchmark sends.
+// parseRESP returns the size of the simple or bulk reply b begins with; ok is false with a nil
+// error when more bytes are needed. An error reply, a nil bulk and any other type are errors: none
+// of them answers a command the benchmark sends.
 func parseRESP(b []byte) (size int, ok bool, err error) {
 	line := bytes.Index(b, crlf)
 	if line < 0 {

@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// Rig is what a run stands on: a folder that goes with it, the binary of the server under test, and the processes started so far. It
-// is not safe for concurrent use.
+// Rig is what a run stands on: a folder that goes with it, the binary of the server under test, and
+// the processes started so far. It is not safe for concurrent use.
 type Rig struct {
 	Dir    string
 	Binary string // trunkline; empty where the run has none
@@ -22,7 +22,8 @@ type Rig struct {
 	servers []*Server
 }
 
-// NewRig makes a rig whose folder is in parent, or with the system's temporary files if that is empty. name begins the folder's.
+// NewRig makes a rig whose folder is in parent, or with the system's temporary files if that is
+// empty. name begins the folder's.
 func NewRig(parent, name string) (*Rig, error) {
 	dir, err := os.MkdirTemp(parent, name)
 	if err != nil {
@@ -31,10 +32,11 @@ func NewRig(parent, name string) (*Rig, error) {
 	return &Rig{Dir: dir}, nil
 }
 
-// exitInterrupted is what a shell says of a program that SIGINT ended.
+// exitInterrupted is what a shell reports of a program that SIGINT ended.
 const exitInterrupted = 130
 
-// GoesWithSignal ends the program on SIGINT or SIGTERM without leaving the folder behind. The processes go with the program.
+// GoesWithSignal ends the program on SIGINT or SIGTERM without leaving the folder behind. The
+// processes go with the program.
 func (r *Rig) GoesWithSignal() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -86,7 +88,8 @@ func (r *Rig) Trunkline(settings ...string) (*Server, error) {
 	return r.Start(Trunkline(r.Binary, settings...))
 }
 
-// Peer starts a program that says where it listens as the peers do (PeerListening). An empty path is this program itself.
+// Peer starts a program that reports where it listens as the peers do (PeerListening). An empty
+// path is this program itself.
 func (r *Rig) Peer(name, path string, args ...string) (*Server, error) {
 	if path == "" {
 		self, err := os.Executable()

@@ -104,7 +104,7 @@ func TestRigPinsServers(t *testing.T) {
 	}
 }
 
-// TestRigStartsRedis checks what a redis-server is started with, by one that only says it.
+// TestRigStartsRedis checks what a redis-server is started with, by one that only shows it.
 func TestRigStartsRedis(t *testing.T) {
 	r := newRig(t)
 	fake := filepath.Join(r.Dir, "fake")

@@ -14,7 +14,8 @@ func Identifier(kind byte, i int) string {
 // PID returns the process identifier of row i, of those that CreateRows makes.
 func PID(i int) string { return Identifier('p', i) }
 
-// quotaFields are the limits that are lifted so that no request of a run is over quota: that is not the hot path.
+// quotaFields are the limits that are lifted so that no request of a run is over quota: that is not
+// the hot path.
 var quotaFields = []string{"max_llm_calls", "max_tool_calls", "max_agent_hops", "max_iterations", "timeout_seconds", "max_input_tokens",
 	"max_output_tokens", "max_inference_requests", "max_inference_input_chars"}
 
@@ -30,8 +31,9 @@ func LiftLimits(addr string, names ...string) error {
 	return nil
 }
 
-// CreateRows fills a server's table: the processes numbered from up to below to, with 36-byte identifiers, each of a user of its
-// own so that no rate limit bites, under a quota that nothing exceeds.
+// CreateRows fills a server's table: the processes numbered from up to below to, with 36-byte
+// identifiers, each of a user of its own so that no rate limit bites, under a quota that nothing
+// exceeds.
 func CreateRows(addr string, from, to int) error {
 	if err := LiftLimits(addr, quotaFields...); err != nil {
 		return err
@@ -51,8 +53,8 @@ func CreateRows(addr string, from, to int) error {
 	return nil
 }
 
-// RowRequest returns one request of a method about a row, with the 8-byte request id that a client with a counter sends. The body
-// holds the row's pid, and what RecordUsage records.
+// RowRequest returns one request of a method about a row, with the 8-byte request id that a client
+// with a counter sends. The body holds the row's pid, and what RecordUsage records.
 func RowRequest(method string, row int, more ...Field) []byte {
 	body := append([]Field{{Key: "pid", Value: PID(row)}}, more...)
 	if method == "RecordUsage" {
@@ -66,14 +68,16 @@ func CountedRequest(n int, service, method string, body ...Field) []byte {
 	return AppendRequest(nil, fmt.Sprintf("r%07d", n%10_000_000), service, method, body...)
 }
 
-// Place is where a request stands: the connection, how many of its rows come before, and the row that it is about.
+// Place is where a request stands: the connection, how many of its rows come before, and the row
+// that it is about.
 type Place struct{ Conn, Nth, Row int }
 
 // Encoder returns the request of a place.
 type Encoder func(at Place) []byte
 
-// RowEncoders returns how the requests of a method about rows are encoded. TransitionState takes all rows of a connection to RUNNING
-// and then all back to READY, which a server allows however often the tape repeats; two sets of its tapes need rows of their own.
+// RowEncoders returns how the requests of a method about rows are encoded. TransitionState takes
+// all rows of a connection to RUNNING and then all back to READY, which a server allows however
+// often the tape repeats; two sets of its tapes need rows of their own.
 func RowEncoders(method string) []Encoder {
 	if method != "TransitionState" {
 		return []Encoder{func(at Place) []byte { return RowRequest(method, at.Row) }}
@@ -84,10 +88,12 @@ func RowEncoders(method string) []Encoder {
 	return []Encoder{to("RUNNING"), to("READY")}
 }
 
-// MaxTape bounds the rows of one connection, so that a table of many does not need as much memory here.
+// MaxTape bounds the rows of one connection, so that a table of many does not need as much memory
+// here.
 const MaxTape = 4096
 
-// Deal gives every connection its own rows, numbered from up to below to, in an order that no cache foresees.
+// Deal gives every connection its own rows, numbered from up to below to, in an order that no cache
+// foresees.
 func Deal(from, to, conns int) [][]int {
 	order := rand.New(rand.NewPCG(1, 2)).Perm(to - from)
 	hands := make([][]int, conns)
@@ -99,7 +105,8 @@ func Deal(from, to, conns int) [][]int {
 	return hands
 }
 
-// Tapes makes a tape of each hand of rows: the first encoder goes through all of them, then the next.
+// Tapes makes a tape of each hand of rows: the first encoder goes through all of them, then the
+// next.
 func Tapes(hands [][]int, encoders ...Encoder) (tapes []*Tape) {
 	for conn, hand := range hands {
 		tape := new(Tape)

@@ -25,7 +25,7 @@ const (
 	keptLines = 40
 )
 
-// Patterns of the line by which a server says where it listens; the first group is the address.
+// Patterns of the line by which a server reports where it listens; the first group is the address.
 var (
 	kernelListening = regexp.MustCompile(`kernel.*listening.*?(127\.0\.0\.1:\d+)`)
 	PeerListening   = regexp.MustCompile(`^listening (\S+)`)
@@ -57,7 +57,7 @@ type Server struct {
 	lines []string // the last keptLines of its output
 }
 
-// StartServer starts a process of its own and waits until it says that it listens.
+// StartServer starts a process of its own and waits until it reports that it listens.
 func StartServer(c Command) (*Server, error) {
 	temp, err := c.tempStore()
 	if err != nil {
@@ -90,8 +90,9 @@ func StartServer(c Command) (*Server, error) {
 	}
 }
 
-// StartPinned starts cmd, on the given CPUs if there are any, and binds its life to this process: a child inherits the affinity of the thread that forks it. The thread is not given
-// back, so that no other goroutine runs pinned and the child's death signal is bound to a thread that lives.
+// StartPinned starts cmd, on the given CPUs if there are any, and binds its life to this process: a
+// child inherits the affinity of the thread that forks it. The thread is not given back, so that no
+// other goroutine runs pinned and the child's death signal is bound to a thread that lives.
 func StartPinned(cmd *exec.Cmd, cpus []int) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	result := make(chan error)
@@ -124,8 +125,9 @@ func pin(cpus []int) error {
 	return nil
 }
 
-// splitCPUs divides the CPUs this process may use into a half for the servers and a half for the load, so that neither takes
-// the other's time. With one cpu there is nothing to divide and both are empty.
+// splitCPUs divides the CPUs this process may use into a half for the servers and a half for the
+// load, so that neither takes the other's time. With one cpu there is nothing to divide and both
+// are empty.
 func splitCPUs() (servers, loads []int, err error) {
 	var set unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &set); err != nil {
@@ -143,7 +145,8 @@ func splitCPUs() (servers, loads []int, err error) {
 	return all[:len(all)/2], all[len(all)/2:], nil
 }
 
-// follow reads the server's output to its end, so that a full pipe never blocks it, and then reaps it.
+// follow reads the server's output to its end, so that a full pipe never blocks it, and then reaps
+// it.
 func (s *Server) follow(out io.ReadCloser, listening *regexp.Regexp, found chan<- string) {
 	defer close(s.exited)
 	defer s.removeTemp()
@@ -222,7 +225,8 @@ func (s *Server) Kill() error {
 	return nil
 }
 
-// FindBinary returns the path of the server binary, or builds it from source into dir if path is empty.
+// FindBinary returns the path of the server binary, or builds it from source into dir if path is
+// empty.
 func FindBinary(path, source, dir string) (string, error) {
 	if path != "" {
 		if _, err := os.Stat(path); err != nil {
@@ -244,7 +248,8 @@ func RaiseFileLimit(n uint64) error {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
 		return fmt.Errorf("cannot read the limit of open files: %w", err)
 	}
-	// Set even when it is high enough: only a limit set here is handed down to the servers, the runtime's own raise is not.
+	// Set even when it is high enough: only a limit set here is handed down to the servers, the
+	// runtime's own raise is not.
 	l.Cur, l.Max = max(l.Cur, n), max(l.Max, n)
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
 		return fmt.Errorf("cannot raise the limit of open files to %d: %w", n, err)

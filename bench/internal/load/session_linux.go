@@ -33,14 +33,16 @@ type Config struct {
 	Workers  int     // goroutines; 0 means 1
 	CPUs     []int   // pin the workers to these CPUs; empty: anywhere
 	Once     bool    // send every tape once instead of until Stop
-	// Spin has the workers poll instead of sleep when nothing has arrived, so that a server does not pay, in its write
-	// calls, for waking this process: a constant-reply server that outruns the generator never does.
+	// Spin has the workers poll instead of sleep when nothing has arrived, so that a server does
+	// not pay, in its write calls, for waking this process: a constant-reply server that outruns
+	// the generator never does.
 	Spin bool
-	// Full has Measure prolong the warm-up, within reason, until as many replies came as requests are in flight: with so many
-	// connections that their set-up takes longer than the warm-up, a window would show that.
+	// Full has Measure prolong the warm-up, within reason, until as many replies came as requests
+	// are in flight: with so many connections that their set-up takes longer than the warm-up, a
+	// window would show that.
 	Full bool
-	// Refused judges an ERROR frame: tag is the request's, payload is valid during the call. An error ends the connection.
-	// Nil lets no ERROR frame pass. Workers call it concurrently.
+	// Refused judges an ERROR frame: tag is the request's, payload is valid during the call. An
+	// error ends the connection. Nil lets no ERROR frame pass. Workers call it concurrently.
 	Refused func(tag uint8, payload []byte) error
 }
 
@@ -194,17 +196,19 @@ func (s *Session) Chunks() (n uint64) {
 	return n
 }
 
-// Dropped returns the number of requests that will never be answered because their connection failed.
+// Dropped returns the number of requests that will never be answered because their connection
+// failed.
 func (s *Session) Dropped() uint64 { return s.dropped.Load() }
 
 // Record switches the counting of latencies on or off.
 func (s *Session) Record(on bool) { s.recording.Store(on) }
 
-// Done is closed when every connection has finished: after Stop, after a tape sent Once, or when all have failed.
+// Done is closed when every connection has finished: after Stop, after a tape sent Once, or when
+// all have failed.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
-// Stop sends no more requests, waits for the replies in flight, closes the connections and returns the latencies recorded. The
-// error joins everything that went wrong, missing replies included.
+// Stop sends no more requests, waits for the replies in flight, closes the connections and returns
+// the latencies recorded. The error joins everything that went wrong, missing replies included.
 func (s *Session) Stop() (*Histogram, error) {
 	s.stopping.Store(true)
 	return s.Wait()

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestARigGoesWithASignal interrupts a process of its own that has a rig with a server, which keeps a store.
+// TestARigGoesWithASignal interrupts a process of its own that has a rig with a server, which keeps
+// a store.
 func TestARigGoesWithASignal(t *testing.T) {
 	const key = "RIG_PARENT"
 	if parent := os.Getenv(key); parent != "" {

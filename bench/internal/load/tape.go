@@ -4,13 +4,14 @@ package load
 
 import "bytes"
 
-// Placeholder is the run of 16 bytes that a fresh frame replaces with the tape's counter, in lower-case hexadecimal, each time
-// it is sent: identifiers that must not repeat.
+// Placeholder is the run of 16 bytes that a fresh frame replaces with the tape's counter, in
+// lower-case hexadecimal, each time it is sent: identifiers that must not repeat.
 const Placeholder = "################"
 
-// Tape is the endless, repeating list of requests of one connection, encoded beforehand. Its position survives a run, so that
-// requests whose order matters (a process that goes READY, RUNNING, READY …) go on where the run before stopped. Only one
-// connection may use a Tape at a time.
+// Tape is the endless, repeating list of requests of one connection, encoded beforehand. Its
+// position survives a run, so that requests whose order matters (a process that goes READY,
+// RUNNING, READY …) go on where the run before stopped. Only one connection may use a Tape at a
+// time.
 type Tape struct {
 	Hello []byte // sent once on every new connection, before all frames; it is not answered, or what answers it is no reply
 
@@ -26,11 +27,11 @@ type Tape struct {
 	counter uint64
 }
 
-// Add appends one frame to the tape. tag tells the reply's owner which request it was.
+// Add appends one frame to the tape. tag lets the reply's owner know which request it was.
 func (t *Tape) Add(tag uint8, frame []byte) { t.add(tag, frame, false) }
 
-// AddFresh is Add for the frame that begins a new identifier: the counter goes up before it. Frames added with Add after it
-// carry the same counter in their placeholders.
+// AddFresh is Add for the frame that begins a new identifier: the counter goes up before it. Frames
+// added with Add after it carry the same counter in their placeholders.
 func (t *Tape) AddFresh(tag uint8, frame []byte) { t.add(tag, frame, true) }
 
 func (t *Tape) add(tag uint8, frame []byte, fresh bool) {
@@ -61,7 +62,8 @@ func (t *Tape) Len() int {
 	return len(t.tags)
 }
 
-// seal repeats the first frames behind the last one, so that any depth frames in a row are one write.
+// seal repeats the first frames behind the last one, so that any depth frames in a row are one
+// write.
 func (t *Tape) seal(depth int) {
 	if t.frames == 0 {
 		t.frames = len(t.tags)
@@ -72,8 +74,8 @@ func (t *Tape) seal(depth int) {
 	}
 }
 
-// shifted returns the placeholders of frame i moved to its copy at the end. They may have been overwritten by now, so they
-// cannot be searched for again.
+// shifted returns the placeholders of frame i moved to its copy at the end. They may have been
+// overwritten by now, so they cannot be searched for again.
 func (t *Tape) shifted(i int) []int {
 	move := t.starts[len(t.starts)-2] - t.starts[i]
 	var out []int

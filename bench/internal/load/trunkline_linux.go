@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// Trunkline returns how to start the server under test on free ports, with settings given as key=value: a throw-away instance, in
-// store.mode memory. A setting or the environment (TRUNKLINE_STORE_MODE) may ask for a mode that keeps state; then it is in store.dir
-// where a setting or the environment names one, else in a temporary directory of that server.
+// Trunkline returns how to start the server under test on free ports, with settings given as
+// key=value: a throw-away instance, in store.mode memory. A setting or the environment
+// (TRUNKLINE_STORE_MODE) may ask for a mode that keeps state; then it is in store.dir where a
+// setting or the environment names one, else in a temporary directory of that server.
 func Trunkline(path string, settings ...string) Command {
 	c := Command{Name: "trunkline", Path: path, Args: []string{"serve", "--dev"}, Listening: kernelListening}
 	if mode := named("store.mode", settings); mode != "" && mode != "memory" {
@@ -23,8 +24,8 @@ func Trunkline(path string, settings ...string) Command {
 	return c
 }
 
-// named returns what the server will find for key among the settings, of which the last one counts, or in the environment; empty if
-// nobody names it.
+// named returns what the server will find for key among the settings, of which the last one counts,
+// or in the environment; empty if it is not named.
 func named(key string, settings []string) string {
 	for _, kv := range slices.Backward(settings) {
 		if v, ok := strings.CutPrefix(kv, key+"="); ok {
@@ -34,7 +35,8 @@ func named(key string, settings []string) string {
 	return os.Getenv("TRUNKLINE_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_")))
 }
 
-// tempStore makes the directory that TempStore asks for and names it in c's arguments. It returns "" if none is asked for.
+// tempStore makes the directory that TempStore asks for and names it in c's arguments. It returns
+// "" if none is asked for.
 func (c *Command) tempStore() (string, error) {
 	if !c.TempStore {
 		return "", nil

@@ -34,8 +34,8 @@ func TestTrunklineKeepsNothingUnlessAsked(t *testing.T) {
 	f("", "", false, false, "store.mode=always", "store.dir=d")
 }
 
-// TestTemporaryStoreGoesWithTheServer: it is there while the process runs, and not afterwards, whether it was stopped, ended by
-// itself or was never started.
+// TestTemporaryStoreGoesWithTheServer: it is there while the process runs, and not afterwards,
+// whether it was stopped, ended by itself or was never started.
 func TestTemporaryStoreGoesWithTheServer(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	left := func() int {

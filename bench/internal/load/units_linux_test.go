@@ -58,7 +58,8 @@ func TestAppendRequest(t *testing.T) {
 	}
 }
 
-// parses returns a check of how large the reply is that some bytes begin with, whether it is whole, and the error wanted.
+// parses returns a check of how large the reply is that some bytes begin with, whether it is whole,
+// and the error wanted.
 func parses(t *testing.T, parse func(b []byte) (size int, whole bool, err error)) func(in string, size int, whole bool, want string) {
 	return func(in string, size int, whole bool, want string) {
 		t.Helper()

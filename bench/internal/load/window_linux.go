@@ -8,11 +8,12 @@ import (
 	"trunkline/bench/internal/goal"
 )
 
-// stallTimeout bounds how much longer than asked for a window lasts that no reply has come in yet: a sync that stalls is longer than a
-// short window.
+// stallTimeout bounds how much longer than asked for a window lasts that no reply has come in yet:
+// a sync that stalls is longer than a short window.
 const stallTimeout = 10 * time.Second
 
-// fillTimeout bounds how much longer than asked for a warm-up lasts that is to see the load in full.
+// fillTimeout bounds how much longer than asked for a warm-up lasts that is to see the load in
+// full.
 const fillTimeout = 3 * time.Second
 
 // Window is the measured part of a load: what had been used and answered when it began.
@@ -23,8 +24,8 @@ type Window struct {
 	replies uint64
 }
 
-// OpenWindow begins the measured part of a load of the process, after so many replies. With pid 0 there is no process of ours, and
-// its cpu time and memory are left out.
+// OpenWindow begins the measured part of a load of the process, after so many replies. With pid 0
+// there is no process of ours, and its cpu time and memory are left out.
 func OpenWindow(pid int, replies uint64) (w Window, err error) {
 	w = Window{pid: pid, replies: replies}
 	if pid != 0 {
@@ -34,7 +35,8 @@ func OpenWindow(pid int, replies uint64) (w Window, err error) {
 	return w, err
 }
 
-// Close ends the window after so many replies and returns all figures but the latencies. Without a reply it is an error.
+// Close ends the window after so many replies and returns all figures but the latencies. Without a
+// reply it is an error.
 func (w Window) Close(replies uint64) (goal.Sample, error) {
 	elapsed := time.Since(w.start)
 	s := goal.Sample{Requests: replies - w.replies}
@@ -55,8 +57,8 @@ func (w Window) Close(replies uint64) (goal.Sample, error) {
 	return s, err
 }
 
-// Measure runs one load against one server: warm-up, window, and the replies that are still out. A nil server is one that somebody
-// else started, whose cpu time and memory cannot be read.
+// Measure runs one load against one server: warm-up, window, and the replies that are still out. A
+// nil server is one that another program else started, whose cpu time and memory cannot be read.
 func Measure(cfg Config, server *Server, warmup, window time.Duration) (goal.Sample, error) {
 	pid := 0
 	if server != nil {
@@ -68,7 +70,8 @@ func Measure(cfg Config, server *Server, warmup, window time.Duration) (goal.Sam
 	return MeasureProcess(cfg, pid, warmup, window)
 }
 
-// MeasureProcess is Measure for a server that somebody else started, whose process is pid, or 0 where that is not known.
+// MeasureProcess is Measure for a server that another program started, whose process is pid, or 0
+// where that is not known.
 func MeasureProcess(cfg Config, pid int, warmup, window time.Duration) (goal.Sample, error) {
 	session, err := Start(cfg)
 	if err != nil {

@@ -31,7 +31,7 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestMeasureReadsTheProcess: the figures of the server's process stand beside those of the load, whoever answers.
+// TestMeasureReadsTheProcess: the figures of the server's process stand beside those of the load.
 func TestMeasureReadsTheProcess(t *testing.T) {
 	s, err := StartServer(Command{Name: "busy", Path: "/bin/sh", Args: []string{"-c", "echo listening x; while :; do :; done"}, Listening: PeerListening})
 	if err != nil {
@@ -57,7 +57,8 @@ func TestMeasureReadsTheProcess(t *testing.T) {
 	}
 }
 
-// TestMeasureWaitsForAReply: a window that is shorter than the first reply takes lasts until there is one.
+// TestMeasureWaitsForAReply: a window that is shorter than the first reply takes lasts until there
+// is one.
 func TestMeasureWaitsForAReply(t *testing.T) {
 	srv := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte {
 		time.Sleep(60 * time.Millisecond)
@@ -68,7 +69,8 @@ func TestMeasureWaitsForAReply(t *testing.T) {
 	}
 }
 
-// TestFill: a load is in full when as many replies came as were in flight, and a load that ended is not waited for.
+// TestFill: a load is in full when as many replies came as were in flight, and a load that ended is
+// not waited for.
 func TestFill(t *testing.T) {
 	srv := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte {
 		time.Sleep(time.Millisecond)

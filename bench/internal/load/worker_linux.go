@@ -33,7 +33,8 @@ type worker struct {
 	_       [64]byte // the counters are read from another core while they change
 }
 
-// pinned is run on the given CPUs. The thread is not unlocked, so that it ends with the goroutine and takes its affinity along.
+// pinned is run on the given CPUs. The thread is not unlocked, so that it ends with the goroutine
+// and takes its affinity along.
 func (w *worker) pinned(cpus []int) error {
 	if len(cpus) > 0 {
 		runtime.LockOSThread()
@@ -44,7 +45,8 @@ func (w *worker) pinned(cpus []int) error {
 	return w.run()
 }
 
-// run sends, waits and counts until the session stops and nothing is in flight, or nothing is left to send.
+// run sends, waits and counts until the session stops and nothing is in flight, or nothing is left
+// to send.
 func (w *worker) run() error {
 	events := make([]unix.EpollEvent, 1024)
 	var deadline time.Time
@@ -73,7 +75,8 @@ func (w *worker) run() error {
 	}
 }
 
-// idle reports that every connection is done. It looks at all of them only when that can be the case.
+// idle reports that every connection is done. It looks at all of them only when that can be the
+// case.
 func (w *worker) idle(stopping bool) bool {
 	if !stopping && !w.s.finite && w.s.deadConns.Load() == 0 {
 		return false

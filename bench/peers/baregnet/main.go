@@ -1,4 +1,5 @@
-// Command baregnet is the bound of the wire benchmark: gnet with a frame splitter and a constant reply, nothing else.
+// Command baregnet is the bound of the wire benchmark: gnet with a frame splitter and a constant
+// reply, nothing else.
 package main
 
 import (

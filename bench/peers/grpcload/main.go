@@ -1,5 +1,6 @@
-// Command grpcload keeps a number of unary calls in flight on a number of connections. It prints "measuring" when its window
-// begins and one line of JSON when it ends, so that whoever started it can read the server's CPU time at both moments.
+// Command grpcload keeps a number of unary calls in flight on a number of connections. It prints
+// "measuring" when its window begins and one line of JSON when it ends, so that the starter can
+// read the server's CPU time at both moments.
 package main
 
 import (
@@ -33,7 +34,8 @@ type report struct {
 // maxSamples bounds the latencies one caller keeps.
 const maxSamples = 1 << 16
 
-// firstTimeout bounds the wait for everybody's first reply: 64,000 calls at a time take seconds each.
+// firstTimeout bounds the wait for every client's first reply: 64,000 calls at a time take seconds
+// each.
 const firstTimeout = 20 * time.Second
 
 // maxWindow bounds the window where calls take long.
@@ -74,7 +76,8 @@ func (l *load) call(cc *grpc.ClientConn) (samples []int64, requests uint64) {
 	return samples, requests
 }
 
-// run makes the calls and returns all latencies of the window, its length, and how many calls ended in it.
+// run makes the calls and returns all latencies of the window, its length, and how many calls ended
+// in it.
 func (l *load) run(addr string, conns, inflight int, warmup, window time.Duration) (all []int64, elapsed time.Duration, total uint64, err error) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -102,9 +105,10 @@ func (l *load) run(addr string, conns, inflight int, warmup, window time.Duratio
 	return all, elapsed, total, nil
 }
 
-// window lets the load run until the warm-up is over and every caller has had a reply, so that connections are made and as many calls
-// are in flight as there are callers; then it measures, and stops the load. A window lasts no shorter than it took until then, up to
-// maxWindow: in one shorter than a call, what the server works on is not what ends in it.
+// window lets the load run until the warm-up is over and every caller has had a reply, so that
+// connections are made and as many calls are in flight as there are callers; then it measures, and
+// stops the load. A window lasts no shorter than it took until then, up to maxWindow: in one
+// shorter than a call, what the server works on is not what ends in it.
 func (l *load) window(warmup, lasting time.Duration) (elapsed time.Duration) {
 	begun := time.Now()
 	time.Sleep(warmup)
@@ -129,7 +133,8 @@ func (l *load) window(warmup, lasting time.Duration) (elapsed time.Duration) {
 	return elapsed
 }
 
-// quantile returns the value of sorted latencies that a share q of them does not exceed, 0 without any.
+// quantile returns the value of sorted latencies that a share q of them does not exceed, 0 without
+// any.
 func quantile(sorted []int64, q float64) int64 {
 	if len(sorted) == 0 {
 		return 0

@@ -25,7 +25,8 @@ var lines = []struct{ name, text string }{
 	{"echo52", `{"aid":"AID.TEST.ECHO.v1","input_json":"{\"x\":1}"}`},
 }
 
-// finders fill got with the still escaped or unescaped contents of the wanted members; each keeps its scratch memory.
+// finders fill got with the still escaped or unescaped contents of the wanted members; each keeps
+// its scratch memory.
 func finders() []finder {
 	names, members := jsonx.NewNames(wanted...), make([]jsonx.Member, len(wanted))
 	var parser fastjson.Parser
@@ -82,7 +83,8 @@ type finder struct {
 	find func(line []byte, got [][]byte) bool
 }
 
-// contents returns a string node's text between the quotes, as cheaply as sonic can: unparsed if it still is.
+// contents returns a string node's text between the quotes, as cheaply as sonic can: unparsed if it
+// still is.
 func contents(n *ast.Node) []byte {
 	s, err := n.Raw()
 	if err != nil || len(s) < 2 {

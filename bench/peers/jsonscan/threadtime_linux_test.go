@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadTime begins to count the processor time of this thread; the function it returns reports it as cpu-ns/op.
+// threadTime begins to count the processor time of this thread; the function it returns reports it
+// as cpu-ns/op.
 func threadTime(b *testing.B) (stop func()) {
 	runtime.LockOSThread()
 	start := threadNanos(b)

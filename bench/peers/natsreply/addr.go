@@ -8,7 +8,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// hostPort divides an address as the server's settings want it, which take 0 for the default port and not for any free one.
+// hostPort divides an address as the server's settings want it, which take 0 for the default port
+// and not for any free one.
 func hostPort(addr string) (host string, port int, err error) {
 	host, digits, err := net.SplitHostPort(addr)
 	if err == nil {

@@ -1,5 +1,6 @@
-// Command natsreply is a NATS server and the responder of a request-reply service in one process, so that its CPU time is that of
-// the whole round trip: a request in, its delivery to the responder, the reply, its delivery to who asked.
+// Command natsreply is a NATS server and the responder of a request-reply service in one process,
+// so that its CPU time is that of the whole round trip: a request in, its delivery to the
+// responder, the reply, its delivery to who asked.
 package main
 
 import (
@@ -22,8 +23,9 @@ func options(host string, port int) *server.Options {
 	return &server.Options{
 		Host: host, Port: port,
 		NoLog: true, NoSigs: true,
-		// All requests in flight wait on the responder's one connection: at the default of 64 MiB, full depth on every
-		// connection would have the server hold publishers back, or drop the responder as a slow consumer.
+		// All requests in flight wait on the responder's one connection: at the default of 64 MiB,
+		// full depth on every connection would have the server hold publishers back, or drop the
+		// responder as a slow consumer.
 		MaxPending: 1 << 30,
 		// The responder reads as fast as it can and is never cut off for a pause of the machine.
 		WriteDeadline: time.Minute,
@@ -43,9 +45,9 @@ func start(host string, port int) (*server.Server, error) {
 	return s, nil
 }
 
-// respond connects a responder and returns when its subscription stands; failed is called when it ends. The connection is an
-// ordinary one over loopback: over the server's in-process pipe, which hands every piece from goroutine to goroutine, a pipelined
-// request costs twice as much.
+// respond connects a responder and returns when its subscription stands; failed is called when it
+// ends. The connection is an ordinary one over loopback: over the server's in-process pipe, which
+// hands every piece from goroutine to goroutine, a pipelined request costs twice as much.
 func respond(s *server.Server, size int, failed func(error)) error {
 	conn, err := net.Dial("tcp", s.Addr().String())
 	if err != nil {

@@ -79,7 +79,7 @@ func TestRequestReply(t *testing.T) {
 	}
 }
 
-// TestAServerThatEnds is told to who started the responder.
+// TestAServerThatEnds is reported to the starter of the responder.
 func TestAServerThatEnds(t *testing.T) {
 	s, err := start("127.0.0.1", server.RANDOM_PORT)
 	if err != nil {

@@ -15,7 +15,8 @@ const subject = "bench.get"
 // greeting makes a connection a responder's: no acknowledgements, one subscription.
 const greeting = `CONNECT {"verbose":false,"pedantic":false,"echo":false,"protocol":1,"name":"responder"}` + "\r\nSUB " + subject + " 1\r\nPING\r\n"
 
-// readBuffer is what the responder takes at most at a time: many turns of the server's own 64 KiB buffers.
+// readBuffer is what the responder takes at most at a time: many turns of the server's own 64 KiB
+// buffers.
 const readBuffer = 1 << 20
 
 var (
@@ -23,8 +24,8 @@ var (
 	pong = []byte("PONG\r\n")
 )
 
-// responder answers every request of one connection with the same reply. It speaks the protocol itself, as a quick client would: all
-// requests of one read are answered with one write.
+// responder answers every request of one connection with the same reply. It speaks the protocol
+// itself, as a quick client would: all requests of one read are answered with one write.
 type responder struct {
 	conn  net.Conn
 	reply []byte // " SIZE CR LF PAYLOAD CR LF", what follows the subject of a reply
@@ -37,8 +38,8 @@ func newResponder(conn net.Conn, size int) *responder {
 	return &responder{conn: conn, reply: reply}
 }
 
-// greet subscribes. The server takes a connection's lines in turn, so that who publishes after the PONG is answered: serve calls ready
-// then.
+// greet subscribes. The server takes a connection's lines in turn, so that who publishes after the
+// PONG is answered: serve calls ready then.
 func (r *responder) greet() error {
 	if _, err := io.WriteString(r.conn, greeting); err != nil {
 		return fmt.Errorf("cannot subscribe: %w", err)
@@ -76,7 +77,8 @@ func (r *responder) serve(ready func()) error {
 	}
 }
 
-// take puts the answers to what b begins with into out and returns how much of b that was. stands reports a PONG.
+// take puts the answers to what b begins with into out and returns how much of b that was. stands
+// reports a PONG.
 func (r *responder) take(b []byte) (used int, stands bool, err error) {
 	for {
 		rest := b[used:]
@@ -110,7 +112,8 @@ func (r *responder) take(b []byte) (used int, stands bool, err error) {
 	}
 }
 
-// message returns the subject that awaits the reply and the size of the payload: MSG <subject> <sid> <reply-to> <#bytes>.
+// message returns the subject that awaits the reply and the size of the payload: MSG <subject>
+// <sid> <reply-to> <#bytes>.
 func message(line []byte) (inbox []byte, size int, err error) {
 	last := bytes.LastIndexByte(line, ' ')
 	first := bytes.LastIndexByte(line[:max(last, 0)], ' ')

@@ -1,5 +1,5 @@
-// Command netconn does the work of baregnet with the standard library: one goroutine per connection, buffered reads, and one
-// flush when no whole frame is left in the buffer.
+// Command netconn does the work of baregnet with the standard library: one goroutine per
+// connection, buffered reads, and one flush when no whole frame is left in the buffer.
 package main
 
 import (
@@ -30,7 +30,8 @@ func main() {
 	}
 }
 
-// serve answers until the client leaves. The buffer doubles as carry: what is left of a frame moves to its front.
+// serve answers until the client leaves. The buffer doubles as carry: what is left of a frame moves
+// to its front.
 func serve(c net.Conn, replies *peer.Replies) {
 	defer c.Close()
 	buf, held := make([]byte, 64<<10), 0

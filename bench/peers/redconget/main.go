@@ -1,4 +1,5 @@
-// Command redconget answers GET and SET on tidwall/redcon over a map under a read-write lock, the way redcon's own example does.
+// Command redconget answers GET and SET on tidwall/redcon over a map under a read-write lock, the
+// way redcon's own example does.
 package main
 
 import (

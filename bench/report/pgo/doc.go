@@ -2,5 +2,6 @@
 //
 //	go -C bench/report run ./pgo -o ../../cmd/trunkline/default.pgo DIR
 //
-// What names the machine, the files of its binary and the moments of the profiles, is left out: a compiler has no use for it.
+// What names the machine, the files of its binary and the moments of the profiles, is left out: a
+// compiler has no use for it.
 package main

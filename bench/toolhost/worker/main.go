@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// reply says that it went well and nothing changed.
+// reply reports that it went well and nothing changed.
 const reply = `{"ok":true,"status":"OK","output_json":"{}","error":""}` + "\n"
 
 func main() {

@@ -1,5 +1,5 @@
-// Package echo is the unary gRPC method that grpcunary serves and grpcload calls. The message is the well-known BytesValue, so
-// no generated code is needed.
+// Package echo is the unary gRPC method that grpcunary serves and grpcload calls. The message is
+// the well-known BytesValue, so no generated code is needed.
 package echo
 
 import (

@@ -1,5 +1,5 @@
-// Package peer holds what the peer servers share: the constant reply, counting kernel frames, and the way a peer announces
-// itself and ends.
+// Package peer holds what the peer servers share: the constant reply, counting kernel frames, and
+// the way a peer announces itself and ends.
 package peer
 
 import (
@@ -11,11 +11,13 @@ import (
 	"syscall"
 )
 
-// MaxFrame is the frame bound of kernel-ipc §2.1, so that a peer refuses what the measured server refuses.
+// MaxFrame is the frame bound of kernel-ipc §2.1, so that a peer refuses what the measured server
+// refuses.
 const MaxFrame = 5 << 20
 
-// Frames returns the number of whole kernel frames (kernel-ipc §2.1) that b begins with and their length in bytes; ok is false
-// if the next length field is outside the protocol's bounds. It does not allocate.
+// Frames returns the number of whole kernel frames (kernel-ipc §2.1) that b begins with and their
+// length in bytes; ok is false if the next length field is outside the protocol's bounds. It does
+// not allocate.
 func Frames(b []byte) (count, used int, ok bool) {
 	for len(b)-used >= 4 {
 		n := binary.BigEndian.Uint32(b[used:])
@@ -43,7 +45,8 @@ func Reply(size int) []byte {
 	return frame
 }
 
-// Replies holds a constant reply many times over, so that any number of them is one write without building anything.
+// Replies holds a constant reply many times over, so that any number of them is one write without
+// building anything.
 type Replies struct {
 	size int
 	run  []byte
@@ -59,14 +62,15 @@ func NewReplies(size int) Replies {
 	return r
 }
 
-// Take returns up to n replies as one slice and how many are in it. The slice is shared: the caller only reads it.
+// Take returns up to n replies as one slice and how many are in it. The slice is shared: the caller
+// only reads it.
 func (r *Replies) Take(n int) (b []byte, taken int) {
 	taken = min(n, len(r.run)/r.size)
 	return r.run[:taken*r.size], taken
 }
 
-// FreeAddr returns addr with a port that was free a moment ago in place of port 0, for servers that cannot say which port they
-// were given.
+// FreeAddr returns addr with a port that was free a moment ago in place of port 0, for servers that
+// cannot report which port they were given.
 func FreeAddr(addr string) (string, error) {
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {

@@ -21,7 +21,7 @@ type Bars struct {
 	Title string
 	Y     string // the axis of the figures with its unit
 	Names []string
-	// Series are told apart by colour. One that stands alone needs no name.
+	// Series are kept apart by colour. One that stands alone needs no name.
 	Series []Series
 }
 
@@ -63,7 +63,8 @@ func (b Bars) SVG() ([]byte, error) {
 // Empty reports whether nothing was measured.
 func (b Bars) Empty() bool { return b.top() == 0 }
 
-// Outlier names the bar that stands more than factor times as high as those of all other names, if there is one: it presses them flat.
+// Outlier names the bar that stands more than factor times as high as those of all other names, if
+// there is one: it presses them flat.
 func (b Bars) Outlier(factor float64) (name string, ok bool) {
 	c := goal.Chart{}
 	for _, s := range b.Series {

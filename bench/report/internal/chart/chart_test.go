@@ -35,7 +35,8 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-// texts reads a picture as XML and returns what is written in it. It refuses what a static picture must not have.
+// texts reads a picture as XML and returns what is written in it. It refuses what a static picture
+// must not have.
 func texts(t *testing.T, svg []byte) (written []string) {
 	t.Helper()
 	d, inside := xml.NewDecoder(strings.NewReader(string(svg))), ""
@@ -104,7 +105,8 @@ func chartOf(at []float64, lines map[string][]float64) goal.Chart {
 	return c
 }
 
-// TestTitleStaysInside: a long title is broken into lines, in the middle of the whole picture and not of the plot beside its legend.
+// TestTitleStaysInside: a long title is broken into lines, in the middle of the whole picture and
+// not of the plot beside its legend.
 func TestTitleStaysInside(t *testing.T) {
 	c := chartOf([]float64{1, 2}, map[string][]float64{"first": {1, 2}, ours: {1, 2}})
 	c.Title = strings.Repeat("wide words of a title ", 6)

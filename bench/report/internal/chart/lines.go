@@ -14,8 +14,8 @@ import (
 	"trunkline/bench/internal/goal"
 )
 
-// Lines draws a chart without the lines in hidden; the others look as they do beside them. Colours are given to the names in order
-// first. A figure of 0 was not measured and is left out.
+// Lines draws a chart without the lines in hidden; the others look as they do beside them. Colours
+// are given to the names in order first. A figure of 0 was not measured and is left out.
 func Lines(c goal.Chart, order []string, hidden ...string) ([]byte, error) {
 	var names []string
 	for _, l := range c.Lines {
@@ -41,7 +41,7 @@ func Lines(c goal.Chart, order []string, hidden ...string) ([]byte, error) {
 		names = append(names, l.Name)
 	}
 	if len(c.Lines) == 1 {
-		names = nil // the title says what it is
+		names = nil // the title is enough
 	}
 	return render(p, &entries, names)
 }
@@ -134,7 +134,8 @@ func top(lines []goal.Line) (highest float64) {
 	return highest
 }
 
-// Outlier names the line that rises to more than factor times all others, if there is one: it would press them flat.
+// Outlier names the line that rises to more than factor times all others, if there is one: it would
+// press them flat.
 func Outlier(c goal.Chart, factor float64) (name string, ok bool) {
 	if len(c.Lines) < 3 {
 		return "", false

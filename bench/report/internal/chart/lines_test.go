@@ -40,7 +40,7 @@ func TestLinesLeaveOut(t *testing.T) {
 		t.Errorf("a chart without lines was drawn: %v", err)
 	}
 	one := chartOf([]float64{1, 2}, map[string][]float64{"first": {3, 4}})
-	hasNot(t, must(t)(Lines(one, nil)), "first") // the title says it
+	hasNot(t, must(t)(Lines(one, nil)), "first") // the title shows it
 }
 
 // TestLinesInOrder: a name has the colour of its place in the order, whatever else is in the chart.

@@ -70,7 +70,8 @@ func decades(x []float64) bool {
 	return len(x) > 1 && x[0] >= 0 && x[len(x)-1] >= 10*math.Max(x[0], 1)
 }
 
-// wrap breaks s at spaces into lines of at most so many letters; a longer word has a line of its own.
+// wrap breaks s at spaces into lines of at most so many letters; a longer word has a line of its
+// own.
 func wrap(s string, letters int) string {
 	var lines []string
 	line := ""

@@ -24,7 +24,8 @@ const (
 	titleLetters  = 84 // of a title's line
 )
 
-// ours is the name of the line or bar that a reader looks for: it has the first colour and the thickest line everywhere.
+// ours is the name of the line or bar that a reader looks for: it has the first colour and the
+// thickest line everywhere.
 const ours = "trunkline"
 
 // colours differ for people who see few of them, and in grey (Okabe and Ito); the first is ours.
@@ -32,7 +33,7 @@ func colours() []color.Color {
 	return []color.Color{rgb(0x0072b2), rgb(0xd55e00), rgb(0x009e73), rgb(0xcc79a7), rgb(0xe69f00), rgb(0x555555), rgb(0x56b4e9), rgb(0x8c6d31)}
 }
 
-// shapes tell lines apart where colours do not.
+// shapes separate lines where colours do not.
 func shapes() []draw.GlyphDrawer {
 	return []draw.GlyphDrawer{draw.CircleGlyph{}, draw.BoxGlyph{}, draw.TriangleGlyph{}, draw.PyramidGlyph{}, draw.SquareGlyph{}, draw.RingGlyph{},
 		draw.PlusGlyph{}, draw.CrossGlyph{}}
@@ -44,8 +45,9 @@ func rgb(v uint32) color.Color {
 
 func grey(v uint8) color.Color { return color.Gray{Y: v} }
 
-// ranks gives every name its colour's number: ours the first if it is there, the others in their order. What order names comes before
-// the rest, whether it is there or not, so that a name can have one colour in many charts.
+// ranks gives every name its colour's number: ours the first if it is there, the others in their
+// order. What order names comes before the rest, whether it is there or not, so that a name can
+// have one colour in many charts.
 func ranks(order, names []string) map[string]int {
 	names = slices.Concat(order, names)
 	rank, next := map[string]int{}, 0

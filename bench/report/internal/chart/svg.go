@@ -13,10 +13,12 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// fallback stands behind the font that the picture was laid out in: these have letters of the same widths.
+// fallback stands behind the font that the picture was laid out in: these have letters of the same
+// widths.
 const fallback = "font-family:'Liberation Sans',Arial,Helvetica,sans-serif;"
 
-// render draws p, l to the right of it if it has entries, and the title above both, and returns the picture.
+// render draws p, l to the right of it if it has entries, and the title above both, and returns the
+// picture.
 func render(p *plot.Plot, l *plot.Legend, entries []string) ([]byte, error) {
 	svg := vgsvg.New(width, height)
 	all := draw.New(svg)
@@ -42,8 +44,8 @@ func render(p *plot.Plot, l *plot.Legend, entries []string) ([]byte, error) {
 	return polish(out.Bytes(), title)
 }
 
-// polish names fonts to fall back on, gives the picture its size in pixels, because not every viewer knows points, and a name for those
-// who do not see it.
+// polish names fonts to fall back on, gives the picture its size in pixels, because not every
+// viewer knows points, and a name for those who do not see it.
 func polish(svg []byte, title string) ([]byte, error) {
 	svg = bytes.ReplaceAll(svg, []byte("font-family:Liberation Sans;"), []byte(fallback))
 	svg = bytes.Replace(svg, fmt.Appendf(nil, `width="%dpt" height="%dpt"`, width, height), fmt.Appendf(nil, `width="%d" height="%d"`, width*4/3, height*4/3), 1)

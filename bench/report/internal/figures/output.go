@@ -4,7 +4,7 @@ import "strings"
 
 // Output is what a command printed once.
 type Output struct {
-	Command, Date, Revision string // empty where the file does not say
+	Command, Date, Revision string // empty where the file has none
 	Text                    string // without empty lines around it
 }
 

@@ -68,8 +68,8 @@ var (
 	benchmarkName = regexp.MustCompile(`(?m)^func Benchmark(\w+)\(b \*testing\.B\)`)
 )
 
-// Asked reads the question of every benchmark out of the sources of the suite: the comment on top of its file. It is empty if the
-// sources are not there.
+// Asked reads the question of every benchmark out of the sources of the suite: the comment on top
+// of its file. It is empty if the sources are not there.
 func Asked(sources fs.FS) (map[string]string, error) {
 	files, err := fs.Glob(sources, "*_timing_test.go")
 	if err != nil {

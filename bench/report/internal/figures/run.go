@@ -11,15 +11,15 @@ type Run struct {
 	Charts   []goal.Chart   `json:"charts"`
 	Tables   []Table        `json:"tables"`
 
-	// Of the peers alone: the rounds of the cells that few goals are about, the address of a server given to the run, and what could
-	// not be measured.
+	// Of the peers alone: the rounds of the cells that few goals are about, the address of a server
+	// given to the run, and what could not be measured.
 	GridRounds int      `json:"grid_rounds"`
 	Peer       string   `json:"peer"`
 	Missing    []string `json:"missing"`
 }
 
-// Machine is where, when and on which revision a run took place, as bench/internal/load writes it. That package is for Linux alone, and
-// the page can be generated anywhere.
+// Machine is where, when and on which revision a run took place, as bench/internal/load writes it.
+// That package is for Linux alone, and the page can be generated anywhere.
 type Machine struct {
 	Date     string `json:"date"`
 	Revision string `json:"revision"`

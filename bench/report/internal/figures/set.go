@@ -19,7 +19,7 @@ type Set struct {
 
 const (
 	questionsFile = "questions.json"
-	baselineFile  = "baseline.txt" // what questions were compared with; the comparison holds what it says
+	baselineFile  = "baseline.txt" // what questions were compared with; the comparison holds its content
 )
 
 // Read takes all files of a folder of measurements. A folder that is not there holds none.

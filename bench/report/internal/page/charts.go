@@ -8,7 +8,8 @@ import (
 	"trunkline/bench/report/internal/chart"
 )
 
-// crowd is how many times higher than all others one figure may stand in a chart before there is a second chart without it.
+// crowd is how many times higher than all others one figure may stand in a chart before there is a
+// second chart without it.
 const crowd = 3
 
 // picture keeps a drawing and returns the link that shows it.
@@ -45,8 +46,8 @@ func (b *builder) drawBars(bars chart.Bars) (string, error) {
 	return link + "\n\n" + b.picture(near.Name, near.Title, svg), nil
 }
 
-// drawLines draws lines, again without the one that towers above all others, and sets their figures below. The names in order have
-// the colours of their places there.
+// drawLines draws lines, again without the one that towers above all others, and sets their figures
+// below. The names in order have the colours of their places there.
 func (b *builder) drawLines(c goal.Chart, order []string) (string, error) {
 	if chart.Empty(c) {
 		return "No figures.", nil

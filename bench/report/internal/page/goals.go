@@ -9,7 +9,8 @@ import (
 	"trunkline/bench/internal/goal"
 )
 
-// aim is one of the project's performance goals in words. What is asked in figures stands beside what was measured.
+// aim is one of the project's performance goals in words. What is asked in figures stands beside
+// what was measured.
 type aim struct{ id, what string }
 
 // allocationsAim is judged by the questions, unlike the others, which the commands judge.
@@ -35,7 +36,7 @@ func aims() []aim {
 // otherServer is the goal that needs a server from elsewhere.
 const otherServer = "G11"
 
-// found collects what the runs say about one goal; several entries if it has several parts.
+// found collects what the runs hold about one goal; several entries if it has several parts.
 func (b *builder) found(id string) (all []goal.Goal) {
 	for _, name := range slices.Sorted(maps.Keys(b.set.Runs)) {
 		for _, g := range b.set.Runs[name].Goals {
@@ -60,7 +61,7 @@ func (b *builder) goals() string {
 		}
 		for _, g := range entries {
 			what := a.what
-			if len(entries) > 1 || len(g.What) > len(what) { // the run says more: which part, at which rate
+			if len(entries) > 1 || len(g.What) > len(what) { // the run shows more: which part, at which rate
 				what = g.What
 			}
 			said := verdict(g.Verdict)
@@ -134,7 +135,7 @@ func measured(g *goal.Goal) string {
 	return "**" + write(g.Measured) + "**: " + strings.Join(list, " · ")
 }
 
-// cpu is the ratio of CPU time that is told beside a member, if there is one.
+// cpu is the ratio of CPU time that is reported beside a member, if there is one.
 func cpu(g *goal.Goal, member string) string {
 	if g.CPU[member] == 0 {
 		return ""

@@ -56,7 +56,7 @@ func TestGoalRows(t *testing.T) {
 	f("G11", "| - | not measured: no such server was given |", goal.Goal{ID: "G11", Must: 10, AtLeast: true})
 }
 
-// TestGoalOfTwoParts: each part has a row and says what it is.
+// TestGoalOfTwoParts: each part has a row and reports what it is.
 func TestGoalOfTwoParts(t *testing.T) {
 	a, b := goal.Goal{ID: "G10", What: "bytes per row", Must: 400}, goal.Goal{ID: "G10", What: "bytes per connection", Must: 4096}
 	a.Add("x", 442)

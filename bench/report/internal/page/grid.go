@@ -54,7 +54,8 @@ func (l list) table(run *figures.Run, names []column) string {
 	return t.String()
 }
 
-// overBound is the ratio of CPU time to the bound's under the same load: with the same method, or with the one that it has there.
+// overBound is the ratio of CPU time to the bound's under the same load: with the same method, or
+// with the one that it has there.
 func overBound(all []goal.Sample, c goal.Summary) string {
 	below := goal.Cell{Server: bound, Method: c.Method, Via: c.Via, Conns: c.Conns, Depth: c.Depth}
 	ratio := goal.Ratio(all, c.Cell, below, goal.CPU)

@@ -37,7 +37,8 @@ func (t *table) row(cells ...string) {
 
 func (t *table) String() string { return t.out.String() }
 
-// figure writes v with three significant digits, whole from a hundred on and with commas, and "-" for 0, which was not measured.
+// figure writes v with three significant digits, whole from a hundred on and with commas, and "-"
+// for 0, which was not measured.
 func figure(v float64) string {
 	if v == 0 {
 		return "-"

@@ -58,7 +58,7 @@ func (b *builder) parts() template.FuncMap {
 	}
 }
 
-// note is the text of a note, empty if nobody wrote it.
+// note is the text of a note, empty if there is none.
 func (b *builder) note(name string) (string, error) {
 	text, err := fs.ReadFile(b.notes, path.Clean(name)+".md")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -75,7 +75,8 @@ func notMeasured(command string) string {
 	return "Not measured: `" + command + "` has left no figures."
 }
 
-// tidy leaves one empty line where the parts left several, outside of fences, and one line end at the end.
+// tidy leaves one empty line where the parts left several, outside of fences, and one line end at
+// the end.
 func tidy(text string) string {
 	var out strings.Builder
 	fenced, empty := false, true

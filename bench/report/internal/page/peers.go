@@ -12,7 +12,8 @@ import (
 // bound is the server that only answers.
 const bound = "baregnet"
 
-// peers is the section on servers beside each other: the grid, the hot methods, the same rate, and charts.
+// peers is the section on servers beside each other: the grid, the hot methods, the same rate, and
+// charts.
 func (b *builder) peers() (string, error) {
 	run := b.set.Runs["peers"]
 	if run == nil || len(run.Cells) == 0 {
@@ -36,7 +37,7 @@ func (b *builder) peers() (string, error) {
 	return strings.Join(append(parts, pictures), "\n\n"), err
 }
 
-// given says what was given to the run, and what could not be measured.
+// given lists what was given to the run, and what could not be measured.
 func given(run *figures.Run) (parts []string) {
 	if run.Peer != "" {
 		parts = append(parts, "One more server was given: "+code(run.Peer)+".")
@@ -50,10 +51,12 @@ func given(run *figures.Run) (parts []string) {
 // list is cells of the table.
 type list []goal.Summary
 
-// evenRate ends the method of cells in which both servers get requests at one rate instead of as many as they take.
+// evenRate ends the method of cells in which both servers get requests at one rate instead of as
+// many as they take.
 const evenRate = " paced"
 
-// split parts the cells of the grid, which hold one method of each server, from the further methods and from those at an even rate.
+// split parts the cells of the grid, which hold one method of each server, from the further methods
+// and from those at an even rate.
 func split(cells []goal.Summary) (grid, methods, even list) {
 	most := mainMethods(cells)
 	for _, c := range cells {

@@ -23,7 +23,8 @@ func (b *builder) printed(name string) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// origin says where an output comes from: what its file says, and for the rest what the run's file says.
+// origin is where an output comes from: as its file has it, and for the rest as the run's file has
+// it.
 func origin(o figures.Output, name string, run *figures.Run) string {
 	var parts []string
 	if run != nil {

@@ -10,8 +10,8 @@ import (
 	"trunkline/bench/report/internal/figures"
 )
 
-// hotMethods is the benchmark of the hot methods through a whole session. All of its cases but the last one, which makes rows and ends
-// them, are hot methods.
+// hotMethods is the benchmark of the hot methods through a whole session. All of its cases but the
+// last one, which makes rows and ends them, are hot methods.
 const hotMethods = "KernelMethod"
 
 // questions is a table for each benchmark function, below its question.
@@ -66,7 +66,8 @@ func besides(metrics map[string]float64) string {
 	return strings.Join(list, ", ")
 }
 
-// against says how a benchmark compares with the baseline: its time, and what moved of its memory.
+// against reports how a benchmark compares with the baseline: its time, and what moved of its
+// memory.
 func against(m *figures.Benchmark) string {
 	parts := []string{m.Verdict}
 	if m.Change != nil {
@@ -78,7 +79,7 @@ func against(m *figures.Benchmark) string {
 	return strings.Join(parts, ", ")
 }
 
-// baseline says what the benchmarks were compared with.
+// baseline reports what the benchmarks were compared with.
 func baseline(q *figures.Questions) string {
 	text := fmt.Sprintf("Medians over %d rounds of %.2g s each. ", q.Rounds, q.Benchtime)
 	switch {
@@ -95,7 +96,8 @@ func baseline(q *figures.Questions) string {
 // short is a revision as people write it.
 func short(revision string) string { return revision[:min(len(revision), 12)] }
 
-// allocations judges the allocations of the hot methods. The bound is 0, which a goal cannot tell from none.
+// allocations judges the allocations of the hot methods. The bound is 0, which a goal cannot keep
+// apart from none.
 func (b *builder) allocations() goal.Goal {
 	g := goal.Goal{ID: allocationsAim, Verdict: goal.None}
 	for _, m := range b.set.Questions.Benchmarks {

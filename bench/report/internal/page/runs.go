@@ -75,7 +75,7 @@ func machine(m figures.Machine) string {
 	return strings.Join(append(parts, "load average "+m.Load), ", ")
 }
 
-// rounds says how often and how long each cell was measured.
+// rounds reports how often and how long each cell was measured.
 func rounds(run *figures.Run) string {
 	s := run.Settings
 	if s.Rounds == 0 {

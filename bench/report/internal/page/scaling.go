@@ -7,11 +7,12 @@ import (
 	"trunkline/bench/report/internal/figures"
 )
 
-// tuningTable is the name of the table of settings that were tried. All others tell how costs grow.
+// tuningTable is the name of the table of settings that were tried. All others show how costs grow.
 const tuningTable = "tuning"
 
-// scaling draws how the cost of a request grows: with connections and depth, as measured beside the peers, then with rows, payloads and
-// subscribers. A table stands below the chart of its name, and one without a chart at the end.
+// scaling draws how the cost of a request grows: with connections and depth, as measured beside the
+// peers, then with rows, payloads and subscribers. A table stands below the chart of its name, and
+// one without a chart at the end.
 func (b *builder) scaling() (string, error) {
 	var parts []string
 	for _, name := range []string{"peers", "scale"} {
