@@ -63,8 +63,8 @@ func (g *game) checkActors(ctx context.Context, lines []*client.Conn) error {
 }
 
 // retry sends the request without a reply once more, and reports whether it did; or else the last
-// one that was answered, if that may be repeated: the server must answer that it has it, and the world
-// must stay as it is.
+// one that was answered, if that may be repeated: the server must answer that it has it, and the
+// world must stay as it is.
 func (a *actor) retry(ctx context.Context, c *client.Conn) (unread bool) {
 	switch g := a.g; {
 	case a.maybe != nil && a.pending.again:
