@@ -7,55 +7,58 @@ import (
 	"testing"
 )
 
-// doors lists, for every room, which of our rooms its code (tests aside) may import. The first row
-// that fits a package counts; a package that fits no row is a room without a plan.
-var doors = []struct {
+// room is a row of doors.
+type room struct {
 	room string
 	may  []string
 	why  string
-}{
-	{"codec/wire", nil, "the leaf of the codecs"},
-	{"codec/transcode", []string{"codec/jsonx", "codec/mpack", "codec/wire"}, "turns the texts of two codecs into each other: it needs both and nothing else"},
-	{"codec", []string{"codec/wire"}, "codecs are bytes in, bytes out: they share limits and codes, and know neither each other nor the engine"},
-	{"engine/link", []string{"codec/wire"}, "a leaf, so that everything may import it"},
-	{"engine/internal", []string{"engine/internal", "engine/link", "codec/wire"}, "tools of the engine, below its rooms"},
-	{"engine/table", []string{"engine/internal"}, "generic: knows no protocol and no other table"},
-	{"engine/idem", []string{"codec/mpack", "engine/table", "engine/link", "engine/internal"}, "a table with a rule, and its changes as records: no protocol, no tool"},
-	{"engine/journal/embedded", []string{"engine/journal", "engine/internal"}, "one store among several: it keeps blocks and never looks into them"},
-	{"engine/journal/memstore", []string{"engine/journal"}, "a store for tests: it must not share code with what it stands for"},
-	{"engine/journal", []string{"codec/wire", "engine/internal"}, "records bytes; knows nothing of what they mean"},
-	{"engine/obs", nil, "everything may be observed, so observing may depend on nothing"},
-	{"engine/stream", []string{"engine/link", "engine/obs", "engine/internal"}, "moves bytes for sessions it knows nothing about"},
-	{"engine/reactor", []string{"engine/stream", "engine/link", "engine/obs", "engine/internal"}, "moves bytes for sessions it knows nothing about"},
-	{"engine/kernel", []string{"engine/table", "engine/journal", "engine/link", "engine/internal"}, "pure decisions: no protocol, no socket"},
-	{"engine/bus", []string{"engine/table", "engine/link", "engine/internal"}, "fan-out of opaque bodies: no protocol, no socket"},
-	{"engine/envelope", []string{"codec/jsonx", "codec/mpack", "codec/wire"}, "one model over the texts of two codecs: it stores nothing, so it needs no table and no clock of the loop"},
+}
+
+// doors lists, for every room, which of our rooms its code (tests aside) may import. The first row
+// that fits a package counts; a package that fits no row is a room without a plan.
+var doors = []room{
+	{"codec/wire", nil, "limits and error codes: the leaf of the codecs"},
+	{"codec/transcode", []string{"codec/jsonx", "codec/mpack", "codec/wire"}, "turns JSON into MessagePack and back"},
+	{"codec", []string{"codec/wire"}, "bytes in, bytes out: no codec needs another one, or the engine"},
+	{"engine/link", nil, "the seam between protocols and connections: a leaf"},
+	{"engine/internal", []string{"engine/internal", "engine/link"}, "buffers, sockets, test helpers: below the rooms of the engine"},
+	{"engine/table", nil, "bounded tables: generic, without a protocol"},
+	{"engine/idem", []string{"codec/mpack", "engine/link"}, "idempotency keys: a table and its records, without a protocol"},
+	{"engine/journal/embedded", []string{"engine/journal"}, "a store of blocks on disk: it never looks into a block"},
+	{"engine/journal/memstore", []string{"engine/journal"}, "a store for tests, which shares no code with the real one"},
+	{"engine/journal", []string{"engine/internal"}, "the log: it records bytes without their meaning"},
+	{"engine/obs", nil, "metrics and logs: every room may use them, so they need none"},
+	{"engine/stream", []string{"engine/link", "engine/internal"}, "connections on goroutines, for any session"},
+	{"engine/reactor", []string{"engine/stream", "engine/link", "engine/internal"}, "connections on event loops, for any session"},
+	{"engine/kernel", []string{"engine/link"}, "the process table: pure decisions, no protocol, no socket"},
+	{"engine/bus", nil, "fan-out of opaque bodies: no protocol, no socket"},
+	{"engine/envelope", []string{"codec/jsonx", "codec/mpack", "codec/wire"}, "the model of an envelope over two encodings: it stores nothing"},
 	{"engine/orchestration", []string{"codec/jsonx", "codec/mpack", "codec/transcode", "codec/wire", "engine/envelope", "engine/table", "engine/link"},
-		"plans and their envelopes, kept and answered as encoded bytes: no socket, and JSON only where a request brings an envelope as text"},
-	{"handlers/ops", []string{"engine/obs"}, "shows what obs holds"},
-	{"handlers/exchange", []string{"codec/jsonx", "engine/envelope"}, "one envelope in, one out, nothing kept: a command must not drag the kernel, the bus or the event loops along"},
-	{"handlers/ipc/message", []string{"codec/mpack"}, "a leaf: the maps of the protocol, for the server and its callers alike"},
-	{"handlers/ipc/client", []string{"codec", "handlers/ipc/message"}, "the caller's side: it must not depend on the server's rooms"},
-	{"handlers/ipc/ipctest", []string{"codec", "engine", "handlers/ipc"}, "drives sessions for tests, the fuzzer and benchmarks"},
-	{"handlers/ipc/crashtest", []string{"codec", "engine", "handlers/ipc"}, "tests only: breaks a whole endpoint, from the frames of its clients down to the store"},
-	{"handlers/toolhost/dsstate", []string{"codec/jsonx"}, "a leaf: eight slots and their JSON, for the server, its tools and their callers alike"},
-	{"handlers/toolhost/procgroup", nil, "a leaf: ends a program and what it started, for the server and its callers alike"},
-	{"handlers/toolhost/selector", []string{"handlers/toolhost/tool", "handlers/toolhost/dsstate", "handlers/toolhost/procgroup", "handlers/toolhost/shim", "codec/jsonx"}, "decides from a goal, a state and what tools say of themselves: it runs no tool and knows no session"},
-	{"handlers/toolhost/tool", []string{"handlers/toolhost/dsstate", "codec/jsonx"}, "what a tool is: it knows no tool, no worker and no transport"},
+		"pipelines and sessions, kept as encoded bytes: no socket"},
+	{"handlers/ops", []string{"engine/obs"}, "the admin listener: it shows what obs holds"},
+	{"handlers/exchange", []string{"codec/jsonx", "engine/envelope"}, "one envelope in, one out: a command must not start kernel, bus or loops"},
+	{"handlers/ipc/message", []string{"codec/mpack"}, "the maps of the protocol, for server and callers: a leaf"},
+	{"handlers/ipc/client", []string{"codec", "handlers/ipc/message"}, "the caller's side: without the server's rooms"},
+	{"handlers/ipc/ipctest", []string{"codec", "engine", "handlers/ipc"}, "drives sessions for tests, fuzzing and benchmarks"},
+	{"handlers/ipc/crashtest", nil, "tests only: a whole endpoint over a disk that fails"},
+	{"handlers/toolhost/dsstate", []string{"codec/jsonx"}, "the state of a session and its JSON: a leaf"},
+	{"handlers/toolhost/procgroup", nil, "ends a program and what it started: a leaf"},
+	{"handlers/toolhost/selector", []string{"handlers/toolhost/tool", "handlers/toolhost/dsstate", "handlers/toolhost/procgroup", "handlers/toolhost/shim", "codec/jsonx"}, "picks the next tool: it runs none"},
+	{"handlers/toolhost/tool", []string{"handlers/toolhost/dsstate", "codec/jsonx"}, "what a tool is: no tool, no worker, no transport"},
 	{"handlers/toolhost/manifest", []string{"handlers/toolhost/tool", "codec/jsonx"}, "reads what a toolpack declares: it runs nothing"},
-	{"handlers/toolhost/shim", nil, "a leaf: the first code of a worker's process, which must not wait for other packages"},
-	{"handlers/toolhost/workers", []string{"handlers/toolhost/shim", "handlers/toolhost/tool", "handlers/toolhost/dsstate", "codec/jsonx"}, "runs one external tool each: it knows no session, no lease and no manifest"},
-	{"handlers/toolhost/tools", []string{"handlers/toolhost/tool", "handlers/toolhost/dsstate", "codec/jsonx"}, "tools: each knows files, texts and its caller's state, none the server that runs it"},
-	{"handlers", []string{"codec", "engine"}, "handlers never import handlers: what two protocols share moves down to engine"},
+	{"handlers/toolhost/shim", nil, "the first code of a worker's process, which waits for no package"},
+	{"handlers/toolhost/workers", []string{"handlers/toolhost/shim", "handlers/toolhost/tool", "handlers/toolhost/dsstate", "codec/jsonx"}, "runs external tools: no session, no lease, no manifest"},
+	{"handlers/toolhost/tools", []string{"handlers/toolhost/tool", "handlers/toolhost/dsstate", "codec/jsonx"}, "the built-in tools, without their server"},
+	{"handlers", []string{"codec", "engine"}, "no handler imports a handler: what two share moves to engine"},
 	{"cmd/trunkline/internal/journaltool", []string{"codec/jsonx", "codec/transcode", "engine/envelope", "engine/idem", "engine/journal", "engine/kernel", "engine/orchestration", "handlers/ipc"},
-		"reads what a server wrote and shows it: no setting, no socket, no running server"},
-	{"cmd/trunkline/internal/benchview/screen", nil, "a terminal for tests: it knows nothing that is painted on it"},
+		"shows what a server wrote: no setting, no socket"},
+	{"cmd/trunkline/internal/benchview/screen", nil, "a terminal for tests"},
 	{"cmd/trunkline/internal/benchview", []string{"cmd/trunkline/internal/cli", "cmd/trunkline/internal/loadgen"},
-		"shows what a run did: it knows no server, no connection and no flag"},
-	{"cmd/trunkline/internal/loadgen", []string{"codec", "handlers/ipc/client"}, "the callers' side of three protocols: it must measure any server, so it knows none of ours"},
+		"shows what a run did: no server, no connection, no flag"},
+	{"cmd/trunkline/internal/loadgen", []string{"codec", "handlers/ipc/client"}, "loads any server: it needs none of ours"},
 	{"cmd", []string{"codec", "engine", "handlers", "cmd"}, "wires everything"},
-	{"fuzz", []string{"codec", "engine", "handlers"}, "feeds everything but the program"},
-	{"bench/internal/goal", nil, "compares figures with goals: it knows no server, no load and no clock"},
+	{"fuzz", nil, "tests only: whole sessions against a model"},
+	{"bench/internal/goal", nil, "compares figures: no server, no load, no clock"},
 	{"bench", []string{"codec", "engine", "handlers", "bench"}, "measures everything but the program"},
 }
 
@@ -92,15 +95,15 @@ func TestImportsGoOneWay(t *testing.T) {
 		if f.test {
 			continue
 		}
-		may, why, ok := door(f.dir)
+		d, ok := door(f.dir)
 		if !ok {
 			t.Errorf("%s: no row of doors fits room %s: add it, with what it may import and why", f.path, f.dir)
 			continue
 		}
 		for _, imp := range imports(f) {
 			to, isOurs := strings.CutPrefix(imp, ours)
-			if isOurs && !under(to, f.dir) && !anyUnder(to, may) {
-				t.Errorf("%s imports %s: %s may import only %v (%s)", f.path, imp, f.dir, may, why)
+			if isOurs && !under(to, f.dir) && !anyUnder(to, d.may) {
+				t.Errorf("%s imports %s: %s may import only %v (%s)", f.path, imp, f.dir, d.may, d.why)
 			}
 		}
 	}
@@ -153,14 +156,14 @@ func TestEveryRoomHasANoun(t *testing.T) {
 	}
 }
 
-// door returns what the room of dir may import.
-func door(dir string) (may []string, why string, ok bool) {
+// door returns the row of doors for dir.
+func door(dir string) (d room, ok bool) {
 	for _, d := range doors {
 		if under(dir, d.room) {
-			return d.may, d.why, true
+			return d, true
 		}
 	}
-	return nil, "", false
+	return room{}, false
 }
 
 func imports(f goFile) []string {
