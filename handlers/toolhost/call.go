@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,11 +23,11 @@ type call struct {
 	after  dsstate.State // the tool's copy of the state
 	input  tool.Call
 
-	conduct
+	callState
 }
 
-// conduct is what a call is about.
-type conduct struct {
+// callState is what a call holds for one request only.
+type callState struct {
 	srv     *Server
 	s       *session
 	entry   *Entry
@@ -43,7 +42,7 @@ type conduct struct {
 	begun   int64             // ns of the monotonic clock
 	keep    bool              // after becomes the session's state
 	settled atomic.Bool
-	hold    hold
+	place   place
 	// abandoned: somebody may still be using the call (settle), which is therefore never used again.
 	abandoned bool
 	op        *operation // set for an internal operation
@@ -53,28 +52,18 @@ type conduct struct {
 	lean      bool       // it was on the loop from line to reply, and no field was set but srv, s, entry, id and fast
 }
 
-type callPool struct{ pool sync.Pool }
-
-func (p *callPool) get() *call {
-	if c, ok := p.pool.Get().(*call); ok {
-		return c
+// putCall takes back a call that is not used any more.
+func (s *Server) putCall(c *call) {
+	if !c.abandoned {
+		c.clear()
+		s.calls.Put(c)
 	}
-	return new(call)
-}
-
-// put takes a call back that nobody looks at any more.
-func (p *callPool) put(c *call) {
-	if c.abandoned {
-		return
-	}
-	c.clear()
-	p.pool.Put(c)
 }
 
 // clear makes c ready for any request, and lets go of what it held.
 func (c *call) clear() {
 	c.req.release()
-	c.conduct, c.after, c.input = conduct{}, dsstate.State{}, tool.Call{}
+	c.callState, c.after, c.input = callState{}, dsstate.State{}, tool.Call{}
 	if c.idRoom, c.reply = c.idRoom[:0], c.reply[:0]; cap(c.reply) > keepScratch {
 		c.reply = nil
 	}
@@ -169,10 +158,8 @@ func (c *call) reserve(out []byte) (_ []byte, next step) {
 }
 
 func (c *call) conflict(out []byte) []byte {
-	out = append(out, `{"ok":false,"error":"idempotency_conflict","aid":`...)
-	out = jsonx.AppendString(out, c.entry.AID)
-	out = jsonx.AppendString(append(out, `,"idempotency_key":`...), c.req.key)
-	return c.id.end(out)
+	return c.id.end(jsonx.Build(out).Bool("ok", false).Text("error", "idempotency_conflict").
+		Text("aid", c.entry.AID).Bytes("idempotency_key", c.req.key))
 }
 
 // hit answers with what an execution before gave. It does not allocate.
@@ -206,20 +193,19 @@ func (c *call) consume(out []byte) (_ []byte, next step) {
 		return c.leaseRejected(out, &no), stepDone
 	}
 	c.token, c.holds = sha256.Sum256(c.req.token), true
-	c.srv.leaseConsumed(c.req.token, c.entry)
+	c.srv.leaseUsed("toolhost.lease.consumed", c.req.token, c.entry, nil)
 	return out, stepRun
 }
 
 func (c *call) leaseRequired(out []byte) []byte {
-	out = append(out, `{"ok":false,"error":"lease_required","tier":`...)
-	out = append(append(out, byte('0'+c.entry.Tier)), `,"aid":`...)
-	return c.id.end(jsonx.AppendString(out, c.entry.AID))
+	return c.id.end(jsonx.Build(out).Bool("ok", false).Text("error", "lease_required").
+		Int("tier", int64(c.entry.Tier)).Text("aid", c.entry.AID))
 }
 
 func (c *call) leaseRejected(out []byte, no *rejection) []byte {
-	c.srv.leaseRejected(c.req.token, c.entry, no)
+	c.srv.leaseUsed("toolhost.lease.rejected", c.req.token, c.entry, no)
 	c.req.text = no.append(c.req.text[:0])
-	return c.id.end(jsonx.AppendString(append(out, `{"ok":false,"error":"lease_rejected","reason":`...), c.req.text))
+	return c.id.end(jsonx.Build(out).Bool("ok", false).Text("error", "lease_rejected").Bytes("reason", c.req.text))
 }
 
 // cancel undoes steps 7 and 8.
@@ -242,7 +228,7 @@ func (c *call) run(out []byte) []byte {
 	c.prepare()
 	s := c.s
 	s.tally.begin(c.entry, s)
-	r := safely(c.srv.ctx, c.entry, &c.input, c.srv.cfg.Logger)
+	r := runRecovered(c.srv.ctx, c.entry, &c.input, c.srv.cfg.Logger)
 	if c.lean && r.Failure == nil && c.after.Unwritten() { // the state is what it was, and nobody is told or asked
 		start := len(out)
 		if out = appendOK(out, r.Output, c.id); len(out)-start <= maxReply {
@@ -273,10 +259,20 @@ func (c *call) start() {
 	c.before = c.s.state
 	c.begun = c.s.nowMono()
 	c.srv.counts[c.entry.index].inFlight.Add(1)
+	c.keepID()
+	c.startAway(c.runAway)
+}
+
+// startAway runs f off the loop. The call keeps the server from draining until it is posted.
+func (c *call) startAway(f func()) {
+	c.srv.drains.begin()
+	c.srv.exec.start(f)
+}
+
+// keepID copies the id, because the line is gone before the reply is made.
+func (c *call) keepID() {
 	c.id = c.id.clone(c.idRoom)
 	c.idRoom = c.id.raw
-	c.srv.drains.begin()
-	c.srv.exec.start(c.runAway)
 }
 
 // runAway runs the tool with its deadline. A built-in that misses it is abandoned: the reply is made without it, and what it says
@@ -295,19 +291,19 @@ func (c *call) runAway() {
 		c.settle(r, false)
 		return
 	case c.entry.External:
-		r := safely(ctx, c.entry, &c.input, c.srv.cfg.Logger)
+		r := runRecovered(ctx, c.entry, &c.input, c.srv.cfg.Logger)
 		c.settle(r, false)
 		return
 	}
-	c.hold.x = &c.srv.exec
-	if c.hold.begin(ctx) != nil {
+	c.place.x = &c.srv.exec
+	if c.place.begin(ctx) != nil {
 		c.late()
 		return
 	}
 	stop := context.AfterFunc(ctx, c.missed)
-	r := safely(tool.WithPlace(ctx, &c.hold), c.entry, &c.input, c.srv.cfg.Logger)
+	r := runRecovered(tool.WithPlace(ctx, &c.place), c.entry, &c.input, c.srv.cfg.Logger)
 	inTime := stop()
-	c.hold.free() // making the outcome safe needs no slot
+	c.place.free() // making the outcome safe needs no slot
 	if r.Failure != nil && over(ctx) {
 		r = timedOut(c.entry.AID) // the tool noticed before missed did
 	}
@@ -316,7 +312,7 @@ func (c *call) runAway() {
 
 // missed answers for a tool that runs and is not done in time. It goes on with its copy of the state, which nobody else looks at.
 func (c *call) missed() {
-	c.hold.abandon()
+	c.place.abandon()
 	c.late()
 }
 
@@ -342,7 +338,7 @@ func (c *call) settle(r tool.Result, shared bool) {
 
 // conclude is steps 13 to 15: it appends the reply, and stores the outcome. before is the state that the tool got.
 func (c *call) conclude(out []byte, r tool.Result, before *dsstate.State) []byte {
-	o := judged(r)
+	o := outcomeOf(r)
 	if o.status == tool.OK {
 		o.before, o.after = before, &c.after
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -90,7 +91,7 @@ type Server struct {
 	idem   *idem.Table
 	leases leases
 	exec   executor
-	calls  callPool
+	calls  sync.Pool // of *call: idle sessions hold none
 	drains drains
 	clock  func() time.Time // of timestamps
 	ctx    context.Context  // ended by Close
@@ -124,6 +125,7 @@ func New(cfg Config) *Server {
 	}
 	s := &Server{cfg: cfg, counts: make([]toolCounts, cfg.Registry.len()), unfinished: link.NewBudget(cfg.Unfinished)}
 	s.clock = s.wall
+	s.calls.New = func() any { return new(call) }
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.exec = newExecutor(cfg.Queue, cfg.Executors, cfg.Files.Share(maxWaits))
 	if s.idem = cfg.Keys; s.idem == nil {

@@ -42,8 +42,7 @@ func (c *call) show(out []byte, r *idem.Stored) (_ []byte, next step) {
 		return appendFault(out, errOverloaded, c.id), stepDone
 	}
 	c.reply = c.hit(c.reply[:0], r)
-	c.srv.drains.begin()
-	c.srv.exec.start(func() {
+	c.startAway(func() {
 		_ = c.srv.cfg.Journal.Barrier(c.srv.ctx)
 		c.s.post(c)
 	})
@@ -62,8 +61,7 @@ func (c *call) unknown(out []byte) (_ []byte, next step) {
 		}
 		return c.reserve(out)
 	}
-	r := tool.Broken(c.entry.AID, tool.Exception, 0, unknownOutcome)
-	o := judged(r)
+	o := outcomeOf(tool.Broken(c.entry.AID, tool.Exception, 0, unknownOutcome))
 	stored := c.srv.idem.FinishUnknown(c.key, o.stored(c))
 	if stored == nil { // somebody else was faster
 		return c.reserve(out)

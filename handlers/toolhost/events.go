@@ -1,7 +1,6 @@
 package toolhost
 
 import (
-	"strconv"
 	"time"
 
 	"trunkline/codec/jsonx"
@@ -18,110 +17,71 @@ type Event struct {
 	Payload []byte
 }
 
-// payload builds the members of an event.
-type payload []byte
-
-func (p payload) text(name, value string) payload {
-	return jsonx.AppendString(p.name(name), value)
-}
-
-func (p payload) int(name string, value int64) payload {
-	return strconv.AppendInt(p.name(name), value, 10)
-}
-
-func (p payload) name(name string) payload {
-	if len(p) > 0 {
-		p = append(p, ',')
+// emit sends the event name with the members that add appends. Nothing is built without a subscriber.
+func (s *Server) emit(name string, add func(jsonx.Builder) jsonx.Builder) {
+	if s.hasSubscriber(name) {
+		s.cfg.Events(Event{name, add(jsonx.Build(nil)).End()})
 	}
-	return append(append(append(p, '"'), name...), `":`...)
 }
 
-// tell sends an event. Callers ask wanted first, so that nothing is built for nobody.
-func (s *Server) tell(name string, p payload) {
-	s.cfg.Events(event(name, p))
-}
-
-// told reports whether anybody is told the end of tool requests.
-func (s *Server) told() bool { return s.wanted("toolhost.tool.finished") }
-
-// wanted reports whether anybody is told events of that name.
-func (s *Server) wanted(name string) bool {
+// hasSubscriber reports whether an event of that name would be seen.
+func (s *Server) hasSubscriber(name string) bool {
 	return s.cfg.Events != nil && (s.cfg.EventsWanted == nil || s.cfg.EventsWanted(name))
 }
 
-// finished tells the end of a tool request. It does not allocate where nobody is told.
-func (s *Server) finished(e *Entry, o *outcome, took time.Duration, id requestID) {
-	if !s.told() {
-		return
-	}
-	p := payload(nil).text("aid", e.AID).text("status", o.status.String()).int("duration_us", took.Microseconds())
-	p = appendBool(p.name("idempotent_hit"), o.hit)
-	p = p.text("error_type", errorType(o.dispatch))
-	p = p.name("request_id")
-	if id.quoted {
-		p = append(append(append(p, '"'), id.raw...), '"')
-	} else if id.raw != nil {
-		p = append(p, id.raw...)
-	} else {
-		p = append(p, `""`...)
-	}
-	s.tell("toolhost.tool.finished", p)
-}
+// toolFinished is the event of the end of a tool request.
+const toolFinished = "toolhost.tool.finished"
 
-// errorType returns the type in a dispatch error, "" for none.
-func errorType(dispatch []byte) string {
-	if len(dispatch) == 0 {
-		return ""
-	}
-	text, _ := stringMember(dispatch, "type")
-	return string(text)
+// finished emits the end of a tool request. It does not allocate without a subscriber.
+func (s *Server) finished(e *Entry, o *outcome, took time.Duration, id requestID) {
+	s.emit(toolFinished, func(b jsonx.Builder) jsonx.Builder {
+		kind, _ := member(o.dispatch, "type").Text() // none without a dispatch error
+		b = b.Text("aid", e.AID).Text("status", o.status.String()).Int("duration_us", took.Microseconds()).
+			Bool("idempotent_hit", o.hit).Bytes("error_type", kind)
+		if id.raw == nil {
+			id.quoted = true
+		}
+		return id.append(b.Name("request_id"))
+	})
 }
 
 func (s *Server) leaseIssued(token, aid string, tier int, ttl int64, principal []byte) {
-	if s.wanted("toolhost.lease.issued") {
-		s.tell("toolhost.lease.issued", payload(nil).text("token_fp", fingerprint([]byte(token))).text("tool_aid", aid).
-			int("tier", int64(tier)).int("ttl_ms", ttl).text("principal", string(principal)))
-	}
+	s.emit("toolhost.lease.issued", func(b jsonx.Builder) jsonx.Builder {
+		return b.Text("token_fp", fingerprint([]byte(token))).Text("tool_aid", aid).
+			Int("tier", int64(tier)).Int("ttl_ms", ttl).Bytes("principal", principal)
+	})
 }
 
-func (s *Server) leaseConsumed(token []byte, e *Entry) {
-	if s.wanted("toolhost.lease.consumed") {
-		s.tell("toolhost.lease.consumed", payload(nil).text("token_fp", fingerprint(token)).text("tool_aid", e.AID).
-			int("tier", int64(e.Tier)).text("aid", e.AID))
-	}
-}
-
-func (s *Server) leaseRejected(token []byte, e *Entry, no *rejection) {
-	if s.wanted("toolhost.lease.rejected") {
-		s.tell("toolhost.lease.rejected", payload(nil).text("token_fp", fingerprint(token)).text("tool_aid", e.AID).
-			int("tier", int64(e.Tier)).text("aid", e.AID).text("reason", string(no.append(nil))))
-	}
+// leaseUsed emits that a token was consumed for a tool, or rejected.
+func (s *Server) leaseUsed(name string, token []byte, e *Entry, no *rejection) {
+	s.emit(name, func(b jsonx.Builder) jsonx.Builder {
+		b = b.Text("token_fp", fingerprint(token)).Text("tool_aid", e.AID).Int("tier", int64(e.Tier)).Text("aid", e.AID)
+		if no != nil {
+			b = b.Bytes("reason", no.append(nil))
+		}
+		return b
+	})
 }
 
 func (s *Server) runOpened(run *selector.Run, goal string) {
-	if s.wanted("toolhost.run.opened") {
-		opened := run.AppendOpened(nil)
-		header, _ := member(append(opened, '}'), "run_header")
-		p := payload(nil)
-		p = append(p.name("run_header"), header.Raw...)
-		s.tell("toolhost.run.opened", p.text("goal_id", goal))
-	}
+	s.emit("toolhost.run.opened", func(b jsonx.Builder) jsonx.Builder {
+		return jsonx.Builder(run.AppendHeader(b.Name("run_header"))).Text("goal_id", goal)
+	})
 }
 
 func (s *Server) runClosed(run *selector.Run, how string) {
-	if s.wanted("toolhost.run.closed") {
-		closed := append(run.AppendClosed(nil), '}')
-		steps, _ := member(closed, "steps")
-		p := payload(nil).text("run_id", run.ID())
-		p = append(p.name("steps"), steps.Raw...)
-		s.tell("toolhost.run.closed", p.text("ended", how))
-	}
+	s.emit("toolhost.run.closed", func(b jsonx.Builder) jsonx.Builder {
+		return b.Text("run_id", run.ID()).Int("steps", int64(run.Steps())).Text("ended", how)
+	})
 }
 
 func (s *Server) selected(run *selector.Run, step *selector.Step) {
-	if s.wanted("toolhost.selector.shadow") && step.ShadowRaw != "" {
-		s.tell("toolhost.selector.shadow", payload(nil).text("run_id", run.ID()).int("step", int64(step.Number)).text("raw", step.ShadowRaw))
+	if step.ShadowRaw == "" {
+		return
 	}
+	s.emit("toolhost.selector.shadow", func(b jsonx.Builder) jsonx.Builder {
+		return b.Text("run_id", run.ID()).Int("step", int64(step.Number)).Text("raw", step.ShadowRaw)
+	})
 }
 
 // wall is the clock of timestamps.
@@ -173,20 +133,16 @@ func (s *Server) Stats() Stats {
 
 // BreakerEvent returns the event of a breaker's change of state.
 func BreakerEvent(aid string, state tool.BreakerState, failures int) Event {
-	p := payload(nil).text("aid", aid).int("failures", int64(failures))
-	return event("toolhost.breaker."+state.String(), p)
+	return Event{"toolhost.breaker." + state.String(), jsonx.Build(nil).Text("aid", aid).Int("failures", int64(failures)).End()}
 }
 
 // WorkerStarted returns the event of a worker process that was started.
 func WorkerStarted(aid string, pid int) Event {
-	return event("toolhost.worker.started", payload(nil).text("aid", aid).int("pid", int64(pid)))
+	return Event{"toolhost.worker.started", jsonx.Build(nil).Text("aid", aid).Int("pid", int64(pid)).End()}
 }
 
 // WorkerExited returns the event of a worker process that has ended.
 func WorkerExited(aid string, pid, code int, reason string) Event {
-	return event("toolhost.worker.exited", payload(nil).text("aid", aid).int("pid", int64(pid)).int("exit_code", int64(code)).text("reason", reason))
-}
-
-func event(name string, p payload) Event {
-	return Event{Name: name, Payload: append(append([]byte{'{'}, p...), '}')}
+	return Event{"toolhost.worker.exited", jsonx.Build(nil).Text("aid", aid).Int("pid", int64(pid)).
+		Int("exit_code", int64(code)).Text("reason", reason).End()}
 }

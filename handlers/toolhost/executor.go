@@ -84,9 +84,9 @@ const maxWaits = 32
 // errLate is what a wait for a slot ends with at the deadline.
 var errLate = errors.New("no slot before the deadline")
 
-// hold is the slot of a built-in tool: taken, changed for one of the other kind, given back, or given to another call while the tool
+// place is the slot of a built-in tool: taken, changed for one of the other kind, given back, or given to another call while the tool
 // still runs. It is the tool's tool.Place.
-type hold struct {
+type place struct {
 	x      *executor
 	worked int64 // only the tool's goroutine uses it
 
@@ -104,113 +104,113 @@ func over(ctx context.Context) bool {
 }
 
 // begin waits until the tool may begin, and for its first slot. free gives both back.
-func (h *hold) begin(ctx context.Context) error {
+func (p *place) begin(ctx context.Context) error {
 	select {
-	case h.x.begun <- struct{}{}:
+	case p.x.begun <- struct{}{}:
 	case <-ctx.Done():
 		return errLate
 	}
-	h.mu.Lock()
-	h.room = true
-	h.mu.Unlock()
-	err := h.take(ctx, h.x.slots)
+	p.mu.Lock()
+	p.room = true
+	p.mu.Unlock()
+	err := p.take(ctx, p.x.slots)
 	if err != nil {
-		h.free()
+		p.free()
 	}
 	return err
 }
 
 // take waits for one of slots until ctx is over: what had the slot until now may have been abandoned at the same deadline. free gives
 // it back. A slot of the other kind is kept until then.
-func (h *hold) take(ctx context.Context, slots chan struct{}) error {
+func (p *place) take(ctx context.Context, slots chan struct{}) error {
 	select {
 	case slots <- struct{}{}:
 	case <-ctx.Done():
 		return errLate
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.lost || over(ctx) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lost || over(ctx) {
 		<-slots // the call that had it was late as well
 		return errLate
 	}
-	h.leave()
-	h.in = slots
+	p.leave()
+	p.in = slots
 	return nil
 }
 
 // Leave implements tool.Place.
-func (h *hold) Leave() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.leave()
+func (p *place) Leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leave()
 }
 
-func (h *hold) leave() {
-	if h.in != nil {
-		<-h.in
-		h.in = nil
+func (p *place) leave() {
+	if p.in != nil {
+		<-p.in
+		p.in = nil
 	}
 }
 
 // Return implements tool.Place.
-func (h *hold) Return(ctx context.Context) error {
-	if h.worked > longWork {
-		return h.take(ctx, h.x.long)
+func (p *place) Return(ctx context.Context) error {
+	if p.worked > longWork {
+		return p.take(ctx, p.x.long)
 	}
-	return h.take(ctx, h.x.slots)
+	return p.take(ctx, p.x.slots)
 }
 
 // Worked implements tool.Place.
-func (h *hold) Worked(ctx context.Context, n int64) error {
+func (p *place) Worked(ctx context.Context, n int64) error {
 	runtime.Gosched() // what is ready, an event loop among others, does not wait until this tool is interrupted
-	before := h.worked
-	h.worked += n
-	if (h.worked-1)/longWork == (before-1)/longWork { // the first byte over a multiple counts
+	before := p.worked
+	p.worked += n
+	if (p.worked-1)/longWork == (before-1)/longWork { // the first byte over a multiple counts
 		return nil
 	}
-	h.Leave() // of a long call as well: it must not wait for another one with the slot it has
-	return h.take(ctx, h.x.long)
+	p.Leave() // of a long call as well: it must not wait for another one with the slot it has
+	return p.take(ctx, p.x.long)
 }
 
 // free gives back what the tool still has.
-func (h *hold) free() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.end(); h.owed {
-		h.owed = false
-		h.x.abandoned.Add(-1)
+func (p *place) free() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.end(); p.owed {
+		p.owed = false
+		p.x.abandoned.Add(-1)
 	}
 }
 
-// end gives up the slot and the place among those that have begun; h.mu is held.
-func (h *hold) end() {
-	h.leave()
-	if h.room {
-		<-h.x.begun
-		h.room = false
+// end gives up the slot and the place among those that have begun; p.mu is held.
+func (p *place) end() {
+	p.leave()
+	if p.room {
+		<-p.x.begun
+		p.room = false
 	}
 }
 
 // abandon takes the slot from a tool that missed its deadline, so that it does not stand in the way of others; where too many hang it
 // keeps the slot. One that waits without a slot notices the deadline itself.
-func (h *hold) abandon() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.lost = true
-	if h.in == nil {
+func (p *place) abandon() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lost = true
+	if p.in == nil {
 		return
 	}
-	if h.x.abandoned.Add(1) > int64(cap(h.x.slots)) {
-		h.x.abandoned.Add(-1)
+	if p.x.abandoned.Add(1) > int64(cap(p.x.slots)) {
+		p.x.abandoned.Add(-1)
 		return
 	}
-	h.owed = true
-	h.end()
+	p.owed = true
+	p.end()
 }
 
-// safely runs a tool. A panic in it is an exception, and ends nothing else (toolhost §3.5); the log gets where it came from.
-func safely(ctx context.Context, t tool.Tool, c *tool.Call, log *slog.Logger) (r tool.Result) {
+// runRecovered runs a tool. A panic in it is an exception, and ends nothing else (toolhost §3.5); the log gets where it came from.
+func runRecovered(ctx context.Context, t tool.Tool, c *tool.Call, log *slog.Logger) (r tool.Result) {
 	returned := false // asking for a panic that is not there costs as much as a small tool
 	defer func() {
 		if returned {

@@ -214,9 +214,9 @@ func TestCallsThatWaitAreBounded(t *testing.T) {
 	x := newExecutor(1000, slots, maxWaits)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	waiting := make([]*hold, bound)
+	waiting := make([]*place, bound)
 	for i := range waiting {
-		waiting[i] = &hold{x: &x}
+		waiting[i] = &place{x: &x}
 		if err := waiting[i].begin(ctx); err != nil {
 			t.Fatalf("call %d of %d did not begin: %v", i+1, bound, err)
 		}
@@ -226,7 +226,7 @@ func TestCallsThatWaitAreBounded(t *testing.T) {
 		t.Helper()
 		soon, cancel := context.WithTimeout(ctx, time.Millisecond)
 		defer cancel()
-		if err := (&hold{x: &x}).begin(soon); err != errLate || len(x.slots) != 0 {
+		if err := (&place{x: &x}).begin(soon); err != errLate || len(x.slots) != 0 {
 			t.Fatalf("call %d: %v, and %d slots are taken; want it to wait for one of those that have begun", bound+1, err, len(x.slots))
 		}
 	}
@@ -239,9 +239,9 @@ func TestCallsThatWaitAreBounded(t *testing.T) {
 		t.Fatalf("a long call: %v, %d and %d slots", err, len(x.slots), len(x.long))
 	}
 	refused()
-	begun := make(chan *hold)
+	begun := make(chan *place)
 	next := func() {
-		h := &hold{x: &x}
+		h := &place{x: &x}
 		if err := h.begin(ctx); err != nil {
 			t.Error(err)
 		}

@@ -125,7 +125,7 @@ func TestReleasedReservation(t *testing.T) {
 	r := newRig(t, nil)
 	line := keyed("AID.WAIT.v1", "k", "")
 	holder := r.open(Stdin).s.(*session)
-	c := call{conduct: conduct{srv: r.srv, s: holder, entry: r.srv.cfg.Registry.find([]byte("AID.WAIT.v1"))}}
+	c := call{callState: callState{srv: r.srv, s: holder, entry: r.srv.cfg.Registry.find([]byte("AID.WAIT.v1"))}}
 	if c.req.scan([]byte(line)) != "" || !c.req.readAID() || c.req.read(&holder.state) != "" {
 		t.Fatal("bad line")
 	}

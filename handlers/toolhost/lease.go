@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -30,6 +31,9 @@ type lease struct {
 	expiry   int64 // ns of the monotonic clock: valid while now <= expiry
 	consumed bool
 }
+
+// usable reports whether the token can be used.
+func (t *lease) usable(now int64) bool { return !t.consumed && now <= t.expiry }
 
 // gone reports whether nobody is told any more that there was such a token.
 func (t *lease) gone(now int64) bool { return now > t.expiry+keptExpired*nsPerMs }
@@ -71,7 +75,7 @@ func (l *leases) issue(now int64, tool string, tier int, ttlMs int64) (token str
 
 func (l *leases) live(now int64) (n int64) {
 	for _, t := range l.tokens {
-		if !t.consumed && now <= t.expiry {
+		if t.usable(now) {
 			n++
 		}
 	}
@@ -87,7 +91,7 @@ func (l *leases) drop(now int64) {
 		switch {
 		case t.gone(now):
 			delete(l.tokens, id)
-		case t.consumed || now > t.expiry:
+		case !t.usable(now):
 			dead = append(dead, id)
 		}
 	}
@@ -105,11 +109,7 @@ func (l *leases) drop(now int64) {
 func (l *leases) gc(now int64) leaseCounts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for id, t := range l.tokens {
-		if t.consumed || now > t.expiry {
-			delete(l.tokens, id)
-		}
-	}
+	maps.DeleteFunc(l.tokens, func(_ string, t *lease) bool { return !t.usable(now) })
 	return leaseCounts{int64(len(l.tokens)), l.issued, l.consumed, l.rejected}
 }
 

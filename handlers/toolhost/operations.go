@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
-	"strconv"
 
 	"trunkline/codec/jsonx"
 	"trunkline/handlers/toolhost/selector"
@@ -39,7 +38,7 @@ func openToAll(aid []byte) bool { return string(aid) == "_health" || string(aid)
 
 func (c *call) operate(op *operation, line, out []byte) (_ []byte, blocked bool) {
 	if _, ok := c.req.requestID(); !ok {
-		return appendFault(out, "invalid field: request_id: must be a string or integer", c.id), false
+		return appendFault(out, errRequestID, c.id), false
 	}
 	if op.names != nil {
 		var room [maxOwnNames]jsonx.Member
@@ -52,24 +51,15 @@ func (c *call) operate(op *operation, line, out []byte) (_ []byte, blocked bool)
 }
 
 func (c *call) health(_, out []byte) ([]byte, bool) {
-	out = append(out, `{"ok":true,"spec_version":"`+specVersion+`","tools":`...)
-	return c.id.end(strconv.AppendInt(out, int64(c.srv.cfg.Registry.len()), 10)), false
+	b := jsonx.Build(out).Bool("ok", true).Text("spec_version", specVersion)
+	return c.id.end(b.Int("tools", int64(c.srv.cfg.Registry.len()))), false
 }
 
 func (c *call) stats(_, out []byte) ([]byte, bool) {
 	st := c.srv.Stats()
-	out = append(out, `{"ok":true`...)
-	for _, n := range []struct {
-		name  string
-		value int64
-	}{
-		{"sessions", st.Sessions}, {"in_flight", st.InFlight}, {"idempotency_entries", st.IdempotencyEntries},
-		{"idempotency_hits", st.IdempotencyHits}, {"lease_active", st.LeaseActive}, {"breakers_open", st.BreakersOpen},
-		{"workers", st.Workers},
-	} {
-		out = strconv.AppendInt(append(append(append(out, `,"`...), n.name...), `":`...), n.value, 10)
-	}
-	return c.id.end(out), false
+	return c.id.end(jsonx.Build(out).Bool("ok", true).Int("sessions", st.Sessions).Int("in_flight", st.InFlight).
+		Int("idempotency_entries", st.IdempotencyEntries).Int("idempotency_hits", st.IdempotencyHits).
+		Int("lease_active", st.LeaseActive).Int("breakers_open", st.BreakersOpen).Int("workers", st.Workers)), false
 }
 
 func (c *call) listTools(_, out []byte) ([]byte, bool) {
@@ -86,44 +76,27 @@ func same(a, b []byte) bool {
 func (c *call) auth(line, out []byte) ([]byte, bool) {
 	s := c.s
 	if s.via == TCP && c.srv.cfg.APIToken != "" {
-		token, _ := stringMember(line, "token")
+		token, _ := member(line, "token").Text()
 		if !same(token, []byte(c.srv.cfg.APIToken)) {
 			s.failed()
 			return appendFault(out, "auth_failed", c.id), false
 		}
 		s.authed, s.until = true, 0
 	}
-	out = jsonx.AppendString(append(out, `{"ok":true,"principal":`...), s.principal)
-	return c.id.end(out), false
-}
-
-// stringMember returns the meaning of a string member of a checked line; ok says that there is one. It allocates.
-func stringMember(line []byte, name string) (text []byte, ok bool) {
-	v, found := member(line, name)
-	if !found || v.Kind != jsonx.String {
-		return nil, false
-	}
-	return jsonx.AppendUnescaped(nil, v.Raw[1:len(v.Raw)-1]), true
+	return c.id.end(jsonx.Build(out).Bool("ok", true).Bytes("principal", s.principal)), false
 }
 
 // member returns a member of a checked line, the last one of that name.
-func member(line []byte, name string) (v jsonx.Value, ok bool) {
-	o := jsonx.OpenObject(line)
-	for {
-		key, value, more := o.Next()
-		if !more {
-			return v, ok
-		}
-		if string(key) == name || len(key) > len(name) && string(jsonx.AppendUnescaped(nil, key)) == name {
-			v, ok = value, true
-		}
-	}
+func member(line []byte, name string) jsonx.Value {
+	var v [1]jsonx.Value
+	jsonx.Pick(line, []string{name}, v[:])
+	return v[0]
 }
 
 // operator reports whether the request may issue and collect leases (D21); if not, the reply is there.
 func (c *call) operator(line, out []byte) (_ []byte, ok bool) {
 	s, want := c.s, c.srv.cfg.OperatorToken
-	token, _ := stringMember(line, "_operator_token")
+	token, _ := member(line, "_operator_token").Text()
 	if want == "" && s.via == Stdin || want != "" && same(token, []byte(want)) {
 		return out, true
 	}
@@ -147,14 +120,12 @@ func (c *call) issueLease(line, out []byte) ([]byte, bool) {
 		return appendFault(out, "lease_limit", c.id), false
 	}
 	c.srv.leaseIssued(token, aid, tier, ttl, c.s.principal)
-	out = jsonx.AppendString(append(out, `{"ok":true,"token_id":`...), token)
-	out = jsonx.AppendString(append(out, `,"tool_aid":`...), aid)
-	out = append(append(out, `,"tier":`...), byte('0'+tier))
-	return c.id.end(strconv.AppendInt(append(out, `,"ttl_ms":`...), ttl, 10)), false
+	return c.id.end(jsonx.Build(out).Bool("ok", true).Text("token_id", token).Text("tool_aid", aid).
+		Int("tier", int64(tier)).Int("ttl_ms", ttl)), false
 }
 
 func (c *call) leaseArgs(line []byte) (aid string, tier int, ttl int64, fault string) {
-	text, ok := stringMember(line, "tool_aid")
+	text, ok := member(line, "tool_aid").Text()
 	switch {
 	case !ok || len(text) == 0:
 		return "", 0, 0, "invalid field: tool_aid: must be a non-empty string"
@@ -163,8 +134,8 @@ func (c *call) leaseArgs(line []byte) (aid string, tier int, ttl int64, fault st
 	}
 	aid = string(text)
 	e := c.srv.cfg.Registry.find(text)
-	switch v, given := member(line, "tier"); {
-	case !given || v.Kind == jsonx.Null:
+	switch v := member(line, "tier"); v.Kind {
+	case jsonx.End, jsonx.Null:
 		if e == nil {
 			return "", 0, 0, "invalid field: tier: required for a tool that is not registered"
 		}
@@ -179,7 +150,7 @@ func (c *call) leaseArgs(line []byte) (aid string, tier int, ttl int64, fault st
 		}
 	}
 	ttl = defaultLeaseTTL
-	if v, given := member(line, "ttl_ms"); given && v.Kind != jsonx.Null {
+	if v := member(line, "ttl_ms"); v.Kind != jsonx.End && v.Kind != jsonx.Null {
 		n, ok := jsonx.ParseInt(v.Raw)
 		if v.Kind != jsonx.Number || !ok {
 			return "", 0, 0, "invalid field: ttl_ms: must be an integer"
@@ -196,10 +167,8 @@ func (c *call) collectLeases(line, out []byte) ([]byte, bool) {
 		return out, false
 	}
 	n := c.srv.leases.gc(c.s.now.Mono)
-	out = strconv.AppendInt(append(out, `{"ok":true,"active":`...), n.active, 10)
-	out = strconv.AppendInt(append(out, `,"issued":`...), n.issued, 10)
-	out = strconv.AppendInt(append(out, `,"consumed":`...), n.consumed, 10)
-	return c.id.end(strconv.AppendInt(append(out, `,"rejected":`...), n.rejected, 10)), false
+	return c.id.end(jsonx.Build(out).Bool("ok", true).Int("active", n.active).Int("issued", n.issued).
+		Int("consumed", n.consumed).Int("rejected", n.rejected)), false
 }
 
 // openRun is _run.open (toolhost §4.8).
@@ -229,11 +198,9 @@ func (c *call) selectInRun(_, out []byte) ([]byte, bool) {
 	if !c.srv.exec.admit() {
 		return appendFault(out, errOverloaded, c.id), false
 	}
-	c.id = c.id.clone(c.idRoom)
-	c.idRoom = c.id.raw
+	c.keepID()
 	c.before = s.state
-	c.srv.drains.begin()
-	c.srv.exec.start(c.runAway)
+	c.startAway(c.runAway)
 	return out, true
 }
 
@@ -242,12 +209,12 @@ func runSelect(ctx context.Context, c *call) {
 	if c.srv.cfg.Policy != nil {
 		slots = c.srv.exec.long // a policy is a process, and may take seconds
 	}
-	c.hold.x = &c.srv.exec
-	if c.hold.take(ctx, slots) != nil {
+	c.place.x = &c.srv.exec
+	if c.place.take(ctx, slots) != nil {
 		c.reply = appendFault(c.reply[:0], "overloaded", c.id)
 		return
 	}
-	defer c.hold.free()
+	defer c.place.free()
 	run := c.s.run // the session is blocked: nobody else touches it
 	step := run.Select(ctx, &c.before)
 	c.reply = c.id.end(step.Append(c.reply[:0]))

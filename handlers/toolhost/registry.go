@@ -68,44 +68,18 @@ type Unusable struct{ AID, Why string }
 
 // appendList appends the members of the list reply, without its closing brace (toolhost §4.1). Tools in without are left out.
 func (r *Registry) appendList(dst []byte, tiers bool, without []Unusable) []byte {
-	dst = append(dst, `{"ok":true,"tools":[`...)
-	some := false
+	dst = append(jsonx.Build(dst).Bool("ok", true).Name("tools"), '[')
 	for _, e := range r.sorted {
 		if slices.ContainsFunc(without, func(u Unusable) bool { return u.AID == e.AID }) {
 			continue
 		}
-		if some {
-			dst = append(dst, ',')
-		}
-		some = true
-		dst = jsonx.AppendString(append(dst, `{"aid":`...), e.AID)
-		dst = jsonx.AppendString(append(dst, `,"name":`...), e.Name)
-		dst = appendBool(append(dst, `,"deterministic":`...), e.Deterministic)
-		dst = appendTexts(append(dst, `,"tags":`...), e.Tags)
-		dst = appendTexts(append(dst, `,"side_effects":`...), e.SideEffects)
-		dst = appendTexts(append(dst, `,"replay_inputs":`...), e.ReplayInputs)
+		b := jsonx.Build(jsonx.AppendComma(dst)).Text("aid", e.AID).Text("name", e.Name).
+			Bool("deterministic", e.Deterministic).Texts("tags", e.Tags).
+			Texts("side_effects", e.SideEffects).Texts("replay_inputs", e.ReplayInputs)
 		if tiers {
-			dst = append(append(dst, `,"tier":`...), byte('0'+e.Tier))
+			b = b.Int("tier", int64(e.Tier))
 		}
-		dst = append(dst, '}')
-	}
-	return append(dst, ']')
-}
-
-func appendBool(dst []byte, v bool) []byte {
-	if v {
-		return append(dst, "true"...)
-	}
-	return append(dst, "false"...)
-}
-
-func appendTexts(dst []byte, list []string) []byte {
-	dst = append(dst, '[')
-	for i, s := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsonx.AppendString(dst, s)
+		dst = b.End()
 	}
 	return append(dst, ']')
 }

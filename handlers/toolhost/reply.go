@@ -1,6 +1,9 @@
 package toolhost
 
 import (
+	"cmp"
+	"strconv"
+
 	"trunkline/codec/jsonx"
 	"trunkline/engine/idem"
 	"trunkline/handlers/toolhost/dsstate"
@@ -31,34 +34,26 @@ type requestID struct {
 	quoted bool
 }
 
-// idOf returns the request's identifier, if it has a valid one.
-func idOf(r *request) requestID {
-	if r.members[nameRequestID].Kind == jsonx.Absent {
-		return requestID{}
-	}
-	raw, ok := r.requestID()
-	if !ok {
-		return requestID{}
-	}
-	return requestID{raw: raw, quoted: r.members[nameRequestID].Kind == jsonx.String}
-}
-
 // clone returns an id that shares no memory with the line; room is used if it is large enough.
 func (id requestID) clone(room []byte) requestID {
-	if id.raw == nil && !id.quoted {
-		return id
+	if id.raw != nil {
+		id.raw = append(room[:0], id.raw...)
 	}
-	id.raw = append(room[:0], id.raw...)
 	return id
+}
+
+// append appends the text of the member.
+func (id requestID) append(dst []byte) []byte {
+	if !id.quoted {
+		return append(dst, id.raw...)
+	}
+	return append(append(append(dst, '"'), id.raw...), '"')
 }
 
 // end appends the echo and the end of the line.
 func (id requestID) end(dst []byte) []byte {
-	switch {
-	case id.quoted:
-		dst = append(append(append(dst, `,"request_id":"`...), id.raw...), '"')
-	case id.raw != nil:
-		dst = append(append(dst, `,"request_id":`...), id.raw...)
+	if id.raw != nil || id.quoted {
+		dst = id.append(append(dst, `,"request_id":`...))
 	}
 	return append(dst, "}\n"...)
 }
@@ -86,7 +81,7 @@ func appendOK(dst, output []byte, id requestID) []byte {
 
 // appendReply appends a tool reply. It allocates only if dst has no room.
 func (o *outcome) appendReply(dst []byte, id requestID) []byte {
-	dst = appendBool(append(dst, `{"ok":`...), o.status == tool.OK)
+	dst = strconv.AppendBool(append(dst, `{"ok":`...), o.status == tool.OK)
 	dst = append(append(append(dst, `,"status":"`...), o.status.String()...), `","output_json":`...)
 	if len(o.output) == 0 {
 		dst = append(dst, `"{}"`...)
@@ -124,17 +119,15 @@ func (o *outcome) appendWithin(dst []byte, id requestID, single bool) (out []byt
 	return o.appendReply(dst[:start], id), false
 }
 
-// judged returns what a tool's result tells, made to obey the rules of toolhost §3.2: an error is empty if and only if it went well,
+// outcomeOf returns what a tool's result tells, made to obey the rules of toolhost §3.2: an error is empty if and only if it went well,
 // and a tool that failed has no output.
-func judged(r tool.Result) outcome {
+func outcomeOf(r tool.Result) outcome {
 	f := r.Failure
 	if f == nil {
 		return outcome{status: tool.OK, output: r.Output}
 	}
 	o := outcome{status: r.Status()}
-	if o.err = f.Error; o.err == "" {
-		o.err = o.status.String()
-	}
+	o.err = cmp.Or(f.Error, o.status.String())
 	if f.Dispatch != nil {
 		o.dispatch = f.Dispatch.AppendJSON(nil)
 	}

@@ -1,6 +1,7 @@
 package toolhost
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"unicode/utf8"
 
@@ -46,17 +47,9 @@ type request struct {
 	hasState bool          // the request gave a ds_state
 	next     dsstate.State // then: the session's state with it applied
 
-	text  []byte // an error text in the making
-	texts [4][]byte
+	text  []byte           // an error text in the making
+	texts [numNames][]byte // of members with escapes
 }
-
-// The texts that need room of their own when they are escaped.
-const (
-	textAID = iota
-	textKey
-	textToken
-	textRunID
-)
 
 // keepScratch is how much of a large request's scratch memory is kept for the next one.
 const keepScratch = 64 << 10
@@ -103,21 +96,24 @@ func (r *request) scan(line []byte) (fault string) {
 	return errInvalidJSON
 }
 
-// duplicateTexts are the errors of a repeated member, by its number.
-var duplicateTexts = func() (texts [numNames]string) {
-	for i := range texts {
-		texts[i] = "duplicate key: " + names.Name(i)
+// duplicateTexts and notStringTexts are the errors of a repeated member and of one that must be a
+// string, by its number.
+var duplicateTexts, notStringTexts = func() (duplicate, notString [numNames]string) {
+	for i := range duplicate {
+		duplicate[i] = "duplicate key: " + names.Name(i)
+		notString[i] = "invalid field: " + names.Name(i) + ": must be a string"
 	}
-	return texts
+	return duplicate, notString
 }()
 
-// text returns the meaning of a string member.
-func (r *request) unescaped(m *jsonx.Member, room int) []byte {
+// unescaped returns the meaning of string member name.
+func (r *request) unescaped(name int) []byte {
+	m := &r.members[name]
 	if !m.Escaped {
 		return m.Raw
 	}
-	r.texts[room] = jsonx.AppendUnescaped(r.texts[room][:0], m.Raw)
-	return r.texts[room]
+	r.texts[name] = jsonx.AppendUnescaped(r.texts[name][:0], m.Raw)
+	return r.texts[name]
 }
 
 // readAID fills r.aid; false means that there is none.
@@ -126,7 +122,7 @@ func (r *request) readAID() bool {
 	if m.Kind != jsonx.String || len(m.Raw) == 0 {
 		return false
 	}
-	r.aid = r.unescaped(m, textAID)
+	r.aid = r.unescaped(nameAID)
 	return true
 }
 
@@ -143,28 +139,29 @@ func (r *request) shownAID() []byte {
 	return aid[:cut]
 }
 
-// requestID returns what is echoed as the last member of the reply, nil for nothing; ok is false if the member is there and is not
-// valid.
-func (r *request) requestID() (echo []byte, ok bool) {
+// errRequestID is the text about a request_id that is not valid.
+const errRequestID = "invalid field: request_id: must be a string or integer"
+
+// requestID returns what is echoed as the last member of the reply; ok is false if the member is there
+// and is not valid.
+func (r *request) requestID() (id requestID, ok bool) {
 	switch m := &r.members[nameRequestID]; m.Kind {
 	case jsonx.Absent:
-		return nil, true
+		return requestID{}, true
 	case jsonx.String:
-		// The length counts what the text means.
-		if len(m.Raw) > maxReqID && (!m.Escaped || len(m.Raw) > 6*maxReqID || !unescapesWithin(m.Raw, maxReqID)) {
-			return nil, false
+		if len(m.Raw) > maxReqID { // the length counts what the text means
+			var room [6 * maxReqID]byte
+			if !m.Escaped || len(m.Raw) > len(room) || len(jsonx.AppendUnescaped(room[:0], m.Raw)) > maxReqID {
+				return requestID{}, false
+			}
 		}
-		return m.Raw, true
+		return requestID{raw: m.Raw, quoted: true}, true
 	case jsonx.Number:
-		_, ok := jsonx.ParseInt(m.Raw)
-		return m.Raw, ok
+		if _, ok := jsonx.ParseInt(m.Raw); ok {
+			return requestID{raw: m.Raw}, true
+		}
 	}
-	return nil, false
-}
-
-func unescapesWithin(raw []byte, limit int) bool {
-	var room [6 * maxReqID]byte
-	return len(jsonx.AppendUnescaped(room[:0], raw)) <= limit
+	return requestID{}, false
 }
 
 // read is step 6: the field checks in their order. state is the session's. fault is the text of the error. Nothing is changed but r.
@@ -174,7 +171,7 @@ func (r *request) read(state *dsstate.State) (fault string) {
 		return ""
 	}
 	if _, ok := r.requestID(); !ok {
-		return "invalid field: request_id: must be a string or integer"
+		return errRequestID
 	}
 	if fault := r.readInput(); fault != "" {
 		return fault
@@ -182,16 +179,16 @@ func (r *request) read(state *dsstate.State) (fault string) {
 	if fault := r.readState(state); fault != "" {
 		return fault
 	}
-	if r.key, fault = r.readText(nameKey, textKey, "invalid field: idempotency_key: must be a string"); fault != "" {
+	if r.key, fault = r.readText(nameKey); fault != "" {
 		return fault
 	}
 	if len(r.key) > maxKey {
 		return "invalid field: idempotency_key: too long"
 	}
-	if r.token, fault = r.readText(nameLease, textToken, "invalid field: _lease_token: must be a string"); fault != "" {
+	if r.token, fault = r.readText(nameLease); fault != "" {
 		return fault
 	}
-	r.runID, fault = r.readText(nameRunID, textRunID, "invalid field: run_id: must be a string")
+	r.runID, fault = r.readText(nameRunID)
 	return fault
 }
 
@@ -211,14 +208,14 @@ func (r *request) checkRun(open string) (fault string) {
 }
 
 // readText returns a string member, nil for null and for none.
-func (r *request) readText(name, room int, fault string) ([]byte, string) {
-	switch m := &r.members[name]; m.Kind {
+func (r *request) readText(name int) (text []byte, fault string) {
+	switch r.members[name].Kind {
 	case jsonx.Absent, jsonx.Null:
 		return nil, ""
 	case jsonx.String:
-		return r.unescaped(m, room), ""
+		return r.unescaped(name), ""
 	}
-	return nil, fault
+	return nil, notStringTexts[name]
 }
 
 // readInput finds the effective input (toolhost §3.1) and leaves a copy of it in r.input, so that a call can take it along.
@@ -234,7 +231,7 @@ func (r *request) readInput() (fault string) {
 			return fault
 		}
 	default:
-		return "invalid field: input_json: must be a string"
+		return notStringTexts[nameInputJSON]
 	}
 	switch m := &r.members[nameInputs]; m.Kind {
 	case jsonx.Absent, jsonx.Null:
@@ -251,9 +248,9 @@ func (r *request) readInput() (fault string) {
 	return ""
 }
 
-// checkInput judges the text of input_json.
+// checkInput checks the text of input_json.
 func (r *request) checkInput() (fault string) {
-	text := trimSpace(r.input)
+	text := bytes.Trim(r.input, " \t\n\r")
 	if len(text) == 0 {
 		r.input = r.input[:0]
 		return ""
@@ -262,17 +259,6 @@ func (r *request) checkInput() (fault string) {
 		return "invalid field: input_json: not a JSON object"
 	}
 	return ""
-}
-
-func trimSpace(b []byte) []byte {
-	space := func(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
-	for len(b) > 0 && space(b[0]) {
-		b = b[1:]
-	}
-	for len(b) > 0 && space(b[len(b)-1]) {
-		b = b[:len(b)-1]
-	}
-	return b
 }
 
 // readState computes the state that the request wants, and does not store it.

@@ -53,11 +53,11 @@ type session struct {
 	eof      bool
 	closing  bool // after the reply at hand
 
-	answer  *idem.Stored // what was waited for, for the line that is read again
-	spare   *call        // for the next line of this turn
-	telling bool         // somebody is told, in this turn, how each call of a tool on the loop ends
-	last    *Entry       // the tool found before: callers tend to ask for one again
-	tally   tally        // of this turn
+	answer   *idem.Stored // what was waited for, for the line that is read again
+	spare    *call        // for the next line of this turn
+	observed bool         // somebody is told, in this turn, how each call of a tool on the loop ends
+	last     *Entry       // the tool found before: callers tend to ask for one again
+	tally    tally        // of this turn
 
 	mu    sync.Mutex
 	ready *call        // off the loop, with its reply
@@ -75,7 +75,7 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	if s.blocked {
 		return 0, out, link.Blocked
 	}
-	s.now, s.telling = s.srv.now(now), s.srv.told()
+	s.now, s.observed = s.srv.now(now), s.srv.hasSubscriber(toolFinished)
 	start := len(out)
 	used, out, v = s.feed(in, out)
 	if !s.authed {
@@ -84,7 +84,7 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	s.tally.flush(s)
 	if c := s.spare; c != nil {
 		s.spare = nil
-		s.srv.calls.put(c)
+		s.srv.putCall(c)
 	}
 	return used, out, v
 }
@@ -163,7 +163,7 @@ func (s *session) longLine() string {
 func (s *session) serve(line, out []byte) (_ []byte, blocked bool) {
 	c := s.spare
 	if s.spare = nil; c == nil {
-		c = s.srv.calls.get()
+		c = s.srv.calls.Get().(*call)
 	}
 	c.srv, c.s = s.srv, s
 	start := len(out)
@@ -183,7 +183,7 @@ func (s *session) serve(line, out []byte) (_ []byte, blocked bool) {
 func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
 	s := c.s
 	fault := c.req.scan(line)
-	if c.id = idOf(&c.req); fault != "" {
+	if c.id, _ = c.req.requestID(); fault != "" {
 		return appendFault(out, fault, c.id), false
 	}
 	if s.draining {
@@ -212,7 +212,7 @@ func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
 	}
 	c.fast = c.entry.Fast && len(c.req.input) <= maxFastInput
 	if c.free() {
-		c.lean = !s.telling
+		c.lean = !s.observed
 		c.req.applyState(&s.state)
 		return c.run(out), false
 	}
@@ -296,7 +296,7 @@ func (s *session) Pump(out []byte, _ int, now link.Instant) (outAfter []byte, mo
 			s.endRun(c.runEnded)
 		}
 		s.blocked = false
-		s.srv.calls.put(c)
+		s.srv.putCall(c)
 	}
 	return out, false
 }

@@ -130,7 +130,7 @@ func TestCallsAreLetGo(t *testing.T) {
 	if c.req.input != nil || c.req.aid != nil || c.req.key != nil || c.req.members[0].Raw != nil || c.reply != nil || c.s != nil {
 		t.Errorf("%d bytes of input, %d of a reply", cap(c.req.input), cap(c.reply))
 	}
-	if cap(c.req.texts[textKey]) == 0 {
+	if cap(c.req.texts[nameKey]) == 0 {
 		t.Error("small scratch memory is let go as well")
 	}
 }

@@ -38,13 +38,9 @@ type Single struct {
 func (s *Single) List() []byte {
 	dst := s.Registry.appendList(nil, false, s.Unusable)
 	if len(s.Unusable) > 0 {
-		dst = append(dst, `,"unusable":[`...)
-		for i, u := range s.Unusable {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = jsonx.AppendString(append(dst, `{"aid":`...), u.AID)
-			dst = append(jsonx.AppendString(append(dst, `,"why":`...), u.Why), '}')
+		dst = append(jsonx.Builder(dst).Name("unusable"), '[')
+		for _, u := range s.Unusable {
+			dst = jsonx.Build(jsonx.AppendComma(dst)).Text("aid", u.AID).Text("why", u.Why).End()
 		}
 		dst = append(dst, ']')
 	}
@@ -80,7 +76,7 @@ func (s *Single) Run(aid string, stdin io.Reader) (line []byte, code int) {
 		o = outcome{status: tool.ToolError, err: "MISSING_TOOL: " + aid}
 	} else {
 		r := s.run(e, &c)
-		o = judged(r)
+		o = outcomeOf(r)
 	}
 	// The caller looks for diagnostics in what a tool that failed has left; a tool that was abandoned leaves what came in.
 	o.after = &c.after
@@ -97,7 +93,7 @@ func (s *Single) badJSON() string {
 
 func (s *Single) read(c *call, aid string, text []byte) (id requestID, fault string) {
 	fault = c.req.scan(bytes.TrimRight(text, " \t\r\n"))
-	switch id = idOf(&c.req); fault {
+	switch id, _ = c.req.requestID(); fault {
 	case "":
 	case errInvalidJSON, errMissingAID:
 		return id, s.badJSON()
@@ -128,7 +124,7 @@ func (s *Single) run(e *Entry, c *call) tool.Result {
 	state := c.after
 	in := tool.Call{AID: e.AID, Input: c.req.input, State: &state, Now: now}
 	done := make(chan tool.Result, 1)
-	go func() { done <- safely(ctx, e, &in, slog.New(slog.DiscardHandler)) }()
+	go func() { done <- runRecovered(ctx, e, &in, slog.New(slog.DiscardHandler)) }()
 	late := ctx.Done()
 	if e.External {
 		late = nil // a worker ends by itself, and says more

@@ -36,7 +36,7 @@ type tally struct {
 
 // begin says that the tool is about to run.
 func (t *tally) begin(e *Entry, s *session) {
-	if t.entry == e && !s.telling {
+	if t.entry == e && !s.observed {
 		return
 	}
 	t.flush(s)
@@ -50,7 +50,7 @@ func (t *tally) end(c *call, o *outcome) {
 	} else {
 		t.fail++
 	}
-	if c.s.telling {
+	if c.s.observed {
 		c.srv.finished(c.entry, o, t.flush(c.s), c.id)
 	}
 }

@@ -51,9 +51,9 @@ func (st *Step) Append(dst []byte) []byte {
 	return o
 }
 
-// appendHeader appends the run header as a compact object to dst and returns the result (toolhost §3.7).
+// AppendHeader appends the run header as a compact object to dst and returns the result (toolhost §3.7).
 // It allocates only if dst has no room.
-func (r *Run) appendHeader(dst []byte) []byte {
+func (r *Run) AppendHeader(dst []byte) []byte {
 	o := jsonx.Build(dst).Text("spec_version", r.req.SpecVersion).Text("profile_id", r.req.ProfileID).Text("run_id", r.req.RunID)
 	if r.req.HasRequestID {
 		o = o.Text("request_id", r.req.RequestID)
@@ -64,7 +64,7 @@ func (r *Run) appendHeader(dst []byte) []byte {
 // AppendOpened appends the members of the reply to _run.open to dst, with the opening brace and without
 // the closing one, and returns the result (toolhost §4.8). It allocates only if dst has no room.
 func (r *Run) AppendOpened(dst []byte) []byte {
-	o := jsonx.Builder(r.appendHeader(jsonx.Build(dst).Bool("ok", true).Name("run_header")))
+	o := jsonx.Builder(r.AppendHeader(jsonx.Build(dst).Bool("ok", true).Name("run_header")))
 	return o.Int("max_steps", maxSteps).Int("max_invalid_picks", maxInvalidPicks)
 }
 

@@ -86,6 +86,9 @@ func Open(cfg *Config, r Request) (run *Run, why string) {
 // ID returns the run id. It does not allocate.
 func (r *Run) ID() string { return r.req.RunID }
 
+// Steps returns how many steps the run has taken.
+func (r *Run) Steps() int { return r.steps }
+
 // Select takes one step: it builds the menu for the state s, lets the mode's selector choose and judges the choice. It hashes the whole
 // state and may run the policy process, which takes seconds, so it is not for event loops; ctx ends the process early. s is only
 // read. Once a step says Ended the run is closed, and the caller drops it.
