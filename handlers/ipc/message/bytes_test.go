@@ -13,9 +13,7 @@ func TestBytesAreOfTheProfile(t *testing.T) {
 	for _, n := range []int64{0, 127, 128, 255, 256, 65535, 65536, math.MaxUint32, math.MaxUint32 + 1, math.MaxInt64} {
 		reply := Usage{LLMCalls: n, ToolCalls: n - 1, AgentHops: n / 2, TokensIn: n / 3, TokensOut: 1}
 		got, err := reply.MarshalMsg(nil)
-		want := mpack.AppendUsage(nil, &mpack.Usage{
-			LLMCalls: n, ToolCalls: n - 1, AgentHops: n / 2, TokensIn: n / 3, TokensOut: 1,
-		})
+		want := mpack.AppendUsage(nil, &mpack.Usage{n, n - 1, n / 2, n / 3, 1})
 		if err != nil || string(got) != string(want) {
 			t.Errorf("%d: got %x, %v, want %x", n, got, err, want)
 		}
