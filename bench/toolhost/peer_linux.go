@@ -96,7 +96,7 @@ func servePeer(how string, reply int) error {
 	if err != nil {
 		return err
 	}
-	loops, err := reactor.New(reactor.Config{MaxConnections: toolhost.DefaultConnections, Limits: new(toolhost.Server).SocketLimits(), Open: open})
+	loops, err := reactor.New(reactor.Config{Config: stream.Config{MaxConnections: toolhost.DefaultConnections, Limits: new(toolhost.Server).SocketLimits(), Open: open}})
 	if err != nil {
 		ln.Close()
 		return err

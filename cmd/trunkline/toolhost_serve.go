@@ -158,8 +158,8 @@ func serveToolSockets(ctx context.Context, srv *toolhost.Server, files *stream.F
 		}
 		lns = append(lns, ln)
 	}
-	loops, err := reactor.New(reactor.Config{MaxConnections: toolhost.DefaultConnections, Files: files, Limits: srv.SocketLimits(), Open: srv.OpenSocket,
-		Refuse: toolhost.AppendRefusal, Logger: log})
+	loops, err := reactor.New(reactor.Config{Config: stream.Config{MaxConnections: toolhost.DefaultConnections, Files: files, Limits: srv.SocketLimits(), Open: srv.OpenSocket,
+		Refuse: toolhost.AppendRefusal, Logger: log}})
 	if err != nil {
 		closeAll()
 		fmt.Fprintf(stderr, "trunkline: %v\n", err)

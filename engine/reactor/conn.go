@@ -275,7 +275,7 @@ func (c *conn) settle(out []byte, now link.Instant) bool {
 // send ends the loan of the output buffer by offering its bytes to the socket. With sent false the
 // socket did not take them all, and the connection has left its loop or is closed.
 func (c *conn) send(out []byte) (sent, keep bool) {
-	n, err := write(c.fd, out)
+	n, err := sock.Send(c.fd, out)
 	c.loop.bytesOut += int64(n)
 	if n < len(out) {
 		if err != nil && err != unix.EAGAIN {
@@ -285,18 +285,6 @@ func (c *conn) send(out []byte) (sent, keep bool) {
 	}
 	c.loop.giveBack(out)
 	return n == len(out), keep
-}
-
-// write offers b to the socket once, if there is anything to write; n is never negative.
-func write(fd int, b []byte) (n int, err error) {
-	if len(b) == 0 {
-		return 0, nil
-	}
-	for {
-		if n, err = sock.Send(fd, b); err != unix.EINTR {
-			return n, err
-		}
-	}
 }
 
 // drain has the session drain after the frames already read were served (kernel-ipc §2.7). They may

@@ -37,7 +37,7 @@ type server struct {
 func start(t testing.TB, network string, change func(*Config)) *server {
 	t.Helper()
 	book := &linktest.Book{Limits: linktest.Limits()}
-	cfg := Config{Limits: book.Limits, Open: book.Open, Loops: 2}
+	cfg := Config{Config: stream.Config{Limits: book.Limits, Open: book.Open}, Loops: 2}
 	if change != nil {
 		change(&cfg)
 		book.Limits = cfg.Limits

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"trunkline/engine/internal/sock"
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
 )
@@ -92,7 +93,7 @@ func (c *conn) onEOF(now link.Instant) {
 	c.sess.EOF(now)
 	c.port.Rearm()
 	out, more := c.sess.Pump(c.loop.out[:0], c.loop.srv.limits.ChunkBytes, now)
-	n, err := write(c.fd, out)
+	n, err := sock.Send(c.fd, out)
 	c.loop.bytesOut += int64(n)
 	switch {
 	case n < len(out) && err != nil && err != unix.EAGAIN:

@@ -31,25 +31,12 @@ func carries(l *link.Limits) *bufpool.Pool {
 	return bufpool.New(link.OwnInput)
 }
 
-// Config is what a Server needs. Open is required; zero values of the rest stand for the defaults
-// named there.
+// Config is what a Server needs.
 type Config struct {
+	stream.Config
 	// Loops is the number of event loops; zero stands for half the processors, at least one: the
 	// rest is for the other goroutines of the process and for its clients.
 	Loops int
-	// MaxConnections is kernel.max_connections; zero stands for stream.DefaultMaxConnections.
-	MaxConnections int
-	// Files counts the descriptors of connections; nil: they are not counted.
-	Files  *stream.Files
-	Limits link.Limits
-	// Open makes the session of each new connection.
-	Open link.Opener
-	// Refuse appends the frame that a connection beyond the limit gets; nil closes it without one.
-	Refuse func(dst []byte) []byte
-	// Now reads the clocks; nil stands for the process clock.
-	Now func() link.Instant
-	// Logger gets a debug line per closed connection and warnings; nil drops them.
-	Logger *slog.Logger
 }
 
 // Server runs the event loops. Its methods may be called from any goroutine.
@@ -67,9 +54,7 @@ type Server struct {
 
 	joining  sync.WaitGroup // goroutines that bring connections to their loops
 	lent     chan struct{}  // how many of them there may be
-	ticking  sync.WaitGroup
-	stopTick chan struct{}
-	stopping atomic.Bool // the loops are to end
+	stopping atomic.Bool    // the loops are to end
 	shutdown sync.Once
 	ended    error
 
@@ -86,25 +71,17 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Loops <= 0 {
 		cfg.Loops = max(1, runtime.GOMAXPROCS(0)/2)
 	}
-	if cfg.Now == nil {
-		cfg.Now = link.Now
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Config = cfg.WithDefaults()
 	s := &Server{
 		limits: cfg.Limits, log: cfg.Logger, now: cfg.Now, carry: carries(&cfg.Limits),
-		gate: stream.NewGateWithin(cfg.MaxConnections, cfg.Files), stats: new(stream.Stats),
-		lent: make(chan struct{}, cfg.Files.Share(joinsInFlight)), stopTick: make(chan struct{}), fatal: make(chan error, 1),
+		lent: make(chan struct{}, cfg.Files.Share(joinsInFlight)), fatal: make(chan error, 1),
 	}
 	if err := s.startLoops(cfg.Loops); err != nil {
 		return nil, err
 	}
-	s.host = stream.NewHost(stream.Config{
-		Limits: cfg.Limits, Open: cfg.Open, Refuse: cfg.Refuse,
-		Gate: s.gate, Stats: s.stats, Now: cfg.Now, Logger: cfg.Logger,
-	})
-	s.ticking.Go(s.tick)
+	cfg.OnTick = func() { s.order(dueScan) }
+	s.host = stream.NewHost(cfg.Config)
+	s.gate, s.stats = s.host.Gate, s.host.Stats
 	return s, nil
 }
 
@@ -199,8 +176,6 @@ func (s *Server) drain(ctx context.Context) error {
 	stopped := make(chan struct{})
 	go func() {
 		s.joining.Wait()
-		close(s.stopTick)
-		s.ticking.Wait()
 		s.stopLoops()
 		close(stopped)
 	}()
@@ -214,20 +189,6 @@ func (s *Server) drain(ctx context.Context) error {
 func (s *Server) order(what uint32) {
 	for _, l := range s.loops {
 		l.order(what)
-	}
-}
-
-// tick has every loop look at its timers.
-func (s *Server) tick() {
-	t := time.NewTicker(stream.TickEvery)
-	defer t.Stop()
-	for {
-		select {
-		case <-s.stopTick:
-			return
-		case <-t.C:
-			s.order(dueScan)
-		}
 	}
 }
 

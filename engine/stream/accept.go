@@ -114,15 +114,15 @@ func (h *Host) failedAccept(ln net.Listener, err error, p *patience) bool {
 
 func (h *Host) arrived(nc net.Conn, serve func(net.Conn)) {
 	if err := peerAllowed(nc); err != nil {
-		h.cfg.Stats.Refused.Add(1)
+		h.Stats.Refused.Add(1)
 		h.log.Warn("connection closed", "err", err)
 		_ = nc.Close()
 		return
 	}
-	if !h.cfg.Gate.Admit() {
-		h.cfg.Stats.Refused.Add(1)
-		if h.cfg.Gate.files != nil && h.cfg.Gate.Open() < h.cfg.Gate.Max() {
-			h.cfg.Gate.files.refused(h.log)
+	if !h.Gate.Admit() {
+		h.Stats.Refused.Add(1)
+		if h.Gate.files != nil && h.Gate.Open() < h.Gate.Max() {
+			h.Gate.files.refused(h.log)
 			if _, socket := nc.(syscall.Conn); socket && h.cfg.Refuse != nil {
 				h.sendRefusal(nc, refuseAtOnce)
 			}
@@ -132,7 +132,7 @@ func (h *Host) arrived(nc net.Conn, serve func(net.Conn)) {
 		h.refuse(nc)
 		return
 	}
-	h.cfg.Stats.Accepted.Add(1)
+	h.Stats.Accepted.Add(1)
 	tune(nc)
 	serve(nc)
 }
@@ -140,8 +140,8 @@ func (h *Host) arrived(nc net.Conn, serve func(net.Conn)) {
 // Abandon closes a connection that Accept handed over but that never came to have a session.
 func (h *Host) Abandon(nc net.Conn, why error) {
 	h.log.Debug("connection not served", "remote", RemoteName(nc), "err", why)
-	h.cfg.Stats.CountClosed(link.ReasonError)
-	h.cfg.Gate.Release(false)
+	h.Stats.CountClosed(link.ReasonError)
+	h.Gate.Release(false)
 	_ = nc.Close()
 }
 

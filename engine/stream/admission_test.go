@@ -19,7 +19,7 @@ import (
 )
 
 func TestGateCountsExactly(t *testing.T) {
-	g := NewGate(3)
+	g := NewGate(3, nil)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -54,7 +54,7 @@ func TestGateCountsExactly(t *testing.T) {
 	if err := g.Wait(ctx); err == nil {
 		t.Error("Wait did not wait")
 	}
-	if NewGate(0).Max() != DefaultMaxConnections {
+	if NewGate(0, nil).Max() != DefaultMaxConnections {
 		t.Error("zero is not the default")
 	}
 }
@@ -62,7 +62,7 @@ func TestGateCountsExactly(t *testing.T) {
 func full(dst []byte) []byte { return linktest.Append(dst, 'F', []byte("full")) }
 
 func TestConnectionLimit(t *testing.T) {
-	h, book, ln := listen(t, "tcp", func(c *Config) { c.Gate, c.Refuse = NewGate(2), full })
+	h, book, ln := listen(t, "tcp", func(c *Config) { c.MaxConnections, c.Refuse = 2, full })
 	a, b := dial(t, h, book, ln), dial(t, h, book, ln)
 	for _, p := range []*peer{a, b} {
 		p.send(linktest.Frame('e', "in"))
@@ -88,9 +88,9 @@ func TestConnectionLimit(t *testing.T) {
 }
 
 func TestServeBeyondTheLimit(t *testing.T) {
-	h, _ := newHost(t, func(c *Config) { c.Gate, c.Refuse = NewGate(1), full })
-	h.cfg.Gate.Admit()
-	defer h.cfg.Gate.Release(false)
+	h, _ := newHost(t, func(c *Config) { c.MaxConnections, c.Refuse = 1, full })
+	h.Gate.Admit()
+	defer h.Gate.Release(false)
 	mine, theirs := net.Pipe()
 	if err := h.Serve(theirs, "pipe"); !errors.Is(err, ErrFull) {
 		t.Fatalf("Serve said %v", err)
@@ -105,8 +105,8 @@ func TestServeBeyondTheLimit(t *testing.T) {
 
 func TestRefusalsInFlightAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, _ := newHost(t, func(c *Config) { c.Gate, c.Refuse = NewGate(1), full })
-		h.cfg.Gate.Admit()
+		h, _ := newHost(t, func(c *Config) { c.MaxConnections, c.Refuse = 1, full })
+		h.Gate.Admit()
 		var silent []net.Conn
 		for range refusalsInFlight {
 			mine, theirs := net.Pipe() // nobody reads: each refusal waits for its deadline
@@ -128,7 +128,7 @@ func TestRefusalsInFlightAreBounded(t *testing.T) {
 		if cmd, _, err := linktest.Read(mine); cmd != 'F' || err != nil {
 			t.Errorf("got %c, %v once refusals are possible again", cmd, err)
 		}
-		h.cfg.Gate.Release(false)
+		h.Gate.Release(false)
 		_ = h.Close(context.Background())
 	})
 }
@@ -218,14 +218,14 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, book := newHost(t, func(c *Config) { c.Gate, c.Refuse = NewGate(2), full })
+	h, book := newHost(t, func(c *Config) { c.MaxConnections, c.Refuse = 2, full })
 	go func() { _ = h.ServeListener(tls.NewListener(plain, server)) }()
 	mute, err := net.Dial("tcp", plain.Addr().String()) // never shakes hands, but holds a slot
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer mute.Close()
-	wait(t, "the mute peer's slot", func() bool { return h.cfg.Gate.Open() == 1 })
+	wait(t, "the mute peer's slot", func() bool { return h.Gate.Open() == 1 })
 	call := func() *peer {
 		c, err := tls.Dial("tcp", plain.Addr().String(), client)
 		if err != nil {

@@ -86,25 +86,25 @@ func (c *conn) tend() {
 		case <-c.done:
 			return
 		}
-		for c.tendOnce() == link.Yield {
+		for c.tendOnce() == link.DoFeed {
 			runtime.Gosched()
 		}
 	}
 }
 
-func (c *conn) tendOnce() (v link.Verdict) {
+func (c *conn) tendOnce() (act link.Action) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.catch()
-	v = link.Close // what a panic leaves behind
+	act = link.DoClose // what a panic leaves behind
 	if c.released || c.Verdict == link.Close {
-		return v
+		return act
 	}
-	if c.flying > 0 && c.woken.Load() && c.roomy() {
+	if c.inFlight.Load() > 0 && c.woken.Load() && c.roomy() {
 		c.out = c.pump(c.out)
 	}
 	if !c.tendable() || !c.feedable() {
-		return link.More
+		return link.DoRead
 	}
 	return c.give()
 }

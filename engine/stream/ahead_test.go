@@ -312,7 +312,7 @@ func TestTheEndComesAfterWhatIsHeld(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 			for _, want := range []string{"1", "12", "123"} {
 				wait(t, want, func() bool { return a.seen() == want })
-				if h.cfg.Gate.Open() != 1 {
+				if h.Gate.Open() != 1 {
 					t.Fatalf("closed after %s", want)
 				}
 				a.answer()

@@ -68,7 +68,7 @@ func TestLateFrameIsLetGo(t *testing.T) {
 		t.Fatalf("%q, %v", got, err)
 	}
 	// The peer neither sends nor closes.
-	wait(t, "the frame to be let go", func() bool { return b.Used() == 0 && h.cfg.Gate.Open() == 0 })
+	wait(t, "the frame to be let go", func() bool { return b.Used() == 0 && h.Gate.Open() == 0 })
 }
 
 // TestUntil: a connection whose session has a time is closed when that is over, whatever it does.

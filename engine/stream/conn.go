@@ -22,17 +22,16 @@ type conn struct {
 	sock socket // below rwc
 	port *link.Port
 
-	woken    atomic.Bool   // Port.Wake since the writer last pumped
-	bell     chan struct{} // one slot: the writer has something to look at
-	done     chan struct{} // closed at release
-	ended    chan struct{} // closed when the reader has ended
-	turn     chan struct{} // one slot: the tender has something to look at
-	inFlight atomic.Bool   // the writer has a batch
-	in       inbuf
-	spill    []byte      // the reader's: where what it reads ahead goes first
-	unfed    atomic.Bool // the reader holds bytes that came since it last fed the session
-	readErr  error       // the reader's: it failed while it read ahead
-	credit   int         // the writer's: bytes the socket may be given before it is asked what it has not sent
+	woken   atomic.Bool   // Port.Wake since the writer last pumped
+	bell    chan struct{} // one slot: the writer has something to look at
+	done    chan struct{} // closed at release
+	ended   chan struct{} // closed when the reader has ended
+	turn    chan struct{} // one slot: the tender has something to look at
+	in      inbuf
+	spill   []byte      // the reader's: where what it reads ahead goes first
+	unfed   atomic.Bool // the reader holds bytes that came since it last fed the session
+	readErr error       // the reader's: it failed while it read ahead
+	credit  int         // the writer's: bytes the socket may be given before it is asked what it has not sent
 
 	mu         sync.Mutex
 	link.State           // Peer is written by the reader only
@@ -40,7 +39,7 @@ type conn struct {
 	sess       link.Session
 	released   bool
 	out        *bufpool.Buffer // replies the writer has not taken; nil while there are none
-	flying     int             // bytes the writer is sending
+	inFlight   atomic.Int64    // bytes the writer is sending
 	sendFrom   int64           // since when the peer took no byte of what is being sent; 0 while nothing is
 	readBy     int64           // when a peer that reads slowestReader would have read all that it took
 	startTend  sync.Once
@@ -93,7 +92,7 @@ func (h *Host) bareConn(rwc io.ReadWriteCloser, p *link.Port) *conn {
 func (c *conn) Wake(*link.Port) {
 	c.woken.Store(true)
 	c.ring()
-	if c.inFlight.Load() {
+	if c.inFlight.Load() > 0 {
 		c.nudge()
 	}
 }
@@ -108,9 +107,9 @@ func (c *conn) ring() {
 // unsent is what Limits.UnsentBytes bounds. The caller holds mu.
 func (c *conn) unsent() int {
 	if c.out == nil {
-		return c.flying
+		return int(c.inFlight.Load())
 	}
-	return len(c.out.B) + c.flying
+	return len(c.out.B) + int(c.inFlight.Load())
 }
 
 // catch is deferred around calls of session methods, with mu held: a panic closes this connection
@@ -134,12 +133,12 @@ func (c *conn) release(r link.Reason) bool {
 		c.in.drop()
 	}
 	c.port.SetOwner(nil)
-	c.host.cfg.Stats.CountClosed(r)
+	c.host.Stats.CountClosed(r)
 	c.host.CloseSession(c.port, c.sess)
 	c.out = nil
 	c.room.Broadcast()
 	c.host.forget(c)
-	c.host.cfg.Gate.Release(c.Rests)
+	c.host.Gate.Release(c.Rests)
 	c.host.log.Debug("connection closed", "conn", c.port.ID(), "remote", c.port.Remote(), "reason", r.String())
 	close(c.done)
 	return true

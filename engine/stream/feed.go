@@ -7,53 +7,43 @@ import (
 	"trunkline/engine/link"
 )
 
-// next is what the reader does after it has fed the session.
-type next uint8
-
-const (
-	readOn    next = iota // into in
-	readAhead             // into spill: the session may not be fed
-	readNoMore
-)
-
-// feed gives the session what the reader holds, and returns how the reader goes on.
-func (c *conn) feed() next {
+// feed gives the session what the reader has, and returns how the reader goes on: DoRead, DoWait
+// where it is to read ahead because the session may not be fed, or DoClose.
+func (c *conn) feed() link.Action {
 	for {
-		switch v, ahead := c.feedOnce(); {
-		case ahead:
-			return readAhead
-		case v == link.Close:
-			return readNoMore
-		case v == link.More:
-			return readOn
-		case v == link.Yield:
-			runtime.Gosched() // the writer may want the lock
+		if act := c.feedOnce(); act != link.DoFeed {
+			return act
 		}
+		runtime.Gosched() // the writer may need the lock
 	}
 }
 
-// feedOnce waits until the session may be fed, then feeds it once; with ahead the reader is to read
-// on meanwhile instead. It returns Close also when the session is gone.
-func (c *conn) feedOnce() (v link.Verdict, ahead bool) {
+// feedOnce waits until the session may be fed, then feeds it until it asks for more or yields. It
+// returns DoClose also when the session is gone.
+func (c *conn) feedOnce() (act link.Action) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	defer c.catch()
 	c.ahead = false
-	v = link.Close // what a panic leaves behind
-	for !c.released && !c.feedable() {
-		if c.mayReadAhead() {
-			c.startAhead()
-			return v, true
+	act = link.DoClose // what a panic leaves behind
+	for {
+		for !c.released && !c.feedable() {
+			if c.mayReadAhead() {
+				c.startAhead()
+				return link.DoWait
+			}
+			c.room.Wait()
 		}
-		c.room.Wait()
+		if c.released || c.Verdict == link.Close {
+			return link.DoClose
+		}
+		if next := c.give(); next != link.DoWait {
+			if next == link.DoRead {
+				c.frames, c.paused = -1, false
+			}
+			return next
+		}
 	}
-	if c.released || c.Verdict == link.Close {
-		return link.Close, false
-	}
-	if v = c.give(); v == link.More {
-		c.frames, c.paused = -1, false
-	}
-	return v, false
 }
 
 // feedable reports whether the session may be fed, or is closed. The caller holds mu.
@@ -61,9 +51,9 @@ func (c *conn) feedable() bool {
 	return c.Verdict == link.Close || c.Verdict != link.Blocked && c.roomy()
 }
 
-// give feeds the session once, which may be fed, and returns its verdict: Yield also where frames
-// that came after a drain are left. The caller holds mu.
-func (c *conn) give() link.Verdict {
+// give feeds the session once, which may be fed, and drains it when that is due. It returns what is
+// next. The caller holds mu.
+func (c *conn) give() link.Action {
 	now := c.host.cfg.Now()
 	all := len(c.in.unread())
 	src := c.in.unread()[:c.Lend(all)]
@@ -89,7 +79,7 @@ func (c *conn) give() link.Verdict {
 }
 
 // fed notes a Feed's outcome. The caller holds mu.
-func (c *conn) fed(used, rest int, v link.Verdict, now link.Instant) link.Verdict {
+func (c *conn) fed(used, rest int, v link.Verdict, now link.Instant) link.Action {
 	act := c.Fed(used, rest, v, now.Mono)
 	if c.out != nil || act == link.DoClose || c.Draining() {
 		c.ring()
@@ -97,5 +87,5 @@ func (c *conn) fed(used, rest int, v link.Verdict, now link.Instant) link.Verdic
 	if act == link.DoDrain {
 		c.emitDrain(len(c.in.unread()))
 	}
-	return c.Verdict
+	return c.Next()
 }

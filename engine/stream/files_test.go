@@ -11,7 +11,7 @@ import (
 func TestDescriptorsOfAllConnections(t *testing.T) {
 	f := &Files{}
 	f.free.Store(2)
-	a, b := NewGateWithin(5, f), NewGateWithin(5, f)
+	a, b := NewGate(5, f), NewGate(5, f)
 	if !a.Admit() || !b.Admit() || a.Admit() || b.Admit() || a.Open() != 1 || b.Open() != 1 {
 		t.Fatalf("%d and %d open with two descriptors", a.Open(), b.Open())
 	}

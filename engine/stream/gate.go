@@ -34,11 +34,9 @@ type Gate struct {
 // resting is what a connection that rests adds to Gate.open.
 const resting = 1 << 32
 
-// NewGate returns a gate for max connections; zero stands for DefaultMaxConnections.
-func NewGate(max int) *Gate { return NewGateWithin(max, nil) }
-
-// NewGateWithin is NewGate for connections that are also counted by files, which may be shared.
-func NewGateWithin(max int, files *Files) *Gate {
+// NewGate returns a gate for max connections, zero standing for DefaultMaxConnections. They are
+// also counted by files, which may be nil, and shared.
+func NewGate(max int, files *Files) *Gate {
 	if max <= 0 {
 		max = DefaultMaxConnections
 	}

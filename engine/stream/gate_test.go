@@ -9,7 +9,7 @@ import (
 
 // TestADrainEndsForAllTogether: the rest is over once every open connection rests, and not before; one that ends counts no more.
 func TestADrainEndsForAllTogether(t *testing.T) {
-	g := NewGate(3)
+	g := NewGate(3, nil)
 	for range 3 {
 		g.Admit()
 	}
@@ -34,18 +34,18 @@ func TestADrainEndsForAllTogether(t *testing.T) {
 // TestTheRestEndsBeforeTheGrace: whatever holds a drain up, the last quarter of its grace is for parting.
 func TestTheRestEndsBeforeTheGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g, began := NewGate(2), time.Now()
+		g, began := NewGate(2, nil), time.Now()
 		g.AwaitRest(t.Context(), int64(4*time.Second))
 		if !g.RestIsOver() || time.Since(began) != 0 {
 			t.Errorf("nothing open: waited %s", time.Since(began))
 		}
-		g = NewGate(2)
+		g = NewGate(2, nil)
 		g.Admit()
 		g.AwaitRest(t.Context(), int64(4*time.Second))
 		if !g.RestIsOver() || time.Since(began) != 3*time.Second {
 			t.Errorf("busy: waited %s of 4 s", time.Since(began))
 		}
-		g = NewGate(2)
+		g = NewGate(2, nil)
 		g.Admit()
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()

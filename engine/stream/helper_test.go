@@ -121,7 +121,7 @@ func (p *peer) wantClosed(r link.Reason) {
 
 func (p *peer) wantReason(r link.Reason) {
 	p.t.Helper()
-	wait(p.t, "the slot to be free", func() bool { return p.host.cfg.Gate.Open() == 0 })
+	wait(p.t, "the slot to be free", func() bool { return p.host.Gate.Open() == 0 })
 	s := p.host.Snapshot()
 	if s.Closed[r] != 1 {
 		p.t.Fatalf("closed %v, want one of %v", s.Closed, r)

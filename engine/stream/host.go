@@ -21,26 +21,46 @@ var ErrDraining = errors.New("cannot serve: shutting down")
 // ErrFull is returned by Serve when the gate has no free slot.
 var ErrFull = errors.New("cannot serve: connection limit reached")
 
-// Config is what a Host needs. Open is required; zero values of the rest stand for the defaults
-// named there.
+// Config is what the owner of a server's connections needs. Open is required; zero values of the
+// rest stand for the defaults named there.
 type Config struct {
+	// MaxConnections is kernel.max_connections; zero stands for DefaultMaxConnections.
+	MaxConnections int
+	// Files counts the descriptors of connections; nil: they are not counted.
+	Files  *Files
 	Limits link.Limits
 	// Open makes the session of each new connection.
 	Open link.Opener
 	// Refuse appends the frame that a connection beyond the limit gets; nil closes it without one.
 	Refuse func(dst []byte) []byte
-	// Gate is shared with other owners; nil makes one of DefaultMaxConnections.
-	Gate *Gate
-	// Stats is shared with other owners; nil makes one.
-	Stats *Stats
 	// Now reads the clocks; nil stands for the process clock.
 	Now func() link.Instant
 	// Logger gets a debug line per closed connection and warnings; nil drops them.
 	Logger *slog.Logger
+	// OnTick is called each TickEvery, for another owner's timers; nil: it is not.
+	OnTick func()
+}
+
+// WithDefaults returns c with its defaults.
+func (c Config) WithDefaults() Config {
+	if c.Now == nil {
+		c.Now = link.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.OnTick == nil {
+		c.OnTick = func() {}
+	}
+	return c
 }
 
 // Host owns connections served by goroutines. Its methods may be called from any goroutine.
 type Host struct {
+	// Gate and Stats count all connections of the server.
+	Gate  *Gate
+	Stats *Stats
+
 	cfg    Config
 	log    *slog.Logger
 	nextID atomic.Uint64
@@ -63,19 +83,9 @@ type Host struct {
 
 // NewHost returns a running Host; end it with Shutdown, or with Drain and Close.
 func NewHost(cfg Config) *Host {
-	if cfg.Gate == nil {
-		cfg.Gate = NewGate(0)
-	}
-	if cfg.Stats == nil {
-		cfg.Stats = new(Stats)
-	}
-	if cfg.Now == nil {
-		cfg.Now = link.Now
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg = cfg.WithDefaults()
 	h := &Host{
+		Gate: NewGate(cfg.MaxConnections, cfg.Files), Stats: new(Stats),
 		cfg: cfg, log: cfg.Logger, bufs: bufpool.New(0), lent: make(chan struct{}, refusalsInFlight),
 		stopped: make(chan struct{}),
 		conns:   make(map[*conn]struct{}), lns: make(map[net.Listener]struct{}),
@@ -89,19 +99,19 @@ func NewHost(cfg Config) *Host {
 func (h *Host) NewPort(remote string) *link.Port { return link.NewPort(h.nextID.Add(1), remote) }
 
 // Snapshot reads the counters.
-func (h *Host) Snapshot() Snapshot { return h.cfg.Stats.Snapshot(h.cfg.Gate.Open()) }
+func (h *Host) Snapshot() Snapshot { return h.Stats.Snapshot(h.Gate.Open()) }
 
 // Serve serves one new connection and returns when it is closed. rwc is closed in every case. Where
 // rwc is a net.Conn, it may be cut at any time by closing it; where closing does not interrupt a
 // Read (some stdin), the reading goroutine stays until that Read returns, but Serve does not wait
 // for it.
 func (h *Host) Serve(rwc io.ReadWriteCloser, remote string) error {
-	if !h.cfg.Gate.Admit() {
-		h.cfg.Stats.Refused.Add(1)
+	if !h.Gate.Admit() {
+		h.Stats.Refused.Add(1)
 		h.refuse(rwc)
 		return ErrFull
 	}
-	h.cfg.Stats.Accepted.Add(1)
+	h.Stats.Accepted.Add(1)
 	c, err := h.open(rwc, remote)
 	if err != nil {
 		return err
@@ -115,8 +125,8 @@ func (h *Host) open(rwc io.ReadWriteCloser, remote string) (*conn, error) {
 	c := h.bareConn(rwc, h.NewPort(remote))
 	var err error
 	if c.sess, err = h.OpenSession(c.port); err != nil {
-		h.cfg.Gate.Release(false)
-		h.cfg.Stats.CountClosed(link.ReasonPanic)
+		h.Gate.Release(false)
+		h.Stats.CountClosed(link.ReasonPanic)
 		_ = rwc.Close()
 		return nil, err
 	}
@@ -187,7 +197,7 @@ func (h *Host) Drain() {
 // finishTogether has the connections checked, once the rest of a drain is over.
 func (h *Host) finishTogether() {
 	select {
-	case <-h.cfg.Gate.Rested():
+	case <-h.Gate.Rested():
 	case <-h.stopped:
 		return
 	}
@@ -227,7 +237,7 @@ func (h *Host) Shutdown(ctx context.Context) error {
 	h.Drain()
 	grace, cancel := context.WithTimeout(ctx, time.Duration(h.cfg.Limits.DrainWithin))
 	defer cancel()
-	h.cfg.Gate.AwaitRest(grace, h.cfg.Limits.DrainWithin)
-	_ = h.cfg.Gate.Wait(grace)
+	h.Gate.AwaitRest(grace, h.cfg.Limits.DrainWithin)
+	_ = h.Gate.Wait(grace)
 	return h.Close(ctx)
 }

@@ -22,6 +22,7 @@ func (h *Host) janitor() {
 			return
 		case <-tick.C:
 		}
+		h.cfg.OnTick()
 		now := h.cfg.Now()
 		conns = h.list(conns[:0])
 		for _, c := range conns {

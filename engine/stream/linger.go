@@ -67,7 +67,7 @@ func (d *delivery) over(undelivered int, known bool, now int64) bool {
 // closeWrite closes a connection whose output was all sent: the session ends, and the socket is
 // closed once the peer has everything. Where too many linger it is closed at once.
 func (c *conn) closeWrite(r link.Reason) {
-	gate := c.host.cfg.Gate
+	gate := c.host.Gate
 	_, can := c.rwc.(writeCloser)
 	can = can && gate.BeginLinger()
 	c.mu.Lock()
@@ -90,7 +90,7 @@ func (h *Host) Linger(nc net.Conn, p *link.Port) {
 	defer h.mu.Unlock()
 	if h.closed {
 		_ = nc.Close()
-		h.cfg.Gate.EndLinger()
+		h.Gate.EndLinger()
 		return
 	}
 	c := h.bareConn(nc, p)
@@ -118,7 +118,7 @@ func (c *conn) endWriting() bool {
 // awaitDelivery shuts the sending side down and closes the socket as soon as it may be closed. The
 // reader drops what comes meanwhile.
 func (c *conn) awaitDelivery() {
-	defer c.host.cfg.Gate.EndLinger()
+	defer c.host.Gate.EndLinger()
 	defer c.rwc.Close()
 	if !c.endWriting() {
 		return

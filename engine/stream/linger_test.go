@@ -62,7 +62,7 @@ func TestLingeringIsCheckedLessAndLess(t *testing.T) {
 }
 
 func TestGateCountsWhoParts(t *testing.T) {
-	g := NewGate(2)
+	g := NewGate(2, nil)
 	f := func(want bool) {
 		t.Helper()
 		if got := g.BeginLinger(); got != want {

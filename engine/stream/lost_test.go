@@ -19,7 +19,7 @@ func TestAResetAfterTheEndIsNoticed(t *testing.T) {
 			_ = p.c.(writeCloser).CloseWrite()
 			wait(t, "the end to be seen", func() bool { return endTold(h) })
 			time.Sleep(2 * TickEvery)
-			if n := h.cfg.Gate.Open(); n != 1 {
+			if n := h.Gate.Open(); n != 1 {
 				t.Fatal("a peer that waits for its answer was cut")
 			}
 			if c, ok := p.c.(*net.TCPConn); ok {

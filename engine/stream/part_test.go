@@ -48,7 +48,7 @@ func TestLastAnswersOutliveLateBytes(t *testing.T) {
 			p.send(linktest.Sized('b', farewellSize), linktest.Frame('e', "last"))
 			wait(t, "the answers to be sent", func() bool { return h.Snapshot().BytesOut > farewellSize })
 			end(p)
-			wait(t, "the session to end", func() bool { return h.cfg.Gate.Open() == 0 })
+			wait(t, "the session to end", func() bool { return h.Gate.Open() == 0 })
 			for range 40 { // much more than is ever dropped at once
 				if _, err := p.c.Write(make([]byte, 32<<10)); err != nil {
 					t.Fatalf("cannot send: %v", err)
@@ -61,7 +61,7 @@ func TestLastAnswersOutliveLateBytes(t *testing.T) {
 				t.Fatalf("after the answers: %d bytes, %v", len(rest), err)
 			}
 			_ = p.c.Close()
-			wait(t, "the connection to part", func() bool { return h.cfg.Gate.Lingering() == 0 })
+			wait(t, "the connection to part", func() bool { return h.Gate.Lingering() == 0 })
 		})
 	}
 	plain := func(ln net.Listener) net.Listener { return ln }
@@ -76,13 +76,13 @@ func TestLastAnswersOutliveLateBytes(t *testing.T) {
 
 // TestSlotsAreFreeWhileConnectionsPart: a peer may come again at once, and those who do not take their answers keep nobody out.
 func TestSlotsAreFreeWhileConnectionsPart(t *testing.T) {
-	h, book, ln := listen(t, "tcp", func(c *Config) { c.Gate, c.Refuse = NewGate(2), full })
+	h, book, ln := listen(t, "tcp", func(c *Config) { c.MaxConnections, c.Refuse = 2, full })
 	end := func(nth int64) *peer {
 		t.Helper()
 		p := dialSmall(t, h, book, ln)
 		p.send(linktest.Sized('b', farewellSize), linktest.Frame('c', "bye"))
-		wait(t, "the slot to be free", func() bool { return h.Snapshot().Closed[link.ReasonProtocol] == nth && h.cfg.Gate.Open() == 0 })
-		if n := h.cfg.Gate.Lingering(); n != int(min(nth, 2)) {
+		wait(t, "the slot to be free", func() bool { return h.Snapshot().Closed[link.ReasonProtocol] == nth && h.Gate.Open() == 0 })
+		if n := h.Gate.Lingering(); n != int(min(nth, 2)) {
 			t.Errorf("%d part, of %d under a limit of 2", n, nth)
 		}
 		return p
@@ -97,7 +97,7 @@ func TestSlotsAreFreeWhileConnectionsPart(t *testing.T) {
 		p.want('c', "bye")
 		_ = p.c.Close()
 	}
-	wait(t, "them to part", func() bool { return h.cfg.Gate.Lingering() == 0 })
+	wait(t, "them to part", func() bool { return h.Gate.Lingering() == 0 })
 }
 
 // TestPartingTakesItsTimeAtMost: from a peer that never takes its answers the socket is taken.
@@ -106,7 +106,7 @@ func TestPartingTakesItsTimeAtMost(t *testing.T) {
 	p := dialSmall(t, h, book, ln)
 	p.send(linktest.Sized('b', farewellSize), linktest.Frame('c', "bye"))
 	wait(t, "the session to end", func() bool { return h.Snapshot().Closed[link.ReasonProtocol] == 1 })
-	wait(t, "the time to be up", func() bool { return h.cfg.Gate.Lingering() == 0 })
+	wait(t, "the time to be up", func() bool { return h.Gate.Lingering() == 0 })
 }
 
 // TestShutdownWaitsForThoseWhoPart, but not longer than its grace.
@@ -119,7 +119,7 @@ func TestShutdownWaitsForThoseWhoPart(t *testing.T) {
 			wait(t, "the answers to be sent", func() bool { return h.Snapshot().BytesOut > farewellSize })
 			ended := make(chan error, 1)
 			go func() { ended <- h.Shutdown(context.Background()) }()
-			wait(t, "the session to end", func() bool { return h.cfg.Gate.Open() == 0 })
+			wait(t, "the session to end", func() bool { return h.Gate.Open() == 0 })
 			if reads {
 				select {
 				case <-ended:
@@ -132,7 +132,7 @@ func TestShutdownWaitsForThoseWhoPart(t *testing.T) {
 			if err := <-ended; err != nil {
 				t.Fatal(err)
 			}
-			if n := h.cfg.Gate.Lingering(); n != 0 {
+			if n := h.Gate.Lingering(); n != 0 {
 				t.Errorf("%d still part", n)
 			}
 		})
@@ -148,7 +148,7 @@ func TestAQuietPeerDoesNotKeepItsSocket(t *testing.T) {
 		p := dial(t, h, book, ln)
 		p.send(linktest.Frame('c', "bye"))
 		wait(t, "the session to end", func() bool { return h.Snapshot().Closed[link.ReasonProtocol] == 1 })
-		wait(t, "the socket to be closed", func() bool { return h.cfg.Gate.Lingering() == 0 })
+		wait(t, "the socket to be closed", func() bool { return h.Gate.Lingering() == 0 })
 		p.want('c', "bye")
 	}
 }

@@ -130,9 +130,9 @@ func (c *conn) dropInput() {
 func (c *conn) readAll() bool {
 	for {
 		switch c.feed() {
-		case readNoMore:
+		case link.DoClose:
 			return c.Peer == link.PeerOpen
-		case readAhead:
+		case link.DoWait:
 			n, err := c.readSpill()
 			c.noteRead(n, err) // an error comes after what is kept
 			continue
@@ -171,7 +171,7 @@ func (c *conn) readAll() bool {
 
 // noteRead notes the outcome of a Read: the peer's end, or what else it failed with.
 func (c *conn) noteRead(n int, err error) {
-	c.host.cfg.Stats.BytesIn.Add(int64(n))
+	c.host.Stats.BytesIn.Add(int64(n))
 	c.readErr = nil
 	switch {
 	case err == nil:

@@ -15,7 +15,7 @@ func TestEveryRefusedPeerIsTold(t *testing.T) {
 	const crowd = 300
 	for _, network := range []string{"tcp", "unix"} {
 		t.Run(network, func(t *testing.T) {
-			h, book, ln := listen(t, network, func(c *Config) { c.Gate, c.Refuse = NewGate(1), full })
+			h, book, ln := listen(t, network, func(c *Config) { c.MaxConnections, c.Refuse = 1, full })
 			p := dial(t, h, book, ln)
 			p.send(linktest.Frame('e', "in"))
 			p.want('e', "in")

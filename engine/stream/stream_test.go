@@ -155,7 +155,7 @@ func TestPanicInOpen(t *testing.T) {
 	if err := h.Serve(theirs, "pipe"); err == nil {
 		t.Fatal("Serve said nothing of a session that cannot be opened")
 	}
-	if h.cfg.Gate.Open() != 0 || h.Snapshot().Closed[link.ReasonPanic] != 1 {
+	if h.Gate.Open() != 0 || h.Snapshot().Closed[link.ReasonPanic] != 1 {
 		t.Fatalf("left %+v", h.Snapshot())
 	}
 }

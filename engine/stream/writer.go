@@ -77,14 +77,13 @@ func (c *conn) collect() (batch *bufpool.Buffer, r link.Reason, last bool) {
 		c.ring()
 		return nil, 0, false
 	}
-	r, last = c.host.cfg.Gate.Finished(&c.State, c.sess, false)
+	r, last = c.host.Gate.Finished(&c.State, c.sess, false)
 	return nil, r, last
 }
 
 // launch notes that the writer sends batch. The caller holds mu, or has c for itself.
 func (c *conn) launch(batch *bufpool.Buffer) {
-	c.flying = len(batch.B)
-	c.inFlight.Store(true)
+	c.inFlight.Store(int64(len(batch.B)))
 	if c.woken.Load() { // since the last pump: Wake may not have seen that the writer cannot pump
 		c.nudge()
 	}
@@ -92,8 +91,8 @@ func (c *conn) launch(batch *bufpool.Buffer) {
 
 // sent notes that the last batch is with the socket. The caller holds mu.
 func (c *conn) sent() {
-	c.flying, c.sendFrom = 0, 0
-	c.inFlight.Store(false)
+	c.sendFrom = 0
+	c.inFlight.Store(0)
 	if c.roomy() {
 		c.mayFeed()
 	}
@@ -147,7 +146,7 @@ func (c *conn) send(b []byte) bool {
 			c.awaitRoom()
 		}
 		n, err := c.rwc.Write(b[:min(len(b), sendPiece)])
-		c.host.cfg.Stats.BytesOut.Add(int64(n))
+		c.host.Stats.BytesOut.Add(int64(n))
 		if err != nil {
 			c.abort(link.ReasonError)
 			return false
@@ -201,7 +200,7 @@ func (c *conn) took(n int) {
 	defer c.mu.Unlock()
 	c.sendFrom = 0
 	c.takes(n, now)
-	c.flying -= n
+	c.inFlight.Add(int64(-n))
 	if c.roomy() {
 		c.mayFeed()
 	}

@@ -4,6 +4,18 @@ package sock
 
 import "golang.org/x/sys/unix"
 
+// Send offers b to a non-blocking socket once, if there is anything to send; n is never negative.
+func Send(fd int, b []byte) (n int, err error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	for {
+		if n, err = send(fd, b); err != unix.EINTR {
+			return max(n, 0), err
+		}
+	}
+}
+
 // Poll returns which of the events, and of errors and hang-ups, the socket shows now, and whether
 // that is known. It does not wait.
 func Poll(fd int, events int16) (shown int16, known bool) {

@@ -6,11 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Send makes one write(2) of b, which is not empty, on a non-blocking socket.
-func Send(fd int, b []byte) (n int, err error) {
-	n, err = unix.Write(fd, b)
-	return max(n, 0), err
-}
+func send(fd int, b []byte) (n int, err error) { return unix.Write(fd, b) }
 
 // Queued returns how many bytes the socket has taken and its peer's system does not have yet, and
 // whether that is known. It neither allocates nor waits.

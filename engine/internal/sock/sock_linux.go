@@ -6,10 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Send makes one non-blocking send(2) of b, which is not empty. It goes around the runtime's
-// bookkeeping for calls that may block, which costs as much as several requests: this call cannot
-// block.
-func Send(fd int, b []byte) (n int, err error) {
+// send makes one non-blocking send(2). It goes around the runtime's bookkeeping for calls that may
+// block, which costs as much as several requests: this call cannot block.
+func send(fd int, b []byte) (n int, err error) {
 	r, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b)),
 		unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 	if errno != 0 {

@@ -13,6 +13,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/link"
 	"trunkline/engine/reactor"
+	"trunkline/engine/stream"
 	"trunkline/handlers/ipc"
 )
 
@@ -157,12 +158,12 @@ func serviceConfig(c *Config) ipc.Config {
 }
 
 func reactorConfig(c *Config, svc *ipc.Service) reactor.Config {
-	return reactor.Config{
-		Loops: c.Loops, MaxConnections: c.MaxConnections, Open: svc.Open, Refuse: svc.AppendRefusal, Logger: c.Logger,
+	return reactor.Config{Loops: c.Loops, Config: stream.Config{
+		MaxConnections: c.MaxConnections, Open: svc.Open, Refuse: svc.AppendRefusal, Logger: c.Logger,
 		Limits: link.Limits{
 			IdleAfter: int64(c.ReadTimeout), FrameWithin: int64(c.ReadTimeout), SendWithin: int64(c.WriteTimeout),
 			DrainWithin: int64(c.ShutdownGrace), UnsentBytes: link.DefaultUnsentBytes, ChunkBytes: link.DefaultChunkBytes,
 			FrameBytes: c.MaxFrameBytes + frame.PrefixSize, TurnBytes: link.DefaultTurnBytes,
 		},
-	}
+	}}
 }

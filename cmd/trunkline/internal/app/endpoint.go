@@ -14,6 +14,7 @@ import (
 	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/engine/reactor"
+	"trunkline/engine/stream"
 	"trunkline/handlers/ipc"
 )
 
@@ -124,15 +125,14 @@ func (e *endpoint) abort() {
 }
 
 func reactorConfig(k *config.Kernel, svc *ipc.Service, o Options) reactor.Config {
-	return reactor.Config{
-		Loops:          k.Loops,
+	return reactor.Config{Loops: k.Loops, Config: stream.Config{
 		MaxConnections: k.MaxConnections,
 		Limits:         limits(k),
 		Open:           svc.Open,
 		Refuse:         svc.AppendRefusal,
 		Files:          o.files,
 		Logger:         o.Logger,
-	}
+	}}
 }
 
 func limits(k *config.Kernel) link.Limits {

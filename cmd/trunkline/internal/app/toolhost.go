@@ -13,6 +13,7 @@ import (
 	"trunkline/cmd/trunkline/internal/toolset"
 	"trunkline/engine/obs"
 	"trunkline/engine/reactor"
+	"trunkline/engine/stream"
 	"trunkline/handlers/ipc"
 	"trunkline/handlers/toolhost"
 )
@@ -65,8 +66,8 @@ func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, o Options, reg
 			return fmt.Errorf("cannot open toolhost.listen_addr = %q: it can be reached from other machines, and MACHINA_API_TOKEN is not set", b.addr)
 		}
 	}
-	t.loops, err = reactor.New(reactor.Config{Loops: c.Loops, MaxConnections: c.MaxConnections, Files: o.files, Limits: t.srv.SocketLimits(), Open: t.srv.OpenSocket,
-		Refuse: toolhost.AppendRefusal, Logger: log})
+	t.loops, err = reactor.New(reactor.Config{Loops: c.Loops, Config: stream.Config{MaxConnections: c.MaxConnections, Files: o.files, Limits: t.srv.SocketLimits(), Open: t.srv.OpenSocket,
+		Refuse: toolhost.AppendRefusal, Logger: log}})
 	if err != nil {
 		return fmt.Errorf("cannot start the event loops of the tool server: %w", err)
 	}
