@@ -14,13 +14,13 @@ const (
 	frameBytes    = headerBytes + trailerBytes
 )
 
-// kind says what the records of a block are.
+// kind is what the records of a block are.
 type kind uint8
 
 const (
 	// kindRecords holds records of the caller.
 	kindRecords kind = 0
-	// kindClaim holds one empty record: the first that a new owner writes, with an epoch of its own.
+	// kindClaim holds one empty record: the first of a new owner, with a new epoch.
 	kindClaim kind = 1
 )
 
@@ -40,11 +40,11 @@ type header struct {
 // last returns the index of the last record.
 func (h *header) last() Index { return h.first + uint64(h.count) - 1 }
 
-// castagnoli returns the table of CRC32C, for which there is an instruction. The library makes it once and shares it.
+// castagnoli returns the table of CRC32C. The library makes it once and shares it.
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// seal completes a block in place: buf has headerBytes of room, then the records, then capacity for the trailer. It returns the
-// block and its chain value.
+// seal completes a block in place: buf has headerBytes of room, the records, and capacity for the
+// trailer. It returns the block and its chain value.
 func seal(buf []byte, h *header) (block []byte, chain uint64) {
 	h.body = uint32(len(buf) - headerBytes)
 	putHeader(buf, h)
@@ -87,8 +87,9 @@ func appendRecord(buf, rec []byte) []byte {
 // recordBytes returns what a record of n bytes takes in a block.
 func recordBytes(n int) int { return n + (bits.Len(uint(n)|1)+6)/7 }
 
-// chainValue names a block and, through prev, all before it. The CRC stands for the content; time and epoch tell two blocks apart
-// that were written at the same index in two lives of a log. It guards against mistakes and rot, not against forgery.
+// chainValue identifies a block and, through prev, all blocks before it. The CRC stands for the
+// content. Time and epoch distinguish two blocks of the same index in two lives of a log. It
+// detects mistakes and rot, not forgery.
 func chainValue(h *header, sum uint32) uint64 {
 	v := mix(h.prev + 0x9e3779b97f4a7c15)
 	v = mix(v ^ h.first)
@@ -97,7 +98,8 @@ func chainValue(h *header, sum uint32) uint64 {
 	return mix(v ^ uint64(sum)<<32 ^ uint64(h.body))
 }
 
-// mix is the finalizer of splitmix64: every bit of v moves every bit of the result, and no two v give the same.
+// mix is the finalizer of splitmix64: a bijection in which every bit of v changes every bit of the
+// result.
 func mix(v uint64) uint64 {
 	v ^= v >> 30
 	v *= 0xbf58476d1ce4e5b9

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// maxClockStep is how far the wall clock may run ahead of the monotonic one between two blocks before the log stops believing it: a
+// maxClockStep is how far the wall clock may get ahead of the monotonic one between two blocks. A
 // jump must not end early what is kept for a time (durability §6.5).
 const maxClockStep = 60 * time.Second
 
-// clock makes the log time of an owner: it never goes back, and goes forward with the wall clock unless that jumps. The committer
-// owns it, and Replay before.
+// clock makes the log time of an owner. It never goes back, and follows the wall clock unless that
+// jumps. The committer owns it, and Replay before.
 type clock struct {
 	last    int64         // ns since 1970
 	elapsed time.Duration // reading of the monotonic clock at last
-	begun   bool          // elapsed is of this owner: what a clock did while nobody owned the log cannot be known
+	begun   bool          // elapsed is of this owner; the time without an owner is not known
 	ahead   bool          // the wall clock has jumped
 }
 

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// commit is the committer: one group after the other becomes one block, with one write in flight. It is the only one that moves
-// Durable, and the only one that stops the journal.
+// commit is the committer: it writes one group after the other, each as one block. It alone moves
+// Durable, and it alone stops the journal.
 func (l *Log) commit() {
 	defer close(l.done)
 	for {
@@ -26,7 +26,7 @@ func (l *Log) commit() {
 	}
 }
 
-// next waits for the oldest group and takes it. nil means the end, with an error if it is a failure.
+// next waits for the oldest group and takes it. nil is the end, with an error after a failure.
 func (l *Log) next() (*group, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -119,7 +119,7 @@ func (l *Log) end(err error) {
 	}
 }
 
-// Barrier returns when everything that was appended before the call is durable: nil at once where nothing waits. It returns the
+// Barrier returns when everything that was appended before the call is durable. It returns the
 // error of ctx, or why the journal stopped before. It writes nothing.
 func (l *Log) Barrier(ctx context.Context) error {
 	return l.wait(ctx, l.Appended())

@@ -13,7 +13,7 @@ const (
 	defaultQueueRecords = 1 << 20
 )
 
-// Smallest values that Open accepts, so that a common record fits and a block is never wider than the queue.
+// Smallest values that Open accepts: a common record fits, and no block is larger than the queue.
 const (
 	minBlockBytes = 512
 	minQueueBytes = 512
@@ -23,31 +23,34 @@ const (
 type Config struct {
 	// Partition is in every block; a store that holds another partition is refused.
 	Partition uint32
-	// Mode is in every block; a store made in another mode is refused. Memory has no journal, and is refused.
+	// Mode is in every block. A store made in another mode is refused, and so is Memory.
 	Mode Mode
-	// MaxBlockBytes is where a group ends. A longer record is alone in a block. 0: defaultBlockBytes.
+	// MaxBlockBytes is where a group ends. A longer record has its own block. 0: defaultBlockBytes.
 	MaxBlockBytes int
-	// MaxQueueBytes and MaxQueueRecords are how much may wait for its acknowledgement before Overloaded reports true. As much again
-	// is the slack for requests that asked before and append after, and for work that cannot be refused; beyond it the journal
-	// stops, so that memory is bounded whatever the callers do. 0: defaultQueueBytes, defaultQueueRecords.
+	// MaxQueueBytes and MaxQueueRecords may wait for acknowledgement before Overloaded reports
+	// true. As much again is room for requests that asked before, and for work that cannot be
+	// refused. Beyond it the journal stops, so memory is bounded. 0: defaultQueueBytes,
+	// defaultQueueRecords.
 	MaxQueueBytes   int64
 	MaxQueueRecords int
-	// RecoverTo, if not 0, is the answer of an operator to a DamageError: it gives up for good every record after this index, every
-	// snapshot that holds one, and every damaged snapshot. The index must be the last of a block, as the one before a DamageError
-	// is; one at or after the end of the log gives up damaged snapshots only. What is given up is forgotten at the end of Replay.
+	// RecoverTo, if not 0, is an operator's answer to a DamageError. Every record after this index,
+	// every snapshot that holds one, and every damaged snapshot is dropped for good at the end of
+	// Replay. The index must be the last of a block, as the one before a DamageError is. An index
+	// at or after the end of the log drops damaged snapshots only.
 	RecoverTo Index
 	// Now reads the wall clock. nil: time.Now.
 	Now func() time.Time
 	// Elapsed reads a clock that runs evenly. nil: the time since Open.
 	Elapsed func() time.Duration
-	// Logger is told what a person should know. nil: nobody is.
+	// Logger gets what an operator should know. nil: it is dropped.
 	Logger *slog.Logger
-	// OnDurable is called once for every group, in order, with the index of its last record: all up to it is acknowledged. It runs
-	// on the committer and holds up the next group; no lock is held. It may call Append and must not call Barrier or Close.
+	// OnDurable is called once for every group, in order, with the index of its last record: all
+	// records up to it are acknowledged. It runs on the committer without a lock, and delays the
+	// next group. It may call Append. It must not call Barrier or Close.
 	OnDurable func(upTo Index)
-	// OnFailure is called at most once, when the journal stops: nothing appended after the last OnDurable is acknowledged, ever.
-	// The owner answers nothing for it and ends the process (or drops its state and starts again). It runs on the committer; no
-	// lock is held; it must not call Close.
+	// OnFailure is called at most once, when the journal stops: nothing after the last OnDurable is
+	// ever acknowledged. The owner sends no reply that depends on it and ends the process. It runs
+	// on the committer without a lock. It must not call Close.
 	OnFailure func(err error)
 }
 

@@ -21,8 +21,7 @@ type block struct {
 	chain   uint64
 }
 
-// decodeBlock reads one whole block. It accepts exactly what seal makes: any other byte, and any byte too many or too few, is an
-// error. It does not allocate where there is none.
+// decodeBlock reads one block. It accepts exactly what seal makes. It allocates only an error.
 func decodeBlock(b []byte) (block, error) {
 	if len(b) < frameBytes {
 		return block{}, errShort
@@ -66,7 +65,7 @@ func (h *header) sane() bool {
 		h.first <= math.MaxUint64-uint64(h.count)
 }
 
-// wellFormed checks that the body is exactly count records, each with its length in the shortest form.
+// wellFormed checks that the body is exactly count records with lengths in the shortest form.
 func (d *block) wellFormed() bool {
 	rest, n := d.records, uint32(0)
 	for len(rest) > 0 {
@@ -105,8 +104,8 @@ func (d *block) each(after Index, f func(i Index, rec []byte) error) error {
 	return nil
 }
 
-// LastOf returns the index of the last record of a block whose first record has index first, as a store says where damage begins; first
-// where the block does not decode.
+// LastOf returns the index of the last record of a block whose first record has index first. It
+// returns first where the block does not decode.
 func LastOf(first Index, block []byte) Index {
 	if d, err := decodeBlock(block); err == nil && d.first == first {
 		return d.last()

@@ -6,21 +6,23 @@ import (
 )
 
 var (
-	// ErrLocked says that another process, or another part of this one, has the store open.
+	// ErrLocked means that another process, or another part of this one, has the store open.
 	ErrLocked = errors.New("cannot open journal: it is in use by another process")
-	// ErrClosed says that Close was called before.
+	// ErrClosed means that Close was called before.
 	ErrClosed = errors.New("cannot use journal: it is closed")
-	// ErrFailed says that the store gave an error: nothing becomes durable any more. Log.Err wraps it together with that error.
+	// ErrFailed means that the store failed: nothing becomes durable any more. Log.Err wraps it
+	// with the error of the store.
 	ErrFailed = errors.New("journal stopped after an error of its store")
-	// ErrNotCommitted is in the error of a SnapshotWriter.Commit of which nothing came about: there was no room, say. The store works
-	// on, and the snapshot can be tried again.
+	// ErrNotCommitted is in the error of a SnapshotWriter.Commit without effect, such as one
+	// without room. The store works on, and the snapshot can be tried again.
 	ErrNotCommitted = errors.New("no part of the snapshot was committed")
-	// ErrNotReplayed says that Append, WriteSnapshot or Barrier came before Replay had run to the end.
+	// ErrNotReplayed means that Append, WriteSnapshot or Barrier came before the end of Replay.
 	ErrNotReplayed = errors.New("cannot write to journal: it was not replayed to its end")
 )
 
-// ErrModeMismatch says that a store made in one mode was opened in another. Their formats differ on purpose: what was written
-// under a weaker promise must not be read as if it had been written under a stronger one.
+// ErrModeMismatch means that a store was made in another mode. The formats differ on purpose: what
+// was written under a weaker promise must not be read as if it had been written under a stronger
+// one.
 type ErrModeMismatch struct {
 	// Made is the mode that the place was made in.
 	Made Mode
@@ -33,12 +35,12 @@ func (e *ErrModeMismatch) Error() string {
 	return fmt.Sprintf("cannot open journal in mode %s: it was made in mode %s", e.Asked, e.Made)
 }
 
-// DamageError says that what is stored is not what was written. It is never repaired without an operator: RecoverTo gives up
-// everything after an index.
+// DamageError means that what is stored is not what was written. Only an operator repairs it:
+// RecoverTo drops everything after an index.
 type DamageError struct {
 	// Where names the place for a person: a file, a block, a snapshot.
 	Where string
-	// Index is the first index that cannot be had: everything before it is good. 0 where no index is known.
+	// Index is the first index that is lost: everything before it is good. 0 where it is not known.
 	Index Index
 	// Err is what was found.
 	Err error

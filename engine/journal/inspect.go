@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// Inspector reads what is in a store and verifies it, without owning it: it writes no claim, cuts nothing and stops at no damage. It
-// is for tools, beside no Log.
+// Inspector reads and verifies a store without owning it: it writes no claim, cuts nothing and
+// stops at no damage. It is for tools, while no Log has the store.
 type Inspector struct {
 	log Log // of which only the store and the configuration are used
 }
@@ -33,8 +33,8 @@ type BlockView struct {
 	b block
 }
 
-// Records calls f with the records after an index, in order; rec is lent until f returns. It stops at the first error of f and
-// returns it. It does not allocate. A claim has none.
+// Records calls f with the records after an index, in order; rec is lent until f returns. It stops
+// at the first error of f and returns it. It does not allocate. A claim has none.
 func (v *BlockView) Records(after Index, f func(i Index, rec []byte) error) error {
 	if v.Claim {
 		return nil
@@ -46,12 +46,13 @@ func (v *BlockView) Records(after Index, f func(i Index, rec []byte) error) erro
 type Damage struct {
 	// Where and Index are as in DamageError; Index is the first index that is lost.
 	DamageError
-	// Until is the first index behind it that can be read again, 0 where there is none or it is not known. It is Index where
-	// nothing is missing but two blocks do not follow from each other.
+	// Until is the first index behind it that can be read again; 0 where there is none or it is not
+	// known. It is Index where nothing is missing but two blocks do not follow from each other.
 	Until Index
 }
 
-// LastIndex returns the index of the last record as the last block tells it, verified or not; 0 for an empty log.
+// LastIndex returns the index of the last record by the last block, verified or not; 0 for an empty
+// log.
 func (in *Inspector) LastIndex() (Index, error) {
 	last := Index(0)
 	err := in.log.firstBlock(math.MaxUint64, func(first Index, b []byte) error {
@@ -61,10 +62,11 @@ func (in *Inspector) LastIndex() (Index, error) {
 	return last, err
 }
 
-// Blocks calls each with every good block from the one that holds index from on, in order, and damaged with every stretch that is
-// none, when it is known where it ends. It stops at an error of either and returns it. What makes a block good is what Log.Replay
-// wants of it: its own checksum, and that it follows the one before it by index, chain, epoch and time. Only the first one, and the
-// first behind a damage, are taken as they are.
+// Blocks calls each with every good block from the one that holds index from on, in order, and
+// damaged with every stretch that is not good, once its end is known. It stops at the first error
+// and returns it. A good block passes the checks of Log.Replay: its own checksum, and index, chain,
+// epoch and time after the block before. The first block, and the first behind a damage, need only
+// their checksum.
 func (in *Inspector) Blocks(from Index, each func(*BlockView) error, damaged func(Damage) error) error {
 	w := inspection{in: in, each: each, damaged: damaged, walk: walk{log: &in.log}}
 	var failed error

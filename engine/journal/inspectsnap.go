@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// SnapshotInfo is a snapshot as its meta tells it.
+// SnapshotInfo is the meta of a snapshot.
 type SnapshotInfo struct {
 	// Number counts the snapshots of a store.
 	Number uint64
@@ -19,9 +19,11 @@ type SnapshotInfo struct {
 	// Bytes is the size of the snapshot, in Chunks chunks.
 	Bytes  uint64
 	Chunks uint32
-	// Err says that the meta cannot be used, or that a part of the snapshot is lost; nil for neither. Then only Number counts for sure.
+	// Err is set when the meta cannot be used or a part of the snapshot is lost. Then only Number
+	// is certain.
 	Err error
-	// Passed is set where a start passes over the snapshot for Err, and goes on from the one before it, or from the whole log.
+	// Passed means that a start ignores the snapshot for Err, and uses the one before it or the
+	// whole log.
 	Passed bool
 
 	m meta
@@ -61,8 +63,8 @@ func (in *Inspector) meta(g Snapshot) (m meta, passed bool, err error) {
 	return m, false, &DamageError{Where: snapshotPlace(g.Number), Index: m.index, Err: err}
 }
 
-// ReadSnapshot calls f with a snapshot, which it verifies as LoadSnapshot would; r is valid until f returns. It reads what f leaves
-// too. A snapshot that is not as it was written is a *DamageError.
+// ReadSnapshot calls f with a snapshot and verifies it as LoadSnapshot does; r is valid until f
+// returns. It also reads what f leaves. A snapshot that is not as written is a *DamageError.
 func (in *Inspector) ReadSnapshot(s *SnapshotInfo, f func(r io.Reader) error) error {
 	if s.Err != nil {
 		return s.Err

@@ -2,8 +2,9 @@ package journal
 
 import "time"
 
-// LastSnapshot tells the index of the newest snapshot and the time at which it was complete. known is false, and the rest says
-// nothing, while LoadSnapshot, Replay or WriteSnapshot run, for which it does not wait; ok is false where there is no snapshot.
+// LastSnapshot returns the index and the time of the newest snapshot. known is false while
+// LoadSnapshot, Replay or WriteSnapshot run, for which it does not wait; then the rest has no
+// meaning. ok is false where there is no snapshot.
 func (l *Log) LastSnapshot() (index Index, at time.Time, ok, known bool) {
 	select {
 	case l.upkeep <- struct{}{}:

@@ -12,17 +12,15 @@ const (
 	MaxLingerSkips = 255
 )
 
-// linger lets a group wait for records that will come soon, because a write costs the same for one
+// linger delays a group for records that will come soon, because a write costs the same for one
 // record as for many. Clients that wait for each reply all send again once a group is acknowledged.
-// Without a linger the quickest of them are written alone while the others wait: two half groups take
+// Without a linger the first of them are written alone while the others wait: two half groups take
 // turns, with twice the writes.
 //
 // A linger ends when as many records wait as were in flight at the last acknowledgement, less an
-// eighth for stragglers, or after twice the time of a write. It was of use if that many came, and if
-// few more came during the write: records that come while others are written come by their own clock.
-// After a linger without use the next group goes without one, then three, seven and so on.
-//
-// Log.mu guards it.
+// eighth, or after twice the time of a write. It was useful if that many came, and if few more came
+// during the write. After a useless linger the next group goes without one, then three, seven and
+// so on. Log.mu guards it.
 type linger struct {
 	target   int64         // records to wait for; 0: no linger
 	took     time.Duration // time of a write, smoothed

@@ -48,7 +48,7 @@ func (l *Log) listSnapshots() error {
 	return nil
 }
 
-// begins reports whether the log holds all from the first index on, as far as its first block shows.
+// begins reports whether the log holds all from the first index on, according to its first block.
 func (l *Log) begins() bool {
 	begins := false
 	err := l.firstBlock(0, func(first Index, _ []byte) error {
@@ -58,7 +58,7 @@ func (l *Log) begins() bool {
 	return err == nil && begins
 }
 
-// checkMeta checks what a snapshot holds against the journal. Damage of the snapshot itself is for unusable.
+// checkMeta checks a snapshot against the journal. Damage of the snapshot itself is for unusable.
 func (l *Log) checkMeta(g Snapshot) (meta, error) {
 	m, err := decodeMeta(g.Meta)
 	switch {
@@ -85,11 +85,13 @@ func (l *Log) reject(number uint64, why error) {
 	l.cfg.Logger.Warn("journal gives up a snapshot: it goes on from the one before it, or from the whole log", "partition", l.cfg.Partition, "generation", number, "err", why)
 }
 
-// LoadSnapshot calls f with the newest snapshot and its size in bytes, and returns its index, after which Replay goes on; 0, without a call, where there
-// is none. What r gives was verified; r ends with io.EOF only where the snapshot does, and with a *DamageError where it is
-// damaged, which LoadSnapshot then returns, whatever f returned. The state that f was building is then of no use.
+// LoadSnapshot calls f with the newest snapshot and its size in bytes, and returns its index, after
+// which Replay goes on. Without a snapshot it returns 0 and does not call f. What r gives was
+// verified. r ends with io.EOF only where the snapshot does. Where it is damaged, r ends with a
+// *DamageError, and LoadSnapshot returns that whatever f returned; then the state that f built is
+// of no use.
 //
-// With RecoverTo, snapshots are verified before f sees them, and damaged ones are passed over.
+// With RecoverTo, snapshots are verified before f sees them, and damaged ones are ignored.
 func (l *Log) LoadSnapshot(f func(r io.Reader, index Index, size uint64) error) (Index, error) {
 	defer l.maintain()()
 	if err := l.Err(); err != nil {

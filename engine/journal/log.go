@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Log is one journal: one order of records, one writer. Its methods may be called from any goroutine.
+// Log is one journal: one order of records, one writer. Any goroutine may call its methods.
 type Log struct {
 	store Store
 	cfg   Config
@@ -16,7 +16,7 @@ type Log struct {
 	work      sync.Cond  // the committer waits here
 	queue     queue
 	linger    linger
-	asked     Index // up to it, somebody wants to see the records written
+	asked     Index // records up to it are to be written
 	phase     phase
 	requests  int           // between Begin and End
 	midway    bool          // one of them has appended something
@@ -25,7 +25,7 @@ type Log struct {
 	turn      sync.Cond     // for late to fall
 	stopCause error         // why the committer has to stop, before it did
 	closes    bool          // whether Close was called
-	progress  chan struct{} // closed when Durable rises or the journal stops; nil while nobody waits
+	progress  chan struct{} // closed when Durable rises or the journal stops; nil without waiters
 
 	appended atomic.Uint64
 	durable  atomic.Uint64
@@ -39,8 +39,8 @@ type Log struct {
 	epoch     atomic.Uint64
 	snapshots snapshots // snapshots, guarded by upkeep
 
-	// upkeep is a lock that Replay, LoadSnapshot, WriteSnapshot and the end of Close hold by filling it. It is a channel because it
-	// is held for as long as a disk takes.
+	// upkeep is a lock that Replay, LoadSnapshot, WriteSnapshot and the end of Close hold by
+	// filling it. It is a channel because it is held for as long as a disk takes.
 	upkeep   chan struct{}
 	closed   chan struct{} // closed when Close has ended
 	closeErr error
@@ -67,11 +67,12 @@ type tail struct {
 	cut Index
 }
 
-// Open takes over a store: it reads the end of the log and the list of snapshots, and changes nothing. Call LoadSnapshot, then
-// Replay from its index to the end, which verifies the log and writes the claim; only then Append. On an error the store
-// remains the caller's; otherwise Close closes it.
+// Open takes over a store: it reads the end of the log and the list of snapshots, and changes
+// nothing. Call LoadSnapshot, then Replay from its index to the end, which verifies the log and
+// writes the claim, and only then Append. After an error the caller still owns the store. Otherwise
+// Close closes it.
 //
-// Errors: *ErrModeMismatch, *DamageError, or what the store said.
+// Errors: *ErrModeMismatch, *DamageError, or that of the store.
 func Open(store Store, cfg Config) (*Log, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -92,12 +93,13 @@ func Open(store Store, cfg Config) (*Log, error) {
 	return l, nil
 }
 
-// Append adds a copy of rec to the log and returns its index. The caller holds the lock under which it decided what rec says, so
-// that the order of the log is the order of the decisions. It never blocks and never fails: when the journal has stopped or is
-// closed, it returns an index that never becomes durable. It does not allocate, but for a new group while several wait.
+// Append adds a copy of rec to the log and returns its index. The caller holds the lock under which
+// it decided rec, so the order of the log is the order of the decisions. It never blocks and never
+// fails: when the journal has stopped or is closed, it returns an index that never becomes durable.
+// It allocates only a new group while several wait.
 //
-// It stops the journal when rec is longer than MaxRecordBytes, when Replay has not ended, and when the queue is full to twice its
-// limits: all three are faults of the caller, who decided something that cannot be recorded.
+// It stops the journal when rec is longer than MaxRecordBytes, when Replay has not ended, and when
+// the queue is full to twice its limits. All three are faults of the caller.
 func (l *Log) Append(rec []byte) Index {
 	l.mu.Lock()
 	i := l.add(rec)
@@ -106,8 +108,8 @@ func (l *Log) Append(rec []byte) Index {
 	return i
 }
 
-// Enqueue is Append of a record that nobody waits for yet: it is written when somebody calls Flush, Append or Barrier, when a block
-// is full, or at the end. So the records of one turn share a group, instead of the first one going alone.
+// Enqueue is Append of a record without a waiter yet. Flush, Append, Barrier, a full block or the
+// end has it written. So the records of one turn share a group.
 func (l *Log) Enqueue(rec []byte) Index {
 	l.mu.Lock()
 	i := l.add(rec)
@@ -115,12 +117,13 @@ func (l *Log) Enqueue(rec []byte) Index {
 	return i
 }
 
-// Begin has every record that is appended before End go into one block with the others, so that a crash keeps all of them or none: a
-// request that makes several changes calls both. Requests overlap: while one is open, no block ends. It is brief, for what waits for
-// the log waits for it too. The caller holds no lock that another request may need, for Begin waits where more than MaxOverlap requests
-// have begun since a block is to be written: those that are open end, and the block is taken.
+// Begin puts every record that is appended before End into one block, so that a crash keeps all of
+// them or none. Requests overlap: while one is open, no block ends, so it must be brief. The caller
+// holds no lock that another request may need: Begin waits where more than MaxOverlap requests have
+// begun since a block is to be written.
 //
-// Requests that overlap and append more than MaxStoredBlock together are the exception: their block ends there.
+// Requests that overlap and append more than MaxStoredBlock together are the exception: their block
+// ends there.
 func (l *Log) Begin() {
 	l.mu.Lock()
 	for l.late >= MaxOverlap {
@@ -152,8 +155,8 @@ func (l *Log) Flush() {
 	l.mu.Unlock()
 }
 
-// FlushNext is Flush while a group is being written, or the next one lingers: what was appended is part of that one. It reports
-// false, and does nothing, where a Flush would start a write.
+// FlushNext is Flush while a group is being written, or the next one lingers: the appended records
+// are part of that one. It reports false, and does nothing, where a Flush would start a write.
 func (l *Log) FlushNext() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -185,7 +188,8 @@ func (l *Log) ask(upTo Index) {
 	}
 }
 
-// due reports whether the oldest group is to be written: somebody asked for it, or it is full. The caller holds mu.
+// due reports whether the oldest group is to be written: it is asked for, or it is full. The caller
+// holds mu.
 func (l *Log) due() bool {
 	g := l.queue.head
 	return g != nil && (g != l.queue.tail || l.requests == 0 && l.asks())
@@ -228,8 +232,9 @@ func (l *Log) fail(err error) {
 	}
 }
 
-// Overloaded reports whether a request that would append must be refused: the queue is at its limit, or the journal takes no more
-// records. Ask before the request is decided. It is one atomic load.
+// Overloaded reports whether a request that would append must be refused: the queue is at its
+// limit, or the journal takes no more records. Ask before the request is decided. It is one atomic
+// load.
 func (l *Log) Overloaded() bool { return l.full.Load() }
 
 // Appended returns the index of the last record that was appended.
@@ -238,15 +243,17 @@ func (l *Log) Appended() Index { return l.appended.Load() }
 // Durable returns the index up to which every record is acknowledged.
 func (l *Log) Durable() Index { return l.durable.Load() }
 
-// Epoch returns the epoch of this owner: higher than that of every one before. It is 0 before Replay has ended.
+// Epoch returns the epoch of this owner, which is higher than any before. It is 0 before the end of
+// Replay.
 func (l *Log) Epoch() uint64 { return l.epoch.Load() }
 
-// LogTime returns the time of the last block in nanoseconds since 1970. It never goes back, and never jumps by more than maxClockStep
-// while the log is owned, whatever the wall clock does; after Replay, an owner that chooses times for its records starts from it.
+// LogTime returns the time of the last block in nanoseconds since 1970. It never goes back, and
+// never jumps by more than maxClockStep while the log is owned. After Replay an owner that chooses
+// times for its records starts from it.
 func (l *Log) LogTime() int64 { return l.time.Load() }
 
-// Err returns nil while the journal works, an error that is ErrFailed and tells why when it has stopped, and ErrClosed when it was
-// closed.
+// Err returns nil while the journal works, an ErrFailed with its cause when it has stopped, and
+// ErrClosed when it was closed.
 func (l *Log) Err() error {
 	if err := l.failure.Load(); err != nil {
 		return *err
@@ -259,8 +266,9 @@ func (l *Log) Err() error {
 	return nil
 }
 
-// Close writes what waits, ends the committer and closes the store. It returns why the journal had stopped, if it had. A second
-// call returns what the first did. It waits for a Replay, LoadSnapshot or WriteSnapshot that is running.
+// Close writes what waits, ends the committer and closes the store. It returns why the journal had
+// stopped, if it had. A second call returns what the first did. It waits for a running Replay,
+// LoadSnapshot or WriteSnapshot.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	again := l.closes

@@ -2,15 +2,17 @@ package journal
 
 import "fmt"
 
-// Mode says what an acknowledged record has survived. It is fixed when a store is made.
+// Mode is what an acknowledged record has survived. It is fixed when a store is made.
 type Mode uint8
 
 // The modes. The zero value is the safest.
 const (
-	// Always: a record is acknowledged when its block is synced to the disk. A power loss loses nothing that was acknowledged.
+	// Always acknowledges a record when its block is synced. A power loss loses no acknowledged
+	// record.
 	Always Mode = iota
-	// Interval: a record is acknowledged when its block was handed to the operating system. The death of the process loses nothing;
-	// a power loss loses at most what was acknowledged since the last sync: on a good disk in one second, on any disk in two.
+	// Interval acknowledges a record when its block was handed to the operating system. The death
+	// of the process loses nothing. A power loss loses at most what was acknowledged since the last
+	// sync: on a good disk in one second, on any disk in two.
 	Interval
 	// Memory: nothing is written; a restart starts empty.
 	Memory

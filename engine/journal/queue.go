@@ -2,7 +2,7 @@ package journal
 
 import "trunkline/engine/internal/poison"
 
-// keptGroups is how many empty groups wait for use: one to be written, one open, and some for a burst.
+// keptGroups is how many empty groups wait for use: one to write, one open, and some for a burst.
 const keptGroups = 4
 
 // group is a block in the making: room for the header, then records.
@@ -13,10 +13,11 @@ type group struct {
 	next  *group
 }
 
-// queue holds the groups that wait, oldest first; the newest is open for more records. Log.mu guards it.
+// queue holds the groups that wait, oldest first; the newest is open for more records. Log.mu
+// guards it.
 //
-// A group is as large as a block may be, so the memory of a queue is at most about twice its bytes (a record that is alone can
-// leave a group before it half empty), and the kept groups.
+// A group is as large as a block may be, so a queue takes at most about twice its bytes (a record
+// with its own group can leave the group before it half empty), and the kept groups.
 type queue struct {
 	limit      int // bytes of a block
 	head, tail *group
@@ -26,8 +27,8 @@ type queue struct {
 	records    int64
 }
 
-// add copies a record, which takes n bytes, into the open group. It reports whether it opened one. In the middle of a request a group
-// ends only where no store would take it.
+// add copies a record, which takes n bytes, into the open group, and reports whether it opened one.
+// In the middle of a request a group ends only where no store would take it.
 func (q *queue) add(i Index, rec []byte, n int64, midway bool) (opened bool) {
 	g, limit := q.tail, q.limit
 	if midway {

@@ -6,21 +6,23 @@ import (
 	"time"
 )
 
-// Replay calls f with every record after an index, in order; rec is lent until f returns. The indexes that f sees rise; one that
-// is left out belongs to a claim, which holds nothing.
+// Replay calls f with every record after an index, in order; rec is lent until f returns. The
+// indexes rise. One that is left out belongs to a claim, which is empty.
 //
-// It checks that no index is missing, that every block follows from the one before (chain, epoch, time), and every CRC; what does
-// not fit is a *DamageError, after f has seen the records before it. An error of f ends it and is returned as it is.
+// It checks that no index is missing, that every block follows from the one before (chain, epoch,
+// time), and every CRC. A mismatch is a *DamageError, after f has seen the records before it.
+// Replay stops at an error of f and returns it.
 //
-// When the first Replay has reached the end, it forgets a torn last block and what RecoverTo gives up, and writes, synced, the
-// claim of this owner with an epoch of its own. From then on records are taken. A later Replay only reads, up to what was durable
-// when it began.
+// At its end the first Replay forgets a torn last block and what RecoverTo drops, and writes the
+// claim of this owner, synced, with a new epoch. From then on records are taken. A later Replay
+// only reads, up to what was durable when it began.
 func (l *Log) Replay(after Index, f func(i Index, rec []byte) error) error {
 	return l.ReplayThen(after, f, func() error { return nil })
 }
 
-// ReplayThen is Replay for whoever is not done with a record when f returns. end is called when f has seen the last record and
-// before anything is written or forgotten; an error of it ends the replay as one of f does.
+// ReplayThen is Replay for a caller that keeps records beyond f. end is called after f has seen the
+// last record and before anything is written or forgotten. An error of end ends the replay as one
+// of f does.
 func (l *Log) ReplayThen(after Index, f func(i Index, rec []byte) error, end func() error) error {
 	defer l.maintain()()
 	first, err := l.unclaimed()
@@ -124,8 +126,9 @@ func (w *walk) follows(d *block) error {
 	return nil
 }
 
-// claim makes this Log the owner: it cleans up behind the tail and writes the first block of its epoch. An error is told to the
-// caller of Replay alone: no record waits yet, and OnFailure may end the process before the caller could give the reason.
+// claim makes this Log the owner: it cleans up behind the tail and writes the first block of its
+// epoch. It returns an error only to the caller of Replay: no record waits yet, and OnFailure could
+// end the process before the caller has reported the reason.
 func (l *Log) claim() error {
 	err := l.cleanUp()
 	if err == nil {
@@ -143,7 +146,8 @@ func (l *Log) claim() error {
 	return nil
 }
 
-// cleanUp forgets snapshots before blocks: a log without its snapshot can be replayed, a snapshot without its log is damage.
+// cleanUp forgets snapshots before blocks: a log without its snapshot can be replayed, a snapshot
+// without its log is damage.
 func (l *Log) cleanUp() error {
 	for _, g := range l.snapshots.rejected {
 		if err := l.store.DropSnapshot(g); err != nil {
@@ -163,8 +167,8 @@ func (l *Log) cleanUp() error {
 	return l.store.CutBlocks(l.tail.cut)
 }
 
-// lostEpoch returns the highest epoch among the blocks that are given up, as far as they can be read, so that no epoch is used
-// twice.
+// lostEpoch returns the highest epoch of the dropped blocks that can be read, so that no epoch is
+// used twice.
 func (l *Log) lostEpoch() uint64 {
 	highest := l.snapshots.epoch
 	// An error ends the search; what is damaged is the reason for giving it up.

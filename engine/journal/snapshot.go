@@ -11,13 +11,14 @@ import (
 // keptSnapshots is how many snapshots stay: the newest, and one in case it cannot be read.
 const keptSnapshots = 2
 
-// WriteSnapshot stores what write writes as the newest snapshot: the effects of every record up to index, and possibly of later
-// ones where replaying those once more does no harm (a shard that was copied later skips what it already has). Records may be
-// appended meanwhile.
+// WriteSnapshot stores what write writes as the newest snapshot: the effects of every record up to
+// index, and possibly of later ones where replaying those once more does no harm (a shard that was
+// copied later skips what it already has). Records may be appended meanwhile.
 //
-// The snapshot counts only when every record that was appended while it was written is durable and it is synced. Then it is read
-// again and verified, older snapshots but one are forgotten, and so is the log up to the index of that one. An error leaves the
-// snapshots as they were; only one of the sync itself stops the journal.
+// The snapshot counts only when it is synced and every record that was appended while it was
+// written is durable. Then it is read again and verified, older snapshots but one are dropped, and
+// so is the log up to the index of that one. An error leaves the snapshots as they were. Only an
+// error of the sync itself stops the journal.
 func (l *Log) WriteSnapshot(index Index, write func(w io.Writer) error) error {
 	defer l.maintain()()
 	if err := l.mayWriteSnapshot(index); err != nil {

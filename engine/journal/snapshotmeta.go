@@ -74,7 +74,8 @@ func decodeMeta(b []byte) (meta, error) {
 	return m, nil
 }
 
-// unusable returns the damage for which a start passes over a snapshot before it reads a chunk; nil for none.
+// unusable returns the damage for which a start ignores a snapshot before it reads a chunk; nil for
+// none.
 func (g *Snapshot) unusable() error {
 	if g.Err != nil {
 		return g.Err
@@ -85,8 +86,8 @@ func (g *Snapshot) unusable() error {
 	return nil
 }
 
-// chunkSum is the CRC32C of a payload together with its place, so that a chunk of another snapshot, or another one of this,
-// does not pass for it.
+// chunkSum is the CRC32C of a payload together with its place, so that another chunk, of this
+// snapshot or another one, does not pass for it.
 func chunkSum(number uint64, chunk uint32, payload []byte) uint32 {
 	var at [12]byte
 	binary.LittleEndian.PutUint64(at[:], number)

@@ -6,14 +6,15 @@ import (
 	"time"
 )
 
-// LatencyBuckets is how many buckets Stats.Latency has. Bucket i counts what took less than LatencyBound(i) and not less than the
-// bound before; the last one counts the rest.
+// LatencyBuckets is the number of buckets in Stats.Latency. Bucket i counts what took less than
+// LatencyBound(i) and not less than the bound before. The last one counts the rest.
 const LatencyBuckets = 20
 
 // shortestLatency is the bound of bucket 0. The one before the last is 4.2 s.
 const shortestLatency = 16 * time.Microsecond
 
-// LatencyBound returns the upper bound of bucket i, exclusive; the last bucket has none and gives 0.
+// LatencyBound returns the upper bound of bucket i, exclusive. The last bucket has none and gives
+// 0.
 func LatencyBound(i int) time.Duration {
 	if i >= LatencyBuckets-1 {
 		return 0
@@ -23,9 +24,10 @@ func LatencyBound(i int) time.Duration {
 
 // Stats is what a Log has done since Open, and what waits now.
 type Stats struct {
-	// QueueBytes and QueueRecords wait for their acknowledgement, including the group that is being written.
+	// QueueBytes and QueueRecords wait for their acknowledgement, including the group being
+	// written.
 	QueueBytes, QueueRecords int64
-	// Groups, Records and Bytes were acknowledged; Bytes are those of whole blocks. Groups is the number of writes.
+	// Groups, Records and Bytes were acknowledged. Bytes are those of blocks. Groups counts writes.
 	Groups, Records, Bytes uint64
 	// LastGroup is the number of records in the last group.
 	LastGroup uint64
@@ -57,7 +59,8 @@ func latencyBucket(d time.Duration) int {
 	return min(bits.Len64(uint64(max(d, 0)/shortestLatency)), LatencyBuckets-1)
 }
 
-// Stats returns the counters. Each is exact; together they are not of one moment. It does not allocate.
+// Stats returns the counters. Each is exact; together they are not of one moment. It does not
+// allocate.
 func (l *Log) Stats() Stats {
 	c := &l.counters
 	s := Stats{

@@ -5,11 +5,12 @@ type Index = uint64
 
 // Limits that every Store must hold, beside whatever it can take.
 const (
-	// MaxRecordBytes bounds one record. Log.Append of a longer one stops the journal: callers bound what they record.
+	// MaxRecordBytes bounds one record. A longer one stops the journal: callers bound what they
+	// record.
 	MaxRecordBytes = 32 << 20
-	// MaxStoredBlock bounds one block: a record that is too long for a common block is alone in one.
+	// MaxStoredBlock bounds one block: a record that is too long for a common block has its own.
 	MaxStoredBlock = MaxRecordBytes + 64
-	// MaxOverlap is how many requests may begin (Log.Begin) while a block waits for those that are open.
+	// MaxOverlap is how many requests may begin (Log.Begin) while a block waits for the open ones.
 	MaxOverlap = 16
 	// MaxChunkBytes bounds one chunk of a snapshot.
 	MaxChunkBytes = 256 << 10
@@ -17,50 +18,56 @@ const (
 	MaxMetaBytes = 4 << 10
 )
 
-// Store keeps blocks in order of their index and snapshots of snapshots. It knows nothing of what is in them.
+// Store keeps blocks in order of their index, and snapshots. It does not know what is in them.
 //
-// A Log is the only user of its store. It calls WriteBlock from one goroutine; DropBlocks and the methods of Snapshots from at
-// most one other, beside it; CutBlocks and Sync only while nothing else runs. Blocks and ReadSnapshot may run beside
-// WriteBlock. The first change of what a store holds runs alone, after all that a start reads: a store may change its place no sooner,
-// so that one that is refused stays as it was. Close is the last call. Whether several processes could open the same place is the store's to prevent (ErrLocked), and so is a place
-// that was made in another mode (ErrModeMismatch).
+// A Log is the only user of its store. It calls WriteBlock from one goroutine, and beside it
+// DropBlocks and the methods of Snapshots from at most one other. CutBlocks and Sync run alone.
+// Blocks and ReadSnapshot may run beside WriteBlock. The first change runs alone, after all that a
+// start reads: a store changes its place no sooner, so that a refused one stays as it was. Close is
+// the last call. A store refuses a place that another process has open (ErrLocked), and one that
+// was made in another mode (ErrModeMismatch).
 //
-// An atomic store never shows a part of a block: after a crash a block is there as it was written or it is not there, and no
-// block is there without all before it. A store that cannot promise this for the last block implements Tearing.
+// An atomic store never shows a part of a block: after a crash a block is there as it was written,
+// with all blocks before it, or it is not there. A store that cannot promise this for the last
+// block implements Tearing.
 type Store interface {
 	Blocks
 	Snapshots
 
 	// Sync makes durable everything that was done before, in every mode.
 	Sync() error
-	// Close releases the store; in every mode it syncs first what was written. A second call does nothing.
+	// Close releases the store. In every mode it syncs first what was written. A second call does
+	// nothing.
 	Close() error
 }
 
 // Blocks keeps the blocks.
 type Blocks interface {
-	// WriteBlock appends a block whose first record has index first; block is lent until it returns. It returns when the block is
-	// as durable as the mode of the store says (Always: synced; Interval: handed to the operating system). It is called once for
-	// each block, one at a time, with rising first. Any error is final: the journal stops, and nothing is tried again.
+	// WriteBlock appends a block whose first record has index first; block is lent until it
+	// returns. It returns when the block is as durable as the mode of the store demands (Always:
+	// synced; Interval: handed to the operating system). It is called once for each block, one at a
+	// time, with rising first. Any error is final: the journal stops.
 	WriteBlock(first Index, block []byte) error
 
-	// Blocks calls f with every block from the one that holds index from (or, where there is none, the first after it) on, in
-	// order; block is lent until f returns. The block that holds from is the last one whose first is <= from. It stops at the
-	// first error of f and returns it as it is. Damage that the store itself finds is a *DamageError.
+	// Blocks calls f with every block from the one that holds index from on, in order (or, where
+	// none holds it, the first after it); block is lent until f returns. The block that holds from
+	// is the last one whose first is <= from. It stops at the first error of f and returns it as it
+	// is. Damage that the store finds is a *DamageError.
 	Blocks(from Index, f func(first Index, block []byte) error) error
 
-	// DropBlocks forgets the blocks all of whose records are below upTo: those that have a block after them whose first is <=
-	// upTo. The last block is never dropped. It need not be synced: a crash may bring some back, as long as there is no gap.
+	// DropBlocks forgets the blocks all of whose records are below upTo: those with a block after
+	// them whose first is <= upTo. The last block is never dropped. It need not be synced: a crash
+	// may restore some, as long as there is no gap.
 	DropBlocks(upTo Index) error
 
-	// CutBlocks forgets, durably in every mode, the blocks whose first is from or above. It removes a torn last block, and what an
-	// operator gave up with RecoverTo.
+	// CutBlocks forgets, durably in every mode, the blocks whose first is from or above. It removes
+	// a torn last block, and what RecoverTo drops.
 	CutBlocks(from Index) error
 }
 
-// Tearing is implemented by a store whose last block may be there in part after a crash, as in a plain file. Then, and only
-// then, a last block that does not decode is taken for a write that was never acknowledged, and is cut. Without it, such a block
-// is damage, and refused.
+// Tearing is implemented by a store whose last block may be there in part after a crash, as in a
+// plain file. Then a last block that does not decode is a write that was never acknowledged, and is
+// cut. Without it, such a block is damage, and refused.
 type Tearing interface {
 	// MayTear reports whether a crash may leave a part of the last block.
 	MayTear() bool
@@ -68,15 +75,18 @@ type Tearing interface {
 
 // Snapshots keeps snapshots, each a list of chunks under a number.
 type Snapshots interface {
-	// BeginSnapshot starts snapshot g; an unfinished one of that number is discarded. A number that is complete is an error.
+	// BeginSnapshot starts snapshot g and discards an unfinished one of that number. A number that
+	// is complete is an error.
 	BeginSnapshot(g uint64) (SnapshotWriter, error)
-	// ListSnapshots returns the complete ones, oldest first. One that was never committed is not among them, in no state.
+	// ListSnapshots returns the complete ones, oldest first, and none that was never committed.
 	ListSnapshots() ([]Snapshot, error)
-	// ReadSnapshot calls f with the chunks of snapshot g in the order written; chunk is lent until f returns. It reads from
-	// where a restart would read, not from a copy in the memory of the writer. It stops at the first error of f and returns it as
-	// it is. A snapshot that is not there is an error.
+	// ReadSnapshot calls f with the chunks of snapshot g in the order written; chunk is lent until
+	// f returns. It reads from where a restart reads, not from a copy in the memory of the writer.
+	// It stops at the first error of f and returns it as it is. A snapshot that is not there is an
+	// error.
 	ReadSnapshot(g uint64, f func(chunk []byte) error) error
-	// DropSnapshot forgets snapshot g, complete or not. One that is not there is no error. It need not be synced.
+	// DropSnapshot forgets snapshot g, complete or not. A missing one is no error. It need not be
+	// synced.
 	DropSnapshot(g uint64) error
 }
 
@@ -86,8 +96,9 @@ type Snapshot struct {
 	Number uint64
 	// Meta is what Commit was given. The caller may keep it. It may be missing where Err is set.
 	Meta []byte
-	// Err is set where the store found, without reading the chunks, that the snapshot cannot be had: a *DamageError. It stays as it is
-	// till the first change, with which the store may forget it; DropSnapshot is no error then.
+	// Err is a *DamageError where the store found, without reading the chunks, that the snapshot is
+	// lost. It stays until the first change, with which the store may forget the snapshot. Then
+	// DropSnapshot is no error.
 	Err error
 }
 
@@ -95,9 +106,9 @@ type Snapshot struct {
 type SnapshotWriter interface {
 	// Write adds a chunk of 1 to MaxChunkBytes bytes, lent until it returns.
 	Write(chunk []byte) error
-	// Commit makes the snapshot complete, at once and as a whole, with at most MaxMetaBytes of meta. When it returns, the
-	// snapshot and every block written before it are synced, in every mode. After an error that is ErrNotCommitted the store works on,
-	// and Abort follows; any other is final.
+	// Commit makes the snapshot complete, at once and as a whole, with at most MaxMetaBytes of
+	// meta. When it returns, the snapshot and every block written before it are synced, in every
+	// mode. After ErrNotCommitted the store works on, and Abort follows. Any other error is final.
 	Commit(meta []byte) error
 	// Abort discards the snapshot. After Commit it does nothing.
 	Abort() error

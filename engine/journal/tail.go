@@ -33,7 +33,7 @@ func (l *Log) readError(from Index, err error) error {
 	return fmt.Errorf("cannot read journal from index %d: %w", from, err)
 }
 
-// findTail reads the last block, or the one that RecoverTo names, and remembers what to cut behind it.
+// findTail reads the last block, or the one that RecoverTo names, and notes what to cut behind it.
 func (l *Log) findTail() error {
 	torn, err := l.tornBlock()
 	switch to := l.cfg.RecoverTo; {
@@ -47,7 +47,8 @@ func (l *Log) findTail() error {
 	return l.firstBlock(math.MaxUint64, l.setTail)
 }
 
-// tornBlock returns the first index of a last block that is there in part, 0 if there is none. Only a Tearing store has one.
+// tornBlock returns the first index of a torn last block; 0 if there is none. Only a Tearing store
+// has one.
 func (l *Log) tornBlock() (Index, error) {
 	torn := Index(0)
 	if t, ok := l.store.(Tearing); !ok || !t.MayTear() {
@@ -131,7 +132,7 @@ func (l *Log) decode(first Index, b []byte) (block, error) {
 
 func place(first Index) string { return fmt.Sprintf("block at %d", first) }
 
-// hole says that the record at an index is not there.
+// hole returns the damage of a record that is not there.
 func hole(i Index) error {
 	return &DamageError{Where: place(i), Index: i, Err: errors.New("it is missing")}
 }

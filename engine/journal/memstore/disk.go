@@ -11,22 +11,24 @@ import (
 	"trunkline/engine/journal"
 )
 
-// ErrInjected is what a write gives that was told to fail without an error of its own.
+// ErrInjected is the error of a write that fails without an error of its own.
 var ErrInjected = errors.New("injected failure")
 
 // errGone is what the store of a crashed process gives.
 var errGone = errors.New("cannot use store: it was closed, or its disk crashed")
 
-// Options says how a Disk behaves. The zero value is a disk that tells the truth.
+// Options are the behaviour of a Disk. The zero value is a correct disk.
 type Options struct {
 	// Seed decides what a crash leaves of the unsynced.
 	Seed uint64
-	// Interval leaves blocks unsynced until Sync, as journal.Interval does; otherwise WriteBlock syncs.
+	// Interval leaves blocks unsynced until Sync, as journal.Interval does; otherwise WriteBlock
+	// syncs.
 	Interval bool
-	// Tear has a crash leave a part of an unsynced block, or rubbish of its length, as a plain file would: the stores are
-	// journal.Tearing.
+	// Tear has a crash leave a part of an unsynced block, or rubbish of its length, as a plain file
+	// would: the stores are journal.Tearing.
 	Tear bool
-	// Lie has WriteBlock, Sync and Commit return without syncing anything: a disk that no journal survives.
+	// Lie has WriteBlock, Sync and Commit return without syncing: a journal loses acknowledged
+	// records.
 	Lie bool
 }
 
@@ -70,7 +72,8 @@ func New(opts Options) *Disk {
 	}
 }
 
-// Open returns a store on the disk, as a process would that starts: journal.ErrLocked while there is another.
+// Open returns a store on the disk, as a process that starts does: journal.ErrLocked while there is
+// one.
 func (d *Disk) Open() (journal.Store, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -89,7 +92,8 @@ func (d *Disk) Open() (journal.Store, error) {
 	return d.open, nil
 }
 
-// Crash ends the store that is open, as a power loss would. Of the unsynced blocks a prefix of random length is left.
+// Crash ends the open store, as a power loss would. It leaves a random prefix of the unsynced
+// blocks.
 func (d *Disk) Crash() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -112,7 +116,7 @@ func (d *Disk) Kill() {
 	d.open = nil
 }
 
-// keep drops the unsynced but for the blocks that choose allows, and may bring back what was dropped without a sync.
+// keep drops unsynced blocks except those that choose allows, and may restore an unsynced drop.
 func (d *Disk) keep(choose func(unsynced int) int) {
 	synced := len(d.blocks)
 	for synced > 0 && !d.blocks[synced-1].synced {
@@ -155,15 +159,15 @@ func (d *Disk) torn(b []byte) []byte {
 	return t
 }
 
-// Delay has every write that syncs take this long from now on; it sleeps, so that synctest can skip it.
+// Delay makes every later write that syncs take this long. It sleeps, so that synctest can skip it.
 func (d *Disk) Delay(each time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.delay = each
 }
 
-// FailAt has the n-th write from now on fail, counted from 1, and every one after it: blocks, chunks, commits and syncs count.
-// n <= 0 ends it. A nil error means ErrInjected.
+// FailAt has the n-th write from now on fail, counted from 1, and every one after it: blocks,
+// chunks, commits and syncs count. n <= 0 ends it. A nil error means ErrInjected.
 func (d *Disk) FailAt(n int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -173,7 +177,8 @@ func (d *Disk) FailAt(n int, err error) {
 	d.writes, d.failAt, d.failWith = 0, n, err
 }
 
-// Flip flips bit of the block at position i, oldest 0; a bit beyond its end wraps. It is for a disk that no store has open.
+// Flip flips a bit of the block at position i, oldest 0; a bit beyond its end wraps. No store may
+// have the disk open.
 func (d *Disk) Flip(i, bit int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

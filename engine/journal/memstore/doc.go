@@ -1,4 +1,4 @@
-// Package memstore is a journal.Store in memory, for tests. A Disk outlives the stores that are opened on it, as a directory does,
-// and does to them what disks do: it loses what was not synced, is slow, fails at the n-th write, tears the last block, and flips
-// bits. What is left to chance comes from a seed.
+// Package memstore is a journal.Store in memory, for tests. A Disk outlives the stores that are
+// opened on it, as a directory does. It loses what was not synced, is slow, fails at the n-th
+// write, tears the last block, and flips bits. Chance comes from a seed.
 package memstore

@@ -9,7 +9,8 @@ import (
 	"trunkline/engine/journal"
 )
 
-// Store is a journal.Store on a Disk. After the disk crashed, or was opened again, it gives an error for everything.
+// Store is a journal.Store on a Disk. After a crash of the disk, or another Open, every call is an
+// error.
 type Store struct{ disk *Disk }
 
 // tearing is a Store whose disk may tear.
@@ -62,8 +63,8 @@ func (d *Disk) sync() {
 	clear(d.lost)
 }
 
-// WriteBlock implements journal.Store. While it takes its time, and when it fails, the block may survive a crash like any other
-// that is not synced.
+// WriteBlock implements journal.Store. While it runs, and when it fails, a crash may keep the block
+// like any other that is not synced.
 func (s *Store) WriteBlock(first journal.Index, block []byte) error {
 	d, err := s.enter()
 	if err != nil {
@@ -108,7 +109,8 @@ func (s *Store) Sync() error {
 	return nil
 }
 
-// at returns the position of the block that holds an index, or of the first after it. The caller holds mu.
+// at returns the position of the block that holds an index, or of the first after it. The caller
+// holds mu.
 func (d *Disk) at(i journal.Index) int {
 	n := sort.Search(len(d.blocks), func(k int) bool { return d.blocks[k].first > i })
 	return max(n-1, 0)
@@ -130,7 +132,8 @@ func (s *Store) Blocks(from journal.Index, f func(first journal.Index, block []b
 	return nil
 }
 
-// lend calls f with a copy of b and spoils it afterwards, so that whoever keeps it is found.
+// lend calls f with a copy of b and overwrites it afterwards, so that a caller that keeps it is
+// found.
 func lend(b []byte, f func([]byte) error) error {
 	c := slices.Clone(b)
 	defer func() {
