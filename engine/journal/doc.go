@@ -75,9 +75,9 @@
 //
 //	last block in part, store implements Tearing   cut: it was never acknowledged
 //	anything else that does not decode or follow   *DamageError with the first index that is lost
-//	a meta that does not decode, or a file of a    the one before it is used, with a warning, or the log
+//	a meta that does not decode, or a file of a    a warning: the one before is used, or the log
 //	snapshot that is missing                       from its beginning on, or else *DamageError
-//	a snapshot that does not decode                *DamageError; with RecoverTo the one before is used
+//	a snapshot that does not decode                *DamageError, or with RecoverTo the one before
 //	a snapshot beyond the end of the log           *DamageError: the log lost its end
 //
 // Nothing is repaired without Config.RecoverTo. What is refused is not changed.

@@ -9,9 +9,10 @@ import (
 	"trunkline/engine/journal"
 )
 
-// WriteBlock implements journal.Blocks. In steady state it does not allocate for a block of up to 1 MiB. While the files of the
-// database cannot be written it takes blocks until memory is full, then waits, at most StallTimeout, for the disk to recover. In mode
-// Interval it also waits while what is not synced is older than maxUnsynced.
+// WriteBlock implements journal.Blocks. In steady state it does not allocate for a block of up to 1
+// MiB. While the files of the database cannot be written it takes blocks until memory is full, and
+// then waits at most StallTimeout. In mode Interval it also waits while unsynced blocks are older
+// than maxUnsynced.
 func (s *Store) WriteBlock(first journal.Index, block []byte) error {
 	if last := s.last.Load(); first <= last {
 		return fmt.Errorf("cannot write block %d after block %d", first, last)
@@ -20,7 +21,7 @@ func (s *Store) WriteBlock(first journal.Index, block []byte) error {
 		return fmt.Errorf("cannot write block %d: %d bytes, at most %d", first, len(block), journal.MaxStoredBlock)
 	}
 	if err := s.mayChange(); err != nil {
-		return fmt.Errorf("cannot write block %d: %w", first, err) // a closed store's batch may be somebody else's by now
+		return fmt.Errorf("cannot write block %d: %w", first, err) // a closed store's batch may have another user by now
 	}
 	s.batch.Reset()
 	s.key = appendKey(s.key[:0], kindBlock, s.cfg.Partition, first)
@@ -37,7 +38,7 @@ func (s *Store) WriteBlock(first journal.Index, block []byte) error {
 	return nil
 }
 
-// mayChange returns why nothing can be changed, if so, and makes sure that the directory is open for writing.
+// mayChange opens the directory for writing, or returns why nothing can be changed.
 func (s *Store) mayChange() error {
 	if err := s.err(); err != nil {
 		return err
@@ -45,7 +46,8 @@ func (s *Store) mayChange() error {
 	return s.own()
 }
 
-// commit is the only way into the log. Pebble's own word is not enough: its commit says nil after an error that it took for fatal.
+// commit is the only way into the log. It looks at logFS too: pebble's commit returns nil after an
+// error that it took for fatal.
 func (s *Store) commit(b *pebble.Batch, o *pebble.WriteOptions) error {
 	if err := s.awaitRoom(); err != nil {
 		return err
@@ -58,7 +60,8 @@ func (s *Store) commit(b *pebble.Batch, o *pebble.WriteOptions) error {
 
 const roomEvery = 20 * time.Millisecond
 
-// awaitRoom keeps a write out of pebble's stall while flushes fail: nothing could end that wait, not even Close.
+// awaitRoom keeps a write out of pebble's stall while flushes fail: not even Close could end that
+// wait.
 func (s *Store) awaitRoom() error {
 	if !s.space.is(flushFailing) {
 		return s.err()
@@ -83,7 +86,8 @@ func (s *Store) awaitRoom() error {
 
 const flushPause = 100 * time.Millisecond
 
-// pauseFlush slows down flushes that follow a failed one: pebble repeats them at once, and would take a core to fill a full disk.
+// pauseFlush delays flushes that follow a failed one: pebble repeats them at once, and would use a
+// core to fill a full disk.
 func (s *Store) pauseFlush() {
 	if !s.space.is(flushFailing) {
 		return
@@ -94,7 +98,8 @@ func (s *Store) pauseFlush() {
 	}
 }
 
-// Blocks implements journal.Blocks. It reads a view of the moment at which it is called. It allocates an iterator.
+// Blocks implements journal.Blocks. It reads a view of the moment of the call. It allocates an
+// iterator.
 func (s *Store) Blocks(from journal.Index, f func(first journal.Index, block []byte) error) (err error) {
 	calls := false
 	defer s.sober(&calls, &err)

@@ -12,34 +12,40 @@ import (
 	"trunkline/engine/journal"
 )
 
-// Sizes of the database. It holds little: the log since the snapshot before the last, and two snapshots.
+// Sizes of the database. It holds the log since the last but one snapshot, and two snapshots.
 const (
-	// memTableBytes is how much is kept in memory before it is sorted into a file: small, because blocks are read at a start only,
-	// and large enough that a block of common size (512 KiB) never needs a file of its own.
+	// memTableBytes is kept in memory before it is sorted into a file. It is small because blocks
+	// are read at a start only, and large enough that a common block (512 KiB) never needs a file
+	// of its own.
 	memTableBytes = 8 << 20
-	// memTables bounds the memory for blocks that wait for their file: 32 MiB, a tenth of a second of a fast log.
+	// memTables bounds the memory of blocks that wait for their file: 32 MiB, 0.1 s of a fast log.
 	memTables = 4
-	// cacheBytes is for blocks read back; a replay reads each once, so a larger cache would only hold what nobody asks for again.
+	// cacheBytes is for blocks read back. It is small because a replay reads each block once.
 	cacheBytes = 8 << 20
-	// maxOpenFiles bounds the descriptors. Pebble's default of 1000 would take them from the connections.
+	// maxOpenFiles bounds the descriptors. Pebble's default of 1000 would take them from the
+	// connections.
 	maxOpenFiles = 256
-	// fileBytes is the size of a sorted file: as large as a memtable, so that a flush makes one, and DropBlocks deletes few.
+	// fileBytes is the size of a sorted file. It is that of a memtable, so that a flush makes one
+	// file.
 	fileBytes = memTableBytes
-	// baseBytes keeps everything in the first levels: a block is written once and deleted by range, so that merging it into deeper
-	// levels would only write it again.
+	// baseBytes keeps everything in the first levels: blocks are written once and deleted by range,
+	// so merging them into deeper levels would only write them again.
 	baseBytes = 4 << 30
-	// l0Sublevels and l0Stop say when files that overlap are merged, and when writes wait for it. Blocks come in order and do not
-	// overlap; only the files that also hold a snapshot or a range deletion do.
+	// l0Sublevels and l0Stop are when overlapping files are merged, and when writes wait for it.
+	// Only files that also hold a snapshot or a range deletion overlap.
 	l0Sublevels, l0Stop = 8, 64
-	// chunkFileBytes is how much of a snapshot goes into one sorted file: few files for a large one, and a small one is whole.
+	// chunkFileBytes is how much of a snapshot goes into one sorted file: a large one has few
+	// files.
 	chunkFileBytes = 16 << 20
-	// chunkSyncBytes is how much of it may wait for the disk: what piles up there, the next sync of the log would have to wait for.
+	// chunkSyncBytes is how much of it may wait for the disk: the next sync of the log waits for
+	// that too.
 	chunkSyncBytes = 1 << 20
 	// reclaimAfter is how long the space of dropped blocks may stay taken while nothing is written.
 	reclaimAfter = 10 * time.Second
 )
 
-// The formats of pebble, named and not "newest", so that an upgrade of the library changes no directory by itself.
+// The formats of pebble, named and not "newest", so that an upgrade of the library changes no
+// directory.
 const (
 	formatAlways   = pebble.FormatValueSeparation
 	formatInterval = pebble.FormatColumnarBlocks // the last one below FormatWALSyncChunks
@@ -51,42 +57,47 @@ const (
 	defaultStallTimeout = 30 * time.Second
 	// defaultSnapshotRate leaves most of a common disk to the log: a snapshot of 250 MB takes 4 s.
 	defaultSnapshotRate = 64 << 20
-	// MinFreeBytes is the least free space that Full tolerates; more if 4 memtables are more, as a log file is laid out before it is used.
+	// MinFreeBytes is the least free space that Full tolerates, or 4 memtables if those are more: a
+	// log file is laid out before it is used.
 	MinFreeBytes = max(512<<20, 4*memTableBytes)
-	// spaceEvery is how often the free space is looked at: at 1 GB/s the reserve lasts half of that.
+	// spaceEvery is how often the free space is read: at 1 GB/s the reserve lasts half of that.
 	spaceEvery = 250 * time.Millisecond
 )
 
-// ErrFull says that the disk has no room. Errors that wrap it wrap the error of the system too. While Full is true it can pass;
-// out of WriteBlock it is as final as any other.
+// ErrFull means that the disk has no room. Errors that wrap it wrap the error of the system too.
+// While Full is true it can pass. From WriteBlock it is final.
 var ErrFull = errors.New("no space left for the journal")
 
 // Config is what a Store is made of. Dir is needed; the zero value of the rest means the defaults.
 type Config struct {
 	// Dir is the directory; it is made where there is none. One process opens it at a time.
 	Dir string
-	// Mode is what an acknowledged block has survived: Always or Interval. It is fixed when the directory is made.
+	// Mode is what an acknowledged block has survived: Always or Interval. The directory keeps its
+	// mode.
 	Mode journal.Mode
 	// Partition is in every key.
 	Partition uint32
-	// SyncEvery is the time between two syncs in mode Interval, and between two marks in both. 0: defaultSyncEvery.
+	// SyncEvery is the time between two syncs in mode Interval, and between two marks. 0:
+	// defaultSyncEvery.
 	SyncEvery time.Duration
-	// StallTimeout bounds how long WriteBlock waits for room in memory while the files of the database cannot be written; then it
-	// fails with ErrFull. 0: defaultStallTimeout.
+	// StallTimeout bounds how long WriteBlock waits for room in memory while the files of the
+	// database cannot be written. Then it fails with ErrFull. 0: defaultStallTimeout.
 	StallTimeout time.Duration
-	// SnapshotRate bounds how fast a snapshot is written, in bytes per second, so that the log has the disk when it needs it. 0:
-	// defaultSnapshotRate. Negative: no bound.
+	// SnapshotRate bounds the writing of a snapshot, in bytes per second, so that the log has the
+	// disk when it needs it. 0: defaultSnapshotRate. Negative: no bound.
 	SnapshotRate int64
-	// AcceptLoss opens a directory whose log is damaged, or that holds less than its mark: an operator gave up what is missing. The
-	// log is cut at the damage; what was there is kept in the directory "damaged". A damaged sorted file is not mended by it.
+	// AcceptLoss opens a directory whose log is damaged, or that holds less than its mark. The log
+	// is cut at the damage, and what was there is kept in the directory "damaged". It mends no
+	// damaged sorted file.
 	AcceptLoss bool
-	// OnFatal is called once, at the first final error, before the call that met it returns. The process ends there: after a sync
-	// that failed, what the system holds in memory is not what is on the disk. It may run under locks of the database and must not
-	// use the Store. If it returns, every later call fails.
+	// OnFatal is called once, at the first final error, before the call that met it returns. The
+	// process ends there: after a failed sync, the memory of the system is not what is on the disk.
+	// It may run under locks of the database and must not use the Store. If it returns, every later
+	// call fails.
 	OnFatal func(error)
 	// FreeBytes reads the free space of the disk. nil: that of Dir.
 	FreeBytes func() (uint64, error)
-	// Logger is told what a person should know. nil: nobody is.
+	// Logger gets what an operator should know. nil: it is dropped.
 	Logger *slog.Logger
 	// FS is the file system. nil: the disk. Tests give one that tears, fills and forgets.
 	FS vfs.FS

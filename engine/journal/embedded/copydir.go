@@ -12,17 +12,18 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// ErrThere says that the place for a copy is taken.
+// ErrThere means that the place for a copy is taken.
 var ErrThere = errors.New("it is there already")
 
 const copyBuffer = 256 << 10
 
-// Copy makes a copy of a journal that nobody has open in the directory dir, which must not be there yet: every file as it is, byte
-// by byte and synced, so that the copy outlives the original, whatever happens to that, and so that even a damaged one can be kept
-// before it is recovered. The original is locked meanwhile and not changed. Logs that were given up earlier stay behind.
+// Copy copies a journal that is not open to the directory dir, which must not exist: every file
+// byte by byte, and synced. So the copy outlives the original, and a damaged one can be kept before
+// its recovery. The original is locked meanwhile and not changed. Logs in "damaged" are not copied.
 //
-// progress, if not nil, is called with what was copied so far, in bytes. When ctx ends, or anything fails, dir is removed again.
-// The stamp comes last: a copy that a crash left half made is refused by every opening.
+// progress, if not nil, gets the number of bytes copied so far. When ctx ends, or anything fails,
+// dir is removed again. The stamp comes last: every opening refuses a copy that a crash left half
+// made.
 func Copy(ctx context.Context, cfg Config, dir string, progress func(done, total int64)) error {
 	h, err := hold(cfg.FS, cfg.Dir)
 	if err != nil {

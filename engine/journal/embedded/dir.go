@@ -17,14 +17,14 @@ import (
 	"trunkline/engine/journal"
 )
 
-// stampName is the file that says what the directory is. It is in place before pebble makes its first file, so that files of
-// pebble without it are not a journal of ours.
+// stampName is the file that identifies the directory. It is made before pebble's first file, so
+// files of pebble without it are not a journal of ours.
 const stampName = "JOURNAL"
 
 const stampVersion = "trunkline journal 1\n"
 
-// realDir returns the one name of dir, made where there is none: locks of one process are told apart by name alone, so that two
-// spellings of a directory would both open it.
+// realDir returns the one name of dir, which it makes where it is missing: locks of one process
+// differ by name alone, so two spellings of a directory would both open it.
 func realDir(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {
@@ -39,8 +39,8 @@ func realDir(dir string) (string, error) {
 	return abs, nil
 }
 
-// makeDir makes dir and what is missing above it, and syncs each directory that got a new entry: a store that forgets its own
-// directory in a power loss has lost everything.
+// makeDir makes dir and what is missing above it, and syncs each directory with a new entry: a
+// store whose directory is lost in a power loss has lost everything.
 func makeDir(fsys vfs.FS, dir string) error {
 	if _, err := fsys.Stat(dir); err == nil {
 		return nil
@@ -68,7 +68,7 @@ func syncDir(fsys vfs.FS, dir string) error {
 // disk is the file system of the machine.
 var disk vfs.FS = diskFS{vfs.Default}
 
-// diskFS leaves the lock of a directory as it was: to make it, which takes it too, would move its time of change.
+// diskFS leaves the time of change of a lock's directory as it was.
 type diskFS struct{ vfs.FS }
 
 // Lock implements vfs.FS.
@@ -76,7 +76,7 @@ func (d diskFS) Lock(name string) (io.Closer, error) {
 	before, missing := os.Stat(name)
 	lock, err := d.FS.Lock(name)
 	if missing == nil {
-		_ = os.Chtimes(name, time.Time{}, before.ModTime()) // of somebody else's file it cannot be put back, and says nothing there
+		_ = os.Chtimes(name, time.Time{}, before.ModTime()) // fails for a file of another user, where it has no meaning
 	}
 	return lock, err
 }
@@ -102,7 +102,7 @@ func stampText(m journal.Mode, f pebble.FormatMajorVersion) string {
 	return fmt.Sprintf("%smode %s\nformat %d\n", stampVersion, m, uint64(f))
 }
 
-// checkStamp compares the stamp with what is asked for. stamped is false where there is none and the directory is empty.
+// checkStamp compares the stamp with the configuration. stamped is false for an empty directory.
 func checkStamp(fsys vfs.FS, dir string, mode journal.Mode) (stamped bool, err error) {
 	path := fsys.PathJoin(dir, stampName)
 	got, err := readFile(fsys, path)
@@ -131,7 +131,7 @@ func compareStamp(path, dir, got string, mode journal.Mode) error {
 	return &journal.DamageError{Where: path, Err: fmt.Errorf("not a stamp: %.80q", got)}
 }
 
-// checkEmpty refuses a directory that holds anything but LOCK, and what a crash left of an earlier try to stamp it.
+// checkEmpty refuses a directory with anything but LOCK and what a crash left of an earlier stamp.
 func checkEmpty(fsys vfs.FS, dir string) error {
 	names, err := fsys.List(dir)
 	if err != nil {

@@ -21,14 +21,15 @@ func typed(err error) error {
 	return err
 }
 
-// fromSystem reports whether an error is what the system answered, and not what a file holds. A file that is missing is no such
-// answer: it is what the directory holds.
+// fromSystem reports whether an error comes from the system and not from the content of a file. A
+// missing file counts as content of its directory.
 func fromSystem(err error) bool {
 	var errno syscall.Errno
 	return errors.As(err, &errno) && errno != syscall.ENOENT
 }
 
-// panicError is the error of a panic of pebble in a place that reads: damage, unless an answer of the system led to it.
+// panicError is the error of a panic of pebble while it reads: damage, unless an error of the
+// system led to it.
 func panicError(dir, doing string, value any) error {
 	if err, ok := value.(error); ok && fromSystem(err) {
 		return fmt.Errorf("cannot read journal %s: panic while %s: %w", dir, doing, typed(err))
@@ -42,8 +43,8 @@ var fileOf = regexp.MustCompile(`[^\s"':()]*\b(?:\d{6,}\.(?:sst|log|blob)|MANIFE
 // missingOf finds the number of a sorted file that is not there.
 var missingOf = regexp.MustCompile(`file (\d{6,}) \(type (sst)able\)`)
 
-// openError is the error of a database that does not open. A file that was read and is not as it was written, or is not there, is
-// damage; what the system refused or could not do is not, whichever file it names.
+// openError is the error of a database that does not open. A file that is missing or not as written
+// is damage. An error of the system is not, whichever file it names.
 func (s *Store) openError(err error) error {
 	if failed := s.err(); failed != nil { // the reason; err is what followed
 		if !pebble.IsCorruptionError(failed) || fromSystem(failed) {
@@ -75,8 +76,7 @@ func (s *Store) openError(err error) error {
 	return &journal.DamageError{Where: where, Err: err}
 }
 
-// readError is the error of a read of what (about index): damage if pebble says so and the system
-// did not refuse it.
+// readError is the error of a read: damage if pebble reports so and the system did not refuse it.
 func (s *Store) readError(what string, index journal.Index, err error) error {
 	if fromSystem(err) || !pebble.IsCorruptionError(err) && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("cannot read journal %s: %s: %w", s.cfg.Dir, what, err)
@@ -88,8 +88,8 @@ func (s *Store) readError(what string, index journal.Index, err error) error {
 	return &journal.DamageError{Where: where, Index: index, Err: err}
 }
 
-// sober makes damage of a panic of the database: it has some that a file which was changed under it can reach. One of the caller,
-// in a function that is called with what was read, is the caller's.
+// sober turns a panic of the database into damage: a file that was changed under it can cause one.
+// A panic of the caller, in a function that gets what was read, stays a panic.
 func (s *Store) sober(calls *bool, err *error) {
 	if s.owned.Load() || *calls {
 		return

@@ -14,7 +14,7 @@ import (
 	"trunkline/engine/journal"
 )
 
-// ErrNoJournal says that there is no journal in a directory, or no directory.
+// ErrNoJournal means that there is no journal in a directory, or no directory.
 var ErrNoJournal = errors.New("there is no journal")
 
 // holding is a directory that is only read: locked, and known to be a journal of one mode.
@@ -25,7 +25,7 @@ type holding struct {
 	lock *pebble.Lock
 }
 
-// hold locks a directory for reading. It makes nothing: where there is no journal it says so before it looks for a lock.
+// hold locks a directory for reading. It makes nothing: it looks for a journal before it locks.
 func hold(fsys vfs.FS, dir string) (h holding, err error) {
 	if dir == "" {
 		return h, errors.New("cannot inspect journal: no directory given")
@@ -44,7 +44,7 @@ func hold(fsys vfs.FS, dir string) (h holding, err error) {
 	return h, err
 }
 
-// nameOf returns the one name of a directory that is there, because locks of one process are told apart by name alone.
+// nameOf returns the one name of an existing directory: locks of one process differ by name alone.
 func nameOf(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {
@@ -65,7 +65,8 @@ func nameOf(dir string) (string, error) {
 	return abs, nil
 }
 
-// modeOf reads from the stamp in which mode a directory was made. Files of a database without a stamp are damage.
+// modeOf reads the mode of a directory from its stamp. Files of a database without a stamp are
+// damage.
 func modeOf(fsys vfs.FS, dir string) (journal.Mode, error) {
 	path := fsys.PathJoin(dir, stampName)
 	if _, err := fsys.Stat(path); errors.Is(err, os.ErrNotExist) {
@@ -120,15 +121,15 @@ func kindOf(name string) string {
 	return fileOther
 }
 
-// FileInfo is a file of a journal's directory. Files in a directory of it, for what was given up or is incoming, have its name in
-// front.
+// FileInfo is a file of a journal's directory. The name of a file in a subdirectory begins with
+// that.
 type FileInfo struct {
 	Name  string
 	Kind  string
 	Bytes int64
 }
 
-// files lists what is in the directory, sorted by name; LOCK, which says nothing, is left out.
+// files lists the directory without LOCK, sorted by name.
 func (h *holding) files() ([]FileInfo, error) {
 	list, err := listFiles(h.fs, h.dir, "", "")
 	if err != nil {

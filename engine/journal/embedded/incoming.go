@@ -10,14 +10,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// incomingDir is where the sorted files of a snapshot are written before they belong to the database. What is in it is a part of
-// nothing: Begin and Open empty it.
+// incomingDir is where the sorted files of a snapshot are before they belong to the database. Begin
+// and Open empty it.
 const incomingDir = "incoming"
 
 func (s *Store) incomingPath() string { return s.cfg.FS.PathJoin(s.cfg.Dir, incomingDir) }
 
-// clearIncoming removes the directory with all that is in it. A file there may be the second name of one that the database has by
-// now; only the name goes.
+// clearIncoming removes the directory and its content. A file there may be the second name of one
+// that the database has by now; only the name goes.
 func (s *Store) clearIncoming() error {
 	s.incoming.Store(0)
 	dir := s.incomingPath()
@@ -30,8 +30,8 @@ func (s *Store) clearIncoming() error {
 	return nil
 }
 
-// sweep removes what is left of snapshots that were never complete. It is only room: what cannot be removed keeps nobody from
-// opening the journal, and the next snapshot tries again.
+// sweep removes what is left of incomplete snapshots. A failure only costs room: it does not
+// prevent the opening, and the next snapshot tries again.
 func (s *Store) sweep() error {
 	if err := errors.Join(s.clearIncoming(), s.sweepChunks()); err != nil {
 		s.log.Warn("journal keeps what is left of an unfinished snapshot", "err", err)
@@ -39,7 +39,8 @@ func (s *Store) sweep() error {
 	return s.err()
 }
 
-// sweepChunks drops the chunks of all snapshots without a meta, which a crash of an earlier version left: it wrote the meta later.
+// sweepChunks drops the chunks of snapshots without a meta, which a crash of an earlier version
+// left.
 func (s *Store) sweepChunks() error {
 	numbers, err := s.numbers()
 	for _, g := range numbers {
@@ -61,8 +62,9 @@ func (s *Store) dropUnfinished(g uint64) error {
 
 var errDiscarded = errors.New("the generation is discarded")
 
-// chunkFile is a file of chunks on its way to the disk: an objstorage.Writable. The table's writer calls it from a goroutine of its
-// own and says an error only when it is closed, so that the first one is kept here.
+// chunkFile is a file of chunks on its way to the disk: an objstorage.Writable. The table's writer
+// calls it from its own goroutine and reports an error only when it is closed, so the first one is
+// kept here.
 type chunkFile struct {
 	file     vfs.File
 	s        *Store
@@ -97,8 +99,8 @@ func (f *chunkFile) Write(p []byte) error {
 	return f.fail(err)
 }
 
-// sync syncs the file by one of its methods. Lack of room is an error of this snapshot; any other is of the disk, and final as it
-// is for the log.
+// sync syncs the file by one of its methods. Lack of room is an error of this snapshot. Any other
+// error is final, as for the log.
 func (f *chunkFile) sync(by func() error) error {
 	f.unsynced = 0
 	err := by()
@@ -126,7 +128,7 @@ type pacer struct {
 	next time.Time
 }
 
-// delay returns how long to wait before n bytes are written at now. Time that was not used is gone: there are no bursts.
+// delay returns how long to wait before n bytes are written at now. Unused time does not add up.
 func (p *pacer) delay(now time.Time, n int) (wait time.Duration) {
 	if p.rate <= 0 {
 		return 0

@@ -38,7 +38,7 @@ func keyRange(kind byte, partition uint32) (lower, upper []byte) {
 	return lower, after(appendKey(nil, kind, partition, ^uint64(0)))
 }
 
-// after returns the first key after key and all keys that begin with it and the byte 0xff 8 times: no key of ours is longer.
+// after returns the first key after key and all keys that begin with it: no key has 0xff 8 times.
 func after(key []byte) []byte {
 	return append(key, 0xff, 0xff, 0xff, 0xff, 0xff)
 }

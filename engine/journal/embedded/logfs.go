@@ -15,15 +15,16 @@ import (
 // errLogFailed is what pebble gets for every change of the directory after the log has failed.
 var errLogFailed = errors.New("the journal has stopped")
 
-// logFS is the file system under pebble. It keeps the errors of the log from pebble, which panics on some while it holds none of
-// the locks that it then releases: the first one is given to fail, and from then on the log fails - it takes everything, keeps
-// nothing, and nobody is told that it was kept. No other file changes any more either, as if the process had ended: a manifest
-// must not name, and a clean-up must not delete, what the failed operation has left in doubt. With lazy it also postpones the
-// syncs of the log until sync is called.
+// logFS is the file system under pebble. It keeps the errors of the log from pebble, which panics
+// on some while it holds locks. The first error goes to fail. From then on the log takes every
+// write, keeps nothing, and nothing is acknowledged. No other file changes any more, as if the
+// process had ended: the outcome of the failed operation is not known, so no manifest may name it
+// and no clean-up delete it. With lazy it also postpones the syncs of the log until sync is called.
 //
-// While the store is opening, the first error of any change, and of what pebble does in the background, fails the log too: pebble
-// repeats a flush that failed without end, and its Open waits for it. From then on all changes are imaginary, so that Open comes to
-// its end without one of the disk, and the error is what the opening returns.
+// While the store is opening, the first error of any change, and of pebble's work in the
+// background, fails the log too: pebble repeats a failed flush without end, and its Open waits for
+// it. From then on all changes go to memory, so that Open ends, and the error is what the opening
+// returns.
 type logFS struct {
 	vfs.FS
 	dir     string
@@ -33,13 +34,14 @@ type logFS struct {
 	imaginary *vfs.MemFS
 	// fatal is called with the error that ends the log, once, when failure is set.
 	fatal func(error)
-	// pause is called before a sorted file is made; pebble repeats a flush that failed at once and for ever.
+	// pause is called before a sorted file is made: pebble repeats a failed flush at once and for
+	// ever.
 	pause func()
 
 	slow diskWatch // what the disk has not answered
 
-	// failure is why the log has failed. It is set before anything fails, so that a write which failed and a caller that looks here
-	// afterwards cannot miss each other.
+	// failure is why the log has failed. It is set before anything fails, so that a caller that
+	// sees a failed write also sees it.
 	failure atomic.Pointer[error]
 
 	mu   sync.Mutex
@@ -59,13 +61,14 @@ func (l *logFS) fail(err error) {
 	}
 }
 
-// opened ends the opening: it returns why the log has failed meanwhile, and from now on such an error is fatal.
+// opened ends the opening and returns why the log has failed meanwhile. Later such an error is
+// fatal.
 func (l *logFS) opened() error {
 	l.opening.Store(false)
 	return l.err()
 }
 
-// met takes an error of a change from pebble while the store is opening. That a file is not there is for pebble to judge.
+// met takes an error of a change while the store is opening. A missing file is left to pebble.
 func (l *logFS) met(err error) error {
 	if err == nil || !l.opening.Load() || errors.Is(err, os.ErrNotExist) {
 		return err
@@ -87,7 +90,7 @@ func (l *logFS) err() error {
 	return nil
 }
 
-// isLog tells a log of this database from one that a checkpoint makes elsewhere.
+// isLog distinguishes a log of this database from one that a checkpoint makes elsewhere.
 func (l *logFS) isLog(name string) bool {
 	return strings.HasSuffix(name, ".log") && l.PathDir(name) == l.dir
 }
@@ -118,7 +121,8 @@ func (l *logFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 
 func (l *logFS) create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	if l.PathDir(name) == l.dir && strings.HasPrefix(l.PathBase(name), "marker.manifest.") {
-		// Pebble syncs both names at once, after this: a power loss before could keep the marker without the manifest that it names.
+		// Pebble syncs both names at once, after this: a power loss before could keep the marker
+		// without the manifest that it names.
 		if err := syncDir(l.FS, l.dir); err != nil {
 			return nil, err
 		}
@@ -220,7 +224,8 @@ func (l *logFS) timed(name string, sync func() error) error {
 	return sync()
 }
 
-// sync makes what was written so far durable. It does nothing unless lazy. It may run beside everything else.
+// sync makes what was written so far durable. It does nothing unless lazy. It may run beside the
+// rest.
 func (l *logFS) sync() {
 	l.mu.Lock()
 	files := make([]*logFile, 0, len(l.open))
@@ -270,7 +275,8 @@ func (f *logFile) SyncData() error {
 	return nil
 }
 
-// SyncTo implements vfs.File. It promises nothing, but it can take the error that the next sync would have reported.
+// SyncTo implements vfs.File. It promises nothing, but may take the error that the next sync would
+// give.
 func (f *logFile) SyncTo(length int64) (bool, error) {
 	if f.fs.lazy || f.fs.failed() {
 		return false, nil
@@ -303,8 +309,8 @@ func (f *logFile) syncNow() {
 	}
 }
 
-// Close implements vfs.File. A log is closed when the next one begins, and that one is only read if this one is whole: it is
-// synced here, lazy or not.
+// Close implements vfs.File. It syncs, lazy or not: a log is closed when the next one begins, and
+// the next one is only read if this one is whole.
 func (f *logFile) Close() error {
 	f.syncNow()
 	f.fs.mu.Lock()
@@ -319,7 +325,7 @@ func (f *logFile) Close() error {
 	return nil
 }
 
-// logDir is the directory of the log: a log whose name is not synced is lost with all that is in it.
+// logDir is the directory of the log: without a synced name a log is lost.
 type logDir struct {
 	vfs.File
 	fs *logFS
@@ -336,7 +342,8 @@ func (d *logDir) Sync() error {
 	return nil
 }
 
-// tableFile is any other file of the directory, and of the one for what is incoming: it takes nothing once the log has failed.
+// tableFile is any other file of the directory and of incoming/: it takes nothing after the log
+// failed.
 type tableFile struct {
 	vfs.File
 	fs   *logFS

@@ -15,7 +15,7 @@ import (
 
 const (
 	markName = "MARK"
-	// secondMarkName is of another name than the first, so that what takes one away by its name leaves the other.
+	// secondMarkName differs from the first, so that what removes one by its name leaves the other.
 	secondMarkName = "SYNCED"
 
 	markMagic   = "TLMK"
@@ -25,7 +25,8 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// markNames are the two marks, which hold the same: the loss of one is seen, and the other one still guards the log.
+// markNames are the two marks, which hold the same. The loss of one is seen, and the other still
+// guards.
 var markNames = [2]string{markName, secondMarkName}
 
 // markState is what the marks hold.
@@ -57,8 +58,8 @@ func readMarks(fsys vfs.FS, dir string) (m markState, err error) {
 	return m, nil
 }
 
-// mark is the pair of files that remember, outside the log, how far the log was synced. They are written after the sync and are not
-// synced themselves: an old value is as true as a new one, only less strict.
+// mark is the pair of files that record, outside the log, how far the log was synced. They are
+// written after the sync and are not synced themselves: an old value is true too, only less strict.
 type mark struct {
 	mu     sync.Mutex
 	files  []vfs.File
@@ -66,8 +67,8 @@ type mark struct {
 	closed bool          // as written
 }
 
-// openMark opens the marks of dir, which hold what was read, for writing. Those that are not there are made and synced: before a
-// database is made, so that one without them has lost them.
+// openMark opens the marks of dir, which hold what was read, for writing. Missing ones are made and
+// synced before a database is made, so that a database without them has lost them.
 func openMark(fsys vfs.FS, dir string, was markState) (*mark, error) {
 	m := &mark{first: was.first, closed: was.closed}
 	err := m.open(fsys, dir)
@@ -125,7 +126,8 @@ func (m *mark) set(first journal.Index, closed bool) error {
 	return m.write(first, closed)
 }
 
-// lower takes back what is about to be cut, and is synced: otherwise a crash after the cut would leave a mark that calls it damage.
+// lower takes back what is about to be cut, and is synced: after a crash behind the cut a higher
+// mark would report damage.
 func (m *mark) lower(first journal.Index) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

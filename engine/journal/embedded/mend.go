@@ -12,15 +12,16 @@ import (
 	"trunkline/engine/journal"
 )
 
-// earlyMetas are the metas of snapshots where earlier versions kept them: all in one place, so that damage of it hid all of them. The
-// first change puts each one behind the chunks of its snapshot.
+// earlyMetas are the metas of snapshots of earlier versions: all in one place, so that damage of it
+// hid all of them. The first change puts each one behind the chunks of its snapshot.
 type earlyMetas struct {
 	there bool // something is in that place
 	metas map[uint64][]byte
 	err   error // the damage because of which none can be read
 }
 
-// readEarlyMetas reads them. Where one cannot be read none is taken: what hides those that were dropped may be in the damaged part.
+// readEarlyMetas reads them. Where one cannot be read none is taken: the deletion of others may be
+// in the damaged part.
 func (s *Store) readEarlyMetas() (err error) {
 	s.early = earlyMetas{}
 	if s.early.there, err = s.holdsEarlyMetas(); err != nil || !s.early.there {
@@ -69,9 +70,9 @@ func (s *Store) earlyMetas() (metas map[uint64][]byte, err error) {
 	return metas, nil
 }
 
-// toMend returns what is to be taken out of the database at the first change: damaged snapshots, and the metas of earlier versions.
-// It is asked while the directory is open for reading. A file that has more than what is to be taken out would be read for it: where
-// that is damaged, so is the journal.
+// toMend returns what the first change takes out of the database: damaged snapshots, and the metas
+// of earlier versions. The directory is still open for reading only. A file that also holds other
+// keys would be read for it: where that is damaged, so is the journal.
 func (s *Store) toMend() (out []pebble.KeyRange, err error) {
 	list, err := s.ListSnapshots()
 	if err != nil {
@@ -103,9 +104,10 @@ func (s *Store) apart(r pebble.KeyRange) bool {
 	})
 }
 
-// mend takes ranges out of the database, in an opening of its own in which nothing is merged. What is damaged there is not read: each
-// range covers the files that it meets. Files that are known not to be what they were are removed first: pebble looks into each file for
-// its statistics, and panics at keys that are not between the bounds in the manifest.
+// mend takes ranges out of the database, in an opening of its own in which nothing is merged.
+// Damage there is not read: each range covers the files that it meets. Files that are known to be
+// exchanged are removed first: pebble reads each file for its statistics, and panics at keys
+// outside its bounds.
 func (s *Store) mend(out []pebble.KeyRange) (err error) {
 	for _, path := range s.bad {
 		if err := s.cfg.FS.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -134,7 +136,8 @@ func (s *Store) mend(out []pebble.KeyRange) (err error) {
 	return typed(err)
 }
 
-// moveEarlyMetas puts the metas of earlier versions behind the chunks of their snapshots, on the disk.
+// moveEarlyMetas puts the metas of earlier versions behind the chunks of their snapshots, on the
+// disk.
 func (s *Store) moveEarlyMetas() error {
 	if len(s.early.metas) == 0 {
 		return nil

@@ -27,19 +27,21 @@ func (s *Store) options() *pebble.Options {
 		FlushDelayDeleteRange:       reclaimAfter,
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 1 },
 	}
-	// A snapshot that is ingested never waits for, and never becomes a part of, the log: see settle.
+	// A snapshot that is ingested never waits for the log, and never becomes a part of it: see
+	// settle.
 	o.Experimental.DisableIngestAsFlushable = func() bool { return true }
 	o.Experimental.SpanPolicyFunc = endFile
 	for i := range o.TargetFileSizes {
 		o.TargetFileSizes[i] = fileBytes
 	}
-	// The log is not compressed either, and most blocks are dropped before anybody reads them.
+	// The log is not compressed either, and most blocks are dropped unread.
 	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
 	return o
 }
 
-// endFile tells pebble where to end a sorted file that begins with start: no file holds keys of two kinds, nor of two snapshots.
-// One that did would span all chunks between, and a merge of it would write them all again.
+// endFile decides where pebble ends a sorted file that begins with start: no file holds keys of two
+// kinds, or of two snapshots. Such a file would span all chunks between, and a merge would rewrite
+// them.
 func endFile(start []byte) (_ pebble.SpanPolicy, end []byte, _ error) {
 	if len(start) >= numberLen && start[0] == kindChunk {
 		return pebble.SpanPolicy{}, after(append([]byte(nil), start[:numberLen]...)), nil
@@ -76,8 +78,9 @@ func (s *Store) listener() *pebble.EventListener {
 	}
 }
 
-// pebbleLogger gives pebble's lines to our log. Fatalf must not return in pebble's eyes: OnFatal ends the process. Where it does
-// not (in tests), pebble goes on with a log that fails, and nothing that it does is acknowledged.
+// pebbleLogger gives pebble's lines to our log. Pebble does not expect Fatalf to return: OnFatal
+// ends the process. Where it does not (in tests), pebble goes on with a failed log, and nothing is
+// acknowledged.
 type pebbleLogger struct{ s *Store }
 
 // Infof implements pebble.Logger.

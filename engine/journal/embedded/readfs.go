@@ -12,11 +12,12 @@ import (
 // errReadOnly is what everything gets that would change a directory which is only looked at.
 var errReadOnly = errors.New("the journal is open for reading only")
 
-// readFS is a file system that refuses every change, so that an inspection cannot make one whatever pebble would like to tidy up.
-// The lock is the one exception: it keeps a server from starting meanwhile.
+// readFS is a file system that refuses every change, so that pebble cannot tidy up during an
+// inspection. The lock is the exception: it keeps a server from starting meanwhile.
 type readFS struct{ vfs.FS }
 
-// Lock implements vfs.FS. On a disk that cannot be written nobody can have the directory open for writing, and no lock is needed.
+// Lock implements vfs.FS. On a read-only disk no process can have the directory open for writing,
+// and no lock is needed.
 func (r readFS) Lock(name string) (io.Closer, error) {
 	c, err := r.FS.Lock(name)
 	if errors.Is(err, syscall.EROFS) {

@@ -12,11 +12,11 @@ import (
 	"trunkline/engine/journal"
 )
 
-// asideDir takes the log files that an operator gave up, whole: the next attempt to read them needs no copy of today.
+// asideDir takes the log files that an operator dropped, so that they can be read again later.
 const asideDir = "damaged"
 
-// tornAt finds the log file that did not replay, and where: the start of the first record that is not as it was written. Pebble
-// says it in the details of its error only.
+// tornAt finds the log file that did not replay, and the start of its first bad record. Pebble has
+// it in the details of its error only.
 var tornAt = regexp.MustCompile(`replaying wal (\d+), offset \((.*): (\d+)\)`)
 
 // logDamage is where a log stops being good.
@@ -35,8 +35,9 @@ func findLogDamage(err error) (d logDamage, ok bool) {
 	return d, err == nil
 }
 
-// lookBefore opens for reading what is before the damage of a log that does not replay, so that the refusal names the index. Where
-// an operator accepts the loss, that is the journal, and the log is cut there before the first change.
+// lookBefore opens for reading what is before the damage of a log that does not replay, so that the
+// refusal names the index. With AcceptLoss that is the journal, and the log is cut there before the
+// first change.
 func (s *Store) lookBefore(fsys vfs.FS, refused error) error {
 	at, last, err := s.showBefore(fsys, refused)
 	if err != nil {
@@ -53,8 +54,8 @@ func (s *Store) lookBefore(fsys vfs.FS, refused error) error {
 	return nil
 }
 
-// showBefore opens for reading what is before a damaged place of the log, if it is that which was refused, and returns the place and
-// the last index before it.
+// showBefore opens for reading what is before a damaged place of the log, if that was the cause of
+// the refusal, and returns the place and the last index before it.
 func (s *Store) showBefore(fsys vfs.FS, refused error) (at logDamage, last journal.Index, err error) {
 	var damage *journal.DamageError
 	if !errors.As(refused, &damage) {
@@ -73,8 +74,9 @@ func (s *Store) showBefore(fsys vfs.FS, refused error) (at logDamage, last journ
 	return at, last, nil
 }
 
-// setAside moves the damaged log, and those after it, out of the way, and puts the good beginning in its place. The later ones go
-// first: a crash in between leaves a directory that is still refused for the same damage.
+// setAside moves the damaged log and those after it away, and puts the good beginning in its place.
+// The later ones go first: after a crash in between the directory is still refused for the same
+// damage.
 func (s *Store) setAside(at logDamage) error {
 	fs, dir := s.cfg.FS, s.cfg.Dir
 	aside := fs.PathJoin(dir, asideDir)

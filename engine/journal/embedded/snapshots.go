@@ -17,7 +17,8 @@ import (
 // countLen is the length of the number of chunks, before the meta of a snapshot.
 const countLen = 4
 
-// flush returns when everything written so far is in sorted files, or when that failed: pebble would try without end.
+// flush returns when everything written so far is in sorted files, or when that failed: pebble
+// would try without end.
 func (s *Store) flush() error {
 	if err := s.awaitRoom(); err != nil {
 		return err
@@ -89,8 +90,8 @@ func (s *Store) ListSnapshots() (list []journal.Snapshot, err error) {
 	return list, nil
 }
 
-// snapshot returns what is known of a snapshot. found is false for one that was dropped or that is not complete. What is damaged
-// of it is its Err, and no error.
+// snapshot returns what is known of a snapshot. found is false for one that was dropped or is not
+// complete. Its damage is in its Err, and is no error.
 func (s *Store) snapshot(number uint64) (g journal.Snapshot, found bool, err error) {
 	g.Number, g.Err = number, s.lost[number]
 	value, found, err := s.meta(number)
@@ -110,8 +111,8 @@ func (s *Store) snapshot(number uint64) (g journal.Snapshot, found bool, err err
 	return g, found || g.Err != nil, nil
 }
 
-// numbers returns the numbers of all snapshots of which there is a sorted file, whatever is in it, in rising order. No file holds chunks
-// of two of them, so that damage in the files of one hides no other.
+// numbers returns the numbers of all snapshots with a sorted file, rising, whatever is in the file.
+// No file holds chunks of two of them, so damage of one hides no other.
 func (s *Store) numbers() ([]uint64, error) {
 	tables, err := s.tables()
 	if err != nil {
@@ -211,7 +212,8 @@ func (s *Store) readChunks(it *pebble.Iterator, g uint64, count uint32, f func(c
 	return nil
 }
 
-// DropSnapshot implements journal.Snapshots. It need not be synced: what a crash brings back is whole.
+// DropSnapshot implements journal.Snapshots. It need not be synced: a crash restores all of it or
+// nothing.
 func (s *Store) DropSnapshot(g uint64) error {
 	if err := s.mayChange(); err != nil {
 		return err

@@ -13,8 +13,9 @@ import (
 	"trunkline/engine/journal"
 )
 
-// snapshotWriter writes chunks into sorted files beside the database, which takes them over when they are all on the disk. So a
-// snapshot is written once, and nothing of it stands in the log, where each sync of a block would wait for it.
+// snapshotWriter writes chunks into sorted files beside the database, which takes them over when
+// all are on the disk. So a snapshot is written once and not in the log, where the sync of a block
+// would wait for it.
 type snapshotWriter struct {
 	s        *Store
 	g        uint64
@@ -29,8 +30,8 @@ type snapshotWriter struct {
 	done     bool
 }
 
-// BeginSnapshot implements journal.Snapshots. One snapshot is written at a time: what another writer did not commit is
-// discarded.
+// BeginSnapshot implements journal.Snapshots. One snapshot is written at a time: an earlier one
+// that is not committed is discarded.
 func (s *Store) BeginSnapshot(g uint64) (journal.SnapshotWriter, error) {
 	if err := s.mayChange(); err != nil {
 		return nil, err
@@ -49,7 +50,8 @@ func (s *Store) BeginSnapshot(g uint64) (journal.SnapshotWriter, error) {
 	return s.writing, nil
 }
 
-// prepare makes room for a snapshot: nothing of that number is in the database, and nothing at all is incoming.
+// prepare makes room for a snapshot: it removes that number from the database, and all that is
+// incoming.
 func (s *Store) prepare(g uint64) error {
 	if s.writing != nil {
 		if err := s.writing.Abort(); err != nil {
@@ -68,8 +70,8 @@ func (s *Store) prepare(g uint64) error {
 	return typed(s.cfg.FS.MkdirAll(s.incomingPath(), 0o700))
 }
 
-// settle sees to it that no deletion of chunks of this snapshot waits in memory. Pebble would flush it while it ingests, with
-// all commits behind it, and without end on a full disk.
+// settle flushes deletions of chunks of this snapshot from memory. Pebble would do it while it
+// ingests, with all commits behind it, and without end on a full disk.
 func (s *Store) settle(g uint64) error {
 	if !s.undone || g > s.dropped {
 		return s.err()
@@ -123,7 +125,8 @@ func (w *snapshotWriter) add(chunk []byte) error {
 	return w.finish()
 }
 
-// cause is why an operation failed: where the log has failed, that, and not what it did to this file.
+// cause is why an operation failed. Where the log has failed it is that, not its effect on this
+// file.
 func (w *snapshotWriter) cause(err error) error {
 	if err != nil && w.s.fs.failed() {
 		return w.s.fs.err()
@@ -172,8 +175,8 @@ func (w *snapshotWriter) finish() error {
 	return err
 }
 
-// Commit implements journal.SnapshotWriter. The database takes over the chunks and the meta, which is behind them in the last file,
-// all at once: they are all there or none is, and a verification reads the disk, and not the memory they were written from.
+// Commit implements journal.SnapshotWriter. The database takes over the chunks and the meta behind
+// them all at once. A verification reads the disk, not the memory they were written from.
 func (w *snapshotWriter) Commit(meta []byte) error {
 	if w.done {
 		return fmt.Errorf("cannot commit generation %d: it is committed or aborted", w.g)
@@ -214,8 +217,8 @@ func (w *snapshotWriter) complete(meta []byte) error {
 	return err
 }
 
-// syncBefore has all blocks before the snapshot on the disk, and the marks of them: where the meta is lost with the end of the log,
-// they still guard it.
+// syncBefore syncs all blocks before the snapshot, and then writes the marks: if the meta is lost
+// with the end of the log, they still guard it.
 func (w *snapshotWriter) syncBefore() error {
 	if err := w.s.Sync(); err != nil {
 		return err
@@ -223,7 +226,7 @@ func (w *snapshotWriter) syncBefore() error {
 	return typed(w.s.mark.sync())
 }
 
-// ingest gives the files to the database, which syncs its directory and its manifest: they are all in it, or none is.
+// ingest gives all files or none to the database, which syncs its directory and its manifest.
 func (w *snapshotWriter) ingest() error {
 	if err := w.s.settle(w.g); err != nil {
 		return err

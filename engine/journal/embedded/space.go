@@ -17,8 +17,8 @@ const (
 
 const stallGrace = time.Second
 
-// space knows whether the disk is full. Pebble only shows it late: a flush that finds no room is repeated without end, and
-// writes hang once memory is full.
+// space knows whether the disk is full. Pebble shows it late: it repeats a flush without room for
+// ever, and writes hang once memory is full.
 type space struct {
 	why  atomic.Uint32
 	free func() (uint64, error)
@@ -27,7 +27,7 @@ type space struct {
 	freeBytes  atomic.Uint64
 	cause      atomic.Pointer[error] // of the last flushFailing
 	stallSince atomic.Int64          // unix nanoseconds, 0: no stall
-	unreadable bool                  // of look: the free space could not be read, and that was said
+	unreadable bool                  // of look: the free space could not be read, which was logged
 }
 
 func (s *space) init(free func() (uint64, error), log *slog.Logger) { s.free, s.log = free, log }
@@ -50,7 +50,8 @@ func (s *space) flushError() error {
 	return nil
 }
 
-// set and clear may run under locks of pebble. They log a change once, and not each time that a flush is repeated.
+// set and clear may run under locks of pebble. They log a change once, not each repetition of a
+// flush.
 func (s *space) set(bit uint32, cause any) {
 	if s.why.Or(bit)&bit == 0 {
 		what := "journal is full: nothing new is accepted"

@@ -17,7 +17,8 @@ type Stats struct {
 	IncomingBytes uint64
 	// memTableBytes is what waits in memory for its file.
 	MemTableBytes uint64
-	// FlushedBytes and CompactedBytes are what was written into sorted files since Open, by flushes and by merging them.
+	// FlushedBytes and CompactedBytes were written into sorted files since Open, by flushes and by
+	// merging.
 	FlushedBytes   uint64
 	CompactedBytes uint64
 	// IngestedBytes is what was written as sorted files since Open: the chunks of snapshots.
@@ -28,13 +29,15 @@ type Stats struct {
 	LastBlock uint64
 	// Full is Store.Full.
 	Full bool
-	// Unsynced is in mode Interval the age of the oldest block that was written and is not synced; 0 where all are.
+	// Unsynced is in mode Interval the age of the oldest block that is not synced; 0 where all are.
 	Unsynced time.Duration
-	// HeldBlocks counts since Open the blocks that were acknowledged later because Unsynced was above maxUnsynced.
+	// HeldBlocks counts the blocks that were acknowledged late because Unsynced was above
+	// maxUnsynced.
 	HeldBlocks uint64
 }
 
-// Stats collects the numbers. It takes locks of the database and allocates: for a scrape, not for a request.
+// Stats collects the numbers. It takes locks of the database and allocates: for a scrape, no
+// request.
 func (s *Store) Stats() Stats {
 	st := Stats{FreeBytes: s.space.freeBytes.Load(), LastBlock: s.last.Load(), Full: s.Full()}
 	st.Unsynced, st.HeldBlocks = s.window.stats()

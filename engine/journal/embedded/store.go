@@ -15,7 +15,8 @@ import (
 	"trunkline/engine/journal"
 )
 
-// Store is a journal in a directory. Its methods may be called as journal.Store says; Full, Stats and Checkpoint at any time.
+// Store is a journal in a directory. journal.Store has the rules of its calls; Full, Stats and
+// Checkpoint may be called at any time.
 type Store struct {
 	cfg   Config
 	log   *slog.Logger
@@ -56,11 +57,12 @@ const maxIndex = ^journal.Index(0)
 
 var _ journal.Store = (*Store)(nil)
 
-// Open opens the journal in cfg.Dir, or makes it. It refuses a directory that is in use (journal.ErrLocked), that was made in
-// another mode (journal.ErrModeMismatch), and one that is damaged (journal.DamageError). Nothing in the directory changes before the
-// first change of the journal: what was opened till then is for reading only, so that whoever replays it can refuse it too. That
-// first change opens the directory for writing; no other call may run meanwhile, but for Full, Stats and Close. What the system refuses
-// till that is done ends it with that answer: nothing is tried again, and OnFatal is not called.
+// Open opens the journal in cfg.Dir, or makes it. It refuses a directory that is in use
+// (journal.ErrLocked), that was made in another mode (journal.ErrModeMismatch), and one that is
+// damaged (journal.DamageError). Nothing changes before the first change of the journal: until then
+// the directory is open for reading only, so a caller that replays it can refuse it too. The first
+// change opens it for writing; meanwhile only Full, Stats and Close may run. Until that is done, an
+// error of the system ends it: nothing is retried, and OnFatal is not called.
 func Open(cfg Config) (*Store, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -102,8 +104,8 @@ func (s *Store) open() (err error) {
 	return s.look()
 }
 
-// look opens the database for reading only and compares what is there with what the mark says was there. An opening for writing
-// would sort what is left of a damaged log and delete the log: nothing of it could be saved any more.
+// look opens the database for reading only and compares it with the mark. An opening for writing
+// would sort what is left of a damaged log and delete the log, and nothing could be saved.
 func (s *Store) look() error {
 	fsys := readFS{s.cfg.FS}
 	was, err := readMarks(fsys, s.cfg.Dir)
@@ -188,8 +190,8 @@ func (s *Store) openForReading(fsys vfs.FS) error {
 	return err
 }
 
-// missing returns what is wrong where the last block, whose records are first to last, is before the marks, or where both are lost:
-// nothing else can tell then that a log is gone.
+// missing returns what is wrong where the last block, whose records are first to last, is before
+// the marks, or where both marks are lost: nothing else shows then that a log is gone.
 func (s *Store) missing(first, last journal.Index) *journal.DamageError {
 	switch {
 	case s.was.first > first:
@@ -202,7 +204,7 @@ func (s *Store) missing(first, last journal.Index) *journal.DamageError {
 	return nil
 }
 
-// openDB opens the database. Pebble has not audited all panics of its replay of a log, so that damage may be met as one.
+// openDB opens the database. Pebble can panic in its replay of a damaged log.
 func (s *Store) openDB(o *pebble.Options) (db *pebble.DB, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -222,8 +224,8 @@ func (s *Store) openDB(o *pebble.Options) (db *pebble.DB, err error) {
 	return db, nil
 }
 
-// own opens the directory for writing, before the first change. What was read till then is not looked at again, but for the log:
-// pebble reads that a second time, because what it keeps in memory of a directory that is only read cannot be written.
+// own opens the directory for writing, before the first change. Only the log is read again: pebble
+// cannot write what it keeps in memory of a read-only directory.
 func (s *Store) own() error {
 	if s.owned.Load() {
 		return nil
@@ -241,7 +243,8 @@ func (s *Store) own() error {
 	return nil
 }
 
-// begin closes what was only read and takes what is there as the journal: it is on the disk, because pebble has sorted it.
+// begin closes what was open for reading and takes the content as the journal: pebble has sorted
+// it, so it is on the disk.
 func (s *Store) begin() (err error) {
 	var mends []pebble.KeyRange
 	if s.db != nil {
@@ -286,7 +289,8 @@ func (s *Store) begin() (err error) {
 	return s.fs.opened()
 }
 
-// readable returns why nothing can be read: the store is closed, or could not be opened for writing.
+// readable returns why nothing can be read: the store is closed, or could not be opened for
+// writing.
 func (s *Store) readable() error {
 	if s.closed.Load() {
 		return journal.ErrClosed
@@ -367,12 +371,12 @@ func (s *Store) watch() {
 	}
 }
 
-// Full reports whether nothing new should be written, because the disk is full or its files cannot be written. It is one atomic
-// load. What was appended before is still written while there is room.
+// Full reports whether nothing new should be written, because the disk is full or its files cannot
+// be written. It is one atomic load. What was appended before is still written while there is room.
 func (s *Store) Full() bool { return s.space.full() }
 
-// Broken reports whether Full is for want of something else than room: the files of the database could not be written, and the error
-// was not that of a full disk. The log has it.
+// Broken reports whether Full has another cause than a full disk: the files of the database could
+// not be written. The cause is in the log.
 func (s *Store) Broken() bool { return s.space.broken() }
 
 // stopped is called once with the end of the store. It may run under locks of pebble.
@@ -392,7 +396,8 @@ func (s *Store) err() error {
 	return nil
 }
 
-// Close syncs what was written, in every mode, and gives the directory free. After a final error it returns that error.
+// Close syncs what was written, in every mode, and releases the directory. After a final error it
+// returns that error.
 func (s *Store) Close() error {
 	if s.closed.Swap(true) {
 		return nil

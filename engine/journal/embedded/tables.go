@@ -14,9 +14,10 @@ import (
 	"trunkline/engine/journal"
 )
 
-// checkTables compares each sorted file with what the manifest tells of it. Pebble compares sizes only: it panics in the background,
-// when it merges, on a file whose keys are not between its bounds. That is a file that was exchanged with another one of its size.
-// Damage in what a file holds is for whoever reads it, but what is found here of a snapshot counts as the loss of a file of it.
+// checkTables compares each sorted file with the manifest. Pebble compares sizes only: when it
+// merges, it panics on a file whose keys are not between its bounds, one exchanged with another of
+// its size. Damage inside a file is found by its readers. What is found here of a snapshot counts
+// as a lost file of it.
 func (s *Store) checkTables(fsys vfs.FS) (err error) {
 	defer s.sober(new(bool), &err)
 	o := s.options()
@@ -52,8 +53,8 @@ func (s *Store) checkTable(fsys vfs.FS, t *pebble.SSTableInfo, o sstable.ReaderO
 		Err: fmt.Errorf("it is another file: its keys are from %s to %s, and the manifest has %s to %s", smallest, largest, t.Smallest, t.Largest)}
 }
 
-// see lists the sorted files as the manifest has them: DB.SSTables fails where one is missing. The list does not change while the
-// database is open for reading only.
+// see lists the sorted files of the manifest: DB.SSTables fails where one is missing. The list does
+// not change while the database is read-only.
 func (s *Store) see() {
 	s.seen = []pebble.SSTableInfo{}
 	v := s.db.DebugCurrentVersion()
@@ -89,8 +90,8 @@ func (s *Store) snapshotOf(t *pebble.SSTableInfo) (g uint64, ok bool) {
 	return keyNumber(from), true
 }
 
-// checkSizes compares the sorted files with those in the manifest, as pebble would at an opening. One that is missing or cut is damage,
-// unless it holds a part of a snapshot alone: then that is lost, and nothing else.
+// checkSizes compares the sorted files with the manifest, as pebble does at an opening. A missing
+// or cut file is damage, unless it holds a part of one snapshot alone: then that snapshot is lost.
 func (s *Store) checkSizes(fsys vfs.FS) error {
 	s.lost, s.bad = map[uint64]error{}, nil
 	s.see()
@@ -128,13 +129,14 @@ func (s *Store) checkSize(fsys vfs.FS, t *pebble.SSTableInfo) (damage *journal.D
 	return nil, nil
 }
 
-// isBound compares a key of a file with a bound in the manifest. A file that was taken over as a whole has 0 for the sequence number.
+// isBound compares a key of a file with a bound in the manifest. An ingested file has sequence
+// number 0.
 func isBound(key, bound pebble.InternalKey) bool {
 	return string(key.UserKey) == string(bound.UserKey) && key.Kind() == bound.Kind() && (key.SeqNum() == bound.SeqNum() || key.SeqNum() == 0)
 }
 
-// tableBounds returns the first key of a sorted file, and the last end of its range deletions, if it has any. It reads little: one
-// block of values, and the range deletions.
+// tableBounds returns the first key of a sorted file, and the last end of its range deletions, if
+// any. It reads one block of values and the range deletions.
 func tableBounds(fsys vfs.FS, path string, o sstable.ReaderOptions) (smallest, largest pebble.InternalKey, err error) {
 	f, err := fsys.Open(path)
 	if err != nil {
@@ -155,7 +157,7 @@ func tableBounds(fsys vfs.FS, path string, o sstable.ReaderOptions) (smallest, l
 	return smallest, largest, errors.Join(err, r.Close())
 }
 
-// firstPoint returns the first key that is no range deletion, one without a user key where there is none.
+// firstPoint returns the first key that is no range deletion, or one without a user key.
 func firstPoint(r *sstable.Reader) (k pebble.InternalKey, err error) {
 	it, err := r.NewIter(sstable.NoTransforms, nil, nil, sstable.AssertNoBlobHandles)
 	if err != nil {

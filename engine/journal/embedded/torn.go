@@ -12,11 +12,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// endedAt finds where the replay of a log ended. Pebble says it in its log only.
+// endedAt finds where the replay of a log ended. Pebble reports it in its log only.
 var endedAt = regexp.MustCompile(`stopped reading at offset: \((?:.*[/\\])?(\d+)\.log: (\d+)\)`)
 
-// tornTail learns from pebble's log where the last log file ends, and looks there whether that is a part of a record. It is the
-// logger of a database that is opened for reading.
+// tornTail learns from pebble's log where the last log file ends, and checks whether it ends in a
+// part of a record. It is the logger of a database that is opened for reading.
 type tornTail struct {
 	name   string // of the file, "" where nothing is torn
 	number uint64
@@ -42,7 +42,8 @@ func (t *tornTail) Errorf(string, ...any) {}
 // Fatalf implements pebble.Logger. It cannot be reached without a write.
 func (t *tornTail) Fatalf(string, ...any) {}
 
-// The parts of a record's header that all formats of pebble's log share, and the types of a chunk that has a log number.
+// The parts of a record's header that all formats of pebble's log share, and the chunk types with a
+// log number.
 const (
 	chunkHeader    = 11 // checksum:4 length:2 type:1 log number:4, little endian
 	longestHeader  = 19
@@ -53,8 +54,8 @@ const (
 	chunkLogNumber = 7
 )
 
-// look forgets the place unless a part of a record is there. Zeros are space laid out ahead, and a chunk with another log number is
-// left from the file's former life, or the mark of an orderly end.
+// look keeps the place only for a part of a record. Zeros are space laid out ahead. A chunk with
+// another log number is from the file's former life, or the mark of an orderly end.
 func (t *tornTail) look(fsys vfs.FS, dir string) error {
 	if t.name == "" {
 		return nil

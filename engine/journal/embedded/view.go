@@ -10,8 +10,9 @@ import (
 	"trunkline/engine/journal"
 )
 
-// View is a journal in a directory, opened for reading only: it cuts nothing, writes nothing, and takes the mode from the directory
-// itself. It is a journal.Store whose every change is refused. While it is open no server can start on the directory.
+// View is a journal in a directory, opened for reading only: a journal.Store that refuses every
+// change and takes the mode from the directory. While it is open no server can start on the
+// directory.
 type View struct {
 	holding
 	s      *Store
@@ -22,9 +23,10 @@ type View struct {
 
 var _ journal.Store = (*View)(nil)
 
-// Inspect opens the journal in a directory, of which Partition, Dir and FS of the Config count. It refuses a directory that is in
-// use (journal.ErrLocked), that holds no journal (ErrNoJournal), and one of which nothing can be read (*journal.DamageError). Where
-// the log is damaged, the view shows what is before the damage, and Damage tells of it.
+// Inspect opens the journal in a directory; of the Config only Partition, Dir and FS count. It
+// refuses a directory that is in use (journal.ErrLocked), that holds no journal (ErrNoJournal), and
+// one of which nothing can be read (*journal.DamageError). Where the log is damaged, the view shows
+// what is before the damage, and Damage returns it.
 func Inspect(cfg Config) (*View, error) {
 	h, err := hold(cfg.FS, cfg.Dir)
 	if err != nil {
@@ -89,7 +91,8 @@ func (v *View) compare(first, last journal.Index) {
 	}
 }
 
-// absent is what there is to say of a stamped directory without a database: the server that made it died at once, or it was lost.
+// absent is the damage of a stamped directory without a database: its server died at once, or it is
+// lost.
 func (v *View) absent(err error) error {
 	if err = v.s.absent(err); err != nil {
 		return err
@@ -112,25 +115,26 @@ func (v *View) Dir() string { return v.dir }
 // Mode returns the mode that the directory was made in.
 func (v *View) Mode() journal.Mode { return v.mode }
 
-// Marked returns the first index of the last block that is known to have been synced, and whether the store was closed after it. ok
-// is false where the mark is missing or torn; that is no damage.
+// Marked returns the first index of the last block that is known to be synced, and whether the
+// store was closed after it. ok is false where the mark is missing or torn, which is no damage.
 func (v *View) Marked() (first journal.Index, closed, ok bool) {
 	return v.s.was.first, v.s.was.closed, v.s.was.ok
 }
 
-// LostMarks returns the names of the two files with the mark that are missing or torn. One of them is no damage: the other one still
-// guards the log, and the next start makes it again.
+// LostMarks returns the names of the mark files that are missing or torn. One of them is no damage:
+// the other still guards the log, and the next start makes it again.
 func (v *View) LostMarks() []string { return v.s.was.lost }
 
-// Damage returns why a server would not open the directory, nil if it would: what the view shows ends before it.
+// Damage returns why a server would not open the directory; nil if it would. The view ends before
+// it.
 func (v *View) Damage() *journal.DamageError { return v.damage }
 
-// Mendable reports whether Damage is of the log, so that Config.AcceptLoss opens the directory with what is before it. A sorted file
-// is not mended by it.
+// Mendable reports whether Damage is of the log, so that Config.AcceptLoss opens the directory with
+// what is before it.
 func (v *View) Mendable() bool { return v.damage != nil && !v.rotten }
 
-// Torn returns where the log ends in a part of a record, which a crash left, which nobody was told of and which a server cuts off;
-// "" where it ends in a whole one.
+// Torn returns where the log ends in a part of a record, which a crash left and a server cuts off;
+// "" where it ends in a whole one. That record was never acknowledged.
 func (v *View) Torn() (file string, offset int64) {
 	if v.damage != nil {
 		return "", 0

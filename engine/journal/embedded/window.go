@@ -8,8 +8,9 @@ import (
 	"trunkline/engine/journal"
 )
 
-// maxUnsynced bounds what a power loss takes in mode Interval: while the oldest block that was acknowledged and is not synced is
-// older, no block is acknowledged. So the answers that are lost were all given within this time, however long a sync takes.
+// maxUnsynced bounds what a power loss takes in mode Interval: while the oldest acknowledged block
+// that is not synced is older, no block is acknowledged. So lost answers were all given within this
+// time.
 const maxUnsynced = 2 * time.Second
 
 // window knows in mode Interval since when acknowledged blocks wait for a sync.
@@ -21,7 +22,7 @@ type window struct {
 	oldest  time.Time     // of the acknowledged blocks that no sync covers; zero: none
 	next    time.Time     // of those that the running sync does not cover
 	syncing bool          // a sync runs
-	ended   chan struct{} // closed when the sync ends that is waited for; nil: nobody waits
+	ended   chan struct{} // closed when the sync ends that is waited for; nil without waiters
 	holding time.Time     // since when a block is held; zero: none is
 	held    uint64        // blocks that were held
 	ask     chan struct{} // asks for a sync before its time
@@ -61,7 +62,8 @@ func (w *window) end() {
 	}
 }
 
-// age returns how long the oldest acknowledged block has waited for a sync, 0 where none waits. The caller holds mu.
+// age returns how long the oldest acknowledged block has waited for a sync; 0 where none waits. The
+// caller holds mu.
 func (w *window) age() time.Duration {
 	since := w.oldest
 	if since.IsZero() {
@@ -122,7 +124,8 @@ func (s *Store) awaitSync() error {
 	}
 }
 
-// stats returns how old the oldest acknowledged block is that no sync covers, and how many blocks were held for it.
+// stats returns the age of the oldest acknowledged block without a sync, and how many blocks were
+// held.
 func (w *window) stats() (age time.Duration, held uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

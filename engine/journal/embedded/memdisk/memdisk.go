@@ -1,8 +1,8 @@
-// Package memdisk is a disk in memory that loses its power while it is written to: pebble's own, made safe to be cloned at any moment.
-// It serves the tests of the store and of what stands on it.
+// Package memdisk is a disk in memory that loses its power while it is written to: pebble's own,
+// made safe to be cloned at any moment. It serves the tests of the store and of what uses it.
 //
 //	Link, ReuseForWrite of vfs.MemFS   take its lock for reading twice
-//	CrashClone                         takes it for writing: between the two it waits for the first, and the second for it
+//	CrashClone                         takes it for writing, between the two: a deadlock
 package memdisk
 
 import (
@@ -20,7 +20,7 @@ type Disk struct {
 // New returns an empty disk.
 func New() *Disk { return Of(vfs.NewCrashableMem()) }
 
-// Of returns a disk with the content of fs, which is nobody else's any more.
+// Of returns a disk with the content of fs, which has no other user any more.
 func Of(fs *vfs.MemFS) *Disk { return &Disk{MemFS: fs} }
 
 // Link implements vfs.FS.
