@@ -2,16 +2,17 @@ package kernel
 
 import "hash/crc64"
 
-// DigestShards is into how many parts ShardDigests divides processes and users: by a hash of their names that is the same in every
-// kernel, unlike that of the table's own shards.
+// DigestShards is into how many parts ShardDigests divides processes and users: by a hash of their
+// names that is the same in every kernel, unlike that of the table's own shards.
 const DigestShards = 16
 
-// ShardDigests condenses what Digest does in parts that two kernels with the same state share: DigestShards of processes, by pid, and
-// rate logs, by user, and then one of the sequences and the default quota. The numbers are not those of Digest.
+// ShardDigests condenses the state in parts that two kernels with the same state share:
+// DigestShards of processes, by pid, and rate logs, by user, and then one of the sequences and the
+// default quota.
 //
-// Others may use the kernel meanwhile, for the scheduling lock and a shard's are held for a batch of rows at a time; then every row
-// is of the moment at which it was looked at. stop is asked between the batches; once it returns true, the result is nil. It may
-// be nil.
+// Others may use the kernel meanwhile, for the scheduling lock and a shard's are held for a batch
+// of rows at a time; then every row is of the moment at which it was looked at. stop is asked
+// between the batches; once it returns true, the result is nil. It may be nil.
 func (k *Kernel) ShardDigests(stop func() bool) []uint64 {
 	d := shardDigests{sums: make([]uint64, DigestShards+1), table: crc64.MakeTable(crc64.ECMA)}
 	for i := range k.shards {
@@ -34,7 +35,16 @@ func (k *Kernel) ShardDigests(stop func() bool) []uint64 {
 	return d.sums
 }
 
-// shardDigests collects names and records of a batch under the locks, and condenses them without. Sums do not depend on the order.
+// Digest condenses ShardDigests into one number.
+func (k *Kernel) Digest() (sum uint64) {
+	for i, part := range k.ShardDigests(nil) {
+		sum += part * uint64(2*i+1)
+	}
+	return sum
+}
+
+// shardDigests collects names and records of a batch under the locks, and condenses them without.
+// Sums do not depend on the order.
 type shardDigests struct {
 	sums       []uint64
 	table      *crc64.Table
@@ -52,7 +62,8 @@ func (d *shardDigests) flush() {
 	d.buf, d.keys, d.ends = d.buf[:0], d.keys[:0], d.ends[:0]
 }
 
-// hash is a checksum with a mixer behind it, so that sums of it tell more than sums of checksums would.
+// hash is a checksum with a mixer behind it, so that sums of it tell more than sums of checksums
+// would.
 func (d *shardDigests) hash(b []byte) uint64 {
 	h := crc64.Checksum(b, d.table)
 	h = (h ^ h>>33) * 0xff51afd7ed558ccd
@@ -60,7 +71,8 @@ func (d *shardDigests) hash(b []byte) uint64 {
 	return h ^ h>>33
 }
 
-// digestRows takes the processes in the snapshotBatch slots of sh from the given one on; more says that there are further slots.
+// digestRows takes the processes in the snapshotBatch slots of sh from the given one on; more says
+// that there are further slots.
 func (k *Kernel) digestRows(d *shardDigests, sh *shard, from uint32) (more bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -81,8 +93,9 @@ func (k *Kernel) digestRows(d *shardDigests, sh *shard, from uint32) (more bool)
 	return end < sh.used
 }
 
-// canonical returns the node without what depends on the way to its state: a returned entry and a queued one differ only in where
-// they are kept, and the index of a completion's record is 0 where nothing is recorded.
+// canonical returns the node without what depends on the way to its state: a returned entry and a
+// queued one differ only in where they are kept, and the index of a completion's record is 0 where
+// nothing is recorded.
 func (n *node) canonical() node {
 	c := *n
 	switch n.where {
@@ -94,7 +107,8 @@ func (n *node) canonical() node {
 	return c
 }
 
-// digestLogs takes logs from the given slot on and returns the slot to go on with, if there are more.
+// digestLogs takes logs from the given slot on and returns the slot to go on with, if there are
+// more.
 func (s *rateShard) digestLogs(d *shardDigests, from uint32) (next uint32, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,11 +16,11 @@ func TestShardDigestsSeeWhatDigestSees(t *testing.T) {
 		journal := &tape{}
 		cfg := snapshotConfig(journal)
 		k, now := New(cfg), at(0)
-		whole, parts := k.Digest(), k.ShardDigests(nil)
+		whole, parts := k.stateDigest(), k.ShardDigests(nil)
 		run := func(deeds []deed) {
 			for _, d := range deeds {
 				d.do(k, &now)
-				nowWhole, nowParts := k.Digest(), k.ShardDigests(nil)
+				nowWhole, nowParts := k.stateDigest(), k.ShardDigests(nil)
 				if (nowWhole == whole) != slices.Equal(nowParts, parts) {
 					rt.Fatalf("%+v: digest %x to %x, shards\n%x\n%x", d, whole, nowWhole, parts, nowParts)
 				}

@@ -125,7 +125,7 @@ func TestLanesOfARandomProgram(t *testing.T) {
 			if err != nil {
 				rt.Fatal(err)
 			}
-			if many.Digest() != k.Digest() || one.Digest() != k.Digest() || len(from.records) > 0 && many.Latest() != one.Latest() {
+			if many.stateDigest() != k.stateDigest() || one.stateDigest() != k.stateDigest() || len(from.records) > 0 && many.Latest() != one.Latest() {
 				rt.Fatalf("another state along %d lanes from %d records", lanes, len(from.records))
 			}
 			if many.created != one.created || many.readied != one.readied || many.byState != one.byState || many.total != one.total {
@@ -156,7 +156,7 @@ func TestLanesOfManyChunks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if back.Digest() != k.Digest() {
+			if back.stateDigest() != k.stateDigest() {
 				t.Errorf("%d lanes: another state", lanes)
 			}
 			oneOwnerEach(t, back)
@@ -195,8 +195,8 @@ func TestLanesOverALivingKernel(t *testing.T) {
 	for i := range 2000 {
 		deed{i * 7 % deedKinds, i * 13 % 12, i * 5 % 35, i % 3 / 2}.do(k, &now)
 		if i%100 == 0 {
-			before := k.Digest()
-			if _, err := k.Recover(3).Finish(); err != nil || k.Digest() != before {
+			before := k.stateDigest()
+			if _, err := k.Recover(3).Finish(); err != nil || k.stateDigest() != before {
 				t.Fatalf("after %d: %v", i, err)
 			}
 			oneOwnerEach(t, k)

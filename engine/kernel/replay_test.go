@@ -12,14 +12,14 @@ func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
 	r.mk("ready")
 	r.mk("running", Running)
 	r.mk("done", Terminated)
-	before := r.k.Digest()
+	before := r.k.stateDigest()
 	f := func(why string, c Change) {
 		t.Helper()
 		_, err := r.k.Apply(&c, 0)
 		if !errors.Is(err, errNotApplicable) || !strings.Contains(err.Error(), why) {
 			t.Errorf("%v: got %v, want %s", c.Kind, err, why)
 		}
-		if r.k.Digest() != before {
+		if r.k.stateDigest() != before {
 			t.Fatalf("%v changed something", c.Kind)
 		}
 	}
@@ -48,16 +48,16 @@ func TestApplyRefusesWhatDoesNotFit(t *testing.T) {
 // TestDigestSeesEverything: each change shows in the digest, and replaying shows the same.
 func TestDigestSeesEverything(t *testing.T) {
 	r := newRig(t, Config{Defaults: BuiltinQuota(), DequeueLease: time.Minute, Retention: time.Minute, MaxRateLimitUsers: 3})
-	last := r.k.Digest()
+	last := r.k.stateDigest()
 	f := func(what string, do func()) {
 		t.Helper()
 		do()
-		d := r.k.Digest()
+		d := r.k.stateDigest()
 		if d == last {
 			t.Errorf("%s does not show", what)
 		}
 		last = d
-		if got := r.replayed(Config{Shards: 512, DequeueLease: time.Second}).Digest(); got != d {
+		if got := r.replayed(Config{Shards: 512, DequeueLease: time.Second}).stateDigest(); got != d {
 			t.Errorf("%s: replay gives %x, want %x", what, got, d)
 		}
 	}
@@ -79,11 +79,11 @@ func TestDigestSeesEverything(t *testing.T) {
 	f("terminate", func() { r.k.Terminate(r.now, []byte("a"), nil, nil) })
 	f("zombie", func() { r.to("a", Zombie, OK) })
 	f("sweep", func() { r.after(time.Hour); r.k.Sweep(r.now) })
-	peek := r.k.Digest()
+	peek := r.k.stateDigest()
 	r.k.CheckRate(r.now, []byte("new"), false)
 	var c QuotaCheck
 	r.k.CheckQuota(r.now, []byte("b"), &c)
-	if r.k.Digest() != peek {
+	if r.k.stateDigest() != peek {
 		t.Error("looking changed something")
 	}
 }

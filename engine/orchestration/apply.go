@@ -4,10 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"math"
 
-	"trunkline/codec/wire"
 	"trunkline/engine/envelope"
 	"trunkline/engine/table"
 )
@@ -179,33 +177,4 @@ func (o *Engine) applyReport(c *Call, s *session, ch *Change) error {
 	o.account(c, s, len(c.buf))
 	o.moved(c, s, &st)
 	return nil
-}
-
-// Digest returns a number that two engines share that hold the same envelopes and sessions, whatever way they came to it and
-// whenever they were used last. Requests may go on meanwhile, but then it says little. c brings the time: a session whose process
-// has ended, and that nobody has asked for since, ends now.
-func (o *Engine) Digest(c *Call) (sum uint64) {
-	o.envelopes.Walk(func(e *table.Entry[stored]) {
-		sum += digestOf([]byte(e.Key()), e.Value().encoded)
-	})
-	var pids [][]byte
-	o.sessions.Walk(func(e *table.Entry[session]) { pids = append(pids, []byte(e.Key())) })
-	for _, pid := range pids {
-		s, code := o.find(c, pid, false)
-		if code != wire.OK {
-			continue
-		}
-		c.output = s.appendState(c.output[:0])
-		sum += digestOf(pid, c.output)
-		s.mu.Unlock()
-	}
-	return sum
-}
-
-func digestOf(key, state []byte) uint64 {
-	h := fnv.New64a()
-	h.Write(key)
-	h.Write([]byte{0})
-	h.Write(state)
-	return h.Sum64()
 }

@@ -7,13 +7,16 @@ import (
 	"trunkline/engine/table"
 )
 
-// DigestShards is into how many parts ShardDigests divides what is held: by a hash of the names that is the same in every engine.
+// DigestShards is into how many parts ShardDigests divides what is held: by a hash of the names
+// that is the same in every engine.
 const DigestShards = 16
 
-// ShardDigests condenses what Digest does in parts that two engines share that hold the same: envelopes by their ids, sessions by
-// their processes. The numbers are not those of Digest. Requests may go on meanwhile, for only a shard of the table or a session is
-// locked at a time; then every entry is of the moment at which it was looked at. stop is asked before each entry; once it returns
-// true, the result is nil. It may be nil.
+// ShardDigests condenses the state in parts that two engines share that hold the same: envelopes by
+// their ids, sessions by their processes. c brings the time: a session whose process has ended, and
+// that no request has asked for since, ends now. Requests may go on meanwhile, for only a shard of
+// the table or a session is locked at a time; then every entry is of the moment at which it was
+// looked at. stop is asked before each entry; once it returns true, the result is nil. It may be
+// nil.
 func (o *Engine) ShardDigests(c *Call, stop func() bool) []uint64 {
 	d := shardDigests{sums: make([]uint64, DigestShards), table: crc64.MakeTable(crc64.ECMA)}
 	type entry struct {
@@ -45,6 +48,14 @@ func (o *Engine) ShardDigests(c *Call, stop func() bool) []uint64 {
 		d.add('s', pid, c.output)
 	}
 	return d.sums
+}
+
+// Digest condenses ShardDigests into one number.
+func (o *Engine) Digest(c *Call) (sum uint64) {
+	for i, part := range o.ShardDigests(c, nil) {
+		sum += part * uint64(2*i+1)
+	}
+	return sum
 }
 
 // shardDigests are sums, which do not depend on the order.

@@ -33,10 +33,10 @@ func (d *digest) quota(q *Quota) {
 	}
 }
 
-// Digest condenses the state that changes describe: rows, queue order, leases, completions, usage, rate logs, defaults and
+// stateDigest condenses the state that changes describe: rows, queue order, leases, completions, usage, rate logs, defaults and
 // sequences. It does not depend on shards, seeds, slots or on the recency of rate-limit logs. It is meaningful while nothing
 // else runs; for tests and for comparing a replay with its origin.
-func (k *Kernel) Digest() uint64 {
+func (k *Kernel) stateDigest() uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	d := newDigest()
