@@ -119,9 +119,6 @@ type Limits struct {
 	// reads ahead pauses. Nil: only the bounds of each connection count.
 	Input  *Budget
 	NoRoom string
-	// TurnBytes bounds how much input one connection may have taken before others get theirs
-	// (kernel-ipc §2.5).
-	TurnBytes int
 }
 
 // Defaults that belong to the protocol contract rather than to a deployment.

@@ -23,7 +23,7 @@ func (c *conn) handoff(why stream.Departure, unsent []byte) (keep bool) {
 		s.log.Warn("cannot move a connection off its loop", "conn", c.port.ID(), "why", why.String(), "err", err)
 		return c.close(link.ReasonError)
 	}
-	s.gate.Rests(&c.Rests, false) // the new owner finds out for itself
+	s.gate.Rests(&c.State, false) // the new owner finds out for itself
 	a := stream.Adopted{
 		Port: c.port, Session: c.sess, State: c.State, Why: why,
 		Unread: append([]byte(nil), c.unread()...), Unsent: unsent, Charge: c.charge,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"runtime"
@@ -129,12 +128,6 @@ func (s *Server) Serve(ln net.Listener) error { return s.host.Accept(ln, s.join)
 
 // ServeStreams serves a listener by goroutines, as TLS needs it, under the same limits.
 func (s *Server) ServeStreams(ln net.Listener) error { return s.host.ServeListener(ln) }
-
-// ServeConn serves one connection by goroutines, under the same limits, and returns when it is
-// closed.
-func (s *Server) ServeConn(rwc io.ReadWriteCloser, remote string) error {
-	return s.host.Serve(rwc, remote)
-}
 
 // Stats reads the counters.
 func (s *Server) Stats() stream.Snapshot { return s.host.Snapshot() }

@@ -235,7 +235,7 @@ func TestServeConn(t *testing.T) {
 	s := start(t, "tcp", nil)
 	mine, theirs := net.Pipe()
 	served := make(chan error, 1)
-	go func() { served <- s.ServeConn(theirs, "pipe") }()
+	go func() { served <- s.host.Serve(theirs, "pipe") }()
 	p := &peer{t, mine, s}
 	p.send(linktest.Frame('e', "hello"))
 	p.want('e', "hello")

@@ -102,7 +102,7 @@ func TestDrainReachesAQuietReader(t *testing.T) {
 		p.send(linktest.Frame('q', ""))
 		echo(p)
 	}, func(p *peer) {
-		wait(p.t, "the session to be told", func() bool { return drainTold(p.host) })
+		wait(p.t, "the session to be told", func() bool { return drainCalled(p.host) })
 		p.send(linktest.Frame('e', "late"))
 		p.want('e', "late")
 		p.want('u', "")
@@ -113,21 +113,21 @@ func TestDrainReachesAQuietReader(t *testing.T) {
 		p.send(linktest.Frame('q', ""))
 		echo(p)
 		_ = p.c.(*net.TCPConn).CloseWrite()
-		wait(p.t, "the end to be seen", func() bool { return endTold(p.host) })
+		wait(p.t, "the end to be seen", func() bool { return eofCalled(p.host) })
 	}, func(p *peer) {
 		p.book.Last().Release()
 		p.want('q', "")
 	})
 }
 
-func drainTold(h *Host) bool {
+func drainCalled(h *Host) bool {
 	c := h.list(nil)[0]
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.Draining() && !c.DrainDue()
 }
 
-func endTold(h *Host) bool {
+func eofCalled(h *Host) bool {
 	c := h.list(nil)[0]
 	c.mu.Lock()
 	defer c.mu.Unlock()

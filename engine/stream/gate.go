@@ -88,23 +88,15 @@ func (g *Gate) Release(rests bool) {
 	}
 }
 
-// Rest notes that the session of one more connection is done in a drain.
-func (g *Gate) Rest() { g.look(g.open.Add(resting)) }
-
-// Stir takes Rest back.
-func (g *Gate) Stir() { g.open.Add(-resting) }
-
-// Rests calls Rest or Stir where done differs from *rests, and sets it: done is whether the session
-// is done in a drain. It reports whether the connection is to be closed.
-func (g *Gate) Rests(rests *bool, done bool) (part bool) {
+// Rests counts the connection of s as one whose session is done in a drain, or no longer.
+func (g *Gate) Rests(s *link.State, done bool) {
 	switch {
-	case done && !*rests:
-		g.Rest()
-	case !done && *rests:
-		g.Stir()
+	case done && !s.Rests:
+		g.look(g.open.Add(resting))
+	case !done && s.Rests:
+		g.open.Add(-resting)
 	}
-	*rests = done
-	return done && g.RestIsOver()
+	s.Rests = done
 }
 
 // Finished is State.Finished for a connection whose owner has nothing to send; with woken the
@@ -112,7 +104,9 @@ func (g *Gate) Rests(rests *bool, done bool) (part bool) {
 // are to be closed.
 func (g *Gate) Finished(s *link.State, sess link.Session, woken bool) (r link.Reason, done bool) {
 	if r, done = s.Finished(sess); r == link.ReasonDrain {
-		done = g.Rests(&s.Rests, done && !woken)
+		done = done && !woken
+		g.Rests(s, done)
+		done = done && g.RestIsOver()
 	}
 	return r, done
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"trunkline/engine/link"
 )
 
 // TestADrainEndsForAllTogether: the rest is over once every open connection rests, and not before; one that ends counts no more.
@@ -13,12 +14,13 @@ func TestADrainEndsForAllTogether(t *testing.T) {
 	for range 3 {
 		g.Admit()
 	}
-	if g.Rest(); g.Open() != 3 || g.Admit() {
+	var one, two link.State
+	if g.Rests(&one, true); g.Open() != 3 || g.Admit() {
 		t.Errorf("%d open, limit 3", g.Open())
 	}
-	g.Rest()
-	g.Stir()
-	g.Rest()
+	g.Rests(&two, true)
+	g.Rests(&two, false)
+	g.Rests(&two, true)
 	g.Release(true)
 	if g.RestIsOver() || g.Open() != 2 {
 		t.Error("the rest is over while one connection is busy")
@@ -31,7 +33,7 @@ func TestADrainEndsForAllTogether(t *testing.T) {
 	}
 }
 
-// TestTheRestEndsBeforeTheGrace: whatever holds a drain up, the last quarter of its grace is for parting.
+// TestTheRestEndsBeforeTheGrace: whatever delays a drain, the last quarter of its grace is for lingering.
 func TestTheRestEndsBeforeTheGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, began := NewGate(2, nil), time.Now()

@@ -36,7 +36,7 @@ func TestDelivery(t *testing.T) {
 	f("all delivered", ten, look{told: true, over: true})
 	f("delivered later", ten, look{told: true, left: 1}, look{after: s, told: true, over: true})
 	f("never delivered", ten, look{told: true, left: 9}, look{after: 10*s - 1, told: true, left: 9}, look{after: 10 * s, told: true, left: 9, over: true})
-	f("nobody tells", ten, look{}, look{after: 10*s - 1}, look{after: 10 * s, over: true})
+	f("not known", ten, look{}, look{after: 10*s - 1}, look{after: 10 * s, over: true})
 	f("the timer is off", link.Limits{}, look{told: true, left: 1}, look{after: time.Duration(link.DefaultLingerWithin) - 1, told: true, left: 1},
 		look{after: time.Duration(link.DefaultLingerWithin), told: true, left: 1, over: true})
 	f("the peer still sends", ten, look{told: true, heard: true}, look{after: lingerWithin - 1, told: true, heard: true}, look{after: lingerWithin, told: true, heard: true, over: true})
@@ -61,12 +61,12 @@ func TestLingeringIsCheckedLessAndLess(t *testing.T) {
 	}
 }
 
-func TestGateCountsWhoParts(t *testing.T) {
+func TestGateCountsLingering(t *testing.T) {
 	g := NewGate(2, nil)
 	f := func(want bool) {
 		t.Helper()
 		if got := g.BeginLinger(); got != want {
-			t.Fatalf("Part with %d of %d said %v", g.Lingering(), g.Max(), got)
+			t.Fatalf("BeginLinger with %d of %d: %v", g.Lingering(), g.Max(), got)
 		}
 	}
 	f(true)

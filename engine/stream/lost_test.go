@@ -17,7 +17,7 @@ func TestAResetAfterTheEndIsNoticed(t *testing.T) {
 			p.send(linktest.Frame('q', ""), linktest.Frame('e', "x"))
 			p.want('e', "x")
 			_ = p.c.(writeCloser).CloseWrite()
-			wait(t, "the end to be seen", func() bool { return endTold(h) })
+			wait(t, "the end to be seen", func() bool { return eofCalled(h) })
 			time.Sleep(2 * TickEvery)
 			if n := h.Gate.Open(); n != 1 {
 				t.Fatal("a peer that waits for its answer was cut")

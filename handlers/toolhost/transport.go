@@ -48,7 +48,6 @@ func StdinLimits() link.Limits {
 		ChunkBytes:  link.DefaultChunkBytes,
 		FrameBytes:  maxLine + len("\r\n"),
 		EndOfInput:  "\n",
-		TurnBytes:   link.DefaultTurnBytes,
 	}
 }
 

@@ -12,7 +12,6 @@ func Limits() link.Limits {
 		UnsentBytes: 64 << 10,
 		ChunkBytes:  16 << 10,
 		FrameBytes:  8 << 20,
-		TurnBytes:   link.DefaultTurnBytes,
 		DrainWithin: 2e9,
 	}
 }

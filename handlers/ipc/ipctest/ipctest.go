@@ -163,7 +163,7 @@ func reactorConfig(c *Config, svc *ipc.Service) reactor.Config {
 		Limits: link.Limits{
 			IdleAfter: int64(c.ReadTimeout), FrameWithin: int64(c.ReadTimeout), SendWithin: int64(c.WriteTimeout),
 			DrainWithin: int64(c.ShutdownGrace), UnsentBytes: link.DefaultUnsentBytes, ChunkBytes: link.DefaultChunkBytes,
-			FrameBytes: c.MaxFrameBytes + frame.PrefixSize, TurnBytes: link.DefaultTurnBytes,
+			FrameBytes: c.MaxFrameBytes + frame.PrefixSize,
 		},
 	}}
 }

@@ -144,7 +144,6 @@ func limits(k *config.Kernel) link.Limits {
 		UnsentBytes: link.DefaultUnsentBytes,
 		ChunkBytes:  link.DefaultChunkBytes,
 		FrameBytes:  k.MaxFrameBytes + frame.PrefixSize,
-		TurnBytes:   link.DefaultTurnBytes,
 	}
 }
 

@@ -84,7 +84,7 @@ func TestSettingsReachTheParts(t *testing.T) {
 		"kernel.max_sessions=13", "kernel.max_session_bytes=14", "kernel.session_retention_secs=15").Kernel
 	want := link.Limits{
 		IdleAfter: 7e9, FrameWithin: 7e9, DrainWithin: 3e9, FrameBytes: 5004,
-		UnsentBytes: link.DefaultUnsentBytes, ChunkBytes: link.DefaultChunkBytes, TurnBytes: link.DefaultTurnBytes,
+		UnsentBytes: link.DefaultUnsentBytes, ChunkBytes: link.DefaultChunkBytes,
 	}
 	if got := limits(k); !reflect.DeepEqual(got, want) {
 		t.Errorf("limits = %+v, want %+v", got, want)

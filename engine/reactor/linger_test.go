@@ -13,7 +13,7 @@ import (
 	"trunkline/engine/stream"
 )
 
-const farewellSize = 300_000 // more than dialSmall's system takes, less than the server's
+const answerBytes = 300_000 // more than dialSmall's system takes, less than the server's
 
 // dialSmall connects a TCP peer whose system takes next to nothing that its program has not read.
 func (s *server) dialSmall() *peer {
@@ -33,13 +33,13 @@ func (s *server) dialSmall() *peer {
 // answered has the server send more than the peer's system takes.
 func (p *peer) answered() {
 	p.t.Helper()
-	p.send(linktest.Sized('b', farewellSize), linktest.Frame('e', "last"))
-	wait(p.t, "the answers to be sent", func() bool { p.s.order(dueScan); return p.s.Stats().BytesOut > farewellSize })
+	p.send(linktest.Sized('b', answerBytes), linktest.Frame('e', "last"))
+	wait(p.t, "the answers to be sent", func() bool { p.s.order(dueScan); return p.s.Stats().BytesOut > answerBytes })
 }
 
 func (p *peer) wantAnswers() {
 	p.t.Helper()
-	p.wantPattern('b', farewellSize)
+	p.wantPattern('b', answerBytes)
 	p.want('e', "last")
 }
 
@@ -82,42 +82,42 @@ func TestLastAnswersOutliveLateBytes(t *testing.T) {
 				t.Errorf("left the loop: %v", left)
 			}
 			_ = p.c.Close()
-			wait(t, "the connection to part", func() bool { return s.gate.Lingering() == 0 })
+			wait(t, "the connection to be closed", func() bool { return s.gate.Lingering() == 0 })
 		})
 	}
 	bye := func(p *peer) { p.send(linktest.Frame('c', "bye")) }
 	drain := func(p *peer) { _ = p.s.Shutdown(context.Background()) }
-	f("the session's last word", false, bye)
+	f("the session closes", false, bye)
 	f("drain", false, drain)
 	f("drain off the loop", true, drain)
 }
 
-// TestSlotsAreFreeWhileConnectionsPart: a peer may come again at once, and those who do not take their answers keep nobody out.
-func TestSlotsAreFreeWhileConnectionsPart(t *testing.T) {
+// TestSlotsAreFreeWhileConnectionsLinger: a peer may come again at once, and those that do not take their answers keep no one out.
+func TestSlotsAreFreeWhileConnectionsLinger(t *testing.T) {
 	s := start(t, "tcp", func(c *Config) { c.MaxConnections, c.Refuse = 2, full })
 	end := func(nth int64) *peer {
 		t.Helper()
 		p := s.dialSmall()
-		p.send(linktest.Sized('b', farewellSize), linktest.Frame('c', "bye"))
+		p.send(linktest.Sized('b', answerBytes), linktest.Frame('c', "bye"))
 		s.wantCount(link.ReasonProtocol, nth)
 		if n := s.gate.Lingering(); n != int(min(nth, 2)) {
-			t.Errorf("%d part, of %d under a limit of 2", n, nth)
+			t.Errorf("%d linger, of %d under a limit of 2", n, nth)
 		}
 		return p
 	}
-	parting := []*peer{end(1), end(2)}
+	lingering := []*peer{end(1), end(2)}
 	end(3)
 	s.dial().session()
-	for _, p := range parting {
-		p.wantPattern('b', farewellSize)
+	for _, p := range lingering {
+		p.wantPattern('b', answerBytes)
 		p.want('c', "bye")
 		_ = p.c.Close()
 	}
-	wait(t, "them to part", func() bool { return s.gate.Lingering() == 0 })
+	wait(t, "them to be closed", func() bool { return s.gate.Lingering() == 0 })
 }
 
-// TestPartingTakesItsTimeAtMost: from a peer that never takes its answers the socket is taken.
-func TestPartingTakesItsTimeAtMost(t *testing.T) {
+// TestLingeringTakesItsTimeAtMost: from a peer that never takes its answers the socket is taken.
+func TestLingeringTakesItsTimeAtMost(t *testing.T) {
 	s := start(t, "tcp", func(c *Config) { c.Limits.SendWithin = int64(200 * time.Millisecond) })
 	p := s.dialSmall()
 	p.answered()
@@ -126,8 +126,8 @@ func TestPartingTakesItsTimeAtMost(t *testing.T) {
 	wait(t, "the time to be up", func() bool { return s.gate.Lingering() == 0 })
 }
 
-// TestShutdownWaitsForThoseWhoPart, but not longer than its grace.
-func TestShutdownWaitsForThoseWhoPart(t *testing.T) {
+// TestShutdownWaitsForLingering, but not longer than its grace.
+func TestShutdownWaitsForLingering(t *testing.T) {
 	f := func(name string, grace time.Duration, reads bool) {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, "tcp", func(c *Config) { c.Limits.DrainWithin = int64(grace) })
@@ -148,7 +148,7 @@ func TestShutdownWaitsForThoseWhoPart(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := s.gate.Lingering(); n != 0 {
-				t.Errorf("%d still part", n)
+				t.Errorf("%d still linger", n)
 			}
 		})
 	}

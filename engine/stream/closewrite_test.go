@@ -28,7 +28,7 @@ func dialSmall(t *testing.T, h *Host, book *linktest.Book, ln net.Listener) *pee
 	return &peer{t, c, h, book}
 }
 
-const farewellSize = 300_000 // more than dialSmall's system takes, less than the server's
+const answerBytes = 300_000 // more than dialSmall's system takes, less than the server's
 
 // TestLastAnswersOutliveLateBytes: closing a socket with unread bytes, or getting some later, resets it, and that costs the peer what is
 // still under way.
@@ -45,8 +45,8 @@ func TestLastAnswersOutliveLateBytes(t *testing.T) {
 			go func() { _ = h.ServeListener(wrap(ln)) }()
 			p := dialSmall(t, h, book, ln)
 			p.c = secure(p.c)
-			p.send(linktest.Sized('b', farewellSize), linktest.Frame('e', "last"))
-			wait(t, "the answers to be sent", func() bool { return h.Snapshot().BytesOut > farewellSize })
+			p.send(linktest.Sized('b', answerBytes), linktest.Frame('e', "last"))
+			wait(t, "the answers to be sent", func() bool { return h.Snapshot().BytesOut > answerBytes })
 			end(p)
 			wait(t, "the session to end", func() bool { return h.Gate.Open() == 0 })
 			for range 40 { // much more than is ever dropped at once
@@ -55,18 +55,18 @@ func TestLastAnswersOutliveLateBytes(t *testing.T) {
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
-			p.wantPattern('b', farewellSize)
+			p.wantPattern('b', answerBytes)
 			p.want('e', "last")
 			if rest, err := io.ReadAll(p.c); err != nil {
 				t.Fatalf("after the answers: %d bytes, %v", len(rest), err)
 			}
 			_ = p.c.Close()
-			wait(t, "the connection to part", func() bool { return h.Gate.Lingering() == 0 })
+			wait(t, "the connection to be closed", func() bool { return h.Gate.Lingering() == 0 })
 		})
 	}
 	plain := func(ln net.Listener) net.Listener { return ln }
 	as := func(c net.Conn) net.Conn { return c }
-	f("the session's last word", bye, plain, as)
+	f("the session closes", bye, plain, as)
 	f("drain", drain, plain, as)
 	server, client := tlsConfigs()
 	client.ServerName = "127.0.0.1"
@@ -74,49 +74,49 @@ func TestLastAnswersOutliveLateBytes(t *testing.T) {
 	f("TLS", drain, under, func(c net.Conn) net.Conn { return tls.Client(c, client) })
 }
 
-// TestSlotsAreFreeWhileConnectionsPart: a peer may come again at once, and those who do not take their answers keep nobody out.
-func TestSlotsAreFreeWhileConnectionsPart(t *testing.T) {
+// TestSlotsAreFreeWhileConnectionsLinger: a peer may come again at once, and those that do not take their answers keep no one out.
+func TestSlotsAreFreeWhileConnectionsLinger(t *testing.T) {
 	h, book, ln := listen(t, "tcp", func(c *Config) { c.MaxConnections, c.Refuse = 2, full })
 	end := func(nth int64) *peer {
 		t.Helper()
 		p := dialSmall(t, h, book, ln)
-		p.send(linktest.Sized('b', farewellSize), linktest.Frame('c', "bye"))
+		p.send(linktest.Sized('b', answerBytes), linktest.Frame('c', "bye"))
 		wait(t, "the slot to be free", func() bool { return h.Snapshot().Closed[link.ReasonProtocol] == nth && h.Gate.Open() == 0 })
 		if n := h.Gate.Lingering(); n != int(min(nth, 2)) {
-			t.Errorf("%d part, of %d under a limit of 2", n, nth)
+			t.Errorf("%d linger, of %d under a limit of 2", n, nth)
 		}
 		return p
 	}
-	parting := []*peer{end(1), end(2)}
+	lingering := []*peer{end(1), end(2)}
 	end(3)
 	p := dial(t, h, book, ln)
 	p.send(linktest.Frame('e', "in"))
 	p.want('e', "in")
-	for _, p := range parting {
-		p.wantPattern('b', farewellSize)
+	for _, p := range lingering {
+		p.wantPattern('b', answerBytes)
 		p.want('c', "bye")
 		_ = p.c.Close()
 	}
-	wait(t, "them to part", func() bool { return h.Gate.Lingering() == 0 })
+	wait(t, "them to be closed", func() bool { return h.Gate.Lingering() == 0 })
 }
 
-// TestPartingTakesItsTimeAtMost: from a peer that never takes its answers the socket is taken.
-func TestPartingTakesItsTimeAtMost(t *testing.T) {
+// TestLingeringTakesItsTimeAtMost: from a peer that never takes its answers the socket is taken.
+func TestLingeringTakesItsTimeAtMost(t *testing.T) {
 	h, book, ln := listen(t, "tcp", func(c *Config) { c.Limits.SendWithin = int64(200 * time.Millisecond) })
 	p := dialSmall(t, h, book, ln)
-	p.send(linktest.Sized('b', farewellSize), linktest.Frame('c', "bye"))
+	p.send(linktest.Sized('b', answerBytes), linktest.Frame('c', "bye"))
 	wait(t, "the session to end", func() bool { return h.Snapshot().Closed[link.ReasonProtocol] == 1 })
 	wait(t, "the time to be up", func() bool { return h.Gate.Lingering() == 0 })
 }
 
-// TestShutdownWaitsForThoseWhoPart, but not longer than its grace.
-func TestShutdownWaitsForThoseWhoPart(t *testing.T) {
+// TestShutdownWaitsForLingering, but not longer than its grace.
+func TestShutdownWaitsForLingering(t *testing.T) {
 	f := func(name string, grace time.Duration, reads bool) {
 		t.Run(name, func(t *testing.T) {
 			h, book, ln := listen(t, "tcp", func(c *Config) { c.Limits.DrainWithin = int64(grace) })
 			p := dialSmall(t, h, book, ln)
-			p.send(linktest.Sized('b', farewellSize), linktest.Frame('e', "last"))
-			wait(t, "the answers to be sent", func() bool { return h.Snapshot().BytesOut > farewellSize })
+			p.send(linktest.Sized('b', answerBytes), linktest.Frame('e', "last"))
+			wait(t, "the answers to be sent", func() bool { return h.Snapshot().BytesOut > answerBytes })
 			ended := make(chan error, 1)
 			go func() { ended <- h.Shutdown(context.Background()) }()
 			wait(t, "the session to end", func() bool { return h.Gate.Open() == 0 })
@@ -126,14 +126,14 @@ func TestShutdownWaitsForThoseWhoPart(t *testing.T) {
 					t.Fatal("Shutdown did not wait")
 				case <-time.After(50 * time.Millisecond):
 				}
-				p.wantPattern('b', farewellSize)
+				p.wantPattern('b', answerBytes)
 				p.want('e', "last")
 			}
 			if err := <-ended; err != nil {
 				t.Fatal(err)
 			}
 			if n := h.Gate.Lingering(); n != 0 {
-				t.Errorf("%d still part", n)
+				t.Errorf("%d still linger", n)
 			}
 		})
 	}
