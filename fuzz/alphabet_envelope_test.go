@@ -126,3 +126,17 @@ var pipelineSentences = []sentence{
 	{"orchestration", "GetSessionState", []field{processField}, 5, false},
 	{"engine", "GetSessionState", nil, 1, false}, {"orchestration", "checkBounds", nil, 1, false},
 }
+
+var engineMethods map[string]func(*call) object
+
+func init() {
+	engineMethods = map[string]func(*call) object{"CreateEnvelope": createEnvelope, "CheckBounds": checkBounds,
+		"UpdateEnvelope": updateEnvelope, "ExecutePipeline": executePipeline, "CloneEnvelope": cloneEnvelope}
+}
+
+var orchestrationMethods map[string]func(*call) object
+
+func init() {
+	orchestrationMethods = map[string]func(*call) object{"InitializeSession": initializeSession, "GetNextInstruction": getNextInstruction,
+		"ReportAgentResult": reportAgentResult, "GetSessionState": getSessionState}
+}

@@ -97,6 +97,8 @@ var sentences = slices.Concat([]sentence{
 	{"kernel", "SetQuotaDefaults", []field{{"quota", defaults, noObject}}, 4, false},
 	{"kernel", "GetQuotaDefaults", nil, 2, false},
 	{"kernel", "GetSystemStatus", nil, 4, false},
+	{"kernel", "Ping", []field{{"payload", append([]any{object{{"k", []any{1, nil, "x"}}}, 2.5, nan32, float32(1.5), long1024[:1021]}, payloads...),
+		[]any{long1024, []any{long1024}}}}, 2, false},
 	{"commbus", "Publish", busFields("event_type", eventTypes), 12, false},
 	{"commbus", "Send", busFields("command_type", commands), 6, false},
 	{"commbus", "Query", append(busFields("query_type", queries),
@@ -145,4 +147,44 @@ func weigh(about func(*sentence) bool) (list []*sentence) {
 		panic("more sentences than a byte can tell apart")
 	}
 	return list
+}
+
+// The rules of the model by method: what each request changes, and its reply.
+
+var kernelMethods map[string]func(*call) object
+
+func init() {
+	kernelMethods = map[string]func(*call) object{
+		"CreateProcess": createProcess, "GetProcess": getProcess, "ScheduleProcess": scheduleProcess,
+		"GetNextRunnable": getNextRunnable, "TransitionState": transitionState, "TerminateProcess": terminateProcess,
+		"CheckQuota": checkQuota, "RecordUsage": recordUsage, "CheckRateLimit": checkRateLimit, "ListProcesses": listProcesses,
+		"GetProcessCounts": getProcessCounts, "SetQuotaDefaults": setQuotaDefaults,
+		"GetQuotaDefaults": func(k *call) object { return k.model.quotaBody() },
+		"GetSystemStatus":  getSystemStatus, "Ping": ping,
+	}
+}
+
+var busMethods map[string]func(*call) object
+
+func init() {
+	busMethods = map[string]func(*call) object{
+		"Publish": publish, "Send": send, "Query": ask, "Subscribe": subscribe, "Unsubscribe": unsubscribe, "Reply": reply,
+		"RegisterCommandHandler": func(k *call) object { return register(k, "Command", "command") },
+		"RegisterQueryHandler":   func(k *call) object { return register(k, "Query", "query") },
+	}
+}
+
+// ping is kernel.Ping (kernel-ipc §11).
+func ping(k *call) object {
+	payload := k.field("payload")
+	if sizeOf(payload) > 1024 {
+		k.invalid("payload exceeds 1024 bytes")
+		return nil
+	}
+	extensions := []any{"kernel.CreateProcess.schedule", "kernel.GetNextRunnable.start", "kernel.RecordUsage.iterations",
+		"kernel.RecordUsage.inference_requests", "kernel.RecordUsage.inference_input_chars", "kernel.ListProcesses.cursor",
+		"kernel.ListProcesses.limit", "kernel.GetSystemStatus.digest", "kernel.Ping", "commbus.Subscribe.ack", "commbus.Unsubscribe",
+		"commbus.RegisterCommandHandler", "commbus.RegisterQueryHandler", "commbus.Reply"}
+	limits := object{{"max_frame_bytes", k.model.set.maxFrame}, {"max_in_flight", 64}, {"read_timeout_secs", 0}}
+	return object{{"pong", payload}, {"server", "trunkline"}, {"version", ""}, {"protocol", 1}, {"extensions", extensions}, {"limits", limits}}
 }

@@ -2,16 +2,6 @@ package fuzz
 
 import "slices"
 
-var busMethods map[string]func(*call) object
-
-func init() {
-	busMethods = map[string]func(*call) object{
-		"Publish": publish, "Send": send, "Query": ask, "Subscribe": subscribe, "Unsubscribe": unsubscribe, "Reply": reply,
-		"RegisterCommandHandler": func(k *call) object { return register(k, "Command", "command") },
-		"RegisterQueryHandler":   func(k *call) object { return register(k, "Query", "query") },
-	}
-}
-
 // stream is one of kernel-ipc §5.4, live or being flushed.
 type stream struct {
 	conn       *conn

@@ -2,19 +2,6 @@ package fuzz
 
 import "fmt"
 
-var kernelMethods map[string]func(*call) object
-
-func init() {
-	kernelMethods = map[string]func(*call) object{
-		"CreateProcess": createProcess, "GetProcess": getProcess, "ScheduleProcess": scheduleProcess,
-		"GetNextRunnable": getNextRunnable, "TransitionState": transitionState, "TerminateProcess": terminateProcess,
-		"CheckQuota": checkQuota, "RecordUsage": recordUsage, "CheckRateLimit": checkRateLimit, "ListProcesses": listProcesses,
-		"GetProcessCounts": getProcessCounts, "SetQuotaDefaults": setQuotaDefaults,
-		"GetQuotaDefaults": func(k *call) object { return k.model.quotaBody() },
-		"GetSystemStatus":  getSystemStatus,
-	}
-}
-
 // listProcesses is kernel-ipc §4.10.
 func listProcesses(k *call) object {
 	m := k.model

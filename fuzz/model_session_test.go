@@ -17,13 +17,6 @@ type pipelineSession struct {
 	touched int64 // ms
 }
 
-var orchestrationMethods map[string]func(*call) object
-
-func init() {
-	orchestrationMethods = map[string]func(*call) object{"InitializeSession": initializeSession, "GetNextInstruction": getNextInstruction,
-		"ReportAgentResult": reportAgentResult, "GetSessionState": getSessionState}
-}
-
 func (s *pipelineSession) ended() bool { return s.e.flag("terminated") }
 
 func (s *pipelineSession) waits() bool { return !s.ended() && s.e.flag("interrupt_pending") }

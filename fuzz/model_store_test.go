@@ -11,13 +11,6 @@ type storedEnvelope struct {
 	touched int64 // ms
 }
 
-var engineMethods map[string]func(*call) object
-
-func init() {
-	engineMethods = map[string]func(*call) object{"CreateEnvelope": createEnvelope, "CheckBounds": checkBounds,
-		"UpdateEnvelope": updateEnvelope, "ExecutePipeline": executePipeline, "CloneEnvelope": cloneEnvelope}
-}
-
 // answered is a reply whose body is an envelope.
 func (k *call) answered(e *envelope) object {
 	k.out = append(k.out, k.model.bounded(k.id, expected{response, object{{"id", k.id}, {"ok", true}, {"body", e.shown()}}}))

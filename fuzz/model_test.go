@@ -117,8 +117,7 @@ func (c *conn) execute(typ byte, payload []byte) []expected {
 }
 
 func (k *call) route(service, method string) object {
-	methods := map[string]map[string]func(*call) object{"kernel": kernelMethods, "commbus": busMethods,
-		"engine": engineMethods, "orchestration": orchestrationMethods}[service]
+	methods := rulesOf(service)
 	switch {
 	case k.model.draining:
 		k.bad = &refusal{code: "UNAVAILABLE", message: anyOf{""}}
@@ -130,6 +129,11 @@ func (k *call) route(service, method string) object {
 		return methods[method](k)
 	}
 	return nil
+}
+
+func rulesOf(service string) map[string]func(*call) object {
+	return map[string]map[string]func(*call) object{"kernel": kernelMethods, "commbus": busMethods,
+		"engine": engineMethods, "orchestration": orchestrationMethods}[service]
 }
 
 func (r *refusal) frame(id string) expected {

@@ -3,6 +3,8 @@
 package ipc
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -34,20 +36,27 @@ func (r *allocRig) did(service, method, body string) {
 // the type wanted.
 func (r *allocRig) perRun(runs int, typ byte, frames ...[]byte) float64 {
 	r.t.Helper()
-	var in []byte
-	for _, f := range frames {
-		in = append(in, f...)
+	got := r.allocs(runs, frames...)
+	if len(r.out) < 5 || r.out[4] != typ {
+		r.t.Errorf("not answered as expected: %.200q", r.out)
 	}
+	return got
+}
+
+// allocs is perRun for answers of any type.
+func (r *allocRig) allocs(runs int, frames ...[]byte) float64 {
+	r.t.Helper()
+	in := bytes.Join(frames, nil)
 	failed := false
 	got := testing.AllocsPerRun(runs, func() {
 		r.now.Mono += 1e6
 		r.now.Wall++
 		used := 0
 		used, r.out, _ = r.p.s.Feed(in, r.out[:0], r.now)
-		failed = failed || used != len(in) || len(r.out) < 5 || r.out[4] != typ
+		failed = failed || used != len(in) || len(r.out) == 0
 	})
 	if failed {
-		r.t.Errorf("not answered as expected: %.200q", r.out)
+		r.t.Errorf("not taken or not answered: %.200q", in)
 	}
 	return got
 }
@@ -183,5 +192,36 @@ func TestAllocsOfGrowth(t *testing.T) {
 	}
 	if got > most*stages {
 		t.Errorf("%v allocations in %d reports, want %v", got, stages, most*stages)
+	}
+}
+
+// TestNoAllocsOfRows: every row of the method table has an allocs line, request bodies that take nothing
+// from the heap or the reason for having none.
+func TestNoAllocsOfRows(t *testing.T) {
+	r := newAllocRig(t)
+	for i := range 10 {
+		r.did("kernel", "CreateProcess", fmt.Sprintf(`{"pid":"p%d","user_id":"u%d"}`, i, i))
+	}
+	r.did("orchestration", "InitializeSession", `{"process_id":"s1","pipeline_config":`+cycling+`,"envelope":`+flatEnvelope+`}`)
+	for i := range methods {
+		m := &methods[i]
+		line := allocLines[m.service+"."+m.name]
+		var bodies []json.RawMessage
+		if !strings.HasPrefix(line, "[") {
+			if !strings.HasSuffix(line, ".") {
+				t.Errorf("%s.%s: the allocs line %q has neither request bodies nor a reason", m.service, m.name, line)
+			}
+			continue
+		}
+		if err := json.Unmarshal([]byte(line), &bodies); err != nil || len(bodies) == 0 {
+			t.Fatalf("%s.%s: %q: %v", m.service, m.name, line, err)
+		}
+		var frames [][]byte
+		for _, body := range bodies {
+			frames = append(frames, request("id-1", m.service, m.name, string(body)))
+		}
+		if got := r.allocs(200, frames...); got != 0 {
+			t.Errorf("%s.%s: %v allocations, want 0", m.service, m.name, got)
+		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
+	"trunkline/handlers/ipc/message"
 )
 
 // Config holds the settings of one endpoint (kernel-ipc §6). Zero fields take the defaults.
@@ -53,6 +54,9 @@ type Config struct {
 	// SnapshotInterval if anything changed.
 	SnapshotBytes    int64
 	SnapshotInterval time.Duration
+	// Version is the program's, and ReadTimeout the owner's idle and frame timer: Ping shows both.
+	Version     string
+	ReadTimeout time.Duration
 	// Now overrides the clock that the connection's owner reads, for tests.
 	Now    func() link.Instant
 	Logger *slog.Logger
@@ -108,6 +112,7 @@ type Service struct {
 	bus            *bus.Bus
 	orch           *orchestration.Engine
 	routes         *routes
+	pong           message.Pong // without the payload
 	writer         writer
 	keys           *idem.Table    // of other protocols; nil where nothing is journaled
 	changing       grace          // turns, and work beside the loops, that may change something
@@ -132,6 +137,7 @@ func NewService(cfg Config) *Service {
 		calls:   make([]callCounters, len(methods)+1),
 		walkers: make(chan struct{}, maxWalkers),
 		stop:    make(chan struct{}),
+		pong:    newPong(&cfg),
 	}
 	s.bus = bus.New(bus.Config{
 		StreamEvents:  cfg.StreamBufferEvents,

@@ -170,7 +170,7 @@ type liveStream struct {
 	generated    bool   // subscriberID was made by the server
 	ending       bool   // flushed by Pump, then STREAM_END
 	done         bool   // STREAM_END was appended
-	waiters      []*unsubscribe
+	waiters      []*pendingUnsubscribe
 }
 
 // end makes the stream take no new messages; Pump flushes it and sends STREAM_END.

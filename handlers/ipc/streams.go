@@ -79,12 +79,12 @@ func ackPayload(subscriberID string, types []string) []byte {
 	return append(p, "]}"...)
 }
 
-// registerCommands and registerQueries are kernel-ipc §4.20.
-func registerCommands(t *turn) wire.Code {
+// registerCommandHandler and registerQueryHandler are kernel-ipc §4.20.
+func registerCommandHandler(t *turn) wire.Code {
 	return t.register(bus.CommandHandler, "command_types", "Command handler already registered: ")
 }
 
-func registerQueries(t *turn) wire.Code {
+func registerQueryHandler(t *turn) wire.Code {
 	return t.register(bus.QueryHandler, "query_types", "Query handler already registered: ")
 }
 

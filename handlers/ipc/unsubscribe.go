@@ -9,15 +9,15 @@ import (
 	"trunkline/engine/bus"
 )
 
-// unsubscribe is an Unsubscribe call that waits for its streams to be flushed (kernel-ipc §4.19).
-type unsubscribe struct {
+// pendingUnsubscribe is an Unsubscribe call that waits for its streams to be flushed (kernel-ipc §4.19).
+type pendingUnsubscribe struct {
 	id    []byte
 	open  int // streams not yet ended
 	ended int
 }
 
 // release counts one stream as ended; with the last one it returns the reply.
-func (u *unsubscribe) release(svc *Service) []byte {
+func (u *pendingUnsubscribe) release(svc *Service) []byte {
 	if u.open--; u.open > 0 {
 		return nil
 	}
@@ -30,8 +30,8 @@ func appendEnded(out []byte, n int) []byte {
 	return mpack.AppendInt(append(out, "\x82\xa7success\xc3\xa5ended"...), int64(n))
 }
 
-// unsubscribeCall is kernel-ipc §4.19.
-func unsubscribeCall(t *turn) wire.Code {
+// unsubscribe is kernel-ipc §4.19.
+func unsubscribe(t *turn) wire.Code {
 	streamID, ok := t.text(&t.fields[0], "stream_id")
 	if !ok {
 		return wire.InvalidArgument
@@ -43,7 +43,7 @@ func unsubscribeCall(t *turn) wire.Code {
 	if (streamID == nil) == (subscriberID == nil) {
 		return t.refuse(wire.InvalidArgument, "exactly one of stream_id, subscriber_id is required")
 	}
-	u := &unsubscribe{id: bytes.Clone(t.id)}
+	u := &pendingUnsubscribe{id: bytes.Clone(t.id)}
 	for _, st := range t.s.streams {
 		if st.named(streamID, subscriberID) {
 			st.end()

@@ -1,4 +1,4 @@
-// Code generated from the method table of kernel IPC. DO NOT EDIT.
+// Code generated from handlers/ipc/methods.txt. DO NOT EDIT.
 
 package client
 
@@ -91,6 +91,12 @@ func (c *Conn) GetQuotaDefaults(ctx context.Context) (out Quota, err error) {
 // GetSystemStatus calls kernel.GetSystemStatus. Show processes, sessions and bus counters.
 func (c *Conn) GetSystemStatus(ctx context.Context, digest bool) (out Status, err error) {
 	err = c.invoke(ctx, "kernel", "GetSystemStatus", &GetSystemStatus{Digest: digest}, &out)
+	return out, err
+}
+
+// Ping calls kernel.Ping. Echo a value and show the server's version, limits and extensions.
+func (c *Conn) Ping(ctx context.Context, payload msgp.Raw) (out Pong, err error) {
+	err = c.invoke(ctx, "kernel", "Ping", &Ping{Payload: payload}, &out)
 	return out, err
 }
 
@@ -192,6 +198,7 @@ type (
 	ListProcesses          = message.ListProcesses          // is the body of kernel.ListProcesses.
 	SetQuotaDefaults       = message.SetQuotaDefaults       // is the body of kernel.SetQuotaDefaults.
 	GetSystemStatus        = message.GetSystemStatus        // is the body of kernel.GetSystemStatus.
+	Ping                   = message.Ping                   // is the body of kernel.Ping.
 	CreateEnvelope         = message.CreateEnvelope         // is the body of engine.CreateEnvelope.
 	UpdateEnvelope         = message.UpdateEnvelope         // is the body of engine.UpdateEnvelope.
 	ExecutePipeline        = message.ExecutePipeline        // is the body of engine.ExecutePipeline.
@@ -225,6 +232,8 @@ type (
 	OrchestrationStatus    = message.OrchestrationStatus    // counts orchestration sessions.
 	BusStatus              = message.BusStatus              // holds the bus counters: the first three since the server's start, the last one now.
 	Digest                 = message.Digest                 // condenses all state into numbers of 16 hexadecimal digits.
+	Pong                   = message.Pong                   // is the reply of Ping.
+	PingLimits             = message.PingLimits             // holds the limits of a server that its clients have to know.
 	Bounds                 = message.Bounds                 // is the reply of CheckBounds; being over them is no error (envelope §4.6).
 	Instruction            = message.Instruction            // is the next step of a session's worker (envelope §3.10).
 	SessionState           = message.SessionState           // is the reply of InitializeSession and GetSessionState (envelope §3.10).

@@ -144,6 +144,7 @@ func serviceConfig(c *Config) ipc.Config {
 		SubscriptionNameBytes:  c.SubscriptionNameBytes,
 		StreamBufferTotalBytes: c.StreamBufferTotalBytes, MaxStreamsPerConnection: c.MaxStreamsPerConnection,
 		MaxEventTypes: c.MaxEventTypes, MaxProcesses: c.MaxProcesses, MaxRateLimitUsers: c.MaxRateLimitUsers,
+		Version: "test", ReadTimeout: c.ReadTimeout,
 		DequeueLease: c.DequeueLease, ProcessRetention: c.Retention, MaxEnvelopes: c.MaxEnvelopes,
 		EnvelopeRetention: c.EnvelopeRetention, MaxSessions: c.MaxSessions, SessionRetention: c.SessionRetention, Logger: c.Logger,
 		Journaled: c.Store != nil, SnapshotBytes: c.SnapshotBytes,

@@ -2587,6 +2587,317 @@ func (z OrchestrationStatus) Msgsize() (s int) {
 }
 
 // MarshalMsg implements msgp.Marshaler
+func (z *Ping) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// map header, size 1
+	// string "payload"
+	o = append(o, 0x81, 0xa7, 0x70, 0x61, 0x79, 0x6c, 0x6f, 0x61, 0x64)
+	o, err = z.Payload.MarshalMsg(o)
+	if err != nil {
+		err = msgp.WrapError(err, "Payload")
+		return
+	}
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *Ping) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zcf96056blimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "payload":
+			bts, err = z.Payload.UnmarshalMsg(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Payload")
+				return
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *Ping) Msgsize() (s int) {
+	s = 1 + 8 + z.Payload.Msgsize()
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
+func (z PingLimits) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// map header, size 3
+	// string "max_frame_bytes"
+	o = append(o, 0x83, 0xaf, 0x6d, 0x61, 0x78, 0x5f, 0x66, 0x72, 0x61, 0x6d, 0x65, 0x5f, 0x62, 0x79, 0x74, 0x65, 0x73)
+	o = mpack.AppendInt(o, z.MaxFrameBytes)
+	// string "max_in_flight"
+	o = append(o, 0xad, 0x6d, 0x61, 0x78, 0x5f, 0x69, 0x6e, 0x5f, 0x66, 0x6c, 0x69, 0x67, 0x68, 0x74)
+	o = mpack.AppendInt(o, z.MaxInFlight)
+	// string "read_timeout_secs"
+	o = append(o, 0xb1, 0x72, 0x65, 0x61, 0x64, 0x5f, 0x74, 0x69, 0x6d, 0x65, 0x6f, 0x75, 0x74, 0x5f, 0x73, 0x65, 0x63, 0x73)
+	o = mpack.AppendInt(o, z.ReadTimeoutSecs)
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *PingLimits) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zcf96056blimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "max_frame_bytes":
+			z.MaxFrameBytes, bts, err = msgp.ReadInt64Bytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "MaxFrameBytes")
+				return
+			}
+		case "max_in_flight":
+			z.MaxInFlight, bts, err = msgp.ReadInt64Bytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "MaxInFlight")
+				return
+			}
+		case "read_timeout_secs":
+			z.ReadTimeoutSecs, bts, err = msgp.ReadInt64Bytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "ReadTimeoutSecs")
+				return
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z PingLimits) Msgsize() (s int) {
+	s = 1 + 16 + msgp.Int64Size + 14 + msgp.Int64Size + 18 + msgp.Int64Size
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
+func (z *Pong) MarshalMsg(b []byte) (o []byte, err error) {
+	o = msgp.Require(b, z.Msgsize())
+	// map header, size 6
+	// string "pong"
+	o = append(o, 0x86, 0xa4, 0x70, 0x6f, 0x6e, 0x67)
+	o, err = z.Pong.MarshalMsg(o)
+	if err != nil {
+		err = msgp.WrapError(err, "Pong")
+		return
+	}
+	// string "server"
+	o = append(o, 0xa6, 0x73, 0x65, 0x72, 0x76, 0x65, 0x72)
+	o = msgp.AppendString(o, z.Server)
+	// string "version"
+	o = append(o, 0xa7, 0x76, 0x65, 0x72, 0x73, 0x69, 0x6f, 0x6e)
+	o = msgp.AppendString(o, z.Version)
+	// string "protocol"
+	o = append(o, 0xa8, 0x70, 0x72, 0x6f, 0x74, 0x6f, 0x63, 0x6f, 0x6c)
+	o = mpack.AppendInt(o, z.Protocol)
+	// string "extensions"
+	o = append(o, 0xaa, 0x65, 0x78, 0x74, 0x65, 0x6e, 0x73, 0x69, 0x6f, 0x6e, 0x73)
+	o = msgp.AppendArrayHeader(o, uint32(len(z.Extensions)))
+	for za0001 := range z.Extensions {
+		o = msgp.AppendString(o, z.Extensions[za0001])
+	}
+	// string "limits"
+	o = append(o, 0xa6, 0x6c, 0x69, 0x6d, 0x69, 0x74, 0x73)
+	// map header, size 3
+	// string "max_frame_bytes"
+	o = append(o, 0x83, 0xaf, 0x6d, 0x61, 0x78, 0x5f, 0x66, 0x72, 0x61, 0x6d, 0x65, 0x5f, 0x62, 0x79, 0x74, 0x65, 0x73)
+	o = mpack.AppendInt(o, z.Limits.MaxFrameBytes)
+	// string "max_in_flight"
+	o = append(o, 0xad, 0x6d, 0x61, 0x78, 0x5f, 0x69, 0x6e, 0x5f, 0x66, 0x6c, 0x69, 0x67, 0x68, 0x74)
+	o = mpack.AppendInt(o, z.Limits.MaxInFlight)
+	// string "read_timeout_secs"
+	o = append(o, 0xb1, 0x72, 0x65, 0x61, 0x64, 0x5f, 0x74, 0x69, 0x6d, 0x65, 0x6f, 0x75, 0x74, 0x5f, 0x73, 0x65, 0x63, 0x73)
+	o = mpack.AppendInt(o, z.Limits.ReadTimeoutSecs)
+	return
+}
+
+// UnmarshalMsg implements msgp.Unmarshaler
+func (z *Pong) UnmarshalMsg(bts []byte) (o []byte, err error) {
+	var field []byte
+	_ = field
+	var zb0001 uint32
+	zb0001, bts, err = msgp.ReadMapHeaderBytes(bts)
+	if err != nil {
+		err = msgp.WrapError(err)
+		return
+	}
+	if zb0001 > zcf96056blimitMaps {
+		err = msgp.ErrLimitExceeded
+		return
+	}
+	for zb0001 > 0 {
+		zb0001--
+		field, bts, err = msgp.ReadMapKeyZC(bts)
+		if err != nil {
+			err = msgp.WrapError(err)
+			return
+		}
+		switch msgp.UnsafeString(field) {
+		case "pong":
+			bts, err = z.Pong.UnmarshalMsg(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Pong")
+				return
+			}
+		case "server":
+			z.Server, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Server")
+				return
+			}
+		case "version":
+			z.Version, bts, err = msgp.ReadStringBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Version")
+				return
+			}
+		case "protocol":
+			z.Protocol, bts, err = msgp.ReadInt64Bytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Protocol")
+				return
+			}
+		case "extensions":
+			var zb0002 uint32
+			zb0002, bts, err = msgp.ReadArrayHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Extensions")
+				return
+			}
+			if zb0002 > zcf96056blimitArrays {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			if cap(z.Extensions) >= int(zb0002) {
+				z.Extensions = (z.Extensions)[:zb0002]
+			} else {
+				z.Extensions = make([]string, zb0002)
+			}
+			for za0001 := range z.Extensions {
+				z.Extensions[za0001], bts, err = msgp.ReadStringBytes(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Extensions", za0001)
+					return
+				}
+			}
+		case "limits":
+			var zb0003 uint32
+			zb0003, bts, err = msgp.ReadMapHeaderBytes(bts)
+			if err != nil {
+				err = msgp.WrapError(err, "Limits")
+				return
+			}
+			if zb0003 > zcf96056blimitMaps {
+				err = msgp.ErrLimitExceeded
+				return
+			}
+			for zb0003 > 0 {
+				zb0003--
+				field, bts, err = msgp.ReadMapKeyZC(bts)
+				if err != nil {
+					err = msgp.WrapError(err, "Limits")
+					return
+				}
+				switch msgp.UnsafeString(field) {
+				case "max_frame_bytes":
+					z.Limits.MaxFrameBytes, bts, err = msgp.ReadInt64Bytes(bts)
+					if err != nil {
+						err = msgp.WrapError(err, "Limits", "MaxFrameBytes")
+						return
+					}
+				case "max_in_flight":
+					z.Limits.MaxInFlight, bts, err = msgp.ReadInt64Bytes(bts)
+					if err != nil {
+						err = msgp.WrapError(err, "Limits", "MaxInFlight")
+						return
+					}
+				case "read_timeout_secs":
+					z.Limits.ReadTimeoutSecs, bts, err = msgp.ReadInt64Bytes(bts)
+					if err != nil {
+						err = msgp.WrapError(err, "Limits", "ReadTimeoutSecs")
+						return
+					}
+				default:
+					bts, err = msgp.Skip(bts)
+					if err != nil {
+						err = msgp.WrapError(err, "Limits")
+						return
+					}
+				}
+			}
+		default:
+			bts, err = msgp.Skip(bts)
+			if err != nil {
+				err = msgp.WrapError(err)
+				return
+			}
+		}
+	}
+	o = bts
+	return
+}
+
+// Msgsize returns an upper bound estimate of the number of bytes occupied by the serialized message
+func (z *Pong) Msgsize() (s int) {
+	s = 1 + 5 + z.Pong.Msgsize() + 7 + msgp.StringPrefixSize + len(z.Server) + 8 + msgp.StringPrefixSize + len(z.Version) + 9 + msgp.Int64Size + 11 + msgp.ArrayHeaderSize
+	for za0001 := range z.Extensions {
+		s += msgp.StringPrefixSize + len(z.Extensions[za0001])
+	}
+	s += 7 + 1 + 16 + msgp.Int64Size + 14 + msgp.Int64Size + 18 + msgp.Int64Size
+	return
+}
+
+// MarshalMsg implements msgp.Marshaler
 func (z *Process) MarshalMsg(b []byte) (o []byte, err error) {
 	o = msgp.Require(b, z.Msgsize())
 	// map header, size 8

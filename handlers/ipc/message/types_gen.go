@@ -1,4 +1,4 @@
-// Code generated from the method table of kernel IPC and shapes.txt. DO NOT EDIT.
+// Code generated from handlers/ipc/methods.txt. DO NOT EDIT.
 
 package message
 
@@ -87,6 +87,11 @@ type SetQuotaDefaults struct {
 // GetSystemStatus is the body of kernel.GetSystemStatus.
 type GetSystemStatus struct {
 	Digest bool `msg:"digest,omitempty"`
+}
+
+// Ping is the body of kernel.Ping.
+type Ping struct {
+	Payload msgp.Raw `msg:"payload"`
 }
 
 // CreateEnvelope is the body of engine.CreateEnvelope.
@@ -378,6 +383,27 @@ type Digest struct {
 	Index int64 `msg:"index"`
 	// Through is the last record after it; if both are equal, nothing changed meanwhile.
 	Through int64 `msg:"through"`
+}
+
+// Pong is the reply of Ping.
+type Pong struct {
+	// Pong is the payload of the request, nil without one.
+	Pong    msgp.Raw `msg:"pong"`
+	Server  string   `msg:"server"`
+	Version string   `msg:"version"`
+	// Protocol is 1.
+	Protocol int64 `msg:"protocol"`
+	// Extensions are methods, and fields of methods, that not every server has.
+	Extensions []string   `msg:"extensions"`
+	Limits     PingLimits `msg:"limits"`
+}
+
+// PingLimits holds the limits of a server that its clients have to know.
+type PingLimits struct {
+	MaxFrameBytes int64 `msg:"max_frame_bytes"`
+	// MaxInFlight is how many unanswered requests of a connection the server reads.
+	MaxInFlight     int64 `msg:"max_in_flight"`
+	ReadTimeoutSecs int64 `msg:"read_timeout_secs"`
 }
 
 // Bounds is the reply of CheckBounds; being over them is no error (envelope §4.6).

@@ -35,6 +35,7 @@ type endpoint struct {
 func openEndpoint(cfg *config.Config, o Options, reg *obs.Registry) (*endpoint, error) {
 	log := o.Logger
 	sc := serviceConfig(&cfg.Kernel, log)
+	sc.Version = o.Build.Version
 	sc.Journaled = cfg.Store.Mode != config.StoreMemory
 	sc.IdempotencyTTL = time.Duration(cfg.Toolhost.IdempotencyTTLMs) * time.Millisecond
 	sc.SnapshotBytes, sc.SnapshotInterval = int64(cfg.Store.SnapshotBytes), seconds(cfg.Store.SnapshotIntervalSecs)
@@ -178,6 +179,7 @@ func serviceConfig(k *config.Kernel, log *slog.Logger) ipc.Config {
 		MaxSessions:             k.MaxSessions,
 		MaxSessionBytes:         int64(k.MaxSessionBytes),
 		SessionRetention:        max(seconds(k.SessionRetentionSecs), time.Nanosecond),
+		ReadTimeout:             seconds(k.ReadTimeoutSecs),
 		Logger:                  log,
 	}
 }

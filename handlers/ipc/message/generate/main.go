@@ -1,18 +1,17 @@
-// Command generate writes what follows from the method table of kernel IPC: the types and codecs of
-// handlers/ipc/message and the typed methods of handlers/ipc/client. It runs in handlers/ipc/message.
+// Command generate writes what follows from the method table of kernel IPC, handlers/ipc/methods.txt:
+// the table of the server, the types and codecs of handlers/ipc/message, the typed methods of
+// handlers/ipc/client, and the lists of methods in the documentation.
 package main
 
 import (
 	"bytes"
 	"fmt"
-	"go/ast"
 	"go/format"
-	"go/parser"
-	"go/token"
 	"log"
 	"os"
 	"path/filepath"
-	"strconv"
+	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -22,10 +21,11 @@ import (
 )
 
 func main() {
-	files, err := generate("..")
+	root := filepath.Join("..", "..", "..")
+	files, err := generate(root)
 	for name, text := range files {
 		if err == nil {
-			err = os.WriteFile(filepath.Join("..", name), text, 0o644)
+			err = os.WriteFile(filepath.Join(root, name), text, 0o644)
 		}
 	}
 	if err != nil {
@@ -33,33 +33,41 @@ func main() {
 	}
 }
 
-// generate returns the generated files by their names below ipc, the folder of the method table.
-func generate(ipc string) (map[string][]byte, error) {
-	rows, err := readTable(filepath.Join(ipc, "methods.go"))
+// generate returns the generated files by their names below root.
+func generate(root string) (map[string][]byte, error) {
+	const ipc = "handlers/ipc/"
+	text, err := os.ReadFile(filepath.Join(root, ipc, "methods.txt"))
 	if err != nil {
 		return nil, err
 	}
-	shapes, err := os.ReadFile(filepath.Join(ipc, "message", "shapes.txt"))
+	t, err := parseTable(string(text))
 	if err != nil {
 		return nil, err
 	}
-	var all data
-	for _, row := range rows {
-		all.add(row)
-	}
-	all.Shapes = append(all.Shapes, parseShapes(string(shapes))...)
 	files := map[string][]byte{}
-	for name, text := range map[string]string{"message/types_gen.go": types, "client/methods_gen.go": methods} {
-		var out bytes.Buffer
-		if err := template.Must(template.New(name).Parse(text)).Execute(&out, &all); err != nil {
-			return nil, err
-		}
-		if files[name], err = format.Source(out.Bytes()); err != nil {
+	for name, text := range templates {
+		if files[ipc+name], err = format.Source(t.execute(text)); err != nil {
 			return nil, fmt.Errorf("cannot format %s: %w", name, err)
 		}
 	}
-	files["message/codecs_gen.go"], err = codecs(files["message/types_gen.go"])
-	return files, err
+	if files[ipc+"message/codecs_gen.go"], err = codecs(files[ipc+"message/types_gen.go"]); err != nil {
+		return nil, err
+	}
+	for page, parts := range listings {
+		text, err := os.ReadFile(filepath.Join(root, page))
+		if err != nil {
+			return nil, err
+		}
+		for name, part := range parts {
+			between := regexp.MustCompile(`(?s)(<!-- ` + name + ` -->).*(<!-- /` + name + ` -->)`)
+			if !between.Match(text) {
+				return nil, fmt.Errorf("cannot find the comments %s in %s", name, page)
+			}
+			text = between.ReplaceAll(text, slices.Concat([]byte("${1}"), t.execute(part), []byte("${2}")))
+		}
+		files[page] = text
+	}
+	return files, nil
 }
 
 // codecs returns the MessagePack codecs of the types in source. Integers that are not negative take
@@ -89,40 +97,10 @@ func codecs(source []byte) ([]byte, error) {
 	return format.Source(bytes.Replace(text, []byte("import ("), []byte("import (\n\"trunkline/codec/mpack\""), 1))
 }
 
-// readTable returns the rows of the method table: their members that are literals, by name.
-func readTable(file string) (rows []map[string]string, err error) {
-	tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
-	if err != nil {
-		return nil, err
-	}
-	ast.Inspect(tree, func(n ast.Node) bool {
-		lit, ok := n.(*ast.CompositeLit)
-		if !ok {
-			return true
-		}
-		row := map[string]string{}
-		for _, e := range lit.Elts {
-			if kv, ok := e.(*ast.KeyValueExpr); ok {
-				switch v := kv.Value.(type) {
-				case *ast.BasicLit:
-					row[fmt.Sprint(kv.Key)], _ = strconv.Unquote(v.Value)
-				case *ast.Ident:
-					row[fmt.Sprint(kv.Key)] = v.Name
-				}
-			}
-		}
-		if row["service"] != "" {
-			rows = append(rows, row)
-		}
-		return true
-	})
-	return rows, nil
-}
-
-// data is what the templates show.
-type data struct {
-	Shapes  []shape
-	Methods []method
+// tables is the parsed method table.
+type tables struct {
+	Rows   []*row
+	Shapes []*shape // of requests, then of replies
 }
 
 type shape struct {
@@ -132,67 +110,131 @@ type shape struct {
 
 type field struct {
 	Go, Type, Key, Doc string
-	Omit               bool
+	Omit, Ext          bool
 }
 
-// method is one typed method of the client, with the source text of its parameters and body.
-type method struct{ Service, Name, Doc, Params, Body, Out string }
-
-// add appends the request type of a row and, unless it opens a stream, its typed method. A request
-// of one field has that field as its parameter.
-func (d *data) add(row map[string]string) {
-	name := row["name"]
-	request := shape{Name: name, Doc: "is the body of " + row["service"] + "." + name + "."}
-	for _, word := range strings.Fields(row["in"]) {
-		f := parseField(strings.TrimSuffix(word, "!"))
-		f.Omit = !strings.HasSuffix(word, "!") && f.Type != "msgp.Raw"
-		request.Fields = append(request.Fields, f)
-	}
-	m := method{row["service"], name, row["doc"], "", "nil", strings.Replace(row["out"], "raw", "msgp.Raw", 1)}
-	switch {
-	case row["whole"] == "true":
-		m.Params, m.Body = ", body msgp.Raw", "body"
-	case len(request.Fields) == 1:
-		f := &request.Fields[0]
-		first, _, _ := strings.Cut(f.Key, "_")
-		param := first + f.Go[len(first):]
-		m.Params, m.Body = ", "+param+" "+f.Type, "&"+name+"{"+f.Go+": "+param+"}"
-	case len(request.Fields) > 1:
-		m.Params, m.Body = ", in "+name, "&in"
-	}
-	if len(request.Fields) > 0 && row["whole"] == "" {
-		d.Shapes = append(d.Shapes, request)
-	}
-	if row["stream"] == "" {
-		d.Methods = append(d.Methods, m)
-	}
+// row is one method. Params and Body are the source text of its typed call.
+type row struct {
+	Service, Name, Handler, Doc, Out, Allocs string
+	Fields                                   []field
+	Flags                                    []string // members of the server's row
+	Ext, Stream                              bool
+	Params, Body, Reply                      string
+	ReplyKeys                                []string
 }
 
-func parseShapes(text string) (list []shape) {
+// members are what the words of an is line set in a row of the server.
+var members = map[string]string{
+	"durable": "durability: Durable", "lazy": "durability: Lazy", "reads": "reads: true", "several": "several: true",
+	"whole": "whole: true", "stream": "stream: true", "ids": "need: kernel.NeedIDs",
+	"queue": "need: kernel.NeedIDs | kernel.NeedQueue",
+}
+
+func parseTable(text string) (*tables, error) {
+	var t tables
+	var replies []*shape
 	for line := range strings.Lines(text) {
 		words, doc, _ := strings.Cut(strings.TrimSpace(line), " -- ")
+		name, rest, _ := strings.Cut(words, " ")
+		service, method, isRow := strings.Cut(name, ".")
 		switch {
-		case words == "" || words[0] == '#':
+		case name == "" || line[0] == '#':
+		case line[0] != '\t' && isRow:
+			handler := strings.ToLower(method[:1]) + method[1:]
+			t.Rows = append(t.Rows, &row{Service: service, Name: method, Handler: handler, Doc: doc})
 		case line[0] != '\t':
-			name, doc, _ := strings.Cut(words, " ")
-			list = append(list, shape{Name: name, Doc: doc})
+			replies = append(replies, &shape{Name: name, Doc: rest})
+		case len(replies) > 0:
+			s := replies[len(replies)-1]
+			s.Fields = append(s.Fields, parseFields(words, doc)...)
 		default:
-			s := &list[len(list)-1]
-			for _, word := range strings.Fields(words) {
-				f := parseField(word)
-				f.Doc = doc
-				s.Fields = append(s.Fields, f)
+			if err := t.Rows[len(t.Rows)-1].parse(name, rest); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return list
+	for _, r := range t.Rows {
+		if s := r.request(); s != nil {
+			t.Shapes = append(t.Shapes, s)
+		}
+		for _, s := range replies {
+			if s.Name == r.Out {
+				for _, f := range s.Fields {
+					r.ReplyKeys = append(r.ReplyKeys, f.Key)
+				}
+			}
+		}
+	}
+	t.Shapes = append(t.Shapes, replies...)
+	return &t, nil
+}
+
+func (r *row) parse(key, value string) error {
+	switch key {
+	case "in":
+		r.Fields = append(r.Fields, parseFields(value, "")...)
+	case "out":
+		r.Out = value
+	case "allocs":
+		r.Allocs = value
+	case "is":
+		for _, word := range strings.Fields(value) {
+			r.Ext, r.Stream = r.Ext || word == "ext", r.Stream || word == "stream"
+			if members[word] != "" && (word != "ids" || !strings.Contains(value, "queue")) {
+				r.Flags = append(r.Flags, members[word])
+			}
+		}
+	default:
+		return fmt.Errorf("cannot read %q of %s.%s", key, r.Service, r.Name)
+	}
+	return nil
+}
+
+// request sets the typed call of a row and returns the type of its body, nil for none. A request of one
+// field has that field as its parameter.
+func (r *row) request() *shape {
+	s := &shape{Name: r.Name, Doc: "is the body of " + r.Service + "." + r.Name + ".", Fields: r.Fields}
+	if !r.Stream {
+		r.Reply = strings.Replace(r.Out, "raw", "msgp.Raw", 1)
+	}
+	for i, f := range s.Fields {
+		word, always := strings.CutSuffix(f.Type, "!")
+		s.Fields[i].Type, s.Fields[i].Omit = word, !always && word != "msgp.Raw"
+	}
+	switch len(s.Fields) {
+	case 0:
+		r.Body = "nil"
+		return nil
+	case 1:
+		f := &s.Fields[0]
+		if f.Type == "body" {
+			r.Params, r.Body = ", body msgp.Raw", "body"
+			return nil
+		}
+		first, _, _ := strings.Cut(f.Key, "_")
+		param := first + f.Go[len(first):]
+		r.Params, r.Body = ", "+param+" "+f.Type, "&"+r.Name+"{"+f.Go+": "+param+"}"
+	default:
+		r.Params, r.Body = ", in "+r.Name, "&in"
+	}
+	return s
 }
 
 var basic = map[string]string{"": "string", "str": "string", "int": "int64", "float": "float64", "raw": "msgp.Raw"}
 
-// parseField reads one field of the notation in the package comment of message.
-func parseField(word string) (f field) {
+func parseFields(words, doc string) (list []field) {
+	for word := range strings.FieldsSeq(words) {
+		list = append(list, parseField(word, doc))
+	}
+	return list
+}
+
+// parseField reads one field in the notation of methods.txt; a ! stays at the end of Type.
+func parseField(word, doc string) field {
+	f := field{Doc: doc}
+	word, f.Ext = strings.CutPrefix(word, "+")
 	word, f.Omit = strings.CutSuffix(word, "?")
+	word, always := strings.CutSuffix(word, "!")
 	key, kind, _ := strings.Cut(word, ":")
 	prefix := ""
 	if f.Omit {
@@ -207,6 +249,9 @@ func parseField(word string) (f field) {
 		kind = name
 	}
 	f.Key, f.Type = key, prefix+kind
+	if always {
+		f.Type += "!"
+	}
 	for part := range strings.SplitSeq(strings.ToLower(key), "_") {
 		switch part {
 		case "pid", "id", "llm", "ms", "rpm", "rph":
@@ -218,49 +263,48 @@ func parseField(word string) (f field) {
 	return f
 }
 
-const types = `// Code generated from the method table of kernel IPC and shapes.txt. DO NOT EDIT.
-
-package message
-
-import "github.com/tinylib/msgp/msgp"
-
-// A reply may not reserve more memory than its frame can hold.
-//
-//msgp:limit arrays:1048576 maps:1048576
-{{range .Shapes}}
-// {{.Name}} {{.Doc}}
-type {{.Name}} struct {
-{{- range .Fields}}
-	{{- with .Doc}}
-	// {{.}}
-	{{- end}}
-	{{.Go}} {{.Type}} ` + "`msg:\"{{.Key}}{{if .Omit}},omitempty{{end}}\"`" + `
-{{- end}}
+// execute fills a template; a fault in it is a fault of this program.
+func (t *tables) execute(text string) []byte {
+	var out bytes.Buffer
+	parsed := template.Must(template.New("").Parse(table + text))
+	if err := parsed.Execute(&out, t); err != nil {
+		log.Fatal(err)
+	}
+	return out.Bytes()
 }
-{{end}}`
 
-const methods = `// Code generated from the method table of kernel IPC. DO NOT EDIT.
-
-package client
-
-import (
-	"context"
-
-	"github.com/tinylib/msgp/msgp"
-
-	"trunkline/handlers/ipc/message"
-)
-{{range .Methods}}
-// {{.Name}} calls {{.Service}}.{{.Name}}. {{.Doc}}
-func (c *Conn) {{.Name}}(ctx context.Context{{.Params}}) (out {{.Out}}, err error) {
-	err = c.invoke(ctx, "{{.Service}}", "{{.Name}}", {{.Body}}, &out)
-	return out, err
+// Services returns the names of the services in the order of the table.
+func (t *tables) Services() (names []string) {
+	for _, r := range t.Rows {
+		if !slices.Contains(names, r.Service) {
+			names = append(names, r.Service)
+		}
+	}
+	return names
 }
-{{end}}
-// The maps of the protocol, as the package message describes them.
-type (
-{{- range .Shapes}}
-	{{.Name}} = message.{{.Name}} // {{.Doc}}
-{{- end}}
-)
-`
+
+// Of returns the methods of some services.
+func (t *tables) Of(services ...string) (rows []*row) {
+	for _, r := range t.Rows {
+		if slices.Contains(services, r.Service) {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// Extensions returns the methods and fields that the reference implementation does not have.
+func (t *tables) Extensions() (names []string) {
+	for _, r := range t.Rows {
+		name := r.Service + "." + r.Name
+		if r.Ext {
+			names = append(names, name)
+		}
+		for _, f := range r.Fields {
+			if f.Ext {
+				names = append(names, name+"."+f.Key)
+			}
+		}
+	}
+	return names
+}

@@ -1,0 +1,103 @@
+package main
+
+// templates are the generated Go files by their names below handlers/ipc.
+var templates = map[string]string{
+	"methods_gen.go": header + `
+
+package ipc
+
+import "trunkline/engine/kernel"
+
+var methods = index([]method{
+{{- range .Rows}}
+	{
+		service: "{{.Service}}", name: "{{.Name}}", handle: {{.Handler}},
+		fields: []string{ {{range .Fields}}"{{.Key}}", {{end}} }, {{range .Flags}}{{.}}, {{end}}
+		doc: "{{.Doc}}",
+	},
+{{- end}}
+})
+
+// extensions are the methods and fields that the reference implementation does not have.
+var extensions = []string{ {{range .Extensions}}
+	"{{.}}",
+{{- end}}
+}
+`,
+	"rows_gen_test.go": header + `
+
+package ipc
+
+// allocLines are the allocs lines of the method table: request bodies, or the reason for having none.
+var allocLines = map[string]string{
+{{- range .Rows}}
+	"{{.Service}}.{{.Name}}": {{printf "%q" .Allocs}},
+{{- end}}
+}
+`,
+	"message/types_gen.go": header + `
+
+package message
+
+import "github.com/tinylib/msgp/msgp"
+
+// A reply may not reserve more memory than its frame can hold.
+//
+//msgp:limit arrays:1048576 maps:1048576
+{{range .Shapes}}
+// {{.Name}} {{.Doc}}
+type {{.Name}} struct {
+{{- range .Fields}}
+	{{- with .Doc}}
+	// {{.}}
+	{{- end}}
+	{{.Go}} {{.Type}} ` + "`msg:\"{{.Key}}{{if .Omit}},omitempty{{end}}\"`" + `
+{{- end}}
+}
+{{end}}`,
+	"client/methods_gen.go": header + `
+
+package client
+
+import (
+	"context"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"trunkline/handlers/ipc/message"
+)
+{{range .Rows}}{{if .Reply}}
+// {{.Name}} calls {{.Service}}.{{.Name}}. {{.Doc}}
+func (c *Conn) {{.Name}}(ctx context.Context{{.Params}}) (out {{.Reply}}, err error) {
+	err = c.invoke(ctx, "{{.Service}}", "{{.Name}}", {{.Body}}, &out)
+	return out, err
+}
+{{end}}{{end}}
+// The maps of the protocol, as the package message describes them.
+type (
+{{- range .Shapes}}
+	{{.Name}} = message.{{.Name}} // {{.Doc}}
+{{- end}}
+)
+`,
+}
+
+const header = "// Code generated from handlers/ipc/methods.txt. DO NOT EDIT."
+
+// listings are the generated parts of the documentation, by page and name. A part stands between
+// comments of its name.
+var listings = map[string]map[string]string{
+	"README.md": {
+		"count":    `{{len .Rows}}`,
+		"services": `{{range $i, $s := .Services}}{{if $i}}, {{end}}` + "`{{$s}}`" + ` ({{len ($.Of $s)}} methods){{end}}`,
+	},
+	"docs/kernel-ipc.md": {"methods": `{{template "table" (.Of "kernel" "commbus")}}`},
+	"docs/envelope.md":   {"methods": `{{template "table" (.Of "engine" "orchestration")}}`},
+}
+
+const table = `{{define "table"}}
+| method | fields | reply or stream message |
+|---|---|---|
+{{range .}}| ` + "`{{.Service}}.{{.Name}}`{{if .Ext}} **[ext]**{{end}}" + ` | {{range $i, $f := .Fields}}{{if $i}}, {{end}}` +
+	"`{{$f.Key}}`" + `{{if $f.Ext}} **[ext]**{{end}}{{end}} | {{range $i, $k := .ReplyKeys}}{{if $i}}, {{end}}` + "`{{$k}}`" + `{{else}}the envelope{{end}} |
+{{end}}{{end}}`
