@@ -2,7 +2,6 @@ package procgroup
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -55,22 +54,21 @@ func adopter() {
 		all.Go(func() {
 			for k := range rounds {
 				want := 1 + (i+k)%100
-				cmd := exec.Command("/bin/sh", "-c", fmt.Sprintf("sleep 0 & (sleep 0.01 & sleep 0.02 &) ; exit %d", want))
-				isolated := k%2 == 0
-				if isolated {
-					Isolate(cmd)
+				script := fmt.Sprintf("sleep 0 & (sleep 0.01 & sleep 0.02 &) ; exit %d", want)
+				code, err := 0, error(nil)
+				if k%2 == 0 {
+					var p *Process
+					if p, err = Start("/bin/sh", []string{"sh", "-c", script}, &os.ProcAttr{}); err == nil {
+						code = p.Wait()
+					}
+				} else {
+					cmd := exec.Command("/bin/sh", "-c", script)
+					if err = cmd.Run(); cmd.ProcessState != nil {
+						code = cmd.ProcessState.ExitCode()
+					}
 				}
-				err := cmd.Start()
-				if err == nil && isolated {
-					c := Child{Cmd: cmd}
-					c.Reap()
-					err = &exec.ExitError{ProcessState: cmd.ProcessState}
-				} else if err == nil {
-					err = cmd.Wait()
-				}
-				var exit *exec.ExitError
-				if !errors.As(err, &exit) || exit.ProcessState == nil || exit.ExitCode() != want {
-					fmt.Printf("a child that ended with %d: %v\n", want, err)
+				if code != want {
+					fmt.Printf("a child that ended with %d: %d, %v\n", want, code, err)
 				}
 			}
 		})

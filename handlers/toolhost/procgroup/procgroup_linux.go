@@ -1,27 +1,36 @@
 package procgroup
 
 import (
-	"os/exec"
+	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// Isolate gives the process its own group, so that all of it can be ended, and lets it end with this program. Before Start.
-func Isolate(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+func isolated() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// Reap waits for the process, ends what is left of its group, and lets go of it; how it ended is in Cmd.ProcessState. Until it is reaped
-// its number, and so that of its group, is nobody else's: that is why the group is ended first.
-func (c *Child) Reap() {
-	for unix.Waitid(unix.P_PID, c.Cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+// awaitExit waits until the process has ended, and leaves it to be reaped: until then its number, and
+// so that of its group, is that of no other process. A handle that the poller waits for saves a thread
+// for each process; kernels without one cost the thread.
+func awaitExit(p *os.Process) *os.ProcessState {
+	if fd, err := unix.PidfdOpen(p.Pid, unix.PIDFD_NONBLOCK); err == nil {
+		f := os.NewFile(uintptr(fd), "pidfd")
+		defer func() { _ = f.Close() }() // only waited for
+		if c, err := f.SyscallConn(); err == nil && c.Read(func(uintptr) bool { return exited(p.Pid, unix.WNOHANG) }) == nil {
+			return nil
+		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.killGroup()
-	_ = c.Cmd.Wait()
-	c.reaped = true
+	for !exited(p.Pid, 0) {
+		continue
+	}
+	return nil
 }
 
-func (c *Child) killGroup() { _ = unix.Kill(-c.Cmd.Process.Pid, unix.SIGKILL) }
+// exited reports whether the process has ended; it leaves it to be reaped.
+func exited(pid, how int) bool {
+	var info unix.Siginfo
+	err := unix.Waitid(unix.P_PID, pid, &info, unix.WEXITED|unix.WNOWAIT|how, nil)
+	return err == unix.ECHILD || err == nil && info.Signo != 0
+}

@@ -2,31 +2,30 @@ package procgroup
 
 import (
 	"bufio"
-	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 )
 
 // start runs a script of the shell that prints the number of a process which it has started.
-func start(t *testing.T, script string) (c *Child, grandchild string) {
+func start(t *testing.T, script string) (p *Process, grandchild string) {
 	t.Helper()
-	cmd := exec.Command("/bin/sh", "-c", script)
-	out, err := cmd.StdoutPipe()
+	out, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	Isolate(cmd)
-	if err := cmd.Start(); err != nil {
+	defer out.Close()
+	p, err = Start("/bin/sh", []string{"sh", "-c", script}, &os.ProcAttr{Files: []*os.File{nil, w, nil}})
+	_ = w.Close()
+	if err != nil {
 		t.Fatal(err)
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Child{Cmd: cmd}, strings.TrimSpace(line)
+	return p, strings.TrimSpace(line)
 }
 
 // gone waits until a process does not run any more; one that only waits for its parent counts.
@@ -42,25 +41,25 @@ func gone(pid string) bool {
 }
 
 func TestKillEndsTheGroup(t *testing.T) {
-	c, grandchild := start(t, "sleep 600 & echo $!; wait")
-	c.Kill()
-	c.Reap()
+	p, grandchild := start(t, "sleep 600 & echo $!; wait")
+	p.Kill()
+	code := p.Wait()
 	if !gone(grandchild) {
 		t.Error("what it started lives on")
 	}
-	if c.Cmd.ProcessState.Success() {
-		t.Error("it ended by itself")
+	if code != Killed {
+		t.Errorf("exit code %d", code)
 	}
-	c.Kill() // its number may be somebody else's by now
+	p.Kill() // its number may be that of another process by now
 }
 
-func TestReapEndsWhatIsLeft(t *testing.T) {
-	c, grandchild := start(t, "sleep 600 & echo $!; exit 7")
-	c.Reap()
+func TestWaitEndsWhatIsLeft(t *testing.T) {
+	p, grandchild := start(t, "sleep 600 & echo $!; exit 7")
+	code := p.Wait()
 	if !gone(grandchild) {
 		t.Error("what it left behind lives on")
 	}
-	if code := c.Cmd.ProcessState.ExitCode(); code != 7 {
-		t.Error(fmt.Sprint("exit code ", code))
+	if code != 7 {
+		t.Errorf("exit code %d", code)
 	}
 }

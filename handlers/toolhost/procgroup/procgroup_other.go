@@ -1,18 +1,24 @@
-//go:build !unix
+//go:build !linux
 
 package procgroup
 
-import "os/exec"
+import (
+	"os"
+	"syscall"
+)
 
-// Isolate does nothing where there are no process groups: only the process itself is ended.
-func Isolate(*exec.Cmd) {}
+// isolated: there is no signal here when the server dies.
+func isolated() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// Reap waits for the process; how it ended is in Cmd.ProcessState.
-func (c *Child) Reap() {
-	_ = c.Cmd.Wait()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.reaped = true
+// awaitExit waits for the process and reaps it: there is no way here to learn of the end before. A group
+// that still has members keeps its number.
+func awaitExit(p *os.Process) *os.ProcessState {
+	st, _ := p.Wait()
+	return st
 }
 
-func (c *Child) killGroup() { _ = c.Cmd.Process.Kill() }
+// Adopts reports that nothing is adopted: adopted processes look like own children here.
+func Adopts() bool { return false }
+
+// ReapOrphans must not be called where Adopts is false.
+func ReapOrphans() { select {} }

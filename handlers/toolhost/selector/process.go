@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"trunkline/handlers/toolhost/procgroup"
+	"trunkline/handlers/toolhost/shim"
 )
 
 // The causes of a failure that need no number (toolhost §4.8 "Failure").
@@ -41,8 +42,8 @@ func (p *Policy) execute(ctx context.Context, payload []byte) (out []byte, why s
 		return nil, whyNotStarted
 	}
 	out, why = c.collect(ctx, p.timeout, p.stdoutMax)
-	if code := c.exitCode(); why == "" && code != 0 {
-		why = "policy exit_code=" + strconv.Itoa(code)
+	if why == "" && c.code != 0 {
+		why = "policy exit_code=" + strconv.Itoa(c.code)
 	}
 	return out, why
 }
@@ -63,8 +64,9 @@ func writePrivate(dir string, content []byte) (name string, err error) {
 
 // child is a policy process that was started.
 type child struct {
-	procgroup.Child
-	out *os.File // the read end of its stdout
+	*procgroup.Process
+	out  *os.File // the read end of its stdout
+	code int      // after its end
 }
 
 func (p *Policy) start(file string) (*child, error) {
@@ -72,21 +74,56 @@ func (p *Policy) start(file string) (*child, error) {
 	if exe == "" {
 		return nil, exec.ErrNotFound
 	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = null.Close() }()
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
+	defer func() { _ = w.Close() }()
 	// Stdin and stderr are the null device: only stdout is read (toolhost D27).
-	cmd := &exec.Cmd{Path: exe, Args: append(slices.Clone(p.argv), file), Dir: p.root, Env: p.env, Stdout: w}
-	procgroup.Isolate(cmd)
-	c := &child{Child: procgroup.Child{Cmd: cmd}, out: r}
-	err = c.begin(&p.limits, p.timeout)
-	_ = w.Close()
+	attr := &os.ProcAttr{Dir: p.root, Env: p.env, Files: []*os.File{null, w, null}}
+	proc, err := p.begin(exe, append(slices.Clone(p.argv), file), attr)
 	if err != nil {
 		_ = r.Close()
 		return nil, err
 	}
-	return c, nil
+	return &child{Process: proc, out: r}, nil
+}
+
+// errNotBegun is a process that could not become the policy.
+var errNotBegun = errors.New("the program did not begin")
+
+// begin starts the process as every worker is started: by way of this binary, which sets the limits and
+// becomes the program. Where that cannot be there are no limits, as toolhost §4.8 allows.
+func (p *Policy) begin(exe string, argv []string, attr *os.ProcAttr) (*procgroup.Process, error) {
+	if !shim.Enabled {
+		return procgroup.Start(exe, argv, attr)
+	}
+	self, err := shim.Self()
+	if err != nil {
+		return nil, err
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }()   // only read
+	attr.Files = append(attr.Files, w) // shim.StatusFD
+	proc, err := procgroup.Start(self, shim.Argv(p.limits, exe, argv), attr)
+	_ = w.Close()
+	if err != nil {
+		return nil, err
+	}
+	_ = r.SetReadDeadline(time.Now().Add(p.timeout)) // one that takes longer is ended as any that does
+	if n, _ := io.ReadFull(r, make([]byte, 1)); n > 0 {
+		proc.Wait()
+		return nil, errNotBegun
+	}
+	return proc, nil
 }
 
 // collect reads the output until the process has ended, which it sees to. why says if it was ended early.
@@ -97,7 +134,7 @@ func (c *child) collect(ctx context.Context, timeout time.Duration, limit int) (
 		text <- b
 	}()
 	go func() {
-		c.Reap()
+		c.code = c.Wait()
 		close(ended)
 	}()
 	out, rest, why := c.watch(ctx, timeout, limit, text, ended)
@@ -134,12 +171,4 @@ func (c *child) watch(ctx context.Context, timeout time.Duration, limit int, tex
 			c.Kill()
 		}
 	}
-}
-
-// exitCode returns how the process ended: 128 and the number of the signal if one ended it.
-func (c *child) exitCode() int {
-	if code := c.Cmd.ProcessState.ExitCode(); code >= 0 {
-		return code
-	}
-	return signalCode(c.Cmd.ProcessState)
 }

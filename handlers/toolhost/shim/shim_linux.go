@@ -7,6 +7,12 @@ import (
 	"unsafe"
 )
 
+// Enabled reports whether programs are started through this package.
+const Enabled = true
+
+// Self returns a path of this program that holds though its file was replaced.
+func Self() (string, error) { return "/proc/self/exe", nil }
+
 const (
 	// prSetNoNewPrivs is PR_SET_NO_NEW_PRIVS: no program that the process starts has more rights than it has.
 	prSetNoNewPrivs = 38

@@ -4,6 +4,12 @@ package shim
 
 import "os"
 
+// Enabled reports whether programs are started through this package: there are no limits here to set.
+const Enabled = false
+
+// Self returns the path of this program.
+func Self() (string, error) { return os.Executable() }
+
 // confine does nothing: there are no such limits here.
 func confine(string) {}
 

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"trunkline/handlers/toolhost/procgroup"
 )
 
 // alive tells that nothing has ended the worker.
@@ -88,7 +90,7 @@ func TestCensus(t *testing.T) {
 		defer c.mu.Unlock()
 		return c.timer != nil
 	}
-	self := &worker{proc: &os.Process{Pid: os.Getpid()}, reaped: true} // it is not to be killed, whatever its group
+	self := &worker{proc: &procgroup.Process{Process: &os.Process{Pid: os.Getpid()}}, reaped: true} // it is not to be killed, whatever its group
 	if c.look(); due() {
 		t.Error("nothing to count, and a count is due")
 	}

@@ -8,10 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
+	"trunkline/handlers/toolhost/procgroup"
 	"trunkline/handlers/toolhost/shim"
 )
 
@@ -36,13 +36,13 @@ func (t *Process) program(ctx context.Context) (*program, error) {
 	}
 	p, err := openProgram(ctx, file, t.cfg.SHA256, t.maxProgram)
 	if err == nil {
-		p.native = p.native && shimmed && t.cfg.Wrapper.none() // a wrapper opens the program by its path
+		p.native = p.native && shim.Enabled && t.cfg.Wrapper.none() // a wrapper opens the program by its path
 	}
 	return p, err
 }
 
 // launch has the spawner start a process, and waits until its program runs: until it was started, or the module was compiled.
-func (t *Process) launch(ctx context.Context, p *program, streams []*os.File) (*os.Process, error) {
+func (t *Process) launch(ctx context.Context, p *program, streams []*os.File) (*procgroup.Process, error) {
 	if t.cfg.MaxProcesses > 0 {
 		if err := t.spawner.census.open(); err != nil {
 			return nil, fmt.Errorf("cannot count processes: %w", err)
@@ -58,7 +58,7 @@ func (t *Process) launch(ctx context.Context, p *program, streams []*os.File) (*
 	if err != nil {
 		return nil, err
 	}
-	if !shimmed {
+	if !shim.Enabled {
 		return t.spawner.start(ctx, t.job(file, argv, streams))
 	}
 	path, files := file, []*os.File(nil)
@@ -85,14 +85,14 @@ type selfStart struct {
 	limit   time.Duration
 	lowers  bool // the process gets less of the processors once the call has ended
 
-	proc    *os.Process
+	proc    *procgroup.Process
 	said    string // on its status descriptor
 	lowered bool
 }
 
 // launchSelf starts this binary as a worker, and waits for the end of its status descriptor. There is no process if it fails.
 func (t *Process) launchSelf(ctx context.Context, s *selfStart) (*selfStart, error) {
-	file, err := self()
+	file, err := shim.Self()
 	if err != nil {
 		return s, err
 	}
@@ -137,10 +137,9 @@ func (t *Process) launchSelf(ctx context.Context, s *selfStart) (*selfStart, err
 }
 
 // discard ends a process that no worker has, with its group, and returns its exit code.
-func discard(proc *os.Process) int {
-	var mu sync.Mutex
-	killGroup(proc.Pid)
-	return exitCode(reap(proc, &mu, new(bool)))
+func discard(proc *procgroup.Process) int {
+	proc.Kill()
+	return proc.Wait()
 }
 
 // lower gives the processes of a group less of the processors, as far as the system permits.

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 
+	"trunkline/handlers/toolhost/procgroup"
 	"trunkline/handlers/toolhost/shim"
 )
 
@@ -32,7 +33,7 @@ type spawnJob struct {
 	attr  *os.ProcAttr
 	ended chan struct{}
 
-	proc *os.Process
+	proc *procgroup.Process
 	err  error
 }
 
@@ -53,7 +54,7 @@ func (s *Spawner) loop(ready chan<- struct{}) {
 	for {
 		select {
 		case j := <-s.jobs:
-			j.proc, j.err = startProcess(j)
+			j.proc, j.err = procgroup.Start(j.file, j.argv, j.attr)
 			close(j.ended)
 		case <-s.done:
 			return
@@ -62,7 +63,7 @@ func (s *Spawner) loop(ready chan<- struct{}) {
 }
 
 // start starts a process in a process group of its own. It waits for its turn until ctx ends.
-func (s *Spawner) start(ctx context.Context, j *spawnJob) (*os.Process, error) {
+func (s *Spawner) start(ctx context.Context, j *spawnJob) (*procgroup.Process, error) {
 	select {
 	case s.jobs <- j:
 		<-j.ended

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"trunkline/handlers/toolhost/procgroup"
 	"trunkline/handlers/toolhost/shim"
 )
 
@@ -96,7 +97,7 @@ func (m *moduleStarts) judge(id identity, why error) error {
 // launchModule starts a child that runs the module, and waits until it has compiled it. A child that compiles has a place among
 // maxCompiles; one that finds compiled code needs none. If the call ends before, the child goes on, since the next call has use for
 // the code, but with little of the processors, and it ends when the code is kept: its priority does not rise again.
-func (t *Process) launchModule(ctx context.Context, streams []*os.File) (*os.Process, error) {
+func (t *Process) launchModule(ctx context.Context, streams []*os.File) (*procgroup.Process, error) {
 	var held []chan struct{}
 	defer func() {
 		for _, place := range held {

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"trunkline/handlers/toolhost/procgroup"
 )
 
 // How long what is about to happen anyway is waited for.
@@ -40,12 +42,9 @@ const (
 	reasonProcesses   = "too many processes"
 )
 
-// killed is the exit code of a process that SIGKILL ended.
-const killed = 128 + int(syscall.SIGKILL)
-
 // worker is one process with its pipes. It belongs to the pool while it is idle, else to one call.
 type worker struct {
-	proc *os.Process
+	proc *procgroup.Process
 	in   *os.File // its stdin
 	out  *os.File // its stdout
 	// stderr is read by drain alone, into errs.
@@ -145,9 +144,9 @@ func (w *worker) drain() {
 
 // await waits for the end of the process and closes what it had. It returns once all of that is done.
 func (w *worker) await() {
-	st := reap(w.proc, &w.mu, &w.reaped)
+	code := w.proc.Wait()
 	w.mu.Lock()
-	w.code = exitCode(st)
+	w.code, w.reaped = code, true
 	if w.reason == "" {
 		w.reason = reasonExited
 	}
@@ -163,17 +162,6 @@ func (w *worker) await() {
 	<-w.silent
 }
 
-// exitCode returns the exit code of toolhost §3.5.
-func exitCode(st *os.ProcessState) int {
-	if st == nil {
-		return killed
-	}
-	if ws, ok := st.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return 128 + int(ws.Signal())
-	}
-	return st.ExitCode()
-}
-
 // kill ends the process and its group; the first reason given is the one that is told.
 func (w *worker) kill(reason string) {
 	w.mu.Lock()
@@ -184,7 +172,7 @@ func (w *worker) kill(reason string) {
 	if w.reason == "" {
 		w.reason = reason
 	}
-	killGroup(w.proc.Pid)
+	w.proc.Kill()
 }
 
 // end ends the process: politely, by the end of its input, and by a kill if that does not help; or at once. forsake is called if it is
@@ -199,7 +187,7 @@ func (w *worker) end(reason string, politely bool, forsake func()) {
 		w.reason = reason
 	}
 	if !politely {
-		killGroup(w.proc.Pid)
+		w.proc.Kill()
 		w.stopping = time.AfterFunc(lostGrace, forsake)
 		return
 	}
@@ -235,7 +223,7 @@ func (w *worker) exitCodeNow() int {
 	case <-w.exited:
 		return w.code
 	default:
-		return killed
+		return procgroup.Killed
 	}
 }
 
