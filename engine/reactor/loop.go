@@ -133,8 +133,9 @@ func (l *loop) retire() {
 
 // round serves what did not come from a socket.
 func (l *loop) round() {
-	l.group.BeginRound() // before rung is false: its wake-ups ring no more
+	l.group.BeginRound() // while rung is true, for its wake-ups need no ring
 	l.rung.Store(false)
+	l.group.BeginRound() // what was reached in between did not ring either
 	now := l.srv.now()
 	l.collect()
 	if what := l.due.Swap(0); what != 0 {

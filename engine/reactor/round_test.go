@@ -1,6 +1,7 @@
 package reactor
 
 import (
+	"net"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -96,5 +97,35 @@ func TestRepliesWaitForTheEndOfARound(t *testing.T) {
 	}
 	if n := log.rounds.Load(); n == 0 || n > log.appended.Load() {
 		t.Fatalf("%d ends of rounds for %d changes", n, log.appended.Load())
+	}
+}
+
+// onLoop is the owner of a port on a loop without gnet.
+type onLoop struct {
+	loop  *loop
+	woken func()
+}
+
+func (o onLoop) Loop() *link.Loop { return o.loop.group }
+func (o onLoop) Wake(*link.Port)  { o.woken() }
+
+// TestAReachedIndexIsNotLost has the index of a second port reached after the round has looked and before
+// the bell rings again.
+func TestAReachedIndexIsNotLost(t *testing.T) {
+	bell, _ := net.Pipe()
+	defer bell.Close()
+	l := &loop{srv: &Server{now: link.Now}, bell: bell}
+	l.group = link.NewLoop(l.ring)
+	l.rung.Store(true) // round is called for a ring
+	var w link.Watermark
+	woken := 0
+	for n, f := range []func(){func() { w.Reach(2) }, func() { woken++ }} {
+		p := link.NewPort(uint64(n), "test")
+		p.SetOwner(onLoop{l, f})
+		p.Await(&w, uint64(n+1))
+	}
+	w.Reach(1)
+	if l.round(); woken != 1 {
+		t.Fatalf("the second port was woken %d times, want 1", woken)
 	}
 }
