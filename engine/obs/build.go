@@ -5,7 +5,8 @@ import (
 	"runtime/debug"
 )
 
-// Build says which program is running. It is the body of /version and the labels of trunkline_build_info.
+// Build identifies the running program. It is the body of /version and the labels of
+// trunkline_build_info.
 type Build struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision"`
@@ -19,8 +20,8 @@ type Build struct {
 // unknown stands where the build did not record something: a label or a column is never empty.
 const unknown = "unknown"
 
-// ReadBuild combines the version and revision the linker was told with what the Go toolchain recorded. Empty arguments mean
-// "not told": the version is then "dev".
+// ReadBuild combines the version and revision of the linker with what the Go toolchain recorded.
+// Empty arguments mean unknown: the version is then "dev".
 func ReadBuild(version, revision string) Build {
 	b := Build{
 		Version: version, Revision: revision, Time: unknown,

@@ -17,23 +17,25 @@ const (
 	Gauge
 )
 
-// Family is one metric name whose series are only known when they are read, such as one per method that was called.
+// Family is one metric name whose series are known when they are read, such as one per called
+// method.
 type Family struct {
 	// Name is the full name, "trunkline_" included, with its unit.
 	Name string
 	// Help is one sentence for people.
 	Help string
 	Kind Kind
-	// Labels are the names of the labels; Put gives their values in the same order. Values come from closed sets: methods,
-	// codes, listener kinds.
+	// Labels are the names of the labels; Put gives their values in the same order. Values come
+	// from closed sets: methods, codes, kinds of listeners.
 	Labels []string
 }
 
 // Put shows one series of the family with that index. A series may be shown once per reading.
 type Put func(family int, value float64, labelValues ...string)
 
-// AddGroup registers families that come from one reading, so that a scrape takes one consistent snapshot instead of many.
-// read is called on every scrape, from any goroutine. It must neither block nor allocate much.
+// AddGroup registers families that come from one reading, so that a scrape takes one consistent
+// snapshot instead of many. read is called on every scrape, from any goroutine. It must neither
+// block nor allocate much.
 func (r *Registry) AddGroup(families []Family, read func(Put)) error {
 	g := &group{read: read}
 	for _, f := range families {

@@ -7,12 +7,13 @@ type Histogram struct {
 	// Count is the number of observations, Sum all of them added up.
 	Count uint64
 	Sum   float64
-	// Buckets gives for each upper bound how many observations were not above it, those of lower bounds included.
+	// Buckets gives for each upper bound how many observations were not above it, those of lower
+	// bounds included.
 	Buckets map[float64]uint64
 }
 
-// AddHistogram registers a distribution whose counts live elsewhere. read is called on every scrape, from any goroutine; without a
-// result nothing is shown.
+// AddHistogram registers a distribution whose counts live elsewhere. read is called on every
+// scrape, from any goroutine; without a result nothing is shown.
 func (r *Registry) AddHistogram(name, help string, read func() (h Histogram, ok bool)) error {
 	if err := checkName(name, help, Gauge); err != nil { // no _total, as for a gauge
 		return err

@@ -39,8 +39,8 @@ func parseLevel(s string) (slog.Level, error) {
 	return 0, fmt.Errorf("cannot use log level %q: want one of %s", s, strings.Join(LogLevels(), ", "))
 }
 
-// NewLogger returns a logger writing to w at the given level and format. Colour is used only on a terminal and never when
-// the NO_COLOR environment variable is set.
+// NewLogger returns a logger writing to w at the given level and format. Colour is used only on a
+// terminal and never when the NO_COLOR environment variable is set.
 func NewLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	lv, err := parseLevel(level)
 	if err != nil {

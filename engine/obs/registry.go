@@ -18,7 +18,8 @@ type Registry struct {
 	reg *prometheus.Registry
 }
 
-// NewRegistry returns a registry that already shows the Go runtime, the process and trunkline_build_info.
+// NewRegistry returns a registry that already shows the Go runtime, the process and
+// trunkline_build_info.
 func NewRegistry(b Build) (*Registry, error) {
 	r := &Registry{reg: prometheus.NewRegistry()}
 	for _, c := range []prometheus.Collector{

@@ -27,7 +27,7 @@ const (
 	malformedPrefix                    = "Malformed HTTP request"
 )
 
-// answer is what a command has to say: one compact JSON object, and whether it is a failure.
+// answer is the outcome of a command: one compact JSON object, and whether it is a failure.
 type answer struct {
 	out    []byte
 	failed bool
@@ -47,7 +47,7 @@ func refused(code envelope.ErrorCode, message string) answer {
 	return answer{out: e.Append(nil), failed: true}
 }
 
-// print writes the answer as one line and returns the exit status: failed says which one a failure has.
+// print writes the answer as one line and returns the exit status; failed is that of a failure.
 func (a answer) print(stdout, stderr io.Writer, failed int) (exit int) {
 	ignorePipeSignal(stdout)
 	if _, err := stdout.Write(append(a.out, '\n')); err != nil {
@@ -85,8 +85,8 @@ func appendKnown(dst []byte, s string) []byte {
 	return jsonx.AppendString(dst, s)
 }
 
-// appendBounds makes an envelope an error object too. Members of these names that the envelope brought along give way: a
-// repeated key would leave it to the reader's JSON library which one counts.
+// appendBounds makes an envelope an error object too. It drops members of the envelope with these
+// names: which one of a repeated key counts would depend on the reader's JSON library.
 func appendBounds(out []byte, reason string) []byte {
 	if hasMember(out, reserved) {
 		out = appendWithout(nil, out, reserved)
@@ -99,7 +99,7 @@ func appendBounds(out []byte, reason string) []byte {
 	return append(jsonx.AppendString(out, "Cannot continue: "+reason), '}')
 }
 
-// reserved tells the members of an error object.
+// reserved reports whether key is a member of an error object.
 func reserved(key []byte) bool {
 	return sameKey(key, "error") || sameKey(key, "code") || sameKey(key, "message")
 }

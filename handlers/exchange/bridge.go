@@ -8,11 +8,13 @@ import (
 	"trunkline/codec/jsonx"
 )
 
-// Bridge runs the command that stdin itself names, {"command": NAME, …}: the form of older subprocess clients, which pass no
-// arguments (envelope §2.2). The payload is the object under "envelope" if there is one, else the object without "command".
+// Bridge runs the command that stdin itself names, {"command": NAME, …}: the form of older
+// subprocess clients, which pass no arguments (envelope §2.2). The payload is the object under
+// "envelope" if there is one, else the object without "command".
 //
-// That client reads the error object only at exit status 0, so once a command is named, whatever comes of it exits with 0. Input
-// that cannot be read, is no JSON, or names no command exits with 1. Output and SIGPIPE as for Command.
+// That client reads the error object only at exit status 0, so once a command is named, every
+// outcome exits with 0. Input that cannot be read, is no JSON, or names no command exits with 1.
+// Output and SIGPIPE are as for Command.
 func Bridge(stdin io.Reader, stdout, stderr io.Writer, opt Options) (exit int) {
 	src, no := opt.read(stdin)
 	if no != nil {
@@ -51,8 +53,9 @@ func bridgeVerb(name string) verb {
 	return verbOf(name)
 }
 
-// parseOrder splits checked JSON into the command's name and its payload; ok is false if no command is named. Of a repeated key
-// the last one counts. The payload is part of src if it stands under "envelope", else a copy.
+// parseOrder splits checked JSON into the command's name and its payload; ok is false without a
+// command. Of a repeated key the last one counts. The payload is part of src if it is under
+// "envelope", else a copy.
 func parseOrder(src []byte) (name string, payload []byte, ok bool) {
 	var command, env jsonx.Value
 	for o := jsonx.OpenObject(src); ; {

@@ -21,14 +21,15 @@ type Options struct {
 	Version Build
 }
 
-// Build says which program is running. An empty member of the first three is shown as "unknown", one of the others not at all.
+// Build identifies the program. An empty member of the first three is shown as "unknown". Others
+// that are empty are left out.
 type Build struct {
 	Server    string // version of this program
 	BuildTime string
 	Go        string // version of the Go toolchain
 
 	Revision string // of the source
-	Modified bool   // the source was not what Revision says
+	Modified bool   // the source was not that of Revision
 	OS, Arch string
 }
 
@@ -83,10 +84,12 @@ func verbOf(name string) verb {
 	return noVerb
 }
 
-// Command runs one command as envelope §2.2 says: it reads stdin to its end (version reads nothing), writes one compact JSON
-// object and a line end to stdout in one write, and returns the exit status: 0, or 1 after any failure. Diagnostics go to stderr.
+// Command runs one command (envelope §2.2): it reads stdin to its end (version reads nothing),
+// writes one compact JSON object and a line end to stdout in one write, and returns the exit
+// status: 0, or 1 after any failure. Diagnostics go to stderr.
 //
-// When stdout is a file, SIGPIPE is ignored from then on in the whole process: a reader that went away is exit status 1.
+// When stdout is a file, SIGPIPE is ignored from then on in the whole process: a closed pipe is
+// exit status 1.
 func Command(name string, stdin io.Reader, stdout, stderr io.Writer, opt Options) (exit int) {
 	v := verbOf(name)
 	if v == noVerb {
@@ -123,7 +126,7 @@ func (o *Options) read(stdin io.Reader) ([]byte, *answer) {
 	return src, nil
 }
 
-// run answers one command. A panic of the engine is answered like any other failure; its stack goes to stderr.
+// run answers one command. A panic of the engine is a failure too; its stack goes to stderr.
 func (o *Options) run(v verb, src []byte, stderr io.Writer) (a answer) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -147,7 +150,8 @@ func (o *Options) run(v verb, src []byte, stderr io.Writer) (a answer) {
 	return answer{out: o.Version.append(dst)}
 }
 
-// process runs the engine step; an envelope that ended by a bound is an answer and a failure in one (envelope D10).
+// process runs the engine step. An envelope that ended by a bound is both an answer and a failure
+// (envelope D10).
 func (o *Options) process(dst, src []byte) answer {
 	out, bounds, err := o.Engine.Process(dst, src)
 	a := answered(out, err)
@@ -157,7 +161,8 @@ func (o *Options) process(dst, src []byte) answer {
 	return a
 }
 
-// ignorePipeSignal keeps a write to a stdout whose reader is gone an error. The runtime would end the process by SIGPIPE.
+// ignorePipeSignal makes a write to a closed pipe an error. The runtime would end the process by
+// SIGPIPE.
 func ignorePipeSignal(stdout io.Writer) {
 	if _, ok := stdout.(*os.File); ok {
 		signal.Ignore(syscall.SIGPIPE)

@@ -5,37 +5,41 @@ import (
 	"time"
 )
 
-// HTTPConfig bounds the HTTP side of boundary A. A zero member takes the default named next to it (envelope §2.3, §6).
+// HTTPConfig bounds the HTTP side. A zero member takes the default named next to it (envelope §2.3,
+// §6).
 type HTTPConfig struct {
 	// MaxBodyBytes is the largest request body (defaultMaxBodyBytes); a larger one is answered 413.
 	MaxBodyBytes int
-	// MaxInFlight is how many requests may read their body, run or write their reply at a time (256); further ones are answered
-	// 503. It bounds the memory for bodies.
+	// MaxInFlight is how many requests may read their body, run or write their reply at a time
+	// (256). Further ones get 503. It bounds the memory for bodies.
 	MaxInFlight int
-	// MaxHeaderBytes bounds the header fields of a request, names, values and line ends together (64 KiB); more is answered 431.
+	// MaxHeaderBytes bounds the header fields of a request with names, values and line ends (64
+	// KiB): 431.
 	MaxHeaderBytes int
-	// MaxConnections is how many connections may be open (1024); further ones wait in the system's backlog.
+	// MaxConnections may be open (1024); further ones wait in the system's backlog.
 	MaxConnections int
-	// ReadHeaderTimeout is the time for a request's headers (10 s): 408, or no word to a peer that has sent nothing.
+	// ReadHeaderTimeout is the time for a request's headers (10 s): 408, or a close if nothing
+	// came.
 	ReadHeaderTimeout time.Duration
-	// ReadBodyTimeout is the time for a request's whole body, counted from the end of its headers (30 s): 408.
+	// ReadBodyTimeout is the time for a request's body, counted from the end of its headers (30 s):
+	// 408.
 	ReadBodyTimeout time.Duration
 	// IdleTimeout is how long a connection may wait for its next request (120 s).
 	IdleTimeout time.Duration
 	// WriteTimeout is the time for one reply (30 s): the connection is closed.
 	WriteTimeout time.Duration
-	// Logger gets panics and what net/http has to say; nil for none.
+	// Logger gets panics and the lines of net/http; nil for none.
 	Logger *slog.Logger
 }
 
-// lingerTimeout and lingerBytes bound how long a connection that is being closed reads on, so that a peer still sending sees the
-// last reply instead of a reset.
+// lingerTimeout and lingerBytes bound how long a closing connection reads on, so that a peer that
+// still sends sees the last reply instead of a reset.
 const (
 	lingerTimeout = time.Second
 	lingerBytes   = 32 << 20
 )
 
-// maxKeptBuffer is the largest buffer that waits in a pool for its next request: one large body must not stay for ever.
+// maxKeptBuffer is the largest buffer that a pool keeps: one large body must not stay for ever.
 const maxKeptBuffer = 256 << 10
 
 // withDefaults returns c with its zero members filled in.

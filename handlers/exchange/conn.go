@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// conn is a connection as net/http sees it. It stands in for what net/http does on its own account: answers to requests it
+// conn is a connection as net/http sees it. It replaces the answers of net/http to requests it
 // cannot parse, and the way a connection ends.
 type conn struct {
 	net.Conn
@@ -43,8 +43,8 @@ func setState(c net.Conn, state http.ConnState) {
 	}
 }
 
-// Read passes bytes on. A peer that does not get to the end of its headers in time is told so before net/http gives up on it;
-// one that has sent nothing is not.
+// Read passes bytes on. A peer that is too slow with its headers gets an answer before net/http
+// closes the connection, unless it has sent nothing.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	switch {
@@ -53,13 +53,14 @@ func (c *conn) Read(p []byte) (int, error) {
 		c.heard = true
 	case c.heard && errors.Is(err, os.ErrDeadlineExceeded):
 		_ = c.SetWriteDeadline(time.Now().Add(c.s.cfg.WriteTimeout))
-		_ = c.tell(http.StatusRequestTimeout, &c.s.say.slowHead)
+		_ = c.sendLast(http.StatusRequestTimeout, &c.s.say.slowHead)
 	}
 	return n, err
 }
 
-// Write passes replies on. The fixed answer to a request that never reached the handler is plain text without a length; an error
-// object with the same status takes its place (envelope §2.3: every reply is JSON).
+// Write passes replies on. The fixed answer to a request that never reached the handler is plain
+// text without a length. It is replaced by an error object with the same status (envelope §2.3:
+// every reply is JSON).
 func (c *conn) Write(p []byte) (int, error) {
 	status, detail, fixed := parseFixed(p)
 	if !fixed {
@@ -69,14 +70,14 @@ func (c *conn) Write(p []byte) (int, error) {
 	if status == http.StatusRequestHeaderFieldsTooLarge {
 		no = c.s.say.headers
 	}
-	if err := c.tell(status, &no); err != nil {
+	if err := c.sendLast(status, &no); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-// tell sends the connection's last reply, unless it is out already.
-func (c *conn) tell(status int, no *refusal) error {
+// sendLast sends the connection's last reply, unless it was sent already.
+func (c *conn) sendLast(status int, no *refusal) error {
 	if c.told {
 		return nil
 	}
@@ -87,8 +88,8 @@ func (c *conn) tell(status int, no *refusal) error {
 	return err
 }
 
-// Close closes the connection, once the peer has seen the last reply: with bytes unread, closing would reset the connection and
-// take the reply away from a peer that is still sending. A second Close does not wait.
+// Close closes the connection once the peer has seen the last reply: closing with unread bytes
+// would reset the connection and destroy the reply. A second Close does not wait.
 func (c *conn) Close() error {
 	if c.lingers.CompareAndSwap(true, false) && !c.s.stopped.Load() {
 		c.linger()
@@ -101,7 +102,7 @@ func (c *conn) Close() error {
 	return err
 }
 
-// linger says that no reply follows and reads on until the peer closes, or for a bounded time.
+// linger shuts down the sending side and reads on until the peer closes, or for a bounded time.
 func (c *conn) linger() {
 	_ = c.CloseWrite()
 	if c.SetReadDeadline(time.Now().Add(lingerTimeout)) == nil {
@@ -123,8 +124,9 @@ const (
 	noExpect    = "HTTP/1.1 417 Expectation Failed\r\n"
 )
 
-// parseFixed recognises the answers that net/http writes without a handler, each in one write: status and what they say. A piece
-// of a reply of ours is never taken for one: JSON has no "HTTP" outside of strings and no line ends inside.
+// parseFixed recognises the answers that net/http writes without a handler, each in one write:
+// status and text. A piece of our own replies never matches: JSON has no "HTTP" outside of strings
+// and no line ends inside.
 func parseFixed(p []byte) (status int, detail string, fixed bool) {
 	if len(p) < len(statusLine) || string(p[:7]) != statusLine[:7] {
 		return 0, "", false

@@ -26,7 +26,8 @@ type exchange struct {
 	replied bool
 }
 
-// serveHTTP answers one request: what its head alone rules out first, then, within MaxInFlight, what its body says.
+// serveHTTP answers one request: it refuses what the head rules out, then, within MaxInFlight, runs
+// the body.
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	x := exchange{s: s, w: w, r: r}
 	defer x.recoverPanic()
@@ -65,7 +66,7 @@ func (s *Server) screen(r *http.Request) *refusal {
 	return nil
 }
 
-// headerBytes is the size of the header fields as a plain sender writes them, "Name: value" and a line end each. net/http's own
+// headerBytes is the size of the header fields as "Name: value" and a line end each. net/http's own
 // limit lets up to 4 KiB more pass and counts the request line too.
 func headerBytes(r *http.Request) int {
 	n := len("Host: ") + len(r.Host) + len("\r\n")
@@ -122,7 +123,8 @@ func statusOf(code envelope.ErrorCode) int {
 	return http.StatusInternalServerError
 }
 
-// refuse answers without the engine. The connection goes on unless the refusal ends it or the body's end is out of reach.
+// refuse answers without the engine. The connection goes on unless the refusal ends it or the
+// body's end is out of reach.
 func (x *exchange) refuse(no *refusal) {
 	if no.hangUp || !x.discard() {
 		x.hangUp()
@@ -133,8 +135,9 @@ func (x *exchange) refuse(no *refusal) {
 	x.reply(no.status, no.append(nil))
 }
 
-// discard reads what is left of the body and throws it away, so that the next request can follow. False: its end was not
-// reached. A peer that waits for 100 Continue is not asked to send what nobody wants; its connection cannot go on then.
+// discard reads and drops the rest of the body, so that the next request can follow, and reports
+// whether it reached the end. A peer that waits for 100 Continue is not asked to send a body that
+// is dropped; its connection ends.
 func (x *exchange) discard() bool {
 	r := x.r
 	if r.ContentLength == 0 {
@@ -148,8 +151,8 @@ func (x *exchange) discard() bool {
 	return err == io.EOF
 }
 
-// hangUp ends the connection after the reply. The peer may be sending still: conn.Close waits for it, so net/http must not look
-// for the body's end before that.
+// hangUp ends the connection after the reply. The peer may still send: conn.Close waits for it, so
+// net/http must not look for the body's end before that.
 func (x *exchange) hangUp() {
 	x.w.Header().Set("Connection", "close")
 	x.allow(0)
@@ -158,12 +161,12 @@ func (x *exchange) hangUp() {
 	}
 }
 
-// allow gives the peer some time to send the rest of its body. Transports without deadlines do without.
+// allow gives the peer time to send the rest of its body. Transports without deadlines do without.
 func (x *exchange) allow(d time.Duration) {
 	_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(d))
 }
 
-// reply sends status and body, which it does not keep. The peer may be gone; there is nobody left to tell.
+// reply sends status and body, which it does not keep. An error is dropped: the peer is gone.
 func (x *exchange) reply(status int, body []byte) {
 	x.replied = true
 	// Reading the body may have used up the deadline that net/http set at its beginning.
@@ -176,7 +179,8 @@ func (x *exchange) reply(status int, body []byte) {
 	_, _ = x.w.Write(body)
 }
 
-// recoverPanic answers a panic, for the engine must not take the server down with it. The request's buffers are lost to the pool.
+// recoverPanic answers a panic, so that the engine does not end the server. The buffers are
+// dropped.
 func (x *exchange) recoverPanic() {
 	p := recover()
 	if p == nil {

@@ -6,7 +6,8 @@ import (
 	"math"
 )
 
-// defaultMaxBodyBytes is the largest text taken on stdin or as a request body when no limit is set (envelope §6).
+// defaultMaxBodyBytes is the largest text on stdin or in a request without a set limit (envelope
+// §6).
 const defaultMaxBodyBytes = 5 << 20
 
 const (
@@ -15,12 +16,12 @@ const (
 	trust        = 16      // an announced size is believed once this part of it has come
 )
 
-// errTooLarge says that there is at least one byte beyond the limit.
+// errTooLarge means that there is at least one byte beyond the limit.
 var errTooLarge = errors.New("more bytes than the limit")
 
-// readAll reads r to its end into buf's memory, which it replaces by larger memory as bytes really come: announced, the size in
-// bytes that the sender speaks of (0 or less: none), costs nothing until a part of it is there. Having seen one byte more than
-// limit it stops with errTooLarge. The bytes read so far come with every error.
+// readAll reads r to its end into buf's memory, which grows as bytes come. announced is the size in
+// bytes from the sender (0 or less: none); it costs nothing until a part of the bytes is there. One
+// byte beyond limit is errTooLarge. The bytes read so far come with every error.
 func readAll(r io.Reader, buf []byte, limit int, announced int64) ([]byte, error) {
 	limit = min(limit, math.MaxInt-1)
 	buf = buf[:0]
@@ -44,7 +45,7 @@ func readAll(r io.Reader, buf []byte, limit int, announced int64) ([]byte, error
 	return buf, io.ErrNoProgress
 }
 
-// enlarge returns a copy of buf with room for more, but never for more than limit and the byte that breaks it.
+// enlarge returns a copy of buf with more room, but for at most limit and one byte more.
 func enlarge(buf []byte, limit int, announced int64) []byte {
 	size := max(2*cap(buf), firstBuffer)
 	if announced > int64(size) && announced/trust <= int64(len(buf)) {

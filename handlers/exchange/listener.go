@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// listener hands its connections to net/http inside a conn and bounds how many are open: at the bound it stops accepting, and
-// newcomers wait in the system's backlog until a connection closes, which the timeouts see to.
+// listener hands its connections to net/http inside a conn and bounds how many are open: at the
+// bound it stops accepting, and new ones wait in the system's backlog until a connection closes.
 type listener struct {
 	net.Listener
 	s      *Server

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// isJSON reports whether the body is said to be JSON in UTF-8, or nothing is said about it (envelope §2.3).
+// isJSON reports whether the body is declared as JSON in UTF-8, or not declared (envelope §2.3).
 func isJSON(h http.Header) bool {
 	given := h["Content-Type"]
 	switch {
@@ -20,7 +20,7 @@ func isJSON(h http.Header) bool {
 	}
 	media, params, err := mime.ParseMediaType(given[0])
 	if err != nil && (!errors.Is(err, mime.ErrInvalidMediaParameter) || strings.Contains(strings.ToLower(given[0]), "charset")) {
-		return false // any parameters will do, but a character set must be one that can be told
+		return false // any parameters but an unknown character set
 	}
 	charset, said := params["charset"]
 	return isJSONType(media) && (!said || strings.EqualFold(charset, "utf-8"))

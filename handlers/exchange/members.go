@@ -6,7 +6,8 @@ import (
 	"trunkline/codec/jsonx"
 )
 
-// sameKey reports whether key, the text between a member's quotes, means name. It does not allocate unless key has escapes.
+// sameKey reports whether key, the text between a member's quotes, means name. It allocates only
+// for escapes.
 func sameKey(key []byte, name string) bool {
 	if bytes.IndexByte(key, '\\') < 0 {
 		return string(key) == name
@@ -26,7 +27,8 @@ func hasMember(object []byte, match func(key []byte) bool) bool {
 	}
 }
 
-// appendWithout appends object without the members whose keys match; the others are copied byte for byte, in their order.
+// appendWithout appends object without the members whose keys match; the others are copied in
+// order.
 func appendWithout(dst, object []byte, match func(key []byte) bool) []byte {
 	dst = append(dst, '{')
 	first := true

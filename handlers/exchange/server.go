@@ -13,7 +13,7 @@ import (
 	"trunkline/engine/envelope"
 )
 
-// Server answers POST /api/v1/process (envelope §2.3). Its methods may be called from any goroutine.
+// Server answers POST /api/v1/process (envelope §2.3). Any goroutine may call its methods.
 type Server struct {
 	cfg     HTTPConfig
 	http    *http.Server
@@ -31,7 +31,8 @@ type Server struct {
 
 // Stats are the server's counters, each read on its own.
 type Stats struct {
-	// Requests counts replies by the first digit of their status: Requests[2] are the successful ones.
+	// Requests counts replies by the first digit of their status: Requests[2] are the successful
+	// ones.
 	Requests [6]uint64
 	// InFlight is how many requests are being served; refused ones are not among them.
 	InFlight int64
@@ -61,8 +62,8 @@ func NewServer(engine *envelope.Engine, cfg HTTPConfig) *Server {
 	return s
 }
 
-// Serve accepts on ln, which may be a TLS listener without HTTP/2, until Shutdown; it returns nil then, else the reason it
-// stopped. It closes ln.
+// Serve accepts on ln, which may be a TLS listener without HTTP/2, until Shutdown, and then returns
+// nil, else why it stopped. It closes ln.
 func (s *Server) Serve(ln net.Listener) error {
 	if err := s.http.Serve(s.listen(ln)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("cannot serve HTTP: %w", err)
@@ -70,15 +71,16 @@ func (s *Server) Serve(ln net.Listener) error {
 	return nil
 }
 
-// drain refuses requests from now on with 503 shutting_down and ends connections after their next reply; requests in flight go
-// on. New connections are still accepted, so that their requests get that answer.
+// drain refuses requests from now on with 503 shutting_down and ends connections after their next
+// reply. Requests in flight go on. New connections are still accepted, so that their requests get
+// that answer.
 func (s *Server) drain() {
 	s.draining.Store(true)
 	s.http.SetKeepAlivesEnabled(false)
 }
 
-// Shutdown drains, waits for the requests in flight, then closes the listeners and all connections. When ctx ends first, what is
-// left is closed as it is and the error says so.
+// Shutdown drains, waits for the requests in flight, then closes the listeners and all connections.
+// When ctx ends first, it closes the rest and returns an error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.drain()
 	err := s.waitQuiet(ctx)
@@ -93,8 +95,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// waitQuiet returns when no request is in flight. A release that finds the server draining leaves a mark, so none is missed:
-// draining was set before the count is read here.
+// waitQuiet returns when no request is in flight. A release during a drain leaves a mark, so none
+// is missed: draining was set before the count is read here.
 func (s *Server) waitQuiet(ctx context.Context) error {
 	for s.inFlight.Load() > 0 {
 		select {

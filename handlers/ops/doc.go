@@ -1,12 +1,13 @@
-// Package ops is the admin listener: what an operator, a probe and a scraper ask.
+// Package ops is the admin listener, for operators, probes and scrapers.
 //
 //	GET /healthz   200 while the process is alive and its loops tick, else 503 with the reason
-//	GET /readyz    200 while new work is welcome, else 503; a JSON list of reasons in both cases, and how far a recovery is
+//	GET /readyz    200 while new work is welcome, else 503; reasons and a recovery's progress
 //	GET /metrics   the registry of this engine in Prometheus text
 //	GET /version   the build as JSON
-//	GET /store     what survives, how far it is written, and how much room there is, as JSON
+//	GET /store     what is durable, how far it is written, and how much room there is, as JSON
 //	GET /debug/pprof/…  profiles, only with admin.pprof
 //
-// It answers GET and HEAD only, changes nothing, and has no authentication: it binds to loopback unless the operator insists
-// (admin.insecure_bind). At most maxConnections are open at a time; further ones wait in the backlog.
+// It answers GET and HEAD only, changes nothing, and has no authentication: it binds to loopback
+// unless the operator insists (admin.insecure_bind). At most maxConnections are open; further ones
+// wait in the backlog.
 package ops

@@ -86,6 +86,6 @@ func (c Config) version(w http.ResponseWriter, _ *http.Request) {
 func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// The peer may be gone; there is nobody left to tell.
+	// An error is dropped: the peer is gone.
 	_ = json.NewEncoder(w).Encode(body)
 }

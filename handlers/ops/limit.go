@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// limited is a listener with a bound on its open connections. At the bound it stops accepting: newcomers wait in the system's
-// backlog until a connection closes, which the server's timeouts see to.
+// limited is a listener with a bound on its open connections. At the bound it stops accepting: new
+// ones wait in the system's backlog until a connection closes.
 type limited struct {
 	net.Listener
 	slots  chan struct{}

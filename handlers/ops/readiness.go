@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// Readiness is the list of reasons why new work is not welcome; ready means the list is empty. Reasons come from the program,
-// never from input, so the list is short. Its methods may be called from any goroutine; the zero value is ready.
+// Readiness is the list of reasons why new work is not welcome; ready means an empty list. Reasons
+// come from the program, never from input, so the list is short. Any goroutine may call its
+// methods. The zero value is ready.
 type Readiness struct {
 	mu         sync.Mutex
 	reasons    []string
@@ -35,14 +36,15 @@ func (r *Readiness) Release(reason string) {
 	r.reasons = slices.DeleteFunc(r.reasons, func(s string) bool { return s == reason })
 }
 
-// When adds a reason that stands as long as holds returns true. It is asked whenever the list is, and must return promptly.
+// When adds a reason that counts while holds returns true. Each reading of the list calls holds,
+// which must return promptly.
 func (r *Readiness) When(reason string, holds func() bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.conditions = append(r.conditions, condition{reason, holds})
 }
 
-// Reasons returns a copy of the list, the held ones first, in the order they came up; empty, never nil, when ready.
+// Reasons returns a copy of the list, those of Hold first, in their order. It is never nil.
 func (r *Readiness) Reasons() []string {
 	r.mu.Lock()
 	reasons, conditions := append([]string{}, r.reasons...), r.conditions

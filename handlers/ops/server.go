@@ -13,7 +13,7 @@ import (
 	"trunkline/engine/obs"
 )
 
-// Bounds of the admin listener. Requests here are a line and a few headers, from one scraper and a few people.
+// Bounds of the admin listener. Requests here are short, from one scraper and a few people.
 const (
 	maxHeaderBytes    = 16 << 10
 	maxConnections    = 64 // open at a time; further ones wait in the backlog until one closes
@@ -31,13 +31,15 @@ type Config struct {
 	InsecureBind bool
 	// Pprof adds /debug/pprof/ (admin.pprof).
 	Pprof bool
-	// Live returns nil while the loops tick; the text of its error is shown by /healthz. It must return promptly.
+	// Live returns nil while the loops tick; /healthz shows its error. It must return promptly.
 	Live func() error
 	// Ready holds the reasons shown by /readyz.
 	Ready *Readiness
-	// Recovery returns how far the reading of the store is, nil when there is none going on; shown by /readyz. nil: never.
+	// Recovery returns the progress of a recovery for /readyz, nil when none is going on. nil:
+	// never.
 	Recovery func() *Recovery
-	// Store returns what /store shows. It may take locks, and must return promptly. nil: there is no such path.
+	// Store returns the body of /store. It may take locks, and must return promptly. nil: no such
+	// path.
 	Store func() Store
 	// Registry is shown by /metrics, Build by /version.
 	Registry *obs.Registry
@@ -51,8 +53,8 @@ type Server struct {
 	http *http.Server
 }
 
-// Listen binds the address; nothing is answered before Serve. It refuses an address beyond loopback without InsecureBind,
-// because everything here is readable without authentication.
+// Listen binds the address; nothing is answered before Serve. It refuses an address beyond loopback
+// without InsecureBind, because everything here is readable without authentication.
 func Listen(c Config) (*Server, error) {
 	if err := checkAddr(c); err != nil {
 		return nil, err

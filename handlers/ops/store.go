@@ -4,20 +4,20 @@ import "net/http"
 
 // Recovery is how far a server is that reads its store before it serves.
 type Recovery struct {
-	// Phase is "open" while the files are opened, "snapshot" while the newest snapshot is loaded, "log" while the records behind it
-	// are replayed.
+	// Phase is "open" while the files are opened, "snapshot" while the newest snapshot is loaded,
+	// and "log" while the records behind it are replayed.
 	Phase string `json:"phase"`
 	// Done and Total are bytes of the snapshot, or records of the log; 0 in the phase before.
 	Done  uint64 `json:"done"`
 	Total uint64 `json:"total"`
-	// Percent and ETASecs are of the phase. ETASecs is nil while it cannot be told.
+	// Percent and ETASecs are of the phase. ETASecs is nil while it is not known.
 	Percent float64  `json:"percent"`
 	ETASecs *float64 `json:"eta_secs"`
 }
 
-// Store is the body of /store: what an operator asks of the store first. What is zero without a store is left out.
+// Store is the body of /store. What is zero without a store is left out.
 type Store struct {
-	// Mode is store.mode; with "memory" nothing else is told.
+	// Mode is store.mode; with "memory" the rest is left out.
 	Mode string `json:"mode"`
 	Dir  string `json:"dir,omitempty"`
 	// Recovery is there while the store is read.
@@ -25,7 +25,7 @@ type Store struct {
 	// Journal is there once the store is open, Disk too.
 	Journal *Journal `json:"journal,omitempty"`
 	Disk    *Disk    `json:"disk,omitempty"`
-	// Warnings are names of what somebody should look after: "storage_full", "overloaded", "stopped".
+	// Warnings are names of what needs an operator: "storage_full", "overloaded", "stopped".
 	Warnings []string `json:"warnings"`
 }
 
@@ -33,18 +33,20 @@ type Store struct {
 type Journal struct {
 	// Epoch numbers the starts of servers on this store; 0 during recovery.
 	Epoch uint64 `json:"epoch"`
-	// Appended is the index of the last record, Durable that of the last one that is as safe as the mode says.
+	// Appended is the index of the last record, Durable that of the last one that is as safe as the
+	// mode.
 	Appended uint64 `json:"appended_index"`
 	Durable  uint64 `json:"durable_index"`
 	// QueueRecords and QueueBytes wait to be written.
 	QueueRecords int64 `json:"queue_records"`
 	QueueBytes   int64 `json:"queue_bytes"`
-	// Overloaded says that so much waits that what would change something is refused.
+	// Overloaded means that changes are refused because too much waits for the disk.
 	Overloaded bool   `json:"overloaded"`
 	Groups     uint64 `json:"groups"`
 	Records    uint64 `json:"records"`
 	Bytes      uint64 `json:"bytes"`
-	// Snapshots and SnapshotBytes were written; LastSnapshot is the newest one, also from before the start, nil if there is none.
+	// Snapshots and SnapshotBytes were written. LastSnapshot is the newest one, also from before
+	// the start; nil if there is none.
 	Snapshots     uint64    `json:"snapshots"`
 	SnapshotBytes uint64    `json:"snapshot_bytes"`
 	LastSnapshot  *Snapshot `json:"last_snapshot"`
@@ -63,7 +65,7 @@ type Disk struct {
 	UsedBytes uint64 `json:"used_bytes"`
 	// FreeBytes is 0 where it is not known.
 	FreeBytes uint64 `json:"free_bytes"`
-	// Full says that what would change something is refused until there is room.
+	// Full means that changes are refused until there is room.
 	Full bool `json:"full"`
 }
 
