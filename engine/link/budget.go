@@ -21,8 +21,7 @@ func NewBudget(max int) *Budget { return &Budget{max: int64(max)} }
 type Charge struct{ n int64 }
 
 // Fit makes c the charge of a connection whose input buffer has size bytes. It reports false and
-// changes nothing where the charge would grow and the budget has no room; a connection that shrinks
-// always fits.
+// changes nothing where the charge would grow and the budget has no room. Shrinking always fits.
 func (b *Budget) Fit(c *Charge, size int) bool {
 	if b == nil {
 		return true

@@ -2,8 +2,7 @@ package link
 
 import "time"
 
-// origin is set once, before main; it is a constant of the process that happens to be known only at
-// run time.
+// origin is set once, before main; it is a constant of the process.
 var origin = time.Now()
 
 // Now reads both clocks. All readings of a process share one origin, so their Mono values compare.

@@ -9,8 +9,7 @@ func (l *Limits) Full(bytes, frames int, paused bool) bool {
 	return bytes >= l.AheadBytes || l.AheadFrames > 0 && frames >= l.AheadFrames
 }
 
-// Count returns how many frames end in input b, zero where the limits do not count. It does not
-// allocate.
+// Count returns how many frames end in input b, zero without a count. It does not allocate.
 func (l *Limits) Count(b []byte) int {
 	if l.AheadFrames <= 0 || l.FramesIn == nil {
 		return 0

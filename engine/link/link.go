@@ -19,24 +19,20 @@ const (
 	// with the rest after the others had theirs.
 	Yield
 	// Blocked: the session waits for work of its own that leaves the loop; do not call Feed before
-	// the next Pump. That work ends by itself and then wakes the port: it waits neither for the
-	// peer nor for Drain.
+	// the next Pump. It ends by itself, without the peer or Drain, and then wakes the port.
 	Blocked
 	// Close: nothing after the taken bytes may be interpreted; send what was appended, then close.
 	Close
 )
 
-// Load is what a session has going on beside bytes in buffers; owners ask for it to run timers and
-// to end connections.
+// Load is a session's work beside bytes in buffers, for timers and for the end of connections.
 type Load struct {
-	// Busy is true while any request is in flight or any stream or handler is live: the idle timer
-	// is off (kernel-ipc §2.4).
+	// Busy: a request is in flight or a stream is live; the idle timer is off (kernel-ipc §2.4).
 	Busy bool
 	// Streams is true while a stream is live: chunks may come at any time, and no reply may wait
 	// behind too many (kernel-ipc §2.5).
 	Streams bool
-	// Done is true once a session has nothing more to append after EOF or Drain: the owner closes
-	// when its output is sent.
+	// Done: after EOF or Drain nothing more will be appended; close when the output is sent.
 	Done bool
 	// Until, if not zero, is when the connection is closed like one whose frame is late, in
 	// nanoseconds of Instant.Mono: the peer has not shown its identity by then.
@@ -69,29 +65,24 @@ type Session interface {
 	Drain(now Instant)
 	// Load reports what is going on; cheap, called every turn.
 	Load() Load
-	// Closed means that the connection is gone. It is called exactly once, last, and releases
-	// everything the session holds.
+	// Closed is called exactly once, last: the connection is gone. It releases everything.
 	Closed()
 }
 
 // Opener makes the session of a new connection.
 type Opener func(p *Port) Session
 
-// Limits are the bounds every owner of connections applies in the same way. Times are in
-// nanoseconds of Instant.Mono.
+// Limits are the bounds that every owner applies. Times are in nanoseconds of Instant.Mono.
 type Limits struct {
 	// IdleAfter and FrameWithin are both kernel.read_timeout_secs: silence with nothing going on,
 	// and the time a begun frame may take (kernel-ipc §2.4). Zero switches the timers off.
 	IdleAfter, FrameWithin int64
 	// SendWithin is kernel.write_timeout_secs: how long a peer may take no byte while output waits
-	// for it (kernel-ipc §2.3). Every byte it takes starts the time anew: slow is not stuck. Zero
-	// switches it off.
+	// for it (kernel-ipc §2.3). Every byte it takes starts the time anew. Zero switches it off.
 	SendWithin int64
-	// DrainWithin is kernel.shutdown_grace_secs: after it, connections are closed whatever they
-	// still hold.
+	// DrainWithin is kernel.shutdown_grace_secs: after it, connections are closed.
 	DrainWithin int64
-	// UnsentBytes bounds replies not yet taken by the socket; over it the connection is not read
-	// (kernel-ipc §2.5).
+	// UnsentBytes bounds output that the socket has not; over it reading stops (kernel-ipc §2.5).
 	UnsentBytes int
 	// AheadBytes and AheadFrames bound what is read ahead while the session is blocked or
 	// UnsentBytes is exceeded: at either one reading pauses, and it resumes at half of both; an
@@ -111,8 +102,7 @@ type Limits struct {
 	// EndOfInput is what an owner feeds behind a partial frame when the peer sends nothing more, so
 	// that the session takes it as a whole one. Empty: a partial frame is dropped.
 	EndOfInput string
-	// LateFrame is sent to a peer whose frame took longer than FrameWithin, before its connection
-	// is closed. Empty: nothing is.
+	// LateFrame, if any, is sent to a peer whose frame took longer than FrameWithin, then closed.
 	LateFrame string
 	// Input bounds what all connections together hold of unfinished frames and of frames read
 	// ahead. A connection whose unfinished frame finds no room is sent NoRoom and closed; one that

@@ -52,8 +52,7 @@ func (l *Loop) EndRound() {
 
 // AtRoundEnd has h run once after the loop has served the sockets that are ready now, however many
 // sessions ask for it. An owner without a loop runs it at once: its round is one call of a
-// session's method. Only methods of the port's session call it, after the changes that the hook is
-// for.
+// session's method. Only methods of the port's session call it, after their changes.
 func (p *Port) AtRoundEnd(h RoundHook) {
 	l := p.loop
 	if l == nil {

@@ -8,9 +8,8 @@ type Owner interface {
 	Wake(p *Port)
 }
 
-// Port names one connection to the rest of the process. It outlives a change of owner (a connection
-// leaving the event loop), and its methods may be called from any goroutine, also after the
-// connection is gone.
+// Port names one connection to the rest of the process. It outlives a change of owner, and its
+// methods may be called from any goroutine, also after the connection is gone.
 type Port struct {
 	id     uint64
 	remote string
@@ -25,8 +24,7 @@ type Port struct {
 	slot  int    // one more than its index in loop.waiting; 0: it is not there
 }
 
-// NewPort returns the port of a connection without an owner; id is unique in the process, remote is
-// for people.
+// NewPort returns the port of a connection without an owner; id is unique in the process.
 func NewPort(id uint64, remote string) *Port {
 	return &Port{id: id, remote: remote}
 }
@@ -48,8 +46,7 @@ func (p *Port) Wake() {
 	}
 }
 
-// Rearm is called by the owner right before it pumps the session: a later Wake reaches the owner
-// again.
+// Rearm is called right before a Pump: a later Wake reaches the owner again.
 func (p *Port) Rearm() { p.armed.Store(false) }
 
 // SetOwner makes o the connection's owner; nil when the connection is gone. A wake-up that went to

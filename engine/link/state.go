@@ -109,8 +109,7 @@ func (s *State) Kept() {
 	}
 }
 
-// Pumped notes the outcome of a Pump, which appended n bytes. A session that was blocked may be fed
-// again.
+// Pumped notes a Pump, which appended n bytes. A session that was blocked may be fed again.
 func (s *State) Pumped(n, unread int, more bool, now int64) Action {
 	if s.More = more; n > 0 {
 		s.Quiet = now
@@ -150,8 +149,7 @@ func (s *State) Draining() bool { return s.drain != running }
 // DrainDue reports whether Session.Drain is due and was not called.
 func (s *State) DrainDue() bool { return s.drain == draining }
 
-// EOF reports whether Session.EOF is to be called; it is so once. The owner has dropped a partial
-// frame.
+// EOF reports whether Session.EOF is to be called, which is so once. A partial frame is gone.
 func (s *State) EOF() (first bool) {
 	first, s.Frame = s.Peer != PeerEOF, 0
 	s.Peer = PeerEOF
@@ -172,8 +170,7 @@ func (s *State) Finished(sess Session) (r Reason, done bool) {
 	return 0, false
 }
 
-// Overdue reports the read timer that ran out, if any (kernel-ipc §2.4). unsent bytes of output
-// wait for the peer.
+// Overdue reports the read timer that ran out, if any (kernel-ipc §2.4); unsent counts output.
 func (s *State) Overdue(l *Limits, load Load, unsent int, now int64) (r Reason, late bool) {
 	if unsent > l.UnsentBytes && s.Frame != 0 {
 		s.Frame = now // the owner does not read

@@ -16,8 +16,7 @@ import (
 const (
 	// blockedBytes may wait behind a blocked session.
 	blockedBytes = 64 << 10
-	// behindBytes may wait behind a session that yielded: a few reads, for small frames come faster
-	// than turns.
+	// behindBytes may wait behind a session that yielded: a few reads.
 	behindBytes = 256 << 10
 )
 
@@ -145,8 +144,7 @@ func (c *conn) room() int {
 	return c.credit
 }
 
-// feed lends the session what was read, straight from the loop's buffer where nothing waits before
-// it.
+// feed lends the session what was read, from the loop's buffer where nothing waits before it.
 func (c *conn) feed(in, out []byte, now link.Instant) []byte {
 	src := in
 	if c.carry != nil {

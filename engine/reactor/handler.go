@@ -2,8 +2,7 @@ package reactor
 
 import "github.com/panjf2000/gnet/v2"
 
-// handler is what gnet calls, on the loop's goroutine. The context of each gnet connection is its
-// conn, or its loop for a bell.
+// handler is what gnet calls. The context of each gnet connection is its conn, or a bell's loop.
 type handler struct{ gnet.BuiltinEventEngine }
 
 func (*handler) OnOpen(g gnet.Conn) ([]byte, gnet.Action) {

@@ -11,8 +11,7 @@ import (
 )
 
 // joinsInFlight bounds the connections on their way from an accept loop to their event loop, each
-// of which has two descriptors; beyond it accepting waits. It is less where the limit of open files
-// is low.
+// of which has two descriptors. It is less where the limit of open files is low.
 const joinsInFlight = 64
 
 var (
@@ -59,8 +58,7 @@ func (s *Server) enroll(l *loop, nc net.Conn) {
 	s.host.Abandon(nc, err)
 }
 
-// register returns once the connection is on its loop, or cannot be. gnet duplicates the descriptor
-// and closes nc.
+// register returns once the connection is on its loop, or cannot be. gnet closes nc.
 func (c *conn) register(nc net.Conn) error {
 	res, err := c.loop.el.Enroll(gnet.NewContext(context.Background(), c), nc)
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 )
 
 // handoff gives the connection to the goroutines of engine/stream, with output that the socket did
-// not take. The caller closes the loop's own descriptor, like that of any connection that is done
-// with.
+// not take. The caller closes the loop's own descriptor.
 func (c *conn) handoff(why stream.Departure, unsent []byte) (keep bool) {
 	nc, err := c.detach()
 	s := c.loop.srv
@@ -45,8 +44,7 @@ func (c *conn) detach() (net.Conn, error) {
 	return fileConn(fd)
 }
 
-// close ends the session and gives the slot back, so that a peer that sees the end may come again.
-// It returns false.
+// close ends the session and gives the slot back, before the peer sees the end. It returns false.
 func (c *conn) close(r link.Reason) bool {
 	if c.gone {
 		return false
@@ -85,8 +83,7 @@ func (c *conn) hungUp(err error) {
 	}
 }
 
-// onEOF ends the conversation with a peer that will send nothing more, here if nothing is
-// outstanding (kernel-ipc §2.3).
+// onEOF serves a peer's end (kernel-ipc §2.3), here if nothing is outstanding.
 func (c *conn) onEOF(now link.Instant) {
 	c.dropCarry()
 	c.EOF()

@@ -47,8 +47,7 @@ func Listen(addr string) (net.Listener, error) {
 	return ln, nil
 }
 
-// tcpNetwork keeps a literal address in its family: plain "tcp" would open 0.0.0.0 for IPv6 as
-// well, and [::] for IPv4.
+// tcpNetwork keeps a literal address in its family: "tcp" would open 0.0.0.0 for IPv6 as well.
 func tcpNetwork(addr string) string {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

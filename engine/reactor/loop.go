@@ -15,8 +15,7 @@ import (
 	"trunkline/engine/link"
 )
 
-// keepOut is the largest output buffer a loop keeps between turns: a full turn's replies and then
-// some.
+// keepOut is the largest output buffer a loop keeps between turns: twice a full turn's replies.
 const keepOut = 2 * link.DefaultUnsentBytes
 
 // What a loop may be ordered to do at its next round.
@@ -98,8 +97,7 @@ func fileConn(fd int) (net.Conn, error) {
 	return net.FileConn(f)
 }
 
-// post puts a woken connection into the inbox. Any goroutine; it does not allocate once the inbox
-// has grown.
+// post puts a woken connection into the inbox. Any goroutine may call it.
 func (l *loop) post(c *conn) {
 	l.mu.Lock()
 	if !l.retired {
@@ -172,8 +170,7 @@ func (l *loop) enqueue(c *conn) {
 	l.ring()
 }
 
-// serve gives every ready connection one turn; those that need another get it after the sockets had
-// theirs.
+// serve gives every ready connection one turn; another one comes after the sockets had theirs.
 func (l *loop) serve(now link.Instant) {
 	batch := l.ready
 	l.ready = l.spare[:0]
@@ -190,8 +187,7 @@ func (l *loop) serve(now link.Instant) {
 // drop has gnet close the descriptor of a connection that is done with, outside of its own events.
 func (l *loop) drop(c *conn) { _ = l.el.Close(c.sock) }
 
-// obey carries out orders. It walks backwards because removal fills the gap with the last
-// connection.
+// obey carries out orders. It walks backwards, for removal moves the last connection.
 func (l *loop) obey(what uint32, now link.Instant) {
 	l.report()
 	l.draining = l.draining || what&dueDrain != 0

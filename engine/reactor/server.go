@@ -122,8 +122,7 @@ func (s *Server) stopLoops() {
 }
 
 // Serve accepts TCP and unix connections and serves them on the loops until Shutdown, which closes
-// ln; then it returns nil. Several listeners may be served at once. Errors of ln are logged and
-// never end it.
+// ln; then it returns nil. Several may be served at once. Errors of ln never end it.
 func (s *Server) Serve(ln net.Listener) error { return s.host.Accept(ln, s.join) }
 
 // ServeStreams serves a listener by goroutines, as TLS needs it, under the same limits.
@@ -143,14 +142,12 @@ func (s *Server) closeFatal() {
 	close(s.fatal)
 }
 
-// Done yields an error if a loop ends without having been asked to, which no server survives, and
-// is closed by Shutdown.
+// Done yields an error if a loop ends without being asked to, and is closed by Shutdown.
 func (s *Server) Done() <-chan error { return s.fatal }
 
 // Shutdown drains (kernel-ipc §2.7): it stops accepting, drains every session, and closes each
 // connection when its session is done and its output sent; after Limits.DrainWithin, or when ctx
-// ends, what is left is closed. It returns when no goroutine of the server is left, or with ctx's
-// error.
+// ends, what is left is closed. It returns when no goroutine is left, or with ctx's error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.shutdown.Do(func() { s.ended = s.drain(ctx) })
 	return s.ended

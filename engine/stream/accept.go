@@ -10,8 +10,7 @@ import (
 	"trunkline/engine/link"
 )
 
-// Accept errors such as EMFILE are answered by patience: the listener stays, connections wait in
-// its backlog.
+// After an Accept error such as EMFILE the listener stays; connections wait in its backlog.
 const (
 	acceptPauseMin = 5 * time.Millisecond
 	acceptPauseMax = time.Second
@@ -38,8 +37,7 @@ func (h *Host) ServeListener(ln net.Listener) error {
 
 // Accept runs an accept loop: serve gets each connection with its slot taken, its socket options
 // set and its peer allowed, and owns both from then on; it must not block for long. Connections
-// beyond the limit are refused. It returns nil after Drain, which closes ln; errors of ln never end
-// it.
+// beyond the limit are refused. It returns nil after Drain, which closes ln.
 func (h *Host) Accept(ln net.Listener, serve func(net.Conn)) error {
 	if !h.enter(ln) {
 		_ = ln.Close()
@@ -156,8 +154,7 @@ type handshaker interface {
 	HandshakeContext(context.Context) error
 }
 
-// greet makes the TLS handshake, then serves. The handshake holds a slot, or a flood of them would
-// be unbounded.
+// greet makes the TLS handshake, then serves. The handshake takes a slot, which bounds them.
 func (h *Host) greet(nc net.Conn, t handshaker) {
 	ctx, cancel := context.WithTimeout(h.running, handshakeWithin)
 	defer cancel()
@@ -190,8 +187,7 @@ func RemoteName(nc net.Conn) string {
 	return a.Network()
 }
 
-// tune sets the socket options of kernel-ipc §2.2. Errors mean that the peer is gone, which reading
-// will show.
+// tune sets the socket options of kernel-ipc §2.2. Reading shows if the peer is gone.
 func tune(nc net.Conn) {
 	if w, ok := nc.(interface{ NetConn() net.Conn }); ok {
 		nc = w.NetConn()

@@ -7,8 +7,7 @@ import (
 	"trunkline/engine/link"
 )
 
-// Adopted is a connection that changes its owner: everything its former owner knew of it. Its slot
-// comes with it.
+// Adopted is a connection that changes its owner, with all its state. Its slot comes with it.
 type Adopted struct {
 	Port    *link.Port
 	Session link.Session

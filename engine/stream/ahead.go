@@ -11,8 +11,7 @@ import (
 // that first sends and then reads is not stuck before the limits are reached. Meanwhile the tender
 // feeds the session, for the reader is in its Read and the writer in its Write.
 
-// mayReadAhead reports whether the reader is to read ahead. The caller holds mu, and the session
-// may not be fed.
+// mayReadAhead reports whether to read ahead. The caller holds mu; the session may not be fed.
 func (c *conn) mayReadAhead() bool {
 	l := &c.host.cfg.Limits
 	if l.AheadBytes <= 0 || c.Peer != link.PeerOpen || c.readErr != nil || c.Verdict == link.Close {
@@ -109,8 +108,7 @@ func (c *conn) tendOnce() (act link.Action) {
 	return c.give()
 }
 
-// tendable reports whether the tender has something to feed, or a Drain to call. The caller holds
-// mu.
+// tendable reports whether the tender has bytes to feed, or a Drain to call. The caller holds mu.
 func (c *conn) tendable() bool {
 	return c.ahead && (c.Behind() || c.DrainDue() || len(c.in.unread()) > 0)
 }
@@ -118,8 +116,7 @@ func (c *conn) tendable() bool {
 // roomy reports whether the peer has taken enough for more to be appended. The caller holds mu.
 func (c *conn) roomy() bool { return c.unsent() <= c.host.cfg.Limits.UnsentBytes }
 
-// mayFeed wakes the reader or the tender, which may be able to feed the session now. The caller
-// holds mu.
+// mayFeed wakes the reader or the tender, which may feed the session now. The caller holds mu.
 func (c *conn) mayFeed() {
 	if c.tendable() || c.woken.Load() {
 		c.nudge()

@@ -112,8 +112,7 @@ func (c *conn) unsent() int {
 	return len(c.out.B) + int(c.inFlight.Load())
 }
 
-// catch is deferred around calls of session methods, with mu held: a panic closes this connection
-// and no other.
+// catch is deferred around session methods, with mu held: a panic closes this connection only.
 func (c *conn) catch() {
 	if r := recover(); r != nil {
 		c.host.Panicked("in", c.port, r)
@@ -199,8 +198,7 @@ func (c *conn) progress(now link.Instant) bool {
 }
 
 // slowestReader is how many bytes a second a subscriber may be slow to read. Its system may
-// acknowledge nothing until the application has read a whole buffer of it, some 160 KiB on
-// loopback.
+// acknowledge nothing until a whole buffer of it was read, some 160 KiB on loopback.
 const slowestReader = 10 << 10
 
 // takes notes that the peer's system took n bytes. The caller holds mu.

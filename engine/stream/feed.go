@@ -51,8 +51,7 @@ func (c *conn) feedable() bool {
 	return c.Verdict == link.Close || c.Verdict != link.Blocked && c.roomy()
 }
 
-// give feeds the session once, which may be fed, and drains it when that is due. It returns what is
-// next. The caller holds mu.
+// give feeds the session once, and drains it when that is due. The caller holds mu.
 func (c *conn) give() link.Action {
 	now := c.host.cfg.Now()
 	all := len(c.in.unread())

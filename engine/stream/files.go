@@ -15,16 +15,14 @@ import (
 // workers. Where the limit is low they leave half of it.
 const SpareDescriptors = 384
 
-// Files counts the descriptors that all connections of a process may take together. A nil one does
-// not count.
+// Files counts the descriptors that all connections of a process may take. nil counts nothing.
 type Files struct {
 	spare  int64 // what connections leave to the rest
 	free   atomic.Int64
 	logged atomic.Int64
 }
 
-// NewFiles returns what the limit of open files leaves for connections, nil where it cannot be
-// read.
+// NewFiles returns what the limit of open files leaves for connections, or nil if it is unknown.
 func NewFiles() *Files {
 	var l unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {

@@ -100,8 +100,7 @@ func (g *Gate) Rests(s *link.State, done bool) {
 }
 
 // Finished is State.Finished for a connection whose owner has nothing to send; with woken the
-// session may have something to append. In a drain it reports true only once connections that rest
-// are to be closed.
+// session may have something to append. In a drain it reports true only once the rest is over.
 func (g *Gate) Finished(s *link.State, sess link.Session, woken bool) (r link.Reason, done bool) {
 	if r, done = s.Finished(sess); r == link.ReasonDrain {
 		done = done && !woken
@@ -135,8 +134,7 @@ func (g *Gate) RestIsOver() bool {
 }
 
 // AwaitRest returns when all open connections rest, or none is open; when ctx ends; and when three
-// quarters of grace, in nanoseconds, have passed, for the last quarter is for lingering. Those that
-// rest are to be closed then.
+// quarters of grace, in nanoseconds, have passed, for the last quarter is for lingering.
 func (g *Gate) AwaitRest(ctx context.Context, grace int64) {
 	defer g.EndRest()
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(grace-grace/4))
@@ -178,8 +176,7 @@ func (g *Gate) Lingering() int { return int(g.lingering.Load()) }
 // Max returns the limit.
 func (g *Gate) Max() int { return int(g.max) }
 
-// Wait returns nil once no slot is taken and no connection lingers, or ctx's error. One caller at a
-// time.
+// Wait returns nil once no connection is open or lingers, or ctx's error. One caller at a time.
 func (g *Gate) Wait(ctx context.Context) error {
 	for g.open.Load() > 0 || g.lingering.Load() > 0 {
 		select {

@@ -14,8 +14,7 @@ import (
 	"trunkline/engine/link"
 )
 
-// ErrDraining is returned for a connection or a listener that comes to a Host that is shutting
-// down.
+// ErrDraining is returned for a connection or a listener that comes during a drain.
 var ErrDraining = errors.New("cannot serve: shutting down")
 
 // ErrFull is returned by Serve when the gate has no free slot.
@@ -103,8 +102,7 @@ func (h *Host) Snapshot() Snapshot { return h.Stats.Snapshot(h.Gate.Open()) }
 
 // Serve serves one new connection and returns when it is closed. rwc is closed in every case. Where
 // rwc is a net.Conn, it may be cut at any time by closing it; where closing does not interrupt a
-// Read (some stdin), the reading goroutine stays until that Read returns, but Serve does not wait
-// for it.
+// Read (some stdin), the reading goroutine stays until that Read returns.
 func (h *Host) Serve(rwc io.ReadWriteCloser, remote string) error {
 	if !h.Gate.Admit() {
 		h.Stats.Refused.Add(1)

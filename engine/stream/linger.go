@@ -15,8 +15,7 @@ const (
 	// twice as long, up to TickEvery.
 	checkMin = int64(5e6)
 	// quietWithin is how long a lingering connection whose peer has everything still takes and
-	// drops what that peer sends: some systems drop what a program has not read yet when a reset
-	// comes.
+	// drops what that peer sends: on some systems a reset destroys what was not read yet.
 	quietWithin = int64(lingerWithin)
 )
 
@@ -144,8 +143,7 @@ func (c *conn) awaitDelivery() {
 	}
 }
 
-// discard reads until the transport is closed or its peer ends. It reads below TLS, for what comes
-// is dropped.
+// discard reads, below TLS, until the transport is closed or its peer ends.
 func (c *conn) discard() {
 	var from io.Reader = c.rwc
 	if w, ok := c.rwc.(interface{ NetConn() net.Conn }); ok {

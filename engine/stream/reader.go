@@ -8,8 +8,7 @@ import (
 	"trunkline/engine/link"
 )
 
-// The reader's buffer starts small, for idle connections are many, and doubles while frames need
-// it.
+// The reader's buffer starts small, for idle connections are many, and doubles for large frames.
 const (
 	readMin  = 4 << 10
 	readKeep = 64 << 10 // what is kept once it is empty
@@ -18,8 +17,7 @@ const (
 	doubleMax = 1 << 20
 )
 
-// inbuf holds bytes read and not yet taken by the session: b[from:to]. All of b is charged to the
-// budget of input.
+// inbuf has the bytes that the session has not taken: b[from:to]. All of b is charged to budget.
 type inbuf struct {
 	b        []byte
 	from, to int
@@ -207,8 +205,7 @@ func (c *conn) frameFits() bool {
 	return l <= 0 || c.in.to-c.in.from <= l+readKeep
 }
 
-// refuseFrame closes the connection because the budget of input has no room for the rest of its
-// frame.
+// refuseFrame closes the connection because the budget has no room for the rest of its frame.
 func (c *conn) refuseFrame() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -220,8 +217,7 @@ func (c *conn) refuseFrame() {
 	c.sendLast(l.NoRoom)
 }
 
-// emitEOF ends the conversation once everything read was taken; a partial frame is dropped
-// (kernel-ipc §2.3).
+// emitEOF calls Session.EOF, once, and drops a partial frame (kernel-ipc §2.3).
 func (c *conn) emitEOF() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

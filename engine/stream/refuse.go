@@ -8,16 +8,13 @@ import (
 )
 
 // refusalsInFlight bounds the goroutines that wait for refused peers. Beyond it a socket gets its
-// refusal and is closed at once, while a transport that cannot take the refusal without waiting is
-// closed without one.
+// refusal and is closed at once, while a transport that may have to wait is closed without one.
 const refusalsInFlight = 64
 
 const (
-	// refuseAtOnce bounds a write that does not wait: the send buffer of a fresh socket has room
-	// for a refusal.
+	// refuseAtOnce bounds a write that does not wait, for a fresh socket has room.
 	refuseAtOnce = 50 * time.Millisecond
-	// refuseWithin is how long a refused peer may take to complete a handshake and to take the
-	// refusal.
+	// refuseWithin is how long a refused peer may take for a handshake and for the refusal.
 	refuseWithin = time.Second
 	// lingerWithin is how long a refused peer's connection still takes and drops what that peer
 	// sends, because closing a socket with unread bytes resets it and may cost the peer its answer.

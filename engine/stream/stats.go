@@ -21,8 +21,7 @@ const (
 // String returns the departure's name as used in logs and metric labels.
 func (d Departure) String() string { return [...]string{"write", "eof", "blocked", "behind"}[d] }
 
-// Stats counts what happens to connections. All methods may be called from any goroutine; none
-// allocates.
+// Stats counts what happens to connections. Any goroutine may call its methods; none allocates.
 type Stats struct {
 	Accepted, Refused atomic.Int64
 	BytesIn, BytesOut atomic.Int64
@@ -36,8 +35,7 @@ func (s *Stats) CountLeft(d Departure) { s.left[d].Add(1) }
 // CountClosed counts a closed connection.
 func (s *Stats) CountClosed(r link.Reason) { s.closed[r].Add(1) }
 
-// Snapshot is one reading of Stats and the gate; its counters are read one after the other, not at
-// one instant.
+// Snapshot is one reading of Stats and the gate, of one counter after the other.
 type Snapshot struct {
 	Accepted, Refused, Open int64
 	// BytesIn and BytesOut lag by up to half a second for connections on an event loop.

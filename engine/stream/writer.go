@@ -7,8 +7,7 @@ import (
 )
 
 const (
-	// sendPiece is how many bytes the socket is given at a time: what happens within a Write cannot
-	// be seen.
+	// sendPiece is how many bytes one Write is given: what happens within it cannot be seen.
 	sendPiece = 16 << 10
 	// socketShare is how many bytes may lie unsent in the socket; the rest of Limits.ChunkBytes is
 	// for the batch behind it.
@@ -46,8 +45,7 @@ func (c *conn) write(batch *bufpool.Buffer) {
 	}
 }
 
-// hasNews reports whether streams are live and there may be something to send; then the write timer
-// runs.
+// hasNews starts the write timer, and returns true, if streams are live and may have chunks.
 func (c *conn) hasNews() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,8 +155,7 @@ func (c *conn) send(b []byte) bool {
 	return true
 }
 
-// sending starts the write timer. It reports false once the connection is gone, and whether streams
-// are live.
+// sending starts the write timer. good is false once the connection is gone.
 func (c *conn) sending() (good, streams bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
