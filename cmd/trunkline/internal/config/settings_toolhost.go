@@ -45,7 +45,7 @@ var toolhostSettings = []setting{
 		help: "allow an address beyond loopback without TLS and client certificates; MACHINA_API_TOKEN must be set all the same",
 		at:   func(c *Config) any { return &c.Toolhost.InsecureBind }},
 	{key: "toolhost.max_connections", def: 4096, min: 1, max: maxCount,
-		help: "open connections; one more is told so and closed",
+		help: "open connections; one more gets an error and is closed",
 		at:   func(c *Config) any { return &c.Toolhost.MaxConnections }},
 	{key: "toolhost.loops", def: 0, min: 0, max: 1024,
 		help: "event loops; 0 chooses by the number of processors",

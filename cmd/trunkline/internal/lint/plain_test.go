@@ -126,6 +126,25 @@ func TestPlainWords(t *testing.T) {
 	}
 }
 
+// TestPagesArePlain holds the prose of pages to the words of comments. Code and what programs print
+// are not prose. Pages of bench are made by programs.
+func TestPagesArePlain(t *testing.T) {
+	for page, text := range repository(t).texts {
+		if !strings.HasSuffix(page, ".md") || page == "BENCHMARKS.md" || under(page, "bench") {
+			continue
+		}
+		blank := func(s string) string { return strings.Repeat("\n", strings.Count(s, "\n")) }
+		text = code.ReplaceAllString(fence.ReplaceAllStringFunc(text, blank), "")
+		n := 0
+		for line := range strings.Lines(text) {
+			n++
+			if m := spokenIn(line); m != "" {
+				t.Errorf("%s:%d: %s: %s", page, n, m, strings.TrimSpace(line))
+			}
+		}
+	}
+}
+
 // plainHits returns the findings in one file. Tests and generated files have none.
 func plainHits(t *testing.T, f goFile) []string {
 	if f.test || f.generated {
