@@ -8,12 +8,45 @@ import (
 	"trunkline/handlers/toolhost/dsstate"
 )
 
-// TestNoopDoesNotAllocate: it is the tool that is called most, and all that a call costs is the server's (toolhost §10).
-func TestNoopDoesNotAllocate(t *testing.T) {
+// allocLines are the most allocations of one call of each tool that runs on a loop, or the reason for
+// not counting them. The noop is called most: a call costs nothing but the server's work (toolhost §10).
+var allocLines = map[string]any{
+	"AID.NOOP.v1":              0,
+	"AID.ASK_SUP.v1":           4,
+	"AID.TEST.ECHO.v1":         4,
+	"AID.EMBED.TEXT.v1":        "It returns a vector.",
+	"AID.ERROR_SCAN.v1":        "It reads a file.",
+	"AID.REPORT_SUMMARY.v1":    "It runs once after a scan.",
+	"AID.FILE.READ.v1":         "It reads a file.",
+	"AID.FILE.WRITE.v1":        "It writes a file.",
+	"AID.HASH.DIGEST.v1":       "It reads a file.",
+	"AID.PROC.SELF_METRICS.v1": "It reads files of the operating system.",
+	"AID.MEMORY.APPEND.v1":     "It writes a file.",
+	"AID.MEMORY.SEARCH.v1":     "It reads a file.",
+	"AID.MEMORY.QUERY.v1":      "It reads a file.",
+	"AID.VECDB.UPSERT.v1":      "It writes a file.",
+	"AID.VECDB.QUERY.v1":       "It reads a file.",
+}
+
+// TestEveryToolHasItsAllocationLine fails for a tool without a line, and for one that allocates more.
+func TestEveryToolHasItsAllocationLine(t *testing.T) {
 	b := newBench(t)
-	noop, call, ctx := b.byID["AID.NOOP.v1"], callOf("AID.NOOP.v1", []byte(`{}`), new(dsstate.State)), t.Context()
-	if n := testing.AllocsPerRun(100, func() { noop.Run(ctx, call) }); n != 0 {
-		t.Errorf("%v allocations", n)
+	ctx := t.Context()
+	if len(allocLines) != len(b.byID) {
+		t.Errorf("%d lines for %d tools", len(allocLines), len(b.byID))
+	}
+	for aid, builtin := range b.byID {
+		most, counted := allocLines[aid].(int)
+		if reason, _ := allocLines[aid].(string); !counted && reason == "" {
+			t.Errorf("%s has no allocation line", aid)
+		}
+		if !counted {
+			continue
+		}
+		call := callOf(aid, []byte(`{}`), new(dsstate.State))
+		if n := testing.AllocsPerRun(100, func() { builtin.Run(ctx, call) }); n > float64(most) {
+			t.Errorf("%s: %v allocations, at most %d", aid, n, most)
+		}
 	}
 }
 
