@@ -77,7 +77,7 @@ func (x *Engine) Result(dst, src []byte) (out []byte, err *Error) {
 	dst = append(dst, `,"processing_time_ms":`...)
 	dst = strconv.AppendFloat(dst, max(min(e.spentMS(), math.MaxFloat64), -math.MaxFloat64), 'f', -1, 64)
 	dst = appendMember(dst, "errors", e.shown(Errors))
-	if e.Outputs() > 0 {
+	if e.outputCount() > 0 {
 		dst = e.appendOutputs(append(dst, `,"outputs":`...))
 	}
 	dst = append(e.appendAsked(dst, asks), '}')

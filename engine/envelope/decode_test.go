@@ -229,8 +229,8 @@ func TestRepeatedNames(t *testing.T) {
 	for _, form := range [...]Form{JSON, MsgPack} {
 		e := decoded(t, form, (parts{form, Flat}).bytes(`{"envelope_id":"a","iteration":"x","\u0069teration":7,"envelope_id":"b",
 			"outputs":{"p":1,"q":{},"p":{"n":2}}}`))
-		if string(e.Text(EnvelopeID)) != "b" || e.Int(Iteration) != 7 || e.Outputs() != 2 {
-			t.Errorf("%v: id %s iteration %d outputs %d", form, e.Text(EnvelopeID), e.Int(Iteration), e.Outputs())
+		if string(e.Text(EnvelopeID)) != "b" || e.Int(Iteration) != 7 || e.outputCount() != 2 {
+			t.Errorf("%v: id %s iteration %d outputs %d", form, e.Text(EnvelopeID), e.Int(Iteration), e.outputCount())
 		}
 		out := parse(t, form, e.Append(nil))
 		if len(out["outputs"].(map[string]any)) != 2 {

@@ -49,8 +49,8 @@ func (e *Env) checkOutputs() *Problem {
 	return nil
 }
 
-// Outputs returns how many agents' outputs there are.
-func (e *Env) Outputs() (n int) {
+// outputCount returns how many agents' outputs there are.
+func (e *Env) outputCount() (n int) {
 	for i := range e.outputs {
 		if e.outputs[i].raw != nil {
 			n++
@@ -87,7 +87,7 @@ func (e *Env) removeOutput(name []byte) {
 
 // appendOutputs appends the map of outputs.
 func (e *Env) appendOutputs(dst []byte) []byte {
-	dst = openWritten(dst, e.form, e.Outputs())
+	dst = openWritten(dst, e.form, e.outputCount())
 	n := 0
 	for i := range e.outputs {
 		if o := &e.outputs[i]; o.raw != nil {

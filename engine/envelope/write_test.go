@@ -145,8 +145,8 @@ func TestOutputs(t *testing.T) {
 	for _, form := range [...]Form{JSON, MsgPack} {
 		p := parts{form, Flat}
 		e := decoded(t, form, p.bytes(`{"envelope_id":"e","outputs":{"a":{"n":1},"b":null,"c\"":{}}}`))
-		if _, ok := e.output([]byte("b")); ok || e.Outputs() != 2 {
-			t.Errorf("%v: %d outputs", form, e.Outputs())
+		if _, ok := e.output([]byte("b")); ok || e.outputCount() != 2 {
+			t.Errorf("%v: %d outputs", form, e.outputCount())
 		}
 		if raw, ok := e.output([]byte(`c"`)); !ok || !bytes.Equal(raw, p.bytes(`{}`)) {
 			t.Errorf("%v: output %q", form, raw)
@@ -155,8 +155,8 @@ func TestOutputs(t *testing.T) {
 		e.SetOutput([]byte("b"), p.bytes(`{"n":2}`))
 		e.removeOutput([]byte("a"))
 		e.removeOutput([]byte("x"))
-		if _, ok := e.output([]byte("a")); ok || e.Outputs() != 3 {
-			t.Errorf("%v: %d outputs after the changes", form, e.Outputs())
+		if _, ok := e.output([]byte("a")); ok || e.outputCount() != 3 {
+			t.Errorf("%v: %d outputs after the changes", form, e.outputCount())
 		}
 		again := decoded(t, form, e.Append(nil))
 		for name, want := range map[string]string{`d\`: `{"n":4}`, "b": `{"n":2}`, `c"`: `{}`} {
@@ -165,8 +165,8 @@ func TestOutputs(t *testing.T) {
 			}
 		}
 		e.SetOutput([]byte("a"), p.bytes(`{}`)) // it comes back
-		if _, ok := e.output([]byte("a")); !ok || e.Outputs() != 4 {
-			t.Errorf("%v: %d outputs in the end", form, e.Outputs())
+		if _, ok := e.output([]byte("a")); !ok || e.outputCount() != 4 {
+			t.Errorf("%v: %d outputs in the end", form, e.outputCount())
 		}
 	}
 }

@@ -4,12 +4,12 @@ import "time"
 
 // Bounds of a linger.
 const (
-	// MinLinger is the shortest write that a linger is worth its timer for.
-	MinLinger = 100 * time.Microsecond
+	// minLinger is the shortest write that a linger is worth its timer for.
+	minLinger = 100 * time.Microsecond
 	// MaxLinger is the longest that a group waits for more records.
 	MaxLinger = 4 * time.Millisecond
-	// MaxLingerSkips is how many groups go without a linger at most, before one is tried again.
-	MaxLingerSkips = 255
+	// maxLingerSkips is how many groups go without a linger at most, before one is tried again.
+	maxLingerSkips = 255
 )
 
 // linger delays a group for records that will come soon, because a write costs the same for one
@@ -39,7 +39,7 @@ func (g *linger) begin(acked, waiting int64, took time.Duration) {
 	g.took += (took - g.took) / 8
 	if g.lingered {
 		if g.expired || waiting > acked/4 {
-			g.skips = min(2*g.skips+1, MaxLingerSkips)
+			g.skips = min(2*g.skips+1, maxLingerSkips)
 			g.skip = g.skips
 		} else {
 			g.skips = 0
@@ -52,7 +52,7 @@ func (g *linger) begin(acked, waiting int64, took time.Duration) {
 	}
 	target := acked + waiting
 	target -= target / 8
-	if g.took < MinLinger || target <= max(waiting, 1) {
+	if g.took < minLinger || target <= max(waiting, 1) {
 		return
 	}
 	g.target = target

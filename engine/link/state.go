@@ -98,7 +98,7 @@ func (s *State) Fed(used, rest int, v Verdict, now int64) Action {
 	if s.Behind() {
 		rest = 0 // the owner is late, not the peer
 	}
-	s.Took(used, rest, now)
+	s.took(used, rest, now)
 	return s.Next()
 }
 

@@ -33,8 +33,8 @@ type Timers struct {
 	Busy bool
 }
 
-// Took notes a Feed: used bytes taken, rest left of an incomplete frame. It does not allocate.
-func (t *Timers) Took(used, rest int, now int64) {
+// took notes a Feed: used bytes taken, rest left of an incomplete frame. It does not allocate.
+func (t *Timers) took(used, rest int, now int64) {
 	if used > 0 {
 		t.Quiet = now
 	}

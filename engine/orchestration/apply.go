@@ -107,13 +107,13 @@ func (o *Engine) applySession(c *Call, ch *Change, index uint64) (*session, erro
 	if refusal != "" {
 		return nil, notApplicable(ch, refusal)
 	}
-	if ch.To < 0 || ch.To >= p.Stages() {
+	if ch.To < 0 || ch.To >= p.stageCount() {
 		return nil, notApplicable(ch, "no such stage")
 	}
 	if problem := c.env.Reopen(envelope.MsgPack, ch.Envelope); problem != nil {
 		return nil, notApplicable(ch, problem.Message())
 	}
-	s := &session{p: p, pid: bytes.Clone(ch.PID), seq: ch.Seq, edges: make([]int64, p.Edges())}
+	s := &session{p: p, pid: bytes.Clone(ch.PID), seq: ch.Seq, edges: make([]int64, p.edgeCount())}
 	if o.journals() {
 		s.source = bytes.Clone(ch.Pipeline)
 	}
@@ -163,7 +163,7 @@ func (o *Engine) applyAnswer(c *Call, ch *Change, index uint64) {
 
 // applyReport takes a report that was decided before: where it led, and whether that was the end, stands in the change.
 func (o *Engine) applyReport(c *Call, s *session, ch *Change) error {
-	if ch.To < 0 || ch.To >= s.p.Stages() || ch.Edge >= len(s.edges) {
+	if ch.To < 0 || ch.To >= s.p.stageCount() || ch.Edge >= len(s.edges) {
 		return notApplicable(ch, "no such stage or edge")
 	}
 	if c.env.Reopen(envelope.MsgPack, s.env) != nil {

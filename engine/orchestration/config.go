@@ -56,8 +56,8 @@ type Stage struct {
 	byCondition            map[string]int32 // nil while the conditions are few enough to look at each
 }
 
-// Stages returns how many stages there are: at least one.
-func (p *Pipeline) Stages() int { return len(p.stages) }
+// stageCount returns how many stages there are: at least one.
+func (p *Pipeline) stageCount() int { return len(p.stages) }
 
 // stage returns the i-th stage in the order of execution. It is not to be changed.
 func (p *Pipeline) stage(i int) *Stage { return &p.stages[i] }

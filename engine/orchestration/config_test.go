@@ -215,7 +215,7 @@ type shape struct {
 }
 
 func shapeOf(p *Pipeline) (s shape) {
-	for i := range p.Stages() {
+	for i := range p.stageCount() {
 		s.Stages, s.Agents = append(s.Stages, p.stage(i).Name), append(s.Agents, p.stage(i).Agent)
 	}
 	s.Iterations, s.LLM, s.A = p.MaxIterations, p.MaxLLMCalls, p.MaxAgentHops
@@ -322,14 +322,14 @@ func TestDamage(t *testing.T) {
 func checkPipeline(t testing.TB, p *Pipeline) {
 	t.Helper()
 	edges := 0
-	for i := range p.Stages() {
+	for i := range p.stageCount() {
 		for _, success := range []bool{true, false} {
 			to := p.Next(i, success, nil)
-			if to < end || to >= p.Stages() {
-				t.Fatalf("stage %d leads to %d of %d", i, to, p.Stages())
+			if to < end || to >= p.stageCount() {
+				t.Fatalf("stage %d leads to %d of %d", i, to, p.stageCount())
 			}
-			if index, _, _ := p.edge(i, max(to, 0)); to != end && (index < 0 || index >= p.Edges()) {
-				t.Fatalf("the edge from %d to %d has index %d of %d", i, to, index, p.Edges())
+			if index, _, _ := p.edge(i, max(to, 0)); to != end && (index < 0 || index >= p.edgeCount()) {
+				t.Fatalf("the edge from %d to %d has index %d of %d", i, to, index, p.edgeCount())
 			}
 		}
 		for k := range p.stages[i].rules {
@@ -341,7 +341,7 @@ func checkPipeline(t testing.TB, p *Pipeline) {
 			t.Fatalf("stage %d is found at %d", i, got)
 		}
 	}
-	for i := range p.Edges() {
+	for i := range p.edgeCount() {
 		from, to := p.edgeAt(i)
 		if index, limit, limited := p.edge(from, to); index != i || limited != (p.edges[i].max >= 0) || limit < 0 {
 			t.Fatalf("edge %d is %d, limit %d %v", i, index, limit, limited)

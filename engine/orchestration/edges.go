@@ -53,8 +53,8 @@ func (p *Pipeline) edgeIndex(from, to int) int {
 	return int(s.edgesFrom) + i
 }
 
-// Edges returns how many edges the routing can take: the length of a session's slice of counters.
-func (p *Pipeline) Edges() int { return len(p.edges) }
+// edgeCount returns how many edges the routing can take: the length of a session's slice of counters.
+func (p *Pipeline) edgeCount() int { return len(p.edges) }
 
 // edge returns the index of the edge between two stages, -1 if no routing takes it, and its limit: the number of times it may be
 // taken, 0 for never. It does not allocate.

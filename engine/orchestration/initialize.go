@@ -57,7 +57,7 @@ func (o *Engine) prepare(c *Call, a *InitArgs) (*session, wire.Code) {
 	if code = c.envelopeField(a.Envelope); code != wire.OK {
 		return nil, code
 	}
-	s := &session{p: p, source: source, pid: bytes.Clone(a.ProcessID), seq: o.seq.Add(1), edges: make([]int64, p.Edges())}
+	s := &session{p: p, source: source, pid: bytes.Clone(a.ProcessID), seq: o.seq.Add(1), edges: make([]int64, p.edgeCount())}
 	if a.ProcessID == nil {
 		if s.pid = bytes.Clone(c.env.Text(envelope.EnvelopeID)); len(s.pid) == 0 {
 			return nil, c.invalid("envelope_id cannot be empty")

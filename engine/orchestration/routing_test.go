@@ -117,8 +117,8 @@ func TestEdges(t *testing.T) {
 		Limited         bool
 	}
 	var got []edge
-	for from := range p.Stages() {
-		for to := range p.Stages() {
+	for from := range p.stageCount() {
+		for to := range p.stageCount() {
 			if i, limit, limited := p.edge(from, to); i >= 0 {
 				got = append(got, edge{from, to, i, limit, limited})
 			} else if limited {
@@ -127,8 +127,8 @@ func TestEdges(t *testing.T) {
 		}
 	}
 	want := []edge{{0, 0, 0, 0, false}, {0, 1, 1, 0, true}, {0, 2, 2, 0, false}, {1, 0, 3, 2, true}}
-	if d := cmp.Diff(want, got); d != "" || p.Edges() != len(want) {
-		t.Errorf("%d edges\n%s", p.Edges(), d)
+	if d := cmp.Diff(want, got); d != "" || p.edgeCount() != len(want) {
+		t.Errorf("%d edges\n%s", p.edgeCount(), d)
 	}
 	for _, e := range want {
 		if from, to := p.edgeAt(e.Index); from != e.From || to != e.To {

@@ -41,7 +41,7 @@ func (h *Host) ServeListener(ln net.Listener) error {
 func (h *Host) Accept(ln net.Listener, serve func(net.Conn)) error {
 	if !h.enter(ln) {
 		_ = ln.Close()
-		return ErrDraining
+		return errDraining
 	}
 	defer h.leave(ln)
 	var p patience
@@ -117,7 +117,7 @@ func (h *Host) arrived(nc net.Conn, serve func(net.Conn)) {
 		_ = nc.Close()
 		return
 	}
-	if !h.Gate.Admit() {
+	if !h.Gate.admit() {
 		h.Stats.Refused.Add(1)
 		if h.Gate.files != nil && h.Gate.Open() < h.Gate.Max() {
 			h.Gate.files.refused(h.log)

@@ -19,12 +19,12 @@ import (
 )
 
 func TestGateCountsExactly(t *testing.T) {
-	g := NewGate(3, nil)
+	g := newGate(3, nil)
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
 			for range 500 {
-				if g.Admit() {
+				if g.admit() {
 					if n := g.Open(); n < 1 || n > 3 {
 						t.Errorf("%d slots taken of 3", n)
 					}
@@ -39,7 +39,7 @@ func TestGateCountsExactly(t *testing.T) {
 	}
 	f := func(want bool) {
 		t.Helper()
-		if got := g.Admit(); got != want {
+		if got := g.admit(); got != want {
 			t.Fatalf("Admit with %d of %d taken said %v", g.Open(), g.Max(), got)
 		}
 	}
@@ -54,7 +54,7 @@ func TestGateCountsExactly(t *testing.T) {
 	if err := g.Wait(ctx); err == nil {
 		t.Error("Wait did not wait")
 	}
-	if NewGate(0, nil).Max() != DefaultMaxConnections {
+	if newGate(0, nil).Max() != DefaultMaxConnections {
 		t.Error("zero is not the default")
 	}
 }
@@ -89,10 +89,10 @@ func TestConnectionLimit(t *testing.T) {
 
 func TestServeBeyondTheLimit(t *testing.T) {
 	h, _ := newHost(t, func(c *Config) { c.MaxConnections, c.Refuse = 1, full })
-	h.Gate.Admit()
+	h.Gate.admit()
 	defer h.Gate.Release(false)
 	mine, theirs := net.Pipe()
-	if err := h.Serve(theirs, "pipe"); !errors.Is(err, ErrFull) {
+	if err := h.Serve(theirs, "pipe"); !errors.Is(err, errFull) {
 		t.Fatalf("Serve said %v", err)
 	}
 	if cmd, _, err := linktest.Read(mine); cmd != 'F' || err != nil {
@@ -106,7 +106,7 @@ func TestServeBeyondTheLimit(t *testing.T) {
 func TestRefusalsInFlightAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, _ := newHost(t, func(c *Config) { c.MaxConnections, c.Refuse = 1, full })
-		h.Gate.Admit()
+		h.Gate.admit()
 		var silent []net.Conn
 		for range refusalsInFlight {
 			mine, theirs := net.Pipe() // nobody reads: each refusal waits for its deadline

@@ -28,7 +28,7 @@ func (h *Host) Adopt(rwc io.ReadWriteCloser, a Adopted) {
 	c.in.b, c.in.to, c.in.charge = a.Unread, len(a.Unread), a.Charge
 	c.in.budget.Fit(&c.in.charge, len(a.Unread))
 	c.More = true // the former owner may have owed a Pump; another one is harmless
-	h.Stats.CountLeft(a.Why)
+	h.Stats.countLeft(a.Why)
 	h.log.Debug("connection left its loop", "conn", a.Port.ID(), "remote", a.Port.Remote(), "why", a.Why.String())
 	var unsent *bufpool.Buffer
 	if len(a.Unsent) > 0 {

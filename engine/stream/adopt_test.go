@@ -21,7 +21,7 @@ func adopted(t *testing.T, a Adopted) *peer {
 	a.Unread = slices.Clone(a.Unread) // Adopt keeps it, and poison builds overwrite it
 	mine, theirs := net.Pipe()
 	t.Cleanup(func() { _ = mine.Close() })
-	h.Gate.Admit()
+	h.Gate.admit()
 	h.Adopt(theirs, a)
 	return &peer{t, mine, h, book}
 }
@@ -96,7 +96,7 @@ func TestAdoptKeepsAWakeUp(t *testing.T) {
 	s.Push("news") // nobody owns the port yet
 	mine, theirs := net.Pipe()
 	defer mine.Close()
-	h.Gate.Admit()
+	h.Gate.admit()
 	h.Adopt(theirs, Adopted{Port: port, Session: s})
 	p := &peer{t, mine, h, book}
 	p.want('s', "news")
@@ -111,7 +111,7 @@ func TestAdoptByAClosedHost(t *testing.T) {
 	}
 	port := h.NewPort("loop")
 	mine, theirs := net.Pipe()
-	h.Gate.Admit()
+	h.Gate.admit()
 	h.Adopt(theirs, Adopted{Port: port, Session: book.Open(port)})
 	(&peer{t, mine, h, book}).wantClosed(link.ReasonDrain)
 }

@@ -85,7 +85,7 @@ func TestAdoptedBeforeTheDrain(t *testing.T) {
 	port := h.NewPort("loop")
 	mine, theirs := net.Pipe()
 	defer mine.Close()
-	h.Gate.Admit()
+	h.Gate.admit()
 	early := linktest.Frame('e', "early")
 	draining := after(link.Yield)
 	draining.DrainAfter(len(early))

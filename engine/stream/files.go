@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SpareDescriptors is how many descriptors connections leave to the rest of the process: the files
+// spareDescriptors is how many descriptors connections leave to the rest of the process: the files
 // of the store (256), connections that move to another owner, listeners, the admin endpoint,
 // workers. Where the limit is low they leave half of it.
-const SpareDescriptors = 384
+const spareDescriptors = 384
 
 // Files counts the descriptors that all connections of a process may take. nil counts nothing.
 type Files struct {
@@ -29,18 +29,18 @@ func NewFiles() *Files {
 		return nil
 	}
 	limit := int64(min(uint64(l.Cur), 1<<32))
-	f := &Files{spare: min(SpareDescriptors, limit/2)}
+	f := &Files{spare: min(spareDescriptors, limit/2)}
 	f.free.Store(limit - f.spare)
 	return f
 }
 
 // Share returns how many of n things may be open that take spare descriptors: n, and where the
-// limit is low as much less as there are fewer than SpareDescriptors, but at least 1.
+// limit is low as much less as there are fewer than spareDescriptors, but at least 1.
 func (f *Files) Share(n int) int {
 	if f == nil {
 		return n
 	}
-	return max(1, int(int64(n)*f.spare/SpareDescriptors))
+	return max(1, int(int64(n)*f.spare/spareDescriptors))
 }
 
 // take reports whether there is a descriptor for one more connection.

@@ -11,19 +11,19 @@ import (
 func TestDescriptorsOfAllConnections(t *testing.T) {
 	f := &Files{}
 	f.free.Store(2)
-	a, b := NewGate(5, f), NewGate(5, f)
-	if !a.Admit() || !b.Admit() || a.Admit() || b.Admit() || a.Open() != 1 || b.Open() != 1 {
+	a, b := newGate(5, f), newGate(5, f)
+	if !a.admit() || !b.admit() || a.admit() || b.admit() || a.Open() != 1 || b.Open() != 1 {
 		t.Fatalf("%d and %d open with two descriptors", a.Open(), b.Open())
 	}
 	if !a.BeginLinger() {
 		t.Fatal("a connection that is there may part")
 	}
 	a.Release(false)
-	if b.Admit() {
+	if b.admit() {
 		t.Error("a connection that parts has its descriptor still")
 	}
 	a.EndLinger()
-	if !b.Admit() || b.Admit() {
+	if !b.admit() || b.admit() {
 		t.Error("its descriptor is free once it is closed, and no other")
 	}
 	b.Release(false)
@@ -77,13 +77,13 @@ func TestCountedListener(t *testing.T) {
 	}
 }
 
-// TestShareOfFewDescriptors: the whole of it from twice SpareDescriptors files on, less below, and never nothing.
+// TestShareOfFewDescriptors: the whole of it from twice spareDescriptors files on, less below, and never nothing.
 func TestShareOfFewDescriptors(t *testing.T) {
 	var none *Files
 	if n := none.Share(64); n != 64 {
 		t.Errorf("without a limit: %d of 64", n)
 	}
-	for spare, want := range map[int64]int{SpareDescriptors: 64, SpareDescriptors - 1: 63, SpareDescriptors / 6: 10, 1: 1} {
+	for spare, want := range map[int64]int{spareDescriptors: 64, spareDescriptors - 1: 63, spareDescriptors / 6: 10, 1: 1} {
 		if n := (&Files{spare: spare}).Share(64); n != want {
 			t.Errorf("%d spare descriptors: %d of 64, want %d", spare, n, want)
 		}

@@ -27,25 +27,25 @@ type Gate struct {
 	open      atomic.Int64 // open connections, and above them those that rest: one atomic step moves both
 	lingering atomic.Int64
 	empty     chan struct{} // one slot: a count went to zero since Wait looked
-	rested    chan struct{} // closed by EndRest
+	rested    chan struct{} // closed by endRest
 	once      sync.Once
 }
 
 // resting is what a connection that rests adds to Gate.open.
 const resting = 1 << 32
 
-// NewGate returns a gate for max connections, zero standing for DefaultMaxConnections. They are
+// newGate returns a gate for max connections, zero standing for DefaultMaxConnections. They are
 // also counted by files, which may be nil, and shared.
-func NewGate(max int, files *Files) *Gate {
+func newGate(max int, files *Files) *Gate {
 	if max <= 0 {
 		max = DefaultMaxConnections
 	}
 	return &Gate{max: int64(max), files: files, empty: make(chan struct{}, 1), rested: make(chan struct{})}
 }
 
-// Admit takes a slot if one is free. It never refuses because of attempts that were refused
+// admit takes a slot if one is free. It never refuses because of attempts that were refused
 // themselves. It does not allocate.
-func (g *Gate) Admit() bool {
+func (g *Gate) admit() bool {
 	if !g.take(&g.open) {
 		return false
 	}
@@ -105,7 +105,7 @@ func (g *Gate) Finished(s *link.State, sess link.Session, woken bool) (r link.Re
 	if r, done = s.Finished(sess); r == link.ReasonDrain {
 		done = done && !woken
 		g.Rests(s, done)
-		done = done && g.RestIsOver()
+		done = done && g.restIsOver()
 	}
 	return r, done
 }
@@ -113,18 +113,18 @@ func (g *Gate) Finished(s *link.State, sess link.Session, woken bool) (r link.Re
 // look ends the rest once all open connections rest.
 func (g *Gate) look(n int64) {
 	if rests := n / resting; rests > 0 && rests >= n%resting {
-		g.EndRest()
+		g.endRest()
 	}
 }
 
-// EndRest has the connections that rest closed, whether or not others rest.
-func (g *Gate) EndRest() { g.once.Do(func() { close(g.rested) }) }
+// endRest has the connections that rest closed, whether or not others rest.
+func (g *Gate) endRest() { g.once.Do(func() { close(g.rested) }) }
 
 // Rested is closed once connections that rest are to be closed.
 func (g *Gate) Rested() <-chan struct{} { return g.rested }
 
-// RestIsOver reports whether Rested is closed.
-func (g *Gate) RestIsOver() bool {
+// restIsOver reports whether Rested is closed.
+func (g *Gate) restIsOver() bool {
 	select {
 	case <-g.rested:
 		return true
@@ -136,7 +136,7 @@ func (g *Gate) RestIsOver() bool {
 // AwaitRest returns when all open connections rest, or none is open; when ctx ends; and when three
 // quarters of grace, in nanoseconds, have passed, for the last quarter is for lingering.
 func (g *Gate) AwaitRest(ctx context.Context, grace int64) {
-	defer g.EndRest()
+	defer g.endRest()
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(grace-grace/4))
 	defer cancel()
 	for g.open.Load() > 0 {

@@ -14,11 +14,11 @@ import (
 	"trunkline/engine/link"
 )
 
-// ErrDraining is returned for a connection or a listener that comes during a drain.
-var ErrDraining = errors.New("cannot serve: shutting down")
+// errDraining is returned for a connection or a listener that comes during a drain.
+var errDraining = errors.New("cannot serve: shutting down")
 
-// ErrFull is returned by Serve when the gate has no free slot.
-var ErrFull = errors.New("cannot serve: connection limit reached")
+// errFull is returned by Serve when the gate has no free slot.
+var errFull = errors.New("cannot serve: connection limit reached")
 
 // Config is what the owner of a server's connections needs. Open is required; zero values of the
 // rest stand for the defaults named there.
@@ -84,7 +84,7 @@ type Host struct {
 func NewHost(cfg Config) *Host {
 	cfg = cfg.WithDefaults()
 	h := &Host{
-		Gate: NewGate(cfg.MaxConnections, cfg.Files), Stats: new(Stats),
+		Gate: newGate(cfg.MaxConnections, cfg.Files), Stats: new(Stats),
 		cfg: cfg, log: cfg.Logger, bufs: bufpool.New(0), lent: make(chan struct{}, refusalsInFlight),
 		stopped: make(chan struct{}),
 		conns:   make(map[*conn]struct{}), lns: make(map[net.Listener]struct{}),
@@ -104,10 +104,10 @@ func (h *Host) Snapshot() Snapshot { return h.Stats.Snapshot(h.Gate.Open()) }
 // rwc is a net.Conn, it may be cut at any time by closing it; where closing does not interrupt a
 // Read (some stdin), the reading goroutine stays until that Read returns.
 func (h *Host) Serve(rwc io.ReadWriteCloser, remote string) error {
-	if !h.Gate.Admit() {
+	if !h.Gate.admit() {
 		h.Stats.Refused.Add(1)
 		h.refuse(rwc)
-		return ErrFull
+		return errFull
 	}
 	h.Stats.Accepted.Add(1)
 	c, err := h.open(rwc, remote)
@@ -139,7 +139,7 @@ func (h *Host) start(c *conn, unsent *bufpool.Buffer) error {
 		h.mu.Unlock()
 		c.abort(link.ReasonDrain)
 		c.dropInput()
-		return ErrDraining
+		return errDraining
 	}
 	h.conns[c] = struct{}{}
 	draining := h.draining

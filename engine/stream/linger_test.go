@@ -62,7 +62,7 @@ func TestLingeringIsCheckedLessAndLess(t *testing.T) {
 }
 
 func TestGateCountsLingering(t *testing.T) {
-	g := NewGate(2, nil)
+	g := newGate(2, nil)
 	f := func(want bool) {
 		t.Helper()
 		if got := g.BeginLinger(); got != want {
@@ -72,7 +72,7 @@ func TestGateCountsLingering(t *testing.T) {
 	f(true)
 	f(true)
 	f(false)
-	if !g.Admit() || g.Open() != 1 {
+	if !g.admit() || g.Open() != 1 {
 		t.Error("who parts holds a slot")
 	}
 	g.EndLinger()

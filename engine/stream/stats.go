@@ -29,8 +29,8 @@ type Stats struct {
 	closed            [link.Reasons]atomic.Int64
 }
 
-// CountLeft counts a connection that left its loop.
-func (s *Stats) CountLeft(d Departure) { s.left[d].Add(1) }
+// countLeft counts a connection that left its loop.
+func (s *Stats) countLeft(d Departure) { s.left[d].Add(1) }
 
 // CountClosed counts a closed connection.
 func (s *Stats) CountClosed(r link.Reason) { s.closed[r].Add(1) }

@@ -178,10 +178,10 @@ func TestDrainAnswersWhatWasRead(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Serve(p.c, "late"); !errors.Is(err, ErrDraining) {
+	if err := h.Serve(p.c, "late"); !errors.Is(err, errDraining) {
 		t.Errorf("Serve after Shutdown said %v", err)
 	}
-	if err := h.ServeListener(ln); !errors.Is(err, ErrDraining) {
+	if err := h.ServeListener(ln); !errors.Is(err, errDraining) {
 		t.Errorf("ServeListener after Shutdown said %v", err)
 	}
 }

@@ -11,6 +11,6 @@
 //	Pending   stays in flight until Session.Release, then answers; later frames are served
 //	Stream    u32 count, u32 size: a goroutine sends count chunks, then End; drained streams end early with End
 //	Open      opens a stream that lives until EOF or drain
-//	Panic     panics in Feed; PanicPump in the next Pump
+//	Panic     panics in Feed; panicPump in the next Pump
 //	Bye       echoes, then asks for the connection to be closed
 package linktest

@@ -9,15 +9,15 @@ import (
 // The commands; answers carry the command they answer. End closes a stream.
 const (
 	Echo      = 'e'
-	Big       = 'b'
-	Block     = 'h'
-	Pending   = 'q'
+	big       = 'b'
+	block     = 'h'
+	pending   = 'q'
 	Stream    = 's'
 	Open      = 'o'
-	Panic     = 'p'
-	PanicPump = 'P'
-	Bye       = 'c'
-	End       = 'z'
+	panicFeed     = 'p'
+	panicPump = 'P'
+	bye       = 'c'
+	end       = 'z'
 )
 
 // HeaderBytes is the length prefix.

@@ -73,23 +73,23 @@ func (s *Session) serve(cmd byte, payload, out []byte) (after []byte, stop bool)
 	switch cmd {
 	case Echo:
 		return Append(out, Echo, payload), false
-	case Bye:
-		return Append(out, Bye, payload), true
-	case Big:
+	case bye:
+		return Append(out, bye, payload), true
+	case big:
 		n := binary.BigEndian.Uint32(payload)
 		out = binary.BigEndian.AppendUint32(out, n+1)
-		return Pattern(append(out, Big), int(n)), false
-	case Panic:
+		return Pattern(append(out, big), int(n)), false
+	case panicFeed:
 		panic("linktest: Panic")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch cmd {
-	case Block:
+	case block:
 		s.blocked = true
-	case Pending:
+	case pending:
 		s.pending++
-	case PanicPump:
+	case panicPump:
 		s.panicPump = true
 		s.port.Wake()
 	case Open:
@@ -126,7 +126,7 @@ func (s *Session) push(frame []byte) {
 func (s *Session) end() {
 	s.mu.Lock()
 	s.streams--
-	s.queue = append(s.queue, Frame(End, ""))
+	s.queue = append(s.queue, Frame(end, ""))
 	s.mu.Unlock()
 	s.port.Wake()
 }
@@ -156,7 +156,7 @@ func (s *Session) EOF(link.Instant) {
 	s.stopStreams()
 	kept := s.queue[:0]
 	for _, f := range s.queue {
-		if f[HeaderBytes] != Stream && f[HeaderBytes] != End {
+		if f[HeaderBytes] != Stream && f[HeaderBytes] != end {
 			kept = append(kept, f)
 		}
 	}
@@ -170,7 +170,7 @@ func (s *Session) Drain(link.Instant) {
 	s.draining = true
 	for ; s.opened > 0; s.opened-- {
 		s.streams--
-		s.queue = append(s.queue, Frame(End, ""))
+		s.queue = append(s.queue, Frame(end, ""))
 	}
 	s.stopStreams()
 }
@@ -207,10 +207,10 @@ func (s *Session) Release() {
 	s.mu.Lock()
 	if s.blocked {
 		s.blocked = false
-		s.queue = append(s.queue, Frame(Block, ""))
+		s.queue = append(s.queue, Frame(block, ""))
 	}
 	for ; s.pending > 0; s.pending-- {
-		s.queue = append(s.queue, Frame(Pending, ""))
+		s.queue = append(s.queue, Frame(pending, ""))
 	}
 	s.mu.Unlock()
 	s.port.Wake()

@@ -177,14 +177,6 @@ func (d *Disk) FailAt(n int, err error) {
 	d.writes, d.failAt, d.failWith = 0, n, err
 }
 
-// Flip flips a bit of the block at position i, oldest 0; a bit beyond its end wraps. No store may
-// have the disk open.
-func (d *Disk) Flip(i, bit int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	flip(d.blocks[i].data, bit)
-}
-
 // FlipSnapshot flips a bit of chunk i of snapshot g, or of its meta where i is negative.
 func (d *Disk) FlipSnapshot(g uint64, i, bit int) {
 	d.mu.Lock()

@@ -11,7 +11,6 @@ const (
 	faint  style = "2"
 	bad    style = "31"
 	good   style = "32"
-	warm   style = "33"
 )
 
 // span is a text of one style.
