@@ -21,13 +21,14 @@ const (
 	HeaderSize = PrefixSize + 1
 )
 
-// Malformed is the count Split returns for a length field outside its bounds: the connection must be closed, nothing after
-// the length may be interpreted (kernel-ipc §2.3).
+// Malformed is the count Split returns for a length field outside its bounds: the connection must
+// be closed, nothing after the length may be interpreted (kernel-ipc §2.3).
 const Malformed = -1
 
-// Split returns the frame at the front of in. n is the number of bytes it takes, prefix included; n is 0 when in does not
-// hold a whole frame yet, and Malformed when the length field is 0 or above limit. The length is judged as soon as four
-// bytes are there. payload is a part of in, never a copy. Split does not allocate.
+// Split returns the frame at the front of in. n is the number of bytes it takes, prefix included; n
+// is 0 when in does not hold a whole frame yet, and Malformed when the length field is 0 or above
+// limit, which needs only four bytes. payload is a part of in, never a copy. Split does not
+// allocate.
 func Split(in []byte, limit int) (t Type, payload []byte, n int) {
 	if len(in) < PrefixSize {
 		return 0, nil, 0
@@ -43,9 +44,9 @@ func Split(in []byte, limit int) (t Type, payload []byte, n int) {
 	return Type(in[PrefixSize]), in[HeaderSize:n:n], n
 }
 
-// Len returns the length of the frame at the front of b, in bytes and with its prefix, as the frame itself says; 0 when b does
-// not hold the four bytes that say it. The frame need not be whole, and its length is not judged: that is Split's part. Len
-// does not allocate.
+// Len returns the length of the frame at the front of b by its length field, in bytes with its
+// prefix; 0 for less than four bytes. The frame need not be whole, and Len does not check its
+// length. It does not allocate.
 func Len(b []byte) int {
 	if len(b) < PrefixSize {
 		return 0
@@ -53,7 +54,8 @@ func Len(b []byte) int {
 	return PrefixSize + int(binary.BigEndian.Uint32(b))
 }
 
-// Begin appends the header of a frame whose length is not known yet; Finish, with the length dst had before, completes it.
+// Begin appends the header of a frame of unknown length; Finish, with the former length of dst,
+// completes it.
 func Begin(dst []byte, t Type) []byte {
 	return append(dst, 0, 0, 0, 0, byte(t))
 }
@@ -63,16 +65,16 @@ func BeginSized(dst []byte, t Type, size int) []byte {
 	return append(binary.BigEndian.AppendUint32(dst, uint32(1+size)), byte(t))
 }
 
-// Finish writes the length of the frame that began at dst[start] and ends with dst. It returns the value of the length
-// field, which the caller compares with its bound: a frame over the bound must not be sent (kernel-ipc §2.1).
+// Finish writes the length of the frame that began at dst[start] and ends with dst. It returns the
+// value of the length field: a frame over its bound must not be sent (kernel-ipc §2.1).
 func Finish(dst []byte, start int) (size int) {
 	size = len(dst) - start - PrefixSize
 	binary.BigEndian.PutUint32(dst[start:], uint32(size))
 	return size
 }
 
-// Append appends a whole frame, its payload given in two parts (a prefix of the receiver's own and a body that many
-// receivers share).
+// Append appends a whole frame, its payload given in two parts (a prefix of the receiver's own and
+// a body that many receivers share).
 func Append(dst []byte, t Type, prefix, body []byte) []byte {
 	dst = append(BeginSized(dst, t, len(prefix)+len(body)), prefix...)
 	return append(dst, body...)

@@ -1,8 +1,9 @@
 package jsonx
 
-// Check reports whether b is exactly one JSON value by RFC 8259: any top-level value, whitespace around it allowed, valid
-// UTF-8, at most maxDepth open containers (the outermost is level one; more than MaxDepth acts as MaxDepth, below one allows
-// only scalars). An empty text is not JSON (kernel-ipc D7). Escaped lone surrogates are allowed, as the grammar allows them.
+// Check reports whether b is exactly one JSON value by RFC 8259: any top-level value, whitespace
+// around it allowed, valid UTF-8, at most maxDepth open containers (more than MaxDepth acts as
+// MaxDepth, below one allows only scalars). An empty text is not JSON (kernel-ipc D7). Escaped lone
+// surrogates are allowed.
 //
 // The Problem names the first fault. Check neither allocates nor keeps b.
 func Check(b []byte, maxDepth int) Problem {
@@ -36,7 +37,7 @@ func textEnd(b []byte, i int) (int, Kind) {
 	return i, Fine
 }
 
-// run checks the one value at i and returns the offset behind it. It alternates between a value and what may follow one.
+// run checks the one value at i and returns the offset behind it.
 func (c *checker) run(i int) (next int, kind Kind) {
 	b, object := c.b, false // object: the innermost open container is one
 	for {
@@ -65,8 +66,8 @@ func (c *checker) run(i int) (next int, kind Kind) {
 	}
 }
 
-// after closes every container that ends at i and moves to the next member's value, if one is still open. object tells, before
-// and after, whether the innermost one is an object.
+// after closes every container that ends at i and moves to the next member's value, if one is still
+// open. object is, before and after, whether the innermost one is an object.
 func (c *checker) after(i int, object bool) (next int, newObject bool, kind Kind) {
 	b := c.b
 	for c.nest.depth > 0 {
@@ -129,9 +130,11 @@ func checkName(b []byte, i int) (int, Kind) {
 	return valueBehind(b, i)
 }
 
-// valueBehind checks the colon that follows the name before i and returns the offset of the member's value.
+// valueBehind checks the colon after the name before i and returns the offset of the member's
+// value.
 func valueBehind(b []byte, i int) (int, Kind) {
-	// The colon stands right behind the quote and the value right behind the colon, or one space later, in nearly all text.
+	// In nearly all text the colon is right behind the quote, and the value at most one space
+	// later.
 	if i < len(b) && b[i] <= ' ' {
 		i = skipSpace(b, i)
 	}

@@ -8,10 +8,10 @@ import (
 // lows are the bits below the mark of each byte.
 const lows = ones * 0x7f
 
-// Compact takes the space between the tokens of checked text out, in place, and returns what remains: the front of b. Literals and
-// strings stay as they are spelled. It does not allocate.
+// Compact removes the space between the tokens of checked text in place and returns the front of b.
+// Literals and strings keep their spelling. It does not allocate.
 //
-// It does not read tokens: quotes tell which bytes stand in strings, and the spaces among the others are squeezed out of the word.
+// It does not read tokens: quotes determine which bytes are in strings.
 func Compact(b []byte) []byte {
 	w, i, quoted := 0, 0, uint64(0) // quoted: all bits set inside a string
 	for len(b)-i >= 8 {
@@ -36,7 +36,7 @@ func Compact(b []byte) []byte {
 	return b[:w]
 }
 
-// compactTo does the same byte by byte for b[i:end] and what a backslash there escapes; it writes to b[w:].
+// compactTo does the same byte by byte for b[i:end] and what a backslash there escapes, into b[w:].
 func compactTo(b []byte, w, i, end int, quoted uint64) (newW, newI int, nowQuoted uint64) {
 	for ; i < end; i++ {
 		c := b[i]

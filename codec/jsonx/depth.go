@@ -1,11 +1,11 @@
 package jsonx
 
-// MaxDepth is the deepest nesting any function of this package follows; a larger limit given to Check acts as MaxDepth. It is
-// the largest JSON bound of any protocol served (512 for envelopes; kernel-ipc D7 uses 128) and sizes the bit stack.
+// MaxDepth is the deepest nesting that any function of this package follows; a larger limit acts as
+// MaxDepth. It is the largest bound of any protocol (512 for envelopes; kernel-ipc D7 uses 128).
 const MaxDepth = 512
 
-// nest remembers for each open container whether it is an object: one bit per level, so that the state of a scan is a small
-// value on the caller's stack.
+// nest remembers for each open container whether it is an object: one bit per level, so that the
+// state of a scan is a small value on the caller's stack.
 type nest struct {
 	depth   int
 	objects [MaxDepth / 64]uint64

@@ -1,25 +1,26 @@
-// Package jsonx reads and writes JSON text by scanning it in place: no tree, no reflection, no allocation, the standard library
-// only.
+// Package jsonx reads and writes JSON text by scanning it in place: no tree, no reflection, no
+// allocation, the standard library only.
 //
 //	Check            is this exactly one JSON value? (RFC 8259, valid UTF-8, bounded nesting)
-//	Names.Scan       the same, and picks the known members of the object out in the same pass; tells repeated ones
-//	Object, Array    iterate over the members of one container in checked text, stepping over what nests in them
+//	Names.Scan       the same, and picks known members in one pass; reports repeated ones
+//	Object, Array    iterate over the members of one container in checked text
 //	Pick             the members with some names, in one pass over checked text
-//	ValueOf          says what kind of value a checked text is
-//	Walker           pulls tokens out of checked text, with the member count of every container if wanted, to transcode it
-//	ParseNumber      reads a number as int64, uint64 or float64; ParseInt is the quick way to the first of them
+//	ValueOf          returns the kind of value of a checked text
+//	Walker           pulls tokens out of checked text, with member counts if wanted
+//	ParseNumber      reads a number as int64, uint64 or float64; ParseInt is the fast path
 //	Integral         reads a number whose value is an integer, however it is spelled
 //	AppendUnescaped  undoes the escapes of a string
 //	AppendString     writes a string
 //	Builder          writes an object, member by member
 //
-// Text from a peer goes through Check or Scan first; all the others that read rely on that. Given text that was not
-// checked they still neither panic nor loop nor write invalid UTF-8 that was not in the text, but what they return means nothing.
+// Text from a peer goes through Check or Scan first; all the others that read rely on that. Given
+// text that was not checked they still neither panic nor loop nor write invalid UTF-8 that was not
+// in the text, but what they return means nothing.
 //
-// Everything is iterative: nesting is a bit stack of MaxDepth bits, so a hostile text costs time proportional to its length and
-// no stack.
+// Everything is iterative: nesting is a bit stack of MaxDepth bits, so a hostile text costs time
+// proportional to its length and no stack.
 //
-// Not implemented, on purpose: duplicate-key detection but for the names of a Scan (kernel-ipc forwards payloads byte for byte, so
-// which key wins is the reader's business), comments, trailing commas, NaN and Infinity, a leading byte order mark, decoding into
-// Go types.
+// Not implemented, on purpose: duplicate-key detection but for the names of a Scan (kernel-ipc
+// forwards payloads byte for byte, so which key wins is the reader's business), comments, trailing
+// commas, NaN and Infinity, a leading byte order mark, decoding into Go types.
 package jsonx

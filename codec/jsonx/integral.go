@@ -2,9 +2,9 @@ package jsonx
 
 import "math"
 
-// Integral returns the mathematical value of raw, a checked number, if that is an integer in the int64 range, however it is
-// spelled: 3, 3.0, 3e0, 30e-1 and -0 are integers, 2.5 and 1e30 are not (envelope §2.3 judges the value, not its spelling). It
-// is exact, without floating point, linear in len(raw), and does not allocate.
+// Integral returns the mathematical value of raw, a checked number, if that is an integer in the
+// int64 range, in any spelling: 3, 3.0, 3e0, 30e-1 and -0 are integers, 2.5 and 1e30 are not
+// (envelope §2.3). It is exact, without floating point, linear in len(raw), and does not allocate.
 func Integral(raw []byte) (n int64, ok bool) {
 	magnitude, negative, ok := parseInteger(raw)
 	if !ok {
@@ -18,8 +18,9 @@ func Integral(raw []byte) (n int64, ok bool) {
 	return signed(magnitude, negative)
 }
 
-// parseDecimal returns the value of a number without sign if it is an integer that fits 64 bits. It reads it as
-// significant · 10^scale, where significant ends in no zero: only then is a number with a negative scale never an integer.
+// parseDecimal returns the value of a number without sign if it is an integer that fits 64 bits. It
+// reads it as significant · 10^scale, where significant ends in no zero: then a negative scale is
+// no integer.
 func parseDecimal(raw []byte) (value uint64, ok bool) {
 	var significant uint64
 	zeros, fraction := 0, 0 // zeros read behind significant, digits read behind the point
@@ -36,7 +37,8 @@ func parseDecimal(raw []byte) (value uint64, ok bool) {
 		if zeros++; digit == 0 {
 			continue
 		}
-		// More digits than 64 bits hold and the last of them no zero: too large or a fraction, whatever the exponent.
+		// More digits than 64 bits hold, and the last is no zero: too large or a fraction, for any
+		// exponent.
 		m, ok := times10(significant, zeros)
 		if !ok || digit > 9 || m > math.MaxUint64-digit {
 			return 0, false
@@ -51,10 +53,11 @@ func parseDecimal(raw []byte) (value uint64, ok bool) {
 	return times10(significant, scale)
 }
 
-// farExponent is where parseExponent stops counting: beyond it the exponent outweighs the digits of any text.
+// farExponent is where parseExponent stops: beyond it the exponent outweighs the digits of any
+// text.
 const farExponent = 1 << 40
 
-// parseExponent reads the exponent raw, 0 if empty. A far one comes out as some number beyond ±farExponent.
+// parseExponent reads the exponent raw, 0 if empty. A far one becomes a number beyond ±farExponent.
 func parseExponent(raw []byte) (n int, ok bool) {
 	if len(raw) == 0 {
 		return 0, true

@@ -5,22 +5,22 @@ import (
 	"math/bits"
 )
 
-// Names is a fixed set of member names that Scan recognizes. It is immutable: any number of goroutines may use it at once.
+// Names is a fixed set of member names that Scan recognizes. It is immutable.
 type Names struct {
 	names []string
 	slots []nameSlot // open addressing; a power of two, at most a quarter of them used
 	shift uint       // 64 - log2(len(slots))
 }
 
-// nameSlot is one place of the table. The eight bytes of head decide nearly every comparison without a call.
+// nameSlot is one place of the table. The eight bytes of head decide nearly every comparison.
 type nameSlot struct {
 	head  uint64 // the first eight bytes of the name, zeros behind its end
 	name  string
 	index int // into names; -1 for an unused place
 }
 
-// NewNames returns the set of the given names; their positions are the indexes that Scan uses. A name given twice counts under
-// its first position. It allocates: it is for start-up.
+// NewNames returns the set of the given names; their positions are the indexes that Scan uses. A
+// name given twice counts under its first position. It allocates: it is for start-up.
 func NewNames(names ...string) *Names {
 	size := 4 << bits.Len(uint(len(names)))
 	n := &Names{
@@ -56,8 +56,8 @@ func (n *Names) add(index int, name string) {
 	n.slots[k] = nameSlot{head: head, name: name, index: index}
 }
 
-// hash returns the place where the search for a name of that head and length begins. The multiplier is 2^64 divided by the golden
-// ratio: neighbouring numbers end far apart.
+// hash returns the place where the search for a name of that head and length begins. The multiplier
+// is 2^64 divided by the golden ratio: neighbouring numbers end far apart.
 func (n *Names) hash(head uint64, length int) int {
 	return int((head + uint64(length)) * 0x9e3779b97f4a7c15 >> (n.shift & 63))
 }
@@ -76,8 +76,8 @@ func (n *Names) find(b []byte, from, to int) int {
 	}
 }
 
-// headOf returns the first eight bytes of b[from:to] as a word, zeros behind the end. What follows the name in b is read with it
-// and masked away: nearly every name has as much behind it.
+// headOf returns the first eight bytes of b[from:to] as a word, zeros behind the end. What follows
+// the name in b is read with it and masked away: nearly every name has as much behind it.
 func headOf(b []byte, from, to int) uint64 {
 	length := to - from
 	if len(b)-from >= 8 {
@@ -94,8 +94,8 @@ func headOf(b []byte, from, to int) uint64 {
 	return head
 }
 
-// findEscaped is find for the contents of a checked string that has escapes. Hardly any client writes a name so: it may take
-// longer, but no longer than len(raw) plus the lengths of all names.
+// findEscaped is find for the contents of a checked string that has escapes. Hardly any client
+// writes a name so: it may take longer, but no longer than len(raw) plus the lengths of all names.
 func (n *Names) findEscaped(raw []byte) int {
 	for i, name := range n.names {
 		if means(raw, name) {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// NumberKind says which field of a NumberValue holds the number.
+// NumberKind is which field of a NumberValue holds the number.
 type NumberKind uint8
 
 // The kinds of NumberValue.
@@ -21,13 +21,14 @@ type NumberValue struct {
 	Int   int64   // set for kind Int
 	Uint  uint64  // set for kind Uint
 	Float float64 // set for kind Float
-	// Overflow is set when the magnitude is above the float64 range: Float is then ±Inf, which has no meaning in JSON or
-	// in MessagePack from this server, so the caller refuses it or sends nil.
+	// Overflow is set when the magnitude is above the float64 range: Float is then ±Inf, which has
+	// no meaning in JSON or in MessagePack from this server, so the caller refuses it or sends nil.
 	Overflow bool
 }
 
-// ParseNumber reads raw, a checked number (Token.Raw). A number without fraction and exponent that fits 64 bits is an integer
-// ("-0" is the integer 0); every other one is the nearest float64. It allocates only when the number overflows.
+// ParseNumber reads raw, a checked number (Token.Raw). A number without fraction and exponent that
+// fits 64 bits is an integer ("-0" is the integer 0); any other is the nearest float64. It
+// allocates only when the number overflows.
 func ParseNumber(raw []byte) NumberValue {
 	if magnitude, negative, ok := parseInteger(raw); ok {
 		if n, ok := signed(magnitude, negative); ok {
@@ -41,8 +42,8 @@ func ParseNumber(raw []byte) NumberValue {
 	return NumberValue{Kind: Float, Float: f, Overflow: err != nil}
 }
 
-// ParseInt reads raw, a checked number, as ParseNumber does; ok tells that it is of kind Int. It is the quick way for the numbers
-// most texts have, and does not allocate.
+// ParseInt reads raw, a checked number, as ParseNumber does, and reports whether it is of kind Int.
+// It is the fast path for common numbers, and does not allocate.
 func ParseInt(raw []byte) (n int64, ok bool) {
 	magnitude, negative, ok := parseInteger(raw)
 	if !ok {
@@ -62,7 +63,7 @@ func signed(magnitude uint64, negative bool) (n int64, ok bool) {
 	return 0, false
 }
 
-// parseInteger returns the magnitude and sign of a number that consists of digits only and fits 64 bits.
+// parseInteger returns the magnitude and sign of a number of digits only that fits 64 bits.
 func parseInteger(raw []byte) (magnitude uint64, negative, ok bool) {
 	digits := raw
 	if len(raw) > 0 && raw[0] == '-' {

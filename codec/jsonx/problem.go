@@ -17,8 +17,8 @@ const (
 	TooDeep             // more open containers than the limit
 )
 
-// Problem says what is wrong with a text and where. It is a comparable value that holds no reference to the text; its zero
-// value means that nothing is wrong.
+// Problem is what is wrong with a text and where. It is comparable and does not refer to the text.
+// Its zero value means that nothing is wrong.
 type Problem struct {
 	Kind   Kind
 	Offset int // byte offset of the fault from the start of the text
@@ -29,8 +29,8 @@ type Problem struct {
 // OK reports that nothing is wrong.
 func (p Problem) OK() bool { return p.Kind == Fine }
 
-// Append appends the human text of p to dst: ASCII only, the same text for the same input, nothing at all if p is OK. It
-// allocates only if dst has no room; 64 bytes are always enough.
+// Append appends the human text of p to dst: ASCII only, the same text for the same input, nothing
+// at all if p is OK. It allocates only if dst has no room; 64 bytes are always enough.
 func (p Problem) Append(dst []byte) []byte {
 	switch p.Kind {
 	case Fine:

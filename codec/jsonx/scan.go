@@ -6,16 +6,17 @@ import (
 	"unicode/utf8"
 )
 
-// Eight bytes are looked at in one word (SWAR). Each mask below has bit 7 set in the bytes that match; bytes above the lowest
-// match may be set wrongly because a borrow ran through them, so only the lowest set bit is ever used.
+// Eight bytes are tested in one word (SWAR). Each mask below has bit 7 set in the bytes that match.
+// Bytes above the lowest match may be set wrongly by a borrow, so only the lowest set bit is ever
+// used.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080
 )
 
-// markSpecial marks the bytes that end a run of plain string bytes: quote, backslash, below 0x20, above 0x7f. Those above 0x7f
-// are marked by themselves, so the tests for the others need not be right about them. Flipping bit 1 brings the quote right
-// behind the control characters: one test finds both.
+// markSpecial marks the bytes that end a run of plain string bytes: quote, backslash, below 0x20,
+// above 0x7f. Those above 0x7f are marked by themselves, so the other tests may be wrong about
+// them. Flipping bit 1 puts the quote right behind the control characters: one test finds both.
 func markSpecial(w uint64) uint64 {
 	control := (w ^ ones*0x02) - ones*0x21
 	slash := (w ^ ones*'\\') - ones
@@ -45,9 +46,9 @@ func plainRun(b []byte, i int) int {
 
 func special(c byte) bool { return c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf }
 
-// scanString checks the string whose opening quote is before i and returns the offset behind its closing quote, and whether it
-// has an escape. On a fault it returns the fault's offset and kind. It is plainRun and what follows a run in one loop: most
-// strings are a few bytes long.
+// scanString checks the string whose opening quote is before i and returns the offset behind its
+// closing quote, and whether it has an escape. On a fault it returns the fault's offset and kind.
+// It is plainRun and what follows a run in one loop: most strings are a few bytes long.
 func scanString(b []byte, i int) (next int, escaped bool, kind Kind) {
 	for uint(i) < uint(len(b)) {
 		rest := b[i:]
@@ -68,7 +69,7 @@ func scanString(b []byte, i int) (next int, escaped bool, kind Kind) {
 		if c == '"' {
 			return i + 1, escaped, Fine
 		}
-		// JSON inside a string has a quote behind most backslashes: those two bytes without the detour.
+		// JSON inside a string has a quote behind most backslashes.
 		if c == '\\' {
 			escaped = true
 			if i+1 < len(b) && b[i+1] == '"' {
@@ -94,8 +95,8 @@ func scanSpecial(b []byte, i int) (int, Kind) {
 	return scanMultibyte(b, i)
 }
 
-// scanMultibyte checks a run of non-ASCII characters. Text in such a script rarely has eight ASCII bytes in a row, so the run
-// is followed here rather than through plainRun.
+// scanMultibyte checks a run of non-ASCII characters. Text in such a script rarely has eight ASCII
+// bytes in a row, so the run is followed here rather than through plainRun.
 func scanMultibyte(b []byte, i int) (int, Kind) {
 	for i < len(b) && b[i] >= utf8.RuneSelf {
 		r, size := utf8.DecodeRune(b[i:])
@@ -144,7 +145,7 @@ func hexValue(c byte) int32 {
 	return -1
 }
 
-// scanNumber checks the number that starts at i (a minus sign or a digit) and returns the offset behind it.
+// scanNumber checks the number at i (a minus sign or a digit) and returns the offset behind it.
 func scanNumber(b []byte, i int) (int, Kind) {
 	if b[i] == '-' {
 		i++

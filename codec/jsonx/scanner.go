@@ -1,10 +1,10 @@
 package jsonx
 
-// ScanResult says what Scan found out about a text.
+// ScanResult is what Scan found out about a text.
 type ScanResult uint8
 
-// The results of Scan, in the order in which they are judged: a fault anywhere in the text outranks what the root is, and that
-// outranks a repeated name (toolhost §4.3, steps 1 and 2).
+// The results of Scan, in the order in which they are judged: a fault anywhere in the text outranks
+// what the root is, and that outranks a repeated name (toolhost §4.3, steps 1 and 2).
 const (
 	ScanOK        ScanResult = iota
 	ScanInvalid              // not one JSON value in UTF-8, or nested too deep (toolhost §2.4)
@@ -16,23 +16,26 @@ const (
 // Absent is the Kind of a Member whose name does not occur.
 const Absent = End
 
-// Member is the value of one known name. Its bytes are part of the scanned text, valid as long as that is.
+// Member is the value of one known name. Its bytes are part of the scanned text.
 type Member struct {
-	// Kind is ObjectStart, ArrayStart, String, Number, True, False or Null; Absent when the name does not occur.
+	// Kind is ObjectStart, ArrayStart, String, Number, True, False or Null; Absent for a missing
+	// name.
 	Kind TokenKind
-	// Escaped is set for a String that has a backslash: Raw must go through AppendUnescaped. Otherwise Raw is the meaning.
+	// Escaped is set for a String with a backslash: its meaning is AppendUnescaped of Raw.
 	Escaped bool
-	// Raw is what stands between the quotes of a String, and exactly the value's bytes for every other kind; nil if Absent.
+	// Raw is what is between the quotes of a String, and the value's bytes for other kinds; nil if
+	// Absent.
 	Raw []byte
 }
 
-// Scan checks the whole of line as Check does (RFC 8259, UTF-8, at most maxDepth open containers, the root being the first) and
-// picks the members out whose names n knows: out[i] is the value of name i. Other members are checked and ignored; nothing that
-// nests in a member is picked. It is one pass, costs time linear in len(line), and does not allocate or keep line.
+// Scan checks the whole of line as Check does and picks the members whose names n knows: out[i] is
+// the value of name i. Other members are checked and ignored; nothing nested is picked. It is one
+// pass, costs time linear in len(line), and does not allocate or keep line.
 //
-// out must hold n.Len() members, each zero or left by a scan before; all of them are overwritten. With ScanDuplicate which is the name whose second occurrence comes
-// first, and out has the first value of each name, so that an answer can still repeat what the request gave (toolhost §3.1). With
-// the results other than that and ScanOK all members are Absent; with all but ScanDuplicate which is -1.
+// out must hold n.Len() members, each zero or from an earlier scan; all are overwritten. With
+// ScanDuplicate which is the name that repeats first, and out has the first value of each name, so
+// that an answer can still repeat what the request gave (toolhost §3.1). With other failures all
+// members are Absent. Except with ScanDuplicate which is -1.
 func (n *Names) Scan(line []byte, maxDepth int, out []Member) (r ScanResult, which int) {
 	out = out[:len(n.names)]
 	for i := range out { // most are absent already: clearing all of them costs more
@@ -69,8 +72,9 @@ func scanRoot(line []byte, maxDepth int) ScanResult {
 	return ScanNotObject
 }
 
-// scanMembers checks the members of the object whose bracket is before i and returns the offset behind it. which is the known
-// name that was repeated first, -1 if none was. maxDepth is what the values may use.
+// scanMembers checks the members of the object whose bracket is before i and returns the offset
+// behind it. which is the known name that was repeated first, or -1. maxDepth is what the values
+// may use.
 func (n *Names) scanMembers(b []byte, i, maxDepth int, out []Member) (next, which int, kind Kind) {
 	c := checker{b: b, maxDepth: maxDepth}
 	which = -1
@@ -124,8 +128,8 @@ func (m *Member) set(b []byte, from, to int, escaped bool) bool {
 	return true
 }
 
-// scanName checks the name at i and its colon. It returns which of the known names it is, -1 for another, and the offset of the
-// value.
+// scanName checks the name at i and its colon. It returns which of the known names it is, -1 for
+// another, and the offset of the value.
 func (n *Names) scanName(b []byte, i int) (name, next int, kind Kind) {
 	if i >= len(b) || b[i] != '"' {
 		next, kind = fault(b, i)

@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// behindContainer returns the offset behind the container whose bracket is before i, len(b) if it does not end.
+// behindContainer returns the offset behind the container whose bracket is before i, len(b) if it
+// does not end.
 //
-// It does not read tokens but counts brackets, a word at a time: quotes are marked, which bytes stand in strings follows from
-// them, and the brackets outside strings are counted. No branch depends on the text but the one that looks for backslashes and
-// for the end, so that however short the tokens are the processor has next to nothing to mispredict.
+// It counts brackets outside strings, a word at a time. Only two branches depend on the text, the
+// one for backslashes and the one for the end, so the processor mispredicts next to nothing.
 func behindContainer(b []byte, i int) int {
 	depth, inString, size := 1, uint64(0), 0 // inString: all bits set inside a string
 	for len(b)-i >= 8 {
@@ -43,12 +43,13 @@ func behindContainer(b []byte, i int) int {
 	return len(b)
 }
 
-// parity sets bit 7 of each byte to the parity of the marks up to there; the other bits mean nothing. The product is the sum of
-// the marks shifted by all numbers of whole bytes, and what is carried into a byte from the one below does not reach its bit 7.
+// parity sets bit 7 of each byte to the parity of the marks up to there; the other bits mean
+// nothing. The product is the sum of the marks shifted by all numbers of whole bytes; no carry
+// reaches a bit 7.
 func parity(marks uint64) uint64 { return marks * ones }
 
-// stepWord reads the bytes of w up to the end of the container, up to a backslash and what it escapes, or all of them, and
-// returns how many they were; depth is 0 if the container ended.
+// stepWord reads the bytes of w up to the end of the container, up to a backslash and what it
+// escapes, or all of them, and returns how many they were; depth is 0 if the container ended.
 func stepWord(w uint64, depth int, inString uint64) (size, newDepth int, newInString uint64) {
 	quotes, brackets, size := markByte(w, '"'), markBrackets(w), 8
 	if slashes := markByte(w, '\\'); slashes != 0 {
@@ -67,15 +68,15 @@ func stepWord(w uint64, depth int, inString uint64) (size, newDepth int, newInSt
 	return size, depth, uint64(int64(within) >> 63)
 }
 
-// markByte marks the bytes of w that are c, which is ASCII. Unlike markSpecial it is right about every byte.
+// markByte marks the bytes of w that are c, which is ASCII. Unlike markSpecial it is exact.
 func markByte(w uint64, c byte) uint64 {
 	const low = ones * 0x7f
 	return ^((w&low ^ ones*uint64(c)) + low | w) & highs
 }
 
-// markBrackets marks the brackets among the bytes of w that stand outside strings; about others it may be wrong. Of all the
-// characters that can stand there only brackets have the bits 6, 4 and 3 set: { is 0x7b, [ 0x5b, } 0x7d, ] 0x5d. Bit 1 then means
-// an opening one and bit 2 a closing one.
+// markBrackets marks the brackets among the bytes of w that stand outside strings; about others it
+// may be wrong. Of all the characters that can stand there only brackets have the bits 6, 4 and 3
+// set: { is 0x7b, [ 0x5b, } 0x7d, ] 0x5d. Bit 1 then means an opening one and bit 2 a closing one.
 func markBrackets(w uint64) uint64 { return w << 1 & (w << 3) & (w << 4) & highs }
 
 // sumMarks returns how many bytes of m are marked; nothing but bit 7 of each may be set.

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// AppendUnescaped appends the meaning of raw, the contents of a checked string (Token.Raw), to dst and returns the result. A
-// lone surrogate escape becomes U+FFFD, so that the output is valid UTF-8 (kernel-ipc §3.3 sends nothing else). The output is
-// never longer than raw. It allocates only if dst has no room.
+// AppendUnescaped appends the meaning of raw, the contents of a checked string (Token.Raw), to dst.
+// A lone surrogate escape becomes U+FFFD, so that the output is valid UTF-8 (kernel-ipc §3.3). The
+// output is never longer than raw. It allocates only if dst has no room.
 func AppendUnescaped(dst, raw []byte) []byte {
 	for {
 		n := bytes.IndexByte(raw, '\\')
@@ -44,7 +44,8 @@ func appendEscape(dst, raw []byte) (out, rest []byte) {
 	return append(dst, c), raw[2:]
 }
 
-// unescapeRune returns the character of the \uXXXX escape, or pair of them, that raw begins with and the escape's length.
+// unescapeRune returns the character of the \uXXXX escape or pair at the front of raw, and its
+// length.
 func unescapeRune(raw []byte) (r rune, size int) {
 	r = hexRune(raw)
 	if r < 0 {
@@ -71,9 +72,9 @@ func hexRune(raw []byte) rune {
 	return a<<12 | b<<8 | c<<4 | d
 }
 
-// AppendString appends s to dst as a quoted JSON string and returns the result: quote, backslash and control characters are
-// escaped, other UTF-8 stands as it is, and bytes that are not UTF-8 become U+FFFD, so that the result always passes Check. It
-// allocates only if dst has no room.
+// AppendString appends s to dst as a quoted JSON string and returns the result: quote, backslash
+// and control characters are escaped, other UTF-8 stands as it is, and bytes that are not UTF-8
+// become U+FFFD, so that the result always passes Check. It allocates only if dst has no room.
 func AppendString[T ~string | ~[]byte](dst []byte, s T) []byte {
 	return appendQuoted(dst, lend(s))
 }
@@ -95,7 +96,7 @@ func appendQuoted(dst, s []byte) []byte {
 	return append(dst, '"')
 }
 
-// appendMultibyte copies the run of non-ASCII characters that s begins with, and returns what follows it.
+// appendMultibyte copies the run of non-ASCII characters at the front of s, and returns the rest.
 func appendMultibyte(dst, s []byte) (out, rest []byte) {
 	n, kind := scanMultibyte(s, 0)
 	dst, s = append(dst, s[:n]...), s[n:]

@@ -23,8 +23,8 @@ const (
 	Null
 )
 
-// Walker pulls the tokens out of a text that Check accepted, in order, so that JSON can be written in another format without a
-// tree in between. The zero Walker walks an empty text.
+// Walker pulls the tokens out of a text that Check accepted, in order, so that JSON can be written
+// in another format without a tree in between. The zero Walker walks an empty text.
 type Walker struct {
 	b       []byte
 	i       int
@@ -38,7 +38,7 @@ func (w *Walker) Start(b []byte) {
 	w.b, w.i, w.nest.depth, w.object, w.wantKey = b, 0, 0, false, false
 }
 
-// closingQuote returns the offset of the quote that ends the string whose contents begin at i, or len(b).
+// closingQuote returns the offset of the quote that ends the string from i on, or len(b).
 func closingQuote(b []byte, i int) int {
 	for i < len(b) {
 		if len(b)-i >= 8 {
@@ -61,9 +61,9 @@ func closingQuote(b []byte, i int) int {
 	return len(b)
 }
 
-// Step returns the next token, and the kind End for ever once the text is over. raw is what stands between
-// the quotes of a Key or String, still escaped, or the digits of a Number; it is a sub-slice of the text.
-// Step does not allocate.
+// Step returns the next token, and the kind End for ever once the text is over. raw is what stands
+// between the quotes of a Key or String, still escaped, or the digits of a Number; it is a
+// sub-slice of the text. Step does not allocate.
 func (w *Walker) Step() (kind TokenKind, raw []byte) {
 	b, i := w.b, w.i
 	for i < len(b) && separator(b[i]) {

@@ -52,7 +52,7 @@ func AppendUint(dst []byte, v uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, 0xcf), v)
 }
 
-// AppendFloat appends v as float64; NaN and the infinities, which the profile reads as nil, go out as nil.
+// AppendFloat appends v as float64; NaN and the infinities become nil, as the profile reads them.
 func AppendFloat(dst []byte, v float64) []byte {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return AppendNil(dst)
@@ -77,7 +77,8 @@ func AppendMap(dst []byte, n int) []byte { return appendContainer(dst, n, 0x80, 
 // AppendArray appends the header of an array of n elements.
 func AppendArray(dst []byte, n int) []byte { return appendContainer(dst, n, 0x90, 0xdc) }
 
-// appendContainer appends a header whose small form is fix|n and whose 16- and 32-bit forms are wide and wide+1.
+// appendContainer appends a header whose small form is fix|n and whose longer forms are wide and
+// wide+1.
 func appendContainer(dst []byte, n int, fix, wide byte) []byte {
 	switch {
 	case n <= 15:

@@ -1,6 +1,7 @@
 package mpack
 
-// AppendEvent appends the body of an event chunk (kernel-ipc §4.0); payload is JSON text and goes out byte for byte.
+// AppendEvent appends the body of an event chunk (kernel-ipc §4.0) with payload, JSON text, as it
+// is.
 func AppendEvent[T ~string | ~[]byte](dst []byte, eventType T, payload []byte, timestampMS int64, source T) []byte {
 	dst = AppendStr(append(dst, "\x84\xaaevent_type"...), eventType)
 	dst = AppendStr(append(dst, "\xa7payload"...), payload)
@@ -8,8 +9,8 @@ func AppendEvent[T ~string | ~[]byte](dst []byte, eventType T, payload []byte, t
 	return AppendStr(append(dst, "\xa6source"...), source)
 }
 
-// AppendCommand appends the body of a command chunk (kernel-ipc §4.20), which differs from an event in its first key and in
-// its order of keys.
+// AppendCommand appends the body of a command chunk (kernel-ipc §4.20), which differs from an event
+// in its first key and in its order of keys.
 func AppendCommand(dst []byte, commandType, payload, source []byte, timestampMS int64) []byte {
 	dst = AppendStr(append(dst, "\x84\xaccommand_type"...), commandType)
 	dst = AppendStr(append(dst, "\xa7payload"...), payload)

@@ -8,7 +8,7 @@ import (
 // Kind is the type of a body field's value.
 type Kind uint8
 
-// The kinds a handler tells apart. NaN and the infinities read as Nil (kernel-ipc §3.3).
+// The kinds of values. NaN and the infinities read as Nil (kernel-ipc §3.3).
 const (
 	Absent Kind = iota
 	Nil
@@ -22,19 +22,19 @@ const (
 	Map
 )
 
-// Value is one field of a body. Data points into the payload and dies with it: the text of a Str, the whole encoding of an
-// Array or Map.
+// Value is one field of a body. Data points into the payload and dies with it: the text of a Str,
+// the whole encoding of an Array or Map.
 type Value struct {
 	Data []byte
 	Int  int64 // Int, BigUint (bits); Bool: 0 or 1; Array, Map: its levels, itself included, or 0 where they are not counted
 	Kind Kind
 }
 
-// Field is the name of a body field, prepared for being found in an encoded map. Make them with Fields.
+// Field is the name of a body field, prepared for look-ups in an encoded map. Fields makes them.
 type Field struct {
 	Name string
-	// The key as clients encode it, length byte first, in two overlapping words: its first eight bytes and its last eight. A
-	// shorter one has its bytes in first alone, zero-filled, and mask covers them.
+	// The key as clients encode it, length byte first, in two overlapping words: its first eight
+	// bytes and its last eight. A shorter one is in first alone, zero-filled, and mask covers it.
 	first, last, mask uint64
 	size              int // of the encoded key; 0 for names that have no short form or are not settled by the two words
 }
@@ -70,7 +70,8 @@ func makeField(name string) Field {
 	return f
 }
 
-// at reports whether the encoded key stands at the front of b; for one at the very end of b it may say false.
+// at reports whether the encoded key is at the front of b; at the very end of b it may return
+// false.
 func (f *Field) at(b []byte) bool {
 	if len(b) < 8 || f.size == 0 || (binary.LittleEndian.Uint64(b)^f.first)&f.mask != 0 {
 		return false
@@ -81,9 +82,10 @@ func (f *Field) at(b []byte) bool {
 // bodyDepth is how many containers are open around a field of a body: the request and the body.
 const bodyDepth = 2
 
-// ParseFields collects the values of the wanted keys of the encoded map at b[i] into dst[:len(want)], in the order of want;
-// other keys are stepped over, of a repeated key the last one counts. All of the map is checked on the way; next is where it
-// ends. dst is to be used only without a problem. It does not allocate.
+// ParseFields collects the values of the wanted keys of the encoded map at b[i] into
+// dst[:len(want)], in the order of want. Other keys are stepped over; the last one of a repeated
+// key counts. All of the map is checked; next is where it ends. dst is valid only without a
+// problem. It does not allocate.
 func (sc *Scanner) ParseFields(b []byte, i int, want []Field, dst []Value) (next int, p Problem) {
 	dst = dst[:len(want)]
 	for k := range dst {
@@ -115,7 +117,7 @@ func (sc *Scanner) ParseFields(b []byte, i int, want []Field, dst []Value) (next
 	return i, NoProblem
 }
 
-// consumeKey steps over the key at b[i] and says which of want it is, -1 for none.
+// consumeKey steps over the key at b[i] and returns which of want it is, or -1.
 func consumeKey(b []byte, i int, want []Field, guess int) (at, next int, p Problem) {
 	rest := b[i:]
 	for range want {
@@ -222,7 +224,8 @@ func (v *Value) float(f float64) {
 	}
 }
 
-// Elements walks the encoded array: it calls take with each element until that returns false. The elements' bytes are lent.
+// Elements calls take with each element of the encoded array until it returns false. The bytes are
+// lent.
 func (sc *Scanner) Elements(encoded []byte, take func(i int, v Value) bool) {
 	if len(encoded) == 0 || leads[encoded[0]].class != array {
 		return

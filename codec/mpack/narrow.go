@@ -5,10 +5,10 @@ import (
 	"math"
 )
 
-// Narrow rewrites the headers of all arrays and maps in b, MessagePack that the Scanner accepted, in their smallest class and
-// returns the result, which is the front of b. It is for a writer that learns how many members a container has only at its end:
-// it puts a wide header first and the count into it later. One pass, in place; it does not allocate. On other bytes it neither
-// panics nor ends up longer than b.
+// Narrow rewrites the headers of all arrays and maps in b, MessagePack that the Scanner accepted,
+// in their smallest class and returns the front of b. A writer that learns the number of members at
+// the end puts a wide header first. It is one pass in place and does not allocate. For other bytes
+// the result is of no use, but never longer than b.
 func Narrow(b []byte) []byte {
 	out, run := 0, 0 // b[:out] is done; b[run:i] comes next, as it is
 	for i := 0; i < len(b); {
@@ -36,9 +36,9 @@ func Narrow(b []byte) []byte {
 	return b[:out]
 }
 
-// AppendValue appends the value that is raw in the profile of server messages (kernel-ipc §3.3): smallest
+// AppendValue appends the value raw in the profile of server messages (kernel-ipc §3.3): smallest
 // classes, float32 as float64, NaN and the infinities as nil. An empty raw is nil. raw must have
-// passed the Scanner. AppendValue takes time linear in raw and does not allocate if dst has room.
+// passed the Scanner. It takes time linear in raw and does not allocate if dst has room.
 func AppendValue(dst, raw []byte) []byte {
 	if len(raw) == 0 {
 		return AppendNil(dst)

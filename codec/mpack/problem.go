@@ -1,7 +1,7 @@
 package mpack
 
-// Problem is what is wrong with a payload's MessagePack; NoProblem is the zero value. It is a plain value so that reporting
-// it costs nothing.
+// Problem is what is wrong with a payload's MessagePack; NoProblem is the zero value. It is a plain
+// value so that reporting it costs nothing.
 type Problem uint8
 
 // The refusals of kernel-ipc §3.3.

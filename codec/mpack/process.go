@@ -26,7 +26,7 @@ func AppendProcess(dst []byte, p *Process) []byte {
 	return AppendStr(append(dst, "\xadcurrent_stage"...), p.CurrentStage)
 }
 
-// AppendUsage appends the map of the five counters: the reply of RecordUsage (kernel-ipc §4.8) and a part of the PCB.
+// AppendUsage appends the map of the five counters: the reply of RecordUsage (kernel-ipc §4.8).
 func AppendUsage(dst []byte, u *Usage) []byte {
 	return appendCounters(append(dst, 0x85), u)
 }
@@ -38,7 +38,7 @@ func appendCounters(dst []byte, u *Usage) []byte {
 	return dst
 }
 
-// AppendQuotaCheck appends the reply of CheckQuota (kernel-ipc §4.7); reason is empty when within bounds.
+// AppendQuotaCheck appends the reply of CheckQuota (kernel-ipc §4.7); no reason within bounds.
 func AppendQuotaCheck(dst []byte, within bool, reason []byte, u *Usage) []byte {
 	dst = AppendBool(append(dst, "\x87\xadwithin_bounds"...), within)
 	dst = AppendStr(append(dst, "\xafexceeded_reason"...), reason)

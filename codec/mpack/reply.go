@@ -1,12 +1,12 @@
 package mpack
 
-// AppendResponseHead appends the start of a RESPONSE payload, up to where the body map begins (kernel-ipc §3.5).
+// AppendResponseHead appends a RESPONSE payload up to the body map (kernel-ipc §3.5).
 func AppendResponseHead(dst, id []byte) []byte {
 	dst = AppendStr(append(dst, "\x83\xa2id"...), id)
 	return append(dst, "\xa2ok\xc3\xa4body"...)
 }
 
-// AppendChunkPrefix appends what a stream's frames have in common, up to where the shared body begins.
+// AppendChunkPrefix appends what the frames of a stream share, up to the body.
 func AppendChunkPrefix(dst, id []byte) []byte {
 	dst = AppendStr(append(dst, "\x82\xa2id"...), id)
 	return append(dst, "\xa4body"...)
@@ -60,7 +60,7 @@ func AppendError[T ~string | ~[]byte](dst, id []byte, code string, message T, e 
 	return dst
 }
 
-// AppendRequest appends the payload of a request; body is an encoded map. It is the client's side of ParseRequest.
+// AppendRequest appends the payload of a request; body is an encoded map. A client uses it.
 func AppendRequest[T, B ~string | ~[]byte](dst []byte, id, service, method T, body B) []byte {
 	dst = AppendStr(append(dst, "\x84\xa2id"...), id)
 	dst = AppendStr(append(dst, "\xa7service"...), service)

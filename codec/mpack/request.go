@@ -2,11 +2,11 @@ package mpack
 
 import "encoding/binary"
 
-// Request is the view of one request's payload (kernel-ipc §3.1). Its slices point into the payload and die with it; the
-// value is reused by ParseRequest. A member that is absent, nil or of another type than wanted is nil; an empty string is
-// non-nil and empty.
+// Request is the view of one request's payload (kernel-ipc §3.1). Its slices point into the payload
+// and die with it; the value is reused by ParseRequest. A member that is absent, nil or of another
+// type than wanted is nil; an empty string is non-nil and empty.
 type Request struct {
-	// ID, Service and Method are the strings of those names; the last one counts where a key is repeated.
+	// ID, Service and Method are the strings of those names; the last one of a repeated key counts.
 	ID, Service, Method []byte
 	// Body is the encoded map of the method's fields.
 	Body []byte
@@ -22,13 +22,13 @@ const (
 	headBody    = 0x646f62a4          // "bod", then a 'y'
 )
 
-// ParseHead reads a request written the way clients mostly write it: exactly the four members, in the order id, service,
-// method, body, with short strings and a map for a body. It fills ID, Service and Method of r, the latter two unchecked but for
-// their place, and returns where the body begins, which is unchecked altogether: the caller goes on only if Service and
-// Method are names it knows and ParseFields finds the body to end where the payload ends. ok false says nothing about the
-// payload but that ParseRequest has to judge it. It does not allocate.
+// ParseHead reads a request in its common form: exactly the four members, in the order id, service,
+// method, body, with short strings and a map for a body. It fills ID, Service and Method of r, the
+// latter two unchecked, and returns where the body begins, which is unchecked too: the caller goes
+// on only if it knows Service and Method, and ParseFields ends the body where the payload ends. ok
+// false only means that ParseRequest must read the payload. It does not allocate.
 func ParseHead(payload []byte, r *Request) (body int, ok bool) {
-	// Every load below stays within the payload: after the id at least "service", "method", "body" and a byte must follow.
+	// Every load below is within the payload: "service", "method", "body" and a byte follow the id.
 	const least = 8 + 1 + 7 + 1 + 5 + 1
 	b := payload
 	if len(b) < 5+least || binary.LittleEndian.Uint32(b) != headID {
@@ -67,8 +67,9 @@ func ParseHead(payload []byte, r *Request) (body int, ok bool) {
 	return i, leads[b[i]].class == mapping && validText(r.ID)
 }
 
-// ParseRequest fills r from payload in one pass, in any key order, and checks all of the payload on the way. On a problem r
-// holds what was decoded before the fault, so that the id can be echoed (kernel-ipc D2). It does not allocate.
+// ParseRequest fills r from payload in one pass, in any key order, and checks all of the payload.
+// On a problem r holds what was decoded before, so that the id can be echoed (kernel-ipc D2). It
+// does not allocate.
 func (sc *Scanner) ParseRequest(payload []byte, r *Request) Problem {
 	*r = Request{}
 	if len(payload) == 0 {

@@ -7,14 +7,15 @@ import (
 	"trunkline/codec/wire"
 )
 
-// Scanner checks MessagePack and steps over values. It holds the stack of open containers so that nesting needs neither
-// recursion nor allocation; one Scanner serves one session. The zero value is ready.
+// Scanner checks MessagePack and steps over values. It holds the stack of open containers, so that
+// nesting needs no recursion and no allocation. One Scanner serves one session. The zero value is
+// ready.
 type Scanner struct {
-	// left counts the items each container around the innermost one still wants, in units of values: a map of n pairs wants 2n.
+	// left counts the values that each outer container still needs: a map of n pairs needs 2n.
 	left [wire.MaxMsgpackDepth]uint32
-	// isMap tells which of them alternate keys and values.
+	// isMap marks those that alternate keys and values.
 	isMap [wire.MaxMsgpackDepth]bool
-	// deepest is around how many others the innermost container was open that has been stepped over since it was set.
+	// deepest is the greatest depth of a container that was stepped over since it was set.
 	deepest int
 }
 
@@ -22,7 +23,7 @@ type Scanner struct {
 type class uint8
 
 const (
-	scalar  class = iota // size says how many bytes follow the first
+	scalar  class = iota // size is how many bytes follow the first
 	str                  // size of the length field follows; 0: length in the first byte
 	array                // as str
 	mapping              // as str
@@ -30,7 +31,8 @@ const (
 	never                // 0xc1
 )
 
-// lead is one entry per first byte: what kind of value it opens and how many bytes of size or content follow.
+// lead is one entry per first byte: the kind of value, and how many bytes of size or content
+// follow.
 type lead struct {
 	class class
 	size  uint8
@@ -85,8 +87,8 @@ func leadOf(b byte) lead {
 	return lead{refused, 0}
 }
 
-// count reads the length of the string or container whose first byte is b[i]; next is where its content starts. ok is false
-// when the length field is cut off.
+// count reads the length of the string or container whose first byte is b[i]; next is where its
+// content starts. ok is false when the length field is cut off.
 func count(b []byte, i int, l lead) (n, next int, ok bool) {
 	first := b[i]
 	i++
@@ -129,7 +131,7 @@ func consumeStr(b []byte, i int) (s []byte, next int, p Problem) {
 	return s, i + n, NoProblem
 }
 
-// validText reports whether s is valid UTF-8. ASCII, which nearly all text here is, is settled by a few overlapping loads.
+// validText reports whether s is valid UTF-8. A few overlapping loads settle ASCII.
 func validText(s []byte) bool {
 	const high = 0x8080808080808080
 	n := len(s)
@@ -167,8 +169,8 @@ func (sc *Scanner) Check(b []byte) Problem {
 	return p
 }
 
-// Fits reports whether b, one value that has been checked, may stand inside of so many open containers. It is looked at only if it has
-// the bytes for more levels than that.
+// Fits reports whether b, one value that has been checked, may stand inside of so many open
+// containers. It is looked at only if it has the bytes for more levels than that.
 func (sc *Scanner) Fits(b []byte, around int) bool {
 	if len(b) <= wire.MaxMsgpackDepth-around {
 		return true
@@ -177,8 +179,8 @@ func (sc *Scanner) Fits(b []byte, around int) bool {
 	return p == NoProblem
 }
 
-// skip steps over the value at b[i], checking all of it; depth is how many containers are open around it. It returns where
-// the next value starts.
+// skip steps over the value at b[i], checking all of it; depth is how many containers are open
+// around it. It returns where the next value starts.
 func (sc *Scanner) skip(b []byte, i, depth int) (next int, p Problem) {
 	if i >= len(b) {
 		return i, Truncated
@@ -199,8 +201,8 @@ func (sc *Scanner) skip(b []byte, i, depth int) (next int, p Problem) {
 	}
 }
 
-// skipContainer is skip for the array or map at b[i]. The innermost container's count stays in registers: a frame full of small
-// values must not hold its event loop for long.
+// skipContainer is skip for the array or map at b[i]. The innermost container's count stays in
+// registers: a frame full of small values must not hold its event loop for long.
 func (sc *Scanner) skipContainer(b []byte, i, depth int, l lead) (next int, p Problem) {
 	base := depth
 	left, isMap, i, p := open(b, i, depth, l)
@@ -221,8 +223,8 @@ func (sc *Scanner) skipContainer(b []byte, i, depth int, l lead) (next int, p Pr
 		if isMap && left&1 == 1 && l.class != str {
 			return i, keyProblem(l)
 		}
-		// Where the next value begins is said by a branch wherever possible, not by arithmetic on what was read: the processor
-		// then runs ahead instead of waiting for each byte in turn.
+		// Branches decide where the next value begins, not arithmetic on what was read: the
+		// processor then runs ahead instead of waiting for each byte.
 		switch l.class {
 		case scalar:
 			if l.size == 0 {
@@ -249,8 +251,8 @@ func (sc *Scanner) skipContainer(b []byte, i, depth int, l lead) (next int, p Pr
 	return i, p
 }
 
-// open reads the header of the container at b[i], around which depth others are open. Its count is held against the bytes that
-// are left, so that a small payload cannot announce a large one.
+// open reads the header of the container at b[i], around which depth others are open. Its count is
+// held against the bytes that are left, so that a small payload cannot announce a large one.
 func open(b []byte, i, depth int, l lead) (left uint32, isMap bool, next int, p Problem) {
 	n, next, ok := count(b, i, l)
 	if !ok {

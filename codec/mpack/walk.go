@@ -1,8 +1,9 @@
 package mpack
 
-// Next returns the offset behind the value at b[i], in MessagePack that the Scanner accepted; nothing is checked again. It is
-// len(b) when the value is cut short or i is not in b. However deep the value nests, Next needs no stack and does not allocate:
-// all it remembers is how many values are still owed.
+// Next returns the offset behind the value at b[i], in MessagePack that the Scanner accepted;
+// nothing is checked again. It is len(b) when the value is cut short or i is not in b. However deep
+// the value nests, Next needs no stack and does not allocate: it only counts the values that are
+// missing.
 func Next(b []byte, i int) (next int) {
 	for owed := uint64(1); owed > 0; owed-- {
 		if uint(i) >= uint(len(b)) {
@@ -38,8 +39,8 @@ func Next(b []byte, i int) (next int) {
 	return min(i, len(b))
 }
 
-// textAt returns the text of the string at b[i], without looking into it, and the offset behind it; ok is false if no whole
-// string stands there.
+// textAt returns the text of the string at b[i], without looking into it, and the offset behind it;
+// ok is false if no whole string stands there.
 func textAt(b []byte, i int) (text []byte, next int, ok bool) {
 	if i >= len(b) || leads[b[i]].class != str {
 		return nil, i, false
@@ -51,9 +52,10 @@ func textAt(b []byte, i int) (text []byte, next int, ok bool) {
 	return b[i : i+n : i+n], i + n, true
 }
 
-// ReadValue returns the value whose encoding raw begins with, the same as Scanner.ParseFields gives: Data is the text of a Str,
-// the whole encoding of an Array or Map, and points into raw. raw must have passed the Scanner. The Kind is Absent if raw is
-// empty or begins with a scalar or string that is cut short, or with bin or ext. It does not allocate.
+// ReadValue returns the value at the front of raw as Scanner.ParseFields does: Data is the text of
+// a Str, the whole encoding of an Array or Map, and points into raw. raw must have passed the
+// Scanner. The Kind is Absent if raw is empty, a scalar or string is cut short, or it is bin or
+// ext. It does not allocate.
 func ReadValue(raw []byte) (v Value) {
 	if len(raw) == 0 {
 		return v
@@ -98,8 +100,8 @@ type members struct {
 	n, left int // members announced and still to come
 }
 
-// openMembers starts at the first member of the container of that class that raw begins with; anything else has no members, and
-// neither has a container with fewer bytes than its members need at least.
+// openMembers starts at the first member of the container of that class at the front of raw.
+// Anything else has no members, and neither has a container with fewer bytes than its members need.
 func openMembers(raw []byte, want class, least int) members {
 	if len(raw) == 0 || leads[raw[0]].class != want {
 		return members{}
@@ -118,19 +120,19 @@ func (m *members) value() []byte {
 	return m.b[start:m.i:m.i]
 }
 
-// Pairs iterates over the pairs of one encoded map in their order, repeated keys included. It is a value: copying it forks the
-// iteration. The zero Pairs is empty.
+// Pairs iterates over the pairs of one encoded map in their order, repeated keys included. It is a
+// value: copying it forks the iteration. The zero Pairs is empty.
 type Pairs struct{ members members }
 
-// OpenMap returns an iterator over the map whose encoding raw begins with; raw must have passed the Scanner. Anything but a map
-// has no pairs. It does not allocate.
+// OpenMap returns an iterator over the map whose encoding raw begins with; raw must have passed the
+// Scanner. Anything but a map has no pairs. It does not allocate.
 func OpenMap(raw []byte) Pairs { return Pairs{openMembers(raw, mapping, 2)} }
 
 // Len returns the number of pairs of the whole map, wherever the iteration is.
 func (m *Pairs) Len() int { return m.members.n }
 
-// Next returns the next pair: the key's encoding, the key's text and the value's whole encoding, all pointing into what OpenMap
-// was given. After the last pair ok is false, for ever. It does not allocate.
+// Next returns the next pair: the key's encoding, the key's text and the value's encoding, all
+// pointing into the text of OpenMap. After the last pair ok stays false. It does not allocate.
 func (m *Pairs) Next() (rawKey, key, raw []byte, ok bool) {
 	s := &m.members
 	if s.left == 0 {
@@ -147,19 +149,19 @@ func (m *Pairs) Next() (rawKey, key, raw []byte, ok bool) {
 	return rawKey, key, s.value(), true
 }
 
-// List iterates over the elements of one encoded array in their order. It is a value: copying it forks the iteration. The zero
-// List has no elements.
+// List iterates over the elements of one encoded array in their order. It is a value: copying it
+// forks the iteration. The zero List has no elements.
 type List struct{ members members }
 
-// OpenList returns an iterator over the array whose encoding raw begins with; raw must have passed the Scanner. Anything but an
-// array has no elements. It does not allocate.
+// OpenList returns an iterator over the array whose encoding raw begins with; raw must have passed
+// the Scanner. Anything but an array has no elements. It does not allocate.
 func OpenList(raw []byte) List { return List{openMembers(raw, array, 1)} }
 
 // Len returns the number of elements of the whole array, wherever the iteration is.
 func (l *List) Len() int { return l.members.n }
 
-// Next returns the whole encoding of the next element, pointing into what OpenList was given. After the last one ok is false,
-// for ever. It does not allocate.
+// Next returns the whole encoding of the next element, pointing into what OpenList was given. After
+// the last one ok is false, for ever. It does not allocate.
 func (l *List) Next() (raw []byte, ok bool) {
 	s := &l.members
 	if s.left == 0 || s.i >= len(s.b) {

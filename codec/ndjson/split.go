@@ -2,7 +2,7 @@ package ndjson
 
 import "bytes"
 
-// Status says what Split found at the front of its input.
+// Status is what Split found at the front of its input.
 type Status uint8
 
 // The answers of Split and Last.
@@ -12,13 +12,14 @@ const (
 	TooLong               // a line longer than the limit: Skip takes what is left of it
 )
 
-// Split looks for a line at the front of in. line is the line without its end, a part of in that is valid as long as in is. limit
+// Split looks for a line at the front of in. line is the line without its end, a part of in. limit
 // is the greatest length of line, in bytes.
 //
-// With Line used is what the line takes with its end. With More used is 0; give scanned back as from once there is more behind
-// the same bytes, so that no byte is searched twice. In all other cases from and the returned scanned are 0. With TooLong
-// used bytes can be dropped at once and Skip must take the rest up to the line's end, even if the end is in in already; it is
-// judged as soon as the limit is exceeded, so that never more than limit+1 bytes must be held. Split does not allocate.
+// With Line used is what the line takes with its end. With More used is 0; pass scanned as from
+// once more bytes are behind the same ones, so that no byte is searched twice. In other cases from
+// and scanned are 0. With TooLong used bytes can be dropped at once and Skip must take the rest of
+// the line, even if its end is in in already; never more than limit+1 bytes must be held. Split
+// does not allocate.
 func Split(in []byte, from, limit int) (line []byte, used int, st Status, scanned int) {
 	limit = max(limit, 0)
 	head := in
@@ -44,14 +45,14 @@ func Split(in []byte, from, limit int) (line []byte, used int, st Status, scanne
 	return in[:end:end], used, Line, 0
 }
 
-// tooLong reports whether the beginning of a line is above the limit whatever follows: the byte behind the limit may be the "\r"
-// of the end.
+// tooLong reports whether the beginning of a line is above the limit whatever follows: the byte
+// behind the limit may be the "\r" of the end.
 func tooLong(head []byte, limit int) bool {
 	return len(head) > limit+1 || len(head) == limit+1 && head[limit] != '\r'
 }
 
-// Skip drops the rest of a line that was too long: used is how many bytes of in to drop, done whether the line's end was among
-// them. It does not allocate.
+// Skip drops the rest of a line that was too long: used is how many bytes of in to drop, done
+// whether the line's end was among them. It does not allocate.
 func Skip(in []byte) (used int, done bool) {
 	if end := bytes.IndexByte(in, '\n'); end >= 0 {
 		return end + 1, true
@@ -59,8 +60,9 @@ func Skip(in []byte) (used int, done bool) {
 	return len(in), false
 }
 
-// Last judges what Split has left when the stream ended: the last line needs no end (toolhost §2.2). More means that there is
-// none, because the stream ended behind a whole line. A "\r" is part of that line: no "\n" follows it. It does not allocate.
+// Last returns what Split has left when the stream ended: the last line needs no end (toolhost
+// §2.2). More means that there is none. A "\r" is part of that line, as no "\n" follows. It does
+// not allocate.
 func Last(in []byte, limit int) (line []byte, st Status) {
 	switch {
 	case len(in) == 0:

@@ -17,9 +17,10 @@ var (
 	errRest  = errors.New("bytes after the value")
 )
 
-// AppendJSON appends the JSON text of one MessagePack value, on one line, keys in their order. Floats keep a fraction or
-// exponent, also whole ones (10.0), so that they stay floats through EncodeJSON; NaN and infinities become null. Values the
-// protocol never sends (bin, ext, keys that are no strings) are errors.
+// AppendJSON appends the JSON text of one MessagePack value, on one line, keys in their order.
+// Floats keep a fraction or exponent, also whole ones (10.0), so that they stay floats through
+// EncodeJSON; NaN and infinities become null. Values that the protocol never sends (bin, ext, other
+// keys) are errors.
 func AppendJSON(dst, value []byte) ([]byte, error) {
 	dst, rest, err := appendJSONValue(dst, value, 1)
 	if err == nil && len(rest) != 0 {

@@ -9,22 +9,24 @@ import (
 	"trunkline/codec/mpack"
 )
 
-// AppendMsgPack appends the MessagePack of text, JSON that passed jsonx.Check, to dst and returns the result: members in their
-// order, repeated keys included, strings without their escapes (a lone surrogate as U+FFFD), integers of the int64 and uint64
-// ranges as integers, other numbers as float64, nil for those beyond the float64 range (kernel-ipc §3.3). Everything takes its
-// smallest class. It allocates only if dst has no room or a number overflows, and reads text only once; text is not kept.
+// AppendMsgPack appends the MessagePack of text, JSON that passed jsonx.Check, to dst: members in
+// their order, repeated keys included, strings without escapes (a lone surrogate as U+FFFD),
+// integers of the int64 and uint64 ranges as integers, other numbers as float64, nil beyond the
+// float64 range (kernel-ipc §3.3). Everything takes its smallest class. It allocates only if dst
+// has no room or a number overflows, and reads text once.
 //
-// How many members a container has is known only at its end, so room is left for the widest header and its contents move up to
-// the one it gets. Moving costs next to nothing, but nesting multiplies it: a text in which it comes to more than maxMoves
-// times its length keeps wide headers from there on, and one pass over the result narrows them. Time stays linear in the text.
+// The number of members is known at the end of a container, so room is left for the widest header
+// and the contents move up. Nesting multiplies the moves: beyond maxMoves times the length of the
+// text, wide headers stay, and one pass over the result narrows them. Time stays linear in the
+// text.
 func AppendMsgPack(dst, text []byte) []byte {
 	t := transcoder{dst: dst, start: len(dst), moves: maxMoves * len(text)}
 	return t.run(text)
 }
 
-// EncodeJSON returns the MessagePack of one JSON value. It refuses text that jsonx.Check refuses and
-// numbers beyond the float64 range. AppendJSON returns the same text up to white space, escapes and
-// the spelling of floats.
+// EncodeJSON returns the MessagePack of one JSON value. It refuses text that jsonx.Check refuses
+// and numbers beyond the float64 range. AppendJSON returns the same text up to white space, escapes
+// and the spelling of floats.
 func EncodeJSON(text []byte) ([]byte, error) {
 	if p := jsonx.Check(text, jsonx.MaxDepth); !p.OK() {
 		return nil, errors.New("cannot parse JSON: " + p.String())
@@ -37,8 +39,8 @@ func EncodeJSON(text []byte) ([]byte, error) {
 	return out, nil
 }
 
-// maxMoves is how many times a byte of the result is moved at most, on average: more often than envelopes nest, and still cheaper
-// than reading the text once.
+// maxMoves is how many times a byte of the result is moved at most, on average: more often than
+// envelopes nest, and still cheaper than reading the text once.
 const maxMoves = 16
 
 // The leads of containers with a 32-bit count, and the size of such a header.
@@ -60,8 +62,8 @@ type transcoder struct {
 	open     [jsonx.MaxDepth]openContainer
 }
 
-// openContainer says where a container's header is, counted from the start of the output, and how many members the one around
-// it has so far.
+// openContainer holds where a container's header is, counted from the start of the output, and the
+// members so far of the one around it.
 type openContainer struct{ at, outer uint32 }
 
 func (t *transcoder) run(text []byte) []byte {
@@ -130,7 +132,7 @@ func appendText(dst, raw []byte) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return mpack.AppendStr(dst, raw)
 	}
-	// The length goes in front and is known afterwards: the text is put behind room for the widest header, then moved up.
+	// The length goes in front and is known afterwards: the text moves up to its header.
 	start := len(dst)
 	dst = jsonx.AppendUnescaped(append(dst, make([]byte, wideHeader)...), raw)
 	return mpack.AppendStr(dst[:start], dst[start+wideHeader:])

@@ -1,7 +1,7 @@
 package wire
 
-// Code is the closed set of error codes a peer may see on the wire (kernel-ipc §3.5). It deliberately does not implement
-// error: a Code is something we tell a peer, never something our own functions return as failure.
+// Code is the closed set of error codes that a peer may see (kernel-ipc §3.5). It does not
+// implement error, on purpose: a Code goes to a peer, and is never the failure of a function.
 type Code uint8
 
 // The codes of kernel-ipc §3.5. The zero Code means "no error" and is never sent.
@@ -54,13 +54,14 @@ func ParseCode(s string) (c Code, ok bool) {
 
 // Limits that are part of the protocol rather than of a deployment.
 const (
-	// DefaultMaxFrame is the default bound on a frame's length field, in bytes (kernel-ipc §2.1). The comparison is on the
-	// length field, which counts the type byte, so the largest payload is one byte less.
+	// DefaultMaxFrame is the default bound on a frame's length field, in bytes (kernel-ipc §2.1).
+	// The field counts the type byte, so the largest payload is one byte less.
 	DefaultMaxFrame = 5 << 20
-	// MaxIdentifier bounds every identifier string in bytes, because identifiers are stored and echoed into other clients'
-	// frames (kernel-ipc D4).
+	// MaxIdentifier bounds every identifier string in bytes, because identifiers are stored and
+	// echoed into other clients' frames (kernel-ipc D4).
 	MaxIdentifier = 1024
-	// MaxMsgpackDepth bounds MessagePack nesting, counting the top-level value as level one (kernel-ipc §3.3).
+	// MaxMsgpackDepth bounds MessagePack nesting; the top-level value is level one (kernel-ipc
+	// §3.3).
 	MaxMsgpackDepth = 512
 	// MaxJSONDepth bounds JSON nesting in payloads and results (kernel-ipc D7).
 	MaxJSONDepth = 128

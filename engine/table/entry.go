@@ -1,6 +1,7 @@
 package table
 
-// Class says whether an entry still takes part in something (envelope §5.3): eviction prefers those that do not.
+// Class is whether an entry still takes part in something (envelope §5.3): eviction prefers Ended
+// ones.
 type Class uint8
 
 // The classes of entries.
@@ -18,8 +19,9 @@ func (c Class) String() string {
 	return "live"
 }
 
-// Entry is one key of a table and what belongs to it. All methods need its shard locked, which it is from Acquire to Release and
-// in the callbacks that get an entry; none locks anything or allocates. An entry must not be kept beyond that.
+// Entry is one key of a table and its values. All methods need its shard locked, as it is from
+// Acquire to Release and in callbacks; none locks or allocates. An entry must not be kept beyond
+// that.
 type Entry[V any] struct {
 	key     string
 	value   *V
@@ -32,7 +34,8 @@ type Entry[V any] struct {
 	prev, next *Entry[V] // towards the longer and the shorter untouched of the class
 }
 
-// Release unlocks the shard of an entry that Acquire returned; also after Remove. The entry must not be used any more.
+// Release unlocks the shard of an entry from Acquire, also after Remove. The entry is of no use
+// then.
 func (e *Entry[V]) Release() { e.shard.mu.Unlock() }
 
 // Key returns the key; it may be kept.
@@ -53,9 +56,9 @@ func (e *Entry[V]) Touched() int64 { return e.touched }
 // Class returns the entry's class.
 func (e *Entry[V]) Class() Class { return e.class }
 
-// Resize accounts the entry with size bytes, negative ones as 0. It reports false, and nothing is changed, if the table would
-// exceed MaxBytes by it, or if the entry was removed. To make room for the growth, release the entry, call MakeRoom and try
-// again. Shrinking always succeeds.
+// Resize accounts the entry with size bytes, negative ones as 0. It reports false, and nothing is
+// changed, if the table would exceed MaxBytes by it, or if the entry was removed. To make room for
+// the growth, release the entry, call MakeRoom and try again. Shrinking always succeeds.
 func (e *Entry[V]) Resize(size int64) bool {
 	t, size := e.shard.table, max(size, 0)
 	if e.removed || !t.reserveBytes(size-e.size) {
@@ -66,8 +69,8 @@ func (e *Entry[V]) Resize(size int64) bool {
 	return true
 }
 
-// Touch marks the entry as used at now. Readings of different goroutines need not be in order: an earlier one than the last is
-// ignored.
+// Touch marks the entry as used at now. Readings of different goroutines need not be in order: an
+// earlier one than the last is ignored.
 func (e *Entry[V]) Touch(now int64) {
 	if e.removed || now <= e.touched {
 		return
@@ -91,8 +94,7 @@ func (e *Entry[V]) SetClass(c Class) {
 	s.link(e)
 }
 
-// remove deletes the entry from the table; OnEvict is not told. Afterwards only Key, Value and Release are of use, and
-// everything else has no effect.
+// remove deletes the entry without OnEvict. Afterwards only Key, Value and Release have an effect.
 func (e *Entry[V]) remove() {
 	if e.removed {
 		return

@@ -2,13 +2,13 @@ package table
 
 import "sync/atomic"
 
-// Policy says which entries may be evicted to make room. The zero value evicts nothing.
+// Policy is which entries may be evicted to make room. The zero value evicts nothing.
 type Policy struct {
 	Ended, Live         bool  // whether entries of the class may be evicted at all; Ended ones go first
 	EndedIdle, LiveIdle int64 // for how long they must have been untouched, in units of the readings
 }
 
-// of returns what the policy says about class.
+// of returns the part of the policy for class.
 func (p *Policy) of(class Class) (allowed bool, idle int64) {
 	if class == Ended {
 		return p.Ended, p.EndedIdle
@@ -42,22 +42,23 @@ type item[V any] struct {
 	replace bool
 }
 
-// Insert adds key with value v, accounted with size bytes (negative ones as 0) and touched at now, if it is not there yet. To
-// make room it evicts what p allows. It copies key. On Exists and Full the table keeps nothing of v. Caller holds no lock of
-// this table.
+// Insert adds key with value v, accounted with size bytes (negative ones as 0) and touched at now,
+// if it is not there yet. To make room it evicts what p allows. It copies key. On Exists and Full
+// the table keeps nothing of v. Caller holds no lock of this table.
 func (t *Table[V]) Insert(key []byte, v *V, size int64, class Class, now int64, p Policy) Outcome {
 	_, o := t.insert(&item[V]{key, v, max(size, 0), class, now, false}, &p)
 	return o
 }
 
-// Put is Insert that replaces value, size, class and touch of a key that is there, and returns the value it had (nil unless
-// Replaced). On Full an existing entry stays as it was; it is never evicted to make room for its own successor.
+// Put is Insert that replaces value, size, class and touch of an existing key, and returns its old
+// value (nil unless Replaced). On Full an existing entry stays as it was; it is never evicted for
+// its successor.
 func (t *Table[V]) Put(key []byte, v *V, size int64, class Class, now int64, p Policy) (old *V, o Outcome) {
 	return t.insert(&item[V]{key, v, max(size, 0), class, now, true}, &p)
 }
 
-// MakeRoom evicts what p allows, but never key, until bytes more bytes fit under MaxBytes, and reports whether they do: at once
-// if they do already. The room is not reserved. Caller holds no lock of this table.
+// MakeRoom evicts what p allows, but never key, until bytes more bytes fit under MaxBytes, and
+// reports whether they do. The room is not reserved. Caller holds no lock of this table.
 func (t *Table[V]) MakeRoom(key []byte, bytes, now int64, p Policy) bool {
 	bytes = max(bytes, 0)
 	for t.bytes.Load() > t.maxBytes-bytes {
@@ -75,14 +76,15 @@ func (t *Table[V]) insert(it *item[V], p *Policy) (old *V, o Outcome) {
 	s := t.shardOf(it.key)
 	for {
 		old, o, lack := s.tryInsert(it)
-		// Others may take the room that an eviction made; then this goes round again, and each round drops one entry.
+		// Others may take the room of an eviction; then this repeats, and each round drops one
+		// entry.
 		if o != Full || !t.evictOne(it.key, lack, it.now, p) {
 			return old, o
 		}
 	}
 }
 
-// tryInsert is insert without eviction. lack is the bytes that it needs beyond those the key has already.
+// tryInsert is insert without eviction. lack is the bytes it needs beyond those of the key.
 func (s *shard[V]) tryInsert(it *item[V]) (old *V, o Outcome, lack int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -131,7 +133,7 @@ func (t *Table[V]) evictOne(keep []byte, bytes, now int64, p *Policy) bool {
 				t.evicted(e)
 				return true
 			}
-			// Somebody touched or took it since: look again.
+			// It was touched or taken since: look again.
 		}
 	}
 	return false
@@ -150,7 +152,8 @@ func (t *Table[V]) hopeless(bytes int64, p *Policy) bool {
 	return stays > t.maxBytes-bytes
 }
 
-// longest returns the shard with the longest untouched entry of class that is not keep, and its reading; nil if there is none.
+// longest returns the shard with the longest untouched entry of class but keep, and its reading, or
+// nil.
 func (t *Table[V]) longest(class Class, keep []byte) (s *shard[V], reading int64) {
 	home, reading := t.shardOf(keep), int64(none)
 	for i := range t.shards {
@@ -166,8 +169,8 @@ func (t *Table[V]) longest(class Class, keep []byte) (s *shard[V], reading int64
 	return s, reading
 }
 
-// evict removes and returns the longest untouched entry of class that is not keep, if it was touched no later than reading.
-// Caller does not hold mu.
+// evict removes and returns the longest untouched entry of class that is not keep, if it was
+// touched no later than reading. Caller does not hold mu.
 func (s *shard[V]) evict(class Class, keep []byte, reading int64) *Entry[V] {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,8 +182,8 @@ func (s *shard[V]) evict(class Class, keep []byte, reading int64) *Entry[V] {
 	return e
 }
 
-// reserve takes room for one entry of size bytes. Reservations compare before they add: the counters never exceed the limits,
-// not even for a moment.
+// reserve takes room for one entry of size bytes. Reservations compare before they add: the
+// counters never exceed the limits, not even for a moment.
 func (t *Table[V]) reserve(size int64) bool {
 	if !add(&t.entries, 1, t.maxEntries) {
 		return false

@@ -9,13 +9,13 @@ import (
 // none is the oldest reading of an empty list.
 const none = math.MaxInt64
 
-// shard is one independently locked part of a table. All methods but init and oldest need mu, unless they say otherwise.
+// shard is one independently locked part of a table. All methods but init and oldest need mu.
 type shard[V any] struct {
 	mu      sync.Mutex
 	entries map[string]*Entry[V]
 	lists   [numClasses]list[V]
-	// first is the reading of each list's head, readable without mu: who looks for a victim does not wait for a shard in which
-	// a large envelope is being worked on.
+	// first is the reading of each list's head, readable without mu: who looks for a victim does
+	// not wait for a shard in which a large envelope is being worked on.
 	first [numClasses]atomic.Int64
 	table *Table[V]
 	_     [64]byte // neighbours do not share a cache line
@@ -88,7 +88,7 @@ func (s *shard[V]) victim(class Class, keep []byte) *Entry[V] {
 	return e
 }
 
-// oldest returns the reading of the longest untouched entry of class, or none. Caller does not hold mu.
+// oldest returns the reading of the longest untouched entry of class, or none. It needs no lock.
 func (s *shard[V]) oldest(class Class) int64 { return s.first[class].Load() }
 
 // oldestBut is oldest for the shard where keep lives. Caller does not hold mu.
@@ -110,7 +110,8 @@ func (s *shard[V]) walk(f func(e *Entry[V])) {
 	}
 }
 
-// sweep removes the expired entries of class up to cutoff and returns them chained by next. Caller does not hold mu.
+// sweep removes the expired entries of class up to cutoff, chained by next. Caller does not hold
+// mu.
 func (s *shard[V]) sweep(class Class, cutoff int64, expired func(v *V, class Class, touched int64) bool) (gone *Entry[V]) {
 	if s.oldest(class) > cutoff {
 		return nil

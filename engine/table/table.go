@@ -18,14 +18,15 @@ const (
 type Config[V any] struct {
 	// MaxEntries is the most entries the table holds; below 1: defaultMaxEntries.
 	MaxEntries int
-	// MaxBytes is the most bytes the sizes of all entries add up to; below 1: defaultMaxBytes. Keys and the table's own
-	// overhead count only as far as the caller includes them in the sizes.
+	// MaxBytes is the most bytes the sizes of all entries add up to; below 1: defaultMaxBytes. Keys
+	// and the table's own overhead count only as far as the caller includes them in the sizes.
 	MaxBytes int64
 	// Shards is rounded up to a power of two and cut to maxShards; below 1: defaultShards.
 	Shards int
-	// OnEvict, if set, is told of every entry that Insert, Put and MakeRoom evicted or Sweep dropped, after it is gone and with
-	// no lock held. An entry of the same key may have been inserted in between: who keeps an index beside the table
-	// compares v. Called from several goroutines at once.
+	// OnEvict, if set, is called for every entry that Insert, Put and MakeRoom evicted or Sweep
+	// dropped, after it is gone and without a lock. The key may have been inserted again in
+	// between: an owner of an index beside the table compares v. It is called from several
+	// goroutines at once.
 	OnEvict func(key string, v *V)
 }
 
@@ -33,7 +34,8 @@ type Config[V any] struct {
 type Table[V any] struct {
 	entries atomic.Int64
 	bytes   atomic.Int64
-	// ended is the part of bytes that belongs to Ended entries: it tells a hopeless eviction before it drops anything.
+	// ended is the part of bytes of Ended entries: it shows a hopeless eviction before anything is
+	// dropped.
 	ended atomic.Int64
 
 	maxEntries int64
@@ -61,8 +63,8 @@ func New[V any](cfg Config[V]) *Table[V] {
 	return t
 }
 
-// SetLimits changes MaxEntries and MaxBytes, as Config has them, for what comes from now on; nothing is evicted by it. A table that
-// holds more takes new entries once there is room for them. No other goroutine may use the table meanwhile.
+// SetLimits changes MaxEntries and MaxBytes from now on; it evicts nothing. A table that holds more
+// takes new entries once there is room. No other goroutine may use the table meanwhile.
 func (t *Table[V]) SetLimits(maxEntries int, maxBytes int64) {
 	if maxEntries < 1 {
 		maxEntries = defaultMaxEntries
@@ -83,8 +85,8 @@ func (t *Table[V]) Len() int { return int(t.entries.Load()) }
 // Bytes returns the sum of all entries' sizes. It takes no lock.
 func (t *Table[V]) Bytes() int64 { return t.bytes.Load() }
 
-// Get returns the value of key. It does not count as a touch, does not keep key and does not allocate. The value is not
-// protected by a lock once Get has returned.
+// Get returns the value of key. It does not count as a touch, does not keep key and does not
+// allocate. The value is not protected by a lock once Get has returned.
 func (t *Table[V]) Get(key []byte) (v *V, ok bool) {
 	s := t.shardOf(key)
 	s.mu.Lock()
@@ -109,8 +111,9 @@ func (t *Table[V]) Touch(key []byte, now int64) bool {
 	return true
 }
 
-// Acquire returns the entry of key with its shard locked, or nil with nothing locked. The caller ends with Entry.Release,
-// without having called another method of the table. It does not keep key and does not allocate.
+// Acquire returns the entry of key with its shard locked, or nil with nothing locked. The caller
+// ends with Entry.Release, without another call of the table. It does not keep key and does not
+// allocate.
 func (t *Table[V]) Acquire(key []byte) *Entry[V] {
 	s := t.shardOf(key)
 	s.mu.Lock()
@@ -121,7 +124,7 @@ func (t *Table[V]) Acquire(key []byte) *Entry[V] {
 	return e
 }
 
-// Remove deletes key, returns the value it had and reports whether it was there. OnEvict is not told.
+// Remove deletes key without OnEvict, returns its value and reports whether it was there.
 func (t *Table[V]) Remove(key []byte) (v *V, ok bool) {
 	e := t.Acquire(key)
 	if e == nil {
@@ -133,18 +136,19 @@ func (t *Table[V]) Remove(key []byte) (v *V, ok bool) {
 	return v, true
 }
 
-// Walk calls f once for every entry, shard by shard, each under its shard's lock. f may use all methods of the entry but Release
-// (Remove included), and none of the table's. Entries inserted or removed meanwhile in other shards may or may not be seen;
-// the order is undefined.
+// Walk calls f once for every entry, shard by shard, each under its shard's lock. f may use all
+// methods of the entry but Release (Remove included), and none of the table's. Entries inserted or
+// removed meanwhile in other shards may or may not be seen; the order is undefined.
 func (t *Table[V]) Walk(f func(e *Entry[V])) {
 	for i := range t.shards {
 		t.shards[i].walk(f)
 	}
 }
 
-// Sweep drops the entries last touched at or before cutoff for which expired says so, tells OnEvict of each, and returns how
-// many they were. expired runs under the lock of the entry's shard and may only look at what it is given; the longest
-// untouched of a shard and class come first. Entries fresher than cutoff cost nothing.
+// Sweep drops the expired entries last touched at or before cutoff, calls OnEvict for each, and
+// returns their number. expired runs under the lock of the entry's shard and may only read its
+// arguments; it sees the longest untouched of a shard and class first. Entries fresher than cutoff
+// cost nothing.
 func (t *Table[V]) Sweep(cutoff int64, expired func(v *V, class Class, touched int64) bool) (dropped int) {
 	for i := range t.shards {
 		for class := range numClasses {
@@ -158,7 +162,7 @@ func (t *Table[V]) Sweep(cutoff int64, expired func(v *V, class Class, touched i
 	return dropped
 }
 
-// evicted tells the owner about e, which is no longer in the table. Caller holds no lock.
+// evicted calls OnEvict for e, which is no longer in the table. Caller holds no lock.
 func (t *Table[V]) evicted(e *Entry[V]) {
 	if t.onEvict != nil {
 		t.onEvict(e.key, e.value)
