@@ -157,13 +157,12 @@ const closeWithin = 2 * time.Second
 // Drain waits until no tool runs off the loops, whoever asked for it, or until ctx ends (toolhost §2.3). Sessions must have ended, or
 // refuse what is new.
 func (s *Server) Drain(ctx context.Context) {
-	idle := make(chan struct{})
-	if !s.drains.notify(idle) {
-		return
-	}
-	select {
-	case <-idle:
-	case <-ctx.Done():
+	idle, stop := context.WithCancel(ctx)
+	defer stop()
+	s.drains.wait(idle, stop)
+	defer s.drains.leave(idle)
+	if !s.drains.idle() {
+		<-idle.Done()
 	}
 }
 

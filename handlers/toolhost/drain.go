@@ -7,8 +7,7 @@ import "sync"
 type drains struct {
 	mu      sync.Mutex
 	running int
-	waiting map[*session]struct{}
-	idlers  []chan<- struct{} // closed by the end of the last call
+	waiting map[any]func() // called by the end of the last call
 }
 
 func (d *drains) begin() {
@@ -17,46 +16,30 @@ func (d *drains) begin() {
 	d.mu.Unlock()
 }
 
-// end wakes those who wait once nothing runs any more.
+// end wakes all that wait once nothing runs any more.
 func (d *drains) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.running--; d.running > 0 {
-		return
+	if d.running--; d.running == 0 {
+		for _, wake := range d.waiting {
+			wake()
+		}
 	}
-	for s := range d.waiting {
-		s.port.Wake()
-	}
-	for _, ch := range d.idlers {
-		close(ch)
-	}
-	d.idlers = nil
 }
 
-// notify has ch closed by the end of the last call; false means that nothing runs, and ch stays as it is.
-func (d *drains) notify(ch chan<- struct{}) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.running == 0 {
-		return false
-	}
-	d.idlers = append(d.idlers, ch)
-	return true
-}
-
-// wait has s woken by the end of the last call, until it leaves.
-func (d *drains) wait(s *session) {
+// wait has wake called, under the lock, by each end of a last call, until leave is called with the key.
+func (d *drains) wait(key any, wake func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.waiting == nil {
-		d.waiting = make(map[*session]struct{})
+		d.waiting = make(map[any]func())
 	}
-	d.waiting[s] = struct{}{}
+	d.waiting[key] = wake
 }
 
-func (d *drains) leave(s *session) {
+func (d *drains) leave(key any) {
 	d.mu.Lock()
-	delete(d.waiting, s)
+	delete(d.waiting, key)
 	d.mu.Unlock()
 }
 

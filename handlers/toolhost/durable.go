@@ -71,12 +71,5 @@ func (c *call) unknown(out []byte) (_ []byte, next step) {
 
 // repeatable reports whether a tool may be run twice without harm.
 func repeatable(d *tool.Descriptor) bool {
-	for _, effect := range d.SideEffects {
-		switch effect {
-		case "none", "read", "filesystem_read", "gpu_probe":
-		default:
-			return false
-		}
-	}
-	return d.Deterministic || d.Tier == 0
+	return tool.TierOf("", d.SideEffects) == 0 && (d.Deterministic || d.Tier == 0)
 }

@@ -307,7 +307,7 @@ func (s *session) EOF(link.Instant) { s.eof = true }
 // Drain implements link.Session: tools that run, here or elsewhere, are waited for, and later lines are refused.
 func (s *session) Drain(link.Instant) {
 	s.draining = true
-	s.srv.drains.wait(s)
+	s.srv.drains.wait(s, s.port.Wake)
 }
 
 // Load implements link.Session. Unix peers and stdin may be silent for as long as they like (toolhost §2.2).

@@ -42,7 +42,7 @@ func FuzzReadOpen(f *testing.F) {
 		if !json.Valid(line) || !jsonx.Check(r.Inputs, maxDepth).OK() && r.Inputs != nil {
 			t.Fatalf("%q gives inputs %q", line, r.Inputs)
 		}
-		run, why := Open(&Config{Tools: tools(), NewRunID: func() string { return "new" }}, r)
+		run, why := Open(&Config{Tools: tools()}, r)
 		if why != "" {
 			t.Fatalf("%q is read but not opened: %s", line, why)
 		}

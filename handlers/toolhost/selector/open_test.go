@@ -166,10 +166,6 @@ func TestRunIDs(t *testing.T) {
 	if first == second || !uuid4.MatchString(first) || !uuid4.MatchString(second) {
 		t.Errorf("ids %q and %q", first, second)
 	}
-	cfg.NewRunID = func() string { return "mine" }
-	if id := open(t, cfg, `{"goal_id":"g"}`).ID(); id != "mine" {
-		t.Errorf("id %q, not what the configuration makes", id)
-	}
 	if id := open(t, cfg, `{"goal_id":"g","run_id":"given"}`).ID(); id != "given" {
 		t.Errorf("id %q, not the caller's", id)
 	}

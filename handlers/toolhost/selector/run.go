@@ -30,8 +30,6 @@ type Config struct {
 	Tools []tool.Descriptor
 	// Policy is the external policy; nil: there is none.
 	Policy *Policy
-	// newRunID makes the id of a run whose caller gave none; nil: newRunID.
-	NewRunID func() string
 }
 
 // newRunID returns a run id: a random UUIDv4 in 32 lower-case hexadecimal digits, from a cryptographic source (toolhost D32).
@@ -61,11 +59,7 @@ func Open(cfg *Config, r Request) (run *Run, why string) {
 		return nil, why
 	}
 	if r.RunID == "" {
-		newID := cfg.NewRunID
-		if newID == nil {
-			newID = newRunID
-		}
-		r.RunID = newID()
+		r.RunID = newRunID()
 	}
 	if len(r.Inputs) == 0 {
 		r.Inputs = []byte("{}")

@@ -38,15 +38,6 @@ type DispatchError struct {
 	Waited bool
 }
 
-// Error returns the sentence for a log or a caller in Go. It allocates.
-func (e *DispatchError) Error() string {
-	text := "cannot run " + e.AID + ": " + string(e.Type)
-	if e.Detail != "" {
-		text += ": " + e.Detail
-	}
-	return text
-}
-
 // AppendJSON appends the error as the compact object of toolhost §3.5 to dst and returns the result. It allocates only if dst
 // has no room.
 func (e *DispatchError) AppendJSON(dst []byte) []byte {

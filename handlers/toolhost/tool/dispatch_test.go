@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -46,18 +45,6 @@ func TestBroken(t *testing.T) {
 	f(NotFound, 0, "hash mismatch", "toolhost launch failed: hash mismatch")
 	f(Exception, 0, "index\tout of range", "index out of range")
 	f(Exception, 0, "", "exception")
-}
-
-func TestDispatchErrorIsAnError(t *testing.T) {
-	f := func(e *DispatchError, want string) {
-		t.Helper()
-		var found *DispatchError
-		if err := error(e); err.Error() != want || !errors.As(err, &found) || found != e {
-			t.Errorf("%v, want %q", err, want)
-		}
-	}
-	f(&DispatchError{"AID.X.v1", Timeout, "", false}, "cannot run AID.X.v1: timeout")
-	f(&DispatchError{"AID.X.v1", NotFound, "no such file", false}, "cannot run AID.X.v1: not_found: no such file")
 }
 
 func TestDetail(t *testing.T) {

@@ -151,10 +151,16 @@ func (p *pool) spawn(ctx context.Context) (*worker, error) {
 		w   *worker
 		err error
 	}
-	started := make(chan begun, 1)
+	started := make(chan begun)
 	go func() {
 		w, err := p.start(ctx)
-		started <- begun{w, err}
+		select {
+		case started <- begun{w, err}:
+		case <-ctx.Done():
+			if w != nil {
+				p.put(w)
+			}
+		}
 	}()
 	select {
 	case b := <-started:
@@ -163,13 +169,8 @@ func (p *pool) spawn(ctx context.Context) (*worker, error) {
 		}
 		return b.w, b.err
 	case <-ctx.Done():
+		return nil, errLateStart
 	}
-	go func() {
-		if b := <-started; b.w != nil {
-			p.put(b.w)
-		}
-	}()
-	return nil, errLateStart
 }
 
 // start is spawn without an end that is certain.

@@ -51,18 +51,19 @@ func newWatch(in, theirs, out *os.File) (*watch, error) {
 }
 
 func (o *watch) add(f *os.File, events uint32, what int32) error {
-	c, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	err = c.Control(func(fd uintptr) {
-		failed = unix.EpollCtl(o.fd, unix.EPOLL_CTL_ADD, int(fd), &unix.EpollEvent{Events: events | unix.EPOLLET, Fd: what})
+	return control(f, func(fd uintptr) error {
+		e := unix.EpollEvent{Events: events | unix.EPOLLET, Fd: what}
+		return os.NewSyscallError("epoll_ctl", unix.EpollCtl(o.fd, unix.EPOLL_CTL_ADD, int(fd), &e))
 	})
-	if err == nil {
-		err = os.NewSyscallError("epoll_ctl", failed)
+}
+
+// control calls do with the descriptor of f.
+func control(f *os.File, do func(fd uintptr) error) (err error) {
+	c, failed := f.SyscallConn()
+	if failed == nil {
+		failed = c.Control(func(fd uintptr) { err = do(fd) })
 	}
-	return err
+	return errors.Join(failed, err)
 }
 
 // look says what happened since it was called last, without waiting: took, that the worker took what was sent last, and spoke, that
@@ -109,13 +110,7 @@ func (o *watch) narrow(in *os.File) error {
 	if o == nil {
 		return nil
 	}
-	c, err := in.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	err = c.Control(func(fd uintptr) { failed = resize(fd, 1) })
-	return errors.Join(err, failed)
+	return control(in, func(fd uintptr) error { return resize(fd, 1) })
 }
 
 func resize(fd uintptr, size int) error {
