@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/handlers/toolhost/workers"
+	"trunkline/handlers/toolhost/procgroup"
 )
 
 // secretsFile names the descriptor of the secrets in the process that hideSecrets starts.
@@ -32,7 +32,7 @@ func hideSecrets() error {
 	}
 	var secrets, rest []string
 	for _, kv := range os.Environ() {
-		if name, _, _ := strings.Cut(kv, "="); workers.Secret(name) {
+		if name, _, _ := strings.Cut(kv, "="); procgroup.Secret(name) {
 			secrets = append(secrets, kv)
 		} else {
 			rest = append(rest, kv)
@@ -76,7 +76,7 @@ func takeSecrets(descriptor string) error {
 	}
 	for kv := range bytes.SplitSeq(all, []byte{0}) {
 		name, value, _ := strings.Cut(string(kv), "=")
-		if workers.Secret(name) {
+		if procgroup.Secret(name) {
 			os.Setenv(name, value)
 		}
 	}

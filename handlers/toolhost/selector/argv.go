@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"trunkline/handlers/toolhost/procgroup"
 )
 
 // SplitCommand splits a command into its arguments at spaces and tabs, without a shell (toolhost §4.8): single quotes take everything
@@ -101,23 +103,11 @@ func below(root, path string) bool {
 	return err == nil && rel != "." && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// executable returns the file to run for a command name: one with a slash relative to root, a bare one from the PATH. "" if there is
-// none.
-func (p *Policy) executable() string {
+// executable returns the file to run: a path counts from root, a bare name is looked up in PATH.
+func (p *Policy) executable() (string, error) {
 	name := p.argv[0]
 	if strings.Contains(name, "/") {
-		return p.abs(name)
+		name = p.abs(name)
 	}
-	for _, dir := range filepath.SplitList(p.path) {
-		// A relative entry would mean the folder that happens to be current.
-		if file := filepath.Join(dir, name); filepath.IsAbs(dir) && isExecutable(file) {
-			return file
-		}
-	}
-	return ""
-}
-
-func isExecutable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+	return procgroup.Executable(name, p.env)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"trunkline/codec/jsonx"
+	"trunkline/handlers/toolhost/procgroup"
 	"trunkline/handlers/toolhost/shim"
 	"trunkline/handlers/toolhost/tool"
 )
@@ -25,7 +26,6 @@ const (
 type Policy struct {
 	argv       []string // at least one
 	root       string
-	path       string // where a bare command name is looked for
 	env        []string
 	tmp        string // where the file with the question goes
 	allowedExe []string
@@ -50,11 +50,11 @@ func PolicyFrom(getenv func(string) string, root string, now func() int64) *Poli
 		tmp = os.TempDir()
 	}
 	env := settings(getenv)
+	lookup := func(name string) (string, bool) { v := getenv(name); return v, v != "" }
 	return &Policy{
 		argv:       argv,
 		root:       root,
-		path:       getenv("PATH"),
-		env:        environment(getenv, root),
+		env:        procgroup.Environ(lookup, []string{"MACHINA_ROOT=" + root}),
 		tmp:        absolute(tmp),
 		allowedExe: env.list("ALLOWED_EXE", "python3,python,bash,sh,node"),
 		scriptRoot: absIn(root, env.text("ALLOWED_SCRIPT_ROOT", "policies")),
@@ -82,17 +82,6 @@ func absolute(path string) string {
 		return abs
 	}
 	return path
-}
-
-// environment returns what the policy process finds in its environment: what toolhost §4.9 lets a worker have, so no token and
-// nothing that changes how programs are loaded.
-func environment(getenv func(string) string, root string) (env []string) {
-	for _, name := range [...]string{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR"} {
-		if v := getenv(name); v != "" {
-			env = append(env, name+"="+v)
-		}
-	}
-	return append(env, "MACHINA_ROOT="+root)
 }
 
 // settings reads variables of the policy by what follows MACHINA_POLICY_ in their names.

@@ -94,7 +94,7 @@ func TestPolicyFrom(t *testing.T) {
 		p.limits = shim.Limits{CPU: 1, FileSize: 3 << 20, UserThreads: 5}
 	})
 	f(environ{"PATH": "/a:/b", "HOME": "/h", "LANG": "C", "LC_ALL": "D", "TMPDIR": "/t", "LD_PRELOAD": "x", "MACHINA_API_TOKEN": "y", "MACHINA_ROOT": "/other"}, func(p *Policy) {
-		p.path, p.tmp = "/a:/b", "/t"
+		p.tmp = "/t"
 		p.env = []string{"PATH=/a:/b", "HOME=/h", "LANG=C", "LC_ALL=D", "TMPDIR=/t", "MACHINA_ROOT=" + p.root}
 	})
 
@@ -194,7 +194,7 @@ func TestExecutable(t *testing.T) {
 			want = filepath.Join(root, want)
 		}
 		p := PolicyFrom(environ{"MACHINA_POLICY_CMD": name, "PATH": path}.get, root, nil)
-		if got := p.executable(); got != want {
+		if got, err := p.executable(); got != want || (err == nil) != (want != "") {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}

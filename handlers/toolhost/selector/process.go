@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strconv"
@@ -70,9 +69,9 @@ type child struct {
 }
 
 func (p *Policy) start(file string) (*child, error) {
-	exe := p.executable()
-	if exe == "" {
-		return nil, exec.ErrNotFound
+	exe, err := p.executable()
+	if err != nil {
+		return nil, err
 	}
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {

@@ -4,7 +4,6 @@
 //	Process   a program, as a pool of workers that each serve many calls, or as one process for each call
 //	Module    a WASI command module: children of this binary run it, kept as workers are, with a fresh instance for each call
 //	Spawner   the thread that processes are started from
-//	Environ   the environment of a worker
 //	Wrapper   a command of the operator's that programs are started through
 //
 // A worker is a state machine:

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/procgroup"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -38,7 +39,7 @@ func newRig(t testing.TB, set func(*ProcessConfig), behaviour ...string) *rig {
 	cfg := ProcessConfig{
 		Command: append([]string{self, asWorker}, behaviour...),
 		Dir:     t.TempDir(),
-		Env:     Environ(os.LookupEnv, noRaceSleep),
+		Env:     procgroup.Environ(os.LookupEnv, noRaceSleep),
 		Pool:    PoolConfig{Max: 2, Idle: time.Minute},
 		Started: func(pid int) {
 			r.mu.Lock()

@@ -30,7 +30,7 @@ func (t *Process) program(ctx context.Context) (*program, error) {
 	if t.cfg.Module != "" {
 		return new(program), nil // the child reads the module, and compares its hash
 	}
-	file, err := executable(t.cfg.Command[0], t.cfg.Env)
+	file, err := procgroup.Executable(t.cfg.Command[0], t.cfg.Env)
 	if err != nil {
 		return nil, err
 	}

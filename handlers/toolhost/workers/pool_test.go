@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"trunkline/handlers/toolhost/dsstate"
+	"trunkline/handlers/toolhost/procgroup"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -221,7 +222,7 @@ func TestSurroundings(t *testing.T) {
 	dir := t.TempDir()
 	r := newRig(t, func(c *ProcessConfig) {
 		c.Dir = dir
-		c.Env = Environ(os.LookupEnv, []string{"A=b", "LD_PRELOAD=x", "MACHINA_OPERATOR_TOKEN=x", "HOME=/h"})
+		c.Env = procgroup.Environ(os.LookupEnv, []string{"A=b", "LD_PRELOAD=x", "MACHINA_OPERATOR_TOKEN=x", "HOME=/h"})
 		c.Limits = Limits{CPU: 30, FileSize: 10 << 20, OpenFiles: 64}
 	}, "env")
 	out := string(r.call(10*time.Second, "{}", nil).Output)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"trunkline/codec/jsonx"
+	"trunkline/handlers/toolhost/procgroup"
 	"trunkline/handlers/toolhost/shim"
 	"trunkline/handlers/toolhost/tool"
 )
@@ -274,7 +275,7 @@ func notRun(aid string, err error) tool.Result {
 	if errors.Is(err, errLateStart) {
 		return tool.Broken(aid, tool.Timeout, 0, err.Error())
 	}
-	for _, e := range []error{errModule, fs.ErrNotExist, fs.ErrPermission, syscall.ENOEXEC, syscall.ENOTDIR, syscall.ELOOP, syscall.ETXTBSY, errHash, errTooLarge, errNotInPath} {
+	for _, e := range []error{errModule, fs.ErrNotExist, fs.ErrPermission, syscall.ENOEXEC, syscall.ENOTDIR, syscall.ELOOP, syscall.ETXTBSY, errHash, errTooLarge, procgroup.ErrNotInPath} {
 		if errors.Is(err, e) {
 			return tool.Broken(aid, tool.NotFound, 0, err.Error())
 		}

@@ -9,11 +9,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"trunkline/handlers/toolhost/procgroup"
 )
 
 // maxProgram is the size of the largest file that is hashed before a start, in bytes: a second of work.
@@ -28,38 +28,9 @@ const (
 
 var (
 	// errHash is what a file is refused for that is not the one the manifest means (toolhost §4.10).
-	errHash      = errors.New("hash mismatch")
-	errTooLarge  = errors.New("too large to be hashed")
-	errNotInPath = errors.New("executable not found in PATH")
+	errHash     = errors.New("hash mismatch")
+	errTooLarge = errors.New("too large to be hashed")
 )
-
-// executable returns the file that a command's first word means: a path as it is, a bare name looked up in the PATH of env.
-func executable(name string, env []string) (string, error) {
-	if strings.Contains(name, "/") {
-		return name, runnable(name)
-	}
-	for _, dir := range filepath.SplitList(variable(env, "PATH")) {
-		// An empty or relative entry would mean another program in every working directory.
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		if file := filepath.Join(dir, name); runnable(file) == nil {
-			return file, nil
-		}
-	}
-	return "", fmt.Errorf("%w: %s", errNotInPath, name)
-}
-
-func runnable(file string) error {
-	info, err := os.Stat(file)
-	switch {
-	case err != nil:
-		return err
-	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
-		return &fs.PathError{Op: "exec", Path: file, Err: fs.ErrPermission}
-	}
-	return nil
-}
 
 // identity says which file it is, and that its content has not changed: nobody sets the change time.
 type identity struct {
@@ -178,7 +149,7 @@ func hashOf(ctx context.Context, r io.Reader, limit int64) (sum, magic string, e
 // Check reports why no process of the tool can be started now, nil if nothing is known to be in the way. It reads the program if that has
 // a hash.
 func (t *Process) Check(ctx context.Context) error {
-	path, err := executable(t.cfg.Command[0], t.cfg.Env)
+	path, err := procgroup.Executable(t.cfg.Command[0], t.cfg.Env)
 	if err != nil {
 		return err
 	}

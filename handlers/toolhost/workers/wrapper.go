@@ -3,6 +3,8 @@ package workers
 import (
 	"fmt"
 	"slices"
+
+	"trunkline/handlers/toolhost/procgroup"
 )
 
 // Wrapper is a command that programs are started through, as one that confines them: their path and their arguments follow its own. It
@@ -26,7 +28,7 @@ func (w *Wrapper) file() (string, error) {
 	if w.none() {
 		return "", nil
 	}
-	return executable(w.Command[0], []string{"PATH=" + w.Path})
+	return procgroup.Executable(w.Command[0], []string{"PATH=" + w.Path})
 }
 
 // errWrapper is an error of the wrapper, where it could be taken for one of the program.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"trunkline/handlers/toolhost/procgroup"
 	"trunkline/handlers/toolhost/tool"
 	"trunkline/handlers/toolhost/tools"
 	"trunkline/handlers/toolhost/workers"
@@ -20,7 +21,7 @@ func (s *Set) embedder(o *Options) (tool.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := s.process(o, tools.EmbedAID, workers.ProcessConfig{Command: argv, Dir: s.Env.Root, Env: workers.Environ(s.lookup, nil), Plain: true,
+	t := s.process(o, tools.EmbedAID, workers.ProcessConfig{Command: argv, Dir: s.Env.Root, Env: procgroup.Environ(s.lookup, nil), Plain: true,
 		Pool: workers.PoolConfig{Min: 1, Max: 1, MaxRequests: math.MaxInt}})
 	return &guarded{t, tool.NewBreaker(o.breaker(tools.EmbedAID))}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"trunkline/engine/link"
 	"trunkline/handlers/toolhost"
 	"trunkline/handlers/toolhost/manifest"
+	"trunkline/handlers/toolhost/procgroup"
 	"trunkline/handlers/toolhost/tool"
 	"trunkline/handlers/toolhost/workers"
 )
@@ -45,7 +46,7 @@ func (s *Set) worker(o *Options, m *manifest.Entry) (tool.Tool, error) {
 		}), nil
 	}
 	t := s.process(o, m.AID, workers.ProcessConfig{
-		Command: x.Command, Dir: x.Dir, Env: workers.Environ(s.lookup, x.Env), SHA256: x.SHA256,
+		Command: x.Command, Dir: x.Dir, Env: procgroup.Environ(s.lookup, x.Env), SHA256: x.SHA256,
 		Oneshot: x.Oneshot, Stateless: x.Stateless,
 		Pool: workers.PoolConfig{Min: x.Pool.Min, Max: x.Pool.Max, Idle: x.Pool.Idle, MaxRequests: x.Pool.MaxRequests},
 		Limits: workers.Limits{AddressSpace: int64(x.Limits.ASMB) * mebibyte, CPU: int64(x.Limits.CPUS),

@@ -1,7 +1,13 @@
-package workers
+package procgroup
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -45,12 +51,35 @@ func Secret(name string) bool {
 	return token
 }
 
-// variable returns the value of a variable in an environment, "" if it is not there.
-func variable(env []string, name string) string {
-	for _, e := range env {
-		if value, ok := strings.CutPrefix(e, name+"="); ok {
-			return value
+// ErrNotInPath is the error of a program that no directory of PATH has.
+var ErrNotInPath = errors.New("executable not found in PATH")
+
+// Executable returns the file that a command's first word means: a path as it is, a bare name looked up
+// in the PATH of env.
+func Executable(name string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, runnable(name)
+	}
+	i := slices.IndexFunc(env, func(e string) bool { return strings.HasPrefix(e, "PATH=") })
+	if i < 0 {
+		return "", fmt.Errorf("%w: %s", ErrNotInPath, name)
+	}
+	for _, dir := range filepath.SplitList(env[i][len("PATH="):]) {
+		// An empty or relative entry would mean another program in every working directory.
+		if file := filepath.Join(dir, name); filepath.IsAbs(dir) && runnable(file) == nil {
+			return file, nil
 		}
 	}
-	return ""
+	return "", fmt.Errorf("%w: %s", ErrNotInPath, name)
+}
+
+func runnable(file string) error {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
+		return &fs.PathError{Op: "exec", Path: file, Err: fs.ErrPermission}
+	}
+	return nil
 }
