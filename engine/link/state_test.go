@@ -45,6 +45,10 @@ func TestLend(t *testing.T) {
 		if got := s.Lend(unread); got != want {
 			t.Errorf("mark %d, %d unread: lent %d, want %d", mark, unread, got, want)
 		}
+		s.Fed(want, unread-want, Yield, 1)
+		if got := s.Lend(9); mark >= 0 && got != min(mark-want, 9) {
+			t.Errorf("mark %d: lent %d after %d were taken", mark, got, want)
+		}
 		s.Drained(unread)
 		if got := s.Lend(unread); got != unread {
 			t.Errorf("lent %d of %d after the drain", got, unread)
