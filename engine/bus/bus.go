@@ -22,17 +22,20 @@ type Config struct {
 	StreamEvents int
 	// StreamBytes bounds the body bytes waiting in one stream (stream_buffer_bytes).
 	StreamBytes int64
-	// TotalBytes bounds the memory of the messages held by all streams, a shared one counted once (stream_buffer_total_bytes).
-	// A message that would exceed it is taken by no stream. The last sixteenth is for streams that have popped all they took.
+	// TotalBytes bounds the messages held by all streams, a shared one counted once
+	// (stream_buffer_total_bytes). No stream takes a message that would exceed it. The last
+	// sixteenth is for streams without a backlog.
 	TotalBytes int64
-	// NameBytes bounds the memory of the types that all streams list (subscription_name_bytes): each costs its bytes and nameCost.
+	// NameBytes bounds the types that all streams list (subscription_name_bytes): their bytes and
+	// nameCost.
 	NameBytes int64
 	// MaxBody bounds len(body) + the stream's overhead, in bytes. It follows from max_frame_bytes.
 	MaxBody int
-	// QueryCapacity bounds pending queries server-wide: 1 + kernel_queue_capacity, already summed (kernel-ipc §2.6).
+	// QueryCapacity bounds all pending queries: 1 + kernel_queue_capacity, already summed
+	// (kernel-ipc §2.6).
 	QueryCapacity int
-	// GapBody appends the body of a gap marker for dropped events to dst and returns the result. It runs inside Pop with no
-	// lock held and must be safe for concurrent use. A nil GapBody makes empty bodies.
+	// GapBody appends the body of a gap marker for dropped events to dst. Pop calls it without a
+	// lock, from several goroutines at once. A nil GapBody makes empty bodies.
 	GapBody func(dst []byte, dropped uint64) []byte
 }
 
@@ -61,12 +64,12 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Port is the connection behind a stream. Wake tells it that a stream of its own has something to pop; it may be called from
-// any goroutine, also shortly after the stream was detached, and must be cheap and never block. It is called with no bus lock
-// held. Ports are compared with ==, so a Port is a pointer.
+// Port is the connection behind a stream. Wake means that one of its streams has something to pop;
+// any goroutine may call it, also shortly after the stream was detached. It must be cheap and never
+// block. It is called with no bus lock held. Ports are compared with ==, so a Port is a pointer.
 type Port interface{ Wake() }
 
-// Kind says what a stream carries.
+// Kind is what a stream carries.
 type Kind uint8
 
 // The kinds of streams (kernel-ipc §4.18, §4.20).
@@ -97,15 +100,15 @@ func New(cfg Config) *Bus {
 	return b
 }
 
-// Close stops the timer and cancels the pending queries; later queries find no handler. Streams stay usable, so that what is
-// buffered can still be flushed.
+// Close stops the timer and cancels the pending queries; later queries find no handler. Streams
+// stay usable, so that what is buffered can still be flushed.
 func (b *Bus) Close() {
 	cancelAll(b.queries.shut())
 }
 
-// Subscribe opens a stream of the events of exactly these types for p (kernel-ipc §4.18). Publishes that start after it has
-// returned reach the stream. overhead is the number of bytes that p's frame adds around a body. A type listed twice counts
-// once; types is not kept. It returns nil if there is no room for the names.
+// Subscribe opens a stream of the events of exactly these types for p (kernel-ipc §4.18). Publishes
+// that start after it has returned reach the stream. overhead is the number of bytes that p's frame
+// adds around a body. types is not kept, and may repeat. It returns nil without room for the names.
 func (b *Bus) Subscribe(p Port, types []string, overhead int) *Stream {
 	s := b.newStream(Subscription, p, types, overhead)
 	if s == nil {
@@ -118,9 +121,10 @@ func (b *Bus) Subscribe(p Port, types []string, overhead int) *Stream {
 	return s
 }
 
-// Handle registers p as the only handler of every one of types (kernel-ipc §4.20), all or nothing. On conflict s is nil and
-// taken is the first type, in the order given, that has a handler of this kind already; it is empty if there is no room for the names. overhead is as for Subscribe. With
-// kind Subscription it is Subscribe.
+// Handle registers p as the only handler of every one of types (kernel-ipc §4.20), all or nothing.
+// On conflict s is nil and taken is the first type that has a handler of this kind already; it is
+// empty without room for the names. overhead is as for Subscribe. With kind Subscription it is
+// Subscribe.
 func (b *Bus) Handle(kind Kind, p Port, types []string, overhead int) (s *Stream, taken string) {
 	if kind == Subscription {
 		return b.Subscribe(p, types, overhead), ""
@@ -142,14 +146,14 @@ func (b *Bus) Handle(kind Kind, p Port, types []string, overhead int) (s *Stream
 	return s, ""
 }
 
-// nameCost is what a type that a stream lists takes beside its bytes: its entries in the stream and in the registry.
+// nameCost is the memory of a listed type beside its bytes: its entries in stream and registry.
 const nameCost = 128
 
 // newStream returns nil if there is no room for the names.
 func (b *Bus) newStream(kind Kind, p Port, types []string, overhead int) *Stream {
 	own := make([]string, len(types))
 	for i, t := range types {
-		// The registry outlives the request, whose strings may be views over a buffer that is reused.
+		// The registry outlives the request, whose strings may be views of a reused buffer.
 		own[i] = strings.Clone(t)
 	}
 	slices.Sort(own)

@@ -2,8 +2,8 @@ package bus
 
 import "time"
 
-// deadlines is a binary min-heap of the pending queries by deadline; Query.index is a query's place in it. All methods need
-// queryTable.mu.
+// deadlines is a binary min-heap of the pending queries by deadline; Query.index is a query's place
+// in it. All methods need queryTable.mu.
 type deadlines []*Query
 
 func (d *deadlines) push(q *Query) {
@@ -60,8 +60,9 @@ func (d *deadlines) swap(i, j int) {
 	h[i].index, h[j].index = i, j
 }
 
-// arm makes the one timer fire no later than the earliest deadline. A timer that is set for an earlier moment is left alone:
-// it finds nothing due and arms itself again, which costs less than moving it with every answered query. The caller holds mu.
+// arm makes the one timer fire no later than the earliest deadline. An earlier timer stays: it
+// finds nothing due and arms itself again, which costs less than moving it with every answered
+// query. The caller holds mu.
 func (t *queryTable) arm(b *Bus) {
 	if len(t.deadlines) == 0 {
 		return
@@ -85,7 +86,7 @@ func (b *Bus) expire() {
 	}
 }
 
-// due removes and returns the queries whose deadline is not after now, and arms the timer for the rest.
+// due removes and returns the queries whose deadline is not after now, and arms the timer again.
 func (t *queryTable) due(b *Bus, now time.Time) []*Query {
 	t.mu.Lock()
 	defer t.mu.Unlock()

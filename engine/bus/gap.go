@@ -1,8 +1,8 @@
 package bus
 
-// gapMarker returns the message that stands where lost events are missing (kernel-ipc §4.18, D37), with one reference for
-// the caller. It returns nil when even the marker would exceed the frame bound: a peer drops the connection on a frame that
-// is too big (kernel-ipc §2.1), which would cost it more than the news of the gap.
+// gapMarker returns the message that stands for lost events (kernel-ipc §4.18, D37), with one
+// reference for the caller. It returns nil when the marker would exceed the frame bound: a peer
+// drops the connection on such a frame (kernel-ipc §2.1).
 func (s *Stream) gapMarker(lost uint64) *Message {
 	m := s.bus.NewMessage(0)
 	m.Body = s.bus.cfg.GapBody(m.Body, lost)

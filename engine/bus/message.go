@@ -2,19 +2,19 @@ package bus
 
 import "sync/atomic"
 
-// bodySizes are the capacities of pooled buffers, in bytes. A small event must not hold a large buffer for as long as a slow
-// stream holds the event; buffers larger than the largest class are not kept at all, so that one burst of frame-sized bodies
-// does not stay.
+// bodySizes are the capacities of pooled buffers, in bytes. A small event must not hold a large
+// buffer for as long as a slow stream holds the event; buffers larger than the largest class are
+// not kept at all, so that one burst of frame-sized bodies does not stay.
 var bodySizes = [...]int{128, 512, 2 << 10, 8 << 10, 64 << 10}
 
 // perMessage is what a held message takes beside its body: itself, and its place in a queue.
 const perMessage = 96
 
-// Message is one encoded body, shared by every stream that took it. It is reference counted: NewMessage and Pop give one
-// reference to the caller, Publish and Send consume one.
+// Message is one encoded body, shared by every stream that took it. It is reference counted:
+// NewMessage and Pop give one reference to the caller, Publish and Send consume one.
 type Message struct {
-	// Body is the encoded body. Its builder appends to it; from Publish or Send on nobody writes to it. It is valid until
-	// the holder's Release.
+	// Body is the encoded body. Its builder appends to it until Publish or Send; then it is
+	// constant. It is valid until the holder's Release.
 	Body []byte
 
 	bus  *Bus
@@ -22,8 +22,8 @@ type Message struct {
 	refs atomic.Int32
 }
 
-// NewMessage returns a message with one reference and an empty Body to append about size bytes to. It does not allocate once
-// warm, for sizes up to the largest class.
+// NewMessage returns a message with one reference and an empty Body to append about size bytes to.
+// It does not allocate once warm, for sizes up to the largest class.
 func (b *Bus) NewMessage(size int) *Message {
 	class := 0
 	for class < len(bodySizes)-1 && bodySizes[class] < size {
@@ -79,13 +79,13 @@ const (
 	forAnyone                  // it leaves the reserve untouched
 )
 
-// reserved is the part of the bound that streams with a backlog leave to those without: slow readers must not cost the others
-// their events.
+// reserved is the part of the bound that streams with a backlog leave to those without: slow
+// readers must not cost the others their events.
 const reserved = 16
 
-// charge books the memory that the message holds on the server-wide total, once for all streams and until the last reference is
-// gone, and reports who may hold it. It books nothing where the total would exceed its bound, so that it never does, however many
-// publish at a time.
+// charge books the memory that the message holds on the server-wide total, once for all streams and
+// until the last reference is gone, and reports who may hold it. It books nothing where the total
+// would exceed its bound, so that it never does, however many publish at a time.
 func (m *Message) charge() admission {
 	size, total, most := int64(cap(m.Body))+perMessage, &m.bus.counters.buffered, m.bus.cfg.TotalBytes
 	for {

@@ -12,7 +12,7 @@ import (
 // maxQueryID bounds a query id in bytes (kernel-ipc §6).
 const maxQueryID = 40
 
-// AnswerStatus says how a query ended.
+// AnswerStatus is how a query ended.
 type AnswerStatus uint8
 
 // The ends of a query (kernel-ipc §5.5).
@@ -22,7 +22,8 @@ const (
 	Cancelled                     // the handler is gone, the caller cancelled, or the server drains
 )
 
-// Answer is what the caller of a query gets. Result and Error are set only with Answered; they are lent for the call.
+// Answer is the result of a query. Result and Error are set only with Answered, and lent for the
+// call.
 type Answer struct {
 	Status    AnswerStatus
 	Success   bool
@@ -31,9 +32,9 @@ type Answer struct {
 	TimeoutMS int64 // the query's timeout in milliseconds
 }
 
-// Caller is told how its query ended: exactly once per accepted query, from any goroutine, with no bus lock held, possibly
-// before Bus.Query has returned. It must not block. A QueryDone that had begun when Forget was called may still be running
-// when Forget returns.
+// Caller gets the end of its query: QueryDone is called exactly once per accepted query, from any
+// goroutine, with no bus lock held, possibly before Bus.Query has returned. It must not block. A
+// QueryDone that began before Forget may still run when Forget returns.
 type Caller interface{ QueryDone(q *Query, a Answer) }
 
 // Query is one accepted query. It stays valid, and its methods harmless, after it is done.
@@ -50,12 +51,13 @@ type Query struct {
 	pending bool
 }
 
-// Query asks the handler of typ (kernel-ipc §4.17). build appends the chunk body, which contains id, to m.Body; it runs on
-// the caller's goroutine, with no lock held, before the query is visible, and must keep neither argument. The deadline is
-// timeout from now.
+// Query sends a query to the handler of typ (kernel-ipc §4.17). build appends the chunk body, which
+// contains id, to m.Body; it runs on the caller's goroutine, without a lock, before the query is
+// visible, and must keep neither argument. The deadline is timeout from now.
 //
-// With outcome Sent, p.QueryDone is called exactly once unless Forget comes first; it may run before Query has returned. Every
-// other outcome returns nil and never calls p. The order of checks is NoHandler, TooManyQueries, TooLarge, BufferFull.
+// With outcome Sent, p.QueryDone is called exactly once unless Forget comes first; it may run
+// before Query has returned. Every other outcome returns nil and never calls p. The order of checks
+// is NoHandler, TooManyQueries, TooLarge, BufferFull.
 func (b *Bus) Query(typ []byte, timeout time.Duration, p Caller, build func(m *Message, id []byte)) (*Query, Outcome) {
 	deadline := time.Now().Add(timeout)
 	h := b.registry.handler(QueryHandler, typ)
@@ -63,7 +65,7 @@ func (b *Bus) Query(typ []byte, timeout time.Duration, p Caller, build func(m *M
 		return nil, NoHandler
 	}
 	if b.queries.full() {
-		// A server that is full of queries refuses before it encodes; admit checks again under its lock.
+		// A full server refuses before it encodes; admit checks again under its lock.
 		return nil, TooManyQueries
 	}
 	q := &Query{bus: b, caller: p, handler: h, deadline: deadline, timeoutMS: timeout.Milliseconds()}
@@ -81,8 +83,8 @@ func (b *Bus) Query(typ []byte, timeout time.Duration, p Caller, build func(m *M
 	return q, Sent
 }
 
-// Cancel ends the query for its caller: QueryDone(Cancelled) is called before Cancel returns. It reports false, and calls
-// nothing, when the query was done already.
+// Cancel ends the query for its caller: QueryDone(Cancelled) is called before Cancel returns. It
+// reports false, and calls nothing, when the query was done already.
 func (q *Query) Cancel() bool {
 	if !q.bus.queries.finish(q) {
 		return false
@@ -91,7 +93,7 @@ func (q *Query) Cancel() bool {
 	return true
 }
 
-// Forget drops the query without telling its caller, whose connection is gone, and frees its slot.
+// Forget drops the query without QueryDone, and frees its slot: its caller's connection is gone.
 func (q *Query) Forget() { q.bus.queries.finish(q) }
 
 func (q *Query) done(a Answer) {
@@ -105,8 +107,9 @@ func cancelAll(queries []*Query) {
 	}
 }
 
-// Reply answers a query (kernel-ipc §4.21). The reply counts only if the query is pending and was given to p; the first one
-// wins. result and errText are lent to the caller's QueryDone, which has run when Reply returns.
+// Reply answers a query (kernel-ipc §4.21). It counts only if the query is pending and was given to
+// p; the first one wins. result and errText are lent to QueryDone, which has run when Reply
+// returns.
 func (b *Bus) Reply(p Port, queryID []byte, success bool, result, errText []byte) (delivered bool) {
 	q := b.queries.answer(p, queryID)
 	if q == nil {
@@ -117,8 +120,8 @@ func (b *Bus) Reply(p Port, queryID []byte, success bool, result, errText []byte
 	return true
 }
 
-// queryTable holds the pending queries. A query is pending exactly while it is in byID, in deadlines and in its handler's
-// asked set, so whoever removes it under mu is the one to tell its caller.
+// queryTable holds the pending queries. A query is pending exactly while it is in byID, in
+// deadlines and in its handler's asked set. What removes it under mu calls its caller.
 type queryTable struct {
 	mu        sync.Mutex
 	byID      map[string]*Query
@@ -141,7 +144,7 @@ func (t *queryTable) init(capacity int) {
 	t.suffix = "-" + hex.EncodeToString(random[:])
 }
 
-// nextID is at most 1 + 13 + 17 bytes long. The random part keeps ids of an earlier server from meaning a query of this one.
+// nextID is at most 1 + 13 + 17 bytes long. The random part distinguishes the ids of two servers.
 func (t *queryTable) nextID() string {
 	var buf [maxQueryID]byte
 	id := strconv.AppendUint(append(buf[:0], 'q'), t.seq.Add(1), 36)
@@ -156,8 +159,8 @@ func (t *queryTable) pending() int {
 
 func (t *queryTable) full() bool { return t.pending() >= t.capacity }
 
-// admit makes q pending and gives m to its handler, or does neither. Both happen under mu: a handler that closes either
-// refuses m or finds q among its queries, and a reply cannot come before q is known.
+// admit makes q pending and gives m to its handler, or does neither. Both happen under mu: a
+// handler that closes refuses m or finds q among its queries, and no reply comes before q is known.
 func (t *queryTable) admit(q *Query, m *Message, may admission) (Outcome, Port) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -231,7 +234,7 @@ func (t *queryTable) abandon(s *Stream) []*Query {
 	return left
 }
 
-// shut removes and returns all pending queries. Afterwards no query is admitted and the timer is not armed.
+// shut removes and returns all pending queries. Afterwards none is admitted and no timer is armed.
 func (t *queryTable) shut() []*Query {
 	t.mu.Lock()
 	defer t.mu.Unlock()

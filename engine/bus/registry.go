@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// shardCount is a power of two, so that a mask picks the shard. 64 shards keep two loops that publish different types apart.
+// shardCount is a power of two, so that a mask picks the shard.
 const shardCount = 64
 
 // registry knows which streams list which type. A type that no stream lists any more has no entry.
@@ -21,12 +21,14 @@ type shard struct {
 	_        [80]byte              // two cache lines each, so that neighbours do not share one
 }
 
-// topic is the list of subscriptions to one type. Publishers walk a snapshot of streams without the shard's lock: elements
-// once written never change, append only writes behind every snapshot's length, and removal builds a new slice.
+// topic is the list of subscriptions to one type. Publishers walk a snapshot of streams without the
+// shard's lock: written elements never change, append writes behind every snapshot, and removal
+// builds a new slice.
 type topic struct {
 	streams []*Stream
-	// gone holds streams that have left but still stand in streams. They are closed, so a publisher skips them, and they
-	// never outnumber the others: removal costs a constant on average and a topic's memory follows its live subscriptions.
+	// gone counts streams that have left but are still in streams. They are closed, so a publisher
+	// skips them, and they never outnumber the others: removal costs a constant on average, and the
+	// memory of a topic follows its live subscriptions.
 	gone map[*Stream]struct{}
 }
 
@@ -40,7 +42,8 @@ func (r *registry) shardNamed(typ string) *shard {
 	return &r.shards[maphash.String(r.seed, typ)&(shardCount-1)]
 }
 
-// subscriptions returns a snapshot of the streams that list typ; the caller must not write to it. It does not allocate.
+// subscriptions returns a snapshot of the streams that list typ, to be read only. It does not
+// allocate.
 func (r *registry) subscriptions(typ []byte) []*Stream {
 	sh := r.shard(typ)
 	sh.mu.RLock()

@@ -6,9 +6,10 @@ import (
 )
 
 const (
-	// firstSlots is the size of a ring's first array: 256 bytes, which a stream keeps once it has carried a message.
+	// firstSlots is the size of a ring's first array: 256 bytes, which a used stream keeps.
 	firstSlots = 16
-	// slotClasses is the number of pooled array sizes: 16, 32, … up to 2^20. Larger ones are left to the garbage collector.
+	// slotClasses is the number of pooled array sizes: 16, 32, … up to 2^20. Larger ones are not
+	// pooled.
 	slotClasses   = 17
 	firstSlotBits = 4
 )
@@ -19,14 +20,14 @@ type entry struct {
 	lost uint64
 }
 
-// ring is a queue of entries that grows by doubling. Its owner bounds its length and guards it with a lock.
+// ring is a queue of entries that grows by doubling. Its owner bounds and locks it.
 type ring struct {
 	slots *slots // nil while nothing has been pushed or after a large ring was drained
 	first int
 	n     int
 }
 
-// slots is an array of entries; its length is a power of two. It is a struct so that pooling it does not allocate.
+// slots is an array of 2^n entries. It is a struct so that pooling it does not allocate.
 type slots struct{ entries []entry }
 
 func (r *ring) len() int { return r.n }
@@ -60,8 +61,8 @@ func (r *ring) grow(pools *slotPools) {
 	pools.put(old)
 }
 
-// pop takes the oldest message off a ring that is not empty. A drained ring gives its array back unless it is the smallest:
-// an idle stream must not hold the memory of its largest burst.
+// pop takes the oldest message off a ring that is not empty. A drained ring gives its array back
+// unless it is the smallest: an idle stream must not hold the memory of its largest burst.
 func (r *ring) pop(pools *slotPools) *Message {
 	m := r.slots.entries[r.first].m
 	r.slots.entries[r.first] = entry{}
@@ -74,7 +75,7 @@ func (r *ring) pop(pools *slotPools) *Message {
 	return m
 }
 
-// slotPools shares the arrays between all rings of a bus, so that bursts on a warm bus do not allocate.
+// slotPools shares the arrays of all rings of a bus: bursts on a warm bus do not allocate.
 type slotPools [slotClasses]sync.Pool
 
 // get returns an array of n empty entries; n is a power of two.
@@ -97,7 +98,7 @@ func (p *slotPools) put(s *slots) {
 	p[class].Put(s)
 }
 
-// slotClass returns the pool of arrays of n entries, n a power of two from firstSlots on; -1 when that size is not pooled.
+// slotClass returns the pool of arrays of n entries, a power of two; -1 when they are not pooled.
 func slotClass(n int) int {
 	class := bits.TrailingZeros(uint(n)) - firstSlotBits
 	if class >= slotClasses {

@@ -1,6 +1,6 @@
 package bus
 
-// Outcome says what became of a command or a query.
+// Outcome is the result of sending a command or a query.
 type Outcome uint8
 
 // The outcomes of Send and Query (kernel-ipc §4.16, §4.17).
@@ -14,9 +14,10 @@ const (
 
 var outcomeOf = [...]Outcome{taken: Sent, closed: NoHandler, tooLarge: TooLarge, full: BufferFull}
 
-// Publish gives m to every live subscription that lists exactly typ and returns how many took it; the others remember a gap
-// (kernel-ipc §4.15, §4.18). It consumes the caller's reference and counts one published event in every case. m may be nil
-// when Wants said no: then it only counts. It returns after the last stream has decided and does not allocate once warm.
+// Publish gives m to every live subscription that lists exactly typ and returns how many took it;
+// the others record a gap (kernel-ipc §4.15, §4.18). It consumes the caller's reference and counts
+// one published event in every case. m may be nil when Wants was false: then it only counts. It
+// returns after the last stream has decided and does not allocate once warm.
 func (b *Bus) Publish(typ []byte, m *Message) (delivered int) {
 	b.counters.events.Add(1)
 	if m == nil {
@@ -50,8 +51,8 @@ func (b *Bus) Publish(typ []byte, m *Message) (delivered int) {
 	return delivered
 }
 
-// Send gives m to the command handler of typ (kernel-ipc §4.16): Sent means that its queue took it, at most once. It consumes
-// the caller's reference in every case and does not allocate once warm.
+// Send gives m to the command handler of typ (kernel-ipc §4.16): Sent means that its queue took it,
+// at most once. It consumes the caller's reference in every case and does not allocate once warm.
 func (b *Bus) Send(typ []byte, m *Message) Outcome {
 	h := b.registry.handler(CommandHandler, typ)
 	if h == nil {

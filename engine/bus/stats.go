@@ -2,7 +2,8 @@ package bus
 
 import "sync/atomic"
 
-// counters are the bus's running numbers. Publishers on all loops write them, so each group has cache lines of its own.
+// counters are the bus's running numbers. All loops write them, so each group has its own cache
+// lines.
 type counters struct {
 	_           [64]byte
 	events      atomic.Int64
@@ -18,7 +19,8 @@ type counters struct {
 	_           [64]byte
 }
 
-// Stats are the bus's numbers (kernel-ipc §4.14): the first three count since start, the others tell the state now.
+// Stats are the bus's numbers (kernel-ipc §4.14): three counters since start, and the present
+// state.
 type Stats struct {
 	EventsPublished   int64 // Publish calls, with or without a subscriber
 	CommandsSent      int64 // commands a handler's queue took
@@ -30,7 +32,7 @@ type Stats struct {
 	BufferedBytes     int64 // memory of the messages held, a shared one counted once; from publishing until the last Release
 }
 
-// Stats returns the current numbers. They are read one after the other, so they need not belong to one instant.
+// Stats returns the current numbers, read one after the other, not at one instant.
 func (b *Bus) Stats() Stats {
 	return Stats{
 		EventsPublished:   b.counters.events.Load(),

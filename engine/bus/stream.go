@@ -2,8 +2,8 @@ package bus
 
 import "sync"
 
-// Stream is the bounded queue of one live stream (kernel-ipc §5.4). Its opener pops it; all methods are safe for concurrent
-// use, but messages keep their order only for a single popper.
+// Stream is the bounded queue of one live stream (kernel-ipc §5.4). Its opener pops it; all methods
+// are safe for concurrent use, but messages keep their order only for a single popper.
 type Stream struct {
 	mu        sync.Mutex
 	live      bool // takes messages
@@ -32,7 +32,7 @@ const (
 	full
 )
 
-// open makes the stream take messages: the one point at which it becomes visible for all its types together.
+// open makes the stream take messages, for all its types at once.
 func (s *Stream) open() {
 	s.mu.Lock()
 	s.live = true
@@ -42,8 +42,8 @@ func (s *Stream) open() {
 	}
 }
 
-// offer gives one reference of m to the stream if the verdict is taken. The caller wakes wake, if not nil, once it holds no
-// lock. may is the verdict of the server-wide total.
+// offer gives one reference of m to the stream if the verdict is taken. The caller wakes wake, if
+// not nil, once it holds no lock. may is the verdict of the server-wide total.
 func (s *Stream) offer(m *Message, may admission) (v verdict, wake Port) {
 	s.mu.Lock()
 	v = s.judge(len(m.Body), may)
@@ -80,8 +80,8 @@ func (s *Stream) judge(n int, may admission) verdict {
 	return taken
 }
 
-// Pop returns the next message, or nil when nothing waits; nil re-arms Wake. Where events are missing it returns a gap
-// marker. The caller releases the message. It does not allocate once warm.
+// Pop returns the next message, or nil when nothing waits; nil re-arms Wake. Where events are
+// missing it returns a gap marker. The caller releases the message. It does not allocate once warm.
 func (s *Stream) Pop() *Message {
 	for {
 		m, lost := s.next()
@@ -120,16 +120,16 @@ func (s *Stream) Pending() bool {
 	return pending
 }
 
-// belongsTo reports whether the stream is p's own; a closed one is nobody's.
+// belongsTo reports whether the stream is p's own; a closed one has no owner.
 func (s *Stream) belongsTo(p Port) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.port == p
 }
 
-// Detach takes the stream out of the registry: it takes no message from now on, its types are free, and its unanswered
-// queries are Cancelled before Detach returns. What is buffered can still be popped ("ending", kernel-ipc §5.4). Repeating it
-// does nothing.
+// Detach takes the stream out of the registry: it takes no message from now on, its types are free,
+// and its unanswered queries are Cancelled before Detach returns. What is buffered can still be
+// popped ("ending", kernel-ipc §5.4). Repeating it does nothing.
 func (s *Stream) Detach() {
 	s.mu.Lock()
 	was := s.live

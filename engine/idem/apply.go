@@ -7,13 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// errNotApplicable says that a change is of no kind known here, or that executions in flight leave it no room.
+// errNotApplicable means that a change is of an unknown kind, or that executions in flight leave no
+// room.
 var errNotApplicable = errors.New("cannot apply change")
 
-// Apply replays one journalled change, which has index; the journal is told nothing. Changes come in the order in which they were
-// told, from one goroutine, before anybody begins anything. A change that is in the table already, by its index, has no effect; one with
-// the index 0 is always applied. What is in flight when the replay ends is Unknown. Should the limits be lower than when
-// the journal was written, entries are evicted as usual. c is lent.
+// Apply replays one journalled change, which has index, without journalling it. Changes come in
+// their order, from one goroutine, before the table is used. A change that is in the table already,
+// by its index, has no effect; one with the index 0 is always applied. What is in flight when the
+// replay ends is Unknown. Under lower limits than before, entries are evicted as usual. c is lent.
 func (t *Table) Apply(c *Change, index uint64) error {
 	if c.Kind == 0 || c.Kind >= numChangeKinds {
 		return fmt.Errorf("%w: kind %d", errNotApplicable, c.Kind)
@@ -44,7 +45,8 @@ func (t *Table) Apply(c *Change, index uint64) error {
 	return nil
 }
 
-// applyRelease leaves an earlier attempt of c.Key unknown, and nothing if there was none. Caller does not hold mu.
+// applyRelease makes an earlier attempt of c.Key unknown, or removes the key. Caller does not hold
+// mu.
 func (s *shard) applyRelease(c *Change) {
 	if c.Attempt <= 1 {
 		s.remove(&c.Key)
@@ -67,7 +69,7 @@ func (s *shard) remove(k *Key) {
 	}
 }
 
-// place puts in what c says of an entry, over what there is of its key, with the given rank of use.
+// place writes c over the entry of its key, with the given rank of use.
 func (t *Table) place(c *Change, use int64) error {
 	e := &entry{key: c.Key, input: c.Input, attempt: c.Attempt, state: unknown, at: c.At, use: use}
 	if c.Kind == ChangeFinished {
@@ -104,8 +106,8 @@ func (t *Table) claim(counter *atomic.Int64, n, limit, now int64) bool {
 	return true
 }
 
-// Digest returns a number that two tables share that hold the same entries, whatever way they came to it and however the entries were
-// used; an execution in flight counts as one that is Unknown. Requests may go on meanwhile, but then it says little.
+// Digest returns a number that depends on the entries alone, not on their history or use; an
+// execution in flight counts as Unknown. During requests it is of no one moment.
 func (t *Table) Digest() (sum uint64) {
 	table := crc64.MakeTable(crc64.ECMA)
 	var buf []byte
@@ -127,7 +129,7 @@ func (t *Table) Digest() (sum uint64) {
 	return sum
 }
 
-// mixed makes that sums tell more than sums of checksums would.
+// mixed makes sums distinguish more than sums of checksums would.
 func mixed(h uint64) uint64 {
 	h = (h ^ h>>33) * 0xff51afd7ed558ccd
 	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53

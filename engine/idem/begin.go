@@ -11,14 +11,14 @@ const (
 	Started
 	// Done: here is the stored outcome.
 	Done
-	// InFlight: somebody else executes it; the waiter is registered.
+	// InFlight: another caller executes it; the waiter is registered.
 	InFlight
 	// Conflict: the key is there with another input (idempotency_conflict, D11).
 	Conflict
-	// Unknown: an execution was begun before a restart and may have had its effect. Nothing is reserved; the caller decides by
-	// Restart, FinishUnknown or Forget.
+	// Unknown: an execution was begun before a restart and may have had its effect. Nothing is
+	// reserved; the caller decides by Restart, FinishUnknown or Forget.
 	Unknown
-	// Crowded: somebody else executes it, and no further waiter can be registered.
+	// Crowded: another caller executes it, and no further waiter can be registered.
 	Crowded
 
 	numOutcomes
@@ -34,16 +34,18 @@ func (o Outcome) String() string {
 	return "invalid"
 }
 
-// Waiter is somebody who waits for another one's execution. It must be comparable, as a pointer is.
+// Waiter waits for the execution of another caller. It must be comparable, as a pointer is.
 type Waiter interface {
-	// Wake is called once for each Begin that answered InFlight, unless Cancel was faster, by the goroutine that ended the execution
-	// and with no lock held. r is the outcome, which may be kept; nil says that there was no execution: call Begin again.
+	// Wake is called once for each Begin that returned InFlight, unless Cancel came first, by the
+	// goroutine that ended the execution and without a lock. r is the outcome, which may be kept;
+	// nil means that there was no execution: call Begin again.
 	Wake(r *Stored)
 }
 
-// Begin looks k up, or reserves it (toolhost §4.3 step 7), in one atomic step. input is the SHA-256 of the effective input. The
-// result is set for Done only. w, which may be nil, is registered for InFlight only. Done and Unknown make the entry the most
-// recently used. Only Started and InFlight allocate.
+// Begin looks k up, or reserves it (toolhost §4.3 step 7), in one atomic step. input is the SHA-256
+// of the effective input. The result is set for Done only. w, which may be nil, is registered for
+// InFlight only. Done and Unknown make the entry the most recently used. Only Started and InFlight
+// allocate.
 func (t *Table) Begin(k Key, input [32]byte, w Waiter) (Outcome, *Stored) {
 	now := t.now()
 	t.sweepDue(now)
@@ -53,7 +55,7 @@ func (t *Table) Begin(k Key, input [32]byte, w Waiter) (Outcome, *Stored) {
 		if o != Full || t.inFlight.Load() >= t.maxEntries {
 			return o, r
 		}
-		// Others may take the room that this makes; then it goes round again, and each round drops one entry.
+		// Others may take the room; then this repeats, and each round drops one entry.
 		t.makeRoom(now)
 	}
 }
@@ -93,8 +95,8 @@ func (s *shard) meet(e *entry, input *[32]byte, w Waiter) (Outcome, *Stored) {
 	return InFlight, nil
 }
 
-// Cancel takes back w, which waits for k, and reports whether it did: then w is not woken. Otherwise it has been woken, or is about
-// to be. A waiter that was registered twice is taken back once.
+// Cancel takes back w, which waits for k, and reports whether it did: then w is not woken.
+// Otherwise it was woken, or is about to be. A waiter that was registered twice is taken back once.
 func (t *Table) Cancel(k Key, w Waiter) bool {
 	s := t.shardOf(&k)
 	s.mu.Lock()

@@ -9,7 +9,7 @@ import (
 	"trunkline/codec/mpack"
 )
 
-// ChangeKind says what a Change does.
+// ChangeKind is what a Change does.
 type ChangeKind uint8
 
 // The kinds of change.
@@ -20,7 +20,7 @@ const (
 	ChangeFinished
 	// ChangeReleased ends the reservation Attempt of Key without an execution.
 	ChangeReleased
-	// ChangeDropped removes Key: expired, evicted, forgotten, or ended with a result that is not kept.
+	// ChangeDropped removes Key: expired, evicted, forgotten, or with a result that is not kept.
 	ChangeDropped
 
 	numChangeKinds
@@ -35,11 +35,11 @@ func (k ChangeKind) String() string {
 	return "unknown"
 }
 
-// Change is one resolved effect on the state of a Table; its kind says which fields count. It and its slices are lent: a journal that
-// keeps a Change encodes it before it returns.
+// Change is one resolved effect on the state of a Table; its kind decides which fields count. It
+// and its slices are lent: a journal encodes it before it returns.
 type Change struct {
 	Kind ChangeKind
-	// At is the reading of the monotonic clock, in nanoseconds, of the request that made the change.
+	// At is the monotonic clock, in nanoseconds, of the request that made the change.
 	At      int64
 	Key     Key
 	Attempt uint32 // from 1
@@ -53,11 +53,11 @@ const changeVersion = 1
 // hashWords is how many integers a hash is written as.
 const hashWords = 4
 
-// errBadChange says that bytes are no change, or no snapshot record, of a version and kind known here.
+// errBadChange means that bytes are no change, or no snapshot record, of a known version and kind.
 var errBadChange = errors.New("cannot parse change")
 
-// AppendChange appends the encoding of c, which is drawn in the package comment. Texts that are not UTF-8, which Finish lets
-// nobody store, could not be parsed.
+// AppendChange appends the encoding of c (see the package comment). Texts must be UTF-8, as Finish
+// makes them.
 func AppendChange(dst []byte, c *Change) []byte {
 	sizes := [numChangeKinds]int{ChangeStarted: 12, ChangeFinished: 17, ChangeReleased: 8, ChangeDropped: 7}
 	dst = mpack.AppendArray(dst, sizes[c.Kind])
@@ -116,7 +116,7 @@ func ParseChange(b []byte, c *Change) error {
 	return nil
 }
 
-// changeReader takes the fields off a list; bad stays set once one is missing, of another type or out of range.
+// changeReader takes the fields off a list; bad stays set after one that is missing or wrong.
 type changeReader struct {
 	list mpack.List
 	bad  bool

@@ -53,7 +53,7 @@ func (e *entry) size() int64 {
 // list is the entries of a shard that are not running, in one order.
 type list struct{ head, tail *entry }
 
-// link puts e behind its equals. It comes from the tail, which is its place unless clocks differ or a snapshot is loaded.
+// link puts e behind its equals. It searches from the tail, where e belongs in most cases.
 func (s *shard) link(o order, e *entry) {
 	l := &s.lists[o]
 	at := l.tail

@@ -1,9 +1,9 @@
 package idem
 
-// Finish ends the execution of k, which is in flight, with the outcome r, wakes the waiters with it and returns it as they get it: a
-// copy, of which Stored.Index is to be durable before anybody is told. It is nil, and nothing happens, if k is not in flight. The
-// outcome is valid for Config.TTL from now; one larger than Config.MaxBytes is not kept at all. Completed entries are evicted
-// to make room for it.
+// Finish ends the execution of k, which is in flight, with the outcome r, wakes the waiters with it
+// and returns it as they get it: a copy. Its Stored.Index must be durable before it is shown. It is
+// nil, and nothing happens, if k is not in flight. The outcome is valid for Config.TTL from now;
+// one larger than Config.MaxBytes is not kept. Completed entries are evicted to make room for it.
 func (t *Table) Finish(k Key, r Stored) *Stored { return t.complete(&k, running, &r) }
 
 // complete ends k, which must be in state from, with a copy of r.
@@ -24,7 +24,8 @@ func (t *Table) complete(k *Key, from state, r *Stored) *Stored {
 	}
 }
 
-// complete ends k if it is in state from (ok) and there is room for r (fits). Caller does not hold mu.
+// complete ends k if it is in state from (ok) and there is room for r (fits). Caller does not hold
+// mu.
 func (s *shard) complete(k *Key, from state, r *Stored, now int64) (ok bool, waiters []Waiter, fits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,14 +47,14 @@ func (s *shard) complete(k *Key, from state, r *Stored, now int64) (ok bool, wai
 	}
 	waiters = s.detach(e, r)
 	s.settle(e, done, r, now)
-	s.tell(ChangeFinished, e, now)
+	s.record(ChangeFinished, e, now)
 	r.Index = e.index
 	return true, waiters, true
 }
 
-// Release ends the reservation of k, which is in flight, without an execution (toolhost §4.3 steps 8-10), and reports whether it was.
-// The waiters are woken with nil. A reservation that Restart made is unknown again, since the attempt before it may have had
-// its effect; any other is gone.
+// Release ends the reservation of k, which is in flight, without an execution (toolhost §4.3 steps
+// 8-10), and reports whether it was. The waiters are woken with nil. A reservation that Restart
+// made is unknown again, since the attempt before it may have had its effect; any other is gone.
 func (t *Table) Release(k Key) bool {
 	now := t.now()
 	waiters, ok := t.shardOf(&k).release(&k, now)
@@ -74,7 +75,7 @@ func (s *shard) release(k *Key, now int64) (waiters []Waiter, ok bool) {
 		s.drop(e, ChangeReleased, now)
 		return waiters, true
 	}
-	s.tell(ChangeReleased, e, now)
+	s.record(ChangeReleased, e, now)
 	e.attempt--
 	s.settle(e, unknown, nil, now)
 	return waiters, true

@@ -8,11 +8,13 @@ import (
 // Key names one request: the SHA-256 over scope, tool and the caller's idempotency key (D10).
 type Key struct{ Hash [sha256.Size]byte }
 
-// keyRoom is what KeyOf hashes without an allocation: a scope, an aid and a key of 256 bytes each (toolhost §6) and their lengths.
+// keyRoom is what KeyOf hashes without an allocation: scope, aid and key of 256 bytes each
+// (toolhost §6).
 const keyRoom = 1024
 
-// KeyOf returns the Key of a principal's scope, a tool's aid and an idempotency key, each hashed behind its length, so that no two
-// triples run into one another. It keeps nothing and does not allocate for up to 1,012 bytes in all.
+// KeyOf returns the Key of a principal's scope, a tool's aid and an idempotency key, each hashed
+// behind its length, so that no two triples collide. It keeps nothing and does not allocate for up
+// to 1,012 bytes in all.
 func KeyOf(scope, aid, key []byte) Key {
 	var room [keyRoom]byte
 	b := appendSized(room[:0], scope)

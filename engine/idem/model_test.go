@@ -48,7 +48,7 @@ func TestModel(t *testing.T) {
 			Now:        func() int64 { return x.now },
 		}
 		x.follower = New(x.cfg)
-		x.cfg.Journal = func(c *Change) uint64 { return x.tell(t, c) }
+		x.cfg.Journal = func(c *Change) uint64 { return x.record(t, c) }
 		x.h = New(x.cfg)
 		t.Repeat(map[string]func(*rapid.T){
 			"begin":   x.begin,
@@ -67,8 +67,8 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// tell is the journal: the follower hears of the change as it would be read back.
-func (x *machine) tell(t *rapid.T, c *Change) uint64 {
+// record is the journal: the follower hears of the change as it would be read back.
+func (x *machine) record(t *rapid.T, c *Change) uint64 {
 	x.index++
 	var parsed Change
 	if err := ParseChange(AppendChange(nil, c), &parsed); err != nil {

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// reserve adds n to counter unless it would exceed limit by that. It compares before it adds: the counters never exceed the limits,
-// not even for a moment.
+// reserve adds n to counter unless it would exceed limit by that. It compares before it adds: the
+// counters never exceed the limits, not even for a moment.
 func reserve(counter *atomic.Int64, n, limit int64) bool {
 	for {
 		c := counter.Load()
@@ -19,15 +19,15 @@ func reserve(counter *atomic.Int64, n, limit int64) bool {
 	}
 }
 
-// makeRoom drops what has expired, or else the least recently used entry that is not in flight. If there is none, somebody is
-// between reserving room and linking what it is for, and the caller finds something else next time.
+// makeRoom drops what has expired, or else the least recently used entry that is not in flight. It
+// may find none while another caller is between reserving room and linking its entry.
 func (t *Table) makeRoom(now int64) {
 	if t.sweepDue(now) == 0 && !t.evict(now) {
 		runtime.Gosched()
 	}
 }
 
-// evict drops the least recently used entry that is not in flight and reports whether there was one. Caller holds no lock.
+// evict drops the least recently used entry that is not in flight, if any. Caller holds no lock.
 func (t *Table) evict(now int64) bool {
 	for {
 		var s *shard
@@ -40,14 +40,14 @@ func (t *Table) evict(now int64) bool {
 		if s == nil {
 			return false
 		}
-		// If somebody has used or taken it since: look again.
+		// If it was used or taken since: look again.
 		if s.evict(use, now) {
 			return true
 		}
 	}
 }
 
-// evict drops the least recently used entry if its last use was no later than use. Caller does not hold mu.
+// evict drops the least recently used entry if it was last used by use. Caller does not hold mu.
 func (s *shard) evict(use, now int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,12 +59,12 @@ func (s *shard) evict(use, now int64) bool {
 	return true
 }
 
-// Sweep drops what has expired and returns how many that were. Begin does so too; a timer that calls Sweep gives the memory back
-// when nobody asks. It locks one shard after the other, and none if nothing has expired.
+// Sweep drops what has expired and returns the number. Begin does so too; a timer calls Sweep for
+// times without requests. It locks one shard after the other, and none if nothing has expired.
 func (t *Table) Sweep() int { return t.sweepDue(t.now()) }
 
-// sweepDue drops what has expired at now. Caller holds no lock. due is raised before the shards are looked at, so that whoever
-// settles an entry meanwhile either is seen or lowers it again.
+// sweepDue drops what has expired at now. Caller holds no lock. due is raised before the shards are
+// read, so that an entry that is settled meanwhile is seen or lowers it again.
 func (t *Table) sweepDue(now int64) (dropped int) {
 	due := t.due.Load()
 	if now < due || !t.due.CompareAndSwap(due, none) {

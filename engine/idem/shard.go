@@ -5,15 +5,15 @@ import (
 	"sync/atomic"
 )
 
-// shard is one independently locked part of a table. All methods need mu, unless they say otherwise.
+// shard is one independently locked part of a table. All methods need mu, except where noted.
 type shard struct {
 	mu      sync.Mutex
 	entries map[Key]*entry
 	lists   [numOrders]list
 	hits    uint64
-	// last is the index of the last change told or applied here.
+	// last is the index of the last change recorded or applied here.
 	last uint64
-	// change is what the journal is lent, so that telling it does not allocate.
+	// change is lent to the journal, so that a record does not allocate.
 	change Change
 	table  *Table
 	// first is the rank of the least recently used entry that is not running.
@@ -26,8 +26,8 @@ func (s *shard) init(t *Table) {
 	s.first.Store(none)
 }
 
-// tell shows the journal that kind happened to e at a reading.
-func (s *shard) tell(kind ChangeKind, e *entry, at int64) {
+// record gives the journal a change of e at a reading of the clock.
+func (s *shard) record(kind ChangeKind, e *entry, at int64) {
 	t := s.table
 	if t.journal == nil || t.replaying {
 		return
@@ -68,7 +68,7 @@ func (s *shard) start(k *Key, input *[32]byte, now int64) {
 	e := &entry{key: *k, input: *input, attempt: 1, at: now, use: s.table.tick()}
 	s.entries[*k] = e
 	s.table.inFlight.Add(1)
-	s.tell(ChangeStarted, e, now)
+	s.record(ChangeStarted, e, now)
 }
 
 // restart puts e, which is unknown, in flight.
@@ -78,10 +78,10 @@ func (s *shard) restart(e *entry, now int64) {
 	e.state, e.at, e.use = running, now, s.table.tick()
 	e.attempt++
 	s.table.inFlight.Add(1)
-	s.tell(ChangeStarted, e, now)
+	s.record(ChangeStarted, e, now)
 }
 
-// settle takes e out of flight, or from unknown to done: it is st from now on, with r, whose bytes are reserved.
+// settle makes e, in flight or unknown, st from now on, with r, whose bytes are reserved.
 func (s *shard) settle(e *entry, st state, r *Stored, now int64) {
 	was := e.state
 	if was != running {
@@ -97,7 +97,7 @@ func (s *shard) settle(e *entry, st state, r *Stored, now int64) {
 	}
 }
 
-// drop removes e and tells so before anybody else can have its room.
+// drop removes e and records that before its room can be used again.
 func (s *shard) drop(e *entry, kind ChangeKind, now int64) {
 	t := s.table
 	if e.state != running {
@@ -105,7 +105,7 @@ func (s *shard) drop(e *entry, kind ChangeKind, now int64) {
 		s.unlink(byEnd, e)
 	}
 	delete(s.entries, e.key)
-	s.tell(kind, e, now)
+	s.record(kind, e, now)
 	if e.state == running {
 		t.inFlight.Add(-1)
 	}

@@ -10,7 +10,7 @@ import (
 // maxUse bounds the rank of a use in a snapshot, so that there are later ones.
 const maxUse = math.MaxInt64 / 2
 
-// snapshot is what is to be told of one entry; the result is shared.
+// snapshot is the change that makes one entry; the result is shared.
 type snapshot struct {
 	key     Key
 	input   [32]byte
@@ -35,9 +35,10 @@ func (s *shard) appendSnapshots(dst []snapshot) []snapshot {
 	return dst
 }
 
-// WriteSnapshot calls write with the records of a snapshot, as drawn in the package comment; a record is lent for the call. The
-// snapshot is of one moment: all shards are locked while the entries are listed, well below a millisecond for a thousand, and none while write is
-// called, which may be slow. It stops at the first error of write and returns it.
+// WriteSnapshot calls write with the records of a snapshot (see the package comment); a record is
+// lent for the call. The snapshot is of one moment: all shards are locked while the entries are
+// listed, well below a millisecond for a thousand, and none while write runs, which may be slow. It
+// stops at the first error of write and returns it.
 func (t *Table) WriteSnapshot(write func(rec []byte) error) error {
 	list, index := t.moment()
 	buf := mpack.AppendUint(mpack.AppendUint(mpack.AppendArray(nil, 2), changeVersion), index)
@@ -56,8 +57,8 @@ func (t *Table) WriteSnapshot(write func(rec []byte) error) error {
 	return nil
 }
 
-// moment returns what all shards hold at one moment, and the index of the last change by then. Everybody else locks one shard at
-// most, so the order of locking is no matter.
+// moment returns what all shards hold at one moment, and the index of the last change by then. All
+// other callers lock one shard at most, so the order of locking is free.
 func (t *Table) moment() (list []snapshot, index uint64) {
 	list = make([]snapshot, 0, t.Len())
 	for i := range t.shards {
@@ -73,8 +74,9 @@ func (t *Table) moment() (list []snapshot, index uint64) {
 	return list, index
 }
 
-// LoadRecord puts back what a record of a snapshot holds; rec is lent. Records come in any order, from one goroutine, before anything is
-// replayed: changes up to the index of the snapshot are then in the table, and Apply passes over them.
+// LoadRecord restores what a record of a snapshot holds; rec is lent. Records come in any order,
+// from one goroutine, before any replay: Apply then ignores changes up to the index of the
+// snapshot.
 func (t *Table) LoadRecord(rec []byte) error {
 	d, err := openRecord(rec)
 	if err != nil {

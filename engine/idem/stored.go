@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Stored is the outcome of one execution (toolhost §4.3: every outcome of an execution that started, D17). Once the table has
-// handed one out it is shared and immutable, and it stays valid after its entry is gone.
+// Stored is the outcome of one execution (toolhost §4.3: every outcome of an execution that
+// started, D17). It is shared and immutable, and stays valid after its entry is gone.
 type Stored struct {
 	// Status is the caller's code of how the tool ended.
 	Status uint8
@@ -21,11 +21,11 @@ type Stored struct {
 	Index uint64
 }
 
-// size returns the bytes that r counts for against Config.MaxBytes: those of its texts. It does not allocate.
+// size returns the bytes of r that count against Config.MaxBytes: its texts. It does not allocate.
 func (r *Stored) size() int64 { return int64(len(r.Output) + len(r.Error) + len(r.Dispatch)) }
 
-// clone returns a copy of r that shares no memory with it, so that what is kept is what is counted, whatever the slices are cut
-// from. Text that is not UTF-8 could be neither answered nor journalled; it gets U+FFFD in place of the bytes that are wrong.
+// clone returns a copy of r that shares no memory with it, so that what is kept is what is counted.
+// Wrong bytes in texts become U+FFFD: other text could be neither answered nor journalled.
 func (r *Stored) clone() *Stored {
 	c := *r
 	c.Output, c.Dispatch = text(r.Output), text(r.Dispatch)

@@ -14,7 +14,7 @@ const (
 	defaultTTL        = 60 * time.Second
 	DefaultMaxEntries = 1024
 	defaultMaxBytes   = 64 << 20
-	// defaultMaxWaiters is far above the connections of a server, each of which waits for one request at a time.
+	// defaultMaxWaiters is far above the connections of a server, each with one request that waits.
 	defaultMaxWaiters = 65536
 	DefaultShards     = 16
 	maxShards         = 256
@@ -26,17 +26,18 @@ type Config struct {
 	TTL time.Duration
 	// MaxEntries is the most entries, those in flight included; below 1: DefaultMaxEntries.
 	MaxEntries int
-	// MaxBytes is the most that the sizes of all stored outcomes add up to; below 1: defaultMaxBytes.
+	// MaxBytes is the most bytes of all stored outcomes; below 1: defaultMaxBytes.
 	MaxBytes int64
 	// MaxWaiters is the most waiters registered at a time; below 1: defaultMaxWaiters.
 	MaxWaiters int
 	// Shards is rounded up to a power of two and cut to maxShards; below 1: DefaultShards.
 	Shards int
-	// Now reads the monotonic clock in nanoseconds, never negative; it is called from any goroutine, with no lock held. It goes on
-	// where the journal ended. nil: link.Now.
+	// Now reads the monotonic clock in nanoseconds, never negative; it is called from any
+	// goroutine, with no lock held. It goes on where the journal ended. nil: link.Now.
 	Now func() int64
-	// Journal is told of every change and returns its index, which grows; 0: there are no indexes. It is called with a shard locked:
-	// it must not block and not use the table. The change is lent. nil: nothing is told.
+	// Journal gets every change and returns its index, which grows; 0: there are no indexes. It is
+	// called with a shard locked: it must not block and not use the table. The change is lent. nil:
+	// no journal.
 	Journal func(*Change) uint64
 }
 
@@ -50,7 +51,8 @@ type Table struct {
 	maxWaiters int64
 	mask       uint64
 	shards     []shard
-	// replaying silences the journal; head is the index up to which changes are in the table. Both belong to whoever replays.
+	// replaying silences the journal; head is the index up to which changes are in the table. Both
+	// belong to the replay.
 	replaying bool
 	head      uint64
 
@@ -111,7 +113,7 @@ func (t *Table) expiry(at int64) int64 {
 	return at + t.ttl
 }
 
-// Len returns the number of entries, those in flight included, and expired ones that nobody has dropped yet. It takes no lock.
+// Len returns the number of entries, in flight and expired ones included. It takes no lock.
 func (t *Table) Len() int { return int(t.entries.Load()) }
 
 // InFlight returns the number of entries in flight. It takes no lock.
@@ -123,7 +125,8 @@ func (t *Table) Bytes() int64 { return t.bytes.Load() }
 // Waiting returns the number of registered waiters. It takes no lock.
 func (t *Table) Waiting() int { return int(t.waiting.Load()) }
 
-// Hits returns how many requests were answered with a stored outcome so far, waiters included. It locks one shard after the other.
+// Hits returns how many requests got a stored outcome, waiters included. It locks the shards in
+// turn.
 func (t *Table) Hits() (n uint64) {
 	for i := range t.shards {
 		s := &t.shards[i]

@@ -1,8 +1,8 @@
 package idem
 
-// Restart puts k, which is Unknown, in flight again and returns the number of the attempt, at least 2. ok is false if another caller was
-// faster or the entry is gone: call Begin again. The caller ends it with Finish or Release. For tools that may be run twice
-// (durability §6.4).
+// Restart puts k, which is Unknown, in flight again and returns the number of the attempt, at least
+// 2. ok is false if another caller was faster or the entry is gone: call Begin again. The caller
+// ends it with Finish or Release. For tools that may be run twice (durability §6.4).
 func (t *Table) Restart(k Key) (attempt uint32, ok bool) {
 	now := t.now()
 	s := t.shardOf(&k)
@@ -16,8 +16,8 @@ func (t *Table) Restart(k Key) (attempt uint32, ok bool) {
 	return e.attempt, true
 }
 
-// FinishUnknown gives k, which is Unknown, the outcome r, an error as a rule, and returns it as Finish does; nil if another caller was
-// faster or the entry is gone: call Begin again.
+// FinishUnknown gives k, which is Unknown, the outcome r, an error as a rule, and returns it as
+// Finish does; nil if another caller was faster or the entry is gone: call Begin again.
 func (t *Table) FinishUnknown(k Key, r Stored) *Stored { return t.complete(&k, unknown, &r) }
 
 // unknown returns the entry of k if it is valid and unknown, else nil.
@@ -29,9 +29,10 @@ func (s *shard) unknown(k *Key, now int64) *entry {
 	return e
 }
 
-// Recovered ends a replay and returns how many entries are Unknown. It is called once, before anybody uses the table. The window of an
-// Unknown entry starts now: the execution may have gone on until the process ended, which nothing recorded. An end that lies in the
-// future, because the clock did not go on where the journal ended, counts as now.
+// Recovered ends a replay and returns how many entries are Unknown. It is called once, before the
+// table is used. The window of an Unknown entry starts now: the execution may have gone on until
+// the process ended. An end that lies in the future, because the clock did not go on where the
+// journal ended, counts as now.
 func (t *Table) Recovered() (unknowns int) {
 	now := t.now()
 	t.due.Store(none)
