@@ -7,15 +7,16 @@ type pair struct {
 	spelled []byte // the name as members.next gives it; nil: name
 	name    string
 	raw     []byte
-	// outputs and inner tell that what is written is the list of outputs, or a group's members, instead of raw.
+	// outputs and inner mean that what is written is the list of outputs, or a group's members,
+	// instead of raw.
 	outputs bool
 	inner   []pair
 	isGroup bool
 }
 
-// Append appends the envelope in the shape it came in: the input's members in the input's order with what was written over them,
-// then the members that were missing, by the rules of envelope §3.1 for its shape and boundary. It allocates only if dst has no
-// room.
+// Append appends the envelope in the shape it came in: the input's members in the input's order
+// with what was written over them, then the members that were missing, by the rules of envelope
+// §3.1 for its shape and boundary. It allocates only if dst has no room.
 func (e *Env) Append(dst []byte) []byte {
 	if e.shape == Nested {
 		return e.appendNested(dst)
@@ -65,7 +66,8 @@ func (e *Env) addMissing(list []pair, k Key, done *[numKeys]bool, always bool) [
 	return append(list, pair{name: k.name(Flat), raw: e.shown(k), outputs: set})
 }
 
-// hasNoDefault tells the members that nothing stands for when they are missing: the identifiers and times that Fill sets.
+// hasNoDefault marks the members that nothing stands for when they are missing: the identifiers and
+// times that Fill sets.
 func hasNoDefault(k Key) bool {
 	i := &infos[k]
 	return (i.class == identifier || i.class == moment) && i.defText == nil
@@ -140,7 +142,8 @@ func (e *Env) planGroup(list []pair, g group) []pair {
 	return list
 }
 
-// omitted tells whether the nested shape leaves a member out: one that would be shown empty, and the reason of a wait.
+// omitted reports whether the nested shape leaves a member out: one that would be shown empty, and
+// the reason of a wait.
 func (e *Env) omitted(k Key) bool {
 	f := &e.f[k]
 	if !omittedEmpty[k] {

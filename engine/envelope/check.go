@@ -146,7 +146,8 @@ func (e *Env) checkText(k Key, v Value) string {
 	return ""
 }
 
-// emptyIsMissing tells the members whose "" counts as missing (envelope §3.2); boundary B echoes it (envelope §3.3).
+// emptyIsMissing marks the members whose "" counts as missing (envelope §3.2); boundary B echoes it
+// (envelope §3.3).
 func (e *Env) emptyIsMissing(k Key) bool {
 	return e.form == JSON && (infos[k].class == identifier || k == CurrentStage)
 }
@@ -261,7 +262,8 @@ func (e *Env) checkTextMap(v Value) string {
 	return ""
 }
 
-// allMembers reports whether every member that counts, which is the last one of its name, is of a kind.
+// allMembers reports whether every member that counts, which is the last one of its name, is of a
+// kind.
 func (e *Env) allMembers(raw []byte, want Kind) bool {
 	for it := openMap(e.form, raw); ; {
 		_, _, v, ok := it.next()

@@ -7,8 +7,8 @@ import (
 	"trunkline/codec/jsonx"
 )
 
-// CanContinue appends whether an agent may run (envelope §4.4): not for an envelope that has ended, waits for an answer or is over
-// a bound.
+// CanContinue appends whether an agent may run (envelope §4.4): not for an envelope that has ended,
+// waits for an answer or is over a bound.
 func (x *Engine) CanContinue(dst, src []byte) (out []byte, err *Error) {
 	s, err := x.open(src, decodeEnvelope)
 	if err != nil {
@@ -116,7 +116,8 @@ func (e *Env) asked(k Key, kind InterruptKind, member string) []byte {
 	return appendNull(nil, JSON)
 }
 
-// answer is what to show the user: a pending question, else a pending message, else the final response.
+// answer is what to show the user: a pending question, else a pending message, else the final
+// response.
 func (e *Env) answer() []byte {
 	null := appendNull(nil, JSON)
 	if e.Bool(ClarificationPending) || e.pends(Clarification) {

@@ -26,7 +26,7 @@ func (s *step) consume() bool {
 			return false
 		}
 		raw, _ := s.e.output(k)
-		n := s.judge(cs, k, raw)
+		n := s.decide(cs, k, raw)
 		if n == following {
 			n = s.advance()
 		}
@@ -95,8 +95,8 @@ func (o *outcome) member(name []byte) *Value {
 	return nil
 }
 
-// judge is the table of S8 up to row h.
-func (s *step) judge(stage, k, raw []byte) next {
+// decide is the table of S8 up to row h.
+func (s *step) decide(stage, k, raw []byte) next {
 	e := &s.e
 	out := e.readOutcome(raw)
 	if status, _ := e.Str(out.status); string(status) == "error" {
@@ -136,7 +136,8 @@ func (s *step) failed(stage, k []byte) {
 	s.terminate(r, text)
 }
 
-// lastError returns the last element of errors whose agent is one of two; the very last one if both are nil.
+// lastError returns the last element of errors whose agent is one of two; the very last one if both
+// are nil.
 func (s *step) lastError(a, b []byte) (last []byte, ok bool) {
 	e := &s.e
 	v := e.Value(Errors)
@@ -231,7 +232,7 @@ func (s *step) criticise(stage []byte, out *outcome) next {
 			s.rewind(s.order[to])
 			return runAgent
 		}
-	case "approved", "": // an empty verdict says as little as none
+	case "approved", "": // an empty verdict counts as none
 	default:
 		s.recordVerdict(stage, verdict)
 	}
@@ -239,7 +240,7 @@ func (s *step) criticise(stage []byte, out *outcome) next {
 	return following
 }
 
-// satisfied returns the list of goals that a critic says are reached.
+// satisfied returns the list of goals that a critic reports as reached.
 func (s *step) satisfied(out *outcome) Value {
 	if out.satisfiedGoals.Kind == List {
 		return out.satisfiedGoals
@@ -299,7 +300,7 @@ func (s *step) recordStage(out *outcome) {
 	e.appendElement(CompletedStages, append(b, '}'))
 }
 
-// recordVerdict leaves a trace of a verdict that nobody knows (envelope D17).
+// recordVerdict leaves a trace of an unknown verdict (envelope D17).
 func (s *step) recordVerdict(stage, verdict []byte) {
 	b := jsonx.AppendString([]byte(`{"agent":`), stage)
 	b = append(b, `,"error_type":"UnknownVerdict","message":`...)

@@ -2,9 +2,10 @@ package envelope
 
 import "bytes"
 
-// Decode reads an envelope of either shape. src is JSON text that passed jsonx.Check or MessagePack that passed the Scanner. Every
-// known member is checked by the rules of its boundary (envelope §3.2, §3.3); a Problem says what is wrong, and e is then of no
-// use. Decode allocates only what e has no room for, and for Problems.
+// Decode reads an envelope of either shape. src is JSON text that passed jsonx.Check or MessagePack
+// that passed the Scanner. Every known member is checked by the rules of its boundary (envelope
+// §3.2, §3.3); a Problem describes what is wrong, and e is then of no use. Decode allocates only
+// what e has no room for, and for Problems.
 func (e *Env) Decode(form Form, src []byte) *Problem {
 	e.reset(form)
 	return e.decode(src)
@@ -17,10 +18,12 @@ func (e *Env) Reopen(form Form, src []byte) *Problem {
 	return e.decode(src)
 }
 
-// Bounds on what an envelope may hold beside its known members: each of these is worked with one by one, so that a few bytes of a
-// text would cost many of memory. They are far above what people send.
+// Bounds on what an envelope may hold beside its known members: each of these is worked with one by
+// one, so that a few bytes of a text would cost many of memory. They are far above what people
+// send.
 const (
-	// maxMembers bounds the members that the model does not know, at the top and in groups, and the outputs.
+	// maxMembers bounds the members that the model does not know, at the top and in groups, and the
+	// outputs.
 	maxMembers = 16384
 	// maxElements bounds stage_order, the goals and their statuses.
 	maxElements = 16384
@@ -28,7 +31,8 @@ const (
 
 const tooManyMembers, tooManyElements = "has more than 16384 members", "has more than 16384 elements"
 
-// count counts a member or output and says whether there are too many. Known members are few, but may be repeated.
+// count counts a member or output and reports whether there are too many. Known members are few,
+// but may be repeated.
 func (e *Env) count(known bool) (tooMany bool) {
 	if e.total++; !known {
 		e.unknown++
@@ -59,8 +63,8 @@ func (e *Env) decode(src []byte) *Problem {
 	return e.decodeFlat()
 }
 
-// readTop lists the members of the outermost map and finds out the shape; core tells whether one of the members is there by which
-// a flat envelope is recognised.
+// readTop lists the members of the outermost map and finds out the shape; core reports whether one
+// of the members is there by which a flat envelope is recognised.
 func (e *Env) readTop(raw []byte) (core bool) {
 	it := openMap(e.form, raw)
 	for {
@@ -120,7 +124,8 @@ func (e *Env) decodeFlat() *Problem {
 	return e.check()
 }
 
-// takeOldName settles a member that stands under another name of its: it counts if the usual one is not there, or null.
+// takeOldName settles a member that stands under another name of its: it counts if the usual one is
+// not there, or null.
 func (e *Env) takeOldName(i int) {
 	m := &e.top[i]
 	if m.kind == Null {
@@ -167,7 +172,8 @@ func (e *Env) decodeNested() *Problem {
 	return e.check()
 }
 
-// readGroups takes the members beside the groups and those in them; of a repeated name the last one counts.
+// readGroups takes the members beside the groups and those in them; of a repeated name the last one
+// counts.
 func (e *Env) readGroups() (have [numGroups]bool, p *Problem) {
 	var at [numGroups]int
 	var bad [numGroups]bool

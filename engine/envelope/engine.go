@@ -22,8 +22,8 @@ type Options struct {
 	MaxDepth int
 }
 
-// Engine answers the calls of boundary A. Each is a pure function of its input, the clock and the identifiers it has to invent. It
-// is safe for concurrent use.
+// Engine answers the calls of boundary A. Each is a pure function of its input, the clock and the
+// identifiers it has to invent. It is safe for concurrent use.
 type Engine struct {
 	opt   Options
 	order [][]byte
@@ -109,8 +109,9 @@ func (x *Engine) close(s *step) {
 
 func decodeEnvelope(e *Env, src []byte) *Problem { return e.Decode(JSON, src) }
 
-// Process appends the envelope src one step further to dst (envelope §4.1): src with the effects of §5.1, compact, without a line
-// end. ended is the bound that ended it (§4.2), NoReason otherwise. On an error dst is not changed.
+// Process appends the envelope src one step further to dst (envelope §4.1): src with the effects of
+// §5.1, compact, without a line end. ended is the bound that ended it (§4.2), NoReason otherwise.
+// On an error dst is not changed.
 func (x *Engine) Process(dst, src []byte) (out []byte, ended Reason, err *Error) {
 	s, err := x.open(src, decodeEnvelope)
 	if err != nil {
@@ -137,7 +138,8 @@ func (x *Engine) Process(dst, src []byte) (out []byte, ended Reason, err *Error)
 	return out, ended, nil
 }
 
-// Create appends a complete flat envelope made of the members of src (envelope §4.4); no step is taken.
+// Create appends a complete flat envelope made of the members of src (envelope §4.4); no step is
+// taken.
 func (x *Engine) Create(dst, src []byte) (out []byte, err *Error) {
 	s, err := x.open(src, (*Env).decodeMembers)
 	if err != nil {
@@ -150,7 +152,8 @@ func (x *Engine) Create(dst, src []byte) (out []byte, err *Error) {
 	return s.append(dst), nil
 }
 
-// append appends the envelope without the space that the input may have between its tokens (envelope §2.2).
+// append appends the envelope without the space that the input may have between its tokens
+// (envelope §2.2).
 func (s *step) append(dst []byte) []byte {
 	start := len(dst)
 	dst = s.e.Append(dst)

@@ -1,10 +1,11 @@
 package envelope
 
-// Env is an envelope being worked on: decoded in place, changed member by member, written again. The zero value is ready for
-// Decode; an Env is meant to be reused and then allocates nothing for envelopes no larger than before. It is not safe for
-// concurrent use.
+// Env is an envelope being worked on: decoded in place, changed member by member, written again.
+// The zero value is ready for Decode; an Env is meant to be reused and then allocates nothing for
+// envelopes no larger than before. It is not safe for concurrent use.
 //
-// What its methods return points into the decoded bytes or into the Env and is valid until the next Decode.
+// What its methods return points into the decoded bytes or into the Env and is valid until the next
+// Decode.
 type Env struct {
 	form  Form
 	shape Shape
@@ -16,15 +17,15 @@ type Env struct {
 	groups   [numGroups][]member
 	outputs  []output
 	outputAt nameSet // where each stands in outputs
-	// outputsSet tells that outputs differ from the encoding they came from.
+	// outputsSet means that outputs differ from the encoding they came from.
 	outputsSet bool
-	// newerFeedback tells that the flat shape's feedback came under its newer name only.
+	// newerFeedback means that the flat shape's feedback came under its newer name only.
 	newerFeedback bool
-	// olderMode tells the same of parallel_mode under its older name.
+	// olderMode means the same of parallel_mode under its older name.
 	olderMode bool
 
-	// unknown counts the members that the model does not know and the outputs, total all members that were gone through; trusted
-	// switches the bounds on them off.
+	// unknown counts the members that the model does not know and the outputs, total all members
+	// that were gone through; trusted switches the bounds on them off.
 	unknown, total int
 	trusted        bool
 
@@ -95,7 +96,7 @@ func recycle[T any](list []T) []T {
 // Release lets go of everything lent to e and of what it outgrew, for a pool to keep it.
 func (e *Env) Release() { e.reset(e.form) }
 
-// Problem says why something is no envelope, or which member is wrong (envelope §3.2, §3.3).
+// Problem describes why something is no envelope, or which member is wrong (envelope §3.2, §3.3).
 type Problem struct {
 	// Field is the path of the member, "" if the whole thing is meant.
 	Field string

@@ -2,8 +2,8 @@ package envelope
 
 import "time"
 
-// Fill sets the identifiers and times that are missing and that the form and shape add, or that stood there as null (envelope §3.1,
-// §3.2): new identifiers, and now. It changes nothing else.
+// Fill sets the identifiers and times that are missing and that the form and shape add, or that
+// stood there as null (envelope §3.1, §3.2): new identifiers, and now. It changes nothing else.
 func (e *Env) Fill(now time.Time, newID IDSource) {
 	adds := e.form == JSON || e.shape == Nested
 	e.fillID(EnvelopeID, EnvelopePrefix, adds, newID)
@@ -36,7 +36,8 @@ func (e *Env) NewID(k Key, prefix string, newID IDSource) {
 	e.SetText(k, newID(append(buf[:0], prefix...)))
 }
 
-// dropLeftovers forgets the members of an error object that an earlier reply left in the envelope (envelope §3.2).
+// dropLeftovers forgets the members of an error object that an earlier reply left in the envelope
+// (envelope §3.2).
 func (e *Env) dropLeftovers() {
 	var isError, hasCode bool
 	for i := range e.top {

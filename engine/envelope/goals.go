@@ -3,7 +3,7 @@ package envelope
 // goals is the goal bookkeeping of one step: read when it is needed, written once at the end.
 type goals struct {
 	loaded, allSet, remainingSet, statusSet bool
-	// tooMany tells that there are more goals than maxElements.
+	// tooMany means that there are more goals than maxElements.
 	tooMany bool
 
 	all, remaining [][]byte
@@ -76,7 +76,7 @@ func (g *goals) setStatus(e *Env, name []byte, status string) {
 	g.statusSet = true
 }
 
-// done reports whether a goal's status says that nothing remains to do (envelope §3.2).
+// done reports whether a goal's status means that nothing remains to do (envelope §3.2).
 func (g *goals) done(e *Env, name []byte) bool {
 	at := g.statusOf.find(name)
 	if at < 0 {
@@ -86,7 +86,8 @@ func (g *goals) done(e *Env, name []byte) bool {
 	return string(s) == "satisfied" || string(s) == "complete"
 }
 
-// normalise fills in what is missing: the remaining goals, and the status of each goal (envelope §3.2).
+// normalise fills in what is missing: the remaining goals, and the status of each goal (envelope
+// §3.2).
 func (g *goals) normalise(e *Env) {
 	if e.f[AllGoals].raw == nil {
 		return

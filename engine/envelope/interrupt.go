@@ -6,8 +6,8 @@ import (
 	"trunkline/codec/jsonx"
 )
 
-// InterruptKindOf returns the kind of the pending interrupt; ok is false if none is pending. A pending one without a kind, or
-// without an object at all, is of UnknownKind.
+// InterruptKindOf returns the kind of the pending interrupt; ok is false if none is pending. A
+// pending one without a kind, or without an object at all, is of UnknownKind.
 func (e *Env) InterruptKindOf() (k InterruptKind, ok bool) {
 	if !e.Bool(InterruptPending) {
 		return UnknownKind, false
@@ -41,7 +41,8 @@ func (e *Env) clarificationAnswer() []byte {
 	return s
 }
 
-// confirmationAnswer returns what the user said to a request for approval; ok is false while there is nothing.
+// confirmationAnswer returns the answer of the user to a request for approval; ok is false while
+// there is nothing.
 func (e *Env) confirmationAnswer() (approved, ok bool) {
 	if e.Value(ConfirmationResponse).Kind == Bool {
 		return e.Bool(ConfirmationResponse), true
@@ -50,7 +51,7 @@ func (e *Env) confirmationAnswer() (approved, ok bool) {
 	return v.true(), v.Kind == Bool
 }
 
-// fillFrom gives a text member that is null what the pending interrupt says.
+// fillFrom gives a text member that is null the value in the pending interrupt.
 func (e *Env) fillFrom(k Key, kind InterruptKind, member string) {
 	if e.Text(k) != nil || !e.pends(kind) {
 		return
@@ -82,8 +83,8 @@ func (s *step) clarify() (ended bool) {
 	return false
 }
 
-// afterClarification is the stage that an answer goes to: the one that finds out what the user wants, unless the question came
-// from an earlier one.
+// afterClarification is the stage that an answer goes to: the one that finds out what the user
+// wants, unless the question came from an earlier one.
 func (s *step) afterClarification() []byte {
 	cs := s.stage()
 	at, intent := s.at(cs), s.at([]byte("intent"))
@@ -175,7 +176,8 @@ func (s *step) otherInterrupt() (ended bool) {
 	return false
 }
 
-// raise shows a new interrupt to callers that know them (envelope §5.1): id, then the question or message under member.
+// raise shows a new interrupt to callers that know them (envelope §5.1): id, then the question or
+// message under member.
 func (s *step) raise(k InterruptKind, id []byte, member string, ask Value) {
 	e := &s.e
 	if f := &e.f[InterruptPending]; e.shape == Flat && f.raw == nil && !f.null {
@@ -193,7 +195,7 @@ func (s *step) raise(k InterruptKind, id []byte, member string, ask Value) {
 	e.SetBool(InterruptPending, true)
 }
 
-// derivedID is the identifier of an interrupt that nobody gave one (envelope §3.7).
+// derivedID is the identifier of an interrupt that came without one (envelope §3.7).
 func (s *step) derivedID(prefix string, stage []byte, k InterruptKind) []byte {
 	e := &s.e
 	return appendDerivedID([]byte(prefix), e.Text(EnvelopeID), stage, e.Int(Iteration), e.Int(CurrentStageNumber), k.String())

@@ -3,7 +3,8 @@ package envelope
 // Key is a member of an envelope that the model knows (envelope §3.1).
 type Key uint8
 
-// The members in the order of the table of envelope §3.2, then the ones that only some dialects use.
+// The members in the order of the table of envelope §3.2, then the ones that only some dialects
+// use.
 const (
 	EnvelopeID Key = iota
 	RequestID
@@ -57,7 +58,8 @@ const (
 	noKey Key = 0xff
 )
 
-// flatKeys is how many keys the table of envelope §3.2 has: every reply of boundary A in the flat shape holds all of them.
+// flatKeys is how many keys the table of envelope §3.2 has: every reply of boundary A in the flat
+// shape holds all of them.
 const flatKeys = InterruptPending
 
 // group is the map of the nested shape that a member lives in.
@@ -180,11 +182,12 @@ const (
 	loopFeedback = "loop_feedback" // of LoopFeedback
 )
 
-// flatAdded lists what a flat envelope of boundary B gets added when missing, in this order (envelope §3.1).
+// flatAdded lists what a flat envelope of boundary B gets added when missing, in this order
+// (envelope §3.1).
 var flatAdded = [...]Key{CurrentStage, StageOrder, Iteration, MaxIterations, LLMCallCount, MaxLLMCalls, AgentHopCount, MaxAgentHops,
 	Terminated, TerminalReason, TerminationReason, InterruptPending, Outputs, Metadata}
 
-// omittedEmpty tells the members that the nested shape leaves out rather than show them empty.
+// omittedEmpty marks the members that the nested shape leaves out rather than show them empty.
 var omittedEmpty = [numKeys]bool{ActiveStages: true, CompletedStageSet: true, FailedStages: true, TerminalReason: true,
 	TerminationReason: true, Interrupt: true, CompletedAt: true}
 

@@ -36,7 +36,8 @@ var interruptKinds = [numInterruptKinds]struct {
 	SystemError:       {"system_error", time.Hour},
 }
 
-// parseInterruptKind returns the kind that s spells in any ASCII case, old name included, or UnknownKind. It does not allocate.
+// parseInterruptKind returns the kind that s spells in any ASCII case, old name included, or
+// UnknownKind. It does not allocate.
 func parseInterruptKind(s []byte) InterruptKind {
 	for k := Clarification; k < numInterruptKinds; k++ {
 		if equalFold(s, interruptKinds[k].name) {
@@ -49,8 +50,8 @@ func parseInterruptKind(s []byte) InterruptKind {
 	return UnknownKind
 }
 
-// Retention returns for how long a session that waits on an interrupt of this kind is kept at least (envelope §5.3). An
-// unknown kind asks for nothing beyond the retention of every session: 0.
+// Retention returns for how long a session that waits on an interrupt of this kind is kept at least
+// (envelope §5.3). An unknown kind asks for nothing beyond the retention of every session: 0.
 func (k InterruptKind) Retention() time.Duration {
 	if k >= numInterruptKinds {
 		return 0

@@ -2,8 +2,9 @@ package envelope
 
 import "fmt"
 
-// overBound says which bound of boundary A an agent's run would exceed (S9): iterations count retries and may reach their
-// maximum, the others may not (envelope D9). It is NoReason within bounds.
+// overBound returns which bound of boundary A an agent's run would exceed (S9): iterations count
+// retries and may reach their maximum, the others may not (envelope D9). It is NoReason within
+// bounds.
 func (e *Env) overBound() (r Reason, text string) {
 	var n, limit Key
 	var format string
@@ -20,7 +21,8 @@ func (e *Env) overBound() (r Reason, text string) {
 	return r, fmt.Sprintf(format, e.Int(n), e.Int(limit))
 }
 
-// Exhausted says which bound of boundary B is met (envelope §4.6), NoReason for none. It does not allocate.
+// Exhausted returns which bound of boundary B is met (envelope §4.6), NoReason for none. It does
+// not allocate.
 func (e *Env) Exhausted() Reason {
 	switch {
 	case e.Int(LLMCallCount) >= e.Int(MaxLLMCalls):

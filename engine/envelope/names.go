@@ -48,7 +48,7 @@ func nameHash[T ~string | ~[]byte](name T) uint8 {
 
 var noName = knownName{key: noKey, group: noGroup, in: noGroup}
 
-// findName returns what a name means; a name that nobody knows means nothing anywhere.
+// findName returns what a name means; an unknown name means nothing anywhere.
 func findName(name []byte) *knownName {
 	if len(name) == 0 {
 		return &noName
@@ -62,7 +62,8 @@ func findName(name []byte) *knownName {
 // old reports whether n is not the usual name of its key in the flat shape.
 func (n *knownName) old() bool { return n.flat && n.name != infos[n.key].flat }
 
-// Known reports whether name is a member that an envelope of either shape may have at its top (envelope §3.1).
+// Known reports whether name is a member that an envelope of either shape may have at its top
+// (envelope §3.1).
 func Known(name []byte) bool {
 	n := findName(name)
 	return n.flat || n.top

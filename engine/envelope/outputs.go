@@ -11,7 +11,8 @@ type output struct {
 // replacement stands for an escape that is half a surrogate.
 var replacement = []byte("\uFFFD")
 
-// readOutputs lists the agents' outputs; of a repeated name the last one counts. A null one is not there (envelope §3.2).
+// readOutputs lists the agents' outputs; of a repeated name the last one counts. A null one is not
+// there (envelope §3.2).
 func (e *Env) readOutputs(raw []byte) *Problem {
 	for it := openMap(e.form, raw); ; {
 		spelled, name, v, ok := it.next()
@@ -68,7 +69,8 @@ func (e *Env) output(name []byte) (raw []byte, ok bool) {
 	return e.outputs[at].raw, true
 }
 
-// SetOutput sets an agent's output, an encoded map; name and raw are kept and not copied. A new one comes behind the others.
+// SetOutput sets an agent's output, an encoded map; name and raw are kept and not copied. A new one
+// comes behind the others.
 func (e *Env) SetOutput(name, raw []byte) {
 	e.outputsSet = true
 	if at := e.outputAt.add(name); at >= 0 {

@@ -1,7 +1,7 @@
 package envelope
 
-// Text returns the text of a member of the text and time classes, without escapes; the default where it is missing, nil where
-// that is null.
+// Text returns the text of a member of the text and time classes, without escapes; the default
+// where it is missing, nil where that is null.
 func (e *Env) Text(k Key) []byte { return e.f[k].text }
 
 // Int returns a counter, its default where it is missing.
@@ -20,7 +20,8 @@ func (e *Env) strings(k Key, dst [][]byte) [][]byte {
 	return e.textsOf(e.Value(k), dst)
 }
 
-// textsOf appends the strings of an encoded list to dst; elements of other types are skipped (envelope §3.8).
+// textsOf appends the strings of an encoded list to dst; elements of other types are skipped
+// (envelope §3.8).
 func (e *Env) textsOf(list Value, dst [][]byte) [][]byte {
 	if list.Kind != List {
 		return dst
@@ -39,7 +40,8 @@ func (e *Env) textsOf(list Value, dst [][]byte) [][]byte {
 // Reason returns why the envelope ended, or why it waits.
 func (e *Env) Reason() Reason { return ParseReason(e.f[TerminalReason].text) }
 
-// Get returns a member of an encoded map, the last one where the name is repeated; Absent if there is none or raw is no map.
+// Get returns a member of an encoded map, the last one where the name is repeated; Absent if there
+// is none or raw is no map.
 func (e *Env) Get(raw []byte, name string) (v Value) {
 	for it := openMap(e.form, raw); ; {
 		_, key, el, ok := it.next()

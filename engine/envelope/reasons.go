@@ -23,8 +23,8 @@ const (
 	numReasons
 )
 
-// reasonNames are the two spellings of each reason. The one of boundary B in lower case is accepted as well as the one it is
-// written in.
+// reasonNames are the two spellings of each reason. The one of boundary B in lower case is accepted
+// as well as the one it is written in.
 var reasonNames = [numReasons]struct{ exchange, wire string }{
 	CompletedSuccessfully:  {"completed_successfully", "COMPLETED"},
 	ClarificationRequired:  {"clarification_required", "CLARIFICATION_REQUIRED"},
@@ -40,8 +40,9 @@ var reasonNames = [numReasons]struct{ exchange, wire string }{
 	LLMFailedFatally:       {"llm_failed_fatally", "LLM_FAILED_FATALLY"},
 }
 
-// ParseReason returns the reason that s spells, in either column of envelope §3.4 and any ASCII case; NoReason for empty text and
-// OtherReason for every other. It does not allocate. The alias "completed" is the spelling of boundary B in lower case.
+// ParseReason returns the reason that s spells, in either column of envelope §3.4 and any ASCII
+// case; NoReason for empty text and OtherReason for every other. It does not allocate. The alias
+// "completed" is the spelling of boundary B in lower case.
 func ParseReason(s []byte) Reason {
 	if len(s) == 0 {
 		return NoReason
@@ -55,7 +56,8 @@ func ParseReason(s []byte) Reason {
 	return OtherReason
 }
 
-// Exchange returns the spelling of boundary A in the flat shape (envelope §3.4, left column); empty for NoReason and OtherReason.
+// Exchange returns the spelling of boundary A in the flat shape (envelope §3.4, left column); empty
+// for NoReason and OtherReason.
 func (r Reason) Exchange() string {
 	if r >= numReasons {
 		return ""
@@ -63,8 +65,8 @@ func (r Reason) Exchange() string {
 	return reasonNames[r].exchange
 }
 
-// Wire returns the spelling of boundary B and of the nested shape (envelope §3.4, right column); empty for NoReason and
-// OtherReason.
+// Wire returns the spelling of boundary B and of the nested shape (envelope §3.4, right column);
+// empty for NoReason and OtherReason.
 func (r Reason) Wire() string {
 	if r >= numReasons {
 		return ""
@@ -72,7 +74,8 @@ func (r Reason) Wire() string {
 	return reasonNames[r].wire
 }
 
-// String returns the exchange spelling, "none" for NoReason and "other" for OtherReason: it is for people.
+// String returns the exchange spelling, "none" for NoReason and "other" for OtherReason: it is for
+// people.
 func (r Reason) String() string {
 	switch {
 	case r == NoReason:
@@ -83,13 +86,14 @@ func (r Reason) String() string {
 	return r.Exchange()
 }
 
-// bound reports whether r is one of the four bounds, max_..._exceeded, which make a process command fail (envelope §4.2).
+// bound reports whether r is one of the four bounds, max_..._exceeded, which make a process command
+// fail (envelope §4.2).
 func (r Reason) bound() bool {
 	return MaxIterationsExceeded <= r && r <= MaxCriticFiresExceeded
 }
 
-// equalFold reports whether s and name are equal but for the case of ASCII letters. Nothing outside ASCII folds, so that no
-// look-alike passes for a name.
+// equalFold reports whether s and name are equal but for the case of ASCII letters. Nothing outside
+// ASCII folds, so that no look-alike passes for a name.
 func equalFold(s []byte, name string) bool {
 	if len(s) != len(name) {
 		return false

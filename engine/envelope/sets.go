@@ -1,6 +1,7 @@
 package envelope
 
-// SetCompleted notes that a stage succeeded: it joins completed_stage_set and leaves failed_stages (envelope §5.2).
+// SetCompleted notes that a stage succeeded: it joins completed_stage_set and leaves failed_stages
+// (envelope §5.2).
 func (e *Env) SetCompleted(stage string) {
 	e.addName(CompletedStageSet, stage)
 	if e.Value(FailedStages).Kind == Map {
@@ -15,8 +16,8 @@ func (e *Env) SetFailed(stage string, why []byte) {
 	e.SetMember(FailedStages, stage, e.arena[start:len(e.arena):len(e.arena)])
 }
 
-// addName adds a name to a set, in the way the set is written: a new one as the shape has it, a map in the flat shape and a list
-// in the nested one.
+// addName adds a name to a set, in the way the set is written: a new one as the shape has it, a map
+// in the flat shape and a list in the nested one.
 func (e *Env) addName(k Key, name string) {
 	v := e.Value(k)
 	if v.Kind == List || v.Kind != Map && e.shape == Nested {

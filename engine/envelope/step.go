@@ -89,7 +89,7 @@ func (s *step) at(stage []byte) int { return s.index.find(stage) }
 
 func (s *step) has(stage string) bool { return s.at([]byte(stage)) >= 0 }
 
-// run is S1 to S9; each part says whether it ended the call.
+// run is S1 to S9; each part reports whether it ended the call.
 func (s *step) run() {
 	e := &s.e
 	if e.Bool(Terminated) {
@@ -206,7 +206,8 @@ func (s *step) rewind(to []byte) {
 	s.move(to)
 }
 
-// moveOutputs takes a stage's output away, also one under its other name, which would be taken for it.
+// moveOutputs takes a stage's output away, also one under its other name, which would be taken for
+// it.
 func (s *step) moveOutputs(stage []byte) {
 	for {
 		k, ok := s.key(stage)
@@ -219,7 +220,8 @@ func (s *step) moveOutputs(stage []byte) {
 	}
 }
 
-// keepMoved puts the outputs taken away into metadata.prior_outputs, over older ones of the same name.
+// keepMoved puts the outputs taken away into metadata.prior_outputs, over older ones of the same
+// name.
 func (s *step) keepMoved() {
 	e := &s.e
 	var names nameSet
@@ -259,7 +261,7 @@ func (s *step) terminate(r Reason, text string) { s.e.Terminate(r, text, s.now) 
 
 func (s *step) stampCompleted() { s.e.stampCompleted(s.now) }
 
-// Terminate ends the envelope: the four members that say so (envelope §5.1, §5.2).
+// Terminate ends the envelope: the four members that record it (envelope §5.1, §5.2).
 func (e *Env) Terminate(r Reason, text string, now time.Time) {
 	e.SetBool(Terminated, true)
 	e.setReason(r)

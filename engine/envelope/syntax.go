@@ -31,8 +31,8 @@ const (
 // Kind is the type of an encoded value.
 type Kind uint8
 
-// The kinds of values. A JSON number is an Int if its value is integral and fits 64 bits, however it is spelled; a MessagePack
-// float is a Float.
+// The kinds of values. A JSON number is an Int if its value is integral and fits 64 bits, however
+// it is spelled; a MessagePack float is a Float.
 const (
 	Absent Kind = iota
 	Null
@@ -44,8 +44,8 @@ const (
 	Map
 )
 
-// Value is an encoded value: Raw is its whole encoding in the envelope's form, nil for Absent. It is lent like the envelope it
-// comes from.
+// Value is an encoded value: Raw is its whole encoding in the envelope's form, nil for Absent. It
+// is lent like the envelope it comes from.
 type Value struct {
 	Kind Kind
 	Raw  []byte
@@ -71,8 +71,9 @@ func openMap(form Form, raw []byte) (it members) {
 	return it
 }
 
-// next returns the next member. spelled is the name as it is written: what stands between the quotes in JSON, the whole encoding
-// in MessagePack. name is the text, which is the same slice in JSON: plain tells whether it has no escapes.
+// next returns the next member. spelled is the name as it is written: what stands between the
+// quotes in JSON, the whole encoding in MessagePack. name is the text, which is the same slice in
+// JSON: plain reports whether it has no escapes.
 func (it *members) next() (spelled, name []byte, v Value, ok bool) {
 	if it.form == JSON {
 		key, jv, ok := it.j.Next()
@@ -118,7 +119,7 @@ func valueOf(form Form, raw []byte) Value {
 var jsonKinds = [...]Kind{jsonx.End: Absent, jsonx.ObjectStart: Map, jsonx.ArrayStart: List, jsonx.String: String, jsonx.Number: Float,
 	jsonx.True: Bool, jsonx.False: Bool, jsonx.Null: Null}
 
-// fromJSON leaves numbers as Float: integer tells the integral ones, when somebody asks.
+// fromJSON leaves numbers as Float: integer marks the integral ones, on request.
 func fromJSON(v jsonx.Value) Value {
 	if v.Raw == nil {
 		return Value{}
@@ -159,7 +160,8 @@ func integer(form Form, v Value) (n int64, ok bool) {
 	return jsonx.Integral(v.Raw)
 }
 
-// hugeInteger returns an integer above the 64-bit signed range, which only MessagePack has a type for.
+// hugeInteger returns an integer above the 64-bit signed range, which only MessagePack has a type
+// for.
 func hugeInteger(form Form, v Value) (n uint64, ok bool) {
 	if form != MsgPack {
 		return 0, false
@@ -168,7 +170,8 @@ func hugeInteger(form Form, v Value) (n uint64, ok bool) {
 	return uint64(m.Int), m.Kind == mpack.BigUint
 }
 
-// textOf returns the text of a String: a part of its encoding where that has no escapes, else appended to arena.
+// textOf returns the text of a String: a part of its encoding where that has no escapes, else
+// appended to arena.
 func textOf(form Form, v Value, arena []byte) (s, arenaAfter []byte) {
 	if form == MsgPack {
 		return mpack.ReadValue(v.Raw).Data, arena

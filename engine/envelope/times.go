@@ -5,11 +5,13 @@ import "time"
 // timeLayout is how the engine writes times: UTC, six fraction digits (envelope §3.6).
 const timeLayout = "2006-01-02T15:04:05.000000Z"
 
-// maxFraction is the most digits a fraction of a second may have: nanoseconds, which is what time.Time holds.
+// maxFraction is the most digits a fraction of a second may have: nanoseconds, which is what
+// time.Time holds.
 const maxFraction = 9
 
-// appendTime appends t as the engine writes times (envelope §3.6), e.g. 2026-01-02T03:04:05.000000Z: UTC, cut to microseconds.
-// It allocates only to grow dst. Years outside 0 to 9999 give text that validTime refuses.
+// appendTime appends t as the engine writes times (envelope §3.6), e.g.
+// 2026-01-02T03:04:05.000000Z: UTC, cut to microseconds. It allocates only to grow dst. Years
+// outside 0 to 9999 give text that validTime refuses.
 func appendTime(dst []byte, t time.Time) []byte {
 	return t.UTC().AppendFormat(dst, timeLayout)
 }
@@ -18,14 +20,15 @@ func appendTime(dst []byte, t time.Time) []byte {
 //
 //	YYYY-MM-DD (T|t|space) hh:mm[:ss[(.|,)f]] [Z|z|±hh:mm|±hhmm|±hh]      f: 1 to 9 digits
 //
-// with every field in its range: a day the month has in that year, hours to 23, minutes and seconds to 59 (no leap seconds),
-// offsets to ±23:59. It does not allocate.
+// with every field in its range: a day the month has in that year, hours to 23, minutes and seconds
+// to 59 (no leap seconds), offsets to ±23:59. It does not allocate.
 func validTime(s []byte) bool {
 	_, ok := parseClock(s)
 	return ok
 }
 
-// ParseTime reads what validTime accepts, as UTC. A time without a zone is UTC already. It does not allocate.
+// ParseTime reads what validTime accepts, as UTC. A time without a zone is UTC already. It does not
+// allocate.
 func ParseTime(s []byte) (t time.Time, ok bool) {
 	c, ok := parseClock(s)
 	if !ok {
@@ -120,7 +123,8 @@ func parseZone(s []byte) (minutes int, ok bool) {
 	return minutes, ok
 }
 
-// twoDigits reads the two digits that s begins with and reports whether they are there and between low and high.
+// twoDigits reads the two digits that s begins with and reports whether they are there and between
+// low and high.
 func twoDigits(s []byte, low, high int) (n int, ok bool) {
 	if len(s) < 2 || s[0]-'0' > 9 || s[1]-'0' > 9 {
 		return 0, false

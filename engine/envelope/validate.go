@@ -4,11 +4,12 @@ import (
 	"trunkline/codec/jsonx"
 )
 
-// documented lists the members that the published schema requires of an envelope; all of them may be missing (envelope D5).
+// documented lists the members that the published schema requires of an envelope; all of them may
+// be missing (envelope D5).
 var documented = [...]Key{EnvelopeID, RequestID, UserID, SessionID, RawInput, Outputs, CurrentStage, Terminated}
 
-// Validate appends whether src is an envelope, everything that is wrong with it, and what differs from the published schema
-// though it is accepted (envelope §4.4). It takes any text.
+// Validate appends whether src is an envelope, everything that is wrong with it, and what differs
+// from the published schema though it is accepted (envelope §4.4). It takes any text.
 func (x *Engine) Validate(dst, src []byte) (out []byte) {
 	var errors, warnings []string
 	s := x.works.Get().(*step)

@@ -96,7 +96,8 @@ func (e *Env) put(k Key, kind Kind, start int) {
 	e.SetRaw(k, kind, e.arena[start:len(e.arena):len(e.arena)])
 }
 
-// SetRaw makes raw, which is kept and not copied, the encoding of a member that is not a text, time, counter or flag.
+// SetRaw makes raw, which is kept and not copied, the encoding of a member that is not a text,
+// time, counter or flag.
 func (e *Env) SetRaw(k Key, kind Kind, raw []byte) {
 	f := &e.f[k]
 	f.raw, f.kind, f.set = raw, kind, true
@@ -109,8 +110,8 @@ func (e *Env) Remove(k Key) {
 	f.defaults(k)
 }
 
-// setReason sets terminal_reason in the spelling of the boundary and shape; NoReason is null in the flat shape and absent in the
-// nested one (envelope §3.4).
+// setReason sets terminal_reason in the spelling of the boundary and shape; NoReason is null in the
+// flat shape and absent in the nested one (envelope §3.4).
 func (e *Env) setReason(r Reason) {
 	switch {
 	case r == NoReason && e.shape == Nested:
@@ -158,15 +159,16 @@ func (e *Env) appendElementMsgPack(k Key, v Value, raw []byte) {
 	e.put(k, List, start)
 }
 
-// SetMember sets a member of a map member, a missing one counting as empty; the other members are copied.
+// SetMember sets a member of a map member, a missing one counting as empty; the other members are
+// copied.
 func (e *Env) SetMember(k Key, name string, raw []byte) {
 	start := len(e.arena)
 	e.arena = e.appendWith(e.arena, e.Value(k), name, raw)
 	e.put(k, Map, start)
 }
 
-// appendWith appends the map v with one member replaced, or added behind the others. Only the last of a repeated name is replaced,
-// as only that one counts, and the others go.
+// appendWith appends the map v with one member replaced, or added behind the others. Only the last
+// of a repeated name is replaced, as only that one counts, and the others go.
 func (e *Env) appendWith(dst []byte, v Value, name string, raw []byte) []byte {
 	list, found := e.scratch[:0], -1
 	if v.Kind == Map {

@@ -24,7 +24,7 @@ func (k *Kernel) Create(now Instant, a *CreateArgs, out *PCB) (Result, RateDecis
 		k.removeOldest()
 	}
 	k.store(a, &at, out)
-	if k.wanted(ProcessCreated) {
+	if k.hasSubscriber(ProcessCreated) {
 		k.emitCreated(now, &at)
 	}
 	return OK, d
@@ -62,6 +62,6 @@ func (k *Kernel) removeOldest() {
 	defer at.sh.mu.Unlock()
 	c := Change{Kind: ChangeRemove, PID: at.sh.pid(at.r)}
 	k.journalScheduled(&c)
-	k.tell(k.cfg.Removed, c.PID)
+	k.runHook(k.cfg.Removed, c.PID)
 	k.applyRemove(&at)
 }

@@ -38,8 +38,8 @@ type Events interface {
 // maxPayloadScratch bounds what the kernel keeps for building payloads: a single huge reason must not stay.
 const maxPayloadScratch = 64 << 10
 
-// wanted counts an event and says whether to build it. Caller holds the scheduling lock; so for the emitters.
-func (k *Kernel) wanted(kind EventKind) bool {
+// hasSubscriber counts an event and says whether to build it. Caller holds the scheduling lock; so for the emitters.
+func (k *Kernel) hasSubscriber(kind EventKind) bool {
 	return k.cfg.Events != nil && k.cfg.Events.Published(kind)
 }
 
@@ -68,7 +68,7 @@ func (k *Kernel) emitCreated(now Instant, at *place) {
 
 // emitStateChanged tells of the transition from old to the row's present state, if anyone wants to know.
 func (k *Kernel) emitStateChanged(now Instant, at *place, old State, reason []byte) {
-	if !k.wanted(ProcessStateChanged) {
+	if !k.hasSubscriber(ProcessStateChanged) {
 		return
 	}
 	b := append(k.begin(at), `,"old_state":"`...)
@@ -82,7 +82,7 @@ func (k *Kernel) emitStateChanged(now Instant, at *place, old State, reason []by
 
 // emitTerminated tells of the end of a process, if anyone wants to know.
 func (k *Kernel) emitTerminated(now Instant, at *place, reason []byte) {
-	if !k.wanted(ProcessTerminated) {
+	if !k.hasSubscriber(ProcessTerminated) {
 		return
 	}
 	b := appendMember(k.begin(at), `,"session_id":`, at.sh.sessionID(at.r))

@@ -97,7 +97,7 @@ func (k *Kernel) Terminate(now Instant, pid, reason []byte, out *PCB) Result {
 	old := at.r.state
 	if old.terminal() {
 		k.snapshot(&at, out)
-		k.tell(k.cfg.Ended, pid)
+		k.runHook(k.cfg.Ended, pid)
 		return OK
 	}
 	k.move(&at, Terminated, reason, out)
@@ -126,13 +126,13 @@ func (k *Kernel) move(at *place, to State, reason []byte, out *PCB) {
 	k.applyTransition(c, at, index)
 	at.sh.fill(out, at.r)
 	if to == Terminated {
-		k.tell(k.cfg.Ended, c.PID)
+		k.runHook(k.cfg.Ended, c.PID)
 	}
 	c.PID, c.Reason = nil, nil
 }
 
-// tell calls a hook, if there is one.
-func (k *Kernel) tell(hook func(pid []byte), pid []byte) {
+// runHook calls a hook, if there is one.
+func (k *Kernel) runHook(hook func(pid []byte), pid []byte) {
 	if hook != nil {
 		hook(pid)
 	}

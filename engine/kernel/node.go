@@ -4,16 +4,16 @@ import (
 	"sync/atomic"
 )
 
-// whereabouts say which of the scheduler's structures a node is in. The numbers stand in snapshots.
-type whereabouts uint8
+// queueState say which of the scheduler's structures a node is in. The numbers stand in snapshots.
+type queueState uint8
 
 const (
-	nowhere   whereabouts = iota // NEW, RUNNING, WAITING, BLOCKED
-	queued                       // READY, in its priority's FIFO
-	returned                     // READY, back at its old place: in its priority's heap
-	leased                       // READY, handed out until the lease ends
-	handedOut                    // READY, handed out without a lease (D20)
-	completed                    // TERMINATED or ZOMBIE
+	nowhere   queueState = iota // NEW, RUNNING, WAITING, BLOCKED
+	queued                      // READY, in its priority's FIFO
+	returned                    // READY, back at its old place: in its priority's heap
+	leased                      // READY, handed out until the lease ends
+	handedOut                   // READY, handed out without a lease (D20)
+	completed                   // TERMINATED or ZOMBIE
 )
 
 // node is the scheduler's side of a process: one list membership at a time. It holds no pointers. Guarded by the scheduling
@@ -21,7 +21,7 @@ const (
 type node struct {
 	ref        uint32 // table reference of the row
 	prev, next uint32 // list neighbours; prev is the heap position while returned; next chains free nodes
-	where      whereabouts
+	where      queueState
 	priority   Priority
 	// ready is the sequence of the entry into READY; while completed the index of the record of the completion, which orders
 	// those of one instant.

@@ -44,7 +44,7 @@ type snapshotRow struct {
 	Change
 	index uint64
 	clock int64
-	where whereabouts
+	where queueState
 }
 
 // snapshotStamps is a rate log in a snapshot; ages of the stamps, newest first, stand in b.
@@ -158,13 +158,13 @@ func (d *changeReader) row(r *snapshotRow) {
 	r.PID, r.RequestID, r.UserID, r.SessionID = d.pid(), d.str(), d.str(), d.str()
 	r.State, r.Priority = State(d.enum(NumStates)), Priority(d.enum(NumPriorities))
 	r.Seq, r.index, r.clock = d.uint(maxCreated), d.uint(math.MaxUint64), d.int()
-	r.where, r.ReadySeq, r.Expiry = whereabouts(d.enum(uint8(completed)+1)), d.uint(math.MaxUint64), d.int()
+	r.where, r.ReadySeq, r.Expiry = queueState(d.enum(uint8(completed)+1)), d.uint(math.MaxUint64), d.int()
 	r.Reason, r.Usage, r.Quota = d.str(), d.usage(), d.quota()
 	d.bad = d.bad || r.Seq == 0 || !r.where.fits(r.State) || len(r.Reason) > 0 && r.State != Blocked
 }
 
 // fits reports whether a process in state s can be at w.
-func (w whereabouts) fits(s State) bool {
+func (w queueState) fits(s State) bool {
 	switch w {
 	case nowhere:
 		return s != Ready && !s.terminal()

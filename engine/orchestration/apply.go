@@ -10,7 +10,8 @@ import (
 	"trunkline/engine/table"
 )
 
-// errNotApplicable says that a change does not fit the state it is applied to, or the limits of this engine.
+// errNotApplicable means that a change does not fit the state it is applied to, or the limits of
+// this engine.
 var errNotApplicable = errors.New("cannot apply change")
 
 func notApplicable(ch *Change, why string) error {
@@ -21,10 +22,11 @@ func notApplicable(ch *Change, why string) error {
 	return fmt.Errorf("%w: %s of %q: %s", errNotApplicable, ch.Kind, id, why)
 }
 
-// Recovering begins and ends a recovery, which is all calls of LoadRecord and Apply. Meanwhile the limits of the tables do not hold: what
-// is put back was let in when it was decided, and what had to make room for it has a record of its own. A snapshot is not of one
-// moment, so that the replay behind it may meet an entry and its successor together. Afterwards a table may hold more than its limits,
-// if those are lower now: it takes new entries as old ones go.
+// Recovering begins and ends a recovery, which is all calls of LoadRecord and Apply. Meanwhile the
+// limits of the tables do not hold: what is put back was let in when it was decided, and what had
+// to make room for it has a record of its own. A snapshot is not of one moment, so that the replay
+// behind it may meet an entry and its successor together. Afterwards a table may hold more than its
+// limits, if those are lower now: it takes new entries as old ones go.
 func (o *Engine) Recovering(on bool) {
 	if on {
 		o.sessions.SetLimits(math.MaxInt, math.MaxInt64)
@@ -35,9 +37,10 @@ func (o *Engine) Recovering(on bool) {
 	o.envelopes.SetLimits(o.cfg.MaxEnvelopes, o.cfg.MaxEnvelopeBytes)
 }
 
-// Apply replays one journalled change, which has index; the journal is told nothing. Changes come in the order in which they were
-// told, from one goroutine, before anybody uses the engine. A change of a session that another one replaced has no effect, nor has one that
-// a snapshot already holds. c is scratch.
+// Apply replays one journalled change, which has index; nothing is recorded. Changes come in the
+// order in which they were recorded, from one goroutine, before any request uses the engine. A
+// change of a session that another one replaced has no effect, nor has one that a snapshot already
+// holds. c is scratch.
 func (o *Engine) Apply(c *Call, ch *Change, index uint64) error {
 	c.Now, c.replaying = ch.At, true
 	defer func() { c.replaying = false }()
@@ -161,7 +164,8 @@ func (o *Engine) applyAnswer(c *Call, ch *Change, index uint64) {
 	o.resolve(c, list, a)
 }
 
-// applyReport takes a report that was decided before: where it led, and whether that was the end, stands in the change.
+// applyReport takes a report that was decided before: where it led, and whether that was the end,
+// stands in the change.
 func (o *Engine) applyReport(c *Call, s *session, ch *Change) error {
 	if ch.To < 0 || ch.To >= s.p.stageCount() || ch.Edge >= len(s.edges) {
 		return notApplicable(ch, "no such stage or edge")

@@ -9,7 +9,7 @@ import (
 	"trunkline/engine/link"
 )
 
-// ChangeKind says what a Change does.
+// ChangeKind is what a Change does.
 type ChangeKind uint8
 
 // The kinds of change.
@@ -18,9 +18,11 @@ const (
 	ChangeEnvelope ChangeKind = iota + 1
 	// ChangeEnvelopeDrop removes the stored envelope ID.
 	ChangeEnvelopeDrop
-	// ChangeSession makes PID the session Seq, over an older one: Pipeline, Envelope, at the stage To.
+	// ChangeSession makes PID the session Seq, over an older one: Pipeline, Envelope, at the stage
+	// To.
 	ChangeSession
-	// ChangeReport takes Report into session Seq of PID, moves it to the stage To over the edge Edge, and ends it if Reason is set.
+	// ChangeReport takes Report into session Seq of PID, moves it to the stage To over the edge
+	// Edge, and ends it if Reason is set.
 	ChangeReport
 	// ChangeEnd ends session Seq of PID for Reason.
 	ChangeEnd
@@ -43,8 +45,8 @@ func (k ChangeKind) String() string {
 	return "unknown"
 }
 
-// Change is one resolved effect on the state of an Engine; its kind says which fields count. Byte slices are lent: a journal that
-// keeps a Change encodes it before it returns.
+// Change is one resolved effect on the state of an Engine; its kind determines which fields count.
+// Byte slices are lent: a journal that keeps a Change encodes it before it returns.
 type Change struct {
 	Kind ChangeKind
 	// At is what the request that made the change saw of the clocks.
@@ -72,11 +74,11 @@ type SessionRef struct {
 // changeVersion is the version of the encoding; another one is refused.
 const changeVersion = 1
 
-// ErrBadChange says that bytes are no change of a version and kind known here.
+// ErrBadChange means that bytes are no change of a version and kind known here.
 var ErrBadChange = errors.New("cannot parse change")
 
-// AppendChange appends the encoding of c: a MessagePack list of the version, the kind, both clocks and the fields of the kind in
-// the order of encodeFields.
+// AppendChange appends the encoding of c: a MessagePack list of the version, the kind, both clocks
+// and the fields of the kind in the order of encodeFields.
 func AppendChange(dst []byte, c *Change) []byte {
 	counts := [numChangeKinds]int{ChangeEnvelope: 2, ChangeEnvelopeDrop: 1, ChangeSession: 5, ChangeReport: 16, ChangeEnd: 4, ChangeAnswer: 2,
 		ChangeSessionDrop: 2}
@@ -134,8 +136,9 @@ func appendRaw(dst, raw []byte) []byte {
 	return append(dst, raw...)
 }
 
-// ParseChange reads a change from b, which is all of it. The slices of c point into b. What a record calls a map is sound MessagePack;
-// whether it is an envelope or a pipeline is for Apply to find out.
+// ParseChange reads a change from b, which is all of it. The slices of c point into b. What a
+// record calls a map is sound MessagePack; whether it is an envelope or a pipeline is for Apply to
+// find out.
 func ParseChange(b []byte, c *Change) error {
 	*c = Change{}
 	var sc mpack.Scanner

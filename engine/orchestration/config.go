@@ -7,17 +7,20 @@ import (
 // end is the target that is no stage: the pipeline is over (envelope §5.2).
 const end = -1
 
-// Limits on what one configuration may hold, so that a session's memory and the time of a report are bounded whatever the frame
-// size is. They are far above what people write; a configuration over one of them is refused by name.
+// Limits on what one configuration may hold, so that a session's memory and the time of a report
+// are bounded whatever the frame size is. They are far above what people write; a configuration
+// over one of them is refused by name.
 const (
-	// maxStages bounds the stages of a pipeline: with names of full length its stage_order, which stands in every reply, takes a
-	// fifth of a frame.
+	// maxStages bounds the stages of a pipeline: with names of full length its stage_order, which
+	// stands in every reply, takes a fifth of a frame.
 	maxStages = 1024
 	// MaxRules bounds the routing rules of all stages together.
 	MaxRules = 65536
-	// maxConditions bounds the different conditions of one stage: each needs a place on the stack while a report is routed.
+	// maxConditions bounds the different conditions of one stage: each needs a place on the stack
+	// while a report is routed.
 	maxConditions = 1024
-	// MaxRuleMembers bounds the list elements and map pairs, at any depth, of all rule values together.
+	// MaxRuleMembers bounds the list elements and map pairs, at any depth, of all rule values
+	// together.
 	MaxRuleMembers = 65536
 	// maxEdgeLimits bounds the entries of edge_limits.
 	maxEdgeLimits = 65536
@@ -30,8 +33,9 @@ const (
 	defaultMaxAgentHops  = 21
 )
 
-// Pipeline is a validated pipeline_config with all names resolved to indexes (envelope §3.9). It never changes once parsed and
-// may be shared by sessions and goroutines; it holds nothing of the bytes it was parsed from.
+// Pipeline is a validated pipeline_config with all names resolved to indexes (envelope §3.9). It
+// never changes once parsed and may be shared by sessions and goroutines; it holds nothing of the
+// bytes it was parsed from.
 type Pipeline struct {
 	// The bounds a session takes over into its envelope; 0 means already exhausted.
 	MaxIterations, MaxLLMCalls, MaxAgentHops int64
@@ -46,7 +50,8 @@ type Pipeline struct {
 
 // Stage is one step of a pipeline.
 type Stage struct {
-	// Name is unique in its pipeline; Agent is who runs the stage, the name itself if the configuration says nothing else.
+	// Name is unique in its pipeline; Agent is who runs the stage, the name itself if the
+	// configuration sets nothing else.
 	Name, Agent string
 
 	errorNext, defaultNext int32 // a stage, End or unset
@@ -79,8 +84,8 @@ func (p *Pipeline) appendStageOrder(dst []byte) []byte {
 	return dst
 }
 
-// What the parts of a pipeline weigh in bytes: their structures, and for what stands in a map its share of the map's places,
-// which are not all taken.
+// What the parts of a pipeline weigh in bytes: their structures, and for what stands in a map its
+// share of the map's places, which are not all taken.
 const (
 	pipelineWeight  = 512
 	stageWeight     = 128
@@ -101,9 +106,10 @@ func (p *Pipeline) bytes() int64 {
 	return n
 }
 
-// ParsePipeline reads the MessagePack map raw, which passed the Scanner, as a pipeline_config (envelope §3.9). It returns either
-// the pipeline or the text of the refusal. The first fault answers, looked for in this order: name; the stages in the order
-// listed, names first; their rules and next stages; the bounds; the edge limits. It takes time and memory linear in raw.
+// ParsePipeline reads the MessagePack map raw, which passed the Scanner, as a pipeline_config
+// (envelope §3.9). It returns either the pipeline or the text of the refusal. The first fault
+// answers, looked for in this order: name; the stages in the order listed, names first; their rules
+// and next stages; the bounds; the edge limits. It takes time and memory linear in raw.
 func ParsePipeline(raw []byte) (p *Pipeline, refusal string) {
 	c := configParser{p: &Pipeline{}}
 	top := c.object(place{}, raw, topKeys[:])

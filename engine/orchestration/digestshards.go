@@ -72,7 +72,7 @@ func (d *shardDigests) add(kind byte, key, state []byte) {
 	d.sums[mixed(h)%DigestShards] += mixed(crc64.Update(h, d.table, state))
 }
 
-// mixed makes that sums tell more than sums of checksums would.
+// mixed mixes checksums, so that their sums differ where sums of checksums would not.
 func mixed(h uint64) uint64 {
 	h = (h ^ h>>33) * 0xff51afd7ed558ccd
 	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53

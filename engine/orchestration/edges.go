@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// edge is a way from one stage to another that the routing of a pipeline can take. Counters of a session are a slice indexed as
-// Pipeline.edges, so they exist for these pairs only: all pairs of stages would be quadratic in the configuration.
+// edge is a way from one stage to another that the routing of a pipeline can take. Counters of a
+// session are a slice indexed as Pipeline.edges, so they exist for these pairs only: all pairs of
+// stages would be quadratic in the configuration.
 type edge struct {
 	from, to int32
 	max      int32 // unlimited without an edge limit
@@ -36,7 +37,8 @@ func (p *Pipeline) indexEdges() {
 	p.edges = slices.Clone(p.edges)
 }
 
-// limitEdge sets the limit of an edge. The first one counts; one for a pair that is no edge has nothing to limit.
+// limitEdge sets the limit of an edge. The first one counts; one for a pair that is no edge has
+// nothing to limit.
 func (p *Pipeline) limitEdge(from, to int, limit int32) {
 	if i := p.edgeIndex(from, to); i >= 0 && p.edges[i].max == unlimited {
 		p.edges[i].max = limit
@@ -53,11 +55,12 @@ func (p *Pipeline) edgeIndex(from, to int) int {
 	return int(s.edgesFrom) + i
 }
 
-// edgeCount returns how many edges the routing can take: the length of a session's slice of counters.
+// edgeCount returns how many edges the routing can take: the length of a session's slice of
+// counters.
 func (p *Pipeline) edgeCount() int { return len(p.edges) }
 
-// edge returns the index of the edge between two stages, -1 if no routing takes it, and its limit: the number of times it may be
-// taken, 0 for never. It does not allocate.
+// edge returns the index of the edge between two stages, -1 if no routing takes it, and its limit:
+// the number of times it may be taken, 0 for never. It does not allocate.
 func (p *Pipeline) edge(from, to int) (index int, limit int64, limited bool) {
 	if index = p.edgeIndex(from, to); index < 0 || p.edges[index].max == unlimited {
 		return index, 0, false
@@ -65,7 +68,8 @@ func (p *Pipeline) edge(from, to int) (index int, limit int64, limited bool) {
 	return index, int64(p.edges[index].max), true
 }
 
-// edgeAt returns the stages of the edge with that index; indexes go by the from stage, then by the to stage.
+// edgeAt returns the stages of the edge with that index; indexes go by the from stage, then by the
+// to stage.
 func (p *Pipeline) edgeAt(index int) (from, to int) {
 	return int(p.edges[index].from), int(p.edges[index].to)
 }

@@ -13,8 +13,8 @@ import (
 	"trunkline/engine/table"
 )
 
-// Defaults of Config (envelope §6). The bounds in bytes are this server's own: the counts alone would allow as much as a frame
-// for each entry.
+// Defaults of Config (envelope §6). The bounds in bytes are this server's own: the counts alone
+// would allow as much as a frame for each entry.
 const (
 	defaultMaxSessions       = 10_000
 	defaultMaxSessionBytes   = 1 << 30
@@ -24,10 +24,12 @@ const (
 	defaultEnvelopeRetention = 24 * time.Hour
 )
 
-// evictableAfter is how long an envelope that has not ended must have been untouched before a new one may take its place.
+// evictableAfter is how long an envelope that has not ended must have been untouched before a new
+// one may take its place.
 const evictableAfter = time.Hour
 
-// ReplyReserve is what a reply has beside its body, at most: the size rule of envelope §4.5 leaves it free of every frame.
+// ReplyReserve is what a reply has beside its body, at most: the size rule of envelope §4.5 leaves
+// it free of every frame.
 const ReplyReserve = 4096
 
 // Config holds the settings of an Engine. Zero fields take the defaults.
@@ -42,8 +44,9 @@ type Config struct {
 
 	// MaxReply is the largest body of a reply in bytes: max_frame_bytes less ReplyReserve.
 	MaxReply int
-	// Journal is shown every change under the lock that decided it, before its request is answered, and returns its index; may be
-	// nil. It is called from several goroutines at once and must neither block for long nor call the engine.
+	// Journal is shown every change under the lock that decided it, before its request is answered,
+	// and returns its index; may be nil. It is called from several goroutines at once and must
+	// neither block for long nor call the engine.
 	Journal func(*Change) (index uint64)
 	// NewID makes identifiers; nil: envelope.RandomID.
 	NewID envelope.IDSource
@@ -93,16 +96,17 @@ type Call struct {
 	Now link.Instant
 	// Msg is the text of a refusal; what stood there before is overwritten.
 	Msg []byte
-	// Retryable tells that the request may simply be repeated.
+	// Retryable means that the request may simply be repeated.
 	Retryable bool
-	// Work grows by the bytes that were decoded and encoded: what requests cost beside their own bytes and those of their replies.
+	// Work grows by the bytes that were decoded and encoded: what requests cost beside their own
+	// bytes and those of their replies.
 	Work int
 
-	// replaying tells that the changes come from the journal.
+	// replaying means that the changes come from the journal.
 	replaying bool
 
 	scan    mpack.Scanner
-	change  Change // scratch, so that telling allocates nothing
+	change  Change // scratch, so that recording allocates nothing
 	env     envelope.Env
 	levels  int    // of containers in what env was decoded from; 0: not counted
 	buf     []byte // the envelope encoded anew

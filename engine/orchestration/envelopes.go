@@ -38,8 +38,8 @@ type CreateArgs struct {
 	StageOrder, Metadata []byte
 }
 
-// CreateEnvelope stores a new nested envelope and appends it to out (envelope §4.5). On a refusal out is returned as it came, and
-// so it is for all methods.
+// CreateEnvelope stores a new nested envelope and appends it to out (envelope §4.5). On a refusal
+// out is returned as it came, and so it is for all methods.
 func (o *Engine) CreateEnvelope(c *Call, a *CreateArgs, out []byte) ([]byte, wire.Code) {
 	for it := mpack.OpenList(a.StageOrder); ; {
 		raw, ok := it.Next()
@@ -124,10 +124,12 @@ func (o *Engine) insertNew(c *Call, out []byte) ([]byte, wire.Code) {
 	return out, c.refuse(wire.Internal, "Cannot find a free identifier", nil, "")
 }
 
-// maxIDTries is how often an identifier that is taken is drawn again: only a broken source gets there.
+// maxIDTries is how often an identifier that is taken is drawn again: only a broken source gets
+// there.
 const maxIDTries = 16
 
-// CloneEnvelope stores a copy of an envelope under a new identifier and appends it to out (envelope §4.9).
+// CloneEnvelope stores a copy of an envelope under a new identifier and appends it to out (envelope
+// §4.9).
 func (o *Engine) CloneEnvelope(c *Call, v mpack.Value, out []byte) ([]byte, wire.Code) {
 	if code := c.envelopeField(v); code != wire.OK {
 		return out, code
@@ -135,8 +137,8 @@ func (o *Engine) CloneEnvelope(c *Call, v mpack.Value, out []byte) ([]byte, wire
 	return o.insertNew(c, out)
 }
 
-// CheckBounds appends whether the envelope that the request's body is, or holds under the key envelope, may go on
-// (envelope §4.6).
+// CheckBounds appends whether the envelope that the request's body is, or holds under the key
+// envelope, may go on (envelope §4.6).
 func (o *Engine) CheckBounds(c *Call, body, out []byte) ([]byte, wire.Code) {
 	code := wire.OK
 	if inner, wrapped := unwrap(body); wrapped {
@@ -160,7 +162,8 @@ func appendLeft(dst []byte, e *envelope.Env, limit, n envelope.Key) []byte {
 	return mpack.AppendInt(dst, max(e.Int(limit)-e.Int(n), 0))
 }
 
-// unwrap looks for an envelope under the key envelope of a body that has no member of an envelope itself.
+// unwrap looks for an envelope under the key envelope of a body that has no member of an envelope
+// itself.
 func unwrap(body []byte) (v mpack.Value, ok bool) {
 	it := mpack.OpenMap(body)
 	for {
@@ -177,8 +180,8 @@ func unwrap(body []byte) (v mpack.Value, ok bool) {
 	}
 }
 
-// UpdateEnvelope replaces a stored envelope and appends it to out. If it takes back an interrupt, sessions that hold an envelope of
-// its identifier and wait go on (envelope §4.7).
+// UpdateEnvelope replaces a stored envelope and appends it to out. If it takes back an interrupt,
+// sessions that hold an envelope of its identifier and wait go on (envelope §4.7).
 func (o *Engine) UpdateEnvelope(c *Call, v mpack.Value, out []byte) ([]byte, wire.Code) {
 	if code := c.envelopeField(v); code != wire.OK {
 		return out, code
@@ -218,13 +221,13 @@ func (o *Engine) UpdateEnvelope(c *Call, v mpack.Value, out []byte) ([]byte, wir
 	return append(out, encoded...), wire.OK
 }
 
-// stored makes and tells the value that takes the place of another one, whose entry is locked.
+// stored makes and records the value that takes the place of another one, whose entry is locked.
 func (o *Engine) stored(c *Call, id, encoded []byte) *stored {
 	v := &stored{encoded: encoded}
 	v.life.Store(alive)
 	if o.journals() {
 		c.change = Change{Kind: ChangeEnvelope, ID: id, Envelope: encoded}
-		v.last.Store(o.tell(c, &c.change))
+		v.last.Store(o.recordChange(c, &c.change))
 	}
 	return v
 }
@@ -252,7 +255,8 @@ func (o *Engine) replace(c *Call, id, encoded []byte, class table.Class) wire.Co
 	}
 }
 
-// endStored ends the stored envelope whose identifier is that of a terminated process (envelope §5.2).
+// endStored ends the stored envelope whose identifier is that of a terminated process (envelope
+// §5.2).
 func (o *Engine) endStored(c *Call, pid []byte) {
 	defer o.lockID(pid).Unlock()
 	entry := o.envelopes.Acquire(pid)
@@ -277,7 +281,7 @@ func (o *Engine) endStored(c *Call, pid []byte) {
 	}
 }
 
-// sweepEnvelopes drops the envelopes that nobody touched for their retention.
+// sweepEnvelopes drops the envelopes that no request touched for their retention.
 func (o *Engine) sweepEnvelopes(now link.Instant) int {
 	return o.envelopes.Sweep(now.Mono-int64(o.cfg.EnvelopeRetention/time.Nanosecond), func(*stored, table.Class, int64) bool { return true })
 }

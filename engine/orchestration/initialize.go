@@ -19,7 +19,8 @@ type InitArgs struct {
 	Force            bool
 }
 
-// Initialize starts a session and appends its SessionState (envelope §4.10). On any refusal a session that is there stays as it was.
+// Initialize starts a session and appends its SessionState (envelope §4.10). On any refusal a
+// session that is there stays as it was.
 func (o *Engine) Initialize(c *Call, a *InitArgs, out []byte) ([]byte, wire.Code) {
 	s, code := o.prepare(c, a)
 	if code != wire.OK {
@@ -32,7 +33,8 @@ func (o *Engine) Initialize(c *Call, a *InitArgs, out []byte) ([]byte, wire.Code
 	return s.appendState(out), wire.OK
 }
 
-// ExecutePipeline starts a session named by its envelope and appends its first instruction (envelope §4.8).
+// ExecutePipeline starts a session named by its envelope and appends its first instruction
+// (envelope §4.8).
 func (o *Engine) ExecutePipeline(c *Call, env, config mpack.Value, out []byte) ([]byte, wire.Code) {
 	s, code := o.prepare(c, &InitArgs{Config: config, Envelope: env})
 	if code != wire.OK {
@@ -45,7 +47,8 @@ func (o *Engine) ExecutePipeline(c *Call, env, config mpack.Value, out []byte) (
 	return o.next(c, s, out), wire.OK
 }
 
-// prepare makes the session that the arguments describe. Without a process identifier the envelope's takes its place.
+// prepare makes the session that the arguments describe. Without a process identifier the
+// envelope's takes its place.
 func (o *Engine) prepare(c *Call, a *InitArgs) (*session, wire.Code) {
 	if code := c.haveFields(a); code != wire.OK {
 		return nil, code
@@ -69,7 +72,8 @@ func (o *Engine) prepare(c *Call, a *InitArgs) (*session, wire.Code) {
 	return s, o.adopt(c, s)
 }
 
-// haveFields looks at both fields before either is read, in the order of the method's table: what is missing is said first.
+// haveFields looks at both fields before either is read, in the order of the method's table: what
+// is missing is reported first.
 func (c *Call) haveFields(a *InitArgs) wire.Code {
 	type field struct {
 		v    mpack.Value
@@ -137,7 +141,8 @@ func (p *Pipeline) entry(stage []byte) (index int, ok bool) {
 	return 0, false
 }
 
-// enter puts the session into the table; it is locked then, so that nobody comes before the request that made it.
+// enter puts the session into the table; it is locked then, so that no other request comes before
+// the one that made it.
 func (o *Engine) enter(c *Call, s *session, force bool) wire.Code {
 	s.mu.Lock()
 	size, class := s.size(cap(s.env)), s.class()
@@ -166,8 +171,8 @@ func (o *Engine) enter(c *Call, s *session, force bool) wire.Code {
 	return c.full(tableFull)
 }
 
-// await lets updates find a session that waits; only now, so that its beginning is told before its answer. It may have been dropped
-// in between.
+// await lets updates find a session that waits; only now, so that its beginning is recorded before
+// its answer. It may have been dropped in between.
 func (o *Engine) await(s *session) {
 	if s.state != waiting {
 		return

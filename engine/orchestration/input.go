@@ -10,8 +10,8 @@ import (
 	"trunkline/engine/envelope"
 )
 
-// mapField returns the encoded value of a field that is a map, or JSON text of one (envelope §3.1); text is where that is
-// turned into MessagePack. kind begins the refusal of text that is not JSON.
+// mapField returns the encoded value of a field that is a map, or JSON text of one (envelope §3.1);
+// text is where that is turned into MessagePack. kind begins the refusal of text that is not JSON.
 func (c *Call) mapField(v mpack.Value, field, kind string, text *[]byte) (raw []byte, code wire.Code) {
 	switch v.Kind {
 	case mpack.Map:
@@ -34,17 +34,20 @@ func (c *Call) mapField(v mpack.Value, field, kind string, text *[]byte) (raw []
 
 const invalidEnvelope = "Invalid envelope: "
 
-// Replies may nest as deep as requests (wire.MaxMsgpackDepth), and hold what came in a request inside of more.
+// Replies may nest as deep as requests (wire.MaxMsgpackDepth), and hold what came in a request
+// inside of more.
 const (
 	aroundEnvelope = 2                  // the reply and its body
 	aroundOutput   = aroundEnvelope + 2 // the envelope and its outputs
 	tooDeep        = " nests too deep: its reply would have more than 512 levels"
 )
 
-// reshaped is how many levels at most an envelope gets while it is decoded and encoded anew: a member moves into a section.
+// reshaped is how many levels at most an envelope gets while it is decoded and encoded anew: a
+// member moves into a section.
 const reshaped = 2
 
-// shallow refuses the envelope in c.buf, made of c.env, if its replies would nest too deep to be read back.
+// shallow refuses the envelope in c.buf, made of c.env, if its replies would nest too deep to be
+// read back.
 func (c *Call) shallow() wire.Code {
 	if c.levels > 0 && c.levels <= wire.MaxMsgpackDepth-aroundEnvelope-reshaped || c.scan.Fits(c.buf, aroundEnvelope) {
 		return wire.OK
@@ -75,7 +78,8 @@ func (c *Call) envelopeField(v mpack.Value) wire.Code {
 	return code
 }
 
-// pipelineField reads the field pipeline_config; source is a copy of it as MessagePack, if that is to be kept.
+// pipelineField reads the field pipeline_config; source is a copy of it as MessagePack, if that is
+// to be kept.
 func (c *Call) pipelineField(v mpack.Value, keep bool) (p *Pipeline, source []byte, code wire.Code) {
 	raw, code := c.mapField(v, "pipeline_config", "Invalid pipeline_config: ", &c.text)
 	if code != wire.OK {

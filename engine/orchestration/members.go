@@ -50,8 +50,8 @@ var (
 	limitKeys = [...]string{"from_stage", "to_stage", "max_count"}
 )
 
-// place is where an object stands in a pipeline_config: an element of a list, or of a list in such an element. The zero place is
-// the pipeline_config itself.
+// place is where an object stands in a pipeline_config: an element of a list, or of a list in such
+// an element. The zero place is the pipeline_config itself.
 type place struct {
 	list, inner string
 	i, j        int
@@ -72,16 +72,16 @@ func (p place) path(member string) string {
 	return s
 }
 
-// object is a map of a pipeline_config taken apart: the encodings of the members named by keys. They point into the bytes
-// parsed. A member that is absent or nil is nil here.
+// object is a map of a pipeline_config taken apart: the encodings of the members named by keys.
+// They point into the bytes parsed. A member that is absent or nil is nil here.
 type object struct {
 	at   place
 	keys []string
 	raw  [maxKeys][]byte
 }
 
-// configParser reads one pipeline_config. Its methods do nothing of use once fault is set; callers look at it where going on
-// would cost something.
+// configParser reads one pipeline_config. Its methods do nothing of use once fault is set; callers
+// look at it where going on would cost something.
 type configParser struct {
 	p      *Pipeline
 	drafts []draft // as listed
@@ -107,7 +107,7 @@ func (c *configParser) exceeds(at place, member string, limit int, units string)
 	c.misfit(at, member, "exceeds "+strconv.Itoa(limit)+" "+units)
 }
 
-// kindOf is the kind of the value raw, told of lists and maps without looking for their end.
+// kindOf is the kind of the value raw, determined for lists and maps without looking for their end.
 func kindOf(raw []byte) mpack.Kind {
 	switch {
 	case !isContainer(raw):
@@ -140,7 +140,8 @@ func (c *configParser) object(at place, raw []byte, keys []string) object {
 	}
 }
 
-// str returns the text of member k, which points into the bytes parsed; set tells whether there is one.
+// str returns the text of member k, which points into the bytes parsed; set reports whether there
+// is one.
 func (c *configParser) str(o *object, k int) (s []byte, set bool) {
 	if o.raw[k] == nil {
 		return nil, false
@@ -172,8 +173,8 @@ func (c *configParser) required(o *object, k int) []byte {
 	return s
 }
 
-// list returns an iterator over member k, empty if there is none. It is refused if it has more than room elements, which is what
-// is left of limit units.
+// list returns an iterator over member k, empty if there is none. It is refused if it has more than
+// room elements, which is what is left of limit units.
 func (c *configParser) list(o *object, k, room, limit int, units string) mpack.List {
 	if o.raw[k] == nil {
 		return mpack.List{}
@@ -190,7 +191,7 @@ func (c *configParser) list(o *object, k, room, limit int, units string) mpack.L
 	return l
 }
 
-// integer returns member k; set tells whether there is one.
+// integer returns member k; set reports whether there is one.
 func (c *configParser) integer(o *object, k int) (n int64, set bool) {
 	if o.raw[k] == nil {
 		return 0, false
@@ -206,7 +207,7 @@ func (c *configParser) integer(o *object, k int) (n int64, set bool) {
 	return 0, false
 }
 
-// counter returns member k as a non-negative i32; set tells whether there is one.
+// counter returns member k as a non-negative i32; set reports whether there is one.
 func (c *configParser) counter(o *object, k int) (n int64, set bool) {
 	if o.raw[k] != nil {
 		if v := mpack.ReadValue(o.raw[k]); v.Kind == mpack.BigUint {

@@ -22,7 +22,8 @@ type Report struct {
 	HasTokensIn, HasTokensOut bool
 }
 
-// Report takes an agent's result, moves the session on and appends the next instruction (envelope §5.2).
+// Report takes an agent's result, moves the session on and appends the next instruction (envelope
+// §5.2).
 func (o *Engine) Report(c *Call, r *Report, out []byte) ([]byte, wire.Code) {
 	s, code := o.find(c, r.ProcessID, true)
 	if code != wire.OK {
@@ -60,7 +61,7 @@ func (o *Engine) Report(c *Call, r *Report, out []byte) ([]byte, wire.Code) {
 		if st.reason != envelope.NoReason {
 			c.change.Text = c.failure
 		}
-		s.advance(o.tell(c, &c.change))
+		s.advance(o.recordChange(c, &c.change))
 	}
 	o.moved(c, s, &st)
 	i := s.instruct(c, c.failure)
@@ -85,7 +86,7 @@ type step struct {
 	reason envelope.Reason // of the end, NoReason if it goes on; the text of the end is in Call.failure
 }
 
-// take writes what a report says into c.env.
+// take writes the content of a report into c.env.
 func (c *Call) take(s *session, r *Report) {
 	e := &c.env
 	c.record(r)
@@ -134,7 +135,8 @@ func (c *Call) record(r *Report) {
 	e.SetMember(envelope.Metadata, "last_agent_failure", c.failure)
 }
 
-// appendFailed appends the output of a failed report: success and error are set in it, also over ones of its own.
+// appendFailed appends the output of a failed report: success and error are set in it, also over
+// ones of its own.
 func appendFailed(dst []byte, r *Report) []byte {
 	n := 0
 	for it := mpack.OpenMap(r.Output); ; n++ {
@@ -162,7 +164,8 @@ func appendFailed(dst []byte, r *Report) []byte {
 
 func isVerdict(key []byte) bool { return string(key) == "success" || string(key) == "error" }
 
-// decide says where a report that was taken leads: steps 5 to 10 of envelope §5.2. It changes nothing but c.failure.
+// decide returns where a report that was taken leads: steps 5 to 10 of envelope §5.2. It changes
+// nothing but c.failure.
 func (s *session) decide(c *Call, r *Report) step {
 	e := &c.env
 	from := int(s.stage.Load())

@@ -6,8 +6,8 @@ import (
 	"trunkline/engine/link"
 )
 
-// Next appends what to do now (envelope §4.11). Without a report in between it appends the same again. It allocates nothing unless
-// the session waits, or is ended by this very call.
+// Next appends what to do now (envelope §4.11). Without a report in between it appends the same
+// again. It allocates nothing unless the session waits, or is ended by this very call.
 func (o *Engine) Next(c *Call, pid, out []byte) ([]byte, wire.Code) {
 	s, code := o.find(c, pid, true)
 	if code != wire.OK {
@@ -38,8 +38,9 @@ func (o *Engine) State(c *Call, pid, out []byte) ([]byte, wire.Code) {
 	return s.appendState(out), wire.OK
 }
 
-// Cancel marks the session of a process that is being terminated: whatever comes next for it finds it ended. It is brief, for
-// callers that hold a lock under which the process ends; ProcessEnded does the work.
+// Cancel marks the session of a process that is being terminated: whatever comes next for it finds
+// it ended. It is brief, for callers that hold a lock under which the process ends; ProcessEnded
+// does the work.
 func (o *Engine) Cancel(pid []byte) {
 	if o.sessions.Len() == 0 {
 		return
@@ -49,16 +50,17 @@ func (o *Engine) Cancel(pid []byte) {
 	}
 }
 
-// CancelBefore is Cancel while a journal is replayed: index is that of the end of the process. A session that has a later change was
-// ended by that change already, or began after the process had ended.
+// CancelBefore is Cancel while a journal is replayed: index is that of the end of the process. A
+// session that has a later change was ended by that change already, or began after the process had
+// ended.
 func (o *Engine) CancelBefore(pid []byte, index uint64) {
 	if s, ok := o.sessions.Get(pid); ok && s.last.Load() < index {
 		s.cancelled.Store(true)
 	}
 }
 
-// ProcessEnded does what Cancel left: it ends the session that was marked, and the stored envelope of the process's name (envelope
-// §5.2). A session that began since then goes on.
+// ProcessEnded does what Cancel left: it ends the session that was marked, and the stored envelope
+// of the process's name (envelope §5.2). A session that began since then goes on.
 func (o *Engine) ProcessEnded(c *Call, pid []byte) {
 	if o.sessions.Len() > 0 {
 		if s, code := o.find(c, pid, false); code == wire.OK {
@@ -81,7 +83,8 @@ func (o *Engine) ProcessRemoved(pid []byte) {
 	}
 }
 
-// CurrentStage returns the stage of a process's session, "" if it has none (envelope §5.2). It does not allocate.
+// CurrentStage returns the stage of a process's session, "" if it has none (envelope §5.2). It does
+// not allocate.
 func (o *Engine) CurrentStage(pid []byte) string {
 	if o.sessions.Len() == 0 {
 		return ""

@@ -55,9 +55,10 @@ func (s *Stage) addCondition(name string) int32 {
 	return int32(len(s.conditions) - 1)
 }
 
-// Next says where a report of the agent of a stage leads: to a stage, or to End (envelope §5.2 step 5). output is the encoded map
-// of the report, which passed the Scanner; nil is an empty one. The time it takes is linear in the output and the rules of the
-// stage. It does not allocate unless the output has a list or map where a rule compares with one.
+// Next returns where a report of the agent of a stage leads: to a stage, or to End (envelope §5.2
+// step 5). output is the encoded map of the report, which passed the Scanner; nil is an empty one.
+// The time it takes is linear in the output and the rules of the stage. It does not allocate unless
+// the output has a list or map where a rule compares with one.
 func (p *Pipeline) Next(stage int, success bool, output []byte) (target int) {
 	s := &p.stages[stage]
 	if !success && s.errorNext != unset {
@@ -93,8 +94,8 @@ func (p *Pipeline) matchMany(s *Stage, output []byte) *rule {
 	return firstRule(s.rules, at[:n])
 }
 
-// identify sets at[i] to the id of the output's member that condition i asks for. The output is walked once, whatever the number
-// of rules; of a repeated key the last one counts.
+// identify sets at[i] to the id of the output's member that condition i asks for. The output is
+// walked once, whatever the number of rules; of a repeated key the last one counts.
 func (p *Pipeline) identify(s *Stage, output []byte, at []valueID) {
 	for i := range at {
 		at[i] = unknownID
@@ -115,8 +116,8 @@ func (p *Pipeline) identify(s *Stage, output []byte, at []valueID) {
 	}
 }
 
-// firstRule returns the first rule that always matches or whose value is the one its condition has. No rule has unknownID: a
-// missing key matches nothing.
+// firstRule returns the first rule that always matches or whose value is the one its condition has.
+// No rule has unknownID: a missing key matches nothing.
 func firstRule(rules []rule, at []valueID) *rule {
 	for i := range rules {
 		if r := &rules[i]; r.condition == always || at[r.condition] == r.value {

@@ -24,7 +24,7 @@ const (
 type session struct {
 	mu  sync.Mutex
 	pid []byte
-	seq uint64 // tells the sessions of one process apart
+	seq uint64 // distinguishes the sessions of one process
 	p   *Pipeline
 	// source is the encoded configuration, kept only where a journal wants it.
 	source []byte
@@ -38,19 +38,22 @@ type session struct {
 	edges      []int64
 	edgeBytes  int // of edge_traversals in SessionState
 	orderBytes int // of stage_order
-	// reasonBytes is what a reason that came with the envelope takes: it may be any text, and stays.
+	// reasonBytes is what a reason that came with the envelope takes: it may be any text, and
+	// stays.
 	reasonBytes int
 
 	stage atomic.Int32
 	history
 	// gone is set once the session is in the table no more.
 	gone atomic.Bool
-	// cancelled is set when the process was terminated, for the next request to end the session before anything else.
+	// cancelled is set when the process was terminated, for the next request to end the session
+	// before anything else.
 	cancelled atomic.Bool
-	// answer is what the interrupt came to while nobody asked for the session.
+	// answer is what the interrupt came to while no request asked for the session.
 	answer atomic.Pointer[answer]
-	// idle and expires say when a waiting session may be dropped: how long it must have been untouched, in nanoseconds, and the
-	// wall clock in milliseconds that must have come. Zero for the others.
+	// idle and expires determine when a waiting session may be dropped: how long it must have been
+	// untouched, in nanoseconds, and the wall clock in milliseconds that must have come. Zero for
+	// the others.
 	idle, expires atomic.Int64
 }
 
@@ -64,7 +67,8 @@ func (s *session) size(envBytes int) int64 {
 
 func (s *session) class() table.Class { return classOf(s.state == terminated) }
 
-// read takes what decides the next requests from an envelope that the session is about to hold; encoded is its encoding.
+// read takes what decides the next requests from an envelope that the session is about to hold;
+// encoded is its encoding.
 func (s *session) read(e *envelope.Env) {
 	s.over = e.Exhausted()
 	s.state, s.reason = running, s.reason[:0]
@@ -89,7 +93,8 @@ func (s *session) read(e *envelope.Env) {
 	}
 }
 
-// hold makes encoded the session's envelope. It copies it into the room of the last one where that is enough.
+// hold makes encoded the session's envelope. It copies it into the room of the last one where that
+// is enough.
 func (s *session) hold(encoded []byte) {
 	if cap(s.env) < len(encoded) || cap(s.env) > 4*len(encoded)+4096 {
 		s.env = make([]byte, 0, len(encoded)+len(encoded)/8)
@@ -105,8 +110,8 @@ func (s *session) held(n int) int {
 	return cap(s.env)
 }
 
-// find returns the session of a process, locked; nil and a refusal if there is none. touch says whether the request counts as
-// activity.
+// find returns the session of a process, locked; nil and a refusal if there is none. touch means
+// that the request counts as activity.
 func (o *Engine) find(c *Call, pid []byte, touch bool) (*session, wire.Code) {
 	for {
 		entry := o.sessions.Acquire(pid)
@@ -127,7 +132,8 @@ func (o *Engine) find(c *Call, pid []byte, touch bool) (*session, wire.Code) {
 	}
 }
 
-// account has the table count the session, which is locked, with an envelope of n bytes; ended ones make room.
+// account has the table count the session, which is locked, with an envelope of n bytes; ended ones
+// make room.
 func (o *Engine) account(c *Call, s *session, n int) bool {
 	size := s.size(s.held(n))
 	for {
@@ -141,7 +147,8 @@ func (o *Engine) account(c *Call, s *session, n int) bool {
 	}
 }
 
-// grow has the table count n bytes more for the session, which need not be locked, until account counts it anew.
+// grow has the table count n bytes more for the session, which need not be locked, until account
+// counts it anew.
 func (o *Engine) grow(c *Call, s *session, n int) bool {
 	for {
 		entry := o.sessions.Acquire(s.pid)
@@ -172,7 +179,7 @@ func (o *Engine) resize(s *session, size int64) (missing int64, ok bool) {
 	return size - entry.Size(), entry.Resize(size)
 }
 
-// classify tells the table whether the session ended.
+// classify records in the table whether the session ended.
 func (o *Engine) classify(s *session) {
 	if entry := o.sessions.Acquire(s.pid); entry != nil {
 		if entry.Value() == s {
@@ -182,17 +189,17 @@ func (o *Engine) classify(s *session) {
 	}
 }
 
-// end ends a session that has not ended (envelope §5.2): its envelope is decoded, overlaid and encoded anew. It is let through even
-// when the table's bytes are used up.
+// end ends a session that has not ended (envelope §5.2): its envelope is decoded, overlaid and
+// encoded anew. It is let through even when the table's bytes are used up.
 func (o *Engine) end(c *Call, s *session, r envelope.Reason, text string) {
 	if o.journals() {
 		c.change = Change{Kind: ChangeEnd, PID: s.pid, Seq: s.seq, Reason: r, Text: []byte(text)}
-		s.advance(o.tell(c, &c.change))
+		s.advance(o.recordChange(c, &c.change))
 	}
 	o.finish(c, s, r, text)
 }
 
-// finish is end for an end that was told.
+// finish is end for an end that was recorded.
 func (o *Engine) finish(c *Call, s *session, r envelope.Reason, text string) {
 	e := &c.env
 	if e.Reopen(envelope.MsgPack, s.env) != nil {
@@ -220,14 +227,14 @@ func (o *Engine) commit(s *session, c *Call) {
 	}
 }
 
-// forget is told of a session that is no longer in the table.
+// forget is called for a session that is no longer in the table.
 func (o *Engine) forget(s *session) {
 	s.gone.Store(true)
 	o.waiting.remove(s)
 	o.bury(&s.history, &Change{Kind: ChangeSessionDrop, PID: s.pid, Seq: s.seq})
 }
 
-// instruction is what a worker is told (envelope §3.10).
+// instruction is what a worker is to do (envelope §3.10).
 type instruction struct {
 	kind, agent string
 	env         []byte
@@ -257,7 +264,7 @@ func (i *instruction) append(dst []byte) []byte {
 	return append(dst, i.interrupt...)
 }
 
-// instruct says what the session, which is locked, has to tell; message goes with its end.
+// instruct returns the instruction of the session, which is locked; message goes with its end.
 func (s *session) instruct(c *Call, message []byte) instruction {
 	switch s.state {
 	case terminated:
@@ -278,7 +285,8 @@ const (
 	stateRest       = 192
 )
 
-// instructionSize bounds the size of an instruction with an envelope of n bytes and other texts that come to more bytes.
+// instructionSize bounds the size of an instruction with an envelope of n bytes and other texts
+// that come to more bytes.
 func instructionSize(n, more int) int { return instructionRest + n + more }
 
 // stateSize bounds the size of SessionState with an envelope of n bytes.
@@ -320,7 +328,8 @@ func (s *session) appendEdges(dst []byte) []byte {
 	return dst
 }
 
-// appendSums is appendEdges for stages whose names hold the arrow themselves: two edges may then have one name.
+// appendSums is appendEdges for stages whose names hold the arrow themselves: two edges may then
+// have one name.
 func (s *session) appendSums(dst []byte) []byte {
 	sums := make(map[string]int64)
 	var names []string
@@ -351,14 +360,15 @@ func (p *Pipeline) edgeRoom(index int) int {
 	return len(p.stage(from).Name) + len(p.stage(to).Name) + len(arrow) + 2*9
 }
 
-// expired tells whether a session that nobody touched since then may be dropped (envelope §5.3).
+// expired reports whether a session that no request touched since then may be dropped (envelope
+// §5.3).
 func (s *session) expired(idleFor, wall int64) bool {
 	return idleFor >= s.idle.Load() && wall >= s.expires.Load()
 }
 
 const processTerminated = "Process terminated"
 
-// sweepSessions drops the sessions that nobody touched for their retention.
+// sweepSessions drops the sessions that no request touched for their retention.
 func (o *Engine) sweepSessions(c *Call) int {
 	cutoff := c.Now.Mono - int64(o.cfg.SessionRetention/time.Nanosecond)
 	return o.sessions.Sweep(cutoff, func(s *session, _ table.Class, touched int64) bool {

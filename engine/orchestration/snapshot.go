@@ -7,13 +7,15 @@ import (
 	"trunkline/engine/table"
 )
 
-// A snapshot is a list of records, one for each stored envelope and each session: a MessagePack list of the index of the last
-// change that is in it, the reading at which the entry was last touched, how often each edge was taken, and the change that makes
-// such an entry, in its own encoding.
+// A snapshot is a list of records, one for each stored envelope and each session: a MessagePack
+// list of the index of the last change that is in it, the reading at which the entry was last
+// touched, how often each edge was taken, and the change that makes such an entry, in its own
+// encoding.
 
-// WriteSnapshot calls write with a record for every entry; the record is lent. Requests go on meanwhile: each entry is of the moment
-// at which it was looked at, and changes told after that have to be replayed on top of the snapshot; the ones before may be.
-// It stops at the first error of write and returns it.
+// WriteSnapshot calls write with a record for every entry; the record is lent. Requests go on
+// meanwhile: each entry is of the moment at which it was looked at, and changes recorded after that
+// have to be replayed on top of the snapshot; the ones before may be. It stops at the first error
+// of write and returns it.
 func (o *Engine) WriteSnapshot(c *Call, write func(rec []byte) error) error {
 	if err := o.writeEnvelopes(c, write); err != nil {
 		return err
@@ -38,7 +40,7 @@ func (o *Engine) writeEnvelopes(c *Call, write func(rec []byte) error) error {
 	o.envelopes.Walk(func(e *table.Entry[stored]) { list = append(list, entry{e.Key(), e.Value(), e.Touched()}) })
 	for _, e := range list {
 		if e.v.life.Load() == dead {
-			continue // one that is not told yet is written: its change may have an index already
+			continue // one that is not recorded yet is written: its change may have an index already
 		}
 		c.buf = appendSnapshot(c.buf[:0], e.v.last.Load(), e.touched, nil)
 		c.buf = AppendChange(c.buf, &Change{Kind: ChangeEnvelope, ID: []byte(e.id), Envelope: e.v.encoded})
@@ -63,7 +65,8 @@ func (o *Engine) writeSession(c *Call, pid []byte, write func(rec []byte) error)
 	return write(c.buf)
 }
 
-// appendSession makes the record of a session in c.buf; an empty one if the session is gone, or not told yet.
+// appendSession makes the record of a session in c.buf; an empty one if the session is gone, or not
+// recorded yet.
 func (o *Engine) appendSession(c *Call, s *session, touched int64) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +87,8 @@ func appendSnapshot(dst []byte, index uint64, touched int64, edges []int64) []by
 	return dst
 }
 
-// LoadRecord puts back what a record of a snapshot holds. Records come in any order, before anything is replayed.
+// LoadRecord puts back what a record of a snapshot holds. Records come in any order, before
+// anything is replayed.
 func (o *Engine) LoadRecord(c *Call, rec []byte) error {
 	var sc mpack.Scanner
 	if p := sc.Check(rec); p != mpack.NoProblem {

@@ -47,7 +47,7 @@ func (c *configParser) stages(top *object) {
 	}
 }
 
-// draft reads what a stage says of itself alone.
+// draft reads what concerns a stage alone.
 func (c *configParser) draft(raw []byte) (d draft, hasOrder bool) {
 	d.members = c.object(place{list: "agents", i: len(c.drafts)}, raw, stageKeys[:])
 	o := &d.members
@@ -119,7 +119,8 @@ func (c *configParser) target(s *Stage, what string, name []byte) int32 {
 	return end
 }
 
-// rulesOf reads the rules of a stage from routing, or where that is missing or empty from the worker's routing_rules.
+// rulesOf reads the rules of a stage from routing, or where that is missing or empty from the
+// worker's routing_rules.
 func (c *configParser) rulesOf(d *draft, s *Stage) {
 	const units = "rules in all stages"
 	room := MaxRules - c.rules
@@ -196,7 +197,8 @@ func (c *configParser) bounds(top *object) {
 	}
 }
 
-// edgeLimits reads the edge limits. One for an edge that no routing takes is checked like the others and then forgotten.
+// edgeLimits reads the edge limits. One for an edge that no routing takes is checked like the
+// others and then forgotten.
 func (c *configParser) edgeLimits(top *object) {
 	list := c.list(top, topEdgeLimits, maxEdgeLimits, maxEdgeLimits, "entries")
 	at := place{list: topKeys[topEdgeLimits]}

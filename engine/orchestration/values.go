@@ -10,8 +10,8 @@ import (
 	"trunkline/codec/wire"
 )
 
-// valueID stands for a value: two values of a pipeline's rules have the same id if and only if they are equal by deep JSON
-// equality (envelope §3.9, D34).
+// valueID stands for a value: two values of a pipeline's rules have the same id if and only if they
+// are equal by deep JSON equality (envelope §3.9, D34).
 type valueID int32
 
 // The ids that every valueSet has.
@@ -23,10 +23,11 @@ const (
 	firstID
 )
 
-// valueSet gives ids to the values of a pipeline's rules, from the leaves up: a list is known by the ids of its elements, a map by
-// those of its keys and values in an order of its own. To compare an output's value with all rules is then to look up its id:
-// exact, once per value however many rules there are, and never comparing the same bytes twice. The zero value knows nil, false
-// and true.
+// valueSet gives ids to the values of a pipeline's rules, from the leaves up: a list is known by
+// the ids of its elements, a map by those of its keys and values in an order of its own. To compare
+// an output's value with all rules is then to look up its id: exact, once per value however many
+// rules there are, and never comparing the same bytes twice. The zero value knows nil, false and
+// true.
 type valueSet struct {
 	numbers map[number]valueID
 	strings map[string]valueID // map keys too
@@ -39,8 +40,9 @@ type valueSet struct {
 	size    int64   // estimate of the bytes kept
 }
 
-// number is a number by its mathematical value: an integral one in the range of int64 or uint64 is Int or BigUint with its bits,
-// wherever it came as a float; any other is Float with the bits of a float64.
+// number is a number by its mathematical value: an integral one in the range of int64 or uint64 is
+// Int or BigUint with its bits, wherever it came as a float; any other is Float with the bits of a
+// float64.
 type number struct {
 	kind mpack.Kind
 	bits int64
@@ -51,11 +53,12 @@ func isContainer(raw []byte) bool {
 	return len(raw) > 0 && (raw[0]&0xe0 == 0x80 || raw[0] >= 0xdc && raw[0] <= 0xdf)
 }
 
-// isMap tells a map from a list by its first byte.
+// isMap distinguishes a map from a list by its first byte.
 func isMap(first byte) bool { return first <= 0x8f || first >= 0xde }
 
-// find returns the id of the value raw, unknownID if no rule has it. raw passed the Scanner. It allocates for lists and maps only;
-// what it holds meanwhile is bounded by what the rules hold, and its time is linear in raw.
+// find returns the id of the value raw, unknownID if no rule has it. raw passed the Scanner. It
+// allocates for lists and maps only; what it holds meanwhile is bounded by what the rules hold, and
+// its time is linear in raw.
 func (s *valueSet) find(raw []byte) valueID {
 	if !isContainer(raw) {
 		return s.scalar(raw)
@@ -65,7 +68,8 @@ func (s *valueSet) find(raw []byte) valueID {
 	return id
 }
 
-// add returns the id of the value raw, a new one if need be, or unknownID if the set would have more than limit members.
+// add returns the id of the value raw, a new one if need be, or unknownID if the set would have
+// more than limit members.
 func (s *valueSet) add(raw []byte, limit int) valueID {
 	w := valueWalk{set: s, adding: true, limit: limit}
 	if id, _ := w.value(raw, 0); !w.full {
@@ -155,9 +159,10 @@ func numberOf(raw []byte, v mpack.Value) number {
 	return number{mpack.Int, int64(f)}
 }
 
-// valueWalk finds the id of one value in a single pass over its bytes. Every byte is looked at once: what lies inside a value that
-// can no longer be known is stepped over, not entered, and nothing is read again on the way out. That keeps a value of many levels
-// from costing its size at each of them.
+// valueWalk finds the id of one value in a single pass over its bytes. Every byte is looked at
+// once: what lies inside a value that can no longer be known is stepped over, not entered, and
+// nothing is read again on the way out. That keeps a value of many levels from costing its size at
+// each of them.
 type valueWalk struct {
 	set    *valueSet
 	adding bool
@@ -172,7 +177,8 @@ type valueWalk struct {
 // item is an element of a list or a pair of a map.
 type item struct{ key, value valueID }
 
-// firstDedup is the number of pairs of a map at which repeated keys are taken out for the first time.
+// firstDedup is the number of pairs of a map at which repeated keys are taken out for the first
+// time.
 const firstDedup = 8
 
 // value returns the id of the value at b[i] and where it ends.
@@ -206,8 +212,9 @@ func (w *valueWalk) value(b []byte, i int) (id valueID, next int) {
 			w.items = lastOfKeys(w.items, from)
 			dedup = 2*(len(w.items)-from) + firstDedup
 		}
-		// With repeated keys out of the way up to the factor two of dedup, the open values have more members than all rules have:
-		// the innermost one is in no value that is known, unless a repetition is still to replace one around it.
+		// With repeated keys out of the way up to the factor two of dedup, the open values have
+		// more members than all rules have: the innermost one is in no value that is known, unless
+		// a repetition is still to replace one around it.
 		if !known || !w.adding && left > 0 && len(w.items) > 2*w.set.members+firstDedup*w.depth {
 			return w.skip(from, left, b, at)
 		}
@@ -275,7 +282,8 @@ func (w *valueWalk) container(from int, mapping bool) valueID {
 	return id
 }
 
-// header reads the head of the list or map at b[i]: how many elements or pairs it has and where the first one begins.
+// header reads the head of the list or map at b[i]: how many elements or pairs it has and where the
+// first one begins.
 func header(b []byte, i int) (n, content int) {
 	switch content = i + 1; b[i] {
 	case 0xdc, 0xde:
@@ -283,7 +291,7 @@ func header(b []byte, i int) (n, content int) {
 	case 0xdd, 0xdf:
 		content = i + 5
 	}
-	content = min(content, len(b)) // a head that is cut off, where nobody checked the bytes
+	content = min(content, len(b)) // a head that is cut off, where the bytes were not checked
 	if isMap(b[i]) {
 		m := mpack.OpenMap(b[i:])
 		return m.Len(), content

@@ -8,8 +8,8 @@ import (
 	"trunkline/engine/envelope"
 )
 
-// waitIndex finds the sessions that wait for an interrupt by their envelope's identifier. It holds no more than there are
-// sessions, and is locked last of all.
+// waitIndex finds the sessions that wait for an interrupt by their envelope's identifier. It holds
+// no more than there are sessions, and is locked last of all.
 type waitIndex struct {
 	mu   sync.Mutex
 	byID map[string]map[*session]struct{}
@@ -48,7 +48,8 @@ func (w *waitIndex) find(id []byte) (list []*session) {
 	return list
 }
 
-// answer is what an update of an envelope makes of the interrupt that sessions wait for. It is shared by them and never changed.
+// answer is what an update of an envelope makes of the interrupt that sessions wait for. It is
+// shared by them and never changed.
 type answer struct {
 	kind envelope.Kind
 	raw  []byte
@@ -71,8 +72,9 @@ func (o *Engine) answerFits(list []*session, n int) bool {
 // maxMemberHead bounds what a new member interrupt takes beside its value.
 const maxMemberHead = 32
 
-// reserve has the table count what the interrupt in c.env will add to each of the sessions when they take it; it reports false, and
-// counts nothing, if there is no room for all of them. No answer may be lost once the update was acknowledged.
+// reserve has the table count what the interrupt in c.env will add to each of the sessions when
+// they take it; it reports false, and counts nothing, if there is no room for all of them. No
+// answer may be lost once the update was acknowledged.
 func (o *Engine) reserve(c *Call, list []*session) (a *answer, ok bool) {
 	if len(list) == 0 {
 		return nil, true
@@ -98,9 +100,9 @@ func (o *Engine) release(c *Call, list []*session, a *answer) {
 	}
 }
 
-// resolve has the sessions, which wait, go on with an answer that reserve made room for. Nothing else is taken from an update
-// (envelope §4.7, D39). Each takes the answer into its envelope when it is asked for next: there may be as many of them as there are
-// sessions.
+// resolve has the sessions, which wait, go on with an answer that reserve made room for. Nothing
+// else is taken from an update (envelope §4.7, D39). Each takes the answer into its envelope when
+// it is asked for next: there may be as many of them as there are sessions.
 func (o *Engine) resolve(c *Call, list []*session, a *answer) {
 	for len(list) > 0 {
 		n := o.resolveSome(c, list, a)
@@ -108,10 +110,12 @@ func (o *Engine) resolve(c *Call, list []*session, a *answer) {
 	}
 }
 
-// maxAnswered bounds the bytes of the identifiers in one record, so that it stays a record however many sessions wait.
+// maxAnswered bounds the bytes of the identifiers in one record, so that it stays a record however
+// many sessions wait.
 const maxAnswered = 4 << 20
 
-// resolveSome is resolve for the first of list, as many as one record names; it returns how many those were.
+// resolveSome is resolve for the first of list, as many as one record names; it returns how many
+// those were.
 func (o *Engine) resolveSome(c *Call, list []*session, a *answer) (n int) {
 	ch := &c.change
 	*ch = Change{Kind: ChangeAnswer, Interrupt: a.raw, Waiting: ch.Waiting[:0]}
@@ -120,7 +124,7 @@ func (o *Engine) resolveSome(c *Call, list []*session, a *answer) (n int) {
 		ch.Waiting = append(ch.Waiting, SessionRef{s.pid, s.seq})
 		size += len(s.pid)
 	}
-	index := o.tell(c, ch)
+	index := o.recordChange(c, ch)
 	for _, s := range list[:n] {
 		// Touched before it counts as running: a sweep must not find it idle in between.
 		o.sessions.Touch(s.pid, c.Now.Mono)
@@ -133,8 +137,8 @@ func (o *Engine) resolveSome(c *Call, list []*session, a *answer) (n int) {
 	return n
 }
 
-// settle brings the session, which is locked, up to what happened to it since: its interrupt was answered, or its process was
-// terminated.
+// settle brings the session, which is locked, up to what happened to it since: its interrupt was
+// answered, or its process was terminated.
 func (o *Engine) settle(c *Call, s *session) {
 	if a := s.answer.Load(); a != nil {
 		s.answer.Store(nil)

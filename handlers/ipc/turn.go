@@ -182,7 +182,7 @@ func (t *turn) gather(in []byte) (v link.Verdict) {
 		}
 		at += sl.size
 		t.filled++
-		sl.method = t.quickly(sl)
+		sl.method = t.parseFast(sl)
 		if pid := &sl.fields[0]; sl.method != nil && sl.method.keyed && sl.problem == mpack.NoProblem &&
 			pid.Kind == mpack.Str && len(pid.Data) <= wire.MaxIdentifier {
 			t.pids[keyed] = pid.Data
@@ -198,9 +198,9 @@ func (t *turn) gather(in []byte) (v link.Verdict) {
 	return v
 }
 
-// quickly is the way of a faultless request to a known method, which is nearly all of them: its payload is gone over once.
+// parseFast is the way of a faultless request to a known method, which is nearly all of them: its payload is gone over once.
 // What is wrong with the body is left in the slot. It returns nil for whatever is to be judged with care.
-func (t *turn) quickly(sl *slot) *method {
+func (t *turn) parseFast(sl *slot) *method {
 	if sl.typ != frame.Request {
 		return nil
 	}
@@ -230,7 +230,7 @@ func (t *turn) serve(sl *slot) {
 	t.req, t.fields, t.opened = &sl.req, &sl.fields, nil
 	switch {
 	case sl.method == nil || t.s.drained:
-		t.answer(t.judge(sl.typ, sl.payload))
+		t.answer(t.validate(sl.typ, sl.payload))
 	case sl.problem != mpack.NoProblem:
 		t.id = sl.req.ID
 		t.answer(t.refuse(wire.InvalidArgument, sl.problem.Text()))
@@ -253,8 +253,8 @@ func (t *turn) answer(code wire.Code) {
 	}
 }
 
-// judge takes a frame through the checks of kernel-ipc §3.2, one by one in their order, to its handler.
-func (t *turn) judge(typ frame.Type, payload []byte) wire.Code {
+// validate takes a frame through the checks of kernel-ipc §3.2, one by one in their order, to its handler.
+func (t *turn) validate(typ frame.Type, payload []byte) wire.Code {
 	if typ != frame.Request {
 		t.msg = fmt.Appendf(t.msg, "Unexpected message type: 0x%02X", byte(typ))
 		return wire.InvalidArgument

@@ -14,7 +14,7 @@ const (
 	pending   = 'q'
 	Stream    = 's'
 	Open      = 'o'
-	panicFeed     = 'p'
+	panicFeed = 'p'
 	panicPump = 'P'
 	bye       = 'c'
 	end       = 'z'
