@@ -171,7 +171,7 @@ func (b *Bus) newStream(kind Kind, p Port, types []string, overhead int) *Stream
 
 // Wants reports whether a live subscription lists eventType. It does not allocate.
 func (b *Bus) Wants(eventType string) bool {
-	return b.counters.subscribers.Load() != 0 && b.registry.wanted(eventType)
+	return b.counters.subscribers.Load() != 0 && b.registry.hasSubscriber(eventType)
 }
 
 // WantsBytes is Wants for a type that is a view over a buffer. It does not allocate.

@@ -55,7 +55,7 @@ func (r *registry) subscriptions(typ []byte) []*Stream {
 	return streams
 }
 
-func (r *registry) wanted(typ string) bool {
+func (r *registry) hasSubscriber(typ string) bool {
 	sh := r.shardNamed(typ)
 	sh.mu.RLock()
 	t := sh.topics[typ]

@@ -46,7 +46,7 @@ func (s *Stream) open() {
 // not nil, once it holds no lock. may is the verdict of the server-wide total.
 func (s *Stream) offer(m *Message, may admission) (v verdict, wake Port) {
 	s.mu.Lock()
-	v = s.judge(len(m.Body), may)
+	v = s.admit(len(m.Body), may)
 	switch {
 	case v == taken:
 		s.ring.push(entry{m: m, lost: s.dropped}, &s.bus.slots)
@@ -66,8 +66,8 @@ func (s *Stream) offer(m *Message, may admission) (v verdict, wake Port) {
 	return v, wake
 }
 
-// judge decides on a body of n bytes. The caller holds s.mu.
-func (s *Stream) judge(n int, may admission) verdict {
+// admit decides on a body of n bytes. The caller holds s.mu.
+func (s *Stream) admit(n int, may admission) verdict {
 	cfg := &s.bus.cfg
 	switch {
 	case !s.live:
