@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"sync/atomic"
+
+	"trunkline/engine/store"
 )
 
 // Recovery takes back the state of a kernel along several lanes at once. One goroutine, the owner's, routes the records in order;
@@ -28,21 +30,6 @@ type Lane struct {
 	part   *Kernel
 	change Change
 	latest int64
-}
-
-// MaxLaneWarm is how many look-ups Warm has in flight at a time: about what a core's reorder window can overlap.
-const MaxLaneWarm = 16
-
-// NoLane is the Lane of a record that Route has dealt with.
-const NoLane = -1
-
-// Route says who takes a record.
-type Route struct {
-	Lane int
-	// Hash is what Warm wants.
-	Hash uint64
-	// Ends is the pid, within the record, of a change that moves a process to TERMINATED; nil for others.
-	Ends []byte
 }
 
 // ofUser is set in the hash of a user, and clear in that of a process; neither a shard nor a tag has it.
@@ -73,28 +60,39 @@ func (k *Kernel) part(numbers *atomic.Uint32) *Kernel {
 	return p
 }
 
-// Lanes returns how many there are.
-func (r *Recovery) Lanes() int { return len(r.lanes) }
+// Lanes implements store.Recovery.
+func (r *Recovery) Lanes() []store.Lane {
+	all := make([]store.Lane, len(r.lanes))
+	for i, l := range r.lanes {
+		all[i] = l
+	}
+	return all
+}
 
-// Lane returns a lane.
-func (r *Recovery) Lane(i int) *Lane { return r.lanes[i] }
-
-func (r *Recovery) toProcess(pid []byte) Route {
+func (r *Recovery) toProcess(pid []byte) store.Route {
 	h := maphash.Bytes(r.k.seed, pid)
-	return Route{Lane: int(h&uint64(len(r.k.shards)-1)) % len(r.lanes), Hash: h &^ ofUser}
+	return store.Route{Lane: int(h&uint64(len(r.k.shards)-1)) % len(r.lanes), Hash: h &^ ofUser}
 }
 
-func (r *Recovery) toUser(user []byte) Route {
+func (r *Recovery) toUser(user []byte) store.Route {
 	h := maphash.Bytes(r.k.rates.seed, user)
-	return Route{Lane: int(h%rateShards) % len(r.lanes), Hash: h | ofUser}
+	return store.Route{Lane: int(h%rateShards) % len(r.lanes), Hash: h | ofUser}
 }
 
-// RouteSnapshot takes one record of a snapshot, as LoadSnapshotRecord does, or says whose Load is to get it.
-func (r *Recovery) RouteSnapshot(rec []byte) (Route, error) {
+// Route implements store.Recovery.
+func (r *Recovery) Route(rec []byte, index uint64) (store.Route, error) {
+	if index == 0 {
+		return r.routeSnapshot(rec)
+	}
+	return r.routeChange(rec, index)
+}
+
+// routeSnapshot takes one record of a snapshot, as LoadSnapshotRecord does, or returns the lane that takes it.
+func (r *Recovery) routeSnapshot(rec []byte) (store.Route, error) {
 	kind, d, err := parseSnapshotRecord(rec)
 	k := r.k
 	if err != nil || kind != snapshotProcess && kind != snapshotLog || !k.recovery.loading || k.recovery.ended {
-		return Route{Lane: NoLane}, k.LoadSnapshotRecord(rec)
+		return store.Route{Lane: store.NoLane}, k.LoadSnapshotRecord(rec)
 	}
 	id := d.str()
 	if kind == snapshotLog {
@@ -105,8 +103,8 @@ func (r *Recovery) RouteSnapshot(rec []byte) (Route, error) {
 	return r.toProcess(id), nil
 }
 
-// Load takes a record of a snapshot.
-func (l *Lane) Load(rec []byte) error {
+// load takes a record of a snapshot.
+func (l *Lane) load(rec []byte) error {
 	kind, d, err := parseSnapshotRecord(rec)
 	switch {
 	case err != nil:
@@ -133,23 +131,23 @@ func (r *Recovery) Settle() {
 	}
 }
 
-// RouteChange says whose Apply is to get rec, one encoded change whose record has the given index. A change that is about no process and
-// no user it applies.
-func (r *Recovery) RouteChange(rec []byte, index uint64) (Route, error) {
+// routeChange returns the lane that takes rec, one encoded change whose record has the given index. It applies a change that is about
+// no process and no user.
+func (r *Recovery) routeChange(rec []byte, index uint64) (store.Route, error) {
 	kind, d, rest, err := openChange(rec)
 	if err == nil && len(rest) > 0 {
 		err = fmt.Errorf("%w: %d bytes behind it", ErrBadChange, len(rest))
 	}
 	if err != nil {
-		return Route{Lane: NoLane}, err
+		return store.Route{Lane: store.NoLane}, err
 	}
 	switch kind {
 	case ChangeQuotaDefaults:
-		return Route{Lane: NoLane}, r.applyDefaults(rec, index)
+		return store.Route{Lane: store.NoLane}, r.applyDefaults(rec, index)
 	case ChangeRateStamp, ChangeRateDrop:
 		user := d.str()
 		if d.bad {
-			return Route{Lane: NoLane}, badRecord(kind)
+			return store.Route{Lane: store.NoLane}, badRecord(kind)
 		}
 		return r.toUser(user), nil
 	}
@@ -158,7 +156,7 @@ func (r *Recovery) RouteChange(rec []byte, index uint64) (Route, error) {
 	if kind == ChangeCreate || kind == ChangeTransition {
 		ends := false
 		if ends, err = r.glance(kind, &d); ends {
-			to.Ends = pid
+			to.Follow = pid
 		}
 	}
 	if d.bad {
@@ -211,8 +209,16 @@ func (r *Recovery) inOrder(c *Change) error {
 	return nil
 }
 
-// Apply is that of the kernel, for a change as it is encoded.
-func (l *Lane) Apply(rec []byte, index uint64) (applied bool, err error) {
+// Take implements store.Lane.
+func (l *Lane) Take(rec []byte, index uint64) (applied bool, err error) {
+	if index == 0 {
+		return true, l.load(rec)
+	}
+	return l.apply(rec, index)
+}
+
+// apply is Apply of the kernel, for a change as it is encoded.
+func (l *Lane) apply(rec []byte, index uint64) (applied bool, err error) {
 	kind, d, _, err := openChange(rec)
 	if err != nil {
 		return false, err
@@ -231,11 +237,11 @@ func (l *Lane) Apply(rec []byte, index uint64) (applied bool, err error) {
 	return l.part.replay(c, index, lenient)
 }
 
-// Warm brings the rows of up to MaxLaneWarm processes and users of the lane towards the processor, so that the records about them, which
+// Warm brings the rows of up to store.MaxWarm processes and users of the lane towards the processor, so that the records about them, which
 // follow one after the other, do not each wait for memory. The outcome means nothing.
 func (l *Lane) Warm(hashes []uint64) (sum uint32) {
-	var found [MaxLaneWarm]entry
-	hashes = hashes[:min(len(hashes), MaxLaneWarm)]
+	var found [store.MaxWarm]entry
+	hashes = hashes[:min(len(hashes), store.MaxWarm)]
 	for i, h := range hashes {
 		x := &l.part.shards[h&uint64(len(l.part.shards)-1)].index
 		if h&ofUser != 0 {

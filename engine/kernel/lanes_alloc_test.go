@@ -12,9 +12,9 @@ func TestLanesDoNotAllocate(t *testing.T) {
 	index := uint64(0)
 	apply := func(rec []byte) {
 		index++
-		to, err := r.RouteChange(rec, index)
+		to, err := r.Route(rec, index)
 		if err == nil {
-			_, err = r.Lane(to.Lane).Apply(rec, index)
+			_, err = r.lanes[to.Lane].Take(rec, index)
 		}
 		if err != nil {
 			t.Fatal(err)

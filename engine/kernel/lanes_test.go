@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"trunkline/engine/store"
 
 	"pgregory.net/rapid"
 )
@@ -22,13 +23,13 @@ type hands struct {
 }
 
 func newHands(r *Recovery) *hands {
-	h := &hands{r: r, errs: make([]error, r.Lanes())}
+	h := &hands{r: r, errs: make([]error, len(r.lanes))}
 	for i := range h.errs {
 		in := make(chan func(*Lane) error, 4)
 		h.in = append(h.in, in)
 		go func() {
 			for do := range in {
-				if err := do(r.Lane(i)); h.errs[i] == nil {
+				if err := do(r.lanes[i]); h.errs[i] == nil {
 					h.errs[i] = err
 				}
 				h.busy.Done()
@@ -38,8 +39,8 @@ func newHands(r *Recovery) *hands {
 	return h
 }
 
-func (h *hands) give(to Route, do func(*Lane) error) {
-	if to.Lane == NoLane {
+func (h *hands) give(to store.Route, do func(*Lane) error) {
+	if to.Lane == store.NoLane {
 		return
 	}
 	h.busy.Add(1)
@@ -63,11 +64,11 @@ func (t *tape) recoveredAlong(lanes int, p photo, cfg Config) (*Kernel, error) {
 		}
 	}()
 	for _, rec := range p.records {
-		to, err := r.RouteSnapshot(rec)
+		to, err := r.Route(rec, 0)
 		if err != nil {
 			return nil, errors.Join(err, h.idle())
 		}
-		h.give(to, func(l *Lane) error { return l.Load(rec) })
+		h.give(to, func(l *Lane) error { _, err := l.Take(rec, 0); return err })
 	}
 	if err := h.idle(); err != nil {
 		return nil, err
@@ -81,11 +82,11 @@ func (t *tape) recoveredAlong(lanes int, p photo, cfg Config) (*Kernel, error) {
 			}
 			r.Settle()
 		}
-		to, err := r.RouteChange(rec, index)
+		to, err := r.Route(rec, index)
 		if err != nil {
 			return nil, errors.Join(err, h.idle())
 		}
-		h.give(to, func(l *Lane) error { _, err := l.Apply(rec, index); return err })
+		h.give(to, func(l *Lane) error { _, err := l.Take(rec, index); return err })
 	}
 	if err := h.idle(); err != nil {
 		return nil, err
@@ -236,10 +237,10 @@ func TestLanesRefuse(t *testing.T) {
 	f("rate_stamp record", ErrBadChange, Change{Kind: ChangeRateStamp, UserID: make([]byte, maxIDLen+1)})
 	r := New(Config{}).Recover(2)
 	c := create(p, 1, 1)
-	if _, err := r.RouteChange(append(AppendChange(nil, &c), 0), 1); !errors.Is(err, ErrBadChange) {
+	if _, err := r.Route(append(AppendChange(nil, &c), 0), 1); !errors.Is(err, ErrBadChange) {
 		t.Errorf("a byte more: %v", err)
 	}
-	if _, err := r.RouteChange(AppendChange(nil, &c)[:9], 1); !errors.Is(err, ErrShortChange) {
+	if _, err := r.Route(AppendChange(nil, &c)[:9], 1); !errors.Is(err, ErrShortChange) {
 		t.Errorf("cut off: %v", err)
 	}
 }

@@ -14,8 +14,8 @@ func TestAnnounceDoesNotAllocate(t *testing.T) {
 	f := func(what string) {
 		t.Helper()
 		if n := testing.AllocsPerRun(200, func() {
-			if r.svc.Wants("toolhost.tool.finished") {
-				r.svc.Announce("toolhost.tool.finished", "toolhost", payload)
+			if r.svc.bus.Wants("toolhost.tool.finished") {
+				r.svc.bus.Emit("toolhost.tool.finished", "toolhost", payload)
 				p.port.Rearm()
 				out, _ = p.s.Pump(out[:0], link.DefaultChunkBytes, r.now)
 			}

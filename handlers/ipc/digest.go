@@ -24,22 +24,15 @@ type Digests struct {
 
 // Digests walks over everything, a little at a time, while requests go on. stop ends it early, with empty lists; it may be nil.
 func (s *Service) Digests(stop func() bool) (d Digests) {
-	d.Index = s.appendedTo()
+	d.Index = s.store.Appended()
 	d.Kernel = s.kernel.ShardDigests(stop)
 	if d.Kernel != nil {
-		defer s.changing.leave(s.changing.enter()) // a session whose process has ended ends when it is looked at
+		defer s.store.Leave(s.store.Enter()) // a session whose process has ended ends when it is looked at
 		call := orchestration.Call{Now: s.now(link.Now())}
 		d.Orchestration = s.orch.ShardDigests(&call, stop)
 	}
-	d.Through = s.appendedTo()
+	d.Through = s.store.Appended()
 	return d
-}
-
-func (s *Service) appendedTo() journal.Index {
-	if s.writer.log == nil {
-		return 0
-	}
-	return s.writer.log.Appended()
 }
 
 // digesting is a GetSystemStatus request that asks for digests, free of lent bytes.

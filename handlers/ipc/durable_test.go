@@ -78,7 +78,7 @@ func TestSnapshotWaitsForThoseWhoChange(t *testing.T) {
 				now, written := r.svc.cfg.Now, make(chan error, 1)
 				r.svc.cfg.Now = func() link.Instant {
 					r.svc.cfg.Now = now
-					go func() { written <- r.svc.Snapshot() }()
+					go func() { written <- r.svc.Store().Snapshot() }()
 					synctest.Wait()
 					if len(written) > 0 {
 						t.Error("the snapshot did not wait")
@@ -103,23 +103,23 @@ func TestSnapshotWaitsForChangesInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newJournaledRig(t, memstore.New(memstore.Options{}), nil)
 		defer r.log.Close()
-		ticket := r.svc.changing.enter()
+		ticket := r.svc.store.Enter()
 		written := make(chan error, 1)
-		go func() { written <- r.svc.Snapshot() }()
+		go func() { written <- r.svc.Store().Snapshot() }()
 		synctest.Wait()
 		if len(written) > 0 {
 			t.Error("the snapshot did not wait")
 		}
 		r.svc.kernel.Create(r.now, &kernel.CreateArgs{PID: []byte("late"), UserID: []byte("u")}, nil)
 		last := r.log.Appended()
-		r.svc.changing.leave(ticket)
+		r.svc.store.Leave(ticket)
 		if err := <-written; err != nil {
 			t.Fatal(err)
 		}
 		var end journal.Index
 		if _, err := r.log.LoadSnapshot(func(from io.Reader, _ journal.Index, _ uint64) error {
 			all, err := io.ReadAll(from)
-			if i := len(all) - 9; err == nil && i >= 0 && all[i] == endRecord {
+			if i := len(all) - 9; err == nil && i >= 0 && all[i] == 'e' {
 				end = binary.BigEndian.Uint64(all[i+1:])
 			}
 			return err

@@ -5,15 +5,16 @@ import "trunkline/engine/journal"
 // hold keeps what was appended to out behind start until the journal is durable up to an index: what a reply tells, or an event
 // shows, must survive a crash. Replies keep their order, so whatever comes behind held ones is held too.
 func (s *session) hold(out []byte, start int, upTo journal.Index) []byte {
-	w := &s.svc.writer
-	if w.log == nil || len(out) == start || len(s.held) == 0 && upTo <= w.log.Durable() {
+	svc := s.svc
+	log := svc.store.Log()
+	if log == nil || len(out) == start || len(s.held) == 0 && upTo <= log.Durable() {
 		return out
 	}
 	s.held = append(s.held, out[start:]...)
 	s.until = max(s.until, upTo)
-	s.port.Await(&w.mark, s.until)
-	if !w.log.FlushNext() { // else the round shares the next group without being ended for it
-		s.port.AtRoundEnd(w)
+	s.port.Await(&svc.writer.mark, s.until)
+	if !log.FlushNext() { // else the round shares the next group without being ended for it
+		s.port.AtRoundEnd(svc)
 	}
 	return out[:start]
 }
@@ -35,12 +36,7 @@ func (s *session) unhold(out []byte) []byte {
 }
 
 // appended is the index that a reader of the present state has to wait for.
-func (s *session) appended() journal.Index {
-	if log := s.svc.writer.log; log != nil {
-		return log.Appended()
-	}
-	return 0
-}
+func (s *session) appended() journal.Index { return s.svc.store.Appended() }
 
 // heldUp reports whether so much is held that nothing more should be made.
 func (s *session) heldUp() bool { return len(s.held) > s.svc.cfg.UnsentBytes }

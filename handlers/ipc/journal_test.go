@@ -11,6 +11,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/memstore"
 	"trunkline/engine/link"
+	"trunkline/engine/store"
 )
 
 // gate is a store whose writes wait until they are let through.
@@ -41,19 +42,19 @@ func newLimitedRig(t *testing.T, limits Config, cfg journal.Config, disk *memsto
 	t.Helper()
 	limits.Journaled = true
 	r := newRig(t, limits)
-	store, err := disk.Open()
+	kept, err := disk.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if wrap != nil {
-		store = wrap(store)
+		kept = wrap(kept)
 	}
 	cfg.OnDurable = r.svc.Durable
-	log, err := journal.Open(store, cfg)
+	log, err := journal.Open(kept, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.svc.Recover(log, RecoverOptions{}); err != nil {
+	if err := r.svc.Store().Recover(log, store.RecoverOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	return &journaledRig{r, log}
@@ -236,7 +237,7 @@ func TestLazyChangesAreWrittenSoon(t *testing.T) {
 		if synctest.Wait(); r.log.Durable() == r.log.Appended() {
 			t.Error("written at once, in a group of its own")
 		}
-		time.Sleep(lazyCheck)
+		time.Sleep(store.LazyFlush)
 		if synctest.Wait(); r.log.Durable() != r.log.Appended() {
 			t.Error("not written")
 		}
@@ -256,12 +257,11 @@ func TestALongTailIsShortened(t *testing.T) {
 	f := func(threshold int64, want uint64) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
-			back := newJournaledRig(t, disk, nil)
+			back := newLimitedRig(t, Config{SnapshotBytes: threshold}, journal.Config{}, disk, nil)
 			defer back.log.Close()
-			back.svc.cfg.SnapshotBytes = threshold
 			back.svc.Start()
 			defer back.svc.Close()
-			time.Sleep(10 * snapshotCheck)
+			time.Sleep(10 * store.SnapshotCheck)
 			if synctest.Wait(); back.log.Stats().Snapshots != want {
 				t.Errorf("%d snapshots, want %d", back.log.Stats().Snapshots, want)
 			}
@@ -301,11 +301,11 @@ func TestRecovery(t *testing.T) {
 	call("kernel", "TerminateProcess", `{"pid":"p4","reason":"over"}`)
 	call("kernel", "TransitionState", `{"pid":"p0","new_state":"WAITING"}`)
 	state := call("orchestration", "GetSessionState", `{"process_id":"p7"}`)
-	digest := r.svc.Digest()
+	digest := r.svc.Store().Digest()
 	disk.CrashHard()
 	back := newJournaledRig(t, disk, nil)
 	defer back.log.Close()
-	if got := back.svc.Digest(); got != digest {
+	if got := back.svc.Store().Digest(); got != digest {
 		t.Errorf("digest %x, want %x", got, digest)
 	}
 	q := back.connect()
@@ -356,25 +356,25 @@ func TestSnapshotAndReplay(t *testing.T) {
 	for range 3 {
 		some()
 		r.now.Mono, r.now.Wall = r.now.Mono+1e9, r.now.Wall+1000
-		if err := r.svc.Snapshot(); err != nil {
+		if err := r.svc.Store().Snapshot(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	done := make(chan error)
-	go func() { done <- r.svc.Snapshot() }() // and one while requests go on
+	go func() { done <- r.svc.Store().Snapshot() }() // and one while requests go on
 	some()
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
 	some()
-	digest := r.svc.Digest()
+	digest := r.svc.Store().Digest()
 	if err := r.log.Barrier(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	disk.CrashHard()
 	back := newJournaledRig(t, disk, nil)
 	defer back.log.Close()
-	if got := back.svc.Digest(); got != digest {
+	if got := back.svc.Store().Digest(); got != digest {
 		t.Errorf("digest %x, want %x", got, digest)
 	}
 	if first := disk.Firsts()[0]; first < 100 || back.log.Appended() < 300 {
@@ -384,9 +384,12 @@ func TestSnapshotAndReplay(t *testing.T) {
 
 // TestStorageThatTakesNothing: the refusal says whether the disk is full or its files cannot be written for another reason.
 func TestStorageThatTakesNothing(t *testing.T) {
-	r := newJournaledRig(t, memstore.New(memstore.Options{}), nil)
-	broken := false
-	r.svc.writer.full, r.svc.writer.broken = func() bool { return true }, func() bool { return broken }
+	r, log, broken := newRig(t, Config{Journaled: true}), opened(t, memstore.New(memstore.Options{})), false
+	defer log.Close()
+	o := store.RecoverOptions{Full: func() bool { return true }, Broken: func() bool { return broken }}
+	if err := r.svc.Store().Recover(log, o); err != nil {
+		t.Fatal(err)
+	}
 	p := r.connect()
 	for _, want := range []string{"Storage is full; try again", "Storage cannot be written; try again"} {
 		if got := p.call("1", "kernel", "CreateProcess", `{"pid":"p"}`); !strings.Contains(got, want) {

@@ -158,8 +158,8 @@ func transitionState(t *turn) wire.Code {
 		return wire.InvalidArgument
 	}
 	if to == kernel.Terminated { // its session and its envelope end too
-		t.svc.writer.begin()
-		defer t.svc.writer.end()
+		t.svc.store.Begin()
+		defer t.svc.store.End()
 	}
 	switch t.svc.kernel.Transition(t.now, pid, to, reason, &t.pcb) {
 	case kernel.NotFound:

@@ -10,6 +10,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/memstore"
 	"trunkline/engine/link"
+	"trunkline/engine/store"
 )
 
 // kept returns a snapshot of a service with something of everything in it, and the records of its journal.
@@ -20,13 +21,13 @@ func kept(f *testing.F) (snapshot []byte, records [][]byte) {
 	r.now.Mono, r.now.Wall = 1e15, 1700000000000
 	r.svc = NewService(Config{Journaled: true, Now: func() link.Instant { return r.now }})
 	f.Cleanup(r.svc.bus.Close)
-	store, err := disk.Open()
+	files, err := disk.Open()
 	if err != nil {
 		f.Fatal(err)
 	}
-	log, err := journal.Open(store, journal.Config{OnDurable: r.svc.Durable})
+	log, err := journal.Open(files, journal.Config{OnDurable: r.svc.Durable})
 	if err == nil {
-		err = r.svc.Recover(log, RecoverOptions{})
+		err = r.svc.Store().Recover(log, store.RecoverOptions{})
 	}
 	if err != nil {
 		f.Fatal(err)
@@ -42,7 +43,7 @@ func kept(f *testing.F) (snapshot []byte, records [][]byte) {
 	} {
 		p.send(request("i", ask[0], ask[1], ask[2]))
 	}
-	if err := r.svc.Snapshot(); err != nil {
+	if err := r.svc.Store().Snapshot(); err != nil {
 		f.Fatal(err)
 	}
 	if _, err := log.LoadSnapshot(func(in io.Reader, _ journal.Index, _ uint64) error {
@@ -54,10 +55,10 @@ func kept(f *testing.F) (snapshot []byte, records [][]byte) {
 	if err := log.Close(); err != nil {
 		f.Fatal(err)
 	}
-	if store, err = disk.Open(); err != nil {
+	if files, err = disk.Open(); err != nil {
 		f.Fatal(err)
 	}
-	if log, err = journal.Open(store, journal.Config{}); err != nil {
+	if log, err = journal.Open(files, journal.Config{}); err != nil {
 		f.Fatal(err)
 	}
 	defer log.Close()
@@ -71,7 +72,7 @@ func kept(f *testing.F) (snapshot []byte, records [][]byte) {
 	return snapshot, records
 }
 
-// FuzzLoad: whatever bytes stand where a snapshot or records should, recovery ends with an error or with a service that can be asked,
+// FuzzLoad: with any bytes in place of a snapshot and of records, recovery ends with an error or with a service that can be asked,
 // and never with a crash.
 func FuzzLoad(f *testing.F) {
 	snapshot, records := kept(f)
@@ -84,31 +85,35 @@ func FuzzLoad(f *testing.F) {
 	f.Add(snapshot, whole)
 	f.Add([]byte("\x01k"), []byte("\x02k\x01\x02o\x90\x01i"))
 	f.Fuzz(func(t *testing.T, snapshot, tail []byte) {
-		s := NewService(Config{Journaled: true, MaxProcesses: 1000})
-		defer s.bus.Close()
-		l := &loader{s: s}
-		l.lanes = newLanes(s.kernel, l.finish)
-		defer l.lanes.stop()
-		if len(snapshot) > 0 {
-			if err := l.first(l.load(bytes.NewReader(snapshot), uint64(len(snapshot)))); err != nil {
-				return
+		disk := memstore.New(memstore.Options{})
+		log := opened(t, disk)
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
 			}
 		}
-		l.begin(false, uint64(len(tail)))
-		for i := l.window + 1; len(tail) > 0; i++ {
+		must(log.Replay(0, func(journal.Index, []byte) error { return nil }))
+		if len(snapshot) > 0 {
+			must(log.WriteSnapshot(log.Appended(), func(w io.Writer) error { _, err := w.Write(snapshot); return err }))
+		}
+		for len(tail) > 0 {
 			n, used := binary.Uvarint(tail)
 			if used <= 0 || n > uint64(len(tail)-used) {
 				break
 			}
-			if err := l.replay(i, tail[used:used+int(n)]); err != nil {
-				return
-			}
+			log.Append(tail[used : used+int(n)])
 			tail = tail[used+int(n):]
 		}
-		if err := l.first(l.end()); err != nil {
+		must(log.Close())
+		log = opened(t, disk)
+		defer log.Close()
+		s := NewService(Config{Journaled: true, MaxProcesses: 1000})
+		defer s.bus.Close()
+		if s.store.Recover(log, store.RecoverOptions{}) != nil {
 			return
 		}
-		if len(fmt.Sprint(s.Stats(), s.Digest())) == 0 {
+		if len(fmt.Sprint(s.Stats(), s.store.Digest())) == 0 {
 			t.Fatal("nothing to say")
 		}
 	})

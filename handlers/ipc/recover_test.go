@@ -14,6 +14,7 @@ import (
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
+	"trunkline/engine/store"
 )
 
 // written makes a disk with a log of the given records, one block after every hundred.
@@ -51,7 +52,7 @@ func opened(t *testing.T, disk *memstore.Disk) *journal.Log {
 	return log
 }
 
-func kernelBytes(c kernel.Change) []byte { return kernel.AppendChange([]byte{kernelRecord}, &c) }
+func kernelBytes(c kernel.Change) []byte { return kernel.AppendChange([]byte{kernel.Tag}, &c) }
 
 // creations are n records that make processes with names of their own.
 func creations(n int) (records [][]byte) {
@@ -68,7 +69,7 @@ func TestRecoveryTellsTheFirstError(t *testing.T) {
 	absent := func(i int) []byte {
 		return kernelBytes(kernel.Change{Kind: kernel.ChangeUsage, PID: fmt.Appendf(nil, "absent%d", i)})
 	}
-	session := orchestration.AppendChange([]byte{orchestrationRecord}, &orchestration.Change{Kind: orchestration.ChangeSession, PID: []byte("s"),
+	session := orchestration.AppendChange([]byte{orchestration.Tag}, &orchestration.Change{Kind: orchestration.ChangeSession, PID: []byte("s"),
 		Pipeline: []byte{0x80}, Envelope: []byte{0x80}})
 	again := kernelBytes(kernel.Change{Kind: kernel.ChangeCreate, PID: []byte("x"), Seq: 1})
 	f := func(name string, want string, bad map[int][]byte) {
@@ -80,7 +81,7 @@ func TestRecoveryTellsTheFirstError(t *testing.T) {
 		disk := written(t, records)
 		log := opened(t, disk)
 		before := log.Appended()
-		err := newRig(t, Config{Journaled: true}).svc.Recover(log, RecoverOptions{})
+		err := newRig(t, Config{Journaled: true}).svc.Store().Recover(log, store.RecoverOptions{})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", name, err, want)
 		}
@@ -107,28 +108,28 @@ func TestRecoveryTellsTheFirstError(t *testing.T) {
 	f("a lane before a session", "record 402: cannot apply change: usage", map[int][]byte{400: absent(0), 403: session})
 	f("an unknown tag", "record 9: cannot parse change: tag", map[int][]byte{7: []byte("zz")})
 	f("nothing", "record 9: cannot parse change: it is empty", map[int][]byte{7: {}})
-	f("too long", "record 9: cannot parse change", map[int][]byte{7: append([]byte{kernelRecord}, make([]byte, bundleBytes+1)...)})
-	f("as long as fits", "record 9: cannot parse change", map[int][]byte{7: append([]byte{kernelRecord}, make([]byte, bundleBytes-1)...)})
+	f("too long", "record 9: cannot parse change", map[int][]byte{7: append([]byte{kernel.Tag}, make([]byte, store.MaxLaneRecord+1)...)})
+	f("as long as fits", "record 9: cannot parse change", map[int][]byte{7: append([]byte{kernel.Tag}, make([]byte, store.MaxLaneRecord-1)...)})
 }
 
 // TestRecoveryTellsProgress: it rises in each phase and ends with all of it, though the last records are of nobody.
 func TestRecoveryTellsProgress(t *testing.T) {
 	disk := written(t, creations(12000))
-	recovered := func() (told []RecoverProgress, digest uint64) {
+	recovered := func() (told []store.RecoverProgress, digest uint64) {
 		r := newRig(t, Config{Journaled: true})
 		log := opened(t, disk)
 		defer log.Close()
-		if err := r.svc.Recover(log, RecoverOptions{Progress: func(p RecoverProgress) { told = append(told, p) }}); err != nil {
+		if err := r.svc.Store().Recover(log, store.RecoverOptions{Progress: func(p store.RecoverProgress) { told = append(told, p) }}); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.svc.Snapshot(); err != nil {
+		if err := r.svc.Store().Snapshot(); err != nil {
 			t.Fatal(err)
 		}
-		return told, r.svc.Digest()
+		return told, r.svc.Store().Digest()
 	}
 	var digests [3]uint64
 	for i := range digests {
-		var told []RecoverProgress
+		var told []store.RecoverProgress
 		told, digests[i] = recovered()
 		for j, p := range told {
 			if j > 0 && p.Snapshot == told[j-1].Snapshot && p.Done < told[j-1].Done || p.Done > p.Total || j > 0 && p.Snapshot && !told[j-1].Snapshot {
@@ -149,18 +150,13 @@ func TestRecoveryTellsProgress(t *testing.T) {
 
 // TestDamagedSnapshotIsRefused: what is cut, has more behind its end, or is not known is an error, and not waited for.
 func TestDamagedSnapshotIsRefused(t *testing.T) {
-	r := newRig(t, Config{Journaled: true})
+	r := newJournaledRig(t, memstore.New(memstore.Options{}), nil)
+	log := r.log
+	defer log.Close()
 	for i := range 300 {
 		r.svc.kernel.Create(kernel.Instant{}, &kernel.CreateArgs{PID: fmt.Appendf(nil, "p%d", i), UserID: fmt.Appendf(nil, "u%d", i)}, nil)
 	}
-	log := opened(t, memstore.New(memstore.Options{}))
-	defer log.Close()
-	fresh := newRig(t, Config{Journaled: true}).svc
-	if err := fresh.Recover(log, RecoverOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	r.svc.writer.log = log
-	if err := r.svc.Snapshot(); err != nil {
+	if err := r.svc.Store().Snapshot(); err != nil {
 		t.Fatal(err)
 	}
 	var whole []byte
@@ -168,14 +164,20 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	load := func(b []byte) error {
-		l := &loader{s: newRig(t, Config{Journaled: true}).svc}
-		l.lanes = newLanes(l.s.kernel, l.finish)
-		defer l.lanes.stop()
-		err := l.first(l.load(bytes.NewReader(b), uint64(len(b))))
-		if err == nil {
-			_, err = l.lanes.rec.Finish()
+		disk := memstore.New(memstore.Options{})
+		log := opened(t, disk)
+		if err := log.Replay(0, func(journal.Index, []byte) error { return nil }); err != nil {
+			t.Fatal(err)
 		}
-		return err
+		if err := log.WriteSnapshot(log.Appended(), func(w io.Writer) error { _, err := w.Write(b); return err }); err != nil {
+			t.Fatal(err)
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
+		log = opened(t, disk)
+		defer log.Close()
+		return newRig(t, Config{Journaled: true}).svc.Store().Recover(log, store.RecoverOptions{})
 	}
 	if err := load(whole); err != nil {
 		t.Fatal(err)
@@ -194,7 +196,7 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 	f("more behind the end", "snapshot record", append(bytes.Clone(whole), 2, 'k', 0))
 	f("an unknown tag", "tag", append([]byte{2, 'z', 0}, whole...))
 	f("an empty record", "0 bytes", append([]byte{0}, whole...))
-	f("a clock of another size", "tag", append([]byte{2, clockRecord, 0}, whole...))
+	f("a clock of another size", "tag", append([]byte{2, 't', 0}, whole...))
 	f("a huge record", "bytes", append([]byte{0xff, 0xff, 0xff, 0x7f}, whole...))
 }
 
@@ -236,7 +238,7 @@ func TestSessionAfterTheEndOfItsProcess(t *testing.T) {
 		}
 		return now()
 	}
-	if err := r.svc.Snapshot(); err != nil {
+	if err := r.svc.Store().Snapshot(); err != nil {
 		t.Fatal(err)
 	}
 	r.svc.cfg.Now = now

@@ -19,6 +19,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/kernel"
+	"trunkline/engine/store"
 )
 
 // The benchmarks answer one question: how long does a restart take, and how much memory does it need, with a million processes on
@@ -40,7 +41,7 @@ func recoverSize(b *testing.B) int {
 const recoverUsers = 1000
 
 // openRecovered opens a service on what is in dir.
-func openRecovered(b *testing.B, dir string, n int) (s *Service, log *journal.Log, store, load time.Duration) {
+func openRecovered(b *testing.B, dir string, n int) (s *Service, log *journal.Log, open, load time.Duration) {
 	s = NewService(Config{Journaled: true, MaxProcesses: n})
 	began := time.Now()
 	st, err := embedded.Open(embedded.Config{Dir: dir, Mode: journal.Interval})
@@ -51,12 +52,12 @@ func openRecovered(b *testing.B, dir string, n int) (s *Service, log *journal.Lo
 	if err != nil {
 		b.Fatal(err)
 	}
-	store = time.Since(began)
+	open = time.Since(began)
 	began = time.Now()
-	if err := s.Recover(log, RecoverOptions{}); err != nil {
+	if err := s.Store().Recover(log, store.RecoverOptions{}); err != nil {
 		b.Fatal(err)
 	}
-	return s, log, store, time.Since(began)
+	return s, log, open, time.Since(began)
 }
 
 // benchUUID writes a text of the length of a UUID that has no order.
@@ -79,7 +80,7 @@ func fillJournal(b *testing.B, s *Service, log *journal.Log, n int, mixed bool) 
 		a.Priority = kernel.Normal
 		if !mixed {
 			c.PID, c.RequestID, c.UserID, c.SessionID, c.Seq, c.ReadySeq = a.PID, a.RequestID, a.UserID, a.SessionID, uint64(i+1), uint64(i+1)
-			s.writer.kernelChange(&c)
+			s.kernelChange(&c)
 		} else {
 			now.Mono += int64(100 * time.Millisecond)
 			if res, d := s.kernel.Create(now, &a, nil); res != kernel.OK {
@@ -141,7 +142,7 @@ func BenchmarkRecover(b *testing.B) {
 			fillJournal(b, s, log, n, mixed)
 			records := log.Appended()
 			if snapshot {
-				if err := s.Snapshot(); err != nil {
+				if err := s.Store().Snapshot(); err != nil {
 					b.Fatal(err)
 				}
 			}

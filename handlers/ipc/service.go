@@ -14,6 +14,7 @@ import (
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
+	"trunkline/engine/store"
 	"trunkline/handlers/ipc/message"
 )
 
@@ -89,8 +90,6 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.TurnBytes, link.DefaultTurnBytes)
 	setDefault(&c.FramesPerTurn, DefaultFramesPerTurn)
 	setDefault(&c.AnswerBufferBytes, DefaultAnswerBytes)
-	setDefault(&c.SnapshotBytes, DefaultSnapshotBytes)
-	setDefault(&c.SnapshotInterval, DefaultSnapshotInterval)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -107,19 +106,17 @@ func setDefault[T int | int64 | time.Duration](v *T, def T) {
 // Service is one kernel endpoint: the process table, the bus, the pipelines and what the connections share. Its methods are safe for
 // concurrent use.
 type Service struct {
-	cfg            Config
-	kernel         *kernel.Kernel
-	bus            *bus.Bus
-	orch           *orchestration.Engine
-	routes         *routes
-	pong           message.Pong // without the payload
-	writer         writer
-	keys           *idem.Table    // of other protocols; nil where nothing is journaled
-	changing       grace          // turns, and work beside the loops, that may change something
-	tail, snapshot uint64         // bytes that Recover replayed and loaded
-	base           int64          // added to the owners' monotonic readings: where the clock stood when the journal ended
-	calls          []callCounters // by method, as in the method table; the last one counts what reached no method
-	turns          sync.Pool
+	cfg    Config
+	kernel *kernel.Kernel
+	bus    *bus.Bus
+	orch   *orchestration.Engine
+	routes *routes
+	pong   message.Pong // without the payload
+	writer writer
+	keys   *idem.Table // of other protocols; nil where nothing is journaled
+	store  *store.Store
+	calls  []callCounters // by method, as in the method table; the last one counts what reached no method
+	turns  sync.Pool
 
 	walking atomic.Int64  // listings that run beside the loop, waiting ones included
 	walkers chan struct{} // bounds the ones that run at a time
@@ -147,12 +144,15 @@ func NewService(cfg Config) *Service {
 		MaxBody:       cfg.MaxFrameBytes,
 		QueryCapacity: 1 + cfg.KernelQueueCapacity,
 		GapBody:       s.appendGap,
+		EventBody: func(dst []byte, eventType, source string, payload []byte) []byte {
+			return mpack.AppendEvent(dst, eventType, payload, s.now(link.Now()).Wall, source)
+		},
 	})
 	var kernelJournal func(*kernel.Change) uint64
 	var orchJournal func(*orchestration.Change) uint64
 	if cfg.Journaled {
-		kernelJournal, orchJournal = s.writer.kernelChange, s.writer.orchestrationChange
-		s.keys = idem.New(idem.Config{TTL: cfg.IdempotencyTTL, Now: func() int64 { return s.now(link.Now()).Mono }, Journal: s.writer.keyChange})
+		kernelJournal, orchJournal = s.kernelChange, s.orchestrationChange
+		s.keys = idem.New(idem.Config{TTL: cfg.IdempotencyTTL, Now: func() int64 { return s.now(link.Now()).Mono }, Journal: s.keyChange})
 	}
 	s.orch = orchestration.New(orchestration.Config{
 		Journal:           orchJournal,
@@ -175,16 +175,27 @@ func NewService(cfg Config) *Service {
 		Ended:             s.orch.Cancel,
 		Removed:           s.orch.ProcessRemoved,
 	})
+	machines := []store.Machine{
+		s.kernel.Machine(s.orch.CancelBefore),
+		s.orch.Machine(func() link.Instant { return s.now(link.Now()) }),
+	}
+	if s.keys != nil {
+		machines = append(machines, s.keys.Machine())
+	}
+	s.store = store.New(store.Config{
+		Machines:         machines,
+		SnapshotBytes:    cfg.SnapshotBytes,
+		SnapshotInterval: cfg.SnapshotInterval,
+		Now:              func() int64 { return s.now(link.Now()).Mono },
+		Logger:           cfg.Logger,
+	})
 	s.turns.New = func() any { return newTurn(s) }
 	return s
 }
 
 // Start begins the periodic garbage collection (kernel-ipc §5.3), and snapshots where there is a journal; Close ends them.
 func (s *Service) Start() {
-	if s.writer.log != nil {
-		s.stopped.Go(s.keepSnapshots)
-		s.stopped.Go(s.writeLazy)
-	}
+	s.store.Start()
 	s.stopped.Add(1)
 	go func() {
 		defer s.stopped.Done()
@@ -203,10 +214,10 @@ func (s *Service) Start() {
 
 // Sweep runs one garbage collection.
 func (s *Service) Sweep() {
-	if log := s.writer.log; log != nil && log.Overloaded() {
+	if s.store.Refuses() == store.Overloaded {
 		return // what is dropped is written too; the next sweep finds it
 	}
-	defer s.changing.leave(s.changing.enter())
+	defer s.store.Leave(s.store.Enter())
 	now := s.now(link.Now())
 	zombied, removed, logs := s.kernel.Sweep(now)
 	sessions, envelopes := s.orch.Sweep(now)
@@ -218,6 +229,7 @@ func (s *Service) Sweep() {
 func (s *Service) Close() {
 	close(s.stop)
 	s.stopped.Wait()
+	s.store.Close()
 	s.bus.Close()
 }
 
@@ -241,6 +253,6 @@ func (s *Service) now(owner link.Instant) link.Instant {
 	if s.cfg.Now != nil {
 		return s.cfg.Now()
 	}
-	owner.Mono += s.base
+	owner.Mono += s.store.Base()
 	return owner
 }

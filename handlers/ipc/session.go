@@ -36,8 +36,8 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	}
 	out = s.unhold(out)
 	start := len(out)
-	if s.svc.writer.log != nil {
-		defer s.svc.changing.leave(s.svc.changing.enter())
+	if st := s.svc.store; st.Log() != nil {
+		defer st.Leave(st.Enter())
 	}
 	t := s.svc.turns.Get().(*turn)
 	t.begin(s, out, s.svc.now(now))

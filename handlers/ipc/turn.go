@@ -11,6 +11,7 @@ import (
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
+	"trunkline/engine/store"
 )
 
 // turn is the state of one Feed: the output so far, the request at hand and the scratch values handlers fill. Turns are
@@ -276,7 +277,7 @@ func (t *turn) validate(typ frame.Type, payload []byte) wire.Code {
 func (t *turn) call(m *method) wire.Code {
 	t.row = m.index
 	t.out = mpack.AppendResponseHead(frame.Begin(t.out, frame.Response), t.id)
-	if t.svc.writer.log != nil {
+	if t.svc.store.Log() != nil {
 		return t.journaled(m)
 	}
 	return m.handle(t)
@@ -285,15 +286,14 @@ func (t *turn) call(m *method) wire.Code {
 // journaled is call where changes are written: the reply of a durable method waits for its change, that of a reader for whatever it
 // may have seen.
 func (t *turn) journaled(m *method) wire.Code {
-	log := t.svc.writer.log
 	if m.durability != None {
-		if log.Overloaded() {
+		switch t.svc.store.Refuses() {
+		case store.Accepts:
+		case store.Overloaded:
 			return t.queueFull()
-		}
-		if full := t.svc.writer.full; full != nil && full() {
-			if broken := t.svc.writer.broken; broken != nil && broken() {
-				return t.saturated("Storage cannot be written; try again")
-			}
+		case store.Broken:
+			return t.saturated("Storage cannot be written; try again")
+		default:
 			return t.saturated("Storage is full; try again")
 		}
 	}
@@ -303,7 +303,7 @@ func (t *turn) journaled(m *method) wire.Code {
 		if code != wire.OK {
 			t.seen = everything // it may tell that something is not there, whose record knows no row
 		}
-		t.upTo = max(t.upTo, min(t.seen, log.Appended()))
+		t.upTo = max(t.upTo, min(t.seen, t.svc.store.Appended()))
 	}
 	return code
 }
@@ -311,8 +311,8 @@ func (t *turn) journaled(m *method) wire.Code {
 // handle calls the method's handler. The changes of one that makes several go into one block.
 func (t *turn) handle(m *method) wire.Code {
 	if m.several {
-		t.svc.writer.begin()
-		defer t.svc.writer.end()
+		t.svc.store.Begin()
+		defer t.svc.store.End()
 	}
 	return m.handle(t)
 }

@@ -40,17 +40,17 @@ func TestFullTablesComeBack(t *testing.T) {
 				}
 				return now()
 			}
-			if err := r.svc.Snapshot(); err != nil {
+			if err := r.svc.Store().Snapshot(); err != nil {
 				t.Fatal(err)
 			}
 			r.svc.cfg.Now = now
-			digest := r.svc.Digest()
+			digest := r.svc.Store().Digest()
 			if err := r.log.Close(); err != nil {
 				t.Fatal(err)
 			}
 			for _, l := range []Config{limits, {MaxEnvelopes: 1, MaxSessions: 1}} { // lower limits are for what is new
 				back := newLimitedRig(t, l, journal.Config{}, disk, nil)
-				if got := back.svc.Digest(); got != digest {
+				if got := back.svc.Store().Digest(); got != digest {
 					t.Errorf("digest %x, was %x: %+v, was %+v", got, digest, back.svc.orch.Stats(), r.svc.orch.Stats())
 				}
 				r, p = back, back.connect()

@@ -33,7 +33,7 @@ func TestLogTimeNeverFalls(t *testing.T) {
 				last = now
 			}
 			if i == 3 {
-				if err := s.svc.Snapshot(); err != nil {
+				if err := s.svc.Store().Snapshot(); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -61,7 +61,7 @@ func ruined(t *testing.T, mode journal.Mode, before bool) *ruin {
 	}
 	for range 3 { // of two snapshots the older is there, and the journal from its index on
 		fill(16, 100)
-		if err := s.svc.Snapshot(); err != nil {
+		if err := s.svc.Store().Snapshot(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -109,7 +109,7 @@ func (r *ruin) verdict(t *testing.T, dir string, wrap func(journal.Store) journa
 	}
 	defer mustStop(t, s)
 	last := s.log.Appended() - 1
-	if got, want := s.svc.Digest(), digestOf(t, r.tape.upTo(last), r.mode, r.options().ipc); got != want {
+	if got, want := s.svc.Store().Digest(), digestOf(t, r.tape.upTo(last), r.mode, r.options().ipc); got != want {
 		t.Fatalf("a state that never was: up to %d, digest %x, want %x", last, got, want)
 	}
 	switch {

@@ -77,13 +77,13 @@ func TestFullDisk(t *testing.T) {
 			free.Store(embedded.MinFreeBytes - 1)
 			eventually(t, "a full disk", s.store.Full)
 			s.settle(t)
-			before, end := s.svc.Digest(), s.log.Appended()
+			before, end := s.svc.Store().Digest(), s.log.Appended()
 			for _, q := range changes(1) {
 				r := p.call(t, q.service, q.method, q.body)
 				if r.ok || r.str("code") != "RESOURCE_EXHAUSTED" || r.str("message") != "Storage is full; try again" || r.body["retryable"] != true {
 					t.Errorf("%s on a full disk: %v", q.method, r.body)
 				}
-				if s.svc.Digest() != before || s.log.Appended() != end {
+				if s.svc.Store().Digest() != before || s.log.Appended() != end {
 					t.Errorf("%s was refused and has changed something", q.method)
 				}
 			}
@@ -102,7 +102,7 @@ func TestFullDisk(t *testing.T) {
 					t.Errorf("%s with room again: %v", q.method, r.body)
 				}
 			}
-			if s.svc.Digest() == before {
+			if s.svc.Store().Digest() == before {
 				t.Error("nothing has changed with room again")
 			}
 		})
@@ -223,7 +223,7 @@ func workUntil(s *server, pause time.Duration) (w worked) {
 		}
 		time.Sleep(pause)
 		if round == 12 {
-			w.snapped = s.svc.Snapshot()
+			w.snapped = s.svc.Store().Snapshot()
 		}
 	}
 	if errors.Is(w.snapped, journal.ErrFailed) || s.log.Err() != nil {

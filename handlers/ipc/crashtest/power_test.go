@@ -37,7 +37,7 @@ func live(t testing.TB, mode journal.Mode, seed uint64, cuts int) *life {
 	c.log.Store(s.log)
 	l.told = crowd(t, s, l.clock, 6+watchers, 14, seed)
 	s.settle(t)
-	l.digest, l.end = s.svc.Digest(), s.log.Appended()
+	l.digest, l.end = s.svc.Store().Digest(), s.log.Appended()
 	c.cutNow("at the end", 100)
 	if mode == journal.Interval {
 		before := c.syncs.Load()
@@ -85,7 +85,7 @@ func (l *life) survive(t testing.TB, c cut, seen *tally) error {
 	if list, err := store.ListSnapshots(); err == nil && len(list) > 0 {
 		seen.snapshots++
 	}
-	got := s.svc.Digest()
+	got := s.svc.Store().Digest()
 	if want := digestOf(t, l.tape.upTo(first), l.mode, l.options().ipc); got != want {
 		return fmt.Errorf("recovered up to %d: digest %x, a fresh replay gives %x", last, got, want)
 	}

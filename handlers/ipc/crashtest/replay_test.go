@@ -48,7 +48,7 @@ func (r *replayed) boot() {
 // what a new one and a fresh replay of the whole journal have.
 func (r *replayed) restart(how int) {
 	r.s.settle(r.t)
-	digest := r.s.svc.Digest()
+	digest := r.s.svc.Store().Digest()
 	if how == 1 {
 		if err := r.s.store.Sync(); err != nil {
 			r.t.Fatal(err)
@@ -63,7 +63,7 @@ func (r *replayed) restart(how int) {
 	}
 	r.disk = left
 	r.boot()
-	if got := r.s.svc.Digest(); got != digest {
+	if got := r.s.svc.Store().Digest(); got != digest {
 		r.t.Fatalf("digest %x, was %x", got, digest)
 	}
 	if got := digestOf(r.t, r.tape.upTo(1<<62), r.mode, crowded(r.clock)); got != digest {
@@ -81,7 +81,7 @@ func (r *replayed) snapshot(between func()) {
 		}
 	}
 	defer func() { r.clock.read = nil }()
-	if err := r.s.svc.Snapshot(); err != nil {
+	if err := r.s.svc.Store().Snapshot(); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -236,7 +236,7 @@ func TestNoHalfRequest(t *testing.T) {
 			if err := back.serve(&reel{blocks: book.upTo(last)}, journal.Always, options{ipc: o.ipc}, nil); err != nil {
 				t.Fatal(err)
 			}
-			_ = back.svc.Digest()
+			_ = back.svc.Store().Digest()
 			is := view(back, pid)
 			mustStop(t, back)
 			if is != before && is != after {

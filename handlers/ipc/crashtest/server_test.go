@@ -15,6 +15,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/link"
+	"trunkline/engine/store"
 	"trunkline/handlers/ipc"
 )
 
@@ -76,7 +77,7 @@ type server struct {
 
 // recoverService is the one place that knows how a service takes over a journal.
 func recoverService(svc *ipc.Service, log *journal.Log, full func() bool) error {
-	return svc.Recover(log, ipc.RecoverOptions{Full: full})
+	return svc.Store().Recover(log, store.RecoverOptions{Full: full})
 }
 
 // boot opens a server on dir of fs; nil is the disk.
@@ -214,7 +215,7 @@ func digestOf(t tester, blocks []block, mode journal.Mode, cfg ipc.Config) uint6
 	if err := s.serve(&reel{blocks: blocks}, mode, options{ipc: cfg}, nil); err != nil {
 		t.Fatalf("cannot replay %d recorded blocks: %v", len(blocks), err)
 	}
-	digest := s.svc.Digest()
+	digest := s.svc.Store().Digest()
 	if err := s.stop(); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/link"
 	"trunkline/engine/reactor"
+	"trunkline/engine/store"
 	"trunkline/engine/stream"
 	"trunkline/handlers/ipc"
 )
@@ -118,10 +119,10 @@ func (s *Server) Drain() {
 	})
 }
 
-// recover brings the service to where the journal in store ends, and has it write there from then on.
-func (s *Server) recover(store journal.Store) {
+// recover brings the service to where the journal in kept ends, and has it write there from then on.
+func (s *Server) recover(kept journal.Store) {
 	s.t.Helper()
-	log, err := journal.Open(store, journal.Config{
+	log, err := journal.Open(kept, journal.Config{
 		OnDurable: s.Service.Durable,
 		OnFailure: func(err error) { s.t.Errorf("the journal stopped: %v", err) },
 	})
@@ -129,7 +130,7 @@ func (s *Server) recover(store journal.Store) {
 		s.t.Fatal(err)
 	}
 	s.log = log
-	if err := s.Service.Recover(log, ipc.RecoverOptions{}); err != nil {
+	if err := s.Service.Store().Recover(log, store.RecoverOptions{}); err != nil {
 		s.t.Fatal(err)
 	}
 }

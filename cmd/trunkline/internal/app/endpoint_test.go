@@ -47,7 +47,7 @@ func TestMetricNamesAreClean(t *testing.T) {
 	if err := e.recover(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.svc.Snapshot(); err != nil {
+	if err := e.svc.Store().Snapshot(); err != nil {
 		t.Fatal(err)
 	}
 	if n, want := families(t, reg, "trunkline_store_"), len(storeFamilies())+1; n != want {

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"trunkline/handlers/ipc"
+	"trunkline/engine/store"
 	"trunkline/handlers/ops"
 )
 
@@ -46,7 +46,7 @@ func (p *progress) opened(now time.Time) {
 	p.latest = now
 }
 
-func (p *progress) report(r ipc.RecoverProgress, now time.Time) {
+func (p *progress) report(r store.RecoverProgress, now time.Time) {
 	phase := phaseLog
 	if r.Snapshot {
 		phase = phaseSnapshot

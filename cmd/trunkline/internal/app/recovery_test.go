@@ -17,6 +17,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
+	"trunkline/engine/store"
 	"trunkline/handlers/ipc"
 	"trunkline/handlers/ipc/client"
 	"trunkline/handlers/ops"
@@ -36,13 +37,13 @@ func TestProgressTellsPercentAndTime(t *testing.T) {
 	p.begin(at(0))
 	f(1, `{"phase":"open","done":0,"total":0,"percent":0,"eta_secs":null}`)
 	p.opened(at(2))
-	p.report(ipc.RecoverProgress{Snapshot: true, Done: 100, Total: 400}, at(3))
+	p.report(store.RecoverProgress{Snapshot: true, Done: 100, Total: 400}, at(3))
 	f(3, `{"phase":"snapshot","done":100,"total":400,"percent":25,"eta_secs":3}`)
 	f(4, `{"phase":"snapshot","done":100,"total":400,"percent":25,"eta_secs":2}`)
 	f(99, `{"phase":"snapshot","done":100,"total":400,"percent":25,"eta_secs":0}`)
-	p.report(ipc.RecoverProgress{Snapshot: true, Done: 400, Total: 400}, at(6))
+	p.report(store.RecoverProgress{Snapshot: true, Done: 400, Total: 400}, at(6))
 	f(6, `{"phase":"snapshot","done":400,"total":400,"percent":100,"eta_secs":0}`)
-	p.report(ipc.RecoverProgress{Done: 1, Total: 8}, at(10))
+	p.report(store.RecoverProgress{Done: 1, Total: 8}, at(10))
 	f(10, `{"phase":"log","done":1,"total":8,"percent":12.5,"eta_secs":28}`)
 	if n := p.end(); n != 1 {
 		t.Errorf("%d records replayed", n)
@@ -56,7 +57,7 @@ func TestProgressIsLogged(t *testing.T) {
 	s.report() // after the end there is nothing to report
 	s.progress.begin(time.Now())
 	s.report()
-	s.progress.report(ipc.RecoverProgress{Snapshot: true, Done: 1, Total: 8}, time.Now())
+	s.progress.report(store.RecoverProgress{Snapshot: true, Done: 1, Total: 8}, time.Now())
 	s.report()
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	if len(lines) != 2 || !strings.HasSuffix(lines[0], "msg=recovering phase=open done=0 total=0 percent=0") ||
@@ -89,7 +90,7 @@ func (h *hooked) WriteBlock(first journal.Index, b []byte) error {
 }
 
 func (h *hooked) CutBlocks(from journal.Index) error { h.hook(); return h.diskStore.CutBlocks(from) }
-func (h *hooked) DropSnapshot(g uint64) error      { h.hook(); return h.diskStore.DropSnapshot(g) }
+func (h *hooked) DropSnapshot(g uint64) error        { h.hook(); return h.diskStore.DropSnapshot(g) }
 func (h *hooked) Sync() error                        { h.hook(); return h.diskStore.Sync() }
 
 func (h *hooked) Full() bool {
@@ -292,8 +293,8 @@ func TestInterruptedAnywhere(t *testing.T) {
 				t.Fatalf("to %d: interrupted at call %d: %v", to, n, err)
 			}
 			back, _, err := recovered(t, 0, 0, set...)
-			if err != nil || back.Digest() != first.Digest() {
-				t.Fatalf("to %d: after an interruption at call %d: digest %x, want %x, %v", to, n, back.Digest(), first.Digest(), err)
+			if err != nil || back.Store().Digest() != first.Store().Digest() {
+				t.Fatalf("to %d: after an interruption at call %d: digest %x, want %x, %v", to, n, back.Store().Digest(), first.Store().Digest(), err)
 			}
 		}
 		if interrupted < steps/2 {

@@ -12,6 +12,7 @@ import (
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
+	"trunkline/engine/store"
 	"trunkline/handlers/ipc"
 	"trunkline/handlers/ops"
 )
@@ -78,25 +79,25 @@ func (s *storage) open() error {
 	if err := s.checkRecoverTo(); err != nil {
 		return fmt.Errorf("cannot open store.dir = %q: %w", s.cfg.Dir, err)
 	}
-	store, err := s.opener(embedded.Config{
+	disk, err := s.opener(embedded.Config{
 		Dir: s.cfg.Dir, Mode: s.mode, AcceptLoss: s.recoverTo != 0, OnFatal: s.fatal, Logger: s.logger,
 	})
 	if err != nil {
 		s.exactly(err)
 		return fmt.Errorf("cannot open store.dir = %q: %w", s.cfg.Dir, err)
 	}
-	w := &watched{diskStore: store, stopped: &s.stopped}
+	w := &watched{diskStore: disk, stopped: &s.stopped}
 	log, err := journal.Open(w, journal.Config{
 		Mode: s.mode, RecoverTo: s.recoverTo, OnDurable: s.svc.Durable, OnFailure: s.fatal, Logger: s.logger,
 	})
 	if err != nil {
-		_ = store.Close()
+		_ = disk.Close()
 		return fmt.Errorf("cannot open store.dir = %q: %w", s.cfg.Dir, err)
 	}
 	s.store.Store(w)
 	s.log.Store(log)
 	s.progress.opened(time.Now())
-	err = s.svc.Recover(log, ipc.RecoverOptions{Full: store.Full, Broken: store.Broken, Progress: func(p ipc.RecoverProgress) {
+	err = s.svc.Store().Recover(log, store.RecoverOptions{Full: disk.Full, Broken: disk.Broken, Progress: func(p store.RecoverProgress) {
 		s.progress.report(p, time.Now())
 	}})
 	if err != nil {

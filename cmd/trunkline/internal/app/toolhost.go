@@ -33,7 +33,7 @@ func openTools(c *config.Toolhost, svc *ipc.Service, o Options, reg *obs.Registr
 	if len(c.ListenAddr) == 0 {
 		return nil, nil
 	}
-	set, err := toolset.Open(toolset.Options{Plugins: c.Plugins, Root: c.Root, BreakerThreshold: -1, BreakerCooldown: -1, Events: toolEvents{svc}.emitter()})
+	set, err := toolset.Open(toolset.Options{Plugins: c.Plugins, Root: c.Root, BreakerThreshold: -1, BreakerCooldown: -1, Events: toolEvents{svc.Bus()}.emitter()})
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the tools (toolhost.plugins, toolhost.root): %w", err)
 	}
@@ -52,9 +52,9 @@ func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, o Options, reg
 		return err
 	}
 	tc.Files = o.files
-	toolEvents{svc}.apply(&tc)
+	toolEvents{svc.Bus()}.apply(&tc)
 	if tc.Keys = svc.Keys(); tc.Keys != nil {
-		tc.Journal = svc // outcomes outlive the server with everything else
+		tc.Journal = svc.Store() // outcomes outlive the server with everything else
 	}
 	t.set.Warn(log)
 	t.srv = toolhost.New(tc)

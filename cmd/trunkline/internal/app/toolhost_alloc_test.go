@@ -16,7 +16,7 @@ import (
 // TestNoAllocsWithoutSubscriber: a bus without subscribers costs a call nothing but the question
 // (toolhost §10).
 func TestNoAllocsWithoutSubscriber(t *testing.T) {
-	b := onBus{bus.New(bus.Config{})}
+	b := bus.New(bus.Config{EventBody: eventText})
 	defer b.Close()
 	set, err := toolset.Open(toolset.Options{Builtins: true, Events: toolEvents{b}.emitter()})
 	if err != nil {

@@ -1,24 +1,18 @@
 package app
 
-import "trunkline/handlers/toolhost"
+import (
+	"trunkline/engine/bus"
+	"trunkline/handlers/toolhost"
+)
 
 // toolSource is the source of the events of tools on the message bus.
 const toolSource = "toolhost"
 
-// announcer is the message bus of the kernel endpoint, as another protocol of the process sees it.
-// The bus bounds what waits for a subscriber, and drops for those who are behind (kernel-ipc
-// §4.18): nothing waits here.
-type announcer interface {
-	// Wants reports whether a live subscription lists eventType. It does not allocate, and costs an
-	// atomic load where no client subscribes to anything.
-	Wants(eventType string) bool
-	// Announce publishes an event with a payload of JSON text, which it copies. It never blocks.
-	Announce(eventType, source string, payload []byte)
-}
-
 // toolEvents carries what happens to tools to a bus (toolhost §4.12). Without one there are no
 // events.
-type toolEvents struct{ bus announcer }
+// The bus bounds what waits for a subscriber, and drops for those who are behind (kernel-ipc §4.18):
+// nothing waits here.
+type toolEvents struct{ bus *bus.Bus }
 
 // emitter returns nil where there is no bus. Breakers and workers call what it returns under locks
 // of theirs.
@@ -28,7 +22,7 @@ func (e toolEvents) emitter() func(toolhost.Event) {
 	}
 	return func(ev toolhost.Event) {
 		if e.bus.Wants(ev.Name) {
-			e.bus.Announce(ev.Name, toolSource, ev.Payload)
+			e.bus.Emit(ev.Name, toolSource, ev.Payload)
 		}
 	}
 }

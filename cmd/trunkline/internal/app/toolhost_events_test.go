@@ -16,13 +16,9 @@ import (
 	"trunkline/handlers/toolhost"
 )
 
-// onBus is a bus without the endpoint around it; its bodies are texts.
-type onBus struct{ *bus.Bus }
-
-func (b onBus) Announce(eventType, source string, payload []byte) {
-	m := b.NewMessage(0)
-	m.Body = fmt.Appendf(m.Body, "%s %s %s", eventType, source, payload)
-	b.Publish([]byte(eventType), m)
+// eventText makes texts of events.
+func eventText(dst []byte, eventType, source string, payload []byte) []byte {
+	return fmt.Appendf(dst, "%s %s %s", eventType, source, payload)
 }
 
 // asleep is an owner that does not wake its connection.
@@ -38,7 +34,7 @@ func TestEventsOnABus(t *testing.T) {
 	if (toolEvents{}).apply(&c); c.Events != nil || c.EventsWanted != nil {
 		t.Error("a server without a bus tells events")
 	}
-	b := onBus{bus.New(bus.Config{StreamEvents: 2})}
+	b := bus.New(bus.Config{StreamEvents: 2, EventBody: eventText})
 	defer b.Close()
 	toolEvents{b}.apply(&c)
 	c.Events(toolhost.Event{Name: "toolhost.a", Payload: []byte(`{"n":0}`)}) // without a subscriber

@@ -9,13 +9,12 @@ import (
 	"trunkline/engine/idem"
 	"trunkline/engine/kernel"
 	"trunkline/engine/orchestration"
-	"trunkline/handlers/ipc"
 )
 
 // change appends the kind and the fields of a record; ok is false where it is none that is known
 // here.
-func (o *object) change(r *ipc.Record, rec []byte) (ok bool) {
-	if err := ipc.ParseRecord(rec, r); err != nil {
+func (o *object) change(r *record, rec []byte) (ok bool) {
+	if err := parseRecord(rec, r); err != nil {
 		o.text("kind", unreadable)
 		o.text("error", err.Error())
 		o.base64("base64", rec)

@@ -8,7 +8,6 @@ import (
 	"io"
 
 	"trunkline/engine/journal"
-	"trunkline/handlers/ipc"
 )
 
 // Range is which indexes to export, both included; To 0 means to the end.
@@ -57,7 +56,7 @@ type export struct {
 	in     Range
 	m      Meter
 	base   journal.Index
-	record ipc.Record
+	record record
 	line   []byte
 	done   Exported
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"trunkline/engine/journal"
-	"trunkline/handlers/ipc"
 )
 
 // Stats is what is in a journal, in numbers. They do not show whether it is sound: what cannot be
@@ -73,7 +72,7 @@ func Count(ctx context.Context, dir string, now time.Time, m Meter) (*Stats, err
 type counting struct {
 	*Journal
 	s      *Stats
-	record ipc.Record
+	record record
 	kinds  map[string]*KindCount // there are as many as kinds of change
 }
 
@@ -98,7 +97,7 @@ func (c *counting) block(b *journal.BlockView) error {
 	s.LargestBlock = max(s.LargestBlock, uint64(b.Bytes))
 	return b.Records(0, func(_ journal.Index, rec []byte) error {
 		kind, n := unreadable, uint64(len(rec))
-		if ipc.ParseRecord(rec, &c.record) == nil {
+		if parseRecord(rec, &c.record) == nil {
 			kind = c.record.Kind()
 		}
 		k := c.kinds[kind]

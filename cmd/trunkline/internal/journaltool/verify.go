@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"trunkline/engine/journal"
-	"trunkline/handlers/ipc"
+	"trunkline/engine/store"
 )
 
 // Verify reads all of the journal in dir and checks it as a server would that starts on it, and
@@ -36,7 +36,7 @@ type verification struct {
 	ctx    context.Context
 	m      Meter
 	r      *Report
-	record ipc.Record
+	record record
 	infos  []journal.SnapshotInfo
 }
 
@@ -112,7 +112,7 @@ func (v *verification) resume() error {
 func (v *verification) block(b *journal.BlockView) error {
 	v.r.add(b)
 	return b.Records(0, func(i journal.Index, rec []byte) error {
-		if err := ipc.ParseRecord(rec, &v.record); err != nil {
+		if err := parseRecord(rec, &v.record); err != nil {
 			v.r.damaged(Damage{Where: fmt.Sprintf("record %d", i), Index: i, Until: i + 1, Error: words(err), cut: b.First - 1})
 		}
 		return nil
@@ -155,7 +155,7 @@ func (v *verification) snapshot(info *journal.SnapshotInfo, done uint64) (err er
 		err = fmt.Errorf("the log behind it is gone: it begins at %d", r.begins())
 	default:
 		err = v.in.ReadSnapshot(info, func(from io.Reader) (err error) {
-			s.Records, err = ipc.CheckSnapshot(&watched{r: from, ctx: v.ctx, m: v.m, done: done})
+			s.Records, err = store.CheckSnapshot(&watched{r: from, ctx: v.ctx, m: v.m, done: done}, machineTags)
 			return err
 		})
 	}

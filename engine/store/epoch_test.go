@@ -1,4 +1,4 @@
-package ipc
+package store
 
 import (
 	"sync"
@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// TestGrace: wait lasts as long as those who came before, and not for those who come after.
-func TestGrace(t *testing.T) {
+// TestEpoch: wait lasts as long as those who came before, and not for those who come after.
+func TestEpoch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var g grace
+		var g epoch
 		g.wait()
 		for range 3 { // both phases
 			early := g.enter()
 			var over atomic.Bool
 			go func() { g.wait(); over.Store(true) }()
-			if time.Sleep(10 * gracePause); over.Load() {
+			if time.Sleep(10 * epochPause); over.Load() {
 				t.Fatal("over while somebody is inside")
 			}
 			late := g.enter()
 			g.leave(early)
 			for !over.Load() {
-				time.Sleep(gracePause)
+				time.Sleep(epochPause)
 				g.leave(g.enter()) // who comes and goes holds nothing up
 			}
 			g.leave(late)
@@ -31,9 +31,9 @@ func TestGrace(t *testing.T) {
 	})
 }
 
-// TestGraceUnderLoad: what was done inside is seen after the wait.
-func TestGraceUnderLoad(t *testing.T) {
-	var g grace
+// TestEpochUnderLoad: what was done inside is seen after the wait.
+func TestEpochUnderLoad(t *testing.T) {
+	var g epoch
 	var begun, ended atomic.Int64
 	var wg sync.WaitGroup
 	stop := make(chan struct{})

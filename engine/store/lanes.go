@@ -1,4 +1,4 @@
-package ipc
+package store
 
 import (
 	"fmt"
@@ -6,24 +6,65 @@ import (
 	"sync"
 
 	"trunkline/engine/journal"
-	"trunkline/engine/kernel"
 )
 
-// Bounds of a recovery's memory beside the state itself: bundles times bundleBytes, and once more what one record of the log needs.
+// Bounds of a recovery's memory beside the state itself: bundles times MaxLaneRecord, and once more what one record of the log needs.
 const (
-	// bundleBytes is about how much of the log is handed on at a time: much more than what the handing over costs. The largest record
-	// of the kernel fits.
-	bundleBytes = 512 << 10
+	// MaxLaneRecord is how much of the log is handed on at a time, and so the longest record of a
+	// parallel machine.
+	MaxLaneRecord = 512 << 10
 	// bundles is how many there are at most: one that is filled, one that is worked off, and one each that smooths their speeds.
 	bundles = 4
 	// maxLanes is how many goroutines one that reads can keep busy.
 	maxLanes = 8
 )
 
-// lanes works off the records of the kernel on goroutines of its own, while its owner reads on. What has to keep the order of all
-// records is done by the owner, when the lanes are through with the bundle.
+// Recovery takes back the state of a machine along several lanes. One goroutine, the owner's, routes
+// the records in order; each lane is worked off by one goroutine at a time, in the order in which its
+// records were routed. What is in no order is decided by the routing.
+type Recovery interface {
+	Lanes() []Lane
+	// Route returns the lane that takes a record: of a snapshot where index is 0, else of the log.
+	Route(rec []byte, index journal.Index) (Route, error)
+	// Lenient begins the replay of what the snapshot may hold already: records up to an index. Settle
+	// begins the replay of the rest. The lanes are idle during both.
+	Lenient(upTo journal.Index)
+	Settle()
+	// Finish ends the recovery, with the latest clock reading of all records. No lane is at work.
+	Finish() (latest int64, err error)
+}
+
+// Lane takes the records that were routed to it.
+type Lane interface {
+	// Take takes a record: of a snapshot where index is 0, else of the log. applied reports whether it
+	// changed something.
+	Take(rec []byte, index journal.Index) (applied bool, err error)
+	// Warm fetches what records of up to MaxWarm hashes are about towards the processor.
+	Warm(hashes []uint64) uint32
+}
+
+// Route is where a record goes.
+type Route struct {
+	// Lane is NoLane for a record that the routing has dealt with.
+	Lane int
+	Hash uint64 // for Warm
+	// Follow is the part of the record for Parallel.Follow, where the change is applied; nil: nothing
+	// follows.
+	Follow []byte
+}
+
+// NoLane is the Lane of a record that the routing has dealt with.
+const NoLane = -1
+
+// MaxWarm is how many look-ups Warm has in flight at a time: about what a core's reorder window can
+// overlap.
+const MaxWarm = 16
+
+// lanes works off the records of parallel machines on goroutines of its own, while its owner reads
+// on. What has to keep the order of all records is done by the owner, when the lanes are through with
+// the bundle.
 type lanes struct {
-	rec     *kernel.Recovery
+	rec     Recovery                                    // nil: no machine is parallel
 	finish  func(b *bundle, before journal.Index) error // does what has to keep the order, of the records before an index
 	in      []chan *bundle
 	running sync.WaitGroup
@@ -61,13 +102,16 @@ type failure struct {
 	err   error
 }
 
-// newLanes starts the goroutines; stop ends them.
-func newLanes(k *kernel.Kernel, finish func(*bundle, journal.Index) error) *lanes {
-	p := &lanes{rec: k.Recover(min(runtime.GOMAXPROCS(0), maxLanes)), finish: finish}
-	for i := range p.rec.Lanes() {
+// newLanes starts the goroutines; stop ends them. There are none without a parallel machine.
+func newLanes(m Parallel, finish func(*bundle, journal.Index) error) *lanes {
+	p := &lanes{finish: finish}
+	if m == nil {
+		return p
+	}
+	p.rec = m.Recover(min(runtime.GOMAXPROCS(0), maxLanes))
+	for i, lane := range p.rec.Lanes() {
 		in := make(chan *bundle, bundles)
 		p.in = append(p.in, in)
-		lane := p.rec.Lane(i)
 		p.running.Go(func() { work(lane, i, in) })
 	}
 	return p
@@ -82,7 +126,7 @@ func (p *lanes) stop() {
 }
 
 // work is one lane. After a failure it lets everything pass.
-func work(lane *kernel.Lane, i int, in <-chan *bundle) {
+func work(lane Lane, i int, in <-chan *bundle) {
 	failed := false
 	for b := range in {
 		if !failed {
@@ -93,27 +137,26 @@ func work(lane *kernel.Lane, i int, in <-chan *bundle) {
 	}
 }
 
-func (b *bundle) work(lane *kernel.Lane, tasks []task) failure {
+func (b *bundle) work(lane Lane, tasks []task) failure {
 	for j := range tasks {
-		if j%kernel.MaxLaneWarm == 0 {
-			warm(lane, tasks[j:min(j+kernel.MaxLaneWarm, len(tasks))])
+		if j%MaxWarm == 0 {
+			warm(lane, tasks[j:min(j+MaxWarm, len(tasks))])
 		}
 		t := &tasks[j]
-		var err error
+		index := t.index
 		if b.loads {
-			err = lane.Load(t.rec)
-		} else {
-			t.applied, err = lane.Apply(t.rec, t.index)
+			index = 0
 		}
-		if err != nil {
+		var err error
+		if t.applied, err = lane.Take(t.rec, index); err != nil {
 			return failure{t.index, err}
 		}
 	}
 	return failure{}
 }
 
-func warm(lane *kernel.Lane, tasks []task) {
-	var hashes [kernel.MaxLaneWarm]uint64
+func warm(lane Lane, tasks []task) {
+	var hashes [MaxWarm]uint64
 	for i := range tasks {
 		hashes[i] = tasks[i].hash
 	}
@@ -122,10 +165,10 @@ func warm(lane *kernel.Lane, tasks []task) {
 
 // room returns the bundle to put n more bytes into. It does not move while it is filled.
 func (p *lanes) room(n int) (*bundle, error) {
-	if n > bundleBytes {
-		return nil, fmt.Errorf("%w: %d bytes", kernel.ErrBadChange, n)
+	if n > MaxLaneRecord {
+		return nil, fmt.Errorf("%w: %d bytes", ErrBadRecord, n)
 	}
-	if p.open != nil && len(p.open.buf)+n > bundleBytes {
+	if p.open != nil && len(p.open.buf)+n > MaxLaneRecord {
 		if err := p.send(); err != nil {
 			return nil, err
 		}
@@ -148,7 +191,7 @@ func (p *lanes) take() *bundle {
 		return b
 	}
 	p.made++
-	return &bundle{buf: make([]byte, 0, bundleBytes), lanes: make([][]task, len(p.in)), errs: make([]failure, len(p.in))}
+	return &bundle{buf: make([]byte, 0, MaxLaneRecord), lanes: make([][]task, len(p.in)), errs: make([]failure, len(p.in))}
 }
 
 // keep copies a record into b.
