@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// epoch lets a snapshot wait for all work that may have changed something when it looked: an entry is
-// in its table, or out of it, a moment before the record about it is in the journal, and a snapshot
-// must not hold what no record holds. The zero value is ready.
+// epoch lets a snapshot wait for all work that may have changed something when it looked: an entry
+// is in its table, or out of it, a moment before the record about it is in the journal, and a
+// snapshot must not hold what no record holds. The zero value is ready.
 type epoch struct {
 	phase  atomic.Uint32
 	inside [2]struct {

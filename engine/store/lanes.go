@@ -8,26 +8,28 @@ import (
 	"trunkline/engine/journal"
 )
 
-// Bounds of a recovery's memory beside the state itself: bundles times MaxLaneRecord, and once more what one record of the log needs.
+// Bounds of a recovery's memory beside the state itself: bundles times MaxLaneRecord, and once more
+// what one record of the log needs.
 const (
 	// MaxLaneRecord is how much of the log is handed on at a time, and so the longest record of a
 	// parallel machine.
 	MaxLaneRecord = 512 << 10
-	// bundles is how many there are at most: one that is filled, one that is worked off, and one each that smooths their speeds.
+	// bundles is how many there are at most: one that is filled, one that is worked off, and one
+	// each that smooths their speeds.
 	bundles = 4
 	// maxLanes is how many goroutines one that reads can keep busy.
 	maxLanes = 8
 )
 
-// Recovery takes back the state of a machine along several lanes. One goroutine, the owner's, routes
-// the records in order; each lane is worked off by one goroutine at a time, in the order in which its
-// records were routed. What is in no order is decided by the routing.
+// Recovery takes back the state of a machine along several lanes. One goroutine, the owner's,
+// routes the records in order; each lane is worked off by one goroutine at a time, in the order in
+// which its records were routed. What is in no order is decided by the routing.
 type Recovery interface {
 	Lanes() []Lane
 	// Route returns the lane that takes a record: of a snapshot where index is 0, else of the log.
 	Route(rec []byte, index journal.Index) (Route, error)
-	// Lenient begins the replay of what the snapshot may hold already: records up to an index. Settle
-	// begins the replay of the rest. The lanes are idle during both.
+	// Lenient begins the replay of what the snapshot may hold already: records up to an index.
+	// Settle begins the replay of the rest. The lanes are idle during both.
 	Lenient(upTo journal.Index)
 	Settle()
 	// Finish ends the recovery, with the latest clock reading of all records. No lane is at work.
@@ -36,8 +38,8 @@ type Recovery interface {
 
 // Lane takes the records that were routed to it.
 type Lane interface {
-	// Take takes a record: of a snapshot where index is 0, else of the log. applied reports whether it
-	// changed something.
+	// Take takes a record: of a snapshot where index is 0, else of the log. applied reports whether
+	// it changed something.
 	Take(rec []byte, index journal.Index) (applied bool, err error)
 	// Warm fetches what records of up to MaxWarm hashes are about towards the processor.
 	Warm(hashes []uint64) uint32
@@ -48,8 +50,8 @@ type Route struct {
 	// Lane is NoLane for a record that the routing has dealt with.
 	Lane int
 	Hash uint64 // for Warm
-	// Follow is the part of the record for Parallel.Follow, where the change is applied; nil: nothing
-	// follows.
+	// Follow is the part of the record for Parallel.Follow, where the change is applied; nil:
+	// nothing follows.
 	Follow []byte
 }
 
@@ -61,8 +63,8 @@ const NoLane = -1
 const MaxWarm = 16
 
 // lanes works off the records of parallel machines on goroutines of its own, while its owner reads
-// on. What has to keep the order of all records is done by the owner, when the lanes are through with
-// the bundle.
+// on. What has to keep the order of all records is done by the owner, when the lanes are through
+// with the bundle.
 type lanes struct {
 	rec     Recovery                                    // nil: no machine is parallel
 	finish  func(b *bundle, before journal.Index) error // does what has to keep the order, of the records before an index
@@ -258,7 +260,8 @@ func (b *bundle) reset() {
 	}
 }
 
-// drain waits until everything that was put in is done, and returns the first error in the order of the records.
+// drain waits until everything that was put in is done, and returns the first error in the order of
+// the records.
 func (p *lanes) drain() error {
 	_ = p.send()
 	for len(p.sent) > 0 {

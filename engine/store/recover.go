@@ -10,28 +10,28 @@ import (
 
 // RecoverOptions is what Recover takes beside the journal. The zero value will do.
 type RecoverOptions struct {
-	// Full reports whether the disk is too full to change anything. nil: it never is. It is called for
-	// every request that changes something.
+	// Full reports whether the disk is too full to change anything. nil: it never is. It is called
+	// for every request that changes something.
 	Full func() bool
-	// Broken reports, while Full is true, whether that is for want of something else than room. nil: it
-	// never is.
+	// Broken reports, while Full is true, whether that is for want of something else than room.
+	// nil: it never is.
 	Broken func() bool
-	// Progress is called on the goroutine of Recover, at the end of each phase and now and then before.
-	// nil: progress is not reported.
+	// Progress is called on the goroutine of Recover, at the end of each phase and now and then
+	// before. nil: progress is not reported.
 	Progress func(RecoverProgress)
 }
 
-// RecoverProgress is how far Recover is: first through the snapshot, if there is one, then through the
-// log behind it.
+// RecoverProgress is how far Recover is: first through the snapshot, if there is one, then through
+// the log behind it.
 type RecoverProgress struct {
 	// Snapshot is the phase: Done and Total are bytes of the snapshot, else records of the log.
 	Snapshot    bool
 	Done, Total uint64
 }
 
-// Recover replays a journal into the machines, which must be new, and has it written to from then on.
-// It comes before Start and before the first change. After an error the machines are of no use, and
-// the journal is as it was.
+// Recover replays a journal into the machines, which must be new, and has it written to from then
+// on. It comes before Start and before the first change. After an error the machines are of no use,
+// and the journal is as it was.
 func (s *Store) Recover(log *journal.Log, o RecoverOptions) error {
 	l := &loader{emit: o.Progress}
 	var parallel Parallel
@@ -175,8 +175,8 @@ func (l *loader) take(i journal.Index, rec []byte) error {
 	return nil
 }
 
-// finish does what has to keep the order of all records, of those before an index, when the lanes are
-// through with b.
+// finish does what has to keep the order of all records, of those before an index, when the lanes
+// are through with b.
 func (l *loader) finish(b *bundle, before journal.Index) error {
 	for i := range b.ordered {
 		st := &b.ordered[i]

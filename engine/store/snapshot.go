@@ -16,7 +16,8 @@ import (
 const (
 	// clockTag: the reading of the monotonic clock when the snapshot was begun.
 	clockTag byte = 't'
-	// endTag: the last index that may be in the snapshot. Up to it, replay meets what is known already.
+	// endTag: the last index that may be in the snapshot. Up to it, replay meets what is known
+	// already.
 	endTag byte = 'e'
 )
 
@@ -122,8 +123,8 @@ func (s *Store) keepSnapshots() {
 	}
 }
 
-// snapshotRead is how much of a snapshot is read ahead. Longer records are read into memory of their
-// own.
+// snapshotRead is how much of a snapshot is read ahead. Longer records are read into memory of
+// their own.
 const snapshotRead = 64 << 10
 
 // snapshotReader reads the records of a snapshot.

@@ -40,8 +40,8 @@ type Machine struct {
 
 // State is what the store reads of a machine. Changes go on meanwhile.
 type State interface {
-	// WriteSnapshot writes the state as records, each valid during the call. An entry is written with
-	// the index of its last change, so that a replay knows what it has already.
+	// WriteSnapshot writes the state as records, each valid during the call. An entry is written
+	// with the index of its last change, so that a replay knows what it has already.
 	WriteSnapshot(write func(rec []byte) error) error
 	// Digest condenses the state into a number that equal states share.
 	Digest() uint64
@@ -49,7 +49,8 @@ type State interface {
 
 // Ordered is the recovery of a machine that takes one record after the other.
 type Ordered interface {
-	// Recovering is called before the first record, and after the last of a recovery that succeeded.
+	// Recovering is called before the first record, and after the last of a recovery that
+	// succeeded.
 	Recovering(on bool)
 	// Load takes a record of a snapshot, Apply one of the log. rec is valid during the call.
 	Load(rec []byte) error
@@ -61,8 +62,8 @@ type Ordered interface {
 // Parallel is the recovery of a machine that takes records on several lanes at once.
 type Parallel interface {
 	Recover(lanes int) Recovery
-	// Follow runs what a change of the machine has other machines do (Route.Follow), in the order of
-	// all records.
+	// Follow runs what a change of the machine has other machines do (Route.Follow), in the order
+	// of all records.
 	Follow(follow []byte, index journal.Index)
 }
 
@@ -118,13 +119,13 @@ func (s *Store) Close() {
 // Log returns the journal, nil before Recover and where there is none.
 func (s *Store) Log() *journal.Log { return s.log }
 
-// Base is added to the clock readings of this process, in nanoseconds: where the clock stood when the
-// journal ended.
+// Base is added to the clock readings of this process, in nanoseconds: where the clock stood when
+// the journal ended.
 func (s *Store) Base() int64 { return s.base }
 
 // Append writes one record, which encode appends to dst behind the tag. Caller holds the lock that
-// decided the change. It does not allocate for records of up to 4 KiB. During a recovery, and without
-// a journal, it does nothing and returns 0.
+// decided the change. It does not allocate for records of up to 4 KiB. During a recovery, and
+// without a journal, it does nothing and returns 0.
 func (s *Store) Append(tag byte, encode func(dst []byte) []byte) journal.Index {
 	if s.log == nil {
 		return 0
@@ -141,7 +142,8 @@ func (s *Store) Append(tag byte, encode func(dst []byte) []byte) journal.Index {
 	return index
 }
 
-// Begin has the changes of a request go into one block, until End: a crash keeps all of them or none.
+// Begin has the changes of a request go into one block, until End: a crash keeps all of them or
+// none.
 func (s *Store) Begin() {
 	if s.log != nil {
 		s.log.Begin()
@@ -155,8 +157,8 @@ func (s *Store) End() {
 	}
 }
 
-// Enter marks the begin of work that may change something; Leave takes what it returned. It does not
-// wait or allocate.
+// Enter marks the begin of work that may change something; Leave takes what it returned. It does
+// not wait or allocate.
 func (s *Store) Enter() (ticket uint32) { return s.changing.enter() }
 
 // Leave marks the end of such work.
