@@ -1,10 +1,11 @@
 package kernel
 
-// This file holds the only writers of rows and scheduler. They read no clock, no randomness and no map order: everything they
-// need is in the Change. Callers hold the scheduling lock, and the mutex of the shard whose row is passed.
+// This file holds the only writers of rows and scheduler. They read no clock, no randomness and no
+// map order: all is in the Change. Callers hold the scheduling lock, and the mutex of the shard of
+// the row.
 
-// applyCreate stores the process of c at at, which locate returned for its pid, and fills in at.r and at.ref. index is that of
-// the record, as below; 0 if there is none.
+// applyCreate stores the process of c at at, which locate returned for its pid, and fills in at.r
+// and at.ref. index is that of the record, as below; 0 if there is none.
 func (k *Kernel) applyCreate(c *Change, at *place, index uint64) {
 	r := k.addRow(c, at)
 	r.record(index)
@@ -18,7 +19,7 @@ func (k *Kernel) applyCreate(c *Change, at *place, index uint64) {
 	}
 }
 
-// addRow stores a row with what c says of a new process, and a node that is nowhere.
+// addRow stores a row for a new process from c, and a node outside of all lists.
 func (k *Kernel) addRow(c *Change, at *place) *row {
 	slot := at.sh.takeSlot()
 	r := at.sh.row(slot)
@@ -65,8 +66,8 @@ func (k *Kernel) applyTransition(c *Change, at *place, index uint64) {
 // applyLease hands out node i, which is queued, until expiry. Needs no shard.
 func (k *Kernel) applyLease(expiry int64, i uint32) { k.sched.handOut(i, expiry) }
 
-// applyReturn brings node i, which was handed out, back to its old place in the queue: the effect of ChangeLeaseEnd and
-// ChangeRequeue. Needs no shard.
+// applyReturn brings node i, which was handed out, back to its old place in the queue: the effect
+// of ChangeLeaseEnd and ChangeRequeue. Needs no shard.
 func (k *Kernel) applyReturn(i uint32) { k.sched.bringBack(i) }
 
 // applyRemove removes the terminal process at at.

@@ -13,13 +13,13 @@ const (
 	// pageSize is a size class of the Go allocator, so that pages waste nothing.
 	pageSize     = 8192
 	pageGranules = pageSize / granule
-	// sparePages is how many empty pages an arena keeps for the next demand; further ones go back to the collector. It only
-	// has to absorb churn around a page boundary.
+	// sparePages is how many empty pages an arena keeps for the next demand; further ones go back
+	// to the collector. It only has to absorb churn around a page boundary.
 	sparePages = 4
 )
 
-// blockSizes are the size classes in bytes: multiples of the granule that fill a page well, up to four identifiers of
-// maxIDLen.
+// blockSizes are the size classes in bytes: multiples of the granule that fill a page well, up to
+// four identifiers of maxIDLen.
 var blockSizes = [...]uint16{16, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256,
 	288, 320, 368, 416, 448, 512, 576, 672, 816, 1024, 1168, 1360, 1632, 2048, 2720, 4096}
 
@@ -40,7 +40,8 @@ var classOf = func() (t [maxBlock/granule + 1]uint8) {
 	return t
 }()
 
-// pageMeta describes one page: a page serves one class until it is empty, then any. Pages with room of a class form a list.
+// pageMeta describes one page, which serves one class until it is empty. Pages with room form a
+// list.
 type pageMeta struct {
 	next, prev uint32
 	live       uint16 // blocks handed out
@@ -49,7 +50,8 @@ type pageMeta struct {
 	class      uint8
 }
 
-// arena hands out blocks of up to maxBlock bytes from pages without pointers. A reference is page*pageGranules + granule.
+// arena hands out blocks of up to maxBlock bytes from pages without pointers. A reference is
+// page*pageGranules + granule.
 type arena struct {
 	pages   []*[pageSize]byte
 	meta    []pageMeta
@@ -59,7 +61,7 @@ type arena struct {
 	huge    *hugeAdvisor       // nil: the arena stays small
 }
 
-// hugePages is how many pages an arena has from which on its memory is asked for in huge ones: about what hugeFrom rows fill.
+// hugePages is from how many pages on an arena asks for huge ones: about what hugeFrom rows fill.
 const hugePages = 16
 
 // newPage returns the memory of page p.

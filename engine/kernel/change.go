@@ -1,14 +1,14 @@
 package kernel
 
-// ChangeKind says what a Change does.
+// ChangeKind is what a Change does.
 type ChangeKind uint8
 
 // The kinds of change.
 const (
-	// ChangeCreate stores process PID with its identifiers, Priority and Quota as Seq in creation order. State is NEW, or
-	// READY with ReadySeq.
+	// ChangeCreate stores process PID with its identifiers, Priority and Quota as Seq in creation
+	// order. State is NEW, or READY with ReadySeq.
 	ChangeCreate ChangeKind = iota + 1
-	// ChangeTransition moves PID to State at At; ReadySeq if that is READY, the kept Reason if BLOCKED.
+	// ChangeTransition moves PID to State at At; ReadySeq if that is READY, Reason if BLOCKED.
 	ChangeTransition
 	// ChangeLease hands out PID, READY and queued, until Expiry.
 	ChangeLease
@@ -40,8 +40,8 @@ func (c ChangeKind) String() string {
 	return "unknown"
 }
 
-// Change is one resolved effect on the kernel's state; its kind says which fields count. Byte slices are lent: a journal that
-// keeps a Change copies or encodes it before it returns.
+// Change is one resolved effect on the kernel's state; its kind decides which fields count. Byte
+// slices are lent: a journal copies or encodes a Change before it returns.
 type Change struct {
 	Kind                              ChangeKind
 	State                             State
@@ -49,14 +49,15 @@ type Change struct {
 	PID, RequestID, UserID, SessionID []byte
 	Reason                            []byte
 	Seq, ReadySeq                     uint64
-	// At and Expiry are Mono readings in nanoseconds; Expiry is the largest int64 for a lease that does not end.
+	// At and Expiry are Mono readings in nanoseconds; the largest int64 is a lease without end.
 	At, Expiry int64
 	Usage      Usage
 	Quota      Quota
 }
 
-// journalScheduled shows c to the journal and returns the index of its record. Caller holds the scheduling lock. The copy keeps
-// c itself on the stack; it is cleared so as not to keep the caller's buffer alive.
+// journalScheduled gives c to the journal and returns the index of its record. Caller holds the
+// scheduling lock. The copy keeps c itself on the stack; it is cleared to release the caller's
+// buffer.
 func (k *Kernel) journalScheduled(c *Change) (index uint64) {
 	if k.cfg.Journal != nil {
 		k.change = *c
@@ -66,9 +67,9 @@ func (k *Kernel) journalScheduled(c *Change) (index uint64) {
 	return index
 }
 
-// journalQueue shows the journal a change of the place in the queue of the process at at, which has a lease until expiry if
-// it is one. Caller holds the scheduling lock, which also covers what is going to be applied; the shard is locked so that the
-// records of one process get their indexes in the order in which its row remembers them.
+// journalQueue gives the journal a change of the place in the queue of the process at at, with a
+// lease until expiry if it is one. Caller holds the scheduling lock, which also covers the apply.
+// The shard is locked so that a row remembers the indexes of its records in their order.
 func (k *Kernel) journalQueue(kind ChangeKind, at place, expiry int64) {
 	if k.cfg.Journal == nil {
 		return

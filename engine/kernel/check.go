@@ -4,7 +4,7 @@ import "strconv"
 
 // QuotaCheck is the answer of CheckQuota. The caller owns and reuses it.
 type QuotaCheck struct {
-	// Exceeded says that used > limit for Field, the first violated row of kernel-ipc §4.7.
+	// Exceeded means that used > limit for Field, the first violated row of kernel-ipc §4.7.
 	Exceeded bool
 	Field    QuotaField
 	// Usage is always filled.
@@ -16,7 +16,7 @@ type QuotaCheck struct {
 	Recorded uint64
 }
 
-// checks lists what CheckQuota holds against which field of the quota, in the order of kernel-ipc §4.7.
+// checks lists which counter CheckQuota compares with which limit, in the order of kernel-ipc §4.7.
 var checks = [...]struct {
 	field QuotaField
 	used  UsageField
@@ -26,7 +26,7 @@ var checks = [...]struct {
 	{MaxInferenceRequests, InferenceRequests}, {MaxInferenceInputChars, InferenceInputChars},
 }
 
-// resource returns the name of the exceeded counter, "" when within bounds (kernel-ipc §4.7, §4.22).
+// resource returns the name of the exceeded counter, or "" (kernel-ipc §4.7, §4.22).
 func (c *QuotaCheck) resource() string {
 	for i := range checks {
 		if c.Exceeded && checks[i].field == c.Field {
@@ -36,7 +36,7 @@ func (c *QuotaCheck) resource() string {
 	return ""
 }
 
-// AppendReason appends the exceeded_reason of kernel-ipc §4.7 for process pid, nothing when within bounds.
+// AppendReason appends the exceeded_reason of kernel-ipc §4.7 for process pid, if any.
 func (c *QuotaCheck) AppendReason(dst, pid []byte) []byte {
 	if !c.Exceeded {
 		return dst
@@ -73,7 +73,8 @@ func appendSeconds(dst []byte, ms int64) []byte {
 	return dst
 }
 
-// evaluate fills c from row r, whose quota is q, at nowMs, in the order of kernel-ipc §4.7. Caller holds the shard's mutex.
+// evaluate fills c from row r, whose quota is q, at nowMs (kernel-ipc §4.7). Caller holds the
+// shard.
 func (c *QuotaCheck) evaluate(r *row, q *Quota, nowMs int64) {
 	c.Usage.set(&r.usage)
 	for i := range checks {

@@ -62,8 +62,7 @@ func (d *shardDigests) flush() {
 	d.buf, d.keys, d.ends = d.buf[:0], d.keys[:0], d.ends[:0]
 }
 
-// hash is a checksum with a mixer behind it, so that sums of it tell more than sums of checksums
-// would.
+// hash is a checksum with a mixer behind it, so that sums of it distinguish more.
 func (d *shardDigests) hash(b []byte) uint64 {
 	h := crc64.Checksum(b, d.table)
 	h = (h ^ h>>33) * 0xff51afd7ed558ccd
@@ -71,8 +70,7 @@ func (d *shardDigests) hash(b []byte) uint64 {
 	return h ^ h>>33
 }
 
-// digestRows takes the processes in the snapshotBatch slots of sh from the given one on; more says
-// that there are further slots.
+// digestRows takes snapshotBatch slots of sh from the given one on; more: further slots follow.
 func (k *Kernel) digestRows(d *shardDigests, sh *shard, from uint32) (more bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

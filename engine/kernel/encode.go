@@ -10,19 +10,20 @@ import (
 // changeVersion is the format version; another one is refused.
 const changeVersion = 1
 
-// maxChangeLen bounds the encoded length of a change: the largest, a create with four identifiers of maxIDLen, needs less.
+// maxChangeLen bounds the encoded length of a change: a create with four identifiers of maxIDLen
+// fits.
 const maxChangeLen = 8192
 
-// ErrShortChange says that the input ends before the change does; more bytes may complete it.
+// ErrShortChange means that the input ends before the change; more bytes may complete it.
 var ErrShortChange = errors.New("cannot parse change: input ends inside it")
 
-// ErrBadChange says that the input is no change of a version and kind known here.
+// ErrBadChange means that the input is no change of a known version and kind.
 var ErrBadChange = errors.New("cannot parse change")
 
-// AppendChange appends the encoding of c (drawn in the package comment) and returns the extended dst. It allocates only to
-// grow dst. Identifiers and reason must be within maxIDLen.
+// AppendChange appends the encoding of c (drawn in the package comment) and returns the extended
+// dst. It allocates only to grow dst. Identifiers and reason must be within maxIDLen.
 func AppendChange(dst []byte, c *Change) []byte {
-	// A create can exceed what a one-byte length says, so two bytes are reserved; a non-minimal uvarint keeps it in place.
+	// A create can exceed a one-byte length, so two bytes are reserved, as a non-minimal uvarint.
 	start := len(dst)
 	dst = append(dst, 0, 0, changeVersion, byte(c.Kind))
 	dst = appendChangeFields(dst, c)
@@ -80,9 +81,10 @@ func appendUsage(dst []byte, u *Usage) []byte {
 	return dst
 }
 
-// ParseChange reads one change from the front of b; rest is what follows it. The slices of c point into b. The error is
-// ErrShortChange when b ends inside the change, and wraps ErrBadChange when it can never become one. A parsed change is well
-// formed: enumerations within their tables, identifiers within maxIDLen, counters and limits not negative.
+// ParseChange reads one change from the front of b; rest is what follows. The slices of c point
+// into b. The error is ErrShortChange when b ends inside the change, and wraps ErrBadChange when it
+// can never become one. A parsed change is well formed: enumerations within their tables,
+// identifiers within maxIDLen, counters and limits not negative.
 func ParseChange(b []byte) (c Change, rest []byte, err error) {
 	kind, d, rest, err := openChange(b)
 	if err != nil {

@@ -31,8 +31,7 @@ func adviseHuge[T any](a *hugeAdvisor, first *T, n int) {
 	if to-from == hugePage && a.last.Swap(from) == from {
 		return
 	}
-	// The areas lie within, or around, memory of this process that stays reachable. Where an end of
-	// them is not mapped, ENOMEM says so after the rest was advised; where huge pages are not built
-	// in, EINVAL.
+	// The areas are within, or around, memory of this process that stays reachable. ENOMEM: an end
+	// is not mapped, and the rest was advised. EINVAL: the system has no huge pages.
 	_, _, _ = unix.Syscall(unix.SYS_MADVISE, from, to-from, unix.MADV_HUGEPAGE)
 }

@@ -1,8 +1,8 @@
 package kernel
 
-// index finds slots by hash: open addressing with linear probing. An entry's tag is 32 bits of the key's hash and gives the home
-// position, so that neither growth nor deletion has to look at a row. Deletion shifts the following entries back: churn leaves
-// no tombstones and look-ups stay as short as the load makes them.
+// index finds slots by hash: open addressing with linear probing. An entry's tag is 32 bits of the
+// key's hash and gives the home position, so that growth and deletion need no row. Deletion shifts
+// the following entries back: there are no tombstones, and look-ups stay short.
 type index struct {
 	entries []entry
 	n       int
@@ -12,16 +12,17 @@ type index struct {
 type entry struct {
 	tag  uint32
 	slot uint32 // plus one; 0 in an empty entry
-	// text is where the key is kept. It stands here, and not only in the row, so that a look-up can fetch the key and the row at
-	// the same time: at a million rows each is a wait for memory.
+	// text is where the key is kept. It stands here, and not only in the row, so that a look-up can
+	// fetch the key and the row at the same time: at a million rows each is a wait for memory.
 	text uint32
 }
 
 // minIndex is the first size: a cache line of entries or so.
 const minIndex = 8
 
-// probe returns the first entry at or after pos in tag's run whose tag matches, and the position behind it; nil when the run
-// ends. Start with pos = tag. The entry is valid until the index changes.
+// probe returns the first entry at or after pos in tag's run whose tag matches, and the position
+// behind it; nil when the run ends. Start with pos = tag. The entry is valid until the index
+// changes.
 func (x *index) probe(tag, pos uint32) (e *entry, next uint32) {
 	if len(x.entries) == 0 {
 		return nil, 0
@@ -39,8 +40,8 @@ func (x *index) probe(tag, pos uint32) (e *entry, next uint32) {
 	}
 }
 
-// insert adds slot, whose key is kept at text, under tag. It grows at a load of 3/4, where an unsuccessful search still ends
-// within about a cache line.
+// insert adds slot, whose key is kept at text, under tag. It grows at a load of 3/4, where an
+// unsuccessful search still ends within about a cache line.
 func (x *index) insert(tag, slot, text uint32) {
 	if (x.n+1)*4 > len(x.entries)*3 {
 		x.grow()

@@ -8,8 +8,8 @@ func appendMember(dst []byte, key string, text []byte) []byte {
 	return append(dst, '"')
 }
 
-// appendEscaped appends valid UTF-8 text as the inside of a JSON string (RFC 8259): quote, backslash and control characters
-// are escaped, everything else stays as it is.
+// appendEscaped appends valid UTF-8 text as the inside of a JSON string (RFC 8259): quote,
+// backslash and control characters are escaped, everything else stays as it is.
 func appendEscaped(dst, text []byte) []byte {
 	const hex = "0123456789abcdef"
 	start := 0

@@ -13,7 +13,7 @@ import (
 const (
 	defaultMaxProcesses      = 1000000
 	defaultMaxRateLimitUsers = 100000
-	// shardsPerCPU keeps collisions of the loops rare; more shards than that only spread the table over more cache lines.
+	// shardsPerCPU keeps collisions of the loops rare; more shards only cost cache lines.
 	shardsPerCPU = 32
 	minShards    = 64
 	maxShards    = 4096
@@ -21,30 +21,35 @@ const (
 
 // Config is what a Kernel is made with.
 type Config struct {
-	// MaxProcesses bounds the table, all states counted (max_processes); 0 or less means defaultMaxProcesses. With n shards
-	// the table cannot hold more than 2^32/n - 1 (16 million at 256 shards, 67 million at 64); more is cut to that.
+	// MaxProcesses bounds the table, all states counted (max_processes); 0 or less means
+	// defaultMaxProcesses. It is cut to 2^32/n - 1 for n shards (16 million at 256 shards).
 	MaxProcesses int
-	// MaxRateLimitUsers bounds the rate-limit logs (max_rate_limit_users); 0 or less means defaultMaxRateLimitUsers.
+	// MaxRateLimitUsers bounds the rate-limit logs; 0 or less means defaultMaxRateLimitUsers.
 	MaxRateLimitUsers int
-	// Shards is the number of table shards, rounded up to a power of two within minShards..maxShards; 0 means shardsPerCPU for each processor.
+	// Shards is the number of table shards, rounded up to a power of two within
+	// minShards..maxShards; 0 means shardsPerCPU for each processor.
 	Shards int
-	// DequeueLease is how long GetNextRunnable hands a process out (dequeue_lease_secs); 0 or less means without end.
+	// DequeueLease is how long GetNextRunnable hands a process out (dequeue_lease_secs); 0: for
+	// ever.
 	DequeueLease time.Duration
 	// Retention is how long after completion a process is kept (process_retention_secs).
 	Retention time.Duration
 	// Events takes lifecycle events; may be nil.
 	Events Events
-	// Ended is told of every process that was terminated, or asked to be though it had ended, and Removed of every one that
-	// garbage collection drops; either may be nil. Both are called with the scheduling lock held, so that nobody sees the one
-	// without the other; they must be brief and must not call the kernel. pid is lent.
+	// Ended is called for every process that is terminated, also again, and Removed for every one
+	// that garbage collection drops; either may be nil. Both run with the scheduling lock held, so
+	// that both effects are visible together; they must be brief and must not call the kernel. pid
+	// is lent.
 	Ended, Removed func(pid []byte)
 	// Defaults is the default quota at start; the zero value means BuiltinQuota.
 	Defaults Quota
-	// SmallPages leaves the size of memory pages to the operating system. Otherwise large tables ask for huge ones.
+	// SmallPages leaves the size of memory pages to the system. Otherwise large tables ask for huge
+	// ones.
 	SmallPages bool
-	// Journal is shown every change under the lock that decided it, right before it is applied, and returns the index of its
-	// record, which grows from call to call; 0 says that it is not recorded. May be nil. It is called from several goroutines
-	// at once and must neither block for long nor call the kernel.
+	// Journal gets every change under the lock that decided it, right before it is applied, and
+	// returns the index of its record, which grows from call to call; 0: it is not recorded. May be
+	// nil. It is called from several goroutines at once and must neither block for long nor call
+	// the kernel.
 	Journal func(*Change) (index uint64)
 }
 
@@ -69,10 +74,11 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// maxRows is the number of slots that a reference can address within one shard: so many fit however they are spread.
+// maxRows is the number of slots that a reference can address within one shard.
 func (c *Config) maxRows() int { return int(1<<32/uint64(c.Shards)) - 1 }
 
-// Kernel is a process table with its scheduler and rate limiter. All methods may be called concurrently.
+// Kernel is a process table with its scheduler and rate limiter. Any goroutine may call its
+// methods.
 type Kernel struct {
 	mu      sync.Mutex // the scheduling lock; guards the fields up to recovery
 	now     int64      // latest Mono seen
@@ -166,7 +172,8 @@ func (k *Kernel) snapshot(at *place, out *PCB) {
 	at.sh.mu.Unlock()
 }
 
-// Get copies process pid to out (kernel-ipc §4.2). It does not allocate once out's buffer has grown. out may be nil.
+// Get copies process pid to out (kernel-ipc §4.2). It allocates only while out's buffer grows. out
+// may be nil.
 func (k *Kernel) Get(pid []byte, out *PCB) Result {
 	sh, tag := k.home(pid)
 	sh.mu.Lock()

@@ -10,20 +10,20 @@ import (
 	"trunkline/engine/store"
 )
 
-// Recovery takes back the state of a kernel along several lanes at once. One goroutine, the owner's, routes the records in order;
-// each lane is worked off by one goroutine at a time, in the order in which its records were routed. It comes to what
-// LoadSnapshotRecord, Lenient, Apply and FinishLoad come to in one goroutine, for a process and a user belong to one lane each, and
-// what concerns all of them is either decided by Route in the order of the records or does not depend on an order. Until
-// Finish, which ends it, the kernel may only be counted.
+// Recovery restores a kernel along several lanes at once. One goroutine, the owner's, routes the
+// records in order; one goroutine at a time works off each lane, in the order of its records. The
+// result is that of LoadSnapshotRecord, Lenient, Apply and FinishLoad in one goroutine: a process
+// and a user belong to one lane each, and what concerns all of them Route decides in order, or it
+// has no order. Until Finish, which ends it, the kernel may only be counted.
 type Recovery struct {
 	k     *Kernel
 	lanes []*Lane
-	// settled says that sequences have to rise; then created and readied are the last ones.
+	// settled means that sequences must rise; then created and readied are the last ones.
 	settled          bool
 	created, readied uint64
 }
 
-// Lane takes the records of its processes and users. Its methods do not allocate but for what is stored.
+// Lane takes the records of its processes and users. Its methods allocate only what is stored.
 type Lane struct {
 	owner *Kernel
 	// part has the shards of the owner, and a scheduler and counters of its own.
@@ -32,7 +32,8 @@ type Lane struct {
 	latest int64
 }
 
-// ofUser is set in the hash of a user, and clear in that of a process; neither a shard nor a tag has it.
+// ofUser is set in the hash of a user, and clear in that of a process; neither a shard nor a tag
+// has it.
 const ofUser = 1 << 31
 
 // Recover begins a recovery along so many lanes, at least one. The kernel should be new.
@@ -87,7 +88,8 @@ func (r *Recovery) Route(rec []byte, index uint64) (store.Route, error) {
 	return r.routeChange(rec, index)
 }
 
-// routeSnapshot takes one record of a snapshot, as LoadSnapshotRecord does, or returns the lane that takes it.
+// routeSnapshot takes one record of a snapshot, as LoadSnapshotRecord does, or returns the lane
+// that takes it.
 func (r *Recovery) routeSnapshot(rec []byte) (store.Route, error) {
 	kind, d, err := parseSnapshotRecord(rec)
 	k := r.k
@@ -122,8 +124,8 @@ func (r *Recovery) Lenient(upTo uint64) {
 	}
 }
 
-// Settle has sequences come in order from the next record on: it is behind the index given to Lenient, or the first of all. No lane may be
-// at work.
+// Settle has sequences come in order from the next record on: it is behind the index given to
+// Lenient, or the first of all. No lane may be at work.
 func (r *Recovery) Settle() {
 	r.settled, r.created, r.readied = true, r.k.created, r.k.readied
 	for _, l := range r.lanes {
@@ -131,8 +133,8 @@ func (r *Recovery) Settle() {
 	}
 }
 
-// routeChange returns the lane that takes rec, one encoded change whose record has the given index. It applies a change that is about
-// no process and no user.
+// routeChange returns the lane that takes rec, one encoded change whose record has the given index.
+// It applies a change that is about no process and no user.
 func (r *Recovery) routeChange(rec []byte, index uint64) (store.Route, error) {
 	kind, d, rest, err := openChange(rec)
 	if err == nil && len(rest) > 0 {
@@ -165,7 +167,8 @@ func (r *Recovery) routeChange(rec []byte, index uint64) (store.Route, error) {
 	return to, err
 }
 
-// applyDefaults applies a change of the default quota at once. Lanes may see it early, but only make room for their users' logs by it.
+// applyDefaults applies a change of the default quota at once. Lanes that see it early only make
+// room for their users' logs by it.
 func (r *Recovery) applyDefaults(rec []byte, index uint64) error {
 	c, _, err := ParseChange(rec)
 	if err == nil {
@@ -174,7 +177,7 @@ func (r *Recovery) applyDefaults(rec []byte, index uint64) error {
 	return err
 }
 
-// glance reads, behind the pid, as much of a change as is about more than its process: the sequences.
+// glance reads, behind the pid, what concerns more than the process of a change: the sequences.
 func (r *Recovery) glance(kind ChangeKind, d *changeReader) (ends bool, err error) {
 	c := Change{Kind: kind}
 	if kind == ChangeTransition {
@@ -237,8 +240,8 @@ func (l *Lane) apply(rec []byte, index uint64) (applied bool, err error) {
 	return l.part.replay(c, index, lenient)
 }
 
-// Warm brings the rows of up to store.MaxWarm processes and users of the lane towards the processor, so that the records about them, which
-// follow one after the other, do not each wait for memory. The outcome means nothing.
+// Warm prefetches the rows of up to store.MaxWarm processes and users of the lane, so that their
+// records do not each wait for memory. The outcome means nothing.
 func (l *Lane) Warm(hashes []uint64) (sum uint32) {
 	var found [store.MaxWarm]entry
 	hashes = hashes[:min(len(hashes), store.MaxWarm)]
@@ -263,8 +266,8 @@ func (l *Lane) Warm(hashes []uint64) (sum uint32) {
 	return sum
 }
 
-// Finish ends the recovery as FinishLoad does: from then on everything may be called. No lane may be at work. latest is the latest Mono
-// reading of all changes that were applied, stamps of requests included.
+// Finish ends the recovery as FinishLoad does: then everything may be called. No lane may be at
+// work. latest is the latest Mono reading of all applied changes, stamps of requests included.
 func (r *Recovery) Finish() (latest int64, err error) {
 	for _, l := range r.lanes {
 		r.k.merge(l.part)

@@ -2,8 +2,8 @@ package kernel
 
 import "math"
 
-// noExpiry is the end of a lease that never ends: the process stays handed out until it is scheduled again or changes state
-// (D20, dequeue_lease_secs = 0).
+// noExpiry is the end of a lease that never ends: the process stays handed out until it is
+// scheduled again or changes state (D20, dequeue_lease_secs = 0).
 const noExpiry = math.MaxInt64
 
 // leaseEnd returns when a lease given now ends.
@@ -14,8 +14,8 @@ func (k *Kernel) leaseEnd() int64 {
 	return k.now + int64(k.cfg.DequeueLease)
 }
 
-// tick takes note of now and brings back what was leased too long (kernel-ipc §5.2, D22). Turns of different loops read
-// their clocks at slightly different moments: time never runs backwards here. Caller holds the scheduling lock.
+// tick records now and takes back expired leases (kernel-ipc §5.2, D22). Loops read their clocks at
+// slightly different moments: time never runs backwards here. Caller holds the scheduling lock.
 func (k *Kernel) tick(now Instant) {
 	k.now = max(k.now, now.Mono)
 	for i := k.sched.leases.head; i != none && k.sched.nodes.at(i).stamp <= k.now; i = k.sched.leases.head {

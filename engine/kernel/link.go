@@ -32,7 +32,7 @@ func (s *scheduler) restore(i uint32, c *snapshotRow) {
 	}
 }
 
-// link builds the creation order, and beside it the scheduler's lists and heaps, from the rows and the nodes.
+// link builds the creation order, and the scheduler's lists and heaps, from the rows and the nodes.
 func (k *Kernel) link() error {
 	k.sched.loose = false
 	var beside sync.WaitGroup
@@ -89,8 +89,7 @@ func (p *places[T]) of(n *node) *T {
 	return nil
 }
 
-// link builds the lists and heaps, which are empty, from what the nodes say. Nodes are looked at in the order in which they are in
-// memory.
+// link builds the lists and heaps, which are empty, from the nodes, in the order of memory.
 func (s *scheduler) link() {
 	in := s.places()
 	s.fill(&s.leases, s.rankByStamp(in.leases))
@@ -105,7 +104,7 @@ func (s *scheduler) link() {
 	}
 }
 
-// places lists the nodes with their ready sequences; it counts them first, so as not to hold twice the memory.
+// places lists the nodes with their ready sequences. It counts first, to hold the memory once.
 func (s *scheduler) places() (in places[[]ranked]) {
 	var count places[int]
 	for i := range s.nodes.used {
@@ -125,7 +124,7 @@ func (s *scheduler) places() (in places[[]ranked]) {
 	return in
 }
 
-// rankByStamp sorts nodes, which come with their ready sequences, by stamp and those of one stamp by sequence.
+// rankByStamp sorts nodes, which come with their ready sequences, by stamp and then by sequence.
 func (s *scheduler) rankByStamp(r []ranked) []ranked {
 	r = rank(r)
 	for j := range r {
@@ -141,7 +140,8 @@ func (s *scheduler) fill(l *list, r []ranked) {
 	}
 }
 
-// load stores a user's log. One that is there already had gone and was made again while the snapshot was written.
+// load stores a user's log. One that is there already was dropped and made again during the
+// snapshot.
 func (l *limiter) load(d *changeReader) error {
 	g := d.stamps()
 	if !d.ended() {
@@ -179,7 +179,8 @@ func (g *rateLog) restore(from *snapshotStamps) {
 	}
 }
 
-// link orders the logs by their last stamps, as far as activity is known, and returns the latest in nanoseconds.
+// link orders the logs by their last stamps, if activity is known, and returns the latest in
+// nanoseconds.
 func (l *limiter) link() (latest int64) {
 	type log struct {
 		key, tie uint64

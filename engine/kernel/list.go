@@ -11,13 +11,14 @@ type ListFilter struct {
 	State    State
 	// UserID nil means any.
 	UserID []byte
-	// Cursor is a creation sequence (PCB.Created); the walk continues after it, also if that process is gone.
+	// Cursor is a creation sequence (PCB.Created). The walk continues after it, also if that
+	// process is gone.
 	Cursor uint64
 }
 
-// List calls visit for each selected process in creation order until visit returns false. The PCB is lent for the call. No
-// lock is held during the call: visit may be slow and may call the kernel. Each process is shown as it is when its turn
-// comes; one that lives through the whole walk and fits is shown exactly once.
+// List calls visit for each selected process in creation order until visit returns false. The PCB
+// is lent for the call. No lock is held: visit may be slow and may call the kernel. Each process is
+// shown as it is at its turn; one that exists during the whole walk and fits is shown exactly once.
 func (k *Kernel) List(f *ListFilter, visit func(*PCB) bool) {
 	var (
 		seqs   [listBatch]uint64

@@ -2,7 +2,7 @@ package kernel
 
 import "sort"
 
-// orderChunkLen entries of 12 bytes and a count are exactly a size class of the Go allocator (3072 bytes).
+// orderChunkLen entries of 12 bytes and a count are a size class of the Go allocator (3072 bytes).
 const orderChunkLen = 255
 
 // spareOrderChunks is how many empty chunks are kept for the next demand.
@@ -15,9 +15,10 @@ type orderChunk struct {
 	ref [orderChunkLen]uint32
 }
 
-// order is the creation order of all processes: a sorted sequence of sorted chunks. Sequences only grow, so insertion appends;
-// removal finds its chunk by binary search and merges it with a neighbour once both fit into one, which keeps the chunks at
-// least half full on average whatever is removed. Guarded by the scheduling lock.
+// order is the creation order of all processes: a sorted sequence of sorted chunks. Sequences only
+// grow, so insertion appends. Removal finds its chunk by binary search and merges it with a
+// neighbour once both fit into one, so chunks are at least half full on average. Guarded by the
+// scheduling lock.
 type order struct {
 	chunks []*orderChunk
 	spare  []*orderChunk
@@ -74,8 +75,8 @@ func (o *order) merge(at int) {
 	o.dropChunk(at + 1)
 }
 
-// after copies references with a creation sequence greater than cursor to seqs and refs, which are equally long, and returns
-// how many.
+// after copies references with a creation sequence greater than cursor to seqs and refs, which are
+// equally long, and returns how many.
 func (o *order) after(cursor uint64, seqs []uint64, refs []uint32) int {
 	if cursor+1 == 0 {
 		return 0

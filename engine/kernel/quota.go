@@ -51,14 +51,14 @@ func BuiltinQuota() Quota {
 	}
 }
 
-// QuotaPatch is a partial quota: bit i of Set says that field i is present.
+// QuotaPatch is a partial quota: bit i of Set means that field i is present.
 type QuotaPatch struct {
 	Set    uint16
 	Values Quota
 }
 
-// over returns base with the present fields of p put over it (kernel-ipc §4.1, D18). Negative values do not pass the
-// caller's validation; here they count as 0.
+// over returns base with the present fields of p put over it (kernel-ipc §4.1, D18). Negative
+// values do not pass the caller's validation; here they count as 0.
 func (p *QuotaPatch) over(base *Quota) Quota {
 	q := *base
 	if p.Set == 0 {
@@ -72,7 +72,7 @@ func (p *QuotaPatch) over(base *Quota) Quota {
 	return q
 }
 
-// overPositive returns base with the present fields of p that are greater than 0 put over it (kernel-ipc §4.12, D33).
+// overPositive returns base with the positive present fields of p over it (kernel-ipc §4.12, D33).
 func (p *QuotaPatch) overPositive(base *Quota) Quota {
 	q := *base
 	for i := range q {
@@ -83,8 +83,9 @@ func (p *QuotaPatch) overPositive(base *Quota) Quota {
 	return q
 }
 
-// SetDefaults puts the fields of p that are present and greater than 0 over the default quota and returns the quota in force
-// (kernel-ipc §4.12). Existing processes keep theirs; the rate limiter follows at once (D30).
+// SetDefaults puts the fields of p that are present and positive over the default quota and returns
+// the quota in force (kernel-ipc §4.12). Existing processes keep theirs; the rate limiter follows
+// (D30).
 func (k *Kernel) SetDefaults(now Instant, p *QuotaPatch) Quota {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -98,5 +99,6 @@ func (k *Kernel) SetDefaults(now Instant, p *QuotaPatch) Quota {
 	return q
 }
 
-// Defaults returns the default quota in force (kernel-ipc §4.13). It takes no lock and does not allocate.
+// Defaults returns the default quota in force (kernel-ipc §4.13). It takes no lock and does not
+// allocate.
 func (k *Kernel) Defaults() Quota { return *k.defaults.Load() }

@@ -2,9 +2,10 @@ package kernel
 
 import "hash/maphash"
 
-// quotas keeps the quotas of a shard's rows, equal ones once: the processes of a platform have a handful of different ones, and a
-// row without its own copy is two cache lines instead of two and a half. A quota that no other row has costs some 80 bytes. Written
-// with the scheduling lock and the shard's mutex both held, so that either one suffices to read.
+// quotas keeps the quotas of a shard's rows, equal ones once: most processes share a handful of
+// them, and a row with its own copy would take another half cache line. A unique quota costs some
+// 80 bytes. It is written with the scheduling lock and the shard's mutex both held, so either one
+// suffices to read.
 type quotas struct {
 	kept  []*[quotaChunk]keptQuota
 	used  uint32 // places ever used
@@ -14,10 +15,10 @@ type quotas struct {
 	seed  maphash.Seed
 }
 
-// quotaChunk is the number of quotas allocated together: nobody waits for a copy of all of them, and few leave little unused.
+// quotaChunk quotas are allocated together: copying all is short, and few are unused.
 const quotaChunk = 16
 
-// keptQuota is one quota and how many rows have it; none do in a free place, and refs is then the next free one.
+// keptQuota is one quota and how many rows have it. In a free place refs is the next free one.
 type keptQuota struct {
 	quota Quota
 	refs  uint32
@@ -78,5 +79,5 @@ func (s *quotas) take() (ref uint32) {
 	return ref
 }
 
-// tag hashes with a seed: quotas come from clients, who could otherwise choose ones that all collide.
+// tag hashes with a seed, because clients choose quotas and could make all of them collide.
 func (s *quotas) tag(q *Quota) uint32 { return uint32(maphash.Comparable(s.seed, *q)) }

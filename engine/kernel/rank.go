@@ -18,8 +18,8 @@ const digitBits = 11
 // digitFrom is the length from which on passes over all of it are faster than comparing.
 const digitFrom = 1 << 12
 
-// rank sorts by key and leaves equal ones in their order. There is nothing to do for what comes in order. Many are sorted digit by
-// digit, which needs as much memory again.
+// rank sorts by key and leaves equal ones in their order. There is nothing to do for what comes in
+// order. Many are sorted digit by digit, which needs as much memory again.
 func rank(r []ranked) []ranked {
 	byKey := func(a, b ranked) int { return cmp.Compare(a.key, b.key) }
 	switch {
@@ -32,7 +32,8 @@ func rank(r []ranked) []ranked {
 	return rankDigits(r, make([]ranked, len(r)))
 }
 
-// rankDigits sorts r with the help of spare, which is as long, and returns the one of them that is sorted in the end.
+// rankDigits sorts r with the help of spare, of the same length, and returns the sorted one of
+// them.
 func rankDigits(r, spare []ranked) []ranked {
 	low, high := r[0].key, r[0].key
 	for i := range r {

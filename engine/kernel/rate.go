@@ -66,14 +66,15 @@ func (d RateDecision) AppendReason(dst []byte) []byte {
 	return dst
 }
 
-// CheckRate decides whether user may make a request now and, if so and if record, records it (kernel-ipc §4.9). For a known
-// user it takes one limiter shard's mutex and does not allocate, but to grow the user's log up to its bound. Of a user longer
-// than maxIDLen bytes the first maxIDLen count.
+// CheckRate decides whether user may make a request now and, if so and if record, records it
+// (kernel-ipc §4.9). For a known user it takes one limiter shard's mutex and allocates only to grow
+// the user's log up to its bound. Of a user longer than maxIDLen bytes the first maxIDLen count.
 func (k *Kernel) CheckRate(now Instant, user []byte, record bool) RateDecision {
 	return k.rates.take(now, user, record)
 }
 
-// rateShards is the number of limiter shards; finding the least recently active log looks at each of them.
+// rateShards is the number of limiter shards; a search for the least recently active log reads
+// each.
 const rateShards = 64
 
 // limiter holds a log of accepted requests per user, at most max of them.
@@ -152,8 +153,8 @@ func (l *limiter) takeKnown(s *rateShard, tag uint32, now Instant, user []byte, 
 	return d, true
 }
 
-// takeNew makes a log for a user that had none and records the request in it, first dropping the least recently active log
-// if there are too many.
+// takeNew makes a log for a user that had none and records the request in it, first dropping the
+// least recently active log if there are too many.
 func (l *limiter) takeNew(s *rateShard, tag uint32, now Instant, user []byte) RateDecision {
 	l.grow.Lock()
 	defer l.grow.Unlock()
@@ -176,8 +177,8 @@ func (l *limiter) takeNew(s *rateShard, tag uint32, now Instant, user []byte) Ra
 	return d
 }
 
-// stamp journals and applies one accepted request of user, whose log is i or none. Caller holds s's mutex, and the growth
-// lock if i is none.
+// stamp journals and applies one accepted request of user, whose log is i or none. Caller holds s's
+// mutex, and the growth lock if i is none.
 func (l *limiter) stamp(s *rateShard, tag, i uint32, now Instant, user []byte, lim *limits) uint32 {
 	c := Change{Kind: ChangeRateStamp, UserID: user, At: now.Mono}
 	index := l.show(s, &c)
@@ -196,7 +197,7 @@ func (l *limiter) show(s *rateShard, c *Change) (index uint64) {
 	return index
 }
 
-// dropOldest drops the least recently active of all logs; false if there is none. Caller holds the growth lock.
+// dropOldest drops the least recently active log, if there is one. Caller holds the growth lock.
 func (l *limiter) dropOldest() bool {
 	for {
 		var oldest *rateShard

@@ -1,7 +1,7 @@
 package kernel
 
-// applyStamp records the request of c in log i of s, in a new log if i is none, and returns the log. hourLimit bounds how far
-// the log grows. Caller holds s's mutex.
+// applyStamp records the request of c in log i of s, in a new log if i is none, and returns the
+// log. hourLimit bounds how far the log grows. Caller holds s's mutex.
 func (l *limiter) applyStamp(s *rateShard, tag, i uint32, c *Change, hourLimit int32) uint32 {
 	if i == none {
 		i = s.add(tag, c.UserID, c.At/nsPerMs)
@@ -30,8 +30,8 @@ func (l *limiter) apply(c *Change, index uint64, lenient bool) (applied bool, er
 	return applied, err
 }
 
-// replay is apply but for the order of activity: it returns the log that was active, none if there was none. Changes of one user come
-// from one goroutine; the growth lock is not needed where nobody else counts the logs.
+// replay is apply without the order of activity. It returns the active log, or none. Changes of one
+// user come from one goroutine, so the growth lock is not needed.
 func (l *limiter) replay(c *Change, index uint64, lenient bool) (s *rateShard, active uint32, applied bool, err error) {
 	if len(c.UserID) > maxIDLen {
 		return nil, none, false, notApplicable(c, "user too long")
@@ -56,8 +56,8 @@ func (l *limiter) replay(c *Change, index uint64, lenient bool) (s *rateShard, a
 	return s, none, false, notApplicable(c, "no such log")
 }
 
-// sweep drops the logs without a stamp in the last hour (kernel-ipc §5.3) and returns how many. It holds a shard for at most
-// sweepBatch logs at a time.
+// sweep drops the logs without a stamp in the last hour (kernel-ipc §5.3) and returns how many. It
+// holds a shard for at most sweepBatch logs at a time.
 func (l *limiter) sweep(now Instant) (dropped int) {
 	for n := range l.shards {
 		s := &l.shards[n]
@@ -70,7 +70,8 @@ func (l *limiter) sweep(now Instant) (dropped int) {
 	return dropped
 }
 
-// sweepSome drops expired logs among the sweepBatch slots from the given one on; more says that there are further slots.
+// sweepSome drops expired logs among sweepBatch slots from the given one on; more: further slots
+// follow.
 func (l *limiter) sweepSome(s *rateShard, from uint32, nowMs int64) (dropped int, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,9 +6,10 @@ const maxStamps = 100000
 // minStamps is the first size of a log's ring.
 const minStamps = 8
 
-// rateLog is one user's log of accepted requests: a ring of the low 32 bits of millisecond stamps, oldest first, none more
-// than an hour older than the last. It grows to its bound and stays. counts are the numbers of stamps within each window at
-// the time of the last look; they only ever lose stamps from their old end, so that counting is amortised O(1).
+// rateLog is one user's log of accepted requests: a ring of the low 32 bits of millisecond stamps,
+// oldest first, none more than an hour older than the last. It grows to its bound and stays. counts
+// are the stamps within each window at the last look; they lose stamps only at the old end, so that
+// counting is amortised O(1).
 type rateLog struct {
 	ring       []uint32
 	head, n    uint32
@@ -30,7 +31,7 @@ func (g *rateLog) at(i uint32) int64 {
 	return g.last - int64(uint32(g.last)-g.ring[pos])
 }
 
-// expire takes the stamps that are too old at now (ms) out of the counts; a stamp of age = window still counts.
+// expire takes stamps that are too old at now (ms) out of the counts; age = window still counts.
 func (g *rateLog) expire(now int64) {
 	for w := range g.counts {
 		c, start := g.counts[w], now-windowMs[w]
@@ -61,8 +62,9 @@ func (d *RateDecision) record() {
 	d.Remaining = max(d.Limit-d.CurrentCount, 0)
 }
 
-// retryAfter returns the whole seconds until a slot frees in window w, rounded up, at least 1: when the oldest of the newest
-// limit stamps is as old as the window. A limit of 0 never frees one; the window's length is as good an answer as any.
+// retryAfter returns the seconds until a slot frees in window w, rounded up, at least 1: when the
+// oldest of the newest limit stamps is as old as the window. A limit of 0 never frees one and gives
+// the window.
 func (g *rateLog) retryAfter(w int, limit int32, now int64) int64 {
 	wait := windowMs[w]
 	if limit > 0 {

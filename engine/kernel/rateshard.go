@@ -10,7 +10,7 @@ import (
 // logChunk is the number of logs allocated together.
 const logChunk = 32
 
-// noActivity is the activity of nobody: later than all.
+// noActivity is later than all activity.
 const noActivity = uint64(math.MaxUint64)
 
 // rateShard is a part of the logs under one mutex, in order of activity.
@@ -55,7 +55,7 @@ func (s *rateShard) find(tag uint32, user []byte) uint32 {
 	return none
 }
 
-// add makes an empty log for user as the most recent one; the caller pushes its first stamp at nowMs and touches it.
+// add makes an empty log for user as the most recent one; the caller adds its first stamp.
 func (s *rateShard) add(tag uint32, user []byte, nowMs int64) uint32 {
 	i := s.free
 	if i != none {

@@ -1,10 +1,11 @@
 package kernel
 
-// indexChunk is the number of indexes allocated together: 512 bytes are a size class of the Go allocator.
+// indexChunk indexes are allocated together: 512 bytes are a size class of the Go allocator.
 const indexChunk = 64
 
-// indexes remembers by slot the index of the last record about a rate log. It stands beside the logs, not in them: a kernel without a
-// journal has no chunks at all. Otherwise it costs 8 bytes a slot. Guarded by the mutex of the shard.
+// indexes holds by slot the index of the last record about a rate log. It is beside the logs: a
+// kernel without a journal has no chunks. Otherwise it costs 8 bytes a slot. The shard's mutex
+// guards it.
 type indexes struct{ chunks []*[indexChunk]uint64 }
 
 // set remembers index; 0 is no index.

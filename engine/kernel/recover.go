@@ -9,10 +9,10 @@ type recovery struct {
 	processes, logs uint64 // records loaded
 }
 
-// Lenient begins the replay of the records that were written while the snapshot was: those up to index upTo. Apply then takes it
-// that what they are about may be missing, for the snapshot saw it gone already, and that sequences do not come in order, for the
-// snapshot saw later ones. Nothing else gets laxer: a change must still fit the process that it meets. FinishLoad ends it. Until
-// then only Apply and LoadSnapshotRecord may be called.
+// Lenient begins the replay of the records that were written while the snapshot was: those up to
+// index upTo. For Apply the subject of a change may then be missing, because the snapshot saw it
+// gone, and sequences may come out of order. A change must still fit the process that it meets.
+// FinishLoad ends it. Until then only Apply and LoadSnapshotRecord may be called.
 func (k *Kernel) Lenient(upTo uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -20,10 +20,11 @@ func (k *Kernel) Lenient(upTo uint64) {
 	k.loosen()
 }
 
-// LoadSnapshotRecord takes back one record of a snapshot. All of them, in the order in which WriteSnapshot gave them, go into a new
-// kernel, whose limits may be others. Then come Lenient, with the index of the last record that was written before WriteSnapshot
-// returned, Apply with every record behind the index that was the last when WriteSnapshot was called, and FinishLoad. After an
-// error, which is errBadSnapshot, the kernel is of no use.
+// LoadSnapshotRecord restores one record of a snapshot. All of them, in the order of WriteSnapshot,
+// go into a new kernel, whose limits may differ. Then come Lenient, with the index of the last
+// record before WriteSnapshot returned, Apply with every record behind the last index when
+// WriteSnapshot was called, and FinishLoad. After an error, which is errBadSnapshot, the kernel is
+// of no use.
 func (k *Kernel) LoadSnapshotRecord(rec []byte) error {
 	kind, d, err := parseSnapshotRecord(rec)
 	if err != nil {
@@ -70,8 +71,8 @@ func (k *Kernel) loadBegin(d *changeReader) error {
 	return nil
 }
 
-// loadRow stores a process. One that is there already had gone and was made again while the snapshot was written, so that both
-// were met.
+// loadRow stores a process. One that is there already had gone and was made again while the
+// snapshot was written, so that both were met.
 func (k *Kernel) loadRow(d *changeReader) error {
 	var c snapshotRow
 	d.row(&c)
@@ -103,9 +104,9 @@ func (k *Kernel) loadRow(d *changeReader) error {
 	return nil
 }
 
-// FinishLoad ends the recovery: it checks that a snapshot, if any was loaded, was whole, and builds the queue, the leases, the
-// completed and the creation order. From then on Apply is strict and everything may be called. Without a snapshot and without
-// Lenient it does nothing.
+// FinishLoad ends the recovery: it checks that a snapshot, if any was loaded, was whole, and builds
+// the queue, the leases, the completed and the creation order. From then on Apply is strict and
+// everything may be called. Without a snapshot and without Lenient it does nothing.
 func (k *Kernel) FinishLoad() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -120,8 +121,8 @@ func (k *Kernel) FinishLoad() error {
 	return k.link()
 }
 
-// Latest returns the latest Mono reading that the kernel has seen. Who recovers it keeps Mono running from there. Stamps of
-// requests that Apply was given after FinishLoad are not among them.
+// Latest returns the latest Mono reading that the kernel has seen. Who recovers it keeps Mono
+// running from there. Stamps of requests that Apply was given after FinishLoad are not among them.
 func (k *Kernel) Latest() int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()

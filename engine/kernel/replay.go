@@ -6,11 +6,11 @@ import (
 	"math"
 )
 
-// errNotApplicable says that a change does not fit the state it is applied to: the journal is not this kernel's, or not in
-// order.
+// errNotApplicable means that a change does not fit the state: the journal is another kernel's, or
+// not in order.
 var errNotApplicable = errors.New("cannot apply change")
 
-// What notApplicable says of sequences.
+// The texts of notApplicable about sequences.
 const (
 	createdOutOfOrder = "creation sequence out of order"
 	readiedOutOfOrder = "ready sequence out of order"
@@ -24,12 +24,13 @@ func notApplicable(c *Change, why string) error {
 	return fmt.Errorf("%w: %s of %q: %s", errNotApplicable, c.Kind, id, why)
 }
 
-// Apply replays one journalled change, whose record has the given index; 0 is none. It checks that the change fits, shows nothing
-// to Config.Journal and emits no event. A change that does not fit changes nothing.
+// Apply replays one journalled change, whose record has the given index; 0 is none. It checks that
+// the change fits, gives nothing to Config.Journal and emits no event. A change that does not fit
+// changes nothing.
 //
-// applied is false when the change had no effect, because what it is about holds it already: a process, a user's log and the
-// default quota remember the last record about them. So it is, up to the index given to Lenient, when the process or the log is
-// not there: the snapshot was taken after it had gone.
+// applied is false for a change without effect: a process, a user's log and the default quota
+// remember the last record about them. Up to the index of Lenient it is also false when the process
+// or the log is missing: the snapshot was taken after it had gone.
 func (k *Kernel) Apply(c *Change, index uint64) (applied bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -70,8 +71,9 @@ func (k *Kernel) replay(c *Change, index uint64, lenient bool) (applied bool, er
 // known reports whether something whose last record is recorded has seen the record at index.
 func known(recorded, index uint64) bool { return index > 0 && index <= recorded }
 
-// witness takes from a change without effect what it says of clock and sequences: what it made may be gone again. The creation
-// sequence is not among that: a create is known only to the process that it made, or to a later one of the same name.
+// witness takes clock and sequences from a change without effect: what it made may be gone again.
+// Not the creation sequence: only the process of a create, or a later one of the same name, has
+// that.
 func (k *Kernel) witness(c *Change) {
 	if c.Kind == ChangeTransition {
 		k.now = max(k.now, c.At)

@@ -4,12 +4,12 @@ import (
 	"sync"
 )
 
-// rowChunk is the number of rows allocated together: 64 rows of 128 bytes are exactly a size class of the Go allocator, and one whose
-// objects begin on cache lines.
+// rowChunk is the number of rows allocated together: 64 rows of 128 bytes are exactly a size class
+// of the Go allocator, and one whose objects begin on cache lines.
 const rowChunk = 64
 
-// row is one process. It holds no pointers. See the package comment for which lock guards what. It is two cache lines, of which the
-// first, up to the fifth counter, is all that most requests need.
+// row is one process. It holds no pointers. See the package comment for which lock guards what. It
+// is two cache lines, of which the first, up to the fifth counter, is all that most requests need.
 type row struct {
 	text      uint32    // arena block: pid, request id, user id, session id, one after the other
 	reason    uint32    // arena block of the BLOCKED reason; valid if reasonLen > 0
@@ -20,24 +20,25 @@ type row struct {
 	priority  Priority
 	usage     Usage
 	created   uint64 // creation sequence; 0 in a free slot
-	// clock is in milliseconds: the elapsed RUNNING time, or while RUNNING the instant at which that time would have been 0.
-	// Starting and stopping are both clock = now - clock.
+	// clock is in milliseconds: the elapsed RUNNING time, or while RUNNING the instant at which
+	// that time would have been 0. Starting and stopping are both clock = now - clock.
 	clock int64
-	// recorded is the index of the last record about the process, 0 if there is none. It is guarded by the shard's mutex, also where a
-	// change itself is covered by the scheduling lock.
+	// recorded is the index of the last record about the process, 0 if there is none. It is guarded
+	// by the shard's mutex, also where a change itself is covered by the scheduling lock.
 	recorded uint64
 	quota    uint32 // of the shard's quotas
 	_        [12]byte
 }
 
-// record remembers that index is that of the last record about r; 0 is none. Caller holds the shard's mutex.
+// record sets index as that of the last record about r; 0 is none. Caller holds the shard's mutex.
 func (r *row) record(index uint64) {
 	if index != 0 {
 		r.recorded = index
 	}
 }
 
-// elapsed returns the total RUNNING time in milliseconds at nowMs, the running stint included (kernel-ipc §4.7, D26).
+// elapsed returns the total RUNNING time in milliseconds at nowMs, with the present run (kernel-ipc
+// §4.7).
 func (r *row) elapsed(nowMs int64) int64 {
 	if r.state == Running {
 		return max(nowMs-r.clock, 0)
@@ -49,8 +50,8 @@ func (r *row) textLen() int {
 	return int(r.lens[0]) + int(r.lens[1]) + int(r.lens[2]) + int(r.lens[3])
 }
 
-// hugeFrom is how many rows a shard has from which on its memory is asked for in huge pages: some 65,000 rows over 64 shards, 25 MiB.
-// Smaller tables would have little of it and could waste most of one.
+// hugeFrom is from how many rows on a shard asks for huge pages: some 65,000 rows over 64 shards,
+// 25 MiB. Smaller tables would gain little and could waste most of one.
 const hugeFrom = 1024
 
 // shard is a part of the table under one mutex.

@@ -3,17 +3,19 @@ package kernel
 // snapshotBatch bounds the slots that are copied per hold of the locks.
 const snapshotBatch = 128
 
-// snapshotBytes bounds what is copied of rate logs per hold, less the last log: that one can have maxStamps stamps.
+// snapshotBytes bounds the copied rate logs per hold, less the last one of up to maxStamps stamps.
 const snapshotBytes = 64 << 10
 
-// WriteSnapshot calls write with the records of a snapshot (drawn in the package comment), one after the other. A record is at
-// most MaxSnapshotRecordLen bytes and lent for the call. No lock is held during the call: write may be slow, and others may use
-// the kernel meanwhile; the scheduling lock and a shard's are held for a batch of rows at a time.
+// WriteSnapshot calls write with the records of a snapshot (see the package comment) in order. A
+// record is at most MaxSnapshotRecordLen bytes and lent for the call. No lock is held during the
+// call: write may be slow, and others may use the kernel. A batch of rows at a time is copied under
+// the scheduling lock and a shard's.
 //
-// The snapshot holds the effects of every record that the journal had been shown when WriteSnapshot was called, and of later ones
-// as far as they met rows that had not been copied yet. See LoadSnapshotRecord for how it comes back. The order of processes that
-// completed at the same instant is that of the records: it is kept only if Config.Journal returns indexes. It ends with the first
-// error of write, which it returns.
+// The snapshot holds the effects of every record that the journal had when WriteSnapshot was
+// called, and of later ones that met rows which were not copied yet. LoadSnapshotRecord restores
+// it. The order of processes that completed at the same instant is that of the records: it is kept
+// only if Config.Journal returns indexes. WriteSnapshot stops at the first error of write and
+// returns it.
 func (k *Kernel) WriteSnapshot(write func(rec []byte) error) error {
 	w := snapshotWriter{write: write}
 	k.copyGlobals(&w)
@@ -73,7 +75,7 @@ func (k *Kernel) copyGlobals(w *snapshotWriter) {
 		defaultsRecord: k.defaultsRecord, defaults: *k.defaults.Load()}))
 }
 
-// copyRows copies the processes in the snapshotBatch slots of sh from the given one on; more says that there are further slots.
+// copyRows copies snapshotBatch slots of sh from the given one on; more: further slots follow.
 func (k *Kernel) copyRows(w *snapshotWriter, sh *shard, from uint32) (more bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -89,7 +91,7 @@ func (k *Kernel) copyRows(w *snapshotWriter, sh *shard, from uint32) (more bool)
 	return end < sh.used
 }
 
-// copyLogs copies logs from the given slot on and returns the slot to go on with, if there are more.
+// copyLogs copies logs from the given slot on and returns the next slot, if there are more.
 func (s *rateShard) copyLogs(w *snapshotWriter, from uint32) (next uint32, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,10 +3,11 @@ package kernel
 // sweepBatch bounds the work per hold of a lock.
 const sweepBatch = 256
 
-// Sweep collects garbage (kernel-ipc §5.3) and emits no events. A TERMINATED process whose completion is older than the
-// retention becomes a ZOMBIE and, its completion being that old, is removed in the same step; zombied counts those, removed
-// counts all removed. logs counts the rate-limit logs dropped because they had no stamp in the last hour. The work is done in
-// bounded batches, others get the locks in between.
+// Sweep collects garbage (kernel-ipc §5.3) and emits no events. A TERMINATED process whose
+// completion is older than the retention becomes a ZOMBIE and, its completion being that old, is
+// removed in the same step; zombied counts those, removed counts all removed. logs counts the
+// rate-limit logs dropped because they had no stamp in the last hour. The work is done in bounded
+// batches, others get the locks in between.
 func (k *Kernel) Sweep(now Instant) (zombied, removed, logs int) {
 	for {
 		z, r := k.sweepSome(now)

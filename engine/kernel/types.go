@@ -2,10 +2,11 @@ package kernel
 
 import "trunkline/engine/link"
 
-// Instant is one reading of both clocks; Mono drives leases, windows and elapsed time, Wall is only passed on to events.
+// Instant is one reading of both clocks: Mono for leases, windows and elapsed time, Wall for
+// events.
 type Instant = link.Instant
 
-// maxIDLen is the longest identifier in bytes (kernel-ipc §6). The same bound holds for a kept BLOCKED reason.
+// maxIDLen is the longest identifier in bytes (kernel-ipc §6), and the longest kept BLOCKED reason.
 const maxIDLen = 1024
 
 // State is a process state (kernel-ipc §4.0, §5.1).
@@ -125,10 +126,10 @@ const (
 	NotFound
 	// AlreadyExists: a process in any state has that pid (kernel-ipc §4.1, D19).
 	AlreadyExists
-	// TableFull: max_processes are held and none is terminal, or an identifier is not 1 (others: 0) to maxIDLen bytes long,
-	// so that no row can hold it.
+	// TableFull: max_processes are held and none is terminal, or an identifier is not 1 (others: 0)
+	// to maxIDLen bytes long, so that no row can hold it.
 	TableFull
-	// RateLimited: the user is over the rate limit; the RateDecision says which.
+	// RateLimited: the user is over the rate limit in the RateDecision.
 	RateLimited
 	// BadTransition: the pair is not in the table of kernel-ipc §5.1.
 	BadTransition
@@ -149,7 +150,8 @@ func (r Result) String() string {
 	return "unknown"
 }
 
-// UsageField is a counter of a Usage. The order is that of the journal; replies about a process show the first five.
+// UsageField is a counter of a Usage. The order is that of the journal; replies show the first
+// five.
 type UsageField int
 
 // The counters.
@@ -174,7 +176,7 @@ var usageNames = [elapsed + 1]string{"llm_calls", "tool_calls", "agent_hops", "t
 // String returns the wire key. It does not allocate.
 func (f UsageField) String() string { return usageNames[f] }
 
-// Usage is what a process has used so far, by UsageField; every counter is non-negative and saturates (kernel-ipc §4.8).
+// Usage is what a process has used, by UsageField; counters saturate (kernel-ipc §4.8).
 type Usage [numUsageFields]int64
 
 // sum sets u to a plus delta, saturating at the largest int64. Negative parts of delta count as 0.
@@ -184,8 +186,8 @@ func (u *Usage) sum(a, delta *Usage) {
 	}
 }
 
-// set copies a counter by counter. Copying the array whole would move wider words than the counters were just written in, and
-// wait until those have left the store buffer.
+// set copies a counter by counter. Copying the array whole would move wider words than the counters
+// were just written in, and wait until those have left the store buffer.
 func (u *Usage) set(a *Usage) {
 	for f := range u {
 		u[f] = a[f]
@@ -210,8 +212,9 @@ func saturate(a, b int64) int64 {
 	return 1<<63 - 1
 }
 
-// PCB is a snapshot of a process (kernel-ipc §4.0), copied out under the lock. The caller owns it and passes it again and
-// again: its byte slices point into a buffer of its own and are valid until the next call that fills it.
+// PCB is a snapshot of a process (kernel-ipc §4.0), copied out under the lock. The caller owns and
+// reuses it: its byte slices point into its own buffer and are valid until the next call that fills
+// it.
 type PCB struct {
 	PID, RequestID, UserID, SessionID []byte
 	State                             State
@@ -219,13 +222,13 @@ type PCB struct {
 	Usage                             Usage
 	// Created is the creation sequence, the cursor of List; it starts at 1.
 	Created uint64
-	// Recorded is the index of the last record about the process, what a reader has to wait for; Get fills it, 0 without a journal.
+	// Recorded is the index of the last record about the process, from Get; 0 without a journal.
 	Recorded uint64
 
 	buf []byte
 }
 
-// Need says what operations on a process are going to look at beside its row and its pid (see Warm).
+// Need is what operations on a process read beside its row and its pid (see Warm).
 type Need uint8
 
 // The needs.
@@ -236,8 +239,8 @@ const (
 	NeedQueue
 )
 
-// CreateArgs describes a new process. The byte slices are lent: the kernel copies what it keeps. The caller has filled in
-// default ids and user (kernel-ipc §4.1).
+// CreateArgs describes a new process. The byte slices are lent: the kernel copies what it keeps.
+// The caller has filled in default ids and user (kernel-ipc §4.1).
 type CreateArgs struct {
 	PID, RequestID, UserID, SessionID []byte
 	Priority                          Priority

@@ -7,14 +7,14 @@ import (
 	"sync/atomic"
 )
 
-// maxWarm is how many look-ups Warm has in flight at a time: about what a core's reorder window can overlap.
+// maxWarm is how many look-ups Warm has in flight: about what a core's reorder window can overlap.
 const maxWarm = 16
 
-// warmFrom is the size of one shard's index, in entries, from which on fetching ahead pays: 48 rows a shard, some 3,000 over 64 shards.
-// Smaller ones stay in a core's second-level cache beside what sockets move through it, and waiting costs less than asking twice.
+// warmFrom is the size of one shard's index, in entries, from which on prefetching pays: 48 rows a
+// shard, some 3,000 over 64 shards. Smaller ones stay in a core's second-level cache.
 const warmFrom = 128
 
-// warmView is what Warm may read of a shard without its mutex: slice headers that are replaced, never changed.
+// warmView is what Warm may read of a shard without its mutex: slice headers that are replaced.
 type warmView struct {
 	entries []entry
 	rows    []*[rowChunk]row
@@ -32,7 +32,7 @@ type warmedNodes struct {
 // publish renews the view after chunks grew. Caller holds the scheduling lock.
 func (w *warmedNodes) publish(chunks []*[nodeChunk]node) { w.chunks.Store(&chunks) }
 
-// touch loads a word of node i and of its neighbours in a list, which a change of its place writes. The links may be of any moment.
+// touch loads a word of node i and of its list neighbours. The links may be of any moment.
 func (w *warmedNodes) touch(i uint32) (sum uint32) {
 	p := w.chunks.Load()
 	if p == nil {
@@ -57,7 +57,7 @@ func nodeIn(chunks []*[nodeChunk]node, i uint32) *node {
 	return nil
 }
 
-// publish renews the view after a change that may have moved a slice. Caller holds the shard's mutex.
+// publish renews the view after a slice may have moved. Caller holds the shard's mutex.
 func (w *warmed) publish(s *shard) {
 	v := w.view.Load()
 	if v != nil && len(v.entries) == len(s.index.entries) && len(v.rows) == len(s.rows) && len(v.pages) == len(s.texts.pages) {
@@ -66,11 +66,11 @@ func (w *warmed) publish(s *shard) {
 	w.view.Store(&warmView{s.index.entries, s.rows, s.texts.pages})
 }
 
-// Warm brings the rows of pids towards the processor, so that operations on them, which follow one after the other, do not each
-// wait for memory. It changes nothing and its outcome means nothing: it reads single words without a lock, only to have
-// touched them, through slice headers that are published whole. The loads of different pids overlap, which is the point:
-// at a million rows they are most of what a request costs. So that they do, each step is made for all pids before the next one, which
-// needs what it loaded. Race builds leave it out.
+// Warm prefetches the rows of pids, so that operations on them do not each wait for memory. It
+// changes nothing and its outcome means nothing: it reads single words without a lock, through
+// slice headers that are published whole. The loads of different pids overlap: at a million rows
+// they are most of the cost of a request. So each step is made for all pids before the next one.
+// Race builds leave it out.
 func (k *Kernel) Warm(pids [][]byte, need Need) (sum uint32) {
 	if v := k.shards[0].warm.view.Load(); v == nil || len(v.entries) < warmFrom {
 		return 0 // one shard is as full as the others
