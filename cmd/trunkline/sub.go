@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os/signal"
@@ -12,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/codec/jsonx"
 	"trunkline/handlers/ipc/client"
 )
 
@@ -95,36 +94,13 @@ func showEvent(out, talk io.Writer, e *client.Event) (shown int, err error) {
 	return 1, writeEvent(out, e)
 }
 
-// printedEvent is one line of sub.
-type printedEvent struct {
-	EventType   string          `json:"event_type"`
-	Payload     json.RawMessage `json:"payload"`
-	TimestampMS int64           `json:"timestamp_ms"`
-	Source      string          `json:"source"`
-}
-
+// writeEvent prints an event as one line; a payload that is no JSON becomes a string.
 func writeEvent(w io.Writer, e *client.Event) error {
-	line := printedEvent{EventType: e.EventType, Payload: payloadJSON(e.Payload), TimestampMS: e.TimestampMS, Source: e.Source}
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(line); err != nil {
-		return fmt.Errorf("cannot print an event: %w", err)
+	line := jsonx.Build(nil).Text("event_type", e.EventType)
+	if payload := []byte(e.Payload); jsonx.Check(payload, jsonx.MaxDepth).OK() {
+		line = line.Raw("payload", jsonx.Compact(payload))
+	} else {
+		line = line.Text("payload", e.Payload)
 	}
-	if _, err := w.Write(buf.Bytes()); err != nil {
-		return fmt.Errorf("cannot write output: %w", err)
-	}
-	return nil
-}
-
-// payloadJSON keeps a payload that is JSON as it is and quotes anything else.
-func payloadJSON(payload string) json.RawMessage {
-	if json.Valid([]byte(payload)) {
-		return json.RawMessage(payload)
-	}
-	quoted, err := json.Marshal(payload)
-	if err != nil {
-		return json.RawMessage("null")
-	}
-	return quoted
+	return writeLine(w, line.Int("timestamp_ms", e.TimestampMS).Text("source", e.Source).End())
 }

@@ -8,7 +8,8 @@ import (
 	"trunkline/engine/kernel"
 )
 
-// Durability says which of a method's replies wait for the log (the durability column of the method table).
+// Durability is which of a method's replies wait for the log (the durability column of the method
+// table).
 type Durability uint8
 
 const (
@@ -20,8 +21,8 @@ const (
 	Durable
 )
 
-// method is a row of the method table, which is generated from methods.txt. Routing, counting and listing
-// come from it.
+// method is a row of the method table, which is generated from methods.txt. Routing, counting and
+// listing come from it.
 type method struct {
 	service, name string
 	handle        func(*turn) wire.Code
@@ -31,7 +32,7 @@ type method struct {
 	stream        bool // opens a stream: it has no RESPONSE
 	whole         bool // the handler reads the body itself, at turn.req.Body
 	several       bool // a request may make several changes, which a crash keeps together or not at all
-	reads         bool // the reply tells of kept state though it changes none
+	reads         bool // the reply shows kept state, which the method does not change
 	doc           string
 	need          kernel.Need // what is fetched ahead beside the row, if the first field is a pid
 	index         int         // of the row in the table
@@ -61,8 +62,9 @@ func index(table []method) []method {
 	return table
 }
 
-// routes finds a method's row by its names as they stand in the request: an open-addressed table that is never written after it
-// was made, sparse enough that a look-up is one comparison of each name.
+// routes finds a method's row by its names as they stand in the request: an open-addressed table
+// that is never written after it was made, sparse enough that a look-up is one comparison of each
+// name.
 type routes struct {
 	rows     [512]*method
 	services []string
@@ -84,7 +86,8 @@ func newRoutes(table []method) *routes {
 	return r
 }
 
-// routeHash tells method names apart by their length and three of their letters; both names are not empty.
+// routeHash separates method names by their length and three of their letters; both names are not
+// empty.
 func routeHash[T ~string | ~[]byte](service, name T) int {
 	n := len(name)
 	h := uint(n) + uint(name[0])*7 + uint(name[n-1])*31 + uint(name[n/2])*131 + uint(service[0])*257

@@ -38,7 +38,7 @@ var methods = index([]method{
 	{
 		service: "kernel", name: "CheckQuota", handle: checkQuota,
 		fields: []string{"pid"}, reads: true,
-		doc: "Say whether a process is within its quota.",
+		doc: "Report whether a process is within its quota.",
 	},
 	{
 		service: "kernel", name: "RecordUsage", handle: recordUsage,
@@ -88,7 +88,7 @@ var methods = index([]method{
 	{
 		service: "engine", name: "CheckBounds", handle: checkBounds,
 		fields: []string{"envelope"}, whole: true,
-		doc: "Say whether an envelope is within its bounds.",
+		doc: "Report whether an envelope is within its bounds.",
 	},
 	{
 		service: "engine", name: "UpdateEnvelope", handle: updateEnvelope,
@@ -98,7 +98,7 @@ var methods = index([]method{
 	{
 		service: "engine", name: "ExecutePipeline", handle: executePipeline,
 		fields: []string{"envelope", "pipeline_config"}, durability: Durable, several: true,
-		doc: "Start a session named by its envelope and tell what to run first.",
+		doc: "Start a session named by its envelope and return what to run first.",
 	},
 	{
 		service: "engine", name: "CloneEnvelope", handle: cloneEnvelope,
@@ -113,12 +113,12 @@ var methods = index([]method{
 	{
 		service: "orchestration", name: "GetNextInstruction", handle: getNextInstruction,
 		fields: []string{"process_id"}, durability: Lazy, reads: true,
-		doc: "Tell what to run next.",
+		doc: "Return what to run next.",
 	},
 	{
 		service: "orchestration", name: "ReportAgentResult", handle: reportAgentResult,
 		fields: []string{"process_id", "agent_name", "success", "error", "output", "metrics"}, durability: Durable, several: true,
-		doc: "Take an agent's result and tell what to run next.",
+		doc: "Take an agent's result and return what to run next.",
 	},
 	{
 		service: "orchestration", name: "GetSessionState", handle: getSessionState,

@@ -9,12 +9,13 @@ import (
 )
 
 const (
-	// MaxPingPayload bounds the value that Ping returns, in bytes of its smallest encoding: room for a clock
-	// reading or an identifier.
+	// MaxPingPayload bounds the value that Ping returns, in bytes of its smallest encoding: room
+	// for a clock reading or an identifier.
 	MaxPingPayload = 1024
 	// widest is the size of the largest encoding of a value that fits one byte.
 	widest = 9
-	// maxInFlight is how many unanswered requests of a connection a server has to read (kernel-ipc §2.5).
+	// maxInFlight is how many unanswered requests of a connection a server has to read (kernel-ipc
+	// §2.5).
 	maxInFlight = 64
 	// protocol is the version of the protocol.
 	protocol = 1

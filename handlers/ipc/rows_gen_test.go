@@ -2,7 +2,8 @@
 
 package ipc
 
-// allocLines are the allocs lines of the method table: request bodies, or the reason for having none.
+// allocLines are the allocs lines of the method table: request bodies, or the reason why there
+// are none.
 var allocLines = map[string]string{
 	"kernel.CreateProcess":             "It stores a process, and keeps copies of its names.",
 	"kernel.GetProcess":                "[{\"pid\":\"p1\"}]",

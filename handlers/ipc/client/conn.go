@@ -48,8 +48,8 @@ func newConn(nc net.Conn, addr string, o options) *Conn {
 	return c
 }
 
-// Close ends the connection. Waiting calls and open streams fail with a ConnError of ErrClosed; unsent
-// requests may or may not take effect. Both goroutines have ended when it returns.
+// Close ends the connection. Waiting calls and open streams fail with a ConnError of ErrClosed;
+// unsent requests may or may not take effect. Both goroutines have ended when it returns.
 func (c *Conn) Close() error {
 	c.fail(ErrClosed)
 	c.loops.Wait()
@@ -69,9 +69,9 @@ func (c *Conn) Err() error {
 	return c.err
 }
 
-// Call sends one request and waits for its reply. body is one MessagePack map, nil means an empty one; it
-// is not kept. The returned body belongs to the caller. When ctx ends first, Call returns its error;
-// the request may still take effect.
+// Call sends one request and waits for its reply. body is one MessagePack map, nil means an empty
+// one; it is not kept. The returned body belongs to the caller. When ctx ends first, Call returns
+// its error; the request may still take effect.
 func (c *Conn) Call(ctx context.Context, service, method string, body []byte) ([]byte, error) {
 	reply := make(chan incoming, 1)
 	id, err := c.send(ctx, service, method, body, func(id string) { c.calls[id] = reply })
@@ -98,8 +98,8 @@ func (c *Conn) answer(m incoming, service, method string) ([]byte, error) {
 	return nil, fmt.Errorf("cannot call %s.%s: it opens a stream", service, method)
 }
 
-// send registers a fresh id and queues the request under it, so that a reply always finds its id. It
-// waits while maxUnsent requests are queued.
+// send registers a fresh id and queues the request under it, so that a reply always finds its id.
+// It waits while maxUnsent requests are queued.
 func (c *Conn) send(
 	ctx context.Context, service, method string, body []byte, register func(id string),
 ) (id string, err error) {

@@ -221,7 +221,7 @@ func TestRefusedConnectionSaysWhy(t *testing.T) {
 func TestFailedWriteIsTheReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := dialPipe(t)
-		c.nc.SetWriteDeadline(time.Now()) // the socket takes nothing more, but says nothing either
+		c.nc.SetWriteDeadline(time.Now()) // the socket takes nothing more, without an error
 		err := (<-start(c, "X", t)).err
 		var lost *ConnError
 		if !errors.As(err, &lost) || !strings.Contains(err.Error(), "cannot write") {

@@ -7,7 +7,8 @@ import (
 	"trunkline/codec/transcode"
 )
 
-// FuzzDecode: no server frame makes the client crash, and a decoded one says what its type promises.
+// FuzzDecode: no server frame makes the client crash, and a decoded one holds what its type
+// promises.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"id":"1","ok":true,"body":{"a":1}}`,

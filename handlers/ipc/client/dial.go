@@ -11,9 +11,9 @@ import (
 	"trunkline/codec/wire"
 )
 
-// Dial connects to addr, which is host:port or unix:///path (kernel-ipc §6). ctx bounds the connecting and
-// the TLS handshake only. A connection over the limit of the server fails at its first call, because
-// the server refuses it by a frame (kernel-ipc §2.6).
+// Dial connects to addr, which is host:port or unix:///path (kernel-ipc §6). ctx bounds the
+// connecting and the TLS handshake only. A connection over the limit of the server fails at its
+// first call, because the server refuses it by a frame (kernel-ipc §2.6).
 func Dial(ctx context.Context, addr string, opts ...Option) (*Conn, error) {
 	o := newOptions(opts)
 	network, target, err := splitAddr(addr)
@@ -67,8 +67,8 @@ func handshake(ctx context.Context, nc net.Conn, cfg *tls.Config, target string)
 
 // Defaults of the options.
 const (
-	// DefaultStreamMessages bounds the messages that one stream holds for its consumer. The buffer of
-	// the server (16384) takes what is beyond.
+	// DefaultStreamMessages bounds the messages that one stream holds for its consumer. The buffer
+	// of the server (16384) takes what is beyond.
 	DefaultStreamMessages = 1024
 	// DefaultStreamBytes bounds the same in bytes of message bodies.
 	DefaultStreamBytes = 4 << 20

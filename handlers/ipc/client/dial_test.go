@@ -111,7 +111,7 @@ func TestDialSaysThatThereWasNoConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.Close() // nobody answers there any more
+	l.Close() // no server answers there any more
 	addr := l.Addr().String()
 	f(addr, "cannot connect to "+addr+": connect: connection refused", syscall.ECONNREFUSED)
 	path := "unix://" + t.TempDir() + "/s"

@@ -1,6 +1,6 @@
-// Package client is the caller's side of kernel IPC: one connection, any number of concurrent requests
-// matched by id, and streams beside them. methods_gen.go has a typed method for every method of the
-// protocol.
+// Package client is the caller's side of kernel IPC: one connection, any number of concurrent
+// requests matched by id, and streams beside them. methods_gen.go has a typed method for every
+// method of the protocol.
 //
 //	conn, err := client.Dial(ctx, "127.0.0.1:50051")
 //	if err != nil { … }
@@ -12,17 +12,17 @@
 //
 // # Errors
 //
-// There are three kinds, which errors.As tells apart. *Error is the answer of the server, with its
-// code. *ConnError means that the connection is gone; it fails every call and stream on it. All others
-// (a body that cannot be encoded, a request over the frame limit, the error of the context) concern
-// one call and leave the connection usable.
+// There are three kinds; errors.As separates them. *Error is the answer of the server, with its
+// code. *ConnError means that the connection is gone; it fails every call and stream on it. All
+// others (a body that cannot be encoded, a request over the frame limit, the error of the context)
+// concern one call and leave the connection usable.
 //
 // # Back-pressure
 //
-// A stream buffers a bounded number of bytes and messages (WithStreamBuffer). When a buffer is full,
-// the connection is not read until the consumer takes a message or closes the stream. Nothing is
-// dropped on this side; the slow-reader rule of the server applies (kernel-ipc §4.18). Other calls on
-// the connection wait meanwhile, so a slow consumer that makes calls needs a second connection.
+// A stream buffers a bounded number of bytes and messages (WithStreamBuffer). When a buffer is
+// full, the connection is not read until the consumer takes a message or closes the stream. Nothing
+// is dropped on this side; the slow-reader rule of the server applies (kernel-ipc §4.18). Other
+// calls on the connection wait meanwhile: a slow consumer with calls needs a second connection.
 //
 // # Goroutines
 //

@@ -34,13 +34,13 @@ func newError(f *Fault) *Error {
 // Error returns "CODE: message".
 func (e *Error) Error() string { return e.Code.String() + ": " + e.Message }
 
-// ConnError means that the connection could not be made, is lost or was closed. Every call and stream
-// on it gets the same one.
+// ConnError means that the connection could not be made, is lost or was closed. Every call and
+// stream on it gets the same one.
 type ConnError struct {
 	// Addr is the address as it was dialled.
 	Addr string
-	// Err is the reason: ErrClosed, the error of the transport, io.EOF when the server closed, or the
-	// *Error by which it refused the connection (kernel-ipc §2.6).
+	// Err is the reason: ErrClosed, the error of the transport, io.EOF when the server closed, or
+	// the *Error by which it refused the connection (kernel-ipc §2.6).
 	Err error
 
 	dialling bool // there was no connection yet

@@ -18,8 +18,8 @@ const (
 	writeBuffer = 64 << 10
 	// keepBuffer bounds the scratch memory a loop keeps after one large frame or burst.
 	keepBuffer = 1 << 20
-	// linger is how long the reader goes on after a failed write. A server that refuses a connection
-	// sends the reason before it closes, and a request may meet the closed socket first.
+	// linger is how long the reader goes on after a failed write. A server that refuses a
+	// connection sends the reason before it closes, and a request may meet the closed socket first.
 	linger = time.Second
 )
 
@@ -114,8 +114,8 @@ func (c *Conn) dispatch(kind frame.Type, payload []byte) error {
 	return nil // a reply without a waiting call is dropped
 }
 
-// readFrame reads one frame into buf and returns its payload there. It takes memory as bytes arrive, never
-// for an announced length (kernel-ipc D9).
+// readFrame reads one frame into buf and returns its payload there. It takes memory as bytes
+// arrive, never for an announced length (kernel-ipc D9).
 func readFrame(r io.Reader, buf *bytes.Buffer, maxFrame int) (kind frame.Type, payload []byte, err error) {
 	var header [frame.HeaderSize]byte
 	if _, err := io.ReadFull(r, header[:]); err != nil {

@@ -46,7 +46,7 @@ func (c *Conn) TerminateProcess(ctx context.Context, in TerminateProcess) (out P
 	return out, err
 }
 
-// CheckQuota calls kernel.CheckQuota. Say whether a process is within its quota.
+// CheckQuota calls kernel.CheckQuota. Report whether a process is within its quota.
 func (c *Conn) CheckQuota(ctx context.Context, pid string) (out QuotaCheck, err error) {
 	err = c.invoke(ctx, "kernel", "CheckQuota", &CheckQuota{PID: pid}, &out)
 	return out, err
@@ -106,7 +106,7 @@ func (c *Conn) CreateEnvelope(ctx context.Context, in CreateEnvelope) (out msgp.
 	return out, err
 }
 
-// CheckBounds calls engine.CheckBounds. Say whether an envelope is within its bounds.
+// CheckBounds calls engine.CheckBounds. Report whether an envelope is within its bounds.
 func (c *Conn) CheckBounds(ctx context.Context, body msgp.Raw) (out Bounds, err error) {
 	err = c.invoke(ctx, "engine", "CheckBounds", body, &out)
 	return out, err
@@ -118,7 +118,7 @@ func (c *Conn) UpdateEnvelope(ctx context.Context, envelope msgp.Raw) (out msgp.
 	return out, err
 }
 
-// ExecutePipeline calls engine.ExecutePipeline. Start a session named by its envelope and tell what to run first.
+// ExecutePipeline calls engine.ExecutePipeline. Start a session named by its envelope and return what to run first.
 func (c *Conn) ExecutePipeline(ctx context.Context, in ExecutePipeline) (out Instruction, err error) {
 	err = c.invoke(ctx, "engine", "ExecutePipeline", &in, &out)
 	return out, err
@@ -136,13 +136,13 @@ func (c *Conn) InitializeSession(ctx context.Context, in InitializeSession) (out
 	return out, err
 }
 
-// GetNextInstruction calls orchestration.GetNextInstruction. Tell what to run next.
+// GetNextInstruction calls orchestration.GetNextInstruction. Return what to run next.
 func (c *Conn) GetNextInstruction(ctx context.Context, processID string) (out Instruction, err error) {
 	err = c.invoke(ctx, "orchestration", "GetNextInstruction", &GetNextInstruction{ProcessID: processID}, &out)
 	return out, err
 }
 
-// ReportAgentResult calls orchestration.ReportAgentResult. Take an agent's result and tell what to run next.
+// ReportAgentResult calls orchestration.ReportAgentResult. Take an agent's result and return what to run next.
 func (c *Conn) ReportAgentResult(ctx context.Context, in ReportAgentResult) (out Instruction, err error) {
 	err = c.invoke(ctx, "orchestration", "ReportAgentResult", &in, &out)
 	return out, err

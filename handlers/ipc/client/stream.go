@@ -27,8 +27,8 @@ type Stream struct {
 	end   error // the reason for the end, once known
 }
 
-// Stream opens a stream. It returns once the request is queued, so a refused opening is an *Error of the
-// first Next. The reply of a method that opens no stream is the only message.
+// Stream opens a stream. It returns once the request is queued, so a refused opening is an *Error
+// of the first Next. The reply of a method that opens no stream is the only message.
 func (c *Conn) Stream(ctx context.Context, service, method string, body []byte) (*Stream, error) {
 	s := &Stream{c: c, news: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 	_, err := c.send(ctx, service, method, body, func(id string) {
@@ -41,9 +41,9 @@ func (c *Conn) Stream(ctx context.Context, service, method string, body []byte) 
 	return s, nil
 }
 
-// Next waits for the next message and returns its body, which belongs to the caller. After the last one
-// it returns io.EOF when the server ended the stream, its *Error when it refused or evicted it, a
-// *ConnError when the connection is gone, or ErrStreamClosed after Close. The stream outlives ctx.
+// Next waits for the next message and returns its body, which belongs to the caller. After the last
+// one it returns io.EOF when the server ended the stream, its *Error when it refused or evicted it,
+// a *ConnError when the connection is gone, or ErrStreamClosed after Close. ctx bounds the wait.
 func (s *Stream) Next(ctx context.Context) ([]byte, error) {
 	for {
 		if body, err, ok := s.pop(); ok {
@@ -57,8 +57,8 @@ func (s *Stream) Next(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// Close ends the stream by commbus.Unsubscribe and waits for the reply, so that another stream may take
-// its place. Messages not yet taken are dropped. On a stream that has ended it does nothing.
+// Close ends the stream by commbus.Unsubscribe and waits for the reply, so that another stream may
+// take its place. Messages not yet taken are dropped. On a stream that has ended it does nothing.
 func (s *Stream) Close() error {
 	if !s.discard() {
 		return nil

@@ -121,7 +121,8 @@ func TestStreamCloseDoesNotWaitForEver(t *testing.T) {
 	})
 }
 
-// TestStreamBufferBounds sends one message less than the bound and then one more, each time with an answer behind it.
+// TestStreamBufferBounds sends one message less than the bound and then one more, each time with an
+// answer behind it.
 func TestStreamBufferBounds(t *testing.T) {
 	f := func(why string, opt Option, messages int) {
 		t.Helper()

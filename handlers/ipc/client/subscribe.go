@@ -27,7 +27,7 @@ const (
 // Messages is a live stream whose messages are of type T.
 type Messages[T any, P decoder[T]] struct {
 	stream *Stream
-	// Name is the subscriber or handler id in force. The server generates it if the request has none.
+	// Name is the subscriber or handler id in force; the server may have generated it.
 	Name string
 	// Types are the types the stream serves.
 	Types []string

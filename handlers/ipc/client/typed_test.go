@@ -12,7 +12,8 @@ import (
 	"trunkline/codec/wire"
 )
 
-// TestTypedCalls holds one conversation per method: what is sent, what is answered, what the caller gets.
+// TestTypedCalls holds one conversation per method: what is sent, what is answered, what the caller
+// gets.
 func TestTypedCalls(t *testing.T) {
 	type call = func(ctx context.Context, c *Conn) (any, error)
 	f := func(method, wantBody, answer string, do call, want any) {

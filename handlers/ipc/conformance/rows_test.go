@@ -11,8 +11,8 @@ import (
 	"trunkline/handlers/ipc"
 )
 
-// TestEveryMethodHasItsTranscriptAndSection: the first line of a transcript names each method of the
-// table, and a heading of its page does.
+// TestEveryMethodHasItsTranscriptAndSection: the first line of a transcript names each method of
+// the table, and a heading of its page does.
 func TestEveryMethodHasItsTranscriptAndSection(t *testing.T) {
 	var heads []string
 	for _, pattern := range []string{"testdata/*.txt", "testdata/envelope/*.txt"} {

@@ -7,8 +7,8 @@ import (
 	"trunkline/codec/mpack"
 )
 
-// TestBytesAreOfTheProfile compares a generated codec with the appenders of the hot path, whose bytes
-// the worked examples of kernel-ipc §9 give: every integer has its smallest class.
+// TestBytesAreOfTheProfile compares a generated codec with the appenders of the hot path, whose
+// bytes the worked examples of kernel-ipc §9 give: every integer has its smallest class.
 func TestBytesAreOfTheProfile(t *testing.T) {
 	for _, n := range []int64{0, 127, 128, 255, 256, 65535, 65536, math.MaxUint32, math.MaxUint32 + 1, math.MaxInt64} {
 		reply := Usage{LLMCalls: n, ToolCalls: n - 1, AgentHops: n / 2, TokensIn: n / 3, TokensOut: 1}

@@ -1,6 +1,6 @@
-// Command generate writes what follows from the method table of kernel IPC, handlers/ipc/methods.txt:
-// the table of the server, the types and codecs of handlers/ipc/message, the typed methods of
-// handlers/ipc/client, and the lists of methods in the documentation.
+// Command generate writes what follows from the method table of kernel IPC,
+// handlers/ipc/methods.txt: the table of the server, the types and codecs of handlers/ipc/message,
+// the typed methods of handlers/ipc/client, and the lists of methods in the documentation.
 package main
 
 import (
@@ -190,8 +190,8 @@ func (r *row) parse(key, value string) error {
 	return nil
 }
 
-// request sets the typed call of a row and returns the type of its body, nil for none. A request of one
-// field has that field as its parameter.
+// request sets the typed call of a row and returns the type of its body, nil for none. A request of
+// one field has that field as its parameter.
 func (r *row) request() *shape {
 	s := &shape{Name: r.Name, Doc: "is the body of " + r.Service + "." + r.Name + ".", Fields: r.Fields}
 	if !r.Stream {

@@ -28,7 +28,8 @@ var extensions = []string{ {{range .Extensions}}
 
 package ipc
 
-// allocLines are the allocs lines of the method table: request bodies, or the reason for having none.
+// allocLines are the allocs lines of the method table: request bodies, or the reason why there
+// are none.
 var allocLines = map[string]string{
 {{- range .Rows}}
 	"{{.Service}}.{{.Name}}": {{printf "%q" .Allocs}},
