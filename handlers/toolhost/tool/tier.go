@@ -1,6 +1,9 @@
 package tool
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // MaxTier is the highest tier (toolhost §4.4).
 const MaxTier = 3
@@ -32,7 +35,10 @@ var effectTiers = [...]tierRule{
 	{"create", 1},
 }
 
-// unknownTier is the tier of a side effect that nobody knows: closed rather than open.
+// harmless lists the side effects of tier 0.
+var harmless = []string{"none", "read", "filesystem_read", "gpu_probe"}
+
+// unknownTier is the tier of a side effect that is in no list: closed rather than open.
 const unknownTier = 2
 
 // TierOf returns the tier that a tool's name and side effects give it, 0 safe to 3 dangerous: the highest of all that apply
@@ -41,24 +47,19 @@ const unknownTier = 2
 func TierOf(aid string, sideEffects []string) int {
 	tier, _ := highest(aidTiers[:], aid)
 	for _, effect := range sideEffects {
-		tier = max(tier, effectTier(effect))
+		if slices.Contains(harmless, effect) {
+			continue
+		}
+		least, known := highest(effectTiers[:], effect)
+		if !known {
+			least = unknownTier
+		}
+		tier = max(tier, least)
 	}
 	return tier
 }
 
-// effectTier returns the tier of one side effect.
-func effectTier(effect string) int {
-	if tier, known := highest(effectTiers[:], effect); known {
-		return tier
-	}
-	switch effect {
-	case "none", "read", "filesystem_read", "gpu_probe":
-		return 0
-	}
-	return unknownTier
-}
-
-// highest returns the highest tier among the rules that fit name; known tells that there is one.
+// highest returns the highest tier among the rules that fit name; known reports that there is one.
 func highest(rules []tierRule, name string) (tier int, known bool) {
 	for _, r := range rules {
 		if strings.Contains(name, r.part) {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/binary"
 	"math"
 	"strconv"
 
@@ -76,34 +76,20 @@ func embeddingOutput(v [hashPeriod]float32, dim int) []byte {
 	return append(out, '}')
 }
 
-// hashPeriod is how many components of a hash embedding differ: chunks are read at offset 0, 16 and 32 of the digest and then
-// again from 0, two components each (toolhost §4.7 "Hash embedding").
+// hashPeriod is how many components of a hash embedding differ: chunks are read at hexadecimal digit 0,
+// 16 and 32 of the digest and then again from 0, two components each (toolhost §4.7 "Hash embedding").
 const hashPeriod = 6
 
-// hashComponents returns the components of the hash embedding of text before it is divided by its norm; component i of the
-// vector is component i mod hashPeriod. The digest is used as hex digits and not as bytes: vectors on disk were made that way.
+// hashComponents returns the components of the hash embedding of text before it is divided by its norm;
+// component i of the vector is component i mod hashPeriod.
 func hashComponents[T ~string | ~[]byte](text T) (v [hashPeriod]float32) {
 	sum := sha256.Sum256([]byte(text))
-	var digits [2 * sha256.Size]byte
-	hex.Encode(digits[:], sum[:])
 	for chunk := range hashPeriod / 2 {
-		x := hexWord(digits[16*chunk:][:16])
+		x := binary.BigEndian.Uint64(sum[8*chunk:])
 		v[2*chunk] = unitOf(uint32(x))
 		v[2*chunk+1] = unitOf(uint32(x >> 32))
 	}
 	return v
-}
-
-// hexWord returns the value of 16 lower-case hex digits.
-func hexWord(digits []byte) (x uint64) {
-	for _, c := range digits {
-		d := uint64(c - '0')
-		if d > 9 {
-			d = uint64(c-'a') + 10
-		}
-		x = x<<4 | d
-	}
-	return x
 }
 
 // unitOf spreads u over -1 to 1.

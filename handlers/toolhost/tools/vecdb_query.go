@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -142,10 +143,9 @@ func (r *vecdbReader) add(i int64, score float64) {
 		}
 		r.hits = r.hits[:n-1]
 	}
-	at := len(r.hits)
-	for at > 0 && r.hits[at-1].score < score {
-		at--
-	}
+	at, _ := slices.BinarySearchFunc(r.hits, score, func(h vecdbHit, score float64) int {
+		return cmp.Or(cmp.Compare(score, h.score), -1) // behind those of the same score
+	})
 	r.hits = slices.Insert(r.hits, at, vecdbHit{i: i, score: score})
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -265,22 +266,22 @@ func (t *Process) discard(w *worker, c *tool.Call, reason string, kind tool.Disp
 	return tool.Broken(c.AID, kind, w.exitCodeNow(), w.lastWords(t.cfg.MaxProcesses))
 }
 
+// notStartable are the errors of programs and modules that are missing or must not be run.
+var notStartable = []error{errModule, fs.ErrNotExist, fs.ErrPermission, syscall.ENOEXEC, syscall.ENOTDIR, syscall.ELOOP,
+	syscall.ETXTBSY, errHash, errTooLarge, procgroup.ErrNotInPath}
+
 // notRun returns the result of a call that no worker got.
 func notRun(aid string, err error) tool.Result {
-	if errors.Is(err, errNoWorker) {
-		r := tool.Broken(aid, tool.Timeout, 0, err.Error())
-		r.Failure.Dispatch.Waited = true
-		return r
+	kind := tool.Exception
+	switch is := func(e error) bool { return errors.Is(err, e) }; {
+	case is(errNoWorker), is(errLateStart):
+		kind = tool.Timeout
+	case slices.ContainsFunc(notStartable, is):
+		kind = tool.NotFound
 	}
-	if errors.Is(err, errLateStart) {
-		return tool.Broken(aid, tool.Timeout, 0, err.Error())
-	}
-	for _, e := range []error{errModule, fs.ErrNotExist, fs.ErrPermission, syscall.ENOEXEC, syscall.ENOTDIR, syscall.ELOOP, syscall.ETXTBSY, errHash, errTooLarge, procgroup.ErrNotInPath} {
-		if errors.Is(err, e) {
-			return tool.Broken(aid, tool.NotFound, 0, err.Error())
-		}
-	}
-	return tool.Broken(aid, tool.Exception, 0, err.Error())
+	r := tool.Broken(aid, kind, 0, err.Error())
+	r.Failure.Dispatch.Waited = errors.Is(err, errNoWorker)
+	return r
 }
 
 // Close ends all processes and what is left of their groups, and waits for that: those that are idle have stopGrace to end by

@@ -116,11 +116,8 @@ func status(m *jsonx.Member) tool.Status {
 	if m.Kind != jsonx.String {
 		return tool.ToolError
 	}
-	if m.Escaped {
-		var room [64]byte
-		return tool.ParseStatus(jsonx.AppendUnescaped(room[:0], m.Raw))
-	}
-	return tool.ParseStatus(m.Raw)
+	var room [64]byte
+	return tool.ParseStatus(jsonx.AppendUnescaped(room[:0], m.Raw))
 }
 
 // applyState stores what a reply says about the state. A worker that was not shown the state cannot mean to remove anything by not

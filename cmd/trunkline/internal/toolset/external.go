@@ -39,16 +39,15 @@ func (s *Set) worker(o *Options, m *manifest.Entry) (tool.Tool, error) {
 	x := &m.Exec
 	if x.Kind == manifest.Wasm {
 		s.checks = append(s.checks, check{m.AID, func(ctx context.Context) error { return workers.CheckModule(ctx, x.Module, x.SHA256) }})
-		pool := manifest.DefaultPool()
 		return s.process(o, m.AID, workers.ProcessConfig{
 			Module: x.Module, SHA256: x.SHA256, Stateless: x.Stateless,
-			Pool: workers.PoolConfig{Min: pool.Min, Max: pool.Max, Idle: pool.Idle, MaxRequests: pool.MaxRequests},
+			Pool: workers.PoolConfig(manifest.DefaultPool()),
 		}), nil
 	}
 	t := s.process(o, m.AID, workers.ProcessConfig{
 		Command: x.Command, Dir: x.Dir, Env: procgroup.Environ(s.lookup, x.Env), SHA256: x.SHA256,
 		Oneshot: x.Oneshot, Stateless: x.Stateless,
-		Pool: workers.PoolConfig{Min: x.Pool.Min, Max: x.Pool.Max, Idle: x.Pool.Idle, MaxRequests: x.Pool.MaxRequests},
+		Pool: workers.PoolConfig(x.Pool),
 		Limits: workers.Limits{AddressSpace: int64(x.Limits.ASMB) * mebibyte, CPU: int64(x.Limits.CPUS),
 			FileSize: int64(x.Limits.FSizeMB) * mebibyte, OpenFiles: int64(x.Limits.OpenFile)},
 	})
