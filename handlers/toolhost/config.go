@@ -105,21 +105,12 @@ type Server struct {
 
 // New makes a server. Close ends it.
 func New(cfg Config) *Server {
-	if cfg.ToolTimeout <= 0 {
-		cfg.ToolTimeout = DefaultToolTimeout
-	}
-	if cfg.Queue <= 0 {
-		cfg.Queue = defaultQueue
-	}
-	if cfg.Executors <= 0 {
-		cfg.Executors = max(2*runtime.GOMAXPROCS(0), minExecutors)
-	}
-	if cfg.MaxLine <= 0 || cfg.MaxLine > maxLine {
-		cfg.MaxLine = maxLine
-	}
-	if cfg.Unfinished <= 0 {
-		cfg.Unfinished = defaultUnfinished
-	}
+	setDefault(&cfg.ToolTimeout, DefaultToolTimeout)
+	setDefault(&cfg.Queue, defaultQueue)
+	setDefault(&cfg.Executors, max(2*runtime.GOMAXPROCS(0), minExecutors))
+	setDefault(&cfg.MaxLine, maxLine)
+	cfg.MaxLine = min(cfg.MaxLine, maxLine)
+	setDefault(&cfg.Unfinished, defaultUnfinished)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -133,6 +124,13 @@ func New(cfg Config) *Server {
 		s.idem = idem.New(idem.Config{TTL: cfg.IdempotencyTTL, Now: s.mono})
 	}
 	return s
+}
+
+// setDefault sets what is not positive to its default.
+func setDefault[T int | time.Duration](value *T, without T) {
+	if *value <= 0 {
+		*value = without
+	}
 }
 
 // now returns the owner's reading of the clocks, or the test's.

@@ -199,14 +199,6 @@ func (r *request) hasOnlyAID() bool {
 		m[nameRunID].Kind == jsonx.Absent
 }
 
-// checkRun refuses a request for a run that is not the open one, whose identifier is given.
-func (r *request) checkRun(open string) (fault string) {
-	if len(r.runID) > 0 && string(r.runID) != open {
-		return errNoRun
-	}
-	return ""
-}
-
 // readText returns a string member, nil for null and for none.
 func (r *request) readText(name int) (text []byte, fault string) {
 	switch r.members[name].Kind {

@@ -207,8 +207,8 @@ func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
 	if fault := c.req.read(&s.state); fault != "" {
 		return appendFault(out, fault, c.id), false
 	}
-	if fault := c.req.checkRun(s.runID()); fault != "" {
-		return appendFault(out, fault, c.id), false
+	if id := c.req.runID; len(id) > 0 && (s.run == nil || s.run.ID() != string(id)) {
+		return appendFault(out, errNoRun, c.id), false
 	}
 	c.fast = c.entry.Fast && len(c.req.input) <= maxFastInput
 	if c.free() {
@@ -239,13 +239,6 @@ func (s *session) find(aid []byte) *Entry {
 		s.last = e
 	}
 	return e
-}
-
-func (s *session) runID() string {
-	if s.run == nil {
-		return ""
-	}
-	return s.run.ID()
 }
 
 // failed counts a request without authority; the third one is the last.

@@ -5,8 +5,8 @@
 //	   "estimate_model":{"mode":"ConservativeBound"},"inputs_schema":{},"outputs_schema":{},
 //	   "exec":{"kind":"process","command":["./count"],"mode":"serve","pool":{"max":8}}}]}
 //
-//	Load      one plugin argument: "builtin", a manifest, a directory of manifests
-//	LoadAll   several of them, of which no two may declare the same tool
+//	LoadAll   plugin arguments ("builtin", a manifest, a directory of manifests), of which no two may
+//	          declare the same tool
 //	Entry     one tool: its descriptor, and how it is run
 //
 // The JSON is held to the rules of request lines (toolhost §2.4): strict grammar, UTF-8, 32 levels, no known member twice. Members

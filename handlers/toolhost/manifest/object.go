@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -59,11 +60,8 @@ func (o *object) text(i int) string {
 
 // oneOf returns which of the texts a string is, that must be there unless optional.
 func (o *object) oneOf(i int, texts ...string) int {
-	s := o.text(i)
-	for n, t := range texts {
-		if s == t {
-			return n
-		}
+	if n := slices.Index(texts, o.text(i)); n >= 0 {
+		return n
 	}
 	o.bad(i, "must be one of "+strings.Join(texts, ", "))
 	return 0

@@ -110,7 +110,8 @@ func parseTool(raw []byte, where, dir string, trusted trust, why *string) Entry 
 	d.Name = o.text(toolName)
 	d.Deterministic = o.boolean(toolDeterministic)
 	d.Tags = o.texts(toolTags, 1)
-	o.estimate()
+	model := open(o.object(toolEstimate), estimateNames, where+"estimate_model.", why) // checked, not used
+	model.oneOf(0, "ConservativeBound", "InfinityBound")
 	o.object(toolInputs)
 	o.object(toolOutputs)
 	exec := Exec{Kind: Declared, Builtin: d.AID}
@@ -124,12 +125,6 @@ func parseTool(raw []byte, where, dir string, trusted trust, why *string) Entry 
 		d.Tier = max(d.Tier, untrustedTier)
 	}
 	return Entry{Descriptor: d, Exec: exec}
-}
-
-// estimate checks estimate_model, which nobody uses here.
-func (o *object) estimate() {
-	model := open(o.object(toolEstimate), estimateNames, o.where+"estimate_model.", o.why)
-	model.oneOf(0, "ConservativeBound", "InfinityBound")
 }
 
 // effects reads what an external tool must say, because nobody else knows it.

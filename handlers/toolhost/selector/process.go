@@ -125,49 +125,30 @@ func (p *Policy) begin(exe string, argv []string, attr *os.ProcAttr) (*procgroup
 	return proc, nil
 }
 
-// collect reads the output until the process has ended, which it sees to. why says if it was ended early.
+// collect reads the output until the process has ended, which it sees to. why reports if it was ended
+// early.
 func (c *child) collect(ctx context.Context, timeout time.Duration, limit int) (out []byte, why string) {
-	text, ended := make(chan []byte, 1), make(chan struct{})
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	stop := context.AfterFunc(ctx, c.Kill)
+	text := make(chan []byte, 1)
 	go func() {
 		b, _ := io.ReadAll(io.LimitReader(c.out, int64(limit)+1))
+		if len(b) > limit {
+			c.Kill() // a process that closed its stdout may go on, this one must not
+		}
 		text <- b
 	}()
-	go func() {
-		c.code = c.Wait()
-		close(ended)
-	}()
-	out, rest, why := c.watch(ctx, timeout, limit, text, ended)
-	if rest {
-		_ = c.out.SetReadDeadline(time.Now().Add(stdoutGrace))
-		out = <-text
-	}
+	c.code = c.Wait()
+	inTime := stop()
+	_ = c.out.SetReadDeadline(time.Now().Add(stdoutGrace))
+	out = <-text
 	_ = c.out.Close()
-	if why == "" && len(out) > limit {
-		why = whyInvalid
+	switch {
+	case !inTime:
+		return out, whyTimedOut
+	case len(out) > limit:
+		return out, whyInvalid
 	}
-	return out, why
-}
-
-// watch waits until the process has ended and kills it when it must. rest tells that the output was not delivered yet.
-func (c *child) watch(ctx context.Context, timeout time.Duration, limit int, text <-chan []byte, ended <-chan struct{}) (out []byte, rest bool, why string) {
-	timer := time.NewTimer(timeout)
-	defer timer.Stop()
-	stop, rest := ctx.Done(), true
-	for {
-		select {
-		case out = <-text:
-			// A process that closed its stdout may go on; one that writes too much must not.
-			if text, rest = nil, false; len(out) > limit {
-				c.Kill()
-			}
-		case <-ended:
-			return out, rest, why
-		case <-timer.C:
-			why = whyTimedOut
-			c.Kill()
-		case <-stop:
-			stop, why = nil, whyTimedOut
-			c.Kill()
-		}
-	}
+	return out, ""
 }

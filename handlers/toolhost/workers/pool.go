@@ -184,7 +184,7 @@ func (p *pool) start(ctx context.Context) (*worker, error) {
 	p.all[w] = struct{}{}
 	closed := p.closed
 	p.mu.Unlock()
-	p.t.started(w)
+	p.t.cfg.Started(w.proc.Pid)
 	if most := p.t.cfg.MaxProcesses; most > 0 {
 		p.t.spawner.census.watch(w, most)
 	}
@@ -194,7 +194,7 @@ func (p *pool) start(ctx context.Context) (*worker, error) {
 		w.await()
 		p.t.spawner.census.forget(w)
 		p.end(w)
-		p.t.exited(w)
+		p.t.cfg.Exited(w.proc.Pid, w.code, w.reason)
 		close(w.gone)
 	}()
 	if closed {

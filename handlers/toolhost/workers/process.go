@@ -105,6 +105,12 @@ func NewProcess(cfg ProcessConfig) *Process {
 	if len(cfg.Command) == 0 {
 		cfg.Command = []string{""}
 	}
+	if cfg.Started == nil {
+		cfg.Started = func(int) {}
+	}
+	if cfg.Exited == nil {
+		cfg.Exited = func(int, int, string) {}
+	}
 	t := &Process{cfg: cfg, spawner: cfg.Spawner, maxProgram: maxProgram, compileTime: defaultCompileTime}
 	if t.spawner == nil {
 		t.spawner, t.own = NewSpawner(), true
@@ -297,16 +303,4 @@ func (t *Process) Close() error {
 		return errors.New("cannot end all workers: " + cmp.Or(t.cfg.Module, t.cfg.Command[0]))
 	}
 	return nil
-}
-
-func (t *Process) started(w *worker) {
-	if t.cfg.Started != nil {
-		t.cfg.Started(w.proc.Pid)
-	}
-}
-
-func (t *Process) exited(w *worker) {
-	if t.cfg.Exited != nil {
-		t.cfg.Exited(w.proc.Pid, w.code, w.reason)
-	}
 }
