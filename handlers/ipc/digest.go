@@ -35,54 +35,18 @@ func (s *Service) Digests(stop func() bool) (d Digests) {
 	return d
 }
 
-// digesting is a GetSystemStatus request that asks for digests, free of lent bytes.
-type digesting struct {
-	svc *Service
-	s   *session
-	id  []byte
-}
-
-// statusWithDigest answers GetSystemStatus beside the loop, whatever there is to walk over, for envelopes may be large. The
-// connection's later requests wait, and it counts among the listings.
+// statusWithDigest answers GetSystemStatus beside the loop, for envelopes may be large. It counts among
+// the listings.
 func (t *turn) statusWithDigest() wire.Code {
-	if t.svc.walking.Add(1) > int64(t.svc.cfg.KernelQueueCapacity+maxWalkers) {
-		t.svc.walking.Add(-1)
-		return t.queueFull()
-	}
-	t.s.blocked = true
-	d := &digesting{svc: t.svc, s: t.s, id: bytes.Clone(t.id)}
-	go d.run()
-	return t.noReply()
-}
-
-func (d *digesting) run() {
-	d.svc.walkers <- struct{}{}
-	defer func() {
-		<-d.svc.walkers
-		d.svc.walking.Add(-1)
-	}()
-	d.s.post(letter{frame: d.safely(), unblocks: true})
-}
-
-// safely is answer with a crash answered INTERNAL, as for any other request (kernel-ipc D11).
-func (d *digesting) safely() (out []byte) {
-	defer func() {
-		if r := recover(); r != nil {
-			d.svc.cfg.Logger.Error("recovered from a crash in a digest", "panic", r)
-			out = appendErrorFrame(nil, d.id, wire.Internal, "Internal error", mpack.Extras{})
-		}
-	}()
-	return d.answer()
-}
-
-// answer returns the whole frame; nobody reads that of a connection that is gone.
-func (d *digesting) answer() []byte {
-	sums := d.svc.Digests(d.s.gone.Load)
-	reply := d.svc.status(d.svc.now(link.Now()))
-	reply.Digest = &message.Digest{Kernel: hexSums(sums.Kernel), Orchestration: hexSums(sums.Orchestration),
-		Index: int64(sums.Index), Through: int64(sums.Through)}
-	out, _ := reply.MarshalMsg(mpack.AppendResponseHead(frame.Begin(nil, frame.Response), d.id))
-	return sealFrame(out, 0, d.id, d.svc.cfg.MaxFrameBytes)
+	svc, s, id := t.svc, t.s, bytes.Clone(t.id)
+	return t.beside(id, func() []byte {
+		sums := svc.Digests(s.gone.Load)
+		reply := svc.status(svc.now(link.Now()))
+		reply.Digest = &message.Digest{Kernel: hexSums(sums.Kernel), Orchestration: hexSums(sums.Orchestration),
+			Index: int64(sums.Index), Through: int64(sums.Through)}
+		out, _ := reply.MarshalMsg(mpack.AppendResponseHead(frame.Begin(nil, frame.Response), id))
+		return sealFrame(out, 0, id, svc.cfg.MaxFrameBytes)
+	})
 }
 
 // hexSums returns strings of 16 digits: not every client has integers of 64 bits.

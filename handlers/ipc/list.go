@@ -46,13 +46,41 @@ func listProcesses(t *turn) wire.Code {
 		t.out = l.appendFrame(t.out)
 		return wire.OK
 	}
-	if t.svc.walking.Add(1) > int64(t.svc.cfg.KernelQueueCapacity+maxWalkers) {
-		t.svc.walking.Add(-1)
+	return t.beside(l.id, func() []byte {
+		l.walk()
+		return l.appendFrame(nil)
+	})
+}
+
+// beside makes a long answer on a goroutine of its own, from copies. The connection's later requests
+// wait for it.
+func (t *turn) beside(id []byte, answer func() []byte) wire.Code {
+	svc, s := t.svc, t.s
+	if svc.walking.Add(1) > int64(svc.cfg.KernelQueueCapacity+maxWalkers) {
+		svc.walking.Add(-1)
 		return t.queueFull()
 	}
-	t.s.blocked = true
-	go l.runBeside()
+	s.blocked = true
+	go func() {
+		svc.walkers <- struct{}{}
+		defer func() {
+			<-svc.walkers
+			svc.walking.Add(-1)
+		}()
+		s.post(letter{frame: svc.recoverPanic(id, answer), unblocks: true})
+	}()
 	return t.noReply()
+}
+
+// recoverPanic returns the answer, or INTERNAL if it panics (kernel-ipc D11).
+func (s *Service) recoverPanic(id []byte, answer func() []byte) (out []byte) {
+	defer func() {
+		if r := recover(); r != nil {
+			s.cfg.Logger.Error("recovered from a crash beside the loop", "panic", r)
+			out = appendErrorFrame(nil, id, wire.Internal, "Internal error", mpack.Extras{})
+		}
+	}()
+	return answer()
 }
 
 func (l *listing) read(t *turn) bool {
@@ -86,27 +114,6 @@ func (l *listing) readLimit(t *turn, v *mpack.Value) (ok bool) {
 	}
 	l.limit, ok = t.counter(v, "limit", math.MaxInt64, "i64")
 	return ok
-}
-
-func (l *listing) runBeside() {
-	l.svc.walkers <- struct{}{}
-	defer func() {
-		<-l.svc.walkers
-		l.svc.walking.Add(-1)
-	}()
-	l.s.post(letter{frame: l.walkSafely(), unblocks: true})
-}
-
-// walkSafely is walk with a crash answered INTERNAL, as for any other request (kernel-ipc D11).
-func (l *listing) walkSafely() (out []byte) {
-	defer func() {
-		if r := recover(); r != nil {
-			l.svc.cfg.Logger.Error("recovered from a crash in a listing", "panic", r)
-			out = appendErrorFrame(nil, l.id, wire.Internal, "Internal error", mpack.Extras{})
-		}
-	}()
-	l.walk()
-	return l.appendFrame(nil)
 }
 
 func (l *listing) walk() { l.svc.kernel.List(&l.filter, l.visit) }
