@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 )
 
-// queueState say which of the scheduler's structures a node is in. The numbers stand in snapshots.
+// queueState is which of the scheduler's structures a node is in. The numbers stand in snapshots.
 type queueState uint8
 
 const (

@@ -7,7 +7,7 @@ type scheduler struct {
 	leases    list // by end of lease
 	completed list // by completion
 	depth     int64
-	// loose says that the lists and heaps are not kept: queueState, sequences and stamps of the nodes say all, and link builds
+	// loose means that the lists and heaps are not kept: queueState, sequences and stamps of the nodes say all, and link builds
 	// the rest. Records that meet a snapshot taken later would each have to search for their place.
 	loose bool
 }

@@ -17,10 +17,10 @@ const MaxSnapshotRecordLen = 256 << 10
 // snapshotLenBytes is the size of the length in front of a record: a uvarint with room for MaxSnapshotRecordLen, not minimal.
 const snapshotLenBytes = 3
 
-// errBadSnapshot says that a snapshot cannot be loaded: it is damaged, incomplete, or of another version.
+// errBadSnapshot means that a snapshot cannot be loaded: it is damaged, incomplete, or of another version.
 var errBadSnapshot = errors.New("cannot load snapshot")
 
-// snapshotKind says what a record of a snapshot holds.
+// snapshotKind is what a record of a snapshot holds.
 type snapshotKind uint8
 
 const (

@@ -33,7 +33,7 @@ func (t *turn) queueFull() wire.Code {
 	return t.saturated("Kernel request queue is full; try again")
 }
 
-// noReply says that the request has had, or will have, its answer in other frames; it drops the response begun.
+// noReply records that the request has had, or will have, its answer in other frames; it drops the response begun.
 func (t *turn) noReply() wire.Code {
 	t.out = t.out[:t.start]
 	t.silent = true

@@ -58,7 +58,7 @@ func (s *session) Pump(out []byte, room int, now link.Instant) (outAfter []byte,
 		}
 		out = s.cut.appendTo(out, room)
 		room -= len(out) - start
-		out = s.hold(out, start, 0) // what it tells was durable before its beginning left
+		out = s.hold(out, start, 0) // its content was durable before its beginning left
 		if s.cut.msg != nil {
 			return out, true
 		}

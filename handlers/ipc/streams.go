@@ -193,7 +193,7 @@ func (s *session) subscription(subscriberID string) *liveStream {
 	return nil
 }
 
-// room says whether one more stream may be opened, and which must be evicted for it if need be: the oldest whose subscriber
+// room reports whether one more stream may be opened, and which must be evicted for it if need be: the oldest whose subscriber
 // cannot name it (kernel-ipc §4.18). The stream that is about to be replaced does not count; streams still being flushed count
 // against twice the limit.
 func (t *turn) room(replaced *liveStream) (victim *liveStream, ok bool) {

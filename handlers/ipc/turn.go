@@ -164,7 +164,7 @@ func (t *turn) recovered() {
 	t.answer(t.refuse(wire.Internal, "Internal error"))
 }
 
-// gather reads the next frames into the slots and starts fetching the table rows they need. With none read, v says why.
+// gather reads the next frames into the slots and starts fetching the table rows they need. With none read, v is the reason.
 func (t *turn) gather(in []byte) (v link.Verdict) {
 	cfg := &t.svc.cfg
 	t.next, t.filled, t.gathering = 0, 0, true
@@ -301,7 +301,7 @@ func (t *turn) journaled(m *method) wire.Code {
 	code := t.handle(m)
 	if m.durability == Durable || m.reads {
 		if code != wire.OK {
-			t.seen = everything // it may tell that something is not there, whose record knows no row
+			t.seen = everything // it may report that something is missing, whose record knows no row
 		}
 		t.upTo = max(t.upTo, min(t.seen, t.svc.store.Appended()))
 	}

@@ -43,11 +43,11 @@ type callState struct {
 	keep    bool              // after becomes the session's state
 	settled atomic.Bool
 	place   place
-	// abandoned: somebody may still be using the call (settle), which is therefore never used again.
+	// abandoned: the tool may still use the call (settle), which is therefore never used again.
 	abandoned bool
 	op        *operation // set for an internal operation
 	runEnded  string     // it has ended the open run, so
-	cutShort  bool       // the server ended while the tool ran: nobody knows what it did, and that is what a restart finds
+	cutShort  bool       // the server ended while the tool ran: what it did is not known, and that is what a restart finds
 	fast      bool       // the tool runs on the loop
 	lean      bool       // it was on the loop from line to reply, and no field was set but srv, s, entry, id and fast
 }
@@ -130,7 +130,7 @@ const (
 	stepRun  step = iota // the tool is to be run
 	stepDone             // the reply is there
 	stepAway             // the reply comes later, though nothing runs
-	stepWait             // somebody else executes it: the line is to be read again when that has ended
+	stepWait             // another caller executes it: the line is to be read again when that has ended
 )
 
 // reserve is step 7.
@@ -216,7 +216,7 @@ func (c *call) cancel() {
 	c.release()
 }
 
-// release gives the reservation up: whoever waits for it goes back to step 7.
+// release gives the reservation up: a waiter goes back to step 7.
 func (c *call) release() {
 	if c.keyed {
 		c.srv.idem.Release(c.key)
@@ -287,7 +287,7 @@ func (c *call) runAway() {
 		return
 	case !c.started(ctx):
 		r := timedOut(c.entry.AID)
-		r.Failure.Dispatch.Waited = true // it says nothing about the tool
+		r.Failure.Dispatch.Waited = true // it does not concern the tool
 		c.settle(r, false)
 		return
 	case c.entry.External:
@@ -310,7 +310,7 @@ func (c *call) runAway() {
 	c.settle(r, !inTime)
 }
 
-// missed answers for a tool that runs and is not done in time. It goes on with its copy of the state, which nobody else looks at.
+// missed answers for a tool that runs and is not done in time. It goes on with its copy of the state, which nothing else reads.
 func (c *call) missed() {
 	c.place.abandon()
 	c.late()
@@ -321,7 +321,7 @@ func (c *call) late() { c.settle(timedOut(c.entry.AID), true) }
 
 func timedOut(aid string) tool.Result { return tool.Broken(aid, tool.Timeout, 0, "") }
 
-// settle makes the reply and posts it, once. shared says that somebody else still looks at the call: the tool, or whoever comes late.
+// settle makes the reply and posts it, once. shared means that something else still reads the call: the tool, or a late caller.
 func (c *call) settle(r tool.Result, shared bool) {
 	if c.settled.Swap(true) {
 		return
@@ -352,7 +352,7 @@ func (c *call) conclude(out []byte, r tool.Result, before *dsstate.State) []byte
 		if c.keyed {
 			c.srv.idem.Finish(c.key, o.stored(c))
 		}
-	case !c.srv.kept(): // else the journal says that it was begun
+	case !c.srv.kept(): // else the journal has that it was begun
 		c.release()
 	}
 	if c.fast {

@@ -42,28 +42,28 @@ type Config struct {
 	MaxLine int
 	// Unfinished bounds what all connections together hold of unfinished lines, in bytes. 0: defaultUnfinished.
 	Unfinished int
-	// Keys is the idempotency table, whose changes somebody keeps in a journal. nil: one that dies with the server.
+	// Keys is the idempotency table, whose changes a journal may keep. nil: one that dies with the server.
 	Keys *idem.Table
 	// Journal is that journal; counts only beside Keys.
 	Journal Journal
 	// APIToken, if not empty, is asked of TCP connections; OperatorToken of whoever issues leases.
 	APIToken, OperatorToken string
-	// EnforceLeases says where a tool above tier 0 needs a lease (toolhost §4.4).
+	// EnforceLeases is where a tool above tier 0 needs a lease (toolhost §4.4).
 	EnforceLeases Enforcement
 	// Policy chooses tools for runs that want one. nil: the heuristic does.
 	Policy *selector.Policy
 	// Now reads the clocks. nil: the owner's.
 	Now func() link.Instant
-	// Events is told what happened (toolhost §4.12). nil: nobody is. It is called from any goroutine and must be quick.
+	// Events gets what happened (toolhost §4.12). nil: none. It is called from any goroutine and must be quick.
 	Events func(Event)
 	// EventsWanted reports whether anybody would see an event of that name now; where not, Events is not called and nothing is built for
 	// it. It is asked several times in a call, so it must cost next to nothing and not allocate. nil: always.
 	EventsWanted func(name string) bool
-	// Logger is told of crashes. nil: nobody is.
+	// Logger gets crashes. nil: none.
 	Logger *slog.Logger
 }
 
-// Enforcement says where leases are asked for.
+// Enforcement is where leases are asked for.
 type Enforcement uint8
 
 // The settings of Config.EnforceLeases.
@@ -149,10 +149,10 @@ func (s *Server) mono() int64 {
 	return link.Mono()
 }
 
-// closeWithin is how long Close waits for tools that were told to end: one that hangs in the system must not keep the server.
+// closeWithin is how long Close waits for tools that were asked to end: one that hangs in the system must not keep the server.
 const closeWithin = 2 * time.Second
 
-// Drain waits until no tool runs off the loops, whoever asked for it, or until ctx ends (toolhost §2.3). Sessions must have ended, or
+// Drain waits until no tool runs off the loops, for any caller, or until ctx ends (toolhost §2.3). Sessions must have ended, or
 // refuse what is new.
 func (s *Server) Drain(ctx context.Context) {
 	idle, stop := context.WithCancel(ctx)

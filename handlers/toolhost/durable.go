@@ -53,7 +53,7 @@ func (c *call) show(out []byte, r *idem.Stored) (_ []byte, next step) {
 const unknownOutcome = "outcome unknown: the server ended while the tool ran"
 
 // unknown decides about a key whose execution was begun before a restart and has no outcome (durability §6.4): a tool that only
-// computes is run again; of any other nobody knows what it did, and nobody may do it twice.
+// computes is run again; of any other what it did is not known, and nobody may do it twice.
 func (c *call) unknown(out []byte) (_ []byte, next step) {
 	if repeatable(&c.entry.Descriptor) {
 		if _, ok := c.srv.idem.Restart(c.key); ok {
@@ -63,7 +63,7 @@ func (c *call) unknown(out []byte) (_ []byte, next step) {
 	}
 	o := outcomeOf(tool.Broken(c.entry.AID, tool.Exception, 0, unknownOutcome))
 	stored := c.srv.idem.FinishUnknown(c.key, o.stored(c))
-	if stored == nil { // somebody else was faster
+	if stored == nil { // another caller was faster
 		return c.reserve(out)
 	}
 	return c.show(out, stored)

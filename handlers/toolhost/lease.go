@@ -120,7 +120,7 @@ func (l *leases) active(now int64) int64 {
 	return l.live(now)
 }
 
-// rejection says why a token is refused; the zero value means that it is not.
+// rejection is why a token is refused; the zero value means that it is not.
 type rejection struct {
 	fixed        string
 	lease, asked string // a tool mismatch

@@ -66,7 +66,7 @@ func (c *call) listTools(_, out []byte) ([]byte, bool) {
 	return c.id.end(c.srv.cfg.Registry.appendList(out, true, nil)), false
 }
 
-// same compares secrets without telling where they differ.
+// same compares secrets without revealing where they differ.
 func same(a, b []byte) bool {
 	x, y := sha256.Sum256(a), sha256.Sum256(b)
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
@@ -215,7 +215,7 @@ func runSelect(ctx context.Context, c *call) {
 		return
 	}
 	defer c.place.free()
-	run := c.s.run // the session is blocked: nobody else touches it
+	run := c.s.run // the session is blocked: nothing else touches it
 	step := run.Select(ctx, &c.before)
 	c.reply = c.id.end(step.Append(c.reply[:0]))
 	if len(c.reply) > maxReply {
@@ -239,7 +239,7 @@ func (c *call) closeRun(_, out []byte) ([]byte, bool) {
 // runLost is why a run has ended whose session did.
 const runLost = "session end"
 
-// endRun drops the open run, if there is one; how says why.
+// endRun drops the open run, if there is one; how is the reason.
 func (s *session) endRun(how string) {
 	if s.run != nil {
 		s.srv.runClosed(s.run, how)

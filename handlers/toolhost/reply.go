@@ -20,7 +20,7 @@ func appendFault(dst []byte, text string, id requestID) []byte {
 	return id.end(jsonx.AppendString(append(dst, `{"ok":false,"error":`...), text))
 }
 
-// appendFaultAbout is appendFault for a text that ends in what the request said.
+// appendFaultAbout is appendFault for a text that ends in a part of the request.
 func appendFaultAbout(dst []byte, text string, about []byte, id requestID) []byte {
 	dst = append(append(dst, `{"ok":false,"error":"`...), text...)
 	start := len(dst)
@@ -139,7 +139,7 @@ func (o *outcome) stored(c *call) idem.Stored {
 	return idem.Stored{Status: uint8(o.status), Output: o.output, Error: o.err, Dispatch: o.dispatch, Token: c.token, HasToken: c.holds}
 }
 
-// hitOf is the outcome of a request that somebody executed before.
+// hitOf is the outcome of a request that was executed before.
 func hitOf(r *idem.Stored) outcome {
 	return outcome{status: tool.Status(r.Status), output: r.Output, err: r.Error, dispatch: r.Dispatch, hit: true}
 }

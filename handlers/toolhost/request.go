@@ -36,7 +36,7 @@ const (
 
 var names = jsonx.NewNames("aid", "request_id", "input_json", "inputs", "ds_state", "idempotency_key", "_lease_token", "run_id")
 
-// request is a line as its members say it: views of the line, and of scratch memory of the request's own. The zero request is ready.
+// request is a line in its members: views of the line, and of scratch memory of the request's own. The zero request is ready.
 type request struct {
 	members  [numNames]jsonx.Member
 	aid      []byte

@@ -159,7 +159,7 @@ func (s *session) longLine() string {
 	return errNoAuth
 }
 
-// serve answers one line, or has it answered: blocked says that the reply comes later.
+// serve answers one line, or has it answered: blocked means that the reply comes later.
 func (s *session) serve(line, out []byte) (_ []byte, blocked bool) {
 	c := s.spare
 	if s.spare = nil; c == nil {

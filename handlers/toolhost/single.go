@@ -28,7 +28,7 @@ type Single struct {
 	Timeout time.Duration
 	// Unusable is shown by the mode list, beside the tools that can be run.
 	Unusable []Unusable
-	// Exec is the mode tool_exec, else run: they differ in their texts, and in what is said of an unknown AID (toolhost §2.1).
+	// Exec is the mode tool_exec, else run: they differ in their texts, and in the text for an unknown AID (toolhost §2.1).
 	Exec bool
 	// Now is the wall clock. nil: the system's.
 	Now func() time.Time
@@ -127,7 +127,7 @@ func (s *Single) run(e *Entry, c *call) tool.Result {
 	go func() { done <- runRecovered(ctx, e, &in, slog.New(slog.DiscardHandler)) }()
 	late := ctx.Done()
 	if e.External {
-		late = nil // a worker ends by itself, and says more
+		late = nil // a worker ends by itself, with a better error
 	}
 	select {
 	case r := <-done:

@@ -34,7 +34,7 @@ type tally struct {
 	begun    int64 // ns of the monotonic clock
 }
 
-// begin says that the tool is about to run.
+// begin records that the tool is about to run.
 func (t *tally) begin(e *Entry, s *session) {
 	if t.entry == e && !s.observed {
 		return

@@ -13,7 +13,7 @@
 // A tool call works on a Clone. Nothing is copied until the tool writes, and then only the slot it writes; dropping the clone
 // undoes the call.
 //
-// What a peer sends is refused rather than repaired: null is no value of any member, though members nobody knows are passed
+// What a peer sends is refused rather than repaired: null is no value of any member, though unknown members are passed
 // over. Of repeated members, slots included, only the last counts and only that one is judged, as if the others were not there
 // (toolhost §2.4); escapes in a name change nothing, so "\u0037" is slot 7. Where several things are wrong, the order of the
 // table in §3.6 decides which is named, and within a row the lower slot and the earlier member.

@@ -125,7 +125,7 @@ func size(v jsonx.Value) (n int64, ok bool) {
 	return 0, false
 }
 
-// slotNumbers reads removed_slots, which may be absent. outside is the text of the first number that is no slot; ok tells that
+// slotNumbers reads removed_slots, which may be absent. outside is the text of the first number that is no slot; ok means that
 // it is an array of integers. 6.0 is no integer here, and neither is what int64 cannot hold (toolhost §2.4).
 func slotNumbers(v jsonx.Value) (set uint8, outside []byte, ok bool) {
 	if v.Kind != jsonx.End && v.Kind != jsonx.ArrayStart {

@@ -17,11 +17,11 @@ const (
 
 // Artifact is what a slot holds (toolhost §3.6). One that Get lends must not be changed: states share it.
 type Artifact struct {
-	// Type says what the artifact is, for example "text" or "file_read".
+	// Type is what the artifact is, for example "text" or "file_read".
 	Type string
-	// Provenance says where it came from.
+	// Provenance is where it came from.
 	Provenance string
-	// Content is content_json: opaque text, normally JSON, that nobody parses.
+	// Content is content_json: opaque text, normally JSON, that is not parsed.
 	Content string
 	// Size is size_bytes: a number with a meaning only to the tool that set it, not the length of Content. 0 to maxSize.
 	Size int64

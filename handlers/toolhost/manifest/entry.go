@@ -11,13 +11,13 @@ type Entry struct {
 	// Descriptor is what the manifest says of the tool. Tier is what name, side effects, tier and trust_tier come to; where a
 	// built-in runs the tool, the built-in's own tier must be taken into account as well (toolhost §4.7).
 	tool.Descriptor
-	// Exec says how it is run.
+	// Exec is how it is run.
 	Exec Exec
 	// Path is the manifest's file, as errors name it.
 	Path string
 }
 
-// Kind says what runs a tool.
+// Kind is what runs a tool.
 type Kind uint8
 
 // The kinds of Exec.
@@ -28,10 +28,10 @@ const (
 	Wasm                 // a WASI command module
 )
 
-// External tells that a worker runs the tool, not the server itself.
+// External reports whether a worker runs the tool, not the server itself.
 func (k Kind) External() bool { return k >= Process }
 
-// Exec says how a tool is run. The zero value of what does not belong to the kind is left.
+// Exec is how a tool is run. The zero value of what does not belong to the kind is left.
 type Exec struct {
 	Kind Kind
 	// Builtin is the AID of the built-in, for Declared that of the tool itself.
@@ -44,9 +44,9 @@ type Exec struct {
 	Dir string
 	// Env holds further "NAME=value" for the environment, as the manifest has them.
 	Env []string
-	// Pool says how many processes there may be. Not for Oneshot, but for Max.
+	// Pool is how many processes there may be. Not for Oneshot, but for Max.
 	Pool Pool
-	// Stateless tells that the tool is not shown the caller's state (state "none").
+	// Stateless means that the tool is not shown the caller's state (state "none").
 	Stateless bool
 	// Limits of a process.
 	Limits Limits

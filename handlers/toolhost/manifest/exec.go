@@ -33,7 +33,7 @@ const (
 	execLimits
 )
 
-// memberOf tells which members an exec of a kind may have.
+// memberOf returns which members an exec of a kind may have.
 func memberOf(k Kind) func(i int) bool {
 	return func(i int) bool {
 		switch k {

@@ -28,7 +28,7 @@ func Invalid(path, why string) error { return errors.New("invalid manifest: " + 
 // duplicate is the text about a tool that is declared twice (toolhost §4.10).
 func duplicate(aid string) string { return "duplicate aid in registry: " + aid }
 
-// LoadAll reads several plugin arguments in their order; builtins tells that builtinPlugin is among them. A tool that two of them
+// LoadAll reads several plugin arguments in their order; builtins means that builtinPlugin is among them. A tool that two of them
 // declare is an error, named with the later of the manifests.
 func LoadAll(paths []string) (entries []Entry, builtins bool, err error) {
 	seen := make(map[string]bool)
@@ -76,7 +76,7 @@ func manifests(path string) ([]string, error) {
 	return []string{path}, nil
 }
 
-// nativeObject tells that the name is one of a shared object, versions behind it included ("libx.so.1"): no Go program can load
+// nativeObject reports whether the name is one of a shared object, versions behind it included ("libx.so.1"): no Go program can load
 // it (toolhost D1).
 func nativeObject(path string) bool {
 	name := strings.ToLower(filepath.Base(path))
@@ -148,7 +148,7 @@ func content(path string) ([]byte, error) {
 var errNotRegular = errors.New("not a regular file")
 
 // openRegular opens a regular file. Neither it nor a read waits for anything but a disk: not for the other end of a fifo, and not for
-// the next line of a file of the kernel's that only says it is regular.
+// the next line of a file of the kernel's that only claims to be regular.
 func openRegular(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	for err == unix.EINTR {

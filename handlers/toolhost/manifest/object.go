@@ -43,7 +43,7 @@ func (o *object) fail(why string) {
 	}
 }
 
-// bad says what is wrong with member i.
+// bad returns what is wrong with member i.
 func (o *object) bad(i int, why string) { o.fail(o.where + o.names.Name(i) + ": " + why) }
 
 func (o *object) has(i int) bool { return o.members[i].Kind != jsonx.Absent }

@@ -60,10 +60,10 @@ const (
 	untrusted trust = 2
 )
 
-// untrustedTier is the least tier of a tool that nobody vouches for (toolhost §4.4).
+// untrustedTier is the least tier of a tool that has no other guarantee (toolhost §4.4).
 const untrustedTier = 2
 
-// parse reads the text of a manifest. dir, an absolute path, is what its relative paths start from. why says what is wrong, and is
+// parse reads the text of a manifest. dir, an absolute path, is what its relative paths start from. why is what is wrong, and is
 // empty if nothing is. Nothing of text is kept.
 func parse(text []byte, dir string) (entries []Entry, why string) {
 	o := open(text, packNames, "", &why)

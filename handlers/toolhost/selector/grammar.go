@@ -13,7 +13,7 @@ const maxDepth = 32
 // sidDigits is how many digits follow "SID".
 const sidDigits = 4
 
-// parseSelection reads the text of a selector. ok tells that it is one by the grammar of toolhost §3.7; otherwise the selection is of
+// parseSelection reads the text of a selector. ok means that it is one by the grammar of toolhost §3.7; otherwise the selection is of
 // kind Invalid. Raw is the text as it is either way, and nothing but the returned strings is kept. It allocates the decoded patch.
 func parseSelection(text string) (s Selection, ok bool) {
 	rest, ok := strings.CutSuffix(trim(text), "<END>")
@@ -104,7 +104,7 @@ func decode64(text string) (plain string, ok bool) {
 	return string(b), err == nil
 }
 
-// isObject tells that text, which has no space around it, is exactly one JSON object within the depth limit.
+// isObject reports whether text, which has no space around it, is exactly one JSON object within the depth limit.
 func isObject(text string) bool {
 	return text != "" && text[0] == '{' && jsonx.Check([]byte(text), maxDepth).OK()
 }

@@ -35,7 +35,7 @@ func candidates(tools []tool.Descriptor, allowed, blocked []string) []candidate 
 	return list
 }
 
-// covers tells that an entry of the capabilities, an AID or a prefix ending in "*", means aid.
+// covers reports whether an entry of the capabilities, an AID or a prefix ending in "*", means aid.
 func covers(entry, aid string) bool {
 	if prefix, ok := strings.CutSuffix(entry, "*"); ok {
 		return strings.HasPrefix(aid, prefix)

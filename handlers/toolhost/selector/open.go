@@ -69,7 +69,7 @@ func (f *fields) fail(name int, why string) {
 	}
 }
 
-// given tells that a member is there and not null.
+// given reports whether a member is there and not null.
 func (f *fields) given(name int) bool {
 	return f.m[name].Kind != jsonx.Absent && f.m[name].Kind != jsonx.Null
 }

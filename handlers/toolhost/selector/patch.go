@@ -32,7 +32,7 @@ func merge(base, patch []byte) []byte {
 		case c == nil:
 			out = appendMember(out, key, v.Raw)
 		case !c.done:
-			// A key that base repeats is written once: whoever reads the first of two must not see the old value.
+			// A key that base repeats is written once: a reader the first of two must not see the old value.
 			c.done = true
 			out = appendMember(out, key, c.value)
 		}

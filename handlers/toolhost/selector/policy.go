@@ -136,7 +136,7 @@ func (q *question) appendJSON(dst []byte) []byte {
 }
 
 // ask runs the policy once. asked is false when its breaker rests it. Otherwise why is the cause of a failure (toolhost §4.8
-// "Failure"), or "" and sel is what the policy said, or the guards instead of it: a refusal is no failure. A nil
+// "Failure"), or "" and sel is the answer of the policy, or the guards instead of it: a refusal is no failure. A nil
 // Policy fails at once.
 func (p *Policy) ask(ctx context.Context, q *question) (sel Selection, why string, asked bool) {
 	if p == nil {

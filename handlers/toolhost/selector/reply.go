@@ -21,9 +21,9 @@ type Step struct {
 	Inputs []byte
 	// MenuDigest and StateDigest say what was chosen from, in lower-case hexadecimal.
 	MenuDigest, StateDigest string
-	// Ended says why the run is closed now; empty while it goes on.
+	// Ended is why the run is closed now; empty while it goes on.
 	Ended string
-	// ShadowRaw is what the policy said, for the event toolhost.selector.shadow; empty if there is nothing to report.
+	// ShadowRaw is the answer of the policy, for the event toolhost.selector.shadow; empty if there is nothing to report.
 	ShadowRaw string
 }
 

@@ -85,7 +85,7 @@ func (r *Run) Steps() int { return r.steps }
 
 // Select takes one step: it builds the menu for the state s, lets the mode's selector choose and judges the choice. It hashes the whole
 // state and may run the policy process, which takes seconds, so it is not for event loops; ctx ends the process early. s is only
-// read. Once a step says Ended the run is closed, and the caller drops it.
+// read. After a step with Ended the run is closed, and the caller drops it.
 func (r *Run) Select(ctx context.Context, s *dsstate.State) Step {
 	v := viewOf(s)
 	tags := stepTags{r.tags, v.wantsReport()}
@@ -105,7 +105,7 @@ func (r *Run) Select(ctx context.Context, s *dsstate.State) Step {
 	return st
 }
 
-// limit tells which budget of the run this step would exceed: "" for none.
+// limit returns which budget of the run this step would exceed: "" for none.
 func (r *Run) limit(st *Step) string {
 	if r.steps >= maxSteps {
 		return "max_steps"
@@ -146,7 +146,7 @@ func (r *Run) settle(st *Step, m menu, sel Selection) {
 	}
 }
 
-// choose asks whom the mode names (toolhost §4.8 "control_mode"). shadow is what the policy said where that is only reported.
+// choose asks whom the mode names (toolhost §4.8 "control_mode"). shadow is the answer of the policy where that is only reported.
 func (r *Run) choose(ctx context.Context, m menu, q *question) (sel Selection, shadow string) {
 	own := heuristic(m, r.req.GoalID, q.view)
 	if r.req.Mode == FallbackOnly || r.cfg.Policy == nil && r.req.Mode == ShadowPolicy {

@@ -5,11 +5,11 @@ import "trunkline/codec/jsonx"
 // Kind is what a selector decided (toolhost §3.7).
 type Kind uint8
 
-// The kinds of a selection. The zero Kind is Invalid: what nobody decided chooses nothing.
+// The kinds of a selection. The zero Kind is Invalid: what was not decided chooses nothing.
 const (
 	Invalid Kind = iota // not a selection
 	Pick                // a tool of the menu
-	AskSup              // ask whoever supervises the run
+	AskSup              // ask the supervisor the run
 	Noop                // nothing more to do
 )
 
@@ -18,7 +18,7 @@ var kindNames = [...]string{"INVALID", "PICK", "ASK_SUP", "NOOP"}
 // String returns the kind as it is on the wire. It does not allocate.
 func (k Kind) String() string { return kindNames[k%Kind(len(kindNames))] }
 
-// Selection is what a selector said (toolhost §3.7).
+// Selection is the answer of a selector (toolhost §3.7).
 type Selection struct {
 	// Kind is what it decided.
 	Kind Kind
@@ -26,7 +26,7 @@ type Selection struct {
 	SID string
 	// Patch is the text of a JSON object to merge into the inputs of the run, without space around it; empty if none was sent.
 	Patch string
-	// Raw is the selector's text as it came, or a text that says why there is none.
+	// Raw is the selector's text as it came, or the reason why there is none.
 	Raw string
 }
 

@@ -45,7 +45,7 @@ func viewOf(s *dsstate.State) (v view) {
 	return v
 }
 
-// wantsReport tells that something was found and not reported yet.
+// wantsReport reports whether something was found and not reported yet.
 func (v *view) wantsReport() bool { return v.ds0 && !v.ds2 }
 
 // stageOf returns the member "stage" of content: "" unless content is a JSON object and the member, the last one of that name, is a

@@ -40,12 +40,12 @@ type BreakerConfig struct {
 	Cooldown time.Duration
 	// Now reads a monotonic clock, in nanoseconds.
 	Now func() int64
-	// Changed, if not nil, is told of every change of state and of the failures in a row that led to it. It is called in the order
+	// Changed, if not nil, is called for every change of state and of the failures in a row that led to it. It is called in the order
 	// of the changes, under the breaker's lock: it must be quick and must not call the breaker.
 	Changed func(s BreakerState, failures int)
 }
 
-// Breaker keeps calls from one tool that fails again and again (toolhost §4.9, §5). Whoever is allowed a call must end it with
+// Breaker keeps calls from one tool that fails again and again (toolhost §4.9, §5). A caller that is allowed a call must end it with
 // Done if it was run, or with Cancel if it was not. Any goroutine may use it; no method allocates.
 type Breaker struct {
 	cfg BreakerConfig
@@ -79,7 +79,7 @@ func (b *Breaker) Allow() (probe, ok bool) {
 	return true, true
 }
 
-// Start says that a call that was allowed is about to run: if it is the probe, the breaker is half open now. Done does the same
+// Start reports whether a call that was allowed is about to run: if it is the probe, the breaker is half open now. Done does the same
 // for a probe that was not started.
 func (b *Breaker) Start(probe bool) {
 	if !probe {

@@ -9,7 +9,7 @@ import (
 	"trunkline/codec/jsonx"
 )
 
-// DispatchType says why a tool could not be run to its end (toolhost §3.5).
+// DispatchType is why a tool could not be run to its end (toolhost §3.5).
 type DispatchType string
 
 // The types of dispatch errors: the whole set (toolhost D30).
@@ -24,12 +24,12 @@ const (
 // MaxDetail is how many bytes of what a worker wrote to stderr a detail carries, the last ones (toolhost §3.5).
 const MaxDetail = 2048
 
-// DispatchError says that a tool could not be run, or not to its end: nobody knows what it did (toolhost §3.5). It does not
+// DispatchError means that a tool could not be run, or not to its end: nobody knows what it did (toolhost §3.5). It does not
 // change once it is made, and may be shared.
 type DispatchError struct {
 	// AID is the action id that was called.
 	AID string
-	// Type says what happened.
+	// Type is what happened.
 	Type DispatchType
 	// Detail is for people: see Detail.
 	Detail string

@@ -31,9 +31,9 @@ type Call struct {
 // Result is what a tool answers (toolhost §3.2). The zero Result is success with the output {}. It is four words, the most that the
 // compiler keeps in registers on its way through the callers.
 type Result struct {
-	// Output is JSON text for output_json, empty for "{}". It belongs to whoever called Run. A tool that failed has none.
+	// Output is JSON text for output_json, empty for "{}". It belongs to the caller of Run. A tool that failed has none.
 	Output []byte
-	// Failure says what went wrong, nil if nothing did.
+	// Failure is what went wrong, nil if nothing did.
 	Failure *Failure
 }
 
@@ -41,7 +41,7 @@ type Result struct {
 type Failure struct {
 	// Status is not OK; where it is, ToolError is meant.
 	Status Status
-	// Error says in words what went wrong: never empty on the wire, where the status stands in for it.
+	// Error is in words what went wrong: never empty on the wire, where the status stands in for it.
 	Error string
 	// Dispatch is set when the tool failed to run, and nil when it ran and failed.
 	Dispatch *DispatchError
@@ -50,7 +50,7 @@ type Failure struct {
 // Fail returns the result of a tool that ran and failed, with what it has to say about it. It allocates the failure.
 func Fail(text string) Result { return Result{Failure: &Failure{Status: ToolError, Error: text}} }
 
-// Status says how it went.
+// Status returns how it went.
 func (r Result) Status() Status {
 	switch {
 	case r.Failure == nil:
@@ -61,7 +61,7 @@ func (r Result) Status() Status {
 	return r.Failure.Status
 }
 
-// ErrorText says in words what went wrong, and nothing if all went well.
+// ErrorText returns in words what went wrong, and nothing if all went well.
 func (r Result) ErrorText() string {
 	if r.Failure == nil {
 		return ""
@@ -69,7 +69,7 @@ func (r Result) ErrorText() string {
 	return r.Failure.Error
 }
 
-// Dispatch says why the tool could not be run to its end, nil if it could. It is shared.
+// Dispatch returns why the tool could not be run to its end, nil if it could. It is shared.
 func (r Result) Dispatch() *DispatchError {
 	if r.Failure == nil {
 		return nil
@@ -83,20 +83,20 @@ type Descriptor struct {
 	AID string
 	// Name is for people and models.
 	Name string
-	// Deterministic tells that equal input and state give equal results.
+	// Deterministic means that equal input and state give equal results.
 	Deterministic bool
 	// Tags choose the tool in a run's menu (toolhost §4.8).
 	Tags []string
-	// SideEffects says what the tool does beside answering; "none" alone if nothing.
+	// SideEffects is what the tool does beside answering; "none" alone if nothing.
 	SideEffects []string
 	// ReplayInputs names what else a replay needs to give the same result.
 	ReplayInputs []string
 	// Tier is 0 safe, 1 write, 2 system, 3 dangerous: above 0 needs a lease where leases are enforced (toolhost §4.4). TierOf
 	// gives the least it may be.
 	Tier int
-	// External tells that a worker runs it: it has a breaker (toolhost §4.9).
+	// External means that a worker runs it: it has a breaker (toolhost §4.9).
 	External bool
-	// Fast tells that the tool never blocks, sleeps or touches a disk and takes less than 50 us: it may run on an event loop
+	// Fast means that the tool never blocks, sleeps or touches a disk and takes less than 50 us: it may run on an event loop
 	// (toolhost §2.3).
 	Fast bool
 }

@@ -108,7 +108,7 @@ func (b *bound) Run(ctx context.Context, c *tool.Call) tool.Result {
 // noop does nothing; its output is {}.
 func noop(context.Context, *Env, *tool.Call) ([]byte, error) { return nil, nil }
 
-// askSup passes a question to whoever supervises: it leaves its input in DS1 and returns it.
+// askSup passes a question to the supervisor: it leaves its input in DS1 and returns it.
 func askSup(_ context.Context, _ *Env, c *tool.Call) ([]byte, error) {
 	c.State.Set(1, dsstate.Artifact{
 		Type: "ask_sup", Provenance: "ask_sup", Content: string(c.Input), Size: int64(len(c.Input)),

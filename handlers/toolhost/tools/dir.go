@@ -106,7 +106,7 @@ func (d *dir) openUnseen(name string, flag int, perm uint32) (*os.File, error) {
 	return nonblocking(fd, filepath.Join(d.path, name)), nil
 }
 
-// nonblocking makes a file of fd whose reads fail where they would wait, against files that say they are regular and are not. For the
+// nonblocking makes a file of fd whose reads fail where they would wait, against files that claim to be regular and are not. For the
 // moment in which os.NewFile looks, O_NONBLOCK must be off, or such a read would wait in the runtime instead.
 func nonblocking(fd int, path string) *os.File {
 	_ = unix.SetNonblock(fd, false) // fails for no open descriptor
@@ -115,7 +115,7 @@ func nonblocking(fd int, path string) *os.File {
 	return f
 }
 
-// lstat tells what name is, a link itself included.
+// lstat returns what name is, a link itself included.
 func (d *dir) lstat(name string) (st unix.Stat_t, err error) {
 	err = retry(func() error { return unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
 	return st, err

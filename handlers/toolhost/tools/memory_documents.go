@@ -88,7 +88,7 @@ func (r *reading) rotated(ctx context.Context, d *dir, name string, current *os.
 	return true, r.file(ctx, f)
 }
 
-// full tells that no more can be taken.
+// full reports whether no more can be taken.
 func (r *reading) full() bool { return r.left <= 0 || len(r.docs) >= r.query.maxEntries }
 
 // file takes the entries of f, newest first.

@@ -66,7 +66,7 @@ func openLocked(ctx context.Context, d *dir, name string) (*os.File, error) {
 	}
 }
 
-// isEntryOf tells whether name in d is the file f.
+// isEntryOf reports whether name in d is the file f.
 func isEntryOf(d *dir, name string, f *os.File) bool {
 	now, err := d.lstat(name)
 	if err != nil {

@@ -33,7 +33,7 @@ func otherBackup(name string) string {
 	return stem + "-" + hex.EncodeToString(sum[:8]) + backupSuffix
 }
 
-// write makes content the content of the file last in d, at once and durably: whoever reads finds all of the old or all of the new.
+// write makes content the content of the file last in d, at once and durably: a reader finds all of the old or all of the new.
 // It returns the name without links. If something has the name it fails with unix.EEXIST, or with overwrite keeps the old content as
 // a backup, in place of an older one.
 func (r *root) write(d *dir, last, content string, overwrite bool) (written string, err error) {
@@ -62,7 +62,7 @@ func (r *root) write(d *dir, last, content string, overwrite bool) (written stri
 	return filepath.Join(d.path, last), err
 }
 
-// replaceable tells whether a file may be put at name, and the permissions it gets: those of the file that has the name.
+// replaceable reports whether a file may be put at name, and the permissions it gets: those of the file that has the name.
 func (d *dir) replaceable(name string, overwrite bool) (perm os.FileMode, err error) {
 	st, err := d.lstat(name)
 	if err == unix.ENOENT {

@@ -27,7 +27,7 @@ var (
 // root is a directory that no name given to its methods leaves (toolhost §4.7). It holds nothing open and does not change: any
 // goroutine may use it at any time, also before the directory exists.
 //
-// The system is never given more than one component of a name at a time and follows no link: what a link says is read and
+// The system is never given more than one component of a name at a time and follows no link: the target of a link is read and
 // taken apart like the name itself. So it does not matter when a component is exchanged for a link.
 type root struct {
 	path  string   // absolute and clean: how the operator spells it, and how results do
@@ -47,7 +47,7 @@ func (r *root) within(path string) *root {
 	return &root{path: path, outer: r, inner: inner}
 }
 
-// has tells whether path, absolute, lies in r by its spelling, links not looked at.
+// has reports whether path, absolute, lies in r by its spelling, links not looked at.
 func (r *root) has(path string) bool {
 	_, err := r.parts(path)
 	return filepath.IsAbs(path) && err == nil
@@ -95,7 +95,7 @@ func (r *root) dir(name string, create bool) (*dir, error) {
 	return r.walk(parts, create)
 }
 
-// linkError tells what is wrong with the link last in d: it leads out, or it is one.
+// linkError returns what is wrong with the link last in d: it leads out, or it is one.
 func (r *root) linkError(d *dir, last string) error {
 	target, err := r.walk(append(d.parts[:len(d.parts):len(d.parts)], last), false)
 	if err == nil {
@@ -155,7 +155,7 @@ func appendParts(parts []string, rel string) ([]string, error) {
 	return parts, nil
 }
 
-// meansDir tells whether name can only mean a directory.
+// meansDir reports whether name can only mean a directory.
 func meansDir(name string) bool {
 	last := name[strings.LastIndexByte(name, '/')+1:]
 	return last == "" || last == "." || last == ".."
@@ -229,7 +229,7 @@ func (r *root) follow(d *dir, parts []string, i int) ([]string, error) {
 	return append(before[:len(before):len(before)], rest...), nil
 }
 
-// notThere tells whether err says that nothing is there: neither in the root nor, as far as anybody may know, outside.
+// notThere reports whether err says that nothing is there: neither in the root nor, as far as anybody may know, outside.
 func notThere(err error) bool {
 	return err == errOutside || errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
 }

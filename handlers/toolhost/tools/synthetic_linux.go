@@ -11,7 +11,7 @@ const (
 	rpcPipeMagic  = 0x67596969
 )
 
-// synthetic tells whether the open file fd is one that the kernel makes up: such a file may be regular by its mode, and yet a read
+// synthetic reports whether the open file fd is one that the kernel makes up: such a file may be regular by its mode, and yet a read
 // may wait for an event for ever (/proc/kmsg), take away what others wait for, or do something (trace_pipe).
 func synthetic(fd int) (bool, error) {
 	var st unix.Statfs_t

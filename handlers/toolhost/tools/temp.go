@@ -31,7 +31,7 @@ func tempName() string {
 	return tempPrefix + hex.EncodeToString(id[:])
 }
 
-// isTemp tells whether name may come from tempName.
+// isTemp reports whether name may come from tempName.
 func isTemp(name string) bool {
 	digits, ok := strings.CutPrefix(name, tempPrefix)
 	return ok && len(digits) == 2*tempBytes && strings.Trim(digits, "0123456789abcdef") == ""
@@ -61,7 +61,7 @@ func removeStale(d *dir, now time.Time, names int) {
 	})
 }
 
-// due tells whether the directory path is to be looked through now, and takes note of it.
+// due reports whether the directory path is to be looked through now, and takes note of it.
 func (s *sweeps) due(path string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *sweeps) due(path string, now time.Time) bool {
 	return true
 }
 
-// isStale tells whether name is a file that has had its name for longer than any writer needs. The time of its content says nothing:
+// isStale reports whether name is a file that has had its name for longer than any writer needs. The time of its content says nothing:
 // the second name of a file on its way to becoming the backup is new, whatever the age of the file.
 func (d *dir) isStale(name string, now time.Time) bool {
 	st, err := d.lstat(name)

@@ -71,7 +71,7 @@ func (w *worker) ask(ctx context.Context) (line []byte, f fault) {
 	return line, f
 }
 
-// untouched tells that a worker which has ended did not take the request, so that another one may get it. Where the order is not known,
+// untouched reports whether a worker which has ended did not take the request, so that another one may get it. Where the order is not known,
 // it may have.
 func (w *worker) untouched() bool { return w.watch != nil && !w.turn.took && !w.fresh() }
 
@@ -247,7 +247,7 @@ func (w *worker) room() {
 	}
 }
 
-// faultOf says what the end of a read means.
+// faultOf returns what the end of a read means.
 func (w *worker) faultOf(err error) fault {
 	if errors.Is(err, io.EOF) || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return ended

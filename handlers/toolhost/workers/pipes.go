@@ -48,7 +48,7 @@ func (p *pipes) closeTheirs() {
 	}
 }
 
-// ready tells whether a descriptor has what is asked for, an end or an error included.
+// ready reports whether a descriptor has what is asked for, an end or an error included.
 func ready(fd uintptr, events int16) bool {
 	p := [1]unix.PollFd{{Fd: int32(fd), Events: events}}
 	n, _ := unix.Poll(p[:], 0)

@@ -19,7 +19,7 @@ var (
 	errLateStart = errors.New("not started before the deadline")
 )
 
-// pool says who may use which worker, and when one is started or ended. A place is what a worker, or a start of one, takes of max.
+// pool is who may use which worker, and when one is started or ended. A place is what a worker, or a start of one, takes of max.
 type pool struct {
 	t *Process
 

@@ -24,7 +24,7 @@ const defaultTimeout = 30 * time.Second
 // server from ending.
 const closeGrace = stopGrace + 3*time.Second
 
-// PoolConfig says how many workers a tool has, and for how long (toolhost §4.9).
+// PoolConfig is how many workers a tool has, and for how long (toolhost §4.9).
 type PoolConfig struct {
 	// Min workers are kept though they are idle; there are at most Max processes at a time, the ones that end included. 0 for Max: 4.
 	Min, Max int
@@ -51,12 +51,12 @@ type ProcessConfig struct {
 	SHA256 string
 	// Oneshot starts a process for each call, of which Pool.Max run at a time.
 	Oneshot bool
-	// Stateless tells that the tool is never shown the caller's state (state "none").
+	// Stateless means that the tool is never shown the caller's state (state "none").
 	Stateless bool
-	// Plain tells that the program is no tool: it is sent the input of the call as its line, and any JSON object that it answers is
+	// Plain means that the program is no tool: it is sent the input of the call as its line, and any JSON object that it answers is
 	// the output.
 	Plain bool
-	// Pool says how many workers there are.
+	// Pool is how many workers there are.
 	Pool PoolConfig
 	// Limits of each process.
 	Limits Limits

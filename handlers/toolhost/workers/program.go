@@ -32,7 +32,7 @@ var (
 	errTooLarge = errors.New("too large to be hashed")
 )
 
-// identity says which file it is, and that its content has not changed: nobody sets the change time.
+// identity is which file it is, and that its content has not changed: nobody sets the change time.
 type identity struct {
 	device, inode uint64
 	size          int64
@@ -181,7 +181,7 @@ func checkProgram(ctx context.Context, path, want string, limit int64) error {
 	return nil
 }
 
-// same tells whether what is or was started is still the file that was hashed.
+// same reports whether what is or was started is still the file that was hashed.
 func (p *program) same() bool {
 	var st unix.Stat_t
 	switch {

@@ -66,7 +66,7 @@ func control(f *os.File, do func(fd uintptr) error) (err error) {
 	return errors.Join(failed, err)
 }
 
-// look says what happened since it was called last, without waiting: took, that the worker took what was sent last, and spoke, that
+// look returns what happened since it was called last, without waiting: took, that the worker took what was sent last, and spoke, that
 // it wrote or closed its stdout; first, that it did that before it took anything. A nil watch knows nothing and says that all is as
 // it should be. It does not allocate.
 func (o *watch) look() (took, spoke, first bool) {

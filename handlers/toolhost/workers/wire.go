@@ -79,7 +79,7 @@ func parseReply(line []byte, c *tool.Call, stateless bool) (r tool.Result, bad s
 	return r, ""
 }
 
-// notObject says why a text is not a JSON object.
+// notObject returns why a text is not a JSON object.
 func notObject(text []byte) string {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return "empty reply"

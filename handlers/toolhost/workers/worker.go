@@ -241,7 +241,7 @@ func (w *worker) peekAt(fd uintptr) bool {
 	return true
 }
 
-// unfit says why an idle worker must not be used, "" if it may be: it has ended, or it wrote something since its last reply. What is
+// unfit returns why an idle worker must not be used, "" if it may be: it has ended, or it wrote something since its last reply. What is
 // there before a request cannot be its answer.
 func (w *worker) unfit() (reason string) {
 	select {
@@ -255,7 +255,7 @@ func (w *worker) unfit() (reason string) {
 	return w.seen()
 }
 
-// seen says what a peek means for a worker from which nothing must come: "" if nothing did.
+// seen returns what a peek means for a worker from which nothing must come: "" if nothing did.
 func (w *worker) seen() (reason string) {
 	switch {
 	case w.peeked > 0:
@@ -266,10 +266,10 @@ func (w *worker) seen() (reason string) {
 	return reasonExited
 }
 
-// fresh tells that the worker has not answered yet.
+// fresh reports whether the worker has not answered yet.
 func (w *worker) fresh() bool { return w.served == 0 }
 
-// proven tells whether the worker is the program that was hashed, as far as its first reply can tell.
+// proven reports whether the worker is the program that was hashed, as far as its first reply can tell.
 func (w *worker) proven() bool { return !w.fresh() || w.prog.same() }
 
 // closePipes closes what is left of the worker's stdin and stdout. It may be called again.
