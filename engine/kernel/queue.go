@@ -7,7 +7,7 @@ type scheduler struct {
 	leases    list // by end of lease
 	completed list // by completion
 	depth     int64
-	// loose means that the lists and heaps are not kept: queueState, sequences and stamps of the nodes say all, and link builds
+	// loose means that the lists and heaps are not kept: queueState, sequences and stamps of the nodes are enough, and link builds
 	// the rest. Records that meet a snapshot taken later would each have to search for their place.
 	loose bool
 }
@@ -113,7 +113,7 @@ func (s *scheduler) unlink(i uint32, n *node) {
 	}
 }
 
-// complete puts node i, which is nowhere, among the completed. index is that of the record that says so.
+// complete puts node i, which is nowhere, among the completed. index is that of its record.
 func (s *scheduler) complete(i uint32, at int64, index uint64) {
 	n := s.nodes.at(i)
 	n.where, n.stamp, n.ready = completed, at, index

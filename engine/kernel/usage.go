@@ -52,7 +52,7 @@ func (k *Kernel) CheckQuota(now Instant, pid []byte, out *QuotaCheck) Result {
 }
 
 // checkExceeded evaluates once more under the scheduling lock, so that the event stands among the other events of the
-// process where the answer says it does.
+// process where the answer puts it.
 func (k *Kernel) checkExceeded(now Instant, pid []byte, out *QuotaCheck) Result {
 	k.mu.Lock()
 	defer k.mu.Unlock()

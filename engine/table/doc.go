@@ -18,7 +18,7 @@
 // # Locks
 //
 // Each shard has one mutex, and no operation holds two of them. Acquire keeps the shard of its key
-// locked until Release; the callbacks of Do, Walk and Sweep run with it locked. Whoever has a shard
+// locked until Release; the callbacks of Do, Walk and Sweep run with it locked. A caller that has a shard
 // locked may use the methods of Entry and Len and Bytes, which take no lock, and must not call any
 // other method of the same table. Config.OnEvict is called with no lock held and may do anything.
 //

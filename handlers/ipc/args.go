@@ -63,7 +63,7 @@ func (t *turn) optionalID(v *mpack.Value, field string) ([]byte, bool) {
 	return s, ok && t.short(s, field)
 }
 
-// origin is the three optional identifiers that say where something comes from.
+// origin is the three optional identifiers of the origin of something.
 func (t *turn) origin(v []mpack.Value) (request, user, session []byte, ok bool) {
 	if request, ok = t.optionalID(&v[0], "request_id"); !ok {
 		return nil, nil, nil, false

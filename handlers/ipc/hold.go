@@ -2,7 +2,7 @@ package ipc
 
 import "trunkline/engine/journal"
 
-// hold keeps what was appended to out behind start until the journal is durable up to an index: what a reply tells, or an event
+// hold keeps what was appended to out behind start until the journal is durable up to an index: what a reply reports, or an event
 // shows, must survive a crash. Replies keep their order, so whatever comes behind held ones is held too.
 func (s *session) hold(out []byte, start int, upTo journal.Index) []byte {
 	svc := s.svc

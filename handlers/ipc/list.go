@@ -118,7 +118,7 @@ func (l *listing) readLimit(t *turn, v *mpack.Value) (ok bool) {
 
 func (l *listing) walk() { l.svc.kernel.List(&l.filter, l.visit) }
 
-// visit adds one process. Past the frame bound only the size is kept up, for the refusal to name. Nobody waits for the list of
+// visit adds one process. Past the frame bound only the size is kept up, for the refusal to name. No client waits for the list of
 // a connection that is gone.
 func (l *listing) visit(p *kernel.PCB) bool {
 	if l.s.gone.Load() {

@@ -53,7 +53,7 @@ func (t *turn) fail(code wire.Code) {
 	t.finish()
 }
 
-// sealFrame finishes the frame at out[start]; over the bound it becomes the error that says so.
+// sealFrame finishes the frame at out[start]; over the bound it becomes an error.
 func sealFrame(out []byte, start int, id []byte, limit int) []byte {
 	size := frame.Finish(out, start)
 	if size <= limit {

@@ -47,7 +47,7 @@ type Config struct {
 	// AnswerBufferBytes bounds the answers to queries that wait for a caller who does not read; further ones become errors.
 	AnswerBufferBytes        int64
 	TurnBytes, FramesPerTurn int
-	// Journaled has every change told to the journal that Recover brings, and replies wait for it.
+	// Journaled has every change recorded in the journal that Recover brings, and replies wait for it.
 	Journaled bool
 	// IdempotencyTTL is how long an outcome stays in the table that Keys returns. 0: idem's default.
 	IdempotencyTTL time.Duration

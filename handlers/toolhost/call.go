@@ -78,7 +78,7 @@ func (c *call) next() {
 	c.clear()
 }
 
-// begin is steps 7 to 11 of toolhost §4.3 for the request in c. It appends a reply if one of them ends it; otherwise go tells how it
+// begin is steps 7 to 11 of toolhost §4.3 for the request in c. It appends a reply if one of them ends it; otherwise go is how it
 // goes on.
 func (c *call) begin(out []byte) (_ []byte, next step) {
 	s := c.s
@@ -118,7 +118,7 @@ func (c *call) begin(out []byte) (_ []byte, next step) {
 	return out, stepRun
 }
 
-// free reports whether a call passes steps 7 to 11 with nothing to ask anybody: a tool on the loop, without key, breaker and lease.
+// free reports whether a call passes steps 7 to 11 without a question to others: a tool on the loop, without key, breaker and lease.
 func (c *call) free() bool {
 	return c.fast && len(c.req.key) == 0 && c.entry.Breaker == nil && (c.entry.Tier == 0 || !c.s.enforced())
 }
@@ -229,7 +229,7 @@ func (c *call) run(out []byte) []byte {
 	s := c.s
 	s.tally.begin(c.entry, s)
 	r := runRecovered(c.srv.ctx, c.entry, &c.input, c.srv.cfg.Logger)
-	if c.lean && r.Failure == nil && c.after.Unwritten() { // the state is what it was, and nobody is told or asked
+	if c.lean && r.Failure == nil && c.after.Unwritten() { // the state is what it was, and there is no event and no question
 		start := len(out)
 		if out = appendOK(out, r.Output, c.id); len(out)-start <= maxReply {
 			s.tally.ok++
@@ -275,7 +275,7 @@ func (c *call) keepID() {
 	c.idRoom = c.id.raw
 }
 
-// runAway runs the tool with its deadline. A built-in that misses it is abandoned: the reply is made without it, and what it says
+// runAway runs the tool with its deadline. A built-in that misses it is abandoned: the reply is made without it, and its output
 // later is ignored. Workers end at the deadline by themselves.
 func (c *call) runAway() {
 	ctx, cancel := context.WithTimeout(c.srv.ctx, c.srv.timeoutOf(c.entry))

@@ -46,7 +46,7 @@ type Config struct {
 	Keys *idem.Table
 	// Journal is that journal; counts only beside Keys.
 	Journal Journal
-	// APIToken, if not empty, is asked of TCP connections; OperatorToken of whoever issues leases.
+	// APIToken, if not empty, is asked of TCP connections; OperatorToken of those who issue leases.
 	APIToken, OperatorToken string
 	// EnforceLeases is where a tool above tier 0 needs a lease (toolhost §4.4).
 	EnforceLeases Enforcement
@@ -56,7 +56,7 @@ type Config struct {
 	Now func() link.Instant
 	// Events gets what happened (toolhost §4.12). nil: none. It is called from any goroutine and must be quick.
 	Events func(Event)
-	// EventsWanted reports whether anybody would see an event of that name now; where not, Events is not called and nothing is built for
+	// EventsWanted reports whether a subscriber would see an event of that name now; where not, Events is not called and nothing is built for
 	// it. It is asked several times in a call, so it must cost next to nothing and not allocate. nil: always.
 	EventsWanted func(name string) bool
 	// Logger gets crashes. nil: none.

@@ -49,11 +49,11 @@ func (c *call) show(out []byte, r *idem.Stored) (_ []byte, next step) {
 	return out, stepAway
 }
 
-// unknownOutcome is what a caller is told whose tool may or may not have done its work before the server ended.
+// unknownOutcome is the answer to a caller whose tool may or may not have done its work before the server ended.
 const unknownOutcome = "outcome unknown: the server ended while the tool ran"
 
 // unknown decides about a key whose execution was begun before a restart and has no outcome (durability §6.4): a tool that only
-// computes is run again; of any other what it did is not known, and nobody may do it twice.
+// computes is run again; of any other what it did is not known, and it must not be done twice.
 func (c *call) unknown(out []byte) (_ []byte, next step) {
 	if repeatable(&c.entry.Descriptor) {
 		if _, ok := c.srv.idem.Restart(c.key); ok {

@@ -94,7 +94,7 @@ func (s *Server) timeoutOf(e *Entry) time.Duration {
 	return s.cfg.ToolTimeout
 }
 
-// Stats is what _stats tells (toolhost §4.5), and the counters of the tools.
+// Stats is what _stats returns (toolhost §4.5), and the counters of the tools.
 type Stats struct {
 	Sessions, InFlight, IdempotencyEntries, IdempotencyHits, LeaseActive, BreakersOpen, Workers int64
 	// Unfinished is how many bytes connections hold of unfinished lines, link.OwnInput of each not counted, and UnfinishedRefused how

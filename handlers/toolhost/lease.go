@@ -35,7 +35,7 @@ type lease struct {
 // usable reports whether the token can be used.
 func (t *lease) usable(now int64) bool { return !t.consumed && now <= t.expiry }
 
-// gone reports whether nobody is told any more that there was such a token.
+// gone reports whether the token is no longer known.
 func (t *lease) gone(now int64) bool { return now > t.expiry+keptExpired*nsPerMs }
 
 // leases are the tokens of a server, usable on any connection.
@@ -47,7 +47,7 @@ type leases struct {
 	room int64
 }
 
-// leaseCounts is what _lease.gc tells.
+// leaseCounts is what _lease.gc returns.
 type leaseCounts struct{ active, issued, consumed, rejected int64 }
 
 // issue makes a token; ok is false when there are too many.
@@ -134,7 +134,7 @@ const (
 	tierMismatch = "tier mismatch: lease="
 )
 
-// append appends the reason (toolhost §4.4). What it tells of was checked when the token was issued: it needs no escape but the AIDs',
+// append appends the reason (toolhost §4.4). Its content was checked when the token was issued: it needs no escape but the AIDs',
 // which jsonx gives.
 func (r *rejection) append(dst []byte) []byte {
 	switch r.fixed {
@@ -174,7 +174,7 @@ func (l *leases) use(now int64, token []byte, e *Entry, consume bool) (r rejecti
 	return r
 }
 
-// fingerprint is what events tell of a token: 8 hex digits of its hash.
+// fingerprint is what events contain of a token: 8 hex digits of its hash.
 func fingerprint(token []byte) string {
 	sum := sha256.Sum256(token)
 	return hex.EncodeToString(sum[:4])

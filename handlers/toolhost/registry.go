@@ -54,7 +54,7 @@ func (r *Registry) find(aid []byte) *Entry { return r.byAID[string(aid)] }
 // len returns the number of tools.
 func (r *Registry) len() int { return len(r.sorted) }
 
-// Descriptors returns what the tools say of themselves, sorted by AID.
+// Descriptors returns the descriptors of the tools, sorted by AID.
 func (r *Registry) Descriptors() []tool.Descriptor {
 	list := make([]tool.Descriptor, len(r.sorted))
 	for i, e := range r.sorted {

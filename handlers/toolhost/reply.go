@@ -58,7 +58,7 @@ func (id requestID) end(dst []byte) []byte {
 	return append(dst, "}\n"...)
 }
 
-// outcome is what a reply at the level of tools tells (toolhost §3.2).
+// outcome is what a reply at the level of tools contains (toolhost §3.2).
 type outcome struct {
 	status   tool.Status
 	output   []byte // JSON text; empty for {}
@@ -107,7 +107,7 @@ func (o *outcome) appendReply(dst []byte, id requestID) []byte {
 	return id.end(dst)
 }
 
-// appendWithin is appendReply under the limit of a line (toolhost §3.4): a reply that is longer is replaced, and o with it. single says
+// appendWithin is appendReply under the limit of a line (toolhost §3.4): a reply that is longer is replaced, and o with it. single means
 // that the caller replaces its state by the one in the reply, and must keep what it has.
 func (o *outcome) appendWithin(dst []byte, id requestID, single bool) (out []byte, fits bool) {
 	start := len(dst)
@@ -119,7 +119,7 @@ func (o *outcome) appendWithin(dst []byte, id requestID, single bool) (out []byt
 	return o.appendReply(dst[:start], id), false
 }
 
-// outcomeOf returns what a tool's result tells, made to obey the rules of toolhost §3.2: an error is empty if and only if it went well,
+// outcomeOf returns the content of a tool's result, made to obey the rules of toolhost §3.2: an error is empty if and only if it went well,
 // and a tool that failed has no output.
 func outcomeOf(r tool.Result) outcome {
 	f := r.Failure

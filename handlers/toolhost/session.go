@@ -55,7 +55,7 @@ type session struct {
 
 	answer   *idem.Stored // what was waited for, for the line that is read again
 	spare    *call        // for the next line of this turn
-	observed bool         // somebody is told, in this turn, how each call of a tool on the loop ends
+	observed bool         // there are events, in this turn, of how each call of a tool on the loop ends
 	last     *Entry       // the tool found before: callers tend to ask for one again
 	tally    tally        // of this turn
 

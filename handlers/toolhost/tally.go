@@ -27,7 +27,7 @@ func (s *Server) count(e *Entry, o *outcome, took time.Duration) {
 }
 
 // tally is what a tool on the loop did in a row of lines. It is added to the tool's counters when another tool follows or the turn ends,
-// so that two readings of the clock serve the whole row. Where somebody is told how long each call took, each is measured.
+// so that two readings of the clock serve the whole row. Where events contain how long each call took, each is measured.
 type tally struct {
 	entry    *Entry
 	ok, fail int64

@@ -28,7 +28,7 @@ const defaultUnfinished = 256 << 20
 var lineEnd = []byte{'\n'}
 
 // SocketLimits are the bounds of this server's connections over TCP and unix sockets. Peers of unix sockets may be idle: their sessions
-// say so.
+// mean that.
 func (s *Server) SocketLimits() link.Limits {
 	l := StdinLimits()
 	l.IdleAfter, l.FrameWithin, l.SendWithin = int64(idleAfter), int64(lineWithin), int64(sendWithin)

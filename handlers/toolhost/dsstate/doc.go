@@ -8,7 +8,7 @@
 //	State         the eight slots: a small value whose artifacts are shared and never change
 //	Apply         checks and merges what a peer sent, all or nothing
 //	AppendDelta   writes what one tool call changed
-//	Digest        tells two states apart
+//	Digest        distinguishes two states
 //
 // A tool call works on a Clone. Nothing is copied until the tool writes, and then only the slot it writes; dropping the clone
 // undoes the call.

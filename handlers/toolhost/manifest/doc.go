@@ -10,7 +10,7 @@
 //	Entry     one tool: its descriptor, and how it is run
 //
 // The JSON is held to the rules of request lines (toolhost §2.4): strict grammar, UTF-8, 32 levels, no known member twice. Members
-// nobody knows are passed over, except within exec, where a word misspelled could loosen a limit.
+// are passed over if unknown, except within exec, where a word misspelled could loosen a limit.
 //
 // Where toolhost §4.10 is silent: mode is "oneshot" if not given, which every program that can serve can do as well; limits of a
 // process are lowered by exec.limits {"as_mb","cpu_s","fsize_mb","nofile"}, and a manifest that would raise one is invalid; env has

@@ -8,7 +8,7 @@ import (
 
 // Entry is one tool of a manifest.
 type Entry struct {
-	// Descriptor is what the manifest says of the tool. Tier is what name, side effects, tier and trust_tier come to; where a
+	// Descriptor is the manifest's part about the tool. Tier is what name, side effects, tier and trust_tier come to; where a
 	// built-in runs the tool, the built-in's own tier must be taken into account as well (toolhost §4.7).
 	tool.Descriptor
 	// Exec is how it is run.
@@ -22,7 +22,7 @@ type Kind uint8
 
 // The kinds of Exec.
 const (
-	Declared Kind = iota // nothing is said: the built-in of the same AID, and if there is none it cannot be run
+	Declared Kind = iota // nothing is declared: the built-in of the same AID, and if there is none it cannot be run
 	Builtin              // the built-in that Exec.Builtin names
 	Process              // a program
 	Wasm                 // a WASI command module
@@ -94,7 +94,7 @@ const (
 	maxEnvBytes = 64 << 10
 )
 
-// DefaultPool returns the pool of a tool whose manifest says nothing about it.
+// DefaultPool returns the pool of a tool whose manifest does not set it.
 func DefaultPool() Pool {
 	return Pool{Max: defaultPoolMax, Idle: defaultIdle, MaxRequests: defaultMaxRequests}
 }

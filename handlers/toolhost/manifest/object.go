@@ -122,7 +122,7 @@ func (o *object) texts(i, least int) []string {
 	return list
 }
 
-// only refuses members of raw that are not among the known ones, or not among those that allowed says.
+// only refuses members of raw that are not among the known ones, or not among the allowed ones.
 func (o *object) only(raw []byte, allowed func(i int) bool) {
 	known := make(map[string]bool, o.names.Len())
 	for i := range o.names.Len() {

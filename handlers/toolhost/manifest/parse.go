@@ -127,7 +127,7 @@ func parseTool(raw []byte, where, dir string, trusted trust, why *string) Entry 
 	return Entry{Descriptor: d, Exec: exec}
 }
 
-// effects reads what an external tool must say, because nobody else knows it.
+// effects reads what an external tool must declare, because it is not known otherwise.
 func (o *object) effects(d *tool.Descriptor) {
 	d.SideEffects, d.ReplayInputs = slices.Clone(noEffects), []string{}
 	switch {

@@ -1,5 +1,5 @@
 // Package selector runs the part of a run context that needs no session (toolhost §3.7, §4.8): it shows a caller's goal and state to
-// somebody who chooses the next tool, and judges what was chosen.
+// a selector that chooses the next tool, and judges what was chosen.
 //
 //	ReadOpen         a _run.open line as a Request, every member judged
 //	Open             a Request as a Run

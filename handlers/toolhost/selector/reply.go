@@ -7,7 +7,7 @@ import (
 
 // Step is what came of one Select. It shares nothing that changes with its run.
 type Step struct {
-	// Status is OK, INVALID_PICK or BREAKER_TRIP; Error says why it is not OK.
+	// Status is OK, INVALID_PICK or BREAKER_TRIP; Error is why it is not OK.
 	Status tool.Status
 	Error  string
 	RunID  string
@@ -19,7 +19,7 @@ type Step struct {
 	PickAID string
 	// Inputs is the text of the run's inputs after the step. Read only.
 	Inputs []byte
-	// MenuDigest and StateDigest say what was chosen from, in lower-case hexadecimal.
+	// MenuDigest and StateDigest identify what was chosen from, in lower-case hexadecimal.
 	MenuDigest, StateDigest string
 	// Ended is why the run is closed now; empty while it goes on.
 	Ended string

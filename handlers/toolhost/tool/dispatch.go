@@ -24,7 +24,7 @@ const (
 // MaxDetail is how many bytes of what a worker wrote to stderr a detail carries, the last ones (toolhost §3.5).
 const MaxDetail = 2048
 
-// DispatchError means that a tool could not be run, or not to its end: nobody knows what it did (toolhost §3.5). It does not
+// DispatchError means that a tool could not be run, or not to its end: what it did is not known (toolhost §3.5). It does not
 // change once it is made, and may be shared.
 type DispatchError struct {
 	// AID is the action id that was called.
@@ -33,7 +33,7 @@ type DispatchError struct {
 	Type DispatchType
 	// Detail is for people: see Detail.
 	Detail string
-	// Waited marks a Timeout whose call never reached a worker, because none was free before the deadline. It says nothing about
+	// Waited marks a Timeout whose call never reached a worker, because none was free before the deadline. It does not concern
 	// the tool, and so does not count for its breaker (toolhost §4.9). It is not on the wire.
 	Waited bool
 }

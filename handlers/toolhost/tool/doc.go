@@ -1,4 +1,4 @@
-// Package tool says what a tool is: what it is called with, what it answers, how it is described and how far it is trusted.
+// Package tool defines a tool: what it is called with, what it answers, how it is described and how far it is trusted.
 //
 //	Tool            anything that can be run: built in, a worker process, a wasm module
 //	Call, Result    what goes in and what comes out (toolhost §3.2, §3.5)

@@ -47,7 +47,7 @@ type Failure struct {
 	Dispatch *DispatchError
 }
 
-// Fail returns the result of a tool that ran and failed, with what it has to say about it. It allocates the failure.
+// Fail returns the result of a tool that ran and failed, with its reason. It allocates the failure.
 func Fail(text string) Result { return Result{Failure: &Failure{Status: ToolError, Error: text}} }
 
 // Status returns how it went.

@@ -121,7 +121,7 @@ func (d *dir) lstat(name string) (st unix.Stat_t, err error) {
 	return st, err
 }
 
-// readlink returns what the link name says.
+// readlink returns the target of the link name.
 func (d *dir) readlink(name string) (string, error) {
 	buf := make([]byte, maxName+1)
 	n := 0

@@ -39,7 +39,7 @@ func newTail(file io.ReaderAt, size, limit int64) (*tail, error) {
 	if t.start == 0 {
 		return t, nil
 	}
-	// A window that happens to begin with a line does not begin inside one: the byte before it tells.
+	// A window that happens to begin with a line does not begin inside one: the byte before it decides.
 	var before [1]byte
 	if n, err := file.ReadAt(before[:], t.start-1); n < 1 && err != io.EOF {
 		return nil, err

@@ -192,7 +192,7 @@ func (r *root) base(create bool) (*dir, error) {
 	return d, err
 }
 
-// descend goes down from d, which it takes over, as parts say. When it comes to a link it returns no directory but the parts to
+// descend goes down from d, which it takes over, along parts. When it comes to a link it returns no directory but the parts to
 // go on with from the root.
 func (r *root) descend(d *dir, parts []string, create bool) (*dir, []string, error) {
 	for i, name := range parts {
@@ -211,7 +211,7 @@ func (r *root) descend(d *dir, parts []string, create bool) (*dir, []string, err
 	return d, parts, nil
 }
 
-// follow returns parts with the link at i, which is in d, replaced by what it says.
+// follow returns parts with the link at i, which is in d, replaced by its target.
 func (r *root) follow(d *dir, parts []string, i int) ([]string, error) {
 	target, err := d.readlink(parts[i])
 	if err != nil {
@@ -229,7 +229,7 @@ func (r *root) follow(d *dir, parts []string, i int) ([]string, error) {
 	return append(before[:len(before):len(before)], rest...), nil
 }
 
-// notThere reports whether err says that nothing is there: neither in the root nor, as far as anybody may know, outside.
+// notThere reports whether err means that nothing is there, neither in the root nor, as far as it may be known, outside.
 func notThere(err error) bool {
 	return err == errOutside || errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
 }

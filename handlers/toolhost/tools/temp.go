@@ -12,7 +12,7 @@ import (
 
 const (
 	// tempPrefix begins the names of temporary files: a list of files passes them over. tempBytes random bytes follow, in lower-case
-	// hex, so that nobody guesses one.
+	// hex, so that none can be guessed.
 	tempPrefix = ".tmp-"
 	tempBytes  = 8
 	// staleTemp is for how long a temporary file has its name until it counts as one that a killed writer left. A writer needs a
@@ -75,7 +75,7 @@ func (s *sweeps) due(path string, now time.Time) bool {
 	return true
 }
 
-// isStale reports whether name is a file that has had its name for longer than any writer needs. The time of its content says nothing:
+// isStale reports whether name is a file that has had its name for longer than any writer needs. The time of its content means nothing:
 // the second name of a file on its way to becoming the backup is new, whatever the age of the file.
 func (d *dir) isStale(name string, now time.Time) bool {
 	st, err := d.lstat(name)

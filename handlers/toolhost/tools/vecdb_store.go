@@ -16,7 +16,7 @@ import (
 //	meta.jsonl       {"i":n,"ts_ms":n,"provider":"..."[,"meta":{...}],"text":"..."} for row n; of several with one n the last
 //
 // A row exists once all of it is in embeddings.f32. Its line is written before, so a writer that is killed leaves a line without a
-// row, which nobody sees and the next writer cuts off, but no row without its line.
+// row, which no reader sees and the next writer cuts off, but no row without its line.
 const (
 	schemaFile     = "schema.json"
 	embeddingsFile = "embeddings.f32"

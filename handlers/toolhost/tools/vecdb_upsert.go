@@ -163,7 +163,7 @@ func metaEnd(f io.ReaderAt, size, rows int64) (end int64, err error) {
 	return size, nil
 }
 
-// metaRow returns the number of the row that line belongs to, -1 if it does not say.
+// metaRow returns the number of the row that line belongs to, -1 if it has none.
 func metaRow(line []byte) int64 {
 	if !jsonx.Check(line, jsonx.MaxDepth).OK() {
 		return -1

@@ -9,14 +9,14 @@
 // A worker is a state machine:
 //
 //	starting ──► idle ──► busy ──► idle
-//	                │       ├──► dead   killed: deadline, a line too long, garbage, output nobody asked for
+//	                │       ├──► dead   killed: deadline, a line too long, garbage, output without a request
 //	                │       └──► dead   it exited, or has served max_requests
-//	                └──► dead           idle for too long, output nobody asked for, Close
+//	                └──► dead           idle for too long, output without a request, Close
 //
 // One request goes to a worker at a time, and a full snapshot of the caller's state goes with it, so that what a worker remembers
 // of one caller never answers another. A line is an answer only if the worker wrote it after it took the request, which the kernel
-// tells on Linux, and wrote nothing else. A worker that did anything but answer is killed with its whole process group and never
-// used again. What cannot be told is a stray line of a worker that has taken the next request by then, because it reads ahead: it
+// shows on Linux, and wrote nothing else. A worker that did anything but answer is killed with its whole process group and never
+// used again. What cannot be detected is a stray line of a worker that has taken the next request by then, because it reads ahead: it
 // gets a pause now and then, so that at least not every later answer is that of the call before.
 //
 // A place in the pool is free when the process that had it has ended. A process that SIGKILL does not end, because the kernel holds
@@ -35,7 +35,7 @@
 // A module cannot be interrupted everywhere, so that it has a process to be killed with. Its compiled code is kept in a directory for
 // as long as the tool is open; only this user may write there, who could change the child's memory as well.
 //
-// What a worker started lives in its group and ends with it, also if the server is told to end; if the server itself is ended by
+// What a worker started lives in its group and ends with it, also if the server is asked to end; if the server itself is ended by
 // SIGKILL, the kernel ends the workers, but what they started outlives both.
 //
 // Not implemented, on purpose: finding processes that left their group and session (they lose their pipes, and the server's end

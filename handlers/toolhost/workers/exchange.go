@@ -144,7 +144,7 @@ func (w *worker) askOnce(ctx context.Context) (text []byte, f fault) {
 	defer stop()
 	w.turn = turn{}
 	if len(w.req) <= atOnce {
-		_ = w.send(true) // the end of the output tells
+		_ = w.send(true) // the end of the output shows it
 	} else {
 		w.sendBeside(&w.turn, true)
 	}
@@ -253,7 +253,7 @@ func (w *worker) faultOf(err error) fault {
 		return ended
 	}
 	select {
-	case <-w.exited: // somebody else holds the pipe open
+	case <-w.exited: // another process holds the pipe open
 		return ended
 	default:
 		return late

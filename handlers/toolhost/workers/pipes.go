@@ -15,7 +15,7 @@ func (p *pipe) open() (err error) {
 }
 
 func (p *pipe) close() {
-	_ = p.r.Close() // nil, or nobody waits for what is in it
+	_ = p.r.Close() // nil, or its content is not needed
 	_ = p.w.Close()
 }
 

@@ -61,7 +61,7 @@ func (p *pool) take(ctx context.Context) (*worker, error) {
 	return w, nil
 }
 
-// next returns an idle worker, or says that the caller has a place to start one.
+// next returns an idle worker, or reports that the caller has a place to start one.
 func (p *pool) next(ctx context.Context) (w *worker, mine bool, err error) {
 	p.mu.Lock()
 	if p.closed {
@@ -104,7 +104,7 @@ func (p *pool) wait(ctx context.Context, me *waiter) (w *worker, mine bool, err 
 		return nil, false, errNoWorker
 	}
 	p.mu.Unlock()
-	// Granted in the same moment: somebody else needs it.
+	// Granted in the same moment: another caller needs it.
 	if w, ok := <-me.granted; ok {
 		if w != nil {
 			p.put(w)
@@ -129,7 +129,7 @@ func (p *pool) vacate() {
 	p.free()
 }
 
-// free gives up a place; whoever waits first gets it. The caller holds the lock.
+// free gives up a place; the first waiter gets it. The caller holds the lock.
 func (p *pool) free() {
 	p.places--
 	if len(p.waiting) > 0 && !p.closed {
@@ -222,7 +222,7 @@ func (p *pool) end(w *worker) {
 		return
 	}
 	switch {
-	case !w.retired: // whoever uses it retires it
+	case !w.retired: // its user retires it
 	case w.forsaken:
 		p.forsaken--
 	default:
@@ -255,7 +255,7 @@ func (p *pool) give(w *worker) {
 	p.put(w)
 }
 
-// put makes a worker idle, or gives it to whoever waits.
+// put makes a worker idle, or gives it to a waiter.
 func (p *pool) put(w *worker) {
 	now := time.Now()
 	w.free(now)
@@ -303,7 +303,7 @@ func (p *pool) sweepLater() {
 	}
 }
 
-// sweep ends the workers that were idle for too long, but keeps Min, and any that wrote something nobody asked for.
+// sweep ends the workers that were idle for too long, but keeps Min, and any that wrote without a request.
 func (p *pool) sweep() {
 	p.mu.Lock()
 	p.sweeper = nil
@@ -356,7 +356,7 @@ func (p *pool) close() bool {
 		p.retire(w, reasonClosed, true)
 	}
 	for _, w := range busy {
-		w.kill(reasonClosed) // whoever uses it retires it
+		w.kill(reasonClosed) // its user retires it
 	}
 	return p.allEnded(closeGrace)
 }

@@ -65,7 +65,7 @@ type ProcessConfig struct {
 	MaxProcesses int
 	// Spawner starts the processes. nil: one of its own.
 	Spawner *Spawner
-	// Started and Exited, if not nil, are told of each process; reason says why it ended. They are called from any goroutine.
+	// Started and Exited, if not nil, are called for each process; reason is why it ended. They are called from any goroutine.
 	Started func(pid int)
 	Exited  func(pid, code int, reason string)
 }
@@ -258,7 +258,7 @@ func (t *Process) fail(w *worker, c *tool.Call, f fault) tool.Result {
 	return t.discard(w, c, reasonExited, tool.Crash)
 }
 
-// garbled ends a worker that wrote something that is no reply, text, and says why it is none.
+// garbled ends a worker that wrote something that is no reply, text, and returns why it is none.
 func (t *Process) garbled(w *worker, c *tool.Call, reason, why string, text []byte) tool.Result {
 	text = bytes.Clone(text[:min(len(text), maxShown+1)])
 	t.discard(w, c, reason, tool.ParseError)

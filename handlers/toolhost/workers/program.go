@@ -32,7 +32,7 @@ var (
 	errTooLarge = errors.New("too large to be hashed")
 )
 
-// identity is which file it is, and that its content has not changed: nobody sets the change time.
+// identity is which file it is, and that its content has not changed: the change time cannot be set.
 type identity struct {
 	device, inode uint64
 	size          int64
@@ -46,7 +46,7 @@ func identityOf(st *unix.Stat_t) identity {
 
 // program is the file that a process is started from. What has a hash is an open file from the hash on:
 //
-//   - A native program is started from this descriptor, so that nobody can put another file in between. Where the system cannot do
+//   - A native program is started from this descriptor, so that no other file can be put in between. Where the system cannot do
 //     that (no /proc, not Linux), and through a wrapper, it is treated as a script.
 //   - A script is opened by its interpreter, by its path, when the interpreter is ready to. So the path must mean the same unchanged
 //     file before the start, after it, and when the first reply has come: else the process is killed, and its reply is not shown.
@@ -162,7 +162,7 @@ func (t *Process) Check(ctx context.Context) error {
 	return checkProgram(ctx, path, t.cfg.SHA256, t.maxProgram)
 }
 
-// CheckModule reports why a module cannot be run, as far as its file tells.
+// CheckModule reports why a module cannot be run, as far as its file shows.
 func CheckModule(ctx context.Context, path, want string) error {
 	if info, err := os.Stat(path); err != nil {
 		return err
@@ -194,7 +194,7 @@ func (p *program) same() bool {
 }
 
 // begun is same after the start, and lets go of the file. A native program needs no further look then: it is what runs, and the kernel
-// lets nobody write to it. A script does.
+// lets no process write to it. A script does.
 func (p *program) begun() bool {
 	same := p.same()
 	p.close()

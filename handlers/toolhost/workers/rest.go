@@ -13,8 +13,8 @@ const (
 
 // rest returns how long the worker must be left alone before its next call, which is nearly always 0.
 //
-// A worker that takes requests before it has answered the last one, or on a system that does not tell when it takes them, may be one
-// answer ahead after a stray line, and stay so as long as each request comes before the answer that is still on its way. Whoever
+// A worker that takes requests before it has answered the last one, or on a system that does not report when it takes them, may be one
+// answer ahead after a stray line, and stay so as long as each request comes before the answer that is still on its way. A caller that
 // leaves it alone for as long as two calls take sees that answer. So a worker that had no such pause for some time gets one, and ask
 // looks for what came.
 func (w *worker) rest(now time.Time) (pause time.Duration) {

@@ -10,7 +10,7 @@ import (
 	"trunkline/handlers/toolhost/shim"
 )
 
-// Limits bound what a worker process may use; 0 leaves a resource as the server has it. Where toolhost §4.9 says MB, it is MiB here.
+// Limits bound what a worker process may use; 0 leaves a resource as the server has it. MB of toolhost §4.9 is MiB here.
 // Best effort: nothing is limited on systems other than Linux.
 type Limits = shim.Limits
 
@@ -22,7 +22,7 @@ type Spawner struct {
 	stop      sync.Once
 	compiling chan struct{} // has room for maxCompiles
 	sweep     sync.Once     // of what earlier servers left behind
-	watches   bool          // this system tells when a worker takes its request
+	watches   bool          // this system reports when a worker takes its request
 	census    census
 }
 

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch tells in which order a worker took its request and wrote to its stdout. Looking at both pipes cannot tell that: when the
+// watch reports in which order a worker took its request and wrote to its stdout. Looking at both pipes cannot show that: when the
 // reader of a reply is woken, a worker that wrote first and read then looks like one that did it the other way round. But the kernel
 // puts what happened on a list at the moment it happens, inside the call of the worker, and an epoll instance hands the list out in
 // that order.
@@ -67,7 +67,7 @@ func control(f *os.File, do func(fd uintptr) error) (err error) {
 }
 
 // look returns what happened since it was called last, without waiting: took, that the worker took what was sent last, and spoke, that
-// it wrote or closed its stdout; first, that it did that before it took anything. A nil watch knows nothing and says that all is as
+// it wrote or closed its stdout; first, that it did that before it took anything. A nil watch knows nothing and reports that all is as
 // it should be. It does not allocate.
 func (o *watch) look() (took, spoke, first bool) {
 	if o == nil {
@@ -124,7 +124,7 @@ func (o *watch) close() {
 	}
 }
 
-// canWatch tries whether this kernel tells the order, which is how it has always worked but is promised nowhere.
+// canWatch tries whether this kernel reports the order, which is how it has always worked but is promised nowhere.
 func canWatch() bool {
 	var in, out pipe
 	defer in.close()

@@ -4,7 +4,7 @@ package workers
 
 import "os"
 
-// watch is not there: no other system tells in which order the two ends of two pipes were used.
+// watch is not there: no other system reports in which order the two ends of two pipes were used.
 type watch struct{}
 
 func newWatch(_, _, _ *os.File) (*watch, error) { return nil, nil }

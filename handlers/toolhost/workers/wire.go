@@ -41,7 +41,7 @@ func appendRequest(dst []byte, c *tool.Call, stateless bool) []byte {
 	return append(dst, '}', '\n')
 }
 
-// parseReply reads a worker's reply and stores what it says about the state into c. bad is why it is no reply (parse_error), "" if it is
+// parseReply reads a worker's reply and stores what it contains about the state into c. bad is why it is no reply (parse_error), "" if it is
 // one; c has not changed otherwise. Nothing of line is kept. It allocates the output, an error's text, and changed slots.
 func parseReply(line []byte, c *tool.Call, stateless bool) (r tool.Result, bad string) {
 	var m [replyMembers]jsonx.Member
@@ -120,7 +120,7 @@ func status(m *jsonx.Member) tool.Status {
 	return tool.ParseStatus(jsonx.AppendUnescaped(room[:0], m.Raw))
 }
 
-// applyState stores what a reply says about the state. A worker that was not shown the state cannot mean to remove anything by not
+// applyState stores what a reply contains about the state. A worker that was not shown the state cannot mean to remove anything by not
 // naming it.
 func applyState(m *jsonx.Member, c *tool.Call, stateless bool) (bad string) {
 	switch m.Kind {

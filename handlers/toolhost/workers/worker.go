@@ -55,7 +55,7 @@ type worker struct {
 	buf    []byte // what was read of its stdout
 	served int
 	turn   turn
-	watch  *watch   // nil if nothing tells what came first
+	watch  *watch   // nil if nothing shows what came first
 	prog   *program // what it was started from
 
 	raw       syscall.RawConn // of out
@@ -162,7 +162,7 @@ func (w *worker) await() {
 	<-w.silent
 }
 
-// kill ends the process and its group; the first reason given is the one that is told.
+// kill ends the process and its group; the first reason given is the one that is reported.
 func (w *worker) kill(reason string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -269,7 +269,7 @@ func (w *worker) seen() (reason string) {
 // fresh reports whether the worker has not answered yet.
 func (w *worker) fresh() bool { return w.served == 0 }
 
-// proven reports whether the worker is the program that was hashed, as far as its first reply can tell.
+// proven reports whether the worker is the program that was hashed, as far as its first reply can show.
 func (w *worker) proven() bool { return !w.fresh() || w.prog.same() }
 
 // closePipes closes what is left of the worker's stdin and stdout. It may be called again.

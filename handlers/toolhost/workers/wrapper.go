@@ -10,7 +10,7 @@ import (
 // Wrapper is a command that programs are started through, as one that confines them: their path and their arguments follow its own. It
 // has to execute them, and must neither leave the process group nor use its standard streams. The zero Wrapper is none.
 type Wrapper struct {
-	// Command is the wrapper and its arguments: a path, or a bare name that is looked up in Path. No tool's environment has a say in it.
+	// Command is the wrapper and its arguments: a path, or a bare name that is looked up in Path. No tool's environment changes it.
 	Command []string
 	// Path is as the variable PATH is.
 	Path string
