@@ -7,6 +7,7 @@ import (
 
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
+	"trunkline/codec/wire"
 	"trunkline/engine/link"
 )
 
@@ -189,6 +190,16 @@ func TestListingOfAClosedConnectionStops(t *testing.T) {
 	l.walk()
 	if l.count != 0 {
 		t.Errorf("went on for %d processes after the connection was gone", l.count)
+	}
+}
+
+// TestPanicBesideTheLoopIsInternal: the connection gets an answer, and the server goes on (D11).
+func TestPanicBesideTheLoopIsInternal(t *testing.T) {
+	r := newRig(t, Config{})
+	got := r.svc.recoverPanic([]byte("x"), func() []byte { panic("broken") })
+	want := appendErrorFrame(nil, []byte("x"), wire.Internal, "Internal error", mpack.Extras{})
+	if string(got) != string(want) {
+		t.Errorf("got %x, want %x", got, want)
 	}
 }
 
