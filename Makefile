@@ -91,7 +91,7 @@ vet: ## go vet (and staticcheck, when installed)
 	@if command -v staticcheck >/dev/null; then staticcheck ./...; fi
 
 .PHONY: lint
-lint: ## the repository's own rules: imports, sizes, docs, words, package state
+lint: ## the repository's own rules: imports, sizes, docs, words, package state, unused names
 	@$(SHIPPED) $(GO) test -count=1 ./cmd/trunkline/internal/lint
 
 .PHONY: race

@@ -68,12 +68,12 @@
 // moments. Each part has the index of its last record: Apply ignores records up to it. A process
 // that was not there when its slot was copied is not in the snapshot; the records up to the end of
 // the snapshot are replayed leniently for that reason, see Lenient. Recovery keeps no queue, no
-// lists and no creation order until FinishLoad sorts them once: so the records of one process
+// lists and no creation order until finishLoad sorts them once: so the records of one process
 // concern nothing else, and several goroutines can take back the state together, see
 // Kernel.Recover.
 //
 // A record of a snapshot is framed like a change, with a length of 3 bytes that is at most
-// MaxSnapshotRecordLen. The first is begin, the last end, which counts the others.
+// maxSnapshotRecordLen. The first is begin, the last end, which counts the others.
 //
 //	1 begin        uint created, uint ready_seq, int now, uint index of the defaults, 14 x uint quota
 //	2 process      str pid, str request_id, str user_id, str session_id, byte state,

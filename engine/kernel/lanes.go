@@ -12,7 +12,7 @@ import (
 
 // Recovery restores a kernel along several lanes at once. One goroutine, the owner's, routes the
 // records in order; one goroutine at a time works off each lane, in the order of its records. The
-// result is that of LoadSnapshotRecord, Lenient, Apply and FinishLoad in one goroutine: a process
+// result is that of loadSnapshotRecord, Lenient, Apply and finishLoad in one goroutine: a process
 // and a user belong to one lane each, and what concerns all of them Route decides in order, or it
 // has no order. Until Finish, which ends it, the kernel may only be counted.
 type Recovery struct {
@@ -88,13 +88,13 @@ func (r *Recovery) Route(rec []byte, index uint64) (store.Route, error) {
 	return r.routeChange(rec, index)
 }
 
-// routeSnapshot takes one record of a snapshot, as LoadSnapshotRecord does, or returns the lane
+// routeSnapshot takes one record of a snapshot, as loadSnapshotRecord does, or returns the lane
 // that takes it.
 func (r *Recovery) routeSnapshot(rec []byte) (store.Route, error) {
 	kind, d, err := parseSnapshotRecord(rec)
 	k := r.k
 	if err != nil || kind != snapshotProcess && kind != snapshotLog || !k.recovery.loading || k.recovery.ended {
-		return store.Route{Lane: store.NoLane}, k.LoadSnapshotRecord(rec)
+		return store.Route{Lane: store.NoLane}, k.loadSnapshotRecord(rec)
 	}
 	id := d.str()
 	if kind == snapshotLog {
@@ -266,7 +266,7 @@ func (l *Lane) Warm(hashes []uint64) (sum uint32) {
 	return sum
 }
 
-// Finish ends the recovery as FinishLoad does: then everything may be called. No lane may be at
+// Finish ends the recovery as finishLoad does: then everything may be called. No lane may be at
 // work. latest is the latest Mono reading of all applied changes, stamps of requests included.
 func (r *Recovery) Finish() (latest int64, err error) {
 	for _, l := range r.lanes {
@@ -274,7 +274,7 @@ func (r *Recovery) Finish() (latest int64, err error) {
 		latest = max(latest, l.latest)
 	}
 	r.lanes = nil
-	err = r.k.FinishLoad()
+	err = r.k.finishLoad()
 	return max(latest, r.k.Latest()), err
 }
 

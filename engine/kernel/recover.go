@@ -12,7 +12,7 @@ type recovery struct {
 // Lenient begins the replay of the records that were written while the snapshot was: those up to
 // index upTo. For Apply the subject of a change may then be missing, because the snapshot saw it
 // gone, and sequences may come out of order. A change must still fit the process that it meets.
-// FinishLoad ends it. Until then only Apply and LoadSnapshotRecord may be called.
+// finishLoad ends it. Until then only Apply and loadSnapshotRecord may be called.
 func (k *Kernel) Lenient(upTo uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -20,12 +20,12 @@ func (k *Kernel) Lenient(upTo uint64) {
 	k.loosen()
 }
 
-// LoadSnapshotRecord restores one record of a snapshot. All of them, in the order of WriteSnapshot,
+// loadSnapshotRecord restores one record of a snapshot. All of them, in the order of WriteSnapshot,
 // go into a new kernel, whose limits may differ. Then come Lenient, with the index of the last
 // record before WriteSnapshot returned, Apply with every record behind the last index when
-// WriteSnapshot was called, and FinishLoad. After an error, which is errBadSnapshot, the kernel is
+// WriteSnapshot was called, and finishLoad. After an error, which is errBadSnapshot, the kernel is
 // of no use.
-func (k *Kernel) LoadSnapshotRecord(rec []byte) error {
+func (k *Kernel) loadSnapshotRecord(rec []byte) error {
 	kind, d, err := parseSnapshotRecord(rec)
 	if err != nil {
 		return err
@@ -104,10 +104,10 @@ func (k *Kernel) loadRow(d *changeReader) error {
 	return nil
 }
 
-// FinishLoad ends the recovery: it checks that a snapshot, if any was loaded, was whole, and builds
+// finishLoad ends the recovery: it checks that a snapshot, if any was loaded, was whole, and builds
 // the queue, the leases, the completed and the creation order. From then on Apply is strict and
 // everything may be called. Without a snapshot and without Lenient it does nothing.
-func (k *Kernel) FinishLoad() error {
+func (k *Kernel) finishLoad() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.recovery.loading && !k.recovery.ended {
@@ -122,7 +122,7 @@ func (k *Kernel) FinishLoad() error {
 }
 
 // Latest returns the latest Mono reading that the kernel has seen. Who recovers it keeps Mono
-// running from there. Stamps of requests that Apply was given after FinishLoad are not among them.
+// running from there. Stamps of requests that Apply was given after finishLoad are not among them.
 func (k *Kernel) Latest() int64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()

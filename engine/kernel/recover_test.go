@@ -104,7 +104,7 @@ func TestApplyPassesOverWhatIsKnown(t *testing.T) {
 	f(26, absent, false, errNotApplicable)
 	f(27, drop, false, errNotApplicable)
 	f(28, Change{Kind: ChangeCreate, PID: []byte("x"), Seq: 5}, false, errNotApplicable)
-	if err := k.FinishLoad(); err != nil {
+	if err := k.finishLoad(); err != nil {
 		t.Fatal(err)
 	}
 	f(25, absent, false, errNotApplicable)
@@ -127,13 +127,13 @@ func TestLenientOverALivingKernel(t *testing.T) {
 		if i%50 == 0 {
 			before := k.stateDigest()
 			k.Lenient(0)
-			if err := k.FinishLoad(); err != nil || k.stateDigest() != before {
+			if err := k.finishLoad(); err != nil || k.stateDigest() != before {
 				t.Fatalf("after %d: %v", i, err)
 			}
 		}
 	}
 	before := k.stateDigest()
-	if err := k.FinishLoad(); err != nil || k.stateDigest() != before {
+	if err := k.finishLoad(); err != nil || k.stateDigest() != before {
 		t.Error("ending nothing changed something")
 	}
 }

@@ -10,11 +10,11 @@ import (
 // snapshotVersion is the format version; another one is refused.
 const snapshotVersion = 1
 
-// MaxSnapshotRecordLen bounds the encoded length of a snapshot's record. The largest, a log of maxStamps stamps within an hour,
+// maxSnapshotRecordLen bounds the encoded length of a snapshot's record. The largest, a log of maxStamps stamps within an hour,
 // needs about half of it.
-const MaxSnapshotRecordLen = 256 << 10
+const maxSnapshotRecordLen = 256 << 10
 
-// snapshotLenBytes is the size of the length in front of a record: a uvarint with room for MaxSnapshotRecordLen, not minimal.
+// snapshotLenBytes is the size of the length in front of a record: a uvarint with room for maxSnapshotRecordLen, not minimal.
 const snapshotLenBytes = 3
 
 // errBadSnapshot means that a snapshot cannot be loaded: it is damaged, incomplete, or of another version.
@@ -137,7 +137,7 @@ func appendSnapshotEnd(dst []byte, processes, logs uint64) []byte {
 func parseSnapshotRecord(rec []byte) (kind snapshotKind, fields changeReader, err error) {
 	n, w := binary.Uvarint(rec)
 	switch {
-	case w <= 0 || n < 2 || n > MaxSnapshotRecordLen || n != uint64(len(rec)-w):
+	case w <= 0 || n < 2 || n > maxSnapshotRecordLen || n != uint64(len(rec)-w):
 		return 0, fields, fmt.Errorf("%w: record of %d bytes has length %d", errBadSnapshot, len(rec), n)
 	case rec[w] != snapshotVersion:
 		return 0, fields, fmt.Errorf("%w: version %d", errBadSnapshot, rec[w])

@@ -15,11 +15,11 @@ import (
 func load(records ...[]byte) (*Kernel, error) {
 	k := New(Config{Shards: minShards})
 	for _, rec := range records {
-		if err := k.LoadSnapshotRecord(rec); err != nil {
+		if err := k.loadSnapshotRecord(rec); err != nil {
 			return k, err
 		}
 	}
-	return k, k.FinishLoad()
+	return k, k.finishLoad()
 }
 
 func unhex(t testing.TB, s string) []byte {
@@ -172,7 +172,7 @@ func TestSnapshotLimits(t *testing.T) {
 	}
 	longest := 0
 	p := journal.photograph(t, k, func(rec []byte) { longest = max(longest, len(rec)) })
-	if longest < maxStamps || longest > MaxSnapshotRecordLen/2 {
+	if longest < maxStamps || longest > maxSnapshotRecordLen/2 {
 		t.Errorf("longest record: %d bytes", longest)
 	}
 	back, err := journal.recovered(p, cfg)
@@ -219,18 +219,18 @@ func FuzzLoadSnapshotRecord(f *testing.F) {
 		begin := appendSnapshotBegin(nil, &snapshotGlobals{defaults: BuiltinQuota()})
 		kind, _, _ := parseSnapshotRecord(in)
 		if kind != snapshotBegin {
-			_ = k.LoadSnapshotRecord(begin)
+			_ = k.loadSnapshotRecord(begin)
 		}
-		if k.LoadSnapshotRecord(in) != nil {
+		if k.loadSnapshotRecord(in) != nil {
 			return
 		}
 		if kind == snapshotEnd {
 			return
 		}
-		if err := k.LoadSnapshotRecord(appendSnapshotEnd(nil, k.recovery.processes, k.recovery.logs)); err != nil {
+		if err := k.loadSnapshotRecord(appendSnapshotEnd(nil, k.recovery.processes, k.recovery.logs)); err != nil {
 			t.Fatal(err)
 		}
-		if err := k.FinishLoad(); err != nil {
+		if err := k.finishLoad(); err != nil {
 			t.Fatal(err)
 		}
 		var records [][]byte

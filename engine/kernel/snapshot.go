@@ -7,12 +7,12 @@ const snapshotBatch = 128
 const snapshotBytes = 64 << 10
 
 // WriteSnapshot calls write with the records of a snapshot (see the package comment) in order. A
-// record is at most MaxSnapshotRecordLen bytes and lent for the call. No lock is held during the
+// record is at most maxSnapshotRecordLen bytes and lent for the call. No lock is held during the
 // call: write may be slow, and others may use the kernel. A batch of rows at a time is copied under
 // the scheduling lock and a shard's.
 //
 // The snapshot holds the effects of every record that the journal had when WriteSnapshot was
-// called, and of later ones that met rows which were not copied yet. LoadSnapshotRecord restores
+// called, and of later ones that met rows which were not copied yet. loadSnapshotRecord restores
 // it. The order of processes that completed at the same instant is that of the records: it is kept
 // only if Config.Journal returns indexes. WriteSnapshot stops at the first error of write and
 // returns it.

@@ -57,7 +57,7 @@ func (t *tape) recovered(p photo, cfg Config) (*Kernel, error) {
 	cfg.Journal = nil
 	k := New(cfg)
 	for i, rec := range p.records {
-		if err := k.LoadSnapshotRecord(rec); err != nil {
+		if err := k.loadSnapshotRecord(rec); err != nil {
 			return nil, fmt.Errorf("record %d: %w", i, err)
 		}
 	}
@@ -71,7 +71,7 @@ func (t *tape) recovered(p photo, cfg Config) (*Kernel, error) {
 			return nil, err
 		}
 	}
-	return k, k.FinishLoad()
+	return k, k.finishLoad()
 }
 
 // deed is one operation of a random program.

@@ -168,7 +168,7 @@ func warm(lane Lane, tasks []task) {
 // room returns the bundle to put n more bytes into. It does not move while it is filled.
 func (p *lanes) room(n int) (*bundle, error) {
 	if n > MaxLaneRecord {
-		return nil, fmt.Errorf("%w: %d bytes", ErrBadRecord, n)
+		return nil, fmt.Errorf("%w: %d bytes", errBadRecord, n)
 	}
 	if p.open != nil && len(p.open.buf)+n > MaxLaneRecord {
 		if err := p.send(); err != nil {

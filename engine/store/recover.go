@@ -142,11 +142,11 @@ func (l *loader) settle() error {
 // take puts a record into a bundle.
 func (l *loader) take(i journal.Index, rec []byte) error {
 	if len(rec) == 0 {
-		return fmt.Errorf("%w: it is empty", ErrBadRecord)
+		return fmt.Errorf("%w: it is empty", errBadRecord)
 	}
 	m := l.machines[rec[0]]
 	if m == nil {
-		return fmt.Errorf("%w: tag %q", ErrBadRecord, rec[0])
+		return fmt.Errorf("%w: tag %q", errBadRecord, rec[0])
 	}
 	if m.Ordered != nil && len(rec) > MaxLaneRecord { // in place: nothing else needs so much room
 		if err := l.lanes.drain(); err != nil {

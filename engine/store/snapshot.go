@@ -28,8 +28,8 @@ const SnapshotCheck = 100 * time.Millisecond
 // pipeline, and some room.
 const maxSnapshotRecord = journal.MaxRecordBytes
 
-// ErrBadRecord: a record, of the log or of a snapshot, is not one of the store.
-var ErrBadRecord = errors.New("cannot parse change")
+// errBadRecord: a record, of the log or of a snapshot, is not one of the store.
+var errBadRecord = errors.New("cannot parse change")
 
 // Snapshot writes the present state into the journal, so that a restart need not replay what came
 // before. Requests go on meanwhile.
@@ -147,7 +147,7 @@ func (r *snapshotReader) next() (tag byte, rec []byte, err error) {
 	case err != nil:
 		return 0, nil, fmt.Errorf("cannot read the snapshot: %w", noEOF(err))
 	case n == 0 || n > maxSnapshotRecord || r.ended:
-		return 0, nil, fmt.Errorf("cannot read the snapshot: %w: a snapshot record of %d bytes", ErrBadRecord, n)
+		return 0, nil, fmt.Errorf("cannot read the snapshot: %w: a snapshot record of %d bytes", errBadRecord, n)
 	}
 	r.read += n + uint64(len(binary.AppendUvarint(make([]byte, 0, binary.MaxVarintLen64), n)))
 	if n > snapshotRead {
@@ -168,7 +168,7 @@ func (r *snapshotReader) next() (tag byte, rec []byte, err error) {
 }
 
 func badTag(tag byte) error {
-	return fmt.Errorf("%w: a snapshot record with the tag %q", ErrBadRecord, tag)
+	return fmt.Errorf("%w: a snapshot record with the tag %q", errBadRecord, tag)
 }
 
 func noEOF(err error) error {

@@ -11,8 +11,8 @@ import (
 
 // Defaults of Config.
 const (
-	DefaultSnapshotBytes    = 64 << 20
-	DefaultSnapshotInterval = 10 * time.Minute
+	defaultSnapshotBytes    = 64 << 20
+	defaultSnapshotInterval = 10 * time.Minute
 )
 
 // Config is what a store is made of. Zero fields take the defaults.
@@ -90,10 +90,10 @@ const keptBuffer = 4 << 10
 // New returns a store that writes nothing until Recover.
 func New(cfg Config) *Store {
 	if cfg.SnapshotBytes == 0 {
-		cfg.SnapshotBytes = DefaultSnapshotBytes
+		cfg.SnapshotBytes = defaultSnapshotBytes
 	}
 	if cfg.SnapshotInterval == 0 {
-		cfg.SnapshotInterval = DefaultSnapshotInterval
+		cfg.SnapshotInterval = defaultSnapshotInterval
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

@@ -23,7 +23,7 @@ var errFull = errors.New("cannot serve: connection limit reached")
 // Config is what the owner of a server's connections needs. Open is required; zero values of the
 // rest stand for the defaults named there.
 type Config struct {
-	// MaxConnections is kernel.max_connections; zero stands for DefaultMaxConnections.
+	// MaxConnections is kernel.max_connections; zero stands for defaultMaxConnections.
 	MaxConnections int
 	// Files counts the descriptors of connections; nil: they are not counted.
 	Files  *Files

@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// MaxPingPayload bounds the value that Ping returns, in bytes of its smallest encoding: room
+	// maxPingPayload bounds the value that Ping returns, in bytes of its smallest encoding: room
 	// for a clock reading or an identifier.
-	MaxPingPayload = 1024
+	maxPingPayload = 1024
 	// widest is the size of the largest encoding of a value that fits one byte.
 	widest = 9
 	// maxInFlight is how many unanswered requests of a connection a server has to read (kernel-ipc
@@ -39,10 +39,10 @@ func ping(t *turn) wire.Code {
 			payload = raw
 		}
 	}
-	if len(payload) <= widest*MaxPingPayload {
+	if len(payload) <= widest*maxPingPayload {
 		t.msg = mpack.AppendValue(t.msg[:0], payload)
 	}
-	if len(payload) > widest*MaxPingPayload || len(t.msg) > MaxPingPayload {
+	if len(payload) > widest*maxPingPayload || len(t.msg) > maxPingPayload {
 		t.bad("payload", " exceeds 1024 bytes")
 		return wire.InvalidArgument
 	}

@@ -63,8 +63,8 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// DefaultAnswerBytes is the default of Config.AnswerBufferBytes: as much as a stream may have waiting.
-const DefaultAnswerBytes = 16 << 20
+// defaultAnswerBytes is the default of Config.AnswerBufferBytes: as much as a stream may have waiting.
+const defaultAnswerBytes = 16 << 20
 
 // DefaultFramesPerTurn is how many frames one connection may have executed before others get their turn (kernel-ipc §2.5).
 const DefaultFramesPerTurn = 256
@@ -89,7 +89,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.UnsentBytes, link.DefaultUnsentBytes)
 	setDefault(&c.TurnBytes, link.DefaultTurnBytes)
 	setDefault(&c.FramesPerTurn, DefaultFramesPerTurn)
-	setDefault(&c.AnswerBufferBytes, DefaultAnswerBytes)
+	setDefault(&c.AnswerBufferBytes, defaultAnswerBytes)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

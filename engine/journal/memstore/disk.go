@@ -11,8 +11,8 @@ import (
 	"trunkline/engine/journal"
 )
 
-// ErrInjected is the error of a write that fails without an error of its own.
-var ErrInjected = errors.New("injected failure")
+// errInjected is the error of a write that fails without an error of its own.
+var errInjected = errors.New("injected failure")
 
 // errGone is what the store of a crashed process gives.
 var errGone = errors.New("cannot use store: it was closed, or its disk crashed")
@@ -167,12 +167,12 @@ func (d *Disk) Delay(each time.Duration) {
 }
 
 // FailAt has the n-th write from now on fail, counted from 1, and every one after it: blocks,
-// chunks, commits and syncs count. n <= 0 ends it. A nil error means ErrInjected.
+// chunks, commits and syncs count. n <= 0 ends it. A nil error means errInjected.
 func (d *Disk) FailAt(n int, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err == nil {
-		err = ErrInjected
+		err = errInjected
 	}
 	d.writes, d.failAt, d.failWith = 0, n, err
 }

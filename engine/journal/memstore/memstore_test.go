@@ -139,7 +139,7 @@ func TestFailAt(t *testing.T) {
 		}
 	}
 	d.FailAt(1, nil)
-	if err := s.Sync(); err != ErrInjected {
+	if err := s.Sync(); err != errInjected {
 		t.Errorf("sync: %v", err)
 	}
 	d.FailAt(0, nil)
