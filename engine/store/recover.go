@@ -37,6 +37,12 @@ func (s *Store) Recover(log *journal.Log, o RecoverOptions) error {
 	var parallel Parallel
 	for i := range s.cfg.Machines {
 		m := &s.cfg.Machines[i]
+		switch {
+		case m.Tag == clockTag || m.Tag == endTag || l.machines[m.Tag] != nil:
+			return fmt.Errorf("cannot join a machine: tag %q is in use", m.Tag)
+		case (m.Parallel == nil) == (m.Ordered == nil), m.Parallel != nil && parallel != nil:
+			return fmt.Errorf("cannot join the machine with tag %q: it is Ordered, or the only Parallel one", m.Tag)
+		}
 		l.machines[m.Tag] = m
 		if m.Parallel != nil {
 			parallel = m.Parallel
