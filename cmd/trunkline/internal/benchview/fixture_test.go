@@ -113,7 +113,7 @@ func totalOf(in []loadgen.Sample) loadgen.Sample {
 		t.add(s)
 	}
 	total := t.sum
-	total.To = in[len(in)-1].To
+	total.InFlight = 0 // all requests have ended
 	return total
 }
 

@@ -50,11 +50,10 @@ func measuredIntervals(r *loadgen.Result) []loadgen.Sample {
 	if n < 2 || in[n-1].To-in[n-1].From > (in[n-2].To-in[n-2].From)/2 {
 		return in
 	}
-	both := newTally()
-	both.add(in[n-2])
-	both.add(in[n-1])
-	joined := both.sum
-	joined.From, joined.To, joined.InFlight = in[n-2].From, in[n-1].To, in[n-1].InFlight
+	joined := loadgen.NewSample(nil)
+	joined.Add(&in[n-2])
+	joined.Add(&in[n-1])
+	joined.From = in[n-2].From
 	return append(slices.Clone(in[:n-2]), joined)
 }
 

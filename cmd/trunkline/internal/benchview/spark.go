@@ -1,6 +1,9 @@
 package benchview
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // sparks are the eighths of a cell, from the least.
 var sparks = [...]rune{'▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'}
@@ -26,18 +29,10 @@ func sparkline(values []float64, width int) (line string, top float64) {
 // joinByMax returns at most n values: neighbours are joined by their maximum, so that no spike is
 // lost.
 func joinByMax(values []float64, n int) []float64 {
-	if n <= 0 {
-		return nil
-	}
-	if len(values) <= n {
-		return values
-	}
-	out := make([]float64, n)
-	for i := range out {
-		from, to := i*len(values)/n, (i+1)*len(values)/n
-		for _, v := range values[from:to] {
-			out[i] = max(out[i], v)
-		}
+	parts := groups(len(values), max(n, 0))
+	out := make([]float64, len(parts))
+	for i, g := range parts {
+		out[i] = slices.Max(values[g.from:g.to])
 	}
 	return out
 }

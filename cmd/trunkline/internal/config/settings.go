@@ -3,6 +3,7 @@ package config
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"trunkline/engine/obs"
 )
@@ -36,24 +37,43 @@ const (
 )
 
 // table is the list of all settings in the order shown to people; it is never written.
-var table = slices.Concat(kernelSettings, httpSettings, toolhostSettings, otherSettings)
+var table = slices.Concat(
+	accessSettings(func(c *Config) *Access { return &c.Kernel.Access }, setting{key: "kernel.listen_addr", def: "127.0.0.1:50051",
+		help: "addresses, comma separated: host:port or unix:///path"}, "TCP listeners into", ""),
+	kernelSettings,
+	accessSettings(func(c *Config) *Access { return &c.HTTP.Access }, setting{key: "http.listen_addr", def: "127.0.0.1:50080", optional: true,
+		help: "addresses of the envelope exchange over HTTP, comma separated: host:port or unix:///path; empty switches it off"},
+		"HTTP over TCP into HTTPS,", ""),
+	httpSettings,
+	accessSettings(func(c *Config) *Access { return &c.Toolhost.Access }, setting{key: "toolhost.listen_addr", def: "", optional: true,
+		help: "addresses of the tool server, comma separated: host:port or unix:///path; empty switches it off"},
+		"TCP listeners into", "; MACHINA_API_TOKEN must be set all the same"),
+	toolhostSettings,
+	otherSettings)
+
+// accessSettings returns the rows of a section's Access. listen is the one of its listen_addr,
+// without the field. What the key does to the listeners and what else insecure_bind needs differ
+// between the sections.
+func accessSettings(of func(*Config) *Access, listen setting, tls, bind string) []setting {
+	section := strings.TrimSuffix(listen.key, "listen_addr")
+	listen.at = func(c *Config) any { return &of(c).ListenAddr }
+	return []setting{listen,
+		{key: section + "tls_cert_file", def: "",
+			help: "server certificate, PEM; with the key it turns " + tls + " TLS 1.3",
+			at:   func(c *Config) any { return &of(c).TLSCertFile }},
+		{key: section + "tls_key_file", def: "",
+			help: "private key of the server certificate, PEM",
+			at:   func(c *Config) any { return &of(c).TLSKeyFile }},
+		{key: section + "tls_client_ca_file", def: "",
+			help: "certificate authorities of clients, PEM; clients must then show a certificate",
+			at:   func(c *Config) any { return &of(c).TLSClientCAFile }},
+		{key: section + "insecure_bind", def: false,
+			help: "allow an address beyond loopback without TLS and client certificates" + bind,
+			at:   func(c *Config) any { return &of(c).InsecureBind }},
+	}
+}
 
 var kernelSettings = []setting{
-	{key: "kernel.listen_addr", def: "127.0.0.1:50051",
-		help: "addresses, comma separated: host:port or unix:///path",
-		at:   func(c *Config) any { return &c.Kernel.ListenAddr }},
-	{key: "kernel.tls_cert_file", def: "",
-		help: "server certificate, PEM; with the key it turns TCP listeners into TLS 1.3",
-		at:   func(c *Config) any { return &c.Kernel.TLSCertFile }},
-	{key: "kernel.tls_key_file", def: "",
-		help: "private key of the server certificate, PEM",
-		at:   func(c *Config) any { return &c.Kernel.TLSKeyFile }},
-	{key: "kernel.tls_client_ca_file", def: "",
-		help: "certificate authorities of clients, PEM; clients must then show a certificate",
-		at:   func(c *Config) any { return &c.Kernel.TLSClientCAFile }},
-	{key: "kernel.insecure_bind", def: false,
-		help: "allow an address beyond loopback without TLS and client certificates",
-		at:   func(c *Config) any { return &c.Kernel.InsecureBind }},
 	{key: "kernel.loops", def: 0, min: 0, max: 1024,
 		help: "event loops; 0 chooses by the number of processors",
 		at:   func(c *Config) any { return &c.Kernel.Loops }},

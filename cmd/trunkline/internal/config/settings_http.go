@@ -7,21 +7,6 @@ const (
 )
 
 var httpSettings = []setting{
-	{key: "http.listen_addr", def: "127.0.0.1:50080", optional: true,
-		help: "addresses of the envelope exchange over HTTP, comma separated: host:port or unix:///path; empty switches it off",
-		at:   func(c *Config) any { return &c.HTTP.ListenAddr }},
-	{key: "http.tls_cert_file", def: "",
-		help: "server certificate, PEM; with the key it turns HTTP over TCP into HTTPS, TLS 1.3",
-		at:   func(c *Config) any { return &c.HTTP.TLSCertFile }},
-	{key: "http.tls_key_file", def: "",
-		help: "private key of the server certificate, PEM",
-		at:   func(c *Config) any { return &c.HTTP.TLSKeyFile }},
-	{key: "http.tls_client_ca_file", def: "",
-		help: "certificate authorities of clients, PEM; clients must then show a certificate",
-		at:   func(c *Config) any { return &c.HTTP.TLSClientCAFile }},
-	{key: "http.insecure_bind", def: false,
-		help: "allow an address beyond loopback without TLS and client certificates",
-		at:   func(c *Config) any { return &c.HTTP.InsecureBind }},
 	{key: keyMaxBody, def: 5242880, min: 1, max: maxFrame,
 		help: "largest body of a request, and largest input of the commands process, create, can-continue, result, validate",
 		at:   func(c *Config) any { return &c.HTTP.MaxBodyBytes }},

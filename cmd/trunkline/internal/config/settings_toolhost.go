@@ -29,21 +29,6 @@ const (
 )
 
 var toolhostSettings = []setting{
-	{key: "toolhost.listen_addr", def: "", optional: true,
-		help: "addresses of the tool server, comma separated: host:port or unix:///path; empty switches it off",
-		at:   func(c *Config) any { return &c.Toolhost.ListenAddr }},
-	{key: "toolhost.tls_cert_file", def: "",
-		help: "server certificate, PEM; with the key it turns TCP listeners into TLS 1.3",
-		at:   func(c *Config) any { return &c.Toolhost.TLSCertFile }},
-	{key: "toolhost.tls_key_file", def: "",
-		help: "private key of the server certificate, PEM",
-		at:   func(c *Config) any { return &c.Toolhost.TLSKeyFile }},
-	{key: "toolhost.tls_client_ca_file", def: "",
-		help: "certificate authorities of clients, PEM; clients must then show a certificate",
-		at:   func(c *Config) any { return &c.Toolhost.TLSClientCAFile }},
-	{key: "toolhost.insecure_bind", def: false,
-		help: "allow an address beyond loopback without TLS and client certificates; MACHINA_API_TOKEN must be set all the same",
-		at:   func(c *Config) any { return &c.Toolhost.InsecureBind }},
 	{key: "toolhost.max_connections", def: 4096, min: 1, max: maxCount,
 		help: "open connections; one more gets an error and is closed",
 		at:   func(c *Config) any { return &c.Toolhost.MaxConnections }},

@@ -91,9 +91,7 @@ func (a *account) mergeInto(s *Sample, shares []Share) {
 		m := s.ByMethod[shares[i].Name]
 		m.Done += t.done
 		m.Failed += t.failed
-		if t.latency != nil {
-			m.Latency.Merge(t.latency)
-		}
+		merge(m.Latency, t.latency)
 	}
 	for code, n := range a.errors {
 		addError(s.Errors, code, *n)
@@ -136,8 +134,8 @@ func (a *account) clear() {
 	*a = account{methods: a.methods, errors: a.errors}
 }
 
-// newSample returns an empty sample with every method of the mix.
-func newSample(shares []Share) Sample {
+// NewSample returns an empty sample with these methods.
+func NewSample(shares []Share) Sample {
 	s := Sample{Latency: NewHistogram(), ByMethod: make(map[string]*MethodSample, len(shares)), Errors: make(map[string]int64)}
 	for _, share := range shares {
 		s.ByMethod[share.Name] = &MethodSample{Latency: NewHistogram()}
@@ -145,9 +143,9 @@ func newSample(shares []Share) Sample {
 	return s
 }
 
-// add adds a later sample to one that ends where the other begins; histograms that s does not have
-// are left out.
-func (s *Sample) add(next *Sample) {
+// Add adds a later sample to one that ends where the other begins. Methods that s does not have yet
+// are added, up to MaxShares; histograms that it does not have are left out.
+func (s *Sample) Add(next *Sample) {
 	s.To = next.To
 	s.Due += next.Due
 	s.Sent += next.Sent
@@ -158,16 +156,28 @@ func (s *Sample) add(next *Sample) {
 	s.Bytes.Received += next.Bytes.Received
 	s.Lost += next.Lost
 	s.Late += next.Late
-	s.Latency.Merge(next.Latency)
+	merge(s.Latency, next.Latency)
 	for name, m := range next.ByMethod {
 		mine := s.ByMethod[name]
+		switch {
+		case m == nil || mine == nil && len(s.ByMethod) >= MaxShares:
+			continue
+		case mine == nil:
+			mine = &MethodSample{Latency: NewHistogram()}
+			s.ByMethod[name] = mine
+		}
 		mine.Done += m.Done
 		mine.Failed += m.Failed
-		if mine.Latency != nil && m.Latency != nil {
-			mine.Latency.Merge(m.Latency)
-		}
+		merge(mine.Latency, m.Latency)
 	}
 	for code, n := range next.Errors {
 		addError(s.Errors, code, n)
+	}
+}
+
+// merge adds a histogram to another one, where there are both.
+func merge(into, from *hdrhistogram.Histogram) {
+	if into != nil && from != nil && from.TotalCount() > 0 {
+		into.Merge(from)
 	}
 }

@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"maps"
 	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
@@ -19,7 +20,7 @@ type collector struct {
 
 // collect observes the run until done.
 func (g *generator) collect(done <-chan struct{}, observe func(Sample)) *Result {
-	c := &collector{g: g, result: &Result{Plan: g.plan, Start: g.begin.Add(g.plan.Warmup), Total: newSample(g.plan.Mix)}}
+	c := &collector{g: g, result: &Result{Plan: g.plan, Start: g.begin.Add(g.plan.Warmup), Total: NewSample(g.plan.Mix)}}
 	for range g.shards {
 		c.spare = append(c.spare, newAccount(len(g.plan.Mix)))
 	}
@@ -72,7 +73,7 @@ func (c *collector) turn(now int64) Sample {
 	now = max(now, c.from)
 	s := c.sample(now)
 	if c.which == measuring && (s.To > s.From || s.Sent+s.Done+s.Failed > 0) {
-		c.result.Total.add(&s)
+		c.result.Total.Add(&s)
 		c.kept.add(&s)
 	}
 	if now >= c.g.warm {
@@ -84,7 +85,7 @@ func (c *collector) turn(now int64) Sample {
 
 func (c *collector) sample(now int64) Sample {
 	g := c.g
-	s := newSample(g.plan.Mix)
+	s := NewSample(g.plan.Mix)
 	s.From, s.To = time.Duration(c.from-g.warm), time.Duration(now-g.warm)
 	for i, shard := range g.shards {
 		a, inFlight := shard.take(c.which, c.spare[i])
@@ -128,7 +129,7 @@ func (k *keeper) add(s *Sample) {
 	if k.n == 0 {
 		k.begun = withoutMethods(s)
 	} else {
-		k.begun.add(s)
+		k.begun.Add(s)
 	}
 	if k.n++; k.n < k.group {
 		return
@@ -162,7 +163,7 @@ func join(s Sample, next *Sample) Sample {
 	full := NewHistogram()
 	full.Merge(s.Latency)
 	s.Latency = full
-	s.add(next)
+	s.Add(next)
 	s.Latency = shorten(full)
 	return s
 }
@@ -186,10 +187,7 @@ func withoutMethods(s *Sample) Sample {
 	for name, m := range s.ByMethod {
 		c.ByMethod[name] = &MethodSample{Done: m.Done, Failed: m.Failed}
 	}
-	c.Errors = make(map[string]int64, len(s.Errors))
-	for code, n := range s.Errors {
-		c.Errors[code] = n
-	}
+	c.Errors = maps.Clone(s.Errors)
 	return c
 }
 

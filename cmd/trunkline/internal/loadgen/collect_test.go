@@ -21,15 +21,15 @@ func TestLimitOfErrorKinds(t *testing.T) {
 	fail(b, 0, []byte("of another shard"))
 	fail(b, 0, []byte("code 3"))
 	shares := []Share{{Name: "m"}}
-	s := newSample(shares)
+	s := NewSample(shares)
 	a.mergeInto(&s, shares)
 	b.mergeInto(&s, shares)
 	if len(s.Errors) != MaxErrorKinds+1 || s.Errors[OtherErrors] != 2 || s.Errors["code 3"] != 3 || s.Failed != MaxErrorKinds+4 {
 		t.Errorf("%d: %v", len(s.Errors), s.Errors)
 	}
-	total := newSample(shares)
-	total.add(&s)
-	total.add(&s)
+	total := NewSample(shares)
+	total.Add(&s)
+	total.Add(&s)
 	if len(total.Errors) != MaxErrorKinds+1 || total.Errors[OtherErrors] != 4 || total.ByMethod["m"].Failed != total.Failed {
 		t.Errorf("%d: %v", len(total.Errors), total.Errors)
 	}
@@ -52,7 +52,7 @@ func TestKeptIntervals(t *testing.T) {
 		t.Helper()
 		var k keeper
 		for i := range n {
-			s := newSample(shares)
+			s := NewSample(shares)
 			s.From, s.To, s.Done = time.Duration(i), time.Duration(i+1), 1
 			_ = s.Latency.RecordValue(int64(i + 1))
 			s.ByMethod["m"].Done = 1
@@ -93,7 +93,7 @@ func TestTheRestOfARun(t *testing.T) {
 		var k keeper
 		var at time.Duration
 		for _, span := range spans {
-			s := newSample(shares)
+			s := NewSample(shares)
 			s.From, s.To, s.Done = at, at+span, 1
 			_ = s.Latency.RecordValue(int64(span))
 			k.add(&s)

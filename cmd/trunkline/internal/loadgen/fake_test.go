@@ -166,7 +166,7 @@ func runPlan(t *testing.T, ctx context.Context, f *fake, p Plan) (*Result, []Sam
 // checkSums: the whole is the sum of its parts.
 func checkSums(t *testing.T, r *Result, samples []Sample) {
 	t.Helper()
-	sum := newSample(r.Plan.Mix)
+	sum := NewSample(r.Plan.Mix)
 	at := time.Duration(0)
 	for i, s := range samples {
 		if i > 0 && s.From != samples[i-1].To {
@@ -179,7 +179,7 @@ func checkSums(t *testing.T, r *Result, samples []Sample) {
 			t.Errorf("a sample begins at %s, want %s", s.From, at)
 		}
 		at = s.To
-		sum.add(&s)
+		sum.Add(&s)
 	}
 	var failed, done, count int64
 	for _, n := range r.Total.Errors {
