@@ -52,12 +52,14 @@ func openEndpoint(cfg *config.Config, o Options, reg *obs.Registry) (*endpoint, 
 		return nil, fmt.Errorf("cannot start the event loops: %w", err)
 	}
 	err = errors.Join(
-		reg.AddGroup(serviceFamilies(), func(put obs.Put) {
-			if e.whole.Load() {
-				putService(put, e.svc.Stats())
+		addMetrics(reg, serviceMetrics, func() *ipc.Stats {
+			if !e.whole.Load() {
+				return nil
 			}
+			s := e.svc.Stats()
+			return &s
 		}),
-		reg.AddGroup(socketFamilies(), func(put obs.Put) { putSockets(put, e.srv.Stats()) }),
+		addMetrics(reg, socketMetrics, func() *stream.Snapshot { s := e.srv.Stats(); return &s }),
 		e.store.register(reg),
 	)
 	if err != nil {

@@ -50,7 +50,7 @@ func TestMetricNamesAreClean(t *testing.T) {
 	if err := e.svc.Store().Snapshot(); err != nil {
 		t.Fatal(err)
 	}
-	if n, want := families(t, reg, "trunkline_store_"), len(storeFamilies())+1; n != want {
+	if n, want := families(t, reg, "trunkline_store_"), len(storeMetrics)+1; n != want {
 		t.Errorf("%d metrics of the store, want %d", n, want)
 	}
 	problems, err := testutil.GatherAndLint(reg.Gatherer())

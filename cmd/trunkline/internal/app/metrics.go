@@ -11,124 +11,127 @@ import (
 	"trunkline/handlers/ipc"
 )
 
-// The families of the kernel endpoint. An index is the family's place in serviceFamilies or
-// socketFamilies.
-const (
-	famCalls = iota
-	famProcesses
-	famReadyQueue
-	famEvents
-	famCommands
-	famQueries
-	famDropped
-	famSubscribers
-	famPending
-	famBuffered
-	famNames
-	famSessions
-	famSessionBytes
-	famEnvelopes
-	famEnvelopeBytes
-)
-
-func serviceFamilies() []obs.Family {
-	return []obs.Family{
-		famCalls:       {Name: "trunkline_ipc_calls_total", Help: "Requests answered, by method and wire code; both names empty for frames that reached no method.", Labels: []string{"service", "method", "code"}},
-		famProcesses:   {Name: "trunkline_processes", Help: "Processes in the table, by state.", Kind: obs.Gauge, Labels: []string{"state"}},
-		famReadyQueue:  {Name: "trunkline_ready_queue_processes", Help: "Processes waiting in the ready queue, leased ones left out.", Kind: obs.Gauge},
-		famEvents:      {Name: "trunkline_bus_events_published_total", Help: "Events published, lifecycle events included, with or without a subscriber."},
-		famCommands:    {Name: "trunkline_bus_commands_sent_total", Help: "Commands accepted by a handler's buffer."},
-		famQueries:     {Name: "trunkline_bus_queries_executed_total", Help: "Queries answered by a handler."},
-		famDropped:     {Name: "trunkline_bus_events_dropped_total", Help: "Events a full subscription did not take, counted once per subscription."},
-		famSubscribers: {Name: "trunkline_bus_subscribers", Help: "Live Subscribe streams.", Kind: obs.Gauge},
-		famPending:     {Name: "trunkline_bus_pending_queries", Help: "Queries waiting for their handler's answer.", Kind: obs.Gauge},
-		famBuffered:    {Name: "trunkline_bus_buffered_bytes", Help: "Bytes of messages held for streams, a shared message counted once.", Kind: obs.Gauge},
-
-		famNames: {Name: "trunkline_bus_name_bytes", Help: "Bytes of the names that streams list, and 128 for each.", Kind: obs.Gauge},
-
-		famSessions:      {Name: "trunkline_orchestration_sessions", Help: "Orchestration sessions held, ended ones included.", Kind: obs.Gauge},
-		famSessionBytes:  {Name: "trunkline_orchestration_session_bytes", Help: "Bytes held by orchestration sessions.", Kind: obs.Gauge},
-		famEnvelopes:     {Name: "trunkline_envelopes", Help: "Envelopes in the store.", Kind: obs.Gauge},
-		famEnvelopeBytes: {Name: "trunkline_envelope_bytes", Help: "Bytes held by envelopes in the store.", Kind: obs.Gauge},
-	}
+// metric is a family with what a reading gives it: value if it is one number, series if it has
+// labels, or no number at times.
+type metric[S any] struct {
+	obs.Family
+	value  func(s *S) float64
+	series func(s *S, put putSeries)
 }
 
-func putService(put obs.Put, s ipc.Stats) {
-	for _, c := range s.Calls {
-		put(famCalls, float64(c.Count), c.Service, c.Method, c.Code.String())
-	}
-	for state, n := range s.Counts.ByState {
-		put(famProcesses, float64(n), kernel.State(state).String())
-	}
-	put(famReadyQueue, float64(s.Counts.QueueDepth))
-	put(famEvents, float64(s.Bus.EventsPublished))
-	put(famCommands, float64(s.Bus.CommandsSent))
-	put(famQueries, float64(s.Bus.QueriesExecuted))
-	put(famDropped, float64(s.Bus.DroppedEvents))
-	put(famSubscribers, float64(s.Bus.ActiveSubscribers))
-	put(famPending, float64(s.Bus.PendingQueries))
-	put(famBuffered, float64(s.Bus.BufferedBytes))
-	put(famNames, float64(s.Bus.NameBytes))
-	put(famSessions, float64(s.Orch.Sessions))
-	put(famSessionBytes, float64(s.Orch.SessionBytes))
-	put(famEnvelopes, float64(s.Orch.Envelopes))
-	put(famEnvelopeBytes, float64(s.Orch.EnvelopeBytes))
+// putSeries puts one series of a family.
+type putSeries func(value float64, labels ...string)
+
+func counter[S any](name, help string, value func(*S) float64) metric[S] {
+	return metric[S]{Family: obs.Family{Name: name, Help: help}, value: value}
 }
 
-const (
-	famAccepted = iota
-	famRefused
-	famOpen
-	famClosed
-	famLeft
-	famIn
-	famOut
-)
-
-func socketFamilies() []obs.Family {
-	return []obs.Family{
-		famAccepted: {Name: "trunkline_connections_accepted_total", Help: "Connections that got a slot."},
-		famRefused:  {Name: "trunkline_connections_refused_total", Help: "Connections turned away: over the limit, or a unix peer of another user."},
-		famOpen:     {Name: "trunkline_connections_open", Help: "Connections holding a slot.", Kind: obs.Gauge},
-		famClosed:   {Name: "trunkline_connections_closed_total", Help: "Connections closed, by reason.", Labels: []string{"reason"}},
-		famLeft:     {Name: "trunkline_connections_left_loop_total", Help: "Connections that moved from an event loop to goroutines, by cause.", Labels: []string{"cause"}},
-		famIn:       {Name: "trunkline_received_bytes_total", Help: "Bytes read from connections."},
-		famOut:      {Name: "trunkline_sent_bytes_total", Help: "Bytes written to connections."},
-	}
+func gauge[S any](name, help string, value func(*S) float64) metric[S] {
+	return metric[S]{Family: obs.Family{Name: name, Help: help, Kind: obs.Gauge}, value: value}
 }
 
-func putSockets(put obs.Put, s stream.Snapshot) {
-	put(famAccepted, float64(s.Accepted))
-	put(famRefused, float64(s.Refused))
-	put(famOpen, float64(s.Open))
-	for r, n := range s.Closed {
-		put(famClosed, float64(n), link.Reason(r).String())
+// addMetrics registers metrics that come from one reading. A reading that is nil shows nothing.
+func addMetrics[S any](reg *obs.Registry, metrics []metric[S], read func() *S) error {
+	families := make([]obs.Family, len(metrics))
+	for i := range metrics {
+		families[i] = metrics[i].Family
 	}
-	for d, n := range s.Left {
-		put(famLeft, float64(n), stream.Departure(d).String())
-	}
-	put(famIn, float64(s.BytesIn))
-	put(famOut, float64(s.BytesOut))
+	return reg.AddGroup(families, func(put obs.Put) {
+		s := read()
+		if s == nil {
+			return
+		}
+		for i := range metrics {
+			m := &metrics[i]
+			if m.value != nil {
+				put(i, m.value(s))
+				continue
+			}
+			m.series(s, func(value float64, labels ...string) { put(i, value, labels...) })
+		}
+	})
 }
 
-const (
-	famWebRequests = iota
-	famWebInFlight
-	famWebConnections
-)
-
-func webFamilies() []obs.Family {
-	return []obs.Family{
-		famWebRequests:    {Name: "trunkline_http_requests_total", Help: "HTTP requests answered, by class of status.", Labels: []string{"class"}},
-		famWebInFlight:    {Name: "trunkline_http_requests_in_flight", Help: "HTTP requests being read or answered, refused ones left out.", Kind: obs.Gauge},
-		famWebConnections: {Name: "trunkline_http_connections_open", Help: "Open HTTP connections.", Kind: obs.Gauge},
-	}
+// serviceMetrics are those of the kernel endpoint.
+var serviceMetrics = []metric[ipc.Stats]{
+	{Family: obs.Family{Name: "trunkline_ipc_calls_total", Labels: []string{"service", "method", "code"},
+		Help: "Requests answered, by method and wire code; both names empty for frames that reached no method."},
+		series: func(s *ipc.Stats, put putSeries) {
+			for _, c := range s.Calls {
+				put(float64(c.Count), c.Service, c.Method, c.Code.String())
+			}
+		}},
+	{Family: obs.Family{Name: "trunkline_processes", Help: "Processes in the table, by state.", Kind: obs.Gauge, Labels: []string{"state"}},
+		series: func(s *ipc.Stats, put putSeries) {
+			for state, n := range s.Counts.ByState {
+				put(float64(n), kernel.State(state).String())
+			}
+		}},
+	gauge("trunkline_ready_queue_processes", "Processes waiting in the ready queue, leased ones left out.",
+		func(s *ipc.Stats) float64 { return float64(s.Counts.QueueDepth) }),
+	counter("trunkline_bus_events_published_total", "Events published, lifecycle events included, with or without a subscriber.",
+		func(s *ipc.Stats) float64 { return float64(s.Bus.EventsPublished) }),
+	counter("trunkline_bus_commands_sent_total", "Commands accepted by a handler's buffer.",
+		func(s *ipc.Stats) float64 { return float64(s.Bus.CommandsSent) }),
+	counter("trunkline_bus_queries_executed_total", "Queries answered by a handler.",
+		func(s *ipc.Stats) float64 { return float64(s.Bus.QueriesExecuted) }),
+	counter("trunkline_bus_events_dropped_total", "Events a full subscription did not take, counted once per subscription.",
+		func(s *ipc.Stats) float64 { return float64(s.Bus.DroppedEvents) }),
+	gauge("trunkline_bus_subscribers", "Live Subscribe streams.",
+		func(s *ipc.Stats) float64 { return float64(s.Bus.ActiveSubscribers) }),
+	gauge("trunkline_bus_pending_queries", "Queries waiting for their handler's answer.",
+		func(s *ipc.Stats) float64 { return float64(s.Bus.PendingQueries) }),
+	gauge("trunkline_bus_buffered_bytes", "Bytes of messages held for streams, a shared message counted once.",
+		func(s *ipc.Stats) float64 { return float64(s.Bus.BufferedBytes) }),
+	gauge("trunkline_bus_name_bytes", "Bytes of the names that streams list, and 128 for each.",
+		func(s *ipc.Stats) float64 { return float64(s.Bus.NameBytes) }),
+	gauge("trunkline_orchestration_sessions", "Orchestration sessions held, ended ones included.",
+		func(s *ipc.Stats) float64 { return float64(s.Orch.Sessions) }),
+	gauge("trunkline_orchestration_session_bytes", "Bytes held by orchestration sessions.",
+		func(s *ipc.Stats) float64 { return float64(s.Orch.SessionBytes) }),
+	gauge("trunkline_envelopes", "Envelopes in the store.",
+		func(s *ipc.Stats) float64 { return float64(s.Orch.Envelopes) }),
+	gauge("trunkline_envelope_bytes", "Bytes held by envelopes in the store.",
+		func(s *ipc.Stats) float64 { return float64(s.Orch.EnvelopeBytes) }),
 }
 
-func putWeb(put obs.Put, s exchange.Stats) {
-	for class := 2; class < len(s.Requests); class++ { // nothing is answered 1xx
-		put(famWebRequests, float64(s.Requests[class]), strconv.Itoa(class)+"xx")
-	}
-	put(famWebInFlight, float64(s.InFlight))
-	put(famWebConnections, float64(s.Connections))
+// socketMetrics are those of the connections of the kernel endpoint.
+var socketMetrics = []metric[stream.Snapshot]{
+	counter("trunkline_connections_accepted_total", "Connections that got a slot.",
+		func(s *stream.Snapshot) float64 { return float64(s.Accepted) }),
+	counter("trunkline_connections_refused_total", "Connections turned away: over the limit, or a unix peer of another user.",
+		func(s *stream.Snapshot) float64 { return float64(s.Refused) }),
+	gauge("trunkline_connections_open", "Connections holding a slot.",
+		func(s *stream.Snapshot) float64 { return float64(s.Open) }),
+	{Family: obs.Family{Name: "trunkline_connections_closed_total", Help: "Connections closed, by reason.", Labels: []string{"reason"}},
+		series: func(s *stream.Snapshot, put putSeries) {
+			for r, n := range s.Closed {
+				put(float64(n), link.Reason(r).String())
+			}
+		}},
+	{Family: obs.Family{Name: "trunkline_connections_left_loop_total", Labels: []string{"cause"},
+		Help: "Connections that moved from an event loop to goroutines, by cause."},
+		series: func(s *stream.Snapshot, put putSeries) {
+			for d, n := range s.Left {
+				put(float64(n), stream.Departure(d).String())
+			}
+		}},
+	counter("trunkline_received_bytes_total", "Bytes read from connections.",
+		func(s *stream.Snapshot) float64 { return float64(s.BytesIn) }),
+	counter("trunkline_sent_bytes_total", "Bytes written to connections.",
+		func(s *stream.Snapshot) float64 { return float64(s.BytesOut) }),
+}
+
+// webMetrics are those of the envelope exchange over HTTP.
+var webMetrics = []metric[exchange.Stats]{
+	{Family: obs.Family{Name: "trunkline_http_requests_total", Help: "HTTP requests answered, by class of status.", Labels: []string{"class"}},
+		series: func(s *exchange.Stats, put putSeries) {
+			for class := 2; class < len(s.Requests); class++ { // nothing is answered 1xx
+				put(float64(s.Requests[class]), strconv.Itoa(class)+"xx")
+			}
+		}},
+	gauge("trunkline_http_requests_in_flight", "HTTP requests being read or answered, refused ones left out.",
+		func(s *exchange.Stats) float64 { return float64(s.InFlight) }),
+	gauge("trunkline_http_connections_open", "Open HTTP connections.",
+		func(s *exchange.Stats) float64 { return float64(s.Connections) }),
 }

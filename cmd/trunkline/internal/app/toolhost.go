@@ -71,7 +71,7 @@ func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, o Options, reg
 	if err != nil {
 		return fmt.Errorf("cannot start the event loops of the tool server: %w", err)
 	}
-	return reg.AddGroup(toolFamilies(), func(put obs.Put) { putTools(put, t.srv.Stats()) })
+	return addMetrics(reg, toolMetrics, func() *toolhost.Stats { s := t.srv.Stats(); return &s })
 }
 
 func toolServerConfig(set *toolset.Set, c *config.Toolhost, log *slog.Logger) (toolhost.Config, error) {
@@ -145,54 +145,40 @@ func (t *toolEndpoint) abort() {
 	t.close()
 }
 
-const (
-	famToolOK = iota
-	famToolFail
-	famToolDuration
-	famToolSessions
-	famToolInFlight
-	famToolKeys
-	famToolHits
-	famToolLeases
-	famToolBreakers
-	famToolWorkers
-	famToolUnfinished
-	famToolUnfinishedRefused
-)
-
-// toolFamilies are the counters of toolhost §4.12, under its names, and the gauges of _stats.
-func toolFamilies() []obs.Family {
-	return []obs.Family{
-		famToolOK:       {Name: "machina_tool_ok_total", Help: "Calls of a tool that went well.", Labels: []string{"aid"}},
-		famToolFail:     {Name: "machina_tool_fail_total", Help: "Calls of a tool that did not.", Labels: []string{"aid"}},
-		famToolDuration: {Name: "machina_tool_duration_ms_total", Help: "Time that calls of a tool took, in milliseconds.", Labels: []string{"aid"}},
-		famToolSessions: {Name: "trunkline_toolhost_sessions", Help: "Open sessions of the tool server.", Kind: obs.Gauge},
-		famToolInFlight: {Name: "trunkline_toolhost_in_flight", Help: "Tools that run.", Kind: obs.Gauge},
-		famToolKeys:     {Name: "trunkline_toolhost_idempotency_entries", Help: "Idempotency keys held.", Kind: obs.Gauge},
-		famToolHits:     {Name: "trunkline_toolhost_idempotency_hits_total", Help: "Requests answered with the outcome of an earlier one."},
-		famToolLeases:   {Name: "trunkline_toolhost_leases", Help: "Leases that can be used.", Kind: obs.Gauge},
-		famToolBreakers: {Name: "trunkline_toolhost_breakers_open", Help: "Circuit breakers that are not closed.", Kind: obs.Gauge},
-		famToolWorkers:  {Name: "trunkline_toolhost_workers", Help: "Worker processes.", Kind: obs.Gauge},
-		famToolUnfinished: {Name: "trunkline_toolhost_unfinished_lines_bytes",
-			Help: "Bytes held of unfinished lines and of lines read ahead, without 128 KiB of each connection.", Kind: obs.Gauge},
-		famToolUnfinishedRefused: {Name: "trunkline_toolhost_unfinished_lines_refused_total",
-			Help: "Connections closed because their unfinished line found no room."},
-	}
+// toolMetrics are the counters of toolhost §4.12, under its names, and the gauges of _stats.
+var toolMetrics = []metric[toolhost.Stats]{
+	byTool("machina_tool_ok_total", "Calls of a tool that went well.",
+		func(t *toolhost.ToolStats) float64 { return float64(t.OK) }),
+	byTool("machina_tool_fail_total", "Calls of a tool that did not.",
+		func(t *toolhost.ToolStats) float64 { return float64(t.Fail) }),
+	byTool("machina_tool_duration_ms_total", "Time that calls of a tool took, in milliseconds.",
+		func(t *toolhost.ToolStats) float64 { return float64(t.Duration.Milliseconds()) }),
+	gauge("trunkline_toolhost_sessions", "Open sessions of the tool server.",
+		func(s *toolhost.Stats) float64 { return float64(s.Sessions) }),
+	gauge("trunkline_toolhost_in_flight", "Tools that run.",
+		func(s *toolhost.Stats) float64 { return float64(s.InFlight) }),
+	gauge("trunkline_toolhost_idempotency_entries", "Idempotency keys held.",
+		func(s *toolhost.Stats) float64 { return float64(s.IdempotencyEntries) }),
+	counter("trunkline_toolhost_idempotency_hits_total", "Requests answered with the outcome of an earlier one.",
+		func(s *toolhost.Stats) float64 { return float64(s.IdempotencyHits) }),
+	gauge("trunkline_toolhost_leases", "Leases that can be used.",
+		func(s *toolhost.Stats) float64 { return float64(s.LeaseActive) }),
+	gauge("trunkline_toolhost_breakers_open", "Circuit breakers that are not closed.",
+		func(s *toolhost.Stats) float64 { return float64(s.BreakersOpen) }),
+	gauge("trunkline_toolhost_workers", "Worker processes.",
+		func(s *toolhost.Stats) float64 { return float64(s.Workers) }),
+	gauge("trunkline_toolhost_unfinished_lines_bytes", "Bytes held of unfinished lines and of lines read ahead, without 128 KiB of each connection.",
+		func(s *toolhost.Stats) float64 { return float64(s.Unfinished) }),
+	counter("trunkline_toolhost_unfinished_lines_refused_total", "Connections closed because their unfinished line found no room.",
+		func(s *toolhost.Stats) float64 { return float64(s.UnfinishedRefused) }),
 }
 
-func putTools(put obs.Put, s toolhost.Stats) {
-	for _, t := range s.Tools {
-		put(famToolOK, float64(t.OK), t.AID)
-		put(famToolFail, float64(t.Fail), t.AID)
-		put(famToolDuration, float64(t.Duration.Milliseconds()), t.AID)
-	}
-	put(famToolSessions, float64(s.Sessions))
-	put(famToolInFlight, float64(s.InFlight))
-	put(famToolKeys, float64(s.IdempotencyEntries))
-	put(famToolHits, float64(s.IdempotencyHits))
-	put(famToolLeases, float64(s.LeaseActive))
-	put(famToolBreakers, float64(s.BreakersOpen))
-	put(famToolWorkers, float64(s.Workers))
-	put(famToolUnfinished, float64(s.Unfinished))
-	put(famToolUnfinishedRefused, float64(s.UnfinishedRefused))
+// byTool is a counter of each tool.
+func byTool(name, help string, value func(*toolhost.ToolStats) float64) metric[toolhost.Stats] {
+	return metric[toolhost.Stats]{Family: obs.Family{Name: name, Help: help, Labels: []string{"aid"}},
+		series: func(s *toolhost.Stats, put putSeries) {
+			for i := range s.Tools {
+				put(value(&s.Tools[i]), s.Tools[i].AID)
+			}
+		}}
 }

@@ -33,7 +33,7 @@ func openWeb(c *config.HTTP, log *slog.Logger, reg *obs.Registry) (*web, error) 
 	}
 	engine := envelope.NewEngine(envelope.Options{Now: time.Now, NewID: envelope.RandomID, StageOrder: c.DefaultStageOrder})
 	w := &web{srv: exchange.NewServer(engine, webConfig(c, log)), bound: bs}
-	if err := reg.AddGroup(webFamilies(), func(put obs.Put) { putWeb(put, w.srv.Stats()) }); err != nil {
+	if err := addMetrics(reg, webMetrics, func() *exchange.Stats { s := w.srv.Stats(); return &s }); err != nil {
 		closeAll(bs)
 		return nil, err
 	}
