@@ -100,7 +100,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 }
 
 // bind opens every listener or none.
-func bind(cfg *config.Config, o Options) (*server, error) {
+func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	reg, err := obs.NewRegistry(o.Build)
 	if err != nil {
 		return nil, err
@@ -110,6 +110,11 @@ func bind(cfg *config.Config, o Options) (*server, error) {
 	if s.kernel, err = openEndpoint(cfg, o, reg); err != nil {
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			s.abort()
+		}
+	}()
 	if store := s.kernel.store; store != nil {
 		s.ready.Hold(reasonRecovering)
 		s.ready.When(reasonFull, store.full)
@@ -117,15 +122,12 @@ func bind(cfg *config.Config, o Options) (*server, error) {
 		s.ready.Hold(reasonStarting)
 	}
 	if s.web, err = openWeb(&cfg.HTTP, o.Logger, reg); err != nil {
-		s.kernel.abort()
 		return nil, err
 	}
 	if s.web != nil {
 		s.web.count(o.files, o.Logger)
 	}
 	if s.tools, err = openTools(&cfg.Toolhost, s.kernel.svc, o, reg); err != nil {
-		s.kernel.abort()
-		s.web.abort()
 		return nil, err
 	}
 	if cfg.Admin.ListenAddr == "" {
@@ -137,9 +139,6 @@ func bind(cfg *config.Config, o Options) (*server, error) {
 		Recovery: s.kernel.store.recovery, Store: func() ops.Store { return s.kernel.store.view(time.Now()) },
 	})
 	if err != nil {
-		s.kernel.abort()
-		s.web.abort()
-		s.tools.abort()
 		return nil, err
 	}
 	return s, nil

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"sync"
 
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/reactor"
@@ -46,6 +47,23 @@ func listenAll(a *config.Access) (out []bound, err error) {
 		out = append(out, b)
 	}
 	return out, nil
+}
+
+// serveLoops starts the accept loops of all listeners, and the watch over the event loops: report
+// gets the end of an accept loop, died that of an event loop which ended by itself.
+func serveLoops(tasks *sync.WaitGroup, loops *reactor.Server, bs []bound, report, died func(error)) {
+	for _, b := range bs {
+		serve := loops.Serve
+		if b.kind == kindTLS {
+			serve = loops.ServeStreams
+		}
+		tasks.Go(func() { report(serve(b.ln)) })
+	}
+	tasks.Go(func() {
+		if err, ended := <-loops.Done(); ended {
+			died(err)
+		}
+	})
 }
 
 func closeAll(bs []bound) {

@@ -84,18 +84,9 @@ func (e *endpoint) recover(ctx context.Context, failed <-chan error) error {
 // serve starts answering on every listener. An accept loop that ends by itself is reported.
 func (e *endpoint) serve(report func(error)) {
 	e.svc.Start()
-	for _, b := range e.bound {
-		serve := e.srv.Serve
-		if b.kind == kindTLS {
-			serve = e.srv.ServeStreams
-		}
-		e.tasks.Go(func() { report(serve(b.ln)) })
-	}
-	e.tasks.Go(func() {
-		if err, ended := <-e.srv.Done(); ended {
-			e.dead.Store(&err)
-			report(err)
-		}
+	serveLoops(&e.tasks, e.srv, e.bound, report, func(err error) {
+		e.dead.Store(&err)
+		report(err)
 	})
 }
 

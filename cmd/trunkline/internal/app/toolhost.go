@@ -87,21 +87,9 @@ func toolServerConfig(set *toolset.Set, c *config.Toolhost, log *slog.Logger) (t
 // serve starts answering on every listener. An accept loop or an event loop that ends by itself is
 // reported.
 func (t *toolEndpoint) serve(report func(error)) {
-	if t == nil {
-		return
+	if t != nil {
+		serveLoops(&t.tasks, t.loops, t.bound, report, report)
 	}
-	for _, b := range t.bound {
-		serve := t.loops.Serve
-		if b.kind == kindTLS {
-			serve = t.loops.ServeStreams
-		}
-		t.tasks.Go(func() { report(serve(b.ln)) })
-	}
-	t.tasks.Go(func() {
-		if err, ended := <-t.loops.Done(); ended {
-			report(err)
-		}
-	})
 }
 
 // toolGrace is how long a drain waits for tools that run (toolhost §2.3), and a moment for what
