@@ -132,31 +132,14 @@ const dialers = 64
 // connectAll makes the first transport of every connection. One that cannot be made ends it: it
 // would be another run than asked for.
 func (g *generator) connectAll(ctx context.Context) ([]net.Conn, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	ncs := make([]net.Conn, len(g.conns))
-	var failed error
-	var once sync.Once
-	var wg sync.WaitGroup
-	var next atomic.Int64
-	for range min(dialers, len(ncs)) {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(ncs)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				nc, err := g.connect(ctx)
-				if err != nil {
-					once.Do(func() { failed = fmt.Errorf("connection %d of %d: %w", i+1, len(ncs), err) })
-					cancel()
-					return
-				}
-				ncs[i] = nc
-			}
-		})
-	}
-	wg.Wait()
-	if failed == nil {
-		failed = ctx.Err()
-	}
-	if failed == nil {
+	err := each(ctx, dialers, int64(len(ncs)), func(ctx context.Context, i int64) (err error) {
+		if ncs[i], err = g.connect(ctx); err != nil {
+			return fmt.Errorf("connection %d of %d: %w", i+1, len(ncs), err)
+		}
+		return nil
+	})
+	if err == nil {
 		return ncs, nil
 	}
 	for _, nc := range ncs {
@@ -164,7 +147,26 @@ func (g *generator) connectAll(ctx context.Context) ([]net.Conn, error) {
 			nc.Close()
 		}
 	}
-	return nil, &ConnectError{Addr: g.plan.Target.Addr, Err: failed}
+	return nil, &ConnectError{Addr: g.plan.Target.Addr, Err: err}
+}
+
+// each calls f for the numbers below n, in at most workers goroutines. The first error ends it.
+func each(ctx context.Context, workers, n int64, f func(ctx context.Context, i int64) error) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(workers, n) {
+		wg.Go(func() {
+			for i := next.Add(1) - 1; i < n && ctx.Err() == nil; i = next.Add(1) - 1 {
+				if err := f(ctx, i); err != nil {
+					stop(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return context.Cause(ctx)
 }
 
 // overAt is when a connection that has no transport has nothing to wait for any more: its last

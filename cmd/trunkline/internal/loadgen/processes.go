@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"trunkline/codec/transcode"
@@ -141,21 +139,13 @@ func (g *generator) caller(ctx context.Context) (*client.Conn, error) {
 // error does not matter. The first one that does ends it, and gives up the calls in flight: they
 // may still take effect.
 func callAll(ctx context.Context, conn *client.Conn, method string, n int64, body func(i int64) string, fine func(error) bool) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range min(callers, n) {
-		wg.Go(func() {
-			for i := next.Add(1) - 1; i < n && ctx.Err() == nil; i = next.Add(1) - 1 {
-				if err := call(ctx, conn, method, body(i)); err != nil && !fine(err) {
-					stop(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return context.Cause(ctx)
+	return each(ctx, callers, n, func(ctx context.Context, i int64) error {
+		err := call(ctx, conn, method, body(i))
+		if err != nil && fine(err) {
+			return nil
+		}
+		return err
+	})
 }
 
 func call(ctx context.Context, conn *client.Conn, method, body string) error {

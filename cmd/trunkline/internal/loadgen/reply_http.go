@@ -117,31 +117,20 @@ func (m *framing) field(line []byte, r *reply) error {
 
 // is compares without regard to the case of ASCII letters; word is in lower case.
 func is(b []byte, word string) bool {
-	if len(b) != len(word) {
-		return false
-	}
-	for i, c := range b {
-		if c >= 'A' && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		if c != word[i] {
-			return false
-		}
-	}
-	return true
+	return len(b) == len(word) && bytes.EqualFold(b, []byte(word))
 }
 
-func number(digits []byte) (n int, ok bool) {
-	if len(digits) == 0 || len(digits) > 9 {
+func number(digits []byte) (n int, ok bool) { return parseDigits(digits, 9, 10) }
+
+func hexNumber(digits []byte) (n int, ok bool) { return parseDigits(digits, 7, 16) }
+
+// parseDigits reads a number of at most most digits, without a sign.
+func parseDigits(digits []byte, most, base int) (n int, ok bool) {
+	if len(digits) > most {
 		return 0, false
 	}
-	for _, c := range digits {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = 10*n + int(c-'0')
-	}
-	return n, true
+	u, err := strconv.ParseUint(string(digits), base, 32)
+	return int(u), err == nil
 }
 
 // chunked finds the end of a chunked body that begins at in[at]; n is 0 if it is not there yet.
@@ -181,23 +170,6 @@ func trailer(in []byte, at int) (n, need int, err error) {
 			return at, 0, nil
 		}
 	}
-}
-
-func hexNumber(digits []byte) (n int, ok bool) {
-	if len(digits) == 0 || len(digits) > 7 {
-		return 0, false
-	}
-	for _, c := range digits {
-		switch {
-		case c >= '0' && c <= '9':
-			n = n<<4 | int(c-'0')
-		case c|0x20 >= 'a' && c|0x20 <= 'f':
-			n = n<<4 | int(c|0x20-'a'+10)
-		default:
-			return 0, false
-		}
-	}
-	return n, true
 }
 
 // end is the end of a body without a length.
