@@ -145,9 +145,14 @@ const errRequestID = "invalid field: request_id: must be a string or integer"
 // requestID returns what is echoed as the last member of the reply; ok is false if the member is there
 // and is not valid.
 func (r *request) requestID() (id requestID, ok bool) {
-	switch m := &r.members[nameRequestID]; m.Kind {
-	case jsonx.Absent:
-		return requestID{}, true
+	if m := &r.members[nameRequestID]; m.Kind != jsonx.Absent {
+		return idOf(m)
+	}
+	return requestID{}, true
+}
+
+func idOf(m *jsonx.Member) (id requestID, ok bool) {
+	switch m.Kind {
 	case jsonx.String:
 		if len(m.Raw) > maxReqID { // the length counts what the text means
 			var room [6 * maxReqID]byte
