@@ -26,9 +26,9 @@
 // rounds decide, by a signed-rank test of the paired ratios. It goes on, 20 rounds to 640, until
 // the test is significant for 3 % or more, or the interval excludes a change by 5 %: a quiet
 // machine is done after 20, a noisy one takes as many as its noise needs, and what stays open after
-// -again is listed as too noisy. The level is shared by everything picked, so that one run
-// in a thousand in which nothing moved reports that something did. benchstat's table, printed
-// before that, is for reading.
+// -again is listed as too noisy. The level is shared by everything picked, so that one run in a
+// thousand in which nothing moved reports that something did. benchstat's table, printed before
+// that, is for reading.
 //
 // Memory needs no statistics: B/op and allocs/op moved when every round of one side is above every
 // round of the other.
@@ -37,8 +37,8 @@
 // stand in, and only memory is compared.
 //
 // The exit status is 1 when something got slower by more than -fail or uses more memory, 2 for
-// arguments it cannot take; go run and make only report that it is not 0. What the
-// benchmarks leave out of a short run is left out without -long.
+// arguments it cannot take; go run and make only report that it is not 0. What the benchmarks leave
+// out of a short run is left out without -long.
 //
 // What it does not show: where a function lies in the binary. A change elsewhere can move code to
 // other cache lines and make it some percent faster or slower; that is measured, and is not what

@@ -53,8 +53,8 @@ func (k *Kernel) store(a *CreateArgs, at *place, out *PCB) {
 	}
 }
 
-// removeOldest removes the terminal process completed longest ago. Caller holds the scheduling lock and has made sure that
-// there is one.
+// removeOldest removes the terminal process completed longest ago. Caller holds the scheduling lock
+// and has made sure that there is one.
 func (k *Kernel) removeOldest() {
 	at := k.placeOf(k.sched.completed.head)
 	_, at.tag = k.home(at.sh.pid(at.r))

@@ -60,9 +60,9 @@ func (k *Kernel) Next(now Instant, start bool, out *PCB) Result {
 	return OK
 }
 
-// Transition moves pid to state to if the table of kernel-ipc §5.1 has the pair (§4.5); on BadTransition out.State is the
-// old state. reason goes into the event, and is kept while BLOCKED. Event process.state_changed, then process.terminated if
-// to is TERMINATED (D24). out may be nil.
+// Transition moves pid to state to if the table of kernel-ipc §5.1 has the pair (§4.5); on
+// BadTransition out.State is the old state. reason goes into the event, and is kept while BLOCKED.
+// Event process.state_changed, then process.terminated if to is TERMINATED (D24). out may be nil.
 func (k *Kernel) Transition(now Instant, pid []byte, to State, reason []byte, out *PCB) Result {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -5,8 +5,8 @@ import "trunkline/engine/store"
 // Tag is the first byte of the kernel's records in a store.
 const Tag byte = 'k'
 
-// Machine returns the kernel as a machine of a store. ended is called during a recovery, in the order
-// of all records, for each process that a change moved to TERMINATED.
+// Machine returns the kernel as a machine of a store. ended is called during a recovery, in the
+// order of all records, for each process that a change moved to TERMINATED.
 func (k *Kernel) Machine(ended func(pid []byte, index uint64)) store.Machine {
 	return store.Machine{Tag: Tag, State: k, Parallel: parallel{k, ended}}
 }

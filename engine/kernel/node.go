@@ -16,15 +16,15 @@ const (
 	completed                   // TERMINATED or ZOMBIE
 )
 
-// node is the scheduler's side of a process: one list membership at a time. It holds no pointers. Guarded by the scheduling
-// lock.
+// node is the scheduler's side of a process: one list membership at a time. It holds no pointers.
+// Guarded by the scheduling lock.
 type node struct {
 	ref        uint32 // table reference of the row
 	prev, next uint32 // list neighbours; prev is the heap position while returned; next chains free nodes
 	where      queueState
 	priority   Priority
-	// ready is the sequence of the entry into READY; while completed the index of the record of the completion, which orders
-	// those of one instant.
+	// ready is the sequence of the entry into READY; while completed the index of the record of the
+	// completion, which orders those of one instant.
 	ready uint64
 	stamp int64 // Mono: end of the lease while leased, completion while completed
 }

@@ -12,9 +12,9 @@ type scheduler struct {
 	loose bool
 }
 
-// readyQueue is one priority's queue by entry into READY. New entries go to the tail of the FIFO; those that come back to
-// their old place after a lease go to the heap. Removal from anywhere is O(1) from the FIFO, O(log n) from the heap, and
-// leaves no dead entries.
+// readyQueue is one priority's queue by entry into READY. New entries go to the tail of the FIFO;
+// those that come back to their old place after a lease go to the heap. Removal from anywhere is
+// O(1) from the FIFO, O(log n) from the heap, and leaves no dead entries.
 type readyQueue struct {
 	fifo list
 	back []uint32 // binary heap of nodes by ready sequence

@@ -10,8 +10,8 @@ import (
 // snapshotVersion is the format version; another one is refused.
 const snapshotVersion = 1
 
-// maxSnapshotRecordLen bounds the encoded length of a snapshot's record. The largest, a log of maxStamps stamps within an hour,
-// needs about half of it.
+// maxSnapshotRecordLen bounds the encoded length of a snapshot's record. The largest, a log of
+// maxStamps stamps within an hour, needs about half of it.
 const maxSnapshotRecordLen = 256 << 10
 
 // snapshotLenBytes is the size of the length in front of a record: a uvarint with room for maxSnapshotRecordLen, not minimal.
@@ -38,8 +38,8 @@ type snapshotGlobals struct {
 	defaults         Quota
 }
 
-// snapshotRow is a process in a snapshot. In the Change, Seq is its creation sequence, ReadySeq and Expiry are its node's sequence
-// and stamp.
+// snapshotRow is a process in a snapshot. In the Change, Seq is its creation sequence, ReadySeq and
+// Expiry are its node's sequence and stamp.
 type snapshotRow struct {
 	Change
 	index uint64

@@ -3,8 +3,8 @@ package kernel
 // nsPerMs converts Mono readings to the millisecond resolution of clocks and rate logs.
 const nsPerMs = 1000000
 
-// RecordUsage adds delta to pid's usage, saturating, and copies the new totals to total, which may be nil (kernel-ipc §4.8).
-// It takes one shard's mutex and does not allocate.
+// RecordUsage adds delta to pid's usage, saturating, and copies the new totals to total, which may
+// be nil (kernel-ipc §4.8). It takes one shard's mutex and does not allocate.
 func (k *Kernel) RecordUsage(_ Instant, pid []byte, delta *Usage, total *Usage) Result {
 	sh, tag := k.home(pid)
 	sh.mu.Lock()
@@ -31,8 +31,8 @@ func (k *Kernel) RecordUsage(_ Instant, pid []byte, delta *Usage, total *Usage) 
 	return OK
 }
 
-// CheckQuota compares pid's usage with its quota (kernel-ipc §4.7) and emits resource.exhausted when it is exceeded. Within
-// bounds it takes one shard's mutex and does not allocate.
+// CheckQuota compares pid's usage with its quota (kernel-ipc §4.7) and emits resource.exhausted
+// when it is exceeded. Within bounds it takes one shard's mutex and does not allocate.
 func (k *Kernel) CheckQuota(now Instant, pid []byte, out *QuotaCheck) Result {
 	sh, tag := k.home(pid)
 	sh.mu.Lock()
@@ -51,8 +51,8 @@ func (k *Kernel) CheckQuota(now Instant, pid []byte, out *QuotaCheck) Result {
 	return k.checkExceeded(now, pid, out)
 }
 
-// checkExceeded evaluates once more under the scheduling lock, so that the event stands among the other events of the
-// process where the answer puts it.
+// checkExceeded evaluates once more under the scheduling lock, so that the event stands among the
+// other events of the process where the answer puts it.
 func (k *Kernel) checkExceeded(now Instant, pid []byte, out *QuotaCheck) Result {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 type Digests struct {
 	// Kernel is kernel.ShardDigests, Orchestration that of the other engine.
 	Kernel, Orchestration []uint64
-	// Index is how far the journal had been appended to when the walk began, Through when it had ended; 0 without a journal. If they
-	// are the same, nothing changed in between.
+	// Index is how far the journal had been appended to when the walk began, Through when it had
+	// ended; 0 without a journal. If they are the same, nothing changed in between.
 	Index, Through journal.Index
 }
 
@@ -35,8 +35,8 @@ func (s *Service) Digests(stop func() bool) (d Digests) {
 	return d
 }
 
-// statusWithDigest answers GetSystemStatus beside the loop, for envelopes may be large. It counts among
-// the listings.
+// statusWithDigest answers GetSystemStatus beside the loop, for envelopes may be large. It counts
+// among the listings.
 func (t *turn) statusWithDigest() wire.Code {
 	svc, s, id := t.svc, t.s, bytes.Clone(t.id)
 	return t.beside(id, func() []byte {

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// inlineRows is the largest table a listing walks on the goroutine that asked; a larger one would hold an event loop for
-	// more than about a millisecond.
+	// inlineRows is the largest table a listing walks on the goroutine that asked; a larger one
+	// would hold an event loop for more than about a millisecond.
 	inlineRows = 2048
 	// maxWalkers bounds the listings that walk at a time, so that they cannot take the processors from the loops.
 	maxWalkers = 2
@@ -52,8 +52,8 @@ func listProcesses(t *turn) wire.Code {
 	})
 }
 
-// beside makes a long answer on a goroutine of its own, from copies. The connection's later requests
-// wait for it.
+// beside makes a long answer on a goroutine of its own, from copies. The connection's later
+// requests wait for it.
 func (t *turn) beside(id []byte, answer func() []byte) wire.Code {
 	svc, s := t.svc, t.s
 	if svc.walking.Add(1) > int64(svc.cfg.KernelQueueCapacity+maxWalkers) {
@@ -118,8 +118,8 @@ func (l *listing) readLimit(t *turn, v *mpack.Value) (ok bool) {
 
 func (l *listing) walk() { l.svc.kernel.List(&l.filter, l.visit) }
 
-// visit adds one process. Past the frame bound only the size is kept up, for the refusal to name. No client waits for the list of
-// a connection that is gone.
+// visit adds one process. Past the frame bound only the size is kept up, for the refusal to name.
+// No client waits for the list of a connection that is gone.
 func (l *listing) visit(p *kernel.PCB) bool {
 	if l.s.gone.Load() {
 		return false

@@ -51,8 +51,8 @@ type Config struct {
 	Journaled bool
 	// IdempotencyTTL is how long an outcome stays in the table that Keys returns. 0: idem's default.
 	IdempotencyTTL time.Duration
-	// A snapshot is taken when the journal has grown by SnapshotBytes since the last one, and by as much as that one was, or after
-	// SnapshotInterval if anything changed.
+	// A snapshot is taken when the journal has grown by SnapshotBytes since the last one, and by as
+	// much as that one was, or after SnapshotInterval if anything changed.
 	SnapshotBytes    int64
 	SnapshotInterval time.Duration
 	// Version is the program's, and ReadTimeout the owner's idle and frame timer: Ping shows both.
@@ -103,8 +103,8 @@ func setDefault[T int | int64 | time.Duration](v *T, def T) {
 	}
 }
 
-// Service is one kernel endpoint: the process table, the bus, the pipelines and what the connections share. Its methods are safe for
-// concurrent use.
+// Service is one kernel endpoint: the process table, the bus, the pipelines and what the
+// connections share. Its methods are safe for concurrent use.
 type Service struct {
 	cfg    Config
 	kernel *kernel.Kernel

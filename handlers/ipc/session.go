@@ -107,8 +107,8 @@ func (s *session) takeMail(out []byte) []byte {
 	return out
 }
 
-// EOF implements link.Session: streams and handlers end at once, and nothing with their ids is sent any more; what was asked
-// is still answered (kernel-ipc §2.3, D10).
+// EOF implements link.Session: streams and handlers end at once, and nothing with their ids is sent
+// any more; what was asked is still answered (kernel-ipc §2.3, D10).
 func (s *session) EOF(link.Instant) {
 	s.eof = true
 	for _, st := range s.streams {

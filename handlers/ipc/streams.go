@@ -193,9 +193,9 @@ func (s *session) subscription(subscriberID string) *liveStream {
 	return nil
 }
 
-// room reports whether one more stream may be opened, and which must be evicted for it if need be: the oldest whose subscriber
-// cannot name it (kernel-ipc §4.18). The stream that is about to be replaced does not count; streams still being flushed count
-// against twice the limit.
+// room reports whether one more stream may be opened, and which must be evicted for it if need be:
+// the oldest whose subscriber cannot name it (kernel-ipc §4.18). The stream that is about to be
+// replaced does not count; streams still being flushed count against twice the limit.
 func (t *turn) room(replaced *liveStream) (victim *liveStream, ok bool) {
 	limit, live := t.svc.cfg.MaxStreamsPerConnection, 0
 	if len(t.s.streams) >= 2*limit {

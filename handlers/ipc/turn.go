@@ -63,8 +63,8 @@ type turn struct {
 	report   orchestration.Report
 }
 
-// batch is how many frames are read before the first of them is executed: enough for the memory accesses of their look-ups to
-// overlap.
+// batch is how many frames are read before the first of them is executed: enough for the memory
+// accesses of their look-ups to overlap.
 const batch = 8
 
 // slot is one frame that was read ahead.
@@ -106,15 +106,15 @@ func (t *turn) end() (used int, out []byte) {
 	return used, out
 }
 
-// A pooled turn keeps alive what its slots still point to, and the text of its last error. Up to these sizes, in bytes, that is
-// a loop's own read buffer and ordinary texts.
+// A pooled turn keeps alive what its slots still point to, and the text of its last error. Up to
+// these sizes, in bytes, that is a loop's own read buffer and ordinary texts.
 const (
 	keepLent = 64 << 10
 	keepText = 4 << 10
 )
 
-// run executes the frames of in until they are used up or the connection has had its share. A crash inside a request is
-// answered INTERNAL, and the rest goes on (kernel-ipc D11).
+// run executes the frames of in until they are used up or the connection has had its share. A crash
+// inside a request is answered INTERNAL, and the rest goes on (kernel-ipc D11).
 func (t *turn) run(in []byte) link.Verdict {
 	for {
 		if v, crashed := t.runUntilCrash(in); !crashed {
@@ -283,8 +283,8 @@ func (t *turn) call(m *method) wire.Code {
 	return m.handle(t)
 }
 
-// journaled is call where changes are written: the reply of a durable method waits for its change, that of a reader for whatever it
-// may have seen.
+// journaled is call where changes are written: the reply of a durable method waits for its change,
+// that of a reader for whatever it may have seen.
 func (t *turn) journaled(m *method) wire.Code {
 	if m.durability != None {
 		switch t.svc.store.Refuses() {

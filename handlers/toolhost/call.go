@@ -78,8 +78,8 @@ func (c *call) next() {
 	c.clear()
 }
 
-// begin is steps 7 to 11 of toolhost §4.3 for the request in c. It appends a reply if one of them ends it; otherwise go is how it
-// goes on.
+// begin is steps 7 to 11 of toolhost §4.3 for the request in c. It appends a reply if one of them
+// ends it; otherwise go is how it goes on.
 func (c *call) begin(out []byte) (_ []byte, next step) {
 	s := c.s
 	if len(c.req.key) > 0 {
@@ -275,8 +275,8 @@ func (c *call) keepID() {
 	c.idRoom = c.id.raw
 }
 
-// runAway runs the tool with its deadline. A built-in that misses it is abandoned: the reply is made without it, and its output
-// later is ignored. Workers end at the deadline by themselves.
+// runAway runs the tool with its deadline. A built-in that misses it is abandoned: the reply is
+// made without it, and its output later is ignored. Workers end at the deadline by themselves.
 func (c *call) runAway() {
 	ctx, cancel := context.WithTimeout(c.srv.ctx, c.srv.timeoutOf(c.entry))
 	defer cancel()

@@ -33,8 +33,8 @@ type Config struct {
 	IdempotencyTTL time.Duration
 	// Queue bounds the calls that wait for the executor or run on it; further ones are refused as overloaded.
 	Queue int
-	// Executors is how many built-in tools that block run at a time, and half as many more that work long. 0: two for each CPU, at
-	// least four.
+	// Executors is how many built-in tools that block run at a time, and half as many more that
+	// work long. 0: two for each CPU, at least four.
 	Executors int
 	// Files counts the descriptors of connections: with a low limit of open files fewer calls wait with files open. nil: no limit is known.
 	Files *stream.Files
@@ -152,8 +152,8 @@ func (s *Server) mono() int64 {
 // closeWithin is how long Close waits for tools that were asked to end: one that hangs in the system must not keep the server.
 const closeWithin = 2 * time.Second
 
-// Drain waits until no tool runs off the loops, for any caller, or until ctx ends (toolhost §2.3). Sessions must have ended, or
-// refuse what is new.
+// Drain waits until no tool runs off the loops, for any caller, or until ctx ends (toolhost §2.3).
+// Sessions must have ended, or refuse what is new.
 func (s *Server) Drain(ctx context.Context) {
 	idle, stop := context.WithCancel(ctx)
 	defer stop()
@@ -164,8 +164,8 @@ func (s *Server) Drain(ctx context.Context) {
 	}
 }
 
-// Close ends the tools that run, and those that are closed as well (workers): what they did is not known then, see Drain. Sessions must
-// have ended before.
+// Close ends the tools that run, and those that are closed as well (workers): what they did is not
+// known then, see Drain. Sessions must have ended before.
 func (s *Server) Close() error {
 	s.cancel()
 	if !s.exec.wait(closeWithin) {

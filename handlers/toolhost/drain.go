@@ -2,8 +2,8 @@ package toolhost
 
 import "sync"
 
-// drains keeps the sessions that have seen the shutdown open for as long as a call runs off the loops, on whatever session: until
-// then later lines are still refused in words (toolhost §2.3).
+// drains keeps the sessions that have seen the shutdown open for as long as a call runs off the
+// loops, on whatever session: until then later lines are still refused in words (toolhost §2.3).
 type drains struct {
 	mu      sync.Mutex
 	running int

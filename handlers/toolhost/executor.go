@@ -27,8 +27,8 @@ type executor struct {
 	running   sync.WaitGroup
 }
 
-// newExecutor returns an executor of queue calls, of which slots run in built-in tools, and half as many more that work long; waits more
-// may wait without a slot.
+// newExecutor returns an executor of queue calls, of which slots run in built-in tools, and half as
+// many more that work long; waits more may wait without a slot.
 func newExecutor(queue, slots, waits int) executor {
 	long := max(slots/2, 1)
 	return executor{
@@ -84,8 +84,8 @@ const maxWaits = 32
 // errLate is what a wait for a slot ends with at the deadline.
 var errLate = errors.New("no slot before the deadline")
 
-// place is the slot of a built-in tool: taken, changed for one of the other kind, given back, or given to another call while the tool
-// still runs. It is the tool's tool.Place.
+// place is the slot of a built-in tool: taken, changed for one of the other kind, given back, or
+// given to another call while the tool still runs. It is the tool's tool.Place.
 type place struct {
 	x      *executor
 	worked int64 // only the tool's goroutine uses it
@@ -120,8 +120,8 @@ func (p *place) begin(ctx context.Context) error {
 	return err
 }
 
-// take waits for one of slots until ctx is over: what had the slot until now may have been abandoned at the same deadline. free gives
-// it back. A slot of the other kind is kept until then.
+// take waits for one of slots until ctx is over: what had the slot until now may have been
+// abandoned at the same deadline. free gives it back. A slot of the other kind is kept until then.
 func (p *place) take(ctx context.Context, slots chan struct{}) error {
 	select {
 	case slots <- struct{}{}:

@@ -134,8 +134,8 @@ const (
 	tierMismatch = "tier mismatch: lease="
 )
 
-// append appends the reason (toolhost §4.4). Its content was checked when the token was issued: it needs no escape but the AIDs',
-// which jsonx gives.
+// append appends the reason (toolhost §4.4). Its content was checked when the token was issued: it
+// needs no escape but the AIDs', which jsonx gives.
 func (r *rejection) append(dst []byte) []byte {
 	switch r.fixed {
 	case toolMismatch:

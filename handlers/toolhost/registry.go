@@ -28,8 +28,8 @@ type Registry struct {
 	sorted []*Entry // by AID
 }
 
-// NewRegistry makes a registry. An AID that is there twice is an error with the text of toolhost §4.10. The tier of an entry is raised
-// to what its AID and side effects ask for (§4.4).
+// NewRegistry makes a registry. An AID that is there twice is an error with the text of toolhost
+// §4.10. The tier of an entry is raised to what its AID and side effects ask for (§4.4).
 func NewRegistry(entries []Entry) (*Registry, error) {
 	r := &Registry{byAID: make(map[string]*Entry, len(entries))}
 	for i := range entries {

@@ -119,8 +119,8 @@ func (o *outcome) appendWithin(dst []byte, id requestID, single bool) (out []byt
 	return o.appendReply(dst[:start], id), false
 }
 
-// outcomeOf returns the content of a tool's result, made to obey the rules of toolhost §3.2: an error is empty if and only if it went well,
-// and a tool that failed has no output.
+// outcomeOf returns the content of a tool's result, made to obey the rules of toolhost §3.2: an
+// error is empty if and only if it went well, and a tool that failed has no output.
 func outcomeOf(r tool.Result) outcome {
 	f := r.Failure
 	if f == nil {

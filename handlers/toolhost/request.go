@@ -142,8 +142,8 @@ func (r *request) shownAID() []byte {
 // errRequestID is the text about a request_id that is not valid.
 const errRequestID = "invalid field: request_id: must be a string or integer"
 
-// requestID returns what is echoed as the last member of the reply; ok is false if the member is there
-// and is not valid.
+// requestID returns what is echoed as the last member of the reply; ok is false if the member is
+// there and is not valid.
 func (r *request) requestID() (id requestID, ok bool) {
 	if m := &r.members[nameRequestID]; m.Kind != jsonx.Absent {
 		return idOf(m)
@@ -283,8 +283,8 @@ func (r *request) applyState(state *dsstate.State) {
 	}
 }
 
-// inputHash is what two requests under one key have to share: the input without insignificant white space (D11). It uses scratch
-// memory and does not allocate once that has grown.
+// inputHash is what two requests under one key have to share: the input without insignificant white
+// space (D11). It uses scratch memory and does not allocate once that has grown.
 func (r *request) inputHash() [sha256.Size]byte {
 	r.text = append(r.text[:0], r.input...)
 	return sha256.Sum256(jsonx.Compact(r.text))

@@ -21,8 +21,8 @@ const (
 	maxOperatorFailures = 5
 	// maxFastInput is the longest input for which a tool that is fast is run on the loop: the work of some grows with it.
 	maxFastInput = 4 << 10
-	// guestLine, guestReplies and guestWithin bound a connection that has not shown its token yet: the length of a line, the bytes that it
-	// is answered, and its time.
+	// guestLine, guestReplies and guestWithin bound a connection that has not shown its token yet:
+	// the length of a line, the bytes that it is answered, and its time.
 	guestLine    = 64 << 10
 	guestReplies = 64 << 10
 	guestWithin  = 10 * time.Second

@@ -21,14 +21,14 @@ const (
 	heldLines          = 1024
 )
 
-// defaultUnfinished is how many bytes of unfinished lines, and of lines read ahead, all connections of a server may hold together, beside
-// link.OwnInput bytes each.
+// defaultUnfinished is how many bytes of unfinished lines, and of lines read ahead, all connections
+// of a server may hold together, beside link.OwnInput bytes each.
 const defaultUnfinished = 256 << 20
 
 var lineEnd = []byte{'\n'}
 
-// SocketLimits are the bounds of this server's connections over TCP and unix sockets. Peers of unix sockets may be idle: their sessions
-// mean that.
+// SocketLimits are the bounds of this server's connections over TCP and unix sockets. Peers of unix
+// sockets may be idle: their sessions are written to be.
 func (s *Server) SocketLimits() link.Limits {
 	l := StdinLimits()
 	l.IdleAfter, l.FrameWithin, l.SendWithin = int64(idleAfter), int64(lineWithin), int64(sendWithin)

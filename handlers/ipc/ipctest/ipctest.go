@@ -1,5 +1,5 @@
-// Package ipctest starts a whole kernel endpoint on a loopback socket inside a test: the event loops, the service, the
-// limits a test wants small, and a clock a test may turn by hand.
+// Package ipctest starts a whole kernel endpoint on a loopback socket inside a test: the event
+// loops, the service, the limits a test wants small, and a clock a test may turn by hand.
 package ipctest
 
 import (

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// FNV-1a of 64 bits with its usual prime and an offset basis of its own: equal digests with other implementations need it
-// (toolhost §3.6).
+// FNV-1a of 64 bits with its usual prime and an offset basis of its own: equal digests with other
+// implementations need it (toolhost §3.6).
 const (
 	fnvBasis uint64 = 1469598103934665603
 	fnvPrime uint64 = 1099511628211

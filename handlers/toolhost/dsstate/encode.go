@@ -9,8 +9,8 @@ import (
 // EmptyDelta is the delta of a call that changed nothing (toolhost §3.6).
 const EmptyDelta = `{"delta":true,"slots":{},"removed_slots":[]}`
 
-// AppendSnapshot appends the whole state to dst as compact JSON, slots ascending, and returns the result (toolhost §3.6). It
-// allocates only if dst has no room.
+// AppendSnapshot appends the whole state to dst as compact JSON, slots ascending, and returns the
+// result (toolhost §3.6). It allocates only if dst has no room.
 func (s *State) AppendSnapshot(dst []byte) []byte {
 	dst = append(dst, `{"slots":{`...)
 	for n, a := range s.all() {
@@ -44,8 +44,8 @@ func AppendDelta(dst []byte, before, after *State) []byte {
 	return append(dst, `]}`...)
 }
 
-// changes returns the slots among the written ones that hold something else than in before, and those that hold nothing any
-// more, one bit each.
+// changes returns the slots among the written ones that hold something else than in before, and
+// those that hold nothing any more, one bit each.
 func (s *State) changes(before *State) (set, removed uint8) {
 	if s.written == 0 {
 		return 0, 0

@@ -68,8 +68,8 @@ func (in *incoming) read(raw []byte) (why string) {
 	return ""
 }
 
-// readSlots judges the members of "slots", and outside, the first number of removed_slots that is no slot, between their names
-// and their values: that is the order of the rows in toolhost §3.6.
+// readSlots judges the members of "slots", and outside, the first number of removed_slots that is
+// no slot, between their names and their values: that is the order of the rows in toolhost §3.6.
 func (in *incoming) readSlots(raw, outside []byte) (why string) {
 	var values [Slots]jsonx.Value
 	o := jsonx.OpenObject(raw)

@@ -51,8 +51,8 @@ func (s *State) all() *contents {
 	return s.slots
 }
 
-// Get returns what slot holds; ok is false for an empty slot and for a number that is no slot. The artifact is lent for reading
-// and stays valid for ever. It does not allocate.
+// Get returns what slot holds; ok is false for an empty slot and for a number that is no slot. The
+// artifact is lent for reading and stays valid for ever. It does not allocate.
 func (s *State) Get(slot int) (a *Artifact, ok bool) {
 	if uint(slot) >= Slots {
 		return nil, false
@@ -87,8 +87,8 @@ func (s *State) put(slot int, a *Artifact) {
 	s.written |= 1 << slot
 }
 
-// Clone returns a state with the same artifacts for a tool call to write to: none of its slots counts as written. It does not
-// allocate.
+// Clone returns a state with the same artifacts for a tool call to write to: none of its slots
+// counts as written. It does not allocate.
 func (s *State) Clone() State { return State{slots: s.slots} }
 
 // Unwritten reports whether no slot was set or removed since Clone.

@@ -28,8 +28,8 @@ func Invalid(path, why string) error { return errors.New("invalid manifest: " + 
 // duplicate is the text about a tool that is declared twice (toolhost §4.10).
 func duplicate(aid string) string { return "duplicate aid in registry: " + aid }
 
-// LoadAll reads several plugin arguments in their order; builtins means that builtinPlugin is among them. A tool that two of them
-// declare is an error, named with the later of the manifests.
+// LoadAll reads several plugin arguments in their order; builtins means that builtinPlugin is among
+// them. A tool that two of them declare is an error, named with the later of the manifests.
 func LoadAll(paths []string) (entries []Entry, builtins bool, err error) {
 	seen := make(map[string]bool)
 	for _, path := range paths {
@@ -76,8 +76,8 @@ func manifests(path string) ([]string, error) {
 	return []string{path}, nil
 }
 
-// nativeObject reports whether the name is one of a shared object, versions behind it included ("libx.so.1"): no Go program can load
-// it (toolhost D1).
+// nativeObject reports whether the name is one of a shared object, versions behind it included
+// ("libx.so.1"): no Go program can load it (toolhost D1).
 func nativeObject(path string) bool {
 	name := strings.ToLower(filepath.Base(path))
 	switch filepath.Ext(name) {

@@ -12,8 +12,8 @@ import (
 // maxDepth is how deep a manifest may nest, as a request line (toolhost §2.4).
 const maxDepth = 32
 
-// object is one JSON object whose known members were picked out. The first thing that is wrong with any of the objects of a manifest
-// is kept in why; after that everything reads as its zero value.
+// object is one JSON object whose known members were picked out. The first thing that is wrong with
+// any of the objects of a manifest is kept in why; after that everything reads as its zero value.
 type object struct {
 	names   *jsonx.Names
 	members []jsonx.Member

@@ -63,8 +63,8 @@ const (
 // untrustedTier is the least tier of a tool that has no other guarantee (toolhost §4.4).
 const untrustedTier = 2
 
-// parse reads the text of a manifest. dir, an absolute path, is what its relative paths start from. why is what is wrong, and is
-// empty if nothing is. Nothing of text is kept.
+// parse reads the text of a manifest. dir, an absolute path, is what its relative paths start from.
+// why is what is wrong, and is empty if nothing is. Nothing of text is kept.
 func parse(text []byte, dir string) (entries []Entry, why string) {
 	o := open(text, packNames, "", &why)
 	if !packID.MatchString(o.text(packIDMember)) {

@@ -14,9 +14,9 @@ import (
 // inherited lists what a worker gets of the server's environment (toolhost §4.9).
 var inherited = []string{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "MACHINA_ROOT"}
 
-// Environ returns the environment of a worker: the few variables of the server that lookup knows, then what the manifest adds or
-// sets otherwise ("NAME=value"). What loads code into a program (LD_*) and what is a secret of the server (MACHINA_*TOKEN*) is
-// left out wherever it comes from.
+// Environ returns the environment of a worker: the few variables of the server that lookup knows,
+// then what the manifest adds or sets otherwise ("NAME=value"). What loads code into a program
+// (LD_*) and what is a secret of the server (MACHINA_*TOKEN*) is left out wherever it comes from.
 func Environ(lookup func(name string) (value string, ok bool), extra []string) []string {
 	env := make([]string, 0, len(inherited)+len(extra))
 	at := make(map[string]int, cap(env)) // by name: a manifest may have many
@@ -54,8 +54,8 @@ func Secret(name string) bool {
 // ErrNotInPath is the error of a program that no directory of PATH has.
 var ErrNotInPath = errors.New("executable not found in PATH")
 
-// Executable returns the file that a command's first word means: a path as it is, a bare name looked up
-// in the PATH of env.
+// Executable returns the file that a command's first word means: a path as it is, a bare name
+// looked up in the PATH of env.
 func Executable(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, runnable(name)

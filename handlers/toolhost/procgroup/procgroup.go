@@ -37,8 +37,8 @@ func (p *Process) Kill() {
 	}
 }
 
-// Wait waits for the end of the process, ends what is left of its group, and returns the exit code of
-// toolhost §3.5: 128 and the number of the signal if one ended it.
+// Wait waits for the end of the process, ends what is left of its group, and returns the exit code
+// of toolhost §3.5: 128 and the number of the signal if one ended it.
 func (p *Process) Wait() (code int) {
 	st := awaitExit(p.Process)
 	p.mu.Lock()

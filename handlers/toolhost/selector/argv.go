@@ -53,8 +53,8 @@ func appendQuoted(arg []byte, text string, i int) (out []byte, end int) {
 	return arg, len(text)
 }
 
-// refusal returns why the guards do not let the command run: the raw text of toolhost §4.8, or "". The file system is asked each time,
-// because a link may have changed since.
+// refusal returns why the guards do not let the command run: the raw text of toolhost §4.8, or "".
+// The file system is asked each time, because a link may have changed since.
 func (p *Policy) refusal() string {
 	if p.unsafe {
 		return ""
@@ -87,8 +87,8 @@ func absIn(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// inside reports whether path is below root once no link is left in either. A file that is missing counts by its name: running it fails,
-// and the failure is clearer than a refusal.
+// inside reports whether path is below root once no link is left in either. A file that is missing
+// counts by its name: running it fails, and the failure is clearer than a refusal.
 func inside(root, path string) bool {
 	real, err := filepath.EvalSymlinks(path)
 	if os.IsNotExist(err) {

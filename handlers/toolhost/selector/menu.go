@@ -22,8 +22,8 @@ type candidate struct {
 	permitted bool // by the run's capabilities
 }
 
-// candidates marks which of the tools the capabilities of a run let through: toolhost §4.8. Blocked wins, and nothing allowed by
-// name means that everything is.
+// candidates marks which of the tools the capabilities of a run let through: toolhost §4.8. Blocked
+// wins, and nothing allowed by name means that everything is.
 func candidates(tools []tool.Descriptor, allowed, blocked []string) []candidate {
 	list := make([]candidate, len(tools))
 	for i := range tools {
@@ -54,8 +54,8 @@ func (it *item) has(tag string) bool { return slices.Contains(it.Tags, tag) }
 // menu is what may be chosen in one step, in the order of the SIDs.
 type menu []item
 
-// newMenu picks the tools that have any of the tags; list is sorted by AID. What a run must not use leaves a gap in the numbers, so
-// that a SID means the same tool whatever is permitted.
+// newMenu picks the tools that have any of the tags; list is sorted by AID. What a run must not use
+// leaves a gap in the numbers, so that a SID means the same tool whatever is permitted.
 func newMenu(list []candidate, tags *stepTags) (m menu) {
 	n := 0
 	add := func(c candidate) {

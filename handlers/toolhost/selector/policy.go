@@ -21,8 +21,8 @@ const (
 	maxPolicyStdout  = 1 << 20 // bytes: more fits no reply
 )
 
-// Policy is the external program that chooses (toolhost §4.8 "External policy"). Any number of runs may share one; that is what its
-// breaker is for.
+// Policy is the external program that chooses (toolhost §4.8 "External policy"). Any number of runs
+// may share one; that is what its breaker is for.
 type Policy struct {
 	argv       []string // at least one
 	root       string
@@ -37,9 +37,9 @@ type Policy struct {
 	breaker    *tool.Breaker
 }
 
-// PolicyFrom returns the policy that MACHINA_POLICY_* set up (toolhost §4.8, §6), nil when MACHINA_POLICY_CMD is not set or cannot be
-// split. root is the folder the policy works in. getenv is not kept. now reads the
-// monotonic clock, in nanoseconds, for the breaker.
+// PolicyFrom returns the policy that MACHINA_POLICY_* set up (toolhost §4.8, §6), nil when
+// MACHINA_POLICY_CMD is not set or cannot be split. root is the folder the policy works in. getenv
+// is not kept. now reads the monotonic clock, in nanoseconds, for the breaker.
 func PolicyFrom(getenv func(string) string, root string, now func() int64) *Policy {
 	argv, ok := SplitCommand(getenv("MACHINA_POLICY_CMD"))
 	if !ok || len(argv) == 0 {
@@ -135,9 +135,9 @@ func (q *question) appendJSON(dst []byte) []byte {
 	return append(q.menu.appendJSON(o.Name("menu")), '}')
 }
 
-// ask runs the policy once. asked is false when its breaker rests it. Otherwise why is the cause of a failure (toolhost §4.8
-// "Failure"), or "" and sel is the answer of the policy, or the guards instead of it: a refusal is no failure. A nil
-// Policy fails at once.
+// ask runs the policy once. asked is false when its breaker rests it. Otherwise why is the cause of
+// a failure (toolhost §4.8 "Failure"), or "" and sel is the answer of the policy, or the guards
+// instead of it: a refusal is no failure. A nil Policy fails at once.
 func (p *Policy) ask(ctx context.Context, q *question) (sel Selection, why string, asked bool) {
 	if p == nil {
 		return sel, whyNotStarted, true

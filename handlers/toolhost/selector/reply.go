@@ -51,8 +51,8 @@ func (st *Step) Append(dst []byte) []byte {
 	return o
 }
 
-// AppendHeader appends the run header as a compact object to dst and returns the result (toolhost §3.7).
-// It allocates only if dst has no room.
+// AppendHeader appends the run header as a compact object to dst and returns the result (toolhost
+// §3.7). It allocates only if dst has no room.
 func (r *Run) AppendHeader(dst []byte) []byte {
 	o := jsonx.Build(dst).Text("spec_version", r.req.SpecVersion).Text("profile_id", r.req.ProfileID).Text("run_id", r.req.RunID)
 	if r.req.HasRequestID {

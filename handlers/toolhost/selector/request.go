@@ -10,8 +10,8 @@ const specVersion = "1.4.2"
 
 const defaultProfile = "A"
 
-// Limits of a _run.open request. maxPart has no row in the contract: a run is kept as long as its session, and inputs over it could
-// never be answered, because inputs_json goes into every reply.
+// Limits of a _run.open request. maxPart has no row in the contract: a run is kept as long as its
+// session, and inputs over it could never be answered, because inputs_json goes into every reply.
 const (
 	maxGoalID    = 256     // bytes
 	maxProfileID = 16      // bytes

@@ -26,8 +26,8 @@ const (
 // failedCode is the exit code of a process whose program could not be started.
 const failedCode = 127
 
-// Limits are what a process is limited to, if the server itself is not limited to less; 0 leaves a resource as the server has it. Best effort: nothing is limited on systems other
-// than Linux.
+// Limits are what a process is limited to, if the server itself is not limited to less; 0 leaves a
+// resource as the server has it. Best effort: nothing is limited on systems other than Linux.
 type Limits struct {
 	AddressSpace int64 // bytes
 	Data         int64 // bytes of memory that can be written to
@@ -42,8 +42,8 @@ func (l *Limits) fields() [6]*int64 {
 	return [...]*int64{&l.Data, &l.CPU, &l.FileSize, &l.OpenFiles, &l.UserThreads, &l.AddressSpace}
 }
 
-// Argv returns the arguments of a process that sets limits and becomes the program at path. With an empty path it stays what it is:
-// a worker of this binary that finds argv in Stays.
+// Argv returns the arguments of a process that sets limits and becomes the program at path. With an
+// empty path it stays what it is: a worker of this binary that finds argv in Stays.
 func Argv(l Limits, path string, argv []string) []string {
 	var text []byte
 	for _, f := range l.fields() {

@@ -44,8 +44,8 @@ func become(limits, path string, argv []string) {
 	replace(text, file, unsafe.Pointer(&args[0]), unsafe.Pointer(&env[0]))
 }
 
-// What follows may run before the Go runtime begins: it has no goroutine and no heap, and uses system calls and the stack only. It must
-// not be instrumented.
+// What follows may run before the Go runtime begins: it has no goroutine and no heap, and uses
+// system calls and the stack only. It must not be instrumented.
 
 // Replace makes the process the program that its arguments ask for, if they do. stack is what the kernel starts a process with: the
 // number of the arguments, their addresses, nil, those of the environment, nil.

@@ -79,8 +79,8 @@ func (b *Breaker) Allow() (probe, ok bool) {
 	return true, true
 }
 
-// Start reports whether a call that was allowed is about to run: if it is the probe, the breaker is half open now. Done does the same
-// for a probe that was not started.
+// Start reports whether a call that was allowed is about to run: if it is the probe, the breaker is
+// half open now. Done does the same for a probe that was not started.
 func (b *Breaker) Start(probe bool) {
 	if !probe {
 		return
@@ -115,9 +115,9 @@ func (b *Breaker) giveBack() {
 	}
 }
 
-// Done ends a call that was allowed and ran: d is why it could not be run to its end, nil if the tool answered, whatever it
-// answered. A call that only waited for a worker counts as one that never ran. Calls that began before the breaker opened
-// change nothing any more.
+// Done ends a call that was allowed and ran: d is why it could not be run to its end, nil if the
+// tool answered, whatever it answered. A call that only waited for a worker counts as one that
+// never ran. Calls that began before the breaker opened change nothing any more.
 func (b *Breaker) Done(probe bool, d *DispatchError) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

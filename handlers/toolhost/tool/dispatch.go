@@ -24,8 +24,8 @@ const (
 // MaxDetail is how many bytes of what a worker wrote to stderr a detail carries, the last ones (toolhost §3.5).
 const MaxDetail = 2048
 
-// DispatchError means that a tool could not be run, or not to its end: what it did is not known (toolhost §3.5). It does not
-// change once it is made, and may be shared.
+// DispatchError means that a tool could not be run, or not to its end: what it did is not known
+// (toolhost §3.5). It does not change once it is made, and may be shared.
 type DispatchError struct {
 	// AID is the action id that was called.
 	AID string
@@ -38,16 +38,16 @@ type DispatchError struct {
 	Waited bool
 }
 
-// AppendJSON appends the error as the compact object of toolhost §3.5 to dst and returns the result. It allocates only if dst
-// has no room.
+// AppendJSON appends the error as the compact object of toolhost §3.5 to dst and returns the
+// result. It allocates only if dst has no room.
 func (e *DispatchError) AppendJSON(dst []byte) []byte {
 	return jsonx.Build(dst).Bool("error", true).Text("aid", e.AID).Text("type", string(e.Type)).
 		Text("detail", e.Detail).End()
 }
 
-// Broken returns the result of a tool that could not be run, or not to its end, with the text that toolhost §3.5 gives for the
-// type. exit is the exit code of the worker, 128 and the signal's number if one ended it; only a crash shows it. detail goes
-// through Detail.
+// Broken returns the result of a tool that could not be run, or not to its end, with the text that
+// toolhost §3.5 gives for the type. exit is the exit code of the worker, 128 and the signal's
+// number if one ended it; only a crash shows it. detail goes through Detail.
 func Broken(aid string, kind DispatchType, exit int, detail string) Result {
 	detail = Detail(detail)
 	return Result{Failure: &Failure{

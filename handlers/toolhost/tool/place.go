@@ -2,11 +2,11 @@ package tool
 
 import "context"
 
-// Place is what a built-in tool has while it runs off the event loops: one of few, for all calls of a server. Only the goroutine of the
-// tool uses it.
+// Place is what a built-in tool has while it runs off the event loops: one of few, for all calls of
+// a server. Only the goroutine of the tool uses it.
 type Place interface {
-	// Worked takes note of n bytes more that the tool has worked on. Where that makes the call a long one it waits for a place among
-	// the long calls, until ctx ends.
+	// Worked takes note of n bytes more that the tool has worked on. Where that makes the call a
+	// long one it waits for a place among the long calls, until ctx ends.
 	Worked(ctx context.Context, n int64) error
 	// Leave gives the place up, Return waits for one again until ctx ends.
 	Leave()

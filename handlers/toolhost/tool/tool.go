@@ -18,18 +18,18 @@ type Tool interface {
 type Call struct {
 	// AID is the action id the caller named, for example "AID.NOOP.v1".
 	AID string
-	// Input is the text of a JSON object, checked against the grammar, in the spelling of the caller (toolhost §3.1). It is
-	// lent: a tool that keeps it copies it.
+	// Input is the text of a JSON object, checked against the grammar, in the spelling of the
+	// caller (toolhost §3.1). It is lent: a tool that keeps it copies it.
 	Input []byte
-	// State is the caller's state for the tool to read and write, by its methods only: writes count from the clone that it is.
-	// They are kept if the result is OK (toolhost §4.3 step 13).
+	// State is the caller's state for the tool to read and write, by its methods only: writes count
+	// from the clone that it is. They are kept if the result is OK (toolhost §4.3 step 13).
 	State *dsstate.State
 	// Now is the wall clock, for timestamps (toolhost §6 "Clocks").
 	Now func() time.Time
 }
 
-// Result is what a tool answers (toolhost §3.2). The zero Result is success with the output {}. It is four words, the most that the
-// compiler keeps in registers on its way through the callers.
+// Result is what a tool answers (toolhost §3.2). The zero Result is success with the output {}. It
+// is four words, the most that the compiler keeps in registers on its way through the callers.
 type Result struct {
 	// Output is JSON text for output_json, empty for "{}". It belongs to the caller of Run. A tool that failed has none.
 	Output []byte
@@ -91,12 +91,12 @@ type Descriptor struct {
 	SideEffects []string
 	// ReplayInputs names what else a replay needs to give the same result.
 	ReplayInputs []string
-	// Tier is 0 safe, 1 write, 2 system, 3 dangerous: above 0 needs a lease where leases are enforced (toolhost §4.4). TierOf
-	// gives the least it may be.
+	// Tier is 0 safe, 1 write, 2 system, 3 dangerous: above 0 needs a lease where leases are
+	// enforced (toolhost §4.4). TierOf gives the least it may be.
 	Tier int
 	// External means that a worker runs it: it has a breaker (toolhost §4.9).
 	External bool
-	// Fast means that the tool never blocks, sleeps or touches a disk and takes less than 50 us: it may run on an event loop
-	// (toolhost §2.3).
+	// Fast means that the tool never blocks, sleeps or touches a disk and takes less than 50 us: it
+	// may run on an event loop (toolhost §2.3).
 	Fast bool
 }

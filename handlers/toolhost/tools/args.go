@@ -7,8 +7,8 @@ import (
 	"trunkline/codec/jsonx"
 )
 
-// args are those members of a tool's input that the tool knows. They point into the input and live as
-// long as it does.
+// args are those members of a tool's input that the tool knows. They point into the input and live
+// as long as it does.
 type args struct {
 	names  []string
 	values []jsonx.Value

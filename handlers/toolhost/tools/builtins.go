@@ -65,8 +65,8 @@ var specs = [...]struct {
 		"", 0, vecdbQuery},
 }
 
-// Builtins returns all built-in tools, sorted by AID. They use e, which must not change any more. The
-// slice and its strings belong to the caller.
+// Builtins returns all built-in tools, sorted by AID. They use e, which must not change any more.
+// The slice and its strings belong to the caller.
 func Builtins(e *Env) []Builtin {
 	list := make([]Builtin, len(specs))
 	for i, s := range specs {

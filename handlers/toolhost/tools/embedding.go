@@ -50,8 +50,8 @@ func appendEmbedded(dst []byte, v embedded) []byte {
 	return append(dst, '}')
 }
 
-// embeddingOutput writes the vector with dim components that repeats v. Each component is put into digits once: that is what
-// takes the time.
+// embeddingOutput writes the vector with dim components that repeats v. Each component is put into
+// digits once: that is what takes the time.
 func embeddingOutput(v [hashPeriod]float32, dim int) []byte {
 	const longest = len("-0.123456,")
 	out := []byte(jsonx.Build(make([]byte, 0, 64+dim*longest)).Text("provider", hashProvider).Int("dim", int64(dim)).Name("embedding"))
@@ -80,8 +80,8 @@ func embeddingOutput(v [hashPeriod]float32, dim int) []byte {
 // 16 and 32 of the digest and then again from 0, two components each (toolhost §4.7 "Hash embedding").
 const hashPeriod = 6
 
-// hashComponents returns the components of the hash embedding of text before it is divided by its norm;
-// component i of the vector is component i mod hashPeriod.
+// hashComponents returns the components of the hash embedding of text before it is divided by its
+// norm; component i of the vector is component i mod hashPeriod.
 func hashComponents[T ~string | ~[]byte](text T) (v [hashPeriod]float32) {
 	sum := sha256.Sum256([]byte(text))
 	for chunk := range hashPeriod / 2 {
@@ -95,8 +95,8 @@ func hashComponents[T ~string | ~[]byte](text T) (v [hashPeriod]float32) {
 // unitOf spreads u over -1 to 1.
 func unitOf(u uint32) float32 { return float32(float64(u)/4294967295*2 - 1) }
 
-// embedding returns the hash embedding of text: dim components, L2 norm 1. It is not semantic: equal texts are equal vectors, and
-// that is all.
+// embedding returns the hash embedding of text: dim components, L2 norm 1. It is not semantic:
+// equal texts are equal vectors, and that is all.
 func embedding(text string, dim int) []float32 {
 	return repeated(divideByNorm(hashComponents(text), dim), dim)
 }
@@ -110,8 +110,8 @@ func repeated(v [hashPeriod]float32, dim int) []float32 {
 	return row
 }
 
-// divideByNorm divides v by the L2 norm of the vector with dim components that repeats it. The sum runs over the components in
-// their order, so that it rounds as a sum over the vector does.
+// divideByNorm divides v by the L2 norm of the vector with dim components that repeats it. The sum
+// runs over the components in their order, so that it rounds as a sum over the vector does.
 func divideByNorm(v [hashPeriod]float32, dim int) [hashPeriod]float32 {
 	sum := 0.0
 	for i := range dim {

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Env is what the built-in tools work on (toolhost §4.7, §6). It is set up once and then only read, by any goroutine. All
-// directories are absolute and clean; none has to exist.
+// Env is what the built-in tools work on (toolhost §4.7, §6). It is set up once and then only read,
+// by any goroutine. All directories are absolute and clean; none has to exist.
 type Env struct {
 	// Root is the directory that files are read in: MACHINA_ROOT, else the working directory.
 	Root string
 	// RequestDir is where relative names of files to read are looked for first: MACHINA_REQUEST_DIR, "" for nowhere. One that
 	// does not lie inside Root is not looked into: nothing there may be read.
 	RequestDir string
-	// WriteRoot is the directory that files are written in: MACHINA_FS_WRITE_ROOT, else work in Root. The operator may name one
-	// outside of Root.
+	// WriteRoot is the directory that files are written in: MACHINA_FS_WRITE_ROOT, else work in
+	// Root. The operator may name one outside of Root.
 	WriteRoot string
 	// Now is the wall clock of what happens outside of a call; a call brings its own (tool.Call).
 	Now func() time.Time

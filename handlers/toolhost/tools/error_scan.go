@@ -95,8 +95,8 @@ type lineReader struct {
 	long []byte // a line that is longer than the reader's buffer
 }
 
-// next returns the next line without its "\n", cut to scanLine bytes, valid until the next call. A "\r" before that belongs to the
-// line (toolhost §11). After the last line it is io.EOF.
+// next returns the next line without its "\n", cut to scanLine bytes, valid until the next call. A
+// "\r" before that belongs to the line (toolhost §11). After the last line it is io.EOF.
 func (l *lineReader) next() ([]byte, error) {
 	l.long = l.long[:0]
 	for {

@@ -57,9 +57,9 @@ func appendFileRead(path, resolved string, data []byte, truncated bool) []byte {
 	return append(base64.StdEncoding.AppendEncode(append(out, '"'), data), `"}`...)
 }
 
-// readRoom returns how many bytes of a file fit a reply, in which the output stands twice: readMax and
-// more, unless the paths have many characters that take several bytes each, every time they are put
-// into a string.
+// readRoom returns how many bytes of a file fit a reply, in which the output stands twice: readMax
+// and more, unless the paths have many characters that take several bytes each, every time they are
+// put into a string.
 func readRoom(path, resolved string) int64 {
 	frame := len(jsonx.AppendString(nil, appendFileRead(path, resolved, nil, true)))
 	return int64(max((maxOutput-replyFrame)/2-frame, 0)) / 4 * 3
@@ -82,8 +82,8 @@ func readAt(ctx context.Context, f *os.File, offset, size int64) (data []byte, m
 	return data[:min(int64(n), size)], int64(n) > size, err
 }
 
-// openInput opens the file that the caller of a tool wants read: a relative path is looked for in the
-// directory of the request, then in the root. resolved is its path without links.
+// openInput opens the file that the caller of a tool wants read: a relative path is looked for in
+// the directory of the request, then in the root. resolved is its path without links.
 func (e *Env) openInput(path string) (f *os.File, resolved string, err error) {
 	r := newRoot(e.Root)
 	if e.RequestDir != "" && !filepath.IsAbs(path) && r.has(e.RequestDir) {
@@ -106,8 +106,8 @@ func inputError(path string, err error) error {
 	return errors.New("cannot open file: " + path)
 }
 
-// untilDone reads until ctx is done, and counts how much the call works on (tool.Worked): a call that
-// reads much must not delay those that read little.
+// untilDone reads until ctx is done, and counts how much the call works on (tool.Worked): a call
+// that reads much must not delay those that read little.
 type untilDone struct {
 	ctx  context.Context
 	from io.Reader

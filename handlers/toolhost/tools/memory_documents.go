@@ -13,8 +13,8 @@ import (
 	"trunkline/codec/jsonx"
 )
 
-// documents reads what the query may find: of the files of the stream, newest first, the entries of the
-// last maxBytes, newest first.
+// documents reads what the query may find: of the files of the stream, newest first, the entries of
+// the last maxBytes, newest first.
 func (q *query) documents(ctx context.Context, e *Env) (docs []*document, err error) {
 	d, err := memoryDir(e, false)
 	if d == nil {
@@ -117,8 +117,8 @@ func (r *reading) file(ctx context.Context, f *os.File) error {
 	return nil
 }
 
-// document returns the entry that line is, nil if it is none or belongs to another stream: the names of two streams may differ only
-// in characters that the name of a file does not have.
+// document returns the entry that line is, nil if it is none or belongs to another stream: the
+// names of two streams may differ only in characters that the name of a file does not have.
 func (q *query) document(line []byte) *document {
 	if !isObject(line, jsonx.MaxDepth) {
 		return nil
@@ -143,8 +143,8 @@ func (q *query) document(line []byte) *document {
 	return d
 }
 
-// timeOf returns the Unix milliseconds ts_ms; a fraction is cut off. It is 0 if that is no number or one
-// that int64 does not hold.
+// timeOf returns the Unix milliseconds ts_ms; a fraction is cut off. It is 0 if that is no number
+// or one that int64 does not hold.
 func timeOf(a args) int64 {
 	if n := a.integer("ts_ms", 0); n != 0 {
 		return n

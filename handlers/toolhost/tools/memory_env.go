@@ -18,8 +18,8 @@ type MemoryEnv struct {
 	// MemoryRoot is the directory of the memory files, absolute and clean: MACHINA_MEMORY_ROOT if that is absolute, else
 	// work/memory in the root. One that does not lie in the root is refused by every call.
 	MemoryRoot string
-	// RotateBytes is the size of a memory file from which on the next line goes to a new one; 0 for never.
-	// MACHINA_MEMORY_ROTATE_BYTES, 64 MiB.
+	// RotateBytes is the size of a memory file from which on the next line goes to a new one; 0 for
+	// never. MACHINA_MEMORY_ROTATE_BYTES, 64 MiB.
 	RotateBytes int64
 	// WALFsync makes what was appended durable before the call returns: MACHINA_WAL_FSYNC is 1 or true.
 	WALFsync bool

@@ -86,8 +86,8 @@ func sizeOf(f *os.File) (int64, error) {
 	return st.Size(), nil
 }
 
-// appendWhole appends data to f, which is size long and locked, in one write, and makes it durable if sync is set. If that fails the
-// file is as it was before.
+// appendWhole appends data to f, which is size long and locked, in one write, and makes it durable
+// if sync is set. If that fails the file is as it was before.
 func appendWhole(f *os.File, size int64, data []byte, sync bool) error {
 	_, err := f.Write(data)
 	if err == nil && sync {

@@ -97,8 +97,8 @@ func weightsFor(a args, w Weights) (_ Weights, ok bool) {
 	return w, true
 }
 
-// output writes the answer, to its end only if a reply can carry it. Where there was nothing to choose
-// from the members come in another order (toolhost §4.7, end of QUERY).
+// output writes the answer, to its end only if a reply can carry it. Where there was nothing to
+// choose from the members come in another order (toolhost §4.7, end of QUERY).
 func (q *query) output(docs int, matches []*document) []byte {
 	out := jsonx.Build(nil).Bool("ok", true).Text("stream", q.stream)
 	if docs == 0 {

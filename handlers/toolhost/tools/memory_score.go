@@ -83,8 +83,8 @@ func (t *terms) bm25(tokens int, average float64, n int) (sum float64) {
 	return sum
 }
 
-// score returns the weighted sum of the parts of d. A sum that weights drove out of the range of numbers counts as 0: JSON has
-// no way to write it, and sorting none to place it.
+// score returns the weighted sum of the parts of d. A sum that weights drove out of the range of
+// numbers counts as 0: JSON has no way to write it, and sorting none to place it.
 func (s *scorer) score(d *document) float64 {
 	w := &s.weights
 	age := max(float64(s.now.UnixMilli())-float64(d.ts), 0) / 1000

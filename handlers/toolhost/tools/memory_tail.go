@@ -77,8 +77,8 @@ func (t *tail) next() (line []byte, ok bool, err error) {
 	return nil, false, err
 }
 
-// take gives out the line whose predecessor's end is at n of the buffered bytes, -1 for the first line. ok is false if it is too
-// long.
+// take gives out the line whose predecessor's end is at n of the buffered bytes, -1 for the first
+// line. ok is false if it is too long.
 func (t *tail) take(n int) (line []byte, ok bool) {
 	line = t.buf[t.front+n+1 : t.back]
 	ok = !t.long && len(line) <= maxLine
@@ -106,8 +106,8 @@ func (t *tail) dropEnd() error {
 	return nil
 }
 
-// fill reads the bytes before the buffered ones, which have no line end among them: as many as are buffered, so that a long line
-// costs time proportional to its length, and at least a chunk.
+// fill reads the bytes before the buffered ones, which have no line end among them: as many as are
+// buffered, so that a long line costs time proportional to its length, and at least a chunk.
 func (t *tail) fill() error {
 	if t.back-t.front > maxLine {
 		t.back, t.long = t.front, true

@@ -14,8 +14,8 @@ import (
 const (
 	// maxStream is the longest name of a stream, in bytes (toolhost §4.7).
 	maxStream = 128
-	// maxOutput is the longest output that can fit a reply (toolhost §3.4). A longer one is not built
-	// to its end.
+	// maxOutput is the longest output that can fit a reply (toolhost §3.4). A longer one is not
+	// built to its end.
 	maxOutput = 1 << 20
 )
 
@@ -29,15 +29,15 @@ var (
 	errMissingText    = errors.New("missing text")
 )
 
-// The characters of a stream's name that stand in names of files as they are, beside ASCII letters and
-// digits (toolhost §4.7 "Memory", "VecDB").
+// The characters of a stream's name that stand in names of files as they are, beside ASCII letters
+// and digits (toolhost §4.7 "Memory", "VecDB").
 const (
 	memorySpecial = "._-"
 	vecdbSpecial  = "_-"
 )
 
-// streamName returns the name of the stream that v names as it stands in names of files: "default" if v
-// is absent or empty.
+// streamName returns the name of the stream that v names as it stands in names of files: "default"
+// if v is absent or empty.
 func streamName(v jsonx.Value, special string) (name string, ok bool) {
 	given, _ := v.Text()
 	if len(given) == 0 {
@@ -82,8 +82,8 @@ func memoryDir(e *Env, create bool) (d *dir, err error) {
 // isMissing reports that a file or directory does not exist.
 func isMissing(err error) bool { return errors.Is(err, os.ErrNotExist) }
 
-// appendNumber appends the shortest text that reads back as x, in the form that most JSON writers give
-// it. x is finite.
+// appendNumber appends the shortest text that reads back as x, in the form that most JSON writers
+// give it. x is finite.
 func appendNumber(dst []byte, x float64) []byte {
 	if size := math.Abs(x); size != 0 && (size < 1e-6 || size >= 1e21) {
 		return strconv.AppendFloat(dst, x, 'e', -1, 64)

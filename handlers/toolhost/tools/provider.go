@@ -30,11 +30,11 @@ const (
 
 // EmbedEnv is what makes embeddings (toolhost §11).
 type EmbedEnv struct {
-	// Command is the command line of the embedding program: MACHINA_EMBED_CMD if MACHINA_EMBED_PROVIDER is "cmd". "": the hash makes
-	// embeddings.
+	// Command is the command line of the embedding program: MACHINA_EMBED_CMD if
+	// MACHINA_EMBED_PROVIDER is "cmd". "": the hash makes embeddings.
 	Command string
-	// Program runs Command; Use sets it where Command is not "". Its input is {"text":"...","dim":n}, its output
-	// {"embedding":[...]} with dim numbers, or {"error":"..."}.
+	// Program runs Command; Use sets it where Command is not "". Its input is
+	// {"text":"...","dim":n}, its output {"embedding":[...]} with dim numbers, or {"error":"..."}.
 	Program tool.Tool
 	turn    chan struct{} // of the one text that the program works on
 	// Fallback makes the hash stand in for a program that fails: MACHINA_EMBED_FALLBACK is "hash". Without it the tool fails.

@@ -15,8 +15,8 @@ import (
 // backupSuffix is what the old content of a file that is overwritten is called by, behind the file's name (toolhost §4.7).
 const backupSuffix = ".bak"
 
-// maxBackupStem is how many bytes of a file's name otherBackup keeps: with the rest of it they fit the file systems with the shortest
-// names, 143 bytes.
+// maxBackupStem is how many bytes of a file's name otherBackup keeps: with the rest of it they fit
+// the file systems with the shortest names, 143 bytes.
 const maxBackupStem = 120
 
 // otherBackup is what the backup of name is called where name+backupSuffix is too long, or a directory: the begin of the name, at most
@@ -33,9 +33,9 @@ func otherBackup(name string) string {
 	return stem + "-" + hex.EncodeToString(sum[:8]) + backupSuffix
 }
 
-// write makes content the content of the file last in d, at once and durably: a reader finds all of the old or all of the new.
-// It returns the name without links. If something has the name it fails with unix.EEXIST, or with overwrite keeps the old content as
-// a backup, in place of an older one.
+// write makes content the content of the file last in d, at once and durably: a reader finds all of
+// the old or all of the new. It returns the name without links. If something has the name it fails
+// with unix.EEXIST, or with overwrite keeps the old content as a backup, in place of an older one.
 func (r *root) write(d *dir, last, content string, overwrite bool) (written string, err error) {
 	perm, err := d.replaceable(last, overwrite)
 	if err == errLink {
@@ -97,8 +97,8 @@ func (d *dir) writeTemp(content string, perm os.FileMode) (name string, err erro
 	return name, err
 }
 
-// replace gives the file temp the name name. What has the name stays reachable by it until that moment, and by the name of the
-// backup from before it on.
+// replace gives the file temp the name name. What has the name stays reachable by it until that
+// moment, and by the name of the backup from before it on.
 func (d *dir) replace(temp, name string) error {
 	second := tempName()
 	err := d.link(name, second)

@@ -52,8 +52,8 @@ func statusValue(status []byte, name string) int64 {
 	return 0
 }
 
-// countEntries returns how many entries the directory path has, 0 if it cannot be read. In the directory of open files the
-// one that it is read with does not count.
+// countEntries returns how many entries the directory path has, 0 if it cannot be read. In the
+// directory of open files the one that it is read with does not count.
 func countEntries(path string) (n int64) {
 	d, err := openDir(unix.AT_FDCWD, path, path, 0)
 	if err != nil {

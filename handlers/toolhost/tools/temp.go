@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// tempPrefix begins the names of temporary files: a list of files passes them over. tempBytes random bytes follow, in lower-case
-	// hex, so that none can be guessed.
+	// tempPrefix begins the names of temporary files: a list of files passes them over. tempBytes
+	// random bytes follow, in lower-case hex, so that none can be guessed.
 	tempPrefix = ".tmp-"
 	tempBytes  = 8
 	// staleTemp is for how long a temporary file has its name until it counts as one that a killed writer left. A writer needs a

@@ -149,8 +149,8 @@ func (r *vecdbReader) add(i int64, score float64) {
 	r.hits = slices.Insert(r.hits, at, vecdbHit{i: i, score: score})
 }
 
-// readMeta gives the hits their lines. It reads backward, because the last line of a row counts, and stops when every hit has its
-// own or there are more than a reply can carry.
+// readMeta gives the hits their lines. It reads backward, because the last line of a row counts,
+// and stops when every hit has its own or there are more than a reply can carry.
 func (r *vecdbReader) readMeta(ctx context.Context) error {
 	f, err := r.dir.open(metaFile, os.O_RDONLY, 0)
 	if isMissing(err) {

@@ -12,8 +12,8 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// vecdbUpsert adds the embedding of a text to a store (toolhost §4.7). A text has no key, so nothing
-// is ever replaced.
+// vecdbUpsert adds the embedding of a text to a store (toolhost §4.7). A text has no key, so
+// nothing is ever replaced.
 func vecdbUpsert(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	a := pick(c.Input, "stream", "text", "meta")
 	text, _ := a.text("text")
@@ -58,8 +58,8 @@ type vecdbWriter struct {
 	sync     bool
 }
 
-// newVecdbWriter returns a writer of row to the store of stream, with the embedding made: that may take long, and so is done before the
-// store is locked. The writer's dir is to be closed.
+// newVecdbWriter returns a writer of row to the store of stream, with the embedding made: that may
+// take long, and so is done before the store is locked. The writer's dir is to be closed.
 func newVecdbWriter(ctx context.Context, e *Env, stream string, row vecdbRow) (w *vecdbWriter, err error) {
 	d, err := vecdbDir(e, stream, true)
 	if err != nil {

@@ -16,8 +16,8 @@ const (
 	// keepBuffer is the most that a worker keeps of each of its buffers between calls.
 	keepBuffer = 64 << 10
 	firstRead  = 4 << 10
-	// atOnce is the longest request that is written before the reply is read: every pipe holds it, so that a worker that writes
-	// before it has read everything does not stop both sides.
+	// atOnce is the longest request that is written before the reply is read: every pipe holds it,
+	// so that a worker that writes before it has read everything does not stop both sides.
 	atOnce = 4 << 10
 )
 
@@ -71,8 +71,8 @@ func (w *worker) ask(ctx context.Context) (line []byte, f fault) {
 	return line, f
 }
 
-// untouched reports whether a worker which has ended did not take the request, so that another one may get it. Where the order is not known,
-// it may have.
+// untouched reports whether a worker which has ended did not take the request, so that another one
+// may get it. Where the order is not known, it may have.
 func (w *worker) untouched() bool { return w.watch != nil && !w.turn.took && !w.fresh() }
 
 // lookBehind notes what followed the reply.
@@ -84,8 +84,8 @@ func (w *worker) lookBehind() {
 	w.turn.after = w.seen()
 }
 
-// stepAt is called by the poller's leave: at first, and whenever something may have come. It is done when the first of the reply is in
-// w.buf, or when there will be no reply.
+// stepAt is called by the poller's leave: at first, and whenever something may have come. It is
+// done when the first of the reply is in w.buf, or when there will be no reply.
 func (w *worker) stepAt(fd uintptr) (done bool) {
 	t := &w.turn
 	if !t.sent {

@@ -31,8 +31,8 @@ type pool struct {
 	waiting []*waiter
 	sweeper *time.Timer // nil if none is due
 	closed  bool
-	// forsaken counts workers that the kernel does not end and that gave up their place: at most Max, so that a tool whose
-	// processes all hang in the kernel has 2*Max of them, and no more.
+	// forsaken counts workers that the kernel does not end and that gave up their place: at most
+	// Max, so that a tool whose processes all hang in the kernel has 2*Max of them, and no more.
 	forsaken int
 
 	processes sync.WaitGroup // started, or about to be

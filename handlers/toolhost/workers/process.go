@@ -20,8 +20,8 @@ import (
 // defaultTimeout bounds a call whose context has no deadline (toolhost §6).
 const defaultTimeout = 30 * time.Second
 
-// closeGrace is how long Close waits for processes that were sent SIGKILL already: one that the kernel cannot end must not keep the
-// server from ending.
+// closeGrace is how long Close waits for processes that were sent SIGKILL already: one that the
+// kernel cannot end must not keep the server from ending.
 const closeGrace = stopGrace + 3*time.Second
 
 // PoolConfig is how many workers a tool has, and for how long (toolhost §4.9).
@@ -46,15 +46,15 @@ type ProcessConfig struct {
 	Dir string
 	// Env is the whole environment; see Environ.
 	Env []string
-	// SHA256 is what the program's file must have, in lower-case hex; checked with each start. A file over maxProgram is refused.
-	// Empty: anything.
+	// SHA256 is what the program's file must have, in lower-case hex; checked with each start. A
+	// file over maxProgram is refused. Empty: anything.
 	SHA256 string
 	// Oneshot starts a process for each call, of which Pool.Max run at a time.
 	Oneshot bool
 	// Stateless means that the tool is never shown the caller's state (state "none").
 	Stateless bool
-	// Plain means that the program is no tool: it is sent the input of the call as its line, and any JSON object that it answers is
-	// the output.
+	// Plain means that the program is no tool: it is sent the input of the call as its line, and
+	// any JSON object that it answers is the output.
 	Plain bool
 	// Pool is how many workers there are.
 	Pool PoolConfig

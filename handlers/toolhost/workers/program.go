@@ -63,8 +63,8 @@ type program struct {
 	native bool // started from file
 }
 
-// openProgram opens the program that has the hash want, lower-case hex; "" opens nothing and fits any. It ends soon after ctx. close
-// must follow.
+// openProgram opens the program that has the hash want, lower-case hex; "" opens nothing and fits
+// any. It ends soon after ctx. close must follow.
 func openProgram(ctx context.Context, path, want string, limit int64) (p *program, err error) {
 	p = &program{path: path}
 	if want == "" {
@@ -146,8 +146,8 @@ func hashOf(ctx context.Context, r io.Reader, limit int64) (sum, magic string, e
 	}
 }
 
-// Check reports why no process of the tool can be started now, nil if nothing is known to be in the way. It reads the program if that has
-// a hash.
+// Check reports why no process of the tool can be started now, nil if nothing is known to be in the
+// way. It reads the program if that has a hash.
 func (t *Process) Check(ctx context.Context) error {
 	path, err := procgroup.Executable(t.cfg.Command[0], t.cfg.Env)
 	if err != nil {
@@ -193,8 +193,8 @@ func (p *program) same() bool {
 	return unix.Stat(p.path, &st) == nil && identityOf(&st) == p.id
 }
 
-// begun is same after the start, and lets go of the file. A native program needs no further look then: it is what runs, and the kernel
-// lets no process write to it. A script does.
+// begun is same after the start, and lets go of the file. A native program needs no further look
+// then: it is what runs, and the kernel lets no process write to it. A script does.
 func (p *program) begun() bool {
 	same := p.same()
 	p.close()

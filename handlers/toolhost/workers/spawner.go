@@ -10,8 +10,8 @@ import (
 	"trunkline/handlers/toolhost/shim"
 )
 
-// Limits bound what a worker process may use; 0 leaves a resource as the server has it. MB of toolhost §4.9 is MiB here.
-// Best effort: nothing is limited on systems other than Linux.
+// Limits bound what a worker process may use; 0 leaves a resource as the server has it. MB of
+// toolhost §4.9 is MiB here. Best effort: nothing is limited on systems other than Linux.
 type Limits = shim.Limits
 
 // Spawner starts processes from one OS thread that lives as long as it does: the signal that ends a worker when the server dies is

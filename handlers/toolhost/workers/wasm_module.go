@@ -33,8 +33,8 @@ type module struct {
 	kept    bool // its code is in the folder
 }
 
-// loadModule makes code of a file whose SHA-256 is sum in lower-case hex, any if that is "". What was compiled before is in folder, if
-// that is not "".
+// loadModule makes code of a file whose SHA-256 is sum in lower-case hex, any if that is "". What
+// was compiled before is in folder, if that is not "".
 func loadModule(path, sum, folder string) (*module, error) {
 	code, err := readModule(path)
 	if err != nil {
@@ -46,8 +46,8 @@ func loadModule(path, sum, folder string) (*module, error) {
 	return compileModule(code, folder)
 }
 
-// readModule returns what is in a regular file. Anything else may have no end, or not even a beginning: opened without waiting, it is
-// refused before it is read.
+// readModule returns what is in a regular file. Anything else may have no end, or not even a
+// beginning: opened without waiting, it is refused before it is read.
 func readModule(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {

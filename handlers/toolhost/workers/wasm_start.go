@@ -40,8 +40,8 @@ const (
 // moduleEnv is the environment of the child: compiling and running are work of one thread each, beside that of the collector.
 var moduleEnv = []string{"GOMAXPROCS=2", "GOTRACEBACK=none"}
 
-// moduleStarts is what the starts of one module's children share. The compiled code is kept for as long as the tool is open: whatever
-// kills a child, the next one does not compile again.
+// moduleStarts is what the starts of one module's children share. The compiled code is kept for as
+// long as the tool is open: whatever kills a child, the next one does not compile again.
 type moduleStarts struct {
 	one chan struct{} // a place for one: a module is not compiled twice at a time
 

@@ -27,8 +27,8 @@ const (
 	replyMembers
 )
 
-// appendRequest appends the line that a worker gets, and nothing that is not its business: no key, no token, no id of the caller's
-// (toolhost §4.9). It allocates only if dst has no room.
+// appendRequest appends the line that a worker gets, and nothing that is not its business: no key,
+// no token, no id of the caller's (toolhost §4.9). It allocates only if dst has no room.
 func appendRequest(dst []byte, c *tool.Call, stateless bool) []byte {
 	dst = jsonx.AppendString(append(dst, `{"aid":`...), c.AID)
 	dst = jsonx.AppendString(append(dst, `,"input_json":`...), c.Input)
@@ -93,8 +93,8 @@ func notObject(text []byte) string {
 // maxShown is how many bytes of a worker's output an error shows.
 const maxShown = 256
 
-// explain returns the detail of an error about what a worker wrote: the reason, the beginning of the text, and what fits of the end of
-// its stderr.
+// explain returns the detail of an error about what a worker wrote: the reason, the beginning of
+// the text, and what fits of the end of its stderr.
 func explain(why string, text []byte, stderr string) string {
 	if shown := text[:min(len(text), maxShown)]; len(shown) > 0 {
 		why += ": " + string(shown)
@@ -120,8 +120,8 @@ func status(m *jsonx.Member) tool.Status {
 	return tool.ParseStatus(jsonx.AppendUnescaped(room[:0], m.Raw))
 }
 
-// applyState stores what a reply contains about the state. A worker that was not shown the state cannot mean to remove anything by not
-// naming it.
+// applyState stores what a reply contains about the state. A worker that was not shown the state
+// cannot mean to remove anything by not naming it.
 func applyState(m *jsonx.Member, c *tool.Call, stateless bool) (bad string) {
 	switch m.Kind {
 	case jsonx.Absent, jsonx.Null:

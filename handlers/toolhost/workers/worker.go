@@ -18,8 +18,8 @@ const (
 	stopGrace = 2 * time.Second
 	// exitGrace is what a worker that closed its stdout has to exit, so that its own code is reported and not that of a kill.
 	exitGrace = 500 * time.Millisecond
-	// drainGrace is what is left in the pipes of a process that has ended may take: only a process that left the group holds them
-	// open longer.
+	// drainGrace is what is left in the pipes of a process that has ended may take: only a process
+	// that left the group holds them open longer.
 	drainGrace = 100 * time.Millisecond
 	// settleGrace is how long a failed call waits for the code and the last words of the worker it killed.
 	settleGrace = 500 * time.Millisecond
@@ -175,8 +175,8 @@ func (w *worker) kill(reason string) {
 	w.proc.Kill()
 }
 
-// end ends the process: politely, by the end of its input, and by a kill if that does not help; or at once. forsake is called if it is
-// there for lostGrace after the kill.
+// end ends the process: politely, by the end of its input, and by a kill if that does not help; or
+// at once. forsake is called if it is there for lostGrace after the kill.
 func (w *worker) end(reason string, politely bool, forsake func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -241,8 +241,8 @@ func (w *worker) peekAt(fd uintptr) bool {
 	return true
 }
 
-// unfit returns why an idle worker must not be used, "" if it may be: it has ended, or it wrote something since its last reply. What is
-// there before a request cannot be its answer.
+// unfit returns why an idle worker must not be used, "" if it may be: it has ended, or it wrote
+// something since its last reply. What is there before a request cannot be its answer.
 func (w *worker) unfit() (reason string) {
 	select {
 	case <-w.exited:

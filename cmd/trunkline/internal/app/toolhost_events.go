@@ -9,9 +9,8 @@ import (
 const toolSource = "toolhost"
 
 // toolEvents carries what happens to tools to a bus (toolhost §4.12). Without one there are no
-// events.
-// The bus bounds what waits for a subscriber, and drops for those who are behind (kernel-ipc §4.18):
-// nothing waits here.
+// events. The bus bounds what waits for a subscriber, and drops for those who are behind
+// (kernel-ipc §4.18): nothing waits here.
 type toolEvents struct{ bus *bus.Bus }
 
 // emitter returns nil where there is no bus. Breakers and workers call what it returns under locks

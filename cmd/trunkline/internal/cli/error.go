@@ -18,9 +18,9 @@ const (
 )
 
 // Error is a failure with the exit code it ends the process with and, when there is something to do
-// about it, a hint: one
-// line each, separated by newlines. Usage, if set, is printed after both, but not as JSON. With a nil Err it ends the process
-// with its code and prints nothing: the command has printed everything already.
+// about it, a hint: one line each, separated by newlines. Usage, if set, is printed after both, but
+// not as JSON. With a nil Err it ends the process with its code and prints nothing: the command has
+// printed everything already.
 type Error struct {
 	Code  int
 	Err   error
