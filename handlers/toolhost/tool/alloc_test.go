@@ -18,5 +18,11 @@ func TestNoAllocs(t *testing.T) {
 	effects := []string{"none", "filesystem_write"}
 	f("ParseStatus", func() { buf = append(buf[:0], ParseStatus(text).String()...) })
 	f("AppendJSON", func() { buf = e.AppendJSON(buf[:0]) })
+	br := NewBreaker(BreakerConfig{Threshold: 5, Now: func() int64 { return 0 }})
+	f("a call past the breaker", func() {
+		probe, _ := br.Allow()
+		br.Start(probe)
+		br.Done(probe, nil)
+	})
 	f("TierOf", func() { TierOf("AID.FILE.WRITE.v1", effects) })
 }
