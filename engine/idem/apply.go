@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/crc64"
 	"sync/atomic"
+
+	"trunkline/engine/store"
 )
 
 // errNotApplicable means that a change is of an unknown kind, or that executions in flight leave no
@@ -123,15 +125,8 @@ func (t *Table) Digest() (sum uint64) {
 				c.At = 0 // a replay sets it anew
 			}
 			buf = AppendChange(buf[:0], &c)
-			sum += mixed(crc64.Checksum(buf, table))
+			sum += store.Mix(crc64.Checksum(buf, table))
 		}
 	}
 	return sum
-}
-
-// mixed makes sums distinguish more than sums of checksums would.
-func mixed(h uint64) uint64 {
-	h = (h ^ h>>33) * 0xff51afd7ed558ccd
-	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
-	return h ^ h>>33
 }

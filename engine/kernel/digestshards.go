@@ -1,6 +1,10 @@
 package kernel
 
-import "hash/crc64"
+import (
+	"hash/crc64"
+
+	"trunkline/engine/store"
+)
 
 // DigestShards is into how many parts ShardDigests divides processes and users: by a hash of their
 // names that is the same in every kernel, unlike that of the table's own shards.
@@ -64,10 +68,7 @@ func (d *shardDigests) flush() {
 
 // hash is a checksum with a mixer behind it, so that sums of it distinguish more.
 func (d *shardDigests) hash(b []byte) uint64 {
-	h := crc64.Checksum(b, d.table)
-	h = (h ^ h>>33) * 0xff51afd7ed558ccd
-	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
-	return h ^ h>>33
+	return store.Mix(crc64.Checksum(b, d.table))
 }
 
 // digestRows takes snapshotBatch slots of sh from the given one on; more: further slots follow.

@@ -4,6 +4,7 @@ import (
 	"hash/crc64"
 
 	"trunkline/codec/wire"
+	"trunkline/engine/store"
 	"trunkline/engine/table"
 )
 
@@ -69,12 +70,5 @@ type shardDigests struct {
 func (d *shardDigests) add(kind byte, key, state []byte) {
 	d.buf = append(append(d.buf[:0], kind), key...)
 	h := crc64.Checksum(d.buf, d.table)
-	d.sums[mixed(h)%DigestShards] += mixed(crc64.Update(h, d.table, state))
-}
-
-// mixed mixes checksums, so that their sums differ where sums of checksums would not.
-func mixed(h uint64) uint64 {
-	h = (h ^ h>>33) * 0xff51afd7ed558ccd
-	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
-	return h ^ h>>33
+	d.sums[store.Mix(h)%DigestShards] += store.Mix(crc64.Update(h, d.table, state))
 }

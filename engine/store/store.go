@@ -230,3 +230,10 @@ func (s *Store) Digest() (sum uint64) {
 	}
 	return sum
 }
+
+// Mix mixes a checksum of a digest, so that sums of mixed checksums differ more than plain sums.
+func Mix(h uint64) uint64 {
+	h = (h ^ h>>33) * 0xff51afd7ed558ccd
+	h = (h ^ h>>33) * 0xc4ceb9fe1a85ec53
+	return h ^ h>>33
+}
