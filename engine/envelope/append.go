@@ -165,22 +165,13 @@ func (e *Env) omitted(k Key) bool {
 
 // isEmpty reports whether an encoded map or list has no members.
 func isEmpty(form Form, raw []byte) bool {
-	if form == MsgPack {
-		_, ok := (&elements{form: MsgPack, m: mpack.OpenList(raw)}).next()
-		_, _, _, has := (&members{form: MsgPack, m: mpack.OpenMap(raw)}).next()
-		return !ok && !has
-	}
-	for _, c := range raw[1 : len(raw)-1] {
-		if c > ' ' {
-			return false
-		}
-	}
-	return true
+	list, m := openList(form, raw), openMap(form, raw)
+	return !list.next() && !m.next()
 }
 
 // write appends a map of pairs.
 func (e *Env) write(dst []byte, list []pair) []byte {
-	dst = openWritten(dst, e.form, len(list))
+	dst = openWritten(dst, e.form, Map, len(list))
 	for i := range list {
 		p := &list[i]
 		dst = appendName(dst, e.form, i, p)
@@ -193,28 +184,54 @@ func (e *Env) write(dst []byte, list []pair) []byte {
 			dst = append(dst, p.raw...)
 		}
 	}
-	return closeWritten(dst, e.form)
+	return closeWritten(dst, e.form, Map)
 }
 
 // appendMap appends a map of encoded values.
 func appendMap(dst []byte, form Form, list []pair) []byte {
-	dst = openWritten(dst, form, len(list))
+	dst = openWritten(dst, form, Map, len(list))
 	for i := range list {
 		dst = append(appendName(dst, form, i, &list[i]), list[i].raw...)
 	}
-	return closeWritten(dst, form)
+	return closeWritten(dst, form, Map)
 }
 
-func openWritten(dst []byte, form Form, n int) []byte {
-	if form == JSON {
+// appendTexts appends a list of strings.
+func appendTexts[T ~string | ~[]byte](dst []byte, form Form, list []T) []byte {
+	dst = openWritten(dst, form, List, len(list))
+	for i, s := range list {
+		dst = encodeText(separate(dst, form, i), form, s)
+	}
+	return closeWritten(dst, form, List)
+}
+
+// openWritten appends what a List or Map of n members begins with.
+func openWritten(dst []byte, form Form, kind Kind, n int) []byte {
+	switch {
+	case form == MsgPack && kind == Map:
+		return mpack.AppendMap(dst, n)
+	case form == MsgPack:
+		return mpack.AppendArray(dst, n)
+	case kind == Map:
 		return append(dst, '{')
 	}
-	return mpack.AppendMap(dst, n)
+	return append(dst, '[')
 }
 
-func closeWritten(dst []byte, form Form) []byte {
-	if form == JSON {
+func closeWritten(dst []byte, form Form, kind Kind) []byte {
+	switch {
+	case form == MsgPack:
+		return dst
+	case kind == Map:
 		return append(dst, '}')
+	}
+	return append(dst, ']')
+}
+
+// separate appends what stands before the i-th member of a list or map.
+func separate(dst []byte, form Form, i int) []byte {
+	if form == JSON && i > 0 {
+		return append(dst, ',')
 	}
 	return dst
 }
@@ -227,10 +244,7 @@ func appendName(dst []byte, form Form, i int, p *pair) []byte {
 		}
 		return mpack.AppendStr(dst, p.name)
 	}
-	if i > 0 {
-		dst = append(dst, ',')
-	}
-	dst = append(dst, '"')
+	dst = append(separate(dst, form, i), '"')
 	if p.spelled != nil {
 		dst = append(dst, p.spelled...)
 	} else {
@@ -267,10 +281,7 @@ func appendDefault(dst []byte, form Form, k Key) []byte {
 	case flag:
 		return appendBool(dst, form, false)
 	case texts, objects:
-		if form == JSON {
-			return append(dst, "[]"...)
-		}
-		return mpack.AppendArray(dst, 0)
+		return appendTexts[string](dst, form, nil)
 	case nullText, nullMoment, nullFlag, nullMap:
 		return appendNull(dst, form)
 	}

@@ -10,16 +10,18 @@ import (
 
 // The refusals that more than one class has, in the words of kernel-ipc §3.4.
 const (
-	wantText   = "must be a string"
-	wantInt    = "must be an integer"
-	wantFlag   = "must be a boolean"
-	wantMap    = "must be an object"
-	wantTexts  = "must be an array of strings"
-	wantMaps   = "must be an array of objects"
-	wantTime   = "must be an ISO 8601 time"
-	tooLongID  = "exceeds 1024 bytes"
-	priorKey   = "prior_outputs"
-	maxCounter = math.MaxInt32
+	wantText    = "must be a string"
+	wantInt     = "must be an integer"
+	wantFlag    = "must be a boolean"
+	wantMap     = "must be an object"
+	wantTexts   = "must be an array of strings"
+	wantMaps    = "must be an array of objects"
+	wantNames   = "must be an object of booleans or an array of strings"
+	wantTextMap = "must be an object of strings"
+	wantTime    = "must be an ISO 8601 time"
+	tooLongID   = "exceeds 1024 bytes"
+	priorKey    = "prior_outputs"
+	maxCounter  = math.MaxInt32
 )
 
 // check judges every member that stood in the input and fills in the values that are computed with.
@@ -116,16 +118,24 @@ func (e *Env) checkValue(k Key, v Value) (why string) {
 	case texts:
 		return e.checkTexts(k, v)
 	case objects:
-		return e.checkElements(v, Map, wantMaps)
-	case stageSet:
-		return e.checkNameSet(v)
+		if !e.holds(v, List, Map) {
+			return wantMaps
+		}
+	case stageSet: // written in either of two ways
+		if !e.holds(v, Map, Bool) && !e.holds(v, List, String) {
+			return wantNames
+		}
 	case textMap:
 		if k == GoalCompletionStatus && !e.trusted && e.tooLong(v) {
 			return tooManyElements
 		}
-		return e.checkTextMap(v)
+		if !e.holds(v, Map, String) {
+			return wantTextMap
+		}
 	default:
-		return checkMap(v)
+		if v.Kind != Map {
+			return wantMap
+		}
 	}
 	return ""
 }
@@ -187,19 +197,17 @@ func (e *Env) checkTexts(k Key, v Value) string {
 	bounded := !e.trusted && k != LoopFeedback
 	e.names.reset()
 	n := 0
-	for it := openList(e.form, v.Raw); ; n++ {
-		el, ok := it.next()
+	it := openList(e.form, v.Raw)
+	for ; it.next(); n++ {
 		switch {
-		case !ok:
-			return ""
 		case n == maxElements && bounded:
 			return tooManyElements
-		case el.Kind != String:
+		case it.v.Kind != String:
 			return wantTexts
 		case !stages:
 			continue
 		}
-		name := e.textOf(el)
+		name := e.textOf(it.v)
 		if len(name) == 0 {
 			return "must not hold empty names"
 		}
@@ -207,97 +215,51 @@ func (e *Env) checkTexts(k Key, v Value) string {
 			return "must not repeat a name"
 		}
 	}
+	return ""
 }
 
 // tooLong reports whether a list or map has more than maxElements elements.
 func (e *Env) tooLong(v Value) bool {
-	n := 0
-	if v.Kind == Map {
-		for it := openMap(e.form, v.Raw); n <= maxElements; n++ {
-			if _, _, _, ok := it.next(); !ok {
-				break
-			}
-		}
-		return n > maxElements
-	}
-	for it := openList(e.form, v.Raw); n <= maxElements; n++ {
-		if _, ok := it.next(); !ok {
-			break
-		}
+	n, list, m := 0, openList(e.form, v.Raw), openMap(e.form, v.Raw)
+	for n <= maxElements && (list.next() || m.next()) {
+		n++
 	}
 	return n > maxElements
 }
 
-func (e *Env) checkElements(v Value, want Kind, why string) string {
-	if v.Kind != List {
-		return why
+// holds reports whether v is a list or map with members of one kind only. Of a repeated name in a
+// map the last one counts.
+func (e *Env) holds(v Value, container, want Kind) bool {
+	if v.Kind != container {
+		return false
 	}
-	for it := openList(e.form, v.Raw); ; {
-		el, ok := it.next()
-		if !ok {
-			return ""
-		}
-		if el.Kind != want {
-			return why
-		}
-	}
-}
-
-// checkNameSet takes either way of writing a set of names.
-func (e *Env) checkNameSet(v Value) string {
-	const why = "must be an object of booleans or an array of strings"
-	if v.Kind == List {
-		return e.checkElements(v, String, why)
-	}
-	if v.Kind != Map || !e.allMembers(v.Raw, Bool) {
-		return why
-	}
-	return ""
-}
-
-func (e *Env) checkTextMap(v Value) string {
-	if v.Kind != Map || !e.allMembers(v.Raw, String) {
-		return "must be an object of strings"
-	}
-	return ""
-}
-
-// allMembers reports whether every member that counts, which is the last one of its name, is of a
-// kind.
-func (e *Env) allMembers(raw []byte, want Kind) bool {
-	for it := openMap(e.form, raw); ; {
-		_, _, v, ok := it.next()
-		if !ok {
-			return true
-		}
-		if v.Kind != want {
-			return e.lastMembers(raw, want)
+	list, m := openList(e.form, v.Raw), openMap(e.form, v.Raw)
+	for list.next() {
+		if list.v.Kind != want {
+			return false
 		}
 	}
+	for m.next() {
+		if m.v.Kind != want {
+			return e.lastMembers(v.Raw, want)
+		}
+	}
+	return true
 }
 
-// lastMembers is allMembers for maps in which a name may be repeated.
+// lastMembers is holds for maps in which a name may be repeated.
 func (e *Env) lastMembers(raw []byte, want Kind) bool {
 	var names nameSet
 	var wrong []bool
-	for it := openMap(e.form, raw); ; {
-		_, name, v, ok := it.next()
-		if !ok {
-			return !slices.Contains(wrong, true)
-		}
-		if before := names.add(e.unescape(name)); before >= 0 {
-			wrong[before] = v.Kind != want
+	it := openMap(e.form, raw)
+	for it.next() {
+		if before := names.add(e.unescape(it.name)); before >= 0 {
+			wrong[before] = it.v.Kind != want
 		} else {
-			wrong = append(wrong, v.Kind != want)
+			wrong = append(wrong, it.v.Kind != want)
 		}
 	}
-}
-
-func checkMap(v Value) string {
-	if v.Kind != Map {
-		return wantMap
-	}
-	return ""
+	return !slices.Contains(wrong, true)
 }
 
 // checkPrior judges the one member of metadata that the engine writes to.

@@ -140,21 +140,14 @@ func (e *Env) answer() []byte {
 
 // spentMS is the sum of the durations in processing_history.
 func (e *Env) spentMS() (sum float64) {
-	v := e.Value(ProcessingHistory)
-	e.each(v.Raw, func(el Value) bool {
-		if d := e.Get(el.Raw, "duration_ms"); d.Kind == Float {
-			switch n := jsonx.ParseNumber(d.Raw); {
-			case n.Overflow:
-			case n.Kind == jsonx.Int:
-				sum += float64(n.Int)
-			case n.Kind == jsonx.Uint:
-				sum += float64(n.Uint)
-			default:
-				sum += n.Float
+	it := openList(e.form, e.Value(ProcessingHistory).Raw)
+	for it.next() {
+		if d := e.Get(it.v.Raw, "duration_ms"); d.Kind == Float {
+			if ms, err := strconv.ParseFloat(string(d.Raw), 64); err == nil {
+				sum += ms
 			}
 		}
-		return true
-	})
+	}
 	return sum
 }
 

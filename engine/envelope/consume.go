@@ -39,76 +39,58 @@ func (s *step) consume() bool {
 	}
 }
 
-// outcome holds the members of an output that the engine reads (envelope §3.8).
-type outcome struct {
-	status, approval                        Value
-	clarificationNeeded, clarificationAsked Value
-	confirmationNeeded, confirmationID      Value
-	confirmationMessage, goals              Value
-	verdict, satisfiedGoals, feedback       Value
-	goalUpdates, summary                    Value
-}
+// The members of an output that the engine reads (envelope §3.8).
+const (
+	outStatus = iota
+	outApproval
+	outClarificationNeeded
+	outClarificationQuestion
+	outConfirmationNeeded
+	outConfirmationID
+	outConfirmationMessage
+	outGoals
+	outVerdict
+	outSatisfiedGoals
+	outFeedback
+	outGoalUpdates
+	outSummary
+)
+
+var outcomeNames = [...]string{"status", "approval", "clarification_needed", "clarification_question",
+	"confirmation_needed", "confirmation_id", "confirmation_message", "goals", "verdict", "satisfied_goals",
+	"feedback", "goal_updates", "summary"}
+
+// outcome holds the values of outcomeNames.
+type outcome [len(outcomeNames)]Value
 
 // readOutcome picks them out of an output in one walk; of a repeated name the last one counts.
 func (e *Env) readOutcome(raw []byte) (o outcome) {
-	for it := openMap(e.form, raw); ; {
-		_, name, v, ok := it.next()
-		if !ok {
-			return o
-		}
-		if at := o.member(e.unescape(name)); at != nil {
-			*at = v
+	it := openMap(e.form, raw)
+	for it.next() {
+		name := e.unescape(it.name)
+		for i := range outcomeNames {
+			if string(name) == outcomeNames[i] {
+				o[i] = it.v
+			}
 		}
 	}
-}
-
-// member returns where the member of a name belongs, nil for all others.
-func (o *outcome) member(name []byte) *Value {
-	switch string(name) {
-	case "status":
-		return &o.status
-	case "approval":
-		return &o.approval
-	case "clarification_needed":
-		return &o.clarificationNeeded
-	case "clarification_question":
-		return &o.clarificationAsked
-	case "confirmation_needed":
-		return &o.confirmationNeeded
-	case "confirmation_id":
-		return &o.confirmationID
-	case "confirmation_message":
-		return &o.confirmationMessage
-	case "goals":
-		return &o.goals
-	case "verdict":
-		return &o.verdict
-	case "satisfied_goals":
-		return &o.satisfiedGoals
-	case "feedback":
-		return &o.feedback
-	case "goal_updates":
-		return &o.goalUpdates
-	case "summary":
-		return &o.summary
-	}
-	return nil
+	return o
 }
 
 // decide is the table of S8 up to row h.
 func (s *step) decide(stage, k, raw []byte) next {
 	e := &s.e
 	out := e.readOutcome(raw)
-	if status, _ := e.Str(out.status); string(status) == "error" {
+	if status, _ := e.Str(out[outStatus]); string(status) == "error" {
 		s.failed(stage, k)
 		return ended
 	}
-	approval, _ := e.Str(out.approval)
+	approval, _ := e.Str(out[outApproval])
 	switch {
-	case out.clarificationNeeded.true():
+	case out[outClarificationNeeded].true():
 		s.ask(stage, &out)
 		return ended
-	case out.confirmationNeeded.true() || string(approval) == "requires_confirmation":
+	case out[outConfirmationNeeded].true() || string(approval) == "requires_confirmation":
 		s.askApproval(stage, &out)
 		return ended
 	case string(approval) == "denied":
@@ -117,8 +99,8 @@ func (s *step) decide(stage, k, raw []byte) next {
 	case string(k) == "critic":
 		return s.criticise(stage, &out)
 	case string(k) == "intent":
-		if out.goals.Kind == List {
-			s.goals.add(e, out.goals)
+		if out[outGoals].Kind == List {
+			s.goals.add(e, out[outGoals])
 		}
 	}
 	return following
@@ -144,19 +126,17 @@ func (s *step) lastError(a, b []byte) (last []byte, ok bool) {
 	if v.Kind != List {
 		return nil, false
 	}
-	for it := openList(e.form, v.Raw); ; {
-		el, more := it.next()
-		if !more {
-			return last, ok
-		}
+	it := openList(e.form, v.Raw)
+	for it.next() {
 		if a != nil {
-			agent, isText := e.Str(e.Get(el.Raw, "agent"))
+			agent, isText := e.Str(e.Get(it.v.Raw, "agent"))
 			if !isText || string(agent) != string(a) && string(agent) != string(b) {
 				continue
 			}
 		}
-		last, ok = el.Raw, true
+		last, ok = it.v.Raw, true
 	}
+	return last, ok
 }
 
 func (s *step) errorText(element []byte, otherwise string) string {
@@ -169,7 +149,7 @@ func (s *step) errorText(element []byte, otherwise string) string {
 // ask is row b.
 func (s *step) ask(stage []byte, out *outcome) {
 	e := &s.e
-	question := out.clarificationAsked
+	question := out[outClarificationQuestion]
 	e.SetBool(ClarificationPending, true)
 	s.setOrNull(ClarificationQuestion, question)
 	e.SetNull(ClarificationResponse)
@@ -180,8 +160,8 @@ func (s *step) ask(stage []byte, out *outcome) {
 // askApproval is row c.
 func (s *step) askApproval(stage []byte, out *outcome) {
 	e := &s.e
-	message := out.confirmationMessage
-	id, ok := e.Str(out.confirmationID)
+	message := out[outConfirmationMessage]
+	id, ok := e.Str(out[outConfirmationID])
 	if !ok || len(id) == 0 {
 		id = s.derivedID(confirmationPrefix, stage, Confirmation)
 	}
@@ -204,7 +184,7 @@ func (s *step) setOrNull(k Key, v Value) {
 // criticise is rows f, g and h.
 func (s *step) criticise(stage []byte, out *outcome) next {
 	e := &s.e
-	verdict, _ := e.Str(out.verdict)
+	verdict, _ := e.Str(out[outVerdict])
 	list := s.satisfied(out)
 	if s.goals.tooMany = s.goals.tooMany || e.tooLong(list); s.goals.tooMany {
 		return ended
@@ -242,16 +222,16 @@ func (s *step) criticise(stage []byte, out *outcome) next {
 
 // satisfied returns the list of goals that a critic reports as reached.
 func (s *step) satisfied(out *outcome) Value {
-	if out.satisfiedGoals.Kind == List {
-		return out.satisfiedGoals
+	if out[outSatisfiedGoals].Kind == List {
+		return out[outSatisfiedGoals]
 	}
-	return s.e.Get(out.goalUpdates.Raw, "satisfied")
+	return s.e.Get(out[outGoalUpdates].Raw, "satisfied")
 }
 
 // reintent keeps what the next round should know.
 func (s *step) reintent(out *outcome) {
 	e := &s.e
-	if v := out.feedback; v.Kind == String && len(v.Raw) > len(`""`) {
+	if v := out[outFeedback]; v.Kind == String && len(v.Raw) > len(`""`) {
 		e.appendElement(LoopFeedback, v.Raw)
 	}
 	if plan, ok := e.output([]byte("plan")); ok {
@@ -277,16 +257,10 @@ func (s *step) planStage() int {
 func (s *step) recordStage(out *outcome) {
 	e := &s.e
 	b := append([]byte(`{"stage_number":`), strconv.FormatInt(e.Int(CurrentStageNumber), 10)...)
-	b = append(b, `,"satisfied_goals":[`...)
-	for i, name := range s.texts {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = jsonx.AppendString(b, name)
-	}
-	b = append(b, `],"summary":`...)
-	if out.summary.Kind == Map {
-		b = append(b, out.summary.Raw...)
+	b = appendTexts(append(b, `,"satisfied_goals":`...), JSON, s.texts)
+	b = append(b, `,"summary":`...)
+	if out[outSummary].Kind == Map {
+		b = append(b, out[outSummary].Raw...)
 	} else {
 		b = append(b, "{}"...)
 	}

@@ -45,14 +45,9 @@ func (e *Env) tooMany() bool {
 }
 
 func (e *Env) decode(src []byte) *Problem {
-	form := e.form
-	whole := valueOf(form, src)
-	if whole.Kind != Map {
-		return &Problem{Text: "must be an object"}
-	}
-	core := e.readTop(whole.Raw)
-	if e.tooMany() {
-		return &Problem{Text: tooManyMembers}
+	core, p := e.readTop(src)
+	if p != nil {
+		return p
 	}
 	if e.shape == Nested {
 		return e.decodeNested()
@@ -65,23 +60,23 @@ func (e *Env) decode(src []byte) *Problem {
 
 // readTop lists the members of the outermost map and finds out the shape; core reports whether one
 // of the members is there by which a flat envelope is recognised.
-func (e *Env) readTop(raw []byte) (core bool) {
-	it := openMap(e.form, raw)
-	for {
-		spelled, name, v, ok := it.next()
-		if !ok {
-			return core
-		}
-		n := e.meaning(name)
-		m := member{spelled: spelled, raw: v.Raw, kind: v.Kind, key: noKey, grp: n.group}
+func (e *Env) readTop(src []byte) (core bool, p *Problem) {
+	whole := valueOf(e.form, src)
+	if whole.Kind != Map {
+		return false, &Problem{Text: wantMap}
+	}
+	it := openMap(e.form, whole.Raw)
+	for it.next() {
+		n := e.meaning(it.name)
+		m := member{spelled: it.spelled, raw: it.v.Raw, kind: it.v.Kind, key: noKey, grp: n.group}
 		switch {
 		case n.group == identity:
-			e.identity, e.shape = v.Kind, Flat
-			if v.Kind == Map {
+			e.identity, e.shape = m.kind, Flat
+			if m.kind == Map {
 				e.shape = Nested
 			}
 		case n.old():
-			m.grp = top // which of two names counts is settled once both are known
+			m.old = n.key // which of two names counts is settled once both are known
 		case n.flat:
 			m.key = n.key
 			switch n.key {
@@ -90,10 +85,11 @@ func (e *Env) readTop(raw []byte) (core bool) {
 			}
 		}
 		if e.count(m.key != noKey || m.grp < numGroups) {
-			return core
+			return false, &Problem{Text: tooManyMembers}
 		}
 		e.top = append(e.top, m)
 	}
+	return core, nil
 }
 
 // meaning returns what a name as members.next gives it means.
@@ -108,16 +104,13 @@ func (e *Env) meaning(name []byte) *knownName {
 func (e *Env) decodeFlat() *Problem {
 	for i := range e.top {
 		m := &e.top[i]
-		if m.grp != top {
-			m.grp = noGroup // a group's name means nothing here
-		}
+		m.grp = noGroup // a group's name means nothing here
 		if m.key != noKey {
 			e.take(e.top, i)
 		}
 	}
 	for i := range e.top {
-		if m := &e.top[i]; m.grp == top {
-			m.grp = noGroup
+		if e.top[i].old != 0 {
 			e.takeOldName(i)
 		}
 	}
@@ -131,9 +124,9 @@ func (e *Env) takeOldName(i int) {
 	if m.kind == Null {
 		return
 	}
-	k, taken := ParallelMode, &e.olderMode
-	if string(e.unescape(nameOf(e.form, m.spelled))) == loopFeedback {
-		k, taken = LoopFeedback, &e.newerFeedback
+	k, taken := m.old, &e.olderMode
+	if k == LoopFeedback {
+		taken = &e.newerFeedback
 	}
 	if f := &e.f[k]; f.raw != nil && !*taken {
 		if f.kind != Null {
@@ -223,13 +216,9 @@ func (e *Env) dropGroup(g group, at int) {
 // readGroup lists a group's members; it reports false if there are too many.
 func (e *Env) readGroup(g group, raw []byte) bool {
 	it := openMap(e.form, raw)
-	for {
-		spelled, name, v, ok := it.next()
-		if !ok {
-			return true
-		}
-		m := member{spelled: spelled, raw: v.Raw, kind: v.Kind, key: noKey, grp: noGroup}
-		if n := e.meaning(name); n.in == g {
+	for it.next() {
+		m := member{spelled: it.spelled, raw: it.v.Raw, kind: it.v.Kind, key: noKey, grp: noGroup}
+		if n := e.meaning(it.name); n.in == g {
 			m.key = n.key
 		}
 		if e.count(m.key != noKey) {
@@ -240,6 +229,7 @@ func (e *Env) readGroup(g group, raw []byte) bool {
 			e.take(e.groups[g], len(e.groups[g])-1)
 		}
 	}
+	return true
 }
 
 // checkID judges the one member that a nested envelope must have.
@@ -269,25 +259,11 @@ func (e *Env) textOf(v Value) (s []byte) {
 	return s
 }
 
-// nameOf returns the name in the form of members.next from the way it is spelled.
-func nameOf(form Form, spelled []byte) []byte {
-	if form == JSON {
-		return spelled
-	}
-	s, _ := textOf(MsgPack, Value{String, spelled}, nil)
-	return s
-}
-
 // decodeMembers reads the members of a flat envelope to be, any of which may be missing.
 func (e *Env) decodeMembers(src []byte) *Problem {
 	e.reset(JSON)
-	whole := valueOf(JSON, src)
-	if whole.Kind != Map {
-		return &Problem{Text: "must be an object"}
-	}
-	e.readTop(whole.Raw)
-	if e.tooMany() {
-		return &Problem{Text: tooManyMembers}
+	if _, p := e.readTop(src); p != nil {
+		return p
 	}
 	e.shape = Flat
 	if e.identity != Absent && e.identity != Null {

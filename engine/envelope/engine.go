@@ -26,7 +26,6 @@ type Options struct {
 // identifiers it has to invent. It is safe for concurrent use.
 type Engine struct {
 	opt   Options
-	order [][]byte
 	works sync.Pool
 }
 
@@ -45,9 +44,6 @@ func NewEngine(o Options) *Engine {
 		o.StageOrder = defaultStageOrder[:]
 	}
 	x := &Engine{opt: o}
-	for _, s := range o.StageOrder {
-		x.order = append(x.order, []byte(s))
-	}
 	x.works.New = func() any { return new(step) }
 	return x
 }

@@ -55,6 +55,7 @@ type member struct {
 	kind    Kind  // of raw
 	key     Key   // noKey: unknown, or a group
 	grp     group // the group that it is, else noGroup
+	old     Key   // whose other name it is in the flat shape, else 0
 }
 
 // dropped marks a member that a later one of the same name replaced.
@@ -132,12 +133,10 @@ func (s *nameSet) reset() {
 
 // add returns the index at which name was added before, or -1 and adds it as the next.
 func (s *nameSet) add(name []byte) (before int) {
+	if at := s.find(name); at >= 0 {
+		return at
+	}
 	if s.many == nil {
-		for i, n := range s.few {
-			if string(n) == string(name) {
-				return i
-			}
-		}
 		if len(s.few) < fewNames {
 			s.few = append(s.few, name)
 			return -1
@@ -146,9 +145,6 @@ func (s *nameSet) add(name []byte) (before int) {
 		for i, n := range s.few {
 			s.many[string(n)] = i
 		}
-	}
-	if i, ok := s.many[string(name)]; ok {
-		return i
 	}
 	s.many[string(name)] = len(s.many)
 	return -1

@@ -44,15 +44,12 @@ func (g *goals) load(e *Env) {
 	if v.Kind != Map {
 		return
 	}
-	for it := openMap(e.form, v.Raw); ; {
-		spelled, name, el, ok := it.next()
-		if !ok {
-			return
-		}
-		if before := g.statusOf.add(e.unescape(name)); before >= 0 {
-			g.status[before].raw = el.Raw
+	it := openMap(e.form, v.Raw)
+	for it.next() {
+		if before := g.statusOf.add(e.unescape(it.name)); before >= 0 {
+			g.status[before].raw = it.v.Raw
 		} else {
-			g.status = append(g.status, pair{spelled: spelled, raw: el.Raw})
+			g.status = append(g.status, pair{spelled: it.spelled, raw: it.v.Raw})
 		}
 	}
 }
@@ -65,9 +62,7 @@ func (g *goals) setStatus(e *Env, name []byte, status string) {
 			return
 		}
 	}
-	start := len(e.arena)
-	e.arena = encodeText(e.arena, e.form, status)
-	raw := e.arena[start:len(e.arena):len(e.arena)]
+	raw := e.keep(encodeText(e.arena, e.form, status))
 	if at >= 0 {
 		g.status[at].raw, g.statusSet = raw, true
 		return
@@ -128,18 +123,15 @@ func (g *goals) allHaveStatus() bool {
 // add appends the new ones of list, all of them pending.
 func (g *goals) add(e *Env, list Value) {
 	g.load(e)
-	for it := openList(e.form, list.Raw); ; {
-		v, ok := it.next()
-		if !ok {
-			return
-		}
-		if v.Kind != String {
+	it := openList(e.form, list.Raw)
+	for it.next() {
+		if it.v.Kind != String {
 			continue
 		}
 		if g.tooMany = g.tooMany || len(g.all) >= maxElements || len(g.status) >= maxElements; g.tooMany {
 			return
 		}
-		name := e.textOf(v)
+		name := e.textOf(it.v)
 		if g.known.add(name) >= 0 {
 			continue
 		}
@@ -182,8 +174,6 @@ func (g *goals) store(e *Env) {
 		e.setStrings(RemainingGoals, g.remaining)
 	}
 	if g.statusSet {
-		start := len(e.arena)
-		e.arena = appendMap(e.arena, e.form, g.status)
-		e.put(GoalCompletionStatus, Map, start)
+		e.setMap(GoalCompletionStatus, g.status)
 	}
 }

@@ -3,6 +3,7 @@ package envelope
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"math/rand/v2"
 	"strconv"
 )
@@ -30,7 +31,7 @@ type IDSource func(dst []byte) []byte
 func RandomID(dst []byte) []byte {
 	var id [idBytes]byte
 	binary.BigEndian.PutUint64(id[:], rand.Uint64())
-	return appendHex(dst, id[:])
+	return hex.AppendEncode(dst, id[:])
 }
 
 // appendDerivedID appends the 16 hexadecimal digits of an id that repeated calls must agree on
@@ -49,13 +50,5 @@ func appendDerivedID(dst []byte, envelopeID, stage []byte, iteration, stageNumbe
 	dst = append(dst, 0)
 	dst = append(dst, kind...)
 	sum := sha256.Sum256(dst[start:])
-	return appendHex(dst[:start], sum[:idBytes])
-}
-
-func appendHex(dst, src []byte) []byte {
-	const digits = "0123456789abcdef"
-	for _, b := range src {
-		dst = append(dst, digits[b>>4], digits[b&15])
-	}
-	return dst
+	return hex.AppendEncode(dst[:start], sum[:idBytes])
 }

@@ -14,25 +14,23 @@ var replacement = []byte("\uFFFD")
 // readOutputs lists the agents' outputs; of a repeated name the last one counts. A null one is not
 // there (envelope §3.2).
 func (e *Env) readOutputs(raw []byte) *Problem {
-	for it := openMap(e.form, raw); ; {
-		spelled, name, v, ok := it.next()
-		if !ok {
-			return e.checkOutputs()
-		}
+	it := openMap(e.form, raw)
+	for it.next() {
 		if e.count(false) {
 			return &Problem{Field: e.path(Outputs), Text: tooManyMembers}
 		}
-		name = e.unescape(name)
-		if len(name) != len(spelled) && bytes.Contains(name, replacement) {
-			name = spelled // half a surrogate has no meaning of its own: two such names differ by their spelling
+		name := e.unescape(it.name)
+		if len(name) != len(it.spelled) && bytes.Contains(name, replacement) {
+			name = it.spelled // half a surrogate has no meaning of its own: two such names differ by their spelling
 		}
-		o := output{spelled, name, v.Raw}
+		o := output{it.spelled, name, it.v.Raw}
 		if before := e.outputAt.add(name); before >= 0 {
 			e.outputs[before], e.outputsSet = o, true
 		} else {
 			e.outputs = append(e.outputs, o)
 		}
 	}
+	return e.checkOutputs()
 }
 
 // checkOutputs judges the ones that count.
@@ -89,7 +87,7 @@ func (e *Env) removeOutput(name []byte) {
 
 // appendOutputs appends the map of outputs.
 func (e *Env) appendOutputs(dst []byte) []byte {
-	dst = openWritten(dst, e.form, e.outputCount())
+	dst = openWritten(dst, e.form, Map, e.outputCount())
 	n := 0
 	for i := range e.outputs {
 		if o := &e.outputs[i]; o.raw != nil {
@@ -97,5 +95,5 @@ func (e *Env) appendOutputs(dst []byte) []byte {
 			n++
 		}
 	}
-	return closeWritten(dst, e.form)
+	return closeWritten(dst, e.form, Map)
 }

@@ -26,15 +26,13 @@ func (e *Env) textsOf(list Value, dst [][]byte) [][]byte {
 	if list.Kind != List {
 		return dst
 	}
-	for it := openList(e.form, list.Raw); ; {
-		v, ok := it.next()
-		if !ok {
-			return dst
-		}
-		if v.Kind == String {
-			dst = append(dst, e.textOf(v))
+	it := openList(e.form, list.Raw)
+	for it.next() {
+		if it.v.Kind == String {
+			dst = append(dst, e.textOf(it.v))
 		}
 	}
+	return dst
 }
 
 // Reason returns why the envelope ended, or why it waits.
@@ -43,15 +41,13 @@ func (e *Env) Reason() Reason { return ParseReason(e.f[TerminalReason].text) }
 // Get returns a member of an encoded map, the last one where the name is repeated; Absent if there
 // is none or raw is no map.
 func (e *Env) Get(raw []byte, name string) (v Value) {
-	for it := openMap(e.form, raw); ; {
-		_, key, el, ok := it.next()
-		if !ok {
-			return v
-		}
-		if len(key) >= len(name) && string(e.unescape(key)) == name {
-			v = el
+	it := openMap(e.form, raw)
+	for it.next() {
+		if len(it.name) >= len(name) && string(e.unescape(it.name)) == name {
+			v = it.v
 		}
 	}
+	return v
 }
 
 // Str returns the text of a String without its escapes; ok is false for any other value.
@@ -60,16 +56,6 @@ func (e *Env) Str(v Value) (s []byte, ok bool) {
 		return nil, false
 	}
 	return e.textOf(v), true
-}
-
-// each calls f with the elements of an encoded list until that returns false.
-func (e *Env) each(raw []byte, f func(Value) bool) {
-	for it := openList(e.form, raw); ; {
-		v, ok := it.next()
-		if !ok || !f(v) {
-			return
-		}
-	}
 }
 
 // waits reports whether r is the reason of an envelope that waits for its user.

@@ -1,5 +1,7 @@
 package envelope
 
+import "strings"
+
 // Reason is why an envelope is terminated, or waits for an answer (envelope §3.4).
 type Reason uint8
 
@@ -92,23 +94,8 @@ func (r Reason) bound() bool {
 	return MaxIterationsExceeded <= r && r <= MaxCriticFiresExceeded
 }
 
-// equalFold reports whether s and name are equal but for the case of ASCII letters. Nothing outside
-// ASCII folds, so that no look-alike passes for a name.
+// equalFold reports whether s and name, which is ASCII, are equal but for the case of letters. A
+// look-alike outside ASCII has more bytes, and differs by its length.
 func equalFold(s []byte, name string) bool {
-	if len(s) != len(name) {
-		return false
-	}
-	for i, c := range s {
-		if lower(c) != lower(name[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func lower(c byte) byte {
-	if c-'A' < 26 {
-		c |= 0x20
-	}
-	return c
+	return len(s) == len(name) && strings.EqualFold(string(s), name)
 }

@@ -4,16 +4,14 @@ package envelope
 // (envelope §5.2).
 func (e *Env) SetCompleted(stage string) {
 	e.addName(CompletedStageSet, stage)
-	if e.Value(FailedStages).Kind == Map {
-		e.removeMember(FailedStages, stage)
+	if e.Get(e.Value(FailedStages).Raw, stage).Kind != Absent {
+		e.SetMember(FailedStages, stage, nil)
 	}
 }
 
 // SetFailed notes that a stage failed, and why (envelope D31).
 func (e *Env) SetFailed(stage string, why []byte) {
-	start := len(e.arena)
-	e.arena = encodeText(e.arena, e.form, why)
-	e.SetMember(FailedStages, stage, e.arena[start:len(e.arena):len(e.arena)])
+	e.SetMember(FailedStages, stage, e.keep(encodeText(e.arena, e.form, why)))
 }
 
 // addName adds a name to a set, in the way the set is written: a new one as the shape has it, a map
@@ -24,9 +22,7 @@ func (e *Env) addName(k Key, name string) {
 		if v.Kind == List && e.hasText(v, name) {
 			return
 		}
-		start := len(e.arena)
-		e.arena = encodeText(e.arena, e.form, name)
-		e.appendElement(k, e.arena[start:len(e.arena):len(e.arena)])
+		e.appendElement(k, e.keep(encodeText(e.arena, e.form, name)))
 		return
 	}
 	if e.Get(v.Raw, name).true() {
@@ -36,35 +32,11 @@ func (e *Env) addName(k Key, name string) {
 }
 
 func (e *Env) hasText(list Value, name string) bool {
-	for it := openList(e.form, list.Raw); ; {
-		v, ok := it.next()
-		if !ok {
-			return false
-		}
-		if s, isText := e.Str(v); isText && string(s) == name {
+	it := openList(e.form, list.Raw)
+	for it.next() {
+		if s, ok := e.Str(it.v); ok && string(s) == name {
 			return true
 		}
 	}
-}
-
-// removeMember takes a member out of a map member.
-func (e *Env) removeMember(k Key, name string) {
-	v := e.Value(k)
-	if e.Get(v.Raw, name).Kind == Absent {
-		return
-	}
-	list := e.scratch[:0]
-	for it := openMap(e.form, v.Raw); ; {
-		spelled, key, el, ok := it.next()
-		if !ok {
-			break
-		}
-		if string(e.unescape(key)) != name {
-			list = append(list, pair{spelled: spelled, raw: el.Raw})
-		}
-	}
-	start := len(e.arena)
-	e.arena = appendMap(e.arena, e.form, list)
-	e.scratch = recycle(list)
-	e.put(k, Map, start)
+	return false
 }

@@ -2,6 +2,7 @@ package envelope
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -65,22 +66,15 @@ func (s *step) readOrder() {
 	}
 	s.order = kept
 	cs := s.stage()
-	if len(s.order) == 0 && (isPseudo(cs) || s.x.has(cs)) {
-		s.order = append(s.order, s.x.order...)
+	if len(s.order) == 0 && (isPseudo(cs) || slices.Contains(s.x.opt.StageOrder, string(cs))) {
+		for _, name := range s.x.opt.StageOrder {
+			s.order = append(s.order, []byte(name))
+		}
 	}
 	s.index.reset()
 	for _, name := range s.order {
 		s.index.add(name)
 	}
-}
-
-func (x *Engine) has(stage []byte) bool {
-	for _, name := range x.order {
-		if string(name) == string(stage) {
-			return true
-		}
-	}
-	return false
 }
 
 func (s *step) stage() []byte { return s.e.Text(CurrentStage) }
@@ -159,7 +153,7 @@ func (s *step) key(stage []byte) (name []byte, ok bool) {
 	if _, ok := s.e.output(stage); ok {
 		return stage, true
 	}
-	if other := alias(stage); other != "" {
+	if other := aliases[string(stage)]; other != "" {
 		if _, ok := s.e.output([]byte(other)); ok {
 			return []byte(other), true
 		}
@@ -167,19 +161,8 @@ func (s *step) key(stage []byte) (name []byte, ok bool) {
 	return nil, false
 }
 
-func alias(stage []byte) string {
-	switch string(stage) {
-	case "planner":
-		return "plan"
-	case "plan":
-		return "planner"
-	case "executor":
-		return "execution"
-	case "execution":
-		return "executor"
-	}
-	return ""
-}
+// aliases holds the other name of a stage that has two.
+var aliases = map[string]string{"planner": "plan", "plan": "planner", "executor": "execution", "execution": "executor"}
 
 // move makes to the stage that runs next.
 func (s *step) move(to []byte) {
@@ -230,15 +213,12 @@ func (s *step) keepMoved() {
 	}
 	list, placed := e.scratch[:0], make([]bool, len(s.moved))
 	if prior := e.Get(e.Value(Metadata).Raw, priorKey); prior.Kind == Map {
-		for it := openMap(e.form, prior.Raw); ; {
-			spelled, name, v, ok := it.next()
-			if !ok {
-				break
-			}
-			at := names.find(e.unescape(name))
+		it := openMap(e.form, prior.Raw)
+		for it.next() {
+			at := names.find(e.unescape(it.name))
 			switch {
 			case at < 0:
-				list = append(list, pair{spelled: spelled, raw: v.Raw})
+				list = append(list, pair{spelled: it.spelled, raw: it.v.Raw})
 			case !placed[at]:
 				placed[at] = true
 				list = append(list, s.moved[at])
@@ -250,9 +230,7 @@ func (s *step) keepMoved() {
 			list = append(list, s.moved[i])
 		}
 	}
-	start := len(e.arena)
-	e.arena = appendMap(e.arena, e.form, list)
-	raw := e.arena[start:len(e.arena):len(e.arena)]
+	raw := e.keep(appendMap(e.arena, e.form, list))
 	e.scratch = recycle(list)
 	e.SetMember(Metadata, priorKey, raw)
 }

@@ -56,6 +56,11 @@ func (v Value) true() bool { return v.Kind == Bool && (v.Raw[0] == 't' || v.Raw[
 
 // members walks an encoded map in either form.
 type members struct {
+	// spelled is the name as it is written: what stands between the quotes in JSON, the whole
+	// encoding in MessagePack. name is the text, which in JSON is the same slice, escapes included.
+	spelled, name []byte
+	v             Value
+
 	form Form
 	j    jsonx.Object
 	m    mpack.Pairs
@@ -71,20 +76,23 @@ func openMap(form Form, raw []byte) (it members) {
 	return it
 }
 
-// next returns the next member. spelled is the name as it is written: what stands between the
-// quotes in JSON, the whole encoding in MessagePack. name is the text, which is the same slice in
-// JSON: plain reports whether it has no escapes.
-func (it *members) next() (spelled, name []byte, v Value, ok bool) {
+// next moves to the next member.
+func (it *members) next() (ok bool) {
 	if it.form == JSON {
-		key, jv, ok := it.j.Next()
-		return key, key, fromJSON(jv), ok
+		var v jsonx.Value
+		it.name, v, ok = it.j.Next()
+		it.spelled, it.v = it.name, fromJSON(v)
+		return ok
 	}
-	rawKey, key, raw, ok := it.m.Next()
-	return rawKey, key, fromMsgPack(raw), ok
+	var raw []byte
+	it.spelled, it.name, raw, ok = it.m.Next()
+	it.v = fromMsgPack(raw)
+	return ok
 }
 
 // elements walks an encoded list in either form.
 type elements struct {
+	v    Value
 	form Form
 	j    jsonx.Array
 	m    mpack.List
@@ -100,13 +108,17 @@ func openList(form Form, raw []byte) (it elements) {
 	return it
 }
 
-func (it *elements) next() (v Value, ok bool) {
+// next moves to the next element.
+func (it *elements) next() (ok bool) {
 	if it.form == JSON {
-		jv, ok := it.j.Next()
-		return fromJSON(jv), ok
+		var v jsonx.Value
+		v, ok = it.j.Next()
+		it.v = fromJSON(v)
+		return ok
 	}
 	raw, ok := it.m.Next()
-	return fromMsgPack(raw), ok
+	it.v = fromMsgPack(raw)
+	return ok
 }
 
 func valueOf(form Form, raw []byte) Value {

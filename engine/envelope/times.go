@@ -61,7 +61,7 @@ func parseClock(s []byte) (c clock, ok bool) {
 		return c, false
 	}
 	c.year, c.month, c.day, c.hour, c.minute = century*100+year, month, day, hour, minute
-	if day > daysIn(c.year, month) {
+	if day > 28 && time.Date(c.year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() != day {
 		return c, false
 	}
 	if s, ok = c.parseSeconds(s[shortest:]); !ok {
@@ -131,17 +131,4 @@ func twoDigits(s []byte, low, high int) (n int, ok bool) {
 	}
 	n = int(s[0]-'0')*10 + int(s[1]-'0')
 	return n, low <= n && n <= high
-}
-
-func daysIn(year, month int) int {
-	switch month {
-	case 4, 6, 9, 11:
-		return 30
-	case 2:
-		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
-			return 29
-		}
-		return 28
-	}
-	return 31
 }

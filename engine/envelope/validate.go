@@ -1,6 +1,8 @@
 package envelope
 
 import (
+	"bytes"
+
 	"trunkline/codec/jsonx"
 )
 
@@ -29,8 +31,8 @@ func (x *Engine) Validate(dst, src []byte) (out []byte) {
 		}
 	}
 	dst = appendBool(append(dst, `{"valid":`...), JSON, len(errors) == 0)
-	dst = appendStrings(append(dst, `,"errors":`...), errors)
-	dst = appendStrings(append(dst, `,"warnings":`...), warnings)
+	dst = appendTexts(append(dst, `,"errors":`...), JSON, errors)
+	dst = appendTexts(append(dst, `,"warnings":`...), JSON, warnings)
 	dst = jsonx.AppendString(append(dst, `,"envelope_id":`...), e.Text(EnvelopeID))
 	return append(dst, '}')
 }
@@ -57,24 +59,6 @@ func (e *Env) warnings() (list []string) {
 }
 
 func isPattern(s []byte, prefix string) bool {
-	if len(s) != len(prefix)+16 || string(s[:len(prefix)]) != prefix {
-		return false
-	}
-	for _, c := range s[len(prefix):] {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
-}
-
-func appendStrings(dst []byte, list []string) []byte {
-	dst = append(dst, '[')
-	for i, s := range list {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = jsonx.AppendString(dst, s)
-	}
-	return append(dst, ']')
+	digits, ok := bytes.CutPrefix(s, []byte(prefix))
+	return ok && len(digits) == 2*idBytes && len(bytes.TrimLeft(digits, "0123456789abcdef")) == 0
 }

@@ -3,9 +3,6 @@ package envelope
 import (
 	"bytes"
 	"time"
-
-	"trunkline/codec/jsonx"
-	"trunkline/codec/mpack"
 )
 
 // The setters change one member. Writing the value that is there keeps its spelling.
@@ -16,12 +13,8 @@ func (e *Env) SetText(k Key, s []byte) {
 	if f.kind == String && bytes.Equal(f.text, s) {
 		return
 	}
-	start := len(e.arena)
-	e.arena = append(e.arena, s...)
-	f.text = e.arena[start:len(e.arena):len(e.arena)]
-	start = len(e.arena)
-	e.arena = encodeText(e.arena, e.form, f.text)
-	e.put(k, String, start)
+	f.text = e.keep(append(e.arena, s...))
+	e.SetRaw(k, String, e.keep(encodeText(e.arena, e.form, f.text)))
 }
 
 // setTime sets a time, spelled as envelope §3.6 has the server write it.
@@ -37,9 +30,7 @@ func (e *Env) SetInt(k Key, n int64) {
 		return
 	}
 	f.n = n
-	start := len(e.arena)
-	e.arena = appendInt(e.arena, e.form, n)
-	e.put(k, Int, start)
+	e.SetRaw(k, Int, e.keep(appendInt(e.arena, e.form, n)))
 }
 
 // SetBool sets a flag.
@@ -52,9 +43,7 @@ func (e *Env) SetBool(k Key, v bool) {
 	if v {
 		f.n = 1
 	}
-	start := len(e.arena)
-	e.arena = appendBool(e.arena, e.form, v)
-	e.put(k, Bool, start)
+	e.SetRaw(k, Bool, e.keep(appendBool(e.arena, e.form, v)))
 }
 
 // SetNull sets a member to null.
@@ -64,36 +53,19 @@ func (e *Env) SetNull(k Key) {
 		return
 	}
 	f.text, f.n = nil, 0
-	start := len(e.arena)
-	e.arena = appendNull(e.arena, e.form)
-	e.put(k, Null, start)
+	e.SetRaw(k, Null, e.keep(appendNull(e.arena, e.form)))
 }
 
 // setStrings sets a list of strings.
 func (e *Env) setStrings(k Key, list [][]byte) {
-	start := len(e.arena)
-	if e.form == MsgPack {
-		e.arena = mpack.AppendArray(e.arena, len(list))
-		for _, s := range list {
-			e.arena = mpack.AppendStr(e.arena, s)
-		}
-		e.put(k, List, start)
-		return
-	}
-	b := append(e.arena, '[')
-	for i, s := range list {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = jsonx.AppendString(b, s)
-	}
-	e.arena = append(b, ']')
-	e.put(k, List, start)
+	e.SetRaw(k, List, e.keep(appendTexts(e.arena, e.form, list)))
 }
 
-// put makes arena[start:] the encoding of a member.
-func (e *Env) put(k Key, kind Kind, start int) {
-	e.SetRaw(k, kind, e.arena[start:len(e.arena):len(e.arena)])
+// keep makes grown, which is arena and more, the arena, and returns what was appended.
+func (e *Env) keep(grown []byte) []byte {
+	start := len(e.arena)
+	e.arena = grown
+	return grown[start:len(grown):len(grown)]
 }
 
 // SetRaw makes raw, which is kept and not copied, the encoding of a member that is not a text,
@@ -128,76 +100,48 @@ func (e *Env) setReason(r Reason) {
 
 // appendElement appends an encoded element to a list; a missing one counts as empty.
 func (e *Env) appendElement(k Key, raw []byte) {
-	v := e.Value(k)
-	if e.form == MsgPack {
-		e.appendElementMsgPack(k, v, raw)
-		return
+	list, n := openList(e.form, e.Value(k).Raw), 0
+	for it := &list; it.next(); {
+		n++
 	}
-	start := len(e.arena)
-	b := append(e.arena, '[')
-	if v.Kind == List {
-		if inner := bytes.TrimRight(v.Raw[1:len(v.Raw)-1], " \t\r\n"); len(bytes.TrimLeft(inner, " \t\r\n")) > 0 {
-			b = append(append(b, inner...), ',')
-		}
+	b := openWritten(e.arena, e.form, List, n+1)
+	list = openList(e.form, e.Value(k).Raw)
+	for i := range n {
+		list.next()
+		b = append(separate(b, e.form, i), list.v.Raw...)
 	}
-	e.arena = append(append(b, raw...), ']')
-	e.put(k, List, start)
+	b = append(separate(b, e.form, n), raw...)
+	e.SetRaw(k, List, e.keep(closeWritten(b, e.form, List)))
 }
 
-func (e *Env) appendElementMsgPack(k Key, v Value, raw []byte) {
-	l := mpack.OpenList(v.Raw)
-	start := len(e.arena)
-	b := mpack.AppendArray(e.arena, l.Len()+1)
-	for {
-		el, ok := l.Next()
-		if !ok {
-			break
-		}
-		b = append(b, el...)
-	}
-	e.arena = append(b, raw...)
-	e.put(k, List, start)
-}
-
-// SetMember sets a member of a map member, a missing one counting as empty; the other members are
-// copied.
+// SetMember sets a member of a map member, a missing one counting as empty, or takes it out for
+// nil. A repeated name stands once afterwards, at the place of the first.
 func (e *Env) SetMember(k Key, name string, raw []byte) {
-	start := len(e.arena)
-	e.arena = e.appendWith(e.arena, e.Value(k), name, raw)
-	e.put(k, Map, start)
-}
-
-// appendWith appends the map v with one member replaced, or added behind the others. Only the last
-// of a repeated name is replaced, as only that one counts, and the others go.
-func (e *Env) appendWith(dst []byte, v Value, name string, raw []byte) []byte {
-	list, found := e.scratch[:0], -1
-	if v.Kind == Map {
-		for it := openMap(e.form, v.Raw); ; {
-			spelled, key, el, ok := it.next()
-			if !ok {
-				break
-			}
-			if string(e.unescape(key)) != name {
-				list = append(list, pair{spelled: spelled, raw: el.Raw})
-			} else if found < 0 {
-				found = len(list)
-				list = append(list, pair{spelled: spelled, raw: raw})
-			}
+	list, found := e.scratch[:0], raw == nil
+	it := openMap(e.form, e.Value(k).Raw)
+	for it.next() {
+		if string(e.unescape(it.name)) != name {
+			list = append(list, pair{spelled: it.spelled, raw: it.v.Raw})
+		} else if !found {
+			found = true
+			list = append(list, pair{spelled: it.spelled, raw: raw})
 		}
 	}
-	if found < 0 {
+	if !found {
 		list = append(list, pair{name: name, raw: raw})
 	}
-	dst = appendMap(dst, e.form, list)
+	e.setMap(k, list)
 	e.scratch = recycle(list)
-	return dst
+}
+
+// setMap sets a map member.
+func (e *Env) setMap(k Key, list []pair) {
+	e.SetRaw(k, Map, e.keep(appendMap(e.arena, e.form, list)))
 }
 
 // spell writes a name as members.next gives it.
 func (e *Env) spell(name []byte) []byte {
-	start := len(e.arena)
-	e.arena = encodeText(e.arena, e.form, name)
-	s := e.arena[start:len(e.arena):len(e.arena)]
+	s := e.keep(encodeText(e.arena, e.form, name))
 	if e.form == JSON {
 		return s[1 : len(s)-1]
 	}
