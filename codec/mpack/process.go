@@ -3,9 +3,6 @@ package mpack
 // Usage are the five counters every reply about a process shows.
 type Usage [5]int64
 
-// usageKeys are the encoded names of the counters.
-var usageKeys = [len(Usage{})]string{"\xa9llm_calls", "\xaatool_calls", "\xaaagent_hops", "\xa9tokens_in", "\xaatokens_out"}
-
 // Process is the PCB of kernel-ipc §4.0 as a reply shows it. Its slices are only read.
 type Process struct {
 	PID, RequestID, UserID, SessionID []byte
@@ -32,10 +29,11 @@ func AppendUsage(dst []byte, u *Usage) []byte {
 }
 
 func appendCounters(dst []byte, u *Usage) []byte {
-	for i, key := range &usageKeys {
-		dst = AppendInt(append(dst, key...), u[i])
-	}
-	return dst
+	dst = AppendInt(append(dst, "\xa9llm_calls"...), u[0])
+	dst = AppendInt(append(dst, "\xaatool_calls"...), u[1])
+	dst = AppendInt(append(dst, "\xaaagent_hops"...), u[2])
+	dst = AppendInt(append(dst, "\xa9tokens_in"...), u[3])
+	return AppendInt(append(dst, "\xaatokens_out"...), u[4])
 }
 
 // AppendQuotaCheck appends the reply of CheckQuota (kernel-ipc §4.7); no reason within bounds.

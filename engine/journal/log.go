@@ -167,12 +167,30 @@ func (l *Log) FlushNext() bool {
 	return true
 }
 
-// add gives a record its index. The caller holds mu.
+// add gives a record its index and puts it into the open group. The caller holds mu.
 func (l *Log) add(rec []byte) Index {
 	i := l.appended.Load() + 1
 	l.appended.Store(i)
-	if (l.phase <= open || l.phase == closing && l.requests > 0) && l.stopCause == nil { // what a request has begun is written whole
-		l.enqueue(i, rec)
+	if l.phase > open && (l.phase == ended || l.requests == 0) || l.stopCause != nil {
+		return i // what a request has begun is written whole
+	}
+	q, n := &l.queue, int64(recordBytes(len(rec)))
+	switch {
+	case l.phase == replaying:
+		l.fail(ErrNotReplayed)
+	case len(rec) > MaxRecordBytes:
+		l.fail(fmt.Errorf("cannot append record: %d bytes, at most %d", len(rec), MaxRecordBytes))
+	case q.bytes+n > 2*l.cfg.MaxQueueBytes || q.records+1 > 2*int64(l.cfg.MaxQueueRecords):
+		l.fail(fmt.Errorf("cannot append record of %d bytes: %d records of %d bytes wait, which is twice the limit", len(rec), q.records, q.bytes))
+	default:
+		if q.add(i, rec, n, l.midway) && q.head != q.tail {
+			l.work.Signal()
+		}
+		l.midway = l.requests > 0
+		if q.bytes >= l.cfg.MaxQueueBytes || q.records >= int64(l.cfg.MaxQueueRecords) {
+			l.full.Store(true)
+			l.ask(i)
+		}
 	}
 	return i
 }
@@ -199,28 +217,6 @@ func (l *Log) due() bool {
 func (l *Log) asks() bool {
 	q := &l.queue
 	return q.head != nil && l.asked >= q.head.first && q.records >= l.linger.target
-}
-
-// enqueue puts a record into the open group. The caller holds mu.
-func (l *Log) enqueue(i Index, rec []byte) {
-	q, n := &l.queue, int64(recordBytes(len(rec)))
-	switch {
-	case l.phase == replaying:
-		l.fail(ErrNotReplayed)
-	case len(rec) > MaxRecordBytes:
-		l.fail(fmt.Errorf("cannot append record: %d bytes, at most %d", len(rec), MaxRecordBytes))
-	case q.bytes+n > 2*l.cfg.MaxQueueBytes || q.records+1 > 2*int64(l.cfg.MaxQueueRecords):
-		l.fail(fmt.Errorf("cannot append record of %d bytes: %d records of %d bytes wait, which is twice the limit", len(rec), q.records, q.bytes))
-	default:
-		if q.add(i, rec, n, l.midway) && q.head != q.tail {
-			l.work.Signal()
-		}
-		l.midway = l.requests > 0
-		if q.bytes >= l.cfg.MaxQueueBytes || q.records >= int64(l.cfg.MaxQueueRecords) {
-			l.full.Store(true)
-			l.ask(i)
-		}
-	}
 }
 
 // fail has the committer stop with err. The caller holds mu.

@@ -51,8 +51,16 @@ type conn struct {
 	fullFor int  // rounds in which the socket had no room
 }
 
-// Wake implements link.Owner.
-func (c *conn) Wake(*link.Port) { c.loop.post(c) }
+// Wake implements link.Owner: it puts the connection into its loop's inbox.
+func (c *conn) Wake(*link.Port) {
+	l := c.loop
+	l.mu.Lock()
+	if !l.retired {
+		l.inbox = append(l.inbox, c)
+	}
+	l.mu.Unlock()
+	l.ring()
+}
 
 // Loop has the port share the hooks and the wake-ups of its loop.
 func (c *conn) Loop() *link.Loop { return c.loop.group }
@@ -167,7 +175,7 @@ func (c *conn) feed(in, out []byte, now link.Instant) []byte {
 	if most := limits.FrameBytes; most > 0 && partial > most+readBuffer {
 		v = link.Close // the session waits for more than any frame may have
 	}
-	if !c.fits() && v == link.More && partial > link.OwnInput {
+	if c.carry != nil && !limits.Input.Fit(&c.charge, cap(c.carry.B)) && v == link.More && partial > link.OwnInput {
 		limits.Input.CountRefused()
 		out, v = append(out, limits.NoRoom...), link.Close
 	}
@@ -179,7 +187,9 @@ func (c *conn) feed(in, out []byte, now link.Instant) []byte {
 func (c *conn) keepRest(src []byte, used int) {
 	switch {
 	case used == len(src):
-		c.dropCarry()
+		if c.carry != nil {
+			c.dropCarry()
+		}
 	case c.carry != nil:
 		c.off += used
 		if rest := len(src) - used; c.loop.srv.limits.Input != nil && cap(c.carry.B) > 2*link.OwnInput && rest <= link.OwnInput { // a long frame is gone
@@ -213,17 +223,8 @@ func (c *conn) dropCarry() {
 	if c.carry != nil {
 		c.loop.srv.carry.Put(c.carry)
 		c.carry, c.off = nil, 0
-		c.fits()
+		c.loop.srv.limits.Input.Fit(&c.charge, 0)
 	}
-}
-
-// fits charges the carry to the budget of input; false means that the budget has no room for it.
-func (c *conn) fits() bool {
-	b := c.loop.srv.limits.Input
-	if c.carry == nil {
-		return b.Fit(&c.charge, 0)
-	}
-	return b.Fit(&c.charge, cap(c.carry.B))
 }
 
 func (c *conn) unread() []byte {

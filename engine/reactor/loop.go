@@ -97,16 +97,6 @@ func fileConn(fd int) (net.Conn, error) {
 	return net.FileConn(f)
 }
 
-// post puts a woken connection into the inbox. Any goroutine may call it.
-func (l *loop) post(c *conn) {
-	l.mu.Lock()
-	if !l.retired {
-		l.inbox = append(l.inbox, c)
-	}
-	l.mu.Unlock()
-	l.ring()
-}
-
 // order asks for something at the next round. Any goroutine.
 func (l *loop) order(what uint32) {
 	l.due.Or(what)

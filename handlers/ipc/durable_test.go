@@ -51,8 +51,8 @@ func TestLettersWaitForTheJournal(t *testing.T) {
 	asker.send(request("1", "commbus", "Query", `{"query_type":"q"}`))
 	query := handler.asked()[0]
 	asker.send(request("2", "kernel", "CreateProcess", `{"pid":"p"}`))
-	if s := asker.s.(*session); !s.heldUp() || len(asker.out) > 0 {
-		t.Fatalf("%d bytes are held, %d have left", len(s.held), len(asker.out))
+	if s := asker.s.(*session); !s.deferralFull() || len(asker.out) > 0 {
+		t.Fatalf("%d bytes are held, %d have left", len(s.deferred), len(asker.out))
 	}
 	handler.answer(query, "{}")
 	if asker.pump(); len(asker.out) > 0 {

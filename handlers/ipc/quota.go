@@ -31,7 +31,13 @@ func checkQuota(t *turn) wire.Code {
 // recordUsage is kernel-ipc §4.8.
 func recordUsage(t *turn) wire.Code {
 	pid, ok := t.identifier(&t.fields[0], "pid")
-	if !ok || !t.usageDelta() {
+	t.delta = kernel.Usage{}
+	for i := 0; ok && i < len(usageCounters); i++ {
+		if v, c := &t.fields[1+i], &usageCounters[i]; v.Kind != mpack.Absent {
+			t.delta[c.field], ok = t.counter(v, c.field.String(), c.limit, c.class)
+		}
+	}
+	if !ok {
 		return wire.InvalidArgument
 	}
 	if t.svc.kernel.RecordUsage(t.now, pid, &t.delta, &t.total) != kernel.OK {
@@ -39,20 +45,6 @@ func recordUsage(t *turn) wire.Code {
 	}
 	t.out = mpack.AppendUsage(t.out, shown(&t.total))
 	return wire.OK
-}
-
-func (t *turn) usageDelta() (ok bool) {
-	t.delta = kernel.Usage{}
-	for i := range usageCounters {
-		v, c := &t.fields[1+i], &usageCounters[i]
-		if v.Kind == mpack.Absent {
-			continue
-		}
-		if t.delta[c.field], ok = t.counter(v, c.field.String(), c.limit, c.class); !ok {
-			return false
-		}
-	}
-	return true
 }
 
 // usageCounters are the counters of RecordUsage in validation order.

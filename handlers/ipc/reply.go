@@ -7,6 +7,7 @@ import (
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
 	"trunkline/engine/kernel"
+	"trunkline/engine/store"
 )
 
 // refuse sets the text of the error to send.
@@ -27,6 +28,17 @@ func (t *turn) saturated(text string) wire.Code {
 	return t.refuse(wire.ResourceExhausted, text)
 }
 
+// refuseChange refuses a change that the store does not take.
+func (t *turn) refuseChange(r store.Refusal) wire.Code {
+	switch r {
+	case store.Overloaded:
+		return t.queueFull()
+	case store.Broken:
+		return t.saturated("Storage cannot be written; try again")
+	}
+	return t.saturated("Storage is full; try again")
+}
+
 // queueFull is the refusal of kernel-ipc §2.6.
 func (t *turn) queueFull() wire.Code {
 	t.extras.QueueCapacity = t.svc.cfg.KernelQueueCapacity
@@ -40,20 +52,15 @@ func (t *turn) noReply() wire.Code {
 	return wire.OK
 }
 
-// finish completes the response frame; one that is too large for its receiver is replaced by an error (kernel-ipc §3.5).
-func (t *turn) finish() {
-	t.out = sealFrame(t.out, t.start, t.id, t.svc.cfg.MaxFrameBytes)
-}
-
 // fail replaces whatever was begun by an ERROR frame with the text and extras set before.
 func (t *turn) fail(code wire.Code) {
 	t.silent = false
 	t.out = frame.Begin(t.out[:t.start], frame.Error)
 	t.out = mpack.AppendError(t.out, t.id, code.String(), t.msg, t.extras)
-	t.finish()
 }
 
-// sealFrame finishes the frame at out[start]; over the bound it becomes an error.
+// sealFrame finishes the frame at out[start]. One that is too large for its receiver is replaced by
+// an error (kernel-ipc §3.5).
 func sealFrame(out []byte, start int, id []byte, limit int) []byte {
 	size := frame.Finish(out, start)
 	if size <= limit {

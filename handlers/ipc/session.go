@@ -25,16 +25,17 @@ type session struct {
 	drained bool
 	gone    atomic.Bool // closed; looked at by listings that run beside the loop
 
-	held  []byte        // replies that wait for the journal
-	until journal.Index // the index they wait for
+	deferred []byte        // replies that wait for the journal
+	until    journal.Index // the index they wait for
 }
 
 // Feed implements link.Session.
 func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []byte, v link.Verdict) {
-	if s.blocked || s.cut.msg != nil || s.heldUp() || !s.mail.room(0, int64(s.svc.cfg.UnsentBytes)) {
-		return 0, out, link.Blocked // a letter that waits has woken the owner, or the journal will, or the rest of a chunk is asked for
+	if s.blocked || s.cut.msg != nil || s.deferralFull() || !s.mail.room(0, int64(s.svc.cfg.UnsentBytes)) {
+		// A letter that waits has woken the owner, the journal will, or the rest of a chunk is asked for.
+		return 0, out, link.Blocked
 	}
-	out = s.unhold(out)
+	out = s.appendDeferred(out)
 	start := len(out)
 	if st := s.svc.store; st.Log() != nil {
 		defer st.Leave(st.Enter())
@@ -45,28 +46,28 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	upTo := t.upTo
 	used, outAfter = t.end()
 	s.svc.turns.Put(t)
-	return used, s.hold(outAfter, start, upTo), v
+	return used, s.deferReplies(outAfter, start, upTo), v
 }
 
 // Pump implements link.Session.
 func (s *session) Pump(out []byte, room int, now link.Instant) (outAfter []byte, more bool) {
-	out = s.unhold(out)
+	out = s.appendDeferred(out)
 	start := len(out)
 	if s.cut.msg != nil {
-		if s.heldUp() {
+		if s.deferralFull() {
 			return out, false // the journal wakes us
 		}
 		out = s.cut.appendTo(out, room)
 		room -= len(out) - start
-		out = s.hold(out, start, 0) // its content was durable before its beginning left
+		out = s.deferReplies(out, start, 0) // its content was durable before its beginning left
 		if s.cut.msg != nil {
 			return out, true
 		}
 		start = len(out)
 	}
 	out = s.takeMail(out)
-	if s.heldUp() {
-		return s.hold(out, start, s.appended()), false
+	if s.deferralFull() {
+		return s.deferReplies(out, start, s.appended()), false
 	}
 	room += len(out)
 	kept := s.streams[:0]
@@ -90,7 +91,7 @@ func (s *session) Pump(out []byte, room int, now link.Instant) (outAfter []byte,
 	if s.first++; s.first >= len(s.streams) {
 		s.first = 0
 	}
-	return s.hold(out, start, s.appended()), more
+	return s.deferReplies(out, start, s.appended()), more
 }
 
 // takeMail appends the frames left by other goroutines.
@@ -137,7 +138,7 @@ func (s *session) Drain(link.Instant) {
 // Load implements link.Session.
 func (s *session) Load() link.Load {
 	streams := len(s.streams) > 0
-	busy := streams || s.blocked || s.cut.msg != nil || len(s.queries) > 0 || len(s.held) > 0
+	busy := streams || s.blocked || s.cut.msg != nil || len(s.queries) > 0 || len(s.deferred) > 0
 	return link.Load{Busy: busy, Streams: streams, Done: (s.eof || s.drained) && !busy && s.mail.empty()}
 }
 

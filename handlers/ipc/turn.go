@@ -114,31 +114,26 @@ const (
 )
 
 // run executes the frames of in until they are used up or the connection has had its share. A crash
-// inside a request is answered INTERNAL, and the rest goes on (kernel-ipc D11).
-func (t *turn) run(in []byte) link.Verdict {
-	for {
-		if v, crashed := t.runUntilCrash(in); !crashed {
-			return v
-		}
-	}
-}
-
-func (t *turn) runUntilCrash(in []byte) (v link.Verdict, crashed bool) {
+// inside a request is answered INTERNAL and ends the turn; the next turn goes on behind the request
+// (kernel-ipc D11).
+func (t *turn) run(in []byte) (v link.Verdict) {
 	defer func() {
 		if r := recover(); r != nil {
 			t.svc.cfg.Logger.Error("recovered from a crash in a request", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-			v, crashed = link.Close, !t.gathering // a batch that cannot be read would not be read better the second time
+			if v = link.Yield; t.gathering { // a second reading of the batch would crash too
+				v = link.Close
+			}
 			t.recovered()
 		}
 	}()
 	for {
 		if t.next == t.filled {
 			if v = t.gather(in); t.filled == 0 {
-				return v, false
+				return v
 			}
 		}
 		if len(t.out) > t.svc.cfg.UnsentBytes || t.orch.Work > t.svc.cfg.TurnBytes {
-			return link.Yield, false
+			return link.Yield
 		}
 		sl := &t.slots[t.next]
 		t.next++
@@ -146,7 +141,7 @@ func (t *turn) runUntilCrash(in []byte) (v link.Verdict, crashed bool) {
 		t.frames++
 		t.serve(sl)
 		if t.s.blocked {
-			return link.Blocked, false
+			return link.Blocked
 		}
 	}
 }
@@ -249,9 +244,9 @@ func (t *turn) answer(code wire.Code) {
 		t.fail(code)
 	case t.silent:
 		t.silent = false
-	default:
-		t.finish()
+		return
 	}
+	t.out = sealFrame(t.out, t.start, t.id, t.svc.cfg.MaxFrameBytes)
 }
 
 // validate takes a frame through the checks of kernel-ipc §3.2, one by one in their order, to its handler.
@@ -274,46 +269,39 @@ func (t *turn) validate(typ frame.Type, payload []byte) wire.Code {
 	return t.call(m)
 }
 
-func (t *turn) call(m *method) wire.Code {
+// call runs the method's handler. Where changes are written, the reply of a durable method waits for
+// its change, that of a reader for whatever it may have seen.
+func (t *turn) call(m *method) (code wire.Code) {
 	t.row = m.index
 	t.out = mpack.AppendResponseHead(frame.Begin(t.out, frame.Response), t.id)
-	if t.svc.store.Log() != nil {
-		return t.journaled(m)
+	st := t.svc.store
+	if st.Log() == nil {
+		return m.handle(t)
 	}
-	return m.handle(t)
-}
-
-// journaled is call where changes are written: the reply of a durable method waits for its change,
-// that of a reader for whatever it may have seen.
-func (t *turn) journaled(m *method) wire.Code {
 	if m.durability != None {
-		switch t.svc.store.Refuses() {
-		case store.Accepts:
-		case store.Overloaded:
-			return t.queueFull()
-		case store.Broken:
-			return t.saturated("Storage cannot be written; try again")
-		default:
-			return t.saturated("Storage is full; try again")
+		if r := st.Refuses(); r != store.Accepts {
+			return t.refuseChange(r)
 		}
 	}
 	t.seen = everything
-	code := t.handle(m)
+	if m.several {
+		code = t.handleWhole(m)
+	} else {
+		code = m.handle(t)
+	}
 	if m.durability == Durable || m.reads {
 		if code != wire.OK {
 			t.seen = everything // it may report that something is missing, whose record knows no row
 		}
-		t.upTo = max(t.upTo, min(t.seen, t.svc.store.Appended()))
+		t.upTo = max(t.upTo, min(t.seen, st.Appended()))
 	}
 	return code
 }
 
-// handle calls the method's handler. The changes of one that makes several go into one block.
-func (t *turn) handle(m *method) wire.Code {
-	if m.several {
-		t.svc.store.Begin()
-		defer t.svc.store.End()
-	}
+// handleWhole runs a handler that makes several changes: they go into one block.
+func (t *turn) handleWhole(m *method) wire.Code {
+	t.svc.store.Begin()
+	defer t.svc.store.End()
 	return m.handle(t)
 }
 
