@@ -97,7 +97,8 @@ func against(g *goal.Goal, all []goal.Sample, name string, ours goal.Cell, serve
 
 func sizeOf(c goal.Cell) string { return fmt.Sprintf("%d×%d", c.Conns, c.Depth) }
 
-// line is a goal as it is printed: what, asked, measured, verdict, and the members with their ratio of CPU time.
+// line is a goal as it is printed: what, asked, measured, verdict, and the members with their ratio
+// of CPU time.
 func line(g *goal.Goal) string {
 	must := "-"
 	if g.Must > 0 {

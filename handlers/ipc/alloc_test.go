@@ -12,7 +12,8 @@ import (
 	"trunkline/engine/link"
 )
 
-// TestNoAllocs holds kernel-ipc §10: no heap allocation through the whole session, frame in to reply bytes out.
+// TestNoAllocs holds kernel-ipc §10: no heap allocation through the whole session, frame in to
+// reply bytes out.
 func TestNoAllocs(t *testing.T) {
 	r := newRig(t, Config{MaxProcesses: 10000})
 	p := r.connect()
@@ -60,8 +61,8 @@ func TestNoAllocs(t *testing.T) {
 	f("Publish to nobody", request("i", "commbus", "Publish", `{"event_type":"a.b","payload":"{\"n\":1}","source":"t"}`))
 }
 
-// TestNoAllocsJournaled: a change that is written, its reply held and let go cost no allocation either, once the buffers have grown
-// (durability §7).
+// TestNoAllocsJournaled: a change that is written, its reply held and let go cost no allocation
+// either, once the buffers have grown (durability §7).
 func TestNoAllocsJournaled(t *testing.T) {
 	r := newJournaledRig(t, memstore.New(memstore.Options{}), nil)
 	defer r.log.Close()

@@ -8,8 +8,8 @@ import (
 	"trunkline/codec/wire"
 )
 
-// The helpers of this file are the typing rules of kernel-ipc §3.4. Each judges one field of the request's body and reports
-// false after it has set the refusal's text; the handler then returns wire.InvalidArgument.
+// The helpers of this file are the typing rules of kernel-ipc §3.4. Each validates one field. It
+// reports false after it has set the refusal's text; the handler then returns wire.InvalidArgument.
 
 // bad sets the text "<field><rest>".
 func (t *turn) bad(field, rest string) bool {
@@ -86,7 +86,7 @@ func (t *turn) flag(v *mpack.Value, field string, def bool) (value, ok bool) {
 	return false, t.bad(field, " must be a boolean")
 }
 
-// counter is an optional integer in 0..limit; absent and nil are 0. class names the type in the refusal: "i32" or "i64".
+// counter is an optional integer in 0..limit; absent and nil are 0. class is "i32" or "i64".
 func (t *turn) counter(v *mpack.Value, field string, limit int64, class string) (n int64, ok bool) {
 	switch {
 	case v.Kind == mpack.Int && v.Int >= 0 && v.Int <= limit:

@@ -22,8 +22,9 @@ func nest(levels int) string {
 	return `{"v":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`
 }
 
-// TestWhatIsAcceptedCanBeReadBack: replies hold what came in a request inside of more levels, and clients read as many as the server.
-// At the limit a value is taken and every reply with it can be read; one level more is refused, and a reply is never too deep.
+// TestWhatIsAcceptedCanBeReadBack: replies hold what came in a request inside of more levels, and
+// clients read as many as the server. At the limit a value is taken and every reply with it can be
+// read; one level more is refused, and a reply is never too deep.
 func TestWhatIsAcceptedCanBeReadBack(t *testing.T) {
 	r := newRig(t, Config{})
 	p := r.connect()

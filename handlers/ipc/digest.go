@@ -13,7 +13,8 @@ import (
 	"trunkline/handlers/ipc/message"
 )
 
-// Digests condense what a service holds, so that two of them can be compared: before and after a restart, or with a copy.
+// Digests condense the state of a service, so that it can be compared: with that after a restart,
+// or with a copy.
 type Digests struct {
 	// Kernel is kernel.ShardDigests, Orchestration that of the other engine.
 	Kernel, Orchestration []uint64
@@ -22,7 +23,8 @@ type Digests struct {
 	Index, Through journal.Index
 }
 
-// Digests walks over everything, a little at a time, while requests go on. stop ends it early, with empty lists; it may be nil.
+// Digests walks over everything while requests go on. stop, which may be nil, ends it early, with
+// empty lists.
 func (s *Service) Digests(stop func() bool) (d Digests) {
 	d.Index = s.store.Appended()
 	d.Kernel = s.kernel.ShardDigests(stop)

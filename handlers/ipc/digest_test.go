@@ -121,7 +121,8 @@ func TestDigestAfterRecovery(t *testing.T) {
 	}
 }
 
-// TestDigestRunsBesideTheLoop: it holds up its own connection only, shares the bound of listings, and is refused beyond it.
+// TestDigestRunsBesideTheLoop: it holds up its own connection only, shares the bound of listings,
+// and is refused beyond it.
 func TestDigestRunsBesideTheLoop(t *testing.T) {
 	r := newRig(t, Config{KernelQueueCapacity: 1})
 	for range maxWalkers {

@@ -2,7 +2,8 @@ package ipc
 
 import "testing"
 
-// Question: how long does it take to find the row of a request's method by the bytes of both its names, and that there is none?
+// Question: how long does it take to find the row of a request's method by the bytes of both its
+// names, and that there is none?
 
 func BenchmarkDispatch(b *testing.B) {
 	r := newRig(b, Config{})

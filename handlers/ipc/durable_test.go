@@ -13,7 +13,8 @@ import (
 	"trunkline/engine/link"
 )
 
-// TestEventsWaitForTheJournal: what an event shows to a subscriber survives a crash, so it leaves with the change's block, not before.
+// TestEventsWaitForTheJournal: what an event shows to a subscriber survives a crash, so it leaves
+// with the change's block, not before.
 func TestEventsWaitForTheJournal(t *testing.T) {
 	g := &gate{pass: make(chan struct{}, 16)}
 	r := newGatedRig(t, g, 1)
@@ -40,8 +41,8 @@ func TestEventsWaitForTheJournal(t *testing.T) {
 	}
 }
 
-// TestLettersWaitForTheJournal: what other goroutines leave for a connection stays behind the replies that it holds, also when it holds so
-// many that nothing more is made.
+// TestLettersWaitForTheJournal: what other goroutines leave for a connection stays behind the
+// replies that it holds, also when it holds so many that nothing more is made.
 func TestLettersWaitForTheJournal(t *testing.T) {
 	g := &gate{pass: make(chan struct{}, 16)}
 	r := newGatedRig(t, g, 1)
@@ -67,8 +68,8 @@ func TestLettersWaitForTheJournal(t *testing.T) {
 	}
 }
 
-// TestSnapshotWaitsForThoseWhoChange: whatever may change something is in flight from before it looks at the clock: a snapshot that is
-// taken then does not end before it.
+// TestSnapshotWaitsForThoseWhoChange: whatever may change something is in flight from before it
+// looks at the clock: a snapshot that is taken then does not end before it.
 func TestSnapshotWaitsForThoseWhoChange(t *testing.T) {
 	f := func(name string, change func(r *journaledRig)) {
 		t.Run(name, func(t *testing.T) {
@@ -97,8 +98,8 @@ func TestSnapshotWaitsForThoseWhoChange(t *testing.T) {
 	f("a digest", func(r *journaledRig) { r.svc.Digests(nil) })
 }
 
-// TestSnapshotWaitsForChangesInFlight: a row may be in its table a moment before its record is in the journal. The snapshot ends after
-// that record, and its window covers it.
+// TestSnapshotWaitsForChangesInFlight: a row may be in its table a moment before its record is in
+// the journal. The snapshot ends after that record, and its window covers it.
 func TestSnapshotWaitsForChangesInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newJournaledRig(t, memstore.New(memstore.Options{}), nil)

@@ -15,8 +15,8 @@ import (
 	"trunkline/engine/link"
 )
 
-// rig is a service with a clock of its own and sessions that are fed directly, without sockets: what goes in and comes out
-// are the bytes of the wire.
+// rig is a service with a clock of its own and sessions that are fed directly, without sockets:
+// what goes in and comes out are the bytes of the wire.
 type rig struct {
 	t   testing.TB
 	svc *Service

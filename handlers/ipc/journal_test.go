@@ -78,8 +78,9 @@ func (r *journaledRig) settled(p *peer) {
 	p.pump()
 }
 
-// TestRepliesWaitForTheJournal: the reply of a change, of a reader of it and of whatever comes behind them on the connection leave
-// when the change is safe, in order; what tells nothing of kept state does not wait on another connection.
+// TestRepliesWaitForTheJournal: the reply of a change, of a reader of it and of whatever comes
+// behind them on the connection leave when the change is safe, in order; what tells nothing of kept
+// state does not wait on another connection.
 func TestRepliesWaitForTheJournal(t *testing.T) {
 	g := &gate{pass: make(chan struct{}, 16)}
 	r := newGatedRig(t, g, 1)
@@ -111,8 +112,9 @@ func TestRepliesWaitForTheJournal(t *testing.T) {
 	}
 }
 
-// TestReadersWaitForTheirRow: what others change does not hold up the reader of a process that is safe; a reader of many, one that
-// finds nothing, and one whose process has a session that may be changing wait for all.
+// TestReadersWaitForTheirRow: what others change does not hold up the reader of a process that is
+// safe; a reader of many, one that finds nothing, and one whose process has a session that may be
+// changing wait for all.
 func TestReadersWaitForTheirRow(t *testing.T) {
 	g := &gate{pass: make(chan struct{}, 64)}
 	r := newGatedRig(t, g, 3)
@@ -150,7 +152,8 @@ func TestReadersWaitForTheirRow(t *testing.T) {
 	f(true, "kernel", "GetProcess", `{"pid":"busy"}`)
 }
 
-// TestHeldRepliesAreBounded: a connection with too much held is not read until the journal has caught up.
+// TestHeldRepliesAreBounded: a connection with too much held is not read until the journal has
+// caught up.
 func TestHeldRepliesAreBounded(t *testing.T) {
 	g := &gate{pass: make(chan struct{}, 64)}
 	r := newGatedRig(t, g, 1)
@@ -179,8 +182,8 @@ func TestHeldRepliesAreBounded(t *testing.T) {
 	}
 }
 
-// TestChangesOfOneRoundShareAGroup: the changes of many connections of a loop are written together at
-// the end of its round, also when the connection that was first is gone by then.
+// TestChangesOfOneRoundShareAGroup: the changes of many connections of a loop are written together
+// at the end of its round, also when the connection that was first is gone by then.
 func TestChangesOfOneRoundShareAGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newJournaledRig(t, memstore.New(memstore.Options{}), nil)
@@ -223,7 +226,8 @@ type loopOwner struct{ loop *link.Loop }
 func (*loopOwner) Wake(*link.Port)    {}
 func (o *loopOwner) Loop() *link.Loop { return o.loop }
 
-// TestLazyChangesAreWrittenSoon: nobody waits for a place in a rate window; it is written all the same.
+// TestLazyChangesAreWrittenSoon: nobody waits for a place in a rate window; it is written all the
+// same.
 func TestLazyChangesAreWrittenSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newJournaledRig(t, memstore.New(memstore.Options{}), nil)
@@ -244,7 +248,8 @@ func TestLazyChangesAreWrittenSoon(t *testing.T) {
 	})
 }
 
-// TestALongTailIsShortened: what a start had to replay counts for the next snapshot, or a server that dies often would replay ever more.
+// TestALongTailIsShortened: what a start had to replay counts for the next snapshot, or a server
+// that dies often would replay ever more.
 func TestALongTailIsShortened(t *testing.T) {
 	disk := memstore.New(memstore.Options{})
 	r := newJournaledRig(t, disk, nil)
@@ -323,8 +328,8 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestSnapshotAndReplay: a service that comes back from a snapshot that was taken while requests went on, and from the journal since,
-// holds the same.
+// TestSnapshotAndReplay: a service that comes back from a snapshot that was taken while requests
+// went on, and from the journal since, holds the same.
 func TestSnapshotAndReplay(t *testing.T) {
 	disk := memstore.New(memstore.Options{})
 	r := newJournaledRig(t, disk, nil)
@@ -382,7 +387,8 @@ func TestSnapshotAndReplay(t *testing.T) {
 	}
 }
 
-// TestStorageThatTakesNothing: the refusal says whether the disk is full or its files cannot be written for another reason.
+// TestStorageThatTakesNothing: the refusal says whether the disk is full or its files cannot be
+// written for another reason.
 func TestStorageThatTakesNothing(t *testing.T) {
 	r, log, broken := newRig(t, Config{Journaled: true}), opened(t, memstore.New(memstore.Options{})), false
 	defer log.Close()

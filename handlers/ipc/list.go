@@ -14,7 +14,7 @@ const (
 	// inlineRows is the largest table a listing walks on the goroutine that asked; a larger one
 	// would hold an event loop for more than about a millisecond.
 	inlineRows = 2048
-	// maxWalkers bounds the listings that walk at a time, so that they cannot take the processors from the loops.
+	// maxWalkers bounds the listings that walk at a time: the loops need the processors.
 	maxWalkers = 2
 )
 
@@ -34,7 +34,8 @@ type listing struct {
 	proc     mpack.Process
 }
 
-// listProcesses is kernel-ipc §4.10. On a large table it runs beside the loop and the connection's later requests wait.
+// listProcesses is kernel-ipc §4.10. On a large table it runs beside the loop, and later requests of
+// the connection wait.
 func listProcesses(t *turn) wire.Code {
 	l := &listing{svc: t.svc, s: t.s, id: bytes.Clone(t.id)}
 	if !l.read(t) {

@@ -9,11 +9,11 @@ import (
 type letter struct {
 	frame    []byte        // whole frames, sent as they are
 	query    *pendingQuery // the query this answers, if any
-	unblocks bool          // the listing that held the connection is done
+	unblocks bool          // the listing that blocked the connection is done
 }
 
-// mailbox passes letters to a connection's owner. A connection whose mailbox holds more than it may have unsent is not read, so
-// that nothing more is asked for; what was asked before is bounded by mailbox.room and by the number of pending queries.
+// mailbox passes letters to a connection's owner. While it has more bytes than may be unsent, the
+// connection is not read. What was asked before is bounded by room and by the pending queries.
 type mailbox struct {
 	mu      sync.Mutex
 	letters []letter

@@ -25,7 +25,8 @@ func initializeSession(t *turn) (code wire.Code) {
 	return t.orchestrated(t.svc.orch.Initialize(t.scratch(), a, t.out))
 }
 
-// document is a required map, or JSON text of one; what it holds is judged when all fields are of their types (envelope §4.10).
+// document is a required map, or JSON text of one. Its content is validated after the types of all
+// fields (envelope §4.10).
 func (t *turn) document(v *mpack.Value, field string) bool {
 	switch v.Kind {
 	case mpack.Map, mpack.Str:
@@ -91,7 +92,7 @@ func (t *turn) reportArgs() (ok bool) {
 // metricFields are the keys of metrics that count, in validation order.
 var metricFields = mpack.Fields("llm_calls", "tool_calls", "tokens_in", "tokens_out", "duration_ms")
 
-// metrics fills t.report from the map of that name. Tokens that are absent or nil are unknown (envelope D33).
+// metrics fills t.report from the map metrics. Absent or nil tokens are unknown (envelope D33).
 func (t *turn) metrics(encoded []byte) (ok bool) {
 	r, v := &t.report, t.nested[:len(metricFields)]
 	t.scan.ParseFields(encoded, 0, metricFields, v)

@@ -32,8 +32,8 @@ func (r *allocRig) did(service, method, body string) {
 	}
 }
 
-// perRun returns how many allocations the frames take together, and fails if they are not all taken or the last answer is not of
-// the type wanted.
+// perRun returns how many allocations the frames take together, and fails if they are not all taken
+// or the last answer is not of the type wanted.
 func (r *allocRig) perRun(runs int, typ byte, frames ...[]byte) float64 {
 	r.t.Helper()
 	got := r.allocs(runs, frames...)
@@ -94,7 +94,8 @@ func TestNoAllocsOrchestrating(t *testing.T) {
 	f("ended again", reply02, "kernel", "TerminateProcess", `{"pid":"ended"}`)
 }
 
-// TestNoAllocsRefusing: the refusals of the nine methods whose text is fixed, and those that only name what they were given.
+// TestNoAllocsRefusing: the refusals of the nine methods whose text is fixed, and those that only
+// name what they were given.
 func TestNoAllocsRefusing(t *testing.T) {
 	r := newAllocRig(t)
 	r.did("orchestration", "InitializeSession", `{"process_id":"p","pipeline_config":`+cycling+`,"envelope":`+flatEnvelope+`}`)
@@ -134,8 +135,9 @@ func TestNoAllocsRefusing(t *testing.T) {
 	f("orchestration", "Foo", `{}`)
 }
 
-// TestAllocsReporting holds what reports take, in turn for the two agents of a pipeline that goes round: nothing where the
-// session's envelope keeps its size, and no more than the room it grows into where it does not.
+// TestAllocsReporting holds what reports take, in turn for the two agents of a pipeline that goes
+// round: nothing where the session's envelope keeps its size, and no more than the room it grows
+// into where it does not.
 func TestAllocsReporting(t *testing.T) {
 	r := newAllocRig(t)
 	report := func(pid, agent, more string) []byte {
@@ -161,8 +163,9 @@ func TestAllocsReporting(t *testing.T) {
 	f("4 KiB", "p6", nestedEnvelope, `,"output":{"v":"`+strings.Repeat("x", 4096)+`"}`, 0)
 }
 
-// TestAllocsOfGrowth holds what the reports of a straight pipeline take, each of which adds an output, a finished stage and a way
-// taken: the room for what is kept, which grows by an eighth at least.
+// TestAllocsOfGrowth holds what the reports of a straight pipeline take, each of which adds an
+// output, a finished stage and a way taken: the room for what is kept, which grows by an eighth at
+// least.
 func TestAllocsOfGrowth(t *testing.T) {
 	const stages, sessions, most = 20, 20, 0.5
 	r := newAllocRig(t)
@@ -195,8 +198,8 @@ func TestAllocsOfGrowth(t *testing.T) {
 	}
 }
 
-// TestNoAllocsOfRows: every row of the method table has an allocs line, request bodies that take nothing
-// from the heap or the reason for having none.
+// TestNoAllocsOfRows: every row of the method table has an allocs line, request bodies that take
+// nothing from the heap or the reason for having none.
 func TestNoAllocsOfRows(t *testing.T) {
 	r := newAllocRig(t)
 	for i := range 10 {

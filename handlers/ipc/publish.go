@@ -12,7 +12,7 @@ var emptyObject = []byte("{}")
 // busMessage are the three fields that Publish, Send and Query share.
 type busMessage struct{ typ, payload, source []byte }
 
-// chunkRoom is what a chunk's body holds beside the strings of its message: the keys, the numbers and the strings' sizes.
+// chunkRoom is the size of a chunk's body without the strings of its message, in bytes.
 const chunkRoom = 80
 
 func (m *busMessage) size() int { return len(m.typ) + len(m.payload) + len(m.source) + chunkRoom }
@@ -32,7 +32,7 @@ func (t *turn) busMessage(typeField string) (m busMessage, ok bool) {
 	return m, ok
 }
 
-// jsonText is an optional string of JSON text; it is checked, and passed on byte for byte (kernel-ipc D7).
+// jsonText is an optional string of JSON text, passed on byte for byte (kernel-ipc D7).
 func (t *turn) jsonText(v *mpack.Value, field string, def []byte) ([]byte, bool) {
 	switch v.Kind {
 	case mpack.Absent, mpack.Nil:

@@ -13,7 +13,8 @@ import (
 	"trunkline/engine/store"
 )
 
-// kept returns a snapshot of a service with something of everything in it, and the records of its journal.
+// kept returns a snapshot of a service with something of everything in it, and the records of its
+// journal.
 func kept(f *testing.F) (snapshot []byte, records [][]byte) {
 	f.Helper()
 	disk := memstore.New(memstore.Options{})
@@ -72,8 +73,8 @@ func kept(f *testing.F) (snapshot []byte, records [][]byte) {
 	return snapshot, records
 }
 
-// FuzzLoad: with any bytes in place of a snapshot and of records, recovery ends with an error or with a service that can be asked,
-// and never with a crash.
+// FuzzLoad: with any bytes in place of a snapshot and of records, recovery ends with an error or
+// with a service that can be asked, and never with a crash.
 func FuzzLoad(f *testing.F) {
 	snapshot, records := kept(f)
 	f.Add(snapshot, []byte{})

@@ -63,8 +63,8 @@ func creations(n int) (records [][]byte) {
 	return records
 }
 
-// TestRecoveryTellsTheFirstError: of several records that do not fit, the first is told, whoever meets it first, and the journal is as
-// it was.
+// TestRecoveryTellsTheFirstError: of several records that do not fit, the first is told, whoever
+// meets it first, and the journal is as it was.
 func TestRecoveryTellsTheFirstError(t *testing.T) {
 	absent := func(i int) []byte {
 		return kernelBytes(kernel.Change{Kind: kernel.ChangeUsage, PID: fmt.Appendf(nil, "absent%d", i)})
@@ -112,7 +112,8 @@ func TestRecoveryTellsTheFirstError(t *testing.T) {
 	f("as long as fits", "record 9: cannot parse change", map[int][]byte{7: append([]byte{kernel.Tag}, make([]byte, store.MaxLaneRecord-1)...)})
 }
 
-// TestRecoveryTellsProgress: it rises in each phase and ends with all of it, though the last records are of nobody.
+// TestRecoveryTellsProgress: it rises in each phase and ends with all of it, though the last
+// records are of nobody.
 func TestRecoveryTellsProgress(t *testing.T) {
 	disk := written(t, creations(12000))
 	recovered := func() (told []store.RecoverProgress, digest uint64) {
@@ -148,7 +149,8 @@ func TestRecoveryTellsProgress(t *testing.T) {
 	}
 }
 
-// TestDamagedSnapshotIsRefused: what is cut, has more behind its end, or is not known is an error, and not waited for.
+// TestDamagedSnapshotIsRefused: what is cut, has more behind its end, or is not known is an error,
+// and not waited for.
 func TestDamagedSnapshotIsRefused(t *testing.T) {
 	r := newJournaledRig(t, memstore.New(memstore.Options{}), nil)
 	log := r.log
@@ -200,8 +202,9 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 	f("a huge record", "bytes", append([]byte{0xff, 0xff, 0xff, 0x7f}, whole...))
 }
 
-// TestSessionAfterTheEndOfItsProcess: a snapshot has the row of a process from before its end, and the session that began after it. The
-// replay of the end leaves that session as it was answered, and ends the one that had begun before.
+// TestSessionAfterTheEndOfItsProcess: a snapshot has the row of a process from before its end, and
+// the session that began after it. The replay of the end leaves that session as it was answered,
+// and ends the one that had begun before.
 func TestSessionAfterTheEndOfItsProcess(t *testing.T) {
 	disk := memstore.New(memstore.Options{})
 	r := newJournaledRig(t, disk, nil)
@@ -262,8 +265,8 @@ func TestSessionAfterTheEndOfItsProcess(t *testing.T) {
 	}
 }
 
-// TestEndWithoutItsSession: a log that was written before the records of a request shared a block may have been cut behind the end of a
-// process. The replay ends its session.
+// TestEndWithoutItsSession: a log that was written before the records of a request shared a block
+// may have been cut behind the end of a process. The replay ends its session.
 func TestEndWithoutItsSession(t *testing.T) {
 	disk := memstore.New(memstore.Options{})
 	r := newJournaledRig(t, disk, nil)

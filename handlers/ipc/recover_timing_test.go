@@ -1,6 +1,7 @@
 //go:build !race
 
-// What is timed here means nothing under the race detector, which would also compile the database for it.
+// What is timed here means nothing under the race detector, which would also compile the database
+// for it.
 
 package ipc
 
@@ -22,8 +23,9 @@ import (
 	"trunkline/engine/store"
 )
 
-// The benchmarks answer one question: how long does a restart take, and how much memory does it need, with a million processes on
-// disk, from a snapshot and from the log alone? Fewer processes than that are tried unless a million are asked for.
+// The benchmarks answer one question: how long does a restart take, and how much memory does it
+// need, with a million processes on disk, from a snapshot and from the log alone? Fewer processes
+// than that are tried unless a million are asked for.
 
 // recoverSize is how many processes there are: TRUNKLINE_RECOVER_PROCESSES.
 func recoverSize(b *testing.B) int {
@@ -69,7 +71,8 @@ func benchUUID(dst []byte, kind byte, i int) []byte {
 	return append(dst, "-..-"...)
 }
 
-// fillJournal has n processes made, and with mixed also used, run and handed out, in all 3n records and some.
+// fillJournal has n processes made, and with mixed also used, run and handed out, in all 3n records
+// and some.
 func fillJournal(b *testing.B, s *Service, log *journal.Log, n int, mixed bool) {
 	var a kernel.CreateArgs
 	now := kernel.Instant{}
@@ -111,7 +114,8 @@ func fillJournal(b *testing.B, s *Service, log *journal.Log, n int, mixed bool) 
 // scattered returns a number below i.
 func scattered(i int) int { return int(uint64(i) * 0x9e3779b97f4a7c15 >> 1 % uint64(i)) }
 
-// peakMemory watches how much memory the process holds until done is called, which returns the most in bytes.
+// peakMemory watches how much memory the process holds until done is called, which returns the most
+// in bytes.
 func peakMemory() (done func() uint64) {
 	var most atomic.Uint64
 	stop, stopped := make(chan struct{}), make(chan struct{})

@@ -45,7 +45,7 @@ func (t *turn) queueFull() wire.Code {
 	return t.saturated("Kernel request queue is full; try again")
 }
 
-// noReply records that the request has had, or will have, its answer in other frames; it drops the response begun.
+// noReply drops the response begun: the request is answered by other frames.
 func (t *turn) noReply() wire.Code {
 	t.out = t.out[:t.start]
 	t.silent = true

@@ -44,7 +44,8 @@ type Config struct {
 	MaxSessionBytes         int64 // of all sessions together
 	SessionRetention        time.Duration
 	UnsentBytes             int // as in link.Limits
-	// AnswerBufferBytes bounds the answers to queries that wait for a caller who does not read; further ones become errors.
+	// AnswerBufferBytes bounds the answers to queries that wait for callers who do not read; further
+	// ones become errors.
 	AnswerBufferBytes        int64
 	TurnBytes, FramesPerTurn int
 	// Journaled has every change recorded in the journal that Recover brings, and replies wait for it.
@@ -63,10 +64,11 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// defaultAnswerBytes is the default of Config.AnswerBufferBytes: as much as a stream may have waiting.
+// defaultAnswerBytes is the default of Config.AnswerBufferBytes: what a stream may have waiting.
 const defaultAnswerBytes = 16 << 20
 
-// DefaultFramesPerTurn is how many frames one connection may have executed before others get their turn (kernel-ipc §2.5).
+// DefaultFramesPerTurn is how many frames of one connection are executed before others get their
+// turn (kernel-ipc §2.5).
 const DefaultFramesPerTurn = 256
 
 func (c Config) withDefaults() Config {
@@ -125,7 +127,7 @@ type Service struct {
 	stopped sync.WaitGroup
 }
 
-// NewService returns an endpoint with an empty process table. Start it to have its periodic work done.
+// NewService returns an endpoint with an empty process table. Start begins its periodic work.
 func NewService(cfg Config) *Service {
 	cfg = cfg.withDefaults()
 	s := &Service{
@@ -193,7 +195,7 @@ func NewService(cfg Config) *Service {
 	return s
 }
 
-// Start begins the periodic garbage collection (kernel-ipc §5.3), and snapshots where there is a journal; Close ends them.
+// Start begins the periodic garbage collection (kernel-ipc §5.3) and the snapshots of a journal.
 func (s *Service) Start() {
 	s.store.Start()
 	s.stopped.Add(1)
@@ -225,7 +227,8 @@ func (s *Service) Sweep() {
 		"sessions", sessions, "envelopes", envelopes)
 }
 
-// Close stops the periodic work and cancels pending queries. Sessions are closed by their owners, before or after.
+// Close stops the periodic work and cancels pending queries. Owners close their sessions before or
+// after.
 func (s *Service) Close() {
 	close(s.stop)
 	s.stopped.Wait()
@@ -238,7 +241,7 @@ func (s *Service) Open(p *link.Port) link.Session {
 	return &session{svc: s, port: p}
 }
 
-// AppendRefusal appends the frame that a connection beyond the limit gets before it is closed (kernel-ipc §2.6).
+// AppendRefusal appends the frame for a connection beyond the limit (kernel-ipc §2.6).
 func (s *Service) AppendRefusal(dst []byte) []byte {
 	start := len(dst)
 	dst = frame.Begin(dst, frame.Error)

@@ -10,8 +10,8 @@ import (
 	"trunkline/engine/link"
 )
 
-// session is one connection's conversation. Everything but mail belongs to the connection's owner (link.Session): the bus and
-// other goroutines reach it only by leaving something in mail, or in a stream's queue, and waking the port.
+// session is one connection's conversation. Everything but mail belongs to the connection's owner
+// (link.Session): others leave something in mail or in a stream's queue, and wake the port.
 type session struct {
 	svc     *Service
 	port    *link.Port
@@ -180,8 +180,9 @@ func (st *liveStream) end() {
 	st.bus.Detach()
 }
 
-// pop appends the chunk frames of st until out has grown to room or, dry, the stream has nothing buffered. Of a large one it appends the
-// beginning, and the rest stays in s.cut: what a peer does not take is held once by the bus, not again by every connection.
+// pop appends the chunk frames of st until out has grown to room, or the stream has nothing buffered
+// (dry). Of a large one it appends the beginning, and the rest stays in s.cut, so that the bus has
+// the only copy of what a peer does not take.
 func (s *session) pop(st *liveStream, out []byte, room int) (outAfter []byte, dry bool) {
 	for len(out) < room && s.cut.msg == nil {
 		m := st.bus.Pop()
@@ -205,7 +206,7 @@ type part struct {
 	at  int
 }
 
-// appendTo appends at most room bytes of the rest, and lets go of the message with the last of them.
+// appendTo appends at most room bytes of the rest, and releases the message after the last one.
 func (p *part) appendTo(out []byte, room int) []byte {
 	rest := p.msg.Body[p.at:]
 	n := min(len(rest), max(room, 0))

@@ -11,7 +11,8 @@ import (
 	"trunkline/engine/link"
 )
 
-// TestCrashIsIsolated takes the kernel away under a request in the middle of a batch (kernel-ipc §2.3, D11).
+// TestCrashIsIsolated takes the kernel away under a request in the middle of a batch (kernel-ipc
+// §2.3, D11).
 func TestCrashIsIsolated(t *testing.T) {
 	r := newRig(t, Config{})
 	p := r.connect()
@@ -31,7 +32,8 @@ func TestCrashIsIsolated(t *testing.T) {
 	}
 }
 
-// TestCrashWhileOpeningLeavesNoStream: the ERROR is the last frame of that id, and the id is free again.
+// TestCrashWhileOpeningLeavesNoStream: the ERROR is the last frame of that id, and the id is free
+// again.
 func TestCrashWhileOpeningLeavesNoStream(t *testing.T) {
 	r := newRig(t, Config{})
 	p := r.connect()
@@ -51,7 +53,8 @@ func TestCrashWhileOpeningLeavesNoStream(t *testing.T) {
 	}
 }
 
-// TestDrainIsEachSessionsOwn: what a connection sent before its own drain is executed, whatever others were told (§2.7).
+// TestDrainIsEachSessionsOwn: what a connection sent before its own drain is executed, whatever
+// others were told (§2.7).
 func TestDrainIsEachSessionsOwn(t *testing.T) {
 	r := newRig(t, Config{})
 	idle, busy := r.connect(), r.connect()
@@ -94,7 +97,8 @@ func (p *peer) answer(id, result string) {
 	p.want(`02 {"id":"r","ok":true,"body":{"success":true,"delivered":true}}`)
 }
 
-// TestUnreadAnswersStopTheReading: answers that nobody takes count as unsent output, and are bounded (§2.5).
+// TestUnreadAnswersStopTheReading: answers that nobody takes count as unsent output, and are
+// bounded (§2.5).
 func TestUnreadAnswersStopTheReading(t *testing.T) {
 	r := newRig(t, Config{UnsentBytes: 1000, AnswerBufferBytes: 3000})
 	h, caller := handlerOf(r), r.connect()
@@ -126,7 +130,8 @@ func TestUnreadAnswersStopTheReading(t *testing.T) {
 	}
 }
 
-// TestResubscribingInOneBurst: streams that are replaced have nothing to send and do not crowd out the new one (§4.18).
+// TestResubscribingInOneBurst: streams that are replaced have nothing to send and do not crowd out
+// the new one (§4.18).
 func TestResubscribingInOneBurst(t *testing.T) {
 	r := newRig(t, Config{MaxStreamsPerConnection: 1})
 	p := r.connect()
@@ -144,7 +149,8 @@ func TestResubscribingInOneBurst(t *testing.T) {
 	}
 }
 
-// TestFirstChunkKeepsTheFrameBound: a stream whose first chunk may not be sent is not opened (§2.1).
+// TestFirstChunkKeepsTheFrameBound: a stream whose first chunk may not be sent is not opened
+// (§2.1).
 func TestFirstChunkKeepsTheFrameBound(t *testing.T) {
 	// Control characters take six bytes each in the acknowledgement's JSON.
 	body := `{"ack":true,"event_types":["` + strings.Repeat(`\u0001`, 900) + `"]}`

@@ -13,7 +13,7 @@ import (
 // callCounters count the answers of one method by code.
 type callCounters [wire.NumCodes]atomic.Int64
 
-// tally gathers equal counts of a turn, so that a pipelined burst costs one shared addition instead of one per request.
+// tally gathers equal counts of a turn: a pipelined burst costs one shared addition.
 type tally struct {
 	row  int
 	code wire.Code
@@ -35,7 +35,8 @@ func (c *tally) flush(calls []callCounters) {
 	}
 }
 
-// CallCount is how often a method was answered with a code. Service and Method are empty for frames that reached no method.
+// CallCount is how often a method was answered with a code. Service and Method are empty for frames
+// that reached no method.
 type CallCount struct {
 	Service, Method string
 	Code            wire.Code

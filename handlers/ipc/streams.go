@@ -57,7 +57,7 @@ func subscribe(t *turn) wire.Code {
 // tooManyNames refuses a stream whose types do not fit subscription_name_bytes.
 const tooManyNames = "Too many names in streams; try again"
 
-// fits reports whether the stream's first chunk may be sent; without it the stream is not opened (kernel-ipc §2.1).
+// fits reports whether the stream's first chunk may be sent; else it is not opened (kernel-ipc §2.1).
 func (t *turn) fits(st *liveStream, first []byte) bool {
 	size := st.overhead() + len(first)
 	if size <= t.svc.cfg.MaxFrameBytes {
@@ -183,7 +183,7 @@ func (t *turn) freshID() bool {
 	return true
 }
 
-// subscription returns the connection's live Subscribe stream of that subscriber, nil if there is none.
+// subscription returns the connection's live Subscribe stream of a subscriber, nil without one.
 func (s *session) subscription(subscriberID string) *liveStream {
 	for _, st := range s.streams {
 		if st.kind == bus.Subscription && !st.ending && st.subscriberID == subscriberID {
@@ -219,7 +219,7 @@ func (t *turn) room(replaced *liveStream) (victim *liveStream, ok bool) {
 	return victim, victim != nil
 }
 
-// endDry brings forward what the next Pump would do for the streams that are ending and have nothing left to send.
+// endDry does what the next Pump would do for ending streams that have nothing left to send.
 func (t *turn) endDry() {
 	out := t.out[:t.start]
 	for _, st := range slices.Clone(t.s.streams) {
@@ -254,8 +254,8 @@ func (t *turn) describe(st *liveStream) {
 // overhead is what a chunk frame counts beside its body: the type byte and the prefix.
 func (st *liveStream) overhead() int { return 1 + len(st.prefix) }
 
-// open makes st, which is live on the bus, one of the connection's streams in place of the victim, if there is one. It has no
-// RESPONSE; its first chunk, if there is one, goes out ahead of anything the bus may bring.
+// open makes st, which is live on the bus, one of the connection's streams in place of victim, which
+// may be nil. It has no RESPONSE; its first chunk, if any, leaves before those of the bus.
 func (t *turn) open(st, victim *liveStream, first []byte) {
 	t.opened = st
 	t.s.streams = append(t.s.streams, st)

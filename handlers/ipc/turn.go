@@ -14,8 +14,8 @@ import (
 	"trunkline/engine/store"
 )
 
-// turn is the state of one Feed: the output so far, the request at hand and the scratch values handlers fill. Turns are
-// pooled, so that an idle connection holds none of it and a request allocates nothing.
+// turn is the state of one Feed: the output so far, the request at hand and the scratch values of
+// handlers. Turns are pooled: an idle connection has none, and a request allocates nothing.
 type turn struct {
 	svc *Service
 	s   *session
@@ -72,7 +72,7 @@ type slot struct {
 	typ     frame.Type
 	payload []byte
 	size    int     // of the whole frame
-	method  *method // nil: the request is to be judged with care
+	method  *method // nil: validate checks the frame
 	problem mpack.Problem
 	req     mpack.Request
 	fields  [maxFields]mpack.Value
@@ -159,7 +159,8 @@ func (t *turn) recovered() {
 	t.answer(t.refuse(wire.Internal, "Internal error"))
 }
 
-// gather reads the next frames into the slots and starts fetching the table rows they need. With none read, v is the reason.
+// gather reads the next frames into the slots and starts fetching the table rows they need. v is the
+// reason where none is read.
 func (t *turn) gather(in []byte) (v link.Verdict) {
 	cfg := &t.svc.cfg
 	t.next, t.filled, t.gathering = 0, 0, true
@@ -194,8 +195,8 @@ func (t *turn) gather(in []byte) (v link.Verdict) {
 	return v
 }
 
-// parseFast is the way of a faultless request to a known method, which is nearly all of them: its payload is gone over once.
-// What is wrong with the body is left in the slot. It returns nil for whatever is to be judged with care.
+// parseFast parses a faultless request to a known method in one pass. What is wrong with the body is
+// left in the slot. It returns nil for a frame that validate has to check.
 func (t *turn) parseFast(sl *slot) *method {
 	if sl.typ != frame.Request {
 		return nil
@@ -249,7 +250,7 @@ func (t *turn) answer(code wire.Code) {
 	t.out = sealFrame(t.out, t.start, t.id, t.svc.cfg.MaxFrameBytes)
 }
 
-// validate takes a frame through the checks of kernel-ipc §3.2, one by one in their order, to its handler.
+// validate takes a frame through the checks of kernel-ipc §3.2, in their order, to its handler.
 func (t *turn) validate(typ frame.Type, payload []byte) wire.Code {
 	if typ != frame.Request {
 		t.msg = fmt.Appendf(t.msg, "Unexpected message type: 0x%02X", byte(typ))

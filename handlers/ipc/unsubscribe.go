@@ -9,7 +9,7 @@ import (
 	"trunkline/engine/bus"
 )
 
-// pendingUnsubscribe is an Unsubscribe call that waits for its streams to be flushed (kernel-ipc §4.19).
+// pendingUnsubscribe is an Unsubscribe that waits for its streams to be flushed (kernel-ipc §4.19).
 type pendingUnsubscribe struct {
 	id    []byte
 	open  int // streams not yet ended
@@ -71,7 +71,8 @@ func (st *liveStream) named(streamID, subscriberID []byte) bool {
 	return st.kind == bus.Subscription && st.subscriberID == string(subscriberID)
 }
 
-// cancelQueries cancels the connection's pending Query calls with that request id; their answers are in the mailbox then.
+// cancelQueries cancels the connection's pending Query calls with that request id; their answers are
+// in the mailbox then.
 func (t *turn) cancelQueries(id []byte) (n int) {
 	if id == nil {
 		return 0

@@ -10,8 +10,9 @@ import (
 	"trunkline/engine/link"
 )
 
-// TestFullTablesComeBack: while a snapshot is taken, full tables drop entries that were made a moment before. The replay meets the
-// beginning of such an entry when the snapshot has its successor already. The start succeeds, and the tables hold what they held.
+// TestFullTablesComeBack: while a snapshot is taken, full tables drop entries that were made a
+// moment before. The replay meets the beginning of such an entry when the snapshot has its
+// successor already. The start succeeds, and the tables hold what they held.
 func TestFullTablesComeBack(t *testing.T) {
 	const over = `"terminated":true,"terminal_reason":"COMPLETED"`
 	f := func(name string, limits Config, method, body string) {
@@ -71,8 +72,8 @@ func TestFullTablesComeBack(t *testing.T) {
 		`{"pipeline_config":{"name":"x","agents":[{"name":"s","agent":"a"}]},"envelope":{"envelope_id":"e%d",`+over+`}}`)
 }
 
-// TestOneRequestOneBlock: whatever a request changes beside what it is about, a block ends only before it or after it. Each record is so
-// long that two of them would not share a block.
+// TestOneRequestOneBlock: whatever a request changes beside what it is about, a block ends only
+// before it or after it. Each record is so long that two of them would not share a block.
 func TestOneRequestOneBlock(t *testing.T) {
 	long := strings.Repeat("x", 250)
 	pipeline := `"pipeline_config":{"name":"x","agents":[{"name":"s","agent":"a"}]}`

@@ -7,8 +7,8 @@ import (
 	"trunkline/engine/link"
 )
 
-// TestATurnCountsWork: requests that are small, and whose answers are, but that have a large envelope decoded and encoded each time,
-// are few per turn; other connections come in between.
+// TestATurnCountsWork: requests that are small, and whose answers are, but that have a large
+// envelope decoded and encoded each time, are few per turn; other connections come in between.
 func TestATurnCountsWork(t *testing.T) {
 	const frames = 32
 	r := newRig(t, Config{TurnBytes: 1 << 20})

@@ -14,7 +14,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain looks for leaked goroutines. The event loop's library keeps a worker pool for the life of the process.
+// TestMain looks for leaked goroutines. The event loop's library keeps a worker pool for the life
+// of the process.
 func TestMain(m *testing.M) {
 	const pool = "github.com/panjf2000/ants/v2."
 	goleak.VerifyTestMain(m,
@@ -41,8 +42,9 @@ func TestConversations(t *testing.T) {
 	})
 }
 
-// TestConversationsKept holds them once more with servers that keep their state on the disk and take snapshots all the time: what is
-// said does not depend on store.mode. Those that only wait for timers are left out.
+// TestConversationsKept holds them once more with servers that keep their state on the disk and
+// take snapshots all the time: what is said does not depend on store.mode. Those that only wait for
+// timers are left out.
 func TestConversationsKept(t *testing.T) {
 	t.Parallel()
 	skipRewrite(t)
@@ -65,8 +67,8 @@ func runFile(t *testing.T, path string, put func(net.Conn, []byte) error) {
 	newScript(t, put).runFile(path)
 }
 
-// examples returns the files of kernel-ipc §9 whose conversations do not wait for real time, and two of envelope §9: the
-// hex ones, and a session.
+// examples returns the files of kernel-ipc §9 whose conversations do not wait for real time, and
+// two of envelope §9: the hex ones, and a session.
 func examples(t *testing.T) []string {
 	t.Helper()
 	var all, quick []string
@@ -85,11 +87,12 @@ func examples(t *testing.T) []string {
 	return quick
 }
 
-// gap lets the server take what was written before the rest comes. Nothing depends on it: without it the pieces would just
-// meet in one read more often.
+// gap lets the server take what was written before the rest comes. Nothing depends on it: without
+// it the pieces would just meet in one read more often.
 const gap = 200 * time.Microsecond
 
-// TestExamplesCutAtEveryByte sends each write of the worked examples in two, cut at every place (with -short at every seventh).
+// TestExamplesCutAtEveryByte sends each write of the worked examples in two, cut at every place
+// (with -short at every seventh).
 func TestExamplesCutAtEveryByte(t *testing.T) {
 	t.Parallel()
 	skipRewrite(t)

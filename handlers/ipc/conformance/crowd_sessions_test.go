@@ -27,8 +27,8 @@ func encode(t testing.TB, text string) msgp.Raw {
 const cycle = `{"name":"n","max_iterations":2147483647,"max_llm_calls":2147483647,"max_agent_hops":2147483647,` +
 	`"agents":[{"name":"s1","agent":"a1","default_next":"s2"},{"name":"s2","agent":"a2","default_next":"s1"}]}`
 
-// TestOneOfManyReportsCounts: of N equal reports at once exactly one moves the session, the others see an agent that is not due
-// (envelope §2.1, D32).
+// TestOneOfManyReportsCounts: of N equal reports at once exactly one moves the session, the others
+// see an agent that is not due (envelope §2.1, D32).
 func TestOneOfManyReportsCounts(t *testing.T) {
 	conns := crowd(t, 16)
 	if _, err := conns[0].ExecutePipeline(t.Context(), client.ExecutePipeline{Envelope: encode(t, `{"envelope_id":"p"}`), PipelineConfig: encode(t, cycle)}); err != nil {
@@ -68,7 +68,8 @@ func TestOneOfManySessionsBegins(t *testing.T) {
 	}
 }
 
-// TestSessionTableHoldsExactlyItsLimit: concurrent beginners never get past max_sessions, and none is refused below it.
+// TestSessionTableHoldsExactlyItsLimit: concurrent beginners never get past max_sessions, and none
+// is refused below it.
 func TestSessionTableHoldsExactlyItsLimit(t *testing.T) {
 	conns := crowd(t, 8, ipctest.With(func(c *ipctest.Config) { c.MaxSessions = 20 }))
 	var begun atomic.Int64
@@ -91,7 +92,8 @@ func TestSessionTableHoldsExactlyItsLimit(t *testing.T) {
 	}
 }
 
-// TestReportsAddUp: reports of many workers on sessions of their own lose nothing while others look on.
+// TestReportsAddUp: reports of many workers on sessions of their own lose nothing while others look
+// on.
 func TestReportsAddUp(t *testing.T) {
 	conns := crowd(t, 8)
 	const steps = 50
@@ -129,7 +131,8 @@ func TestReportsAddUp(t *testing.T) {
 	}
 }
 
-// TestUpdateAndReportAtOnce: an answer that comes while others report and look resolves the session exactly once.
+// TestUpdateAndReportAtOnce: an answer that comes while others report and look resolves the session
+// exactly once.
 func TestUpdateAndReportAtOnce(t *testing.T) {
 	conns := crowd(t, 8)
 	for range 20 {
@@ -170,8 +173,8 @@ func TestUpdateAndReportAtOnce(t *testing.T) {
 	}
 }
 
-// TestNothingIsReportedAfterTheEnd: once TerminateProcess has answered, no report moves the session any more, whoever sends it
-// (kernel-ipc §2.5, envelope §5.2).
+// TestNothingIsReportedAfterTheEnd: once TerminateProcess has answered, no report moves the session
+// any more, whoever sends it (kernel-ipc §2.5, envelope §5.2).
 func TestNothingIsReportedAfterTheEnd(t *testing.T) {
 	conns := crowd(t, 8)
 	for round := range 10 {

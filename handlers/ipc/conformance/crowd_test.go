@@ -64,7 +64,8 @@ func atOnce(t *testing.T, conns []*client.Conn, f func(i int, c *client.Conn) er
 	return codes
 }
 
-// TestOneOfManyTransitionsSucceeds: of N simultaneous READY → RUNNING exactly one succeeds (kernel-ipc §5.1).
+// TestOneOfManyTransitionsSucceeds: of N simultaneous READY → RUNNING exactly one succeeds
+// (kernel-ipc §5.1).
 func TestOneOfManyTransitionsSucceeds(t *testing.T) {
 	conns := crowd(t, 16)
 	for round := range 10 {
@@ -94,7 +95,8 @@ func TestOneOfManyCreatesSucceeds(t *testing.T) {
 	}
 }
 
-// TestExactlyTheLimitSucceeds: for N concurrent callers exactly the limit is allowed (kernel-ipc §4.9).
+// TestExactlyTheLimitSucceeds: for N concurrent callers exactly the limit is allowed (kernel-ipc
+// §4.9).
 func TestExactlyTheLimitSucceeds(t *testing.T) {
 	now := new(clock)
 	conns := crowd(t, 16, ipctest.With(func(c *ipctest.Config) { c.Now = now.now }))
@@ -116,7 +118,8 @@ func TestExactlyTheLimitSucceeds(t *testing.T) {
 	}
 }
 
-// TestEveryProcessIsHandedOutOnce: concurrent takers never get the same process, and all processes are taken (kernel-ipc §4.4).
+// TestEveryProcessIsHandedOutOnce: concurrent takers never get the same process, and all processes
+// are taken (kernel-ipc §4.4).
 func TestEveryProcessIsHandedOutOnce(t *testing.T) {
 	conns := crowd(t, 8)
 	const each = 9 // below the burst limit
@@ -171,8 +174,8 @@ func TestUsageAddsUp(t *testing.T) {
 	}
 }
 
-// TestAnnouncedLengthReservesNothing: a hundred connections that announce five megabytes and send one byte cost next to
-// nothing (kernel-ipc D9).
+// TestAnnouncedLengthReservesNothing: a hundred connections that announce five megabytes and send
+// one byte cost next to nothing (kernel-ipc D9).
 func TestAnnouncedLengthReservesNothing(t *testing.T) {
 	srv := ipctest.Start(t)
 	before := heap()

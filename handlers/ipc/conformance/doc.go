@@ -1,9 +1,5 @@
-// Package conformance is the kernel protocol (kernel-ipc) as tests: one text file of conversations per section, held over a
-// real socket with a server in the same process.
-//
-// A file of testdata is a script of commands with the answers the contract demands; the commands are listed at type script
-// in script_test.go. Expected answers are written from the contract, not recorded from the server.
-//
-// Every frame a server sends is also checked against the encoding profile (kernel-ipc §3.3): it must be the smallest
-// encoding of its JSON twin and within the frame bound.
+// Package conformance is the kernel protocol (kernel-ipc) as tests: one script per section, run over
+// a socket with a server in the same process. Type script in script_test.go lists the commands. The
+// expected answers are written from the contract, not recorded from the server. Every frame of a
+// server must also be the smallest encoding of its JSON twin (kernel-ipc §3.3).
 package conformance

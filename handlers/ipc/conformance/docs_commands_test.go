@@ -26,7 +26,8 @@ type shown struct {
 	exit    int
 }
 
-// consoles reads the page's console blocks: "$ command", the lines it prints, and "exit N" if that is not 0.
+// consoles reads the page's console blocks: "$ command", the lines it prints, and "exit N" if that
+// is not 0.
 func consoles(t *testing.T) (all []shown) {
 	t.Helper()
 	for _, text := range fenced(t, "console") {

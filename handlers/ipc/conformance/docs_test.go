@@ -15,8 +15,9 @@ import (
 	"trunkline/handlers/ipc/ipctest"
 )
 
-// What docs/envelope.md shows is run here, so that the page and the server cannot drift apart: its transcripts over a socket, its
-// commands in this process, its worker with a Python interpreter where there is one.
+// What docs/envelope.md shows is run here, so that the page and the server cannot drift apart: its
+// transcripts over a socket, its commands in this process, its worker with a Python interpreter
+// where there is one.
 
 const envelopePage = "../../../docs/envelope.md"
 
@@ -42,8 +43,8 @@ func fenced(t *testing.T, language string) []string {
 	return blocks
 }
 
-// page compares what is documented with what is answered. Generated ids are bound as they come: an id of the page stands for
-// the one that was answered in its place, from then on.
+// page compares what is documented with what is answered. Generated ids are bound as they come: an
+// id of the page stands for the one that was answered in its place, from then on.
 type page struct {
 	ids map[string]string
 }
@@ -133,7 +134,8 @@ type recorded struct {
 	target, body, reply string
 }
 
-// exchanges reads a transcript: "> SERVICE.METHOD JSON" with its continued lines, then "< JSON" or "< CODE: message".
+// exchanges reads a transcript: "> SERVICE.METHOD JSON" with its continued lines, then "< JSON" or
+// "< CODE: message".
 func exchanges(t *testing.T, text string) (all []recorded) {
 	t.Helper()
 	for line := range strings.Lines(text) {

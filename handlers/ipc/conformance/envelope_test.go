@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// What the conversations about envelopes need beside the rest: their key order is free, and their ids are generated.
+// What the conversations about envelopes need beside the rest: their key order is free, and their
+// ids are generated.
 
 // envelopeIDs are the generated ids (envelope §3.7).
 var envelopeIDs = regexp.MustCompile(`\b(env|req|sess|int|conf)_[0-9a-f]{16}\b`)
@@ -31,7 +32,8 @@ func (s *script) substitute(line string) string {
 	return line
 }
 
-// save keeps a value of a reply's body: save=name its query_id or next_cursor, save=(name,path) the value at the path.
+// save keeps a value of a reply's body: save=name its query_id or next_cursor, save=(name,path) the
+// value at the path.
 func (s *script) save(args []string, body *node) {
 	s.t.Helper()
 	if len(args) == 1 {
@@ -45,7 +47,8 @@ func (s *script) save(args []string, body *node) {
 	s.vars[args[0]] = cmp.Or(v.text(), v.String())
 }
 
-// at returns the value at a path like envelope.outputs, nil if there is none; "." is the value itself.
+// at returns the value at a path like envelope.outputs, nil if there is none; "." is the value
+// itself.
 func (n *node) at(path string) *node {
 	if path == "." {
 		return n
@@ -89,7 +92,8 @@ func (n *node) sortKeys() *node {
 	return n
 }
 
-// shown prints a reply as its id and the values at some paths of its body; anything but a reply as it is.
+// shown prints a reply as its id and the values at some paths of its body; anything but a reply as
+// it is.
 func (n *node) shown(paths []string) string {
 	body := n.get("body")
 	if !body.object {

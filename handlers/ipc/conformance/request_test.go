@@ -26,7 +26,8 @@ func joinRequests(requests []request) []byte {
 	return out
 }
 
-// requests encodes a command's lines. With repeat=n the lines are sent n times with %i counting from 1.
+// requests encodes a command's lines. With repeat=n the lines are sent n times with %i counting
+// from 1.
 func (s *script) requests(d *datadriven.TestData) []request {
 	s.t.Helper()
 	repeat := 1
@@ -79,7 +80,8 @@ func unfoldRuns(s string) string {
 	})
 }
 
-// bytes reads byte tokens: hex pairs, 'text' as it is, and either one times n as in 91*510 or 'x'*20.
+// bytes reads byte tokens: hex pairs, 'text' as it is, and either one times n as in 91*510 or
+// 'x'*20.
 func (s *script) bytes(d *datadriven.TestData) []byte {
 	s.t.Helper()
 	var out []byte

@@ -35,13 +35,15 @@ import (
 //	sweep · drain · resume a      garbage collection, shutdown, reading
 //	let name                      the lines below stand for $name in later requests
 //
-// Answers may be cut down: only=(key,…) keeps those keys of every map that has one of them and marks the rest by "…";
-// mask=(key,…) replaces generated values after checking their form (see mask). save=name keeps the query_id or
-// next_cursor of an answer for $name in later requests, save=(name,path) the value at a path of the body, "." being the body. In
-// requests <x*1025> stands for 1025 times x, and in answers too; «…» stands for a string whose content it is.
+// Answers may be cut down: only=(key,…) keeps those keys of every map that has one of them and
+// marks the rest by "…"; mask=(key,…) replaces generated values after checking their form (see
+// mask). save=name keeps the query_id or next_cursor of an answer for $name in later requests,
+// save=(name,path) the value at a path of the body, "." being the body. In requests <x*1025> stands
+// for 1025 times x, and in answers too; «…» stands for a string whose content it is.
 //
-// Where the contract leaves the order of keys free, "sorted" sorts them, and show=(path,…) prints a reply as the values at some
-// paths of its body, sorted inside; a path that is not there is "absent".
+// Where the contract leaves the order of keys free, "sorted" sorts them, and show=(path,…) prints a
+// reply as the values at some paths of its body, sorted inside; a path that is not there is
+// "absent".
 type script struct {
 	file   testing.TB // the whole conversation
 	t      testing.TB // the command being run
@@ -97,7 +99,8 @@ func (s *script) closeAll() {
 	s.drain.Wait()
 }
 
-// run executes one command and returns its answer. Mistakes in the script are fatal, surprises of the server are answers.
+// run executes one command and returns its answer. Mistakes in the script are fatal, surprises of
+// the server are answers.
 func (s *script) run(t testing.TB, d *datadriven.TestData) string {
 	t.Helper()
 	s.t = t
@@ -254,7 +257,8 @@ func (s *script) recvHex(c *wireConn, d *datadriven.TestData) string {
 	return out.String()
 }
 
-// order prints the frames as TYPE id, runs of one type with ids counting up by one as TYPE first..last.
+// order prints the frames as TYPE id, runs of one type with ids counting up by one as TYPE
+// first..last.
 func (s *script) order(c *wireConn, d *datadriven.TestData) string {
 	s.t.Helper()
 	n := 1

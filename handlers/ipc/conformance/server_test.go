@@ -14,7 +14,8 @@ import (
 	"trunkline/handlers/ipc/ipctest"
 )
 
-// startServer starts the server a command describes, by the setting names of kernel-ipc §6 and envelope §6.
+// startServer starts the server a command describes, by the setting names of kernel-ipc §6 and
+// envelope §6.
 func (s *script) startServer(d *datadriven.TestData) {
 	s.t.Helper()
 	s.limit = wire.DefaultMaxFrame

@@ -9,7 +9,8 @@ import (
 	"trunkline/handlers/ipc/ipctest"
 )
 
-// asker makes one request after the other with the longest id there may be, so that replies have the least room.
+// asker makes one request after the other with the longest id there may be, so that replies have
+// the least room.
 type asker struct {
 	t    *testing.T
 	conn *wireConn
@@ -46,7 +47,8 @@ func (a *asker) ask(target, body string) (refusal string, size int) {
 	return strings.TrimSpace(said.get("code").text() + " " + said.get("message").text()), len(f.raw) - 4
 }
 
-// largest returns the most bytes that call takes, having checked that one more is refused as the contract says.
+// largest returns the most bytes that call takes, having checked that one more is refused as the
+// contract says.
 func (a *asker) largest(bound int, call func(n int) string) int {
 	a.t.Helper()
 	low, high := 0, bound // low is taken, high is not
@@ -64,8 +66,8 @@ func (a *asker) largest(bound int, call func(n int) string) int {
 	return low
 }
 
-// TestSizeRuleAtItsEdge: the largest envelope that is taken comes back in a frame, with the longest ids; one byte more is refused
-// before any effect (envelope §4.5, D40).
+// TestSizeRuleAtItsEdge: the largest envelope that is taken comes back in a frame, with the longest
+// ids; one byte more is refused before any effect (envelope §4.5, D40).
 func TestSizeRuleAtItsEdge(t *testing.T) {
 	const frame = 16384
 	a := newAsker(t, ipctest.With(func(c *ipctest.Config) { c.MaxFrameBytes = frame }))

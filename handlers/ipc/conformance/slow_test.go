@@ -16,7 +16,8 @@ import (
 // flood is many times what the sockets between two ends can hold, in messages of 64 KiB.
 const flood = 600
 
-// slowPeer starts a server with a small stream buffer and a connection that has sent one request and reads nothing.
+// slowPeer starts a server with a small stream buffer and a connection that has sent one request
+// and reads nothing.
 func slowPeer(t *testing.T, request string, opts ...ipctest.Option) (*client.Conn, *wireConn) {
 	t.Helper()
 	small := ipctest.With(func(c *ipctest.Config) { c.StreamBufferEvents = 8 })
@@ -45,8 +46,9 @@ func numberedPayload(n int) string {
 	return fmt.Sprintf(`{"n":%d,"pad":"%s"}`, n, strings.Repeat("x", 64<<10))
 }
 
-// TestSlowReaderSeesGaps floods a subscriber that does not read (kernel-ipc §4.18): what was counted as delivered arrives, and
-// a gap stands exactly where events are missing, with their number.
+// TestSlowReaderSeesGaps floods a subscriber that does not read (kernel-ipc §4.18): what was
+// counted as delivered arrives, and a gap stands exactly where events are missing, with their
+// number.
 func TestSlowReaderSeesGaps(t *testing.T) {
 	fast, slow := slowPeer(t, `{"id":"s","service":"commbus","method":"Subscribe","body":{"event_types":["e"]}}`)
 	awaitSubscriber(t, fast)
@@ -91,7 +93,8 @@ func TestSlowReaderSeesGaps(t *testing.T) {
 	}
 }
 
-// TestFullHandlerRefusesItsSender: a handler never loses a command silently (kernel-ipc §4.16, §4.20).
+// TestFullHandlerRefusesItsSender: a handler never loses a command silently (kernel-ipc §4.16,
+// §4.20).
 func TestFullHandlerRefusesItsSender(t *testing.T) {
 	fast, slow := slowPeer(t,
 		`{"id":"h","service":"commbus","method":"RegisterCommandHandler","body":{"command_types":["e"],"handler_id":"h"}}`)
@@ -149,8 +152,8 @@ func TestSlowReaderHurtsNobodyElse(t *testing.T) {
 	}
 }
 
-// TestServerWideStreamBuffer: over stream_buffer_total_bytes a stream with a backlog counts as full, one without goes on
-// (kernel-ipc §6).
+// TestServerWideStreamBuffer: over stream_buffer_total_bytes a stream with a backlog counts as
+// full, one without goes on (kernel-ipc §6).
 func TestServerWideStreamBuffer(t *testing.T) {
 	fast, _ := slowPeer(t, `{"id":"s","service":"commbus","method":"Subscribe","body":{"event_types":["e"]}}`,
 		ipctest.With(func(c *ipctest.Config) {

@@ -130,7 +130,8 @@ func (n *node) text() string {
 	return s
 }
 
-// keep drops the other keys of every map that has one of the given ones; the frame's own keys always stay.
+// keep drops the other keys of every map that has one of the given ones; the frame's own keys
+// always stay.
 func (n *node) keep(keys []string) *node {
 	for i, kid := range n.kids {
 		if n.object && (n.keys[i] == "body" || n.keys[i] == "error") {
@@ -192,8 +193,9 @@ var forms = map[string]struct {
 	"query_id":      {regexp.MustCompile(`^.{1,40}$`), "<query_id>"},
 }
 
-// mask replaces the value of a key when it has the form its generator must give (kernel-ipc §6); a value of another form
-// stays visible. "message" stands for a sentence the contract leaves open, "tail" for one whose beginning it fixes.
+// mask replaces the value of a key when it has the form its generator must give (kernel-ipc §6); a
+// value of another form stays visible. "message" stands for a sentence the contract leaves open,
+// "tail" for one whose beginning it fixes.
 func mask(twin, key string) string {
 	switch key {
 	case "message":

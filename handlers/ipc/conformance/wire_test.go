@@ -81,8 +81,8 @@ func (c *wireConn) readAll() {
 	}
 }
 
-// ending tells an orderly end of the connection from an abrupt one; which of the two a refused peer sees depends on what it
-// had still under way, so both are "closed".
+// ending tells an orderly end of the connection from an abrupt one; which of the two a refused peer
+// sees depends on what it had still under way, so both are "closed".
 func ending(err error) string {
 	switch {
 	case err == io.EOF, errors.Is(err, syscall.ECONNRESET), errors.Is(err, net.ErrClosed):

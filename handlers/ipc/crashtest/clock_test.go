@@ -16,7 +16,8 @@ import (
 // steps are what a wall clock does wrong, before each of a server's lives and during it.
 var steps = []time.Duration{0, time.Hour, -time.Hour, 0, -2 * time.Hour, 3 * time.Hour, -24 * time.Hour, 0}
 
-// TestLogTimeNeverFalls: whatever the wall clock does, between the lives of a server and during them.
+// TestLogTimeNeverFalls: whatever the wall clock does, between the lives of a server and during
+// them.
 func TestLogTimeNeverFalls(t *testing.T) {
 	wall := time.Unix(1_700_000_000, 0)
 	fs, book := vfs.NewMem(), &tape{}
@@ -55,7 +56,8 @@ func TestLogTimeNeverFalls(t *testing.T) {
 	}
 }
 
-// aging is a server whose monotonic clock begins anew with each life, as that of a process does, while the wall clock jumps.
+// aging is a server whose monotonic clock begins anew with each life, as that of a process does,
+// while the wall clock jumps.
 type aging struct {
 	t    *testing.T
 	fs   vfs.FS
@@ -92,8 +94,8 @@ func (a *aging) wantAllowed(what string, want bool) {
 	}
 }
 
-// TestNothingExpiresEarly: leases and rate windows end when they would have ended without the restarts and the jumps, and what is kept
-// for a time is kept.
+// TestNothingExpiresEarly: leases and rate windows end when they would have ended without the
+// restarts and the jumps, and what is kept for a time is kept.
 func TestNothingExpiresEarly(t *testing.T) {
 	a := &aging{t: t, fs: vfs.NewMem(), wall: time.Unix(1_700_000_000, 0)}
 	a.begin(0)

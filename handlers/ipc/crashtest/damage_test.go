@@ -39,8 +39,9 @@ func copyDir(t testing.TB, from string) string {
 	return to
 }
 
-// ruined is a server that was killed: with two snapshots, records that are synced in the log, and records at its end. Where it was
-// killed before, the snapshots and some records after them are in one sorted file.
+// ruined is a server that was killed: with two snapshots, records that are synced in the log, and
+// records at its end. Where it was killed before, the snapshots and some records after them are in
+// one sorted file.
 func ruined(t *testing.T, mode journal.Mode, before bool) *ruin {
 	t.Helper()
 	r := &ruin{mode: mode, clock: newClock(), tape: &tape{}}
@@ -98,7 +99,8 @@ func ruined(t *testing.T, mode journal.Mode, before bool) *ruin {
 	return r
 }
 
-// verdict starts a server on what is left: all, a beginning that has what was synced long ago, or refused and why.
+// verdict starts a server on what is left: all, a beginning that has what was synced long ago, or
+// refused and why.
 func (r *ruin) verdict(t *testing.T, dir string, wrap func(journal.Store) journal.Store) (string, error) {
 	t.Helper()
 	o := r.options()
@@ -140,7 +142,8 @@ func pick(t *testing.T, dir, suffix string, first bool) string {
 
 func logFile(t *testing.T, dir string) string { return newest(t, dir, ".log") }
 
-// newTable is the newest sorted file with something in it: one that only forgets what was before is small.
+// newTable is the newest sorted file with something in it: one that only forgets what was before is
+// small.
 func newTable(t *testing.T, dir string) string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dir, "*.sst"))
@@ -164,9 +167,10 @@ func newTable(t *testing.T, dir string) string {
 }
 func oldTable(t *testing.T, dir string) string { return oldest(t, dir, ".sst") }
 
-// TestDamage is the table of durability §3.3 for a whole server: what was not acknowledged long ago may be torn and is cut, a snapshot that
-// is not there may be replaced by the one before it, everything else that is not as it was written is refused, with the file and, where it
-// is known, the index. What comes up is what once was.
+// TestDamage is the table of durability §3.3 for a whole server: what was not acknowledged long ago
+// may be torn and is cut, a snapshot that is not there may be replaced by the one before it,
+// everything else that is not as it was written is refused, with the file and, where it is known,
+// the index. What comes up is what once was.
 func TestDamage(t *testing.T) {
 	for _, mode := range modes() {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -220,12 +224,14 @@ func (r *ruin) damage(t *testing.T, name string, file func(*testing.T, string) s
 }
 
 func testDamage(t *testing.T, r *ruin) {
-	// The file of the log is longer than what was written to it: it was another log before. What counts is where the last block ends.
+	// The file of the log is longer than what was written to it: it was another log before. What
+	// counts is where the last block ends.
 	last := r.tape.upTo(r.end)
 	tail := last[len(last)-1].bytes
 	tail = tail[len(tail)-16:]
 	written := func(b []byte) int { return bytes.LastIndex(b, tail) + len(tail) }
-	// A log that ends too early tells nothing of where its end is lost: then the directory is named.
+	// A log that ends too early tells nothing of where its end is lost: then the directory is
+	// named.
 	const dir = "copy"
 	r.damage(t, "nothing", logFile, same, "all")
 	r.damage(t, "torn", logFile, func(b []byte) []byte { return b[:written(b)-10] }, "prefix")
@@ -239,7 +245,8 @@ func testDamage(t *testing.T, r *ruin) {
 	r.damage(t, "hole in synced records", logFile, func(b []byte) []byte { hole(0.2)(b[:written(b)]); return b }, "refused", dir)
 	r.damage(t, "log cut in synced records", logFile, func(b []byte) []byte { return b[:written(b)/2] }, "refused", dir)
 	r.damage(t, "log missing", logFile, nil, "refused", dir)
-	// A snapshot whose meta is damaged, or a file of it missing or cut, is passed over: these are so small that all of one is in one block.
+	// A snapshot whose meta is damaged, or a file of it missing or cut, is passed over: these are
+	// so small that all of one is in one block.
 	r.damage(t, "flip in the snapshot", newTable, flip(0.3), "all")
 	r.damage(t, "hole in the snapshot", newTable, hole(0.05), "all")
 	r.damage(t, "snapshot missing", newTable, nil, "all")
@@ -261,7 +268,8 @@ func testDamage(t *testing.T, r *ruin) {
 	r.forge(t)
 }
 
-// forge has the store give out, with a good checksum, snapshots that are not those that were written.
+// forge has the store give out, with a good checksum, snapshots that are not those that were
+// written.
 func (r *ruin) forge(t *testing.T) {
 	f := func(name string, chunk func([]byte) []byte, other uint64) {
 		t.Run(name, func(t *testing.T) {
@@ -273,7 +281,8 @@ func (r *ruin) forge(t *testing.T) {
 	f("swapped generations", same, 1)
 }
 
-// testSortedDamage damages the file in which everything is that is not in the log, at places all over it.
+// testSortedDamage damages the file in which everything is that is not in the log, at places all
+// over it.
 func testSortedDamage(t *testing.T, r *ruin) {
 	r.damage(t, "sorted/nothing", newTable, same, "all")
 	r.damage(t, "sorted/missing", newTable, nil, "refused")

@@ -64,8 +64,8 @@ func (f *tapped) sync(do func() error) error {
 	return err
 }
 
-// cutter is a disk that loses its power at random write operations: at each it keeps what the disk might then hold, and how much of
-// the journal had to be there.
+// cutter is a disk that loses its power at random write operations: at each it keeps what the disk
+// might then hold, and how much of the journal had to be there.
 type cutter struct {
 	mem    *memdisk.Disk
 	mode   journal.Mode
@@ -98,7 +98,8 @@ func (c *cutter) disk() vfs.FS {
 	return errorfs.Wrap(&tap{FS: c.mem, before: c.syncBegins, after: c.syncEnded}, c)
 }
 
-// syncBegins and syncEnded come in turns: nobody syncs a log twice at a time, and a log is synced before the next one begins.
+// syncBegins and syncEnded come in turns: nobody syncs a log twice at a time, and a log is synced
+// before the next one begins.
 func (c *cutter) syncBegins() { c.begun.Store(c.durable()) }
 
 func (c *cutter) syncEnded(ok bool) {
@@ -138,8 +139,8 @@ func (c *cutter) cutNow(what string, percent int) cut {
 	return c.cuts[len(c.cuts)-1]
 }
 
-// take reads what must be there before the clone: more may be there, less may not. If no unsynced byte is lost, it is a process
-// that died and not a machine.
+// take reads what must be there before the clone: more may be there, less may not. If no unsynced
+// byte is lost, it is a process that died and not a machine.
 func (c *cutter) take(what string, percent int) {
 	must, durable := c.synced.Load(), c.durable()
 	if c.mode == journal.Always || percent == 100 {

@@ -14,11 +14,11 @@ import (
 	"trunkline/handlers/ipc"
 )
 
-// TestDirectoryOfAnEarlierRevision opens the directory of a server of an earlier revision, which was
-// killed: processes in all states, quota defaults, usage, rate windows, envelopes, sessions with an
-// answered and with an open interrupt, a reported and a forced session, and idempotency keys, in a
-// snapshot and in the log behind it. testdata/earlier.txt has what that revision found there: its
-// digests, as GetSystemStatus shows them, and the number of records and of keys.
+// TestDirectoryOfAnEarlierRevision opens the directory of a server of an earlier revision, which
+// was killed: processes in all states, quota defaults, usage, rate windows, envelopes, sessions
+// with an answered and with an open interrupt, a reported and a forced session, and idempotency
+// keys, in a snapshot and in the log behind it. testdata/earlier.txt has what that revision found
+// there: its digests, as GetSystemStatus shows them, and the number of records and of keys.
 func TestDirectoryOfAnEarlierRevision(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	if err := os.CopyFS(dir, os.DirFS("testdata/earlier")); err != nil {

@@ -61,8 +61,9 @@ func furnish(t testing.TB, p *peer) {
 	p.must(t, "orchestration", "InitializeSession", fmt.Sprintf(`{"process_id":"s","pipeline_config":%s,"envelope":{"envelope_id":"s"}}`, pipeline))
 }
 
-// TestFullDisk: while the disk has too little room, whoever would change something is told so, can come again and has changed nothing;
-// who reads is served; and when there is room, everything goes on by itself.
+// TestFullDisk: while the disk has too little room, whoever would change something is told so, can
+// come again and has changed nothing; who reads is served; and when there is room, everything goes
+// on by itself.
 func TestFullDisk(t *testing.T) {
 	for _, mode := range modes() {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -109,7 +110,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestSnapshotsOnAFullDisk: snapshots that are due while no file can be made stop nobody; they come when there is room.
+// TestSnapshotsOnAFullDisk: snapshots that are due while no file can be made stop nobody; they come
+// when there is room.
 func TestSnapshotsOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	f := &fault{err: syscall.ENOSPC, many: -1, match: func(op errorfs.Op) bool { return takesSpace(op) && strings.HasSuffix(op.Path, ".sst") }}
@@ -258,8 +260,8 @@ func counted(t *testing.T, fs vfs.FS, mode journal.Mode) int {
 	return int(max(r.number("tool_calls"), 0))
 }
 
-// testFaults lets a server work with a fault at one operation after the other. It stops for good, nothing is acknowledged
-// afterwards, and whoever opens the directory anew finds all that was.
+// testFaults lets a server work with a fault at one operation after the other. It stops for good,
+// nothing is acknowledged afterwards, and whoever opens the directory anew finds all that was.
 func testFaults(t *testing.T, mode journal.Mode, step int64, make func() *fault, must bool) {
 	died := 0
 	for from := int64(0); ; from += step {
@@ -322,7 +324,8 @@ func TestNoSpaceAtAWrite(t *testing.T) {
 	}
 }
 
-// TestOneSyncFails: after a sync that failed once the server stops; the next one would succeed, and prove nothing.
+// TestOneSyncFails: after a sync that failed once the server stops; the next one would succeed, and
+// prove nothing.
 func TestOneSyncFails(t *testing.T) {
 	step := int64(rounds.Step(20, 8))
 	for _, mode := range bothModes {

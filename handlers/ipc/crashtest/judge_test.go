@@ -7,7 +7,8 @@ import (
 	"trunkline/engine/journal"
 )
 
-// judge compares what a server holds, whose journal had ended at last before it came up, with what clients were told.
+// judge compares what a server holds, whose journal had ended at last before it came up, with what
+// clients were told.
 func (h *history) judge(t testing.TB, s *server, c *clock, last journal.Index) (err error) {
 	t.Helper()
 	p := s.connect()
@@ -41,7 +42,8 @@ func (th *thing) judge(t testing.TB, p *peer, last journal.Index) error {
 	return fmt.Errorf("after %d to %d of %d changes %v\nis   %s\nwant %s", must, can, len(th.bounds), th.questions[0], is, th.views[must])
 }
 
-// counters are those that several add to: exact between what was acknowledged and what was sent, and not less than was seen.
+// counters are those that several add to: exact between what was acknowledged and what was sent,
+// and not less than was seen.
 func (h *history) counters(t testing.TB, p *peer, last journal.Index) error {
 	must, can := within(h.hot, last)
 	r := p.call(t, "kernel", "CheckQuota", `{"pid":"hot"}`)
@@ -67,7 +69,8 @@ func (h *history) counters(t testing.TB, p *peer, last journal.Index) error {
 	return nil
 }
 
-// queue compares the state of every process that was put into the ready queue, and then takes all that are there.
+// queue compares the state of every process that was put into the ready queue, and then takes all
+// that are there.
 func (h *history) queue(t testing.TB, p *peer, last journal.Index) error {
 	ready := map[string]bool{}
 	for pid, in := range h.queued {

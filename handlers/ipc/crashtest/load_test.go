@@ -10,11 +10,13 @@ import (
 	"trunkline/engine/journal"
 )
 
-// bound is what is known of the index of a change: above after, which the journal had reached when the change was asked for, and at
-// most upTo, where the journal had come to when its reply had left.
+// bound is what is known of the index of a change: above after, which the journal had reached when
+// the change was asked for, and at most upTo, where the journal had come to when its reply had
+// left.
 type bound struct{ after, upTo journal.Index }
 
-// within counts which of the changes in order must be there, and which can, when the journal ends at last.
+// within counts which of the changes in order must be there, and which can, when the journal ends
+// at last.
 func within(bounds []bound, last journal.Index) (must, can int) {
 	for _, b := range bounds {
 		if b.upTo <= last {
@@ -30,7 +32,8 @@ func within(bounds []bound, last journal.Index) (must, can int) {
 // question is a request that shows what is kept.
 type question struct{ service, method, body string }
 
-// thing is what only one actor changes, and shows: after each change it asks all questions about it again.
+// thing is what only one actor changes, and shows: after each change it asks all questions about it
+// again.
 type thing struct {
 	questions []question
 	bounds    []bound

@@ -19,8 +19,9 @@ type reply struct {
 	id   int
 	ok   bool
 	body map[string]any // of the reply or, not ok, of its error
-	// safe and told are how far the journal was durable and how far it reached, read after the reply had left: a reply that waits
-	// tells of nothing after safe, and no reply of anything after told.
+	// safe and told are how far the journal was durable and how far it reached, read after the
+	// reply had left: a reply that waits tells of nothing after safe, and no reply of anything
+	// after told.
 	safe, told journal.Index
 }
 
@@ -86,8 +87,9 @@ func request(id int, service, method, body string) []byte {
 	return frame.Append(nil, frame.Request, mpack.AppendRequest(nil, strconv.Itoa(id), service, method, string(b)), nil)
 }
 
-// step feeds what the session takes now, pumps it if it was woken, as every owner does when it comes round, and returns the replies
-// that left. blocked says that it took nothing and waits for a wake.
+// step feeds what the session takes now, pumps it if it was woken, as every owner does when it
+// comes round, and returns the replies that left. blocked says that it took nothing and waits for a
+// wake.
 func (p *peer) step() (replies []reply, blocked bool, err error) {
 	for {
 		used, out, v := p.s.Feed(p.in, p.out, p.now())

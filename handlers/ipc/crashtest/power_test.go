@@ -98,9 +98,11 @@ func (l *life) survive(t testing.TB, c cut, seen *tally) error {
 	return l.told.judge(t, s, l.clock, last)
 }
 
-// TestPowerLoss cuts the power of a busy server at random write operations. What is there afterwards is the beginning of the
-// journal, and its state is that of a fresh replay. Always loses nothing that was acknowledged, Interval nothing before the last
-// completed sync, neither anything when only the process dies. Nothing that a reader was shown is gone, and nothing is applied twice.
+// TestPowerLoss cuts the power of a busy server at random write operations. What is there
+// afterwards is the beginning of the journal, and its state is that of a fresh replay. Always loses
+// nothing that was acknowledged, Interval nothing before the last completed sync, neither anything
+// when only the process dies. Nothing that a reader was shown is gone, and nothing is applied
+// twice.
 func TestPowerLoss(t *testing.T) {
 	want := rounds.Of(25, 64)
 	for _, mode := range bothModes {
@@ -148,8 +150,8 @@ func TestPowerLossInRecovery(t *testing.T) {
 	}
 }
 
-// recoverAndCut cuts the power while a server recovers, at every other operation, and returns what is known then: all that was
-// found must be found again.
+// recoverAndCut cuts the power while a server recovers, at every other operation, and returns what
+// is known then: all that was found must be found again.
 func (l *life) recoverAndCut(t testing.TB, from cut, seed uint64) *life {
 	t.Helper()
 	c := newCutter(l.mode, seed, 2, 24)

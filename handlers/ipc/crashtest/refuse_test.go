@@ -10,7 +10,8 @@ import (
 	"trunkline/engine/journal"
 )
 
-// TestOneServerPerDirectory: a second server is refused, by whatever name it calls the directory, and the first does not notice.
+// TestOneServerPerDirectory: a second server is refused, by whatever name it calls the directory,
+// and the first does not notice.
 func TestOneServerPerDirectory(t *testing.T) {
 	f := func(fs vfs.FS, dir string, other ...string) {
 		t.Helper()
@@ -41,7 +42,8 @@ func TestOneServerPerDirectory(t *testing.T) {
 	f(vfs.NewMem(), "d")
 }
 
-// TestModeIsFixed: what was written under one promise is not opened under another; the refusal names both and changes nothing.
+// TestModeIsFixed: what was written under one promise is not opened under another; the refusal
+// names both and changes nothing.
 func TestModeIsFixed(t *testing.T) {
 	for i, made := range bothModes {
 		asked := bothModes[1-i]

@@ -44,8 +44,8 @@ func (r *replayed) boot() {
 	r.lives++
 }
 
-// restart ends the server, by the death of its process, by a power loss after a sync, or in order, and compares the state before with
-// what a new one and a fresh replay of the whole journal have.
+// restart ends the server, by the death of its process, by a power loss after a sync, or in order,
+// and compares the state before with what a new one and a fresh replay of the whole journal have.
 func (r *replayed) restart(how int) {
 	r.s.settle(r.t)
 	digest := r.s.svc.Store().Digest()
@@ -71,7 +71,8 @@ func (r *replayed) restart(how int) {
 	}
 }
 
-// snapshot takes a snapshot, and between its tables, before it reads the clock for the second one, has some requests made.
+// snapshot takes a snapshot, and between its tables, before it reads the clock for the second one,
+// has some requests made.
 func (r *replayed) snapshot(between func()) {
 	readings := 0
 	r.clock.read = func() {
@@ -147,8 +148,9 @@ func (r *replayed) again() {
 	r.p.call(r.t, "orchestration", "InitializeSession", fmt.Sprintf(`{"process_id":%q,"pipeline_config":%s,"force":true,"envelope":{"envelope_id":"again"}}`, pid, pipeline))
 }
 
-// TestStateSurvives: whatever was asked, and however the server ended, the state after the restart is the one before, whether it comes
-// from the journal, from a snapshot and the journal behind it, or from a replay of all that was ever written.
+// TestStateSurvives: whatever was asked, and however the server ended, the state after the restart
+// is the one before, whether it comes from the journal, from a snapshot and the journal behind it,
+// or from a replay of all that was ever written.
 func TestStateSurvives(t *testing.T) {
 	done, lives := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -192,8 +194,9 @@ func TestStateSurvives(t *testing.T) {
 	t.Logf("%d requests in %d lives", done, lives)
 }
 
-// TestNoHalfRequest: a request may leave several records, and a crash may come between any two. What is there then is what a client
-// could have been shown: before the request, or after it. Looking at the digest changes nothing.
+// TestNoHalfRequest: a request may leave several records, and a crash may come between any two.
+// What is there then is what a client could have been shown: before the request, or after it.
+// Looking at the digest changes nothing.
 func TestNoHalfRequest(t *testing.T) {
 	c, book := newClock(), &tape{}
 	o := options{ipc: ipc.Config{Now: c.now}, wrap: book.over, journal: journal.Config{MaxBlockBytes: 512}}

@@ -43,7 +43,8 @@ type tester interface {
 	Fatalf(format string, args ...any)
 }
 
-// TestMain looks for goroutines that outlive their servers. Pebble leaves the named one behind where an opening fails late.
+// TestMain looks for goroutines that outlive their servers. Pebble leaves the named one behind
+// where an opening fails late.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/cockroachdb/pebble/v2.(*ConcurrencyLimitScheduler).periodicGranter"))
 }
@@ -51,7 +52,8 @@ func TestMain(m *testing.M) {
 // plenty is a disk that is never full.
 func plenty() (uint64, error) { return 1 << 40, nil }
 
-// options are what a test changes of a server. The zero value is a quiet server in mode Always whose clock stands still.
+// options are what a test changes of a server. The zero value is a quiet server in mode Always
+// whose clock stands still.
 type options struct {
 	ipc     ipc.Config
 	journal journal.Config
@@ -102,7 +104,8 @@ func boot(fs vfs.FS, dir string, mode journal.Mode, o options) (*server, error) 
 	return s, nil
 }
 
-// serve opens the journal over a store, which it closes on an error, and the service over the journal.
+// serve opens the journal over a store, which it closes on an error, and the service over the
+// journal.
 func (s *server) serve(store journal.Store, mode journal.Mode, o options, full func() bool) (err error) {
 	if o.wrap != nil {
 		store = o.wrap(store)

@@ -106,8 +106,9 @@ func (g *greedy) run(pid string) {
 	}
 }
 
-// TestStalledSync: while a sync takes for ever, what waits is bounded, whoever comes is told to come again, and who needs no journal
-// is served. Then everything goes on, and every reply comes once and in order.
+// TestStalledSync: while a sync takes for ever, what waits is bounded, whoever comes is told to
+// come again, and who needs no journal is served. Then everything goes on, and every reply comes
+// once and in order.
 func TestStalledSync(t *testing.T) {
 	const maxRecords, maxBytes, unsent, clients = 64, 32 << 10, 8 << 10, 8
 	stall := 2 * time.Second

@@ -30,7 +30,8 @@ type recorded struct {
 	tape *tape
 }
 
-// WriteBlock implements journal.Blocks. What was recorded at this index and after it was lost in a crash.
+// WriteBlock implements journal.Blocks. What was recorded at this index and after it was lost in a
+// crash.
 func (r *recorded) WriteBlock(first journal.Index, b []byte) error {
 	kept := r.tape.upTo(first - 1)
 	r.tape.mu.Lock()
@@ -47,8 +48,8 @@ func (t *tape) upTo(last journal.Index) []block {
 	return t.blocks[:n:n]
 }
 
-// holds compares what a store has with what was recorded: a contiguous part, and nothing else. It returns the first index of the
-// last block.
+// holds compares what a store has with what was recorded: a contiguous part, and nothing else. It
+// returns the first index of the last block.
 func (t *tape) holds(s journal.Store) (last journal.Index, err error) {
 	all := t.upTo(1 << 62)
 	at := -1

@@ -41,11 +41,11 @@ type Config struct {
 	SessionRetention        time.Duration
 	ShutdownGrace           time.Duration
 	Loops                   int
-	// ListenAddr is where to listen, as kernel.listen_addr has it; empty stands for a free port of 127.0.0.1.
+	// ListenAddr is as kernel.listen_addr; empty: a free port of 127.0.0.1.
 	ListenAddr string
 	// Now is the clock of everything but socket timers and query deadlines; nil is the real one.
 	Now func() (mono, wall int64)
-	// Store keeps the state, in mode always: it is recovered from and written to, and closed by Drain. nil: nothing is kept.
+	// Store keeps the state, in mode always; Drain closes it. nil: nothing is kept.
 	Store journal.Store
 	// SnapshotBytes is the growth of the journal after which a snapshot is taken.
 	SnapshotBytes int64
@@ -119,7 +119,7 @@ func (s *Server) Drain() {
 	})
 }
 
-// recover brings the service to where the journal in kept ends, and has it write there from then on.
+// recover brings the service to the end of the journal in kept, where it writes from then on.
 func (s *Server) recover(kept journal.Store) {
 	s.t.Helper()
 	log, err := journal.Open(kept, journal.Config{
