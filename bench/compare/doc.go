@@ -3,9 +3,9 @@
 // Command compare measures the benchmarks beside those of a checked-in baseline and reports what
 // moved.
 //
-//	go run ./bench/compare                                  bench/questions against bench/data/baseline.txt
+//	go run ./bench/compare                                   bench/questions and its baseline
 //	go run ./bench/compare -package ./codec/ndjson -json ''  another package
-//	go run ./bench/compare -update                          make the committed sources the baseline
+//	go run ./bench/compare -update                          set the baseline
 //
 // Times of another day or another machine mean nothing here: shared hardware moves by a third
 // within minutes. The baseline is therefore first of all a revision. Its sources are taken out of

@@ -100,7 +100,7 @@ func (c *comparison) compare(ctx context.Context) (faults []string, err error) {
 	if err := c.showTable(ctx); err != nil {
 		return nil, err
 	}
-	list, err := c.judge(ctx)
+	list, err := c.evaluate(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// The units that are judged. Every other unit is shown and not judged: most of it is one of these
-// in another unit.
+// The units that are evaluated. Every other unit is shown and not evaluated: most of it is one of
+// these in another unit.
 const (
 	unitTime   = "ns/op"
 	unitBytes  = "B/op"

@@ -166,7 +166,7 @@ func (a *actor) do(ctx context.Context, c *client.Conn, o op) (alive bool) {
 		a.g.count.add(confirmed, 1)
 		return true
 	}
-	lost, alive := a.g.judge(err, o.name+" of "+a.is.pid)
+	lost, alive := a.g.evaluate(err, o.name+" of "+a.is.pid)
 	if !lost {
 		a.maybe = nil
 	}
@@ -181,7 +181,7 @@ func (a *actor) show(ctx context.Context, c *client.Conn) (alive bool) {
 	a.g.count.add(sent, 1)
 	raw, err := c.Call(ctx, "orchestration", "GetSessionState", keyed("process_id", a.is.pid))
 	if err != nil {
-		_, alive = a.g.judge(err, "GetSessionState of "+a.is.pid)
+		_, alive = a.g.evaluate(err, "GetSessionState of "+a.is.pid)
 		return alive
 	}
 	if a.shown != nil && string(a.shown) != string(raw) {
@@ -213,7 +213,7 @@ func (a *actor) envelopes(ctx context.Context, c *client.Conn) (alive bool) {
 	a.g.count.add(sent, 1)
 	id, err := a.store(ctx, c)
 	if err != nil {
-		_, alive = a.g.judge(err, "storing an envelope")
+		_, alive = a.g.evaluate(err, "storing an envelope")
 		return alive
 	}
 	a.envelope = id

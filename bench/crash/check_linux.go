@@ -26,7 +26,7 @@ func (g *game) check(ctx context.Context, last bool) error {
 		return err
 	}
 	if len(g.faults) > 0 {
-		g.hist.judge() // it may hold more; the rest would only repeat it
+		g.hist.evaluate() // it may hold more; the rest would only repeat it
 		return nil
 	}
 	if err := g.checkTable(ctx, lines[0]); err != nil {

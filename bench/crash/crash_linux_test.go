@@ -10,7 +10,7 @@ import (
 	"trunkline/bench/internal/load"
 )
 
-// TestCrash plays a few rounds in each mode; a server that keeps nothing shows that the judges see
+// TestCrash plays a few rounds in each mode; a server that keeps nothing shows that the evaluates see
 // a loss.
 func TestCrash(t *testing.T) {
 	if testing.Short() {

@@ -36,12 +36,12 @@
 // order of the calls, each between its call and its reply, has to explain every reply (kernel-ipc
 // §2.5). A process and its session are one object there. A call whose reply never came ends when
 // the server was dead: by then it had its whole effect or none, and if a later kill brings or takes
-// it, no order explains that. After each restart both are read, so that every kill is judged by
+// it, no order explains that. After each restart both are read, so that every kill is evaluated by
 // itself.
 //
 // What is not in the model: that a process is handed out without being started. That lease is lazy
 // (at most the last unsynced group is lost), changes nothing a reply shows of the process, and is
-// judged by the ready queue of the whole server instead: every READY process that no client can
+// evaluated by the ready queue of the whole server instead: every READY process that no client can
 // have been handed has to come off it, once. CheckRateLimit, the other lazy method, is not called:
 // its only promise after a crash is to have counted no more than there was. GetNextInstruction
 // changes no session without bounds and is checked like a read.

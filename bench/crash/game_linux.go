@@ -305,9 +305,9 @@ func (g *game) dial(ctx context.Context, n int) (lines []*client.Conn, hangUp fu
 	}, err
 }
 
-// judge sorts the error of a request: lost means that it may have taken effect or not, alive that
-// the connection goes on.
-func (g *game) judge(err error, what string) (lost, alive bool) {
+// evaluate sorts the error of a request: lost means that it may have taken effect or not, alive
+// that the connection goes on.
+func (g *game) evaluate(err error, what string) (lost, alive bool) {
 	var refusal *client.Error
 	var gone *client.ConnError
 	switch {

@@ -109,7 +109,7 @@ func (hs *histories) keep(h *history, number int, in call, from int64, out reply
 		out, alive = reply{code: refusal.Code, said: named(refusal.Message)}, true
 	default:
 		var lost bool
-		if lost, alive = hs.g.judge(err, in.String()+" of "+h.pid); !lost {
+		if lost, alive = hs.g.evaluate(err, in.String()+" of "+h.pid); !lost {
 			return alive
 		}
 		out = reply{lost: true}
@@ -166,7 +166,7 @@ func (hs *histories) settle(ctx context.Context, c *client.Conn) error {
 	return nil
 }
 
-// finish ends the present histories' processes, has the histories judged and begins others.
+// finish ends the present histories' processes, has the histories evaluated and begins others.
 func (hs *histories) finish(ctx context.Context, c *client.Conn) error {
 	for _, h := range hs.open {
 		hs.do(ctx, c, h, reader, call{method: terminate})
@@ -174,7 +174,7 @@ func (hs *histories) finish(ctx context.Context, c *client.Conn) error {
 	if err := hs.settle(ctx, c); err != nil {
 		return err
 	}
-	hs.judge()
+	hs.evaluate()
 	for _, h := range hs.open {
 		hs.past = append(hs.past, h.is)
 	}

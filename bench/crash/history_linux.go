@@ -101,8 +101,8 @@ func (hs *histories) stamp() {
 	}
 }
 
-// judge has an order looked for, of the operations of each process by itself.
-func (hs *histories) judge() {
+// evaluate has an order looked for, of the operations of each process by itself.
+func (hs *histories) evaluate() {
 	var wg sync.WaitGroup
 	for _, h := range hs.open {
 		wg.Go(func() {
@@ -110,7 +110,7 @@ func (hs *histories) judge() {
 			began := time.Now()
 			result, fault := verdict(h.pid, h.ops, hs.g.pages())
 			hs.g.count.most(longestVerdict, time.Since(began).Milliseconds())
-			hs.g.count.add(historiesJudged, 1)
+			hs.g.count.add(historiesEvaluated, 1)
 			hs.g.count.add(historyOps, int64(len(h.ops)))
 			switch result {
 			case porcupine.Unknown:

@@ -107,7 +107,7 @@ func run(o options) (faults []string, err error) {
 		l := o.legs()[number%len(o.legs())]
 		faults, left, err = o.turn(ctx, l, number, left, rig, total)
 	}
-	if n, of := total[historiesUnknown].Load(), total[historiesJudged].Load(); n*unknownShare > of {
+	if n, of := total[historiesUnknown].Load(), total[historiesEvaluated].Load(); n*unknownShare > of {
 		faults = append(faults, fmt.Sprintf("%d of %d histories were not decided in time", n, of))
 	}
 	return faults, err

@@ -39,7 +39,7 @@ func (g *game) roundOfMemory(ctx context.Context, how ending) error {
 	if err := g.load(ctx, how); err != nil {
 		return fmt.Errorf("cannot load the server: %w", err)
 	}
-	g.hist.judge()
+	g.hist.evaluate()
 	if how.idle() {
 		if err := g.end(how); err != nil {
 			return err

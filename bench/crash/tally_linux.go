@@ -22,7 +22,7 @@ const (
 	unanswered    // requests whose reply never came
 	retriedUnread // of them, those sent again before anything was read
 	retriedKnown  // answered requests that were sent again
-	historiesJudged
+	historiesEvaluated
 	historyOps
 	historyPending
 	longestVerdict // in milliseconds
@@ -68,5 +68,5 @@ func (t *tally) summary(w io.Writer) {
 	fmt.Fprintf(w, "operations  %d; %d changes confirmed, %d requests without a reply\n", n(sent), n(confirmed), n(unanswered))
 	fmt.Fprintf(w, "retries     %d of requests without a reply, %d of answered ones\n", n(retriedUnread), n(retriedKnown))
 	fmt.Fprintf(w, "histories   %d of %d operations, %d of these pending; longest search %d ms; unknown %d, violations %d\n",
-		n(historiesJudged), n(historyOps), n(historyPending), n(longestVerdict), n(historiesUnknown), n(violations))
+		n(historiesEvaluated), n(historyOps), n(historyPending), n(longestVerdict), n(historiesUnknown), n(violations))
 }

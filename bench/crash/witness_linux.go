@@ -26,7 +26,7 @@ func (s *shared) add(ctx context.Context, c *client.Conn, g *game, n int64) (ali
 	s.sent.Add(n)
 	total, err := c.RecordUsage(ctx, client.RecordUsage{PID: s.pid, LLMCalls: n})
 	if err != nil {
-		lost, alive := g.judge(err, "RecordUsage of "+s.pid)
+		lost, alive := g.evaluate(err, "RecordUsage of "+s.pid)
 		if !lost {
 			s.sent.Add(-n)
 		}
@@ -80,7 +80,7 @@ func (g *game) watch(ctx context.Context, c *client.Conn, rng *rand.Rand, stop *
 func (g *game) watchShared(ctx context.Context, c *client.Conn, s *shared) (alive bool) {
 	p, err := c.GetProcess(ctx, s.pid)
 	if err != nil {
-		_, alive = g.judge(err, "GetProcess of "+s.pid)
+		_, alive = g.evaluate(err, "GetProcess of "+s.pid)
 		return alive
 	}
 	s.saw(p.Usage.LLMCalls)
@@ -90,7 +90,7 @@ func (g *game) watchShared(ctx context.Context, c *client.Conn, s *shared) (aliv
 func (g *game) watchSession(ctx context.Context, c *client.Conn, i int, pid string) (alive bool) {
 	l, _, err := sessionOf(ctx, c, pid)
 	if err != nil {
-		_, alive = g.judge(err, "GetSessionState of "+pid)
+		_, alive = g.evaluate(err, "GetSessionState of "+pid)
 		return alive
 	}
 	g.mu.Lock()
@@ -132,7 +132,7 @@ func (g *game) takeOne(ctx context.Context, c *client.Conn, number int, start bo
 		return true
 	}
 	if err != nil {
-		lost, alive := g.judge(err, "GetNextRunnable")
+		lost, alive := g.evaluate(err, "GetNextRunnable")
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		if lost && start {
@@ -157,7 +157,7 @@ func (g *game) takeOne(ctx context.Context, c *client.Conn, number int, start bo
 		return g.hist.do(ctx, c, h, number, call{method: schedule})
 	}
 	if _, err = c.ScheduleProcess(ctx, p.PID); err != nil && !refused(err, wire.FailedPrecondition) {
-		_, alive = g.judge(err, "ScheduleProcess of "+p.PID)
+		_, alive = g.evaluate(err, "ScheduleProcess of "+p.PID)
 		return alive
 	}
 	return true

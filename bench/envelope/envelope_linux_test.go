@@ -165,7 +165,7 @@ func TestSamples(t *testing.T) {
 	}
 }
 
-func TestGoalsAreJudged(t *testing.T) {
+func TestGoalsAreEvaluated(t *testing.T) {
 	f := func(want string, reached bool, ratios ...float64) {
 		t.Helper()
 		g := ask("x", 5, ratios)

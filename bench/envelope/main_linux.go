@@ -58,7 +58,7 @@ func main() {
 	})
 }
 
-// run measures the parts asked for and judges their figures.
+// run measures the parts asked for and evaluates their figures.
 func run(o options) error {
 	rig, err := load.ServerRig("envelope-bench-", o.server)
 	if err != nil {
@@ -97,11 +97,11 @@ type asked struct {
 	ratios []float64
 }
 
-// ask judges the ratios of the rounds.
+// ask evaluates the ratios of the rounds.
 func ask(what string, must float64, ratios []float64) asked {
 	a := asked{goal.Goal{What: what, Must: must, AtLeast: true}, ratios}
 	a.Add(what, goal.Median(ratios))
-	a.Judge()
+	a.Evaluate()
 	return a
 }
 

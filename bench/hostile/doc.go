@@ -1,7 +1,7 @@
 //go:build linux
 
 // Command hostile attacks a server it starts itself, one scene after the other, while well-behaved
-// clients go on working, and judges what those clients and the server's memory felt.
+// clients go on working, and evaluates what those clients and the server's memory felt.
 //
 //	go run ./bench/hostile
 //	go run ./bench/hostile -scene never-reads

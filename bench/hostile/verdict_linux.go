@@ -13,7 +13,7 @@ import (
 // memory is the server's resident memory around a scene, in bytes.
 type memory struct{ before, peak, after int64 }
 
-// result is everything a scene is judged by.
+// result is everything a scene is evaluated by.
 type result struct {
 	scene         string
 	note          string

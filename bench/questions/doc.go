@@ -3,7 +3,7 @@
 // to look inside a room lives in that room.
 //
 //	go test -run '^$' -bench . ./bench/questions              all of it
-//	go test -run '^$' -bench Table -short ./bench/questions   without the table of ten million rows
+//	go test -run '^$' -bench Table -short ./bench/questions   without the largest table
 //
 // An operation is what the name shows: one frame, one request, one line, one event. Work that comes
 // in batches, such as the frames of one read, is done whole every so many operations, so that ns/op

@@ -20,7 +20,7 @@ func BenchmarkJSONCheck(b *testing.B) {
 		all = append(all, question{name: fmt.Sprintf("codec=%s/size=%d", codec, size), prepare: func(tb testing.TB) work {
 			text := []byte(events(size))
 			if !valid(text) || valid(text[:len(text)-1]) {
-				tb.Fatalf("%d bytes are not judged right", len(text))
+				tb.Fatalf("%d bytes are not evaluated right", len(text))
 			}
 			return work{run: func() { valid(text) }, bytes: len(text)}
 		}})

@@ -61,8 +61,8 @@ func usualView(body string, names ...string) func(testing.TB) work {
 	}
 }
 
-// anyView parses a request whose members come in another order, as a session does that has to judge
-// it.
+// anyView parses a request whose members come in another order, as a session does that has to
+// evaluate it.
 func anyView(body string, names ...string) func(testing.TB) work {
 	return func(tb testing.TB) work {
 		payload := mpack.AppendMap(nil, 4)

@@ -3,8 +3,8 @@
 //	go -C bench/report run .          write the page
 //	go -C bench/report run . -check   exit 1 if the page is not what the files give
 //
-// It measures nothing and judges nothing but the allocations of the hot methods, which the
-// benchmarks count: goals come judged in the files. The prose of the page is in notes: see the
+// It measures nothing and evaluates nothing but the allocations of the hot methods, which the
+// benchmarks count: goals come evaluated in the files. The prose of the page is in notes: see the
 // package page. What is in no file is not on the page, and a section whose file is not there
 // states that.
 //

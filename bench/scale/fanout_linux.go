@@ -15,8 +15,8 @@ const (
 	eventType = "scale.tick"
 	// eventText is the text of an event: with its quotes about 100 bytes of JSON.
 	eventText = 98
-	// judgedSubscribers is the crowd that the goal is about.
-	judgedSubscribers = 100
+	// evaluatedSubscribers is the crowd that the goal is about.
+	evaluatedSubscribers = 100
 )
 
 // crowd is a server with subscribers that take every event as fast as they can.
@@ -165,11 +165,11 @@ func (r *report) fanout(sizes []int, samples []goal.Sample, lost []lostEvents) {
 			cost := median(samples, at, micros)
 			chart.Add(fmt.Sprintf("%d in flight", d), float64(n), cost)
 			t.Rows = append(t.Rows, []string{fmt.Sprint(n), fmt.Sprint(d), figure(median(samples, at, goal.Rate)), figure(cost), figure(100 * lost[2*i+k].share())})
-			if n == judgedSubscribers && d == depth {
+			if n == evaluatedSubscribers && d == depth {
 				g.Add(fmt.Sprintf("%d subscribers, %d in flight", n, d), cost)
 			}
 		}
 	}
 	r.Charts, r.Tables = append(r.Charts, chart), append(r.Tables, t)
-	r.judge(g)
+	r.evaluate(g)
 }

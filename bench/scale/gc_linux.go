@@ -173,6 +173,6 @@ func (r *report) collector(rows int, all []collected, life float64) {
 	}
 	t.Rows = append(t.Rows, []string{"all since its start, both stops of a collection", "-", "-", "-", figure(life), "-", "-"})
 	r.Tables = append(r.Tables, t)
-	r.judge(pause)
-	r.judge(share)
+	r.evaluate(pause)
+	r.evaluate(share)
 }

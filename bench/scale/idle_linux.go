@@ -42,7 +42,7 @@ func (r *report) idle(sizes []int, each [][]float64) {
 		g.Add(count(n)+" connections", v)
 	}
 	r.Charts = append(r.Charts, memory)
-	r.judge(g)
+	r.evaluate(g)
 }
 
 // silent opens n connections to a server of its own and returns by how many bytes each made it

@@ -104,7 +104,7 @@ func partNames() (names []string) {
 	return names
 }
 
-// run measures the parts one after the other, prints and judges.
+// run measures the parts one after the other, prints and evaluates.
 func run(o options) (failed bool, err error) {
 	r, err := measure(o)
 	if err != nil {

@@ -30,8 +30,8 @@ func newReport(o options) *report {
 	return &report{Report: load.Report{Machine: load.ThisMachine(), Settings: s}, Charts: []goal.Chart{}, Goals: []goal.Goal{}, Tables: []grid{}}
 }
 
-// judge adds a goal with its verdict.
-func (r *report) judge(g goal.Goal) { r.Goals = append(r.Goals, goal.JudgeAll(g)...) }
+// evaluate adds a goal with its verdict.
+func (r *report) evaluate(g goal.Goal) { r.Goals = append(r.Goals, goal.EvaluateAll(g)...) }
 
 func (r *report) print(out io.Writer) {
 	m, s := r.Machine, r.Settings

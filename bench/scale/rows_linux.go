@@ -163,8 +163,8 @@ func (r *report) rows(all []*filled, samples []goal.Sample) {
 		}
 	}
 	r.Charts = append(r.Charts, cost, memory)
-	r.judge(growth)
-	r.judge(row)
+	r.evaluate(growth)
+	r.evaluate(row)
 }
 
 func rowCell(server, method string) goal.Cell {

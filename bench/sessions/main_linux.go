@@ -83,7 +83,7 @@ func (b *bench) run() error {
 	}
 	start := time.Now()
 	for done := 0; done < b.count; done += piece {
-		session, err := load.Start(load.Config{Addr: b.server.Addr, Tapes: []*load.Tape{tape}, Depth: depth, Once: true, Refused: b.judge})
+		session, err := load.Start(load.Config{Addr: b.server.Addr, Tapes: []*load.Tape{tape}, Depth: depth, Once: true, Refused: b.evaluate})
 		if err != nil {
 			return err
 		}
@@ -97,8 +97,8 @@ func (b *bench) run() error {
 	return b.report(time.Since(start))
 }
 
-// judge counts the refusals of the contract and lets no other one pass. Workers call it.
-func (b *bench) judge(_ uint8, payload []byte) error {
+// evaluate counts the refusals of the contract and lets no other one pass. Workers call it.
+func (b *bench) evaluate(_ uint8, payload []byte) error {
 	f, err := load.ParseFailure(payload)
 	if err != nil {
 		return err

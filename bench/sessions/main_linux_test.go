@@ -7,14 +7,14 @@ import (
 	"trunkline/bench/internal/load"
 )
 
-func TestRefusalsAreJudged(t *testing.T) {
+func TestRefusalsAreEvaluated(t *testing.T) {
 	f := func(code, message string, passes bool) {
 		t.Helper()
 		b := &bench{}
 		// A request's frame has the shape of no answer; the payload of an ERROR frame is made by
 		// hand.
 		payload := "\x83\xa2id\xa1x\xa2ok\xc2\xa5error\x82\xa4code" + str(code) + "\xa7message" + str(message)
-		if err := b.judge(0, []byte(payload)); (err == nil) != passes || b.refused.Load() == 1 != passes {
+		if err := b.evaluate(0, []byte(payload)); (err == nil) != passes || b.refused.Load() == 1 != passes {
 			t.Errorf("%s %s: %v, %d counted", code, message, err, b.refused.Load())
 		}
 	}
@@ -25,7 +25,7 @@ func TestRefusalsAreJudged(t *testing.T) {
 
 func str(s string) string { return "\xd9" + string(rune(len(s))) + s }
 
-func TestMemoryIsJudged(t *testing.T) {
+func TestMemoryIsEvaluated(t *testing.T) {
 	f := func(ok bool, rss ...int64) {
 		t.Helper()
 		if err := (&bench{rss: rss, size: 10}).bounded(4); (err == nil) != ok {
@@ -41,7 +41,7 @@ func TestMemoryIsJudged(t *testing.T) {
 	f(false, 100, 100, 100, 120)
 }
 
-func TestCountsAreJudged(t *testing.T) {
+func TestCountsAreEvaluated(t *testing.T) {
 	f := func(ok, ended bool, count int, active, refused int64) {
 		t.Helper()
 		if err := (&bench{count: count, ended: ended}).counts(active, refused); (err == nil) != ok {

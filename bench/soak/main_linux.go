@@ -107,7 +107,7 @@ func soak(o options, server *load.Server, subscribers []*subscriber) ([]string, 
 	if err != nil {
 		return nil, err
 	}
-	session, err := load.Start(load.Config{Addr: server.Addr, Tapes: tapes, Depth: o.depth, Workers: o.workers, Refused: out.refused.judge})
+	session, err := load.Start(load.Config{Addr: server.Addr, Tapes: tapes, Depth: o.depth, Workers: o.workers, Refused: out.refused.evaluate})
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func soak(o options, server *load.Server, subscribers []*subscriber) ([]string, 
 		fmt.Printf("subscriber: %d events, %d gaps\n", s.events.Load(), s.gaps.Load())
 	}
 	if _, ok := growth(out.readings); !ok {
-		fmt.Printf("memory growth not judged: fewer than two readings after %v\n", settleTime)
+		fmt.Printf("memory growth not evaluated: fewer than two readings after %v\n", settleTime)
 	}
 	return out.faults(), nil
 }

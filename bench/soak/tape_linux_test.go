@@ -59,7 +59,7 @@ func TestMixIsLegal(t *testing.T) {
 		tapes = append(tapes, mix(conn))
 	}
 	var r refusals
-	s, err := load.Start(load.Config{Addr: srv.Addr, Tapes: tapes, Depth: 16, Refused: r.judge})
+	s, err := load.Start(load.Config{Addr: srv.Addr, Tapes: tapes, Depth: 16, Refused: r.evaluate})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,16 +1,16 @@
 //go:build linux
 
 // Command store measures what durability costs over the real wire, beside a bare group-commit loop
-// and beside the server's own memory mode, and judges the goals of durability §7.
+// and beside the server's own memory mode, and evaluates the goals of durability §7.
 //
 //	go run ./bench/store           under ten minutes
 //	go run ./bench/store -quick    a look, under a minute and a half
 //	go run ./bench/store -parts restart -restart-rows 100000
 //
 // Every server is a process of its own and this program is the one load generator, over loopback.
-// The servers take turns in every round, in alternating order, and a goal is judged by the median
-// over the rounds of the ratio within one round: on a shared machine only ratios of one run mean
-// anything. Cells of 64 and of 1024 connections have one request in flight on each, as
+// The servers take turns in every round, in alternating order, and a goal is evaluated by the
+// median over the rounds of the ratio within one round: on a shared machine only ratios of one run
+// mean anything. Cells of 64 and of 1024 connections have one request in flight on each, as
 // redis-benchmark has, or 16. CreateProcess gets a fresh server for each cell, so that no table of
 // an earlier cell weighs on it. Server CPU is user and system time of the server process over
 // requests, because the generator's share does not distort it.

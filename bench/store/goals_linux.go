@@ -24,12 +24,12 @@ type bounded struct {
 	optional bool // left out when it was not measured
 }
 
-// goals judges every goal that was measured.
+// goals evaluates every goal that was measured.
 func goals(all []goal.Sample, restarts []restart) []bounded {
 	list := slices.Concat(peerGoals(all, appendRecord, loopAlways, loopEverysec, false), peerGoals(all, "SET", redisAlways, redisEverysec, true),
 		memoryGoals(all), []bounded{restartGoal(restarts)})
 	for i := range list {
-		list[i].Judge()
+		list[i].Evaluate()
 	}
 	return slices.DeleteFunc(list, func(g bounded) bool { return g.optional && g.Verdict == goal.None })
 }
@@ -88,7 +88,7 @@ func memoryGoals(all []goal.Sample) (list []bounded) {
 	return list
 }
 
-// restartGoal judges the seconds that recovery took.
+// restartGoal evaluates the seconds that recovery took.
 func restartGoal(restarts []restart) bounded {
 	rows := goalRows
 	if len(restarts) > 0 {

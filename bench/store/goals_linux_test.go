@@ -59,7 +59,7 @@ func verdicts(goals []bounded, but goal.Verdict) string {
 	return strings.Join(out, "; ")
 }
 
-func TestJudge(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	quickStart := []restart{{From: "log", Rows: goalRows, Recovery: 1}, {From: "snapshot", Rows: goalRows, Recovery: 0.4}}
 	f := func(all []goal.Sample, restarts []restart, want string) {
 		t.Helper()
@@ -102,13 +102,13 @@ func TestJudge(t *testing.T) {
 }
 
 func TestNothingMeasuredIsNoVerdict(t *testing.T) {
-	judged := goals(nil, nil)
-	if got := verdicts(judged, goal.None); got != "" || len(judged) != 13 || missed(judged) {
-		t.Errorf("%d goals, judged without a sample: %s", len(judged), got)
+	evaluated := goals(nil, nil)
+	if got := verdicts(evaluated, goal.None); got != "" || len(evaluated) != 13 || missed(evaluated) {
+		t.Errorf("%d goals, evaluated without a sample: %s", len(evaluated), got)
 	}
 }
 
-func TestRedisIsJudgedWhereItWasMeasured(t *testing.T) {
+func TestRedisIsEvaluatedWhereItWasMeasured(t *testing.T) {
 	all := append(round(0, goodRates()), goal.Sample{Cell: cell(redisAlways, "SET", few()), PerSec: 100})
 	for _, g := range goals(all, nil) {
 		if strings.Contains(g.What, redisAlways) {

@@ -93,7 +93,7 @@ func (o options) check(rest int) error {
 
 func main() { load.Main("store", parseFlags, run) }
 
-// run measures every part, prints and judges; or it is the peer.
+// run measures every part, prints and evaluates; or it is the peer.
 func run(o options) (failed bool, err error) {
 	if o.peer != "" {
 		return false, runPeer(o.peerFile, o.peer == "everysec")

@@ -1,17 +1,17 @@
 //go:build linux
 
 // Command toolhost measures the tool server beside a server that does nothing with its lines, and
-// judges the goals of its hot path (toolhost §10).
+// evaluates the goals of its hot path (toolhost §10).
 //
 //	go run ./bench/toolhost           under six minutes
 //	go run ./bench/toolhost -quick    a look, under a minute
 //	go run ./bench/toolhost -parts worker,start
 //
 // Every server is a process of its own and this program is the one load generator. The servers take
-// turns in every round, in alternating order, and a goal is judged by the median over the rounds of
-// the ratio within one round: on a shared machine only ratios of one run mean anything. Requests/s
-// are what is judged; the ratio of the server's CPU time per request stands beside it, because the
-// generator's share does not distort that.
+// turns in every round, in alternating order, and a goal is evaluated by the median over the rounds
+// of the ratio within one round: on a shared machine only ratios of one run mean anything.
+// Requests/s are what is evaluated; the ratio of the server's CPU time per request stands beside
+// it, because the generator's share does not distort that.
 //
 // tcp: requests pipelined over one connection and over many, of three kinds: a tool that does
 // nothing (noop), a request whose outcome is kept under its key (hit), and a tool that writes one
@@ -22,13 +22,13 @@
 // pipes: the same over stdin and stdout. Here the peer answers each line with a constant reply as
 // long as the tool server's, through the same reader and writer goroutines.
 //
-// The goals of tcp and pipes are stated for a trivial built-in tool: noop is judged. What hit and
-// slot reach is reported beside it, in lines of their own, and not judged: a kept outcome is looked
-// up and a state is merged, which no trivial tool does.
+// The goals of tcp and pipes are stated for a trivial built-in tool: noop is evaluated. What hit
+// and slot reach is reported beside it, in lines of their own, and not evaluated: a kept outcome is
+// looked up and a state is merged, which no trivial tool does.
 //
 // scan: what it takes to find the known members of a line, by the benchmark in
 // bench/peers/jsonscan: beside libraries that check the whole line, as trunkline does, and are
-// judged; and beside one that stops at what it found, which is reported and not judged.
+// evaluated; and beside one that stops at what it found, which is reported and not evaluated.
 //
 // worker: an external tool on kept processes beside one process for each call, one call at a time
 // and several. The goal is about a tool in Python that imports nothing but sys, where python3 is

@@ -14,7 +14,7 @@ const (
 	mustWorker = 50
 )
 
-// goals judges every goal that the samples allow.
+// goals evaluates every goal that the samples allow.
 func goals(all []goal.Sample) []goal.Goal {
 	list := slices.Concat(hotGoals(all, partTCP, echo, "pipelined over TCP / echo"),
 		hotGoals(all, partPipes, constant, "pipelined over pipes / constant replies"), scanGoals(all))
@@ -34,7 +34,7 @@ func goals(all []goal.Sample) []goal.Goal {
 			against(&start, all, "starts/s", c, small)
 		}
 	}
-	return goal.JudgeAll(append(list, worker, least, start)...)
+	return goal.EvaluateAll(append(list, worker, least, start)...)
 }
 
 // hotGoals compares the pipelined kinds over a transport with a peer. The goal is about a trivial
@@ -42,7 +42,7 @@ func goals(all []goal.Sample) []goal.Goal {
 func hotGoals(all []goal.Sample, via, peer, what string) (list []goal.Goal) {
 	for _, kind := range hot() {
 		g := goal.Goal{What: what + ", " + kind, AtLeast: true}
-		if kind == judged {
+		if kind == evaluated {
 			g.What, g.Must = what, mustEcho
 		}
 		for _, c := range ours(all) {

@@ -23,7 +23,7 @@ func join(parts ...[]goal.Sample) (all []goal.Sample) {
 	return all
 }
 
-func TestJudge(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	f := func(what string, verdict goal.Verdict, measured float64, all []goal.Sample) {
 		t.Helper()
 		for _, g := range goals(all) {
@@ -65,7 +65,7 @@ func TestJudge(t *testing.T) {
 		f(pipes, goal.None, 0, all)
 		f(pipes+", "+kind, goal.Told, 0.4, all)
 		if goal.Missed(goals(all)) {
-			t.Errorf("%s was judged", kind)
+			t.Errorf("%s was evaluated", kind)
 		}
 	}
 

@@ -28,9 +28,9 @@ const (
 	variety    = 8
 )
 
-// judged is the kind that the goals of the pipelined cells are about: a trivial built-in tool. The
-// other hot kinds are reported.
-const judged = noop
+// evaluated is the kind that the goals of the pipelined cells are about: a trivial built-in tool.
+// The other hot kinds are reported.
+const evaluated = noop
 
 // bare are the kinds whose requests hold an AID and nothing else.
 func bare() map[string]string {

@@ -92,7 +92,7 @@ func (o *options) wants(part string) bool { return slices.Contains(o.parts, part
 
 func main() { load.Main("toolhost", parseFlags, run) }
 
-// run starts the servers, measures every round, prints and judges; or it is the peer.
+// run starts the servers, measures every round, prints and evaluates; or it is the peer.
 func run(o options) (failed bool, err error) {
 	if o.peer != "" {
 		return false, servePeer(o.peer, o.reply)

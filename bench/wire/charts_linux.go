@@ -25,7 +25,7 @@ func charts(all []goal.Sample, o options) []goal.Chart {
 // gridCells are the cells of the grid with a known cost, by size; servers stay in order.
 func gridCells(all []goal.Sample) []goal.Summary {
 	cells := slices.DeleteFunc(goal.Summarize(all), func(c goal.Summary) bool {
-		return c.Method == paced || slices.Contains(methods, c.Method) && c.Method != judged || c.Median.CPU == 0
+		return c.Method == paced || slices.Contains(methods, c.Method) && c.Method != evaluated || c.Median.CPU == 0
 	})
 	sortCells(cells)
 	return cells

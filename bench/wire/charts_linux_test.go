@@ -17,20 +17,20 @@ func TestCharts(t *testing.T) {
 		t.Errorf("charts of nothing: %+v", got)
 	}
 	// The hot cells come first in a run; a chart's points are in order.
-	add(baregnet, judged, 64, 64, 0.25)
+	add(baregnet, evaluated, 64, 64, 0.25)
 	add(trunkline, "RecordUsage", 64, 64, 99)
 	add(trunkline, paced, 64, 64, 99)
 	add(grpcgo, unary, 64, 64, 20)
-	add(baregnet, judged, 64, 1, 64)
+	add(baregnet, evaluated, 64, 1, 64)
 	if got := charts(all, o); len(got) != 0 {
 		t.Errorf("charts without the grid: %+v", got)
 	}
 	all = all[:len(all)-1]
 	for _, at := range o.sizes() {
 		if at != [2]int{64, 64} {
-			add(baregnet, judged, at[0], at[1], float64(at[0])/float64(at[1]))
+			add(baregnet, evaluated, at[0], at[1], float64(at[0])/float64(at[1]))
 			add(grpcgo, unary, at[0], at[1], 10+float64(at[1]))
-			add(given, judged, at[0], at[1], 0) // its CPU time is unknown
+			add(given, evaluated, at[0], at[1], 0) // its CPU time is unknown
 		}
 	}
 	got := charts(all, o)

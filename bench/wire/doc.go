@@ -1,7 +1,7 @@
 //go:build linux
 
-// Command wire measures the server over its real wire beside its peers and judges the performance
-// goals.
+// Command wire measures the server over its real wire beside its peers and evaluates the
+// performance goals.
 //
 //	go run ./bench/wire                  the whole grid and the goals, about six minutes
 //	go run ./bench/wire -goals-only      what goals are about, about two minutes
@@ -10,10 +10,10 @@
 //
 // Every server is a process of its own and this program is the one load generator, but for gRPC,
 // which has bench/peers/grpcload. The servers take turns in every round, in alternating order, and
-// a goal is judged by the median over the rounds of the ratio within one round: on a small shared
-// machine only ratios of one run mean anything. The steadiest figure is server CPU per request,
-// user and system time of the server process over requests, because the generator's share does not
-// distort it.
+// a goal is evaluated by the median over the rounds of the ratio within one round: on a small
+// shared machine only ratios of one run mean anything. The steadiest figure is server CPU per
+// request, user and system time of the server process over requests, because the generator's share
+// does not distort it.
 //
 // The grid is 1, 64 and 1000 connections, each with 1, 16 and 64 requests in flight. The cells that
 // goals are about have more rounds than the others: all servers at 64×64, the hot methods there,

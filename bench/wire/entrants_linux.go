@@ -54,10 +54,10 @@ func (f *field) add(name, method string, step func(conns, depth int) goal.Step) 
 
 // enterKernel adds a server that speaks the kernel protocol.
 func (f *field) enterKernel(s *load.Server, name string) {
-	f.add(name, judged, func(conns, depth int) goal.Step { return f.kernelStep(s, name, judged, conns, depth) })
+	f.add(name, evaluated, func(conns, depth int) goal.Step { return f.kernelStep(s, name, evaluated, conns, depth) })
 }
 
-func (f *field) replySize() string { return strconv.Itoa(f.replies[judged]) }
+func (f *field) replySize() string { return strconv.Itoa(f.replies[evaluated]) }
 
 func (f *field) enterGRPC() error {
 	s, err := f.peer("grpcunary", "-reply", f.replySize())
@@ -139,6 +139,6 @@ func (f *field) enterBare() (err error) {
 			return err
 		}
 	}
-	f.enterKernel(f.bare[f.replies[judged]], baregnet)
+	f.enterKernel(f.bare[f.replies[evaluated]], baregnet)
 	return nil
 }

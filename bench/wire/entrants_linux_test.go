@@ -37,7 +37,7 @@ func TestEnterFindsNoPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rig.Close()
-	f := &field{Rig: rig, bin: rig.Dir, replies: map[string]int{judged: 100}}
+	f := &field{Rig: rig, bin: rig.Dir, replies: map[string]int{evaluated: 100}}
 	if err := f.enter(); err == nil || !strings.Contains(err.Error(), "cannot start grpcunary") || len(f.entrants) != 0 {
 		t.Errorf("%v, %d entrants without a program", err, len(f.entrants))
 	}
@@ -79,7 +79,7 @@ func TestPacedCell(t *testing.T) {
 		time.Sleep(time.Until(slow))
 		return fakekernel.OK(r.ID)
 	})
-	cfg := load.PacedConfig{Addr: srv.Addr, Tapes: kernelTapes(judged, 8, 4), Depth: 64, PerSec: 2000, For: 400 * time.Millisecond, Slice: pacedSlice}
+	cfg := load.PacedConfig{Addr: srv.Addr, Tapes: kernelTapes(evaluated, 8, 4), Depth: 64, PerSec: 2000, For: 400 * time.Millisecond, Slice: pacedSlice}
 	s, err := pacedCell(process, cfg, 200*time.Millisecond)
 	if err != nil || s.Requests != 800 || s.PerSec > 2100 || s.RSS <= 0 || s.P50 <= 0 || s.P50 > 40_000 {
 		t.Errorf("%+v, %v", s, err)

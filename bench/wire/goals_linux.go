@@ -7,7 +7,7 @@ import (
 	"trunkline/bench/internal/goal"
 )
 
-// goals judges every goal that the samples allow.
+// goals evaluates every goal that the samples allow.
 func goals(all []goal.Sample, o options) []goal.Goal {
 	g1 := goal.Goal{ID: "G1", What: "CPU per request against the constant-reply server", Must: 3.5, Moonshot: 2.5}
 	g2 := goal.Goal{ID: "G2", What: "CPU per request against GET", Must: 0.75, Moonshot: 0.5}
@@ -23,14 +23,14 @@ func goals(all []goal.Sample, o options) []goal.Goal {
 	if o.peer != "" {
 		list = append(list, peerGoal(all, o))
 	}
-	return goal.JudgeAll(list...)
+	return goal.EvaluateAll(list...)
 }
 
 // depthOneGoal is G4: what a request costs beyond its system calls.
 func depthOneGoal(all []goal.Sample, o options) goal.Goal {
 	g := goal.Goal{ID: "G4", What: "depth 1, requests/s against the constant-reply server", Must: 0.90, Moonshot: 0.97, AtLeast: true}
 	for _, conns := range []int{o.conns, o.many} {
-		g.Add(connections(conns), goal.Ratio(all, cell(trunkline, judged, conns, 1), cell(baregnet, judged, conns, 1), goal.Rate))
+		g.Add(connections(conns), goal.Ratio(all, cell(trunkline, evaluated, conns, 1), cell(baregnet, evaluated, conns, 1), goal.Rate))
 	}
 	return g
 }
@@ -39,7 +39,7 @@ func depthOneGoal(all []goal.Sample, o options) goal.Goal {
 func latencyGoal(all []goal.Sample, o options) goal.Goal {
 	what := "p99 at half of the maximum load against the constant-reply server"
 	if rate := halfLoad(all, o); rate > 0 {
-		ours, bare := median(all, deep(trunkline, judged, o), goal.Rate), median(all, deep(baregnet, judged, o), goal.Rate)
+		ours, bare := median(all, deep(trunkline, evaluated, o), goal.Rate), median(all, deep(baregnet, evaluated, o), goal.Rate)
 		slower := trunkline
 		if bare < ours {
 			slower = baregnet
@@ -47,7 +47,7 @@ func latencyGoal(all []goal.Sample, o options) goal.Goal {
 		what += fmt.Sprintf(", both at %.0f requests/s: half of what %s answers at %d×%d", rate, slower, o.conns, o.depth)
 	}
 	g := goal.Goal{ID: "G8", What: what, Must: 1.5, Moonshot: 1.2}
-	g.Add(judged, goal.Ratio(all, deep(trunkline, paced, o), deep(baregnet, paced, o), func(s goal.Sample) float64 { return s.P99 }))
+	g.Add(evaluated, goal.Ratio(all, deep(trunkline, paced, o), deep(baregnet, paced, o), func(s goal.Sample) float64 { return s.P99 }))
 	return g
 }
 
@@ -55,7 +55,7 @@ func latencyGoal(all []goal.Sample, o options) goal.Goal {
 func peerGoal(all []goal.Sample, o options) goal.Goal {
 	g := goal.Goal{ID: "G11", What: "full depth, requests/s against the given kernel server", Must: 10, Moonshot: 30, AtLeast: true}
 	for _, conns := range []int{1, o.conns, o.many} {
-		ours, theirs := cell(trunkline, judged, conns, o.depth), cell(given, judged, conns, o.depth)
+		ours, theirs := cell(trunkline, evaluated, conns, o.depth), cell(given, evaluated, conns, o.depth)
 		g.AddCPU(connections(conns), goal.Ratio(all, ours, theirs, goal.Rate), goal.Ratio(all, theirs, ours, goal.CPU))
 	}
 	return g

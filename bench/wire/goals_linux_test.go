@@ -22,13 +22,13 @@ func round(n int, trunk, bare, getCPU, grpc, trunkRate, bareRate float64) []goal
 		add(baregnet, m, 64, 64, bare, 1)
 	}
 	for _, conns := range []int{64, 1000} {
-		add(trunkline, judged, conns, 1, 1, trunkRate)
-		add(baregnet, judged, conns, 1, 1, bareRate)
+		add(trunkline, evaluated, conns, 1, 1, trunkRate)
+		add(baregnet, evaluated, conns, 1, 1, bareRate)
 	}
 	return out
 }
 
-func TestJudge(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	o := options{conns: 64, many: 1000, depth: 64}
 	f := func(all []goal.Sample, want string) {
 		t.Helper()
@@ -60,26 +60,26 @@ func TestJudge(t *testing.T) {
 	f(one, "G1 MISS, G2 MISS, G3 pass, G4 MISS, G8 none")
 	for _, g := range goals(one, o) {
 		if worst := g.Members[map[string]string{"G1": "CheckQuota", "G2": "CheckQuota", "G4": "1000 connections"}[g.ID]]; worst != 0 && worst != g.Measured {
-			t.Errorf("%s is judged by %v, not by its worst member %v", g.ID, g.Measured, worst)
+			t.Errorf("%s is evaluated by %v, not by its worst member %v", g.ID, g.Measured, worst)
 		}
 	}
 }
 
-func TestJudgeLatency(t *testing.T) {
+func TestEvaluateLatency(t *testing.T) {
 	o := options{conns: 64, many: 1000, depth: 64}
 	f := func(ours, bare float64, verdict goal.Verdict) {
 		t.Helper()
-		all := []goal.Sample{{Cell: deep(trunkline, judged, o), PerSec: 4000}, {Cell: deep(baregnet, judged, o), PerSec: 9000},
+		all := []goal.Sample{{Cell: deep(trunkline, evaluated, o), PerSec: 4000}, {Cell: deep(baregnet, evaluated, o), PerSec: 9000},
 			{Cell: deep(trunkline, paced, o), P99: ours}, {Cell: deep(baregnet, paced, o), P99: bare}}
 		g := latencyGoal(all, o)
-		if g.Judge(); g.Verdict != verdict || !strings.Contains(g.What, "at 2000 requests/s: half of what trunkline answers at 64×64") {
+		if g.Evaluate(); g.Verdict != verdict || !strings.Contains(g.What, "at 2000 requests/s: half of what trunkline answers at 64×64") {
 			t.Errorf("%+v, want %s", g, verdict)
 		}
 	}
 	f(120, 100, goal.Moonshot)
 	f(150, 100, goal.Pass)
 	f(151, 100, goal.Miss)
-	all := []goal.Sample{{Cell: deep(trunkline, judged, o), PerSec: 4000}, {Cell: deep(baregnet, judged, o), PerSec: 1000}}
+	all := []goal.Sample{{Cell: deep(trunkline, evaluated, o), PerSec: 4000}, {Cell: deep(baregnet, evaluated, o), PerSec: 1000}}
 	if g := latencyGoal(all, o); halfLoad(all, o) != 500 || !strings.Contains(g.What, "half of what baregnet") {
 		t.Errorf("%v requests/s, %+v", halfLoad(all, o), g)
 	}
@@ -88,26 +88,26 @@ func TestJudgeLatency(t *testing.T) {
 	}
 }
 
-func TestJudgeTheGivenServer(t *testing.T) {
+func TestEvaluateTheGivenServer(t *testing.T) {
 	o := options{conns: 64, many: 1000, depth: 64, peer: "127.0.0.1:1"}
 	f := func(want goal.Verdict, measured float64, samples ...goal.Sample) {
 		t.Helper()
-		judged := goals(append(round(0, 200, 100, 400, 10000, 97, 100), samples...), o)
-		if g := judged[len(judged)-1]; g.ID != "G11" || g.Verdict != want || g.Measured != measured {
+		evaluated := goals(append(round(0, 200, 100, 400, 10000, 97, 100), samples...), o)
+		if g := evaluated[len(evaluated)-1]; g.ID != "G11" || g.Verdict != want || g.Measured != measured {
 			t.Errorf("%+v, want G11 %s with %v", g, want, measured)
 		}
 	}
 	f(goal.None, 0)
-	fast := goal.Sample{Cell: cell(given, judged, 64, 64), PerSec: 0.05}
+	fast := goal.Sample{Cell: cell(given, evaluated, 64, 64), PerSec: 0.05}
 	f(goal.Pass, 20, fast)
-	f(goal.Pass, 20, fast, goal.Sample{Cell: cell(given, judged, 64, 1), PerSec: 1000}) // of another depth
-	f(goal.Miss, 2, fast, goal.Sample{Cell: cell(given, judged, 1, 64), PerSec: 50}, goal.Sample{Cell: cell(trunkline, judged, 1, 64), PerSec: 100})
+	f(goal.Pass, 20, fast, goal.Sample{Cell: cell(given, evaluated, 64, 1), PerSec: 1000}) // of another depth
+	f(goal.Miss, 2, fast, goal.Sample{Cell: cell(given, evaluated, 1, 64), PerSec: 50}, goal.Sample{Cell: cell(trunkline, evaluated, 1, 64), PerSec: 100})
 }
 
 func TestGetPeer(t *testing.T) {
 	all := []goal.Sample{{Cell: cell(redcon, get, 64, 64)}}
 	if getPeer(nil) != redcon || getPeer(all) != redcon || getPeer(append(all, goal.Sample{Cell: cell(redis, get, 64, 64)})) != redis {
-		t.Error("G2 is judged against another server than redis, or redcon without it")
+		t.Error("G2 is evaluated against another server than redis, or redcon without it")
 	}
 }
 
@@ -115,7 +115,7 @@ func TestReport(t *testing.T) {
 	o := options{conns: 64, many: 1000, depth: 64, rounds: 2, gridRounds: 1, peer: "127.0.0.1:1"}
 	all := append(round(0, 200, 100, 400, 10000, 97, 100), round(1, 300, 100, 400, 10000, 97, 100)...)
 	all[1].Peak = 5 << 20
-	all = append(all, goal.Sample{Cell: cell(trunkline, paced, 64, 64), P99: 1}, goal.Sample{Cell: cell(baregnet, judged, 1, 1), P99: 1})
+	all = append(all, goal.Sample{Cell: cell(trunkline, paced, 64, 64), P99: 1}, goal.Sample{Cell: cell(baregnet, evaluated, 1, 1), P99: 1})
 	r := reportOf(all, []string{"cannot measure something"}, o)
 	if len(r.Cells) != 16 || r.Cells[0].Conns != 1 || r.Cells[15].Method != paced || len(r.Cells[1].Rounds) != 2 {
 		t.Errorf("%d cells, by size %+v", len(r.Cells), r.Cells)

@@ -18,7 +18,7 @@ import (
 // grpcCell lets grpcload make the calls; its two lines mark the window.
 func (f *field) grpcCell(s *load.Server, conns, depth int) (goal.Sample, error) {
 	o := f.o
-	request := len(load.RowRequest(judged, 0))
+	request := len(load.RowRequest(evaluated, 0))
 	cmd := exec.Command(filepath.Join(f.bin, "grpcload"), "-addr", s.Addr, "-conns", strconv.Itoa(conns), "-inflight", strconv.Itoa(depth),
 		"-request", strconv.Itoa(request), "-reply", f.replySize(), "-warmup", o.warmup.String(), "-duration", o.window.String())
 	var complaints bytes.Buffer

@@ -79,7 +79,7 @@ func main() { load.Main("wire", parseFlags, run) }
 // openFiles are a connection of the largest cells at both ends, and some.
 func (o *options) openFiles() uint64 { return uint64(4*o.many + 1000) }
 
-// run starts the servers, measures every round, prints and judges.
+// run starts the servers, measures every round, prints and evaluates.
 func run(o options) (failed bool, err error) {
 	if err := load.RaiseFileLimit(o.openFiles()); err != nil {
 		return false, err

@@ -8,7 +8,7 @@ import (
 )
 
 // paced is what the cells of the paced load are called: GetProcess at a rate of its own.
-const paced = judged + " paced"
+const paced = evaluated + " paced"
 
 const (
 	// pacedSpan is the time between two bursts of one connection. The connections' bursts are
@@ -21,17 +21,17 @@ const (
 // halfLoad is half of the requests/s that the slower of the two servers of G8 answers at full
 // depth, 0 if one of them was not measured.
 func halfLoad(all []goal.Sample, o options) float64 {
-	return min(median(all, deep(trunkline, judged, o), goal.Rate), median(all, deep(baregnet, judged, o), goal.Rate)) / 2
+	return min(median(all, deep(trunkline, evaluated, o), goal.Rate), median(all, deep(baregnet, evaluated, o), goal.Rate)) / 2
 }
 
 // pacedSteps load the two servers of G8 at the same rate.
 func (f *field) pacedSteps(rate float64) []goal.Step {
-	return []goal.Step{f.pacedStep(f.bare[f.replies[judged]], baregnet, rate), f.pacedStep(f.trunk, trunkline, rate)}
+	return []goal.Step{f.pacedStep(f.bare[f.replies[evaluated]], baregnet, rate), f.pacedStep(f.trunk, trunkline, rate)}
 }
 
 func (f *field) pacedStep(s *load.Server, name string, rate float64) goal.Step {
 	cfg := load.PacedConfig{
-		Addr: s.Addr, Tapes: kernelTapes(judged, f.o.rows, f.o.conns), Depth: f.o.depth, PerSec: rate, For: f.o.warmup + 2*f.o.window, Slice: pacedSlice,
+		Addr: s.Addr, Tapes: kernelTapes(evaluated, f.o.rows, f.o.conns), Depth: f.o.depth, PerSec: rate, For: f.o.warmup + 2*f.o.window, Slice: pacedSlice,
 		Tick: pacedSpan / time.Duration(f.o.conns), Burst: f.o.depth, Spin: f.o.spin, CPUs: f.loadCPUs,
 	}
 	return goal.One(deep(name, paced, f.o), func() (goal.Sample, error) { return pacedCell(s, cfg, f.o.warmup) })

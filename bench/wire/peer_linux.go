@@ -25,13 +25,13 @@ func (f *field) enterPeer() error {
 		return err
 	}
 	pid := load.ListenerPID(addr)
-	f.add(given, judged, func(conns, depth int) goal.Step { return f.givenStep(addr, pid, conns, depth) })
+	f.add(given, evaluated, func(conns, depth int) goal.Step { return f.givenStep(addr, pid, conns, depth) })
 	return nil
 }
 
 // fill creates the rows, unless the last one is there from a run before.
 func fill(addr string, rows int) error {
-	_, err := load.Ask(addr, "kernel", judged, load.Field{Key: "pid", Value: load.PID(rows - 1)})
+	_, err := load.Ask(addr, "kernel", evaluated, load.Field{Key: "pid", Value: load.PID(rows - 1)})
 	var refused *load.Failure
 	switch {
 	case err == nil:
@@ -45,7 +45,7 @@ func fill(addr string, rows int) error {
 // givenStep leaves no sample where that server cannot be measured, as with more connections than it
 // allows: that is its own affair and no reason to end the run. It is reported.
 func (f *field) givenStep(addr string, pid, conns, depth int) goal.Step {
-	cfg, c := f.config(addr, load.Kernel, kernelTapes(judged, f.o.rows, conns), depth), cell(given, judged, conns, depth)
+	cfg, c := f.config(addr, load.Kernel, kernelTapes(evaluated, f.o.rows, conns), depth), cell(given, evaluated, conns, depth)
 	return goal.Step{Name: c.String(), Measure: func() ([]goal.Sample, error) {
 		s, err := load.MeasureProcess(cfg, pid, f.o.warmup, f.o.window)
 		if err != nil {

@@ -14,7 +14,7 @@ func TestFill(t *testing.T) {
 	f := func(there bool, want int) {
 		t.Helper()
 		srv := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte {
-			if r.Method == judged && (!there || r.Str("pid") != load.PID(2)) {
+			if r.Method == evaluated && (!there || r.Str("pid") != load.PID(2)) {
 				return fakekernel.Failure(r.ID, "NOT_FOUND", "no such process")
 			}
 			return fakekernel.OK(r.ID)
@@ -47,7 +47,7 @@ func TestGivenStep(t *testing.T) {
 	}
 	f.o.rows = 1
 	got, err := f.givenStep(srv.Addr, 0, 1, 2).Measure()
-	if err != nil || len(got) != 1 || got[0].Cell != cell(given, judged, 1, 2) || got[0].PerSec <= 0 || got[0].CPU != 0 || len(f.missing) != 1 {
+	if err != nil || len(got) != 1 || got[0].Cell != cell(given, evaluated, 1, 2) || got[0].PerSec <= 0 || got[0].CPU != 0 || len(f.missing) != 1 {
 		t.Errorf("%+v, %v, missing %q", got, err, f.missing)
 	}
 }

@@ -16,7 +16,7 @@ func (o *options) sizes() (list [][2]int) {
 	return list
 }
 
-// measure takes all turns: most rounds for what goals are judged by, fewer for the rest of the
+// measure takes all turns: most rounds for what goals are evaluated by, fewer for the rest of the
 // grid, and then the paced load, whose rate the first ones found.
 func (f *field) measure() ([]goal.Sample, error) {
 	all, err := goal.Rounds(f.o.rounds, f.hotSteps(), os.Stderr)
@@ -38,7 +38,7 @@ func (f *field) hotSteps() (steps []goal.Step) {
 		steps = append(steps, e.step(f.o.conns, f.o.depth))
 	}
 	for _, method := range methods {
-		if method != judged {
+		if method != evaluated {
 			steps = append(steps, f.kernelStep(f.bare[f.replies[method]], baregnet, method, f.o.conns, f.o.depth),
 				f.kernelStep(f.trunk, trunkline, method, f.o.conns, f.o.depth))
 		}

@@ -7,10 +7,10 @@ import (
 )
 
 // The hot methods measured, in the order of the table.
-var methods = []string{judged, "RecordUsage", "CheckQuota", "TransitionState"}
+var methods = []string{evaluated, "RecordUsage", "CheckQuota", "TransitionState"}
 
-// judged is the method of the grid: every kernel server is asked it at every size.
-const judged = "GetProcess"
+// evaluated is the method of the grid: every kernel server is asked it at every size.
+const evaluated = "GetProcess"
 
 // kernelTapes encodes the requests of one method for every connection.
 func kernelTapes(method string, rows, conns int) []*load.Tape {
@@ -26,7 +26,7 @@ func redisTapes(rows, conns int) []*load.Tape {
 func natsTapes(conns int) (tapes []*load.Tape) {
 	const repeat = 64 // they are all alike
 	for conn := range conns {
-		tapes = append(tapes, load.NATSTape(conn, repeat, natsSubject, len(load.RowRequest(judged, 0))))
+		tapes = append(tapes, load.NATSTape(conn, repeat, natsSubject, len(load.RowRequest(evaluated, 0))))
 	}
 	return tapes
 }

@@ -34,8 +34,8 @@ type listing struct {
 	proc     mpack.Process
 }
 
-// listProcesses is kernel-ipc §4.10. On a large table it runs beside the loop, and later requests of
-// the connection wait.
+// listProcesses is kernel-ipc §4.10. On a large table it runs beside the loop, and later requests
+// of the connection wait.
 func listProcesses(t *turn) wire.Code {
 	l := &listing{svc: t.svc, s: t.s, id: bytes.Clone(t.id)}
 	if !l.read(t) {

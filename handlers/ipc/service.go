@@ -44,13 +44,15 @@ type Config struct {
 	MaxSessionBytes         int64 // of all sessions together
 	SessionRetention        time.Duration
 	UnsentBytes             int // as in link.Limits
-	// AnswerBufferBytes bounds the answers to queries that wait for callers who do not read; further
-	// ones become errors.
+	// AnswerBufferBytes bounds the answers to queries that wait for callers who do not read;
+	// further ones become errors.
 	AnswerBufferBytes        int64
 	TurnBytes, FramesPerTurn int
-	// Journaled has every change recorded in the journal that Recover brings, and replies wait for it.
+	// Journaled has every change recorded in the journal that Recover brings, and replies wait for
+	// it.
 	Journaled bool
-	// IdempotencyTTL is how long an outcome stays in the table that Keys returns. 0: idem's default.
+	// IdempotencyTTL is how long an outcome stays in the table that Keys returns. 0: idem's
+	// default.
 	IdempotencyTTL time.Duration
 	// A snapshot is taken when the journal has grown by SnapshotBytes since the last one, and by as
 	// much as that one was, or after SnapshotInterval if anything changed.

@@ -32,7 +32,8 @@ type session struct {
 // Feed implements link.Session.
 func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []byte, v link.Verdict) {
 	if s.blocked || s.cut.msg != nil || s.deferralFull() || !s.mail.room(0, int64(s.svc.cfg.UnsentBytes)) {
-		// A letter that waits has woken the owner, the journal will, or the rest of a chunk is asked for.
+		// A letter that waits has woken the owner, the journal will, or the rest of a chunk is
+		// asked for.
 		return 0, out, link.Blocked
 	}
 	out = s.appendDeferred(out)
@@ -180,9 +181,9 @@ func (st *liveStream) end() {
 	st.bus.Detach()
 }
 
-// pop appends the chunk frames of st until out has grown to room, or the stream has nothing buffered
-// (dry). Of a large one it appends the beginning, and the rest stays in s.cut, so that the bus has
-// the only copy of what a peer does not take.
+// pop appends the chunk frames of st until out has grown to room, or the stream has nothing
+// buffered (dry). Of a large one it appends the beginning, and the rest stays in s.cut, so that the
+// bus has the only copy of what a peer does not take.
 func (s *session) pop(st *liveStream, out []byte, room int) (outAfter []byte, dry bool) {
 	for len(out) < room && s.cut.msg == nil {
 		m := st.bus.Pop()

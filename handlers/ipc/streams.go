@@ -57,7 +57,8 @@ func subscribe(t *turn) wire.Code {
 // tooManyNames refuses a stream whose types do not fit subscription_name_bytes.
 const tooManyNames = "Too many names in streams; try again"
 
-// fits reports whether the stream's first chunk may be sent; else it is not opened (kernel-ipc §2.1).
+// fits reports whether the stream's first chunk may be sent; else it is not opened (kernel-ipc
+// §2.1).
 func (t *turn) fits(st *liveStream, first []byte) bool {
 	size := st.overhead() + len(first)
 	if size <= t.svc.cfg.MaxFrameBytes {
@@ -254,8 +255,8 @@ func (t *turn) describe(st *liveStream) {
 // overhead is what a chunk frame counts beside its body: the type byte and the prefix.
 func (st *liveStream) overhead() int { return 1 + len(st.prefix) }
 
-// open makes st, which is live on the bus, one of the connection's streams in place of victim, which
-// may be nil. It has no RESPONSE; its first chunk, if any, leaves before those of the bus.
+// open makes st, which is live on the bus, one of the connection's streams in place of victim,
+// which may be nil. It has no RESPONSE; its first chunk, if any, leaves before those of the bus.
 func (t *turn) open(st, victim *liveStream, first []byte) {
 	t.opened = st
 	t.s.streams = append(t.s.streams, st)

@@ -159,8 +159,8 @@ func (t *turn) recovered() {
 	t.answer(t.refuse(wire.Internal, "Internal error"))
 }
 
-// gather reads the next frames into the slots and starts fetching the table rows they need. v is the
-// reason where none is read.
+// gather reads the next frames into the slots and starts fetching the table rows they need. v is
+// the reason where none is read.
 func (t *turn) gather(in []byte) (v link.Verdict) {
 	cfg := &t.svc.cfg
 	t.next, t.filled, t.gathering = 0, 0, true
@@ -195,8 +195,8 @@ func (t *turn) gather(in []byte) (v link.Verdict) {
 	return v
 }
 
-// parseFast parses a faultless request to a known method in one pass. What is wrong with the body is
-// left in the slot. It returns nil for a frame that validate has to check.
+// parseFast parses a faultless request to a known method in one pass. What is wrong with the body
+// is left in the slot. It returns nil for a frame that validate has to check.
 func (t *turn) parseFast(sl *slot) *method {
 	if sl.typ != frame.Request {
 		return nil
@@ -270,8 +270,8 @@ func (t *turn) validate(typ frame.Type, payload []byte) wire.Code {
 	return t.call(m)
 }
 
-// call runs the method's handler. Where changes are written, the reply of a durable method waits for
-// its change, that of a reader for whatever it may have seen.
+// call runs the method's handler. Where changes are written, the reply of a durable method waits
+// for its change, that of a reader for whatever it may have seen.
 func (t *turn) call(m *method) (code wire.Code) {
 	t.row = m.index
 	t.out = mpack.AppendResponseHead(frame.Begin(t.out, frame.Response), t.id)

@@ -71,8 +71,8 @@ func (st *liveStream) named(streamID, subscriberID []byte) bool {
 	return st.kind == bus.Subscription && st.subscriberID == string(subscriberID)
 }
 
-// cancelQueries cancels the connection's pending Query calls with that request id; their answers are
-// in the mailbox then.
+// cancelQueries cancels the connection's pending Query calls with that request id; their answers
+// are in the mailbox then.
 func (t *turn) cancelQueries(id []byte) (n int) {
 	if id == nil {
 		return 0

@@ -18,12 +18,12 @@ const (
 	Told     Verdict = "told" // measured, and nothing is asked
 )
 
-// Goal is one judged line. Its members are set with Add, its verdict with Judge.
+// Goal is one evaluated line. Its members are set with Add, its verdict with Evaluate.
 type Goal struct {
 	ID       string  `json:"goal,omitempty"`
 	What     string  `json:"what"`
 	Measured float64 `json:"measured"` // the worst member; 0 without any
-	Must     float64 `json:"must"`     // 0: reported and not judged
+	Must     float64 `json:"must"`     // 0: reported and not evaluated
 	Moonshot float64 `json:"moonshot,omitempty"`
 	AtLeast  bool    `json:"at_least"` // more is better; else less is
 	Verdict  Verdict `json:"verdict"`
@@ -65,8 +65,8 @@ func (g *Goal) AddCPU(name string, v, cpu float64) {
 	g.CPU[name] = cpu
 }
 
-// Judge sets the verdict.
-func (g *Goal) Judge() {
+// Evaluate sets the verdict.
+func (g *Goal) Evaluate() {
 	switch {
 	case len(g.Members) == 0:
 		g.Verdict = None
@@ -88,10 +88,10 @@ func (g *Goal) reaches(bound float64) bool {
 	return g.Measured <= bound
 }
 
-// JudgeAll sets the verdict of every goal and returns them.
-func JudgeAll(goals ...Goal) []Goal {
+// EvaluateAll sets the verdict of every goal and returns them.
+func EvaluateAll(goals ...Goal) []Goal {
 	for i := range goals {
-		goals[i].Judge()
+		goals[i].Evaluate()
 	}
 	return goals
 }

@@ -8,13 +8,13 @@ type member struct {
 	v, cpu float64
 }
 
-func TestJudge(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	f := func(g Goal, want Verdict, measured float64, members ...member) {
 		t.Helper()
 		for _, m := range members {
 			g.AddCPU(m.name, m.v, m.cpu)
 		}
-		if g.Judge(); g.Verdict != want || g.Measured != measured || Missed([]Goal{{}, g}) != (want == Miss) {
+		if g.Evaluate(); g.Verdict != want || g.Measured != measured || Missed([]Goal{{}, g}) != (want == Miss) {
 			t.Errorf("%+v, want %s with %v", g, want, measured)
 		}
 	}
@@ -39,10 +39,10 @@ func TestJudge(t *testing.T) {
 	f(told, Told, 0.1, member{"a", 0.1, 0}, member{"b", 5, 0})
 }
 
-func TestJudgeAll(t *testing.T) {
+func TestEvaluateAll(t *testing.T) {
 	bad := Goal{Must: 2, AtLeast: true}
 	bad.Add("a", 1)
-	goals := JudgeAll(Goal{Must: 1}, bad)
+	goals := EvaluateAll(Goal{Must: 1}, bad)
 	if len(goals) != 2 || goals[0].Verdict != None || goals[1].Verdict != Miss || !Missed(goals) || Missed(goals[:1]) {
 		t.Errorf("%+v", goals)
 	}

@@ -67,12 +67,12 @@ func TestWriteJSON(t *testing.T) {
 	if err := WriteJSON(filepath.Join(name, "below"), 1); err == nil {
 		t.Error("a file was written below one that is not there")
 	}
-	judged := Goal{ID: "G1", What: "w", Must: 2, AtLeast: true}
-	judged.Add("m", 3)
+	evaluated := Goal{ID: "G1", What: "w", Must: 2, AtLeast: true}
+	evaluated.Add("m", 3)
 	report := struct {
 		Cells []Summary
 		Goals []Goal
-	}{Summarize([]Sample{{Cell: Cell{"s", "m", "", 64, 8}, CPU: 250}}), JudgeAll(judged)}
+	}{Summarize([]Sample{{Cell: Cell{"s", "m", "", 64, 8}, CPU: 250}}), EvaluateAll(evaluated)}
 	if err := WriteJSON(name, report); err != nil {
 		t.Fatal(err)
 	}

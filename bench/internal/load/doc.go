@@ -4,7 +4,7 @@
 //
 // A program is a call of Main. It stands on a Rig: a folder that goes with the run, the binary of
 // the server under test, and the processes started in it. Measure runs one load against one server
-// and returns the figures that bench/internal/goal judges; Tapes, Deal and RowEncoders make the
+// and returns the figures that bench/internal/goal evaluates; Tapes, Deal and RowEncoders make the
 // requests about a table's rows.
 //
 // One worker goroutine owns many connections through one epoll instance and allocates nothing per

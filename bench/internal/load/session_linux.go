@@ -41,7 +41,7 @@ type Config struct {
 	// are in flight: with so many connections that their set-up takes longer than the warm-up, a
 	// window would show that.
 	Full bool
-	// Refused judges an ERROR frame: tag is the request's, payload is valid during the call. An
+	// Refused evaluates an ERROR frame: tag is the request's, payload is valid during the call. An
 	// error ends the connection. Nil lets no ERROR frame pass. Workers call it concurrently.
 	Refused func(tag uint8, payload []byte) error
 }
@@ -168,8 +168,8 @@ func (s *Session) report(err error) {
 	}
 }
 
-// judge decides about an ERROR frame.
-func (s *Session) judge(tag uint8, payload []byte) error {
+// evaluate decides about an ERROR frame.
+func (s *Session) evaluate(tag uint8, payload []byte) error {
 	if s.refused != nil {
 		return s.refused(tag, payload)
 	}

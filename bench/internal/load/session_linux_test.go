@@ -142,22 +142,22 @@ func TestErrorFrames(t *testing.T) {
 	cfg := Config{Addr: srv.Addr, Tapes: tapes(2, request("Get", "p"), request("Next", "q")), Depth: 8}
 	s, _, err := runFor(t, cfg, 1<<62)
 	if err == nil || err.Error() != "NOT_FOUND: m" {
-		t.Errorf("without a judge: %v, want the error frame's text once", err)
+		t.Errorf("without a evaluate: %v, want the error frame's text once", err)
 	}
 	if s.Dropped() == 0 {
 		t.Error("requests in flight behind the error are not counted as dropped")
 	}
-	var judged atomic.Int64
+	var evaluated atomic.Int64
 	cfg.Tapes = tapes(2, request("Get", "p"), request("Next", "q"))
 	cfg.Refused = func(tag uint8, payload []byte) error {
-		judged.Add(1)
+		evaluated.Add(1)
 		if f, err := ParseFailure(payload); tag != 1 || err != nil || f.Code != "NOT_FOUND" {
 			return fmt.Errorf("tag %d, %v, %v", tag, f, err)
 		}
 		return nil
 	}
-	if _, _, err := runFor(t, cfg, 300); err != nil || judged.Load() < 100 {
-		t.Errorf("with a judge: %v after %d error frames", err, judged.Load())
+	if _, _, err := runFor(t, cfg, 300); err != nil || evaluated.Load() < 100 {
+		t.Errorf("with a evaluate: %v after %d error frames", err, evaluated.Load())
 	}
 }
 

@@ -178,7 +178,7 @@ func (w *worker) fail(c *conn, err error) {
 	unix.Close(c.fd)
 }
 
-// splitKernel counts the unary replies in b and passes every ERROR frame to the session's judge.
+// splitKernel counts the unary replies in b and passes every ERROR frame to the session's evaluate.
 func splitKernel(w *worker, c *conn, b []byte) (used, replies int, err error) {
 	for {
 		typ, payload, size, ok, err := ParseFrame(b[used:])
@@ -192,7 +192,7 @@ func splitKernel(w *worker, c *conn, b []byte) (used, replies int, err error) {
 			replies++
 		case Error:
 			replies++
-			if err := w.s.judge(c.tape.answered(1), payload); err != nil {
+			if err := w.s.evaluate(c.tape.answered(1), payload); err != nil {
 				return used, replies, err
 			}
 		case Chunk, streamEnd:

@@ -5,7 +5,7 @@
 //
 // trunkline's scan checks the whole line (grammar, UTF-8, depth, duplicates) in the same pass. Of
 // the others fastjson checks the grammar but not the UTF-8; sonic's searcher goes through the line
-// once per member and judges nothing behind what it found, so sonic-valid-searcher checks the line
+// once per member and evaluates nothing behind what it found, so sonic-valid-searcher checks the line
 // before. Besides the wall time each row has cpu-ns/op, the processor time of the thread: compare
 // that on a machine that does other work.
 package jsonscan

@@ -18,7 +18,8 @@ import (
 	"trunkline/handlers/ipc"
 )
 
-// Config are the settings tests change. Zero fields take the defaults of kernel-ipc §6 and envelope §6.
+// Config are the settings tests change. Zero fields take the defaults of kernel-ipc §6 and envelope
+// §6.
 type Config struct {
 	MaxFrameBytes           int
 	MaxConnections          int

@@ -13,7 +13,7 @@ import (
 // what was measured.
 type aim struct{ id, what string }
 
-// allocationsAim is judged by the questions, unlike the others, which the commands judge.
+// allocationsAim is evaluated by the questions, unlike the others, which the commands evaluate.
 const allocationsAim = "G6"
 
 // aims are all goals, in order.

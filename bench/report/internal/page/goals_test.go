@@ -22,14 +22,14 @@ func rowOf(t *testing.T, set *figures.Set, id string) string {
 	return strings.Join(rows, "\n")
 }
 
-func judgedBy(goals ...goal.Goal) *figures.Set {
-	return &figures.Set{Runs: map[string]*figures.Run{"peers": {Goals: goal.JudgeAll(goals...)}}}
+func evaluatedBy(goals ...goal.Goal) *figures.Set {
+	return &figures.Set{Runs: map[string]*figures.Run{"peers": {Goals: goal.EvaluateAll(goals...)}}}
 }
 
 func TestGoalRows(t *testing.T) {
 	f := func(id, want string, goals ...goal.Goal) {
 		t.Helper()
-		if got := rowOf(t, judgedBy(goals...), id); !strings.HasSuffix(got, want) {
+		if got := rowOf(t, evaluatedBy(goals...), id); !strings.HasSuffix(got, want) {
 			t.Errorf("%s, want it to end with %s", got, want)
 		}
 	}
@@ -61,7 +61,7 @@ func TestGoalOfTwoParts(t *testing.T) {
 	a, b := goal.Goal{ID: "G10", What: "bytes per row", Must: 400}, goal.Goal{ID: "G10", What: "bytes per connection", Must: 4096}
 	a.Add("x", 442)
 	b.Add("x", 2000)
-	got := rowOf(t, judgedBy(a, b), "G10")
+	got := rowOf(t, evaluatedBy(a, b), "G10")
 	if want := "| G10 | bytes per row | ≤ 400 | **442** (x) | **missed** |\n| G10 | bytes per connection | ≤ 4,096 | **2,000** (x) | holds |"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
@@ -83,7 +83,7 @@ func benchmark(name string, allocs float64) figures.Benchmark {
 	return figures.Benchmark{Name: name, Now: &figures.Side{Allocs: allocs}}
 }
 
-// TestAllocations: the goal of the hot methods is judged by what their benchmarks counted.
+// TestAllocations: the goal of the hot methods is evaluated by what their benchmarks counted.
 func TestAllocations(t *testing.T) {
 	f := func(want string, all ...figures.Benchmark) {
 		t.Helper()

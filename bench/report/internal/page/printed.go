@@ -18,7 +18,7 @@ func (b *builder) printed(name string) string {
 		parts = append(parts, origin(o, name, run), fence(o.Text))
 	}
 	if len(outputs) == 0 {
-		parts = append(parts, origin(figures.Output{}, name, run), cells(run), judged(run.Goals))
+		parts = append(parts, origin(figures.Output{}, name, run), cells(run), evaluated(run.Goals))
 	}
 	return strings.Join(parts, "\n\n")
 }
@@ -53,8 +53,8 @@ func cells(run *figures.Run) string {
 	return fence(strings.Trim(out.String(), "\n"))
 }
 
-// judged is a table of goals that have no number on the page's list.
-func judged(goals []goal.Goal) string {
+// evaluated is a table of goals that have no number on the page's list.
+func evaluated(goals []goal.Goal) string {
 	if len(goals) == 0 {
 		return ""
 	}

@@ -12,7 +12,7 @@ func TestPrinted(t *testing.T) {
 	run := &figures.Run{
 		Machine: figures.Machine{Date: "2026-01-02", Revision: "12ab"},
 		Cells:   []goal.Summary{summary("always", "set", 64, 1, 10_400)},
-		Goals:   goal.JudgeAll(goal.Goal{What: "always / memory", Must: 0.6, AtLeast: true, Measured: 0.77, Members: map[string]float64{"set": 0.77}}),
+		Goals:   goal.EvaluateAll(goal.Goal{What: "always / memory", Must: 0.6, AtLeast: true, Measured: 0.77, Members: map[string]float64{"set": 0.77}}),
 	}
 	f := func(set *figures.Set, want ...string) {
 		t.Helper()

@@ -96,7 +96,7 @@ func baseline(q *figures.Questions) string {
 // short is a revision as people write it.
 func short(revision string) string { return revision[:min(len(revision), 12)] }
 
-// allocations judges the allocations of the hot methods. The bound is 0, which a goal cannot keep
+// allocations evaluates the allocations of the hot methods. The bound is 0, which a goal cannot keep
 // apart from none.
 func (b *builder) allocations() goal.Goal {
 	g := goal.Goal{ID: allocationsAim, Verdict: goal.None}

@@ -16,7 +16,7 @@ func TestRefusals(t *testing.T) {
 	var r refusals
 	f := func(tag uint8, code string, errs, nothing uint64) {
 		t.Helper()
-		if err := r.judge(tag, failure(code)); err != nil {
+		if err := r.evaluate(tag, failure(code)); err != nil {
 			t.Fatal(err)
 		}
 		if e, n := r.errors.Load(), r.nothingRunnable.Load(); e != errs || n != nothing {
@@ -26,7 +26,7 @@ func TestRefusals(t *testing.T) {
 	f(tagNextRunnable, "NOT_FOUND", 0, 1)
 	f(tagOther, "NOT_FOUND", 1, 1)
 	f(tagNextRunnable, "RESOURCE_EXHAUSTED", 2, 1)
-	if err := r.judge(tagOther, []byte{0xc1}); err == nil {
+	if err := r.evaluate(tagOther, []byte{0xc1}); err == nil {
 		t.Error("takes a payload that is not MessagePack")
 	}
 	if got, want := r.String(), "map[NOT_FOUND:1 RESOURCE_EXHAUSTED:1], first: NOT_FOUND: m"; got != want {
@@ -41,8 +41,8 @@ func TestGrowth(t *testing.T) {
 		for i := 0; i < len(pairs); i += 2 {
 			readings = append(readings, reading{time.Duration(pairs[i]) * time.Second, pairs[i+1]})
 		}
-		if got, judged := growth(readings); got != want || judged != ok {
-			t.Errorf("growth(%v) = %v, %v, want %v, %v", pairs, got, judged, want, ok)
+		if got, evaluated := growth(readings); got != want || evaluated != ok {
+			t.Errorf("growth(%v) = %v, %v, want %v, %v", pairs, got, evaluated, want, ok)
 		}
 	}
 	f(0, false)
@@ -63,7 +63,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	f("", func(*outcome) {})
-	f("1 error replies", func(o *outcome) { o.refused.judge(tagOther, failure("INTERNAL")) })
+	f("1 error replies", func(o *outcome) { o.refused.evaluate(tagOther, failure("INTERNAL")) })
 	f("2 requests without a reply", func(o *outcome) { o.dropped = 2 })
 	f("the load failed: boom", func(o *outcome) { o.loadErr = errors.New("boom") })
 	f("no reply at all", func(o *outcome) { o.requests = 0 })

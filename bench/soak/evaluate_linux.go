@@ -19,8 +19,8 @@ type refusals struct {
 	first string            // the first error's text
 }
 
-// judge never ends a connection: a soak counts everything that goes wrong.
-func (r *refusals) judge(tag uint8, payload []byte) error {
+// evaluate never ends a connection: a soak counts everything that goes wrong.
+func (r *refusals) evaluate(tag uint8, payload []byte) error {
 	f, err := load.ParseFailure(payload)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func growth(readings []reading) (part float64, ok bool) {
 	return float64(highest-base) / float64(base), true
 }
 
-// outcome is everything a soak is judged by.
+// outcome is everything a soak is evaluated by.
 type outcome struct {
 	requests, dropped uint64
 	refused           *refusals

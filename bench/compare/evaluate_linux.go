@@ -33,10 +33,10 @@ const (
 	gone   verdict = "gone"
 )
 
-// judge compares all benchmarks. The first look only reports which of them seem to have moved;
+// evaluate compares all benchmarks. The first look only reports which of them seem to have moved;
 // whether one did is decided by rounds that are taken afterwards for that, so that being picked for
 // a chance deviation does not count.
-func (c *comparison) judge(ctx context.Context) (list []*entry, err error) {
+func (c *comparison) evaluate(ctx context.Context) (list []*entry, err error) {
 	for _, k := range c.now.seen.order {
 		list = append(list, c.entryOf(k))
 	}

@@ -145,11 +145,11 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	f := func(err error, lost, alive bool, faults int) {
 		t.Helper()
 		g := testGame()
-		if gotLost, gotAlive := g.judge(err, "it"); gotLost != lost || gotAlive != alive || len(g.faults) != faults {
+		if gotLost, gotAlive := g.evaluate(err, "it"); gotLost != lost || gotAlive != alive || len(g.faults) != faults {
 			t.Errorf("%v: lost %v, alive %v, %q", err, gotLost, gotAlive, g.faults)
 		}
 	}

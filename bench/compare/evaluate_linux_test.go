@@ -48,7 +48,7 @@ func (m *machine) ratios(speed float64) func(n int) ([]float64, error) {
 	}
 }
 
-// rehearse is a run over benchmarks of the given speeds, as judge does it with real ones.
+// rehearse is a run over benchmarks of the given speeds, as evaluate does it with real ones.
 func (m *machine) rehearse(t *testing.T, speeds []float64) (verdicts []verdict) {
 	t.Helper()
 	verdicts = slices.Repeat([]verdict{same}, len(speeds))
@@ -69,9 +69,9 @@ func (m *machine) rehearse(t *testing.T, speeds []float64) (verdicts []verdict) 
 	return verdicts
 }
 
-// TestJudgement: in many made-up runs of 60 benchmarks, of which the first is 10 % slower and the
+// TestEvaluation: in many made-up runs of 60 benchmarks, of which the first is 10 % slower and the
 // second 10 % faster, both are found and nothing else is.
-func TestJudgement(t *testing.T) {
+func TestEvaluation(t *testing.T) {
 	const runs, benchmarks = 40, 60
 	f := func(noise float64) {
 		t.Helper()

@@ -24,7 +24,7 @@ func verdicts(r *report) string {
 	return strings.Join(all, ", ")
 }
 
-func TestRowsAreJudged(t *testing.T) {
+func TestRowsAreEvaluated(t *testing.T) {
 	f := func(want string, memory float64, samples ...goal.Sample) {
 		t.Helper()
 		r := newReport(options{})
@@ -46,7 +46,7 @@ func TestRowsAreJudged(t *testing.T) {
 	f("G5 MISS, G10 pass", 300, one...)
 }
 
-func TestSmallTablesAreNotJudgedForMemory(t *testing.T) {
+func TestSmallTablesAreNotEvaluatedForMemory(t *testing.T) {
 	r := newReport(options{})
 	r.rows([]*filled{{rows: 10_000, memory: 900}, {rows: 100_000, memory: 300}}, nil)
 	if g := r.Goals[1]; g.Measured != 300 || len(g.Members) != 1 {
@@ -54,7 +54,7 @@ func TestSmallTablesAreNotJudgedForMemory(t *testing.T) {
 	}
 }
 
-func TestIdleConnectionsAreJudged(t *testing.T) {
+func TestIdleConnectionsAreEvaluated(t *testing.T) {
 	f := func(want string, measured float64, each ...[]float64) {
 		t.Helper()
 		r := newReport(options{})
@@ -87,7 +87,7 @@ func TestMedianOfACell(t *testing.T) {
 	}
 }
 
-func TestCollectionsAreJudged(t *testing.T) {
+func TestCollectionsAreEvaluated(t *testing.T) {
 	f := func(want string, all ...collected) {
 		t.Helper()
 		r := newReport(options{})
@@ -104,7 +104,7 @@ func TestCollectionsAreJudged(t *testing.T) {
 	f("G7 MISS, G7 moonshot", collected{name: "mixed", pause: 0.1, share: 0.004}, collected{name: "hot, forced", pause: 2, share: 0.5})
 }
 
-func TestFanoutIsJudged(t *testing.T) {
+func TestFanoutIsEvaluated(t *testing.T) {
 	f := func(want goal.Verdict, sizes []int, cpu float64) {
 		t.Helper()
 		var samples []goal.Sample
@@ -178,7 +178,7 @@ func TestReportIsPrinted(t *testing.T) {
 	r.Tables = append(r.Tables, grid{Title: "A table", Head: []string{"a", "b"}, Rows: [][]string{{"1", "2"}}})
 	g := goal.Goal{ID: "G5", What: "growth", Must: 2, Moonshot: 1.5}
 	g.Add("get", 1.6)
-	r.judge(g)
+	r.evaluate(g)
 	var out strings.Builder
 	r.print(&out)
 	text := strings.Join(strings.Fields(out.String()), " ")
