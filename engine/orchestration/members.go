@@ -107,21 +107,10 @@ func (c *configParser) exceeds(at place, member string, limit int, units string)
 	c.misfit(at, member, "exceeds "+strconv.Itoa(limit)+" "+units)
 }
 
-// kindOf is the kind of the value raw, determined for lists and maps without looking for their end.
-func kindOf(raw []byte) mpack.Kind {
-	switch {
-	case !isContainer(raw):
-		return mpack.ReadValue(raw).Kind
-	case isMap(raw[0]):
-		return mpack.Map
-	}
-	return mpack.Array
-}
-
 // object takes the map raw apart. Unknown keys are ignored; of a repeated key the last one counts.
 func (c *configParser) object(at place, raw []byte, keys []string) object {
 	o := object{at: at, keys: keys}
-	if kindOf(raw) != mpack.Map {
+	if mpack.KindOf(raw) != mpack.Map {
 		c.misfit(at, "", "must be an object")
 		return o
 	}
@@ -132,7 +121,7 @@ func (c *configParser) object(at place, raw []byte, keys []string) object {
 		}
 		for k, name := range keys {
 			if name == string(key) {
-				if o.raw[k] = value; kindOf(value) == mpack.Nil {
+				if o.raw[k] = value; mpack.KindOf(value) == mpack.Nil {
 					o.raw[k] = nil
 				}
 			}
@@ -179,7 +168,7 @@ func (c *configParser) list(o *object, k, room, limit int, units string) mpack.L
 	if o.raw[k] == nil {
 		return mpack.List{}
 	}
-	if kindOf(o.raw[k]) != mpack.Array {
+	if mpack.KindOf(o.raw[k]) != mpack.Array {
 		c.misfit(o.at, o.keys[k], "must be an array")
 		return mpack.List{}
 	}

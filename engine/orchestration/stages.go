@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"trunkline/codec/mpack"
 )
 
 // draft is a stage as listed whose targets are not resolved yet.
@@ -173,10 +175,11 @@ func (c *configParser) condition(o *object, s *Stage, name []byte) int32 {
 
 // value makes the value of a rule known to the pipeline; an absent one is nil.
 func (c *configParser) value(o *object) valueID {
-	if o.raw[ruleValue] == nil {
-		return nilID
+	raw := o.raw[ruleValue]
+	if raw == nil {
+		raw = mpack.AppendNil(nil)
 	}
-	id := c.p.values.add(o.raw[ruleValue], MaxRuleMembers)
+	id := c.p.values.add(raw, MaxRuleMembers)
 	if id == unknownID {
 		c.exceeds(o.at, ruleKeys[ruleValue], MaxRuleMembers, "list elements and map pairs in all rules")
 	}

@@ -14,39 +14,30 @@ import (
 // are equal by deep JSON equality (envelope §3.9, D34).
 type valueID int32
 
-// The ids that every valueSet has.
-const (
-	unknownID valueID = iota - 1 // a value no rule has
-	nilID
-	falseID
-	trueID
-	firstID
-)
+// unknownID is the id of a value that no rule has.
+const unknownID valueID = 0
 
 // valueSet gives ids to the values of a pipeline's rules, from the leaves up: a list is known by
 // the ids of its elements, a map by those of its keys and values in an order of its own. To compare
 // an output's value with all rules is then to look up its id: exact, once per value however many
-// rules there are, and never comparing the same bytes twice. The zero value knows nil, false and
-// true.
+// rules there are, and never comparing the same bytes twice. The zero value is empty.
 type valueSet struct {
-	numbers map[number]valueID
-	strings map[string]valueID // map keys too
-	// The lists and maps, by kind and the ids of their members.
-	lists, maps map[string]valueID
-
-	n       valueID // ids given behind trueID
-	members int     // elements and pairs of all lists and maps added, at any depth
-	longest int     // number of elements of the longest list added
-	size    int64   // estimate of the bytes kept
+	ids     map[valueKey]valueID
+	members int   // elements and pairs of all lists and maps added, at any depth
+	size    int64 // estimate of the bytes kept
 }
 
-// number is a number by its mathematical value: an integral one in the range of int64 or uint64 is
-// Int or BigUint with its bits, wherever it came as a float; any other is Float with the bits of a
-// float64.
-type number struct {
+// valueKey is what a value is known by: bits of a number or bool, text of a string, and of a list
+// or map the ids of its members. An integral number in the range of int64 or uint64 is Int or
+// BigUint, wherever it came as a float.
+type valueKey struct {
 	kind mpack.Kind
 	bits int64
+	text string
 }
+
+// valueWeight estimates the bytes that a value takes beside its text.
+const valueWeight = 64
 
 // isContainer reports whether raw encodes a list or map.
 func isContainer(raw []byte) bool {
@@ -60,9 +51,6 @@ func isMap(first byte) bool { return first <= 0x8f || first >= 0xde }
 // allocates for lists and maps only; what it holds meanwhile is bounded by what the rules hold, and
 // its time is linear in raw.
 func (s *valueSet) find(raw []byte) valueID {
-	if !isContainer(raw) {
-		return s.scalar(raw)
-	}
 	w := valueWalk{set: s}
 	id, _ := w.value(raw, 0)
 	return id
@@ -78,71 +66,8 @@ func (s *valueSet) add(raw []byte, limit int) valueID {
 	return unknownID
 }
 
-// scalar returns the id of a value that is no list and no map.
-func (s *valueSet) scalar(raw []byte) valueID {
-	v := mpack.ReadValue(raw)
-	switch v.Kind {
-	case mpack.Nil:
-		return nilID
-	case mpack.Bool:
-		return falseID + valueID(v.Int)
-	case mpack.Str:
-		return known(s.strings[string(v.Data)])
-	case mpack.Int, mpack.BigUint, mpack.Float:
-		return known(s.numbers[numberOf(raw, v)])
-	}
-	return unknownID
-}
-
-// known turns what a map has for a missing key into unknownID: no key of a map here has nilID.
-func known(id valueID) valueID {
-	if id == nilID {
-		return unknownID
-	}
-	return id
-}
-
-// addScalar is scalar that gives an id to what has none.
-func (s *valueSet) addScalar(raw []byte) valueID {
-	if id := s.scalar(raw); id != unknownID {
-		return id
-	}
-	v := mpack.ReadValue(raw)
-	switch v.Kind {
-	case mpack.Str:
-		return s.addText(&s.strings, v.Data)
-	case mpack.Int, mpack.BigUint, mpack.Float:
-		if s.numbers == nil {
-			s.numbers = make(map[number]valueID)
-		}
-		id := s.nextID(0)
-		s.numbers[numberOf(raw, v)] = id
-		return id
-	}
-	return unknownID
-}
-
-// addText gives an id to text, copied, in one of the maps keyed by bytes.
-func (s *valueSet) addText(to *map[string]valueID, text []byte) valueID {
-	if *to == nil {
-		*to = make(map[string]valueID)
-	}
-	id := s.nextID(len(text))
-	(*to)[string(text)] = id
-	return id
-}
-
-func (s *valueSet) nextID(text int) valueID {
-	s.size += mapWeight + int64(text)
-	s.n++
-	return firstID + s.n - 1
-}
-
-// numberOf returns the number whose encoding is raw and whose reading is v.
-func numberOf(raw []byte, v mpack.Value) number {
-	if v.Kind != mpack.Float {
-		return number{v.Kind, v.Int}
-	}
+// numberOf returns the kind and bits of the float whose encoding is raw.
+func numberOf(raw []byte) (mpack.Kind, int64) {
 	var f float64
 	if raw[0] == 0xca {
 		f = float64(math.Float32frombits(binary.BigEndian.Uint32(raw[1:])))
@@ -152,11 +77,11 @@ func numberOf(raw []byte, v mpack.Value) number {
 	// The ends of the ranges are powers of two, so these comparisons and conversions are exact.
 	switch {
 	case f != math.Trunc(f) || f < -1<<63 || f >= 1<<64:
-		return number{mpack.Float, int64(math.Float64bits(f))}
+		return mpack.Float, int64(math.Float64bits(f))
 	case f >= 1<<63:
-		return number{mpack.BigUint, int64(uint64(f))}
+		return mpack.BigUint, int64(uint64(f))
 	}
-	return number{mpack.Int, int64(f)}
+	return mpack.Int, int64(f)
 }
 
 // valueWalk finds the id of one value in a single pass over its bytes. Every byte is looked at
@@ -231,14 +156,12 @@ func (w *valueWalk) mayKnow(n int, mapping bool) bool {
 	case w.depth == wire.MaxMsgpackDepth:
 		return false
 	case !w.adding:
-		return mapping || n <= s.longest
+		return mapping || n <= s.members
 	case n > w.limit-s.members:
 		w.full = true
 		return false
 	}
-	if s.members += n; !mapping {
-		s.longest = max(s.longest, n)
-	}
+	s.members += n
 	return true
 }
 
@@ -251,18 +174,23 @@ func (w *valueWalk) skip(from, left int, b []byte, at int) (id valueID, next int
 	return unknownID, at
 }
 
+// scalar returns the id of a value that is no list and no map.
 func (w *valueWalk) scalar(raw []byte) valueID {
-	if w.adding {
-		return w.set.addScalar(raw)
+	v := mpack.ReadValue(raw)
+	switch v.Kind {
+	case mpack.Float:
+		v.Kind, v.Int = numberOf(raw)
+	case mpack.Absent, mpack.Array, mpack.Map:
+		return unknownID
 	}
-	return w.set.scalar(raw)
+	return w.id(v.Kind, v.Int, v.Data)
 }
 
 // container returns the id of the list or map whose members are items[from:].
 func (w *valueWalk) container(from int, mapping bool) valueID {
-	in := &w.set.lists
+	kind := mpack.Array
 	if mapping {
-		in = &w.set.maps
+		kind = mpack.Map
 		w.items = lastOfKeys(w.items, from)
 	}
 	w.key = w.key[:0]
@@ -270,14 +198,23 @@ func (w *valueWalk) container(from int, mapping bool) valueID {
 		if it.value == unknownID {
 			return unknownID
 		}
-		if mapping {
-			w.key = binary.LittleEndian.AppendUint32(w.key, uint32(it.key))
-		}
+		w.key = binary.LittleEndian.AppendUint32(w.key, uint32(it.key))
 		w.key = binary.LittleEndian.AppendUint32(w.key, uint32(it.value))
 	}
-	id := known((*in)[string(w.key)])
+	return w.id(kind, 0, w.key)
+}
+
+// id looks a value up by what it is known by; while adding, a new one gets an id.
+func (w *valueWalk) id(kind mpack.Kind, bits int64, text []byte) valueID {
+	s := w.set
+	id := s.ids[valueKey{kind, bits, string(text)}]
 	if id == unknownID && w.adding {
-		id = w.set.addText(in, w.key)
+		if s.ids == nil {
+			s.ids = make(map[valueKey]valueID)
+		}
+		id = valueID(len(s.ids) + 1)
+		s.ids[valueKey{kind, bits, string(text)}] = id
+		s.size += valueWeight + int64(len(text))
 	}
 	return id
 }
@@ -292,12 +229,8 @@ func header(b []byte, i int) (n, content int) {
 		content = i + 5
 	}
 	content = min(content, len(b)) // a head that is cut off, where the bytes were not checked
-	if isMap(b[i]) {
-		m := mpack.OpenMap(b[i:])
-		return m.Len(), content
-	}
-	l := mpack.OpenList(b[i:])
-	return l.Len(), content
+	list, m := mpack.OpenList(b[i:]), mpack.OpenMap(b[i:])
+	return list.Len() + m.Len(), content
 }
 
 // lastOfKeys sorts items[from:] by key and keeps the last one of each.
