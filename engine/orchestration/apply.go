@@ -110,23 +110,18 @@ func (o *Engine) applySession(c *Call, ch *Change, index uint64) (*session, erro
 	if refusal != "" {
 		return nil, notApplicable(ch, refusal)
 	}
-	if ch.To < 0 || ch.To >= p.stageCount() {
+	if ch.To < 0 || ch.To >= len(p.stages) {
 		return nil, notApplicable(ch, "no such stage")
 	}
 	if problem := c.env.Reopen(envelope.MsgPack, ch.Envelope); problem != nil {
 		return nil, notApplicable(ch, problem.Message())
 	}
-	s := &session{p: p, pid: bytes.Clone(ch.PID), seq: ch.Seq, edges: make([]int64, p.edgeCount())}
+	s := newSession(p, ch.PID, ch.Seq, nil)
 	if o.journals() {
 		s.source = bytes.Clone(ch.Pipeline)
 	}
 	s.stage.Store(int32(ch.To))
-	c.output = p.appendStageOrder(c.output[:0])
-	s.orderBytes = len(c.output)
-	s.envelopeID = bytes.Clone(c.env.Text(envelope.EnvelopeID))
-	s.read(&c.env)
-	s.reasonBytes = len(s.reason)
-	s.hold(ch.Envelope)
+	s.adopt(&c.env, ch.Envelope)
 	s.life.Store(alive)
 	s.last.Store(index)
 	old, outcome := o.sessions.Put(s.pid, s, s.size(cap(s.env)), s.class(), ch.At.Mono, table.Policy{})
@@ -167,7 +162,7 @@ func (o *Engine) applyAnswer(c *Call, ch *Change, index uint64) {
 // applyReport takes a report that was decided before: where it led, and whether that was the end,
 // stands in the change.
 func (o *Engine) applyReport(c *Call, s *session, ch *Change) error {
-	if ch.To < 0 || ch.To >= s.p.stageCount() || ch.Edge >= len(s.edges) {
+	if ch.To < 0 || ch.To >= len(s.p.stages) || ch.Edge >= len(s.edges) {
 		return notApplicable(ch, "no such stage or edge")
 	}
 	if c.env.Reopen(envelope.MsgPack, s.env) != nil {

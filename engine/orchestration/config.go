@@ -40,11 +40,12 @@ type Pipeline struct {
 	// The bounds a session takes over into its envelope; 0 means already exhausted.
 	MaxIterations, MaxLLMCalls, MaxAgentHops int64
 
-	stages []Stage
+	stages []Stage // at least one, in the order of execution
 	byName map[string]int32
 	edges  []edge   // by from, then to
 	values valueSet // of all rules
 	texts  int64    // bytes of the names and conditions kept
+	order  int      // bytes of appendStageOrder
 	arrows bool     // a stage has an arrow in its name
 }
 
@@ -60,12 +61,6 @@ type Stage struct {
 	conditions             []condition
 	byCondition            map[string]int32 // nil while the conditions are few enough to look at each
 }
-
-// stageCount returns how many stages there are: at least one.
-func (p *Pipeline) stageCount() int { return len(p.stages) }
-
-// stage returns the i-th stage in the order of execution. It is not to be changed.
-func (p *Pipeline) stage(i int) *Stage { return &p.stages[i] }
 
 // find returns the index of the stage called name, -1 if there is none. It does not allocate.
 func (p *Pipeline) find(name []byte) int {
@@ -124,5 +119,6 @@ func ParsePipeline(raw []byte) (p *Pipeline, refusal string) {
 	if c.fault != "" {
 		return nil, c.fault
 	}
+	c.p.order = len(c.p.appendStageOrder(nil))
 	return c.p, ""
 }

@@ -215,8 +215,8 @@ type shape struct {
 }
 
 func shapeOf(p *Pipeline) (s shape) {
-	for i := range p.stageCount() {
-		s.Stages, s.Agents = append(s.Stages, p.stage(i).Name), append(s.Agents, p.stage(i).Agent)
+	for i := range len(p.stages) {
+		s.Stages, s.Agents = append(s.Stages, p.stages[i].Name), append(s.Agents, p.stages[i].Agent)
 	}
 	s.Iterations, s.LLM, s.A = p.MaxIterations, p.MaxLLMCalls, p.MaxAgentHops
 	return s
@@ -322,14 +322,14 @@ func TestDamage(t *testing.T) {
 func checkPipeline(t testing.TB, p *Pipeline) {
 	t.Helper()
 	edges := 0
-	for i := range p.stageCount() {
+	for i := range len(p.stages) {
 		for _, success := range []bool{true, false} {
 			to := p.Next(i, success, nil)
-			if to < end || to >= p.stageCount() {
-				t.Fatalf("stage %d leads to %d of %d", i, to, p.stageCount())
+			if to < end || to >= len(p.stages) {
+				t.Fatalf("stage %d leads to %d of %d", i, to, len(p.stages))
 			}
-			if index, _, _ := p.edge(i, max(to, 0)); to != end && (index < 0 || index >= p.edgeCount()) {
-				t.Fatalf("the edge from %d to %d has index %d of %d", i, to, index, p.edgeCount())
+			if index, _, _ := p.edge(i, max(to, 0)); to != end && (index < 0 || index >= len(p.edges)) {
+				t.Fatalf("the edge from %d to %d has index %d of %d", i, to, index, len(p.edges))
 			}
 		}
 		for k := range p.stages[i].rules {
@@ -337,12 +337,12 @@ func checkPipeline(t testing.TB, p *Pipeline) {
 				t.Fatalf("no edge for rule %d of stage %d", k, i)
 			}
 		}
-		if got := p.find([]byte(p.stage(i).Name)); got != i {
+		if got := p.find([]byte(p.stages[i].Name)); got != i {
 			t.Fatalf("stage %d is found at %d", i, got)
 		}
 	}
-	for i := range p.edgeCount() {
-		from, to := p.edgeAt(i)
+	for i := range len(p.edges) {
+		from, to := int(p.edges[i].from), int(p.edges[i].to)
 		if index, limit, limited := p.edge(from, to); index != i || limited != (p.edges[i].max >= 0) || limit < 0 {
 			t.Fatalf("edge %d is %d, limit %d %v", i, index, limit, limited)
 		}

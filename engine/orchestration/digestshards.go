@@ -5,7 +5,6 @@ import (
 
 	"trunkline/codec/wire"
 	"trunkline/engine/store"
-	"trunkline/engine/table"
 )
 
 // DigestShards is into how many parts ShardDigests divides what is held: by a hash of the names
@@ -20,13 +19,7 @@ const DigestShards = 16
 // nil.
 func (o *Engine) ShardDigests(c *Call, stop func() bool) []uint64 {
 	d := shardDigests{sums: make([]uint64, DigestShards), table: crc64.MakeTable(crc64.ECMA)}
-	type entry struct {
-		id string
-		v  *stored
-	}
-	var list []entry
-	o.envelopes.Walk(func(e *table.Entry[stored]) { list = append(list, entry{e.Key(), e.Value()}) })
-	for _, e := range list {
+	for _, e := range o.listEnvelopes() {
 		if stop != nil && stop() {
 			return nil
 		}
@@ -34,9 +27,7 @@ func (o *Engine) ShardDigests(c *Call, stop func() bool) []uint64 {
 			d.add('e', []byte(e.id), e.v.encoded)
 		}
 	}
-	var pids [][]byte
-	o.sessions.Walk(func(e *table.Entry[session]) { pids = append(pids, []byte(e.Key())) })
-	for _, pid := range pids {
+	for _, pid := range o.listSessions() {
 		if stop != nil && stop() {
 			return nil
 		}

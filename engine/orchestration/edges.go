@@ -55,10 +55,6 @@ func (p *Pipeline) edgeIndex(from, to int) int {
 	return int(s.edgesFrom) + i
 }
 
-// edgeCount returns how many edges the routing can take: the length of a session's slice of
-// counters.
-func (p *Pipeline) edgeCount() int { return len(p.edges) }
-
 // edge returns the index of the edge between two stages, -1 if no routing takes it, and its limit:
 // the number of times it may be taken, 0 for never. It does not allocate.
 func (p *Pipeline) edge(from, to int) (index int, limit int64, limited bool) {
@@ -68,8 +64,8 @@ func (p *Pipeline) edge(from, to int) (index int, limit int64, limited bool) {
 	return index, int64(p.edges[index].max), true
 }
 
-// edgeAt returns the stages of the edge with that index; indexes go by the from stage, then by the
-// to stage.
-func (p *Pipeline) edgeAt(index int) (from, to int) {
-	return int(p.edges[index].from), int(p.edges[index].to)
+// ends returns the names of the stages of the edge with that index.
+func (p *Pipeline) ends(index int) (from, to string) {
+	e := &p.edges[index]
+	return p.stages[e.from].Name, p.stages[e.to].Name
 }

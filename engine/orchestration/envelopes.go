@@ -41,11 +41,8 @@ type CreateArgs struct {
 // CreateEnvelope stores a new nested envelope and appends it to out (envelope §4.5). On a refusal
 // out is returned as it came, and so it is for all methods.
 func (o *Engine) CreateEnvelope(c *Call, a *CreateArgs, out []byte) ([]byte, wire.Code) {
-	for it := mpack.OpenList(a.StageOrder); ; {
-		raw, ok := it.Next()
-		if !ok {
-			break
-		}
+	it := mpack.OpenList(a.StageOrder)
+	for raw, ok := it.Next(); ok; raw, ok = it.Next() {
 		if v := mpack.ReadValue(raw); v.Kind != mpack.Str || len(v.Data) == 0 {
 			return out, c.invalid("stage_order must be an array of strings")
 		}
@@ -70,15 +67,11 @@ func (a *CreateArgs) appendDraft(dst []byte) []byte {
 		name  string
 		value []byte
 	}{{"request_id", a.RequestID}, {"user_id", a.UserID}, {"session_id", a.SessionID}}
-	given := 1
+	head := len(dst)
+	dst = mpack.AppendStr(mpack.AppendStr(mpack.AppendMap(dst, 1), "envelope_id"), "new")
 	for _, id := range ids {
 		if len(id.value) > 0 {
-			given++
-		}
-	}
-	dst = mpack.AppendStr(mpack.AppendStr(mpack.AppendMap(dst, given), "envelope_id"), "new")
-	for _, id := range ids {
-		if len(id.value) > 0 {
+			dst[head]++ // the number of members is in its lower half
 			dst = mpack.AppendStr(mpack.AppendStr(dst, id.name), id.value)
 		}
 	}

@@ -49,9 +49,9 @@ func checkConfig(t *testing.T, raw []byte) {
 	if again == nil || !bytes.Equal(p.appendStageOrder(nil), again.appendStageOrder(nil)) || p.bytes() != again.bytes() {
 		t.Fatal("parsed again, it is another pipeline")
 	}
-	for i := range p.stageCount() {
-		if a, b := p.Next(i, true, raw), again.Next(i, true, raw); a != b || a < end || a >= p.stageCount() {
-			t.Fatalf("stage %d leads to %d and to %d of %d", i, a, b, p.stageCount())
+	for i := range len(p.stages) {
+		if a, b := p.Next(i, true, raw), again.Next(i, true, raw); a != b || a < end || a >= len(p.stages) {
+			t.Fatalf("stage %d leads to %d and to %d of %d", i, a, b, len(p.stages))
 		}
 	}
 }

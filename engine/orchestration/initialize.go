@@ -1,8 +1,6 @@
 package orchestration
 
 import (
-	"bytes"
-
 	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
 	"trunkline/engine/envelope"
@@ -60,12 +58,13 @@ func (o *Engine) prepare(c *Call, a *InitArgs) (*session, wire.Code) {
 	if code = c.envelopeField(a.Envelope); code != wire.OK {
 		return nil, code
 	}
-	s := &session{p: p, source: source, pid: bytes.Clone(a.ProcessID), seq: o.seq.Add(1), edges: make([]int64, p.edgeCount())}
-	if a.ProcessID == nil {
-		if s.pid = bytes.Clone(c.env.Text(envelope.EnvelopeID)); len(s.pid) == 0 {
+	pid := a.ProcessID
+	if pid == nil {
+		if pid = c.env.Text(envelope.EnvelopeID); len(pid) == 0 {
 			return nil, c.invalid("envelope_id cannot be empty")
 		}
 	}
+	s := newSession(p, pid, o.seq.Add(1), source)
 	if _, there := o.sessions.Get(s.pid); there && !a.Force {
 		return nil, c.exists(s.pid)
 	}
@@ -107,26 +106,19 @@ func (o *Engine) adopt(c *Call, s *session) wire.Code {
 		return c.refuse(wire.InvalidArgument, "Stage not found in pipeline: ", e.Text(envelope.CurrentStage), "")
 	}
 	s.stage.Store(int32(entry))
-	e.SetText(envelope.CurrentStage, []byte(s.p.stage(entry).Name))
+	e.SetText(envelope.CurrentStage, []byte(s.p.stages[entry].Name))
 	c.output = s.p.appendStageOrder(c.output[:0])
-	s.orderBytes = len(c.output)
 	e.SetRaw(envelope.StageOrder, envelope.List, c.output)
 	e.SetInt(envelope.MaxIterations, s.p.MaxIterations)
 	e.SetInt(envelope.MaxLLMCalls, s.p.MaxLLMCalls)
 	e.SetInt(envelope.MaxAgentHops, s.p.MaxAgentHops)
 	o.encode(c)
-	s.envelopeID = bytes.Clone(e.Text(envelope.EnvelopeID))
-	s.read(e)
-	s.reasonBytes = len(s.reason)
+	s.adopt(e, c.buf)
 	more := len(s.reason) + wire.MaxIdentifier + len(e.Value(envelope.Interrupt).Raw)
 	if s.stateSize(len(c.buf)) > o.cfg.MaxReply || instructionSize(len(c.buf), more) > o.cfg.MaxReply {
 		return c.tooLarge()
 	}
-	if code := c.shallow(); code != wire.OK {
-		return code
-	}
-	s.hold(c.buf)
-	return wire.OK
+	return c.shallow()
 }
 
 // entry finds the stage to begin with (envelope D27).

@@ -180,8 +180,8 @@ func (c *configParser) list(o *object, k, room, limit int, units string) mpack.L
 	return l
 }
 
-// integer returns member k; set reports whether there is one.
-func (c *configParser) integer(o *object, k int) (n int64, set bool) {
+// integer returns member k; set reports whether there is one. width names the range in a refusal.
+func (c *configParser) integer(o *object, k int, width string) (n int64, set bool) {
 	if o.raw[k] == nil {
 		return 0, false
 	}
@@ -189,7 +189,7 @@ func (c *configParser) integer(o *object, k int) (n int64, set bool) {
 	case mpack.Int:
 		return v.Int, true
 	case mpack.BigUint:
-		c.tooLarge(o, k, strconv.FormatUint(uint64(v.Int), 10), "i64")
+		c.tooLarge(o, k, strconv.FormatUint(uint64(v.Int), 10), width)
 	default:
 		c.misfit(o.at, o.keys[k], "must be an integer")
 	}
@@ -198,13 +198,7 @@ func (c *configParser) integer(o *object, k int) (n int64, set bool) {
 
 // counter returns member k as a non-negative i32; set reports whether there is one.
 func (c *configParser) counter(o *object, k int) (n int64, set bool) {
-	if o.raw[k] != nil {
-		if v := mpack.ReadValue(o.raw[k]); v.Kind == mpack.BigUint {
-			c.tooLarge(o, k, strconv.FormatUint(uint64(v.Int), 10), "i32")
-			return 0, false
-		}
-	}
-	n, set = c.integer(o, k)
+	n, set = c.integer(o, k, "i32")
 	switch {
 	case n < 0:
 		c.misfit(o.at, o.keys[k], "must be non-negative, got "+strconv.FormatInt(n, 10))

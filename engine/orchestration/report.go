@@ -37,7 +37,7 @@ func (o *Engine) Report(c *Call, r *Report, out []byte) ([]byte, wire.Code) {
 	case waiting:
 		return out, c.refuse(wire.FailedPrecondition, "Process ", r.ProcessID, " is waiting on an interrupt")
 	}
-	stage := s.p.stage(int(s.stage.Load()))
+	stage := s.current()
 	if string(r.AgentName) != stage.Agent && string(r.AgentName) != stage.Name {
 		c.refuse(wire.FailedPrecondition, "Expected result from agent '", []byte(stage.Agent), "', got '")
 		c.Msg = append(append(c.Msg, r.AgentName...), '\'')
@@ -95,7 +95,7 @@ func (c *Call) take(s *session, r *Report) {
 	e.SetInt(envelope.TokensIn, add(e.Int(envelope.TokensIn), ifKnown(r.TokensIn, r.HasTokensIn), math.MaxInt64))
 	e.SetInt(envelope.TokensOut, add(e.Int(envelope.TokensOut), ifKnown(r.TokensOut, r.HasTokensOut), math.MaxInt64))
 	e.SetInt(envelope.Iteration, add(e.Int(envelope.Iteration), 1, math.MaxInt32))
-	if stage := s.p.stage(int(s.stage.Load())); r.Failed {
+	if stage := s.current(); r.Failed {
 		e.SetFailed(stage.Name, r.Error)
 	} else {
 		e.SetCompleted(stage.Name)
@@ -181,7 +181,7 @@ func (s *session) decide(c *Call, r *Report) step {
 	}
 	edge, limit, limited := s.p.edge(from, to)
 	if limited && s.edges[edge] >= limit {
-		return c.stop(from, envelope.MaxAgentHopsExceeded, "Edge limit exceeded: ", []byte(s.p.stage(from).Name), " -> ", []byte(s.p.stage(to).Name))
+		return c.stop(from, envelope.MaxAgentHopsExceeded, "Edge limit exceeded: ", []byte(s.p.stages[from].Name), " -> ", []byte(s.p.stages[to].Name))
 	}
 	st := step{to: to, edge: edge}
 	if hop(e) >= e.Int(envelope.MaxAgentHops) {
@@ -197,7 +197,7 @@ func hop(e *envelope.Env) int64 { return add(e.Int(envelope.AgentHopCount), 1, m
 func (c *Call) follow(s *session, st *step) {
 	e := &c.env
 	if st.edge >= 0 {
-		e.SetText(envelope.CurrentStage, []byte(s.p.stage(st.to).Name))
+		e.SetText(envelope.CurrentStage, []byte(s.p.stages[st.to].Name))
 		e.SetInt(envelope.AgentHopCount, hop(e))
 	}
 	if st.reason != envelope.NoReason {

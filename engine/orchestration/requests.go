@@ -93,7 +93,7 @@ func (o *Engine) CurrentStage(pid []byte) string {
 	if !ok {
 		return ""
 	}
-	return s.p.stage(int(s.stage.Load())).Name
+	return s.current().Name
 }
 
 // Active returns how many sessions are held, ended ones included until they are dropped.

@@ -117,8 +117,8 @@ func TestEdges(t *testing.T) {
 		Limited         bool
 	}
 	var got []edge
-	for from := range p.stageCount() {
-		for to := range p.stageCount() {
+	for from := range len(p.stages) {
+		for to := range len(p.stages) {
 			if i, limit, limited := p.edge(from, to); i >= 0 {
 				got = append(got, edge{from, to, i, limit, limited})
 			} else if limited {
@@ -127,11 +127,11 @@ func TestEdges(t *testing.T) {
 		}
 	}
 	want := []edge{{0, 0, 0, 0, false}, {0, 1, 1, 0, true}, {0, 2, 2, 0, false}, {1, 0, 3, 2, true}}
-	if d := cmp.Diff(want, got); d != "" || p.edgeCount() != len(want) {
-		t.Errorf("%d edges\n%s", p.edgeCount(), d)
+	if d := cmp.Diff(want, got); d != "" || len(p.edges) != len(want) {
+		t.Errorf("%d edges\n%s", len(p.edges), d)
 	}
 	for _, e := range want {
-		if from, to := p.edgeAt(e.Index); from != e.From || to != e.To {
+		if from, to := int(p.edges[e.Index].from), int(p.edges[e.Index].to); from != e.From || to != e.To {
 			t.Errorf("edge %d is %d -> %d", e.Index, from, to)
 		}
 	}
@@ -143,7 +143,7 @@ func TestStageOrderMovesIndexes(t *testing.T) {
 		{"name":"b","stage_order":2,"default_next":"c"}],"edge_limits":[{"from_stage":"c","to_stage":"a","max_count":1}]}`)
 	var way []string
 	for stage, i := 0, 0; i < 4; i++ {
-		way = append(way, p.stage(stage).Name)
+		way = append(way, p.stages[stage].Name)
 		stage = p.Next(stage, true, nil)
 	}
 	if got := strings.Join(way, ""); got != "abca" {

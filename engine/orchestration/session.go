@@ -1,6 +1,7 @@
 package orchestration
 
 import (
+	"bytes"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,7 +38,6 @@ type session struct {
 	envelopeID []byte
 	edges      []int64
 	edgeBytes  int // of edge_traversals in SessionState
-	orderBytes int // of stage_order
 	// reasonBytes is what a reason that came with the envelope takes: it may be any text, and
 	// stays.
 	reasonBytes int
@@ -65,10 +65,25 @@ func (s *session) size(envBytes int) int64 {
 	return int64(envBytes+2*len(s.pid)+len(s.envelopeID)+s.reasonBytes+len(s.source)+8*len(s.edges)) + s.p.bytes() + sessionOverhead
 }
 
+// newSession returns the session seq of a process.
+func newSession(p *Pipeline, pid []byte, seq uint64, source []byte) *session {
+	return &session{p: p, source: source, pid: bytes.Clone(pid), seq: seq, edges: make([]int64, len(p.edges))}
+}
+
+// current returns the stage that is next.
+func (s *session) current() *Stage { return &s.p.stages[s.stage.Load()] }
+
 func (s *session) class() table.Class { return classOf(s.state == terminated) }
 
-// read takes what decides the next requests from an envelope that the session is about to hold;
-// encoded is its encoding.
+// adopt makes the envelope e the session's first; encoded is its encoding.
+func (s *session) adopt(e *envelope.Env, encoded []byte) {
+	s.envelopeID = bytes.Clone(e.Text(envelope.EnvelopeID))
+	s.read(e)
+	s.reasonBytes = len(s.reason)
+	s.hold(encoded)
+}
+
+// read takes what decides the next requests from an envelope that the session is about to hold.
 func (s *session) read(e *envelope.Env) {
 	s.over = e.Exhausted()
 	s.state, s.reason = running, s.reason[:0]
@@ -132,60 +147,44 @@ func (o *Engine) find(c *Call, pid []byte, touch bool) (*session, wire.Code) {
 	}
 }
 
-// account has the table count the session, which is locked, with an envelope of n bytes; ended ones
-// make room.
-func (o *Engine) account(c *Call, s *session, n int) bool {
-	size := s.size(s.held(n))
-	for {
-		missing, ok := o.resize(s, size)
-		if ok {
-			return true
-		}
-		if !o.sessions.MakeRoom(s.pid, missing, c.Now.Mono, sessionPolicy) {
-			return false
-		}
+// entry returns the entry of the session, locked; nil once the table has another one or none.
+func (o *Engine) entry(s *session) *table.Entry[session] {
+	e := o.sessions.Acquire(s.pid)
+	if e != nil && e.Value() != s {
+		e.Release()
+		return nil
 	}
+	return e
+}
+
+// account has the table count the session, which is locked, with an envelope of n bytes.
+func (o *Engine) account(c *Call, s *session, n int) bool {
+	return o.resize(c, s, s.size(s.held(n)), 0)
 }
 
 // grow has the table count n bytes more for the session, which need not be locked, until account
 // counts it anew.
-func (o *Engine) grow(c *Call, s *session, n int) bool {
+func (o *Engine) grow(c *Call, s *session, n int) bool { return o.resize(c, s, 0, int64(n)) }
+
+// resize has the table count the session with a size, or for 0 with that many bytes more; ended
+// ones make room. One that is gone counts for nothing.
+func (o *Engine) resize(c *Call, s *session, size, more int64) bool {
 	for {
-		entry := o.sessions.Acquire(s.pid)
+		entry := o.entry(s)
 		if entry == nil {
 			return true
 		}
-		ok := entry.Value() != s || entry.Resize(entry.Size()+int64(n))
+		if size > 0 {
+			more = size - entry.Size()
+		}
+		ok := entry.Resize(entry.Size() + more)
 		entry.Release()
 		if ok {
 			return true
 		}
-		if !o.sessions.MakeRoom(s.pid, int64(n), c.Now.Mono, sessionPolicy) {
+		if !o.sessions.MakeRoom(s.pid, more, c.Now.Mono, sessionPolicy) {
 			return false
 		}
-	}
-}
-
-// resize changes what the session counts for; one that is gone counts for nothing.
-func (o *Engine) resize(s *session, size int64) (missing int64, ok bool) {
-	entry := o.sessions.Acquire(s.pid)
-	if entry == nil {
-		return 0, true
-	}
-	defer entry.Release()
-	if entry.Value() != s {
-		return 0, true
-	}
-	return size - entry.Size(), entry.Resize(size)
-}
-
-// classify records in the table whether the session ended.
-func (o *Engine) classify(s *session) {
-	if entry := o.sessions.Acquire(s.pid); entry != nil {
-		if entry.Value() == s {
-			entry.SetClass(s.class())
-		}
-		entry.Release()
 	}
 }
 
@@ -223,7 +222,10 @@ func (o *Engine) commit(s *session, c *Call) {
 		if was == waiting {
 			o.waiting.remove(s)
 		}
-		o.classify(s)
+		if entry := o.entry(s); entry != nil {
+			entry.SetClass(s.class())
+			entry.Release()
+		}
 	}
 }
 
@@ -276,7 +278,7 @@ func (s *session) instruct(c *Call, message []byte) instruction {
 		}
 		return i
 	}
-	return instruction{kind: runAgent, agent: s.p.stage(int(s.stage.Load())).Agent, env: s.env}
+	return instruction{kind: runAgent, agent: s.current().Agent, env: s.env}
 }
 
 // Bounds on what replies have beside their variable parts.
@@ -291,13 +293,13 @@ func instructionSize(n, more int) int { return instructionRest + n + more }
 
 // stateSize bounds the size of SessionState with an envelope of n bytes.
 func (s *session) stateSize(n int) int {
-	return stateRest + n + len(s.pid) + s.orderBytes + s.edgeBytes + len(s.reason) + wire.MaxIdentifier
+	return stateRest + n + len(s.pid) + s.p.order + s.edgeBytes + len(s.reason) + wire.MaxIdentifier
 }
 
 // appendState appends SessionState (envelope §3.10) of the session, which is locked.
 func (s *session) appendState(dst []byte) []byte {
 	dst = mpack.AppendStr(mpack.AppendStr(mpack.AppendMap(dst, 7), "process_id"), s.pid)
-	dst = mpack.AppendStr(mpack.AppendStr(dst, "current_stage"), s.p.stage(int(s.stage.Load())).Name)
+	dst = mpack.AppendStr(mpack.AppendStr(dst, "current_stage"), s.current().Name)
 	dst = s.p.appendStageOrder(mpack.AppendStr(dst, "stage_order"))
 	dst = append(mpack.AppendStr(dst, "envelope"), s.env...)
 	dst = s.appendEdges(mpack.AppendStr(dst, "edge_traversals"))
@@ -320,8 +322,8 @@ func (s *session) appendEdges(dst []byte) []byte {
 	var buf [128]byte
 	for i, count := range s.edges {
 		if count > 0 {
-			from, to := s.p.edgeAt(i)
-			name := append(append(append(buf[:0], s.p.stage(from).Name...), arrow...), s.p.stage(to).Name...)
+			from, to := s.p.ends(i)
+			name := append(append(append(buf[:0], from...), arrow...), to...)
 			dst = mpack.AppendInt(mpack.AppendStr(dst, name), count)
 		}
 	}
@@ -337,8 +339,8 @@ func (s *session) appendSums(dst []byte) []byte {
 		if count == 0 {
 			continue
 		}
-		from, to := s.p.edgeAt(i)
-		name := s.p.stage(from).Name + arrow + s.p.stage(to).Name
+		from, to := s.p.ends(i)
+		name := from + arrow + to
 		if sums[name] == 0 {
 			names = append(names, name)
 		}
@@ -356,8 +358,8 @@ const arrow = "->"
 
 // edgeRoom bounds what one traversed edge takes in SessionState.
 func (p *Pipeline) edgeRoom(index int) int {
-	from, to := p.edgeAt(index)
-	return len(p.stage(from).Name) + len(p.stage(to).Name) + len(arrow) + 2*9
+	from, to := p.ends(index)
+	return len(from) + len(to) + len(arrow) + 2*9
 }
 
 // expired reports whether a session that no request touched since then may be dropped (envelope

@@ -20,9 +20,7 @@ func (o *Engine) WriteSnapshot(c *Call, write func(rec []byte) error) error {
 	if err := o.writeEnvelopes(c, write); err != nil {
 		return err
 	}
-	var pids [][]byte
-	o.sessions.Walk(func(e *table.Entry[session]) { pids = append(pids, []byte(e.Key())) })
-	for _, pid := range pids {
+	for _, pid := range o.listSessions() {
 		if err := o.writeSession(c, pid, write); err != nil {
 			return err
 		}
@@ -30,15 +28,25 @@ func (o *Engine) WriteSnapshot(c *Call, write func(rec []byte) error) error {
 	return nil
 }
 
+// listed is a stored envelope as a walk met it.
+type listed struct {
+	id      string
+	v       *stored
+	touched int64
+}
+
+func (o *Engine) listEnvelopes() (list []listed) {
+	o.envelopes.Walk(func(e *table.Entry[stored]) { list = append(list, listed{e.Key(), e.Value(), e.Touched()}) })
+	return list
+}
+
+func (o *Engine) listSessions() (pids [][]byte) {
+	o.sessions.Walk(func(e *table.Entry[session]) { pids = append(pids, []byte(e.Key())) })
+	return pids
+}
+
 func (o *Engine) writeEnvelopes(c *Call, write func(rec []byte) error) error {
-	type entry struct {
-		id      string
-		v       *stored
-		touched int64
-	}
-	var list []entry
-	o.envelopes.Walk(func(e *table.Entry[stored]) { list = append(list, entry{e.Key(), e.Value(), e.Touched()}) })
-	for _, e := range list {
+	for _, e := range o.listEnvelopes() {
 		if e.v.life.Load() == dead {
 			continue // one that is not recorded yet is written: its change may have an index already
 		}

@@ -57,7 +57,7 @@ func (c *configParser) draft(raw []byte) (d draft, hasOrder bool) {
 		c.misfit(o.at, stageKeys[stageName], "cannot be empty")
 	}
 	d.agent, _ = c.identifier(o, stageAgent)
-	d.order, hasOrder = c.integer(o, stageOrder)
+	d.order, hasOrder = c.integer(o, stageOrder, "i64")
 	return d, hasOrder
 }
 

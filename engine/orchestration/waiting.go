@@ -100,41 +100,32 @@ func (o *Engine) release(c *Call, list []*session, a *answer) {
 	}
 }
 
-// resolve has the sessions, which wait, go on with an answer that reserve made room for. Nothing
-// else is taken from an update (envelope §4.7, D39). Each takes the answer into its envelope when
-// it is asked for next: there may be as many of them as there are sessions.
-func (o *Engine) resolve(c *Call, list []*session, a *answer) {
-	for len(list) > 0 {
-		n := o.resolveSome(c, list, a)
-		list = list[n:]
-	}
-}
-
 // maxAnswered bounds the bytes of the identifiers in one record, so that it stays a record however
 // many sessions wait.
 const maxAnswered = 4 << 20
 
-// resolveSome is resolve for the first of list, as many as one record names; it returns how many
-// those were.
-func (o *Engine) resolveSome(c *Call, list []*session, a *answer) (n int) {
-	ch := &c.change
-	*ch = Change{Kind: ChangeAnswer, Interrupt: a.raw, Waiting: ch.Waiting[:0]}
-	for size := 0; n < len(list) && size < maxAnswered; n++ {
-		s := list[n]
-		ch.Waiting = append(ch.Waiting, SessionRef{s.pid, s.seq})
-		size += len(s.pid)
+// resolve has the sessions, which wait, go on with an answer that reserve made room for. Nothing
+// else is taken from an update (envelope §4.7, D39). Each takes the answer into its envelope when
+// it is asked for next: there may be as many of them as there are sessions.
+func (o *Engine) resolve(c *Call, list []*session, a *answer) {
+	for n := 0; len(list) > 0; list, n = list[n:], 0 {
+		ch := &c.change
+		*ch = Change{Kind: ChangeAnswer, Interrupt: a.raw, Waiting: ch.Waiting[:0]}
+		for size := 0; n < len(list) && size < maxAnswered; n++ {
+			ch.Waiting = append(ch.Waiting, SessionRef{list[n].pid, list[n].seq})
+			size += len(list[n].pid)
+		}
+		index := o.recordChange(c, ch)
+		for _, s := range list[:n] {
+			// Touched before it counts as running: a sweep must not find it idle in between.
+			o.sessions.Touch(s.pid, c.Now.Mono)
+			s.answer.Store(a)
+			s.advance(index) // after the answer: a snapshot that has the index has the answer
+			s.idle.Store(0)
+			s.expires.Store(0)
+			o.waiting.remove(s)
+		}
 	}
-	index := o.recordChange(c, ch)
-	for _, s := range list[:n] {
-		// Touched before it counts as running: a sweep must not find it idle in between.
-		o.sessions.Touch(s.pid, c.Now.Mono)
-		s.answer.Store(a)
-		s.advance(index) // after the answer: a snapshot that has the index has the answer
-		s.idle.Store(0)
-		s.expires.Store(0)
-		o.waiting.remove(s)
-	}
-	return n
 }
 
 // settle brings the session, which is locked, up to what happened to it since: its interrupt was
