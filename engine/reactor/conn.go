@@ -81,7 +81,7 @@ func (c *conn) open(g gnet.Conn) (keep bool) {
 
 // received is the turn of a connection whose socket had bytes.
 func (c *conn) received(in []byte) (keep bool) {
-	defer c.catch(&keep)
+	defer c.recoverPanic(&keep)
 	l := c.loop
 	l.bytesIn += int64(len(in))
 	if c.Verdict != link.More {
@@ -95,7 +95,7 @@ func (c *conn) received(in []byte) (keep bool) {
 // turn is the turn of a connection on the ready list: replies and chunks from elsewhere first, then
 // frames that it could not take before.
 func (c *conn) turn(now link.Instant) (keep bool) {
-	defer c.catch(&keep)
+	defer c.recoverPanic(&keep)
 	out := c.loop.out[:0]
 	if c.woken {
 		c.woken, c.More = false, true
@@ -289,7 +289,7 @@ func (c *conn) send(out []byte) (sent, keep bool) {
 // drain has the session drain after the frames already read were served (kernel-ipc §2.7). They may
 // wait behind a blocked session too, which unblocks without a Drain; later frames come after it.
 func (c *conn) drain(now link.Instant) (keep bool) {
-	defer c.catch(&keep)
+	defer c.recoverPanic(&keep)
 	if c.Behind() {
 		c.DrainAfter(len(c.unread()))
 	} else {
@@ -306,7 +306,7 @@ func (c *conn) emitDrain(now link.Instant) {
 
 // lastTurn answers what has come to a connection whose session is done in a drain, and closes it.
 func (c *conn) lastTurn(now link.Instant) (keep bool) {
-	defer c.catch(&keep)
+	defer c.recoverPanic(&keep)
 	l := c.loop
 	out, in := l.out[:0], l.scratch()
 	for total := 0; total < lingerBytes && c.Verdict == link.More; {
@@ -326,7 +326,7 @@ func (c *conn) lastTurn(now link.Instant) (keep bool) {
 
 // inTime closes the connection if one of its timers ran out (kernel-ipc §2.4).
 func (c *conn) inTime(now link.Instant) (keep bool) {
-	defer c.catch(&keep)
+	defer c.recoverPanic(&keep)
 	l := &c.loop.srv.limits
 	r, late := c.Overdue(l, c.sess.Load(), 0, now.Mono)
 	switch {
@@ -339,8 +339,8 @@ func (c *conn) inTime(now link.Instant) (keep bool) {
 	return true
 }
 
-// catch is deferred around calls of session methods: a panic closes this connection and no other.
-func (c *conn) catch(keep *bool) {
+// recoverPanic is deferred around calls of session methods: a panic closes this connection and no other.
+func (c *conn) recoverPanic(keep *bool) {
 	if r := recover(); r != nil {
 		c.loop.srv.host.Panicked("in", c.port, r)
 		*keep = c.close(link.ReasonPanic)

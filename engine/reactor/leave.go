@@ -69,7 +69,7 @@ func (c *conn) hungUp(err error) {
 		return
 	}
 	keep := false
-	defer c.catch(&keep)
+	defer c.recoverPanic(&keep)
 	switch {
 	case err == nil:
 		c.close(link.ReasonDrain)

@@ -94,7 +94,7 @@ func (c *conn) tend() {
 func (c *conn) tendOnce() (act link.Action) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.catch()
+	defer c.recoverPanic()
 	act = link.DoClose // what a panic leaves behind
 	if c.released || c.Verdict == link.Close {
 		return act

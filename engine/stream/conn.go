@@ -112,8 +112,8 @@ func (c *conn) unsent() int {
 	return len(c.out.B) + int(c.inFlight.Load())
 }
 
-// catch is deferred around session methods, with mu held: a panic closes this connection only.
-func (c *conn) catch() {
+// recoverPanic is deferred around session methods, with mu held: a panic closes this connection only.
+func (c *conn) recoverPanic() {
 	if r := recover(); r != nil {
 		c.host.Panicked("in", c.port, r)
 		c.release(link.ReasonPanic)
@@ -166,7 +166,7 @@ func (c *conn) cut() {
 func (c *conn) overdue(now link.Instant) (r link.Reason, late bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.catch()
+	defer c.recoverPanic()
 	if c.released {
 		return 0, false
 	}

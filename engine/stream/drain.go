@@ -16,7 +16,7 @@ var longAgo = time.Unix(1, 0)
 func (c *conn) drain() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.catch()
+	defer c.recoverPanic()
 	if c.released || c.Draining() {
 		return
 	}

@@ -23,7 +23,7 @@ func (c *conn) feed() link.Action {
 func (c *conn) feedOnce() (act link.Action) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.catch()
+	defer c.recoverPanic()
 	c.ahead = false
 	act = link.DoClose // what a panic leaves behind
 	for {

@@ -221,7 +221,7 @@ func (c *conn) refuseFrame() {
 func (c *conn) emitEOF() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.catch()
+	defer c.recoverPanic()
 	if c.released {
 		return
 	}

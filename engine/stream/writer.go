@@ -61,7 +61,7 @@ func (c *conn) hasNews() bool {
 func (c *conn) collect() (batch *bufpool.Buffer, r link.Reason, last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	defer c.catch()
+	defer c.recoverPanic()
 	r, last = link.Reasons, true // what a panic leaves behind
 	if c.sent(); c.released {
 		return nil, r, true

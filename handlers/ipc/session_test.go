@@ -45,7 +45,10 @@ func TestCrashWhileOpeningLeavesNoStream(t *testing.T) {
 	turn.describe(st)
 	st.bus = r.svc.bus.Subscribe(p.port, []string{"e"}, st.overhead())
 	turn.open(st, nil, nil)
-	turn.recovered()
+	func() {
+		defer turn.recoverPanic(new(link.Verdict))
+		panic("while opening")
+	}()
 	p.out = turn.out
 	p.want(`FF {"id":"s1","ok":false,"error":{"code":"INTERNAL","message":"Internal error"}}`)
 	if len(s.streams) != 0 || r.svc.bus.Stats().ActiveSubscribers != 0 {

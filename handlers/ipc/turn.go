@@ -117,15 +117,7 @@ const (
 // inside a request is answered INTERNAL and ends the turn; the next turn goes on behind the request
 // (kernel-ipc D11).
 func (t *turn) run(in []byte) (v link.Verdict) {
-	defer func() {
-		if r := recover(); r != nil {
-			t.svc.cfg.Logger.Error("recovered from a crash in a request", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-			if v = link.Yield; t.gathering { // a second reading of the batch would crash too
-				v = link.Close
-			}
-			t.recovered()
-		}
-	}()
+	defer t.recoverPanic(&v)
 	for {
 		if t.next == t.filled {
 			if v = t.gather(in); t.filled == 0 {
@@ -146,9 +138,16 @@ func (t *turn) run(in []byte) (v link.Verdict) {
 	}
 }
 
-// recovered answers the request that crashed and undoes the stream it may have opened.
-func (t *turn) recovered() {
-	if t.gathering {
+// recoverPanic answers the request that crashed and undoes the stream it may have opened.
+func (t *turn) recoverPanic(v *link.Verdict) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	t.svc.cfg.Logger.Error("recovered from a crash in a request", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+	*v = link.Yield
+	if t.gathering { // a second reading of the batch would crash too
+		*v = link.Close
 		t.start, t.row, t.id, t.opened = len(t.out), len(methods), nil, nil
 	}
 	if t.opened != nil {
