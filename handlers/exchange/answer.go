@@ -8,12 +8,11 @@ import (
 	"trunkline/engine/envelope"
 )
 
-// The error codes of boundary A (envelope §2.3, §2.4). badRequest is ours: HTTP that is not HTTP.
+// The error codes of boundary A beside those of the engine (envelope §2.3, §2.4).
+// badRequest is ours: HTTP that is not HTTP.
 const (
 	codeRead        envelope.ErrorCode = "read_error"
-	codeParse       envelope.ErrorCode = "parse_error"
 	codeTooLarge    envelope.ErrorCode = "too_large"
-	codeInvalid     envelope.ErrorCode = "invalid_envelope"
 	codeUnknown     envelope.ErrorCode = "unknown_command"
 	codeInternal    envelope.ErrorCode = "internal"
 	codeNotFound    envelope.ErrorCode = "not_found"
@@ -88,9 +87,7 @@ func appendKnown(dst []byte, s string) []byte {
 // appendBounds makes an envelope an error object too. It drops members of the envelope with these
 // names: which one of a repeated key counts would depend on the reader's JSON library.
 func appendBounds(out []byte, reason string) []byte {
-	if hasMember(out, reserved) {
-		out = appendWithout(nil, out, reserved)
-	}
+	out = appendWithout(make([]byte, 0, len(out)+firstBuffer), out, reserved)
 	out = out[:len(out)-1]
 	if len(out) > 1 {
 		out = append(out, ',')

@@ -2,10 +2,12 @@ package exchange
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 
 	"trunkline/codec/jsonx"
+	"trunkline/engine/envelope"
 )
 
 // Bridge runs the command that stdin itself names, {"command": NAME, …}: the form of older
@@ -24,17 +26,17 @@ func Bridge(stdin io.Reader, stdout, stderr io.Writer, opt Options) (exit int) {
 		return showUsage(stderr)
 	}
 	if p := jsonx.Check(src, jsonx.MaxDepth); !p.OK() {
-		return refused(codeParse, "Invalid JSON: "+p.String()).print(stdout, stderr, 1)
+		return refused(envelope.ParseError, "Invalid JSON: "+p.String()).print(stdout, stderr, 1)
 	}
 	name, payload, ok := parseOrder(src)
 	if !ok {
 		return showUsage(stderr)
 	}
-	v := bridgeVerb(name)
-	if v == noVerb {
+	cmd := verbOf(cmp.Or(olderNames[name], name))
+	if cmd == nil {
 		return refused(codeUnknown, "Unknown command: "+name).print(stdout, stderr, 0)
 	}
-	return opt.run(v, payload, stderr).print(stdout, stderr, 0)
+	return opt.run(cmd, payload, stderr).print(stdout, stderr, 0)
 }
 
 func showUsage(stderr io.Writer) (exit int) {
@@ -42,16 +44,8 @@ func showUsage(stderr io.Writer) (exit int) {
 	return 1
 }
 
-// bridgeVerb knows the names of Command and the two older spellings.
-func bridgeVerb(name string) verb {
-	switch name {
-	case "can_continue":
-		return canContinueVerb
-	case "get_result":
-		return resultVerb
-	}
-	return verbOf(name)
-}
+// olderNames are the older spellings of commands.
+var olderNames = map[string]string{"can_continue": "can-continue", "get_result": "result"}
 
 // parseOrder splits checked JSON into the command's name and its payload; ok is false without a
 // command. Of a repeated key the last one counts. The payload is part of src if it is under

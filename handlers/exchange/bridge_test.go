@@ -79,7 +79,7 @@ func TestBridgeInputThatIsNotRead(t *testing.T) {
 
 func TestBridgePanic(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	o := finish(t, Bridge(strings.NewReader(`{"command":"create"}`), &stdout, &stderr, Options{}), &stdout, &stderr)
+	o := finish(t, Bridge(strings.NewReader(`{"command":"create"}`), &stdout, &stderr, Options{MaxBodyBytes: defaultMaxBodyBytes}), &stdout, &stderr)
 	o.wantError(t, 0, "internal", "")
 }
 

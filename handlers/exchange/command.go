@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"trunkline/engine/envelope"
@@ -13,7 +14,7 @@ import (
 
 // Options is what the commands need from the program.
 type Options struct {
-	// MaxBodyBytes bounds stdin in bytes; 0 means defaultMaxBodyBytes.
+	// MaxBodyBytes bounds stdin in bytes.
 	MaxBodyBytes int
 	// Engine answers; the version command works without.
 	Engine *envelope.Engine
@@ -48,40 +49,40 @@ Commands: one JSON object in, one JSON object out
   version       print versions
 `
 
-// Names returns the commands in the order of the documentation. The slice is the caller's.
-func Names() []string {
-	return []string{"process", "create", "can-continue", "result", "validate", "version"}
+// verb is a command.
+type verb struct {
+	name string
+	run  func(o *Options, dst, src []byte) answer
 }
 
-// verb is a command that is known to exist.
-type verb uint8
+const versionName = "version" // the one that reads nothing
 
-const (
-	noVerb verb = iota
-	processVerb
-	createVerb
-	canContinueVerb
-	resultVerb
-	validateVerb
-	versionVerb
-)
+// verbs stand in the order of the documentation.
+var verbs = [...]verb{
+	{"process", (*Options).process},
+	{"create", func(o *Options, dst, src []byte) answer { return answered(o.Engine.Create(dst, src)) }},
+	{"can-continue", func(o *Options, dst, src []byte) answer { return answered(o.Engine.CanContinue(dst, src)) }},
+	{"result", func(o *Options, dst, src []byte) answer { return answered(o.Engine.Result(dst, src)) }},
+	{"validate", func(o *Options, dst, src []byte) answer { return answer{out: o.Engine.Validate(dst, src)} }},
+	{versionName, func(o *Options, dst, _ []byte) answer { return answer{out: o.Version.append(dst)} }},
+}
 
-func verbOf(name string) verb {
-	switch name {
-	case "process":
-		return processVerb
-	case "create":
-		return createVerb
-	case "can-continue":
-		return canContinueVerb
-	case "result":
-		return resultVerb
-	case "validate":
-		return validateVerb
-	case "version":
-		return versionVerb
+// Names returns the commands in the order of the documentation. The slice is the caller's.
+func Names() (list []string) {
+	for i := range verbs {
+		list = append(list, verbs[i].name)
 	}
-	return noVerb
+	return list
+}
+
+// verbOf returns the command of that name, nil if there is none.
+func verbOf(name string) *verb {
+	for i := range verbs {
+		if verbs[i].name == name {
+			return &verbs[i]
+		}
+	}
+	return nil
 }
 
 // Command runs one command (envelope §2.2): it reads stdin to its end (version reads nothing),
@@ -91,33 +92,27 @@ func verbOf(name string) verb {
 // When stdout is a file, SIGPIPE is ignored from then on in the whole process: a closed pipe is
 // exit status 1.
 func Command(name string, stdin io.Reader, stdout, stderr io.Writer, opt Options) (exit int) {
-	v := verbOf(name)
-	if v == noVerb {
+	cmd := verbOf(name)
+	if cmd == nil {
 		fmt.Fprintf(stderr, "Unknown command: %s\n%s", name, usage)
 		return 1
 	}
-	var src []byte
-	if v != versionVerb {
-		in, no := opt.read(stdin)
-		if no != nil {
-			return no.print(stdout, stderr, 1)
-		}
-		src = in
+	if name == versionName {
+		stdin = strings.NewReader("")
 	}
-	a := opt.run(v, src, stderr)
-	return a.print(stdout, stderr, 1)
+	src, no := opt.read(stdin)
+	if no != nil {
+		return no.print(stdout, stderr, 1)
+	}
+	return opt.run(cmd, src, stderr).print(stdout, stderr, 1)
 }
 
 // read returns all of stdin, or the answer to give instead.
 func (o *Options) read(stdin io.Reader) ([]byte, *answer) {
-	limit := o.MaxBodyBytes
-	if limit <= 0 {
-		limit = defaultMaxBodyBytes
-	}
-	src, err := readAll(stdin, nil, limit, 0)
+	src, err := readAll(stdin, nil, o.MaxBodyBytes, 0)
 	switch {
 	case err == errTooLarge:
-		no := refused(codeTooLarge, fmt.Sprintf("Input exceeds %d bytes", limit))
+		no := refused(codeTooLarge, fmt.Sprintf("Input exceeds %d bytes", o.MaxBodyBytes))
 		return nil, &no
 	case err != nil:
 		no := refused(codeRead, "Cannot read standard input: "+err.Error())
@@ -127,27 +122,14 @@ func (o *Options) read(stdin io.Reader) ([]byte, *answer) {
 }
 
 // run answers one command. A panic of the engine is a failure too; its stack goes to stderr.
-func (o *Options) run(v verb, src []byte, stderr io.Writer) (a answer) {
+func (o *Options) run(cmd *verb, src []byte, stderr io.Writer) (a answer) {
 	defer func() {
 		if p := recover(); p != nil {
 			fmt.Fprintf(stderr, "cannot run the command: panic: %v\n%s", p, debug.Stack())
 			a = refused(codeInternal, "Internal error")
 		}
 	}()
-	dst := make([]byte, 0, len(src)+firstBuffer)
-	switch v {
-	case processVerb:
-		return o.process(dst, src)
-	case createVerb:
-		return answered(o.Engine.Create(dst, src))
-	case canContinueVerb:
-		return answered(o.Engine.CanContinue(dst, src))
-	case resultVerb:
-		return answered(o.Engine.Result(dst, src))
-	case validateVerb:
-		return answer{out: o.Engine.Validate(dst, src)}
-	}
-	return answer{out: o.Version.append(dst)}
+	return cmd.run(o, make([]byte, 0, len(src)+firstBuffer), src)
 }
 
 // process runs the engine step. An envelope that ended by a bound is both an answer and a failure

@@ -152,7 +152,7 @@ func TestVersionShowsWhatIsKnownBesides(t *testing.T) {
 
 func TestNamesAreCommands(t *testing.T) {
 	for _, name := range Names() {
-		if verbOf(name) == noVerb || !strings.Contains(usage, "\n  "+name+" ") {
+		if verbOf(name) == nil || !strings.Contains(usage, "\n  "+name+" ") {
 			t.Errorf("%s is no command or has no usage", name)
 		}
 	}
@@ -196,7 +196,7 @@ func TestReadError(t *testing.T) {
 
 func TestPanicIsAnswered(t *testing.T) {
 	var stdout, stderr bytes.Buffer
-	o := finish(t, Command("create", strings.NewReader(`{"raw_input":"x"}`), &stdout, &stderr, Options{}), &stdout, &stderr)
+	o := finish(t, Command("create", strings.NewReader(`{"raw_input":"x"}`), &stdout, &stderr, Options{MaxBodyBytes: defaultMaxBodyBytes}), &stdout, &stderr)
 	o.wantError(t, 1, "internal", "")
 	if !strings.Contains(o.stderr, "panic") || strings.Contains(o.stdout, "goroutine") {
 		t.Errorf("%+v", o)

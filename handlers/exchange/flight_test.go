@@ -118,7 +118,7 @@ func TestShutdownThatRunsOutOfTime(t *testing.T) {
 }
 
 func TestShutdownBeforeServe(t *testing.T) {
-	s := NewServer(newEngine(), HTTPConfig{})
+	s := NewServer(newEngine(), HTTPConfig{}.withDefaults())
 	if err := s.Shutdown(context.Background()); err != nil {
 		t.Error(err)
 	}
@@ -140,7 +140,7 @@ func TestServeNamesItsFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	ln.Close()
-	if err := NewServer(newEngine(), HTTPConfig{}).Serve(ln); !errors.Is(err, net.ErrClosed) {
+	if err := NewServer(newEngine(), HTTPConfig{}.withDefaults()).Serve(ln); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("%v", err)
 	}
 }
@@ -171,7 +171,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			c, _ := net.Pipe()
 			p.come <- c
 		}
-		s := NewServer(newEngine(), HTTPConfig{MaxConnections: most})
+		s := NewServer(newEngine(), HTTPConfig{MaxConnections: most}.withDefaults())
 		ln, accepted, ended := s.listen(p), make(chan net.Conn, 2*most), make(chan error, 1)
 		go func() {
 			for {
@@ -205,7 +205,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 
 func TestAFailedAcceptKeepsNoPlace(t *testing.T) {
 	p := &piped{closed: make(chan struct{})}
-	ln := NewServer(newEngine(), HTTPConfig{MaxConnections: 1}).listen(p)
+	ln := NewServer(newEngine(), HTTPConfig{MaxConnections: 1}.withDefaults()).listen(p)
 	p.Close()
 	for range 2 {
 		if _, err := ln.Accept(); !errors.Is(err, net.ErrClosed) {
@@ -215,7 +215,7 @@ func TestAFailedAcceptKeepsNoPlace(t *testing.T) {
 }
 
 func TestLargeBuffersAreNotKept(t *testing.T) {
-	s := NewServer(newEngine(), HTTPConfig{})
+	s := NewServer(newEngine(), HTTPConfig{}.withDefaults())
 	f := func(in, out int, keepsIn, keepsOut bool) {
 		t.Helper()
 		b := &buffers{make([]byte, 0, in), make([]byte, 0, out)}

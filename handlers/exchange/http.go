@@ -115,9 +115,9 @@ func (s *Server) readProblem(err error) *refusal {
 // statusOf is the HTTP status of an error of the engine (envelope §2.3).
 func statusOf(code envelope.ErrorCode) int {
 	switch code {
-	case codeParse:
+	case envelope.ParseError:
 		return http.StatusBadRequest
-	case codeInvalid:
+	case envelope.InvalidEnvelope:
 		return http.StatusUnprocessableEntity
 	}
 	return http.StatusInternalServerError

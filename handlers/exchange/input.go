@@ -6,10 +6,6 @@ import (
 	"math"
 )
 
-// defaultMaxBodyBytes is the largest text on stdin or in a request without a set limit (envelope
-// §6).
-const defaultMaxBodyBytes = 5 << 20
-
 const (
 	firstBuffer  = 8 << 10 // holds nearly every envelope (envelope §10)
 	maxIdleReads = 100     // reads in a row that bring neither a byte nor an error

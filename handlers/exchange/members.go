@@ -16,17 +16,6 @@ func sameKey(key []byte, name string) bool {
 	return len(key) <= 6*len(name) && string(jsonx.AppendUnescaped(nil, key)) == name
 }
 
-// hasMember reports whether the object has a member whose key matches.
-func hasMember(object []byte, match func(key []byte) bool) bool {
-	o := jsonx.OpenObject(object)
-	for {
-		key, _, ok := o.Next()
-		if !ok || match(key) {
-			return ok
-		}
-	}
-}
-
 // appendWithout appends object without the members whose keys match; the others are copied in
 // order.
 func appendWithout(dst, object []byte, match func(key []byte) bool) []byte {

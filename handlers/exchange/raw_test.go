@@ -228,7 +228,7 @@ func TestParseFixedTakesNothingElse(t *testing.T) {
 
 // TestCloseWithoutWaiting: closing twice, as a forced end does, must not linger.
 func TestCloseWithoutWaiting(t *testing.T) {
-	s := NewServer(newEngine(), HTTPConfig{})
+	s := NewServer(newEngine(), HTTPConfig{}.withDefaults())
 	near, far := net.Pipe()
 	defer far.Close()
 	slots := make(chan struct{}, 1)

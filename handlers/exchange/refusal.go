@@ -24,49 +24,33 @@ type refusals struct {
 }
 
 func newRefusals(c HTTPConfig) refusals {
-	return refusals{
-		notFound: refusal{status: http.StatusNotFound, code: codeNotFound, message: "Not found: the only path is " + path},
-		method: refusal{
-			status: http.StatusMethodNotAllowed, code: codeMethod, message: "Method not allowed: use POST",
-			header: "Allow", value: http.MethodPost,
-		},
-		mediaType: refusal{
-			status: http.StatusUnsupportedMediaType, code: codeMediaType,
-			message: "Unsupported media type: use application/json in UTF-8",
-		},
-		encoding: refusal{
-			status: http.StatusUnsupportedMediaType, code: codeMediaType,
-			message: "Unsupported content encoding: send the body as it is",
-		},
-		overloaded: refusal{
-			status: http.StatusServiceUnavailable, code: codeOverloaded,
-			message: fmt.Sprintf("Too many requests in flight: at most %d", c.MaxInFlight), header: "Retry-After", value: "1",
-		},
-		internal: refusal{status: http.StatusInternalServerError, code: codeInternal, message: "Internal error"},
+	r := refusals{
+		notFound:   refuse(http.StatusNotFound, codeNotFound, "Not found: the only path is "+path),
+		method:     refuse(http.StatusMethodNotAllowed, codeMethod, "Method not allowed: use POST"),
+		mediaType:  refuse(http.StatusUnsupportedMediaType, codeMediaType, "Unsupported media type: use application/json in UTF-8"),
+		encoding:   refuse(http.StatusUnsupportedMediaType, codeMediaType, "Unsupported content encoding: send the body as it is"),
+		overloaded: refuse(http.StatusServiceUnavailable, codeOverloaded, "Too many requests in flight: at most %d", c.MaxInFlight),
+		internal:   refuse(http.StatusInternalServerError, codeInternal, "Internal error"),
 
-		stopping: refusal{
-			status: http.StatusServiceUnavailable, code: codeStopping, message: "The server is shutting down", hangUp: true,
-		},
-		headers: refusal{
-			status: http.StatusRequestHeaderFieldsTooLarge, code: codeHeaders,
-			message: fmt.Sprintf("Request headers exceed %d bytes", c.MaxHeaderBytes), hangUp: true,
-		},
-		tooLarge: refusal{
-			status: http.StatusRequestEntityTooLarge, code: codeTooLarge,
-			message: fmt.Sprintf("Request body exceeds %d bytes", c.MaxBodyBytes), hangUp: true,
-		},
-		slowHead: refusal{
-			status: http.StatusRequestTimeout, code: codeTimeout,
-			message: fmt.Sprintf("Request headers not received within %v", c.ReadHeaderTimeout), hangUp: true,
-		},
-		timeout: refusal{
-			status: http.StatusRequestTimeout, code: codeTimeout,
-			message: fmt.Sprintf("Request body not received within %v", c.ReadBodyTimeout), hangUp: true,
-		},
-		version: malformed("HTTP/1.1 is spoken here"),
-		badBody: malformed("bad chunked body"),
-		short:   malformed("the body ends early"),
+		stopping: refuse(http.StatusServiceUnavailable, codeStopping, "The server is shutting down"),
+		headers:  refuse(http.StatusRequestHeaderFieldsTooLarge, codeHeaders, "Request headers exceed %d bytes", c.MaxHeaderBytes),
+		tooLarge: refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "Request body exceeds %d bytes", c.MaxBodyBytes),
+		slowHead: refuse(http.StatusRequestTimeout, codeTimeout, "Request headers not received within %v", c.ReadHeaderTimeout),
+		timeout:  refuse(http.StatusRequestTimeout, codeTimeout, "Request body not received within %v", c.ReadBodyTimeout),
+		version:  malformed("HTTP/1.1 is spoken here"),
+		badBody:  malformed("bad chunked body"),
+		short:    malformed("the body ends early"),
 	}
+	r.method.header, r.method.value = "Allow", http.MethodPost
+	r.overloaded.header, r.overloaded.value = "Retry-After", "1"
+	for _, last := range [...]*refusal{&r.stopping, &r.headers, &r.tooLarge, &r.slowHead, &r.timeout} {
+		last.hangUp = true
+	}
+	return r
+}
+
+func refuse(status int, code envelope.ErrorCode, format string, limit ...any) refusal {
+	return refusal{status: status, code: code, message: fmt.Sprintf(format, limit...)}
 }
 
 // malformed is the answer to bytes that are not the HTTP they should be.

@@ -42,7 +42,6 @@ type Stats struct {
 
 // NewServer returns a server that answers with engine. Nothing runs before Serve.
 func NewServer(engine *envelope.Engine, cfg HTTPConfig) *Server {
-	cfg = cfg.withDefaults()
 	s := &Server{cfg: cfg, process: engine.Process, say: newRefusals(cfg), quiet: make(chan struct{}, 1)}
 	s.buffers.New = func() any { return new(buffers) }
 	one := new(http.Protocols)

@@ -25,7 +25,7 @@ func start(t testing.TB, cfg HTTPConfig, process engineFunc) (s *Server, addr st
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = NewServer(newEngine(), cfg)
+	s = NewServer(newEngine(), cfg.withDefaults())
 	if process != nil {
 		s.process = process
 	}

@@ -21,7 +21,7 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewServer(newEngine(), HTTPConfig{})
+	s := NewServer(newEngine(), HTTPConfig{}.withDefaults())
 	done := make(chan error, 1)
 	go func() {
 		done <- s.Serve(tls.NewListener(ln, &tls.Config{MinVersion: tls.VersionTLS13, Certificates: certs}))
