@@ -1,3 +1,9 @@
+// Command trunkline serves the trunkline wire engine and speaks to it: verbs first, one binary,
+// behaviour by arguments.
+//
+// The way of the settings is flags > environment > file > defaults (internal/config); what the
+// verbs share in output and errors is internal/cli; the wiring of listeners, protocols and the
+// admin endpoint is internal/app.
 package main
 
 import (
@@ -5,11 +11,13 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/engine/obs"
 	"trunkline/handlers/toolhost/procgroup"
 )
 
@@ -91,4 +99,129 @@ func (w *written) Write(p []byte) (int, error) {
 		w.err = err
 	}
 	return n, err
+}
+
+// verbs lists every subcommand; a new verb is one file and one line here.
+func verbs() []*cobra.Command {
+	return append([]*cobra.Command{
+		newServeCmd(),
+		newCallCmd(),
+		newSubCmd(),
+		newPubCmd(),
+		newStatusCmd(),
+		newBenchCmd(),
+		newConfigCmd(),
+		newStoreCmd(),
+		newToolExecCmd(),
+		newCompletionCmd(),
+	}, newExchangeCmds()...)
+}
+
+// newRootCmd builds the command tree anew, so that two runs in one process share nothing.
+func newRootCmd() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "trunkline",
+		Short: "A high-throughput wire engine in one binary",
+		Long: "Trunkline serves length-prefixed MessagePack over TCP, TLS and unix sockets, and speaks it from the command line. It takes\n" +
+			"envelopes a step further over HTTP and on stdin; without arguments, stdin names the command.\n\n" +
+			"Exit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 not allowed, 5 unavailable or timed out, 6 conflict. An unknown command\n" +
+			"and every failure of process, create, can-continue, result, validate and version is 1.",
+		Args:                       unknownVerb,
+		SuggestionsMinimumDistance: 2,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if on, _ := cmd.Flags().GetBool(flagVersion); on {
+				return printVersion(cmd)
+			}
+			return cmd.Help()
+		},
+		CompletionOptions: cobra.CompletionOptions{
+			DisableDefaultCmd: true, // newCompletionCmd treats a wrong shell as an error
+		},
+	}
+	root.PersistentFlags().Bool(cli.FlagJSON, false, "print JSON instead of text, errors included")
+	root.Flags().Bool(flagVersion, false, "print which build this is")
+	root.AddCommand(verbs()...)
+	return root
+}
+
+// unknownVerb is reached when the first argument names no subcommand. Its words and its exit code,
+// which is not that of other usage errors, are what clients of the envelope exchange look for
+// (envelope §2.2).
+func unknownVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	err := cli.Errorf(cli.CodeFailed, "Unknown command: %s", args[0])
+	err.Usage = cmd.UsageString()
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return err.WithHint("did you mean " + strings.Join(near, " or ") + "?")
+	}
+	return err.WithHint(helpHint(cmd))
+}
+
+// flagError separates an unknown verb followed by flags, of which cobra sees the flags first, from
+// a wrong flag.
+func flagError(cmd *cobra.Command, args []string, err error) error {
+	if !cmd.HasParent() && len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		return unknownVerb(cmd, args)
+	}
+	return err
+}
+
+func helpHint(cmd *cobra.Command) string { return "run '" + cmd.CommandPath() + " --help' for usage" }
+
+// markStart sets the returned flag once a verb's own code runs: an error before that moment is
+// about the command line. No verb may have a PersistentPreRun of its own, which would hide this
+// one.
+func markStart(root *cobra.Command) *bool {
+	started := new(bool)
+	root.PersistentPreRun = func(*cobra.Command, []string) { *started = true }
+	return started
+}
+
+// version and revision are set by the linker (-ldflags "-X main.version=…"); empty in a plain go
+// build.
+var version, revision string
+
+// flagVersion prints the build for people; the verb of that name belongs to the envelope exchange.
+const flagVersion = "version"
+
+func printVersion(cmd *cobra.Command) error {
+	b := obs.ReadBuild(version, revision)
+	if cli.JSON(cmd) {
+		return cli.WriteJSON(cmd.OutOrStdout(), b)
+	}
+	modified := ""
+	if b.Modified {
+		modified = " modified"
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "trunkline %s (revision %s%s, %s, %s/%s)\n",
+		b.Version, b.Revision, modified, b.Go, b.OS, b.Arch)
+	return err
+}
+
+func newCompletionCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:       "completion bash|zsh|fish|powershell",
+		Short:     "Print the completion script of a shell",
+		Example:   "  source <(trunkline completion bash)",
+		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
+		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root, out := cmd.Root(), cmd.OutOrStdout()
+			switch args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(out, true)
+			case "zsh":
+				return root.GenZshCompletion(out)
+			case "fish":
+				return root.GenFishCompletion(out, true)
+			case "powershell":
+				return root.GenPowerShellCompletionWithDesc(out)
+			}
+			return cli.Errorf(cli.CodeUsage, "cannot complete for shell %q", args[0])
+		},
+	}
 }

@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"time"
 
@@ -10,7 +14,10 @@ import (
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/codec/transcode"
+	"trunkline/engine/obs"
 	"trunkline/handlers/ipc/client"
+	"trunkline/handlers/ops"
 )
 
 // statusFlags are the arguments of status; an empty address skips that part.
@@ -139,4 +146,158 @@ func quietly(err error) error {
 		return nil
 	}
 	return &cli.Error{Code: cli.Exit(err)}
+}
+
+// adminState is the reply of the admin endpoint; Error is set when it did not answer.
+type adminState struct {
+	Addr    string    `json:"addr"`
+	Error   string    `json:"error,omitempty"`
+	Alive   bool      `json:"alive"`
+	Ready   bool      `json:"ready"`
+	Reasons []string  `json:"reasons"`
+	Build   obs.Build `json:"build"`
+	// Recovery is there while the server reads its store.
+	Recovery *ops.Recovery `json:"recovery,omitempty"`
+	// Store is missing where the server is older than that question.
+	Store *ops.Store `json:"store,omitempty"`
+}
+
+// recovering reports whether the server does not accept clients yet.
+func (s *adminState) recovering() bool { return s != nil && s.Recovery != nil }
+
+// kernelState is the reply of kernel.GetSystemStatus, as JSON of the reply's own keys.
+type kernelState struct {
+	Addr   string          `json:"addr"`
+	Error  string          `json:"error,omitempty"`
+	Status json.RawMessage `json:"status,omitempty"`
+	// Digest is one number for all the digests in Status.
+	Digest string `json:"digest,omitempty"`
+
+	reply client.Status
+	hint  string // what to do about Error
+}
+
+// systemState is the document of status --json. A part that was not asked is null.
+type systemState struct {
+	OK     bool         `json:"ok"`
+	Admin  *adminState  `json:"admin"`
+	Kernel *kernelState `json:"kernel"`
+}
+
+// maxStatusBody bounds what is read of an admin answer.
+const maxStatusBody = 64 << 10
+
+func askAdmin(ctx context.Context, addr string) *adminState {
+	s := &adminState{Addr: addr, Reasons: []string{}}
+	var health ops.Health
+	var ready ops.Ready
+	err := errors.Join(
+		getJSON(ctx, addr, "/healthz", &health),
+		getJSON(ctx, addr, "/readyz", &ready),
+		getJSON(ctx, addr, "/version", &s.Build),
+		s.askStore(ctx, addr),
+	)
+	if err != nil {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		s.Error = first
+		return s
+	}
+	s.Alive, s.Ready, s.Reasons, s.Recovery = health.Alive, ready.Ready, ready.Reasons, ready.Recovery
+	if health.Error != "" {
+		s.Reasons = append(s.Reasons, health.Error)
+	}
+	return s
+}
+
+// errNoPath: the server does not know the path.
+var errNoPath = errors.New("no such path")
+
+// askStore asks for the store, which servers of before could not be asked for.
+func (s *adminState) askStore(ctx context.Context, addr string) error {
+	store := new(ops.Store)
+	err := getJSON(ctx, addr, "/store", store)
+	switch {
+	case err == nil:
+		s.Store = store
+	case errors.Is(err, errNoPath):
+		return nil
+	}
+	return err
+}
+
+// getJSON decodes the body of an answer of either kind: 503 has one too.
+func getJSON(ctx context.Context, addr, path string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+path, nil)
+	if err != nil {
+		return fmt.Errorf("cannot ask admin endpoint %q: %w", addr, err)
+	}
+	tr := &http.Transport{DisableKeepAlives: true}
+	resp, err := tr.RoundTrip(req)
+	if err != nil {
+		return fmt.Errorf("cannot reach admin endpoint %s: %w", addr, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotFound {
+		return fmt.Errorf("cannot ask %s%s: %w", addr, path, errNoPath)
+	}
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxStatusBody)).Decode(into); err != nil {
+		return fmt.Errorf("cannot understand the answer of %s%s (%s): %w", addr, path, resp.Status, err)
+	}
+	return nil
+}
+
+func (f *statusFlags) askKernel(ctx context.Context, addr string, secure client.Option) *kernelState {
+	s := &kernelState{Addr: addr}
+	if err := s.ask(ctx, secure, f.digest); err != nil {
+		err = f.explain(err)
+		s.Error = err.Error()
+		var e *cli.Error
+		if errors.As(err, &e) {
+			s.hint = e.Hint
+		}
+	}
+	return s
+}
+
+func (s *kernelState) ask(ctx context.Context, secure client.Option, digest bool) error {
+	conn, err := client.Dial(ctx, s.Addr, secure)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	question, _ := (&client.GetSystemStatus{Digest: digest}).MarshalMsg(nil)
+	body, err := conn.Call(ctx, "kernel", "GetSystemStatus", question)
+	if err == nil {
+		_, err = s.reply.UnmarshalMsg(body)
+	}
+	if err == nil {
+		s.Status, err = transcode.AppendJSON(nil, body)
+	}
+	switch {
+	case err == nil && digest && s.reply.Digest == nil:
+		err = errors.New("the server gives no digest: it is older than this question")
+	case err == nil && digest:
+		s.Digest = digestNumber(s.reply.Digest)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot get the kernel's status from %s: %w", s.Addr, err)
+	}
+	return nil
+}
+
+// verdict returns the first thing that is wrong, as the command's error.
+func (s *systemState) verdict() error {
+	switch {
+	case s.Admin != nil && s.Admin.Error != "":
+		return cli.Errorf(cli.CodeUnavailable, "%s", s.Admin.Error).WithHint("is the server running? --admin names another address, --admin= skips this part")
+	case s.Admin != nil && !s.Admin.Alive:
+		return cli.Errorf(cli.CodeUnavailable, "the server is not alive: %s", strings.Join(s.Admin.Reasons, ", "))
+	case s.Admin.recovering():
+		return cli.Errorf(cli.CodeUnavailable, "the server is not ready: recovering (%s)", s.Admin.howFar()).WithHint("it reads its store and will be; clients that connect wait")
+	case s.Admin != nil && !s.Admin.Ready:
+		return cli.Errorf(cli.CodeUnavailable, "the server is not ready: %s", strings.Join(s.Admin.Reasons, ", "))
+	case s.Kernel != nil && s.Kernel.Error != "":
+		return cli.Errorf(cli.CodeUnavailable, "%s", s.Kernel.Error).WithHint(strings.TrimSpace(s.Kernel.hint + "\n--addr= skips this part"))
+	}
+	return nil
 }

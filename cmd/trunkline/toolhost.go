@@ -1,15 +1,26 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"os"
+	"os/signal"
 	"strings"
+	"sync"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/toolset"
 	"trunkline/codec/jsonx"
+	"trunkline/engine/reactor"
+	"trunkline/engine/stream"
 	"trunkline/handlers/toolhost"
 )
 
@@ -147,4 +158,200 @@ func newToolExecCmd() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+}
+
+// serveFlags are the arguments of --serve (toolhost §2.1, §6).
+type serveFlags struct {
+	plugins, listen     texts
+	stdin               bool
+	ttl, timeout        int
+	threshold, cooldown int
+}
+
+type texts []string
+
+func (t *texts) String() string     { return strings.Join(*t, ",") }
+func (t *texts) Set(s string) error { *t = append(*t, s); return nil }
+
+func parseServe(args []string, stderr io.Writer) (f *serveFlags, ok bool) {
+	f = new(serveFlags)
+	fs := flag.NewFlagSet(modeServe, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Var(&f.plugins, "plugin", "")
+	fs.Var(&f.listen, "listen", "")
+	fs.BoolVar(&f.stdin, "stdin", false, "")
+	fs.IntVar(&f.ttl, "idemp-ttl-ms", 0, "")
+	fs.IntVar(&f.timeout, "tool-timeout-ms", 0, "")
+	fs.IntVar(&f.threshold, "breaker-threshold", -1, "")
+	fs.IntVar(&f.cooldown, "breaker-cooldown-ms", -1, "")
+	err := fs.Parse(args)
+	if err == nil && fs.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q", fs.Arg(0))
+	}
+	if err == nil && (f.ttl < 0 || f.timeout < 0 || f.timeout > int(toolhost.MaxToolTimeout/time.Millisecond)) {
+		err = errors.New("a time is out of range")
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "trunkline: cannot serve: %v\n\n%s", err, toolUsage)
+		return nil, false
+	}
+	return f, true
+}
+
+func (f *serveFlags) apply(o *toolset.Options) {
+	if f == nil {
+		return
+	}
+	o.Plugins = append(o.Plugins, f.plugins...)
+	o.BreakerThreshold = f.threshold
+	if f.cooldown >= 0 {
+		o.BreakerCooldown = time.Duration(f.cooldown) * time.Millisecond
+	}
+}
+
+// serveTools answers lines on stdin, on sockets, or on both, until the stream ends or a signal
+// comes.
+func serveTools(set *toolset.Set, f *serveFlags, stdin io.Reader, stdout, stderr io.Writer) int {
+	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	c, err := toolConfig(set, f, log)
+	if err != nil {
+		return fault(stdout, err.Error(), toolhost.ExitPlugin)
+	}
+	set.Warn(log)
+	c.Files = stream.NewFiles()
+	srv := toolhost.New(c)
+	defer srv.Close()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	out := &written{Writer: stdout}
+	if len(f.listen) > 0 {
+		return serveToolSockets(ctx, srv, c.Files, f, stdin, out, stderr, log)
+	}
+	serveToolStdin(ctx, srv, stdin, out, log)
+	rest, cancel := context.WithTimeout(context.Background(), drainTools)
+	defer cancel()
+	srv.Drain(rest)
+	if out.failed() {
+		return 1
+	}
+	return toolhost.ExitOK
+}
+
+func toolConfig(set *toolset.Set, f *serveFlags, log *slog.Logger) (toolhost.Config, error) {
+	c, err := set.ServerConfig()
+	c.Logger, c.IdempotencyTTL = log, time.Duration(f.ttl)*time.Millisecond
+	if f.timeout > 0 {
+		c.ToolTimeout = time.Duration(f.timeout) * time.Millisecond
+	}
+	return c, err
+}
+
+// pipes is stdin and stdout as one transport.
+type pipes struct {
+	io.Reader
+	io.Writer
+}
+
+// Close has a Read of stdin return where the system can.
+func (p pipes) Close() error {
+	if c, ok := p.Reader.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+func serveToolStdin(ctx context.Context, srv *toolhost.Server, stdin io.Reader, stdout io.Writer, log *slog.Logger) {
+	host := stream.NewHost(stream.Config{Limits: toolhost.StdinLimits(), Open: srv.OpenStdin, Logger: log})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = host.Serve(pipes{stdin, stdout}, "stdin")
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		host.Drain()
+		select { // the goroutine that reads stdin may stay until stdin has input
+		case <-ended:
+		case <-time.After(drainTools):
+		}
+	}
+}
+
+// drainTools is how long a drain may take: the sessions' own time, and a moment more.
+const drainTools = 11 * time.Second
+
+func serveToolSockets(ctx context.Context, srv *toolhost.Server, files *stream.Files, f *serveFlags, stdin io.Reader, stdout, stderr io.Writer, log *slog.Logger) int {
+	var lns []net.Listener
+	closeAll := func() {
+		for _, ln := range lns {
+			_ = ln.Close()
+		}
+	}
+	for _, addr := range f.listen {
+		ln, err := listenTools(addr)
+		if err != nil {
+			closeAll()
+			fmt.Fprintf(stderr, "trunkline: cannot listen: %v\n", err)
+			return toolhost.ExitUsage
+		}
+		lns = append(lns, ln)
+	}
+	loops, err := reactor.New(reactor.Config{Config: stream.Config{MaxConnections: toolhost.DefaultConnections, Files: files, Limits: srv.SocketLimits(), Open: srv.OpenSocket,
+		Refuse: toolhost.AppendRefusal, Logger: log}})
+	if err != nil {
+		closeAll()
+		fmt.Fprintf(stderr, "trunkline: %v\n", err)
+		return 1
+	}
+	for i, ln := range lns {
+		fmt.Fprintf(stderr, "toolhost listening on %s\n", shownAddr(f.listen[i], ln))
+		go func() { _ = loops.Serve(ln) }()
+	}
+	ctx, stop := context.WithCancel(ctx)
+	var streams sync.WaitGroup
+	if f.stdin {
+		streams.Go(func() { serveToolStdin(ctx, srv, stdin, stdout, log) })
+	}
+	code := toolhost.ExitOK
+	select {
+	case <-ctx.Done():
+	case err := <-loops.Done():
+		fmt.Fprintf(stderr, "trunkline: %v\n", err)
+		code = 1
+	}
+	stop() // stdin is drained at the same time
+	shut, cancel := context.WithTimeout(context.Background(), drainTools)
+	defer cancel()
+	_ = loops.Shutdown(shut)
+	streams.Wait()
+	srv.Drain(shut)
+	return code
+}
+
+// listenTools opens an address. Beyond this machine every client needs a token (toolhost §2.3).
+func listenTools(addr string) (net.Listener, error) {
+	if strings.HasPrefix(addr, "unix://") {
+		return reactor.Listen(addr)
+	}
+	hostPort, ok := strings.CutPrefix(addr, "tcp://")
+	if !ok {
+		return nil, fmt.Errorf("%q is neither tcp://host:port nor unix:///path", addr)
+	}
+	host, _, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		return nil, err
+	}
+	ip := net.ParseIP(host)
+	if local := strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback(); !local && os.Getenv("MACHINA_API_TOKEN") == "" {
+		return nil, fmt.Errorf("%s can be reached from other machines, and MACHINA_API_TOKEN is not set", addr)
+	}
+	return reactor.Listen(hostPort)
+}
+
+func shownAddr(given string, ln net.Listener) string {
+	if strings.HasPrefix(given, "unix://") {
+		return given
+	}
+	return "tcp://" + ln.Addr().String()
 }

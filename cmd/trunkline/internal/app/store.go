@@ -224,3 +224,114 @@ func (s *storage) viewJournal(log *journal.Log, now time.Time) *ops.Journal {
 func viewDisk(st embedded.Stats) *ops.Disk {
 	return &ops.Disk{UsedBytes: st.DiskBytes, FreeBytes: st.FreeBytes, Full: st.Full}
 }
+
+// errInterrupted ends a recovery that the caller does not wait for any more.
+var errInterrupted = errors.New("recovery was interrupted")
+
+// watched is a store whose reading is counted and can be ended. Once it is stopped nothing is
+// written either, so that what a claim has to know of the log is known in whole or not used.
+type watched struct {
+	diskStore
+	stopped *atomic.Bool
+	read    atomic.Uint64 // bytes of blocks and chunks
+}
+
+func (w *watched) err() error {
+	if w.stopped.Load() {
+		return errInterrupted
+	}
+	return nil
+}
+
+// Blocks implements journal.Blocks.
+func (w *watched) Blocks(from journal.Index, f func(first journal.Index, block []byte) error) error {
+	return w.diskStore.Blocks(from, func(first journal.Index, block []byte) error {
+		if err := w.err(); err != nil {
+			return err
+		}
+		w.read.Add(uint64(len(block)))
+		return f(first, block)
+	})
+}
+
+// ReadSnapshot implements journal.Snapshots.
+func (w *watched) ReadSnapshot(g uint64, f func(chunk []byte) error) error {
+	return w.diskStore.ReadSnapshot(g, func(chunk []byte) error {
+		if err := w.err(); err != nil {
+			return err
+		}
+		w.read.Add(uint64(len(chunk)))
+		return f(chunk)
+	})
+}
+
+// WriteBlock implements journal.Blocks.
+func (w *watched) WriteBlock(first journal.Index, block []byte) error {
+	if err := w.err(); err != nil {
+		return err
+	}
+	return w.diskStore.WriteBlock(first, block)
+}
+
+// CutBlocks implements journal.Blocks.
+func (w *watched) CutBlocks(from journal.Index) error {
+	if err := w.err(); err != nil {
+		return err
+	}
+	return w.diskStore.CutBlocks(from)
+}
+
+// DropSnapshot implements journal.Snapshots.
+func (w *watched) DropSnapshot(g uint64) error {
+	if err := w.err(); err != nil {
+		return err
+	}
+	return w.diskStore.DropSnapshot(g)
+}
+
+// exactly completes an error of a store that did not open with the file, where one can be named: a
+// torn log shows only to who looks at all of it.
+func (s *storage) exactly(err error) {
+	var damage *journal.DamageError
+	if !errors.As(err, &damage) || damage.Index == 0 {
+		return
+	}
+	s.inspect(func(v *embedded.View, _ *journal.Inspector) error {
+		if found := v.Damage(); found != nil {
+			damage.Where = found.Where
+		}
+		return nil
+	})
+}
+
+var errSeen = errors.New("seen")
+
+// checkRecoverTo refuses an index in the middle of a block, before the store is opened: once it was
+// opened with a loss accepted, what is behind the damage is gone.
+func (s *storage) checkRecoverTo() error {
+	to := s.recoverTo
+	if to == 0 {
+		return nil
+	}
+	var first, last journal.Index
+	s.inspect(func(_ *embedded.View, in *journal.Inspector) error {
+		return in.Blocks(to, func(b *journal.BlockView) error {
+			first, last = b.First, b.Last
+			return errSeen
+		}, func(journal.Damage) error { return errSeen })
+	})
+	if first <= to && to < last {
+		return fmt.Errorf("cannot recover to index %d: it is inside of a block; the ends of blocks around it are %d and %d", to, first-1, last)
+	}
+	return nil
+}
+
+// inspect shows f what is in the directory, if it can be read: the opening reports better what is
+// wrong with it.
+func (s *storage) inspect(f func(*embedded.View, *journal.Inspector) error) {
+	v, err := embedded.Inspect(embedded.Config{Dir: s.cfg.Dir})
+	if err == nil {
+		_ = f(v, journal.NewInspector(v, 0, v.Mode()))
+		_ = v.Close()
+	}
+}

@@ -2,17 +2,111 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
+	"net"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/envelope"
 	"trunkline/engine/obs"
+	"trunkline/engine/reactor"
 	"trunkline/engine/stream"
 	"trunkline/handlers/exchange"
 )
+
+const kindTLS = "tls"
+
+// bound is one open listener.
+type bound struct {
+	ln   net.Listener
+	addr string // as people write it: host:port with the real port, or unix:///path
+	kind string // tcp, tls or unix
+	open bool   // reachable by every client, allowed by insecure_bind
+}
+
+// listenAll opens the listeners of one section in order; the first that cannot be opened closes the
+// others.
+func listenAll(a *config.Access) (out []bound, err error) {
+	listeners, err := a.Listeners()
+	if err != nil {
+		return nil, err
+	}
+	tlsConfig, err := a.TLS()
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range listeners {
+		ln, err := reactor.Listen(l.String())
+		if err != nil {
+			closeAll(out)
+			return nil, fmt.Errorf("cannot open %s: %w", a.Key("listen_addr"), err)
+		}
+		b := bound{ln: ln, addr: ln.Addr().String(), kind: l.Kind(), open: l.Open}
+		if l.Network == "unix" {
+			b.addr = l.String()
+		}
+		if l.TLS {
+			b.ln = tls.NewListener(ln, tlsConfig)
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// serveLoops starts the accept loops of all listeners, and the watch over the event loops: report
+// gets the end of an accept loop, died that of an event loop which ended by itself.
+func serveLoops(tasks *sync.WaitGroup, loops *reactor.Server, bs []bound, report, died func(error)) {
+	for _, b := range bs {
+		serve := loops.Serve
+		if b.kind == kindTLS {
+			serve = loops.ServeStreams
+		}
+		tasks.Go(func() { report(serve(b.ln)) })
+	}
+	tasks.Go(func() {
+		if err, ended := <-loops.Done(); ended {
+			died(err)
+		}
+	})
+}
+
+func closeAll(bs []bound) {
+	for _, b := range bs {
+		_ = b.ln.Close()
+	}
+}
+
+// spareFiles is what the process opens beside its connections: listeners and their locks, event
+// loops, logs, the admin endpoint's connections.
+const spareFiles = 128
+
+// warnFiles warns when the limit of open files, raised as far as it went, may be hit before the
+// limits of connections are. It must be called after the event loops have started, which raises the
+// limit.
+func warnFiles(log *slog.Logger, cfg *config.Config) {
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &l); err != nil {
+		log.Warn("cannot read the limit of open files", "error", err)
+		return
+	}
+	compareFiles(log, uint64(l.Cur), cfg)
+}
+
+// compareFiles counts two descriptors per connection of the kernel endpoint, because one that
+// leaves its event loop needs a second one for a moment, and one per connection of HTTP.
+func compareFiles(log *slog.Logger, limit uint64, cfg *config.Config) {
+	k, h := cfg.Kernel.MaxConnections, cfg.HTTP.MaxConnections*len(cfg.HTTP.ListenAddr)
+	if wanted := 2*uint64(k) + uint64(h) + spareFiles; limit < wanted {
+		log.Warn("the limit of open files (RLIMIT_NOFILE) is low for kernel.max_connections and http.max_connections: connections may be refused or closed before they are reached",
+			"limit", limit, "wanted", wanted, "kernel.max_connections", k, "http.max_connections", cfg.HTTP.MaxConnections)
+	}
+}
 
 // web is the envelope exchange over HTTP (envelope §2.3).
 type web struct {

@@ -99,3 +99,161 @@ var wide = &unicode.RangeTable{
 		{0x16fe0, 0x18dff, 1}, {0x1aff0, 0x1b2ff, 1}, {0x1d300, 0x1d376, 1}, {0x1f000, 0x1faff, 1}, {0x20000, 0x3fffd, 1},
 	},
 }
+
+// style is the parameter of a terminal's "select graphic rendition"; plain needs none.
+type style string
+
+const (
+	plain  style = ""
+	strong style = "1"
+	faint  style = "2"
+	bad    style = "31"
+	good   style = "32"
+)
+
+// span is a text of one style.
+type span struct {
+	text string
+	as   style
+}
+
+// line is one line of the block, before it is cut to a width.
+type line []span
+
+// render cuts l to width cells and adds its colours, if asked to. Nothing it returns moves the
+// cursor.
+func (l line) render(width int, color bool) string {
+	var b strings.Builder
+	for _, s := range l {
+		text := clip(s.text, width)
+		width -= cells(text)
+		if !color || s.as == plain || text == "" {
+			b.WriteString(text)
+			continue
+		}
+		b.WriteString("\x1b[" + string(s.as) + "m" + text + "\x1b[0m")
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// cells is the width of l before it is cut.
+func (l line) cells() int {
+	n := 0
+	for _, s := range l {
+		n += cells(s.text)
+	}
+	return n
+}
+
+// labelCells is the width of the labels at the left of the block.
+const labelCells = 8
+
+// labelled is a line of items after a label, two cells apart, as many as fit: those that matter
+// most come first, and none is cut but the first.
+func labelled(width int, label string, items ...span) line {
+	l := line{{padRight(label, labelCells), faint}}
+	used := labelCells
+	for i, it := range items {
+		gap := 0
+		if i > 0 {
+			gap = 2
+		}
+		n := gap + cells(it.text)
+		if i > 0 && used+n > width {
+			break
+		}
+		l = append(l, span{blanks(gap), plain}, it)
+		used += n
+	}
+	return l
+}
+
+// The narrowest that the first column of a table is cut to before the table is wider than asked
+// for.
+const narrowestName = 6
+
+// column is one column of a table. The first is a name and left-aligned, all others are numbers and
+// right-aligned. Where the width does not suffice, the column with the greatest drop goes first; 0
+// stays.
+type column struct {
+	head string
+	drop int
+}
+
+// table lays out rows below the heads of cols, two cells apart, within width cells if it can: first
+// columns are dropped, then names are cut. The first line are the heads. Cells of a row beyond cols
+// are ignored.
+func table(width int, cols []column, rows [][]string) []string {
+	keep := make([]int, len(cols))
+	for i := range keep {
+		keep[i] = i
+	}
+	widths := columnWidths(cols, rows)
+	for total(widths, keep) > width {
+		at := mostDroppable(cols, keep)
+		if at < 0 {
+			break
+		}
+		keep = append(keep[:at], keep[at+1:]...)
+	}
+	if over := total(widths, keep) - width; over > 0 {
+		widths[0] = max(widths[0]-over, min(narrowestName, widths[0]))
+	}
+	heads := make([]string, len(cols))
+	for i, c := range cols {
+		heads[i] = c.head
+	}
+	out := []string{row(heads, widths, keep)}
+	for _, r := range rows {
+		out = append(out, row(r, widths, keep))
+	}
+	return out
+}
+
+func columnWidths(cols []column, rows [][]string) []int {
+	widths := make([]int, len(cols))
+	for i, c := range cols {
+		widths[i] = cells(c.head)
+		for _, r := range rows {
+			if i < len(r) {
+				widths[i] = max(widths[i], cells(r[i]))
+			}
+		}
+	}
+	return widths
+}
+
+func total(widths, keep []int) int {
+	n := 2 * (len(keep) - 1)
+	for _, i := range keep {
+		n += widths[i]
+	}
+	return n
+}
+
+// mostDroppable returns where in keep the column is that goes first, -1 if all must stay.
+func mostDroppable(cols []column, keep []int) int {
+	at := -1
+	for i, c := range keep {
+		if cols[c].drop > 0 && (at < 0 || cols[c].drop > cols[keep[at]].drop) {
+			at = i
+		}
+	}
+	return at
+}
+
+func row(texts []string, widths, keep []int) string {
+	var b strings.Builder
+	for n, i := range keep {
+		text := ""
+		if i < len(texts) {
+			text = texts[i]
+		}
+		if n == 0 {
+			b.WriteString(padRight(clip(text, widths[i]), widths[i]))
+			continue
+		}
+		b.WriteString("  " + padLeft(text, widths[i]))
+	}
+	return strings.TrimRight(b.String(), " ")
+}

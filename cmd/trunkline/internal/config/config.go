@@ -1,7 +1,22 @@
+// Package config turns flags, environment, a YAML file and defaults into one struct, and remembers
+// where every value came from.
+//
+// One setting has one name everywhere. kernel.max_frame_bytes is
+//
+//	--set kernel.max_frame_bytes=N            a flag, strongest
+//	TRUNKLINE_KERNEL_MAX_FRAME_BYTES=N        the environment
+//	kernel: {max_frame_bytes: N}              the file: --config PATH, else ./trunkline.yaml when it is there
+//	5242880                                   the default
+//
+// The table in settings.go is the single list: parsing, ranges, the reference shown by "config
+// show" and the struct fields all come from its rows. A key that is not in it is an error that
+// names the nearest key that is. An environment variable whose first word is no section, nor within
+// two edits of one, belongs to another program (TRUNKLINE_BIN): it is a warning.
 package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -164,4 +179,108 @@ func (c *Config) Summary() string {
 	add(layerDev, "--dev")
 	add(layerDefault, "defaults")
 	return strings.Join(parts, ", ")
+}
+
+// validate checks what single ranges cannot see.
+func (c *Config) validate() problems {
+	var p problems
+	p = append(p, c.checkStore()...)
+	if k := &c.Kernel; k.DefaultQueryTimeoutMs > k.MaxQueryTimeoutMs {
+		p = append(p, fmt.Sprintf("cannot use kernel.default_query_timeout_ms = %d: it is above kernel.max_query_timeout_ms = %d",
+			k.DefaultQueryTimeoutMs, k.MaxQueryTimeoutMs))
+	}
+	p = append(p, c.Kernel.check()...)
+	p = append(p, c.HTTP.check()...)
+	p = append(p, c.Toolhost.check()...)
+	p = append(p, checkStages(c.HTTP.DefaultStageOrder)...)
+	if a := c.Admin; a.ListenAddr != "" {
+		loop, err := isLoopback(a.ListenAddr)
+		if err != nil {
+			p = append(p, fmt.Sprintf("cannot use admin.listen_addr = %q: %v", a.ListenAddr, err))
+		} else if !loop && !a.InsecureBind {
+			p = append(p, fmt.Sprintf("cannot use admin.listen_addr = %q: it is not a loopback address, and admin.insecure_bind is false", a.ListenAddr))
+		}
+	}
+	return p
+}
+
+// checkStore refuses what a server cannot do with its store, with what to do about it. A
+// store.mode that was not chosen has one too.
+func (c *Config) checkStore() problems {
+	mode := fmt.Sprintf("store.mode is %s (%s)", c.Store.Mode, c.origins[keyStoreMode])
+	switch {
+	case c.Store.Mode == StoreMemory:
+		return nil
+	case c.dev:
+		return problems{fmt.Sprintf("cannot use --dev: %s, and --dev keeps nothing; leave one of the two out", mode)}
+	}
+	var p problems
+	if c.Store.Dir == "" {
+		p = append(p, fmt.Sprintf("cannot use store.dir = \"\": %s; name a directory, or keep nothing with store.mode=memory", mode))
+	}
+	if c.Kernel.MaxFrameBytes > maxStoredFrame {
+		p = append(p, fmt.Sprintf("cannot use kernel.max_frame_bytes = %d: %s, where a change must fit a record; lower it to %d, or keep nothing with store.mode=memory",
+			c.Kernel.MaxFrameBytes, mode, maxStoredFrame))
+	}
+	return p
+}
+
+// checkStages refuses what an envelope's own stage_order must not have either (envelope §3.2).
+func checkStages(order []string) problems {
+	for i, name := range order {
+		if slices.Contains(order[:i], name) {
+			return problems{fmt.Sprintf("cannot use http.default_stage_order: %q is in it twice", name)}
+		}
+	}
+	return nil
+}
+
+// The settings that the commands of the envelope exchange take.
+const (
+	keyMaxBody    = "http.max_body_bytes"
+	keyStageOrder = "http.default_stage_order"
+)
+
+// LoadExchange reads what the commands of the envelope exchange take from the settings:
+// MaxBodyBytes and DefaultStageOrder, from sets (the values of --set), else from the environment,
+// else from the defaults; everything else is left zero.
+//
+// It is not Load, for two reasons. These commands are called once per step of a pipeline and must
+// start fast; and what they answer must not depend on a file that happens to lie in the caller's
+// working directory, or on variables meant for a server.
+func LoadExchange(sets []string, lookup func(string) (string, bool)) (HTTP, error) {
+	var c Config
+	for _, key := range []string{keyMaxBody, keyStageOrder} {
+		s, _ := find(key)
+		v, from := s.def, Origin{Layer: layerDefault}
+		if text, ok := lookup(envName(key)); ok {
+			v, from = text, Origin{layerEnv, envName(key)}
+		}
+		if text, ok := lastSet(sets, key); ok {
+			v, from = text, Origin{layerFlag, "--" + flagSet}
+		}
+		if err := s.assign(&c, v); err != nil {
+			return HTTP{}, fmt.Errorf("cannot use %s = %s (%s): %w", key, show(v), from, err)
+		}
+	}
+	for _, pair := range sets {
+		key, _, ok := strings.Cut(pair, "=")
+		if !ok || key != keyMaxBody && key != keyStageOrder {
+			return HTTP{}, fmt.Errorf("cannot use --%s %q: this command takes %s=N and %s=LIST", flagSet, pair, keyMaxBody, keyStageOrder)
+		}
+	}
+	if p := checkStages(c.HTTP.DefaultStageOrder); p != nil {
+		return HTTP{}, p
+	}
+	return c.HTTP, nil
+}
+
+// lastSet returns the value of the last pair for key: as with all flags, the last one wins.
+func lastSet(sets []string, key string) (value string, ok bool) {
+	for _, pair := range sets {
+		if k, v, isPair := strings.Cut(pair, "="); isPair && k == key {
+			value, ok = v, true
+		}
+	}
+	return value, ok
 }

@@ -3,13 +3,16 @@ package config
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/confmap"
 	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/providers/file"
+	"github.com/knadh/koanf/providers/posflag"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
 )
@@ -191,4 +194,107 @@ func (c *Config) Warnings() []string {
 func empty(v any) bool {
 	m, ok := v.(map[string]any)
 	return v == nil || (ok && len(m) == 0)
+}
+
+// envPrefix starts the name of every environment variable read as a setting.
+const envPrefix = "TRUNKLINE_"
+
+// orchestrated matches what a container orchestrator injects for a service that happens to be
+// called trunkline or trunkline-kernel (TRUNKLINE_SERVICE_HOST, TRUNKLINE_PORT_50051_TCP_ADDR,
+// TRUNKLINE_KERNEL_PORT, …). No setting of ours has such a name, and refusing to start over it
+// would not help. Compiled when first asked for, so that commands without settings do not pay for
+// it at start.
+var orchestrated = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+})
+
+// envName returns the environment variable of a setting.
+func envName(key string) string {
+	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, delim, "_"))
+}
+
+// clientEnv is the variable that names the server for the client verbs; it is no setting of a
+// server.
+const clientEnv = envPrefix + "ADDR"
+
+// keyOfEnv returns the setting an environment variable names, known or not; "" for variables that
+// are none of ours.
+func keyOfEnv(name string) string {
+	if name == clientEnv || orchestrated().MatchString(name) {
+		return ""
+	}
+	rest := strings.ToLower(strings.TrimPrefix(name, envPrefix))
+	return strings.Replace(rest, "_", delim, 1)
+}
+
+func isSection(key string) bool {
+	for _, s := range table {
+		if strings.HasPrefix(s.key, key+delim) {
+			return true
+		}
+	}
+	return false
+}
+
+const (
+	flagConfig = "config"
+	flagSet    = "set"
+	flagDev    = "dev"
+)
+
+// dedicated lists the settings with a flag of their own; the rest is reached by --set.
+var dedicated = []struct{ flag, key string }{
+	{"listen", "kernel.listen_addr"},
+	{"http-listen", "http.listen_addr"},
+	{"toolhost-listen", "toolhost.listen_addr"},
+	{"admin-listen", "admin.listen_addr"},
+	{"log-level", "log.level"},
+	{"log-format", "log.format"},
+}
+
+// AddFlags adds the flags that Load reads: --config, --set, --dev and the dedicated ones. A
+// dedicated flag wins over --set.
+func AddFlags(fs *pflag.FlagSet) {
+	AddSourceFlags(fs)
+	fs.Bool(flagDev, false, "throw-away instance: store.mode memory, text log, profiles on the admin address")
+	for _, d := range dedicated {
+		s, _ := find(d.key)
+		fs.String(d.flag, "", fmt.Sprintf("%s (%s, default %v)", s.help, s.key, s.def))
+	}
+}
+
+// AddSourceFlags adds --config and --set only, for commands that look at a server's settings
+// without being one.
+func AddSourceFlags(fs *pflag.FlagSet) {
+	fs.StringP(flagConfig, "c", "", "settings file, YAML (default ./"+defaultFile+" when it is there)")
+	fs.StringArray(flagSet, nil, "set one setting, `key=value`; repeatable")
+}
+
+func setLayer(fs *pflag.FlagSet) (layer, error) {
+	pairs, _ := fs.GetStringArray(flagSet)
+	values := make(map[string]any, len(pairs))
+	names := make(map[string]string, len(pairs))
+	for _, p := range pairs {
+		key, v, ok := strings.Cut(p, "=")
+		if !ok || key == "" {
+			return layer{}, fmt.Errorf("cannot use --%s %q: want key=value", flagSet, p)
+		}
+		values[key], names[key] = v, "--"+flagSet
+	}
+	return mapLayer(layerFlag, values, names)
+}
+
+func flagLayer(fs *pflag.FlagSet) (layer, error) {
+	names := make(map[string]string)
+	k := koanf.New(delim)
+	err := k.Load(posflag.ProviderWithFlag(fs, "", nil, func(f *pflag.Flag) (string, any) {
+		for _, d := range dedicated {
+			if d.flag == f.Name && f.Changed {
+				names[d.key] = "--" + d.flag
+				return d.key, f.Value.String()
+			}
+		}
+		return "", nil
+	}), nil)
+	return layer{kind: layerFlag, names: names, k: k}, err
 }

@@ -1,10 +1,16 @@
 package journaltool
 
 import (
+	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"math"
+	"strconv"
 	"time"
 
+	"trunkline/codec/jsonx"
+	"trunkline/codec/mpack"
+	"trunkline/codec/transcode"
 	"trunkline/engine/envelope"
 	"trunkline/engine/idem"
 	"trunkline/engine/kernel"
@@ -168,4 +174,130 @@ func (o *object) waiting(refs []orchestration.SessionRef) {
 		o.b = in.close()
 	}
 	o.b = append(o.b, ']')
+}
+
+// record is a record of the journal, decoded: Kernel counts if OfKernel is set, Keys if OfKeys is,
+// else Orchestration. Its slices point into what was parsed.
+type record struct {
+	OfKernel      bool
+	OfKeys        bool // Keys counts
+	Keys          idem.Change
+	Kernel        kernel.Change
+	Orchestration orchestration.Change
+}
+
+// parseRecord reads a record, which is all of rec. What it accepts is a change of a known version and kind whose parts are sound;
+// whether it fits the state it meets is only known by a replay. An error wraps kernel.ErrBadChange or orchestration.ErrBadChange.
+func parseRecord(rec []byte, r *record) error {
+	r.OfKernel, r.OfKeys = false, false
+	if len(rec) == 0 {
+		return fmt.Errorf("%w: it is empty", kernel.ErrBadChange)
+	}
+	switch tag, body := rec[0], rec[1:]; tag {
+	case kernel.Tag:
+		c, rest, err := kernel.ParseChange(body)
+		if err == nil && len(rest) > 0 {
+			err = fmt.Errorf("%w: %s", kernel.ErrBadChange, mpack.TrailingBytes.Text())
+		}
+		if err == kernel.ErrShortChange {
+			err = fmt.Errorf("%w: it is cut off", kernel.ErrBadChange)
+		}
+		r.OfKernel, r.Kernel = true, c
+		return err
+	case orchestration.Tag:
+		return orchestration.ParseChange(body, &r.Orchestration)
+	case idem.Tag:
+		r.OfKeys = true
+		return idem.ParseChange(body, &r.Keys)
+	}
+	return fmt.Errorf("%w: tag %q", kernel.ErrBadChange, rec[0])
+}
+
+// Kind names what the record does, with whose change it is in front: kernel.create.
+func (r *record) Kind() string {
+	switch {
+	case r.OfKernel:
+		return "kernel." + r.Kernel.Kind.String()
+	case r.OfKeys:
+		return "idempotency." + r.Keys.Kind.String()
+	}
+	return "orchestration." + r.Orchestration.Kind.String()
+}
+
+// machineTags are the tags of the machines of a server's store.
+var machineTags = string([]byte{kernel.Tag, orchestration.Tag, idem.Tag})
+
+// object appends the members of a JSON object.
+type object struct{ b []byte }
+
+func openObject(dst []byte) object { return object{append(dst, '{')} }
+
+func (o *object) key(name string) {
+	if o.b[len(o.b)-1] != '{' {
+		o.b = append(o.b, ',')
+	}
+	o.b = append(jsonx.AppendString(o.b, name), ':')
+}
+
+func (o *object) close() []byte { return append(o.b, '}') }
+
+func (o *object) uint(name string, v uint64) {
+	o.key(name)
+	o.b = strconv.AppendUint(o.b, v, 10)
+}
+
+func (o *object) int(name string, v int64) {
+	o.key(name)
+	o.b = strconv.AppendInt(o.b, v, 10)
+}
+
+func (o *object) bool(name string, v bool) {
+	o.key(name)
+	o.b = strconv.AppendBool(o.b, v)
+}
+
+func (o *object) null(name string) {
+	o.key(name)
+	o.b = append(o.b, "null"...)
+}
+
+func (o *object) text(name, v string) {
+	o.key(name)
+	o.b = jsonx.AppendString(o.b, v)
+}
+
+// bytes is text that is left out where there is none.
+func (o *object) bytes(name string, v []byte) {
+	if len(v) == 0 {
+		return
+	}
+	o.key(name)
+	o.b = jsonx.AppendString(o.b, v)
+}
+
+func (o *object) time(name string, t time.Time) {
+	o.key(name)
+	o.b = append(t.AppendFormat(append(o.b, '"'), time.RFC3339Nano), '"')
+}
+
+func (o *object) base64(name string, v []byte) {
+	o.key(name)
+	o.b = append(base64.StdEncoding.AppendEncode(append(o.b, '"'), v), '"')
+}
+
+// value is a MessagePack value as JSON; nothing where there is none, and base64 under another name
+// where it has no form in JSON.
+func (o *object) value(name string, raw []byte) {
+	if raw == nil {
+		return
+	}
+	start := len(o.b)
+	o.key(name)
+	b, err := transcode.AppendJSON(o.b, raw)
+	if err == nil {
+		o.b = b
+		return
+	}
+	o.b = o.b[:start]
+	o.base64(name+"_base64", raw)
 }

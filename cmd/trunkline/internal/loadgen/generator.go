@@ -1,3 +1,21 @@
+// Package loadgen is an open-loop load generator for the protocols that trunkline serves, against
+// any server that speaks them: the kernel IPC, toolhost lines, envelopes over HTTP.
+//
+// Open loop means that the schedule alone decides when a request is due, never the server: requests
+// that could not go out because earlier ones are not answered wait, and their waiting is part of
+// their latency. A closed loop would ask less of a slow server and so never see what its users see.
+//
+//	schedule ──► pacer ──► connection (writer) ──► server
+//	 t(k)        wakes      encodes what is due,      │
+//	                        one write per batch       │
+//	 shard   ◄── connection (reader) ◄────────────────┘
+//	 histograms  matches replies, frees places
+//
+// Request k is due at t(k), which is arithmetic, and belongs to connection k mod n. Nothing is
+// queued: what waits is the distance between the request a connection sends next and the last one
+// that is due.
+//
+// The package has no terminal and writes no file.
 package loadgen
 
 import (
@@ -6,6 +24,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -210,4 +229,56 @@ func (g *generator) countEnded() bool {
 		return g.tickets.Load() <= 0
 	}
 	return g.table.last == g.table.first+g.plan.Count
+}
+
+// Run connects, warms up, measures and waits for the last replies. observe is called once per
+// interval, also while warming up, from one goroutine; it may be nil. When ctx ends the run does,
+// too, without an error: what is in flight then counts nowhere. The error is about the plan, or a
+// *ConnectError, or a *PrepareError.
+func Run(ctx context.Context, p Plan, observe func(Sample)) (*Result, error) {
+	return run(ctx, p, observe, newAlarm, newSecret())
+}
+
+func run(ctx context.Context, p Plan, observe func(Sample), newAlarm func() alarm, secret uint64) (*Result, error) {
+	g, err := newGenerator(p, secret, runtime.GOMAXPROCS(0))
+	if err != nil {
+		return nil, err
+	}
+	if err := g.prepare(ctx); err != nil {
+		return nil, err
+	}
+	defer g.cleanUp(ctx, nil)
+	ncs, err := g.connectAll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return g.measure(ctx, ncs, observe, newAlarm), nil
+}
+
+// measure is the run itself, on connections that are made.
+func (g *generator) measure(ctx context.Context, ncs []net.Conn, observe func(Sample), newAlarm func() alarm) *Result {
+	inner, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stop := context.AfterFunc(ctx, g.halt)
+	defer stop()
+	var conns, helpers sync.WaitGroup
+	g.begin = time.Now()
+	for i, c := range g.conns {
+		conns.Go(func() { c.run(inner, ncs[i]) })
+	}
+	if g.table != nil {
+		helpers.Go(func() { g.pace(inner, newAlarm()) })
+	}
+	helpers.Go(func() { g.sweep(inner) })
+	done := make(chan struct{})
+	helpers.Go(func() {
+		defer close(done)
+		conns.Wait()
+		g.finish()
+		g.conns[0].pause(inner, time.Duration(g.finished.Load()-g.now()))
+	})
+	r := g.collect(done, observe)
+	cancel()
+	helpers.Wait()
+	return r
 }

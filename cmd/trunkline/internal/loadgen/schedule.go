@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"context"
 	"math"
 	"time"
 )
@@ -81,4 +82,102 @@ func (t *timetable) before(now int64) int64 {
 		k++
 	}
 	return min(k, t.last)
+}
+
+// mix chooses the method of each request.
+type mix struct {
+	bounds []uint64 // the sums of the weights up to and with each share
+	seed   uint64
+}
+
+func newMix(shares []Share, seed uint64) *mix {
+	m := &mix{seed: seed}
+	sum := uint64(0)
+	for _, s := range shares {
+		sum += uint64(s.Weight)
+		m.bounds = append(m.bounds, sum)
+	}
+	return m
+}
+
+// pick returns the share of request k: always the same one, in an order without a period, so that
+// no method falls on the same connections again and again. It does not allocate.
+func (m *mix) pick(k int64) int {
+	last := len(m.bounds) - 1
+	if last == 0 {
+		return 0
+	}
+	at := scramble(m.seed+uint64(k)) % m.bounds[last]
+	for i, bound := range m.bounds {
+		if at < bound {
+			return i
+		}
+	}
+	return last
+}
+
+// scramble is the finalizer of SplitMix64: every bit of x counts for every bit of the result.
+func scramble(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// alarm waits with the precision that the machine has: the runtime's timers round up to a
+// millisecond where nothing else runs.
+type alarm interface {
+	wait(d time.Duration)
+	close()
+}
+
+// timerAlarm is an alarm of the runtime's timers.
+type timerAlarm struct{}
+
+func (timerAlarm) wait(d time.Duration) { time.Sleep(d) }
+func (timerAlarm) close()               {}
+
+const (
+	// quantum is the shortest wait: at rates above its inverse requests go out in groups, which is
+	// what their rate leaves of a core.
+	quantum = 50 * time.Microsecond
+	// patience is the longest wait, so that a stopped run ends.
+	patience = 50 * time.Millisecond
+)
+
+// pace wakes each connection when a request of it is due. It ends once all were.
+func (g *generator) pace(ctx context.Context, a alarm) {
+	defer a.close()
+	t := g.table
+	for k := int64(0); k < t.last && ctx.Err() == nil; {
+		now := g.now()
+		for woken := int64(0); k < t.last && t.at(k) <= now; k++ {
+			if woken == g.stride {
+				k = max(k, t.before(now)) // all connections are awake and will see what is due
+				break
+			}
+			g.conns[k%g.stride].nudge()
+			woken++
+		}
+		if k < t.last {
+			a.wait(min(max(time.Duration(t.at(k)-g.now()), quantum), patience))
+		}
+	}
+}
+
+// sweep looks after timeouts until ctx ends.
+func (g *generator) sweep(ctx context.Context) {
+	t := time.NewTicker(min(max(time.Duration(g.timeout)/20, 20*time.Millisecond), 100*time.Millisecond))
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			now := g.now()
+			for _, c := range g.conns {
+				c.sweep(now)
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
 }

@@ -80,7 +80,7 @@ func TestDocumentedNames(t *testing.T) {
 	same(t, "variables", shown, read)
 	same(t, "switches", booleans, set(switches))
 
-	text, err := os.ReadFile(filepath.Join(top, "cmd/trunkline/toolhost_serve.go"))
+	text, err := os.ReadFile(filepath.Join(top, "cmd/trunkline/toolhost.go"))
 	if err != nil {
 		t.Fatal(err)
 	}

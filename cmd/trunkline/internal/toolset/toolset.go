@@ -1,3 +1,11 @@
+// Package toolset makes the tools of a tool server: out of its plugins, the built-in tools, and the
+// environment names of the protocol (toolhost §4.7, §4.9, §4.10, §6).
+//
+//	Options ──► Open ──► Set ──► ServerConfig ──► toolhost.New
+//	plugins, built-ins        registry, workers
+//
+// A Set belongs to one server, or to one call of a single-shot mode: its breakers and worker
+// processes are its own.
 package toolset
 
 import (
@@ -5,13 +13,16 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"trunkline/engine/link"
 	"trunkline/handlers/toolhost"
 	"trunkline/handlers/toolhost/manifest"
+	"trunkline/handlers/toolhost/procgroup"
 	"trunkline/handlers/toolhost/tool"
 	"trunkline/handlers/toolhost/tools"
 	"trunkline/handlers/toolhost/workers"
@@ -168,4 +179,96 @@ func (s *Set) entry(o *Options, m *manifest.Entry, own map[string]tools.Builtin)
 	e.Breaker = tool.NewBreaker(o.breaker(m.AID))
 	e.Tool, err = s.worker(o, m)
 	return e, err == nil, err
+}
+
+func (o *Options) breaker(aid string) tool.BreakerConfig {
+	c := tool.BreakerConfig{
+		Threshold: number("MACHINA_TOOL_FAIL_THRESHOLD", tool.DefaultThreshold),
+		Cooldown:  span("MACHINA_TOOL_COOLDOWN_MS", time.Millisecond, tool.DefaultCooldown),
+		Now:       link.Mono,
+	}
+	if o.BreakerThreshold >= 0 {
+		c.Threshold = o.BreakerThreshold
+	}
+	if o.BreakerCooldown >= 0 {
+		c.Cooldown = o.BreakerCooldown
+	}
+	if o.Events != nil {
+		c.Changed = func(st tool.BreakerState, failures int) {
+			o.Events(toolhost.BreakerEvent(aid, st, failures))
+		}
+	}
+	return c
+}
+
+const mebibyte = 1 << 20
+
+// worker makes what runs an external tool.
+func (s *Set) worker(o *Options, m *manifest.Entry) (tool.Tool, error) {
+	x := &m.Exec
+	if x.Kind == manifest.Wasm {
+		s.checks = append(s.checks, check{m.AID, func(ctx context.Context) error { return workers.CheckModule(ctx, x.Module, x.SHA256) }})
+		return s.process(o, m.AID, workers.ProcessConfig{
+			Module: x.Module, SHA256: x.SHA256, Stateless: x.Stateless,
+			Pool: workers.PoolConfig(manifest.DefaultPool()),
+		}), nil
+	}
+	t := s.process(o, m.AID, workers.ProcessConfig{
+		Command: x.Command, Dir: x.Dir, Env: procgroup.Environ(s.lookup, x.Env), SHA256: x.SHA256,
+		Oneshot: x.Oneshot, Stateless: x.Stateless,
+		Pool: workers.PoolConfig(x.Pool),
+		Limits: workers.Limits{AddressSpace: int64(x.Limits.ASMB) * mebibyte, CPU: int64(x.Limits.CPUS),
+			FileSize: int64(x.Limits.FSizeMB) * mebibyte, OpenFiles: int64(x.Limits.OpenFile)},
+	})
+	s.checks = append(s.checks, check{m.AID, t.Check})
+	return t, nil
+}
+
+// process makes a tool of processes, known to events as aid.
+func (s *Set) process(o *Options, aid string, c workers.ProcessConfig) *workers.Process {
+	if s.spawner == nil {
+		s.spawner = workers.NewSpawner()
+	}
+	c.Spawner, c.Wrapper, c.MaxProcesses = s.spawner, s.wrapper, max(number(maxProcessesName, 0), 0)
+	if o.Events != nil {
+		c.Started = func(pid int) { o.Events(toolhost.WorkerStarted(aid, pid)) }
+		c.Exited = func(pid, code int, reason string) { o.Events(toolhost.WorkerExited(aid, pid, code, reason)) }
+	}
+	t := workers.NewProcess(c)
+	s.closers = append(s.closers, func() { _ = t.Close() })
+	return t
+}
+
+// embedder returns what runs the operator's embedding program, nil if there is none (toolhost §11).
+// It is one process, which is kept: loading a model takes long, and its limits are those that the
+// operator gives it.
+func (s *Set) embedder(o *Options) (tool.Tool, error) {
+	if s.Env.Embed.Command == "" {
+		return nil, nil
+	}
+	argv, err := s.command("MACHINA_EMBED_CMD", s.Env.Embed.Command)
+	if err != nil {
+		return nil, err
+	}
+	t := s.process(o, tools.EmbedAID, workers.ProcessConfig{Command: argv, Dir: s.Env.Root, Env: procgroup.Environ(s.lookup, nil), Plain: true,
+		Pool: workers.PoolConfig{Min: 1, Max: 1, MaxRequests: math.MaxInt}})
+	return &guarded{t, tool.NewBreaker(o.breaker(tools.EmbedAID))}, nil
+}
+
+// guarded is a tool with a breaker of its own, for what a server does not know as a tool.
+type guarded struct {
+	tool.Tool
+	breaker *tool.Breaker
+}
+
+// Run implements tool.Tool.
+func (g *guarded) Run(ctx context.Context, c *tool.Call) tool.Result {
+	probe, ok := g.breaker.Allow()
+	if !ok {
+		return tool.Fail("circuit breaker open for " + c.AID)
+	}
+	g.breaker.Start(probe)
+	r := g.Tool.Run(ctx, c)
+	g.breaker.Done(probe, r.Dispatch())
+	return r
 }

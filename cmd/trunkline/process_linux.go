@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -12,6 +13,11 @@ import (
 
 	"trunkline/handlers/toolhost/procgroup"
 )
+
+// keepDescriptors has the programs that are started not inherit what this one was started with: a
+// log, a secret or a listening socket of a supervisor is nothing for a tool. An old kernel that
+// cannot do it is no reason not to run.
+func keepDescriptors() { _ = unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) }
 
 // secretsFile names the descriptor of the secrets in the process that hideSecrets starts.
 const secretsFile = "TRUNKLINE_SECRETS_DESCRIPTOR"
