@@ -1,6 +1,11 @@
 package envelope
 
-import "bytes"
+import (
+	"bytes"
+
+	"trunkline/codec/jsonx"
+	"trunkline/codec/mpack"
+)
 
 // Decode reads an envelope of either shape. src is JSON text that passed jsonx.Check or MessagePack
 // that passed the Scanner. Every known member is checked by the rules of its boundary (envelope
@@ -94,11 +99,7 @@ func (e *Env) readTop(src []byte) (core bool, p *Problem) {
 
 // meaning returns what a name as members.next gives it means.
 func (e *Env) meaning(name []byte) *knownName {
-	n := findName(name)
-	if n == &noName && e.form == JSON && bytes.IndexByte(name, '\\') >= 0 {
-		return findName(e.unescape(name))
-	}
-	return n
+	return findName(e.unescape(name))
 }
 
 func (e *Env) decodeFlat() *Problem {
@@ -245,18 +246,19 @@ func (e *Env) checkID() *Problem {
 }
 
 // unescape returns the meaning of a member's name.
-func (e *Env) unescape(name []byte) (s []byte) {
-	if e.form == MsgPack {
+func (e *Env) unescape(name []byte) []byte {
+	if e.form == MsgPack || bytes.IndexByte(name, '\\') < 0 {
 		return name
 	}
-	s, e.arena = unescaped(name, e.arena)
-	return s
+	return e.keep(jsonx.AppendUnescaped(e.arena, name))
 }
 
 // textOf returns the text of a String value.
-func (e *Env) textOf(v Value) (s []byte) {
-	s, e.arena = textOf(e.form, v, e.arena)
-	return s
+func (e *Env) textOf(v Value) []byte {
+	if e.form == MsgPack {
+		return mpack.ReadValue(v.Raw).Data
+	}
+	return e.unescape(v.Raw[1 : len(v.Raw)-1])
 }
 
 // decodeMembers reads the members of a flat envelope to be, any of which may be missing.

@@ -25,12 +25,11 @@ const (
 	LLMFailedFatally
 	// OtherReason stands for free text, which callers put there and which is kept (envelope D45).
 	OtherReason
-	numReasons
 )
 
 // reasonNames are the two spellings of each reason. The one of boundary B in lower case is accepted
 // as well as the one it is written in.
-var reasonNames = [numReasons]struct{ exchange, wire string }{
+var reasonNames = [1 << 8]struct{ exchange, wire string }{
 	CompletedSuccessfully:  {"completed_successfully", "COMPLETED"},
 	ClarificationRequired:  {"clarification_required", "CLARIFICATION_REQUIRED"},
 	ConfirmationRequired:   {"confirmation_required", "CONFIRMATION_REQUIRED"},
@@ -63,21 +62,11 @@ func ParseReason(s []byte) Reason {
 
 // Exchange returns the spelling of boundary A in the flat shape (envelope §3.4, left column); empty
 // for NoReason and OtherReason.
-func (r Reason) Exchange() string {
-	if r >= numReasons {
-		return ""
-	}
-	return reasonNames[r].exchange
-}
+func (r Reason) Exchange() string { return reasonNames[r].exchange }
 
 // Wire returns the spelling of boundary B and of the nested shape (envelope §3.4, right column);
 // empty for NoReason and OtherReason.
-func (r Reason) Wire() string {
-	if r >= numReasons {
-		return ""
-	}
-	return reasonNames[r].wire
-}
+func (r Reason) Wire() string { return reasonNames[r].wire }
 
 // String returns the exchange spelling, "none" for NoReason and "other" for OtherReason: it is for
 // people.

@@ -32,8 +32,8 @@ func TestReasons(t *testing.T) {
 	f(MaxCriticFiresExceeded, "max_critic_fires_exceeded", "MAX_CRITIC_FIRES_EXCEEDED", true)
 	f(UserCancelled, "user_cancelled", "USER_CANCELLED", false)
 	f(LLMFailedFatally, "llm_failed_fatally", "LLM_FAILED_FATALLY", false)
-	if len(seen) != 12 || int(numReasons) != 12+2 {
-		t.Fatalf("%d rows tested, %d reasons", len(seen), numReasons)
+	if len(seen) != 12 || int(OtherReason) != 12+1 {
+		t.Fatalf("%d rows tested, %d reasons", len(seen), OtherReason)
 	}
 }
 

@@ -1,7 +1,6 @@
 package envelope
 
 import (
-	"bytes"
 	"strconv"
 
 	"trunkline/codec/jsonx"
@@ -180,24 +179,6 @@ func hugeInteger(form Form, v Value) (n uint64, ok bool) {
 	}
 	m := mpack.ReadValue(v.Raw)
 	return uint64(m.Int), m.Kind == mpack.BigUint
-}
-
-// textOf returns the text of a String: a part of its encoding where that has no escapes, else
-// appended to arena.
-func textOf(form Form, v Value, arena []byte) (s, arenaAfter []byte) {
-	if form == MsgPack {
-		return mpack.ReadValue(v.Raw).Data, arena
-	}
-	return unescaped(v.Raw[1:len(v.Raw)-1], arena)
-}
-
-func unescaped(raw, arena []byte) (s, arenaAfter []byte) {
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return raw, arena
-	}
-	start := len(arena)
-	arena = jsonx.AppendUnescaped(arena, raw)
-	return arena[start:len(arena):len(arena)], arena
 }
 
 // The appenders write one value in a form.

@@ -107,7 +107,7 @@ func (p *Pipeline) bytes() int64 {
 // and next stages; the bounds; the edge limits. It takes time and memory linear in raw.
 func ParsePipeline(raw []byte) (p *Pipeline, refusal string) {
 	c := configParser{p: &Pipeline{}}
-	top := c.object(place{}, raw, topKeys[:])
+	top := c.object(place{}, raw, topKeys)
 	for _, step := range [...]func(*configParser, *object){
 		(*configParser).name, (*configParser).stages, (*configParser).routing, (*configParser).bounds, (*configParser).edgeLimits,
 	} {

@@ -2,6 +2,7 @@ package orchestration
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"trunkline/codec/mpack"
@@ -11,43 +12,12 @@ import (
 // maxKeys is the largest number of keys an object of a pipeline_config has.
 const maxKeys = 7
 
-// The keys of a pipeline_config's objects and their places in object.raw (envelope §3.9).
-const (
-	topName = iota
-	topAgents
-	topIterations
-	topLLMCalls
-	topAgentHops
-	topEdgeLimits
-)
-
-const (
-	stageName = iota
-	stageAgent
-	stageRouting
-	stageRoutingRules
-	stageDefaultNext
-	stageErrorNext
-	stageOrder
-)
-
-const (
-	ruleCondition = iota
-	ruleValue
-	ruleTarget
-)
-
-const (
-	limitFrom = iota
-	limitTo
-	limitMaxCount
-)
-
+// The keys of a pipeline_config's objects (envelope §3.9).
 var (
-	topKeys   = [...]string{"name", "agents", "max_iterations", "max_llm_calls", "max_agent_hops", "edge_limits"}
-	stageKeys = [...]string{"name", "agent", "routing", "routing_rules", "default_next", "error_next", "stage_order"}
-	ruleKeys  = [...]string{"condition", "value", "target"}
-	limitKeys = [...]string{"from_stage", "to_stage", "max_count"}
+	topKeys   = []string{"name", "agents", "max_iterations", "max_llm_calls", "max_agent_hops", "edge_limits"}
+	stageKeys = []string{"name", "agent", "routing", "routing_rules", "default_next", "error_next", "stage_order"}
+	ruleKeys  = []string{"condition", "value", "target"}
+	limitKeys = []string{"from_stage", "to_stage", "max_count"}
 )
 
 // place is where an object stands in a pipeline_config: an element of a list, or of a list in such
@@ -77,8 +47,10 @@ func (p place) path(member string) string {
 type object struct {
 	at   place
 	keys []string
-	raw  [maxKeys][]byte
+	list [maxKeys][]byte
 }
+
+func (o *object) raw(key string) []byte { return o.list[slices.Index(o.keys, key)] }
 
 // configParser reads one pipeline_config. Its methods do nothing of use once fault is set; callers
 // look at it where going on would cost something.
@@ -121,8 +93,8 @@ func (c *configParser) object(at place, raw []byte, keys []string) object {
 		}
 		for k, name := range keys {
 			if name == string(key) {
-				if o.raw[k] = value; mpack.KindOf(value) == mpack.Nil {
-					o.raw[k] = nil
+				if o.list[k] = value; mpack.KindOf(value) == mpack.Nil {
+					o.list[k] = nil
 				}
 			}
 		}
@@ -131,77 +103,77 @@ func (c *configParser) object(at place, raw []byte, keys []string) object {
 
 // str returns the text of member k, which points into the bytes parsed; set reports whether there
 // is one.
-func (c *configParser) str(o *object, k int) (s []byte, set bool) {
-	if o.raw[k] == nil {
+func (c *configParser) str(o *object, k string) (s []byte, set bool) {
+	if o.raw(k) == nil {
 		return nil, false
 	}
-	v := mpack.ReadValue(o.raw[k])
+	v := mpack.ReadValue(o.raw(k))
 	if v.Kind != mpack.Str {
-		c.misfit(o.at, o.keys[k], "must be a string")
+		c.misfit(o.at, k, "must be a string")
 		return nil, false
 	}
 	return v.Data, true
 }
 
 // identifier is str for what is stored and echoed.
-func (c *configParser) identifier(o *object, k int) (s []byte, set bool) {
+func (c *configParser) identifier(o *object, k string) (s []byte, set bool) {
 	s, set = c.str(o, k)
 	if len(s) > wire.MaxIdentifier {
-		c.exceeds(o.at, o.keys[k], wire.MaxIdentifier, "bytes")
+		c.exceeds(o.at, k, wire.MaxIdentifier, "bytes")
 		return nil, false
 	}
 	return s, set
 }
 
 // required is identifier for a member that must be there.
-func (c *configParser) required(o *object, k int) []byte {
+func (c *configParser) required(o *object, k string) []byte {
 	s, set := c.identifier(o, k)
 	if !set {
-		c.misfit(o.at, o.keys[k], "is required")
+		c.misfit(o.at, k, "is required")
 	}
 	return s
 }
 
 // list returns an iterator over member k, empty if there is none. It is refused if it has more than
 // room elements, which is what is left of limit units.
-func (c *configParser) list(o *object, k, room, limit int, units string) mpack.List {
-	if o.raw[k] == nil {
+func (c *configParser) list(o *object, k string, room, limit int, units string) mpack.List {
+	if o.raw(k) == nil {
 		return mpack.List{}
 	}
-	if mpack.KindOf(o.raw[k]) != mpack.Array {
-		c.misfit(o.at, o.keys[k], "must be an array")
+	if mpack.KindOf(o.raw(k)) != mpack.Array {
+		c.misfit(o.at, k, "must be an array")
 		return mpack.List{}
 	}
-	l := mpack.OpenList(o.raw[k])
+	l := mpack.OpenList(o.raw(k))
 	if l.Len() > room {
-		c.exceeds(o.at, o.keys[k], limit, units)
+		c.exceeds(o.at, k, limit, units)
 		return mpack.List{}
 	}
 	return l
 }
 
 // integer returns member k; set reports whether there is one. width names the range in a refusal.
-func (c *configParser) integer(o *object, k int, width string) (n int64, set bool) {
-	if o.raw[k] == nil {
+func (c *configParser) integer(o *object, k string, width string) (n int64, set bool) {
+	if o.raw(k) == nil {
 		return 0, false
 	}
-	switch v := mpack.ReadValue(o.raw[k]); v.Kind {
+	switch v := mpack.ReadValue(o.raw(k)); v.Kind {
 	case mpack.Int:
 		return v.Int, true
 	case mpack.BigUint:
 		c.tooLarge(o, k, strconv.FormatUint(uint64(v.Int), 10), width)
 	default:
-		c.misfit(o.at, o.keys[k], "must be an integer")
+		c.misfit(o.at, k, "must be an integer")
 	}
 	return 0, false
 }
 
 // counter returns member k as a non-negative i32; set reports whether there is one.
-func (c *configParser) counter(o *object, k int) (n int64, set bool) {
+func (c *configParser) counter(o *object, k string) (n int64, set bool) {
 	n, set = c.integer(o, k, "i32")
 	switch {
 	case n < 0:
-		c.misfit(o.at, o.keys[k], "must be non-negative, got "+strconv.FormatInt(n, 10))
+		c.misfit(o.at, k, "must be non-negative, got "+strconv.FormatInt(n, 10))
 	case n > math.MaxInt32:
 		c.tooLarge(o, k, strconv.FormatInt(n, 10), "i32")
 	default:
@@ -210,6 +182,6 @@ func (c *configParser) counter(o *object, k int) (n int64, set bool) {
 	return 0, false
 }
 
-func (c *configParser) tooLarge(o *object, k int, value, kind string) {
-	c.misfit(o.at, o.keys[k], "value "+value+" exceeds "+kind+" range")
+func (c *configParser) tooLarge(o *object, k string, value, kind string) {
+	c.misfit(o.at, k, "value "+value+" exceeds "+kind+" range")
 }

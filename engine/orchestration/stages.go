@@ -20,14 +20,14 @@ type draft struct {
 
 // name checks the pipeline's name; nothing in an answer needs it later.
 func (c *configParser) name(top *object) {
-	if name, _ := c.identifier(top, topName); len(name) == 0 {
+	if name, _ := c.identifier(top, "name"); len(name) == 0 {
 		c.refuse("Pipeline name is required")
 	}
 }
 
 // stages reads the names, agents and order of the stages.
 func (c *configParser) stages(top *object) {
-	list := c.list(top, topAgents, maxStages, maxStages, "entries")
+	list := c.list(top, "agents", maxStages, maxStages, "entries")
 	if list.Len() == 0 {
 		c.refuse("Pipeline must have at least one stage")
 		return
@@ -51,13 +51,13 @@ func (c *configParser) stages(top *object) {
 
 // draft reads what concerns a stage alone.
 func (c *configParser) draft(raw []byte) (d draft, hasOrder bool) {
-	d.members = c.object(place{list: "agents", i: len(c.drafts)}, raw, stageKeys[:])
+	d.members = c.object(place{list: "agents", i: len(c.drafts)}, raw, stageKeys)
 	o := &d.members
-	if d.name = string(c.required(o, stageName)); d.name == "" {
-		c.misfit(o.at, stageKeys[stageName], "cannot be empty")
+	if d.name = string(c.required(o, "name")); d.name == "" {
+		c.misfit(o.at, "name", "cannot be empty")
 	}
-	d.agent, _ = c.identifier(o, stageAgent)
-	d.order, hasOrder = c.integer(o, stageOrder, "i64")
+	d.agent, _ = c.identifier(o, "agent")
+	d.order, hasOrder = c.integer(o, "stage_order", "i64")
 	return d, hasOrder
 }
 
@@ -92,8 +92,8 @@ func (c *configParser) routing(*object) {
 		d := &c.drafts[i]
 		s := &c.p.stages[d.index]
 		c.rulesOf(d, s)
-		s.defaultNext = c.nextOf(d, s, stageDefaultNext)
-		s.errorNext = c.nextOf(d, s, stageErrorNext)
+		s.defaultNext = c.nextOf(d, s, "default_next")
+		s.errorNext = c.nextOf(d, s, "error_next")
 		if c.fault != "" {
 			return
 		}
@@ -102,12 +102,12 @@ func (c *configParser) routing(*object) {
 }
 
 // nextOf reads default_next or error_next; "" counts as missing.
-func (c *configParser) nextOf(d *draft, s *Stage, k int) int32 {
+func (c *configParser) nextOf(d *draft, s *Stage, k string) int32 {
 	name, _ := c.identifier(&d.members, k)
 	if len(name) == 0 {
 		return unset
 	}
-	return c.target(s, stageKeys[k], name)
+	return c.target(s, k, name)
 }
 
 // target resolves the name of a stage to go to. A stage may be called end; then that name means it.
@@ -126,9 +126,9 @@ func (c *configParser) target(s *Stage, what string, name []byte) int32 {
 func (c *configParser) rulesOf(d *draft, s *Stage) {
 	const units = "rules in all stages"
 	room := MaxRules - c.rules
-	k, list := stageRouting, c.list(&d.members, stageRouting, room, MaxRules, units)
-	if worker := c.list(&d.members, stageRoutingRules, room, MaxRules, units); list.Len() == 0 {
-		k, list = stageRoutingRules, worker
+	k, list := "routing", c.list(&d.members, "routing", room, MaxRules, units)
+	if worker := c.list(&d.members, "routing_rules", room, MaxRules, units); list.Len() == 0 {
+		k, list = "routing_rules", worker
 	}
 	if list.Len() == 0 {
 		return
@@ -136,10 +136,10 @@ func (c *configParser) rulesOf(d *draft, s *Stage) {
 	c.rules += list.Len()
 	s.rules = make([]rule, 0, list.Len())
 	at := d.members.at
-	at.inner = stageKeys[k]
+	at.inner = k
 	for raw, ok := list.Next(); ok && c.fault == ""; raw, ok = list.Next() {
 		at.j = len(s.rules)
-		o := c.object(at, raw, ruleKeys[:])
+		o := c.object(at, raw, ruleKeys)
 		s.rules = append(s.rules, c.rule(&o, s))
 	}
 	s.conditions = slices.Clone(s.conditions)
@@ -148,13 +148,13 @@ func (c *configParser) rulesOf(d *draft, s *Stage) {
 // rule reads one routing rule of s.
 func (c *configParser) rule(o *object, s *Stage) (r rule) {
 	r.condition = always
-	if name, set := c.str(o, ruleCondition); set {
+	if name, set := c.str(o, "condition"); set {
 		r.condition, r.value = c.condition(o, s, name), c.value(o)
-		if isContainer(o.raw[ruleValue]) && c.fault == "" {
+		if isContainer(o.raw("value")) && c.fault == "" {
 			s.conditions[r.condition].structured = true
 		}
 	}
-	if name := c.required(o, ruleTarget); c.fault == "" {
+	if name := c.required(o, "target"); c.fault == "" {
 		r.target = c.target(s, "routing target", name)
 	}
 	return r
@@ -175,13 +175,13 @@ func (c *configParser) condition(o *object, s *Stage, name []byte) int32 {
 
 // value makes the value of a rule known to the pipeline; an absent one is nil.
 func (c *configParser) value(o *object) valueID {
-	raw := o.raw[ruleValue]
+	raw := o.raw("value")
 	if raw == nil {
 		raw = mpack.AppendNil(nil)
 	}
 	id := c.p.values.add(raw, MaxRuleMembers)
 	if id == unknownID {
-		c.exceeds(o.at, ruleKeys[ruleValue], MaxRuleMembers, "list elements and map pairs in all rules")
+		c.exceeds(o.at, "value", MaxRuleMembers, "list elements and map pairs in all rules")
 	}
 	return id
 }
@@ -191,9 +191,9 @@ func (c *configParser) bounds(top *object) {
 	p := c.p
 	p.MaxIterations, p.MaxLLMCalls, p.MaxAgentHops = defaultMaxIterations, defaultMaxLLMCalls, defaultMaxAgentHops
 	for _, b := range [...]struct {
-		k  int
+		k  string
 		to *int64
-	}{{topIterations, &p.MaxIterations}, {topLLMCalls, &p.MaxLLMCalls}, {topAgentHops, &p.MaxAgentHops}} {
+	}{{"max_iterations", &p.MaxIterations}, {"max_llm_calls", &p.MaxLLMCalls}, {"max_agent_hops", &p.MaxAgentHops}} {
 		if n, set := c.counter(top, b.k); set {
 			*b.to = n
 		}
@@ -203,20 +203,20 @@ func (c *configParser) bounds(top *object) {
 // edgeLimits reads the edge limits. One for an edge that no routing takes is checked like the
 // others and then forgotten.
 func (c *configParser) edgeLimits(top *object) {
-	list := c.list(top, topEdgeLimits, maxEdgeLimits, maxEdgeLimits, "entries")
-	at := place{list: topKeys[topEdgeLimits]}
+	list := c.list(top, "edge_limits", maxEdgeLimits, maxEdgeLimits, "entries")
+	at := place{list: "edge_limits"}
 	for raw, ok := list.Next(); ok && c.fault == ""; raw, ok = list.Next() {
-		o := c.object(at, raw, limitKeys[:])
+		o := c.object(at, raw, limitKeys)
 		c.edgeLimit(&o)
 		at.i++
 	}
 }
 
 func (c *configParser) edgeLimit(o *object) {
-	from, to := c.required(o, limitFrom), c.required(o, limitTo)
-	limit, set := c.counter(o, limitMaxCount)
+	from, to := c.required(o, "from_stage"), c.required(o, "to_stage")
+	limit, set := c.counter(o, "max_count")
 	if !set {
-		c.misfit(o.at, limitKeys[limitMaxCount], "is required")
+		c.misfit(o.at, "max_count", "is required")
 	}
 	if c.fault != "" {
 		return

@@ -2,6 +2,8 @@ package exchange
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
 
@@ -62,27 +64,14 @@ func (a answer) print(stdout, stderr io.Writer, failed int) (exit int) {
 
 // append appends the object of the version command.
 func (b Build) append(dst []byte) []byte {
-	dst = append(dst, `{"version":"`+exchangeVersion+`"`...)
-	dst = appendKnown(append(dst, `,"build_time":`...), b.BuildTime)
-	dst = appendKnown(append(dst, `,"go_version":`...), b.Go)
-	dst = appendKnown(append(dst, `,"server_version":`...), b.Server)
-	for _, m := range [...]struct{ key, value string }{{"revision", b.Revision}, {"os", b.OS}, {"arch", b.Arch}} {
-		if m.value != "" {
-			dst = append(append(append(dst, `,"`...), m.key...), `":`...)
-			dst = jsonx.AppendString(dst, m.value)
-		}
+	for _, s := range [...]*string{&b.BuildTime, &b.Go, &b.Server} {
+		*s = cmp.Or(*s, "unknown")
 	}
-	if b.Modified {
-		dst = append(dst, `,"modified":true`...)
-	}
-	return append(dst, '}')
-}
-
-func appendKnown(dst []byte, s string) []byte {
-	if s == "" {
-		s = "unknown"
-	}
-	return jsonx.AppendString(dst, s)
+	out, _ := json.Marshal(struct {
+		Version string `json:"version"`
+		Build
+	}{exchangeVersion, b})
+	return append(dst, out...)
 }
 
 // appendBounds makes an envelope an error object too. It drops members of the envelope with these

@@ -27,13 +27,14 @@ type Options struct {
 // Build identifies the program. An empty member of the first three is shown as "unknown". Others
 // that are empty are left out.
 type Build struct {
-	Server    string // version of this program
-	BuildTime string
-	Go        string // version of the Go toolchain
+	BuildTime string `json:"build_time"`
+	Go        string `json:"go_version"`     // version of the Go toolchain
+	Server    string `json:"server_version"` // version of this program
 
-	Revision string // of the source
-	Modified bool   // the source was not that of Revision
-	OS, Arch string
+	Revision string `json:"revision,omitempty"` // of the source
+	OS       string `json:"os,omitempty"`
+	Arch     string `json:"arch,omitempty"`
+	Modified bool   `json:"modified,omitempty"` // the source was not that of Revision
 }
 
 // exchangeVersion is the version of the envelope exchange, not of this program (envelope §4.4).
