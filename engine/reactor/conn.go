@@ -116,10 +116,17 @@ func (c *conn) turn(now link.Instant) (keep bool) {
 // pump sends what the session has for its peer, a piece at a time: as long as the socket takes each
 // piece whole and sends it on, the next one delays no reply. The last piece is left in rest, to be
 // sent with the replies of the turn. With sent false the connection has left its loop or is closed.
+//
+// A socket has room for megabytes, and a reply would wait behind what lies in it. So it is asked
+// each time half of Limits.ChunkBytes was sent, which is seldom enough to cost nothing.
 func (c *conn) pump(out []byte, now link.Instant) (rest []byte, sent, keep bool) {
+	most := c.loop.srv.limits.ChunkBytes
 	for range pumpsPerTurn {
-		room := c.room()
-		var more bool
+		if c.credit <= most/2 {
+			n, _ := sock.Unsent(c.fd)
+			c.credit = most - n
+		}
+		room, more := c.credit, false
 		out, more = c.sess.Pump(out, room, now)
 		c.credit -= len(out)
 		if c.Pumped(len(out), len(c.unread()), more, now.Mono); !more {
@@ -138,18 +145,6 @@ func (c *conn) pump(out []byte, now link.Instant) (rest []byte, sent, keep bool)
 		out = out[:0]
 	}
 	return out, true, true
-}
-
-// room returns how many bytes of chunks may be brought. A socket has room for megabytes, and a
-// reply would wait behind what lies in it; so it is asked each time half of Limits.ChunkBytes was
-// brought, which is seldom enough to cost nothing.
-func (c *conn) room() int {
-	most := c.loop.srv.limits.ChunkBytes
-	if c.credit <= most/2 {
-		n, _ := sock.Unsent(c.fd)
-		c.credit = most - n
-	}
-	return c.credit
 }
 
 // feed lends the session what was read, from the loop's buffer where nothing waits before it.

@@ -125,16 +125,6 @@ func (l *loop) round() {
 	l.rung.Store(false)
 	l.group.BeginRound() // what was reached in between did not ring either
 	now := l.srv.now()
-	l.collect()
-	if what := l.due.Swap(0); what != 0 {
-		l.obey(what, now)
-	}
-	l.serve(now)
-	l.group.EndRound()
-}
-
-// collect moves the inbox to the ready list.
-func (l *loop) collect() {
 	l.mu.Lock()
 	for i, c := range l.inbox {
 		l.inbox[i] = nil
@@ -149,6 +139,11 @@ func (l *loop) collect() {
 	}
 	l.inbox = l.inbox[:0]
 	l.mu.Unlock()
+	if what := l.due.Swap(0); what != 0 {
+		l.obey(what, now)
+	}
+	l.serve(now)
+	l.group.EndRound()
 }
 
 // enqueue has c served in the next round.
