@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -61,7 +62,7 @@ func TestDocumentedCommands(t *testing.T) {
 		exit := 0
 		if m := piped.FindStringSubmatch(s.command); m != nil {
 			var out, complaints bytes.Buffer
-			exit = exchange.Command(m[2], strings.NewReader(m[1]+"\n"), &out, &complaints, exchange.Options{Engine: engine})
+			exit = exchange.Command(m[2], strings.NewReader(m[1]+"\n"), &out, &complaints, exchange.Options{MaxBodyBytes: 1 << 20, Engine: engine})
 			got = out.String() + complaints.String()
 		} else if m := posted.FindStringSubmatch(s.command); m != nil {
 			got = post(t, base+m[1], m[2], m[3])
@@ -83,7 +84,10 @@ func serveHTTP(t *testing.T, engine *envelope.Engine) (base string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := exchange.NewServer(engine, exchange.HTTPConfig{})
+	srv := exchange.NewServer(engine, exchange.HTTPConfig{
+		MaxBodyBytes: 1 << 20, MaxInFlight: 16, MaxHeaderBytes: 64 << 10, MaxConnections: 16, ReadHeaderTimeout: time.Minute,
+		ReadBodyTimeout: time.Minute, IdleTimeout: time.Minute, WriteTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler),
+	})
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
