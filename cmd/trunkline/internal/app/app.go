@@ -244,8 +244,8 @@ func (s *server) closeAdmin() {
 // admin listener.
 func (s *server) drain() error {
 	s.ready.Hold(reasonDraining)
-	s.log.Info("draining", "grace_secs", s.cfg.Kernel.ShutdownGraceSecs)
-	grace := seconds(s.cfg.Kernel.ShutdownGraceSecs)
+	s.log.Info("draining", "grace_secs", int64(s.cfg.Kernel.ShutdownGrace/time.Second))
+	grace := s.cfg.Kernel.ShutdownGrace
 	webEnded, toolsEnded := make(chan error, 1), make(chan error, 1)
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), toolGrace)
@@ -270,5 +270,3 @@ func (s *server) drain() error {
 	s.log.Info("stopped")
 	return nil
 }
-
-func seconds(n int) time.Duration { return time.Duration(n) * time.Second }

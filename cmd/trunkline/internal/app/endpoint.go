@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,13 +32,7 @@ type endpoint struct {
 // openEndpoint binds every address of kernel.listen_addr or none. Nothing is accepted before Serve,
 // and nothing is read from the store before Recover: clients may connect, and wait.
 func openEndpoint(cfg *config.Config, o Options, reg *obs.Registry) (*endpoint, error) {
-	log := o.Logger
-	sc := serviceConfig(&cfg.Kernel, log)
-	sc.Version = o.Build.Version
-	sc.Journaled = cfg.Store.Mode != config.StoreMemory
-	sc.IdempotencyTTL = time.Duration(cfg.Toolhost.IdempotencyTTLMs) * time.Millisecond
-	sc.SnapshotBytes, sc.SnapshotInterval = int64(cfg.Store.SnapshotBytes), seconds(cfg.Store.SnapshotIntervalSecs)
-	e := &endpoint{svc: ipc.NewService(sc)}
+	e := &endpoint{svc: ipc.NewService(serviceConfig(cfg, o))}
 	var err error
 	if e.store, err = newStorage(&cfg.Store, e.svc, o); err != nil {
 		return nil, err
@@ -131,48 +124,30 @@ func reactorConfig(k *config.Kernel, svc *ipc.Service, o Options) reactor.Config
 
 func limits(k *config.Kernel) link.Limits {
 	return link.Limits{
-		IdleAfter:   int64(seconds(k.ReadTimeoutSecs)),
-		FrameWithin: int64(seconds(k.ReadTimeoutSecs)),
-		SendWithin:  int64(seconds(k.WriteTimeoutSecs)),
-		DrainWithin: int64(seconds(k.ShutdownGraceSecs)),
+		IdleAfter:   int64(k.ReadTimeout),
+		FrameWithin: int64(k.ReadTimeout),
+		SendWithin:  int64(k.WriteTimeout),
+		DrainWithin: int64(k.ShutdownGrace),
 		UnsentBytes: link.DefaultUnsentBytes,
 		ChunkBytes:  link.DefaultChunkBytes,
 		FrameBytes:  k.MaxFrameBytes + frame.PrefixSize,
 	}
 }
 
-// serviceConfig translates the settings. Where the service reads zero as "default", the settings'
-// own zero becomes the smallest value that means the same.
-func serviceConfig(k *config.Kernel, log *slog.Logger) ipc.Config {
-	lease := seconds(k.DequeueLeaseSecs)
-	if lease == 0 {
-		lease = -1
+// serviceConfig completes the settings of the service. Where it reads zero as "default", the
+// settings' own zero becomes the smallest value that means the same.
+func serviceConfig(cfg *config.Config, o Options) ipc.Config {
+	c := cfg.Kernel.Config
+	if c.DequeueLease == 0 {
+		c.DequeueLease = -1
 	}
-	return ipc.Config{
-		MaxFrameBytes:           k.MaxFrameBytes,
-		MaxConnections:          k.MaxConnections,
-		KernelQueueCapacity:     k.QueueCapacity,
-		DefaultQueryTimeout:     time.Duration(k.DefaultQueryTimeoutMs) * time.Millisecond,
-		MaxQueryTimeout:         time.Duration(k.MaxQueryTimeoutMs) * time.Millisecond,
-		StreamBufferEvents:      k.StreamBufferEvents,
-		StreamBufferBytes:       int64(k.StreamBufferBytes),
-		SubscriptionNameBytes:   int64(k.SubscriptionNameBytes),
-		StreamBufferTotalBytes:  int64(k.StreamBufferTotalBytes),
-		MaxStreamsPerConnection: k.MaxStreamsPerConnection,
-		MaxEventTypes:           k.MaxEventTypes,
-		MaxProcesses:            k.MaxProcesses,
-		SmallPages:              !k.HugePages,
-		MaxRateLimitUsers:       k.MaxRateLimitUsers,
-		DequeueLease:            lease,
-		CleanupInterval:         seconds(k.CleanupIntervalSecs),
-		ProcessRetention:        max(seconds(k.ProcessRetentionSecs), time.Nanosecond),
-		MaxEnvelopes:            k.MaxEnvelopes,
-		MaxEnvelopeBytes:        int64(k.MaxEnvelopeBytes),
-		EnvelopeRetention:       max(seconds(k.EnvelopeRetentionSecs), time.Nanosecond),
-		MaxSessions:             k.MaxSessions,
-		MaxSessionBytes:         int64(k.MaxSessionBytes),
-		SessionRetention:        max(seconds(k.SessionRetentionSecs), time.Nanosecond),
-		ReadTimeout:             seconds(k.ReadTimeoutSecs),
-		Logger:                  log,
+	for _, d := range []*time.Duration{&c.ProcessRetention, &c.EnvelopeRetention, &c.SessionRetention} {
+		*d = max(*d, time.Nanosecond)
 	}
+	c.SmallPages = !cfg.Kernel.HugePages
+	c.Version, c.Logger = o.Build.Version, o.Logger
+	c.Journaled = cfg.Store.Mode != config.StoreMemory
+	c.IdempotencyTTL = cfg.Toolhost.IdempotencyTTL
+	c.SnapshotBytes, c.SnapshotInterval = cfg.Store.SnapshotBytes, cfg.Store.SnapshotInterval
+	return c
 }

@@ -78,18 +78,18 @@ func families(t *testing.T, reg *obs.Registry, prefix string) (n int) {
 }
 
 func TestSettingsReachTheParts(t *testing.T) {
-	k := &settings(t, "kernel.read_timeout_secs=7", "kernel.write_timeout_secs=0", "kernel.max_frame_bytes=5000",
+	cfg := settings(t, "kernel.read_timeout_secs=7", "kernel.write_timeout_secs=0", "kernel.max_frame_bytes=5000",
 		"kernel.shutdown_grace_secs=3", "kernel.dequeue_lease_secs=0", "kernel.process_retention_secs=0",
 		"kernel.default_query_timeout_ms=9", "kernel.max_envelopes=11", "kernel.max_envelope_bytes=12", "kernel.envelope_retention_secs=0",
-		"kernel.max_sessions=13", "kernel.max_session_bytes=14", "kernel.session_retention_secs=15").Kernel
+		"kernel.max_sessions=13", "kernel.max_session_bytes=14", "kernel.session_retention_secs=15")
 	want := link.Limits{
 		IdleAfter: 7e9, FrameWithin: 7e9, DrainWithin: 3e9, FrameBytes: 5004,
 		UnsentBytes: link.DefaultUnsentBytes, ChunkBytes: link.DefaultChunkBytes,
 	}
-	if got := limits(k); !reflect.DeepEqual(got, want) {
+	if got := limits(&cfg.Kernel); !reflect.DeepEqual(got, want) {
 		t.Errorf("limits = %+v, want %+v", got, want)
 	}
-	s := serviceConfig(k, nil)
+	s := serviceConfig(cfg, Options{})
 	if s.DequeueLease >= 0 || s.ProcessRetention <= 0 || s.ProcessRetention > time.Millisecond || s.DefaultQueryTimeout != 9*time.Millisecond {
 		t.Errorf("service config = %+v", s)
 	}

@@ -15,7 +15,8 @@ func TestLowLimitOfOpenFilesIsSaid(t *testing.T) {
 	f := func(limit uint64, maxConnections int, want string) {
 		t.Helper()
 		var log bytes.Buffer
-		cfg := &config.Config{Kernel: config.Kernel{MaxConnections: maxConnections}, HTTP: http}
+		cfg := &config.Config{HTTP: http}
+		cfg.Kernel.MaxConnections = maxConnections
 		compareFiles(slog.New(slog.NewTextHandler(&log, nil)), limit, cfg)
 		got := log.String()
 		if (want == "") != (got == "") || !strings.Contains(got, want) {

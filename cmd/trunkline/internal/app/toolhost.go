@@ -78,9 +78,9 @@ func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, o Options, reg
 func toolServerConfig(set *toolset.Set, c *config.Toolhost, log *slog.Logger) (toolhost.Config, error) {
 	tc, err := set.ServerConfig()
 	tc.Logger, tc.MaxLine, tc.Unfinished, tc.Queue, tc.Executors = log, c.MaxLineBytes, c.UnfinishedLinesBytes, c.Queue, c.Executors
-	tc.IdempotencyTTL = time.Duration(c.IdempotencyTTLMs) * time.Millisecond
-	if c.ToolTimeoutMs > 0 {
-		tc.ToolTimeout = time.Duration(c.ToolTimeoutMs) * time.Millisecond
+	tc.IdempotencyTTL = c.IdempotencyTTL
+	if c.ToolTimeout > 0 {
+		tc.ToolTimeout = c.ToolTimeout
 	}
 	return tc, err
 }

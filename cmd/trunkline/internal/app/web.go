@@ -126,7 +126,9 @@ func openWeb(c *config.HTTP, log *slog.Logger, reg *obs.Registry) (*web, error) 
 		return nil, err
 	}
 	engine := envelope.NewEngine(envelope.Options{Now: time.Now, NewID: envelope.RandomID, StageOrder: c.DefaultStageOrder})
-	w := &web{srv: exchange.NewServer(engine, webConfig(c, log)), bound: bs}
+	hc := c.HTTPConfig
+	hc.Logger = log
+	w := &web{srv: exchange.NewServer(engine, hc), bound: bs}
 	if err := addMetrics(reg, webMetrics, func() *exchange.Stats { s := w.srv.Stats(); return &s }); err != nil {
 		closeAll(bs)
 		return nil, err
@@ -169,19 +171,5 @@ func (w *web) shutdown(ctx context.Context) error {
 func (w *web) abort() {
 	if w != nil {
 		closeAll(w.bound)
-	}
-}
-
-func webConfig(c *config.HTTP, log *slog.Logger) exchange.HTTPConfig {
-	return exchange.HTTPConfig{
-		MaxBodyBytes:      c.MaxBodyBytes,
-		MaxInFlight:       c.MaxInFlight,
-		MaxConnections:    c.MaxConnections,
-		ReadHeaderTimeout: seconds(c.ReadHeaderTimeoutSecs),
-		ReadBodyTimeout:   seconds(c.ReadBodyTimeoutSecs),
-		IdleTimeout:       seconds(c.IdleTimeoutSecs),
-		WriteTimeout:      seconds(c.WriteTimeoutSecs),
-		MaxHeaderBytes:    c.MaxHeaderBytes,
-		Logger:            log,
 	}
 }

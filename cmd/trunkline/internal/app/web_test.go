@@ -91,7 +91,7 @@ func TestSettingsReachTheWeb(t *testing.T) {
 		MaxBodyBytes: 1, MaxInFlight: 2, MaxConnections: 3, ReadHeaderTimeout: 4e9, ReadBodyTimeout: 5e9, IdleTimeout: 6e9,
 		WriteTimeout: 7e9, MaxHeaderBytes: 8000,
 	}
-	if got := webConfig(c, nil); got != want {
+	if got := c.HTTPConfig; got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

@@ -6,13 +6,24 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // assign parses v as the type of the setting's field, checks its range and stores it.
 func (s setting) assign(c *Config, v any) error {
 	switch p := s.at(c).(type) {
 	case *int:
-		return s.assignInt(p, v)
+		n, err := s.integer(v)
+		*p = n
+		return err
+	case *int64:
+		n, err := s.integer(v)
+		*p = int64(n)
+		return err
+	case *time.Duration:
+		n, err := s.integer(v)
+		*p = time.Duration(n) * s.unit()
+		return err
 	case *bool:
 		return assignBool(p, v)
 	case *[]string:
@@ -23,17 +34,16 @@ func (s setting) assign(c *Config, v any) error {
 	return fmt.Errorf("BUG: no parser for setting %s", s.key)
 }
 
-func (s setting) assignInt(p *int, v any) error {
+func (s setting) integer(v any) (int, error) {
 	n, ok := v.(int)
 	if str, isText := v.(string); isText {
 		parsed, err := strconv.Atoi(str)
 		n, ok = parsed, err == nil
 	}
 	if !ok || n < s.min || n > s.max {
-		return fmt.Errorf("want an integer from %d to %d", s.min, s.max)
+		return 0, fmt.Errorf("want an integer from %d to %d", s.min, s.max)
 	}
-	*p = n
-	return nil
+	return n, nil
 }
 
 func (s setting) assignString(p *string, v any) error {
@@ -97,6 +107,10 @@ func (s setting) value(c *Config) any {
 	switch p := s.at(c).(type) {
 	case *int:
 		return *p
+	case *int64:
+		return int(*p)
+	case *time.Duration:
+		return int(*p / s.unit())
 	case *bool:
 		return *p
 	case *[]string:

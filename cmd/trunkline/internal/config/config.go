@@ -18,6 +18,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
+
+	"trunkline/handlers/exchange"
+	"trunkline/handlers/ipc"
 )
 
 // Config holds every setting with its value in force. Build one with Load; it does not change
@@ -37,54 +41,39 @@ type Config struct {
 }
 
 // Kernel is the section of kernel IPC (kernel-ipc §6) and of the envelope services on it (envelope
-// §6). Seconds and milliseconds are whole numbers as in the settings' names.
+// §6). The settings of the service are fields of its own configuration.
 type Kernel struct {
 	Access
-	Loops            int
-	MaxFrameBytes    int
-	MaxConnections   int
-	QueueCapacity    int
-	ReadTimeoutSecs  int
-	WriteTimeoutSecs int
-
-	DefaultQueryTimeoutMs   int
-	MaxQueryTimeoutMs       int
-	StreamBufferEvents      int
-	StreamBufferBytes       int
-	StreamBufferTotalBytes  int
-	SubscriptionNameBytes   int
-	MaxStreamsPerConnection int
-	MaxEventTypes           int
-
-	MaxProcesses         int
-	HugePages            bool
-	MaxRateLimitUsers    int
-	DequeueLeaseSecs     int
-	CleanupIntervalSecs  int
-	ProcessRetentionSecs int
-	ShutdownGraceSecs    int
-
-	MaxEnvelopes          int
-	MaxEnvelopeBytes      int
-	EnvelopeRetentionSecs int
-	MaxSessions           int
-	MaxSessionBytes       int
-	SessionRetentionSecs  int
+	ipc.Config
+	Loops         int
+	WriteTimeout  time.Duration
+	ShutdownGrace time.Duration
+	HugePages     bool
 }
 
 // HTTP is the section of the envelope exchange: of its HTTP listener, and where noted of its
 // commands (envelope §6). An empty ListenAddr switches the listener off.
 type HTTP struct {
 	Access
-	MaxBodyBytes          int
-	MaxInFlight           int
-	MaxConnections        int
-	ReadHeaderTimeoutSecs int
-	ReadBodyTimeoutSecs   int
-	IdleTimeoutSecs       int
-	WriteTimeoutSecs      int
-	MaxHeaderBytes        int
-	DefaultStageOrder     []string
+	exchange.HTTPConfig
+	DefaultStageOrder []string
+}
+
+// Toolhost is the section of the tool server in serve (toolhost §2.3). An empty ListenAddr switches
+// it off. Its tools take the environment names of the protocol (MACHINA_…) beside these settings.
+type Toolhost struct {
+	Access
+	MaxConnections int
+	Loops          int
+	MaxLineBytes   int
+
+	UnfinishedLinesBytes int
+	Plugins              []string
+	Root                 string
+	ToolTimeout          time.Duration
+	IdempotencyTTL       time.Duration
+	Queue                int
+	Executors            int
 }
 
 // Admin is the admin listener's section. ListenAddr "" switches the listener off.
@@ -96,10 +85,10 @@ type Admin struct {
 
 // Store holds what survives a restart, and how.
 type Store struct {
-	Mode                 string
-	Dir                  string
-	SnapshotBytes        int
-	SnapshotIntervalSecs int
+	Mode             string
+	Dir              string
+	SnapshotBytes    int64
+	SnapshotInterval time.Duration
 }
 
 // Log is the section of the process log.
@@ -185,9 +174,9 @@ func (c *Config) Summary() string {
 func (c *Config) validate() problems {
 	var p problems
 	p = append(p, c.checkStore()...)
-	if k := &c.Kernel; k.DefaultQueryTimeoutMs > k.MaxQueryTimeoutMs {
+	if k := &c.Kernel; k.DefaultQueryTimeout > k.MaxQueryTimeout {
 		p = append(p, fmt.Sprintf("cannot use kernel.default_query_timeout_ms = %d: it is above kernel.max_query_timeout_ms = %d",
-			k.DefaultQueryTimeoutMs, k.MaxQueryTimeoutMs))
+			k.DefaultQueryTimeout.Milliseconds(), k.MaxQueryTimeout.Milliseconds()))
 	}
 	p = append(p, c.Kernel.check()...)
 	p = append(p, c.HTTP.check()...)
