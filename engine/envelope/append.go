@@ -18,42 +18,52 @@ type pair struct {
 // with what was written over them, then the members that were missing, by the rules of envelope
 // §3.1 for its shape and boundary. It allocates only if dst has no room.
 func (e *Env) Append(dst []byte) []byte {
-	if e.shape == Nested {
-		return e.appendNested(dst)
-	}
-	e.pairs = e.planFlat(e.pairs[:0])
-	dst = e.write(dst, e.pairs)
-	e.pairs = recycle(e.pairs)
-	return dst
-}
-
-// planFlat lists the members of the flat shape.
-func (e *Env) planFlat(list []pair) []pair {
+	list, inner := e.pairs[:0], e.inner[:0]
 	var done [numKeys]bool
+	var have [numGroups]bool
 	for i := range e.top {
 		m := &e.top[i]
 		switch {
 		case m.key == dropped:
+		case m.grp < numGroups:
+			from := len(inner)
+			inner = e.planGroup(inner, m.grp)
+			have[m.grp] = true
+			list = append(list, pair{spelled: m.spelled, inner: inner[from:len(inner):len(inner)], isGroup: true})
 		case m.key == noKey:
 			list = append(list, pair{spelled: m.spelled, raw: m.raw})
-		default:
+		case e.shape == Flat || e.f[m.key].raw != nil:
 			list = append(list, pair{spelled: m.spelled, raw: e.shown(m.key), outputs: m.key == Outputs && e.outputsSet})
 			done[m.key] = m.key != LoopFeedback || !e.newerFeedback || e.form == MsgPack
 		}
 	}
-	if e.form == JSON {
-		for k := range flatKeys {
-			list = e.addMissing(list, k, &done, true)
-		}
-	} else {
-		for _, k := range flatAdded {
-			list = e.addMissing(list, k, &done, true)
-		}
+	for _, k := range e.added() {
+		list = e.addMissing(list, k, &done, true)
 	}
-	for k := range numKeys {
+	for k := Key(0); e.shape == Flat && k < numKeys; k++ {
 		list = e.addMissing(list, k, &done, false)
 	}
-	return list
+	for g := group(0); e.shape == Nested && g < numGroups; g++ {
+		if !have[g] {
+			from := len(inner)
+			inner = e.planGroup(inner, g)
+			list = append(list, pair{name: groupNames[g], inner: inner[from:len(inner):len(inner)], isGroup: true})
+		}
+	}
+	dst = e.write(dst, list)
+	e.pairs, e.inner = recycle(list), recycle(inner)
+	return dst
+}
+
+// added lists what the top of the shape gets added when missing, in this order.
+func (e *Env) added() []Key {
+	switch {
+	case e.shape == Nested:
+		return nestedAdded[:]
+	case e.form == MsgPack:
+		return flatAdded[:]
+	}
+	return allFlat[:]
 }
 
 // addMissing adds a member that is not in list yet; one without a value only if always.
@@ -79,42 +89,6 @@ func (e *Env) shown(k Key) []byte {
 		return raw
 	}
 	return defaultOf(e.form, k)
-}
-
-// appendNested appends the nested shape.
-func (e *Env) appendNested(dst []byte) []byte {
-	list, inner := e.pairs[:0], e.inner[:0]
-	var done [numKeys]bool
-	var have [numGroups]bool
-	for i := range e.top {
-		m := &e.top[i]
-		switch {
-		case m.key == dropped:
-		case m.grp < numGroups:
-			from := len(inner)
-			inner = e.planGroup(inner, m.grp)
-			have[m.grp] = true
-			list = append(list, pair{spelled: m.spelled, inner: inner[from:len(inner):len(inner)], isGroup: true})
-		case m.key == noKey:
-			list = append(list, pair{spelled: m.spelled, raw: m.raw})
-		case e.f[m.key].raw != nil:
-			list = append(list, pair{spelled: m.spelled, raw: e.f[m.key].raw, outputs: m.key == Outputs && e.outputsSet})
-			done[m.key] = true
-		}
-	}
-	for _, k := range [...]Key{RawInput, ReceivedAt, Outputs} {
-		list = e.addMissing(list, k, &done, true)
-	}
-	for g := range numGroups {
-		if !have[g] {
-			from := len(inner)
-			inner = e.planGroup(inner, g)
-			list = append(list, pair{name: groupNames[g], inner: inner[from:len(inner):len(inner)], isGroup: true})
-		}
-	}
-	dst = e.write(dst, list)
-	e.pairs, e.inner = recycle(list), recycle(inner)
-	return dst
 }
 
 // planGroup lists a group's members: the input's, then the missing ones.
@@ -163,13 +137,11 @@ func (e *Env) omitted(k Key) bool {
 	return false
 }
 
-// isEmpty reports whether an encoded map or list has no members.
 func isEmpty(form Form, raw []byte) bool {
 	list, m := openList(form, raw), openMap(form, raw)
 	return !list.next() && !m.next()
 }
 
-// write appends a map of pairs.
 func (e *Env) write(dst []byte, list []pair) []byte {
 	dst = openWritten(dst, e.form, Map, len(list))
 	for i := range list {
@@ -187,7 +159,6 @@ func (e *Env) write(dst []byte, list []pair) []byte {
 	return closeWritten(dst, e.form, Map)
 }
 
-// appendMap appends a map of encoded values.
 func appendMap(dst []byte, form Form, list []pair) []byte {
 	dst = openWritten(dst, form, Map, len(list))
 	for i := range list {
@@ -196,7 +167,6 @@ func appendMap(dst []byte, form Form, list []pair) []byte {
 	return closeWritten(dst, form, Map)
 }
 
-// appendTexts appends a list of strings.
 func appendTexts[T ~string | ~[]byte](dst []byte, form Form, list []T) []byte {
 	dst = openWritten(dst, form, List, len(list))
 	for i, s := range list {

@@ -79,7 +79,6 @@ func (e *Env) nullMember(k Key) {
 	f.raw, f.kind, f.null = nil, Absent, true
 }
 
-// path spells where a member stands.
 func (e *Env) path(k Key) string {
 	name := k.name(e.shape)
 	switch {

@@ -60,7 +60,6 @@ var outcomeNames = [...]string{"status", "approval", "clarification_needed", "cl
 	"confirmation_needed", "confirmation_id", "confirmation_message", "goals", "verdict", "satisfied_goals",
 	"feedback", "goal_updates", "summary"}
 
-// outcome holds the values of outcomeNames.
 type outcome [len(outcomeNames)]Value
 
 // readOutcome picks them out of an output in one walk; of a repeated name the last one counts.
@@ -253,7 +252,6 @@ func (s *step) planStage() int {
 	return 0
 }
 
-// recordStage appends to completed_stages.
 func (s *step) recordStage(out *outcome) {
 	e := &s.e
 	b := append([]byte(`{"stage_number":`), strconv.FormatInt(e.Int(CurrentStageNumber), 10)...)

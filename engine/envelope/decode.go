@@ -253,7 +253,6 @@ func (e *Env) unescape(name []byte) []byte {
 	return e.keep(jsonx.AppendUnescaped(e.arena, name))
 }
 
-// textOf returns the text of a String value.
 func (e *Env) textOf(v Value) []byte {
 	if e.form == MsgPack {
 		return mpack.ReadValue(v.Raw).Data

@@ -54,7 +54,6 @@ func (g *goals) load(e *Env) {
 	}
 }
 
-// setStatus sets the status of a goal.
 func (g *goals) setStatus(e *Env, name []byte, status string) {
 	at := g.statusOf.add(name)
 	if at >= 0 {
@@ -143,7 +142,6 @@ func (g *goals) add(e *Env, list Value) {
 	}
 }
 
-// satisfy marks goals as reached.
 func (g *goals) satisfy(e *Env, list [][]byte) {
 	g.load(e)
 	var reached nameSet
@@ -165,7 +163,6 @@ func (g *goals) satisfy(e *Env, list [][]byte) {
 	g.remaining = kept
 }
 
-// store writes back what changed.
 func (g *goals) store(e *Env) {
 	if g.allSet {
 		e.setStrings(AllGoals, g.all)

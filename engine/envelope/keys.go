@@ -187,6 +187,18 @@ const (
 var flatAdded = [...]Key{CurrentStage, StageOrder, Iteration, MaxIterations, LLMCallCount, MaxLLMCalls, AgentHopCount, MaxAgentHops,
 	Terminated, TerminalReason, TerminationReason, InterruptPending, Outputs, Metadata}
 
+// nestedAdded is the same for the nested shape, beside its groups; allFlat for the flat shape of
+// boundary A.
+var (
+	nestedAdded = [...]Key{RawInput, ReceivedAt, Outputs}
+	allFlat     = func() (keys [flatKeys]Key) {
+		for k := range flatKeys {
+			keys[k] = k
+		}
+		return keys
+	}()
+)
+
 // omittedEmpty marks the members that the nested shape leaves out rather than show them empty.
 var omittedEmpty = [numKeys]bool{ActiveStages: true, CompletedStageSet: true, FailedStages: true, TerminalReason: true,
 	TerminationReason: true, Interrupt: true, CompletedAt: true}

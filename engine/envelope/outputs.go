@@ -2,7 +2,6 @@ package envelope
 
 import "bytes"
 
-// output is one agent's output.
 type output struct {
 	spelled, name []byte
 	raw           []byte // nil: taken away
@@ -48,7 +47,6 @@ func (e *Env) checkOutputs() *Problem {
 	return nil
 }
 
-// outputCount returns how many agents' outputs there are.
 func (e *Env) outputCount() (n int) {
 	for i := range e.outputs {
 		if e.outputs[i].raw != nil {
@@ -78,14 +76,12 @@ func (e *Env) SetOutput(name, raw []byte) {
 	e.outputs = append(e.outputs, output{e.spell(name), name, raw})
 }
 
-// removeOutput takes an output away.
 func (e *Env) removeOutput(name []byte) {
 	if at := e.outputAt.find(name); at >= 0 && e.outputs[at].raw != nil {
 		e.outputs[at].raw, e.outputsSet = nil, true
 	}
 }
 
-// appendOutputs appends the map of outputs.
 func (e *Env) appendOutputs(dst []byte) []byte {
 	dst = openWritten(dst, e.form, Map, e.outputCount())
 	n := 0

@@ -56,7 +56,6 @@ func (e *Env) SetNull(k Key) {
 	e.SetRaw(k, Null, e.keep(appendNull(e.arena, e.form)))
 }
 
-// setStrings sets a list of strings.
 func (e *Env) setStrings(k Key, list [][]byte) {
 	e.SetRaw(k, List, e.keep(appendTexts(e.arena, e.form, list)))
 }
@@ -134,7 +133,6 @@ func (e *Env) SetMember(k Key, name string, raw []byte) {
 	e.scratch = recycle(list)
 }
 
-// setMap sets a map member.
 func (e *Env) setMap(k Key, list []pair) {
 	e.SetRaw(k, Map, e.keep(appendMap(e.arena, e.form, list)))
 }

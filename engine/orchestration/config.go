@@ -70,7 +70,6 @@ func (p *Pipeline) find(name []byte) int {
 	return -1
 }
 
-// appendStageOrder appends the encoded array of the stages' names in the order of execution.
 func (p *Pipeline) appendStageOrder(dst []byte) []byte {
 	dst = mpack.AppendArray(dst, len(p.stages))
 	for i := range p.stages {

@@ -65,7 +65,6 @@ func (s *session) size(envBytes int) int64 {
 	return int64(envBytes+2*len(s.pid)+len(s.envelopeID)+s.reasonBytes+len(s.source)+8*len(s.edges)) + s.p.bytes() + sessionOverhead
 }
 
-// newSession returns the session seq of a process.
 func newSession(p *Pipeline, pid []byte, seq uint64, source []byte) *session {
 	return &session{p: p, source: source, pid: bytes.Clone(pid), seq: seq, edges: make([]int64, len(p.edges))}
 }
@@ -236,7 +235,6 @@ func (o *Engine) forget(s *session) {
 	o.bury(&s.history, &Change{Kind: ChangeSessionDrop, PID: s.pid, Seq: s.seq})
 }
 
-// instruction is what a worker is to do (envelope §3.10).
 type instruction struct {
 	kind, agent string
 	env         []byte

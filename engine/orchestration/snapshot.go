@@ -131,7 +131,6 @@ func (o *Engine) LoadRecord(c *Call, rec []byte) error {
 	return notApplicable(ch, "no part of a snapshot")
 }
 
-// loadEdges takes over how often each edge was taken.
 func (s *session) loadEdges(ch *Change, encoded []byte) error {
 	list := mpack.OpenList(encoded)
 	if list.Len() != len(s.edges) {

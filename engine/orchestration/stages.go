@@ -145,7 +145,6 @@ func (c *configParser) rulesOf(d *draft, s *Stage) {
 	s.conditions = slices.Clone(s.conditions)
 }
 
-// rule reads one routing rule of s.
 func (c *configParser) rule(o *object, s *Stage) (r rule) {
 	r.condition = always
 	if name, set := c.str(o, "condition"); set {
@@ -186,7 +185,6 @@ func (c *configParser) value(o *object) valueID {
 	return id
 }
 
-// bounds reads the three bounds.
 func (c *configParser) bounds(top *object) {
 	p := c.p
 	p.MaxIterations, p.MaxLLMCalls, p.MaxAgentHops = defaultMaxIterations, defaultMaxLLMCalls, defaultMaxAgentHops

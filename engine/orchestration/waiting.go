@@ -38,7 +38,6 @@ func (w *waitIndex) remove(s *session) {
 	}
 }
 
-// find returns the sessions that wait with an envelope of that identifier.
 func (w *waitIndex) find(id []byte) (list []*session) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

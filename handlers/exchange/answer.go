@@ -35,7 +35,6 @@ type answer struct {
 	failed bool
 }
 
-// answered is the answer of an engine call.
 func answered(out []byte, err *envelope.Error) answer {
 	if err != nil {
 		return answer{out: err.Append(nil), failed: true}
@@ -43,7 +42,6 @@ func answered(out []byte, err *envelope.Error) answer {
 	return answer{out: out}
 }
 
-// refused is an error object of this package.
 func refused(code envelope.ErrorCode, message string) answer {
 	e := envelope.Error{Code: code, Message: message}
 	return answer{out: e.Append(nil), failed: true}
@@ -62,7 +60,6 @@ func (a answer) print(stdout, stderr io.Writer, failed int) (exit int) {
 	return 0
 }
 
-// append appends the object of the version command.
 func (b Build) append(dst []byte) []byte {
 	for _, s := range [...]*string{&b.BuildTime, &b.Go, &b.Server} {
 		*s = cmp.Or(*s, "unknown")

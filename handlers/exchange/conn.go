@@ -151,7 +151,6 @@ func parseFixed(p []byte) (status int, detail string, fixed bool) {
 	return status, "", true
 }
 
-// appendReply appends a whole HTTP reply that ends the connection.
 func appendReply(dst []byte, status int, body []byte) []byte {
 	dst = append(dst, "HTTP/1.1 "...)
 	dst = strconv.AppendInt(dst, int64(status), 10)

@@ -62,7 +62,6 @@ func malformed(detail string) refusal {
 	return refusal{status: http.StatusBadRequest, code: codeBadRequest, message: message, hangUp: true}
 }
 
-// append appends the error object.
 func (r *refusal) append(dst []byte) []byte {
 	e := envelope.Error{Code: r.code, Message: r.message}
 	return e.Append(dst)

@@ -117,7 +117,6 @@ func (s *Server) Stats() Stats {
 	return st
 }
 
-// count counts one reply.
 func (s *Server) count(status int) {
 	if class := status / 100; class >= 0 && class < len(s.classes) {
 		s.classes[class].Add(1)
@@ -137,7 +136,6 @@ func (s *Server) enter() bool {
 	}
 }
 
-// leave gives the place back.
 func (s *Server) leave() {
 	if s.inFlight.Add(-1) > 0 || !s.draining.Load() {
 		return
