@@ -111,27 +111,31 @@ func (w *valueWalk) value(b []byte, i int) (id valueID, next int) {
 	if i >= len(b) || !isContainer(b[i:]) {
 		return w.scalar(b[i:]), mpack.Next(b, i)
 	}
-	mapping := isMap(b[i])
-	left, at := header(b, i)
-	if !w.mayKnow(left, mapping) {
+	mapping, s := isMap(b[i]), w.set
+	n, at := header(b, i)
+	w.full = w.full || w.adding && n > w.limit-s.members
+	if w.full || w.depth == wire.MaxMsgpackDepth || !w.adding && !mapping && n > s.members {
 		return unknownID, mpack.Next(b, i)
 	}
-	if mapping {
-		left *= 2
+	if w.adding {
+		s.members += n
 	}
 	w.depth++
-	from, dedup := len(w.items), firstDedup
-	for left > 0 {
+	from, dedup, known := len(w.items), firstDedup, true
+	for ; n > 0; n-- {
 		var it item
 		if mapping {
-			if it.key = w.scalar(b[at:]); it.key == unknownID {
-				return w.skip(from, left, b, at)
+			if known {
+				it.key = w.scalar(b[at:])
+				known = it.key != unknownID
 			}
-			at, left = mpack.Next(b, at), left-1
+			at = mpack.Next(b, at)
+		}
+		if !known {
+			at = mpack.Next(b, at)
+			continue
 		}
 		it.value, at = w.value(b, at)
-		left--
-		known := mapping || it.value != unknownID
 		w.items = append(w.items, it)
 		if mapping && len(w.items)-from >= dedup {
 			w.items = lastOfKeys(w.items, from)
@@ -140,38 +144,14 @@ func (w *valueWalk) value(b []byte, i int) (id valueID, next int) {
 		// With repeated keys out of the way up to the factor two of dedup, the open values have
 		// more members than all rules have: the innermost one is in no value that is known, unless
 		// a repetition is still to replace one around it.
-		if !known || !w.adding && left > 0 && len(w.items) > 2*w.set.members+firstDedup*w.depth {
-			return w.skip(from, left, b, at)
-		}
+		few := w.adding || n == 1 || len(w.items) <= 2*s.members+firstDedup*w.depth
+		known = few && (mapping || it.value != unknownID)
 	}
-	id = w.container(from, mapping)
+	if known {
+		id = w.container(from, mapping)
+	}
 	w.items, w.depth = w.items[:from], w.depth-1
 	return id, at
-}
-
-// mayKnow reports whether a list or map of n members can have an id.
-func (w *valueWalk) mayKnow(n int, mapping bool) bool {
-	s := w.set
-	switch {
-	case w.depth == wire.MaxMsgpackDepth:
-		return false
-	case !w.adding:
-		return mapping || n <= s.members
-	case n > w.limit-s.members:
-		w.full = true
-		return false
-	}
-	s.members += n
-	return true
-}
-
-// skip gives up the innermost list or map, of which left values begin at b[at]: no rule has it.
-func (w *valueWalk) skip(from, left int, b []byte, at int) (id valueID, next int) {
-	w.items, w.depth = w.items[:from], w.depth-1
-	for ; left > 0 && at < len(b); left-- {
-		at = mpack.Next(b, at)
-	}
-	return unknownID, at
 }
 
 // scalar returns the id of a value that is no list and no map.
