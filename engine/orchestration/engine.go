@@ -1,6 +1,7 @@
 package orchestration
 
 import (
+	"cmp"
 	"hash/maphash"
 	"sync"
 	"sync/atomic"
@@ -66,13 +67,13 @@ type Engine struct {
 
 // New returns an engine without sessions and envelopes.
 func New(cfg Config) *Engine {
-	setDefault(&cfg.MaxSessions, defaultMaxSessions)
-	setDefault(&cfg.MaxSessionBytes, defaultMaxSessionBytes)
-	setDefault(&cfg.SessionRetention, defaultSessionRetention)
-	setDefault(&cfg.MaxEnvelopes, defaultMaxEnvelopes)
-	setDefault(&cfg.MaxEnvelopeBytes, defaultMaxEnvelopeBytes)
-	setDefault(&cfg.EnvelopeRetention, defaultEnvelopeRetention)
-	setDefault(&cfg.MaxReply, wire.DefaultMaxFrame-ReplyReserve)
+	cfg.MaxSessions = cmp.Or(cfg.MaxSessions, defaultMaxSessions)
+	cfg.MaxSessionBytes = cmp.Or(cfg.MaxSessionBytes, defaultMaxSessionBytes)
+	cfg.SessionRetention = cmp.Or(cfg.SessionRetention, defaultSessionRetention)
+	cfg.MaxEnvelopes = cmp.Or(cfg.MaxEnvelopes, defaultMaxEnvelopes)
+	cfg.MaxEnvelopeBytes = cmp.Or(cfg.MaxEnvelopeBytes, defaultMaxEnvelopeBytes)
+	cfg.EnvelopeRetention = cmp.Or(cfg.EnvelopeRetention, defaultEnvelopeRetention)
+	cfg.MaxReply = cmp.Or(cfg.MaxReply, wire.DefaultMaxFrame-ReplyReserve)
 	if cfg.NewID == nil {
 		cfg.NewID = envelope.RandomID
 	}
@@ -82,12 +83,6 @@ func New(cfg Config) *Engine {
 	o.envelopes = table.New(table.Config[stored]{MaxEntries: cfg.MaxEnvelopes, MaxBytes: cfg.MaxEnvelopeBytes,
 		OnEvict: func(id string, v *stored) { o.bury(&v.history, &Change{Kind: ChangeEnvelopeDrop, ID: []byte(id)}) }})
 	return o
-}
-
-func setDefault[T int | int64 | time.Duration](v *T, def T) {
-	if *v == 0 {
-		*v = def
-	}
 }
 
 // Call is the scratch of one request: it is reused, by one request at a time.

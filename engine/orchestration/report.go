@@ -16,7 +16,7 @@ type Report struct {
 	Error  []byte
 	// Output is the encoded map of the agent's output; nil: an empty one.
 	Output []byte
-	// What the agent used; none is negative. Tokens count only if they are known.
+	// What the agent used; none is negative, and tokens that are not known are 0.
 	LLMCalls, ToolCalls       int64
 	TokensIn, TokensOut       int64
 	HasTokensIn, HasTokensOut bool
@@ -92,8 +92,8 @@ func (c *Call) take(s *session, r *Report) {
 	c.record(r)
 	e.SetInt(envelope.LLMCallCount, add(e.Int(envelope.LLMCallCount), r.LLMCalls, math.MaxInt32))
 	e.SetInt(envelope.ToolCallCount, add(e.Int(envelope.ToolCallCount), r.ToolCalls, math.MaxInt32))
-	e.SetInt(envelope.TokensIn, add(e.Int(envelope.TokensIn), ifKnown(r.TokensIn, r.HasTokensIn), math.MaxInt64))
-	e.SetInt(envelope.TokensOut, add(e.Int(envelope.TokensOut), ifKnown(r.TokensOut, r.HasTokensOut), math.MaxInt64))
+	e.SetInt(envelope.TokensIn, add(e.Int(envelope.TokensIn), r.TokensIn, math.MaxInt64))
+	e.SetInt(envelope.TokensOut, add(e.Int(envelope.TokensOut), r.TokensOut, math.MaxInt64))
 	e.SetInt(envelope.Iteration, add(e.Int(envelope.Iteration), 1, math.MaxInt32))
 	if stage := s.current(); r.Failed {
 		e.SetFailed(stage.Name, r.Error)
@@ -108,13 +108,6 @@ func add(a, b, limit int64) int64 {
 		return limit
 	}
 	return a + b
-}
-
-func ifKnown(n int64, ok bool) int64 {
-	if !ok {
-		return 0
-	}
-	return n
 }
 
 // record keeps the agent's output.
