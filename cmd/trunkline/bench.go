@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/cli"
-	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/cmd/trunkline/internal/loadgen"
 )
 
@@ -85,10 +84,7 @@ func (f *benchFlags) add(cmd *cobra.Command) {
 	fs.StringVar(&f.hdr, "hdr", "", "write the intervals as an HdrHistogram log to this `FILE`")
 	fs.StringVar(&f.svg, "svg", "", "draw the result into this `FILE`")
 	fs.BoolVar(&f.noLive, "no-live", false, "print a line per interval on a terminal, too")
-	fs.StringVar(&f.ca, "tls-ca", "", "certificates the server's is checked against, PEM file; switches TLS on")
-	fs.StringVar(&f.cert, "tls-cert", "", "certificate to show to the server, PEM file; switches TLS on")
-	fs.StringVar(&f.key, "tls-key", "", "its private key, PEM file")
-	config.AddSourceFlags(fs)
+	f.addTrust(fs)
 }
 
 func runBench(cmd *cobra.Command, f *benchFlags, args []string) error {

@@ -154,10 +154,7 @@ func listMethods(cmd *cobra.Command) error {
 		listed = append(listed, entry)
 		rows = append(rows, []string{entry.Method, entry.Doc, strings.Join(entry.Fields, ", ")})
 	}
-	if cli.JSON(cmd) {
-		return cli.WriteJSON(cmd.OutOrStdout(), listed)
-	}
-	return cli.WriteTable(cmd.OutOrStdout(), rows)
+	return cli.Show(cmd, listed, rows)
 }
 
 // methodOf returns a method's row of the table, an empty one for a method that this program does

@@ -11,19 +11,21 @@ import (
 )
 
 func newConfigCmd() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "config",
-		Short: "Show or check the settings a server would start with",
-		Args:  cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			err := cli.Errorf(cli.CodeUsage, "cannot run config without a verb")
-			if len(args) > 0 {
-				err = cli.Errorf(cli.CodeUsage, "unknown command %q for %q", args[0], cmd.CommandPath())
-			}
-			return err.WithHint("the verbs are show and check")
-		},
+	return group(&cobra.Command{Use: "config", Short: "Show or check the settings a server would start with"},
+		"show and check", newConfigShowCmd(), newConfigCheckCmd())
+}
+
+// group completes a command whose verbs do the work; list names them.
+func group(cmd *cobra.Command, list string, verbs ...*cobra.Command) *cobra.Command {
+	cmd.Args = cobra.ArbitraryArgs
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		err := cli.Errorf(cli.CodeUsage, "cannot run %s without a verb", cmd.Name())
+		if len(args) > 0 {
+			err = cli.Errorf(cli.CodeUsage, "unknown command %q for %q", args[0], cmd.CommandPath())
+		}
+		return err.WithHint("the verbs are " + list)
 	}
-	cmd.AddCommand(newConfigShowCmd(), newConfigCheckCmd())
+	cmd.AddCommand(verbs...)
 	return cmd
 }
 
@@ -37,14 +39,11 @@ func newConfigShowCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if cli.JSON(cmd) {
-				return cli.WriteJSON(cmd.OutOrStdout(), shownConfig{File: c.File(), Settings: c.Rows()})
-			}
 			rows := [][]string{{"SETTING", "VALUE", "ORIGIN"}}
 			for _, r := range c.Rows() {
 				rows = append(rows, []string{r.Key, valueText(r.Value), r.Origin})
 			}
-			return cli.WriteTable(cmd.OutOrStdout(), rows)
+			return cli.Show(cmd, shownConfig{File: c.File(), Settings: c.Rows()}, rows)
 		},
 	}
 	config.AddFlags(cmd.Flags())

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/config"
@@ -41,6 +42,11 @@ func (f *peerFlags) add(cmd *cobra.Command, timeout time.Duration) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.addr, "addr", "", "server, host:port or unix:///path (default $"+envAddr+", else the first of kernel.listen_addr)")
 	fs.DurationVar(&f.timeout, "timeout", timeout, "how long connecting and the answer may take together")
+	f.addTrust(fs)
+}
+
+// addTrust adds the flags that a load has too: how the server is trusted, and where it is found.
+func (f *peerFlags) addTrust(fs *pflag.FlagSet) {
 	fs.StringVar(&f.ca, "tls-ca", "", "certificates the server's is checked against, PEM file; switches TLS on")
 	fs.StringVar(&f.cert, "tls-cert", "", "certificate to show to the server, PEM file; switches TLS on")
 	fs.StringVar(&f.key, "tls-key", "", "its private key, PEM file")

@@ -74,10 +74,7 @@ func runStatus(cmd *cobra.Command, f *statusFlags) error {
 	if f.quiet {
 		return quietly(err)
 	}
-	if cli.JSON(cmd) {
-		return errors.Join(cli.WriteJSON(cmd.OutOrStdout(), s), err)
-	}
-	return errors.Join(cli.WriteTable(cmd.OutOrStdout(), s.rows()), err)
+	return errors.Join(cli.Show(cmd, s, s.rows()), err)
 }
 
 // parts checks the flags, takes the addresses that none of them named from the environment and the

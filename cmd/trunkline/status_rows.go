@@ -14,7 +14,7 @@ import (
 
 // rows is what status shows to people.
 func (s *systemState) rows() [][]string {
-	var t sheet
+	var t table
 	if a := s.Admin; a != nil && a.Error == "" {
 		a.rows(&t)
 	}
@@ -24,23 +24,16 @@ func (s *systemState) rows() [][]string {
 	return t
 }
 
-// sheet is rows of a name and a value.
-type sheet [][]string
-
-func (t *sheet) add(name, value string) { *t = append(*t, []string{name, value}) }
-
-func (t *sheet) count(name string, n int64) { t.add(name, strconv.FormatInt(n, 10)) }
-
-func (s *adminState) rows(t *sheet) {
-	t.add("admin", s.Addr)
-	t.add("version", s.Build.Version+" ("+s.Build.Revision+")")
-	t.add("alive", strconv.FormatBool(s.Alive))
-	t.add("ready", strings.Join(append([]string{strconv.FormatBool(s.Ready)}, s.Reasons...), " "))
+func (s *adminState) rows(t *table) {
+	t.add("admin", "%s", s.Addr)
+	t.add("version", "%s (%s)", s.Build.Version, s.Build.Revision)
+	t.add("alive", "%t", s.Alive)
+	t.add("ready", "%s", strings.Join(append([]string{strconv.FormatBool(s.Ready)}, s.Reasons...), " "))
 	if s.recovering() {
-		t.add("recovery", s.howFar())
+		t.add("recovery", "%s", s.howFar())
 	}
 	if s.Store != nil {
-		t.add("store", storeLine(s.Store))
+		t.add("store", "%s", storeLine(s.Store))
 	}
 }
 
@@ -83,15 +76,15 @@ func lastSnapshot(s *ops.Snapshot) string {
 	return fmt.Sprintf("snapshot at %d (%s ago)", s.Index, age)
 }
 
-func (s *kernelState) rows(t *sheet) {
+func (s *kernelState) rows(t *table) {
 	r := &s.reply
-	t.add("kernel", s.Addr)
-	t.add("processes", fmt.Sprintf("%d (%s)", r.Processes.Total, byState(r.Processes.ByState)))
-	t.count("sessions", r.Orchestration.ActiveSessions)
-	t.count("events published", r.Commbus.EventsPublished)
-	t.count("commands sent", r.Commbus.CommandsSent)
-	t.count("queries executed", r.Commbus.QueriesExecuted)
-	t.count("subscribers", r.Commbus.ActiveSubscribers)
+	t.add("kernel", "%s", s.Addr)
+	t.add("processes", "%d (%s)", r.Processes.Total, byState(r.Processes.ByState))
+	t.add("sessions", "%d", r.Orchestration.ActiveSessions)
+	t.add("events published", "%d", r.Commbus.EventsPublished)
+	t.add("commands sent", "%d", r.Commbus.CommandsSent)
+	t.add("queries executed", "%d", r.Commbus.QueriesExecuted)
+	t.add("subscribers", "%d", r.Commbus.ActiveSubscribers)
 	if r.Digest != nil {
 		digestRows(t, r.Digest, s.Digest)
 	}
@@ -112,7 +105,7 @@ func digestNumber(d *client.Digest) string {
 // perRow is how many digests stand in one row.
 const perRow = 4
 
-func digestRows(t *sheet, d *client.Digest, whole string) {
+func digestRows(t *table, d *client.Digest, whole string) {
 	note := ""
 	switch {
 	case d.Index == 0: // without a journal, changes are not counted
@@ -121,16 +114,16 @@ func digestRows(t *sheet, d *client.Digest, whole string) {
 	default:
 		note = fmt.Sprintf(" (of no one moment: %d records were written meanwhile)", d.Through-d.Index)
 	}
-	t.add("digest", whole+note)
+	t.add("digest", "%s%s", whole, note)
 	list := func(name string, sums []string) {
 		for from := 0; from < len(sums); from += perRow {
 			to := min(from+perRow, len(sums))
-			t.add(fmt.Sprintf("%s %d-%d", name, from, to-1), strings.Join(sums[from:to], " "))
+			t.add(fmt.Sprintf("%s %d-%d", name, from, to-1), "%s", strings.Join(sums[from:to], " "))
 		}
 	}
 	list("kernel", d.Kernel[:max(len(d.Kernel)-1, 0)])
 	if n := len(d.Kernel); n > 0 {
-		t.add("kernel common", d.Kernel[n-1])
+		t.add("kernel common", "%s", d.Kernel[n-1])
 	}
 	list("orchestration", d.Orchestration)
 }

@@ -85,7 +85,7 @@ func TestStoreLine(t *testing.T) {
 func TestDigestRows(t *testing.T) {
 	d := client.Digest{Kernel: []string{"a", "b", "c", "d", "e", "g"}, Orchestration: []string{"o"}, Index: 7, Through: 7}
 	whole := digestNumber(&d)
-	var s sheet
+	var s table
 	digestRows(&s, &d, whole)
 	want := "[[digest " + whole + " (at index 7)] [kernel 0-3 a b c d] [kernel 4-4 e] [kernel common g] [orchestration 0-0 o]]"
 	if got := fmt.Sprint(s); got != want || len(whole) != 16 {

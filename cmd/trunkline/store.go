@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -22,23 +23,13 @@ type storeFlags struct {
 }
 
 func newStoreCmd() *cobra.Command {
-	cmd := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "store",
 		Short: "Verify, count, print or back up the directory of a server that is not running",
 		Long: "Look at what a server keeps in store.dir, while no server has it open. Nothing there is changed, whatever state it is\n" +
 			"in, and the mode is the one the directory was made in. Exit code 1 means damaged, 3 that there is no store, 6 that a\n" +
 			"server has it open, 130 interrupted.",
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			err := cli.Errorf(cli.CodeUsage, "cannot run store without a verb")
-			if len(args) > 0 {
-				err = cli.Errorf(cli.CodeUsage, "unknown command %q for %q", args[0], cmd.CommandPath())
-			}
-			return err.WithHint("the verbs are verify, stats, export and backup")
-		},
-	}
-	cmd.AddCommand(newStoreVerifyCmd(), newStoreStatsCmd(), newStoreExportCmd(), newStoreBackupCmd())
-	return cmd
+	}, "verify, stats, export and backup", newStoreVerifyCmd(), newStoreStatsCmd(), newStoreExportCmd(), newStoreBackupCmd())
 }
 
 func (f *storeFlags) add(cmd *cobra.Command) {
@@ -68,6 +59,20 @@ func (f *storeFlags) where(cmd *cobra.Command) (hint string, err error) {
 		return hint, cli.Errorf(cli.CodeUsage, "cannot use store.dir: it is empty").WithHint(hint)
 	}
 	return hint, nil
+}
+
+// run finds the directory and has do work on it until a signal comes, with a progress bar. The
+// error gets its exit code and a hint.
+func (f *storeFlags) run(cmd *cobra.Command, do func(context.Context, *cli.Progress) error) error {
+	hint, err := f.where(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, stop := cli.UntilSignal(cmd.Context())
+	defer stop()
+	bar := f.bar(cmd, false)
+	defer bar.Clear()
+	return storeError(do(ctx, bar), hint)
 }
 
 // bar returns the progress bar: none for scripts, nor where it would be drawn between lines of
@@ -117,25 +122,16 @@ func newStoreVerifyCmd() *cobra.Command {
 	return cmd
 }
 
-func runStoreVerify(cmd *cobra.Command, f *storeFlags) error {
-	hint, err := f.where(cmd)
+func runStoreVerify(cmd *cobra.Command, f *storeFlags) (err error) {
+	var r *journaltool.Report
+	err = f.run(cmd, func(ctx context.Context, bar *cli.Progress) error {
+		r, err = journaltool.Verify(ctx, f.dir, bar)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	ctx, stop := cli.UntilSignal(cmd.Context())
-	defer stop()
-	bar := f.bar(cmd, false)
-	r, err := journaltool.Verify(ctx, f.dir, bar)
-	bar.Clear()
-	if err != nil {
-		return storeError(err, hint)
-	}
-	if cli.JSON(cmd) {
-		err = cli.WriteJSON(cmd.OutOrStdout(), r)
-	} else {
-		err = cli.WriteTable(cmd.OutOrStdout(), reportRows(r))
-	}
-	return errors.Join(err, damaged(r))
+	return errors.Join(cli.Show(cmd, r, reportRows(r)), damaged(r))
 }
 
 // damaged is the end of a verification that found damage.
@@ -231,24 +227,16 @@ func newStoreStatsCmd() *cobra.Command {
 	return cmd
 }
 
-func runStoreStats(cmd *cobra.Command, f *storeFlags) error {
-	hint, err := f.where(cmd)
+func runStoreStats(cmd *cobra.Command, f *storeFlags) (err error) {
+	var s *journaltool.Stats
+	err = f.run(cmd, func(ctx context.Context, bar *cli.Progress) error {
+		s, err = journaltool.Count(ctx, f.dir, time.Now(), bar)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	ctx, stop := cli.UntilSignal(cmd.Context())
-	defer stop()
-	bar := f.bar(cmd, false)
-	s, err := journaltool.Count(ctx, f.dir, time.Now(), bar)
-	bar.Clear()
-	if err != nil {
-		return storeError(err, hint)
-	}
-	if cli.JSON(cmd) {
-		err = cli.WriteJSON(cmd.OutOrStdout(), s)
-	} else {
-		err = cli.WriteTable(cmd.OutOrStdout(), statsRows(s))
-	}
+	err = cli.Show(cmd, s, statsRows(s))
 	if s.Damages > 0 {
 		err = errors.Join(err, cli.Errorf(cli.CodeFailed, "the journal in %s is damaged: %d places could not be read, and are not counted", s.Dir, s.Damages).
 			WithHint("'trunkline store verify' says what can be done about it"))

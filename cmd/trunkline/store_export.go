@@ -160,29 +160,22 @@ func runStoreBackup(cmd *cobra.Command, f *backupFlags, dest string) error {
 	if dest == "" {
 		return cli.Errorf(cli.CodeUsage, "cannot back up to a directory without a name")
 	}
-	hint, err := f.where(cmd)
+	b := madeBackup{Backup: dest}
+	var unread error
+	err := f.run(cmd, func(ctx context.Context, bar *cli.Progress) (err error) {
+		b.Directory = f.dir
+		if b.Bytes, err = journaltool.Backup(ctx, f.dir, dest, bar); err == nil && !f.noVerify {
+			b.Report, unread = journaltool.Verify(ctx, dest, bar)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	ctx, stop := cli.UntilSignal(cmd.Context())
-	defer stop()
-	b := madeBackup{Directory: f.dir, Backup: dest}
-	bar := f.bar(cmd, false)
-	defer bar.Clear()
-	if b.Bytes, err = journaltool.Backup(ctx, f.dir, dest, bar); err != nil {
-		return storeError(err, hint)
+	if unread != nil {
+		return unverified(unread, dest)
 	}
-	if !f.noVerify {
-		if b.Report, err = journaltool.Verify(ctx, dest, bar); err != nil {
-			return unverified(err, dest)
-		}
-	}
-	bar.Clear()
-	if cli.JSON(cmd) {
-		err = cli.WriteJSON(cmd.OutOrStdout(), b)
-	} else {
-		err = cli.WriteTable(cmd.OutOrStdout(), b.rows())
-	}
+	err = cli.Show(cmd, b, b.rows())
 	if f.noVerify {
 		return err
 	}

@@ -169,6 +169,14 @@ func Render(w io.Writer, err error, asJSON bool) {
 	_, _ = io.WriteString(w, usage)
 }
 
+// Show writes what a command found to its stdout: v as JSON under --json, else rows as a table.
+func Show(cmd *cobra.Command, v any, rows [][]string) error {
+	if JSON(cmd) {
+		return WriteJSON(cmd.OutOrStdout(), v)
+	}
+	return WriteTable(cmd.OutOrStdout(), rows)
+}
+
 // WriteJSON writes v to w as one indented JSON document with a final newline.
 func WriteJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
