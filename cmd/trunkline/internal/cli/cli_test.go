@@ -103,7 +103,7 @@ func TestWantsJSON(t *testing.T) {
 
 func TestTableAndJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := WriteTable(&b, [][]string{{"A", "B"}, {"long", "1"}, {"x"}}); err != nil {
+	if err := writeTable(&b, [][]string{{"A", "B"}, {"long", "1"}, {"x"}}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "A     B\nlong  1\nx\n"; b.String() != want {

@@ -174,7 +174,7 @@ func Show(cmd *cobra.Command, v any, rows [][]string) error {
 	if JSON(cmd) {
 		return WriteJSON(cmd.OutOrStdout(), v)
 	}
-	return WriteTable(cmd.OutOrStdout(), rows)
+	return writeTable(cmd.OutOrStdout(), rows)
 }
 
 // WriteJSON writes v to w as one indented JSON document with a final newline.
@@ -188,8 +188,8 @@ func WriteJSON(w io.Writer, v any) error {
 	return nil
 }
 
-// WriteTable writes rows to w in aligned columns, two spaces apart. Rows may differ in length.
-func WriteTable(w io.Writer, rows [][]string) error {
+// writeTable writes rows to w in aligned columns, two spaces apart. Rows may differ in length.
+func writeTable(w io.Writer, rows [][]string) error {
 	tw := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	for _, row := range rows {
 		fmt.Fprintln(tw, strings.Join(row, "\t"))

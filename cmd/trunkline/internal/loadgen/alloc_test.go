@@ -41,8 +41,8 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 		if n := testing.AllocsPerRun(1000, round); n != 0 {
 			t.Errorf("%v: %v allocations per 64 requests", s, n)
 		}
-		if a := g.shards[0].accounts[measuring]; a.done != a.sent || a.done < 64_000 || a.failures != 0 {
-			t.Errorf("%d of %d done, %v", a.done, a.sent, a.errors)
+		if a := g.shards[0].accounts[measuring]; a.Done != a.Sent || a.Done < 64_000 || a.Failed != 0 {
+			t.Errorf("%d of %d done, %v", a.Done, a.Sent, a.failures)
 		}
 	}
 }
@@ -68,7 +68,7 @@ func TestRepliesDoNotAllocate(t *testing.T) {
 	f(ProtocolToolhost, "{\"ok\":false,\"status\":\"TOOL_ERROR\"}\n")
 	f(ProtocolHTTP, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
 	f(ProtocolHTTP, "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
-	a := newAccount(1)
+	a := newAccount([]Share{{Name: "m"}})
 	fail(a, 0, []byte("CODE"))
 	if n := testing.AllocsPerRun(1000, func() { fail(a, 0, []byte("CODE")); fail(a, 0, ErrorTimeout) }); n != 0 {
 		t.Errorf("counting an error: %v allocations", n)

@@ -146,10 +146,16 @@ func TestLimitsOfAMix(t *testing.T) {
 }
 
 func TestAddresses(t *testing.T) {
+	type place struct {
+		network, addr string
+		tls           bool
+	}
 	f := func(protocol, addr string, want place) {
 		t.Helper()
 		target := Target{Protocol: protocol, Addr: addr}
-		got, err := target.place()
+		var got place
+		var err error
+		got.network, got.addr, got.tls, err = target.Place()
 		if got != want || (err == nil) == (want == place{}) {
 			t.Errorf("%s %s: %+v %v", protocol, addr, got, err)
 		}

@@ -22,7 +22,7 @@ type collector struct {
 func (g *generator) collect(done <-chan struct{}, observe func(Sample)) *Result {
 	c := &collector{g: g, result: &Result{Plan: g.plan, Start: g.begin.Add(g.plan.Warmup), Total: NewSample(g.plan.Mix)}}
 	for range g.shards {
-		c.spare = append(c.spare, newAccount(len(g.plan.Mix)))
+		c.spare = append(c.spare, newAccount(g.plan.Mix))
 	}
 	if g.warm == 0 {
 		c.which = measuring
@@ -86,11 +86,11 @@ func (c *collector) turn(now int64) Sample {
 func (c *collector) sample(now int64) Sample {
 	g := c.g
 	s := NewSample(g.plan.Mix)
-	s.From, s.To = time.Duration(c.from-g.warm), time.Duration(now-g.warm)
+	var flying int64
 	for i, shard := range g.shards {
 		a, inFlight := shard.take(c.which, c.spare[i])
-		s.InFlight += inFlight
-		a.mergeInto(&s, g.plan.Mix)
+		flying += inFlight
+		a.mergeInto(&s)
 		if c.which == measuring {
 			c.behind += a.behind
 			c.result.LatestLag = max(c.result.LatestLag, time.Duration(a.longest))
@@ -98,6 +98,7 @@ func (c *collector) sample(now int64) Sample {
 		a.clear()
 		c.spare[i] = a
 	}
+	s.From, s.To, s.InFlight = time.Duration(c.from-g.warm), time.Duration(now-g.warm), flying
 	for _, m := range s.ByMethod {
 		s.Latency.Merge(m.Latency)
 	}

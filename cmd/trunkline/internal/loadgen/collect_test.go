@@ -9,12 +9,12 @@ import (
 )
 
 func TestLimitOfErrorKinds(t *testing.T) {
-	a, b := newAccount(1), newAccount(1)
+	a, b := newAccount([]Share{{Name: "m"}}), newAccount([]Share{{Name: "m"}})
 	for i := range MaxErrorKinds {
 		fail(a, 0, fmt.Sprintf("code %d", i))
 	}
-	if len(a.errors) != MaxErrorKinds || a.others != 0 {
-		t.Fatalf("%d kinds, %d others", len(a.errors), a.others)
+	if len(a.failures) != MaxErrorKinds || a.others != 0 {
+		t.Fatalf("%d kinds, %d others", len(a.failures), a.others)
 	}
 	fail(a, 0, "one more")
 	fail(a, 0, "code 3")
@@ -22,8 +22,8 @@ func TestLimitOfErrorKinds(t *testing.T) {
 	fail(b, 0, []byte("code 3"))
 	shares := []Share{{Name: "m"}}
 	s := NewSample(shares)
-	a.mergeInto(&s, shares)
-	b.mergeInto(&s, shares)
+	a.mergeInto(&s)
+	b.mergeInto(&s)
 	if len(s.Errors) != MaxErrorKinds+1 || s.Errors[OtherErrors] != 2 || s.Errors["code 3"] != 3 || s.Failed != MaxErrorKinds+4 {
 		t.Errorf("%d: %v", len(s.Errors), s.Errors)
 	}
@@ -36,11 +36,11 @@ func TestLimitOfErrorKinds(t *testing.T) {
 }
 
 func TestLatenciesStayInRange(t *testing.T) {
-	a := newAccount(1)
+	a := newAccount([]Share{{Name: "m"}})
 	for _, ns := range []int64{-5, 0, 1, HighestLatency, HighestLatency + 1, never} {
 		a.observe(0, ns)
 	}
-	if h := a.methods[0].latency; h.TotalCount() != 6 || h.Max() < HighestLatency || h.Min() != 1 {
+	if h := a.methods[0].Latency; h.TotalCount() != 6 || h.Max() < HighestLatency || h.Min() != 1 {
 		t.Errorf("%d from %d to %d", h.TotalCount(), h.Min(), h.Max())
 	}
 }

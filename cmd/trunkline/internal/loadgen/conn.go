@@ -114,7 +114,7 @@ func (c *conn) detach(lost bool) {
 	c.shard.mu.Lock()
 	defer c.shard.mu.Unlock()
 	if lost && !stopped && (!c.closing || c.places.live > 0) {
-		c.shard.accounts[c.g.accountAt(c.g.now())].lost++
+		c.shard.accounts[c.g.accountAt(c.g.now())].Lost++
 	}
 	for at := c.places.oldest(); at != none; at = c.places.oldest() {
 		f := &c.places.all[at]
@@ -239,7 +239,7 @@ func (c *conn) take(d dialect, in []byte, fresh int, now int64) (used, need int,
 	r := &c.reply
 	c.mu.Lock()
 	c.shard.mu.Lock()
-	c.shard.accounts[c.g.accountAt(now)].bytesIn += int64(fresh)
+	c.shard.accounts[c.g.accountAt(now)].Bytes.Received += int64(fresh)
 	for used < len(in) {
 		var n int
 		if n, need, err = d.next(in[used:], r); n == 0 || err != nil {
@@ -293,7 +293,7 @@ func (c *conn) end(r *reply, now int64) {
 	}
 	c.alive = true
 	if at == none || c.places.all[at].state == overdue {
-		c.shard.accounts[c.g.accountAt(now)].late++
+		c.shard.accounts[c.g.accountAt(now)].Late++
 		if at != none {
 			c.places.free(at)
 		}
@@ -304,7 +304,7 @@ func (c *conn) end(r *reply, now int64) {
 	switch latency := now - f.start; {
 	case latency >= c.g.timeout:
 		// It came before the timer, but too late all the same.
-		a.late++
+		a.Late++
 		a.observe(f.share, c.g.timeout)
 		fail(a, f.share, ErrorTimeout)
 	case r.ok:

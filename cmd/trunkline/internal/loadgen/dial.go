@@ -24,44 +24,36 @@ func (e *ConnectError) Error() string { return fmt.Sprintf("cannot connect to %s
 // Unwrap returns the cause.
 func (e *ConnectError) Unwrap() error { return e.Err }
 
-// place is where a server is and whether to speak TLS to it.
-type place struct {
-	network, addr string
-	tls           bool
-}
-
-// place reads the address.
-func (t *Target) place() (place, error) {
+// Place splits the address of the target into what Dial takes.
+func (t *Target) Place() (network, addr string, secure bool, err error) {
 	if t.Protocol == ProtocolHTTP {
 		return t.placeOfURL()
 	}
-	addr := t.Addr
-	if path, ok := strings.CutPrefix(addr, "unix://"); ok {
+	if path, ok := strings.CutPrefix(t.Addr, "unix://"); ok {
 		if !strings.HasPrefix(path, "/") {
-			return place{}, fmt.Errorf("cannot use address %q: want an absolute path, unix:///path", t.Addr)
+			return "", "", false, fmt.Errorf("cannot use address %q: want an absolute path, unix:///path", t.Addr)
 		}
-		return place{network: "unix", addr: path}, nil
+		return "unix", path, false, nil
 	}
-	addr, secure := strings.CutPrefix(addr, "tls://")
-	if !secure {
+	if addr, secure = strings.CutPrefix(t.Addr, "tls://"); !secure {
 		addr = strings.TrimPrefix(addr, "tcp://")
 	}
 	if _, port, err := net.SplitHostPort(addr); err != nil || port == "" {
-		return place{}, fmt.Errorf("cannot use address %q: want host:port, tcp://host:port, tls://host:port or unix:///path", t.Addr)
+		return "", "", false, fmt.Errorf("cannot use address %q: want host:port, tcp://host:port, tls://host:port or unix:///path", t.Addr)
 	}
-	return place{network: "tcp", addr: addr, tls: secure}, nil
+	return "tcp", addr, secure, nil
 }
 
-func (t *Target) placeOfURL() (place, error) {
+func (t *Target) placeOfURL() (network, addr string, secure bool, err error) {
 	u, err := url.Parse(t.Addr)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "" || u.User != nil || strings.ContainsAny(u.Host, " \r\n") {
-		return place{}, fmt.Errorf("cannot use address %q: want a URL like http://host:port%s", t.Addr, defaultPath)
+		return "", "", false, fmt.Errorf("cannot use address %q: want a URL like http://host:port%s", t.Addr, defaultPath)
 	}
 	port := u.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	return place{network: "tcp", addr: net.JoinHostPort(u.Hostname(), port), tls: u.Scheme == "https"}, nil
+	return "tcp", net.JoinHostPort(u.Hostname(), port), u.Scheme == "https", nil
 }
 
 // dial connects once.
@@ -69,11 +61,11 @@ func (t *Target) dial(ctx context.Context) (net.Conn, error) {
 	if t.Dial != nil {
 		return t.Dial(ctx)
 	}
-	p, err := t.place()
+	network, addr, secure, err := t.Place()
 	if err != nil {
 		return nil, err
 	}
-	return Dial(ctx, p.network, p.addr, p.tls, nil)
+	return Dial(ctx, network, addr, secure, nil)
 }
 
 // Dial connects to addr of a network, with TLS if secure is set; cfg may be nil. The name that the
@@ -88,12 +80,6 @@ func Dial(ctx context.Context, network, addr string, secure bool, cfg *tls.Confi
 	}
 	d := tls.Dialer{Config: cfg}
 	return d.DialContext(ctx, network, addr)
-}
-
-// Place splits the address of the target into what Dial takes.
-func (t *Target) Place() (network, addr string, secure bool, err error) {
-	p, err := t.place()
-	return p.network, p.addr, p.tls, err
 }
 
 // greet does what a connection needs before its first request: for toolhost lines, to authenticate

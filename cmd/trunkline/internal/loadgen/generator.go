@@ -80,7 +80,7 @@ func newGenerator(p Plan, secret uint64, workers int) (*generator, error) {
 	for range min(2*workers, maxShards, p.Conns) {
 		s := &shard{}
 		for i := range s.accounts {
-			s.accounts[i] = newAccount(len(p.Mix))
+			s.accounts[i] = newAccount(p.Mix)
 		}
 		g.shards = append(g.shards, s)
 	}

@@ -134,7 +134,7 @@ func (p *Plan) checkTarget() error {
 	if p.Target.Token != "" && p.Target.Protocol != ProtocolToolhost {
 		return fmt.Errorf("cannot use a token with protocol %s: only %s knows one", p.Target.Protocol, ProtocolToolhost)
 	}
-	_, err := p.Target.place()
+	_, _, _, err := p.Target.Place()
 	return err
 }
 

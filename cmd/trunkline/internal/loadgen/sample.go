@@ -109,78 +109,62 @@ const (
 
 // account is what one shard counts between two samples.
 type account struct {
-	methods        []tally
-	errors         map[string]*int64
-	others         int64 // errors beyond MaxErrorKinds
-	sent           int64
-	bytesOut       int64
-	bytesIn        int64
-	lost           int64
-	late           int64 // replies after their request was given up
-	behind         int64 // requests the generator itself sent later than lagTolerance
-	longest        int64 // the longest of those lags, of any request, in nanoseconds
-	done, failures int64
+	Sample                     // without times, errors and the latencies of all methods together
+	methods  []*MethodSample   // those of ByMethod, in the order of the mix; a histogram that is empty may be nil
+	failures map[string]*int64 // by code
+	others   int64             // errors beyond MaxErrorKinds
+	behind   int64             // requests the generator itself sent later than lagTolerance
+	longest  int64             // the longest of those lags, of any request, in nanoseconds
 }
 
-type tally struct {
-	done, failed int64
-	latency      *hdrhistogram.Histogram // nil until something is in it
-}
-
-func newAccount(shares int) *account {
-	return &account{methods: make([]tally, shares), errors: make(map[string]*int64)}
+func newAccount(shares []Share) *account {
+	a := &account{failures: make(map[string]*int64)}
+	a.ByMethod = make(map[string]*MethodSample, len(shares))
+	for _, share := range shares {
+		m := new(MethodSample)
+		a.methods = append(a.methods, m)
+		a.ByMethod[share.Name] = m
+	}
+	return a
 }
 
 // observe counts a latency. It allocates for the first one of a method.
 func (a *account) observe(share uint8, latency int64) {
-	t := &a.methods[share]
-	if t.latency == nil {
-		t.latency = NewHistogram()
+	m := a.methods[share]
+	if m.Latency == nil {
+		m.Latency = NewHistogram()
 	}
 	// The range is limited here, so there is no error.
-	_ = t.latency.RecordValue(min(max(latency, LowestLatency), HighestLatency))
+	_ = m.Latency.RecordValue(min(max(latency, LowestLatency), HighestLatency))
 }
 
 // succeed counts an answer.
 func (a *account) succeed(share uint8, latency int64) {
-	a.done++
-	a.methods[share].done++
+	a.Done++
+	a.methods[share].Done++
 	a.observe(share, latency)
 }
 
 // fail counts a failure; it allocates for the first one of a code only.
 func fail[T ~string | ~[]byte](a *account, share uint8, code T) {
-	a.failures++
-	a.methods[share].failed++
-	if n := a.errors[string(code)]; n != nil {
+	a.Failed++
+	a.methods[share].Failed++
+	if n := a.failures[string(code)]; n != nil {
 		*n++
 		return
 	}
-	if len(a.errors) >= MaxErrorKinds {
+	if len(a.failures) >= MaxErrorKinds {
 		a.others++
 		return
 	}
 	n := int64(1)
-	a.errors[string(code)] = &n
+	a.failures[string(code)] = &n
 }
 
-// mergeInto adds the account to a sample, but for the latencies of all methods together.
-func (a *account) mergeInto(s *Sample, shares []Share) {
-	s.Sent += a.sent
-	s.Done += a.done
-	s.Failed += a.failures
-	s.Bytes.Sent += a.bytesOut
-	s.Bytes.Received += a.bytesIn
-	s.Lost += a.lost
-	s.Late += a.late
-	for i := range a.methods {
-		t := &a.methods[i]
-		m := s.ByMethod[shares[i].Name]
-		m.Done += t.done
-		m.Failed += t.failed
-		merge(m.Latency, t.latency)
-	}
-	for code, n := range a.errors {
+// mergeInto adds the account to a sample, whose end and requests in flight it leaves behind as 0.
+func (a *account) mergeInto(s *Sample) {
+	s.Add(&a.Sample)
+	for code, n := range a.failures {
 		addError(s.Errors, code, *n)
 	}
 	if a.others > 0 {
@@ -210,15 +194,14 @@ func (s *shard) take(which int, next *account) (a *account, inFlight int64) {
 
 // clear makes an account empty, but keeps its memory.
 func (a *account) clear() {
-	for i := range a.methods {
-		t := &a.methods[i]
-		t.done, t.failed = 0, 0
-		if t.latency != nil {
-			t.latency.Reset()
+	for _, m := range a.methods {
+		m.Done, m.Failed = 0, 0
+		if m.Latency != nil {
+			m.Latency.Reset()
 		}
 	}
-	clear(a.errors)
-	*a = account{methods: a.methods, errors: a.errors}
+	clear(a.failures)
+	*a = account{Sample: Sample{ByMethod: a.ByMethod}, methods: a.methods, failures: a.failures}
 }
 
 // NewSample returns an empty sample with these methods.

@@ -85,8 +85,8 @@ func (c *conn) send(start, now int64) {
 	c.next += g.stride
 	c.shard.inFlight++
 	a := c.shard.accounts[g.accountAt(start)]
-	a.sent++
-	a.bytesOut += int64(len(c.out) - before)
+	a.Sent++
+	a.Bytes.Sent += int64(len(c.out) - before)
 	if g.table != nil {
 		a.lag(now - max(start, c.ready))
 	}
