@@ -17,163 +17,120 @@ import (
 	"trunkline/engine/orchestration"
 )
 
-// change appends the kind and the fields of a record; ok is false where it is none that is known
-// here.
-func (o *object) change(r *record, rec []byte) (ok bool) {
+// appendChange appends the kind and the fields of a record; ok is false where it is none that is
+// known here.
+func appendChange(b jsonx.Builder, r *record, rec []byte) (_ jsonx.Builder, ok bool) {
 	if err := parseRecord(rec, r); err != nil {
-		o.text("kind", unreadable)
-		o.text("error", err.Error())
-		o.base64("base64", rec)
-		return false
+		return appendBase64(b.Text("kind", unreadable).Text("error", err.Error()), "base64", rec), false
 	}
-	o.text("kind", r.Kind())
+	b = b.Text("kind", r.Kind())
 	switch {
 	case r.OfKernel:
-		o.kernel(&r.Kernel)
+		return appendKernel(b, &r.Kernel), true
 	case r.OfKeys:
-		o.keys(&r.Keys)
-	default:
-		o.orchestration(&r.Orchestration)
+		return appendKeys(b, &r.Keys), true
 	}
-	return true
+	return appendOrchestration(b, &r.Orchestration), true
 }
 
-func (o *object) keys(c *idem.Change) {
-	o.text("key", hex.EncodeToString(c.Key.Hash[:]))
-	o.int("at_mono_ns", c.At)
+func appendKeys(b jsonx.Builder, c *idem.Change) jsonx.Builder {
+	b = b.Text("key", hex.EncodeToString(c.Key.Hash[:])).Int("at_mono_ns", c.At)
 	if c.Kind == idem.ChangeStarted || c.Kind == idem.ChangeFinished {
-		o.uint("attempt", uint64(c.Attempt))
+		b = appendUint(b, "attempt", uint64(c.Attempt))
 	}
 	if c.Kind == idem.ChangeFinished {
-		o.uint("status", uint64(c.Result.Status))
-		o.text("error", c.Result.Error)
-		o.bytes("output", c.Result.Output)
+		b = appendUint(b, "status", uint64(c.Result.Status)).Text("error", c.Result.Error)
+		b = appendSome(b, "output", c.Result.Output)
 	}
+	return b
 }
 
-func (o *object) kernel(c *kernel.Change) {
-	o.bytes("pid", c.PID)
+func appendKernel(b jsonx.Builder, c *kernel.Change) jsonx.Builder {
+	b = appendSome(b, "pid", c.PID)
 	switch c.Kind {
 	case kernel.ChangeCreate:
-		o.bytes("request_id", c.RequestID)
-		o.bytes("user_id", c.UserID)
-		o.bytes("session_id", c.SessionID)
-		o.text("state", c.State.String())
-		o.text("priority", c.Priority.String())
-		o.uint("seq", c.Seq)
-		o.uint("ready_seq", c.ReadySeq)
-		o.quota(&c.Quota)
+		b = appendSome(b, "request_id", c.RequestID)
+		b = appendSome(b, "user_id", c.UserID)
+		b = appendSome(b, "session_id", c.SessionID)
+		b = b.Text("state", c.State.String()).Text("priority", c.Priority.String())
+		b = appendUint(appendUint(b, "seq", c.Seq), "ready_seq", c.ReadySeq)
+		b = appendQuota(b, &c.Quota)
 	case kernel.ChangeTransition:
-		o.text("state", c.State.String())
-		o.int("at_mono_ns", c.At)
-		o.uint("ready_seq", c.ReadySeq)
-		o.bytes("reason", c.Reason)
+		b = b.Text("state", c.State.String()).Int("at_mono_ns", c.At)
+		b = appendSome(appendUint(b, "ready_seq", c.ReadySeq), "reason", c.Reason)
 	case kernel.ChangeLease:
-		o.expiry(c.Expiry)
+		if c.Expiry == math.MaxInt64 { // it does not end
+			return b.Raw("expiry_mono_ns", []byte("null"))
+		}
+		b = b.Int("expiry_mono_ns", c.Expiry)
 	case kernel.ChangeUsage:
-		o.usage(&c.Usage)
+		in := jsonx.Build(b.Name("usage"))
+		for i, v := range c.Usage {
+			in = in.Int(kernel.UsageField(i).String(), v)
+		}
+		b = in.End()
 	case kernel.ChangeQuotaDefaults:
-		o.quota(&c.Quota)
+		b = appendQuota(b, &c.Quota)
 	case kernel.ChangeRateStamp:
-		o.bytes("user_id", c.UserID)
-		o.int("at_mono_ns", c.At)
+		b = appendSome(b, "user_id", c.UserID).Int("at_mono_ns", c.At)
 	case kernel.ChangeRateDrop:
-		o.bytes("user_id", c.UserID)
+		b = appendSome(b, "user_id", c.UserID)
 	}
+	return b
 }
 
-func (o *object) expiry(at int64) {
-	if at == math.MaxInt64 { // it does not end
-		o.null("expiry_mono_ns")
-		return
-	}
-	o.int("expiry_mono_ns", at)
-}
-
-func (o *object) quota(q *kernel.Quota) {
-	o.key("quota")
-	in := openObject(o.b)
+func appendQuota(b jsonx.Builder, q *kernel.Quota) jsonx.Builder {
+	in := jsonx.Build(b.Name("quota"))
 	for i, v := range q {
-		in.int(kernel.QuotaField(i).String(), int64(v))
+		in = in.Int(kernel.QuotaField(i).String(), int64(v))
 	}
-	o.b = in.close()
+	return in.End()
 }
 
-func (o *object) usage(u *kernel.Usage) {
-	o.key("usage")
-	in := openObject(o.b)
-	for i, v := range u {
-		in.int(kernel.UsageField(i).String(), v)
-	}
-	o.b = in.close()
-}
-
-func (o *object) orchestration(c *orchestration.Change) {
-	o.time("at", time.UnixMilli(c.At.Wall).UTC())
-	o.int("at_mono_ns", c.At.Mono)
+func appendOrchestration(b jsonx.Builder, c *orchestration.Change) jsonx.Builder {
+	b = appendTime(b, "at", time.UnixMilli(c.At.Wall).UTC()).Int("at_mono_ns", c.At.Mono)
 	switch c.Kind {
 	case orchestration.ChangeEnvelope, orchestration.ChangeEnvelopeDrop:
-		o.bytes("envelope_id", c.ID)
-		o.value("envelope", c.Envelope)
-		return
+		return appendValue(appendSome(b, "envelope_id", c.ID), "envelope", c.Envelope)
 	case orchestration.ChangeAnswer:
-		o.waiting(c.Waiting)
-		o.value("interrupt", c.Interrupt)
-		return
+		b = append(b.Name("waiting"), '[')
+		for _, ref := range c.Waiting {
+			in := appendSome(jsonx.Build(jsonx.AppendComma(b)), "process_id", ref.PID)
+			b = appendUint(in, "session", ref.Seq).End()
+		}
+		return appendValue(append(b, ']'), "interrupt", c.Interrupt)
 	}
-	o.bytes("process_id", c.PID)
-	o.uint("session", c.Seq)
+	b = appendUint(appendSome(b, "process_id", c.PID), "session", c.Seq)
 	switch c.Kind {
 	case orchestration.ChangeSession:
-		o.int("to_stage", int64(c.To))
-		o.value("pipeline", c.Pipeline)
-		o.value("envelope", c.Envelope)
+		b = b.Int("to_stage", int64(c.To))
+		b = appendValue(appendValue(b, "pipeline", c.Pipeline), "envelope", c.Envelope)
 	case orchestration.ChangeReport:
-		o.report(c)
+		b = appendEnding(appendReport(b, &c.Report).Int("to_stage", int64(c.To)).Int("edge", int64(c.Edge)), c)
 	case orchestration.ChangeEnd:
-		o.ending(c)
+		b = appendEnding(b, c)
 	}
+	return b
 }
 
-func (o *object) report(c *orchestration.Change) {
-	r := &c.Report
-	o.bytes("agent_name", r.AgentName)
-	o.bool("success", !r.Failed)
-	o.bytes("error", r.Error)
-	o.value("output", r.Output)
-	o.int("llm_calls", r.LLMCalls)
-	o.int("tool_calls", r.ToolCalls)
+func appendReport(b jsonx.Builder, r *orchestration.Report) jsonx.Builder {
+	b = appendSome(b, "agent_name", r.AgentName).Bool("success", !r.Failed)
+	b = appendValue(appendSome(b, "error", r.Error), "output", r.Output)
+	b = b.Int("llm_calls", r.LLMCalls).Int("tool_calls", r.ToolCalls)
 	if r.HasTokensIn {
-		o.int("tokens_in", r.TokensIn)
+		b = b.Int("tokens_in", r.TokensIn)
 	}
 	if r.HasTokensOut {
-		o.int("tokens_out", r.TokensOut)
+		b = b.Int("tokens_out", r.TokensOut)
 	}
-	o.int("to_stage", int64(c.To))
-	o.int("edge", int64(c.Edge))
-	o.ending(c)
+	return b
 }
 
-func (o *object) ending(c *orchestration.Change) {
+func appendEnding(b jsonx.Builder, c *orchestration.Change) jsonx.Builder {
 	if c.Reason != envelope.NoReason {
-		o.text("terminal_reason", c.Reason.Wire())
+		b = b.Text("terminal_reason", c.Reason.Wire())
 	}
-	o.bytes("text", c.Text)
-}
-
-func (o *object) waiting(refs []orchestration.SessionRef) {
-	o.key("waiting")
-	o.b = append(o.b, '[')
-	for i, ref := range refs {
-		if i > 0 {
-			o.b = append(o.b, ',')
-		}
-		in := openObject(o.b)
-		in.bytes("process_id", ref.PID)
-		in.uint("session", ref.Seq)
-		o.b = in.close()
-	}
-	o.b = append(o.b, ']')
+	return appendSome(b, "text", c.Text)
 }
 
 // record is a record of the journal, decoded: Kernel counts if OfKernel is set, Keys if OfKeys is,
@@ -227,77 +184,34 @@ func (r *record) Kind() string {
 // machineTags are the tags of the machines of a server's store.
 var machineTags = string([]byte{kernel.Tag, orchestration.Tag, idem.Tag})
 
-// object appends the members of a JSON object.
-type object struct{ b []byte }
-
-func openObject(dst []byte) object { return object{append(dst, '{')} }
-
-func (o *object) key(name string) {
-	if o.b[len(o.b)-1] != '{' {
-		o.b = append(o.b, ',')
-	}
-	o.b = append(jsonx.AppendString(o.b, name), ':')
+func appendUint(b jsonx.Builder, name string, v uint64) jsonx.Builder {
+	return strconv.AppendUint(b.Name(name), v, 10)
 }
 
-func (o *object) close() []byte { return append(o.b, '}') }
-
-func (o *object) uint(name string, v uint64) {
-	o.key(name)
-	o.b = strconv.AppendUint(o.b, v, 10)
-}
-
-func (o *object) int(name string, v int64) {
-	o.key(name)
-	o.b = strconv.AppendInt(o.b, v, 10)
-}
-
-func (o *object) bool(name string, v bool) {
-	o.key(name)
-	o.b = strconv.AppendBool(o.b, v)
-}
-
-func (o *object) null(name string) {
-	o.key(name)
-	o.b = append(o.b, "null"...)
-}
-
-func (o *object) text(name, v string) {
-	o.key(name)
-	o.b = jsonx.AppendString(o.b, v)
-}
-
-// bytes is text that is left out where there is none.
-func (o *object) bytes(name string, v []byte) {
+// appendSome appends text that is left out where there is none.
+func appendSome(b jsonx.Builder, name string, v []byte) jsonx.Builder {
 	if len(v) == 0 {
-		return
+		return b
 	}
-	o.key(name)
-	o.b = jsonx.AppendString(o.b, v)
+	return b.Bytes(name, v)
 }
 
-func (o *object) time(name string, t time.Time) {
-	o.key(name)
-	o.b = append(t.AppendFormat(append(o.b, '"'), time.RFC3339Nano), '"')
+func appendTime(b jsonx.Builder, name string, t time.Time) jsonx.Builder {
+	return append(t.AppendFormat(append(b.Name(name), '"'), time.RFC3339Nano), '"')
 }
 
-func (o *object) base64(name string, v []byte) {
-	o.key(name)
-	o.b = append(base64.StdEncoding.AppendEncode(append(o.b, '"'), v), '"')
+func appendBase64(b jsonx.Builder, name string, v []byte) jsonx.Builder {
+	return append(base64.StdEncoding.AppendEncode(append(b.Name(name), '"'), v), '"')
 }
 
-// value is a MessagePack value as JSON; nothing where there is none, and base64 under another name
-// where it has no form in JSON.
-func (o *object) value(name string, raw []byte) {
+// appendValue appends a MessagePack value as JSON; nothing where there is none, and base64 under
+// another name where it has no form in JSON.
+func appendValue(b jsonx.Builder, name string, raw []byte) jsonx.Builder {
 	if raw == nil {
-		return
+		return b
 	}
-	start := len(o.b)
-	o.key(name)
-	b, err := transcode.AppendJSON(o.b, raw)
-	if err == nil {
-		o.b = b
-		return
+	if text, err := transcode.AppendJSON(b.Name(name), raw); err == nil {
+		return text
 	}
-	o.b = o.b[:start]
-	o.base64(name+"_base64", raw)
+	return appendBase64(b, name+"_base64", raw)
 }

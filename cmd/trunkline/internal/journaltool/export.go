@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 
+	"trunkline/codec/jsonx"
 	"trunkline/engine/journal"
 )
 
@@ -89,17 +90,17 @@ func (x *export) show(b *journal.BlockView, i journal.Index, rec []byte) error {
 	if x.in.To != 0 && i > x.in.To {
 		return errPast
 	}
-	o := openObject(x.line[:0])
-	o.uint("index", i)
-	o.time("time", moment(b.Time))
-	o.uint("epoch", b.Epoch)
-	switch {
-	case b.Claim:
-		o.text("kind", "claim")
-	case !o.change(&x.record, rec):
-		x.done.Unreadable++
+	o := appendUint(jsonx.Build(x.line[:0]), "index", i)
+	o = appendUint(appendTime(o, "time", moment(b.Time)), "epoch", b.Epoch)
+	if b.Claim {
+		o = o.Text("kind", "claim")
+	} else {
+		var known bool
+		if o, known = appendChange(o, &x.record, rec); !known {
+			x.done.Unreadable++
+		}
 	}
-	x.line = append(o.close(), '\n')
+	x.line = append(o.End(), '\n')
 	if _, err := x.out.Write(x.line); err != nil {
 		return fmt.Errorf("cannot write output: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/codec/jsonx"
 	"trunkline/codec/mpack"
 	"trunkline/engine/envelope"
 	"trunkline/engine/journal"
@@ -170,9 +171,8 @@ func TestWhatIsNoChangeIsShown(t *testing.T) {
 	if got := shown(t, []byte("?x")); !strings.HasPrefix(got, `"unreadable","error":"cannot parse change`) || !strings.HasSuffix(got, `"base64":"P3g="`) {
 		t.Error(got)
 	}
-	o := openObject(nil)
-	o.value("v", []byte{0xc1}) // no value of MessagePack
-	if got := string(o.close()); got != `{"v_base64":"wQ=="}` {
+	o := appendValue(jsonx.Build(nil), "v", []byte{0xc1}) // no value of MessagePack
+	if got := string(o.End()); got != `{"v_base64":"wQ=="}` {
 		t.Error(got)
 	}
 }
