@@ -1,11 +1,11 @@
 package exchange
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 
 	"trunkline/codec/jsonx"
 	"trunkline/engine/envelope"
@@ -74,7 +74,7 @@ func (b Build) append(dst []byte) []byte {
 // appendBounds makes an envelope an error object too. It drops members of the envelope with these
 // names: which one of a repeated key counts would depend on the reader's JSON library.
 func appendBounds(out []byte, reason string) []byte {
-	out = appendWithout(make([]byte, 0, len(out)+firstBuffer), out, reserved)
+	out = appendWithout(make([]byte, 0, len(out)+firstBuffer), out, "error", "code", "message")
 	out = out[:len(out)-1]
 	if len(out) > 1 {
 		out = append(out, ',')
@@ -83,39 +83,19 @@ func appendBounds(out []byte, reason string) []byte {
 	return append(jsonx.AppendString(out, "Cannot continue: "+reason), '}')
 }
 
-// reserved reports whether key is a member of an error object.
-func reserved(key []byte) bool {
-	return sameKey(key, "error") || sameKey(key, "code") || sameKey(key, "message")
-}
-
-// sameKey reports whether key, the text between a member's quotes, means name. It allocates only
-// for escapes.
-func sameKey(key []byte, name string) bool {
-	if bytes.IndexByte(key, '\\') < 0 {
-		return string(key) == name
-	}
-	// An escape of one ASCII character is at most six bytes long.
-	return len(key) <= 6*len(name) && string(jsonx.AppendUnescaped(nil, key)) == name
-}
-
-// appendWithout appends object without the members whose keys match; the others are copied in
-// order.
-func appendWithout(dst, object []byte, match func(key []byte) bool) []byte {
+// appendWithout appends object without the members of some names.
+func appendWithout(dst, object []byte, names ...string) []byte {
 	dst = append(dst, '{')
-	first := true
-	for o := jsonx.OpenObject(object); ; {
-		key, v, ok := o.Next()
-		if !ok {
-			return append(dst, '}')
-		}
-		if match(key) {
+	o := jsonx.OpenObject(object)
+	for key, v, ok := o.Next(); ok; key, v, ok = o.Next() {
+		if slices.Contains(names, string(jsonx.AppendUnescaped(nil, key))) {
 			continue
 		}
-		if !first {
+		if dst[len(dst)-1] != '{' {
 			dst = append(dst, ',')
 		}
-		first = false
 		dst = append(append(append(dst, '"'), key...), '"', ':')
 		dst = append(dst, v.Raw...)
 	}
+	return append(dst, '}')
 }

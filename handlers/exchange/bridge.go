@@ -51,26 +51,11 @@ var olderNames = map[string]string{"can_continue": "can-continue", "get_result":
 // command. Of a repeated key the last one counts. The payload is part of src if it is under
 // "envelope", else a copy.
 func parseOrder(src []byte) (name string, payload []byte, ok bool) {
-	var command, env jsonx.Value
-	for o := jsonx.OpenObject(src); ; {
-		key, v, more := o.Next()
-		if !more {
-			break
-		}
-		switch {
-		case sameKey(key, "command"):
-			command = v
-		case sameKey(key, "envelope"):
-			env = v
-		}
+	var m [2]jsonx.Value
+	jsonx.Pick(src, []string{"command", "envelope"}, m[:])
+	command, ok := m[0].Text()
+	if ok && m[1].Kind == jsonx.ObjectStart {
+		return string(command), m[1].Raw, true
 	}
-	if command.Kind != jsonx.String {
-		return "", nil, false
-	}
-	name = string(jsonx.AppendUnescaped(nil, command.Raw[1:len(command.Raw)-1]))
-	if env.Kind == jsonx.ObjectStart {
-		return name, env.Raw, true
-	}
-	isCommand := func(key []byte) bool { return sameKey(key, "command") }
-	return name, appendWithout(make([]byte, 0, len(src)), src, isCommand), true
+	return string(command), appendWithout(make([]byte, 0, len(src)), src, "command"), ok
 }

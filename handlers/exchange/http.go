@@ -41,7 +41,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		x.refuse(&s.say.overloaded)
 		return
 	}
-	defer s.leave()
+	defer s.inFlight.Add(-1)
 	x.serve()
 }
 

@@ -1,20 +1,18 @@
 package exchange
 
-import (
-	"testing"
-)
+import "testing"
 
-func TestSameKey(t *testing.T) {
-	f := func(key, name string, want bool) {
+func TestAppendWithout(t *testing.T) {
+	f := func(object, want string) {
 		t.Helper()
-		if got := sameKey([]byte(key), name); got != want {
-			t.Errorf("sameKey(%s, %s) = %v", key, name, got)
+		if got := appendWithout([]byte(">"), []byte(object), "code", "error"); string(got) != ">"+want {
+			t.Errorf("%s: %s, want %s", object, got, want)
 		}
 	}
-	f("code", "code", true)
-	f("Code", "code", false)
-	f("cod", "code", false)
-	f(`\u0063\u006f\u0064\u0065`, "code", true)
-	f(`\u0063\u006F\u0064\u0065x`, "code", false)
-	f(`cod\"`, "code", false)
+	f(`{}`, `{}`)
+	f(`{"code":1}`, `{}`)
+	f(`{"code":1,"a":{},"error":2,"code":{"code":3}}`, `{"a":{}}`)
+	f(`{"a":"{","b":2}`, `{"a":"{","b":2}`)
+	f(`{"Code":1,"cod":2,"cod\"":3}`, `{"Code":1,"cod":2,"cod\"":3}`)
+	f(`{"\u0063\u006f\u0064\u0065":1,"\u0063\u006F\u0064\u0065x":2}`, `{"\u0063\u006F\u0064\u0065x":2}`)
 }

@@ -23,8 +23,7 @@ type Server struct {
 	buffers sync.Pool // of *buffers
 
 	draining atomic.Bool
-	stopped  atomic.Bool   // connections are closed without lingering
-	quiet    chan struct{} // one slot: no request is in flight any more, worth a look while draining
+	stopped  atomic.Bool // connections are closed without lingering
 	inFlight atomic.Int64
 	open     atomic.Int64
 	classes  [6]atomic.Uint64
@@ -43,7 +42,7 @@ type Stats struct {
 
 // NewServer returns a server that answers with engine. Nothing runs before Serve.
 func NewServer(engine *envelope.Engine, cfg HTTPConfig) *Server {
-	s := &Server{cfg: cfg, process: engine.Process, say: newRefusals(cfg), quiet: make(chan struct{}, 1)}
+	s := &Server{cfg: cfg, process: engine.Process, say: newRefusals(cfg)}
 	s.buffers.New = func() any { return new(buffers) }
 	one := new(http.Protocols)
 	one.SetHTTP1(true)
@@ -95,12 +94,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return nil
 }
 
-// waitQuiet returns when no request is in flight. A release during a drain leaves a mark, so none
-// is missed: draining was set before the count is read here.
+// waitQuiet returns when no request is in flight.
 func (s *Server) waitQuiet(ctx context.Context) error {
 	for s.inFlight.Load() > 0 {
 		select {
-		case <-s.quiet:
+		case <-time.After(quietPoll):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -133,16 +131,6 @@ func (s *Server) enter() bool {
 		if s.inFlight.CompareAndSwap(n, n+1) {
 			return true
 		}
-	}
-}
-
-func (s *Server) leave() {
-	if s.inFlight.Add(-1) > 0 || !s.draining.Load() {
-		return
-	}
-	select {
-	case s.quiet <- struct{}{}:
-	default:
 	}
 }
 
@@ -189,6 +177,9 @@ const (
 	lingerTimeout = time.Second
 	lingerBytes   = 32 << 20
 )
+
+// quietPoll is how often a shutdown looks whether a request is still in flight.
+const quietPoll = 2 * time.Millisecond
 
 // maxKeptBuffer is the largest buffer that a pool keeps: one large body must not stay for ever.
 const maxKeptBuffer = 256 << 10
