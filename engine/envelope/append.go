@@ -120,7 +120,7 @@ func (e *Env) planGroup(list []pair, g group) []pair {
 // the reason of a wait.
 func (e *Env) omitted(k Key) bool {
 	f := &e.f[k]
-	if !omittedEmpty[k] {
+	if !infos[k].omitEmpty {
 		return f.raw == nil && hasNoDefault(k)
 	}
 	switch f.kind {

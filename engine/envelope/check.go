@@ -24,7 +24,7 @@ const (
 	maxCounter  = math.MaxInt32
 )
 
-// check judges every member that stood in the input and fills in the values that are computed with.
+// check validates every member of the input and sets the values that are computed with.
 func (e *Env) check() *Problem {
 	for k := range numKeys {
 		f := &e.f[k]
@@ -93,7 +93,7 @@ func (e *Env) path(k Key) string {
 	return name
 }
 
-// checkValue judges a value that is not null; why is empty if it is in order.
+// checkValue validates a value that is not null; why is empty if it is in order.
 func (e *Env) checkValue(k Key, v Value) (why string) {
 	switch infos[k].class {
 	case text, nullText, identifier:
@@ -261,7 +261,7 @@ func (e *Env) lastMembers(raw []byte, want Kind) bool {
 	return !slices.Contains(wrong, true)
 }
 
-// checkPrior judges the one member of metadata that the engine writes to.
+// checkPrior validates the one member of metadata that the engine writes to.
 func (e *Env) checkPrior() *Problem {
 	v := e.Get(e.f[Metadata].raw, priorKey)
 	if v.Kind == Absent || v.Kind == Null || v.Kind == Map {

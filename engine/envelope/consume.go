@@ -188,7 +188,7 @@ func (s *step) criticise(stage []byte, out *outcome) next {
 	s.goals.satisfy(e, s.texts)
 	here := s.at(stage)
 	if here < 0 {
-		return following // it stays where it is, and would be judged again by the next call
+		return following // it stays where it is, and would be handled again by the next call
 	}
 	switch string(verdict) {
 	case "reintent":

@@ -233,7 +233,7 @@ func (e *Env) readGroup(g group, raw []byte) bool {
 	return true
 }
 
-// checkID judges the one member that a nested envelope must have.
+// checkID validates the one member that a nested envelope must have.
 func (e *Env) checkID() *Problem {
 	v := Value{e.f[EnvelopeID].kind, e.f[EnvelopeID].raw}
 	switch {

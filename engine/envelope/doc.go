@@ -1,9 +1,8 @@
 // Package envelope is the one model of an envelope, the self-contained state of a request on its
 // way through a pipeline of agents, and the engine step that moves it on.
 //
-//	Env      an envelope read in place: decoded once, changed members overlaid, untouched bytes copied
-//	Engine   boundary A: process, create, can-continue, result, validate; each call a pure function of its input
-//	Store    boundary B: envelopes kept between calls
+//	Env      an envelope read in place: decoded once, changed members overlaid, the rest copied
+//	Engine   boundary A: process, create, can-continue, result, validate; pure functions
 //
 // An envelope comes in two shapes, flat and nested (envelope §3.1), and in two forms: JSON at
 // boundary A, MessagePack at boundary B. The form decides whose rules apply. A reply is the input

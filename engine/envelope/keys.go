@@ -108,6 +108,7 @@ type info struct {
 	min          int64  // of a counter at boundary A
 	def          int64  // of a counter
 	defText      []byte // of a text
+	omitEmpty    bool   // the nested shape leaves it out rather than show it empty
 }
 
 var infos = [numKeys]info{
@@ -126,9 +127,9 @@ var infos = [numKeys]info{
 	MaxLLMCalls:           {flat: "max_llm_calls", group: bounds, class: counter, min: 1, def: 10},
 	AgentHopCount:         {flat: "agent_hop_count", group: bounds, class: counter},
 	MaxAgentHops:          {flat: "max_agent_hops", group: bounds, class: counter, min: 1, def: 21},
-	TerminalReason:        {flat: "terminal_reason", group: bounds, class: nullText},
+	TerminalReason:        {flat: "terminal_reason", group: bounds, class: nullText, omitEmpty: true},
 	Terminated:            {flat: "terminated", group: bounds, class: flag},
-	TerminationReason:     {flat: "termination_reason", group: bounds, class: nullText},
+	TerminationReason:     {flat: "termination_reason", group: bounds, class: nullText, omitEmpty: true},
 	ClarificationPending:  {flat: "clarification_pending", group: noGroup, class: flag},
 	ClarificationQuestion: {flat: "clarification_question", group: noGroup, class: nullText},
 	ClarificationResponse: {flat: "clarification_response", group: noGroup, class: nullText},
@@ -146,13 +147,13 @@ var infos = [numKeys]info{
 	LoopFeedback:          {flat: "critic_feedback", nested: "loop_feedback", group: execution, class: texts},
 	ProcessingHistory:     {flat: "processing_history", group: audit, class: objects},
 	Errors:                {flat: "errors", group: audit, class: objects},
-	CompletedAt:           {flat: "completed_at", group: audit, class: nullMoment},
+	CompletedAt:           {flat: "completed_at", group: audit, class: nullMoment, omitEmpty: true},
 	Metadata:              {flat: "metadata", group: audit, class: opaqueMap},
 	InterruptPending:      {flat: "interrupt_pending", group: interrupts, class: flag},
-	Interrupt:             {flat: "interrupt", group: interrupts, class: nullMap},
-	ActiveStages:          {flat: "active_stages", group: pipeline, class: stageSet},
-	CompletedStageSet:     {flat: "completed_stage_set", group: pipeline, class: stageSet},
-	FailedStages:          {flat: "failed_stages", group: pipeline, class: textMap},
+	Interrupt:             {flat: "interrupt", group: interrupts, class: nullMap, omitEmpty: true},
+	ActiveStages:          {flat: "active_stages", group: pipeline, class: stageSet, omitEmpty: true},
+	CompletedStageSet:     {flat: "completed_stage_set", group: pipeline, class: stageSet, omitEmpty: true},
+	FailedStages:          {flat: "failed_stages", group: pipeline, class: textMap, omitEmpty: true},
 	ParallelMode:          {flat: "parallel_mode", group: pipeline, class: flag},
 	ToolCallCount:         {flat: "tool_call_count", group: bounds, class: counter},
 	TokensIn:              {flat: "tokens_in", group: bounds, class: wideCounter},
@@ -198,10 +199,6 @@ var (
 		return keys
 	}()
 )
-
-// omittedEmpty marks the members that the nested shape leaves out rather than show them empty.
-var omittedEmpty = [numKeys]bool{ActiveStages: true, CompletedStageSet: true, FailedStages: true, TerminalReason: true,
-	TerminationReason: true, Interrupt: true, CompletedAt: true}
 
 // nestedKeys lists the members of each group in the order in which missing ones are added.
 var nestedKeys = [numGroups][]Key{

@@ -32,7 +32,7 @@ func (e *Env) readOutputs(raw []byte) *Problem {
 	return e.checkOutputs()
 }
 
-// checkOutputs judges the ones that count.
+// checkOutputs validates the ones that count.
 func (e *Env) checkOutputs() *Problem {
 	for i := range e.outputs {
 		o := &e.outputs[i]

@@ -233,11 +233,7 @@ func (d *changeReader) report(c *Change) {
 
 func (d *changeReader) waiting(c *Change) {
 	refs := mpack.OpenList(d.value(mpack.Array).Data)
-	for {
-		pid, ok := refs.Next()
-		if !ok {
-			break
-		}
+	for pid, ok := refs.Next(); ok; pid, ok = refs.Next() {
 		seq, _ := refs.Next()
 		p, n := mpack.ReadValue(pid), mpack.ReadValue(seq)
 		if d.bad = d.bad || p.Kind != mpack.Str || n.Kind != mpack.Int || n.Int < 0; d.bad {

@@ -2,8 +2,8 @@
 // workers what to run next, takes their results and reports why a session stopped (envelope §4.5 to
 // §4.13, §5.2, §5.3). It runs no agent itself.
 //
-//	Pipeline   a validated configuration, names resolved to indexes, never changed, shared by sessions
-//	Engine     the nine methods of the services engine and orchestration, over two bounded tables: sessions and envelopes
+//	Pipeline   a validated configuration, names resolved to indexes, shared by sessions
+//	Engine     the nine methods of two services, over two bounded tables: sessions and envelopes
 //	Call       one request's scratch: clock reading, refusal, buffers
 //
 // # A session

@@ -86,19 +86,16 @@ func (c *configParser) object(at place, raw []byte, keys []string) object {
 		c.misfit(at, "", "must be an object")
 		return o
 	}
-	for m := mpack.OpenMap(raw); ; {
-		_, key, value, ok := m.Next()
-		if !ok {
-			return o
+	m := mpack.OpenMap(raw)
+	for _, key, value, ok := m.Next(); ok; _, key, value, ok = m.Next() {
+		if mpack.KindOf(value) == mpack.Nil {
+			value = nil
 		}
-		for k, name := range keys {
-			if name == string(key) {
-				if o.list[k] = value; mpack.KindOf(value) == mpack.Nil {
-					o.list[k] = nil
-				}
-			}
+		if k := slices.Index(keys, string(key)); k >= 0 {
+			o.list[k] = value
 		}
 	}
+	return o
 }
 
 // str returns the text of member k, which points into the bytes parsed; set reports whether there

@@ -131,22 +131,14 @@ func (c *Call) record(r *Report) {
 // appendFailed appends the output of a failed report: success and error are set in it, also over
 // ones of its own.
 func appendFailed(dst []byte, r *Report) []byte {
-	n := 0
-	for it := mpack.OpenMap(r.Output); ; n++ {
-		_, key, _, ok := it.Next()
-		if !ok {
-			break
-		}
-		if isVerdict(key) {
-			n--
+	n, it := 2, mpack.OpenMap(r.Output)
+	for _, key, _, ok := it.Next(); ok; _, key, _, ok = it.Next() {
+		if !isVerdict(key) {
+			n++
 		}
 	}
-	dst = mpack.AppendMap(dst, n+2)
-	for it := mpack.OpenMap(r.Output); ; {
-		rawKey, key, raw, ok := it.Next()
-		if !ok {
-			break
-		}
+	dst, it = mpack.AppendMap(dst, n), mpack.OpenMap(r.Output)
+	for rawKey, key, raw, ok := it.Next(); ok; rawKey, key, raw, ok = it.Next() {
 		if !isVerdict(key) {
 			dst = append(append(dst, rawKey...), raw...)
 		}

@@ -102,14 +102,8 @@ func (p *Pipeline) matchMany(s *Stage, output []byte) *rule {
 // identify sets at[i] to the id of the output's member that condition i asks for. The output is
 // walked once, whatever the number of rules; of a repeated key the last one counts.
 func (p *Pipeline) identify(s *Stage, output []byte, at []valueID) {
-	for i := range at {
-		at[i] = unknownID
-	}
-	for m := mpack.OpenMap(output); ; {
-		_, key, value, ok := m.Next()
-		if !ok {
-			return
-		}
+	m := mpack.OpenMap(output)
+	for _, key, value, ok := m.Next(); ok; _, key, value, ok = m.Next() {
 		i := s.findCondition(key)
 		switch {
 		case i < 0:

@@ -26,7 +26,7 @@ type conn struct {
 	// These belong to net/http's reader of this connection, which is one goroutine at a time.
 	serving bool // a request's head is complete and its reply is not
 	heard   bool // something of the next head has come
-	told    bool // the last reply is out
+	ended   bool // the last reply is out
 }
 
 // connKey is where a request's context has its conn.
@@ -53,7 +53,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		c.heard = true
 	case c.heard && errors.Is(err, os.ErrDeadlineExceeded):
 		_ = c.SetWriteDeadline(time.Now().Add(c.s.cfg.WriteTimeout))
-		_ = c.sendLast(http.StatusRequestTimeout, &c.s.say.slowHead)
+		_ = c.sendLast(http.StatusRequestTimeout, &c.s.refusals.slowHead)
 	}
 	return n, err
 }
@@ -68,7 +68,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	}
 	no := malformed(detail)
 	if status == http.StatusRequestHeaderFieldsTooLarge {
-		no = c.s.say.headers
+		no = c.s.refusals.headers
 	}
 	if err := c.sendLast(status, &no); err != nil {
 		return 0, err
@@ -78,10 +78,10 @@ func (c *conn) Write(p []byte) (int, error) {
 
 // sendLast sends the connection's last reply, unless it was sent already.
 func (c *conn) sendLast(status int, no *refusal) error {
-	if c.told {
+	if c.ended {
 		return nil
 	}
-	c.told = true
+	c.ended = true
 	c.lingers.Store(true)
 	c.s.count(status)
 	_, err := c.Conn.Write(appendReply(nil, status, no.append(nil)))
@@ -142,8 +142,8 @@ func parseFixed(p []byte) (status int, detail string, fixed bool) {
 	if err != nil {
 		return 0, "", false
 	}
-	if _, said, ok := bytes.Cut(text, []byte(": ")); ok {
-		return status, string(said), true
+	if _, detail, ok := bytes.Cut(text, []byte(": ")); ok {
+		return status, string(detail), true
 	}
 	if status == http.StatusNotImplemented {
 		return status, "unsupported transfer encoding", true

@@ -38,7 +38,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !s.enter() {
-		x.refuse(&s.say.overloaded)
+		x.refuse(&s.refusals.overloaded)
 		return
 	}
 	defer s.inFlight.Add(-1)
@@ -49,21 +49,21 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Server) screen(r *http.Request) *refusal {
 	switch {
 	case r.ProtoMajor != 1:
-		return &s.say.version
+		return &s.refusals.version
 	case s.draining.Load():
-		return &s.say.stopping
+		return &s.refusals.stopping
 	case headerBytes(r) > s.cfg.MaxHeaderBytes:
-		return &s.say.headers
+		return &s.refusals.headers
 	case r.URL.Path != path || r.URL.RawPath != "":
-		return &s.say.notFound
+		return &s.refusals.notFound
 	case r.Method != http.MethodPost:
-		return &s.say.method
+		return &s.refusals.method
 	case !isJSON(r.Header):
-		return &s.say.mediaType
+		return &s.refusals.mediaType
 	case !isPlain(r.Header):
-		return &s.say.encoding
+		return &s.refusals.encoding
 	case r.ContentLength > int64(s.cfg.MaxBodyBytes):
-		return &s.say.tooLarge
+		return &s.refusals.tooLarge
 	}
 	return nil
 }
@@ -105,13 +105,13 @@ func (x *exchange) serve() {
 func (s *Server) readProblem(err error) *refusal {
 	switch {
 	case err == errTooLarge:
-		return &s.say.tooLarge
+		return &s.refusals.tooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return &s.say.timeout
+		return &s.refusals.timeout
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &s.say.short
+		return &s.refusals.short
 	}
-	return &s.say.badBody
+	return &s.refusals.badBody
 }
 
 // statusOf is the HTTP status of an error of the engine (envelope §2.3).
@@ -190,7 +190,7 @@ func (x *exchange) recoverPanic() {
 	}
 	x.s.cfg.Logger.Error("cannot answer an HTTP request: panic", "panic", p, "stack", string(debug.Stack()))
 	if !x.replied {
-		x.refuse(&x.s.say.internal)
+		x.refuse(&x.s.refusals.internal)
 	}
 }
 
@@ -209,8 +209,8 @@ func isJSON(h http.Header) bool {
 	if err != nil && (!errors.Is(err, mime.ErrInvalidMediaParameter) || strings.Contains(strings.ToLower(given[0]), "charset")) {
 		return false // any parameters but an unknown character set
 	}
-	charset, said := params["charset"]
-	return isJSONType(media) && (!said || strings.EqualFold(charset, "utf-8"))
+	charset, set := params["charset"]
+	return isJSONType(media) && (!set || strings.EqualFold(charset, "utf-8"))
 }
 
 // isJSONType knows application/json and application/*+json, lower-case.

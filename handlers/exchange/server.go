@@ -16,11 +16,11 @@ import (
 
 // Server answers POST /api/v1/process (envelope §2.3). Any goroutine may call its methods.
 type Server struct {
-	cfg     HTTPConfig
-	http    *http.Server
-	process func(dst, src []byte) ([]byte, envelope.Reason, *envelope.Error)
-	say     refusals
-	buffers sync.Pool // of *buffers
+	cfg      HTTPConfig
+	http     *http.Server
+	process  func(dst, src []byte) ([]byte, envelope.Reason, *envelope.Error)
+	refusals refusals
+	buffers  sync.Pool // of *buffers
 
 	draining atomic.Bool
 	stopped  atomic.Bool // connections are closed without lingering
@@ -42,7 +42,7 @@ type Stats struct {
 
 // NewServer returns a server that answers with engine. Nothing runs before Serve.
 func NewServer(engine *envelope.Engine, cfg HTTPConfig) *Server {
-	s := &Server{cfg: cfg, process: engine.Process, say: newRefusals(cfg)}
+	s := &Server{cfg: cfg, process: engine.Process, refusals: newRefusals(cfg)}
 	s.buffers.New = func() any { return new(buffers) }
 	one := new(http.Protocols)
 	one.SetHTTP1(true)
