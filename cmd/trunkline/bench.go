@@ -24,15 +24,11 @@ const benchTimeout = 5 * time.Second
 // benchFlags are the arguments of bench. Of peerFlags it uses how a server is found and trusted.
 type benchFlags struct {
 	peerFlags
-	protocol         string
-	rate             string
-	conns, depth     int
-	duration, warmup time.Duration
-	count            int64
-	methods, bodies  []string
-	interval         time.Duration
-	seed             uint64
-	maxErrors        string
+	asked           loadgen.Plan // without what other flags are parsed for
+	protocol        string
+	rate            string
+	methods, bodies []string
+	maxErrors       string
 
 	json, hdr, svg string
 	noLive         bool
@@ -69,17 +65,17 @@ func (f *benchFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.protocol, "protocol", "", "kernel, toolhost or http (default: http for a URL, else kernel)")
 	fs.StringVar(&f.rate, "rate", "1000", "requests/s: N, A..B for a ramp, or max")
-	fs.IntVar(&f.conns, "connections", 8, "number of connections")
-	fs.IntVar(&f.depth, "depth", 16, "most requests in flight on one connection")
-	fs.DurationVar(&f.duration, "duration", 10*time.Second, "how long to measure (with --count the default is no bound)")
-	fs.DurationVar(&f.warmup, "warmup", 2*time.Second, "how long to send before measuring")
-	fs.Int64Var(&f.count, "count", 0, "end once so many requests are measured; 0 is no bound")
+	fs.IntVar(&f.asked.Conns, "connections", 8, "number of connections")
+	fs.IntVar(&f.asked.Depth, "depth", 16, "most requests in flight on one connection")
+	fs.DurationVar(&f.asked.Duration, "duration", 10*time.Second, "how long to measure (with --count the default is no bound)")
+	fs.DurationVar(&f.asked.Warmup, "warmup", 2*time.Second, "how long to send before measuring")
+	fs.Int64Var(&f.asked.Count, "count", 0, "end once so many requests are measured; 0 is no bound")
 	fs.StringArrayVar(&f.methods, "method", nil, "method, tool or name, `NAME[=WEIGHT]`; repeatable (default a mix)")
 	fs.StringArrayVar(&f.bodies, "body", nil, "body of a method, `NAME=JSON`, or NAME=@FILE; repeatable")
-	fs.DurationVar(&f.interval, "interval", time.Second, "how often to show what happened")
-	fs.DurationVar(&f.timeout, "timeout", benchTimeout, "how long one request may take, from when it was due")
+	fs.DurationVar(&f.asked.Interval, "interval", time.Second, "how often to show what happened")
+	fs.DurationVar(&f.asked.Timeout, "timeout", benchTimeout, "how long one request may take, from when it was due")
 	fs.StringVar(&f.maxErrors, "max-errors", "100%", "fail when more requests failed: a number, or a part like 0.1%")
-	fs.Uint64Var(&f.seed, "seed", 1, "order of the mix")
+	fs.Uint64Var(&f.asked.Seed, "seed", 1, "order of the mix")
 	fs.StringVar(&f.json, cli.FlagJSON, "", "write the result as JSON to this `FILE`; - is stdout, all else goes to stderr then")
 	fs.StringVar(&f.hdr, "hdr", "", "write the intervals as an HdrHistogram log to this `FILE`")
 	fs.StringVar(&f.svg, "svg", "", "draw the result into this `FILE`")
@@ -152,10 +148,7 @@ func verdict(ctx context.Context, r *loadgen.Result, tolerable tolerance) error 
 
 // plan makes the plan of the flags; all its errors are about usage.
 func (f *benchFlags) plan(cmd *cobra.Command, args []string) (loadgen.Plan, error) {
-	p := loadgen.Plan{
-		Conns: f.conns, Depth: f.depth, Warmup: f.warmup, Duration: f.duration, Count: f.count,
-		Timeout: f.timeout, Interval: f.interval, Seed: f.seed,
-	}
+	p := f.asked
 	var err error
 	if p.Target, err = f.benchTarget(cmd, args); err != nil {
 		return p, err
@@ -166,7 +159,7 @@ func (f *benchFlags) plan(cmd *cobra.Command, args []string) (loadgen.Plan, erro
 	if p.Mix, err = f.mix(&p); err != nil {
 		return p, err
 	}
-	if f.count > 0 && !cmd.Flags().Changed("duration") && f.interval > 0 {
+	if p.Count > 0 && !cmd.Flags().Changed("duration") && p.Interval > 0 {
 		p.OnlyCount()
 	}
 	return p, cli.AsUsage(p.Check(), helpHint(cmd))

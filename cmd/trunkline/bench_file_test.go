@@ -121,3 +121,15 @@ func TestBenchWithoutAReader(t *testing.T) {
 		t.Errorf("no result: %v", err)
 	}
 }
+
+// TestSizeOfNoTerminal: where the size is not known it is the common one, never 0.
+func TestSizeOfNoTerminal(t *testing.T) {
+	f, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if columns, rows := terminalSize(f); columns != 80 || rows != 24 {
+		t.Errorf("%d columns, %d rows", columns, rows)
+	}
+}

@@ -211,11 +211,6 @@ var storeMetrics = []metric[storeReading]{
 		func(s *storeReading) float64 { return float64(s.disk.HeldBlocks) }),
 }
 
-const (
-	writeSecondsName = "trunkline_store_write_seconds"
-	writeSecondsHelp = "Time that a group took to be written, with its sync in mode always."
-)
-
 // register adds the metrics of the store; in mode memory there are none. Until the store is open
 // they show nothing.
 func (s *storage) register(reg *obs.Registry) error {
@@ -224,14 +219,15 @@ func (s *storage) register(reg *obs.Registry) error {
 	}
 	return errors.Join(
 		addMetrics(reg, storeMetrics, s.reading),
-		reg.AddHistogram(writeSecondsName, writeSecondsHelp, func() (obs.Histogram, bool) {
-			log := s.log.Load()
-			if log == nil {
-				return obs.Histogram{}, false
-			}
-			st := log.Stats()
-			return writeSeconds(&st), true
-		}),
+		reg.AddHistogram("trunkline_store_write_seconds",
+			"Time that a group took to be written, with its sync in mode always.", func() (obs.Histogram, bool) {
+				log := s.log.Load()
+				if log == nil {
+					return obs.Histogram{}, false
+				}
+				st := log.Stats()
+				return writeSeconds(&st), true
+			}),
 	)
 }
 

@@ -1,6 +1,8 @@
 package benchview
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -51,152 +53,110 @@ const jsonFormat = 1
 //	errors                   failed by code
 //	methods                  for each method: method, done, failed, latency
 func JSON(w io.Writer, r *loadgen.Result) error {
-	out := jsonResult{
-		Format:         jsonFormat,
-		Plan:           planOf(&r.Plan),
-		Start:          r.Start.UTC().Format(time.RFC3339Nano),
-		MissedSchedule: r.MissedSchedule,
-		LatestLag:      int64(r.LatestLag),
-		Stopped:        r.Stopped,
-		Remarks:        append([]string{}, sentences(r)...),
-		Total:          sampleOf(&r.Plan, &r.Total),
-		Intervals:      make([]jsonSample, len(r.Intervals)),
-	}
+	p := &r.Plan
+	intervals := make([]object, len(r.Intervals))
 	for i := range r.Intervals {
-		out.Intervals[i] = sampleOf(&r.Plan, &r.Intervals[i])
+		intervals[i] = sampleOf(p, &r.Intervals[i])
 	}
-	return cli.WriteJSON(w, out)
+	return cli.WriteJSON(w, object{
+		{"format", jsonFormat},
+		{"plan", planOf(p)},
+		{"start", r.Start.UTC().Format(time.RFC3339Nano)},
+		{"missed_schedule", r.MissedSchedule},
+		{"latest_lag_ns", r.LatestLag},
+		{"stopped", r.Stopped},
+		{"remarks", append([]string{}, sentences(r)...)},
+		{"total", sampleOf(p, &r.Total)},
+		{"intervals", intervals},
+	})
 }
 
-type jsonResult struct {
-	Format         int          `json:"format"`
-	Plan           jsonPlan     `json:"plan"`
-	Start          string       `json:"start"`
-	MissedSchedule bool         `json:"missed_schedule"`
-	LatestLag      int64        `json:"latest_lag_ns"`
-	Stopped        bool         `json:"stopped"`
-	Remarks        []string     `json:"remarks"`
-	Total          jsonSample   `json:"total"`
-	Intervals      []jsonSample `json:"intervals"`
+// object is a JSON object whose members keep their order.
+type object []member
+
+type member struct {
+	name  string
+	value any
 }
 
-type jsonPlan struct {
-	Protocol    string       `json:"protocol"`
-	Address     string       `json:"address"`
-	Schedule    jsonSchedule `json:"schedule"`
-	Mix         []jsonShare  `json:"mix"`
-	Connections int          `json:"connections"`
-	Depth       int          `json:"depth"`
-	Warmup      int64        `json:"warmup_ns"`
-	Duration    int64        `json:"duration_ns"`
-	Count       int64        `json:"count"`
-	Timeout     int64        `json:"timeout_ns"`
-	Interval    int64        `json:"interval_ns"`
-	Seed        string       `json:"seed"`
-}
-
-type jsonSchedule struct {
-	Kind string  `json:"kind"`
-	From float64 `json:"from_per_second"`
-	To   float64 `json:"to_per_second"`
-}
-
-type jsonShare struct {
-	Method string `json:"method"`
-	Weight int    `json:"weight"`
-	Body   int    `json:"body_bytes"`
-}
-
-type jsonSample struct {
-	From       int64            `json:"from_ns"`
-	To         int64            `json:"to_ns"`
-	Due        int64            `json:"due"`
-	Sent       int64            `json:"sent"`
-	Done       int64            `json:"done"`
-	Failed     int64            `json:"failed"`
-	InFlight   int64            `json:"in_flight"`
-	DueRate    float64          `json:"due_per_second"`
-	SentRate   float64          `json:"sent_per_second"`
-	DoneRate   float64          `json:"done_per_second"`
-	FailedRate float64          `json:"failed_per_second"`
-	Lost       int64            `json:"connections_lost"`
-	Late       int64            `json:"late_replies"`
-	SentBytes  int64            `json:"sent_bytes"`
-	Received   int64            `json:"received_bytes"`
-	Latency    *jsonLatency     `json:"latency"`
-	Errors     map[string]int64 `json:"errors"`
-	Methods    []jsonMethod     `json:"methods"`
-}
-
-type jsonMethod struct {
-	Method  string       `json:"method"`
-	Done    int64        `json:"done"`
-	Failed  int64        `json:"failed"`
-	Latency *jsonLatency `json:"latency"`
-}
-
-type jsonLatency struct {
-	Count  int64   `json:"count"`
-	Min    int64   `json:"min_ns"`
-	Mean   float64 `json:"mean_ns"`
-	Stddev float64 `json:"stddev_ns"`
-	P50    int64   `json:"p50_ns"`
-	P75    int64   `json:"p75_ns"`
-	P90    int64   `json:"p90_ns"`
-	P95    int64   `json:"p95_ns"`
-	P99    int64   `json:"p99_ns"`
-	P999   int64   `json:"p999_ns"`
-	P9999  int64   `json:"p9999_ns"`
-	Max    int64   `json:"max_ns"`
-}
-
-func planOf(p *loadgen.Plan) jsonPlan {
-	out := jsonPlan{
-		Protocol: p.Target.Protocol, Address: address(p.Target),
-		Schedule:    jsonSchedule{kind(p.Schedule.Kind), p.Schedule.From, p.Schedule.To},
-		Mix:         make([]jsonShare, len(p.Mix)),
-		Connections: p.Conns, Depth: p.Depth,
-		Warmup: int64(p.Warmup), Duration: int64(p.Duration), Count: p.Count,
-		Timeout: int64(p.Timeout), Interval: int64(p.Interval),
-		Seed: strconv.FormatUint(p.Seed, 10),
+// MarshalJSON implements json.Marshaler.
+func (o object) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	for i, m := range o {
+		b.WriteByte("{,"[min(i, 1)])
+		_ = enc.Encode(m.name)
+		b.WriteByte(':')
+		if err := enc.Encode(m.value); err != nil {
+			return nil, err
+		}
 	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+func planOf(p *loadgen.Plan) object {
+	mix := make([]object, len(p.Mix))
 	for i, sh := range p.Mix {
-		out.Mix[i] = jsonShare{sh.Name, sh.Weight, len(sh.Body)}
+		mix[i] = object{{"method", sh.Name}, {"weight", sh.Weight}, {"body_bytes", len(sh.Body)}}
 	}
-	return out
+	s := &p.Schedule
+	return object{
+		{"protocol", p.Target.Protocol},
+		{"address", address(p.Target)},
+		{"schedule", object{{"kind", kind(s.Kind)}, {"from_per_second", s.From}, {"to_per_second", s.To}}},
+		{"mix", mix},
+		{"connections", p.Conns},
+		{"depth", p.Depth},
+		{"warmup_ns", p.Warmup},
+		{"duration_ns", p.Duration},
+		{"count", p.Count},
+		{"timeout_ns", p.Timeout},
+		{"interval_ns", p.Interval},
+		{"seed", strconv.FormatUint(p.Seed, 10)},
+	}
 }
 
-func sampleOf(p *loadgen.Plan, s *loadgen.Sample) jsonSample {
-	d := s.To - s.From
-	out := jsonSample{
-		From: int64(s.From), To: int64(s.To),
-		Due: s.Due, Sent: s.Sent, Done: s.Done, Failed: s.Failed, InFlight: s.InFlight,
-		DueRate: perSecond(s.Due, d), SentRate: perSecond(s.Sent, d), DoneRate: perSecond(s.Done, d), FailedRate: perSecond(s.Failed, d),
-		Lost: s.Lost, Late: s.Late,
-		SentBytes: s.Bytes.Sent, Received: s.Bytes.Received,
-		Latency: latencyOf(s.Latency),
-		Errors:  s.Errors,
-		Methods: []jsonMethod{},
+func sampleOf(p *loadgen.Plan, s *loadgen.Sample) object {
+	requests := []counted{{"due", s.Due}, {"sent", s.Sent}, {"done", s.Done}, {"failed", s.Failed}}
+	o := object{{"from_ns", s.From}, {"to_ns", s.To}}
+	for _, c := range requests {
+		o = append(o, member{c.name, c.n})
 	}
-	if out.Errors == nil {
-		out.Errors = map[string]int64{}
+	o = append(o, member{"in_flight", s.InFlight})
+	for _, c := range requests {
+		o = append(o, member{c.name + "_per_second", perSecond(c.n, s.To-s.From)})
 	}
+	errs := s.Errors
+	if errs == nil {
+		errs = map[string]int64{}
+	}
+	byName := []object{}
 	for _, name := range methods(p, s.ByMethod) {
 		m := s.ByMethod[name]
-		out.Methods = append(out.Methods, jsonMethod{name, m.Done, m.Failed, latencyOf(m.Latency)})
+		byName = append(byName, object{{"method", name}, {"done", m.Done}, {"failed", m.Failed}, {"latency", latencyOf(m.Latency)}})
 	}
-	return out
+	return append(o,
+		member{"connections_lost", s.Lost},
+		member{"late_replies", s.Late},
+		member{"sent_bytes", s.Bytes.Sent},
+		member{"received_bytes", s.Bytes.Received},
+		member{"latency", latencyOf(s.Latency)},
+		member{"errors", errs},
+		member{"methods", byName})
 }
 
-func latencyOf(h *hdrhistogram.Histogram) *jsonLatency {
+// latencyOf returns nil where nothing was recorded.
+func latencyOf(h *hdrhistogram.Histogram) any {
 	if recorded(h) == 0 {
 		return nil
 	}
-	q := h.ValueAtPercentilesSlice([]float64{50, 75, 90, 95, 99, 99.9, 99.99})
-	return &jsonLatency{
-		Count: h.TotalCount(), Min: h.Min(), Mean: h.Mean(), Stddev: h.StdDev(),
-		P50: q[0], P75: q[1], P90: q[2], P95: q[3], P99: q[4], P999: q[5], P9999: q[6], Max: h.Max(),
+	o := object{{"count", h.TotalCount()}, {"min_ns", h.Min()}, {"mean_ns", h.Mean()}, {"stddev_ns", h.StdDev()}}
+	for i, ns := range h.ValueAtPercentilesSlice(barQuantiles) {
+		o = append(o, member{strings.ReplaceAll(barNames[i], ".", "") + "_ns", ns})
 	}
+	return append(o, member{"max_ns", h.Max()})
 }
 
 // Lines writes one line per interval, for logs and pipes: the same members in the same order on

@@ -30,12 +30,6 @@ import (
 // repaintEvery is how often the block is painted at most: as fast as one can read.
 const repaintEvery = 100 * time.Millisecond
 
-// The size of a terminal which does not report it.
-const (
-	defaultWidth = 80
-	defaultRows  = 24
-)
-
 // What a terminal is sent around each frame. Each frame puts back what it changes, so a process
 // that is killed leaves a sane terminal behind.
 const (
@@ -69,9 +63,9 @@ type Live struct {
 }
 
 // NewLive starts to paint on w, which is a terminal, below where its cursor is. size returns how
-// large it is and is asked before each repaint, from one goroutine; what is not positive counts as
-// 80 columns and 24 rows. Without color no attribute of text is used: the caller passes false where
-// NO_COLOR is set. Close must be called; nothing else may write to the terminal before.
+// large it is, which is positive, and is asked before each repaint, from one goroutine. Without color
+// no attribute of text is used: the caller passes false where NO_COLOR is set. Close must be
+// called; nothing else may write to the terminal before.
 func NewLive(w io.Writer, size func() (columns, rows int), color bool, p loadgen.Plan) *Live {
 	l := &Live{
 		w: w, size: size, color: color, plan: p,
@@ -120,12 +114,6 @@ func (l *Live) paint() {
 // state of its own, and its last row is for the cursor.
 func (l *Live) room() (width, rows int) {
 	width, rows = l.size()
-	if width <= 0 {
-		width = defaultWidth
-	}
-	if rows <= 0 {
-		rows = defaultRows
-	}
 	return width - 1, rows - 1
 }
 

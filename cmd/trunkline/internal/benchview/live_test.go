@@ -158,18 +158,6 @@ func TestLiveOnALowTerminal(t *testing.T) {
 	})
 }
 
-func TestLiveAtUnknownSize(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := screen.New(t, 80, 24, cells)
-		l := NewLive(s, func() (int, int) { return 0, 0 }, false, planOfTwo())
-		play(l, observed()[:3])
-		if !strings.Contains(s.Shown(), "p99.9") || s.State().Overflow > 0 {
-			t.Errorf("not as wide as 80:\n%s", s.Shown())
-		}
-		l.Close()
-	})
-}
-
 // stuck is a terminal that someone stopped: Show must not wait for it.
 type stuck struct{ free chan struct{} }
 

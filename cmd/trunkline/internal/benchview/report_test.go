@@ -175,13 +175,32 @@ func TestJSONIsDocumented(t *testing.T) {
 	}
 	doc, _, _ := strings.Cut(string(src), "func JSON(")
 	doc = strings.ReplaceAll(doc, "sent_, done_, failed_per_second", "sent_per_second, done_per_second, failed_per_second")
-	for _, v := range []any{jsonResult{}, jsonPlan{}, jsonSchedule{}, jsonShare{}, jsonSample{}, jsonMethod{}, jsonLatency{}} {
-		for f := range reflect.TypeOf(v).Fields() {
-			name := f.Tag.Get("json")
-			if !regexp.MustCompile(`\b` + name + `\b`).MatchString(doc) {
-				t.Errorf("%s of %T is not documented", name, v)
+	seen := 0
+	var check func(v any)
+	check = func(v any) {
+		switch v := v.(type) {
+		case []any:
+			for _, e := range v {
+				check(e)
+			}
+		case map[string]any:
+			for name, e := range v {
+				seen++
+				if !regexp.MustCompile(`\b` + name + `\b`).MatchString(doc) {
+					t.Errorf("%s is not documented", name)
+				}
+				if name != "errors" { // its members are codes
+					check(e)
+				}
 			}
 		}
+	}
+	var all any
+	if err := json.Unmarshal([]byte(must(t, JSON, stalledRun())), &all); err != nil {
+		t.Fatal(err)
+	}
+	if check(all); seen < 50 {
+		t.Errorf("only %d members", seen)
 	}
 }
 

@@ -142,18 +142,12 @@ func (c *Config) Rows() []Row {
 	return rows
 }
 
-// counts returns how many settings each layer decided.
-func (c *Config) counts() map[string]int {
+// Summary returns in one line where the settings came from.
+func (c *Config) Summary() string {
 	n := make(map[string]int)
 	for _, o := range c.origins {
 		n[o.Layer]++
 	}
-	return n
-}
-
-// Summary returns in one line where the settings came from.
-func (c *Config) Summary() string {
-	n := c.counts()
 	var parts []string
 	add := func(layer, text string) {
 		if n[layer] > 0 {
@@ -239,13 +233,19 @@ const (
 // working directory, or on variables meant for a server.
 func LoadExchange(sets []string, lookup func(string) (string, bool)) (HTTP, error) {
 	var c Config
+	given := make(map[string]string) // as with all flags, the last one wins
+	for _, pair := range sets {
+		if key, value, ok := strings.Cut(pair, "="); ok {
+			given[key] = value
+		}
+	}
 	for _, key := range []string{keyMaxBody, keyStageOrder} {
 		s, _ := find(key)
 		v, from := s.def, Origin{Layer: layerDefault}
 		if text, ok := lookup(envName(key)); ok {
 			v, from = text, Origin{layerEnv, envName(key)}
 		}
-		if text, ok := lastSet(sets, key); ok {
+		if text, ok := given[key]; ok {
 			v, from = text, Origin{layerFlag, "--" + flagSet}
 		}
 		if err := s.assign(&c, v); err != nil {
@@ -262,14 +262,4 @@ func LoadExchange(sets []string, lookup func(string) (string, bool)) (HTTP, erro
 		return HTTP{}, p
 	}
 	return c.HTTP, nil
-}
-
-// lastSet returns the value of the last pair for key: as with all flags, the last one wins.
-func lastSet(sets []string, key string) (value string, ok bool) {
-	for _, pair := range sets {
-		if k, v, isPair := strings.Cut(pair, "="); isPair && k == key {
-			value, ok = v, true
-		}
-	}
-	return value, ok
 }

@@ -190,8 +190,8 @@ func TestNamedFile(t *testing.T) {
 	if v, o := row(t, c, "log.level"); v != "error" || o != "file "+path || c.File() != path {
 		t.Errorf("log.level = %v (%s), file %q", v, o, c.File())
 	}
-	if n := c.counts(); n[layerFile] != 1 || n[layerDefault] != 69 {
-		t.Errorf("counts = %v", n)
+	if s := c.Summary(); s != "1 from file "+path+", 69 from defaults" {
+		t.Errorf("Summary = %q", s)
 	}
 }
 
