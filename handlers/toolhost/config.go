@@ -1,18 +1,24 @@
 package toolhost
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"trunkline/codec/jsonx"
 	"trunkline/engine/idem"
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
 	"trunkline/handlers/toolhost/selector"
+	"trunkline/handlers/toolhost/tool"
 )
 
 // Defaults of Config (toolhost §6).
@@ -177,4 +183,146 @@ func (s *Server) Close() error {
 		}
 	}
 	return nil
+}
+
+// Limits of sockets (toolhost §2.2, §2.3).
+const (
+	DefaultConnections = 4096
+	lineWithin         = 30 * time.Second
+	sendWithin         = 30 * time.Second
+	idleAfter          = 900 * time.Second
+	drainWithin        = 10 * time.Second
+	unsentBytes        = 8 << 20
+	heldBytes          = 16 << 20
+	heldLines          = 1024
+)
+
+// defaultUnfinished is how many bytes of unfinished lines, and of lines read ahead, all connections
+// of a server may hold together, beside link.OwnInput bytes each.
+const defaultUnfinished = 256 << 20
+
+var lineEnd = []byte{'\n'}
+
+// SocketLimits are the bounds of this server's connections over TCP and unix sockets. Peers of unix
+// sockets may be idle: their sessions are written to be.
+func (s *Server) SocketLimits() link.Limits {
+	l := StdinLimits()
+	l.IdleAfter, l.FrameWithin, l.SendWithin = int64(idleAfter), int64(lineWithin), int64(sendWithin)
+	l.LateFrame = string(appendFault(nil, "read timeout", requestID{}))
+	l.Input, l.NoRoom = s.unfinished, string(appendFault(nil, errOverloaded, requestID{}))
+	return l
+}
+
+// StdinLimits are those of a session over stdin and stdout: it waits for as long as it takes.
+func StdinLimits() link.Limits {
+	return link.Limits{
+		DrainWithin: int64(drainWithin),
+		UnsentBytes: unsentBytes,
+		AheadBytes:  heldBytes,
+		AheadFrames: heldLines,
+		FramesIn:    func(b []byte) int { return bytes.Count(b, lineEnd) },
+		ChunkBytes:  link.DefaultChunkBytes,
+		FrameBytes:  maxLine + len("\r\n"),
+		EndOfInput:  "\n",
+	}
+}
+
+// AppendRefusal appends what a connection gets that is one too many.
+func AppendRefusal(dst []byte) []byte { return appendFault(dst, "too many connections", requestID{}) }
+
+// OpenSocket makes the session of a connection; it is a link.Opener. The principal is what idempotency keys belong to (toolhost §2.3).
+func (s *Server) OpenSocket(p *link.Port) link.Session {
+	switch {
+	case strings.HasPrefix(p.Remote(), stream.UnixPeer):
+		return s.open(p, Unix, p.Remote())
+	case s.cfg.APIToken != "":
+		return s.open(p, TCP, "token")
+	}
+	return s.open(p, TCP, "anon")
+}
+
+// OpenStdin makes the session over stdin and stdout; it is a link.Opener.
+func (s *Server) OpenStdin(p *link.Port) link.Session { return s.open(p, Stdin, "stdin") }
+
+func (s *Server) open(p *link.Port, via Transport, principal string) *session {
+	s.sessions.Add(1)
+	o := &session{srv: s, port: p, via: via, principal: []byte(principal), authed: via != TCP || s.cfg.APIToken == ""}
+	if !o.authed {
+		o.until = s.mono() + int64(guestWithin)
+	}
+	return o
+}
+
+// Entry is one tool as a server is given it.
+type Entry struct {
+	tool.Descriptor
+	tool.Tool
+	// Timeout bounds a call; 0: the server's.
+	Timeout time.Duration
+	// Breaker keeps calls from a tool that fails again and again. nil: a built-in has none.
+	Breaker *tool.Breaker
+
+	index int // in the registry's list: what a server has for each tool is found without a search
+}
+
+// Registry is the set of tools that can be run. It does not change once it is made, and any goroutine may read it.
+type Registry struct {
+	byAID  map[string]*Entry
+	sorted []*Entry // by AID
+}
+
+// NewRegistry makes a registry. An AID that is there twice is an error with the text of toolhost
+// §4.10. The tier of an entry is raised to what its AID and side effects ask for (§4.4).
+func NewRegistry(entries []Entry) (*Registry, error) {
+	r := &Registry{byAID: make(map[string]*Entry, len(entries))}
+	for i := range entries {
+		e := entries[i]
+		if r.byAID[e.AID] != nil {
+			return nil, fmt.Errorf("duplicate aid in registry: %s", e.AID)
+		}
+		e.Tier = max(e.Tier, tool.TierOf(e.AID, e.SideEffects))
+		r.byAID[e.AID] = &e
+		r.sorted = append(r.sorted, &e)
+	}
+	slices.SortFunc(r.sorted, func(a, b *Entry) int { return strings.Compare(a.AID, b.AID) })
+	for i, e := range r.sorted {
+		e.index = i
+	}
+	return r, nil
+}
+
+// find returns the tool of that AID, nil if there is none. It does not allocate.
+func (r *Registry) find(aid []byte) *Entry { return r.byAID[string(aid)] }
+
+// len returns the number of tools.
+func (r *Registry) len() int { return len(r.sorted) }
+
+// Descriptors returns the descriptors of the tools, sorted by AID.
+func (r *Registry) Descriptors() []tool.Descriptor {
+	list := make([]tool.Descriptor, len(r.sorted))
+	for i, e := range r.sorted {
+		list[i] = e.Descriptor
+	}
+	return list
+}
+
+// Unusable is a tool that a manifest declares and that cannot be run now.
+type Unusable struct{ AID, Why string }
+
+// appendList appends the members of the list reply, without its closing brace (toolhost §4.1). Tools in without are left out.
+func (r *Registry) appendList(dst []byte, tiers bool, without []Unusable) []byte {
+	dst = append(jsonx.Build(dst).Bool("ok", true).Name("tools"), '[')
+	for _, e := range r.sorted {
+		if slices.ContainsFunc(without, func(u Unusable) bool { return u.AID == e.AID }) {
+			continue
+		}
+		b := jsonx.Build(jsonx.AppendComma(dst)).Text("aid", e.AID).Text("name", e.Name).
+			Bool("deterministic", e.Deterministic).Texts("tags", e.Tags).
+			Texts("side_effects", e.SideEffects).Texts("replay_inputs", e.ReplayInputs)
+		if tiers {
+			b = b.Int("tier", int64(e.Tier))
+		}
+		dst = b.End()
+	}
+	return append(dst, ']')
 }

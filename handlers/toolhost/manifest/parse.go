@@ -1,9 +1,11 @@
 package manifest
 
 import (
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"trunkline/codec/jsonx"
 	"trunkline/handlers/toolhost/tool"
@@ -142,4 +144,143 @@ func (o *object) effects(d *tool.Descriptor) {
 	if d.External && d.Deterministic && len(d.ReplayInputs) == 0 && !slices.Equal(d.SideEffects, noEffects) {
 		o.bad(toolReplay, "required for a deterministic tool with side effects")
 	}
+}
+
+// maxDepth is how deep a manifest may nest, as a request line (toolhost §2.4).
+const maxDepth = 32
+
+// object is one JSON object whose known members were picked out. The first thing that is wrong with
+// any of the objects of a manifest is kept in why; after that everything reads as its zero value.
+type object struct {
+	names   *jsonx.Names
+	members []jsonx.Member
+	where   string // what stands before a member's name in errors, with its dot
+	why     *string
+}
+
+// open reads raw, which is called where ("" for the manifest itself).
+func open(raw []byte, names *jsonx.Names, where string, why *string) object {
+	o := object{names: names, members: make([]jsonx.Member, names.Len()), where: where, why: why}
+	r, which := names.Scan(raw, maxDepth, o.members)
+	switch r {
+	case jsonx.ScanOK:
+	case jsonx.ScanInvalid:
+		o.fail("invalid JSON: " + jsonx.Check(raw, maxDepth).String())
+	case jsonx.ScanDuplicate:
+		o.fail("duplicate key: " + where + names.Name(which))
+	default:
+		o.fail(strings.TrimPrefix(strings.TrimSuffix(where, ".")+": must be an object", ": "))
+	}
+	return o
+}
+
+func (o *object) fail(why string) {
+	if *o.why == "" {
+		*o.why = why
+	}
+}
+
+// bad returns what is wrong with member i.
+func (o *object) bad(i int, why string) { o.fail(o.where + o.names.Name(i) + ": " + why) }
+
+func (o *object) has(i int) bool { return o.members[i].Kind != jsonx.Absent }
+
+// text returns a string that must be there.
+func (o *object) text(i int) string {
+	m := &o.members[i]
+	if m.Kind != jsonx.String {
+		o.bad(i, "must be a string")
+		return ""
+	}
+	return unescaped(m.Raw)
+}
+
+// oneOf returns which of the texts a string is, that must be there unless optional.
+func (o *object) oneOf(i int, texts ...string) int {
+	if n := slices.Index(texts, o.text(i)); n >= 0 {
+		return n
+	}
+	o.bad(i, "must be one of "+strings.Join(texts, ", "))
+	return 0
+}
+
+func (o *object) boolean(i int) bool {
+	k := o.members[i].Kind
+	if k != jsonx.True && k != jsonx.False {
+		o.bad(i, "must be a boolean")
+	}
+	return k == jsonx.True
+}
+
+// object returns the text of a member that must be an object.
+func (o *object) object(i int) []byte {
+	if o.members[i].Kind != jsonx.ObjectStart {
+		o.bad(i, "must be an object")
+		return []byte("{}")
+	}
+	return o.members[i].Raw
+}
+
+// integer returns an integer, fallback if it is absent.
+func (o *object) integer(i, least, most, fallback int) int {
+	m := &o.members[i]
+	if m.Kind == jsonx.Absent {
+		return fallback
+	}
+	n, ok := int64(0), false
+	if m.Kind == jsonx.Number {
+		n, ok = jsonx.ParseInt(m.Raw)
+	}
+	if !ok || n < int64(least) || n > int64(most) || n > math.MaxInt {
+		o.bad(i, "must be an integer from "+strconv.Itoa(least)+" to "+strconv.Itoa(most))
+		return fallback
+	}
+	return int(n)
+}
+
+// texts returns an array of at least that many strings.
+func (o *object) texts(i, least int) []string {
+	m := &o.members[i]
+	list := []string{}
+	a := jsonx.OpenArray(m.Raw)
+	for v, ok := a.Next(); ok && m.Kind == jsonx.ArrayStart; v, ok = a.Next() {
+		if v.Kind != jsonx.String {
+			m = &jsonx.Member{}
+			break
+		}
+		list = append(list, unescaped(v.Raw[1:len(v.Raw)-1]))
+	}
+	switch {
+	case m.Kind != jsonx.ArrayStart:
+		o.bad(i, "must be an array of strings")
+	case len(list) < least:
+		o.bad(i, "must not be empty")
+	}
+	return list
+}
+
+// only refuses members of raw that are not among the known ones, or not among the allowed ones.
+func (o *object) only(raw []byte, allowed func(i int) bool) {
+	known := make(map[string]bool, o.names.Len())
+	for i := range o.names.Len() {
+		known[o.names.Name(i)] = allowed == nil || allowed(i)
+	}
+	each := jsonx.OpenObject(raw)
+	for key, _, ok := each.Next(); ok; key, _, ok = each.Next() {
+		if name := unescaped(key); !known[name] {
+			o.fail(o.where + clip(name) + ": unknown member")
+			return
+		}
+	}
+}
+
+func unescaped(raw []byte) string { return string(jsonx.AppendUnescaped(nil, raw)) }
+
+// clip shortens what an error shows of a text that may be as long as the manifest.
+func clip(s string) string {
+	const most = 64
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "..."
 }

@@ -2,8 +2,14 @@ package tool
 
 import (
 	"context"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
+	"trunkline/codec/jsonx"
 	"trunkline/handlers/toolhost/dsstate"
 )
 
@@ -99,4 +105,185 @@ type Descriptor struct {
 	// Fast means that the tool never blocks, sleeps or touches a disk and takes less than 50 us: it
 	// may run on an event loop (toolhost §2.3).
 	Fast bool
+}
+
+// Status is how a call of a tool went (toolhost §3.5 "StepStatus").
+type Status uint8
+
+// The statuses. No other goes over the wire.
+const (
+	OK          Status = iota // the tool succeeded
+	InvalidPick               // a selector chose what it must not
+	ToolError                 // the tool failed, or could not be run, or its result is too large
+	BreakerTrip               // not run: its circuit breaker is open, or the budget of the run is spent
+)
+
+// statusNames are the statuses as they are on the wire.
+var statusNames = [...]string{"OK", "INVALID_PICK", "TOOL_ERROR", "BREAKER_TRIP"}
+
+// String returns the status as it is on the wire. It does not allocate.
+func (s Status) String() string {
+	if int(s) < len(statusNames) {
+		return statusNames[s]
+	}
+	return statusNames[ToolError]
+}
+
+// ParseStatus reads the status that a worker sent; anything unknown, the empty text included, is
+// ToolError (toolhost §3.5). It does not allocate.
+func ParseStatus(text []byte) Status {
+	for s, name := range statusNames {
+		if name == string(text) {
+			return Status(s)
+		}
+	}
+	return ToolError
+}
+
+// DispatchType is why a tool could not be run to its end (toolhost §3.5).
+type DispatchType string
+
+// The types of dispatch errors: the whole set (toolhost D30).
+const (
+	Timeout    DispatchType = "timeout"     // the deadline passed, or no worker was free before it
+	Crash      DispatchType = "crash"       // the worker exited, was killed, or closed its output without a reply
+	ParseError DispatchType = "parse_error" // the worker's reply is not a reply
+	NotFound   DispatchType = "not_found"   // there is no such executable or module, or it must not be run
+	Exception  DispatchType = "exception"   // a fault inside the server or a built-in tool
+)
+
+// MaxDetail is how many bytes of what a worker wrote to stderr a detail carries, the last ones (toolhost §3.5).
+const MaxDetail = 2048
+
+// DispatchError means that a tool could not be run, or not to its end: what it did is not known
+// (toolhost §3.5). It does not change once it is made, and may be shared.
+type DispatchError struct {
+	// AID is the action id that was called.
+	AID string
+	// Type is what happened.
+	Type DispatchType
+	// Detail is for people: see Detail.
+	Detail string
+	// Waited marks a Timeout whose call never reached a worker, because none was free before the deadline. It does not concern
+	// the tool, and so does not count for its breaker (toolhost §4.9). It is not on the wire.
+	Waited bool
+}
+
+// AppendJSON appends the error as the compact object of toolhost §3.5 to dst and returns the
+// result. It allocates only if dst has no room.
+func (e *DispatchError) AppendJSON(dst []byte) []byte {
+	return jsonx.Build(dst).Bool("error", true).Text("aid", e.AID).Text("type", string(e.Type)).
+		Text("detail", e.Detail).End()
+}
+
+// Broken returns the result of a tool that could not be run, or not to its end, with the text that
+// toolhost §3.5 gives for the type. exit is the exit code of the worker, 128 and the signal's
+// number if one ended it; only a crash shows it. detail goes through Detail.
+func Broken(aid string, kind DispatchType, exit int, detail string) Result {
+	detail = Detail(detail)
+	return Result{Failure: &Failure{
+		Status:   ToolError,
+		Error:    brokenText(aid, kind, exit, detail),
+		Dispatch: &DispatchError{AID: aid, Type: kind, Detail: detail},
+	}}
+}
+
+// brokenText returns the error member of the reply, which is never empty (toolhost §3.2).
+func brokenText(aid string, kind DispatchType, exit int, detail string) string {
+	switch kind {
+	case Timeout:
+		return "toolhost timed out for " + aid
+	case Crash:
+		return "toolhost exit " + strconv.Itoa(exit) + ": " + detail
+	case ParseError:
+		return "toolhost invalid response JSON"
+	case NotFound:
+		return "toolhost launch failed: " + detail
+	}
+	if detail == "" {
+		return string(Exception)
+	}
+	return detail
+}
+
+// Detail returns what a reply may show of text, which a worker or a panic wrote: at most the last MaxDetail bytes from the
+// start of a character on, with control characters replaced by spaces (toolhost §3.5).
+func Detail(text string) string {
+	if cut := len(text) - MaxDetail; cut > 0 {
+		// A character has at most three bytes behind its first: where more follow, the text is not UTF-8 and is cut anywhere.
+		for n := 0; n < utf8.UTFMax-1 && cut < len(text) && !utf8.RuneStart(text[cut]); n++ {
+			cut++
+		}
+		text = text[cut:]
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// MaxTier is the highest tier (toolhost §4.4).
+const MaxTier = 3
+
+// tierRule is one line of the table of toolhost §4.4.
+type tierRule struct {
+	part string // what the name contains
+	tier int
+}
+
+var aidTiers = [...]tierRule{
+	{"GENESIS", 3},
+	{"SHELL", 2},
+	{"NET.HTTP", 2},
+	{"FILE.WRITE", 1},
+	{"MEMORY.APPEND", 1},
+	{"VECDB.UPSERT", 1},
+}
+
+var effectTiers = [...]tierRule{
+	{"library_load", 3},
+	{"exec", 2},
+	{"network", 2},
+	{"process", 2},
+	{"spawn", 2},
+	{"write", 1},
+	{"append", 1},
+	{"delete", 1},
+	{"create", 1},
+}
+
+// harmless lists the side effects of tier 0.
+var harmless = []string{"none", "read", "filesystem_read", "gpu_probe"}
+
+// unknownTier is the tier of a side effect that is in no list: closed rather than open.
+const unknownTier = 2
+
+// TierOf returns the tier that a tool's name and side effects give it, 0 safe to 3 dangerous: the highest of all that apply
+// (toolhost §4.4, D24). No side effects at all count as "none". A manifest may raise it, never lower it. Names are compared
+// with the case they have. It does not allocate.
+func TierOf(aid string, sideEffects []string) int {
+	tier, _ := highest(aidTiers[:], aid)
+	for _, effect := range sideEffects {
+		if slices.Contains(harmless, effect) {
+			continue
+		}
+		least, known := highest(effectTiers[:], effect)
+		if !known {
+			least = unknownTier
+		}
+		tier = max(tier, least)
+	}
+	return tier
+}
+
+// highest returns the highest tier among the rules that fit name; known reports that there is one.
+func highest(rules []tierRule, name string) (tier int, known bool) {
+	for _, r := range rules {
+		if strings.Contains(name, r.part) {
+			tier, known = max(tier, r.tier), true
+		}
+	}
+	return tier, known
 }

@@ -5,8 +5,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"trunkline/codec/jsonx"
 	"trunkline/handlers/toolhost/dsstate"
@@ -123,4 +128,122 @@ func testEcho(_ context.Context, _ *Env, c *tool.Call) ([]byte, error) {
 		Type: "text", Provenance: "test_plugin", Content: content, Size: int64(len(content)),
 	})
 	return []byte(`{"ok":true}`), nil
+}
+
+// args are those members of a tool's input that the tool knows. They point into the input and live
+// as long as it does.
+type args struct {
+	names  []string
+	values []jsonx.Value
+}
+
+// pick reads the members with the given names out of input, the checked text of an object. The last
+// of repeated members counts (toolhost §2.4). It allocates the result only.
+func pick(input []byte, names ...string) args {
+	a := args{names, make([]jsonx.Value, len(names))}
+	jsonx.Pick(input, names, a.values)
+	return a
+}
+
+// value returns the member name, one of those picked; its Kind is jsonx.End if it is absent.
+func (a args) value(name string) jsonx.Value { return a.values[slices.Index(a.names, name)] }
+
+// text returns the string name, unescaped; ok is false if there is none.
+func (a args) text(name string) (s string, ok bool) {
+	text, ok := a.value(name).Text()
+	return string(text), ok
+}
+
+// integer returns the integer name, or absent if there is none that fits 64 bits.
+func (a args) integer(name string, absent int64) int64 {
+	if v := a.value(name); v.Kind == jsonx.Number {
+		if n, ok := jsonx.Integral(v.Raw); ok {
+			return n
+		}
+	}
+	return absent
+}
+
+// clamped returns the integer name brought between low and high, or absent if there is none.
+func (a args) clamped(name string, low, high, absent int64) int64 {
+	return min(max(a.integer(name, absent), low), high)
+}
+
+// positive returns the integer name, at most high; absent stands for none and for those below 1.
+func (a args) positive(name string, high, absent int64) int64 {
+	if n := a.integer(name, absent); n > 0 {
+		return min(n, high)
+	}
+	return absent
+}
+
+// number returns the number name, or absent if there is none in the range of float64.
+func (a args) number(name string, absent float64) float64 {
+	v := a.value(name)
+	if x, err := strconv.ParseFloat(string(v.Raw), 64); err == nil && v.Kind == jsonx.Number {
+		return x
+	}
+	return absent
+}
+
+// boolean returns the boolean name, or absent if there is none.
+func (a args) boolean(name string, absent bool) bool {
+	switch a.value(name).Kind {
+	case jsonx.True:
+		return true
+	case jsonx.False:
+		return false
+	}
+	return absent
+}
+
+// maxStatus bounds what is read of the system's page about the process; it has about 1.5 KiB.
+const maxStatus = 64 << 10
+
+// selfMetrics returns what the server's own process uses.
+func selfMetrics(context.Context, *Env, *tool.Call) ([]byte, error) {
+	return appendMetrics(nil, os.Getpid(), readStatus("/proc/self/status"), countEntries("/dev/fd")), nil
+}
+
+// appendMetrics appends the output. What the system does not report is 0: Linux reports everything,
+// others not all of it.
+func appendMetrics(dst []byte, pid int, status []byte, fds int64) []byte {
+	return jsonx.Build(dst).Bool("ok", true).Int("pid", int64(pid)).Int("rss_kb", statusValue(status, "VmRSS:")).
+		Int("vmsize_kb", statusValue(status, "VmSize:")).Int("threads", statusValue(status, "Threads:")).
+		Int("open_fds", fds).End()
+}
+
+func readStatus(name string) []byte {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	status, _ := io.ReadAll(io.LimitReader(f, maxStatus)) // what was read before a fault is good
+	return status
+}
+
+// statusValue returns the number in the line of status that begins with name, 0 if there is none.
+func statusValue(status []byte, name string) int64 {
+	for line := range bytes.Lines(status) {
+		if rest, ok := bytes.CutPrefix(line, []byte(name)); ok {
+			if fields := bytes.Fields(rest); len(fields) > 0 {
+				n, _ := strconv.ParseInt(string(fields[0]), 10, 64)
+				return max(n, 0)
+			}
+		}
+	}
+	return 0
+}
+
+// countEntries returns how many entries the directory path has, 0 if it cannot be read. In the
+// directory of open files the one that it is read with does not count.
+func countEntries(path string) (n int64) {
+	d, err := openDir(unix.AT_FDCWD, path, path, 0)
+	if err != nil {
+		return 0
+	}
+	defer d.close()
+	_ = d.names(func(string) bool { n++; return true })
+	return max(n-2, 0) // d, and the second one that names reads with
 }

@@ -1,4 +1,4 @@
-// Package tools holds the tools that are part of the server, one file each (toolhost §4.7).
+// Package tools holds the tools that are part of the server (toolhost §4.7).
 //
 //	Env        what they work on: directories, limits, the clock; read from MACHINA_* once (toolhost §6)
 //	Builtins   all of them with their descriptors, sorted by AID

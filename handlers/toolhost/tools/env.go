@@ -2,7 +2,9 @@ package tools
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
+	"strconv"
 	"time"
 )
 
@@ -54,4 +56,77 @@ func under(base, dir string) string {
 		return filepath.Clean(dir)
 	}
 	return filepath.Join(base, dir)
+}
+
+const (
+	defaultRotateBytes = 64 << 20
+	defaultVecDim      = 384
+	// maxVecDim bounds a row of a vector file to 32 KiB; the models in use stay well below.
+	maxVecDim = 8192
+)
+
+// MemoryEnv is what the MEMORY and VECDB tools need (toolhost §4.7 "Memory", §6).
+type MemoryEnv struct {
+	// MemoryRoot is the directory of the memory files, absolute and clean: MACHINA_MEMORY_ROOT if that is absolute, else
+	// work/memory in the root. One that does not lie in the root is refused by every call.
+	MemoryRoot string
+	// RotateBytes is the size of a memory file from which on the next line goes to a new one; 0 for
+	// never. MACHINA_MEMORY_ROTATE_BYTES, 64 MiB.
+	RotateBytes int64
+	// WALFsync makes what was appended durable before the call returns: MACHINA_WAL_FSYNC is 1 or true.
+	WALFsync bool
+	// VecDim is the length of the vectors of a new vector store, 1 to 8192: MACHINA_VECDB_DIM, 384.
+	VecDim int
+	// Weights is what the parts of a score of MEMORY.QUERY count: MACHINA_MEMORY_W_* and MACHINA_MEMORY_RECENCY_TAU_SEC.
+	Weights Weights
+}
+
+// Weights is what the parts of a score of MEMORY.QUERY count (toolhost §4.7).
+type Weights struct {
+	// Overlap, Emb, BM25 and Recency are the factors of the four parts: 0.55, 0.35, 0.20, 0.10.
+	Overlap, Emb, BM25, Recency float64
+	// Tau is the age in seconds at which recency has fallen to 1/e, above 0: 21600.
+	Tau float64
+}
+
+// memoryEnvFrom reads what getenv has for the tools of this file; what does not parse or makes no sense counts as not set.
+func memoryEnvFrom(getenv func(string) string, root string) MemoryEnv {
+	e := MemoryEnv{
+		MemoryRoot:  filepath.Join(root, "work", "memory"),
+		RotateBytes: intBetween(getenv("MACHINA_MEMORY_ROTATE_BYTES"), 0, math.MaxInt64, defaultRotateBytes),
+		WALFsync:    getenv("MACHINA_WAL_FSYNC") == "1",
+		VecDim:      int(intBetween(getenv("MACHINA_VECDB_DIM"), 1, maxVecDim, defaultVecDim)),
+		Weights: Weights{
+			Overlap: finite(getenv("MACHINA_MEMORY_W_OVERLAP"), 0.55),
+			Emb:     finite(getenv("MACHINA_MEMORY_W_EMB"), 0.35),
+			BM25:    finite(getenv("MACHINA_MEMORY_W_BM25"), 0.20),
+			Recency: finite(getenv("MACHINA_MEMORY_W_RECENCY"), 0.10),
+			Tau:     finite(getenv("MACHINA_MEMORY_RECENCY_TAU_SEC"), 21600),
+		},
+	}
+	if e.Weights.Tau <= 0 {
+		e.Weights.Tau = 21600
+	}
+	if dir := getenv("MACHINA_MEMORY_ROOT"); filepath.IsAbs(dir) {
+		e.MemoryRoot = filepath.Clean(dir)
+	}
+	return e
+}
+
+// intBetween returns the integer text if it lies between low and high, both included.
+func intBetween(text string, low, high, otherwise int64) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < low || n > high {
+		return otherwise
+	}
+	return n
+}
+
+// finite returns the number text if it is one that can be reckoned with.
+func finite(text string, otherwise float64) float64 {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+		return otherwise
+	}
+	return x
 }

@@ -1,8 +1,19 @@
 package tools
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -63,4 +74,185 @@ func writeError(path string, err error) error {
 		return errors.New("file exists (overwrite=false): " + path)
 	}
 	return errors.New("cannot write file: " + path)
+}
+
+// backupSuffix is what the old content of a file that is overwritten is called by, behind the file's name (toolhost §4.7).
+const backupSuffix = ".bak"
+
+// maxBackupStem is how many bytes of a file's name otherBackup keeps: with the rest of it they fit
+// the file systems with the shortest names, 143 bytes.
+const maxBackupStem = 120
+
+// otherBackup is what the backup of name is called where name+backupSuffix is too long, or a directory: the begin of the name, at most
+// maxBackupStem bytes and no part of a character, and 16 hex digits of the SHA-256 of the name, so that each file has a backup of its own.
+func otherBackup(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	stem := name
+	if cut := maxBackupStem; len(name) > cut {
+		for cut > maxBackupStem-utf8.UTFMax && !utf8.RuneStart(name[cut]) {
+			cut--
+		}
+		stem = name[:cut]
+	}
+	return stem + "-" + hex.EncodeToString(sum[:8]) + backupSuffix
+}
+
+// write makes content the content of the file last in d, at once and durably: a reader finds all of
+// the old or all of the new. It returns the name without links. If something has the name it fails
+// with unix.EEXIST, or with overwrite keeps the old content as a backup, in place of an older one.
+func (r *root) write(d *dir, last, content string, overwrite bool) (written string, err error) {
+	perm, err := d.replaceable(last, overwrite)
+	if err == errLink {
+		err = r.linkError(d, last)
+	}
+	if err != nil {
+		return "", err
+	}
+	temp, err := d.writeTemp(content, perm)
+	if err != nil {
+		return "", err
+	}
+	if overwrite {
+		err = d.replace(temp, last)
+	} else {
+		err = d.link(temp, last)
+	}
+	if err != nil || !overwrite {
+		err = cmp.Or(err, d.remove(temp))
+	}
+	if err == nil {
+		err = d.sync()
+	}
+	return filepath.Join(d.path, last), err
+}
+
+// replaceable reports whether a file may be put at name, and the permissions it gets: those of the file that has the name.
+func (d *dir) replaceable(name string, overwrite bool) (perm os.FileMode, err error) {
+	st, err := d.lstat(name)
+	if err == unix.ENOENT {
+		return filePerm, nil
+	}
+	if err == nil {
+		err = regular(&st)
+	}
+	if !overwrite && (err == nil || err == errNotRegular) {
+		err = unix.EEXIST
+	}
+	return os.FileMode(uint32(st.Mode) & 0o777), err
+}
+
+// writeTemp writes content to a new file in d, durably, and returns its name, which nothing else has.
+func (d *dir) writeTemp(content string, perm os.FileMode) (name string, err error) {
+	name = tempName()
+	f, err := d.open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
+	if err != nil {
+		return "", err
+	}
+	_, err = io.WriteString(f, content)
+	if err == nil && perm != filePerm {
+		err = f.Chmod(perm)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = cmp.Or(err, f.Close()); err != nil {
+		_ = d.remove(name)
+	}
+	return name, err
+}
+
+// replace gives the file temp the name name. What has the name stays reachable by it until that
+// moment, and by the name of the backup from before it on.
+func (d *dir) replace(temp, name string) error {
+	second := tempName()
+	err := d.link(name, second)
+	if err == nil {
+		if err = d.rename(second, name+backupSuffix); err == unix.ENAMETOOLONG || err == unix.EISDIR {
+			err = d.rename(second, otherBackup(name))
+		}
+		if err != nil {
+			_ = d.remove(second)
+			return err
+		}
+		// Renaming onto another name of the same file does nothing at all: then the second name is still there.
+		if _, gone := d.lstat(second); gone == nil {
+			_ = d.remove(second)
+		}
+	}
+	if err != nil && err != unix.ENOENT {
+		return err
+	}
+	return d.rename(temp, name)
+}
+
+const (
+	// tempPrefix begins the names of temporary files: a list of files passes them over. tempBytes
+	// random bytes follow, in lower-case hex, so that none can be guessed.
+	tempPrefix = ".tmp-"
+	tempBytes  = 8
+	// staleTemp is for how long a temporary file has its name until it counts as one that a killed writer left. A writer needs a
+	// moment; calls are over after ten minutes at most (toolhost §6). It is also how often a directory is looked through for such.
+	staleTemp = time.Hour
+	// maxSweep is how many names one look goes over: a directory of any size costs some tens of milliseconds at most.
+	maxSweep = 1 << 16
+	// maxSwept is how many directories are remembered as looked through. Of more, some are looked through too often.
+	maxSwept = 256
+)
+
+// tempName returns a name for a temporary file, which nothing else has.
+func tempName() string {
+	var id [tempBytes]byte
+	_, _ = rand.Read(id[:]) // never fails
+	return tempPrefix + hex.EncodeToString(id[:])
+}
+
+// isTemp reports whether name may come from tempName.
+func isTemp(name string) bool {
+	digits, ok := strings.CutPrefix(name, tempPrefix)
+	return ok && len(digits) == 2*tempBytes && strings.Trim(digits, "0123456789abcdef") == ""
+}
+
+// sweeps removes the temporary files that writers left which were killed, directory by directory. Any goroutine may use it.
+type sweeps struct {
+	mu   sync.Mutex
+	done map[string]time.Time // by path, when it was looked through
+}
+
+// sweep looks d through unless that was done lately. What cannot be removed stays: the write at hand does not depend on it.
+func (s *sweeps) sweep(d *dir, now time.Time) {
+	if s.due(d.path, now) {
+		removeStale(d, now, maxSweep)
+	}
+}
+
+// removeStale removes what is stale among the first names of d.
+func removeStale(d *dir, now time.Time, names int) {
+	_ = d.names(func(name string) bool {
+		if isTemp(name) && d.isStale(name, now) {
+			_ = d.remove(name)
+		}
+		names--
+		return names > 0
+	})
+}
+
+// due reports whether the directory path is to be looked through now, and takes note of it.
+func (s *sweeps) due(path string, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if last, ok := s.done[path]; ok && now.Sub(last).Abs() < staleTemp {
+		return false
+	}
+	if s.done == nil || len(s.done) >= maxSwept {
+		s.done = make(map[string]time.Time)
+	}
+	s.done[path] = now
+	return true
+}
+
+// isStale reports whether name is a file that has had its name for longer than any writer needs. The time of its content means nothing:
+// the second name of a file on its way to becoming the backup is new, whatever the age of the file.
+func (d *dir) isStale(name string, now time.Time) bool {
+	st, err := d.lstat(name)
+	return err == nil && typeOf(&st) == unix.S_IFREG && now.Sub(time.Unix(st.Ctim.Unix())) >= staleTemp
 }

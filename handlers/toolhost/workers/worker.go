@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"trunkline/handlers/toolhost/procgroup"
 )
 
@@ -277,4 +279,95 @@ func (w *worker) closePipes() {
 	_ = w.in.Close() // nothing is waiting to be written
 	_ = w.out.Close()
 	w.watch.close()
+}
+
+// tailSize is how much of a worker's stderr is kept: the last bytes (toolhost §4.9). A power of two.
+const tailSize = 8 << 10
+
+// tail keeps the last tailSize bytes written to it. The zero tail is empty.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte // allocated with the first byte: most workers write none
+	n   uint64 // bytes written since reset
+}
+
+// Write keeps the end of p. It never fails.
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.buf == nil && len(p) > 0 {
+		t.buf = make([]byte, tailSize)
+	}
+	for rest := p[max(len(p)-tailSize, 0):]; len(rest) > 0; {
+		k := copy(t.buf[t.n%tailSize:], rest)
+		rest, t.n = rest[k:], t.n+uint64(k)
+	}
+	return len(p), nil
+}
+
+// reset forgets what was written, so that no call is shown what a worker wrote during another.
+func (t *tail) reset() {
+	t.mu.Lock()
+	t.n = 0
+	t.mu.Unlock()
+}
+
+// String returns what is kept.
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.n <= tailSize {
+		return string(t.buf[:t.n])
+	}
+	at := t.n % tailSize
+	return string(t.buf[at:]) + string(t.buf[:at])
+}
+
+// pipe is one pipe; nil ends are not open.
+type pipe struct{ r, w *os.File }
+
+func (p *pipe) open() (err error) {
+	p.r, p.w, err = os.Pipe()
+	return err
+}
+
+func (p *pipe) close() {
+	_ = p.r.Close() // nil, or its content is not needed
+	_ = p.w.Close()
+}
+
+// pipes are the three streams of a process.
+type pipes struct{ in, out, stderr pipe }
+
+func (p *pipes) open() error {
+	for _, one := range []*pipe{&p.in, &p.out, &p.stderr} {
+		if err := one.open(); err != nil {
+			p.close()
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pipes) close() {
+	p.in.close()
+	p.out.close()
+	p.stderr.close()
+}
+
+// theirs are the ends that the process gets, in the order of its descriptors.
+func (p *pipes) theirs() []*os.File { return []*os.File{p.in.r, p.out.w, p.stderr.w} }
+
+// closeTheirs leaves them to the process.
+func (p *pipes) closeTheirs() {
+	for _, f := range p.theirs() {
+		_ = f.Close() // the process has its own
+	}
+}
+
+// ready reports whether a descriptor has what is asked for, an end or an error included.
+func ready(fd uintptr, events int16) bool {
+	p := [1]unix.PollFd{{Fd: int32(fd), Events: events}}
+	n, _ := unix.Poll(p[:], 0)
+	return n > 0
 }
