@@ -68,18 +68,6 @@ func (r Reason) Exchange() string { return reasonNames[r].exchange }
 // empty for NoReason and OtherReason.
 func (r Reason) Wire() string { return reasonNames[r].wire }
 
-// String returns the exchange spelling, "none" for NoReason and "other" for OtherReason: it is for
-// people.
-func (r Reason) String() string {
-	switch {
-	case r == NoReason:
-		return "none"
-	case r >= OtherReason:
-		return "other"
-	}
-	return r.Exchange()
-}
-
 // bound reports whether r is one of the four bounds, max_..._exceeded, which make a process command
 // fail (envelope §4.2).
 func (r Reason) bound() bool {

@@ -107,14 +107,11 @@ func (p *Pipeline) bytes() int64 {
 func ParsePipeline(raw []byte) (p *Pipeline, refusal string) {
 	c := configParser{p: &Pipeline{}}
 	top := c.object(place{}, raw, topKeys)
-	for _, step := range [...]func(*configParser, *object){
-		(*configParser).name, (*configParser).stages, (*configParser).routing, (*configParser).bounds, (*configParser).edgeLimits,
-	} {
-		if c.fault != "" {
-			return nil, c.fault
-		}
-		step(&c, &top)
-	}
+	c.name(&top)
+	c.stages(&top)
+	c.routing()
+	c.bounds(&top)
+	c.edgeLimits(&top)
 	if c.fault != "" {
 		return nil, c.fault
 	}

@@ -283,7 +283,7 @@ func TestIDsAreLocked(t *testing.T) {
 	for range 100 {
 		runtime.Gosched()
 		first := pack(envOf(id, `,"raw_input":"first"`))
-		r.ok(r.o.replace(c, []byte(id), first, classOf(false)))
+		r.ok(r.o.replace(c, []byte(id), first, classOf(false), false))
 		if v, _ := r.o.envelopes.Get([]byte(id)); !bytes.Equal(v.encoded, first) {
 			t.Fatal("an update did not wait")
 		}

@@ -204,7 +204,7 @@ func (o *Engine) UpdateEnvelope(c *Call, v mpack.Value, out []byte) ([]byte, wir
 		return out, c.full(tableFull)
 	}
 	encoded := bytes.Clone(c.buf)
-	if code := o.replace(c, id, encoded, classOf(e.Bool(envelope.Terminated))); code != wire.OK {
+	if code := o.replace(c, id, encoded, classOf(e.Bool(envelope.Terminated)), false); code != wire.OK {
 		o.release(c, list, a)
 		return out, code
 	}
@@ -214,19 +214,9 @@ func (o *Engine) UpdateEnvelope(c *Call, v mpack.Value, out []byte) ([]byte, wir
 	return append(out, encoded...), wire.OK
 }
 
-// stored makes and records the value that takes the place of another one, whose entry is locked.
-func (o *Engine) stored(c *Call, id, encoded []byte) *stored {
-	v := &stored{encoded: encoded}
-	v.life.Store(alive)
-	if o.journals() {
-		c.change = Change{Kind: ChangeEnvelope, ID: id, Envelope: encoded}
-		v.last.Store(o.recordChange(c, &c.change))
-	}
-	return v
-}
-
-// replace puts another encoding in the place of a stored envelope.
-func (o *Engine) replace(c *Call, id, encoded []byte, class table.Class) wire.Code {
+// replace puts another encoding in the place of a stored envelope. force lets it through even when
+// the bytes of the table are used up.
+func (o *Engine) replace(c *Call, id, encoded []byte, class table.Class, force bool) wire.Code {
 	size := storedSize(id, encoded)
 	for {
 		entry := o.envelopes.Acquire(id)
@@ -234,8 +224,14 @@ func (o *Engine) replace(c *Call, id, encoded []byte, class table.Class) wire.Co
 			return c.refuse(wire.NotFound, "Envelope ", id, " not found")
 		}
 		missing := size - entry.Size()
-		if entry.Resize(size) {
-			entry.SetValue(o.stored(c, id, encoded))
+		if entry.Resize(size) || force {
+			v := &stored{encoded: encoded}
+			v.life.Store(alive)
+			if o.journals() {
+				c.change = Change{Kind: ChangeEnvelope, ID: id, Envelope: encoded}
+				v.last.Store(o.recordChange(c, &c.change))
+			}
+			entry.SetValue(v)
 			entry.SetClass(class)
 			entry.Touch(c.Now.Mono)
 			entry.Release()
@@ -264,14 +260,7 @@ func (o *Engine) endStored(c *Call, pid []byte) {
 	c.env.Terminate(envelope.UserCancelled, processTerminated, c.wall())
 	c.env.SetBool(envelope.InterruptPending, false)
 	o.encode(c)
-	encoded := bytes.Clone(c.buf)
-	if entry = o.envelopes.Acquire(pid); entry != nil {
-		entry.Resize(storedSize(pid, encoded)) // what ends is let through even when the bytes are used up
-		entry.SetValue(o.stored(c, pid, encoded))
-		entry.SetClass(table.Ended)
-		entry.Touch(c.Now.Mono)
-		entry.Release()
-	}
+	o.replace(c, pid, bytes.Clone(c.buf), table.Ended, true)
 }
 
 // sweepEnvelopes drops the envelopes that no request touched for their retention.

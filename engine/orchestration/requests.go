@@ -1,6 +1,8 @@
 package orchestration
 
 import (
+	"math"
+
 	"trunkline/codec/wire"
 	"trunkline/engine/envelope"
 	"trunkline/engine/link"
@@ -42,11 +44,8 @@ func (o *Engine) State(c *Call, pid, out []byte) ([]byte, wire.Code) {
 // it ended. It is brief, for callers that hold a lock under which the process ends; ProcessEnded
 // does the work.
 func (o *Engine) Cancel(pid []byte) {
-	if o.sessions.Len() == 0 {
-		return
-	}
-	if s, ok := o.sessions.Get(pid); ok {
-		s.cancelled.Store(true)
+	if o.sessions.Len() > 0 {
+		o.CancelBefore(pid, math.MaxUint64)
 	}
 }
 

@@ -87,16 +87,16 @@ func (c *configParser) order(ordered bool) {
 }
 
 // routing reads the rules and next stages, now that all names are known.
-func (c *configParser) routing(*object) {
+func (c *configParser) routing() {
 	for i := range c.drafts {
+		if c.fault != "" {
+			return
+		}
 		d := &c.drafts[i]
 		s := &c.p.stages[d.index]
 		c.rulesOf(d, s)
 		s.defaultNext = c.nextOf(d, s, "default_next")
 		s.errorNext = c.nextOf(d, s, "error_next")
-		if c.fault != "" {
-			return
-		}
 	}
 	c.p.indexEdges()
 }
