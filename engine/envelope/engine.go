@@ -18,8 +18,6 @@ type Options struct {
 	NewID IDSource
 	// StageOrder is default_stage_order (envelope §6); nil: defaultStageOrder.
 	StageOrder []string
-	// MaxDepth bounds JSON nesting; 0: jsonx.MaxDepth.
-	MaxDepth int
 }
 
 // Engine answers the calls of boundary A. Each is a pure function of its input, the clock and the
@@ -36,9 +34,6 @@ func NewEngine(o Options) *Engine {
 	}
 	if o.NewID == nil {
 		o.NewID = RandomID
-	}
-	if o.MaxDepth == 0 {
-		o.MaxDepth = jsonx.MaxDepth
 	}
 	if len(o.StageOrder) == 0 {
 		o.StageOrder = defaultStageOrder[:]
@@ -86,7 +81,7 @@ func invalid(p *Problem) *Error {
 
 // open takes a workspace and reads src into it.
 func (x *Engine) open(src []byte, read func(e *Env, src []byte) *Problem) (*step, *Error) {
-	if p := jsonx.Check(src, x.opt.MaxDepth); !p.OK() {
+	if p := jsonx.Check(src, jsonx.MaxDepth); !p.OK() {
 		return nil, &Error{Code: ParseError, Message: "Invalid JSON: " + p.String()}
 	}
 	s := x.works.Get().(*step)
@@ -127,7 +122,7 @@ func (x *Engine) Process(dst, src []byte) (out []byte, ended Reason, err *Error)
 	out = s.append(dst)
 	if len(s.moved) > 0 {
 		// What was moved lies deeper now.
-		if p := jsonx.Check(out[len(dst):], x.opt.MaxDepth); !p.OK() {
+		if p := jsonx.Check(out[len(dst):], jsonx.MaxDepth); !p.OK() {
 			return dst, NoReason, invalid(&Problem{Field: s.e.path(Metadata), Text: "would nest too deep: " + p.String()})
 		}
 	}

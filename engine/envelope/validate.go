@@ -18,7 +18,7 @@ func (x *Engine) Validate(dst, src []byte) (out []byte) {
 	defer x.close(s)
 	e := &s.e
 	e.reset(JSON)
-	if p := jsonx.Check(src, x.opt.MaxDepth); !p.OK() {
+	if p := jsonx.Check(src, jsonx.MaxDepth); !p.OK() {
 		errors = append(errors, "Invalid JSON: "+p.String())
 	} else {
 		e.collect = func(p *Problem) { errors = append(errors, "Invalid envelope: "+p.Message()) }

@@ -16,9 +16,7 @@ func handler(c Config) http.Handler {
 	mux.HandleFunc("/healthz", c.healthz)
 	mux.HandleFunc("/readyz", c.readyz)
 	mux.HandleFunc("/version", c.version)
-	if c.Store != nil {
-		mux.HandleFunc("/store", c.store)
-	}
+	mux.HandleFunc("/store", c.store)
 	mux.Handle("/metrics", promhttp.HandlerFor(c.Registry.Gatherer(), promhttp.HandlerOpts{
 		MaxRequestsInFlight: 4, // a scrape walks every metric: a fifth scraper waits for its next turn
 	}))
@@ -71,11 +69,7 @@ func (c Config) healthz(w http.ResponseWriter, _ *http.Request) {
 func (c Config) readyz(w http.ResponseWriter, _ *http.Request) {
 	reasons := c.Ready.Reasons()
 	if len(reasons) > 0 {
-		body := Ready{Reasons: reasons}
-		if c.Recovery != nil {
-			body.Recovery = c.Recovery()
-		}
-		answer(w, http.StatusServiceUnavailable, body)
+		answer(w, http.StatusServiceUnavailable, Ready{Reasons: reasons, Recovery: c.Recovery()})
 		return
 	}
 	answer(w, http.StatusOK, Ready{Ready: true, Reasons: reasons})

@@ -28,6 +28,7 @@ func newConfig(t *testing.T) Config {
 	}
 	return Config{
 		Addr: "127.0.0.1:0", Live: func() error { return nil }, Ready: new(Readiness),
+		Recovery: func() *Recovery { return nil }, Store: func() Store { return Store{Mode: "memory", Warnings: []string{}} },
 		Registry: r, Build: b, Logger: slog.New(slog.DiscardHandler),
 	}
 }

@@ -36,11 +36,9 @@ type Config struct {
 	Live func() error
 	// Ready holds the reasons shown by /readyz.
 	Ready *Readiness
-	// Recovery returns the progress of a recovery for /readyz, nil when none is going on. nil:
-	// never.
+	// Recovery returns the progress of a recovery for /readyz, nil when none is going on.
 	Recovery func() *Recovery
-	// Store returns the body of /store. It may take locks, and must return promptly. nil: no such
-	// path.
+	// Store returns the body of /store. It may take locks, and must return promptly.
 	Store func() Store
 	// Registry is shown by /metrics, Build by /version.
 	Registry *obs.Registry

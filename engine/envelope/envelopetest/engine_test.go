@@ -2,10 +2,12 @@ package envelopetest_test
 
 import (
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"trunkline/codec/jsonx"
 	"trunkline/engine/envelope"
 )
 
@@ -108,14 +110,13 @@ func TestZeroOptions(t *testing.T) {
 	}
 }
 
-// TestOptions: the default order, the depth and the clock are the caller's; times are written in UTC whatever zone the clock has.
+// TestOptions: the default order and the clock are the caller's; times are written in UTC whatever zone the clock has.
 func TestOptions(t *testing.T) {
 	zone := time.FixedZone("there", -5*3600)
 	engine := envelope.NewEngine(envelope.Options{
 		Now:        func() time.Time { return time.Date(2026, 1, 1, 22, 4, 5, 1999, zone) },
 		NewID:      func(dst []byte) []byte { return append(dst, idDigit...) },
 		StageOrder: []string{"x", "y"},
-		MaxDepth:   4,
 	})
 	f := func(text, stage string) {
 		t.Helper()
@@ -132,8 +133,11 @@ func TestOptions(t *testing.T) {
 	f(`{"raw_input":"a","outputs":{"x":{}}}`, "y")
 	f(`{"raw_input":"a","outputs":{"x":{},"y":{}}}`, "end")
 	f(`{"raw_input":"a","stage_order":["z"]}`, "z")
-	f(`{"raw_input":"a","v":[[[]]]}`, "x")
-	if _, _, err := engine.Process(nil, []byte(`{"raw_input":"a","v":[[[[]]]]}`)); err == nil || err.Code != "parse_error" {
-		t.Errorf("five levels of four: %v", err)
+	nested := func(levels int) string {
+		return `{"raw_input":"a","v":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + `}`
+	}
+	f(nested(jsonx.MaxDepth), "x")
+	if _, _, err := engine.Process(nil, []byte(nested(jsonx.MaxDepth+1))); err == nil || err.Code != "parse_error" {
+		t.Errorf("one level too many: %v", err)
 	}
 }

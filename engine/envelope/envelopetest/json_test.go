@@ -48,7 +48,6 @@ func engineAt(now time.Time, digits string) *envelope.Engine {
 		Now:        func() time.Time { return now },
 		NewID:      func(dst []byte) []byte { return append(dst, digits...) },
 		StageOrder: slices.Clone(sixStages),
-		MaxDepth:   512,
 	})
 }
 
