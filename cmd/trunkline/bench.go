@@ -117,16 +117,14 @@ func runBench(cmd *cobra.Command, f *benchFlags, args []string) error {
 
 // benchError gives a failure before the first measurement its exit code and a hint.
 func (f *benchFlags) benchError(err error) error {
-	var connect *loadgen.ConnectError
-	var prepare *loadgen.PrepareError
 	switch {
 	case errors.Is(err, syscall.EMFILE):
 		return &cli.Error{Code: cli.CodeUnavailable, Err: err, Hint: "raise the limit of open files (ulimit -n) above the number of connections, or use fewer"}
-	case errors.As(err, &connect):
+	case errors.Is(err, loadgen.ErrConnect):
 		return &cli.Error{Code: cli.CodeUnavailable, Err: err, Hint: "is the server running, does it take so many connections, and does it speak TLS? TARGET names another one"}
-	case errors.As(err, &prepare) && errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, loadgen.ErrPrepare) && errors.Is(err, context.DeadlineExceeded):
 		return &cli.Error{Code: cli.CodeUnavailable, Err: err, Hint: "does the server speak kernel IPC? --protocol names another one"}
-	case errors.As(err, &prepare):
+	case errors.Is(err, loadgen.ErrPrepare):
 		return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: "--method and --body name requests that need no process"}
 	}
 	return cli.AsUsage(err, "")

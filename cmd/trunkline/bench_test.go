@@ -88,11 +88,11 @@ func TestBenchErrors(t *testing.T) {
 			t.Errorf("%v: %+v", err, e)
 		}
 	}
-	connect := func(err error) error { return &loadgen.ConnectError{Addr: "h:1", Err: err} }
+	connect := func(err error) error { return fmt.Errorf("%w to h:1: %w", loadgen.ErrConnect, err) }
 	f(connect(syscall.ECONNREFUSED), cli.CodeUnavailable, "is the server running")
 	f(connect(fmt.Errorf("connection 3 of 4: %w", os.NewSyscallError("socket", syscall.EMFILE))), cli.CodeUnavailable, "ulimit -n")
-	f(&loadgen.PrepareError{Err: context.DeadlineExceeded}, cli.CodeUnavailable, "--protocol")
-	f(&loadgen.PrepareError{Err: errors.New("RESOURCE_EXHAUSTED")}, cli.CodeFailed, "need no process")
+	f(fmt.Errorf("%w: %w", loadgen.ErrPrepare, context.DeadlineExceeded), cli.CodeUnavailable, "--protocol")
+	f(fmt.Errorf("%w: RESOURCE_EXHAUSTED", loadgen.ErrPrepare), cli.CodeFailed, "need no process")
 	f(errors.New("cannot use it"), cli.CodeUsage, "")
 }
 

@@ -104,10 +104,7 @@ func (e *endpoint) shutdown(ctx context.Context) error {
 
 // abort ends an endpoint that never served.
 func (e *endpoint) abort() {
-	closeAll(e.bound)
-	ctx, cancel := context.WithTimeout(context.Background(), forceAfter)
-	defer cancel()
-	_ = e.srv.Shutdown(ctx)
+	abortLoops(e.bound, e.srv)
 	_ = e.store.Close()
 }
 

@@ -34,7 +34,7 @@ func openTools(c *config.Toolhost, svc *ipc.Service, o Options, reg *obs.Registr
 	if len(c.ListenAddr) == 0 {
 		return nil, nil
 	}
-	set, err := toolset.Open(toolset.Options{Plugins: c.Plugins, Root: c.Root, BreakerThreshold: -1, BreakerCooldown: -1, Events: toolEvents{svc.Bus()}.emitter()})
+	set, err := toolset.Open(toolset.Options{Plugins: c.Plugins, Root: c.Root, BreakerThreshold: -1, BreakerCooldown: -1, Events: emitTo(svc.Bus())})
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the tools (toolhost.plugins, toolhost.root): %w", err)
 	}
@@ -53,7 +53,7 @@ func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, o Options, reg
 		return err
 	}
 	tc.Files = o.files
-	toolEvents{svc.Bus()}.apply(&tc)
+	tc.Events, tc.EventsWanted = emitTo(svc.Bus()), svc.Bus().Wants
 	if tc.Keys = svc.Keys(); tc.Keys != nil {
 		tc.Journal = svc.Store() // outcomes outlive the server with everything else
 	}
@@ -125,12 +125,7 @@ func (t *toolEndpoint) abort() {
 	if t == nil {
 		return
 	}
-	closeAll(t.bound)
-	if t.loops != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), forceAfter)
-		defer cancel()
-		_ = t.loops.Shutdown(ctx)
-	}
+	abortLoops(t.bound, t.loops)
 	t.close()
 }
 
@@ -175,27 +170,13 @@ func byTool(name, help string, value func(*toolhost.ToolStats) float64) metric[t
 // toolSource is the source of the events of tools on the message bus.
 const toolSource = "toolhost"
 
-// toolEvents carries what happens to tools to a bus (toolhost §4.12). Without one there are no
-// events. The bus bounds what waits for a subscriber, and drops for those who are behind
-// (kernel-ipc §4.18): nothing waits here.
-type toolEvents struct{ bus *bus.Bus }
-
-// emitter returns nil where there is no bus. Breakers and workers call what it returns under locks
-// of theirs.
-func (e toolEvents) emitter() func(toolhost.Event) {
-	if e.bus == nil {
-		return nil
-	}
+// emitTo returns what carries the events of tools to a bus (toolhost §4.12). The bus bounds what
+// waits for a subscriber, and drops for those who are behind (kernel-ipc §4.18): nothing waits
+// here. Breakers and workers call it under locks of theirs.
+func emitTo(b *bus.Bus) func(toolhost.Event) {
 	return func(ev toolhost.Event) {
-		if e.bus.Wants(ev.Name) {
-			e.bus.Emit(ev.Name, toolSource, ev.Payload)
+		if b.Wants(ev.Name) {
+			b.Emit(ev.Name, toolSource, ev.Payload)
 		}
-	}
-}
-
-// apply has a server emit its events. Events without a subscriber are not built.
-func (e toolEvents) apply(c *toolhost.Config) {
-	if e.bus != nil {
-		c.Events, c.EventsWanted = e.emitter(), e.bus.Wants
 	}
 }

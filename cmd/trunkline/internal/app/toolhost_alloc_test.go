@@ -18,7 +18,7 @@ import (
 func TestNoAllocsWithoutSubscriber(t *testing.T) {
 	b := bus.New(bus.Config{EventBody: eventText})
 	defer b.Close()
-	set, err := toolset.Open(toolset.Options{Builtins: true, Events: toolEvents{b}.emitter()})
+	set, err := toolset.Open(toolset.Options{Builtins: true, Events: emitTo(b)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestNoAllocsWithoutSubscriber(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	toolEvents{b}.apply(&c)
+	c.Events, c.EventsWanted = emitTo(b), b.Wants
 	srv := toolhost.New(c)
 	defer srv.Close()
 	s := srv.OpenStdin(link.NewPort(1, "stdin"))

@@ -27,16 +27,10 @@ type asleep struct{}
 func (*asleep) Wake() {}
 
 func TestEventsOnABus(t *testing.T) {
-	if (toolEvents{}).emitter() != nil {
-		t.Error("events without a bus are told")
-	}
 	var c toolhost.Config
-	if (toolEvents{}).apply(&c); c.Events != nil || c.EventsWanted != nil {
-		t.Error("a server without a bus tells events")
-	}
 	b := bus.New(bus.Config{StreamEvents: 2, EventBody: eventText})
 	defer b.Close()
-	toolEvents{b}.apply(&c)
+	c.Events, c.EventsWanted = emitTo(b), b.Wants
 	c.Events(toolhost.Event{Name: "toolhost.a", Payload: []byte(`{"n":0}`)}) // without a subscriber
 	if n := b.Stats().EventsPublished; n != 0 || c.EventsWanted("toolhost.a") {
 		t.Errorf("%d events published to nobody, wanted %v", n, c.EventsWanted("toolhost.a"))

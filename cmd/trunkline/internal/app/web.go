@@ -76,6 +76,16 @@ func serveLoops(tasks *sync.WaitGroup, loops *reactor.Server, bs []bound, report
 	})
 }
 
+// abortLoops ends listeners and event loops that never served; loops may be nil.
+func abortLoops(bs []bound, loops *reactor.Server) {
+	closeAll(bs)
+	if loops != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), forceAfter)
+		defer cancel()
+		_ = loops.Shutdown(ctx)
+	}
+}
+
 func closeAll(bs []bound) {
 	for _, b := range bs {
 		_ = b.ln.Close()

@@ -121,16 +121,13 @@ func overTimeTexts(r *loadgen.Result, width int) []string {
 	if len(in) < 2 {
 		return nil
 	}
-	var rates, p99s []float64
+	seen := newTally()
 	for i := range in {
-		s := &in[i]
-		rates = append(rates, perSecond(s.Done, s.To-s.From))
-		ns, _ := latencies(s.Latency)
-		p99s = append(p99s, float64(ns[atP99]))
+		seen.add(in[i])
 	}
 	room := min(sparkCells, width-labelCells-scaleCells)
-	rate, top := sparkline(rates, room)
-	p99, slowest := sparkline(p99s, room)
+	rate, top := sparkline(seen.rates, room)
+	p99, slowest := sparkline(seen.p99s, room)
 	n := cells(rate)
 	return []string{
 		"over time",

@@ -3,12 +3,23 @@ package journaltool
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"strconv"
+	"time"
 
 	"trunkline/codec/jsonx"
+	"trunkline/codec/mpack"
+	"trunkline/codec/transcode"
+	"trunkline/engine/envelope"
+	"trunkline/engine/idem"
 	"trunkline/engine/journal"
+	"trunkline/engine/kernel"
+	"trunkline/engine/orchestration"
 )
 
 // Range is which indexes to export, both included; To 0 means to the end.
@@ -135,3 +146,202 @@ func (nothing) Begin(string, string, uint64) {}
 
 // Set implements Meter.
 func (nothing) Set(uint64) {}
+
+// appendChange appends the kind and the fields of a record; ok is false where it is none that is
+// known here.
+func appendChange(b jsonx.Builder, r *record, rec []byte) (_ jsonx.Builder, ok bool) {
+	if err := parseRecord(rec, r); err != nil {
+		return appendBase64(b.Text("kind", unreadable).Text("error", err.Error()), "base64", rec), false
+	}
+	b = b.Text("kind", r.Kind())
+	switch {
+	case r.OfKernel:
+		return appendKernel(b, &r.Kernel), true
+	case r.OfKeys:
+		return appendKeys(b, &r.Keys), true
+	}
+	return appendOrchestration(b, &r.Orchestration), true
+}
+
+func appendKeys(b jsonx.Builder, c *idem.Change) jsonx.Builder {
+	b = b.Text("key", hex.EncodeToString(c.Key.Hash[:])).Int("at_mono_ns", c.At)
+	if c.Kind == idem.ChangeStarted || c.Kind == idem.ChangeFinished {
+		b = appendUint(b, "attempt", uint64(c.Attempt))
+	}
+	if c.Kind == idem.ChangeFinished {
+		b = appendUint(b, "status", uint64(c.Result.Status)).Text("error", c.Result.Error)
+		b = appendSome(b, "output", c.Result.Output)
+	}
+	return b
+}
+
+func appendKernel(b jsonx.Builder, c *kernel.Change) jsonx.Builder {
+	b = appendSome(b, "pid", c.PID)
+	switch c.Kind {
+	case kernel.ChangeCreate:
+		b = appendSome(b, "request_id", c.RequestID)
+		b = appendSome(b, "user_id", c.UserID)
+		b = appendSome(b, "session_id", c.SessionID)
+		b = b.Text("state", c.State.String()).Text("priority", c.Priority.String())
+		b = appendUint(appendUint(b, "seq", c.Seq), "ready_seq", c.ReadySeq)
+		b = appendQuota(b, &c.Quota)
+	case kernel.ChangeTransition:
+		b = b.Text("state", c.State.String()).Int("at_mono_ns", c.At)
+		b = appendSome(appendUint(b, "ready_seq", c.ReadySeq), "reason", c.Reason)
+	case kernel.ChangeLease:
+		if c.Expiry == math.MaxInt64 { // it does not end
+			return b.Raw("expiry_mono_ns", []byte("null"))
+		}
+		b = b.Int("expiry_mono_ns", c.Expiry)
+	case kernel.ChangeUsage:
+		in := jsonx.Build(b.Name("usage"))
+		for i, v := range c.Usage {
+			in = in.Int(kernel.UsageField(i).String(), v)
+		}
+		b = in.End()
+	case kernel.ChangeQuotaDefaults:
+		b = appendQuota(b, &c.Quota)
+	case kernel.ChangeRateStamp:
+		b = appendSome(b, "user_id", c.UserID).Int("at_mono_ns", c.At)
+	case kernel.ChangeRateDrop:
+		b = appendSome(b, "user_id", c.UserID)
+	}
+	return b
+}
+
+func appendQuota(b jsonx.Builder, q *kernel.Quota) jsonx.Builder {
+	in := jsonx.Build(b.Name("quota"))
+	for i, v := range q {
+		in = in.Int(kernel.QuotaField(i).String(), int64(v))
+	}
+	return in.End()
+}
+
+func appendOrchestration(b jsonx.Builder, c *orchestration.Change) jsonx.Builder {
+	b = appendTime(b, "at", time.UnixMilli(c.At.Wall).UTC()).Int("at_mono_ns", c.At.Mono)
+	switch c.Kind {
+	case orchestration.ChangeEnvelope, orchestration.ChangeEnvelopeDrop:
+		return appendValue(appendSome(b, "envelope_id", c.ID), "envelope", c.Envelope)
+	case orchestration.ChangeAnswer:
+		b = append(b.Name("waiting"), '[')
+		for _, ref := range c.Waiting {
+			in := appendSome(jsonx.Build(jsonx.AppendComma(b)), "process_id", ref.PID)
+			b = appendUint(in, "session", ref.Seq).End()
+		}
+		return appendValue(append(b, ']'), "interrupt", c.Interrupt)
+	}
+	b = appendUint(appendSome(b, "process_id", c.PID), "session", c.Seq)
+	switch c.Kind {
+	case orchestration.ChangeSession:
+		b = b.Int("to_stage", int64(c.To))
+		b = appendValue(appendValue(b, "pipeline", c.Pipeline), "envelope", c.Envelope)
+	case orchestration.ChangeReport:
+		b = appendEnding(appendReport(b, &c.Report).Int("to_stage", int64(c.To)).Int("edge", int64(c.Edge)), c)
+	case orchestration.ChangeEnd:
+		b = appendEnding(b, c)
+	}
+	return b
+}
+
+func appendReport(b jsonx.Builder, r *orchestration.Report) jsonx.Builder {
+	b = appendSome(b, "agent_name", r.AgentName).Bool("success", !r.Failed)
+	b = appendValue(appendSome(b, "error", r.Error), "output", r.Output)
+	b = b.Int("llm_calls", r.LLMCalls).Int("tool_calls", r.ToolCalls)
+	if r.HasTokensIn {
+		b = b.Int("tokens_in", r.TokensIn)
+	}
+	if r.HasTokensOut {
+		b = b.Int("tokens_out", r.TokensOut)
+	}
+	return b
+}
+
+func appendEnding(b jsonx.Builder, c *orchestration.Change) jsonx.Builder {
+	if c.Reason != envelope.NoReason {
+		b = b.Text("terminal_reason", c.Reason.Wire())
+	}
+	return appendSome(b, "text", c.Text)
+}
+
+// record is a record of the journal, decoded: Kernel counts if OfKernel is set, Keys if OfKeys is,
+// else Orchestration. Its slices point into what was parsed.
+type record struct {
+	OfKernel      bool
+	OfKeys        bool // Keys counts
+	Keys          idem.Change
+	Kernel        kernel.Change
+	Orchestration orchestration.Change
+}
+
+// parseRecord reads a record, which is all of rec. What it accepts is a change of a known version and kind whose parts are sound;
+// whether it fits the state it meets is only known by a replay. An error wraps kernel.ErrBadChange or orchestration.ErrBadChange.
+func parseRecord(rec []byte, r *record) error {
+	r.OfKernel, r.OfKeys = false, false
+	if len(rec) == 0 {
+		return fmt.Errorf("%w: it is empty", kernel.ErrBadChange)
+	}
+	switch tag, body := rec[0], rec[1:]; tag {
+	case kernel.Tag:
+		c, rest, err := kernel.ParseChange(body)
+		if err == nil && len(rest) > 0 {
+			err = fmt.Errorf("%w: %s", kernel.ErrBadChange, mpack.TrailingBytes.Text())
+		}
+		if err == kernel.ErrShortChange {
+			err = fmt.Errorf("%w: it is cut off", kernel.ErrBadChange)
+		}
+		r.OfKernel, r.Kernel = true, c
+		return err
+	case orchestration.Tag:
+		return orchestration.ParseChange(body, &r.Orchestration)
+	case idem.Tag:
+		r.OfKeys = true
+		return idem.ParseChange(body, &r.Keys)
+	}
+	return fmt.Errorf("%w: tag %q", kernel.ErrBadChange, rec[0])
+}
+
+// Kind names what the record does, with whose change it is in front: kernel.create.
+func (r *record) Kind() string {
+	switch {
+	case r.OfKernel:
+		return "kernel." + r.Kernel.Kind.String()
+	case r.OfKeys:
+		return "idempotency." + r.Keys.Kind.String()
+	}
+	return "orchestration." + r.Orchestration.Kind.String()
+}
+
+// machineTags are the tags of the machines of a server's store.
+var machineTags = string([]byte{kernel.Tag, orchestration.Tag, idem.Tag})
+
+func appendUint(b jsonx.Builder, name string, v uint64) jsonx.Builder {
+	return strconv.AppendUint(b.Name(name), v, 10)
+}
+
+// appendSome appends text that is left out where there is none.
+func appendSome(b jsonx.Builder, name string, v []byte) jsonx.Builder {
+	if len(v) == 0 {
+		return b
+	}
+	return b.Bytes(name, v)
+}
+
+func appendTime(b jsonx.Builder, name string, t time.Time) jsonx.Builder {
+	return append(t.AppendFormat(append(b.Name(name), '"'), time.RFC3339Nano), '"')
+}
+
+func appendBase64(b jsonx.Builder, name string, v []byte) jsonx.Builder {
+	return append(base64.StdEncoding.AppendEncode(append(b.Name(name), '"'), v), '"')
+}
+
+// appendValue appends a MessagePack value as JSON; nothing where there is none, and base64 under
+// another name where it has no form in JSON.
+func appendValue(b jsonx.Builder, name string, raw []byte) jsonx.Builder {
+	if raw == nil {
+		return b
+	}
+	if text, err := transcode.AppendJSON(b.Name(name), raw); err == nil {
+		return text
+	}
+	return appendBase64(b, name+"_base64", raw)
+}

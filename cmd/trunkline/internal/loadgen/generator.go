@@ -166,7 +166,7 @@ func (g *generator) connectAll(ctx context.Context) ([]net.Conn, error) {
 			nc.Close()
 		}
 	}
-	return nil, &ConnectError{Addr: g.plan.Target.Addr, Err: err}
+	return nil, fmt.Errorf("%w to %s: %w", ErrConnect, g.plan.Target.Addr, err)
 }
 
 // each calls f for the numbers below n, in at most workers goroutines. The first error ends it.
@@ -233,8 +233,8 @@ func (g *generator) countEnded() bool {
 
 // Run connects, warms up, measures and waits for the last replies. observe is called once per
 // interval, also while warming up, from one goroutine; it may be nil. When ctx ends the run does,
-// too, without an error: what is in flight then counts nowhere. The error is about the plan, or a
-// *ConnectError, or a *PrepareError.
+// too, without an error: what is in flight then counts nowhere. The error is about the plan, or
+// wraps ErrConnect or ErrPrepare.
 func Run(ctx context.Context, p Plan, observe func(Sample)) (*Result, error) {
 	return run(ctx, p, observe, newAlarm, newSecret())
 }

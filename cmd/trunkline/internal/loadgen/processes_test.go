@@ -122,8 +122,7 @@ func TestCreatedProcesses(t *testing.T) {
 func TestAServerWithoutRoomForProcesses(t *testing.T) {
 	s := &registry{full: 3}
 	_, err := withRegistry(t, s, Plan{Schedule: Schedule{To: 100}, Conns: 8, Depth: 2, Duration: time.Second})
-	var prepare *PrepareError
-	if !errors.As(err, &prepare) || !strings.Contains(err.Error(), "RESOURCE_EXHAUSTED") || len(s.alive) != 0 {
+	if !errors.Is(err, ErrPrepare) || !strings.Contains(err.Error(), "RESOURCE_EXHAUSTED") || len(s.alive) != 0 {
 		t.Errorf("%v, left over %v", err, s.alive)
 	}
 }
@@ -133,8 +132,7 @@ func TestAServerWithoutRoomForProcesses(t *testing.T) {
 func TestProcessesCreatedAfterARefusal(t *testing.T) {
 	s := &registry{full: 3, stall: time.Second}
 	_, err := withRegistry(t, s, Plan{Schedule: Schedule{To: 100}, Conns: 8, Depth: 2, Duration: time.Second})
-	var prepare *PrepareError
-	if !errors.As(err, &prepare) || s.calls["CreateProcess"] <= s.full || len(s.alive) != 0 {
+	if !errors.Is(err, ErrPrepare) || s.calls["CreateProcess"] <= s.full || len(s.alive) != 0 {
 		t.Errorf("%v, calls %v, left over %v", err, s.calls, s.alive)
 	}
 }
@@ -151,8 +149,7 @@ func TestAServerThatCreatesNothing(t *testing.T) {
 		p.Conns, p.Target.Dial = 8, s.dial
 		_, err := Run(t.Context(), p, nil)
 		took = time.Since(began)
-		var prepare *PrepareError
-		if !errors.As(err, &prepare) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no reply to CreateProcess") {
+		if !errors.Is(err, ErrPrepare) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no reply to CreateProcess") {
 			t.Error(err)
 		}
 	})

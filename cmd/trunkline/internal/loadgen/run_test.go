@@ -3,6 +3,7 @@ package loadgen
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -183,8 +184,7 @@ func TestNothingToConnectTo(t *testing.T) {
 		p := goodPlan()
 		p.Conns, p.Target.Dial, p.Mix = 8, f.dial, []Share{{Name: "GetProcessCounts", Weight: 1}}
 		r, err := Run(t.Context(), p, nil)
-		var connect *ConnectError
-		if r != nil || !errors.As(err, &connect) || !errors.Is(err, errDown) {
+		if r != nil || !errors.Is(err, ErrConnect) || !errors.Is(err, errDown) || !strings.HasPrefix(err.Error(), "cannot connect to ") {
 			t.Errorf("%v %v", r, err)
 		}
 	})
