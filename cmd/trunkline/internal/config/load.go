@@ -10,9 +10,7 @@ import (
 
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/confmap"
-	"github.com/knadh/koanf/providers/env/v2"
 	"github.com/knadh/koanf/providers/file"
-	"github.com/knadh/koanf/providers/posflag"
 	"github.com/knadh/koanf/v2"
 	"github.com/spf13/pflag"
 )
@@ -143,24 +141,19 @@ func fileLayer(path string) (layer, error) {
 // envLayer reads the variables of settings. strangers are the names of those that are meant for
 // something else.
 func envLayer(environ []string) (l layer, strangers []string, err error) {
-	names := make(map[string]string)
-	k := koanf.New(delim)
-	err = k.Load(env.Provider("", env.Opt{
-		Prefix:      envPrefix,
-		EnvironFunc: func() []string { return environ },
-		TransformFunc: func(name, v string) (string, any) {
-			key := keyOfEnv(name)
-			if key != "" && !nearSection(key) {
-				strangers = append(strangers, name)
-				key = ""
-			}
-			if key != "" {
-				names[key] = name
-			}
-			return key, v
-		},
-	}), nil)
-	return layer{kind: layerEnv, names: names, k: k}, strangers, err
+	values, names := make(map[string]any), make(map[string]string)
+	for _, entry := range environ {
+		name, value, _ := strings.Cut(entry, "=")
+		switch key := keyOfEnv(name); {
+		case key == "":
+		case nearSection(key):
+			values[key], names[key] = value, name
+		default:
+			strangers = append(strangers, name)
+		}
+	}
+	l, err = mapLayer(layerEnv, values, names)
+	return l, strangers, err
 }
 
 func mapLayer(kind string, values map[string]any, names map[string]string) (layer, error) {
@@ -220,7 +213,7 @@ const clientEnv = envPrefix + "ADDR"
 // keyOfEnv returns the setting an environment variable names, known or not; "" for variables that
 // are none of ours.
 func keyOfEnv(name string) string {
-	if name == clientEnv || orchestrated().MatchString(name) {
+	if !strings.HasPrefix(name, envPrefix) || name == clientEnv || orchestrated().MatchString(name) {
 		return ""
 	}
 	rest := strings.ToLower(strings.TrimPrefix(name, envPrefix))
@@ -285,16 +278,11 @@ func setLayer(fs *pflag.FlagSet) (layer, error) {
 }
 
 func flagLayer(fs *pflag.FlagSet) (layer, error) {
-	names := make(map[string]string)
-	k := koanf.New(delim)
-	err := k.Load(posflag.ProviderWithFlag(fs, "", nil, func(f *pflag.Flag) (string, any) {
-		for _, d := range dedicated {
-			if d.flag == f.Name && f.Changed {
-				names[d.key] = "--" + d.flag
-				return d.key, f.Value.String()
-			}
+	values, names := make(map[string]any), make(map[string]string)
+	for _, d := range dedicated {
+		if f := fs.Lookup(d.flag); f != nil && f.Changed {
+			values[d.key], names[d.key] = f.Value.String(), "--"+d.flag
 		}
-		return "", nil
-	}), nil)
-	return layer{kind: layerFlag, names: names, k: k}, err
+	}
+	return mapLayer(layerFlag, values, names)
 }
