@@ -110,8 +110,8 @@ func (s *session) read(e *envelope.Env) {
 // hold makes encoded the session's envelope. It copies it into the room of the last one where that
 // is enough.
 func (s *session) hold(encoded []byte) {
-	if cap(s.env) < len(encoded) || cap(s.env) > 4*len(encoded)+4096 {
-		s.env = make([]byte, 0, len(encoded)+len(encoded)/8)
+	if room := s.held(len(encoded)); room != cap(s.env) {
+		s.env = make([]byte, 0, room)
 	}
 	s.env = append(s.env[:0], encoded...)
 }
@@ -360,18 +360,12 @@ func (p *Pipeline) edgeRoom(index int) int {
 	return len(from) + len(to) + len(arrow) + 2*9
 }
 
-// expired reports whether a session that no request touched since then may be dropped (envelope
-// §5.3).
-func (s *session) expired(idleFor, wall int64) bool {
-	return idleFor >= s.idle.Load() && wall >= s.expires.Load()
-}
-
 const processTerminated = "Process terminated"
 
 // sweepSessions drops the sessions that no request touched for their retention.
 func (o *Engine) sweepSessions(c *Call) int {
 	cutoff := c.Now.Mono - int64(o.cfg.SessionRetention/time.Nanosecond)
 	return o.sessions.Sweep(cutoff, func(s *session, _ table.Class, touched int64) bool {
-		return s.expired(c.Now.Mono-touched, c.Now.Wall)
+		return c.Now.Mono-touched >= s.idle.Load() && c.Now.Wall >= s.expires.Load()
 	})
 }

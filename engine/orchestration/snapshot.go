@@ -20,11 +20,21 @@ import (
 // have to be replayed on top of the snapshot; the ones before may be. It stops at the first error
 // of write and returns it.
 func (o *Engine) WriteSnapshot(c *Call, write func(rec []byte) error) error {
-	if err := o.writeEnvelopes(c, write); err != nil {
-		return err
+	for _, e := range o.listEnvelopes() {
+		if e.v.life.Load() == dead {
+			continue // one that is not recorded yet is written: its change may have an index already
+		}
+		c.buf = appendSnapshot(c.buf[:0], e.v.last.Load(), e.touched, nil)
+		c.buf = AppendChange(c.buf, &Change{Kind: ChangeEnvelope, ID: []byte(e.id), Envelope: e.v.encoded})
+		if err := write(c.buf); err != nil {
+			return err
+		}
 	}
 	for _, pid := range o.listSessions() {
-		if err := o.writeSession(c, pid, write); err != nil {
+		if !o.snapshotSession(c, pid) {
+			continue
+		}
+		if err := write(c.buf); err != nil {
 			return err
 		}
 	}
@@ -48,45 +58,24 @@ func (o *Engine) listSessions() (pids [][]byte) {
 	return pids
 }
 
-func (o *Engine) writeEnvelopes(c *Call, write func(rec []byte) error) error {
-	for _, e := range o.listEnvelopes() {
-		if e.v.life.Load() == dead {
-			continue // one that is not recorded yet is written: its change may have an index already
-		}
-		c.buf = appendSnapshot(c.buf[:0], e.v.last.Load(), e.touched, nil)
-		c.buf = AppendChange(c.buf, &Change{Kind: ChangeEnvelope, ID: []byte(e.id), Envelope: e.v.encoded})
-		if err := write(c.buf); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (o *Engine) writeSession(c *Call, pid []byte, write func(rec []byte) error) error {
+// snapshotSession makes the record of a session in c.buf; false if the session is gone, or not
+// recorded yet.
+func (o *Engine) snapshotSession(c *Call, pid []byte) bool {
 	entry := o.sessions.Acquire(pid)
 	if entry == nil {
-		return nil
+		return false
 	}
 	s, touched := entry.Value(), entry.Touched()
 	entry.Release()
-	c.buf = o.appendSession(c, s, touched)
-	if len(c.buf) == 0 {
-		return nil
-	}
-	return write(c.buf)
-}
-
-// appendSession makes the record of a session in c.buf; an empty one if the session is gone, or not
-// recorded yet.
-func (o *Engine) appendSession(c *Call, s *session, touched int64) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.life.Load() != alive {
-		return c.buf[:0]
+		return false
 	}
 	o.settle(c, s)
-	dst := appendSnapshot(c.buf[:0], s.last.Load(), touched, s.edges)
-	return AppendChange(dst, &Change{Kind: ChangeSession, PID: s.pid, Seq: s.seq, Pipeline: s.source, Envelope: s.env, To: int(s.stage.Load())})
+	c.buf = appendSnapshot(c.buf[:0], s.last.Load(), touched, s.edges)
+	c.buf = AppendChange(c.buf, &Change{Kind: ChangeSession, PID: s.pid, Seq: s.seq, Pipeline: s.source, Envelope: s.env, To: int(s.stage.Load())})
+	return true
 }
 
 func appendSnapshot(dst []byte, index uint64, touched int64, edges []int64) []byte {
