@@ -1,6 +1,7 @@
 package envelope
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 
@@ -17,13 +18,8 @@ func (x *Engine) CanContinue(dst, src []byte) (out []byte, err *Error) {
 	defer x.close(s)
 	e := &s.e
 	can, reason := s.mayRun()
-	dst = appendBool(append(dst, `{"can_continue":`...), JSON, can)
-	dst = append(append(dst, `,"terminal_reason":`...), reason...)
-	for _, k := range [...]Key{Iteration, LLMCallCount, AgentHopCount} {
-		dst = append(append(append(dst, `,"`...), k.String()...), `":`...)
-		dst = strconv.AppendInt(dst, e.Int(k), 10)
-	}
-	return append(dst, '}'), nil
+	return fmt.Appendf(dst, `{"can_continue":%t,"terminal_reason":%s,"iteration":%d,"llm_call_count":%d,"agent_hop_count":%d}`,
+		can, reason, e.Int(Iteration), e.Int(LLMCallCount), e.Int(AgentHopCount)), nil
 }
 
 // mayRun decides CanContinue; reason is the encoded terminal_reason to show.
@@ -32,18 +28,18 @@ func (s *step) mayRun() (can bool, reason []byte) {
 	r := e.Reason()
 	if e.Bool(Terminated) || r != NoReason && !r.waits() {
 		if r != NoReason && r != OtherReason {
-			return false, jsonx.AppendString(nil, r.Exchange())
+			return false, quote(r.Exchange())
 		}
 		return false, e.shown(TerminalReason)
 	}
 	if e.Bool(ClarificationPending) || e.pends(Clarification) {
 		if e.clarificationAnswer() == nil {
-			return false, jsonx.AppendString(nil, ClarificationRequired.Exchange())
+			return false, quote(ClarificationRequired.Exchange())
 		}
 	}
 	if e.Bool(ConfirmationPending) || e.pends(Confirmation) {
 		if _, ok := e.confirmationAnswer(); !ok {
-			return false, jsonx.AppendString(nil, ConfirmationRequired.Exchange())
+			return false, quote(ConfirmationRequired.Exchange())
 		}
 	}
 	if k, ok := e.InterruptKindOf(); ok && k != Clarification && k != Confirmation {
@@ -52,7 +48,7 @@ func (s *step) mayRun() (can bool, reason []byte) {
 		}
 	}
 	if r, _ := e.overBound(); r != NoReason {
-		return false, jsonx.AppendString(nil, r.Exchange())
+		return false, quote(r.Exchange())
 	}
 	return true, appendNull(nil, JSON)
 }
@@ -170,7 +166,7 @@ func (e *Env) appendAsked(dst []byte, asks InterruptKind) []byte {
 		kind = Confirmation
 	}
 	dst = append(dst, `,"interrupt":{`...)
-	name := jsonx.AppendString(nil, kind.String())
+	name := quote(kind.String())
 	if own := e.Get(v.Raw, "kind"); kind == UnknownKind && own.Kind == String {
 		name = own.Raw
 	}

@@ -1,8 +1,8 @@
 package envelope
 
 import (
+	"fmt"
 	"math"
-	"strconv"
 
 	"trunkline/codec/jsonx"
 )
@@ -250,33 +250,26 @@ func (s *step) planStage() int {
 
 func (s *step) recordStage(out *outcome) {
 	e := &s.e
-	b := append([]byte(`{"stage_number":`), strconv.FormatInt(e.Int(CurrentStageNumber), 10)...)
-	b = appendTexts(append(b, `,"satisfied_goals":`...), JSON, s.texts)
-	b = append(b, `,"summary":`...)
-	if out[outSummary].Kind == Map {
-		b = append(b, out[outSummary].Raw...)
-	} else {
-		b = append(b, "{}"...)
+	summary, planID := []byte("{}"), []byte("null")
+	if v := out[outSummary]; v.Kind == Map {
+		summary = v.Raw
 	}
-	b = append(b, `,"plan_id":`...)
 	plan, _ := e.output([]byte("plan"))
 	if v := e.Get(plan, "plan_id"); v.Kind == String {
-		b = append(b, v.Raw...)
-	} else {
-		b = append(b, "null"...)
+		planID = v.Raw
 	}
-	e.appendElement(CompletedStages, append(b, '}'))
+	e.appendElement(CompletedStages, fmt.Appendf(nil, `{"stage_number":%d,"satisfied_goals":%s,"summary":%s,"plan_id":%s}`,
+		e.Int(CurrentStageNumber), appendTexts(nil, JSON, s.texts), summary, planID))
 }
 
 // recordVerdict leaves a trace of an unknown verdict (envelope D17).
 func (s *step) recordVerdict(stage, verdict []byte) {
-	b := jsonx.AppendString([]byte(`{"agent":`), stage)
-	b = append(b, `,"error_type":"UnknownVerdict","message":`...)
-	b = jsonx.AppendString(b, "Unknown verdict: "+string(verdict))
-	b = append(appendTime(append(b, `,"timestamp":"`...), s.now), `","recoverable":true,"details":{"verdict":`...)
-	b = jsonx.AppendString(b, verdict)
-	s.e.appendElement(Errors, append(b, "}}"...))
+	s.e.appendElement(Errors, fmt.Appendf(nil, `{"agent":%s,"error_type":"UnknownVerdict","message":%s,"timestamp":"%s",`+
+		`"recoverable":true,"details":{"verdict":%s}}`,
+		quote(stage), quote("Unknown verdict: "+string(verdict)), appendTime(nil, s.now), quote(verdict)))
 }
+
+func quote[T ~string | ~[]byte](s T) []byte { return jsonx.AppendString(nil, s) }
 
 // advance is row i.
 func (s *step) advance() next {

@@ -1,6 +1,7 @@
 package envelope
 
 import (
+	"fmt"
 	"sync"
 	"time"
 
@@ -64,15 +65,11 @@ func (e *Error) Error() string { return e.Message }
 
 // Append appends the error object, compact.
 func (e *Error) Append(dst []byte) []byte {
-	dst = append(dst, `{"error":true,"code":`...)
-	dst = jsonx.AppendString(dst, e.Code)
-	dst = append(dst, `,"message":`...)
-	dst = jsonx.AppendString(dst, e.Message)
+	field := ""
 	if e.Code == InvalidEnvelope {
-		dst = append(dst, `,"field":`...)
-		dst = jsonx.AppendString(dst, e.Field)
+		field = fmt.Sprintf(`,"field":%s`, quote(e.Field))
 	}
-	return append(dst, '}')
+	return fmt.Appendf(dst, `{"error":true,"code":%s,"message":%s%s}`, quote(e.Code), quote(e.Message), field)
 }
 
 func invalid(p *Problem) *Error {

@@ -2,9 +2,8 @@ package envelope
 
 import (
 	"bytes"
+	"fmt"
 	"time"
-
-	"trunkline/codec/jsonx"
 )
 
 // InterruptKindOf returns the kind of the pending interrupt; ok is false if none is pending. A
@@ -77,7 +76,7 @@ func (s *step) clarify() (ended bool) {
 	}
 	e.SetBool(ClarificationPending, false)
 	e.SetText(ClarificationResponse, answer)
-	quoted := jsonx.AppendString(nil, answer)
+	quoted := quote(answer)
 	e.SetMember(Metadata, "user_clarification", quoted)
 	s.resolve(Clarification, "text", quoted)
 	s.rewind(s.afterClarification())
@@ -156,10 +155,7 @@ func (s *step) resolve(k InterruptKind, member string, answer []byte) {
 	}
 	v := e.Value(Interrupt)
 	if r := e.Get(v.Raw, "response"); r.Kind == Absent || r.Kind == Null {
-		b := append(append(append([]byte(`{"`), member...), `":`...), answer...)
-		b = append(b, `,"received_at":"`...)
-		b = append(appendTime(b, s.now), `"}`...)
-		e.SetMember(Interrupt, "response", b)
+		e.SetMember(Interrupt, "response", fmt.Appendf(nil, `{"%s":%s,"received_at":"%s"}`, member, answer, appendTime(nil, s.now)))
 	}
 	e.SetBool(InterruptPending, false)
 }
@@ -184,15 +180,11 @@ func (s *step) raise(k InterruptKind, id []byte, member string, ask Value) {
 	if f := &e.f[InterruptPending]; e.shape == Flat && f.raw == nil && !f.null {
 		return
 	}
-	b := append(append([]byte(`{"kind":"`), k.String()...), `","id":`...)
-	b = jsonx.AppendString(b, id)
+	asked := ""
 	if ask.Kind == String {
-		b = append(append(append(b, `,"`...), member...), `":`...)
-		b = append(b, ask.Raw...)
+		asked = fmt.Sprintf(`"%s":%s,`, member, ask.Raw)
 	}
-	b = append(b, `,"created_at":"`...)
-	b = append(appendTime(b, s.now), `"}`...)
-	e.SetRaw(Interrupt, Map, b)
+	e.SetRaw(Interrupt, Map, fmt.Appendf(nil, `{"kind":"%s","id":%s,%s"created_at":"%s"}`, k, quote(id), asked, appendTime(nil, s.now)))
 	e.SetBool(InterruptPending, true)
 }
 

@@ -2,6 +2,7 @@ package envelope
 
 import (
 	"bytes"
+	"fmt"
 
 	"trunkline/codec/jsonx"
 )
@@ -30,11 +31,8 @@ func (x *Engine) Validate(dst, src []byte) (out []byte) {
 			warnings = e.warnings()
 		}
 	}
-	dst = appendBool(append(dst, `{"valid":`...), JSON, len(errors) == 0)
-	dst = appendTexts(append(dst, `,"errors":`...), JSON, errors)
-	dst = appendTexts(append(dst, `,"warnings":`...), JSON, warnings)
-	dst = jsonx.AppendString(append(dst, `,"envelope_id":`...), e.Text(EnvelopeID))
-	return append(dst, '}')
+	return fmt.Appendf(dst, `{"valid":%t,"errors":%s,"warnings":%s,"envelope_id":%s}`, len(errors) == 0,
+		appendTexts(nil, JSON, errors), appendTexts(nil, JSON, warnings), quote(e.Text(EnvelopeID)))
 }
 
 // warnings lists what the published schema does not have.
