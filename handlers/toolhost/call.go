@@ -13,8 +13,8 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// call is one request on its way from line to reply. While it is read it belongs to the session's owner; once it runs off the loop it
-// belongs to the goroutine that runs it, until the reply is posted. Calls are pooled: idle sessions hold none.
+// call is one request from line to reply: the session's until it runs off the loop, then that of
+// the goroutine that runs it until the reply is posted. Calls are pooled.
 type call struct {
 	// What outlives a request: the memory it needs.
 	req    request
@@ -47,12 +47,11 @@ type callState struct {
 	abandoned bool
 	op        *operation // set for an internal operation
 	runEnded  string     // it has ended the open run, so
-	cutShort  bool       // the server ended while the tool ran: what it did is not known, and that is what a restart finds
+	cutShort  bool       // the server ended while the tool ran: its effect is unknown
 	fast      bool       // the tool runs on the loop
-	lean      bool       // it was on the loop from line to reply, and no field was set but srv, s, entry, id and fast
+	lean      bool       // answered on the loop, and no field set but srv, s, entry, id and fast
 }
 
-// putCall takes back a call that is not used any more.
 func (s *Server) putCall(c *call) {
 	if !c.abandoned {
 		c.clear()
@@ -69,7 +68,7 @@ func (c *call) clear() {
 	}
 }
 
-// next makes c ready for the next request of the same turn, which overwrites what it does not find cleared.
+// next makes c ready for the next request of the turn, which overwrites the rest.
 func (c *call) next() {
 	if c.lean {
 		c.lean, c.fast = false, false
@@ -118,19 +117,18 @@ func (c *call) begin(out []byte) (_ []byte, next step) {
 	return out, stepRun
 }
 
-// free reports whether a call passes steps 7 to 11 without a question to others: a tool on the loop, without key, breaker and lease.
+// free reports whether steps 7 to 11 do not concern a call: on the loop, no key, breaker or lease.
 func (c *call) free() bool {
 	return c.fast && len(c.req.key) == 0 && c.entry.Breaker == nil && (c.entry.Tier == 0 || !c.s.enforced())
 }
 
-// step is how a request goes on.
 type step uint8
 
 const (
 	stepRun  step = iota // the tool is to be run
 	stepDone             // the reply is there
 	stepAway             // the reply comes later, though nothing runs
-	stepWait             // another caller executes it: the line is to be read again when that has ended
+	stepWait             // another call executes it: read the line again when that has ended
 )
 
 // reserve is step 7.
@@ -229,7 +227,7 @@ func (c *call) run(out []byte) []byte {
 	s := c.s
 	s.tally.begin(c.entry, s)
 	r := runRecovered(c.srv.ctx, c.entry, &c.input, c.srv.cfg.Logger)
-	if c.lean && r.Failure == nil && c.after.Unwritten() { // the state is what it was, and there is no event and no question
+	if c.lean && r.Failure == nil && c.after.Unwritten() { // no event, and an empty delta
 		start := len(out)
 		if out = appendOK(out, r.Output, c.id); len(out)-start <= maxReply {
 			s.tally.ok++
@@ -310,18 +308,16 @@ func (c *call) runAway() {
 	c.settle(r, !inTime)
 }
 
-// missed answers for a tool that runs and is not done in time. It goes on with its copy of the state, which nothing else reads.
 func (c *call) missed() {
 	c.place.abandon()
 	c.late()
 }
 
-// late answers for a tool that is not done in time.
 func (c *call) late() { c.settle(timedOut(c.entry.AID), true) }
 
 func timedOut(aid string) tool.Result { return tool.Broken(aid, tool.Timeout, 0, "") }
 
-// settle makes the reply and posts it, once. shared means that something else still reads the call: the tool, or a late caller.
+// settle makes the reply and posts it, once. shared: the tool or a late caller reads the call too.
 func (c *call) settle(r tool.Result, shared bool) {
 	if c.settled.Swap(true) {
 		return
@@ -336,7 +332,7 @@ func (c *call) settle(r tool.Result, shared bool) {
 	c.s.post(c)
 }
 
-// conclude is steps 13 to 15: it appends the reply, and stores the outcome. before is the state that the tool got.
+// conclude is steps 13 to 15: it appends the reply and stores the outcome. before is the old state.
 func (c *call) conclude(out []byte, r tool.Result, before *dsstate.State) []byte {
 	o := outcomeOf(r)
 	if o.status == tool.OK {

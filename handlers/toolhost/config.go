@@ -30,25 +30,25 @@ const (
 	specVersion        = "1.4.2"
 )
 
-// Config is what a Server is made of. Registry is needed; the zero value of the rest means the defaults.
+// Config is what a Server is made of. Registry is needed; zero values mean the defaults.
 type Config struct {
 	Registry *Registry
 	// ToolTimeout bounds a call of a tool that sets no limit of its own.
 	ToolTimeout time.Duration
 	// IdempotencyTTL is how long an outcome is kept. 0: 60 s.
 	IdempotencyTTL time.Duration
-	// Queue bounds the calls that wait for the executor or run on it; further ones are refused as overloaded.
+	// Queue bounds the calls that wait for the executor or run on it; more are overloaded.
 	Queue int
 	// Executors is how many built-in tools that block run at a time, and half as many more that
 	// work long. 0: two for each CPU, at least four.
 	Executors int
-	// Files counts the descriptors of connections: with a low limit of open files fewer calls wait with files open. nil: no limit is known.
+	// Files counts the descriptors of connections and lowers how many calls wait. nil: no limit.
 	Files *stream.Files
 	// maxLine is the longest request line of a connection, without its end. 0: maxLine.
 	MaxLine int
-	// Unfinished bounds what all connections together hold of unfinished lines, in bytes. 0: defaultUnfinished.
+	// Unfinished bounds the bytes of unfinished lines of all connections. 0: defaultUnfinished.
 	Unfinished int
-	// Keys is the idempotency table, whose changes a journal may keep. nil: one that dies with the server.
+	// Keys is the idempotency table, which a journal may keep. nil: one that dies with the server.
 	Keys *idem.Table
 	// Journal is that journal; counts only beside Keys.
 	Journal Journal
@@ -60,10 +60,10 @@ type Config struct {
 	Policy *selector.Policy
 	// Now reads the clocks. nil: the owner's.
 	Now func() link.Instant
-	// Events gets what happened (toolhost §4.12). nil: none. It is called from any goroutine and must be quick.
+	// Events gets what happened (toolhost §4.12), from any goroutine, and must be quick. nil: none.
 	Events func(Event)
-	// EventsWanted reports whether a subscriber would see an event of that name now; where not, Events is not called and nothing is built for
-	// it. It is asked several times in a call, so it must cost next to nothing and not allocate. nil: always.
+	// EventsWanted reports whether an event of that name has a subscriber; without one it is not
+	// built. It is asked several times in a call: it must be quick and not allocate. nil: always.
 	EventsWanted func(name string) bool
 	// Logger gets crashes. nil: none.
 	Logger *slog.Logger
@@ -132,7 +132,6 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// setDefault sets what is not positive to its default.
 func setDefault[T int | time.Duration](value *T, without T) {
 	if *value <= 0 {
 		*value = without
@@ -147,7 +146,6 @@ func (s *Server) now(owner link.Instant) link.Instant {
 	return owner
 }
 
-// mono reads the monotonic clock, ns.
 func (s *Server) mono() int64 {
 	if s.cfg.Now != nil {
 		return s.cfg.Now().Mono
@@ -155,7 +153,7 @@ func (s *Server) mono() int64 {
 	return link.Mono()
 }
 
-// closeWithin is how long Close waits for tools that were asked to end: one that hangs in the system must not keep the server.
+// closeWithin is how long Close waits for tools: one that hangs must not keep the server.
 const closeWithin = 2 * time.Second
 
 // Drain waits until no tool runs off the loops, for any caller, or until ctx ends (toolhost §2.3).
@@ -230,7 +228,7 @@ func StdinLimits() link.Limits {
 // AppendRefusal appends what a connection gets that is one too many.
 func AppendRefusal(dst []byte) []byte { return appendFault(dst, "too many connections", requestID{}) }
 
-// OpenSocket makes the session of a connection; it is a link.Opener. The principal is what idempotency keys belong to (toolhost §2.3).
+// OpenSocket is a link.Opener. Idempotency keys belong to the principal (toolhost §2.3).
 func (s *Server) OpenSocket(p *link.Port) link.Session {
 	switch {
 	case strings.HasPrefix(p.Remote(), stream.UnixPeer):
@@ -265,7 +263,7 @@ type Entry struct {
 	index int // in the registry's list: what a server has for each tool is found without a search
 }
 
-// Registry is the set of tools that can be run. It does not change once it is made, and any goroutine may read it.
+// Registry is the set of tools that can be run. It does not change; any goroutine may read it.
 type Registry struct {
 	byAID  map[string]*Entry
 	sorted []*Entry // by AID
@@ -291,10 +289,8 @@ func NewRegistry(entries []Entry) (*Registry, error) {
 	return r, nil
 }
 
-// find returns the tool of that AID, nil if there is none. It does not allocate.
 func (r *Registry) find(aid []byte) *Entry { return r.byAID[string(aid)] }
 
-// len returns the number of tools.
 func (r *Registry) len() int { return len(r.sorted) }
 
 // Descriptors returns the descriptors of the tools, sorted by AID.
@@ -309,7 +305,7 @@ func (r *Registry) Descriptors() []tool.Descriptor {
 // Unusable is a tool that a manifest declares and that cannot be run now.
 type Unusable struct{ AID, Why string }
 
-// appendList appends the members of the list reply, without its closing brace (toolhost §4.1). Tools in without are left out.
+// appendList appends the list reply (toolhost §4.1), but for its closing brace and without's tools.
 func (r *Registry) appendList(dst []byte, tiers bool, without []Unusable) []byte {
 	dst = append(jsonx.Build(dst).Bool("ok", true).Name("tools"), '[')
 	for _, e := range r.sorted {

@@ -7,12 +7,12 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// Journal is where the changes of Config.Keys are kept (durability §6.4): a tool runs after its start is safe, and its outcome is shown
-// after that is safe. Its methods may be called from any goroutine.
+// Journal keeps the changes of Config.Keys (durability §6.4): a tool runs after its start is safe,
+// its outcome is shown after that is safe. Any goroutine may call its methods.
 type Journal interface {
 	// Safe returns the index up to which nothing can be lost any more.
 	Safe() uint64
-	// Barrier returns when everything that was journaled before the call is safe, or why that will not be.
+	// Barrier returns when all that was journaled before the call is safe, or why it will not be.
 	Barrier(ctx context.Context) error
 	// Saturated reports whether nothing new may be begun.
 	Saturated() bool
@@ -21,12 +21,12 @@ type Journal interface {
 // kept reports whether keys outlive the server.
 func (s *Server) kept() bool { return s.cfg.Journal != nil }
 
-// started returns when the start of a call with a key is safe; false means that this did not happen in time, and the tool must not run.
+// started waits until the start of a call with a key is safe; if false, the tool must not run.
 func (c *call) started(ctx context.Context) bool {
 	return !c.keyed || !c.srv.kept() || c.srv.cfg.Journal.Barrier(ctx) == nil
 }
 
-// ended returns when the outcome of a call with a key is safe. Where that never happens the journal has failed, and the server ends.
+// ended waits until the outcome of a call with a key is safe. A failed journal ends the server.
 func (c *call) ended() {
 	if c.keyed && c.srv.kept() {
 		_ = c.srv.cfg.Journal.Barrier(c.srv.ctx)
@@ -49,11 +49,11 @@ func (c *call) show(out []byte, r *idem.Stored) (_ []byte, next step) {
 	return out, stepAway
 }
 
-// unknownOutcome is the answer to a caller whose tool may or may not have done its work before the server ended.
+// unknownOutcome is the answer about a tool that may have done its work before the server ended.
 const unknownOutcome = "outcome unknown: the server ended while the tool ran"
 
-// unknown decides about a key whose execution was begun before a restart and has no outcome (durability §6.4): a tool that only
-// computes is run again; of any other what it did is not known, and it must not be done twice.
+// unknown decides about a key that was begun before a restart and has no outcome (durability §6.4):
+// a tool that only computes is run again; any other must not do its work twice.
 func (c *call) unknown(out []byte) (_ []byte, next step) {
 	if repeatable(&c.entry.Descriptor) {
 		if _, ok := c.srv.idem.Restart(c.key); ok {
@@ -69,7 +69,6 @@ func (c *call) unknown(out []byte) (_ []byte, next step) {
 	return c.show(out, stored)
 }
 
-// repeatable reports whether a tool may be run twice without harm.
 func repeatable(d *tool.Descriptor) bool {
 	return tool.TierOf("", d.SideEffects) == 0 && (d.Deterministic || d.Tier == 0)
 }

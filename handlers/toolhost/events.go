@@ -18,19 +18,17 @@ type Event struct {
 	Payload []byte
 }
 
-// emit sends the event name with the members that add appends. Nothing is built without a subscriber.
+// emit emits the event name with the members of add. Nothing is built without a subscriber.
 func (s *Server) emit(name string, add func(jsonx.Builder) jsonx.Builder) {
 	if s.hasSubscriber(name) {
 		s.cfg.Events(Event{name, add(jsonx.Build(nil)).End()})
 	}
 }
 
-// hasSubscriber reports whether an event of that name would be seen.
 func (s *Server) hasSubscriber(name string) bool {
 	return s.cfg.Events != nil && (s.cfg.EventsWanted == nil || s.cfg.EventsWanted(name))
 }
 
-// toolFinished is the event of the end of a tool request.
 const toolFinished = "toolhost.tool.finished"
 
 // finished emits the end of a tool request. It does not allocate without a subscriber.
@@ -53,7 +51,6 @@ func (s *Server) leaseIssued(token, aid string, tier int, ttl int64, principal [
 	})
 }
 
-// leaseUsed emits that a token was consumed for a tool, or rejected.
 func (s *Server) leaseUsed(name string, token []byte, e *Entry, no *rejection) {
 	s.emit(name, func(b jsonx.Builder) jsonx.Builder {
 		b = b.Text("token_fp", fingerprint(token)).Text("tool_aid", e.AID).Int("tier", int64(e.Tier)).Text("aid", e.AID)
@@ -98,8 +95,8 @@ func (s *Server) timeoutOf(e *Entry) time.Duration {
 // Stats is what _stats returns (toolhost §4.5), and the counters of the tools.
 type Stats struct {
 	Sessions, InFlight, IdempotencyEntries, IdempotencyHits, LeaseActive, BreakersOpen, Workers int64
-	// Unfinished is how many bytes connections hold of unfinished lines, link.OwnInput of each not counted, and UnfinishedRefused how
-	// many connections were closed because there was no room for one.
+	// Unfinished is the bytes of unfinished lines beyond link.OwnInput for each connection,
+	// UnfinishedRefused the connections closed for want of room for one.
 	Unfinished, UnfinishedRefused int64
 	Tools                         []ToolStats
 }
@@ -156,7 +153,6 @@ type toolCounts struct {
 	_        [32]byte     // a cache line of its own: loops count different tools at once
 }
 
-// count counts a call that was executed.
 func (s *Server) count(e *Entry, o *outcome, took time.Duration) {
 	n := &s.counts[e.index]
 	if o.status == tool.OK {
@@ -167,15 +163,14 @@ func (s *Server) count(e *Entry, o *outcome, took time.Duration) {
 	n.took.Add(int64(took))
 }
 
-// tally is what a tool on the loop did in a row of lines. It is added to the tool's counters when another tool follows or the turn ends,
-// so that two readings of the clock serve the whole row. Where events contain how long each call took, each is measured.
+// tally is what a tool on the loop did in a row of lines. It is added to the counters when another
+// tool follows or the turn ends: two clock readings serve the whole row, unless events need more.
 type tally struct {
 	entry    *Entry
 	ok, fail int64
 	begun    int64 // ns of the monotonic clock
 }
 
-// begin records that the tool is about to run.
 func (t *tally) begin(e *Entry, s *session) {
 	if t.entry == e && !s.observed {
 		return
@@ -184,7 +179,6 @@ func (t *tally) begin(e *Entry, s *session) {
 	t.entry, t.begun = e, s.nowMono()
 }
 
-// end counts a call whose outcome was judged.
 func (t *tally) end(c *call, o *outcome) {
 	if o.status == tool.OK {
 		t.ok++

@@ -14,16 +14,16 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// executor runs what may block, away from the event loops (toolhost §2.3). Each admitted call has a goroutine of its own, so that the
-// bound of the queue bounds the goroutines. Built-in tools take turns in the slots; those that turn out to work long go on in slots of
-// their own, so that they never hold all of the others (tool.Place). Workers have their own pools.
+// executor runs what may block, away from the event loops (toolhost §2.3): one goroutine for each
+// admitted call. Built-in tools take turns in the slots; those that work long go on in slots of
+// their own and never hold all of the others (tool.Place). Workers have their own pools.
 type executor struct {
 	limit     int64
 	pending   atomic.Int64
-	begun     chan struct{} // built-in tools that have begun and not ended, with a slot or without: each may have files open
+	begun     chan struct{} // built-in tools that run, in a slot or not: each may have files open
 	slots     chan struct{}
 	long      chan struct{} // the slots of tools that work long
-	abandoned atomic.Int64  // built-in tools that missed their deadline, still run, and have no slot any more; at most as many as slots
+	abandoned atomic.Int64  // without a slot, after their deadline; at most as many as slots
 	running   sync.WaitGroup
 }
 
@@ -37,7 +37,7 @@ func newExecutor(queue, slots, waits int) executor {
 	}
 }
 
-// admit takes a place in the queue; false means that it is full (toolhost §4.3 step 9). leave gives it back.
+// admit takes a place in the queue, false if it is full (§4.3 step 9). leave gives it back.
 func (x *executor) admit() bool {
 	if x.pending.Add(1) > x.limit {
 		x.pending.Add(-1)
@@ -48,7 +48,6 @@ func (x *executor) admit() bool {
 
 func (x *executor) leave() { x.pending.Add(-1) }
 
-// wait waits for everything that runs, but not longer than limit: a tool may hang in the system for ever.
 func (x *executor) wait(limit time.Duration) (all bool) {
 	done := make(chan struct{})
 	go func() {
@@ -63,7 +62,6 @@ func (x *executor) wait(limit time.Duration) (all bool) {
 	}
 }
 
-// start runs f, which was admitted.
 func (x *executor) start(f func()) {
 	x.running.Go(func() {
 		defer x.leave()
@@ -71,17 +69,15 @@ func (x *executor) start(f func()) {
 	})
 }
 
-// longWork is how many bytes a built-in tool may work on in a slot, 4 MiB: some milliseconds, and more than a tool reads unless its
-// caller asks for more. With more it is a long one, and after each further longWork another long one has its turn.
+// longWork is how many bytes a built-in tool may work on in a slot: some milliseconds. After each
+// longWork the call waits for its turn among the long ones.
 const longWork = 4 << 20
 
-// maxWaits is how many calls that have begun may wait without a slot: for their turn among the long ones, for the lock of a file, for
-// another program. What waits has its files open. Where so many wait no further call begins, so that the descriptors of the process
-// suffice; those that have begun go on, because one of them may hold what the others wait for. Where the limit of open files is low it is
-// less (stream.Files.Share).
+// maxWaits is how many begun calls may wait without a slot, with files open: for a turn among the
+// long ones, a file's lock, another program. With so many, no further call begins, so that the
+// descriptors suffice; where the limit of open files is low, it is less (stream.Files.Share).
 const maxWaits = 32
 
-// errLate is what a wait for a slot ends with at the deadline.
 var errLate = errors.New("no slot before the deadline")
 
 // place is the slot of a built-in tool: taken, changed for one of the other kind, given back, or
@@ -163,7 +159,7 @@ func (p *place) Return(ctx context.Context) error {
 
 // Worked implements tool.Place.
 func (p *place) Worked(ctx context.Context, n int64) error {
-	runtime.Gosched() // what is ready, an event loop among others, does not wait until this tool is interrupted
+	runtime.Gosched() // lets an event loop run before this tool is interrupted
 	before := p.worked
 	p.worked += n
 	if (p.worked-1)/longWork == (before-1)/longWork { // the first byte over a multiple counts
@@ -173,7 +169,6 @@ func (p *place) Worked(ctx context.Context, n int64) error {
 	return p.take(ctx, p.x.long)
 }
 
-// free gives back what the tool still has.
 func (p *place) free() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -192,8 +187,8 @@ func (p *place) end() {
 	}
 }
 
-// abandon takes the slot from a tool that missed its deadline, so that it does not stand in the way of others; where too many hang it
-// keeps the slot. One that waits without a slot notices the deadline itself.
+// abandon takes the slot from a tool that missed its deadline, so that others get it; where too
+// many hang it keeps the slot. One that waits without a slot notices the deadline itself.
 func (p *place) abandon() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -209,7 +204,7 @@ func (p *place) abandon() {
 	p.end()
 }
 
-// runRecovered runs a tool. A panic in it is an exception, and ends nothing else (toolhost §3.5); the log gets where it came from.
+// runRecovered runs a tool. A panic in it is logged as an exception, and ends nothing else (§3.5).
 func runRecovered(ctx context.Context, t tool.Tool, c *tool.Call, log *slog.Logger) (r tool.Result) {
 	returned := false // asking for a panic that is not there costs as much as a small tool
 	defer func() {
@@ -240,7 +235,6 @@ func (d *drains) begin() {
 	d.mu.Unlock()
 }
 
-// end wakes all that wait once nothing runs any more.
 func (d *drains) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -251,7 +245,7 @@ func (d *drains) end() {
 	}
 }
 
-// wait has wake called, under the lock, by each end of a last call, until leave is called with the key.
+// wait registers wake, which each end of a last call calls under the lock, until leave.
 func (d *drains) wait(key any, wake func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

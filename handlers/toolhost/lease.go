@@ -17,7 +17,7 @@ const (
 	minLeaseTTL      = 1000
 	maxLeaseTTL      = 300_000
 	defaultLeaseTTL  = 10_000
-	keptExpired      = 300_000 // an expired token is known for so long, so that its reason stays the same
+	keptExpired      = 300_000 // an expired token is known for so long, for its reason
 	anyTool          = "*"
 	nsPerMs          = int64(1_000_000)
 	leasePrefix      = "lease_"
@@ -32,10 +32,8 @@ type lease struct {
 	consumed bool
 }
 
-// usable reports whether the token can be used.
 func (t *lease) usable(now int64) bool { return !t.consumed && now <= t.expiry }
 
-// gone reports whether the token is no longer known.
 func (t *lease) gone(now int64) bool { return now > t.expiry+keptExpired*nsPerMs }
 
 // leases are the tokens of a server, usable on any connection.
@@ -43,11 +41,10 @@ type leases struct {
 	mu                         sync.Mutex
 	tokens                     map[string]*lease
 	issued, consumed, rejected int64
-	// room is how many tokens can be issued before the live ones must be counted again: only issuing makes them more.
+	// room is how many tokens can be issued before the live ones must be counted again.
 	room int64
 }
 
-// leaseCounts is what _lease.gc returns.
 type leaseCounts struct{ active, issued, consumed, rejected int64 }
 
 // issue makes a token; ok is false when there are too many.
@@ -82,9 +79,9 @@ func (l *leases) live(now int64) (n int64) {
 	return n
 }
 
-// drop forgets what has been expired for long enough; where that leaves too many, what cannot be used any more, beginning with what
-// expires first. It is called once for maxLeases tokens, so that there are never more than three times as many, and the last 8,192 keep
-// their reasons however fast tokens are issued.
+// drop forgets what has been expired for long enough, and of too many what is not usable and
+// expires first. It is called once for maxLeases tokens: there are never more than three times as
+// many, and the last 8,192 keep their reasons.
 func (l *leases) drop(now int64) {
 	var dead []string
 	for id, t := range l.tokens {
@@ -113,7 +110,6 @@ func (l *leases) gc(now int64) leaseCounts {
 	return leaseCounts{int64(len(l.tokens)), l.issued, l.consumed, l.rejected}
 }
 
-// active counts the tokens that could be used.
 func (l *leases) active(now int64) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -147,7 +143,7 @@ func (r *rejection) append(dst []byte) []byte {
 	return append(dst, r.fixed...)
 }
 
-// use verifies a token for a tool and, with consume, uses it up, in one step (toolhost §4.4). It does not allocate.
+// use verifies a token for a tool and, with consume, uses it up (§4.4). It does not allocate.
 func (l *leases) use(now int64, token []byte, e *Entry, consume bool) (r rejection) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,10 +17,8 @@ type operation struct {
 	run    func(ctx context.Context, c *call) // off the loop: it makes c.reply
 }
 
-// maxOwnNames is how many members of its own an operation has at most.
 const maxOwnNames = 4
 
-// operations are looked up by aid; nothing changes them.
 var operations = map[string]*operation{
 	"_health":      {handle: (*call).health},
 	"_stats":       {handle: (*call).stats},
@@ -33,7 +31,6 @@ var operations = map[string]*operation{
 	"_run.close":   {handle: (*call).closeRun},
 }
 
-// openToAll reports whether an operation needs no authentication.
 func openToAll(aid []byte) bool { return string(aid) == "_health" || string(aid) == "_auth" }
 
 func (c *call) operate(op *operation, line, out []byte) (_ []byte, blocked bool) {
@@ -93,7 +90,7 @@ func member(line []byte, name string) jsonx.Value {
 	return v[0]
 }
 
-// operator reports whether the request may issue and collect leases (D21); if not, the reply is there.
+// operator reports whether the request may issue and collect leases (D21); if not, it replies.
 func (c *call) operator(line, out []byte) (_ []byte, ok bool) {
 	s, want := c.s, c.srv.cfg.OperatorToken
 	token, _ := member(line, "_operator_token").Text()
@@ -105,7 +102,6 @@ func (c *call) operator(line, out []byte) (_ []byte, ok bool) {
 	return appendFault(out, "lease_forbidden", c.id), false
 }
 
-// issueLease is _lease.issue (toolhost §4.4).
 func (c *call) issueLease(line, out []byte) ([]byte, bool) {
 	out, ok := c.operator(line, out)
 	if !ok {
@@ -160,7 +156,6 @@ func (c *call) leaseArgs(line []byte) (aid string, tier int, ttl int64, fault st
 	return aid, tier, ttl, ""
 }
 
-// collectLeases is _lease.gc (toolhost §4.4).
 func (c *call) collectLeases(line, out []byte) ([]byte, bool) {
 	out, ok := c.operator(line, out)
 	if !ok {
@@ -171,7 +166,6 @@ func (c *call) collectLeases(line, out []byte) ([]byte, bool) {
 		Int("consumed", n.consumed).Int("rejected", n.rejected)), false
 }
 
-// openRun is _run.open (toolhost §4.8).
 func (c *call) openRun(line, out []byte) ([]byte, bool) {
 	s := c.s
 	r, why := selector.ReadOpen(line)
@@ -225,7 +219,6 @@ func runSelect(ctx context.Context, c *call) {
 	c.runEnded = step.Ended
 }
 
-// closeRun is _run.close.
 func (c *call) closeRun(_, out []byte) ([]byte, bool) {
 	s := c.s
 	if s.run == nil {

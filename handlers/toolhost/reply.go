@@ -15,7 +15,7 @@ const (
 	emptyObject = "{}"
 )
 
-// appendFault appends a protocol error (toolhost §3.3) that has no members of its own. It does not allocate.
+// appendFault appends a protocol error (toolhost §3.3) without own members. It does not allocate.
 func appendFault(dst []byte, text string, id requestID) []byte {
 	return id.end(jsonx.AppendString(append(dst, `{"ok":false,"error":`...), text))
 }
@@ -42,7 +42,6 @@ func (id requestID) clone(room []byte) requestID {
 	return id
 }
 
-// append appends the text of the member.
 func (id requestID) append(dst []byte) []byte {
 	if !id.quoted {
 		return append(dst, id.raw...)
@@ -50,7 +49,6 @@ func (id requestID) append(dst []byte) []byte {
 	return append(append(append(dst, '"'), id.raw...), '"')
 }
 
-// end appends the echo and the end of the line.
 func (id requestID) end(dst []byte) []byte {
 	if id.raw != nil || id.quoted {
 		dst = id.append(append(dst, `,"request_id":`...))
@@ -107,8 +105,8 @@ func (o *outcome) appendReply(dst []byte, id requestID) []byte {
 	return id.end(dst)
 }
 
-// appendWithin is appendReply under the limit of a line (toolhost §3.4): a reply that is longer is replaced, and o with it. single means
-// that the caller replaces its state by the one in the reply, and must keep what it has.
+// appendWithin is appendReply under the limit of a line (toolhost §3.4): a longer reply is
+// replaced, and o with it. single: the caller takes its state from the reply, and must keep it.
 func (o *outcome) appendWithin(dst []byte, id requestID, single bool) (out []byte, fits bool) {
 	start := len(dst)
 	dst = o.appendReply(dst, id)
@@ -134,12 +132,10 @@ func outcomeOf(r tool.Result) outcome {
 	return o
 }
 
-// stored is what the idempotency table keeps of o.
 func (o *outcome) stored(c *call) idem.Stored {
 	return idem.Stored{Status: uint8(o.status), Output: o.output, Error: o.err, Dispatch: o.dispatch, Token: c.token, HasToken: c.holds}
 }
 
-// hitOf is the outcome of a request that was executed before.
 func hitOf(r *idem.Stored) outcome {
 	return outcome{status: tool.Status(r.Status), output: r.Output, err: r.Error, dispatch: r.Dispatch, hit: true}
 }

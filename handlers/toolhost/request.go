@@ -11,9 +11,8 @@ import (
 
 // Limits of a request (toolhost §6).
 const (
-	// maxLine is the longest request line, without its end, and the most that stdin may hold in a single-shot mode.
-	maxLine = 10 << 20
-	// maxReply is the longest reply line, its end included.
+	// maxLine is the longest request line, without its end, and the most that stdin may hold.
+	maxLine  = 10 << 20
 	maxReply = 1 << 20
 	maxDepth = 32
 	maxAID   = 256
@@ -36,7 +35,7 @@ const (
 
 var names = jsonx.NewNames("aid", "request_id", "input_json", "inputs", "ds_state", "idempotency_key", "_lease_token", "run_id")
 
-// request is a line in its members: views of the line, and of scratch memory of the request's own. The zero request is ready.
+// request is the members of a line: views of it and of scratch memory. The zero request is ready.
 type request struct {
 	members  [numNames]jsonx.Member
 	aid      []byte
@@ -82,7 +81,7 @@ const (
 	errOverloaded  = "overloaded"
 )
 
-// scan is steps 1 and 2 of toolhost §4.3; fault is the text of the error, if there is one. It does not allocate.
+// scan is steps 1 and 2 of toolhost §4.3; fault is the error or "". It does not allocate.
 func (r *request) scan(line []byte) (fault string) {
 	result, which := names.Scan(line, maxDepth, r.members[:])
 	switch result {
@@ -116,7 +115,6 @@ func (r *request) unescaped(name int) []byte {
 	return r.texts[name]
 }
 
-// readAID fills r.aid; false means that there is none.
 func (r *request) readAID() bool {
 	m := &r.members[nameAID]
 	if m.Kind != jsonx.String || len(m.Raw) == 0 {
@@ -139,7 +137,6 @@ func (r *request) shownAID() []byte {
 	return aid[:cut]
 }
 
-// errRequestID is the text about a request_id that is not valid.
 const errRequestID = "invalid field: request_id: must be a string or integer"
 
 // requestID returns what is echoed as the last member of the reply; ok is false if the member is
@@ -169,7 +166,7 @@ func idOf(m *jsonx.Member) (id requestID, ok bool) {
 	return requestID{}, false
 }
 
-// read is step 6: the field checks in their order. state is the session's. fault is the text of the error. Nothing is changed but r.
+// read is step 6: the field checks in their order, which change r only. fault is the error or "".
 func (r *request) read(state *dsstate.State) (fault string) {
 	if r.hasOnlyAID() {
 		r.input, r.hasState, r.key, r.token, r.runID = append(r.input[:0], emptyObject...), false, nil, nil, nil
@@ -197,7 +194,6 @@ func (r *request) read(state *dsstate.State) (fault string) {
 	return fault
 }
 
-// hasOnlyAID reports whether no other known member is there, as in the requests of tools without input.
 func (r *request) hasOnlyAID() bool {
 	m := &r.members
 	return m[nameRequestID].Kind|m[nameInputJSON].Kind|m[nameInputs].Kind|m[nameDSState].Kind|m[nameKey].Kind|m[nameLease].Kind|
@@ -215,7 +211,7 @@ func (r *request) readText(name int) (text []byte, fault string) {
 	return nil, notStringTexts[name]
 }
 
-// readInput finds the effective input (toolhost §3.1) and leaves a copy of it in r.input, so that a call can take it along.
+// readInput copies the effective input (toolhost §3.1) to r.input, for a call to take along.
 func (r *request) readInput() (fault string) {
 	r.input = r.input[:0]
 	given := false
@@ -245,7 +241,6 @@ func (r *request) readInput() (fault string) {
 	return ""
 }
 
-// checkInput checks the text of input_json.
 func (r *request) checkInput() (fault string) {
 	text := bytes.Trim(r.input, " \t\n\r")
 	if len(text) == 0 {
@@ -266,7 +261,7 @@ func (r *request) readState(state *dsstate.State) (fault string) {
 		r.hasState = false
 		return ""
 	case jsonx.String:
-		return "invalid ds_state: must be an object" // its raw text is what stands between the quotes
+		return "invalid ds_state: must be an object" // raw has no quotes
 	}
 	var why string
 	if r.next, why = state.Apply(m.Raw); why != "" {
@@ -276,7 +271,6 @@ func (r *request) readState(state *dsstate.State) (fault string) {
 	return ""
 }
 
-// applyState makes state what the request wants.
 func (r *request) applyState(state *dsstate.State) {
 	if r.hasState {
 		*state = r.next

@@ -16,10 +16,10 @@ import (
 const (
 	turnLines = 1024
 	turnBytes = 1 << 20
-	// maxFailures is how many wrong tokens of the API a connection may show, and maxOperatorFailures how many of the operator.
+	// maxFailures bounds the wrong API tokens of a connection, maxOperatorFailures the operator's.
 	maxFailures         = 3
 	maxOperatorFailures = 5
-	// maxFastInput is the longest input for which a tool that is fast is run on the loop: the work of some grows with it.
+	// maxFastInput is the longest input of a tool run on the loop: some work grows with it.
 	maxFastInput = 4 << 10
 	// guestLine, guestReplies and guestWithin bound a connection that has not shown its token yet:
 	// the length of a line, the bytes that it is answered, and its time.
@@ -28,7 +28,7 @@ const (
 	guestWithin  = 10 * time.Second
 )
 
-// session is one stream of lines (toolhost §2.2). Everything above mu belongs to its owner (link.Session).
+// session is one stream of lines (toolhost §2.2). What is above mu belongs to its owner.
 type session struct {
 	srv       *Server
 	port      *link.Port
@@ -55,7 +55,7 @@ type session struct {
 
 	answer   *idem.Stored // what was waited for, for the line that is read again
 	spare    *call        // for the next line of this turn
-	observed bool         // there are events, in this turn, of how each call of a tool on the loop ends
+	observed bool         // an event has a subscriber in this turn: toolFinished
 	last     *Entry       // the tool found before: callers tend to ask for one again
 	tally    tally        // of this turn
 
@@ -229,7 +229,6 @@ func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
 	return out, true
 }
 
-// find returns the tool of that AID, nil if there is none. It does not allocate.
 func (s *session) find(aid []byte) *Entry {
 	if e := s.last; e != nil && e.AID == string(aid) {
 		return e
@@ -247,7 +246,6 @@ func (s *session) failed() {
 	s.closing = s.closing || s.failures >= maxFailures
 }
 
-// post leaves the reply of a call that ran off the loop. Any goroutine.
 func (s *session) post(c *call) {
 	s.srv.drains.end()
 	s.mu.Lock()
@@ -297,19 +295,19 @@ func (s *session) Pump(out []byte, _ int, now link.Instant) (outAfter []byte, mo
 // EOF implements link.Session: what was taken is answered.
 func (s *session) EOF(link.Instant) { s.eof = true }
 
-// Drain implements link.Session: tools that run, here or elsewhere, are waited for, and later lines are refused.
+// Drain implements link.Session: running tools are waited for, later lines are refused.
 func (s *session) Drain(link.Instant) {
 	s.draining = true
 	s.srv.drains.wait(s, s.port.Wake)
 }
 
-// Load implements link.Session. Unix peers and stdin may be silent for as long as they like (toolhost §2.2).
+// Load implements link.Session. Unix peers and stdin may be silent for any time (toolhost §2.2).
 func (s *session) Load() link.Load {
 	over := s.eof || s.draining && s.srv.drains.idle()
 	return link.Load{Busy: s.blocked || s.via != TCP, Done: over && !s.blocked, Until: s.until}
 }
 
-// Closed implements link.Session. A tool that runs is not ended: its outcome is kept if it has a key (toolhost §2.3).
+// Closed implements link.Session. A running tool goes on: its outcome is kept for its key (§2.3).
 func (s *session) Closed() {
 	if s.waits {
 		s.srv.idem.Cancel(s.waitsFor, s)

@@ -28,13 +28,13 @@ type Single struct {
 	Timeout time.Duration
 	// Unusable is shown by the mode list, beside the tools that can be run.
 	Unusable []Unusable
-	// Exec is the mode tool_exec, else run: they differ in their texts, and in the text for an unknown AID (toolhost §2.1).
+	// Exec is the mode tool_exec, else run: they differ in their texts (toolhost §2.1).
 	Exec bool
 	// Now is the wall clock. nil: the system's.
 	Now func() time.Time
 }
 
-// List returns the line of the mode list. What cannot be run is its last member, with the reasons; where all can be run, there is none.
+// List returns the line of the mode list. Its last member is what cannot be run, with the reasons.
 func (s *Single) List() []byte {
 	dst := s.Registry.appendList(nil, false, s.Unusable)
 	if len(s.Unusable) > 0 {
@@ -47,8 +47,8 @@ func (s *Single) List() []byte {
 	return append(dst, "}\n"...)
 }
 
-// Run runs the tool of an AID on the request in stdin and returns the one line of the reply, its end included, and the exit code. It
-// writes nothing anywhere else, and leaves nothing running but a built-in tool that missed its deadline.
+// Run runs a tool on the request in stdin and returns the line of the reply and the exit code. It
+// leaves nothing running but a built-in tool that missed its deadline.
 func (s *Single) Run(aid string, stdin io.Reader) (line []byte, code int) {
 	e := s.Registry.find([]byte(aid))
 	if e == nil && !s.Exec {
@@ -78,7 +78,7 @@ func (s *Single) Run(aid string, stdin io.Reader) (line []byte, code int) {
 		r := s.run(e, &c)
 		o = outcomeOf(r)
 	}
-	// The caller looks for diagnostics in what a tool that failed has left; a tool that was abandoned leaves what came in.
+	// A caller looks for diagnostics in what a failed tool left; an abandoned one left the input.
 	o.after = &c.after
 	line, _ = o.appendWithin(nil, id, true)
 	return line, ExitOK
@@ -106,7 +106,6 @@ func (s *Single) read(c *call, aid string, text []byte) (id requestID, fault str
 	return id, c.req.read(new(dsstate.State))
 }
 
-// run runs the tool under its deadline.
 func (s *Single) run(e *Entry, c *call) tool.Result {
 	limit := s.Timeout
 	if limit <= 0 {

@@ -7,19 +7,19 @@ import (
 	"trunkline/codec/jsonx"
 )
 
-// Apply merges raw, the text of a ds_state value that jsonx accepted, into a copy of s and returns the copy (toolhost §3.6):
+// Apply merges raw, a ds_state value that jsonx accepted, into a copy of s (toolhost §3.6):
 //
-//	delta absent or false, slots present   the slots listed, and no others
-//	delta true                             sets slots, then removes removed_slots; either may be missing
-//	null, {}, neither of the two members   no change
+//	no or false delta, slots   the slots listed, and no others
+//	delta true                 sets slots, then removes removed_slots; either may be missing
+//	null, {}, none of both     no change
 //
-// The slots concerned count as written in next. If raw is not valid, why is the text to stand behind "invalid ds_state: " and
-// next equals s; otherwise why is "". s itself never changes and nothing of raw is kept. It allocates the slots that are set, and
-// the eight words in which changes are noted.
+// The slots concerned count as written in next. If raw is not valid, why is the text behind
+// "invalid ds_state: " and next equals s; else why is "". Nothing of raw is kept. It allocates the
+// slots that are set, and the eight words in which changes are noted.
 func (s *State) Apply(raw []byte) (next State, why string) { return s.merge(raw, false) }
 
-// ApplySetting is Apply but for a snapshot, which here only sets the slots it lists and leaves the others as they are: the reply
-// of a worker that was not shown the state cannot mean to empty it (toolhost §4.9, state "none").
+// ApplySetting is Apply, but a snapshot only sets the slots it lists: the reply of a worker that
+// was not shown the state cannot mean to empty it (toolhost §4.9, state "none").
 func (s *State) ApplySetting(raw []byte) (next State, why string) { return s.merge(raw, true) }
 
 func (s *State) merge(raw []byte, keep bool) (next State, why string) {
@@ -55,13 +55,11 @@ func (s *State) merge(raw []byte, keep bool) (next State, why string) {
 	return next, ""
 }
 
-// slotView is an artifact still in the text it was sent in.
 type slotView struct {
 	texts [sizeMember]jsonx.Value // strings, or nothing; by the number of the member
 	size  int64
 }
 
-// artifact returns v as an artifact that shares no memory with the text.
 func (v *slotView) artifact() *Artifact {
 	a := &Artifact{Size: v.size}
 	for i, to := range [sizeMember]*string{&a.Type, &a.Provenance, &a.Content} {
@@ -80,8 +78,7 @@ const (
 	whyTooLarge  = "exceeds 1MB limit"
 )
 
-// maxKeyText is how many bytes of a bad slot's name an error shows at most, cut at a character: a name may be as long as the
-// line it came in, and the text goes into a reply. It is what toolhost §3.1 shows of an AID.
+// maxKeyText is how many bytes of a bad slot's name an error shows at most, as of an AID (§3.1).
 const maxKeyText = 256
 
 // The members of a state and of an artifact by their place in these lists.
@@ -178,7 +175,6 @@ func (v *slotView) read(artifact jsonx.Value) (bad string) {
 	return ""
 }
 
-// size returns the value of size_bytes, 0 if absent.
 func size(v jsonx.Value) (n int64, ok bool) {
 	switch v.Kind {
 	case jsonx.End:
@@ -189,8 +185,8 @@ func size(v jsonx.Value) (n int64, ok bool) {
 	return 0, false
 }
 
-// slotNumbers reads removed_slots, which may be absent. outside is the text of the first number that is no slot; ok means that
-// it is an array of integers. 6.0 is no integer here, and neither is what int64 cannot hold (toolhost §2.4).
+// slotNumbers reads removed_slots, which may be absent. outside is the text of the first number
+// that is no slot. 6.0 is no integer here, nor is what int64 cannot hold (toolhost §2.4).
 func slotNumbers(v jsonx.Value) (set uint8, outside []byte, ok bool) {
 	if v.Kind != jsonx.End && v.Kind != jsonx.ArrayStart {
 		return 0, nil, false
@@ -210,7 +206,6 @@ func slotNumbers(v jsonx.Value) (set uint8, outside []byte, ok bool) {
 	return set, outside, true
 }
 
-// slotNumber reads a name of "slots", which must be one digit, 0 to 7.
 func slotNumber(key []byte) (n int, ok bool) {
 	var room [4]byte
 	if bytes.IndexByte(key, '\\') >= 0 && len(key) == len(`\u0037`) {
@@ -224,7 +219,7 @@ func slotNumber(key []byte) (n int, ok bool) {
 
 // badSlot is the text about a slot that is none; raw is its name, still escaped.
 func badSlot(raw []byte) string {
-	// Six bytes of an escape give at least one, and the last escape may be cut in two: the first maxKeyText are whole.
+	// Six bytes of an escape give at least one: the first maxKeyText are whole.
 	key := jsonx.AppendUnescaped(nil, raw[:min(len(raw), 8*maxKeyText)])
 	if len(key) > maxKeyText {
 		end := maxKeyText
@@ -236,11 +231,10 @@ func badSlot(raw []byte) string {
 	return `bad slot "` + string(key) + `"`
 }
 
-// sizeDigits is how many digits maxSize has.
 const sizeDigits = 16
 
-// truncated returns the number that raw spells, cut towards zero; ok is false if it is above maxSize after that, or below zero before,
-// so that -0.5 is no size. It works on the digits: float64 rounds numbers near the limit to beyond it.
+// truncated returns the number that raw spells, cut towards zero; ok is false above maxSize and
+// below 0. It works on the digits: float64 rounds numbers near the limit to beyond it.
 func truncated(raw []byte) (n int64, ok bool) {
 	raw, negative := bytes.CutPrefix(raw, []byte("-"))
 	mantissa, exponent := raw, 0

@@ -1,5 +1,5 @@
-// Package dsstate holds the state that a caller and its tools share: eight slots, DS0 to DS7, each empty or holding one artifact
-// (toolhost §3.6).
+// Package dsstate holds the state that a caller and its tools share: eight slots, DS0 to DS7, each
+// empty or holding one artifact (toolhost §3.6).
 //
 //	Snapshot   {"slots":{"<n>":Artifact,...}}
 //	Delta      {"delta":true,"slots":{"<n>":Artifact,...},"removed_slots":[n,...]}
@@ -10,13 +10,13 @@
 //	AppendDelta   writes what one tool call changed
 //	Digest        distinguishes two states
 //
-// A tool call works on a Clone. Nothing is copied until the tool writes, and then only the slot it writes; dropping the clone
+// A tool call works on a Clone. Only the slots that the tool writes are copied; dropping the clone
 // undoes the call.
 //
-// What a peer sends is refused rather than repaired: null is no value of any member, though unknown members are passed
-// over. Of repeated members, slots included, only the last counts and only that one is judged, as if the others were not there
-// (toolhost §2.4); escapes in a name change nothing, so "\u0037" is slot 7. Where several things are wrong, the order of the
-// table in §3.6 decides which is named, and within a row the lower slot and the earlier member.
+// What a peer sends is refused rather than repaired: null is no value of any member, though unknown
+// members are passed over. Of repeated members only the last counts and is judged (toolhost §2.4);
+// escapes in a name change nothing. Where several things are wrong, the order of the table in §3.6
+// decides which is named, then the lower slot and the earlier member.
 //
-// Not implemented, on purpose: reading content_json, which is opaque text, and versions of a state (toolhost D13).
+// Not implemented, on purpose: reading content_json, and versions of a state (toolhost D13).
 package dsstate

@@ -24,9 +24,9 @@ func (s *State) AppendSnapshot(dst []byte) []byte {
 	return append(dst, `}}`...)
 }
 
-// AppendDelta appends to dst, as compact JSON, what leads from before to after and returns the result (toolhost §3.6). after
-// must be a Clone of before that was written to: slots that were not written are not looked at, and of those that were only
-// the ones that differ in a member are sent. It allocates only if dst has no room.
+// AppendDelta appends to dst, as compact JSON, what leads from before to after (toolhost §3.6).
+// after must be a written Clone of before: only slots that were written and differ are sent. It
+// allocates only if dst has no room.
 func AppendDelta(dst []byte, before, after *State) []byte {
 	set, removed := after.changes(before)
 	if set|removed == 0 {
@@ -66,7 +66,6 @@ func (s *State) changes(before *State) (set, removed uint8) {
 	return set, removed
 }
 
-// appendSlot appends one member of "slots".
 func appendSlot(dst []byte, n int, a *Artifact) []byte {
 	dst = append(jsonx.AppendComma(dst), '"', '0'+byte(n))
 	dst = append(dst, `":{"type":`...)
@@ -87,9 +86,9 @@ const (
 	fnvPrime uint64 = 1099511628211
 )
 
-// Digest returns two digests of the state in lower-case hexadecimal (toolhost §3.6): SHA-256 and the fast FNV-1a-64, both over
-// "<n>:<type>:<provenance>:<size_bytes>:<sha256hex(content_json)>|" for each slot that is set, ascending. Equal states have
-// equal digests. It allocates in proportion to the state and is not for hot paths.
+// Digest returns the SHA-256 and the fast FNV-1a-64, in hexadecimal (toolhost §3.6), of
+// "<n>:<type>:<provenance>:<size_bytes>:<sha256hex(content_json)>|" for each slot that is set,
+// ascending. It allocates in proportion to the state and is not for hot paths.
 func (s *State) Digest() (sha [64]byte, fast [16]byte) {
 	var text []byte
 	for n, a := range s.all() {
@@ -109,7 +108,6 @@ func (s *State) Digest() (sha [64]byte, fast [16]byte) {
 	return sha, fast
 }
 
-// appendDigestLine appends what one slot contributes.
 func appendDigestLine(dst []byte, n int, a *Artifact) []byte {
 	dst = append(dst, '0'+byte(n), ':')
 	dst = append(append(dst, a.Type...), ':')

@@ -8,14 +8,14 @@ import (
 const (
 	// Slots is how many slots a state has; they are numbered from 0 (toolhost §3.6).
 	Slots = 8
-	// MaxBytes is the most that Bytes may be for a state that a session keeps (toolhost §6). Apply refuses more; Set does not,
-	// because a tool's result is judged as a whole when the tool is done (toolhost §4.3 step 13).
+	// MaxBytes bounds Bytes of a state that a session keeps (toolhost §6). Apply refuses more; Set
+	// does not: a tool's result is judged as a whole when the tool is done (toolhost §4.3 step 13).
 	MaxBytes = 1 << 20
-	// maxSize is the largest size_bytes, 2^53-1: the largest integer that every JSON reader holds exactly (toolhost §3.6).
+	// maxSize is the largest size_bytes: the largest integer that every JSON reader holds exactly.
 	maxSize = 1<<53 - 1
 )
 
-// Artifact is what a slot holds (toolhost §3.6). One that Get lends must not be changed: states share it.
+// Artifact is what a slot holds (toolhost §3.6). States share it: one that Get lends is read only.
 type Artifact struct {
 	// Type is what the artifact is, for example "text" or "file_read".
 	Type string
@@ -23,25 +23,22 @@ type Artifact struct {
 	Provenance string
 	// Content is content_json: opaque text, normally JSON, that is not parsed.
 	Content string
-	// Size is size_bytes: a number with a meaning only to the tool that set it, not the length of Content. 0 to maxSize.
+	// Size is size_bytes, 0 to maxSize: a number with a meaning only to the tool that set it.
 	Size int64
 }
 
-// bytes returns what a counts towards MaxBytes.
 func (a *Artifact) bytes() int { return len(a.Type) + len(a.Provenance) + len(a.Content) }
 
-// State is the eight slots (toolhost §3.6). The zero State is empty. Copies share what they hold, which never changes: a copy costs
-// two words, the first writing of one copies eight, and no other copy notices (toolhost §10). One goroutine at a time may use a
+// State is the eight slots (toolhost §3.6). The zero State is empty. Copies share what they hold,
+// which never changes: a copy costs two words (toolhost §10). One goroutine at a time may use a
 // State; different copies may be used by different goroutines.
 type State struct {
 	slots   *contents // never changed; nil: all empty
 	written uint8     // bit n: slot n was set or removed since Clone
 }
 
-// contents are what the slots hold, nil for nothing.
 type contents [Slots]*Artifact
 
-// nothing is what the slots of a zero State hold.
 var nothing contents
 
 func (s *State) all() *contents {
@@ -61,10 +58,10 @@ func (s *State) Get(slot int) (a *Artifact, ok bool) {
 	return a, a != nil
 }
 
-// Set puts a into slot, in place of what was there; a number that is no slot changes nothing. What no reply could carry is
-// replaced at once, so that digests and deltas are about the same bytes that the caller gets: each byte that is not UTF-8
-// becomes U+FFFD (toolhost §2.5), and a size outside 0 to maxSize becomes the nearer of the two. It allocates the artifact, and the
-// eight words in which it is noted.
+// Set puts a into slot; a number that is no slot changes nothing. What no reply could carry is
+// replaced at once, so that digests and deltas are about the bytes that the caller gets: each byte
+// that is not UTF-8 becomes U+FFFD (toolhost §2.5), a size the nearest in 0 to maxSize. It
+// allocates.
 func (s *State) Set(slot int, a Artifact) {
 	if uint(slot) >= Slots {
 		return
@@ -94,7 +91,7 @@ func (s *State) Clone() State { return State{slots: s.slots} }
 // Unwritten reports whether no slot was set or removed since Clone.
 func (s *State) Unwritten() bool { return s.written == 0 }
 
-// Bytes returns the bytes of type, provenance and content of all slots, which MaxBytes bounds. It does not allocate.
+// Bytes returns the bytes of type, provenance and content of all slots. It does not allocate.
 func (s *State) Bytes() int {
 	n := 0
 	for _, a := range s.all() {
@@ -105,7 +102,7 @@ func (s *State) Bytes() int {
 	return n
 }
 
-// validUTF8 returns s with U+FFFD for each byte that is not UTF-8: one per byte, as jsonx.AppendString writes them.
+// validUTF8 returns s with U+FFFD for each byte that is not UTF-8, as jsonx.AppendString does.
 func validUTF8(s string) string {
 	if utf8.ValidString(s) {
 		return s

@@ -18,7 +18,6 @@ var (
 	limitNames = jsonx.NewNames("as_mb", "cpu_s", "fsize_mb", "nofile")
 )
 
-// The members by their place in execNames.
 const (
 	execKind = iota
 	execTimeout
@@ -34,7 +33,6 @@ const (
 	execLimits
 )
 
-// memberOf returns which members an exec of a kind may have.
 func memberOf(k Kind) func(i int) bool {
 	return func(i int) bool {
 		switch k {
@@ -194,8 +192,8 @@ func (o *object) limits() Limits {
 
 // Entry is one tool of a manifest.
 type Entry struct {
-	// Descriptor is the manifest's part about the tool. Tier is what name, side effects, tier and trust_tier come to; where a
-	// built-in runs the tool, the built-in's own tier must be taken into account as well (toolhost §4.7).
+	// Descriptor is the manifest's part about the tool. Tier is what name, side effects, tier and
+	// trust_tier come to; the tier of a built-in that runs the tool counts as well (toolhost §4.7).
 	tool.Descriptor
 	// Exec is how it is run.
 	Exec Exec
@@ -208,7 +206,7 @@ type Kind uint8
 
 // The kinds of Exec.
 const (
-	Declared Kind = iota // nothing is declared: the built-in of the same AID, and if there is none it cannot be run
+	Declared Kind = iota // the built-in of the same AID; without one it cannot be run
 	Builtin              // the built-in that Exec.Builtin names
 	Process              // a program
 	Wasm                 // a WASI command module
@@ -222,7 +220,7 @@ type Exec struct {
 	Kind Kind
 	// Builtin is the AID of the built-in, for Declared that of the tool itself.
 	Builtin string
-	// Command is the program and its arguments. A program with a "/" is an absolute path; any other is to be looked up in PATH.
+	// Command is the program, an absolute path or a name in PATH, and its arguments.
 	Command []string
 	// Oneshot asks for one process for each call; otherwise a process serves many.
 	Oneshot bool
@@ -276,7 +274,7 @@ const (
 const (
 	// maxEnv is how many variables a tool's env may have.
 	maxEnv = 256
-	// maxEnvBytes is how long they may be together, each as "NAME=value": half of what the system takes for one alone.
+	// maxEnvBytes is how long they may be together, each as "NAME=value".
 	maxEnvBytes = 64 << 10
 )
 

@@ -18,14 +18,12 @@ const builtinPlugin = "builtin"
 const (
 	// maxManifestBytes is the most a manifest may have: a thousand tools with generous schemas.
 	maxManifestBytes = 4 << 20
-	// maxManifests is how many manifests a directory may have.
-	maxManifests = 1024
+	maxManifests     = 1024
 )
 
 // Invalid returns the error of a manifest that breaks a rule (toolhost §4.10).
 func Invalid(path, why string) error { return errors.New("invalid manifest: " + path + ": " + why) }
 
-// duplicate is the text about a tool that is declared twice (toolhost §4.10).
 func duplicate(aid string) string { return "duplicate aid in registry: " + aid }
 
 // LoadAll reads several plugin arguments in their order; builtins means that builtinPlugin is among
@@ -58,7 +56,6 @@ func LoadAll(paths []string) (entries []Entry, builtins bool, err error) {
 	return entries, builtins, nil
 }
 
-// manifests returns the files that a plugin argument means.
 func manifests(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -87,7 +84,7 @@ func nativeObject(path string) bool {
 	return strings.Contains(name, ".so.") && filepath.Ext(name) != ".json"
 }
 
-// inDirectory returns the manifests of a directory. Hidden files are left out, as a shell's *.json does.
+// inDirectory returns the manifests of a directory but for hidden files.
 func inDirectory(dir string) ([]string, error) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
@@ -112,7 +109,6 @@ func inDirectory(dir string) ([]string, error) {
 	return files, nil
 }
 
-// read reads one manifest.
 func read(path string) ([]Entry, error) {
 	text, err := content(path)
 	if err != nil {
@@ -147,8 +143,8 @@ func content(path string) ([]byte, error) {
 
 var errNotRegular = errors.New("not a regular file")
 
-// openRegular opens a regular file. Neither it nor a read waits for anything but a disk: not for the other end of a fifo, and not for
-// the next line of a file of the kernel's that only claims to be regular.
+// openRegular opens a regular file. Neither it nor a read waits for anything but a disk: not for a
+// fifo's other end, nor for a line of a kernel file that only claims to be regular.
 func openRegular(path string) (*os.File, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	for err == unix.EINTR {
@@ -157,7 +153,7 @@ func openRegular(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// With O_NONBLOCK in the moment of os.NewFile, a read that would wait does so in the runtime; without it later, in the system.
+	// With O_NONBLOCK set here, a read that would wait does so in the runtime.
 	_ = unix.SetNonblock(fd, false) // fails for no open descriptor
 	f := os.NewFile(uintptr(fd), path)
 	_ = unix.SetNonblock(fd, true)
@@ -172,7 +168,6 @@ func openRegular(path string) (*os.File, error) {
 	return f, nil
 }
 
-// cause returns the reason of a file error without the operation and the path, which the caller names.
 func cause(err error) string {
 	if pe := (*fs.PathError)(nil); errors.As(err, &pe) {
 		err = pe.Err

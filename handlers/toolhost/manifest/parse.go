@@ -32,7 +32,6 @@ var (
 	estimateNames = jsonx.NewNames("mode")
 )
 
-// The members by their place in the lists above.
 const (
 	packIDMember = iota
 	packVersion
@@ -112,7 +111,7 @@ func parseTool(raw []byte, where, dir string, trusted trust, why *string) Entry 
 	d.Name = o.text(toolName)
 	d.Deterministic = o.boolean(toolDeterministic)
 	d.Tags = o.texts(toolTags, 1)
-	model := open(o.object(toolEstimate), estimateNames, where+"estimate_model.", why) // checked, not used
+	model := open(o.object(toolEstimate), estimateNames, where+"estimate_model.", why)
 	model.oneOf(0, "ConservativeBound", "InfinityBound")
 	o.object(toolInputs)
 	o.object(toolOutputs)
@@ -180,7 +179,6 @@ func (o *object) fail(why string) {
 	}
 }
 
-// bad returns what is wrong with member i.
 func (o *object) bad(i int, why string) { o.fail(o.where + o.names.Name(i) + ": " + why) }
 
 func (o *object) has(i int) bool { return o.members[i].Kind != jsonx.Absent }
@@ -212,7 +210,6 @@ func (o *object) boolean(i int) bool {
 	return k == jsonx.True
 }
 
-// object returns the text of a member that must be an object.
 func (o *object) object(i int) []byte {
 	if o.members[i].Kind != jsonx.ObjectStart {
 		o.bad(i, "must be an object")

@@ -45,7 +45,7 @@ func forbidden(name string) bool {
 	return Secret(name) || name == "" || strings.HasPrefix(name, "LD_")
 }
 
-// Secret reports whether an environment variable of that name is a secret of the tool server, which no worker is given.
+// Secret reports whether a variable of that name is a secret, which no worker is given.
 func Secret(name string) bool {
 	token, _ := path.Match("MACHINA_*TOKEN*", strings.ReplaceAll(name, "/", "_"))
 	return token

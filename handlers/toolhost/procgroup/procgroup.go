@@ -1,5 +1,5 @@
-// Package procgroup starts a program as the leader of a process group, and ends it with everything that
-// it started (toolhost §4.8, §4.9); it also finds the program and makes its environment. What a program leaves behind is reaped where this one adopts it.
+// Package procgroup starts a program as the leader of a process group, and ends it with all that it
+// started (toolhost §4.8, §4.9); it also finds programs, makes environments and reaps orphans.
 package procgroup
 
 import (

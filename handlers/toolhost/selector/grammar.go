@@ -10,11 +10,10 @@ import (
 // maxDepth is how deep the inputs of a run and a patch to them may nest (toolhost §2.4).
 const maxDepth = 32
 
-// sidDigits is how many digits follow "SID".
 const sidDigits = 4
 
-// parseSelection reads the text of a selector. ok means that it is one by the grammar of toolhost §3.7; otherwise the selection is of
-// kind Invalid. Raw is the text as it is either way, and nothing but the returned strings is kept. It allocates the decoded patch.
+// parseSelection reads the text of a selector. ok means that it has the grammar of toolhost §3.7;
+// else the kind is Invalid. Raw is the text either way. It allocates the decoded patch.
 func parseSelection(text string) (s Selection, ok bool) {
 	rest, ok := strings.CutSuffix(trim(text), "<END>")
 	if ok {
@@ -27,7 +26,6 @@ func parseSelection(text string) (s Selection, ok bool) {
 	return s, ok
 }
 
-// parseBody reads what stands before <END>.
 func parseBody(body string) (s Selection, ok bool) {
 	switch body {
 	case "<ASK_SUP>":
@@ -66,7 +64,7 @@ func cutSID(text string) (sid, rest string, ok bool) {
 	return sid, rest, true
 }
 
-// parsePatch reads either form of a patch; text has nothing around it. An empty one is no object, and so no patch.
+// parsePatch reads either form of a patch. An empty one is no object, and so no patch.
 func parsePatch(text string) (object string, ok bool) {
 	if inner, found := within(text, "<INP>", "</INP>"); found {
 		object = inner
@@ -88,7 +86,7 @@ func within(text, start, end string) (inner string, ok bool) {
 	return strings.CutSuffix(inner, end)
 }
 
-// decode64 decodes the standard alphabet. White space counts for nothing, and padding is complete or missing.
+// decode64 decodes the standard alphabet without white space. Padding is complete or missing.
 func decode64(text string) (plain string, ok bool) {
 	text = strings.Map(func(r rune) rune {
 		if isSpace(r) {
@@ -104,7 +102,7 @@ func decode64(text string) (plain string, ok bool) {
 	return string(b), err == nil
 }
 
-// isObject reports whether text, which has no space around it, is exactly one JSON object within the depth limit.
+// isObject reports whether text, without space around it, is a JSON object within maxDepth.
 func isObject(text string) bool {
 	return text != "" && text[0] == '{' && jsonx.Check([]byte(text), maxDepth).OK()
 }
@@ -136,7 +134,7 @@ type Selection struct {
 	Kind Kind
 	// SID is the item of the menu, "SID" and four digits; empty unless Kind is Pick.
 	SID string
-	// Patch is the text of a JSON object to merge into the inputs of the run, without space around it; empty if none was sent.
+	// Patch is a JSON object to merge into the inputs, without space around it; "" for none.
 	Patch string
 	// Raw is the selector's text as it came, or the reason why there is none.
 	Raw string

@@ -17,7 +17,6 @@ const maxMenu = 9999
 
 const noopAID = "AID.NOOP.v1"
 
-// candidate is a registered tool as one run sees it.
 type candidate struct {
 	*tool.Descriptor
 	permitted bool // by the run's capabilities
@@ -44,7 +43,6 @@ func covers(entry, aid string) bool {
 	return entry == aid
 }
 
-// item is one line of a menu.
 type item struct {
 	sid string
 	*tool.Descriptor
@@ -79,12 +77,10 @@ func newMenu(list []candidate, tags *stepTags) (m menu) {
 	return m
 }
 
-// sid returns the item of that SID, nil if there is none.
 func (m menu) sid(sid string) *item {
 	return m.first(func(it *item) bool { return it.sid == sid })
 }
 
-// aid returns the item of that tool, nil if there is none.
 func (m menu) aid(aid string) *item {
 	return m.first(func(it *item) bool { return it.AID == aid })
 }
@@ -103,7 +99,7 @@ func (m menu) first(fits func(*item) bool) *item {
 	return nil
 }
 
-// digest returns the menu_digest: SHA-256, in lower-case hexadecimal, of "SIDdddd=<aid>:<sorted tags joined by ,>" joined by "|".
+// digest returns the SHA-256, in hex, of "SIDdddd=<aid>:<sorted tags joined by ,>" joined by "|".
 func (m menu) digest() string {
 	var text []byte
 	for i := range m {
@@ -119,7 +115,6 @@ func (m menu) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// appendJSON appends the menu as a policy is shown it.
 func (m menu) appendJSON(dst []byte) []byte {
 	dst = append(dst, '[')
 	for _, it := range m {
@@ -139,7 +134,7 @@ var stageTools = [...]struct{ stage, aid string }{
 // tagOrder is the order in which tags are tried when nothing else decides (toolhost §4.8, rule 4).
 var tagOrder = [...]string{"tag.error", "tag.gpu", "tag.fs", "tag.shell", "tag.net", tagMeta}
 
-// heuristic chooses by the five rules of toolhost §4.8: the first that fires. It depends on nothing but its arguments.
+// heuristic chooses by the first of the five rules of toolhost §4.8 that fires.
 func heuristic(m menu, goal string, v *view) Selection {
 	if strings.Contains(goal, genesis) {
 		if it := m.forStage(v.stage); it != nil {
@@ -206,7 +201,6 @@ type view struct {
 	stage              string
 }
 
-// viewOf looks at a state.
 func viewOf(s *dsstate.State) (v view) {
 	_, v.ds0 = s.Get(slotScan)
 	_, v.ds2 = s.Get(slotReport)
@@ -218,11 +212,10 @@ func viewOf(s *dsstate.State) (v view) {
 	return v
 }
 
-// wantsReport reports whether something was found and not reported yet.
 func (v *view) wantsReport() bool { return v.ds0 && !v.ds2 }
 
-// stageOf returns the member "stage" of content: "" unless content is a JSON object and the member, the last one of that name, is a
-// string. An artifact's content is opaque, so anything else is no fault.
+// stageOf returns the last member "stage" of content, "" unless content is an object and that a
+// string. Content is opaque: anything else is no fault.
 func stageOf(content []byte) (stage string) {
 	if !jsonx.Check(content, maxDepth).OK() {
 		return ""

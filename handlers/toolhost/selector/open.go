@@ -26,10 +26,9 @@ const (
 var openNames = jsonx.NewNames("request_id", "goal_id", "spec_version", "profile_id", "run_id", "candidate_tags", "control_mode",
 	"input_json", "inputs", "_capabilities")
 
-// ReadOpen reads the line of a _run.open request. why is "" or the text of the error (toolhost §3.3): of several the first in the
-// order request_id, goal_id, spec_version, profile_id, run_id, candidate_tags, control_mode, input_json, inputs, _capabilities, types
-// before values. null is as good as absent, but for request_id, where toolhost §3.1 knows only a string or an integer. Nothing of line
-// is kept. It allocates what it returns.
+// ReadOpen reads the line of a _run.open request. why is "" or the text of the error (toolhost
+// §3.3): the first in the order of openNames, types before values. null is as good as absent, but
+// for request_id (toolhost §3.1). Nothing of line is kept. It allocates what it returns.
 func ReadOpen(line []byte) (r Request, why string) {
 	var f fields
 	switch result, which := openNames.Scan(line, maxDepth, f.m[:]); result {
@@ -71,12 +70,10 @@ func (f *fields) fail(name int, why string) {
 	}
 }
 
-// given reports whether a member is there and not null.
 func (f *fields) given(name int) bool {
 	return f.m[name].Kind != jsonx.Absent && f.m[name].Kind != jsonx.Null
 }
 
-// text returns a string member, without if it is not given.
 func (f *fields) text(name int, without string) string {
 	if !f.given(name) {
 		return without
@@ -94,7 +91,7 @@ func (f *fields) goal() string {
 	return f.text(nameGoal, "")
 }
 
-// runID returns the caller's run id; one that is given must not be empty, which to Open means that there is none.
+// runID returns the caller's run id; a given one must not be empty: Open would make one.
 func (f *fields) runID() string {
 	id := f.text(nameRunID, "")
 	if id == "" && f.given(nameRunID) {
@@ -155,7 +152,6 @@ func (f *fields) tags() []string {
 	return nil
 }
 
-// texts reads an array of strings.
 func texts(v jsonx.Value) (list []string, ok bool) {
 	if v.Kind != jsonx.ArrayStart {
 		return nil, false
@@ -171,7 +167,7 @@ func texts(v jsonx.Value) (list []string, ok bool) {
 	return list, true
 }
 
-// inputs returns the effective inputs, as toolhost §3.1 has it for a tool: the decoded input_json, or the exact bytes of inputs.
+// inputs returns the effective inputs (toolhost §3.1): the decoded input_json, or inputs as it is.
 func (f *fields) inputs() []byte {
 	text := []byte(nil)
 	if f.given(nameInputJSON) {
@@ -193,7 +189,7 @@ func (f *fields) inputs() []byte {
 	return text
 }
 
-// capabilities reads the two lists. Members of other names are ignored; of a repeated one the last counts (toolhost §2.4).
+// capabilities reads the two lists. Other members are ignored; the last of one name counts (§2.4).
 func (f *fields) capabilities() (allowed, blocked []string) {
 	m := &f.m[nameCapabilities]
 	if !f.given(nameCapabilities) || !f.part(nameCapabilities, m.Raw) {
@@ -231,7 +227,7 @@ const (
 	maxProfileID = 16      // bytes
 	maxRunID     = 64      // bytes
 	maxRequestID = 128     // bytes
-	maxPart      = 1 << 20 // bytes of the text of inputs, of candidate_tags and of _capabilities, each
+	maxPart      = 1 << 20 // bytes of inputs, of candidate_tags and of _capabilities, each
 	maxShown     = 256     // bytes of a caller's text in an error, cut at a character
 )
 
@@ -251,12 +247,12 @@ var modeNames = [...]string{"FALLBACK_ONLY", "SHADOW_POLICY", "BLENDED", "POLICY
 // String returns the mode as it is on the wire. It does not allocate.
 func (m Mode) String() string { return modeNames[m%Mode(len(modeNames))] }
 
-// Request is what a caller opens a run with (toolhost §4.8). It shares no memory with the line it came from.
+// Request is what a caller opens a run with (toolhost §4.8). It shares no memory with its line.
 type Request struct {
 	GoalID, SpecVersion, ProfileID string
 	// RunID is empty when the caller leaves it to the server.
 	RunID string
-	// RequestID is the caller's tracing id if HasRequestID is set; an integer is kept as it is spelled.
+	// RequestID is the tracing id if HasRequestID is set; an integer is kept as it is spelled.
 	RequestID     string
 	CandidateTags []string
 	Mode          Mode
@@ -267,7 +263,7 @@ type Request struct {
 	HasRequestID     bool
 }
 
-// validate judges the values of the header and the goal, whose types are right already. why is the text of the error, or "".
+// validate judges values whose types are right already. why is the text of the error, or "".
 func (r *Request) validate() (why string) {
 	switch {
 	case r.GoalID == "":

@@ -104,7 +104,7 @@ func (s settings) list(name, without string) (list []string) {
 	return list
 }
 
-// number reads an integer and brings it between least and most; one that does not parse is the default (toolhost §6).
+// number reads an integer within least and most; one that does not parse is the default (§6).
 func (s settings) number(name string, without, least, most int64) int64 {
 	n, err := strconv.ParseInt(s.text(name, ""), 10, 64)
 	if err != nil {
@@ -118,7 +118,6 @@ func (s settings) amount(name string, without, unit int64) int64 {
 	return s.number(name, without, 0, math.MaxInt32) * unit
 }
 
-// question is what a policy is asked.
 type question struct {
 	goal        string
 	view        *view
@@ -162,7 +161,6 @@ func (p *Policy) ask(ctx context.Context, q *question) (sel Selection, why strin
 	return sel, why, true
 }
 
-// judge reads what a policy wrote.
 func judge(text string, m menu) (sel Selection, why string) {
 	if trim(text) == "" {
 		return sel, "empty policy output"
@@ -177,9 +175,9 @@ func judge(text string, m menu) (sel Selection, why string) {
 	return sel, ""
 }
 
-// SplitCommand splits a command into its arguments at spaces and tabs, without a shell (toolhost §4.8): single quotes take everything
-// as it is, in double quotes a backslash takes the next byte as it is, and elsewhere a backslash is a byte like any other. ok is false
-// for quotes that do not end.
+// SplitCommand splits a command at spaces and tabs, without a shell (toolhost §4.8): single quotes
+// take everything as it is, a backslash in double quotes the next byte; elsewhere it is a byte like
+// any other. ok is false for quotes that do not end.
 func SplitCommand(text string) (argv []string, ok bool) {
 	var arg []byte
 	inArg := false
@@ -204,7 +202,7 @@ func SplitCommand(text string) (argv []string, ok bool) {
 	return argv, true
 }
 
-// appendQuoted appends what the quote at text[i] encloses to arg. end is the offset of the closing quote, len(text) without one.
+// appendQuoted appends what the quote at text[i] encloses. end is its end, len(text) without one.
 func appendQuoted(arg []byte, text string, i int) (out []byte, end int) {
 	quote := text[i]
 	for i++; i < len(text); i++ {

@@ -21,8 +21,8 @@ const (
 	whyInvalid    = "invalid policy output"
 )
 
-// stdoutGrace is how long the rest of the output is waited for when the process has ended and something that left its group still
-// holds the pipe. In all other cases the pipe ends with the group, at once.
+// stdoutGrace is how long the rest of the output is waited for after the process has ended, where
+// something that left its group holds the pipe. Else the pipe ends with the group.
 const stdoutGrace = time.Second
 
 // execute runs the policy on the payload and returns what it wrote to stdout, or why it failed.
@@ -33,7 +33,7 @@ func (p *Policy) execute(ctx context.Context, payload []byte) (out []byte, why s
 		return nil, whyNotStarted
 	}
 	defer func() { _ = os.Remove(file) }()
-	// The parent-death signal goes by the thread that started the process: it must not end before the process does.
+	// The parent-death signal comes when the starting thread ends, which must outlive the process.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	c, err := p.start(file)
@@ -47,7 +47,7 @@ func (p *Policy) execute(ctx context.Context, payload []byte) (out []byte, why s
 	return out, why
 }
 
-// writePrivate writes content to a new file in dir, with an unforeseeable name, that only this user may read.
+// writePrivate writes content to a new file of an unforeseeable name that only this user may read.
 func writePrivate(dir string, content []byte) (name string, err error) {
 	f, err := os.CreateTemp(dir, "policy-*.json") // mode 0600, and never a file that exists
 	if err != nil {
@@ -61,7 +61,6 @@ func writePrivate(dir string, content []byte) (name string, err error) {
 	return f.Name(), nil
 }
 
-// child is a policy process that was started.
 type child struct {
 	*procgroup.Process
 	out  *os.File // the read end of its stdout
@@ -93,7 +92,6 @@ func (p *Policy) start(file string) (*child, error) {
 	return &child{Process: proc, out: r}, nil
 }
 
-// errNotBegun is a process that could not become the policy.
 var errNotBegun = errors.New("the program did not begin")
 
 // begin starts the process as every worker is started: by way of this binary, which sets the limits
@@ -117,7 +115,7 @@ func (p *Policy) begin(exe string, argv []string, attr *os.ProcAttr) (*procgroup
 	if err != nil {
 		return nil, err
 	}
-	_ = r.SetReadDeadline(time.Now().Add(p.timeout)) // one that takes longer is ended as any that does
+	_ = r.SetReadDeadline(time.Now().Add(p.timeout)) // ended later, as any that is late
 	if n, _ := io.ReadFull(r, make([]byte, 1)); n > 0 {
 		proc.Wait()
 		return nil, errNotBegun

@@ -20,7 +20,6 @@ const (
 	maxRepeats      = 3  // selections with the same menu and the same state; one more ends the run
 )
 
-// The reasons in Step.Ended.
 const (
 	endedNoop    = "noop"
 	endedAskSup  = "ask_sup"
@@ -35,16 +34,15 @@ type Config struct {
 	Policy *Policy
 }
 
-// newRunID returns a run id: a random UUIDv4 in 32 lower-case hexadecimal digits, from a cryptographic source (toolhost D32).
+// newRunID returns 32 hexadecimal digits of a random UUIDv4 (toolhost D32).
 func newRunID() string {
 	id := uuid.New()
 	return hex.EncodeToString(id[:])
 }
 
-// seen is a place where a run has been.
 type seen struct{ menu, state string }
 
-// Run is an open run (toolhost §4.8). It belongs to one session; one goroutine at a time may use it.
+// Run is an open run (toolhost §4.8) of one session; one goroutine at a time may use it.
 type Run struct {
 	cfg     *Config
 	req     Request
@@ -56,7 +54,7 @@ type Run struct {
 	visits  map[seen]int // at most maxSteps entries
 }
 
-// Open opens a run. why is "" or the text of the error (toolhost §3.3), and then there is no run. r is kept.
+// Open opens a run and keeps r. Without one, why is the text of the error (toolhost §3.3).
 func Open(cfg *Config, r Request) (run *Run, why string) {
 	if why = r.validate(); why != "" {
 		return nil, why
@@ -86,9 +84,9 @@ func (r *Run) ID() string { return r.req.RunID }
 // Steps returns how many steps the run has taken.
 func (r *Run) Steps() int { return r.steps }
 
-// Select takes one step: it builds the menu for the state s, lets the mode's selector choose and judges the choice. It hashes the whole
-// state and may run the policy process, which takes seconds, so it is not for event loops; ctx ends the process early. s is only
-// read. After a step with Ended the run is closed, and the caller drops it.
+// Select takes one step: menu for the state s, choice by the mode's selector, judgement. It hashes
+// the whole state and may run the policy process for seconds, so it is not for event loops; ctx
+// ends the process early. After a step with Ended the run is closed, and the caller drops it.
 func (r *Run) Select(ctx context.Context, s *dsstate.State) Step {
 	v := viewOf(s)
 	tags := stepTags{r.tags, v.wantsReport()}
@@ -108,7 +106,6 @@ func (r *Run) Select(ctx context.Context, s *dsstate.State) Step {
 	return st
 }
 
-// limit returns which budget of the run this step would exceed: "" for none.
 func (r *Run) limit(st *Step) string {
 	if r.steps >= maxSteps {
 		return "max_steps"
@@ -121,7 +118,6 @@ func (r *Run) limit(st *Step) string {
 	return ""
 }
 
-// settle judges a selection and does what follows from it.
 func (r *Run) settle(st *Step, m menu, sel Selection) {
 	st.Selection = sel
 	switch sel.Kind {
@@ -149,7 +145,7 @@ func (r *Run) settle(st *Step, m menu, sel Selection) {
 	}
 }
 
-// choose asks whom the mode names (toolhost §4.8 "control_mode"). shadow is the answer of the policy where that is only reported.
+// choose asks the selector of the mode (toolhost §4.8). shadow is a policy's answer to report only.
 func (r *Run) choose(ctx context.Context, m menu, q *question) (sel Selection, shadow string) {
 	own := heuristic(m, r.req.GoalID, q.view)
 	if r.req.Mode == FallbackOnly || r.cfg.Policy == nil && r.req.Mode == ShadowPolicy {
@@ -190,11 +186,10 @@ type Step struct {
 	MenuDigest, StateDigest string
 	// Ended is why the run is closed now; empty while it goes on.
 	Ended string
-	// ShadowRaw is the answer of the policy, for the event toolhost.selector.shadow; empty if there is nothing to report.
+	// ShadowRaw is the policy's answer for the event toolhost.selector.shadow; "" for none.
 	ShadowRaw string
 }
 
-// trip turns the step into the end of the run.
 func (st *Step) trip(why string) {
 	st.Status, st.Error, st.Ended = tool.BreakerTrip, why, endedBreaker
 	st.Selection, st.PickAID = Selection{}, ""
@@ -228,15 +223,15 @@ func (r *Run) AppendHeader(dst []byte) []byte {
 	return o.End()
 }
 
-// AppendOpened appends the members of the reply to _run.open to dst, with the opening brace and without
-// the closing one, and returns the result (toolhost §4.8). It allocates only if dst has no room.
+// AppendOpened appends the reply to _run.open but for its closing brace (toolhost §4.8). It
+// allocates only if dst has no room.
 func (r *Run) AppendOpened(dst []byte) []byte {
 	o := jsonx.Builder(r.AppendHeader(jsonx.Build(dst).Bool("ok", true).Name("run_header")))
 	return o.Int("max_steps", maxSteps).Int("max_invalid_picks", maxInvalidPicks)
 }
 
-// AppendClosed appends the members of the reply to _run.close to dst, with the opening brace and without
-// the closing one, and returns the result (toolhost §4.8). It allocates only if dst has no room.
+// AppendClosed appends the reply to _run.close but for its closing brace (toolhost §4.8). It
+// allocates only if dst has no room.
 func (r *Run) AppendClosed(dst []byte) []byte {
 	return jsonx.Build(dst).Bool("ok", true).Text("run_id", r.req.RunID).
 		Int("steps", int64(r.steps)).Int("invalid_picks", int64(r.invalid))
@@ -251,9 +246,9 @@ type change struct {
 	done       bool
 }
 
-// merge returns base with the members of patch set, key by key; both are texts of checked objects. A value is taken as it is spelled,
-// and so are the members of base that the patch does not name. A key that is there already keeps its place, new ones follow in the
-// order of the patch. Without a change base itself is returned; otherwise it allocates the result, and neither text is changed.
+// merge returns base with the members of patch set; both are texts of checked objects, and values
+// keep their spelling. A key that is there keeps its place, new ones follow in the patch's order.
+// It allocates the result; neither text changes, and without a change base is returned.
 func merge(base, patch []byte) []byte {
 	changes, order := readPatch(patch)
 	if len(order) == 0 {
@@ -267,7 +262,7 @@ func merge(base, patch []byte) []byte {
 		case c == nil:
 			out = appendMember(out, key, v.Raw)
 		case !c.done:
-			// A key that base repeats is written once: a reader the first of two must not see the old value.
+			// A repeated key is written once: a reader of the first must not see the old value.
 			c.done = true
 			out = appendMember(out, key, c.value)
 		}
@@ -280,7 +275,7 @@ func merge(base, patch []byte) []byte {
 	return append(out, '}')
 }
 
-// readPatch returns what patch sets, by key and in order. Of a repeated key the last value counts (toolhost §2.4).
+// readPatch returns what patch sets, by key and in order. The last of a repeated key counts (§2.4).
 func readPatch(patch []byte) (byKey map[string]*change, order []*change) {
 	byKey = make(map[string]*change)
 	o := jsonx.OpenObject(patch)
@@ -300,7 +295,6 @@ func readPatch(patch []byte) (byKey map[string]*change, order []*change) {
 	return byKey, order
 }
 
-// appendMember appends a member to an object that is open.
 func appendMember(dst, key, value []byte) []byte {
 	dst = append(append(append(jsonx.AppendComma(dst), '"'), key...), `":`...)
 	return append(dst, value...)

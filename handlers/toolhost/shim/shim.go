@@ -1,9 +1,9 @@
-// Package shim is the first code of a worker's process: the server starts its own binary again, this package sets the limits that
-// were asked for, and the worker's program takes the process over. So nothing of the program runs without its limits.
+// Package shim is the first code of a worker's process: the server starts its own binary again,
+// this package sets the limits, and the worker's program takes the process over.
 //
-// A binary for linux/amd64 that is linked with an entry of its own does that before the Go runtime begins (Replace), which takes a third
-// of the time. Elsewhere it happens while the packages of the binary are initialised. A package is initialised when those that it imports are, so this one comes
-// before nearly all others as long as it imports nothing that waits for them: os, strconv and syscall, and not strings.
+// A binary for linux/amd64 with an entry of its own does that before the Go runtime begins
+// (Replace), in a third of the time. Elsewhere packages are initialised then, those imported first:
+// this one is early as long as it imports only os, strconv and syscall, and not strings.
 package shim
 
 import (
@@ -15,7 +15,7 @@ import (
 const Verb = "internal-worker"
 
 const (
-	// StatusFD is the descriptor of the process that a start which failed is reported to. It ends when the program begins.
+	// StatusFD is where a start that failed is reported. It ends when the program begins.
 	StatusFD = 3
 	// programFD is the descriptor of a program that is started from an open file.
 	programFD = 4
@@ -52,7 +52,7 @@ func Argv(l Limits, path string, argv []string) []string {
 	return append([]string{"trunkline", Verb, string(text), path}, argv...)
 }
 
-// Stays returns the arguments of a process that is a worker of this binary, nil in every other process.
+// Stays returns the arguments of a process that is a worker of this binary, else nil.
 func Stays() []string {
 	if _, path, argv, ok := asked(); ok && path == "" {
 		return argv
@@ -60,7 +60,6 @@ func Stays() []string {
 	return nil
 }
 
-// asked splits the arguments of a worker.
 func asked() (limits, path string, argv []string, ok bool) {
 	if len(os.Args) < 5 || os.Args[1] != Verb {
 		return "", "", nil, false

@@ -14,10 +14,9 @@ const Enabled = true
 func Self() (string, error) { return "/proc/self/exe", nil }
 
 const (
-	// prSetNoNewPrivs is PR_SET_NO_NEW_PRIVS: no program that the process starts has more rights than it has.
+	// prSetNoNewPrivs is PR_SET_NO_NEW_PRIVS: no program gains rights.
 	prSetNoNewPrivs = 38
-	// rlimitNproc is RLIMIT_NPROC.
-	rlimitNproc = 6
+	rlimitNproc     = 6
 )
 
 // resources are those of Limits.fields. The address space comes last: the least is done under it.
@@ -30,14 +29,14 @@ func confine(limits string) {
 	}
 }
 
-// become starts the program in place of this one. It returns never. A limited address space may be smaller than what this process has
-// already: between the limits and the program nothing is allocated, and no thread begins.
+// become starts the program in place of this one and never returns. A limited address space may be
+// too small already: after the limits nothing is allocated, and no thread begins.
 func become(limits, path string, argv []string) {
 	text, err := syscall.BytePtrFromString(limits)
 	file, err1 := syscall.BytePtrFromString(path)
 	args, err2 := syscall.SlicePtrFromStrings(argv)
 	env, err3 := syscall.SlicePtrFromStrings(os.Environ())
-	if err != nil || err1 != nil || err2 != nil || err3 != nil { // a NUL, which no process can be given
+	if err != nil || err1 != nil || err2 != nil || err3 != nil { // a NUL
 		fail(syscall.EINVAL)
 	}
 	runtime.GOMAXPROCS(1)
@@ -47,8 +46,8 @@ func become(limits, path string, argv []string) {
 // What follows may run before the Go runtime begins: it has no goroutine and no heap, and uses
 // system calls and the stack only. It must not be instrumented.
 
-// Replace makes the process the program that its arguments ask for, if they do. stack is what the kernel starts a process with: the
-// number of the arguments, their addresses, nil, those of the environment, nil.
+// Replace makes the process the program that its arguments ask for, if they do. stack is what the
+// kernel starts a process with: argc, the arguments, nil, the environment, nil.
 //
 //go:nosplit
 //go:norace
@@ -114,7 +113,7 @@ func number(text *byte) (n uint64, rest *byte) {
 //go:norace
 //go:nocheckptr
 func limit(text *byte) {
-	_, _, _ = syscall.RawSyscall6(syscall.SYS_PRCTL, prSetNoNewPrivs, 1, 0, 0, 0, 0) // kernels from before 3.5 have none
+	_, _, _ = syscall.RawSyscall6(syscall.SYS_PRCTL, prSetNoNewPrivs, 1, 0, 0, 0, 0)
 	for i := range resources {
 		most, rest := number(text)
 		text = rest
@@ -145,14 +144,14 @@ func replace(limits, path *byte, argv, env unsafe.Pointer) {
 	fail(code)
 }
 
-// fail ends the process, and reports why the program could not be started: by the number of the error.
+// fail ends the process, and reports by the number of the error why the program did not start.
 //
 //go:nosplit
 //go:norace
 //go:nocheckptr
 func fail(code syscall.Errno) {
 	report := byte(code)
-	_, _, _ = syscall.RawSyscall(syscall.SYS_WRITE, StatusFD, uintptr(unsafe.Pointer(&report)), 1) // the server sees the end of the process if not this
+	_, _, _ = syscall.RawSyscall(syscall.SYS_WRITE, StatusFD, uintptr(unsafe.Pointer(&report)), 1)
 	for {
 		_, _, _ = syscall.RawSyscall(syscall.SYS_EXIT_GROUP, failedCode, 0, 0)
 	}

@@ -4,7 +4,7 @@ package shim
 
 import "os"
 
-// Enabled reports whether programs are started through this package: there are no limits here to set.
+// Enabled reports whether programs are started through this package: there are no limits here.
 const Enabled = false
 
 // Self returns the path of this program.

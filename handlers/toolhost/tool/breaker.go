@@ -18,7 +18,7 @@ type BreakerState uint8
 const (
 	BreakerClosed   BreakerState = iota // calls pass
 	BreakerOpen                         // calls are tripped until the cooldown is over
-	BreakerHalfOpen                     // one call, the probe, is on its way; the others are tripped
+	BreakerHalfOpen                     // one call, the probe, runs; the others are tripped
 )
 
 // String returns the name of the state as events have it (toolhost §4.12). It does not allocate.
@@ -40,13 +40,13 @@ type BreakerConfig struct {
 	Cooldown time.Duration
 	// Now reads a monotonic clock, in nanoseconds.
 	Now func() int64
-	// Changed, if not nil, is called for every change of state and of the failures in a row that led to it. It is called in the order
-	// of the changes, under the breaker's lock: it must be quick and must not call the breaker.
+	// Changed, if not nil, is called for every change of state, in order, with the failures in a
+	// row. It is called under the breaker's lock: it must be quick and must not call the breaker.
 	Changed func(s BreakerState, failures int)
 }
 
-// Breaker keeps calls from one tool that fails again and again (toolhost §4.9, §5). A caller that is allowed a call must end it with
-// Done if it was run, or with Cancel if it was not. Any goroutine may use it; no method allocates.
+// Breaker keeps calls from a tool that fails again and again (toolhost §4.9, §5). An allowed call
+// ends with Done if it ran, else with Cancel. Any goroutine may use it; no method allocates.
 type Breaker struct {
 	cfg BreakerConfig
 
@@ -63,9 +63,9 @@ func NewBreaker(cfg BreakerConfig) *Breaker {
 	return &Breaker{cfg: cfg}
 }
 
-// Allow reports whether a call may go on. probe must be given to what ends the call. After the cooldown one call at a time is
-// allowed as the probe; as long as it has not started (Start), the breaker still counts as open, because a call that is refused for
-// another reason is no probe (toolhost §4.3).
+// Allow reports whether a call may go on. probe must be given to what ends the call. After the
+// cooldown one call at a time is the probe; until it starts (Start), the breaker counts as open: a
+// call that is refused for another reason is no probe (toolhost §4.3).
 func (b *Breaker) Allow() (probe, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,7 +97,7 @@ func (b *Breaker) start() {
 	}
 }
 
-// Cancel ends a call that was allowed and never ran: it changes nothing but that another call may be the probe.
+// Cancel ends an allowed call that never ran: another call may be the probe.
 func (b *Breaker) Cancel(probe bool) {
 	if !probe {
 		return
@@ -140,7 +140,6 @@ func (b *Breaker) Done(probe bool, d *DispatchError) {
 	}
 }
 
-// judge ends the probe.
 func (b *Breaker) judge(failed bool) {
 	if failed {
 		b.failures++

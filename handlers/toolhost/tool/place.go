@@ -20,8 +20,8 @@ func WithPlace(ctx context.Context, p Place) context.Context {
 	return context.WithValue(ctx, placeKey{}, p)
 }
 
-// Worked notes that the tool that runs with ctx has worked on n bytes more. A tool calls it before each further piece of work whose
-// amount the caller decides, so that small calls do not wait for large ones. It fails when ctx ends before the tool may go on.
+// Worked notes n bytes more of work in ctx. A tool calls it before each piece of work whose amount
+// the caller decides, so that small calls do not wait for large ones. It fails when ctx ends first.
 func Worked(ctx context.Context, n int64) error {
 	if p, ok := ctx.Value(placeKey{}).(Place); ok {
 		return p.Worked(ctx, n)
@@ -29,8 +29,8 @@ func Worked(ctx context.Context, n int64) error {
 	return nil
 }
 
-// Aside runs wait, which waits for something else than the processor or a disk and has a bound of its own, without the place of the
-// tool that runs with ctx. It returns the error of wait, or why there is no place for what follows.
+// Aside runs wait, which waits for something else than the processor or a disk and has its own
+// bound, without the place of the tool in ctx. It returns wait's error, or why no place came back.
 func Aside(ctx context.Context, wait func() error) error {
 	p, ok := ctx.Value(placeKey{}).(Place)
 	if !ok {

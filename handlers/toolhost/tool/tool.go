@@ -13,9 +13,9 @@ import (
 	"trunkline/handlers/toolhost/dsstate"
 )
 
-// Tool is anything that can be run. Run may be called by several goroutines at once, each with its own Call. It must return
-// soon after ctx is done; a built-in that does not is abandoned and its result ignored (toolhost §4.3 step 12). A tool that is
-// Fast (Descriptor) runs on an event loop and must not wait for anything.
+// Tool is anything that can be run, by several goroutines at once, each with its own Call. Run must
+// return soon after ctx is done; a built-in that does not is abandoned (toolhost §4.3 step 12). A
+// Fast tool (Descriptor) runs on an event loop and must not wait for anything.
 type Tool interface {
 	Run(ctx context.Context, c *Call) Result
 }
@@ -37,7 +37,7 @@ type Call struct {
 // Result is what a tool answers (toolhost §3.2). The zero Result is success with the output {}. It
 // is four words, the most that the compiler keeps in registers on its way through the callers.
 type Result struct {
-	// Output is JSON text for output_json, empty for "{}". It belongs to the caller of Run. A tool that failed has none.
+	// Output is JSON text for output_json, "" for "{}" and of a failure. The caller of Run owns it.
 	Output []byte
 	// Failure is what went wrong, nil if nothing did.
 	Failure *Failure
@@ -47,7 +47,7 @@ type Result struct {
 type Failure struct {
 	// Status is not OK; where it is, ToolError is meant.
 	Status Status
-	// Error is in words what went wrong: never empty on the wire, where the status stands in for it.
+	// Error is what went wrong; where it is empty, the wire has the status instead.
 	Error string
 	// Dispatch is set when the tool failed to run, and nil when it ran and failed.
 	Dispatch *DispatchError
@@ -83,7 +83,7 @@ func (r Result) Dispatch() *DispatchError {
 	return r.Failure.Dispatch
 }
 
-// Descriptor describes a tool (toolhost §4.1). It is set up once and then only read, by any goroutine.
+// Descriptor describes a tool (toolhost §4.1). It is set up once and then only read.
 type Descriptor struct {
 	// AID is the action id, the name a tool is called by; compared byte by byte.
 	AID string
@@ -115,10 +115,9 @@ const (
 	OK          Status = iota // the tool succeeded
 	InvalidPick               // a selector chose what it must not
 	ToolError                 // the tool failed, or could not be run, or its result is too large
-	BreakerTrip               // not run: its circuit breaker is open, or the budget of the run is spent
+	BreakerTrip               // not run: its breaker is open, or the run's budget is spent
 )
 
-// statusNames are the statuses as they are on the wire.
 var statusNames = [...]string{"OK", "INVALID_PICK", "TOOL_ERROR", "BREAKER_TRIP"}
 
 // String returns the status as it is on the wire. It does not allocate.
@@ -146,13 +145,13 @@ type DispatchType string
 // The types of dispatch errors: the whole set (toolhost D30).
 const (
 	Timeout    DispatchType = "timeout"     // the deadline passed, or no worker was free before it
-	Crash      DispatchType = "crash"       // the worker exited, was killed, or closed its output without a reply
+	Crash      DispatchType = "crash"       // it ended, or closed its output, without a reply
 	ParseError DispatchType = "parse_error" // the worker's reply is not a reply
-	NotFound   DispatchType = "not_found"   // there is no such executable or module, or it must not be run
+	NotFound   DispatchType = "not_found"   // no such executable or module, or it must not be run
 	Exception  DispatchType = "exception"   // a fault inside the server or a built-in tool
 )
 
-// MaxDetail is how many bytes of what a worker wrote to stderr a detail carries, the last ones (toolhost §3.5).
+// MaxDetail is how many bytes of a worker's stderr a detail has, the last ones (toolhost §3.5).
 const MaxDetail = 2048
 
 // DispatchError means that a tool could not be run, or not to its end: what it did is not known
@@ -164,8 +163,8 @@ type DispatchError struct {
 	Type DispatchType
 	// Detail is for people: see Detail.
 	Detail string
-	// Waited marks a Timeout whose call never reached a worker, because none was free before the deadline. It does not concern
-	// the tool, and so does not count for its breaker (toolhost §4.9). It is not on the wire.
+	// Waited marks a Timeout of a call that reached no worker, because none was free in time: it
+	// does not count for the tool's breaker (toolhost §4.9). It is not on the wire.
 	Waited bool
 }
 
@@ -206,11 +205,11 @@ func brokenText(aid string, kind DispatchType, exit int, detail string) string {
 	return detail
 }
 
-// Detail returns what a reply may show of text, which a worker or a panic wrote: at most the last MaxDetail bytes from the
-// start of a character on, with control characters replaced by spaces (toolhost §3.5).
+// Detail returns what a reply may show of text: at most the last MaxDetail bytes, from the start of
+// a character on, with spaces for control characters (toolhost §3.5).
 func Detail(text string) string {
 	if cut := len(text) - MaxDetail; cut > 0 {
-		// A character has at most three bytes behind its first: where more follow, the text is not UTF-8 and is cut anywhere.
+		// Three bytes at most follow a character's first: after more, the text is not UTF-8.
 		for n := 0; n < utf8.UTFMax-1 && cut < len(text) && !utf8.RuneStart(text[cut]); n++ {
 			cut++
 		}
@@ -260,9 +259,9 @@ var harmless = []string{"none", "read", "filesystem_read", "gpu_probe"}
 // unknownTier is the tier of a side effect that is in no list: closed rather than open.
 const unknownTier = 2
 
-// TierOf returns the tier that a tool's name and side effects give it, 0 safe to 3 dangerous: the highest of all that apply
-// (toolhost §4.4, D24). No side effects at all count as "none". A manifest may raise it, never lower it. Names are compared
-// with the case they have. It does not allocate.
+// TierOf returns the tier of a name and side effects, 0 safe to 3 dangerous: the highest that
+// applies (toolhost §4.4, D24). No side effects count as "none". A manifest may only raise it.
+// Names are compared with their case. It does not allocate.
 func TierOf(aid string, sideEffects []string) int {
 	tier, _ := highest(aidTiers[:], aid)
 	for _, effect := range sideEffects {
@@ -278,7 +277,6 @@ func TierOf(aid string, sideEffects []string) int {
 	return tier
 }
 
-// highest returns the highest tier among the rules that fit name; known reports that there is one.
 func highest(rules []tierRule, name string) (tier int, known bool) {
 	for _, r := range rules {
 		if strings.Contains(name, r.part) {

@@ -92,7 +92,6 @@ func Builtins(e *Env) []Builtin {
 // runFunc runs a tool. The text of err is that of the reply; after ctx has ended it is ignored.
 type runFunc func(ctx context.Context, e *Env, c *tool.Call) (output []byte, err error)
 
-// bound is a tool with what it works on.
 type bound struct {
 	env *Env
 	run runFunc
@@ -110,7 +109,6 @@ func (b *bound) Run(ctx context.Context, c *tool.Call) tool.Result {
 	return tool.Fail(err.Error())
 }
 
-// noop does nothing; its output is {}.
 func noop(context.Context, *Env, *tool.Call) ([]byte, error) { return nil, nil }
 
 // askSup passes a question to the supervisor: it leaves its input in DS1 and returns it.
@@ -154,7 +152,6 @@ func (a args) text(name string) (s string, ok bool) {
 	return string(text), ok
 }
 
-// integer returns the integer name, or absent if there is none that fits 64 bits.
 func (a args) integer(name string, absent int64) int64 {
 	if v := a.value(name); v.Kind == jsonx.Number {
 		if n, ok := jsonx.Integral(v.Raw); ok {
@@ -186,7 +183,6 @@ func (a args) number(name string, absent float64) float64 {
 	return absent
 }
 
-// boolean returns the boolean name, or absent if there is none.
 func (a args) boolean(name string, absent bool) bool {
 	switch a.value(name).Kind {
 	case jsonx.True:
@@ -200,7 +196,6 @@ func (a args) boolean(name string, absent bool) bool {
 // maxStatus bounds what is read of the system's page about the process; it has about 1.5 KiB.
 const maxStatus = 64 << 10
 
-// selfMetrics returns what the server's own process uses.
 func selfMetrics(context.Context, *Env, *tool.Call) ([]byte, error) {
 	return appendMetrics(nil, os.Getpid(), readStatus("/proc/self/status"), countEntries("/dev/fd")), nil
 }

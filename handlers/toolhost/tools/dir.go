@@ -14,15 +14,14 @@ const (
 	filePerm = 0o644
 )
 
-// dir is an open directory inside a root. Its methods take the name of one entry, which is no path and
-// neither "." nor "..", and never follow a link. One goroutine at a time may use it; its user closes it.
+// dir is an open directory inside a root. Its methods take the name of one entry, no path and
+// neither "." nor "..", and follow no link. One goroutine at a time may use it and must close it.
 type dir struct {
 	fd    int
-	path  string   // for results: the path of the root and what leads from there to the directory, without links
+	path  string   // for results: the root's path and what leads from there, without links
 	parts []string // what leads to it from the root, without links
 }
 
-// openDir opens the directory name in the directory fd; flags are added to those that every directory is opened with.
 func openDir(fd int, name, path string, flags int) (*dir, error) {
 	opened, err := openat(fd, name, unix.O_RDONLY|unix.O_DIRECTORY|flags, 0)
 	if err != nil {
@@ -66,9 +65,9 @@ func (d *dir) mkdir(name string) error {
 	return d.sync()
 }
 
-// open opens the regular file name; flag and perm are as in os.OpenFile. Neither it nor what is done with the file waits for anything
-// but a disk: a device, fifo or socket is errNotRegular and not opened, unless it takes the place of a file in that moment, and then
-// not waited for; a file that the kernel makes up is errNotRegular too. A link is errLink.
+// open opens the regular file name, as os.OpenFile. Neither it nor use of the file waits for
+// anything but a disk: a device, fifo, socket or made-up file of the kernel is errNotRegular, also
+// one that appears in that moment. A link is errLink.
 func (d *dir) open(name string, flag int, perm uint32) (*os.File, error) {
 	st, err := d.lstat(name)
 	if err == nil {
@@ -106,8 +105,8 @@ func (d *dir) openUnseen(name string, flag int, perm uint32) (*os.File, error) {
 	return nonblocking(fd, filepath.Join(d.path, name)), nil
 }
 
-// nonblocking makes a file of fd whose reads fail where they would wait, against files that claim to be regular and are not. For the
-// moment in which os.NewFile looks, O_NONBLOCK must be off, or such a read would wait in the runtime instead.
+// nonblocking makes a file of fd whose reads fail where they would wait. While os.NewFile looks,
+// O_NONBLOCK must be off, or such a read would wait in the runtime instead.
 func nonblocking(fd int, path string) *os.File {
 	_ = unix.SetNonblock(fd, false) // fails for no open descriptor
 	f := os.NewFile(uintptr(fd), path)
@@ -115,13 +114,11 @@ func nonblocking(fd int, path string) *os.File {
 	return f
 }
 
-// lstat returns what name is, a link itself included.
 func (d *dir) lstat(name string) (st unix.Stat_t, err error) {
 	err = retry(func() error { return unix.Fstatat(d.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) })
 	return st, err
 }
 
-// readlink returns the target of the link name.
 func (d *dir) readlink(name string) (string, error) {
 	buf := make([]byte, maxName+1)
 	n := 0
@@ -145,7 +142,6 @@ func (d *dir) link(from, to string) error {
 	return retry(func() error { return unix.Linkat(d.fd, from, d.fd, to, 0) })
 }
 
-// remove removes the entry name, which is no directory.
 func (d *dir) remove(name string) error {
 	return retry(func() error { return unix.Unlinkat(d.fd, name, 0) })
 }
@@ -153,7 +149,7 @@ func (d *dir) remove(name string) error {
 // sync makes what was made, renamed and removed in d durable.
 func (d *dir) sync() error { return retry(func() error { return unix.Fsync(d.fd) }) }
 
-// names calls f with the name of every entry of d, in no order, until f returns false. It keeps a few hundred at a time.
+// names calls f with the names of d, in no order and some hundred at a time, until f returns false.
 func (d *dir) names(f func(name string) bool) error {
 	fd, err := openat(d.fd, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {

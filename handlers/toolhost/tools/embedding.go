@@ -17,7 +17,6 @@ const (
 	maxEmbedDim     = 1024
 )
 
-// embedText returns the embedding of a text (toolhost §4.7).
 func embedText(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	a := pick(c.Input, "text", "dim", "normalize")
 	text, _ := a.value("text").Text()
@@ -40,7 +39,6 @@ func embedText(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	return embeddingOutput(v, dim), nil
 }
 
-// appendEmbedded writes any vector.
 func appendEmbedded(dst []byte, v embedded) []byte {
 	dst = append(jsonx.Build(dst).Text("provider", v.provider).Int("dim", int64(len(v.vector))).Name("embedding"), '[')
 	for _, x := range v.vector {
@@ -56,7 +54,7 @@ func embeddingOutput(v [hashPeriod]float32, dim int) []byte {
 	const longest = len("-0.123456,")
 	out := []byte(jsonx.Build(make([]byte, 0, 64+dim*longest)).Text("provider", hashProvider).Int("dim", int64(dim)).Name("embedding"))
 	out = append(out, '[')
-	start, period := len(out), len(out) // where the components begin, and where they begin to repeat
+	start, period := len(out), len(out) // of the components, and of their repetition
 	for i := range min(dim, hashPeriod) {
 		out = append(strconv.AppendFloat(out, float64(v[i]), 'f', 6, 64), ',')
 		period = len(out)
@@ -76,8 +74,8 @@ func embeddingOutput(v [hashPeriod]float32, dim int) []byte {
 	return append(out, '}')
 }
 
-// hashPeriod is how many components of a hash embedding differ: chunks are read at hexadecimal digit 0,
-// 16 and 32 of the digest and then again from 0, two components each (toolhost §4.7 "Hash embedding").
+// hashPeriod is how many components of a hash embedding differ: two from each of hexadecimal digits
+// 0, 16 and 32 of the digest, and then again from 0 (toolhost §4.7 "Hash embedding").
 const hashPeriod = 6
 
 // hashComponents returns the components of the hash embedding of text before it is divided by its

@@ -13,8 +13,8 @@ import (
 type Env struct {
 	// Root is the directory that files are read in: MACHINA_ROOT, else the working directory.
 	Root string
-	// RequestDir is where relative names of files to read are looked for first: MACHINA_REQUEST_DIR, "" for nowhere. One that
-	// does not lie inside Root is not looked into: nothing there may be read.
+	// RequestDir is where relative names are looked for first: MACHINA_REQUEST_DIR, "" for nowhere.
+	// One outside of Root is not looked into: nothing there may be read.
 	RequestDir string
 	// WriteRoot is the directory that files are written in: MACHINA_FS_WRITE_ROOT, else work in
 	// Root. The operator may name one outside of Root.
@@ -29,9 +29,9 @@ type Env struct {
 	swept sweeps // by FILE.WRITE
 }
 
-// EnvFrom reads the environment that getenv gives; wd is the working directory, which stands in for a missing MACHINA_ROOT and
-// completes a relative one. The other directories are relative to the root. It fails if the root would not be absolute, or
-// if an unknown provider of embeddings is named.
+// EnvFrom reads the environment; wd stands in for a missing MACHINA_ROOT and completes a relative
+// one. Other directories are relative to the root. It fails if the root would not be absolute, or
+// for an unknown provider of embeddings.
 func EnvFrom(getenv func(string) string, wd string) (*Env, error) {
 	root := under(wd, getenv("MACHINA_ROOT"))
 	if !filepath.IsAbs(root) {
@@ -67,17 +67,17 @@ const (
 
 // MemoryEnv is what the MEMORY and VECDB tools need (toolhost §4.7 "Memory", §6).
 type MemoryEnv struct {
-	// MemoryRoot is the directory of the memory files, absolute and clean: MACHINA_MEMORY_ROOT if that is absolute, else
-	// work/memory in the root. One that does not lie in the root is refused by every call.
+	// MemoryRoot is the directory of the memory files, absolute and clean: MACHINA_MEMORY_ROOT if
+	// absolute, else work/memory in the root. Every call refuses one outside the root.
 	MemoryRoot string
 	// RotateBytes is the size of a memory file from which on the next line goes to a new one; 0 for
 	// never. MACHINA_MEMORY_ROTATE_BYTES, 64 MiB.
 	RotateBytes int64
-	// WALFsync makes what was appended durable before the call returns: MACHINA_WAL_FSYNC is 1 or true.
+	// WALFsync makes each append durable before the call returns: MACHINA_WAL_FSYNC is 1 or true.
 	WALFsync bool
 	// VecDim is the length of the vectors of a new vector store, 1 to 8192: MACHINA_VECDB_DIM, 384.
 	VecDim int
-	// Weights is what the parts of a score of MEMORY.QUERY count: MACHINA_MEMORY_W_* and MACHINA_MEMORY_RECENCY_TAU_SEC.
+	// Weights are set by MACHINA_MEMORY_W_* and MACHINA_MEMORY_RECENCY_TAU_SEC.
 	Weights Weights
 }
 
@@ -89,7 +89,6 @@ type Weights struct {
 	Tau float64
 }
 
-// memoryEnvFrom reads what getenv has for the tools of this file; what does not parse or makes no sense counts as not set.
 func memoryEnvFrom(getenv func(string) string, root string) MemoryEnv {
 	e := MemoryEnv{
 		MemoryRoot:  filepath.Join(root, "work", "memory"),
@@ -113,7 +112,6 @@ func memoryEnvFrom(getenv func(string) string, root string) MemoryEnv {
 	return e
 }
 
-// intBetween returns the integer text if it lies between low and high, both included.
 func intBetween(text string, low, high, otherwise int64) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < low || n > high {

@@ -24,7 +24,6 @@ const (
 
 var errMissingScan = errors.New("missing input_path/pattern")
 
-// errorScan counts the lines of a file that contain a text.
 func errorScan(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	in := pick(c.Input, "input_path", "pattern", "max_rows")
 	path, _ := in.text("input_path")
@@ -77,8 +76,8 @@ func (s *scan) run(ctx context.Context, from io.Reader) error {
 	return nil
 }
 
-// found counts line and keeps it if it is among the first. Samples that no reply can carry any more are
-// not added to: the count still is right, and the server refuses the output as a whole (toolhost §3.4).
+// found counts line and keeps it among the first. Samples beyond what a reply can carry are not
+// added to: the count still is right, and the server refuses the output (toolhost §3.4).
 func (s *scan) found(row int64, line []byte) {
 	s.matches++
 	if s.matches > maxSamples || len(s.samples) > dsstate.MaxBytes {
@@ -139,12 +138,10 @@ func reportSummary(_ context.Context, _ *Env, c *tool.Call) ([]byte, error) {
 	return out, nil
 }
 
-// isObject reports whether text is a JSON object that nests no deeper than depth.
 func isObject(text []byte, depth int) bool {
 	return jsonx.Check(text, depth).OK() && jsonx.ValueOf(text).Kind == jsonx.ObjectStart
 }
 
-// appendReport appends the text of the report, line by line (toolhost §4.7 Details).
 func appendReport(dst []byte, matches int64, samples jsonx.Value) []byte {
 	dst = fmt.Appendf(dst, "Error Scan Report\nmatches: %d\nsamples:\n", matches)
 	rows := jsonx.OpenArray(samples.Raw)

@@ -20,7 +20,6 @@ import (
 )
 
 const (
-	// readDefault is how many bytes FILE.READ returns if the caller gives no number.
 	readDefault = 256 << 10
 	// readMax is the most it returns: as base64 in the output and again in DS0 they fit one reply
 	// (toolhost D31).
@@ -32,7 +31,6 @@ const (
 
 var errMissingPath = errors.New("missing path")
 
-// fileRead returns a part of a file.
 func fileRead(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	in := pick(c.Input, "path", "max_bytes", "offset")
 	path, _ := in.text("path")
@@ -128,7 +126,6 @@ func (u *untilDone) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// untilDoneAt is untilDone for reading anywhere.
 type untilDoneAt struct {
 	ctx  context.Context
 	from io.ReaderAt

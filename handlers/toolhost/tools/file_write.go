@@ -31,7 +31,6 @@ var (
 	errContentTooLarge = errors.New("content too large (>1MB)")
 )
 
-// fileWrite writes a whole file.
 func fileWrite(_ context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	in := pick(c.Input, "path", "content", "overwrite", "mkdirs")
 	path, _ := in.text("path")
@@ -76,15 +75,15 @@ func writeError(path string, err error) error {
 	return errors.New("cannot write file: " + path)
 }
 
-// backupSuffix is what the old content of a file that is overwritten is called by, behind the file's name (toolhost §4.7).
+// backupSuffix is appended to a file's name for its old content (toolhost §4.7).
 const backupSuffix = ".bak"
 
 // maxBackupStem is how many bytes of a file's name otherBackup keeps: with the rest of it they fit
 // the file systems with the shortest names, 143 bytes.
 const maxBackupStem = 120
 
-// otherBackup is what the backup of name is called where name+backupSuffix is too long, or a directory: the begin of the name, at most
-// maxBackupStem bytes and no part of a character, and 16 hex digits of the SHA-256 of the name, so that each file has a backup of its own.
+// otherBackup is the backup's name where name+backupSuffix is too long, or a directory: whole
+// characters of the name's first maxBackupStem bytes, and 16 hex digits of its SHA-256.
 func otherBackup(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	stem := name
@@ -126,7 +125,7 @@ func (r *root) write(d *dir, last, content string, overwrite bool) (written stri
 	return filepath.Join(d.path, last), err
 }
 
-// replaceable reports whether a file may be put at name, and the permissions it gets: those of the file that has the name.
+// replaceable reports whether a file may be put at name, with the permissions of the present one.
 func (d *dir) replaceable(name string, overwrite bool) (perm os.FileMode, err error) {
 	st, err := d.lstat(name)
 	if err == unix.ENOENT {
@@ -141,7 +140,6 @@ func (d *dir) replaceable(name string, overwrite bool) (perm os.FileMode, err er
 	return os.FileMode(uint32(st.Mode) & 0o777), err
 }
 
-// writeTemp writes content to a new file in d, durably, and returns its name, which nothing else has.
 func (d *dir) writeTemp(content string, perm os.FileMode) (name string, err error) {
 	name = tempName()
 	f, err := d.open(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, filePerm)
@@ -174,7 +172,7 @@ func (d *dir) replace(temp, name string) error {
 			_ = d.remove(second)
 			return err
 		}
-		// Renaming onto another name of the same file does nothing at all: then the second name is still there.
+		// Renaming onto another name of the same file does nothing: the second name is still there.
 		if _, gone := d.lstat(second); gone == nil {
 			_ = d.remove(second)
 		}
@@ -190,42 +188,39 @@ const (
 	// random bytes follow, in lower-case hex, so that none can be guessed.
 	tempPrefix = ".tmp-"
 	tempBytes  = 8
-	// staleTemp is for how long a temporary file has its name until it counts as one that a killed writer left. A writer needs a
-	// moment; calls are over after ten minutes at most (toolhost §6). It is also how often a directory is looked through for such.
+	// staleTemp is the age at which a temporary file counts as left by a killed writer: calls are
+	// over after ten minutes (toolhost §6). It is also how often a directory is swept.
 	staleTemp = time.Hour
-	// maxSweep is how many names one look goes over: a directory of any size costs some tens of milliseconds at most.
+	// maxSweep is how many names one look goes over: some tens of milliseconds at most.
 	maxSweep = 1 << 16
-	// maxSwept is how many directories are remembered as looked through. Of more, some are looked through too often.
+	// maxSwept is how many directories are remembered. Of more, some are swept too often.
 	maxSwept = 256
 )
 
-// tempName returns a name for a temporary file, which nothing else has.
 func tempName() string {
 	var id [tempBytes]byte
 	_, _ = rand.Read(id[:]) // never fails
 	return tempPrefix + hex.EncodeToString(id[:])
 }
 
-// isTemp reports whether name may come from tempName.
 func isTemp(name string) bool {
 	digits, ok := strings.CutPrefix(name, tempPrefix)
 	return ok && len(digits) == 2*tempBytes && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
-// sweeps removes the temporary files that writers left which were killed, directory by directory. Any goroutine may use it.
+// sweeps removes the temporary files of killed writers, directory by directory.
 type sweeps struct {
 	mu   sync.Mutex
 	done map[string]time.Time // by path, when it was looked through
 }
 
-// sweep looks d through unless that was done lately. What cannot be removed stays: the write at hand does not depend on it.
+// sweep looks d through unless that was done lately. What cannot be removed stays.
 func (s *sweeps) sweep(d *dir, now time.Time) {
 	if s.due(d.path, now) {
 		removeStale(d, now, maxSweep)
 	}
 }
 
-// removeStale removes what is stale among the first names of d.
 func removeStale(d *dir, now time.Time, names int) {
 	_ = d.names(func(name string) bool {
 		if isTemp(name) && d.isStale(name, now) {
@@ -250,8 +245,8 @@ func (s *sweeps) due(path string, now time.Time) bool {
 	return true
 }
 
-// isStale reports whether name is a file that has had its name for longer than any writer needs. The time of its content means nothing:
-// the second name of a file on its way to becoming the backup is new, whatever the age of the file.
+// isStale reports whether a file has had its name for longer than a writer needs. Its content's
+// time means nothing: the second name of a file that becomes the backup is new.
 func (d *dir) isStale(name string, now time.Time) bool {
 	st, err := d.lstat(name)
 	return err == nil && typeOf(&st) == unix.S_IFREG && now.Sub(time.Unix(st.Ctim.Unix())) >= staleTemp

@@ -16,7 +16,6 @@ import (
 )
 
 const (
-	// maxRotateTries is how many times of rotation may be taken already before a rotation gives up.
 	maxRotateTries = 1000
 	// rotatedSuffix ends the name of a file that was put aside (toolhost §4.7).
 	rotatedSuffix = ".rotated"
@@ -29,7 +28,6 @@ var (
 	errNotIndexed = errors.New("appended, but not indexed")
 )
 
-// memoryAppend appends a line to the file of a stream (toolhost §4.7).
 func memoryAppend(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	a := pick(c.Input, "stream", "text", "event")
 	text, _ := a.text("text")
@@ -60,7 +58,7 @@ func memoryAppend(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 		if text == "" {
 			row.text = string(compact)
 		}
-		name, _ := streamName(a.value("stream"), vecdbSpecial) // the limit of both names is the same
+		name, _ := streamName(a.value("stream"), vecdbSpecial) // of the same limit
 		if index, err = newVecdbWriter(ctx, e, name, row); err != nil {
 			return nil, vecdbError(err)
 		}
@@ -79,7 +77,6 @@ func memoryAppend(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	return jsonx.Build(nil).Bool("ok", true).Text("stream", stream).Text("file", path).Int("ts_ms", now).End(), nil
 }
 
-// memoryLine returns the line of a memory file, "\n" included.
 func memoryLine(now int64, stream string, event []byte, text string) []byte {
 	line := jsonx.Build(make([]byte, 0, len(event)+len(text)+maxStream+64)).Int("ts_ms", now).Text("stream", stream)
 	if len(event) > 0 {
@@ -91,7 +88,6 @@ func memoryLine(now int64, stream string, event []byte, text string) []byte {
 	return append(line.End(), '\n')
 }
 
-// memoryLog appends to one memory file.
 type memoryLog struct {
 	dir         *dir
 	name        string
@@ -100,7 +96,7 @@ type memoryLog struct {
 	now         int64 // Unix milliseconds
 }
 
-// append appends line to the file and returns the file's path. A file that has reached its size is put aside before.
+// append appends line and returns the file's path. A file of rotateBytes is rotated first.
 func (l *memoryLog) append(ctx context.Context, line []byte) (path string, err error) {
 	for {
 		f, err := openLocked(ctx, l.dir, l.name)
@@ -133,8 +129,8 @@ func (l *memoryLog) write(f *os.File, line []byte) (written bool, err error) {
 	return err == nil, err
 }
 
-// rotate gives the file, whose lock is held, the name that rotated files have. Two rotations in one millisecond must not take
-// each other's name: only who holds the lock of the file that has the name may rename it, so looking first is enough.
+// rotate renames the file, whose lock is held. Two rotations in one millisecond cannot take each
+// other's name: only the lock's holder may rename, so looking first is enough.
 func (l *memoryLog) rotate() error {
 	for at := l.now; at < l.now+maxRotateTries; at++ {
 		rotated := rotatedName(l.name, at)
@@ -154,7 +150,6 @@ func (l *memoryLog) rotate() error {
 }
 
 const (
-	// maxStream is the longest name of a stream, in bytes (toolhost §4.7).
 	maxStream = 128
 	// maxOutput is the longest output that can fit a reply (toolhost §3.4). A longer one is not
 	// built to its end.
@@ -221,7 +216,6 @@ func memoryDir(e *Env, create bool) (d *dir, err error) {
 	return d, nil
 }
 
-// isMissing reports that a file or directory does not exist.
 func isMissing(err error) bool { return errors.Is(err, os.ErrNotExist) }
 
 // appendNumber appends the shortest text that reads back as x, in the form that most JSON writers

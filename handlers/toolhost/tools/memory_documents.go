@@ -28,15 +28,14 @@ func (q *query) documents(ctx context.Context, e *Env) (docs []*document, err er
 	return r.docs, nil
 }
 
-// reading is the state of reading the files of a stream.
 type reading struct {
 	query *query
 	left  int64 // bytes that may still be read
 	docs  []*document
 }
 
-// stream reads the file of the stream and then rotated ones. The file is open before the others are listed: if it is rotated in
-// between, it is met again among them and passed over, and nothing is missed.
+// stream reads the stream's file and then rotated ones. The file is open before the others are
+// listed: if it is rotated in between, it is passed over among them, and nothing is missed.
 func (r *reading) stream(ctx context.Context, d *dir) error {
 	name, files := r.query.stream+".jsonl", r.query.maxFiles
 	current, err := d.open(name, os.O_RDONLY, 0)
@@ -88,10 +87,8 @@ func (r *reading) rotated(ctx context.Context, d *dir, name string, current *os.
 	return true, r.file(ctx, f)
 }
 
-// full reports whether no more can be taken.
 func (r *reading) full() bool { return r.left <= 0 || len(r.docs) >= r.query.maxEntries }
 
-// file takes the entries of f, newest first.
 func (r *reading) file(ctx context.Context, f *os.File) error {
 	lines, err := tailOf(ctx, f, r.left)
 	if err != nil {
@@ -177,7 +174,6 @@ func rotations(ctx context.Context, d *dir, name string, n int) (times []int64, 
 	return times, err
 }
 
-// rotationOf returns when entry was rotated, if it is the name that a rotated file of the file name has.
 func rotationOf(entry, name string) (at int64, ok bool) {
 	rest, _ := strings.CutPrefix(entry, name+".")
 	at, err := strconv.ParseInt(strings.TrimSuffix(rest, rotatedSuffix), 10, 64)

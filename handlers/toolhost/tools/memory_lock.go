@@ -10,14 +10,14 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// How long lockFile waits between two tries: not long enough to matter beside a disk, and soon not often enough to matter at all.
+// How long lockFile waits between two tries.
 const (
 	firstLockWait = 50 * time.Microsecond
 	lastLockWait  = 5 * time.Millisecond
 )
 
-// lockFile takes the advisory lock of f, how being unix.LOCK_EX or unix.LOCK_SH, that other writers of the file take as well
-// (toolhost §4.7 "Memory"); closing f releases it. While another writer has it, the call waits without its place.
+// lockFile takes the advisory lock of f, unix.LOCK_EX or LOCK_SH, that other writers take as well
+// (toolhost §4.7 "Memory"); closing f releases it. The call waits without its place.
 func lockFile(ctx context.Context, f *os.File, how int) error {
 	err := tryLock(ctx, f, how)
 	if err == unix.EWOULDBLOCK {
@@ -26,7 +26,7 @@ func lockFile(ctx context.Context, f *os.File, how int) error {
 	return err
 }
 
-// waitForLock asks again and again instead of waiting in the system, where ctx could not end the wait.
+// waitForLock polls: ctx could not end a wait in the system.
 func waitForLock(ctx context.Context, f *os.File, how int) error {
 	for wait := firstLockWait; ; wait = min(2*wait, lastLockWait) {
 		select {
@@ -48,8 +48,8 @@ func tryLock(ctx context.Context, f *os.File, how int) error {
 	return retry(func() error { return unix.Flock(int(f.Fd()), how|unix.LOCK_NB) })
 }
 
-// openLocked opens the file name in d to be appended to, makes it if it is missing, and holds its lock until it is closed. While
-// it waited for the lock the file may have been renamed or removed; then it goes for the one that has the name now.
+// openLocked opens the file name in d to append to, makes it if missing, and holds its lock until
+// it is closed. A file renamed or removed during the wait is given up for the one with the name.
 func openLocked(ctx context.Context, d *dir, name string) (*os.File, error) {
 	for {
 		f, err := d.open(name, os.O_RDWR|os.O_APPEND|os.O_CREATE, filePerm)
@@ -66,7 +66,6 @@ func openLocked(ctx context.Context, d *dir, name string) (*os.File, error) {
 	}
 }
 
-// isEntryOf reports whether name in d is the file f.
 func isEntryOf(d *dir, name string, f *os.File) bool {
 	now, err := d.lstat(name)
 	if err != nil {
@@ -77,7 +76,6 @@ func isEntryOf(d *dir, name string, f *os.File) bool {
 	return err == nil && mine.Dev == now.Dev && mine.Ino == now.Ino
 }
 
-// sizeOf returns the size of the open file f.
 func sizeOf(f *os.File) (int64, error) {
 	st, err := f.Stat()
 	if err != nil {
@@ -99,8 +97,8 @@ func appendWhole(f *os.File, size int64, data []byte, sync bool) error {
 	return err
 }
 
-// appendLine appends line, which ends in "\n", to f as appendWhole does. A writer that was killed may have left a line without an
-// end: it gets one, in the same write, so that this one does not become part of it.
+// appendLine appends line, with its "\n", to f as appendWhole does. A line without an end, left by
+// a killed writer, gets one in the same write, so that the two stay apart.
 func appendLine(f *os.File, size int64, line []byte, sync bool) error {
 	if size > 0 {
 		var last [1]byte

@@ -8,7 +8,6 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// memoryQuery finds those entries of a stream that suit a text best (toolhost §4.7).
 func memoryQuery(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	q, err := readQuery(c.Input, e.Weights)
 	if err != nil {
@@ -49,7 +48,6 @@ type query struct {
 
 var errInvalidMode = errors.New("invalid mode")
 
-// readQuery reads input.
 func readQuery(input []byte, w Weights) (*query, error) {
 	a := pick(input, "stream", "query", "mode", "top_k", "candidate_k", "max_entries", "max_bytes", "max_files", "rerank",
 		"mmr_lambda", "embed_dim", "debug")

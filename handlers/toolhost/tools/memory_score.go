@@ -14,7 +14,6 @@ const (
 	bm25B  = 0.75
 )
 
-// document is a line that a query may find.
 type document struct {
 	file string // absolute path
 	ts   int64  // ts_ms, Unix milliseconds; 0 if the line has none
@@ -30,7 +29,6 @@ type document struct {
 	maxSim     float64 // to the matches before it, when it was taken by mmr; not below 0
 }
 
-// scorer gives documents their scores.
 type scorer struct {
 	query   []byte
 	dim     int
@@ -38,8 +36,8 @@ type scorer struct {
 	now     time.Time
 }
 
-// run scores docs in two passes: the inverse document frequencies of the second need all of the first. Tokens are read twice
-// instead of kept, so that the memory of a query is the text of its documents.
+// run scores docs in two passes: document frequencies need all of the first. Tokens are read twice
+// instead of kept, so that a query's memory is the text of its documents.
 func (s *scorer) run(ctx context.Context, docs []*document) error {
 	t := termsOf(s.query)
 	total := 0
@@ -69,7 +67,7 @@ func (s *scorer) run(ctx context.Context, docs []*document) error {
 	return nil
 }
 
-// bm25 returns the BM25 score of the document that count read last: tokens long, one of n with that average length.
+// bm25 returns the score of the document that count read last, tokens long, one of n.
 func (t *terms) bm25(tokens int, average float64, n int) (sum float64) {
 	length := 1 - bm25B
 	if average > 0 {
@@ -95,15 +93,15 @@ func (s *scorer) score(d *document) float64 {
 	return sum
 }
 
-// best returns at most n of docs, which come newest first, by score; of equal ones the newer comes first.
+// best returns at most n of docs, which come newest first, by score, then by age.
 func best(docs []*document, n int) []*document {
 	byScore := slices.Clone(docs)
 	slices.SortStableFunc(byScore, func(a, b *document) int { return cmp.Compare(b.score, a.score) })
 	return byScore[:min(n, len(byScore))]
 }
 
-// rerankMMR takes up to n of candidates, which are sorted by score, by maximal marginal relevance: each time the one with the
-// greatest lambda*score - (1-lambda)*(greatest similarity to one already taken), of equal ones the earlier (toolhost §4.7).
+// rerankMMR takes up to n of candidates, sorted by score, by maximal marginal relevance: the most
+// lambda*score - (1-lambda)*(greatest similarity to one taken), then the earlier (toolhost §4.7).
 func rerankMMR(ctx context.Context, candidates []*document, n, dim int, lambda float64) ([]*document, error) {
 	left := slices.Clone(candidates)
 	var taken []*document
@@ -127,13 +125,13 @@ func rerankMMR(ctx context.Context, candidates []*document, n, dim int, lambda f
 	return taken, nil
 }
 
-// The length of a token in bytes; shorter and longer runs of letters and digits are no tokens (toolhost §4.7).
+// The length of a token in bytes; other runs of letters and digits are no tokens (toolhost §4.7).
 const (
 	minToken = 2
 	maxToken = 64
 )
 
-// eachToken calls f with every token of text: runs of ASCII letters and digits, in lower case. The token is lent until f returns.
+// eachToken calls f with every token of text, in lower case. The token is lent until f returns.
 func eachToken(text []byte, f func(token []byte)) {
 	var token [maxToken]byte
 	n := 0 // the length of the run, maxToken+1 for any longer one
@@ -157,7 +155,6 @@ func eachToken(text []byte, f func(token []byte)) {
 	}
 }
 
-// lowerAlphanumeric returns c in lower case if it is an ASCII letter or digit, and 0 otherwise.
 func lowerAlphanumeric(c byte) byte {
 	switch {
 	case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
@@ -168,7 +165,6 @@ func lowerAlphanumeric(c byte) byte {
 	return 0
 }
 
-// terms are the distinct tokens of a query with the counters to hold one document after the other against them.
 type terms struct {
 	index map[string]int
 	df    []int // by term: how many documents have it
@@ -177,7 +173,6 @@ type terms struct {
 	hits  int   // the sum of tf
 }
 
-// termsOf returns the terms of query, all counters 0.
 func termsOf(query []byte) *terms {
 	t := &terms{index: map[string]int{}}
 	eachToken(query, func(token []byte) {
@@ -190,7 +185,7 @@ func termsOf(query []byte) *terms {
 	return t
 }
 
-// count sets tf, seen and hits to what text has of each term and returns how many tokens text has altogether.
+// count counts each term in text, and returns how many tokens text has altogether.
 func (t *terms) count(text []byte) (tokens int) {
 	for _, i := range t.seen {
 		t.tf[i] = 0

@@ -13,15 +13,15 @@ import (
 const (
 	// tailChunk is how much of a file tail reads at a time, as long as no line is longer.
 	tailChunk = 64 << 10
-	// maxLine is the longest line that tail gives out, in bytes: a line with maxContent of control characters, each of which takes
-	// six bytes, is shorter. It bounds what tail holds to a few times as much.
+	// maxLine is the longest line that tail gives out, in bytes: a line with maxContent of control
+	// characters of six bytes each is shorter. It bounds what tail holds to a few times as much.
 	maxLine = 8 << 20
 )
 
-// tail reads the lines of the end of a file, last one first, holding only one chunk or one line of it.
+// tail reads the lines of the end of a file, last one first, holding one chunk or line of it.
 //
 //	file   ......partial\nline\nline\nline\n
-//	             ^start    ^pos     ^        the buffer holds the file from pos on; what is behind the next line was given out
+//	             ^start    ^pos     ^        the buffer holds the file from pos to the next line
 type tail struct {
 	file  io.ReaderAt
 	size  int64 // of the file, when it was opened
@@ -38,13 +38,13 @@ type tail struct {
 	at    int64 // the offset in the file of the line that Next gave last
 }
 
-// newTail returns a reader of the last limit bytes of the first size bytes of file. It fails if file does, other than by ending.
+// newTail reads the last limit bytes of the first size bytes of file. It fails if file does.
 func newTail(file io.ReaderAt, size, limit int64) (*tail, error) {
 	t := &tail{file: file, size: size, start: max(size-limit, 0), pos: size, whole: true}
 	if t.start == 0 {
 		return t, nil
 	}
-	// A window that happens to begin with a line does not begin inside one: the byte before it decides.
+	// The byte before a window decides whether the window begins with a line.
 	var before [1]byte
 	if n, err := file.ReadAt(before[:], t.start-1); n < 1 && err != io.EOF {
 		return nil, err
@@ -53,9 +53,9 @@ func newTail(file io.ReaderAt, size, limit int64) (*tail, error) {
 	return t, nil
 }
 
-// next returns the line before the one that it returned last, without its end, be that "\n" or "\r\n"; ok is false when there is
-// none. The line is lent until the next call. Left out are a line that begins before the window (toolhost §4.7), those over
-// maxLine, and all if someone has cut the file shorter meanwhile.
+// next returns the line before the one it returned last, without its "\n" or "\r\n"; ok is false
+// when there is none. The line is lent until the next call. Left out are a line that begins before
+// the window (toolhost §4.7), those over maxLine, and all of a file that was cut shorter meanwhile.
 func (t *tail) next() (line []byte, ok bool, err error) {
 	t.torn = false
 	if !t.begun {
@@ -129,7 +129,6 @@ func (t *tail) fill() error {
 	return nil
 }
 
-// makeRoom moves the held bytes so that n bytes fit before them.
 func (t *tail) makeRoom(n, held int) {
 	if n <= t.front {
 		return
@@ -149,7 +148,6 @@ const (
 	defaultTailBytes = 2 << 20
 )
 
-// memorySearch finds the newest lines of a stream that have some text in them (toolhost §4.7).
 func memorySearch(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	a := pick(c.Input, "stream", "contains", "limit", "max_bytes")
 	stream, ok := streamName(a.value("stream"), memorySpecial)
@@ -172,7 +170,6 @@ func memorySearch(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	return sized(jsonx.Builder(append(s.out, ']')).Int("count", int64(s.count)).End())
 }
 
-// search looks for lines and writes those it finds.
 type search struct {
 	contains []byte
 	limit    int
@@ -181,7 +178,6 @@ type search struct {
 	out      []byte
 }
 
-// stream searches the file of that stream.
 func (s *search) stream(ctx context.Context, e *Env, stream string) error {
 	d, err := memoryDir(e, false)
 	if d == nil {
@@ -202,7 +198,7 @@ func (s *search) stream(ctx context.Context, e *Env, stream string) error {
 	return nil
 }
 
-// file searches f from its end until there are enough matches, or more than a reply can carry, or the call has ended.
+// file searches f from its end until there are enough matches or more than a reply can carry.
 func (s *search) file(ctx context.Context, f *os.File) error {
 	lines, err := tailOf(ctx, f, s.maxBytes)
 	if err != nil {

@@ -19,11 +19,11 @@ const (
 	cmdProvider  = "cmd"
 )
 
-// EmbedAID is the action id under which the embedding program is known to logs and events: that of the tool which shows what it makes.
+// EmbedAID is the action id of the embedding program in logs and events.
 const EmbedAID = "AID.EMBED.TEXT.v1"
 
 const (
-	// defaultEmbedTimeout is how long one embedding may take, and maxEmbedTimeout the most that may be set.
+	// defaultEmbedTimeout is how long one embedding may take, maxEmbedTimeout the most to be set.
 	defaultEmbedTimeout = 10 * time.Second
 	maxEmbedTimeout     = 600 * time.Second
 )
@@ -37,18 +37,18 @@ type EmbedEnv struct {
 	// {"text":"...","dim":n}, its output {"embedding":[...]} with dim numbers, or {"error":"..."}.
 	Program tool.Tool
 	turn    chan struct{} // of the one text that the program works on
-	// Fallback makes the hash stand in for a program that fails: MACHINA_EMBED_FALLBACK is "hash". Without it the tool fails.
+	// Fallback makes the hash stand in for a program that fails: MACHINA_EMBED_FALLBACK is "hash".
 	Fallback bool
-	// Timeout is how long the program may take for one text: MACHINA_EMBED_TIMEOUT_MS, 10 s, at most 600 s.
+	// Timeout bounds the program for one text: MACHINA_EMBED_TIMEOUT_MS, 10 s, at most 600 s.
 	Timeout time.Duration
-	// OnAppend makes MEMORY.APPEND add each text to the vector store of its stream: MACHINA_MEMORY_VECDB_ENABLE is "1".
+	// OnAppend makes MEMORY.APPEND index each text: MACHINA_MEMORY_VECDB_ENABLE is "1".
 	OnAppend bool
 }
 
 // Use makes program make the embeddings, of one text at a time.
 func (e *EmbedEnv) Use(program tool.Tool) { e.Program, e.turn = program, make(chan struct{}, 1) }
 
-// embedEnvFrom reads what getenv has for embeddings. An unknown provider is an error: the vectors of another would be of no use later.
+// embedEnvFrom reads the variables of embeddings. An unknown provider's vectors would be of no use.
 func embedEnvFrom(getenv func(string) string) (e EmbedEnv, err error) {
 	e = EmbedEnv{
 		Timeout:  time.Duration(intBetween(getenv("MACHINA_EMBED_TIMEOUT_MS"), 1, maxEmbedTimeout.Milliseconds(), defaultEmbedTimeout.Milliseconds())) * time.Millisecond,
@@ -73,7 +73,6 @@ func embedEnvFrom(getenv func(string) string) (e EmbedEnv, err error) {
 	return e, nil
 }
 
-// provider returns the name of what makes embeddings.
 func (e *EmbedEnv) provider() string {
 	if e.Program == nil {
 		return hashProvider
@@ -81,7 +80,6 @@ func (e *EmbedEnv) provider() string {
 	return cmdProvider
 }
 
-// embedded is a vector and what made it.
 type embedded struct {
 	provider string
 	vector   []float32
@@ -113,8 +111,8 @@ func (e *EmbedEnv) embed(ctx context.Context, text string, dim int, normalize bo
 // errNoTurn is why a text was not given to the program.
 var errNoTurn = &embedError{"the program is busy with other texts"}
 
-// awaitTurn waits until the program is free. It gives up while Timeout, but at most half of what the call has, is left: the program is
-// not given a text that it has no time for, for a program that is late is killed, and has to load its model again.
+// awaitTurn waits for the program until only Timeout, or half of the call's time, is left: a
+// program that is late is killed and loads its model again, so it gets no text without time.
 func (e *EmbedEnv) awaitTurn(ctx context.Context) error {
 	select {
 	case e.turn <- struct{}{}:
@@ -135,7 +133,7 @@ func (e *EmbedEnv) awaitTurn(ctx context.Context) error {
 	}
 }
 
-// ask has the program make the embedding of text. It waits for the program without the place of the call.
+// ask has the program make the embedding of text, and waits without the place of the call.
 func (e *EmbedEnv) ask(ctx context.Context, text string, dim int) (v []float32, err error) {
 	line := jsonx.Build(nil).Text("text", text).Int("dim", int64(dim)).End()
 	var r tool.Result
@@ -164,7 +162,7 @@ func (e *EmbedEnv) ask(ctx context.Context, text string, dim int) (v []float32, 
 	return vectorOf(r.Output, dim)
 }
 
-// vectorOf reads the reply of the program, the checked text of an object: dim numbers that float32 can hold, or an error.
+// vectorOf reads the reply of the program, a checked object: dim numbers of float32, or an error.
 func vectorOf(reply []byte, dim int) (v []float32, err error) {
 	a := pick(reply, "embedding", "error")
 	list := a.value("embedding")

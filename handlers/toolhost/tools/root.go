@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// maxLinks is how many symbolic links one name may lead over; _POSIX_SYMLOOP_MAX, the least that every system follows.
+	// maxLinks is how many links one name may lead over: _POSIX_SYMLOOP_MAX.
 	maxLinks = 8
-	// maxName is the longest name of a file, in bytes: PATH_MAX of Linux. It bounds the steps of a walk.
+	// maxName is the longest name of a file: PATH_MAX of Linux. It bounds the steps of a walk.
 	maxName = 4096
 )
 
@@ -24,21 +24,21 @@ var (
 	errName       = errors.New("no file can have this name")
 )
 
-// root is a directory that no name given to its methods leaves (toolhost §4.7). It holds nothing open and does not change: any
-// goroutine may use it at any time, also before the directory exists.
+// root is a directory that no name given to its methods leaves (toolhost §4.7). It holds nothing
+// open and does not change: any goroutine may use it, also before the directory exists.
 //
-// The system is never given more than one component of a name at a time and follows no link: the target of a link is read and
-// taken apart like the name itself. So it does not matter when a component is exchanged for a link.
+// The system gets one component of a name at a time and follows no link: the target of a link is
+// taken apart like the name. So a component may be exchanged for a link at any time.
 type root struct {
 	path  string   // absolute and clean: how the operator spells it, and how results do
-	outer *root    // on the way to path nothing may leave this one; nil if the operator chose path itself
+	outer *root    // contains path even with links; nil if the operator chose path
 	inner []string // path in outer
 }
 
-// newRoot returns the root at path, absolute and clean. Links in path itself are followed wherever they lead.
+// newRoot returns the root at path, absolute and clean. Links in path itself are followed.
 func newRoot(path string) *root { return &root{path: path} }
 
-// within returns the root at path, absolute and clean: if path lies in r, one that is reached without leaving r.
+// within returns the root at path, absolute and clean, reached without leaving r if it lies in r.
 func (r *root) within(path string) *root {
 	inner, err := r.parts(path)
 	if err != nil {
@@ -68,8 +68,8 @@ func (r *root) open(name string) (f *os.File, resolved string, err error) {
 	return f, filepath.Join(d.path, last), err
 }
 
-// parent opens the directory that the file name is in, and returns the last component of name, which may be missing or anything.
-// create makes directories that are missing. Names that can only mean a directory are errNotRegular if there is one.
+// parent opens the directory of the file name, and returns the last component, which may be missing
+// or anything. create makes missing directories. Names that mean a directory are errNotRegular.
 func (r *root) parent(name string, create bool) (d *dir, last string, err error) {
 	parts, err := r.parts(name)
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *root) parts(name string) ([]string, error) {
 	return appendParts(nil, rel)
 }
 
-// cutDir returns what leads from dir to path, both absolute and clean; ok is false if path lies elsewhere.
+// cutDir returns what leads from dir to path, both absolute and clean; ok is false outside of dir.
 func cutDir(path, dir string) (rel string, ok bool) {
 	if rel, ok = strings.CutPrefix(path, dir); !ok || rel == "" || dir == "/" {
 		return rel, ok
@@ -155,13 +155,11 @@ func appendParts(parts []string, rel string) ([]string, error) {
 	return parts, nil
 }
 
-// meansDir reports whether name can only mean a directory.
 func meansDir(name string) bool {
 	last := name[strings.LastIndexByte(name, '/')+1:]
 	return last == "" || last == "." || last == ".."
 }
 
-// walk opens the directory that parts lead to from the root.
 func (r *root) walk(parts []string, create bool) (*dir, error) {
 	for range maxLinks + 1 {
 		d, err := r.base(create)
@@ -175,7 +173,6 @@ func (r *root) walk(parts []string, create bool) (*dir, error) {
 	return nil, unix.ELOOP
 }
 
-// base opens the root itself.
 func (r *root) base(create bool) (*dir, error) {
 	if r.outer == nil {
 		if create {
@@ -229,7 +226,7 @@ func (r *root) follow(d *dir, parts []string, i int) ([]string, error) {
 	return append(before[:len(before):len(before)], rest...), nil
 }
 
-// notThere reports whether err means that nothing is there, neither in the root nor, as far as it may be known, outside.
+// notThere reports whether nothing is there, in the root or, as far as may be known, outside.
 func notThere(err error) bool {
 	return err == errOutside || errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
 }

@@ -11,8 +11,8 @@ const (
 	rpcPipeMagic  = 0x67596969
 )
 
-// synthetic reports whether the open file fd is one that the kernel makes up: such a file may be regular by its mode, and yet a read
-// may wait for an event for ever (/proc/kmsg), take away what others wait for, or do something (trace_pipe).
+// synthetic reports whether the kernel makes up the open file fd: even if it is regular by its
+// mode, a read may wait for ever (/proc/kmsg), take data from others, or do something (trace_pipe).
 func synthetic(fd int) (bool, error) {
 	var st unix.Statfs_t
 	if err := retry(func() error { return unix.Fstatfs(fd, &st) }); err != nil {

@@ -26,7 +26,6 @@ const (
 
 var errMissingQuery = errors.New("missing query")
 
-// vecdbQuery finds the rows of a store that are most like a text (toolhost §4.7).
 func vecdbQuery(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	a := pick(c.Input, "stream", "query", "top_k")
 	text, _ := a.text("query")
@@ -54,7 +53,6 @@ func vecdbQuery(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	return sized(r.output())
 }
 
-// vecdbReader looks for rows of the store in dir.
 type vecdbReader struct {
 	env      *Env
 	dir      *dir
@@ -63,14 +61,12 @@ type vecdbReader struct {
 	hits     []vecdbHit // by score, of equal ones the lower row first
 }
 
-// vecdbHit is a row that was found.
 type vecdbHit struct {
 	i     int64
 	score float64
 	meta  []byte // its line; nil if there is none
 }
 
-// find sets hits to the rows most like text.
 func (r *vecdbReader) find(ctx context.Context, text string) error {
 	f, openErr := r.dir.open(embeddingsFile, os.O_RDONLY, 0)
 	if openErr == nil {
@@ -103,7 +99,7 @@ func (r *vecdbReader) find(ctx context.Context, text string) error {
 	return r.readMeta(ctx)
 }
 
-// scan goes over all whole rows of f. It holds no lock: a row is there when its last byte is, and never changes.
+// scan goes over all whole rows of f without a lock: a row with its last byte never changes.
 func (r *vecdbReader) scan(ctx context.Context, f *os.File, query []float32) error {
 	row := floatBytes * len(query)
 	buf := make([]byte, max(rowsChunk/row, 1)*row)
@@ -123,7 +119,6 @@ func (r *vecdbReader) scan(ctx context.Context, f *os.File, query []float32) err
 	}
 }
 
-// dotRow returns the dot product of query and the row that b begins with.
 func dotRow(query []float32, b []byte) (sum float64) {
 	b = b[:floatBytes*len(query)]
 	for i, x := range query {
@@ -132,7 +127,7 @@ func dotRow(query []float32, b []byte) (sum float64) {
 	return sum
 }
 
-// add takes row i as a hit if it is among the best. A score that is no number comes from a broken row and is none.
+// add takes row i as a hit if it is among the best. A score that is no number is of a broken row.
 func (r *vecdbReader) add(i int64, score float64) {
 	if math.IsNaN(score) || math.IsInf(score, 0) {
 		return
@@ -184,7 +179,6 @@ func (r *vecdbReader) readMeta(ctx context.Context) error {
 	return nil
 }
 
-// output writes the hits.
 func (r *vecdbReader) output() []byte {
 	out := append(jsonx.Build(nil).Bool("ok", true).Text("provider", r.provider).Name("hits"), '[')
 	for _, h := range r.hits {

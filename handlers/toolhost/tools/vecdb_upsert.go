@@ -44,7 +44,6 @@ func vecdbUpsert(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	return jsonx.Build(nil).Bool("ok", true).Text("stream", stream).End(), nil
 }
 
-// vecdbRow is what is stored of one text.
 type vecdbRow struct {
 	text string
 	meta []byte // an object, compact; nil for none
@@ -52,7 +51,6 @@ type vecdbRow struct {
 	embedded
 }
 
-// vecdbWriter adds one row to the store in dir.
 type vecdbWriter struct {
 	dir      *dir
 	row      vecdbRow
@@ -148,8 +146,8 @@ func (w *vecdbWriter) addMeta(ctx context.Context, line []byte, rows int64) erro
 	return appendLine(f, whole, line, w.sync)
 }
 
-// metaEnd returns where the lines of the rows end in f. Behind it is what a killed writer left: one line at most, in part or without
-// its row. More lines without rows are none of its making and stay.
+// metaEnd returns where the lines of the rows end in f. Behind is what a killed writer left: at
+// most one line, in part or without its row. More are not of its making and stay.
 func metaEnd(f io.ReaderAt, size, rows int64) (end int64, err error) {
 	lines, err := newTail(f, size, size)
 	if err != nil {
@@ -183,7 +181,6 @@ func metaLine(i int64, row vecdbRow) []byte {
 	return append(line.Text("text", row.text).End(), '\n')
 }
 
-// rowBytes returns a row as it is on disk.
 func rowBytes(vector []float32) []byte {
 	row := make([]byte, 0, floatBytes*len(vector))
 	for _, x := range vector {
@@ -195,11 +192,11 @@ func rowBytes(vector []float32) []byte {
 // The files of a vector store, in work/vectordb/<stream> of the root (toolhost §4.7 "VecDB").
 //
 //	schema.json      {"dim":n[,"provider":"..."]}; without a provider it is "hash"
-//	embeddings.f32   row 0, row 1, ...: dim float32 each, little-endian. Its lock is the lock of the store
-//	meta.jsonl       {"i":n,"ts_ms":n,"provider":"..."[,"meta":{...}],"text":"..."} for row n; of several with one n the last
+//	embeddings.f32   rows of dim float32 each, little-endian. Its lock is that of the store
+//	meta.jsonl       {"i":n,"ts_ms":n,"provider":"..."[,"meta":{...}],"text":"..."}: the last
 //
-// A row exists once all of it is in embeddings.f32. Its line is written before, so a writer that is killed leaves a line without a
-// row, which no reader sees and the next writer cuts off, but no row without its line.
+// A row exists once all of it is in embeddings.f32. Its line is written before: a killed writer
+// leaves a line without a row, which no reader sees and the next writer cuts off.
 const (
 	schemaFile     = "schema.json"
 	embeddingsFile = "embeddings.f32"
@@ -207,9 +204,7 @@ const (
 )
 
 const (
-	// maxSchema is how much of schema.json is read, in bytes.
-	maxSchema = 64 << 10
-	// floatBytes is the size of one component of a row.
+	maxSchema  = 64 << 10
 	floatBytes = 4
 )
 
@@ -221,12 +216,10 @@ var (
 	errOtherProvider     = errors.New("the vectors of the store are of another embedding provider")
 )
 
-// vecdbDir opens the directory of a stream.
 func vecdbDir(e *Env, stream string, create bool) (*dir, error) {
 	return newRoot(e.Root).dir("work/vectordb/"+stream, create)
 }
 
-// vecdbError returns the error of the tool for err.
 func vecdbError(err error) error {
 	switch err {
 	case errInvalidDim, errMissingSchema, errMissingEmbeddings, errOtherProvider:
@@ -238,7 +231,7 @@ func vecdbError(err error) error {
 	return errOpenFailed
 }
 
-// readSchema returns the length of the vectors of the store in d. It fails if they are not of provider.
+// readSchema returns the length of the vectors in d. It fails if they are of another provider.
 func readSchema(d *dir, provider string) (dim int, err error) {
 	f, err := d.open(schemaFile, os.O_RDONLY, 0)
 	if isMissing(err) {
@@ -270,7 +263,7 @@ func readSchema(d *dir, provider string) (dim int, err error) {
 	return int(n), nil
 }
 
-// writeSchema makes the schema of a new store in d, whose lock is held. It is there whole or not at all.
+// writeSchema makes the schema of a new store in d, whose lock is held, whole or not at all.
 func writeSchema(d *dir, dim int, provider string, sync bool) error {
 	const fresh = "." + schemaFile + ".new"
 	f, err := d.open(fresh, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, filePerm)

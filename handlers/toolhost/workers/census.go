@@ -9,12 +9,12 @@ import (
 const (
 	// censusEvery is how often the processes of workers are counted where they have a limit.
 	censusEvery = 25 * time.Millisecond
-	// censusShare is which part of the time a count may take: where there are many processes, it is done less often.
+	// censusShare is which part of the time a count may take: with many processes it is less often.
 	censusShare = 20
 )
 
-// census counts the processes in the groups of workers, and ends the workers that have too many. The system has no such limit for a
-// group: RLIMIT_NPROC counts all that the user has, and the pids controller counts threads, and needs rights that a server seldom has.
+// census counts the processes in the groups of workers, and ends workers with too many. The system
+// has no such limit: RLIMIT_NPROC counts all of the user's, the pids controller threads.
 type census struct {
 	mu     sync.Mutex
 	proc   *os.File        // where the system lists all processes; nil until it is needed
@@ -24,7 +24,6 @@ type census struct {
 	closed bool
 }
 
-// watch ends the worker once its group has more than most processes.
 func (c *census) watch(w *worker, most int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,7 +34,6 @@ func (c *census) watch(w *worker, most int) {
 	c.later(0)
 }
 
-// forget is the end of watch.
 func (c *census) forget(w *worker) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +47,7 @@ func (c *census) later(took time.Duration) {
 	}
 }
 
-// look counts once. A worker cannot be ended by the number of another one that had its number: it knows whether it was reaped.
+// look counts once. A worker knows whether it was reaped: none is ended by a reused number.
 func (c *census) look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,7 +69,6 @@ func (c *census) look() {
 	c.later(time.Since(begin))
 }
 
-// close ends all of it.
 func (c *census) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,7 +94,7 @@ func (c *census) open() (err error) {
 	return err
 }
 
-// CanCount reports why the processes of workers cannot be counted here, nil if they can (ProcessConfig.MaxProcesses).
+// CanCount reports why processes cannot be counted here (MaxProcesses), nil if they can.
 func CanCount() error {
 	f, err := openProcesses()
 	if err == nil {

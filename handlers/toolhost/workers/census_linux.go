@@ -21,8 +21,8 @@ func openProcesses() (*os.File, error) {
 	return os.Open("/proc")
 }
 
-// countGroups adds the processes that there are to the sizes of their groups; the groups that are no keys are passed over. A process that
-// has ended counts until its parent reaps it, as its number does with the system.
+// countGroups adds the processes to the sizes of their groups, if those are keys. One that has
+// ended counts until its parent reaps it.
 func countGroups(proc *os.File, sizes map[int]int) {
 	if _, err := proc.Seek(0, io.SeekStart); err != nil {
 		return

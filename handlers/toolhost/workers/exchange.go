@@ -21,7 +21,6 @@ const (
 	atOnce = 4 << 10
 )
 
-// fault is how a call of a worker failed.
 type fault uint8
 
 const (
@@ -40,15 +39,15 @@ type turn struct {
 	stray  bool   // something came before that
 	f      fault  // what began ended with
 	looked bool   // what follows the reply was looked for
-	after  string // why there must be no further request: what followed the reply. "" if nothing did
+	after  string // why there must be no further request: what followed the reply, or ""
 	spoilt bool   // the deadline came with the reply: the pipes are of no more use
 	rest   chan error
 }
 
-// ask sends w.req and returns the reply line, which is lent until the worker is given back. It returns soon after ctx is done.
+// ask sends w.req and returns the reply line, which is lent until the worker is given back.
 //
-// A line is a reply only if the worker wrote it after it took the request, and the only thing it wrote then. Otherwise one stray
-// line would give every later caller the answer of the one before (toolhost §4.9).
+// A line is a reply only if the worker wrote it, and nothing else, after it took the request. Else
+// one stray line would give every later caller the answer of the one before (toolhost §4.9).
 func (w *worker) ask(ctx context.Context) (line []byte, f fault) {
 	w.turn, w.buf = turn{}, w.buf[:0]
 	stop := context.AfterFunc(ctx, w.interrupt)
@@ -75,7 +74,6 @@ func (w *worker) ask(ctx context.Context) (line []byte, f fault) {
 // may get it. Where the order is not known, it may have.
 func (w *worker) untouched() bool { return w.watch != nil && !w.turn.took && !w.fresh() }
 
-// lookBehind notes what followed the reply.
 func (w *worker) lookBehind() {
 	if !w.turn.looked && w.raw.Read(w.peek) != nil {
 		w.turn.spoilt = true
@@ -94,7 +92,7 @@ func (w *worker) stepAt(fd uintptr) (done bool) {
 		return t.f != fine
 	}
 	if t.rest != nil && !ready(fd, unix.POLLIN) {
-		return false // a look now would miss that the worker took the first of it if the pipe is full again
+		return false // a look now would miss the taking if the pipe is full again
 	}
 	took, spoke, first := w.watch.look()
 	t.stray = t.stray || spoke && !t.took && (first || !took)
@@ -138,7 +136,7 @@ func (w *worker) begin(fd uintptr) fault {
 	return fine
 }
 
-// askOnce sends w.req and then the end of the input, and returns everything the process writes. It returns soon after ctx is done.
+// askOnce sends w.req and the end of the input, and returns everything the process writes.
 func (w *worker) askOnce(ctx context.Context) (text []byte, f fault) {
 	stop := context.AfterFunc(ctx, w.interrupt)
 	defer stop()
@@ -159,7 +157,6 @@ func (w *worker) sendBeside(t *turn, once bool) {
 	go func(sent chan<- error) { sent <- w.send(once) }(t.rest)
 }
 
-// send writes the request.
 func (w *worker) send(once bool) error {
 	req := w.req
 	if len(req) > atOnce && w.watch != nil {
@@ -178,18 +175,18 @@ func (w *worker) send(once bool) error {
 	return err
 }
 
-// endSend waits for a request that was sent beside the reading. A worker that replied before it had read everything is of no more use.
+// endSend waits for sendBeside. A worker that replied before it had read everything is spoilt.
 func (w *worker) endSend() {
 	if w.turn.rest == nil {
 		return
 	}
-	_ = w.in.SetWriteDeadline(time.Unix(1, 0)) // fails only if closed; a write that is complete does not notice
+	_ = w.in.SetWriteDeadline(time.Unix(1, 0)) // fails only if closed
 	if <-w.turn.rest != nil || w.in.SetWriteDeadline(time.Time{}) != nil || w.watch.narrow(w.in) != nil {
 		w.turn.spoilt = true
 	}
 }
 
-// readLine reads up to a line's end; the first of it is in w.buf. The line is without the end, and without one "\r" before it.
+// readLine reads up to a line's end, from w.buf on. The line is without "\n" and one "\r".
 func (w *worker) readLine() (line []byte, f fault) {
 	var err error
 	for scanned := 0; ; err = w.read() {
@@ -237,7 +234,6 @@ func (w *worker) read() error {
 	return err
 }
 
-// room makes sure that something can be read.
 func (w *worker) room() {
 	if len(w.buf) == cap(w.buf) {
 		// Enough for a reply at the limit with its end, and one byte to see that it is over.
@@ -247,7 +243,6 @@ func (w *worker) room() {
 	}
 }
 
-// faultOf returns what the end of a read means.
 func (w *worker) faultOf(err error) fault {
 	if errors.Is(err, io.EOF) || !errors.Is(err, os.ErrDeadlineExceeded) {
 		return ended
@@ -260,7 +255,6 @@ func (w *worker) faultOf(err error) fault {
 	}
 }
 
-// shrink gives back what one long call needed.
 func (w *worker) shrink() {
 	if cap(w.req) > keepBuffer {
 		w.req = nil
@@ -272,19 +266,18 @@ func (w *worker) shrink() {
 
 // When a worker that never stands still must.
 const (
-	// restCalls is how many calls, and restEvery how long, a worker is used without a pause before it gets one.
+	// restCalls is how many calls, restEvery how long, a worker is used before it gets a pause.
 	restCalls = 64
 	restEvery = 50 * time.Millisecond
-	// maxRest is the longest pause.
-	maxRest = time.Second
+	maxRest   = time.Second
 )
 
-// rest returns how long the worker must be left alone before its next call, which is nearly always 0.
+// rest returns how long the worker must be left alone before its next call, nearly always 0.
 //
-// A worker that takes requests before it has answered the last one, or on a system that does not report when it takes them, may be one
-// answer ahead after a stray line, and stay so as long as each request comes before the answer that is still on its way. A caller that
-// leaves it alone for as long as two calls take sees that answer. So a worker that had no such pause for some time gets one, and ask
-// looks for what came.
+// A worker that takes requests ahead, or on a system that does not report when it takes them, may
+// be one answer ahead after a stray line, as long as each request comes before the late answer. A
+// pause of two calls' time shows that answer. So a worker without one for some time gets one, and
+// ask looks for what came.
 func (w *worker) rest(now time.Time) (pause time.Duration) {
 	idle, enough := now.Sub(w.freeAt), time.Duration(0)
 	if w.calls > 0 {
@@ -301,7 +294,6 @@ func (w *worker) rest(now time.Time) (pause time.Duration) {
 	return pause
 }
 
-// asked takes note of a call's begin.
 func (w *worker) asked(now time.Time) { w.askedAt = now }
 
 // free takes note of a call's end, or that there was none.

@@ -38,12 +38,12 @@ func (t *Process) program(ctx context.Context) (*program, error) {
 	}
 	p, err := openProgram(ctx, file, t.cfg.SHA256, t.maxProgram)
 	if err == nil {
-		p.native = p.native && shim.Enabled && t.cfg.Wrapper.none() // a wrapper opens the program by its path
+		p.native = p.native && shim.Enabled && t.cfg.Wrapper.none() // a wrapper needs its path
 	}
 	return p, err
 }
 
-// launch has the spawner start a process, and waits until its program runs: until it was started, or the module was compiled.
+// launch starts a process, and waits until its program runs: it was started or compiled.
 func (t *Process) launch(ctx context.Context, p *program, streams []*os.File) (*procgroup.Process, error) {
 	if t.cfg.MaxProcesses > 0 {
 		if err := t.spawner.census.open(); err != nil {
@@ -79,7 +79,6 @@ func (t *Process) job(file string, argv []string, files []*os.File) *spawnJob {
 	return &spawnJob{file: file, argv: argv, ended: make(chan struct{}), attr: &os.ProcAttr{Dir: t.cfg.Dir, Env: t.cfg.Env, Files: files}}
 }
 
-// selfStart is a start of this binary as a worker.
 type selfStart struct {
 	argv    []string
 	streams []*os.File
@@ -92,7 +91,7 @@ type selfStart struct {
 	lowered bool
 }
 
-// launchSelf starts this binary as a worker, and waits for the end of its status descriptor. There is no process if it fails.
+// launchSelf starts this binary as a worker, and waits for the end of its status descriptor.
 func (t *Process) launchSelf(ctx context.Context, s *selfStart) (*selfStart, error) {
 	file, err := shim.Self()
 	if err != nil {
@@ -112,7 +111,7 @@ func (t *Process) launchSelf(ctx context.Context, s *selfStart) (*selfStart, err
 	}
 	_ = status.w.Close() // the process has its own
 	_ = status.r.SetReadDeadline(time.Now().Add(s.limit))
-	defer context.AfterFunc(t.ctx, func() { _ = status.r.SetReadDeadline(time.Unix(1, 0)) })() // closed by then: nothing waits
+	defer context.AfterFunc(t.ctx, func() { _ = status.r.SetReadDeadline(time.Unix(1, 0)) })()
 	lowered := make(chan struct{})
 	stop := func() bool { return true }
 	if s.lowers {
@@ -147,10 +146,10 @@ func discard(proc *procgroup.Process) int {
 // lower gives the processes of a group less of the processors, as far as the system permits.
 func lower(pid int) { _ = syscall.Setpriority(syscall.PRIO_PGRP, pid, lateNice) }
 
-// Wrapper is a command that programs are started through, as one that confines them: their path and their arguments follow its own. It
-// has to execute them, and must neither leave the process group nor use its standard streams. The zero Wrapper is none.
+// Wrapper is a command that programs are started through, as one that confines them: path and
+// arguments follow its own. It must execute them, in its group, and not use its standard streams.
 type Wrapper struct {
-	// Command is the wrapper and its arguments: a path, or a bare name that is looked up in Path. No tool's environment changes it.
+	// Command is the wrapper, a path or a name that is looked up in Path, and its arguments.
 	Command []string
 	// Path is as the variable PATH is.
 	Path string
@@ -158,7 +157,7 @@ type Wrapper struct {
 
 func (w *Wrapper) none() bool { return len(w.Command) == 0 }
 
-// Check reports why nothing can be started through the wrapper now, nil if nothing is known to be in the way.
+// Check reports why nothing can be started through the wrapper, nil if nothing is known.
 func (w *Wrapper) Check() error {
 	_, err := w.file()
 	return err
@@ -174,7 +173,7 @@ func (w *Wrapper) file() (string, error) {
 // errWrapper is an error of the wrapper, where it could be taken for one of the program.
 func errWrapper(err error) error { return fmt.Errorf("cannot use the wrapper: %w", err) }
 
-// around returns what is started, and with which arguments, so that the program at path runs as command.
+// around returns what is started, with which arguments, to run the program at path as command.
 func (w *Wrapper) around(path string, command []string) (file string, argv []string, err error) {
 	if w.none() {
 		return path, command, nil
@@ -189,8 +188,8 @@ func (w *Wrapper) around(path string, command []string) (file string, argv []str
 // toolhost §4.9 is MiB here. Best effort: nothing is limited on systems other than Linux.
 type Limits = shim.Limits
 
-// Spawner starts processes from one OS thread that lives as long as it does: the signal that ends a worker when the server dies is
-// sent when the thread that started it ends (toolhost §4.9), and Go ends threads as it likes. Any number of tools may share one.
+// Spawner starts processes from one OS thread of its own lifetime: a worker gets the signal of the
+// server's death when its starting thread ends (toolhost §4.9). Any number of tools may share one.
 type Spawner struct {
 	jobs      chan *spawnJob
 	done      chan struct{}
@@ -201,7 +200,6 @@ type Spawner struct {
 	census    census
 }
 
-// spawnJob is one process to be started.
 type spawnJob struct {
 	file  string
 	argv  []string

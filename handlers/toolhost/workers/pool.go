@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// maxWaiting is how many calls of one tool may wait for a worker; further ones are answered as if their deadline had passed. It is
-// the number of connections a server has, of which each waits for one call (toolhost §2.3).
+// maxWaiting is how many calls of one tool may wait for a worker, as many as a server has
+// connections (toolhost §2.3); further ones are answered as if their deadline had passed.
 const maxWaiting = 4096
 
 var (
@@ -19,7 +19,7 @@ var (
 	errLateStart = errors.New("not started before the deadline")
 )
 
-// pool is who may use which worker, and when one is started or ended. A place is what a worker, or a start of one, takes of max.
+// pool is who may use which worker. A place is what a worker, or a start of one, takes of max.
 type pool struct {
 	t *Process
 
@@ -38,7 +38,7 @@ type pool struct {
 	processes sync.WaitGroup // started, or about to be
 }
 
-// waiter is a call that waits. It gets a worker, or nil: a place to start one. Close closes the channel.
+// waiter is a call that waits for a worker, or nil: a place to start one. Close closes it.
 type waiter struct{ granted chan *worker }
 
 // take returns a worker for one call, which give or retire must end. It waits until ctx is done.
@@ -115,7 +115,6 @@ func (p *pool) wait(ctx context.Context, me *waiter) (w *worker, mine bool, err 
 	return nil, false, errNoWorker
 }
 
-// occupy takes a place. The caller holds the lock.
 func (p *pool) occupy() {
 	p.places++
 	p.processes.Add(1)
@@ -138,14 +137,13 @@ func (p *pool) free() {
 	}
 }
 
-// grant answers the first who waits. The caller holds the lock.
 func (p *pool) grant(w *worker) {
 	me := p.waiting[0]
 	p.waiting = slices.Delete(p.waiting, 0, 1)
 	me.granted <- w
 }
 
-// spawn starts a worker in a place that the caller has. A start that ctx does not wait for goes on, and the worker becomes idle.
+// spawn starts a worker in the caller's place. If ctx ends first, the worker becomes idle later.
 func (p *pool) spawn(ctx context.Context) (*worker, error) {
 	type begun struct {
 		w   *worker
@@ -208,7 +206,6 @@ func (p *pool) start(ctx context.Context) (*worker, error) {
 	return w, nil
 }
 
-// end takes note of the end of a process.
 func (p *pool) end(w *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -231,7 +228,7 @@ func (p *pool) end(w *worker) {
 	}
 }
 
-// forsake gives up the place of a worker that SIGKILL does not end, so that it is not in the way of others for ever.
+// forsake gives up the place of a worker that SIGKILL does not end.
 func (p *pool) forsake(w *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -255,7 +252,6 @@ func (p *pool) give(w *worker) {
 	p.put(w)
 }
 
-// put makes a worker idle, or gives it to a waiter.
 func (p *pool) put(w *worker) {
 	now := time.Now()
 	w.free(now)
@@ -281,8 +277,8 @@ func (p *pool) put(w *worker) {
 	p.mu.Unlock()
 }
 
-// retire takes a worker out of service that belongs to the caller, and ends it: politely, by the end of its input, or at once. Its
-// place is free when it has ended: a tool that must be alone, with Max 1, is.
+// retire takes the caller's worker out of service and ends it: politely, by the end of its input,
+// or at once. Its place is free when it has ended: with Max 1 a worker is alone.
 func (p *pool) retire(w *worker, reason string, politely bool) {
 	p.mu.Lock()
 	w.retired = true
@@ -296,14 +292,14 @@ func (p *pool) retire(w *worker, reason string, politely bool) {
 	w.closePipes()
 }
 
-// sweepLater makes sure that idle workers are looked at when the first of them has been idle long enough. The caller holds the lock.
+// sweepLater schedules the sweep for the oldest idle worker. The caller holds the lock.
 func (p *pool) sweepLater() {
 	if p.sweeper == nil && p.t.cfg.Pool.Idle > 0 && !p.closed && len(p.idle) > 0 {
 		p.sweeper = time.AfterFunc(max(time.Until(p.idle[0].idleAt.Add(p.t.cfg.Pool.Idle)), time.Millisecond), p.sweep)
 	}
 }
 
-// sweep ends the workers that were idle for too long, but keeps Min, and any that wrote without a request.
+// sweep ends workers that are idle for too long, but keeps Min, and any that wrote unasked.
 func (p *pool) sweep() {
 	p.mu.Lock()
 	p.sweeper = nil
@@ -333,7 +329,7 @@ func (p *pool) sweep() {
 	}
 }
 
-// close ends all workers, the idle ones politely, and waits for them. It reports whether all have ended.
+// close ends all workers, the idle ones politely, and reports whether all have ended in time.
 func (p *pool) close() bool {
 	p.mu.Lock()
 	p.closed = true
@@ -361,7 +357,6 @@ func (p *pool) close() bool {
 	return p.allEnded(closeGrace)
 }
 
-// allEnded waits until there is no process left.
 func (p *pool) allEnded(grace time.Duration) bool {
 	done := make(chan struct{})
 	go func() {

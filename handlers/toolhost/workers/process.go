@@ -26,7 +26,7 @@ const closeGrace = stopGrace + 3*time.Second
 
 // PoolConfig is how many workers a tool has, and for how long (toolhost §4.9).
 type PoolConfig struct {
-	// Min workers are kept though they are idle; there are at most Max processes at a time, the ones that end included. 0 for Max: 4.
+	// Min workers are kept though idle; at most Max processes are there, ending ones too (0: 4).
 	Min, Max int
 	// Idle is how long a worker above Min may be idle; 0: not at all.
 	Idle time.Duration
@@ -36,11 +36,11 @@ type PoolConfig struct {
 
 // ProcessConfig is what a Process is made of. It is not changed, and must not be after NewProcess.
 type ProcessConfig struct {
-	// Command is the program and its arguments: a path, or a bare name that is looked up in the PATH of Env.
+	// Command is the program, a path or a name in the PATH of Env, and its arguments.
 	Command []string
 	// Wrapper is what the program is started through. Modules are not.
 	Wrapper Wrapper
-	// Module, if not empty, is the path of a WASI preview-1 command module that a child of this binary runs instead of Command.
+	// Module, if not empty, is a WASI preview-1 command module that a child runs for Command.
 	Module string
 	// Dir is the working directory.
 	Dir string
@@ -60,17 +60,17 @@ type ProcessConfig struct {
 	Pool PoolConfig
 	// Limits of each process.
 	Limits Limits
-	// MaxProcesses is how many processes the group of a worker may have, itself and those that its parent has not reaped included; one
-	// that has more is ended with all of them. 0: any number. Where CanCount fails, nothing with a limit is started.
+	// MaxProcesses is how many processes a worker's group may have, unreaped ones included; one
+	// with more is ended. 0: any number. Where CanCount fails, nothing with a limit is started.
 	MaxProcesses int
 	// Spawner starts the processes. nil: one of its own.
 	Spawner *Spawner
-	// Started and Exited, if not nil, are called for each process; reason is why it ended. They are called from any goroutine.
+	// Started and Exited, if not nil, are called for each process, from any goroutine.
 	Started func(pid int)
 	Exited  func(pid, code int, reason string)
 }
 
-// Process is a tool that programs run (toolhost §4.9). Any number of goroutines may call Run at once.
+// Process is a tool that programs run (toolhost §4.9). Any number of goroutines may call Run.
 type Process struct {
 	cfg     ProcessConfig
 	spawner *Spawner
@@ -85,7 +85,7 @@ type Process struct {
 	module moduleStarts
 }
 
-// NewProcess returns a tool without any process yet: they are started when they are needed. Close ends them.
+// NewProcess returns a tool that starts its processes when they are needed. Close ends them.
 func NewProcess(cfg ProcessConfig) *Process {
 	if cfg.Pool.Max <= 0 {
 		cfg.Pool.Max = 4
@@ -131,8 +131,8 @@ func (t *Process) Workers() int {
 	return t.pool.places + t.pool.forsaken
 }
 
-// Run has a worker run the call. It waits for a free worker and for the reply until ctx is done, at most defaultTimeout if ctx has no
-// deadline. What it returns when the worker failed is a dispatch error of toolhost §3.5.
+// Run has a worker run the call. It waits until ctx is done, at most defaultTimeout if ctx has no
+// deadline. A worker that fails gives a dispatch error of toolhost §3.5.
 func (t *Process) Run(ctx context.Context, c *tool.Call) tool.Result {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
@@ -162,7 +162,7 @@ func (t *Process) Run(ctx context.Context, c *tool.Call) tool.Result {
 		case f != unfit:
 			return t.fail(w, c, f)
 		case w.fresh() && w.turn.after == reasonUnsolicited:
-			return t.garbled(w, c, reasonUnsolicited, "output before the first request", nil) // the next would be no better
+			return t.garbled(w, c, reasonUnsolicited, "output before the first request", nil)
 		case w.fresh():
 			return t.fail(w, c, ended)
 		}
@@ -189,7 +189,6 @@ func (t *Process) parseReply(line []byte, c *tool.Call) (r tool.Result, bad stri
 	return tool.Result{Output: bytes.Clone(line)}, ""
 }
 
-// answer is the rest of Run for a worker that gave a line.
 func (t *Process) answer(w *worker, c *tool.Call, line []byte) tool.Result {
 	if w.turn.after == reasonUnsolicited { // which of them would be the answer?
 		return t.garbled(w, c, reasonUnsolicited, "more than the one line of a reply", w.buf)
@@ -211,7 +210,7 @@ func (t *Process) answer(w *worker, c *tool.Call, line []byte) tool.Result {
 	return r
 }
 
-// runOnce is the rest of Run for a process that serves this call only: its exit code counts, and its whole output is the reply.
+// runOnce is Run for a process of one call: its exit code counts, its whole output is the reply.
 func (t *Process) runOnce(ctx context.Context, w *worker, c *tool.Call) tool.Result {
 	text, f := w.askOnce(ctx)
 	if f != ended {
@@ -242,7 +241,6 @@ func (t *Process) swapped(w *worker, c *tool.Call) tool.Result {
 	return notRun(c.AID, errHash)
 }
 
-// fail ends a worker that did not answer.
 func (t *Process) fail(w *worker, c *tool.Call, f fault) tool.Result {
 	switch f {
 	case late:
@@ -265,7 +263,6 @@ func (t *Process) garbled(w *worker, c *tool.Call, reason, why string, text []by
 	return tool.Broken(c.AID, tool.ParseError, 0, explain(why, text, w.errs.String()))
 }
 
-// discard ends a worker and returns what its call comes to.
 func (t *Process) discard(w *worker, c *tool.Call, reason string, kind tool.DispatchType) tool.Result {
 	t.pool.retire(w, reason, false)
 	w.settle(settleGrace)
@@ -276,7 +273,6 @@ func (t *Process) discard(w *worker, c *tool.Call, reason string, kind tool.Disp
 var notStartable = []error{errModule, fs.ErrNotExist, fs.ErrPermission, syscall.ENOEXEC, syscall.ENOTDIR, syscall.ELOOP,
 	syscall.ETXTBSY, errHash, errTooLarge, procgroup.ErrNotInPath}
 
-// notRun returns the result of a call that no worker got.
 func notRun(aid string, err error) tool.Result {
 	kind := tool.Exception
 	switch is := func(e error) bool { return errors.Is(err, e) }; {
@@ -290,8 +286,8 @@ func notRun(aid string, err error) tool.Result {
 	return r
 }
 
-// Close ends all processes and what is left of their groups, and waits for that: those that are idle have stopGrace to end by
-// themselves. Calls that run end as crashes, later ones are refused. It may be called again.
+// Close ends all processes with their groups, and waits for that: idle ones have stopGrace. Calls
+// that run end as crashes, later ones are refused. It may be called again.
 func (t *Process) Close() error {
 	t.cancel()
 	all := t.pool.close()

@@ -16,7 +16,7 @@ import (
 	"trunkline/handlers/toolhost/procgroup"
 )
 
-// maxProgram is the size of the largest file that is hashed before a start, in bytes: a second of work.
+// maxProgram is the largest file that is hashed before a start, in bytes: a second of work.
 const maxProgram = 512 << 20
 
 const (
@@ -27,12 +27,12 @@ const (
 )
 
 var (
-	// errHash is what a file is refused for that is not the one the manifest means (toolhost §4.10).
+	// errHash refuses a file that is not the one the manifest means (toolhost §4.10).
 	errHash     = errors.New("hash mismatch")
 	errTooLarge = errors.New("too large to be hashed")
 )
 
-// identity is which file it is, and that its content has not changed: the change time cannot be set.
+// identity identifies a file and its content: the change time cannot be set.
 type identity struct {
 	device, inode uint64
 	size          int64
@@ -44,18 +44,17 @@ func identityOf(st *unix.Stat_t) identity {
 	return identity{uint64(st.Dev), st.Ino, st.Size, st.Mtim, st.Ctim}
 }
 
-// program is the file that a process is started from. What has a hash is an open file from the hash on:
+// program is the file that a process is started from. With a hash, it is open from the hash on:
 //
-//   - A native program is started from this descriptor, so that no other file can be put in between. Where the system cannot do
-//     that (no /proc, not Linux), and through a wrapper, it is treated as a script.
-//   - A script is opened by its interpreter, by its path, when the interpreter is ready to. So the path must mean the same unchanged
-//     file before the start, after it, and when the first reply has come: else the process is killed, and its reply is not shown.
+//   - A native program is started from this descriptor. Where the system cannot do that (no /proc,
+//     not Linux), and through a wrapper, it is treated as a script.
+//   - A script is opened by its interpreter, by its path. So the path must mean the same unchanged
+//     file before and after the start and at the first reply: else the process is killed.
 //
-// A file that is rewritten in place differs by its change time, which is old enough to differ when the hash begins. What is left:
-// what a swapped script did before it was found out; a script that a shell reads on after the first reply; a directory or a link on
-// the way to a script that pointed elsewhere only while the interpreter opened it; writes through a mapping to a script and file
-// systems whose change times stand still for longer than changeTick; and everything but the file itself, as its interpreter,
-// libraries and modules.
+// A file that is rewritten differs by its change time. What is left: what a swapped script did
+// before it was found out; a script that is read on after the first reply; a path that pointed
+// elsewhere only while the interpreter opened it; writes through a mapping, and change times that
+// stand still for longer than changeTick; and an interpreter, libraries and modules.
 type program struct {
 	path   string   // what the command means
 	file   *os.File // nil if there is nothing to compare
@@ -70,7 +69,7 @@ func openProgram(ctx context.Context, path, want string, limit int64) (p *progra
 	if want == "" {
 		return p, nil
 	}
-	if p.file, err = os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0); err != nil { // it may have become a pipe
+	if p.file, err = os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0); err != nil { // not a pipe
 		return nil, err
 	}
 	if err := p.check(ctx, want, limit); err != nil {
@@ -204,7 +203,6 @@ func (p *program) begun() bool {
 	return same
 }
 
-// close lets go of the file.
 func (p *program) close() {
 	if p.file != nil {
 		_ = p.file.Close() // only read

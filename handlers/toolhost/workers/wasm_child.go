@@ -41,8 +41,8 @@ func init() {
 	os.Exit(runChild(argv[0], argv[1], argv[2]))
 }
 
-// runChild is the whole life of a child: it compiles the module, reports on its status descriptor, and answers requests as any kept worker. A
-// call that fails ends it, with the exit code of the module.
+// runChild is the whole life of a child: it compiles the module, reports it, and answers requests
+// as any kept worker. A call that fails ends it, with the exit code of the module.
 func runChild(path, sum, folder string) (code int) {
 	debug.SetMemoryLimit(childMemory)
 	status := os.NewFile(shim.StatusFD, "status")
@@ -84,7 +84,7 @@ func (m *module) answer(line []byte) (reply []byte, code int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	out := capped{full: func() {
-		_, _ = os.Stdout.Write(bytes.Repeat([]byte{'x'}, maxReply+len("\r\n"))) // over what the server takes
+		_, _ = os.Stdout.Write(bytes.Repeat([]byte{'x'}, maxReply+len("\r\n"))) // too long
 		os.Exit(1)
 	}}
 	streams := wazero.NewModuleConfig().WithName("").WithArgs(string(jsonx.AppendUnescaped(nil, aid[0].Raw))).
@@ -144,16 +144,13 @@ func (o *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// maxModuleBytes is the largest module that is looked at. Much of what compilers make is names and debug information.
 const maxModuleBytes = 16 << 20
 
 // wasmPages is the memory of an instance: 64 MiB in pages of 64 KiB (toolhost §4.9).
 const wasmPages = 1024
 
-// errModule is the error of a file that cannot be run.
 var errModule = errors.New("not a module that can be run")
 
-// module is code that can be run, and the runtime it belongs to.
 type module struct {
 	runtime wazero.Runtime
 	code    wazero.CompiledModule

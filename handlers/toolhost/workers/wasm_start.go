@@ -18,17 +18,16 @@ import (
 )
 
 const (
-	// defaultCompileTime is what a module has to be read and compiled. One that takes longer is refused.
+	// defaultCompileTime is what a module has to be read and compiled, else it is refused.
 	defaultCompileTime = 30 * time.Second
-	// maxModuleMemory is what the child that runs a module may write to: 64 MiB of the module's own, its code, and what the compiler needs.
+	// maxModuleMemory is what a child may write to: 64 MiB of the module's, code, compiler.
 	maxModuleMemory = 1 << 30
-	// maxModuleCode is the largest file of compiled code.
-	maxModuleCode = 256 << 20
+	maxModuleCode   = 256 << 20
 	// maxCompiles is how many modules are compiled at a time, for all tools of a Spawner.
 	maxCompiles = 2
 	// lateNice is the priority of a child that compiles for a call that has ended.
 	lateNice = 10
-	// fatalCode is the exit code of a child that ran out of memory: that of the runtime's fatal errors.
+	// fatalCode is the exit code of a child that ran out of memory: the runtime's.
 	fatalCode = 2
 )
 
@@ -38,7 +37,7 @@ const (
 	moduleReady = "ready"
 )
 
-// moduleEnv is the environment of the child: compiling and running are work of one thread each, beside that of the collector.
+// moduleEnv is the environment of the child: one thread works, beside the collector's.
 var moduleEnv = []string{"GOMAXPROCS=2", "GOTRACEBACK=none"}
 
 // moduleStarts is what the starts of one module's children share. The compiled code is kept for as
@@ -47,7 +46,7 @@ type moduleStarts struct {
 	one chan struct{} // a place for one: a module is not compiled twice at a time
 
 	mu     sync.Mutex
-	folder codeFolder // none before it is needed, and where none can be made: each child compiles then
+	folder codeFolder // none before it is needed, or where none can be made: each child compiles
 	closed bool
 	judged identity // the file that was compiled, or could not be
 	why    error    // why not; nil: its code is in the folder
@@ -70,7 +69,7 @@ func (m *moduleStarts) close() {
 	m.folder, m.closed = codeFolder{}, true
 }
 
-// verdict reports whether the file at path is compiled, and why it cannot be. A file that nothing is known of gives false and nil.
+// verdict reports whether the file at path is compiled, or why not; false and nil: unknown.
 func (m *moduleStarts) verdict(path string) (id identity, compiled bool, err error) {
 	var st unix.Stat_t
 	if unix.Stat(path, &st) != nil {
@@ -85,7 +84,6 @@ func (m *moduleStarts) verdict(path string) (id identity, compiled bool, err err
 	return id, m.why == nil, m.why
 }
 
-// judge remembers what became of the file until it changes.
 func (m *moduleStarts) judge(id identity, why error) error {
 	if id != (identity{}) {
 		m.mu.Lock()
@@ -95,9 +93,9 @@ func (m *moduleStarts) judge(id identity, why error) error {
 	return why
 }
 
-// launchModule starts a child that runs the module, and waits until it has compiled it. A child that compiles has a place among
-// maxCompiles; one that finds compiled code needs none. If the call ends before, the child goes on, since the next call has use for
-// the code, but with little of the processors, and it ends when the code is kept: its priority does not rise again.
+// launchModule starts a child and waits until it has compiled the module, for which it needs one of
+// maxCompiles places, or found it compiled. If the call ends before, the child goes on for the next
+// call's sake, with less of the processors, until the code is kept.
 func (t *Process) launchModule(ctx context.Context, streams []*os.File) (*procgroup.Process, error) {
 	var held []chan struct{}
 	defer func() {
@@ -171,7 +169,6 @@ type childError struct {
 func (e childError) Error() string { return e.text }
 func (e childError) Unwrap() error { return e.kind }
 
-// report is the reverse of moduleError.
 func report(err error) string {
 	for kind, is := range moduleErrors {
 		if kind != "module" && errors.Is(err, is) {
@@ -181,12 +178,11 @@ func report(err error) string {
 	return "module " + err.Error()
 }
 
-// folderPrefix begins the names of directories of compiled code.
 const folderPrefix = "trunkline-wasm-"
 
-// codeFolder is a directory of compiled code, which only this user may look into. Its lock is held as long as the process lives that
-// made it, and is what others know by that it is in use: they remove what a process left behind that was killed. Cleaners of
-// temporary files leave a directory alone that has one, too.
+// codeFolder is a directory of compiled code, which only this user may look into. Its lock is held
+// for the life of its process and shows that it is in use: others, as cleaners of temporary files,
+// remove only what is not locked.
 type codeFolder struct {
 	path string
 	lock *os.File
@@ -231,7 +227,6 @@ func lockFolder(path string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), path), nil
 }
 
-// remove removes the directory with all that is in it.
 func (f codeFolder) remove() {
 	if f.path != "" {
 		_ = os.RemoveAll(f.path) // what is left is of no use to anything

@@ -7,13 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watch reports in which order a worker took its request and wrote to its stdout. Looking at both pipes cannot show that: when the
-// reader of a reply is woken, a worker that wrote first and read then looks like one that did it the other way round. But the kernel
-// puts what happened on a list at the moment it happens, inside the call of the worker, and an epoll instance hands the list out in
-// that order.
+// watch reports in which order a worker took its request and wrote to its stdout. Looking at both
+// pipes cannot show that, as both have happened when the reader is woken. But the kernel lists
+// events at the moment they happen, and an epoll instance returns them in that order.
 //
-// The pipe of the requests holds one page only: it is full as soon as anything is in it, and taking that out is an event then. For the
-// rest of a long request it is widened once the worker has taken the first of it.
+// The pipe of the requests holds one page: it is full with anything in it, and taking that out is
+// an event. For a long request it is widened once the worker has taken the first of it.
 type watch struct {
 	file   *os.File
 	fd     int
@@ -23,13 +22,12 @@ type watch struct {
 // widePipe is what the pipe holds for the rest of a long request, in bytes: what pipes hold anyway.
 const widePipe = 64 << 10
 
-// What an event is about.
 const (
 	ofRequest = iota
 	ofReply
 )
 
-// newWatch watches our end of the pipe of the requests, of which theirs is the worker's, and our end of the pipe of the replies.
+// newWatch watches our ends of the pipes of requests, of which theirs is the other, and replies.
 func newWatch(in, theirs, out *os.File) (*watch, error) {
 	if err := resize(theirs.Fd(), 1); err != nil { // rounded up to a page
 		return nil, err
@@ -57,7 +55,6 @@ func (o *watch) add(f *os.File, events uint32, what int32) error {
 	})
 }
 
-// control calls do with the descriptor of f.
 func control(f *os.File, do func(fd uintptr) error) (err error) {
 	c, failed := f.SyscallConn()
 	if failed == nil {
@@ -66,9 +63,9 @@ func control(f *os.File, do func(fd uintptr) error) (err error) {
 	return errors.Join(failed, err)
 }
 
-// look returns what happened since it was called last, without waiting: took, that the worker took what was sent last, and spoke, that
-// it wrote or closed its stdout; first, that it did that before it took anything. A nil watch knows nothing and reports that all is as
-// it should be. It does not allocate.
+// look returns, without waiting, what happened since its last call: took, the worker took what was
+// sent; spoke, it wrote or closed its stdout; first, it did so before it took anything. A nil watch
+// reports that all is as it should be. It does not allocate.
 func (o *watch) look() (took, spoke, first bool) {
 	if o == nil {
 		return true, true, false
@@ -78,7 +75,7 @@ func (o *watch) look() (took, spoke, first bool) {
 		switch e := &o.events[i]; {
 		case e.Fd == ofReply:
 			spoke, first = true, !took
-		case e.Events&unix.EPOLLOUT != 0: // without it the worker has gone and left the request where it was
+		case e.Events&unix.EPOLLOUT != 0: // else the worker has gone without it
 			took = true
 		}
 	}
@@ -105,7 +102,6 @@ func (o *watch) widen(in *os.File) error {
 	return errors.Join(err, failed)
 }
 
-// narrow undoes widen.
 func (o *watch) narrow(in *os.File) error {
 	if o == nil {
 		return nil
@@ -124,7 +120,7 @@ func (o *watch) close() {
 	}
 }
 
-// canWatch tries whether this kernel reports the order, which is how it has always worked but is promised nowhere.
+// canWatch tries whether this kernel reports the order, as it does but promises nowhere.
 func canWatch() bool {
 	var in, out pipe
 	defer in.close()

@@ -41,8 +41,8 @@ func appendRequest(dst []byte, c *tool.Call, stateless bool) []byte {
 	return append(dst, '}', '\n')
 }
 
-// parseReply reads a worker's reply and stores what it contains about the state into c. bad is why it is no reply (parse_error), "" if it is
-// one; c has not changed otherwise. Nothing of line is kept. It allocates the output, an error's text, and changed slots.
+// parseReply reads a worker's reply and stores its state into c. bad is why it is no reply
+// (parse_error), or ""; c has not changed otherwise. It keeps nothing of line.
 func parseReply(line []byte, c *tool.Call, stateless bool) (r tool.Result, bad string) {
 	var m [replyMembers]jsonx.Member
 	if s, which := replyNames.Scan(line, maxDepth, m[:]); s == jsonx.ScanDuplicate {
@@ -79,7 +79,6 @@ func parseReply(line []byte, c *tool.Call, stateless bool) (r tool.Result, bad s
 	return r, ""
 }
 
-// notObject returns why a text is not a JSON object.
 func notObject(text []byte) string {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return "empty reply"

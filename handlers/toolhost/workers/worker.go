@@ -18,14 +18,14 @@ import (
 const (
 	// stopGrace is what a worker has to end after its stdin was closed (toolhost §4.9).
 	stopGrace = 2 * time.Second
-	// exitGrace is what a worker that closed its stdout has to exit, so that its own code is reported and not that of a kill.
+	// exitGrace is what a worker that closed its stdout has to exit with its own code.
 	exitGrace = 500 * time.Millisecond
 	// drainGrace is what is left in the pipes of a process that has ended may take: only a process
 	// that left the group holds them open longer.
 	drainGrace = 100 * time.Millisecond
-	// settleGrace is how long a failed call waits for the code and the last words of the worker it killed.
+	// settleGrace is how long a failed call waits for the code and last words of its killed worker.
 	settleGrace = 500 * time.Millisecond
-	// lostGrace is how long after SIGKILL a process keeps its place: what has not ended then is held by the kernel.
+	// lostGrace is how long after SIGKILL a process keeps its place: the kernel may hold it.
 	lostGrace = 10 * time.Second
 )
 
@@ -89,7 +89,7 @@ type worker struct {
 	ended    bool // the process has ended
 }
 
-// newWorker starts a process for t. It ends soon after ctx, unless the system takes longer for the start itself.
+// newWorker starts a process for t. It ends soon after ctx, if the system's start does.
 func newWorker(ctx context.Context, t *Process) (*worker, error) {
 	prog, err := t.program(ctx)
 	if err != nil {
@@ -130,7 +130,6 @@ func startWorker(ctx context.Context, t *Process, prog *program, p *pipes) (w *w
 	return w, nil
 }
 
-// drain reads stderr to its end.
 func (w *worker) drain() {
 	defer close(w.silent)
 	defer func() { _ = w.stderr.Close() }() // only read
@@ -144,7 +143,6 @@ func (w *worker) drain() {
 	}
 }
 
-// await waits for the end of the process and closes what it had. It returns once all of that is done.
 func (w *worker) await() {
 	code := w.proc.Wait()
 	w.mu.Lock()
@@ -209,7 +207,7 @@ func (w *worker) settle(grace time.Duration) (ended bool) {
 	return false
 }
 
-// lastWords returns what an error shows of a worker that was ended: why, if it broke the limit of processes, and its stderr.
+// lastWords returns what an error shows of an ended worker: a broken limit, its stderr.
 func (w *worker) lastWords(most int) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -268,10 +266,9 @@ func (w *worker) seen() (reason string) {
 	return reasonExited
 }
 
-// fresh reports whether the worker has not answered yet.
 func (w *worker) fresh() bool { return w.served == 0 }
 
-// proven reports whether the worker is the program that was hashed, as far as its first reply can show.
+// proven reports whether the worker is the hashed program, as far as its first reply can show.
 func (w *worker) proven() bool { return !w.fresh() || w.prog.same() }
 
 // closePipes closes what is left of the worker's stdin and stdout. It may be called again.
@@ -281,7 +278,7 @@ func (w *worker) closePipes() {
 	w.watch.close()
 }
 
-// tailSize is how much of a worker's stderr is kept: the last bytes (toolhost §4.9). A power of two.
+// tailSize is how many last bytes of a worker's stderr are kept (toolhost §4.9). A power of two.
 const tailSize = 8 << 10
 
 // tail keeps the last tailSize bytes written to it. The zero tail is empty.
@@ -336,7 +333,6 @@ func (p *pipe) close() {
 	_ = p.w.Close()
 }
 
-// pipes are the three streams of a process.
 type pipes struct{ in, out, stderr pipe }
 
 func (p *pipes) open() error {

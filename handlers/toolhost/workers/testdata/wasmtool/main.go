@@ -1,4 +1,4 @@
-// Command wasmtool is a tool that tests build as a WebAssembly module; member "do" of its input is what it does.
+// Command wasmtool is a tool that tests build as a WebAssembly module; member "do" is what it does.
 package main
 
 import (
