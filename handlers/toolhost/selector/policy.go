@@ -151,7 +151,7 @@ func (p *Policy) ask(ctx context.Context, q *question) (sel Selection, why strin
 	}
 	out, why := p.execute(ctx, q.appendJSON(nil))
 	if why == "" {
-		sel, why = judge(string(out), q.menu)
+		sel, why = validChoice(string(out), q.menu)
 	}
 	var failure *tool.DispatchError
 	if why != "" {
@@ -161,7 +161,7 @@ func (p *Policy) ask(ctx context.Context, q *question) (sel Selection, why strin
 	return sel, why, true
 }
 
-func judge(text string, m menu) (sel Selection, why string) {
+func validChoice(text string, m menu) (sel Selection, why string) {
 	if trim(text) == "" {
 		return sel, "empty policy output"
 	}

@@ -129,7 +129,7 @@ func (b *Breaker) Done(probe bool, d *DispatchError) {
 		}
 	case probe:
 		b.start()
-		b.judge(failed)
+		b.endProbe(failed)
 	case b.state != BreakerClosed:
 	case failed:
 		if b.failures++; b.failures >= b.cfg.Threshold {
@@ -140,7 +140,7 @@ func (b *Breaker) Done(probe bool, d *DispatchError) {
 	}
 }
 
-func (b *Breaker) judge(failed bool) {
+func (b *Breaker) endProbe(failed bool) {
 	if failed {
 		b.failures++
 		b.open()

@@ -303,7 +303,7 @@ func (p *pool) sweepLater() {
 func (p *pool) sweep() {
 	p.mu.Lock()
 	p.sweeper = nil
-	doomed := make(map[*worker]string)
+	retiring := make(map[*worker]string)
 	before, places := time.Now().Add(-p.t.cfg.Pool.Idle), p.places-p.ending
 	p.idle = slices.DeleteFunc(p.idle, func(w *worker) bool {
 		reason := w.unfit()
@@ -317,14 +317,14 @@ func (p *pool) sweep() {
 		if reason == "" {
 			return false
 		}
-		doomed[w] = reason
+		retiring[w] = reason
 		places--
 		return true
 	})
 	slices.SortStableFunc(p.idle, func(a, b *worker) int { return a.idleAt.Compare(b.idleAt) })
 	p.sweepLater()
 	p.mu.Unlock()
-	for w, reason := range doomed {
+	for w, reason := range retiring {
 		p.retire(w, reason, reason == reasonIdle)
 	}
 }

@@ -266,7 +266,7 @@ func (t *Process) garbled(w *worker, c *tool.Call, reason, why string, text []by
 func (t *Process) discard(w *worker, c *tool.Call, reason string, kind tool.DispatchType) tool.Result {
 	t.pool.retire(w, reason, false)
 	w.settle(settleGrace)
-	return tool.Broken(c.AID, kind, w.exitCodeNow(), w.lastWords(t.cfg.MaxProcesses))
+	return tool.Broken(c.AID, kind, w.exitCodeNow(), w.errorDetail(t.cfg.MaxProcesses))
 }
 
 // notStartable are the errors of programs and modules that are missing or must not be run.

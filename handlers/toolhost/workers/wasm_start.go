@@ -48,7 +48,7 @@ type moduleStarts struct {
 	mu     sync.Mutex
 	folder codeFolder // none before it is needed, or where none can be made: each child compiles
 	closed bool
-	judged identity // the file that was compiled, or could not be
+	compiled identity // the file that was compiled, or could not be
 	why    error    // why not; nil: its code is in the folder
 }
 
@@ -78,16 +78,16 @@ func (m *moduleStarts) verdict(path string) (id identity, compiled bool, err err
 	id = identityOf(&st)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.judged != id {
+	if m.compiled != id {
 		return id, false, nil
 	}
 	return id, m.why == nil, m.why
 }
 
-func (m *moduleStarts) judge(id identity, why error) error {
+func (m *moduleStarts) record(id identity, why error) error {
 	if id != (identity{}) {
 		m.mu.Lock()
-		m.judged, m.why = id, why
+		m.compiled, m.why = id, why
 		m.mu.Unlock()
 	}
 	return why
@@ -125,13 +125,13 @@ func (t *Process) launchModule(ctx context.Context, streams []*os.File) (*procgr
 	s, err := t.launchSelf(ctx, &selfStart{argv: argv, streams: streams, limit: t.compileTime, lowers: true})
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, t.module.judge(id, fmt.Errorf("%w: it was not compiled within %s", errModule, t.compileTime))
+		return nil, t.module.record(id, fmt.Errorf("%w: it was not compiled within %s", errModule, t.compileTime))
 	case err != nil:
 		return nil, err
 	case s.said == moduleReady:
 		return s.proc, nil
 	case s.said == moduleKept:
-		_ = t.module.judge(id, nil)
+		_ = t.module.record(id, nil)
 		if !s.lowered {
 			return s.proc, nil
 		}
@@ -139,11 +139,11 @@ func (t *Process) launchModule(ctx context.Context, streams []*os.File) (*procgr
 		return nil, errLateStart
 	}
 	if code := discard(s.proc); s.said == "" && code == fatalCode {
-		return nil, t.module.judge(id, fmt.Errorf("%w: it was not compiled within %d bytes of memory", errModule, t.cfg.Limits.Data))
+		return nil, t.module.record(id, fmt.Errorf("%w: it was not compiled within %d bytes of memory", errModule, t.cfg.Limits.Data))
 	}
 	err = moduleError(s.said)
 	if errors.Is(err, errModule) {
-		_ = t.module.judge(id, err)
+		_ = t.module.record(id, err)
 	}
 	return nil, err
 }

@@ -207,8 +207,8 @@ func (w *worker) settle(grace time.Duration) (ended bool) {
 	return false
 }
 
-// lastWords returns what an error shows of an ended worker: a broken limit, its stderr.
-func (w *worker) lastWords(most int) string {
+// errorDetail returns what an error shows of an ended worker: a broken limit, its stderr.
+func (w *worker) errorDetail(most int) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.reason == reasonProcesses {
