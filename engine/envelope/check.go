@@ -232,12 +232,16 @@ func (e *Env) holds(v Value, container, want Kind) bool {
 	if v.Kind != container {
 		return false
 	}
-	list, m := openList(e.form, v.Raw), openMap(e.form, v.Raw)
-	for list.next() {
-		if list.v.Kind != want {
-			return false
+	if container == List {
+		list := openList(e.form, v.Raw)
+		for list.next() {
+			if list.v.Kind != want {
+				return false
+			}
 		}
+		return true
 	}
+	m := openMap(e.form, v.Raw)
 	for m.next() {
 		if m.v.Kind != want {
 			return e.lastMembers(v.Raw, want)

@@ -65,9 +65,11 @@ type members struct {
 	m    mpack.Pairs
 }
 
-func openMap(form Form, raw []byte) (it members) {
-	it.form = form
-	if form == JSON {
+// openMap is inlined, so that the iterator is on the caller's stack and not copied.
+func openMap(form Form, raw []byte) *members { return new(members).open(form, raw) }
+
+func (it *members) open(form Form, raw []byte) *members {
+	if it.form = form; form == JSON {
 		it.j = jsonx.OpenObject(raw)
 	} else {
 		it.m = mpack.OpenMap(raw)
@@ -97,9 +99,10 @@ type elements struct {
 	m    mpack.List
 }
 
-func openList(form Form, raw []byte) (it elements) {
-	it.form = form
-	if form == JSON {
+func openList(form Form, raw []byte) *elements { return new(elements).open(form, raw) }
+
+func (it *elements) open(form Form, raw []byte) *elements {
+	if it.form = form; form == JSON {
 		it.j = jsonx.OpenArray(raw)
 	} else {
 		it.m = mpack.OpenList(raw)

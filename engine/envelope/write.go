@@ -100,7 +100,7 @@ func (e *Env) setReason(r Reason) {
 // appendElement appends an encoded element to a list; a missing one counts as empty.
 func (e *Env) appendElement(k Key, raw []byte) {
 	list, n := openList(e.form, e.Value(k).Raw), 0
-	for it := &list; it.next(); {
+	for list.next() {
 		n++
 	}
 	b := openWritten(e.arena, e.form, List, n+1)
