@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"trunkline/cmd/trunkline/internal/benchview"
 	"trunkline/cmd/trunkline/internal/cli"
@@ -207,4 +208,14 @@ func (r *resultFile) giveUp() {
 	if r.ours {
 		os.Remove(r.f.Name())
 	}
+}
+
+// terminalSize is how many characters a line of the terminal has, and how many lines there are; 80
+// and 24 if they are unknown.
+func terminalSize(f *os.File) (columns, rows int) {
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	if err != nil || size.Col == 0 || size.Row == 0 {
+		return 80, 24
+	}
+	return int(size.Col), int(size.Row)
 }

@@ -213,7 +213,7 @@ func (f *serveFlags) apply(o *toolset.Options) {
 // comes.
 func serveTools(set *toolset.Set, f *serveFlags, stdin io.Reader, stdout, stderr io.Writer) int {
 	log := slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	c, err := toolConfig(set, f, log)
+	c, err := set.ServerConfig(log, time.Duration(f.ttl)*time.Millisecond, time.Duration(f.timeout)*time.Millisecond)
 	if err != nil {
 		return fault(stdout, err.Error(), toolhost.ExitPlugin)
 	}
@@ -235,15 +235,6 @@ func serveTools(set *toolset.Set, f *serveFlags, stdin io.Reader, stdout, stderr
 		return 1
 	}
 	return toolhost.ExitOK
-}
-
-func toolConfig(set *toolset.Set, f *serveFlags, log *slog.Logger) (toolhost.Config, error) {
-	c, err := set.ServerConfig()
-	c.Logger, c.IdempotencyTTL = log, time.Duration(f.ttl)*time.Millisecond
-	if f.timeout > 0 {
-		c.ToolTimeout = time.Duration(f.timeout) * time.Millisecond
-	}
-	return c, err
 }
 
 // pipes is stdin and stdout as one transport.

@@ -76,12 +76,8 @@ func (t *toolEndpoint) open(c *config.Toolhost, svc *ipc.Service, o Options, reg
 }
 
 func toolServerConfig(set *toolset.Set, c *config.Toolhost, log *slog.Logger) (toolhost.Config, error) {
-	tc, err := set.ServerConfig()
-	tc.Logger, tc.MaxLine, tc.Unfinished, tc.Queue, tc.Executors = log, c.MaxLineBytes, c.UnfinishedLinesBytes, c.Queue, c.Executors
-	tc.IdempotencyTTL = c.IdempotencyTTL
-	if c.ToolTimeout > 0 {
-		tc.ToolTimeout = c.ToolTimeout
-	}
+	tc, err := set.ServerConfig(log, c.IdempotencyTTL, c.ToolTimeout)
+	tc.MaxLine, tc.Unfinished, tc.Queue, tc.Executors = c.MaxLineBytes, c.UnfinishedLinesBytes, c.Queue, c.Executors
 	return tc, err
 }
 

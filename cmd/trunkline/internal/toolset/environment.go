@@ -3,6 +3,7 @@ package toolset
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -115,13 +116,14 @@ func ToolTimeout() time.Duration {
 	return min(limit, toolhost.MaxToolTimeout)
 }
 
-// ServerConfig returns what a server of these tools is made of, as far as the environment sets it.
-// A switch that is neither on nor off is an error: what it guards must not be open because of a
-// spelling. So is a wrapper that nothing can be started through, and a limit that cannot be kept.
-func (s *Set) ServerConfig() (toolhost.Config, error) {
+// ServerConfig returns what a server of these tools is made of, as far as the environment sets it;
+// a timeout that is given stands over that of the environment. A switch that is neither on nor off
+// is an error: what it guards must not be open because of a spelling. So is a wrapper that nothing
+// can be started through, and a limit that cannot be kept.
+func (s *Set) ServerConfig(log *slog.Logger, ttl, timeout time.Duration) (toolhost.Config, error) {
 	var env environment
 	c := toolhost.Config{
-		Registry: s.Registry, ToolTimeout: ToolTimeout(),
+		Registry: s.Registry, Logger: log, IdempotencyTTL: ttl, ToolTimeout: cmp.Or(timeout, ToolTimeout()),
 		APIToken: os.Getenv("MACHINA_API_TOKEN"), OperatorToken: os.Getenv("MACHINA_OPERATOR_TOKEN"),
 		Policy: selector.PolicyFrom(env.get, s.Env.Root, link.Mono),
 	}
