@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"trunkline/codec/mpack"
 	"trunkline/codec/wire"
 )
 
@@ -173,8 +174,8 @@ func (e *Env) checkCounter(k Key, v Value) string {
 	}
 	switch {
 	case !ok:
-		if n, huge := hugeInteger(e.form, v); huge {
-			return "value " + strconv.FormatUint(n, 10) + " exceeds " + width + " range"
+		if m := mpack.ReadValue(v.Raw); e.form == MsgPack && m.Kind == mpack.BigUint {
+			return "value " + strconv.FormatUint(uint64(m.Int), 10) + " exceeds " + width + " range"
 		}
 		return wantInt
 	case n < 0:

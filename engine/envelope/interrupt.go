@@ -2,6 +2,7 @@ package envelope
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -214,7 +215,7 @@ const (
 // oldAgentReview is the name of AgentReview in older envelopes.
 const oldAgentReview = "critic_review"
 
-var interruptKinds = [numInterruptKinds]struct {
+var interruptKinds = [1 << 8]struct {
 	name      string
 	retention time.Duration
 }{
@@ -245,16 +246,10 @@ func parseInterruptKind(s []byte) InterruptKind {
 // Retention returns for how long a session that waits on an interrupt of this kind is kept at least
 // (envelope §5.3). An unknown kind asks for nothing beyond the retention of every session: 0.
 func (k InterruptKind) Retention() time.Duration {
-	if k >= numInterruptKinds {
-		return 0
-	}
 	return interruptKinds[k].retention
 }
 
 // String returns the name as the engine writes it; "unknown" for UnknownKind.
 func (k InterruptKind) String() string {
-	if k >= numInterruptKinds {
-		k = UnknownKind
-	}
-	return interruptKinds[k].name
+	return cmp.Or(interruptKinds[k].name, interruptKinds[UnknownKind].name)
 }

@@ -174,16 +174,6 @@ func integer(form Form, v Value) (n int64, ok bool) {
 	return jsonx.Integral(v.Raw)
 }
 
-// hugeInteger returns an integer above the 64-bit signed range, which only MessagePack has a type
-// for.
-func hugeInteger(form Form, v Value) (n uint64, ok bool) {
-	if form != MsgPack {
-		return 0, false
-	}
-	m := mpack.ReadValue(v.Raw)
-	return uint64(m.Int), m.Kind == mpack.BigUint
-}
-
 // The appenders write one value in a form.
 
 func encodeText[T ~string | ~[]byte](dst []byte, form Form, s T) []byte {

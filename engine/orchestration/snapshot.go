@@ -149,13 +149,17 @@ const DigestShards = 16
 // looked at. stop is asked before each entry; once it returns true, the result is nil. It may be
 // nil.
 func (o *Engine) ShardDigests(c *Call, stop func() bool) []uint64 {
-	d := shardDigests{sums: make([]uint64, DigestShards), table: crc64.MakeTable(crc64.ECMA)}
+	sums, table := make([]uint64, DigestShards), crc64.MakeTable(crc64.ECMA)
+	add := func(kind byte, key, state []byte) { // sums do not depend on the order
+		h := crc64.Update(crc64.Checksum([]byte{kind}, table), table, key)
+		sums[store.Mix(h)%DigestShards] += store.Mix(crc64.Update(h, table, state))
+	}
 	for _, e := range o.listEnvelopes() {
 		if stop != nil && stop() {
 			return nil
 		}
 		if e.v.life.Load() != dead {
-			d.add('e', []byte(e.id), e.v.encoded)
+			add('e', []byte(e.id), e.v.encoded)
 		}
 	}
 	for _, pid := range o.listSessions() {
@@ -168,9 +172,9 @@ func (o *Engine) ShardDigests(c *Call, stop func() bool) []uint64 {
 		}
 		c.output = s.appendState(c.output[:0])
 		s.mu.Unlock()
-		d.add('s', pid, c.output)
+		add('s', pid, c.output)
 	}
-	return d.sums
+	return sums
 }
 
 // Digest condenses ShardDigests into one number.
@@ -179,18 +183,4 @@ func (o *Engine) Digest(c *Call) (sum uint64) {
 		sum += part * uint64(2*i+1)
 	}
 	return sum
-}
-
-// shardDigests are sums, which do not depend on the order.
-type shardDigests struct {
-	sums  []uint64
-	table *crc64.Table
-	buf   []byte
-}
-
-// add counts the state of the entry with a key.
-func (d *shardDigests) add(kind byte, key, state []byte) {
-	d.buf = append(append(d.buf[:0], kind), key...)
-	h := crc64.Checksum(d.buf, d.table)
-	d.sums[store.Mix(h)%DigestShards] += store.Mix(crc64.Update(h, d.table, state))
 }

@@ -210,16 +210,9 @@ func isJSON(h http.Header) bool {
 		return false // any parameters but an unknown character set
 	}
 	charset, set := params["charset"]
-	return isJSONType(media) && (!set || strings.EqualFold(charset, "utf-8"))
-}
-
-// isJSONType knows application/json and application/*+json, lower-case.
-func isJSONType(media string) bool {
 	sub, ok := strings.CutPrefix(media, "application/")
-	if !ok {
-		return false
-	}
-	return sub == "json" || len(sub) > len("+json") && strings.HasSuffix(sub, "+json")
+	ok = ok && (sub == "json" || len(sub) > len("+json") && strings.HasSuffix(sub, "+json"))
+	return ok && (!set || strings.EqualFold(charset, "utf-8"))
 }
 
 // isPlain reports whether the body is not compressed or otherwise encoded.
