@@ -50,3 +50,18 @@ func TestValueText(t *testing.T) {
 	f(`1`, "", false)
 	f(``, "", false)
 }
+
+func TestClip(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		most int
+		want string
+	}{{"abc", 3, "abc"}, {"abcd", 3, "abc"}, {"aé", 3, "aé"}, {"aéb", 2, "a"}, {"é", 1, ""}, {"", 0, ""}, {"\x80\x80", 1, ""}} {
+		if got := Clip(c.text, c.most); got != c.want {
+			t.Errorf("%q at %d: %q", c.text, c.most, got)
+		}
+		if got := Clip([]byte(c.text), c.most); string(got) != c.want {
+			t.Errorf("bytes %q at %d: %q", c.text, c.most, got)
+		}
+	}
+}

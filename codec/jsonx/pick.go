@@ -1,6 +1,9 @@
 package jsonx
 
-import "bytes"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 // maxPicked is the longest spelling of a name that Pick compares, every character as \uXXXX.
 const maxPicked = 192
@@ -38,4 +41,16 @@ func (v Value) Text() (text []byte, ok bool) {
 		return raw, true
 	}
 	return AppendUnescaped(make([]byte, 0, len(raw)), raw), true
+}
+
+// Clip returns the beginning of text, at most that many bytes and whole characters: what an error
+// shows of what a peer sent.
+func Clip[T ~string | ~[]byte](text T, most int) T {
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most]
 }

@@ -172,7 +172,7 @@ func (s *Server) Drain(ctx context.Context) {
 // known then, see Drain. Sessions must have ended before.
 func (s *Server) Close() error {
 	s.cancel()
-	if !s.exec.wait(closeWithin) {
+	if !tool.EndWithin(&s.exec.running, closeWithin) {
 		s.cfg.Logger.Warn("tools do not end and are left", "calls", s.exec.pending.Load())
 	}
 	for _, e := range s.cfg.Registry.sorted {

@@ -48,20 +48,6 @@ func (x *executor) admit() bool {
 
 func (x *executor) leave() { x.pending.Add(-1) }
 
-func (x *executor) wait(limit time.Duration) (all bool) {
-	done := make(chan struct{})
-	go func() {
-		x.running.Wait()
-		close(done)
-	}()
-	select {
-	case <-done:
-		return true
-	case <-time.After(limit):
-		return false
-	}
-}
-
 func (x *executor) start(f func()) {
 	x.running.Go(func() {
 		defer x.leave()

@@ -3,7 +3,6 @@ package toolhost
 import (
 	"bytes"
 	"crypto/sha256"
-	"unicode/utf8"
 
 	"trunkline/codec/jsonx"
 	"trunkline/handlers/toolhost/dsstate"
@@ -122,19 +121,6 @@ func (r *request) readAID() bool {
 	}
 	r.aid = r.unescaped(nameAID)
 	return true
-}
-
-// shownAID is the AID as an error shows it: at most 256 bytes, cut at a character.
-func (r *request) shownAID() []byte {
-	aid := r.aid
-	if len(aid) <= maxAID {
-		return aid
-	}
-	cut := maxAID
-	for cut > 0 && !utf8.RuneStart(aid[cut]) {
-		cut--
-	}
-	return aid[:cut]
 }
 
 const errRequestID = "invalid field: request_id: must be a string or integer"

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"trunkline/codec/jsonx"
 	"trunkline/codec/ndjson"
 	"trunkline/engine/idem"
 	"trunkline/engine/link"
@@ -202,7 +203,7 @@ func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
 		}
 	}
 	if c.entry = s.find(c.req.aid); c.entry == nil {
-		return appendFaultAbout(out, "tool not found: ", c.req.shownAID(), c.id), false
+		return appendFaultAbout(out, "tool not found: ", jsonx.Clip(c.req.aid, maxAID), c.id), false
 	}
 	if fault := c.req.read(&s.state); fault != "" {
 		return appendFault(out, fault, c.id), false

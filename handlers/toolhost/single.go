@@ -30,8 +30,6 @@ type Single struct {
 	Unusable []Unusable
 	// Exec is the mode tool_exec, else run: they differ in their texts (toolhost §2.1).
 	Exec bool
-	// Now is the wall clock. nil: the system's.
-	Now func() time.Time
 }
 
 // List returns the line of the mode list. Its last member is what cannot be run, with the reasons.
@@ -114,14 +112,10 @@ func (s *Single) run(e *Entry, c *call) tool.Result {
 	if e.Timeout > 0 {
 		limit = e.Timeout
 	}
-	now := s.Now
-	if now == nil {
-		now = time.Now
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), min(limit, MaxToolTimeout))
 	defer cancel()
 	state := c.after
-	in := tool.Call{AID: e.AID, Input: c.req.input, State: &state, Now: now}
+	in := tool.Call{AID: e.AID, Input: c.req.input, State: &state, Now: time.Now}
 	done := make(chan tool.Result, 1)
 	go func() { done <- runRecovered(ctx, e, &in, slog.New(slog.DiscardHandler)) }()
 	late := ctx.Done()

@@ -2,7 +2,6 @@ package dsstate
 
 import (
 	"bytes"
-	"unicode/utf8"
 
 	"trunkline/codec/jsonx"
 )
@@ -221,14 +220,7 @@ func slotNumber(key []byte) (n int, ok bool) {
 func badSlot(raw []byte) string {
 	// Six bytes of an escape give at least one: the first maxKeyText are whole.
 	key := jsonx.AppendUnescaped(nil, raw[:min(len(raw), 8*maxKeyText)])
-	if len(key) > maxKeyText {
-		end := maxKeyText
-		for end > 0 && !utf8.RuneStart(key[end]) {
-			end--
-		}
-		key = key[:end]
-	}
-	return `bad slot "` + string(key) + `"`
+	return `bad slot "` + string(jsonx.Clip(key, maxKeyText)) + `"`
 }
 
 const sizeDigits = 16

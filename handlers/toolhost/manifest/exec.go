@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"trunkline/codec/jsonx"
+	"trunkline/handlers/toolhost/shim"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -111,7 +112,7 @@ func (o *object) process(e *Exec, dir string) {
 	if o.has(execEnv) {
 		e.Env = o.environment()
 	}
-	if e.Pool = DefaultPool(); o.has(execPool) {
+	if e.Pool = tool.DefaultPool(); o.has(execPool) {
 		e.Pool = o.pool()
 	}
 	if e.Limits = defaultLimits(); o.has(execLimits) {
@@ -167,11 +168,11 @@ func (o *object) environment() []string {
 	return env
 }
 
-func (o *object) pool() Pool {
+func (o *object) pool() tool.Pool {
 	raw := o.object(execPool)
 	in := open(raw, poolNames, o.where+"pool.", o.why)
 	in.only(raw, nil)
-	p := DefaultPool()
+	p := tool.DefaultPool()
 	p.Max = in.integer(1, 1, maxPool, p.Max)
 	p.Min = in.integer(0, 0, p.Max, p.Min)
 	p.Idle = time.Duration(in.integer(2, 0, int(maxIdle/time.Millisecond), int(p.Idle/time.Millisecond))) * time.Millisecond
@@ -179,13 +180,15 @@ func (o *object) pool() Pool {
 	return p
 }
 
-func (o *object) limits() Limits {
+func (o *object) limits() shim.Limits {
 	raw := o.object(execLimits)
 	in := open(raw, limitNames, o.where+"limits.", o.why)
 	in.only(raw, nil)
 	l := defaultLimits()
-	for i, n := range []*int{&l.ASMB, &l.CPUS, &l.FSizeMB, &l.OpenFile} {
-		*n = in.integer(i, 1, *n, *n)
+	units := [...]int64{mebibyte, 1, mebibyte, 1}
+	for i, n := range [...]*int64{&l.AddressSpace, &l.CPU, &l.FileSize, &l.OpenFiles} {
+		most := int(*n / units[i])
+		*n = int64(in.integer(i, 1, most, most)) * units[i]
 	}
 	return l
 }
@@ -229,11 +232,11 @@ type Exec struct {
 	// Env holds further "NAME=value" for the environment, as the manifest has them.
 	Env []string
 	// Pool is how many processes there may be. Not for Oneshot, but for Max.
-	Pool Pool
+	Pool tool.Pool
 	// Stateless means that the tool is not shown the caller's state (state "none").
 	Stateless bool
 	// Limits of a process.
-	Limits Limits
+	Limits shim.Limits
 	// Module is the absolute path of the WebAssembly module.
 	Module string
 	// Timeout of a call; 0: the server's.
@@ -242,33 +245,13 @@ type Exec struct {
 	SHA256 string
 }
 
-// Pool is how many workers a tool has, and for how long (toolhost §4.9).
-type Pool struct {
-	// Min workers are kept though they are idle, Max may be there at a time.
-	Min, Max int
-	// Idle is how long a worker above Min may be idle.
-	Idle time.Duration
-	// MaxRequests is how many calls a worker serves before another takes its place.
-	MaxRequests int
-}
-
-// Limits bound what a worker process may use (toolhost §4.9 "rlimits").
-type Limits struct {
-	ASMB     int // address space, MiB
-	CPUS     int // CPU time of a oneshot call, s
-	FSizeMB  int // size of a file it writes, MiB
-	OpenFile int // open files
-}
-
-// Defaults and bounds of toolhost §4.9 and §4.10.
+// Bounds of toolhost §4.9 and §4.10.
 const (
-	defaultPoolMax     = 4
-	maxPool            = 64
-	defaultIdle        = 60 * time.Second
-	maxIdle            = 24 * time.Hour
-	defaultMaxRequests = 1000
-	maxMaxRequests     = 1 << 30
-	maxTimeout         = 600 * time.Second
+	maxPool        = 64
+	maxIdle        = 24 * time.Hour
+	maxMaxRequests = 1 << 30
+	maxTimeout     = 600 * time.Second
+	mebibyte       = 1 << 20
 )
 
 const (
@@ -278,10 +261,7 @@ const (
 	maxEnvBytes = 64 << 10
 )
 
-// DefaultPool returns the pool of a tool whose manifest does not set it.
-func DefaultPool() Pool {
-	return Pool{Max: defaultPoolMax, Idle: defaultIdle, MaxRequests: defaultMaxRequests}
-}
-
 // defaultLimits returns the limits of a process, which a manifest can only lower.
-func defaultLimits() Limits { return Limits{ASMB: 1024, CPUS: 30, FSizeMB: 10, OpenFile: 64} }
+func defaultLimits() shim.Limits {
+	return shim.Limits{AddressSpace: 1024 * mebibyte, CPU: 30, FileSize: 10 * mebibyte, OpenFiles: 64}
+}

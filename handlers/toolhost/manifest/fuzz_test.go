@@ -49,7 +49,7 @@ func checkEntry(t *testing.T, e Entry) {
 		if p.Min < 0 || p.Min > p.Max || p.Max < 1 || p.Max > maxPool || p.Idle < 0 || p.Idle > maxIdle || p.MaxRequests < 1 {
 			t.Errorf("pool %+v", p)
 		}
-		if min(l.ASMB, l.CPUS, l.FSizeMB, l.OpenFile) < 1 || l.ASMB > most.ASMB || l.CPUS > most.CPUS || l.FSizeMB > most.FSizeMB || l.OpenFile > most.OpenFile {
+		if min(l.AddressSpace, l.CPU, l.FileSize, l.OpenFiles) < 1 || l.AddressSpace > most.AddressSpace || l.CPU > most.CPU || l.FileSize > most.FileSize || l.OpenFiles > most.OpenFiles {
 			t.Errorf("limits %+v", l)
 		}
 		if x.Command[0] == "" || strings.Contains(x.Command[0], "/") != filepath.IsAbs(x.Command[0]) || !filepath.IsAbs(x.Dir) {

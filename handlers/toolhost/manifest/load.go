@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"trunkline/handlers/toolhost/tool"
 )
 
 // builtinPlugin is the plugin argument that names all built-in tools (toolhost §2.1).
@@ -133,39 +133,12 @@ func read(path string) ([]Entry, error) {
 
 // content returns at most one byte more of a regular file than a manifest may have.
 func content(path string) ([]byte, error) {
-	f, err := openRegular(path)
+	f, _, err := tool.OpenRegular(path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
 	return io.ReadAll(io.LimitReader(f, maxManifestBytes+1))
-}
-
-var errNotRegular = errors.New("not a regular file")
-
-// openRegular opens a regular file. Neither it nor a read waits for anything but a disk: not for a
-// fifo's other end, nor for a line of a kernel file that only claims to be regular.
-func openRegular(path string) (*os.File, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	for err == unix.EINTR {
-		fd, err = unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	}
-	if err != nil {
-		return nil, err
-	}
-	// With O_NONBLOCK set here, a read that would wait does so in the runtime.
-	_ = unix.SetNonblock(fd, false) // fails for no open descriptor
-	f := os.NewFile(uintptr(fd), path)
-	_ = unix.SetNonblock(fd, true)
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errNotRegular
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	return f, nil
 }
 
 func cause(err error) string {

@@ -3,7 +3,6 @@ package selector
 import (
 	"bytes"
 	"strings"
-	"unicode/utf8"
 
 	"trunkline/codec/jsonx"
 )
@@ -271,7 +270,7 @@ func (r *Request) validate() (why string) {
 	case len(r.GoalID) > maxGoalID:
 		return fault(nameGoal, "too long")
 	case r.SpecVersion != specVersion:
-		return "unsupported spec_version: " + shown(r.SpecVersion)
+		return "unsupported spec_version: " + jsonx.Clip(r.SpecVersion, maxShown)
 	case len(r.ProfileID) > maxProfileID || !isName(r.ProfileID, "_-"):
 		return fault(nameProfile, "must be 1..16 bytes of [A-Za-z0-9_-]")
 	case r.RunID != "" && (len(r.RunID) > maxRunID || !isName(r.RunID, "._-")):
@@ -288,16 +287,4 @@ func fault(name int, why string) string { return "invalid field: " + openNames.N
 // isName reports whether text is not empty and has only letters, digits and the bytes of more.
 func isName(text, more string) bool {
 	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"+more) == ""
-}
-
-// shown cuts what a caller sent to what an error may repeat of it.
-func shown(text string) string {
-	if len(text) <= maxShown {
-		return text
-	}
-	cut := maxShown
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut]
 }

@@ -1,6 +1,10 @@
 package tool
 
-import "context"
+import (
+	"context"
+	"sync"
+	"time"
+)
 
 // Place is what a built-in tool has while it runs off the event loops: one of few, for all calls of
 // a server. Only the goroutine of the tool uses it.
@@ -42,4 +46,20 @@ func Aside(ctx context.Context, wait func() error) error {
 		err = back
 	}
 	return err
+}
+
+// EndWithin waits for what running counts, at most for limit, and reports whether all ended: a tool
+// may hang in the system for ever.
+func EndWithin(running *sync.WaitGroup, limit time.Duration) bool {
+	done := make(chan struct{})
+	go func() {
+		running.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(limit):
+		return false
+	}
 }

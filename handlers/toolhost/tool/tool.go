@@ -285,3 +285,16 @@ func highest(rules []tierRule, name string) (tier int, known bool) {
 	}
 	return tier, known
 }
+
+// Pool is how many workers a tool has, and for how long (toolhost §4.9).
+type Pool struct {
+	// Min workers are kept though idle; at most Max processes are there, ending ones too.
+	Min, Max int
+	// Idle is how long a worker above Min may be idle; 0: not at all.
+	Idle time.Duration
+	// MaxRequests is how many calls a worker serves before another takes its place.
+	MaxRequests int
+}
+
+// DefaultPool returns the pool of a tool whose manifest does not set it.
+func DefaultPool() Pool { return Pool{Max: 4, Idle: 60 * time.Second, MaxRequests: 1000} }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"trunkline/handlers/toolhost/tool"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -102,16 +104,7 @@ func (d *dir) openUnseen(name string, flag int, perm uint32) (*os.File, error) {
 		_ = unix.Close(fd)
 		return nil, err
 	}
-	return nonblocking(fd, filepath.Join(d.path, name)), nil
-}
-
-// nonblocking makes a file of fd whose reads fail where they would wait. While os.NewFile looks,
-// O_NONBLOCK must be off, or such a read would wait in the runtime instead.
-func nonblocking(fd int, path string) *os.File {
-	_ = unix.SetNonblock(fd, false) // fails for no open descriptor
-	f := os.NewFile(uintptr(fd), path)
-	_ = unix.SetNonblock(fd, true)
-	return f
+	return tool.Nonblocking(fd, filepath.Join(d.path, name)), nil
 }
 
 func (d *dir) lstat(name string) (st unix.Stat_t, err error) {

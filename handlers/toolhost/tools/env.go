@@ -5,7 +5,6 @@ import (
 	"math"
 	"path/filepath"
 	"strconv"
-	"time"
 )
 
 // Env is what the built-in tools work on (toolhost §4.7, §6). It is set up once and then only read,
@@ -19,8 +18,6 @@ type Env struct {
 	// WriteRoot is the directory that files are written in: MACHINA_FS_WRITE_ROOT, else work in
 	// Root. The operator may name one outside of Root.
 	WriteRoot string
-	// Now is the wall clock of what happens outside of a call; a call brings its own (tool.Call).
-	Now func() time.Time
 	// MemoryEnv is what the MEMORY and VECDB tools need beyond that.
 	MemoryEnv
 	// Embed is what makes embeddings.
@@ -37,7 +34,7 @@ func EnvFrom(getenv func(string) string, wd string) (*Env, error) {
 	if !filepath.IsAbs(root) {
 		return nil, fmt.Errorf("cannot use root: %q is not absolute and no absolute working directory is known", root)
 	}
-	e := &Env{Root: root, WriteRoot: filepath.Join(root, "work"), Now: time.Now}
+	e := &Env{Root: root, WriteRoot: filepath.Join(root, "work")}
 	if dir := getenv("MACHINA_REQUEST_DIR"); dir != "" {
 		e.RequestDir = under(root, dir)
 	}

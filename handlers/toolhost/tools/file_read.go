@@ -113,8 +113,9 @@ func inputError(path string, err error) error {
 // that reads much must not delay those that read little.
 type untilDone struct {
 	ctx  context.Context
-	from io.Reader
-	read int // by the last Read
+	from io.Reader   // for Read
+	at   io.ReaderAt // for ReadAt
+	read int         // by the last of both
 }
 
 // Read reads from the file unless ctx is done.
@@ -126,16 +127,10 @@ func (u *untilDone) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-type untilDoneAt struct {
-	ctx  context.Context
-	from io.ReaderAt
-	read int // by the last ReadAt
-}
-
 // ReadAt reads from the file unless ctx is done.
-func (u *untilDoneAt) ReadAt(p []byte, offset int64) (n int, err error) {
+func (u *untilDone) ReadAt(p []byte, offset int64) (n int, err error) {
 	if err = proceed(u.ctx, u.read); err == nil {
-		n, err = u.from.ReadAt(p, offset)
+		n, err = u.at.ReadAt(p, offset)
 		u.read = n
 	}
 	return n, err

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
@@ -86,14 +85,7 @@ const maxBackupStem = 120
 // characters of the name's first maxBackupStem bytes, and 16 hex digits of its SHA-256.
 func otherBackup(name string) string {
 	sum := sha256.Sum256([]byte(name))
-	stem := name
-	if cut := maxBackupStem; len(name) > cut {
-		for cut > maxBackupStem-utf8.UTFMax && !utf8.RuneStart(name[cut]) {
-			cut--
-		}
-		stem = name[:cut]
-	}
-	return stem + "-" + hex.EncodeToString(sum[:8]) + backupSuffix
+	return jsonx.Clip(name, maxBackupStem) + "-" + hex.EncodeToString(sum[:8]) + backupSuffix
 }
 
 // write makes content the content of the file last in d, at once and durably: a reader finds all of

@@ -225,5 +225,5 @@ func tailOf(ctx context.Context, f *os.File, limit int64) (*tail, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newTail(&untilDoneAt{ctx: ctx, from: f}, size, limit)
+	return newTail(&untilDone{ctx: ctx, at: f}, size, limit)
 }

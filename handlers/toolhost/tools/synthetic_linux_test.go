@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/handlers/toolhost/tool"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -33,7 +35,7 @@ func TestReadsThatWouldWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(ends[1])
-	read := nonblocking(ends[0], "pipe")
+	read := tool.Nonblocking(ends[0], "pipe")
 	defer read.Close()
 	result := make(chan error, 1)
 	go func() {

@@ -103,7 +103,7 @@ func (r *vecdbReader) find(ctx context.Context, text string) error {
 func (r *vecdbReader) scan(ctx context.Context, f *os.File, query []float32) error {
 	row := floatBytes * len(query)
 	buf := make([]byte, max(rowsChunk/row, 1)*row)
-	rows := &untilDoneAt{ctx: ctx, from: f}
+	rows := &untilDone{ctx: ctx, at: f}
 	for i := int64(0); ; {
 		n, err := rows.ReadAt(buf, i*int64(row))
 		for b := buf[:n]; len(b) >= row; b = b[row:] {

@@ -134,7 +134,7 @@ func (w *vecdbWriter) addMeta(ctx context.Context, line []byte, rows int64) erro
 	if err != nil {
 		return err
 	}
-	whole, err := metaEnd(&untilDoneAt{ctx: ctx, from: f}, size, rows)
+	whole, err := metaEnd(&untilDone{ctx: ctx, at: f}, size, rows)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func newRig(t testing.TB, set func(*ProcessConfig), behaviour ...string) *rig {
 		Command: append([]string{self, asWorker}, behaviour...),
 		Dir:     t.TempDir(),
 		Env:     procgroup.Environ(os.LookupEnv, noRaceSleep),
-		Pool:    PoolConfig{Max: 2, Idle: time.Minute},
+		Pool:    tool.Pool{Max: 2, Idle: time.Minute},
 		Started: func(pid int) {
 			r.mu.Lock()
 			defer r.mu.Unlock()

@@ -61,7 +61,7 @@ func (t *Process) launch(ctx context.Context, p *program, streams []*os.File) (*
 		return nil, err
 	}
 	if !shim.Enabled {
-		return t.spawner.start(ctx, t.job(file, argv, streams))
+		return t.spawner.start(ctx, file, argv, t.attr(streams))
 	}
 	path, files := file, []*os.File(nil)
 	if p.native {
@@ -75,8 +75,8 @@ func (t *Process) launch(ctx context.Context, p *program, streams []*os.File) (*
 	return s.proc, err
 }
 
-func (t *Process) job(file string, argv []string, files []*os.File) *spawnJob {
-	return &spawnJob{file: file, argv: argv, ended: make(chan struct{}), attr: &os.ProcAttr{Dir: t.cfg.Dir, Env: t.cfg.Env, Files: files}}
+func (t *Process) attr(files []*os.File) *os.ProcAttr {
+	return &os.ProcAttr{Dir: t.cfg.Dir, Env: t.cfg.Env, Files: files}
 }
 
 type selfStart struct {
@@ -106,7 +106,7 @@ func (t *Process) launchSelf(ctx context.Context, s *selfStart) (*selfStart, err
 		return s, errClosed
 	}
 	files := append(append(slices.Clip(s.streams), status.w), s.files...)
-	if s.proc, err = t.spawner.start(ctx, t.job(file, s.argv, files)); err != nil {
+	if s.proc, err = t.spawner.start(ctx, file, s.argv, t.attr(files)); err != nil {
 		return s, err
 	}
 	_ = status.w.Close() // the process has its own
@@ -184,14 +184,10 @@ func (w *Wrapper) around(path string, command []string) (file string, argv []str
 	return file, slices.Concat(w.Command, []string{path}, command[1:]), nil
 }
 
-// Limits bound what a worker process may use; 0 leaves a resource as the server has it. MB of
-// toolhost §4.9 is MiB here. Best effort: nothing is limited on systems other than Linux.
-type Limits = shim.Limits
-
 // Spawner starts processes from one OS thread of its own lifetime: a worker gets the signal of the
 // server's death when its starting thread ends (toolhost §4.9). Any number of tools may share one.
 type Spawner struct {
-	jobs      chan *spawnJob
+	jobs      chan func()
 	done      chan struct{}
 	stop      sync.Once
 	compiling chan struct{} // has room for maxCompiles
@@ -200,19 +196,9 @@ type Spawner struct {
 	census    census
 }
 
-type spawnJob struct {
-	file  string
-	argv  []string
-	attr  *os.ProcAttr
-	ended chan struct{}
-
-	proc *procgroup.Process
-	err  error
-}
-
 // NewSpawner starts the thread. Close ends it.
 func NewSpawner() *Spawner {
-	s := &Spawner{jobs: make(chan *spawnJob), done: make(chan struct{}), compiling: make(chan struct{}, maxCompiles), watches: canWatch()}
+	s := &Spawner{jobs: make(chan func()), done: make(chan struct{}), compiling: make(chan struct{}, maxCompiles), watches: canWatch()}
 	ready := make(chan struct{})
 	go s.loop(ready)
 	<-ready
@@ -226,9 +212,8 @@ func (s *Spawner) loop(ready chan<- struct{}) {
 	close(ready)
 	for {
 		select {
-		case j := <-s.jobs:
-			j.proc, j.err = procgroup.Start(j.file, j.argv, j.attr)
-			close(j.ended)
+		case start := <-s.jobs:
+			start()
 		case <-s.done:
 			return
 		}
@@ -236,11 +221,16 @@ func (s *Spawner) loop(ready chan<- struct{}) {
 }
 
 // start starts a process in a process group of its own. It waits for its turn until ctx ends.
-func (s *Spawner) start(ctx context.Context, j *spawnJob) (*procgroup.Process, error) {
+func (s *Spawner) start(ctx context.Context, file string, argv []string, attr *os.ProcAttr) (p *procgroup.Process, err error) {
+	ended := make(chan struct{})
+	job := func() {
+		p, err = procgroup.Start(file, argv, attr)
+		close(ended)
+	}
 	select {
-	case s.jobs <- j:
-		<-j.ended
-		return j.proc, j.err
+	case s.jobs <- job:
+		<-ended
+		return p, err
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-s.done:

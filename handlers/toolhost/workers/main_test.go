@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/handlers/toolhost/tool"
+
 	"go.uber.org/goleak"
 )
 
@@ -46,10 +48,10 @@ func behave(kind string, args []string) {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 		defer time.Sleep(time.Hour)
 	case "server":
-		serveAndDie(ProcessConfig{Command: []string{os.Args[0], asWorker, "ignore-end"}, Pool: PoolConfig{Min: 1, Max: 1}})
+		serveAndDie(ProcessConfig{Command: []string{os.Args[0], asWorker, "ignore-end"}, Pool: tool.Pool{Min: 1, Max: 1}})
 		return
 	case "module-server":
-		serveAndDie(ProcessConfig{Module: args[0], Pool: PoolConfig{Min: 1, Max: 1}})
+		serveAndDie(ProcessConfig{Module: args[0], Pool: tool.Pool{Min: 1, Max: 1}})
 		return
 	case "loud-start":
 		fmt.Print(okReply)

@@ -7,12 +7,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"trunkline/handlers/toolhost/tool"
 )
 
 // TestMaxIsOfProcesses: a tool that must be alone, with Max 1, is so while one worker follows another. Idle and MaxRequests retire
 // politely, and the worker takes its time to end.
 func TestMaxIsOfProcesses(t *testing.T) {
-	f := func(pool PoolConfig, behaviour string) {
+	f := func(pool tool.Pool, behaviour string) {
 		t.Helper()
 		var mu sync.Mutex
 		last := 0
@@ -42,9 +44,9 @@ func TestMaxIsOfProcesses(t *testing.T) {
 			t.Errorf("%s: %d processes, nothing was tried", behaviour, r.started())
 		}
 	}
-	f(PoolConfig{Max: 1, MaxRequests: 1, Idle: time.Minute}, "linger")
-	f(PoolConfig{Max: 1, MaxRequests: 2, Idle: time.Minute}, "linger")
-	f(PoolConfig{Max: 1, Idle: time.Minute}, "garbage")
+	f(tool.Pool{Max: 1, MaxRequests: 1, Idle: time.Minute}, "linger")
+	f(tool.Pool{Max: 1, MaxRequests: 2, Idle: time.Minute}, "linger")
+	f(tool.Pool{Max: 1, Idle: time.Minute}, "garbage")
 }
 
 // TestForsaken: Max processes that do not end though they were killed do not keep their tool from running; one more does, so that

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"trunkline/handlers/toolhost/tool"
 )
 
 // maxWaiting is how many calls of one tool may wait for a worker, as many as a server has
@@ -354,21 +356,5 @@ func (p *pool) close() bool {
 	for _, w := range busy {
 		w.kill(reasonClosed) // its user retires it
 	}
-	return p.allEnded(closeGrace)
-}
-
-func (p *pool) allEnded(grace time.Duration) bool {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		p.processes.Wait()
-	}()
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return true
-	case <-timer.C:
-		return false
-	}
+	return tool.EndWithin(&p.processes, closeGrace)
 }

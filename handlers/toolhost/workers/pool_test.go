@@ -17,6 +17,7 @@ import (
 
 	"trunkline/handlers/toolhost/dsstate"
 	"trunkline/handlers/toolhost/procgroup"
+	"trunkline/handlers/toolhost/shim"
 	"trunkline/handlers/toolhost/tool"
 )
 
@@ -142,7 +143,7 @@ func TestIdleStop(t *testing.T) {
 }
 
 func TestMin(t *testing.T) {
-	r := newRig(t, func(c *ProcessConfig) { c.Pool = PoolConfig{Min: 2, Max: 3, Idle: 10 * time.Millisecond} }, "slow")
+	r := newRig(t, func(c *ProcessConfig) { c.Pool = tool.Pool{Min: 2, Max: 3, Idle: 10 * time.Millisecond} }, "slow")
 	if err := r.Warm(); err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +224,7 @@ func TestSurroundings(t *testing.T) {
 	r := newRig(t, func(c *ProcessConfig) {
 		c.Dir = dir
 		c.Env = procgroup.Environ(os.LookupEnv, []string{"A=b", "LD_PRELOAD=x", "MACHINA_OPERATOR_TOKEN=x", "HOME=/h"})
-		c.Limits = Limits{CPU: 30, FileSize: 10 << 20, OpenFiles: 64}
+		c.Limits = shim.Limits{CPU: 30, FileSize: 10 << 20, OpenFiles: 64}
 	}, "env")
 	out := string(r.call(10*time.Second, "{}", nil).Output)
 	fields := strings.Join(strings.Fields(out), " ")
@@ -244,12 +245,12 @@ func TestSurroundings(t *testing.T) {
 func TestLimitsHoldFromTheStart(t *testing.T) {
 	r := newRig(t, func(c *ProcessConfig) {
 		c.Command = []string{"sh", "-c", `read x; echo "{\"status\":\"OK\",\"output_json\":\"$(ulimit -v) $(ulimit -t) $(ulimit -n)\"}"`}
-		c.Oneshot, c.Limits = true, Limits{AddressSpace: 1 << 30, CPU: 7, OpenFiles: 63}
+		c.Oneshot, c.Limits = true, shim.Limits{AddressSpace: 1 << 30, CPU: 7, OpenFiles: 63}
 	})
 	for range 10 {
 		r.want(`OK 1048576 7 63 ""`)
 	}
-	spin := newRig(t, func(c *ProcessConfig) { c.Oneshot, c.Limits = true, Limits{CPU: 1} }, "oneshot", "spin")
+	spin := newRig(t, func(c *ProcessConfig) { c.Oneshot, c.Limits = true, shim.Limits{CPU: 1} }, "oneshot", "spin")
 	if got := spin.call(20*time.Second, "{}", nil); got.Dispatch() == nil || got.Dispatch().Type != tool.Crash {
 		t.Errorf("out of CPU time: %s", short(got))
 	}

@@ -24,16 +24,6 @@ const defaultTimeout = 30 * time.Second
 // kernel cannot end must not keep the server from ending.
 const closeGrace = stopGrace + 3*time.Second
 
-// PoolConfig is how many workers a tool has, and for how long (toolhost §4.9).
-type PoolConfig struct {
-	// Min workers are kept though idle; at most Max processes are there, ending ones too (0: 4).
-	Min, Max int
-	// Idle is how long a worker above Min may be idle; 0: not at all.
-	Idle time.Duration
-	// MaxRequests is how many calls a worker serves. 0: 1000.
-	MaxRequests int
-}
-
 // ProcessConfig is what a Process is made of. It is not changed, and must not be after NewProcess.
 type ProcessConfig struct {
 	// Command is the program, a path or a name in the PATH of Env, and its arguments.
@@ -57,9 +47,9 @@ type ProcessConfig struct {
 	// any JSON object that it answers is the output.
 	Plain bool
 	// Pool is how many workers there are.
-	Pool PoolConfig
+	Pool tool.Pool
 	// Limits of each process.
-	Limits Limits
+	Limits shim.Limits
 	// MaxProcesses is how many processes a worker's group may have, unreaped ones included; one
 	// with more is ended. 0: any number. Where CanCount fails, nothing with a limit is started.
 	MaxProcesses int
@@ -87,11 +77,12 @@ type Process struct {
 
 // NewProcess returns a tool that starts its processes when they are needed. Close ends them.
 func NewProcess(cfg ProcessConfig) *Process {
+	without := tool.DefaultPool()
 	if cfg.Pool.Max <= 0 {
-		cfg.Pool.Max = 4
+		cfg.Pool.Max = without.Max
 	}
 	if cfg.Pool.MaxRequests <= 0 {
-		cfg.Pool.MaxRequests = 1000
+		cfg.Pool.MaxRequests = without.MaxRequests
 	}
 	if cfg.Oneshot {
 		cfg.Pool.Min, cfg.Pool.Idle = 0, 0

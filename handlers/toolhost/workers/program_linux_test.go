@@ -46,7 +46,7 @@ func TestSwappedNative(t *testing.T) {
 	if _, err := r.launch(context.Background(), p, s.theirs()); err != errHash {
 		t.Errorf("swapped before the start: %v", err)
 	}
-	argv := shim.Argv(Limits{}, shim.ByDescriptor, r.cfg.Command)
+	argv := shim.Argv(shim.Limits{}, shim.ByDescriptor, r.cfg.Command)
 	begun, err := r.launchSelf(context.Background(), &selfStart{argv: argv, streams: s.theirs(), files: []*os.File{p.file}, limit: launchLimit})
 	if err != nil || begun.said != "" {
 		t.Fatal(begun.said, err)

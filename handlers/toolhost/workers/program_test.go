@@ -94,7 +94,7 @@ func TestDeadlineBoundsTheStart(t *testing.T) {
 func TestLateStart(t *testing.T) {
 	real := NewSpawner()
 	defer real.Close()
-	slow := &Spawner{jobs: make(chan *spawnJob)}
+	slow := &Spawner{jobs: make(chan func())}
 	r := newRig(t, func(c *ProcessConfig) { c.Spawner, c.Pool.Max = slow, 1 }, "good")
 	ctx, cancel := context.WithCancel(context.Background())
 	result := make(chan string)

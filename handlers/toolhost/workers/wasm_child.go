@@ -20,10 +20,10 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 	"github.com/tetratelabs/wazero/sys"
-	"golang.org/x/sys/unix"
 
 	"trunkline/codec/jsonx"
 	"trunkline/handlers/toolhost/shim"
+	"trunkline/handlers/toolhost/tool"
 )
 
 // trapCode is the exit code of a module that ran into a trap: that of a program that was aborted.
@@ -173,18 +173,15 @@ func loadModule(path, sum, folder string) (*module, error) {
 // readModule returns what is in a regular file. Anything else may have no end, or not even a
 // beginning: opened without waiting, it is refused before it is read.
 func readModule(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-	if err != nil {
+	f, info, err := tool.OpenRegular(path)
+	switch {
+	case errors.Is(err, tool.ErrNotRegular):
+		return nil, fmt.Errorf("%w: %w", errModule, err)
+	case err != nil:
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", errModule, err)
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%w: %w", errModule, &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")})
-	case info.Size() > maxModuleBytes:
+	if info.Size() > maxModuleBytes {
 		return nil, fmt.Errorf("%w: %d bytes, at most %d", errModule, info.Size(), maxModuleBytes)
 	}
 	code, err := io.ReadAll(io.LimitReader(f, maxModuleBytes+1))

@@ -209,7 +209,7 @@ func TestWasmCloseDuringAStart(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", t.TempDir())
 	for i := range 40 {
-		w := NewProcess(ProcessConfig{Module: file, Spawner: spawner, Pool: PoolConfig{Max: 3, Idle: time.Minute}})
+		w := NewProcess(ProcessConfig{Module: file, Spawner: spawner, Pool: tool.Pool{Max: 3, Idle: time.Minute}})
 		done := make(chan struct{})
 		for range 3 {
 			go func() {

@@ -28,7 +28,7 @@ const (
 // newModule returns the tool of a module, and how it is called.
 func newModule(t testing.TB, set func(*ProcessConfig), code string) (w *Process, call func(timeout time.Duration, input string) tool.Result) {
 	t.Helper()
-	cfg := ProcessConfig{Module: filepath.Join(t.TempDir(), "m.wasm"), Pool: PoolConfig{Idle: time.Minute}}
+	cfg := ProcessConfig{Module: filepath.Join(t.TempDir(), "m.wasm"), Pool: tool.Pool{Idle: time.Minute}}
 	if code != "" {
 		if err := os.WriteFile(cfg.Module, []byte(code), 0o644); err != nil {
 			t.Fatal(err)

@@ -46,7 +46,7 @@ var doors = []room{
 	{"handlers/toolhost/procgroup", nil, "ends a program and what it started: a leaf"},
 	{"handlers/toolhost/selector", []string{"handlers/toolhost/tool", "handlers/toolhost/dsstate", "handlers/toolhost/procgroup", "handlers/toolhost/shim", "codec/jsonx"}, "picks the next tool: it runs none"},
 	{"handlers/toolhost/tool", []string{"handlers/toolhost/dsstate", "codec/jsonx"}, "what a tool is: no tool, no worker, no transport"},
-	{"handlers/toolhost/manifest", []string{"handlers/toolhost/tool", "codec/jsonx"}, "reads what a toolpack declares: it runs nothing"},
+	{"handlers/toolhost/manifest", []string{"handlers/toolhost/tool", "handlers/toolhost/shim", "codec/jsonx"}, "reads what a toolpack declares: it runs nothing"},
 	{"handlers/toolhost/shim", nil, "the first code of a worker's process, which waits for no package"},
 	{"handlers/toolhost/workers", []string{"handlers/toolhost/procgroup", "handlers/toolhost/shim", "handlers/toolhost/tool", "handlers/toolhost/dsstate", "codec/jsonx"}, "runs external tools: no session, no lease, no manifest"},
 	{"handlers/toolhost/tools", []string{"handlers/toolhost/tool", "handlers/toolhost/dsstate", "codec/jsonx"}, "the built-in tools, without their server"},

@@ -201,8 +201,6 @@ func (o *Options) breaker(aid string) tool.BreakerConfig {
 	return c
 }
 
-const mebibyte = 1 << 20
-
 // worker makes what runs an external tool.
 func (s *Set) worker(o *Options, m *manifest.Entry) (tool.Tool, error) {
 	x := &m.Exec
@@ -210,15 +208,13 @@ func (s *Set) worker(o *Options, m *manifest.Entry) (tool.Tool, error) {
 		s.checks = append(s.checks, check{m.AID, func(ctx context.Context) error { return workers.CheckModule(ctx, x.Module, x.SHA256) }})
 		return s.process(o, m.AID, workers.ProcessConfig{
 			Module: x.Module, SHA256: x.SHA256, Stateless: x.Stateless,
-			Pool: workers.PoolConfig(manifest.DefaultPool()),
+			Pool: tool.DefaultPool(),
 		}), nil
 	}
 	t := s.process(o, m.AID, workers.ProcessConfig{
 		Command: x.Command, Dir: x.Dir, Env: procgroup.Environ(s.lookup, x.Env), SHA256: x.SHA256,
 		Oneshot: x.Oneshot, Stateless: x.Stateless,
-		Pool: workers.PoolConfig(x.Pool),
-		Limits: workers.Limits{AddressSpace: int64(x.Limits.ASMB) * mebibyte, CPU: int64(x.Limits.CPUS),
-			FileSize: int64(x.Limits.FSizeMB) * mebibyte, OpenFiles: int64(x.Limits.OpenFile)},
+		Pool: x.Pool, Limits: x.Limits,
 	})
 	s.checks = append(s.checks, check{m.AID, t.Check})
 	return t, nil
@@ -251,7 +247,7 @@ func (s *Set) embedder(o *Options) (tool.Tool, error) {
 		return nil, err
 	}
 	t := s.process(o, tools.EmbedAID, workers.ProcessConfig{Command: argv, Dir: s.Env.Root, Env: procgroup.Environ(s.lookup, nil), Plain: true,
-		Pool: workers.PoolConfig{Min: 1, Max: 1, MaxRequests: math.MaxInt}})
+		Pool: tool.Pool{Min: 1, Max: 1, MaxRequests: math.MaxInt}})
 	return &guarded{t, tool.NewBreaker(o.breaker(tools.EmbedAID))}, nil
 }
 
