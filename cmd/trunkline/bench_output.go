@@ -104,8 +104,7 @@ func (unclosed) Close() error { return nil }
 func (o *benchOutput) openView(f *benchFlags, p loadgen.Plan) {
 	terminal, ok := o.text.terminal()
 	if f.noLive || !ok || os.Getenv("TERM") == "dumb" || tooLow(terminal) {
-		lines := benchview.NewLines(o.text, p)
-		o.show, o.endView = lines.Show, lines.Close
+		o.show, o.endView = benchview.Lines(o.text, p), func() {}
 		return
 	}
 	live := benchview.NewLive(terminal, func() (columns, rows int) { return terminalSize(terminal) }, os.Getenv("NO_COLOR") == "", p)

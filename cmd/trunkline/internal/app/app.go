@@ -4,7 +4,7 @@
 //
 // The life of a server:
 //
-//	bind everything ─► banner ─► admin up ─► recover ─► serve ─► ready ─► signal ─► not ready ─► drain ─► admin down ─► return
+//	bind ─► banner ─► admin up ─► recover ─► serve ─► ready ─► signal ─► drain ─► admin down
 //
 // Every address is bound before the store is read, so that one in use is an error at once; clients
 // that connect meanwhile wait in the backlog. The admin listener answers from before the recovery,

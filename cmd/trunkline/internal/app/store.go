@@ -190,7 +190,9 @@ func (s *storage) view(now time.Time) ops.Store {
 	if log == nil {
 		return v
 	}
-	v.Journal, v.Disk = s.viewJournal(log, now), viewDisk(w.Stats())
+	disk := w.Stats()
+	v.Journal = s.viewJournal(log, now)
+	v.Disk = &ops.Disk{UsedBytes: disk.DiskBytes, FreeBytes: disk.FreeBytes, Full: disk.Full}
 	for _, c := range []condition{{reasonFull, v.Disk.Full}, {"overloaded", v.Journal.Overloaded}, {"stopped", v.Journal.Error != ""}} {
 		if c.holds {
 			v.Warnings = append(v.Warnings, c.name)
@@ -219,10 +221,6 @@ func (s *storage) viewJournal(log *journal.Log, now time.Time) *ops.Journal {
 		j.Error = err.Error()
 	}
 	return j
-}
-
-func viewDisk(st embedded.Stats) *ops.Disk {
-	return &ops.Disk{UsedBytes: st.DiskBytes, FreeBytes: st.FreeBytes, Full: st.Full}
 }
 
 // errInterrupted ends a recovery that the caller does not wait for any more.

@@ -34,16 +34,16 @@ const jsonFormat = 1
 //	  interval_ns            of intervals
 //	  seed                   a string, as it may be greater than numbers of JSON can hold exactly
 //	start                    when measuring began, RFC 3339 with nanoseconds, UTC
-//	missed_schedule          true if the generator itself was late; latest_lag_ns is by how much at most
+//	missed_schedule          true if the generator was late; latest_lag_ns is by how much at most
 //	stopped                  true if the run was ended before its time
 //	remarks                  the sentences that Summary ends with
 //	total                    what was measured, as one sample
-//	intervals                the samples over time, in order; those of a long run are joined, see from_ns and to_ns
+//	intervals                the samples over time, in order; those of a long run are joined
 //
 // A sample has:
 //
 //	from_ns, to_ns           since start
-//	due, sent, done, failed  requests: whose intended start is in the sample, written, answered well, ended otherwise
+//	due, sent, done, failed  requests: with their intended start in it, written, answered well, not so
 //	in_flight                sent and not ended, at to_ns
 //	due_per_second           and sent_, done_, failed_per_second: the same over to_ns - from_ns
 //	connections_lost         ended unannounced; late_replies came to requests given up before
@@ -159,7 +159,8 @@ func latencyOf(h *hdrhistogram.Histogram) any {
 	return append(o, member{"max_ns", h.Max()})
 }
 
-// Lines writes one line per interval, for logs and pipes: the same members in the same order on
+// Lines writes one line with the target and the load, "bench phase=start …"; show, which is for one
+// goroutine, writes one line per interval, for logs and pipes: the same members in the same order on
 // every line, name=value, with the unit in the name and no space in a value. A number that does not
 // exist, such as the p99 of no answers, is "-".
 //
@@ -170,13 +171,7 @@ func latencyOf(h *hdrhistogram.Histogram) any {
 // measuring, negative before it; connections_lost and late_replies are those of the interval;
 // errors counts its failures by code, the most frequent first, with "_" for spaces, "=", ":" and
 // ",".
-type Lines struct {
-	w io.Writer
-}
-
-// NewLines returns Lines on w, after one line with the target and the load: "bench phase=start
-// …".
-func NewLines(w io.Writer, p loadgen.Plan) *Lines {
+func Lines(w io.Writer, p loadgen.Plan) (show func(loadgen.Sample)) {
 	duration := nothing
 	if p.Timed() {
 		duration = decimal(p.Duration.Seconds(), 3)
@@ -185,11 +180,10 @@ func NewLines(w io.Writer, p loadgen.Plan) *Lines {
 		" warmup_s=%s duration_s=%s count=%d interval_s=%s\n",
 		value(p.Target.Protocol), value(address(p.Target)), kind(p.Schedule.Kind), decimal(p.Schedule.From, 0), decimal(p.Schedule.To, 0),
 		p.Conns, p.Depth, decimal(p.Warmup.Seconds(), 3), duration, p.Count, decimal(p.Interval.Seconds(), 3))
-	return &Lines{w: w}
+	return func(s loadgen.Sample) { _, _ = io.WriteString(w, lineOf(&s)) }
 }
 
-// Show writes the line of one interval. It is for one goroutine.
-func (l *Lines) Show(s loadgen.Sample) {
+func lineOf(s *loadgen.Sample) string {
 	var b strings.Builder
 	phase := "measure"
 	if s.From < 0 {
@@ -208,12 +202,8 @@ func (l *Lines) Show(s loadgen.Sample) {
 		}
 		fmt.Fprintf(&b, " %s_us=%s", strings.ReplaceAll(name, ".", ""), text)
 	}
-	b.WriteString(" errors=" + errorsValue(s.Errors) + "\n")
-	_, _ = io.WriteString(l.w, b.String())
+	return b.String() + " errors=" + errorsValue(s.Errors) + "\n"
 }
-
-// Close does nothing: every line is complete. It is there so that Lines can stand where Live does.
-func (l *Lines) Close() {}
 
 func errorsValue(errs map[string]int64) string {
 	kinds := byCount(errs)

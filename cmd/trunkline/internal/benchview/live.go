@@ -63,9 +63,9 @@ type Live struct {
 }
 
 // NewLive starts to paint on w, which is a terminal, below where its cursor is. size returns how
-// large it is, which is positive, and is asked before each repaint, from one goroutine. Without color
-// no attribute of text is used: the caller passes false where NO_COLOR is set. Close must be
-// called; nothing else may write to the terminal before.
+// large it is, never 0, and is asked before each repaint, from one goroutine. Without color no
+// attribute of text is used: the caller passes false where NO_COLOR is set. Close must be called;
+// nothing else may write to the terminal before.
 func NewLive(w io.Writer, size func() (columns, rows int), color bool, p loadgen.Plan) *Live {
 	l := &Live{
 		w: w, size: size, color: color, plan: p,

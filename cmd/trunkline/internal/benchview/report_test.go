@@ -69,11 +69,10 @@ func TestLines(t *testing.T) {
 	f := func(name string, in []loadgen.Sample) string {
 		t.Helper()
 		var b bytes.Buffer
-		l := NewLines(&b, planOfTwo())
+		show := Lines(&b, planOfTwo())
 		for _, s := range in {
-			l.Show(s)
+			show(s)
 		}
-		l.Close()
 		golden(t, name, b.String())
 		return b.String()
 	}
@@ -111,7 +110,7 @@ func TestNoSecretIsShown(t *testing.T) {
 	r.Plan.Target.Addr = "https://user:s3cret@host.example:8443/api?token=s3cret"
 	r.Plan.Mix[0].Body = []byte(`{"password":"s3cret"}`)
 	var lines bytes.Buffer
-	NewLines(&lines, r.Plan).Show(r.Total)
+	Lines(&lines, r.Plan)(r.Total)
 	tally := newTally()
 	for _, l := range block(&r.Plan, tally, 0, 200) {
 		lines.WriteString(l.render(200, false) + "\n")

@@ -3,8 +3,6 @@
 // script meets the same codes and the same shapes everywhere.
 //
 // Data goes to stdout and talk goes to stderr. Under --json a failure is one JSON object on stderr.
-//
-//	0 ok · 1 failed · 2 usage · 3 not found · 4 not allowed · 5 unavailable or timed out · 6 conflict · 130 interrupted
 package cli
 
 import (

@@ -273,8 +273,8 @@ type record struct {
 	Orchestration orchestration.Change
 }
 
-// parseRecord reads a record, which is all of rec. What it accepts is a change of a known version and kind whose parts are sound;
-// whether it fits the state it meets is only known by a replay. An error wraps kernel.ErrBadChange or orchestration.ErrBadChange.
+// parseRecord reads a record, which is all of rec. It checks version, kind and parts; only a replay
+// shows whether the change fits the state. An error wraps the ErrBadChange of a machine.
 func parseRecord(rec []byte, r *record) error {
 	r.OfKernel, r.OfKeys = false, false
 	if len(rec) == 0 {

@@ -2,5 +2,6 @@
 
 package loadgen
 
-// newAlarm returns the most precise alarm there is.
-func newAlarm() alarm { return timerAlarm{} }
+import "time"
+
+func newAlarm() (wait func(time.Duration), stop func()) { return timerAlarm() }

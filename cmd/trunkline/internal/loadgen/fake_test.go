@@ -156,7 +156,7 @@ func runPlan(t *testing.T, ctx context.Context, f *fake, p Plan) (*Result, []Sam
 		p.Interval = time.Second
 	}
 	var samples []Sample
-	r, err := run(ctx, p, func(s Sample) { samples = append(samples, s) }, func() alarm { return timerAlarm{} }, secret)
+	r, err := run(ctx, p, func(s Sample) { samples = append(samples, s) }, timerAlarm, secret)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -239,7 +239,7 @@ func Run(ctx context.Context, p Plan, observe func(Sample)) (*Result, error) {
 	return run(ctx, p, observe, newAlarm, newSecret())
 }
 
-func run(ctx context.Context, p Plan, observe func(Sample), newAlarm func() alarm, secret uint64) (*Result, error) {
+func run(ctx context.Context, p Plan, observe func(Sample), newAlarm alarm, secret uint64) (*Result, error) {
 	g, err := newGenerator(p, secret, runtime.GOMAXPROCS(0))
 	if err != nil {
 		return nil, err
@@ -256,7 +256,7 @@ func run(ctx context.Context, p Plan, observe func(Sample), newAlarm func() alar
 }
 
 // measure is the run itself, on connections that are made.
-func (g *generator) measure(ctx context.Context, ncs []net.Conn, observe func(Sample), newAlarm func() alarm) *Result {
+func (g *generator) measure(ctx context.Context, ncs []net.Conn, observe func(Sample), newAlarm alarm) *Result {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, g.halt)
@@ -267,7 +267,7 @@ func (g *generator) measure(ctx context.Context, ncs []net.Conn, observe func(Sa
 		conns.Go(func() { c.run(inner, ncs[i]) })
 	}
 	if g.table != nil {
-		helpers.Go(func() { g.pace(inner, newAlarm()) })
+		helpers.Go(func() { g.pace(inner, newAlarm) })
 	}
 	helpers.Go(func() { g.sweep(inner) })
 	done := make(chan struct{})

@@ -42,7 +42,7 @@ func underAttack(t *testing.T, protocol string, serve attack, check func(r *Resu
 			return ours, nil
 		}
 		var samples []Sample
-		r, err := run(t.Context(), p, func(s Sample) { samples = append(samples, s) }, func() alarm { return timerAlarm{} }, secret)
+		r, err := run(t.Context(), p, func(s Sample) { samples = append(samples, s) }, timerAlarm, secret)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -91,7 +91,7 @@ func withRegistry(t *testing.T, s *registry, p Plan) (r *Result, err error) {
 	synctest.Test(t, func(t *testing.T) {
 		p.Target = Target{Protocol: ProtocolKernel, Addr: "fake:1", Dial: s.dial}
 		p.Timeout, p.Interval = time.Second, time.Second
-		r, err = run(t.Context(), p, nil, func() alarm { return timerAlarm{} }, secret)
+		r, err = run(t.Context(), p, nil, timerAlarm, secret)
 		time.Sleep(2 * s.stall) // what was sent is executed
 	})
 	return r, err

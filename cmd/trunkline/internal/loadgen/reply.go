@@ -240,7 +240,7 @@ func (h *responses) read(header []byte, r *reply) (m framing, err error) {
 	if len(header) < len("HTTP/1.1 200") || string(header[:len(version)]) != version || header[8] != ' ' {
 		return m, errMalformed
 	}
-	status, ok := number(header[9:12])
+	status, ok := parseDigits(header[9:12], 9, 10)
 	if !ok || status < 100 {
 		return m, errMalformed
 	}
@@ -275,7 +275,7 @@ func (m *framing) field(line []byte, r *reply) error {
 	value = bytes.TrimSpace(value)
 	switch {
 	case is(name, "content-length"):
-		n, ok := number(value)
+		n, ok := parseDigits(value, 9, 10)
 		if !ok {
 			return errMalformed
 		}
@@ -298,10 +298,6 @@ func is(b []byte, word string) bool {
 	return len(b) == len(word) && bytes.EqualFold(b, []byte(word))
 }
 
-func number(digits []byte) (n int, ok bool) { return parseDigits(digits, 9, 10) }
-
-func hexNumber(digits []byte) (n int, ok bool) { return parseDigits(digits, 7, 16) }
-
 // parseDigits reads a number of at most most digits, without a sign.
 func parseDigits(digits []byte, most, base int) (n int, ok bool) {
 	if len(digits) > most {
@@ -319,7 +315,7 @@ func chunked(in []byte, at int) (n, need int, err error) {
 			return 0, len(in) + 1, nil
 		}
 		digits, _, _ := bytes.Cut(line, []byte(";"))
-		size, ok := hexNumber(bytes.TrimSpace(digits))
+		size, ok := parseDigits(bytes.TrimSpace(digits), 7, 16)
 		switch {
 		case !ok:
 			return 0, 0, errMalformed

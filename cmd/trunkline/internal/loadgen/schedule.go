@@ -124,18 +124,12 @@ func scramble(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// alarm waits with the precision that the machine has: the runtime's timers round up to a
-// millisecond where nothing else runs.
-type alarm interface {
-	wait(d time.Duration)
-	close()
-}
+// alarm returns what waits with the precision that the machine has, and what ends it: the runtime's
+// timers round up to a millisecond where nothing else runs.
+type alarm func() (wait func(time.Duration), stop func())
 
 // timerAlarm is an alarm of the runtime's timers.
-type timerAlarm struct{}
-
-func (timerAlarm) wait(d time.Duration) { time.Sleep(d) }
-func (timerAlarm) close()               {}
+func timerAlarm() (wait func(time.Duration), stop func()) { return time.Sleep, func() {} }
 
 const (
 	// quantum is the shortest wait: at rates above its inverse requests go out in groups, which is
@@ -146,8 +140,9 @@ const (
 )
 
 // pace wakes each connection when a request of it is due. It ends once all were.
-func (g *generator) pace(ctx context.Context, a alarm) {
-	defer a.close()
+func (g *generator) pace(ctx context.Context, newAlarm alarm) {
+	wait, stop := newAlarm()
+	defer stop()
 	t := g.table
 	for k := int64(0); k < t.last && ctx.Err() == nil; {
 		now := g.now()
@@ -160,7 +155,7 @@ func (g *generator) pace(ctx context.Context, a alarm) {
 			woken++
 		}
 		if k < t.last {
-			a.wait(min(max(time.Duration(t.at(k)-g.now()), quantum), patience))
+			wait(min(max(time.Duration(t.at(k)-g.now()), quantum), patience))
 		}
 	}
 }

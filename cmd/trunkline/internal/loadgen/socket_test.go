@@ -145,14 +145,14 @@ func TestToolServers(t *testing.T) {
 
 // TestTheAlarm waits at least as long as it was set to, often and briefly.
 func TestTheAlarm(t *testing.T) {
-	a := newAlarm()
-	defer a.close()
+	wait, stop := newAlarm()
+	defer stop()
 	for range 100 {
 		before := time.Now()
-		a.wait(50 * time.Microsecond)
+		wait(50 * time.Microsecond)
 		if passed := time.Since(before); passed < 45*time.Microsecond {
 			t.Fatalf("waited %s", passed)
 		}
 	}
-	a.wait(0)
+	wait(0)
 }
