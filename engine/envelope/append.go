@@ -88,7 +88,7 @@ func (e *Env) shown(k Key) []byte {
 	if raw := e.f[k].raw; raw != nil {
 		return raw
 	}
-	return defaultOf(e.form, k)
+	return defaults[e.form][k]
 }
 
 // planGroup lists a group's members: the input's, then the missing ones.
@@ -238,8 +238,6 @@ func encodeDefaults() (table [2][numKeys][]byte) {
 	}
 	return table
 }
-
-func defaultOf(form Form, k Key) []byte { return defaults[form][k] }
 
 func appendDefault(dst []byte, form Form, k Key) []byte {
 	i := &infos[k]

@@ -143,10 +143,10 @@ func TestEcho(t *testing.T) {
 func TestDefaultsAreThoseOfTheTable(t *testing.T) {
 	f := func(k Key, want string) {
 		t.Helper()
-		if got := string(defaultOf(JSON, k)); got != want {
+		if got := string(defaults[JSON][k]); got != want {
 			t.Errorf("%s: %s, want %s", k, got, want)
 		}
-		if got, want := string(defaultOf(MsgPack, k)), string(transcode.AppendMsgPack(nil, []byte(want))); got != want {
+		if got, want := string(defaults[MsgPack][k]), string(transcode.AppendMsgPack(nil, []byte(want))); got != want {
 			t.Errorf("%s in MessagePack: %x, want %x", k, got, want)
 		}
 	}

@@ -31,7 +31,7 @@ func (e *Env) check() *Problem {
 		f := &e.f[k]
 		f.n = infos[k].def
 		if f.raw == nil {
-			f.defaults(k)
+			f.text = infos[k].defText
 			continue
 		}
 		if f.kind == Null {
@@ -61,18 +61,14 @@ func (e *Env) checkMember(k Key, v Value) *Problem {
 	return nil
 }
 
-func (f *field) defaults(k Key) {
-	f.text = infos[k].defText
-}
-
 // nullMember reads null as absent; where the default is something else, the reply shows that.
 func (e *Env) nullMember(k Key) {
 	f := &e.f[k]
 	if e.form == MsgPack {
-		f.raw = defaultOf(MsgPack, TerminalReason) // nil, also for a NaN, which reads as nil
+		f.raw = defaults[MsgPack][TerminalReason] // nil, also for a NaN, which reads as nil
 	}
 	f.kind = Null
-	f.defaults(k)
+	f.text = infos[k].defText
 	switch infos[k].class {
 	case nullText, nullMoment, nullFlag, nullMap:
 		return
@@ -149,17 +145,11 @@ func (e *Env) checkText(k Key, v Value) string {
 	if infos[k].class == identifier && len(f.text) > wire.MaxIdentifier {
 		return tooLongID
 	}
-	if len(f.text) == 0 && e.emptyIsMissing(k) {
-		f.raw, f.kind, f.text = nil, Absent, nil
-		f.defaults(k)
+	// Boundary A takes "" of these for missing (envelope §3.2); boundary B echoes it (envelope §3.3).
+	if len(f.text) == 0 && e.form == JSON && (infos[k].class == identifier || k == CurrentStage) {
+		f.raw, f.kind, f.text = nil, Absent, infos[k].defText
 	}
 	return ""
-}
-
-// emptyIsMissing marks the members whose "" counts as missing (envelope §3.2); boundary B echoes it
-// (envelope §3.3).
-func (e *Env) emptyIsMissing(k Key) bool {
-	return e.form == JSON && (infos[k].class == identifier || k == CurrentStage)
 }
 
 func (e *Env) checkCounter(k Key, v Value) string {

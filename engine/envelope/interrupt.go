@@ -135,7 +135,7 @@ func (s *step) approved() (ended bool) {
 		return false
 	}
 	for _, stage := range [...]string{"executor", "execution"} {
-		if s.has(stage) {
+		if s.at([]byte(stage)) >= 0 {
 			s.rewind([]byte(stage))
 			return false
 		}

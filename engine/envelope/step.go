@@ -81,8 +81,6 @@ func (s *step) stage() []byte { return s.e.Text(CurrentStage) }
 
 func (s *step) at(stage []byte) int { return s.index.find(stage) }
 
-func (s *step) has(stage string) bool { return s.at([]byte(stage)) >= 0 }
-
 // run is S1 to S9; each part reports whether it ended the call.
 func (s *step) run() {
 	e := &s.e
@@ -91,7 +89,7 @@ func (s *step) run() {
 	}
 	if r := e.Reason(); r != NoReason && !r.waits() {
 		e.SetBool(Terminated, true)
-		s.stampCompleted()
+		e.stampCompleted(s.now)
 		return
 	}
 	e.setReason(NoReason)
@@ -236,8 +234,6 @@ func (s *step) keepMoved() {
 }
 
 func (s *step) terminate(r Reason, text string) { s.e.Terminate(r, text, s.now) }
-
-func (s *step) stampCompleted() { s.e.stampCompleted(s.now) }
 
 // Terminate ends the envelope: the four members that record it (envelope §5.1, §5.2).
 func (e *Env) Terminate(r Reason, text string, now time.Time) {

@@ -77,8 +77,7 @@ func (e *Env) SetRaw(k Key, kind Kind, raw []byte) {
 // Remove takes a member away; where the shape adds it when missing, its default stands there.
 func (e *Env) Remove(k Key) {
 	f := &e.f[k]
-	*f = field{n: infos[k].def, set: f.set || f.raw != nil}
-	f.defaults(k)
+	*f = field{n: infos[k].def, text: infos[k].defText, set: f.set || f.raw != nil}
 }
 
 // setReason sets terminal_reason in the spelling of the boundary and shape; NoReason is null in the

@@ -158,14 +158,6 @@ func (p *Pipeline) indexEdges() {
 	p.edges = slices.Clone(p.edges)
 }
 
-// limitEdge sets the limit of an edge. The first one counts; one for a pair that is no edge has
-// nothing to limit.
-func (p *Pipeline) limitEdge(from, to int, limit int32) {
-	if i := p.edgeIndex(from, to); i >= 0 && p.edges[i].max == unlimited {
-		p.edges[i].max = limit
-	}
-}
-
 func (p *Pipeline) edgeIndex(from, to int) int {
 	s := &p.stages[from]
 	edges := p.edges[s.edgesFrom:s.edgesTo]

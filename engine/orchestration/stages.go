@@ -226,6 +226,9 @@ func (c *configParser) edgeLimit(o *object) {
 	case t < 0:
 		c.refuse(fmt.Sprintf("Edge limit to_stage '%s' does not exist", to))
 	default:
-		c.p.limitEdge(f, t, int32(limit))
+		// The first limit of an edge counts.
+		if i := c.p.edgeIndex(f, t); i >= 0 && c.p.edges[i].max == unlimited {
+			c.p.edges[i].max = int32(limit)
+		}
 	}
 }
