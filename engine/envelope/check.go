@@ -145,7 +145,7 @@ func (e *Env) checkText(k Key, v Value) string {
 	if infos[k].class == identifier && len(f.text) > wire.MaxIdentifier {
 		return tooLongID
 	}
-	// Boundary A takes "" of these for missing (envelope §3.2); boundary B echoes it (envelope §3.3).
+	// Boundary A takes "" of these for missing (envelope §3.2); boundary B echoes it (§3.3).
 	if len(f.text) == 0 && e.form == JSON && (infos[k].class == identifier || k == CurrentStage) {
 		f.raw, f.kind, f.text = nil, Absent, infos[k].defText
 	}
