@@ -14,26 +14,8 @@ type QuotaCheck struct {
 	Limit int32
 	// Recorded is the index of the last record about the process, 0 without a journal.
 	Recorded uint64
-}
 
-// checks lists which counter CheckQuota compares with which limit, in the order of kernel-ipc §4.7.
-var checks = [...]struct {
-	field QuotaField
-	used  UsageField
-}{
-	{MaxLLMCalls, LLMCalls}, {MaxToolCalls, ToolCalls}, {MaxAgentHops, AgentHops}, {MaxIterations, Iterations},
-	{MaxInputTokens, TokensIn}, {MaxOutputTokens, TokensOut}, {TimeoutSeconds, elapsed},
-	{MaxInferenceRequests, InferenceRequests}, {MaxInferenceInputChars, InferenceInputChars},
-}
-
-// resource returns the name of the exceeded counter, or "" (kernel-ipc §4.7, §4.22).
-func (c *QuotaCheck) resource() string {
-	for i := range checks {
-		if c.Exceeded && checks[i].field == c.Field {
-			return checks[i].used.String()
-		}
-	}
-	return ""
+	counter UsageField // that of Used
 }
 
 // AppendReason appends the exceeded_reason of kernel-ipc §4.7 for process pid, if any.
@@ -48,7 +30,7 @@ func (c *QuotaCheck) AppendReason(dst, pid []byte) []byte {
 // appendViolation appends the part of the reason behind the pid, which is plain ASCII.
 func (c *QuotaCheck) appendViolation(dst []byte) []byte {
 	dst = append(dst, " quota exceeded: "...)
-	dst = append(dst, c.resource()...)
+	dst = append(dst, c.counter.String()...)
 	dst = append(dst, ' ')
 	if c.Field == TimeoutSeconds {
 		dst = appendSeconds(dst, c.Used)
@@ -73,22 +55,25 @@ func appendSeconds(dst []byte, ms int64) []byte {
 	return dst
 }
 
-// evaluate fills c from row r, whose quota is q, at nowMs (kernel-ipc §4.7). Caller holds the
-// shard.
+// evaluate fills c from row r, whose quota is q, at nowMs, in the order of kernel-ipc §4.7. Caller
+// holds the shard.
 func (c *QuotaCheck) evaluate(r *row, q *Quota, nowMs int64) {
 	c.Usage.set(&r.usage)
-	for i := range checks {
-		field, used := checks[i].field, int64(0)
-		limit := int64(q[field])
-		if f := checks[i].used; f < elapsed {
-			used = r.usage[f]
-		} else {
-			used, limit = r.elapsed(nowMs), limit*1000
-		}
-		if used > limit {
-			c.Exceeded, c.Field, c.Used, c.Limit = true, field, used, q[field]
-			return
-		}
-	}
-	c.Exceeded, c.Field, c.Used, c.Limit = false, 0, 0, 0
+	c.Field, c.counter, c.Used, c.Limit = 0, 0, 0, 0
+	ms := r.elapsed(nowMs)
+	c.Exceeded = c.over(q, MaxLLMCalls, LLMCalls) || c.over(q, MaxToolCalls, ToolCalls) ||
+		c.over(q, MaxAgentHops, AgentHops) || c.over(q, MaxIterations, Iterations) ||
+		c.over(q, MaxInputTokens, TokensIn) || c.over(q, MaxOutputTokens, TokensOut) ||
+		ms > int64(q[TimeoutSeconds])*1000 && c.exceed(q, TimeoutSeconds, elapsed, ms) ||
+		c.over(q, MaxInferenceRequests, InferenceRequests) || c.over(q, MaxInferenceInputChars, InferenceInputChars)
+}
+
+// over reports whether a counter is over its limit, and has c show that.
+func (c *QuotaCheck) over(q *Quota, limit QuotaField, f UsageField) bool {
+	return c.Usage[f] > int64(q[limit]) && c.exceed(q, limit, f, c.Usage[f])
+}
+
+func (c *QuotaCheck) exceed(q *Quota, limit QuotaField, f UsageField, used int64) bool {
+	c.Field, c.counter, c.Used, c.Limit = limit, f, used, q[limit]
+	return true
 }

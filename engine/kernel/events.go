@@ -102,7 +102,7 @@ func (k *Kernel) emitExhausted(now Instant, at *place, c *QuotaCheck) {
 		sep = ','
 	}
 	b = append(b, `},"resource":"`...)
-	b = append(b, c.resource()...)
+	b = append(b, c.counter.String()...)
 	b = append(b, `","quota":{"`...)
 	b = append(b, c.Field.String()...)
 	b = append(b, `":`...)
