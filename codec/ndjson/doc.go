@@ -8,8 +8,8 @@
 // same. How to read one, in being what the caller has not used yet:
 //
 //	skipping = false, scanned = 0
-//	loop: if skipping { used, done = Skip(in); drop used bytes; skipping = !done }
-//	      else        { line, used, st, scanned = Split(in, scanned, limit); handle by st; drop used }
+//	loop: if skipping { used, done = Skip(in); drop used; skipping = !done }
+//	      else { line, used, st, scanned = Split(in, scanned, limit); handle st; drop used }
 //
 //	More     read on; nothing was used
 //	Line     handle the line, then drop used bytes

@@ -37,7 +37,8 @@ type Config struct {
 	// GapBody appends the body of a gap marker for dropped events to dst. Pop calls it without a
 	// lock, from several goroutines at once. A nil GapBody makes empty bodies.
 	GapBody func(dst []byte, dropped uint64) []byte
-	// EventBody appends the body of an event to dst and returns the result: of Emit, which a nil EventBody forbids.
+	// EventBody appends the body of an event to dst and returns the result: of Emit, which a nil
+	// EventBody forbids.
 	EventBody func(dst []byte, eventType, source string, payload []byte) []byte
 }
 

@@ -1,8 +1,9 @@
 package kernel
 
-// Create stores a process and, unless a.NoSchedule, makes it READY and queues it (kernel-ipc §4.1). On OK out is the snapshot
-// from creation, with state NEW, and the RateDecision is that of a.UserID's log, which recorded the create. Errors in order:
-// AlreadyExists, TableFull, RateLimited; a refused create consumes no rate slot and evicts nothing. A full table makes room
+// Create stores a process and, unless a.NoSchedule, makes it READY and queues it (kernel-ipc §4.1).
+// On OK out is the snapshot from creation, with state NEW, and the RateDecision is that of
+// a.UserID's log, which recorded the create. Errors in order: AlreadyExists, TableFull,
+// RateLimited; a refused create consumes no rate slot and evicts nothing. A full table makes room
 // by evicting the terminal process completed longest ago (§5.3). Event process.created.
 func (k *Kernel) Create(now Instant, a *CreateArgs, out *PCB) (Result, RateDecision) {
 	k.mu.Lock()
@@ -30,8 +31,9 @@ func (k *Kernel) Create(now Instant, a *CreateArgs, out *PCB) (Result, RateDecis
 	return OK, d
 }
 
-// evictions returns how many terminal processes have to go before one more fits, and whether there are so many. It is more
-// than one only after a journal written under a larger limit. Caller holds the scheduling lock.
+// evictions returns how many terminal processes have to go before one more fits, and whether there
+// are so many. It is more than one only after a journal written under a larger limit. Caller holds
+// the scheduling lock.
 func (k *Kernel) evictions() (n int, ok bool) {
 	n = max(k.total-k.cfg.MaxProcesses+1, 0)
 	return n, int64(n) <= k.byState[Terminated]+k.byState[Zombie]

@@ -50,8 +50,8 @@
 // where length counts everything after itself and is at most maxChangeLen. str is a uvarint length
 // and that many bytes, uint a uvarint, int a zigzag varint, byte one byte.
 //
-//	create         str pid, str request_id, str user_id, str session_id, byte state, byte priority,
-//	               uint seq, uint ready_seq, 14 x uint quota
+//	create         str pid, str request_id, str user_id, str session_id, byte state,
+//	               byte priority, uint seq, uint ready_seq, 14 x uint quota
 //	transition     str pid, byte state, int at, uint ready_seq, str reason
 //	lease          str pid, int expiry
 //	lease_end      str pid
@@ -75,7 +75,7 @@
 // A record of a snapshot is framed like a change, with a length of 3 bytes that is at most
 // maxSnapshotRecordLen. The first is begin, the last end, which counts the others.
 //
-//	1 begin        uint created, uint ready_seq, int now, uint index of the defaults, 14 x uint quota
+//	1 begin        uint created, uint ready_seq, int now, uint index of defaults, 14 x uint quota
 //	2 process      str pid, str request_id, str user_id, str session_id, byte state,
 //	               byte priority, uint created, uint index, int clock, byte place,
 //	               uint sequence, int stamp, str reason, 8 x uint usage, 14 x uint quota

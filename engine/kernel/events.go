@@ -26,19 +26,23 @@ func (e EventKind) String() string {
 	return "unknown"
 }
 
-// Events takes the lifecycle events. Both methods are called with the scheduling lock held and no shard locked, so that the
-// events of one process come in the order of its changes; they must not block and must not call the kernel.
+// Events takes the lifecycle events. Both methods are called with the scheduling lock held and no
+// shard locked, so that the events of one process come in the order of its changes; they must not
+// block and must not call the kernel.
 type Events interface {
-	// Published counts one published event and reports whether there is a subscriber: the payload is built only then.
+	// Published counts one published event and reports whether there is a subscriber: the payload
+	// is built only then.
 	Published(kind EventKind) (wanted bool)
 	// Emit delivers an event that Published wanted. payload is JSON text, lent for the call.
 	Emit(kind EventKind, payload []byte, now Instant)
 }
 
-// maxPayloadScratch bounds what the kernel keeps for building payloads: a single huge reason must not stay.
+// maxPayloadScratch bounds what the kernel keeps for building payloads: a single huge reason must
+// not stay.
 const maxPayloadScratch = 64 << 10
 
-// hasSubscriber counts an event and reports whether to build it. Caller holds the scheduling lock; so for the emitters.
+// hasSubscriber counts an event and reports whether to build it. Caller holds the scheduling lock;
+// so for the emitters.
 func (k *Kernel) hasSubscriber(kind EventKind) bool {
 	return k.cfg.Events != nil && k.cfg.Events.Published(kind)
 }
@@ -66,7 +70,8 @@ func (k *Kernel) emitCreated(now Instant, at *place) {
 	k.emit(ProcessCreated, append(b, '}'), now)
 }
 
-// emitStateChanged emits the transition from old to the row's present state, if it has a subscriber.
+// emitStateChanged emits the transition from old to the row's present state, if it has a
+// subscriber.
 func (k *Kernel) emitStateChanged(now Instant, at *place, old State, reason []byte) {
 	if !k.hasSubscriber(ProcessStateChanged) {
 		return

@@ -2,9 +2,10 @@ package kernel
 
 import "unicode/utf8"
 
-// Schedule makes a NEW process READY and queues it; a READY process that was handed out and not started goes back to its old
-// place in the queue; a queued one stays as it is (kernel-ipc §4.3). On NotSchedulable out.State is the current state. Event
-// process.state_changed from NEW only. out may be nil.
+// Schedule makes a NEW process READY and queues it; a READY process that was handed out and not
+// started goes back to its old place in the queue; a queued one stays as it is (kernel-ipc §4.3).
+// On NotSchedulable out.State is the current state. Event process.state_changed from NEW only. out
+// may be nil.
 func (k *Kernel) Schedule(now Instant, pid []byte, out *PCB) Result {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -37,8 +38,9 @@ func (k *Kernel) requeue(at *place) {
 	k.applyReturn(at.r.node)
 }
 
-// Next takes the READY process with the best priority, first in READY first, out of the queue (kernel-ipc §4.4). With start
-// it becomes RUNNING, with event process.state_changed; otherwise it stays READY and is leased. out may be nil.
+// Next takes the READY process with the best priority, first in READY first, out of the queue
+// (kernel-ipc §4.4). With start it becomes RUNNING, with event process.state_changed; otherwise it
+// stays READY and is leased. out may be nil.
 func (k *Kernel) Next(now Instant, start bool, out *PCB) Result {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -84,8 +86,9 @@ func (k *Kernel) Transition(now Instant, pid []byte, to State, reason []byte, ou
 	return OK
 }
 
-// Terminate moves pid to TERMINATED from any state; a terminal process stays as it is, without event (kernel-ipc §4.6, D25).
-// Events process.terminated, then process.state_changed. out may be nil.
+// Terminate moves pid to TERMINATED from any state; a terminal process stays as it is, without
+// event (kernel-ipc §4.6, D25). Events process.terminated, then process.state_changed. out may be
+// nil.
 func (k *Kernel) Terminate(now Instant, pid, reason []byte, out *PCB) Result {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -106,9 +109,11 @@ func (k *Kernel) Terminate(now Instant, pid, reason []byte, out *PCB) Result {
 	return OK
 }
 
-// move makes the transition of the process at at to state to, which the table allows. Caller holds the scheduling lock.
+// move makes the transition of the process at at to state to, which the table allows. Caller holds
+// the scheduling lock.
 func (k *Kernel) move(at *place, to State, reason []byte, out *PCB) {
-	// The kernel's own record is filled in place: a fresh one would cost as much as the rest of the call.
+	// The kernel's own record is filled in place: a fresh one would cost as much as the rest of the
+	// call.
 	c := &k.change
 	c.Kind, c.PID, c.State, c.At, c.ReadySeq, c.Reason = ChangeTransition, at.sh.pid(at.r), to, k.now, 0, nil
 	switch to {

@@ -168,10 +168,10 @@ func (l *limiter) load(d *changeReader) error {
 func (g *rateLog) restore(from *snapshotStamps) {
 	g.n = from.n
 	g.ring = make([]uint32, max(g.n, minStamps))
-	ages, stamp := from.ages, uint32(from.last)
+	gaps, stamp := from.gaps, uint32(from.last)
 	g.ring[g.n-1] = stamp
 	for i := g.n - 1; i > 0; i-- {
-		stamp -= uint32(ages.uint(uint64(windowMs[Hour-1])))
+		stamp -= uint32(gaps.uint(uint64(windowMs[Hour-1])))
 		g.ring[i-1] = stamp
 	}
 	for w := range g.counts {

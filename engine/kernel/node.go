@@ -29,7 +29,8 @@ type node struct {
 	stamp int64 // Mono: end of the lease while leased, completion while completed
 }
 
-// nodeChunk is the number of nodes allocated together: 256 nodes of 32 bytes are a size class of the Go allocator.
+// nodeChunk is the number of nodes allocated together: 256 nodes of 32 bytes are a size class of
+// the Go allocator.
 const nodeChunk = 256
 
 // nodeSlab holds all nodes; indexes stay valid while the process lives.
@@ -39,7 +40,8 @@ type nodeSlab struct {
 	free   uint32
 	warm   warmedNodes
 	huge   *hugeAdvisor // nil: small pages
-	// numbers gives out chunk numbers where several slabs are going to be one; nil otherwise. A slab knows its own chunks only.
+	// numbers gives out chunk numbers where several slabs are going to be one; nil otherwise. A
+	// slab knows its own chunks only.
 	numbers *atomic.Uint32
 }
 
@@ -134,8 +136,9 @@ func (l *list) insertAfter(s *nodeSlab, prev, i uint32) {
 
 func (l *list) pushBack(s *nodeSlab, i uint32) { l.insertAfter(s, l.tail, i) }
 
-// insertByStamp keeps the list sorted by stamp, equal stamps in order of arrival. Stamps nearly always arrive in order, so
-// the search from the tail ends at once; only a replay under another lease setting searches further.
+// insertByStamp keeps the list sorted by stamp, equal stamps in order of arrival. Stamps nearly
+// always arrive in order, so the search from the tail ends at once; only a replay under another
+// lease setting searches further.
 func (l *list) insertByStamp(s *nodeSlab, i uint32) {
 	prev := l.tail
 	for stamp := s.at(i).stamp; prev != none && s.at(prev).stamp > stamp; {

@@ -1,14 +1,16 @@
 package kernel
 
-// scheduler holds every process's node: the ready queue, the leases and the completed. Guarded by the scheduling lock.
+// scheduler holds every process's node: the ready queue, the leases and the completed. Guarded by
+// the scheduling lock.
 type scheduler struct {
 	nodes     nodeSlab
 	ready     [NumPriorities]readyQueue
 	leases    list // by end of lease
 	completed list // by completion
 	depth     int64
-	// loose means that the lists and heaps are not kept: queueState, sequences and stamps of the nodes are enough, and link builds
-	// the rest. Records that meet a snapshot taken later would each have to search for their place.
+	// loose means that the lists and heaps are not kept: queueState, sequences and stamps of the
+	// nodes are enough, and link builds the rest. Records that meet a snapshot taken later would
+	// each have to search for their place.
 	loose bool
 }
 

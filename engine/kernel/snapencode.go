@@ -14,10 +14,12 @@ const snapshotVersion = 1
 // maxStamps stamps within an hour, needs about half of it.
 const maxSnapshotRecordLen = 256 << 10
 
-// snapshotLenBytes is the size of the length in front of a record: a uvarint with room for maxSnapshotRecordLen, not minimal.
+// snapshotLenBytes is the size of the length in front of a record: a uvarint with room for
+// maxSnapshotRecordLen, not minimal.
 const snapshotLenBytes = 3
 
-// errBadSnapshot means that a snapshot cannot be loaded: it is damaged, incomplete, or of another version.
+// errBadSnapshot means that a snapshot cannot be loaded: it is damaged, incomplete, or of another
+// version.
 var errBadSnapshot = errors.New("cannot load snapshot")
 
 // snapshotKind is what a record of a snapshot holds.
@@ -47,13 +49,13 @@ type snapshotRow struct {
 	where queueState
 }
 
-// snapshotStamps is a rate log in a snapshot; ages of the stamps, newest first, stand in b.
+// snapshotStamps is a rate log in a snapshot; gaps of the stamps, newest first, stand in b.
 type snapshotStamps struct {
 	user  []byte
 	index uint64
 	last  int64 // ms
 	n     uint32
-	ages  changeReader // n-1 uints: how much older a stamp is than the one before
+	gaps  changeReader // n-1 uints: how much older a stamp is than the one before
 }
 
 func beginRecord(dst []byte, kind snapshotKind) []byte {
@@ -77,7 +79,8 @@ func appendSnapshotBegin(dst []byte, g *snapshotGlobals) []byte {
 	return endRecord(appendQuota(dst, &g.defaults), start)
 }
 
-// appendSnapshotRow appends the record of r, which is in sh and has node n. Caller holds both locks.
+// appendSnapshotRow appends the record of r, which is in sh and has node n. Caller holds both
+// locks.
 func appendSnapshotRow(dst []byte, sh *shard, r *row, n *node, index uint64) []byte {
 	start := len(dst)
 	dst = beginRecord(dst, snapshotProcess)
@@ -174,10 +177,11 @@ func (w queueState) fits(s State) bool {
 	return s == Ready
 }
 
-// stamps reads a rate log, and makes sure that all its stamps are there and none is more than an hour older than the last.
+// stamps reads a rate log, and makes sure that all its stamps are there and none is more than an
+// hour older than the last.
 func (d *changeReader) stamps() (g snapshotStamps) {
 	g.user, g.index, g.last, g.n = d.str(), d.uint(math.MaxUint64), d.int(), uint32(d.uint(maxStamps))
-	g.ages = *d
+	g.gaps = *d
 	age := uint64(0)
 	for i := uint32(1); i < g.n && !d.bad; i++ {
 		age += d.uint(uint64(windowMs[Hour-1]))

@@ -15,7 +15,8 @@ func (k *Kernel) RecordUsage(_ Instant, pid []byte, delta *Usage, total *Usage) 
 	}
 	r := sh.row(slot)
 	if !delta.zero() {
-		// The shard's own record is filled in place: a fresh one would cost as much as the rest of the call.
+		// The shard's own record is filled in place: a fresh one would cost as much as the rest of
+		// the call.
 		c := &sh.change
 		c.Kind, c.PID = ChangeUsage, pid
 		c.Usage.sum(&r.usage, delta)

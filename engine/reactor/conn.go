@@ -334,7 +334,7 @@ func (c *conn) inTime(now link.Instant) (keep bool) {
 	return true
 }
 
-// recoverPanic is deferred around calls of session methods: a panic closes this connection and no other.
+// recoverPanic is deferred around calls of session methods: a panic closes this connection only.
 func (c *conn) recoverPanic(keep *bool) {
 	if r := recover(); r != nil {
 		c.loop.srv.host.Panicked("in", c.port, r)

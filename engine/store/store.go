@@ -27,11 +27,11 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Machine is a state machine of a store. Exactly one of Ordered and Parallel is set, and Parallel for
-// one machine at most; otherwise Recover returns an error.
+// Machine is a state machine of a store. Exactly one of Ordered and Parallel is set, and Parallel
+// for one machine at most; otherwise Recover returns an error.
 type Machine struct {
-	// Tag is the first byte of the machine's records: a letter that no other machine has, and not one
-	// of the snapshot's own, 't' and 'e'.
+	// Tag is the first byte of the machine's records: a letter that no other machine has, and not
+	// one of the snapshot's own, 't' and 'e'.
 	Tag   byte
 	State State
 	// Ordered takes the machine's records in the order of all records.

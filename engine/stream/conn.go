@@ -112,7 +112,8 @@ func (c *conn) unsent() int {
 	return len(c.out.B) + int(c.inFlight.Load())
 }
 
-// recoverPanic is deferred around session methods, with mu held: a panic closes this connection only.
+// recoverPanic is deferred around session methods, with mu held: a panic closes this connection
+// only.
 func (c *conn) recoverPanic() {
 	if r := recover(); r != nil {
 		c.host.Panicked("in", c.port, r)

@@ -7,7 +7,7 @@
 //	          └────────────────────────┘              └────────────────────────┘
 //	               │ read ahead   ▲   while replies exceed UnsentBytes,   │  ▲
 //	               ▼              └─ or the session is blocked ── room ───┘  └── Port.Wake
-//	             bytes kept ──► tender: Feed while the reader is in Read, Pump while the writer is in Write
+//	             bytes kept ──► tender: Feed while the reader reads, Pump while the writer writes
 //
 // A connection's mutex guards its session and what the goroutines share; it is never held during a
 // Read or a Write. A blocking Write is the back-pressure: while it lasts, replies gather up to

@@ -10,7 +10,7 @@
 // # Access
 //
 //	Get, Touch, Remove             one step
-//	Acquire ... Release, Do        several steps on one entry, atomic with respect to everyone else
+//	Acquire ... Release, Do        several steps on one entry, atomic
 //	Insert, Put, MakeRoom          may evict, see below
 //	Sweep                          drops what is idle and expired; fresher entries cost nothing
 //	Walk                           visits everything
@@ -18,9 +18,10 @@
 // # Locks
 //
 // Each shard has one mutex, and no operation holds two of them. Acquire keeps the shard of its key
-// locked until Release; the callbacks of Do, Walk and Sweep run with it locked. A caller that has a shard
-// locked may use the methods of Entry and Len and Bytes, which take no lock, and must not call any
-// other method of the same table. Config.OnEvict is called with no lock held and may do anything.
+// locked until Release; the callbacks of Do, Walk and Sweep run with it locked. A caller that has a
+// shard locked may use the methods of Entry and Len and Bytes, which take no lock, and must not
+// call any other method of the same table. Config.OnEvict is called with no lock held and may do
+// anything.
 //
 // A *V that Get returned is not protected by any lock: it is for values that are replaced as a
 // whole and never written.

@@ -9,7 +9,7 @@
 //	Big       u32 size: answers with that many patterned bytes
 //	Block     blocks the session until Session.Release, then answers
 //	Pending   stays in flight until Session.Release, then answers; later frames are served
-//	Stream    u32 count, u32 size: a goroutine sends count chunks, then End; drained streams end early with End
+//	Stream    u32 count, u32 size: a goroutine sends count chunks, then End; a drain ends it
 //	Open      opens a stream that lives until EOF or drain
 //	Panic     panics in Feed; panicPump in the next Pump
 //	Bye       echoes, then asks for the connection to be closed

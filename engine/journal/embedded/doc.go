@@ -5,7 +5,7 @@
 // order and one sync covers all of it. Beside pebble's own files (LOCK keeps a second opener out)
 // it holds:
 //
-//	JOURNAL   made first, never changed: the version of this layout, the mode, the format of pebble
+//	JOURNAL   made first, never changed: version of the layout, mode, format of pebble
 //	MARK      rewritten in place: the last block known to be synced, whether the store was closed
 //	SYNCED    the same again: one of the two guards the log; without both the directory is refused
 //	incoming/ sorted files of a snapshot that is being written; the next opening removes them

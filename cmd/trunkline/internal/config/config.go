@@ -5,7 +5,7 @@
 //
 //	--set kernel.max_frame_bytes=N            a flag, strongest
 //	TRUNKLINE_KERNEL_MAX_FRAME_BYTES=N        the environment
-//	kernel: {max_frame_bytes: N}              the file: --config PATH, else ./trunkline.yaml when it is there
+//	kernel: {max_frame_bytes: N}              the file: --config PATH, else ./trunkline.yaml
 //	5242880                                   the default
 //
 // The table in settings.go is the single list: parsing, ranges, the reference shown by "config
