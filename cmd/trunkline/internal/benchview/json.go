@@ -43,13 +43,13 @@ const jsonFormat = 1
 // A sample has:
 //
 //	from_ns, to_ns           since start
-//	due, sent, done, failed  requests: with their intended start in it, written, answered well, not so
+//	due, sent, done, failed  requests: to start, written, answered well, ended otherwise
 //	in_flight                sent and not ended, at to_ns
 //	due_per_second           and sent_, done_, failed_per_second: the same over to_ns - from_ns
 //	connections_lost         ended unannounced; late_replies came to requests given up before
 //	sent_bytes               and received_bytes: on the connections
-//	latency                  null if nothing was recorded, else count, min_ns, mean_ns, stddev_ns, p50_ns, p75_ns, p90_ns, p95_ns,
-//	                         p99_ns, p999_ns, p9999_ns, max_ns
+//	latency                  null if nothing was recorded, else count, min_ns, mean_ns, stddev_ns,
+//	                         p50_ns, p75_ns, p90_ns, p95_ns, p99_ns, p999_ns, p9999_ns, max_ns
 //	errors                   failed by code
 //	methods                  for each method: method, done, failed, latency
 func JSON(w io.Writer, r *loadgen.Result) error {
@@ -160,12 +160,13 @@ func latencyOf(h *hdrhistogram.Histogram) any {
 }
 
 // Lines writes one line with the target and the load, "bench phase=start …"; show, which is for one
-// goroutine, writes one line per interval, for logs and pipes: the same members in the same order on
-// every line, name=value, with the unit in the name and no space in a value. A number that does not
-// exist, such as the p99 of no answers, is "-".
+// goroutine, writes one line per interval, for logs and pipes: the same members in the same order
+// on every line, name=value, with the unit in the name and no space in a value. A number that does
+// not exist, such as the p99 of no answers, is "-".
 //
-//	bench phase=measure t_s=3.000 due_per_second=1000 sent_per_second=1000 done_per_second=998 failed_per_second=2 in_flight=3
-//	  connections_lost=0 late_replies=1 p50_us=412.3 p90_us=633.1 p99_us=1204.2 p999_us=3411.0 max_us=8020.0 errors=timeout:2
+//	bench phase=measure t_s=3.000 due_per_second=1000 sent_per_second=1000 done_per_second=998
+//	  failed_per_second=2 in_flight=3 connections_lost=0 late_replies=1 p50_us=412.3 p90_us=633.1
+//	  p99_us=1204.2 p999_us=3411.0 max_us=8020.0 errors=timeout:2
 //
 // (one line). phase is warmup or measure, t_s the end of the interval in seconds since the start of
 // measuring, negative before it; connections_lost and late_replies are those of the interval;
