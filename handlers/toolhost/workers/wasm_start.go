@@ -45,11 +45,11 @@ var moduleEnv = []string{"GOMAXPROCS=2", "GOTRACEBACK=none"}
 type moduleStarts struct {
 	one chan struct{} // a place for one: a module is not compiled twice at a time
 
-	mu     sync.Mutex
-	folder codeFolder // none before it is needed, or where none can be made: each child compiles
-	closed bool
+	mu       sync.Mutex
+	folder   codeFolder // none before it is needed, or where none can be made: each child compiles
+	closed   bool
 	compiled identity // the file that was compiled, or could not be
-	why    error    // why not; nil: its code is in the folder
+	why      error    // why not; nil: its code is in the folder
 }
 
 // codePath returns the path of the directory of the compiled code, "" if there is none.
