@@ -77,8 +77,7 @@ func (c *call) next() {
 	c.clear()
 }
 
-// begin is steps 7 to 11 of toolhost §4.3 for the request in c. It appends a reply if one of them
-// ends it; otherwise go is how it goes on.
+// begin is steps 7 to 11 of toolhost §4.3 for c. It appends a reply if one of them ends it.
 func (c *call) begin(out []byte) (_ []byte, next step) {
 	s := c.s
 	if len(c.req.key) > 0 {

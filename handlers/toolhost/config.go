@@ -39,8 +39,7 @@ type Config struct {
 	IdempotencyTTL time.Duration
 	// Queue bounds the calls that wait for the executor or run on it; more are overloaded.
 	Queue int
-	// Executors is how many built-in tools that block run at a time, and half as many more that
-	// work long. 0: two for each CPU, at least four.
+	// Executors is how many tools may block at a time, half as many of them long. 0: 2 per CPU.
 	Executors int
 	// Files counts the descriptors of connections and lowers how many calls wait. nil: no limit.
 	Files *stream.Files
@@ -156,8 +155,7 @@ func (s *Server) mono() int64 {
 // closeWithin is how long Close waits for tools: one that hangs must not keep the server.
 const closeWithin = 2 * time.Second
 
-// Drain waits until no tool runs off the loops, for any caller, or until ctx ends (toolhost §2.3).
-// Sessions must have ended, or refuse what is new.
+// Drain waits until no tool runs off the loops, or ctx ends. Sessions take nothing new (§2.3).
 func (s *Server) Drain(ctx context.Context) {
 	idle, stop := context.WithCancel(ctx)
 	defer stop()
@@ -168,8 +166,7 @@ func (s *Server) Drain(ctx context.Context) {
 	}
 }
 
-// Close ends the tools that run, and those that are closed as well (workers): what they did is not
-// known then, see Drain. Sessions must have ended before.
+// Close ends the tools, whose effect is not known then (see Drain). Sessions must have ended.
 func (s *Server) Close() error {
 	s.cancel()
 	if !tool.EndWithin(&s.exec.running, closeWithin) {
@@ -201,8 +198,7 @@ const defaultUnfinished = 256 << 20
 
 var lineEnd = []byte{'\n'}
 
-// SocketLimits are the bounds of this server's connections over TCP and unix sockets. Peers of unix
-// sockets may be idle: their sessions are written to be.
+// SocketLimits are those of TCP and unix sockets, of which the latter may be idle.
 func (s *Server) SocketLimits() link.Limits {
 	l := StdinLimits()
 	l.IdleAfter, l.FrameWithin, l.SendWithin = int64(idleAfter), int64(lineWithin), int64(sendWithin)
@@ -269,8 +265,7 @@ type Registry struct {
 	sorted []*Entry // by AID
 }
 
-// NewRegistry makes a registry. An AID that is there twice is an error with the text of toolhost
-// §4.10. The tier of an entry is raised to what its AID and side effects ask for (§4.4).
+// NewRegistry fails for a repeated AID (toolhost §4.10) and raises tiers to those of TierOf (§4.4).
 func NewRegistry(entries []Entry) (*Registry, error) {
 	r := &Registry{byAID: make(map[string]*Entry, len(entries))}
 	for i := range entries {

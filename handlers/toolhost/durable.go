@@ -7,8 +7,7 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// Journal keeps the changes of Config.Keys (durability §6.4): a tool runs after its start is safe,
-// its outcome is shown after that is safe. Any goroutine may call its methods.
+// Journal keeps the changes of Config.Keys (durability §6.4). Any goroutine may call its methods.
 type Journal interface {
 	// Safe returns the index up to which nothing can be lost any more.
 	Safe() uint64

@@ -95,8 +95,7 @@ func (s *Server) timeoutOf(e *Entry) time.Duration {
 // Stats is what _stats returns (toolhost §4.5), and the counters of the tools.
 type Stats struct {
 	Sessions, InFlight, IdempotencyEntries, IdempotencyHits, LeaseActive, BreakersOpen, Workers int64
-	// Unfinished is the bytes of unfinished lines beyond link.OwnInput for each connection,
-	// UnfinishedRefused the connections closed for want of room for one.
+	// Unfinished is the bytes of unfinished lines, UnfinishedRefused the connections without room.
 	Unfinished, UnfinishedRefused int64
 	Tools                         []ToolStats
 }

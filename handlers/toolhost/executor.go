@@ -27,8 +27,7 @@ type executor struct {
 	running   sync.WaitGroup
 }
 
-// newExecutor returns an executor of queue calls, of which slots run in built-in tools, and half as
-// many more that work long; waits more may wait without a slot.
+// newExecutor queues calls for slots, half as many long ones, and waits more without a slot.
 func newExecutor(queue, slots, waits int) executor {
 	long := max(slots/2, 1)
 	return executor{

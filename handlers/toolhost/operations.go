@@ -9,8 +9,7 @@ import (
 	"trunkline/handlers/toolhost/selector"
 )
 
-// operation is a request whose aid names something of the server itself (toolhost §4.3 step 4).
-// handle appends the reply; blocked means that it comes later.
+// operation is a request about the server (toolhost §4.3 step 4). blocked: the reply comes later.
 type operation struct {
 	names  *jsonx.Names // its own members, none of which may be repeated (toolhost §2.4)
 	handle func(c *call, line, out []byte) (_ []byte, blocked bool)

@@ -94,8 +94,7 @@ func (r *request) scan(line []byte) (fault string) {
 	return errInvalidJSON
 }
 
-// duplicateTexts and notStringTexts are the errors of a repeated member and of one that must be a
-// string, by its number.
+// duplicateTexts and notStringTexts are the errors about members, by number.
 var duplicateTexts, notStringTexts = func() (duplicate, notString [numNames]string) {
 	for i := range duplicate {
 		duplicate[i] = "duplicate key: " + names.Name(i)
@@ -125,8 +124,7 @@ func (r *request) readAID() bool {
 
 const errRequestID = "invalid field: request_id: must be a string or integer"
 
-// requestID returns what is echoed as the last member of the reply; ok is false if the member is
-// there and is not valid.
+// requestID returns what the reply repeats; ok is false for one that is not valid.
 func (r *request) requestID() (id requestID, ok bool) {
 	if m := &r.members[nameRequestID]; m.Kind != jsonx.Absent {
 		return idOf(m)

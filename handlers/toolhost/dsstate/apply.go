@@ -257,8 +257,7 @@ func truncated(raw []byte) (n int64, ok bool) {
 	return n, n <= maxSize
 }
 
-// exponentOf returns the exponent that text spells. One that is longer than a number of any line
-// could make up for is cut: it decides alone.
+// exponentOf returns the exponent of text, cut where it exceeds the digits of any line.
 func exponentOf(text []byte) (n int) {
 	const most = 1 << 30
 	for _, c := range bytes.TrimLeft(text, "+-") {

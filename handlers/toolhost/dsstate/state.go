@@ -54,8 +54,7 @@ func (s *State) all() *contents {
 	return s.slots
 }
 
-// Get returns what slot holds; ok is false for an empty slot and for a number that is no slot. The
-// artifact is lent for reading and stays valid for ever. It does not allocate.
+// Get returns what slot holds, to be read only; ok is false for none. It does not allocate.
 func (s *State) Get(slot int) (a *Artifact, ok bool) {
 	if uint(slot) >= Slots {
 		return nil, false
@@ -90,8 +89,7 @@ func (s *State) put(slot int, a *Artifact) {
 	s.written |= 1 << slot
 }
 
-// Clone returns a state with the same artifacts for a tool call to write to: none of its slots
-// counts as written. It does not allocate.
+// Clone returns s for a tool call to write to: no slot counts as written. It does not allocate.
 func (s *State) Clone() State { return State{slots: s.slots} }
 
 // Unwritten reports whether no slot was set or removed since Clone.
@@ -123,8 +121,7 @@ func validUTF8(s string) string {
 // EmptyDelta is the delta of a call that changed nothing (toolhost §3.6).
 const EmptyDelta = `{"delta":true,"slots":{},"removed_slots":[]}`
 
-// AppendSnapshot appends the whole state to dst as compact JSON, slots ascending, and returns the
-// result (toolhost §3.6). It allocates only if dst has no room.
+// AppendSnapshot appends the state as compact JSON (toolhost §3.6), without allocations of its own.
 func (s *State) AppendSnapshot(dst []byte) []byte {
 	dst = append(dst, `{"slots":{`...)
 	for n, a := range s.all() {
@@ -158,8 +155,7 @@ func AppendDelta(dst []byte, before, after *State) []byte {
 	return append(dst, `]}`...)
 }
 
-// changes returns the slots among the written ones that hold something else than in before, and
-// those that hold nothing any more, one bit each.
+// changes returns the written slots that hold something else than in before, and nothing, as bits.
 func (s *State) changes(before *State) (set, removed uint8) {
 	if s.written == 0 {
 		return 0, 0
@@ -190,8 +186,7 @@ func appendSlot(dst []byte, n int, a *Artifact) []byte {
 	return append(dst, '}')
 }
 
-// FNV-1a of 64 bits with its usual prime and an offset basis of its own: equal digests with other
-// implementations need it (toolhost §3.6).
+// FNV-1a of 64 bits with its usual prime and the offset basis of toolhost §3.6.
 const (
 	fnvBasis uint64 = 1469598103934665603
 	fnvPrime uint64 = 1099511628211

@@ -73,8 +73,7 @@ func manifests(path string) ([]string, error) {
 	return []string{path}, nil
 }
 
-// nativeObject reports whether the name is one of a shared object, versions behind it included
-// ("libx.so.1"): no Go program can load it (toolhost D1).
+// nativeObject reports whether a name is a shared object's ("libx.so.1"): Go loads none (D1).
 func nativeObject(path string) bool {
 	name := strings.ToLower(filepath.Base(path))
 	switch filepath.Ext(name) {

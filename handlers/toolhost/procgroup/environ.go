@@ -54,8 +54,7 @@ func Secret(name string) bool {
 // ErrNotInPath is the error of a program that no directory of PATH has.
 var ErrNotInPath = errors.New("executable not found in PATH")
 
-// Executable returns the file that a command's first word means: a path as it is, a bare name
-// looked up in the PATH of env.
+// Executable returns the file of a command's first word: a path, or a name in the PATH of env.
 func Executable(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, runnable(name)

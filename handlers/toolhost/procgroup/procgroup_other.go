@@ -10,8 +10,7 @@ import (
 // isolated: there is no signal here when the server dies.
 func isolated() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// awaitExit waits for the process and reaps it: there is no way here to learn of the end before. A
-// group that still has members keeps its number.
+// awaitExit waits for the process and reaps it: a group with members keeps its number.
 func awaitExit(p *os.Process) *os.ProcessState {
 	st, _ := p.Wait()
 	return st

@@ -140,8 +140,7 @@ type Selection struct {
 	Raw string
 }
 
-// appendJSON appends the selection as the compact object of toolhost §3.7 to dst and returns the
-// result. It allocates only if dst has no room.
+// appendJSON appends the selection as an object (toolhost §3.7), without allocations of its own.
 func (s *Selection) appendJSON(dst []byte) []byte {
 	o := jsonx.Build(dst).Text("kind", s.Kind.String())
 	if s.SID != "" {

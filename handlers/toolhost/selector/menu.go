@@ -22,8 +22,7 @@ type candidate struct {
 	permitted bool // by the run's capabilities
 }
 
-// candidates marks which of the tools the capabilities of a run let through: toolhost §4.8. Blocked
-// wins, and nothing allowed by name means that everything is.
+// candidates applies the capabilities (toolhost §4.8): blocked wins, none allowed means all.
 func candidates(tools []tool.Descriptor, allowed, blocked []string) []candidate {
 	list := make([]candidate, len(tools))
 	for i := range tools {

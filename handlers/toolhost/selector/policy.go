@@ -22,8 +22,7 @@ const (
 	maxPolicyStdout  = 1 << 20 // bytes: more fits no reply
 )
 
-// Policy is the external program that chooses (toolhost §4.8 "External policy"). Any number of runs
-// may share one; that is what its breaker is for.
+// Policy is the external program that chooses (toolhost §4.8). Any number of runs may share it.
 type Policy struct {
 	argv       []string // at least one
 	root       string
@@ -38,9 +37,8 @@ type Policy struct {
 	breaker    *tool.Breaker
 }
 
-// PolicyFrom returns the policy that MACHINA_POLICY_* set up (toolhost §4.8, §6), nil when
-// MACHINA_POLICY_CMD is not set or cannot be split. root is the folder the policy works in. getenv
-// is not kept. now reads the monotonic clock, in nanoseconds, for the breaker.
+// PolicyFrom returns the policy of MACHINA_POLICY_* (toolhost §4.8, §6), nil without a command that
+// can be split. It works in the folder root. now reads the monotonic clock in ns, for the breaker.
 func PolicyFrom(getenv func(string) string, root string, now func() int64) *Policy {
 	argv, ok := SplitCommand(getenv("MACHINA_POLICY_CMD"))
 	if !ok || len(argv) == 0 {
@@ -219,8 +217,8 @@ func appendQuoted(arg []byte, text string, i int) (out []byte, end int) {
 	return arg, len(text)
 }
 
-// refusal returns why the guards do not let the command run: the raw text of toolhost §4.8, or "".
-// The file system is asked each time, because a link may have changed since.
+// refusal returns the guards' text of toolhost §4.8 or "", from the present links of the file
+// system.
 func (p *Policy) refusal() string {
 	if p.unsafe {
 		return ""

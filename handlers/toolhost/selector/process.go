@@ -25,8 +25,7 @@ const (
 // something that left its group holds the pipe. Else the pipe ends with the group.
 const stdoutGrace = time.Second
 
-// execute runs the policy on the payload and returns what it wrote to stdout, or why it failed.
-// When it returns, the process, its group and the file of the payload are gone.
+// execute runs the policy and returns its stdout, or why it failed; nothing of it is left then.
 func (p *Policy) execute(ctx context.Context, payload []byte) (out []byte, why string) {
 	file, err := writePrivate(p.tmp, payload)
 	if err != nil {
@@ -94,8 +93,7 @@ func (p *Policy) start(file string) (*child, error) {
 
 var errNotBegun = errors.New("the program did not begin")
 
-// begin starts the process as every worker is started: by way of this binary, which sets the limits
-// and becomes the program. Where that cannot be there are no limits, as toolhost §4.8 allows.
+// begin starts the process as every worker, with limits where they can be set (toolhost §4.8).
 func (p *Policy) begin(exe string, argv []string, attr *os.ProcAttr) (*procgroup.Process, error) {
 	if !shim.Enabled {
 		return procgroup.Start(exe, argv, attr)
@@ -123,8 +121,7 @@ func (p *Policy) begin(exe string, argv []string, attr *os.ProcAttr) (*procgroup
 	return proc, nil
 }
 
-// collect reads the output until the process has ended, which it sees to. why reports if it was
-// ended early.
+// collect reads the output until the process has ended. why reports if it was ended early.
 func (c *child) collect(ctx context.Context, timeout time.Duration, limit int) (out []byte, why string) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

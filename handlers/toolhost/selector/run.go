@@ -195,8 +195,7 @@ func (st *Step) trip(why string) {
 	st.Selection, st.PickAID = Selection{}, ""
 }
 
-// Append appends the members of the reply to _run.select to dst, with the opening brace and without
-// the closing one, and returns the result (toolhost §4.8). It allocates only if dst has no room.
+// Append appends the reply to _run.select but for its closing brace (toolhost §4.8).
 func (st *Step) Append(dst []byte) []byte {
 	o := jsonx.Build(dst).Bool("ok", st.Status == tool.OK).Text("status", st.Status.String()).
 		Text("error", st.Error).Text("run_id", st.RunID).Int("step", int64(st.Number))
@@ -213,8 +212,7 @@ func (st *Step) Append(dst []byte) []byte {
 	return o
 }
 
-// AppendHeader appends the run header as a compact object to dst and returns the result (toolhost
-// §3.7). It allocates only if dst has no room.
+// AppendHeader appends the run header as a compact object (toolhost §3.7).
 func (r *Run) AppendHeader(dst []byte) []byte {
 	o := jsonx.Build(dst).Text("spec_version", r.req.SpecVersion).Text("profile_id", r.req.ProfileID).Text("run_id", r.req.RunID)
 	if r.req.HasRequestID {
@@ -223,15 +221,13 @@ func (r *Run) AppendHeader(dst []byte) []byte {
 	return o.End()
 }
 
-// AppendOpened appends the reply to _run.open but for its closing brace (toolhost §4.8). It
-// allocates only if dst has no room.
+// AppendOpened appends the reply to _run.open but for its closing brace (toolhost §4.8).
 func (r *Run) AppendOpened(dst []byte) []byte {
 	o := jsonx.Builder(r.AppendHeader(jsonx.Build(dst).Bool("ok", true).Name("run_header")))
 	return o.Int("max_steps", maxSteps).Int("max_invalid_picks", maxInvalidPicks)
 }
 
-// AppendClosed appends the reply to _run.close but for its closing brace (toolhost §4.8). It
-// allocates only if dst has no room.
+// AppendClosed appends the reply to _run.close but for its closing brace (toolhost §4.8).
 func (r *Run) AppendClosed(dst []byte) []byte {
 	return jsonx.Build(dst).Bool("ok", true).Text("run_id", r.req.RunID).
 		Int("steps", int64(r.steps)).Int("invalid_picks", int64(r.invalid))

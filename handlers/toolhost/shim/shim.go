@@ -42,8 +42,8 @@ func (l *Limits) fields() [6]*int64 {
 	return [...]*int64{&l.Data, &l.CPU, &l.FileSize, &l.OpenFiles, &l.UserThreads, &l.AddressSpace}
 }
 
-// Argv returns the arguments of a process that sets limits and becomes the program at path. With an
-// empty path it stays what it is: a worker of this binary that finds argv in Stays.
+// Argv returns the arguments of a process that becomes the program at path, "" for a worker of
+// Stays.
 func Argv(l Limits, path string, argv []string) []string {
 	var text []byte
 	for _, f := range l.fields() {

@@ -79,8 +79,7 @@ func (b *Breaker) Allow() (probe, ok bool) {
 	return true, true
 }
 
-// Start reports whether a call that was allowed is about to run: if it is the probe, the breaker is
-// half open now. Done does the same for a probe that was not started.
+// Start reports that an allowed call is about to run: a probe makes the breaker half open.
 func (b *Breaker) Start(probe bool) {
 	if !probe {
 		return

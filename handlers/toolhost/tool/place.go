@@ -11,11 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Place is what a built-in tool has while it runs off the event loops: one of few, for all calls of
-// a server. Only the goroutine of the tool uses it.
+// Place is one of few places for built-in tools off the loops. Only its tool's goroutine uses it.
 type Place interface {
-	// Worked takes note of n bytes more that the tool has worked on. Where that makes the call a
-	// long one it waits for a place among the long calls, until ctx ends.
+	// Worked notes n bytes more of work. It makes a long call wait, until ctx ends, for its turn.
 	Worked(ctx context.Context, n int64) error
 	// Leave gives the place up, Return waits for one again until ctx ends.
 	Leave()
@@ -53,8 +51,7 @@ func Aside(ctx context.Context, wait func() error) error {
 	return err
 }
 
-// EndWithin waits for what running counts, at most for limit, and reports whether all ended: a tool
-// may hang in the system for ever.
+// EndWithin waits for running, at most for limit: a tool may hang. It reports whether all ended.
 func EndWithin(running *sync.WaitGroup, limit time.Duration) bool {
 	done := make(chan struct{})
 	go func() {

@@ -102,8 +102,7 @@ type Descriptor struct {
 	Tier int
 	// External means that a worker runs it: it has a breaker (toolhost §4.9).
 	External bool
-	// Fast means that the tool never blocks, sleeps or touches a disk and takes less than 50 us: it
-	// may run on an event loop (toolhost §2.3).
+	// Fast means that the tool never blocks and takes less than 50 us: it may run on an event loop.
 	Fast bool
 }
 
@@ -128,8 +127,7 @@ func (s Status) String() string {
 	return statusNames[ToolError]
 }
 
-// ParseStatus reads the status that a worker sent; anything unknown, the empty text included, is
-// ToolError (toolhost §3.5). It does not allocate.
+// ParseStatus reads a worker's status; anything unknown is ToolError (§3.5). It does not allocate.
 func ParseStatus(text []byte) Status {
 	for s, name := range statusNames {
 		if name == string(text) {
@@ -154,8 +152,7 @@ const (
 // MaxDetail is how many bytes of a worker's stderr a detail has, the last ones (toolhost §3.5).
 const MaxDetail = 2048
 
-// DispatchError means that a tool could not be run, or not to its end: what it did is not known
-// (toolhost §3.5). It does not change once it is made, and may be shared.
+// DispatchError means that what a tool did is not known (toolhost §3.5). It may be shared.
 type DispatchError struct {
 	// AID is the action id that was called.
 	AID string
@@ -168,16 +165,15 @@ type DispatchError struct {
 	Waited bool
 }
 
-// AppendJSON appends the error as the compact object of toolhost §3.5 to dst and returns the
-// result. It allocates only if dst has no room.
+// AppendJSON appends the error as an object (toolhost §3.5). It allocates only if dst has no room.
 func (e *DispatchError) AppendJSON(dst []byte) []byte {
 	return jsonx.Build(dst).Bool("error", true).Text("aid", e.AID).Text("type", string(e.Type)).
 		Text("detail", e.Detail).End()
 }
 
-// Broken returns the result of a tool that could not be run, or not to its end, with the text that
-// toolhost §3.5 gives for the type. exit is the exit code of the worker, 128 and the signal's
-// number if one ended it; only a crash shows it. detail goes through Detail.
+// Broken returns the result of a tool that was not run to its end, with the text of its type
+// (toolhost §3.5). Only a crash shows exit, 128 and the signal's number if one ended it. detail
+// goes through Detail.
 func Broken(aid string, kind DispatchType, exit int, detail string) Result {
 	detail = Detail(detail)
 	return Result{Failure: &Failure{

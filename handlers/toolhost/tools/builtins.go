@@ -70,8 +70,7 @@ var specs = [...]struct {
 		"", 0, vecdbQuery},
 }
 
-// Builtins returns all built-in tools, sorted by AID. They use e, which must not change any more.
-// The slice and its strings belong to the caller.
+// Builtins returns all built-in tools, sorted by AID, for the caller. e must not change any more.
 func Builtins(e *Env) []Builtin {
 	list := make([]Builtin, len(specs))
 	for i, s := range specs {
@@ -128,15 +127,13 @@ func testEcho(_ context.Context, _ *Env, c *tool.Call) ([]byte, error) {
 	return []byte(`{"ok":true}`), nil
 }
 
-// args are those members of a tool's input that the tool knows. They point into the input and live
-// as long as it does.
+// args are the members of a tool's input that the tool knows. They point into the input.
 type args struct {
 	names  []string
 	values []jsonx.Value
 }
 
-// pick reads the members with the given names out of input, the checked text of an object. The last
-// of repeated members counts (toolhost §2.4). It allocates the result only.
+// pick reads members of input, a checked object; the last of one name counts (toolhost §2.4).
 func pick(input []byte, names ...string) args {
 	a := args{names, make([]jsonx.Value, len(names))}
 	jsonx.Pick(input, names, a.values)
@@ -200,8 +197,7 @@ func selfMetrics(context.Context, *Env, *tool.Call) ([]byte, error) {
 	return appendMetrics(nil, os.Getpid(), readStatus("/proc/self/status"), countEntries("/dev/fd")), nil
 }
 
-// appendMetrics appends the output. What the system does not report is 0: Linux reports everything,
-// others not all of it.
+// appendMetrics appends the output; what the system does not report is 0.
 func appendMetrics(dst []byte, pid int, status []byte, fds int64) []byte {
 	return jsonx.Build(dst).Bool("ok", true).Int("pid", int64(pid)).Int("rss_kb", statusValue(status, "VmRSS:")).
 		Int("vmsize_kb", statusValue(status, "VmSize:")).Int("threads", statusValue(status, "Threads:")).
@@ -231,8 +227,7 @@ func statusValue(status []byte, name string) int64 {
 	return 0
 }
 
-// countEntries returns how many entries the directory path has, 0 if it cannot be read. In the
-// directory of open files the one that it is read with does not count.
+// countEntries returns the entries of a directory but for its own descriptors, 0 if unreadable.
 func countEntries(path string) (n int64) {
 	d, err := openDir(unix.AT_FDCWD, path, path, 0)
 	if err != nil {

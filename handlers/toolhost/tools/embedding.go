@@ -52,8 +52,7 @@ func appendEmbedded(dst []byte, v embedded) []byte {
 	return append(dst, '}')
 }
 
-// embeddingOutput writes the vector with dim components that repeats v. Each component is put into
-// digits once: that is what takes the time.
+// embeddingOutput writes v, repeated to dim components, each put into digits once: that takes long.
 func embeddingOutput(v [hashPeriod]float32, dim int) []byte {
 	const longest = len("-0.123456,")
 	out := []byte(jsonx.Build(make([]byte, 0, 64+dim*longest)).Text("provider", hashProvider).Int("dim", int64(dim)).Name("embedding"))
@@ -82,8 +81,7 @@ func embeddingOutput(v [hashPeriod]float32, dim int) []byte {
 // 0, 16 and 32 of the digest, and then again from 0 (toolhost §4.7 "Hash embedding").
 const hashPeriod = 6
 
-// hashComponents returns the components of the hash embedding of text before it is divided by its
-// norm; component i of the vector is component i mod hashPeriod.
+// hashComponents returns the hash embedding before the norm: component i is i mod hashPeriod.
 func hashComponents[T ~string | ~[]byte](text T) (v [hashPeriod]float32) {
 	sum := sha256.Sum256([]byte(text))
 	for chunk := range hashPeriod / 2 {
@@ -97,8 +95,7 @@ func hashComponents[T ~string | ~[]byte](text T) (v [hashPeriod]float32) {
 // unitOf spreads u over -1 to 1.
 func unitOf(u uint32) float32 { return float32(float64(u)/4294967295*2 - 1) }
 
-// embedding returns the hash embedding of text: dim components, L2 norm 1. It is not semantic:
-// equal texts are equal vectors, and that is all.
+// embedding returns the hash embedding of text: L2 norm 1, and not semantic.
 func embedding(text string, dim int) []float32 {
 	return repeated(divideByNorm(hashComponents(text), dim), dim)
 }
@@ -154,8 +151,7 @@ const (
 
 // EmbedEnv is what makes embeddings (toolhost §11).
 type EmbedEnv struct {
-	// Command is the command line of the embedding program: MACHINA_EMBED_CMD if
-	// MACHINA_EMBED_PROVIDER is "cmd". "": the hash makes embeddings.
+	// Command is the embedding program: MACHINA_EMBED_CMD of the provider "cmd", else "".
 	Command string
 	// Program runs Command; Use sets it where Command is not "". Its input is
 	// {"text":"...","dim":n}, its output {"embedding":[...]} with dim numbers, or {"error":"..."}.

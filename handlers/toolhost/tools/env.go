@@ -15,8 +15,7 @@ type Env struct {
 	// RequestDir is where relative names are looked for first: MACHINA_REQUEST_DIR, "" for nowhere.
 	// One outside of Root is not looked into: nothing there may be read.
 	RequestDir string
-	// WriteRoot is the directory that files are written in: MACHINA_FS_WRITE_ROOT, else work in
-	// Root. The operator may name one outside of Root.
+	// WriteRoot is where files are written, inside Root or not: MACHINA_FS_WRITE_ROOT, else work.
 	WriteRoot string
 	// MemoryEnv is what the MEMORY and VECDB tools need beyond that.
 	MemoryEnv
@@ -67,8 +66,7 @@ type MemoryEnv struct {
 	// MemoryRoot is the directory of the memory files, absolute and clean: MACHINA_MEMORY_ROOT if
 	// absolute, else work/memory in the root. Every call refuses one outside the root.
 	MemoryRoot string
-	// RotateBytes is the size of a memory file from which on the next line goes to a new one; 0 for
-	// never. MACHINA_MEMORY_ROTATE_BYTES, 64 MiB.
+	// RotateBytes is the size of a full memory file, 0: none. MACHINA_MEMORY_ROTATE_BYTES, 64 MiB.
 	RotateBytes int64
 	// WALFsync makes each append durable before the call returns: MACHINA_WAL_FSYNC is 1 or true.
 	WALFsync bool

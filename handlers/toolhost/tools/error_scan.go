@@ -123,8 +123,7 @@ const maxDepth = 32
 
 var errMissingScanResult = errors.New("missing DS0 (expected scan result)")
 
-// reportSummary makes a text for people of what ERROR_SCAN left in DS0. A caller may have filled
-// that slot with anything: any JSON object counts as the result of a scan.
+// reportSummary makes a text for people of any JSON object in DS0, as ERROR_SCAN leaves one.
 func reportSummary(_ context.Context, _ *Env, c *tool.Call) ([]byte, error) {
 	ds0, ok := c.State.Get(0)
 	if !ok || !isObject([]byte(ds0.Content), maxDepth) {

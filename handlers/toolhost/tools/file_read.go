@@ -21,11 +21,9 @@ import (
 
 const (
 	readDefault = 256 << 10
-	// readMax is the most it returns: as base64 in the output and again in DS0 they fit one reply
-	// (toolhost D31).
+	// readMax is the most: as base64 in the output and again in DS0 it fits a reply (D31).
 	readMax = 360 << 10
-	// replyFrame is more than what a reply has beside the output and DS0's content, a request_id of
-	// 128 escapes included.
+	// replyFrame is more than a reply has beside the output and DS0's content.
 	replyFrame = 4 << 10
 )
 
@@ -61,8 +59,7 @@ func appendFileRead(path, resolved string, data []byte, truncated bool) []byte {
 }
 
 // readRoom returns how many bytes of a file fit a reply, in which the output stands twice: readMax
-// and more, unless the paths have many characters that take several bytes each, every time they are
-// put into a string.
+// and more, unless the paths have many characters of several bytes.
 func readRoom(path, resolved string) int64 {
 	frame := len(jsonx.AppendString(nil, appendFileRead(path, resolved, nil, true)))
 	return int64(max((maxOutput-replyFrame)/2-frame, 0)) / 4 * 3
@@ -149,8 +146,7 @@ var (
 	errUnknownAlgo   = errors.New("unknown algo")
 )
 
-// hashDigest returns the digest of a text or a file. fnv1a64 is the standard function, unlike the
-// quick digest of a state (toolhost §3.6).
+// hashDigest returns a digest; fnv1a64 is the standard function, unlike a state's (toolhost §3.6).
 func hashDigest(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	in := pick(c.Input, "text", "path", "algo")
 	text, isText := in.text("text")

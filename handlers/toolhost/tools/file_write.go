@@ -21,8 +21,7 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// maxWrite is the longest content that FILE.WRITE takes, and the most text, event and meta of one
-// line of a memory, in bytes (toolhost §4.7).
+// maxWrite is the longest content of FILE.WRITE and of one line of a memory, in bytes (§4.7).
 const maxWrite = 1 << 20
 
 var (
@@ -77,8 +76,7 @@ func writeError(path string, err error) error {
 // backupSuffix is appended to a file's name for its old content (toolhost §4.7).
 const backupSuffix = ".bak"
 
-// maxBackupStem is how many bytes of a file's name otherBackup keeps: with the rest of it they fit
-// the file systems with the shortest names, 143 bytes.
+// maxBackupStem is how much of a name otherBackup keeps, for file systems with 143 bytes for names.
 const maxBackupStem = 120
 
 // otherBackup is the backup's name where name+backupSuffix is too long, or a directory: whole
@@ -151,8 +149,7 @@ func (d *dir) writeTemp(content string, perm os.FileMode) (name string, err erro
 	return name, err
 }
 
-// replace gives the file temp the name name. What has the name stays reachable by it until that
-// moment, and by the name of the backup from before it on.
+// replace gives temp the name name, whose file keeps that until then, and before it the backup's.
 func (d *dir) replace(temp, name string) error {
 	second := tempName()
 	err := d.link(name, second)
@@ -176,8 +173,7 @@ func (d *dir) replace(temp, name string) error {
 }
 
 const (
-	// tempPrefix begins the names of temporary files: a list of files passes them over. tempBytes
-	// random bytes follow, in lower-case hex, so that none can be guessed.
+	// tempPrefix begins the names of temporary files. tempBytes random bytes follow, in hex.
 	tempPrefix = ".tmp-"
 	tempBytes  = 8
 	// staleTemp is the age at which a temporary file counts as left by a killed writer: calls are

@@ -154,8 +154,7 @@ func (l *memoryLog) rotate() error {
 
 const (
 	maxStream = 128
-	// maxOutput is the longest output that can fit a reply (toolhost §3.4). A longer one is not
-	// built to its end.
+	// maxOutput is the longest output of a reply (§3.4). A longer one is not built to its end.
 	maxOutput = 1 << 20
 )
 
@@ -169,15 +168,13 @@ var (
 	errMissingText    = errors.New("missing text")
 )
 
-// The characters of a stream's name that stand in names of files as they are, beside ASCII letters
-// and digits (toolhost §4.7 "Memory", "VecDB").
+// Characters of a stream's name that file names have, beside letters and digits (toolhost §4.7).
 const (
 	memorySpecial = "._-"
 	vecdbSpecial  = "_-"
 )
 
-// streamName returns the name of the stream that v names as it stands in names of files: "default"
-// if v is absent or empty.
+// streamName returns the name of a stream in file names: "default" if absent or empty.
 func streamName(v jsonx.Value, special string) (name string, ok bool) {
 	given, _ := v.Text()
 	if len(given) == 0 {
@@ -221,8 +218,7 @@ func memoryDir(e *Env, create bool) (d *dir, err error) {
 
 func isMissing(err error) bool { return errors.Is(err, os.ErrNotExist) }
 
-// appendNumber appends the shortest text that reads back as x, in the form that most JSON writers
-// give it. x is finite.
+// appendNumber appends the shortest text that reads back as x, which is finite.
 func appendNumber(dst []byte, x float64) []byte {
 	if size := math.Abs(x); size != 0 && (size < 1e-6 || size >= 1e21) {
 		return strconv.AppendFloat(dst, x, 'e', -1, 64)

@@ -130,8 +130,7 @@ func (q *query) appendMatch(dst []byte, d *document) []byte {
 	return out.Bytes("text", d.text).End()
 }
 
-// documents reads what the query may find: of the files of the stream, newest first, the entries of
-// the last maxBytes, newest first.
+// documents reads the entries of the last maxBytes of the stream's files, newest first.
 func (q *query) documents(ctx context.Context, e *Env) (docs []*document, err error) {
 	d, err := memoryDir(e, false)
 	if d == nil {
@@ -257,8 +256,7 @@ func (q *query) document(line []byte) *document {
 	return d
 }
 
-// timeOf returns the Unix milliseconds ts_ms; a fraction is cut off. It is 0 if that is no number
-// or one that int64 does not hold.
+// timeOf returns ts_ms, a fraction cut off; 0 if it is no number or one beyond int64.
 func timeOf(a args) int64 {
 	if n := a.integer("ts_ms", 0); n != 0 {
 		return n

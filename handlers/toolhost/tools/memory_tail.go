@@ -82,8 +82,7 @@ func (t *tail) next() (line []byte, ok bool, err error) {
 	return nil, false, err
 }
 
-// take gives out the line whose predecessor's end is at n of the buffered bytes, -1 for the first
-// line. ok is false if it is too long.
+// take gives out the line behind n, -1 for the first line. ok is false if it is too long.
 func (t *tail) take(n int) (line []byte, ok bool) {
 	line = t.buf[t.front+n+1 : t.back]
 	ok = !t.long && len(line) <= maxLine

@@ -53,8 +53,7 @@ func (r *root) has(path string) bool {
 	return filepath.IsAbs(path) && err == nil
 }
 
-// open opens the regular file that name means for reading, and returns the name it has without
-// links. It never waits, whatever the name means. name is absolute or relative to the root.
+// open opens the regular file of name, without waiting, and returns its name without links.
 func (r *root) open(name string) (f *os.File, resolved string, err error) {
 	d, last, err := r.parent(name, false)
 	if err != nil {
@@ -107,8 +106,7 @@ func (r *root) linkError(d *dir, last string) error {
 	return errLink
 }
 
-// parts takes name apart: what leads from the root to what it means. A ".." takes the component
-// before it away, as if there were no links.
+// parts takes name apart. A ".." takes the component before it away, as if there were no links.
 func (r *root) parts(name string) ([]string, error) {
 	if strings.IndexByte(name, 0) >= 0 || len(name) > maxName {
 		return nil, errName
@@ -189,8 +187,7 @@ func (r *root) base(create bool) (*dir, error) {
 	return d, err
 }
 
-// descend goes down from d, which it takes over, along parts. When it comes to a link it returns no
-// directory but the parts to go on with from the root.
+// descend goes from d, which it takes over, along parts: to a directory, or parts after a link.
 func (r *root) descend(d *dir, parts []string, create bool) (*dir, []string, error) {
 	for i, name := range parts {
 		sub, err := d.enter(name, create)

@@ -14,8 +14,7 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// vecdbUpsert adds the embedding of a text to a store (toolhost §4.7). A text has no key, so
-// nothing is ever replaced.
+// vecdbUpsert adds a text's embedding to a store. A text has no key, nothing is replaced.
 func vecdbUpsert(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	a := pick(c.Input, "stream", "text", "meta")
 	text, _ := a.text("text")

@@ -21,8 +21,7 @@ func openProcesses() (*os.File, error) {
 	return os.Open("/proc")
 }
 
-// countGroups adds the processes to the sizes of their groups, if those are keys. One that has
-// ended counts until its parent reaps it.
+// countGroups adds the processes, unreaped ones too, to the sizes of their groups that are keys.
 func countGroups(proc *os.File, sizes map[int]int) {
 	if _, err := proc.Seek(0, io.SeekStart); err != nil {
 		return

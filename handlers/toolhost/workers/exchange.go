@@ -70,8 +70,7 @@ func (w *worker) ask(ctx context.Context) (line []byte, f fault) {
 	return line, f
 }
 
-// untouched reports whether a worker which has ended did not take the request, so that another one
-// may get it. Where the order is not known, it may have.
+// untouched reports whether an ended worker certainly did not take the request.
 func (w *worker) untouched() bool { return w.watch != nil && !w.turn.took && !w.fresh() }
 
 func (w *worker) lookBehind() {
@@ -82,8 +81,7 @@ func (w *worker) lookBehind() {
 	w.turn.after = w.seen()
 }
 
-// stepAt is called by the poller's leave: at first, and whenever something may have come. It is
-// done when the first of the reply is in w.buf, or when there will be no reply.
+// stepAt is done when a reply begins in w.buf, or there will be none. The poller calls it.
 func (w *worker) stepAt(fd uintptr) (done bool) {
 	t := &w.turn
 	if !t.sent {

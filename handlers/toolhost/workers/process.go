@@ -20,8 +20,7 @@ import (
 // defaultTimeout bounds a call whose context has no deadline (toolhost §6).
 const defaultTimeout = 30 * time.Second
 
-// closeGrace is how long Close waits for processes that were sent SIGKILL already: one that the
-// kernel cannot end must not keep the server from ending.
+// closeGrace is how long Close waits for processes that the kernel may not end after SIGKILL.
 const closeGrace = stopGrace + 3*time.Second
 
 // ProcessConfig is what a Process is made of. It is not changed, and must not be after NewProcess.
@@ -36,15 +35,13 @@ type ProcessConfig struct {
 	Dir string
 	// Env is the whole environment; see Environ.
 	Env []string
-	// SHA256 is what the program's file must have, in lower-case hex; checked with each start. A
-	// file over maxProgram is refused. Empty: anything.
+	// SHA256 of the program, in lower-case hex, is checked with each start. Empty: any.
 	SHA256 string
 	// Oneshot starts a process for each call, of which Pool.Max run at a time.
 	Oneshot bool
 	// Stateless means that the tool is never shown the caller's state (state "none").
 	Stateless bool
-	// Plain means that the program is no tool: it is sent the input of the call as its line, and
-	// any JSON object that it answers is the output.
+	// Plain means no tool: it gets the call's input as its line and replies with any JSON object.
 	Plain bool
 	// Pool is how many workers there are.
 	Pool tool.Pool
@@ -122,8 +119,7 @@ func (t *Process) Workers() int {
 	return t.pool.places + t.pool.forsaken
 }
 
-// Run has a worker run the call. It waits until ctx is done, at most defaultTimeout if ctx has no
-// deadline. A worker that fails gives a dispatch error of toolhost §3.5.
+// Run has a worker run the call until ctx or defaultTimeout; it may return a dispatch error (§3.5).
 func (t *Process) Run(ctx context.Context, c *tool.Call) tool.Result {
 	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc

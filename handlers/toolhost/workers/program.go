@@ -62,8 +62,7 @@ type program struct {
 	native bool // started from file
 }
 
-// openProgram opens the program that has the hash want, lower-case hex; "" opens nothing and fits
-// any. It ends soon after ctx. close must follow.
+// openProgram opens the program of a hash in hex; "" opens nothing. close must follow.
 func openProgram(ctx context.Context, path, want string, limit int64) (p *program, err error) {
 	p = &program{path: path}
 	if want == "" {
@@ -145,8 +144,7 @@ func hashOf(ctx context.Context, r io.Reader, limit int64) (sum, magic string, e
 	}
 }
 
-// Check reports why no process of the tool can be started now, nil if nothing is known to be in the
-// way. It reads the program if that has a hash.
+// Check reports why no process can be started now, by its hash too; nil if nothing is known.
 func (t *Process) Check(ctx context.Context) error {
 	path, err := procgroup.Executable(t.cfg.Command[0], t.cfg.Env)
 	if err != nil {

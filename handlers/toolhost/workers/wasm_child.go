@@ -157,8 +157,7 @@ type module struct {
 	kept    bool // its code is in the folder
 }
 
-// loadModule makes code of a file whose SHA-256 is sum in lower-case hex, any if that is "". What
-// was compiled before is in folder, if that is not "".
+// loadModule makes code of a file of a SHA-256, or any; folder, if any, has what was compiled.
 func loadModule(path, sum, folder string) (*module, error) {
 	code, err := readModule(path)
 	if err != nil {
@@ -170,8 +169,7 @@ func loadModule(path, sum, folder string) (*module, error) {
 	return compileModule(code, folder)
 }
 
-// readModule returns what is in a regular file. Anything else may have no end, or not even a
-// beginning: opened without waiting, it is refused before it is read.
+// readModule returns what is in a regular file. Anything else may have no end.
 func readModule(path string) ([]byte, error) {
 	f, info, err := tool.OpenRegular(path)
 	switch {

@@ -92,8 +92,7 @@ func notObject(text []byte) string {
 // maxShown is how many bytes of a worker's output an error shows.
 const maxShown = 256
 
-// explain returns the detail of an error about what a worker wrote: the reason, the beginning of
-// the text, and what fits of the end of its stderr.
+// explain returns an error's detail: the reason, the text's begin, and what fits of the stderr.
 func explain(why string, text []byte, stderr string) string {
 	if shown := text[:min(len(text), maxShown)]; len(shown) > 0 {
 		why += ": " + string(shown)
@@ -119,8 +118,7 @@ func status(m *jsonx.Member) tool.Status {
 	return tool.ParseStatus(jsonx.AppendUnescaped(room[:0], m.Raw))
 }
 
-// applyState stores what a reply contains about the state. A worker that was not shown the state
-// cannot mean to remove anything by not naming it.
+// applyState stores a reply's state. A worker that was not shown it cannot remove anything.
 func applyState(m *jsonx.Member, c *tool.Call, stateless bool) (bad string) {
 	switch m.Kind {
 	case jsonx.Absent, jsonx.Null:

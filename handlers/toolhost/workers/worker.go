@@ -20,8 +20,7 @@ const (
 	stopGrace = 2 * time.Second
 	// exitGrace is what a worker that closed its stdout has to exit with its own code.
 	exitGrace = 500 * time.Millisecond
-	// drainGrace is what is left in the pipes of a process that has ended may take: only a process
-	// that left the group holds them open longer.
+	// drainGrace bounds emptying an ended process's pipes, which one outside the group may hold.
 	drainGrace = 100 * time.Millisecond
 	// settleGrace is how long a failed call waits for the code and last words of its killed worker.
 	settleGrace = 500 * time.Millisecond
