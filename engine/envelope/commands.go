@@ -80,11 +80,15 @@ func (x *Engine) Result(dst, src []byte) (out []byte, err *Error) {
 	return dst[:start+len(jsonx.Compact(dst[start:]))], nil
 }
 
+// appendMember appends a member; nil is null.
 func appendMember(dst []byte, name string, raw []byte) []byte {
 	if dst[len(dst)-1] != '{' {
 		dst = append(dst, ',')
 	}
 	dst = append(append(append(dst, '"'), name...), `":`...)
+	if raw == nil {
+		return appendNull(dst, JSON)
+	}
 	return append(dst, raw...)
 }
 
@@ -180,9 +184,9 @@ func (e *Env) appendAsked(dst []byte, asks InterruptKind) []byte {
 		if raw == nil && kind == m.kind {
 			raw = e.shown(m.k)
 		}
-		dst = appendMember(dst, m.name, orNull(raw))
+		dst = appendMember(dst, m.name, raw)
 	}
-	dst = append(appendMember(dst, "created_at", orNull(e.Get(v.Raw, "created_at").Raw)), '}')
+	dst = append(appendMember(dst, "created_at", e.Get(v.Raw, "created_at").Raw), '}')
 	switch kind {
 	case Clarification:
 		dst = appendMember(dst, "clarification_needed", appendBool(nil, JSON, asks == Clarification))
@@ -193,11 +197,4 @@ func (e *Env) appendAsked(dst []byte, asks InterruptKind) []byte {
 		return appendMember(dst, "confirmation_id", e.asked(ConfirmationID, Confirmation, "id"))
 	}
 	return dst
-}
-
-func orNull(raw []byte) []byte {
-	if raw == nil {
-		return appendNull(nil, JSON)
-	}
-	return raw
 }

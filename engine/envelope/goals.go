@@ -95,9 +95,6 @@ func (g *goals) normalise(e *Env) {
 			}
 		}
 	}
-	if len(g.status) >= len(g.all) && g.allHaveStatus() {
-		return
-	}
 	for _, name := range g.all {
 		if g.statusOf.find(name) >= 0 {
 			continue
@@ -108,15 +105,6 @@ func (g *goals) normalise(e *Env) {
 			g.setStatus(e, name, satisfied)
 		}
 	}
-}
-
-func (g *goals) allHaveStatus() bool {
-	for _, name := range g.all {
-		if g.statusOf.find(name) < 0 {
-			return false
-		}
-	}
-	return true
 }
 
 // add appends the new ones of list, all of them pending.

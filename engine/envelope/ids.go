@@ -92,6 +92,7 @@ func (e *Env) NewID(k Key, prefix string, newID IDSource) {
 // (envelope §3.2).
 func (e *Env) dropLeftovers() {
 	var isError, hasCode bool
+	var found []*member
 	for i := range e.top {
 		m := &e.top[i]
 		if m.key != noKey || m.grp != noGroup {
@@ -99,21 +100,15 @@ func (e *Env) dropLeftovers() {
 		}
 		switch string(e.unescape(m.spelled)) {
 		case "error":
-			isError = valueOf(e.form, m.raw).true()
+			isError, found = valueOf(e.form, m.raw).true(), append(found, m)
 		case "code":
-			hasCode = valueOf(e.form, m.raw).Kind == String
+			hasCode, found = valueOf(e.form, m.raw).Kind == String, append(found, m)
+		case "message":
+			found = append(found, m)
 		}
 	}
-	if !isError || !hasCode {
-		return
-	}
-	for i := range e.top {
-		m := &e.top[i]
-		if m.key != noKey || m.grp != noGroup {
-			continue
-		}
-		switch string(e.unescape(m.spelled)) {
-		case "error", "code", "message":
+	if isError && hasCode {
+		for _, m := range found {
 			m.key = dropped
 		}
 	}

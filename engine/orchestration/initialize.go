@@ -74,17 +74,13 @@ func (o *Engine) prepare(c *Call, a *InitArgs) (*session, wire.Code) {
 // haveFields looks at both fields before either is read, in the order of the method's table: what
 // is missing is reported first.
 func (c *Call) haveFields(a *InitArgs) wire.Code {
-	type field struct {
-		v    mpack.Value
-		name string
-	}
-	fields := [...]field{{a.Config, "pipeline_config"}, {a.Envelope, "envelope"}}
-	if a.ProcessID == nil {
-		fields[0], fields[1] = fields[1], fields[0]
-	}
-	for _, f := range fields {
-		if f.v.Kind != mpack.Map && f.v.Kind != mpack.Str {
-			_, code := c.mapField(f.v, f.name, "", &c.text)
+	for i := range 2 {
+		v, name := a.Config, "pipeline_config"
+		if (i == 0) == (a.ProcessID == nil) {
+			v, name = a.Envelope, "envelope"
+		}
+		if v.Kind != mpack.Map && v.Kind != mpack.Str {
+			_, code := c.mapField(v, name, "", &c.text)
 			return code
 		}
 	}

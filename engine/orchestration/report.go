@@ -113,19 +113,15 @@ func add(a, b, limit int64) int64 {
 // record keeps the agent's output.
 func (c *Call) record(r *Report) {
 	e := &c.env
-	if !r.Failed {
-		c.output = append(c.output[:0], r.Output...)
-		if r.Output == nil {
-			c.output = mpack.AppendMap(c.output, 0)
-		}
-		e.SetOutput(r.AgentName, c.output)
-		return
+	if r.Failed {
+		c.output = appendFailed(c.output[:0], r)
+		c.failure = mpack.AppendStr(mpack.AppendStr(mpack.AppendMap(c.failure[:0], 2), "agent_name"), r.AgentName)
+		c.failure = mpack.AppendStr(mpack.AppendStr(c.failure, "error"), r.Error)
+		e.SetMember(envelope.Metadata, "last_agent_failure", c.failure)
+	} else if c.output = append(c.output[:0], r.Output...); r.Output == nil {
+		c.output = mpack.AppendMap(c.output, 0)
 	}
-	c.output = appendFailed(c.output[:0], r)
 	e.SetOutput(r.AgentName, c.output)
-	c.failure = mpack.AppendStr(mpack.AppendStr(mpack.AppendMap(c.failure[:0], 2), "agent_name"), r.AgentName)
-	c.failure = mpack.AppendStr(mpack.AppendStr(c.failure, "error"), r.Error)
-	e.SetMember(envelope.Metadata, "last_agent_failure", c.failure)
 }
 
 // appendFailed appends the output of a failed report: success and error are set in it, also over
