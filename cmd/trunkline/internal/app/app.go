@@ -83,7 +83,9 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	}
 	s.banner(o)
 	warnFiles(s.log, cfg)
-	s.serveAdmin()
+	if s.admin != nil { // before the store is read, so that it can be asked how far that is
+		go func() { s.report(s.admin.Serve()) }()
+	}
 	if err := s.recover(ctx); err != nil {
 		s.abort()
 		if err == ctx.Err() {
@@ -95,7 +97,9 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	if o.Recovered != nil {
 		o.Recovered()
 	}
-	s.serve()
+	s.kernel.serve(s.report)
+	s.web.serve(s.report)
+	s.tools.serve(s.report)
 	s.ready.Release(reasonStarting)
 	s.log.Info("serving", "settings", cfg.Summary())
 	select {
@@ -132,11 +136,8 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	} else {
 		s.ready.Hold(reasonStarting)
 	}
-	if s.web, err = openWeb(&cfg.HTTP, o.Logger, reg); err != nil {
+	if s.web, err = openWeb(&cfg.HTTP, o, reg); err != nil {
 		return nil, err
-	}
-	if s.web != nil {
-		s.web.count(o.files, o.Logger)
 	}
 	if s.tools, err = openTools(&cfg.Toolhost, s.kernel.svc, o, reg); err != nil {
 		return nil, err
@@ -196,14 +197,6 @@ func (s *server) report(err error) {
 	}
 }
 
-// serveAdmin starts answering probes and scrapes: before the store is read, so that it can be asked
-// how far that is.
-func (s *server) serveAdmin() {
-	if s.admin != nil {
-		go func() { s.report(s.admin.Serve()) }()
-	}
-}
-
 // recover reads the store, if there is one.
 func (s *server) recover(ctx context.Context) error {
 	if err := s.kernel.recover(ctx, s.failed); err != nil {
@@ -212,13 +205,6 @@ func (s *server) recover(ctx context.Context) error {
 	s.ready.Hold(reasonStarting)
 	s.ready.Release(reasonRecovering)
 	return nil
-}
-
-// serve starts answering clients; the first part that stops by itself is reported in failed.
-func (s *server) serve() {
-	s.kernel.serve(s.report)
-	s.web.serve(s.report)
-	s.tools.serve(s.report)
 }
 
 // abort ends a server that never served.

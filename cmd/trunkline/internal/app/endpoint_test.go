@@ -36,7 +36,7 @@ func TestMetricNamesAreClean(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.abort()
-	w, err := openWeb(&cfg.HTTP, slog.New(slog.DiscardHandler), reg)
+	w, err := openWeb(&cfg.HTTP, Options{Logger: slog.New(slog.DiscardHandler)}, reg)
 	if err != nil {
 		t.Fatal(err)
 	}

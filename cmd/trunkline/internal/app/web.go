@@ -16,7 +16,6 @@ import (
 	"trunkline/engine/envelope"
 	"trunkline/engine/obs"
 	"trunkline/engine/reactor"
-	"trunkline/engine/stream"
 	"trunkline/handlers/exchange"
 )
 
@@ -127,7 +126,7 @@ type web struct {
 
 // openWeb binds every address of http.listen_addr or none; without addresses it returns nil.
 // Nothing is accepted before Serve.
-func openWeb(c *config.HTTP, log *slog.Logger, reg *obs.Registry) (*web, error) {
+func openWeb(c *config.HTTP, o Options, reg *obs.Registry) (*web, error) {
 	if len(c.ListenAddr) == 0 {
 		return nil, nil
 	}
@@ -137,20 +136,16 @@ func openWeb(c *config.HTTP, log *slog.Logger, reg *obs.Registry) (*web, error) 
 	}
 	engine := envelope.NewEngine(envelope.Options{Now: time.Now, NewID: envelope.RandomID, StageOrder: c.DefaultStageOrder})
 	hc := c.HTTPConfig
-	hc.Logger = log
+	hc.Logger = o.Logger
+	for i := range bs {
+		bs[i].ln = o.files.Listener(bs[i].ln, o.Logger)
+	}
 	w := &web{srv: exchange.NewServer(engine, hc), bound: bs}
 	if err := addMetrics(reg, webMetrics, func() *exchange.Stats { s := w.srv.Stats(); return &s }); err != nil {
 		closeAll(bs)
 		return nil, err
 	}
 	return w, nil
-}
-
-// count has the connections counted by files.
-func (w *web) count(files *stream.Files, log *slog.Logger) {
-	for i := range w.bound {
-		w.bound[i].ln = files.Listener(w.bound[i].ln, log)
-	}
 }
 
 // serve starts answering on every listener. An accept loop that ends by itself is reported.

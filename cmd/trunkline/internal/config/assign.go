@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,17 +13,10 @@ import (
 // assign parses v as the type of the setting's field, checks its range and stores it.
 func (s setting) assign(c *Config, v any) error {
 	switch p := s.at(c).(type) {
-	case *int:
+	case *int, *int64, *time.Duration:
 		n, err := s.integer(v)
-		*p = n
-		return err
-	case *int64:
-		n, err := s.integer(v)
-		*p = int64(n)
-		return err
-	case *time.Duration:
-		n, err := s.integer(v)
-		*p = time.Duration(n) * s.unit()
+		_, unit := s.split()
+		reflect.ValueOf(p).Elem().SetInt(int64(n) * unit)
 		return err
 	case *bool:
 		return assignBool(p, v)
@@ -105,12 +99,9 @@ func (s setting) assignList(p *[]string, v any) error {
 // boolean or text.
 func (s setting) value(c *Config) any {
 	switch p := s.at(c).(type) {
-	case *int:
-		return *p
-	case *int64:
-		return int(*p)
-	case *time.Duration:
-		return int(*p / s.unit())
+	case *int, *int64, *time.Duration:
+		_, unit := s.split()
+		return int(reflect.ValueOf(p).Elem().Int() / unit)
 	case *bool:
 		return *p
 	case *[]string:

@@ -164,26 +164,23 @@ const (
 // unit.
 func (s setting) at(c *Config) any {
 	v := reflect.ValueOf(c).Elem()
-	for _, name := range strings.Split(s.bare(), delim) {
+	bare, _ := s.split()
+	for _, name := range strings.Split(bare, delim) {
 		name = strings.ReplaceAll(name, "_", "")
 		v = v.FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, name) })
 	}
 	return v.Addr().Interface()
 }
 
-// The units of durations, as keys end in them.
-const inSecs, inMs = "_secs", "_ms"
-
-func (s setting) bare() string {
-	return strings.TrimSuffix(strings.TrimSuffix(s.key, inSecs), inMs)
-}
-
-// unit returns what 1 stands for in a duration.
-func (s setting) unit() time.Duration {
-	if strings.HasSuffix(s.key, inMs) {
-		return time.Millisecond
+// split returns the key without the unit of a duration, and what 1 stands for in the field.
+func (s setting) split() (bare string, unit int64) {
+	if bare, ok := strings.CutSuffix(s.key, "_secs"); ok {
+		return bare, int64(time.Second)
 	}
-	return time.Second
+	if bare, ok := strings.CutSuffix(s.key, "_ms"); ok {
+		return bare, int64(time.Millisecond)
+	}
+	return s.key, 1
 }
 
 func find(key string) (setting, bool) {

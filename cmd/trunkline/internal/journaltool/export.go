@@ -49,7 +49,12 @@ func Export(ctx context.Context, dir string, in Range, w io.Writer, m Meter) (do
 		return done, err
 	}
 	x := export{out: bufio.NewWriterSize(w, 64<<10), in: in, m: m}
-	err = j.walk(ctx, nothing{}, max(in.From, 1), func(b *journal.BlockView) error { return x.block(b, j.last) }, x.lost)
+	err = j.in.Blocks(max(in.From, 1), func(b *journal.BlockView) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		return x.block(b, j.last)
+	}, x.lost)
 	if damage := j.view.Damage(); damage != nil && err == nil && (in.To == 0 || in.To > x.done.Last) {
 		damage.Index = max(damage.Index, j.last+1)
 		x.note(damage)
@@ -137,15 +142,6 @@ func (x *export) note(err error) {
 		x.done.Damage = err
 	}
 }
-
-// nothing is a Meter for work that is reported elsewhere.
-type nothing struct{}
-
-// Begin implements Meter.
-func (nothing) Begin(string, string, uint64) {}
-
-// Set implements Meter.
-func (nothing) Set(uint64) {}
 
 // appendChange appends the kind and the fields of a record; ok is false where it is none that is
 // known here.

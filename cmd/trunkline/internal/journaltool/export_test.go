@@ -176,3 +176,9 @@ func TestWhatIsNoChangeIsShown(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// nothing is a Meter that shows nothing.
+type nothing struct{}
+
+func (nothing) Begin(string, string, uint64) {}
+func (nothing) Set(uint64)                   {}
