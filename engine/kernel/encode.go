@@ -26,13 +26,6 @@ func AppendChange(dst []byte, c *Change) []byte {
 	// A create can exceed a one-byte length, so two bytes are reserved, as a non-minimal uvarint.
 	start := len(dst)
 	dst = append(dst, 0, 0, changeVersion, byte(c.Kind))
-	dst = appendChangeFields(dst, c)
-	n := len(dst) - start - 2
-	dst[start], dst[start+1] = byte(n)|0x80, byte(n>>7)
-	return dst
-}
-
-func appendChangeFields(dst []byte, c *Change) []byte {
 	switch c.Kind {
 	case ChangeCreate:
 		dst = appendBytes(dst, c.PID)
@@ -42,25 +35,28 @@ func appendChangeFields(dst []byte, c *Change) []byte {
 		dst = append(dst, byte(c.State), byte(c.Priority))
 		dst = binary.AppendUvarint(dst, c.Seq)
 		dst = binary.AppendUvarint(dst, c.ReadySeq)
-		return appendQuota(dst, &c.Quota)
+		dst = appendQuota(dst, &c.Quota)
 	case ChangeTransition:
 		dst = append(appendBytes(dst, c.PID), byte(c.State))
 		dst = binary.AppendVarint(dst, c.At)
 		dst = binary.AppendUvarint(dst, c.ReadySeq)
-		return appendBytes(dst, c.Reason)
+		dst = appendBytes(dst, c.Reason)
 	case ChangeLease:
-		return binary.AppendVarint(appendBytes(dst, c.PID), c.Expiry)
+		dst = binary.AppendVarint(appendBytes(dst, c.PID), c.Expiry)
 	case ChangeUsage:
-		return appendUsage(appendBytes(dst, c.PID), &c.Usage)
+		dst = appendUsage(appendBytes(dst, c.PID), &c.Usage)
 	case ChangeQuotaDefaults:
-		return appendQuota(dst, &c.Quota)
+		dst = appendQuota(dst, &c.Quota)
 	case ChangeRateStamp:
-		return binary.AppendVarint(appendBytes(dst, c.UserID), c.At)
+		dst = binary.AppendVarint(appendBytes(dst, c.UserID), c.At)
 	case ChangeRateDrop:
-		return appendBytes(dst, c.UserID)
+		dst = appendBytes(dst, c.UserID)
 	default:
-		return appendBytes(dst, c.PID)
+		dst = appendBytes(dst, c.PID)
 	}
+	n := len(dst) - start - 2
+	dst[start], dst[start+1] = byte(n)|0x80, byte(n>>7)
+	return dst
 }
 
 func appendBytes(dst, b []byte) []byte {

@@ -20,7 +20,7 @@ func (s *Store) WriteBlock(first journal.Index, block []byte) error {
 	if len(block) > journal.MaxStoredBlock {
 		return fmt.Errorf("cannot write block %d: %d bytes, at most %d", first, len(block), journal.MaxStoredBlock)
 	}
-	if err := s.mayChange(); err != nil {
+	if err := s.own(); err != nil {
 		return fmt.Errorf("cannot write block %d: %w", first, err) // a closed store's batch may have another user by now
 	}
 	s.batch.Reset()
@@ -32,25 +32,21 @@ func (s *Store) WriteBlock(first journal.Index, block []byte) error {
 		return fmt.Errorf("cannot write block %d: %w", first, err)
 	}
 	s.last.Store(first)
-	if err := s.awaitSync(); err != nil {
-		return fmt.Errorf("cannot write block %d: %w", first, err)
+	if s.cfg.Mode == journal.Interval {
+		if err := s.awaitSync(); err != nil {
+			return fmt.Errorf("cannot write block %d: %w", first, err)
+		}
 	}
 	return nil
-}
-
-// mayChange opens the directory for writing, or returns why nothing can be changed.
-func (s *Store) mayChange() error {
-	if err := s.err(); err != nil {
-		return err
-	}
-	return s.own()
 }
 
 // commit is the only way into the log. It looks at logFS too: pebble's commit returns nil after an
 // error that it took for fatal.
 func (s *Store) commit(b *pebble.Batch, o *pebble.WriteOptions) error {
-	if err := s.awaitRoom(); err != nil {
-		return err
+	if s.space.is(flushFailing) {
+		if err := s.awaitRoom(); err != nil {
+			return err
+		}
 	}
 	if err := b.Commit(o); err != nil {
 		return typed(err)
@@ -63,9 +59,6 @@ const roomEvery = 20 * time.Millisecond
 // awaitRoom keeps a write out of pebble's stall while flushes fail: not even Close could end that
 // wait.
 func (s *Store) awaitRoom() error {
-	if !s.space.is(flushFailing) {
-		return s.err()
-	}
 	tick := time.NewTicker(roomEvery)
 	defer tick.Stop()
 	give := time.After(s.cfg.StallTimeout)
@@ -143,7 +136,7 @@ func (s *Store) seekHolder(it *pebble.Iterator, from journal.Index) bool {
 
 // DropBlocks implements journal.Blocks.
 func (s *Store) DropBlocks(upTo journal.Index) error {
-	if err := s.mayChange(); err != nil {
+	if err := s.own(); err != nil {
 		return err
 	}
 	lower, upper := keyRange(kindBlock, s.cfg.Partition)
@@ -167,7 +160,7 @@ func (s *Store) DropBlocks(upTo journal.Index) error {
 
 // CutBlocks implements journal.Blocks.
 func (s *Store) CutBlocks(from journal.Index) error {
-	if err := s.mayChange(); err != nil {
+	if err := s.own(); err != nil {
 		return err
 	}
 	last, _, err := s.lastBlock(s.db, from)
@@ -199,7 +192,7 @@ func (s *Store) deleteRange(lower, upper []byte, o *pebble.WriteOptions) error {
 
 // Sync implements journal.Store.
 func (s *Store) Sync() error {
-	err := s.mayChange()
+	err := s.own()
 	if err == nil {
 		err = s.awaitRoom()
 	}

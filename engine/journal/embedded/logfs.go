@@ -304,7 +304,10 @@ func (f *logFile) syncNow() {
 	if f.closed || f.fs.failed() || !f.dirty.Swap(false) {
 		return
 	}
-	if err := f.fs.timed(f.name, f.File.SyncData); err != nil {
+	op := f.fs.slow.begin(opSync, f.name)
+	err := f.File.SyncData()
+	f.fs.slow.end(op)
+	if err != nil {
 		f.fs.fail(err)
 	}
 }

@@ -215,7 +215,7 @@ func (s *Store) readChunks(it *pebble.Iterator, g uint64, count uint32, f func(c
 // DropSnapshot implements journal.Snapshots. It need not be synced: a crash restores all of it or
 // nothing.
 func (s *Store) DropSnapshot(g uint64) error {
-	if err := s.mayChange(); err != nil {
+	if err := s.own(); err != nil {
 		return err
 	}
 	return s.drop(g)

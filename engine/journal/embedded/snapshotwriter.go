@@ -33,7 +33,7 @@ type snapshotWriter struct {
 // BeginSnapshot implements journal.Snapshots. One snapshot is written at a time: an earlier one
 // that is not committed is discarded.
 func (s *Store) BeginSnapshot(g uint64) (journal.SnapshotWriter, error) {
-	if err := s.mayChange(); err != nil {
+	if err := s.own(); err != nil {
 		return nil, err
 	}
 	_, found, err := s.meta(g)

@@ -224,11 +224,12 @@ func (s *Store) openDB(o *pebble.Options) (db *pebble.DB, err error) {
 	return db, nil
 }
 
-// own opens the directory for writing, before the first change. Only the log is read again: pebble
-// cannot write what it keeps in memory of a read-only directory.
+// own opens the directory for writing, before the first change, or returns why nothing can be
+// changed. Only the log is read again: pebble cannot write what it keeps in memory of a read-only
+// directory.
 func (s *Store) own() error {
-	if s.owned.Load() {
-		return nil
+	if err := s.err(); err != nil || s.owned.Load() {
+		return err
 	}
 	s.using.Lock()
 	defer s.using.Unlock()

@@ -102,11 +102,8 @@ func (w *window) closed() <-chan struct{} {
 	return w.ended
 }
 
-// awaitSync returns when a block that was written may be acknowledged.
+// awaitSync returns when a block that was written in mode Interval may be acknowledged.
 func (s *Store) awaitSync() error {
-	if s.cfg.Mode != journal.Interval {
-		return nil
-	}
 	s.window.wrote()
 	for {
 		ended := s.window.closed()
