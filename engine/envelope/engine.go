@@ -25,6 +25,7 @@ type Options struct {
 // identifiers it has to invent. It is safe for concurrent use.
 type Engine struct {
 	opt   Options
+	order [][]byte // StageOrder, which steps share
 	works sync.Pool
 }
 
@@ -40,6 +41,9 @@ func NewEngine(o Options) *Engine {
 		o.StageOrder = defaultStageOrder[:]
 	}
 	x := &Engine{opt: o}
+	for _, name := range o.StageOrder {
+		x.order = append(x.order, []byte(name))
+	}
 	x.works.New = func() any { return new(step) }
 	return x
 }

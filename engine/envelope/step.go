@@ -67,9 +67,7 @@ func (s *step) readOrder() {
 	s.order = kept
 	cs := s.stage()
 	if len(s.order) == 0 && (isPseudo(cs) || slices.Contains(s.x.opt.StageOrder, string(cs))) {
-		for _, name := range s.x.opt.StageOrder {
-			s.order = append(s.order, []byte(name))
-		}
+		s.order = append(s.order, s.x.order...)
 	}
 	s.index.reset()
 	for _, name := range s.order {
