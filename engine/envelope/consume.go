@@ -63,11 +63,15 @@ var outcomeNames = [...]string{"status", "approval", "clarification_needed", "cl
 type outcome [len(outcomeNames)]Value
 
 // readOutcome picks them out of an output in one walk; of a repeated name the last one counts.
-func readOutcome(raw []byte) (o outcome) {
-	var v [len(outcomeNames)]jsonx.Value
-	jsonx.Pick(raw, outcomeNames[:], v[:])
-	for i := range v {
-		o[i] = fromJSON(v[i])
+func (e *Env) readOutcome(raw []byte) (o outcome) {
+	it := openMap(e.form, raw)
+	for it.next() {
+		name := e.unescape(it.name)
+		for i := range outcomeNames {
+			if string(name) == outcomeNames[i] {
+				o[i] = it.v
+			}
+		}
 	}
 	return o
 }
@@ -75,7 +79,7 @@ func readOutcome(raw []byte) (o outcome) {
 // decide is the table of S8 up to row h.
 func (s *step) decide(stage, k, raw []byte) next {
 	e := &s.e
-	out := readOutcome(raw)
+	out := e.readOutcome(raw)
 	if status, _ := e.Str(out[outStatus]); string(status) == "error" {
 		s.failed(stage, k)
 		return ended
