@@ -1,6 +1,9 @@
 package jsonx
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestBuilder: members and elements are separated by commas, names and values stand as they are.
 func TestBuilder(t *testing.T) {
@@ -62,6 +65,15 @@ func TestClip(t *testing.T) {
 		}
 		if got := Clip([]byte(c.text), c.most); string(got) != c.want {
 			t.Errorf("bytes %q at %d: %q", c.text, c.most, got)
+		}
+	}
+}
+
+func TestTexts(t *testing.T) {
+	for text, want := range map[string]string{`[]`: "", `["a","b\n"]`: "a|b\n", `[1]`: "no", `["a",null]`: "no", `"a"`: "no", `{}`: "no"} {
+		list, ok := ValueOf([]byte(text)).Texts()
+		if got := strings.Join(list, "|"); ok != (want != "no") || ok && got != want {
+			t.Errorf("%s: %q %v", text, got, ok)
 		}
 	}
 }

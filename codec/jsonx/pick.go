@@ -43,6 +43,22 @@ func (v Value) Text() (text []byte, ok bool) {
 	return AppendUnescaped(make([]byte, 0, len(raw)), raw), true
 }
 
+// Texts returns the strings of an array; ok is false for any other value.
+func (v Value) Texts() (list []string, ok bool) {
+	if v.Kind != ArrayStart {
+		return nil, false
+	}
+	a := OpenArray(v.Raw)
+	for e, more := a.Next(); more; e, more = a.Next() {
+		text, ok := e.Text()
+		if !ok {
+			return nil, false
+		}
+		list = append(list, string(text))
+	}
+	return list, true
+}
+
 // Clip returns the beginning of text, at most that many bytes and whole characters: what an error
 // shows of what a peer sent.
 func Clip[T ~string | ~[]byte](text T, most int) T {

@@ -238,22 +238,14 @@ func (o *object) integer(i, least, most, fallback int) int {
 // texts returns an array of at least that many strings.
 func (o *object) texts(i, least int) []string {
 	m := &o.members[i]
-	list := []string{}
-	a := jsonx.OpenArray(m.Raw)
-	for v, ok := a.Next(); ok && m.Kind == jsonx.ArrayStart; v, ok = a.Next() {
-		if v.Kind != jsonx.String {
-			m = &jsonx.Member{}
-			break
-		}
-		list = append(list, unescaped(v.Raw[1:len(v.Raw)-1]))
-	}
+	list, ok := jsonx.Value{Kind: m.Kind, Raw: m.Raw}.Texts()
 	switch {
-	case m.Kind != jsonx.ArrayStart:
+	case !ok:
 		o.bad(i, "must be an array of strings")
 	case len(list) < least:
 		o.bad(i, "must not be empty")
 	}
-	return list
+	return append([]string{}, list...)
 }
 
 // only refuses members of raw that are not among the known ones, or not among the allowed ones.

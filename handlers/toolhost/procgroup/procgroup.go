@@ -3,7 +3,14 @@
 package procgroup
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -59,3 +66,75 @@ func (p *Process) Wait() (code int) {
 
 // Killed is the exit code of a process that SIGKILL ended.
 const Killed = 128 + int(syscall.SIGKILL)
+
+// inherited lists what a worker gets of the server's environment (toolhost §4.9).
+var inherited = []string{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "MACHINA_ROOT"}
+
+// Environ returns the environment of a worker: the few variables of the server that lookup knows,
+// then what the manifest adds or sets otherwise ("NAME=value"). What loads code into a program
+// (LD_*) and what is a secret of the server (MACHINA_*TOKEN*) is left out wherever it comes from.
+func Environ(lookup func(name string) (value string, ok bool), extra []string) []string {
+	env := make([]string, 0, len(inherited)+len(extra))
+	at := make(map[string]int, cap(env)) // by name: a manifest may have many
+	for _, name := range inherited {
+		if value, ok := lookup(name); ok {
+			at[name] = len(env)
+			env = append(env, name+"="+value)
+		}
+	}
+	for _, e := range extra {
+		name, _, ok := strings.Cut(e, "=")
+		if !ok || forbidden(name) {
+			continue
+		}
+		if i, have := at[name]; have {
+			env[i] = e
+			continue
+		}
+		at[name] = len(env)
+		env = append(env, e)
+	}
+	return env
+}
+
+func forbidden(name string) bool {
+	return Secret(name) || name == "" || strings.HasPrefix(name, "LD_")
+}
+
+// Secret reports whether a variable of that name is a secret, which no worker is given.
+func Secret(name string) bool {
+	token, _ := path.Match("MACHINA_*TOKEN*", strings.ReplaceAll(name, "/", "_"))
+	return token
+}
+
+// ErrNotInPath is the error of a program that no directory of PATH has.
+var ErrNotInPath = errors.New("executable not found in PATH")
+
+// Executable returns the file of a command's first word: a path, or a name in the PATH of env.
+func Executable(name string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, runnable(name)
+	}
+	i := slices.IndexFunc(env, func(e string) bool { return strings.HasPrefix(e, "PATH=") })
+	if i < 0 {
+		return "", fmt.Errorf("%w: %s", ErrNotInPath, name)
+	}
+	for _, dir := range filepath.SplitList(env[i][len("PATH="):]) {
+		// An empty or relative entry would mean another program in every working directory.
+		if file := filepath.Join(dir, name); filepath.IsAbs(dir) && runnable(file) == nil {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("%w: %s", ErrNotInPath, name)
+}
+
+func runnable(file string) error {
+	info, err := os.Stat(file)
+	switch {
+	case err != nil:
+		return err
+	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
+		return &fs.PathError{Op: "exec", Path: file, Err: fs.ErrPermission}
+	}
+	return nil
+}

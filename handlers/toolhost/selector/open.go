@@ -142,28 +142,13 @@ func (f *fields) part(name int, text []byte) bool {
 
 func (f *fields) tags() []string {
 	if m := &f.m[nameTags]; f.given(nameTags) && f.part(nameTags, m.Raw) {
-		tags, ok := texts(jsonx.Value{Kind: m.Kind, Raw: m.Raw})
+		tags, ok := jsonx.Value{Kind: m.Kind, Raw: m.Raw}.Texts()
 		if !ok {
 			f.fail(nameTags, "must be an array of strings")
 		}
 		return tags
 	}
 	return nil
-}
-
-func texts(v jsonx.Value) (list []string, ok bool) {
-	if v.Kind != jsonx.ArrayStart {
-		return nil, false
-	}
-	a := jsonx.OpenArray(v.Raw)
-	for e, more := a.Next(); more; e, more = a.Next() {
-		text, ok := e.Text()
-		if !ok {
-			return nil, false
-		}
-		list = append(list, string(text))
-	}
-	return list, true
 }
 
 // inputs returns the effective inputs (toolhost §3.1): the decoded input_json, or inputs as it is.
@@ -207,7 +192,7 @@ func (f *fields) capability(name string, v jsonx.Value) []string {
 	if v.Kind == jsonx.Absent || v.Kind == jsonx.Null {
 		return nil
 	}
-	list, ok := texts(v)
+	list, ok := v.Texts()
 	if !ok {
 		f.fail(nameCapabilities, name+" must be an array of strings")
 	}

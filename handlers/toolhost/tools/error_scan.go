@@ -22,14 +22,12 @@ const (
 	maxSamples = 5
 )
 
-var errMissingScan = errors.New("missing input_path/pattern")
-
 func errorScan(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	in := pick(c.Input, "input_path", "pattern", "max_rows")
 	path, _ := in.text("input_path")
 	pattern, _ := in.text("pattern")
 	if path == "" || pattern == "" {
-		return nil, errMissingScan
+		return nil, errors.New("missing input_path/pattern")
 	}
 	f, _, err := e.openInput(path)
 	if err == errOutside {
@@ -121,13 +119,11 @@ func (l *lineReader) next() ([]byte, error) {
 // maxDepth is how deep JSON inside a document may nest (toolhost §2.4).
 const maxDepth = 32
 
-var errMissingScanResult = errors.New("missing DS0 (expected scan result)")
-
 // reportSummary makes a text for people of any JSON object in DS0, as ERROR_SCAN leaves one.
 func reportSummary(_ context.Context, _ *Env, c *tool.Call) ([]byte, error) {
 	ds0, ok := c.State.Get(0)
 	if !ok || !isObject([]byte(ds0.Content), maxDepth) {
-		return nil, errMissingScanResult
+		return nil, errors.New("missing DS0 (expected scan result)")
 	}
 	found := pick([]byte(ds0.Content), "matches", "sample_rows")
 	matches := found.integer("matches", 0)

@@ -141,18 +141,13 @@ func proceed(ctx context.Context, n int) error {
 	return tool.Worked(ctx, int64(n))
 }
 
-var (
-	errMissingSource = errors.New("missing text/path")
-	errUnknownAlgo   = errors.New("unknown algo")
-)
-
 // hashDigest returns a digest; fnv1a64 is the standard function, unlike a state's (toolhost §3.6).
 func hashDigest(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	in := pick(c.Input, "text", "path", "algo")
 	text, isText := in.text("text")
 	path, _ := in.text("path")
 	if !isText && path == "" {
-		return nil, errMissingSource
+		return nil, errors.New("missing text/path")
 	}
 	algo, given := in.text("algo")
 	if !given {
@@ -165,7 +160,7 @@ func hashDigest(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	case "fnv1a64":
 		h = fnv.New64a()
 	default:
-		return nil, errUnknownAlgo
+		return nil, errors.New("unknown algo")
 	}
 	var from io.Reader = strings.NewReader(text)
 	if !isText {

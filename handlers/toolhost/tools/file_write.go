@@ -24,10 +24,7 @@ import (
 // maxWrite is the longest content of FILE.WRITE and of one line of a memory, in bytes (§4.7).
 const maxWrite = 1 << 20
 
-var (
-	errMissingContent  = errors.New("missing content")
-	errContentTooLarge = errors.New("content too large (>1MB)")
-)
+var errContentTooLarge = errors.New("content too large (>1MB)")
 
 func fileWrite(_ context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	in := pick(c.Input, "path", "content", "overwrite", "mkdirs")
@@ -37,7 +34,7 @@ func fileWrite(_ context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	}
 	content, ok := in.text("content")
 	if !ok {
-		return nil, errMissingContent
+		return nil, errors.New("missing content")
 	}
 	r := newRoot(e.Root).within(e.WriteRoot)
 	if _, err := r.parts(path); err == errOutside {

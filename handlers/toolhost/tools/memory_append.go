@@ -25,8 +25,6 @@ const (
 )
 
 var (
-	errRotate       = errors.New("cannot rotate: every name is taken")
-	errMissingEvent = errors.New("missing event or text")
 	// errNotIndexed is an append whose line was written and whose vector was not.
 	errNotIndexed = errors.New("appended, but not indexed")
 )
@@ -39,7 +37,7 @@ func memoryAppend(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 		event = jsonx.Value{}
 	}
 	if text == "" && event.Kind == jsonx.End {
-		return nil, errMissingEvent
+		return nil, errors.New("missing event or text")
 	}
 	compact := jsonx.Compact(bytes.Clone(event.Raw))
 	if len(text)+len(compact) > maxWrite {
@@ -149,7 +147,7 @@ func (l *memoryLog) rotate() error {
 		}
 		return err
 	}
-	return errRotate
+	return errors.New("cannot rotate: every name is taken")
 }
 
 const (
@@ -161,11 +159,10 @@ const (
 // The errors of these tools that more than one of them has. Where toolhost §4.7 gives no text for a
 // file that cannot be used, the text is that of errOpenFailed.
 var (
-	errInvalidStream  = errors.New("invalid stream")
-	errOpenFailed     = errors.New("open failed")
-	errOutputTooLarge = errors.New("output exceeds 1MB limit")
-	errMemoryOutside  = errors.New("MACHINA_MEMORY_ROOT must be under MACHINA_ROOT")
-	errMissingText    = errors.New("missing text")
+	errInvalidStream = errors.New("invalid stream")
+	errOpenFailed    = errors.New("open failed")
+	errMemoryOutside = errors.New("MACHINA_MEMORY_ROOT must be under MACHINA_ROOT")
+	errMissingText   = errors.New("missing text")
 )
 
 // Characters of a stream's name that file names have, beside letters and digits (toolhost §4.7).
@@ -229,7 +226,7 @@ func appendNumber(dst []byte, x float64) []byte {
 // sized returns output, unless no reply can carry it.
 func sized(output []byte) ([]byte, error) {
 	if len(output) > maxOutput {
-		return nil, errOutputTooLarge
+		return nil, errors.New("output exceeds 1MB limit")
 	}
 	return output, nil
 }

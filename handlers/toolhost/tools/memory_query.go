@@ -53,8 +53,6 @@ type query struct {
 	debug      bool
 }
 
-var errInvalidMode = errors.New("invalid mode")
-
 func readQuery(input []byte, w Weights) (*query, error) {
 	a := pick(input, "stream", "query", "mode", "top_k", "candidate_k", "max_entries", "max_bytes", "max_files", "rerank",
 		"mmr_lambda", "embed_dim", "debug")
@@ -76,7 +74,7 @@ func readQuery(input []byte, w Weights) (*query, error) {
 	}
 	q.candidates = int(a.clamped("candidate_k", int64(q.topK), 500, int64(most)))
 	if q.weights, ok = weightsFor(a, w); !ok {
-		return nil, errInvalidMode
+		return nil, errors.New("invalid mode")
 	}
 	if q.stream, ok = streamName(a.value("stream"), memorySpecial); !ok {
 		return nil, errInvalidStream

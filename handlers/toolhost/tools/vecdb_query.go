@@ -24,13 +24,11 @@ const (
 	rowsChunk = 256 << 10
 )
 
-var errMissingQuery = errors.New("missing query")
-
 func vecdbQuery(ctx context.Context, e *Env, c *tool.Call) ([]byte, error) {
 	a := pick(c.Input, "stream", "query", "top_k")
 	text, _ := a.text("query")
 	if text == "" {
-		return nil, errMissingQuery
+		return nil, errors.New("missing query")
 	}
 	// A name that is too long is that of no store.
 	const unknown = `{"ok":true,"hits":[]}`

@@ -28,10 +28,10 @@ type pool struct {
 	mu      sync.Mutex
 	idle    []*worker // the one used last at the end: the others grow old
 	all     map[*worker]struct{}
-	places  int // taken; at most Max
-	ending  int // of them, by workers out of service
-	waiting []*waiter
-	sweeper *time.Timer // nil if none is due
+	places  int            // taken; at most Max
+	ending  int            // of them, by workers out of service
+	waiting []chan *worker // calls: each gets a worker, or nil, a place to start one
+	sweeper *time.Timer    // nil if none is due
 	closed  bool
 	// forsaken counts workers that the kernel does not end and that gave up their place: at most
 	// Max, so that a tool whose processes all hang in the kernel has 2*Max of them, and no more.
@@ -39,9 +39,6 @@ type pool struct {
 
 	processes sync.WaitGroup // started, or about to be
 }
-
-// waiter is a call that waits for a worker, or nil: a place to start one. Close closes it.
-type waiter struct{ granted chan *worker }
 
 // take returns a worker for one call, which give or retire must end. It waits until ctx is done.
 func (p *pool) take(ctx context.Context) (*worker, error) {
@@ -84,15 +81,15 @@ func (p *pool) next(ctx context.Context) (w *worker, mine bool, err error) {
 		p.mu.Unlock()
 		return nil, false, errNoWorker
 	}
-	me := &waiter{granted: make(chan *worker, 1)}
+	me := make(chan *worker, 1)
 	p.waiting = append(p.waiting, me)
 	p.mu.Unlock()
 	return p.wait(ctx, me)
 }
 
-func (p *pool) wait(ctx context.Context, me *waiter) (w *worker, mine bool, err error) {
+func (p *pool) wait(ctx context.Context, me chan *worker) (w *worker, mine bool, err error) {
 	select {
-	case w, ok := <-me.granted:
+	case w, ok := <-me:
 		if !ok {
 			return nil, false, errClosed
 		}
@@ -107,7 +104,7 @@ func (p *pool) wait(ctx context.Context, me *waiter) (w *worker, mine bool, err 
 	}
 	p.mu.Unlock()
 	// Granted in the same moment: another caller needs it.
-	if w, ok := <-me.granted; ok {
+	if w, ok := <-me; ok {
 		if w != nil {
 			p.put(w)
 		} else {
@@ -142,7 +139,7 @@ func (p *pool) free() {
 func (p *pool) grant(w *worker) {
 	me := p.waiting[0]
 	p.waiting = slices.Delete(p.waiting, 0, 1)
-	me.granted <- w
+	me <- w
 }
 
 // spawn starts a worker in the caller's place. If ctx ends first, the worker becomes idle later.
@@ -348,7 +345,7 @@ func (p *pool) close() bool {
 	}
 	p.mu.Unlock()
 	for _, me := range waiting {
-		close(me.granted)
+		close(me)
 	}
 	for _, w := range idle {
 		p.retire(w, reasonClosed, true)

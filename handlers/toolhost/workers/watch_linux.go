@@ -37,11 +37,7 @@ func newWatch(in, theirs, out *os.File) (*watch, error) {
 		return nil, os.NewSyscallError("epoll_create1", err)
 	}
 	o := &watch{file: os.NewFile(uintptr(fd), "epoll"), fd: fd}
-	if err := o.add(in, unix.EPOLLOUT, ofRequest); err != nil {
-		o.close()
-		return nil, err
-	}
-	if err := o.add(out, unix.EPOLLIN, ofReply); err != nil {
+	if err := errors.Join(o.add(in, unix.EPOLLOUT, ofRequest), o.add(out, unix.EPOLLIN, ofReply)); err != nil {
 		o.close()
 		return nil, err
 	}
