@@ -17,7 +17,6 @@ type Journal interface {
 	Saturated() bool
 }
 
-// kept reports whether keys outlive the server.
 func (s *Server) kept() bool { return s.cfg.Journal != nil }
 
 // started waits until the start of a call with a key is safe; if false, the tool must not run.

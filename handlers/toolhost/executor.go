@@ -14,9 +14,8 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// executor runs what may block, away from the event loops (toolhost §2.3): one goroutine for each
-// admitted call. Built-in tools take turns in the slots; those that work long go on in slots of
-// their own and never hold all of the others (tool.Place). Workers have their own pools.
+// executor runs what may block (toolhost §2.3), in one goroutine for each admitted call. Built-in
+// tools take turns in the slots; long ones have slots of their own. Workers have pools.
 type executor struct {
 	limit     int64
 	pending   atomic.Int64

@@ -79,9 +79,8 @@ func (l *leases) live(now int64) (n int64) {
 	return n
 }
 
-// drop forgets what has been expired for long enough, and of too many what is not usable and
-// expires first. It is called once for maxLeases tokens: there are never more than three times as
-// many, and the last 8,192 keep their reasons.
+// drop forgets what has been expired for long, and of too many what expires first. It is called
+// once for maxLeases tokens: at most three times as many are there, and 8,192 keep their reasons.
 func (l *leases) drop(now int64) {
 	var dead []string
 	for id, t := range l.tokens {

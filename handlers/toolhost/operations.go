@@ -228,7 +228,6 @@ func (c *call) closeRun(_, out []byte) ([]byte, bool) {
 	return out, false
 }
 
-// runLost is why a run has ended whose session did.
 const runLost = "session end"
 
 // endRun drops the open run, if there is one; how is the reason.

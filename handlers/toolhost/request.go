@@ -103,7 +103,6 @@ var duplicateTexts, notStringTexts = func() (duplicate, notString [numNames]stri
 	return duplicate, notString
 }()
 
-// unescaped returns the meaning of string member name.
 func (r *request) unescaped(name int) []byte {
 	m := &r.members[name]
 	if !m.Escaped {

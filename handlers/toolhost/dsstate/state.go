@@ -63,10 +63,9 @@ func (s *State) Get(slot int) (a *Artifact, ok bool) {
 	return a, a != nil
 }
 
-// Set puts a into slot; a number that is no slot changes nothing. What no reply could carry is
-// replaced at once, so that digests and deltas are about the bytes that the caller gets: each byte
-// that is not UTF-8 becomes U+FFFD (toolhost §2.5), a size the nearest in 0 to maxSize. It
-// allocates.
+// Set puts a into slot, if it is one. What no reply could carry is replaced at once, so that
+// digests are about what the caller gets: each byte that is not UTF-8 becomes U+FFFD (toolhost
+// §2.5), a size the nearest in 0 to maxSize. It allocates.
 func (s *State) Set(slot int, a Artifact) {
 	if uint(slot) >= Slots {
 		return
@@ -132,9 +131,8 @@ func (s *State) AppendSnapshot(dst []byte) []byte {
 	return append(dst, `}}`...)
 }
 
-// AppendDelta appends to dst, as compact JSON, what leads from before to after (toolhost §3.6).
-// after must be a written Clone of before: only slots that were written and differ are sent. It
-// allocates only if dst has no room.
+// AppendDelta appends what leads from before to after (toolhost §3.6), a written Clone of before:
+// only written slots that differ are sent. It allocates only if dst has no room.
 func AppendDelta(dst []byte, before, after *State) []byte {
 	set, removed := after.changes(before)
 	if set|removed == 0 {

@@ -70,9 +70,8 @@ const Killed = 128 + int(syscall.SIGKILL)
 // inherited lists what a worker gets of the server's environment (toolhost §4.9).
 var inherited = []string{"PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "MACHINA_ROOT"}
 
-// Environ returns the environment of a worker: the few variables of the server that lookup knows,
-// then what the manifest adds or sets otherwise ("NAME=value"). What loads code into a program
-// (LD_*) and what is a secret of the server (MACHINA_*TOKEN*) is left out wherever it comes from.
+// Environ returns a worker's environment: variables of the server that lookup knows, then extra
+// "NAME=value". What loads code (LD_*) and secrets (MACHINA_*TOKEN*) are left out.
 func Environ(lookup func(name string) (value string, ok bool), extra []string) []string {
 	env := make([]string, 0, len(inherited)+len(extra))
 	at := make(map[string]int, cap(env)) // by name: a manifest may have many

@@ -13,9 +13,8 @@ func isolated() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// awaitExit waits until the process has ended, and leaves it to be reaped: until then its number,
-// and so that of its group, is that of no other process. A handle that the poller waits for saves a
-// thread for each process; kernels without one cost the thread.
+// awaitExit waits until the process has ended and leaves it to be reaped, so that no other has its
+// number. A handle for the poller saves a thread for each process, where the kernel has one.
 func awaitExit(p *os.Process) *os.ProcessState {
 	if fd, err := unix.PidfdOpen(p.Pid, unix.PIDFD_NONBLOCK); err == nil {
 		f := os.NewFile(uintptr(fd), "pidfd")

@@ -77,7 +77,6 @@ func parsePatch(text string) (object string, ok bool) {
 	return object, isObject(object)
 }
 
-// within returns what stands between the tags that text begins and ends with.
 func within(text, start, end string) (inner string, ok bool) {
 	inner, ok = strings.CutPrefix(text, start)
 	if !ok {

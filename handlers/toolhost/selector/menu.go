@@ -275,5 +275,4 @@ func appendGoal(dst []byte, goal string, v *view, tags *stepTags) []byte {
 	return dst
 }
 
-// meaning returns the text of the contents of a checked JSON string.
 func meaning(raw []byte) string { return string(jsonx.AppendUnescaped(nil, raw)) }

@@ -266,7 +266,6 @@ func (r *Request) validate() (why string) {
 
 const whyRunID = "must be 1..64 bytes of [A-Za-z0-9._-]"
 
-// fault returns the text of the error about one member (toolhost §3.3).
 func fault(name int, why string) string { return "invalid field: " + openNames.Name(name) + ": " + why }
 
 // isName reports whether text is not empty and has only letters, digits and the bytes of more.

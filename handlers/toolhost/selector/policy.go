@@ -111,7 +111,6 @@ func (s settings) number(name string, without, least, most int64) int64 {
 	return min(max(n, least), most)
 }
 
-// amount reads a resource limit in units of unit.
 func (s settings) amount(name string, without, unit int64) int64 {
 	return s.number(name, without, 0, math.MaxInt32) * unit
 }
@@ -133,9 +132,8 @@ func (q *question) appendJSON(dst []byte) []byte {
 	return append(q.menu.appendJSON(o.Name("menu")), '}')
 }
 
-// ask runs the policy once. asked is false when its breaker rests it. Otherwise why is the cause of
-// a failure (toolhost §4.8 "Failure"), or "" and sel is the answer of the policy, or the guards
-// instead of it: a refusal is no failure. A nil Policy fails at once.
+// ask runs the policy once. asked is false when its breaker rests it; else why is the cause of a
+// failure (toolhost §4.8), or "" and sel the answer, or the guards' refusal. nil fails at once.
 func (p *Policy) ask(ctx context.Context, q *question) (sel Selection, why string, asked bool) {
 	if p == nil {
 		return sel, whyNotStarted, true

@@ -84,9 +84,8 @@ func (r *Run) ID() string { return r.req.RunID }
 // Steps returns how many steps the run has taken.
 func (r *Run) Steps() int { return r.steps }
 
-// Select takes one step: menu for the state s, choice by the mode's selector, judgement. It hashes
-// the whole state and may run the policy process for seconds, so it is not for event loops; ctx
-// ends the process early. After a step with Ended the run is closed, and the caller drops it.
+// Select takes one step. It hashes the state s and may run the policy process for seconds, so it is
+// not for event loops; ctx ends the process. After a step with Ended the run is closed.
 func (r *Run) Select(ctx context.Context, s *dsstate.State) Step {
 	v := viewOf(s)
 	tags := stepTags{r.tags, v.wantsReport()}
@@ -242,9 +241,8 @@ type change struct {
 	done       bool
 }
 
-// merge returns base with the members of patch set; both are texts of checked objects, and values
-// keep their spelling. A key that is there keeps its place, new ones follow in the patch's order.
-// It allocates the result; neither text changes, and without a change base is returned.
+// merge returns base with the members of patch, in their spelling; both are checked objects. A key
+// that is there keeps its place. Neither text changes; without a change base is returned.
 func merge(base, patch []byte) []byte {
 	changes, order := readPatch(patch)
 	if len(order) == 0 {

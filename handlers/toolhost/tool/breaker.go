@@ -63,9 +63,8 @@ func NewBreaker(cfg BreakerConfig) *Breaker {
 	return &Breaker{cfg: cfg}
 }
 
-// Allow reports whether a call may go on. probe must be given to what ends the call. After the
-// cooldown one call at a time is the probe; until it starts (Start), the breaker counts as open: a
-// call that is refused for another reason is no probe (toolhost §4.3).
+// Allow reports whether a call may go on; probe is for what ends it. After the cooldown one call at
+// a time is the probe; until Start the breaker counts as open (toolhost §4.3).
 func (b *Breaker) Allow() (probe, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -114,9 +113,8 @@ func (b *Breaker) giveBack() {
 	}
 }
 
-// Done ends a call that was allowed and ran: d is why it could not be run to its end, nil if the
-// tool answered, whatever it answered. A call that only waited for a worker counts as one that
-// never ran. Calls that began before the breaker opened change nothing any more.
+// Done ends an allowed call that ran: d is why not to its end, nil for any answer. One that only
+// waited for a worker never ran. Calls from before the breaker opened change nothing.
 func (b *Breaker) Done(probe bool, d *DispatchError) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -255,9 +255,8 @@ var harmless = []string{"none", "read", "filesystem_read", "gpu_probe"}
 // unknownTier is the tier of a side effect that is in no list: closed rather than open.
 const unknownTier = 2
 
-// TierOf returns the tier of a name and side effects, 0 safe to 3 dangerous: the highest that
-// applies (toolhost §4.4, D24). No side effects count as "none". A manifest may only raise it.
-// Names are compared with their case. It does not allocate.
+// TierOf returns the highest tier of a name and side effects, 0 safe to 3 dangerous (toolhost §4.4,
+// D24). Names are compared with their case. It does not allocate.
 func TierOf(aid string, sideEffects []string) int {
 	tier, _ := highest(aidTiers[:], aid)
 	for _, effect := range sideEffects {

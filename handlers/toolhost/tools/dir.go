@@ -67,9 +67,8 @@ func (d *dir) mkdir(name string) error {
 	return d.sync()
 }
 
-// open opens the regular file name, as os.OpenFile. Neither it nor use of the file waits for
-// anything but a disk: a device, fifo, socket or made-up file of the kernel is errNotRegular, also
-// one that appears in that moment. A link is errLink.
+// open opens the regular file name, as os.OpenFile. Nothing waits for anything but a disk: a
+// device, fifo, socket or file that the kernel makes up is errNotRegular, a link errLink.
 func (d *dir) open(name string, flag int, perm uint32) (*os.File, error) {
 	st, err := d.lstat(name)
 	if err == nil {

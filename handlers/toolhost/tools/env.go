@@ -25,9 +25,8 @@ type Env struct {
 	swept sweeps // by FILE.WRITE
 }
 
-// EnvFrom reads the environment; wd stands in for a missing MACHINA_ROOT and completes a relative
-// one. Other directories are relative to the root. It fails if the root would not be absolute, or
-// for an unknown provider of embeddings.
+// EnvFrom reads the environment; wd stands in for a missing MACHINA_ROOT. Relative directories are
+// under the root, which must be absolute. An unknown provider of embeddings is an error.
 func EnvFrom(getenv func(string) string, wd string) (*Env, error) {
 	root := under(wd, getenv("MACHINA_ROOT"))
 	if !filepath.IsAbs(root) {

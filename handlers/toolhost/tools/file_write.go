@@ -83,9 +83,8 @@ func otherBackup(name string) string {
 	return jsonx.Clip(name, maxBackupStem) + "-" + hex.EncodeToString(sum[:8]) + backupSuffix
 }
 
-// write makes content the content of the file last in d, at once and durably: a reader finds all of
-// the old or all of the new. It returns the name without links. If something has the name it fails
-// with unix.EEXIST, or with overwrite keeps the old content as a backup, in place of an older one.
+// write makes content the file last in d, at once and durably, and returns its name without links.
+// What has the name is unix.EEXIST, or with overwrite becomes the backup.
 func (r *root) write(d *dir, last, content string, overwrite bool) (written string, err error) {
 	perm, err := d.replaceable(last, overwrite)
 	if err == errLink {

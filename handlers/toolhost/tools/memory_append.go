@@ -20,8 +20,7 @@ import (
 
 const (
 	maxRotateTries = 1000
-	// rotatedSuffix ends the name of a file that was put aside (toolhost §4.7).
-	rotatedSuffix = ".rotated"
+	rotatedSuffix  = ".rotated"
 )
 
 var (
@@ -180,9 +179,8 @@ func streamName(v jsonx.Value, special string) (name string, ok bool) {
 	return cleanStream(string(given), special)
 }
 
-// cleanStream returns given with every character replaced by "_" that is neither an ASCII letter or
-// digit nor in special. The limit is one of bytes as they are given: each character of several
-// becomes one.
+// cleanStream replaces each character by "_" that is neither an ASCII letter or digit nor in
+// special. The limit is one of the given bytes.
 func cleanStream(given, special string) (name string, ok bool) {
 	if len(given) > maxStream {
 		return "", false

@@ -115,7 +115,6 @@ func (w *worker) stepAt(fd uintptr) (done bool) {
 	return true
 }
 
-// begin sends the request, if nothing came before it.
 func (w *worker) begin(fd uintptr) fault {
 	w.peeked, w.peekErr = -1, syscall.EAGAIN
 	if _, spoke, _ := w.watch.look(); spoke {
@@ -149,7 +148,6 @@ func (w *worker) askOnce(ctx context.Context) (text []byte, f fault) {
 	return text, f
 }
 
-// sendBeside writes the request while the reply is read.
 func (w *worker) sendBeside(t *turn, once bool) {
 	t.rest = make(chan error, 1)
 	go func(sent chan<- error) { sent <- w.send(once) }(t.rest)
@@ -224,7 +222,6 @@ func (w *worker) readAll() (text []byte, f fault) {
 	}
 }
 
-// read reads what there is, once, behind what there is already.
 func (w *worker) read() error {
 	w.room()
 	n, err := w.out.Read(w.buf[len(w.buf):cap(w.buf)])

@@ -20,8 +20,7 @@ import (
 const (
 	// launchLimit is what a process has until its program begins.
 	launchLimit = 30 * time.Second
-	// maxStatus is how much of the report of a start that failed is read.
-	maxStatus = 4 << 10
+	maxStatus   = 4 << 10
 )
 
 // errMuteStart is a process that ended, or had to be, before its program began.

@@ -119,7 +119,6 @@ func (p *pool) occupy() {
 	p.processes.Add(1)
 }
 
-// vacate gives back a place in which no process was started.
 func (p *pool) vacate() {
 	p.processes.Done()
 	p.mu.Lock()
@@ -240,7 +239,6 @@ func (p *pool) forsake(w *worker) {
 	p.free()
 }
 
-// give takes back a worker that answered a call as it should.
 func (p *pool) give(w *worker) {
 	w.errs.reset()
 	w.shrink()

@@ -180,9 +180,8 @@ func report(err error) string {
 
 const folderPrefix = "trunkline-wasm-"
 
-// codeFolder is a directory of compiled code, which only this user may look into. Its lock is held
-// for the life of its process and shows that it is in use: others, as cleaners of temporary files,
-// remove only what is not locked.
+// codeFolder is a directory of compiled code for this user only. Its lock, for the life of its
+// process, shows that it is in use: others remove only what is not locked.
 type codeFolder struct {
 	path string
 	lock *os.File

@@ -59,9 +59,8 @@ func control(f *os.File, do func(fd uintptr) error) (err error) {
 	return errors.Join(failed, err)
 }
 
-// look returns, without waiting, what happened since its last call: took, the worker took what was
-// sent; spoke, it wrote or closed its stdout; first, it did so before it took anything. A nil watch
-// reports that all is as it should be. It does not allocate.
+// look returns what happened since its last call: took, the worker took the request; spoke, it
+// wrote or closed its stdout; first, before it took anything. It does not allocate.
 func (o *watch) look() (took, spoke, first bool) {
 	if o == nil {
 		return true, true, false

@@ -226,7 +226,6 @@ func (w *worker) exitCodeNow() int {
 	}
 }
 
-// endIO makes reads and writes that wait return at once.
 func (w *worker) endIO() {
 	past := time.Unix(1, 0)
 	_ = w.out.SetReadDeadline(past) // fails only if closed: then nothing waits
