@@ -7,8 +7,8 @@ import (
 	"trunkline/handlers/ipc"
 )
 
-// TestEveryMethodHasASentence: programs send every method of the table with every field, and the model
-// has its rule.
+// TestEveryMethodHasASentence: programs send every method of the table with every field, and the
+// model has its rule.
 func TestEveryMethodHasASentence(t *testing.T) {
 	for _, m := range ipc.Methods() {
 		at := slices.IndexFunc(sentences, func(s sentence) bool { return s.service == m.Service && s.method == m.Name })

@@ -10,8 +10,8 @@ import (
 	"trunkline/bench/internal/load"
 )
 
-// TestCrash plays a few rounds in each mode; a server that keeps nothing shows that the evaluates see
-// a loss.
+// TestCrash plays a few rounds in each mode; a server that keeps nothing shows that the evaluates
+// see a loss.
 func TestCrash(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and kills servers")

@@ -22,7 +22,8 @@ func TestBuilder(t *testing.T) {
 	f(Builder(append(begin().Name("a"), '0')).Name("b")[:len(`x{"a":0`)], `x{"a":0}`)
 }
 
-// TestPick: the last of repeated members counts, whatever its value is and however its name is spelled.
+// TestPick: the last of repeated members counts, whatever its value is and however its name is
+// spelled.
 func TestPick(t *testing.T) {
 	names := []string{"a", "bc"}
 	f := func(object, a, bc string) {

@@ -163,8 +163,8 @@ func TestCheckAgreesWithStandardLibrary(t *testing.T) {
 	compareValid(t, text)
 }
 
-// compareValid checks b against encoding/json.Valid, which differs in two ways that are allowed for: it accepts bytes that are
-// not UTF-8 inside strings, and it nests 10000 levels deep.
+// compareValid checks b against encoding/json.Valid, which differs in two ways that are allowed
+// for: it accepts bytes that are not UTF-8 inside strings, and it nests 10000 levels deep.
 func compareValid(t *testing.T, b []byte) {
 	t.Helper()
 	p := Check(b, MaxDepth)

@@ -97,8 +97,8 @@ func TestCopyForksIteration(t *testing.T) {
 	}
 }
 
-// compareIterate checks that stepping into every container of b, which Check accepts, finds the raw values that encoding/json
-// finds.
+// compareIterate checks that stepping into every container of b, which Check accepts, finds the raw
+// values that encoding/json finds.
 func compareIterate(t *testing.T, b []byte) {
 	t.Helper()
 	v := ValueOf(b)
@@ -142,7 +142,8 @@ func compareIterate(t *testing.T, b []byte) {
 	}
 }
 
-// randomText appends a random value to dst, spaced at random, so that every character of structure meets every place in a word.
+// randomText appends a random value to dst, spaced at random, so that every character of structure
+// meets every place in a word.
 func randomText(r *rand.Rand, dst []byte, depth int) []byte {
 	space := func() { dst = append(dst, "  \n\t\r   "[:r.IntN(9)*(r.IntN(4)/3)]...) }
 	text := func() {
@@ -198,7 +199,8 @@ func TestIterateAgreesWithStandardLibrary(t *testing.T) {
 	}
 }
 
-// TestSkipAtEveryOffset moves what ends and hides a container over all places of the words the scan reads.
+// TestSkipAtEveryOffset moves what ends and hides a container over all places of the words the scan
+// reads.
 func TestSkipAtEveryOffset(t *testing.T) {
 	hidden := []string{``, `"}"`, `"]]"`, `"\""`, `"\\"`, `"\\\"}"`, `[{}]`, `[[],[]]`, `"é}"`, `{"a":"b"}`, `"` + strings.Repeat(`\"]`, 9) + `"`}
 	for _, inner := range hidden {

@@ -5,10 +5,11 @@ import (
 	"testing"
 )
 
-// Question: does stepping over the members of an envelope cost less than checking it, so that looking for one member in checked
-// text is never the larger part?
+// Question: does stepping over the members of an envelope cost less than checking it, so that
+// looking for one member in checked text is never the larger part?
 
-// envelope returns about 4 KiB of JSON as pipelines exchange it: many short members, nested outputs, a history, some prose.
+// envelope returns about 4 KiB of JSON as pipelines exchange it: many short members, nested
+// outputs, a history, some prose.
 func envelope() []byte {
 	out := []byte(`{"envelope_id":"env_0123456789abcdef","request_id":"req_0123456789abcdef","user_id":"anonymous","session_id":"sess_0011",` +
 		`"raw_input":"Please summarise the attached report, then say \"done\" and list what is left to do.","received_at":"2026-01-02T03:04:05.000000Z",` +
@@ -60,7 +61,8 @@ func BenchmarkEnvelope(b *testing.B) {
 	})
 }
 
-// sample returns JSON text of about n bytes with the mix of a typical event: keys, short strings, numbers, one longer text.
+// sample returns JSON text of about n bytes with the mix of a typical event: keys, short strings,
+// numbers, one longer text.
 func sample(n int) []byte {
 	if n < 32 {
 		return []byte(`{"n":1,"ok":true}`)[:17]

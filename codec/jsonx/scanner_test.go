@@ -27,7 +27,8 @@ func scanned(r ScanResult, which int, out []Member) string {
 	return text
 }
 
-// scan runs Scan over members that still hold something, with and without bytes behind the text that must not be looked at.
+// scan runs Scan over members that still hold something, with and without bytes behind the text
+// that must not be looked at.
 func scan(t *testing.T, line string) string {
 	t.Helper()
 	dirty := bytes.Repeat([]byte{'"'}, len(line)+32)

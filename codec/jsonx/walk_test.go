@@ -99,7 +99,8 @@ func build(w *Walker, kind TokenKind, raw []byte) any {
 	panic(fmt.Sprintf("unexpected token kind %d", kind))
 }
 
-// compareWalk checks that a walk over b, which Check accepts, tells the same story as encoding/json.
+// compareWalk checks that a walk over b, which Check accepts, tells the same story as
+// encoding/json.
 func compareWalk(t *testing.T, w *Walker, b []byte) {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(b))

@@ -8,8 +8,8 @@ import (
 	"github.com/tinylib/msgp/msgp"
 )
 
-// FuzzRequest holds the request decoder against the reference library: what we take it takes too and sees the same value end,
-// what it refuses as malformed we refuse, and nothing crashes.
+// FuzzRequest holds the request decoder against the reference library: what we take it takes too
+// and sees the same value end, what it refuses as malformed we refuse, and nothing crashes.
 func FuzzRequest(f *testing.F) {
 	f.Add([]byte("\x84\xa2id\xa2c1\xa7service\xa6kernel\xa6method\xadCreateProcess\xa4body\x81\xa3pid\xa2p1"))
 	f.Add([]byte("\x81\xa2id\xc1"))

@@ -55,7 +55,8 @@ func TestNext(t *testing.T) {
 	f(strings.Repeat("\xdf\xff\xff\xff\xff", 1000), 0, 5000)
 }
 
-// TestLevels: the deepest branch counts, wherever it stands, also one that ends in an empty container, and each value for itself.
+// TestLevels: the deepest branch counts, wherever it stands, also one that ends in an empty
+// container, and each value for itself.
 func TestLevels(t *testing.T) {
 	var sc Scanner
 	fields := Fields("v", "w")
@@ -209,8 +210,8 @@ func TestNarrow(t *testing.T) {
 	f("\xdc\x00\x01\xc1\xdc\x00\x01", "\x91\xc1\xdc\x00\x01")
 }
 
-// compareTree steps into every container of b, one sound value, and holds every step to the Scanner and to the reference
-// library.
+// compareTree steps into every container of b, one sound value, and holds every step to the Scanner
+// and to the reference library.
 func compareTree(t *testing.T, sc *Scanner, b []byte) {
 	t.Helper()
 	end, p := sc.skip(b, 0, 0)
@@ -247,7 +248,8 @@ func compareTree(t *testing.T, sc *Scanner, b []byte) {
 	}
 }
 
-// FuzzWalk holds the unchecked steps to the Scanner on sound values, and to ending without a panic on all others.
+// FuzzWalk holds the unchecked steps to the Scanner on sound values, and to ending without a panic
+// on all others.
 func FuzzWalk(f *testing.F) {
 	for _, v := range kinds() {
 		f.Add([]byte(v))
@@ -290,7 +292,8 @@ func walkUnchecked(t *testing.T, b []byte) {
 	}
 }
 
-// compareNarrow checks that narrowing keeps a sound value's meaning and is done after the first time.
+// compareNarrow checks that narrowing keeps a sound value's meaning and is done after the first
+// time.
 func compareNarrow(t *testing.T, sc *Scanner, b []byte) {
 	t.Helper()
 	got := Narrow(bytes.Clone(b))

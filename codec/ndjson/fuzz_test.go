@@ -77,7 +77,8 @@ func (r *reader) end() {
 	}
 }
 
-// Whatever the pieces, the lines are those of the whole stream. The bytes of cuts are the lengths of the pieces in turn.
+// Whatever the pieces, the lines are those of the whole stream. The bytes of cuts are the lengths
+// of the pieces in turn.
 func FuzzSplit(f *testing.F) {
 	f.Add([]byte("{}\n{\"a\":1}\r\n\r\n\n"), []byte{1}, uint8(7))
 	f.Add([]byte("abcd\r\nabcde\r\nabcd\r"), []byte{5, 1}, uint8(4))

@@ -129,7 +129,8 @@ func TestSplitLendsWithoutCapacity(t *testing.T) {
 	}
 }
 
-// Each byte of a slow line is searched once: in holds no end in front of scanned, whatever is there now.
+// Each byte of a slow line is searched once: in holds no end in front of scanned, whatever is there
+// now.
 func TestSplitIsLinear(t *testing.T) {
 	const limit = 1 << 16
 	in, scanned := make([]byte, 0, limit), 0

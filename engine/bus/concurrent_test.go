@@ -35,7 +35,8 @@ func (r *reader) Wake() {
 	}
 }
 
-// take pops until nil, or only up to budget messages when budget is positive, and reports whether it saw nil.
+// take pops until nil, or only up to budget messages when budget is positive, and reports whether
+// it saw nil.
 func (r *reader) take(t *testing.T, budget int) (drained bool) {
 	for n := 0; budget <= 0 || n < budget; n++ {
 		m := r.stream.Pop()
@@ -58,7 +59,8 @@ func (r *reader) take(t *testing.T, budget int) (drained bool) {
 	return false
 }
 
-// run reads until want events are accounted for. It depends on wake-ups alone, so a lost one makes the test hang.
+// run reads until want events are accounted for. It depends on wake-ups alone, so a lost one makes
+// the test hang.
 func (r *reader) run(t *testing.T, want uint64) {
 	for r.events+r.gaps < want {
 		<-r.wake
@@ -67,8 +69,8 @@ func (r *reader) run(t *testing.T, want uint64) {
 	}
 }
 
-// Publishers and subscribers at once: for every subscriber popped events + gap counts = published events, each publisher's
-// order is kept, no wake-up is lost and no message leaks.
+// Publishers and subscribers at once: for every subscriber popped events + gap counts = published
+// events, each publisher's order is kept, no wake-up is lost and no message leaks.
 func TestConcurrentAccounting(t *testing.T) {
 	const publishers, subscribers, each = 4, 6, 3000
 	b := New(Config{StreamEvents: 50, TotalBytes: 200 * held, GapBody: binaryGap})
@@ -108,8 +110,9 @@ func TestConcurrentAccounting(t *testing.T) {
 	}
 }
 
-// TestConcurrentTotal: publishers, senders and callers of queries that share the total never hold more than it together, every
-// stream drops what does not fit, and the whole of the total is there again in the end.
+// TestConcurrentTotal: publishers, senders and callers of queries that share the total never hold
+// more than it together, every stream drops what does not fit, and the whole of the total is there
+// again in the end.
 func TestConcurrentTotal(t *testing.T) {
 	const publishers, each, most = 4, 500, 16 * held
 	b := New(Config{TotalBytes: most, GapBody: binaryGap})
@@ -206,7 +209,8 @@ func (c *countingCaller) QueryDone(_ *Query, a Answer) {
 	}
 }
 
-// Replies, deadlines, cancels and departing handlers race for the same queries: each ends exactly once.
+// Replies, deadlines, cancels and departing handlers race for the same queries: each ends exactly
+// once.
 func TestConcurrentQueries(t *testing.T) {
 	const callers, each = 4, 500
 	b := New(Config{QueryCapacity: 64})
@@ -310,7 +314,8 @@ func waitFor(t *testing.T, done func() bool) {
 	t.Fatal("gave up waiting")
 }
 
-// Of many registrations of overlapping types at once, exactly one wins and no part of a loser stays.
+// Of many registrations of overlapping types at once, exactly one wins and no part of a loser
+// stays.
 func TestConcurrentHandle(t *testing.T) {
 	b := newBus(t, Config{})
 	for range 100 {

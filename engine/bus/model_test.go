@@ -92,7 +92,8 @@ func (s *modelStream) signal() {
 	}
 }
 
-// offer is the rule of kernel-ipc §4.18 and §4.20 for one stream; total includes the body, counted once.
+// offer is the rule of kernel-ipc §4.18 and §4.20 for one stream; total includes the body, counted
+// once.
 func (m *model) offer(s *modelStream, b *modelBody, total int64) Outcome {
 	entries, bytes := s.waiting()
 	outcome := Sent

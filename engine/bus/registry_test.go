@@ -144,8 +144,8 @@ func TestTypesAreCopied(t *testing.T) {
 	}
 }
 
-// TestNamesOfAllStreams: at the limit there is room, one byte more is refused, and the end of a stream makes room again. A name that
-// a stream lists twice counts once.
+// TestNamesOfAllStreams: at the limit there is room, one byte more is refused, and the end of a
+// stream makes room again. A name that a stream lists twice counts once.
 func TestNamesOfAllStreams(t *testing.T) {
 	const limit = 3*nameCost + 100
 	b := New(Config{NameBytes: limit})

@@ -80,7 +80,8 @@ func TestSharedBodyCountsOnce(t *testing.T) {
 	wantBuffered(t, b, 0)
 }
 
-// TestTheReserveIsForStreamsWithoutBacklog: slow readers do not cost the others their events, and the bound is one for them too.
+// TestTheReserveIsForStreamsWithoutBacklog: slow readers do not cost the others their events, and
+// the bound is one for them too.
 func TestTheReserveIsForStreamsWithoutBacklog(t *testing.T) {
 	f := func(bound int64, want int) {
 		t.Helper()

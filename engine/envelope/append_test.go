@@ -85,7 +85,8 @@ func TestNestedAdds(t *testing.T) {
 	}
 }
 
-// TestNestedOmits checks what is never shown as null or empty (envelope §3.1), even if it came in so.
+// TestNestedOmits checks what is never shown as null or empty (envelope §3.1), even if it came in
+// so.
 func TestNestedOmits(t *testing.T) {
 	f := func(k Key, value string, shown bool) {
 		t.Helper()

@@ -224,7 +224,8 @@ func TestShapeIsRecognised(t *testing.T) {
 	f(`{"identity":5,"identity":{"envelope_id":"e"},"pipeline":{},"bounds":{}}`, Nested)
 }
 
-// TestRepeatedNames checks that the last of a repeated name is the one that counts, and the only one judged.
+// TestRepeatedNames checks that the last of a repeated name is the one that counts, and the only
+// one judged.
 func TestRepeatedNames(t *testing.T) {
 	for _, form := range [...]Form{JSON, MsgPack} {
 		e := decoded(t, form, (parts{form, Flat}).bytes(`{"envelope_id":"a","iteration":"x","\u0069teration":7,"envelope_id":"b",

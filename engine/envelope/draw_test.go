@@ -100,7 +100,8 @@ func (d drawn) member(name, value string) string {
 	return `"` + name + `": ` + value
 }
 
-// unknown draws members that the model does not know, some under names that mean something elsewhere.
+// unknown draws members that the model does not know, some under names that mean something
+// elsewhere.
 func (d drawn) unknown(list []string, names ...string) []string {
 	for _, name := range names {
 		if d.chance(10) {

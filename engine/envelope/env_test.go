@@ -10,7 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestNameSet compares with a map, below and above the number of names that are compared one by one.
+// TestNameSet compares with a map, below and above the number of names that are compared one by
+// one.
 func TestNameSet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s nameSet
@@ -178,7 +179,8 @@ func TestReleaseLetsGoOfWhatIsLarge(t *testing.T) {
 	}
 }
 
-// TestNothingStaleIsRead decodes one envelope after another with the source of the one before overwritten.
+// TestNothingStaleIsRead decodes one envelope after another with the source of the one before
+// overwritten.
 func TestNothingStaleIsRead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var reused Env

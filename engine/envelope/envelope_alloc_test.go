@@ -4,8 +4,8 @@ package envelope
 
 import "testing"
 
-// maxStepAllocs is how many allocations a step of a 4 KiB envelope may cost: O(10) by envelope §10, for the texts of what it
-// changes.
+// maxStepAllocs is how many allocations a step of a 4 KiB envelope may cost: O(10) by envelope §10,
+// for the texts of what it changes.
 const maxStepAllocs = 10
 
 func allocates(t *testing.T, what string, most float64, op func()) {

@@ -36,8 +36,8 @@ func seeds() [][]byte {
 	return append(all, fullFlat())
 }
 
-// fuzzed checks what holds for any input that is well-formed: a problem names a path, and a reply decodes again and does not change
-// any more.
+// fuzzed checks what holds for any input that is well-formed: a problem names a path, and a reply
+// decodes again and does not change any more.
 func fuzzed(t *testing.T, form Form, src []byte) {
 	var e, again Env
 	kept := bytes.Clone(src)

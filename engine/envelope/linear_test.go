@@ -9,9 +9,9 @@ import (
 	"trunkline/codec/transcode"
 )
 
-// TestLargeInputsAreLinear takes a step of envelopes of megabytes whose members are as many and as small as can be, past the bounds
-// on what a peer may send. Anything that looks through a list for each of its elements would not end within a test; the memory is
-// compared with a quarter of it.
+// TestLargeInputsAreLinear takes a step of envelopes of megabytes whose members are as many and as
+// small as can be, past the bounds on what a peer may send. Anything that looks through a list for
+// each of its elements would not end within a test; the memory is compared with a quarter of it.
 func TestLargeInputsAreLinear(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 50 MB")

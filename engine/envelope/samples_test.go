@@ -79,8 +79,8 @@ func testEngine() *Engine {
 	return NewEngine(Options{Now: func() time.Time { return clockNow }, NewID: fixedID})
 }
 
-// fullFlat is a flat envelope of about 4 KiB in the middle of its way, in the separators of Python's json.dumps: every key of
-// envelope §3.2, and outputs as agents write them.
+// fullFlat is a flat envelope of about 4 KiB in the middle of its way, in the separators of
+// Python's json.dumps: every key of envelope §3.2, and outputs as agents write them.
 func fullFlat() []byte {
 	const plan = `{"plan_id": "plan_7f3a91c2", "approval": "approved", "summary": "Read the handler, find where the session cookie ` +
 		`is set, compare with the documented flow, then report.", "steps": [` +

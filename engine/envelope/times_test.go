@@ -100,8 +100,8 @@ func TestAppendTime(t *testing.T) {
 	f(time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), "9999-12-31T23:59:59.000000Z")
 }
 
-// rfc3339 is what both this package and time.Parse must take and agree on, as far as the fields are in range. (time.Parse lets
-// offsets of 24 hours or 60 minutes pass.)
+// rfc3339 is what both this package and time.Parse must take and agree on, as far as the fields are
+// in range. (time.Parse lets offsets of 24 hours or 60 minutes pass.)
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
 func FuzzTime(f *testing.F) {

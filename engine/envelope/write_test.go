@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// changed decodes {"envelope_id":"e",<members>} in both forms, lets change work on it, and compares a member of the reply.
+// changed decodes {"envelope_id":"e",<members>} in both forms, lets change work on it, and compares
+// a member of the reply.
 func changed(t *testing.T, members string, k Key, change func(e *Env), want string) {
 	t.Helper()
 	for _, form := range [...]Form{JSON, MsgPack} {

@@ -16,7 +16,8 @@ type row struct {
 	waiters []*sleeper
 }
 
-// machine runs the table, the model, and a follower that only hears of the changes; its methods are the steps.
+// machine runs the table, the model, and a follower that only hears of the changes; its methods are
+// the steps.
 type machine struct {
 	cfg      Config
 	h        *Table
@@ -35,7 +36,8 @@ var (
 	someNap   = rapid.Int64Range(0, 40)
 )
 
-// TestModel compares the table with a plain map under random sequences of all operations, the passing of time and restarts.
+// TestModel compares the table with a plain map under random sequences of all operations, the
+// passing of time and restarts.
 func TestModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := &machine{rows: map[string]*row{}}
@@ -259,7 +261,8 @@ func (x *machine) restart(t *rapid.T) {
 	}
 }
 
-// lookUnknown returns the row of key if it is unknown. Like the table it drops what it finds expired.
+// lookUnknown returns the row of key if it is unknown. Like the table it drops what it finds
+// expired.
 func (x *machine) lookUnknown(key string) *row {
 	r := x.valid(key)
 	if r == nil {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// recovered loads the records of a snapshot into a new table, replays the tape behind index from, and ends the recovery.
+// recovered loads the records of a snapshot into a new table, replays the tape behind index from,
+// and ends the recovery.
 func (r *rig) recovered(cfg Config, records [][]byte, from uint64) *rig {
 	r.Helper()
 	n := &rig{TB: r.TB}
@@ -83,7 +84,8 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestUnknownExpires decides on both sides of the instant at which nothing is to be decided any more.
+// TestUnknownExpires decides on both sides of the instant at which nothing is to be decided any
+// more.
 func TestUnknownExpires(t *testing.T) {
 	f := func(decide func(r *rig) bool) {
 		t.Helper()
@@ -171,8 +173,9 @@ func TestApplyTwice(t *testing.T) {
 	}
 }
 
-// TestSnapshotUnderLoad takes snapshots while others use the table: each, with the changes behind an index of before, gives the
-// state that the whole tape gives, and is within the limits all the way.
+// TestSnapshotUnderLoad takes snapshots while others use the table: each, with the changes behind
+// an index of before, gives the state that the whole tape gives, and is within the limits all the
+// way.
 func TestSnapshotUnderLoad(t *testing.T) {
 	r := newRig(t, Config{MaxEntries: 16, MaxBytes: 100, TTL: 50, Shards: 8})
 	var wg sync.WaitGroup

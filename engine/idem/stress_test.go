@@ -29,7 +29,8 @@ func (r *rig) churn(seed, n int) {
 	}
 }
 
-// TestBoundsUnderLoad looks at all counters while others use the table; at the end nothing has leaked.
+// TestBoundsUnderLoad looks at all counters while others use the table; at the end nothing has
+// leaked.
 func TestBoundsUnderLoad(t *testing.T) {
 	for _, limits := range []Config{{MaxEntries: 16, MaxBytes: 100, TTL: 50, Shards: 8}, {MaxEntries: 2, MaxBytes: 29, TTL: 5},
 		{MaxEntries: 1, MaxBytes: 1, MaxWaiters: 1}} {
@@ -70,8 +71,8 @@ func (r *rig) snapshots() []snapshot {
 	return list
 }
 
-// TestPrefixesKeepTheBounds replays a tape that was written under load step by step: it is never over a limit, so that nothing is
-// evicted that the tape does not drop.
+// TestPrefixesKeepTheBounds replays a tape that was written under load step by step: it is never
+// over a limit, so that nothing is evicted that the tape does not drop.
 func TestPrefixesKeepTheBounds(t *testing.T) {
 	r := newRig(t, Config{MaxEntries: 4, MaxBytes: 40, TTL: 30, Shards: 8})
 	var wg sync.WaitGroup
@@ -140,8 +141,8 @@ type caller chan *Stored
 
 func (c caller) Wake(r *Stored) { c <- r }
 
-// TestOneExecutionPerKeyAndWindow has callers insist on an outcome: no key is executed twice at a time or twice in a window, every
-// waiter is woken once, and gets an outcome.
+// TestOneExecutionPerKeyAndWindow has callers insist on an outcome: no key is executed twice at a
+// time or twice in a window, every waiter is woken once, and gets an outcome.
 func TestOneExecutionPerKeyAndWindow(t *testing.T) {
 	r := newRig(t, Config{TTL: 1000, Shards: 2})
 	r.journal = nil
@@ -181,7 +182,8 @@ func TestOneExecutionPerKeyAndWindow(t *testing.T) {
 	r.counts(r.Len(), 0, r.Bytes(), 0)
 }
 
-// insist asks until there is an outcome. ran tells that this caller executed the job or released it.
+// insist asks until there is an outcome. ran tells that this caller executed the job or released
+// it.
 func (r *rig) insist(c caller, j *job, key Key, release bool) (ran, ok bool) {
 	for {
 		switch o, s := r.Begin(key, in(""), c); o {

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestLogTime: it follows the wall clock, never goes back, and does not follow a jump forward, which is told once.
+// TestLogTime: it follows the wall clock, never goes back, and does not follow a jump forward,
+// which is told once.
 func TestLogTime(t *testing.T) {
 	var told strings.Builder
 	logger := slog.New(slog.NewTextHandler(&told, nil))

@@ -43,7 +43,8 @@ func TestEmbedded(t *testing.T) {
 	}
 }
 
-// TestEmbeddedOnDisk runs it on a directory, without crashes: those are in TestKillNine of the embedded store.
+// TestEmbeddedOnDisk runs it on a directory, without crashes: those are in TestKillNine of the
+// embedded store.
 func TestEmbeddedOnDisk(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the same on a disk in memory is in TestEmbedded")

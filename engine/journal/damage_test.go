@@ -34,7 +34,8 @@ func reopen(d *memstore.Disk, cfg journal.Config) (state string, err error) {
 	return state, l.Replay(from, func(_ journal.Index, rec []byte) error { state += string(rec); return nil })
 }
 
-// lettered makes a disk with a letter in each block, and snapshots after c (index 4) and e (6); the log starts with b or c.
+// lettered makes a disk with a letter in each block, and snapshots after c (index 4) and e (6); the
+// log starts with b or c.
 func lettered(t *testing.T) *memstore.Disk {
 	t.Helper()
 	d := memstore.New(memstore.Options{})
@@ -62,8 +63,8 @@ func lettered(t *testing.T) *memstore.Disk {
 	return d
 }
 
-// TestSnapshotDamage: a snapshot that is not what was written is refused, wherever the damage is and though the reader stops before
-// it; an operator gets all records back from the one before.
+// TestSnapshotDamage: a snapshot that is not what was written is refused, wherever the damage is
+// and though the reader stops before it; an operator gets all records back from the one before.
 func TestSnapshotDamage(t *testing.T) {
 	f := func(name string, spoil func(d *memstore.Disk), want string) {
 		t.Helper()
@@ -93,8 +94,9 @@ func TestSnapshotDamage(t *testing.T) {
 	}, "abc.d")
 }
 
-// TestDamagedMeta: a meta that does not decode costs nothing, because what is before its snapshot gives the same state; where neither
-// meta does and the log has lost its beginning, the journal is refused.
+// TestDamagedMeta: a meta that does not decode costs nothing, because what is before its snapshot
+// gives the same state; where neither meta does and the log has lost its beginning, the journal is
+// refused.
 func TestDamagedMeta(t *testing.T) {
 	for _, where := range []struct {
 		snapshot uint64
@@ -143,7 +145,8 @@ func TestRecoverGivesUpSnapshots(t *testing.T) {
 	}
 }
 
-// TestHoles: a block that is missing in the middle is refused with its index, and so is a log whose beginning is missing.
+// TestHoles: a block that is missing in the middle is refused with its index, and so is a log whose
+// beginning is missing.
 func TestHoles(t *testing.T) {
 	f := func(position int, want journal.Index) {
 		t.Helper()
@@ -192,7 +195,8 @@ func TestForeignBlock(t *testing.T) {
 	}
 }
 
-// TestFailures: wherever the store fails, the journal says so, and what it had acknowledged is there.
+// TestFailures: wherever the store fails, the journal says so, and what it had acknowledged is
+// there.
 func TestFailures(t *testing.T) {
 	full := errors.New("no space left")
 	for n := 1; n < 30; n++ {

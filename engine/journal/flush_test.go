@@ -9,7 +9,8 @@ import (
 	"trunkline/engine/journal/memstore"
 )
 
-// TestEnqueuedRecordsShareAGroup: what was enqueued is written when somebody asks, and all of it at once.
+// TestEnqueuedRecordsShareAGroup: what was enqueued is written when somebody asks, and all of it at
+// once.
 func TestEnqueuedRecordsShareAGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		disk := memstore.New(memstore.Options{})
@@ -53,7 +54,8 @@ func TestEnqueuedRecordsShareAGroup(t *testing.T) {
 	})
 }
 
-// TestFlushNextNeedsAGroupThatIsWritten: it asks for the group behind the one that is being written, and starts none.
+// TestFlushNextNeedsAGroupThatIsWritten: it asks for the group behind the one that is being
+// written, and starts none.
 func TestFlushNextNeedsAGroupThatIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})

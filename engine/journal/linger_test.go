@@ -71,8 +71,8 @@ func (r *lingerRig) during(d time.Duration) (groups, records uint64) {
 	return after.Groups - before.Groups, after.Records - before.Records
 }
 
-// TestLingerFillsGroups: clients that send again soon after a reply share one group, not two that take
-// turns.
+// TestLingerFillsGroups: clients that send again soon after a reply share one group, not two that
+// take turns.
 func TestLingerFillsGroups(t *testing.T) {
 	for name, think := range map[string]func(i int) time.Duration{
 		"all soon":      func(i int) time.Duration { return time.Duration(i+1) * writeTime / 100 },
@@ -127,8 +127,8 @@ func TestNoLingerForRecordsThatComeByTheirOwnClock(t *testing.T) {
 	}
 }
 
-// TestLingerEnds: a record whose company does not come is written after the linger's time, and at once
-// at the end.
+// TestLingerEnds: a record whose company does not come is written after the linger's time, and at
+// once at the end.
 func TestLingerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newLingerRig(t)

@@ -144,8 +144,8 @@ func TestQueueIsBounded(t *testing.T) {
 	})
 }
 
-// TestStall: a disk that takes two seconds for a sync delays acknowledgements by as much and blocks no Append; what was appended
-// meanwhile shares the next sync.
+// TestStall: a disk that takes two seconds for a sync delays acknowledgements by as much and blocks
+// no Append; what was appended meanwhile shares the next sync.
 func TestStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := memstore.New(memstore.Options{})
@@ -216,7 +216,8 @@ func TestLogTime(t *testing.T) {
 	l.Close()
 }
 
-// TestReplayEnds: an error of the callback ends the replay and nothing is claimed; too late an index is refused.
+// TestReplayEnds: an error of the callback ends the replay and nothing is claimed; too late an
+// index is refused.
 func TestReplayEnds(t *testing.T) {
 	d := memstore.New(memstore.Options{})
 	l, _ := start(t, d, journal.Config{})

@@ -35,8 +35,8 @@ func (w *shortWriter) Commit(meta []byte) error {
 	return w.SnapshotWriter.Commit(meta)
 }
 
-// TestASnapshotWithoutRoomStopsNothing: where a store says that nothing of a snapshot came about, the journal goes on and the next
-// snapshot counts. Any other error of a commit is final.
+// TestASnapshotWithoutRoomStopsNothing: where a store says that nothing of a snapshot came about,
+// the journal goes on and the next snapshot counts. Any other error of a commit is final.
 func TestASnapshotWithoutRoomStopsNothing(t *testing.T) {
 	noRoom := errors.New("no room")
 	f := func(err error, goesOn bool) {

@@ -9,8 +9,8 @@ import (
 	"trunkline/engine/journal/memstore"
 )
 
-// TestARequestIsOneBlock: what is appended between Begin and End is in one block, whatever was asked for meanwhile, however much it is,
-// and also when the log is closed in between.
+// TestARequestIsOneBlock: what is appended between Begin and End is in one block, whatever was
+// asked for meanwhile, however much it is, and also when the log is closed in between.
 func TestARequestIsOneBlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, _ := start(t, memstore.New(memstore.Options{}), journal.Config{MaxBlockBytes: 512, MaxQueueRecords: 100})
@@ -108,7 +108,8 @@ func TestCloseWaitsForARequestWithoutRecords(t *testing.T) {
 	})
 }
 
-// TestRequestsThatFollowEachOther: a block is written though each request begins before the one ahead of it has ended.
+// TestRequestsThatFollowEachOther: a block is written though each request begins before the one
+// ahead of it has ended.
 func TestRequestsThatFollowEachOther(t *testing.T) {
 	f := func(name string, before func(l *journal.Log), done func(l *journal.Log) bool) {
 		synctest.Test(t, func(t *testing.T) {

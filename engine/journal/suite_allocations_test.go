@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// testAllocations: what a record costs goes to zero as groups grow; what a group costs is the store's.
+// testAllocations: what a record costs goes to zero as groups grow; what a group costs is the
+// store's.
 func testAllocations(t *testing.T, p Place) {
 	if raceEnabled {
 		t.Skip("the race detector allocates")

@@ -16,8 +16,8 @@ type shard struct {
 	order []journal.Index
 }
 
-// testConcurrent: many goroutines append under the locks of their shards, with barriers and snapshots beside; the log has every
-// decision of a shard in the order in which its lock was held.
+// testConcurrent: many goroutines append under the locks of their shards, with barriers and
+// snapshots beside; the log has every decision of a shard in the order in which its lock was held.
 func testConcurrent(t *testing.T, p Place) {
 	const workers, each, shards = 8, 300, 4
 	l := begin(t, p, smallBlocks)

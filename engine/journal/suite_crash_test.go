@@ -7,8 +7,8 @@ import (
 	"trunkline/engine/journal"
 )
 
-// testCrash: after a power loss in mode always, and the death of the process in any, what was acknowledged is there and nothing
-// else than what was appended.
+// testCrash: after a power loss in mode always, and the death of the process in any, what was
+// acknowledged is there and nothing else than what was appended.
 func testCrash(t *testing.T, p Place) {
 	ends := map[string]func(){"kill": p.Kill}
 	if p.Mode == journal.Always {

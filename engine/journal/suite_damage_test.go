@@ -39,7 +39,8 @@ func filled(t *testing.T, p Place) (state map[journal.Index]string, firsts []jou
 	return l.state, firsts
 }
 
-// testTornTail: where a store may tear, whatever is left of the last block is cut, and nothing before it is touched.
+// testTornTail: where a store may tear, whatever is left of the last block is cut, and nothing
+// before it is touched.
 func testTornTail(t *testing.T, p Place) {
 	for name, change := range changes() {
 		state, firsts := grown(t, p)
@@ -68,8 +69,9 @@ func grown(t *testing.T, p Place) (state map[journal.Index]string, firsts []jour
 	return l.state, firsts
 }
 
-// testDamage: whatever happens to a block, the journal is refused with the index of it, after the records before it and none of
-// it; also in the last block, where the store does not tear, and in one before the last, where it does.
+// testDamage: whatever happens to a block, the journal is refused with the index of it, after the
+// records before it and none of it; also in the last block, where the store does not tear, and in
+// one before the last, where it does.
 func testDamage(t *testing.T, p Place) {
 	state, firsts := filled(t, p)
 	_, data := blocks(t, p)
@@ -105,7 +107,8 @@ func refused(t *testing.T, p Place, a *altered, name string, before map[journal.
 	}
 }
 
-// testRecovery: an operator gives up what follows the damage, and the journal goes on from there for good.
+// testRecovery: an operator gives up what follows the damage, and the journal goes on from there
+// for good.
 func testRecovery(t *testing.T, p Place) {
 	state, firsts := filled(t, p)
 	bad := firsts[3]

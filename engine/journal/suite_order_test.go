@@ -9,8 +9,8 @@ import (
 	"trunkline/engine/journal"
 )
 
-// testOrder: what was appended is replayed in order, without a gap but for the claims; Durable follows; a second Replay sees the
-// same.
+// testOrder: what was appended is replayed in order, without a gap but for the claims; Durable
+// follows; a second Replay sees the same.
 func testOrder(t *testing.T, p Place) {
 	var groups []journal.Index
 	l := begin(t, p, smallBlocks, func(c *journal.Config) { c.OnDurable = func(upTo journal.Index) { groups = append(groups, upTo) } })
@@ -45,7 +45,8 @@ func testOrder(t *testing.T, p Place) {
 	next.close()
 }
 
-// testLargeRecords: an empty record, one that fills a block, and ones that are alone in theirs; no other block is over the limit.
+// testLargeRecords: an empty record, one that fills a block, and ones that are alone in theirs; no
+// other block is over the limit.
 func testLargeRecords(t *testing.T, p Place) {
 	l, g := gatedLife(t, p, smallBlocks)
 	<-g.begun // the claim

@@ -16,10 +16,11 @@ type Place struct {
 	Mode journal.Mode
 	// Open opens the store. The one before was closed, or ended with Crash or Kill.
 	Open func() (journal.Store, error)
-	// Crash ends the open store as a power loss does: what was not synced may be lost. nil: this place cannot.
+	// Crash ends the open store as a power loss does: what was not synced may be lost. nil: this
+	// place cannot.
 	Crash func()
-	// Kill ends the open store as the death of its process does: what was handed to the operating system stays. nil: this place
-	// cannot.
+	// Kill ends the open store as the death of its process does: what was handed to the operating
+	// system stays. nil: this place cannot.
 	Kill func()
 }
 
@@ -135,7 +136,8 @@ func (l *life) append(rec string) journal.Index {
 	return i
 }
 
-// appendMany appends n records of a size, each different. They fill blocks, however fast the committer is.
+// appendMany appends n records of a size, each different. They fill blocks, however fast the
+// committer is.
 func (l *life) appendMany(n, size int) {
 	for range n - 1 {
 		rec := text(l.log.Appended()+1, size)

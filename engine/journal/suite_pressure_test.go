@@ -17,8 +17,8 @@ func gatedLife(t *testing.T, p Place, set ...func(*journal.Config)) (*life, *gat
 	return l, g
 }
 
-// testOverload: while the store is stalled the queue grows to its limit, Overloaded says so, what is appended in spite of it is
-// taken up to twice the limit, and afterwards all of it is durable.
+// testOverload: while the store is stalled the queue grows to its limit, Overloaded says so, what
+// is appended in spite of it is taken up to twice the limit, and afterwards all of it is durable.
 func testOverload(t *testing.T, p Place) {
 	const limit = 100
 	l, g := gatedLife(t, p, func(c *journal.Config) { c.MaxQueueRecords = limit })
@@ -59,7 +59,8 @@ func testOverload(t *testing.T, p Place) {
 	next.close()
 }
 
-// testFailure: after the first error of the store nothing becomes durable, the store is not asked again, and everybody is told.
+// testFailure: after the first error of the store nothing becomes durable, the store is not asked
+// again, and everybody is told.
 func testFailure(t *testing.T, p Place) {
 	var b *broken
 	failures := make(chan error, 10)
@@ -96,7 +97,8 @@ func testFailure(t *testing.T, p Place) {
 	next.close()
 }
 
-// testGroupCommit: what is appended while a block is in flight becomes one block, and one call of OnDurable.
+// testGroupCommit: what is appended while a block is in flight becomes one block, and one call of
+// OnDurable.
 func testGroupCommit(t *testing.T, p Place) {
 	var calls []journal.Index
 	l, g := gatedLife(t, p, func(c *journal.Config) { c.OnDurable = func(upTo journal.Index) { calls = append(calls, upTo) } })

@@ -6,8 +6,9 @@ import (
 	"trunkline/engine/journal"
 )
 
-// runProgram interprets a program on a place and compares the journal with a slice after every step that could lose something. Each byte
-// is an operation: its lowest three bits say which, the others how much.
+// runProgram interprets a program on a place and compares the journal with a slice after every step
+// that could lose something. Each byte is an operation: its lowest three bits say which, the others
+// how much.
 func runProgram(t tb, p Place, program []byte) {
 	t.Helper()
 	m := &model{t: t, place: p, all: map[journal.Index]string{}}
@@ -96,7 +97,8 @@ func (m *model) end(how func(), safe func() journal.Index) {
 	m.begin()
 }
 
-// begin starts a life and compares: all that was safe is there, and what is there is a prefix of what was appended.
+// begin starts a life and compares: all that was safe is there, and what is there is a prefix of
+// what was appended.
 func (m *model) begin() {
 	m.life = begin(m.t, m.place, smallBlocks)
 	last := m.life.log.Appended() - 1

@@ -8,7 +8,8 @@ import (
 	"trunkline/engine/journal"
 )
 
-// testTruncation: the log is kept from the snapshot before the newest on, two snapshots stay, and a restart reads the newest.
+// testTruncation: the log is kept from the snapshot before the newest on, two snapshots stay, and a
+// restart reads the newest.
 func testTruncation(t *testing.T, p Place) {
 	l := begin(t, p, smallBlocks)
 	var at []journal.Index
@@ -75,8 +76,8 @@ func (s *spoiled) ReadSnapshot(g uint64, f func(chunk []byte) error) error {
 	})
 }
 
-// testLastSnapshotDamaged: a snapshot that was written wrong is not used and costs nothing; one that rots is refused, and the
-// one before is enough for an operator to lose nothing.
+// testLastSnapshotDamaged: a snapshot that was written wrong is not used and costs nothing; one
+// that rots is refused, and the one before is enough for an operator to lose nothing.
 func testLastSnapshotDamaged(t *testing.T, p Place) {
 	spoil := func(g uint64) func(journal.Store) journal.Store {
 		return func(s journal.Store) journal.Store { return &spoiled{Store: s, number: g} }

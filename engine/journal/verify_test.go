@@ -43,7 +43,8 @@ func (s *listed) ReadSnapshot(_ uint64, f func([]byte) error) error {
 	return s.err
 }
 
-// chained makes blocks of one record each that follow from each other, after change had each of its headers.
+// chained makes blocks of one record each that follow from each other, after change had each of its
+// headers.
 func chained(n int, change func(i int, h *header)) (out [][]byte) {
 	var chain uint64
 	for i := range n {
@@ -70,7 +71,8 @@ func replayAll(s Store) error {
 	return l.Replay(0, func(Index, []byte) error { return nil })
 }
 
-// TestFollows: each block is sound and has a right checksum, but one does not follow from the one before.
+// TestFollows: each block is sound and has a right checksum, but one does not follow from the one
+// before.
 func TestFollows(t *testing.T) {
 	f := func(index Index, why string, change func(h *header)) {
 		t.Helper()
@@ -114,7 +116,8 @@ func chainedClaim(after []byte, epoch uint64) []byte {
 	return b
 }
 
-// TestStoreErrors: what the store says about its own damage is handed on as it is, anything else with its place.
+// TestStoreErrors: what the store says about its own damage is handed on as it is, anything else
+// with its place.
 func TestStoreErrors(t *testing.T) {
 	own := errors.New("cannot read sector")
 	if err := replayAll(&listed{err: own}); !errors.Is(err, own) || !strings.Contains(err.Error(), "from index") {

@@ -58,7 +58,8 @@ func TestOneOfManyCreatesWins(t *testing.T) {
 	}
 }
 
-// TestExactlyLimitPass is kernel-ipc §4.9: for N concurrent callers exactly limit succeed, creates included.
+// TestExactlyLimitPass is kernel-ipc §4.9: for N concurrent callers exactly limit succeed, creates
+// included.
 func TestExactlyLimitPass(t *testing.T) {
 	q := BuiltinQuota()
 	q[RateLimitBurst] = 25
@@ -122,8 +123,8 @@ func TestNextHandsEachOutOnce(t *testing.T) {
 	}
 }
 
-// TestEverythingAtOnce runs all operations against each other; afterwards the table still adds up and the journal, with the
-// records of one lock in order, replays to the same state.
+// TestEverythingAtOnce runs all operations against each other; afterwards the table still adds up
+// and the journal, with the records of one lock in order, replays to the same state.
 func TestEverythingAtOnce(t *testing.T) {
 	var mu sync.Mutex
 	var journal []byte

@@ -1,6 +1,7 @@
 package kernel
 
-// digest is FNV-1a over 64-bit words and byte strings, finished by a mixer so that digests of parts may be added up.
+// digest is FNV-1a over 64-bit words and byte strings, finished by a mixer so that digests of parts
+// may be added up.
 type digest uint64
 
 func newDigest() digest { return 14695981039346656037 }
@@ -33,9 +34,10 @@ func (d *digest) quota(q *Quota) {
 	}
 }
 
-// stateDigest condenses the state that changes describe: rows, queue order, leases, completions, usage, rate logs, defaults and
-// sequences. It does not depend on shards, seeds, slots or on the recency of rate-limit logs. It is meaningful while nothing
-// else runs; for tests and for comparing a replay with its origin.
+// stateDigest condenses the state that changes describe: rows, queue order, leases, completions,
+// usage, rate logs, defaults and sequences. It does not depend on shards, seeds, slots or on the
+// recency of rate-limit logs. It is meaningful while nothing else runs; for tests and for comparing
+// a replay with its origin.
 func (k *Kernel) stateDigest() uint64 {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -105,8 +107,8 @@ func (k *Kernel) digestOrder(d *digest) {
 	}
 }
 
-// digestLeases covers the order of the ends. Leases that end at the same instant have no order that anyone could see: all of
-// them go back to places of their own.
+// digestLeases covers the order of the ends. Leases that end at the same instant have no order that
+// anyone could see: all of them go back to places of their own.
 func (k *Kernel) digestLeases(d *digest) {
 	for i := k.sched.leases.head; i != none; i = k.sched.nodes.at(i).next {
 		d.word(uint64(k.sched.nodes.at(i).stamp))
@@ -123,7 +125,8 @@ func (k *Kernel) digestCompleted(d *digest) {
 	d.word(0)
 }
 
-// digestReady covers one priority's FIFO; the heap's order is that of the READY sequences, which the rows cover.
+// digestReady covers one priority's FIFO; the heap's order is that of the READY sequences, which
+// the rows cover.
 func (k *Kernel) digestReady(d *digest, q *readyQueue) {
 	for i := q.fifo.head; i != none; i = k.sched.nodes.at(i).next {
 		n := k.sched.nodes.at(i)

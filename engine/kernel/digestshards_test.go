@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestShardDigestsSeeWhatDigestSees: over random histories they change exactly when Digest does, and a kernel that comes back from
-// snapshot and records has the same.
+// TestShardDigestsSeeWhatDigestSees: over random histories they change exactly when Digest does,
+// and a kernel that comes back from snapshot and records has the same.
 func TestShardDigestsSeeWhatDigestSees(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		journal := &tape{}

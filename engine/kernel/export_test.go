@@ -1,7 +1,8 @@
 package kernel
 
-// BlockedReason appends to dst the reason that pid was moved to BLOCKED with (kernel-ipc §5.1): its first maxIDLen bytes, cut
-// at a character. It is kept while the process is BLOCKED; otherwise nothing is appended.
+// BlockedReason appends to dst the reason that pid was moved to BLOCKED with (kernel-ipc §5.1): its
+// first maxIDLen bytes, cut at a character. It is kept while the process is BLOCKED; otherwise
+// nothing is appended.
 func (k *Kernel) BlockedReason(dst, pid []byte) ([]byte, Result) {
 	sh, tag := k.home(pid)
 	sh.mu.Lock()

@@ -47,8 +47,8 @@ func (h *hooked) terminate(pid string, want Result) {
 	}
 }
 
-// TestEndedHook: it is told of every way to TERMINATED, and of a Terminate that finds a process ended, for the caller who repeats
-// it may be the first to be heard beside the kernel.
+// TestEndedHook: it is told of every way to TERMINATED, and of a Terminate that finds a process
+// ended, for the caller who repeats it may be the first to be heard beside the kernel.
 func TestEndedHook(t *testing.T) {
 	h := newHooked(t, Config{})
 	for i, path := range [][]State{{}, {Running}, {Running, Waiting}, {Running, Blocked}} {
@@ -97,7 +97,8 @@ func TestHooksAreNotTold(t *testing.T) {
 	h.hears()
 }
 
-// TestRemovedHook: garbage collection and eviction tell of each process they drop, once, oldest completion first.
+// TestRemovedHook: garbage collection and eviction tell of each process they drop, once, oldest
+// completion first.
 func TestRemovedHook(t *testing.T) {
 	h := newHooked(t, Config{MaxProcesses: 3, Retention: time.Minute})
 	h.mk("a")
@@ -123,7 +124,8 @@ func TestRemovedHook(t *testing.T) {
 	h.want("counts", h.counts(), "READY:2 total:2 queue:2")
 }
 
-// TestRefusedCreateRemovesNothing: a create that the rate limiter refuses at a full table drops nobody.
+// TestRefusedCreateRemovesNothing: a create that the rate limiter refuses at a full table drops
+// nobody.
 func TestRefusedCreateRemovesNothing(t *testing.T) {
 	q := unlimited()
 	q[RateLimitBurst] = 2

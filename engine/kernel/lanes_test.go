@@ -95,8 +95,8 @@ func (t *tape) recoveredAlong(lanes int, p photo, cfg Config) (*Kernel, error) {
 	return k, err
 }
 
-// TestLanesOfARandomProgram: along lanes comes back what comes back in one goroutine, from a snapshot and from the log alone, and goes
-// on like it.
+// TestLanesOfARandomProgram: along lanes comes back what comes back in one goroutine, from a
+// snapshot and from the log alone, and goes on like it.
 func TestLanesOfARandomProgram(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		journal := &tape{}
@@ -137,7 +137,8 @@ func TestLanesOfARandomProgram(t *testing.T) {
 	})
 }
 
-// TestLanesOfManyChunks: tables of many chunks, of which nodes are free when it ends, and with more lanes than a shard takes.
+// TestLanesOfManyChunks: tables of many chunks, of which nodes are free when it ends, and with more
+// lanes than a shard takes.
 func TestLanesOfManyChunks(t *testing.T) {
 	journal := &tape{}
 	cfg := snapshotConfig(journal)

@@ -35,7 +35,8 @@ func TestCreateNoSchedule(t *testing.T) {
 	r.want("counts", r.counts(), "READY:1 total:1 queue:1")
 }
 
-// TestCreateErrorOrder: exists, then table full, then rate limit; a refused create uses no slot and evicts nothing.
+// TestCreateErrorOrder: exists, then table full, then rate limit; a refused create uses no slot and
+// evicts nothing.
 func TestCreateErrorOrder(t *testing.T) {
 	q := BuiltinQuota()
 	q[RateLimitBurst] = 3

@@ -11,7 +11,8 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// The history of a few concurrent clients must be that of some order of its operations, each between its call and return.
+// The history of a few concurrent clients must be that of some order of its operations, each
+// between its call and return.
 
 type linearInput struct {
 	op  string

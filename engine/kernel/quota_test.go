@@ -35,8 +35,8 @@ func TestQuotaDefaults(t *testing.T) {
 	f(p)
 }
 
-// TestProcessQuota: missing fields come from the defaults in force at creation (D18), 0 is a real limit, later defaults do
-// not reach existing processes.
+// TestProcessQuota: missing fields come from the defaults in force at creation (D18), 0 is a real
+// limit, later defaults do not reach existing processes.
 func TestProcessQuota(t *testing.T) {
 	r := newRig(t, Config{Defaults: unlimited()})
 	var d QuotaPatch

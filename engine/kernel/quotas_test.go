@@ -7,7 +7,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRowIsTwoLines: a row is two cache lines, and what replies about a process show is on the first.
+// TestRowIsTwoLines: a row is two cache lines, and what replies about a process show is on the
+// first.
 func TestRowIsTwoLines(t *testing.T) {
 	var r row
 	if size, chunk := unsafe.Sizeof(r), unsafe.Sizeof([rowChunk]row{}); size != 128 || chunk != 8192 {
@@ -18,7 +19,8 @@ func TestRowIsTwoLines(t *testing.T) {
 	}
 }
 
-// TestQuotasAgainstAModel: whatever comes and goes, a reference has its quota, equal ones share a place, and no place is lost.
+// TestQuotasAgainstAModel: whatever comes and goes, a reference has its quota, equal ones share a
+// place, and no place is lost.
 func TestQuotasAgainstAModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var s quotas

@@ -139,7 +139,8 @@ func TestRingStopsAtHourLimit(t *testing.T) {
 	}
 }
 
-// TestLeastRecentlyActiveLogIsDropped: exactly one log beyond the limit goes; a refused call is activity, a peek is not.
+// TestLeastRecentlyActiveLogIsDropped: exactly one log beyond the limit goes; a refused call is
+// activity, a peek is not.
 func TestLeastRecentlyActiveLogIsDropped(t *testing.T) {
 	q := BuiltinQuota()
 	q[RateLimitBurst] = 1

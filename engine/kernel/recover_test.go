@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// TestRowsRememberTheirLastRecord: whichever kind of record is about a process, a user or the defaults is the one remembered.
+// TestRowsRememberTheirLastRecord: whichever kind of record is about a process, a user or the
+// defaults is the one remembered.
 func TestRowsRememberTheirLastRecord(t *testing.T) {
 	r := newRig(t, Config{Defaults: unlimited(), DequeueLease: time.Minute})
 	f := func(what string, do func()) {
@@ -45,7 +46,8 @@ func TestRowsRememberTheirLastRecord(t *testing.T) {
 	}
 }
 
-// TestNothingIsRememberedWithoutAJournal: a reader then has nothing to wait for, and the memory for the indexes of logs is not there.
+// TestNothingIsRememberedWithoutAJournal: a reader then has nothing to wait for, and the memory for
+// the indexes of logs is not there.
 func TestNothingIsRememberedWithoutAJournal(t *testing.T) {
 	k := New(Config{Defaults: unlimited()})
 	k.Create(at(0), args("p", Normal), nil)
@@ -63,8 +65,8 @@ func TestNothingIsRememberedWithoutAJournal(t *testing.T) {
 	}
 }
 
-// TestApplyPassesOverWhatIsKnown: a record whose effect is there already has none, and one that fits nothing is an error except
-// within the window.
+// TestApplyPassesOverWhatIsKnown: a record whose effect is there already has none, and one that
+// fits nothing is an error except within the window.
 func TestApplyPassesOverWhatIsKnown(t *testing.T) {
 	k := New(Config{Defaults: unlimited(), Shards: minShards})
 	p, u := []byte("p"), []byte("u")
@@ -118,7 +120,8 @@ func TestApplyPassesOverWhatIsKnown(t *testing.T) {
 	}
 }
 
-// TestLenientOverALivingKernel: taking the lists apart and building them again changes nothing, however often.
+// TestLenientOverALivingKernel: taking the lists apart and building them again changes nothing,
+// however often.
 func TestLenientOverALivingKernel(t *testing.T) {
 	journal := &tape{}
 	k, now := New(snapshotConfig(journal)), at(0)

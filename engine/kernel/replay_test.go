@@ -88,7 +88,8 @@ func TestDigestSeesEverything(t *testing.T) {
 	}
 }
 
-// TestReplayUnderSmallerLimits: a kernel restarted with other settings takes the old journal and then keeps its own limits.
+// TestReplayUnderSmallerLimits: a kernel restarted with other settings takes the old journal and
+// then keeps its own limits.
 func TestReplayUnderSmallerLimits(t *testing.T) {
 	r := newRig(t, Config{Defaults: unlimited(), DequeueLease: time.Hour})
 	for _, pid := range []string{"a", "b", "c", "d", "e"} {

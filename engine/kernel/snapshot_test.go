@@ -124,8 +124,8 @@ func snapshotConfig(t *tape) Config {
 	return Config{Shards: minShards, MaxProcesses: 8, DequeueLease: 30 * time.Second, Retention: time.Minute, Defaults: q, Journal: t.journal}
 }
 
-// TestSnapshotOfARandomProgram: whatever happened before, while and after a snapshot was taken, it and the records behind it give
-// the kernel back, and that goes on like the first.
+// TestSnapshotOfARandomProgram: whatever happened before, while and after a snapshot was taken, it
+// and the records behind it give the kernel back, and that goes on like the first.
 func TestSnapshotOfARandomProgram(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		journal := &tape{}
@@ -170,8 +170,8 @@ func goOnAlike(t interface{ Fatalf(string, ...any) }, a, b *Kernel, now Instant,
 	}
 }
 
-// TestSnapshotAtRest: without records behind it a snapshot alone gives the state, under other settings too, and a snapshot of that
-// has the same records.
+// TestSnapshotAtRest: without records behind it a snapshot alone gives the state, under other
+// settings too, and a snapshot of that has the same records.
 func TestSnapshotAtRest(t *testing.T) {
 	journal := &tape{}
 	cfg := snapshotConfig(journal)
@@ -203,8 +203,8 @@ func TestSnapshotAtRest(t *testing.T) {
 	}
 }
 
-// TestSnapshotBetweenBatches: shards of several batches, of which processes go and come again in slots that were passed or are yet
-// to come.
+// TestSnapshotBetweenBatches: shards of several batches, of which processes go and come again in
+// slots that were passed or are yet to come.
 func TestSnapshotBetweenBatches(t *testing.T) {
 	journal := &tape{}
 	cfg := snapshotConfig(journal)
@@ -246,8 +246,9 @@ func TestSnapshotBetweenBatches(t *testing.T) {
 	}
 }
 
-// TestSnapshotMeetsThemTwiceOrNever: a process that went and came again moves from a slot that was copied to one that is yet to be,
-// so that the snapshot has it twice; another the other way, so that the snapshot misses it. So with the logs of users.
+// TestSnapshotMeetsThemTwiceOrNever: a process that went and came again moves from a slot that was
+// copied to one that is yet to be, so that the snapshot has it twice; another the other way, so
+// that the snapshot misses it. So with the logs of users.
 func TestSnapshotMeetsThemTwiceOrNever(t *testing.T) {
 	journal := &tape{}
 	cfg := snapshotConfig(journal)

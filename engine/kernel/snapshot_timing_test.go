@@ -14,7 +14,8 @@ func benchSizes() []int {
 	return []int{10_000, 1_000_000}
 }
 
-// photographed is a snapshot of n processes, of which one in eight waits, was handed out, or has completed.
+// photographed is a snapshot of n processes, of which one in eight waits, was handed out, or has
+// completed.
 func photographed(b *testing.B, n int) (k *Kernel, p photo, size int) {
 	journal := &tape{}
 	written := uint64(0)

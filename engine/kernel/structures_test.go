@@ -200,7 +200,8 @@ func TestOrderEndOfSequence(t *testing.T) {
 	}
 }
 
-// TestBytesPerProcess holds the table to 400 bytes per live process with four 36-byte identifiers, everything included.
+// TestBytesPerProcess holds the table to 400 bytes per live process with four 36-byte identifiers,
+// everything included.
 func TestBytesPerProcess(t *testing.T) {
 	const n = 200000
 	var before, after runtime.MemStats

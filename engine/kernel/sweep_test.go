@@ -12,7 +12,8 @@ func (r *rig) sweep(want string) {
 	r.want("sweep", fmt.Sprintf("zombied %d removed %d logs %d", z, n, l), want)
 }
 
-// TestSweep is kernel-ipc §5.3: both steps in one sweep, by completion, strictly older than the retention.
+// TestSweep is kernel-ipc §5.3: both steps in one sweep, by completion, strictly older than the
+// retention.
 func TestSweep(t *testing.T) {
 	r := newRig(t, Config{Retention: time.Minute, Defaults: unlimited()})
 	r.mk("live", Running)
@@ -46,7 +47,8 @@ func TestSweepInBatches(t *testing.T) {
 	r.sweep(fmt.Sprintf("zombied 0 removed 0 logs %d", 2*sweepBatch+1))
 }
 
-// TestSweepLogs: a log goes when its newest stamp is older than an hour; peeks and refusals do not keep it.
+// TestSweepLogs: a log goes when its newest stamp is older than an hour; peeks and refusals do not
+// keep it.
 func TestSweepLogs(t *testing.T) {
 	q := unlimited()
 	q[RateLimitBurst] = 1

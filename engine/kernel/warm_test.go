@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestWarmBesideChanges: fetching ahead reads without locks what others are changing, and finds its way whatever it meets.
+// TestWarmBesideChanges: fetching ahead reads without locks what others are changing, and finds its
+// way whatever it meets.
 func TestWarmBesideChanges(t *testing.T) {
 	const pids, most = 20000, 12000 // above warmFrom, and processes have to go
 	k := New(Config{MaxProcesses: most, Defaults: unlimited(), MaxRateLimitUsers: 10})

@@ -2,7 +2,8 @@ package link
 
 import "testing"
 
-// TestBudget: a connection has OwnInput bytes for nothing, what is beyond is charged, and the budget is full at its limit, not before.
+// TestBudget: a connection has OwnInput bytes for nothing, what is beyond is charged, and the
+// budget is full at its limit, not before.
 func TestBudget(t *testing.T) {
 	b := NewBudget(100)
 	var one, two Charge

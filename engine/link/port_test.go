@@ -53,7 +53,8 @@ func TestWakeWithoutOwnerReachesTheNextOne(t *testing.T) {
 	p.Wake() // nobody is there, and nobody crashes
 }
 
-// TestNoWakeIsLostAcrossAChangeOfOwner lets wakes race with changes of owner: whoever owns the port in the end must know.
+// TestNoWakeIsLostAcrossAChangeOfOwner lets wakes race with changes of owner: whoever owns the port
+// in the end must know.
 func TestNoWakeIsLostAcrossAChangeOfOwner(t *testing.T) {
 	for range 2000 {
 		p, first, second := NewPort(1, ""), &counting{}, &counting{}

@@ -83,7 +83,8 @@ type loaded struct {
 
 func (l loaded) Load() Load { return l.load }
 
-// arrive appends n frames and part bytes of one more, behind which bytes of later ones may complete it.
+// arrive appends n frames and part bytes of one more, behind which bytes of later ones may complete
+// it.
 func (o *owner) arrive(n, part int) {
 	for range n {
 		o.unread = append(o.unread, 2, 0)

@@ -20,7 +20,8 @@ func (r *rig) empty() {
 	}
 }
 
-// TestSessionBytes follows a session through growth and shrinking, replacement and its end: what it counts for is what it takes.
+// TestSessionBytes follows a session through growth and shrinking, replacement and its end: what it
+// counts for is what it takes.
 func TestSessionBytes(t *testing.T) {
 	r := newRig(t, Config{})
 	bytes := func() int64 { return r.o.Stats().SessionBytes }
@@ -144,7 +145,8 @@ func TestCounts(t *testing.T) {
 	r.audit(true)
 }
 
-// TestSessionBytesLimit: the bytes of all sessions reach their limit exactly, at the start and by a report.
+// TestSessionBytesLimit: the bytes of all sessions reach their limit exactly, at the start and by a
+// report.
 func TestSessionBytesLimit(t *testing.T) {
 	const output = `{"v":"................................................................................................................................"}`
 	measure := func(cfg Config, steps int) (r *rig, codes []wire.Code) {
@@ -171,7 +173,8 @@ func TestSessionBytesLimit(t *testing.T) {
 	}
 }
 
-// TestReportMakesRoom: a report that needs more bytes than are left takes them from sessions that ended, never from its own.
+// TestReportMakesRoom: a report that needs more bytes than are left takes them from sessions that
+// ended, never from its own.
 func TestReportMakesRoom(t *testing.T) {
 	r := newRig(t, Config{MaxSessionBytes: 20_000})
 	r.ok(r.init("old", envOf("e", `,"terminated":true,"raw_input":"`+strings.Repeat("x", 8000)+`"`), false))
@@ -188,7 +191,8 @@ func TestReportMakesRoom(t *testing.T) {
 	}
 }
 
-// TestEnvelopeBytesLimit: the same for stored envelopes, when they are made and when they are replaced.
+// TestEnvelopeBytesLimit: the same for stored envelopes, when they are made and when they are
+// replaced.
 func TestEnvelopeBytesLimit(t *testing.T) {
 	f := func(do func(r *rig) wire.Code) {
 		t.Helper()
@@ -240,7 +244,8 @@ func TestEndsWithoutRoom(t *testing.T) {
 	}
 }
 
-// TestAnswersCount: an answer that a session has not taken yet counts, and where there is no room for it the update is refused.
+// TestAnswersCount: an answer that a session has not taken yet counts, and where there is no room
+// for it the update is refused.
 func TestAnswersCount(t *testing.T) {
 	const large = 5000
 	f := func(room int64, taken bool) {
@@ -278,7 +283,8 @@ func TestAnswersCount(t *testing.T) {
 	f(2*large, true)
 }
 
-// TestAnswerComesTooLate: an answer to a session that ended while it was on its way counts for nothing in the end.
+// TestAnswerComesTooLate: an answer to a session that ended while it was on its way counts for
+// nothing in the end.
 func TestAnswerComesTooLate(t *testing.T) {
 	r := newRig(t, Config{})
 	id, code := r.create(asks)

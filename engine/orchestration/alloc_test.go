@@ -36,7 +36,8 @@ func spent(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// TestComparingTakesLittle: what a comparison holds meanwhile is bounded by the rule's value, not by the output's.
+// TestComparingTakesLittle: what a comparison holds meanwhile is bounded by the rule's value, not
+// by the output's.
 func TestComparingTakesLittle(t *testing.T) {
 	f := func(rule, output string) {
 		t.Helper()

@@ -55,8 +55,8 @@ func TestChangesAreReadAsWritten(t *testing.T) {
 	}
 }
 
-// TestChangesThatDoNotFit: a change that cannot have been told by this engine is refused and changes nothing; one about a session
-// that is gone has no effect.
+// TestChangesThatDoNotFit: a change that cannot have been told by this engine is refused and
+// changes nothing; one about a session that is gone has no effect.
 func TestChangesThatDoNotFit(t *testing.T) {
 	for _, c := range samples() {
 		o := New(Config{})
@@ -68,7 +68,8 @@ func TestChangesThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestEndsAreToldOnceAndAfterBeginnings: whatever comes first, the insertion's own word or the eviction.
+// TestEndsAreToldOnceAndAfterBeginnings: whatever comes first, the insertion's own word or the
+// eviction.
 func TestEndsAreToldOnceAndAfterBeginnings(t *testing.T) {
 	f := func(what string, do func(o *Engine, s *session, born, gone *Change), want ...ChangeKind) {
 		t.Helper()

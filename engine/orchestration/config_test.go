@@ -14,8 +14,8 @@ import (
 	"trunkline/codec/mpack"
 )
 
-// pack writes JSON text as MessagePack, repeated keys and the order of keys included; integers within 64 bits as integers, other
-// numbers as float64.
+// pack writes JSON text as MessagePack, repeated keys and the order of keys included; integers
+// within 64 bits as integers, other numbers as float64.
 func pack(text string) []byte {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.UseNumber()
@@ -88,7 +88,8 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%.200s\n got %q, pipeline %v\nwant %q", text, got, p != nil, want)
 		}
 	}
-	// bad: a type fault; one: of a single stage a; rule: of its second rule; limit: of its edge limit.
+	// bad: a type fault; one: of a single stage a; rule: of its second rule; limit: of its edge
+	// limit.
 	const p = "Invalid pipeline_config: "
 	bad := func(text, want string) { t.Helper(); f(text, p+want) }
 	one := func(members, want string) { t.Helper(); f(stagesOf(`{"name":"a",`+members+`}`), want) }
@@ -171,7 +172,8 @@ func TestRefusals(t *testing.T) {
 	limit(`{"from_stage":"a","to_stage":"end","max_count":1}`, "Edge limit to_stage 'end' does not exist")
 }
 
-// filled is a configuration with an array of n elements, made of a format as repeat does it, where the text HERE stands.
+// filled is a configuration with an array of n elements, made of a format as repeat does it, where
+// the text HERE stands.
 func filled(config string, n int, element string) []byte {
 	array := mpack.AppendArray(nil, n)
 	if strings.Contains(element, "%") {
@@ -302,7 +304,8 @@ func TestKeepsNothing(t *testing.T) {
 	}
 }
 
-// TestDamage changes and cuts a configuration at each place: never a crash, never a pipeline with a loose end.
+// TestDamage changes and cuts a configuration at each place: never a crash, never a pipeline with a
+// loose end.
 func TestDamage(t *testing.T) {
 	raw := pack(`{"name":"n","agents":[{"name":"a","routing":[{"condition":"c","value":[{"k":1.5}],"target":"b"}]},{"name":"b"}],
 		"edge_limits":[{"from_stage":"a","to_stage":"b","max_count":2}]}`)

@@ -8,7 +8,8 @@ import (
 	"trunkline/codec/wire"
 )
 
-// TestShardDigestsTellWhere: a change of one entry shows in one part; looking changes none; an engine that did the same has the same.
+// TestShardDigestsTellWhere: a change of one entry shows in one part; looking changes none; an
+// engine that did the same has the same.
 func TestShardDigestsTellWhere(t *testing.T) {
 	r := newRig(t, Config{})
 	steps := []func(r *rig) wire.Code{

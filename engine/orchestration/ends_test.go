@@ -86,7 +86,8 @@ func TestWaitingIndex(t *testing.T) {
 	})
 }
 
-// TestGoneIsLookedUpAgain: a request that found a session just before another took its place goes to the other.
+// TestGoneIsLookedUpAgain: a request that found a session just before another took its place goes
+// to the other.
 func TestGoneIsLookedUpAgain(t *testing.T) {
 	f := func(name string, do func(r *rig), want func(body []byte, code wire.Code) bool) {
 		t.Run(name, func(t *testing.T) {
@@ -176,7 +177,8 @@ func TestEndsOnce(t *testing.T) {
 	}
 }
 
-// TestStaysEnded: the end of a process says nothing more to a session that ended for another reason.
+// TestStaysEnded: the end of a process says nothing more to a session that ended for another
+// reason.
 func TestStaysEnded(t *testing.T) {
 	r := newRig(t, Config{})
 	r.ok(r.init("p", envOf("e", `,"terminated":true,"terminal_reason":"COMPLETED"`), false))
@@ -268,7 +270,8 @@ func TestReleaseLetsGo(t *testing.T) {
 	f(keptScratch+1, false)
 }
 
-// TestIDsAreLocked: an update waits for whoever has the lock of its envelope's identifier, and comes after.
+// TestIDsAreLocked: an update waits for whoever has the lock of its envelope's identifier, and
+// comes after.
 func TestIDsAreLocked(t *testing.T) {
 	r := newRig(t, Config{})
 	id, code := r.create("")

@@ -31,7 +31,8 @@ func addConfigs(f *testing.F, as func(text string) []byte) {
 	}
 }
 
-// checkConfig parses a configuration twice and walks what comes of it; routing over the configuration itself must find a way too.
+// checkConfig parses a configuration twice and walks what comes of it; routing over the
+// configuration itself must find a way too.
 func checkConfig(t *testing.T, raw []byte) {
 	lent := slices.Clone(raw)
 	p, refusal := ParsePipeline(lent)
@@ -56,7 +57,8 @@ func checkConfig(t *testing.T, raw []byte) {
 	}
 }
 
-// FuzzPipeline takes MessagePack, whether the Scanner would let it through or not: neither may crash.
+// FuzzPipeline takes MessagePack, whether the Scanner would let it through or not: neither may
+// crash.
 func FuzzPipeline(f *testing.F) {
 	addConfigs(f, pack)
 	f.Fuzz(func(t *testing.T, raw []byte) {
@@ -83,7 +85,8 @@ func FuzzPipelineJSON(f *testing.F) {
 	})
 }
 
-// FuzzEqual holds the comparison of a rule's value with an output's to another decoder and the fractions of math/big.
+// FuzzEqual holds the comparison of a rule's value with an output's to another decoder and the
+// fractions of math/big.
 func FuzzEqual(f *testing.F) {
 	for _, pair := range [][2]string{{`1`, `1.0`}, {`{"a":1,"b":[null,true]}`, `{"b":[null,true],"a":2,"a":1}`}, {`[[],{}]`, `[[],{},"x"]`}} {
 		f.Add(pack(pair[0]), pack(pair[1]))

@@ -94,8 +94,9 @@ func (r *rig) session(pid string) *session {
 	return s
 }
 
-// audit walks both tables and the index of waiting sessions while nothing happens, and holds them against each other: what is
-// counted is what is there. exact is false where ends went through though the bytes were used up.
+// audit walks both tables and the index of waiting sessions while nothing happens, and holds them
+// against each other: what is counted is what is there. exact is false where ends went through
+// though the bytes were used up.
 func (r *rig) audit(exact bool) {
 	r.t.Helper()
 	var got, want Stats
@@ -147,7 +148,8 @@ func (r *rig) auditStored(e *table.Entry[stored]) {
 	}
 }
 
-// auditIndex checks that the index names the sessions that wait and nothing else, and that no identifier is left locked.
+// auditIndex checks that the index names the sessions that wait and nothing else, and that no
+// identifier is left locked.
 func (r *rig) auditIndex(waits []*session) {
 	n := 0
 	for id, list := range r.o.waiting.byID {

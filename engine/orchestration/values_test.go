@@ -34,7 +34,8 @@ func withRule(value []byte) []byte {
 
 func withMember(value []byte) []byte { return append([]byte("\x81\xa1v"), value...) }
 
-// canon writes a value so that equal ones read alike, by way of another decoder: numbers as fractions, keys in order.
+// canon writes a value so that equal ones read alike, by way of another decoder: numbers as
+// fractions, keys in order.
 func canon(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -181,7 +182,8 @@ func TestEncodingsOfOneNumber(t *testing.T) {
 	}
 }
 
-// TestManyRules: values of one condition are told apart among many of the same shape, and those of different stages do not mix.
+// TestManyRules: values of one condition are told apart among many of the same shape, and those of
+// different stages do not mix.
 func TestManyRules(t *testing.T) {
 	const n = 500
 	p := mustParse(t, stagesOf(`{"name":"s0","routing":[`+repeat(n, `{"condition":"v","value":{"k":[%[1]d,{"x":"t%[1]d"}]},"target":"t%[1]d"}`)+
@@ -224,7 +226,8 @@ func TestDeepValues(t *testing.T) {
 	f(chain(5, "\x07"), chain(1<<20, "\x07"), false) // deeper than the Scanner lets through
 }
 
-// TestReplacedTree: the values of repeated keys may hold more than all rules together, as long as they are replaced in the end.
+// TestReplacedTree: the values of repeated keys may hold more than all rules together, as long as
+// they are replaced in the end.
 func TestReplacedTree(t *testing.T) {
 	ones := repeat(50, `"k%d":1`)
 	rule := pack(`{` + ones + `,"a":{}}`)
@@ -242,8 +245,8 @@ func TestReplacedTree(t *testing.T) {
 	}
 }
 
-// twoWays generates pairs of encodings that are often equal: the second is the first written in another way, at times with a
-// change.
+// twoWays generates pairs of encodings that are often equal: the second is the first written in
+// another way, at times with a change.
 type twoWays struct {
 	t    *rapid.T
 	a, b []byte
@@ -294,7 +297,8 @@ func (w *twoWays) number(dst []byte, v int64) []byte {
 	return mpack.AppendFloat(dst, float64(v))
 }
 
-// mapping writes a map, in b with its pairs in another order, and at times with a pair that a later one replaces.
+// mapping writes a map, in b with its pairs in another order, and at times with a pair that a later
+// one replaces.
 func (w *twoWays) mapping(depth int) {
 	keys := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "zz"}), 0, 3).Draw(w.t, "keys")
 	var pairs [][]byte

@@ -12,7 +12,8 @@ import (
 
 const noRoom = "no room"
 
-// budgeted starts a server whose connections share max bytes of input; streams has goroutines serve them.
+// budgeted starts a server whose connections share max bytes of input; streams has goroutines serve
+// them.
 func budgeted(t *testing.T, streams bool, max int) (*server, *link.Budget) {
 	b := link.NewBudget(max)
 	s := start(t, "tcp", func(c *Config) {
@@ -35,8 +36,9 @@ func begun(n int) []byte {
 	return linktest.Frame('e', string(make([]byte, 1<<20)))[:n]
 }
 
-// TestBudgetOfInput: unfinished frames of all connections together have a bound, that of one is not served beyond it, and moderate
-// frames are served all the same. What a connection held is free once it is gone, or has its frame whole.
+// TestBudgetOfInput: unfinished frames of all connections together have a bound, that of one is not
+// served beyond it, and moderate frames are served all the same. What a connection held is free
+// once it is gone, or has its frame whole.
 func TestBudgetOfInput(t *testing.T) {
 	for name, streams := range map[string]bool{"loops": false, "streams": true} {
 		t.Run(name, func(t *testing.T) {

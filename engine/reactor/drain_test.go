@@ -64,7 +64,8 @@ func TestDrainWaitsForFramesBehindABlockedSession(t *testing.T) {
 	s.wantCount(link.ReasonDrain, 2)
 }
 
-// locked wakes its owner at its first Feed only, and what unblocks it comes with a Pump after its second one.
+// locked wakes its owner at its first Feed only, and what unblocks it comes with a Pump after its
+// second one.
 type locked struct {
 	*linktest.Session
 	port  *link.Port

@@ -12,8 +12,8 @@ import (
 	"trunkline/engine/stream"
 )
 
-// TestLaterFramesAreToldOnTheLoop: what is read after the order to drain is later, however long frames before it keep the session;
-// also where the connection leaves its loop meanwhile.
+// TestLaterFramesAreToldOnTheLoop: what is read after the order to drain is later, however long
+// frames before it keep the session; also where the connection leaves its loop meanwhile.
 func TestLaterFramesAreToldOnTheLoop(t *testing.T) {
 	f := func(name string, before, after []byte, fed []string, told int, left bool) {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,8 @@ func TestLaterFramesAreToldOnTheLoop(t *testing.T) {
 	f("too much for the loop", early, bytes.Repeat(big, 200), []string{"early"}, 200, true)
 }
 
-// TestHeldFramesLeaveTheLoop: on a loop reading cannot be paused, so a connection that holds as much as may be held leaves.
+// TestHeldFramesLeaveTheLoop: on a loop reading cannot be paused, so a connection that holds as
+// much as may be held leaves.
 func TestHeldFramesLeaveTheLoop(t *testing.T) {
 	one := linktest.Frame('e', "x")
 	const most = 100
@@ -99,8 +100,8 @@ func TestHeldFramesLeaveTheLoop(t *testing.T) {
 	}
 }
 
-// TestSendAllThenRead: a peer that reads nothing before it has sent everything is not stuck below the limits, although each frame
-// waits for something from elsewhere.
+// TestSendAllThenRead: a peer that reads nothing before it has sent everything is not stuck below
+// the limits, although each frame waits for something from elsewhere.
 func TestSendAllThenRead(t *testing.T) {
 	const frames = 5000
 	for _, network := range []string{"tcp", "unix"} {

@@ -43,8 +43,8 @@ func (p *peer) wantAnswers() {
 	p.want('e', "last")
 }
 
-// TestLastAnswersOutliveLateBytes: closing a socket with unread bytes, or getting some later, resets it, and that costs the peer what is
-// still under way.
+// TestLastAnswersOutliveLateBytes: closing a socket with unread bytes, or getting some later,
+// resets it, and that costs the peer what is still under way.
 func TestLastAnswersOutliveLateBytes(t *testing.T) {
 	f := func(name string, leave bool, end func(p *peer)) {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +92,8 @@ func TestLastAnswersOutliveLateBytes(t *testing.T) {
 	f("drain off the loop", true, drain)
 }
 
-// TestSlotsAreFreeWhileConnectionsLinger: a peer may come again at once, and those that do not take their answers keep no one out.
+// TestSlotsAreFreeWhileConnectionsLinger: a peer may come again at once, and those that do not take
+// their answers keep no one out.
 func TestSlotsAreFreeWhileConnectionsLinger(t *testing.T) {
 	s := start(t, "tcp", func(c *Config) { c.MaxConnections, c.Refuse = 2, full })
 	end := func(nth int64) *peer {
@@ -156,7 +157,8 @@ func TestShutdownWaitsForLingering(t *testing.T) {
 	f("it does not", 100*time.Millisecond, false)
 }
 
-// TestAQuietPeerDoesNotKeepItsSocket: who has everything and stays is let go without being asked to end.
+// TestAQuietPeerDoesNotKeepItsSocket: who has everything and stays is let go without being asked to
+// end.
 func TestAQuietPeerDoesNotKeepItsSocket(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
 		s := start(t, network, nil)

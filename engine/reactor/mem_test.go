@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// An idle connection on a loop holds no buffer; what it holds must stay within the 4 KiB of goal G10, the client's end of the
-// connection in this process included.
+// An idle connection on a loop holds no buffer; what it holds must stay within the 4 KiB of goal
+// G10, the client's end of the connection in this process included.
 func TestMemoryPerIdleConnection(t *testing.T) {
 	s, made := startMirror(t)
 	const conns = 500

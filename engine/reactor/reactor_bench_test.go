@@ -18,8 +18,9 @@ import (
 	"trunkline/engine/internal/linktest"
 )
 
-// BenchmarkEcho answers: what does an echo through a Session cost beside gnet's own echo (bare), with the same clients in the
-// same process? Compare cpu-µs/frame of the pairs; it includes the clients.
+// BenchmarkEcho answers: what does an echo through a Session cost beside gnet's own echo (bare),
+// with the same clients in the same process? Compare cpu-µs/frame of the pairs; it includes the
+// clients.
 func BenchmarkEcho(b *testing.B) {
 	for _, conns := range []int{1, 64} {
 		for _, depth := range []int{1, 64} {

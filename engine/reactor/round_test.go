@@ -59,8 +59,8 @@ func (d *deferring) Load() link.Load {
 	return l
 }
 
-// TestRepliesWaitForTheEndOfARound runs many connections whose replies leave after a commit; half of
-// them leave their loop on the way.
+// TestRepliesWaitForTheEndOfARound runs many connections whose replies leave after a commit; half
+// of them leave their loop on the way.
 func TestRepliesWaitForTheEndOfARound(t *testing.T) {
 	var log committer
 	s := start(t, "unix", func(c *Config) {
@@ -109,8 +109,8 @@ type onLoop struct {
 func (o onLoop) Loop() *link.Loop { return o.loop.group }
 func (o onLoop) Wake(*link.Port)  { o.woken() }
 
-// TestAReachedIndexIsNotLost has the index of a second port reached after the round has looked and before
-// the bell rings again.
+// TestAReachedIndexIsNotLost has the index of a second port reached after the round has looked and
+// before the bell rings again.
 func TestAReachedIndexIsNotLost(t *testing.T) {
 	bell, _ := net.Pipe()
 	defer bell.Close()

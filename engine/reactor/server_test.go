@@ -143,7 +143,8 @@ func TestDrainServesWhatWasRead(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Shutdown(context.Background()) }()
-	// The end may be a reset, since requests that nobody will read are still under way; the answers before it are whole.
+	// The end may be a reset, since requests that nobody will read are still under way; the answers
+	// before it are whole.
 	rest, _ := io.ReadAll(p.c)
 	if whole := len(linktest.Frame('e', "q")); len(rest)%whole != 0 {
 		t.Errorf("cut %d bytes into an answer", len(rest)%whole)

@@ -46,7 +46,8 @@ func (c counted) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdi
 	return used, out, v
 }
 
-// overEach runs f with a slow subscriber on a loop, over TCP and a unix socket, and with one over TLS.
+// overEach runs f with a slow subscriber on a loop, over TCP and a unix socket, and with one over
+// TLS.
 func overEach(t *testing.T, f func(t *testing.T, p *slowPeer)) {
 	for _, transport := range []string{"tcp", "unix", "tls"} {
 		t.Run(transport, func(t *testing.T) {
@@ -134,7 +135,8 @@ func (p *slowPeer) arrived() (n int) {
 	return n
 }
 
-// TestASlowSubscriberStays for as long as it reads, however long that takes, and goes once it stops.
+// TestASlowSubscriberStays for as long as it reads, however long that takes, and goes once it
+// stops.
 func TestASlowSubscriberStays(t *testing.T) {
 	overEach(t, func(t *testing.T, p *slowPeer) {
 		const step = 160 // frames: more than lies unsent, and much less than a socket of some megabytes holds
@@ -157,8 +159,8 @@ func TestASlowSubscriberStays(t *testing.T) {
 	})
 }
 
-// TestAReplyWaitsBehindLittle: at most one frame and 64 KiB of chunks stand before it, however many wait (kernel-ipc §2.5). What has
-// come to the peer's system is the peer's own.
+// TestAReplyWaitsBehindLittle: at most one frame and 64 KiB of chunks stand before it, however many
+// wait (kernel-ipc §2.5). What has come to the peer's system is the peer's own.
 func TestAReplyWaitsBehindLittle(t *testing.T) {
 	overEach(t, func(t *testing.T, p *slowPeer) {
 		for range 3 {

@@ -140,7 +140,8 @@ func TestMachinesJoin(t *testing.T) {
 	}
 }
 
-// TestMachinesThatCannotJoin: a store does not recover with machines with equal tags or without one recovery each.
+// TestMachinesThatCannotJoin: a store does not recover with machines with equal tags or without one
+// recovery each.
 func TestMachinesThatCannotJoin(t *testing.T) {
 	n := &notes{}
 	f := func(name, want string, list ...Machine) {

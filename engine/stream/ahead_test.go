@@ -109,8 +109,9 @@ func aheadHost(t *testing.T, size int, auto bool, change func(*link.Limits)) (h 
 	return h, made
 }
 
-// TestSendAllThenRead: a peer that reads nothing before it has sent everything is not stuck below the limits, although each frame is
-// answered from elsewhere and the transport takes next to nothing. A pipe takes nothing at all.
+// TestSendAllThenRead: a peer that reads nothing before it has sent everything is not stuck below
+// the limits, although each frame is answered from elsewhere and the transport takes next to
+// nothing. A pipe takes nothing at all.
 func TestSendAllThenRead(t *testing.T) {
 	one := linktest.Frame('e', string(make([]byte, 95)))
 	f := func(name string, frames, size int, mine io.ReadWriter, theirs io.ReadWriteCloser) {
@@ -244,7 +245,8 @@ func TestNothingIsReadAheadUnlessWanted(t *testing.T) {
 	})
 }
 
-// TestUnsentStopsTheSession: replies that nobody takes stop it at their limit, while reading goes on to its own.
+// TestUnsentStopsTheSession: replies that nobody takes stop it at their limit, while reading goes
+// on to its own.
 func TestUnsentStopsTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one := linktest.Frame('e', "x")

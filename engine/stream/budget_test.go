@@ -7,8 +7,8 @@ import (
 	"trunkline/engine/link"
 )
 
-// TestReadingAheadPausesWithoutRoom: where the budget of input is used up, a connection whose session is blocked is not refused, but read
-// no further, and goes on when the session does.
+// TestReadingAheadPausesWithoutRoom: where the budget of input is used up, a connection whose
+// session is blocked is not refused, but read no further, and goes on when the session does.
 func TestReadingAheadPausesWithoutRoom(t *testing.T) {
 	b := link.NewBudget(1)
 	h, made := aheadHost(t, 8, false, func(l *link.Limits) {
@@ -54,7 +54,8 @@ func TestReadingAheadPausesWithoutRoom(t *testing.T) {
 	}
 }
 
-// TestLateFrameIsLetGo: a connection that was told of its late frame does not hold it while it parts.
+// TestLateFrameIsLetGo: a connection that was told of its late frame does not hold it while it
+// parts.
 func TestLateFrameIsLetGo(t *testing.T) {
 	b := link.NewBudget(8 << 20)
 	h, book, ln := listen(t, "tcp", func(c *Config) {

@@ -30,8 +30,8 @@ func dialSmall(t *testing.T, h *Host, book *linktest.Book, ln net.Listener) *pee
 
 const answerBytes = 300_000 // more than dialSmall's system takes, less than the server's
 
-// TestLastAnswersOutliveLateBytes: closing a socket with unread bytes, or getting some later, resets it, and that costs the peer what is
-// still under way.
+// TestLastAnswersOutliveLateBytes: closing a socket with unread bytes, or getting some later,
+// resets it, and that costs the peer what is still under way.
 func TestLastAnswersOutliveLateBytes(t *testing.T) {
 	bye := func(p *peer) { p.send(linktest.Frame('c', "bye")) }
 	drain := func(p *peer) { p.host.Drain() }
@@ -74,7 +74,8 @@ func TestLastAnswersOutliveLateBytes(t *testing.T) {
 	f("TLS", drain, under, func(c net.Conn) net.Conn { return tls.Client(c, client) })
 }
 
-// TestSlotsAreFreeWhileConnectionsLinger: a peer may come again at once, and those that do not take their answers keep no one out.
+// TestSlotsAreFreeWhileConnectionsLinger: a peer may come again at once, and those that do not take
+// their answers keep no one out.
 func TestSlotsAreFreeWhileConnectionsLinger(t *testing.T) {
 	h, book, ln := listen(t, "tcp", func(c *Config) { c.MaxConnections, c.Refuse = 2, full })
 	end := func(nth int64) *peer {
@@ -141,7 +142,8 @@ func TestShutdownWaitsForLingering(t *testing.T) {
 	f("it does not", 100*time.Millisecond, false)
 }
 
-// TestAQuietPeerDoesNotKeepItsSocket: who has everything and stays is let go without being asked to end.
+// TestAQuietPeerDoesNotKeepItsSocket: who has everything and stays is let go without being asked to
+// end.
 func TestAQuietPeerDoesNotKeepItsSocket(t *testing.T) {
 	for _, network := range []string{"tcp", "unix"} {
 		h, book, ln := listen(t, network, nil)

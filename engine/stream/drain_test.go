@@ -76,7 +76,8 @@ func TestDrainWaitsForBytesJustRead(t *testing.T) {
 	p.wantClosed(link.ReasonDrain)
 }
 
-// TestDrainReachesAQuietReader covers the ways a reader may wait: with nothing, inside a frame, after the peer's end.
+// TestDrainReachesAQuietReader covers the ways a reader may wait: with nothing, inside a frame,
+// after the peer's end.
 func TestDrainReachesAQuietReader(t *testing.T) {
 	f := func(name string, r link.Reason, before func(p *peer), after func(p *peer)) {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +163,8 @@ func TestADeadlineOfSomeoneElseIsAnError(t *testing.T) {
 	(&peer{t, mine, h, book}).wantClosed(link.ReasonError)
 }
 
-// locked wakes its owner at its first Feed only, and what unblocks it comes with a Pump after its second one.
+// locked wakes its owner at its first Feed only, and what unblocks it comes with a Pump after its
+// second one.
 type locked struct {
 	*linktest.Session
 	port  *link.Port

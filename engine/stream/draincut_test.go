@@ -11,7 +11,8 @@ import (
 	"trunkline/engine/link"
 )
 
-// TestLaterFramesAreToldOffTheLoop: what is read after the order to drain is later, however long frames before it keep the session.
+// TestLaterFramesAreToldOffTheLoop: what is read after the order to drain is later, however long
+// frames before it keep the session.
 func TestLaterFramesAreToldOffTheLoop(t *testing.T) {
 	f := func(name string, before, after []byte, told string, change func(*link.Limits)) {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +80,8 @@ func TestDrainWhileReadAheadHoldsNothing(t *testing.T) {
 	})
 }
 
-// TestAdoptedBeforeTheDrain: only what the former owner had read before the order is served before Drain.
+// TestAdoptedBeforeTheDrain: only what the former owner had read before the order is served before
+// Drain.
 func TestAdoptedBeforeTheDrain(t *testing.T) {
 	h, book := newHost(t, judged)
 	port := h.NewPort("loop")

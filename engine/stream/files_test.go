@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestDescriptorsOfAllConnections: two gates share the descriptors; at the last one a connection is admitted, one more is not, and one
-// that parts takes its descriptor along until it is closed.
+// TestDescriptorsOfAllConnections: two gates share the descriptors; at the last one a connection is
+// admitted, one more is not, and one that parts takes its descriptor along until it is closed.
 func TestDescriptorsOfAllConnections(t *testing.T) {
 	f := &Files{}
 	f.free.Store(2)
@@ -33,7 +33,8 @@ func TestDescriptorsOfAllConnections(t *testing.T) {
 	}
 }
 
-// TestCountedListener: a connection for which there is no descriptor is closed, and closing one twice frees one.
+// TestCountedListener: a connection for which there is no descriptor is closed, and closing one
+// twice frees one.
 func TestCountedListener(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -77,7 +78,8 @@ func TestCountedListener(t *testing.T) {
 	}
 }
 
-// TestShareOfFewDescriptors: the whole of it from twice spareDescriptors files on, less below, and never nothing.
+// TestShareOfFewDescriptors: the whole of it from twice spareDescriptors files on, less below, and
+// never nothing.
 func TestShareOfFewDescriptors(t *testing.T) {
 	var none *Files
 	if n := none.Share(64); n != 64 {

@@ -8,7 +8,8 @@ import (
 	"trunkline/engine/link"
 )
 
-// TestADrainEndsForAllTogether: the rest is over once every open connection rests, and not before; one that ends counts no more.
+// TestADrainEndsForAllTogether: the rest is over once every open connection rests, and not before;
+// one that ends counts no more.
 func TestADrainEndsForAllTogether(t *testing.T) {
 	g := newGate(3, nil)
 	for range 3 {
@@ -33,7 +34,8 @@ func TestADrainEndsForAllTogether(t *testing.T) {
 	}
 }
 
-// TestTheRestEndsBeforeTheGrace: whatever delays a drain, the last quarter of its grace is for lingering.
+// TestTheRestEndsBeforeTheGrace: whatever delays a drain, the last quarter of its grace is for
+// lingering.
 func TestTheRestEndsBeforeTheGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, began := newGate(2, nil), time.Now()

@@ -41,7 +41,8 @@ func newHost(t *testing.T, change func(*Config)) (*Host, *linktest.Book) {
 	return h, book
 }
 
-// pipe serves one in-memory connection; it works inside a synctest bubble, where the Host must be closed by the test.
+// pipe serves one in-memory connection; it works inside a synctest bubble, where the Host must be
+// closed by the test.
 func pipe(t *testing.T, change func(*link.Limits)) *peer {
 	t.Helper()
 	h, book := newHost(t, func(c *Config) {

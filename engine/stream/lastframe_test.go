@@ -8,7 +8,8 @@ import (
 	"trunkline/engine/link"
 )
 
-// TestTheLastFrameNeedsNoEnd: where the protocol says how a frame ends, one that is cut by the end of the input is whole.
+// TestTheLastFrameNeedsNoEnd: where the protocol says how a frame ends, one that is cut by the end
+// of the input is whole.
 func TestTheLastFrameNeedsNoEnd(t *testing.T) {
 	h, book, ln := listen(t, "tcp", func(c *Config) { c.Limits.EndOfInput = "d" })
 	f := func(sent []byte, answered bool) {

@@ -8,7 +8,8 @@ import (
 	"trunkline/engine/internal/linktest"
 )
 
-// TestASlowPeerIsNotAStuckOne: it is what the peer takes that counts, not whole frames (kernel-ipc §2.3, toolhost §2.2).
+// TestASlowPeerIsNotAStuckOne: it is what the peer takes that counts, not whole frames (kernel-ipc
+// §2.3, toolhost §2.2).
 func TestASlowPeerIsNotAStuckOne(t *testing.T) {
 	const size = 100_000
 	f := func(rate int, all bool) {
@@ -26,8 +27,8 @@ func TestASlowPeerIsNotAStuckOne(t *testing.T) {
 	f(piece-10, false) // nothing is seen to be taken within the time
 }
 
-// TestTheSocketTellsOfProgress: once full, a socket takes bytes again only when a part of it is free; a peer that reads meanwhile
-// is seen to.
+// TestTheSocketTellsOfProgress: once full, a socket takes bytes again only when a part of it is
+// free; a peer that reads meanwhile is seen to.
 func TestTheSocketTellsOfProgress(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads for four seconds")

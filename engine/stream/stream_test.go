@@ -67,7 +67,8 @@ func TestReaderStopsOverUnsentBytes(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		// 64 KiB of replies stop the reader; what one read took in beyond is at most one small buffer of requests.
+		// 64 KiB of replies stop the reader; what one read took in beyond is at most one small
+		// buffer of requests.
 		if sent > 20 {
 			t.Fatalf("the server read %d requests while 10,000-byte answers were not taken", sent)
 		}

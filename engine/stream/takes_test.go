@@ -8,8 +8,8 @@ import (
 	"trunkline/engine/link"
 )
 
-// TestWriteTimerOfASubscriber begins when it could have read what its system took, and no later than one more SendWithin; that of another
-// connection begins with the last byte that was taken.
+// TestWriteTimerOfASubscriber begins when it could have read what its system took, and no later
+// than one more SendWithin; that of another connection begins with the last byte that was taken.
 func TestWriteTimerOfASubscriber(t *testing.T) {
 	const second, within = int64(time.Second), int64(10 * time.Second)
 	h, _ := newHost(t, func(c *Config) { c.Limits.SendWithin = within })

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestConcurrentLimits runs all operations at once and watches the counters the whole time: the limits hold at every moment, and
-// what was inserted is afterwards either there or was dropped exactly once.
+// TestConcurrentLimits runs all operations at once and watches the counters the whole time: the
+// limits hold at every moment, and what was inserted is afterwards either there or was dropped
+// exactly once.
 func TestConcurrentLimits(t *testing.T) {
 	const (
 		maxEntries, maxBytes = 20, 500
@@ -86,7 +87,8 @@ func checkCounters(t *testing.T, h *Table[int]) {
 	}
 }
 
-// TestOneOfManyInserts: of many that insert the same key at once, one does, and steps under Acquire are not interleaved.
+// TestOneOfManyInserts: of many that insert the same key at once, one does, and steps under Acquire
+// are not interleaved.
 func TestOneOfManyInserts(t *testing.T) {
 	h := New(Config[int]{})
 	const workers, steps = 8, 500
@@ -110,7 +112,8 @@ func TestOneOfManyInserts(t *testing.T) {
 	}
 }
 
-// TestSearchDoesNotWait: a victim in one shard is found and dropped while another shard is locked for long.
+// TestSearchDoesNotWait: a victim in one shard is found and dropped while another shard is locked
+// for long.
 func TestSearchDoesNotWait(t *testing.T) {
 	h := New(Config[int]{MaxEntries: 2, Shards: 64})
 	keys := distinctShards(h, 3)

@@ -77,7 +77,8 @@ func (m *model) hopeless(key string, size int64, p Policy) bool {
 	return left+size > m.maxBytes
 }
 
-// insert follows the table, which dropped the keys given for it, and returns the outcome that this must have led to.
+// insert follows the table, which dropped the keys given for it, and returns the outcome that this
+// must have led to.
 func (m *model) insert(t *rapid.T, key string, n row, p Policy, replace bool, dropped []string) Outcome {
 	before := m.rows[key]
 	if before != nil && !replace {
@@ -241,7 +242,8 @@ func compare(t *rapid.T, h *Table[int], m *model) {
 	}
 }
 
-// checkLists verifies that the lists hold all entries, in order, linked both ways, with the right reading at their heads.
+// checkLists verifies that the lists hold all entries, in order, linked both ways, with the right
+// reading at their heads.
 func checkLists[V any](h *Table[V]) error {
 	for i := range h.shards {
 		s, n := &h.shards[i], 0

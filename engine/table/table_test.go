@@ -40,7 +40,8 @@ func (h *harness) put(key string, size int64, class Class, now int64, p Policy, 
 	}
 }
 
-// holds checks what is in the table, what it weighs and what was dropped since the last call, in that order.
+// holds checks what is in the table, what it weighs and what was dropped since the last call, in
+// that order.
 func (h *harness) holds(keys []string, bytes int64, dropped ...string) {
 	h.t.Helper()
 	var got []string
@@ -118,7 +119,8 @@ func TestEntryLimit(t *testing.T) {
 	h.holds([]string{"a", "d", "e"}, 3, "c")
 }
 
-// TestSetLimits: what is there stays, over lower limits too; an insertion then evicts until there is room, and takes no more than that.
+// TestSetLimits: what is there stays, over lower limits too; an insertion then evicts until there
+// is room, and takes no more than that.
 func TestSetLimits(t *testing.T) {
 	h := newHarness(t, 2, 20)
 	h.SetLimits(1<<62, 1<<62)

@@ -19,7 +19,8 @@ type outcome struct {
 	object         map[string]any // nil if stdout is empty
 }
 
-// finish checks what holds for every run: stdout is empty or one compact JSON object and one line end.
+// finish checks what holds for every run: stdout is empty or one compact JSON object and one line
+// end.
 func finish(t testing.TB, exit int, stdout, stderr *bytes.Buffer) outcome {
 	t.Helper()
 	o := outcome{exit: exit, stdout: stdout.String(), stderr: stderr.String()}
@@ -114,7 +115,8 @@ func TestOverBounds(t *testing.T) {
 	if o.object["message"] != "Cannot continue: max_llm_calls_exceeded" || o.object["terminated"] != true {
 		t.Error(o.stdout)
 	}
-	// The reply is an envelope still: the leftovers of the error fall away on the next pass, and it stays as it is.
+	// The reply is an envelope still: the leftovers of the error fall away on the next pass, and it
+	// stays as it is.
 	again := command(t, "process", o.stdout)
 	if again.exit != 1 || again.stdout != o.stdout {
 		t.Errorf("the same again: exit %d, %s, want %s", again.exit, again.stdout, o.stdout)
@@ -218,7 +220,8 @@ func TestStdoutThatFails(t *testing.T) {
 	}
 }
 
-// TestStdoutWithoutReader runs the command as a process: a signal must not end it, exit status 1 must.
+// TestStdoutWithoutReader runs the command as a process: a signal must not end it, exit status 1
+// must.
 func TestStdoutWithoutReader(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -69,7 +69,8 @@ func TestOneConnectionServesManyRequests(t *testing.T) {
 	}
 }
 
-// TestErrorsThatKeepTheConnection walks through the rows of envelope §2.3 and §8, all on one connection.
+// TestErrorsThatKeepTheConnection walks through the rows of envelope §2.3 and §8, all on one
+// connection.
 func TestErrorsThatKeepTheConnection(t *testing.T) {
 	_, addr := start(t, HTTPConfig{MaxBodyBytes: 1 << 20}, nil)
 	p := dial(t, addr)

@@ -11,7 +11,8 @@ import (
 	"trunkline/engine/envelope"
 )
 
-// childEnv makes the test binary run one command as a program of its own; its value is the command's name.
+// childEnv makes the test binary run one command as a program of its own; its value is the
+// command's name.
 const childEnv = "PROCESS_TEST_COMMAND"
 
 func TestMain(m *testing.M) {

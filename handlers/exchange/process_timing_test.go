@@ -18,7 +18,8 @@ func envelopeOf(n int) string {
 
 var sizes = []int{0, 4 << 10, 64 << 10, 1 << 20}
 
-// BenchmarkHTTP: what does one engine step cost over one kept connection, both ends of the socket included?
+// BenchmarkHTTP: what does one engine step cost over one kept connection, both ends of the socket
+// included?
 func BenchmarkHTTP(b *testing.B) {
 	for _, n := range sizes {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

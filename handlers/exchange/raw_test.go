@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestMalformedHTTP is about what net/http refuses before any handler: the answers must be error objects all the same.
+// TestMalformedHTTP is about what net/http refuses before any handler: the answers must be error
+// objects all the same.
 func TestMalformedHTTP(t *testing.T) {
 	s, addr := start(t, HTTPConfig{}, nil)
 	n := uint64(0)
@@ -96,8 +97,8 @@ func TestBodyLimit(t *testing.T) {
 	p.wantHangUp("before the body", p.wantError("before the body", 413, "too_large"))
 }
 
-// TestLargeBodyStillGetsItsAnswer is about a client that sends all of its body before it reads: closing at once would reset the
-// connection under it.
+// TestLargeBodyStillGetsItsAnswer is about a client that sends all of its body before it reads:
+// closing at once would reset the connection under it.
 func TestLargeBodyStillGetsItsAnswer(t *testing.T) {
 	_, addr := start(t, HTTPConfig{MaxBodyBytes: 100}, nil)
 	text := strings.Repeat("x", 12<<20)

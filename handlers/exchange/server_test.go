@@ -18,7 +18,8 @@ import (
 // engineFunc is what a server answers with.
 type engineFunc = func(dst, src []byte) ([]byte, envelope.Reason, *envelope.Error)
 
-// start serves on a port of its own until the end of the test, with process in place of the engine unless it is nil.
+// start serves on a port of its own until the end of the test, with process in place of the engine
+// unless it is nil.
 func start(t testing.TB, cfg HTTPConfig, process engineFunc) (s *Server, addr string) {
 	t.Helper()
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -68,7 +69,8 @@ func dial(t testing.TB, addr string) *peer {
 	return &peer{t, c.(*net.TCPConn), bufio.NewReader(c)}
 }
 
-// write sends text; "\n" stands for a line end of HTTP. A peer that hung up already is no failure: its answer counts.
+// write sends text; "\n" stands for a line end of HTTP. A peer that hung up already is no failure:
+// its answer counts.
 func (p *peer) write(format string, args ...any) {
 	p.t.Helper()
 	_, _ = io.WriteString(p, fmt.Sprintf(strings.ReplaceAll(format, "\n", "\r\n"), args...))

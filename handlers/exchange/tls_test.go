@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// TestTLS shows that the stand-ins for net/http's own answers sit above the encryption (kernel-ipc D41: TLS beyond loopback).
+// TestTLS shows that the stand-ins for net/http's own answers sit above the encryption (kernel-ipc
+// D41: TLS beyond loopback).
 func TestTLS(t *testing.T) {
 	lender := httptest.NewTLSServer(nil)
 	certs := lender.TLS.Certificates

@@ -29,7 +29,8 @@ func (p *piped) Accept() (net.Conn, error) {
 
 func (p *piped) Close() error { close(p.closed); return nil }
 
-// crowd puts n connections into the backlog of a limited listener and accepts what it lets in; accepted counts them.
+// crowd puts n connections into the backlog of a limited listener and accepts what it lets in;
+// accepted counts them.
 func crowd(n int) (ln *limited, accepted chan net.Conn, ended chan error) {
 	p := &piped{come: make(chan net.Conn, n), closed: make(chan struct{})}
 	for range n {

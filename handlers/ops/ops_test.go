@@ -145,7 +145,8 @@ func TestNetwork(t *testing.T) {
 	f(":0", "tcp")
 }
 
-// start serves c and returns the base URL; the server is shut down and checked at the end of the test.
+// start serves c and returns the base URL; the server is shut down and checked at the end of the
+// test.
 func start(t *testing.T, c Config) string {
 	t.Helper()
 	s, err := Listen(c)

@@ -30,7 +30,8 @@ func base(t reporter) object { return parse(t, baseText) }
 // complete is the whole reply for Base before any step.
 func complete(t reporter) object { return with(t, base(t), restText) }
 
-// nest is a flat envelope in the nested shape: the table of envelope §3.1, what it adds and what it omits.
+// nest is a flat envelope in the nested shape: the table of envelope §3.1, what it adds and what it
+// omits.
 func nest(t reporter, flat object) object {
 	t.Helper()
 	d := document{root: object{}, nested: true, model: spec()}
@@ -61,8 +62,8 @@ func nestComplete(t reporter, flat object) object {
 	return nested
 }
 
-// steps runs the flat and the nested form of Base with over laid on it and compares both with the completed Base under changed.
-// The flat reply is returned.
+// steps runs the flat and the nested form of Base with over laid on it and compares both with the
+// completed Base under changed. The flat reply is returned.
 func steps(t reporter, over, changed string) object {
 	t.Helper()
 	in, expect := with(t, base(t), over), with(t, complete(t), over, changed)

@@ -65,7 +65,8 @@ func TestEchoMoved(t *testing.T) {
 	}
 }
 
-// TestEchoCompact: the reply has no space between tokens (§2.2: compact) and does not escape what JSON need not.
+// TestEchoCompact: the reply has no space between tokens (§2.2: compact) and does not escape what
+// JSON need not.
 func TestEchoCompact(t *testing.T) {
 	out, _ := process(t, " \t{ \"raw_input\" : \"<a> & b\" , \"x\" : [ 1 , { \"y\" : 2 } ] ,\r\n \"outputs\" : { \"perception\" : { } } } \n")
 	if strings.ContainsAny(out, "\n\r\t") || !strings.Contains(out, `"<a> & b"`) || !strings.Contains(out, `"x":[1,{"y":2}]`) {
@@ -91,7 +92,8 @@ func TestEchoDialectKeys(t *testing.T) {
 	}
 }
 
-// TestEchoDialectNulls: a dialect key that came in as null is not lost; null or its default are as good.
+// TestEchoDialectNulls: a dialect key that came in as null is not lost; null or its default are as
+// good.
 func TestEchoDialectNulls(t *testing.T) {
 	for _, key := range []string{"interrupt_pending", "interrupt", "active_stages", "completed_stage_set", "failed_stages", "parallel_mode",
 		"created_at", "tool_call_count", "tokens_in", "tokens_out"} {
@@ -102,14 +104,16 @@ func TestEchoDialectNulls(t *testing.T) {
 	}
 }
 
-// TestFeedbackNames: critic_feedback is the live one where both came in; the other is echoed (§3.1).
+// TestFeedbackNames: critic_feedback is the live one where both came in; the other is echoed
+// (§3.1).
 func TestFeedbackNames(t *testing.T) {
 	flat(t, `{"stage_order":["critic"],"current_stage":"critic","outputs":{"critic":{"verdict":"reintent","feedback":"f"}},
 		"critic_feedback":["c"],"loop_feedback":["l"]}`, `{"outputs":{},"iteration":1,"critic_feedback":["c","f"],
 		"metadata":{"prior_outputs":{"critic":{"verdict":"reintent","feedback":"f"}}}}`)
 }
 
-// TestFeedbackNewName: loop_feedback alone is read; the complete reply has the live name beside it, and both say the same.
+// TestFeedbackNewName: loop_feedback alone is read; the complete reply has the live name beside it,
+// and both say the same.
 func TestFeedbackNewName(t *testing.T) {
 	flat(t, `{"stage_order":["critic"],"current_stage":"critic","outputs":{"critic":{"verdict":"reintent","feedback":"f"}},
 		"loop_feedback":["l"]}`, `{"outputs":{},"iteration":1,"critic_feedback":["l","f"],"loop_feedback":["l","f"],
@@ -117,7 +121,8 @@ func TestFeedbackNewName(t *testing.T) {
 	invalid(t, `{"raw_input":"a","loop_feedback":[1]}`, "loop_feedback")
 }
 
-// TestLeftovers: error, code, message of an earlier reply are dropped, in either shape, and nothing else of those names (§3.2).
+// TestLeftovers: error, code, message of an earlier reply are dropped, in either shape, and nothing
+// else of those names (§3.2).
 func TestLeftovers(t *testing.T) {
 	nested := `"identity":{"envelope_id":"e"},"pipeline":{},"bounds":{}`
 	for _, core := range []string{`"raw_input":"a"`, nested} {
@@ -179,7 +184,8 @@ func TestDuplicates(t *testing.T) {
 	}
 }
 
-// TestNestedOmits: what the nested shape never has, though it came in: members of the omitted list that say nothing (§3.1).
+// TestNestedOmits: what the nested shape never has, though it came in: members of the omitted list
+// that say nothing (§3.1).
 func TestNestedOmits(t *testing.T) {
 	for _, over := range []string{`"pipeline":{"failed_stages":{}}`, `"pipeline":{"active_stages":[]}`, `"pipeline":{"completed_stage_set":{}}`,
 		`"bounds":{"terminal_reason":null}`, `"bounds":{"terminal_reason":""}`, `"bounds":{"termination_reason":null}`,

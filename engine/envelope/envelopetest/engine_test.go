@@ -84,7 +84,8 @@ func TestSharedEngine(t *testing.T) {
 	group.Wait()
 }
 
-// TestZeroOptions: an engine needs no option to work; ids are then random and times the wall clock's, in the server's spelling.
+// TestZeroOptions: an engine needs no option to work; ids are then random and times the wall
+// clock's, in the server's spelling.
 func TestZeroOptions(t *testing.T) {
 	engine, seen := envelope.NewEngine(envelope.Options{}), map[any]bool{}
 	for range 20 {
@@ -110,7 +111,8 @@ func TestZeroOptions(t *testing.T) {
 	}
 }
 
-// TestOptions: the default order and the clock are the caller's; times are written in UTC whatever zone the clock has.
+// TestOptions: the default order and the clock are the caller's; times are written in UTC whatever
+// zone the clock has.
 func TestOptions(t *testing.T) {
 	zone := time.FixedZone("there", -5*3600)
 	engine := envelope.NewEngine(envelope.Options{

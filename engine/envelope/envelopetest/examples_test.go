@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The examples of envelope §9, each as a whole expected object, flat and (where the shapes do not differ in more than place) nested.
+// The examples of envelope §9, each as a whole expected object, flat and (where the shapes do not
+// differ in more than place) nested.
 
 func TestExampleAdvance(t *testing.T) { // 9.1
 	steps(t, `{"outputs":{"perception":{"normalized_input":"trace login"},

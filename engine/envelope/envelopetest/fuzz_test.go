@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzStep feeds texts to `process`: it never crashes, answers JSON or an error, and a second step changes no byte.
+// FuzzStep feeds texts to `process`: it never crashes, answers JSON or an error, and a second step
+// changes no byte.
 func FuzzStep(f *testing.F) {
 	for _, over := range []string{`{}`, asking, confirming, judge(`{"verdict":"reintent","satisfied_goals":["g1"],"feedback":"need more"}`),
 		judge(`{"verdict":"next_stage","goal_updates":{"satisfied":["g1"]}}`), judge(`{"verdict":"odd"},"integration":{"final_response":"done"}`),

@@ -13,7 +13,8 @@ func envelopes() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string { return print(t, draws{t}.envelope()) })
 }
 
-// draws makes random envelopes. Values that matter to the engine are likely, odd ones possible, invalid ones left out.
+// draws makes random envelopes. Values that matter to the engine are likely, odd ones possible,
+// invalid ones left out.
 type draws struct{ t *rapid.T }
 
 // chance is false where rapid shrinks, so that failing envelopes come out small.

@@ -56,7 +56,8 @@ func TestGoalsSatisfied(t *testing.T) {
 	f(`["a"]`, `,"remaining_goals":["a","x"]`, `,"all_goals":[],"remaining_goals":["x"],"goal_completion_status":{"a":"satisfied"}`)
 }
 
-// TestRewindTargets: where f and g go in orders that lack the documented names, and when they become i and h.
+// TestRewindTargets: where f and g go in orders that lack the documented names, and when they
+// become i and h.
 func TestRewindTargets(t *testing.T) {
 	const goal = `"all_goals":["g"],"remaining_goals":["g"],"goal_completion_status":{"g":"pending"}`
 	f := func(order, verdict, changed string) {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Interrupts raised by rows b and c, and questions in the nested shape, where the interrupt is all there is (envelope §3.1, §5.1).
+// Interrupts raised by rows b and c, and questions in the nested shape, where the interrupt is all
+// there is (envelope §3.1, §5.1).
 
 // derivedOf are the digits of envelope §3.7 for Base's envelope before any iteration.
 func derivedOf(stage, kind string) string {
@@ -46,7 +47,8 @@ func TestRaisedInterruptFlat(t *testing.T) { // only where interrupt_pending cam
 		`{"current_stage":"perception",`+needsConfirmation+`,"confirmation_id":"mine",`+raised("confirmation", "mine", ``)+`}`)
 }
 
-// nested lays over (flat keys) on Base, and groups on its nested form, and wants changed (flat keys) and then the groups of expect.
+// nested lays over (flat keys) on Base, and groups on its nested form, and wants changed (flat
+// keys) and then the groups of expect.
 func nested(t *testing.T, over, interrupts, changed, expect string) {
 	t.Helper()
 	text := strings.Replace(print(t, nest(t, with(t, base(t), over))), `"interrupts":{}`, `"interrupts":{`+interrupts+`}`, 1)

@@ -32,13 +32,14 @@ const (
 // spec is the model under the clock and ids of newEngine.
 func spec() model { return model{now: clock, id: idDigit, stages: sixStages} }
 
-// newEngine is an engine whose clock stands still and whose ids all have the same digits. The tests share it, because what it
-// reuses between calls is part of what is tested.
+// newEngine is an engine whose clock stands still and whose ids all have the same digits. The tests
+// share it, because what it reuses between calls is part of what is tested.
 var newEngine = sync.OnceValue(func() *envelope.Engine {
 	return engineAt(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), idDigit)
 })
 
-// laterEngine is another process an hour later: nothing of a reply may depend on when and where it is stepped again.
+// laterEngine is another process an hour later: nothing of a reply may depend on when and where it
+// is stepped again.
 var laterEngine = sync.OnceValue(func() *envelope.Engine {
 	return engineAt(time.Date(2026, 1, 2, 4, 4, 5, 0, time.UTC), "eeeeeeeeeeeeeeee")
 })
@@ -98,7 +99,8 @@ func with(t reporter, base object, over ...string) object {
 	return out
 }
 
-// process runs one step of a text that must be taken, checks that a second step changes no byte, and gives text and meaning.
+// process runs one step of a text that must be taken, checks that a second step changes no byte,
+// and gives text and meaning.
 func process(t reporter, text string) (string, object) {
 	t.Helper()
 	out, m, err := parsedStep(t, text)
@@ -122,7 +124,8 @@ func step(t reporter, text string) (string, *envelope.Error) {
 	return out, err
 }
 
-// parsedStep is step; it also checks that dst's bytes stay, that src is not written to, and the reason beside the reply (§4.2).
+// parsedStep is step; it also checks that dst's bytes stay, that src is not written to, and the
+// reason beside the reply (§4.2).
 func parsedStep(t reporter, text string) (string, object, *envelope.Error) {
 	t.Helper()
 	src := []byte(text)
@@ -169,7 +172,8 @@ func inInterrupt(p cmp.Path) bool {
 	return ok && i.Key().String() == "interrupt"
 }
 
-// sameInterrupt takes an absent member and a null one as the same (envelope §3.5: both are optional).
+// sameInterrupt takes an absent member and a null one as the same (envelope §3.5: both are
+// optional).
 func sameInterrupt(a, b any) bool {
 	m, ok := a.(object)
 	n, also := b.(object)

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// model is the second opinion on the step: envelope §3.2 and §5.1 over generic maps. Its answer is compared by meaning.
+// model is the second opinion on the step: envelope §3.2 and §5.1 over generic maps. Its answer is
+// compared by meaning.
 type model struct {
 	now    string   // the clock, as the server writes times
 	id     string   // the 16 digits every generated id gets
@@ -23,9 +24,11 @@ type document struct {
 	root   map[string]any
 	nested bool
 	model  model
-	// raises tells that a raised question is also written as an interrupt: the shape is nested, or interrupt_pending came in.
+	// raises tells that a raised question is also written as an interrupt: the shape is nested, or
+	// interrupt_pending came in.
 	raises bool
-	// newFeedback tells that critic_feedback came in under its newer name only; both are kept up to date then.
+	// newFeedback tells that critic_feedback came in under its newer name only; both are kept up to
+	// date then.
 	newFeedback bool
 }
 

@@ -37,7 +37,8 @@ func (d document) outputMember(key, name string) any {
 	return output[name]
 }
 
-// consume is S8: it advances over outputs and tells whether S9 has to look at the stage it stopped at.
+// consume is S8: it advances over outputs and tells whether S9 has to look at the stage it stopped
+// at.
 func (d document) consume() (dispatch bool) {
 	for {
 		stage := d.text("current_stage")
@@ -271,7 +272,8 @@ func wireReason(reason string) string {
 	return strings.ToUpper(reason)
 }
 
-// canonical is the left column's spelling of a reason in any case of either column; free text stays.
+// canonical is the left column's spelling of a reason in any case of either column; free text
+// stays.
 func canonical(reason string) string {
 	lower := strings.ToLower(reason)
 	for left := range reasons {
@@ -282,8 +284,8 @@ func canonical(reason string) string {
 	return reason
 }
 
-// setReason writes a reason in the shape's spelling; a value that says the same already keeps its own. The nested shape names
-// no reason before the end (envelope §3.4).
+// setReason writes a reason in the shape's spelling; a value that says the same already keeps its
+// own. The nested shape names no reason before the end (envelope §3.4).
 func (d document) setReason(reason string) {
 	switch {
 	case !d.nested && reason == "":

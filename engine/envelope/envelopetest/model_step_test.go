@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// question is one of the two things the engine can ask: its flags in the flat shape, its members in an interrupt.
+// question is one of the two things the engine can ask: its flags in the flat shape, its members in
+// an interrupt.
 type question struct {
 	kind                    string
 	pending, prompt, answer string

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMutants: envelopes with a few odd values anywhere in them. Whatever the model takes the engine takes and means the same by;
-// whatever it refuses the engine refuses too.
+// TestMutants: envelopes with a few odd values anywhere in them. Whatever the model takes the
+// engine takes and means the same by; whatever it refuses the engine refuses too.
 func TestMutants(t *testing.T) {
 	check(t, 20000, func(t *rapid.T) {
 		text := mutants().Draw(t, "mutant")

@@ -12,8 +12,8 @@ import (
 	"trunkline/fuzz/rounds"
 )
 
-// check runs a property many times, in its long form; an eighth of that usually. A failure prints the seed that repeats it and leaves
-// no file.
+// check runs a property many times, in its long form; an eighth of that usually. A failure prints
+// the seed that repeats it and leaves no file.
 func check(t *testing.T, times int, property func(*rapid.T)) {
 	t.Helper()
 	times = rounds.Of(times/10, times/8) / raceSlowdown
@@ -148,7 +148,8 @@ func keptKeys(t reporter, before, after document) {
 	}
 }
 
-// omitted: what the nested shape leaves out, though it came in: reasons that are cleared, and members that say nothing.
+// omitted: what the nested shape leaves out, though it came in: reasons that are cleared, and
+// members that say nothing.
 func omitted(name string, v any) bool {
 	members, _ := v.(object)
 	list, _ := v.([]any)

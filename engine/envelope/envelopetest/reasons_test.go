@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestReasonSpellings: any case of either column is understood in either shape (envelope §3.4). A final reason ends the envelope
-// (S2), the two _required ones are cleared (S3), and what is not changed keeps its spelling.
+// TestReasonSpellings: any case of either column is understood in either shape (envelope §3.4). A
+// final reason ends the envelope (S2), the two _required ones are cleared (S3), and what is not
+// changed keeps its spelling.
 func TestReasonSpellings(t *testing.T) {
 	f := func(reason, spelled string) {
 		t.Helper()
@@ -37,7 +38,8 @@ func TestReasonSpellings(t *testing.T) {
 	f("", "denied")
 }
 
-// TestReasonColumn: the engine writes the left column in the flat shape, the right one in the nested.
+// TestReasonColumn: the engine writes the left column in the flat shape, the right one in the
+// nested.
 func TestReasonColumn(t *testing.T) {
 	f := func(over, left, right, text string) {
 		t.Helper()
@@ -57,7 +59,8 @@ func TestReasonColumn(t *testing.T) {
 	f(`"agent_hop_count":21`, "max_agent_hops_exceeded", "MAX_AGENT_HOPS_EXCEEDED", "Agent hop limit reached (21 >= 21)")
 }
 
-// TestReasonOfAnOpenQuestion: the same question asked twice may keep the input's spelling; its meaning stays.
+// TestReasonOfAnOpenQuestion: the same question asked twice may keep the input's spelling; its
+// meaning stays.
 func TestReasonOfAnOpenQuestion(t *testing.T) {
 	for _, spelled := range []string{`"CLARIFICATION_REQUIRED"`, `"clarification_required"`, `null`, `"confirmation_required"`} {
 		_, got := process(t, `{"raw_input":"a","clarification_pending":true,"terminal_reason":`+spelled+`}`)
@@ -72,7 +75,8 @@ func TestReasonOfAnOpenQuestion(t *testing.T) {
 	}
 }
 
-// TestVersions: v1.0, v1.1 and v1.2 envelopes are all answered by a complete v1.2 (envelope §3.2, Versions).
+// TestVersions: v1.0, v1.1 and v1.2 envelopes are all answered by a complete v1.2 (envelope §3.2,
+// Versions).
 func TestVersions(t *testing.T) {
 	rest := func(keys ...string) string { return "{" + strings.Join(keys, ",") + "}" }
 	outputs := `"outputs":{"perception":{},"intent":{},"plan":{},"execution":{},"critic":{"verdict":"next_stage"}}`

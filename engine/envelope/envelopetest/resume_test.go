@@ -2,7 +2,8 @@ package envelopetest_test
 
 import "testing"
 
-// S4 to S6 of envelope §5.1 in the flat shape; f lays over on Base and wants changed over the completed Base.
+// S4 to S6 of envelope §5.1 in the flat shape; f lays over on Base and wants changed over the
+// completed Base.
 
 func flat(t *testing.T, over, changed string) {
 	t.Helper()

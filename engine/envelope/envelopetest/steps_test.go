@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// One test per step of envelope §5.1; f lays over on Base and wants changed over the completed Base, in both shapes.
+// One test per step of envelope §5.1; f lays over on Base and wants changed over the completed
+// Base, in both shapes.
 
 const at = `"completed_at":"2026-01-02T03:04:05.000000Z"`
 

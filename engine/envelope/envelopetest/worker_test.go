@@ -8,18 +8,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// worker plays the agents, the user and the reviewer of one envelope until it ends: what a real client does between two steps.
+// worker plays the agents, the user and the reviewer of one envelope until it ends: what a real
+// client does between two steps.
 type worker struct {
 	t *rapid.T
 	d draws
-	// frugal workers make no model call, so that only iterations and hops bound the run; they ask nobody, because a question
-	// that is asked again and again costs neither.
+	// frugal workers make no model call, so that only iterations and hops bound the run; they ask
+	// nobody, because a question that is asked again and again costs neither.
 	frugal bool
 	steps  int
 	log    []string
 }
 
-// TestWorkers: a run always ends, no bound is exceeded on the way, and whoever is asked to run has not answered yet.
+// TestWorkers: a run always ends, no bound is exceeded on the way, and whoever is asked to run has
+// not answered yet.
 func TestWorkers(t *testing.T) {
 	runs, steps := 0, 0
 	check(t, 20000, func(t *rapid.T) {
@@ -61,8 +63,8 @@ func (w *worker) tail() string {
 	return print(w.t, anys(w.log[max(len(w.log)-4, 0):]))
 }
 
-// limit is more steps than any run can take: every agent costs a call, or a hop, or an iteration, or a stage; a question
-// costs one more step.
+// limit is more steps than any run can take: every agent costs a call, or a hop, or an iteration,
+// or a stage; a question costs one more step.
 func (w *worker) limit(d document) int {
 	if w.frugal {
 		return int(d.number("max_agent_hops") + d.number("max_iterations") + d.number("max_stages") + 4)

@@ -47,8 +47,8 @@ func fill(t *testing.T, fd int) (total int) {
 	}
 }
 
-// TestUndeliveredIsWhatThePeerLacks: a peer that does not read lacks what its system has no room for; once it has read, it lacks
-// nothing, whether or not its acknowledgement of the FIN has come.
+// TestUndeliveredIsWhatThePeerLacks: a peer that does not read lacks what its system has no room
+// for; once it has read, it lacks nothing, whether or not its acknowledgement of the FIN has come.
 func TestUndeliveredIsWhatThePeerLacks(t *testing.T) {
 	fd, peer := tcpPair(t)
 	total := fill(t, fd)

@@ -8,7 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestWriteBlockAllocations: the sync of a group may wake goroutines of pebble that allocate; the block itself must not.
+// TestWriteBlockAllocations: the sync of a group may wake goroutines of pebble that allocate; the
+// block itself must not.
 func TestWriteBlockAllocations(t *testing.T) {
 	for _, mode := range bothModes {
 		s := mustOpen(t, Config{Dir: t.TempDir(), Mode: mode})
@@ -30,7 +31,8 @@ func TestWriteBlockAllocations(t *testing.T) {
 	}
 }
 
-// BenchmarkWriteBlock: what does a block of 64 records of 300 bytes cost, beside the sync of the disk?
+// BenchmarkWriteBlock: what does a block of 64 records of 300 bytes cost, beside the sync of the
+// disk?
 func BenchmarkWriteBlock(b *testing.B) {
 	for _, mode := range bothModes {
 		for _, fs := range []struct {

@@ -74,7 +74,8 @@ func TestCopyThatEndsEarlyLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestHalfACopyIsRefused: the stamp comes last, so that what a crash leaves is not taken for a journal.
+// TestHalfACopyIsRefused: the stamp comes last, so that what a crash leaves is not taken for a
+// journal.
 func TestHalfACopyIsRefused(t *testing.T) {
 	dir := crashed(t, journal.Always)
 	if err := os.Remove(filepath.Join(dir, stampName)); err != nil {

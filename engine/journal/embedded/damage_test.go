@@ -13,7 +13,8 @@ import (
 
 const damageBlocks = 450 // of 3000 bytes: two sorted files and a log that is not sorted yet
 
-// crashed is the directory of a store in use, as the death of its process leaves it. Blocks up to damageBlocks-50 are marked.
+// crashed is the directory of a store in use, as the death of its process leaves it. Blocks up to
+// damageBlocks-50 are marked.
 func crashed(t *testing.T, mode journal.Mode) string {
 	t.Helper()
 	s := mustOpen(t, Config{Dir: t.TempDir(), Mode: mode})
@@ -47,7 +48,8 @@ func edit(t *testing.T, name string, change func(b []byte) []byte) {
 	}
 }
 
-// verdict opens a directory and reads everything: all, a prefix of at least the mark, or refused and where.
+// verdict opens a directory and reads everything: all, a prefix of at least the mark, or refused
+// and where.
 func verdict(t *testing.T, dir string, mode journal.Mode) (what, where string) {
 	t.Helper()
 	var book logBook
@@ -139,7 +141,8 @@ func TestDamage(t *testing.T) {
 	f("flip in the mark", one(markName), flip(0.5), "all")
 }
 
-// TestSwappedFiles exchanges two sorted files of one size: what is read must be an error, or caught by its indexes.
+// TestSwappedFiles exchanges two sorted files of one size: what is read must be an error, or caught
+// by its indexes.
 func TestSwappedFiles(t *testing.T) {
 	dir := t.TempDir()
 	s := mustOpen(t, Config{Dir: dir})
@@ -169,7 +172,8 @@ func TestSwappedFiles(t *testing.T) {
 	t.Log(err)
 }
 
-// TestClosedMeansWhole: after Close there is no torn end, so that what is missing then is damage, until an operator accepts it.
+// TestClosedMeansWhole: after Close there is no torn end, so that what is missing then is damage,
+// until an operator accepts it.
 func TestClosedMeansWhole(t *testing.T) {
 	for _, mode := range bothModes {
 		cfg := Config{Dir: t.TempDir(), Mode: mode}

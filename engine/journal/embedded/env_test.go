@@ -20,7 +20,8 @@ import (
 
 var bothModes = []journal.Mode{journal.Always, journal.Interval}
 
-// someModes are bothModes, or with -short one of them, for what opens many stores: that is slow under the race detector.
+// someModes are bothModes, or with -short one of them, for what opens many stores: that is slow
+// under the race detector.
 func someModes() []journal.Mode {
 	if testing.Short() {
 		return bothModes[:1]
@@ -143,7 +144,8 @@ func wantPrefix(t testing.TB, s *Store, want journal.Index) {
 	}
 }
 
-// copyDir copies the files of a directory that may be in use, as a crash of the process would leave them.
+// copyDir copies the files of a directory that may be in use, as a crash of the process would leave
+// them.
 func copyDir(t testing.TB, from string) string {
 	t.Helper()
 	to := t.TempDir()
@@ -157,6 +159,7 @@ func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
 		runChild(dir, os.Getenv(childMode))
 	}
-	// Pebble leaves this one behind where an opening fails late, as they do on a full disk. The process ends then.
+	// Pebble leaves this one behind where an opening fails late, as they do on a full disk. The
+	// process ends then.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/cockroachdb/pebble/v2.(*ConcurrencyLimitScheduler).periodicGranter"))
 }

@@ -39,7 +39,8 @@ func interrupted(t *testing.T, mode journal.Mode) string {
 	return dir
 }
 
-// TestLeftovers: what an interrupted snapshot left is listed by an inspection, left out of a copy, and gone after an opening.
+// TestLeftovers: what an interrupted snapshot left is listed by an inspection, left out of a copy,
+// and gone after an opening.
 func TestLeftovers(t *testing.T) {
 	for _, mode := range bothModes {
 		dir := interrupted(t, mode)
@@ -81,7 +82,8 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// TestSecondNameOfATable: a crash after the files were taken over leaves them under both names. Only one goes.
+// TestSecondNameOfATable: a crash after the files were taken over leaves them under both names.
+// Only one goes.
 func TestSecondNameOfATable(t *testing.T) {
 	cfg := Config{Dir: t.TempDir()}
 	s := mustOwn(t, cfg)
@@ -97,7 +99,8 @@ func TestSecondNameOfATable(t *testing.T) {
 	mustClose(t, s)
 }
 
-// TestLeftoversThatStay: they keep nobody from working with the journal; only a snapshot says that it cannot be written.
+// TestLeftoversThatStay: they keep nobody from working with the journal; only a snapshot says that
+// it cannot be written.
 func TestLeftoversThatStay(t *testing.T) {
 	dir := interrupted(t, journal.Always)
 	var stay atomic.Bool
@@ -125,8 +128,9 @@ func TestLeftoversThatStay(t *testing.T) {
 	wantSnapshots(t, s, 5, 1, 2)
 }
 
-// TestPowerLossInASnapshot cuts the power at random operations while a snapshot is written and taken over, beside blocks.
-// Afterwards it is there as a whole or not at all; once committed it is there; and nothing else of it is.
+// TestPowerLossInASnapshot cuts the power at random operations while a snapshot is written and
+// taken over, beside blocks. Afterwards it is there as a whole or not at all; once committed it is
+// there; and nothing else of it is.
 func TestPowerLossInASnapshot(t *testing.T) {
 	for _, mode := range bothModes {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -149,8 +153,8 @@ func TestPowerLossInASnapshot(t *testing.T) {
 	}
 }
 
-// cutInASnapshot writes snapshot 2 after snapshot 1, with the power cut at one of its operations and after it. What must be
-// there is counted as 100 for each snapshot and 1 for each synced block.
+// cutInASnapshot writes snapshot 2 after snapshot 1, with the power cut at one of its operations
+// and after it. What must be there is counted as 100 for each snapshot and 1 for each synced block.
 func cutInASnapshot(t *testing.T, mode journal.Mode, seed uint64, at int64) (cuts []cut, ops int64) {
 	t.Helper()
 	var must atomic.Uint64

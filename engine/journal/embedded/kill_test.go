@@ -46,7 +46,8 @@ func runChild(dir, name string) {
 	}
 }
 
-// lifeOf runs the child until it has acknowledged n more blocks, kills it, and returns the last index it acknowledged.
+// lifeOf runs the child until it has acknowledged n more blocks, kills it, and returns the last
+// index it acknowledged.
 func lifeOf(t *testing.T, dir string, mode journal.Mode, n int) (acked journal.Index) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])

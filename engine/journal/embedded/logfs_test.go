@@ -31,8 +31,8 @@ func (d *slowDisk) MaybeError(op errorfs.Op) error {
 	return nil
 }
 
-// TestSlowSync: in mode Always a block is not acknowledged before its sync ends; in mode Interval it is, while a sync of what came
-// before it hangs.
+// TestSlowSync: in mode Always a block is not acknowledged before its sync ends; in mode Interval
+// it is, while a sync of what came before it hangs.
 func TestSlowSync(t *testing.T) {
 	for _, mode := range bothModes {
 		disk := &slowDisk{reached: make(chan struct{}), letGo: make(chan struct{})}
@@ -97,7 +97,8 @@ func TestSyncsOfALog(t *testing.T) {
 	f(journal.Interval, 0)
 }
 
-// TestFailureIsOneAndFinal: the first error of the log is told once, and neither a later write nor Close hides it.
+// TestFailureIsOneAndFinal: the first error of the log is told once, and neither a later write nor
+// Close hides it.
 func TestFailureIsOneAndFinal(t *testing.T) {
 	for _, mode := range bothModes {
 		fault := &faulty{match: func(op errorfs.Op) bool { return op.Kind == errorfs.OpFileWrite }, err: syscall.EIO, n: 1, from: 1 << 40}
@@ -128,8 +129,8 @@ func TestFailureIsOneAndFinal(t *testing.T) {
 	}
 }
 
-// TestSunkLogChangesNothing: once the log has failed, pebble is told that the log works and that nothing else does, and the
-// directory stays as it was.
+// TestSunkLogChangesNothing: once the log has failed, pebble is told that the log works and that
+// nothing else does, and the directory stays as it was.
 func TestSunkLogChangesNothing(t *testing.T) {
 	mem := vfs.NewMem()
 	if err := mem.MkdirAll("d", 0o700); err != nil {

@@ -26,8 +26,8 @@ func without(t *testing.T, dir string, patterns ...string) {
 	}
 }
 
-// TestVanishedLogs: the loss of logs is damage, also where a mark is lost with them. The loss of one mark is logged and mended; that of
-// both is damage, which an operator can accept.
+// TestVanishedLogs: the loss of logs is damage, also where a mark is lost with them. The loss of
+// one mark is logged and mended; that of both is damage, which an operator can accept.
 func TestVanishedLogs(t *testing.T) {
 	const warning = "lost one of its two marks"
 	f := func(name string, closed bool, lost []string, refused, warned bool) {
@@ -97,8 +97,8 @@ func mended(t *testing.T, s *Store) {
 	}
 }
 
-// TestClosedStoreLacksItsTail: after an orderly close the whole log is marked, so that one that lacks its last file is refused, with
-// either mark alone too.
+// TestClosedStoreLacksItsTail: after an orderly close the whole log is marked, so that one that
+// lacks its last file is refused, with either mark alone too.
 func TestClosedStoreLacksItsTail(t *testing.T) {
 	for _, lost := range [][]string{nil, {markName}, {secondMarkName}} {
 		for _, mode := range bothModes {

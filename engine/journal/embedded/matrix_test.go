@@ -23,12 +23,14 @@ import (
 	"trunkline/fuzz/rounds"
 )
 
-// digest is the state that the records of the matrix build: each record folds into it, so that it differs after every history.
+// digest is the state that the records of the matrix build: each record folds into it, so that it
+// differs after every history.
 type digest [sha256.Size]byte
 
 func (d *digest) apply(rec []byte) { *d = sha256.Sum256(append(d[:], rec...)) }
 
-// history is a journal with several snapshots, sorted files and logs, and the digest after each of its records.
+// history is a journal with several snapshots, sorted files and logs, and the digest after each of
+// its records.
 type history struct {
 	t      *testing.T
 	store  *Store
@@ -136,7 +138,8 @@ func (h *history) close() {
 	}
 }
 
-// run lives two sessions. The second one is killed, with logs that are not sorted, or closed. It returns the directory.
+// run lives two sessions. The second one is killed, with logs that are not sorted, or closed. It
+// returns the directory.
 func (h *history) run(killed bool) string {
 	h.open()
 	h.write(30)
@@ -372,7 +375,8 @@ func difference(before, after map[string]string) string {
 	return strings.Join(list, ", ")
 }
 
-// TestReadingChangesNothing: a store that is replayed and closed again leaves its directory as it was, and the next one has all.
+// TestReadingChangesNothing: a store that is replayed and closed again leaves its directory as it
+// was, and the next one has all.
 func TestReadingChangesNothing(t *testing.T) {
 	h := newHistory(t, journal.Always)
 	dir := h.run(true)
@@ -404,8 +408,9 @@ func contents(s *Store) (last journal.Index, err error) {
 	}))
 }
 
-// TestDamageMatrix damages each file of real directories in every way that disks, copies and people have. A start has exactly the
-// state that must be there, or is refused and leaves the directory as it was. TRUNKLINE_TEST_LONG=24 tries all of them.
+// TestDamageMatrix damages each file of real directories in every way that disks, copies and people
+// have. A start has exactly the state that must be there, or is refused and leaves the directory as
+// it was. TRUNKLINE_TEST_LONG=24 tries all of them.
 func TestDamageMatrix(t *testing.T) {
 	step := rounds.Step(96, 24)
 	counts := map[string]int{}

@@ -64,8 +64,8 @@ func mustMode(t *testing.T, dir string) journal.Mode {
 // unread is the name of a damage that a start need not find.
 const unread = "flip around the meta"
 
-// spoiled starts on a copy of dir after a damage of a snapshot: the state is right, the warning names the snapshot and the file, and
-// the damage is gone.
+// spoiled starts on a copy of dir after a damage of a snapshot: the state is right, the warning
+// names the snapshot and the file, and the damage is gone.
 func (h *history) spoiled(dir string, d damage, g uint64) {
 	h.t.Helper()
 	name := fmt.Sprintf("%s, generation %d: %s %s", h.cfg.Mode, g, d.file, d.name)
@@ -120,8 +120,8 @@ func (h *history) claimed(dir string) *logBook {
 	return book
 }
 
-// TestDamagedMetas flips bits of the metas of each snapshot, and of all that is around them in their file: the state comes from the
-// other snapshot.
+// TestDamagedMetas flips bits of the metas of each snapshot, and of all that is around them in
+// their file: the state comes from the other snapshot.
 func TestDamagedMetas(t *testing.T) {
 	const around = 1200
 	for _, mode := range someModes() {
@@ -150,7 +150,8 @@ func TestDamagedMetas(t *testing.T) {
 	}
 }
 
-// TestLostSnapshotFiles: a sorted file of a snapshot that is removed or cut costs that snapshot alone.
+// TestLostSnapshotFiles: a sorted file of a snapshot that is removed or cut costs that snapshot
+// alone.
 func TestLostSnapshotFiles(t *testing.T) {
 	for _, mode := range bothModes {
 		h := newHistory(t, mode)
@@ -166,7 +167,8 @@ func TestLostSnapshotFiles(t *testing.T) {
 	}
 }
 
-// refuses starts on a damaged directory: it is refused with damage, in one of the files, and left as it was.
+// refuses starts on a damaged directory: it is refused with damage, in one of the files, and left
+// as it was.
 func (h *history) refuses(name, dir string, files ...string) {
 	h.t.Helper()
 	outcome, words := h.try(damage{}, dir)
@@ -195,7 +197,8 @@ func TestNoSnapshotIsLeft(t *testing.T) {
 	}
 }
 
-// TestDamagedMetaAndLostLog: what the meta would show, that the log has lost its end, the marks show.
+// TestDamagedMetaAndLostLog: what the meta would show, that the log has lost its end, the marks
+// show.
 func TestDamagedMetaAndLostLog(t *testing.T) {
 	for _, mode := range bothModes {
 		h := newHistory(t, mode)
@@ -215,7 +218,8 @@ func TestDamagedMetaAndLostLog(t *testing.T) {
 	}
 }
 
-// asEarlier makes a directory as earlier versions left it: the metas are in one place, apart from the chunks.
+// asEarlier makes a directory as earlier versions left it: the metas are in one place, apart from
+// the chunks.
 func asEarlier(t *testing.T, dir string, sorted bool) {
 	t.Helper()
 	s := mustOwn(t, Config{Dir: dir, Mode: mustMode(t, dir)})
@@ -237,7 +241,8 @@ func asEarlier(t *testing.T, dir string, sorted bool) {
 	mustClose(t, s)
 }
 
-// TestDirectoryOfAnEarlierVersion: its snapshots count, and the first change puts the metas where damage of one hides no other.
+// TestDirectoryOfAnEarlierVersion: its snapshots count, and the first change puts the metas where
+// damage of one hides no other.
 func TestDirectoryOfAnEarlierVersion(t *testing.T) {
 	for _, mode := range bothModes {
 		for _, sorted := range []bool{true, false} {
@@ -274,7 +279,8 @@ func TestDirectoryOfAnEarlierVersion(t *testing.T) {
 	}
 }
 
-// TestDamagedMetasOfAnEarlierVersion hide all its snapshots: the whole log makes up for them, where it is there.
+// TestDamagedMetasOfAnEarlierVersion hide all its snapshots: the whole log makes up for them, where
+// it is there.
 func TestDamagedMetasOfAnEarlierVersion(t *testing.T) {
 	for _, mode := range bothModes {
 		h := newHistory(t, mode)

@@ -15,8 +15,8 @@ import (
 	"trunkline/fuzz/rounds"
 )
 
-// cutter is a file system that loses its power at some operations: at each it keeps what a disk might then hold, and what had to
-// be there.
+// cutter is a file system that loses its power at some operations: at each it keeps what a disk
+// might then hold, and what had to be there.
 type cutter struct {
 	mem  *memdisk.Disk
 	ops  atomic.Int64
@@ -53,8 +53,9 @@ func (c *cutter) take(what string) {
 	c.cuts = append(c.cuts, cut{c.mem.CrashClone(cfg), must, what})
 }
 
-// TestPowerLoss cuts the power at random operations of a busy store. Always loses nothing acknowledged; Interval nothing that was
-// acknowledged before the last sync began; neither shows a changed block, a hole, or half a snapshot.
+// TestPowerLoss cuts the power at random operations of a busy store. Always loses nothing
+// acknowledged; Interval nothing that was acknowledged before the last sync began; neither shows a
+// changed block, a hole, or half a snapshot.
 func TestPowerLoss(t *testing.T) {
 	for _, mode := range bothModes {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -158,7 +159,8 @@ func checkSnapshot(s *Store, g journal.Snapshot, chunks int) error {
 	return err
 }
 
-// TestSyncedInEveryMode: what the contract calls synced is there after a power loss that leaves nothing else.
+// TestSyncedInEveryMode: what the contract calls synced is there after a power loss that leaves
+// nothing else.
 func TestSyncedInEveryMode(t *testing.T) {
 	for _, mode := range bothModes {
 		percent := 0

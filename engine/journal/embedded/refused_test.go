@@ -12,7 +12,8 @@ import (
 	"trunkline/engine/journal"
 )
 
-// onDisk is a closed or crashed store in memory: two sorted files, a snapshot, and blocks that only the log has.
+// onDisk is a closed or crashed store in memory: two sorted files, a snapshot, and blocks that only
+// the log has.
 func onDisk(t *testing.T, mode journal.Mode) vfs.FS {
 	t.Helper()
 	mem := vfs.NewMem()
@@ -55,8 +56,8 @@ func readAll(s journal.Store) (last journal.Index, err error) {
 	return last, err
 }
 
-// TestRefusedReadsAreNotDamage: whatever the system refuses to read, a start and an inspection name the system's answer and never
-// damage, and what they give up is there afterwards.
+// TestRefusedReadsAreNotDamage: whatever the system refuses to read, a start and an inspection name
+// the system's answer and never damage, and what they give up is there afterwards.
 func TestRefusedReadsAreNotDamage(t *testing.T) {
 	open := func(fs vfs.FS) (journal.Store, error) { return Open(quiet(Config{Dir: "d", FS: fs})) }
 	look := func(fs vfs.FS) (journal.Store, error) { return Inspect(Config{Dir: "d", FS: fs}) }
@@ -108,8 +109,9 @@ func changes(op errorfs.Op) bool {
 	return takesSpace(op) || op.Kind == errorfs.OpRemove
 }
 
-// TestRefusedStartEnds: whatever the system refuses to write from some moment of a start on, the start ends with the system's
-// answer, which is not called damage and ends no process; and with the answer gone everything is there.
+// TestRefusedStartEnds: whatever the system refuses to write from some moment of a start on, the
+// start ends with the system's answer, which is not called damage and ends no process; and with the
+// answer gone everything is there.
 func TestRefusedStartEnds(t *testing.T) {
 	for _, mode := range someModes() {
 		for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EACCES, syscall.EROFS} {

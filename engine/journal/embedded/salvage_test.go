@@ -10,8 +10,8 @@ import (
 	"trunkline/engine/journal"
 )
 
-// TestAcceptedLoss: the refusal of a damaged log names the first index that is lost; accepting it keeps everything before, and the
-// log as it was; without the acceptance nothing changes.
+// TestAcceptedLoss: the refusal of a damaged log names the first index that is lost; accepting it
+// keeps everything before, and the log as it was; without the acceptance nothing changes.
 func TestAcceptedLoss(t *testing.T) {
 	dir := crashed(t, journal.Always)
 	path := newest(t, dir, ".log")

@@ -14,8 +14,8 @@ const (
 	timingSnapshot = 250 << 20
 )
 
-// BenchmarkWriteBlockBesideSnapshot: what does a snapshot of 250 MB cost the blocks that are written beside it? The answer is
-// the ratio of the times during it to those without it, on a disk.
+// BenchmarkWriteBlockBesideSnapshot: what does a snapshot of 250 MB cost the blocks that are
+// written beside it? The answer is the ratio of the times during it to those without it, on a disk.
 func BenchmarkWriteBlockBesideSnapshot(b *testing.B) {
 	for _, mode := range bothModes {
 		b.Run(mode.String(), func(b *testing.B) {

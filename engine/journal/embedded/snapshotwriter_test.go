@@ -51,7 +51,8 @@ func writeLarge(t testing.TB, s *Store, g uint64) {
 	}
 }
 
-// wantSnapshots reads all snapshots, which must be those of the numbers, and looks that there is nothing else of one.
+// wantSnapshots reads all snapshots, which must be those of the numbers, and looks that there is
+// nothing else of one.
 func wantSnapshots(t testing.TB, s *Store, chunks int, numbers ...uint64) {
 	t.Helper()
 	list, err := s.ListSnapshots()
@@ -93,8 +94,8 @@ func wantChunks(t testing.TB, s *Store, want int) {
 	}
 }
 
-// TestSnapshotIsNotInTheLog: a snapshot of several files, written beside blocks, checkpoints and statistics, is whole, and
-// the log and the memory before the files have seen nothing of it.
+// TestSnapshotIsNotInTheLog: a snapshot of several files, written beside blocks, checkpoints and
+// statistics, is whole, and the log and the memory before the files have seen nothing of it.
 func TestSnapshotIsNotInTheLog(t *testing.T) {
 	for _, mode := range bothModes {
 		cfg := Config{Dir: t.TempDir(), Mode: mode, SnapshotRate: -1}
@@ -167,7 +168,8 @@ func TestDroppedSnapshotGivesItsRoomBack(t *testing.T) {
 	wantSnapshots(t, s, largeChunks, 5, 6)
 }
 
-// TestSnapshotBeginsAgain: whatever of a number was there before, in files or in memory, is not in the snapshot.
+// TestSnapshotBeginsAgain: whatever of a number was there before, in files or in memory, is not in
+// the snapshot.
 func TestSnapshotBeginsAgain(t *testing.T) {
 	for _, mode := range bothModes {
 		cfg := Config{Dir: "d", Mode: mode, FS: vfs.NewMem()}
@@ -223,7 +225,8 @@ func TestSnapshotBeginsAgain(t *testing.T) {
 	}
 }
 
-// TestSnapshotFindsNoRoom at each operation on its files in turn: the snapshot fails, and nothing else does.
+// TestSnapshotFindsNoRoom at each operation on its files in turn: the snapshot fails, and nothing
+// else does.
 func TestSnapshotFindsNoRoom(t *testing.T) {
 	step := int64(rounds.Step(20, 16))
 	for _, mode := range someModes() {
@@ -268,7 +271,8 @@ func TestSnapshotFindsNoRoom(t *testing.T) {
 	}
 }
 
-// TestNothingIsIngestedAfterAFailure: a sync that failed is the end of everything, also where it is that of a chunk.
+// TestNothingIsIngestedAfterAFailure: a sync that failed is the end of everything, also where it is
+// that of a chunk.
 func TestNothingIsIngestedAfterAFailure(t *testing.T) {
 	f := func(name string, mode journal.Mode, fail func(s *Store, fault *faulty)) {
 		t.Helper()

@@ -44,7 +44,8 @@ func TestFreeSpace(t *testing.T) {
 	}
 }
 
-// TestFilesThatCannotBeWritten: a flush that fails for another reason than a full disk is not called that.
+// TestFilesThatCannotBeWritten: a flush that fails for another reason than a full disk is not
+// called that.
 func TestFilesThatCannotBeWritten(t *testing.T) {
 	for err, want := range map[error]bool{syscall.EMFILE: true, syscall.EIO: true, syscall.ENOSPC: false, syscall.EDQUOT: false} {
 		book := &logBook{}
@@ -84,8 +85,8 @@ func TestLongStallIsFull(t *testing.T) {
 	}
 }
 
-// TestFlushFails: sorted files find no room, the log does. Full says so, memory is bounded, nothing hangs, and with room again
-// the store goes on.
+// TestFlushFails: sorted files find no room, the log does. Full says so, memory is bounded, nothing
+// hangs, and with room again the store goes on.
 func TestFlushFails(t *testing.T) {
 	for _, mode := range bothModes {
 		var noRoom atomic.Bool

@@ -10,7 +10,8 @@ import (
 	"trunkline/engine/journal"
 )
 
-// tombstones is a closed store with two sorted files of one size that hold nothing but deletions; it returns them too.
+// tombstones is a closed store with two sorted files of one size that hold nothing but deletions;
+// it returns them too.
 func tombstones(t *testing.T, mode journal.Mode) (dir string, names []string) {
 	t.Helper()
 	s := mustOpen(t, Config{Dir: t.TempDir(), Mode: mode})
@@ -36,8 +37,8 @@ func tombstones(t *testing.T, mode journal.Mode) (dir string, names []string) {
 	return s.cfg.Dir, names
 }
 
-// TestSwappedTombstones: pebble panics in the background on two such files that were exchanged. A start refuses them, and an inspection
-// finds them.
+// TestSwappedTombstones: pebble panics in the background on two such files that were exchanged. A
+// start refuses them, and an inspection finds them.
 func TestSwappedTombstones(t *testing.T) {
 	for _, mode := range bothModes {
 		dir, names := tombstones(t, mode)

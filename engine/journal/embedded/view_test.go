@@ -81,8 +81,8 @@ func seen(t *testing.T, dir string) (last journal.Index, where string, torn bool
 	return last, "", torn
 }
 
-// TestViewOfDamage looks at every damage of the table of TestDamage: it never changes the directory, shows what is before the
-// damage, and names the file.
+// TestViewOfDamage looks at every damage of the table of TestDamage: it never changes the
+// directory, shows what is before the damage, and names the file.
 func TestViewOfDamage(t *testing.T) {
 	flip := func(share float64) func(b []byte) []byte {
 		return func(b []byte) []byte { b[int(share*float64(len(b)-1))] ^= 0x10; return b }

@@ -42,8 +42,9 @@ func (b *logBook) count(text string) int {
 	return strings.Count(b.buf.String(), text)
 }
 
-// TestIntervalHoldsReplies: while a sync takes long, blocks are acknowledged until what is not synced is maxUnsynced old, and no
-// longer; after it, the next sync comes at once, because what was acknowledged meanwhile is too old too.
+// TestIntervalHoldsReplies: while a sync takes long, blocks are acknowledged until what is not
+// synced is maxUnsynced old, and no longer; after it, the next sync comes at once, because what was
+// acknowledged meanwhile is too old too.
 func TestIntervalHoldsReplies(t *testing.T) {
 	var disk heldDisk
 	var book logBook
@@ -125,7 +126,8 @@ func TestHeldBlockEndsWithTheStore(t *testing.T) {
 	}
 }
 
-// TestSlowDiskIsLogged: an operation that the disk does not answer is logged once, in each mode, and so is its end.
+// TestSlowDiskIsLogged: an operation that the disk does not answer is logged once, in each mode,
+// and so is its end.
 func TestSlowDiskIsLogged(t *testing.T) {
 	for _, mode := range bothModes {
 		var disk heldDisk

@@ -28,7 +28,8 @@ func write(t *testing.T, s journal.Store, firsts ...journal.Index) {
 	}
 }
 
-// TestCrashKeepsSynced: what was synced stays, of the rest a prefix, and nothing of it after CrashHard.
+// TestCrashKeepsSynced: what was synced stays, of the rest a prefix, and nothing of it after
+// CrashHard.
 func TestCrashKeepsSynced(t *testing.T) {
 	lengths := make(map[int]bool)
 	for seed := range uint64(50) {
@@ -57,7 +58,8 @@ func TestCrashKeepsSynced(t *testing.T) {
 	}
 }
 
-// TestKillKeepsAll: the death of a process loses nothing that was written, and its store is of no use afterwards.
+// TestKillKeepsAll: the death of a process loses nothing that was written, and its store is of no
+// use afterwards.
 func TestKillKeepsAll(t *testing.T) {
 	d := New(Options{Interval: true})
 	s := open(t, d)
@@ -169,7 +171,8 @@ func TestDelay(t *testing.T) {
 	f(true, 2*time.Second)
 }
 
-// TestDropsMayComeBack: what was dropped without a sync is there again after some crashes, and without a gap after each.
+// TestDropsMayComeBack: what was dropped without a sync is there again after some crashes, and
+// without a gap after each.
 func TestDropsMayComeBack(t *testing.T) {
 	back := 0
 	for seed := range uint64(20) {

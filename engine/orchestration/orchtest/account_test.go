@@ -61,7 +61,8 @@ func TestBytesComeBack(t *testing.T) {
 
 func wide2(n int) obj { return obj{"o": wide(n)} }
 
-// TestGrowthInBytes: a report or an update that would take more than there is is refused and changes nothing.
+// TestGrowthInBytes: a report or an update that would take more than there is is refused and
+// changes nothing.
 func TestGrowthInBytes(t *testing.T) {
 	k := newTalk(t, func(c *orchestration.Config) { c.MaxSessionBytes, c.MaxEnvelopeBytes = 50_000, 50_000 })
 	k.start("p", line(3), flat("e"))
@@ -119,7 +120,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestWhoWaitsForWhat: an answer reaches the session that waits with that envelope now, not one that did before.
+// TestWhoWaitsForWhat: an answer reaches the session that waits with that envelope now, not one
+// that did before.
 func TestWhoWaitsForWhat(t *testing.T) {
 	k := newTalk(t)
 	first, second := k.storedID(), k.storedID()
@@ -147,7 +149,8 @@ func TestWhoWaitsForWhat(t *testing.T) {
 	k.runs(k.next("p"), "a1")
 }
 
-// TestCancelled: a session marked as cancelled is found ended by whatever comes next (envelope §5.2).
+// TestCancelled: a session marked as cancelled is found ended by whatever comes next (envelope
+// §5.2).
 func TestCancelled(t *testing.T) {
 	for what, next := range map[string]func(k *talk, id string){
 		"next":   func(k *talk, id string) { k.terminates(k.next("p"), "USER_CANCELLED", endedBefore) },

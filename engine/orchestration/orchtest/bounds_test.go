@@ -6,7 +6,8 @@ import (
 	"trunkline/codec/wire"
 )
 
-// TestCheckBounds: the first bound that is met, and what remains, never below zero (envelope §4.6, §3.10).
+// TestCheckBounds: the first bound that is met, and what remains, never below zero (envelope §4.6,
+// §3.10).
 func TestCheckBounds(t *testing.T) {
 	bothShapes(t, func(t *testing.T, make func(string, ...obj) obj, path func(string) string) {
 		k := newTalk(t)
@@ -41,7 +42,8 @@ func TestCheckBounds(t *testing.T) {
 	})
 }
 
-// TestCheckBoundsUnwraps: an envelope under the key envelope is taken only when nothing else makes the body one.
+// TestCheckBoundsUnwraps: an envelope under the key envelope is taken only when nothing else makes
+// the body one.
 func TestCheckBoundsUnwraps(t *testing.T) {
 	k := newTalk(t)
 	inner := nested("in", obj{"llm_call_count": 10})

@@ -35,7 +35,8 @@ func (k *talk) callers(n int) []*driver {
 	return ds
 }
 
-// TestReportsAreTakenOnce: many workers report on the same sessions at once; every step of a session is taken exactly once.
+// TestReportsAreTakenOnce: many workers report on the same sessions at once; every step of a
+// session is taken exactly once.
 func TestReportsAreTakenOnce(t *testing.T) {
 	const sessions, workers, steps = 8, 8, 40
 	k := newTalk(t)
@@ -82,7 +83,8 @@ func TestReportsAreTakenOnce(t *testing.T) {
 	}
 }
 
-// TestEverythingAtOnce: all calls on few ids, so that they meet. What each may answer is fixed; the race detector does the rest.
+// TestEverythingAtOnce: all calls on few ids, so that they meet. What each may answer is fixed; the
+// race detector does the rest.
 func TestEverythingAtOnce(t *testing.T) {
 	const workers, calls = 8, 300
 	cfg := roomy()
@@ -234,7 +236,8 @@ func linearDo(d *driver, pid string, in linearInput) (out linearOutput) {
 	return out
 }
 
-// TestLinearizable: what the callers of one process see is explained by some order of their calls (envelope §2.1).
+// TestLinearizable: what the callers of one process see is explained by some order of their calls
+// (envelope §2.1).
 func TestLinearizable(t *testing.T) {
 	model := porcupine.Model{Init: func() any { return linearState{} }, Step: linearStep}
 	ops := []string{"report", "report", "report", "report", "report", "report", "next", "next", "state", "state", "init", "force", "ended", "removed"}

@@ -6,7 +6,8 @@ import (
 	"trunkline/codec/wire"
 )
 
-// plan is a valid pipeline over which the tests lay what they are about; the stages' names are a and b.
+// plan is a valid pipeline over which the tests lay what they are about; the stages' names are a
+// and b.
 func plan(over ...obj) obj {
 	return with(obj{"name": "n", "agents": arr{obj{"name": "a"}, obj{"name": "b"}}}, over...)
 }
@@ -22,7 +23,8 @@ func limit(over ...obj) obj {
 	return with(obj{"from_stage": "a", "to_stage": "b", "max_count": 1}, over...)
 }
 
-// TestPipelineRefusals: the texts of envelope §3.9; no session comes of it, and with force the old one lives on (D44).
+// TestPipelineRefusals: the texts of envelope §3.9; no session comes of it, and with force the old
+// one lives on (D44).
 func TestPipelineRefusals(t *testing.T) {
 	k := newTalk(t)
 	k.start("old", line(2), flat("e"))
@@ -117,7 +119,8 @@ func TestPipelineWhole(t *testing.T) {
 	}
 }
 
-// TestPipelineReading: the two dialects and the defaults, seen in the first state and the way the session goes.
+// TestPipelineReading: the two dialects and the defaults, seen in the first state and the way the
+// session goes.
 func TestPipelineReading(t *testing.T) {
 	f := func(config obj, order arr, max ...int) {
 		t.Helper()
@@ -147,7 +150,8 @@ func TestPipelineReading(t *testing.T) {
 	f(stages(1, 1, 0, 0), arr{"c", "d", "a", "b"}, 3, 10, 21)
 }
 
-// TestPipelineEnd: "end" is the end, unless a stage has that name; a missing or empty agent is the stage's name.
+// TestPipelineEnd: "end" is the end, unless a stage has that name; a missing or empty agent is the
+// stage's name.
 func TestPipelineEnd(t *testing.T) {
 	k := newTalk(t)
 	k.start("p", plan(obj{"agents": arr{obj{"name": "a", "agent": "", "default_next": "end"}, obj{"name": "b"}}}), flat("e"))

@@ -53,8 +53,8 @@ func refused(code wire.Code, format string, args ...any) reply {
 	return reply{code: code, msg: fmt.Sprintf(format, args...)}
 }
 
-// driver calls one engine as a handler does: arguments are lent and overwritten after the call, replies are appended to what
-// is already in the output. It is for one goroutine.
+// driver calls one engine as a handler does: arguments are lent and overwritten after the call,
+// replies are appended to what is already in the output. It is for one goroutine.
 type driver struct {
 	e    *orchestration.Engine
 	now  link.Instant

@@ -91,7 +91,8 @@ func TestCloneEnvelope(t *testing.T) {
 	})
 }
 
-// TestExecutePipeline is envelope §4.8: a session under the envelope's id, and its first instruction.
+// TestExecutePipeline is envelope §4.8: a session under the envelope's id, and its first
+// instruction.
 func TestExecutePipeline(t *testing.T) {
 	bothShapes(t, func(t *testing.T, make func(string, ...obj) obj, path func(string) string) {
 		k := newTalk(t)

@@ -50,7 +50,8 @@ func TestNoEnvelopes(t *testing.T) {
 	}
 }
 
-// TestEnvelopeTypes: known members are of their types, and the message names the path (envelope §3.3, kernel-ipc §3.4).
+// TestEnvelopeTypes: known members are of their types, and the message names the path (envelope
+// §3.3, kernel-ipc §3.4).
 func TestEnvelopeTypes(t *testing.T) {
 	bothShapes(t, func(t *testing.T, make func(string, ...obj) obj, path func(string) string) {
 		k := newTalk(t)
@@ -145,7 +146,8 @@ func TestTimesAreKept(t *testing.T) {
 	})
 }
 
-// TestMissingMembers: what is added to a small envelope of each shape (envelope §3.1, §3.3), and that it stays as it is.
+// TestMissingMembers: what is added to a small envelope of each shape (envelope §3.1, §3.3), and
+// that it stays as it is.
 func TestMissingMembers(t *testing.T) {
 	bothShapes(t, func(t *testing.T, make func(string, ...obj) obj, path func(string) string) {
 		k := newTalk(t)
@@ -164,7 +166,8 @@ func TestMissingMembers(t *testing.T) {
 	})
 }
 
-// TestGoalDefaults: goals that are not listed as remaining are those that are not done (envelope §3.2, §3.3).
+// TestGoalDefaults: goals that are not listed as remaining are those that are not done (envelope
+// §3.2, §3.3).
 func TestGoalDefaults(t *testing.T) {
 	k := newTalk(t)
 	f := func(status any, want arr) {
@@ -177,7 +180,8 @@ func TestGoalDefaults(t *testing.T) {
 	f(nil, arr{"g", "h", "i"})
 }
 
-// TestEcho: unknown members at any depth and opaque values come back as they were, in their very encoding.
+// TestEcho: unknown members at any depth and opaque values come back as they were, in their very
+// encoding.
 func TestEcho(t *testing.T) {
 	odd := map[string][]byte{
 		"an integer in a wide class": {0xd3, 0, 0, 0, 0, 0, 0, 0, 7},
@@ -219,8 +223,8 @@ func TestEcho(t *testing.T) {
 	})
 }
 
-// TestDialectKeys: keys of the flat shape that B does not know how to add stay out until the engine sets them, and stay as
-// they are when they came in.
+// TestDialectKeys: keys of the flat shape that B does not know how to add stay out until the engine
+// sets them, and stay as they are when they came in.
 func TestDialectKeys(t *testing.T) {
 	k := newTalk(t)
 	k.start("p", line(2), flat("e"))

@@ -5,14 +5,15 @@ import (
 	"strings"
 )
 
-// envelope is the model of an envelope: the map as it came, in its own shape, with the engine's changes written over it
-// (envelope §3.1).
+// envelope is the model of an envelope: the map as it came, in its own shape, with the engine's
+// changes written over it (envelope §3.1).
 type envelope struct {
 	nested bool
 	m      obj
 }
 
-// groups says in which group of the nested shape a key lives; keys that are not listed stay at the top.
+// groups says in which group of the nested shape a key lives; keys that are not listed stay at the
+// top.
 var groups = func() map[string]string {
 	at := map[string]string{}
 	for group, keys := range map[string]string{
@@ -158,7 +159,8 @@ func (e envelope) mark(stage string) {
 	}
 }
 
-// clearFailure takes the stage out of failed_stages. Whether a map that becomes empty stays is open.
+// clearFailure takes the stage out of failed_stages. Whether a map that becomes empty stays is
+// open.
 func (e envelope) clearFailure(stage string) {
 	have, ok := e.get("failed_stages").(obj)
 	if _, there := have[stage]; !ok || !there {

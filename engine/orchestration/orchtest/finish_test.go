@@ -6,8 +6,8 @@ import (
 	"trunkline/codec/wire"
 )
 
-// finish brings a program's session to its end and checks there what must hold whatever happened (the properties of B at the
-// end of envelope §9).
+// finish brings a program's session to its end and checks there what must hold whatever happened
+// (the properties of B at the end of envelope §9).
 func (r *runner) finish() string {
 	s := r.m.sessions[r.pid]
 	if s == nil {

@@ -65,8 +65,8 @@ func TestInitialState(t *testing.T) {
 	})
 }
 
-// TestTerminatedEnvelopes: a session over an ended envelope answers TERMINATE at once (D28), in the spelling of §3.4 whatever
-// spelling came in, which itself is echoed.
+// TestTerminatedEnvelopes: a session over an ended envelope answers TERMINATE at once (D28), in the
+// spelling of §3.4 whatever spelling came in, which itself is echoed.
 func TestTerminatedEnvelopes(t *testing.T) {
 	bothShapes(t, func(t *testing.T, make func(string, ...obj) obj, path func(string) string) {
 		k := newTalk(t)
@@ -101,7 +101,8 @@ func TestTerminatedEnvelopes(t *testing.T) {
 	})
 }
 
-// TestExistingSession: without force refused, with force replaced; counters come with the envelope (envelope §4.10, D28, D42).
+// TestExistingSession: without force refused, with force replaced; counters come with the envelope
+// (envelope §4.10, D28, D42).
 func TestExistingSession(t *testing.T) {
 	k := newTalk(t)
 	k.start("p", cycle(nil), flat("e"))

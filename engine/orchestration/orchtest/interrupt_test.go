@@ -6,7 +6,8 @@ import (
 	"trunkline/codec/wire"
 )
 
-// TestWaiting: a waiting session says what it waits for, checks no bounds, takes no report and never ends by itself (§5.2).
+// TestWaiting: a waiting session says what it waits for, checks no bounds, takes no report and
+// never ends by itself (§5.2).
 func TestWaiting(t *testing.T) {
 	bothShapes(t, func(t *testing.T, make func(string, ...obj) obj, path func(string) string) {
 		k := newTalk(t)
@@ -28,7 +29,8 @@ func TestWaiting(t *testing.T) {
 	})
 }
 
-// TestResolving: UpdateEnvelope answers a session's interrupt and touches nothing else of it (envelope §4.7, D39).
+// TestResolving: UpdateEnvelope answers a session's interrupt and touches nothing else of it
+// (envelope §4.7, D39).
 func TestResolving(t *testing.T) {
 	bothShapes(t, func(t *testing.T, make func(string, ...obj) obj, path func(string) string) {
 		k := newTalk(t)
@@ -92,7 +94,8 @@ func TestForceAnswers(t *testing.T) {
 	k.runs(k.next("p"), "a2")
 }
 
-// TestProcessEnded: termination of the process ends the session of its id (envelope §5.2, last table).
+// TestProcessEnded: termination of the process ends the session of its id (envelope §5.2, last
+// table).
 func TestProcessEnded(t *testing.T) {
 	bothShapes(t, func(t *testing.T, make func(string, ...obj) obj, path func(string) string) {
 		ask := obj{"kind": "checkpoint", "id": "int_1"}

@@ -11,11 +11,13 @@ import (
 
 const tooLarge = "Envelope too large"
 
-// reserved bounds the room a session's envelope leaves for the rest of whatever reply shows it later.
+// reserved bounds the room a session's envelope leaves for the rest of whatever reply shows it
+// later.
 const reserved = 4096
 
-// TestReplyLimit: what makes a reply larger than MaxReply is refused before any effect, at the limit it is taken (D40). The
-// replies that are an envelope and nothing else have no rest to leave room for.
+// TestReplyLimit: what makes a reply larger than MaxReply is refused before any effect, at the
+// limit it is taken (D40). The replies that are an envelope and nothing else have no rest to leave
+// room for.
 func TestReplyLimit(t *testing.T) {
 	filler := strings.Repeat("x", 3000)
 	bothShapes(t, func(t *testing.T, make func(string, ...obj) obj, path func(string) string) {
@@ -75,7 +77,8 @@ func TestReplyLimit(t *testing.T) {
 	})
 }
 
-// TestGrowth: outputs pile up to the limit and no further, the worker may report a smaller one, and no reply is ever larger.
+// TestGrowth: outputs pile up to the limit and no further, the worker may report a smaller one, and
+// no reply is ever larger.
 func TestGrowth(t *testing.T) {
 	const most = 20_000
 	k := newTalk(t, func(c *orchestration.Config) { c.MaxReply = most })

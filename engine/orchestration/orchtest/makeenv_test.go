@@ -2,7 +2,8 @@ package orchtest
 
 import "fmt"
 
-// makeEnvelope makes an envelope for a pipeline of either shape, with any part of what may be missing missing.
+// makeEnvelope makes an envelope for a pipeline of either shape, with any part of what may be
+// missing missing.
 func makeEnvelope(d dice, config obj) obj {
 	e := envelope{nested: d(2) == 1, m: obj{}}
 	e.set("envelope_id", "")

@@ -8,7 +8,8 @@ import (
 
 // Expectations that are no plain values.
 type (
-	// orAbsent is a member that is there with this value, or nil, or not at all when the value is nil.
+	// orAbsent is a member that is there with this value, or nil, or not at all when the value is
+	// nil.
 	orAbsent struct{ v any }
 	// emptied is a map that became empty: it may be there or not.
 	emptied struct{}

@@ -21,7 +21,8 @@ type sessionModel struct {
 	env   envelope
 	plan  *planModel
 	edges map[edge]int64
-	// What the random runs check besides: they follow from the rules, but not from one of them alone.
+	// What the random runs check besides: they follow from the rules, but not from one of them
+	// alone.
 	reports, start, startHops int64
 }
 

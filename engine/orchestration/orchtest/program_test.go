@@ -49,7 +49,8 @@ const (
 
 var opNames = [...]string{"report", "next", "state", "initialize", "refused initialize", "update", "ended", "removed", "stranger"}
 
-// Who reports; said relative to the current stage, so that a shortened program still means something.
+// Who reports; said relative to the current stage, so that a shortened program still means
+// something.
 const (
 	rightAgent = iota
 	stageName

@@ -59,8 +59,8 @@ func newSeed() uint64 {
 	return uint64(time.Now().UnixNano())
 }
 
-// TestRandomRuns: whole conversations about random pipelines go as the model says. A failure prints the seed, and
-// -seed replays it.
+// TestRandomRuns: whole conversations about random pipelines go as the model says. A failure prints
+// the seed, and -seed replays it.
 func TestRandomRuns(t *testing.T) {
 	runs, seed := rounds.Of(2_000, 12_500/raceSlowdown), newSeed()
 	t.Logf("seed %d", seed)
@@ -74,7 +74,8 @@ func TestRandomRuns(t *testing.T) {
 	}
 }
 
-// TestRandomRunsUnderALimit: with little room for replies too, no reply is ever larger, and a refusal changes nothing.
+// TestRandomRunsUnderALimit: with little room for replies too, no reply is ever larger, and a
+// refusal changes nothing.
 func TestRandomRunsUnderALimit(t *testing.T) {
 	runs, seed := rounds.Of(2_000, 2_500/raceSlowdown), newSeed()
 	t.Logf("seed %d", seed)
@@ -94,7 +95,8 @@ func TestRandomRunsUnderALimit(t *testing.T) {
 	}
 }
 
-// TestRandomRunsReach: the random programs come to everything that can happen, or they would prove little.
+// TestRandomRunsReach: the random programs come to everything that can happen, or they would prove
+// little.
 func TestRandomRunsReach(t *testing.T) {
 	r := newRunner()
 	for n := range 2_000 {

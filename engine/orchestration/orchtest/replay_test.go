@@ -9,7 +9,8 @@ import (
 	"trunkline/fuzz/rounds"
 )
 
-// recorder keeps the changes an engine tells, encoded, and checks that each is read back as it was written.
+// recorder keeps the changes an engine tells, encoded, and checks that each is read back as it was
+// written.
 type recorder struct {
 	t       *testing.T
 	records [][]byte
@@ -50,8 +51,8 @@ func replay(t *testing.T, e *orchestration.Engine, first int, records [][]byte) 
 	}
 }
 
-// TestReplay: what an engine told its journal makes an empty engine hold the same, after each of many random programs, piece by piece
-// and all at once.
+// TestReplay: what an engine told its journal makes an empty engine hold the same, after each of
+// many random programs, piece by piece and all at once.
 func TestReplay(t *testing.T) {
 	runs, seed := rounds.Of(400, 500)/raceSlowdown, newSeed()
 	t.Logf("seed %d", seed)
@@ -88,7 +89,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// unseen returns the kinds of changes that no record has yet. Nothing drops an envelope here: there is room for all.
+// unseen returns the kinds of changes that no record has yet. Nothing drops an envelope here: there
+// is room for all.
 func (rec *recorder) unseen() (kinds []orchestration.ChangeKind) {
 	for k := orchestration.ChangeEnvelope; k <= orchestration.ChangeSessionDrop; k++ {
 		if rec.kinds[k] == 0 && k != orchestration.ChangeEnvelopeDrop {
@@ -98,7 +100,8 @@ func (rec *recorder) unseen() (kinds []orchestration.ChangeKind) {
 	return kinds
 }
 
-// runPrograms runs so many random programs, and more as long as what the test must have seen is missing: few are enough only by luck.
+// runPrograms runs so many random programs, and more as long as what the test must have seen is
+// missing: few are enough only by luck.
 func (r *runner) runPrograms(t *testing.T, seed uint64, runs int, complete func() bool) {
 	t.Helper()
 	for n := 0; n < runs || n < 20*runs && !complete(); n++ {
@@ -108,8 +111,9 @@ func (r *runner) runPrograms(t *testing.T, seed uint64, runs int, complete func(
 	}
 }
 
-// TestSnapshot: a snapshot that is taken while requests go on, and the changes since it was begun replayed on top of it, also those
-// that it has already, make an empty engine hold the same as the one it was taken of.
+// TestSnapshot: a snapshot that is taken while requests go on, and the changes since it was begun
+// replayed on top of it, also those that it has already, make an empty engine hold the same as the
+// one it was taken of.
 func TestSnapshot(t *testing.T) {
 	runs, seed := rounds.Of(60, 75)/raceSlowdown, newSeed()
 	t.Logf("seed %d", seed)
@@ -120,7 +124,8 @@ func TestSnapshot(t *testing.T) {
 	r.d = drive(cfg)
 	sessions := 0
 	r.atEnd = func() {
-		// Taken now, in the middle of the next program and at its end: records are of different moments.
+		// Taken now, in the middle of the next program and at its end: records are of different
+		// moments.
 		begun := len(rec.records)
 		var snapshot [][]byte
 		var c orchestration.Call

@@ -7,7 +7,8 @@ import (
 	"trunkline/codec/wire"
 )
 
-// TestReportOutputs: whose output is written where, and what a failure adds to it (envelope §5.2 steps 1, 2 and 4, D31, D35).
+// TestReportOutputs: whose output is written where, and what a failure adds to it (envelope §5.2
+// steps 1, 2 and 4, D31, D35).
 func TestReportOutputs(t *testing.T) {
 	bothShapes(t, func(t *testing.T, make func(string, ...obj) obj, path func(string) string) {
 		k := newTalk(t)
@@ -47,7 +48,8 @@ func TestReportOutputs(t *testing.T) {
 	})
 }
 
-// TestReportNames: the agent's or the stage's name will do; the output goes under the name that was reported.
+// TestReportNames: the agent's or the stage's name will do; the output goes under the name that was
+// reported.
 func TestReportNames(t *testing.T) {
 	k := newTalk(t)
 	k.start("p", line(2), flat("e"))
@@ -110,8 +112,8 @@ func TestCounters(t *testing.T) {
 	k.has(k.report("p", by("a1")), obj{"terminal_reason": "COMPLETED", "envelope.iteration": maxCounter, "envelope.agent_hop_count": maxCounter})
 }
 
-// TestFinishingWins: the end of the pipeline is the end whatever the bounds say (D29); bounds stop what would go on, before
-// the edge's limit, and the stage stays.
+// TestFinishingWins: the end of the pipeline is the end whatever the bounds say (D29); bounds stop
+// what would go on, before the edge's limit, and the stage stays.
 func TestFinishingWins(t *testing.T) {
 	k := newTalk(t)
 	tight := obj{"max_iterations": 3, "max_llm_calls": 1, "max_agent_hops": 3}
@@ -141,7 +143,8 @@ func TestFinishingWins(t *testing.T) {
 	f(obj{"max_iterations": 1}, obj{"agent_hop_count": 100}, report{}, "MAX_ITERATIONS_EXCEEDED")
 }
 
-// TestBoundsBeforeRunning: GetNextInstruction stops a session over a bound; a bound of 0 is met at once.
+// TestBoundsBeforeRunning: GetNextInstruction stops a session over a bound; a bound of 0 is met at
+// once.
 func TestBoundsBeforeRunning(t *testing.T) {
 	bothShapes(t, func(t *testing.T, make func(string, ...obj) obj, path func(string) string) {
 		f := func(over, env obj, reason string) {

@@ -20,7 +20,8 @@ func (k *talk) sweep(at time.Duration, sessions, envelopes int) {
 	}
 }
 
-// TestIdleSessions: a session goes when nothing happened to it for the retention; asking for its state is nothing (§4.13, §5.3).
+// TestIdleSessions: a session goes when nothing happened to it for the retention; asking for its
+// state is nothing (§4.13, §5.3).
 func TestIdleSessions(t *testing.T) {
 	f := func(what string, activity func(k *talk)) {
 		t.Run(what, func(t *testing.T) {
@@ -69,7 +70,8 @@ func TestSweepTakesOnlyTheIdle(t *testing.T) {
 	}
 }
 
-// TestWaitingSessions: a waiting session stays for the longest of the retention, its kind's, and its expires_at (§3.5, §5.3).
+// TestWaitingSessions: a waiting session stays for the longest of the retention, its kind's, and
+// its expires_at (§3.5, §5.3).
 func TestWaitingSessions(t *testing.T) {
 	bothShapes(t, func(t *testing.T, make func(string, ...obj) obj, path func(string) string) {
 		f := func(retention time.Duration, interrupt any, want time.Duration) {
@@ -107,7 +109,8 @@ func TestWaitingSessions(t *testing.T) {
 	})
 }
 
-// TestWaitingBegins: activity of a waiting session counts as well, and an answer ends the longer stay.
+// TestWaitingBegins: activity of a waiting session counts as well, and an answer ends the longer
+// stay.
 func TestWaitingBegins(t *testing.T) {
 	k := newTalk(t, short)
 	id := k.storedID()
@@ -127,7 +130,8 @@ func TestWaitingBegins(t *testing.T) {
 	k.sweep(90*time.Minute+time.Millisecond, 1, 0)
 }
 
-// TestAnsweringCounts: a resolving update is activity of the session; one that resolves nothing is not.
+// TestAnsweringCounts: a resolving update is activity of the session; one that resolves nothing is
+// not.
 func TestAnsweringCounts(t *testing.T) {
 	k := newTalk(t, short)
 	id := k.storedID()

@@ -58,8 +58,8 @@ func TestRuleValues(t *testing.T) {
 	f(1, 1.0000000000000002, false)
 }
 
-// TestRuleOrder: the first rule that matches wins; a missing key matches nothing, a present nil equals nil; no condition
-// always matches, whatever its value.
+// TestRuleOrder: the first rule that matches wins; a missing key matches nothing, a present nil
+// equals nil; no condition always matches, whatever its value.
 func TestRuleOrder(t *testing.T) {
 	k := newTalk(t)
 	f := func(rules arr, output obj, want string) {
@@ -97,7 +97,8 @@ func TestOldOutputsDoNotRoute(t *testing.T) {
 	k.terminates(k.report("p", giving("b", obj{"gone": true})), "COMPLETED", "Pipeline completed")
 }
 
-// TestFailureRoutes: error_next before the rules; without it a failed report goes where a good one goes (D30).
+// TestFailureRoutes: error_next before the rules; without it a failed report goes where a good one
+// goes (D30).
 func TestFailureRoutes(t *testing.T) {
 	k := newTalk(t)
 	f := func(over obj, want string) {

@@ -8,8 +8,9 @@ import (
 	"trunkline/engine/orchestration"
 )
 
-// runner runs programs against the engine and the model side by side. One runner takes many programs: every one has a process
-// of its own, and the clock moves on between them, so that the store can let go of what earlier ones left.
+// runner runs programs against the engine and the model side by side. One runner takes many
+// programs: every one has a process of its own, and the clock moves on between them, so that the
+// store can let go of what earlier ones left.
 type runner struct {
 	d *driver
 	m *model
@@ -27,7 +28,8 @@ type runner struct {
 
 func newRunner() *runner { return &runner{d: drive(roomy()), m: newModel(), seen: map[string]int{}} }
 
-// limitedTo is a runner whose engine refuses what would make a reply larger than most; the model follows it in that.
+// limitedTo is a runner whose engine refuses what would make a reply larger than most; the model
+// follows it in that.
 func limitedTo(most int) *runner {
 	cfg := roomy()
 	cfg.MaxReply = most
@@ -221,7 +223,8 @@ func (r *runner) orSame(got reply, want answer) string {
 	return r.same()
 }
 
-// tooLarge says whether the size rule refused the call, which a runner without a limit takes for a fault.
+// tooLarge says whether the size rule refused the call, which a runner without a limit takes for a
+// fault.
 func (r *runner) tooLarge(got reply) bool {
 	if r.most == 0 || got.code != wire.ResourceExhausted || got.msg != tooLarge {
 		return false

@@ -48,7 +48,8 @@ func (k *talk) stored(want bool, ids ...string) {
 	}
 }
 
-// TestStoreFull: nothing that lives goes before an hour, and then the longest untouched one (envelope §5.3).
+// TestStoreFull: nothing that lives goes before an hour, and then the longest untouched one
+// (envelope §5.3).
 func TestStoreFull(t *testing.T) {
 	k := newTalk(t, threeEnvelopes)
 	ids := k.fill()
@@ -65,7 +66,8 @@ func TestStoreFull(t *testing.T) {
 	k.full(k.clone(flat("x")), storeFull)
 }
 
-// TestStoreFullEvictsTheEnded: terminated envelopes go first, longest untouched first, before any older one that lives.
+// TestStoreFullEvictsTheEnded: terminated envelopes go first, longest untouched first, before any
+// older one that lives.
 func TestStoreFullEvictsTheEnded(t *testing.T) {
 	k := newTalk(t, threeEnvelopes)
 	ids := k.fill()
@@ -100,7 +102,8 @@ func TestUpdateEndsAndRevives(t *testing.T) {
 	k.stored(true, ids[1], ids[2])
 }
 
-// TestProcessEndedEndsTheEnvelope: a stored envelope whose id is the process's is terminated with it (envelope §5.2).
+// TestProcessEndedEndsTheEnvelope: a stored envelope whose id is the process's is terminated with
+// it (envelope §5.2).
 func TestProcessEndedEndsTheEnvelope(t *testing.T) {
 	k := newTalk(t, threeEnvelopes)
 	ids := k.fill()

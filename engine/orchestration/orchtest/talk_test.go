@@ -156,7 +156,8 @@ func without(m obj, keys ...string) obj {
 	return m
 }
 
-// line is a pipeline of n stages s1 … sn with agents a1 … an, each going to the next, and bounds that do not matter.
+// line is a pipeline of n stages s1 … sn with agents a1 … an, each going to the next, and bounds
+// that do not matter.
 func line(n int) obj {
 	agents := arr{}
 	for i := range n {

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// obj and arr are the maps and lists of the tests' values; the scalars are nil, bool, int, int64, uint64, float64 and string.
-// rawMsg is MessagePack that is put in as it is.
+// obj and arr are the maps and lists of the tests' values; the scalars are nil, bool, int, int64,
+// uint64, float64 and string. rawMsg is MessagePack that is put in as it is.
 type (
 	obj    = map[string]any
 	arr    = []any
@@ -105,7 +105,8 @@ type item struct {
 	class byte // 's' text, 'm' map, 'a' list, 0 any other scalar
 }
 
-// take reads one head off b. It panics on cut or unknown bytes: the tests read only what the engine wrote.
+// take reads one head off b. It panics on cut or unknown bytes: the tests read only what the engine
+// wrote.
 func take(b []byte) (it item, rest []byte) {
 	c := b[0]
 	b = b[1:]
@@ -217,7 +218,8 @@ func skip(b []byte) []byte {
 	return b
 }
 
-// jsonText writes v as JSON text. A float keeps its point, so that it stays a float for whoever reads it.
+// jsonText writes v as JSON text. A float keeps its point, so that it stays a float for whoever
+// reads it.
 func jsonText(v any) string {
 	switch v := v.(type) {
 	case float64:

@@ -40,7 +40,8 @@ func TestReferenceIsTheTable(t *testing.T) {
 	}
 }
 
-// TestDedicatedFlagsAreInTheReference: they are the part of a setting's name that its row does not show.
+// TestDedicatedFlagsAreInTheReference: they are the part of a setting's name that its row does not
+// show.
 func TestDedicatedFlagsAreInTheReference(t *testing.T) {
 	page, err := os.ReadFile("../../../../docs/settings.md")
 	if err != nil {

@@ -162,8 +162,8 @@ func (n *names) reach(further map[string]string) map[string]bool {
 	return reached
 }
 
-// share returns the exported names that other packages use, and those that are part of their shape: a type that a shared
-// function returns, and all constants of a shared type.
+// share returns the exported names that other packages use, and those that are part of their shape:
+// a type that a shared function returns, and all constants of a shared type.
 func (n *names) share() map[string]bool {
 	constants := make(map[string][]string)
 	for key, d := range n.decls {

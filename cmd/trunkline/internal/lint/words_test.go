@@ -21,7 +21,8 @@ func TestNoMachinePaths(t *testing.T) {
 	})
 }
 
-// TestNothingIsLeftForLater: what is not done is not in the tree; what is not meant to be done is written down as such.
+// TestNothingIsLeftForLater: what is not done is not in the tree; what is not meant to be done is
+// written down as such.
 func TestNothingIsLeftForLater(t *testing.T) {
 	eachLine(t, func(at, line string) {
 		if m := unfinished.FindString(line); m != "" {
