@@ -85,7 +85,8 @@ func TestOverload(t *testing.T) {
 	p.want(keyed("AID.AWAY.v1", "k", ""), okReply)
 }
 
-// A built-in that misses its deadline is abandoned: the reply is made without it, and what it does later is nobody's business.
+// A built-in that misses its deadline is abandoned: the reply is made without it, and what it does
+// later is nobody's business.
 func TestDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(c *Config) { c.Now, c.Executors = nil, 1 })
@@ -128,7 +129,8 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// Tools that end just when their deadline passes: whoever comes second finds a call that nobody reuses.
+// Tools that end just when their deadline passes: whoever comes second finds a call that nobody
+// reuses.
 func TestDeadlineRace(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		c.Events, c.ToolTimeout = nil, time.Millisecond
@@ -166,7 +168,8 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// A reply may have 1,048,576 bytes with its end, and is replaced above that (toolhost §3.4). So is one whose state grew too large.
+// A reply may have 1,048,576 bytes with its end, and is replaced above that (toolhost §3.4). So is
+// one whose state grew too large.
 func TestReplyLimit(t *testing.T) {
 	var output, content []byte
 	r := newRig(t, func(c *Config) {
@@ -206,7 +209,8 @@ func TestReplyLimit(t *testing.T) {
 			t.Errorf("%.100s", got)
 		}
 	}
-	// A state that no delta shows counts as well: here the session's and the tool's together are too large.
+	// A state that no delta shows counts as well: here the session's and the tool's together are
+	// too large.
 	content = []byte(strings.Repeat("c", 1000))
 	full := strings.Repeat("s", dsstate.MaxBytes-999)
 	p.want(`{"aid":"AID.BIG.v1","ds_state":{"slots":{"0":{"content_json":"`+full+`"}}}}`, over)

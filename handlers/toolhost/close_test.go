@@ -19,7 +19,8 @@ func drained(ctx context.Context, srv *Server) <-chan struct{} {
 	return done
 }
 
-// TestDrainWaitsForToolsWithoutCallers: a caller who has gone is no reason to end a tool (toolhost §2.3).
+// TestDrainWaitsForToolsWithoutCallers: a caller who has gone is no reason to end a tool (toolhost
+// §2.3).
 func TestDrainWaitsForToolsWithoutCallers(t *testing.T) {
 	r := newRig(t, nil)
 	<-drained(t.Context(), r.srv) // nothing runs
@@ -40,7 +41,8 @@ func TestDrainWaitsForToolsWithoutCallers(t *testing.T) {
 	r.open(Unix).want(keyed("AID.WAIT.v1", "k", ""), hitReply)
 }
 
-// TestHungToolsGiveUpTheirSlots: as many as there are slots; more than that keep theirs, so that what hangs is bounded.
+// TestHungToolsGiveUpTheirSlots: as many as there are slots; more than that keep theirs, so that
+// what hangs is bounded.
 func TestHungToolsGiveUpTheirSlots(t *testing.T) {
 	const slots = 2
 	r := newRig(t, func(c *Config) { c.Executors, c.ToolTimeout = slots, 30*time.Millisecond })

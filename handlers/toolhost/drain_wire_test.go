@@ -14,7 +14,8 @@ import (
 	"trunkline/engine/stream"
 )
 
-// pairs serves r's tools over a network, by goroutines: event loops have their tests where they are, and hand over to these.
+// pairs serves r's tools over a network, by goroutines: event loops have their tests where they
+// are, and hand over to these.
 func (r *rig) pairs(network string) (h *stream.Host, addr string) {
 	r.t.Helper()
 	h = stream.NewHost(stream.Config{Limits: r.srv.SocketLimits(), Open: r.srv.OpenSocket})
@@ -41,8 +42,8 @@ func dialTools(t testing.TB, network, addr string) net.Conn {
 	return c
 }
 
-// TestNoReplyIsLostByADrain: every line that was sent before has its reply, although the peer reads none of them before it is told, and
-// sends one more after that (toolhost §2.3).
+// TestNoReplyIsLostByADrain: every line that was sent before has its reply, although the peer reads
+// none of them before it is told, and sends one more after that (toolhost §2.3).
 func TestNoReplyIsLostByADrain(t *testing.T) {
 	const lines = 4000
 	f := func(network, ending string, end func(*stream.Host)) {
@@ -104,7 +105,8 @@ func TestLinesAfterTheOrderToEndAreRefused(t *testing.T) {
 	}
 }
 
-// backlog sends lines of a tool that runs off the loops before it reads any reply, and then reads them all.
+// backlog sends lines of a tool that runs off the loops before it reads any reply, and then reads
+// them all.
 func backlog(t *testing.T, w io.Writer, in io.Reader, lines int, line string) {
 	t.Helper()
 	sent := make(chan error, 1)

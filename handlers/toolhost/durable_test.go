@@ -125,7 +125,8 @@ func TestDurableOrder(t *testing.T) {
 	})
 }
 
-// What was begun before a restart is run again if that does no harm; of the rest nobody knows (durability §6.4).
+// What was begun before a restart is run again if that does no harm; of the rest nobody knows
+// (durability §6.4).
 func TestUnknownOutcome(t *testing.T) {
 	first := &diary{}
 	r := newDurableRig(t, first, nil)

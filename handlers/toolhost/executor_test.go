@@ -15,8 +15,8 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// newWorking returns a rig with that many slots and two tools that wait at its gate: AID.WORK.v1 after it has worked on "n" bytes,
-// AID.ASIDE.v1 without its place.
+// newWorking returns a rig with that many slots and two tools that wait at its gate: AID.WORK.v1
+// after it has worked on "n" bytes, AID.ASIDE.v1 without its place.
 func newWorking(t *testing.T, slots int, timeout time.Duration) (r *rig) {
 	work := func(ctx context.Context, c *tool.Call) tool.Result {
 		n, _ := strconv.ParseInt(strings.Trim(string(c.Input), `{"n:}`), 10, 64)
@@ -54,7 +54,8 @@ func (r *rig) taken(slots, long int) {
 
 func worksOn(n int) string { return `{"aid":"AID.WORK.v1","inputs":{"n":` + strconv.Itoa(n) + `}}` }
 
-// TestLongCallsHaveSlotsOfTheirOwn: from longWork+1 bytes on, half as many as there are others; further ones wait without any.
+// TestLongCallsHaveSlotsOfTheirOwn: from longWork+1 bytes on, half as many as there are others;
+// further ones wait without any.
 func TestLongCallsHaveSlotsOfTheirOwn(t *testing.T) {
 	const slots = 4
 	r := newWorking(t, slots, 0)
@@ -124,7 +125,8 @@ func TestLongCallsTakeTurns(t *testing.T) {
 	}
 }
 
-// TestWaitingNeedsNoSlot: a tool that waits for something else holds up no other call, and has a slot again for what follows.
+// TestWaitingNeedsNoSlot: a tool that waits for something else holds up no other call, and has a
+// slot again for what follows.
 func TestWaitingNeedsNoSlot(t *testing.T) {
 	r := newWorking(t, 1, 0)
 	p, q := r.open(Unix), r.open(Unix)
@@ -183,8 +185,8 @@ func TestPoliciesDoNotDelayTools(t *testing.T) {
 	}
 }
 
-// TestLateLongCalls: at the deadline a long call that hangs gives up its slot, one that waits for a slot ends, and one that waits for
-// something else gets none any more.
+// TestLateLongCalls: at the deadline a long call that hangs gives up its slot, one that waits for a
+// slot ends, and one that waits for something else gets none any more.
 func TestLateLongCalls(t *testing.T) {
 	r := newWorking(t, 2, 50*time.Millisecond)
 	var peers []*peer
@@ -207,8 +209,9 @@ func TestLateLongCalls(t *testing.T) {
 	}
 }
 
-// TestCallsThatWaitAreBounded: so many calls that have begun wait without a slot, for each may have files open; one more begins only
-// when one of them has ended, or was abandoned. Those that have begun get a slot again, so that one of them that the others wait for ends.
+// TestCallsThatWaitAreBounded: so many calls that have begun wait without a slot, for each may have
+// files open; one more begins only when one of them has ended, or was abandoned. Those that have
+// begun get a slot again, so that one of them that the others wait for ends.
 func TestCallsThatWaitAreBounded(t *testing.T) {
 	const slots, bound = 2, 2 + 1 + maxWaits
 	x := newExecutor(1000, slots, maxWaits)

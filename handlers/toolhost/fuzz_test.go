@@ -9,8 +9,9 @@ import (
 	"trunkline/engine/link"
 )
 
-// checkProgram runs a program on a session: each line of it is one request, fed in pieces of the given length. Every line that is not
-// empty gets one line of valid JSON until the end of the stream.
+// checkProgram runs a program on a session: each line of it is one request, fed in pieces of the
+// given length. Every line that is not empty gets one line of valid JSON until the end of the
+// stream.
 func checkProgram(t *testing.T, via Transport, program []byte, piece int) {
 	r := newRig(t, func(c *Config) {
 		c.EnforceLeases, c.MaxLine, c.Events = EnforceTCP, 4096, nil

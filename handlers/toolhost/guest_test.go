@@ -21,7 +21,8 @@ func sized(head string, n int) string {
 	return head + strings.Repeat("x", n-len(head)-len(`"}`)) + `"}`
 }
 
-// TestGuestLine: before a connection has shown its token, its lines are short; afterwards they are as long as everybody's.
+// TestGuestLine: before a connection has shown its token, its lines are short; afterwards they are
+// as long as everybody's.
 func TestGuestLine(t *testing.T) {
 	r := newRig(t, guarded)
 	health := func(n int) string { return sized(`{"aid":"_health","x":"`, n) }
@@ -70,7 +71,8 @@ func TestGuestTime(t *testing.T) {
 	f(newRig(t, nil).open(TCP), 0)
 }
 
-// TestGuestReplies: a peer that asks again and again before it shows a token, and perhaps reads nothing, is answered only so much.
+// TestGuestReplies: a peer that asks again and again before it shows a token, and perhaps reads
+// nothing, is answered only so much.
 func TestGuestReplies(t *testing.T) {
 	r := newRig(t, guarded)
 	for _, line := range []string{`{"aid":"_health"}`, `nope`, `{}`} {
@@ -100,7 +102,8 @@ func TestGuestReplies(t *testing.T) {
 	}
 }
 
-// TestSilentGuest: one that does not authenticate in time is closed with a word, whether it is silent, asks, or is inside of a line.
+// TestSilentGuest: one that does not authenticate in time is closed with a word, whether it is
+// silent, asks, or is inside of a line.
 func TestSilentGuest(t *testing.T) {
 	for _, line := range []string{"", "{", `{"aid":"_health"}` + "\n"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -121,7 +124,8 @@ func TestSilentGuest(t *testing.T) {
 	}
 }
 
-// TestUnfinishedLines: lines that do not end are bounded for all connections together, and a peer that sends short ones does not notice.
+// TestUnfinishedLines: lines that do not end are bounded for all connections together, and a peer
+// that sends short ones does not notice.
 func TestUnfinishedLines(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.Unfinished = 2 << 20 })
 	_, addr := r.pairs("tcp")

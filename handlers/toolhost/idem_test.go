@@ -120,7 +120,8 @@ func TestInFlight(t *testing.T) {
 	r.wantRuns(1)
 }
 
-// A reservation that is given up sends who waits for it back to step 7: one of them executes, the others wait on.
+// A reservation that is given up sends who waits for it back to step 7: one of them executes, the
+// others wait on.
 func TestReleasedReservation(t *testing.T) {
 	r := newRig(t, nil)
 	line := keyed("AID.WAIT.v1", "k", "")

@@ -101,7 +101,8 @@ func TestLeaseReasons(t *testing.T) {
 	}
 }
 
-// Two parsers could disagree about which token, tool or tier counts (toolhost §2.4), so neither does: whoever asks learns no more.
+// Two parsers could disagree about which token, tool or tier counts (toolhost §2.4), so neither
+// does: whoever asks learns no more.
 func TestOperationsRefuseRepeatedMembers(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.OperatorToken, c.APIToken = "op", "tk" })
 	f := func(line, name string) {
@@ -120,8 +121,8 @@ func TestOperationsRefuseRepeatedMembers(t *testing.T) {
 	p.want(`{"aid":"_lease.gc","x":1,"x":2,"_operator_token":"op"}`, `{"ok":true,"active":0,"issued":0,"consumed":0,"rejected":0}`)
 }
 
-// However fast tokens are issued, the reasons of the latest 8,192 stay what they were (toolhost §4.4), and there are never more than
-// 12,288.
+// However fast tokens are issued, the reasons of the latest 8,192 stay what they were (toolhost
+// §4.4), and there are never more than 12,288.
 func TestLeaseReasonsStayUnderLoad(t *testing.T) {
 	var l leases
 	e := &Entry{}

@@ -74,7 +74,8 @@ func TestFieldChecks(t *testing.T) {
 	good(`"idempotency_key":"","ds_state":{},"unknown":{"aid":[]}`, "{}")
 }
 
-// The identifier comes back as the last member of every reply to a line that is an object, as it was spelled.
+// The identifier comes back as the last member of every reply to a line that is an object, as it
+// was spelled.
 func TestRequestIDEcho(t *testing.T) {
 	p := newRig(t, nil).open(Stdin)
 	f := func(line, want string) { t.Helper(); p.want(line, want) }
@@ -115,7 +116,8 @@ func TestOrderOfSteps(t *testing.T) {
 	}
 }
 
-// The request's own ds_state is applied if and only if the reply has a status (D16), and a tool's change only with OK (D15).
+// The request's own ds_state is applied if and only if the reply has a status (D16), and a tool's
+// change only with OK (D15).
 func TestStateOfSession(t *testing.T) {
 	r := newRig(t, nil)
 	f := func(line, reply, want string) {

@@ -42,7 +42,8 @@ func (p *peer) cut(t *rapid.T, stream string) string {
 	return replies.String()
 }
 
-// However the stream is cut, the replies are the same, in the order of the requests, one line for each (toolhost §2.2).
+// However the stream is cut, the replies are the same, in the order of the requests, one line for
+// each (toolhost §2.2).
 func TestAnySplit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 12).Draw(rt, "lines")

@@ -190,7 +190,8 @@ func (p *peer) close() {
 	}
 }
 
-// feed gives the session what it has not taken, until it wants no more. What was lent is overwritten afterwards.
+// feed gives the session what it has not taken, until it wants no more. What was lent is
+// overwritten afterwards.
 func (p *peer) feed() {
 	for !p.blocked && !p.closed {
 		lent := append([]byte(nil), p.in...)

@@ -8,8 +8,9 @@ import (
 	"trunkline/engine/link"
 )
 
-// TestTwoReadingsForARow: the calls of one tool on the loop that follow one another cost two readings of the clock, and are charged for
-// the time between them and for nothing else. The clock goes a millisecond on with each reading.
+// TestTwoReadingsForARow: the calls of one tool on the loop that follow one another cost two
+// readings of the clock, and are charged for the time between them and for nothing else. The clock
+// goes a millisecond on with each reading.
 func TestTwoReadingsForARow(t *testing.T) {
 	reads := int64(0)
 	r := newRig(t, func(c *Config) {

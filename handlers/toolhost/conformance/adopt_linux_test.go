@@ -19,7 +19,8 @@ const adopterRole = "adopter"
 
 func init() { roles[adopterRole] = becomeAdopter }
 
-// becomeAdopter makes this process one that adopts the orphans among its descendants, and then the program that its arguments name.
+// becomeAdopter makes this process one that adopts the orphans among its descendants, and then the
+// program that its arguments name.
 func becomeAdopter() int {
 	err := linux.Prctl(linux.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 	if err == nil {
@@ -45,7 +46,8 @@ func adopting() map[string]origin {
 
 const firstOfAll = "first of a PID namespace"
 
-// TestMaxProcsThatCannotBeCounted: in a PID namespace whose /proc is that of another one, the numbers there mean other processes.
+// TestMaxProcsThatCannotBeCounted: in a PID namespace whose /proc is that of another one, the
+// numbers there mean other processes.
 func TestMaxProcsThatCannotBeCounted(t *testing.T) {
 	s := newScript(t, stdio, "external")
 	srv := serveAs(t, adopting()[firstOfAll], stdio, s.root, []string{"MACHINA_WORKER_MAX_PROCS=1"}, "--serve", "builtin")
@@ -57,8 +59,8 @@ func TestMaxProcsThatCannotBeCounted(t *testing.T) {
 	}
 }
 
-// TestNothingStaysAZombie: what killed workers leave behind is reaped where the server is its new parent, and the exit codes of workers
-// are those that they ended with.
+// TestNothingStaysAZombie: what killed workers leave behind is reaped where the server is its new
+// parent, and the exit codes of workers are those that they ended with.
 func TestNothingStaysAZombie(t *testing.T) {
 	for name, as := range adopting() {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +87,8 @@ func TestNothingStaysAZombie(t *testing.T) {
 	}
 }
 
-// leaveOrphans has workers be killed that have children, and others exit with codes of their own at the same time.
+// leaveOrphans has workers be killed that have children, and others exit with codes of their own at
+// the same time.
 func leaveOrphans(t *testing.T, srv *server, root string) {
 	t.Helper()
 	var all sync.WaitGroup

@@ -16,7 +16,8 @@ import (
 	"time"
 )
 
-// What docs/toolhost.md shows is run here with the real program, so that the page and the server cannot drift apart.
+// What docs/toolhost.md shows is run here with the real program, so that the page and the server
+// cannot drift apart.
 
 const (
 	toolhostPage = "../../../docs/toolhost.md"
@@ -95,8 +96,8 @@ func (p *page) actual(text string) string {
 
 var token = regexp.MustCompile(`lease_[0-9a-f]{32}`)
 
-// same compares what is documented with what came; … stands for anything within a line. A token of the page stands for the one
-// that came in its place, from then on.
+// same compares what is documented with what came; … stands for anything within a line. A token of
+// the page stands for the one that came in its place, from then on.
 func (p *page) same(documented, got string) bool {
 	if want, have := token.FindString(documented), token.FindString(got); want != "" && have != "" && p.tokens[want] == "" {
 		p.tokens[want] = have
@@ -125,7 +126,8 @@ func TestPageComparison(t *testing.T) {
 	f(`"`+a+`"`, `"`+c+`"`, false)
 }
 
-// TestDocumentedTranscripts holds every conversation of the page with the server that its first line starts.
+// TestDocumentedTranscripts holds every conversation of the page with the server that its first
+// line starts.
 func TestDocumentedTranscripts(t *testing.T) {
 	p := newPage(t)
 	for _, b := range blocks(t) {

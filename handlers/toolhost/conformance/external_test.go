@@ -51,8 +51,8 @@ func TestEnvironmentOfAWorker(t *testing.T) {
 	}
 }
 
-// TestWorkersCannotReadTheTokens: not in the environment of the server either, which its user, and root, can read; the server has them all
-// the same.
+// TestWorkersCannotReadTheTokens: not in the environment of the server either, which its user, and
+// root, can read; the server has them all the same.
 func TestWorkersCannotReadTheTokens(t *testing.T) {
 	srv, _ := withWorkers(t, tcp, []string{"MACHINA_OPERATOR_TOKEN=operator's", "MACHINA_API_TOKEN=caller's"})
 	c := srv.dial(t)
@@ -122,7 +122,8 @@ func TestATimeoutKillsTheGroup(t *testing.T) {
 	}
 }
 
-// TestMaxProcs: a worker with more processes than the operator permits is ended with all of them, at once; one with as many is not.
+// TestMaxProcs: a worker with more processes than the operator permits is ended with all of them,
+// at once; one with as many is not.
 func TestMaxProcs(t *testing.T) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("processes cannot be counted here: ", err)
@@ -187,7 +188,8 @@ func TestAPoolServesInParallel(t *testing.T) {
 	}
 }
 
-// TestSingleShotUnderTheRunnersLimits: address space 1 GiB, 64 descriptors, 32 threads (toolhost §2.1).
+// TestSingleShotUnderTheRunnersLimits: address space 1 GiB, 64 descriptors, 32 threads (toolhost
+// §2.1).
 func TestSingleShotUnderTheRunnersLimits(t *testing.T) {
 	if _, err := exec.LookPath("prlimit"); err != nil {
 		t.Skip(err)

@@ -132,7 +132,8 @@ func TestPipelined(t *testing.T) {
 	})
 }
 
-// TestASlowReaderDelaysOnlyItself: 60 replies of about a megabyte wait for a reader while others are served.
+// TestASlowReaderDelaysOnlyItself: 60 replies of about a megabyte wait for a reader while others
+// are served.
 func TestASlowReaderDelaysOnlyItself(t *testing.T) {
 	for _, over := range []string{unix, tcp} {
 		t.Run(over, func(t *testing.T) {

@@ -8,14 +8,16 @@ import (
 	"testing"
 )
 
-// program is the built binary, worker an external tool, scratch the directory that goes away with the test process.
+// program is the built binary, worker an external tool, scratch the directory that goes away with
+// the test process.
 var program, worker, scratch string
 
 // roles are what else CONFORMANCE_WORKER can make of the test binary.
 var roles = map[string]func() int{}
 
-// TestMain builds the program as it is shipped. The external tool of the manifests in testdata/files is this package's test binary;
-// it is built without cgo, whose threads need more address space than a worker has.
+// TestMain builds the program as it is shipped. The external tool of the manifests in
+// testdata/files is this package's test binary; it is built without cgo, whose threads need more
+// address space than a worker has.
 func TestMain(m *testing.M) {
 	switch role := os.Getenv("CONFORMANCE_WORKER"); {
 	case role == "":

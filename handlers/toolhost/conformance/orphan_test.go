@@ -36,7 +36,8 @@ func wantDone(t *testing.T, srv *server, mark string) {
 	}
 }
 
-// TestSIGTERMWaitsForToolsWithoutCallers: a caller who has gone is no reason to end his tool (toolhost §2.3).
+// TestSIGTERMWaitsForToolsWithoutCallers: a caller who has gone is no reason to end his tool
+// (toolhost §2.3).
 func TestSIGTERMWaitsForToolsWithoutCallers(t *testing.T) {
 	srv, root := withWorkers(t, unix, nil)
 	mark := filepath.Join(root, "mark")

@@ -11,8 +11,8 @@ import (
 // runs is <x*1025>: 1025 times x, in what is sent and in what is expected.
 var runs = regexp.MustCompile(`<([^<>*]+)\*(\d+)>`)
 
-// holes are the placeholders of an expected line: <int>, <hex32>, ..., with a name <int:n> the text is kept for later lines as $n.
-// <re:...> is a regular expression as it is, <any> anything.
+// holes are the placeholders of an expected line: <int>, <hex32>, ..., with a name <int:n> the text
+// is kept for later lines as $n. <re:...> is a regular expression as it is, <any> anything.
 var holes = regexp.MustCompile(`<(int|num|hex8|hex16|hex32|hex64|any)(?::([a-z]+))?>|<re:(.*?):re>`)
 
 var holeTexts = map[string]string{
@@ -45,7 +45,8 @@ func fill(text, root string, kept map[string]string) string {
 	return text
 }
 
-// matches reports whether got is what an expected text (filled, not yet unfolded) demands, and keeps what named placeholders met.
+// matches reports whether got is what an expected text (filled, not yet unfolded) demands, and
+// keeps what named placeholders met.
 func matches(want, got string, kept map[string]string) bool {
 	at := holes.FindAllStringSubmatchIndex(want, -1)
 	if at == nil {

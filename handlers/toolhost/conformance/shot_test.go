@@ -45,7 +45,8 @@ func (s *script) single(word, rest string) {
 	}
 }
 
-// fire runs the call and compares. Nothing may be on stderr unless the call ends with 2 (toolhost §2.1).
+// fire runs the call and compares. Nothing may be on stderr unless the call ends with 2 (toolhost
+// §2.1).
 func (s *script) fire(wantCode int) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestSlowToolsDoNotDelaySmallOnes: while more calls than there are places read a file without an end, small ones are answered.
+// TestSlowToolsDoNotDelaySmallOnes: while more calls than there are places read a file without an
+// end, small ones are answered.
 func TestSlowToolsDoNotDelaySmallOnes(t *testing.T) {
 	root := newDir(t)
 	for _, name := range []string{"endless", "small"} {

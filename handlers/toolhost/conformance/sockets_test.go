@@ -44,7 +44,8 @@ func TestUnixSocketFile(t *testing.T) {
 	want(t, c, nop)
 }
 
-// TestSeveralListeners serves both kinds of sockets from one process, and the standard streams with --stdin.
+// TestSeveralListeners serves both kinds of sockets from one process, and the standard streams with
+// --stdin.
 func TestSeveralListeners(t *testing.T) {
 	sock := filepath.Join(newDir(t), "s")
 	srv := serve(t, tcp, newDir(t), nil, "--serve", "builtin", "--stdin", "--listen", "unix://"+sock)

@@ -84,7 +84,8 @@ func (s *stream) send(b []byte) {
 // inOrder is how the members of a tool reply follow each other (toolhost §3.2).
 var inOrder = []string{"ok", "status", "output_json", "error", "idempotent_hit", "ds_state", "dispatch_error", "request_id"}
 
-// checkReply holds what is true of every reply line, whatever it answers (toolhost §2.5, §3.2, §3.3).
+// checkReply holds what is true of every reply line, whatever it answers (toolhost §2.5, §3.2,
+// §3.3).
 func checkReply(t testing.TB, where, line string) {
 	t.Helper()
 	if len(line)+1 > maxReply {

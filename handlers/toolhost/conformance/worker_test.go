@@ -26,7 +26,8 @@ type order struct {
 	Ms    int    `json:"ms"`
 }
 
-// workerMain is an external tool that obeys its input. With ONESHOT set it answers one line and ends.
+// workerMain is an external tool that obeys its input. With ONESHOT set it answers one line and
+// ends.
 func workerMain(in io.Reader, out, errs io.Writer) int {
 	if code := os.Getenv("DIE"); code != "" {
 		fmt.Fprint(errs, "cannot start")

@@ -24,7 +24,8 @@ var (
 	decimal = regexp.MustCompile(`^(-?)([0-9.]+)(?:[eE]([+-]?[0-9]+))?$`)
 )
 
-// apply returns what the table of toolhost §3.6 says, and whether the request is valid; it does not say why not.
+// apply returns what the table of toolhost §3.6 says, and whether the request is valid; it does not
+// say why not.
 func (m model) apply(raw []byte) (model, bool) {
 	if string(bytes.TrimSpace(raw)) == "null" {
 		return m, true
@@ -147,7 +148,8 @@ func (m model) differs(s *State) string {
 	return ""
 }
 
-// checkApply applies raw, which is valid JSON, to s and to m and compares them; it returns what both became.
+// checkApply applies raw, which is valid JSON, to s and to m and compares them; it returns what
+// both became.
 func checkApply(t interface{ Fatalf(string, ...any) }, s State, m model, raw []byte) (State, model) {
 	before := s
 	want, ok := m.apply(raw)

@@ -122,7 +122,8 @@ func TestSlotsNotWrittenAreNotCompared(t *testing.T) {
 	}
 }
 
-// Remove empties slot; a number that is no slot changes nothing. It allocates only where the slot is not empty.
+// Remove empties slot; a number that is no slot changes nothing. It allocates only where the slot
+// is not empty.
 func (s *State) Remove(slot int) {
 	if uint(slot) < Slots {
 		s.put(slot, nil)

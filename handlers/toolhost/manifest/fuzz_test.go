@@ -9,7 +9,8 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// FuzzParse: whatever a manifest says, what is accepted keeps to the bounds that the rest of the server relies on.
+// FuzzParse: whatever a manifest says, what is accepted keeps to the bounds that the rest of the
+// server relies on.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(declared(``)))
 	f.Add([]byte(declared(`,"tier":2,"side_effects":["network"],"exec":{"kind":"builtin","name":"AID.NOOP.v1"}`)))

@@ -111,7 +111,8 @@ func TestLoadRefuses(t *testing.T) {
 	f("invalid manifest: a.json/x: cannot read: not a directory", "a.json/x")
 }
 
-// TestLoadDoesNotWait: a plugin that is no regular file is refused, also where reading it would wait for somebody.
+// TestLoadDoesNotWait: a plugin that is no regular file is refused, also where reading it would
+// wait for somebody.
 func TestLoadDoesNotWait(t *testing.T) {
 	dir := pack(t, "plain", "x")
 	t.Chdir(dir)

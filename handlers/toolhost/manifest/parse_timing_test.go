@@ -50,7 +50,8 @@ func BenchmarkLargest(b *testing.B) {
 	}
 }
 
-// TestLargest: what is refused of the largest manifests is what must be, so that the benchmark measures what it says.
+// TestLargest: what is refused of the largest manifests is what must be, so that the benchmark
+// measures what it says.
 func TestLargest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds under the race detector")

@@ -21,7 +21,8 @@ func TestEnviron(t *testing.T) {
 	f("TOKEN=1 MACHINA_TOK=1 machina_token=1", nil, "TOKEN=1", "MACHINA_TOK=1", "machina_token=1")
 }
 
-// TestEnvironOfManyNames: in time that grows with their number, not with its square, which would be minutes.
+// TestEnvironOfManyNames: in time that grows with their number, not with its square, which would be
+// minutes.
 func TestEnvironOfManyNames(t *testing.T) {
 	const n = 80_000
 	extra := make([]string, 0, 2*n)

@@ -46,7 +46,8 @@ func TestMain(m *testing.M) {
 	ReapOrphans()
 }
 
-// adopter starts processes that leave orphans of every kind behind, and waits for each itself. It prints what is wrong.
+// adopter starts processes that leave orphans of every kind behind, and waits for each itself. It
+// prints what is wrong.
 func adopter() {
 	const starters, rounds = 4, 25
 	var all sync.WaitGroup

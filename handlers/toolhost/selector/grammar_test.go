@@ -82,7 +82,8 @@ func TestSelectionJSON(t *testing.T) {
 
 var reference = regexp.MustCompile(`^(?s)[ \t\r\n]*(?:(<ASK_SUP>)|(<NOOP>)|<PICK>[ \t\r\n]*<(SID[0-9]{4})>(?:[ \t\r\n]*(?:<INP>(.*)</INP>|<INP64>([A-Za-z0-9+/= \t\r\n]*)</INP64>))?)[ \t\r\n]*<END>[ \t\r\n]*$`)
 
-// byReference reads a selector's text in another way: one expression, and the standard library for what stands in it.
+// byReference reads a selector's text in another way: one expression, and the standard library for
+// what stands in it.
 func byReference(text string) (s Selection) {
 	s.Raw = text
 	g := reference.FindStringSubmatchIndex(text)

@@ -72,7 +72,8 @@ func TestHeuristic(t *testing.T) {
 	f("g", none, "ERR ERR2 GPU FS SHELL NET META", "-")
 }
 
-// TestHeuristicIsSound: whatever is registered, the choice is in the menu, is never the no-op and is the same when asked again.
+// TestHeuristicIsSound: whatever is registered, the choice is in the menu, is never the no-op and
+// is the same when asked again.
 func TestHeuristicIsSound(t *testing.T) {
 	tags := rapid.SliceOfDistinct(rapid.SampledFrom([]string{"error", "gpu", "fs", "meta", "report", "runtime", "genesis", "x"}), rapid.ID[string])
 	rapid.Check(t, func(t *rapid.T) {

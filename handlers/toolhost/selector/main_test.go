@@ -12,7 +12,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// d describes a tool by its AID without the "AID." and ".v1" around it, and its tags without "tag.".
+// d describes a tool by its AID without the "AID." and ".v1" around it, and its tags without
+// "tag.".
 func d(aid string, tags ...string) tool.Descriptor {
 	t := tool.Descriptor{AID: "AID." + aid + ".v1", Name: strings.ToLower(aid)}
 	for _, tag := range tags {

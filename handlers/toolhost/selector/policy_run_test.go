@@ -21,7 +21,8 @@ type scripted struct {
 	now       int64
 }
 
-// withScript makes a policy of a script. settings are the variables behind MACHINA_POLICY_, as "NAME=value".
+// withScript makes a policy of a script. settings are the variables behind MACHINA_POLICY_, as
+// "NAME=value".
 func withScript(t *testing.T, script string, settings ...string) *scripted {
 	t.Helper()
 	if _, err := os.Stat("/bin/sh"); err != nil {

@@ -82,7 +82,8 @@ func TestTierOfBuiltIns(t *testing.T) {
 	}
 }
 
-// TestMoreEffectsNeverLowerTheTier: the order does not matter, and the tier of all is the highest of each.
+// TestMoreEffectsNeverLowerTheTier: the order does not matter, and the tier of all is the highest
+// of each.
 func TestMoreEffectsNeverLowerTheTier(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		aid := rapid.SampledFrom([]string{"AID.X.v1", "AID.SHELL.v1", "AID.FILE.WRITE.v1", "AID.GENESIS.v1"}).Draw(t, "aid")

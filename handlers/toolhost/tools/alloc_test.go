@@ -8,8 +8,9 @@ import (
 	"trunkline/handlers/toolhost/dsstate"
 )
 
-// allocLines are the most allocations of one call of each tool that runs on a loop, or the reason for
-// not counting them. The noop is called most: a call costs nothing but the server's work (toolhost §10).
+// allocLines are the most allocations of one call of each tool that runs on a loop, or the reason
+// for not counting them. The noop is called most: a call costs nothing but the server's work
+// (toolhost §10).
 var allocLines = map[string]any{
 	"AID.NOOP.v1":              0,
 	"AID.ASK_SUP.v1":           4,
@@ -28,7 +29,8 @@ var allocLines = map[string]any{
 	"AID.VECDB.QUERY.v1":       "It reads a file.",
 }
 
-// TestEveryToolHasItsAllocationLine fails for a tool without a line, and for one that allocates more.
+// TestEveryToolHasItsAllocationLine fails for a tool without a line, and for one that allocates
+// more.
 func TestEveryToolHasItsAllocationLine(t *testing.T) {
 	b := newBench(t)
 	ctx := t.Context()

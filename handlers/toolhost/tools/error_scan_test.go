@@ -55,7 +55,8 @@ func TestErrorScanDefaultRows(t *testing.T) {
 	}
 }
 
-// TestErrorScanCutsLines: what is behind the first MiB of a line is neither searched nor shown, and the next line is a new one.
+// TestErrorScanCutsLines: what is behind the first MiB of a line is neither searched nor shown, and
+// the next line is a new one.
 func TestErrorScanCutsLines(t *testing.T) {
 	b := newBench(t)
 	f := func(line, end string, matches, shown int) {
@@ -89,7 +90,8 @@ func TestErrorScanCutsLines(t *testing.T) {
 	}
 }
 
-// TestErrorScanSamplesAreBounded: long lines full of characters that need escapes do not add up, and too long stays too long.
+// TestErrorScanSamplesAreBounded: long lines full of characters that need escapes do not add up,
+// and too long stays too long.
 func TestErrorScanSamplesAreBounded(t *testing.T) {
 	b := newBench(t)
 	b.write("base/log", "h\n"+strings.Repeat(strings.Repeat("\x01", scanLine)+"\n", 4))

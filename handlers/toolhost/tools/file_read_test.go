@@ -88,7 +88,8 @@ func TestFileReadFailures(t *testing.T) {
 	}
 }
 
-// TestRequestDir: relative names are looked for in the directory of the request first, and nothing outside the root ever.
+// TestRequestDir: relative names are looked for in the directory of the request first, and nothing
+// outside the root ever.
 func TestRequestDir(t *testing.T) {
 	b := newBench(t)
 	b.write("base/req/a.txt", "of the request")
@@ -113,7 +114,8 @@ func TestRequestDir(t *testing.T) {
 	b.wantFail(read, `{"path":"../outside/secret"}`, "read path not allowed (outside MACHINA_ROOT): ../outside/secret")
 }
 
-// TestFileWithoutSize: a file may say that its size is 0 whatever is in it, so a size must not decide what is read.
+// TestFileWithoutSize: a file may say that its size is 0 whatever is in it, so a size must not
+// decide what is read.
 func TestFileWithoutSize(t *testing.T) {
 	f, err := os.Open("/proc/sys/kernel/ostype")
 	if err != nil {
@@ -125,8 +127,8 @@ func TestFileWithoutSize(t *testing.T) {
 	}
 }
 
-// TestFileReadFitsAReply: whatever the path, the longest read fits a reply, in which the output stands twice (toolhost D31), and what
-// it leaves out can be read with an offset.
+// TestFileReadFitsAReply: whatever the path, the longest read fits a reply, in which the output
+// stands twice (toolhost D31), and what it leaves out can be read with an offset.
 func TestFileReadFitsAReply(t *testing.T) {
 	b := newBench(t)
 	f := func(folders int, name string) {
@@ -177,7 +179,8 @@ func pickText(t *testing.T, object []byte, name string) string {
 	return text
 }
 
-// TestReadsEndWithTheCall: who reads a file of any size looks between two pieces whether anybody still waits.
+// TestReadsEndWithTheCall: who reads a file of any size looks between two pieces whether anybody
+// still waits.
 func TestReadsEndWithTheCall(t *testing.T) {
 	b := newMemory(t)
 	b.write("base/large", strings.Repeat("x", 3*maxLine))

@@ -89,7 +89,8 @@ func TestFileWriteFailures(t *testing.T) {
 	b.wantNoLeftovers("base/work")
 }
 
-// backupOf returns the name of the backup beside the file name of base/work/dir, which are the only ones there.
+// backupOf returns the name of the backup beside the file name of base/work/dir, which are the only
+// ones there.
 func (b *bench) backupOf(dir, name string) string {
 	b.t.Helper()
 	entries, err := os.ReadDir(b.path("base/work/" + dir))
@@ -109,7 +110,8 @@ func (b *bench) backupOf(dir, name string) string {
 	return found
 }
 
-// TestFileWriteBackupNames: the old content is kept where <name>.bak cannot be had, and the backups of two files are two files.
+// TestFileWriteBackupNames: the old content is kept where <name>.bak cannot be had, and the backups
+// of two files are two files.
 func TestFileWriteBackupNames(t *testing.T) {
 	b := newBench(t)
 	over := func(name, content string) {
@@ -202,7 +204,8 @@ func TestWriteRoot(t *testing.T) {
 	b.wantFail(write, `{"path":"<base>/work/new","content":"x"}`, "write path not allowed (outside write root): <base>/work/new")
 }
 
-// TestConcurrentCreation: of many that create a file at once exactly one succeeds, and its content is there whole.
+// TestConcurrentCreation: of many that create a file at once exactly one succeeds, and its content
+// is there whole.
 func TestConcurrentCreation(t *testing.T) {
 	b := newBench(t)
 	const writers = 16

@@ -12,7 +12,8 @@ import (
 	"trunkline/handlers/toolhost/dsstate"
 )
 
-// FuzzTools runs every tool with any JSON object: nothing panics, and nothing outside the root is read or changed.
+// FuzzTools runs every tool with any JSON object: nothing panics, and nothing outside the root is
+// read or changed.
 func FuzzTools(f *testing.F) {
 	b := newBench(f)
 	b.link("../outside", "base/out")
@@ -74,7 +75,8 @@ func FuzzPaths(f *testing.F) {
 	})
 }
 
-// wantNoSecret checks that out has nothing of what is outside, neither as it is nor as FILE.READ shows it, nor its digest.
+// wantNoSecret checks that out has nothing of what is outside, neither as it is nor as FILE.READ
+// shows it, nor its digest.
 func (b *bench) wantNoSecret(aid string, input, out []byte) {
 	b.t.Helper()
 	digest := fmt.Sprintf("%x", sha256.Sum256([]byte(secret)))

@@ -74,7 +74,8 @@ func TestMemoryRoot(t *testing.T) {
 	}
 }
 
-// TestMemoryFileIsNone: what has the name of the file of a stream and is no regular file is neither read nor written.
+// TestMemoryFileIsNone: what has the name of the file of a stream and is no regular file is neither
+// read nor written.
 func TestMemoryFileIsNone(t *testing.T) {
 	m := newMemory(t)
 	f := func(name string) {

@@ -9,7 +9,8 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// FuzzMemoryFiles: whatever is in the files, readers answer with JSON or an error, and writers go on.
+// FuzzMemoryFiles: whatever is in the files, readers answer with JSON or an error, and writers go
+// on.
 func FuzzMemoryFiles(f *testing.F) {
 	f.Add([]byte(threeLines), "alpha", byte(0))
 	f.Add([]byte("{\"i\":0}\n{\"i\":1,\"te"), "x", byte(7))

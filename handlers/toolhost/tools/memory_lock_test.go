@@ -24,8 +24,8 @@ const perWriter = 150
 // helperRoot is the variable that makes a test process a writer in that root.
 const helperRoot = "TOOLS_TEST_WRITER_ROOT"
 
-// TestWriterProcess is no test but a second process for others: it appends until it is killed, and says "writing" when it has
-// begun.
+// TestWriterProcess is no test but a second process for others: it appends until it is killed, and
+// says "writing" when it has begun.
 func TestWriterProcess(t *testing.T) {
 	root := os.Getenv(helperRoot)
 	if root == "" {
@@ -97,8 +97,8 @@ func (m *memory) streamLines() (texts map[string]int, broken int) {
 	return texts, broken
 }
 
-// TestWritersTogether: goroutines and a second process append to one stream that is rotated all the time, until the process is
-// killed. No line is lost and none is mixed with another.
+// TestWritersTogether: goroutines and a second process append to one stream that is rotated all the
+// time, until the process is killed. No line is lost and none is mixed with another.
 func TestWritersTogether(t *testing.T) {
 	m := newMemory(t, "MACHINA_MEMORY_ROTATE_BYTES", "20000", "MACHINA_VECDB_DIM", "8")
 	stop := m.startWriter()
@@ -138,7 +138,8 @@ func TestWritersTogether(t *testing.T) {
 	m.wantConsistentStore("base/work/vectordb/s/")
 }
 
-// wantConsistentStore wants line i of the store to be about row i, and the row to be that of its text.
+// wantConsistentStore wants line i of the store to be about row i, and the row to be that of its
+// text.
 func (m *memory) wantConsistentStore(dir string) {
 	m.t.Helper()
 	rows, n := m.content(dir+embeddingsFile), 0
@@ -247,7 +248,8 @@ func TestLockWaits(t *testing.T) {
 	for m.handles("base/work/memory/s.jsonl") < 2 {
 		runtime.Gosched()
 	}
-	// The file gets another name while the other writer waits: that one must not write to it any more.
+	// The file gets another name while the other writer waits: that one must not write to it any
+	// more.
 	if err = os.Rename(f.Name(), f.Name()+".1.rotated"); err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,8 @@ func TestMemoryQueryScores(t *testing.T) {
 	f(got[1], 1.050183, 1, 0.166784, 1.710431, 0.334473, 1699999940000, "alpha alpha delta x")
 	f(got[2], 0.1, 0, 0, 0, 0.479250, 1700000000000, "nothing here")
 
-	// Each occurrence counts, divided by the distinct tokens of the query; a dissimilar text is not worse than an unrelated one.
+	// Each occurrence counts, divided by the distinct tokens of the query; a dissimilar text is not
+	// worse than an unrelated one.
 	m.write("base/work/memory/bees.jsonl", `{"ts_ms":1700000000000,"text":"bees bees bees"}`+"\n")
 	for query, want := range map[string]float64{"bees": 3, "bees Bees": 3, "bees ants": 1.5, "ants": 0} {
 		near(query, m.ask(`"stream":"bees","query":"` + query + `"`)[0].Overlap, want)
@@ -223,7 +224,8 @@ func TestMemoryQueryBounds(t *testing.T) {
 	bounds(`"rerank":"none","top_k":50`, with(func(q *query) { q.mmr, q.topK, q.candidates = false, 50, 200 }))
 }
 
-// TestMemoryQueryFiles: rotated files count from the newest, and max_bytes is for all of them together.
+// TestMemoryQueryFiles: rotated files count from the newest, and max_bytes is for all of them
+// together.
 func TestMemoryQueryFiles(t *testing.T) {
 	m := newMemory(t, "MACHINA_MEMORY_W_EMB", "0", "MACHINA_MEMORY_W_RECENCY", "0")
 	file := func(name, text string) { m.write("base/work/memory/s.jsonl"+name, `{"text":"`+text+`"}`+"\n") }
@@ -256,7 +258,8 @@ func TestMemoryQueryFiles(t *testing.T) {
 	m.texts(`"stream":"t","rerank":"","max_bytes":4096`, "now|b")
 }
 
-// TestMemoryQueryRotatedMeanwhile: a file that gets its other name while it is read is not read twice.
+// TestMemoryQueryRotatedMeanwhile: a file that gets its other name while it is read is not read
+// twice.
 func TestMemoryQueryRotatedMeanwhile(t *testing.T) {
 	m := newMemory(t)
 	m.write("base/work/memory/s.jsonl", `{"text":"a"}`+"\n")

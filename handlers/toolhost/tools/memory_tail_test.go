@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// tailModel returns the lines of the last limit bytes of text, last one first, as the simplest program would.
+// tailModel returns the lines of the last limit bytes of text, last one first, as the simplest
+// program would.
 func tailModel(text string, limit int64) (lines []string, torn bool) {
 	start := max(int64(len(text))-limit, 0)
 	part := text[start:]
@@ -80,7 +81,8 @@ func TestTailModel(t *testing.T) {
 	})
 }
 
-// TestTailLongLine: a line over maxLine is left out, wherever it stands, and what is held stays bounded.
+// TestTailLongLine: a line over maxLine is left out, wherever it stands, and what is held stays
+// bounded.
 func TestTailLongLine(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()

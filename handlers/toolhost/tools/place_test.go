@@ -24,8 +24,8 @@ func (p *place) Worked(_ context.Context, n int64) error { p.worked += n; return
 func (p *place) Leave()                                  { p.inside = false; p.away() }
 func (p *place) Return(context.Context) error            { p.inside = true; return nil }
 
-// TestToolsTellWhatTheyWorkOn: every tool whose work the caller decides notes all of it, so that the server can put it with the long
-// ones.
+// TestToolsTellWhatTheyWorkOn: every tool whose work the caller decides notes all of it, so that
+// the server can put it with the long ones.
 func TestToolsTellWhatTheyWorkOn(t *testing.T) {
 	b := newBench(t)
 	const size = 2 << 20

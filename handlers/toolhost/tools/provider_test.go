@@ -87,7 +87,8 @@ func TestEmbedFallback(t *testing.T) {
 	}
 }
 
-// TestEmbedTimeout: a program that hangs ends no later than MACHINA_EMBED_TIMEOUT_MS, and the hash can still stand in for it.
+// TestEmbedTimeout: a program that hangs ends no later than MACHINA_EMBED_TIMEOUT_MS, and the hash
+// can still stand in for it.
 func TestEmbedTimeout(t *testing.T) {
 	p := &program{run: func(ctx context.Context) { <-ctx.Done() }}
 	m := newProgram(t, p, "MACHINA_EMBED_FALLBACK", "hash", "MACHINA_EMBED_TIMEOUT_MS", "1")
@@ -135,7 +136,8 @@ func TestVecdbProvider(t *testing.T) {
 	m.fail("VECDB.UPSERT", `{"stream":"h","text":"hi"}`, other)
 }
 
-// TestIndexOnAppend: what is appended is found by VECDB.QUERY, and nothing is appended that could not be embedded.
+// TestIndexOnAppend: what is appended is found by VECDB.QUERY, and nothing is appended that could
+// not be embedded.
 func TestIndexOnAppend(t *testing.T) {
 	m := newMemory(t, "MACHINA_MEMORY_VECDB_ENABLE", "1", "MACHINA_VECDB_DIM", "8")
 	for _, input := range []string{`{"stream":"a.b","text":"bees","event":{"k":1}}`, `{"stream":"a.b","event":{ "k" : "v" }}`} {
@@ -193,8 +195,8 @@ func TestEmbedEnv(t *testing.T) {
 	f("hash", "", "none", "", usual, `cannot use MACHINA_EMBED_FALLBACK = "none": want hash, or nothing`)
 }
 
-// TestEmbeddingsTakeTurns: the time of an embedding is the program's. A text that waits for others does not cost it, and one that gets
-// the program too late is not given to it.
+// TestEmbeddingsTakeTurns: the time of an embedding is the program's. A text that waits for others
+// does not cost it, and one that gets the program too late is not given to it.
 func TestEmbeddingsTakeTurns(t *testing.T) {
 	f := func(calls, want int, within time.Duration) {
 		t.Helper()

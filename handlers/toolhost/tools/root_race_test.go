@@ -14,7 +14,8 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// swap exchanges what the paths a and b name, again and again, until the function it returns is called.
+// swap exchanges what the paths a and b name, again and again, until the function it returns is
+// called.
 func swap(t *testing.T, a, b string) (stop func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -35,8 +36,8 @@ func swap(t *testing.T, a, b string) (stop func()) {
 	return func() { close(done); wg.Wait() }
 }
 
-// alternate gives the name of the file at name to the files at others in turn, without a moment in which nothing has it, until the
-// function it returns is called.
+// alternate gives the name of the file at name to the files at others in turn, without a moment in
+// which nothing has it, until the function it returns is called.
 func alternate(t *testing.T, name string, others ...string) (stop func()) {
 	t.Helper()
 	done := make(chan struct{})
@@ -57,7 +58,8 @@ func alternate(t *testing.T, name string, others ...string) (stop func()) {
 	return func() { close(done); wg.Wait() }
 }
 
-// TestReadWhileLinksAppear: a directory, and a file, are exchanged for links to the outside while they are read.
+// TestReadWhileLinksAppear: a directory, and a file, are exchanged for links to the outside while
+// they are read.
 func TestReadWhileLinksAppear(t *testing.T) {
 	b := newBench(t)
 	b.write("outside/b.txt", secret)
@@ -87,7 +89,8 @@ func TestReadWhileLinksAppear(t *testing.T) {
 	f("a.txt", "hello", alternate(t, b.path("base/a.txt"), b.path("base/honest.txt"), b.path("base/evil.txt")))
 }
 
-// TestWriteWhileLinksAppear: the directory that is written to is exchanged for a link to the outside.
+// TestWriteWhileLinksAppear: the directory that is written to is exchanged for a link to the
+// outside.
 func TestWriteWhileLinksAppear(t *testing.T) {
 	b := newBench(t)
 	b.write("base/work/d/x", "x")
@@ -101,7 +104,8 @@ func TestWriteWhileLinksAppear(t *testing.T) {
 	b.wantUntouched()
 }
 
-// TestOpenWhatAppeared: what takes the place of a file between the look at it and its opening is neither waited for nor used.
+// TestOpenWhatAppeared: what takes the place of a file between the look at it and its opening is
+// neither waited for nor used.
 func TestOpenWhatAppeared(t *testing.T) {
 	b := newBench(t)
 	if err := unix.Mkfifo(b.path("base/fifo"), 0o644); err != nil {
@@ -132,7 +136,8 @@ func TestOpenWhatAppeared(t *testing.T) {
 	f("gone", os.O_RDWR, unix.ENOENT)
 }
 
-// TestCreateWhileFilesAppear: without overwrite a file that somebody else creates meanwhile is never replaced.
+// TestCreateWhileFilesAppear: without overwrite a file that somebody else creates meanwhile is
+// never replaced.
 func TestCreateWhileFilesAppear(t *testing.T) {
 	b := newBench(t)
 	b.write("base/work/x", "")

@@ -22,7 +22,8 @@ const (
 	cannotWrite = "cannot write file: "
 )
 
-// wantEscape checks that the three tools that read files refuse path with that text, and that nothing of it is in a reply.
+// wantEscape checks that the three tools that read files refuse path with that text, and that
+// nothing of it is in a reply.
 func (b *bench) wantEscape(path, text string) {
 	b.t.Helper()
 	path = strings.ReplaceAll(path, "<base>", b.path("base"))
@@ -135,7 +136,8 @@ func TestHardLink(t *testing.T) {
 	b.want(read, `{"path":"second"}`, readOutput("second", "<base>/second", secret, false))
 }
 
-// TestRootIsALink: the operator may name the root by a link. Callers may use either spelling, results use the operator's.
+// TestRootIsALink: the operator may name the root by a link. Callers may use either spelling,
+// results use the operator's.
 func TestRootIsALink(t *testing.T) {
 	b := newBench(t)
 	b.link("base", "alias")
@@ -210,7 +212,8 @@ func (b *bench) wantUntouched() {
 	}
 }
 
-// TestWriteRootIsALink: where the write root is a place in the root, a link there must not lead out of the root.
+// TestWriteRootIsALink: where the write root is a place in the root, a link there must not lead out
+// of the root.
 func TestWriteRootIsALink(t *testing.T) {
 	b := newBench(t)
 	b.link("../outside", "base/work")
@@ -238,7 +241,8 @@ func TestBackupIsALink(t *testing.T) {
 	}
 }
 
-// TestBackupIsTheSameFile: name and backup may be two names of one file, after a crash between two steps.
+// TestBackupIsTheSameFile: name and backup may be two names of one file, after a crash between two
+// steps.
 func TestBackupIsTheSameFile(t *testing.T) {
 	b := newBench(t)
 	b.write("base/work/x", "old")

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestEveryToolHasItsTranscriptAndRow: a transcript of the conformance package calls each tool of the
-// table, the page lists it with its tier, and the pages give the number of tools. FuzzTools seeds every
-// tool by itself.
+// TestEveryToolHasItsTranscriptAndRow: a transcript of the conformance package calls each tool of
+// the table, the page lists it with its tier, and the pages give the number of tools. FuzzTools
+// seeds every tool by itself.
 func TestEveryToolHasItsTranscriptAndRow(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(name)

@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFilesOfTheKernel: what the kernel makes up is no regular file, whatever its mode says: a read of it may wait for ever.
+// TestFilesOfTheKernel: what the kernel makes up is no regular file, whatever its mode says: a read
+// of it may wait for ever.
 func TestFilesOfTheKernel(t *testing.T) {
 	b := newBench(t)
 	b.setEnv(map[string]string{"MACHINA_ROOT": "/"})
@@ -28,7 +29,8 @@ func TestFilesOfTheKernel(t *testing.T) {
 	b.wantFail("AID.MEMORY.APPEND.v1", `{"text":"x"}`, errOpenFailed.Error())
 }
 
-// TestReadsThatWouldWait: a file that is not known to be none of the usual ones, and whose read would wait, fails instead.
+// TestReadsThatWouldWait: a file that is not known to be none of the usual ones, and whose read
+// would wait, fails instead.
 func TestReadsThatWouldWait(t *testing.T) {
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {

@@ -36,7 +36,8 @@ func (b *bench) names(name string) string {
 	return strings.Join(list, " ")
 }
 
-// TestLeftoversOfKilledWriters: what a writer that was killed left is removed once no writer can need it, and nothing else is.
+// TestLeftoversOfKilledWriters: what a writer that was killed left is removed once no writer can
+// need it, and nothing else is.
 func TestLeftoversOfKilledWriters(t *testing.T) {
 	const left = ".tmp-0123456789abcdef"
 	b := newBench(t)
@@ -68,7 +69,8 @@ func TestLeftoversOfKilledWriters(t *testing.T) {
 	}
 }
 
-// TestNewNameOfAnOldFile: a file gets a temporary second name on its way to becoming the backup, and must keep it.
+// TestNewNameOfAnOldFile: a file gets a temporary second name on its way to becoming the backup,
+// and must keep it.
 func TestNewNameOfAnOldFile(t *testing.T) {
 	const second = ".tmp-0123456789abcdef"
 	b := newBench(t)

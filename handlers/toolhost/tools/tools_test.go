@@ -13,7 +13,8 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// bench is a folder with a root and something beside it that nobody may see: the text of outside/secret.
+// bench is a folder with a root and something beside it that nobody may see: the text of
+// outside/secret.
 type bench struct {
 	t    testing.TB
 	env  *Env

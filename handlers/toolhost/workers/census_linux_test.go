@@ -16,7 +16,8 @@ func (w *worker) alive() bool {
 	return w.reason == "" && !w.reaped
 }
 
-// TestMaxProcesses: at the limit a worker goes on, one process more ends it with its group. Processes that nothing has reaped count.
+// TestMaxProcesses: at the limit a worker goes on, one process more ends it with its group.
+// Processes that nothing has reaped count.
 func TestMaxProcesses(t *testing.T) {
 	const most = 4
 	limited := func(c *ProcessConfig) { c.MaxProcesses, c.Pool.Max = most, 1 }
@@ -51,7 +52,8 @@ func TestMaxProcesses(t *testing.T) {
 	}
 }
 
-// TestMaxProcessesBetweenCalls: a worker that has too many while nothing asks it is ended, and the next call gets another one.
+// TestMaxProcessesBetweenCalls: a worker that has too many while nothing asks it is ended, and the
+// next call gets another one.
 func TestMaxProcessesBetweenCalls(t *testing.T) {
 	r := newRig(t, func(c *ProcessConfig) { c.MaxProcesses, c.Pool.Max = 1, 1 }, "family", "1", "answer")
 	for i := range 2 {
@@ -78,7 +80,8 @@ func TestNothingRunsUncounted(t *testing.T) {
 	}
 }
 
-// TestCensus: the workers of all tools are counted together, at most so often that it takes a part of the time, and not without any.
+// TestCensus: the workers of all tools are counted together, at most so often that it takes a part
+// of the time, and not without any.
 func TestCensus(t *testing.T) {
 	var c census
 	if err := c.open(); err != nil {

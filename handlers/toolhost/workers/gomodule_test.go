@@ -2,7 +2,8 @@
 
 package workers
 
-// Not with the race detector: compiling a module of that size takes more than a minute then. The modules by hand take the same way.
+// Not with the race detector: compiling a module of that size takes more than a minute then. The
+// modules by hand take the same way.
 
 import (
 	"os"

@@ -15,7 +15,8 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// noRaceSleep keeps workers from lingering a second at their end when they are built with the race detector.
+// noRaceSleep keeps workers from lingering a second at their end when they are built with the race
+// detector.
 var noRaceSleep = []string{"GORACE=atexit_sleep_ms=0"}
 
 // rig is a tool under test with a record of its processes.
@@ -28,7 +29,8 @@ type rig struct {
 	reasons []string // "reason code", in the order of the exits
 }
 
-// newRig returns a tool whose worker behaves as said. When the test ends, nothing of it may be left.
+// newRig returns a tool whose worker behaves as said. When the test ends, nothing of it may be
+// left.
 func newRig(t testing.TB, set func(*ProcessConfig), behaviour ...string) *rig {
 	t.Helper()
 	self, err := os.Executable()
@@ -133,8 +135,8 @@ func (r *rig) want(want string) {
 	}
 }
 
-// short is a result as one line: status, output, error; type and detail of the dispatch error, of what is no reply only the stderr
-// (TestWhyNoReply has the rest).
+// short is a result as one line: status, output, error; type and detail of the dispatch error, of
+// what is no reply only the stderr (TestWhyNoReply has the rest).
 func short(r tool.Result) string {
 	s := fmt.Sprintf("%v %s %q", r.Status(), r.Output, r.ErrorText())
 	if d := r.Dispatch(); d != nil {

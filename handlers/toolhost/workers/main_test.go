@@ -19,7 +19,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// asWorker is the first argument that turns the test binary into a worker; the second says how it behaves.
+// asWorker is the first argument that turns the test binary into a worker; the second says how it
+// behaves.
 const asWorker = "-as-worker"
 
 func TestMain(m *testing.M) {
@@ -221,8 +222,8 @@ func leave(kind string, args []string) {
 	os.Exit(6)
 }
 
-// family starts processes in its group, of which every second one ends at once and is not reaped, and then answers or
-// does not.
+// family starts processes in its group, of which every second one ends at once and is not reaped,
+// and then answers or does not.
 func family(args []string) {
 	fmt.Fprint(os.Stderr, "words")
 	n, _ := strconv.Atoi(args[0])

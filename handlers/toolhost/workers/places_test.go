@@ -11,8 +11,8 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// TestMaxIsOfProcesses: a tool that must be alone, with Max 1, is so while one worker follows another. Idle and MaxRequests retire
-// politely, and the worker takes its time to end.
+// TestMaxIsOfProcesses: a tool that must be alone, with Max 1, is so while one worker follows
+// another. Idle and MaxRequests retire politely, and the worker takes its time to end.
 func TestMaxIsOfProcesses(t *testing.T) {
 	f := func(pool tool.Pool, behaviour string) {
 		t.Helper()
@@ -49,8 +49,8 @@ func TestMaxIsOfProcesses(t *testing.T) {
 	f(tool.Pool{Max: 1, Idle: time.Minute}, "garbage")
 }
 
-// TestForsaken: Max processes that do not end though they were killed do not keep their tool from running; one more does, so that
-// their number is bounded, until the kernel ends one of them.
+// TestForsaken: Max processes that do not end though they were killed do not keep their tool from
+// running; one more does, so that their number is bounded, until the kernel ends one of them.
 func TestForsaken(t *testing.T) {
 	r := newRig(t, func(c *ProcessConfig) { c.Pool.Max = 1 }, "good")
 	p := &r.pool

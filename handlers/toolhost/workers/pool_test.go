@@ -241,7 +241,8 @@ func TestSurroundings(t *testing.T) {
 	}
 }
 
-// TestLimitsHoldFromTheStart: a shell, because the race detector needs more address space than a worker gets.
+// TestLimitsHoldFromTheStart: a shell, because the race detector needs more address space than a
+// worker gets.
 func TestLimitsHoldFromTheStart(t *testing.T) {
 	r := newRig(t, func(c *ProcessConfig) {
 		c.Command = []string{"sh", "-c", `read x; echo "{\"status\":\"OK\",\"output_json\":\"$(ulimit -v) $(ulimit -t) $(ulimit -n)\"}"`}

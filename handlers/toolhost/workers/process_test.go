@@ -75,7 +75,8 @@ func TestNothingLeaksBetweenCalls(t *testing.T) {
 	}
 }
 
-// TestBadWorkers is toolhost §3.5 and §8: what is no answer, what it comes to, and how the worker ends.
+// TestBadWorkers is toolhost §3.5 and §8: what is no answer, what it comes to, and how the worker
+// ends.
 func TestBadWorkers(t *testing.T) {
 	f := func(want, ended string, behaviour ...string) {
 		t.Run(behaviour[0], func(t *testing.T) {
@@ -107,7 +108,8 @@ func TestBadWorkers(t *testing.T) {
 	f(good, "exited 0", "reply-exit")
 }
 
-// TestExitAfterEachReply: a worker that ends without having taken the next request is no reason for that to fail.
+// TestExitAfterEachReply: a worker that ends without having taken the next request is no reason for
+// that to fail.
 func TestExitAfterEachReply(t *testing.T) {
 	r := newRig(t, nil, "reply-exit")
 	for range 40 {
@@ -176,7 +178,8 @@ func TestLongRequest(t *testing.T) {
 	}
 }
 
-// TestReplyBeforeTheRequestIsRead: that is no reply, whatever it says, be the request in the pipe or half of it still here.
+// TestReplyBeforeTheRequestIsRead: that is no reply, whatever it says, be the request in the pipe
+// or half of it still here.
 func TestReplyBeforeTheRequestIsRead(t *testing.T) {
 	for _, size := range []int{1, 1 << 20} {
 		r := newRig(t, nil, "loud-start")
@@ -277,7 +280,8 @@ func TestOneshot(t *testing.T) {
 	}
 }
 
-// TestPrograms: they take a request in their own ways, byte by byte or what there is, and answer in one or in pieces.
+// TestPrograms: they take a request in their own ways, byte by byte or what there is, and answer in
+// one or in pieces.
 func TestPrograms(t *testing.T) {
 	f := func(command ...string) {
 		t.Helper()
@@ -304,7 +308,8 @@ func TestPrograms(t *testing.T) {
 	f("perl", "-e", `$| = 1; while (<STDIN>) { print '`+answer+`', "\n" }`)
 }
 
-// TestWhyNoReply: an output that is no reply is shown with the reason, the beginning of a long one, and what stderr leaves room for.
+// TestWhyNoReply: an output that is no reply is shown with the reason, the beginning of a long one,
+// and what stderr leaves room for.
 func TestWhyNoReply(t *testing.T) {
 	f := func(want string, oneshot bool, args ...string) {
 		t.Helper()

@@ -147,7 +147,8 @@ func TestSwapped(t *testing.T) {
 	}
 }
 
-// TestChangeTick: a change right after the hash gets another time, even if the file was written right before it.
+// TestChangeTick: a change right after the hash gets another time, even if the file was written
+// right before it.
 func TestChangeTick(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tool.sh")
 	for range 20 {

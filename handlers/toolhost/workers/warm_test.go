@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// Warm starts workers until there are Min. A worker that ends later is replaced when a call needs one.
+// Warm starts workers until there are Min. A worker that ends later is replaced when a call needs
+// one.
 func (t *Process) Warm() error {
 	ctx, cancel := context.WithTimeout(context.Background(), defaultTimeout)
 	defer cancel()

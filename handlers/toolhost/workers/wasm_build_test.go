@@ -47,7 +47,8 @@ var (
 	randomGet = system{"random_get", 2, 1}
 )
 
-// wasmOf is a module whose one function is code: exported as _start, or begun with the module if that is said.
+// wasmOf is a module whose one function is code: exported as _start, or begun with the module if
+// that is said.
 type wasmOf struct {
 	code    string
 	locals  int
@@ -95,7 +96,8 @@ func (w wasmOf) String() string {
 	return out
 }
 
-// okData is a reply at address 16 and what fd_write needs to write it, which write does as function 0.
+// okData is a reply at address 16 and what fd_write needs to write it, which write does as function
+// 0.
 var okData = string(binary.LittleEndian.AppendUint32([]byte{16, 0, 0, 0}, uint32(len(okReply)))) + strings.Repeat("\x00", 8) + okReply
 
 func write() string { return i32(1) + i32(0) + i32(1) + i32(8) + "\x10\x00\x1a" }

@@ -23,7 +23,8 @@ func wasmSlow() string {
 
 const notStarted = timedOut + `"not started before the deadline"`
 
-// TestWasmCompilePlaces: as many modules are compiled at a time as there are places, and compiled code needs none.
+// TestWasmCompilePlaces: as many modules are compiled at a time as there are places, and compiled
+// code needs none.
 func TestWasmCompilePlaces(t *testing.T) {
 	w, call := newModule(t, nil, wasmNoop) // what it answers ends its child
 	for range maxCompiles {
@@ -62,7 +63,8 @@ func TestWasmMemory(t *testing.T) {
 	f(wasmPages, 1, false)
 }
 
-// TestWasmCodeSize: code of the largest size is kept; of more than that the module is refused, once and for all.
+// TestWasmCodeSize: code of the largest size is kept; of more than that the module is refused, once
+// and for all.
 func TestWasmCodeSize(t *testing.T) {
 	code := wasmOf{code: write(), imports: []system{fdWrite}, data: okData, copies: 100}.String()
 	w, call := newModule(t, nil, code)
@@ -93,7 +95,8 @@ func TestWasmCodeSize(t *testing.T) {
 	}
 }
 
-// TestWasmCompileMemory: a module whose compilation needs too much memory is refused, and not tried again.
+// TestWasmCompileMemory: a module whose compilation needs too much memory is refused, and not tried
+// again.
 func TestWasmCompileMemory(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the memory of the race detector is over the limit")
@@ -161,7 +164,8 @@ func compiling(t *testing.T) (w *Process, call func(time.Duration, string) tool.
 	return w, call, child
 }
 
-// TestWasmCompilesOn: what a call does not wait for goes on with less of the processors, and the next call has use for the code.
+// TestWasmCompilesOn: what a call does not wait for goes on with less of the processors, and the
+// next call has use for the code.
 func TestWasmCompilesOn(t *testing.T) {
 	w, call, child := compiling(t)
 	until(t, "a lower priority", func() bool {
@@ -235,7 +239,8 @@ func TestWasmCloseDuringAStart(t *testing.T) {
 	}
 }
 
-// TestWasmFoldersOfTheKilled: what a server that was killed leaves behind the next one removes, and nothing else.
+// TestWasmFoldersOfTheKilled: what a server that was killed leaves behind the next one removes, and
+// nothing else.
 func TestWasmFoldersOfTheKilled(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

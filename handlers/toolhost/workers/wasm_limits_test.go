@@ -72,7 +72,8 @@ func TestWasmModuleSize(t *testing.T) {
 	f(maxModuleBytes+1, "16777217 bytes, at most 16777216")
 }
 
-// TestWasmCompileTime: a module that takes longer is refused without another attempt, until its file changes.
+// TestWasmCompileTime: a module that takes longer is refused without another attempt, until its
+// file changes.
 func TestWasmCompileTime(t *testing.T) {
 	w, call := newModule(t, nil, wasmNoop)
 	w.compileTime = time.Nanosecond

@@ -141,8 +141,8 @@ func TestWasmCapped(t *testing.T) {
 	f(maxReply+3, "", false)
 }
 
-// TestWasmModuleIsKilled: what nothing interrupts ends with the process that runs it, and the next call has another one, which finds the
-// code compiled.
+// TestWasmModuleIsKilled: what nothing interrupts ends with the process that runs it, and the next
+// call has another one, which finds the code compiled.
 func TestWasmModuleIsKilled(t *testing.T) {
 	for name, code := range map[string]string{
 		"a loop": wasmLoop,

@@ -1,6 +1,7 @@
 package workers
 
-// Question: what does a worker that stays save over one process for each call? Run with -bench=Call and compare the two rows.
+// Question: what does a worker that stays save over one process for each call? Run with -bench=Call
+// and compare the two rows.
 
 import (
 	"context"

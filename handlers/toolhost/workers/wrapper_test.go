@@ -40,7 +40,8 @@ func TestWrapper(t *testing.T) {
 	r.want(`TOOL_ERROR  "toolhost launch failed: ` + detail + `" not_found "` + detail + `"`)
 }
 
-// TestWrapperChecksWhatRuns: a program that is another one by the time that the wrapper starts it does not answer.
+// TestWrapperChecksWhatRuns: a program that is another one by the time that the wrapper starts it
+// does not answer.
 func TestWrapperChecksWhatRuns(t *testing.T) {
 	dir := t.TempDir()
 	file, other, wrapper := filepath.Join(dir, "tool"), filepath.Join(dir, "other"), filepath.Join(dir, "wrapper")
