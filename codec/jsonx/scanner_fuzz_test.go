@@ -16,7 +16,7 @@ type referenceMember struct {
 	there bool
 }
 
-// referenceScan is Scan said with the standard library: every rule on its own.
+// referenceScan is Scan written with the standard library: every rule on its own.
 func referenceScan(t *testing.T, line []byte, maxDepth int) (r ScanResult, which int, members []referenceMember) {
 	members, which = make([]referenceMember, len(fuzzNames)), -1
 	switch {

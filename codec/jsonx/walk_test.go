@@ -99,7 +99,7 @@ func build(w *Walker, kind TokenKind, raw []byte) any {
 	panic(fmt.Sprintf("unexpected token kind %d", kind))
 }
 
-// compareWalk checks that a walk over b, which Check accepts, tells the same story as
+// compareWalk checks that a walk over b, which Check accepts, finds the same as
 // encoding/json.
 func compareWalk(t *testing.T, w *Walker, b []byte) {
 	t.Helper()

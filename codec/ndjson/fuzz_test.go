@@ -9,7 +9,7 @@ import (
 // tooLongLine stands in a list of lines for one that was above the limit; it cannot be a line.
 const tooLongLine = "\n"
 
-// reference is what the lines of a whole stream are, said as simply as possible.
+// reference is what the lines of a whole stream are, written as simply as possible.
 func reference(stream []byte, limit int) (lines []string) {
 	parts := bytes.Split(stream, []byte{'\n'})
 	add := func(line []byte) {

@@ -44,7 +44,7 @@ type modelQuery struct {
 	real     *Query
 }
 
-// model is the bus told plainly: slices, one goroutine, no sharing tricks.
+// model is the bus written plainly: slices, one goroutine, no sharing tricks.
 type model struct {
 	cfg     Config
 	bus     *Bus

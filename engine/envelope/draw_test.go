@@ -19,7 +19,7 @@ func (d drawn) pick(of ...string) string { return rapid.SampledFrom(of).Draw(d.t
 
 func (d drawn) chance(percent int) bool { return rapid.IntRange(0, 99).Draw(d.t, "p") >= 100-percent }
 
-// opaque draws a value that nobody looks into.
+// opaque draws a value that no one looks into.
 func (d drawn) opaque() string {
 	return d.pick(`1`, `null`, `"x"`, `{"a": [1.50, {"b": null}]}`, `[]`, `{}`, `true`, `"\u00e9\n"`)
 }

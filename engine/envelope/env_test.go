@@ -104,7 +104,7 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// keeps tells what of e, down to memory it keeps for later, points into b; "" if nothing does.
+// keeps shows what of e, down to memory it keeps for later, points into b; "" if nothing does.
 func keeps(e *Env, b []byte) (where string) {
 	lo := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	in := func(s []byte) bool {

@@ -27,7 +27,7 @@ func TestConversation(t *testing.T) {
 		t.Fatal("something ended twice")
 	}
 	r.begin("b", "other", nil, Started, "")
-	if got := r.tape.told(0); got != "started finished started released started" {
+	if got := r.tape.reported(0); got != "started finished started released started" {
 		t.Fatal(got)
 	}
 }
@@ -45,7 +45,7 @@ func TestValidity(t *testing.T) {
 	r.begin("a", "other", nil, Conflict, "")
 	r.pass(1)
 	r.begin("a", "other", nil, Started, "")
-	if got := r.tape.told(2); got != "dropped started" {
+	if got := r.tape.reported(2); got != "dropped started" {
 		t.Fatal(got)
 	}
 	r.run("b", "y")
@@ -120,7 +120,7 @@ func TestMaxEntries(t *testing.T) {
 	r.begin("f", "other", nil, Conflict, "")
 	r.Release(k("g"))
 	r.begin("a", "", nil, Started, "")
-	if got := r.tape.told(5); got != "dropped started dropped started released started" {
+	if got := r.tape.reported(5); got != "dropped started dropped started released started" {
 		t.Fatal(got)
 	}
 }
@@ -154,10 +154,10 @@ func TestMaxBytes(t *testing.T) {
 	r.counts(1, 0, 10, 0)
 	r.begin("e", "", nil, Started, "")
 	r.begin("e", "", &w, InFlight, "")
-	told := len(r.tape.records)
+	reported := len(r.tape.records)
 	given := r.Finish(k("e"), Stored{Output: []byte("12345"), Error: "12345", Dispatch: []byte("1")}) // too large: d stays
-	if w.got.Load() != given || given.size() != 11 || given.Index != uint64(told+1) || r.tape.told(told) != "dropped" {
-		t.Fatalf("%+v, told %s", given, r.tape.told(told))
+	if w.got.Load() != given || given.size() != 11 || given.Index != uint64(reported+1) || r.tape.reported(reported) != "dropped" {
+		t.Fatalf("%+v, reported %s", given, r.tape.reported(reported))
 	}
 	r.counts(1, 0, 10, 0)
 	r.begin("e", "", nil, Started, "")

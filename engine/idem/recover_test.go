@@ -45,7 +45,7 @@ func TestUnknown(t *testing.T) {
 	if n.Recovered() != 5 {
 		t.Fatal("not all are unknown")
 	}
-	told := len(r.tape.records)
+	reported := len(r.tape.records)
 	n.begin("a", "1", nil, Unknown, "")
 	n.begin("a", "2", nil, Conflict, "")
 	if n.Finish(k("a"), out("x")) != nil || n.Release(k("a")) || n.Cancel(k("a"), &sleeper{}) {
@@ -71,7 +71,7 @@ func TestUnknown(t *testing.T) {
 	}
 	n.begin("b", "1", nil, Done, "")
 	n.begin("c", "2", nil, Started, "")
-	if got := r.tape.told(told); got != "started released started finished finished dropped started" {
+	if got := r.tape.reported(reported); got != "started released started finished finished dropped started" {
 		t.Fatal(got)
 	}
 	n.pass(time.Minute - 1) // the window of the others began with the recovery
@@ -133,14 +133,14 @@ func TestLowerLimits(t *testing.T) {
 		r.run(key, "12345")
 	}
 	r.run("large", "123456789012")
-	told := r.tape.last()
+	reported := r.tape.last()
 	n := r.recovered(Config{MaxEntries: 2, MaxBytes: 11}, nil, 0)
 	n.counts(1, 0, 5, 0) // the large one had a place while it was executed
 	n.begin("d", "", nil, Done, "12345")
-	n = r.recovered(Config{MaxEntries: 3, MaxBytes: 9}, photograph(t, r.Table), told)
+	n = r.recovered(Config{MaxEntries: 3, MaxBytes: 9}, photograph(t, r.Table), reported)
 	n.counts(1, 0, 5, 0)
-	if r.tape.last() != told {
-		t.Fatal("a replay told something")
+	if r.tape.last() != reported {
+		t.Fatal("a replay reported something")
 	}
 }
 

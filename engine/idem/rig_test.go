@@ -12,7 +12,7 @@ import (
 
 const ttl = int64(time.Minute)
 
-// rig is a table with a clock that the test moves, and a tape of what the journal was told.
+// rig is a table with a clock that the test moves, and a tape of what the journal was given.
 type rig struct {
 	testing.TB
 	*Table
@@ -60,8 +60,8 @@ func (t *tape) replay(tb testing.TB, h *Table, from uint64) {
 	}
 }
 
-// told lists the kinds of the records behind index from.
-func (t *tape) told(from int) string {
+// reported lists the kinds of the records behind index from.
+func (t *tape) reported(from int) string {
 	var kinds []string
 	var c Change
 	for _, rec := range t.records[from:] {
@@ -159,7 +159,7 @@ func check(h *Table) error {
 	return nil
 }
 
-// checkQuiet is check when nobody uses h: then nothing expires before due either.
+// checkQuiet is check when no one uses h: then nothing expires before due either.
 func checkQuiet(h *Table) error {
 	for i := range h.shards {
 		if e := h.shards[i].lists[byEnd].head; e != nil && h.due.Load() > h.expiry(e.at) {

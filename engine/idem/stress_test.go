@@ -182,7 +182,7 @@ func TestOneExecutionPerKeyAndWindow(t *testing.T) {
 	r.counts(r.Len(), 0, r.Bytes(), 0)
 }
 
-// insist asks until there is an outcome. ran tells that this caller executed the job or released
+// insist asks until there is an outcome. ran reports that this caller executed the job or released
 // it.
 func (r *rig) insist(c caller, j *job, key Key, release bool) (ran, ok bool) {
 	for {

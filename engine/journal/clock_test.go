@@ -8,7 +8,7 @@ import (
 )
 
 // TestLogTime: it follows the wall clock, never goes back, and does not follow a jump forward,
-// which is told once.
+// which is reported once.
 func TestLogTime(t *testing.T) {
 	var told strings.Builder
 	logger := slog.New(slog.NewTextHandler(&told, nil))
@@ -24,7 +24,7 @@ func TestLogTime(t *testing.T) {
 		}
 	}
 	const s, h = time.Second, time.Hour
-	f(0, 0, 0, 0) // two days in which nobody owned the log are no jump
+	f(0, 0, 0, 0) // two days in which no one owned the log are no jump
 	f(1*s, 1*s, 1*s, 0)
 	f(2*s, 2*s+maxClockStep, 2*s+maxClockStep, 0)   // at the limit
 	f(3*s, 3*s, 2*s+maxClockStep, 0)                // back: it waits

@@ -12,7 +12,7 @@ import (
 	"trunkline/engine/journal/memstore"
 )
 
-// reopen opens the journal of a disk, loads and replays, and returns what it was told.
+// reopen opens the journal of a disk, loads and replays, and returns what it was given.
 func reopen(d *memstore.Disk, cfg journal.Config) (state string, err error) {
 	s, err := d.Open()
 	if err != nil {
@@ -195,7 +195,7 @@ func TestForeignBlock(t *testing.T) {
 	}
 }
 
-// TestFailures: wherever the store fails, the journal says so, and what it had acknowledged is
+// TestFailures: wherever the store fails, the journal reports it, and what it had acknowledged is
 // there.
 func TestFailures(t *testing.T) {
 	full := errors.New("no space left")

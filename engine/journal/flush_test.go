@@ -9,7 +9,7 @@ import (
 	"trunkline/engine/journal/memstore"
 )
 
-// TestEnqueuedRecordsShareAGroup: what was enqueued is written when somebody asks, and all of it at
+// TestEnqueuedRecordsShareAGroup: what was enqueued is written when someone asks, and all of it at
 // once.
 func TestEnqueuedRecordsShareAGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// inspected tells in letters what an inspection saw: the good blocks as first-last, a damage as
+// inspected shows in letters what an inspection saw: the good blocks as first-last, a damage as
 // !index-until.
 func inspected(t *testing.T, s Store, from Index) string {
 	t.Helper()

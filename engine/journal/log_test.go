@@ -79,7 +79,8 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// wantFailed wants the journal to stop with an error that says why, and nothing of it to survive.
+// wantFailed wants the journal to stop with an error that gives the reason, and nothing of it to
+// survive.
 func wantFailed(t *testing.T, l *journal.Log, told <-chan error, why string) {
 	t.Helper()
 	if err := <-told; !errors.Is(err, journal.ErrFailed) || !strings.Contains(err.Error(), why) || l.Err() != err {
@@ -256,7 +257,7 @@ func TestReplayEnds(t *testing.T) {
 	}
 }
 
-// TestCloseEndsWaits: whoever waits for what never comes is told.
+// TestCloseEndsWaits: a wait for what never comes ends with an error.
 func TestCloseEndsWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := memstore.New(memstore.Options{})

@@ -10,7 +10,7 @@ import (
 	"trunkline/engine/journal/memstore"
 )
 
-// shortOfRoom is a store whose snapshots find no room at the end, as often as it is told.
+// shortOfRoom is a store whose snapshots find no room at the end, as often as it is set to.
 type shortOfRoom struct {
 	journal.Store
 	left int
@@ -35,7 +35,7 @@ func (w *shortWriter) Commit(meta []byte) error {
 	return w.SnapshotWriter.Commit(meta)
 }
 
-// TestASnapshotWithoutRoomStopsNothing: where a store says that nothing of a snapshot came about,
+// TestASnapshotWithoutRoomStopsNothing: where a store states that nothing of a snapshot came about,
 // the journal goes on and the next snapshot counts. Any other error of a commit is final.
 func TestASnapshotWithoutRoomStopsNothing(t *testing.T) {
 	noRoom := errors.New("no room")

@@ -9,8 +9,8 @@ import (
 	"trunkline/engine/journal/memstore"
 )
 
-// TestReplayThen: the end is reached behind the last record and before the claim; whoever refuses
-// there leaves the log as it was, and nobody asks after an error.
+// TestReplayThen: the end is reached behind the last record and before the claim; the one that
+// refuses there leaves the log as it was, and no one asks after an error.
 func TestReplayThen(t *testing.T) {
 	d := memstore.New(memstore.Options{})
 	l, _ := start(t, d, journal.Config{})

@@ -41,7 +41,7 @@ func crashOnce(t *testing.T, p Place, n int, end func()) {
 	l.appendMany(100, 40)
 	end()
 	acked = upTo(l.state, max(l.log.Durable(), 0))
-	_ = l.log.Close() // the disk is gone: what it says does not matter
+	_ = l.log.Close() // the disk is gone: what it states does not matter
 	next := begin(t, p)
 	for i, rec := range acked {
 		if next.state[i] != rec {

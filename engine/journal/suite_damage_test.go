@@ -82,7 +82,7 @@ func testDamage(t *testing.T, p Place) {
 		for _, at := range []int{0, 2, len(firsts) - 2, len(firsts) - 1} {
 			last := at == len(firsts)-1
 			if last && name == "missing" {
-				continue // no journal can tell it from one that ended there
+				continue // no journal can distinguish it from one that ended there
 			}
 			refused(t, p, &altered{at: firsts[at], change: change, tears: !last}, name, upTo(state, firsts[at]-1))
 		}

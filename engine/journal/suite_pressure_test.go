@@ -17,8 +17,9 @@ func gatedLife(t *testing.T, p Place, set ...func(*journal.Config)) (*life, *gat
 	return l, g
 }
 
-// testOverload: while the store is stalled the queue grows to its limit, Overloaded says so, what
-// is appended in spite of it is taken up to twice the limit, and afterwards all of it is durable.
+// testOverload: while the store is stalled the queue grows to its limit, Overloaded reports it,
+// what is appended in spite of it is taken up to twice the limit, and afterwards all of it is
+// durable.
 func testOverload(t *testing.T, p Place) {
 	const limit = 100
 	l, g := gatedLife(t, p, func(c *journal.Config) { c.MaxQueueRecords = limit })
@@ -60,7 +61,7 @@ func testOverload(t *testing.T, p Place) {
 }
 
 // testFailure: after the first error of the store nothing becomes durable, the store is not asked
-// again, and everybody is told.
+// again, and everyone is informed.
 func testFailure(t *testing.T, p Place) {
 	var b *broken
 	failures := make(chan error, 10)

@@ -7,7 +7,7 @@ import (
 )
 
 // runProgram interprets a program on a place and compares the journal with a slice after every step
-// that could lose something. Each byte is an operation: its lowest three bits say which, the others
+// that could lose something. Each byte is an operation: its lowest three bits are which, the others
 // how much.
 func runProgram(t tb, p Place, program []byte) {
 	t.Helper()
@@ -85,14 +85,14 @@ func (m *model) close() {
 	}
 }
 
-// end ends a life without Close; safe says what must be left.
+// end ends a life without Close; safe is what must be left.
 func (m *model) end(how func(), safe func() journal.Index) {
 	if how == nil {
 		return
 	}
 	before := safe()
 	how()
-	_ = m.life.log.Close() // the disk is gone: what it says does not matter
+	_ = m.life.log.Close() // the disk is gone: what it states does not matter
 	m.all, m.safe = m.life.state, before
 	m.begin()
 }

@@ -71,7 +71,7 @@ func (a *altered) Blocks(from journal.Index, f func(first journal.Index, b []byt
 // MayTear implements journal.Tearing.
 func (a *altered) MayTear() bool { return a.tears }
 
-// blocks returns the first indexes of the blocks of a place that nobody has open, with their bytes.
+// blocks returns the first indexes of the blocks of a place that no one has open, with their bytes.
 func blocks(t tb, p Place) (firsts []journal.Index, data map[journal.Index][]byte) {
 	t.Helper()
 	s, err := p.Open()

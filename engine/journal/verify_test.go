@@ -116,7 +116,7 @@ func chainedClaim(after []byte, epoch uint64) []byte {
 	return b
 }
 
-// TestStoreErrors: what the store says about its own damage is handed on as it is, anything else
+// TestStoreErrors: what the store states about its own damage is handed on as it is, anything else
 // with its place.
 func TestStoreErrors(t *testing.T) {
 	own := errors.New("cannot read sector")

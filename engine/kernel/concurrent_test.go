@@ -81,7 +81,7 @@ func TestExactlyLimitPass(t *testing.T) {
 	}
 }
 
-// TestManyNewUsers: the number of logs stays within its limit while everybody is new.
+// TestManyNewUsers: the number of logs stays within its limit while everyone is new.
 func TestManyNewUsers(t *testing.T) {
 	k := New(Config{MaxRateLimitUsers: 3})
 	var over atomic.Bool

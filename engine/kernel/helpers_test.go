@@ -18,7 +18,7 @@ type rig struct {
 	k       *Kernel
 	now     Instant
 	events  []string
-	deaf    bool // nobody subscribes
+	deaf    bool // no one subscribes
 	counted [numEventKinds]int
 	journal []byte
 	records uint64

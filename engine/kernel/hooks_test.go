@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// hooked is a rig that also records what Config.Ended and Config.Removed are told.
+// hooked is a rig that also records what Config.Ended and Config.Removed get.
 type hooked struct {
 	*rig
-	told []string
+	reported []string
 }
 
 func newHooked(t testing.TB, cfg Config) *hooked {
 	h := &hooked{}
 	hook := func(what string) func([]byte) {
 		return func(pid []byte) {
-			h.told = append(h.told, what+" "+string(pid))
+			h.reported = append(h.reported, what+" "+string(pid))
 			if h.k.mu.TryLock() {
-				t.Errorf("%s %s: told without the scheduling lock", what, pid)
+				t.Errorf("%s %s: reported without the scheduling lock", what, pid)
 				h.k.mu.Unlock()
 			}
 		}
@@ -33,11 +33,11 @@ func newHooked(t testing.TB, cfg Config) *hooked {
 	return h
 }
 
-// hears checks what was told since it was asked last.
+// hears checks what was reported since the last call.
 func (h *hooked) hears(want ...string) {
 	h.t.Helper()
-	h.want("told", strings.Join(h.told, ", "), strings.Join(want, ", "))
-	h.told = nil
+	h.want("reported", strings.Join(h.reported, ", "), strings.Join(want, ", "))
+	h.reported = nil
 }
 
 func (h *hooked) terminate(pid string, want Result) {
@@ -47,7 +47,7 @@ func (h *hooked) terminate(pid string, want Result) {
 	}
 }
 
-// TestEndedHook: it is told of every way to TERMINATED, and of a Terminate that finds a process
+// TestEndedHook: it is called for every way to TERMINATED, and of a Terminate that finds a process
 // ended, for the caller who repeats it may be the first to be heard beside the kernel.
 func TestEndedHook(t *testing.T) {
 	h := newHooked(t, Config{})
@@ -97,7 +97,7 @@ func TestHooksAreNotTold(t *testing.T) {
 	h.hears()
 }
 
-// TestRemovedHook: garbage collection and eviction tell of each process they drop, once, oldest
+// TestRemovedHook: garbage collection and eviction report each process they drop, once, oldest
 // completion first.
 func TestRemovedHook(t *testing.T) {
 	h := newHooked(t, Config{MaxProcesses: 3, Retention: time.Minute})
@@ -125,7 +125,7 @@ func TestRemovedHook(t *testing.T) {
 }
 
 // TestRefusedCreateRemovesNothing: a create that the rate limiter refuses at a full table drops
-// nobody.
+// no one.
 func TestRefusedCreateRemovesNothing(t *testing.T) {
 	q := unlimited()
 	q[RateLimitBurst] = 2
@@ -140,7 +140,7 @@ func TestRefusedCreateRemovesNothing(t *testing.T) {
 	h.hears("removed a")
 }
 
-// TestReplayTellsNobody: what a journal brings back was told when it happened.
+// TestReplayTellsNobody: what a journal brings back was reported when it happened.
 func TestReplayTellsNobody(t *testing.T) {
 	h := newHooked(t, Config{MaxProcesses: 2, Retention: time.Minute})
 	h.mk("a", Running)
@@ -152,7 +152,7 @@ func TestReplayTellsNobody(t *testing.T) {
 	h.hears("ended a", "ended b", "removed a", "removed b")
 	cfg := h.k.cfg
 	cfg.Journal = nil
-	loud := func([]byte) { t.Error("a hook was told while replaying") }
+	loud := func([]byte) { t.Error("a hook was reported while replaying") }
 	cfg.Ended, cfg.Removed = loud, loud
 	k := h.replayed(cfg)
 	if got, want := k.Counts(h.now), h.k.Counts(h.now); got != want {
@@ -160,7 +160,7 @@ func TestReplayTellsNobody(t *testing.T) {
 	}
 }
 
-// TestHooksAreOptional: without them everything goes on, and a pid that was told is lent.
+// TestHooksAreOptional: without them everything goes on, and a pid in a report is lent.
 func TestHooksAreOptional(t *testing.T) {
 	r := newRig(t, Config{MaxProcesses: 1, Defaults: unlimited()})
 	r.mk("a", Terminated)
@@ -171,5 +171,5 @@ func TestHooksAreOptional(t *testing.T) {
 	k.Create(at(0), args("p", Normal), nil)
 	k.Terminate(at(0), pid, nil, nil)
 	pid[0] = 'x'
-	r.want("told", string(kept), "p")
+	r.want("reported", string(kept), "p")
 }

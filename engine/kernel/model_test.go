@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// model is the kernel said plainly: maps, slices and full scans.
+// model is the kernel written plainly: maps, slices and full scans.
 type model struct {
 	cfg      Config
 	nowMs    int64

@@ -33,7 +33,8 @@ func photographed(b *testing.B, n int) (k *Kernel, p photo, size int) {
 	return k, p, size
 }
 
-// BenchmarkSnapshot: how long does a snapshot take, and how much is it, with nobody else around?
+// BenchmarkSnapshot: how long does a snapshot take, and how much is it, with no other goroutine
+// around?
 func BenchmarkSnapshot(b *testing.B) {
 	for _, n := range benchSizes() {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

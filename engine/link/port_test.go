@@ -50,11 +50,11 @@ func TestWakeWithoutOwnerReachesTheNextOne(t *testing.T) {
 	}
 	p.Rearm()
 	p.SetOwner(nil)
-	p.Wake() // nobody is there, and nobody crashes
+	p.Wake() // without an owner it does nothing
 }
 
-// TestNoWakeIsLostAcrossAChangeOfOwner lets wakes race with changes of owner: whoever owns the port
-// in the end must know.
+// TestNoWakeIsLostAcrossAChangeOfOwner lets wakes race with changes of owner: the one that owns the
+// port in the end must know.
 func TestNoWakeIsLostAcrossAChangeOfOwner(t *testing.T) {
 	for range 2000 {
 		p, first, second := NewPort(1, ""), &counting{}, &counting{}

@@ -55,7 +55,7 @@ func TestChangesAreReadAsWritten(t *testing.T) {
 	}
 }
 
-// TestChangesThatDoNotFit: a change that cannot have been told by this engine is refused and
+// TestChangesThatDoNotFit: a change that cannot come from this engine is refused and
 // changes nothing; one about a session that is gone has no effect.
 func TestChangesThatDoNotFit(t *testing.T) {
 	for _, c := range samples() {

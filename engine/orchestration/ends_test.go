@@ -136,7 +136,8 @@ func (r *rig) touched(pid string) int64 {
 	return e.Touched()
 }
 
-// TestEndsOnce: a session whose process ended is ended by whoever comes first, and by nobody again.
+// TestEndsOnce: a session whose process ended is ended by the one that comes first, and not ended
+// again.
 func TestEndsOnce(t *testing.T) {
 	pid := []byte("p")
 	calls := map[string]func(r *rig) wire.Code{
@@ -177,7 +178,7 @@ func TestEndsOnce(t *testing.T) {
 	}
 }
 
-// TestStaysEnded: the end of a process says nothing more to a session that ended for another
+// TestStaysEnded: the end of a process has no effect on a session that ended for another
 // reason.
 func TestStaysEnded(t *testing.T) {
 	r := newRig(t, Config{})
@@ -270,7 +271,7 @@ func TestReleaseLetsGo(t *testing.T) {
 	f(keptScratch+1, false)
 }
 
-// TestIDsAreLocked: an update waits for whoever has the lock of its envelope's identifier, and
+// TestIDsAreLocked: an update waits for the one that has the lock of its envelope's identifier, and
 // comes after.
 func TestIDsAreLocked(t *testing.T) {
 	r := newRig(t, Config{})

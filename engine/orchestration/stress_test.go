@@ -31,7 +31,7 @@ type member struct {
 
 func (m *member) pid() []byte { return fmt.Appendf(nil, "p%d", m.rnd.IntN(6)) }
 
-// env is an envelope, large now and then; it waits if asks says so.
+// env is an envelope, large now and then; it waits if asks is set.
 func (m *member) env(more string) string {
 	m.mu.Lock()
 	id := m.ids[m.rnd.IntN(len(m.ids))]

@@ -182,8 +182,8 @@ func TestEncodingsOfOneNumber(t *testing.T) {
 	}
 }
 
-// TestManyRules: values of one condition are told apart among many of the same shape, and those of
-// different stages do not mix.
+// TestManyRules: values of one condition are distinguished among many of the same shape, and those
+// of different stages do not mix.
 func TestManyRules(t *testing.T) {
 	const n = 500
 	p := mustParse(t, stagesOf(`{"name":"s0","routing":[`+repeat(n, `{"condition":"v","value":{"k":[%[1]d,{"x":"t%[1]d"}]},"target":"t%[1]d"}`)+

@@ -12,7 +12,7 @@ import (
 	"trunkline/engine/link"
 )
 
-// mirror is a session without any allocation of its own: it echoes, and says "news" when told.
+// mirror is a session without any allocation of its own: it echoes, and sends "news" when asked.
 type mirror struct {
 	port *link.Port
 	news atomic.Int32

@@ -13,18 +13,18 @@ import (
 	"trunkline/engine/stream"
 )
 
-// judge answers 'u' after each Feed that takes frames once it was told to drain.
-type judge struct {
+// drainProbe answers 'u' after each Feed that takes frames once it was asked to drain.
+type drainProbe struct {
 	*linktest.Session
 	drained bool
 }
 
-func (j *judge) Drain(now link.Instant) {
+func (j *drainProbe) Drain(now link.Instant) {
 	j.drained = true
 	j.Session.Drain(now)
 }
 
-func (j *judge) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdict) {
+func (j *drainProbe) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdict) {
 	used, out, v := j.Session.Feed(in, out, now)
 	if j.drained && used > 0 {
 		out = linktest.Append(out, 'u', nil)
@@ -34,7 +34,7 @@ func (j *judge) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdic
 
 func judged(c *Config) {
 	open := c.Open
-	c.Open = func(p *link.Port) link.Session { return &judge{Session: open(p).(*linktest.Session)} }
+	c.Open = func(p *link.Port) link.Session { return &drainProbe{Session: open(p).(*linktest.Session)} }
 	c.Loops = 1
 	c.Limits.DrainWithin = int64(20 * time.Second)
 }
@@ -51,7 +51,7 @@ func TestDrainWaitsForFramesBehindABlockedSession(t *testing.T) {
 	p.want('e', "first")
 	ended := make(chan error, 1)
 	go func() { ended <- s.Shutdown(context.Background()) }()
-	other.want('z', "")                                 // the loop has told its connections
+	other.want('z', "")                                 // the drain has reached its connections
 	for _, behind := range []string{"behind", "last"} { // blocked twice
 		held.Release()
 		p.want('h', "")
@@ -101,7 +101,7 @@ func TestAnyPumpUnblocks(t *testing.T) {
 	p.want('e', "x")
 }
 
-// broad answers its first frame with many large ones whose bytes, read as a prefix, tell nonsense.
+// broad answers its first frame with many large ones whose bytes, read as a prefix, show nonsense.
 type broad struct {
 	*linktest.Session
 	body   []byte

@@ -30,7 +30,7 @@ func TestLaterFramesAreToldOnTheLoop(t *testing.T) {
 			p.want('e', "first")
 			ended := make(chan error, 1)
 			go func() { ended <- s.Shutdown(context.Background()) }()
-			other.want('z', "") // the loop has told its connections
+			other.want('z', "") // the drain has reached its connections
 			read := s.Stats().BytesIn
 			p.send(after)
 			if left {

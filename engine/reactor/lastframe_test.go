@@ -23,7 +23,7 @@ func TestTheLastFrameNeedsNoEnd(t *testing.T) {
 	p.wantClosed(link.ReasonEOF)
 }
 
-// TestALateFrameIsAnswered: a peer whose frame takes too long is told so before it is cut.
+// TestALateFrameIsAnswered: a peer whose frame takes too long is informed before it is cut.
 func TestALateFrameIsAnswered(t *testing.T) {
 	s := start(t, "tcp", func(c *Config) {
 		c.Limits.FrameWithin, c.Limits.LateFrame = int64(100*time.Millisecond), string(linktest.Frame('x', "late"))

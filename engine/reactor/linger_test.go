@@ -60,7 +60,7 @@ func TestLastAnswersOutliveLateBytes(t *testing.T) {
 			if !leave {
 				wait(t, "the session to end", func() bool { return s.Open() == 0 })
 			}
-			late := make([]byte, 32<<10) // nobody looks at it any more
+			late := make([]byte, 32<<10) // no one looks at it any more
 			if leave {
 				late = linktest.Frame('e', "")
 			}

@@ -43,7 +43,7 @@ func TestListen(t *testing.T) {
 	wantFile(t, dir+"/s", false)
 }
 
-// leaveStale makes a socket file that nobody answers, as a killed server leaves it.
+// leaveStale makes a socket file that no one answers, as a killed server leaves it.
 func leaveStale(t *testing.T, path string) {
 	t.Helper()
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: path})
@@ -162,7 +162,7 @@ func wantAnswer(t *testing.T, path string, ln net.Listener) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	got, err := ln.Accept() // the dial is in the backlog of whoever owns the path
+	got, err := ln.Accept() // the dial is in the backlog of the one that owns the path
 	if err != nil {
 		t.Fatal(err)
 	}

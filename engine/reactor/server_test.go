@@ -143,7 +143,7 @@ func TestDrainServesWhatWasRead(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Shutdown(context.Background()) }()
-	// The end may be a reset, since requests that nobody will read are still under way; the answers
+	// The end may be a reset, since requests that no one will read are still under way; the answers
 	// before it are whole.
 	rest, _ := io.ReadAll(p.c)
 	if whole := len(linktest.Frame('e', "q")); len(rest)%whole != 0 {

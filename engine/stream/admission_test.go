@@ -109,7 +109,7 @@ func TestRefusalsInFlightAreBounded(t *testing.T) {
 		h.Gate.admit()
 		var silent []net.Conn
 		for range refusalsInFlight {
-			mine, theirs := net.Pipe() // nobody reads: each refusal waits for its deadline
+			mine, theirs := net.Pipe() // no one reads: each refusal waits for its deadline
 			_ = h.Serve(theirs, "pipe")
 			silent = append(silent, mine)
 		}
@@ -148,7 +148,7 @@ func (f *flaky) Accept() (net.Conn, error) {
 	return f.Listener.Accept()
 }
 
-// slow is a listener that has nobody to accept.
+// slow is a listener that nothing accepts from.
 type slow struct{ closed chan struct{} }
 
 func (s *slow) Accept() (net.Conn, error) { <-s.closed; return nil, net.ErrClosed }

@@ -93,7 +93,7 @@ func TestAdoptKeepsAWakeUp(t *testing.T) {
 	h, book := newHost(t, nil)
 	port := h.NewPort("loop")
 	s := book.Open(port).(*linktest.Session)
-	s.Push("news") // nobody owns the port yet
+	s.Push("news") // no one owns the port yet
 	mine, theirs := net.Pipe()
 	defer mine.Close()
 	h.Gate.admit()

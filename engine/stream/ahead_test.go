@@ -19,7 +19,7 @@ import (
 // framesIn counts frames of exactly size bytes.
 func framesIn(size int) func([]byte) int { return func(b []byte) int { return len(b) / size } }
 
-// away answers each frame, one at a time, from elsewhere: at once, or when told.
+// away answers each frame, one at a time, from elsewhere: at once, or when asked.
 type away struct {
 	port *link.Port
 	size int // of an answer's payload
@@ -230,7 +230,7 @@ func TestReadingAheadIsBounded(t *testing.T) {
 	f("bytes before frames", func(l *link.Limits) { l.AheadBytes, l.AheadFrames, l.FramesIn = 10*len(one), 11, framesIn(len(one)) })
 }
 
-// TestNothingIsReadAheadUnlessWanted: a blocked session is not read, where the limits say nothing.
+// TestNothingIsReadAheadUnlessWanted: a blocked session is not read, where the limits are not set.
 func TestNothingIsReadAheadUnlessWanted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, made := aheadHost(t, 10, false, func(l *link.Limits) { l.AheadBytes = 0 })
@@ -245,7 +245,7 @@ func TestNothingIsReadAheadUnlessWanted(t *testing.T) {
 	})
 }
 
-// TestUnsentStopsTheSession: replies that nobody takes stop it at their limit, while reading goes
+// TestUnsentStopsTheSession: replies that no one takes stop it at their limit, while reading goes
 // on to its own.
 func TestUnsentStopsTheSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -54,7 +54,7 @@ func TestReadingAheadPausesWithoutRoom(t *testing.T) {
 	}
 }
 
-// TestLateFrameIsLetGo: a connection that was told of its late frame does not hold it while it
+// TestLateFrameIsLetGo: a connection that was informed of its late frame does not hold it while it
 // parts.
 func TestLateFrameIsLetGo(t *testing.T) {
 	b := link.NewBudget(8 << 20)

@@ -11,18 +11,18 @@ import (
 	"trunkline/engine/link"
 )
 
-// judge answers 'u' after each Feed that takes frames once it was told to drain.
-type judge struct {
+// drainProbe answers 'u' after each Feed that takes frames once it was asked to drain.
+type drainProbe struct {
 	*linktest.Session
 	drained bool
 }
 
-func (j *judge) Drain(now link.Instant) {
+func (j *drainProbe) Drain(now link.Instant) {
 	j.drained = true
 	j.Session.Drain(now)
 }
 
-func (j *judge) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdict) {
+func (j *drainProbe) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdict) {
 	used, out, v := j.Session.Feed(in, out, now)
 	if j.drained && used > 0 {
 		out = linktest.Append(out, 'u', nil)
@@ -32,7 +32,7 @@ func (j *judge) Feed(in, out []byte, now link.Instant) (int, []byte, link.Verdic
 
 func judged(c *Config) {
 	open := c.Open
-	c.Open = func(p *link.Port) link.Session { return &judge{Session: open(p).(*linktest.Session)} }
+	c.Open = func(p *link.Port) link.Session { return &drainProbe{Session: open(p).(*linktest.Session)} }
 }
 
 func TestDrainWaitsForFramesBehindABlockedSession(t *testing.T) {
@@ -50,7 +50,7 @@ func TestDrainWaitsForFramesBehindABlockedSession(t *testing.T) {
 	p.wantClosed(link.ReasonDrain)
 }
 
-// duringRead calls do while a Read has its bytes and nobody else knows of them.
+// duringRead calls do while a Read has its bytes and no other goroutine knows of them.
 type duringRead struct {
 	net.Conn
 	once sync.Once

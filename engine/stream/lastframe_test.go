@@ -8,8 +8,8 @@ import (
 	"trunkline/engine/link"
 )
 
-// TestTheLastFrameNeedsNoEnd: where the protocol says how a frame ends, one that is cut by the end
-// of the input is whole.
+// TestTheLastFrameNeedsNoEnd: where the protocol states how a frame ends, one that is cut by the
+// end of the input is whole.
 func TestTheLastFrameNeedsNoEnd(t *testing.T) {
 	h, book, ln := listen(t, "tcp", func(c *Config) { c.Limits.EndOfInput = "d" })
 	f := func(sent []byte, answered bool) {
@@ -30,11 +30,11 @@ func TestTheLastFrameNeedsNoEnd(t *testing.T) {
 	whole := linktest.Frame('e', "end")
 	f(whole[:len(whole)-1], true)
 	f(whole[:len(whole)-2], false) // still not whole: dropped
-	f(nil, false)                  // nothing is begun that nobody sent
+	f(nil, false)                  // nothing is begun that no one sent
 	f(whole, true)
 }
 
-// TestALateFrameIsAnswered: a peer whose frame takes too long is told so before it is cut.
+// TestALateFrameIsAnswered: a peer whose frame takes too long is informed before it is cut.
 func TestALateFrameIsAnswered(t *testing.T) {
 	late := string(linktest.Frame('x', "late"))
 	timed := func(l *link.Limits) { withTimers(l); l.LateFrame = late }

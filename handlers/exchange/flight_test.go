@@ -12,7 +12,7 @@ import (
 	"trunkline/engine/envelope"
 )
 
-// gate is an engine that says when it is asked and answers when it is told to.
+// gate is an engine that states when it is asked and answers when it is asked to.
 type gate struct {
 	asked chan struct{}
 	going chan struct{}

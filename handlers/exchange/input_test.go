@@ -60,7 +60,7 @@ func TestReadAllKeepsErrors(t *testing.T) {
 	}
 }
 
-// idle never has anything and never says so.
+// idle never has anything and never ends.
 type idle struct{}
 
 func (idle) Read([]byte) (int, error) { return 0, nil }

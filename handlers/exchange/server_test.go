@@ -140,7 +140,7 @@ func (p *peer) wantOpen(why string) {
 	p.wantEnvelope(why+", next request", "perception")
 }
 
-// wantClosed shows that the server says no more and ends the connection without a reset.
+// wantClosed shows that the server sends no more and ends the connection without a reset.
 func (p *peer) wantClosed(why string) {
 	p.t.Helper()
 	if b, err := io.ReadAll(p.in); err != nil || len(b) > 0 {

@@ -96,7 +96,7 @@ func TestDigestIsInTheStatus(t *testing.T) {
 	}
 }
 
-// TestDigestAfterRecovery: it is the same after a restart, and tells how far the journal was.
+// TestDigestAfterRecovery: it is the same after a restart, and shows how far the journal was.
 func TestDigestAfterRecovery(t *testing.T) {
 	disk := memstore.New(memstore.Options{})
 	r := newJournaledRig(t, disk, nil)
@@ -126,7 +126,7 @@ func TestDigestAfterRecovery(t *testing.T) {
 func TestDigestRunsBesideTheLoop(t *testing.T) {
 	r := newRig(t, Config{KernelQueueCapacity: 1})
 	for range maxWalkers {
-		r.svc.walkers <- struct{}{} // nobody walks
+		r.svc.walkers <- struct{}{} // no one walks
 	}
 	var waiting []*peer
 	for range 1 + maxWalkers {
@@ -144,7 +144,7 @@ func TestDigestRunsBesideTheLoop(t *testing.T) {
 	if got := q.call("2", "kernel", "GetSystemStatus", `{}`); !strings.HasPrefix(got, "02 ") {
 		t.Error(got)
 	}
-	waiting[0].s.Closed() // nobody reads this one
+	waiting[0].s.Closed() // no one reads this one
 	for range maxWalkers {
 		<-r.svc.walkers
 	}

@@ -79,8 +79,8 @@ func (r *journaledRig) settled(p *peer) {
 }
 
 // TestRepliesWaitForTheJournal: the reply of a change, of a reader of it and of whatever comes
-// behind them on the connection leave when the change is safe, in order; what tells nothing of kept
-// state does not wait on another connection.
+// behind them on the connection leave when the change is safe, in order; what reports nothing of
+// kept state does not wait on another connection.
 func TestRepliesWaitForTheJournal(t *testing.T) {
 	g := &gate{pass: make(chan struct{}, 16)}
 	r := newGatedRig(t, g, 1)
@@ -226,7 +226,7 @@ type loopOwner struct{ loop *link.Loop }
 func (*loopOwner) Wake(*link.Port)    {}
 func (o *loopOwner) Loop() *link.Loop { return o.loop }
 
-// TestLazyChangesAreWrittenSoon: nobody waits for a place in a rate window; it is written all the
+// TestLazyChangesAreWrittenSoon: no one waits for a place in a rate window; it is written all the
 // same.
 func TestLazyChangesAreWrittenSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -387,7 +387,7 @@ func TestSnapshotAndReplay(t *testing.T) {
 	}
 }
 
-// TestStorageThatTakesNothing: the refusal says whether the disk is full or its files cannot be
+// TestStorageThatTakesNothing: the refusal states whether the disk is full or its files cannot be
 // written for another reason.
 func TestStorageThatTakesNothing(t *testing.T) {
 	r, log, broken := newRig(t, Config{Journaled: true}), opened(t, memstore.New(memstore.Options{})), false

@@ -63,8 +63,8 @@ func creations(n int) (records [][]byte) {
 	return records
 }
 
-// TestRecoveryTellsTheFirstError: of several records that do not fit, the first is told, whoever
-// meets it first, and the journal is as it was.
+// TestRecoveryTellsTheFirstError: of several records that do not fit, the first is returned,
+// whichever lane meets it first, and the journal is as it was.
 func TestRecoveryTellsTheFirstError(t *testing.T) {
 	absent := func(i int) []byte {
 		return kernelBytes(kernel.Change{Kind: kernel.ChangeUsage, PID: fmt.Appendf(nil, "absent%d", i)})
@@ -113,7 +113,7 @@ func TestRecoveryTellsTheFirstError(t *testing.T) {
 }
 
 // TestRecoveryTellsProgress: it rises in each phase and ends with all of it, though the last
-// records are of nobody.
+// records are of none.
 func TestRecoveryTellsProgress(t *testing.T) {
 	disk := written(t, creations(12000))
 	recovered := func() (told []store.RecoverProgress, digest uint64) {

@@ -57,7 +57,7 @@ func TestCrashWhileOpeningLeavesNoStream(t *testing.T) {
 }
 
 // TestDrainIsEachSessionsOwn: what a connection sent before its own drain is executed, whatever
-// others were told (§2.7).
+// others got (§2.7).
 func TestDrainIsEachSessionsOwn(t *testing.T) {
 	r := newRig(t, Config{})
 	idle, busy := r.connect(), r.connect()
@@ -100,7 +100,7 @@ func (p *peer) answer(id, result string) {
 	p.want(`02 {"id":"r","ok":true,"body":{"success":true,"delivered":true}}`)
 }
 
-// TestUnreadAnswersStopTheReading: answers that nobody takes count as unsent output, and are
+// TestUnreadAnswersStopTheReading: answers that no one takes count as unsent output, and are
 // bounded (§2.5).
 func TestUnreadAnswersStopTheReading(t *testing.T) {
 	r := newRig(t, Config{UnsentBytes: 1000, AnswerBufferBytes: 3000})

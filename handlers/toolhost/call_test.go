@@ -86,7 +86,7 @@ func TestOverload(t *testing.T) {
 }
 
 // A built-in that misses its deadline is abandoned: the reply is made without it, and what it does
-// later is nobody's business.
+// later is no one's business.
 func TestDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, func(c *Config) { c.Now, c.Executors = nil, 1 })
@@ -129,8 +129,8 @@ func TestDeadline(t *testing.T) {
 	})
 }
 
-// Tools that end just when their deadline passes: whoever comes second finds a call that nobody
-// reuses.
+// Tools that end just when their deadline passes: the one that comes second finds a call that no
+// one reuses.
 func TestDeadlineRace(t *testing.T) {
 	r := newRig(t, func(c *Config) {
 		c.Events, c.ToolTimeout = nil, time.Millisecond

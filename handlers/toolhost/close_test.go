@@ -71,7 +71,7 @@ func TestHungToolsGiveUpTheirSlots(t *testing.T) {
 	p.want(`{"aid":"AID.AWAY.v1"}`, okReply)
 }
 
-// TestTheEndOfTheServerIsNoTimeout: what it cuts short is told as unknown and is not kept.
+// TestTheEndOfTheServerIsNoTimeout: what it cuts short is reported as unknown and is not kept.
 func TestTheEndOfTheServerIsNoTimeout(t *testing.T) {
 	begun := make(chan struct{}, 2)
 	r := newRig(t, func(c *Config) {

@@ -43,7 +43,7 @@ func dialTools(t testing.TB, network, addr string) net.Conn {
 }
 
 // TestNoReplyIsLostByADrain: every line that was sent before has its reply, although the peer reads
-// none of them before it is told, and sends one more after that (toolhost §2.3).
+// none of them before it is informed, and sends one more after that (toolhost §2.3).
 func TestNoReplyIsLostByADrain(t *testing.T) {
 	const lines = 4000
 	f := func(network, ending string, end func(*stream.Host)) {
@@ -164,7 +164,7 @@ type stdio struct {
 	io.Writer
 }
 
-// TestHeldLimits says what may wait (toolhost §2.2).
+// TestHeldLimits states what may wait (toolhost §2.2).
 func TestHeldLimits(t *testing.T) {
 	for _, l := range []link.Limits{StdinLimits(), new(Server).SocketLimits()} {
 		if l.AheadBytes != 16<<20 || l.AheadFrames != 1024 || l.FramesIn([]byte("{}\n{}\n{}")) != 2 {

@@ -13,7 +13,7 @@ import (
 	"trunkline/engine/idem"
 )
 
-// diary is a journal whose changes are safe when the test says so.
+// diary is a journal whose changes are safe when the test reports it.
 type diary struct {
 	mu   sync.Mutex
 	told uint64
@@ -125,7 +125,7 @@ func TestDurableOrder(t *testing.T) {
 	})
 }
 
-// What was begun before a restart is run again if that does no harm; of the rest nobody knows
+// What was begun before a restart is run again if that does no harm; of the rest no one knows
 // (durability §6.4).
 func TestUnknownOutcome(t *testing.T) {
 	first := &diary{}

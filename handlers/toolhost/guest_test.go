@@ -22,7 +22,7 @@ func sized(head string, n int) string {
 }
 
 // TestGuestLine: before a connection has shown its token, its lines are short; afterwards they are
-// as long as everybody's.
+// as long as everyone's.
 func TestGuestLine(t *testing.T) {
 	r := newRig(t, guarded)
 	health := func(n int) string { return sized(`{"aid":"_health","x":"`, n) }

@@ -95,7 +95,7 @@ func TestIdempotencyTTL(t *testing.T) {
 	r.wantRuns(2)
 }
 
-// Somebody else executes the key: the stream waits, in its order, and gets the outcome as a hit.
+// Someone else executes the key: the stream waits, in its order, and gets the outcome as a hit.
 func TestInFlight(t *testing.T) {
 	r := newRig(t, nil)
 	a, b, gone := r.open(Stdin), r.open(Stdin), r.open(Stdin)
@@ -182,7 +182,8 @@ func TestIdempotencyEviction(t *testing.T) {
 	}
 }
 
-// The result is shown to whoever holds the token of the execution, or one that is still good (D20).
+// The result is shown to the one that holds the token of the execution, or one that is still good
+// (D20).
 func TestHitNeedsLease(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.EnforceLeases = EnforceOn })
 	p := r.open(Stdin)

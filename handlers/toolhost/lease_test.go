@@ -102,7 +102,7 @@ func TestLeaseReasons(t *testing.T) {
 }
 
 // Two parsers could disagree about which token, tool or tier counts (toolhost §2.4), so neither
-// does: whoever asks learns no more.
+// does: the one that asks learns no more.
 func TestOperationsRefuseRepeatedMembers(t *testing.T) {
 	r := newRig(t, func(c *Config) { c.OperatorToken, c.APIToken = "op", "tk" })
 	f := func(line, name string) {

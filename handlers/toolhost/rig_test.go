@@ -13,7 +13,7 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// The replies of tools that say and change nothing.
+// The replies of tools that state and change nothing.
 const (
 	emptyDelta = `,"ds_state":{"delta":true,"slots":{},"removed_slots":[]}`
 	okReply    = `{"ok":true,"status":"OK","output_json":"{}","error":""` + emptyDelta + `}`
@@ -39,7 +39,7 @@ type rig struct {
 	t     testing.TB
 	srv   *Server
 	clock atomic.Int64
-	// gate is what AID.WAIT.v1 waits for; begun tells that it does.
+	// gate is what AID.WAIT.v1 waits for; begun reports that it does.
 	gate, begun chan struct{}
 	runs        atomic.Int64 // of AID.COUNT.v1, AID.AWAY.v1 and AID.WAIT.v1
 	broken      atomic.Bool  // AID.EXT.v1 crashes
@@ -59,7 +59,7 @@ func (e *events) add(ev Event) {
 	e.list = append(e.list, ev.Name+" "+string(ev.Payload))
 }
 
-// take returns what was told since, without the tool.finished events unless they are asked for.
+// take returns what was informed since, without the tool.finished events unless they are asked for.
 func (e *events) take(finished bool) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -61,7 +61,7 @@ func TestLoad(t *testing.T) {
 	f(p, false, true)
 }
 
-// Sessions that were told to end refuse lines in words until no tool runs any more, on whatever
+// Sessions that were asked to end refuse lines in words until no tool runs any more, on whatever
 // session (toolhost §2.3).
 func TestDrain(t *testing.T) {
 	r := newRig(t, nil)
@@ -100,7 +100,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// A session that waited and is told to end before the line is read again does not give the outcome
+// A session that waited and is asked to end before the line is read again does not give the outcome
 // to a later line.
 func TestAnswerIsForItsLine(t *testing.T) {
 	r := newRig(t, nil)
@@ -151,8 +151,8 @@ func TestLongFault(t *testing.T) {
 	}
 }
 
-// What owners are told of lines (toolhost §2.2): how long they may be, and what to say when one
-// does not come.
+// What owners are informed of lines (toolhost §2.2): how long they may be, and what to state when
+// one does not come.
 func TestLimits(t *testing.T) {
 	in, sock := StdinLimits(), new(Server).SocketLimits()
 	if in.IdleAfter != 0 || in.FrameWithin != 0 || in.SendWithin != 0 || in.LateFrame != "" {

@@ -58,7 +58,7 @@ func stressServer(t *testing.T, y *runCounter) *Server {
 	return New(Config{Registry: reg, EnforceLeases: EnforceOff, IdempotencyTTL: time.Hour, Executors: 8, Events: func(Event) {}})
 }
 
-// No key runs twice inside its window, whoever waits, goes away or is drained meanwhile.
+// No key runs twice inside its window, the one that waits, goes away or is drained meanwhile.
 func TestStress(t *testing.T) {
 	y := &runCounter{runs: make(map[string]int), running: make(map[string]bool)}
 	r := &rig{t: t, srv: stressServer(t, y)}

@@ -113,7 +113,7 @@ func TestFeedbackNames(t *testing.T) {
 }
 
 // TestFeedbackNewName: loop_feedback alone is read; the complete reply has the live name beside it,
-// and both say the same.
+// and both state the same.
 func TestFeedbackNewName(t *testing.T) {
 	flat(t, `{"stage_order":["critic"],"current_stage":"critic","outputs":{"critic":{"verdict":"reintent","feedback":"f"}},
 		"loop_feedback":["l"]}`, `{"outputs":{},"iteration":1,"critic_feedback":["l","f"],"loop_feedback":["l","f"],
@@ -185,7 +185,7 @@ func TestDuplicates(t *testing.T) {
 }
 
 // TestNestedOmits: what the nested shape never has, though it came in: members of the omitted list
-// that say nothing (§3.1).
+// that are empty (§3.1).
 func TestNestedOmits(t *testing.T) {
 	for _, over := range []string{`"pipeline":{"failed_stages":{}}`, `"pipeline":{"active_stages":[]}`, `"pipeline":{"completed_stage_set":{}}`,
 		`"bounds":{"terminal_reason":null}`, `"bounds":{"terminal_reason":""}`, `"bounds":{"termination_reason":null}`,

@@ -16,7 +16,7 @@ import (
 // mixedTexts are texts of many lengths and both outcomes, so that reused memory would show.
 func mixedTexts(t reporter) []string {
 	all := []string{baseText, `{"raw_input":1}`, `{`, `[]`}
-	for _, over := range []string{asking, confirming, judge(`{"verdict":"reintent"}`), judge(`{"verdict":"odd"}`), `{"iteration":"x"}`,
+	for _, over := range []string{asking, confirming, applyCritic(`{"verdict":"reintent"}`), applyCritic(`{"verdict":"odd"}`), `{"iteration":"x"}`,
 		`{"outputs":{"planner":1}}`, `{"llm_call_count":10}`} {
 		m := with(t, base(t), over)
 		all = append(all, print(t, m), print(t, nest(t, m)))

@@ -36,11 +36,11 @@ const judged = `{"current_stage":"critic","agent_hop_count":4,"all_goals":["g1",
 	"goal_completion_status":{"g1":"pending","g2":"pending"},"outputs":{"perception":{},"intent":{"goals":["g1","g2"]},
 	"plan":{"plan_id":"plan_1"},"execution":{"status":"success"},"critic":VERDICT}}`
 
-func judge(critic string) string { return strings.Replace(judged, "VERDICT", critic, 1) }
+func applyCritic(critic string) string { return strings.Replace(judged, "VERDICT", critic, 1) }
 
 func TestExampleReintent(t *testing.T) { // 9.4
 	critic := `{"verdict":"reintent","satisfied_goals":["g1"],"feedback":"need more"}`
-	steps(t, judge(critic), `{"outputs":{"perception":{}},"current_stage":"intent","iteration":1,"agent_hop_count":5,
+	steps(t, applyCritic(critic), `{"outputs":{"perception":{}},"current_stage":"intent","iteration":1,"agent_hop_count":5,
 		"remaining_goals":["g2"],"goal_completion_status":{"g1":"satisfied","g2":"pending"},"critic_feedback":["need more"],
 		"prior_plans":[{"plan_id":"plan_1"}],"metadata":{"prior_outputs":{"intent":{"goals":["g1","g2"]},
 		"plan":{"plan_id":"plan_1"},"execution":{"status":"success"},"critic":`+critic+`}}}`)
@@ -48,7 +48,7 @@ func TestExampleReintent(t *testing.T) { // 9.4
 
 func TestExampleNextStage(t *testing.T) { // 9.5
 	critic := `{"verdict":"next_stage","satisfied_goals":["g1"],"feedback":"need more"}`
-	steps(t, judge(critic), `{"outputs":{"perception":{},"intent":{"goals":["g1","g2"]}},"current_stage":"plan",
+	steps(t, applyCritic(critic), `{"outputs":{"perception":{},"intent":{"goals":["g1","g2"]}},"current_stage":"plan",
 		"current_stage_number":2,"agent_hop_count":5,"remaining_goals":["g2"],
 		"goal_completion_status":{"g1":"satisfied","g2":"pending"},
 		"completed_stages":[{"stage_number":1,"satisfied_goals":["g1"],"summary":{},"plan_id":"plan_1"}],
@@ -56,7 +56,7 @@ func TestExampleNextStage(t *testing.T) { // 9.5
 }
 
 func TestExampleFinish(t *testing.T) { // 9.6
-	over := judge(`{"verdict":"approved","satisfied_goals":["g1","g2"],"feedback":"need more"},
+	over := applyCritic(`{"verdict":"approved","satisfied_goals":["g1","g2"],"feedback":"need more"},
 		"integration":{"final_response":"done"}`)
 	steps(t, over, `{"current_stage":"end","terminated":true,"terminal_reason":"completed_successfully",
 		"termination_reason":"completed_successfully","completed_at":"2026-01-02T03:04:05.000000Z","agent_hop_count":5,

@@ -9,8 +9,8 @@ import (
 // FuzzStep feeds texts to `process`: it never crashes, answers JSON or an error, and a second step
 // changes no byte.
 func FuzzStep(f *testing.F) {
-	for _, over := range []string{`{}`, asking, confirming, judge(`{"verdict":"reintent","satisfied_goals":["g1"],"feedback":"need more"}`),
-		judge(`{"verdict":"next_stage","goal_updates":{"satisfied":["g1"]}}`), judge(`{"verdict":"odd"},"integration":{"final_response":"done"}`),
+	for _, over := range []string{`{}`, asking, confirming, applyCritic(`{"verdict":"reintent","satisfied_goals":["g1"],"feedback":"need more"}`),
+		applyCritic(`{"verdict":"next_stage","goal_updates":{"satisfied":["g1"]}}`), applyCritic(`{"verdict":"odd"},"integration":{"final_response":"done"}`),
 		`{"llm_call_count":10}`, `{"terminal_reason":"Completed"}`, `{"clarification_pending":true,"clarification_response":"the web one"}`,
 		`{"confirmation_pending":true,"confirmation_response":false,"stage_order":[]}`,
 		`{"interrupt_pending":true,"interrupt":{"kind":"confirmation","response":{"approved":true}},"current_stage":"execution"}`,

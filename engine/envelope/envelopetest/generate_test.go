@@ -116,7 +116,7 @@ func (d draws) outputs() object {
 	return m
 }
 
-// output is an agent's answer; most say nothing that stops the line.
+// output is an agent's answer; most do not stop the line.
 func (d draws) output(key string) object {
 	m := object{}
 	if d.chance(30) {

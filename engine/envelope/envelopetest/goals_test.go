@@ -100,7 +100,7 @@ func TestReintentBecomesOtherwise(t *testing.T) {
 
 // TestGoalsAfterRewind: a second intent output adds only what is new.
 func TestGoalsAfterRewind(t *testing.T) {
-	_, got := process(t, print(t, with(t, base(t), judge(`{"verdict":"reintent","satisfied_goals":["g1"]}`))))
+	_, got := process(t, print(t, with(t, base(t), applyCritic(`{"verdict":"reintent","satisfied_goals":["g1"]}`))))
 	got["outputs"] = parse(t, `{"perception":{},"intent":{"goals":["g1","g2","g3"]}}`)
 	text := print(t, got)
 	_, next := process(t, text)

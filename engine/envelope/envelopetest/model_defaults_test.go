@@ -13,7 +13,7 @@ type member struct {
 	check func(any) bool
 	// fill gives the default; nil leaves a nullable member null.
 	fill func(document) any
-	// blank tells that "" counts as missing.
+	// blank reports that "" counts as missing.
 	blank bool
 	// omitted members are not added to the nested shape; dialect members not to the flat one.
 	omitted, dialect bool

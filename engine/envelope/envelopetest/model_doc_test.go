@@ -24,11 +24,11 @@ type document struct {
 	root   map[string]any
 	nested bool
 	model  model
-	// raises tells that a raised question is also written as an interrupt: the shape is nested, or
-	// interrupt_pending came in.
+	// raises reports that a raised question is also written as an interrupt: the shape is nested,
+	// or interrupt_pending came in.
 	raises bool
-	// newFeedback tells that critic_feedback came in under its newer name only; both are kept up to
-	// date then.
+	// newFeedback reports that critic_feedback came in under its newer name only; both are kept up
+	// to date then.
 	newFeedback bool
 }
 

@@ -37,8 +37,8 @@ func (d document) outputMember(key, name string) any {
 	return output[name]
 }
 
-// consume is S8: it advances over outputs and tells whether S9 has to look at the stage it stopped
-// at.
+// consume is S8: it advances over outputs and reports whether S9 has to look at the stage it
+// stopped at.
 func (d document) consume() (dispatch bool) {
 	for {
 		stage := d.text("current_stage")
@@ -53,7 +53,7 @@ func (d document) consume() (dispatch bool) {
 		if goals, ok := texts(output["goals"]); key == "intent" && ok { // e
 			d.addGoals(goals)
 		}
-		if key == "critic" && d.judge(stage, output) { // f, g
+		if key == "critic" && d.applyCritic(stage, output) { // f, g
 			return true
 		}
 		order := d.order()
@@ -98,8 +98,8 @@ func (d document) fail(stage, key string) {
 	d.terminate(reason, text)
 }
 
-// judge is rows f, g and h; true when it rewound.
-func (d document) judge(stage string, output map[string]any) bool {
+// applyCritic is rows f, g and h; true when it rewound.
+func (d document) applyCritic(stage string, output map[string]any) bool {
 	order := d.order()
 	goals := satisfiedGoals(output)
 	verdict, _ := output["verdict"].(string)
@@ -284,7 +284,7 @@ func canonical(reason string) string {
 	return reason
 }
 
-// setReason writes a reason in the shape's spelling; a value that says the same already keeps its
+// setReason writes a reason in the shape's spelling; a value that is the same already keeps its
 // own. The nested shape names no reason before the end (envelope §3.4).
 func (d document) setReason(reason string) {
 	switch {

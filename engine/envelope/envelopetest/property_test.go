@@ -79,7 +79,7 @@ func TestModelRefuses(t *testing.T) {
 	})
 }
 
-// properties are those at the end of envelope §9, and what its table of resulting states says.
+// properties are those at the end of envelope §9, and its table of resulting states.
 func properties(t reporter, in, out object) {
 	t.Helper()
 	before, after := view(in), view(out)
@@ -149,7 +149,7 @@ func keptKeys(t reporter, before, after document) {
 }
 
 // omitted: what the nested shape leaves out, though it came in: reasons that are cleared, and
-// members that say nothing.
+// members without content.
 func omitted(name string, v any) bool {
 	members, _ := v.(object)
 	list, _ := v.([]any)

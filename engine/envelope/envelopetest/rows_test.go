@@ -124,7 +124,7 @@ func TestRowReintent(t *testing.T) { // f
 }
 
 func TestRowReintentBeyondTheBudget(t *testing.T) { // D15
-	steps(t, `{"iteration":3,`+judge(`{"verdict":"reintent"}`)[1:],
+	steps(t, `{"iteration":3,`+applyCritic(`{"verdict":"reintent"}`)[1:],
 		`{"outputs":{"perception":{}},"current_stage":"intent","agent_hop_count":5,"iteration":4,"prior_plans":[{"plan_id":"plan_1"}],
 		"metadata":{"prior_outputs":{"intent":{"goals":["g1","g2"]},"plan":{"plan_id":"plan_1"},"execution":{"status":"success"},
 		"critic":{"verdict":"reintent"}}},`+ended("max_iterations_exceeded", "Iteration limit exceeded (4 > 3)")+`}`)
@@ -133,7 +133,7 @@ func TestRowReintentBeyondTheBudget(t *testing.T) { // D15
 func TestRowNextStage(t *testing.T) { // g, and where it becomes h
 	critic := `{"verdict":"next_stage","goal_updates":{"satisfied":["g1"]},"summary":{"n":1.0}}`
 	entry := `[{"stage_number":4,"satisfied_goals":["g1"],"summary":{"n":1.0},"plan_id":"plan_1"}]`
-	in := func(over string) string { return `{` + over + `,"current_stage_number":4,` + judge(critic)[1:] }
+	in := func(over string) string { return `{` + over + `,"current_stage_number":4,` + applyCritic(critic)[1:] }
 	rest := `"goal_completion_status":{"g1":"satisfied","g2":"pending"},"remaining_goals":["g2"],"agent_hop_count":5,
 		"completed_stages":` + entry
 	steps(t, in(`"max_stages":5`), `{"current_stage":"plan","current_stage_number":5,`+rest+`,
@@ -142,7 +142,7 @@ func TestRowNextStage(t *testing.T) { // g, and where it becomes h
 	steps(t, in(`"max_stages":4`), `{"current_stage":"integration",`+rest+`}`)
 	steps(t, in(`"max_stages":3`), `{"current_stage":"integration",`+rest+`}`)
 	all := `{"verdict":"next_stage","satisfied_goals":["g1","g2"]}`
-	steps(t, judge(all), `{"current_stage":"integration","agent_hop_count":5,"remaining_goals":[],
+	steps(t, applyCritic(all), `{"current_stage":"integration","agent_hop_count":5,"remaining_goals":[],
 		"goal_completion_status":{"g1":"satisfied","g2":"satisfied"},
 		"completed_stages":[{"stage_number":1,"satisfied_goals":["g1","g2"],"summary":{},"plan_id":"plan_1"}]}`)
 }

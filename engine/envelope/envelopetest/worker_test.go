@@ -14,14 +14,14 @@ type worker struct {
 	t *rapid.T
 	d draws
 	// frugal workers make no model call, so that only iterations and hops bound the run; they ask
-	// nobody, because a question that is asked again and again costs neither.
+	// no one, because a question that is asked again and again costs neither.
 	frugal bool
 	steps  int
 	log    []string
 }
 
-// TestWorkers: a run always ends, no bound is exceeded on the way, and whoever is asked to run has
-// not answered yet.
+// TestWorkers: a run always ends, no bound is exceeded on the way, and the one that is asked to run
+// has not answered yet.
 func TestWorkers(t *testing.T) {
 	runs, steps := 0, 0
 	check(t, 20000, func(t *rapid.T) {

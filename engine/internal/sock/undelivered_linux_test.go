@@ -75,7 +75,7 @@ func TestUndeliveredIsWhatThePeerLacks(t *testing.T) {
 	}
 }
 
-// TestAUnixSocketDeliversAtOnce, but tells what was not read.
+// TestAUnixSocketDeliversAtOnce, but shows what was not read.
 func TestAUnixSocketDeliversAtOnce(t *testing.T) {
 	a, b := pair(t)
 	fill(t, a)

@@ -99,8 +99,8 @@ func TestSecondNameOfATable(t *testing.T) {
 	mustClose(t, s)
 }
 
-// TestLeftoversThatStay: they keep nobody from working with the journal; only a snapshot says that
-// it cannot be written.
+// TestLeftoversThatStay: they keep no one from working with the journal; only a snapshot states
+// that it cannot be written.
 func TestLeftoversThatStay(t *testing.T) {
 	dir := interrupted(t, journal.Always)
 	var stay atomic.Bool

@@ -20,7 +20,7 @@ const (
 	childMode = "EMBEDDED_CHILD_MODE"
 )
 
-// runChild writes blocks and says each index once it is acknowledged, until it is killed.
+// runChild writes blocks and states each index once it is acknowledged, until it is killed.
 func runChild(dir, name string) {
 	mode, err := journal.ParseMode(name)
 	fatal := func(err error) {
@@ -61,7 +61,7 @@ func lifeOf(t *testing.T, dir string, mode journal.Mode, n int) (acked journal.I
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(out)
-	for seen := 0; lines.Scan(); seen++ { // to the end: what it said before it died counts
+	for seen := 0; lines.Scan(); seen++ { // to the end: what it stated before it died counts
 		if acked, err = strconv.ParseUint(lines.Text(), 10, 64); err != nil {
 			t.Fatal(err)
 		}

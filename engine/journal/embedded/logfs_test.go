@@ -97,8 +97,8 @@ func TestSyncsOfALog(t *testing.T) {
 	f(journal.Interval, 0)
 }
 
-// TestFailureIsOneAndFinal: the first error of the log is told once, and neither a later write nor
-// Close hides it.
+// TestFailureIsOneAndFinal: the first error of the log is reported once, and neither a later write
+// nor Close hides it.
 func TestFailureIsOneAndFinal(t *testing.T) {
 	for _, mode := range bothModes {
 		fault := &faulty{match: func(op errorfs.Op) bool { return op.Kind == errorfs.OpFileWrite }, err: syscall.EIO, n: 1, from: 1 << 40}
@@ -129,7 +129,7 @@ func TestFailureIsOneAndFinal(t *testing.T) {
 	}
 }
 
-// TestSunkLogChangesNothing: once the log has failed, pebble is told that the log works and that
+// TestSunkLogChangesNothing: once the log has failed, pebble sees that the log works and that
 // nothing else does, and the directory stays as it was.
 func TestSunkLogChangesNothing(t *testing.T) {
 	mem := vfs.NewMem()

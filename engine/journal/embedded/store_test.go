@@ -12,7 +12,7 @@ import (
 	"trunkline/engine/journal"
 )
 
-func TestBlocksSurviveARestart(t *testing.T) {
+func TestBlocksAreThereAfterARestart(t *testing.T) {
 	for _, mode := range bothModes {
 		cfg := Config{Dir: filepath.Join(t.TempDir(), "new", "dir"), Mode: mode, Partition: 7}
 		s := mustOpen(t, cfg)

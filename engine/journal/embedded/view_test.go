@@ -13,7 +13,7 @@ import (
 	"trunkline/engine/journal"
 )
 
-// fingerprint is all that a directory holds, but for LOCK, which says nothing.
+// fingerprint is all that a directory holds, but for LOCK, which has no content.
 func fingerprint(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -43,7 +43,7 @@ func wantSame(t *testing.T, before, after map[string]string) {
 	}
 }
 
-// seen is what a view shows: the last block it can read, and what it says of the damage.
+// seen is what a view shows: the last block it can read, and what it states of the damage.
 func seen(t *testing.T, dir string) (last journal.Index, where string, torn bool) {
 	t.Helper()
 	v, err := Inspect(Config{Dir: dir})

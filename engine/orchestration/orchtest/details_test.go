@@ -98,8 +98,8 @@ func TestFreeReasons(t *testing.T) {
 	})
 }
 
-// TestRepeatedKeys: of a repeated key the last one counts, and the reply says what the engine goes
-// by.
+// TestRepeatedKeys: of a repeated key the last one counts, and the reply states what the engine
+// goes by.
 func TestRepeatedKeys(t *testing.T) {
 	twice := func(m obj, key string, first any) rawMsg {
 		b := packHead(nil, 0x80, 0xde, len(m)+1)

@@ -12,8 +12,8 @@ type envelope struct {
 	m      obj
 }
 
-// groups says in which group of the nested shape a key lives; keys that are not listed stay at the
-// top.
+// groups states in which group of the nested shape a key lives; keys that are not listed stay at
+// the top.
 var groups = func() map[string]string {
 	at := map[string]string{}
 	for group, keys := range map[string]string{
@@ -31,7 +31,7 @@ var groups = func() map[string]string {
 	return at
 }()
 
-// isNested tells an envelope's shape.
+// isNested reports an envelope's shape.
 func isNested(m obj) bool {
 	_, ok := m["identity"].(obj)
 	return ok

@@ -6,7 +6,7 @@ import (
 	"trunkline/codec/wire"
 )
 
-// TestWaiting: a waiting session says what it waits for, checks no bounds, takes no report and
+// TestWaiting: a waiting session states what it waits for, checks no bounds, takes no report and
 // never ends by itself (§5.2).
 func TestWaiting(t *testing.T) {
 	bothShapes(t, func(t *testing.T, make func(string, ...obj) obj, path func(string) string) {

@@ -26,7 +26,7 @@ type (
 	}
 )
 
-// match reads one value off b and says how it differs from want; "" if it does not.
+// match reads one value off b and states how it differs from want; "" if it does not.
 func match(b []byte, want any) (rest []byte, diff string) {
 	switch w := want.(type) {
 	case obj:

@@ -10,7 +10,7 @@ import (
 	"trunkline/engine/link"
 )
 
-// model is the sessions of envelope §5.2 and the stored envelopes said plainly.
+// model is the sessions of envelope §5.2 and the stored envelopes written plainly.
 type model struct {
 	now      link.Instant
 	sessions map[string]*sessionModel

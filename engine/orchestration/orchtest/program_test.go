@@ -44,12 +44,12 @@ const (
 	opUpdate
 	opEnded
 	opRemoved
-	opStranger // calls that name a process nobody knows
+	opStranger // calls that name a process no one knows
 )
 
 var opNames = [...]string{"report", "next", "state", "initialize", "refused initialize", "update", "ended", "removed", "stranger"}
 
-// Who reports; said relative to the current stage, so that a shortened program still means
+// Who reports; written relative to the current stage, so that a shortened program still means
 // something.
 const (
 	rightAgent = iota

@@ -59,7 +59,7 @@ func newSeed() uint64 {
 	return uint64(time.Now().UnixNano())
 }
 
-// TestRandomRuns: whole conversations about random pipelines go as the model says. A failure prints
+// TestRandomRuns: whole conversations about random pipelines go as in the model. A failure prints
 // the seed, and -seed replays it.
 func TestRandomRuns(t *testing.T) {
 	runs, seed := rounds.Of(2_000, 12_500/raceSlowdown), newSeed()

@@ -9,8 +9,8 @@ import (
 	"trunkline/fuzz/rounds"
 )
 
-// recorder keeps the changes an engine tells, encoded, and checks that each is read back as it was
-// written.
+// recorder keeps the changes an engine records, encoded, and checks that each is read back as it
+// was written.
 type recorder struct {
 	t       *testing.T
 	records [][]byte
@@ -51,7 +51,7 @@ func replay(t *testing.T, e *orchestration.Engine, first int, records [][]byte) 
 	}
 }
 
-// TestReplay: what an engine told its journal makes an empty engine hold the same, after each of
+// TestReplay: what an engine gave its journal makes an empty engine hold the same, after each of
 // many random programs, piece by piece and all at once.
 func TestReplay(t *testing.T) {
 	runs, seed := rounds.Of(400, 500)/raceSlowdown, newSeed()

@@ -112,7 +112,7 @@ func TestCounters(t *testing.T) {
 	k.has(k.report("p", by("a1")), obj{"terminal_reason": "COMPLETED", "envelope.iteration": maxCounter, "envelope.agent_hop_count": maxCounter})
 }
 
-// TestFinishingWins: the end of the pipeline is the end whatever the bounds say (D29); bounds stop
+// TestFinishingWins: the end of the pipeline is the end whatever the bounds are (D29); bounds stop
 // what would go on, before the edge's limit, and the stage stays.
 func TestFinishingWins(t *testing.T) {
 	k := newTalk(t)

@@ -122,7 +122,7 @@ func TestWaitingBegins(t *testing.T) {
 	k.has(k.next("r"), obj{"kind": "WAIT_INTERRUPT"})
 	k.body(k.update(flat(id)))
 	k.ended("q")
-	k.sweep(40*time.Minute-time.Millisecond, 1, 0) // q waits no more, and nobody asked for it since it began
+	k.sweep(40*time.Minute-time.Millisecond, 1, 0) // q waits no more, and no one asked for it since it began
 	k.refuse(k.next("q"), wire.NotFound, "Unknown process: q")
 	k.sweep(40*time.Minute+time.Millisecond, 1, 0)
 	k.refuse(k.next("p"), wire.NotFound, "Unknown process: p")

@@ -223,8 +223,8 @@ func (r *runner) orSame(got reply, want answer) string {
 	return r.same()
 }
 
-// tooLarge says whether the size rule refused the call, which a runner without a limit takes for a
-// fault.
+// tooLarge states whether the size rule refused the call, which a runner without a limit takes for
+// a fault.
 func (r *runner) tooLarge(got reply) bool {
 	if r.most == 0 || got.code != wire.ResourceExhausted || got.msg != tooLarge {
 		return false

@@ -83,7 +83,7 @@ func TestStoreFullEvictsTheEnded(t *testing.T) {
 	third := k.storedID()
 	k.stored(false, second.(string))
 	k.stored(true, first, third)
-	fourth := k.storedID() // ids[0] lives, but nobody touched it for hours
+	fourth := k.storedID() // ids[0] lives, but no one touched it for hours
 	k.stored(false, ids[0])
 	k.stored(true, first, third, fourth)
 	k.full(k.create(orchestration.CreateArgs{}), storeFull)

@@ -106,13 +106,13 @@ func (k *talk) start(pid string, config, env any) obj {
 	return k.body(k.initialize(pid, config, env, false))
 }
 
-// runs checks that the reply tells to run the agent.
+// runs checks that the reply asks to run the agent.
 func (k *talk) runs(got reply, agent string) obj {
 	k.t.Helper()
 	return k.has(got, obj{"kind": "RUN_AGENT", "agent_name": agent, "terminal_reason": "", "termination_message": "", "interrupt_pending": false, "interrupt": nil})
 }
 
-// terminates checks that the reply tells the end.
+// terminates checks that the reply shows the end.
 func (k *talk) terminates(got reply, reason, text string) obj {
 	k.t.Helper()
 	return k.has(got, obj{"kind": "TERMINATE", "agent_name": "", "terminal_reason": reason, "termination_message": text, "interrupt_pending": false, "interrupt": nil})

@@ -218,8 +218,8 @@ func skip(b []byte) []byte {
 	return b
 }
 
-// jsonText writes v as JSON text. A float keeps its point, so that it stays a float for whoever
-// reads it.
+// jsonText writes v as JSON text. A float keeps its point, so that it stays a float for the one
+// that reads it.
 func jsonText(v any) string {
 	switch v := v.(type) {
 	case float64:

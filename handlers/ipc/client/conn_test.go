@@ -163,13 +163,13 @@ func TestProtocolViolations(t *testing.T) {
 	}
 	f("length 0", func(p *peer) { p.nc.Write([]byte{0, 0, 0, 0, 0}) })
 	f("length over the limit", func(p *peer) { p.nc.Write([]byte{0, 0, 0, 65, 2}) })
-	f("request from the server", func(p *peer) { p.say(frame.Request, `{"id":"1"}`) })
-	f("unknown type", func(p *peer) { p.say(frame.Type(9), `{"id":"1"}`) })
-	f("no map", func(p *peer) { p.say(frame.Response, `[]`) })
+	f("request from the server", func(p *peer) { p.sendJSON(frame.Request, `{"id":"1"}`) })
+	f("unknown type", func(p *peer) { p.sendJSON(frame.Type(9), `{"id":"1"}`) })
+	f("no map", func(p *peer) { p.sendJSON(frame.Response, `[]`) })
 	f("empty payload", func(p *peer) { p.nc.Write([]byte{0, 0, 0, 1, 2}) })
-	f("no body", func(p *peer) { p.say(frame.Response, `{"id":"1","ok":true}`) })
-	f("no error", func(p *peer) { p.say(frame.Error, `{"id":"1","ok":false}`) })
-	f("ill-typed id", func(p *peer) { p.say(frame.StreamEnd, `{"id":7}`) })
+	f("no body", func(p *peer) { p.sendJSON(frame.Response, `{"id":"1","ok":true}`) })
+	f("no error", func(p *peer) { p.sendJSON(frame.Error, `{"id":"1","ok":false}`) })
+	f("ill-typed id", func(p *peer) { p.sendJSON(frame.StreamEnd, `{"id":7}`) })
 	f("bytes after the value", func(p *peer) { p.raw([]byte{0, 0, 0, 3, 4, 0x80, 0xc0}) })
 }
 

@@ -96,8 +96,8 @@ func (p *peer) want(method string) request {
 	return req
 }
 
-// say sends one frame with the JSON twin's payload.
-func (p *peer) say(kind frame.Type, twin string) {
+// sendJSON sends one frame with the JSON twin's payload.
+func (p *peer) sendJSON(kind frame.Type, twin string) {
 	p.t.Helper()
 	payload, err := transcode.EncodeJSON([]byte(twin))
 	if err != nil {
@@ -108,22 +108,22 @@ func (p *peer) say(kind frame.Type, twin string) {
 
 func (p *peer) respond(id, body string) {
 	p.t.Helper()
-	p.say(frame.Response, `{"id":"`+id+`","ok":true,"body":`+body+`}`)
+	p.sendJSON(frame.Response, `{"id":"`+id+`","ok":true,"body":`+body+`}`)
 }
 
 func (p *peer) refuse(id, errorMap string) {
 	p.t.Helper()
-	p.say(frame.Error, `{"id":"`+id+`","ok":false,"error":`+errorMap+`}`)
+	p.sendJSON(frame.Error, `{"id":"`+id+`","ok":false,"error":`+errorMap+`}`)
 }
 
 func (p *peer) chunk(id, body string) {
 	p.t.Helper()
-	p.say(frame.StreamChunk, `{"id":"`+id+`","body":`+body+`}`)
+	p.sendJSON(frame.StreamChunk, `{"id":"`+id+`","body":`+body+`}`)
 }
 
 func (p *peer) end(id string) {
 	p.t.Helper()
-	p.say(frame.StreamEnd, `{"id":"`+id+`"}`)
+	p.sendJSON(frame.StreamEnd, `{"id":"`+id+`"}`)
 }
 
 func (p *peer) raw(b []byte) {

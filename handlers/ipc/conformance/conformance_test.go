@@ -43,7 +43,7 @@ func TestConversations(t *testing.T) {
 }
 
 // TestConversationsKept holds them once more with servers that keep their state on the disk and
-// take snapshots all the time: what is said does not depend on store.mode. Those that only wait for
+// take snapshots all the time: the answers do not depend on store.mode. Those that only wait for
 // timers are left out.
 func TestConversationsKept(t *testing.T) {
 	t.Parallel()

@@ -174,7 +174,7 @@ func TestUpdateAndReportAtOnce(t *testing.T) {
 }
 
 // TestNothingIsReportedAfterTheEnd: once TerminateProcess has answered, no report moves the session
-// any more, whoever sends it (kernel-ipc §2.5, envelope §5.2).
+// any more, from any sender (kernel-ipc §2.5, envelope §5.2).
 func TestNothingIsReportedAfterTheEnd(t *testing.T) {
 	conns := crowd(t, 8)
 	for round := range 10 {

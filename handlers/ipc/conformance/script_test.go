@@ -18,9 +18,9 @@ import (
 
 // script holds one conversation file. Its commands:
 //
-//	server [setting=value …]      a fresh server; clock=real for the machine's clock, else it stands at wallStart
-//	connect a b …                 open connections; paused=true takes nothing from the socket before "resume a"
-//	send a [repeat=n]             one request per line: a JSON twin, or ID SERVICE.METHOD [BODY]; all in one write
+//	server [setting=value …]      a fresh server; clock=real: not that of wallStart
+//	connect a b …                 open connections; paused=true: not read before "resume a"
+//	send a [repeat=n]             lines: a JSON twin, or ID SERVICE.METHOD [BODY]; one write
 //	recv a [n=1] [id=x]           the next frames, or the next ones of one id
 //	call a                        send and recv of each line's id, one after the other
 //	frame a [type=01]             a frame around a payload in byte tokens

@@ -48,7 +48,7 @@ func (a *asker) ask(target, body string) (refusal string, size int) {
 }
 
 // largest returns the most bytes that call takes, having checked that one more is refused as the
-// contract says.
+// contract has it.
 func (a *asker) largest(bound int, call func(n int) string) int {
 	a.t.Helper()
 	low, high := 0, bound // low is taken, high is not

@@ -20,9 +20,9 @@ import (
 const (
 	// patience is how long a frame or a close may take before it counts as missing.
 	patience = 10 * time.Second
-	// nothing is what next says about a frame that did not come.
+	// nothing is what next returns for a frame that did not come.
 	nothing = "nothing"
-	// endClean and endInside are what next says about the end of a connection.
+	// endClean and endInside are what next returns for the end of a connection.
 	endClean  = "closed"
 	endInside = "closed inside a frame"
 )
@@ -81,8 +81,8 @@ func (c *wireConn) readAll() {
 	}
 }
 
-// ending tells an orderly end of the connection from an abrupt one; which of the two a refused peer
-// sees depends on what it had still under way, so both are "closed".
+// ending distinguishes an orderly end of the connection from an abrupt one; which of the two a
+// refused peer sees depends on what it had still under way, so both are "closed".
 func ending(err error) string {
 	switch {
 	case err == io.EOF, errors.Is(err, syscall.ECONNRESET), errors.Is(err, net.ErrClosed):
@@ -93,7 +93,7 @@ func ending(err error) string {
 	return err.Error()
 }
 
-// next returns the next frame, with byID the next one of that id; why says what came instead.
+// next returns the next frame, with byID the next one of that id; why states what came instead.
 func (c *wireConn) next(id string, byID bool, wait time.Duration) (f received, why string) {
 	for i, f := range c.backlog {
 		if !byID || f.id == id {

@@ -230,7 +230,7 @@ func testDamage(t *testing.T, r *ruin) {
 	tail := last[len(last)-1].bytes
 	tail = tail[len(tail)-16:]
 	written := func(b []byte) int { return bytes.LastIndex(b, tail) + len(tail) }
-	// A log that ends too early tells nothing of where its end is lost: then the directory is
+	// A log that ends too early shows nothing of where its end is lost: then the directory is
 	// named.
 	const dir = "copy"
 	r.damage(t, "nothing", logFile, same, "all")

@@ -14,7 +14,7 @@ import (
 	"trunkline/engine/journal/embedded/memdisk"
 )
 
-// tap is a file system that tells about the syncs of the log.
+// tap is a file system that reports the syncs of the log.
 type tap struct {
 	vfs.FS
 	before func()        // a sync of a log begins; may hold it up
@@ -98,7 +98,7 @@ func (c *cutter) disk() vfs.FS {
 	return errorfs.Wrap(&tap{FS: c.mem, before: c.syncBegins, after: c.syncEnded}, c)
 }
 
-// syncBegins and syncEnded come in turns: nobody syncs a log twice at a time, and a log is synced
+// syncBegins and syncEnded come in turns: no one syncs a log twice at a time, and a log is synced
 // before the next one begins.
 func (c *cutter) syncBegins() { c.begun.Store(c.durable()) }
 

@@ -61,9 +61,9 @@ func furnish(t testing.TB, p *peer) {
 	p.must(t, "orchestration", "InitializeSession", fmt.Sprintf(`{"process_id":"s","pipeline_config":%s,"envelope":{"envelope_id":"s"}}`, pipeline))
 }
 
-// TestFullDisk: while the disk has too little room, whoever would change something is told so, can
-// come again and has changed nothing; who reads is served; and when there is room, everything goes
-// on by itself.
+// TestFullDisk: while the disk has too little room, the one that would change something is
+// informed, can come again and has changed nothing; who reads is served; and when there is room,
+// everything goes on by itself.
 func TestFullDisk(t *testing.T) {
 	for _, mode := range modes() {
 		t.Run(mode.String(), func(t *testing.T) {
@@ -110,7 +110,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestSnapshotsOnAFullDisk: snapshots that are due while no file can be made stop nobody; they come
+// TestSnapshotsOnAFullDisk: snapshots that are due while no file can be made stop no one; they come
 // when there is room.
 func TestSnapshotsOnAFullDisk(t *testing.T) {
 	t.Parallel()
@@ -261,7 +261,7 @@ func counted(t *testing.T, fs vfs.FS, mode journal.Mode) int {
 }
 
 // testFaults lets a server work with a fault at one operation after the other. It stops for good,
-// nothing is acknowledged afterwards, and whoever opens the directory anew finds all that was.
+// nothing is acknowledged afterwards, and the one that opens the directory anew finds all that was.
 func testFaults(t *testing.T, mode journal.Mode, step int64, make func() *fault, must bool) {
 	died := 0
 	for from := int64(0); ; from += step {

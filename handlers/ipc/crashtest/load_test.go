@@ -41,13 +41,13 @@ type thing struct {
 	looked    bool
 }
 
-// sighting is what a reply told of a number that only rises.
+// sighting is what a reply reported of a number that only rises.
 type sighting struct {
 	value int64
 	safe  journal.Index
 }
 
-// history is what the clients of one server were told.
+// history is what the clients of one server got as replies.
 type history struct {
 	things    []*thing
 	envelopes map[string]bound // by identifier
@@ -306,7 +306,7 @@ func (a *actor) rate() {
 	a.p.ask("kernel", "CheckRateLimit", fmt.Sprintf(`{"user_id":%q}`, user))
 	a.then = append(a.then, func(r reply) {
 		if r.body["allowed"] == true { // the reply did not wait
-			a.rates[user] = append(a.rates[user], bound{a.after, r.told})
+			a.rates[user] = append(a.rates[user], bound{a.after, r.reported})
 		}
 	})
 }
@@ -336,7 +336,7 @@ func (a *actor) envelope() {
 // watchers is how many of a crowd only read.
 const watchers = 2
 
-// crowd has several actors work on a server at once, and returns what they were told.
+// crowd has several actors work on a server at once, and returns what they were given.
 func crowd(t testing.TB, s *server, c *clock, actors, rounds int, seed uint64) *history {
 	t.Helper()
 	h := newHistory()

@@ -19,10 +19,10 @@ type reply struct {
 	id   int
 	ok   bool
 	body map[string]any // of the reply or, not ok, of its error
-	// safe and told are how far the journal was durable and how far it reached, read after the
-	// reply had left: a reply that waits tells of nothing after safe, and no reply of anything
-	// after told.
-	safe, told journal.Index
+	// safe and reported are how far the journal was durable and how far it reached, read after the
+	// reply had left: a reply that waits reports nothing after safe, and no reply of anything
+	// after reported.
+	safe, reported journal.Index
 }
 
 func (r reply) number(key string) int64 {
@@ -88,8 +88,8 @@ func request(id int, service, method, body string) []byte {
 }
 
 // step feeds what the session takes now, pumps it if it was woken, as every owner does when it
-// comes round, and returns the replies that left. blocked says that it took nothing and waits for a
-// wake.
+// comes round, and returns the replies that left. blocked states that it took nothing and waits for
+// a wake.
 func (p *peer) step() (replies []reply, blocked bool, err error) {
 	for {
 		used, out, v := p.s.Feed(p.in, p.out, p.now())
@@ -127,7 +127,7 @@ func (p *peer) pump() (replies []reply, err error) {
 
 // read takes the replies out of what has left, and checks that each comes once and in order.
 func (p *peer) read() (replies []reply, err error) {
-	safe, told := p.srv.log.Durable(), p.srv.log.Appended()
+	safe, reported := p.srv.log.Durable(), p.srv.log.Appended()
 	for {
 		typ, payload, n := frame.Split(p.out, 1<<30)
 		if n <= 0 {
@@ -140,7 +140,7 @@ func (p *peer) read() (replies []reply, err error) {
 		if err != nil || id != strconv.Itoa(p.got) {
 			return replies, fmt.Errorf("a reply %v where that to %d was due: %v", v, p.got, err)
 		}
-		r := reply{id: p.got, ok: typ == frame.Response, safe: safe, told: told}
+		r := reply{id: p.got, ok: typ == frame.Response, safe: safe, reported: reported}
 		if r.body, _ = m["body"].(map[string]any); !r.ok {
 			r.body, _ = m["error"].(map[string]any)
 		}

@@ -16,14 +16,14 @@ import (
 
 // life is one server under load, the cuts of its power, and what is known of it.
 type life struct {
-	mode   journal.Mode
-	tape   tape
-	clock  *clock
-	told   *history
-	cuts   []cut
-	digest uint64 // at the end
-	end    journal.Index
-	known  journal.Index // the last index whose record clients may know of, 0: any
+	mode     journal.Mode
+	tape     tape
+	clock    *clock
+	reported *history
+	cuts     []cut
+	digest   uint64 // at the end
+	end      journal.Index
+	known    journal.Index // the last index whose record clients may know of, 0: any
 }
 
 // live has clients work on a server whose power is cut now and then.
@@ -35,7 +35,7 @@ func live(t testing.TB, mode journal.Mode, seed uint64, cuts int) *life {
 	o.wrap, o.store.SyncEvery = l.tape.over, 3e6
 	s := mustBoot(t, c.disk(), "d", mode, o)
 	c.log.Store(s.log)
-	l.told = crowd(t, s, l.clock, 6+watchers, 14, seed)
+	l.reported = crowd(t, s, l.clock, 6+watchers, 14, seed)
 	s.settle(t)
 	l.digest, l.end = s.svc.Store().Digest(), s.log.Appended()
 	c.cutNow("at the end", 100)
@@ -60,8 +60,8 @@ func (l *life) options() options {
 	return options{ipc: ipc.Config{Now: l.clock.now}}
 }
 
-// survive opens what a cut left and compares it with everything that is known.
-func (l *life) survive(t testing.TB, c cut, seen *tally) error {
+// outcome opens what a cut left and compares it with everything that is known.
+func (l *life) outcome(t testing.TB, c cut, seen *tally) error {
 	t.Helper()
 	store, err := embedded.Open(embedded.Config{Dir: "d", Mode: l.mode, FS: c.fs, FreeBytes: plenty, SyncEvery: never})
 	if err != nil {
@@ -95,7 +95,7 @@ func (l *life) survive(t testing.TB, c cut, seen *tally) error {
 	if l.known > 0 {
 		last = min(last, l.known)
 	}
-	return l.told.judge(t, s, l.clock, last)
+	return l.reported.verify(t, s, l.clock, last)
 }
 
 // TestPowerLoss cuts the power of a busy server at random write operations. What is there
@@ -113,7 +113,7 @@ func TestPowerLoss(t *testing.T) {
 			for seed := uint64(1); cuts < want || !proves() && cuts < 8*want; seed++ { // on a slow machine few lives may lose nothing
 				l := live(t, mode, seed, min(24, max(want-cuts, 8)))
 				for _, c := range l.cuts {
-					if err := l.survive(t, c, &seen); err != nil {
+					if err := l.outcome(t, c, &seen); err != nil {
 						t.Fatalf("seed %d, cut %s: %v", seed, c.what, err)
 					}
 				}
@@ -139,7 +139,7 @@ func TestPowerLossInRecovery(t *testing.T) {
 				for i, first := range l.cuts {
 					second := l.recoverAndCut(t, first, seed*100+uint64(i))
 					for again += len(second.cuts); len(second.cuts) > 0; second.cuts = second.cuts[1:] {
-						if err := second.survive(t, second.cuts[0], new(tally)); err != nil {
+						if err := second.outcome(t, second.cuts[0], new(tally)); err != nil {
 							t.Fatalf("seed %d, cut %s, then %s: %v", 1000+seed, first.what, second.cuts[0].what, err)
 						}
 					}
@@ -157,7 +157,7 @@ func (l *life) recoverAndCut(t testing.TB, from cut, seed uint64) *life {
 	c := newCutter(l.mode, seed, 2, 24)
 	c.mem = memdisk.Of(from.fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: c.rng}))
 	c.log.Store(new(journal.Log)) // of which nothing has to be there
-	again := &life{mode: l.mode, clock: l.clock, told: l.told, tape: tape{blocks: l.tape.blocks}}
+	again := &life{mode: l.mode, clock: l.clock, reported: l.reported, tape: tape{blocks: l.tape.blocks}}
 	o := l.options()
 	o.wrap = again.tape.over
 	s, err := boot(errorfs.Wrap(c.mem, c), "d", l.mode, o)

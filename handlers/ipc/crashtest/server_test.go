@@ -152,7 +152,7 @@ func (s *server) why() error {
 	return nil
 }
 
-// stop ends a server and returns what its journal said.
+// stop ends a server and returns the error of its journal.
 func (s *server) stop() error {
 	s.svc.Close()
 	return s.log.Close()

@@ -44,7 +44,7 @@ func (b *brake) wait() {
 	}
 }
 
-// greedy is a client that sends as much as it is allowed to, until it is told to stop.
+// greedy is a client that sends as much as it is allowed to, until it is asked to stop.
 type greedy struct {
 	p       *peer
 	stop    atomic.Bool
@@ -106,8 +106,8 @@ func (g *greedy) run(pid string) {
 	}
 }
 
-// TestStalledSync: while a sync takes for ever, what waits is bounded, whoever comes is told to
-// come again, and who needs no journal is served. Then everything goes on, and every reply comes
+// TestStalledSync: while a sync takes for ever, what waits is bounded, the one that comes is asked
+// to come again, and who needs no journal is served. Then everything goes on, and every reply comes
 // once and in order.
 func TestStalledSync(t *testing.T) {
 	const maxRecords, maxBytes, unsent, clients = 64, 32 << 10, 8 << 10, 8
@@ -158,7 +158,7 @@ func TestStalledSync(t *testing.T) {
 	}
 	reader.ask("kernel", "GetProcessCounts", `{}`)
 	if replies, _, err := reader.step(); err != nil || len(replies) > 0 {
-		t.Errorf("a reader was told what is not safe: %v, %v", replies, err)
+		t.Errorf("a reader was reported what is not safe: %v, %v", replies, err)
 	}
 	for end := time.Now().Add(stall); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if q := s.log.Stats(); q.QueueRecords > 2*maxRecords || q.QueueBytes > 2*maxBytes {

@@ -240,7 +240,7 @@ func (p *page) compare(s shown, got string, exit int) {
 	}
 }
 
-// background starts a server and waits for what it says; it is ended when the test is.
+// background starts a server and waits for what it states; it is ended when the test is.
 func (p *page) background(command string, output []string) {
 	p.t.Helper()
 	cmd := p.command("exec " + command)

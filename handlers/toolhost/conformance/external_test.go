@@ -144,7 +144,7 @@ func TestMaxProcs(t *testing.T) {
 	f("2", "AID.EXT.PY.v1", `"type":"timeout"`)
 }
 
-// TestWorkersEndWithTheServer, also when it has no time to say so.
+// TestWorkersEndWithTheServer, also when it has no time to state so.
 func TestWorkersEndWithTheServer(t *testing.T) {
 	for _, how := range []string{"killed", "ended"} {
 		srv, _ := withWorkers(t, stdio, nil)

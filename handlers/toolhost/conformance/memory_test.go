@@ -40,7 +40,7 @@ func TestAnAppendWaitsForTheLock(t *testing.T) {
 	}
 }
 
-// TestScoresOfAQuery recomputes what toolhost §4.7 says of overlap, bm25 and their sum.
+// TestScoresOfAQuery recomputes what toolhost §4.7 states of overlap, bm25 and their sum.
 func TestScoresOfAQuery(t *testing.T) {
 	root := newDir(t)
 	docs := []string{"red apple", "red red plum tree", "green pear", "one two three four five six"}
@@ -74,7 +74,7 @@ func TestScoresOfAQuery(t *testing.T) {
 	}
 	last := math.Inf(1)
 	for _, m := range r.Matches {
-		if !strings.Contains(m.Text, "red red") { // whether a token said twice counts twice is open
+		if !strings.Contains(m.Text, "red red") { // whether a repeated token counts twice is open
 			near("overlap", m.Text, m.Overlap, count(m.Text, query)/float64(len(query)))
 		}
 		near("bm25", m.Text, m.Bm25, bm25(m.Text, docs, query))

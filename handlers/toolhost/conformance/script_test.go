@@ -21,18 +21,18 @@ import (
 //	mkdir NAME / chmod 644 NAME / symlink TARGET NAME
 //	let NAME text           stands for $NAME below
 //	start ARGS              a server; the one before is ended and must end well
-//	conn NAME               the lines below belong to this connection, dialled when new; "stdin" are the standard streams
+//	conn NAME               what follows is on this connection; "stdin": standard streams
 //	> text                  sent with a line end
 //	>> "quoted"             these bytes are sent, Go escapes
 //	< text                  the next reply line; <int>, <hex32>, ... see pattern_test.go
 //	half / shut             end the sending half, or the whole connection
-//	closed                  the server closes (on stdio: exits with 0) and says nothing before
+//	closed                  the server closes (on stdio: exits with 0) and states nothing before
 //	quiet 100ms             nothing comes
 //	sleep 100ms / term      SIGTERM to the server
 //	patience 40s            how long a reply may take from here on
 //	exec ARGS               a single-shot call; "exec-as NAME ARGS" under another name
 //	stdin text / stdin-raw "quoted"
-//	out text / code N       run it, compare stdout and exit code; stderr must be empty unless the code is 2
+//	out text / code N       run, compare stdout and exit code; stderr empty but for code 2
 //	cat NAME / | text       the lines of a file, each matched by a | line
 //	await NAME              a file that a tool makes is there
 //	absent NAME             no such file
@@ -52,7 +52,7 @@ type script struct {
 	cur      string
 	sent     string
 	broken   bool // the stream's order is lost: skip to the next start
-	termed   bool // the server was told to end
+	termed   bool // the server was asked to end
 	patience time.Duration
 	shot     shot
 	split    func(s *stream, b []byte) // how bytes are written

@@ -25,7 +25,7 @@ const (
 type server struct {
 	cmd  *exec.Cmd
 	io   *stream // its standard streams
-	talk *talk   // what it says on stderr
+	talk *talk   // what it states on stderr
 	over string
 	addr string
 	gone chan struct{}
@@ -33,7 +33,7 @@ type server struct {
 	as   origin
 }
 
-// origin says what a server's process is made from; usually nothing but the program.
+// origin states what a server's process is made from; usually nothing but the program.
 type origin struct {
 	through []string // a program that is started in its place, and becomes it
 	env     []string
@@ -58,7 +58,7 @@ func (k *talk) String() string {
 	return k.b.String()
 }
 
-// listening finds the bound port of the loopback in what the program says.
+// listening finds the bound port of the loopback in what the program states.
 var listening = regexp.MustCompile(`listening.*?127\.0\.0\.1:(\d+)`)
 
 // environ is the environment of every process started here: nothing of the caller's settings.

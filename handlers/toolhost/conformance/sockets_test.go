@@ -53,7 +53,7 @@ func TestSeveralListeners(t *testing.T) {
 		say1(c, `{"aid":"AID.NOOP.v1"}`)
 		want(t, c, nop)
 	}
-	// Leases are enforced where nothing says otherwise: on TCP only (D22).
+	// Leases are enforced where nothing states otherwise: on TCP only (D22).
 	for i, c := range []*stream{srv.dial(t), srv.io, connStream(mustDial(t, "unix", sock))} {
 		say1(c, `{"aid":"AID.MEMORY.APPEND.v1","inputs":{"text":"x"}}`)
 		if got := c.next(patience); strings.Contains(got, `"lease_required"`) != (i == 0) {
@@ -89,7 +89,7 @@ func mustDial(t testing.TB, network, addr string) net.Conn {
 	return nc
 }
 
-// TestSIGTERMStopsAccepting: nobody gets in any more while a tool runs.
+// TestSIGTERMStopsAccepting: no one gets in any more while a tool runs.
 func TestSIGTERMStopsAccepting(t *testing.T) {
 	root := newDir(t)
 	s := newScript(t, unix, "sigterm")
@@ -115,7 +115,7 @@ func TestSIGTERMStopsAccepting(t *testing.T) {
 	}
 }
 
-// TestTooManyConnections: 4,096 are served, the next one is told.
+// TestTooManyConnections: 4,096 are served, the next one is informed.
 func TestTooManyConnections(t *testing.T) {
 	if testing.Short() {
 		t.Skip("opens 4,097 connections")

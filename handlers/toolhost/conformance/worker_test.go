@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// order is what a request's input tells the worker to do.
+// order is what a request's input shows the worker to do.
 type order struct {
 	Do    string `json:"do"`
 	Reply string `json:"reply"`
@@ -126,7 +126,7 @@ func obey(o order, line string, served int, out, errs io.Writer) (code int, end 
 	return 0, os.Getenv("ONESHOT") != ""
 }
 
-// say answers OK with an output text.
+// state answers OK with an output text.
 func say(out io.Writer, output string) {
 	fmt.Fprintf(out, `{"ok":true,"status":"OK","output_json":%s,"error":""}`+"\n", mustJSON(output))
 }

@@ -115,7 +115,7 @@ func TestLimitOfTheResult(t *testing.T) {
 	f(half, `{"delta":true,"slots":{"2":`+artifact(MaxBytes/2)+`},"removed_slots":[1]}`, MaxBytes, true)
 	f(half, `{"delta":true,"slots":{"2":`+artifact(MaxBytes)+`},"removed_slots":[2]}`, MaxBytes/2+1, true)
 	f(half, `{"slots":{"2":`+artifact(MaxBytes)+`}}`, MaxBytes, true)
-	// What a repeated slot said first does not count.
+	// What a repeated slot stated first does not count.
 	f(half, `{"slots":{"2":`+artifact(MaxBytes+1)+`,"2":`+artifact(5)+`}}`, 5, true)
 }
 

@@ -24,8 +24,8 @@ var (
 	decimal = regexp.MustCompile(`^(-?)([0-9.]+)(?:[eE]([+-]?[0-9]+))?$`)
 )
 
-// apply returns what the table of toolhost §3.6 says, and whether the request is valid; it does not
-// say why not.
+// apply returns what the table of toolhost §3.6 states, and whether the request is valid; it does
+// not state why not.
 func (m model) apply(raw []byte) (model, bool) {
 	if string(bytes.TrimSpace(raw)) == "null" {
 		return m, true
@@ -136,7 +136,7 @@ func (m model) state() (s State) {
 	return s.Clone()
 }
 
-// differs tells how s and m differ, "" if they do not.
+// differs shows how s and m differ, "" if they do not.
 func (m model) differs(s *State) string {
 	for n := range Slots {
 		a, ok := s.Get(n)

@@ -9,7 +9,7 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// FuzzParse: whatever a manifest says, what is accepted keeps to the bounds that the rest of the
+// FuzzParse: whatever a manifest states, what is accepted keeps to the bounds that the rest of the
 // server relies on.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(declared(``)))

@@ -112,7 +112,7 @@ func TestLoadRefuses(t *testing.T) {
 }
 
 // TestLoadDoesNotWait: a plugin that is no regular file is refused, also where reading it would
-// wait for somebody.
+// wait for someone.
 func TestLoadDoesNotWait(t *testing.T) {
 	dir := pack(t, "plain", "x")
 	t.Chdir(dir)

@@ -51,7 +51,7 @@ func BenchmarkLargest(b *testing.B) {
 }
 
 // TestLargest: what is refused of the largest manifests is what must be, so that the benchmark
-// measures what it says.
+// measures what it states.
 func TestLargest(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds under the race detector")

@@ -65,7 +65,7 @@ func (p *scripted) read(name string) string {
 
 const (
 	pickNoop = `printf '<PICK><SID0002><END>'`
-	ownRaw   = "<PICK><SID0001><END>" // what the heuristic says
+	ownRaw   = "<PICK><SID0001><END>" // the heuristic's output
 )
 
 func TestPolicyOutcomes(t *testing.T) {

@@ -161,7 +161,7 @@ func TestGuards(t *testing.T) {
 	script(filepath.Join(root, "policies/p.py"), true)
 	script("linked/p.py", true)
 	script("policies/in.sh", true)
-	script("policies/missing.sh", true) // running it says what is wrong
+	script("policies/missing.sh", true) // the error comes when it runs
 	script("policies/out.sh", false)
 	script("policies/dir/other.sh", false)
 	script("policies/../other.sh", false)

@@ -46,7 +46,7 @@ func TestOpenedHeader(t *testing.T) {
 	f(`"request_id":12`, `"A","run_id":"r","request_id":"12"`)
 }
 
-// settled takes one step in which somebody chose sel.
+// settled takes one step in which someone chose sel.
 func settled(r *Run, sel Selection) Step {
 	st := Step{RunID: r.ID(), Number: r.steps, MenuDigest: "m", StateDigest: "s"}
 	r.settle(&st, newMenu(r.tools, &stepTags{base: r.tags}), sel)

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// breakerRig is a breaker with a clock that stands still, and a record of what it told.
+// breakerRig is a breaker with a clock that stands still, and a record of what it reported.
 type breakerRig struct {
 	*Breaker
 	now  int64

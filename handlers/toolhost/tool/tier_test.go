@@ -51,7 +51,7 @@ func TestTierOf(t *testing.T) {
 	f(3, "AID.GENESIS.v1", "none", "write")
 	f(1, "AID.FILE.WRITE.v1", "read")
 
-	// What nobody knows.
+	// What no one knows.
 	f(2, "A", "")
 	f(2, "A", "mystery")
 	f(2, "A", "network_read")

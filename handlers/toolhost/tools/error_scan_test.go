@@ -114,7 +114,7 @@ func TestErrorScanFailures(t *testing.T) {
 	f(`{"input_path":"/etc/passwd","pattern":"x"}`, "read path not allowed (outside MACHINA_ROOT): /etc/passwd")
 }
 
-// TestLongToolsStop: nobody waits for a call whose context is done.
+// TestLongToolsStop: no one waits for a call whose context is done.
 func TestLongToolsStop(t *testing.T) {
 	b := newBench(t)
 	ctx, cancel := context.WithCancelCause(t.Context())

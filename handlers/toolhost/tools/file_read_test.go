@@ -114,7 +114,7 @@ func TestRequestDir(t *testing.T) {
 	b.wantFail(read, `{"path":"../outside/secret"}`, "read path not allowed (outside MACHINA_ROOT): ../outside/secret")
 }
 
-// TestFileWithoutSize: a file may say that its size is 0 whatever is in it, so a size must not
+// TestFileWithoutSize: a file may state that its size is 0 whatever is in it, so a size must not
 // decide what is read.
 func TestFileWithoutSize(t *testing.T) {
 	f, err := os.Open("/proc/sys/kernel/ostype")
@@ -179,7 +179,7 @@ func pickText(t *testing.T, object []byte, name string) string {
 	return text
 }
 
-// TestReadsEndWithTheCall: who reads a file of any size looks between two pieces whether anybody
+// TestReadsEndWithTheCall: who reads a file of any size looks between two pieces whether anyone
 // still waits.
 func TestReadsEndWithTheCall(t *testing.T) {
 	b := newMemory(t)

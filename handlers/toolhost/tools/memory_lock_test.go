@@ -25,7 +25,7 @@ const perWriter = 150
 const helperRoot = "TOOLS_TEST_WRITER_ROOT"
 
 // TestWriterProcess is no test but a second process for others: it appends until it is killed, and
-// says "writing" when it has begun.
+// states "writing" when it has begun.
 func TestWriterProcess(t *testing.T) {
 	root := os.Getenv(helperRoot)
 	if root == "" {
@@ -220,7 +220,7 @@ for i in range(200):
 	}
 }
 
-// TestLockWaits: nobody writes while another has the lock, nor after the deadline has passed.
+// TestLockWaits: no one writes while another has the lock, nor after the deadline has passed.
 func TestLockWaits(t *testing.T) {
 	m := newMemory(t)
 	const done = `{"ok":true,"stream":"s","file":"<base>/work/memory/s.jsonl","ts_ms":1700000000000}`

@@ -136,7 +136,7 @@ func TestOpenWhatAppeared(t *testing.T) {
 	f("gone", os.O_RDWR, unix.ENOENT)
 }
 
-// TestCreateWhileFilesAppear: without overwrite a file that somebody else creates meanwhile is
+// TestCreateWhileFilesAppear: without overwrite a file that someone else creates meanwhile is
 // never replaced.
 func TestCreateWhileFilesAppear(t *testing.T) {
 	b := newBench(t)

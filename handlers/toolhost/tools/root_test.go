@@ -127,7 +127,7 @@ func TestNotRegular(t *testing.T) {
 	b.wantEscape("/dev/tty", readError)
 }
 
-// TestHardLink: a second name of a file from outside is a file of the root; nobody can tell.
+// TestHardLink: a second name of a file from outside is a file of the root; no one can show.
 func TestHardLink(t *testing.T) {
 	b := newBench(t)
 	if err := os.Link(b.path("outside/secret"), b.path("base/second")); err != nil {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestFilesOfTheKernel: what the kernel makes up is no regular file, whatever its mode says: a read
-// of it may wait for ever.
+// TestFilesOfTheKernel: what the kernel makes up is no regular file, whatever its mode states: a
+// read of it may wait for ever.
 func TestFilesOfTheKernel(t *testing.T) {
 	b := newBench(t)
 	b.setEnv(map[string]string{"MACHINA_ROOT": "/"})

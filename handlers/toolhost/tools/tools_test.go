@@ -13,7 +13,7 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// bench is a folder with a root and something beside it that nobody may see: the text of
+// bench is a folder with a root and something beside it that no one may see: the text of
 // outside/secret.
 type bench struct {
 	t    testing.TB
@@ -38,7 +38,7 @@ func newBench(t testing.TB) *bench {
 	return b
 }
 
-// setEnv makes the tools from the variables given; the root is base unless they say otherwise.
+// setEnv makes the tools from the variables given; the root is base unless they state otherwise.
 func (b *bench) setEnv(vars map[string]string) {
 	b.t.Helper()
 	env, err := EnvFrom(func(name string) string { return vars[name] }, filepath.Join(b.dir, "base"))
@@ -63,7 +63,7 @@ func (b *bench) write(name, content string) {
 	}
 }
 
-// link makes the symbolic link name, a path in the bench, say target as it is.
+// link makes the symbolic link name, a path in the bench, state target as it is.
 func (b *bench) link(target, name string) {
 	b.t.Helper()
 	if err := os.Symlink(target, b.path(name)); err != nil {

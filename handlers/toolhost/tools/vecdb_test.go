@@ -97,7 +97,7 @@ func TestVecdbRefuses(t *testing.T) {
 	}
 	f("VECDB.QUERY", `{"query":"x"}`, "missing embeddings")
 
-	// Rows without a schema cannot be told apart: nothing is added to them.
+	// Rows without a schema cannot be distinguished: nothing is added to them.
 	m.write("base/work/vectordb/s/"+embeddingsFile, "12345678")
 	f("VECDB.UPSERT", `{"stream":"s","text":"x"}`, "missing schema")
 	m.holds("work/vectordb/s/"+embeddingsFile, "12345678")

@@ -9,7 +9,7 @@ import (
 	"trunkline/handlers/toolhost/procgroup"
 )
 
-// alive tells that nothing has ended the worker.
+// alive reports that nothing has ended the worker.
 func (w *worker) alive() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

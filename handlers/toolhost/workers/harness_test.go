@@ -29,7 +29,7 @@ type rig struct {
 	reasons []string // "reason code", in the order of the exits
 }
 
-// newRig returns a tool whose worker behaves as said. When the test ends, nothing of it may be
+// newRig returns a tool whose worker behaves as stated. When the test ends, nothing of it may be
 // left.
 func newRig(t testing.TB, set func(*ProcessConfig), behaviour ...string) *rig {
 	t.Helper()
@@ -104,7 +104,7 @@ func (r *rig) started() int {
 	return len(r.pids)
 }
 
-// spoke tells that a worker wrote to stderr, which some do once they have a request.
+// spoke reports that a worker wrote to stderr, which some do once they have a request.
 func (r *rig) spoke() bool {
 	r.pool.mu.Lock()
 	defer r.pool.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// asWorker is the first argument that turns the test binary into a worker; the second says how it
+// asWorker is the first argument that turns the test binary into a worker; the second states how it
 // behaves.
 const asWorker = "-as-worker"
 
@@ -158,7 +158,7 @@ func once(file string) bool {
 	return err == nil
 }
 
-// stray answers, and the first time says one thing more some time after the answer.
+// stray answers, and the first time states one thing more some time after the answer.
 func stray(args []string, line string, seen int) {
 	time.Sleep(time.Millisecond)
 	answer("echo", nil, line, seen)
@@ -169,7 +169,7 @@ func stray(args []string, line string, seen int) {
 	}
 }
 
-// ahead answers while it takes further requests, and once says one thing more.
+// ahead answers while it takes further requests, and once states one thing more.
 func ahead(in *bufio.Reader, file string) {
 	lines := make(chan string, 64)
 	go func() {
@@ -237,14 +237,14 @@ func family(args []string) {
 	fmt.Print(okReply)
 }
 
-// about tells what a worker sees of its surroundings.
+// about shows what a worker sees of its surroundings.
 func about() string {
 	dir, _ := os.Getwd()
 	limits, _ := os.ReadFile("/proc/self/limits")
 	return fmt.Sprint("dir ", dir, "\n", "pgid ", syscall.Getpgrp() == os.Getpid(), "\nenv ", strings.Join(os.Environ(), " "), "\n", string(limits))
 }
 
-// oneshot is a worker for one call: args say what it prints, to which code it exits.
+// oneshot is a worker for one call: args state what it prints, to which code it exits.
 func oneshot(in io.Reader, args []string) {
 	all, _ := io.ReadAll(in)
 	switch args[0] {

@@ -257,7 +257,7 @@ func TestLimitsHoldFromTheStart(t *testing.T) {
 	}
 }
 
-// TestWorkersDieWithTheServer: even if nobody could tell them.
+// TestWorkersDieWithTheServer: even if no one could show them.
 func TestWorkersDieWithTheServer(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

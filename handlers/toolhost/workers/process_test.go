@@ -37,7 +37,7 @@ func TestServe(t *testing.T) {
 	r.want(`TOOL_ERROR  "the tool is closed" exception "the tool is closed"`)
 }
 
-// TestRequestLine: exactly what toolhost §4.9 says, with the whole state.
+// TestRequestLine: exactly what toolhost §4.9 states, with the whole state.
 func TestRequestLine(t *testing.T) {
 	f := func(stateless bool, input, want string) {
 		t.Helper()
@@ -178,7 +178,7 @@ func TestLongRequest(t *testing.T) {
 	}
 }
 
-// TestReplyBeforeTheRequestIsRead: that is no reply, whatever it says, be the request in the pipe
+// TestReplyBeforeTheRequestIsRead: that is no reply, whatever it states, be the request in the pipe
 // or half of it still here.
 func TestReplyBeforeTheRequestIsRead(t *testing.T) {
 	for _, size := range []int{1, 1 << 20} {
@@ -192,7 +192,7 @@ func TestReplyBeforeTheRequestIsRead(t *testing.T) {
 	}
 }
 
-// TestUnsolicitedOutput: what a worker says between calls is nobody's answer.
+// TestUnsolicitedOutput: what a worker states between calls is no one's answer.
 func TestUnsolicitedOutput(t *testing.T) {
 	r := newRig(t, nil, "later")
 	r.want(good)
@@ -233,7 +233,7 @@ func TestGroupDies(t *testing.T) {
 	}
 }
 
-// TestDaemon: a process that left the group holds the pipes open; nobody waits for it.
+// TestDaemon: a process that left the group holds the pipes open; no one waits for it.
 func TestDaemon(t *testing.T) {
 	file := t.TempDir() + "/pid"
 	r := newRig(t, nil, "daemon", file)

@@ -80,7 +80,7 @@ func TestNoDescriptorForTheProgram(t *testing.T) {
 	}
 }
 
-// TestBusyFile: a program that somebody has open for writing is not started.
+// TestBusyFile: a program that someone has open for writing is not started.
 func TestBusyFile(t *testing.T) {
 	text, err := os.ReadFile("/bin/true")
 	if err != nil {

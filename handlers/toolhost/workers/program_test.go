@@ -81,7 +81,7 @@ func TestDeadlineBoundsTheStart(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 
-	r = newRig(t, func(c *ProcessConfig) { c.Spawner = &Spawner{} }, "good") // nobody takes its jobs
+	r = newRig(t, func(c *ProcessConfig) { c.Spawner = &Spawner{} }, "good") // no one takes its jobs
 	if got := short(r.call(30*time.Millisecond, "{}", nil)); got != late {
 		t.Errorf("%s", got)
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // foreign runs calls from several callers at once and returns for each, in the order of their ends,
-// whether it got somebody else's answer.
+// whether it got someone else's answer.
 func (r *rig) foreign(callers, calls int) (wrong []bool, failed int) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -35,7 +35,7 @@ func (r *rig) foreign(callers, calls int) (wrong []bool, failed int) {
 	return wrong, failed
 }
 
-// TestStrayLine: one line too many is nobody's answer, and does not make every answer that of the
+// TestStrayLine: one line too many is no one's answer, and does not make every answer that of the
 // call before.
 func TestStrayLine(t *testing.T) {
 	for _, wait := range []string{"0s", "10us", "100us", "1ms"} {
@@ -55,8 +55,8 @@ func TestStrayLine(t *testing.T) {
 	}
 }
 
-// TestStrayLineOfAWorkerThatReadsAhead: what it says cannot be told from an answer, but it does not
-// stay one ahead. The same holds where nothing tells when a worker takes its request.
+// TestStrayLineOfAWorkerThatReadsAhead: what it states cannot be informed from an answer, but it
+// does not stay one ahead. The same holds where nothing shows when a worker takes its request.
 func TestStrayLineOfAWorkerThatReadsAhead(t *testing.T) {
 	for _, watches := range []bool{true, false} {
 		r := newRig(t, func(c *ProcessConfig) { c.Pool.Max = 1 }, "ahead", filepath.Join(t.TempDir(), "said"))

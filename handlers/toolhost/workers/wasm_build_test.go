@@ -48,7 +48,7 @@ var (
 )
 
 // wasmOf is a module whose one function is code: exported as _start, or begun with the module if
-// that is said.
+// that is stated.
 type wasmOf struct {
 	code    string
 	locals  int

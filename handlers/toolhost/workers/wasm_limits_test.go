@@ -52,7 +52,7 @@ func TestWasmModuleSize(t *testing.T) {
 	f := func(size int64, want string) {
 		t.Helper()
 		w, call := newModule(t, nil, wasmNoop)
-		head := "\x00" + leb(int(size)-len(wasmNoop)-5) + "\x00" // the rest is a section that nobody reads
+		head := "\x00" + leb(int(size)-len(wasmNoop)-5) + "\x00" // the rest is a section that is not read
 		file, err := os.OpenFile(w.cfg.Module, os.O_APPEND|os.O_WRONLY, 0)
 		if err == nil {
 			_, err = file.WriteString(head)

@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// TestClonesDoNotMeetLinks: nobody waits for ever, and each clone is a disk.
+// TestClonesDoNotMeetLinks: no one waits for ever, and each clone is a disk.
 func TestClonesDoNotMeetLinks(t *testing.T) {
 	d := New()
 	f, err := d.Create("a", vfs.WriteCategoryUnspecified)

@@ -7,14 +7,14 @@ import (
 	"trunkline/engine/journal"
 )
 
-// judge compares what a server holds, whose journal had ended at last before it came up, with what
-// clients were told.
-func (h *history) judge(t testing.TB, s *server, c *clock, last journal.Index) (err error) {
+// verify compares what a server holds, whose journal had ended at last before it came up, with what
+// clients got.
+func (h *history) verify(t testing.TB, s *server, c *clock, last journal.Index) (err error) {
 	t.Helper()
 	p := s.connect()
 	p.now = c.now
 	for _, th := range h.things {
-		if err := th.judge(t, p, last); err != nil {
+		if err := th.verify(t, p, last); err != nil {
 			return err
 		}
 	}
@@ -26,8 +26,8 @@ func (h *history) judge(t testing.TB, s *server, c *clock, last journal.Index) (
 	return nil
 }
 
-// judge wants one of the views that the changes up to last can have left.
-func (th *thing) judge(t testing.TB, p *peer, last journal.Index) error {
+// verify wants one of the views that the changes up to last can have left.
+func (th *thing) verify(t testing.TB, p *peer, last journal.Index) error {
 	must, can := within(th.bounds, last)
 	is := ""
 	for _, q := range th.questions {
