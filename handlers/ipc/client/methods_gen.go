@@ -22,8 +22,7 @@ func (c *Conn) GetProcess(ctx context.Context, pid string) (out Process, err err
 	return out, err
 }
 
-// ScheduleProcess calls kernel.ScheduleProcess. Move a NEW process to READY, or queue a handed-out
-// one again.
+// ScheduleProcess calls kernel.ScheduleProcess. Move a NEW process to READY, or queue a handed-out one again.
 func (c *Conn) ScheduleProcess(ctx context.Context, pid string) (out Process, err error) {
 	err = c.invoke(ctx, "kernel", "ScheduleProcess", &ScheduleProcess{PID: pid}, &out)
 	return out, err
@@ -77,8 +76,7 @@ func (c *Conn) GetProcessCounts(ctx context.Context) (out Counts, err error) {
 	return out, err
 }
 
-// SetQuotaDefaults calls kernel.SetQuotaDefaults. Change the default quota; only fields above zero
-// count.
+// SetQuotaDefaults calls kernel.SetQuotaDefaults. Change the default quota; only fields above zero count.
 func (c *Conn) SetQuotaDefaults(ctx context.Context, quota QuotaPatch) (out Quota, err error) {
 	err = c.invoke(ctx, "kernel", "SetQuotaDefaults", &SetQuotaDefaults{Quota: quota}, &out)
 	return out, err
@@ -114,15 +112,13 @@ func (c *Conn) CheckBounds(ctx context.Context, body msgp.Raw) (out Bounds, err 
 	return out, err
 }
 
-// UpdateEnvelope calls engine.UpdateEnvelope. Replace a stored envelope; sessions whose interrupt
-// it answers go on.
+// UpdateEnvelope calls engine.UpdateEnvelope. Replace a stored envelope; sessions whose interrupt it answers go on.
 func (c *Conn) UpdateEnvelope(ctx context.Context, envelope msgp.Raw) (out msgp.Raw, err error) {
 	err = c.invoke(ctx, "engine", "UpdateEnvelope", &UpdateEnvelope{Envelope: envelope}, &out)
 	return out, err
 }
 
-// ExecutePipeline calls engine.ExecutePipeline. Start a session named by its envelope and return
-// what to run first.
+// ExecutePipeline calls engine.ExecutePipeline. Start a session named by its envelope and return what to run first.
 func (c *Conn) ExecutePipeline(ctx context.Context, in ExecutePipeline) (out Instruction, err error) {
 	err = c.invoke(ctx, "engine", "ExecutePipeline", &in, &out)
 	return out, err
@@ -146,8 +142,7 @@ func (c *Conn) GetNextInstruction(ctx context.Context, processID string) (out In
 	return out, err
 }
 
-// ReportAgentResult calls orchestration.ReportAgentResult. Take an agent's result and return what
-// to run next.
+// ReportAgentResult calls orchestration.ReportAgentResult. Take an agent's result and return what to run next.
 func (c *Conn) ReportAgentResult(ctx context.Context, in ReportAgentResult) (out Instruction, err error) {
 	err = c.invoke(ctx, "orchestration", "ReportAgentResult", &in, &out)
 	return out, err
@@ -177,8 +172,7 @@ func (c *Conn) Query(ctx context.Context, in Query) (out Answer, err error) {
 	return out, err
 }
 
-// Unsubscribe calls commbus.Unsubscribe. End streams of this connection, or cancel its pending
-// query.
+// Unsubscribe calls commbus.Unsubscribe. End streams of this connection, or cancel its pending query.
 func (c *Conn) Unsubscribe(ctx context.Context, in Unsubscribe) (out Ended, err error) {
 	err = c.invoke(ctx, "commbus", "Unsubscribe", &in, &out)
 	return out, err

@@ -267,8 +267,7 @@ type Quota struct {
 	MaxInferenceInputChars int64 `msg:"max_inference_input_chars"`
 }
 
-// QuotaPatch names some limits. In CreateProcess an absent one takes the default quota's value;
-// SetQuotaDefaults uses only values above 0.
+// QuotaPatch names some limits. In CreateProcess an absent one takes the default quota's value; SetQuotaDefaults uses only values above 0.
 type QuotaPatch struct {
 	MaxLLMCalls            *int64 `msg:"max_llm_calls,omitempty"`
 	MaxToolCalls           *int64 `msg:"max_tool_calls,omitempty"`
