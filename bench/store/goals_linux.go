@@ -27,7 +27,7 @@ type bounded struct {
 // goals evaluates every goal that was measured.
 func goals(all []goal.Sample, restarts []restart) []bounded {
 	list := slices.Concat(peerGoals(all, appendRecord, loopAlways, loopEverysec, false), peerGoals(all, "SET", redisAlways, redisEverysec, true),
-		memoryGoals(all), []bounded{restartGoal(restarts)})
+		memoryGoals(all), pathGoals(all), []bounded{restartGoal(restarts)})
 	for i := range list {
 		list[i].Evaluate()
 	}
@@ -85,6 +85,48 @@ func memoryGoals(all []goal.Sample) (list []bounded) {
 	}
 	add("", 0.6, durableMethods()...)
 	add(", lazy", 0.85, checkRateLimit)
+	return list
+}
+
+// pathGoals are about the durable path of RecordUsage: its rate beside a bare loop and redis, and
+// its CPU beside mode memory. At depth 1, nine tenths of what mode memory reaches beside redis is
+// enough.
+func pathGoals(all []goal.Sample) (list []bounded) {
+	ratio := func(server, peer, method string, at size, of func(goal.Sample) float64) float64 {
+		return goal.Ratio(all, cell(server, recordUsage, at), cell(peer, method, at), of)
+	}
+	for _, at := range allSizes() {
+		var loop float64
+		switch {
+		case at.depth == 1 && at.conns == manyConns:
+			loop = 0.9
+		case at.depth == 1:
+			loop = 0.95
+		case at.conns != manyConns:
+			loop = 0.8
+		}
+		if loop > 0 {
+			g := asked(always, loopAlways, ", "+recordUsage, at, loop)
+			g.Add(recordUsage, ratio(always, loopAlways, appendRecord, at, goal.Rate))
+			list = append(list, g)
+		}
+		bound, redis := ratio(memory, redisAlways, "SET", at, goal.Rate), 2.5
+		if at.depth == 1 {
+			redis = 1.5
+			if bound > 0 {
+				redis = min(redis, 0.9*bound)
+			}
+		}
+		g := asked(always, redisAlways, ", "+recordUsage, at, redis)
+		g.Add(recordUsage, ratio(always, redisAlways, "SET", at, goal.Rate))
+		g.optional, g.Bound = true, bound
+		list = append(list, g)
+		if at.conns != manyConns {
+			g := bounded{Goal: goal.Goal{What: fmt.Sprintf("CPU of always / memory, %d×%d", at.conns, at.depth), Must: 1.6}}
+			g.Add(recordUsage, ratio(always, memory, recordUsage, at, goal.CPU))
+			list = append(list, g)
+		}
+	}
 	return list
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,11 +86,21 @@ func TestEvaluate(t *testing.T) {
 	r = goodRates()
 	r.memory = 667
 	f(round(0, r), quickStart, "always / memory, 1024×1: MISS; always / memory, 64×16: MISS; "+
-		"always / memory, lazy, 1024×1: MISS; always / memory, lazy, 64×16: MISS")
+		"always / memory, lazy, 1024×1: MISS; always / memory, lazy, 64×16: MISS; "+
+		"CPU of always / memory, 64×1: MISS; CPU of always / memory, 64×16: MISS")
 
 	// The ratio is taken within a round, so one slow round of everything changes nothing.
 	slow := rates{always: 40, interval: 15, memory: 50, few: 20, many: 10, everysec: 10, lazy: 42.5}
 	f(append(round(0, goodRates()), round(1, slow)...), quickStart, "")
+
+	// The CPU of the durable path has a goal of its own.
+	costly := round(0, goodRates())
+	for i := range costly {
+		if costly[i].Cell == cell(always, recordUsage, few()) {
+			costly[i].CPU = 1.61 * 1e9 / 500
+		}
+	}
+	f(costly, quickStart, "CPU of always / memory, 64×1: MISS")
 
 	// A goal is as good as its worst member.
 	one := round(0, goodRates())
@@ -103,13 +114,34 @@ func TestEvaluate(t *testing.T) {
 
 func TestNothingMeasuredIsNoVerdict(t *testing.T) {
 	evaluated := goals(nil, nil)
-	if got := verdicts(evaluated, goal.None); got != "" || len(evaluated) != 13 || missed(evaluated) {
+	if got := verdicts(evaluated, goal.None); got != "" || len(evaluated) != 18 || missed(evaluated) {
 		t.Errorf("%d goals, evaluated without a sample: %s", len(evaluated), got)
 	}
 }
 
 func TestRedisIsEvaluatedWhereItWasMeasured(t *testing.T) {
 	all := append(round(0, goodRates()), goal.Sample{Cell: cell(redisAlways, "SET", few()), PerSec: 100})
+	ask := func(at size, always, memoryMode float64) goal.Verdict {
+		beside := goal.Sample{Cell: cell(redisAlways, "SET", at), PerSec: 100}
+		for _, g := range goals(append(round(0, rates{always: always, memory: memoryMode}), beside), nil) {
+			if g.What == fmt.Sprintf("always / redis, always, RecordUsage, %d×%d", at.conns, at.depth) {
+				return g.Verdict
+			}
+		}
+		return goal.None
+	}
+	for _, c := range []struct {
+		at                 size
+		always, memoryMode float64
+		want               goal.Verdict
+	}{
+		{few(), 150, 500, goal.Pass}, {few(), 149, 500, goal.Miss}, {few(), 91, 100, goal.Pass}, {few(), 89, 100, goal.Miss},
+		{fewDeep(), 250, 500, goal.Pass}, {fewDeep(), 249, 500, goal.Miss},
+	} {
+		if got := ask(c.at, c.always, c.memoryMode); got != c.want {
+			t.Errorf("%v, always %v, memory %v beside redis at 100: %v, want %v", c.at, c.always, c.memoryMode, got, c.want)
+		}
+	}
 	for _, g := range goals(all, nil) {
 		if strings.Contains(g.What, redisAlways) {
 			if g.Verdict != goal.Pass || g.Measured != 4 || g.Bound != 5 || !strings.Contains(line(&g), "(memory RecordUsage 5.00)") {
