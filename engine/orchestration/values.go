@@ -22,19 +22,27 @@ const unknownID valueID = 0
 // an output's value with all rules is then to look up its id: exact, once per value however many
 // rules there are, and never comparing the same bytes twice. The zero value is empty.
 type valueSet struct {
-	ids     map[valueKey]valueID
-	members int   // elements and pairs of all lists and maps added, at any depth
-	size    int64 // estimate of the bytes kept
+	numbers map[number]valueID // nil and bool too
+	texts   [3]map[string]valueID
+	n       valueID // ids given
+	members int     // elements and pairs of all lists and maps added, at any depth
+	size    int64   // estimate of the bytes kept
 }
 
-// valueKey is what a value is known by: bits of a number or bool, text of a string, and of a list
-// or map the ids of its members. An integral number in the range of int64 or uint64 is Int or
-// BigUint, wherever it came as a float.
-type valueKey struct {
+// number is what a number, a bool or nil is known by. An integral number in the range of int64 or
+// uint64 is Int or BigUint, wherever it came as a float.
+type number struct {
 	kind mpack.Kind
 	bits int64
-	text string
 }
+
+// The maps of valueSet.texts: by the bytes of a string, or by the ids of the members of a list or
+// map.
+const (
+	ofString = iota
+	ofList
+	ofMap
+)
 
 // valueWeight estimates the bytes that a value takes beside its text.
 const valueWeight = 64
@@ -66,8 +74,8 @@ func (s *valueSet) add(raw []byte, limit int) valueID {
 	return unknownID
 }
 
-// numberOf returns the kind and bits of the float whose encoding is raw.
-func numberOf(raw []byte) (mpack.Kind, int64) {
+// numberOf returns the number that is the float whose encoding is raw.
+func numberOf(raw []byte) number {
 	var f float64
 	if raw[0] == 0xca {
 		f = float64(math.Float32frombits(binary.BigEndian.Uint32(raw[1:])))
@@ -77,11 +85,11 @@ func numberOf(raw []byte) (mpack.Kind, int64) {
 	// The ends of the ranges are powers of two, so these comparisons and conversions are exact.
 	switch {
 	case f != math.Trunc(f) || f < -1<<63 || f >= 1<<64:
-		return mpack.Float, int64(math.Float64bits(f))
+		return number{mpack.Float, int64(math.Float64bits(f))}
 	case f >= 1<<63:
-		return mpack.BigUint, int64(uint64(f))
+		return number{mpack.BigUint, int64(uint64(f))}
 	}
-	return mpack.Int, int64(f)
+	return number{mpack.Int, int64(f)}
 }
 
 // valueWalk finds the id of one value in a single pass over its bytes. Every byte is looked at
@@ -157,20 +165,32 @@ func (w *valueWalk) value(b []byte, i int) (id valueID, next int) {
 // scalar returns the id of a value that is no list and no map.
 func (w *valueWalk) scalar(raw []byte) valueID {
 	v := mpack.ReadValue(raw)
+	key := number{v.Kind, v.Int}
 	switch v.Kind {
+	case mpack.Str:
+		return w.text(ofString, v.Data)
 	case mpack.Float:
-		v.Kind, v.Int = numberOf(raw)
+		key = numberOf(raw)
 	case mpack.Absent, mpack.Array, mpack.Map:
 		return unknownID
 	}
-	return w.id(v.Kind, v.Int, v.Data)
+	s := w.set
+	id := s.numbers[key]
+	if id == unknownID && w.adding {
+		if s.numbers == nil {
+			s.numbers = make(map[number]valueID)
+		}
+		id = s.next(0)
+		s.numbers[key] = id
+	}
+	return id
 }
 
 // container returns the id of the list or map whose members are items[from:].
 func (w *valueWalk) container(from int, mapping bool) valueID {
-	kind := mpack.Array
+	in := ofList
 	if mapping {
-		kind = mpack.Map
+		in = ofMap
 		w.items = lastOfKeys(w.items, from)
 	}
 	w.key = w.key[:0]
@@ -181,22 +201,28 @@ func (w *valueWalk) container(from int, mapping bool) valueID {
 		w.key = binary.LittleEndian.AppendUint32(w.key, uint32(it.key))
 		w.key = binary.LittleEndian.AppendUint32(w.key, uint32(it.value))
 	}
-	return w.id(kind, 0, w.key)
+	return w.text(in, w.key)
 }
 
-// id looks a value up by what it is known by; while adding, a new one gets an id.
-func (w *valueWalk) id(kind mpack.Kind, bits int64, text []byte) valueID {
+// text looks a value up in one of the set's texts; while adding, a new one gets an id.
+func (w *valueWalk) text(in int, text []byte) valueID {
 	s := w.set
-	id := s.ids[valueKey{kind, bits, string(text)}]
+	id := s.texts[in][string(text)]
 	if id == unknownID && w.adding {
-		if s.ids == nil {
-			s.ids = make(map[valueKey]valueID)
+		if s.texts[in] == nil {
+			s.texts[in] = make(map[string]valueID)
 		}
-		id = valueID(len(s.ids) + 1)
-		s.ids[valueKey{kind, bits, string(text)}] = id
-		s.size += valueWeight + int64(len(text))
+		id = s.next(len(text))
+		s.texts[in][string(text)] = id
 	}
 	return id
+}
+
+// next returns a new id for a value with so many bytes of text.
+func (s *valueSet) next(text int) valueID {
+	s.size += valueWeight + int64(text)
+	s.n++
+	return s.n
 }
 
 // header reads the head of the list or map at b[i]: how many elements or pairs it has and where the
