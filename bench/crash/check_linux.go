@@ -192,11 +192,11 @@ func (g *game) checkTable(ctx context.Context, c *client.Conn) error {
 		return err
 	}
 	g.mu.Lock()
-	told := maps.Clone(g.told)
+	seen := maps.Clone(g.seen)
 	g.mu.Unlock()
-	for pid, terminated := range told {
+	for pid, terminated := range seen {
 		if p, ok := there[pid]; !ok || terminated && p.State != stateTerminated && p.State != stateZombie {
-			g.fault("an event told of %s (ended: %v), which is there: %v, in state %q", pid, terminated, ok, p.State)
+			g.fault("an event was about %s (ended: %v), which is there: %v, in state %q", pid, terminated, ok, p.State)
 		}
 	}
 	for _, s := range g.shared {

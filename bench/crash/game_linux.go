@@ -69,7 +69,7 @@ type game struct {
 	wildStarts int              // such requests without a reply
 	wildLeases int
 	glimpses   []glimpse
-	told       map[string]bool // by events: created, or true if terminated
+	seen       map[string]bool // by events: created, or true if terminated
 }
 
 func newGame(o options, l leg, number int, binary, temp string) *game {
@@ -181,7 +181,7 @@ func (g *game) people(ctx context.Context) error {
 
 // forget drops what concerns one round only.
 func (g *game) forget() {
-	g.started, g.leased, g.told = make(map[string]int64), make(map[string]bool), make(map[string]bool)
+	g.started, g.leased, g.seen = make(map[string]int64), make(map[string]bool), make(map[string]bool)
 	g.wildStarts, g.wildLeases = 0, 0
 }
 

@@ -109,7 +109,7 @@ func (g *game) listen(ctx context.Context, sub *client.Subscription) {
 			return // a gap, or the end
 		}
 		g.mu.Lock()
-		g.told[payload.PID] = g.told[payload.PID] || event.EventType == "process.terminated"
+		g.seen[payload.PID] = g.seen[payload.PID] || event.EventType == "process.terminated"
 		g.mu.Unlock()
 	}
 }

@@ -53,7 +53,7 @@ func TestTracerKeepsWhatTheOutputForgets(t *testing.T) {
 	}
 	defer s.Stop()
 	tr := tracer{server: s}
-	until(t, "all collections are told", func() bool { tr.follow(10 * time.Millisecond); return tr.last == 60 })
+	until(t, "all collections are counted", func() bool { tr.follow(10 * time.Millisecond); return tr.last == 60 })
 	if len(tr.found) != 60 || tr.found[0].n != 1 || tr.found[59] != (cycle{60, 0.02, 5}) {
 		t.Errorf("%d collections, the last %+v", len(tr.found), tr.found[len(tr.found)-1])
 	}

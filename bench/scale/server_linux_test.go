@@ -162,7 +162,7 @@ func followsCollections(t *testing.T, b *bench) {
 	if err := collect(g.admin); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the collection is told", func() bool { g.tracer.look(); return g.tracer.last > before })
+	until(t, "the collection is counted", func() bool { g.tracer.look(); return g.tracer.last > before })
 	got, err := g.measure("forced", hotTapes(load.Deal(0, 640, conns)), time.Millisecond)
 	if err != nil || got.cycles == 0 || got.pause <= 0 || got.share <= 0 || got.sample.Requests == 0 {
 		t.Errorf("%+v, %v", got, err)

@@ -202,7 +202,7 @@ func (b *bench) stillThere() error {
 		return fmt.Errorf("session %d of those begun: %w", last, err)
 	}
 	if reply["kind"] != want {
-		return fmt.Errorf("session %d of those begun is told %v, not %s", last, reply["kind"], want)
+		return fmt.Errorf("session %d of those begun got %v, not %s", last, reply["kind"], want)
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func TestRefusals(t *testing.T) {
 		t.Error("takes a payload that is not MessagePack")
 	}
 	if got, want := r.String(), "map[NOT_FOUND:1 RESOURCE_EXHAUSTED:1], first: NOT_FOUND: m"; got != want {
-		t.Errorf("refusals are told as %q, want %q", got, want)
+		t.Errorf("refusals are counted as %q, want %q", got, want)
 	}
 }
 

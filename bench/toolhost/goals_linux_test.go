@@ -61,9 +61,9 @@ func TestEvaluate(t *testing.T) {
 		all := join(at(a, 50), at(b, 100), at(over(trunkline, kind, partTCP, 1), 30), at(over(echo, kind, partTCP, 1), 100),
 			at(over(trunkline, kind, partPipes, 1), 4), at(over(constant, kind, partPipes, 1), 10))
 		f(tcp, goal.Pass, 0.5, all)
-		f(tcp+", "+kind, goal.Told, 0.3, all)
+		f(tcp+", "+kind, goal.Reported, 0.3, all)
 		f(pipes, goal.None, 0, all)
-		f(pipes+", "+kind, goal.Told, 0.4, all)
+		f(pipes+", "+kind, goal.Reported, 0.4, all)
 		if goal.Missed(goals(all)) {
 			t.Errorf("%s was evaluated", kind)
 		}
@@ -72,17 +72,17 @@ func TestEvaluate(t *testing.T) {
 	ours, checks, free := scanCell(trunkline, "line"), scanCell("fastjson", "line"), scanCell(unchecked, "line")
 	all := join(at(ours, 30, 30), at(checks, 20, 20), at(free, 40, 40))
 	f(scan, goal.Pass, 1.5, all)
-	f(freely, goal.Told, 0.75, all)
+	f(freely, goal.Reported, 0.75, all)
 	f(scan, goal.Miss, 1.4, join(at(ours, 28), at(checks, 20)))
 
 	stays, goes := cell(trunkline, kept, partTCP, 1, 1), cell(trunkline, perCall, partTCP, 1, 1)
-	f(least, goal.Told, 49, join(at(stays, 4900), at(goes, 100)))
+	f(least, goal.Reported, 49, join(at(stays, 4900), at(goes, 100)))
 	f(worker, goal.None, 0, join(at(stays, 4900), at(goes, 100)))
 	stays, goes = cell(trunkline, keptPy, partTCP, 1, 1), cell(trunkline, perCallPy, partTCP, 1, 1)
 	f(worker, goal.Pass, 50, join(at(stays, 5000), at(goes, 100)))
 	f(worker, goal.Miss, 49, join(at(stays, 4900), at(goes, 100)))
 	f(tcp, goal.None, 0, join(at(stays, 5000), at(goes, 100)))
-	f(start, goal.Told, 0.25, join(at(cell(trunkline, oneShot, "processes", 1, 1), 25), at(cell(small, oneShot, "processes", 1, 1), 100)))
+	f(start, goal.Reported, 0.25, join(at(cell(trunkline, oneShot, "processes", 1, 1), 25), at(cell(small, oneShot, "processes", 1, 1), 100)))
 }
 
 func TestGoalSaysBothRatios(t *testing.T) {

@@ -94,7 +94,7 @@ func withHint(err error) error {
 	}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: "somebody listens there already; --listen, --http-listen and --admin-listen name other addresses, port 0 takes a free one"}
+		return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: "another program listens there already; --listen, --http-listen and --admin-listen name other addresses, port 0 takes a free one"}
 	case errors.Is(err, os.ErrPermission): // EACCES and EPERM
 		return &cli.Error{Code: cli.CodeNotAllowed, Err: err, Hint: "this user may not open that address, file or directory"}
 	case errors.Is(err, syscall.EROFS):

@@ -108,7 +108,7 @@ func (f *statusFlags) parts(cmd *cobra.Command) (ask func(context.Context) *syst
 		switch {
 		case addr == "":
 		case s.Admin.recovering():
-			s.Kernel = &kernelState{Addr: addr, Error: "not asked: the server accepts nobody before it has read its store"}
+			s.Kernel = &kernelState{Addr: addr, Error: "not asked: the server accepts no connection before it has read its store"}
 		default:
 			s.Kernel = f.askKernel(ctx, addr, secure)
 		}

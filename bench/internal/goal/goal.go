@@ -14,8 +14,8 @@ const (
 	Pass     Verdict = "pass"
 	Moonshot Verdict = "moonshot" // far beyond what is asked
 	Miss     Verdict = "MISS"
-	None     Verdict = "none" // not measured
-	Told     Verdict = "told" // measured, and nothing is asked
+	None     Verdict = "none"     // not measured
+	Reported Verdict = "reported" // measured, and nothing is asked
 )
 
 // Goal is one evaluated line. Its members are set with Add, its verdict with Evaluate.
@@ -71,7 +71,7 @@ func (g *Goal) Evaluate() {
 	case len(g.Members) == 0:
 		g.Verdict = None
 	case g.Must == 0:
-		g.Verdict = Told
+		g.Verdict = Reported
 	case g.Moonshot != 0 && g.reaches(g.Moonshot):
 		g.Verdict = Moonshot
 	case g.reaches(g.Must):

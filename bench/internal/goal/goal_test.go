@@ -34,9 +34,9 @@ func TestEvaluate(t *testing.T) {
 	f(most, Moonshot, 30, member{"a", 30, 0})
 	f(most, Pass, 29, member{"a", 29, 0})
 
-	told := Goal{AtLeast: true}
-	f(told, None, 0)
-	f(told, Told, 0.1, member{"a", 0.1, 0}, member{"b", 5, 0})
+	reported := Goal{AtLeast: true}
+	f(reported, None, 0)
+	f(reported, Reported, 0.1, member{"a", 0.1, 0}, member{"b", 5, 0})
 }
 
 func TestEvaluateAll(t *testing.T) {

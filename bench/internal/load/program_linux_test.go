@@ -37,7 +37,7 @@ func TestStatus(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	if Faults(nil, nil) || Faults(nil, errors.New("broken")) || !Faults([]string{"a fault"}, nil) {
-		t.Error("faults are not told from none")
+		t.Error("faults and their absence print the same")
 	}
 }
 

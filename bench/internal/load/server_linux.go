@@ -152,14 +152,14 @@ func (s *Server) follow(out io.ReadCloser, listening *regexp.Regexp, found chan<
 	defer s.removeTemp()
 	defer s.cmd.Wait()
 	defer out.Close()
-	told := false
+	reported := false
 	in := bufio.NewReaderSize(out, 64<<10)
 	for {
 		line, err := in.ReadSlice('\n')
 		if len(line) > 0 {
 			s.keep(strings.TrimRight(string(line), "\n"))
-			if m := listening.FindSubmatch(line); m != nil && !told {
-				told = true
+			if m := listening.FindSubmatch(line); m != nil && !reported {
+				reported = true
 				found <- string(m[1])
 			}
 		}

@@ -42,37 +42,37 @@ func TestClarificationAnswered(t *testing.T) { // S4, where it goes on
 		flat(t, `{"clarification_pending":true,"clarification_response":"yes",`+over+`}`,
 			`{"clarification_pending":false,"terminal_reason":null,`+changed+`}`)
 	}
-	told := `"user_clarification":"yes"`
+	answered := `"user_clarification":"yes"`
 	f(`"current_stage":"plan","agent_hop_count":2,"outputs":{"perception":{},"intent":{"a":1},"plan":{"b":2}}`,
 		`"current_stage":"intent","agent_hop_count":3,"outputs":{"perception":{}},
-		"metadata":{`+told+`,"prior_outputs":{"intent":{"a":1},"plan":{"b":2}}}`)
-	f(`"current_stage":"intent","outputs":{"intent":{}}`, `"current_stage":"intent","outputs":{},"metadata":{`+told+`,"prior_outputs":{"intent":{}}}`)
+		"metadata":{`+answered+`,"prior_outputs":{"intent":{"a":1},"plan":{"b":2}}}`)
+	f(`"current_stage":"intent","outputs":{"intent":{}}`, `"current_stage":"intent","outputs":{},"metadata":{`+answered+`,"prior_outputs":{"intent":{}}}`)
 	f(`"current_stage":"perception","outputs":{"perception":{"clarification_needed":true},"intent":{}}`,
-		`"outputs":{},"metadata":{`+told+`,"prior_outputs":{"perception":{"clarification_needed":true},"intent":{}}}`)
+		`"outputs":{},"metadata":{`+answered+`,"prior_outputs":{"perception":{"clarification_needed":true},"intent":{}}}`)
 	f(`"current_stage":"b","stage_order":["intent","b"],"outputs":{"intent":{}}`,
-		`"current_stage":"intent","agent_hop_count":1,"outputs":{},"metadata":{`+told+`,"prior_outputs":{"intent":{}}}`)
-	f(`"current_stage":"plan","llm_call_count":10`, `"current_stage":"intent","agent_hop_count":1,"metadata":{`+told+`},
+		`"current_stage":"intent","agent_hop_count":1,"outputs":{},"metadata":{`+answered+`,"prior_outputs":{"intent":{}}}`)
+	f(`"current_stage":"plan","llm_call_count":10`, `"current_stage":"intent","agent_hop_count":1,"metadata":{`+answered+`},
 		"terminated":true,"terminal_reason":"max_llm_calls_exceeded","termination_reason":"LLM call limit reached (10 >= 10)",`+at)
-	f(`"current_stage":"clarification"`, `"current_stage":"intent","metadata":{`+told+`}`)
-	f(`"current_stage":"start"`, `"current_stage":"intent","metadata":{`+told+`}`)
+	f(`"current_stage":"clarification"`, `"current_stage":"intent","metadata":{`+answered+`}`)
+	f(`"current_stage":"start"`, `"current_stage":"intent","metadata":{`+answered+`}`)
 	f(`"current_stage":"zzz","stage_order":["a","b"],"outputs":{"zzz":{},"b":{}}`,
-		`"current_stage":"a","outputs":{"zzz":{}},"metadata":{`+told+`,"prior_outputs":{"b":{}}}`)
+		`"current_stage":"a","outputs":{"zzz":{}},"metadata":{`+answered+`,"prior_outputs":{"b":{}}}`)
 	f(`"current_stage":"b","stage_order":["a","b","c"],"outputs":{"a":{},"b":{},"c":{}}`,
-		`"outputs":{"a":{}},"metadata":{`+told+`,"prior_outputs":{"b":{},"c":{}}}`)
+		`"outputs":{"a":{}},"metadata":{`+answered+`,"prior_outputs":{"b":{},"c":{}}}`)
 	f(`"current_stage":"mine","stage_order":[],"outputs":{"mine":{"m":1.50},"b":{}}`,
-		`"outputs":{"b":{}},"metadata":{`+told+`,"prior_outputs":{"mine":{"m":1.50}}}`)
-	f(`"current_stage":"end"`, `"current_stage":"intent","metadata":{`+told+`}`)
+		`"outputs":{"b":{}},"metadata":{`+answered+`,"prior_outputs":{"mine":{"m":1.50}}}`)
+	f(`"current_stage":"end"`, `"current_stage":"intent","metadata":{`+answered+`}`)
 	f(`"current_stage":"critic","stage_order":["perception","planner","executor","critic"],
 		"outputs":{"plan":{},"executor":{},"critic":{"clarification_needed":true}}`,
-		`"outputs":{"plan":{},"executor":{}},"metadata":{`+told+`,"prior_outputs":{"critic":{"clarification_needed":true}}}`)
+		`"outputs":{"plan":{},"executor":{}},"metadata":{`+answered+`,"prior_outputs":{"critic":{"clarification_needed":true}}}`)
 	f(`"current_stage":"plan","outputs":{"plan":{"new":1}},
 		"metadata":{"keep":0.10,"user_clarification":"old","prior_outputs":{"plan":{"old":1},"x":[]}}`,
 		`"current_stage":"intent","agent_hop_count":1,"outputs":{},
-		"metadata":{"keep":0.10,`+told+`,"prior_outputs":{"plan":{"new":1},"x":[]}}`)
+		"metadata":{"keep":0.10,`+answered+`,"prior_outputs":{"plan":{"new":1},"x":[]}}`)
 	f(`"current_stage":"intent","outputs":{"intent":{"new":1}},"metadata":{"prior_outputs":{"intent":{"old":1}}}`,
-		`"current_stage":"intent","outputs":{},"metadata":{`+told+`,"prior_outputs":{"intent":{"new":1}}}`)
-	f(`"current_stage":"intent","metadata":{"user_clarification":{"old":1}}`, `"metadata":{`+told+`}`)
-	f(`"current_stage":"intent","metadata":{"prior_outputs":null}`, `"metadata":{`+told+`,"prior_outputs":null}`)
+		`"current_stage":"intent","outputs":{},"metadata":{`+answered+`,"prior_outputs":{"intent":{"new":1}}}`)
+	f(`"current_stage":"intent","metadata":{"user_clarification":{"old":1}}`, `"metadata":{`+answered+`}`)
+	f(`"current_stage":"intent","metadata":{"prior_outputs":null}`, `"metadata":{`+answered+`,"prior_outputs":null}`)
 }
 
 func TestRewindTakesTheAlias(t *testing.T) { // rewind moves the output of each stage "under the same key"

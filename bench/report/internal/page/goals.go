@@ -152,8 +152,8 @@ func verdict(v goal.Verdict) string {
 		return "holds, moonshot reached"
 	case goal.Miss:
 		return "**missed**"
-	case goal.Told:
-		return "told"
+	case goal.Reported:
+		return "reported"
 	}
 	return "not measured"
 }

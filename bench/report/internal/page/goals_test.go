@@ -46,7 +46,7 @@ func TestGoalRows(t *testing.T) {
 	f("G1", "| ≤ 3.5 (moonshot 2.5) | **3.60**: a 3.00 · b 3.60 | **missed** |", with(g1, map[string]float64{"a": 3, "b": 3.6}))
 	f("G1", "| **2.50** (a) | holds, moonshot reached |", with(g1, map[string]float64{"a": 2.5}))
 	f("G4", "| ≥ 0.9 | **0.800**: a 0.800 · b 0.950 | **missed** |", with(goal.Goal{ID: "G4", Must: 0.9, AtLeast: true}, map[string]float64{"a": 0.8, "b": 0.95}))
-	f("G8", "|  | **1.10** (a) | told |", with(goal.Goal{ID: "G8"}, map[string]float64{"a": 1.1}))
+	f("G8", "|  | **1.10** (a) | reported |", with(goal.Goal{ID: "G8"}, map[string]float64{"a": 1.1}))
 	beside := goal.Goal{ID: "G11", Must: 10, AtLeast: true}
 	beside.AddCPU("1 connection", 12, 8)
 	f("G11", "| ≥ 10 | **12.0** (1 connection, CPU 8.00) | holds |", beside)

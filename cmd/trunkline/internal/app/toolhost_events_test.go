@@ -216,7 +216,7 @@ func TestToolEventsReachSubscribers(t *testing.T) {
 				t.Errorf("%+v has %s, want %s", e, got, expected[e.EventType].members)
 			}
 			if strings.Contains(e.Payload, strings.TrimPrefix(token, "lease_")) || strings.Contains(e.Payload, operator) {
-				t.Errorf("a token is told: %s", e.Payload)
+				t.Errorf("an event has a token: %s", e.Payload)
 			}
 		}
 		for name, n := range left {
@@ -263,9 +263,9 @@ func TestOneTypeIsEnough(t *testing.T) {
 	}
 }
 
-// TestNobodyIsTold: without a subscriber nothing is published, with a subscriber to something else
-// neither.
-func TestNobodyIsTold(t *testing.T) {
+// TestEventsNeedSubscriber: without a subscriber nothing is published, with a subscriber to
+// something else neither.
+func TestEventsNeedSubscriber(t *testing.T) {
 	i := withTools(t)
 	l := i.lines()
 	l.drive()

@@ -158,7 +158,7 @@ func TestBreakerOptions(t *testing.T) {
 	f("7", strconv.Itoa(math.MinInt), plain(), 7, 0)
 	f("7", strconv.Itoa(math.MaxInt), plain(), 7, math.MaxInt64/time.Millisecond*time.Millisecond)
 	if c := (&Options{}).breaker("AID.A.v1"); c.Changed != nil {
-		t.Error("somebody is told of a breaker, and nobody asked")
+		t.Error("a breaker is reported without a subscriber")
 	}
 }
 
