@@ -50,7 +50,7 @@
 // before the start that needs its room, so that each prefix of the journal keeps the bounds. Uses
 // are not recorded: after a replay the order of use is that of the changes, and of the last
 // snapshot. The caller waits for the index of a start (Index) before the tool runs, and for that of
-// the outcome (Stored.Index) before it is shown, also on a hit (durability: started before the
+// the outcome (Stored.Index) before it is shown, also on a hit (started before the
 // effect, finished before the answer).
 //
 // A record is a MessagePack list. A hash is four unsigned integers, big-endian words:

@@ -1,7 +1,7 @@
 package idem
 
 // Index returns the index of the last change of k's entry, 0 if there is none: after Started and
-// Restart, that of the start, which has to be durable before the tool runs (durability §6.4). It
+// Restart, that of the start, which has to be durable before the tool runs. It
 // does not allocate.
 func (t *Table) Index(k Key) uint64 {
 	s := t.shardOf(&k)

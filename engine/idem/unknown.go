@@ -2,7 +2,7 @@ package idem
 
 // Restart puts k, which is Unknown, in flight again and returns the number of the attempt, at least
 // 2. ok is false if another caller was faster or the entry is gone: call Begin again. The caller
-// ends it with Finish or Release. For tools that may be run twice (durability §6.4).
+// ends it with Finish or Release. For tools that may be run twice.
 func (t *Table) Restart(k Key) (attempt uint32, ok bool) {
 	now := t.now()
 	s := t.shardOf(&k)

@@ -6,7 +6,7 @@ import (
 )
 
 // maxClockStep is how far the wall clock may get ahead of the monotonic one between two blocks. A
-// jump must not end early what is kept for a time (durability §6.5).
+// jump must not end early what is kept for a time.
 const maxClockStep = 60 * time.Second
 
 // clock makes the log time of an owner. It never goes back, and follows the wall clock unless that

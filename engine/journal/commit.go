@@ -35,7 +35,7 @@ func (l *Log) next() (*group, error) {
 	}
 	if l.idle = false; l.late > 0 {
 		l.late = 0
-		l.turn.Broadcast()
+		l.overtaken.Broadcast()
 	}
 	if l.stopCause != nil {
 		return nil, l.stopCause

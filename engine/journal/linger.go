@@ -12,10 +12,11 @@ const (
 	maxLingerSkips = 255
 )
 
-// linger delays a group for records that will come soon, because a write costs the same for one
-// record as for many. Clients that wait for each reply all send again once a group is acknowledged.
-// Without a linger the first of them are written alone while the others wait: two half groups take
-// turns, with twice the writes.
+// linger (as linger.ms of Kafka; not that of a socket, which engine/stream has) delays a group for
+// records that will come soon, because a write costs the same for one record as for many. Clients
+// that wait for each reply all send again once a group is acknowledged. Without a linger the first
+// of them are written alone while the others wait: two half groups take turns, with twice the
+// writes.
 //
 // A linger ends when as many records wait as were in flight at the last acknowledgement, less an
 // eighth, or after twice the time of a write. It was useful if that many came, and if few more came

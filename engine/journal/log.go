@@ -22,7 +22,7 @@ type Log struct {
 	midway    bool          // one of them has appended something
 	idle      bool          // the committer waits
 	late      int           // requests that have begun while it waited for the ones ahead of them
-	turn      sync.Cond     // for late to fall
+	overtaken sync.Cond     // late has fallen
 	stopCause error         // why the committer has to stop, before it did
 	closes    bool          // whether Close was called
 	progress  chan struct{} // closed when Durable rises or the journal stops; nil without waiters
@@ -78,7 +78,7 @@ func Open(store Store, cfg Config) (*Log, error) {
 		return nil, err
 	}
 	l := &Log{store: store, cfg: cfg, done: make(chan struct{}), upkeep: make(chan struct{}, 1), closed: make(chan struct{})}
-	l.work.L, l.turn.L = &l.mu, &l.mu
+	l.work.L, l.overtaken.L = &l.mu, &l.mu
 	l.queue.limit = cfg.MaxBlockBytes
 	l.linger.timer = time.AfterFunc(MaxLinger, l.lingerExpired)
 	if err := l.findTail(); err != nil {
@@ -127,7 +127,7 @@ func (l *Log) Enqueue(rec []byte) Index {
 func (l *Log) Begin() {
 	l.mu.Lock()
 	for l.late >= MaxOverlap {
-		l.turn.Wait()
+		l.overtaken.Wait()
 	}
 	if l.idle && (l.phase >= closing || l.asks()) {
 		l.late++

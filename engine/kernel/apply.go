@@ -2,7 +2,7 @@ package kernel
 
 // This file holds the only writers of rows and scheduler. They read no clock, no randomness and no
 // map order: all is in the Change. Callers hold the scheduling lock, and the mutex of the shard of
-// the row.
+// the row, unless the function names less.
 
 // applyCreate stores the process of c at at, which locate returned for its pid, and fills in at.r
 // and at.ref. index is that of the record, as below; 0 if there is none.

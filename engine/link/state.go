@@ -88,17 +88,17 @@ func (s *State) Lend(unread int) int {
 	return min(s.mark, unread)
 }
 
-// Fed notes the outcome of a Feed, which took used bytes and left rest. An owner that had nothing
-// to lend calls it as for a Feed of nothing.
-func (s *State) Fed(used, rest int, v Verdict, now int64) Action {
+// Fed notes the outcome of a Feed, which took used bytes and left the others unread. An owner that
+// had nothing to lend calls it as for a Feed of nothing.
+func (s *State) Fed(used, left int, v Verdict, now int64) Action {
 	s.Verdict = v
 	if s.drain == draining {
 		s.mark -= used
 	}
 	if s.Behind() {
-		rest = 0 // the owner is late, not the peer
+		left = 0 // the owner is late, not the peer
 	}
-	s.took(used, rest, now)
+	s.took(used, left, now)
 	return s.Next()
 }
 
@@ -115,13 +115,13 @@ func (s *State) Pumped(n, unread int, more bool, now int64) Action {
 		s.Quiet = now
 	}
 	if s.Verdict == Blocked {
-		s.rest(unread)
+		s.resume(unread)
 	}
 	return s.Next()
 }
 
-// rest notes that unread bytes are left which the session may be fed.
-func (s *State) rest(unread int) {
+// resume notes that the session may be fed the unread bytes.
+func (s *State) resume(unread int) {
 	if s.Verdict = More; unread > 0 {
 		s.Verdict = Yield
 	}
@@ -138,7 +138,7 @@ func (s *State) DrainAfter(n int) { s.drain, s.mark = draining, n }
 // is pumped, because Drain ends its streams.
 func (s *State) Drained(unread int) Action {
 	if s.drain, s.More = drainDone, true; s.Verdict == More {
-		s.rest(unread)
+		s.resume(unread)
 	}
 	return s.Next()
 }

@@ -92,8 +92,8 @@ func (c *conn) received(in []byte) (keep bool) {
 	return c.settle(c.feed(in, l.out[:0], now), now)
 }
 
-// turn is the turn of a connection on the ready list: replies and chunks from elsewhere first, then
-// frames that it could not take before.
+// turn serves a connection of the ready list: replies and chunks from elsewhere first, then frames
+// that it could not take before.
 func (c *conn) turn(now link.Instant) (keep bool) {
 	defer c.recoverPanic(&keep)
 	out := c.loop.out[:0]

@@ -62,8 +62,8 @@ func (c *conn) close(r link.Reason) bool {
 	return false
 }
 
-// hungUp is called when gnet is about to close the descriptor: because the server asked for it,
-// because the peer closed its side, or because the socket failed.
+// hungUp is called when gnet is about to close the descriptor. err is nil while the loops stop,
+// io.EOF when the peer closed its side, and any other error is one of the socket.
 func (c *conn) hungUp(err error) {
 	if c.gone {
 		return

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// epoch lets a snapshot wait for all work that may have changed something when it looked: an entry
-// is in its table, or out of it, a moment before the record about it is in the journal, and a
-// snapshot must not hold what no record holds. The zero value is ready.
+// epoch has nothing to do with the journal.Log's epoch, which numbers its owners. It lets a
+// snapshot wait for all work that may have changed something when it looked: an entry is in its
+// table, or out of it, a moment before the record about it is in the journal, and a snapshot must
+// not hold what no record holds. The zero value is ready.
 type epoch struct {
 	phase  atomic.Uint32
 	inside [2]struct {

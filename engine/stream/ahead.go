@@ -71,7 +71,7 @@ func (c *conn) readSpill() (n int, err error) {
 // nudge has the tender look, now or when there is one.
 func (c *conn) nudge() {
 	select {
-	case c.turn <- struct{}{}:
+	case c.tending <- struct{}{}:
 	default:
 	}
 }
@@ -81,7 +81,7 @@ func (c *conn) nudge() {
 func (c *conn) tend() {
 	for {
 		select {
-		case <-c.turn:
+		case <-c.tending:
 		case <-c.done:
 			return
 		}

@@ -26,7 +26,7 @@ type conn struct {
 	bell    chan struct{} // one slot: the writer has something to look at
 	done    chan struct{} // closed at release
 	ended   chan struct{} // closed when the reader has ended
-	turn    chan struct{} // one slot: the tender has something to look at
+	tending chan struct{} // one slot: the tender has something to look at
 	in      inbuf
 	spill   []byte      // the reader's: where what it reads ahead goes first
 	unfed   atomic.Bool // the reader holds bytes that came since it last fed the session
@@ -81,7 +81,7 @@ func (h *Host) bareConn(rwc io.ReadWriteCloser, p *link.Port) *conn {
 	c := &conn{
 		host: h, rwc: rwc, sock: socketOf(rwc), port: p,
 		bell: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{}),
-		turn: make(chan struct{}, 1), frames: -1,
+		tending: make(chan struct{}, 1), frames: -1,
 	}
 	c.in.budget = h.cfg.Limits.Input
 	c.room.L = &c.mu

@@ -100,7 +100,8 @@ func (g *Gate) Rests(s *link.State, done bool) {
 }
 
 // Finished is State.Finished for a connection whose owner has nothing to send; with woken the
-// session may have something to append. In a drain it reports true only once the rest is over.
+// session may have something to append. In a drain it reports true only once the connections
+// close together.
 func (g *Gate) Finished(s *link.State, sess link.Session, woken bool) (r link.Reason, done bool) {
 	if r, done = s.Finished(sess); r == link.ReasonDrain {
 		done = done && !woken
@@ -110,7 +111,7 @@ func (g *Gate) Finished(s *link.State, sess link.Session, woken bool) (r link.Re
 	return r, done
 }
 
-// look ends the rest once all open connections rest.
+// look closes Rested once all open connections rest.
 func (g *Gate) look(n int64) {
 	if rests := n / resting; rests > 0 && rests >= n%resting {
 		g.endRest()

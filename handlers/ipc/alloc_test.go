@@ -62,7 +62,7 @@ func TestNoAllocs(t *testing.T) {
 }
 
 // TestNoAllocsJournaled: a change that is written, its reply held and let go cost no allocation
-// either, once the buffers have grown (durability §7).
+// either, once the buffers have grown.
 func TestNoAllocsJournaled(t *testing.T) {
 	r := newJournaledRig(t, memstore.New(memstore.Options{}), nil)
 	defer r.log.Close()

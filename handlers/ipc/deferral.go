@@ -13,7 +13,7 @@ func (s *session) deferReplies(out []byte, start int, upTo journal.Index) []byte
 	}
 	s.deferred = append(s.deferred, out[start:]...)
 	s.until = max(s.until, upTo)
-	s.port.Await(&svc.writer.mark, s.until)
+	s.port.Await(&svc.progress.mark, s.until)
 	if !log.FlushNext() { // else the round shares the next group without being ended for it
 		s.port.AtRoundEnd(svc)
 	}
@@ -25,7 +25,7 @@ func (s *session) appendDeferred(out []byte) []byte {
 	if len(s.deferred) == 0 {
 		return out
 	}
-	if mark := &s.svc.writer.mark; mark.At() < s.until {
+	if mark := &s.svc.progress.mark; mark.At() < s.until {
 		s.port.Await(mark, s.until) // the owner may be another one now
 		return out
 	}

@@ -12,8 +12,8 @@ import (
 	"trunkline/engine/store"
 )
 
-// writer records changes, and lets replies wait until what they show cannot be lost any more.
-type writer struct {
+// progress is how far the journal is: replies wait until what they show cannot be lost any more.
+type progress struct {
 	orchestrated atomic.Uint64  // index of the last record of orchestration
 	mark         link.Watermark // up to where the journal is durable; sessions wait for it
 }
@@ -24,7 +24,7 @@ func (s *Service) kernelChange(c *kernel.Change) journal.Index {
 
 func (s *Service) orchestrationChange(c *orchestration.Change) journal.Index {
 	index := s.store.Append(orchestration.Tag, func(dst []byte) []byte { return orchestration.AppendChange(dst, c) })
-	w := &s.writer
+	w := &s.progress
 	for last := w.orchestrated.Load(); last < index && !w.orchestrated.CompareAndSwap(last, index); {
 		last = w.orchestrated.Load()
 	}
@@ -39,13 +39,13 @@ func (s *Service) keyChange(c *idem.Change) journal.Index {
 func (s *Service) RoundEnded() { s.store.Log().Flush() }
 
 // Durable lets the replies leave that wait for an index up to upTo: it is the journal's OnDurable.
-func (s *Service) Durable(upTo journal.Index) { s.writer.mark.Reach(upTo) }
+func (s *Service) Durable(upTo journal.Index) { s.progress.mark.Reach(upTo) }
 
 // Bus returns the bus, on which other protocols in the same process emit events.
 func (s *Service) Bus() *bus.Bus { return s.bus }
 
 // Store returns the store that the service's state is in, for its owner and for other protocols in
-// the same process: there is one journal for all (durability §6.1).
+// the same process: there is one journal for all.
 func (s *Service) Store() *store.Store { return s.store }
 
 // Keys returns the idempotency table whose changes are in the service's store, for another protocol

@@ -15,7 +15,7 @@ type Durability uint8
 const (
 	// None: the method changes nothing that could be kept.
 	None Durability = iota
-	// Lazy: its change is logged in order, the reply does not wait for it.
+	// Lazy: its change is logged in order; the reply does not wait for it, unless the method reads.
 	Lazy
 	// Durable: the reply leaves after its change is safe.
 	Durable
@@ -32,7 +32,7 @@ type method struct {
 	stream        bool // opens a stream: it has no RESPONSE
 	whole         bool // the handler reads the body itself, at turn.req.Body
 	several       bool // a request may make several changes, which a crash keeps together or not at all
-	reads         bool // the reply shows kept state, which the method does not change
+	reads         bool // the reply waits until all that it shows is durable
 	doc           string
 	need          kernel.Need // what is fetched ahead beside the row, if the first field is a pid
 	index         int         // of the row in the table

@@ -110,17 +110,17 @@ func setDefault[T int | int64 | time.Duration](v *T, def T) {
 // Service is one kernel endpoint: the process table, the bus, the pipelines and what the
 // connections share. Its methods are safe for concurrent use.
 type Service struct {
-	cfg    Config
-	kernel *kernel.Kernel
-	bus    *bus.Bus
-	orch   *orchestration.Engine
-	routes *routes
-	pong   message.Pong // without the payload
-	writer writer
-	keys   *idem.Table // of other protocols; nil where nothing is journaled
-	store  *store.Store
-	calls  []callCounters // by method, as in the method table; the last one counts what reached no method
-	turns  sync.Pool
+	cfg      Config
+	kernel   *kernel.Kernel
+	bus      *bus.Bus
+	orch     *orchestration.Engine
+	routes   *routes
+	pong     message.Pong // without the payload
+	progress progress
+	keys     *idem.Table // of other protocols; nil where nothing is journaled
+	store    *store.Store
+	calls    []callCounters // by method, as in the method table; the last one counts what reached no method
+	turns    sync.Pool
 
 	walking atomic.Int64  // listings that run beside the loop, waiting ones included
 	walkers chan struct{} // bounds the ones that run at a time

@@ -7,7 +7,7 @@ import (
 	"trunkline/handlers/toolhost/tool"
 )
 
-// Journal keeps the changes of Config.Keys (durability §6.4). Any goroutine may call its methods.
+// Journal keeps the changes of Config.Keys. Any goroutine may call its methods.
 type Journal interface {
 	// Safe returns the index up to which nothing can be lost any more.
 	Safe() uint64
@@ -50,7 +50,7 @@ func (c *call) show(out []byte, r *idem.Stored) (_ []byte, next step) {
 // unknownOutcome is the answer about a tool that may have done its work before the server ended.
 const unknownOutcome = "outcome unknown: the server ended while the tool ran"
 
-// unknown decides about a key that was begun before a restart and has no outcome (durability §6.4):
+// unknown decides about a key that was begun before a restart and has no outcome:
 // a tool that only computes is run again; any other must not do its work twice.
 func (c *call) unknown(out []byte) (_ []byte, next step) {
 	if repeatable(&c.entry.Descriptor) {

@@ -125,8 +125,8 @@ func TestDurableOrder(t *testing.T) {
 	})
 }
 
-// What was begun before a restart is run again if that does no harm; of the rest no one knows
-// (durability §6.4).
+// What was begun before a restart is run again if that does no harm; the outcome of the rest is
+// unknown.
 func TestUnknownOutcome(t *testing.T) {
 	first := &diary{}
 	r := newDurableRig(t, first, nil)

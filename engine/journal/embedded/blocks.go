@@ -28,6 +28,7 @@ func (s *Store) WriteBlock(first journal.Index, block []byte) error {
 	if err := s.batch.Set(s.key, block, nil); err != nil {
 		return fmt.Errorf("cannot write block %d: %w", first, err)
 	}
+	// In mode Interval logFS postpones the sync: the package comment has the reason.
 	if err := s.commit(s.batch, pebble.Sync); err != nil {
 		return fmt.Errorf("cannot write block %d: %w", first, err)
 	}

@@ -25,9 +25,9 @@
 //
 // # Two modes, two formats
 //
-// Always: every block is synced before WriteBlock returns. The format of pebble records in the log
-// how far the log was synced. A bad byte below that point is damage, and refused. A bad byte above
-// it is a torn tail, and cut.
+// Always: every block is synced before WriteBlock returns. Pebble's format of the log notes in the
+// log itself how far it was synced. A bad byte below that point is damage, and refused. A bad byte
+// above it is a torn tail, and cut.
 //
 // Interval: every block is handed to the operating system before WriteBlock returns, and synced
 // once per SyncEvery. WriteBlock waits for a long sync: an acknowledged block that is not synced is
