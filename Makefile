@@ -58,7 +58,7 @@ build: ## static binary bin/trunkline
 
 .PHONY: check
 check: fmt vet lint build ## what a commit must pass, under 2 minutes
-	@$(SHIPPED) $(GO) test $(PARALLEL) -short -vet=off ./...
+	@$(SHIPPED) $(GO) test $(PARALLEL) $(BESIDE) -short -vet=off ./...
 
 .PHONY: test
 test: ## everything in its usual form: unit, properties, transcripts, race, each benchmark once, each fuzz target for a moment

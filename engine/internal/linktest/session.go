@@ -18,7 +18,8 @@ type Session struct {
 
 	mu        sync.Mutex
 	queue     [][]byte // frames from elsewhere
-	blocked   bool     // Block waits for Release
+	blocked   bool     // Block waits for Release, and then for the Pump that takes its answer
+	released  bool     // its answer is queued
 	pending   int      // Pending waits for Release
 	streams   int      // live ones, Open's included
 	opened    int      // those of Open
@@ -142,6 +143,9 @@ func (s *Session) Pump(out []byte, room int, _ link.Instant) ([]byte, bool) {
 	for len(s.queue) > 0 && took < room {
 		took += len(s.queue[0])
 		out = append(out, s.queue[0]...)
+		if s.queue[0][HeaderBytes] == block {
+			s.blocked, s.released = false, false
+		}
 		s.queue = s.queue[1:]
 	}
 	return out, len(s.queue) > 0
@@ -205,8 +209,8 @@ func (s *Session) Closed() {
 // Release answers everything blocked or pending and wakes the owner.
 func (s *Session) Release() {
 	s.mu.Lock()
-	if s.blocked {
-		s.blocked = false
+	if s.blocked && !s.released {
+		s.released = true
 		s.queue = append(s.queue, Frame(block, ""))
 	}
 	for ; s.pending > 0; s.pending-- {
