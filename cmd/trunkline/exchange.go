@@ -20,9 +20,9 @@ import (
 var exchangeVerbs = map[string]string{
 	"process":      "Take an envelope one step further, stdin to stdout",
 	"create":       "Make an envelope from a request, stdin to stdout",
-	"can-continue": "Say whether an envelope may go on, stdin to stdout",
+	"can-continue": "Check whether an envelope may go on, stdin to stdout",
 	"result":       "Sum an envelope up for its user, stdin to stdout",
-	"validate":     "Say what is wrong with an envelope, stdin to stdout",
+	"validate":     "List what is wrong with an envelope, stdin to stdout",
 	"version":      "Print the versions of the exchange and of this build as JSON",
 }
 

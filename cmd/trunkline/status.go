@@ -39,7 +39,7 @@ func newStatusCmd() *cobra.Command {
 	var f statusFlags
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Ask a running server how it is",
+		Short: "Show the state of a running server",
 		Long: "Ask the admin endpoint whether the server is alive and ready, and the kernel endpoint what it holds. The addresses are\n" +
 			"those a server with the same settings would listen on, unless $" + envAddr + " or flags name others; --addr= and --admin= skip a\n" +
 			"part. Exit code 5 means not reachable or not ready.\n\n" +
