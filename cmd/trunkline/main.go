@@ -112,6 +112,7 @@ func verbs() []*cobra.Command {
 		newBenchCmd(),
 		newConfigCmd(),
 		newStoreCmd(),
+		newTokenCmd(),
 		newToolExecCmd(),
 		newCompletionCmd(),
 	}, newExchangeCmds()...)
