@@ -235,6 +235,14 @@ func TestVariablesThatAreNoSettings(t *testing.T) {
 	}
 }
 
+// TestEntriesWithoutAValue: execve takes them, and they are no variables.
+func TestEntriesWithoutAValue(t *testing.T) {
+	c := mustLoad(t, nil, []string{"TRUNKLINE_LOG_LEVEL", "TRUNKLINE_KERNEL_LOPS", "TRUNKLINE_X_Y"}, "")
+	if v, o := row(t, c, "log.level"); v != "info" || o != "default" || c.Warnings() != nil {
+		t.Errorf("%v (%s), warnings %v", v, o, c.Warnings())
+	}
+}
+
 func TestProblems(t *testing.T) {
 	f := func(want string, args, environ []string, yaml string) {
 		t.Helper()
@@ -279,6 +287,8 @@ func TestProblems(t *testing.T) {
 	f("cannot use --config: the path is empty", []string{"--config", ""}, nil, "")
 	f("cannot read settings file trunkline.yaml", nil, nil, "kernel: [")
 	f("already defined", nil, nil, "log: {level: info}\nlog: {level: warn}\n")
+	f("cannot read settings file trunkline.yaml: kernel.loops is set twice", nil, nil, "kernel.loops: 3\nkernel: {loops: 4}\n")
+	f("kernel.loops is set twice", nil, nil, "kernel: {loops: 4}\nkernel.loops: 3\n")
 }
 
 func TestFrameBoundLeavesRoomForAnyError(t *testing.T) {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -132,10 +133,40 @@ func filePath(fs *pflag.FlagSet) (string, error) {
 
 func fileLayer(path string) (layer, error) {
 	k := koanf.New(delim)
-	if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
+	if err := k.Load(file.Provider(path), onceYAML{yaml.Parser()}); err != nil {
 		return layer{}, fmt.Errorf("cannot read settings file %s: %w", path, err)
 	}
 	return layer{kind: layerFile, name: path, k: k}, nil
+}
+
+// onceYAML is YAML in which a setting has one value, however it is spelled: as "kernel.loops", or as
+// loops in kernel.
+type onceYAML struct{ *yaml.YAML }
+
+// Unmarshal implements koanf.Parser.
+func (y onceYAML) Unmarshal(text []byte) (map[string]any, error) {
+	m, err := y.YAML.Unmarshal(text)
+	if err != nil {
+		return nil, err
+	}
+	return m, once(m, "", make(map[string]bool))
+}
+
+// once returns an error if two members of m, at any depth, are the same setting.
+func once(m map[string]any, section string, seen map[string]bool) error {
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		inner, nested := m[name].(map[string]any)
+		key := section + name
+		if nested {
+			if err := once(inner, key+delim, seen); err != nil {
+				return err
+			}
+		} else if seen[key] {
+			return fmt.Errorf("%s is set twice", key)
+		}
+		seen[key] = true
+	}
+	return nil
 }
 
 // envLayer reads the variables of settings. strangers are the names of those that are meant for
@@ -143,9 +174,9 @@ func fileLayer(path string) (layer, error) {
 func envLayer(environ []string) (l layer, strangers []string, err error) {
 	values, names := make(map[string]any), make(map[string]string)
 	for _, entry := range environ {
-		name, value, _ := strings.Cut(entry, "=")
+		name, value, ok := strings.Cut(entry, "=") // execve takes entries without one too
 		switch key := keyOfEnv(name); {
-		case key == "":
+		case !ok, key == "":
 		case nearSection(key):
 			values[key], names[key] = value, name
 		default:
