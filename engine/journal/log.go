@@ -25,6 +25,7 @@ type Log struct {
 	overtaken sync.Cond     // late has fallen
 	stopCause error         // why the committer has to stop, before it did
 	closes    bool          // whether Close was called
+	dropped   bool          // a record was not taken, so none behind it is
 	progress  chan struct{} // closed when Durable rises or the journal stops; nil without waiters
 
 	appended atomic.Uint64
@@ -171,8 +172,9 @@ func (l *Log) FlushNext() bool {
 func (l *Log) add(rec []byte) Index {
 	i := l.appended.Load() + 1
 	l.appended.Store(i)
-	if l.phase > open && (l.phase == ended || l.requests == 0) || l.stopCause != nil {
-		return i // what a request has begun is written whole
+	if l.dropped || l.phase > open && (l.phase == ended || l.requests == 0) || l.stopCause != nil {
+		l.dropped = true // a later record has no place in the log: its index would be another
+		return i         // what a request has begun is written whole
 	}
 	q, n := &l.queue, int64(recordBytes(len(rec)))
 	switch {

@@ -51,9 +51,15 @@ type Config struct {
 	// nil. It is called from several goroutines at once and must neither block for long nor call
 	// the kernel.
 	Journal func(*Change) (index uint64)
+	// Overloaded reports that Journal should get no changes that can wait: Sweep then ends early.
+	// nil: never. It must not call the kernel.
+	Overloaded func() bool
 }
 
 func (c Config) withDefaults() Config {
+	if c.Overloaded == nil {
+		c.Overloaded = func() bool { return false }
+	}
 	if c.MaxProcesses <= 0 {
 		c.MaxProcesses = defaultMaxProcesses
 	}

@@ -86,14 +86,16 @@ type limiter struct {
 	grow     sync.Mutex    // held while a log is added; guards that live stays within max
 	defaults *atomic.Pointer[Quota]
 	journal  func(*Change) uint64
-	shards   []rateShard
+	// overloaded is Config.Overloaded.
+	overloaded func() bool
+	shards     []rateShard
 }
 
 func (l *limiter) init(cfg *Config, defaults *atomic.Pointer[Quota]) {
 	l.seed = maphash.MakeSeed()
 	l.max = int64(cfg.MaxRateLimitUsers)
 	l.defaults = defaults
-	l.journal = cfg.Journal
+	l.journal, l.overloaded = cfg.Journal, cfg.Overloaded
 	l.shards = make([]rateShard, rateShards)
 	for i := range l.shards {
 		l.shards[i].init()

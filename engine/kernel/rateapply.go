@@ -61,7 +61,7 @@ func (l *limiter) replay(c *Change, index uint64, lenient bool) (s *rateShard, a
 func (l *limiter) sweep(now Instant) (dropped int) {
 	for n := range l.shards {
 		s := &l.shards[n]
-		for from, more := uint32(0), true; more; from += sweepBatch {
+		for from, more := uint32(0), true; more && !l.overloaded(); from += sweepBatch {
 			var d int
 			d, more = l.sweepSome(s, from, now.Mono/nsPerMs)
 			dropped += d

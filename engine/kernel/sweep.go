@@ -12,7 +12,7 @@ func (k *Kernel) Sweep(now Instant) (zombied, removed, logs int) {
 	for {
 		z, r := k.sweepSome(now)
 		zombied, removed = zombied+z, removed+r
-		if r < sweepBatch {
+		if r < sweepBatch || k.cfg.Overloaded() {
 			return zombied, removed, k.rates.sweep(now)
 		}
 	}

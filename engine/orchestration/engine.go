@@ -49,6 +49,9 @@ type Config struct {
 	// and returns its index; may be nil. It is called from several goroutines at once and must
 	// neither block for long nor call the engine.
 	Journal func(*Change) (index uint64)
+	// Overloaded reports that Journal should get no changes that can wait: Sweep then ends early.
+	// nil: never.
+	Overloaded func() bool
 	// NewID makes identifiers; nil: envelope.RandomID.
 	NewID envelope.IDSource
 }
@@ -76,6 +79,9 @@ func New(cfg Config) *Engine {
 	cfg.MaxReply = cmp.Or(cfg.MaxReply, wire.DefaultMaxFrame-ReplyReserve)
 	if cfg.NewID == nil {
 		cfg.NewID = envelope.RandomID
+	}
+	if cfg.Overloaded == nil {
+		cfg.Overloaded = func() bool { return false }
 	}
 	o := &Engine{cfg: cfg, seed: maphash.MakeSeed()}
 	o.sessions = table.New(table.Config[session]{MaxEntries: cfg.MaxSessions, MaxBytes: cfg.MaxSessionBytes,

@@ -265,5 +265,5 @@ func (o *Engine) endStored(c *Call, pid []byte) {
 
 // sweepEnvelopes drops the envelopes that no request touched for their retention.
 func (o *Engine) sweepEnvelopes(now link.Instant) int {
-	return o.envelopes.Sweep(now.Mono-int64(o.cfg.EnvelopeRetention/time.Nanosecond), func(*stored, table.Class, int64) bool { return true })
+	return o.envelopes.Sweep(now.Mono-int64(o.cfg.EnvelopeRetention/time.Nanosecond), func(*stored, table.Class, int64) bool { return !o.cfg.Overloaded() })
 }

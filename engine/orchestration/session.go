@@ -366,6 +366,6 @@ const processTerminated = "Process terminated"
 func (o *Engine) sweepSessions(c *Call) int {
 	cutoff := c.Now.Mono - int64(o.cfg.SessionRetention/time.Nanosecond)
 	return o.sessions.Sweep(cutoff, func(s *session, _ table.Class, touched int64) bool {
-		return c.Now.Mono-touched >= s.idle.Load() && c.Now.Wall >= s.expires.Load()
+		return !o.cfg.Overloaded() && c.Now.Mono-touched >= s.idle.Load() && c.Now.Wall >= s.expires.Load()
 	})
 }

@@ -2,10 +2,13 @@ package ipc
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/memstore"
@@ -38,6 +41,78 @@ func TestEventsWaitForTheJournal(t *testing.T) {
 		if got := reader.next(); !strings.HasPrefix(got, "03 ") || !strings.Contains(got, pid) {
 			t.Errorf("the event of %s: %s", pid, got)
 		}
+	}
+}
+
+// TestClosingWaitsForTheJournal: replies to what came before a malformed frame leave before the
+// connection closes (kernel-ipc §2.3), although they wait for the journal; nothing behind it is
+// read.
+func TestClosingWaitsForTheJournal(t *testing.T) {
+	g := &gate{pass: make(chan struct{}, 16)}
+	r := newGatedRig(t, g, 1)
+	defer func() { close(g.pass); r.log.Close() }()
+	p := r.connect()
+	in := append(request("1", "kernel", "CreateProcess", `{"pid":"p"}`), 0, 0, 0, 0)
+	if v := p.send(in); v != link.Blocked || len(p.out) > 0 || len(p.in) == 0 {
+		t.Fatalf("verdict %v, sent %q, %d bytes unread", v, p.out, len(p.in))
+	}
+	if v := p.send(request("2", "kernel", "CreateProcess", `{"pid":"late"}`)); v != link.Blocked || len(p.out) > 0 {
+		t.Fatalf("verdict %v, sent %q", v, p.out)
+	}
+	g.pass <- struct{}{}
+	r.settled(p)
+	if v := p.send(nil); v != link.Close {
+		t.Errorf("verdict %v", v)
+	}
+	if got := p.next(); !strings.Contains(got, `"id":"1","ok":true`) {
+		t.Errorf("the reply is %s", got)
+	}
+	if len(p.out) > 0 {
+		t.Errorf("%q follows", p.out)
+	}
+	var late kernel.PCB
+	if r.svc.kernel.Get([]byte("late"), &late) == kernel.OK {
+		t.Error("a frame behind the malformed one was served")
+	}
+}
+
+// TestSweepStopsBeforeTheJournalDoes: a sweep of more than the queue of the journal may hold ends
+// early, and a later one goes on.
+func TestSweepStopsBeforeTheJournalDoes(t *testing.T) {
+	const processes, queue = 2500, 1000
+	g := &gate{pass: make(chan struct{}, 1<<16)}
+	for range cap(g.pass) / 2 {
+		g.pass <- struct{}{}
+	}
+	r := newLimitedRig(t, Config{}, journal.Config{MaxQueueRecords: queue}, memstore.New(memstore.Options{}),
+		func(s journal.Store) journal.Store { g.Store = s; return g })
+	p := r.connect()
+	for i := range processes {
+		p.send(request("c", "kernel", "CreateProcess", fmt.Sprintf(`{"pid":"p%d","user_id":"u%d"}`, i, i)))
+		p.send(request("t", "kernel", "TerminateProcess", fmt.Sprintf(`{"pid":"p%d"}`, i)))
+		r.settled(p)
+		p.out = nil
+	}
+	for len(g.pass) > 0 { // the disk is slow from now on
+		<-g.pass
+	}
+	r.now.Mono += 48 * int64(time.Hour)
+	r.svc.Sweep()
+	left := r.svc.kernel.Counts(r.now).Total
+	if left == 0 || left == processes {
+		t.Errorf("%d of %d processes are left", left, processes)
+	}
+	close(g.pass)
+	for range 10 {
+		r.settled(p)
+		r.svc.Sweep()
+	}
+	if left := r.svc.kernel.Counts(r.now).Total; left != 0 {
+		t.Errorf("%d processes are left when the disk is fast again", left)
+	}
+	r.log.Close()
+	if err := r.log.Err(); !errors.Is(err, journal.ErrClosed) {
+		t.Errorf("the journal stopped: %v", err)
 	}
 }
 

@@ -158,8 +158,10 @@ func NewService(cfg Config) *Service {
 		kernelJournal, orchJournal = s.kernelChange, s.orchestrationChange
 		s.keys = idem.New(idem.Config{TTL: cfg.IdempotencyTTL, Now: func() int64 { return s.now(link.Now()).Mono }, Journal: s.keyChange})
 	}
+	overloaded := func() bool { return s.store.Refuses() == store.Overloaded }
 	s.orch = orchestration.New(orchestration.Config{
 		Journal:           orchJournal,
+		Overloaded:        overloaded,
 		MaxSessions:       cfg.MaxSessions,
 		MaxSessionBytes:   cfg.MaxSessionBytes,
 		SessionRetention:  cfg.SessionRetention,
@@ -176,6 +178,7 @@ func NewService(cfg Config) *Service {
 		Retention:         cfg.ProcessRetention,
 		Events:            lifecycle{s.bus},
 		Journal:           kernelJournal,
+		Overloaded:        overloaded,
 		Ended:             s.orch.Cancel,
 		Removed:           s.orch.ProcessRemoved,
 	})

@@ -22,6 +22,7 @@ type session struct {
 	cut     part // of a chunk that the connection has the beginning of
 	blocked bool // a listing runs beside the loop; later requests wait for it
 	eof     bool
+	closing bool // the connection closes once the deferred replies are out
 	drained bool
 	gone    atomic.Bool // closed; looked at by listings that run beside the loop
 
@@ -31,6 +32,12 @@ type session struct {
 
 // Feed implements link.Session.
 func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []byte, v link.Verdict) {
+	if s.closing {
+		if out = s.appendDeferred(out); len(s.deferred) > 0 {
+			return 0, out, link.Blocked
+		}
+		return 0, out, link.Close
+	}
 	if s.blocked || s.cut.msg != nil || s.deferralFull() || !s.mail.room(0, int64(s.svc.cfg.UnsentBytes)) {
 		// A letter that waits has woken the owner, the journal will, or the rest of a chunk is
 		// asked for.
@@ -47,12 +54,21 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	upTo := t.upTo
 	used, outAfter = t.end()
 	s.svc.turns.Put(t)
-	return used, s.deferReplies(outAfter, start, upTo), v
+	outAfter = s.deferReplies(outAfter, start, upTo)
+	if v == link.Close && len(s.deferred) > 0 && len(in) > 0 {
+		// The replies in front leave first. A byte stays unread, so that the owner asks again.
+		s.closing = true
+		return min(used, len(in)-1), outAfter, link.Blocked
+	}
+	return used, outAfter, v
 }
 
 // Pump implements link.Session.
 func (s *session) Pump(out []byte, room int, now link.Instant) (outAfter []byte, more bool) {
 	out = s.appendDeferred(out)
+	if s.closing {
+		return out, false
+	}
 	start := len(out)
 	if s.cut.msg != nil {
 		if s.deferralFull() {

@@ -61,12 +61,26 @@ func (s *Store) listener() *pebble.EventListener {
 				s.fs.fail(err)
 			default:
 				s.space.cause.Store(&err)
+				if s.space.compaction.Swap(false) {
+					s.space.set(compactionFailing, err)
+					break
+				}
 				s.space.set(flushFailing, err)
 			}
 		},
 		FlushEnd: func(info pebble.FlushInfo) {
+			s.space.compaction.Store(false)
 			if info.Err == nil {
 				s.space.clear(flushFailing)
+				s.space.clear(compactionFailing)
+			}
+		},
+		CompactionEnd: func(info pebble.CompactionInfo) {
+			switch {
+			case info.Err == nil:
+				s.space.clear(compactionFailing)
+			case !errors.Is(info.Err, pebble.ErrCancelledCompaction):
+				s.space.compaction.Store(true)
 			}
 		},
 		WriteStallBegin: func(info pebble.WriteStallBeginInfo) { s.space.stallBegins(info.Reason) },

@@ -10,9 +10,10 @@ import (
 
 // Why nothing new should be written. Each is a bit of space.why.
 const (
-	spaceLow     = 1 << iota // less free than MinFreeBytes, and not yet twice as much again
-	flushFailing             // the last flush or compaction ended with an error
-	stalled                  // pebble has held up a write for stallGrace: less than that is the common wait for a flush
+	spaceLow          = 1 << iota // less free than MinFreeBytes, and not yet twice as much again
+	flushFailing                  // the last flush ended with an error
+	compactionFailing             // the last compaction did
+	stalled                       // pebble has held up a write for stallGrace: less than that is the common wait for a flush
 )
 
 const stallGrace = time.Second
@@ -25,7 +26,8 @@ type space struct {
 	log  *slog.Logger
 
 	freeBytes  atomic.Uint64
-	cause      atomic.Pointer[error] // of the last flushFailing
+	cause      atomic.Pointer[error] // of the last flushFailing or compactionFailing
+	compaction atomic.Bool           // a compaction has failed, whose error is still to come
 	stallSince atomic.Int64          // unix nanoseconds, 0: no stall
 	unreadable bool                  // of look: the free space could not be read, which was logged
 }
@@ -39,7 +41,8 @@ func (s *space) is(bit uint32) bool { return s.why.Load()&bit != 0 }
 // broken reports whether files cannot be written for another reason than a full disk.
 func (s *space) broken() bool {
 	p := s.cause.Load()
-	return s.why.Load() == flushFailing && p != nil && !errors.Is(typed(*p), ErrFull)
+	why := s.why.Load()
+	return why != 0 && why&^(flushFailing|compactionFailing) == 0 && p != nil && !errors.Is(typed(*p), ErrFull)
 }
 
 // flushError is why the last flush failed.

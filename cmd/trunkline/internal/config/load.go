@@ -139,8 +139,8 @@ func fileLayer(path string) (layer, error) {
 	return layer{kind: layerFile, name: path, k: k}, nil
 }
 
-// onceYAML is YAML in which a setting has one value, however it is spelled: as "kernel.loops", or as
-// loops in kernel.
+// onceYAML is YAML in which a setting has one value, however it is spelled: as "kernel.loops", or
+// as loops in kernel.
 type onceYAML struct{ *yaml.YAML }
 
 // Unmarshal implements koanf.Parser.
