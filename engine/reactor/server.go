@@ -78,9 +78,11 @@ func New(cfg Config) (*Server, error) {
 	if err := s.startLoops(cfg.Loops); err != nil {
 		return nil, err
 	}
-	cfg.OnTick = func() { s.order(dueScan) }
+	ready := make(chan struct{}) // the host's clock ticks before NewHost returns
+	cfg.OnTick = func() { <-ready; s.order(dueScan) }
 	s.host = stream.NewHost(cfg.Config)
 	s.gate, s.stats = s.host.Gate, s.host.Stats
+	close(ready)
 	return s, nil
 }
 

@@ -145,6 +145,7 @@ func TestWasmFullDisk(t *testing.T) {
 func compiling(t *testing.T) (w *Process, call func(time.Duration, string) tool.Result, child int) {
 	t.Helper()
 	w, call = newModule(t, nil, wasmSlow())
+	w.compileTime = time.Hour // it compiles at a low priority beside other tests
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	done := make(chan tool.Result, 1)
@@ -322,7 +323,7 @@ func childrenOf(file string) (pids []int) {
 // until waits for what must come.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(4 * time.Minute); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("waited for", what)
 		}
