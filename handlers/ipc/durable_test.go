@@ -128,7 +128,7 @@ func TestLettersWaitForTheJournal(t *testing.T) {
 	query := handler.asked()[0]
 	asker.send(request("2", "kernel", "CreateProcess", `{"pid":"p"}`))
 	if s := asker.s.(*session); !s.deferralFull() || len(asker.out) > 0 {
-		t.Fatalf("%d bytes are held, %d have left", len(s.deferred), len(asker.out))
+		t.Fatalf("%d bytes are held, %d have left", s.deferred.Len(), len(asker.out))
 	}
 	handler.answer(query, "{}")
 	if asker.pump(); len(asker.out) > 0 {

@@ -14,8 +14,8 @@ import (
 
 // progress is how far the journal is: replies wait until what they show cannot be lost any more.
 type progress struct {
-	orchestrated atomic.Uint64  // index of the last record of orchestration
-	mark         link.Watermark // up to where the journal is durable; sessions wait for it
+	orchestrated atomic.Uint64 // index of the last record of orchestration
+	gate         link.Gate     // where sessions wait
 }
 
 func (s *Service) kernelChange(c *kernel.Change) journal.Index {
@@ -35,11 +35,11 @@ func (s *Service) keyChange(c *idem.Change) journal.Index {
 	return s.store.Append(idem.Tag, func(dst []byte) []byte { return idem.AppendChange(dst, c) })
 }
 
-// RoundEnded implements link.RoundHook: the changes of one round of a loop share a group.
-func (s *Service) RoundEnded() { s.store.Log().Flush() }
-
 // Durable lets the replies leave that wait for an index up to upTo: it is the journal's OnDurable.
-func (s *Service) Durable(upTo journal.Index) { s.progress.mark.Reach(upTo) }
+func (s *Service) Durable(upTo journal.Index) { s.progress.gate.Mark.Reach(upTo) }
+
+// Gate returns where the sessions of all protocols of the process wait for the journal.
+func (s *Service) Gate() *link.Gate { return &s.progress.gate }
 
 // Bus returns the bus, on which other protocols in the same process emit events.
 func (s *Service) Bus() *bus.Bus { return s.bus }

@@ -54,6 +54,8 @@ type Config struct {
 	// IdempotencyTTL is how long an outcome stays in the table that Keys returns. 0: idem's
 	// default.
 	IdempotencyTTL time.Duration
+	// Machines are those of other protocols in the same process: there is one journal for all.
+	Machines []store.Machine
 	// A snapshot is taken when the journal has grown by SnapshotBytes since the last one, and by as
 	// much as that one was, or after SnapshotInterval if anything changed.
 	SnapshotBytes    int64
@@ -140,6 +142,12 @@ func NewService(cfg Config) *Service {
 		stop:    make(chan struct{}),
 		pong:    newPong(&cfg),
 	}
+	s.progress.gate.Journal = func() link.Journal {
+		if log := s.store.Log(); log != nil {
+			return log
+		}
+		return nil
+	}
 	s.bus = bus.New(bus.Config{
 		StreamEvents:  cfg.StreamBufferEvents,
 		StreamBytes:   cfg.StreamBufferBytes,
@@ -182,10 +190,10 @@ func NewService(cfg Config) *Service {
 		Ended:             s.orch.Cancel,
 		Removed:           s.orch.ProcessRemoved,
 	})
-	machines := []store.Machine{
+	machines := append([]store.Machine{
 		s.kernel.Machine(s.orch.CancelBefore),
 		s.orch.Machine(func() link.Instant { return s.now(link.Now()) }),
-	}
+	}, cfg.Machines...)
 	if s.keys != nil {
 		machines = append(machines, s.keys.Machine())
 	}

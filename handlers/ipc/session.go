@@ -6,7 +6,6 @@ import (
 	"trunkline/codec/frame"
 	"trunkline/codec/mpack"
 	"trunkline/engine/bus"
-	"trunkline/engine/journal"
 	"trunkline/engine/link"
 )
 
@@ -26,14 +25,13 @@ type session struct {
 	drained bool
 	gone    atomic.Bool // closed; looked at by listings that run beside the loop
 
-	deferred []byte        // replies that wait for the journal
-	until    journal.Index // the index they wait for
+	deferred link.Deferral // replies that wait for the journal
 }
 
 // Feed implements link.Session.
 func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []byte, v link.Verdict) {
 	if s.closing {
-		if out = s.appendDeferred(out); len(s.deferred) > 0 {
+		if out = s.appendDeferred(out); s.deferred.Len() > 0 {
 			return 0, out, link.Blocked
 		}
 		return 0, out, link.Close
@@ -55,7 +53,7 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	used, outAfter = t.end()
 	s.svc.turns.Put(t)
 	outAfter = s.deferReplies(outAfter, start, upTo)
-	if v == link.Close && len(s.deferred) > 0 && len(in) > 0 {
+	if v == link.Close && s.deferred.Len() > 0 && len(in) > 0 {
 		// The replies in front leave first. A byte stays unread, so that the owner asks again.
 		s.closing = true
 		return min(used, len(in)-1), outAfter, link.Blocked
@@ -155,7 +153,7 @@ func (s *session) Drain(link.Instant) {
 // Load implements link.Session.
 func (s *session) Load() link.Load {
 	streams := len(s.streams) > 0
-	busy := streams || s.blocked || s.cut.msg != nil || len(s.queries) > 0 || len(s.deferred) > 0
+	busy := streams || s.blocked || s.cut.msg != nil || len(s.queries) > 0 || s.deferred.Len() > 0
 	return link.Load{Busy: busy, Streams: streams, Done: (s.eof || s.drained) && !busy && s.mail.empty()}
 }
 
