@@ -19,8 +19,8 @@ BINARY   ?= bin/trunkline
 ROOMS      := bench cmd codec engine fuzz handlers
 CONCURRENT := ./engine/... ./handlers/...
 # Those of them that compile fast under the race detector: neither the database nor the WebAssembly runtime is in them.
-LIGHT      := $(addprefix ./engine/,bus idem internal/... kernel link obs orchestration reactor stream table) \
-	$(addprefix ./handlers/,ipc ipc/client ops exchange toolhost/dsstate toolhost/procgroup toolhost/tools)
+LIGHT      := $(addprefix ./engine/,bus idem internal/... kernel link obs orchestration procgroup reactor stream table) \
+	$(addprefix ./handlers/,ipc ipc/client ops exchange toolhost/dsstate toolhost/tools)
 RACY       ?= $(CONCURRENT)
 PLATFORMS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"trunkline/codec/jsonx"
-	"trunkline/handlers/toolhost/procgroup"
+	"trunkline/engine/procgroup"
 	"trunkline/handlers/toolhost/shim"
 	"trunkline/handlers/toolhost/tool"
 )

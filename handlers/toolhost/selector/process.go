@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"time"
 
-	"trunkline/handlers/toolhost/procgroup"
+	"trunkline/engine/procgroup"
 	"trunkline/handlers/toolhost/shim"
 )
 

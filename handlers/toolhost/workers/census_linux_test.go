@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/handlers/toolhost/procgroup"
+	"trunkline/engine/procgroup"
 )
 
 // alive reports that nothing has ended the worker.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/engine/procgroup"
 	"trunkline/handlers/toolhost/dsstate"
-	"trunkline/handlers/toolhost/procgroup"
 	"trunkline/handlers/toolhost/tool"
 )
 

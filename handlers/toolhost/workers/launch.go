@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"trunkline/handlers/toolhost/procgroup"
+	"trunkline/engine/procgroup"
 	"trunkline/handlers/toolhost/shim"
 )
 

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/engine/procgroup"
 	"trunkline/handlers/toolhost/dsstate"
-	"trunkline/handlers/toolhost/procgroup"
 	"trunkline/handlers/toolhost/shim"
 	"trunkline/handlers/toolhost/tool"
 )

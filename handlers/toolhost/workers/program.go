@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/handlers/toolhost/procgroup"
+	"trunkline/engine/procgroup"
 )
 
 // maxProgram is the largest file that is hashed before a start, in bytes: a second of work.

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/handlers/toolhost/procgroup"
+	"trunkline/engine/procgroup"
 	"trunkline/handlers/toolhost/shim"
 )
 

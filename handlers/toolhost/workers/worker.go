@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/handlers/toolhost/procgroup"
+	"trunkline/engine/procgroup"
 )
 
 // How long what is about to happen anyway is waited for.

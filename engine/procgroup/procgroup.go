@@ -35,12 +35,13 @@ func Start(file string, argv []string, attr *os.ProcAttr) (*Process, error) {
 	return &Process{Process: proc}, nil
 }
 
-// Kill ends every process of the group. After Wait it does nothing.
+// Kill ends the process and every process of its group. After Wait it does nothing.
 func (p *Process) Kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.reaped {
 		_ = unix.Kill(-p.Pid, unix.SIGKILL)
+		_ = p.Process.Kill() // it may have moved to another group
 	}
 }
 
