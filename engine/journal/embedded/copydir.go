@@ -19,7 +19,8 @@ const copyBuffer = 256 << 10
 
 // Copy copies a journal that is not open to the directory dir, which must not exist: every file
 // byte by byte, and synced. So the copy outlives the original, and a damaged one can be kept before
-// its recovery. The original is locked meanwhile and not changed. Logs in "damaged" are not copied.
+// its recovery. The rows beside it, in "rows", are copied too: a start needs both. The original is
+// locked meanwhile and not changed. Logs in "damaged" are not copied.
 //
 // progress, if not nil, gets the number of bytes copied so far. When ctx ends, or anything fails,
 // dir is removed again. The stamp comes last: every opening refuses a copy that a crash left half
@@ -55,32 +56,44 @@ func (c *copier) run() error {
 	if err != nil {
 		return err
 	}
-	files = slices.DeleteFunc(files, func(f FileInfo) bool { return f.Kind == fileStamp || strings.HasSuffix(f.Name, ".new") })
+	rows, err := c.listDir(rowsDir, fileRows)
+	if err != nil {
+		return err
+	}
+	files = slices.DeleteFunc(append(files, rows...), func(f FileInfo) bool { return f.Kind == fileStamp || strings.HasSuffix(f.Name, ".new") })
 	for _, f := range files {
 		c.total += f.Bytes
 	}
-	if err := makeDir(c.to, c.dest); err != nil {
-		return err
+	dirs := []string{c.dest}
+	if len(rows) > 0 {
+		dirs = append(dirs, c.to.PathJoin(c.dest, rowsDir))
 	}
-	if err := c.fill(files); err != nil {
+	for _, dir := range dirs {
+		if err := makeDir(c.to, dir); err != nil {
+			return err
+		}
+	}
+	if err := c.fill(files, dirs); err != nil {
 		return errors.Join(err, c.to.RemoveAll(c.dest))
 	}
 	return nil
 }
 
-func (c *copier) fill(files []FileInfo) error {
+func (c *copier) fill(files []FileInfo, dirs []string) error {
 	buf := make([]byte, copyBuffer)
 	for _, f := range files {
 		if err := c.file(f.Name, buf); err != nil {
 			return fmt.Errorf("%s: %w", f.Name, err)
 		}
 	}
-	// A copy has its lock from the beginning, so that a start that refuses it makes nothing.
-	if err := writeFile(c.to, c.to.PathJoin(c.dest, "LOCK"), ""); err != nil {
-		return err
-	}
-	if err := syncDir(c.to, c.dest); err != nil {
-		return err
+	for _, dir := range dirs {
+		// A copy has its lock from the beginning, so that a start that refuses it makes nothing.
+		if err := writeFile(c.to, c.to.PathJoin(dir, "LOCK"), ""); err != nil {
+			return err
+		}
+		if err := syncDir(c.to, dir); err != nil {
+			return err
+		}
 	}
 	return writeStamp(c.to, c.dest, c.mode)
 }

@@ -89,3 +89,17 @@ func TestHalfACopyIsRefused(t *testing.T) {
 		t.Errorf("inspect: %v", err)
 	}
 }
+
+// TestRowsWithoutAJournal: rows do not make a directory a journal. Its stamp is lost, and a new
+// journal would not fit them.
+func TestRowsWithoutAJournal(t *testing.T) {
+	dir := t.TempDir()
+	addRows(t, dir)
+	var damage *journal.DamageError
+	if _, err := Open(quiet(Config{Dir: dir})); !errors.As(err, &damage) {
+		t.Errorf("open: %v", err)
+	}
+	if _, err := Inspect(Config{Dir: dir}); !errors.Is(err, ErrNoJournal) {
+		t.Errorf("inspect: %v", err)
+	}
+}

@@ -19,6 +19,7 @@ func crashed(t *testing.T, mode journal.Mode) string {
 	t.Helper()
 	s := mustOpen(t, Config{Dir: t.TempDir(), Mode: mode})
 	defer s.Close()
+	addRows(t, s.cfg.Dir)
 	writeSnapshot(t, s, 1, 5)
 	mustWrite(t, s, 1, damageBlocks-50, 3000)
 	s.syncAndMark()

@@ -10,6 +10,7 @@
 //	SYNCED    the same again: one of the two guards the log; without both the directory is refused
 //	incoming/ sorted files of a snapshot that is being written; the next opening removes them
 //	damaged/  log files that an operator dropped with AcceptLoss, as they were
+//	rows/     not ours: what the owner derives from the journal; a copy takes it along
 //
 // Keys, all numbers big endian, so that pebble's order is ours:
 //

@@ -93,6 +93,10 @@ func noStamp(fsys vfs.FS, dir string) error {
 	return fmt.Errorf("cannot inspect journal %s: %w", dir, ErrNoJournal)
 }
 
+// rowsDir is where the owner of a journal keeps rows that are derived from it (engine/store/rows).
+// It is no part of the journal: a copy takes it along, and nothing else looks into it.
+const rowsDir = "rows"
+
 // The kinds of file in the directory of a journal.
 const (
 	fileLog      = "log"      // what was not sorted yet, and logs kept to be written again
@@ -102,6 +106,7 @@ const (
 	fileStamp    = "stamp"    // what the directory is
 	fileDamaged  = "damaged"  // logs that an operator gave up, kept aside
 	fileIncoming = "incoming" // of a snapshot that did not become complete; the next opening removes them
+	fileRows     = "rows"     // of rowsDir
 	fileOther    = "other"
 )
 
@@ -135,14 +140,23 @@ func (h *holding) files() ([]FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, sub := range []struct{ dir, kind string }{{asideDir, fileDamaged}, {incomingDir, fileIncoming}} {
-		more, err := listFiles(h.fs, h.fs.PathJoin(h.dir, sub.dir), sub.dir+"/", sub.kind)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
+	for _, sub := range []struct{ dir, kind string }{{asideDir, fileDamaged}, {incomingDir, fileIncoming}, {rowsDir, fileRows}} {
+		more, err := h.listDir(sub.dir, sub.kind)
+		if err != nil {
 			return nil, err
 		}
 		list = append(list, more...)
 	}
 	return list, nil
+}
+
+// listDir lists a subdirectory, which may be missing.
+func (h *holding) listDir(dir, kind string) ([]FileInfo, error) {
+	list, err := listFiles(h.fs, h.fs.PathJoin(h.dir, dir), dir+"/", kind)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return list, err
 }
 
 func listFiles(fsys vfs.FS, dir, prefix, kind string) ([]FileInfo, error) {

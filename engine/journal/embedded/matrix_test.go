@@ -142,6 +142,7 @@ func (h *history) close() {
 // returns the directory.
 func (h *history) run(killed bool) string {
 	h.open()
+	addRows(h.t, h.cfg.Dir)
 	h.write(30)
 	h.sort()
 	h.snapshot()

@@ -21,9 +21,13 @@ func fingerprint(t *testing.T, dir string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range names {
+	rows, err := filepath.Glob(filepath.Join(dir, rowsDir, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range append(names, rows...) {
 		if b, err := os.ReadFile(name); err == nil && filepath.Base(name) != "LOCK" {
-			all[filepath.Base(name)] = fmt.Sprintf("%d %x", len(b), sha256.Sum256(b))
+			all[strings.TrimPrefix(name, dir)] = fmt.Sprintf("%d %x", len(b), sha256.Sum256(b))
 		}
 	}
 	return all
@@ -243,12 +247,12 @@ func TestFilesOfADirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []string{fileLog, fileTable, fileManifest, fileMark, fileStamp, fileDamaged, fileOther} {
+	for _, kind := range []string{fileLog, fileTable, fileManifest, fileMark, fileStamp, fileDamaged, fileRows, fileOther} {
 		if !slices.ContainsFunc(files, func(f FileInfo) bool { return f.Kind == kind }) {
 			t.Errorf("no file of kind %s", kind)
 		}
 	}
-	if slices.ContainsFunc(files, func(f FileInfo) bool { return f.Name == "LOCK" }) {
+	if slices.ContainsFunc(files, func(f FileInfo) bool { return filepath.Base(f.Name) == "LOCK" }) {
 		t.Error("LOCK is listed")
 	}
 }

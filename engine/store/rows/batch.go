@@ -1,0 +1,72 @@
+package rows
+
+import (
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// reserved is the first byte of keys of our own.
+const reserved = 0
+
+// Batch is changes that are put together: a crash keeps all of them or none. It has one user at a
+// time. In steady state it does not allocate for batches of up to 1 MiB.
+type Batch struct {
+	d   *DB
+	b   pebble.Batch
+	err error
+}
+
+// NewBatch returns an empty batch.
+func (d *DB) NewBatch() *Batch { return &Batch{d: d} }
+
+// Set puts a row over one with the same key. It copies both. A key has 1 to maxKeyBytes bytes and
+// does not begin with 0, a value has up to maxValueBytes: otherwise Commit returns errRow.
+func (b *Batch) Set(key, value []byte) {
+	if b.fits(key, value) {
+		_ = b.b.Set(key, value, nil) // without an index it never fails
+	}
+}
+
+// Delete takes a row away. It is no error if there is none.
+func (b *Batch) Delete(key []byte) {
+	if b.fits(key, nil) {
+		_ = b.b.Delete(key, nil)
+	}
+}
+
+func (b *Batch) fits(key, value []byte) bool {
+	if len(key) > 0 && len(key) <= maxKeyBytes && key[0] != reserved && len(value) <= maxValueBytes {
+		return true
+	}
+	b.err = fmt.Errorf("%w: a key of %d bytes, %.16q, and a value of %d", errRow, len(key), key, len(value))
+	return false
+}
+
+// Commit puts the changes, in their order; readers see them from then on. They are not on the disk.
+// The batch is empty afterwards, whatever Commit returns. While files are written or merged more
+// slowly than rows come, it waits.
+func (b *Batch) Commit() error {
+	err := b.err
+	if err == nil && b.b.Count() > 0 {
+		err = b.d.put(&b.b)
+	}
+	b.b.Reset()
+	b.err = nil
+	return err
+}
+
+func (d *DB) put(b *pebble.Batch) error {
+	if err := d.own(); err != nil {
+		return err
+	}
+	d.gate.RLock()
+	defer d.gate.RUnlock()
+	if err := d.err(); err != nil {
+		return err
+	}
+	if err := d.db.Apply(b, pebble.NoSync); err != nil {
+		return fmt.Errorf("cannot write rows %s: %w", d.cfg.Dir, err)
+	}
+	return d.err()
+}

@@ -1,0 +1,152 @@
+package rows
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"trunkline/engine/journal"
+)
+
+// stampName is the file that identifies the directory. It is made before pebble's first file.
+const stampName = "ROWS"
+
+const (
+	stampMagic   = "trunkline rows "
+	stampVersion = stampMagic + "1\n"
+	// maxStampBytes bounds what is read of a stamp: a file that is longer is none.
+	maxStampBytes = 256
+)
+
+func stampText(id [16]byte) string {
+	return fmt.Sprintf("%sformat %d\nidentity %x\n", stampVersion, uint64(format), id)
+}
+
+// readStamp returns the identity in the stamp; made is false for a directory that is missing or
+// empty.
+func readStamp(fsys vfs.FS, dir string) (id [16]byte, made bool, err error) {
+	path := fsys.PathJoin(dir, stampName)
+	text, err := readFile(fsys, path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return id, false, checkEmpty(fsys, dir)
+	case err != nil:
+		return id, false, fmt.Errorf("cannot read rows %s: %w", path, err)
+	}
+	at := len(stampText(id)) - 2*len(id) - 1
+	if len(text) > at {
+		if b, err := hex.DecodeString(strings.TrimSuffix(text[at:], "\n")); err == nil && copy(id[:], b) == len(id) && text == stampText(id) {
+			return id, true, nil
+		}
+	}
+	if strings.HasPrefix(text, stampMagic) && !strings.HasPrefix(text, stampVersion) {
+		return id, true, fmt.Errorf("cannot open rows %s: made by another version: %.40q", dir, text)
+	}
+	return id, true, &journal.DamageError{Where: path, Err: fmt.Errorf("not a stamp: %.80q", text)}
+}
+
+// checkEmpty refuses a directory with anything but LOCK and what a crash left of an earlier stamp.
+func checkEmpty(fsys vfs.FS, dir string) error {
+	names, err := fsys.List(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read rows %s: %w", dir, err)
+	}
+	for _, name := range names {
+		if name != "LOCK" && name != stampName+".new" {
+			return &journal.DamageError{Where: fsys.PathJoin(dir, stampName), Err: fmt.Errorf("it is missing, and the directory is not empty (%s)", name)}
+		}
+	}
+	return nil
+}
+
+func newIdentity() (id [16]byte) {
+	_, _ = rand.Read(id[:]) // never fails
+	return id
+}
+
+// writeStamp puts the stamp in place at once and as a whole.
+func writeStamp(fsys vfs.FS, dir string, id [16]byte) error {
+	path := fsys.PathJoin(dir, stampName)
+	f, err := fsys.Create(path+".new", vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	if _, err = f.Write([]byte(stampText(id))); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = fsys.Rename(path+".new", path)
+	}
+	if err == nil {
+		err = syncDir(fsys, dir)
+	}
+	return err
+}
+
+func readFile(fsys vfs.FS, path string) (string, error) {
+	f, err := fsys.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	b := make([]byte, min(info.Size(), maxStampBytes))
+	n, err := f.ReadAt(b, 0)
+	if n == len(b) {
+		err = nil
+	}
+	return string(b[:n]), err
+}
+
+// makeDir makes dir and what is missing above it, and syncs each directory with a new entry.
+func makeDir(fsys vfs.FS, dir string) error {
+	if _, err := fsys.Stat(dir); err == nil {
+		return nil
+	}
+	parent := fsys.PathDir(dir)
+	if parent != dir {
+		if err := makeDir(fsys, parent); err != nil {
+			return err
+		}
+	}
+	if err := fsys.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	return syncDir(fsys, parent)
+}
+
+func syncDir(fsys vfs.FS, dir string) error {
+	d, err := fsys.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// lockDir keeps every other opener out until the lock is closed.
+func lockDir(fsys vfs.FS, dir string) (*pebble.Lock, error) {
+	lock, err := pebble.LockDirectory(dir, fsys)
+	if err == nil {
+		return lock, nil
+	}
+	var path *fs.PathError
+	held := strings.Contains(err.Error(), "lock held") || errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES)
+	if held && !errors.As(err, &path) {
+		return nil, fmt.Errorf("cannot open rows %s: %w", dir, errLocked)
+	}
+	return nil, fmt.Errorf("cannot lock rows %s: %w", dir, typed(err))
+}

@@ -1,0 +1,105 @@
+package rows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+)
+
+func (d *DB) options() *pebble.Options {
+	o := &pebble.Options{
+		FS:                          d.fs,
+		Lock:                        d.lock,
+		Logger:                      pebbleLogger{d},
+		EventListener:               d.listener(),
+		FormatMajorVersion:          format,
+		DisableWAL:                  true,
+		CacheSize:                   d.cfg.CacheBytes + memTables*int64(d.cfg.MemTableBytes), // memtables are taken off it
+		MaxOpenFiles:                maxOpenFiles,
+		MaxManifestFileSize:         manifestBytes,
+		MemTableSize:                d.cfg.MemTableBytes,
+		MemTableStopWritesThreshold: memTables,
+		L0CompactionThreshold:       l0Compaction,
+		L0StopWritesThreshold:       l0Stop,
+		LBaseMaxBytes:               baseBytes,
+		FlushSplitBytes:             fileBytes,
+		CompactionConcurrencyRange:  func() (int, int) { return mergesMin, mergesMax },
+	}
+	for i := range o.TargetFileSizes {
+		o.TargetFileSizes[i] = fileBytes
+	}
+	for i := range o.Levels {
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(bloomBits)
+	}
+	// Snappy: a build without cgo reads what one with it wrote, and neither spends much on it.
+	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionFastest })
+	return o
+}
+
+func (d *DB) listener() *pebble.EventListener {
+	return &pebble.EventListener{
+		BackgroundError: func(err error) {
+			switch {
+			case errors.Is(err, pebble.ErrCancelledCompaction), d.closed.Load():
+			case pebble.IsCorruptionError(err):
+				d.room.set(rotten, err)
+			case d.room.merge.Swap(false):
+				d.room.set(mergeFailing, err)
+			default:
+				d.room.set(flushFailing, err)
+			}
+		},
+		FlushEnd: func(info pebble.FlushInfo) {
+			d.room.merge.Store(false)
+			if info.Err == nil {
+				d.room.clear(flushFailing)
+			}
+		},
+		CompactionEnd: func(info pebble.CompactionInfo) {
+			switch {
+			case info.Err == nil:
+				d.room.clear(mergeFailing)
+			case !errors.Is(info.Err, pebble.ErrCancelledCompaction):
+				d.room.merge.Store(true)
+			}
+		},
+		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
+			d.log.Debug("rows wait for room", "reason", info.Reason)
+			d.stallBegins()
+		},
+		WriteStallEnd: d.stallEnds,
+		DataCorruption: func(info pebble.DataCorruptionInfo) {
+			d.log.Error("rows are damaged", "file", info.Path, "err", info.Details)
+		},
+	}
+}
+
+// pebbleLogger gives pebble's lines to our log. Pebble does not expect Fatalf to return: OnFatal
+// ends the process. Where it does not, files refuses every further change.
+type pebbleLogger struct{ d *DB }
+
+// Infof implements pebble.Logger.
+func (l pebbleLogger) Infof(format string, args ...any) {
+	if l.d.log.Enabled(context.Background(), slog.LevelDebug) {
+		l.d.log.Debug(fmt.Sprintf(format, args...))
+	}
+}
+
+// Errorf implements pebble.Logger.
+func (l pebbleLogger) Errorf(format string, args ...any) { l.d.log.Error(fmt.Sprintf(format, args...)) }
+
+// Fatalf implements pebble.Logger. An error in the arguments is kept, so that a full disk is still
+// known as one.
+func (l pebbleLogger) Fatalf(format string, args ...any) {
+	for _, a := range args {
+		if err, ok := a.(error); ok {
+			l.d.fail(fmt.Errorf(format+"%.0w", append(args, err)...))
+			return
+		}
+	}
+	l.d.fail(fmt.Errorf(format, args...))
+}
