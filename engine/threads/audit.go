@@ -1,0 +1,139 @@
+package threads
+
+import (
+	"encoding/binary"
+	"sync"
+
+	"trunkline/engine/journal"
+)
+
+// Results of audit events.
+const (
+	auditSuccess  = "success"
+	auditRejected = "rejected"
+)
+
+// audit returns an event about a thread.
+func (a *Actor) audit(operation, thread string, now int64) auditEvent {
+	return auditEvent{At: now, Workspace: a.Workspace, Actor: a.Agent, Role: a.Role, Operation: operation,
+		ResourceType: "thread", Resource: thread, Thread: thread, Request: a.Request, Result: auditSuccess}
+}
+
+// recordAudited writes a record together with the row of its audit event. Caller holds the lock
+// that decided it.
+func (e *Engine) recordAudited(kind byte, rec marshaler, event *auditEvent) journal.Index {
+	e.hot.mu.Lock()
+	defer e.hot.mu.Unlock()
+	index := e.append(kind, rec)
+	e.addEvent(event, index)
+	return index
+}
+
+// addEvent adds the row of an audit event. Caller holds hot.mu.
+func (e *Engine) addEvent(event *auditEvent, index journal.Index) {
+	number := index
+	if number == 0 {
+		e.events++ // nothing is journaled
+		number = e.events
+	}
+	row := appendAuditKey(nil, event.Workspace, number)
+	key := len(row)
+	row, _ = event.MarshalMsg(row) // it does not fail
+	e.hot.add(row, entry{index: index, key: key})
+}
+
+// unknownWorkspace is that of events without a verified token (threads D41).
+const unknownWorkspace = "unknown"
+
+// rejections bounds the events about requests without a verified token (threads §6).
+type rejections struct {
+	mu         sync.Mutex
+	second     int64
+	count      int
+	suppressed uint64
+}
+
+// maxRejections is how many are recorded in a second.
+const maxRejections = 10
+
+// take reports whether one more may be recorded, and how many were not since the last that was.
+func (r *rejections) take(now int64) (suppressed uint64, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if second := now / 1000; second != r.second {
+		r.second, r.count = second, 0
+	}
+	if r.count == maxRejections {
+		r.suppressed++
+		return 0, false
+	}
+	r.count++
+	suppressed, r.suppressed = r.suppressed, 0
+	return suppressed, true
+}
+
+// Rejected notes a request that was answered with 401 or 403. a is nil where there is no verified
+// token. Nothing waits for it.
+func (e *Engine) Rejected(a *Actor, operation, request, code string, now int64) {
+	if e.refuses() {
+		return
+	}
+	ev := auditEvent{At: now, Workspace: unknownWorkspace, Operation: operation, ResourceType: "request", Resource: request,
+		Request: request, Result: auditRejected}
+	ev.Payload = append(append(append(ev.Payload, `{"code":"`...), code...), '"')
+	if a != nil {
+		ev.Workspace, ev.Actor, ev.Role = a.Workspace, a.Agent, a.Role
+	} else {
+		suppressed, ok := e.rejections.take(now)
+		if !ok {
+			return
+		}
+		if suppressed > 0 {
+			ev.Payload = appendUint(append(ev.Payload, `,"suppressed":`...), suppressed)
+		}
+	}
+	ev.Payload = append(ev.Payload, '}')
+	e.recordAudited(opAudit, &ev, &ev)
+}
+
+// AuditEvent is a row of the audit log. Empty texts are absent.
+type AuditEvent struct {
+	Number uint64
+	auditEvent
+}
+
+// Scans of the audit log look at this many rows at most; the rest comes with the next page.
+const maxAuditScan = 10_000
+
+// Audit calls f with the events of a workspace behind a number, in order, at most limit; thread, if
+// not empty, selects those of one thread. It returns the number after which the next page begins,
+// and whether there may be more.
+func (e *Engine) Audit(workspace string, after uint64, limit int, thread string, f func(*AuditEvent)) (next uint64, more bool, err error) {
+	if err = e.storeUpTo(e.safe()); err != nil {
+		return 0, false, err
+	}
+	lower, upper := appendAuditKey(nil, workspace, after+1), appendAuditKey(nil, workspace, ^uint64(0))
+	next = after
+	looked, bad := 0, error(nil)
+	err = e.cfg.Rows.Scan(lower, upper, false, func(key, value []byte) bool {
+		if looked == maxAuditScan || limit == 0 {
+			more = true
+			return false
+		}
+		looked++
+		ev := AuditEvent{Number: binary.BigEndian.Uint64(key[len(key)-8:])}
+		if _, bad = ev.UnmarshalMsg(value); bad != nil {
+			return false
+		}
+		next = ev.Number
+		if thread == "" || ev.Thread == thread {
+			limit--
+			f(&ev)
+		}
+		return true
+	})
+	if err == nil {
+		err = bad
+	}
+	return next, more, err
+}

@@ -1,0 +1,418 @@
+package threads
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"trunkline/engine/journal"
+)
+
+// Attempt is a job that is to be worked off now.
+type Attempt struct {
+	Job
+	// Attempt is the kind: Triggering, FallbackResume or FallbackSpawn.
+	Attempt JobStatus
+	// Forced is set where a person at the runtime is no reason to wait.
+	Forced bool
+}
+
+// Claim takes the jobs that are due, at most limit and at most runs of fallback commands among
+// them, and returns them once their claims are durable: no other claim takes them, and a restart
+// knows that they were begun.
+func (e *Engine) Claim(ctx context.Context, limit, runs int, now int64) ([]Attempt, error) {
+	var list []Attempt
+	for _, j := range e.due(now) {
+		if len(list) == limit {
+			break
+		}
+		a, ok := e.claim(j, runs > 0, now)
+		if !ok {
+			continue
+		}
+		if list = append(list, a); a.Attempt != Triggering {
+			runs--
+		}
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	return list, e.store.Barrier(ctx)
+}
+
+// due returns the jobs that are due, oldest first.
+func (e *Engine) due(now int64) []*job {
+	js := &e.jobs
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	var list []*job
+	for _, j := range js.open {
+		if j.lease == 0 && !j.Started && j.NextAt <= now && JobStatus(j.Status) != Triggering {
+			list = append(list, j)
+		}
+	}
+	slices.SortFunc(list, func(a, b *job) int { return int(a.Number) - int(b.Number) })
+	return list
+}
+
+// claim begins an attempt, or decides the job where none is to be made.
+func (e *Engine) claim(j *job, mayRun bool, now int64) (a Attempt, ok bool) {
+	t, js := j.thread, &e.jobs
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	if j.Final || j.lease != 0 || e.refuses() {
+		return a, false
+	}
+	defer e.protect(t, now)
+	if t.status == Closed {
+		e.fail(j, codeClosed, now)
+		return a, false
+	}
+	sess := e.Session(j.Workspace, j.Target)
+	status := JobStatus(j.Status)
+	switch {
+	case status != FallbackResume && status != FallbackSpawn:
+		return e.claimRuntime(j, sess, now)
+	case !mayRun:
+		return a, false
+	}
+	if e.cfg.Triggers.NoFallback {
+		e.fail(j, codeNoFallback, now)
+		return a, false
+	}
+	if status == FallbackResume && !e.canResume(j, sess, now) {
+		status = FallbackSpawn
+	}
+	j.Status, j.Started, j.lease = uint8(status), true, now
+	if sess != nil {
+		j.TargetSession = sess.Session
+	}
+	if status == FallbackResume {
+		j.Resumes++
+	}
+	e.saveJob(j, now)
+	e.await(j)
+	return Attempt{Job: e.showJob(&j.jobState, sess), Attempt: status, Forced: overrides(j.Reason)}, true
+}
+
+// claimRuntime is claim for a delivery to a live runtime.
+func (e *Engine) claimRuntime(j *job, sess *SessionView, now int64) (a Attempt, ok bool) {
+	js, key := &e.jobs, recentKey{j.Thread, agentKey{j.Workspace, j.Target}}
+	if times := js.within(key, deliveryWindow, now); e.cfg.Triggers.PerMinute > 0 && len(times) >= e.cfg.Triggers.PerMinute {
+		j.Status, j.Code = uint8(Deferred), CodeRateLimited
+		j.NextAt = max(times[0]+deliveryWindow, now+e.cfg.Triggers.Recheck)
+		e.saveJob(j, now)
+		return a, false
+	}
+	switch {
+	case sess == nil:
+		e.escalate(j, sess, codeNoRuntime, now)
+		return a, false
+	case !sess.Managed:
+		e.escalate(j, sess, CodeUnmanaged, now)
+		return a, false
+	}
+	j.Status, j.lease, j.TargetSession = uint8(Triggering), now+lease, sess.Session
+	e.saveJob(j, now)
+	if sess.Status == SessionOffline || e.stale(sess, now) {
+		e.finish(j, sess, codeOffline, now)
+		return a, false
+	}
+	e.await(j)
+	return Attempt{Job: e.showJob(&j.jobState, sess), Attempt: Triggering, Forced: overrides(j.Reason)}, true
+}
+
+// canResume reports whether a session may be resumed once more.
+func (e *Engine) canResume(j *job, sess *SessionView, now int64) bool {
+	return sess != nil && sess.Resumable && !e.stale(sess, now) && j.Resumes < e.cfg.Triggers.MaxResumes &&
+		len(e.jobs.within(recentKey{0, agentKey{j.Workspace, j.Target}}, resumeWindow, now)) < maxResumeFailures
+}
+
+// escalate has a job go on with a fallback command. Caller holds t.mu and jobs.mu.
+func (e *Engine) escalate(j *job, sess *SessionView, code string, now int64) {
+	if e.cfg.Triggers.NoFallback {
+		e.fail(j, codeNoFallback, now)
+		return
+	}
+	status := FallbackSpawn
+	if e.canResume(j, sess, now) {
+		status = FallbackResume
+	}
+	j.Status, j.Code, j.NextAt, j.lease, j.Started = uint8(status), code, now, 0, false
+	e.saveJob(j, now)
+}
+
+// fail ends a job without success. Caller holds t.mu and jobs.mu.
+func (e *Engine) fail(j *job, code string, now int64) {
+	j.Status, j.Final, j.Code, j.CompletedAt, j.lease, j.Started = uint8(JobFailed), true, code, now, 0, false
+	e.release(j)
+	e.end(j, now)
+}
+
+// succeed ends a job with success. Caller holds t.mu and jobs.mu.
+func (e *Engine) succeed(j *job, status JobStatus, now int64) {
+	j.Status, j.Final, j.Code, j.lease, j.Started = uint8(status), true, "", 0, false
+	if status == Delivered {
+		j.DeliveredAt = now
+	} else {
+		j.CompletedAt = now
+	}
+	e.end(j, now)
+}
+
+// end records that j is final. Caller holds t.mu and jobs.mu.
+func (e *Engine) end(j *job, now int64) {
+	j.Ended = true
+	j.thread.count(&j.jobState)
+	j.thread.index = e.saveJob(j, now)
+	j.Ended = false
+}
+
+// count takes a final job into the loop protection (threads §5.5).
+func (t *thread) count(s *jobState) {
+	switch {
+	case !s.Ended || s.Code == codeClosed || s.Code == codeAutoBlocked:
+	case JobStatus(s.Status) != JobFailed:
+		t.loop = loop{}
+	default:
+		t.loop.Failures++
+		if t.loop.Code != s.Code {
+			t.loop.Code, t.loop.Same = s.Code, 0
+		}
+		t.loop.Same++
+	}
+}
+
+// Finish ends an attempt: with success where code is empty. A job that another one has ended
+// meanwhile stays as it is.
+func (e *Engine) Finish(id, code string, now int64) {
+	e.jobs.mu.Lock()
+	j := e.jobs.open[id]
+	e.jobs.mu.Unlock()
+	if j == nil {
+		return
+	}
+	t := j.thread
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e.jobs.mu.Lock()
+	defer e.jobs.mu.Unlock()
+	if j.Final || j.lease == 0 {
+		return
+	}
+	e.finish(j, e.Session(j.Workspace, j.Target), code, now)
+	e.protect(t, now)
+}
+
+// finish moves a job on after an attempt (threads §5.4). Caller holds t.mu and jobs.mu.
+func (e *Engine) finish(j *job, sess *SessionView, code string, now int64) {
+	c := &e.cfg.Triggers
+	status := JobStatus(j.Status)
+	switch {
+	case status == Triggering && code == "":
+		j.Attempts++
+		e.jobs.note(recentKey{j.Thread, agentKey{j.Workspace, j.Target}}, c.PerMinute, now)
+		e.succeed(j, Delivered, now)
+	case code == "":
+		e.succeed(j, status, now)
+	case status == FallbackResume:
+		e.jobs.note(recentKey{0, agentKey{j.Workspace, j.Target}}, maxResumeFailures, now)
+		e.escalate(j, sess, codeResumeFailed, now)
+	case status == FallbackSpawn:
+		e.fail(j, codeSpawnFailed, now)
+	case code == codeBusy && now < j.CreatedAt+c.MaxDefer:
+		j.Status, j.Code, j.NextAt, j.lease = uint8(Deferred), code, now+c.Recheck, 0
+		e.saveJob(j, now)
+	case code == codeBusy:
+		j.Audit = e.byServer(j, "supervisor.collision", now)
+		e.escalate(j, sess, CodeDeferTimeout, now)
+	case retryable(code) && j.Attempts < c.MaxRetries:
+		j.Attempts++
+		j.Status, j.Code, j.lease = uint8(TimedOut), code, 0
+		j.NextAt = now + min(int64(retryBase)<<(j.Attempts-1), retryMost)
+		e.saveJob(j, now)
+	default:
+		j.Attempts++
+		e.escalate(j, sess, code, now)
+	}
+	if code != "" {
+		e.release(j)
+	}
+}
+
+// opAutoBlock is the operation of protect in the audit log.
+const opAutoBlock = "supervisor.auto_block"
+
+const systemPrefix = "system:"
+
+// SupervisorSender is the agent behind what the server itself does.
+const SupervisorSender = systemPrefix + "supervisor"
+
+// byServer returns an audit event about a job that no request causes.
+func (e *Engine) byServer(j *job, operation string, now int64) auditEvent {
+	a := Actor{Workspace: j.Workspace, Agent: SupervisorSender}
+	ev := a.audit(operation, j.ThreadID, now)
+	ev.Payload = append(append(append(ev.Payload, `{"trigger_id":"`...), j.ID...), `"}`...)
+	return ev
+}
+
+// ackWindow is how long a sign of the target of a delivered job is looked for.
+const ackWindow = 10 * 60_000
+
+// await notes that a sign of the target is looked for. Caller holds jobs.mu.
+func (e *Engine) await(j *job) {
+	j.signal = false
+	js, key := &e.jobs, agentKey{j.Workspace, j.Target}
+	if j.awaits || int(js.awaiting.Load()) >= e.cfg.Triggers.MaxJobs {
+		return
+	}
+	j.awaits = true
+	js.awaited[key] = append(js.awaited[key], j)
+	js.awaiting.Add(1)
+}
+
+// release ends await. Caller holds jobs.mu.
+func (e *Engine) release(j *job) {
+	if !j.awaits {
+		return
+	}
+	j.awaits = false
+	js, key := &e.jobs, agentKey{j.Workspace, j.Target}
+	js.awaited[key] = slices.DeleteFunc(js.awaited[key], func(other *job) bool { return other == j })
+	if len(js.awaited[key]) == 0 {
+		delete(js.awaited, key)
+	}
+	js.awaiting.Add(-1)
+}
+
+// heard notes a sign of an agent: a heartbeat, an acknowledgement or a post (threads §4.9). Caller
+// holds none of the locks behind jobs.mu.
+func (e *Engine) heard(workspace, agent string, now int64) {
+	if e.jobs.awaiting.Load() == 0 {
+		return
+	}
+	js := &e.jobs
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	for list := js.awaited[agentKey{workspace, agent}]; len(list) > 0 && !e.refuses(); list = js.awaited[agentKey{workspace, agent}] {
+		j := list[0]
+		e.release(j)
+		j.AckedAt, j.signal = now, true
+		e.saveJob(j, now)
+	}
+}
+
+// stopAwaiting ends the look for signs that did not come. Caller holds jobs.mu.
+func (e *Engine) stopAwaiting(now int64) {
+	for _, list := range e.jobs.awaited {
+		for _, j := range slices.Clone(list) {
+			if j.Final && j.UpdatedAt < now-ackWindow {
+				e.release(j)
+			}
+		}
+	}
+}
+
+// Signalled reports whether the target of a job was heard of since its attempt began.
+func (e *Engine) Signalled(id string) bool {
+	e.jobs.mu.Lock()
+	defer e.jobs.mu.Unlock()
+	j := e.jobs.open[id]
+	return j == nil || j.signal
+}
+
+// protect blocks a thread whose jobs fail again and again (threads §5.5). Caller holds t.mu and
+// jobs.mu.
+func (e *Engine) protect(t *thread, now int64) {
+	c := &e.cfg.Triggers
+	reason := ""
+	switch {
+	case c.LoopSame > 0 && t.loop.Same >= c.LoopSame:
+		reason = "repeated_identical_findings:" + string(appendUint(nil, uint64(c.LoopSame))) + ":" + t.loop.Code
+	case c.LoopFailures > 0 && t.loop.Failures >= c.LoopFailures:
+		reason = "no_progress_turns:" + string(appendUint(nil, uint64(c.LoopFailures)))
+	}
+	if reason == "" || t.status != Active || t.latest >= maxSeq {
+		return
+	}
+	e.store.Begin() // all of it or nothing
+	defer e.store.End()
+	t.loop = loop{}
+	a := &Actor{Workspace: t.made.Workspace, Agent: SupervisorSender, Session: SupervisorSender, Rank: Coordinator}
+	rec := statusChanged{Number: t.made.Number, At: max(now, t.updated), Status: uint8(Blocked), Audit: a.audit(opAutoBlock, t.made.ID, now)}
+	rec.Audit.Payload = changePayload(t.status, &Change{To: Blocked, Reason: reason})
+	t.index = e.recordAudited(opStatus, &rec, &rec.Audit)
+	t.status, t.updated = Blocked, rec.At
+	for _, j := range e.jobs.open {
+		if j.thread == t {
+			e.fail(j, codeAutoBlocked, now)
+		}
+	}
+	p := &Post{Kind: System, Body: []byte("The thread was blocked: " + reason), Metadata: []byte(`{"event_type":"thread_escalated","reason":"` + reason + `"}`)}
+	var out Posted
+	e.appendTo(t, a, p, nil, now, &out)
+}
+
+// Sweep decides jobs whose attempts were interrupted.
+func (e *Engine) Sweep(now int64) {
+	e.interrupted(now)
+	e.jobs.mu.Lock()
+	defer e.jobs.mu.Unlock()
+	e.stopAwaiting(now)
+}
+
+// interrupted decides the jobs that were under way when an earlier process ended, and those whose
+// lease is over (threads §5.4).
+func (e *Engine) interrupted(now int64) {
+	e.jobs.mu.Lock()
+	var list []*job
+	for _, j := range e.jobs.open {
+		if begun := JobStatus(j.Status) == Triggering || j.Started; begun && (j.lease == 0 || !j.Started && j.lease <= now) {
+			list = append(list, j)
+		}
+	}
+	e.jobs.mu.Unlock()
+	for _, j := range list {
+		e.interrupt(j, now)
+	}
+}
+
+func (e *Engine) interrupt(j *job, now int64) {
+	t := j.thread
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e.jobs.mu.Lock()
+	defer e.jobs.mu.Unlock()
+	switch {
+	case j.Final || e.refuses():
+	case j.Started:
+		e.fail(j, codeInterrupted, now)
+		e.protect(t, now)
+	case JobStatus(j.Status) == Triggering:
+		j.Attempts++
+		j.Status, j.Code, j.NextAt, j.lease = uint8(Queued), codeInterrupted, now, 0
+		e.saveJob(j, now)
+		e.release(j)
+	}
+}
+
+// restore puts back a job.
+func (e *Engine) restore(s *jobState, t *thread, index journal.Index) {
+	e.jobs.mu.Lock()
+	defer e.jobs.mu.Unlock()
+	j := e.jobs.open[s.ID]
+	if j == nil {
+		j = &job{thread: t}
+	} else if index <= j.Index {
+		return
+	}
+	s.Index = index
+	s.Audit = auditEvent{}
+	j.jobState = *s
+	e.placeJob(j)
+}
+
+// systemSender reports whether messages of a sender never count as unread (threads §5.5).
+func systemSender(agent string) bool { return strings.HasPrefix(agent, systemPrefix) }

@@ -1,0 +1,25 @@
+// Package threads is the state of agent threads (threads §3.3, §4, §5): threads, messages, cursors,
+// sessions and the audit log. It decides, records and remembers; it knows no protocol, no token and
+// no clock.
+//
+//	Create, Get, Post, Read, Ack, SetStatus    one method each, atomic per thread
+//	Heartbeat                                  the registry of runtimes
+//	Machine                                    the state in a journal (engine/store)
+//
+// # Where things are
+//
+//	memory    threads without their messages, cursors, sessions; the latest messages of all
+//	          threads, in segments of fixed size, as many as Config.HotBytes allow
+//	rows      every durable message, idempotency keys, the audit log (engine/store/rows)
+//	journal   every change; rows are written after it, and are replayed from it
+//
+// A message has three states. Appended: it has a number, and its record is in the journal. Durable:
+// the journal has reached its record, and readers see it (threads §2.5). Stored: it is a row, and
+// its segment may be dropped.
+//
+// # Locks
+//
+// Each thread has one mutex: its serial writer. Under it the engine takes hot.mu, which gives
+// records and rows one order. No lock is held while a disk is waited for, but for the look-up of a
+// key or message that is not in memory any more.
+package threads

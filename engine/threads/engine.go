@@ -1,0 +1,192 @@
+package threads
+
+import (
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"trunkline/engine/journal"
+	"trunkline/engine/store"
+)
+
+// Defaults of Config.
+const (
+	defaultHotBytes    = 64 << 20
+	defaultMaxThreads  = 1_000_000
+	defaultMaxSessions = 100_000
+	defaultMaxCursors  = 1024
+)
+
+// Config is what an Engine is made of. Zero fields take the defaults.
+type Config struct {
+	// Rows keeps what memory does not; see SetRows.
+	Rows Rows
+	// HotBytes bounds the memory of the latest messages.
+	HotBytes int
+	// MaxThreads and MaxSessions bound the tables, MaxCursors those of one thread.
+	MaxThreads, MaxSessions, MaxCursors int
+	// KeyWindow is how long an idempotency key is known, in milliseconds; 0: for ever.
+	KeyWindow int64
+	// PostsPerAgent and PostsPerThread bound the posts of a minute; 0: they are not bounded.
+	PostsPerAgent, PostsPerThread int
+	// Triggers is how agents are woken; its zero value means DefaultTriggers.
+	Triggers TriggerConfig
+	// Failed is called when rows cannot be written any more: the process must end. nil: it is not.
+	Failed func(error)
+	// Now is the wall clock in milliseconds since 1970, for what no request asks for. nil:
+	// time.Now.
+	Now func() int64
+
+	segment int // bytes of a segment of memory; for tests
+}
+
+// Engine is the state of all threads. Its methods may be called from any goroutine.
+type Engine struct {
+	cfg   Config
+	store *store.Store // nil until Join
+	ids   *ids
+	seed  maphash.Seed
+
+	shards   [shards]shard
+	sessions sessions
+	quotas   quotas
+	hot      hot
+	posted   atomic.Uint64
+	events   uint64 // audit events where nothing is journaled, guarded by hot.mu
+
+	rejections rejections
+	jobs       jobs
+	rows       sync.Pool     // of *[]byte, in which rows are made
+	storing    sync.Mutex    // one at a time stores
+	stored     atomic.Uint64 // index up to which all rows are stored
+	storer     storer
+
+	expirers map[byte]*expirer // by the kind of row, guarded by storing
+
+	numbers struct {
+		sync.Mutex
+		last  uint64              // number of a thread
+		made  map[keyHash]*thread // by the key of its request
+		count int
+	}
+	recovering bool
+	latest     journal.Index // of a replay
+
+	stop    chan struct{}
+	stopped sync.WaitGroup
+}
+
+// shards is a power of two: more than the cores that decide at a time.
+const shards = 64
+
+type shard struct {
+	mu      sync.RWMutex
+	threads map[string]*thread
+}
+
+// New returns an engine without threads. Join comes before the first request.
+func New(cfg Config) *Engine {
+	orDefault(&cfg.HotBytes, defaultHotBytes)
+	orDefault(&cfg.MaxThreads, defaultMaxThreads)
+	orDefault(&cfg.MaxSessions, defaultMaxSessions)
+	orDefault(&cfg.MaxCursors, defaultMaxCursors)
+	orDefault(&cfg.segment, segmentBytes)
+	if cfg.Triggers == (TriggerConfig{}) {
+		cfg.Triggers = DefaultTriggers
+	}
+	if cfg.Now == nil {
+		cfg.Now = func() int64 { return time.Now().UnixMilli() }
+	}
+	if cfg.Failed == nil {
+		cfg.Failed = func(error) {}
+	}
+	e := &Engine{cfg: cfg, ids: newIDs(), seed: maphash.MakeSeed(), stop: make(chan struct{})}
+	e.storer.e = e
+	e.expirers = map[byte]*expirer{rowKey: {}, rowJob: {}, rowJobKey: {}}
+	e.hot.size = cfg.segment
+	e.numbers.made = map[keyHash]*thread{}
+	for i := range e.shards {
+		e.shards[i].threads = map[string]*thread{}
+	}
+	e.sessions.init()
+	e.quotas.init()
+	e.jobs.init()
+	return e
+}
+
+func orDefault(v *int, def int) {
+	if *v == 0 {
+		*v = def
+	}
+}
+
+// SetRows has rows go to r. It comes before the first record and the first request.
+func (e *Engine) SetRows(r Rows) { e.cfg.Rows = r }
+
+// Join has changes go to s, which has the engine's Machine.
+func (e *Engine) Join(s *store.Store) { e.store = s }
+
+// Start begins to store rows; Close ends that.
+func (e *Engine) Start() {
+	e.stopped.Go(e.keepStoring)
+	e.stopped.Go(e.keepSessions)
+}
+
+// Close ends what Start began. Rows that wait are in the journal.
+func (e *Engine) Close() {
+	close(e.stop)
+	e.stopped.Wait()
+}
+
+// safe returns the index up to which nothing can be lost any more.
+func (e *Engine) safe() journal.Index { return e.store.Safe() }
+
+// refuses reports that no change may be begun now.
+func (e *Engine) refuses() bool {
+	return e.store.Saturated() || e.hot.unstored.Load() > maxUnstored
+}
+
+// find returns a thread, nil if there is none.
+func (e *Engine) find(id []byte) *thread {
+	s := &e.shards[maphash.Bytes(e.seed, id)%shards]
+	s.mu.RLock()
+	t := s.threads[string(id)]
+	s.mu.RUnlock()
+	return t
+}
+
+// open returns a thread that the actor may use, locked.
+func (e *Engine) open(a *Actor, id []byte, member bool) (*thread, Code) {
+	t := e.find(id)
+	switch {
+	case t == nil:
+		return nil, NoThread
+	case t.made.Workspace != a.Workspace:
+		return nil, OtherWorkspace
+	case member && !t.member(a.Agent):
+		return nil, NotMember
+	}
+	t.mu.Lock()
+	return t, OK
+}
+
+// marshaler is a record.
+type marshaler interface {
+	MarshalMsg(dst []byte) ([]byte, error)
+}
+
+// record writes a record that has no row. Caller holds the lock that decided it.
+func (e *Engine) record(kind byte, rec marshaler) journal.Index {
+	e.hot.mu.Lock()
+	defer e.hot.mu.Unlock()
+	return e.append(kind, rec)
+}
+
+// append is record where the caller holds hot.mu.
+func (e *Engine) append(kind byte, rec marshaler) journal.Index {
+	return e.store.Append(Tag, func(dst []byte) []byte {
+		dst, _ = rec.MarshalMsg(append(dst, kind)) // it does not fail
+		return dst
+	})
+}

@@ -1,0 +1,175 @@
+package threads
+
+import (
+	"bufio"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Prefixes of identifiers (threads §6).
+const (
+	threadPrefix  = "th_"
+	messagePrefix = "msg_"
+	requestPrefix = "req_"
+)
+
+// Sizes of identifiers: raw, and as text without the prefix.
+const (
+	idBytes = 16
+	idText  = 26
+)
+
+// rawID is a ULID: 48 bits of milliseconds since 1970, then 80 random bits.
+type rawID [idBytes]byte
+
+const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+// appendID appends an identifier as text.
+func appendID(dst []byte, prefix string, id *rawID) []byte {
+	dst = append(dst, prefix...)
+	hi, lo := binary.BigEndian.Uint64(id[:]), binary.BigEndian.Uint64(id[8:])
+	for shift := 125; shift >= 0; shift -= 5 {
+		var v uint64
+		switch {
+		case shift >= 64:
+			v = hi >> (shift - 64)
+		case shift > 59:
+			v = lo>>shift | hi<<(64-shift)
+		default:
+			v = lo >> shift
+		}
+		dst = append(dst, crockford[v&31])
+	}
+	return dst
+}
+
+// parseID reads what appendID wrote.
+func parseID(text []byte, prefix string) (id rawID, ok bool) {
+	if len(text) != len(prefix)+idText || string(text[:len(prefix)]) != prefix || text[len(prefix)] > '7' {
+		return id, false
+	}
+	var hi, lo uint64
+	for _, c := range text[len(prefix):] {
+		v := crockfordValue(c)
+		if v < 0 {
+			return id, false
+		}
+		hi, lo = hi<<5|lo>>59, lo<<5|uint64(v)
+	}
+	binary.BigEndian.PutUint64(id[:], hi)
+	binary.BigEndian.PutUint64(id[8:], lo)
+	return id, true
+}
+
+func crockfordValue(c byte) int {
+	switch {
+	case c >= '0' && c <= '9':
+		return int(c - '0')
+	case c >= 'A' && c <= 'H':
+		return int(c-'A') + 10
+	case c == 'J' || c == 'K':
+		return int(c-'J') + 18
+	case c == 'M' || c == 'N':
+		return int(c-'M') + 20
+	case c >= 'P' && c <= 'T':
+		return int(c-'P') + 22
+	case c >= 'V' && c <= 'Z':
+		return int(c-'V') + 27
+	}
+	return -1
+}
+
+// ids makes identifiers.
+type ids struct {
+	mu     sync.Mutex
+	random *bufio.Reader
+	fresh  [10]byte
+}
+
+// randomAhead is how many random bytes are read at a time.
+const randomAhead = 4 << 10
+
+func newIDs() *ids { return &ids{random: bufio.NewReaderSize(rand.Reader, randomAhead)} }
+
+// next returns an identifier for a time in milliseconds since 1970. One after prev in the same
+// millisecond is larger than prev, so that the identifiers of a thread are in the order of its
+// messages.
+func (g *ids) next(prev *rawID, ms int64) (id rawID) {
+	g.mu.Lock()
+	for n := 0; n < len(g.fresh); {
+		m, _ := g.random.Read(g.fresh[n:]) // crypto/rand does not fail
+		n += m
+	}
+	fresh := g.fresh
+	g.mu.Unlock()
+	binary.BigEndian.PutUint64(id[:], uint64(ms)<<16)
+	copy(id[6:], fresh[:])
+	if prev == nil || [6]byte(prev[:6]) != [6]byte(id[:6]) {
+		return id
+	}
+	hi, lo := binary.BigEndian.Uint64(prev[:]), binary.BigEndian.Uint64(prev[8:])
+	step := uint64(binary.BigEndian.Uint32(fresh[:])) + 1
+	if lo += step; lo < step {
+		hi++
+	}
+	binary.BigEndian.PutUint64(id[:], hi)
+	binary.BigEndian.PutUint64(id[8:], lo)
+	return id
+}
+
+// keyHash names an idempotency key of one sender in rows.
+type keyHash [16]byte
+
+func hashKey(agent string, key []byte) keyHash {
+	var buf [2 + maxName + maxKey]byte
+	b := append(binary.BigEndian.AppendUint16(buf[:0], uint16(len(agent))), agent...)
+	sum := sha256.Sum256(append(b, key...))
+	return keyHash(sum[:])
+}
+
+// AppendRequestID appends a new identifier for a request that the client did not name.
+func (e *Engine) AppendRequestID(dst []byte) []byte {
+	id := e.ids.next(nil, time.Now().UnixMilli())
+	return appendID(dst, requestPrefix, &id)
+}
+
+func appendUint(dst []byte, n uint64) []byte { return strconv.AppendUint(dst, n, 10) }
+
+// AppendTime appends a time in milliseconds since 1970 as threads §3.2 shows times. It is in every
+// answer, and takes a third of the time of a format.
+func AppendTime(dst []byte, ms int64) []byte {
+	t := time.UnixMilli(ms).UTC()
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	dst = append(appendDigits(dst, year, 4), '-')
+	dst = append(appendDigits(dst, int(month), 2), '-')
+	dst = append(appendDigits(dst, day, 2), 'T')
+	dst = append(appendDigits(dst, hour, 2), ':')
+	dst = append(appendDigits(dst, minute, 2), ':')
+	dst = append(appendDigits(dst, second, 2), '.')
+	return append(appendDigits(dst, t.Nanosecond()/1e6, 3), 'Z')
+}
+
+// appendDigits appends the last digits of a number.
+func appendDigits(dst []byte, n, digits int) []byte {
+	for range digits {
+		dst = append(dst, '0')
+	}
+	for i := len(dst) - 1; digits > 0; i, digits = i-1, digits-1 {
+		dst[i] = byte('0' + n%10)
+		n /= 10
+	}
+	return dst
+}
+
+// hashCreation names the idempotency key of a create_thread.
+func hashCreation(workspace, agent string, key []byte) keyHash {
+	b := append(binary.BigEndian.AppendUint16(nil, uint16(len(workspace))), workspace...)
+	b = append(binary.BigEndian.AppendUint16(b, uint16(len(agent))), agent...)
+	sum := sha256.Sum256(append(b, key...))
+	return keyHash(sum[:])
+}

@@ -1,0 +1,432 @@
+package threads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc64"
+	"slices"
+	"strings"
+
+	"trunkline/engine/journal"
+	"trunkline/engine/store"
+)
+
+// Tag is the first byte of the engine's records in a store.
+const Tag byte = 'T'
+
+// errBadRecord: a record is not one of the engine, or does not follow from those before it.
+var errBadRecord = errors.New("cannot parse record of agent threads")
+
+// Machine returns the engine as a machine of a store.
+func (e *Engine) Machine() store.Machine {
+	return store.Machine{Tag: Tag, State: e, Ordered: &replay{e: e, threads: map[uint64]*thread{}}}
+}
+
+// WriteSnapshot implements store.State. Everything that was appended before the call is in the rows
+// when the first record is written.
+func (e *Engine) WriteSnapshot(write func(rec []byte) error) error {
+	if err := e.store.Barrier(context.Background()); err != nil {
+		return err
+	}
+	safe := e.safe()
+	if err := e.storeUpTo(safe); err != nil {
+		return err
+	}
+	if e.stored.Load() == 0 {
+		return nil // there was never anything
+	}
+	identity, err := e.cfg.Rows.Flush(safe)
+	if err != nil {
+		return err
+	}
+	state := engineState{Stored: safe, Identity: identity}
+	var buf []byte
+	put := func(kind byte, rec marshaler) error {
+		buf, _ = rec.MarshalMsg(append(buf[:0], kind)) // it does not fail
+		return write(buf)
+	}
+	if err := put(snapEngine, &state); err != nil {
+		return err
+	}
+	err = e.eachThread(func(t *thread) error {
+		t.mu.Lock()
+		s := t.state()
+		t.mu.Unlock()
+		return put(snapThread, &s)
+	})
+	if err != nil {
+		return err
+	}
+	for _, s := range e.sessions.list() {
+		if err := put(snapSession, &s); err != nil {
+			return err
+		}
+	}
+	for _, s := range e.openJobs() {
+		if err := put(snapJob, &s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachThread calls f with all threads; those that are made meanwhile may be missing.
+func (e *Engine) eachThread(f func(*thread) error) error {
+	var list []*thread
+	for i := range e.shards {
+		s := &e.shards[i]
+		list = list[:0]
+		s.mu.RLock()
+		for _, t := range s.threads {
+			list = append(list, t)
+		}
+		s.mu.RUnlock()
+		for _, t := range list {
+			if err := f(t); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// state returns what a snapshot has of t. Caller holds mu.
+func (t *thread) state() threadState {
+	s := threadState{Index: t.index, Made: t.made, Status: uint8(t.status), Updated: t.updated,
+		Latest: t.latest, LastID: append([]byte(nil), t.lastID[:]...), LastAt: t.lastAt, Unread: t.unread, Loop: t.loop}
+	s.Unread.Notified = slices.Clone(s.Unread.Notified)
+	for _, c := range t.cursors {
+		var cs cursorState
+		c.state(&cs)
+		s.Cursors = append(s.Cursors, cs)
+	}
+	return s
+}
+
+// list returns all sessions.
+func (s *sessions) list() []sessionState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]sessionState, 0, len(s.agents))
+	for _, sess := range s.agents {
+		st := sess.sessionState
+		st.Index = sess.index
+		all = append(all, st)
+	}
+	return all
+}
+
+// Digest implements store.State. A heartbeat counts before its record is written.
+func (e *Engine) Digest() (sum uint64) {
+	table := crc64.MakeTable(crc64.ECMA)
+	var buf []byte
+	add := func(rec marshaler) {
+		buf, _ = rec.MarshalMsg(buf[:0])
+		sum += store.Mix(crc64.Checksum(buf, table))
+	}
+	_ = e.eachThread(func(t *thread) error {
+		t.mu.Lock()
+		s := t.state()
+		t.mu.Unlock()
+		cursors := s.Cursors
+		s.Index, s.Cursors = 0, nil
+		slices.SortFunc(s.Unread.Notified, func(a, b notified) int { return strings.Compare(a.Agent, b.Agent) })
+		add(&s)
+		for i := range cursors {
+			add(&cursorMoved{Number: s.Made.Number, Agent: cursors[i].Agent, Cursor: cursors[i]})
+		}
+		return nil
+	})
+	for _, s := range e.sessions.list() {
+		s.Index = 0
+		add(&s)
+	}
+	for _, s := range e.openJobs() {
+		s.Index = 0
+		add(&s)
+	}
+	return sum
+}
+
+// replay implements store.Ordered.
+type replay struct {
+	e       *Engine
+	threads map[uint64]*thread // by number
+	index   journal.Index
+}
+
+// maxReplayed is how many bytes of rows are kept in memory before they are stored.
+const maxReplayed = 8 << 20
+
+// Recovering implements store.Ordered.
+func (r *replay) Recovering(on bool) {
+	if !on {
+		r.threads = nil
+	}
+}
+
+// Latest implements store.Ordered: the records carry no reading of the monotonic clock.
+func (r *replay) Latest() int64 { return 0 }
+
+// Load implements store.Ordered.
+func (r *replay) Load(rec []byte) error {
+	if len(rec) == 0 {
+		return fmt.Errorf("%w: it is empty", errBadRecord)
+	}
+	switch body := rec[1:]; rec[0] {
+	case snapEngine:
+		var s engineState
+		if err := unmarshal(&s, body); err != nil {
+			return err
+		}
+		r.e.stored.Store(s.Stored)
+		return r.e.cfg.Rows.Fits(s.Identity, s.Stored)
+	case snapThread:
+		var s threadState
+		if err := unmarshal(&s, body); err != nil {
+			return err
+		}
+		return r.thread(&s)
+	case snapJob:
+		var s jobState
+		if err := unmarshal(&s, body); err != nil {
+			return err
+		}
+		return r.job(&s, s.Index, false)
+	case snapSession:
+		var s sessionState
+		if err := unmarshal(&s, body); err != nil {
+			return err
+		}
+		r.e.sessions.replay(s, s.Index)
+		return nil
+	}
+	return fmt.Errorf("%w: kind %q", errBadRecord, rec[0])
+}
+
+type unmarshaler interface {
+	UnmarshalMsg(b []byte) ([]byte, error)
+}
+
+func unmarshal(to unmarshaler, b []byte) error {
+	rest, err := to.UnmarshalMsg(b)
+	if err == nil && len(rest) > 0 {
+		err = errors.New("more follows")
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", errBadRecord, err)
+	}
+	return nil
+}
+
+// thread puts back a thread.
+func (r *replay) thread(s *threadState) error {
+	t := &thread{made: s.Made, status: Status(s.Status), updated: s.Updated, index: s.Index, latest: s.Latest, lastAt: s.LastAt,
+		unread: s.Unread, loop: s.Loop}
+	if s.Status > uint8(Closed) || s.Made.Type > uint8(Incident) || copy(t.lastID[:], s.LastID) != idBytes || r.threads[s.Made.Number] != nil {
+		return fmt.Errorf("%w: thread %d", errBadRecord, s.Made.Number)
+	}
+	for i := range s.Cursors {
+		if err := t.loadCursor(&s.Cursors[i], s.Index); err != nil {
+			return err
+		}
+	}
+	r.threads[s.Made.Number] = t
+	r.e.numbers.Lock()
+	defer r.e.numbers.Unlock()
+	r.e.link(t, hashCreation(t.made.Workspace, t.made.Creator, []byte(t.made.Key)))
+	return nil
+}
+
+func (t *thread) loadCursor(s *cursorState, index journal.Index) error {
+	c := &cursor{agent: s.Agent, seq: s.Seq, at: s.At, index: index}
+	if copy(c.message[:], s.Message) != idBytes {
+		return fmt.Errorf("%w: cursor of thread %d", errBadRecord, t.made.Number)
+	}
+	t.setCursor(c)
+	return nil
+}
+
+// Apply implements store.Ordered. A change that a snapshot has already is only put into the rows
+// again.
+func (r *replay) Apply(rec []byte, index journal.Index) error {
+	if len(rec) == 0 {
+		return fmt.Errorf("%w: it is empty", errBadRecord)
+	}
+	if err := r.apply(rec[0], rec[1:], index); err != nil {
+		return err
+	}
+	if r.e.hot.unstored.Load() > maxReplayed {
+		return r.e.storeUpTo(index)
+	}
+	return nil
+}
+
+func (r *replay) apply(kind byte, body []byte, index journal.Index) error {
+	switch kind {
+	case opThread:
+		var m threadMade
+		if err := unmarshal(&m, body); err != nil {
+			return err
+		}
+		r.event(&m.Audit, index)
+		if r.threads[m.Number] != nil {
+			return nil
+		}
+		none := rawID{}
+		return r.thread(&threadState{Index: index, Made: m, Updated: m.At, LastID: none[:]})
+	case opMessage:
+		var m messagePosted
+		if err := unmarshal(&m, body); err != nil {
+			return err
+		}
+		return r.message(&m, index)
+	case opCursor:
+		var m cursorMoved
+		if err := unmarshal(&m, body); err != nil {
+			return err
+		}
+		t, err := r.find(m.Number)
+		if err == nil && index > t.index {
+			t.index = index
+			err = t.loadCursor(&m.Cursor, index)
+		}
+		return err
+	case opStatus:
+		var m statusChanged
+		if err := unmarshal(&m, body); err != nil {
+			return err
+		}
+		r.event(&m.Audit, index)
+		t, err := r.find(m.Number)
+		if err == nil && index > t.index && m.Status <= uint8(Closed) {
+			if t.index, t.status, t.updated = index, Status(m.Status), m.At; m.Audit.Operation == opAutoBlock {
+				t.loop = loop{}
+			}
+		}
+		return err
+	case opSession:
+		var s sessionState
+		if err := unmarshal(&s, body); err != nil {
+			return err
+		}
+		r.e.sessions.replay(s, index)
+		return nil
+	case opJob:
+		var s jobState
+		if err := unmarshal(&s, body); err != nil {
+			return err
+		}
+		return r.job(&s, index, true)
+	case opNotify:
+		var n notified
+		if err := unmarshal(&n, body); err != nil {
+			return err
+		}
+		t, err := r.find(n.Number)
+		if err == nil && index > t.index {
+			t.index = index
+			t.unread.notify(n.Agent, n.Seq)
+		}
+		return err
+	case opAudit:
+		var ev auditEvent
+		if err := unmarshal(&ev, body); err != nil {
+			return err
+		}
+		r.event(&ev, index)
+		return nil
+	}
+	return fmt.Errorf("%w: kind %q", errBadRecord, kind)
+}
+
+func (r *replay) event(ev *auditEvent, index journal.Index) {
+	r.e.hot.mu.Lock()
+	defer r.e.hot.mu.Unlock()
+	r.e.addEvent(ev, index)
+}
+
+func (r *replay) find(number uint64) (*thread, error) {
+	t := r.threads[number]
+	if t == nil {
+		return nil, fmt.Errorf("%w: thread %d is not known", errBadRecord, number)
+	}
+	return t, nil
+}
+
+// message puts back a message. The snapshot may have counted it.
+func (r *replay) message(m *messagePosted, index journal.Index) error {
+	t, err := r.find(m.Number)
+	if err != nil {
+		return err
+	}
+	row, err := parseRow(m.Row)
+	known := index <= t.index
+	if err != nil || !known && m.Seq != t.latest+1 || known && m.Seq > t.latest {
+		return fmt.Errorf("%w: message %d of thread %d after %d", errBadRecord, m.Seq, m.Number, t.latest)
+	}
+	r.e.hot.mu.Lock()
+	kept := r.e.hot.add(m.Row, entry{thread: t, seq: m.Seq, index: index})
+	r.e.hot.mu.Unlock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.hot = append(t.hot, kept); !known {
+		t.index = index
+		t.latest, t.lastID, t.lastAt, t.updated = m.Seq, row.id, row.created, max(t.updated, row.created)
+		t.unread.count(string(row.sender), m.Seq)
+	}
+	if len(row.key) > 0 {
+		hash := hashKey(string(row.sender), row.key)
+		t.remember(&hash, m.Seq)
+	}
+	return nil
+}
+
+// job puts back a job; logged is set for a record of the log.
+func (r *replay) job(s *jobState, index journal.Index, logged bool) error {
+	t, err := r.find(s.Thread)
+	if err != nil {
+		return err
+	}
+	if logged {
+		r.e.hot.mu.Lock()
+		r.e.addJob(s, index)
+		r.e.hot.mu.Unlock()
+		if s.Ended && index > t.index {
+			t.index = index
+			t.count(s)
+		}
+		s.Ended = false
+	}
+	r.e.restore(s, t, index)
+	return nil
+}
+
+// openJobs returns the jobs that are not final.
+func (e *Engine) openJobs() []jobState {
+	e.jobs.mu.Lock()
+	defer e.jobs.mu.Unlock()
+	list := make([]jobState, 0, len(e.jobs.open))
+	for _, j := range e.jobs.open {
+		list = append(list, j.jobState)
+	}
+	return list
+}
+
+// replay puts back a session, unless a later state of it is there.
+func (s *sessions) replay(st sessionState, index journal.Index) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	key := agentKey{st.Workspace, st.Agent}
+	sess := s.agents[key]
+	if sess == nil {
+		sess = &session{sessionState: sessionState{Workspace: st.Workspace, Agent: st.Agent}}
+		s.agents[key] = sess
+	} else if index <= sess.index {
+		return
+	}
+	s.hold(sess, st.Session)
+	sess.sessionState, sess.index = st, index
+	sess.Index = 0
+}

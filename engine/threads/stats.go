@@ -1,0 +1,28 @@
+package threads
+
+// Stats are the numbers that an operator asks for.
+type Stats struct {
+	Threads, Sessions, OpenJobs int
+	// Posted counts the messages of this process.
+	Posted uint64
+	// HotBytes is the memory of the latest messages, UnstoredBytes what of them is no row yet.
+	HotBytes, UnstoredBytes int64
+}
+
+// Stats returns the numbers. It takes one lock after the other.
+func (e *Engine) Stats() (s Stats) {
+	e.numbers.Lock()
+	s.Threads = e.numbers.count
+	e.numbers.Unlock()
+	e.sessions.mu.Lock()
+	s.Sessions = len(e.sessions.agents)
+	e.sessions.mu.Unlock()
+	e.jobs.mu.Lock()
+	s.OpenJobs = len(e.jobs.open)
+	e.jobs.mu.Unlock()
+	e.hot.mu.Lock()
+	s.HotBytes = int64(e.hot.bytes)
+	e.hot.mu.Unlock()
+	s.Posted, s.UnstoredBytes = e.posted.Load(), e.hot.unstored.Load()
+	return s
+}
