@@ -176,6 +176,10 @@ func (v *Verifier) Close() {
 	v.client.CloseIdleConnections()
 }
 
+// Generation returns a number that changes with the keys and the revocations: claims of an earlier
+// one have to be verified again. It does not allocate.
+func (v *Verifier) Generation() uint64 { return v.generation.Load() }
+
 // Verify returns the claims of a token, which all its checks have passed. The error is a *Refusal
 // or ErrOutOfScope. It may wait for the key set if the key of the token is not known.
 func (v *Verifier) Verify(token string) (*Claims, error) {

@@ -1,0 +1,132 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"trunkline/codec/jsonx"
+	"trunkline/handlers/threads/mcp"
+	"trunkline/handlers/threads/method"
+)
+
+// Bounds of a request to the server.
+const (
+	// maxAnswer is a page of messages of the largest size, with room around it.
+	maxAnswer = 8 << 20
+	// maxTime is how long the server may take: its own limits of a body and of an answer, and some.
+	maxTime = 70 * time.Second
+	// answerDepth is how deep an answer may be nested: that of an input, and what is around it.
+	answerDepth = 80
+)
+
+// Config is what Run works with.
+type Config struct {
+	// URL is where the server is, without the path of a method.
+	URL string
+	// Token returns the token of the next request.
+	Token func() (string, error)
+	// Now is the clock of the errors that are made here; nil: time.Now.
+	Now func() time.Time
+}
+
+// Run serves the client behind in and out until in ends, and then returns nil, or until ctx does.
+// What was asked is answered first. Nothing but messages is written to out.
+func Run(ctx context.Context, in io.Reader, out io.Writer, cfg Config) error {
+	if err := checkURL(cfg.URL); err != nil {
+		return err
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	defer transport.CloseIdleConnections()
+	b := &bridge{cfg: cfg, base: strings.TrimRight(cfg.URL, "/") + "/v1/", client: &http.Client{
+		Transport: transport, Timeout: maxTime,
+		// A redirection would take the token to another place.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	err := mcp.NewServer(method.Rows, b.call).Run(ctx, &pipe{in: in, out: out})
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// checkURL refuses an address that no request can go to.
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	if err == nil && (u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
+		err = errors.New("want http:// or https:// with a host")
+	}
+	if err != nil {
+		return fmt.Errorf("cannot use the address of the server: %w", err)
+	}
+	return nil
+}
+
+// bridge makes requests to the server.
+type bridge struct {
+	cfg    Config
+	base   string
+	client *http.Client
+}
+
+// unreachable is the fault of a call that the server does not answer.
+var unreachable = &method.Fault{Condition: method.Unavailable, Message: "the server cannot be reached"}
+
+// call implements mcp.Call.
+func (b *bridge) call(ctx context.Context, row *method.Row, args []byte) (text []byte, failed bool) {
+	token, err := b.cfg.Token()
+	if err != nil || token == "" {
+		return b.envelope(&method.Fault{Condition: method.Unauthorized, Message: "there is no token", Details: []byte(`{"reason":"missing"}`)}), true
+	}
+	status, body, err := b.post(ctx, b.base+row.Name, token, args)
+	if err != nil {
+		return b.envelope(unreachable), true
+	}
+	var error [1]jsonx.Value
+	isObject := jsonx.Check(body, answerDepth).OK() && jsonx.ValueOf(body).Kind == jsonx.ObjectStart
+	if isObject {
+		jsonx.Pick(body, []string{"error"}, error[:])
+	}
+	switch {
+	case isObject && status == http.StatusOK:
+		return body, false
+	case isObject && status >= http.StatusBadRequest && error[0].Kind == jsonx.ObjectStart:
+		return body, true
+	}
+	return b.envelope(unreachable), true // a proxy answers, or something else that is no server
+}
+
+// post makes one request.
+func (b *bridge) post(ctx context.Context, url, token string, body []byte) (status int, answer []byte, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := b.client.Do(r)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer resp.Body.Close()
+	answer, err = io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	if err == nil && len(answer) > maxAnswer {
+		err = errors.New("the answer is too long")
+	}
+	return resp.StatusCode, bytes.TrimSpace(answer), err
+}
+
+// envelope is the error envelope of a fault that the server did not see.
+func (b *bridge) envelope(f *method.Fault) []byte {
+	return method.AppendEnvelope(nil, f, method.Spec, []byte("req_"+rand.Text()), b.cfg.Now())
+}

@@ -1,0 +1,121 @@
+package threads
+
+import (
+	"strconv"
+
+	"trunkline/codec/jsonx"
+	core "trunkline/engine/threads"
+	"trunkline/engine/threads/summary"
+	"trunkline/handlers/threads/method"
+)
+
+func (c *call) create(dst []byte) []byte {
+	c.audited()
+	n := core.NewThread{Title: c.in.Title(), Type: core.Type(c.in.Type()), Participants: c.in.Participants(), Key: c.in.Key()}
+	if len(n.Key) > 0 {
+		n.Digest = c.digest.creation(n.Title, n.Type.String(), n.Participants)
+	}
+	id, r, ref := c.s.engine.Create(&c.actor, &n, c.now)
+	if c.refuse(ref) {
+		return dst
+	}
+	c.out.Index, c.out.Replay = r.Index, r.Replay
+	b := jsonx.Build(dst).Text("thread_id", id).Text("status", core.Active.String())
+	return timed(b, "created_at", r.At).End()
+}
+
+// timed appends a member that is a time in milliseconds since 1970.
+func timed(b jsonx.Builder, name string, at int64) jsonx.Builder {
+	b = append(b.Name(name), '"')
+	return append(core.AppendTime(b, at), '"')
+}
+
+func (c *call) get(dst []byte) []byte {
+	v, index, ref := c.s.engine.Get(&c.actor, c.in.Thread())
+	if c.refuse(ref) {
+		return dst
+	}
+	c.out.Index = index
+	b := jsonx.Build(dst).Text("thread_id", v.ID).Text("workspace_id", v.Workspace).Text("title", v.Title)
+	b = b.Text("type", v.Type.String()).Text("status", v.Status.String()).Texts("participants", v.Participants)
+	return timed(timed(b, "created_at", v.Created), "updated_at", v.Updated).End()
+}
+
+func (c *call) post(dst []byte) []byte {
+	p := core.Post{Kind: core.Kind(c.in.Kind()), Body: c.in.Body(), Metadata: c.in.Metadata(), InReplyTo: c.in.InReplyTo(), Key: c.in.Key()}
+	if p.Kind == core.System && c.actor.Rank != core.Coordinator {
+		c.out.Fault = &method.Fault{Condition: method.Forbidden, Message: "kind system is for coordinators and operators"}
+		return dst
+	}
+	if len(p.InReplyTo) > 0 && c.caller.NoWait {
+		c.out.Waits = true // it may be in rows
+		return dst
+	}
+	if len(p.Key) > 0 {
+		p.Digest = c.digest.post(p.Body, p.InReplyTo, p.Kind.String(), p.Metadata)
+	}
+	got, ref := c.s.engine.Post(&c.actor, c.in.Thread(), &p, c.now)
+	if c.refuse(ref) {
+		return dst
+	}
+	c.out.Index, c.out.Replay = got.Index, got.Replay
+	dst = append(got.AppendID(append(dst, `{"message_id":"`...)), `","seq":`...)
+	dst = strconv.AppendUint(dst, got.Seq, 10)
+	dst = append(append(append(dst, `,"thread_status":"`...), got.Status.String()...), `","created_at":"`...)
+	return append(core.AppendTime(dst, got.At), `"}`...)
+}
+
+func (c *call) read(dst []byte) []byte {
+	dst = append(dst, `{"messages":[`...)
+	dst, p, ref := c.s.engine.Read(&c.actor, c.in.Thread(), uint64(c.in.Since()), int(c.in.Limit()), !c.caller.NoWait, dst)
+	if c.refuse(ref) {
+		return dst
+	}
+	c.out.Waits, c.out.Index = p.Cold, p.Index
+	dst = strconv.AppendUint(append(dst, `],"next_seq":`...), p.Next, 10)
+	dst = strconv.AppendBool(append(dst, `,"has_more":`...), p.More)
+	return append(dst, '}')
+}
+
+func (c *call) ack(dst []byte) []byte {
+	r, ref := c.s.engine.Ack(&c.actor, c.in.Thread(), uint64(c.in.LastRead()), c.now)
+	if c.refuse(ref) {
+		return dst
+	}
+	c.out.Index = r.Index
+	return append(core.AppendTime(append(dst, `{"ok":true,"updated_at":"`...), r.At), `"}`...)
+}
+
+func (c *call) heartbeat(dst []byte) []byte {
+	h := core.Heartbeat{Runtime: c.in.Runtime(), Managed: c.in.Managed(), Resumable: c.in.Resumable(), Status: core.SessionStatus(c.in.Status())}
+	at, ref := c.s.engine.Heartbeat(&c.actor, &h, c.now)
+	if c.refuse(ref) {
+		return dst
+	}
+	return append(core.AppendTime(append(dst, `{"ok":true,"recorded_at":"`...), at), `"}`...)
+}
+
+func (c *call) update(dst []byte) []byte {
+	c.audited()
+	change := core.Change{To: core.Status(c.in.Status()), Reason: string(c.in.Reason()), Metadata: c.in.Metadata()}
+	v, r, ref := c.s.engine.SetStatus(&c.actor, c.in.Thread(), &change, c.now)
+	if c.refuse(ref) {
+		return dst
+	}
+	c.out.Index = r.Index
+	return timed(jsonx.Build(dst).Text("thread_id", v.ID).Text("status", v.Status.String()), "updated_at", v.Updated).End()
+}
+
+func (c *call) summarize(dst []byte) []byte {
+	if c.caller.NoWait {
+		c.out.Waits = true // messages may be in rows
+		return dst
+	}
+	w, ref := c.s.engine.Window(&c.actor, c.in.Thread(), int(c.in.MaxMessages()))
+	if c.refuse(ref) {
+		return dst
+	}
+	c.out.Index = w.Index
+	sum := summary.Summarize(w.Messages, w.Latest, w.Status.String())
+	return jsonx.Build(dst).Text("summary", sum.Text).Texts("open_items", sum.OpenItems).Text("last_status", w.Status.String()).End()
+}

@@ -1,0 +1,84 @@
+package threads
+
+import (
+	"crypto/sha256"
+	"hash"
+
+	"trunkline/codec/jsonx"
+)
+
+// digester makes the fingerprints of payloads (threads §4.3). The zero digester is ready; it does
+// not allocate once it was used.
+type digester struct {
+	canonical jsonx.Canonical
+	hash      hash.Hash
+	write     func([]byte)
+	sum       [sha256.Size]byte
+}
+
+func (d *digester) begin() *jsonx.Canonical {
+	if d.hash == nil {
+		d.hash = sha256.New()
+		d.write = func(b []byte) { _, _ = d.hash.Write(b) }
+	}
+	d.hash.Reset()
+	d.canonical.Begin(d.write)
+	return &d.canonical
+}
+
+func (d *digester) end() [sha256.Size]byte {
+	d.canonical.End()
+	d.hash.Sum(d.sum[:0])
+	return d.sum
+}
+
+// post is the fingerprint of a message. body is the contents of a JSON string, metadata an object
+// or empty.
+func (d *digester) post(body, inReplyTo []byte, kind string, metadata []byte) [sha256.Size]byte {
+	c := d.begin()
+	c.Literal(`{"body":`)
+	c.String(body)
+	if len(inReplyTo) > 0 {
+		c.Literal(`,"in_reply_to":`)
+		c.Quoted(inReplyTo)
+	}
+	c.Literal(`,"kind":"`)
+	c.Literal(kind)
+	c.Literal(`"`)
+	if len(metadata) > 0 {
+		c.Literal(`,"metadata":`)
+		c.Value(metadata)
+	}
+	c.Literal(`,"schema_version":1}`)
+	return d.end()
+}
+
+// creation is the fingerprint of a thread that is created.
+func (d *digester) creation(title []byte, kind string, participants [][]byte) [sha256.Size]byte {
+	c := d.begin()
+	c.Literal(`{"participants":[`)
+	d.texts(participants)
+	c.Literal(`],"title":`)
+	c.Quoted(title)
+	c.Literal(`,"type":"` + kind + `"}`)
+	return d.end()
+}
+
+// texts is the fingerprint's list of texts.
+func (d *digester) texts(list [][]byte) {
+	for i, text := range list {
+		if i > 0 {
+			d.canonical.Literal(",")
+		}
+		d.canonical.Quoted(text)
+	}
+}
+
+// trigger is the fingerprint of a request to wake an agent.
+func (d *digester) trigger(thread, target, reason, prompt []byte) [sha256.Size]byte {
+	c := d.begin()
+	c.Literal("[")
+	d.texts([][]byte{thread, target, reason, prompt})
+	c.Literal("]")
+	return d.end()
+}

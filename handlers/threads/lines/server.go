@@ -1,0 +1,116 @@
+package lines
+
+import (
+	"bytes"
+	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"trunkline/engine/link"
+	"trunkline/handlers/threads/method"
+	"trunkline/handlers/threads/token"
+)
+
+// Limits of connections (threads §2.4).
+const (
+	maxLine       = 1 << 20
+	maxUnanswered = 1024
+	maxUndecoded  = 16 // in a row
+	unsentBytes   = 8 << 20
+	aheadBytes    = 1 << 20
+	authWithin    = 10 * time.Second
+	idleAfter     = 300 * time.Second
+	sendWithin    = 30 * time.Second
+	// guestLine bounds a line before a token was shown: an auth line of the longest token.
+	guestLine = 16 << 10
+	// unfinished bounds the unfinished lines of all connections together.
+	unfinished = 256 << 20
+	// maxAway is how many calls may run off the loops at a time; further ones wait.
+	maxAway = 256
+)
+
+// Verifier verifies tokens.
+type Verifier interface {
+	// Verify may wait for a key set.
+	Verify(text string) (*token.Claims, error)
+	// Generation changes when a verified token has to be verified again.
+	Generation() uint64
+}
+
+// Config is what a Server is made of.
+type Config struct {
+	Dispatcher method.Dispatcher
+	Verifier   Verifier
+	// Gate is where replies wait for the journal.
+	Gate *link.Gate
+	// Skew is added to the end of a token's life, in seconds.
+	Skew float64
+	// Lookup returns the row of a method, nil if there is none.
+	Lookup func(name []byte) *method.Row
+	// NewRequestID appends an identifier for a request that the client did not name.
+	NewRequestID func(dst []byte) []byte
+	Logger       *slog.Logger
+}
+
+// Server is what all sessions share. Its methods may be called from any goroutine.
+type Server struct {
+	cfg    Config
+	budget *link.Budget
+	away   chan struct{}
+	counts Counts
+}
+
+// Counts are the counters of a Server.
+type Counts struct {
+	Sessions, Requests, Faults, Refused atomic.Int64
+}
+
+// New returns a server.
+func New(cfg Config) *Server {
+	return &Server{cfg: cfg, budget: link.NewBudget(unfinished), away: make(chan struct{}, maxAway)}
+}
+
+// Counts returns the server's counters.
+func (s *Server) Counts() *Counts { return &s.counts }
+
+// Limits are those of the connections.
+func (s *Server) Limits() link.Limits {
+	return link.Limits{
+		IdleAfter: int64(idleAfter), FrameWithin: int64(idleAfter), SendWithin: int64(sendWithin), DrainWithin: int64(authWithin),
+		UnsentBytes: unsentBytes, AheadBytes: aheadBytes, AheadFrames: maxUnanswered,
+		FramesIn:   func(b []byte) int { return bytes.Count(b, lineEnd) },
+		ChunkBytes: link.DefaultChunkBytes, FrameBytes: maxLine + len("\r\n"),
+		LateFrame: string(appendFault(nil, nil, &method.Fault{Condition: method.Invalid, Message: "the line did not end in time"}, nil)),
+		Input:     s.budget,
+		NoRoom:    string(s.AppendRefusal(nil)),
+	}
+}
+
+var lineEnd = []byte("\n")
+
+// AppendRefusal appends what a connection gets that is one too many.
+func (s *Server) AppendRefusal(dst []byte) []byte {
+	return appendFault(dst, nil, &method.Fault{Condition: method.Unavailable, Message: "too many connections"}, nil)
+}
+
+// Open makes the session of a new connection; it is a link.Opener.
+func (s *Server) Open(p *link.Port) link.Session {
+	s.counts.Sessions.Add(1)
+	return &session{srv: s, port: p, until: link.Mono() + int64(authWithin)}
+}
+
+// run calls f on a goroutine of its own, and done after it; a panic in f is logged.
+func (s *Server) run(f, done func()) {
+	go func() {
+		s.away <- struct{}{}
+		defer func() {
+			<-s.away
+			if r := recover(); r != nil {
+				s.cfg.Logger.Error("a call panicked", "panic", r, "stack", string(debug.Stack()))
+			}
+			done()
+		}()
+		f()
+	}()
+}

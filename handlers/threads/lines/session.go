@@ -1,0 +1,381 @@
+package lines
+
+import (
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"trunkline/codec/jsonx"
+	"trunkline/codec/ndjson"
+	"trunkline/engine/link"
+	"trunkline/handlers/threads/method"
+	"trunkline/handlers/threads/token"
+)
+
+// turnBytes and turnLines bound what one Feed takes.
+const (
+	turnBytes = 1 << 20
+	turnLines = 1024
+)
+
+// session is one connection (threads §2.4). What is above mu belongs to its owner.
+type session struct {
+	srv  *Server
+	port *link.Port
+
+	claims     *token.Claims // nil: none were shown, or they are void
+	generation uint64        // of the verifier, when claims were verified
+	bearer     string        // the token of claims
+	known      *token.Claims // those of the first token: agent and workspace do not change
+	until      int64         // when the connection ends without a valid token; 0: it has one
+
+	scanned   int // of the line that is not complete
+	undecoded int // lines in a row
+	waiting   int // replies that are held
+	held      link.Deferral
+	seen      uint64 // index of the last change that the replies show
+	away      bool   // a call runs off the loop
+	again     bool   // its line is read again when it is back
+	verified  *away  // what came back for the auth line that is read again
+	draining  bool
+	eof       bool
+	closing   bool // after the replies at hand
+	strict    jsonx.Strict
+	req       request
+	requestID []byte
+	caller    method.Caller // of the request at hand
+
+	mu   sync.Mutex
+	back *away // what came back
+}
+
+// away is a call off the loop: what it needs, copied, and what it made.
+type away struct {
+	line       []byte
+	req        request
+	caller     method.Caller
+	row        *method.Row
+	bearer     string // of an auth line
+	out        []byte
+	outcome    method.Outcome
+	claims     *token.Claims
+	generation uint64
+	err        error
+}
+
+// Feed implements link.Session.
+func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []byte, v link.Verdict) {
+	out = s.release(out)
+	if s.away || s.blocked() || s.closing && s.held.Len() > 0 {
+		return 0, out, link.Blocked
+	}
+	if s.closing {
+		return 0, out, link.Close
+	}
+	start := len(out)
+	used, out, v = s.feed(in, out, now)
+	out = s.hold(out, start)
+	if v == link.Close && s.held.Len() > 0 && len(in) > 0 {
+		s.closing = true // a byte stays unread, so that the owner asks again
+		return min(used, len(in)-1), out, link.Blocked
+	}
+	return used, out, v
+}
+
+// blocked reports whether so many replies wait that no more requests are taken.
+func (s *session) blocked() bool { return s.waiting >= maxUnanswered || s.held.Len() > unsentBytes }
+
+// release appends the replies that were held, if they may leave.
+func (s *session) release(out []byte) []byte {
+	out = s.held.Append(s.port, s.srv.cfg.Gate, out)
+	if s.held.Len() == 0 {
+		s.waiting = 0
+	}
+	return out
+}
+
+// hold holds back the replies behind start until what they show is durable.
+func (s *session) hold(out []byte, start int) []byte {
+	return s.held.Hold(s.port, s.srv.cfg.Gate, out, start, s.seen)
+}
+
+func (s *session) feed(in, out []byte, now link.Instant) (used int, _ []byte, v link.Verdict) {
+	start := len(out)
+	for lines := 0; ; lines++ {
+		if lines == turnLines || used >= turnBytes || len(out)-start > link.DefaultUnsentBytes || s.waiting >= maxUnanswered {
+			return used, out, link.Yield
+		}
+		line, n, st, scanned := ndjson.Split(in[used:], s.scanned, s.maxLine())
+		s.scanned = scanned
+		switch st {
+		case ndjson.More:
+			return used, out, link.More
+		case ndjson.TooLong:
+			out = appendFault(out, nil, &method.Fault{Condition: method.Invalid, Message: "the line is too long"}, s.newRequestID())
+			return used + n, out, link.Close
+		}
+		if len(line) == 0 {
+			used += n
+			continue
+		}
+		out = s.serve(line, out, now)
+		if s.away && s.again {
+			return used, out, link.Blocked
+		}
+		if used += n; s.away {
+			return used, out, link.Blocked
+		}
+		s.srv.counts.Requests.Add(1)
+		if s.waiting++; s.closing {
+			return used, out, link.Close
+		}
+	}
+}
+
+func (s *session) maxLine() int {
+	if s.known == nil {
+		return guestLine
+	}
+	return maxLine
+}
+
+// serve answers a line, or sends it away.
+func (s *session) serve(line, out []byte, now link.Instant) []byte {
+	s.requestID = s.requestID[:0]
+	f, decoded := s.req.parse(line, &s.strict)
+	if decoded {
+		s.undecoded = 0
+	} else if s.undecoded++; s.undecoded >= maxUndecoded {
+		s.closing = true
+	}
+	id := &s.req.members[atRequestID]
+	caller := &s.caller
+	*caller = method.Caller{}
+	if f == nil && id.Kind != jsonx.Absent {
+		text := id.Raw
+		if id.Escaped {
+			text = jsonx.AppendUnescaped(nil, text)
+		}
+		if id.Kind == jsonx.String && method.ValidRequestID(text) {
+			s.requestID = append(s.requestID, text...)
+			caller.FromClient = true
+		} else {
+			caller.BadRequestID = true
+		}
+	}
+	caller.RequestID = s.requestID
+	name := s.req.members[atMethod].Raw
+	switch {
+	case s.known == nil && (f != nil || string(name) != "auth"):
+		s.closing = true
+		return s.refuse(out, &method.Fault{Condition: method.Unauthorized, Message: "the first line has to be an auth line", Details: reason("missing")})
+	case f != nil:
+		return s.refuse(out, f)
+	case string(name) == "auth":
+		return s.auth(out, line)
+	case !s.authorized(now):
+		return s.refuse(out, &method.Fault{Condition: method.Unauthorized, Message: "the token is not valid any more", Details: reason("expired")})
+	case s.draining:
+		return s.refuse(out, &method.Fault{Condition: method.Unavailable, Message: "the server is stopping"})
+	case string(name) == "ping":
+		return append(appendHead(out, &s.req, "true"), ",\"result\":{}}\n"...)
+	}
+	row := s.srv.cfg.Lookup(name)
+	params := s.req.params()
+	switch {
+	case row == nil:
+		return s.refuse(out, &method.Fault{Condition: method.NotFound, Message: "there is no such method"})
+	case params == nil:
+		params = noParams
+	}
+	return s.call(out, line, row, params, caller)
+}
+
+var noParams = []byte("{}")
+
+func reason(text string) []byte { return jsonx.Build(nil).Text("reason", text).End() }
+
+// call runs a method, on the loop if it need not wait.
+func (s *session) call(out, line []byte, row *method.Row, params []byte, caller *method.Caller) []byte {
+	caller.Claims, caller.NoWait, caller.Checked, caller.Seen = s.claims, true, true, s.seen
+	start := len(out)
+	out = append(appendHead(out, &s.req, "true"), `,"result":`...)
+	out, o := s.srv.cfg.Dispatcher.Call(out, caller, row, params)
+	if o.Waits {
+		s.send(&away{line: append([]byte(nil), line...), caller: *caller, row: row})
+		return out[:start]
+	}
+	return s.finish(out, start, &o, caller, row)
+}
+
+// finish ends the reply that begins at start.
+func (s *session) finish(out []byte, start int, o *method.Outcome, caller *method.Caller, row *method.Row) []byte {
+	if s.seen = max(s.seen, o.Index); o.Fault == nil {
+		return append(out, "}\n"...)
+	}
+	if status := o.Fault.Condition.Codes().Status; status == 401 || status == 403 {
+		s.srv.cfg.Dispatcher.Refused(caller, "mcp."+row.Name, o.Fault)
+	}
+	return s.refuse(out[:start], o.Fault)
+}
+
+// refuse answers the request at hand with a fault.
+func (s *session) refuse(out []byte, f *method.Fault) []byte {
+	s.srv.counts.Faults.Add(1)
+	if len(s.requestID) == 0 {
+		s.requestID = s.newRequestID()
+	}
+	return appendFault(out, &s.req, f, s.requestID)
+}
+
+func (s *session) newRequestID() []byte { return s.srv.cfg.NewRequestID(s.requestID[:0]) }
+
+// authorized reports whether the session's token is still valid. If not, only an auth line is taken
+// for a while.
+func (s *session) authorized(now link.Instant) bool {
+	if s.claims == nil {
+		return false
+	}
+	if generation := s.srv.cfg.Verifier.Generation(); generation != s.generation {
+		claims, err := s.srv.cfg.Verifier.Verify(s.bearer) // the key was known a moment ago
+		s.claims, s.generation = claims, generation
+		if err != nil {
+			s.claims = nil
+		}
+	}
+	if s.claims != nil && float64(now.Wall)/1000 < s.claims.Expires+s.srv.cfg.Skew {
+		return true
+	}
+	s.claims, s.until = nil, now.Mono+int64(authWithin)
+	return false
+}
+
+var (
+	authNames = jsonx.NewNames("protocol", "token")
+	protocol  = "threads/1"
+)
+
+// auth takes an auth line. The token is verified off the loop: a key set may have to be fetched.
+// The line is read again then, so that the connection can be closed behind its reply.
+func (s *session) auth(out, line []byte) []byte {
+	var members [2]jsonx.Member
+	if r, _ := authNames.Scan(s.req.params(), maxDepth, members[:]); r != jsonx.ScanOK || members[0].Kind != jsonx.String ||
+		string(members[0].Raw) != protocol || members[1].Kind != jsonx.String {
+		s.closing = s.known == nil
+		return s.refuse(out, &method.Fault{Condition: method.Invalid, Message: `auth needs params with protocol "` + protocol + `" and token`})
+	}
+	if v := s.verified; v != nil {
+		s.verified, s.again = nil, false
+		return s.authed(out, v)
+	}
+	s.again = true
+	s.send(&away{line: append([]byte(nil), line...), bearer: string(jsonx.AppendUnescaped(nil, members[1].Raw))})
+	return out
+}
+
+// send has a call run off the loop. The request is parsed again from the copy of its line.
+func (s *session) send(a *away) {
+	s.away = true
+	a.req.parse(a.line, &s.strict)
+	a.caller.RequestID = append([]byte(nil), s.requestID...)
+	a.caller.NoWait = false
+	srv := s.srv
+	srv.run(func() {
+		if a.row == nil {
+			a.generation = srv.cfg.Verifier.Generation()
+			a.claims, a.err = srv.cfg.Verifier.Verify(a.bearer)
+			return
+		}
+		params := a.req.params()
+		if params == nil {
+			params = noParams
+		}
+		a.outcome.Fault = &method.Fault{Condition: method.Defect, Message: "the request could not be served"}
+		a.out = append(appendHead(nil, &a.req, "true"), `,"result":`...)
+		a.out, a.outcome = srv.cfg.Dispatcher.Call(a.out, &a.caller, a.row, params)
+	}, func() {
+		s.mu.Lock()
+		s.back = a
+		s.mu.Unlock()
+		s.port.Wake()
+	})
+}
+
+// Pump implements link.Session.
+func (s *session) Pump(out []byte, _ int, _ link.Instant) (outAfter []byte, more bool) {
+	out = s.release(out)
+	s.mu.Lock()
+	a := s.back
+	s.back = nil
+	s.mu.Unlock()
+	if a == nil {
+		return out, false
+	}
+	s.away = false
+	if a.row == nil {
+		s.verified = a
+		return out, false
+	}
+	s.req, s.requestID = a.req, a.caller.RequestID
+	start := len(out)
+	s.waiting++
+	s.srv.counts.Requests.Add(1)
+	out = s.finish(append(out, a.out...), start, &a.outcome, &a.caller, a.row)
+	return s.hold(out, start), false
+}
+
+// authed answers an auth line.
+func (s *session) authed(out []byte, a *away) []byte {
+	if a.err != nil || a.claims == nil {
+		s.closing = s.known == nil
+		s.srv.counts.Refused.Add(1)
+		f := unverified(a.err)
+		s.srv.cfg.Dispatcher.Refused(&method.Caller{RequestID: s.requestID}, "auth", f)
+		return s.refuse(out, f)
+	}
+	if k := s.known; k != nil && (k.Agent != a.claims.Agent || k.Workspace != a.claims.Workspace) {
+		s.closing = true
+		return s.refuse(out, &method.Fault{Condition: method.ClaimMismatch, Message: "the token is for another agent or workspace than the first one"})
+	}
+	s.known, s.claims, s.bearer, s.generation, s.until = a.claims, a.claims, a.bearer, a.generation, 0
+	c := a.claims
+	b := jsonx.Build(append(appendHead(out, &s.req, "true"), `,"result":`...))
+	b = b.Text("agent_id", c.Agent).Text("workspace_id", c.Workspace).Text("role", c.Role.String()).Text("session_id", c.Session)
+	b = append(method.AppendTime(append(b.Name("expires_at"), '"'), time.UnixMilli(int64(math.Min(c.Expires, maxTime)*1000))), '"')
+	return append(b.End(), "}\n"...)
+}
+
+// maxTime is the last second that a time shows with four digits of its year.
+const maxTime = 253402300799
+
+// unverified returns how a token that is not accepted is answered.
+func unverified(err error) *method.Fault {
+	var no *token.Refusal
+	switch {
+	case errors.Is(err, token.ErrOutOfScope):
+		return &method.Fault{Condition: method.OtherWorkspace, Message: "the token is for a workspace that is not served here"}
+	case errors.As(err, &no) && no.Retryable:
+		return &method.Fault{Condition: method.KeysUnavailable, Message: "tokens cannot be verified now", Details: reason(no.Reason)}
+	case errors.As(err, &no):
+		return &method.Fault{Condition: method.Unauthorized, Message: "the token is not accepted", Details: reason(no.Reason)}
+	}
+	return &method.Fault{Condition: method.Defect, Message: "the token could not be verified"}
+}
+
+// EOF implements link.Session: what was taken is answered.
+func (s *session) EOF(link.Instant) { s.eof = true }
+
+// Drain implements link.Session.
+func (s *session) Drain(link.Instant) { s.draining = true }
+
+// Load implements link.Session.
+func (s *session) Load() link.Load {
+	busy := s.away || s.held.Len() > 0
+	return link.Load{Busy: busy, Done: (s.eof || s.draining) && !busy, Until: s.until}
+}
+
+// Closed implements link.Session. A call that runs goes on.
+func (s *session) Closed() {
+	s.srv.counts.Sessions.Add(-1)
+}

@@ -1,0 +1,209 @@
+package mcp
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"trunkline/handlers/threads/method"
+	"trunkline/handlers/threads/token"
+)
+
+// maxBody bounds the body of a request: an input of the largest size, and what MCP has around it.
+const maxBody = 1<<20 + 16<<10
+
+// endpoint is the operation of refusals that are about no method (threads §4.10).
+const endpoint = "mcp_endpoint"
+
+// Config is what a Handler works with.
+type Config struct {
+	// Rows are the methods that are served.
+	Rows []method.Row
+	// Dispatcher runs them. Every answer with 401 or 403 goes to its Refused, and so do the faults
+	// of tool calls that are answered so over plain HTTP.
+	Dispatcher method.Dispatcher
+	// Verify returns the claims of a token.
+	Verify func(token string) (*token.Claims, error)
+	// IDs appends a new request id.
+	IDs func(dst []byte) []byte
+	// ResourceMetadata is the URL that a 401 names; empty: none.
+	ResourceMetadata string
+	// AllowedOrigins may use the server from web pages, beside those on loopback.
+	AllowedOrigins []string
+	// CallsPerMinute bounds the tool calls of an agent; it has to be at least 1.
+	CallsPerMinute int
+	// Draining reports that the server is stopping; nil: it is not.
+	Draining func() bool
+	// Now is the clock of answers and of the limit; nil: time.Now.
+	Now func() time.Time
+	// Logger gets the panics of calls; nil: no lines.
+	Logger *slog.Logger
+}
+
+// Handler answers requests to /mcp.
+type Handler struct {
+	cfg       Config
+	sdk       http.Handler
+	limiter   *limiter
+	challenge []string  // the value of WWW-Authenticate
+	exchanges sync.Pool // of *exchange
+}
+
+// New returns a handler.
+func New(cfg Config) *Handler {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	h := &Handler{cfg: cfg, limiter: newLimiter(max(1, cfg.CallsPerMinute)), challenge: []string{`Bearer error="invalid_token"`}}
+	if cfg.ResourceMetadata != "" {
+		h.challenge[0] += `, resource_metadata="` + cfg.ResourceMetadata + `"`
+	}
+	h.exchanges.New = func() any { return &exchange{h: h} }
+	server := NewServer(cfg.Rows, func(ctx context.Context, row *method.Row, args []byte) ([]byte, bool) {
+		return ctx.Value(exchangeKey{}).(*exchange).call(nil, row, args)
+	})
+	h.sdk = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return server }, &sdk.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody, Logger: slog.New(slog.DiscardHandler),
+	})
+	return h
+}
+
+// row returns the row of a tool, nil if there is none.
+func (h *Handler) row(name []byte) *method.Row {
+	for i := range h.cfg.Rows {
+		if h.cfg.Rows[i].Name == string(name) {
+			return &h.cfg.Rows[i]
+		}
+	}
+	return nil
+}
+
+// exchange is one request and what is known of it. Those that the front answers are pooled.
+type exchange struct {
+	h      *Handler
+	caller method.Caller
+	m      message
+
+	id, in, text, out []byte // kept for the next request
+}
+
+// maxKeptBuffer is the largest buffer that a pool keeps.
+const maxKeptBuffer = 256 << 10
+
+// give puts x back for another request.
+func (h *Handler) give(x *exchange) {
+	keep := func(b []byte) []byte {
+		if cap(b) > maxKeptBuffer {
+			return nil
+		}
+		return b
+	}
+	*x = exchange{h: h, id: x.id, in: keep(x.in), text: keep(x.text), out: keep(x.out)}
+	h.exchanges.Put(x)
+}
+
+// exchangeKey is where the context of a request has its exchange.
+type exchangeKey struct{}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := h.exchanges.Get().(*exchange)
+	x.id = h.cfg.IDs(x.id[:0])
+	x.caller.RequestID = x.id
+	w.Header()["X-Request-Id"] = []string{string(x.id)}
+	f := x.admit(r.Header)
+	switch {
+	case f != nil:
+		x.refuse(w, f)
+	case x.front(w, r):
+	default:
+		h.serveSDK(w, r, x)
+		return // x is not used again: calls of the SDK may go on
+	}
+	h.give(x)
+}
+
+// serveSDK lets the SDK answer.
+func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, x *exchange) {
+	h.sdk.ServeHTTP(&watch{w, x}, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
+}
+
+// admit checks who asks.
+func (x *exchange) admit(head http.Header) *method.Fault {
+	if !x.h.allows(head["Origin"]) {
+		return &method.Fault{Condition: method.Forbidden, Message: "pages of this origin may not use the server"}
+	}
+	return x.authenticate(head["Authorization"])
+}
+
+// refuse answers with the error envelope of f.
+func (x *exchange) refuse(w http.ResponseWriter, f *method.Fault) {
+	status, head := f.Condition.Codes().Status, w.Header()
+	if status == http.StatusUnauthorized {
+		head["Www-Authenticate"] = x.h.challenge
+	}
+	x.h.cfg.Dispatcher.Refused(&x.caller, endpoint, f)
+	head["Content-Type"], head["Cache-Control"] = []string{"application/json; charset=utf-8"}, []string{"no-store"}
+	w.WriteHeader(status)
+	_, _ = w.Write(method.AppendEnvelope(nil, f, method.Spec, x.caller.RequestID, x.h.cfg.Now()))
+}
+
+// watch notes the 403 with which the SDK answers a foreign Host.
+type watch struct {
+	http.ResponseWriter
+	x *exchange
+}
+
+// WriteHeader passes the status on.
+func (w *watch) WriteHeader(status int) {
+	if status == http.StatusForbidden {
+		w.x.h.cfg.Dispatcher.Refused(&w.x.caller, endpoint, &method.Fault{Condition: method.Forbidden, Message: "the Host is not this machine"})
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w *watch) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// call runs a method. It appends the result to dst, or the error envelope, and then failed is set.
+func (x *exchange) call(dst []byte, row *method.Row, args []byte) (text []byte, failed bool) {
+	h, start := x.h, len(dst)
+	defer func() {
+		if p := recover(); p != nil {
+			h.cfg.Logger.Error("a tool call panicked", "method", row.Name, "panic", p, "stack", string(debug.Stack()))
+			text, failed = x.envelope(dst[:start], row, &method.Fault{Condition: method.Defect, Message: "the request could not be served"}), true
+		}
+	}()
+	if h.cfg.Draining != nil && h.cfg.Draining() {
+		return x.envelope(dst, row, &method.Fault{Condition: method.Unavailable, Message: "the server is stopping"}), true
+	}
+	if wait := h.limiter.take(x.caller.Claims, h.cfg.Now()); wait > 0 {
+		return x.envelope(dst, row, limited(wait)), true
+	}
+	text, o := h.cfg.Dispatcher.Call(dst, &x.caller, row, args)
+	if o.Fault == nil && o.Index != 0 {
+		if err := h.cfg.Dispatcher.Await(o.Index); err != nil {
+			o.Fault = &method.Fault{Condition: method.Unavailable, Message: "the change cannot be stored"}
+		}
+	}
+	if o.Fault != nil {
+		return x.envelope(text[:start], row, o.Fault), true
+	}
+	return text, false
+}
+
+// envelope appends the error envelope of a tool call.
+func (x *exchange) envelope(dst []byte, row *method.Row, f *method.Fault) []byte {
+	if status := f.Condition.Codes().Status; status == http.StatusUnauthorized || status == http.StatusForbidden {
+		x.h.cfg.Dispatcher.Refused(&x.caller, "mcp."+row.Name, f)
+	}
+	return method.AppendEnvelope(dst, f, method.Spec, x.caller.RequestID, x.h.cfg.Now())
+}

@@ -1,0 +1,144 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"trunkline/handlers/threads/token"
+)
+
+func claimsOf(n int) *token.Claims {
+	return &token.Claims{Workspace: fmt.Sprint("wk_", n%2), Agent: fmt.Sprint("agent_", n/2)}
+}
+
+// TestLimiterModel compares a limiter with buckets that are computed anew from all calls before.
+func TestLimiterModel(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rate := rapid.SampledFrom([]int{1, 2, 6, 60}).Draw(t, "rate")
+		l := newLimiter(rate)
+		price := time.Minute / time.Duration(rate)
+		type event struct {
+			at   time.Time
+			took bool
+		}
+		history := map[int][]event{}
+		now := noon
+		for range rapid.IntRange(1, 100).Draw(t, "calls") {
+			now = now.Add(time.Duration(rapid.SampledFrom([]int{0, 1, 500, 1000, 9999, 10000, 30000, 60000, 70000, -5000}).Draw(t, "ms")) * time.Millisecond)
+			who := rapid.IntRange(0, 3).Draw(t, "who")
+			filled, last := time.Minute, now
+			if h := history[who]; len(h) > 0 {
+				last = h[0].at
+			}
+			for _, e := range append(history[who], event{at: now}) {
+				if e.at.After(last) {
+					filled, last = min(time.Minute, filled+e.at.Sub(last)), e.at
+				}
+				if e.took {
+					filled -= price
+				}
+			}
+			wait := l.take(claimsOf(who), now)
+			if want := max(0, price-filled); wait != want {
+				t.Fatalf("the wait is %v, want %v", wait, want)
+			}
+			history[who] = append(history[who], event{now, wait == 0})
+		}
+	})
+}
+
+// TestLimiterIsBounded fills the table: further agents share one bucket, and a full table lets
+// no one through.
+func TestLimiterIsBounded(t *testing.T) {
+	l := newLimiter(2)
+	l.most = 4
+	for n := range 4 {
+		if l.take(claimsOf(n), noon) != 0 {
+			t.Fatalf("agent %d has to wait", n)
+		}
+	}
+	if l.take(claimsOf(4), noon) != 0 || l.take(claimsOf(5), noon) != 0 {
+		t.Error("the shared bucket is not full at first")
+	}
+	if l.take(claimsOf(6), noon) == 0 || l.take(claimsOf(4), noon) == 0 {
+		t.Error("an agent without a bucket of its own is let through")
+	}
+	if l.take(claimsOf(0), noon) != 0 || l.take(claimsOf(0), noon) == 0 {
+		t.Error("an agent with a bucket does not have its own")
+	}
+	if len(l.callers) != 4 {
+		t.Errorf("%d buckets, want 4", len(l.callers))
+	}
+	later := noon.Add(time.Minute)
+	if l.take(claimsOf(7), later) != 0 || len(l.callers) != 1 {
+		t.Errorf("%d buckets after a minute, want 1", len(l.callers))
+	}
+}
+
+// TestLimiterConcurrently lets many goroutines take from one bucket.
+func TestLimiterConcurrently(t *testing.T) {
+	l := newLimiter(100)
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	taken := 0
+	for range 8 {
+		group.Go(func() {
+			for range 50 {
+				if l.take(claimsOf(0), noon) == 0 {
+					mu.Lock()
+					taken++
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	group.Wait()
+	if taken != 100 {
+		t.Errorf("%d calls in a minute, want 100", taken)
+	}
+}
+
+// TestRateLimit checks the answer to a call that is one too many (threads §3.4 C12, §6), through
+// the front and through the SDK.
+func TestRateLimit(t *testing.T) {
+	s := start(t, Config{CallsPerMinute: 2})
+	body := callText("get_thread", `{"thread_id":"th_1"}`)
+	escaped := callText("get_thread", `{"thread_id":"th_1"},"requestState":""`)
+	for _, b := range []string{body, escaped} {
+		s.want(t, "within the limit", "POST", "", b, 200, `"structuredContent"`)
+	}
+	s.pass(time.Second)
+	for _, b := range []string{body, escaped} {
+		res := s.want(t, "one too many", "POST", "", b, 200).result(t).Result
+		wantText(t, res.Content[0].Text, "RATE_LIMITED", 29_000)
+	}
+	s.want(t, "another agent", "POST", "Authorization: Bearer other", body, 200, `"structuredContent"`)
+	s.want(t, "no tool", "POST", "", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, 200, `"tools"`)
+	s.pass(29 * time.Second)
+	s.want(t, "later", "POST", "", body, 200, `"structuredContent"`)
+	if calls, _ := s.taken(); len(calls) != 4 {
+		t.Errorf("the dispatcher got %q", calls)
+	}
+}
+
+// wantText checks the envelope of a call that was one too many.
+func wantText(t *testing.T, text, code string, ms int) {
+	t.Helper()
+	var e struct {
+		Error struct {
+			Code      string
+			Retryable bool
+			Details   struct {
+				Wait int `json:"retry_after_ms"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &e); err != nil || e.Error.Code != code || !e.Error.Retryable || e.Error.Details.Wait != ms {
+		t.Errorf("%v: %s, want %s with %d", err, text, code, ms)
+	}
+}

@@ -1,0 +1,251 @@
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"trunkline/handlers/threads/method"
+)
+
+// TestTable sends what the table of threads §2.2 names.
+func TestTable(t *testing.T) {
+	s := start(t, Config{ResourceMetadata: "https://x/.well-known/oauth-protected-resource/mcp"})
+	const ok = `{"thread_id":"th_1"}`
+	list := `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	f := func(why, httpMethod string, lines head, body string, status int, parts ...string) reply {
+		t.Helper()
+		return s.want(t, why, httpMethod, lines, body, status, parts...)
+	}
+	rpc := func(name, params string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"` + name + `","params":{` + params + `}}`
+	}
+
+	r := f("no token", "POST", "-Authorization", list, 401)
+	wantEnvelope(t, "no token", r.body, "UNAUTHORIZED")
+	const challenge = `Bearer error="invalid_token", resource_metadata="https://x/.well-known/oauth-protected-resource/mcp"`
+	if got := r.Header.Get("WWW-Authenticate"); got != challenge {
+		t.Errorf("WWW-Authenticate is %s, want %s", got, challenge)
+	}
+	for why, auth := range map[string]string{
+		"bad token": "Bearer bad", "two tokens": "Bearer good good", "other scheme": "Basic good", "empty": "Bearer", "long": "Bearer " + strings.Repeat("x", 8193),
+	} {
+		wantEnvelope(t, why, f(why, "POST", head("Authorization: "+auth), list, 401).body, "UNAUTHORIZED")
+	}
+	f("no keys", "POST", "Authorization: Bearer nokeys", list, 401, `"retryable":true`, `"reason":"unknown_key"`)
+	wantEnvelope(t, "elsewhere", f("elsewhere", "POST", "Authorization: Bearer elsewhere", list, 403).body, "OUT_OF_SCOPE_WORKSPACE")
+	f("lower case scheme", "POST", "Authorization: bearer good", list, 200)
+
+	for _, m := range []string{"GET", "DELETE", "PUT"} {
+		if r := f(m, m, "", "", 405); r.Header.Get("Allow") != "POST" {
+			t.Errorf("%s: Allow is %q", m, r.Header.Get("Allow"))
+		}
+	}
+	f("text", "POST", "Content-Type: text/plain", list, 415)
+	f("no media type", "POST", "-Content-Type", list, 415)
+	f("Accept JSON only", "POST", "Accept: application/json", list, 400, "Accept must contain both")
+	f("Accept stream only", "POST", "Accept: text/event-stream", list, 400, "Accept must contain both")
+	f("no Accept", "POST", "-Accept", list, 400)
+	f("Accept all", "POST", "Accept: */*", list, 200)
+
+	for origin, status := range map[string]int{
+		"https://evil.example": 403, "null": 403, "http://localhost.evil.example": 403, "http://127.0.0.1.evil.example": 403, "file://localhost": 403,
+		"http://localhost:5173": 200, "http://127.0.0.1": 200, "https://[::1]:8443": 200,
+	} {
+		f("origin "+origin, "POST", head("Origin: "+origin), list, status)
+	}
+	wantEnvelope(t, "origin", f("origin", "POST", "Origin: https://evil.example", list, 403).body, "FORBIDDEN")
+	f("foreign host", "POST", "Host: evil.example", list, 403)
+	f("foreign host, tool", "POST", "Host: evil.example", callText("get_thread", ok), 403)
+
+	for _, v := range []string{"2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"} {
+		f("initialize "+v, "POST", "", rpc("initialize", `"protocolVersion":"`+v+`","capabilities":{},"clientInfo":{"name":"x","version":"1"}`), 200,
+			`"protocolVersion":"`+v+`"`, `"capabilities":{"tools":{}}`, `"name":"threads"`)
+		f("list "+v, "POST", head("MCP-Protocol-Version: "+v), list, 200, `"tools":[{`)
+		f("call "+v, "POST", head("MCP-Protocol-Version: "+v), callText("get_thread", ok), 200, `"structuredContent":{"ok":true`)
+	}
+	f("initialize, unknown", "POST", "", rpc("initialize", `"protocolVersion":"1999-01-01","capabilities":{},"clientInfo":{"name":"x","version":"1"}`), 200, `"protocolVersion":"2025-11-25"`)
+	f("list without a version", "POST", "", list, 200)
+	f("call without a version", "POST", "", callText("get_thread", ok), 200)
+	f("old and unknown version", "POST", "MCP-Protocol-Version: 2020-01-01", list, 400)
+
+	call := func(meta string) string {
+		return rpc("tools/call", `"name":"get_thread","arguments":`+ok+`,"_meta":{`+meta+`}`)
+	}
+	const version, capabilities = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`, `"io.modelcontextprotocol/clientCapabilities":{}`
+	tool := era("tools/call", "get_thread")
+	f("latest", "POST", tool, call(version+","+capabilities), 200, `"resultType":"complete"`)
+	f("no version in _meta", "POST", tool, call(capabilities), 400, `"code":-32602`)
+	f("no capabilities in _meta", "POST", tool, call(version), 400, `"code":-32602`)
+	f("no _meta", "POST", tool, callText("get_thread", ok), 400, `"code":-32602`)
+	f("no Mcp-Method", "POST", tool+"\n-Mcp-Method", call(version+","+capabilities), 400, `"code":-32020`)
+	f("no Mcp-Name", "POST", tool+"\n-Mcp-Name", call(version+","+capabilities), 400, `"code":-32020`)
+	f("other Mcp-Method", "POST", tool+"\nMcp-Method: tools/list", call(version+","+capabilities), 400, `"code":-32020`)
+	f("other Mcp-Name", "POST", tool+"\nMcp-Name: ack_read", call(version+","+capabilities), 400, `"code":-32020`)
+	f("newer version", "POST", "MCP-Protocol-Version: 2027-01-01\nMcp-Method: tools/call\nMcp-Name: get_thread",
+		call(strings.ReplaceAll(version, "2026-07-28", "2027-01-01")+","+capabilities), 400, `"code":-32022`, `"supported":["2026-07-28",`, `"requested":"2027-01-01"`)
+
+	f("unknown method", "POST", era("nope", ""), rpc("nope", meta), 404, `"code":-32601`, `"id":1`)
+	f("unknown method, older", "POST", "MCP-Protocol-Version: 2025-06-18", rpc("nope", ""), 404, `"code":-32601`, `"id":1`)
+	f("unknown method, no version", "POST", "", `{"jsonrpc":"2.0","id":"a","method":"nope"}`, 404, `"code":-32601`, `"id":"a"`)
+	for _, name := range []string{"prompts/list", "resources/list", "logging/setLevel", "completion/complete", "subscriptions/listen"} {
+		f(name, "POST", era(name, ""), rpc(name, meta), 404, `"code":-32601`)
+		f(name+", older", "POST", "", rpc(name, ""), 404, `"code":-32601`)
+	}
+	f("unknown tool", "POST", "", callText("constructor", `{}`), 200, `"code":-32602`)
+	if r := f("notification", "POST", "", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, 202); r.body != "" {
+		t.Errorf("a notification is answered with %q", r.body)
+	}
+	for _, v := range []string{"2025-06-18", "2025-11-25", latest} {
+		f("batch "+v, "POST", head("MCP-Protocol-Version: "+v), "["+list+"]", 400)
+	}
+	f("batch", "POST", "MCP-Protocol-Version: 2025-03-26", "["+list+","+callText("get_thread", ok)+"]", 200, `"id":5`, `"tools":[`)
+	for _, text := range []string{"", "{", "null", "1", `"x"`, `{"jsonrpc":"2.0","id":1,"method":"tools/list"`, list + "x", list + list, `{"jsonrpc":"1.0","id":1,"method":"ping"}`} {
+		f("malformed "+text, "POST", "", text, 400)
+	}
+	f("too large", "POST", "", callText("get_thread", `{"thread_id":"`+strings.Repeat("x", maxBody)+`"}`), 413)
+}
+
+// TestLists checks server/discover and tools/list (threads §2.2).
+func TestLists(t *testing.T) {
+	s := start(t, Config{})
+	for _, auth := range []head{"", "\nAuthorization: Bearer other"} {
+		r := s.want(t, "tools/list", "POST", era("tools/list", "")+auth, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{`+meta+`}}`, 200,
+			`"ttlMs":3600000`, `"cacheScope":"public"`)
+		var list struct {
+			Result struct {
+				Tools []struct {
+					Name, Description         string
+					InputSchema, OutputSchema json.RawMessage
+					Annotations               struct{ ReadOnlyHint, IdempotentHint, DestructiveHint, OpenWorldHint *bool }
+				}
+			}
+		}
+		if err := json.Unmarshal([]byte(r.body), &list); err != nil || len(list.Result.Tools) != len(method.Rows) {
+			t.Fatalf("%v: %s", err, r.body)
+		}
+		reads := []string{"get_thread", "read_messages", "summarize_thread"}
+		idempotent := append([]string{"ack_read", "heartbeat_session", "update_thread_status"}, reads...)
+		for i, tool := range list.Result.Tools {
+			row := &method.Rows[i]
+			a := tool.Annotations
+			if tool.Name != row.Name || tool.Description == "" || string(tool.InputSchema) != string(row.InputSchema()) || string(tool.OutputSchema) != string(row.OutputSchema()) {
+				t.Errorf("tool %d is %+v", i, tool)
+			}
+			if a.ReadOnlyHint == nil || a.IdempotentHint == nil || a.DestructiveHint == nil || a.OpenWorldHint == nil ||
+				*a.ReadOnlyHint != slices.Contains(reads, tool.Name) || *a.IdempotentHint != slices.Contains(idempotent, tool.Name) ||
+				*a.DestructiveHint != (tool.Name == "update_thread_status") || *a.OpenWorldHint != (tool.Name == "trigger_participant") {
+				t.Errorf("the annotations of %s are wrong: %s", tool.Name, r.body)
+			}
+		}
+	}
+	s.want(t, "server/discover", "POST", era("server/discover", ""), `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{`+meta+`}}`, 200,
+		`"ttlMs":3600000`, `"cacheScope":"public"`, `"capabilities":{"tools":{}}`, `"name":"threads"`, `"2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"`)
+}
+
+// TestToolCalls checks results and errors of tools (threads §2.2).
+func TestToolCalls(t *testing.T) {
+	s := start(t, Config{})
+	got := s.want(t, "call", "POST", "X-Request-Id: mine", callText("get_thread", `{ "thread_id":"th_1", "x": 1e2 }`), 200).result(t).Result
+	if got.IsError || got.Content[0].Text != strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(string(got.StructuredContent)) &&
+		!sameJSON(got.Content[0].Text, string(got.StructuredContent)) {
+		t.Errorf("text %s, structured content %s", got.Content[0].Text, got.StructuredContent)
+	}
+	if calls, refused := s.taken(); len(calls) != 1 || calls[0] != `lead get_thread falsefalse { "thread_id":"th_1", "x": 1e2 }` || len(refused) != 0 {
+		t.Errorf("the dispatcher got %q %q", calls, refused)
+	}
+
+	bad := func(why, body, code, wantRefused string) {
+		t.Helper()
+		r := s.want(t, why, "POST", "", body, 200)
+		res := r.result(t).Result
+		if !res.IsError || res.StructuredContent != nil {
+			t.Errorf("%s: %s", why, r.body)
+		}
+		wantEnvelope(t, why, res.Content[0].Text, code)
+		if _, refused := s.taken(); strings.Join(refused, ",") != wantRefused {
+			t.Errorf("%s: refusals %q, want %q", why, refused, wantRefused)
+		}
+	}
+	for _, args := range []string{`{}`, `[]`, `"x"`, `1`, `{"thread_id":7}`, `{"thread_id":"a","thread_id":"b"}`, `{"thread_id":"a","__proto__":1}`,
+		`{"thread_id":"\ud800"}`, "{\"thread_id\":\"\xff\"}", `{"Thread_ID":"x"}`, `{"thread_id":"a","x":1e999}`} {
+		bad(args, callText("get_thread", args), "VALIDATION_ERROR", "")
+	}
+	bad("no arguments", `{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"get_thread"}}`, "VALIDATION_ERROR", "")
+	bad("hint", callText("get_thread", `{"thread_id":"th_1","agent_id":"x"}`), "CLAIM_MISMATCH", "mcp.get_thread CLAIM_MISMATCH lead")
+	bad("workspace", callText("get_thread", `{"thread_id":"th_1","workspace_id":"x"}`), "OUT_OF_SCOPE_WORKSPACE", "mcp.get_thread OUT_OF_SCOPE_WORKSPACE lead")
+	got = s.want(t, "role", "POST", "Authorization: Bearer other",
+		callText("create_thread", `{"workspace_id":"wk","title":"t","type":"workflow","participants":["a"]}`), 200).result(t).Result
+	wantEnvelope(t, "role", got.Content[0].Text, "FORBIDDEN")
+
+	s.taken()
+	s.script.answer = func(dst []byte, _ *method.Caller, _ *method.Row, _ []byte) ([]byte, method.Outcome) {
+		return append(dst, `{"ok":true}`...), method.Outcome{Index: 7}
+	}
+	s.want(t, "waits", "POST", "", callText("ack_read", `{}`), 200, `"structuredContent":{"ok":true}`)
+	s.script.await = func(uint64) error { return errors.New("full") }
+	bad("not stored", callText("ack_read", `{}`), "INTERNAL", "")
+}
+
+func sameJSON(a, b string) bool {
+	var x, y any
+	return json.Unmarshal([]byte(a), &x) == nil && json.Unmarshal([]byte(b), &y) == nil && x.(map[string]any)["title"] == y.(map[string]any)["title"]
+}
+
+// TestRefusalsOfTheEndpoint checks what the audit gets of requests that reach no tool.
+func TestRefusalsOfTheEndpoint(t *testing.T) {
+	s := start(t, Config{AllowedOrigins: []string{"https://app.example"}})
+	list := `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	f := func(lines head, status int, want string) {
+		t.Helper()
+		s.want(t, string(lines), "POST", lines, list, status)
+		if _, refused := s.taken(); strings.Join(refused, ",") != want {
+			t.Errorf("%s: refusals %q, want %q", lines, refused, want)
+		}
+	}
+	f("-Authorization", 401, "mcp_endpoint UNAUTHORIZED -")
+	f("Authorization: Bearer elsewhere", 403, "mcp_endpoint OUT_OF_SCOPE_WORKSPACE -")
+	f("Origin: https://evil.example", 403, "mcp_endpoint FORBIDDEN -")
+	f("Host: evil.example", 403, "mcp_endpoint FORBIDDEN lead")
+	f("Origin: https://app.example", 200, "")
+}
+
+// TestCallPanics checks that a panic is an answer.
+func TestCallPanics(t *testing.T) {
+	s := start(t, Config{})
+	s.script.answer = func([]byte, *method.Caller, *method.Row, []byte) ([]byte, method.Outcome) { panic("no") }
+	res := s.want(t, "panic", "POST", "", callText("ack_read", `{}`), 200).result(t).Result
+	wantEnvelope(t, "panic", res.Content[0].Text, "INTERNAL")
+}
+
+// TestDraining checks that a stopping server runs no method.
+func TestDraining(t *testing.T) {
+	s := start(t, Config{Draining: func() bool { return true }})
+	res := s.want(t, "draining", "POST", "", callText("ack_read", `{}`), 200, `retryable\":true`).result(t).Result
+	wantEnvelope(t, "draining", res.Content[0].Text, "INTERNAL")
+	if calls, _ := s.taken(); len(calls) != 0 {
+		t.Errorf("the dispatcher got %q", calls)
+	}
+}
+
+// TestMetadata checks the description of the resource (threads §4.10).
+func TestMetadata(t *testing.T) {
+	const want = `{"resource":"https://x.example/mcp","authorization_servers":["https://issuer.example"],"bearer_methods_supported":["header"],"resource_name":"threads"}`
+	h := Metadata("https://x.example/", []string{"https://issuer.example"})
+	w := serve(h, request("GET", "/", "", ""))
+	if w.body != want || w.StatusCode != http.StatusOK || w.Header.Get("Access-Control-Allow-Origin") != "*" || w.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("%d %v %s", w.StatusCode, w.Header, w.body)
+	}
+	if w := serve(h, request("POST", "/", "", "")); w.StatusCode != http.StatusMethodNotAllowed || w.Header.Get("Allow") == "" {
+		t.Errorf("POST: %d %v", w.StatusCode, w.Header)
+	}
+	if Metadata("", []string{"x"}) != nil || Metadata("https://x", nil) != nil || MetadataURL("", []string{"x"}) != "" {
+		t.Error("a resource without a URL or without issuers is described")
+	}
+	if got := MetadataURL("https://x.example/", []string{"x"}); got != "https://x.example/.well-known/oauth-protected-resource/mcp" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,77 @@
+package method
+
+// These return the fields of an Input, as Parse left them. Texts that were not given are nil.
+
+// Thread is thread_id.
+func (in *Input) Thread() []byte { return in.textOf(slotThread) }
+
+// Title is title.
+func (in *Input) Title() []byte { return in.textOf(slotTitle) }
+
+// Key is idempotency_key.
+func (in *Input) Key() []byte { return in.textOf(slotKey) }
+
+// Body is body: what is between the quotes in the document.
+func (in *Input) Body() []byte { return in.textOf(slotBody) }
+
+// Metadata is metadata, an object without spaces.
+func (in *Input) Metadata() []byte { return in.textOf(slotMetadata) }
+
+// InReplyTo is in_reply_to.
+func (in *Input) InReplyTo() []byte { return in.textOf(slotInReplyTo) }
+
+// Reason is reason.
+func (in *Input) Reason() []byte { return in.textOf(slotReason) }
+
+// Runtime is runtime.
+func (in *Input) Runtime() []byte { return in.textOf(slotRuntime) }
+
+// Target is target_agent_id.
+func (in *Input) Target() []byte { return in.textOf(slotTarget) }
+
+// Prompt is trigger_prompt: what is between the quotes in the document.
+func (in *Input) Prompt() []byte { return in.textOf(slotPrompt) }
+
+// Participants is participants.
+func (in *Input) Participants() [][]byte { return in.participants }
+
+// Type, Kind and Status are the numbers of the values of these fields.
+func (in *Input) Type() int { return int(in.numbers[slotType]) }
+
+// Kind is kind.
+func (in *Input) Kind() int { return int(in.numbers[slotKind]) }
+
+// Status is status.
+func (in *Input) Status() int { return int(in.numbers[slotStatus]) }
+
+// Managed reports that management_mode is managed.
+func (in *Input) Managed() bool { return in.has(slotMode) && in.numbers[slotMode] == 1 }
+
+// Resumable is resumable.
+func (in *Input) Resumable() bool { return in.numbers[slotResumable] == 1 }
+
+// LastRead is last_read_seq.
+func (in *Input) LastRead() int64 { return in.numbers[slotLastRead] }
+
+// Since is since_seq.
+func (in *Input) Since() int64 { return in.numberOf(slotSince, 0) }
+
+// Limit is limit.
+func (in *Input) Limit() int64 { return in.numberOf(slotLimit, 50) }
+
+// MaxMessages is max_messages.
+func (in *Input) MaxMessages() int64 { return in.numberOf(slotMaxMessages, 200) }
+
+func (in *Input) textOf(s slot) []byte {
+	if in.has(s) {
+		return in.texts[s]
+	}
+	return nil
+}
+
+func (in *Input) numberOf(s slot, without int64) int64 {
+	if in.has(s) {
+		return in.numbers[s]
+	}
+	return without
+}

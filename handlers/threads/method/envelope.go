@@ -1,0 +1,69 @@
+package method
+
+import (
+	"time"
+	"unicode/utf8"
+
+	"trunkline/codec/jsonx"
+)
+
+// maxMessage bounds the message of an error, in bytes.
+const maxMessage = 300
+
+// AppendEnvelope appends the error envelope of threads §3.4.
+func AppendEnvelope(dst []byte, f *Fault, d Dialect, requestID []byte, now time.Time) []byte {
+	dst = AppendError(append(dst, `{"error":`...), f, d, requestID)
+	dst = append(jsonx.AppendString(append(dst, `,"request_id":`...), requestID), `,"occurred_at":"`...)
+	return append(AppendTime(dst, now), `"}`...)
+}
+
+// AppendError appends the error object of the envelope, which is all that lines have.
+func AppendError(dst []byte, f *Fault, d Dialect, requestID []byte) []byte {
+	codes := f.Condition.Codes()
+	code := codes.Spec
+	if d == Legacy {
+		code = codes.Legacy
+	}
+	dst = append(append(append(dst, `{"code":"`...), code...), `","message":`...)
+	dst = append(jsonx.AppendString(dst, oneLine(f.Message)), `,"request_id":`...)
+	dst = append(jsonx.AppendString(dst, requestID), `,"retryable":`...)
+	if codes.Retryable {
+		dst = append(dst, "true"...)
+	} else {
+		dst = append(dst, "false"...)
+	}
+	dst = append(append(dst, `,"spec_code":"`...), codes.Spec...)
+	dst = append(append(append(dst, `","legacy_code":"`...), codes.Legacy...), '"')
+	if f.Details != nil {
+		dst = append(append(dst, `,"details":`...), f.Details...)
+	}
+	return append(dst, '}')
+}
+
+// oneLine cuts a message to its bounds.
+func oneLine(text string) string {
+	for i, r := range text {
+		if r < ' ' || i+utf8.RuneLen(r) > maxMessage {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+// AppendTime appends a time as in all answers: UTC, in milliseconds.
+func AppendTime(dst []byte, t time.Time) []byte {
+	return t.UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z")
+}
+
+// maxRequestID bounds the identifier of a request, in bytes (threads §2.1).
+const maxRequestID = 200
+
+// ValidRequestID reports whether a client may choose id: visible ASCII, not too long.
+func ValidRequestID[T string | []byte](id T) bool {
+	for i := range len(id) {
+		if id[i] <= ' ' || id[i] > '~' {
+			return false
+		}
+	}
+	return len(id) > 0 && len(id) <= maxRequestID
+}

@@ -1,0 +1,190 @@
+package method
+
+import (
+	"slices"
+
+	"trunkline/codec/jsonx"
+	"trunkline/handlers/threads/token"
+)
+
+// Access is whether a role may call a method (threads §3.1).
+type Access uint8
+
+// The kinds of access.
+const (
+	No Access = iota
+	Yes
+	Member // a participant of the thread
+)
+
+// Row is one method.
+type Row struct {
+	// Name is that of the method, as in a path and as a tool.
+	Name string
+	// Help is one sentence for people and for models.
+	Help string
+	// Participant, Auditor and Coordinator are what these roles may do; an operator may do what a
+	// coordinator may.
+	Participant, Auditor, Coordinator Access
+	// Writes is set where an answer waits for the journal.
+	Writes bool
+	// ReadOnly, Idempotent, Destructive and OpenWorld are the annotations of the tool.
+	ReadOnly, Idempotent, Destructive, OpenWorld bool
+	// In and Out are the fields in the order of threads §4.
+	In, Out []Field
+
+	fields []Field // In, and the hints that it does not have
+	names  *jsonx.Names
+}
+
+// Names of the methods.
+const (
+	AckRead     = "ack_read"
+	Create      = "create_thread"
+	Get         = "get_thread"
+	Heartbeat   = "heartbeat_session"
+	Post        = "post_message"
+	Read        = "read_messages"
+	Summarize   = "summarize_thread"
+	Trigger     = "trigger_participant"
+	UpdateState = "update_thread_status"
+)
+
+var threadFields = []Field{
+	out("thread_id", ID), out("workspace_id", ID), out("title", Line), enum("type", numSlots, types...), enum("status", numSlots, statuses...),
+	out("participants", IDs), out("created_at", Time), out("updated_at", Time),
+}
+
+// messageFields are those of one message of read_messages.
+var messageFields = []Field{
+	out("message_id", ID), integer("schema_version", 1, 1, numSlots), integer("seq", 1, maxSeq, numSlots), enum("kind", numSlots, kinds...),
+	out("body", Text), out("metadata", Object).optional(), out("in_reply_to", ID).optional(), out("sender_agent_id", ID),
+	out("sender_session_id", ID), out("created_at", Time),
+}
+
+// Rows are the methods, sorted by name. They are not written.
+var Rows = complete([]Row{
+	{
+		Name: AckRead, Help: "Record up to which message of a thread the caller has read.",
+		Participant: Member, Auditor: Member, Coordinator: Yes, Writes: true, Idempotent: true,
+		In:  []Field{required("thread_id", ID, slotThread), integer("last_read_seq", 0, maxSeq, slotLastRead), hints[1]},
+		Out: []Field{out("ok", True), out("updated_at", Time)},
+	}, {
+		Name: Create, Help: "Begin a thread between named participants.",
+		Coordinator: Yes, Writes: true,
+		In: []Field{
+			required("workspace_id", ID, slotWorkspace), required("title", Line, slotTitle), enum("type", slotType, types...),
+			required("participants", IDs, slotParticipants), required("created_by", ID, slotCreatedBy).optional(),
+			required("idempotency_key", Key, slotKey).optional(),
+		},
+		Out: []Field{out("thread_id", ID), enum("status", numSlots, statuses...), out("created_at", Time)},
+	}, {
+		Name: Get, Help: "Show a thread without its messages.",
+		Participant: Yes, Auditor: Yes, Coordinator: Yes, ReadOnly: true, Idempotent: true,
+		In: []Field{required("thread_id", ID, slotThread)}, Out: threadFields,
+	}, {
+		Name: Heartbeat, Help: "Register the caller's runtime, or report that it is alive.",
+		Participant: Yes, Auditor: Yes, Coordinator: Yes, Idempotent: true,
+		In: []Field{
+			required("session_id", ID, slotSession), required("runtime", ID, slotRuntime), required("resumable", Bool, slotResumable),
+			enum("status", numSlots, sessions...).in(slotStatus), enum("management_mode", slotMode, modes...).def(`"unmanaged"`),
+			hints[1], hints[0],
+		},
+		Out: []Field{out("ok", True), out("recorded_at", Time)},
+	}, {
+		Name: Post, Help: "Append a message to a thread.",
+		Participant: Member, Coordinator: Yes, Writes: true,
+		In: []Field{
+			required("thread_id", ID, slotThread), integer("schema_version", 1, 1, slotVersion), enum("kind", slotKind, kinds...),
+			required("body", Text, slotBody), required("metadata", Object, slotMetadata).optional(),
+			required("in_reply_to", ID, slotInReplyTo).optional(), required("idempotency_key", Key, slotKey).optional(),
+			required("sender_agent_id", ID, slotSender).optional(), required("sender_session_id", ID, slotSenderSession).optional(),
+		},
+		Out: []Field{out("message_id", ID), integer("seq", 1, maxSeq, numSlots), enum("thread_status", numSlots, statuses...), out("created_at", Time)},
+	}, {
+		Name: Read, Help: "Read the messages of a thread after a number.",
+		Participant: Member, Auditor: Yes, Coordinator: Yes, ReadOnly: true, Idempotent: true,
+		In: []Field{
+			required("thread_id", ID, slotThread), hints[1], integer("since_seq", 0, maxSeq, slotSince).def("0"),
+			integer("limit", 1, 200, slotLimit).def("50"),
+		},
+		Out: []Field{out("messages", Messages), integer("next_seq", 0, maxSeq, numSlots), out("has_more", Bool)},
+	}, {
+		Name: Summarize, Help: "Summarize the findings in the latest messages of a thread.",
+		Participant: Member, Auditor: Yes, Coordinator: Yes, ReadOnly: true, Idempotent: true,
+		In:  []Field{required("thread_id", ID, slotThread), integer("max_messages", 1, 1000, slotMaxMessages).def("200")},
+		Out: []Field{out("summary", Text), out("open_items", Texts), enum("last_status", numSlots, statuses...)},
+	}, {
+		Name: Trigger, Help: "Wake a participant of a thread.",
+		Coordinator: Yes, Writes: true, OpenWorld: true,
+		In: []Field{
+			required("thread_id", ID, slotThread), required("target_agent_id", ID, slotTarget), required("reason", Line, slotReason).most(maxReason),
+			required("trigger_prompt", Text, slotPrompt), required("idempotency_key", Key, slotKey).optional(),
+		},
+		Out: []Field{
+			out("trigger_id", ID), out("target_agent_id", ID), enum("action", numSlots, "trigger_runtime", "fallback_required"),
+			enum("result", numSlots, "queued", "deferred", "delivered", "fallback_required", "failed"),
+			enum("job_status", numSlots, "queued", "triggering", "deferred", "delivered", "timeout", "failed", "fallback_resume", "fallback_spawn"),
+			enum("defer_reason", numSlots, "human_input_busy", "rate_limited").optional(), out("deferred_until", Time).optional(),
+			enum("fallback_action", numSlots, "resume_session", "spawn_session").optional(), out("runtime_command", Text).optional(),
+			out("target_session_id", ID).optional(), out("runtime", ID).optional(), enum("management_mode", numSlots, modes...).optional(),
+			enum("session_status", numSlots, sessions...).optional(), out("stale_session", Bool), out("triggered_at", Time),
+		},
+	}, {
+		Name: UpdateState, Help: "Change the status of a thread.",
+		Participant: Member, Coordinator: Yes, Writes: true, Idempotent: true, Destructive: true,
+		In: []Field{
+			required("thread_id", ID, slotThread), enum("status", slotStatus, statuses...), required("reason", Line, slotReason), hints[1],
+			required("metadata", Object, slotMetadata).optional(),
+		},
+		Out: []Field{out("thread_id", ID), enum("status", numSlots, statuses...), out("updated_at", Time)},
+	},
+})
+
+func (f Field) in(s slot) Field { f.slot = s; return f }
+
+func (f Field) most(n int64) Field { f.Max = n; return f }
+
+func complete(rows []Row) []Row {
+	for i := range rows {
+		r := &rows[i]
+		r.fields = slices.Clone(r.In)
+		for _, h := range hints {
+			if !slices.ContainsFunc(r.In, func(f Field) bool { return f.Name == h.Name }) {
+				r.fields = append(r.fields, h)
+			}
+		}
+		names := make([]string, len(r.fields))
+		for j := range r.fields {
+			names[j] = r.fields[j].Name
+		}
+		r.names = jsonx.NewNames(names...)
+	}
+	return rows
+}
+
+// Lookup returns the row of a method, nil if there is none.
+func Lookup(name []byte) *Row {
+	for i := range Rows {
+		if Rows[i].Name == string(name) {
+			return &Rows[i]
+		}
+	}
+	return nil
+}
+
+// Authorize applies gate G5: the role may call the method, as far as that does not depend on the
+// thread (threads §2.1, §3.1).
+func (r *Row) Authorize(c *token.Claims) *Fault {
+	may := r.Coordinator
+	switch c.Role {
+	case token.Participant:
+		may = r.Participant
+	case token.Auditor:
+		may = r.Auditor
+	}
+	if may != No {
+		return nil
+	}
+	return &Fault{Condition: Forbidden, Message: "the role " + c.Role.String() + " may not call " + r.Name}
+}

@@ -1,0 +1,44 @@
+package method
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write testdata/schemas.txt anew")
+
+// TestSchemas compares the schemas of all tools with those that were checked by hand against
+// threads §3.2 and §4.
+func TestSchemas(t *testing.T) {
+	const golden = "testdata/schemas.txt"
+	var b bytes.Buffer
+	for i := range Rows {
+		r := &Rows[i]
+		for _, s := range []struct {
+			name string
+			json []byte
+		}{{"input", r.InputSchema()}, {"output", r.OutputSchema()}} {
+			if !json.Valid(s.json) {
+				t.Errorf("%s of %s is not JSON: %s", s.name, r.Name, s.json)
+			}
+			b.WriteString(r.Name + " " + s.name + "\n")
+			b.Write(s.json)
+			b.WriteByte('\n')
+		}
+	}
+	if *update {
+		if err := os.WriteFile(golden, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(b.Bytes(), want) {
+		t.Errorf("the schemas differ from %s:\n%s", golden, b.Bytes())
+	}
+}

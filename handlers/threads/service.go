@@ -1,0 +1,222 @@
+package threads
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"trunkline/codec/jsonx"
+	core "trunkline/engine/threads"
+	"trunkline/handlers/threads/method"
+	"trunkline/handlers/threads/token"
+)
+
+// Config is what a Service is made of.
+type Config struct {
+	Engine *core.Engine
+	// Barrier returns once everything that was appended to the journal before is durable.
+	Barrier func(ctx context.Context) error
+	// Durable returns the index up to which the journal is durable.
+	Durable func() uint64
+	// Busy reports whether a person is known to use a runtime.
+	Busy func(runtime string) bool
+	// Resume and Spawn are the commands that wake an agent without a runtime, with placeholders.
+	Resume, Spawn []string
+	// MaxDefer is how long a delivery is deferred.
+	MaxDefer time.Duration
+	// Now is the wall clock; nil: time.Now.
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// Service runs methods. It implements method.Dispatcher.
+type Service struct {
+	cfg      Config
+	engine   *core.Engine
+	calls    sync.Pool // of *call
+	handlers map[string]handler
+}
+
+// handler runs a method whose input passed the gates up to G6. It appends the result.
+type handler func(c *call, dst []byte) []byte
+
+// call is one call of a method.
+type call struct {
+	s      *Service
+	caller *method.Caller
+	row    *method.Row
+	actor  core.Actor
+	in     method.Input
+	digest digester
+	now    int64 // milliseconds since 1970
+	out    method.Outcome
+	fault  method.Fault
+}
+
+// New returns a service.
+func New(cfg Config) *Service {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Service{cfg: cfg, engine: cfg.Engine}
+	s.calls.New = func() any { return new(call) }
+	s.handlers = map[string]handler{
+		method.AckRead: (*call).ack, method.Create: (*call).create, method.Get: (*call).get, method.Heartbeat: (*call).heartbeat,
+		method.Post: (*call).post, method.Read: (*call).read, method.Summarize: (*call).summarize, method.Trigger: (*call).trigger,
+		method.UpdateState: (*call).update,
+	}
+	return s
+}
+
+// Call implements method.Dispatcher.
+func (s *Service) Call(dst []byte, caller *method.Caller, row *method.Row, doc []byte) (out []byte, o method.Outcome) {
+	c := s.calls.Get().(*call)
+	start := len(dst)
+	defer func() {
+		if r := recover(); r != nil { // c is not used again: what it holds is not known
+			s.cfg.Logger.Error("a method panicked", "method", row.Name, "panic", r, "stack", string(debug.Stack()))
+			out, o = dst[:start], method.Outcome{Fault: &method.Fault{Condition: method.Defect, Message: "the request could not be served"}}
+		}
+	}()
+	c.s, c.caller, c.row, c.out = s, caller, row, method.Outcome{}
+	c.now = s.cfg.Now().UnixMilli()
+	out, o = c.run(dst, doc), c.out
+	if o.Fault != nil || o.Waits {
+		out = out[:start]
+	}
+	c.caller, c.row, c.out = nil, nil, method.Outcome{}
+	c.actor = core.Actor{}
+	s.calls.Put(c)
+	return out, o
+}
+
+// run takes a document through the gates from G3 on (threads §2.1).
+func (c *call) run(dst, doc []byte) []byte {
+	f := c.row.Parse(&c.in, doc, c.caller.Checked)
+	if f == nil && c.row.Name == method.Trigger && c.caller.BadRequestID {
+		f = &method.Fault{Condition: method.Invalid, Message: "x-request-id is not 1 to 200 visible ASCII characters"}
+	}
+	if f == nil {
+		f = c.authorize()
+	}
+	if f == nil {
+		f = c.in.CheckClaims(c.caller.Claims)
+	}
+	if c.out.Fault = f; f != nil {
+		return dst
+	}
+	c.identify()
+	return c.s.handlers[c.row.Name](c, dst)
+}
+
+// authorize applies gate G5. A participant that asks to close a thread lacks authority, whatever
+// the thread is (threads §4.6).
+func (c *call) authorize() *method.Fault {
+	if c.row.Name == method.UpdateState && c.caller.Claims.Role == token.Participant && core.Status(c.in.Status()) == core.Closed {
+		return &method.Fault{Condition: method.NoAuthority, Message: "only a coordinator or an operator may close a thread"}
+	}
+	return c.row.Authorize(c.caller.Claims)
+}
+
+// identify makes the claims an actor.
+func (c *call) identify() {
+	claims := c.caller.Claims
+	c.actor = core.Actor{Workspace: claims.Workspace, Agent: claims.Agent, Session: claims.Session, Role: claims.Role.String(), Seen: c.caller.Seen}
+	switch claims.Role {
+	case token.Coordinator, token.Operator:
+		c.actor.Rank = core.Coordinator
+	case token.Auditor:
+		c.actor.Rank = core.Auditor
+	}
+}
+
+// audited is identify for a method whose audit event names the request.
+func (c *call) audited() {
+	if len(c.caller.RequestID) == 0 {
+		c.caller.RequestID = c.s.engine.AppendRequestID(nil)
+	}
+	c.actor.Request = string(c.caller.RequestID)
+}
+
+// Await implements method.Dispatcher.
+func (s *Service) Await(index uint64) error {
+	if index <= s.cfg.Durable() {
+		return nil
+	}
+	return s.cfg.Barrier(context.Background())
+}
+
+// Refused implements method.Dispatcher.
+func (s *Service) Refused(caller *method.Caller, operation string, f *method.Fault) {
+	var a *core.Actor
+	if c := caller.Claims; c != nil {
+		a = &core.Actor{Workspace: c.Workspace, Agent: c.Agent, Session: c.Session, Role: c.Role.String()}
+	}
+	s.engine.Rejected(a, operation, string(caller.RequestID), f.Condition.Codes().Spec, s.cfg.Now().UnixMilli())
+}
+
+// refuse sets the fault of a refusal by the engine. It reports whether there is one.
+func (c *call) refuse(r core.Refusal) bool {
+	if r.Code == core.OK {
+		return false
+	}
+	c.out.Fault = c.s.fault(&r)
+	return true
+}
+
+func details() jsonx.Builder { return jsonx.Build(nil) }
+
+// fault returns how a refusal of the engine is answered (threads §3.4).
+func (s *Service) fault(r *core.Refusal) *method.Fault {
+	switch r.Code {
+	case core.NoThread:
+		return &method.Fault{Condition: method.NotFound, Message: "thread_id names no thread"}
+	case core.OtherWorkspace:
+		return &method.Fault{Condition: method.OtherWorkspace, Message: "thread_id names a thread of another workspace"}
+	case core.NotMember:
+		return &method.Fault{Condition: method.Forbidden, Message: "the caller is not a participant of the thread"}
+	case core.NoMessage:
+		return &method.Fault{Condition: method.NoSuchMessage, Message: "in_reply_to names no message of the thread"}
+	case core.ThreadClosed:
+		return &method.Fault{Condition: method.Conflict, Message: "the thread is closed", Details: details().Text("current_status", r.Status.String()).End()}
+	case core.KeyReused:
+		return &method.Fault{Condition: method.KeyReused, Message: "idempotency_key was used with another payload"}
+	case core.RateLimited:
+		return &method.Fault{Condition: method.RateLimited, Message: "too many messages", Details: details().Int("retry_after_ms", r.N).End()}
+	case core.TooMany:
+		return &method.Fault{Condition: method.RateLimited, Message: "a table of the server is full", Details: details().Int("retry_after_ms", 1000).End()}
+	case core.AckBeyond:
+		return &method.Fault{Condition: method.Invalid, Message: "last_read_seq is beyond the latest message", Details: details().Int("latest_seq", r.N).End()}
+	case core.AckBehind:
+		return &method.Fault{Condition: method.Conflict, Message: "last_read_seq is behind the cursor", Details: details().Int("current_last_read_seq", r.N).End()}
+	case core.BadTransition:
+		return &method.Fault{Condition: method.BadTransition, Message: "a thread that is " + r.From.String() + " does not become " + r.Status.String(),
+			Details: details().Text("from_status", r.From.String()).Text("to_status", r.Status.String()).End()}
+	case core.NeedsAuthority:
+		return &method.Fault{Condition: method.NoAuthority, Message: "only a coordinator or an operator may change the status so"}
+	case core.NeedsOverride:
+		return &method.Fault{Condition: method.NoAuthority, Message: "a blocked thread is closed by an override: reason has to begin so",
+			Details: details().Texts("required_reason_prefixes", core.OverridePrefixes()).End()}
+	case core.SessionHeld:
+		return &method.Fault{Condition: method.Conflict, Message: "session_id is that of another agent"}
+	case core.SeqExhausted:
+		return &method.Fault{Condition: method.Conflict, Message: "the thread takes no more messages"}
+	case core.NoTarget:
+		return &method.Fault{Condition: method.Invalid, Message: "target_agent_id is not a participant of the thread"}
+	case core.Unmanaged:
+		return &method.Fault{Condition: method.UnmanagedRuntime, Message: "the runtime of the target is not managed, and there is no fallback"}
+	case core.NoRuntime:
+		return &method.Fault{Condition: method.WakeFailed, Message: "the target has no live runtime, and there is no fallback"}
+	case core.HumanBusy:
+		return &method.Fault{Condition: method.HumanBusy, Message: "a person uses the runtime of the target"}
+	case core.NotStored:
+		return &method.Fault{Condition: method.Unavailable, Message: "changes cannot be stored now"}
+	}
+	s.cfg.Logger.Error("a message cannot be read", "error", r.Err)
+	return &method.Fault{Condition: method.Unavailable, Message: "stored messages cannot be read now"}
+}

@@ -1,0 +1,190 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"trunkline/engine/procgroup"
+)
+
+const (
+	runLimit = 600 * time.Second // for a command that neither ends nor is acknowledged (threads §4.9)
+	// maxProcesses bounds the commands that run, with those that were acknowledged and go on.
+	maxProcesses = 64
+	// outputGrace is how long output is read after the end of a command, where something that left
+	// its group holds the pipe. Else the pipe ends with the group.
+	outputGrace = time.Second
+)
+
+// RunnerConfig configures a Runner.
+type RunnerConfig struct {
+	Dir     string   // the working directory of commands
+	Environ []string // their environment
+	LogDir  string   // the folder of their output, which is made
+}
+
+// Runner runs fallback commands. It may be used by many goroutines.
+type Runner struct {
+	cfg   RunnerConfig
+	limit time.Duration
+	most  int
+	ctx   context.Context // ends with Close
+	stop  context.CancelFunc
+
+	mu      sync.Mutex
+	closed  bool
+	running int
+	ended   sync.WaitGroup // of all that run
+}
+
+// NewRunner returns a Runner. Close must follow.
+func NewRunner(cfg RunnerConfig) (*Runner, error) {
+	if err := os.MkdirAll(cfg.LogDir, 0o700); err != nil {
+		return nil, err
+	}
+	r := &Runner{cfg: cfg, limit: runLimit, most: maxProcesses}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	return r, nil
+}
+
+// Close ends every command with what it started, and waits. It may be called again.
+func (r *Runner) Close() {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	r.stop()
+	r.ended.Wait()
+}
+
+// Run runs a command. It succeeds at exit code 0, or when acked is closed: then the command goes
+// on, without a limit. Any other command is ended after 600 s, or with ctx.
+func (r *Runner) Run(ctx context.Context, c Command, acked <-chan struct{}) Outcome {
+	switch {
+	case !plainID.MatchString(c.TriggerID):
+		return outcome(RunFailed, "the identifier of the trigger cannot name a file")
+	case len(c.Argv) == 0:
+		return outcome(RunFailed, "the command is empty")
+	}
+	r.mu.Lock()
+	closed, full := r.closed, r.running >= r.most
+	if closed || full {
+		r.mu.Unlock()
+		if closed {
+			return outcome(Interrupted, "")
+		}
+		return outcome(RunFailed, fmt.Sprintf("%d commands run already", r.most))
+	}
+	r.running++
+	r.ended.Add(1)
+	r.mu.Unlock()
+	end := make(chan error, 1)
+	released, cancel := context.WithCancelCause(r.ctx)
+	go func() {
+		defer r.ended.Done()
+		defer cancel(nil)
+		err := r.execute(released, c)
+		r.mu.Lock()
+		r.running--
+		r.mu.Unlock()
+		end <- err
+	}()
+	timer := time.NewTimer(r.limit)
+	defer timer.Stop()
+	select {
+	case err := <-end:
+		return r.outcome(err)
+	case <-acked:
+		return Outcome{}
+	case <-timer.C:
+		cancel(fmt.Errorf("ended after %v without exit or acknowledgement", r.limit))
+	case <-ctx.Done():
+		cancel(errInterrupted)
+	}
+	return r.outcome(<-end)
+}
+
+var errInterrupted = errors.New("interrupted")
+
+// outcome returns the outcome of a command that has ended.
+func (r *Runner) outcome(err error) Outcome {
+	switch {
+	case err == nil:
+		return Outcome{}
+	case errors.Is(err, errInterrupted) || errors.Is(err, context.Canceled):
+		return outcome(Interrupted, "")
+	}
+	return outcome(RunFailed, err.Error())
+}
+
+// execute runs a command until it ends, or ctx does.
+func (r *Runner) execute(ctx context.Context, c Command) error {
+	// The parent-death signal comes when the starting thread ends, which must outlive the process.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	log, err := openLog(r.cfg.LogDir, c.TriggerID)
+	if err != nil {
+		return err
+	}
+	defer log.close()
+	proc, out, err := r.start(c)
+	if err != nil {
+		log.note("cannot start: " + err.Error())
+		return err
+	}
+	stop := context.AfterFunc(ctx, proc.Kill)
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		_, _ = io.Copy(log, out) // the log never fails, and output that cannot be read is none
+	}()
+	code := proc.Wait()
+	ownEnd := stop()
+	_ = out.SetReadDeadline(time.Now().Add(outputGrace))
+	<-copied
+	_ = out.Close()
+	switch {
+	case !ownEnd && code != 0:
+		err = context.Cause(ctx)
+	case code != 0:
+		err = fmt.Errorf("exit code %d", code)
+	}
+	if err != nil {
+		log.note(err.Error())
+	}
+	return err
+}
+
+// start starts the process of a command. out is its stdout and stderr.
+func (r *Runner) start(c Command) (proc *procgroup.Process, out *os.File, err error) {
+	name := c.Argv[0]
+	if strings.Contains(name, "/") && !filepath.IsAbs(name) {
+		name = filepath.Join(r.cfg.Dir, name) // as the system would find it
+	}
+	file, err := procgroup.Executable(name, r.cfg.Environ)
+	if err != nil {
+		return nil, nil, err
+	}
+	stdin, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = stdin.Close() }()
+	out, stdout, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = stdout.Close() }()
+	attr := &os.ProcAttr{Dir: r.cfg.Dir, Env: r.cfg.Environ, Files: []*os.File{stdin, stdout, stdout}}
+	if proc, err = procgroup.Start(file, c.Argv, attr); err != nil {
+		return nil, nil, errors.Join(err, out.Close())
+	}
+	return proc, out, nil
+}

@@ -1,0 +1,93 @@
+package web
+
+import (
+	"log/slog"
+	"net/http"
+	"net/url"
+	"time"
+
+	"trunkline/handlers/threads/method"
+	"trunkline/handlers/threads/token"
+)
+
+// Limits of a Limits that names none (threads §2.1, §6).
+const (
+	defaultBodyBytes     = 1 << 20
+	defaultHeaderBytes   = 32 << 10
+	defaultHeaderTimeout = 10 * time.Second
+	defaultBodyTimeout   = 30 * time.Second
+	defaultIdleTimeout   = 72 * time.Second
+	defaultWriteTimeout  = 30 * time.Second
+	// defaultConnections bounds the memory for bodies together with defaultBodyBytes.
+	defaultConnections = 1024
+)
+
+// Limits bounds what a peer may send, and how long that may take. Zero members get the values of
+// the contract.
+type Limits struct {
+	// BodyBytes is the size of the largest decoded body.
+	BodyBytes int
+	// HeaderBytes bounds the header fields with names, values and line ends.
+	HeaderBytes int
+	// HeaderTimeout, BodyTimeout and WriteTimeout are the time for the headers of a request, for
+	// its body, and for its answer. IdleTimeout is how long a connection may wait for its next
+	// request.
+	HeaderTimeout, BodyTimeout, IdleTimeout, WriteTimeout time.Duration
+	// Connections may be open; further ones wait in the system's backlog.
+	Connections int
+}
+
+func (l Limits) withDefaults() Limits {
+	orInt := func(n *int, by int) {
+		if *n <= 0 {
+			*n = by
+		}
+	}
+	orTime := func(d *time.Duration, by time.Duration) {
+		if *d <= 0 {
+			*d = by
+		}
+	}
+	orInt(&l.BodyBytes, defaultBodyBytes)
+	orInt(&l.HeaderBytes, defaultHeaderBytes)
+	orTime(&l.HeaderTimeout, defaultHeaderTimeout)
+	orTime(&l.BodyTimeout, defaultBodyTimeout)
+	orTime(&l.IdleTimeout, defaultIdleTimeout)
+	orTime(&l.WriteTimeout, defaultWriteTimeout)
+	orInt(&l.Connections, defaultConnections)
+	return l
+}
+
+// Extension answers a GET route with a JSON object, which it appends to dst. c is lent.
+type Extension func(c *method.Caller, query url.Values, dst []byte) ([]byte, *method.Fault)
+
+// Config is what a Server works with.
+type Config struct {
+	// Rows are the methods that are served.
+	Rows []method.Row
+	// Dispatcher runs them. Every answer with 401 or 403 goes to its Refused, those of its Call
+	// included, except those of MCP.
+	Dispatcher method.Dispatcher
+	// Verify returns the claims of a token. An error that is neither a *token.Refusal nor
+	// token.ErrOutOfScope refuses it, too.
+	Verify func(token string) (*token.Claims, error)
+	// IDs appends a new request id: req_ and a ULID.
+	IDs func(dst []byte) []byte
+	// Ready reports whether the store can write; nil: it can.
+	Ready func() bool
+	// Metrics appends families beside those of HTTP to /metrics; nil: none.
+	Metrics func(dst []byte) []byte
+	// MCP is mounted at /mcp, Metadata at the two paths of the protected resource. Where they are
+	// nil, there is nothing.
+	MCP, Metadata http.Handler
+	// ResourceMetadata is the URL that a 401 names; empty: none.
+	ResourceMetadata string
+	// Audit and Jobs answer /v1/audit and /v1/trigger_jobs. Where they are nil, there is nothing.
+	Audit, Jobs Extension
+	Limits      Limits
+	// Now is the clock of answers and of the limit of failed authentications; nil: time.Now.
+	Now func() time.Time
+	// Logger gets a line for each request: refusals at level info, the rest at level debug. nil: no
+	// lines.
+	Logger *slog.Logger
+}

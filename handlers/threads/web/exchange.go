@@ -1,0 +1,272 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"trunkline/handlers/threads/method"
+	"trunkline/handlers/threads/token"
+)
+
+// exchange is one request and its answer. It is pooled.
+type exchange struct {
+	s      *Server
+	w      http.ResponseWriter
+	r      *http.Request
+	route  *route
+	path   string // raw
+	caller method.Caller
+	begun  time.Time
+	status int // of the answer; 0 before it
+
+	bodyRead bool // the body has come to its end
+	limited  bool // the peer is over its limit of failed authentications
+	abort    bool // what is left on the connection must not be read as a request
+
+	// These are kept for the next request. id is that of the request, idValue its header value.
+	id, in, out []byte
+	idValue     []string
+}
+
+// serveHTTP answers one request.
+func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	x := s.exchanges.Get().(*exchange)
+	path := pathOf(r.RequestURI)
+	*x = exchange{s: s, w: w, r: r, path: path, route: s.routeOf(path), begun: time.Now(), id: x.id, in: x.in, out: x.out}
+	x.identify()
+	x.caller.Dialect = dialectOf(r.Header[headDialect], x.route.dialect)
+	x.run()
+	x.account()
+	abort := x.abort
+	s.give(x)
+	if abort {
+		panic(http.ErrAbortHandler) // net/http closes the connection, without a log line
+	}
+}
+
+// maxKeptBuffer is the largest buffer that a pool keeps: one large body must not stay for ever.
+const maxKeptBuffer = 256 << 10
+
+// give puts x back for another request.
+func (s *Server) give(x *exchange) {
+	keep := func(b []byte) []byte {
+		if cap(b) > maxKeptBuffer {
+			return nil
+		}
+		return b
+	}
+	*x = exchange{id: x.id, in: keep(x.in), out: keep(x.out)}
+	s.exchanges.Put(x)
+}
+
+// identify takes the id that the client chose, or makes one (threads §2.1).
+func (x *exchange) identify() {
+	given := x.r.Header[headRequestID]
+	if len(given) == 1 && method.ValidRequestID(given[0]) {
+		x.id, x.idValue, x.caller.FromClient = append(x.id[:0], given[0]...), given, true
+	} else {
+		x.id = x.s.cfg.IDs(x.id[:0])
+		x.idValue, x.caller.BadRequestID = []string{string(x.id)}, len(given) > 0
+	}
+	x.caller.RequestID = x.id
+}
+
+// run passes the request through its gates, as far as they concern its head.
+func (x *exchange) run() {
+	defer x.recoverPanic()
+	if headerBytes(x.r) > x.s.limits.HeaderBytes {
+		x.hangUp()
+		x.reply(http.StatusRequestHeaderFieldsTooLarge, textType, []byte("431 Request Header Fields Too Large"))
+		return
+	}
+	if strings.HasPrefix(x.path, tokenPrefix) {
+		if f := x.authenticate(); f != nil {
+			x.refuse(f)
+			return
+		}
+	}
+	if r := x.route; r.httpMethod != "" && x.r.Method != r.httpMethod && (x.r.Method != http.MethodHead || r.httpMethod != http.MethodGet) {
+		x.w.Header()["Allow"] = r.allow
+		x.refuse(&method.Fault{Condition: method.WrongHTTPMethod, Message: "this path is served by HTTP " + r.allow[0] + " only"})
+		return
+	}
+	x.route.serve(x)
+}
+
+// authenticate is gate G1.
+func (x *exchange) authenticate() *method.Fault {
+	text, ok := bearer(x.r.Header["Authorization"])
+	if !ok {
+		if len(x.r.Header["Authorization"]) == 0 {
+			return x.failed("missing")
+		}
+		return x.failed("malformed")
+	}
+	claims, err := x.s.cfg.Verify(text)
+	if err != nil {
+		return x.unverified(err)
+	}
+	x.caller.Claims = claims
+	return nil
+}
+
+// unverified returns how an error of Verify is answered.
+func (x *exchange) unverified(err error) *method.Fault {
+	var no *token.Refusal
+	switch {
+	case errors.Is(err, token.ErrOutOfScope):
+		return &method.Fault{Condition: method.OtherWorkspace, Message: "the token is for a workspace that is not served here"}
+	case !errors.As(err, &no):
+		return x.failed("malformed")
+	case no.Retryable:
+		return &method.Fault{Condition: method.KeysUnavailable, Message: "tokens cannot be verified now", Details: reasonOf(no.Reason)}
+	}
+	return x.failed(no.Reason)
+}
+
+// failed counts a failed authentication, and returns how it is answered.
+func (x *exchange) failed(reason string) *method.Fault {
+	if f := x.overLimit(); f != nil {
+		return f
+	}
+	return &method.Fault{Condition: method.Unauthorized, Message: "the bearer token is not accepted", Details: reasonOf(reason)}
+}
+
+// overLimit counts a failed authentication of the peer; a fault if it is one too many.
+func (x *exchange) overLimit() *method.Fault {
+	wait := x.s.peers.add(addrOf(x.r.RemoteAddr), x.s.cfg.Now())
+	if wait <= 0 {
+		return nil
+	}
+	x.limited = true
+	return &method.Fault{Condition: method.RateLimited, Message: "too many requests of this address failed to authenticate", Details: waitOf(wait)}
+}
+
+// call runs a method: gate G3 as far as it concerns the body as a whole, and then what the
+// dispatcher decides.
+func (x *exchange) call() {
+	s := x.s
+	if f := x.screen(); f != nil {
+		x.refuse(f)
+		return
+	}
+	if f := x.readBody(); f != nil {
+		x.hangUp()
+		x.refuse(f)
+		return
+	}
+	doc := x.in
+	if len(doc) >= 3 && doc[0] == 0xef && doc[1] == 0xbb && doc[2] == 0xbf {
+		doc = doc[3:] // a byte order mark
+	}
+	out, o := s.cfg.Dispatcher.Call(x.out[:0], &x.caller, x.route.row, doc)
+	x.out = out
+	if o.Fault == nil && o.Index != 0 {
+		if err := s.cfg.Dispatcher.Await(o.Index); err != nil {
+			o.Fault = &method.Fault{Condition: method.Unavailable, Message: "the change cannot be stored"}
+		}
+	}
+	if o.Fault != nil {
+		x.refuse(o.Fault)
+		return
+	}
+	if o.Replay {
+		x.w.Header()["X-Idempotent-Replay"] = isTrue
+	}
+	x.reply(http.StatusOK, jsonType, x.out)
+}
+
+// screen returns what speaks against the body before it is read; nil if nothing does.
+func (x *exchange) screen() *method.Fault {
+	switch {
+	case !isJSON(x.r.Header):
+		return &method.Fault{Condition: method.WrongMediaType, Message: "the Content-Type must be application/json in UTF-8"}
+	case x.r.ContentLength > int64(x.s.limits.BodyBytes):
+		return tooLarge
+	case x.s.draining.Load():
+		return &method.Fault{Condition: method.Unavailable, Message: "the server is stopping"}
+	}
+	return nil
+}
+
+var tooLarge = &method.Fault{Condition: method.TooLarge, Message: "the body is over the limit"}
+
+// firstBuffer is the first size of the buffer for a body, trusted the largest that a Content-Length
+// alone can ask for.
+const (
+	firstBuffer = 4 << 10
+	trusted     = 64 << 10
+)
+
+// readBody reads the body into x.in. After a fault the connection cannot be used any more.
+func (x *exchange) readBody() *method.Fault {
+	limit := x.s.limits.BodyBytes
+	x.in = x.in[:0]
+	if x.r.ContentLength == 0 {
+		return nil
+	}
+	x.allow(x.s.limits.BodyTimeout)
+	if want := int(min(x.r.ContentLength, trusted)); cap(x.in) < want {
+		x.in = make([]byte, 0, want)
+	}
+	for {
+		if len(x.in) == cap(x.in) {
+			x.in = append(make([]byte, 0, max(2*cap(x.in), firstBuffer)), x.in...)
+		}
+		n, err := x.r.Body.Read(x.in[len(x.in):min(cap(x.in), limit+1)])
+		x.in = x.in[:len(x.in)+n]
+		switch {
+		case len(x.in) > limit:
+			return tooLarge
+		case err == io.EOF:
+			x.bodyRead = true
+			return nil
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return &method.Fault{Condition: method.BodyTimeout, Message: "the body did not come in time"}
+		case err != nil:
+			return &method.Fault{Condition: method.Invalid, Message: "the body cannot be read to its end"}
+		}
+	}
+}
+
+// recoverPanic answers a panic, so that the request does not end the server.
+func (x *exchange) recoverPanic() {
+	p := recover()
+	switch {
+	case p == nil:
+		return
+	case p == http.ErrAbortHandler: // of a mounted handler
+		x.abort = true
+		return
+	}
+	x.s.cfg.Logger.Error("cannot answer an HTTP request: panic", "request_id", string(x.id), "operation", x.route.operation, "panic", p, "stack", string(debug.Stack()))
+	x.in, x.out = nil, nil // may still be in use
+	if x.status != 0 {
+		x.abort = true
+		return
+	}
+	clear(x.w.Header())
+	x.refuse(&method.Fault{Condition: method.Defect, Message: "the request could not be served"})
+}
+
+// account counts the answer and logs it. Refusals of a peer over its limit are logged as little as
+// successes.
+func (x *exchange) account() {
+	took := time.Since(x.begun)
+	x.s.metrics.count(x.route.label, x.r.Method, x.status, took)
+	level := slog.LevelDebug
+	if x.status >= http.StatusBadRequest && !x.limited {
+		level = slog.LevelInfo
+	}
+	if l := x.s.cfg.Logger; l.Enabled(context.Background(), level) {
+		l.LogAttrs(context.Background(), level, "request", slog.String("request_id", string(x.id)), slog.String("operation", x.route.operation),
+			slog.Int("status", x.status), slog.Duration("duration", took))
+	}
+}

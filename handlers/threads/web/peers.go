@@ -1,0 +1,76 @@
+package web
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// Bounds of failed authentications (threads §6).
+const (
+	maxFailures   = 30
+	failureWindow = 10 * time.Second
+	// maxPeers is how many peer addresses are counted apart.
+	maxPeers = 16384
+	// sweepPause is the time between two searches for peers whose window is over.
+	sweepPause = time.Second
+)
+
+// peers counts failed authentications by peer address, in windows that begin with the first
+// failure. A peer for which there is no room shares one count with all others of that kind, so that
+// a full table refuses sooner, never later.
+type peers struct {
+	mu    sync.Mutex
+	table map[netip.Addr]*failures
+	rest  failures
+	sweep time.Time // when the next search may be
+}
+
+type failures struct {
+	n     int
+	until time.Time
+}
+
+// add counts a failure of a peer. It returns 0 while the peer is within its limit, else how long
+// its window lasts.
+func (p *peers) add(peer netip.Addr, now time.Time) (wait time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	f := p.of(peer, now)
+	if !now.Before(f.until) {
+		*f = failures{until: now.Add(failureWindow)}
+	}
+	if f.n++; f.n <= maxFailures {
+		return 0
+	}
+	f.n = maxFailures + 1
+	return f.until.Sub(now)
+}
+
+// of returns the count of a peer. The caller holds p.mu.
+func (p *peers) of(peer netip.Addr, now time.Time) *failures {
+	if f := p.table[peer]; f != nil {
+		return f
+	}
+	if len(p.table) >= maxPeers && !now.Before(p.sweep) {
+		p.sweep = now.Add(sweepPause)
+		for a, f := range p.table {
+			if !now.Before(f.until) {
+				delete(p.table, a)
+			}
+		}
+	}
+	if len(p.table) >= maxPeers {
+		return &p.rest
+	}
+	f := new(failures)
+	p.table[peer] = f
+	return f
+}
+
+// addrOf returns the address of a peer without its port; the zero Addr for a peer without one, as
+// on a unix socket.
+func addrOf(remote string) netip.Addr {
+	a, _ := netip.ParseAddrPort(remote)
+	return a.Addr().Unmap().WithZone("")
+}

@@ -1,0 +1,138 @@
+package web
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"trunkline/codec/jsonx"
+	"trunkline/handlers/threads/method"
+)
+
+// Header values. net/http only reads them.
+var (
+	jsonType    = []string{"application/json; charset=utf-8"}
+	metricsType = []string{"text/plain; version=0.0.4; charset=utf-8"}
+	textType    = []string{"text/plain; charset=utf-8"}
+	noStore     = []string{"no-store"}
+	isTrue      = []string{"true"}
+	closes      = []string{"close"}
+	soon        = []string{"1"} // of Retry-After, where no time is known
+)
+
+// refuse answers with the error envelope of f.
+func (x *exchange) refuse(f *method.Fault) {
+	s, h, codes := x.s, x.w.Header(), f.Condition.Codes()
+	status := codes.Status
+	if x.caller.Dialect == method.Legacy {
+		status = codes.LegacyStatus
+	}
+	switch status {
+	case http.StatusUnauthorized:
+		h["Www-Authenticate"] = s.challenge
+		s.cfg.Dispatcher.Refused(&x.caller, x.route.operation, f)
+	case http.StatusForbidden:
+		s.cfg.Dispatcher.Refused(&x.caller, x.route.operation, f)
+	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		h["Retry-After"] = retryAfter(f.Details)
+	}
+	s.metrics.faults[f.Condition].Add(1)
+	x.out = method.AppendEnvelope(x.out[:0], f, x.caller.Dialect, x.id, s.cfg.Now())
+	x.reply(status, jsonType, x.out)
+}
+
+// shortReply is how long a body may be for net/http to add its length.
+const shortReply = 2 << 10
+
+// reply sends status and body, which it does not keep. An error is dropped: the peer is gone. A
+// body of the request that nothing has read is read and dropped behind the answer.
+func (x *exchange) reply(status int, contentType []string, body []byte) {
+	x.status = status
+	drain := x.r.ContentLength != 0 && !x.bodyRead && x.mayDrain()
+	control := http.NewResponseController(x.w)
+	// The deadline that net/http set began with the request.
+	_ = control.SetWriteDeadline(time.Now().Add(x.s.limits.WriteTimeout))
+	h := x.w.Header()
+	h["Content-Type"], h["Cache-Control"], h[headRequestID] = contentType, noStore, x.idValue
+	if drain || len(body) >= shortReply || x.r.Method == http.MethodHead {
+		h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	}
+	if drain {
+		_ = control.EnableFullDuplex() // net/http itself would wait for the body
+	}
+	x.w.WriteHeader(status)
+	_, _ = x.w.Write(body)
+	if drain {
+		_ = control.Flush()
+		x.drain()
+	}
+}
+
+// mayDrain reports whether the next request may follow behind the rest of the body; else the
+// connection ends. A peer that waits for 100 Continue is not asked to send a body that is dropped.
+func (x *exchange) mayDrain() bool {
+	if _, closing := x.w.Header()["Connection"]; closing {
+		return false
+	}
+	if x.r.ContentLength > int64(x.s.limits.BodyBytes) || x.r.Header["Expect"] != nil {
+		x.hangUp()
+		return false
+	}
+	return true
+}
+
+// drain reads and drops the rest of the body. If the end is out of reach, the connection ends.
+func (x *exchange) drain() {
+	x.allow(x.s.limits.BodyTimeout)
+	if _, err := io.CopyN(io.Discard, x.r.Body, int64(x.s.limits.BodyBytes)+1); err != io.EOF {
+		x.abort = true
+		x.linger()
+	}
+}
+
+// hangUp ends the connection after the answer. The peer may still send: conn.Close waits for it, so
+// net/http must not look for the body's end before that.
+func (x *exchange) hangUp() {
+	x.w.Header()["Connection"] = closes
+	x.allow(0)
+	x.linger()
+}
+
+// linger lets the connection close slowly.
+func (x *exchange) linger() {
+	if c, ok := x.r.Context().Value(connKey{}).(*conn); ok {
+		c.lingers.Store(true)
+	}
+}
+
+// allow gives the peer time to send the rest of its body. Transports without deadlines do without.
+func (x *exchange) allow(d time.Duration) {
+	_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(d))
+}
+
+var retryNames = []string{"retry_after_ms"}
+
+// retryAfter is the value of Retry-After, in whole seconds, rounded up.
+func retryAfter(details []byte) []string {
+	var v [1]jsonx.Value
+	if jsonx.Pick(details, retryNames, v[:]); v[0].Kind != jsonx.Number {
+		return soon
+	}
+	ms, ok := jsonx.ParseInt(v[0].Raw)
+	if !ok || ms < 1 {
+		return soon
+	}
+	return []string{strconv.FormatInt((ms-1)/1000+1, 10)}
+}
+
+// waitOf are the details of a refusal for a time, in whole milliseconds, rounded up.
+func waitOf(d time.Duration) []byte {
+	ms := int64((d + time.Millisecond - 1) / time.Millisecond)
+	return append(strconv.AppendInt([]byte(`{"retry_after_ms":`), ms, 10), '}')
+}
+
+// reasonOf are the details of a token that is not accepted.
+func reasonOf(reason string) []byte {
+	return append(jsonx.AppendString([]byte(`{"reason":`), reason), '}')
+}

@@ -1,0 +1,82 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Server serves agent threads over HTTP. Any goroutine may call its methods.
+type Server struct {
+	cfg    Config
+	limits Limits
+	http   *http.Server
+	routes map[string]*route // by raw path; never written after New
+
+	challenge []string // the value of WWW-Authenticate
+	exchanges sync.Pool
+	peers     peers
+	metrics   metrics
+
+	draining atomic.Bool
+	stopped  atomic.Bool // connections are closed without lingering
+}
+
+// New returns a server. Nothing runs before Serve.
+func New(cfg Config) *Server {
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Server{cfg: cfg, limits: cfg.Limits.withDefaults(), challenge: []string{`Bearer error="invalid_token"`}}
+	if cfg.ResourceMetadata != "" {
+		s.challenge[0] += `, resource_metadata="` + cfg.ResourceMetadata + `"`
+	}
+	s.peers.table = map[netip.Addr]*failures{}
+	s.exchanges.New = func() any { return new(exchange) }
+	s.addRoutes()
+	one := new(http.Protocols)
+	one.SetHTTP1(true)
+	s.http = &http.Server{
+		Handler:                      http.HandlerFunc(s.serveHTTP),
+		Protocols:                    one,
+		DisableGeneralOptionsHandler: true, // OPTIONS * is a path we do not have, like any other
+		ReadHeaderTimeout:            s.limits.HeaderTimeout,
+		WriteTimeout:                 s.limits.WriteTimeout,
+		IdleTimeout:                  s.limits.IdleTimeout,
+		MaxHeaderBytes:               s.limits.HeaderBytes,
+		ErrorLog:                     slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
+		ConnContext:                  withConn,
+	}
+	return s
+}
+
+// Serve accepts on ln, which may be a TLS listener without HTTP/2, until Shutdown, and then returns
+// nil, else why it stopped. It closes ln.
+func (s *Server) Serve(ln net.Listener) error {
+	if err := s.http.Serve(s.listen(ln)); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("cannot serve HTTP: %w", err)
+	}
+	return nil
+}
+
+// Shutdown stops accepting, waits for the requests in flight, and closes all connections. When ctx
+// ends first, it closes the rest and returns an error.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.draining.Store(true)
+	if err := s.http.Shutdown(ctx); err != nil {
+		s.stopped.Store(true)
+		_ = s.http.Close()
+		return fmt.Errorf("cannot finish HTTP requests: %w", err)
+	}
+	return nil
+}
