@@ -18,7 +18,7 @@ import (
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/engine/obs"
-	"trunkline/handlers/toolhost/procgroup"
+	"trunkline/engine/procgroup"
 )
 
 func init() {
@@ -113,6 +113,7 @@ func verbs() []*cobra.Command {
 		newConfigCmd(),
 		newStoreCmd(),
 		newTokenCmd(),
+		newMCPStdioCmd(),
 		newToolExecCmd(),
 		newCompletionCmd(),
 	}, newExchangeCmds()...)

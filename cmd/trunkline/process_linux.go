@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"trunkline/handlers/toolhost/procgroup"
+	"trunkline/engine/procgroup"
 )
 
 // keepDescriptors has the programs that are started not inherit what this one was started with: a

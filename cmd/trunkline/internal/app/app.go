@@ -63,14 +63,15 @@ type Options struct {
 
 // server is one running instance.
 type server struct {
-	cfg    *config.Config
-	log    *slog.Logger
-	ready  *ops.Readiness
-	kernel *endpoint
-	web    *web          // nil when http.listen_addr is empty
-	tools  *toolEndpoint // nil when toolhost.listen_addr is empty
-	admin  *ops.Server   // nil when admin.listen_addr is empty
-	failed chan error
+	cfg     *config.Config
+	log     *slog.Logger
+	ready   *ops.Readiness
+	kernel  *endpoint
+	web     *web            // nil when http.listen_addr is empty
+	tools   *toolEndpoint   // nil when toolhost.listen_addr is empty
+	threads *threadEndpoint // nil when they are closed
+	admin   *ops.Server     // nil when admin.listen_addr is empty
+	failed  chan error
 }
 
 // Run reads the store and serves until ctx ends, then drains (kernel-ipc §2.7) and returns nil; an
@@ -100,6 +101,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	s.kernel.serve(s.report)
 	s.web.serve(s.report)
 	s.tools.serve(s.report)
+	s.threads.serve(s.report)
 	s.ready.Release(reasonStarting)
 	s.log.Info("serving", "settings", cfg.Summary())
 	select {
@@ -142,6 +144,12 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	if s.tools, err = openTools(&cfg.Toolhost, s.kernel.svc, o, reg); err != nil {
 		return nil, err
 	}
+	if s.threads, err = openThreads(cfg, s.kernel.threads, s.kernel.svc, func() bool { return len(s.ready.Reasons()) == 0 }, o, reg); err != nil {
+		return nil, err
+	}
+	if err = s.kernel.threads.register(reg, s.threads.linesOf()); err != nil {
+		return nil, err
+	}
 	if cfg.Admin.ListenAddr == "" {
 		return s, nil
 	}
@@ -169,11 +177,29 @@ func (s *server) banner(o Options) {
 	if s.tools != nil {
 		s.listening(o.Banner, "toolhost", &s.cfg.Toolhost.Access, s.tools.bound)
 	}
+	s.bannerOfThreads(o)
 	if s.admin == nil {
 		fmt.Fprintln(o.Banner, "admin off")
 		return
 	}
 	fmt.Fprintf(o.Banner, "admin listening on %s\n", s.admin.Addr())
+}
+
+// bannerOfThreads shows where agent threads listen, or why they do not.
+func (s *server) bannerOfThreads(o Options) {
+	c := &s.cfg.Threads
+	switch {
+	case s.threads != nil:
+		s.listening(o.Banner, "threads http", &c.Access, s.threads.webBound)
+		s.listening(o.Banner, "threads lines", c.Lines(), s.threads.lnBound)
+		if s.threads.devToken != "" {
+			fmt.Fprintf(o.Banner, "threads token for a day: %s\n", s.threads.devToken)
+		}
+	case len(c.ListenAddr)+len(c.LinesAddr) == 0:
+		fmt.Fprintln(o.Banner, "threads off")
+	default:
+		fmt.Fprintln(o.Banner, threadsClosed)
+	}
 }
 
 // listening shows the addresses of one section, and warns of those that are open to every client.
@@ -212,6 +238,7 @@ func (s *server) abort() {
 	s.kernel.abort()
 	s.web.abort()
 	s.tools.abort()
+	s.threads.abort()
 	s.closeAdmin()
 }
 
@@ -232,7 +259,12 @@ func (s *server) drain() error {
 	s.ready.Hold(reasonDraining)
 	s.log.Info("draining", "grace_secs", int64(s.cfg.Kernel.ShutdownGrace/time.Second))
 	grace := s.cfg.Kernel.ShutdownGrace
-	webEnded, toolsEnded := make(chan error, 1), make(chan error, 1)
+	webEnded, toolsEnded, threadsEnded := make(chan error, 1), make(chan error, 1), make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), threadsGrace)
+		defer cancel()
+		threadsEnded <- s.threads.shutdown(ctx)
+	}()
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), toolGrace)
 		defer cancel()
@@ -245,10 +277,10 @@ func (s *server) drain() error {
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), grace+forceAfter)
 	defer cancel()
-	var toolsErr error
-	s.kernel.beforeStore = func() { toolsErr = <-toolsEnded } // their outcomes are in it
+	var othersErr error
+	s.kernel.beforeStore = func() { othersErr = errors.Join(<-toolsEnded, <-threadsEnded) } // their outcomes are in it
 	err := errors.Join(s.kernel.shutdown(ctx), <-webEnded)
-	err = errors.Join(err, toolsErr)
+	err = errors.Join(err, othersErr)
 	s.closeAdmin()
 	if err != nil {
 		return fmt.Errorf("cannot drain cleanly: %w", err)

@@ -13,6 +13,7 @@ import (
 	"trunkline/engine/link"
 	"trunkline/engine/obs"
 	"trunkline/engine/reactor"
+	"trunkline/engine/store"
 	"trunkline/engine/stream"
 	"trunkline/handlers/ipc"
 )
@@ -25,16 +26,24 @@ type endpoint struct {
 	tasks       sync.WaitGroup // accept loops and the watch over the event loops
 	dead        atomic.Pointer[error]
 	store       *storage
-	beforeStore func()      // returns when there is no other writer to the store any more; may be nil
+	threads     *threadState
+	beforeStore func() // returns when there is no other writer to the store any more; may be nil
+	options     Options
 	whole       atomic.Bool // the service may be asked for its counters: during recovery a look at the table would age its leases
 }
 
 // openEndpoint binds every address of kernel.listen_addr or none. Nothing is accepted before Serve,
 // and nothing is read from the store before Recover: clients may connect, and wait.
 func openEndpoint(cfg *config.Config, o Options, reg *obs.Registry) (*endpoint, error) {
-	e := &endpoint{svc: ipc.NewService(serviceConfig(cfg, o))}
-	var err error
-	if e.store, err = newStorage(&cfg.Store, e.svc, o); err != nil {
+	threads, err := newThreadState(&cfg.Threads, o)
+	if err != nil {
+		return nil, err
+	}
+	sc := serviceConfig(cfg, o)
+	sc.Machines = []store.Machine{threads.engine.Machine()}
+	e := &endpoint{svc: ipc.NewService(sc), threads: threads, options: o}
+	threads.engine.Join(e.svc.Store())
+	if e.store, err = newStorage(&cfg.Store, e.svc, threads, o); err != nil {
 		return nil, err
 	}
 	if e.bound, err = listenAll(&cfg.Kernel.Access); err != nil {
@@ -69,6 +78,8 @@ func (e *endpoint) recover(ctx context.Context, failed <-chan error) error {
 		if err := e.store.recover(ctx, failed); err != nil {
 			return err
 		}
+	} else if err := e.threads.open("", e.svc.Store().Barrier, e.options, func(error) {}); err != nil {
+		return err
 	}
 	e.whole.Store(true)
 	return nil
@@ -77,6 +88,7 @@ func (e *endpoint) recover(ctx context.Context, failed <-chan error) error {
 // serve starts answering on every listener. An accept loop that ends by itself is reported.
 func (e *endpoint) serve(report func(error)) {
 	e.svc.Start()
+	e.threads.engine.Start()
 	serveLoops(&e.tasks, e.srv, e.bound, report, func(err error) {
 		e.dead.Store(&err)
 		report(err)
@@ -94,18 +106,20 @@ func (e *endpoint) live() error {
 // shutdown drains (kernel-ipc §2.7) and waits until everything has ended or ctx has.
 func (e *endpoint) shutdown(ctx context.Context) error {
 	err := e.srv.Shutdown(ctx)
-	e.svc.Close()
 	e.tasks.Wait()
 	if e.beforeStore != nil {
 		e.beforeStore()
 	}
-	return errors.Join(err, e.store.Close())
+	e.threads.engine.Close()
+	e.svc.Close()
+	return errors.Join(err, e.store.Close(), e.threads.close())
 }
 
 // abort ends an endpoint that never served.
 func (e *endpoint) abort() {
 	abortLoops(e.bound, e.srv)
 	_ = e.store.Close()
+	_ = e.threads.close()
 }
 
 func reactorConfig(k *config.Kernel, svc *ipc.Service, o Options) reactor.Config {

@@ -18,6 +18,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/journal/embedded"
 	"trunkline/engine/store"
+	core "trunkline/engine/threads"
 	"trunkline/handlers/ipc"
 	"trunkline/handlers/ipc/client"
 	"trunkline/handlers/ops"
@@ -249,9 +250,14 @@ func recovered(t *testing.T, to journal.Index, interruptAt int, set ...string) (
 	t.Helper()
 	c := settings(t, set...)
 	logger := slog.New(slog.DiscardHandler)
-	svc = ipc.NewService(ipc.Config{Journaled: true})
+	threads, err := newThreadState(&c.Threads, Options{Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
+	svc = ipc.NewService(ipc.Config{Journaled: true, Machines: []store.Machine{threads.engine.Machine()}})
+	threads.engine.Join(svc.Store())
 	var s *storage
-	s, err = newStorage(&c.Store, svc, Options{Logger: logger, RecoverTo: to, openStore: opener(func() {
+	s, err = newStorage(&c.Store, svc, threads, Options{Logger: logger, RecoverTo: to, openStore: opener(func() {
 		if calls++; calls == interruptAt {
 			s.stopped.Store(true)
 		}
@@ -262,6 +268,7 @@ func recovered(t *testing.T, to journal.Index, interruptAt int, set ...string) (
 	err = s.recover(t.Context(), nil)
 	steps := calls
 	_ = s.Close()
+	_ = threads.close()
 	return svc, steps, err
 }
 
@@ -328,7 +335,7 @@ func TestOneSignalEndsAStartThatHangs(t *testing.T) {
 	answers, asked := make(chan struct{}), make(chan struct{})
 	var log banner
 	c := settings(t, "store.mode=always", "store.dir="+t.TempDir())
-	s, err := newStorage(&c.Store, ipc.NewService(ipc.Config{Journaled: true}), Options{
+	s, err := newStorage(&c.Store, ipc.NewService(ipc.Config{Journaled: true}), &threadState{engine: core.New(core.Config{})}, Options{
 		Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		openStore: func(embedded.Config) (diskStore, error) {
 			close(asked)
@@ -359,7 +366,7 @@ func TestOneSignalEndsAStartThatHangs(t *testing.T) {
 func TestAFailureDuringAStartIsReturned(t *testing.T) {
 	for _, reason := range []error{syscall.ENOSPC, syscall.EACCES} {
 		c := settings(t, "store.mode=always", "store.dir="+t.TempDir())
-		s, err := newStorage(&c.Store, ipc.NewService(ipc.Config{Journaled: true}), Options{
+		s, err := newStorage(&c.Store, ipc.NewService(ipc.Config{Journaled: true}), &threadState{engine: core.New(core.Config{})}, Options{
 			Logger: slog.New(slog.DiscardHandler),
 			openStore: func(ec embedded.Config) (diskStore, error) {
 				store, err := embedded.Open(ec)

@@ -24,6 +24,8 @@ type storage struct {
 	mode      journal.Mode
 	recoverTo journal.Index
 	svc       *ipc.Service
+	threads   *threadState
+	options   Options
 	logger    *slog.Logger
 	opener    func(embedded.Config) (diskStore, error)
 	patience  time.Duration // interruptGrace, but in tests
@@ -55,7 +57,7 @@ type lastSnapshot struct {
 }
 
 // newStorage returns the storage of svc, which is yet to be opened; nil in mode memory.
-func newStorage(c *config.Store, svc *ipc.Service, o Options) (*storage, error) {
+func newStorage(c *config.Store, svc *ipc.Service, threads *threadState, o Options) (*storage, error) {
 	if c.Mode == config.StoreMemory {
 		if o.RecoverTo != 0 {
 			return nil, fmt.Errorf("cannot recover to index %d: store.mode is memory, which keeps nothing", o.RecoverTo)
@@ -66,7 +68,7 @@ func newStorage(c *config.Store, svc *ipc.Service, o Options) (*storage, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &storage{cfg: c, mode: mode, recoverTo: o.RecoverTo, svc: svc, logger: o.Logger, opener: o.openStore, patience: interruptGrace}
+	s := &storage{cfg: c, mode: mode, recoverTo: o.RecoverTo, svc: svc, threads: threads, options: o, logger: o.Logger, opener: o.openStore, patience: interruptGrace}
 	if s.opener == nil {
 		s.opener = func(ec embedded.Config) (diskStore, error) { return embedded.Open(ec) }
 	}
@@ -97,7 +99,14 @@ func (s *storage) open() error {
 	s.store.Store(w)
 	s.log.Store(log)
 	s.progress.opened(time.Now())
-	err = s.svc.Store().Recover(log, store.RecoverOptions{Full: disk.Full, Broken: disk.Broken, Progress: func(p store.RecoverProgress) {
+	if err = s.threads.open(s.cfg.Dir, s.svc.Store().Barrier, s.options, s.fatal); err != nil {
+		_ = log.Close()
+		return err
+	}
+	rows := s.threads.db
+	full := func() bool { return disk.Full() || rows.Full() }
+	broken := func() bool { return disk.Broken() || rows.Broken() }
+	err = s.svc.Store().Recover(log, store.RecoverOptions{Full: full, Broken: broken, Progress: func(p store.RecoverProgress) {
 		s.progress.report(p, time.Now())
 	}})
 	if err != nil {

@@ -30,6 +30,7 @@ type Config struct {
 	Kernel   Kernel
 	HTTP     HTTP
 	Toolhost Toolhost
+	Threads  Threads
 	Admin    Admin
 	Store    Store
 	Log      Log
@@ -122,6 +123,12 @@ func (o Origin) String() string {
 	return o.Layer + " " + o.Name
 }
 
+// Dev reports whether the server is a throw-away instance.
+func (c *Config) Dev() bool { return c.dev }
+
+// IsDefault reports whether the addresses of a are the default ones.
+func (c *Config) IsDefault(a *Access) bool { return c.origins[a.addrKey()].Layer == layerDefault }
+
 // File returns the path of the settings file that was read, "" if none.
 func (c *Config) File() string { return c.file }
 
@@ -175,6 +182,7 @@ func (c *Config) validate() problems {
 	p = append(p, c.Kernel.check()...)
 	p = append(p, c.HTTP.check()...)
 	p = append(p, c.Toolhost.check()...)
+	p = append(p, c.checkThreads()...)
 	p = append(p, checkStages(c.HTTP.DefaultStageOrder)...)
 	if a := c.Admin; a.ListenAddr != "" {
 		loop, err := isLoopback(a.ListenAddr)

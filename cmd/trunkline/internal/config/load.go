@@ -53,7 +53,7 @@ func (l layer) origin(key string) Origin {
 // the flags of AddFlags; environ is in the form of os.Environ. The error is of type problems.
 func Load(fs *pflag.FlagSet, environ []string) (*Config, error) {
 	c := &Config{origins: make(map[string]Origin, len(table))}
-	c.Kernel.Section, c.HTTP.Section, c.Toolhost.Section = "kernel", "http", "toolhost"
+	c.Kernel.Section, c.HTTP.Section, c.Toolhost.Section, c.Threads.Section = "kernel", "http", "toolhost", "threads"
 	layers, probs := sources(c, fs, environ)
 	for _, l := range layers {
 		probs = append(probs, unknown(l)...)
@@ -173,8 +173,12 @@ func once(m map[string]any, section string, seen map[string]bool) error {
 // something else.
 func envLayer(environ []string) (l layer, strangers []string, err error) {
 	values, names := make(map[string]any), make(map[string]string)
+	all := make(map[string]string, len(environ))
 	for _, entry := range environ {
 		name, value, ok := strings.Cut(entry, "=") // execve takes entries without one too
+		if ok {
+			all[name] = value
+		}
 		switch key := keyOfEnv(name); {
 		case !ok, key == "":
 		case nearSection(key):
@@ -183,7 +187,9 @@ func envLayer(environ []string) (l layer, strangers []string, err error) {
 			strangers = append(strangers, name)
 		}
 	}
-	l, err = mapLayer(layerEnv, values, names)
+	if err = aliases(all, values, names); err == nil {
+		l, err = mapLayer(layerEnv, values, names)
+	}
 	return l, strangers, err
 }
 
@@ -271,6 +277,7 @@ var dedicated = []struct{ flag, key string }{
 	{"listen", "kernel.listen_addr"},
 	{"http-listen", "http.listen_addr"},
 	{"toolhost-listen", "toolhost.listen_addr"},
+	{"threads-listen", "threads.listen_addr"},
 	{"admin-listen", "admin.listen_addr"},
 	{"log-level", "log.level"},
 	{"log-format", "log.format"},

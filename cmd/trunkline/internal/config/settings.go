@@ -19,6 +19,10 @@ type setting struct {
 	oneOf    []string
 	optional bool
 	help     string
+	// alias is the environment name that a protocol gives the setting, in units of aliasUnit where
+	// that is set.
+	alias     string
+	aliasUnit int
 }
 
 // Bounds that several settings share.
@@ -49,6 +53,10 @@ var table = slices.Concat(
 		help: "addresses of the tool server, comma separated: host:port or unix:///path; empty switches it off"},
 		"TCP listeners into", "; MACHINA_API_TOKEN must be set all the same"),
 	toolhostSettings,
+	accessSettings(setting{key: "threads.listen_addr", def: "127.0.0.1:3000", optional: true,
+		help: "addresses of agent threads over HTTP and MCP, comma separated: host:port or unix:///path; empty switches them off"},
+		"TCP listeners of HTTP, MCP and lines into", ""),
+	threadsSettings,
 	otherSettings)
 
 // accessSettings returns the rows of a section's Access. listen is the one of its listen_addr.

@@ -20,6 +20,7 @@ import (
 	"trunkline/engine/journal"
 	"trunkline/engine/kernel"
 	"trunkline/engine/orchestration"
+	"trunkline/engine/threads"
 )
 
 // Range is which indexes to export, both included; To 0 means to the end.
@@ -155,6 +156,8 @@ func appendChange(b jsonx.Builder, r *record, rec []byte) (_ jsonx.Builder, ok b
 		return appendKernel(b, &r.Kernel), true
 	case r.OfKeys:
 		return appendKeys(b, &r.Keys), true
+	case r.OfThreads:
+		return r.Threads.Append(b), true
 	}
 	return appendOrchestration(b, &r.Orchestration), true
 }
@@ -260,10 +263,12 @@ func appendEnding(b jsonx.Builder, c *orchestration.Change) jsonx.Builder {
 }
 
 // record is a record of the journal, decoded: Kernel counts if OfKernel is set, Keys if OfKeys is,
-// else Orchestration. Its slices point into what was parsed.
+// Threads if OfThreads is, else Orchestration. Its slices point into what was parsed.
 type record struct {
 	OfKernel      bool
 	OfKeys        bool // Keys counts
+	OfThreads     bool // Threads counts
+	Threads       threads.Record
 	Keys          idem.Change
 	Kernel        kernel.Change
 	Orchestration orchestration.Change
@@ -272,7 +277,7 @@ type record struct {
 // parseRecord reads a record, which is all of rec. It checks version, kind and parts; only a replay
 // shows whether the change fits the state. An error wraps the ErrBadChange of a machine.
 func parseRecord(rec []byte, r *record) error {
-	r.OfKernel, r.OfKeys = false, false
+	r.OfKernel, r.OfKeys, r.OfThreads = false, false, false
 	if len(rec) == 0 {
 		return fmt.Errorf("%w: it is empty", kernel.ErrBadChange)
 	}
@@ -292,6 +297,11 @@ func parseRecord(rec []byte, r *record) error {
 	case idem.Tag:
 		r.OfKeys = true
 		return idem.ParseChange(body, &r.Keys)
+	case threads.Tag:
+		r.OfThreads = true
+		var err error
+		r.Threads, err = threads.ParseRecord(body)
+		return err
 	}
 	return fmt.Errorf("%w: tag %q", kernel.ErrBadChange, rec[0])
 }
@@ -303,12 +313,14 @@ func (r *record) Kind() string {
 		return "kernel." + r.Kernel.Kind.String()
 	case r.OfKeys:
 		return "idempotency." + r.Keys.Kind.String()
+	case r.OfThreads:
+		return "threads." + r.Threads.Kind()
 	}
 	return "orchestration." + r.Orchestration.Kind.String()
 }
 
 // machineTags are the tags of the machines of a server's store.
-var machineTags = string([]byte{kernel.Tag, orchestration.Tag, idem.Tag})
+var machineTags = string([]byte{kernel.Tag, orchestration.Tag, idem.Tag, threads.Tag})
 
 func appendUint(b jsonx.Builder, name string, v uint64) jsonx.Builder {
 	return strconv.AppendUint(b.Name(name), v, 10)

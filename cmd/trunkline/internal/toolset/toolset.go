@@ -20,9 +20,9 @@ import (
 	"time"
 
 	"trunkline/engine/link"
+	"trunkline/engine/procgroup"
 	"trunkline/handlers/toolhost"
 	"trunkline/handlers/toolhost/manifest"
-	"trunkline/handlers/toolhost/procgroup"
 	"trunkline/handlers/toolhost/tool"
 	"trunkline/handlers/toolhost/tools"
 	"trunkline/handlers/toolhost/workers"

@@ -1,0 +1,68 @@
+package app
+
+import (
+	"strconv"
+
+	"trunkline/engine/obs"
+	"trunkline/engine/store/rows"
+	core "trunkline/engine/threads"
+	"trunkline/handlers/threads"
+	threadlines "trunkline/handlers/threads/lines"
+)
+
+// threadStats is what one reading of agent threads gives.
+type threadStats struct {
+	core.Stats
+	rows  rows.Stats
+	lines *threadlines.Counts // nil where there are none
+}
+
+// threadMetrics are those of agent threads on the admin address.
+var threadMetrics = []metric[threadStats]{
+	gauge("trunkline_threads", "Threads in all states.", func(s *threadStats) float64 { return float64(s.Threads) }),
+	gauge("trunkline_threads_sessions", "Agents with a registered runtime.", func(s *threadStats) float64 { return float64(s.Sessions) }),
+	gauge("trunkline_threads_open_jobs", "Trigger jobs that are not final.", func(s *threadStats) float64 { return float64(s.OpenJobs) }),
+	counter("trunkline_threads_messages_total", "Messages appended.", func(s *threadStats) float64 { return float64(s.Posted) }),
+	gauge("trunkline_threads_hot_bytes", "Memory of the latest messages.", func(s *threadStats) float64 { return float64(s.HotBytes) }),
+	gauge("trunkline_threads_unstored_bytes", "Bytes of messages that are not rows yet.", func(s *threadStats) float64 { return float64(s.UnstoredBytes) }),
+	gauge("trunkline_rows_disk_bytes", "Bytes of the rows on the disk.", func(s *threadStats) float64 { return float64(s.rows.DiskBytes) }),
+	gauge("trunkline_rows_memory_bytes", "Memory of the rows: cache, rows without a file, open files.", func(s *threadStats) float64 { return float64(s.rows.MemoryBytes) }),
+	counter("trunkline_rows_flushed_bytes_total", "Bytes of rows written into sorted files.", func(s *threadStats) float64 { return float64(s.rows.FlushedBytes) }),
+	counter("trunkline_rows_merged_bytes_total", "Bytes of rows written by merges of files.", func(s *threadStats) float64 { return float64(s.rows.MergedBytes) }),
+	{Family: obs.Family{Name: "trunkline_threads_lines_sessions", Help: "Open connections of lines.", Kind: obs.Gauge}, series: func(s *threadStats, put putSeries) {
+		if s.lines != nil {
+			put(float64(s.lines.Sessions.Load()))
+		}
+	}},
+	{Family: obs.Family{Name: "trunkline_threads_lines_requests_total", Help: "Requests over lines, by what came of them.", Labels: []string{"result"}}, series: func(s *threadStats, put putSeries) {
+		if s.lines != nil {
+			faults, refused := s.lines.Faults.Load(), s.lines.Refused.Load()
+			put(float64(max(s.lines.Requests.Load()-faults, 0)), "ok")
+			put(float64(faults-min(refused, faults)), "refused")
+			put(float64(refused), "unauthorized")
+		}
+	}},
+}
+
+// register adds the metrics of agent threads.
+func (s *threadState) register(reg *obs.Registry, lines *threadlines.Server) error {
+	return addMetrics(reg, threadMetrics, func() *threadStats {
+		if s.db == nil {
+			return nil
+		}
+		st := &threadStats{Stats: s.engine.Stats(), rows: s.db.Stats()}
+		if lines != nil {
+			st.lines = lines.Counts()
+		}
+		return st
+	})
+}
+
+// contractMetrics appends the families of threads §4.10 beside those of HTTP.
+func contractMetrics(e *core.Engine, jobs *threads.Jobs) func(dst []byte) []byte {
+	return func(dst []byte) []byte {
+		dst = append(dst, "# HELP thread_messages_total Messages appended.\n# TYPE thread_messages_total counter\nthread_messages_total "...)
+		dst = append(strconv.AppendUint(dst, e.Stats().Posted, 10), '\n')
+		return jobs.AppendMetrics(dst)
+	}
+}
