@@ -52,7 +52,7 @@ func newHot(t testing.TB) *hot {
 	engine.SetRows(core.StoredRows(db))
 	service := threads.New(threads.Config{Engine: engine, Barrier: st.Barrier, Durable: st.Safe, Busy: func(string) bool { return false }})
 	gate := &link.Gate{Journal: func() link.Journal { return nil }}
-	srv := lines.New(lines.Config{Dispatcher: service, Verifier: trusting{}, Gate: gate, Lookup: method.Lookup, NewRequestID: engine.AppendRequestID, Logger: slog.New(slog.DiscardHandler)})
+	srv := lines.New(lines.Config{Dispatcher: service, Verifier: trusting{}, Peers: token.NewPeers(0), Gate: gate, Lookup: method.Lookup, NewRequestID: engine.AppendRequestID, Logger: slog.New(slog.DiscardHandler)})
 	h := &hot{t: t, port: link.NewPort(1, "x"), wakes: make(owner, 1), out: make([]byte, 0, 1<<20)}
 	h.port.SetOwner(h.wakes)
 	h.s = srv.Open(h.port)

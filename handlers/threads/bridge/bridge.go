@@ -79,7 +79,7 @@ type bridge struct {
 	client *http.Client
 }
 
-// unreachable is the fault of a call that the server does not answer.
+// unreachable is the answer to a client when there is none of the server.
 var unreachable = &method.Fault{Condition: method.Unavailable, Message: "the server cannot be reached"}
 
 // call implements mcp.Call.

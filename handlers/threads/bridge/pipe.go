@@ -31,7 +31,8 @@ type pipe struct {
 	once  sync.Once
 	calls chan struct{} // has a value for each call without an answer
 
-	writing sync.Mutex
+	mu      sync.Mutex // of pending, and of writing to out
+	pending map[jsonrpc.ID]bool
 }
 
 // line is a line of the client, or the end of its stream.
@@ -46,6 +47,7 @@ var errLong = errors.New("the line is too long")
 // Connect implements mcp.Transport.
 func (p *pipe) Connect(context.Context) (sdk.Connection, error) {
 	p.lines, p.ended, p.calls = make(chan line), make(chan struct{}), make(chan struct{}, maxPending)
+	p.pending = map[jsonrpc.ID]bool{}
 	go p.scan()
 	return p, nil
 }
@@ -120,8 +122,15 @@ func (p *pipe) Read(ctx context.Context) (jsonrpc.Message, error) {
 			p.refuse(jsonrpc.CodeInvalidRequest, "the line is not one message")
 			continue
 		}
-		if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() && !p.begin(ctx) {
-			return nil, io.EOF
+		if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
+			if !p.begin(ctx) {
+				return nil, io.EOF
+			}
+			if !p.take(r.ID) {
+				<-p.calls
+				p.refuse(jsonrpc.CodeInvalidRequest, "a call with this id has no answer yet")
+				continue
+			}
 		}
 		return m, nil
 	}
@@ -144,6 +153,17 @@ func (p *pipe) begin(ctx context.Context) bool {
 	case <-ctx.Done():
 	}
 	return false
+}
+
+// take notes a call, unless there is one with its id. The SDK would not answer the second one.
+func (p *pipe) take(id jsonrpc.ID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.pending[id] {
+		return false
+	}
+	p.pending[id] = true
+	return true
 }
 
 // drain waits until no call is without an answer, and returns err.
@@ -170,18 +190,20 @@ func (p *pipe) Write(_ context.Context, m jsonrpc.Message) error {
 	if err == nil {
 		err = p.write(text)
 	}
-	if _, ok := m.(*jsonrpc.Response); ok {
-		select {
-		case <-p.calls:
-		default:
+	if r, ok := m.(*jsonrpc.Response); ok {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.pending[r.ID] {
+			delete(p.pending, r.ID)
+			<-p.calls
 		}
 	}
 	return err
 }
 
 func (p *pipe) write(text []byte) error {
-	p.writing.Lock()
-	defer p.writing.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	_, err := p.out.Write(append(text, '\n'))
 	return err
 }

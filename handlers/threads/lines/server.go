@@ -42,6 +42,8 @@ type Verifier interface {
 type Config struct {
 	Dispatcher method.Dispatcher
 	Verifier   Verifier
+	// Peers counts failed authentications.
+	Peers *token.Peers
 	// Gate is where replies wait for the journal.
 	Gate *link.Gate
 	// Skew is added to the end of a token's life, in seconds.

@@ -331,6 +331,13 @@ func (s *session) authed(out []byte, a *away) []byte {
 		s.closing = s.known == nil
 		s.srv.counts.Refused.Add(1)
 		f := unverified(a.err)
+		if f.Condition == method.Unauthorized {
+			if wait := s.srv.cfg.Peers.Add(s.port.Remote(), time.Now()); wait > 0 {
+				f = &method.Fault{Condition: method.RateLimited, Message: "too many tokens of this address were not accepted",
+					Details: jsonx.Build(nil).Int("retry_after_ms", wait.Milliseconds()+1).End()}
+				return s.refuse(out, f)
+			}
+		}
 		s.srv.cfg.Dispatcher.Refused(&method.Caller{RequestID: s.requestID}, "auth", f)
 		return s.refuse(out, f)
 	}

@@ -110,7 +110,7 @@ func newRig(t testing.TB) *rig {
 	r.disp.release = make(chan struct{})
 	r.gate.Journal = func() link.Journal { return &r.journal }
 	n := 0
-	r.srv = New(Config{Dispatcher: &r.disp, Verifier: &r.verifier, Gate: &r.gate, Lookup: method.Lookup, Logger: slog.New(slog.DiscardHandler),
+	r.srv = New(Config{Dispatcher: &r.disp, Verifier: &r.verifier, Peers: token.NewPeers(5), Gate: &r.gate, Lookup: method.Lookup, Logger: slog.New(slog.DiscardHandler),
 		NewRequestID: func(dst []byte) []byte { n++; return append(dst, "req_made"...) }})
 	r.host = stream.NewHost(stream.Config{Limits: r.srv.Limits(), Open: r.srv.Open, Refuse: r.srv.AppendRefusal, MaxConnections: 100})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -260,6 +260,22 @@ func TestFirstLine(t *testing.T) {
 	f(`{"id":1,"method":"auth","params":{"protocol":"threads/2","token":"x"}}`+"\n", `{"id":1,"ok":false,"error":{"code":"VALIDATION_ERROR"`)
 	f(`{"id":1,"method":"auth"}`+"\n", `{"id":1,"ok":false,"error":{"code":"VALIDATION_ERROR"`)
 	f(strings.Repeat("x", guestLine+1)+"\n", `{"id":null,"ok":false,"error":{"code":"VALIDATION_ERROR"`)
+}
+
+// TestFailedTokens has the limit of failed authentications and one more.
+func TestFailedTokens(t *testing.T) {
+	r := newRig(t)
+	for i := range 7 {
+		p := r.dial()
+		p.send(authLine(1, "x"))
+		code := "UNAUTHORIZED"
+		if i >= 5 {
+			code = "RATE_LIMITED"
+		}
+		p.want(`{"id":1,"ok":false,"error":{"code":"` + code + `"`)
+		p.ends()
+	}
+	r.authed()
 }
 
 // TestLineLength has the limit and one byte more.

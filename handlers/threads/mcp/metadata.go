@@ -31,7 +31,7 @@ func Metadata(publicURL string, authServers []string) http.Handler {
 	})
 }
 
-// Resource returns the address of MCP below a public URL.
+// resource returns the address of MCP below a public URL.
 func resource(publicURL string) string { return strings.TrimRight(publicURL, "/") + "/mcp" }
 
 // MetadataURL returns the address of the description of the resource, which a 401 names; empty

@@ -71,6 +71,8 @@ type Config struct {
 	// Verify returns the claims of a token. An error that is neither a *token.Refusal nor
 	// token.ErrOutOfScope refuses it, too.
 	Verify func(token string) (*token.Claims, error)
+	// Peers counts failed authentications; nil: counts of its own, with the default limit.
+	Peers *token.Peers
 	// IDs appends a new request id: req_ and a ULID.
 	IDs func(dst []byte) []byte
 	// Ready reports whether the store can write; nil: it can.

@@ -141,7 +141,7 @@ func (x *exchange) failed(reason string) *method.Fault {
 
 // overLimit counts a failed authentication of the peer; a fault if it is one too many.
 func (x *exchange) overLimit() *method.Fault {
-	wait := x.s.peers.add(addrOf(x.r.RemoteAddr), x.s.cfg.Now())
+	wait := x.s.cfg.Peers.Add(x.r.RemoteAddr, x.s.cfg.Now())
 	if wait <= 0 {
 		return nil
 	}

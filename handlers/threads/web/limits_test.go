@@ -7,16 +7,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"trunkline/handlers/threads/method"
+	"trunkline/handlers/threads/token"
 )
 
 func TestBodyLimit(t *testing.T) {
@@ -228,11 +226,11 @@ func TestFailedAuthenticationsAreLimited(t *testing.T) {
 	s := start(t, Config{})
 	p := s.dial(t)
 	bad := strings.Replace(post("/v1/get_thread", "", "{}"), "good", "bad", 1)
-	for range maxFailures {
+	for range token.DefaultFailures {
 		p.write(bad)
 		p.wantError("within the limit", 401, "UNAUTHORIZED")
 	}
-	if _, refused := s.taken(); len(refused) != maxFailures {
+	if _, refused := s.taken(); len(refused) != token.DefaultFailures {
 		t.Errorf("%d refusals for the audit", len(refused))
 	}
 	s.pass(8500 * time.Millisecond)
@@ -255,73 +253,6 @@ func TestFailedAuthenticationsAreLimited(t *testing.T) {
 	s.pass(1500 * time.Millisecond)
 	p.write(bad)
 	p.wantError("in the next window", 401, "UNAUTHORIZED")
-}
-
-// TestPeersAgainstAModel compares the counts with lists of all failures of a peer.
-func TestPeersAgainstAModel(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := peers{table: map[netip.Addr]*failures{}}
-		type window struct {
-			from time.Duration
-			n    int
-		}
-		model := map[byte]window{}
-		now := time.Duration(0)
-		for range rapid.IntRange(1, 300).Draw(t, "steps") {
-			now += time.Duration(rapid.IntRange(0, 400).Draw(t, "ms")) * time.Millisecond
-			who := rapid.ByteRange(1, 3).Draw(t, "peer")
-			w, seen := model[who]
-			if !seen || now-w.from >= failureWindow {
-				w = window{from: now}
-			}
-			w.n++
-			model[who] = w
-			want := time.Duration(0)
-			if w.n > maxFailures {
-				want = w.from + failureWindow - now
-			}
-			if got := p.add(netip.AddrFrom4([4]byte{127, 0, 0, who}), noon.Add(now)); got != want {
-				t.Fatalf("peer %d at %v: %v, want %v", who, now, got, want)
-			}
-		}
-	})
-}
-
-// TestFullPeersRefuse fills the table: further peers share one count, until room comes back.
-func TestFullPeersRefuse(t *testing.T) {
-	p := peers{table: map[netip.Addr]*failures{}}
-	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }
-	for i := range maxPeers {
-		if p.add(addr(i), noon) != 0 {
-			t.Fatal("the first failure was refused")
-		}
-	}
-	refusals := 0
-	for i := range 2 * maxFailures {
-		if p.add(addr(maxPeers+i), noon) > 0 {
-			refusals++
-		}
-	}
-	if refusals != maxFailures || len(p.table) != maxPeers {
-		t.Errorf("%d of %d peers without room were refused, %d in the table", refusals, 2*maxFailures, len(p.table))
-	}
-	if p.add(addr(maxPeers), noon.Add(failureWindow)) != 0 || len(p.table) != 1 {
-		t.Errorf("%d in the table after the window", len(p.table))
-	}
-}
-
-func TestAddresses(t *testing.T) {
-	f := func(remote, want string) {
-		t.Helper()
-		if got := addrOf(remote).String(); got != want {
-			t.Errorf("%q: %s, want %s", remote, got, want)
-		}
-	}
-	f("127.0.0.1:80", "127.0.0.1")
-	f("[::ffff:127.0.0.1]:80", "127.0.0.1")
-	f("[fe80::1%eth0]:80", "fe80::1")
-	f("@", "invalid IP")
-	f("", "invalid IP")
 }
 
 // TestShutdownFinishesWhatRuns stops the server while a request waits in the dispatcher.

@@ -7,10 +7,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"trunkline/handlers/threads/token"
 )
 
 // Server serves agent threads over HTTP. Any goroutine may call its methods.
@@ -22,7 +23,6 @@ type Server struct {
 
 	challenge []string // the value of WWW-Authenticate
 	exchanges sync.Pool
-	peers     peers
 	metrics   metrics
 
 	draining atomic.Bool
@@ -34,6 +34,9 @@ func New(cfg Config) *Server {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.Peers == nil {
+		cfg.Peers = token.NewPeers(0)
+	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -41,7 +44,6 @@ func New(cfg Config) *Server {
 	if cfg.ResourceMetadata != "" {
 		s.challenge[0] += `, resource_metadata="` + cfg.ResourceMetadata + `"`
 	}
-	s.peers.table = map[netip.Addr]*failures{}
 	s.exchanges.New = func() any { return new(exchange) }
 	s.addRoutes()
 	one := new(http.Protocols)

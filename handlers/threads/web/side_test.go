@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"trunkline/handlers/threads/method"
+	"trunkline/handlers/threads/token"
 )
 
 func TestHealthAndReadiness(t *testing.T) {
@@ -174,7 +175,7 @@ func TestMountedHandlers(t *testing.T) {
 	ask("POST /mcp", "deadline").want("deadline", 200)
 	ask("POST /mcp/", "").wantError("not exact", 404, "NOT_FOUND")
 	ask("POST /mcp", "panic").wantError("panic", 500, "INTERNAL")
-	for range maxFailures {
+	for range token.DefaultFailures {
 		if r := ask("POST /mcp", "401").want("401", 401); r.body != "no" {
 			t.Error(r.body)
 		}

@@ -149,14 +149,15 @@ func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, ready
 		t.webBound[i].ln = o.files.Listener(t.webBound[i].ln, o.Logger)
 	}
 	t.jobs = threads.NewJobs(t.service)
+	peers := token.NewPeers(c.FailedAuthPer10s)
 	issuers := authServers(c)
 	t.web = threadweb.New(threadweb.Config{
-		Rows: method.Rows, Dispatcher: t.service, Verify: t.verifier.Verify, IDs: state.engine.AppendRequestID, Ready: ready, Metrics: contractMetrics(state.engine, t.jobs),
+		Rows: method.Rows, Dispatcher: t.service, Verify: t.verifier.Verify, Peers: peers, IDs: state.engine.AppendRequestID, Ready: ready, Metrics: contractMetrics(state.engine, t.jobs),
 		MCP: t.newMCP(c, issuers, o), Metadata: mcp.Metadata(c.PublicURL, issuers), ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers),
 		Audit: t.service.Audit, Jobs: t.service.Jobs, Limits: threadweb.Limits{Connections: c.MaxConnections}, Logger: o.Logger,
 	})
 	t.lines = threadlines.New(threadlines.Config{
-		Dispatcher: t.service, Verifier: t.verifier, Gate: svc.Gate(), Skew: c.ClockSkew.Seconds(), Lookup: method.Lookup,
+		Dispatcher: t.service, Verifier: t.verifier, Peers: peers, Gate: svc.Gate(), Skew: c.ClockSkew.Seconds(), Lookup: method.Lookup,
 		NewRequestID: state.engine.AppendRequestID, Logger: o.Logger,
 	})
 	t.loops, err = reactor.New(reactor.Config{Loops: c.Loops, Config: stream.Config{MaxConnections: c.MaxConnections, Files: o.files,

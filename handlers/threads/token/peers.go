@@ -1,4 +1,4 @@
-package web
+package token
 
 import (
 	"net/netip"
@@ -8,18 +8,22 @@ import (
 
 // Bounds of failed authentications (threads §6).
 const (
-	maxFailures   = 30
-	failureWindow = 10 * time.Second
+	// DefaultFailures is how many one address may have in a window.
+	DefaultFailures = 30
+	failureWindow   = 10 * time.Second
 	// maxPeers is how many peer addresses are counted apart.
 	maxPeers = 16384
 	// sweepPause is the time between two searches for peers whose window is over.
 	sweepPause = time.Second
 )
 
-// peers counts failed authentications by peer address, in windows that begin with the first
+// Peers counts failed authentications by peer address, in windows that begin with the first
 // failure. A peer for which there is no room shares one count with all others of that kind, so that
-// a full table refuses sooner, never later.
-type peers struct {
+// a full table refuses sooner, never later. All surfaces share one. Any goroutine may call its
+// methods.
+type Peers struct {
+	limit int
+
 	mu    sync.Mutex
 	table map[netip.Addr]*failures
 	rest  failures
@@ -31,24 +35,32 @@ type failures struct {
 	until time.Time
 }
 
-// add counts a failure of a peer. It returns 0 while the peer is within its limit, else how long
-// its window lasts.
-func (p *peers) add(peer netip.Addr, now time.Time) (wait time.Duration) {
+// NewPeers returns counts with a limit; 0: DefaultFailures.
+func NewPeers(limit int) *Peers {
+	if limit <= 0 {
+		limit = DefaultFailures
+	}
+	return &Peers{limit: limit, table: map[netip.Addr]*failures{}}
+}
+
+// Add counts a failure of a peer, given by its address with its port. It returns 0 while the peer is
+// within its limit, else how long its window lasts.
+func (p *Peers) Add(remote string, now time.Time) (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	f := p.of(peer, now)
+	f := p.of(addrOf(remote), now)
 	if !now.Before(f.until) {
 		*f = failures{until: now.Add(failureWindow)}
 	}
-	if f.n++; f.n <= maxFailures {
+	if f.n++; f.n <= p.limit {
 		return 0
 	}
-	f.n = maxFailures + 1
+	f.n = p.limit + 1
 	return f.until.Sub(now)
 }
 
 // of returns the count of a peer. The caller holds p.mu.
-func (p *peers) of(peer netip.Addr, now time.Time) *failures {
+func (p *Peers) of(peer netip.Addr, now time.Time) *failures {
 	if f := p.table[peer]; f != nil {
 		return f
 	}
