@@ -116,7 +116,7 @@ func verbs() []*cobra.Command {
 		newMCPStdioCmd(),
 		newToolExecCmd(),
 		newCompletionCmd(),
-	}, newExchangeCmds()...)
+	}, append(newOperatorCmds(), newExchangeCmds()...)...)
 }
 
 // newRootCmd builds the command tree anew, so that two runs in one process share nothing.

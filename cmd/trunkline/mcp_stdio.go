@@ -1,12 +1,8 @@
 package main
 
 import (
-	"os"
-	"strings"
-
 	"github.com/spf13/cobra"
 
-	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/handlers/threads/bridge"
 )
 
@@ -31,20 +27,11 @@ func newMCPStdioCmd() *cobra.Command {
 		Example: "  THREADS_TOKEN_FILE=token trunkline mcp-stdio\n  THREADS_URL=https://threads.example THREADS_TOKEN_FILE=token trunkline mcp-stdio",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg := bridge.Config{URL: os.Getenv(envThreadsURL)}
-			if cfg.URL == "" {
-				cfg.URL = defaultThreadsURL
+			url, token, err := threadsServer()
+			if err != nil {
+				return err
 			}
-			text := strings.TrimSpace(os.Getenv(envThreadsToken))
-			switch name := os.Getenv(envThreadsTokenFile); {
-			case name != "":
-				cfg.Token = bridge.TokenFile(name)
-			case text != "":
-				cfg.Token = func() (string, error) { return text, nil }
-			default:
-				return cli.Errorf(cli.CodeUsage, "cannot call tools without a token").WithHint("set " + envThreadsTokenFile + " or " + envThreadsToken)
-			}
-			return bridge.Run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), cfg)
+			return bridge.Run(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout(), bridge.Config{URL: url, Token: token})
 		},
 	}
 }
