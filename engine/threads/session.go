@@ -91,10 +91,7 @@ func (e *Engine) register(a *Actor, h *Heartbeat, now int64) (at int64, _ Refusa
 	}
 	sess.Managed, sess.Resumable, sess.Status = h.Managed, h.Resumable, uint8(h.Status)
 	sess.At = max(now, sess.At)
-	if !sess.dirty {
-		sess.dirty = true
-		s.dirty = append(s.dirty, sess)
-	}
+	s.changed(sess)
 	return sess.At, Refusal{}
 }
 
@@ -109,8 +106,9 @@ func (s *sessions) hold(sess *session, id string) {
 
 // keepSessions writes what has changed, until Close, and once more then.
 func (e *Engine) keepSessions() {
-	tick := time.NewTicker(writeSessions)
+	tick, stale := time.NewTicker(writeSessions), time.NewTicker(staleEvery)
 	defer tick.Stop()
+	defer stale.Stop()
 	for {
 		select {
 		case <-e.stop:
@@ -118,7 +116,33 @@ func (e *Engine) keepSessions() {
 			return
 		case <-tick.C:
 			e.writeSessions()
+		case <-stale.C:
+			e.endStale(e.cfg.Now())
 		}
+	}
+}
+
+// staleEvery is the time between two looks for runtimes that are not heard of any more.
+const staleEvery = 10 * time.Second
+
+// endStale makes sessions offline that are stale (threads §5.3). A heartbeat revives them.
+func (e *Engine) endStale(now int64) {
+	s := &e.sessions
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sess := range s.agents {
+		if now-sess.At > e.cfg.Triggers.StaleAfter && sess.Status != uint8(SessionOffline) {
+			sess.Status = uint8(SessionOffline)
+			s.changed(sess)
+		}
+	}
+}
+
+// changed has a session written soon. Caller holds mu.
+func (s *sessions) changed(sess *session) {
+	if !sess.dirty {
+		sess.dirty = true
+		s.dirty = append(s.dirty, sess)
 	}
 }
 
