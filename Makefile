@@ -20,7 +20,7 @@ ROOMS      := bench cmd codec engine fuzz handlers
 CONCURRENT := ./engine/... ./handlers/...
 # Those of them that compile fast under the race detector: neither the database nor the WebAssembly runtime is in them.
 LIGHT      := $(addprefix ./engine/,bus idem internal/... kernel link obs orchestration procgroup reactor stream table) \
-	$(addprefix ./handlers/,ipc ipc/client ops exchange toolhost/dsstate toolhost/tools)
+	$(addprefix ./handlers/,ipc ipc/client ops exchange threads/lines threads/web toolhost/dsstate toolhost/tools)
 RACY       ?= $(CONCURRENT)
 PLATFORMS  := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64
 
@@ -174,6 +174,7 @@ bench-toolhost: build ## the tool server beside bare echo servers, kept workers 
 .PHONY: soak
 soak: build ## long mixed load with checks of memory and goroutines
 	$(GO) run ./bench/soak -server bin/trunkline $(ARGS)
+	TRUNKLINE_THREADS_MESSAGES=10000000 $(GO) test -run '^TestMemoryOfHistory$$' -v -timeout 60m ./engine/threads
 
 .PHONY: hostile
 hostile: build ## bad frames, slow readers and floods against bin/trunkline

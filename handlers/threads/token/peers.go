@@ -43,8 +43,8 @@ func NewPeers(limit int) *Peers {
 	return &Peers{limit: limit, table: map[netip.Addr]*failures{}}
 }
 
-// Add counts a failure of a peer, given by its address with its port. It returns 0 while the peer is
-// within its limit, else how long its window lasts.
+// Add counts a failure of a peer, given by its address with its port. It returns 0 while the peer
+// is within its limit, else how long its window lasts.
 func (p *Peers) Add(remote string, now time.Time) (wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
