@@ -115,7 +115,7 @@ func (e *Engine) Audit(workspace string, after uint64, limit int, thread string,
 	lower, upper := appendAuditKey(nil, workspace, after+1), appendAuditKey(nil, workspace, ^uint64(0))
 	next = after
 	looked, bad := 0, error(nil)
-	err = e.cfg.Rows.Scan(lower, upper, false, func(key, value []byte) bool {
+	err = e.disk.Scan(lower, upper, false, func(key, value []byte) bool {
 		if looked == maxAuditScan || limit == 0 {
 			more = true
 			return false

@@ -8,6 +8,7 @@ import (
 
 	"trunkline/engine/journal"
 	"trunkline/engine/store"
+	"trunkline/engine/threads/keyindex"
 )
 
 // Defaults of Config.
@@ -20,8 +21,6 @@ const (
 
 // Config is what an Engine is made of. Zero fields take the defaults.
 type Config struct {
-	// Rows keeps what memory does not; see SetRows.
-	Rows Rows
 	// HotBytes bounds the memory of the latest messages.
 	HotBytes int
 	// MaxThreads and MaxSessions bound the tables, MaxCursors those of one thread.
@@ -58,10 +57,13 @@ type Engine struct {
 	rejections rejections
 	jobs       jobs
 	rows       sync.Pool     // of *[]byte, in which rows are made
+	runs       sync.Pool     // of *[]byte, into which runs are read
 	storing    sync.Mutex    // one at a time stores
 	stored     atomic.Uint64 // index up to which all rows are stored
 	storer     storer
 
+	disk     Rows              // what memory does not keep
+	keys     *keyindex.Index   // of what is in disk
 	expirers map[byte]*expirer // by the kind of row, guarded by storing
 
 	numbers struct {
@@ -102,8 +104,8 @@ func New(cfg Config) *Engine {
 		cfg.Failed = func(error) {}
 	}
 	e := &Engine{cfg: cfg, ids: newIDs(), seed: maphash.MakeSeed(), stop: make(chan struct{})}
-	e.storer.e = e
-	e.expirers = map[byte]*expirer{rowKey: {}, rowJob: {}, rowJobKey: {}}
+	e.storer.e, e.keys = e, keyindex.New(rowKey)
+	e.expirers = map[byte]*expirer{rowJob: {}, rowJobKey: {}}
 	e.hot.size = cfg.segment
 	e.numbers.made = map[keyHash]*thread{}
 	for i := range e.shards {
@@ -122,7 +124,10 @@ func orDefault(v *int, def int) {
 }
 
 // SetRows has rows go to r. It comes before the first record and the first request.
-func (e *Engine) SetRows(r Rows) { e.cfg.Rows = r }
+func (e *Engine) SetRows(r Rows) error {
+	e.disk = r
+	return e.keys.Load(r)
+}
 
 // Join has changes go to s, which has the engine's Machine.
 func (e *Engine) Join(s *store.Store) { e.store = s }

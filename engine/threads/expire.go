@@ -13,23 +13,25 @@ const (
 // expirer walks over the rows that end some day, a step at a time, and begins anew at the end.
 type expirer struct{ next []byte }
 
-// expire removes the rows of idempotency keys and jobs whose time is over, among the next ones of
+// expire removes idempotency keys and the rows of jobs whose time is over, among the next ones of
 // the walk.
 func (e *Engine) expire(now int64) error {
 	e.storing.Lock()
 	defer e.storing.Unlock()
 	var gone [][]byte
-	for _, kind := range []byte{rowJob, rowJobKey, rowKey} {
-		if kind == rowKey && e.cfg.KeyWindow == 0 {
-			continue
+	if e.cfg.KeyWindow > 0 {
+		if err := e.keys.Expire(now - e.cfg.KeyWindow); err != nil {
+			return err
 		}
+	}
+	for _, kind := range []byte{rowJob, rowJobKey} {
 		w := e.expirers[kind]
 		from, n := w.next, 0
 		if from == nil {
 			from = []byte{kind}
 		}
 		w.next = nil
-		err := e.cfg.Rows.Scan(from, []byte{kind + 1}, false, func(key, value []byte) bool {
+		err := e.disk.Scan(from, []byte{kind + 1}, false, func(key, value []byte) bool {
 			if n++; n > expireStep {
 				w.next = append([]byte(nil), key...)
 				return false
@@ -46,14 +48,12 @@ func (e *Engine) expire(now int64) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	return e.cfg.Rows.Put(gone...)
+	return e.disk.Put(gone...)
 }
 
 // over reports whether the time of a row is over. A key of a job ends with the job.
 func (e *Engine) over(kind byte, value []byte, now int64) bool {
 	switch kind {
-	case rowKey:
-		return len(value) == 16 && !e.valid(int64(binary.BigEndian.Uint64(value[8:])), now)
 	case rowJob:
 		var s jobState
 		return unmarshal(&s, value) == nil && s.Final && s.UpdatedAt+keepJobs <= now

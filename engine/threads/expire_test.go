@@ -10,7 +10,9 @@ func TestExpire(t *testing.T) {
 	r.trigger(id, "r", "job")
 	r.Finish(r.claimOne().ID, "", r.now)
 	r.sync()
-	r.store()
+	if err := r.storeAll(r.safe()); err != nil {
+		t.Fatal(err)
+	}
 	count := func(kind byte) (n int) {
 		_ = r.rows.Scan([]byte{kind}, []byte{kind + 1}, false, func(_, _ []byte) bool { n++; return true })
 		return n
@@ -21,7 +23,7 @@ func TestExpire(t *testing.T) {
 		if err := r.expire(r.now); err != nil {
 			t.Fatal(err)
 		}
-		if k, j, q := count(rowKey), count(rowJob), count(rowJobKey); k != keys || j != jobs || q != jobs {
+		if k, j, q := r.keys.Stats().Runs, count(rowJob), count(rowJobKey); k != keys || j != jobs || q != jobs {
 			t.Errorf("after %d ms: %d keys, %d jobs, %d keys of jobs; want %d and %d", by, k, j, q, keys, jobs)
 		}
 	}

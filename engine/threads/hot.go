@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"sort"
 	"sync"
 	"sync/atomic"
 
@@ -72,37 +73,51 @@ func (h *hot) room(n int) *segment {
 	return s
 }
 
-// take returns the entries that come next and have an index up to durable, of one segment.
-func (h *hot) take(durable journal.Index) (s *segment, entries []entry) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for h.stored < len(h.segments)-1 && h.next == len(h.segments[h.stored].entries) {
-		h.stored++
-		h.next = 0
-	}
-	if h.stored == len(h.segments) {
-		return nil, nil
-	}
-	s = h.segments[h.stored]
-	entries = s.entries[h.next:]
-	for i := range entries {
-		if entries[i].index > durable {
-			return s, entries[:i]
-		}
-	}
-	return s, entries
+// span is entries of a segment.
+type span struct {
+	seg     *segment
+	entries []entry
 }
 
-// took notes that the n entries which take returned are stored.
-func (h *hot) took(entries []entry) {
-	var bytes int64
-	for i := range entries {
-		bytes += int64(entries[i].end - entries[i].off)
-	}
-	h.unstored.Add(-bytes)
+// take appends the entries that come next and have an index up to durable: about storeBytes of
+// them.
+func (h *hot) take(spans []span, durable journal.Index) []span {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.next += len(entries)
+	next := h.next
+	for at, bytes := h.stored, 0; at < len(h.segments) && bytes < storeBytes; at, next = at+1, 0 {
+		s := h.segments[at]
+		entries := s.entries[next:]
+		n := sort.Search(len(entries), func(i int) bool { return entries[i].index > durable })
+		if n > 0 {
+			spans = append(spans, span{s, entries[:n:n]})
+			bytes += entries[n-1].end - entries[0].off
+		}
+		if n < len(entries) {
+			break
+		}
+	}
+	return spans
+}
+
+// took notes that what take returned is stored, and returns the index of the last entry.
+func (h *hot) took(spans []span) (index journal.Index) {
+	var bytes int64
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range spans {
+		entries := spans[i].entries
+		for k := range entries {
+			bytes += int64(entries[k].end - entries[k].off)
+		}
+		index = entries[len(entries)-1].index
+		if h.segments[h.stored] != spans[i].seg {
+			h.stored, h.next = h.stored+1, 0
+		}
+		h.next += len(entries)
+	}
+	h.unstored.Add(-bytes)
+	return index
 }
 
 // drop takes the oldest segment out if there is more memory than limit and all of the segment is

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"trunkline/engine/threads/keyindex"
 )
 
 // Prefixes of identifiers (threads §6).
@@ -121,12 +123,14 @@ func (g *ids) next(prev *rawID, ms int64) (id rawID) {
 	return id
 }
 
-// keyHash names an idempotency key of one sender in rows.
-type keyHash [16]byte
+// keyHash names an idempotency key.
+type keyHash = keyindex.Hash
 
-func hashKey(agent string, key []byte) keyHash {
-	var buf [2 + maxName + maxKey]byte
-	b := append(binary.BigEndian.AppendUint16(buf[:0], uint16(len(agent))), agent...)
+// hashKey names a key of a sender in a thread.
+func hashKey[A string | []byte](thread uint64, agent A, key []byte) keyHash {
+	var buf [8 + 2 + maxName + maxKey]byte
+	b := binary.BigEndian.AppendUint64(buf[:0], thread)
+	b = append(binary.BigEndian.AppendUint16(b, uint16(len(agent))), agent...)
 	sum := sha256.Sum256(append(b, key...))
 	return keyHash(sum[:])
 }

@@ -30,13 +30,13 @@ func (e *Engine) WriteSnapshot(write func(rec []byte) error) error {
 		return err
 	}
 	safe := e.safe()
-	if err := e.storeUpTo(safe); err != nil {
+	if err := e.storeAll(safe); err != nil {
 		return err
 	}
 	if e.stored.Load() == 0 {
 		return nil // there was never anything
 	}
-	identity, err := e.cfg.Rows.Flush(safe)
+	identity, err := e.disk.Flush(safe)
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (r *replay) Load(rec []byte) error {
 			return err
 		}
 		r.e.stored.Store(s.Stored)
-		return r.e.cfg.Rows.Fits(s.Identity, s.Stored)
+		return r.e.disk.Fits(s.Identity, s.Stored)
 	case snapThread:
 		var s threadState
 		if err := unmarshal(&s, body); err != nil {
@@ -377,8 +377,8 @@ func (r *replay) message(m *messagePosted, index journal.Index) error {
 		t.unread.count(string(row.sender), m.Seq)
 	}
 	if len(row.key) > 0 {
-		hash := hashKey(string(row.sender), row.key)
-		t.remember(&hash, m.Seq)
+		hash := hashKey(t.made.Number, row.sender, row.key)
+		r.e.keys.Add(&hash, m.Seq, row.created)
 	}
 	return nil
 }

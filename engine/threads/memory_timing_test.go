@@ -41,7 +41,10 @@ func TestMemoryOfHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	e := New(Config{Rows: StoredRows(db), KeyWindow: 24 * 3600_000})
+	e := New(Config{KeyWindow: 24 * 3600_000})
+	if err := e.SetRows(StoredRows(db)); err != nil {
+		t.Fatal(err)
+	}
 	e.Join(store.New(store.Config{Machines: []store.Machine{e.Machine()}}))
 	var ids [10_000][]byte
 	for i := range ids {

@@ -1,10 +1,6 @@
 package threads
 
-import (
-	"encoding/binary"
-
-	"trunkline/engine/journal"
-)
+import "trunkline/engine/journal"
 
 // Post is a message that is to be appended. Its slices are lent.
 type Post struct {
@@ -50,7 +46,7 @@ func (e *Engine) Post(a *Actor, id []byte, p *Post, now int64) (out Posted, _ Re
 	}
 	var hash keyHash
 	if len(p.Key) > 0 {
-		hash = hashKey(a.Agent, p.Key)
+		hash = hashKey(t.made.Number, a.Agent, p.Key)
 		if known, same, err := e.known(t, a, p, &hash, now, &out); err != nil {
 			return out, Refusal{Code: Failed, Err: err}
 		} else if known && !same {
@@ -90,7 +86,7 @@ func (e *Engine) appendTo(t *thread, a *Actor, p *Post, hash *keyHash, now int64
 	t.keep(e.message(t, rec), seq, &id, created)
 	t.unread.count(a.Agent, seq)
 	if len(p.Key) > 0 {
-		t.remember(hash, seq)
+		e.keys.Add(hash, seq, created)
 	}
 	rec.Row = nil
 	if *buf = row; cap(row) <= keptRow {
@@ -118,27 +114,20 @@ func (t *thread) keep(r ref, seq uint64, id *rawID, created int64) {
 	t.latest, t.lastID, t.lastAt, t.updated = seq, *id, created, max(t.updated, created)
 }
 
-func (t *thread) remember(hash *keyHash, seq uint64) {
-	if t.keys == nil {
-		t.keys = map[keyHash]uint64{}
-	}
-	t.keys[*hash] = seq
-}
-
 // known looks for a message with the key of p. If there is one, it fills out; same reports whether
 // its payload was that of p. Caller holds t.mu.
 func (e *Engine) known(t *thread, a *Actor, p *Post, hash *keyHash, now int64, out *Posted) (known, same bool, err error) {
-	seq, hot := t.keys[*hash]
-	if !hot {
-		if t.inMemory() {
-			return false, false, nil
+	var seq uint64
+	err = e.keys.Find(hash, func(number uint64) bool {
+		if number <= t.latest { // a start may have lost messages whose keys are in the index
+			seq = number
 		}
-		if seq, err = e.storedKey(t, hash, now); err != nil || seq == 0 {
-			return false, false, err
-		}
+		return seq == 0
+	})
+	if err != nil || seq == 0 {
+		return false, false, err
 	}
-	var buf []byte
-	row, index, err := e.row(t, seq, buf)
+	row, index, err := e.row(t, seq, nil)
 	if err != nil || row == nil {
 		return false, false, err
 	}
@@ -148,19 +137,6 @@ func (e *Engine) known(t *thread, a *Actor, p *Post, hash *keyHash, now int64, o
 	}
 	out.id, out.Seq, out.Status, out.Receipt = m.id, seq, t.status, Receipt{Index: index, At: m.created, Replay: true}
 	return true, string(m.digest) == string(p.Digest[:]), nil
-}
-
-// inMemory reports whether all messages of t are in memory.
-func (t *thread) inMemory() bool { return uint64(len(t.hot)) == t.latest }
-
-// storedKey returns the number of the message with a key, 0 if there is none.
-func (e *Engine) storedKey(t *thread, hash *keyHash, now int64) (seq uint64, err error) {
-	key := appendKeyKey(t.scratch.key[:0], t.made.Number, hash)
-	got, ok, err := e.cfg.Rows.Get(t.scratch.value[:0], key)
-	if err != nil || !ok || len(got) != len(t.scratch.value) || !e.valid(int64(binary.BigEndian.Uint64(got[8:])), now) {
-		return 0, err
-	}
-	return binary.BigEndian.Uint64(got), nil
 }
 
 // row returns the row of a message, nil if there is none, and the index of its record, which is 0
@@ -173,10 +149,11 @@ func (e *Engine) row(t *thread, seq uint64, buf []byte) (row []byte, index journ
 		r := &t.hot[uint64(len(t.hot))-1-back]
 		return r.row(), r.index, nil
 	}
-	row, ok, err := e.cfg.Rows.Get(buf, appendMessageKey(t.scratch.key[:0], t.made.Number, seq))
-	if err == nil && !ok {
-		err = errLostRow
-	}
+	row = buf
+	err = e.scanStored(t.made.Number, seq, seq, func(_ uint64, stored []byte) bool {
+		row = append(row, stored...)
+		return false
+	})
 	return row, 0, err
 }
 

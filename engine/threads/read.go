@@ -2,7 +2,6 @@ package threads
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 
 	"trunkline/engine/journal"
@@ -112,22 +111,11 @@ func (e *Engine) readRows(t *thread, dst []byte, start int, p Page, last uint64)
 // eachRow calls f with the messages from first to last, all of which are stored, until it returns
 // false.
 func (e *Engine) eachRow(t *thread, first, last uint64, f func(*message) bool) error {
-	next, on, bad := first, true, error(nil)
-	err := e.cfg.Rows.Scan(appendMessageKey(nil, t.made.Number, first), appendMessageKey(nil, t.made.Number, last+1), false,
-		func(key, value []byte) bool {
-			if binary.BigEndian.Uint64(key[len(key)-8:]) != next {
-				return false
-			}
-			var m message
-			if m, bad = parseRow(value); bad != nil {
-				return false
-			}
-			next++
-			on = f(&m)
-			return on
-		})
-	if err == nil && bad == nil && on && next != last+1 {
-		err = errLostRow
-	}
+	var bad error
+	err := e.scanStored(t.made.Number, first, last, func(_ uint64, row []byte) bool {
+		var m message
+		m, bad = parseRow(row)
+		return bad == nil && f(&m)
+	})
 	return errors.Join(err, bad)
 }

@@ -119,9 +119,10 @@ type rig struct {
 	now int64
 }
 
-func newRig(t testing.TB, cfg Config) *rig {
-	r := &rig{t: t, cfg: cfg, rows: newMemRows(), disk: memstore.New(memstore.Options{}), now: 1_771_329_600_000}
-	r.cfg.Rows = r.rows
+func newRig(t testing.TB, cfg Config) *rig { return newRigOver(t, newMemRows(), cfg) }
+
+func newRigOver(t testing.TB, rows *memRows, cfg Config) *rig {
+	r := &rig{t: t, cfg: cfg, rows: rows, disk: memstore.New(memstore.Options{}), now: 1_771_329_600_000}
 	r.open()
 	t.Cleanup(func() { _ = r.log.Close() })
 	return r
@@ -130,6 +131,9 @@ func newRig(t testing.TB, cfg Config) *rig {
 func (r *rig) open() {
 	r.t.Helper()
 	r.Engine = New(r.cfg)
+	if err := r.SetRows(r.rows); err != nil {
+		r.t.Fatal(err)
+	}
 	r.st = store.New(store.Config{Machines: []store.Machine{r.Machine()}, Now: func() int64 { return r.now * 1e6 }})
 	r.Join(r.st)
 	s, err := r.disk.Open()

@@ -92,8 +92,8 @@ func appendMessage(dst []byte, a *Actor, p *Post, seq uint64, id *rawID, created
 
 // Keys of rows. Numbers are big endian, so that rows of a thread lie in their order.
 const (
-	rowMessage = 'm' // thread:8 seq:8     -> row
-	rowKey     = 'k' // thread:8 hash:16   -> seq:8 created:8
+	rowMessage = 'm' // thread:8 last:8    -> run of messages
+	rowKey     = 'k' // the index of idempotency keys
 	rowAudit   = 'a' // len u16, workspace, event:8 -> auditEvent
 	rowJob     = 'j' // thread:8 job:8     -> jobState
 	rowJobKey  = 'q' // hash:16            -> the key of the job, updated:8
@@ -101,10 +101,6 @@ const (
 
 func appendMessageKey(dst []byte, thread, seq uint64) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(append(dst, rowMessage), thread), seq)
-}
-
-func appendKeyKey(dst []byte, thread uint64, hash *keyHash) []byte {
-	return append(binary.BigEndian.AppendUint64(append(dst, rowKey), thread), hash[:]...)
 }
 
 func appendAuditKey(dst []byte, workspace string, event uint64) []byte {

@@ -7,6 +7,9 @@ type Stats struct {
 	Posted uint64
 	// HotBytes is the memory of the latest messages, UnstoredBytes what of them is no row yet.
 	HotBytes, UnstoredBytes int64
+	// Keys counts the idempotency keys that are remembered, about; KeyBytes is the memory of their
+	// filters.
+	Keys, KeyBytes int
 }
 
 // Stats returns the numbers. It takes one lock after the other.
@@ -23,6 +26,8 @@ func (e *Engine) Stats() (s Stats) {
 	e.hot.mu.Lock()
 	s.HotBytes = int64(e.hot.bytes)
 	e.hot.mu.Unlock()
+	keys := e.keys.Stats()
+	s.Keys, s.KeyBytes = keys.Entries+keys.Recent, keys.FilterBytes
 	s.Posted, s.UnstoredBytes = e.posted.Load(), e.hot.unstored.Load()
 	return s
 }

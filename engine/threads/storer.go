@@ -1,7 +1,9 @@
 package threads
 
 import (
+	"cmp"
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"trunkline/engine/journal"
@@ -27,21 +29,36 @@ type Rows interface {
 
 // How rows are stored.
 const (
-	// storeEvery is how long a durable row may wait until it is stored.
-	storeEvery = 20 * time.Millisecond
+	// storeEvery is how long a durable row may wait until it is stored: messages of a thread that
+	// wait together become one row.
+	storeEvery = 50 * time.Millisecond
 	// expireEvery is the time between two steps of the walk over what ends some day.
 	expireEvery = time.Second
-	// storeBatch is how many rows are put at a time.
-	storeBatch = 128
+	// storeBytes is about how many bytes of rows are put at a time.
+	storeBytes = 2 << 20
+	// mergeStep is how many entries of the index of keys are merged at a time: more than come
+	// meanwhile.
+	mergeStep = 64 << 10
 	// maxUnstored is how many bytes of rows may wait: beyond it no change is accepted.
 	maxUnstored = 64 << 20
 )
 
 // storer writes rows. Only one goroutine uses it.
 type storer struct {
-	e    *Engine
-	rows [][]byte
-	keys []byte
+	e     *Engine
+	spans []span
+	posts []stored
+	rows  [][]byte
+	buf   []byte // of keys and runs
+	one   []byte // a run
+	work  []byte // what a run is compressed in
+}
+
+// stored is a message that is being stored.
+type stored struct {
+	thread *thread
+	seq    uint64
+	row    []byte
 }
 
 // keepStoring is the goroutine of Start.
@@ -74,16 +91,17 @@ func (e *Engine) keepStoring() {
 func (e *Engine) storeUpTo(durable journal.Index) error {
 	e.storing.Lock()
 	defer e.storing.Unlock()
-	for {
-		s, entries := e.hot.take(durable)
-		if len(entries) == 0 {
-			break
-		}
-		if err := e.storer.put(s, entries); err != nil {
+	w := &e.storer
+	for w.spans = e.hot.take(w.spans[:0], durable); len(w.spans) > 0; w.spans = e.hot.take(w.spans[:0], durable) {
+		if err := w.put(); err != nil {
 			return err
 		}
-		e.hot.took(entries)
-		e.stored.Store(entries[len(entries)-1].index)
+		e.stored.Store(e.hot.took(w.spans))
+	}
+	if e.keys.Full() {
+		if err := e.keys.Seal(); err != nil {
+			return err
+		}
 	}
 	for s := e.hot.drop(e.cfg.HotBytes); s != nil; s = e.hot.drop(e.cfg.HotBytes) {
 		for i := range s.entries {
@@ -92,52 +110,72 @@ func (e *Engine) storeUpTo(durable journal.Index) error {
 			}
 		}
 	}
-	return nil
+	_, err := e.keys.Step(mergeStep)
+	return err
 }
 
-// put stores entries of s.
-func (w *storer) put(s *segment, entries []entry) error {
-	for len(entries) > 0 {
-		n := min(len(entries), storeBatch)
-		w.rows, w.keys = w.rows[:0], w.keys[:0]
-		for i := range entries[:n] {
-			if err := w.add(s, &entries[i]); err != nil {
-				return err
-			}
-		}
-		if err := w.e.cfg.Rows.Put(w.rows...); err != nil {
-			return err
-		}
-		entries = entries[n:]
-	}
-	return nil
-}
-
-func (w *storer) add(s *segment, en *entry) error {
-	data := s.buf[en.off:en.end]
-	if en.thread == nil {
-		w.rows = append(w.rows, data[:en.key], data[en.key:])
-		return nil
-	}
-	m, err := parseRow(data)
-	if err != nil {
+// storeAll is storeUpTo, and leaves no key in memory.
+func (e *Engine) storeAll(durable journal.Index) error {
+	if err := e.storeUpTo(durable); err != nil {
 		return err
 	}
-	number := en.thread.made.Number
-	w.rows = append(w.rows, w.key(func(b []byte) []byte { return appendMessageKey(b, number, en.seq) }), data)
-	if len(m.key) > 0 {
-		hash := hashKey(string(m.sender), m.key)
-		w.rows = append(w.rows, w.key(func(b []byte) []byte { return appendKeyKey(b, number, &hash) }),
-			w.key(func(b []byte) []byte {
-				return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, en.seq), uint64(m.created))
-			}))
-	}
-	return nil
+	e.storing.Lock()
+	defer e.storing.Unlock()
+	return e.keys.Seal()
 }
 
-// key returns a key that is valid until the batch is put.
-func (w *storer) key(fill func([]byte) []byte) []byte {
-	start := len(w.keys)
-	w.keys = fill(w.keys)
-	return w.keys[start:len(w.keys):len(w.keys)]
+// put stores the rows of the spans.
+func (w *storer) put() error {
+	w.rows, w.buf, w.posts = w.rows[:0], w.buf[:0], w.posts[:0]
+	for _, sp := range w.spans {
+		for i := range sp.entries {
+			en := &sp.entries[i]
+			data := sp.seg.buf[en.off:en.end]
+			if en.thread != nil {
+				w.posts = append(w.posts, stored{en.thread, en.seq, data})
+			} else {
+				w.rows = append(w.rows, data[:en.key], data[en.key:])
+			}
+		}
+	}
+	slices.SortFunc(w.posts, func(a, b stored) int {
+		return cmp.Or(cmp.Compare(a.thread.made.Number, b.thread.made.Number), cmp.Compare(a.seq, b.seq))
+	})
+	for i := 0; i < len(w.posts); {
+		n, bytes := 1, len(w.posts[i].row)
+		for ; i+n < len(w.posts) && n < runMessages && w.posts[i+n].thread == w.posts[i].thread; n++ {
+			if bytes += len(w.posts[i+n].row); bytes > runBytes {
+				break
+			}
+		}
+		if err := w.run(w.posts[i : i+n]); err != nil {
+			return err
+		}
+		i += n
+	}
+	err := w.e.disk.Put(w.rows...)
+	clear(w.rows)
+	clear(w.posts)
+	return err
+}
+
+// run adds the row of messages of one thread.
+func (w *storer) run(posts []stored) error {
+	t := posts[0].thread
+	if !t.cut {
+		if err := w.cut(t.made.Number, posts[0].seq); err != nil {
+			return err
+		}
+		t.cut = true
+	}
+	start := len(w.buf)
+	w.buf = appendMessageKey(w.buf, t.made.Number, posts[len(posts)-1].seq)
+	value := len(w.buf)
+	w.one = w.one[:0]
+	for i := range posts {
+		w.one = append(binary.BigEndian.AppendUint32(w.one, uint32(len(posts[i].row))), posts[i].row...)
+	}
+	w.buf = appendRun(w.buf, w.one, &w.work)
+	w.rows = append(w.rows, w.buf[start:value:value], w.buf[value:len(w.buf):len(w.buf)])
+	return nil
 }

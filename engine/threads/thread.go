@@ -20,18 +20,16 @@ type thread struct {
 	latest  uint64
 	lastID  rawID
 	lastAt  int64
-	hot     []ref              // of the messages up to latest, without a gap
-	keys    map[keyHash]uint64 // numbers of those with a key
+	hot     []ref // of the messages up to latest, without a gap
 	cursors map[string]*cursor
 	unread  unread // its Number fields are unused
 	loop    loop
 	quota   bucket
+	cut     bool // rows behind the last stored message were removed; guarded by storing
 
 	scratch struct { // of the records on hot paths
 		message messagePosted
 		cursor  cursorMoved
-		key     [1 + 8 + len(keyHash{})]byte
-		value   [16]byte
 	}
 }
 
@@ -42,10 +40,8 @@ func (t *thread) forget(s *segment) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := 0
-	for ; n < len(t.hot) && t.hot[n].seg == s; n++ {
-		if m, err := parseRow(t.hot[n].row()); err == nil && len(m.key) > 0 {
-			delete(t.keys, hashKey(string(m.sender), m.key))
-		}
+	for n < len(t.hot) && t.hot[n].seg == s {
+		n++
 	}
 	if n > 0 {
 		t.hot = append(t.hot[:0], t.hot[n:]...)

@@ -210,11 +210,11 @@ func (e *Engine) knownJob(a *Actor, key string) (*jobState, error) {
 	if j := e.jobs.keys[hash]; j != nil {
 		return &j.jobState, nil
 	}
-	at, ok, err := e.cfg.Rows.Get(nil, append([]byte{rowJobKey}, hash[:]...))
+	at, ok, err := e.disk.Get(nil, append([]byte{rowJobKey}, hash[:]...))
 	if err != nil || !ok || len(at) != jobKeyBytes+8 {
 		return nil, err
 	}
-	row, ok, err := e.cfg.Rows.Get(nil, at[:jobKeyBytes])
+	row, ok, err := e.disk.Get(nil, at[:jobKeyBytes])
 	if err != nil || !ok {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ func (e *Engine) Jobs(a *Actor, id []byte, limit int) (list []Job, _ Refusal) {
 	if err == nil {
 		var bad error
 		number := t.made.Number
-		err = e.cfg.Rows.Scan(appendJobKey(nil, number, 0), appendJobKey(nil, number, ^uint64(0)), true, func(_, value []byte) bool {
+		err = e.disk.Scan(appendJobKey(nil, number, 0), appendJobKey(nil, number, ^uint64(0)), true, func(_, value []byte) bool {
 			var s jobState
 			if bad = unmarshal(&s, value); bad == nil {
 				list = append(list, e.showJob(&s, nil))

@@ -51,7 +51,9 @@ func newHot(t testing.TB) *hot {
 	engine := core.New(core.Config{})
 	st := store.New(store.Config{Machines: []store.Machine{engine.Machine()}})
 	engine.Join(st)
-	engine.SetRows(core.StoredRows(db))
+	if err := engine.SetRows(core.StoredRows(db)); err != nil {
+		t.Fatal(err)
+	}
 	service := threads.New(threads.Config{Engine: engine, Barrier: st.Barrier, Durable: st.Safe, Busy: func(string) bool { return false }})
 	gate := &link.Gate{Journal: func() link.Journal { return nil }}
 	srv := lines.New(lines.Config{Dispatcher: service, Verifier: trusting{}, Peers: token.NewPeers(0), Gate: gate, Lookup: method.Lookup, NewRequestID: engine.AppendRequestID, Logger: slog.New(slog.DiscardHandler)})

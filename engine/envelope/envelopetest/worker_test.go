@@ -29,7 +29,7 @@ func TestWorkers(t *testing.T) {
 		w.run()
 		runs, steps = runs+1, steps+w.steps
 	})
-	const few = 1000 // runs, of which chance decides how many steps they have
+	const few = 1000                                                    // runs, of which chance decides how many steps they have
 	if least := 5 * runs; !t.Failed() && runs >= few && steps < least { // 100,000 steps in the full test
 		t.Errorf("%d steps in %d runs, want %d at least", steps, runs, least)
 	}

@@ -76,8 +76,7 @@ func (s *threadState) open(dir string, barrier func(context.Context) error, o Op
 	if s.db, err = rows.Open(rc); err != nil {
 		return fmt.Errorf("cannot open the rows of agent threads: %w", err)
 	}
-	s.engine.SetRows(core.StoredRows(s.db))
-	return nil
+	return s.engine.SetRows(core.StoredRows(s.db))
 }
 
 // close releases the rows. Nothing changes any more.

@@ -25,6 +25,8 @@ var threadMetrics = []metric[threadStats]{
 	counter("trunkline_threads_messages_total", "Messages appended.", func(s *threadStats) float64 { return float64(s.Posted) }),
 	gauge("trunkline_threads_hot_bytes", "Memory of the latest messages.", func(s *threadStats) float64 { return float64(s.HotBytes) }),
 	gauge("trunkline_threads_unstored_bytes", "Bytes of messages that are not rows yet.", func(s *threadStats) float64 { return float64(s.UnstoredBytes) }),
+	gauge("trunkline_threads_keys", "Idempotency keys that are remembered.", func(s *threadStats) float64 { return float64(s.Keys) }),
+	gauge("trunkline_threads_key_bytes", "Memory of the filters of idempotency keys.", func(s *threadStats) float64 { return float64(s.KeyBytes) }),
 	gauge("trunkline_rows_disk_bytes", "Bytes of the rows on the disk.", func(s *threadStats) float64 { return float64(s.rows.DiskBytes) }),
 	gauge("trunkline_rows_memory_bytes", "Memory of the rows: cache, rows without a file, open files.", func(s *threadStats) float64 { return float64(s.rows.MemoryBytes) }),
 	counter("trunkline_rows_flushed_bytes_total", "Bytes of rows written into sorted files.", func(s *threadStats) float64 { return float64(s.rows.FlushedBytes) }),
