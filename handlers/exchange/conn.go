@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"os"
@@ -12,14 +11,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"trunkline/handlers/internal/conns"
 )
 
 // conn is a connection as net/http sees it. It replaces the answers of net/http to requests it
 // cannot parse, and the way a connection ends.
 type conn struct {
-	net.Conn
+	*conns.Conn
 	s       *Server
-	slots   <-chan struct{}
 	lingers atomic.Bool // the peer may still be sending
 	freed   sync.Once
 
@@ -92,30 +92,11 @@ func (c *conn) sendLast(status int, no *refusal) error {
 // would reset the connection and destroy the reply. A second Close does not wait.
 func (c *conn) Close() error {
 	if c.lingers.CompareAndSwap(true, false) && !c.s.stopped.Load() {
-		c.linger()
+		c.Linger()
 	}
 	err := c.Conn.Close()
-	c.freed.Do(func() {
-		c.s.open.Add(-1)
-		<-c.slots
-	})
+	c.freed.Do(func() { c.s.open.Add(-1) })
 	return err
-}
-
-// linger shuts down the sending side and reads on until the peer closes, or for a bounded time.
-func (c *conn) linger() {
-	_ = c.CloseWrite()
-	if c.SetReadDeadline(time.Now().Add(lingerTimeout)) == nil {
-		_, _ = io.CopyN(io.Discard, c.Conn, lingerBytes)
-	}
-}
-
-// CloseWrite ends the sending direction, where the transport can. net/http uses it, too.
-func (c *conn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return nil
 }
 
 const (
@@ -162,40 +143,24 @@ func appendReply(dst []byte, status int, body []byte) []byte {
 	return append(append(dst, "\r\n\r\n"...), body...)
 }
 
-// listener hands its connections to net/http inside a conn and bounds how many are open: at the
-// bound it stops accepting, and new ones wait in the system's backlog until a connection closes.
+// listener hands its connections to net/http inside a conn.
 type listener struct {
-	net.Listener
-	s      *Server
-	slots  chan struct{}
-	closed chan struct{}
-	once   sync.Once
+	*conns.Listener
+	s *Server
 }
 
-func (s *Server) listen(ln net.Listener) *listener {
-	return &listener{Listener: ln, s: s, slots: make(chan struct{}, s.cfg.MaxConnections), closed: make(chan struct{})}
+func (s *Server) listen(ln net.Listener) listener {
+	return listener{conns.Limit(ln, s.cfg.MaxConnections), s}
 }
 
 // Accept waits for a free slot, then for a connection.
-func (l *listener) Accept() (net.Conn, error) {
-	select {
-	case l.slots <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
+func (l listener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
-		<-l.slots
 		return nil, err
 	}
 	// net/http sets deadlines per request; a TLS handshake writes before the first one.
 	_ = c.SetWriteDeadline(time.Now().Add(l.s.cfg.WriteTimeout))
 	l.s.open.Add(1)
-	return &conn{Conn: c, s: l.s, slots: l.slots}, nil
-}
-
-// Close also ends an Accept that waits for a slot.
-func (l *listener) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return l.Listener.Close()
+	return &conn{Conn: c.(*conns.Conn), s: l.s}, nil
 }

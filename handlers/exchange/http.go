@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"trunkline/engine/envelope"
+	"trunkline/handlers/internal/conns"
 )
 
 // path is the only one there is (envelope §2.3).
@@ -52,7 +53,7 @@ func (s *Server) screen(r *http.Request) *refusal {
 		return &s.refusals.version
 	case s.draining.Load():
 		return &s.refusals.stopping
-	case headerBytes(r) > s.cfg.MaxHeaderBytes:
+	case conns.HeaderBytes(r) > s.cfg.MaxHeaderBytes:
 		return &s.refusals.headers
 	case r.URL.Path != path || r.URL.RawPath != "":
 		return &s.refusals.notFound
@@ -66,18 +67,6 @@ func (s *Server) screen(r *http.Request) *refusal {
 		return &s.refusals.tooLarge
 	}
 	return nil
-}
-
-// headerBytes is the size of the header fields as "Name: value" and a line end each. net/http's own
-// limit lets up to 4 KiB more pass and counts the request line too.
-func headerBytes(r *http.Request) int {
-	n := len("Host: ") + len(r.Host) + len("\r\n")
-	for name, values := range r.Header {
-		for _, v := range values {
-			n += len(name) + len(": ") + len(v) + len("\r\n")
-		}
-	}
-	return n
 }
 
 // serve reads the body, runs the engine and replies.

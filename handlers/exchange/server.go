@@ -171,13 +171,6 @@ type HTTPConfig struct {
 	Logger *slog.Logger
 }
 
-// lingerTimeout and lingerBytes bound how long a closing connection reads on, so that a peer that
-// still sends sees the last reply instead of a reset.
-const (
-	lingerTimeout = time.Second
-	lingerBytes   = 32 << 20
-)
-
 // quietPoll is how often a shutdown looks whether a request is still in flight.
 const quietPoll = 2 * time.Millisecond
 

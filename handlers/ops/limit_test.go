@@ -3,87 +3,13 @@ package ops
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"testing"
-	"testing/synctest"
+
+	"trunkline/handlers/internal/conns"
 )
-
-// piped is a listener in memory, so that waiting can be seen without waiting.
-type piped struct {
-	net.Listener
-	come   chan net.Conn
-	closed chan struct{}
-}
-
-func (p *piped) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.come:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *piped) Close() error { close(p.closed); return nil }
-
-// crowd puts n connections into the backlog of a limited listener and accepts what it lets in;
-// accepted counts them.
-func crowd(n int) (ln *limited, accepted chan net.Conn, ended chan error) {
-	p := &piped{come: make(chan net.Conn, n), closed: make(chan struct{})}
-	for range n {
-		c, _ := net.Pipe()
-		p.come <- c
-	}
-	ln, accepted, ended = limit(p, maxConnections), make(chan net.Conn, n), make(chan error, 1)
-	go func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				ended <- err
-				return
-			}
-			accepted <- c
-		}
-	}()
-	return ln, accepted, ended
-}
-
-func TestConnectionsAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ln, accepted, ended := crowd(maxConnections + 2)
-		want := func(why string, n int) {
-			t.Helper()
-			synctest.Wait()
-			if len(accepted) != n {
-				t.Fatalf("%s: %d connections accepted, want %d", why, len(accepted), n)
-			}
-		}
-		want("at the limit", maxConnections)
-		first := <-accepted
-		first.Close()
-		want("one left, one more came", maxConnections)
-		first.Close()
-		want("closing twice frees one slot", maxConnections)
-		ln.Close()
-		if err := <-ended; !errors.Is(err, net.ErrClosed) {
-			t.Errorf("Accept without a slot ended with %v", err)
-		}
-	})
-}
-
-func TestAFailedAcceptKeepsNoSlot(t *testing.T) {
-	p := &piped{closed: make(chan struct{})}
-	ln := limit(p, 1)
-	p.Close()
-	for range 2 {
-		if _, err := ln.Accept(); !errors.Is(err, net.ErrClosed) {
-			t.Errorf("Accept ended with %v", err)
-		}
-	}
-}
 
 // keepAlive is one HTTP connection that stays open between requests.
 type keepAlive struct {
@@ -138,7 +64,7 @@ func TestOneConnectionTooManyWaitsForItsTurn(t *testing.T) {
 	late.ask()
 	open[0].ask() // the others are served meanwhile
 	open[0].wantAnswer()
-	if n := len(s.ln.(*limited).slots); n != maxConnections {
+	if n := s.ln.(*conns.Listener).Open(); n != maxConnections {
 		t.Errorf("%d connections are open, want %d", n, maxConnections)
 	}
 	open[0].Close()

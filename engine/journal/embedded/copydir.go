@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"trunkline/engine/journal/vdir"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -69,7 +71,7 @@ func (c *copier) run() error {
 		dirs = append(dirs, c.to.PathJoin(c.dest, rowsDir))
 	}
 	for _, dir := range dirs {
-		if err := makeDir(c.to, dir); err != nil {
+		if err := vdir.Make(c.to, dir); err != nil {
 			return err
 		}
 	}
@@ -88,10 +90,7 @@ func (c *copier) fill(files []FileInfo, dirs []string) error {
 	}
 	for _, dir := range dirs {
 		// A copy has its lock from the beginning, so that a start that refuses it makes nothing.
-		if err := writeFile(c.to, c.to.PathJoin(dir, "LOCK"), ""); err != nil {
-			return err
-		}
-		if err := syncDir(c.to, dir); err != nil {
+		if err := vdir.Replace(c.to, dir, "LOCK", ""); err != nil {
 			return err
 		}
 	}

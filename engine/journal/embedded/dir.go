@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"trunkline/engine/journal/vdir"
 	"trunkline/engine/journal"
 )
 
@@ -28,7 +29,7 @@ const stampVersion = "trunkline journal 1\n"
 func realDir(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err == nil {
-		err = makeDir(vfs.Default, abs)
+		err = vdir.Make(vfs.Default, abs)
 	}
 	if err == nil {
 		abs, err = filepath.EvalSymlinks(abs)
@@ -37,32 +38,6 @@ func realDir(dir string) (string, error) {
 		return "", fmt.Errorf("cannot open journal: %w", typed(err))
 	}
 	return abs, nil
-}
-
-// makeDir makes dir and what is missing above it, and syncs each directory with a new entry: a
-// store whose directory is lost in a power loss has lost everything.
-func makeDir(fsys vfs.FS, dir string) error {
-	if _, err := fsys.Stat(dir); err == nil {
-		return nil
-	}
-	parent := fsys.PathDir(dir)
-	if parent != dir {
-		if err := makeDir(fsys, parent); err != nil {
-			return err
-		}
-	}
-	if err := fsys.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	return syncDir(fsys, parent)
-}
-
-func syncDir(fsys vfs.FS, dir string) error {
-	d, err := fsys.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // disk is the file system of the machine.
@@ -105,7 +80,7 @@ func stampText(m journal.Mode, f pebble.FormatMajorVersion) string {
 // checkStamp compares the stamp with the configuration. stamped is false for an empty directory.
 func checkStamp(fsys vfs.FS, dir string, mode journal.Mode) (stamped bool, err error) {
 	path := fsys.PathJoin(dir, stampName)
-	got, err := readFile(fsys, path)
+	got, err := vdir.Read(fsys, path, maxStampBytes)
 	if errors.Is(err, os.ErrNotExist) {
 		return false, checkEmpty(fsys, dir)
 	}
@@ -155,48 +130,12 @@ func makeStamp(fsys vfs.FS, dir string, mode journal.Mode) error {
 
 // writeStamp puts the stamp in place at once and as a whole.
 func writeStamp(fsys vfs.FS, dir string, mode journal.Mode) error {
-	path := fsys.PathJoin(dir, stampName)
-	err := writeFile(fsys, path+".new", stampText(mode, (&Config{Mode: mode}).format()))
-	if err == nil {
-		err = fsys.Rename(path+".new", path)
-	}
-	if err == nil {
-		err = syncDir(fsys, dir)
-	}
+	err := vdir.Replace(fsys, dir, stampName, stampText(mode, (&Config{Mode: mode}).format()))
 	if err != nil {
 		return fmt.Errorf("cannot make journal %s: %w", dir, typed(err))
 	}
 	return nil
 }
 
-func writeFile(fsys vfs.FS, path, text string) error {
-	f, err := fsys.Create(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	if _, err = f.Write([]byte(text)); err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
-}
-
 // maxStampBytes bounds what is read of a stamp: a file that is longer is none.
 const maxStampBytes = 256
-
-func readFile(fsys vfs.FS, path string) ([]byte, error) {
-	f, err := fsys.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	b := make([]byte, min(info.Size(), maxStampBytes))
-	n, err := f.ReadAt(b, 0)
-	if n == len(b) {
-		err = nil
-	}
-	return b[:n], err
-}

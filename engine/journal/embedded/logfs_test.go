@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
+	"trunkline/engine/journal/vdir"
 	"trunkline/engine/journal"
 )
 
@@ -202,7 +203,7 @@ func TestSunkLogChangesNothing(t *testing.T) {
 		t.Errorf("the directory has changed: %v (%v)", names, err)
 	}
 	for _, name := range []string{"d/000001.sst", "d/000002.log"} {
-		if got, err := readFile(mem, name); err != nil || string(got) != "before" {
+		if got, err := vdir.Read(mem, name, maxStampBytes); err != nil || string(got) != "before" {
 			t.Errorf("%s is %q (%v)", name, got, err)
 		}
 	}

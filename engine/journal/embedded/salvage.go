@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"trunkline/engine/journal/vdir"
 	"trunkline/engine/journal"
 )
 
@@ -93,7 +94,7 @@ func (s *Store) setAside(at logDamage) error {
 		err = cutFile(fs, dir, aside, at)
 	}
 	if err == nil {
-		err = errors.Join(syncDir(fs, aside), syncDir(fs, dir))
+		err = errors.Join(vdir.Sync(fs, aside), vdir.Sync(fs, dir))
 	}
 	if err != nil {
 		return fmt.Errorf("cannot set aside the damaged log %s: %w", at.name, typed(err))

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"trunkline/engine/journal/vdir"
 	"trunkline/engine/journal"
 )
 
@@ -85,7 +86,7 @@ func Open(cfg Config) (*Store, error) {
 }
 
 func (s *Store) open() (err error) {
-	if err = makeDir(s.cfg.FS, s.cfg.Dir); err != nil {
+	if err = vdir.Make(s.cfg.FS, s.cfg.Dir); err != nil {
 		return fmt.Errorf("cannot open journal: %w", typed(err))
 	}
 	stamped, refused := checkStamp(s.cfg.FS, s.cfg.Dir, s.cfg.Mode)

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"trunkline/engine/journal/vdir"
 	"trunkline/engine/journal"
 )
 
@@ -34,7 +35,8 @@ func stampText(id [16]byte) string {
 // empty.
 func readStamp(fsys vfs.FS, dir string) (id [16]byte, made bool, err error) {
 	path := fsys.PathJoin(dir, stampName)
-	text, err := readFile(fsys, path)
+	stamp, err := vdir.Read(fsys, path, maxStampBytes)
+	text := string(stamp)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return id, false, checkEmpty(fsys, dir)
@@ -73,68 +75,6 @@ func checkEmpty(fsys vfs.FS, dir string) error {
 func newIdentity() (id [16]byte) {
 	_, _ = rand.Read(id[:]) // never fails
 	return id
-}
-
-// writeStamp puts the stamp in place at once and as a whole.
-func writeStamp(fsys vfs.FS, dir string, id [16]byte) error {
-	path := fsys.PathJoin(dir, stampName)
-	f, err := fsys.Create(path+".new", vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	if _, err = f.Write([]byte(stampText(id))); err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = fsys.Rename(path+".new", path)
-	}
-	if err == nil {
-		err = syncDir(fsys, dir)
-	}
-	return err
-}
-
-func readFile(fsys vfs.FS, path string) (string, error) {
-	f, err := fsys.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return "", err
-	}
-	b := make([]byte, min(info.Size(), maxStampBytes))
-	n, err := f.ReadAt(b, 0)
-	if n == len(b) {
-		err = nil
-	}
-	return string(b[:n]), err
-}
-
-// makeDir makes dir and what is missing above it, and syncs each directory with a new entry.
-func makeDir(fsys vfs.FS, dir string) error {
-	if _, err := fsys.Stat(dir); err == nil {
-		return nil
-	}
-	parent := fsys.PathDir(dir)
-	if parent != dir {
-		if err := makeDir(fsys, parent); err != nil {
-			return err
-		}
-	}
-	if err := fsys.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	return syncDir(fsys, parent)
-}
-
-func syncDir(fsys vfs.FS, dir string) error {
-	d, err := fsys.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // lockDir keeps every other opener out until the lock is closed.

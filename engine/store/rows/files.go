@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"trunkline/engine/journal/vdir"
+
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
@@ -78,7 +80,7 @@ func (f *files) Create(name string, category vfs.DiskWriteCategory) (file vfs.Fi
 			if strings.HasPrefix(f.PathBase(name), "marker.manifest.") {
 				// Pebble syncs both names at once, after this: a power loss before could keep the
 				// marker without the manifest that it names.
-				if err := syncDir(f.FS, f.dir); err != nil {
+				if err := vdir.Sync(f.FS, f.dir); err != nil {
 					return err
 				}
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"trunkline/engine/journal/vdir"
 	"trunkline/engine/journal"
 )
 
@@ -63,7 +64,7 @@ func (d *DB) open() (err error) {
 	if _, _, err = readStamp(d.cfg.FS, d.cfg.Dir); err != nil {
 		return err
 	}
-	if err = makeDir(d.cfg.FS, d.cfg.Dir); err != nil {
+	if err = vdir.Make(d.cfg.FS, d.cfg.Dir); err != nil {
 		return fmt.Errorf("cannot open rows: %w", typed(err))
 	}
 	if d.lock, err = lockDir(d.cfg.FS, d.cfg.Dir); err != nil {
@@ -163,7 +164,7 @@ func (d *DB) begin() (err error) {
 	}
 	d.fs.thawed.Store(true)
 	if !d.made {
-		if err = writeStamp(d.cfg.FS, d.cfg.Dir, d.id); err != nil {
+		if err = vdir.Replace(d.cfg.FS, d.cfg.Dir, stampName, stampText(d.id)); err != nil {
 			return fmt.Errorf("cannot make rows %s: %w", d.cfg.Dir, typed(err))
 		}
 		d.made = true

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"trunkline/handlers/internal/conns"
 	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
 )
@@ -81,7 +82,7 @@ func (x *exchange) identify() {
 // run passes the request through its gates, as far as they concern its head.
 func (x *exchange) run() {
 	defer x.recoverPanic()
-	if headerBytes(x.r) > x.s.limits.HeaderBytes {
+	if conns.HeaderBytes(x.r) > x.s.limits.HeaderBytes {
 		x.hangUp()
 		x.reply(http.StatusRequestHeaderFieldsTooLarge, textType, []byte("431 Request Header Fields Too Large"))
 		return

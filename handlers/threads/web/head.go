@@ -90,15 +90,3 @@ func isIdentity(codings []string) bool {
 	}
 	return true
 }
-
-// headerBytes is the size of the header fields as "Name: value" and a line end each. net/http's own
-// limit lets up to 4 KiB more pass and counts the request line too.
-func headerBytes(r *http.Request) int {
-	n := len("Host: ") + len(r.Host) + len("\r\n")
-	for name, values := range r.Header {
-		for _, v := range values {
-			n += len(name) + len(": ") + len(v) + len("\r\n")
-		}
-	}
-	return n
-}
