@@ -304,10 +304,15 @@ func (e *Engine) heard(workspace, agent string, now int64) {
 	}
 }
 
-// stopAwaiting ends the look for signs that did not come. Caller holds jobs.mu.
+// stopAwaiting counts the signs that did not come in time, and ends the look for those that did not
+// come at all. Caller holds jobs.mu.
 func (e *Engine) stopAwaiting(now int64) {
 	for _, list := range e.jobs.awaited {
 		for _, j := range slices.Clone(list) {
+			if JobStatus(j.Status) == Delivered && !j.late && j.UpdatedAt <= now-e.cfg.Triggers.AckTimeout {
+				j.late = true
+				e.jobs.unacked++
+			}
 			if j.Final && j.UpdatedAt < now-ackWindow {
 				e.release(j)
 			}

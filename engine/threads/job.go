@@ -63,6 +63,7 @@ type TriggerConfig struct {
 	MaxDefer     int64  // from the creation
 	PerMinute    int    // deliveries to one target in one thread
 	StaleAfter   int64  // a session without a heartbeat
+	AckTimeout   int64  // a delivery without a sign of its target counts as unacknowledged
 	NoFallback   bool
 	LoopFailures uint32 // failures in a row that block a thread
 	LoopSame     uint32 // the same, with one code
@@ -74,7 +75,7 @@ type TriggerConfig struct {
 
 // DefaultTriggers are the defaults of threads §6.
 var DefaultTriggers = TriggerConfig{MaxRetries: 2, MaxResumes: 2, Recheck: 5_000, MaxDefer: 60_000, PerMinute: 10,
-	StaleAfter: 12 * 3600_000, LoopFailures: 20, LoopSame: 3, MaxJobs: 10_000}
+	StaleAfter: 12 * 3600_000, AckTimeout: 8_000, LoopFailures: 20, LoopSame: 3, MaxJobs: 10_000}
 
 // Times of jobs in milliseconds.
 const (
@@ -94,6 +95,7 @@ type job struct {
 	lease  int64 // until when an attempt is under way in this process; 0: none is
 	awaits bool  // a sign of the target is looked for
 	signal bool  // it has come since the attempt began
+	late   bool  // it has not come in time
 }
 
 // jobs are the trigger jobs. Final ones are rows.
@@ -105,6 +107,7 @@ type jobs struct {
 	ended    []*job              // final ones, in the order of their ends
 	awaited  map[agentKey][]*job // by the target whose sign is looked for
 	awaiting atomic.Int64        // how many those are
+	unacked  uint64              // deliveries without a sign in time
 	recent   map[recentKey]*recentTarget
 	wake     chan struct{} // has one element when there is a new job
 }

@@ -157,6 +157,32 @@ func TestJobDelivery(t *testing.T) {
 	}
 }
 
+// TestAckTimeout counts a delivery once when no sign of the target has come in time.
+func TestAckTimeout(t *testing.T) {
+	r := newRig(t, Config{})
+	id := r.create()
+	r.beat(alice, live)
+	want := func(after int64, n uint64) {
+		t.Helper()
+		r.now += after
+		r.Sweep(r.now)
+		if got := r.Stats().Unacknowledged; got != n {
+			t.Errorf("%d unacknowledged, want %d", got, n)
+		}
+	}
+	r.trigger(id, "r", "")
+	r.Finish(r.claimOne().ID, "", r.now)
+	want(DefaultTriggers.AckTimeout-1, 0)
+	want(1, 1)
+	want(1, 1)
+	r.beat(alice, live) // too late
+	r.trigger(id, "another", "")
+	r.Finish(r.claimOne().ID, "", r.now)
+	r.now++
+	r.beat(alice, live)
+	want(DefaultTriggers.AckTimeout, 1)
+}
+
 // TestJobFallbacks follows a job from its last attempt on.
 func TestJobFallbacks(t *testing.T) {
 	r := newRig(t, Config{})

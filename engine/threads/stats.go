@@ -3,6 +3,8 @@ package threads
 // Stats are the numbers that an operator asks for.
 type Stats struct {
 	Threads, Sessions, OpenJobs int
+	// Unacknowledged counts the deliveries without a sign of their target in time.
+	Unacknowledged uint64
 	// Posted counts the messages of this process.
 	Posted uint64
 	// HotBytes is the memory of the latest messages, UnstoredBytes what of them is no row yet.
@@ -21,7 +23,7 @@ func (e *Engine) Stats() (s Stats) {
 	s.Sessions = len(e.sessions.agents)
 	e.sessions.mu.Unlock()
 	e.jobs.mu.Lock()
-	s.OpenJobs = len(e.jobs.open)
+	s.OpenJobs, s.Unacknowledged = len(e.jobs.open), e.jobs.unacked
 	e.jobs.mu.Unlock()
 	e.hot.mu.Lock()
 	s.HotBytes = int64(e.hot.bytes)

@@ -45,6 +45,7 @@ func newThreadState(c *config.Threads, o Options) (*threadState, error) {
 	triggers.MaxRetries, triggers.MaxResumes = uint32(c.TriggerMaxRetries), uint32(c.TriggerResumeMaxAttempts)
 	triggers.Recheck, triggers.MaxDefer = c.TriggerRecheck.Milliseconds(), c.TriggerMaxDefer.Milliseconds()
 	triggers.PerMinute, triggers.StaleAfter = c.TriggerRateLimitPerMinute, c.SessionStaleAfter.Milliseconds()
+	triggers.AckTimeout = c.TriggerAckTimeout.Milliseconds()
 	triggers.NoFallback = c.TriggerFallback == config.FallbackOff
 	triggers.LoopFailures, triggers.LoopSame = uint32(c.LoopMaxTurns), uint32(c.LoopMaxRepeatedFindings)
 	switch c.UnreadAutoTrigger {

@@ -22,6 +22,7 @@ var threadMetrics = []metric[threadStats]{
 	gauge("trunkline_threads", "Threads in all states.", func(s *threadStats) float64 { return float64(s.Threads) }),
 	gauge("trunkline_threads_sessions", "Agents with a registered runtime.", func(s *threadStats) float64 { return float64(s.Sessions) }),
 	gauge("trunkline_threads_open_jobs", "Trigger jobs that are not final.", func(s *threadStats) float64 { return float64(s.OpenJobs) }),
+	counter("trunkline_threads_unacknowledged_total", "Deliveries to a runtime without a sign of its agent in time.", func(s *threadStats) float64 { return float64(s.Unacknowledged) }),
 	counter("trunkline_threads_messages_total", "Messages appended.", func(s *threadStats) float64 { return float64(s.Posted) }),
 	gauge("trunkline_threads_hot_bytes", "Memory of the latest messages.", func(s *threadStats) float64 { return float64(s.HotBytes) }),
 	gauge("trunkline_threads_unstored_bytes", "Bytes of messages that are not rows yet.", func(s *threadStats) float64 { return float64(s.UnstoredBytes) }),
