@@ -9,8 +9,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
-	"trunkline/engine/journal/vdir"
 	"trunkline/engine/journal"
+	"trunkline/engine/journal/vdir"
 )
 
 // slowDisk holds each sync of a log until it is let go.

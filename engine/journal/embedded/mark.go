@@ -10,8 +10,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"trunkline/engine/journal/vdir"
 	"trunkline/engine/journal"
+	"trunkline/engine/journal/vdir"
 )
 
 const (

@@ -9,8 +9,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"trunkline/engine/journal/vdir"
 	"trunkline/engine/journal"
+	"trunkline/engine/journal/vdir"
 )
 
 // asideDir takes the log files that an operator dropped, so that they can be read again later.

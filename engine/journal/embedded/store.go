@@ -12,8 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"trunkline/engine/journal/vdir"
 	"trunkline/engine/journal"
+	"trunkline/engine/journal/vdir"
 )
 
 // Store is a journal in a directory. journal.Store has the rules of its calls; Full, Stats and

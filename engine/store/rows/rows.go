@@ -12,8 +12,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"trunkline/engine/journal/vdir"
 	"trunkline/engine/journal"
+	"trunkline/engine/journal/vdir"
 )
 
 // DB is rows in a directory. Its methods may be called from any goroutine, where they do not name
