@@ -81,13 +81,14 @@ func (e *Engine) appendTo(t *thread, a *Actor, p *Post, hash *keyHash, now int64
 		buf = new([]byte)
 	}
 	row := appendRow((*buf)[:0], a, p, seq, &id, created)
+	if len(p.Key) > 0 {
+		// The key is there before the record is: a snapshot that leaves out the record has the key.
+		e.keys.Add(hash, seq, created)
+	}
 	rec := &t.scratch.message
 	rec.Number, rec.Seq, rec.Row = t.made.Number, seq, row
 	t.keep(e.message(t, rec), seq, &id, created)
 	t.unread.count(a.Agent, seq)
-	if len(p.Key) > 0 {
-		e.keys.Add(hash, seq, created)
-	}
 	rec.Row = nil
 	if *buf = row; cap(row) <= keptRow {
 		e.rows.Put(buf)
