@@ -163,6 +163,9 @@ func reportRows(r *journaltool.Report) [][]string {
 			}
 			t.add(fmt.Sprintf("snapshot %d", s.Generation), "index %d, %s in %d records, %s%s", s.Index, cli.Bytes(s.Bytes), s.Records, clock(&s.Time), verdict)
 		}
+		if r.Rows > 0 {
+			t.add("rows", "%d of agent threads", r.Rows)
+		}
 		if r.Sound {
 			t.add("end", "%s", ending(r))
 		}

@@ -180,16 +180,18 @@ func noEOF(err error) error {
 
 // CheckSnapshot reads a snapshot to its end and checks that it is whole records with known tags and
 // an end; tags are those of the machines. It holds one record at a time. It returns how many there
-// are. What is in a record is only known by loading it.
-func CheckSnapshot(r io.Reader, tags string) (records uint64, err error) {
+// are. What is in a record is only known by loading it; each gets those of the machines, lent.
+func CheckSnapshot(r io.Reader, tags string, each func(tag byte, rec []byte)) (records uint64, err error) {
 	for in := newSnapshotReader(r); ; records++ {
-		switch tag, _, err := in.next(); {
+		switch tag, rec, err := in.next(); {
 		case err == io.EOF:
 			return records, nil
 		case err != nil:
 			return records, err
 		case tag != clockTag && tag != endTag && strings.IndexByte(tags, tag) < 0:
 			return records, badTag(tag)
+		case tag != clockTag && tag != endTag:
+			each(tag, rec)
 		}
 	}
 }

@@ -14,7 +14,7 @@ func TestCheckSnapshot(t *testing.T) {
 	long := string(binary.AppendUvarint(nil, maxSnapshotRecord+1)) + "k"
 	f := func(name, text string, records uint64, good bool) {
 		t.Helper()
-		n, err := CheckSnapshot(strings.NewReader(text), "ko")
+		n, err := CheckSnapshot(strings.NewReader(text), "ko", func(byte, []byte) {})
 		if n != records || (err == nil) != good {
 			t.Errorf("%s: %d, %v, want %d, %v", name, n, err, records, good)
 		}
@@ -36,7 +36,7 @@ func TestCheckSnapshot(t *testing.T) {
 func TestCheckSnapshotTakesTheLongest(t *testing.T) {
 	head := append(binary.AppendUvarint(nil, maxSnapshotRecord), 'k')
 	end := append([]byte{9, endTag}, make([]byte, 8)...)
-	n, err := CheckSnapshot(io.MultiReader(bytes.NewReader(head), io.LimitReader(zeros{}, maxSnapshotRecord-1), bytes.NewReader(end)), "k")
+	n, err := CheckSnapshot(io.MultiReader(bytes.NewReader(head), io.LimitReader(zeros{}, maxSnapshotRecord-1), bytes.NewReader(end)), "k", func(byte, []byte) {})
 	if n != 2 || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}

@@ -38,7 +38,7 @@ func (m *memRows) Scan(lower, upper []byte, reverse bool, f func(key, value []by
 	m.mu.Lock()
 	found := map[string]string{}
 	for k, v := range m.rows {
-		if k >= string(lower) && k < string(upper) {
+		if k >= string(lower) && (upper == nil || k < string(upper)) {
 			found[k] = v
 		}
 	}

@@ -58,7 +58,7 @@ func (c *copier) run() error {
 	if err != nil {
 		return err
 	}
-	rows, err := c.listDir(rowsDir, fileRows)
+	rows, err := c.listDir(RowsDir, fileRows)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (c *copier) run() error {
 	}
 	dirs := []string{c.dest}
 	if len(rows) > 0 {
-		dirs = append(dirs, c.to.PathJoin(c.dest, rowsDir))
+		dirs = append(dirs, c.to.PathJoin(c.dest, RowsDir))
 	}
 	for _, dir := range dirs {
 		if err := vdir.Make(c.to, dir); err != nil {

@@ -160,9 +160,9 @@ func copyDir(t testing.TB, from string) string {
 // addRows puts files into a journal's directory as engine/store/rows does.
 func addRows(t testing.TB, dir string) {
 	t.Helper()
-	err := os.Mkdir(filepath.Join(dir, rowsDir), 0o700)
+	err := os.Mkdir(filepath.Join(dir, RowsDir), 0o700)
 	for _, name := range []string{"LOCK", "ROWS", "000002.log", "000004.sst", "MANIFEST-000001", "marker.manifest.000001.MANIFEST-000001"} {
-		err = errors.Join(err, os.WriteFile(filepath.Join(dir, rowsDir, name), []byte("rows "+name), 0o600))
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, RowsDir, name), []byte("rows "+name), 0o600))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -93,9 +93,9 @@ func noStamp(fsys vfs.FS, dir string) error {
 	return fmt.Errorf("cannot inspect journal %s: %w", dir, ErrNoJournal)
 }
 
-// rowsDir is where the owner of a journal keeps rows that are derived from it (engine/store/rows).
+// RowsDir is where the owner of a journal keeps rows that are derived from it (engine/store/rows).
 // It is no part of the journal: a copy takes it along, and nothing else looks into it.
-const rowsDir = "rows"
+const RowsDir = "rows"
 
 // The kinds of file in the directory of a journal.
 const (
@@ -106,7 +106,7 @@ const (
 	fileStamp    = "stamp"    // what the directory is
 	fileDamaged  = "damaged"  // logs that an operator gave up, kept aside
 	fileIncoming = "incoming" // of a snapshot that did not become complete; the next opening removes them
-	fileRows     = "rows"     // of rowsDir
+	fileRows     = "rows"     // of RowsDir
 	fileOther    = "other"
 )
 
@@ -140,7 +140,7 @@ func (h *holding) files() ([]FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, sub := range []struct{ dir, kind string }{{asideDir, fileDamaged}, {incomingDir, fileIncoming}, {rowsDir, fileRows}} {
+	for _, sub := range []struct{ dir, kind string }{{asideDir, fileDamaged}, {incomingDir, fileIncoming}, {RowsDir, fileRows}} {
 		more, err := h.listDir(sub.dir, sub.kind)
 		if err != nil {
 			return nil, err

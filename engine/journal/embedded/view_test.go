@@ -21,7 +21,7 @@ func fingerprint(t *testing.T, dir string) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := filepath.Glob(filepath.Join(dir, rowsDir, "*"))
+	rows, err := filepath.Glob(filepath.Join(dir, RowsDir, "*"))
 	if err != nil {
 		t.Fatal(err)
 	}

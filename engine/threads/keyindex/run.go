@@ -121,3 +121,29 @@ func appendEntry(dst []byte, e entry) []byte {
 	dst = binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(dst, e.high), e.low)
 	return binary.BigEndian.AppendUint64(dst, e.number)
 }
+
+// CheckRow returns an error for a row that no index has written.
+func CheckRow(key, value []byte) error {
+	const head = 2 + 8 // prefix, kind and run
+	bad := fmt.Errorf("%w: row %x", errBadRun, key)
+	switch {
+	case len(key) == head && key[1] == rowRun:
+		_, err := parseRun(key, value)
+		return err
+	case len(key) != head+4 || key[1] != rowPage && key[1] != rowFilter:
+		return bad
+	case key[1] == rowFilter:
+		if len(value) == 0 || len(value) > filterPart {
+			return bad
+		}
+		return nil
+	case len(value)%entryBytes != 0:
+		return bad
+	}
+	for i := 1; i*entryBytes < len(value); i++ {
+		if compareHashes(entryAt(value, i-1), entryAt(value, i)) >= 0 {
+			return bad
+		}
+	}
+	return nil
+}

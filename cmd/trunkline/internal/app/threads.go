@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/engine/journal/embedded"
 	"trunkline/engine/obs"
 	"trunkline/engine/reactor"
 	"trunkline/engine/store/rows"
@@ -28,9 +29,6 @@ import (
 	"trunkline/handlers/threads/token"
 	threadweb "trunkline/handlers/threads/web"
 )
-
-// rowsDir is the directory of the rows in store.dir.
-const rowsDir = "rows"
 
 // threadState is the state of agent threads. It is there without a listener, too: the journal may
 // have their records.
@@ -72,7 +70,7 @@ func newThreadState(c *config.Threads, o Options) (*threadState, error) {
 func (s *threadState) open(dir string, barrier func(context.Context) error, o Options, fatal func(error)) (err error) {
 	rc := rows.Config{Memory: dir == "", Barrier: barrier, OnFatal: fatal, Logger: o.Logger}
 	if dir != "" {
-		rc.Dir = filepath.Join(dir, rowsDir)
+		rc.Dir = filepath.Join(dir, embedded.RowsDir)
 	}
 	if s.db, err = rows.Open(rc); err != nil {
 		return fmt.Errorf("cannot open the rows of agent threads: %w", err)

@@ -23,6 +23,7 @@ type Recovery struct {
 	// LosesSnapshots are the generations given up.
 	LosesSnapshots []uint64 `json:"loses_snapshots"`
 
+	rows bool // whether rows of agent threads are damaged
 	open bool // whether there may be more than is known of
 }
 
@@ -36,7 +37,7 @@ func (r *Report) setVerdict(mendable bool) {
 	if r.Sound {
 		return
 	}
-	r.Recovery = &Recovery{LosesSnapshots: []uint64{}}
+	r.Recovery = &Recovery{LosesSnapshots: []uint64{}, rows: r.rows}
 	if !mendable {
 		return
 	}
@@ -136,6 +137,8 @@ func (v *Recovery) recover(r *Report, to journal.Index) {
 // Advice returns in words what can be done.
 func (v *Recovery) Advice() string {
 	switch {
+	case v.rows:
+		return "messages of agent threads cannot be read; restore a backup"
 	case v.Starts && len(v.LosesSnapshots) > 0:
 		return fmt.Sprintf("a server starts on it and loses no record; it gives up the snapshots %v", v.LosesSnapshots)
 	case v.Starts:

@@ -5,11 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"trunkline/engine/journal"
+	"trunkline/engine/journal/embedded"
 	"trunkline/engine/store"
+	"trunkline/engine/store/rows"
+	"trunkline/engine/threads"
 )
 
 // Verify reads all of the journal in dir and checks it as a server would that starts on it, and
@@ -39,6 +46,9 @@ type verification struct {
 	r      *Report
 	record record
 	infos  []journal.SnapshotInfo
+
+	identity [16]byte // of the rows that the newest good snapshot belongs to
+	mark     uint64   // up to which it needs them
 }
 
 func (v *verification) run() error {
@@ -61,8 +71,32 @@ func (v *verification) run() error {
 	if err := v.snapshots(); err != nil {
 		return err
 	}
+	if err := v.rows(); err != nil {
+		return err
+	}
 	r.setVerdict(v.view.Damage() == nil || v.view.Mendable())
 	return nil
+}
+
+// rows verifies the rows of agent threads, if there are any.
+func (v *verification) rows() error {
+	dir := filepath.Join(v.view.Dir(), embedded.RowsDir)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) && v.identity == [16]byte{} {
+		return nil
+	}
+	damaged := func(err error) { v.damaged(dir, 0, err); v.r.rows = true }
+	db, err := rows.Open(rows.Config{Dir: dir})
+	if err == nil {
+		if err = db.Check(v.identity, v.mark, math.MaxUint64); err == nil {
+			v.r.Rows, err = threads.CheckRows(threads.StoredRows(db), damaged)
+		}
+		err = errors.Join(err, db.Close())
+	}
+	if isDamage(err) {
+		damaged(err)
+		return nil
+	}
+	return err
 }
 
 // log verifies the blocks and what is in them.
@@ -156,7 +190,7 @@ func (v *verification) snapshot(info *journal.SnapshotInfo, done uint64) (err er
 		err = fmt.Errorf("the log behind it is gone: it begins at %d", r.begins())
 	default:
 		err = v.in.ReadSnapshot(info, func(from io.Reader) (err error) {
-			s.Records, err = store.CheckSnapshot(&watched{r: from, ctx: v.ctx, m: v.m, done: done}, machineTags)
+			s.Records, err = store.CheckSnapshot(&watched{r: from, ctx: v.ctx, m: v.m, done: done}, machineTags, v.fits)
 			return err
 		})
 	}
@@ -172,7 +206,16 @@ func (v *verification) snapshot(info *journal.SnapshotInfo, done uint64) (err er
 	return nil
 }
 
-// damaged adds an error of a snapshot.
+// fits looks which rows a snapshot belongs to.
+func (v *verification) fits(tag byte, rec []byte) {
+	if tag == threads.Tag {
+		if identity, mark, ok := threads.RowsOf(rec); ok {
+			v.identity, v.mark = identity, mark
+		}
+	}
+}
+
+// damaged adds an error of a snapshot, or of rows.
 func (v *verification) damaged(where string, index journal.Index, err error) {
 	var damage *journal.DamageError
 	if errors.As(err, &damage) && damage.Where != "" {
@@ -225,6 +268,8 @@ type Report struct {
 	Closed bool `json:"closed"`
 	Totals
 	Snapshots []Snapshot `json:"snapshots"`
+	// Rows counts what agent threads keep beside the journal.
+	Rows uint64 `json:"rows"`
 	// Torn is the part of a record at the end of the log that a crash left: it was never
 	// acknowledged, and the next start cuts it off.
 	Torn *Place `json:"torn_tail"`
@@ -237,6 +282,7 @@ type Report struct {
 	DamageCount int       `json:"damage_count"`
 	Recovery    *Recovery `json:"recovery"`
 
+	rows    bool                 // whether rows are damaged
 	refused *journal.DamageError // why nothing but the beginning is shown, or nothing at all
 	highest journal.Index        // that was ever seen, also if it cannot be had
 }
