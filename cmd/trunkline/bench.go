@@ -41,19 +41,22 @@ func newBenchCmd() *cobra.Command {
 		Short: "Measure a running server under a load that does not wait for it",
 		Long: "Send requests when a schedule says so, whether or not earlier ones are answered, and show how long the answers took from the\n" +
 			"moment each request was due. A server that stalls for a second shows it: what came due meanwhile waited, too. Any server of the\n" +
-			"three protocols can be the TARGET: host:port, tls://host:port, unix:///path, or a URL for http; without it the first listener\n" +
+			"four protocols can be the TARGET: host:port, tls://host:port, unix:///path, or a URL for http; without it the first listener\n" +
 			"of the settings is.\n\n" +
 			"--rate is N requests/s, A..B for a ramp, or max, which keeps every connection at its depth. Requests that wait for a place on\n" +
 			"their connection are late in the result. Bodies are JSON; in them {{seq}} is the request's number, {{conn}} its connection's,\n" +
-			"{{uuid}} a new UUID, {{run}} eight digits of this run, and {{pid}} a process that the run has created for the connection and\n" +
-			"terminates at its end (kernel only). For toolhost a body is the whole line; without one a tool is called with no input. On TCP\n" +
-			"it authenticates with $MACHINA_API_TOKEN, if that is set.\n\n" +
+			"{{uuid}} a new UUID, {{run}} eight digits of this run, {{pid}} a process that the run has created for the connection and terminates\n" +
+			"at its end (kernel only), and {{thread}} a thread that it has created and closes (threads only). For toolhost a body is the whole\n" +
+			"line; without one a tool is called with no input. On TCP it authenticates with $MACHINA_API_TOKEN, if that is set. For threads a\n" +
+			"body is the params of a method; " + envThreadsTokenFile + " is a file with the token of a coordinator or an operator, or\n" +
+			envThreadsToken + " the token itself.\n\n" +
 			"SIGINT ends a run early, with its summary. Exit codes: 0 ok, 1 nothing was answered or too many errors, 2 usage, 5 unavailable.",
 		Example: "  trunkline bench 127.0.0.1:50051 --rate 20000 --connections 64 --depth 16\n" +
 			"  trunkline bench --rate 1000..50000 --duration 1m --svg ramp.svg --json ramp.json\n" +
 			"  trunkline bench --method GetProcess=9 --method RecordUsage --body RecordUsage='{\"pid\":\"{{pid}}\",\"llm_calls\":1}'\n" +
 			"  trunkline bench http://127.0.0.1:50080 --rate max --depth 4\n" +
-			"  trunkline bench unix:///tmp/tools.sock --protocol toolhost --method AID.HASH.DIGEST.v1",
+			"  trunkline bench unix:///tmp/tools.sock --protocol toolhost --method AID.HASH.DIGEST.v1\n" +
+			"  THREADS_TOKEN_FILE=token trunkline bench --protocol threads --rate max --connections 64 --threads 1 --method post_message",
 		Args: cobra.MaximumNArgs(1),
 	}
 	f.add(cmd)
@@ -63,10 +66,11 @@ func newBenchCmd() *cobra.Command {
 
 func (f *benchFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.protocol, "protocol", "", "kernel, toolhost or http (default: http for a URL, else kernel)")
+	fs.StringVar(&f.protocol, "protocol", "", "kernel, toolhost, threads or http (default: http for a URL, else kernel)")
 	fs.StringVar(&f.rate, "rate", "1000", "requests/s: N, A..B for a ramp, or max")
 	fs.IntVar(&f.asked.Conns, "connections", 8, "number of connections")
 	fs.IntVar(&f.asked.Depth, "depth", 16, "most requests in flight on one connection")
+	fs.IntVar(&f.asked.Threads, "threads", 0, "threads that the connections share (threads only); 0 is one for each connection")
 	fs.DurationVar(&f.asked.Duration, "duration", 10*time.Second, "how long to measure (with --count the default is no bound)")
 	fs.DurationVar(&f.asked.Warmup, "warmup", 2*time.Second, "how long to send before measuring")
 	fs.Int64Var(&f.asked.Count, "count", 0, "end once so many requests are measured; 0 is no bound")
@@ -123,9 +127,9 @@ func (f *benchFlags) benchError(err error) error {
 	case errors.Is(err, loadgen.ErrConnect):
 		return &cli.Error{Code: cli.CodeUnavailable, Err: err, Hint: "is the server running, does it take so many connections, and does it speak TLS? TARGET names another one"}
 	case errors.Is(err, loadgen.ErrPrepare) && errors.Is(err, context.DeadlineExceeded):
-		return &cli.Error{Code: cli.CodeUnavailable, Err: err, Hint: "does the server speak kernel IPC? --protocol names another one"}
+		return &cli.Error{Code: cli.CodeUnavailable, Err: err, Hint: "does the server speak this protocol? --protocol names another one"}
 	case errors.Is(err, loadgen.ErrPrepare):
-		return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: "--method and --body name requests that need no process"}
+		return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: "--method and --body name requests that need no process and no thread"}
 	}
 	return cli.AsUsage(err, "")
 }
@@ -184,8 +188,17 @@ func (f *benchFlags) benchTarget(cmd *cobra.Command, args []string) (t loadgen.T
 	if err != nil {
 		return t, cli.AsUsage(err, "")
 	}
-	if t.Protocol == loadgen.ProtocolToolhost && network != "unix" {
+	switch {
+	case t.Protocol == loadgen.ProtocolToolhost && network != "unix":
 		t.Token = os.Getenv("MACHINA_API_TOKEN")
+	case t.Protocol == loadgen.ProtocolThreads:
+		token, err := threadsToken()
+		if err != nil {
+			return t, err
+		}
+		if t.Token, err = token(); err != nil {
+			return t, cli.AsUsage(err, "")
+		}
 	}
 	f.target = t.Addr
 	t.Dial = func(ctx context.Context) (net.Conn, error) {
@@ -205,8 +218,11 @@ func (f *benchFlags) settingsTarget(cmd *cobra.Command, protocol string) (string
 		return "", err
 	}
 	addrs, scheme := c.HTTP.ListenAddr, "http://"
-	if protocol == loadgen.ProtocolToolhost {
+	switch protocol {
+	case loadgen.ProtocolToolhost:
 		addrs, scheme = c.Toolhost.ListenAddr, ""
+	case loadgen.ProtocolThreads:
+		addrs, scheme = c.Threads.LinesAddr, ""
 	}
 	if len(addrs) == 0 || chosenLater(addrs[0]) || scheme != "" && strings.Contains(addrs[0], "://") {
 		return "", cli.Errorf(cli.CodeUsage, "cannot find a server: no setting says where one speaks %s", protocol).WithHint("name it: trunkline bench TARGET --protocol " + protocol)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -89,17 +90,20 @@ func (o *operator) fail(err error) error {
 
 // threadsServer returns the server that the environment names, and the token for it.
 func threadsServer() (base string, token func() (string, error), err error) {
-	if base = os.Getenv(envThreadsURL); base == "" {
-		base = defaultThreadsURL
-	}
+	token, err = threadsToken()
+	return cmp.Or(os.Getenv(envThreadsURL), defaultThreadsURL), token, err
+}
+
+// threadsToken returns the token for agent threads that the environment names.
+func threadsToken() (token func() (string, error), err error) {
 	text := strings.TrimSpace(os.Getenv(envThreadsToken))
 	switch name := os.Getenv(envThreadsTokenFile); {
 	case name != "":
-		return base, bridge.TokenFile(name), nil
+		return bridge.TokenFile(name), nil
 	case text != "":
-		return base, func() (string, error) { return text, nil }, nil
+		return func() (string, error) { return text, nil }, nil
 	}
-	return "", nil, cli.Errorf(cli.CodeUsage, "cannot use agent threads without a token").WithHint("set " + envThreadsTokenFile + " or " + envThreadsToken)
+	return nil, cli.Errorf(cli.CodeUsage, "cannot use agent threads without a token").WithHint("set " + envThreadsTokenFile + " or " + envThreadsToken)
 }
 
 // ask sends a request; body is nil for a GET.

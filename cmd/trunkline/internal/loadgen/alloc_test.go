@@ -47,6 +47,18 @@ func TestRequestsDoNotAllocate(t *testing.T) {
 	}
 }
 
+// TestCallsDoNotAllocate: making a line of threads.
+func TestCallsDoNotAllocate(t *testing.T) {
+	m, err := compile(&Target{Protocol: ProtocolThreads}, &Share{Name: "post_message", Body: []byte(threadsBodies["post_message"])}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, r := make([]byte, 0, 1024), request{thread: threadOf(1)}
+	if n := testing.AllocsPerRun(1000, func() { r.seq++; out = m.append(out[:0], &r) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 // TestRepliesDoNotAllocate: good replies of the other protocols, and errors of a code that was seen
 // before.
 func TestRepliesDoNotAllocate(t *testing.T) {
@@ -66,6 +78,8 @@ func TestRepliesDoNotAllocate(t *testing.T) {
 	f(ProtocolKernel, string(refusal(idOf(1), "NOT_FOUND")))
 	f(ProtocolToolhost, "{\"ok\":true,\"status\":\"OK\"}\n")
 	f(ProtocolToolhost, "{\"ok\":false,\"status\":\"TOOL_ERROR\"}\n")
+	f(ProtocolThreads, "{\"id\":\"00000000000f\",\"ok\":true,\"result\":{}}\n")
+	f(ProtocolThreads, "{\"id\":\"00000000000f\",\"ok\":false,\"error\":{\"code\":\"NOT_FOUND\"}}\n")
 	f(ProtocolHTTP, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
 	f(ProtocolHTTP, "HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n")
 	a := newAccount([]Share{{Name: "m"}})

@@ -72,6 +72,16 @@ func TestLimitsOfAPlan(t *testing.T) {
 	f("", func(p *Plan) { p.Count = math.MaxInt64 })
 	f("count -1", func(p *Plan) { p.Count = -1 })
 	f("token", func(p *Plan) { p.Target.Token = "x" })
+	f("", func(p *Plan) { p.Target.Protocol, p.Target.Token = ProtocolToolhost, "x" })
+	f("without a token", func(p *Plan) { p.Target.Protocol = ProtocolThreads })
+	threads := func(n int) func(p *Plan) {
+		return func(p *Plan) { p.Target.Protocol, p.Target.Token, p.Conns, p.Threads = ProtocolThreads, "x", 4, n }
+	}
+	f("", threads(0))
+	f("", threads(4))
+	f("5 threads", threads(5))
+	f("-1 threads", threads(-1))
+	f("threads with protocol kernel", func(p *Plan) { p.Threads = 1 })
 	f(`protocol "redis"`, func(p *Plan) { p.Target.Protocol = "redis" })
 }
 
@@ -113,8 +123,11 @@ func TestLimitsOfAMix(t *testing.T) {
 		t.Helper()
 		p := goodPlan()
 		p.Target.Protocol, p.Mix = protocol, mix
-		if protocol == ProtocolHTTP {
+		switch protocol {
+		case ProtocolHTTP:
 			p.Target.Addr = "http://127.0.0.1:1"
+		case ProtocolThreads:
+			p.Target.Token = "x"
 		}
 		err := p.Check()
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
@@ -137,6 +150,10 @@ func TestLimitsOfAMix(t *testing.T) {
 	f("JSON", ProtocolToolhost, Share{Name: "x", Weight: 1, Body: []byte("{")})
 	f("JSON", ProtocolHTTP, Share{Name: "x", Weight: 1, Body: []byte("{")})
 	f("{{pid}}", ProtocolHTTP, Share{Name: "x", Weight: 1, Body: []byte(`{"a":"{{pid}}"}`)})
+	f("{{thread}}", ProtocolKernel, Share{Name: "x", Weight: 1, Body: []byte(`{"a":"{{thread}}"}`)})
+	f("{{pid}}", ProtocolThreads, Share{Name: "x", Weight: 1, Body: []byte(`{"a":"{{pid}}"}`)})
+	f("JSON object", ProtocolThreads, Share{Name: "x", Weight: 1, Body: []byte("[]")})
+	f("without a body", ProtocolThreads, Share{Name: "create_thread", Weight: 1})
 	f("method", ProtocolHTTP, Share{Weight: 1})
 	f("", ProtocolHTTP, Share{Name: strings.Repeat("n", maxName), Weight: 1})
 	f("1 to 256 bytes", ProtocolHTTP, Share{Name: strings.Repeat("n", maxName+1), Weight: 1})
@@ -177,9 +194,11 @@ func TestAddresses(t *testing.T) {
 
 // TestEveryBuiltinBodyIsGood: the defaults and all methods that need no body pass.
 func TestEveryBuiltinBodyIsGood(t *testing.T) {
-	for _, protocol := range []string{ProtocolKernel, ProtocolToolhost, ProtocolHTTP} {
+	for _, protocol := range []string{ProtocolKernel, ProtocolToolhost, ProtocolThreads, ProtocolHTTP} {
 		p := goodPlan()
-		p.Target.Protocol = protocol
+		if p.Target.Protocol = protocol; protocol == ProtocolThreads {
+			p.Target.Token = "x"
+		}
 		if protocol == ProtocolHTTP {
 			p.Target.Addr = "http://h"
 		}
@@ -194,12 +213,14 @@ func TestEveryBuiltinBodyIsGood(t *testing.T) {
 	if err := p.Check(); err != nil {
 		t.Error(err)
 	}
-	for aid := range toolhostBodies {
-		p = goodPlan()
-		p.Target.Protocol = ProtocolToolhost
-		p.Mix = []Share{{Name: aid, Weight: 1}}
-		if err := p.Check(); err != nil {
-			t.Error(err)
+	for protocol, bodies := range map[string]map[string]string{ProtocolToolhost: toolhostBodies, ProtocolThreads: threadsBodies} {
+		for name := range bodies {
+			p = goodPlan()
+			p.Target.Protocol, p.Target.Token = protocol, "x"
+			p.Mix = []Share{{Name: name, Weight: 1}}
+			if err := p.Check(); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 }

@@ -13,10 +13,11 @@ import (
 // conn is one connection to the server, over all the transports it has had. Its writer goroutine
 // (run) sends what is due and connects anew, one reader goroutine per transport takes replies.
 type conn struct {
-	g     *generator
-	index int64
-	shard *shard
-	wake  chan struct{} // one slot: there may be something to do for the writer
+	g      *generator
+	index  int64
+	shard  *shard
+	thread string        // of threadWidth bytes, where the mix asks for one
+	wake   chan struct{} // one slot: there may be something to do for the writer
 
 	next    int64  // request it sends next; the writer's
 	stamps  uint64 // ids given; the writer's
@@ -47,7 +48,7 @@ const (
 )
 
 func newConn(g *generator, index int) *conn {
-	inOrder := g.plan.Target.Protocol != ProtocolKernel
+	inOrder := g.messages[0].id == 0
 	return &conn{
 		g: g, index: int64(index), next: int64(index),
 		shard:  g.shards[index%len(g.shards)],

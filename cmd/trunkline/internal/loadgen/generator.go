@@ -1,5 +1,6 @@
 // Package loadgen is an open-loop load generator for the protocols that trunkline serves, against
-// any server that speaks them: the kernel IPC, toolhost lines, envelopes over HTTP.
+// any server that speaks them: the kernel IPC, toolhost lines, envelopes over HTTP, agent threads
+// over lines.
 //
 // Open loop means that the schedule alone decides when a request is due, never the server: requests
 // that could not go out because earlier ones are not answered wait, and their waiting is part of
@@ -38,6 +39,7 @@ type generator struct {
 	messages []*message
 	shards   []*shard
 	conns    []*conn
+	threads  []string  // that the run has created
 	begin    time.Time // of warming up: the zero of all times
 	warm     int64     // its length
 	end      int64     // of measuring
@@ -138,7 +140,7 @@ func (g *generator) connect(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := g.plan.Target.greet(ctx, nc); err != nil {
+	if _, err := g.plan.Target.greet(ctx, nc); err != nil {
 		nc.Close()
 		return nil, err
 	}

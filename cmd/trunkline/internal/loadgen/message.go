@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"trunkline/codec/frame"
+	"trunkline/codec/jsonx"
 	"trunkline/codec/mpack"
 	"trunkline/codec/transcode"
 )
@@ -22,7 +23,7 @@ type message struct {
 	bytes   []byte
 	patches []patch
 	id      int  // where the request's id of idWidth digits stands; 0 if the protocol has none
-	pid     bool // it asks for a process of the run
+	owned   bool // it asks for a process or a thread of the run
 }
 
 // idWidth is the length of an id: hexadecimal digits of a 48-bit number, whose low idPlaceBits are
@@ -40,6 +41,7 @@ const (
 	patchSpaced                  // decimal digits with blanks in front: a JSON number
 	patchBinary                  // 64 bits, big-endian: a MessagePack integer
 	patchUUID
+	patchThread
 )
 
 // patch is a place in a message.
@@ -55,6 +57,7 @@ type request struct {
 	seq    int64
 	conn   int64
 	secret uint64 // of the run: uuids come from it
+	thread string // of the connection, of threadWidth bytes
 }
 
 // append appends the message for a request. It does not allocate if dst has room.
@@ -81,6 +84,8 @@ func (m *message) append(dst []byte, r *request) []byte {
 			binary.BigEndian.PutUint64(to, n)
 		case patchUUID:
 			putUUID(to, r.secret, uint64(r.seq))
+		case patchThread:
+			copy(to, r.thread)
 		}
 	}
 	return dst
@@ -155,6 +160,8 @@ func findPatches(low, high []byte, holes []hole, binaryNumbers bool) (patches []
 			p.kind, p.width = patchSpaced, numberWidth
 		case h.field == fieldUUID:
 			p.kind = patchUUID
+		case h.field == fieldThread:
+			p.kind = patchThread
 		}
 		for at < len(low) && low[at] == high[at] {
 			at++
@@ -183,6 +190,7 @@ const (
 	fieldSeq  field = iota // the request's number
 	fieldConn              // its connection's
 	fieldUUID
+	fieldThread // the thread of its connection
 )
 
 // The widths of fields as text. They are fixed, so that a message is one template and its length is
@@ -191,12 +199,14 @@ const (
 	seqWidth  = 12 // MaxRate for MaxDuration
 	connWidth = 5
 	uuidWidth = 36
+	// threadWidth is the length of every identifier of a thread (threads §3.3).
+	threadWidth = len("th_") + 26
 )
 
 var fields = map[string]struct {
 	field field
 	width int
-}{"seq": {fieldSeq, seqWidth}, "conn": {fieldConn, connWidth}, "uuid": {fieldUUID, uuidWidth}}
+}{"seq": {fieldSeq, seqWidth}, "conn": {fieldConn, connWidth}, "uuid": {fieldUUID, uuidWidth}, "thread": {fieldThread, threadWidth}}
 
 // hole is a field in a body: a number or part of a string.
 type hole struct {
@@ -230,9 +240,9 @@ func parse(body string, id identity) (t text, pid bool, err error) {
 		name, rest, found := strings.Cut(rest, "}}")
 		f, known := fields[name]
 		if !found || !known {
-			return t, pid, fmt.Errorf("cannot use placeholder {{%.20s: want {{seq}}, {{conn}}, {{uuid}}, {{run}} or {{pid}}", name)
+			return t, pid, fmt.Errorf("cannot use placeholder {{%.20s: want {{seq}}, {{conn}}, {{uuid}}, {{run}}, {{pid}} or {{thread}}", name)
 		}
-		if !quoted && (f.field == fieldUUID || !standsAlone(part, rest)) {
+		if !quoted && (f.field >= fieldUUID || !standsAlone(part, rest)) {
 			return t, pid, fmt.Errorf("cannot use placeholder {{%s}} outside of a string: it is no value there", name)
 		}
 		t.holes = append(t.holes, hole{field: f.field, width: f.width, number: !quoted})
@@ -304,8 +314,12 @@ func compileBody(t *Target, s *Share, id identity) (*message, error) {
 	if err != nil {
 		return nil, err
 	}
-	if pid && t.Protocol != ProtocolKernel {
+	thread := slices.ContainsFunc(parts.holes, func(h hole) bool { return h.field == fieldThread })
+	switch {
+	case pid && t.Protocol != ProtocolKernel:
 		return nil, errors.New("cannot use placeholder {{pid}}: only the kernel protocol has processes")
+	case thread && t.Protocol != ProtocolThreads:
+		return nil, errors.New("cannot use placeholder {{thread}}: only the threads protocol has threads")
 	}
 	low, err := encode(t, s.Name, parts.fill(true))
 	if err != nil {
@@ -319,9 +333,12 @@ func compileBody(t *Target, s *Share, id identity) (*message, error) {
 	if !ok {
 		return nil, errors.New("cannot find its placeholders again: a key given twice has one")
 	}
-	m := &message{bytes: low, patches: patches, pid: pid}
-	if t.Protocol == ProtocolKernel {
+	m := &message{bytes: low, patches: patches, owned: pid || thread}
+	switch t.Protocol {
+	case ProtocolKernel:
 		m.id = frame.HeaderSize + len("\x84\xa2id") + 1
+	case ProtocolThreads:
+		m.id = len(lineHead)
 	}
 	return m, nil
 }
@@ -333,6 +350,8 @@ func encode(t *Target, name string, body []byte) ([]byte, error) {
 		return encodeFrame(name, body)
 	case ProtocolToolhost:
 		return encodeLine(body)
+	case ProtocolThreads:
+		return encodeCall(name, body)
 	}
 	return encodeHTTP(t, body)
 }
@@ -363,6 +382,16 @@ func encodeLine(body []byte) ([]byte, error) {
 	}
 	line.WriteByte('\n')
 	return line.Bytes(), nil
+}
+
+// encodeCall puts the params of a method on a line (threads §2.4).
+func encodeCall(name string, params []byte) ([]byte, error) {
+	if !bytes.HasPrefix(bytes.TrimSpace(params), []byte("{")) {
+		return nil, errors.New("want a JSON object")
+	}
+	line := append([]byte(lineHead), strings.Repeat("0", idWidth)...)
+	line = jsonx.AppendString(append(line, `","method":`...), name)
+	return encodeLine(append(append(append(line, `,"params":`...), params...), '}'))
 }
 
 func encodeHTTP(t *Target, body []byte) ([]byte, error) {

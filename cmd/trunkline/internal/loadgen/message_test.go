@@ -43,7 +43,8 @@ func made(t *testing.T, protocol, body string, r request) string {
 }
 
 func TestPlaceholders(t *testing.T) {
-	r := request{id: 0xabc00000d00f, seq: 123, conn: 45}
+	const thread = "th_01KHP2Q3W4X5Y6Z7A8B9C0D1E2"
+	r := request{id: 0xabc00000d00f, seq: 123, conn: 45, thread: thread}
 	f := func(protocol, body, want string) {
 		t.Helper()
 		if got := made(t, protocol, body, r); !strings.HasSuffix(got, want) {
@@ -56,6 +57,8 @@ func TestPlaceholders(t *testing.T) {
 	f(ProtocolKernel, `{"p":"{{pid}}","r":"{{run}}"}`, `{"p":"bench-01234567-00045","r":"01234567"}`)
 	f(ProtocolKernel, `{"{{seq}}":{"a\"":"\\{{conn}}"}}`, `{"000000000123":{"a\"":"\\00045"}}`)
 	f(ProtocolToolhost, "{\"aid\":\"A\",\n \"n\":{{seq}}, \"c\":\"{{conn}}\"}", `{"aid":"A","n":                123,"c":"00045"}`+"\n")
+	f(ProtocolThreads, "{\"t\":\"{{thread}}\",\n\"n\":{{seq}},\"u\":\"{{conn}}{{thread}}\"}",
+		`{"id":"abc00000d00f","method":"s.m","params":{"t":"`+thread+`","n":                123,"u":"00045`+thread+`"}}`+"\n")
 	f(ProtocolHTTP, `{"n":{{seq}}}`, "Host: h:1\r\nUser-Agent: trunkline-bench\r\nContent-Type: application/json\r\nContent-Length: 25\r\n\r\n{\"n\":                123}")
 }
 
@@ -86,6 +89,8 @@ func TestPlaceholdersThatCannotBe(t *testing.T) {
 	f(ProtocolKernel, `{"a":"{{seq"}`, "placeholder")
 	f(ProtocolKernel, `{"a":{{uuid}}}`, "outside of a string")
 	f(ProtocolKernel, `{"a":1{{seq}}}`, "no value there")
+	f(ProtocolThreads, `{"a":{{thread}}}`, "outside of a string")
+	f(ProtocolThreads, `{"a":1}}`, "JSON")
 	f(ProtocolHTTP, `{"a":{{seq}}0}`, "no value there")
 	f(ProtocolToolhost, `[1]`, "object")
 }

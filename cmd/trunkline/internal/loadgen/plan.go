@@ -3,6 +3,7 @@ package loadgen
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"net"
@@ -44,6 +45,7 @@ const (
 	ProtocolKernel   = "kernel"
 	ProtocolToolhost = "toolhost"
 	ProtocolHTTP     = "http"
+	ProtocolThreads  = "threads"
 )
 
 // Target is the server under load.
@@ -54,7 +56,8 @@ type Target struct {
 	Addr string
 	// Dial connects; nil means a plain or, with tls:// or https://, a TLS connection to Addr.
 	Dial func(ctx context.Context) (net.Conn, error)
-	// Token is the _auth member of toolhost requests; "" is none.
+	// Token is what connections of ProtocolToolhost and ProtocolThreads authenticate with; "" is
+	// none, which ProtocolThreads does not take.
 	Token string
 }
 
@@ -65,7 +68,8 @@ type ScheduleKind uint8
 const (
 	// Constant has the rate To all the time.
 	Constant ScheduleKind = iota
-	// Ramp goes evenly from From at the start of measuring to To at its end; warming up is at From.
+	// Ramp goes evenly from From at the start of measuring to To at its end; warming up is at
+	// From.
 	Ramp
 	// Max keeps every connection at its depth: a closed loop, whose latencies show nothing about a
 	// server at a given rate.
@@ -81,15 +85,16 @@ type Schedule struct {
 // Share is one method of the mix.
 type Share struct {
 	// Name is SERVICE.METHOD for ProtocolKernel (kernel. may be left out), a tool id for
-	// ProtocolToolhost, any name for ProtocolHTTP.
+	// ProtocolToolhost, a method for ProtocolThreads, any name for ProtocolHTTP.
 	Name string
 	// Weight is its part of the requests, relative to the other weights; at least 1.
 	Weight int
-	// Body is JSON with placeholders: the method's body, the whole line, or the envelope; nil takes
-	// the one built in for Name. The placeholders are {{seq}}, the request's number in the run,
-	// {{conn}}, its connection's, {{uuid}}, {{run}}, eight digits of the run, and {{pid}}, a
-	// process that the run has created for the connection and terminates at its end. All have a
-	// fixed width; without quotes around them {{seq}} and {{conn}} are numbers.
+	// Body is JSON with placeholders: the method's body or params, the whole line, or the
+	// envelope; nil takes the one built in for Name. The placeholders are {{seq}}, the request's
+	// number in the run, {{conn}}, its connection's, {{uuid}}, {{run}}, eight digits of the run,
+	// {{pid}}, a process that the run has created for the connection and terminates at its end,
+	// and {{thread}}, a thread that it has created and closes. All have a fixed width; without
+	// quotes around them {{seq}} and {{conn}} are numbers.
 	Body []byte
 }
 
@@ -101,6 +106,9 @@ type Plan struct {
 	Mix []Share
 	// Conns is the number of connections, Depth the most requests in flight on one of them.
 	Conns, Depth int
+	// Threads is how many threads {{thread}} stands for, which the connections share evenly; 0 is
+	// one for each of them. For ProtocolThreads only.
+	Threads int
 	// Warmup comes before Duration, which is measured; only the latter counts in Result.Total.
 	Warmup, Duration time.Duration
 	// Count ends the run once so many requests are measured, 0 never.
@@ -128,11 +136,15 @@ func (p *Plan) Check() error {
 func (p *Plan) checkTarget() error {
 	switch p.Target.Protocol {
 	case ProtocolKernel, ProtocolToolhost, ProtocolHTTP:
+	case ProtocolThreads:
+		if p.Target.Token == "" {
+			return errors.New("cannot use protocol threads without a token")
+		}
 	default:
-		return fmt.Errorf("cannot use protocol %q: want %s, %s or %s", p.Target.Protocol, ProtocolKernel, ProtocolToolhost, ProtocolHTTP)
+		return fmt.Errorf("cannot use protocol %q: want %s, %s, %s or %s", p.Target.Protocol, ProtocolKernel, ProtocolToolhost, ProtocolThreads, ProtocolHTTP)
 	}
-	if p.Target.Token != "" && p.Target.Protocol != ProtocolToolhost {
-		return fmt.Errorf("cannot use a token with protocol %s: only %s knows one", p.Target.Protocol, ProtocolToolhost)
+	if p.Target.Token != "" && p.Target.greeting() == nil {
+		return fmt.Errorf("cannot use a token with protocol %s: only %s and %s know one", p.Target.Protocol, ProtocolToolhost, ProtocolThreads)
 	}
 	_, _, _, err := p.Target.Place()
 	return err
@@ -180,6 +192,10 @@ func (p *Plan) checkSizes() error {
 		return fmt.Errorf("cannot use %d connections of depth %d: at most %d requests may be in flight", p.Conns, p.Depth, maxInFlight)
 	case p.Count < 0:
 		return fmt.Errorf("cannot use count %d: want 0 or more", p.Count)
+	case p.Threads < 0 || p.Threads > p.Conns:
+		return fmt.Errorf("cannot use %d threads: want 1 to %d, one for each connection", p.Threads, p.Conns)
+	case p.Threads > 0 && p.Target.Protocol != ProtocolThreads:
+		return fmt.Errorf("cannot use threads with protocol %s: only %s has them", p.Target.Protocol, ProtocolThreads)
 	}
 	return nil
 }
@@ -309,11 +325,26 @@ var toolhostBodies = map[string]string{
 
 const smallEnvelope = `{"envelope_id":"bench-{{uuid}}","raw_input":"hello","outputs":{},"current_stage":"start","terminated":false}`
 
+// threadsBodies are the built-in params of ProtocolThreads. What is read is what came since the
+// last message of the thread: nothing, as most readers find. Methods that are missing need what
+// only the user knows.
+var threadsBodies = map[string]string{
+	"post_message":     `{"thread_id":"{{thread}}","schema_version":1,"kind":"chat","body":"hello","idempotency_key":"{{uuid}}"}`,
+	"read_messages":    `{"thread_id":"{{thread}}","since_seq":9007199254740991,"limit":50}`,
+	"ack_read":         `{"thread_id":"{{thread}}","last_read_seq":0}`,
+	"get_thread":       `{"thread_id":"{{thread}}"}`,
+	"summarize_thread": `{"thread_id":"{{thread}}"}`,
+	"ping":             `{}`,
+}
+
 // builtinBody returns the body of a method for which the user gave none.
 func builtinBody(protocol, name string) (body string, ok bool) {
 	switch protocol {
 	case ProtocolKernel:
 		body, ok = kernelBodies[name]
+		return body, ok
+	case ProtocolThreads:
+		body, ok = threadsBodies[name]
 		return body, ok
 	case ProtocolToolhost:
 		if body, ok = toolhostBodies[name]; ok {
@@ -326,13 +357,16 @@ func builtinBody(protocol, name string) (body string, ok bool) {
 }
 
 // DefaultMix is what is asked when the user names no method: for ProtocolKernel what a worker's
-// calls are mostly made of, on processes of its own.
+// calls are mostly made of, on processes of its own; for ProtocolThreads an agent that asks more
+// often than it writes, on threads of its own.
 func DefaultMix(protocol string) []Share {
 	switch protocol {
 	case ProtocolKernel:
 		return []Share{{Name: "kernel.GetProcess", Weight: 60}, {Name: "kernel.RecordUsage", Weight: 20}, {Name: "kernel.CheckQuota", Weight: 20}}
 	case ProtocolToolhost:
 		return []Share{{Name: "AID.NOOP.v1", Weight: 1}}
+	case ProtocolThreads:
+		return []Share{{Name: "read_messages", Weight: 80}, {Name: "post_message", Weight: 20}}
 	}
 	return []Share{{Name: "process", Weight: 1}}
 }

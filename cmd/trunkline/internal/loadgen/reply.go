@@ -49,7 +49,9 @@ func newDialect(protocol string) dialect {
 	case ProtocolKernel:
 		return newFrames()
 	case ProtocolToolhost:
-		return newLines()
+		return newLines(false)
+	case ProtocolThreads:
+		return newLines(true)
 	}
 	return &responses{}
 }
@@ -129,17 +131,47 @@ var unknownCode = []byte("error without code")
 
 func (*frames) end([]byte, *reply) bool { return false }
 
-// lines reads the replies of toolhost §2: one line each, in request order.
+// lines reads the replies of toolhost §2 and, where they are numbered, of threads §2.4: one line
+// each, in request order.
 type lines struct {
-	names   *jsonx.Names
-	members [3]jsonx.Member
-	scanned int
+	numbered bool // each begins with the id of its request
+	names    *jsonx.Names
+	members  [4]jsonx.Member
+	fault    *jsonx.Names
+	code     [1]jsonx.Member
+	scanned  int
 }
 
-func newLines() *lines { return &lines{names: jsonx.NewNames("ok", "status", "error")} }
+func newLines(numbered bool) *lines {
+	return &lines{numbered: numbered, names: jsonx.NewNames("ok", "status", "error", "id"), fault: jsonx.NewNames("code")}
+}
 
 // wellBegun are the starts of nearly all good replies.
 var wellBegun = [...]string{`{"ok":true,`, `{"ok": true,`, `{"ok":true}`}
+
+// lineHead begins a numbered line, and its reply; wellNumbered follows the id in a good one.
+const (
+	lineHead     = `{"id":"`
+	wellNumbered = `","ok":true,`
+)
+
+// begin reads the start of nearly all good replies.
+func (l *lines) begin(line []byte, r *reply) (ok bool) {
+	const end = len(lineHead) + idWidth
+	if l.numbered {
+		if len(line) < end+len(wellNumbered) || string(line[:len(lineHead)]) != lineHead || string(line[end:end+len(wellNumbered)]) != wellNumbered {
+			return false
+		}
+		r.id, r.hasID = hexID(line[len(lineHead):end])
+		return r.hasID
+	}
+	for _, start := range wellBegun {
+		if len(line) >= len(start) && string(line[:len(start)]) == start {
+			return true
+		}
+	}
+	return false
+}
 
 func (l *lines) next(in []byte, r *reply) (n, need int, err error) {
 	line, n, status, scanned := ndjson.Split(in, l.scanned, maxReply)
@@ -155,20 +187,27 @@ func (l *lines) next(in []byte, r *reply) (n, need int, err error) {
 
 func (l *lines) read(line []byte, r *reply) error {
 	*r = reply{}
-	for _, start := range wellBegun {
-		if len(line) >= len(start) && string(line[:len(start)]) == start {
-			r.ok = true
-			return nil
-		}
+	if r.ok = l.begin(line, r); r.ok {
+		return nil
 	}
 	if res, _ := l.names.Scan(line, jsonx.MaxDepth, l.members[:]); res != jsonx.ScanOK {
 		return errMalformed
+	}
+	if l.numbered {
+		if m := l.members[3]; m.Kind == jsonx.String {
+			r.id, r.hasID = hexID(m.Raw)
+		}
+		r.stray = !r.hasID
 	}
 	if r.ok = l.members[0].Kind == jsonx.True; r.ok {
 		return nil
 	}
 	r.code = unknownCode
-	if m := l.members[1]; m.Kind == jsonx.String && len(m.Raw) > 0 && string(m.Raw) != "OK" {
+	if m := l.members[2]; m.Kind == jsonx.ObjectStart {
+		if l.fault.Scan(m.Raw, jsonx.MaxDepth, l.code[:]); l.code[0].Kind == jsonx.String && len(l.code[0].Raw) > 0 {
+			r.code = clip(l.code[0].Raw)
+		}
+	} else if m := l.members[1]; m.Kind == jsonx.String && len(m.Raw) > 0 && string(m.Raw) != "OK" {
 		r.code = clip(m.Raw)
 	} else if m := l.members[2]; m.Kind == jsonx.String && len(m.Raw) > 0 {
 		// What stands behind a colon is a detail: an identifier, a limit.
@@ -180,7 +219,7 @@ func (l *lines) read(line []byte, r *reply) error {
 
 func (l *lines) end(in []byte, r *reply) bool {
 	line, status := ndjson.Last(in, maxReply)
-	return status == ndjson.Line && l.read(line, r) == nil
+	return !l.numbered && status == ndjson.Line && l.read(line, r) == nil
 }
 
 // responses reads HTTP/1.1 responses, which come in request order (RFC 9112).

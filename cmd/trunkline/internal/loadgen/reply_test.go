@@ -129,6 +129,24 @@ func TestLines(t *testing.T) {
 	f("nope")
 }
 
+func TestNumberedLines(t *testing.T) {
+	f := func(stream string, want ...string) {
+		t.Helper()
+		wantReplies(t)(ProtocolThreads, stream, want...)
+	}
+	const id = "\"id\":\"00000000000f\""
+	f("{"+id+",\"ok\":true,\"result\":{}}\n{"+id+",\"ok\":true}\r\n", "ok id=f", "ok id=f")
+	f("{\"ok\": true, \"result\":{\"id\":7}, "+id+"}\n", "ok id=f")
+	f("{"+id+",\"ok\":false,\"error\":{\"message\":\"no\",\"code\":\"NOT_FOUND\"}}\n", "id=f NOT_FOUND")
+	f("{"+id+",\"ok\":false,\"error\":{\"code\":\""+strings.Repeat("X", 100)+"\"}}\n", "id=f "+strings.Repeat("X", maxCode))
+	f("{"+id+",\"ok\":false,\"error\":{\"code\":\"\"}}\n{"+id+"}\n", "id=f error without code", "id=f error without code")
+	f("{\"id\":null,\"ok\":false,\"error\":{\"code\":\"VALIDATION_ERROR\"}}\n", "stray VALIDATION_ERROR")
+	f("{\"id\":\"not of this run\",\"ok\":true,\"result\":{}}\n", "ok stray")
+	f("{\"id\":15,\"ok\":true,\"result\":{}}\n", "ok stray")
+	f("{"+id+",\"ok\":true,\"result\"", []string(nil)...)
+	f("nope\n", errMalformed.Error())
+}
+
 func TestResponses(t *testing.T) {
 	f := func(stream string, want ...string) {
 		t.Helper()
@@ -216,6 +234,11 @@ func FuzzFrames(f *testing.F) {
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("{\"ok\":true}\n{\"ok\":false,\"error\":\"x: y\"}\r\n"))
 	fuzzDialect(f, ProtocolToolhost)
+}
+
+func FuzzNumberedLines(f *testing.F) {
+	f.Add([]byte("{\"id\":\"00000000000f\",\"ok\":true,\"result\":{}}\n{\"id\":null,\"ok\":false,\"error\":{\"code\":\"X\"}}\r\n"))
+	fuzzDialect(f, ProtocolThreads)
 }
 
 func FuzzResponses(f *testing.F) {

@@ -1,0 +1,179 @@
+package loadgen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"trunkline/codec/transcode"
+	"trunkline/codec/wire"
+	"trunkline/handlers/ipc/client"
+)
+
+// ErrPrepare is the error of processes or threads that the mix works on and that are not created.
+var ErrPrepare = errors.New("cannot create what the run works on")
+
+const (
+	// callers is how many calls of preparing and cleaning up are in flight.
+	callers = 64
+	// prepareTime bounds creating the processes or threads of a run, cleanUpTime ending them.
+	prepareTime = 30 * time.Second
+	cleanUpTime = 30 * time.Second
+	// callTime bounds one of those calls: a server that takes longer for a process is not there to
+	// be measured.
+	callTime = 5 * time.Second
+)
+
+// ampleQuota is above what any run uses, because a process beyond its quota costs the server an
+// event per look at it.
+const ampleQuota = `"quota":{"max_llm_calls":2147483647,"max_tool_calls":2147483647,"max_agent_hops":2147483647,` +
+	`"max_input_tokens":2147483647,"max_output_tokens":2147483647}`
+
+// prepare creates what methods of the mix ask for.
+func (g *generator) prepare(ctx context.Context) error {
+	if !g.needsOwn() {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, prepareTime)
+	defer cancel()
+	if g.plan.Target.Protocol == ProtocolThreads {
+		err := g.createThreads(limited)
+		if err != nil {
+			g.cleanUp(ctx, nil)
+		}
+		return err
+	}
+	return g.createProcesses(ctx, limited)
+}
+
+// createProcesses creates one process per connection, within limited. They are not scheduled: the
+// workers of the server must not get them. Each has a user of its own, so that no rate limit is
+// met.
+func (g *generator) createProcesses(ctx, limited context.Context) error {
+	conn, err := g.caller(limited)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	err = callAll(limited, conn, "CreateProcess", int64(len(g.conns)), func(i int64) string {
+		pid := g.pidOf(i)
+		return `{"pid":"` + pid + `","user_id":"` + pid + `","schedule":false,` + ampleQuota + `}`
+	}, func(err error) bool { return hasCode(err, wire.FailedPrecondition) })
+	if err == nil {
+		return nil
+	}
+	g.cleanUp(ctx, conn)
+	return fmt.Errorf("%w: %w", ErrPrepare, err)
+}
+
+func (g *generator) needsOwn() bool {
+	return slices.ContainsFunc(g.messages, func(m *message) bool { return m.owned })
+}
+
+// pidOf is what {{pid}} means on a connection.
+func (g *generator) pidOf(conn int64) string {
+	return fmt.Sprintf("bench-%s-%0*d", g.identity(), connWidth, conn)
+}
+
+// cleanUp closes the threads of the run, or terminates its processes and those that the built-in
+// CreateProcess made. It does what it can: the server may be gone. After a failed preparation conn
+// is the connection that created: requests of one connection take effect in the order sent, so
+// those that were given up without a reply come before their end. It is nil otherwise.
+func (g *generator) cleanUp(ctx context.Context, conn *client.Conn) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	defer cancel()
+	if g.plan.Target.Protocol == ProtocolThreads {
+		g.closeThreads(ctx)
+		return
+	}
+	share := g.creates()
+	if share < 0 && !g.needsOwn() {
+		return
+	}
+	if conn == nil || conn.Err() != nil {
+		var err error
+		if conn, err = g.caller(ctx); err != nil {
+			return
+		}
+		defer conn.Close()
+	}
+	gone := func(err error) bool { return hasCode(err, wire.NotFound) }
+	terminate := func(pid string) string { return `{"pid":"` + pid + `","reason":"end of a measurement"}` }
+	if g.needsOwn() {
+		_ = callAll(ctx, conn, "TerminateProcess", int64(len(g.conns)), func(i int64) string { return terminate(g.pidOf(i)) }, gone)
+	}
+	if share >= 0 {
+		_ = callAll(ctx, conn, "TerminateProcess", g.sentUpTo(), func(k int64) string {
+			if g.mix.pick(k) != share {
+				return ""
+			}
+			return terminate(fmt.Sprintf("%s%s-%0*d", createdPrefix, g.identity(), seqWidth, k))
+		}, gone)
+	}
+}
+
+// creates is the share that creates processes with the built-in body; -1 if there is none.
+func (g *generator) creates() int {
+	return slices.IndexFunc(g.plan.Mix, func(s Share) bool {
+		const name = "kernel.CreateProcess"
+		return g.plan.Target.Protocol == ProtocolKernel && s.Name == name && string(s.Body) == kernelBodies[name]
+	})
+}
+
+// sentUpTo is a number that no request sent has reached.
+func (g *generator) sentUpTo() (k int64) {
+	for _, c := range g.conns {
+		if c.stamps > 0 {
+			k = max(k, c.next)
+		}
+	}
+	return k
+}
+
+// caller connects to the target for calls beside the load.
+func (g *generator) caller(ctx context.Context) (*client.Conn, error) {
+	dialing, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	nc, err := g.plan.Target.dial(dialing)
+	if err != nil {
+		return nil, fmt.Errorf("%w to %s: %w", ErrConnect, g.plan.Target.Addr, err)
+	}
+	return client.New(nc), nil
+}
+
+// callAll makes n calls of a kernel method; an empty body leaves one out, fine reports whether an
+// error does not matter. The first one that does ends it, and gives up the calls in flight: they
+// may still take effect.
+func callAll(ctx context.Context, conn *client.Conn, method string, n int64, body func(i int64) string, fine func(error) bool) error {
+	return each(ctx, callers, n, func(ctx context.Context, i int64) error {
+		err := call(ctx, conn, method, body(i))
+		if err != nil && fine(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+func call(ctx context.Context, conn *client.Conn, method, body string) error {
+	if body == "" {
+		return nil
+	}
+	packed, err := transcode.EncodeJSON([]byte(body))
+	if err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	_, err = conn.Call(limited, "kernel", method, packed)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("no reply to %s: %w", method, err)
+	}
+	return err
+}
+
+func hasCode(err error, code wire.Code) bool {
+	var said *client.Error
+	return errors.As(err, &said) && said.Code == code
+}

@@ -1,0 +1,134 @@
+package loadgen
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"trunkline/codec/jsonx"
+)
+
+// answered is an answer to a line beside the load.
+type answered struct {
+	OK     bool
+	Result struct {
+		Agent     string `json:"agent_id"`
+		Workspace string `json:"workspace_id"`
+		Thread    string `json:"thread_id"`
+	}
+	Error struct{ Code string }
+}
+
+// createThreads creates the threads that the connections share evenly, one for each unless the plan
+// has fewer.
+func (g *generator) createThreads(ctx context.Context) error {
+	n := g.plan.Threads
+	if n == 0 {
+		n = len(g.conns)
+	}
+	err := g.callLines(ctx, "create_thread", n, func(i int, self *answered) []byte {
+		return jsonx.Build(nil).Text("workspace_id", self.Result.Workspace).Text("title", fmt.Sprintf("trunkline bench %s-%d", g.identity(), i)).
+			Text("type", "workflow").Texts("participants", []string{self.Result.Agent}).End()
+	}, func(a *answered) error {
+		if len(a.Result.Thread) != threadWidth {
+			return fmt.Errorf("%w: the identifier %.64q has not %d bytes", ErrPrepare, a.Result.Thread, threadWidth)
+		}
+		g.threads = append(g.threads, a.Result.Thread)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, c := range g.conns {
+		c.thread = g.threads[i%n]
+	}
+	return nil
+}
+
+// closeThreads closes the threads of the run. It does what it can.
+func (g *generator) closeThreads(ctx context.Context) {
+	_ = g.callLines(ctx, "update_thread_status", len(g.threads), func(i int, _ *answered) []byte {
+		return jsonx.Build(nil).Text("thread_id", g.threads[i]).Text("status", "closed").Text("reason", "end of a measurement").End()
+	}, func(*answered) error { return nil })
+}
+
+// callLines makes n calls of a method over a connection of its own, pipelined. params makes those
+// of a call, given the answer to the greeting; take gets the answers. All of them are looked at,
+// because what was created has to be known; the first that is refused is the error.
+func (g *generator) callLines(ctx context.Context, method string, n int, params func(i int, self *answered) []byte, take func(*answered) error) error {
+	if n == 0 {
+		return nil
+	}
+	nc, self, err := g.lineCaller(ctx)
+	if err != nil {
+		return fmt.Errorf("%w to %s: %w", ErrConnect, g.plan.Target.Addr, err)
+	}
+	defer context.AfterFunc(ctx, func() { nc.Close() })()
+	var out []byte
+	for i := range n {
+		line, err := encodeCall(method, params(i, self))
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrPrepare, err)
+		}
+		out = append(out, line...)
+	}
+	sent := make(chan struct{})
+	go func() {
+		defer close(sent)
+		_, _ = nc.Write(out) // a failure shows in the answers
+	}()
+	defer func() { nc.Close(); <-sent }()
+	in := bufio.NewReaderSize(nc, keptBuffer)
+	for range n {
+		a, lost := nextAnswer(nc, in)
+		if errors.Is(lost, os.ErrDeadlineExceeded) {
+			lost = context.DeadlineExceeded
+		}
+		switch {
+		case lost != nil:
+			return fmt.Errorf("%w: no reply to %s: %w", ErrPrepare, method, cmp.Or(ctx.Err(), lost))
+		case !a.OK:
+			err = cmp.Or(err, fmt.Errorf("%w: %s: %s", ErrPrepare, method, clip([]byte(a.Error.Code))))
+		default:
+			err = cmp.Or(err, take(&a))
+		}
+	}
+	return err
+}
+
+// lineCaller connects for calls beside the load, and returns the answer to the greeting.
+func (g *generator) lineCaller(ctx context.Context) (net.Conn, *answered, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	nc, err := g.plan.Target.dial(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	self := new(answered)
+	hello, err := g.plan.Target.greet(ctx, nc)
+	if err == nil {
+		err = json.Unmarshal(hello, self)
+	}
+	if err != nil {
+		nc.Close()
+		return nil, nil, err
+	}
+	return nc, self, nil
+}
+
+func nextAnswer(nc net.Conn, in *bufio.Reader) (a answered, err error) {
+	if err := nc.SetReadDeadline(time.Now().Add(callTime)); err != nil {
+		return a, err
+	}
+	line, err := in.ReadSlice('\n')
+	if err == nil && json.Unmarshal(line, &a) != nil {
+		err = errMalformed
+	}
+	return a, err
+}
