@@ -38,4 +38,12 @@ func TestSplitLinesDoesNotAllocate(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { _, _, _ = SplitLines(b, 3) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
+	answers := []byte("hello\nok 1\nok 22\n")
+	if n := testing.AllocsPerRun(100, func() {
+		if used, lines, err := splitAnswers(answers, "ok", "hello"); used != len(answers) || lines != 2 || err != nil {
+			t.Fatal(used, lines, err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
 }

@@ -7,16 +7,21 @@ import (
 	"fmt"
 )
 
-// AppendPost appends a POST of a JSON body on a connection that is kept.
-func AppendPost(dst []byte, path string, body []byte) []byte {
-	dst = fmt.Appendf(dst, "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n", path, len(body))
-	return append(dst, body...)
+// AppendPost appends a POST of a JSON body on a connection that is kept, with more fields of its
+// header.
+func AppendPost(dst []byte, path string, body []byte, fields ...string) []byte {
+	dst = fmt.Appendf(dst, "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", path, len(body))
+	for _, f := range fields {
+		dst = append(append(dst, f...), crlf...)
+	}
+	return append(append(dst, crlf...), body...)
 }
 
 var (
 	httpOK        = []byte("HTTP/1.1 200 ")
 	headEnd       = []byte("\r\n\r\n")
 	contentLength = []byte("Content-Length: ")
+	nodesLength   = []byte("content-length: ") // as programs on node write it
 )
 
 // parseHTTP returns the size of the reply b begins with; ok is false with a nil error when more
@@ -33,6 +38,9 @@ func parseHTTP(b []byte) (size int, ok bool, err error) {
 		return 0, false, fmt.Errorf("cannot take the reply %q: %q", line, b[end+len(headEnd):])
 	}
 	at := bytes.Index(head, contentLength)
+	if at < 0 {
+		at = bytes.Index(head, nodesLength)
+	}
 	if at < 0 {
 		return 0, false, fmt.Errorf("cannot take a reply without Content-Length")
 	}

@@ -25,10 +25,28 @@ func TestSplitLines(t *testing.T) {
 	f("abc\n", 3, 0, 0, `cannot take "abc"`)
 }
 
+func TestSplitAnswers(t *testing.T) {
+	f := func(in, greeted string, used, lines int, problem string) {
+		t.Helper()
+		u, l, err := splitAnswers([]byte(in), "ok", greeted)
+		if u != used || l != lines || (err != nil) != (problem != "") || err != nil && !strings.Contains(err.Error(), problem) {
+			t.Errorf("%q: used %d, %d lines, %v; want %d, %d, %q", in, u, l, err, used, lines, problem)
+		}
+	}
+	f("", "", 0, 0, "")
+	f("ok", "", 0, 0, "")
+	f("ok\nok and more\nok", "", 15, 2, "")
+	f("hi you\nok\n", "hi", 10, 1, "")
+	f("ok\nhi\n", "", 3, 1, `cannot take "hi": a reply begins with ok`)
+	f("no\n", "hi", 0, 0, `cannot take "no"`)
+	f("\n", "hi", 0, 0, `cannot take ""`)
+	f("o\n", "", 0, 0, `cannot take "o"`)
+}
+
 // TestLinesAreExchanged has a server answer each line with one of five bytes, or, to every tenth,
 // something else.
 func TestLinesAreExchanged(t *testing.T) {
-	f := func(odd bool) error {
+	f := func(cfg Config, odd bool) error {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -40,6 +58,9 @@ func TestLinesAreExchanged(t *testing.T) {
 				return
 			}
 			defer c.Close()
+			if cfg.Greeted != "" {
+				_, _ = c.Write([]byte(cfg.Greeted + "!\n"))
+			}
 			for n, in := 1, bufio.NewScanner(c); in.Scan(); n++ {
 				reply := "good\n"
 				if odd && n%10 == 0 {
@@ -52,7 +73,8 @@ func TestLinesAreExchanged(t *testing.T) {
 		for i := range 50 {
 			tape.Add(0, fmt.Appendf(nil, "request %d\n", i))
 		}
-		s, err := Start(Config{Addr: ln.Addr().String(), Protocol: Lines, Reply: 5, Tapes: []*Tape{tape}, Depth: 4, Once: true})
+		cfg.Addr, cfg.Tapes, cfg.Depth, cfg.Once = ln.Addr().String(), []*Tape{tape}, 4, true
+		s, err := Start(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,11 +84,16 @@ func TestLinesAreExchanged(t *testing.T) {
 		}
 		return err
 	}
-	if err := f(false); err != nil {
-		t.Error(err)
+	for _, cfg := range []Config{{Protocol: Lines, Reply: 5}, {Protocol: Answers, Good: "go"}, {Protocol: Answers, Good: "go", Greeted: "hi"}} {
+		if err := f(cfg, false); err != nil {
+			t.Error(err)
+		}
+		if err := f(cfg, true); err == nil {
+			t.Errorf("%+v: an odd reply was taken", cfg)
+		}
 	}
-	if err := f(true); err == nil {
-		t.Error("an odd reply was taken")
+	if _, err := Start(Config{Addr: "127.0.0.1:1", Protocol: Answers, Tapes: []*Tape{new(Tape)}, Depth: 1}); err == nil {
+		t.Error("replies that begin with nothing were taken")
 	}
 	if _, err := Start(Config{Addr: "127.0.0.1:1", Protocol: Lines, Tapes: []*Tape{new(Tape)}, Depth: 1}); err == nil {
 		t.Error("replies of no length were taken")

@@ -16,11 +16,12 @@ type Protocol uint8
 
 // The protocols a Session can speak.
 const (
-	Kernel Protocol = iota // kernel-ipc §2.1
-	RESP                   // redis
-	HTTP                   // HTTP/1.1, kept connections, one 200 with Content-Length to each request
-	Lines                  // one line to each line, all replies of the length Config.Reply
-	NATS                   // the lines of NATS, each message on the connection's inbox a reply; see NATSTape
+	Kernel  Protocol = iota // kernel-ipc §2.1
+	RESP                    // redis
+	HTTP                    // HTTP/1.1, kept connections, one 200 with Content-Length to each request
+	Lines                   // one line to each line, all replies of the length Config.Reply
+	Answers                 // one line to each line, all replies beginning with Config.Good
+	NATS                    // the lines of NATS, each message on the connection's inbox a reply; see NATSTape
 )
 
 // Config describes a run.
@@ -29,6 +30,8 @@ type Config struct {
 	Protocol Protocol
 	Tapes    []*Tape // one connection each
 	Reply    int     // Lines: bytes of each reply, the line feed included
+	Good     string  // Answers: how each reply begins
+	Greeted  string  // Answers: how what answers a Tape's Hello begins, if anything does
 	Depth    int     // requests in flight per connection
 	Workers  int     // goroutines; 0 means 1
 	CPUs     []int   // pin the workers to these CPUs; empty: anywhere
@@ -72,6 +75,9 @@ func Start(cfg Config) (*Session, error) {
 	addr, err := netip.ParseAddrPort(cfg.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use address %q: %w", cfg.Addr, err)
+	}
+	if cfg.Protocol == Answers && cfg.Good == "" {
+		return nil, errors.New("cannot take replies that begin with nothing")
 	}
 	if cfg.Protocol == Lines && cfg.Reply < 1 {
 		return nil, fmt.Errorf("cannot take replies of %d bytes", cfg.Reply)

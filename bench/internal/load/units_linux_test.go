@@ -99,10 +99,12 @@ func TestParseHTTP(t *testing.T) {
 	f(head[:len(head)-1], 0, false, "")
 	f("", 0, false, "")
 	f("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 38, true, "")
+	f("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}", 40, true, "")
 	f("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n\r\n{}", 0, false, "503")
 	f("HTTP/1.1 200 OK\r\n\r\n", 0, false, "without Content-Length")
 	f("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", 0, false, "length")
-	if got := string(AppendPost(nil, "/p", []byte("{}"))); !strings.HasPrefix(got, "POST /p HTTP/1.1\r\n") || !strings.HasSuffix(got, "Content-Length: 2\r\n\r\n{}") {
+	if got := string(AppendPost(nil, "/p", []byte("{}"))); !strings.HasPrefix(got, "POST /p HTTP/1.1\r\n") || !strings.HasSuffix(got, "Content-Length: 2\r\n\r\n{}") ||
+		!strings.HasSuffix(string(AppendPost(nil, "/p", []byte("{}"), "A: b", "C: d")), "Content-Length: 2\r\nA: b\r\nC: d\r\n\r\n{}") {
 		t.Errorf("request %q", got)
 	}
 }

@@ -214,6 +214,10 @@ func splitterOf(cfg Config) splitter {
 		return splitBy(parseHTTP)
 	case NATS:
 		return splitNATS
+	case Answers:
+		return func(_ *worker, _ *conn, b []byte) (used, replies int, err error) {
+			return splitAnswers(b, cfg.Good, cfg.Greeted)
+		}
 	case Lines:
 		return func(_ *worker, _ *conn, b []byte) (used, replies int, err error) { return SplitLines(b, cfg.Reply) }
 	}
