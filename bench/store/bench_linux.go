@@ -52,9 +52,12 @@ func newBench(o options) (*bench, error) {
 // trunkline starts the server in a mode, with room for the load. dir is its store; settings come on
 // top.
 func (b *bench) trunkline(mode, dir string, settings ...string) (*load.Server, error) {
-	all := append([]string{"store.mode=" + mode, "store.dir=" + dir, "kernel.loops=" + strconv.Itoa(b.o.loops),
-		"kernel.max_connections=" + strconv.Itoa(2*manyConns), "kernel.max_processes=10000000", "kernel.max_envelopes=100000"}, settings...)
-	return b.Trunkline(all...)
+	return b.Trunkline(b.settings(mode, dir, settings...)...)
+}
+
+func (b *bench) settings(mode, dir string, more ...string) []string {
+	return append([]string{"store.mode=" + mode, "store.dir=" + dir, "kernel.loops=" + strconv.Itoa(b.o.loops),
+		"kernel.max_connections=" + strconv.Itoa(2*manyConns), "kernel.max_processes=10000000", "kernel.max_envelopes=100000"}, more...)
 }
 
 // newStore names a directory that is not there yet.

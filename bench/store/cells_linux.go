@@ -46,7 +46,7 @@ func (b *bench) cells(r *report) error {
 	}
 	disk := goal.Step{Name: "bare writes", Measure: func() ([]goal.Sample, error) { return nil, r.disk.measure(b.Dir) }}
 	all, err := goal.Rounds(b.o.rounds, append([]goal.Step{disk}, f.steps()...), os.Stderr)
-	r.samples = all
+	r.samples = append(r.samples, all...)
 	b.StopAll()
 	return err
 }

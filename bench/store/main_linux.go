@@ -17,6 +17,7 @@ import (
 const (
 	partCells   = "cells"
 	partRestart = "restart"
+	partThreads = "threads"
 )
 
 // quickRows is the table that -quick restarts.
@@ -24,8 +25,8 @@ const quickRows = goalRows / 4
 
 // options are the flags.
 type options struct {
-	server, dir, redis, json, profile string
-	parts                             []string
+	server, dir, redis, clients, json, profile string
+	parts                                      []string
 
 	rounds, rows, loops, workers, restartRows, restarts int
 
@@ -42,7 +43,8 @@ func parseFlags(args []string) (options, error) {
 	f.StringVar(&o.server, "server", "", "trunkline binary; empty builds ./cmd/trunkline")
 	f.StringVar(&o.dir, "dir", "", "folder on a disk for the stores; empty: the system's folder for large temporary files, or the current one if that is memory")
 	f.StringVar(&o.redis, "redis", "auto", "redis-server as one more peer: auto (if installed), off, or the path of its binary")
-	f.StringVar(&parts, "parts", partCells+","+partRestart, "what to measure: cells (methods beside peers and memory), restart (a large table, and latency during its snapshots)")
+	f.StringVar(&o.clients, "mcp-clients", "", "folder with the packages of MCP for node (handlers/threads/mcp/testdata/clients/install.sh); empty: where that puts them")
+	f.StringVar(&parts, "parts", partCells+","+partRestart, "what to measure: cells (methods beside peers and memory), restart (a large table, and latency during its snapshots), threads (agent threads beside the kernel and peers)")
 	f.StringVar(&o.json, "json", "", "write all figures to this file")
 	f.StringVar(&o.profile, "profile", "", "afterwards, keep CPU profiles of mode always in this folder and print their tops")
 	f.IntVar(&o.rounds, "rounds", 5, "rounds; medians are taken over them")
@@ -58,7 +60,7 @@ func parseFlags(args []string) (options, error) {
 	f.BoolVar(&o.pin, "pin", false, "servers on one half of the CPUs, load on the other")
 	f.BoolVar(&o.spin, "spin", false, "the load generator polls instead of sleeping")
 	f.BoolVar(&o.strict, "strict", false, "exit 1 when a goal is missed")
-	f.StringVar(&o.peer, "peer", "", "be the peer: always or everysec")
+	f.StringVar(&o.peer, "peer", "", "be the peer: always or everysec, or http, a handler of net/http")
 	f.StringVar(&o.peerFile, "peer-file", "", "file the peer appends to")
 	if err := f.Parse(args); err != nil {
 		return o, err
@@ -81,12 +83,12 @@ func (o options) check(rest int) error {
 		return fmt.Errorf("cannot run with these flags: counts and times are positive, -rows and -restart-rows are at least %d", 2*manyConns)
 	}
 	for _, p := range o.parts {
-		if p != partCells && p != partRestart {
-			return fmt.Errorf("cannot measure part %q: want %s or %s", p, partCells, partRestart)
+		if !slices.Contains([]string{partCells, partRestart, partThreads}, p) {
+			return fmt.Errorf("cannot measure part %q: want %s, %s or %s", p, partCells, partRestart, partThreads)
 		}
 	}
-	if o.peer != "" && (o.peer != "always" && o.peer != "everysec" || o.peerFile == "") {
-		return fmt.Errorf("cannot be peer %q with file %q: want always or everysec, and -peer-file", o.peer, o.peerFile)
+	if o.peer != "" && o.peer != peerHTTP && (o.peer != "always" && o.peer != "everysec" || o.peerFile == "") {
+		return fmt.Errorf("cannot be peer %q with file %q: want always or everysec, and -peer-file, or %s", o.peer, o.peerFile, peerHTTP)
 	}
 	return nil
 }
@@ -95,7 +97,11 @@ func main() { load.Main("store", parseFlags, run) }
 
 // run measures every part, prints and evaluates; or it is the peer.
 func run(o options) (failed bool, err error) {
-	if o.peer != "" {
+	switch o.peer {
+	case peerHTTP:
+		return false, runBareHandler(os.Stdout)
+	case "":
+	default:
 		return false, runPeer(o.peerFile, o.peer == "everysec")
 	}
 	if err := load.RaiseFileLimit(8 * manyConns); err != nil {
@@ -115,6 +121,9 @@ func run(o options) (failed bool, err error) {
 	}
 	if err == nil && slices.Contains(o.parts, partRestart) {
 		err = b.restart(&r)
+	}
+	if err == nil && slices.Contains(o.parts, partThreads) {
+		err = b.threads(&r)
 	}
 	if err != nil {
 		return false, err

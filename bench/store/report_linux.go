@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
@@ -16,12 +17,13 @@ type report struct {
 	Latencies []latency `json:"latencies,omitempty"`
 	Goals     []bounded `json:"goals"`
 
+	parts   []string
 	samples []goal.Sample
 	disk    diskTimes
 }
 
 func newReport(dir string, o options) report {
-	r := report{Report: load.Report{Machine: load.ThisMachine()}, disk: diskTimes{}}
+	r := report{Report: load.Report{Machine: load.ThisMachine()}, disk: diskTimes{}, parts: o.parts}
 	r.Machine.Disk = filesystem(dir)
 	r.Settings = load.Settings{Rounds: o.rounds, Window: o.window.Seconds(), Rows: o.rows, Loops: o.loops, Workers: o.workers, Spin: o.spin, Pinned: o.pin}
 	return r
@@ -29,7 +31,13 @@ func newReport(dir string, o options) report {
 
 // conclude makes rows and goals of what was measured.
 func (r *report) conclude() {
-	r.Disk, r.Cells, r.Goals = r.disk.rows(), goal.Summarize(r.samples), goals(r.samples, r.Restarts)
+	r.Disk, r.Cells = r.disk.rows(), goal.Summarize(r.samples)
+	if !slices.Equal(r.parts, []string{partThreads}) {
+		r.Goals = goals(r.samples, r.Restarts)
+	}
+	if slices.Contains(r.parts, partThreads) {
+		r.Goals = append(r.Goals, threadGoals(r.samples)...)
+	}
 }
 
 func (r *report) print(out io.Writer) {
@@ -40,7 +48,7 @@ func (r *report) print(out io.Writer) {
 		fmt.Fprintf(out, "bare write and fdatasync of %d KiB: p50 %.0f µs, p99 %.0f µs (%d samples)\n", d.Bytes>>10, d.P50, d.P99, d.Samples)
 	}
 	if len(r.Cells) > 0 {
-		goal.Table{Method: "method", P999: true}.Print(out, r.Cells)
+		goal.Table{Method: "method", P999: true, Via: slices.Contains(r.parts, partThreads)}.Print(out, r.Cells)
 	}
 	r.printRestarts(out)
 	r.printLatencies(out)
