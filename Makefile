@@ -167,6 +167,11 @@ bench-sessions: build ## more sessions than fit, each of 64 KiB, against bin/tru
 bench-store: build ## what durability costs, beside a bare group-commit loop and memory, against bin/trunkline
 	$(GO) run ./bench/store -server bin/trunkline $(ARGS)
 
+.PHONY: bench-threads
+bench-threads: build ## agent threads beside the kernel, a trivial tool, net/http and the SDKs of MCP, against bin/trunkline
+	$(GO) run ./bench/store -server bin/trunkline -parts threads -json bench/data/threads.json $(ARGS)
+	$(MAKE) --no-print-directory bench-report
+
 .PHONY: bench-toolhost
 bench-toolhost: build ## the tool server beside bare echo servers, kept workers beside one process per call, and starts
 	$(GO) run ./bench/toolhost -server bin/trunkline $(ARGS)

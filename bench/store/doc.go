@@ -6,6 +6,7 @@
 //	go run ./bench/store           under ten minutes
 //	go run ./bench/store -quick    a look, under a minute and a half
 //	go run ./bench/store -parts restart -restart-rows 100000
+//	go run ./bench/store -parts threads    agent threads, about two minutes
 //
 // Every server is a process of its own and this program is the one load generator, over loopback.
 // The servers take turns in every round, in alternating order, and a goal is evaluated by the
@@ -33,6 +34,16 @@
 // apart by whether they were due while a snapshot was being written. A latency counts from the time
 // the request was due. Time of a bare write and fdatasync in the same directory is taken in every
 // round, as context for all of it.
+//
+// Agent threads are a part of their own, in mode always, each connection an agent with a token of
+// its own. Posts over lines, each with a key, are compared with RecordUsage of the kernel protocol,
+// on a server of its own with as many connections and requests in flight: to a thread for each
+// connection, and to one for all. Polls that find nothing are compared with a tool that does
+// nothing, on the same server. Posts over HTTP stand beside a handler of net/http that reads the
+// body and answers a constant, in a process of this program (-peer http); it waits for no disk. MCP
+// calls stand beside the same calls of the same server in a form that its own path leaves to the
+// handler of the Go SDK, and beside a stateless server of the TypeScript SDK (node.mjs) whose tool
+// answers a constant, where node and the package are installed.
 //
 // What it does not show: a network, a disk that loses power, and more cores than the machine has.
 package main

@@ -23,6 +23,7 @@ func sources() []source {
 		{"envelope", "make bench-envelope", "envelopes"},
 		{"sessions", "make bench-sessions", "sessions"},
 		{"store", "make bench-store", "the store"},
+		{"threads", "make bench-threads", "agent threads"},
 		{"toolhost", "make bench-toolhost", "tools"},
 		{"soak", "make soak", "a minute of everything"},
 		{"hostile", "make hostile", "hostile peers"},
