@@ -95,23 +95,37 @@ func (t *talk) overHTTP() []overHTTP {
 	return list
 }
 
-// steps lists the cells of one round. Every one has tapes of its own, which count on from round to
-// round.
+// overLines is one cell over lines.
+type overLines struct {
+	short, method string
+	at            size
+	cfg           load.Config
+}
+
+// overLines are the cells over lines of agent threads. Every one has tapes of its own, which count
+// on from round to round.
+func (t *talk) overLines() (list []overLines) {
+	add := func(short, method, call string, at size, params func(conn int) string) {
+		cfg := t.config(t.lines, load.Answers, t.lineTapes(call, params), at.depth)
+		cfg.Good, cfg.Greeted, cfg.Spin = lineGood, lineGreeted, cfg.Spin || at == polled()
+		list = append(list, overLines{short, method, at, cfg})
+	}
+	add("own", postOwn, "post_message", fewDeep(), func(conn int) string { return postBody(t.own[conn], "own") })
+	add("one", postOne, "post_message", fewDeep(), func(int) string { return postBody(t.one, "one") })
+	add("polls", pollLast, "read_messages", polled(), func(conn int) string { return pollBody(t.own[conn]) })
+	return list
+}
+
+// steps lists the cells of one round: what is compared stands close together.
 func (t *talk) steps() (steps []goal.Step) {
 	add := func(c goal.Cell, s *load.Server, cfg load.Config) {
 		steps = append(steps, goal.One(c, func() (goal.Sample, error) { return load.Measure(cfg, s, t.o.warmup, t.o.window) }))
 	}
-	lines := func(method, call string, at size, spin bool, params func(conn int) string) {
-		cfg := t.config(t.lines, load.Answers, t.lineTapes(call, params), at.depth)
-		cfg.Good, cfg.Greeted, cfg.Spin = lineGood, lineGreeted, cfg.Spin || spin
-		add(over(viaLines, threadServer, method, at), t.threads, cfg)
-	}
 	deep := fewDeep()
-	kernel := t.config(t.kernel.Addr, load.Kernel, tapesOf(recordUsage, span{0, t.o.rows}, deep.conns, nil), deep.depth)
-	lines(postOwn, "post_message", deep, false, func(conn int) string { return postBody(t.own[conn], "own") })
-	add(cell(kernelServer, recordUsage, deep), t.kernel, kernel)
-	lines(postOne, "post_message", deep, false, func(int) string { return postBody(t.one, "one") })
-	lines(pollLast, "read_messages", polled(), true, func(conn int) string { return pollBody(t.own[conn]) })
+	add(cell(kernelServer, recordUsage, deep), t.kernel, t.config(t.kernel.Addr, load.Kernel, tapesOf(recordUsage, span{0, t.o.rows}, deep.conns, nil), deep.depth))
+	for _, c := range t.overLines() {
+		add(over(viaLines, threadServer, c.method, c.at), t.threads, c.cfg)
+	}
 	noop := t.config(t.tools, load.Answers, noopTapes(polled().conns), polled().depth)
 	noop.Good, noop.Spin = toolGood, true
 	add(over(viaLines, toolServer, noopTool, polled()), t.threads, noop)
