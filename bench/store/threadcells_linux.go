@@ -74,8 +74,8 @@ func (t *talk) overHTTP() []overHTTP {
 	post := func(conn int) []byte {
 		return load.AppendPost(nil, "/v1/post_message", []byte(postBody(t.own[conn], "web")), bearer(t.tokens[conn]))
 	}
-	// The server's own path takes an id of at most 15 digits. With 16, and nothing else changed, the
-	// handler of the SDK answers the call.
+	// The server's own path takes an id of at most 15 digits. With 16, and nothing else changed,
+	// the handler of the SDK answers the call.
 	call := func(id string) func(conn int) []byte {
 		return func(conn int) []byte {
 			body := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"read_messages","arguments":%s}}`, id, pollBody(t.own[conn]))

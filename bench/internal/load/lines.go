@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// splitAnswers counts the lines in b that begin with good. Lines that begin with greeted, if that is
-// not empty, answer a Tape's Hello; any other line is an error. It does not allocate.
+// splitAnswers counts the lines in b that begin with good. Lines that begin with greeted, if that
+// is not empty, answer a Tape's Hello; any other line is an error. It does not allocate.
 func splitAnswers(b []byte, good, greeted string) (used, lines int, err error) {
 	for {
 		end := bytes.IndexByte(b[used:], '\n')
