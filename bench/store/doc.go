@@ -40,10 +40,11 @@
 // on a server of its own with as many connections and requests in flight: to a thread for each
 // connection, and to one for all. Polls that find nothing are compared with a tool that does
 // nothing, on the same server. Posts over HTTP stand beside a handler of net/http that reads the
-// body and answers a constant, in a process of this program (-peer http); it waits for no disk. MCP
-// calls stand beside the same calls of the same server in a form that its own path leaves to the
-// handler of the Go SDK, and beside a stateless server of the TypeScript SDK (node.mjs) whose tool
-// answers a constant, where node and the package are installed.
+// body and answers a constant, in a process of this program (-peer http); it waits for no disk.
+// What MCP costs beside the handler of the Go SDK is the benchmark in handlers/threads/mcp; beside
+// it stand calls over HTTP, to the same server in a form that its own path leaves to that handler,
+// which are reported. A stateless server of the TypeScript SDK (node.mjs), whose tool answers a
+// constant, is one more peer where node and the package are installed.
 //
 // What it does not show: a network, a disk that loses power, and more cores than the machine has.
 package main

@@ -145,7 +145,11 @@ func restartGoal(restarts []restart) bounded {
 
 // line is a goal as it is printed: what is asked, measured, verdict, members.
 func line(g *bounded) string {
-	s := fmt.Sprintf("%-42s %s %.2f %8s  %-5s", g.What, g.Sign(), g.Must, goal.Known("%.2f", g.Measured), g.Verdict) + g.List("  ", "  ")
+	must := "-"
+	if g.Must > 0 {
+		must = fmt.Sprintf("%s %.2f", g.Sign(), g.Must)
+	}
+	s := fmt.Sprintf("%-42s %7s %8s  %-5s", g.What, must, goal.Known("%.2f", g.Measured), g.Verdict) + g.List("  ", "  ")
 	if g.Bound > 0 {
 		s += fmt.Sprintf("  (memory %s %.2f)", recordUsage, g.Bound)
 	}

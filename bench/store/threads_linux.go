@@ -29,6 +29,7 @@ type talk struct {
 	tokens            []string // by connection
 	own               []string // a thread of each connection
 	one               string   // a thread of all
+	handlerTest       string   // the benchmark of the handlers of MCP, built
 }
 
 // threads starts the servers, has them take turns, and ends them.
@@ -60,6 +61,9 @@ func (t *talk) start() (err error) {
 		return err
 	}
 	if err = t.startNode(); err != nil {
+		return err
+	}
+	if err = t.buildHandlers(); err != nil {
 		return err
 	}
 	return t.probe()
