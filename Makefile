@@ -72,6 +72,8 @@ test: ## everything in its usual form: unit, properties, transcripts, race, each
 test-long: vet ## what make test has no time for: the long forms, race on all concurrent packages, each fuzz target guided for 3 s
 	@echo '== long forms'
 	@TRUNKLINE_TEST_LONG=$(LONG) $(SHIPPED) $(GO) test $(PARALLEL) -vet=off -ldflags=-w -timeout 20m $$(grep -rl --include='*_test.go' 'rounds\.' $(ROOMS) | xargs -n 1 dirname | sort -u | sed 's|^|./|')
+	@echo '== whole documents by the standard library'
+	@$(SHIPPED) $(GO) test -vet=off -tags stdjson ./codec/jsonx/... ./handlers/threads/method ./handlers/threads/web
 	@echo '== each benchmark once, in all sizes'
 	@$(SHIPPED) $(GO) test -vet=off -ldflags=-w -run '^$$' -bench . -benchtime 1x $$(grep -rl --include='*_test.go' --exclude-dir=peers '^func Benchmark' $(ROOMS) | xargs -n 1 dirname | sort -u | sed 's|^|./|')
 	@$(MAKE) --no-print-directory race

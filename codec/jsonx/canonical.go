@@ -2,239 +2,301 @@ package jsonx
 
 import (
 	"bytes"
+	"io"
 	"slices"
-	"strconv"
 )
 
-// Canonical writes JSON in the one form that equal values share (threads §4.3): names sorted by
-// their bytes, no space, the fewest escapes, numbers as exact decimals. The zero Canonical is
-// ready. It keeps memory for its next value, and is not safe for concurrent use.
-type Canonical struct {
-	buf     []byte // what Write collects
-	write   func([]byte)
-	members []canonicalMember
-	text    []byte // of names with escapes
-}
-
-// canonicalMember is a member of an object that is being written.
-type canonicalMember struct {
-	name     []byte
-	from, to int // of a name in text, where name is nil
-	value    Value
-}
-
-// Sizes of memory: what is collected before it is written, and what is kept.
 const (
-	canonicalBlock = 1 << 10
-	keptMembers    = 1 << 10
+	// canonicalKeeps is up to how many bytes of a value a Canonical keeps the room for all that it
+	// notes about it, between values. A member has at least 5 bytes, an object 2.
+	canonicalKeeps = 4 << 10
+
+	canonicalBuffer = 4 << 10 // bytes that are collected for one write
+	canonicalPiece  = 512     // bytes of a string that are copied at once; six times that must fit
 )
 
-// Begin has what follows go to write, in pieces that are lent.
-func (c *Canonical) Begin(write func([]byte)) {
-	c.buf, c.write = c.buf[:0], write
-	if cap(c.members) > keptMembers {
+// Canonical writes JSON in one form, which is the same for all texts of one meaning, into a hash
+// (threads §4.3): the keys of every object in the order of their UTF-8 bytes, no space, in strings
+// only the quote, the backslash and the control characters escaped, those in the short form if
+// there is one and as \u00xx otherwise, and numbers as digits without leading and trailing zeros
+// and, unless it is 0, an exponent (100 is 1e2, 1.50 is 15e-1, -0 is 0).
+//
+// The form is never in memory as a whole. A Canonical is scratch memory: it notes where the members
+// of a value are, and keeps the room for that up to canonicalKeeps. The zero Canonical is ready
+// for Start. It is for one goroutine.
+type Canonical struct {
+	keyring
+	w   io.Writer
+	out []byte // what w does not have yet
+
+	walker  Walker
+	members []member // of the closed objects; those of one object side by side, ordered
+	open    []member // of the open objects, outermost first
+	objects []object // in the order in which they begin
+	frames  []frame  // the containers that are being written, outermost first
+
+	escape [8]byte // the meaning of one escape
+}
+
+// member is a member of an object.
+type member struct {
+	key
+	value   int // its value or what separates it from its key
+	objects int // how many objects begin before its value
+}
+
+// object is an object of the text.
+type object struct {
+	from, to int // its members; in Canonical.open as long as it is open, and to means nothing
+	parent   int // the object around it
+	end      int // behind its bracket
+	objects  int // how many objects begin before its end
+}
+
+// frame is an open container of the output.
+type frame struct {
+	object int // -1 for an array
+	count  int // of what is written of it
+}
+
+// Start begins an output into w, which must not fail: a hash does not.
+func (c *Canonical) Start(w io.Writer) {
+	if c.w, c.out = w, c.out[:0]; c.out == nil {
+		c.out = make([]byte, 0, canonicalBuffer)
+	}
+}
+
+// End writes what is left and forgets w.
+func (c *Canonical) End() {
+	c.w.Write(c.out)
+	c.w = nil
+}
+
+// Literal writes text, which has the form already.
+func (c *Canonical) Literal(text string) { c.verbatim(lend(text)) }
+
+// verbatim is Literal for bytes.
+func (c *Canonical) verbatim(text []byte) {
+	for len(text) > 0 {
+		c.room(1)
+		n := min(len(text), cap(c.out)-len(c.out))
+		c.out, text = append(c.out, text[:n]...), text[n:]
+	}
+}
+
+// put writes one byte.
+func (c *Canonical) put(b byte) {
+	c.room(1)
+	c.out = append(c.out, b)
+}
+
+// Text writes a string: text is its meaning or, if escaped, the contents of a checked string.
+func (c *Canonical) Text(text []byte, escaped bool) {
+	c.put('"')
+	for escaped {
+		n := bytes.IndexByte(text, '\\')
+		if n < 0 {
+			break
+		}
+		c.unescaped(text[:n])
+		var meaning []byte
+		meaning, text = appendEscape(c.escape[:0], text[n:])
+		c.unescaped(meaning)
+	}
+	c.unescaped(text)
+	c.put('"')
+}
+
+// unescaped writes a part of a string by its meaning.
+func (c *Canonical) unescaped(text []byte) {
+	for len(text) > 0 {
+		piece := Clip(text, canonicalPiece)
+		if len(piece) == 0 {
+			piece = text[:canonicalPiece] // not UTF-8
+		}
+		c.room(6 * len(piece))
+		c.out, text = appendText(c.out, piece), text[len(piece):]
+	}
+}
+
+// room makes room for n bytes in out.
+func (c *Canonical) room(n int) {
+	if cap(c.out)-len(c.out) < n {
+		c.w.Write(c.out)
+		c.out = c.out[:0]
+	}
+}
+
+// Value writes the one value of text, which passed Strict: of exponents beyond ±farExponent, which
+// Strict refuses, many have one form.
+func (c *Canonical) Value(text []byte) {
+	c.start(text)
+	c.index()
+	c.write()
+	c.release()
+}
+
+// release forgets the text, and scratch memory that is too large to keep.
+func (c *Canonical) release() {
+	c.text = nil
+	c.walker.b = nil
+	if cap(c.members) > canonicalKeeps/4 {
 		c.members = nil
 	}
-	if cap(c.text) > keptStrings {
-		c.text = nil
+	if cap(c.open) > canonicalKeeps/4 {
+		c.open = nil
+	}
+	if cap(c.objects) > canonicalKeeps/2 {
+		c.objects = nil
+	}
+	if cap(c.plain) > canonicalKeeps {
+		c.plain = nil
 	}
 }
 
-// End writes what is left.
-func (c *Canonical) End() {
-	c.write(c.buf)
-	c.buf, c.write = c.buf[:0], nil
-}
-
-func (c *Canonical) room() {
-	if len(c.buf) > canonicalBlock {
-		c.write(c.buf)
-		c.buf = c.buf[:0]
+// index notes the objects of the text and their members.
+func (c *Canonical) index() {
+	c.members, c.open, c.objects = c.members[:0], c.open[:0], c.objects[:0]
+	w, at := &c.walker, -1 // at: the innermost open object
+	w.Start(c.text)
+	for {
+		switch kind, raw := w.Step(); kind {
+		case End:
+			return
+		case ObjectStart:
+			c.objects = append(c.objects, object{from: len(c.open), to: len(c.open), parent: at, end: len(c.text)})
+			at = len(c.objects) - 1
+		case Key:
+			c.open = append(c.open, member{})
+			m := &c.open[len(c.open)-1]
+			m.value, m.objects = w.i, len(c.objects)
+			c.set(&m.key, w.i-1-len(raw), w.i-1, bytes.IndexByte(raw, '\\') >= 0)
+		case ObjectEnd:
+			o := &c.objects[at]
+			at = o.parent
+			c.closeObject(o)
+		}
 	}
 }
 
-// Literal writes text as it is: punctuation and names of the caller.
-func (c *Canonical) Literal(text string) { c.buf = append(c.buf, text...) }
+// closeObject orders the members of the innermost open object, which ends.
+func (c *Canonical) closeObject(o *object) {
+	own := c.open[o.from:]
+	slices.SortFunc(own, func(a, b member) int { return c.compare(&a.key, &b.key) })
+	c.open = c.open[:o.from]
+	o.from = len(c.members)
+	c.members = append(c.members, own...)
+	o.to, o.end, o.objects = len(c.members), c.walker.i, len(c.objects)
+}
 
-// String writes a string, given as the contents between its quotes in a text that was checked.
-func (c *Canonical) String(raw []byte) {
-	c.buf = append(c.buf, '"')
-	for len(raw) > 0 {
-		i := bytes.IndexByte(raw, '\\')
-		if i < 0 {
-			i = len(raw)
+// write writes the text by what index noted. Only text that was not checked makes it end early.
+func (c *Canonical) write() {
+	b := c.text
+	c.frames = c.frames[:0]
+	for i, objects, more := 0, 0, true; more; { // objects: how many begin before i
+		if i = skipSeparators(b, i); i >= len(b) {
+			return
 		}
-		if c.plain(raw[:i]); i == len(raw) {
-			break
-		}
-		n := 2
-		if raw[i+1] == 'u' {
-			if n = 6; len(raw) >= i+12 && raw[i+6] == '\\' && raw[i+7] == 'u' {
-				n = 12
-				if u := hex4(raw[i+2:]); u < 0xd800 || u >= 0xdc00 {
-					n = 6
-				}
+		switch b[i] {
+		case '{':
+			if objects == len(c.objects) || len(c.frames) == MaxDepth {
+				return
 			}
-		}
-		c.escape(raw[i : i+n])
-		raw = raw[i+n:]
-	}
-	c.buf = append(c.buf, '"')
-}
-
-// plain writes text without escapes and without what needs them.
-func (c *Canonical) plain(text []byte) {
-	for len(text) > canonicalBlock {
-		c.buf = append(c.buf, text[:canonicalBlock]...)
-		text = text[canonicalBlock:]
-		c.room()
-	}
-	c.buf = append(c.buf, text...)
-	c.room()
-}
-
-// escape writes the meaning of one escape, or of a surrogate pair.
-func (c *Canonical) escape(raw []byte) {
-	start := len(c.buf)
-	c.buf = AppendUnescaped(c.buf, raw)
-	if b := c.buf[start]; len(c.buf) == start+1 && (b < ' ' || b == '"' || b == '\\') {
-		c.buf = appendCanonicalEscape(c.buf[:start], b)
-	}
-}
-
-func appendCanonicalEscape(dst []byte, b byte) []byte {
-	switch b {
-	case '"', '\\':
-		return append(dst, '\\', b)
-	case '\b':
-		return append(dst, `\b`...)
-	case '\t':
-		return append(dst, `\t`...)
-	case '\n':
-		return append(dst, `\n`...)
-	case '\f':
-		return append(dst, `\f`...)
-	case '\r':
-		return append(dst, `\r`...)
-	}
-	const digits = "0123456789abcdef"
-	return append(dst, '\\', 'u', '0', '0', digits[b>>4], digits[b&15])
-}
-
-// Value writes a value, given as a text that passed the Scan of a Strict.
-func (c *Canonical) Value(raw []byte) { c.value(ValueOf(raw)) }
-
-func (c *Canonical) value(v Value) {
-	switch v.Kind {
-	case String:
-		c.String(v.Raw[1 : len(v.Raw)-1])
-	case Number:
-		c.buf = appendCanonicalNumber(c.buf, v.Raw)
-		c.room()
-	case ObjectStart:
-		c.object(v.Raw)
-	case ArrayStart:
-		c.buf = append(c.buf, '[')
-		list := OpenArray(v.Raw)
-		for i := 0; ; i++ {
-			e, ok := list.Next()
-			if !ok {
-				break
+			c.put('{')
+			c.frames = append(c.frames, frame{object: objects})
+		case '[':
+			if len(c.frames) == MaxDepth {
+				return
 			}
-			if i > 0 {
-				c.buf = append(c.buf, ',')
+			c.put('[')
+			c.frames = append(c.frames, frame{object: -1})
+			i++
+		case '}', ']':
+			return
+		default:
+			i = c.scalar(i)
+		}
+		i, objects, more = c.next(i, objects)
+	}
+}
+
+// next closes every container that ends, writes what stands before the next value, and returns
+// where that is.
+func (c *Canonical) next(i, objects int) (value, before int, more bool) {
+	for len(c.frames) > 0 {
+		f := &c.frames[len(c.frames)-1]
+		if f.object >= 0 {
+			o := &c.objects[f.object]
+			if k := o.from + f.count; k < o.to {
+				m := &c.members[k]
+				c.comma(f)
+				c.name(&m.key)
+				return m.value, m.objects, true
 			}
-			c.value(e)
-		}
-		c.buf = append(c.buf, ']')
-	default:
-		c.buf = append(c.buf, v.Raw...)
-	}
-}
-
-func (c *Canonical) object(raw []byte) {
-	start, text := len(c.members), len(c.text)
-	for o := OpenObject(raw); ; {
-		name, v, ok := o.Next()
-		if !ok {
-			break
-		}
-		m := canonicalMember{name: name, value: v}
-		if bytes.IndexByte(name, '\\') >= 0 {
-			m.name, m.from = nil, len(c.text)
-			c.text = AppendUnescaped(c.text, name)
-			m.to = len(c.text)
-		}
-		c.members = append(c.members, m)
-	}
-	members := c.members[start:]
-	slices.SortFunc(members, func(a, b canonicalMember) int { return bytes.Compare(c.name(&a), c.name(&b)) })
-	c.buf = append(c.buf, '{')
-	for i := range members {
-		m := c.members[start+i]
-		if i > 0 {
-			c.buf = append(c.buf, ',')
-		}
-		c.quoted(c.name(&m))
-		c.buf = append(c.buf, ':')
-		c.value(m.value)
-	}
-	c.buf = append(c.buf, '}')
-	c.members, c.text = c.members[:start], c.text[:text]
-}
-
-func (c *Canonical) name(m *canonicalMember) []byte {
-	if m.name == nil {
-		return c.text[m.from:m.to]
-	}
-	return m.name
-}
-
-// quoted writes a string, given by its meaning.
-func (c *Canonical) quoted(text []byte) {
-	c.buf = append(c.buf, '"')
-	for _, b := range text {
-		if b < ' ' || b == '"' || b == '\\' {
-			c.buf = appendCanonicalEscape(c.buf, b)
+			c.put('}')
+			i, objects = o.end, o.objects
 		} else {
-			c.buf = append(c.buf, b)
+			if i = skipSeparators(c.text, i); i >= len(c.text) || c.text[i] != ']' {
+				c.comma(f)
+				return i, objects, true
+			}
+			c.put(']')
+			i++
 		}
+		c.frames = c.frames[:len(c.frames)-1]
 	}
-	c.buf = append(c.buf, '"')
-	c.room()
+	return i, objects, false
 }
 
-// Quoted writes a string, given by its meaning.
-func (c *Canonical) Quoted(text []byte) { c.quoted(text) }
+// name writes a key. One without escapes is as it must be.
+func (c *Canonical) name(k *key) {
+	if k.plain < 0 {
+		c.verbatim(c.text[k.at-1 : k.at+k.size+1])
+	} else {
+		c.Text(c.meaning(k), false)
+	}
+	c.put(':')
+}
 
-// appendCanonicalNumber appends a number as digits without zeros at its ends and an exponent, which
-// is left out where it is 0.
-func appendCanonicalNumber(dst, raw []byte) []byte {
-	mantissa, exponent := splitExponent(raw)
-	start := len(dst)
-	if mantissa[0] == '-' {
-		dst, mantissa = append(dst, '-'), mantissa[1:]
+// comma writes one unless what follows is the first.
+func (c *Canonical) comma(f *frame) {
+	if f.count > 0 {
+		c.put(',')
 	}
-	whole, fraction, _ := bytes.Cut(mantissa, []byte{'.'})
-	digits := len(dst)
-	dst = append(append(dst, whole...), fraction...)
-	exponent -= len(fraction)
-	end := len(dst)
-	for end > digits && dst[end-1] == '0' {
-		end--
-		exponent++
+	f.count++
+}
+
+// skipSeparators returns the offset of the token at or after i.
+func skipSeparators(b []byte, i int) int {
+	for i < len(b) && separator(b[i]) {
+		i++
 	}
-	first := digits
-	for first < end && dst[first] == '0' {
-		first++
+	return i
+}
+
+// scalar writes the string, number or literal at i and returns the offset behind it.
+func (c *Canonical) scalar(i int) int {
+	b := c.text
+	switch b[i] {
+	case '"':
+		end := closingQuote(b, i+1)
+		if raw := b[i+1 : end]; bytes.IndexByte(raw, '\\') >= 0 {
+			c.Text(raw, true)
+		} else {
+			c.verbatim(b[i:min(end+1, len(b))]) // as it must be
+		}
+		return end + 1
+	case 't':
+		c.Literal("true")
+		return i + len("true")
+	case 'f':
+		c.Literal("false")
+		return i + len("false")
+	case 'n':
+		c.Literal("null")
+		return i + len("null")
 	}
-	if first == end {
-		return append(dst[:start], '0')
-	}
-	n := copy(dst[digits:], dst[first:end])
-	dst = dst[:digits+n]
-	if exponent == 0 {
-		return dst
-	}
-	return strconv.AppendInt(append(dst, 'e'), int64(exponent), 10)
+	end := numberEnd(b, i)
+	c.number(b[i:end])
+	return end
 }

@@ -12,13 +12,18 @@ func Check(b []byte, maxDepth int) Problem {
 	if kind == Fine {
 		i, kind = textEnd(b, i)
 	}
+	return problemAt(b, i, kind, c.maxDepth)
+}
+
+// problemAt returns the problem of a kind that Check finds, at offset i of b.
+func problemAt(b []byte, i int, kind Kind, maxDepth int) Problem {
 	switch kind {
 	case Fine:
 		return Problem{}
 	case UnexpectedEnd, InvalidUTF8:
 		return Problem{Kind: kind, Offset: i}
 	case TooDeep:
-		return Problem{Kind: kind, Offset: i, detail: int32(c.maxDepth)}
+		return Problem{Kind: kind, Offset: i, detail: int32(maxDepth)}
 	}
 	return Problem{Kind: kind, Offset: i, detail: int32(b[i])}
 }

@@ -64,7 +64,11 @@ func (n *Names) hash(head uint64, length int) int {
 
 // find returns the index of the name b[from:to], -1 if it is not in the set.
 func (n *Names) find(b []byte, from, to int) int {
-	head := headOf(b, from, to)
+	return n.findHead(headOf(b, from, to), b, from, to)
+}
+
+// findHead is find for a name whose head is known.
+func (n *Names) findHead(head uint64, b []byte, from, to int) int {
 	for k := n.hash(head, to-from); ; k++ {
 		s := &n.slots[k&(len(n.slots)-1)]
 		if s.index < 0 {

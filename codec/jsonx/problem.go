@@ -15,6 +15,14 @@ const (
 	BadEscape           // a backslash sequence that RFC 8259 does not know
 	InvalidUTF8         // a string is not UTF-8
 	TooDeep             // more open containers than the limit
+
+	// Only Strict finds the following, in text that is JSON.
+
+	NotObject     // the text is no object, and a Scan wants one
+	DuplicateKey  // a key that its object has already, however it is spelled
+	ForbiddenKey  // the key __proto__
+	LoneSurrogate // an escape of half a character
+	LongNumber    // a number of more than 64 bytes, or an exponent beyond 400
 )
 
 // Problem is what is wrong with a text and where. It is comparable and does not refer to the text.
@@ -28,6 +36,16 @@ type Problem struct {
 
 // OK reports that nothing is wrong.
 func (p Problem) OK() bool { return p.Kind == Fine }
+
+// Key returns the name that the problem is about, as it is spelled in text, which is the text that
+// was checked. It is nil unless the kind is DuplicateKey or ForbiddenKey.
+func (p Problem) Key(text []byte) []byte {
+	if p.Kind != DuplicateKey && p.Kind != ForbiddenKey {
+		return nil
+	}
+	from := p.Offset + 1
+	return text[from:closingQuote(text, from)]
+}
 
 // Append appends the human text of p to dst: ASCII only, the same text for the same input, nothing
 // at all if p is OK. It allocates only if dst has no room; 64 bytes are always enough.
@@ -50,6 +68,16 @@ func (p Problem) Append(dst []byte) []byte {
 		dst = append(dst, "invalid UTF-8"...)
 	case TooDeep:
 		dst = strconv.AppendInt(append(dst, "nesting deeper than "...), int64(p.detail), 10)
+	case NotObject:
+		dst = append(dst, "not an object"...)
+	case DuplicateKey:
+		dst = append(dst, "duplicate key"...)
+	case ForbiddenKey:
+		dst = append(dst, "forbidden key __proto__"...)
+	case LoneSurrogate:
+		dst = append(dst, "escape of half a character"...)
+	case LongNumber:
+		dst = append(dst, "number out of bounds"...)
 	}
 	dst = append(dst, " at offset "...)
 	return strconv.AppendInt(dst, int64(p.Offset), 10)

@@ -46,10 +46,18 @@ func plainRun(b []byte, i int) int {
 
 func special(c byte) bool { return c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf }
 
+// escapes is which escapes a string has.
+type escapes uint8
+
+const (
+	anyEscape     escapes = 1 << iota
+	unicodeEscape         // \uXXXX
+)
+
 // scanString checks the string whose opening quote is before i and returns the offset behind its
-// closing quote, and whether it has an escape. On a fault it returns the fault's offset and kind.
-// It is plainRun and what follows a run in one loop: most strings are a few bytes long.
-func scanString(b []byte, i int) (next int, escaped bool, kind Kind) {
+// closing quote, and which escapes it has. On a fault it returns the fault's offset and kind. It is
+// plainRun and what follows a run in one loop: most strings are a few bytes long.
+func scanString(b []byte, i int) (next int, esc escapes, kind Kind) {
 	for uint(i) < uint(len(b)) {
 		rest := b[i:]
 		if len(rest) >= 16 {
@@ -67,21 +75,24 @@ func scanString(b []byte, i int) (next int, escaped bool, kind Kind) {
 		}
 		c := b[i]
 		if c == '"' {
-			return i + 1, escaped, Fine
+			return i + 1, esc, Fine
 		}
 		// JSON inside a string has a quote behind most backslashes.
 		if c == '\\' {
-			escaped = true
+			esc |= anyEscape
 			if i+1 < len(b) && b[i+1] == '"' {
 				i += 2
 				continue
 			}
+			if i+1 < len(b) && b[i+1] == 'u' {
+				esc |= unicodeEscape
+			}
 		}
 		if i, kind = scanSpecial(b, i); kind != Fine {
-			return i, escaped, kind
+			return i, esc, kind
 		}
 	}
-	return len(b), escaped, UnexpectedEnd
+	return len(b), esc, UnexpectedEnd
 }
 
 // scanSpecial checks what begins at a special byte other than a quote.
@@ -147,6 +158,15 @@ func hexValue(c byte) int32 {
 
 // scanNumber checks the number at i (a minus sign or a digit) and returns the offset behind it.
 func scanNumber(b []byte, i int) (int, Kind) {
+	i, kind := scanMantissa(b, i)
+	if kind != Fine || i >= len(b) || b[i]|0x20 != 'e' {
+		return i, kind
+	}
+	return scanExponent(b, i+1)
+}
+
+// scanMantissa checks the number at i up to its exponent.
+func scanMantissa(b []byte, i int) (int, Kind) {
 	if b[i] == '-' {
 		i++
 	}
@@ -161,14 +181,16 @@ func scanNumber(b []byte, i int) (int, Kind) {
 			return fault(b, i)
 		}
 	}
-	if i >= len(b) || b[i]|0x20 != 'e' {
-		return i, Fine
-	}
-	i++
+	return i, Fine
+}
+
+// scanExponent checks the exponent whose letter is before i.
+func scanExponent(b []byte, i int) (int, Kind) {
 	if i < len(b) && (b[i] == '+' || b[i] == '-') {
 		i++
 	}
-	if i, ok = scanDigits(b, i); !ok {
+	i, ok := scanDigits(b, i)
+	if !ok {
 		return fault(b, i)
 	}
 	return i, Fine

@@ -37,12 +37,7 @@ type Member struct {
 // that an answer can still repeat what the request gave (toolhost §3.1). With other failures all
 // members are Absent. Except with ScanDuplicate which is -1.
 func (n *Names) Scan(line []byte, maxDepth int, out []Member) (r ScanResult, which int) {
-	out = out[:len(n.names)]
-	for i := range out { // most are absent already: clearing all of them costs more
-		if out[i].Kind != Absent {
-			out[i] = Member{}
-		}
-	}
+	out = clearMembers(out[:len(n.names)])
 	i := skipSpace(line, 0)
 	if i >= len(line) || line[i] != '{' || maxDepth < 1 {
 		return scanRoot(line, maxDepth), -1
@@ -59,6 +54,16 @@ func (n *Names) Scan(line []byte, maxDepth int, out []Member) (r ScanResult, whi
 		return ScanDuplicate, which
 	}
 	return ScanOK, -1
+}
+
+// clearMembers makes all members absent. Most are already: clearing all of them costs more.
+func clearMembers(out []Member) []Member {
+	for i := range out {
+		if out[i].Kind != Absent {
+			out[i] = Member{}
+		}
+	}
+	return out
 }
 
 // scanRoot judges a text that does not begin as an object.
@@ -86,16 +91,16 @@ func (n *Names) scanMembers(b []byte, i, maxDepth int, out []Member) (next, whic
 		if name, i, kind = n.scanName(b, i); kind != Fine {
 			return i, which, kind
 		}
-		value, escaped := i, false
+		value, esc := i, escapes(0)
 		if i < len(b) && b[i] == '"' {
-			i, escaped, kind = scanString(b, i+1)
+			i, esc, kind = scanString(b, i+1)
 		} else {
 			i, kind = c.run(i)
 		}
 		if kind != Fine {
 			return i, which, kind
 		}
-		if name >= 0 && !out[name].set(b, value, i, escaped) && which < 0 {
+		if name >= 0 && !out[name].set(b, value, i, esc != 0) && which < 0 {
 			which = name
 		}
 		if i < len(b) && b[i] <= ' ' {
@@ -135,11 +140,11 @@ func (n *Names) scanName(b []byte, i int) (name, next int, kind Kind) {
 		next, kind = fault(b, i)
 		return -1, next, kind
 	}
-	next, escaped, kind := scanString(b, i+1)
+	next, esc, kind := scanString(b, i+1)
 	if kind != Fine {
 		return -1, next, kind
 	}
-	if escaped {
+	if esc != 0 {
 		name = n.findEscaped(b[i+1 : next-1])
 	} else {
 		name = n.find(b, i+1, next-1)

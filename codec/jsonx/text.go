@@ -60,6 +60,29 @@ func unescapeRune(raw []byte) (r rune, size int) {
 	return utf8.RuneError, 6
 }
 
+// loneSurrogate returns the offset of the first escape of half a character in raw, the contents of
+// a checked string; -1 if there is none.
+func loneSurrogate(raw []byte) int {
+	for i := 0; i < len(raw); {
+		n := bytes.IndexByte(raw[i:], '\\')
+		if n < 0 {
+			break
+		}
+		i += n
+		half := utf16.IsSurrogate(hexRune(raw[i:]))
+		if !half {
+			i += 2
+			continue
+		}
+		r, size := unescapeRune(raw[i:])
+		if r == utf8.RuneError {
+			return i
+		}
+		i += size
+	}
+	return -1
+}
+
 // hexRune returns the value of the \uXXXX escape that raw begins with, -1 if there is none.
 func hexRune(raw []byte) rune {
 	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
@@ -80,7 +103,11 @@ func AppendString[T ~string | ~[]byte](dst []byte, s T) []byte {
 }
 
 func appendQuoted(dst, s []byte) []byte {
-	dst = append(dst, '"')
+	return append(appendText(append(dst, '"'), s), '"')
+}
+
+// appendText is appendQuoted without the quotes.
+func appendText(dst, s []byte) []byte {
 	for len(s) > 0 {
 		n := plainRun(s, 0)
 		dst = append(dst, s[:n]...)
@@ -93,7 +120,7 @@ func appendQuoted(dst, s []byte) []byte {
 		}
 		dst, s = appendMultibyte(dst, s)
 	}
-	return append(dst, '"')
+	return dst
 }
 
 // appendMultibyte copies the run of non-ASCII characters at the front of s, and returns the rest.

@@ -12,17 +12,15 @@ import (
 type digester struct {
 	canonical jsonx.Canonical
 	hash      hash.Hash
-	write     func([]byte)
 	sum       [sha256.Size]byte
 }
 
 func (d *digester) begin() *jsonx.Canonical {
 	if d.hash == nil {
 		d.hash = sha256.New()
-		d.write = func(b []byte) { _, _ = d.hash.Write(b) }
 	}
 	d.hash.Reset()
-	d.canonical.Begin(d.write)
+	d.canonical.Start(d.hash)
 	return &d.canonical
 }
 
@@ -37,10 +35,10 @@ func (d *digester) end() [sha256.Size]byte {
 func (d *digester) post(body, inReplyTo []byte, kind string, metadata []byte) [sha256.Size]byte {
 	c := d.begin()
 	c.Literal(`{"body":`)
-	c.String(body)
+	c.Text(body, true)
 	if len(inReplyTo) > 0 {
 		c.Literal(`,"in_reply_to":`)
-		c.Quoted(inReplyTo)
+		c.Text(inReplyTo, false)
 	}
 	c.Literal(`,"kind":"`)
 	c.Literal(kind)
@@ -59,8 +57,10 @@ func (d *digester) creation(title []byte, kind string, participants [][]byte) [s
 	c.Literal(`{"participants":[`)
 	d.texts(participants)
 	c.Literal(`],"title":`)
-	c.Quoted(title)
-	c.Literal(`,"type":"` + kind + `"}`)
+	c.Text(title, false)
+	c.Literal(`,"type":"`)
+	c.Literal(kind)
+	c.Literal(`"}`)
 	return d.end()
 }
 
@@ -70,7 +70,7 @@ func (d *digester) texts(list [][]byte) {
 		if i > 0 {
 			d.canonical.Literal(",")
 		}
-		d.canonical.Quoted(text)
+		d.canonical.Text(text, false)
 	}
 }
 

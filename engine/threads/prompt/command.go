@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // The placeholders of a template of arguments. Each stands for a whole element.
@@ -14,13 +15,13 @@ const (
 )
 
 var (
-	resumable = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._:-]{0,127}$`)
-	bare      = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
+	resumable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._:-]{0,127}$`) })
+	bare      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`) })
 )
 
 // ResumableSession reports whether a session identifier may be an argument. It cannot start an
 // option.
-func ResumableSession(id string) bool { return resumable.MatchString(id) }
+func ResumableSession(id string) bool { return resumable().MatchString(id) }
 
 // checkTemplate returns why a template cannot be a command, nil if it can.
 func checkTemplate(template []string) error {
@@ -85,7 +86,7 @@ var (
 // quoteArg returns one argument as a shell reads it. Shells replace ! inside double quotes too.
 func quoteArg(arg string) string {
 	switch {
-	case bare.MatchString(arg):
+	case bare().MatchString(arg):
 		return arg
 	case strings.Contains(arg, "!"):
 		return "'" + inSingle.Replace(arg) + "'"

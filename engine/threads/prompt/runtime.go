@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Target is the pane of tmux that a runtime names.
@@ -18,7 +19,7 @@ const (
 	pane = `(0|[1-9][0-9]{0,63})`
 )
 
-var targetText = regexp.MustCompile(`^` + part + `:` + part + `(?:\.` + pane + `)?$`)
+var targetText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + part + `:` + part + `(?:\.` + pane + `)?$`) })
 
 // ParseRuntime returns the target of a runtime; ok is false if it names none (threads §4.9 step 1).
 // The forms are tmux://session:window.pane and tmux:session:window.pane, in which the pane may be
@@ -28,7 +29,7 @@ func ParseRuntime(runtime string) (t Target, ok bool) {
 	if !prefixed {
 		text, prefixed = strings.CutPrefix(runtime, "tmux:")
 	}
-	m := targetText.FindStringSubmatch(text)
+	m := targetText().FindStringSubmatch(text)
 	if m == nil || m[3] == "" && !prefixed {
 		return Target{}, false
 	}

@@ -33,8 +33,8 @@ type request struct {
 // where the line is no JSON object.
 func (r *request) parse(line []byte, strict *jsonx.Strict) (f *method.Fault, decoded bool) {
 	r.id = nil
-	if p := strict.Scan(line, maxDepth, names, r.members[:]); p.Kind != jsonx.Fine {
-		return &method.Fault{Condition: method.Invalid, Message: "the line is not one valid JSON object: " + p.Text()}, false
+	if p := strict.Scan(names, line, maxDepth, r.members[:]); !p.OK() {
+		return &method.Fault{Condition: method.Invalid, Message: "the line is not one valid JSON object: " + p.String()}, false
 	}
 	id, m := &r.members[atID], &r.members[atMethod]
 	if r.id = validID(id); r.id == nil {

@@ -9,17 +9,19 @@ import (
 	"unicode/utf8"
 
 	"trunkline/codec/jsonx"
+	"trunkline/codec/jsonx/document"
 	"trunkline/handlers/threads/token"
 )
 
 // Input is the checked input of a method. Texts are parts of the document or of the Input's own
 // memory: they are valid until the next Parse. An Input is not safe for concurrent use.
 type Input struct {
-	strict  jsonx.Strict
-	members [numSlots]jsonx.Member
-	texts   [numSlots][]byte
-	numbers [numSlots]int64
-	given   uint64 // bit of each slot that was given
+	strict    jsonx.Strict
+	documents map[*Row]*document.Decoder
+	members   [numSlots]jsonx.Member
+	texts     [numSlots][]byte
+	numbers   [numSlots]int64
+	given     uint64 // bit of each slot that was given
 
 	participants [][]byte
 	scratch      []byte // unescaped texts
@@ -81,17 +83,42 @@ func (in *Input) scan(r *Row, doc []byte, members []jsonx.Member, checked bool) 
 			return nil
 		}
 	}
-	if p := in.strict.Scan(doc, maxDepth, r.names, members); p.Kind != jsonx.Fine {
-		return malformed(&p)
+	return in.decode(r, doc, members)
+}
+
+// decode picks the members of a whole document of a peer: what no two readers may understand in two
+// ways is refused first.
+func (in *Input) decode(r *Row, doc []byte, members []jsonx.Member) *Fault {
+	p := in.strict.Check(doc, maxDepth)
+	if p.OK() && jsonx.ValueOf(doc).Kind != jsonx.ObjectStart {
+		p = jsonx.Problem{Kind: jsonx.NotObject}
+	}
+	if !p.OK() {
+		return malformed(p, doc)
+	}
+	d := in.documents[r]
+	if d == nil {
+		if in.documents == nil {
+			in.documents = map[*Row]*document.Decoder{}
+		}
+		d = document.NewDecoder(r.names)
+		in.documents[r] = d
+	}
+	if err := d.Decode(doc, members); err != nil {
+		return &Fault{Condition: Invalid, Message: "the body is not one valid JSON object"}
 	}
 	return nil
 }
 
+// maxShownKey is how many bytes of a key are shown.
+const maxShownKey = 64
+
 // malformed is the fault of a document that cannot be read.
-func malformed(p *jsonx.StrictProblem) *Fault {
-	f := &Fault{Condition: Invalid, Message: "the body is not one valid JSON object: " + p.Text()}
+func malformed(p jsonx.Problem, doc []byte) *Fault {
+	f := &Fault{Condition: Invalid, Message: "the body is not one valid JSON object: " + p.String()}
 	if p.Kind == jsonx.DuplicateKey {
-		issue := jsonx.Build(nil).Raw("path", []byte("[]")).Text("code", "duplicate_key").Text("message", p.Text()).End()
+		key := jsonx.AppendString(nil, jsonx.Clip(jsonx.AppendUnescaped(nil, p.Key(doc)), maxShownKey))
+		issue := jsonx.Build(nil).Raw("path", []byte("[]")).Text("code", "duplicate_key").Text("message", "it has the key "+string(key)+" twice in one object").End()
 		f.Details = append(append([]byte(`{"issues":[`), issue...), `]}`...)
 	}
 	return f

@@ -1,6 +1,9 @@
 package supervisor
 
-import "regexp"
+import (
+	"regexp"
+	"sync"
+)
 
 // Code is how an attempt ended (threads §5.4).
 type Code string
@@ -48,4 +51,4 @@ type Command struct {
 }
 
 // plainID matches trigger identifiers: they name buffers of tmux and log files.
-var plainID = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$`)
+var plainID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,127}$`) })

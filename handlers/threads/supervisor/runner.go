@@ -68,7 +68,7 @@ func (r *Runner) Close() {
 // on, without a limit. Any other command is ended after 600 s, or with ctx.
 func (r *Runner) Run(ctx context.Context, c Command, acked <-chan struct{}) Outcome {
 	switch {
-	case !plainID.MatchString(c.TriggerID):
+	case !plainID().MatchString(c.TriggerID):
 		return outcome(RunFailed, "the identifier of the trigger cannot name a file")
 	case len(c.Argv) == 0:
 		return outcome(RunFailed, "the command is empty")

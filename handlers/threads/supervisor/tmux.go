@@ -85,7 +85,7 @@ func environ(server []string) []string {
 	return append(env, "LC_ALL=C.UTF-8", "LANG=C.UTF-8")
 }
 
-var versionText = regexp.MustCompile(`^tmux (?:next-)?([0-9]{1,4})\.([0-9]{1,4})`)
+var versionText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^tmux (?:next-)?([0-9]{1,4})\.([0-9]{1,4})`) })
 
 // Available returns why prompts cannot be delivered, nil if tmux is there and new enough. It does
 // not mean that a tmux server runs.
@@ -105,7 +105,7 @@ func newEnough(text string) bool {
 	if strings.TrimSpace(text) == "tmux master" {
 		return true
 	}
-	m := versionText.FindStringSubmatch(text)
+	m := versionText().FindStringSubmatch(text)
 	if m == nil {
 		return false
 	}
@@ -126,7 +126,7 @@ func (t *Tmux) Deliver(ctx context.Context, a Attempt) Outcome {
 	}) {
 		return outcome(TargetNotAllowed, "")
 	}
-	if !plainID.MatchString(a.TriggerID) {
+	if !plainID().MatchString(a.TriggerID) {
 		return outcome(SendKeysError, "the identifier of the trigger cannot name a buffer")
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, t.limit, errTimeout)

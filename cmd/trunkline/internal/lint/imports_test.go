@@ -19,6 +19,7 @@ type room struct {
 var doors = []room{
 	{"codec/wire", nil, "limits and error codes: the leaf of the codecs"},
 	{"codec/transcode", []string{"codec/jsonx", "codec/mpack", "codec/wire"}, "turns JSON into MessagePack and back"},
+	{"codec/jsonx/document", []string{"codec/jsonx"}, "whole documents, by a library"},
 	{"codec", []string{"codec/wire"}, "bytes in, bytes out: no codec needs another one, or the engine"},
 	{"engine/link", nil, "the seam between protocols and connections: a leaf"},
 	{"engine/internal", []string{"engine/internal", "engine/link"}, "buffers, sockets, test helpers: below the rooms of the engine"},
