@@ -84,7 +84,9 @@ func (s *Service) Call(dst []byte, caller *method.Caller, row *method.Row, doc [
 		}
 	}()
 	c.s, c.caller, c.row, c.out = s, caller, row, method.Outcome{}
-	c.now = s.cfg.Now().UnixMilli()
+	if c.now = caller.Now; c.now == 0 {
+		c.now = s.cfg.Now().UnixMilli()
+	}
 	out, o = c.run(dst, doc), c.out
 	if o.Fault != nil || o.Waits {
 		out = out[:start]

@@ -189,6 +189,7 @@ func (s *session) serve(line, out []byte, now link.Instant) []byte {
 	case params == nil:
 		params = noParams
 	}
+	caller.Now = now.Wall
 	return s.call(out, line, row, params, caller)
 }
 
@@ -279,7 +280,7 @@ func (s *session) send(a *away) {
 	s.away = true
 	a.req.parse(a.line, &s.strict)
 	a.caller.RequestID = append([]byte(nil), s.requestID...)
-	a.caller.NoWait = false
+	a.caller.NoWait, a.caller.Now = false, 0
 	srv := s.srv
 	srv.run(func() {
 		if a.row == nil {

@@ -25,6 +25,8 @@ type Caller struct {
 	// Seen is the index of the last change that the answers before this one show: readers see
 	// messages up to it, durable or not. Such answers wait for it.
 	Seen uint64
+	// Now is the wall clock in milliseconds since 1970; 0: it is read.
+	Now int64
 	// Checked is set where the input is part of a text that passed the Scan of a jsonx.Strict.
 	Checked bool
 	// NoWait is set where the call must not wait for a disk.
