@@ -29,6 +29,9 @@ const (
 	viaHTTP  = "http"
 )
 
+// crowd is the size of the posts over HTTP: so many wait for one write to the disk together.
+func crowd() size { return size{256, 1} }
+
 // polled is the size of the cells that wait for no disk: that of the tool server's own benchmark.
 func polled() size { return size{64, 64} }
 
@@ -52,7 +55,7 @@ func pollBody(thread string) string {
 
 // lineTapes encodes one method for every connection, over lines.
 func (t *talk) lineTapes(method string, params func(conn int) string) (tapes []*load.Tape) {
-	for i, token := range t.tokens {
+	for i, token := range t.tokens[:min(len(t.tokens), few().conns)] {
 		tape := &load.Tape{Hello: fmt.Appendf(nil, `{"id":0,"method":"auth","params":{"protocol":"threads/1","token":%q}}`+"\n", token)}
 		tape.AddFresh(0, fmt.Appendf(nil, `{"id":1,"method":%q,"params":%s}`+"\n", method, params(i)))
 		tapes = append(tapes, tape)
@@ -63,6 +66,7 @@ func (t *talk) lineTapes(method string, params func(conn int) string) (tapes []*
 // overHTTP is one cell over HTTP: who is asked what by a connection, and what its reply holds.
 type overHTTP struct {
 	name, method string
+	at           size
 	server       *load.Server
 	addr         string
 	request      func(conn int) []byte
@@ -84,13 +88,13 @@ func (t *talk) overHTTP() []overHTTP {
 	}
 	const empty = `"structuredContent":{"messages":[],`
 	list := []overHTTP{
-		{threadServer, postOwn, t.threads, t.web, post, `"message_id":"msg_`},
-		{bareHandler, readBody, t.bare, t.bare.Addr, post, `"message_id":"msg_`},
-		{threadServer, callTool, t.threads, t.web, call("7"), empty},
-		{goSDK, callTool, t.threads, t.web, call("1000000000000007"), empty},
+		{threadServer, postOwn, crowd(), t.threads, t.web, post, `"message_id":"msg_`},
+		{bareHandler, readBody, crowd(), t.bare, t.bare.Addr, post, `"message_id":"msg_`},
+		{threadServer, callTool, few(), t.threads, t.web, call("7"), empty},
+		{goSDK, callTool, few(), t.threads, t.web, call("1000000000000007"), empty},
 	}
 	if t.node != nil {
-		list = append(list, overHTTP{nodeSDK, callTool, t.node, t.node.Addr, call("7"), empty})
+		list = append(list, overHTTP{nodeSDK, callTool, few(), t.node, t.node.Addr, call("7"), empty})
 	}
 	return list
 }
@@ -130,14 +134,14 @@ func (t *talk) steps() (steps []goal.Step) {
 	noop.Good, noop.Spin = toolGood, true
 	add(over(viaLines, toolServer, noopTool, polled()), t.threads, noop)
 	for _, c := range t.overHTTP() {
-		add(over(viaHTTP, c.name, c.method, few()), c.server, t.config(c.addr, load.HTTP, t.webTapes(c), few().depth))
+		add(over(viaHTTP, c.name, c.method, c.at), c.server, t.config(c.addr, load.HTTP, t.webTapes(c), c.at.depth))
 	}
 	return append(steps, goal.Step{Name: "the handlers of MCP", Measure: t.handlers})
 }
 
 // webTapes encodes the requests of a cell over HTTP for every connection.
 func (t *talk) webTapes(c overHTTP) (tapes []*load.Tape) {
-	for conn := range t.tokens {
+	for conn := range min(len(t.tokens), c.at.conns) {
 		tape := new(load.Tape)
 		tape.AddFresh(0, c.request(conn))
 		tapes = append(tapes, tape)
@@ -172,14 +176,14 @@ func threadGoals(all []goal.Sample) (list []bounded) {
 		list = append(list, g)
 	}
 	lines := func(method string, at size) goal.Cell { return over(viaLines, threadServer, method, at) }
-	web := func(server, method string) goal.Cell { return over(viaHTTP, server, method, few()) }
+	web := func(server, method string, at size) goal.Cell { return over(viaHTTP, server, method, at) }
 	usage := cell(kernelServer, recordUsage, fewDeep())
 	add("posts to 64 threads / RecordUsage", 0.5, lines(postOwn, fewDeep()), usage)
 	add("posts to one thread / RecordUsage", 0.25, lines(postOne, fewDeep()), usage)
 	add("empty polls / a trivial tool", 0.6, lines(pollLast, polled()), over(viaLines, toolServer, noopTool, polled()))
-	add("posts over HTTP / a bare net/http handler", 0.5, web(threadServer, postOwn), web(bareHandler, readBody))
+	add("posts over HTTP / a bare net/http handler", 0.5, web(threadServer, postOwn, crowd()), web(bareHandler, readBody, crowd()))
 	list = append(list, handlerGoal(all))
-	add("MCP calls / Go SDK, over HTTP", 0, web(threadServer, callTool), web(goSDK, callTool))
-	add("MCP calls / TypeScript SDK on node", 5, web(threadServer, callTool), web(nodeSDK, callTool))
+	add("MCP calls / Go SDK, over HTTP", 0, web(threadServer, callTool, few()), web(goSDK, callTool, few()))
+	add("MCP calls / TypeScript SDK on node", 5, web(threadServer, callTool, few()), web(nodeSDK, callTool, few()))
 	return list
 }

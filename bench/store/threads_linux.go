@@ -109,7 +109,7 @@ func (t *talk) startThreads() error {
 		return fmt.Errorf("cannot find where the server listens:\n%s", t.threads.Output())
 	}
 	now := float64(time.Now().Unix())
-	for i := range few().conns {
+	for i := range crowd().conns {
 		name := fmt.Sprintf("agent-%d", i)
 		text, err := token.Sign(private, &token.Claims{Agent: name, Workspace: workspace, Session: name, ID: name, Role: token.Coordinator,
 			Issued: now, Expires: now + tokenLife.Seconds()}, issuer, audience)

@@ -25,8 +25,8 @@ func madeUp() map[goal.Cell]float64 {
 		over(viaLines, threadServer, postOne, fewDeep()):     100,
 		over(viaLines, toolServer, noopTool, polled()):       1000,
 		over(viaLines, threadServer, pollLast, polled()):     600,
-		over(viaHTTP, bareHandler, readBody, few()):          50,
-		over(viaHTTP, threadServer, postOwn, few()):          25,
+		over(viaHTTP, bareHandler, readBody, crowd()):        50,
+		over(viaHTTP, threadServer, postOwn, crowd()):        25,
 		over(viaHTTP, threadServer, callTool, few()):         80,
 		over(viaHTTP, goSDK, callTool, few()):                8,
 		handlerCell(threadServer, "2025-11-25"):              100,
@@ -62,7 +62,7 @@ func TestThreadGoals(t *testing.T) {
 	f("threads: posts to 64 threads / RecordUsage, 64×16: MISS", slower(over(viaLines, threadServer, postOwn, fewDeep())))
 	f("threads: posts to one thread / RecordUsage, 64×16: MISS", slower(over(viaLines, threadServer, postOne, fewDeep())))
 	f("threads: empty polls / a trivial tool, 64×64: MISS", slower(over(viaLines, threadServer, pollLast, polled())))
-	f("threads: posts over HTTP / a bare net/http handler, 64×1: MISS", slower(over(viaHTTP, threadServer, postOwn, few())))
+	f("threads: posts over HTTP / a bare net/http handler, 256×1: MISS", slower(over(viaHTTP, threadServer, postOwn, crowd())))
 	f("threads: MCP / Go SDK, handler alone: MISS", slower(handlerCell(threadServer, "2025-11-25")))
 	f("threads: MCP calls / TypeScript SDK on node, 64×1: MISS", slower(over(viaHTTP, threadServer, callTool, few())))
 	f("threads: MCP calls / TypeScript SDK on node, 64×1: none", func(cells map[goal.Cell]float64) {
