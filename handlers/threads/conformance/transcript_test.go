@@ -1,0 +1,202 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	"trunkline/handlers/threads/method"
+)
+
+// callers are the names of tokens in transcripts.
+var callers = map[string]string{"reviewer": reviewer, "coordinator": coordinator, "operator": operator, "executioner": executioner,
+	"stranger": stranger, "auditor": auditor, "foreigner": foreigner}
+
+// surface calls a method and returns the text of its result, or the code of its error in the
+// vocabulary of the seed.
+type surface func(s *server, name, token, body string) (result, code string)
+
+var surfaces = map[string]surface{
+	"http":       func(s *server, name, token, body string) (string, string) { return overHTTP(s, "/v1/", name, token, body) },
+	"compatible": func(s *server, name, token, body string) (string, string) { return overHTTP(s, "/v1/mcp/", name, token, body) },
+	"lines":      overLines,
+	"mcp":        overMCP,
+}
+
+func overHTTP(s *server, path, name, token, body string) (result, code string) {
+	s.t.Helper()
+	a := s.request("POST", path+name, token, body)
+	if (a.status == 200) != (a.body["error"] == nil) {
+		s.t.Errorf("%s: %d %s", name, a.status, a.text)
+	}
+	return specOf(a.text)
+}
+
+// specOf splits an answer into a result and the code of an error.
+func specOf(text string) (result, code string) {
+	var v struct {
+		Error struct {
+			Code string `json:"spec_code"`
+		}
+	}
+	if json.Unmarshal([]byte(text), &v) == nil && v.Error.Code != "" {
+		return "", v.Error.Code
+	}
+	return text, ""
+}
+
+func overLines(s *server, name, token, body string) (result, code string) {
+	s.t.Helper()
+	p := s.dial(token)
+	defer p.Close()
+	_ = p.send(`{"id":"x","method":"%s","params":%s}`, name, body)
+	line, err := p.in.ReadBytes('\n')
+	var v struct {
+		ID     string
+		OK     bool
+		Result json.RawMessage
+	}
+	if err != nil || json.Unmarshal(line, &v) != nil || v.ID != "x" {
+		s.t.Fatalf("%q (%v)", line, err)
+	}
+	if v.OK {
+		return string(v.Result), ""
+	}
+	return specOf(string(line))
+}
+
+func overMCP(s *server, name, token, body string) (result, code string) {
+	s.t.Helper()
+	a := s.request("POST", "/mcp", token, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":%s}}`, name, body),
+		"Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", "2025-11-25")
+	text := a.text
+	if _, data, ok := strings.Cut(text, "data: "); ok {
+		text = data
+	}
+	var v struct {
+		Result struct {
+			IsError           bool
+			StructuredContent json.RawMessage
+			Content           []struct{ Text string }
+		}
+	}
+	if err := json.Unmarshal([]byte(text), &v); err != nil || a.status != 200 || len(v.Result.Content) != 1 {
+		s.t.Fatalf("%s: %d %s (%v)", name, a.status, a.text, err)
+	}
+	if v.Result.IsError {
+		return specOf(v.Result.Content[0].Text)
+	}
+	return string(v.Result.StructuredContent), ""
+}
+
+// TestTranscripts replays the transcript of every method on every surface.
+func TestTranscripts(t *testing.T) {
+	for i := range method.Rows {
+		name := method.Rows[i].Name
+		text, err := os.ReadFile(filepath.Join("testdata", name+".txt"))
+		if err != nil {
+			t.Errorf("the method %s has no transcript: %v", name, err)
+			continue
+		}
+		s := start(t, "SUPERVISOR_MODE=off")
+		for on, call := range surfaces {
+			t.Run(name+"/"+on, func(t *testing.T) { s.under(t).replay(name, string(text), on, call) })
+		}
+	}
+}
+
+// under returns s with the failures of a part of a test.
+func (s *server) under(t testing.TB) *server {
+	part := *s
+	part.t = t
+	return &part
+}
+
+// replay calls one request after the other. A transcript has pairs of lines: a caller, the method if
+// it is another one, and a body; then the result, an error, or that the result is the last one
+// again.
+func (s *server) replay(name, text, on string, call surface) {
+	fill := strings.NewReplacer("$TH", s.create(), "$KEY", on)
+	var last string
+	lines := requests(text)
+	if len(lines) == 0 || len(lines)%2 != 0 {
+		s.t.Fatal(len(lines), "lines")
+	}
+	for i := 0; i < len(lines); i += 2 {
+		who, body, _ := strings.Cut(fill.Replace(lines[i]), " ")
+		called := name
+		if !strings.HasPrefix(body, "{") {
+			called, body, _ = strings.Cut(body, " ")
+		}
+		if callers[who] == "" {
+			s.t.Fatalf("no caller is called %s", who)
+		}
+		result, code := call(s, called, callers[who], body)
+		switch kind, want, _ := strings.Cut(fill.Replace(lines[i+1]), " "); {
+		case kind == "ok" && code == "" && alike(want, result):
+			last = result
+		case kind == "same" && code == "" && result == last:
+		case kind == code && code != "":
+		default:
+			s.t.Errorf("%s\n%s %s\nwant %s", lines[i], result, code, lines[i+1])
+		}
+	}
+}
+
+// requests returns the lines of a transcript that count.
+func requests(text string) (lines []string) {
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// alike compares results by what they mean: a library may have written them. In want, <TS> and the
+// like stand for what varies.
+func alike(want, got string) bool {
+	var w, g any
+	if json.Unmarshal([]byte(want), &w) != nil || json.Unmarshal([]byte(got), &g) != nil {
+		return false
+	}
+	return similar(w, g)
+}
+
+var varies = regexp.MustCompile(`<(TS|TH|MSG|TRG)>`)
+
+func similar(want, got any) bool {
+	switch w := want.(type) {
+	case string:
+		g, ok := got.(string)
+		return ok && (w == g || varies.MatchString(w) && like(w).MatchString(g))
+	case []any:
+		g, ok := got.([]any)
+		if !ok || len(g) != len(w) {
+			return false
+		}
+		for i := range w {
+			if !similar(w[i], g[i]) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		if !ok || len(g) != len(w) {
+			return false
+		}
+		for name := range w {
+			if _, is := g[name]; !is || !similar(w[name], g[name]) {
+				return false
+			}
+		}
+		return true
+	}
+	return reflect.DeepEqual(want, got)
+}
