@@ -17,6 +17,10 @@ import (
 // maxBody bounds the body of a request: an input of the largest size, and what MCP has around it.
 const maxBody = 1<<20 + 16<<10
 
+// maxResults bounds the results of the calls of a batch together, which the SDK keeps until the last
+// of them: a call that begins above it is refused.
+const maxResults = 8 << 20
+
 // endpoint is the operation of refusals that are about no method (threads §4.10).
 const endpoint = "mcp_endpoint"
 
@@ -91,6 +95,9 @@ type exchange struct {
 	h      *Handler
 	caller method.Caller
 	m      message
+
+	turn    sync.Mutex // of the calls of a batch
+	results int        // bytes of their results
 
 	id, in, text, out []byte // kept for the next request
 }
@@ -188,7 +195,7 @@ func (x *exchange) call(dst []byte, row *method.Row, args []byte) (text []byte, 
 	if wait := h.limiter.take(x.caller.Claims, h.cfg.Now()); wait > 0 {
 		return x.envelope(dst, row, limited(wait)), true
 	}
-	text, o := h.cfg.Dispatcher.Call(dst, &x.caller, row, args)
+	text, o := x.dispatch(dst, row, args)
 	if o.Fault == nil && o.Index != 0 {
 		if err := h.cfg.Dispatcher.Await(o.Index); err != nil {
 			o.Fault = &method.Fault{Condition: method.Unavailable, Message: "the change cannot be stored"}
@@ -198,6 +205,21 @@ func (x *exchange) call(dst []byte, row *method.Row, args []byte) (text []byte, 
 		return x.envelope(text[:start], row, o.Fault), true
 	}
 	return text, false
+}
+
+// tooMuch is the refusal of a call in a batch whose results are long enough.
+var tooMuch = &method.Fault{Condition: method.TooLarge, Message: "the results of this batch are too long: make fewer calls at a time"}
+
+// dispatch runs a method. The calls of a batch take turns, but wait for the disk together.
+func (x *exchange) dispatch(dst []byte, row *method.Row, args []byte) ([]byte, method.Outcome) {
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	if x.results > maxResults {
+		return dst, method.Outcome{Fault: tooMuch}
+	}
+	text, o := x.h.cfg.Dispatcher.Call(dst, &x.caller, row, args)
+	x.results += len(text) - len(dst)
+	return text, o
 }
 
 // envelope appends the error envelope of a tool call.

@@ -1,14 +1,17 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
 )
 
@@ -124,6 +127,37 @@ func TestRateLimit(t *testing.T) {
 	if calls, _ := s.taken(); len(calls) != 4 {
 		t.Errorf("the dispatcher got %q", calls)
 	}
+}
+
+// TestBatchIsBounded makes many calls with long results in one request: the answer has a bounded
+// length, and what is refused is not run.
+func TestBatchIsBounded(t *testing.T) {
+	s := start(t, Config{})
+	long := append(append([]byte(`{"x":"`), bytes.Repeat([]byte("x"), 1<<20)...), `"}`...)
+	s.script.answer = func(dst []byte, _ *method.Caller, _ *method.Row, _ []byte) ([]byte, method.Outcome) {
+		return append(dst, long...), method.Outcome{}
+	}
+	const calls, run = 40, maxResults >> 20
+	var batch []string
+	for i := range calls {
+		batch = append(batch, strings.Replace(callText("read_messages", `{}`), `"id":5`, fmt.Sprintf(`"id":%d`, i), 1))
+	}
+	r := s.want(t, "batch", "POST", "", "["+strings.Join(batch, ",")+"]", 200)
+	var list []toolResult
+	if err := json.Unmarshal([]byte(r.body), &list); err != nil || len(list) != calls {
+		t.Fatalf("%d answers, %v", len(list), err)
+	}
+	refused := 0
+	for _, a := range list {
+		if a.Result.IsError {
+			refused++
+			wantEnvelope(t, "a call too many", a.Result.Content[0].Text, "VALIDATION_ERROR")
+		}
+	}
+	if made, _ := s.taken(); len(made) != run || refused != calls-run {
+		t.Errorf("%d calls were run and %d refused, want %d and %d", len(made), refused, run, calls-run)
+	}
+	s.want(t, "the next request", "POST", "", callText("read_messages", `{}`), 200, `"structuredContent"`)
 }
 
 // wantText checks the envelope of a call that was one too many.
