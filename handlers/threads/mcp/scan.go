@@ -49,7 +49,7 @@ var (
 // message is the body of a request, as far as it is ordinary. Its texts are parts of the body.
 type message struct {
 	id   []byte
-	text bool // id is a text; it is without its quotes
+	text bool // id is a text; it is as in the body, without its quotes
 	tool []byte
 	args []byte
 
@@ -67,17 +67,13 @@ func (m *message) scan(body []byte, newer bool) kind {
 		return unusual
 	}
 	version, id, name, params := &top[0], &top[1], &top[2], top[3]
-	if version.Kind != jsonx.String || string(version.Raw) != "2.0" || name.Kind != jsonx.String || name.Escaped || !m.identify(id) ||
-		top[4].Kind != jsonx.Absent || top[5].Kind != jsonx.Absent {
-		return unusual
-	}
-	if string(name.Raw) != "tools/call" {
-		if offered(name.Raw) {
-			return unusual
-		}
+	plain := m.identify(id)
+	switch {
+	case version.Kind != jsonx.String || string(version.Raw) != "2.0" || name.Kind != jsonx.String || name.Escaped ||
+		top[4].Kind != jsonx.Absent || top[5].Kind != jsonx.Absent:
+	case !offered(name.Raw) && (id.Kind == jsonx.String || id.Kind == jsonx.Number): // of whatever form
 		return unoffered
-	}
-	if params.Kind == jsonx.ObjectStart && m.scanParams(params.Raw, newer) {
+	case plain && string(name.Raw) == "tools/call" && params.Kind == jsonx.ObjectStart && m.scanParams(params.Raw, newer):
 		return toolCall
 	}
 	return unusual

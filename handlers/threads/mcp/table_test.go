@@ -95,6 +95,9 @@ func TestTable(t *testing.T) {
 		f(name, "POST", era(name, ""), rpc(name, meta), 404, `"code":-32601`)
 		f(name+", older", "POST", "", rpc(name, ""), 404, `"code":-32601`)
 	}
+	for _, id := range []string{"-1", "1.5", "1e2", "12345678901234567890", `""`, `"é"`, `"\u0041\"\\"`, `"` + strings.Repeat("x", 300) + `"`} {
+		f("unknown method, id "+id, "POST", "", `{"jsonrpc":"2.0","id":`+id+`,"method":"subscriptions/listen"}`, 404, `"code":-32601`, `"id":`+id+`,`)
+	}
 	f("unknown tool", "POST", "", callText("constructor", `{}`), 200, `"code":-32602`)
 	if r := f("notification", "POST", "", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, 202); r.body != "" {
 		t.Errorf("a notification is answered with %q", r.body)
