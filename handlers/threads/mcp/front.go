@@ -2,10 +2,12 @@ package mcp
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"mime"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 )
@@ -23,7 +25,12 @@ func (x *exchange) front(w http.ResponseWriter, r *http.Request) bool {
 	if !ok {
 		return false
 	}
-	if !x.readBody(r) {
+	switch err := x.readBody(r); {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		w.Header()["Connection"] = []string{"close"}
+		http.Error(w, "the body did not come in time", http.StatusRequestTimeout)
+		return true
+	case err != nil:
 		return false
 	}
 	switch x.m.scan(x.in, newer) {
@@ -148,9 +155,12 @@ const (
 	trusted     = 64 << 10
 )
 
+// errLong is a body over the limit.
+var errLong = errors.New("the body is over the limit")
+
 // readBody reads the body into x.in. If it does not come to its end within the limit, the body is
 // put together again for the SDK, which refuses it.
-func (x *exchange) readBody(r *http.Request) bool {
+func (x *exchange) readBody(r *http.Request) error {
 	if want := int(min(r.ContentLength+1, trusted)); cap(x.in) < want {
 		x.in = make([]byte, 0, want)
 	}
@@ -163,13 +173,13 @@ func (x *exchange) readBody(r *http.Request) bool {
 		x.in = x.in[:len(x.in)+n]
 		switch {
 		case err == io.EOF && len(x.in) <= maxBody:
-			return true
-		case err != nil || len(x.in) > maxBody:
-			if err == io.EOF {
-				err = nil // it comes again
-			}
+			return nil
+		case err != nil && err != io.EOF:
 			r.Body = &rejoined{Reader: bytes.NewReader(x.in), rest: r.Body, err: err}
-			return false
+			return err
+		case len(x.in) > maxBody:
+			r.Body = &rejoined{Reader: bytes.NewReader(x.in), rest: r.Body} // an EOF comes again
+			return errLong
 		}
 	}
 }

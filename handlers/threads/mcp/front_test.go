@@ -2,11 +2,14 @@ package mcp
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"trunkline/handlers/threads/method"
 )
@@ -210,6 +213,18 @@ func TestFrontOfLongBodies(t *testing.T) {
 	r := s.want(t, "a long answer", "POST", "", callText("read_messages", `{}`), 200)
 	if r.ContentLength != int64(len(r.body)) || len(r.body) < 5<<20 {
 		t.Errorf("Content-Length %d of %d bytes", r.ContentLength, len(r.body))
+	}
+}
+
+// TestFrontOfLateBodies checks the answer to a body that does not come in time.
+func TestFrontOfLateBodies(t *testing.T) {
+	s := newScripted()
+	w := httptest.NewRecorder()
+	r := request("POST", "http://127.0.0.1/mcp", "", "")
+	r.Body = io.NopCloser(io.MultiReader(strings.NewReader(`{"jsonrpc":`), iotest.ErrReader(&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded})))
+	s.Handler.ServeHTTP(w, r)
+	if body := w.Body.String(); w.Code != http.StatusRequestTimeout || w.Header().Get("Connection") != "close" || strings.Contains(body, "read") {
+		t.Errorf("%d %v %q", w.Code, w.Header(), body)
 	}
 }
 
