@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
 
 	"trunkline/codec/jsonx"
 	"trunkline/handlers/threads/mcp"
@@ -85,8 +86,11 @@ var unreachable = &method.Fault{Condition: method.Unavailable, Message: "the ser
 // call implements mcp.Call.
 func (b *bridge) call(ctx context.Context, row *method.Row, args []byte) (text []byte, failed bool) {
 	token, err := b.cfg.Token()
-	if err != nil || token == "" {
+	switch {
+	case err != nil || token == "":
 		return b.envelope(&method.Fault{Condition: method.Unauthorized, Message: "there is no token", Details: []byte(`{"reason":"missing"}`)}), true
+	case strings.ContainsFunc(token, unicode.IsControl): // no header has these
+		return b.envelope(&method.Fault{Condition: method.Unauthorized, Message: "the token has several lines", Details: []byte(`{"reason":"malformed"}`)}), true
 	}
 	status, body, err := b.post(ctx, b.base+row.Name, token, args)
 	if err != nil {

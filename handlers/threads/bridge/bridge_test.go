@@ -239,6 +239,19 @@ func TestUnreachable(t *testing.T) {
 	c.finish()
 }
 
+// TestMalformedToken checks that a token of several lines is not taken for a server that is away.
+func TestMalformedToken(t *testing.T) {
+	b := startBackend(t)
+	c := launch(t, Config{URL: b.URL, Token: func() (string, error) { return "a\nb", nil }})
+	c.send(hello)
+	c.want(`"id":0`)
+	c.send(call(1, "ack_read", `{}`))
+	if got := textOf(t, c.want()); !strings.Contains(got, `"code":"UNAUTHORIZED"`) || !strings.Contains(got, `"reason":"malformed"`) {
+		t.Error(got)
+	}
+	c.finish()
+}
+
 // TestBadLines checks that a line that is no message is answered, and does not end the bridge.
 func TestBadLines(t *testing.T) {
 	b := startBackend(t)
