@@ -100,7 +100,9 @@ func (c *Config) claimsOf(payload []byte, now float64) (*Claims, error) {
 	}
 	out := &Claims{Issued: iat, Expires: exp}
 	for i, to := range map[int]*string{claimAgent: &out.Agent, claimWorkspace: &out.Workspace, claimSession: &out.Session, claimID: &out.ID} {
-		*to, _ = text(&m[i])
+		if v, ok := text(&m[i]); ok {
+			*to = v
+		}
 	}
 	for i, v := range []string{out.Agent, out.Workspace, out.Session, out.ID} {
 		if i += claimAgent; !identifies(v) || i == claimAgent && strings.HasPrefix(v, "system:") {
@@ -131,13 +133,15 @@ func (c *Config) audienceIn(m *jsonx.Member) bool {
 	return false
 }
 
-// text returns the meaning of a string.
+// text returns the meaning of a string. One with half a surrogate pair has none: all halves would
+// have the same.
 func text(m *jsonx.Member) (string, bool) {
 	if m.Kind != jsonx.String {
 		return "", false
 	}
 	if m.Escaped {
-		return string(jsonx.AppendUnescaped(nil, m.Raw)), true
+		s := string(jsonx.AppendUnescaped(nil, m.Raw))
+		return s, !strings.ContainsRune(s, utf8.RuneError)
 	}
 	return string(m.Raw), true
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -55,5 +56,11 @@ func Sign(private []byte, c *Claims, issuer, audience string) (string, error) {
 	}).SignedString(ed)
 }
 
-// Until returns when c expires.
-func (c *Claims) Until() time.Time { return time.Unix(0, int64(c.Expires*1e9)).UTC() }
+// lastSecond is the last one that a time shows with four digits of its year.
+const lastSecond = 253402300799
+
+// Until returns when c expires, at most the end of the year 9999.
+func (c *Claims) Until() time.Time {
+	seconds, part := math.Modf(min(c.Expires, lastSecond))
+	return time.Unix(int64(seconds), int64(part*1e9)).UTC()
+}

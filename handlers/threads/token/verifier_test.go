@@ -192,6 +192,8 @@ func TestChecks(t *testing.T) {
 		payload("ok", name, strings.Repeat("x", 256))
 		payload("ok", name, " x ")
 	}
+	f(plain, hs(t, header, strings.Replace(with(), `"agent_id":"a"`, `"agent_id":"a\ud800"`, 1)), "bad_claim:agent_id")
+	f(plain, hs(t, header, strings.Replace(with(), `"agent_id":"a"`, `"agent_id":"a\ud83d\ude00"`, 1)), "ok")
 	payload("bad_claim:agent_id", "agent_id", "system:supervisor")
 	payload("ok", "workspace_id", "system:w")
 	for _, v := range []any{nil, "worker", "Participant", "", 7} {
@@ -218,6 +220,15 @@ func TestClaimsAreVerbatim(t *testing.T) {
 	c, err := open(t, Config{}).Verify(hs(t, header, with("agent_id", ` a"é `, "role", "operator")))
 	if err != nil || c.Agent != ` a"é ` || c.Workspace != "w" || c.Session != "s" || c.ID != "j" || c.Role != Operator || c.Until() != time.Unix(now+60, 0).UTC() {
 		t.Errorf("%+v, %v", c, err)
+	}
+}
+
+// TestUntil checks times that a clock of nanoseconds does not reach.
+func TestUntil(t *testing.T) {
+	for expires, want := range map[float64]string{now + 0.5: "2027-01-15T08:00:00.5Z", 1e10: "2286-11-20T17:46:40Z", 1e300: "9999-12-31T23:59:59Z"} {
+		if got := (&Claims{Expires: expires}).Until().Format(time.RFC3339Nano); got != want {
+			t.Errorf("%g: %s, want %s", expires, got, want)
+		}
 	}
 }
 
