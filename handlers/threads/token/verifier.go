@@ -390,10 +390,12 @@ func (v *Verifier) followKeys() {
 	}
 }
 
-// followRevocations reads the file of revocations when it was changed; before it was stamp.
+// followRevocations reads the file of revocations when it was changed, and until that succeeds; at
+// first it was stamp.
 func (v *Verifier) followRevocations(stamp os.FileInfo) {
 	tick := time.NewTicker(revocationCheck)
 	defer tick.Stop()
+	failed := "" // why the file could not be read the last time
 	for {
 		select {
 		case <-v.ctx.Done():
@@ -401,29 +403,33 @@ func (v *Verifier) followRevocations(stamp os.FileInfo) {
 		case <-tick.C:
 		}
 		info, err := os.Stat(v.cfg.RevocationFile)
-		if err == nil && stamp != nil && os.SameFile(info, stamp) && info.ModTime().Equal(stamp.ModTime()) && info.Size() == stamp.Size() {
+		if failed == "" && err == nil && stamp != nil && os.SameFile(info, stamp) && info.ModTime().Equal(stamp.ModTime()) && info.Size() == stamp.Size() {
 			continue
 		}
 		stamp = info
-		v.reread()
+		if err = v.reread(); err == nil {
+			failed = ""
+		} else if err.Error() != failed {
+			failed = err.Error()
+			v.log("cannot read the revocations, the last ones stay in force", err)
+		}
 	}
 }
 
 // reread takes over the revocations that the file has now; if it cannot be read, the last ones
 // stay.
-func (v *Verifier) reread() {
+func (v *Verifier) reread() error {
 	list, err := readRevocations(v.cfg.RevocationFile)
 	if err != nil {
-		v.log("cannot read the revocations, the last ones stay in force", err)
-		return
+		return err
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.revoked.Load().equal(list) {
-		return
+	if !v.revoked.Load().equal(list) {
+		v.revoked.Store(list)
+		v.changed()
 	}
-	v.revoked.Store(list)
-	v.changed()
+	return nil
 }
 
 func (v *Verifier) log(message string, err error) {

@@ -14,6 +14,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -253,7 +254,7 @@ func TestRevocations(t *testing.T) {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		v.reread()
+		_ = v.reread()
 	}
 	write(`{"jti":"j"}`)
 	f("revoked") // although it was remembered
@@ -288,6 +289,34 @@ func TestRevocationsAreFollowed(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestRevocationsAreReadAgain lets a file become readable without a sign that it has changed, as
+// after a change of its owner.
+func TestRevocationsAreReadAgain(t *testing.T) {
+	name := file(t, "")
+	tries := make(chan struct{}, 8)
+	v := open(t, Config{RevocationFile: name, Logger: slog.New(slog.NewTextHandler(onWrite(func() { tries <- struct{}{} }), nil))})
+	before := v.generation.Load()
+	write := func(text string) {
+		t.Helper()
+		if err := errors.Join(os.WriteFile(name, []byte(text), 0o600), os.Chtimes(name, time.Time{}, atNow())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(`{"jtx":"j"}`)
+	<-tries
+	write(`{"jti":"j"}`)
+	for end := time.Now().Add(3 * revocationCheck); v.generation.Load() == before; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the file is not read again")
+		}
+	}
+}
+
+// onWrite is a writer that does something each time.
+type onWrite func()
+
+func (f onWrite) Write(b []byte) (int, error) { f(); return len(b), nil }
 
 func TestCacheIsBounded(t *testing.T) {
 	at := atNow()
