@@ -117,8 +117,8 @@ func (s *server) under(t testing.TB) *server {
 	return &part
 }
 
-// replay calls one request after the other. A transcript has pairs of lines: a caller, the method if
-// it is another one, and a body; then the result, an error, or that the result is the last one
+// replay calls one request after the other. A transcript has pairs of lines: a caller, the method
+// if it is another one, and a body; then the result, an error, or that the result is the last one
 // again.
 func (s *server) replay(name, text, on string, call surface) {
 	fill := strings.NewReplacer("$TH", s.create(), "$KEY", on)

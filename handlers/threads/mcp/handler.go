@@ -17,8 +17,8 @@ import (
 // maxBody bounds the body of a request: an input of the largest size, and what MCP has around it.
 const maxBody = 1<<20 + 16<<10
 
-// maxResults bounds the results of the calls of a batch together, which the SDK keeps until the last
-// of them: a call that begins above it is refused.
+// maxResults bounds the results of the calls of a batch together, which the SDK keeps until the
+// last of them: a call that begins above it is refused.
 const maxResults = 8 << 20
 
 // endpoint is the operation of refusals that are about no method (threads §4.10).

@@ -1,5 +1,7 @@
 package method
 
+//go:generate go test -run ^(TestSchemas|TestReference)$ . -update
+
 import (
 	"bytes"
 	"encoding/json"
