@@ -22,10 +22,14 @@ var callers = map[string]string{"reviewer": reviewer, "coordinator": coordinator
 type surface func(s *server, name, token, body string) (result, code string)
 
 var surfaces = map[string]surface{
-	"http":       func(s *server, name, token, body string) (string, string) { return overHTTP(s, "/v1/", name, token, body) },
-	"compatible": func(s *server, name, token, body string) (string, string) { return overHTTP(s, "/v1/mcp/", name, token, body) },
-	"lines":      overLines,
-	"mcp":        overMCP,
+	"http": func(s *server, name, token, body string) (string, string) {
+		return overHTTP(s, "/v1/", name, token, body)
+	},
+	"compatible": func(s *server, name, token, body string) (string, string) {
+		return overHTTP(s, "/v1/mcp/", name, token, body)
+	},
+	"lines": overLines,
+	"mcp":   overMCP,
 }
 
 func overHTTP(s *server, path, name, token, body string) (result, code string) {

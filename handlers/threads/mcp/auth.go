@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"errors"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -73,6 +74,31 @@ func (h *Handler) allows(origins []string) bool {
 	}
 	u, err := url.Parse(origins[0])
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && isLoopback(u.Hostname())
+}
+
+// What a page may send and see.
+var (
+	corsMethods = []string{http.MethodPost}
+	corsHeaders = []string{"Accept, Authorization, Content-Type, Last-Event-ID, MCP-Method, MCP-Name, MCP-Protocol-Version, MCP-Session-Id, X-Request-Id"}
+	corsExposed = []string{"MCP-Protocol-Version, MCP-Session-Id, WWW-Authenticate, X-Request-Id"}
+	corsMaxAge  = []string{"600"}
+)
+
+// share lets a page of an allowed origin see the answer. It reports whether the request is a
+// browser's question for that, which has no token.
+func (h *Handler) share(head http.Header, r *http.Request) (preflight bool) {
+	origins := r.Header["Origin"]
+	if len(origins) == 0 || !h.allows(origins) {
+		return false
+	}
+	head["Access-Control-Allow-Origin"], head["Vary"] = origins, []string{"Origin"}
+	if r.Method != http.MethodOptions || len(r.Header["Access-Control-Request-Method"]) == 0 {
+		head["Access-Control-Expose-Headers"] = corsExposed
+		return false
+	}
+	head["Access-Control-Allow-Methods"], head["Access-Control-Allow-Headers"] = corsMethods, corsHeaders
+	head["Access-Control-Max-Age"] = corsMaxAge
+	return true
 }
 
 // isLoopback reports whether a host without a port is this machine.

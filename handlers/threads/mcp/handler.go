@@ -21,6 +21,13 @@ const maxBody = 1<<20 + 16<<10
 // last of them: a call that begins above it is refused.
 const maxResults = 8 << 20
 
+// maxBeside is how many requests the SDK answers side by side: one with a long result takes some
+// 15 times its bytes. Further ones wait, at most waitBeside.
+const (
+	maxBeside  = 64
+	waitBeside = 5 * time.Second
+)
+
 // endpoint is the operation of refusals that are about no method (threads §4.10).
 const endpoint = "mcp_endpoint"
 
@@ -54,8 +61,9 @@ type Handler struct {
 	cfg       Config
 	sdk       http.Handler
 	limiter   *limiter
-	challenge []string  // the value of WWW-Authenticate
-	exchanges sync.Pool // of *exchange
+	beside    chan struct{} // has an element for each request that the SDK answers
+	challenge []string      // the value of WWW-Authenticate
+	exchanges sync.Pool     // of *exchange
 }
 
 // New returns a handler.
@@ -66,7 +74,7 @@ func New(cfg Config) *Handler {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	h := &Handler{cfg: cfg, limiter: newLimiter(max(1, cfg.CallsPerMinute)), challenge: []string{`Bearer error="invalid_token"`}}
+	h := &Handler{cfg: cfg, limiter: newLimiter(max(1, cfg.CallsPerMinute)), beside: make(chan struct{}, maxBeside), challenge: []string{`Bearer error="invalid_token"`}}
 	if cfg.ResourceMetadata != "" {
 		h.challenge[0] += `, resource_metadata="` + cfg.ResourceMetadata + `"`
 	}
@@ -126,6 +134,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.id = h.cfg.IDs(x.id[:0])
 	x.caller.RequestID = x.id
 	w.Header()["X-Request-Id"] = []string{string(x.id)}
+	if h.share(w.Header(), r) {
+		w.WriteHeader(http.StatusNoContent)
+		h.give(x)
+		return
+	}
 	f := x.admit(r.Header)
 	switch {
 	case f != nil:
@@ -140,6 +153,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveSDK lets the SDK answer.
 func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, x *exchange) {
+	wait := time.NewTimer(waitBeside)
+	defer wait.Stop()
+	select {
+	case h.beside <- struct{}{}:
+		defer func() { <-h.beside }()
+	case <-wait.C:
+		x.refuse(w, &method.Fault{Condition: method.Unavailable, Message: "the server answers too many requests at once"})
+		return
+	case <-r.Context().Done():
+		return
+	}
 	h.sdk.ServeHTTP(&watch{w, x}, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
 }
 

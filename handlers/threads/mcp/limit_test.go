@@ -176,3 +176,29 @@ func wantText(t *testing.T, text, code string, ms int) {
 		t.Errorf("%v: %s, want %s with %d", err, text, code, ms)
 	}
 }
+
+// TestBeside: the SDK answers maxBeside requests at once, and the next one when one of them has its
+// answer.
+func TestBeside(t *testing.T) {
+	s := start(t, Config{})
+	begun, end := make(chan bool, maxBeside+1), make(chan bool)
+	s.script.answer = func(dst []byte, _ *method.Caller, _ *method.Row, _ []byte) ([]byte, method.Outcome) {
+		begun <- true
+		<-end
+		return append(dst, "{}"...), method.Outcome{}
+	}
+	var calls sync.WaitGroup
+	for range maxBeside + 1 {
+		calls.Go(func() { s.want(t, "a slow call", "POST", "", callText("get_thread", `{}`), 200) })
+	}
+	for range maxBeside {
+		<-begun
+	}
+	if len(begun) > 0 {
+		t.Error("one too many")
+	}
+	end <- true
+	<-begun // the last one
+	close(end)
+	calls.Wait()
+}

@@ -216,6 +216,33 @@ func TestRefusalsOfTheEndpoint(t *testing.T) {
 	f("Origin: https://app.example", 200, "")
 }
 
+// TestPages: a page of an allowed origin may ask and see the answers, without a token for the
+// question; one of another origin may not.
+func TestPages(t *testing.T) {
+	s := start(t, Config{AllowedOrigins: []string{"https://app.example"}})
+	ask := head("Access-Control-Request-Method: POST\nAccess-Control-Request-Headers: authorization\n-Authorization")
+	list := `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	for origin, allowed := range map[string]bool{"https://app.example": true, "http://localhost:5173": true, "https://evil.example": false, "null": false} {
+		status, question := 403, 403
+		if allowed {
+			status, question = 200, 204
+		}
+		for _, c := range []struct {
+			method string
+			lines  head
+			status int
+		}{{"OPTIONS", ask + "\n", question}, {"POST", "", status}} {
+			res := s.want(t, origin, c.method, c.lines+head("Origin: "+origin), list, c.status)
+			if got := res.Header.Get("Access-Control-Allow-Origin"); (got == origin) != allowed || !allowed && got != "" {
+				t.Errorf("%s: %s is allowed %q", c.method, origin, got)
+			}
+			if got := res.Header.Get("Access-Control-Allow-Headers"); c.method == "OPTIONS" && allowed != strings.Contains(got, "Authorization") {
+				t.Errorf("%s may send %q", origin, got)
+			}
+		}
+	}
+}
+
 // TestCallPanics checks that a panic is an answer.
 func TestCallPanics(t *testing.T) {
 	s := start(t, Config{})

@@ -18,8 +18,8 @@ const (
 	defaultBodyTimeout   = 30 * time.Second
 	defaultIdleTimeout   = 72 * time.Second
 	defaultWriteTimeout  = 30 * time.Second
-	// defaultConnections bounds the memory for bodies together with defaultBodyBytes.
-	defaultConnections = 1024
+	defaultConnections   = 1024
+	defaultPendingBytes  = 256 << 20
 )
 
 // Limits bounds what a peer may send, and how long that may take. Zero members get the values of
@@ -35,6 +35,9 @@ type Limits struct {
 	HeaderTimeout, BodyTimeout, IdleTimeout, WriteTimeout time.Duration
 	// Connections may be open; further ones wait in the system's backlog.
 	Connections int
+	// PendingBytes bounds the memory of all bodies and answers that are longer than a few
+	// kilobytes: a request beyond it is refused.
+	PendingBytes int
 }
 
 func (l Limits) withDefaults() Limits {
@@ -55,6 +58,7 @@ func (l Limits) withDefaults() Limits {
 	orTime(&l.IdleTimeout, defaultIdleTimeout)
 	orTime(&l.WriteTimeout, defaultWriteTimeout)
 	orInt(&l.Connections, defaultConnections)
+	orInt(&l.PendingBytes, defaultPendingBytes)
 	return l
 }
 

@@ -324,3 +324,38 @@ func TestAStoppingServerRefuses(t *testing.T) {
 		t.Errorf("%q", calls)
 	}
 }
+
+// TestPendingBytes: bodies and answers of all connections together are bounded. What one request
+// holds is free once it is answered, or once its connection is gone.
+func TestPendingBytes(t *testing.T) {
+	const most = 512 << 10 // a body of 300 KiB takes this much while it is read
+	s := start(t, Config{Limits: Limits{PendingBytes: most}})
+	body := `{"body":"` + strings.Repeat("x", 300<<10) + `"}`
+	request := post("/v1/post_message", "", body)
+	slow := s.dial(t)
+	slow.write(request[:len(request)-1])
+	waitFor(t, func() bool { return s.pending.Load() == most })
+	other := s.dial(t)
+	other.write(post("/v1/get_thread", "", "{}"))
+	other.want("a small one beside it", 200)
+	other.write(request)
+	r, _ := other.wantError("one too many", 503, "INTERNAL")
+	other.wantClosed("one too many", r)
+	slow.write(request[len(request)-1:])
+	slow.want("the first one", 200)
+	waitFor(t, func() bool { return s.pending.Load() == 0 })
+	slow.write(request[:len(request)-1])
+	waitFor(t, func() bool { return s.pending.Load() == most })
+	slow.Close()
+	waitFor(t, func() bool { return s.pending.Load() == 0 })
+}
+
+// waitFor waits until done.
+func waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not happen")
+		}
+	}
+}

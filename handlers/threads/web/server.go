@@ -25,6 +25,7 @@ type Server struct {
 	exchanges sync.Pool
 	metrics   metrics
 
+	pending  atomic.Int64 // bytes of bodies and answers
 	draining atomic.Bool
 	stopped  atomic.Bool // connections are closed without lingering
 }
