@@ -34,6 +34,8 @@ const (
 type Verifier interface {
 	// Verify may wait for a key set.
 	Verify(text string) (*token.Claims, error)
+	// VerifyKnown never waits.
+	VerifyKnown(text string) (*token.Claims, error)
 	// Generation changes when a verified token has to be verified again.
 	Generation() uint64
 }

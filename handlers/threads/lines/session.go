@@ -239,7 +239,7 @@ func (s *session) authorized(now link.Instant) bool {
 		return false
 	}
 	if generation := s.srv.cfg.Verifier.Generation(); generation != s.generation {
-		claims, err := s.srv.cfg.Verifier.Verify(s.bearer) // the key was known a moment ago
+		claims, err := s.srv.cfg.Verifier.VerifyKnown(s.bearer)
 		s.claims, s.generation = claims, generation
 		if err != nil {
 			s.claims = nil

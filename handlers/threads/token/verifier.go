@@ -182,7 +182,12 @@ func (v *Verifier) Generation() uint64 { return v.generation.Load() }
 
 // Verify returns the claims of a token, which all its checks have passed. The error is a *Refusal
 // or ErrOutOfScope. It may wait for the key set if the key of the token is not known.
-func (v *Verifier) Verify(token string) (*Claims, error) {
+func (v *Verifier) Verify(token string) (*Claims, error) { return v.verify(token, true) }
+
+// VerifyKnown is Verify by the keys that are known: it never waits for a key set.
+func (v *Verifier) VerifyKnown(token string) (*Claims, error) { return v.verify(token, false) }
+
+func (v *Verifier) verify(token string, fetch bool) (*Claims, error) {
 	if len(token) == 0 || len(token) > maxTokenBytes {
 		return nil, refuse(malformed)
 	}
@@ -194,7 +199,7 @@ func (v *Verifier) Verify(token string) (*Claims, error) {
 	if ok && now.Before(hit.until) {
 		return hit.claims, nil
 	}
-	c, err := v.check(token, now)
+	c, err := v.check(token, now, fetch)
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +247,7 @@ func (r *rawClaims) UnmarshalJSON(text []byte) error {
 }
 
 // check does all checks of a token, in the order of threads §3.1.
-func (v *Verifier) check(token string, now time.Time) (*Claims, error) {
+func (v *Verifier) check(token string, now time.Time, fetch bool) (*Claims, error) {
 	var raw rawClaims
 	t, parts, err := v.parser.ParseUnverified(token, &raw)
 	if t == nil || t.Method == nil || t.Method.Alg() == "none" {
@@ -263,7 +268,7 @@ func (v *Verifier) check(token string, now time.Time) (*Claims, error) {
 	if critical || unencoded || typed && typ != "JWT" && typ != "at+jwt" {
 		return nil, refuse("bad_header")
 	}
-	k, err := v.keyFor(t, now)
+	k, err := v.keyFor(t, now, fetch)
 	if err != nil {
 		return nil, err
 	}
@@ -293,7 +298,7 @@ func (v *Verifier) allows(m jwt.SigningMethod) bool {
 }
 
 // keyFor returns the key that has to have signed t.
-func (v *Verifier) keyFor(t *jwt.Token, now time.Time) (any, error) {
+func (v *Verifier) keyFor(t *jwt.Token, now time.Time, fetch bool) (any, error) {
 	id, named := "", false
 	if v.cfg.KeySetURL != "" || v.cfg.KeySetFile != "" {
 		var kid any
@@ -305,7 +310,7 @@ func (v *Verifier) keyFor(t *jwt.Token, now time.Time) (any, error) {
 		}
 	}
 	k, refusal := v.choose(t.Method, id, named, now)
-	if refusal != nil && refusal.Reason == unknownKey && v.cfg.KeySetURL != "" {
+	if refusal != nil && refusal.Reason == unknownKey && v.cfg.KeySetURL != "" && fetch {
 		v.fetch(keySetRetry)
 		k, refusal = v.choose(t.Method, id, named, v.cfg.Now())
 	}

@@ -540,7 +540,13 @@ func TestKeySetOverHTTP(t *testing.T) {
 	publish(set(jwk(t, second.Public(), "k2", "", "")))
 	f(by(second, "k2"), "unknown_key", 2)
 	at.Add(30)
+	if _, err := v.VerifyKnown(by(second, "k2")); err == nil || asked.Load() != 2 {
+		t.Errorf("VerifyKnown: %v after %d requests", err, asked.Load())
+	}
 	f(by(second, "k2"), "ok", 3)
+	if _, err := v.VerifyKnown(by(second, "k2")); err != nil {
+		t.Error(err)
+	}
 	f(by(first, "k1"), "unknown_key", 3)
 	publish("")
 	at.Add(3600)
@@ -618,7 +624,7 @@ func BenchmarkVerify(b *testing.B) {
 	b.Run("checked", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			_, _ = v.check(token, atNow())
+			_, _ = v.check(token, atNow(), true)
 		}
 	})
 }
