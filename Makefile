@@ -151,7 +151,7 @@ bench-report: ## write BENCHMARKS.md and its charts from bench/data and bench/re
 pgo: build ## take the profile that builds are guided by anew: cmd/trunkline/default.pgo
 	@dir=$$(mktemp -d); trap 'rm -r "$$dir"' EXIT; \
 	$(GO) run ./bench/wire -server bin/trunkline -goals-only -rounds 1 -json '' -profile "$$dir" >/dev/null; \
-	$(GO) run ./bench/store -server bin/trunkline -quick -parts cells -redis off -profile "$$dir" >/dev/null; \
+	$(GO) run ./bench/store -server bin/trunkline -quick -parts cells,threads -redis off -profile "$$dir" >/dev/null; \
 	TRUNKLINE_RECOVER_PROCESSES=200000 $(GO) test -run '^$$' -bench Recover -benchtime 3x -o "$$dir/recover.test" \
 		-cpuprofile "$$dir/recover.pprof" ./handlers/ipc >/dev/null; \
 	$(GO) -C bench/report run ./pgo -o ../../$(PROFILE) "$$dir"
