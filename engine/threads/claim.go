@@ -151,6 +151,15 @@ func (e *Engine) fail(j *job, code string, now int64) {
 	e.end(j, now)
 }
 
+// failAll ends the jobs of a thread without success. Caller holds t.mu and jobs.mu.
+func (e *Engine) failAll(t *thread, code string, now int64) {
+	for _, j := range e.jobs.open {
+		if j.thread == t {
+			e.fail(j, code, now)
+		}
+	}
+}
+
 // succeed ends a job with success. Caller holds t.mu and jobs.mu.
 func (e *Engine) succeed(j *job, status JobStatus, now int64) {
 	j.Status, j.Final, j.Code, j.lease, j.Started = uint8(status), true, "", 0, false
@@ -350,11 +359,7 @@ func (e *Engine) protect(t *thread, now int64) {
 	rec.Audit.Payload = changePayload(t.status, &Change{To: Blocked, Reason: reason})
 	t.index = e.recordAudited(opStatus, &rec, &rec.Audit)
 	t.status, t.updated = Blocked, rec.At
-	for _, j := range e.jobs.open {
-		if j.thread == t {
-			e.fail(j, codeAutoBlocked, now)
-		}
-	}
+	e.failAll(t, codeAutoBlocked, now)
 	p := &Post{Kind: System, Body: []byte("The thread was blocked: " + reason), Metadata: []byte(`{"event_type":"thread_escalated","reason":"` + reason + `"}`)}
 	var out Posted
 	e.appendTo(t, a, p, nil, now, &out)
