@@ -14,8 +14,11 @@
 //	journal   every change; rows are written after it, and are replayed from it
 //
 // A message has three states. Appended: it has a number, and its record is in the journal. Durable:
-// the journal has reached its record, and readers see it (threads §2.5). Stored: it is a row, and
-// its segment may be dropped.
+// the journal has reached its record, and readers see it (threads §2.5). Stored: it is in a row,
+// and its segment may be dropped. Messages of one thread that are stored together are one row
+// (history.go). Their keys are found by an index of sorted runs (keyindex), not by rows of their
+// own. Rows and index may have messages that a lost end of the journal took: a thread's first row
+// after a start cuts off what is behind it, and a key counts only if its message has it.
 //
 // # Locks
 //

@@ -125,6 +125,9 @@ func TestNoFallback(t *testing.T) {
 
 // TestUnread reports participants with unread messages once; where it is asked for, they are woken.
 func TestUnread(t *testing.T) {
+	if testing.Short() {
+		t.Skip("unread messages wake after ten seconds")
+	}
 	t.Parallel()
 	for mode, woken := range map[string]bool{"off": false, "all": true} {
 		t.Run(mode, func(t *testing.T) {
