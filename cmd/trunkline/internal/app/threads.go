@@ -284,8 +284,9 @@ func (t *threadEndpoint) serve(report func(error)) {
 	serveLoops(&t.tasks, t.loops, t.lnBound, report, report)
 }
 
-// threadsGrace is how long a drain waits for requests in flight (threads §2.1).
-const threadsGrace = 10 * time.Second
+// threadsGrace is how long a drain waits for requests in flight: 10 s (threads §2.1), less the
+// second in which the output of an interrupted command is read.
+const threadsGrace = 9 * time.Second
 
 // shutdown answers what was asked until ctx ends.
 func (t *threadEndpoint) shutdown(ctx context.Context) error {
