@@ -224,6 +224,19 @@ func TestAnswers(t *testing.T) {
 	c.finish()
 }
 
+// TestSameID checks that the id of a call can be used again once its answer was read.
+func TestSameID(t *testing.T) {
+	b := startBackend(t)
+	c := launch(t, Config{URL: b.URL})
+	c.send(hello)
+	c.want(`"id":0`)
+	for range 500 {
+		c.send(call(1, "ack_read", `{}`))
+		c.want(`{"jsonrpc":"2.0","id":1,"result":`)
+	}
+	c.finish()
+}
+
 // TestUnreachable checks the answer without a server, and that the server is found when it comes
 // (threads §2.3).
 func TestUnreachable(t *testing.T) {

@@ -31,8 +31,10 @@ type pipe struct {
 	once  sync.Once
 	calls chan struct{} // has a value for each call without an answer
 
-	mu      sync.Mutex // of pending, and of writing to out
-	pending map[jsonrpc.ID]bool
+	mu      sync.Mutex          // of pending; never held while out is written to
+	pending map[jsonrpc.ID]bool // the ids of the calls without an answer
+
+	writing sync.Mutex // of out
 }
 
 // line is a line of the client, or the end of its stream.
@@ -184,26 +186,31 @@ func (p *pipe) refuse(code int64, why string) {
 	}
 }
 
-// Write implements mcp.Connection.
+// Write implements mcp.Connection. The id of a call is free before its answer is written: a client
+// may use it again as soon as it read the answer. The SDK forgets it before it calls Write.
 func (p *pipe) Write(_ context.Context, m jsonrpc.Message) error {
+	if r, ok := m.(*jsonrpc.Response); ok && p.release(r.ID) {
+		defer func() { <-p.calls }() // a drain waits for the write
+	}
 	text, err := jsonrpc.EncodeMessage(m)
-	if err == nil {
-		err = p.write(text)
+	if err != nil {
+		return err
 	}
-	if r, ok := m.(*jsonrpc.Response); ok {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.pending[r.ID] {
-			delete(p.pending, r.ID)
-			<-p.calls
-		}
-	}
-	return err
+	return p.write(text)
+}
+
+// release forgets a call, and reports whether it was noted.
+func (p *pipe) release(id jsonrpc.ID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	noted := p.pending[id]
+	delete(p.pending, id)
+	return noted
 }
 
 func (p *pipe) write(text []byte) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.writing.Lock()
+	defer p.writing.Unlock()
 	_, err := p.out.Write(append(text, '\n'))
 	return err
 }
