@@ -362,7 +362,7 @@ func (e *Engine) protect(t *thread, now int64) {
 	e.failAll(t, codeAutoBlocked, now)
 	p := &Post{Kind: System, Body: []byte("The thread was blocked: " + reason), Metadata: []byte(`{"event_type":"thread_escalated","reason":"` + reason + `"}`)}
 	var out Posted
-	e.appendTo(t, a, p, nil, now, &out)
+	e.appendTo(t, a, p, nil, nil, now, &out)
 }
 
 // Sweep decides jobs whose attempts were interrupted.

@@ -62,7 +62,7 @@ func (r *Record) Append(b jsonx.Builder) jsonx.Builder {
 		return appendAt(b.Texts("participants", m.Participants), m.At)
 	case *messagePosted:
 		row, _ := parseRow(m.Row)
-		return b.Int("thread", int64(m.Number)).Int("seq", int64(m.Seq)).Bytes("idempotency_key", row.key).Raw("message", row.json)
+		return b.Int("thread", int64(m.Number)).Int("seq", int64(m.Seq)).Bytes("idempotency_key", row.key).Raw("message", row.appendJSON(nil, m.Seq))
 	case *cursorMoved:
 		return appendAt(b.Int("thread", int64(m.Number)).Text("agent_id", m.Agent).Int("seq", int64(m.Cursor.Seq)), m.Cursor.At)
 	case *statusChanged:

@@ -37,12 +37,15 @@ func (e *Engine) Post(a *Actor, id []byte, p *Post, now int64) (out Posted, _ Re
 		return out, Refusal{Code: code}
 	}
 	defer t.mu.Unlock()
+	var reply *rawID
 	if len(p.InReplyTo) > 0 {
-		if found, err := e.holds(t, p.InReplyTo); err != nil {
+		id, ok := parseID(p.InReplyTo, messagePrefix)
+		if found, err := e.holds(t, &id); err != nil {
 			return out, Refusal{Code: Failed, Err: err}
-		} else if !found {
+		} else if !found || !ok {
 			return out, Refusal{Code: NoMessage}
 		}
+		reply = &id
 	}
 	var hash keyHash
 	if len(p.Key) > 0 {
@@ -67,20 +70,20 @@ func (e *Engine) Post(a *Actor, id []byte, p *Post, now int64) (out Posted, _ Re
 			return out, Refusal{Code: RateLimited, N: wait}
 		}
 	}
-	e.appendTo(t, a, p, &hash, now, &out)
+	e.appendTo(t, a, p, reply, &hash, now, &out)
 	e.heard(a.Workspace, a.Agent, now)
 	return out, Refusal{}
 }
 
 // appendTo appends a message. Caller holds t.mu.
-func (e *Engine) appendTo(t *thread, a *Actor, p *Post, hash *keyHash, now int64, out *Posted) {
+func (e *Engine) appendTo(t *thread, a *Actor, p *Post, reply *rawID, hash *keyHash, now int64, out *Posted) {
 	created := max(now, t.lastAt)
 	seq, id := t.latest+1, e.ids.next(&t.lastID, created)
 	buf, _ := e.rows.Get().(*[]byte)
 	if buf == nil {
 		buf = new([]byte)
 	}
-	row := appendRow((*buf)[:0], a, p, seq, &id, created)
+	row := appendRow((*buf)[:0], a, p, reply, &id, created)
 	if len(p.Key) > 0 {
 		// The key is there before the record is: a snapshot that leaves out the record has the key.
 		e.keys.Add(hash, seq, created)
@@ -173,11 +176,7 @@ func (e *Engine) idOf(t *thread, seq uint64) (id rawID, err error) {
 
 // holds reports whether a message with this identifier is in t: the identifiers of a thread are in
 // the order of its messages. Caller holds t.mu.
-func (e *Engine) holds(t *thread, text []byte) (bool, error) {
-	want, ok := parseID(text, messagePrefix)
-	if !ok {
-		return false, nil
-	}
+func (e *Engine) holds(t *thread, want *rawID) (bool, error) {
 	low, high := uint64(1), t.latest+1
 	var buf []byte
 	for low < high {
@@ -190,7 +189,7 @@ func (e *Engine) holds(t *thread, text []byte) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		switch order := compareIDs(&m.id, &want); {
+		switch order := compareIDs(&m.id, want); {
 		case order == 0:
 			return true, nil
 		case order < 0:

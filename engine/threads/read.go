@@ -79,28 +79,30 @@ func (t *thread) readHot(dst []byte, start int, p *Page, last uint64) (_ []byte,
 		if m, err = parseRow(r.row()); err != nil {
 			return dst, false, 0, err
 		}
-		if dst, full = appendToPage(dst, start, m.json); !full {
+		if dst, full = m.appendToPage(dst, start, p.Next+1); !full {
 			p.Next, p.Index = p.Next+1, max(p.Index, r.index)
 		}
 	}
 	return dst, full, 0, nil
 }
 
-// appendToPage appends a message to a page that begins at start. full reports that it has no room.
-func appendToPage(dst []byte, start int, json []byte) (_ []byte, full bool) {
-	if len(dst) > start {
-		if len(dst)-start+1+len(json) > pageBytes {
-			return dst, true
-		}
-		dst = append(dst, ',')
+// appendToPage appends message seq to a page that begins at start. full reports that it has no
+// room.
+func (m *message) appendToPage(dst []byte, start int, seq uint64) (_ []byte, full bool) {
+	end := len(dst)
+	if end == start {
+		return m.appendJSON(dst, seq), false
 	}
-	return append(dst, json...), false
+	if dst = m.appendJSON(append(dst, ','), seq); len(dst)-start > pageBytes {
+		return dst[:end], true
+	}
+	return dst, false
 }
 
 // readRows is readHot for rows. Messages do not change, so it holds no lock.
 func (e *Engine) readRows(t *thread, dst []byte, start int, p Page, last uint64) (_ []byte, _ Page, full bool, err error) {
 	err = e.eachRow(t, p.Next+1, last, func(m *message) bool {
-		if dst, full = appendToPage(dst, start, m.json); !full {
+		if dst, full = m.appendToPage(dst, start, p.Next+1); !full {
 			p.Next++
 		}
 		return !full

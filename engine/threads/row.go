@@ -9,84 +9,133 @@ import (
 
 // The row of a message:
 //
-//	 0      1          9               25
-//	+------+----------+---------------+----------------+--------------+---------------+------+
-//	| vers | created  | identifier    | len sender u16 | len key u8   | key, digest   | JSON |
-//	|      | ms, u64  | 16 bytes      | sender         |              | 32, if a key  |      |
-//	+------+----------+---------------+----------------+--------------+---------------+------+
+//	 0      1       2          10              26
+//	+------+-------+----------+---------------+-----------+---------+---------+-----------------+
+//	| vers | flags | created  | identifier    | reply     | digest  | lengths | sender, session,|
+//	|      |       | ms, u64  | 16 bytes      | 16, if any| 32,     | varints | key, body,      |
+//	|      |       |          |               |           | if a key|         | metadata        |
+//	+------+-------+----------+---------------+-----------+---------+---------+-----------------+
 //
-// The JSON is what read_messages shows. Integers are big endian.
+// Integers are big endian. Flags are the kind and whether there is a reply and a key. The lengths
+// are those of sender, session, key (if there is one) and body; metadata is the rest. Body and
+// metadata are as read_messages shows them: what is written around them is not kept.
 const (
-	rowVersion = 1
-	rowHead    = 1 + 8 + idBytes
+	rowVersion = 2
+	rowHead    = 1 + 1 + 8 + idBytes
 	digestSize = 32
+
+	rowKind  = 3
+	rowReply = 4
+	rowKeyed = 8
+	rowFlags = rowKind | rowReply | rowKeyed
 )
 
 // message is a row that was parsed. Its slices are parts of the row.
 type message struct {
-	created int64
-	id      rawID
-	sender  []byte
-	key     []byte // empty: none
-	digest  []byte // with a key
-	json    []byte
+	created  int64
+	id       rawID
+	kind     Kind
+	replies  bool // to reply
+	reply    rawID
+	sender   []byte
+	session  []byte
+	key      []byte // empty: none
+	digest   []byte // with a key
+	body     []byte // between the quotes of a JSON string
+	metadata []byte // empty: none
 }
 
 var errBadRow = errors.New("cannot parse the row of a message")
 
 func parseRow(row []byte) (m message, err error) {
-	if len(row) < rowHead+3 || row[0] != rowVersion {
+	if len(row) < rowHead || row[0] != rowVersion || row[1] > rowFlags || row[1]&rowKind > uint8(System) {
 		return m, errBadRow
 	}
-	m.created = int64(binary.BigEndian.Uint64(row[1:]))
-	copy(m.id[:], row[9:])
-	rest := row[rowHead:]
-	n := int(binary.BigEndian.Uint16(rest))
-	if rest = rest[2:]; len(rest) < n+1 {
-		return m, errBadRow
-	}
-	m.sender, rest = rest[:n], rest[n:]
-	k := int(rest[0])
-	if rest = rest[1:]; k > 0 {
-		if len(rest) < k+digestSize {
+	flags := row[1]
+	m.kind, m.replies = Kind(flags&rowKind), flags&rowReply != 0
+	m.created = int64(binary.BigEndian.Uint64(row[2:]))
+	copy(m.id[:], row[10:])
+	rest, ok := row[rowHead:], true
+	if m.replies {
+		if len(rest) < idBytes {
 			return m, errBadRow
 		}
-		m.key, m.digest, rest = rest[:k], rest[k:k+digestSize], rest[k+digestSize:]
+		copy(m.reply[:], rest)
+		rest = rest[idBytes:]
 	}
-	m.json = rest
+	if flags&rowKeyed != 0 {
+		if len(rest) < digestSize {
+			return m, errBadRow
+		}
+		m.digest, rest = rest[:digestSize], rest[digestSize:]
+	}
+	var lengths [4]int
+	for i := range lengths {
+		if i == 2 && flags&rowKeyed == 0 {
+			continue
+		}
+		n, size := binary.Uvarint(rest)
+		if size <= 0 || n > uint64(len(rest)) {
+			return m, errBadRow
+		}
+		lengths[i], rest = int(n), rest[size:]
+	}
+	for i, part := range [...]*[]byte{&m.sender, &m.session, &m.key, &m.body} {
+		if ok = ok && lengths[i] <= len(rest); ok {
+			*part, rest = rest[:lengths[i]], rest[lengths[i]:]
+		}
+	}
+	if !ok {
+		return m, errBadRow
+	}
+	m.metadata = rest
 	return m, nil
 }
 
-// appendRow appends the row of a post.
-func appendRow(dst []byte, a *Actor, p *Post, seq uint64, id *rawID, created int64) []byte {
-	dst = binary.BigEndian.AppendUint64(append(dst, rowVersion), uint64(created))
-	dst = append(dst, id[:]...)
-	dst = append(binary.BigEndian.AppendUint16(dst, uint16(len(a.Agent))), a.Agent...)
-	dst = append(dst, byte(len(p.Key)))
-	if len(p.Key) > 0 {
-		dst = append(append(dst, p.Key...), p.Digest[:]...)
+// appendRow appends the row of a post. reply is the message that it replies to, nil for none.
+func appendRow(dst []byte, a *Actor, p *Post, reply, id *rawID, created int64) []byte {
+	flags := uint8(p.Kind)
+	if reply != nil {
+		flags |= rowReply
 	}
-	return appendMessage(dst, a, p, seq, id, created)
+	if len(p.Key) > 0 {
+		flags |= rowKeyed
+	}
+	dst = binary.BigEndian.AppendUint64(append(dst, rowVersion, flags), uint64(created))
+	dst = append(dst, id[:]...)
+	if reply != nil {
+		dst = append(dst, reply[:]...)
+	}
+	if len(p.Key) > 0 {
+		dst = append(dst, p.Digest[:]...)
+	}
+	dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(len(a.Agent))), uint64(len(a.Session)))
+	if len(p.Key) > 0 {
+		dst = binary.AppendUvarint(dst, uint64(len(p.Key)))
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(p.Body)))
+	dst = append(append(append(dst, a.Agent...), a.Session...), p.Key...)
+	return append(append(dst, p.Body...), p.Metadata...)
 }
 
-// appendMessage appends a message as read_messages shows it (threads §4.4).
-func appendMessage(dst []byte, a *Actor, p *Post, seq uint64, id *rawID, created int64) []byte {
+// appendJSON appends message seq as read_messages shows it (threads §4.4).
+func (m *message) appendJSON(dst []byte, seq uint64) []byte {
 	dst = append(dst, `{"message_id":"`...)
-	dst = appendID(dst, messagePrefix, id)
+	dst = appendID(dst, messagePrefix, &m.id)
 	dst = append(dst, `","schema_version":1,"seq":`...)
 	dst = appendUint(dst, seq)
-	dst = append(append(append(dst, `,"kind":"`...), p.Kind.String()...), `","body":"`...)
-	dst = append(append(dst, p.Body...), '"')
-	if len(p.Metadata) > 0 {
-		dst = append(append(dst, `,"metadata":`...), p.Metadata...)
+	dst = append(append(append(dst, `,"kind":"`...), m.kind.String()...), `","body":"`...)
+	dst = append(append(dst, m.body...), '"')
+	if len(m.metadata) > 0 {
+		dst = append(append(dst, `,"metadata":`...), m.metadata...)
 	}
-	if len(p.InReplyTo) > 0 {
-		dst = jsonx.AppendString(append(dst, `,"in_reply_to":`...), p.InReplyTo)
+	if m.replies {
+		dst = append(appendID(append(dst, `,"in_reply_to":"`...), messagePrefix, &m.reply), '"')
 	}
-	dst = jsonx.AppendString(append(dst, `,"sender_agent_id":`...), a.Agent)
-	dst = jsonx.AppendString(append(dst, `,"sender_session_id":`...), a.Session)
+	dst = jsonx.AppendString(append(dst, `,"sender_agent_id":`...), m.sender)
+	dst = jsonx.AppendString(append(dst, `,"sender_session_id":`...), m.session)
 	dst = append(dst, `,"created_at":"`...)
-	dst = AppendTime(dst, created)
+	dst = AppendTime(dst, m.created)
 	return append(dst, `"}`...)
 }
 

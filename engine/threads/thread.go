@@ -44,7 +44,8 @@ func (t *thread) forget(s *segment) {
 		n++
 	}
 	if n > 0 {
-		t.hot = append(t.hot[:0], t.hot[n:]...)
+		clear(t.hot[:n])
+		t.hot = t.hot[n:]
 	}
 }
 

@@ -1,6 +1,8 @@
 package threads
 
 import (
+	"slices"
+
 	"trunkline/codec/jsonx"
 	"trunkline/engine/journal"
 	"trunkline/engine/threads/summary"
@@ -23,42 +25,47 @@ func (e *Engine) Window(a *Actor, id []byte, n int) (w Window, _ Refusal) {
 		return w, Refusal{Code: code}
 	}
 	w.Latest, w.Status, w.Index = t.visible(max(e.safe(), a.Seen)), t.status, t.index
+	first := w.Latest - min(w.Latest, uint64(n)) + 1
+	start := t.latest - uint64(len(t.hot)) + 1 // of what is in memory: it stays while it is referred to
+	var hot []ref
+	if start <= w.Latest {
+		hot = slices.Clone(t.hot[max(first, start)-start : w.Latest-start+1])
+	}
 	t.mu.Unlock()
-	page, since := []byte(nil), w.Latest-min(w.Latest, uint64(n))
-	for since < w.Latest {
-		out, p, ref := e.Read(a, id, since, int(w.Latest-since), true, page[:0])
-		if ref.Code != OK || p.Next == since {
-			return w, ref
+	w.Messages = make([]summary.Message, 0, w.Latest-first+1)
+	var body []byte
+	seq := first
+	add := func(m *message) bool {
+		var text summary.Message
+		text, body = m.summarized(seq, body)
+		w.Messages = append(w.Messages, text)
+		seq++
+		return true
+	}
+	if last := min(w.Latest, start-1); first <= last {
+		if err := e.eachRow(t, first, last, add); err != nil {
+			return w, Refusal{Code: Failed, Err: err}
 		}
-		list := jsonx.OpenArray(append(append([]byte{'['}, out...), ']'))
-		for {
-			v, ok := list.Next()
-			if !ok {
-				break
-			}
-			w.Messages = append(w.Messages, readMessage(v.Raw))
+	}
+	for i := range hot {
+		m, err := parseRow(hot[i].row())
+		if err != nil {
+			return w, Refusal{Code: Failed, Err: err}
 		}
-		page, since = out, p.Next
+		add(&m)
 	}
 	return w, Refusal{}
 }
 
-var messageNames = []string{"seq", "message_id", "sender_agent_id", "kind", "body", "metadata", "in_reply_to"}
-
-// readMessage reads a message as read_messages shows it.
-func readMessage(text []byte) (m summary.Message) {
-	var v [7]jsonx.Value
-	jsonx.Pick(text, messageNames, v[:])
-	str := func(i int) []byte {
-		if v[i].Kind != jsonx.String {
-			return nil
-		}
-		return jsonx.AppendUnescaped(nil, v[i].Raw[1:len(v[i].Raw)-1])
+// summarized returns what a summary reads of message seq. buf is for it to use.
+func (m *message) summarized(seq uint64, buf []byte) (s summary.Message, _ []byte) {
+	buf = jsonx.AppendUnescaped(buf[:0], m.body)
+	s = summary.Message{Seq: seq, ID: string(appendID(nil, messagePrefix, &m.id)), Sender: string(m.sender), Kind: m.kind.String(), Body: summary.FirstLine(buf)}
+	if m.kind != Chat {
+		s.Metadata = slices.Clone(m.metadata)
 	}
-	seq, _ := jsonx.ParseInt(v[0].Raw)
-	m.Seq, m.ID, m.Sender, m.Kind, m.Body, m.InReplyTo = uint64(seq), string(str(1)), string(str(2)), string(str(3)), str(4), string(str(6))
-	if v[5].Kind == jsonx.ObjectStart {
-		m.Metadata = append([]byte(nil), v[5].Raw...)
+	if m.replies {
+		s.InReplyTo = string(appendID(nil, messagePrefix, &m.reply))
 	}
-	return m
+	return s, buf
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"trunkline/codec/jsonx"
@@ -68,4 +69,18 @@ func readable(window []Message) bool {
 		ids[m.ID] = true
 	}
 	return true
+}
+
+// FuzzFirstLine: the first line of a body is shown as the body is.
+func FuzzFirstLine(f *testing.F) {
+	f.Add([]byte("a\tb\nc"))
+	f.Add([]byte(strings.Repeat("é ", 90)))
+	f.Add([]byte(" \r\n"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, most := range []int{itemExcerpt, lastExcerpt} {
+			if got, want := excerpt(FirstLine(body), most), excerpt(body, most); got != want {
+				t.Errorf("%q, want %q", got, want)
+			}
+		}
+	})
 }

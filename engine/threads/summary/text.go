@@ -174,6 +174,12 @@ func (t *tracker) item(f *finding) string {
 	return fmt.Sprintf("%s: %s%s [#%d, %s]", f.severity, excerpt(f.message.Body, itemExcerpt), where, f.message.Seq, stateNames[f.state])
 }
 
+// FirstLine returns what of a body a summary may show, so that a window need not hold bodies whole.
+func FirstLine(body []byte) []byte {
+	first, _, _ := bytes.Cut(body, []byte{'\n'})
+	return []byte(squeeze(first, lastExcerpt+1))
+}
+
 // excerpt returns the beginning of the first line of a body (rule 7).
 func excerpt(body []byte, most int) string {
 	first, _, _ := bytes.Cut(body, []byte{'\n'})
