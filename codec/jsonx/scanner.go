@@ -23,6 +23,8 @@ type Member struct {
 	Kind TokenKind
 	// Escaped is set for a String with a backslash: its meaning is AppendUnescaped of Raw.
 	Escaped bool
+	// Plain is set for a String of a Pick that has only printable ASCII characters and no escape.
+	Plain bool
 	// Raw is what is between the quotes of a String, and the value's bytes for other kinds; nil if
 	// Absent.
 	Raw []byte

@@ -128,6 +128,60 @@ func compareStrict(t interface {
 			t.Fatalf("%q: member %d is %v, want %v", text, i, out[i], want[i])
 		}
 	}
+	comparePick(t, s, n, text, maxDepth, out)
+}
+
+// comparePick compares what is picked with a scan of it. out is scratch memory.
+func comparePick(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, s *Strict, n *Names, text []byte, maxDepth int, out []Member) {
+	t.Helper()
+	picked := make([]Member, n.Len())
+	next, ok := s.Pick(n, append([]byte("x:"), text...), 2, maxDepth, picked)
+	if !ok {
+		return
+	}
+	if p := s.Scan(n, text[:next-2], maxDepth, out); !p.OK() {
+		t.Fatalf("%q: picked, Scan reports %v", text[:next-2], p)
+	}
+	for i := range out {
+		m := &picked[i]
+		if out[i].Kind != m.Kind || out[i].Escaped != m.Escaped || !bytes.Equal(out[i].Raw, m.Raw) {
+			t.Fatalf("%q: member %d is %v, want %v", text, i, *m, out[i])
+		}
+		plain := m.Kind == String && !m.Escaped && !bytes.ContainsFunc(m.Raw, func(r rune) bool { return r < ' ' || r > '~' })
+		if m.Plain != plain {
+			t.Fatalf("%q: member %d is plain: %t", text, i, m.Plain)
+		}
+	}
+}
+
+// TestStrictPick: what most programs write is picked.
+func TestStrictPick(t *testing.T) {
+	n := NewNames("a", "longer than eight")
+	var s Strict
+	f := func(text string, want bool) {
+		t.Helper()
+		out := make([]Member, n.Len())
+		if next, ok := s.Pick(n, []byte(text), 0, 4, out); ok != want || ok && next != len(text) {
+			t.Errorf("%s: %t, up to %d", text, ok, next)
+		}
+	}
+	for _, value := range []string{`"x"`, `""`, `"é\n"`, "0", "9007199254740991", "true", "false", "null", `{}`, `{"x":{"y":[1.5e3]}}`, "[ ]"} {
+		f(`{"a":`+value+`}`, true)
+		f(`{"a": `+value+`, "longer than eight": `+value+`}`, true)
+		f(`{"a":`+value+`,"a":1}`, false)
+		f(`{"a":`+value+`,}`, false)
+		f(`{"a":`+value, false)
+		f(`{"a" :`+value+`}`, false)
+	}
+	for _, value := range []string{`"\u0041"`, "01", "-1", "1.5", "12345678901234567", "nul", `{"x":1,"x":1}`, `{"__proto__":1}`, "[[[[1]]]]", "\"\x01\"", "\"\xff\"", ""} {
+		f(`{"a":`+value+`}`, false)
+	}
+	for _, text := range []string{"", "{", `{"a"`, `{"b":1}`, `{"\u0061":1}`, "[]", `{}`} {
+		f(text, false)
+	}
 }
 
 func FuzzStrict(f *testing.F) {

@@ -36,7 +36,7 @@ type Service struct {
 	cfg      Config
 	engine   *core.Engine
 	calls    sync.Pool // of *call
-	handlers map[string]handler
+	handlers []handler // by the number of their row
 }
 
 // handler runs a method whose input passed the gates up to G6. It appends the result.
@@ -65,12 +65,20 @@ func New(cfg Config) *Service {
 	}
 	s := &Service{cfg: cfg, engine: cfg.Engine}
 	s.calls.New = func() any { return new(call) }
-	s.handlers = map[string]handler{
+	all := handlers()
+	for i := range method.Rows {
+		s.handlers = append(s.handlers, all[method.Rows[i].Name])
+	}
+	return s
+}
+
+// handlers returns the functions of the methods.
+func handlers() map[string]handler {
+	return map[string]handler{
 		method.AckRead: (*call).ack, method.Create: (*call).create, method.Get: (*call).get, method.Heartbeat: (*call).heartbeat,
 		method.Post: (*call).post, method.Read: (*call).read, method.Summarize: (*call).summarize, method.Trigger: (*call).trigger,
 		method.UpdateState: (*call).update,
 	}
-	return s
 }
 
 // Call implements method.Dispatcher.
@@ -99,7 +107,12 @@ func (s *Service) Call(dst []byte, caller *method.Caller, row *method.Row, doc [
 
 // run takes a document through the gates from G3 on (threads §2.1).
 func (c *call) run(dst, doc []byte) []byte {
-	f := c.row.Parse(&c.in, doc, c.caller.Checked)
+	var f *method.Fault
+	if p := c.caller.Picked; p != nil {
+		f = c.row.Take(&c.in, p)
+	} else {
+		f = c.row.Parse(&c.in, doc, c.caller.Checked)
+	}
 	if f == nil && c.row.Name == method.Trigger && c.caller.BadRequestID {
 		f = &method.Fault{Condition: method.Invalid, Message: "x-request-id is not 1 to 200 visible ASCII characters"}
 	}
@@ -113,7 +126,7 @@ func (c *call) run(dst, doc []byte) []byte {
 		return dst
 	}
 	c.identify()
-	return c.s.handlers[c.row.Name](c, dst)
+	return c.s.handlers[c.row.Number()](c, dst)
 }
 
 // authorize applies gate G5. A participant that asks to close a thread lacks authority, whatever

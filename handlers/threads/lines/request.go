@@ -27,17 +27,94 @@ const (
 type request struct {
 	members [numMembers]jsonx.Member
 	id      []byte // its text, without quotes; nil: it has none
+	quoted  bool   // id is a string, which is echoed with its quotes
+}
+
+// maxPickedID is how many digits an id has at most that pick takes: all are below maxIDValue.
+const maxPickedID = 15
+
+// pick reads a line and the input of its method in one pass, if it is written as most clients write
+// it (threads §10). It returns nil for any other line, which parse has to read.
+func (r *request) pick(line []byte, lookup func([]byte) *method.Row, s *jsonx.Strict, p *method.Picked) *method.Row {
+	at := r.pickID(line, after(line, 0, `{"id"`))
+	if at = afterComma(line, at, `"method"`); at == 0 || line[at] != '"' {
+		return nil
+	}
+	name := at + 1
+	for at = name; at < len(line) && line[at] != '"'; at++ {
+	}
+	row := lookup(line[name:at])
+	if row == nil {
+		return nil
+	}
+	if at = afterComma(line, at+1, `"params"`); at == 0 {
+		return nil
+	}
+	end, ok := row.Pick(p, s, line, at)
+	if !ok || end != len(line)-1 || line[end] != '}' {
+		return nil
+	}
+	r.members[atParams].Raw = line[at:end]
+	return row
+}
+
+// pickID reads the id at i of a line and returns the offset behind it, 0 if it is not a plain one.
+func (r *request) pickID(line []byte, i int) (next int) {
+	if i == 0 {
+		return 0
+	}
+	start := i
+	if r.quoted = line[i] == '"'; r.quoted {
+		for i++; i < len(line) && line[i] > ' ' && line[i] < 0x7f && line[i] != '"' && line[i] != '\\'; i++ {
+		}
+		r.id, i = line[start+1:i], i+1
+		if len(r.id) == 0 || len(r.id) > maxIDText || i > len(line) || line[i-1] != '"' {
+			return 0
+		}
+		return i
+	}
+	for i < len(line) && line[i]-'0' <= 9 {
+		i++
+	}
+	if r.id = line[start:i]; len(r.id) == 0 || len(r.id) > maxPickedID || len(r.id) > 1 && r.id[0] == '0' {
+		return 0
+	}
+	return i
+}
+
+// after returns the offset of the value behind a key at i of a line, 0 if that is not there. One
+// space at most is before the value.
+func after(line []byte, i int, key string) int {
+	end := i + len(key)
+	if end+2 >= len(line) || string(line[i:end]) != key || line[end] != ':' {
+		return 0
+	}
+	if end++; line[end] == ' ' {
+		end++
+	}
+	return end
+}
+
+// afterComma is after for a key behind a comma at i, and one space at most. There is none at 0.
+func afterComma(line []byte, i int, key string) int {
+	if i == 0 || i+1 >= len(line) || line[i] != ',' {
+		return 0
+	}
+	if i++; line[i] == ' ' {
+		i++
+	}
+	return after(line, i, key)
 }
 
 // parse splits a line. With a fault that is final for the line, it returns that; decoded is false
 // where the line is no JSON object.
 func (r *request) parse(line []byte, strict *jsonx.Strict) (f *method.Fault, decoded bool) {
-	r.id = nil
+	r.id, r.quoted = nil, false
 	if p := strict.Scan(names, line, maxDepth, r.members[:]); !p.OK() {
 		return &method.Fault{Condition: method.Invalid, Message: "the line is not one valid JSON object: " + p.String()}, false
 	}
 	id, m := &r.members[atID], &r.members[atMethod]
-	if r.id = validID(id); r.id == nil {
+	if r.id, r.quoted = validID(id), id.Kind == jsonx.String; r.id == nil {
 		return &method.Fault{Condition: method.Invalid, Message: "id is neither an integer from 0 to 2^53-1 nor a string of 1 to 64 bytes"}, true
 	}
 	if m.Kind != jsonx.String {
@@ -66,9 +143,6 @@ func validID(id *jsonx.Member) []byte {
 	return nil
 }
 
-// text returns whether the id is a string, which is echoed with its quotes.
-func (r *request) text() bool { return r.members[atID].Kind == jsonx.String }
-
 // params returns the text of params, nil if they are absent.
 func (r *request) params() []byte { return r.members[atParams].Raw }
 
@@ -78,7 +152,7 @@ func appendHead(dst []byte, r *request, ok string) []byte {
 	switch {
 	case r == nil || r.id == nil:
 		dst = append(dst, "null"...)
-	case r.text():
+	case r.quoted:
 		dst = append(append(append(dst, '"'), r.id...), '"')
 	default:
 		dst = append(dst, r.id...)

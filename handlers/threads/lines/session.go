@@ -43,6 +43,7 @@ type session struct {
 	closing   bool // after the replies at hand
 	strict    jsonx.Strict
 	req       request
+	picked    method.Picked
 	requestID []byte
 	caller    method.Caller // of the request at hand
 
@@ -143,6 +144,11 @@ func (s *session) maxLine() int {
 // serve answers a line, or sends it away.
 func (s *session) serve(line, out []byte, now link.Instant) []byte {
 	s.requestID = s.requestID[:0]
+	if row := s.req.pick(line, s.srv.cfg.Lookup, &s.strict, &s.picked); row != nil && s.known != nil && !s.draining && s.authorized(now) {
+		s.undecoded = 0
+		s.caller = method.Caller{Picked: &s.picked, Now: now.Wall}
+		return s.call(out, line, row, s.req.params(), &s.caller)
+	}
 	f, decoded := s.req.parse(line, &s.strict)
 	if decoded {
 		s.undecoded = 0
@@ -280,7 +286,7 @@ func (s *session) send(a *away) {
 	s.away = true
 	a.req.parse(a.line, &s.strict)
 	a.caller.RequestID = append([]byte(nil), s.requestID...)
-	a.caller.NoWait, a.caller.Now = false, 0
+	a.caller.Picked, a.caller.NoWait, a.caller.Now = nil, false, 0
 	srv := s.srv
 	srv.run(func() {
 		if a.row == nil {

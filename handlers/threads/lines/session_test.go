@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/codec/jsonx"
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
 	"trunkline/handlers/threads/method"
@@ -450,6 +451,33 @@ func TestAuthWithin(t *testing.T) {
 		t.Errorf("ends at %d, now is %d", until, now)
 	}
 	s.Closed()
+}
+
+// FuzzPick: what is picked of a line is what is parsed.
+func FuzzPick(f *testing.F) {
+	for _, s := range []string{
+		`{"id":7,"method":"post_message","params":{"thread_id":"t","schema_version":1,"kind":"chat","body":"hello","metadata":{"a":[1]}}}`,
+		`{"id": "a", "method": "read_messages", "params": {"thread_id": "t", "since_seq": 1, "limit": 50}}`,
+		`{"id":0,"method":"ack_read","params":{"thread_id":"t","last_read_seq":1},"request_id":"x"}`, `{"id":"","method":"get_thread","params":{}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	var strict jsonx.Strict
+	f.Fuzz(func(t *testing.T, line []byte) {
+		var got, want request
+		row := got.pick(line, method.Lookup, &strict, new(method.Picked))
+		if row == nil {
+			return
+		}
+		fault, decoded := want.parse(line, &strict)
+		if fault != nil || !decoded || want.members[atRequestID].Kind != jsonx.Absent {
+			t.Fatalf("%q is picked: %v", line, fault)
+		}
+		if string(got.id) != string(want.id) || got.quoted != want.quoted || row.Name != string(want.members[atMethod].Raw) ||
+			string(got.params()) != string(want.params()) {
+			t.Fatalf("%q: %q %t %s %s", line, got.id, got.quoted, row.Name, got.params())
+		}
+	})
 }
 
 // FuzzSession feeds arbitrary lines in arbitrary pieces: every line has one answer, in order, each

@@ -81,6 +81,19 @@ const (
 	numSlots
 )
 
+// longest is how many bytes a text has at most.
+func (f *Field) longest() int {
+	switch {
+	case f.Max > 0:
+		return int(f.Max)
+	case f.Type == Key:
+		return maxKey
+	case f.Type == Line:
+		return maxLine
+	}
+	return maxID
+}
+
 func (f Field) optional() Field { f.Required = false; return f }
 
 func (f Field) def(json string) Field { f.Default = json; return f.optional() }

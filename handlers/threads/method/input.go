@@ -50,14 +50,32 @@ func (in *Input) has(s slot) bool { return in.given&(1<<s) != 0 }
 // (threads §2.1, §3.2). It returns nil if it is. It does not allocate for a valid document without
 // escapes in identifiers. checked is as Caller.Checked.
 func (r *Row) Parse(in *Input, doc []byte, checked bool) *Fault {
-	if cap(in.scratch) > keptScratch {
-		in.scratch = nil
-	}
-	in.given, in.scratch, in.issues, in.participants = 0, in.scratch[:0], in.issues[:0], in.participants[:0]
 	members := in.members[:len(r.fields)]
 	if f := in.scan(r, doc, members, checked); f != nil {
 		return f
 	}
+	return r.take(in, members)
+}
+
+// Picked is the members of an input that a surface picked. They are parts of its text.
+type Picked struct{ members [numSlots]jsonx.Member }
+
+// Pick reads the input that begins at i in a text, in one pass with the rest of it, and returns
+// where it ends. ok is false unless it is written as most clients write it: Parse has to read it
+// then.
+func (r *Row) Pick(p *Picked, s *jsonx.Strict, text []byte, i int) (next int, ok bool) {
+	return s.Pick(r.names, text, i, maxDepth, p.members[:])
+}
+
+// Take is Parse for an input that was picked.
+func (r *Row) Take(in *Input, p *Picked) *Fault { return r.take(in, p.members[:len(r.fields)]) }
+
+// take checks the fields.
+func (r *Row) take(in *Input, members []jsonx.Member) *Fault {
+	if cap(in.scratch) > keptScratch {
+		in.scratch = nil
+	}
+	in.given, in.scratch, in.issues, in.participants = 0, in.scratch[:0], in.issues[:0], in.participants[:0]
 	for i := range r.fields {
 		f, m := &r.fields[i], &members[i]
 		if m.Kind == jsonx.Absent {
@@ -184,6 +202,10 @@ func (in *Input) set(f *Field, m *jsonx.Member) bool {
 		in.texts[f.slot] = m.Raw
 		return true
 	}
+	if n := len(m.Raw); m.Plain && n > 0 && n <= f.longest() && m.Raw[0] != ' ' && m.Raw[n-1] != ' ' { // nearly always
+		in.texts[f.slot] = m.Raw
+		return true
+	}
 	text, code, message := in.name(f, m.Raw, m.Escaped)
 	if code != "" {
 		return in.wrong(f, -1, code, message)
@@ -208,16 +230,7 @@ func isSpace(r rune) bool { return unicode.IsSpace(r) || r == '\uFEFF' }
 // name reads a text of one of the types ID, Key and Line.
 func (in *Input) name(f *Field, raw []byte, escaped bool) (text []byte, code, message string) {
 	text = bytes.TrimFunc(in.text(raw, escaped), isSpace)
-	most := maxID
-	switch {
-	case f.Max > 0:
-		most = int(f.Max)
-	case f.Type == Key:
-		most = maxKey
-	case f.Type == Line:
-		most = maxLine
-	}
-	switch {
+	switch most := f.longest(); {
 	case len(text) == 0:
 		return nil, "too_small", "is empty"
 	case len(text) > most:
@@ -331,6 +344,10 @@ func (in *Input) ids(f *Field, m *jsonx.Member) bool {
 // CheckClaims applies gate G6: the workspace, then the hints, are those of the token (threads
 // §3.1).
 func (in *Input) CheckClaims(c *token.Claims) *Fault {
+	const all = 1<<(slotSenderSession+1) - 1<<slotWorkspace
+	if in.given&all == 0 {
+		return nil
+	}
 	if in.has(slotWorkspace) && string(in.texts[slotWorkspace]) != c.Workspace {
 		return &Fault{Condition: OtherWorkspace, Message: "workspace_id is not the workspace of the token"}
 	}

@@ -29,6 +29,8 @@ type Caller struct {
 	Now int64
 	// Checked is set where the input is part of a text that passed the Scan of a jsonx.Strict.
 	Checked bool
+	// Picked is what the surface picked of the input, which need not be read then; nil: it has to.
+	Picked *Picked
 	// NoWait is set where the call must not wait for a disk.
 	NoWait bool
 }

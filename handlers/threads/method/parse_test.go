@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"trunkline/codec/jsonx"
 )
 
 // seeds returns a document of each method.
@@ -119,6 +121,10 @@ func FuzzParse(f *testing.F) {
 		var in, again Input
 		no := r.Parse(&in, doc, false)
 		if no != nil {
+			var picked Picked
+			if next, ok := r.Pick(&picked, new(jsonx.Strict), doc, 0); ok && next == len(doc) && r.Take(&again, &picked) == nil {
+				t.Fatalf("picked, and Parse reports %s", no.Message)
+			}
 			if no.Message == "" || no.Details != nil && !json.Valid(no.Details) {
 				t.Fatalf("%+v", no)
 			}
@@ -126,6 +132,12 @@ func FuzzParse(f *testing.F) {
 		}
 		if no := r.Parse(&again, doc, true); no != nil {
 			t.Fatalf("checked before: %s", no.Message)
+		}
+		var picked Picked
+		if next, ok := r.Pick(&picked, new(jsonx.Strict), doc, 0); ok && next == len(doc) {
+			if no := r.Take(&again, &picked); no != nil {
+				t.Fatalf("picked: %s", no.Message)
+			}
 		}
 		for s := range in.texts {
 			if in.given != again.given || in.has(slot(s)) && (!bytes.Equal(in.texts[s], again.texts[s]) || in.numbers[s] != again.numbers[s]) {

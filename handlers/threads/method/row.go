@@ -33,6 +33,7 @@ type Row struct {
 	// In and Out are the fields in the order of threads §4.
 	In, Out []Field
 
+	number int     // in Rows
 	fields []Field // In, and the hints that it does not have
 	names  *jsonx.Names
 }
@@ -141,6 +142,9 @@ var Rows = complete([]Row{
 	},
 })
 
+// Number is where the row is in Rows.
+func (r *Row) Number() int { return r.number }
+
 func (f Field) in(s slot) Field { f.slot = s; return f }
 
 func (f Field) most(n int64) Field { f.Max = n; return f }
@@ -148,6 +152,7 @@ func (f Field) most(n int64) Field { f.Max = n; return f }
 func complete(rows []Row) []Row {
 	for i := range rows {
 		r := &rows[i]
+		r.number = i
 		r.fields = slices.Clone(r.In)
 		for _, h := range hints {
 			if !slices.ContainsFunc(r.In, func(f Field) bool { return f.Name == h.Name }) {
