@@ -12,8 +12,8 @@ const maxPickedDigits = 16
 // is written as most programs write it: only names that n knows, each at most once and without
 // escapes, at most one space behind each colon and comma, numbers that are a few digits. It returns
 // the offset behind the object. What it takes keeps the rules of Strict and is nested in at most
-// maxDepth open containers. ok is false for every other object, of which it says nothing: a Scan
-// has to read that. In one pass, it costs about a third of a Scan.
+// maxDepth open containers. Where ok is false the object may be valid or not: a Scan has to read
+// it. It costs about a third of a Scan.
 func (s *Strict) Pick(n *Names, text []byte, i, maxDepth int, out []Member) (next int, ok bool) {
 	out = clearMembers(out[:n.Len()])
 	if i >= len(text) || text[i] != '{' || maxDepth < 1 {
