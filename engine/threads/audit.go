@@ -39,7 +39,7 @@ func (e *Engine) addEvent(event *auditEvent, index journal.Index) {
 	row := appendAuditKey(nil, event.Workspace, number)
 	key := len(row)
 	row, _ = event.MarshalMsg(row) // it does not fail
-	e.hot.add(row, entry{index: index, key: key})
+	e.hot.add(row, entry{index: index, key: uint32(key)})
 }
 
 // unknownWorkspace is that of events without a verified token (threads D41).

@@ -19,21 +19,24 @@ type segment struct {
 	entries []entry
 }
 
+// overhead is about how many bytes a full segment takes beside its rows: an entry and a ref each.
+func (s *segment) overhead() int { return 64 * len(s.entries) }
+
 // entry is a row in a segment.
 type entry struct {
 	thread *thread // of a message; nil for a row that is only written
 	seq    uint64
 	index  journal.Index
-	off    int
-	key    int // length of the key in front of a row that is only written
-	end    int
+	off    uint32
+	end    uint32
+	key    uint32 // length of the key in front of a row that is only written
 }
 
 // ref is a message in memory.
 type ref struct {
 	seg      *segment
 	index    journal.Index
-	off, end int
+	off, end uint32
 }
 
 func (r *ref) row() []byte { return r.seg.buf[r.off:r.end] }
@@ -44,7 +47,7 @@ type hot struct {
 	size     int // of a segment
 	mu       sync.Mutex
 	segments []*segment // the last one is open
-	bytes    int        // of all segments
+	bytes    int        // of all segments, with the overhead of all but the last one
 	stored   int        // segments in front all of whose entries are stored
 	next     int        // of the segment after those: the entry that is stored next
 	unstored atomic.Int64
@@ -53,7 +56,7 @@ type hot struct {
 // add copies a row and notes it. Caller holds mu.
 func (h *hot) add(row []byte, e entry) ref {
 	s := h.room(len(row))
-	e.off, e.end = s.used, s.used+len(row)
+	e.off, e.end = uint32(s.used), uint32(s.used+len(row))
 	s.used += copy(s.buf[s.used:], row)
 	s.entries = append(s.entries, e)
 	h.unstored.Add(int64(len(row)))
@@ -68,6 +71,11 @@ func (h *hot) room(n int) *segment {
 		}
 	}
 	s := &segment{buf: make([]byte, max(n, h.size))}
+	if k := len(h.segments); k > 0 {
+		full := h.segments[k-1]
+		h.bytes += full.overhead()
+		s.entries = make([]entry, 0, len(full.entries)+len(full.entries)/8)
+	}
 	h.segments = append(h.segments, s)
 	h.bytes += len(s.buf)
 	return s
@@ -91,7 +99,7 @@ func (h *hot) take(spans []span, durable journal.Index) []span {
 		n := sort.Search(len(entries), func(i int) bool { return entries[i].index > durable })
 		if n > 0 {
 			spans = append(spans, span{s, entries[:n:n]})
-			bytes += entries[n-1].end - entries[0].off
+			bytes += int(entries[n-1].end - entries[0].off)
 		}
 		if n < len(entries) {
 			break
@@ -125,13 +133,13 @@ func (h *hot) took(spans []span) (index journal.Index) {
 func (h *hot) drop(limit int) *segment {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.bytes <= limit || h.stored == 0 {
+	if h.bytes <= limit || h.stored == 0 || len(h.segments) == 1 {
 		return nil
 	}
 	s := h.segments[0]
 	h.segments[0] = nil
 	h.segments = h.segments[1:]
 	h.stored--
-	h.bytes -= len(s.buf)
+	h.bytes -= len(s.buf) + s.overhead()
 	return s
 }

@@ -193,13 +193,13 @@ func (e *Engine) addJob(s *jobState, index journal.Index) {
 	row := appendJobKey(nil, s.Thread, s.Number)
 	key := len(row)
 	row, _ = s.MarshalMsg(row) // it does not fail
-	e.hot.add(row, entry{index: index, key: key})
+	e.hot.add(row, entry{index: index, key: uint32(key)})
 	if s.Key != "" {
 		hash := hashCreation(s.Workspace, s.Caller, []byte(s.Key))
 		row = append(append(row[:0], rowJobKey), hash[:]...)
 		key = len(row)
 		row = binary.BigEndian.AppendUint64(appendJobKey(row, s.Thread, s.Number), uint64(s.UpdatedAt))
-		e.hot.add(row, entry{index: index, key: key})
+		e.hot.add(row, entry{index: index, key: uint32(key)})
 	}
 }
 

@@ -1,8 +1,8 @@
 package threads
 
 import (
-	"cmp"
 	"encoding/binary"
+	"runtime"
 	"slices"
 	"time"
 
@@ -47,7 +47,9 @@ const (
 type storer struct {
 	e     *Engine
 	spans []span
-	posts []stored
+	posts []stored // in the order of threads, then of their numbers
+	of    []*thread
+	ends  []int // of the posts of each
 	rows  [][]byte
 	buf   []byte // of keys and runs
 	one   []byte // a run
@@ -56,9 +58,8 @@ type storer struct {
 
 // stored is a message that is being stored.
 type stored struct {
-	thread *thread
-	seq    uint64
-	row    []byte
+	seq uint64
+	row []byte
 }
 
 // keepStoring is the goroutine of Start.
@@ -127,41 +128,71 @@ func (e *Engine) storeAll(durable journal.Index) error {
 // put stores the rows of the spans.
 func (w *storer) put() error {
 	w.rows, w.buf, w.posts = w.rows[:0], w.buf[:0], w.posts[:0]
-	for _, sp := range w.spans {
-		for i := range sp.entries {
-			en := &sp.entries[i]
-			data := sp.seg.buf[en.off:en.end]
-			if en.thread != nil {
-				w.posts = append(w.posts, stored{en.thread, en.seq, data})
-			} else {
-				w.rows = append(w.rows, data[:en.key], data[en.key:])
+	w.group()
+	i := 0
+	for k, t := range w.of {
+		for i < w.ends[k] {
+			n, bytes := 1, len(w.posts[i].row)
+			for ; i+n < w.ends[k] && n < runMessages; n++ {
+				if bytes += len(w.posts[i+n].row); bytes > runBytes {
+					break
+				}
 			}
-		}
-	}
-	slices.SortFunc(w.posts, func(a, b stored) int {
-		return cmp.Or(cmp.Compare(a.thread.made.Number, b.thread.made.Number), cmp.Compare(a.seq, b.seq))
-	})
-	for i := 0; i < len(w.posts); {
-		n, bytes := 1, len(w.posts[i].row)
-		for ; i+n < len(w.posts) && n < runMessages && w.posts[i+n].thread == w.posts[i].thread; n++ {
-			if bytes += len(w.posts[i+n].row); bytes > runBytes {
-				break
+			if err := w.run(t, w.posts[i:i+n]); err != nil {
+				return err
 			}
+			runtime.Gosched() // a core may have to write the journal
+			i += n
 		}
-		if err := w.run(w.posts[i : i+n]); err != nil {
-			return err
-		}
-		i += n
 	}
 	err := w.e.disk.Put(w.rows...)
 	clear(w.rows)
 	clear(w.posts)
+	clear(w.of)
 	return err
 }
 
+// group takes the rows of the spans: those of the messages of a thread come together. In the spans
+// they are in their order.
+func (w *storer) group() {
+	w.of, w.ends = w.of[:0], w.ends[:0]
+	n := 0
+	for _, sp := range w.spans {
+		for i := range sp.entries {
+			en := &sp.entries[i]
+			if en.thread == nil {
+				data := sp.seg.buf[en.off:en.end]
+				w.rows = append(w.rows, data[:en.key], data[en.key:])
+				continue
+			}
+			if en.thread.batch == 0 {
+				w.of = append(w.of, en.thread)
+			}
+			en.thread.batch++
+			n++
+		}
+	}
+	at := 0
+	for _, t := range w.of {
+		at, t.batch = at+t.batch, at
+	}
+	w.posts = slices.Grow(w.posts, n)[:n]
+	for _, sp := range w.spans {
+		for i := range sp.entries {
+			if en := &sp.entries[i]; en.thread != nil {
+				w.posts[en.thread.batch] = stored{en.seq, sp.seg.buf[en.off:en.end]}
+				en.thread.batch++
+			}
+		}
+	}
+	for _, t := range w.of {
+		w.ends = append(w.ends, t.batch)
+		t.batch = 0
+	}
+}
+
 // run adds the row of messages of one thread.
-func (w *storer) run(posts []stored) error {
-	t := posts[0].thread
+func (w *storer) run(t *thread, posts []stored) error {
 	if !t.cut {
 		if err := w.cut(t.made.Number, posts[0].seq); err != nil {
 			return err

@@ -25,6 +25,7 @@ type thread struct {
 	unread  unread // its Number fields are unused
 	loop    loop
 	quota   bucket
+	batch   int  // of its messages that are being stored; guarded by storing
 	cut     bool // rows behind the last stored message were removed; guarded by storing
 
 	scratch struct { // of the records on hot paths

@@ -30,6 +30,19 @@ func timed(b jsonx.Builder, name string, at int64) jsonx.Builder {
 	return append(core.AppendTime(b, at), '"')
 }
 
+// clock is the text of the last time that was shown: in a busy millisecond all answers have it.
+type clock struct {
+	at   int64
+	text []byte
+}
+
+func (c *clock) append(dst []byte, at int64) []byte {
+	if at != c.at || len(c.text) == 0 {
+		c.at, c.text = at, core.AppendTime(c.text[:0], at)
+	}
+	return append(dst, c.text...)
+}
+
 func (c *call) get(dst []byte) []byte {
 	v, index, ref := c.s.engine.Get(&c.actor, c.in.Thread())
 	if c.refuse(ref) {
@@ -62,7 +75,7 @@ func (c *call) post(dst []byte) []byte {
 	dst = append(got.AppendID(append(dst, `{"message_id":"`...)), `","seq":`...)
 	dst = strconv.AppendUint(dst, got.Seq, 10)
 	dst = append(append(append(dst, `,"thread_status":"`...), got.Status.String()...), `","created_at":"`...)
-	return append(core.AppendTime(dst, got.At), `"}`...)
+	return append(c.shown.append(dst, got.At), `"}`...)
 }
 
 func (c *call) read(dst []byte) []byte {
@@ -83,7 +96,7 @@ func (c *call) ack(dst []byte) []byte {
 		return dst
 	}
 	c.out.Index = r.Index
-	return append(core.AppendTime(append(dst, `{"ok":true,"updated_at":"`...), r.At), `"}`...)
+	return append(c.shown.append(append(dst, `{"ok":true,"updated_at":"`...), r.At), `"}`...)
 }
 
 func (c *call) heartbeat(dst []byte) []byte {
@@ -92,7 +105,7 @@ func (c *call) heartbeat(dst []byte) []byte {
 	if c.refuse(ref) {
 		return dst
 	}
-	return append(core.AppendTime(append(dst, `{"ok":true,"recorded_at":"`...), at), `"}`...)
+	return append(c.shown.append(append(dst, `{"ok":true,"recorded_at":"`...), at), `"}`...)
 }
 
 func (c *call) update(dst []byte) []byte {

@@ -51,6 +51,7 @@ type call struct {
 	in     method.Input
 	digest digester
 	now    int64 // milliseconds since 1970
+	shown  clock
 	out    method.Outcome
 	fault  method.Fault
 }

@@ -9,8 +9,8 @@ type filter []byte
 const (
 	filterLine   = 64 // bytes
 	filterProbes = 7
-	// filterBits is bits per entry: of 300 hashes that a run does not have, it has about one.
-	filterBits = 14
+	// filterBits is bits per entry: of 1,000 hashes that a run does not have, it has about one.
+	filterBits = 18
 	// filterPart is the size of a row with a part of a filter.
 	filterPart = 64 << 10
 )

@@ -76,7 +76,6 @@ func New(prefix byte) *Index {
 	x := &Index{prefix: prefix, budget: filterBudget}
 	x.runs.Store(new([]*run))
 	x.out.x = x
-	x.recent.init()
 	return x
 }
 
@@ -111,9 +110,12 @@ func (x *Index) Load(rows Rows) error {
 	return nil
 }
 
-// Add notes an entry that is later than those of the same hash before. at is a time, for Expire. It
-// may be called from any goroutine.
-func (x *Index) Add(h *Hash, number uint64, at int64) { x.recent.add(h, number, at) }
+// Add notes an entry that is later than those of the same hash before. Its number is not 0. at is a
+// time, for Expire. It may be called from any goroutine.
+func (x *Index) Add(h *Hash, number uint64, at int64) {
+	e := newEntry(h, number)
+	x.recent.add(&e, at)
+}
 
 // Full reports that Seal is due.
 func (x *Index) Full() bool { return x.recent.count.Load() >= sealAt }
@@ -124,7 +126,6 @@ func (x *Index) Seal() error {
 	if x.sorted, newest = x.recent.freeze(x.sorted[:0]); len(x.sorted) == 0 {
 		return nil
 	}
-	slices.SortFunc(x.sorted, compareHashes)
 	r, err := x.begin(0, len(x.sorted), newest)
 	if err != nil {
 		return err
@@ -145,10 +146,10 @@ func (x *Index) Seal() error {
 // Find calls f with the numbers of a hash, the latest first, until f returns false. It may read a
 // page of a run.
 func (x *Index) Find(h *Hash, f func(number uint64) bool) error {
-	if !x.recent.find(h, f) {
+	e := newEntry(h, 0)
+	if !x.recent.find(&e, f) {
 		return nil
 	}
-	e := newEntry(h, 0)
 	for tried := false; ; tried = true {
 		runs := x.runs.Load()
 		err := x.find(*runs, e, f)

@@ -197,7 +197,7 @@ func TestDamage(t *testing.T) {
 	}
 	for i := range uint64(1000) {
 		h := hashOf(i)
-		x.Add(&h, i, 0)
+		x.Add(&h, i+1, 0)
 	}
 	if err := x.Seal(); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,9 @@
 package keyindex
 
-import "slices"
+import (
+	"runtime"
+	"slices"
+)
 
 // batchBytes is about how much is put at a time.
 const batchBytes = 1 << 20
@@ -95,6 +98,7 @@ func (w *pageWriter) upTo(page uint32) error {
 		w.x.out.add(func(dst []byte) []byte { return w.x.appendPartKey(dst, rowPage, w.r, w.page) },
 			func(dst []byte) []byte { return append(dst, w.buf...) })
 		w.buf = w.buf[:0]
+		runtime.Gosched() // a core may have to write the journal
 		if len(w.x.out.buf) >= batchBytes {
 			if err := w.x.out.write(); err != nil {
 				return err
