@@ -35,8 +35,9 @@ func (d *DB) options() *pebble.Options {
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(bloomBits)
 	}
-	// Snappy: a build without cgo reads what one with it wrote, and neither spends much on it.
-	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionFastest })
+	// What is worth it was compressed once, before it became a row. Here each merge of files would
+	// compress it again, which took a twelfth of the processor under a load of posts.
+	o.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
 	return o
 }
 
