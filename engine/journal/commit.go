@@ -122,16 +122,14 @@ func (l *Log) end(err error) {
 // Barrier returns when everything that was appended before the call is durable. It returns the
 // error of ctx, or why the journal stopped before. It writes nothing.
 func (l *Log) Barrier(ctx context.Context) error {
-	return l.wait(ctx, l.Appended())
+	return l.Await(ctx, l.Appended())
 }
 
-// wait returns when Durable has reached an index.
-func (l *Log) wait(ctx context.Context, to Index) error {
-	l.mu.Lock()
-	l.ask(to)
-	l.mu.Unlock()
+// Await is Barrier for what was appended up to an index.
+func (l *Log) Await(ctx context.Context, to Index) error {
 	for l.Durable() < to {
 		l.mu.Lock()
+		l.ask(to)
 		if l.phase == ended {
 			l.mu.Unlock()
 			return l.wasReached(to)

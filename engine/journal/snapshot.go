@@ -66,7 +66,7 @@ func (l *Log) writeSnapshot(index Index, write func(w io.Writer) error) (meta, e
 	}
 	if err == nil {
 		m.through, m.time = l.Appended(), l.LogTime()
-		err = l.wait(context.Background(), m.through)
+		err = l.Await(context.Background(), m.through)
 	}
 	if err != nil {
 		return m, errors.Join(err, gw.Abort())

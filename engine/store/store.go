@@ -223,6 +223,14 @@ func (s *Store) Barrier(ctx context.Context) error {
 	return s.log.Barrier(ctx)
 }
 
+// Await is Barrier for what was appended up to an index.
+func (s *Store) Await(ctx context.Context, index journal.Index) error {
+	if s.log == nil {
+		return nil
+	}
+	return s.log.Await(ctx, index)
+}
+
 // Digest returns a number that two stores share whose machines hold the same.
 func (s *Store) Digest() (sum uint64) {
 	for _, m := range s.cfg.Machines {

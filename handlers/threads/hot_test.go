@@ -56,7 +56,7 @@ func newHot(t testing.TB) *hot {
 	if err := engine.SetRows(core.StoredRows(db)); err != nil {
 		t.Fatal(err)
 	}
-	service := threads.New(threads.Config{Engine: engine, Barrier: st.Barrier, Durable: st.Safe, Busy: func(string) bool { return false }})
+	service := threads.New(threads.Config{Engine: engine, Await: st.Await, Busy: func(string) bool { return false }})
 	gate := &link.Gate{Journal: func() link.Journal { return nil }}
 	srv := lines.New(lines.Config{Dispatcher: service, Verifier: trusting{}, Peers: token.NewPeers(0), Gate: gate, Lookup: method.Lookup, NewRequestID: engine.AppendRequestID, Logger: slog.New(slog.DiscardHandler)})
 	h := &hot{t: t, port: link.NewPort(1, "x"), wakes: make(owner, 1), out: make([]byte, 0, 1<<20)}

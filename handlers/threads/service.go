@@ -16,10 +16,8 @@ import (
 // Config is what a Service is made of.
 type Config struct {
 	Engine *core.Engine
-	// Barrier returns once everything that was appended to the journal before is durable.
-	Barrier func(ctx context.Context) error
-	// Durable returns the index up to which the journal is durable.
-	Durable func() uint64
+	// Await returns once the journal is durable up to an index.
+	Await func(ctx context.Context, index uint64) error
 	// Busy reports whether a person is known to use a runtime.
 	Busy func(runtime string) bool
 	// Resume and Spawn are the commands that wake an agent without a runtime, with placeholders.
@@ -161,10 +159,7 @@ func (c *call) audited() {
 
 // Await implements method.Dispatcher.
 func (s *Service) Await(index uint64) error {
-	if index <= s.cfg.Durable() {
-		return nil
-	}
-	return s.cfg.Barrier(context.Background())
+	return s.cfg.Await(context.Background(), index)
 }
 
 // Refused implements method.Dispatcher.

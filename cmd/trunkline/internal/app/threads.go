@@ -134,7 +134,7 @@ func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, ready
 	}
 	st := svc.Store()
 	t.service = threads.New(threads.Config{
-		Engine: state.engine, Barrier: st.Barrier, Durable: st.Safe, Resume: resume, Spawn: spawn, MaxDefer: c.TriggerMaxDefer,
+		Engine: state.engine, Await: st.Await, Resume: resume, Spawn: spawn, MaxDefer: c.TriggerMaxDefer,
 		Busy: t.wakers.busy, Logger: o.Logger,
 	})
 	if t.webBound, err = listenThreads(cfg, &c.Access); err != nil {
