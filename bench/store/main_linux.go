@@ -43,7 +43,7 @@ func parseFlags(args []string) (options, error) {
 	f.StringVar(&o.server, "server", "", "trunkline binary; empty builds ./cmd/trunkline")
 	f.StringVar(&o.dir, "dir", "", "folder on a disk for the stores; empty: the system's folder for large temporary files, or the current one if that is memory")
 	f.StringVar(&o.redis, "redis", "auto", "redis-server as one more peer: auto (if installed), off, or the path of its binary")
-	f.StringVar(&o.clients, "mcp-clients", "", "folder with the packages of MCP for node (handlers/threads/mcp/testdata/clients/install.sh); empty: where that puts them")
+	f.StringVar(&o.clients, "mcp-clients", "", "folder with the packages of MCP for node (handlers/threads/conformance/testdata/clients/install.sh); empty: where that puts them")
 	f.StringVar(&parts, "parts", partCells+","+partRestart, "what to measure: cells (methods beside peers and memory), restart (a large table, and latency during its snapshots), threads (agent threads beside the kernel and peers)")
 	f.StringVar(&o.json, "json", "", "write all figures to this file")
 	f.StringVar(&o.profile, "profile", "", "afterwards, keep CPU profiles of mode always in this folder and print their tops")

@@ -84,7 +84,7 @@ func findNode(clients string) (node, dir string, err error) {
 	}
 	dir = filepath.Join(clients, "node")
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", nodePackage, "package.json")); err != nil {
-		return "", "", fmt.Errorf("it is not installed, see handlers/threads/mcp/testdata/clients/install.sh: %w", err)
+		return "", "", fmt.Errorf("it is not installed, see handlers/threads/conformance/testdata/clients/install.sh: %w", err)
 	}
 	node, err = exec.LookPath("node")
 	return node, dir, err

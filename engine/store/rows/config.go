@@ -21,13 +21,13 @@ const (
 	maxValueBytes = journal.MaxRecordBytes
 )
 
-// Sizes of the database. With the defaults it takes less than 80 MiB of memory whatever it holds:
+// Sizes of the database. With the defaults it takes less than 50 MiB of memory whatever it holds:
 // the cache, the memtables and one more that is still being read, the open files. To that comes
 // about 1 KiB for each sorted file, so a megabyte for 8 GB of history.
 const (
 	defaultCacheBytes = 16 << 20
 	// defaultMemTableBytes is gathered in memory before it is sorted into a file.
-	defaultMemTableBytes = 16 << 20
+	defaultMemTableBytes = 8 << 20
 	// memTables bounds the memory of rows that wait for their file. A batch of more than half a
 	// memtable counts as one of its own.
 	memTables = 3
