@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -161,4 +162,15 @@ func BenchmarkHotLines(b *testing.B) {
 			}
 		})
 	}
+	b.Run("post with a key", func(b *testing.B) {
+		b.ReportAllocs()
+		in := []byte(`{"id":7,"method":"post_message","params":{"thread_id":"` + h.thread() + `","schema_version":1,"kind":"chat","body":"hello","idempotency_key":"k-1000000000"}}` + "\n")
+		digits := in[len(in)-len(`1000000000"}}`+"\n"):][:10]
+		n := int64(1e9)
+		for b.Loop() {
+			n++
+			strconv.AppendInt(digits[:0], n, 10)
+			h.bytes(in)
+		}
+	})
 }
