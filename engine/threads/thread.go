@@ -43,8 +43,9 @@ func (t *thread) forget(s *segment) {
 	for n < len(t.hot) && t.hot[n].seg == s {
 		n++
 	}
-	if n > 0 {
-		t.hot = append(t.hot[:0], t.hot[n:]...)
+	// What is left behind the end would keep segments, for as long as t is idle.
+	if t.hot = slices.Delete(t.hot, 0, n); len(t.hot) == 0 {
+		t.hot = nil
 	}
 }
 
