@@ -110,8 +110,8 @@ func (e *Engine) Create(a *Actor, n *NewThread, now int64) (id string, r Receipt
 func (e *Engine) link(t *thread, hash keyHash) {
 	e.numbers.last = max(e.numbers.last, t.made.Number)
 	e.numbers.count++
-	if t.made.Key != "" {
-		e.numbers.made[hash] = t
+	if other := e.numbers.made[hash]; t.made.Key != "" && (other == nil || other.made.Number < t.made.Number) {
+		e.numbers.made[hash] = t // a key names the latest thread; a snapshot has them in any order
 	}
 	s := &e.shards[maphash.String(e.seed, t.made.ID)%shards]
 	s.mu.Lock()

@@ -136,8 +136,10 @@ func (e *Engine) Trigger(a *Actor, id []byte, tr *Trigger, now int64) (out Job, 
 // newJob returns a job that is due at once, or after a deferral. Caller holds t.mu and jobs.mu.
 func (e *Engine) newJob(a *Actor, t *thread, tr *Trigger, sess *SessionView, status JobStatus, now int64) *job {
 	raw := e.ids.next(nil, now)
+	// Final jobs of earlier starts are only rows: each has a number up to the index of its record.
+	number := max(e.jobs.last, e.store.Appended()) + 1
 	j := &job{thread: t, jobState: jobState{
-		Number: e.jobs.last + 1, ID: string(appendID(nil, triggerPrefix, &raw)), Thread: t.made.Number, ThreadID: t.made.ID,
+		Number: number, ID: string(appendID(nil, triggerPrefix, &raw)), Thread: t.made.Number, ThreadID: t.made.ID,
 		Workspace: t.made.Workspace, Caller: a.Agent, Key: tr.Key, Target: tr.Target, Reason: tr.Reason, Prompt: tr.Prompt,
 		Status: uint8(status), Stale: e.stale(sess, now), NextAt: now, CreatedAt: now,
 	}}
