@@ -45,9 +45,10 @@ func (e *Engine) due(now int64) []*job {
 	js := &e.jobs
 	js.mu.Lock()
 	defer js.mu.Unlock()
+	longest := max(retryMost, deliveryWindow, e.cfg.Triggers.Recheck) // else the clock was set back
 	var list []*job
 	for _, j := range js.open {
-		if j.lease == 0 && !j.Started && j.NextAt <= now && JobStatus(j.Status) != Triggering {
+		if j.lease == 0 && !j.Started && (j.NextAt <= now || j.NextAt-now > longest) && JobStatus(j.Status) != Triggering {
 			list = append(list, j)
 		}
 	}
@@ -231,7 +232,7 @@ func (e *Engine) finish(j *job, sess *SessionView, code string, now int64) {
 		e.escalate(j, sess, codeResumeFailed, now)
 	case status == FallbackSpawn:
 		e.fail(j, codeSpawnFailed, now)
-	case code == codeBusy && now < j.CreatedAt+c.MaxDefer:
+	case code == codeBusy && apart(now, j.CreatedAt) < c.MaxDefer:
 		j.Status, j.Code, j.NextAt, j.lease = uint8(Deferred), code, now+c.Recheck, 0
 		e.saveJob(j, now)
 	case code == codeBusy:

@@ -137,7 +137,7 @@ func (j *jobs) within(k recentKey, window, now int64) []int64 {
 		return nil
 	}
 	n := 0
-	for n < len(r.times) && r.times[n] <= now-window {
+	for n < len(r.times) && apart(r.times[n], now) >= window {
 		n++
 	}
 	if r.times = append(r.times[:0], r.times[n:]...); len(r.times) == 0 {
@@ -152,7 +152,7 @@ func (j *jobs) note(k recentKey, keep int, now int64) {
 	if r == nil {
 		if len(j.recent) >= maxRecent {
 			for old, t := range j.recent {
-				if t.times[len(t.times)-1] <= now-resumeWindow {
+				if apart(t.times[len(t.times)-1], now) >= resumeWindow {
 					delete(j.recent, old)
 				}
 			}

@@ -111,7 +111,7 @@ func (e *Engine) unreadOf(t *thread, now int64, found *[]Unread) (total int) {
 			continue
 		}
 		u := Unread{Thread: t.made.ID, Workspace: t.made.Workspace, Agent: agent, Latest: t.latest}
-		if u.Trigger = e.wakes(t, sess, now); u.Trigger && now < t.lastAt+unreadDelay {
+		if u.Trigger = e.wakes(t, sess, now); u.Trigger && apart(now, t.lastAt) < unreadDelay {
 			continue // later
 		}
 		if !u.Trigger {
