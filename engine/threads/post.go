@@ -50,14 +50,14 @@ func (e *Engine) Post(a *Actor, id []byte, p *Post, now int64) (out Posted, _ Re
 		if known, same, err := e.known(t, a, p, &hash, now, &out); err != nil {
 			return out, Refusal{Code: Failed, Err: err}
 		} else if known && !same {
-			return out, Refusal{Code: KeyReused}
+			return out, Refusal{Code: KeyReused, Index: out.Index}
 		} else if known {
 			return out, Refusal{}
 		}
 	}
 	switch wait := int64(0); {
 	case t.status == Closed:
-		return out, Refusal{Code: ThreadClosed, Status: t.status}
+		return out, Refusal{Code: ThreadClosed, Status: t.status, Index: t.index}
 	case t.latest >= maxSeq:
 		return out, Refusal{Code: SeqExhausted}
 	case e.refuses():

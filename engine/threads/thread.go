@@ -58,7 +58,7 @@ type View struct {
 	Created, Updated     int64 // milliseconds since 1970
 }
 
-// NewThread describes a thread that is to be created.
+// NewThread describes a thread that is to be created. Its slices are lent.
 type NewThread struct {
 	Title        []byte
 	Type         Type
@@ -77,7 +77,7 @@ func (e *Engine) Create(a *Actor, n *NewThread, now int64) (id string, r Receipt
 		hash = hashCreation(a.Workspace, a.Agent, n.Key)
 		if t := e.numbers.made[hash]; t != nil && e.valid(t.made.At, now) {
 			if string(t.made.Digest) != string(n.Digest[:]) {
-				return "", r, Refusal{Code: KeyReused}
+				return "", r, Refusal{Code: KeyReused, Index: e.store.Appended()}
 			}
 			return t.made.ID, Receipt{Index: e.store.Appended(), At: t.made.At, Replay: true}, Refusal{}
 		}
@@ -97,7 +97,7 @@ func (e *Engine) Create(a *Actor, n *NewThread, now int64) (id string, r Receipt
 		made.Participants[i] = string(p)
 	}
 	if len(n.Key) > 0 {
-		made.Creator, made.Key, made.Digest = a.Agent, string(n.Key), n.Digest[:]
+		made.Creator, made.Key, made.Digest = a.Agent, string(n.Key), slices.Clone(n.Digest[:]) // n is lent
 	}
 	made.Audit = a.audit("mcp.create_thread", made.ID, now)
 	index := e.recordAudited(opThread, &made, &made.Audit)

@@ -107,7 +107,7 @@ func (e *Engine) Trigger(a *Actor, id []byte, tr *Trigger, now int64) (out Job, 
 		case err != nil:
 			return out, r, Refusal{Code: Failed, Err: err}
 		case known != nil && string(known.Digest) != string(tr.Digest[:]):
-			return out, r, Refusal{Code: KeyReused}
+			return out, r, Refusal{Code: KeyReused, Index: known.Index}
 		case known != nil:
 			return e.showJob(known, sess), Receipt{Index: known.Index, At: known.CreatedAt, Replay: true}, Refusal{}
 		}
@@ -115,7 +115,7 @@ func (e *Engine) Trigger(a *Actor, id []byte, tr *Trigger, now int64) (out Job, 
 	status, code := e.decide(sess, tr, now)
 	switch {
 	case t.status == Closed:
-		return out, r, Refusal{Code: ThreadClosed, Status: t.status}
+		return out, r, Refusal{Code: ThreadClosed, Status: t.status, Index: t.index}
 	case code != OK:
 		return out, r, Refusal{Code: code}
 	case len(js.open) >= e.cfg.Triggers.MaxJobs:
