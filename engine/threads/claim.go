@@ -330,12 +330,13 @@ func (e *Engine) stopAwaiting(now int64) {
 	}
 }
 
-// Signalled reports whether the target of a job was heard of since its attempt began.
+// Signalled reports whether the target of a job was heard of since its attempt began. Of a job that
+// ended meanwhile, because its thread did, it was not: its command keeps its time limit.
 func (e *Engine) Signalled(id string) bool {
 	e.jobs.mu.Lock()
 	defer e.jobs.mu.Unlock()
 	j := e.jobs.open[id]
-	return j == nil || j.signal
+	return j != nil && j.signal
 }
 
 // protect blocks a thread whose jobs fail again and again (threads §5.5). Caller holds t.mu and

@@ -284,30 +284,24 @@ func TestLoopProtection(t *testing.T) {
 	}
 }
 
-// TestUnread reports a participant once for each new message of others.
-func TestUnread(t *testing.T) {
+// TestClosedUnderway: a job that ends with its thread while its command runs was not acknowledged
+// by that.
+func TestClosedUnderway(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.create()
-	want := func(total int, agents string) {
-		t.Helper()
-		got := ""
-		if n := r.Unread(r.now, func(u Unread) { got += u.Agent + " " }); n != total || got != agents {
-			t.Errorf("%d: %q, want %d: %q", n, got, total, agents)
-		}
+	r.trigger(id, "r", "")
+	a := r.claimOne()
+	if a.Attempt != FallbackSpawn || r.Signalled(a.ID) {
+		t.Fatal(a)
 	}
-	want(0, "")
-	r.post(alice, id, "x", "")
-	want(1, "bob ")
-	want(1, "")
-	r.post(alice, id, "x", "")
-	want(1, "bob ")
-	r.post(bob, id, "x", "")
-	want(2, "alice bob ")
-	r.sync()
-	r.Ack(alice, id, 3, r.now)
-	want(1, "")
-	r.beat(bob, Heartbeat{Status: SessionActive})
-	want(0, "")
+	if _, _, ref := r.SetStatus(boss, id, &Change{To: Closed, Reason: "r"}, r.now); ref.Code != OK {
+		t.Fatal(ref)
+	}
+	if r.Signalled(a.ID) {
+		t.Error("acknowledged")
+	}
+	r.Finish(a.ID, "", r.now)
+	r.want(id, JobFailed, codeClosed, 0)
 }
 
 // TestJobModel runs jobs with crashes: no attempt is made twice at a time, no fallback command runs

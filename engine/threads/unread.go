@@ -127,7 +127,7 @@ func (e *Engine) wakes(t *thread, sess *SessionView, now int64) bool {
 	managed := sess != nil && sess.Managed && sess.Status != SessionOffline && !e.stale(sess, now)
 	switch e.cfg.Triggers.Unread {
 	case TriggerAll:
-		return t.status != Blocked
+		return t.status != Blocked && (managed || !e.cfg.Triggers.NoFallback)
 	case TriggerManaged:
 		return t.status != Blocked && managed
 	}
