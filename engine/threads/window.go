@@ -24,7 +24,7 @@ func (e *Engine) Window(a *Actor, id []byte, n int) (w Window, _ Refusal) {
 	}
 	w.Latest, w.Status, w.Index = t.visible(max(e.safe(), a.Seen)), t.status, t.index
 	t.mu.Unlock()
-	page, since := []byte(nil), w.Latest-min(w.Latest, uint64(n))
+	page, body, since := []byte(nil), []byte(nil), w.Latest-min(w.Latest, uint64(n))
 	for since < w.Latest {
 		out, p, ref := e.Read(a, id, since, int(w.Latest-since), true, page[:0])
 		if ref.Code != OK || p.Next == since {
@@ -36,7 +36,9 @@ func (e *Engine) Window(a *Actor, id []byte, n int) (w Window, _ Refusal) {
 			if !ok {
 				break
 			}
-			w.Messages = append(w.Messages, readMessage(v.Raw))
+			var m summary.Message
+			m, body = readMessage(v.Raw, body)
+			w.Messages = append(w.Messages, m)
 		}
 		page, since = out, p.Next
 	}
@@ -45,8 +47,9 @@ func (e *Engine) Window(a *Actor, id []byte, n int) (w Window, _ Refusal) {
 
 var messageNames = []string{"seq", "message_id", "sender_agent_id", "kind", "body", "metadata", "in_reply_to"}
 
-// readMessage reads a message as read_messages shows it.
-func readMessage(text []byte) (m summary.Message) {
+// readMessage reads what a summary needs of a message as read_messages shows it. buf is for it to
+// use, and comes back.
+func readMessage(text, buf []byte) (m summary.Message, _ []byte) {
 	var v [7]jsonx.Value
 	jsonx.Pick(text, messageNames, v[:])
 	str := func(i int) []byte {
@@ -56,9 +59,13 @@ func readMessage(text []byte) (m summary.Message) {
 		return jsonx.AppendUnescaped(nil, v[i].Raw[1:len(v[i].Raw)-1])
 	}
 	seq, _ := jsonx.ParseInt(v[0].Raw)
-	m.Seq, m.ID, m.Sender, m.Kind, m.Body, m.InReplyTo = uint64(seq), string(str(1)), string(str(2)), string(str(3)), str(4), string(str(6))
-	if v[5].Kind == jsonx.ObjectStart {
+	m.Seq, m.ID, m.Sender, m.Kind, m.InReplyTo = uint64(seq), string(str(1)), string(str(2)), string(str(3)), string(str(6))
+	if v[4].Kind == jsonx.String {
+		buf = jsonx.AppendUnescaped(buf[:0], v[4].Raw[1:len(v[4].Raw)-1])
+		m.Body = summary.Clip(buf)
+	}
+	if v[5].Kind == jsonx.ObjectStart && m.Kind != Chat.String() {
 		m.Metadata = append([]byte(nil), v[5].Raw...)
 	}
-	return m
+	return m, buf
 }

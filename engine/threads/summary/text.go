@@ -174,6 +174,13 @@ func (t *tracker) item(f *finding) string {
 	return fmt.Sprintf("%s: %s%s [#%d, %s]", f.severity, excerpt(f.message.Body, itemExcerpt), where, f.message.Seq, stateNames[f.state])
 }
 
+// Clip returns what a summary may show of a body, in memory of its own: a window of long messages
+// takes no more than one of short ones.
+func Clip(body []byte) []byte {
+	first, _, _ := bytes.Cut(body, []byte{'\n'})
+	return []byte(squeeze(first, lastExcerpt+1))
+}
+
 // excerpt returns the beginning of the first line of a body (rule 7).
 func excerpt(body []byte, most int) string {
 	first, _, _ := bytes.Cut(body, []byte{'\n'})
