@@ -30,3 +30,30 @@ func TestClockGoesBack(t *testing.T) {
 		t.Error(list, err)
 	}
 }
+
+// TestKeyWindow: a key is known until its window is over, whether or not it was removed then.
+func TestKeyWindow(t *testing.T) {
+	for _, window := range []int64{0, 1000} {
+		r := newRig(t, Config{KeyWindow: window, HotBytes: 1, segment: 200})
+		id := r.create()
+		first := r.post(alice, id, "x", "k")
+		r.sync()
+		r.store()
+		want := func(after int64, known bool) {
+			t.Helper()
+			r.now += after
+			if p := r.post(alice, id, "x", "k"); p.Replay != known || known && (p.Seq != first.Seq || p.At != first.At || p.id != first.id) {
+				t.Errorf("window %d, after %d ms: %+v", window, after, p)
+			}
+		}
+		if want(999, true); window == 0 {
+			want(1<<40, true)
+			continue
+		}
+		want(-2000, true) // the clock was set back
+		want(2001, false)
+		first = r.post(alice, id, "x", "k") // the later message
+		want(999, true)
+		want(1, false)
+	}
+}
