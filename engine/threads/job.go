@@ -2,6 +2,7 @@ package threads
 
 import (
 	"encoding/binary"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -230,5 +231,5 @@ func (e *Engine) forgetEnded() {
 			delete(js.keys, hash)
 		}
 	}
-	js.ended = append(js.ended[:0], js.ended[n:]...)
+	js.ended = slices.Delete(js.ended, 0, n)
 }
