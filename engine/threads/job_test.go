@@ -3,6 +3,7 @@ package threads
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -313,6 +314,8 @@ func TestJobModel(t *testing.T) {
 		running := map[string]*Attempt{} // attempts under way
 		spawned := map[string]int{}
 		final := map[string]string{}
+		known := map[string]string{} // jobs by key
+		var all []string
 		codes := []string{"", codeBusy, codeNotFound, codePaneDead, "PANE_IS_SHELL"}
 		rt.Repeat(map[string]func(*rapid.T){
 			"beat": func(rt *rapid.T) {
@@ -323,7 +326,13 @@ func TestJobModel(t *testing.T) {
 			},
 			"trigger": func(rt *rapid.T) {
 				key := rapid.SampledFrom([]string{"", "k1", "k2"}).Draw(rt, "key")
-				r.trigger(id, "r", key)
+				j, rec, ref := r.trigger(id, "r", key)
+				if want, ok := known[key]; ref.Code != OK || rec.Replay != ok || ok && j.ID != want {
+					rt.Fatalf("key %q names %s (%+v), want %s", key, j.ID, ref, want)
+				}
+				if all = append(all, j.ID); key != "" {
+					known[key] = j.ID
+				}
 			},
 			"claim": func(rt *rapid.T) {
 				list, err := r.Claim(context.Background(), 2, 2, r.now)
@@ -379,6 +388,11 @@ func TestJobModel(t *testing.T) {
 					}
 					if j.Final {
 						final[j.ID] = state
+					}
+				}
+				for _, id := range all {
+					if !slices.ContainsFunc(list, func(j Job) bool { return j.ID == id }) {
+						rt.Fatalf("%s is gone", id)
 					}
 				}
 				for id := range final {
