@@ -208,3 +208,20 @@ func TestQuotas(t *testing.T) {
 		}
 	}
 }
+
+// TestSessionsOverAStop: a registration that was answered before a server stops is there when it
+// starts again.
+func TestSessionsOverAStop(t *testing.T) {
+	t.Parallel()
+	s := start(t, quick("SUPERVISOR_MODE=off")...)
+	id := s.create()
+	for n := range 3 {
+		runtime := fmt.Sprintf("tmux:agents_x:y.%d", n)
+		s.post("heartbeat_session", executioner, `{"session_id":"sess_ex","runtime":"`+runtime+`","management_mode":"managed","resumable":true,"status":"active"}`)
+		s.stop()
+		s.run()
+		if a := s.trigger(id); a.body["runtime"] != runtime || a.body["action"] != "trigger_runtime" || a.body["session_status"] != "active" {
+			t.Error(a.text)
+		}
+	}
+}
