@@ -148,6 +148,7 @@ func (e *Engine) escalate(j *job, sess *SessionView, code string, now int64) {
 // fail ends a job without success. Caller holds t.mu and jobs.mu.
 func (e *Engine) fail(j *job, code string, now int64) {
 	j.Status, j.Final, j.Code, j.CompletedAt, j.lease, j.Started = uint8(JobFailed), true, code, now, 0, false
+	j.Prompt = "" // nothing shows it any more: a thread may end thousands of jobs at once
 	e.release(j)
 	e.end(j, now)
 }

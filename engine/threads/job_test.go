@@ -302,7 +302,9 @@ func TestClosedUnderway(t *testing.T) {
 		t.Error("acknowledged")
 	}
 	r.Finish(a.ID, "", r.now)
-	r.want(id, JobFailed, codeClosed, 0)
+	if j := r.want(id, JobFailed, codeClosed, 0); j.Prompt != "" {
+		t.Error("its prompt is kept")
+	}
 }
 
 // TestJobModel runs jobs with crashes: no attempt is made twice at a time, no fallback command runs
