@@ -128,7 +128,7 @@ func (e *Engine) known(t *thread, a *Actor, p *Post, hash *keyHash, now int64, o
 	if err != nil || seq == 0 {
 		return false, false, err
 	}
-	row, index, err := e.row(t, seq, nil)
+	row, _, err := e.row(t, seq, nil)
 	if err != nil || row == nil {
 		return false, false, err
 	}
@@ -136,7 +136,7 @@ func (e *Engine) known(t *thread, a *Actor, p *Post, hash *keyHash, now int64, o
 	if err != nil || string(m.sender) != a.Agent || string(m.key) != string(p.Key) || !e.valid(m.created, now) {
 		return false, false, err
 	}
-	out.id, out.Seq, out.Status, out.Receipt = m.id, seq, t.status, Receipt{Index: index, At: m.created, Replay: true}
+	out.id, out.Seq, out.Status, out.Receipt = m.id, seq, t.status, Receipt{Index: t.index, At: m.created, Replay: true}
 	return true, string(m.digest) == string(p.Digest[:]), nil
 }
 

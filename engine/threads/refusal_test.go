@@ -36,6 +36,9 @@ func TestRefusalsWait(t *testing.T) {
 	wait("key of a job", ref, KeyReused)
 	_, rec, _ = r.SetStatus(boss, id, &Change{To: Closed, Reason: "r"}, r.now)
 	change = rec.Index
+	if p, _ := r.Post(alice, id, textPost("x", "k"), r.now); !p.Replay || p.Status != Closed || p.Index < change {
+		t.Errorf("a repetition shows a status before it is durable: %+v", p)
+	}
 	_, ref = r.Post(alice, id, textPost("y", ""), r.now)
 	wait("message for a closed thread", ref, ThreadClosed)
 	_, _, ref = r.trigger(id, "r", "")
