@@ -129,10 +129,10 @@ func TestUnread(t *testing.T) {
 		t.Skip("unread messages wake after ten seconds")
 	}
 	t.Parallel()
-	for mode, woken := range map[string]bool{"off": false, "all": true} {
-		t.Run(mode, func(t *testing.T) {
+	for setting, woken := range map[string]bool{"UNREAD_AUTO_TRIGGER=off": false, "UNREAD_AUTO_TRIGGER=all": true, "SUPERVISOR_MODE=off": false} {
+		t.Run(setting, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, quick("UNREAD_AUTO_TRIGGER="+mode, `TRIGGER_SPAWN_ARGV=["/bin/true"]`)...)
+			s := start(t, quick(setting, `TRIGGER_SPAWN_ARGV=["/bin/true"]`)...)
 			id := s.create()
 			s.post("post_message", reviewer, `{"thread_id":"`+id+`","schema_version":1,"kind":"chat","body":"x"}`)
 			report := `"reason":"new_unread_dormant_participant","thread_id":"` + id + `","agent_id":"executioner_agent","latest_seq":1`
