@@ -242,7 +242,7 @@ func (e *Engine) finish(j *job, sess *SessionView, code string, now int64) {
 	case retryable(code) && j.Attempts < c.MaxRetries:
 		j.Attempts++
 		j.Status, j.Code, j.lease = uint8(TimedOut), code, 0
-		j.NextAt = now + min(int64(retryBase)<<(j.Attempts-1), retryMost)
+		j.NextAt = now + min(int64(retryBase)<<min(j.Attempts-1, 10), retryMost)
 		e.saveJob(j, now)
 	default:
 		j.Attempts++

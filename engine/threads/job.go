@@ -149,6 +149,9 @@ func (j *jobs) within(k recentKey, window, now int64) []int64 {
 
 // note adds a time of a target, of which it keeps as many as a limit looks at. Caller holds mu.
 func (j *jobs) note(k recentKey, keep int, now int64) {
+	if keep == 0 {
+		return // the limit is off
+	}
 	r := j.recent[k]
 	if r == nil {
 		if len(j.recent) >= maxRecent {

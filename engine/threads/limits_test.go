@@ -125,6 +125,9 @@ func TestBoundsOfMemory(t *testing.T) {
 	var js jobs
 	js.init()
 	target := func(i int) recentKey { return recentKey{0, agentKey{"w", fmt.Sprint("a", i)}} }
+	if js.note(target(0), 0, now); len(js.recent) != 0 {
+		t.Error("a target is kept for a limit that is off")
+	}
 	for i := range maxRecent + 1 {
 		js.note(target(i), 3, now)
 	}

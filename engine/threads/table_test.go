@@ -55,6 +55,27 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// TestManyRetries: the time between attempts doubles up to a minute, however many there are.
+func TestManyRetries(t *testing.T) {
+	triggers := DefaultTriggers
+	triggers.MaxRetries, triggers.PerMinute = 100, 0
+	r := newRig(t, Config{Triggers: triggers})
+	id := r.create()
+	r.beat(alice, live)
+	r.trigger(id, "r", "")
+	for n, wait := 0, int64(retryBase); n < 100; n, wait = n+1, min(2*wait, retryMost) {
+		r.Finish(r.claimOne().ID, codePaneDead, r.now)
+		if j := r.job(id); j.NextAt != r.now+wait {
+			t.Fatalf("attempt %d: the next one after %d ms, want %d", n+1, j.NextAt-r.now, wait)
+		}
+		r.now += wait
+	}
+	r.Finish(r.claimOne().ID, "", r.now)
+	if len(r.jobs.recent) != 0 {
+		t.Error("deliveries are remembered for a limit that is off")
+	}
+}
+
 // TestClaims has the rows of threads §5.4 that are decided when a job is claimed.
 func TestClaims(t *testing.T) {
 	offline, unmanaged := live, live
