@@ -14,7 +14,7 @@ func (e *Engine) Ack(a *Actor, id []byte, seq uint64, now int64) (r Receipt, _ R
 	case seq > latest:
 		return r, Refusal{Code: AckBeyond, N: int64(latest)}
 	case c != nil && seq < c.seq:
-		return r, Refusal{Code: AckBehind, N: int64(c.seq)}
+		return r, Refusal{Code: AckBehind, N: int64(c.seq), Index: c.index}
 	case c != nil && seq == c.seq:
 		return Receipt{Index: c.index, At: c.at}, Refusal{}
 	case c == nil && len(t.cursors) >= e.cfg.MaxCursors:

@@ -45,9 +45,10 @@ func (e *Engine) due(now int64) []*job {
 	js := &e.jobs
 	js.mu.Lock()
 	defer js.mu.Unlock()
+	longest := max(retryMost, deliveryWindow, e.cfg.Triggers.Recheck) // else the clock was set back
 	var list []*job
 	for _, j := range js.open {
-		if j.lease == 0 && !j.Started && j.NextAt <= now && JobStatus(j.Status) != Triggering {
+		if j.lease == 0 && !j.Started && (j.NextAt <= now || j.NextAt-now > longest) && JobStatus(j.Status) != Triggering {
 			list = append(list, j)
 		}
 	}
@@ -147,6 +148,7 @@ func (e *Engine) escalate(j *job, sess *SessionView, code string, now int64) {
 // fail ends a job without success. Caller holds t.mu and jobs.mu.
 func (e *Engine) fail(j *job, code string, now int64) {
 	j.Status, j.Final, j.Code, j.CompletedAt, j.lease, j.Started = uint8(JobFailed), true, code, now, 0, false
+	j.Prompt = "" // nothing shows it any more: a thread may end thousands of jobs at once
 	e.release(j)
 	e.end(j, now)
 }
@@ -231,7 +233,7 @@ func (e *Engine) finish(j *job, sess *SessionView, code string, now int64) {
 		e.escalate(j, sess, codeResumeFailed, now)
 	case status == FallbackSpawn:
 		e.fail(j, codeSpawnFailed, now)
-	case code == codeBusy && now < j.CreatedAt+c.MaxDefer:
+	case code == codeBusy && apart(now, j.CreatedAt) < c.MaxDefer:
 		j.Status, j.Code, j.NextAt, j.lease = uint8(Deferred), code, now+c.Recheck, 0
 		e.saveJob(j, now)
 	case code == codeBusy:
@@ -240,7 +242,7 @@ func (e *Engine) finish(j *job, sess *SessionView, code string, now int64) {
 	case retryable(code) && j.Attempts < c.MaxRetries:
 		j.Attempts++
 		j.Status, j.Code, j.lease = uint8(TimedOut), code, 0
-		j.NextAt = now + min(int64(retryBase)<<(j.Attempts-1), retryMost)
+		j.NextAt = now + min(int64(retryBase)<<min(j.Attempts-1, 10), retryMost)
 		e.saveJob(j, now)
 	default:
 		j.Attempts++
@@ -329,12 +331,13 @@ func (e *Engine) stopAwaiting(now int64) {
 	}
 }
 
-// Signalled reports whether the target of a job was heard of since its attempt began.
+// Signalled reports whether the target of a job was heard of since its attempt began. Of a job that
+// ended meanwhile, because its thread did, it was not: its command keeps its time limit.
 func (e *Engine) Signalled(id string) bool {
 	e.jobs.mu.Lock()
 	defer e.jobs.mu.Unlock()
 	j := e.jobs.open[id]
-	return j == nil || j.signal
+	return j != nil && j.signal
 }
 
 // protect blocks a thread whose jobs fail again and again (threads §5.5). Caller holds t.mu and

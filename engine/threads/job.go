@@ -2,6 +2,7 @@ package threads
 
 import (
 	"encoding/binary"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -137,7 +138,7 @@ func (j *jobs) within(k recentKey, window, now int64) []int64 {
 		return nil
 	}
 	n := 0
-	for n < len(r.times) && r.times[n] <= now-window {
+	for n < len(r.times) && apart(r.times[n], now) >= window {
 		n++
 	}
 	if r.times = append(r.times[:0], r.times[n:]...); len(r.times) == 0 {
@@ -148,11 +149,14 @@ func (j *jobs) within(k recentKey, window, now int64) []int64 {
 
 // note adds a time of a target, of which it keeps as many as a limit looks at. Caller holds mu.
 func (j *jobs) note(k recentKey, keep int, now int64) {
+	if keep == 0 {
+		return // the limit is off
+	}
 	r := j.recent[k]
 	if r == nil {
 		if len(j.recent) >= maxRecent {
 			for old, t := range j.recent {
-				if t.times[len(t.times)-1] <= now-resumeWindow {
+				if apart(t.times[len(t.times)-1], now) >= resumeWindow {
 					delete(j.recent, old)
 				}
 			}
@@ -230,5 +234,5 @@ func (e *Engine) forgetEnded() {
 			delete(js.keys, hash)
 		}
 	}
-	js.ended = append(js.ended[:0], js.ended[n:]...)
+	js.ended = slices.Delete(js.ended, 0, n)
 }

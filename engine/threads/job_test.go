@@ -3,6 +3,7 @@ package threads
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -284,30 +285,26 @@ func TestLoopProtection(t *testing.T) {
 	}
 }
 
-// TestUnread reports a participant once for each new message of others.
-func TestUnread(t *testing.T) {
+// TestClosedUnderway: a job that ends with its thread while its command runs was not acknowledged
+// by that.
+func TestClosedUnderway(t *testing.T) {
 	r := newRig(t, Config{})
 	id := r.create()
-	want := func(total int, agents string) {
-		t.Helper()
-		got := ""
-		if n := r.Unread(r.now, func(u Unread) { got += u.Agent + " " }); n != total || got != agents {
-			t.Errorf("%d: %q, want %d: %q", n, got, total, agents)
-		}
+	r.trigger(id, "r", "")
+	a := r.claimOne()
+	if a.Attempt != FallbackSpawn || r.Signalled(a.ID) {
+		t.Fatal(a)
 	}
-	want(0, "")
-	r.post(alice, id, "x", "")
-	want(1, "bob ")
-	want(1, "")
-	r.post(alice, id, "x", "")
-	want(1, "bob ")
-	r.post(bob, id, "x", "")
-	want(2, "alice bob ")
-	r.sync()
-	r.Ack(alice, id, 3, r.now)
-	want(1, "")
-	r.beat(bob, Heartbeat{Status: SessionActive})
-	want(0, "")
+	if _, _, ref := r.SetStatus(boss, id, &Change{To: Closed, Reason: "r"}, r.now); ref.Code != OK {
+		t.Fatal(ref)
+	}
+	if r.Signalled(a.ID) {
+		t.Error("acknowledged")
+	}
+	r.Finish(a.ID, "", r.now)
+	if j := r.want(id, JobFailed, codeClosed, 0); j.Prompt != "" {
+		t.Error("its prompt is kept")
+	}
 }
 
 // TestJobModel runs jobs with crashes: no attempt is made twice at a time, no fallback command runs
@@ -319,6 +316,8 @@ func TestJobModel(t *testing.T) {
 		running := map[string]*Attempt{} // attempts under way
 		spawned := map[string]int{}
 		final := map[string]string{}
+		known := map[string]string{} // jobs by key
+		var all []string
 		codes := []string{"", codeBusy, codeNotFound, codePaneDead, "PANE_IS_SHELL"}
 		rt.Repeat(map[string]func(*rapid.T){
 			"beat": func(rt *rapid.T) {
@@ -329,7 +328,13 @@ func TestJobModel(t *testing.T) {
 			},
 			"trigger": func(rt *rapid.T) {
 				key := rapid.SampledFrom([]string{"", "k1", "k2"}).Draw(rt, "key")
-				r.trigger(id, "r", key)
+				j, rec, ref := r.trigger(id, "r", key)
+				if want, ok := known[key]; ref.Code != OK || rec.Replay != ok || ok && j.ID != want {
+					rt.Fatalf("key %q names %s (%+v), want %s", key, j.ID, ref, want)
+				}
+				if all = append(all, j.ID); key != "" {
+					known[key] = j.ID
+				}
 			},
 			"claim": func(rt *rapid.T) {
 				list, err := r.Claim(context.Background(), 2, 2, r.now)
@@ -385,6 +390,11 @@ func TestJobModel(t *testing.T) {
 					}
 					if j.Final {
 						final[j.ID] = state
+					}
+				}
+				for _, id := range all {
+					if !slices.ContainsFunc(list, func(j Job) bool { return j.ID == id }) {
+						rt.Fatalf("%s is gone", id)
 					}
 				}
 				for id := range final {

@@ -33,7 +33,8 @@ func (e *Engine) WriteSnapshot(write func(rec []byte) error) error {
 	if err := e.storeAll(safe); err != nil {
 		return err
 	}
-	if e.stored.Load() == 0 {
+	list := e.sessions.list()
+	if e.stored.Load() == 0 && len(list) == 0 {
 		return nil // there was never anything
 	}
 	identity, err := e.disk.Flush(safe)
@@ -58,7 +59,7 @@ func (e *Engine) WriteSnapshot(write func(rec []byte) error) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range e.sessions.list() {
+	for _, s := range list {
 		if err := put(snapSession, &s); err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ type modelThread struct {
 	id      []byte
 	status  Status
 	bodies  []string
+	ids     []string       // of messages, in order
 	keys    map[string]int // agent and key -> message
 	cursors map[string]int
 }
@@ -56,10 +57,19 @@ func TestEngineModel(t *testing.T) {
 				if again {
 					body = m.bodies[known-1]
 				}
-				got, ref := r.Post(a, m.id, textPost(body, key), r.now)
+				p, replies := textPost(body, key), true
+				switch i := rapid.IntRange(-3, len(m.ids)).Draw(rt, "reply"); {
+				case i >= 0 && i < len(m.ids):
+					p.InReplyTo = []byte(m.ids[i])
+				case i == len(m.ids):
+					p.InReplyTo, replies = []byte("msg_01KHNQHEG0KH6YV2NM6PRZNGBK"), false
+				}
+				got, ref := r.Post(a, m.id, p, r.now)
 				want := member(a, NotMember)
 				switch {
 				case want != OK:
+				case !replies:
+					want = NoMessage
 				case key != "" && known > 0 && !again:
 					want = KeyReused
 				case again:
@@ -69,7 +79,7 @@ func TestEngineModel(t *testing.T) {
 				case m.status == Closed:
 					want = ThreadClosed
 				default:
-					m.bodies = append(m.bodies, body)
+					m.bodies, m.ids = append(m.bodies, body), append(m.ids, string(got.AppendID(nil)))
 					if key != "" {
 						m.keys[a.Agent+"/"+key] = len(m.bodies)
 					}
@@ -120,8 +130,8 @@ func TestEngineModel(t *testing.T) {
 				m := pick()
 				r.rows.during = func() { // the snapshot has it, and its record is behind the snapshot's index
 					if m.status != Closed {
-						m.bodies = append(m.bodies, "during")
-						r.post(boss, m.id, "during", "")
+						p := r.post(boss, m.id, "during", "")
+						m.bodies, m.ids = append(m.bodies, "during"), append(m.ids, string(p.AppendID(nil)))
 						r.rows.during = nil
 					}
 				}
@@ -129,6 +139,7 @@ func TestEngineModel(t *testing.T) {
 					rt.Fatal(err)
 				}
 			},
+			"time":  func(rt *rapid.T) { r.now += int64(rapid.IntRange(-5000, 5000).Draw(rt, "ms")) },
 			"store": func(*rapid.T) { r.sync(); r.store() },
 			"crash": func(rt *rapid.T) {
 				r.sync()
@@ -144,6 +155,9 @@ func TestEngineModel(t *testing.T) {
 				for _, m := range all {
 					if got := r.bodies(m.id); !slices.Equal(got, m.bodies) {
 						rt.Fatalf("messages %v, want %v", got, m.bodies)
+					}
+					if !slices.IsSorted(m.ids) {
+						rt.Fatalf("identifiers are not in order: %v", m.ids)
 					}
 					v, _, ref := r.Get(alice, m.id)
 					if ref.Code != OK || v.Status != m.status || strings.Join(v.Participants, ",") != "alice,bob" {

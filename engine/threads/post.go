@@ -53,14 +53,14 @@ func (e *Engine) Post(a *Actor, id []byte, p *Post, now int64) (out Posted, _ Re
 		if known, same, err := e.known(t, a, p, &hash, now, &out); err != nil {
 			return out, Refusal{Code: Failed, Err: err}
 		} else if known && !same {
-			return out, Refusal{Code: KeyReused}
+			return out, Refusal{Code: KeyReused, Index: out.Index}
 		} else if known {
 			return out, Refusal{}
 		}
 	}
 	switch wait := int64(0); {
 	case t.status == Closed:
-		return out, Refusal{Code: ThreadClosed, Status: t.status}
+		return out, Refusal{Code: ThreadClosed, Status: t.status, Index: t.index}
 	case t.latest >= maxSeq:
 		return out, Refusal{Code: SeqExhausted}
 	case e.refuses():
@@ -131,7 +131,7 @@ func (e *Engine) known(t *thread, a *Actor, p *Post, hash *keyHash, now int64, o
 	if err != nil || seq == 0 {
 		return false, false, err
 	}
-	row, index, err := e.row(t, seq, nil)
+	row, _, err := e.row(t, seq, nil)
 	if err != nil || row == nil {
 		return false, false, err
 	}
@@ -139,7 +139,7 @@ func (e *Engine) known(t *thread, a *Actor, p *Post, hash *keyHash, now int64, o
 	if err != nil || string(m.sender) != a.Agent || string(m.key) != string(p.Key) || !e.valid(m.created, now) {
 		return false, false, err
 	}
-	out.id, out.Seq, out.Status, out.Receipt = m.id, seq, t.status, Receipt{Index: index, At: m.created, Replay: true}
+	out.id, out.Seq, out.Status, out.Receipt = m.id, seq, t.status, Receipt{Index: t.index, At: m.created, Replay: true}
 	return true, string(m.digest) == string(p.Digest[:]), nil
 }
 

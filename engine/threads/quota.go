@@ -25,13 +25,16 @@ func (b *bucket) take(rate int, now int64) (wait int64) {
 
 func (b *bucket) fill(rate int, now int64) {
 	full := int64(rate) * minute
-	if b.at == 0 || now-b.at >= minute {
-		b.tokens = full
+	if b.at == 0 || apart(now, b.at) >= minute {
+		b.tokens, b.at = full, now
 	} else if now > b.at {
-		b.tokens = min(full, b.tokens+(now-b.at)*int64(rate))
+		b.tokens, b.at = min(full, b.tokens+(now-b.at)*int64(rate)), now
 	}
-	b.at = max(b.at, now)
 }
+
+// apart is the time between two readings of the wall clock. It stands in for how long ago one was,
+// where a clock that was set back must not make anything wait until it has caught up.
+func apart(a, b int64) int64 { return max(a-b, b-a) }
 
 // maxBuckets bounds the agents whose posts are counted. Beyond it those that are full are dropped;
 // where none is, an agent without a bucket waits.
@@ -78,10 +81,10 @@ func (q *quotas) take(c *Config, t *thread, a *Actor, now int64) (wait int64) {
 
 // add returns a full bucket for an agent, nil if there is no room.
 func (q *quotas) add(rate int, a *Actor, now int64) *bucket {
-	if len(q.agents) >= maxBuckets && now-q.swept >= sweepEvery {
+	if len(q.agents) >= maxBuckets && apart(now, q.swept) >= sweepEvery {
 		q.swept = now
 		for k, b := range q.agents {
-			if now-b.at >= minute {
+			if apart(now, b.at) >= minute {
 				delete(q.agents, k)
 			}
 		}

@@ -116,7 +116,8 @@ type rig struct {
 	log  *journal.Log
 	st   *store.Store
 	*Engine
-	now int64
+	now  int64
+	full func() bool // the disk; nil: it never is
 }
 
 func newRig(t testing.TB, cfg Config) *rig { return newRigOver(t, newMemRows(), cfg) }
@@ -141,7 +142,7 @@ func (r *rig) open() {
 		r.log, err = journal.Open(s, journal.Config{Mode: journal.Always})
 	}
 	if err == nil {
-		err = r.st.Recover(r.log, store.RecoverOptions{})
+		err = r.st.Recover(r.log, store.RecoverOptions{Full: func() bool { return r.full != nil && r.full() }})
 	}
 	if err != nil {
 		r.t.Fatal(err)

@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -151,12 +152,11 @@ func (e *Engine) writeSessions() {
 	s := &e.sessions
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.refuses() {
-		return // the next round has them
-	}
-	for _, sess := range s.dirty {
+	n := 0
+	for ; n < len(s.dirty) && !e.refuses(); n++ { // the next round has the rest
+		sess := s.dirty[n]
 		sess.dirty = false
 		sess.index = e.record(opSession, &sess.sessionState)
 	}
-	s.dirty = s.dirty[:0]
+	s.dirty = slices.Delete(s.dirty, 0, n)
 }

@@ -1,6 +1,10 @@
 package threads
 
-import "testing"
+import (
+	"testing"
+
+	"trunkline/engine/journal"
+)
 
 // TestSessions has the registry of threads §4.8 and §5.3: last arrival wins, an identifier has one
 // holder, silence makes a runtime offline, and a heartbeat revives it.
@@ -40,6 +44,31 @@ func TestSessions(t *testing.T) {
 	r.now -= 1000
 	r.beat(&moved, live)
 	status(SessionIdle, r.now+1000)
+}
+
+// TestSessionsWait: sessions that cannot be written now are written later, each once.
+func TestSessionsWait(t *testing.T) {
+	r := newRig(t, Config{})
+	for i := range 5 {
+		a := *alice
+		a.Agent, a.Session = string(rune('a'+i)), string(rune('p'+i))
+		if _, ref := r.Heartbeat(&a, &live, r.now); ref.Code != OK {
+			t.Fatal(ref)
+		}
+	}
+	for _, want := range []journal.Index{3, 2, 0} {
+		room, from := 3, r.st.Appended()
+		r.full = func() bool { room--; return room < 0 }
+		if r.writeSessions(); r.st.Appended()-from != want {
+			t.Errorf("%d sessions are written, want %d", r.st.Appended()-from, want)
+		}
+	}
+	r.full = nil
+	before := r.Digest()
+	r.sync()
+	if r.crash(func(n int) int { return n }); r.Digest() != before {
+		t.Error("other sessions after a start")
+	}
 }
 
 // TestTables has the bounds of threads and sessions and cursors, at the limit and one more.

@@ -53,6 +53,7 @@ func (e *Engine) SetStatus(a *Actor, id []byte, c *Change, now int64) (v View, r
 	}
 	defer t.mu.Unlock()
 	if ref := validateChange(a, t.status, c); ref.Code != OK {
+		ref.Index = t.index
 		return v, r, ref
 	}
 	if e.refuses() {

@@ -45,8 +45,11 @@ func (t *thread) forget(s *segment) {
 		n++
 	}
 	if n > 0 {
-		clear(t.hot[:n])
+		clear(t.hot[:n]) // it would keep segments, for as long as t is idle
 		t.hot = t.hot[n:]
+	}
+	if len(t.hot) == 0 {
+		t.hot = nil
 	}
 }
 
@@ -59,7 +62,7 @@ type View struct {
 	Created, Updated     int64 // milliseconds since 1970
 }
 
-// NewThread describes a thread that is to be created.
+// NewThread describes a thread that is to be created. Its slices are lent.
 type NewThread struct {
 	Title        []byte
 	Type         Type
@@ -78,7 +81,7 @@ func (e *Engine) Create(a *Actor, n *NewThread, now int64) (id string, r Receipt
 		hash = hashCreation(a.Workspace, a.Agent, n.Key)
 		if t := e.numbers.made[hash]; t != nil && e.valid(t.made.At, now) {
 			if string(t.made.Digest) != string(n.Digest[:]) {
-				return "", r, Refusal{Code: KeyReused}
+				return "", r, Refusal{Code: KeyReused, Index: e.store.Appended()}
 			}
 			return t.made.ID, Receipt{Index: e.store.Appended(), At: t.made.At, Replay: true}, Refusal{}
 		}
@@ -98,7 +101,7 @@ func (e *Engine) Create(a *Actor, n *NewThread, now int64) (id string, r Receipt
 		made.Participants[i] = string(p)
 	}
 	if len(n.Key) > 0 {
-		made.Creator, made.Key, made.Digest = a.Agent, string(n.Key), n.Digest[:]
+		made.Creator, made.Key, made.Digest = a.Agent, string(n.Key), slices.Clone(n.Digest[:]) // n is lent
 	}
 	made.Audit = a.audit("mcp.create_thread", made.ID, now)
 	index := e.recordAudited(opThread, &made, &made.Audit)
@@ -111,8 +114,8 @@ func (e *Engine) Create(a *Actor, n *NewThread, now int64) (id string, r Receipt
 func (e *Engine) link(t *thread, hash keyHash) {
 	e.numbers.last = max(e.numbers.last, t.made.Number)
 	e.numbers.count++
-	if t.made.Key != "" {
-		e.numbers.made[hash] = t
+	if other := e.numbers.made[hash]; t.made.Key != "" && (other == nil || other.made.Number < t.made.Number) {
+		e.numbers.made[hash] = t // a key names the latest thread; a snapshot has them in any order
 	}
 	s := &e.shards[maphash.String(e.seed, t.made.ID)%shards]
 	s.mu.Lock()

@@ -107,7 +107,7 @@ func (e *Engine) Trigger(a *Actor, id []byte, tr *Trigger, now int64) (out Job, 
 		case err != nil:
 			return out, r, Refusal{Code: Failed, Err: err}
 		case known != nil && string(known.Digest) != string(tr.Digest[:]):
-			return out, r, Refusal{Code: KeyReused}
+			return out, r, Refusal{Code: KeyReused, Index: known.Index}
 		case known != nil:
 			return e.showJob(known, sess), Receipt{Index: known.Index, At: known.CreatedAt, Replay: true}, Refusal{}
 		}
@@ -115,7 +115,7 @@ func (e *Engine) Trigger(a *Actor, id []byte, tr *Trigger, now int64) (out Job, 
 	status, code := e.decide(sess, tr, now)
 	switch {
 	case t.status == Closed:
-		return out, r, Refusal{Code: ThreadClosed, Status: t.status}
+		return out, r, Refusal{Code: ThreadClosed, Status: t.status, Index: t.index}
 	case code != OK:
 		return out, r, Refusal{Code: code}
 	case len(js.open) >= e.cfg.Triggers.MaxJobs:
@@ -136,8 +136,10 @@ func (e *Engine) Trigger(a *Actor, id []byte, tr *Trigger, now int64) (out Job, 
 // newJob returns a job that is due at once, or after a deferral. Caller holds t.mu and jobs.mu.
 func (e *Engine) newJob(a *Actor, t *thread, tr *Trigger, sess *SessionView, status JobStatus, now int64) *job {
 	raw := e.ids.next(nil, now)
+	// Final jobs of earlier starts are only rows: each has a number up to the index of its record.
+	number := max(e.jobs.last, e.store.Appended()) + 1
 	j := &job{thread: t, jobState: jobState{
-		Number: e.jobs.last + 1, ID: string(appendID(nil, triggerPrefix, &raw)), Thread: t.made.Number, ThreadID: t.made.ID,
+		Number: number, ID: string(appendID(nil, triggerPrefix, &raw)), Thread: t.made.Number, ThreadID: t.made.ID,
 		Workspace: t.made.Workspace, Caller: a.Agent, Key: tr.Key, Target: tr.Target, Reason: tr.Reason, Prompt: tr.Prompt,
 		Status: uint8(status), Stale: e.stale(sess, now), NextAt: now, CreatedAt: now,
 	}}

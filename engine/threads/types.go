@@ -116,6 +116,9 @@ type Refusal struct {
 	Status Status
 	N      int64
 	Err    error // of Failed
+	// Index is what the journal has to be durable up to before the refusal is shown: a crash must
+	// not take back its reason.
+	Index journal.Index
 }
 
 // Receipt is what a change leaves.

@@ -111,7 +111,7 @@ func (e *Engine) unreadOf(t *thread, now int64, found *[]Unread) (total int) {
 			continue
 		}
 		u := Unread{Thread: t.made.ID, Workspace: t.made.Workspace, Agent: agent, Latest: t.latest}
-		if u.Trigger = e.wakes(t, sess, now); u.Trigger && now < t.lastAt+unreadDelay {
+		if u.Trigger = e.wakes(t, sess, now); u.Trigger && apart(now, t.lastAt) < unreadDelay {
 			continue // later
 		}
 		if !u.Trigger {
@@ -127,7 +127,7 @@ func (e *Engine) wakes(t *thread, sess *SessionView, now int64) bool {
 	managed := sess != nil && sess.Managed && sess.Status != SessionOffline && !e.stale(sess, now)
 	switch e.cfg.Triggers.Unread {
 	case TriggerAll:
-		return t.status != Blocked
+		return t.status != Blocked && (managed || !e.cfg.Triggers.NoFallback)
 	case TriggerManaged:
 		return t.status != Blocked && managed
 	}

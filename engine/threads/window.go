@@ -60,7 +60,7 @@ func (e *Engine) Window(a *Actor, id []byte, n int) (w Window, _ Refusal) {
 // summarized returns what a summary reads of message seq. buf is for it to use.
 func (m *message) summarized(seq uint64, buf []byte) (s summary.Message, _ []byte) {
 	buf = jsonx.AppendUnescaped(buf[:0], m.body)
-	s = summary.Message{Seq: seq, ID: string(appendID(nil, messagePrefix, &m.id)), Sender: string(m.sender), Kind: m.kind.String(), Body: summary.FirstLine(buf)}
+	s = summary.Message{Seq: seq, ID: string(appendID(nil, messagePrefix, &m.id)), Sender: string(m.sender), Kind: m.kind.String(), Body: summary.Clip(buf)}
 	if m.kind != Chat {
 		s.Metadata = slices.Clone(m.metadata)
 	}

@@ -176,7 +176,7 @@ func (c *call) refuse(r core.Refusal) bool {
 	if r.Code == core.OK {
 		return false
 	}
-	c.out.Fault = c.s.fault(&r)
+	c.out.Fault, c.out.Index = c.s.fault(&r), r.Index
 	return true
 }
 

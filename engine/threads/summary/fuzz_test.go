@@ -71,14 +71,14 @@ func readable(window []Message) bool {
 	return true
 }
 
-// FuzzFirstLine: the first line of a body is shown as the body is.
-func FuzzFirstLine(f *testing.F) {
+// FuzzClip: a clip of a body is shown as the body is.
+func FuzzClip(f *testing.F) {
 	f.Add([]byte("a\tb\nc"))
 	f.Add([]byte(strings.Repeat("é ", 90)))
 	f.Add([]byte(" \r\n"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, most := range []int{itemExcerpt, lastExcerpt} {
-			if got, want := excerpt(FirstLine(body), most), excerpt(body, most); got != want {
+			if got, want := excerpt(Clip(body), most), excerpt(body, most); got != want {
 				t.Errorf("%q, want %q", got, want)
 			}
 		}

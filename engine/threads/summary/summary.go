@@ -16,7 +16,7 @@ type Message struct {
 	ID, Sender string
 	// Kind is chat, event or system.
 	Kind string
-	// Body is the text, or what FirstLine makes of it.
+	// Body is only read up to the end of its first line; a Clip of it will do.
 	Body []byte
 	// Metadata is an object in checked JSON, nil if there is none.
 	Metadata []byte

@@ -298,7 +298,9 @@ func TestItems(t *testing.T) {
 func TestExcerpts(t *testing.T) {
 	f := func(body, want string) {
 		t.Helper()
-		check(t, fmt.Sprintf("7 %.40q", body), Summarize(thread(chat(body)), 1, "active"), nothing+want)
+		for _, body := range []string{body, string(Clip([]byte(body)))} {
+			check(t, fmt.Sprintf("7 %.40q", body), Summarize(thread(chat(body)), 1, "active"), nothing+want)
+		}
 	}
 	long := strings.Repeat("é", 160)
 	f("a", "a")
@@ -315,5 +317,8 @@ func TestExcerpts(t *testing.T) {
 	f(long+" a", long+"…")
 	f(long[2:]+"  a", long[2:]+" …")
 	f("a\xffb", "a\uFFFDb")
-	check(t, "7 of an item", Summarize(thread(report("", long)), 1, "active"), open1, "unspecified: "+long[:240]+"… [#1, open]")
+	if got := Clip([]byte(strings.Repeat(" a", 1<<20))); len(got) > 4*(lastExcerpt+2) {
+		t.Errorf("a clip of %d bytes", len(got))
+	}
+	check(t, "7 of an item", Summarize(thread(report("", string(Clip([]byte(long))))), 1, "active"), open1, "unspecified: "+long[:240]+"… [#1, open]")
 }

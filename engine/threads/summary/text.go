@@ -174,8 +174,9 @@ func (t *tracker) item(f *finding) string {
 	return fmt.Sprintf("%s: %s%s [#%d, %s]", f.severity, excerpt(f.message.Body, itemExcerpt), where, f.message.Seq, stateNames[f.state])
 }
 
-// FirstLine returns what of a body a summary may show, so that a window need not hold bodies whole.
-func FirstLine(body []byte) []byte {
+// Clip returns what a summary may show of a body, in memory of its own: a window of long messages
+// takes no more than one of short ones.
+func Clip(body []byte) []byte {
 	first, _, _ := bytes.Cut(body, []byte{'\n'})
 	return []byte(squeeze(first, lastExcerpt+1))
 }

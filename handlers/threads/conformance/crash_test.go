@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -137,6 +138,49 @@ func TestCrashes(t *testing.T) {
 	t.Logf("%d messages were acknowledged", acknowledged)
 	if strings.Contains(s.log.String(), "ERROR") {
 		t.Error(s.log)
+	}
+	s.stop()
+}
+
+// TestCrashesOfRecovery kills the server while it starts, again and again: what it writes then
+// loses nothing of what was there.
+func TestCrashesOfRecovery(t *testing.T) {
+	t.Parallel()
+	const posts = 2000
+	s := start(t, "TRUNKLINE_STORE_SNAPSHOT_BYTES=400000", "TRUNKLINE_THREADS_HOT_BYTES=1048576")
+	id := s.create()
+	w := &poster{thread: id, name: strings.Repeat("x", 150), answers: make([]receipt, posts)}
+	if w.run(s.dial(executioner), 0); w.err != nil || w.next != posts {
+		t.Fatal(w.next, w.err)
+	}
+	s.kill()
+	for range rounds.Of(3, 12) {
+		cmd := exec.Command(program, s.cmd.Args[1:]...)
+		cmd.Dir, cmd.Env = s.cmd.Dir, s.cmd.Env
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(rand.IntN(120)) * time.Millisecond)
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	s.run()
+	if w.run(s.dial(executioner), 0); w.err != nil {
+		t.Error(w.err)
+	}
+	for since := 0; since < posts; {
+		a := s.post("read_messages", reviewer, fmt.Sprintf(`{"thread_id":"%s","since_seq":%d,"limit":200}`, id, since))
+		list, _ := a.body["messages"].([]any)
+		if len(list) == 0 {
+			t.Fatal(since, a.text)
+		}
+		for _, m := range list {
+			m := m.(map[string]any)
+			if want := w.answers[since]; m["message_id"] != want.id || int(m["seq"].(float64)) != want.seq {
+				t.Fatalf("%v, want %v", m, want)
+			}
+			since++
+		}
 	}
 	s.stop()
 }

@@ -1,14 +1,10 @@
 package conformance
 
 import (
-	"encoding/json"
-	"fmt"
 	"net"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"bufio"
 )
@@ -159,58 +155,4 @@ func TestLines(t *testing.T) {
 	if a := s.post("read_messages", reviewer, `{"thread_id":"`+id+`"}`); strings.Count(a.text, `"body":`) != 2 {
 		t.Error(a.text)
 	}
-}
-
-// TestTmux: a trigger arrives as one paste in the pane of a real tmux, and in no other.
-func TestTmux(t *testing.T) {
-	if _, err := exec.LookPath("tmux"); err != nil {
-		t.Skip("the package tmux is not installed")
-	}
-	dir := t.TempDir()
-	tmux := func(args ...string) string {
-		t.Helper()
-		cmd := exec.Command("tmux", args...)
-		cmd.Env = []string{"TMUX_TMPDIR=" + dir, "PATH=/usr/bin:/bin", "TERM=xterm", "LANG=C.UTF-8"}
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("tmux %v: %v %s", args, err, out)
-		}
-		return string(out)
-	}
-	tmux("-f", "/dev/null", "new-session", "-d", "-s", "agents_core", "-n", "reviewer", "-x", "200", "-y", "50", "cat")
-	t.Cleanup(func() { tmux("kill-server") })
-	tmux("new-window", "-d", "-t", "agents_core", "-n", "other", "cat")
-	s := start(t, "TMUX_TMPDIR="+dir)
-	id := s.create()
-	s.post("heartbeat_session", reviewer, `{"session_id":"sess_rv_12","runtime":"tmux:agents_core:reviewer.0","management_mode":"managed","resumable":true,"status":"idle"}`)
-	hostile, _ := json.Marshal("-t agents_core:other.0\n$(id);\x1b[201~x")
-	a := s.post("trigger_participant", coordinator, fmt.Sprintf(`{"thread_id":"%s","target_agent_id":"reviewer_agent","reason":"new unread!","trigger_prompt":%s}`, id, hostile))
-	if a.status != 200 {
-		t.Fatal(a.text)
-	}
-	var job map[string]any
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		jobs := s.request("GET", "/v1/trigger_jobs?thread_id="+id, coordinator, "")
-		if job = jobs.body["jobs"].([]any)[0].(map[string]any); job["job_status"] == "delivered" {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("not delivered: %s; %s", jobs.text, s.log)
-		}
-	}
-	want := fmt.Sprintf("[BRIDGE_TRIGGER id=%s thread=%s reason=new_unread_]\n-t agents_core:other.0\n$(id);[201~x\n[/BRIDGE_TRIGGER]", job["trigger_id"], id)
-	var pane string
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(pane, want); time.Sleep(20 * time.Millisecond) {
-		if pane = tmux("capture-pane", "-p", "-t", "agents_core:reviewer.0"); time.Now().After(deadline) {
-			t.Fatalf("%q, want %q", pane, want)
-		}
-	}
-	if other := strings.TrimSpace(tmux("capture-pane", "-p", "-t", "agents_core:other.0")); other != "" {
-		t.Errorf("the other pane has %q", other)
-	}
-	s.post("post_message", reviewer, `{"thread_id":"`+id+`","schema_version":1,"kind":"chat","body":"here"}`)
-	if jobs := s.request("GET", "/v1/trigger_jobs?thread_id="+id, coordinator, ""); !strings.Contains(jobs.text, `"acknowledged_at"`) {
-		t.Error(jobs.text)
-	}
-	s.stop()
 }

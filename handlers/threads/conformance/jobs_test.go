@@ -129,10 +129,10 @@ func TestUnread(t *testing.T) {
 		t.Skip("unread messages wake after ten seconds")
 	}
 	t.Parallel()
-	for mode, woken := range map[string]bool{"off": false, "all": true} {
-		t.Run(mode, func(t *testing.T) {
+	for setting, woken := range map[string]bool{"UNREAD_AUTO_TRIGGER=off": false, "UNREAD_AUTO_TRIGGER=all": true, "SUPERVISOR_MODE=off": false} {
+		t.Run(setting, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, quick("UNREAD_AUTO_TRIGGER="+mode, `TRIGGER_SPAWN_ARGV=["/bin/true"]`)...)
+			s := start(t, quick(setting, `TRIGGER_SPAWN_ARGV=["/bin/true"]`)...)
 			id := s.create()
 			s.post("post_message", reviewer, `{"thread_id":"`+id+`","schema_version":1,"kind":"chat","body":"x"}`)
 			report := `"reason":"new_unread_dormant_participant","thread_id":"` + id + `","agent_id":"executioner_agent","latest_seq":1`
@@ -205,6 +205,23 @@ func TestQuotas(t *testing.T) {
 		}
 		if want := limits[1]; taken != want {
 			t.Errorf("%s: %d messages, want %d", name, taken, want)
+		}
+	}
+}
+
+// TestSessionsOverAStop: a registration that was answered before a server stops is there when it
+// starts again.
+func TestSessionsOverAStop(t *testing.T) {
+	t.Parallel()
+	s := start(t, quick("SUPERVISOR_MODE=off")...)
+	id := s.create()
+	for n := range 3 {
+		runtime := fmt.Sprintf("tmux:agents_x:y.%d", n)
+		s.post("heartbeat_session", executioner, `{"session_id":"sess_ex","runtime":"`+runtime+`","management_mode":"managed","resumable":true,"status":"active"}`)
+		s.stop()
+		s.run()
+		if a := s.trigger(id); a.body["runtime"] != runtime || a.body["action"] != "trigger_runtime" || a.body["session_status"] != "active" {
+			t.Error(a.text)
 		}
 	}
 }

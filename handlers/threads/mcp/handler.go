@@ -220,7 +220,7 @@ func (x *exchange) call(dst []byte, row *method.Row, args []byte) (text []byte, 
 		return x.envelope(dst, row, limited(wait)), true
 	}
 	text, o := x.dispatch(dst, row, args)
-	if o.Fault == nil && o.Index != 0 {
+	if o.Index != 0 {
 		if err := h.cfg.Dispatcher.Await(o.Index); err != nil {
 			o.Fault = &method.Fault{Condition: method.Unavailable, Message: "the change cannot be stored"}
 		}

@@ -38,7 +38,8 @@ type Jobs interface {
 	Tick(now time.Time)
 }
 
-// Config configures a Supervisor. All but Acked must be set.
+// Config configures a Supervisor. All but Acked must be set, or Jobs and Interval where Parallel is
+// 0.
 type Config struct {
 	Jobs Jobs
 	// Deliver is as Tmux.Deliver, Run as Runner.Run.
@@ -48,7 +49,7 @@ type Config struct {
 	// at every interval for each command that runs.
 	Acked    func(triggerID string) bool
 	Interval time.Duration // between ticks
-	Parallel int           // attempts at a time
+	Parallel int           // attempts at a time; 0: none is claimed
 	Quiet    time.Duration // how long a person who was seen at a runtime is expected there
 }
 

@@ -61,7 +61,7 @@ func TestPromptIsOnePaste(t *testing.T) {
 	r := newRig(t)
 	_, file := r.receiver("agents_core", "reviewer")
 	want := ""
-	for _, prompt := range []string{"a\nb;", strings.Repeat("é-;", 8192/4), "-t other:0.0\n$(id);"} {
+	for _, prompt := range append(hostile(filepath.Join(r.dir, "made")), "a\nb;", strings.Repeat("é-;", 8192/4)) {
 		text := string(envelope(prompt))
 		r.deliver(Attempt{Runtime: "agents_core:reviewer.0", Envelope: []byte(text)}, Success)
 		want += "\x1b[200~" + strings.ReplaceAll(text, "\n", "\r") + "\x1b[201~\r"

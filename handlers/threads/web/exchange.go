@@ -171,7 +171,7 @@ func (x *exchange) call() {
 	}
 	out, o := s.cfg.Dispatcher.Call(x.out[:0], &x.caller, x.route.row, doc)
 	x.out = out
-	if o.Fault == nil && o.Index != 0 {
+	if o.Index != 0 {
 		if err := s.cfg.Dispatcher.Await(o.Index); err != nil {
 			o.Fault = &method.Fault{Condition: method.Unavailable, Message: "the change cannot be stored"}
 		}

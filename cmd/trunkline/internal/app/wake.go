@@ -17,20 +17,43 @@ import (
 // wakers wake agents: the supervisor with its terminals and commands. The zero value wakes none.
 type wakers struct {
 	supervisor atomic.Pointer[supervisor.Supervisor]
-	runner     *supervisor.Runner
-	logs       string // a temporary directory; empty: the logs stay
+	runner     *supervisor.Runner // nil: jobs stay queued
+	logs       string             // a temporary directory; empty: the logs stay
 	stop       chan struct{}
 }
 
 // agentLogs is the directory in store.dir with the output of commands.
 const agentLogs = "agents"
 
-// start begins to work off jobs, if threads.supervisor_mode and the machine allow it.
+// start begins to work off jobs, if threads.supervisor_mode and the machine allow it. It looks for
+// unread messages in any case.
 func (w *wakers) start(t *threadEndpoint) error {
 	c := &t.cfg.Threads
-	if c.SupervisorMode == config.SupervisorOff {
-		return nil
+	sc := supervisor.Config{Jobs: t.jobs, Interval: c.WorkerPollInterval, Quiet: c.TriggerQuietWindow}
+	if c.SupervisorMode != config.SupervisorOff {
+		if err := w.open(t, &sc); err != nil {
+			return err
+		}
 	}
+	s := supervisor.Start(sc)
+	w.supervisor.Store(s)
+	w.stop = make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-w.stop:
+				return
+			case <-t.state.engine.Woken():
+				s.Wake()
+			}
+		}
+	}()
+	return nil
+}
+
+// open completes sc by what wakes agents. Without tmux it leaves it as it is.
+func (w *wakers) open(t *threadEndpoint, sc *supervisor.Config) error {
+	c := &t.cfg.Threads
 	tmux, err := supervisor.NewTmux(supervisor.TmuxConfig{Environ: agentEnviron(os.Environ()), Sessions: c.SupervisorTmuxSessions, Deny: c.SupervisorDenyCommands,
 		Quiet: c.TriggerQuietWindow, Parse: parseRuntime})
 	if err == nil {
@@ -54,21 +77,7 @@ func (w *wakers) start(t *threadEndpoint) error {
 	if err != nil {
 		return fmt.Errorf("cannot run commands for agents: %w", err)
 	}
-	jobs := t.jobs
-	s := supervisor.Start(supervisor.Config{Jobs: jobs, Deliver: tmux.Deliver, Run: w.runner.Run, Acked: jobs.Acked,
-		Interval: c.WorkerPollInterval, Parallel: c.WorkerMaxParallelJobs, Quiet: c.TriggerQuietWindow})
-	w.supervisor.Store(s)
-	w.stop = make(chan struct{})
-	go func() {
-		for {
-			select {
-			case <-w.stop:
-				return
-			case <-t.state.engine.Woken():
-				s.Wake()
-			}
-		}
-	}()
+	sc.Deliver, sc.Run, sc.Acked, sc.Parallel = tmux.Deliver, w.runner.Run, t.jobs.Acked, c.WorkerMaxParallelJobs
 	return nil
 }
 
@@ -104,7 +113,9 @@ func (w *wakers) close(ctx context.Context) {
 	}
 	close(w.stop)
 	s.Close(ctx)
-	w.runner.Close()
+	if w.runner != nil {
+		w.runner.Close()
+	}
 	if w.logs != "" {
 		_ = os.RemoveAll(w.logs)
 	}
