@@ -225,8 +225,7 @@ func (s *session) unauthorized(out []byte, f *method.Fault) []byte {
 	s.srv.counts.Refused.Add(1)
 	if f.Condition == method.Unauthorized {
 		if wait := s.srv.cfg.Peers.Add(s.port.Remote(), time.Now()); wait > 0 {
-			return s.refuse(out, &method.Fault{Condition: method.RateLimited, Message: "too many tokens of this address were not accepted",
-				Details: jsonx.Build(nil).Int("retry_after_ms", wait.Milliseconds()+1).End()})
+			return s.refuse(out, &method.Fault{Condition: method.RateLimited, Message: "too many tokens of this address were not accepted", Details: method.Wait(wait)})
 		}
 	}
 	return s.reject(out, &method.Caller{}, authOperation, f)

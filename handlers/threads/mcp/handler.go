@@ -40,7 +40,9 @@ type Config struct {
 	Dispatcher method.Dispatcher
 	// Verify returns the claims of a token.
 	Verify func(token string) (*token.Claims, error)
-	// IDs appends a new request id.
+	// Peers counts failed authentications; nil: counts of its own, with the default limit.
+	Peers *token.Peers
+	// IDs appends a new request id, for a request whose answer has no X-Request-Id yet.
 	IDs func(dst []byte) []byte
 	// ResourceMetadata is the URL that a 401 names; empty: none.
 	ResourceMetadata string
@@ -48,6 +50,8 @@ type Config struct {
 	AllowedOrigins []string
 	// CallsPerMinute bounds the tool calls of an agent; it has to be at least 1.
 	CallsPerMinute int
+	// Count gets the condition of each error envelope; nil: none.
+	Count func(method.Condition)
 	// Draining reports that the server is stopping; nil: it is not.
 	Draining func() bool
 	// Now is the clock of answers and of the limit; nil: time.Now.
@@ -70,6 +74,12 @@ type Handler struct {
 func New(cfg Config) *Handler {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Count == nil {
+		cfg.Count = func(method.Condition) {}
+	}
+	if cfg.Peers == nil {
+		cfg.Peers = token.NewPeers(0)
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -131,15 +141,19 @@ type exchangeKey struct{}
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := h.exchanges.Get().(*exchange)
-	x.id = h.cfg.IDs(x.id[:0])
+	if given := w.Header()["X-Request-Id"]; len(given) == 1 {
+		x.id = append(x.id[:0], given[0]...)
+	} else {
+		x.id = h.cfg.IDs(x.id[:0])
+		w.Header()["X-Request-Id"] = []string{string(x.id)}
+	}
 	x.caller.RequestID = x.id
-	w.Header()["X-Request-Id"] = []string{string(x.id)}
 	if h.share(w.Header(), r) {
 		w.WriteHeader(http.StatusNoContent)
 		h.give(x)
 		return
 	}
-	f := x.admit(r.Header)
+	f := x.admit(r)
 	switch {
 	case f != nil:
 		x.refuse(w, f)
@@ -168,20 +182,32 @@ func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, x *exchange) 
 }
 
 // admit checks who asks.
-func (x *exchange) admit(head http.Header) *method.Fault {
-	if !x.h.allows(head["Origin"]) {
+func (x *exchange) admit(r *http.Request) *method.Fault {
+	if !x.h.allows(r.Header["Origin"]) {
 		return &method.Fault{Condition: method.Forbidden, Message: "pages of this origin may not use the server"}
 	}
-	return x.authenticate(head["Authorization"])
+	f := x.authenticate(r.Header["Authorization"])
+	if f != nil && f.Condition == method.Unauthorized {
+		if wait := x.h.cfg.Peers.Add(r.RemoteAddr, x.h.cfg.Now()); wait > 0 {
+			return limited(wait, "too many requests of this address failed to authenticate")
+		}
+	}
+	return f
 }
 
 // refuse answers with the error envelope of f.
 func (x *exchange) refuse(w http.ResponseWriter, f *method.Fault) {
 	status, head := f.Condition.Codes().Status, w.Header()
-	if status == http.StatusUnauthorized {
+	x.h.cfg.Count(f.Condition)
+	switch status {
+	case http.StatusUnauthorized:
 		head["Www-Authenticate"] = x.h.challenge
+		x.h.cfg.Dispatcher.Refused(&x.caller, endpoint, f)
+	case http.StatusForbidden:
+		x.h.cfg.Dispatcher.Refused(&x.caller, endpoint, f)
+	default:
+		head["Retry-After"] = method.RetryAfter(f)
 	}
-	x.h.cfg.Dispatcher.Refused(&x.caller, endpoint, f)
 	head["Content-Type"], head["Cache-Control"] = []string{"application/json; charset=utf-8"}, []string{"no-store"}
 	w.WriteHeader(status)
 	_, _ = w.Write(method.AppendEnvelope(nil, f, method.Spec, x.caller.RequestID, x.h.cfg.Now()))
@@ -217,7 +243,7 @@ func (x *exchange) call(dst []byte, row *method.Row, args []byte) (text []byte, 
 		return x.envelope(dst, row, &method.Fault{Condition: method.Unavailable, Message: "the server is stopping"}), true
 	}
 	if wait := h.limiter.take(x.caller.Claims, h.cfg.Now()); wait > 0 {
-		return x.envelope(dst, row, limited(wait)), true
+		return x.envelope(dst, row, limited(wait, "the agent made too many tool calls")), true
 	}
 	text, o := x.dispatch(dst, row, args)
 	if o.Fault == nil && o.Index != 0 {
@@ -248,6 +274,7 @@ func (x *exchange) dispatch(dst []byte, row *method.Row, args []byte) ([]byte, m
 
 // envelope appends the error envelope of a tool call.
 func (x *exchange) envelope(dst []byte, row *method.Row, f *method.Fault) []byte {
+	x.h.cfg.Count(f.Condition)
 	if status := f.Condition.Codes().Status; status == http.StatusUnauthorized || status == http.StatusForbidden {
 		x.h.cfg.Dispatcher.Refused(&x.caller, "mcp."+row.Name, f)
 	}

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"strconv"
 	"sync"
 	"time"
 
@@ -82,9 +81,7 @@ func (l *limiter) of(who caller, now time.Time) *bucket {
 	return b
 }
 
-// limited is the refusal of a call that is one too many.
-func limited(wait time.Duration) *method.Fault {
-	ms := int64((wait + time.Millisecond - 1) / time.Millisecond)
-	return &method.Fault{Condition: method.RateLimited, Message: "the agent made too many tool calls",
-		Details: append(strconv.AppendInt([]byte(`{"retry_after_ms":`), ms, 10), '}')}
+// limited is a refusal for a time.
+func limited(wait time.Duration, message string) *method.Fault {
+	return &method.Fault{Condition: method.RateLimited, Message: message, Details: method.Wait(wait)}
 }

@@ -28,7 +28,6 @@ type exchange struct {
 	status int // of the answer; 0 before it
 
 	bodyRead bool // the body has come to its end
-	limited  bool // the peer is over its limit of failed authentications
 	abort    bool // what is left on the connection must not be read as a request
 	pending  int  // bytes that count for the server's PendingBytes
 
@@ -136,20 +135,10 @@ func (x *exchange) unverified(err error) *method.Fault {
 
 // failed counts a failed authentication, and returns how it is answered.
 func (x *exchange) failed(reason string) *method.Fault {
-	if f := x.overLimit(); f != nil {
-		return f
+	if wait := x.s.cfg.Peers.Add(x.r.RemoteAddr, x.s.cfg.Now()); wait > 0 {
+		return &method.Fault{Condition: method.RateLimited, Message: "too many requests of this address failed to authenticate", Details: method.Wait(wait)}
 	}
 	return &method.Fault{Condition: method.Unauthorized, Message: "the bearer token is not accepted", Details: reasonOf(reason)}
-}
-
-// overLimit counts a failed authentication of the peer; a fault if it is one too many.
-func (x *exchange) overLimit() *method.Fault {
-	wait := x.s.cfg.Peers.Add(x.r.RemoteAddr, x.s.cfg.Now())
-	if wait <= 0 {
-		return nil
-	}
-	x.limited = true
-	return &method.Fault{Condition: method.RateLimited, Message: "too many requests of this address failed to authenticate", Details: waitOf(wait)}
 }
 
 // call runs a method: gate G3 as far as it concerns the body as a whole, and then what the
@@ -284,13 +273,13 @@ func (x *exchange) recoverPanic() {
 	x.refuse(&method.Fault{Condition: method.Defect, Message: "the request could not be served"})
 }
 
-// account counts the answer and logs it. Refusals of a peer over its limit are logged as little as
-// successes.
+// account counts the answer and logs it. Refusals for a time, of which there may be many, are
+// logged as little as successes.
 func (x *exchange) account() {
 	took := time.Since(x.begun)
 	x.s.metrics.count(x.route.label, x.r.Method, x.status, took)
 	level := slog.LevelDebug
-	if x.status >= http.StatusBadRequest && !x.limited {
+	if x.status >= http.StatusBadRequest && x.status != http.StatusTooManyRequests {
 		level = slog.LevelInfo
 	}
 	if l := x.s.cfg.Logger; l.Enabled(context.Background(), level) {
