@@ -184,6 +184,11 @@ func (s *server) request(method, path, token, body string, header ...string) *an
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
+	return s.do(req)
+}
+
+func (s *server) do(req *http.Request) *answer {
+	s.t.Helper()
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		s.t.Fatal(err)
