@@ -23,12 +23,7 @@ func (s *server) raw(head, body string) (a *answer, open bool) {
 	}
 	defer c.Close()
 	_ = c.SetDeadline(time.Now().Add(60 * time.Second))
-	sent := make(chan bool)
-	go func() {
-		defer close(sent)
-		_, _ = io.WriteString(c, strings.ReplaceAll(head, "\n", "\r\n")+body)
-		_, _ = io.WriteString(c, "GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-	}()
+	go func() { _, _ = io.WriteString(c, strings.ReplaceAll(head, "\n", "\r\n")+body) }()
 	in := bufio.NewReader(c)
 	read := func() (*answer, error) {
 		res, err := http.ReadResponse(in, nil)
@@ -44,9 +39,9 @@ func (s *server) raw(head, body string) (a *answer, open bool) {
 	if a, err = read(); err != nil {
 		s.t.Fatalf("%.200s: %v", head, err)
 	}
+	_, _ = io.WriteString(c, "GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n") // behind the body
+	_ = c.(*net.TCPConn).CloseWrite()
 	next, err := read()
-	_ = c.Close()
-	<-sent
 	return a, err == nil && next.status == 200 && next.body["service"] == "bridge-api"
 }
 
