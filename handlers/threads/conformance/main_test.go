@@ -53,6 +53,9 @@ type server struct {
 	cmd         *exec.Cmd
 	http, lines string
 	log         *logBuffer
+
+	whole   testing.TB       // the test that started it
+	bridges map[string]*peer // by token, over stdio
 }
 
 type logBuffer struct {
@@ -74,7 +77,7 @@ func (b *logBuffer) String() string {
 
 // start starts a server with environment entries in the names of the protocol.
 func start(t testing.TB, env ...string) *server {
-	s := &server{t: t, dir: t.TempDir(), env: env}
+	s := &server{t: t, whole: t, dir: t.TempDir(), env: env, bridges: map[string]*peer{}}
 	if err := os.WriteFile(filepath.Join(s.dir, "secret"), []byte(secret), 0o600); err != nil {
 		t.Fatal(err)
 	}

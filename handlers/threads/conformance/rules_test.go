@@ -331,3 +331,45 @@ func TestSessions(t *testing.T) {
 		}
 	}
 }
+
+// TestTransitions has every cell of the table of threads §5.1, by a member and by a coordinator.
+func TestTransitions(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	const conflict, authority = "CONFLICT", "INSUFFICIENT_AUTHORITY"
+	ways := map[string][]string{"active": nil, "blocked": {"blocked"}, "resolved": {"resolved"}, "closed": {"closed"}}
+	member := map[string]map[string]string{
+		"active":   {"closed": authority},
+		"blocked":  {"active": authority, "resolved": conflict, "closed": authority},
+		"resolved": {"active": conflict, "blocked": conflict, "closed": authority},
+		"closed":   {"active": conflict, "blocked": conflict, "resolved": conflict, "closed": authority},
+	}
+	lead := map[string]map[string]string{
+		"blocked":  {"resolved": conflict, "closed": authority},
+		"resolved": {"active": conflict, "blocked": conflict},
+		"closed":   {"active": conflict, "blocked": conflict, "resolved": conflict},
+	}
+	for from, way := range ways {
+		for to := range ways {
+			for token, table := range map[string]map[string]map[string]string{reviewer: member, coordinator: lead, operator: lead} {
+				id := s.create()
+				set := func(token, to string) *answer {
+					return s.post("update_thread_status", token, fmt.Sprintf(`{"thread_id":"%s","status":"%s","reason":"r"}`, id, to))
+				}
+				for _, step := range way {
+					if a := set(coordinator, step); a.status != 200 {
+						t.Fatal(a.text)
+					}
+				}
+				want := table[from][to]
+				a := set(token, to)
+				if a.code() != want || want == "" && a.body["status"] != to {
+					t.Errorf("%s to %s: %s, want %q", from, to, a.text, want)
+				}
+				if want == conflict && !strings.Contains(a.text, fmt.Sprintf(`"details":{"from_status":"%s","to_status":"%s"}`, from, to)) {
+					t.Error(a.text)
+				}
+			}
+		}
+	}
+}
