@@ -207,32 +207,37 @@ func TestRefusedBody(t *testing.T) {
 	}
 }
 
-// TestLateBody: a body has 30 s (threads §2.1).
+// TestLateBody: a head has 10 s, a body 30 s (threads §2.1).
 func TestLateBody(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes 30 s")
 	}
 	t.Parallel()
 	s := start(t)
-	c, err := net.Dial("tcp", strings.TrimPrefix(s.http, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(90 * time.Second))
-	fmt.Fprintf(c, "POST /v1/get_thread HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{", reviewer)
-	text, err := io.ReadAll(c)
-	if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 408 ") || !strings.Contains(string(text), `"code":"VALIDATION_ERROR"`) {
-		t.Errorf("%s (%v)", text, err)
+	for _, have := range []string{"", fmt.Sprintf("Authorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{", reviewer)} {
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.http, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetDeadline(time.Now().Add(90 * time.Second))
+		_, _ = io.WriteString(c, "POST /v1/get_thread HTTP/1.1\r\nHost: a\r\n"+have)
+		text, err := io.ReadAll(c)
+		_ = c.Close()
+		late := strings.HasPrefix(string(text), "HTTP/1.1 408 ") && strings.Contains(string(text), `"code":"VALIDATION_ERROR"`)
+		if err != nil || late != (have != "") {
+			t.Errorf("%s (%v)", text, err)
+		}
 	}
 }
 
-// TestDrain: a server that gets SIGTERM finishes what it has begun (threads §2.1).
+// TestDrain: a server that gets SIGTERM takes no more connections, finishes what it has begun, and
+// ends well (threads §2.1).
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	doc := `{"thread_id":"` + s.create() + `"}`
-	c, err := net.Dial("tcp", strings.TrimPrefix(s.http, "http://"))
+	dial := func() (net.Conn, error) { return net.Dial("tcp", strings.TrimPrefix(s.http, "http://")) }
+	c, err := dial()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,15 +248,43 @@ func TestDrain(t *testing.T) {
 	if line, err := in.ReadString('\n'); err != nil || !strings.Contains(line, "100 Continue") { // the request has begun
 		t.Fatal(line, err)
 	}
+	_, _ = in.ReadString('\n') // the line behind it
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	s.eventually("the drain", func() bool { return strings.Contains(s.log.String(), `"msg":"draining"`) })
+	s.eventually("the drain", func() bool {
+		another, err := dial()
+		if err == nil {
+			_ = another.Close()
+		}
+		return err != nil
+	})
 	_, _ = io.WriteString(c, doc)
-	_, _ = in.ReadString('\n') // the line behind 100 Continue
-	res, err := http.ReadResponse(in, nil)
-	if err != nil || res.StatusCode != 200 {
+	if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != 200 {
 		t.Errorf("%v %v", res, err)
 	}
 	if err := s.cmd.Wait(); err != nil {
 		t.Errorf("the server ended with %v: %s", err, s.log)
 	}
+}
+
+// TestClosedEarly: a write that was sent is done once, whether or not the client waits (threads
+// §2.2).
+func TestClosedEarly(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	id := s.create()
+	const each = 10
+	for path, form := range map[string]string{"/v1/post_message": "%s", "/mcp": `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"post_message","arguments":%s}}`} {
+		for i := range each {
+			body := fmt.Sprintf(form, fmt.Sprintf(`{"thread_id":"%s","schema_version":1,"kind":"chat","body":"x","idempotency_key":"%s %d"}`, id, path, i))
+			c, err := net.Dial("tcp", strings.TrimPrefix(s.http, "http://"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: %d\r\n\r\n%s", path, reviewer, len(body), body)
+			_ = c.Close()
+		}
+	}
+	s.eventually("every message", func() bool {
+		return s.post("read_messages", reviewer, `{"thread_id":"`+id+`","since_seq":1000}`).body["next_seq"] == float64(2*each)
+	})
 }

@@ -373,3 +373,48 @@ func TestTransitions(t *testing.T) {
 		}
 	}
 }
+
+// TestOneStore: what one surface has answered is on every other at once (threads §1).
+func TestOneStore(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	id := s.create()
+	seq := 0
+	for on, call := range surfaces {
+		if _, code := call(s, "post_message", reviewer, `{"thread_id":"`+id+`","schema_version":1,"kind":"chat","body":"over `+on+`"}`); code != "" {
+			t.Fatal(on, code)
+		}
+		for other, call := range surfaces {
+			page, _ := call(s, "read_messages", executioner, fmt.Sprintf(`{"thread_id":"%s","since_seq":%d}`, id, seq))
+			if !strings.Contains(page, `"body":"over `+on+`"`) || !strings.Contains(page, fmt.Sprintf(`"next_seq":%d,"has_more":false`, seq+1)) {
+				t.Errorf("%s after %s: %s", other, on, page)
+			}
+		}
+		seq++
+	}
+}
+
+// TestLogs: a line of the log has the request, what it was and how it ended, and nothing of what
+// was sent (threads §6).
+func TestLogs(t *testing.T) {
+	t.Parallel()
+	s := start(t, "TRUNKLINE_LOG_LEVEL=debug", "SUPERVISOR_MODE=off")
+	id := s.create()
+	const secret = "dont-log-me"
+	s.post("post_message", reviewer, `{"thread_id":"`+id+`","schema_version":1,"kind":"chat","body":"`+secret+`","metadata":{"a":"`+secret+`"}}`, "X-Request-Id", "a-post")
+	s.post("post_message", reviewer, `{"thread_id":"`+secret+`","schema_version":"`+secret+`"}`, "X-Request-Id", "a-bad-post")
+	s.post("trigger_participant", coordinator, `{"thread_id":"`+id+`","target_agent_id":"reviewer_agent","reason":"r","trigger_prompt":"`+secret+`"}`)
+	s.post("get_thread", secret, `{}`)
+	for _, call := range surfaces {
+		call(s, "post_message", reviewer, `{"thread_id":"`+id+`","schema_version":1,"kind":"chat","body":"`+secret+`"}`)
+		call(s, "post_message", reviewer, `{"thread_id":"`+id+`","body":"`+secret+`"}`)
+	}
+	s.mcp(rpc("tools/list", ""), "X-Request-Id", "a-list")
+	for _, line := range []string{`"request_id":"a-post","operation":"mcp.post_message","status":200,"duration":`, `"request_id":"a-bad-post","operation":"mcp.post_message","status":400,"duration":`,
+		`"request_id":"a-list","operation":"mcp_endpoint","status":200,"duration":`} {
+		s.eventually("the line "+line, func() bool { return strings.Contains(s.log.String(), line) })
+	}
+	if text := s.log.String(); strings.Contains(text, secret) || strings.Contains(text, reviewer[:60]) {
+		t.Error(text)
+	}
+}
