@@ -42,6 +42,8 @@ type Config struct {
 	Verify func(token string) (*token.Claims, error)
 	// Peers counts failed authentications; nil: counts of its own, with the default limit.
 	Peers *token.Peers
+	// Pending bounds the memory of requests; nil: a budget of its own, of the default size.
+	Pending *method.Budget
 	// IDs appends a new request id, for a request whose answer has no X-Request-Id yet.
 	IDs func(dst []byte) []byte
 	// ResourceMetadata is the URL that a 401 names; empty: none.
@@ -77,6 +79,9 @@ func New(cfg Config) *Handler {
 	}
 	if cfg.Count == nil {
 		cfg.Count = func(method.Condition) {}
+	}
+	if cfg.Pending == nil {
+		cfg.Pending = method.NewBudget(0)
 	}
 	if cfg.Peers == nil {
 		cfg.Peers = token.NewPeers(0)
@@ -117,6 +122,8 @@ type exchange struct {
 	turn    sync.Mutex // of the calls of a batch
 	results int        // bytes of their results
 
+	pending int // its part of Config.Pending
+
 	id, in, text, out []byte // kept for the next request
 }
 
@@ -125,6 +132,7 @@ const maxKeptBuffer = 256 << 10
 
 // give puts x back for another request.
 func (h *Handler) give(x *exchange) {
+	h.cfg.Pending.Free(&x.pending)
 	keep := func(b []byte) []byte {
 		if cap(b) > maxKeptBuffer {
 			return nil
@@ -160,6 +168,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case x.front(w, r):
 	default:
 		h.serveSDK(w, r, x)
+		h.cfg.Pending.Free(&x.pending)
 		return // x is not used again: calls of the SDK may go on
 	}
 	h.give(x)

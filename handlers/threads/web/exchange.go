@@ -29,7 +29,7 @@ type exchange struct {
 
 	bodyRead bool // the body has come to its end
 	abort    bool // what is left on the connection must not be read as a request
-	pending  int  // bytes that count for the server's PendingBytes
+	pending  int  // its part of Config.Pending
 
 	// These are kept for the next request. id is that of the request, idValue its header value.
 	id, in, out []byte
@@ -46,7 +46,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	x.run()
 	x.account()
 	abort := x.abort
-	s.pending.Add(-int64(x.pending))
+	s.cfg.Pending.Free(&x.pending)
 	s.give(x)
 	if abort {
 		panic(http.ErrAbortHandler) // net/http closes the connection, without a log line
@@ -169,8 +169,8 @@ func (x *exchange) call() {
 		x.refuse(o.Fault)
 		return
 	}
-	if len(x.out) > trusted && !x.holds(len(x.in)+len(x.out)) { // of a method that reads
-		x.refuse(crowded)
+	if len(x.out) > trusted && !s.cfg.Pending.Fit(&x.pending, len(x.in)+len(x.out)) { // of a method that reads
+		x.refuse(method.Crowded)
 		return
 	}
 	if o.Replay {
@@ -190,24 +190,6 @@ func (x *exchange) screen() *method.Fault {
 		return &method.Fault{Condition: method.Unavailable, Message: "the server is stopping"}
 	}
 	return nil
-}
-
-// crowded is the refusal of a request for whose bytes there is no room.
-var crowded = &method.Fault{Condition: method.Unavailable, Message: "the server holds too much for other requests"}
-
-// holds notes that the request has so many bytes in memory, and reports whether there is room.
-// Those of small requests do not count: connections bound them.
-func (x *exchange) holds(bytes int) bool {
-	if bytes <= trusted {
-		return true
-	}
-	more := bytes - x.pending
-	if x.s.pending.Add(int64(more)) > int64(x.s.limits.PendingBytes) {
-		x.s.pending.Add(-int64(more))
-		return false
-	}
-	x.pending = bytes
-	return true
 }
 
 var tooLarge = &method.Fault{Condition: method.TooLarge, Message: "the body is over the limit"}
@@ -232,8 +214,8 @@ func (x *exchange) readBody() *method.Fault {
 	}
 	for {
 		if len(x.in) == cap(x.in) {
-			if !x.holds(2 * cap(x.in)) {
-				return crowded
+			if !x.s.cfg.Pending.Fit(&x.pending, 2*cap(x.in)) {
+				return method.Crowded
 			}
 			x.in = append(make([]byte, 0, max(2*cap(x.in), firstBuffer)), x.in...)
 		}
