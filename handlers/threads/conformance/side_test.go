@@ -120,6 +120,29 @@ func TestAudit(t *testing.T) {
 	}
 }
 
+// TestLongAudit: a page of the audit has 4 MiB (threads §6).
+func TestLongAudit(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	update := `{"thread_id":"` + s.create() + `","status":"active","reason":"r","metadata":{"a":"` + strings.Repeat("x", 262000) + `"}}`
+	const changes = 20
+	for range changes {
+		s.post("update_thread_status", coordinator, update)
+	}
+	seen, pages, after := 0, 0, "0"
+	for more := true; more; pages++ {
+		a := s.request("GET", "/v1/audit?limit=500&after="+after, auditor, "")
+		if a.status != 200 || len(a.text) > 4<<20+100 {
+			t.Fatalf("%d, %d bytes", a.status, len(a.text))
+		}
+		seen += strings.Count(a.text, `"event_id":`)
+		after, more = fmt.Sprintf("%.0f", a.body["next_after"]), a.body["has_more"].(bool)
+	}
+	if seen != 1+changes || pages != 2 {
+		t.Errorf("%d events on %d pages", seen, pages)
+	}
+}
+
 // TestJobs has the list of jobs of threads §4.11, and the forms of trigger_participant.
 func TestJobs(t *testing.T) {
 	t.Parallel()

@@ -169,12 +169,17 @@ func (x *exchange) call() {
 		x.refuse(o.Fault)
 		return
 	}
-	if len(x.out) > trusted && !s.cfg.Pending.Fit(&x.pending, len(x.in)+len(x.out)) { // of a method that reads
-		x.refuse(method.Crowded)
-		return
-	}
 	if o.Replay {
 		x.w.Header()["X-Idempotent-Replay"] = isTrue
+	}
+	x.succeed()
+}
+
+// succeed answers with x.out, if there is room for it. Long ones are of what reads.
+func (x *exchange) succeed() {
+	if len(x.out) > trusted && !x.s.cfg.Pending.Fit(&x.pending, len(x.in)+len(x.out)) {
+		x.refuse(method.Crowded)
+		return
 	}
 	x.reply(http.StatusOK, jsonType, x.out)
 }

@@ -145,5 +145,5 @@ func (x *exchange) extension() {
 		x.refuse(f)
 		return
 	}
-	x.reply(http.StatusOK, jsonType, x.out)
+	x.succeed()
 }
