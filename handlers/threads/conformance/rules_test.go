@@ -374,6 +374,35 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
+// TestClosedThread: a closed thread is read, acknowledged and summarized, and takes nothing new
+// (threads §5.1).
+func TestClosedThread(t *testing.T) {
+	t.Parallel()
+	s := start(t, "SUPERVISOR_MODE=off")
+	id := s.create()
+	say := func(key string) string {
+		return `{"thread_id":"` + id + `","schema_version":1,"kind":"chat","body":"x","idempotency_key":"` + key + `"}`
+	}
+	first := s.post("post_message", reviewer, say("a"))
+	s.post("update_thread_status", coordinator, `{"thread_id":"`+id+`","status":"closed","reason":"done"}`)
+	for on, call := range surfaces {
+		for name, more := range map[string]string{"get_thread": ``, "read_messages": ``, "summarize_thread": ``, "ack_read": `,"last_read_seq":1`} {
+			if _, code := call(s, name, reviewer, `{"thread_id":"`+id+`"`+more+`}`); code != "" {
+				t.Errorf("%s over %s: %s", name, on, code)
+			}
+		}
+		if text, code := call(s, "post_message", reviewer, say("a")); code != "" || !strings.Contains(text, first.body["message_id"].(string)) || !strings.Contains(text, `"thread_status":"closed"`) {
+			t.Errorf("a repetition over %s: %s %s", on, text, code)
+		}
+		if _, code := call(s, "post_message", reviewer, say("b")); code != "CONFLICT" {
+			t.Errorf("a message over %s: %s", on, code)
+		}
+		if _, code := call(s, "trigger_participant", coordinator, `{"thread_id":"`+id+`","target_agent_id":"reviewer_agent","reason":"human_override:now","trigger_prompt":"x"}`); code != "CONFLICT" {
+			t.Errorf("a trigger over %s: %s", on, code)
+		}
+	}
+}
+
 // TestOneStore: what one surface has answered is on every other at once (threads §1).
 func TestOneStore(t *testing.T) {
 	t.Parallel()
