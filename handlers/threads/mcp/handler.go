@@ -21,11 +21,18 @@ const maxBody = 1<<20 + 16<<10
 // last of them: a call that begins above it is refused.
 const maxResults = 8 << 20
 
-// maxBeside is how many requests the SDK answers side by side: one with a long result takes some
-// 15 times its bytes. Further ones wait, at most waitBeside.
+// maxBeside is how many requests the SDK answers side by side, maxOwn how many of one agent: a
+// client that does not read holds its place. Further ones wait, at most waitBeside.
 const (
 	maxBeside  = 64
+	maxOwn     = maxBeside / 4
 	waitBeside = 5 * time.Second
+)
+
+// A result of the SDK takes some 15 times its bytes. Short ones are not counted.
+const (
+	resultCost  = 15
+	shortResult = 4 << 10
 )
 
 // endpoint is the operation of refusals that are about no method (threads §4.10).
@@ -68,6 +75,7 @@ type Handler struct {
 	sdk       http.Handler
 	limiter   *limiter
 	beside    chan struct{} // has an element for each request that the SDK answers
+	own       own           // counts these requests of each agent
 	challenge []string      // the value of WWW-Authenticate
 	exchanges sync.Pool     // of *exchange
 }
@@ -122,7 +130,8 @@ type exchange struct {
 	turn    sync.Mutex // of the calls of a batch
 	results int        // bytes of their results
 
-	pending int // its part of Config.Pending
+	pending int  // its part of Config.Pending
+	counted bool // its results are part of that
 
 	id, in, text, out []byte // kept for the next request
 }
@@ -168,7 +177,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case x.front(w, r):
 	default:
 		h.serveSDK(w, r, x)
-		h.cfg.Pending.Free(&x.pending)
 		return // x is not used again: calls of the SDK may go on
 	}
 	h.give(x)
@@ -176,6 +184,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveSDK lets the SDK answer.
 func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, x *exchange) {
+	defer x.forget()
+	who := caller{x.caller.Claims.Workspace, x.caller.Claims.Agent}
+	if !h.own.enter(who) {
+		x.refuse(w, &method.Fault{Condition: method.Unavailable, Message: "the agent makes too many requests at once"})
+		return
+	}
+	defer h.own.leave(who)
+	x.counted = true
 	wait := time.NewTimer(waitBeside)
 	defer wait.Stop()
 	select {
@@ -188,6 +204,14 @@ func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, x *exchange) 
 		return
 	}
 	h.sdk.ServeHTTP(&watch{w, x}, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
+}
+
+// forget gives back what the request had in memory. Calls of the SDK that go on take nothing more.
+func (x *exchange) forget() {
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	x.counted = false
+	x.h.cfg.Pending.Free(&x.pending)
 }
 
 // admit checks who asks.
@@ -277,7 +301,11 @@ func (x *exchange) dispatch(dst []byte, row *method.Row, args []byte) ([]byte, m
 		return dst, method.Outcome{Fault: tooMuch}
 	}
 	text, o := x.h.cfg.Dispatcher.Call(dst, &x.caller, row, args)
-	x.results += len(text) - len(dst)
+	n := len(text) - len(dst)
+	if x.counted && n > shortResult && !x.h.cfg.Pending.Fit(&x.pending, len(x.in)+resultCost*(x.results+n)) { // of a method that reads
+		return dst, method.Outcome{Fault: method.Crowded}
+	}
+	x.results += n
 	return text, o
 }
 
