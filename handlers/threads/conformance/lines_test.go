@@ -246,7 +246,7 @@ func TestSilentPeers(t *testing.T) {
 	_ = ended.send(`{"id":1,"method":"ping"}`)
 	ended.want(`{"id":1,"ok":false,"error":{"code":"UNAUTHORIZED"`)
 	for _, p := range []*peer{silent, ended} {
-		if text, err := io.ReadAll(p.in); err != nil || strings.Count(string(text), "\n") > 1 {
+		if text, err := io.ReadAll(p.in); err != nil || strings.Count(string(text), "\n") != 1 || !strings.Contains(string(text), `"request_id":"req_`) {
 			t.Errorf("%q %v", text, err)
 		}
 	}
