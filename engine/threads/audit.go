@@ -105,10 +105,10 @@ type AuditEvent struct {
 // Scans of the audit log look at this many rows at most; the rest comes with the next page.
 const maxAuditScan = 10_000
 
-// Audit calls f with the events of a workspace behind a number, in order, at most limit; thread, if
-// not empty, selects those of one thread. It returns the number after which the next page begins,
-// and whether there may be more.
-func (e *Engine) Audit(workspace string, after uint64, limit int, thread string, f func(*AuditEvent)) (next uint64, more bool, err error) {
+// Audit calls f with the events of a workspace behind a number, in order, at most limit, until f
+// does not take one; thread, if not empty, selects those of one thread. It returns the number after
+// which the next page begins, and whether there may be more.
+func (e *Engine) Audit(workspace string, after uint64, limit int, thread string, f func(*AuditEvent) (taken bool)) (next uint64, more bool, err error) {
 	if err = e.storeUpTo(e.safe()); err != nil {
 		return 0, false, err
 	}
@@ -125,11 +125,14 @@ func (e *Engine) Audit(workspace string, after uint64, limit int, thread string,
 		if _, bad = ev.UnmarshalMsg(value); bad != nil {
 			return false
 		}
-		next = ev.Number
 		if thread == "" || ev.Thread == thread {
+			if !f(&ev) {
+				more = true
+				return false
+			}
 			limit--
-			f(&ev)
 		}
+		next = ev.Number
 		return true
 	})
 	if err == nil {

@@ -228,10 +228,11 @@ func TestJobDeferralEnds(t *testing.T) {
 	r.Finish(r.claimOne().ID, codeBusy, r.now)
 	r.want(id, FallbackResume, CodeDeferTimeout, 0)
 	found := 0
-	_, _, err := r.Audit("w", 0, 100, string(id), func(ev *AuditEvent) {
+	_, _, err := r.Audit("w", 0, 100, string(id), func(ev *AuditEvent) bool {
 		if ev.Operation == "supervisor.collision" {
 			found++
 		}
+		return true
 	})
 	if found != 1 || err != nil {
 		t.Error(found, err)

@@ -85,11 +85,12 @@ func TestRejections(t *testing.T) {
 	r.Rejected(alice, "mcp.get_thread", "req_2", "FORBIDDEN", r.now)
 	r.sync()
 	payloads := func(workspace string) (all []string) {
-		_, _, err := r.Audit(workspace, 0, 500, "", func(ev *AuditEvent) {
+		_, _, err := r.Audit(workspace, 0, 500, "", func(ev *AuditEvent) bool {
 			if ev.Result != auditRejected || ev.ResourceType != "request" || ev.Thread != "" {
 				t.Errorf("%+v", ev)
 			}
 			all = append(all, string(ev.Payload))
+			return true
 		})
 		if err != nil {
 			t.Fatal(err)

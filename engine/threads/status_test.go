@@ -39,10 +39,11 @@ func TestStatusTable(t *testing.T) {
 						}
 						r.sync()
 						payload := ""
-						_, _, _ = r.Audit("w", 0, 10, string(id), func(ev *AuditEvent) {
+						_, _, _ = r.Audit("w", 0, 10, string(id), func(ev *AuditEvent) bool {
 							if ev.At == r.now {
 								payload = string(ev.Payload)
 							}
+							return true
 						})
 						if (payload != "") != (ref.Code == OK) || strings.Contains(payload, `"noop":true`) != (rule == '=') ||
 							strings.Contains(payload, `"override":true`) != (changed && from == Blocked && to == Closed) || payload != "" && !strings.Contains(payload, `"metadata":{"a":1}`) {

@@ -253,10 +253,11 @@ func TestLoopCounters(t *testing.T) {
 				t.Errorf("%s with %s, want %s", v.Status, page, status)
 			}
 			audited := 0
-			if _, _, err := r.Audit("w", 0, 500, string(id), func(ev *AuditEvent) {
+			if _, _, err := r.Audit("w", 0, 500, string(id), func(ev *AuditEvent) bool {
 				if ev.Operation == opAutoBlock && strings.Contains(string(ev.Payload), c.reason) {
 					audited++
 				}
+				return true
 			}); err != nil || audited != want {
 				t.Errorf("%d audit events (%v)", audited, err)
 			}

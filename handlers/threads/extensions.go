@@ -46,6 +46,9 @@ func (s *Service) mayRead(c *method.Caller, what string) (core.Actor, *method.Fa
 	return core.Actor{Workspace: claims.Workspace, Agent: claims.Agent, Rank: core.Coordinator}, row.Authorize(claims)
 }
 
+// maxPage bounds the events of a page, of which there is at least one (threads §6).
+const maxPage = 4 << 20
+
 // Audit answers GET /v1/audit (threads §4.11).
 func (s *Service) Audit(c *method.Caller, values url.Values, dst []byte) ([]byte, *method.Fault) {
 	q := query{values: values}
@@ -59,8 +62,14 @@ func (s *Service) Audit(c *method.Caller, values url.Values, dst []byte) ([]byte
 		return dst, f
 	}
 	dst = append(dst, `{"events":[`...)
-	next, more, err := s.engine.Audit(actor.Workspace, after, int(limit), thread, func(ev *core.AuditEvent) {
-		dst = appendEvent(jsonx.AppendComma(dst), ev)
+	first := len(dst)
+	next, more, err := s.engine.Audit(actor.Workspace, after, int(limit), thread, func(ev *core.AuditEvent) bool {
+		before := len(dst)
+		if dst = appendEvent(jsonx.AppendComma(dst), ev); before > first && len(dst) > first+maxPage {
+			dst = dst[:before]
+			return false
+		}
+		return true
 	})
 	if err != nil {
 		return dst, s.fault(&core.Refusal{Code: core.Failed, Err: err})

@@ -119,7 +119,7 @@ func TestBadInput(t *testing.T) {
 		}{{"/v1/", c.spec, c.status}, {"/v1/mcp/", c.legacy, c.legacyStatus}} {
 			a := s.request(http.MethodPost, d.path+c.method, c.token, c.body)
 			e, _ := a.body["error"].(map[string]any)
-			if a.status != d.status || a.code() != d.code || e["spec_code"] != c.spec || e["legacy_code"] != c.legacy || e["message"] == "" || a.body["request_id"] != e["request_id"] ||
+			if a.status != d.status || a.code() != d.code || e["spec_code"] != c.spec || e["legacy_code"] != c.legacy || e["message"] == "" || e["retryable"] != false || a.body["request_id"] != e["request_id"] ||
 				a.header.Get("X-Request-Id") != e["request_id"] || a.header.Get("Cache-Control") != "no-store" {
 				t.Errorf("%s%s %.120s: %d %s, want %d %s", d.path, c.method, c.body, a.status, a.text, d.status, d.code)
 			}

@@ -24,8 +24,8 @@ import (
 
 // Revisions that clients speak.
 const (
-	latest = "2026-07-28"
-	legacy = "2025-11-25"
+	newRevision = "2026-07-28"
+	oldRevision = "2025-11-25"
 )
 
 // client speaks MCP through an official client.
@@ -63,13 +63,13 @@ func TestClients(t *testing.T) {
 	script := func(name, file, mode, version string) {
 		f(name+" "+mode, version, func(t testing.TB) client { return startClient(t, name, file, mode) })
 	}
-	script("@modelcontextprotocol/client@2.4.0", "new.mjs", latest, latest)
-	script("@modelcontextprotocol/client@2.4.0", "new.mjs", "legacy", legacy)
-	script("@modelcontextprotocol/sdk@1.32.2", "old.mjs", "legacy", legacy)
-	script("mcp==2.3.0", "new.py", latest, latest)
-	script("mcp==2.3.0", "new.py", "auto", latest)
-	script("mcp==2.3.0", "new.py", "legacy", legacy)
-	script("mcp==1.30.0", "old.py", "legacy", legacy)
+	script("@modelcontextprotocol/client@2.4.0", "new.mjs", newRevision, newRevision)
+	script("@modelcontextprotocol/client@2.4.0", "new.mjs", "legacy", oldRevision)
+	script("@modelcontextprotocol/sdk@1.32.2", "old.mjs", "legacy", oldRevision)
+	script("mcp==2.3.0", "new.py", newRevision, newRevision)
+	script("mcp==2.3.0", "new.py", "auto", newRevision)
+	script("mcp==2.3.0", "new.py", "legacy", oldRevision)
+	script("mcp==1.30.0", "old.py", "legacy", oldRevision)
 }
 
 // replayThrough replays the transcripts, and watches which revision the client speaks.

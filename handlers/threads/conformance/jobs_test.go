@@ -195,7 +195,7 @@ func TestQuotas(t *testing.T) {
 				a := post(token, n)
 				if a.status == 200 {
 					taken++
-				} else if a.status != 429 || a.code() != "RATE_LIMITED" || !strings.Contains(a.text, `"retry_after_ms":`) {
+				} else if a.status != 429 || a.code() != "RATE_LIMITED" || !strings.Contains(a.text, `"retryable":true`) || !strings.Contains(a.text, `"retry_after_ms":`) || a.header.Get("Retry-After") == "" {
 					t.Errorf("%s: %d %s", name, a.status, a.text)
 				}
 			}

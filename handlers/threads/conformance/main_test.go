@@ -53,6 +53,9 @@ type server struct {
 	cmd         *exec.Cmd
 	http, lines string
 	log         *logBuffer
+
+	whole   testing.TB       // the test that started it
+	bridges map[string]*peer // by token, over stdio
 }
 
 type logBuffer struct {
@@ -74,7 +77,7 @@ func (b *logBuffer) String() string {
 
 // start starts a server with environment entries in the names of the protocol.
 func start(t testing.TB, env ...string) *server {
-	s := &server{t: t, dir: t.TempDir(), env: env}
+	s := &server{t: t, whole: t, dir: t.TempDir(), env: env, bridges: map[string]*peer{}}
 	if err := os.WriteFile(filepath.Join(s.dir, "secret"), []byte(secret), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -184,6 +187,11 @@ func (s *server) request(method, path, token, body string, header ...string) *an
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
+	return s.do(req)
+}
+
+func (s *server) do(req *http.Request) *answer {
+	s.t.Helper()
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		s.t.Fatal(err)

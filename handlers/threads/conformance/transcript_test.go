@@ -1,9 +1,12 @@
 package conformance
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -30,6 +33,7 @@ var surfaces = map[string]surface{
 	},
 	"lines": overLines,
 	"mcp":   overMCP,
+	"stdio": overStdio,
 }
 
 func overHTTP(s *server, path, name, token, body string) (result, code string) {
@@ -78,10 +82,54 @@ func overMCP(s *server, name, token, body string) (result, code string) {
 	s.t.Helper()
 	a := s.request("POST", "/mcp", token, fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":%s}}`, name, body),
 		"Accept", "application/json, text/event-stream", "Mcp-Protocol-Version", "2025-11-25")
-	text := a.text
-	if _, data, ok := strings.Cut(text, "data: "); ok {
-		text = data
+	if a.status != 200 {
+		s.t.Fatalf("%s: %d %s", name, a.status, a.text)
 	}
+	return toolResult(s.t, a.text)
+}
+
+// overStdio calls a tool through a bridge, one for each token, in the words of the newest revision.
+func overStdio(s *server, name, token, body string) (result, code string) {
+	s.t.Helper()
+	p := s.bridges[token]
+	if p == nil {
+		cmd := exec.Command(program, "mcp-stdio")
+		cmd.Env = append(os.Environ(), "THREADS_URL="+s.http, "THREADS_TOKEN="+token, "THREADS_TOKEN_FILE=")
+		cmd.Stderr = s.log
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			s.t.Fatal(err)
+		}
+		s.whole.Cleanup(func() {
+			_ = in.Close() // it ends well then
+			if err := cmd.Wait(); err != nil {
+				s.whole.Errorf("a bridge ended with %v: %s", err, s.log)
+			}
+		})
+		p = &peer{t: s.whole, in: bufio.NewReader(out), ReadWriteCloser: struct {
+			io.Reader
+			io.WriteCloser
+		}{out, in}}
+		s.bridges[token] = p
+	}
+	_ = p.send("%s", toolCall(name, body, `,"_meta":{`+version+`,`+able+`}`))
+	line, err := p.in.ReadString('\n')
+	if err != nil {
+		s.t.Fatal(name, err)
+	}
+	return toolResult(s.t, line)
+}
+
+// toolResult reads the answer to a tool call.
+func toolResult(t testing.TB, text string) (result, code string) {
+	t.Helper()
 	var v struct {
 		Result struct {
 			IsError           bool
@@ -89,8 +137,8 @@ func overMCP(s *server, name, token, body string) (result, code string) {
 			Content           []struct{ Text string }
 		}
 	}
-	if err := json.Unmarshal([]byte(text), &v); err != nil || a.status != 200 || len(v.Result.Content) != 1 {
-		s.t.Fatalf("%s: %d %s (%v)", name, a.status, a.text, err)
+	if err := json.Unmarshal([]byte(text), &v); err != nil || len(v.Result.Content) != 1 {
+		t.Fatalf("%s (%v)", text, err)
 	}
 	if v.Result.IsError {
 		return specOf(v.Result.Content[0].Text)

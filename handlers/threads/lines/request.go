@@ -107,11 +107,15 @@ func afterComma(line []byte, i int, key string) int {
 }
 
 // parse splits a line. With a fault that is final for the line, it returns that; decoded is false
-// where the line is no JSON object.
+// where the line is no JSON object, or one without an id that breaks a rule of threads §3.2.
 func (r *request) parse(line []byte, strict *jsonx.Strict) (f *method.Fault, decoded bool) {
 	r.id, r.quoted = nil, false
 	if p := strict.Scan(names, line, maxDepth, r.members[:]); !p.OK() {
-		return &method.Fault{Condition: method.Invalid, Message: "the line is not one valid JSON object: " + p.String()}, false
+		if string(p.Key(line)) != "id" {
+			id := &r.members[atID] // absent after a fault of syntax
+			r.id, r.quoted = validID(id), id.Kind == jsonx.String
+		}
+		return method.Malformed("line", p, line), r.id != nil
 	}
 	id, m := &r.members[atID], &r.members[atMethod]
 	if r.id, r.quoted = validID(id), id.Kind == jsonx.String; r.id == nil {
@@ -127,11 +131,7 @@ func (r *request) parse(line []byte, strict *jsonx.Strict) (f *method.Fault, dec
 func validID(id *jsonx.Member) []byte {
 	switch id.Kind {
 	case jsonx.String:
-		n := len(id.Raw)
-		if id.Escaped {
-			n = len(jsonx.AppendUnescaped(nil, id.Raw))
-		}
-		if n < 1 || n > maxIDText {
+		if n := len(meaning(id)); n < 1 || n > maxIDText {
 			return nil
 		}
 		return id.Raw
@@ -141,6 +141,25 @@ func validID(id *jsonx.Member) []byte {
 		}
 	}
 	return nil
+}
+
+// requestID returns the name that the client gave to the request, nil if it is not valid.
+func (r *request) requestID() (id []byte, given bool) {
+	m := &r.members[atRequestID]
+	if m.Kind == jsonx.String {
+		if id = meaning(m); !method.ValidRequestID(id) {
+			id = nil
+		}
+	}
+	return id, m.Kind != jsonx.Absent
+}
+
+// meaning returns the text of a string. One without escapes is a part of the line.
+func meaning(m *jsonx.Member) []byte {
+	if m.Escaped {
+		return jsonx.AppendUnescaped(nil, m.Raw)
+	}
+	return m.Raw
 }
 
 // params returns the text of params, nil if they are absent.

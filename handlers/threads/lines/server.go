@@ -85,7 +85,7 @@ func (s *Server) Limits() link.Limits {
 		UnsentBytes: unsentBytes, AheadBytes: aheadBytes, AheadFrames: maxUnanswered,
 		FramesIn:   func(b []byte) int { return bytes.Count(b, lineEnd) },
 		ChunkBytes: link.DefaultChunkBytes, FrameBytes: maxLine + len("\r\n"),
-		LateFrame: string(appendFault(nil, nil, &method.Fault{Condition: method.Invalid, Message: "the line did not end in time"}, nil)),
+		LateFrame: string(appendFault(nil, nil, &method.Fault{Condition: method.Invalid, Message: "the line did not end in time"}, s.cfg.NewRequestID(nil))),
 		Input:     s.budget,
 		NoRoom:    string(s.AppendRefusal(nil)),
 	}
@@ -95,7 +95,7 @@ var lineEnd = []byte("\n")
 
 // AppendRefusal appends what a connection gets that is one too many.
 func (s *Server) AppendRefusal(dst []byte) []byte {
-	return appendFault(dst, nil, &method.Fault{Condition: method.Unavailable, Message: "too many connections"}, nil)
+	return appendFault(dst, nil, &method.Fault{Condition: method.Unavailable, Message: "too many connections"}, s.cfg.NewRequestID(nil))
 }
 
 // Open makes the session of a new connection; it is a link.Opener.

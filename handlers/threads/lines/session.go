@@ -29,6 +29,7 @@ type session struct {
 	bearer     string        // the token of claims
 	known      *token.Claims // those of the first token: agent and workspace do not change
 	until      int64         // when the connection ends without a valid token; 0: it has one
+	void       []byte        // details of why claims are void
 
 	scanned   int // of the line that is not complete
 	undecoded int // lines in a row
@@ -113,8 +114,8 @@ func (s *session) feed(in, out []byte, now link.Instant) (used int, _ []byte, v 
 		case ndjson.More:
 			return used, out, link.More
 		case ndjson.TooLong:
-			out = appendFault(out, nil, &method.Fault{Condition: method.Invalid, Message: "the line is too long"}, s.newRequestID())
-			return used + n, out, link.Close
+			s.req, s.requestID = request{}, s.requestID[:0]
+			return used + n, s.refuse(out, &method.Fault{Condition: method.Invalid, Message: "the line is too long"}), link.Close
 		}
 		if len(line) == 0 {
 			used += n
@@ -155,33 +156,24 @@ func (s *session) serve(line, out []byte, now link.Instant) []byte {
 	} else if s.undecoded++; s.undecoded >= maxUndecoded {
 		s.closing = true
 	}
-	id := &s.req.members[atRequestID]
 	caller := &s.caller
 	*caller = method.Caller{}
-	if f == nil && id.Kind != jsonx.Absent {
-		text := id.Raw
-		if id.Escaped {
-			text = jsonx.AppendUnescaped(nil, text)
-		}
-		if id.Kind == jsonx.String && method.ValidRequestID(text) {
-			s.requestID = append(s.requestID, text...)
-			caller.FromClient = true
-		} else {
-			caller.BadRequestID = true
-		}
+	if id, given := s.req.requestID(); given {
+		s.requestID = append(s.requestID, id...)
+		caller.FromClient, caller.BadRequestID = id != nil, id == nil
 	}
 	caller.RequestID = s.requestID
-	name := s.req.members[atMethod].Raw
+	name := meaning(&s.req.members[atMethod])
 	switch {
 	case s.known == nil && (f != nil || string(name) != "auth"):
 		s.closing = true
-		return s.refuse(out, &method.Fault{Condition: method.Unauthorized, Message: "the first line has to be an auth line", Details: reason("missing")})
+		return s.unauthorized(out, &method.Fault{Condition: method.Unauthorized, Message: "the first line has to be an auth line", Details: reason("missing")})
 	case f != nil:
 		return s.refuse(out, f)
 	case string(name) == "auth":
 		return s.auth(out, line)
 	case !s.authorized(now):
-		return s.refuse(out, &method.Fault{Condition: method.Unauthorized, Message: "the token is not valid any more", Details: reason("expired")})
+		return s.reject(out, caller, authOperation, &method.Fault{Condition: method.Unauthorized, Message: "the token is not valid any more", Details: s.void})
 	case s.draining:
 		return s.refuse(out, &method.Fault{Condition: method.Unavailable, Message: "the server is stopping"})
 	case string(name) == "ping":
@@ -221,22 +213,43 @@ func (s *session) finish(out []byte, start int, o *method.Outcome, caller *metho
 	if s.seen = max(s.seen, o.Index); o.Fault == nil {
 		return append(out, "}\n"...)
 	}
-	if status := o.Fault.Condition.Codes().Status; status == 401 || status == 403 {
-		s.srv.cfg.Dispatcher.Refused(caller, "mcp."+row.Name, o.Fault)
+	return s.reject(out[:start], caller, "mcp."+row.Name, o.Fault)
+}
+
+// reject is refuse with a note for the audit, if authority is what is missing.
+func (s *session) reject(out []byte, caller *method.Caller, operation string, f *method.Fault) []byte {
+	if status := f.Condition.Codes().Status; status == 401 || status == 403 {
+		s.nameRequest()
+		caller.RequestID = s.requestID
+		s.srv.cfg.Dispatcher.Refused(caller, operation, f)
 	}
-	return s.refuse(out[:start], o.Fault)
+	return s.refuse(out, f)
+}
+
+// unauthorized refuses a peer that shows no token that is accepted.
+func (s *session) unauthorized(out []byte, f *method.Fault) []byte {
+	s.srv.counts.Refused.Add(1)
+	if f.Condition == method.Unauthorized {
+		if wait := s.srv.cfg.Peers.Add(s.port.Remote(), time.Now()); wait > 0 {
+			return s.refuse(out, &method.Fault{Condition: method.RateLimited, Message: "too many tokens of this address were not accepted", Details: method.Wait(wait)})
+		}
+	}
+	return s.reject(out, &method.Caller{}, authOperation, f)
 }
 
 // refuse answers the request at hand with a fault.
 func (s *session) refuse(out []byte, f *method.Fault) []byte {
 	s.srv.counts.Faults.Add(1)
-	if len(s.requestID) == 0 {
-		s.requestID = s.newRequestID()
-	}
+	s.nameRequest()
 	return appendFault(out, &s.req, f, s.requestID)
 }
 
-func (s *session) newRequestID() []byte { return s.srv.cfg.NewRequestID(s.requestID[:0]) }
+// nameRequest makes an identifier for the request at hand, unless it has one.
+func (s *session) nameRequest() {
+	if len(s.requestID) == 0 {
+		s.requestID = s.srv.cfg.NewRequestID(s.requestID)
+	}
+}
 
 // authorized reports whether the session's token is still valid. If not, only an auth line is taken
 // for a while.
@@ -246,17 +259,22 @@ func (s *session) authorized(now link.Instant) bool {
 	}
 	if generation := s.srv.cfg.Verifier.Generation(); generation != s.generation {
 		claims, err := s.srv.cfg.Verifier.VerifyKnown(s.bearer)
-		s.claims, s.generation = claims, generation
-		if err != nil {
-			s.claims = nil
+		if s.claims, s.generation = claims, generation; err != nil {
+			s.claims, s.void = nil, unverified(err).Details
 		}
 	}
-	if s.claims != nil && float64(now.Wall)/1000 < s.claims.Expires+s.srv.cfg.Skew {
-		return true
+	if s.claims != nil {
+		if float64(now.Wall)/1000 < s.claims.Expires+s.srv.cfg.Skew {
+			return true
+		}
+		s.void = reason("expired")
 	}
 	s.claims, s.until = nil, now.Mono+int64(authWithin)
 	return false
 }
+
+// authOperation is what the audit calls a refusal of a token.
+const authOperation = "auth"
 
 var (
 	authNames = jsonx.NewNames("protocol", "token")
@@ -268,7 +286,7 @@ var (
 func (s *session) auth(out, line []byte) []byte {
 	var members [2]jsonx.Member
 	if r, _ := authNames.Scan(s.req.params(), maxDepth, members[:]); r != jsonx.ScanOK || members[0].Kind != jsonx.String ||
-		string(members[0].Raw) != protocol || members[1].Kind != jsonx.String {
+		string(meaning(&members[0])) != protocol || members[1].Kind != jsonx.String {
 		s.closing = s.known == nil
 		return s.refuse(out, &method.Fault{Condition: method.Invalid, Message: `auth needs params with protocol "` + protocol + `" and token`})
 	}
@@ -277,7 +295,7 @@ func (s *session) auth(out, line []byte) []byte {
 		return s.authed(out, v)
 	}
 	s.again = true
-	s.send(&away{line: append([]byte(nil), line...), bearer: string(jsonx.AppendUnescaped(nil, members[1].Raw))})
+	s.send(&away{line: append([]byte(nil), line...), bearer: string(meaning(&members[1]))})
 	return out
 }
 
@@ -336,21 +354,12 @@ func (s *session) Pump(out []byte, _ int, _ link.Instant) (outAfter []byte, more
 func (s *session) authed(out []byte, a *away) []byte {
 	if a.err != nil || a.claims == nil {
 		s.closing = s.known == nil
-		s.srv.counts.Refused.Add(1)
-		f := unverified(a.err)
-		if f.Condition == method.Unauthorized {
-			if wait := s.srv.cfg.Peers.Add(s.port.Remote(), time.Now()); wait > 0 {
-				f = &method.Fault{Condition: method.RateLimited, Message: "too many tokens of this address were not accepted",
-					Details: jsonx.Build(nil).Int("retry_after_ms", wait.Milliseconds()+1).End()}
-				return s.refuse(out, f)
-			}
-		}
-		s.srv.cfg.Dispatcher.Refused(&method.Caller{RequestID: s.requestID}, "auth", f)
-		return s.refuse(out, f)
+		return s.unauthorized(out, unverified(a.err))
 	}
 	if k := s.known; k != nil && (k.Agent != a.claims.Agent || k.Workspace != a.claims.Workspace) {
 		s.closing = true
-		return s.refuse(out, &method.Fault{Condition: method.ClaimMismatch, Message: "the token is for another agent or workspace than the first one"})
+		s.caller.Claims = a.claims
+		return s.reject(out, &s.caller, authOperation, &method.Fault{Condition: method.ClaimMismatch, Message: "the token is for another agent or workspace than the first one"})
 	}
 	s.known, s.claims, s.bearer, s.generation, s.until = a.claims, a.claims, a.bearer, a.generation, 0
 	c := a.claims

@@ -84,10 +84,26 @@ func (d *dispatcher) Call(dst []byte, c *method.Caller, row *method.Row, doc []b
 
 func (d *dispatcher) Await(uint64) error { return nil }
 
-func (d *dispatcher) Refused(_ *method.Caller, operation string, f *method.Fault) {
+func (d *dispatcher) Refused(c *method.Caller, operation string, f *method.Fault) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.refused = append(d.refused, operation+" "+f.Condition.Codes().Spec)
+	text := operation + " " + f.Condition.Codes().Spec
+	if c.Claims != nil {
+		text += " " + c.Claims.Agent
+	}
+	if len(c.RequestID) == 0 {
+		text += " without a name"
+	}
+	d.refused = append(d.refused, text)
+}
+
+// audited returns what was refused since the last call.
+func (d *dispatcher) audited() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	text := strings.Join(d.refused, ",")
+	d.refused = nil
+	return text
 }
 
 // journal is a link.Journal whose durability the test decides.
@@ -218,14 +234,17 @@ func TestLines(t *testing.T) {
 	f(`{"id":8,"method":"nope"}`, `{"id":8,"ok":false,"error":{"code":"NOT_FOUND"`)
 	f(`{"id":8,"method":"auth","params":{}}`, `{"id":8,"ok":false,"error":{"code":"VALIDATION_ERROR"`)
 	for _, line := range []string{`not json`, `[]`, `{"method":"ping"}`, `{"id":1.5,"method":"ping"}`, `{"id":"","method":"ping"}`, `{"id":-1,"method":"ping"}`,
-		`{"id":9007199254740992,"method":"ping"}`, `{"id":"` + strings.Repeat("x", 65) + `","method":"ping"}`, `{"id":null,"method":"ping"}`, `{"id":1,"id":2,"method":"ping"}`,
-		`{"id":1,"method":"ping","x":{"a":1,"a":2}}`, `{"id":1,"method":"ping","__proto__":1}`, `{"id":1,"method":"ping","x":"\ud800"}`} {
+		`{"id":9007199254740992,"method":"ping"}`, `{"id":"` + strings.Repeat("x", 65) + `","method":"ping"}`, `{"id":null,"method":"ping"}`, `{"id":1,"id":2,"method":"ping"}`} {
 		f(line, `{"id":null,"ok":false,"error":{"code":"VALIDATION_ERROR"`)
 	}
 	f(`{"id":"`+strings.Repeat("x", 64)+`","method":"ping"}`, `{"id":"x`)
 	f(`{"id":1,"method":7}`, `{"id":1,"ok":false,"error":{"code":"VALIDATION_ERROR"`)
 	f(`{"id":1}`, `{"id":1,"ok":false,"error":{"code":"VALIDATION_ERROR"`)
-	if got := strings.Join(r.disp.refused, ","); got != "mcp.create_thread FORBIDDEN,mcp.create_thread FORBIDDEN" {
+	f(`{"id":1,"method":"p\u0069ng"}`, `{"id":1,"ok":true,"result":{}}`)
+	f(`{"id":1,"method":"ping","params":{"x":"\ud800"}}`, `{"id":1,"ok":false,"error":{"code":"VALIDATION_ERROR"`)
+	f(`{"id":1,"method":"ping","params":{"x":1,"x":2}}`, `{"id":1,"ok":false,"error":{"code":"VALIDATION_ERROR"`, `"details":{"issues":[{"path":[],"code":"duplicate_key"`)
+	f(`{"id":1,"method":"ping","__proto__":1}`, `{"id":1,"ok":false,"error":{"code":"VALIDATION_ERROR"`)
+	if got := r.disp.audited(); got != "mcp.create_thread FORBIDDEN a,mcp.create_thread FORBIDDEN a" {
 		t.Errorf("refusals %s", got)
 	}
 }
@@ -262,6 +281,10 @@ func TestFirstLine(t *testing.T) {
 	f(authLine(1, "elsewhere"), `{"id":1,"ok":false,"error":{"code":"OUT_OF_SCOPE_WORKSPACE"`)
 	f(`{"id":1,"method":"auth","params":{"protocol":"threads/2","token":"x"}}`+"\n", `{"id":1,"ok":false,"error":{"code":"VALIDATION_ERROR"`)
 	f(`{"id":1,"method":"auth"}`+"\n", `{"id":1,"ok":false,"error":{"code":"VALIDATION_ERROR"`)
+	f(strings.Replace(authLine(1, "elsewhere"), "threads/1", `threads\/1`, 1), `{"id":1,"ok":false,"error":{"code":"OUT_OF_SCOPE_WORKSPACE"`)
+	if got := r.disp.audited(); got != "auth UNAUTHORIZED,auth UNAUTHORIZED,auth UNAUTHORIZED,auth UNAUTHORIZED,auth OUT_OF_SCOPE_WORKSPACE,auth OUT_OF_SCOPE_WORKSPACE" {
+		t.Errorf("refusals %s", got)
+	}
 	f(strings.Repeat("x", guestLine+1)+"\n", `{"id":null,"ok":false,"error":{"code":"VALIDATION_ERROR"`)
 }
 
@@ -320,10 +343,13 @@ func TestTokens(t *testing.T) {
 	r.verifier.revoked.Store(next, true)
 	r.verifier.generation.Add(1)
 	p.send(`{"id":8,"method":"ping"}` + "\n")
-	p.want(`{"id":8,"ok":false,"error":{"code":"UNAUTHORIZED"`)
+	p.want(`{"id":8,"ok":false,"error":{"code":"UNAUTHORIZED"`, `"details":{"reason":"revoked"}`)
 	p.send(authLine(9, tokenOf("b", time.Now().Add(time.Hour))))
 	p.want(`{"id":9,"ok":false,"error":{"code":"CLAIM_MISMATCH"`)
 	p.ends()
+	if got := r.disp.audited(); got != "auth UNAUTHORIZED,auth UNAUTHORIZED,auth UNAUTHORIZED,auth UNAUTHORIZED,auth CLAIM_MISMATCH b" {
+		t.Errorf("refusals %s", got)
+	}
 }
 
 // TestOrder: a call that leaves the loop keeps its place, and a defect is one answer.

@@ -10,6 +10,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"trunkline/handlers/threads/method"
 )
 
 // Values of header fields. net/http only reads them.
@@ -30,6 +32,10 @@ func (x *exchange) front(w http.ResponseWriter, r *http.Request) bool {
 		w.Header()["Connection"] = []string{"close"}
 		http.Error(w, "the body did not come in time", http.StatusRequestTimeout)
 		return true
+	case err == errCrowded:
+		w.Header()["Connection"] = []string{"close"}
+		x.refuse(w, method.Crowded)
+		return true
 	case err != nil:
 		return false
 	}
@@ -39,6 +45,10 @@ func (x *exchange) front(w http.ResponseWriter, r *http.Request) bool {
 			var failed bool
 			x.text, failed = x.call(x.text[:0], row, x.m.args)
 			x.out = appendResult(x.out[:0], &x.m, newer, x.text, failed)
+			if len(x.out) > trusted && !x.h.cfg.Pending.Fit(&x.pending, len(x.in)+len(x.text)+len(x.out)) { // of a method that reads
+				x.text = x.envelope(x.text[:0], row, method.Crowded)
+				x.out = appendResult(x.out[:0], &x.m, newer, x.text, true)
+			}
 			x.reply(w, http.StatusOK)
 			return true
 		}
@@ -155,8 +165,11 @@ const (
 	trusted     = 64 << 10
 )
 
-// errLong is a body over the limit.
-var errLong = errors.New("the body is over the limit")
+// A body over the limit, and one for which there is no room now.
+var (
+	errLong    = errors.New("the body is over the limit")
+	errCrowded = errors.New("the body does not fit")
+)
 
 // readBody reads the body into x.in. If it does not come to its end within the limit, the body is
 // put together again for the SDK, which refuses it.
@@ -167,6 +180,9 @@ func (x *exchange) readBody(r *http.Request) error {
 	x.in = x.in[:0]
 	for {
 		if len(x.in) == cap(x.in) {
+			if !x.h.cfg.Pending.Fit(&x.pending, 2*cap(x.in)) {
+				return errCrowded
+			}
 			x.in = append(make([]byte, 0, max(2*cap(x.in), firstBuffer)), x.in...)
 		}
 		n, err := r.Body.Read(x.in[len(x.in):min(cap(x.in), maxBody+1)])

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"trunkline/handlers/threads/method"
 )
@@ -213,6 +214,34 @@ func TestFrontOfLongBodies(t *testing.T) {
 	r := s.want(t, "a long answer", "POST", "", callText("read_messages", `{}`), 200)
 	if r.ContentLength != int64(len(r.body)) || len(r.body) < 5<<20 {
 		t.Errorf("Content-Length %d of %d bytes", r.ContentLength, len(r.body))
+	}
+}
+
+// TestPending: bodies and answers of all requests together are bounded.
+func TestPending(t *testing.T) {
+	s := start(t, Config{Pending: method.NewBudget(512 << 10)})
+	s.script.answer = func(dst []byte, _ *method.Caller, _ *method.Row, doc []byte) ([]byte, method.Outcome) {
+		return append(append(append(dst, `{"x":"`...), strings.Repeat("x", 10*len(doc))...), `"}`...), method.Outcome{}
+	}
+	call := func(n int) string {
+		return callText("read_messages", `{"x":"`+strings.Repeat("x", n)+`"}`)
+	}
+	s.want(t, "as much as fits", "POST", "", call(10<<10), 200, `"structuredContent"`)
+	res := s.want(t, "too long an answer", "POST", "", call(20<<10), 200).result(t).Result
+	wantEnvelope(t, "too long an answer", res.Content[0].Text, "INTERNAL")
+	r := s.want(t, "too long a body", "POST", "", call(600<<10), 503)
+	if wantEnvelope(t, "too long a body", r.body, "INTERNAL"); r.Header.Get("Retry-After") != "1" || !r.Close {
+		t.Error(r.Header, r.Close)
+	}
+	s.want(t, "a small one", "POST", "", call(1), 200, `"structuredContent"`)
+	if calls, _ := s.taken(); len(calls) != 3 {
+		t.Errorf("%d calls", len(calls))
+	}
+	var held int
+	for deadline := time.Now().Add(20 * time.Second); !s.cfg.Pending.Fit(&held, 512<<10); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("what was answered stays")
+		}
 	}
 }
 

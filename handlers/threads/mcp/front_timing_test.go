@@ -74,7 +74,7 @@ func (h *Handler) throughSDK(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{h: h}
 	x.caller.RequestID = h.cfg.IDs(nil)
 	w.Header()["X-Request-Id"] = []string{string(x.caller.RequestID)}
-	if x.admit(r.Header) == nil {
+	if x.admit(r) == nil {
 		h.serveSDK(w, r, x)
 	}
 }

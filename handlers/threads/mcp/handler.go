@@ -21,11 +21,18 @@ const maxBody = 1<<20 + 16<<10
 // last of them: a call that begins above it is refused.
 const maxResults = 8 << 20
 
-// maxBeside is how many requests the SDK answers side by side: one with a long result takes some
-// 15 times its bytes. Further ones wait, at most waitBeside.
+// maxBeside is how many requests the SDK answers side by side, maxOwn how many of one agent: a
+// client that does not read holds its place. Further ones wait, at most waitBeside.
 const (
 	maxBeside  = 64
+	maxOwn     = maxBeside / 4
 	waitBeside = 5 * time.Second
+)
+
+// A result of the SDK takes some 15 times its bytes. Short ones are not counted.
+const (
+	resultCost  = 15
+	shortResult = 4 << 10
 )
 
 // endpoint is the operation of refusals that are about no method (threads §4.10).
@@ -40,7 +47,11 @@ type Config struct {
 	Dispatcher method.Dispatcher
 	// Verify returns the claims of a token.
 	Verify func(token string) (*token.Claims, error)
-	// IDs appends a new request id.
+	// Peers counts failed authentications; nil: counts of its own, with the default limit.
+	Peers *token.Peers
+	// Pending bounds the memory of requests; nil: a budget of its own, of the default size.
+	Pending *method.Budget
+	// IDs appends a new request id, for a request whose answer has no X-Request-Id yet.
 	IDs func(dst []byte) []byte
 	// ResourceMetadata is the URL that a 401 names; empty: none.
 	ResourceMetadata string
@@ -48,6 +59,8 @@ type Config struct {
 	AllowedOrigins []string
 	// CallsPerMinute bounds the tool calls of an agent; it has to be at least 1.
 	CallsPerMinute int
+	// Count gets the condition of each error envelope; nil: none.
+	Count func(method.Condition)
 	// Draining reports that the server is stopping; nil: it is not.
 	Draining func() bool
 	// Now is the clock of answers and of the limit; nil: time.Now.
@@ -62,6 +75,7 @@ type Handler struct {
 	sdk       http.Handler
 	limiter   *limiter
 	beside    chan struct{} // has an element for each request that the SDK answers
+	own       own           // counts these requests of each agent
 	challenge []string      // the value of WWW-Authenticate
 	exchanges sync.Pool     // of *exchange
 }
@@ -70,6 +84,15 @@ type Handler struct {
 func New(cfg Config) *Handler {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
+	}
+	if cfg.Count == nil {
+		cfg.Count = func(method.Condition) {}
+	}
+	if cfg.Pending == nil {
+		cfg.Pending = method.NewBudget(0)
+	}
+	if cfg.Peers == nil {
+		cfg.Peers = token.NewPeers(0)
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -107,6 +130,9 @@ type exchange struct {
 	turn    sync.Mutex // of the calls of a batch
 	results int        // bytes of their results
 
+	pending int  // its part of Config.Pending
+	counted bool // its results are part of that
+
 	id, in, text, out []byte // kept for the next request
 }
 
@@ -115,6 +141,7 @@ const maxKeptBuffer = 256 << 10
 
 // give puts x back for another request.
 func (h *Handler) give(x *exchange) {
+	h.cfg.Pending.Free(&x.pending)
 	keep := func(b []byte) []byte {
 		if cap(b) > maxKeptBuffer {
 			return nil
@@ -131,15 +158,19 @@ type exchangeKey struct{}
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := h.exchanges.Get().(*exchange)
-	x.id = h.cfg.IDs(x.id[:0])
+	if given := w.Header()["X-Request-Id"]; len(given) == 1 {
+		x.id = append(x.id[:0], given[0]...)
+	} else {
+		x.id = h.cfg.IDs(x.id[:0])
+		w.Header()["X-Request-Id"] = []string{string(x.id)}
+	}
 	x.caller.RequestID = x.id
-	w.Header()["X-Request-Id"] = []string{string(x.id)}
 	if h.share(w.Header(), r) {
 		w.WriteHeader(http.StatusNoContent)
 		h.give(x)
 		return
 	}
-	f := x.admit(r.Header)
+	f := x.admit(r)
 	switch {
 	case f != nil:
 		x.refuse(w, f)
@@ -153,6 +184,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveSDK lets the SDK answer.
 func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, x *exchange) {
+	defer x.forget()
+	who := caller{x.caller.Claims.Workspace, x.caller.Claims.Agent}
+	if !h.own.enter(who) {
+		x.refuse(w, &method.Fault{Condition: method.Unavailable, Message: "the agent makes too many requests at once"})
+		return
+	}
+	defer h.own.leave(who)
+	x.counted = true
 	wait := time.NewTimer(waitBeside)
 	defer wait.Stop()
 	select {
@@ -167,21 +206,41 @@ func (h *Handler) serveSDK(w http.ResponseWriter, r *http.Request, x *exchange) 
 	h.sdk.ServeHTTP(&watch{w, x}, r.WithContext(context.WithValue(r.Context(), exchangeKey{}, x)))
 }
 
+// forget gives back what the request had in memory. Calls of the SDK that go on take nothing more.
+func (x *exchange) forget() {
+	x.turn.Lock()
+	defer x.turn.Unlock()
+	x.counted = false
+	x.h.cfg.Pending.Free(&x.pending)
+}
+
 // admit checks who asks.
-func (x *exchange) admit(head http.Header) *method.Fault {
-	if !x.h.allows(head["Origin"]) {
+func (x *exchange) admit(r *http.Request) *method.Fault {
+	if !x.h.allows(r.Header["Origin"]) {
 		return &method.Fault{Condition: method.Forbidden, Message: "pages of this origin may not use the server"}
 	}
-	return x.authenticate(head["Authorization"])
+	f := x.authenticate(r.Header["Authorization"])
+	if f != nil && f.Condition == method.Unauthorized {
+		if wait := x.h.cfg.Peers.Add(r.RemoteAddr, x.h.cfg.Now()); wait > 0 {
+			return limited(wait, "too many requests of this address failed to authenticate")
+		}
+	}
+	return f
 }
 
 // refuse answers with the error envelope of f.
 func (x *exchange) refuse(w http.ResponseWriter, f *method.Fault) {
 	status, head := f.Condition.Codes().Status, w.Header()
-	if status == http.StatusUnauthorized {
+	x.h.cfg.Count(f.Condition)
+	switch status {
+	case http.StatusUnauthorized:
 		head["Www-Authenticate"] = x.h.challenge
+		x.h.cfg.Dispatcher.Refused(&x.caller, endpoint, f)
+	case http.StatusForbidden:
+		x.h.cfg.Dispatcher.Refused(&x.caller, endpoint, f)
+	default:
+		head["Retry-After"] = method.RetryAfter(f)
 	}
-	x.h.cfg.Dispatcher.Refused(&x.caller, endpoint, f)
 	head["Content-Type"], head["Cache-Control"] = []string{"application/json; charset=utf-8"}, []string{"no-store"}
 	w.WriteHeader(status)
 	_, _ = w.Write(method.AppendEnvelope(nil, f, method.Spec, x.caller.RequestID, x.h.cfg.Now()))
@@ -217,7 +276,7 @@ func (x *exchange) call(dst []byte, row *method.Row, args []byte) (text []byte, 
 		return x.envelope(dst, row, &method.Fault{Condition: method.Unavailable, Message: "the server is stopping"}), true
 	}
 	if wait := h.limiter.take(x.caller.Claims, h.cfg.Now()); wait > 0 {
-		return x.envelope(dst, row, limited(wait)), true
+		return x.envelope(dst, row, limited(wait, "the agent made too many tool calls")), true
 	}
 	text, o := x.dispatch(dst, row, args)
 	if o.Index != 0 {
@@ -242,12 +301,17 @@ func (x *exchange) dispatch(dst []byte, row *method.Row, args []byte) ([]byte, m
 		return dst, method.Outcome{Fault: tooMuch}
 	}
 	text, o := x.h.cfg.Dispatcher.Call(dst, &x.caller, row, args)
-	x.results += len(text) - len(dst)
+	n := len(text) - len(dst)
+	if x.counted && n > shortResult && !x.h.cfg.Pending.Fit(&x.pending, len(x.in)+resultCost*(x.results+n)) { // of a method that reads
+		return dst, method.Outcome{Fault: method.Crowded}
+	}
+	x.results += n
 	return text, o
 }
 
 // envelope appends the error envelope of a tool call.
 func (x *exchange) envelope(dst []byte, row *method.Row, f *method.Fault) []byte {
+	x.h.cfg.Count(f.Condition)
 	if status := f.Condition.Codes().Status; status == http.StatusUnauthorized || status == http.StatusForbidden {
 		x.h.cfg.Dispatcher.Refused(&x.caller, "mcp."+row.Name, f)
 	}

@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"strconv"
 	"sync"
 	"time"
 
@@ -82,9 +81,36 @@ func (l *limiter) of(who caller, now time.Time) *bucket {
 	return b
 }
 
-// limited is the refusal of a call that is one too many.
-func limited(wait time.Duration) *method.Fault {
-	ms := int64((wait + time.Millisecond - 1) / time.Millisecond)
-	return &method.Fault{Condition: method.RateLimited, Message: "the agent made too many tool calls",
-		Details: append(strconv.AppendInt([]byte(`{"retry_after_ms":`), ms, 10), '}')}
+// own counts the requests of each agent that the SDK answers. Any goroutine may use it.
+type own struct {
+	mu sync.Mutex
+	n  map[caller]int
+}
+
+// enter counts a request, unless the agent has maxOwn of them.
+func (o *own) enter(who caller) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.n == nil {
+		o.n = map[caller]int{}
+	}
+	if o.n[who] == maxOwn {
+		return false
+	}
+	o.n[who]++
+	return true
+}
+
+// leave ends what enter began.
+func (o *own) leave(who caller) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.n[who]--; o.n[who] == 0 {
+		delete(o.n, who)
+	}
+}
+
+// limited is a refusal for a time.
+func limited(wait time.Duration, message string) *method.Fault {
+	return &method.Fault{Condition: method.RateLimited, Message: message, Details: method.Wait(wait)}
 }

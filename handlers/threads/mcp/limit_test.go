@@ -177,28 +177,50 @@ func wantText(t *testing.T, text, code string, ms int) {
 	}
 }
 
-// TestBeside: the SDK answers maxBeside requests at once, and the next one when one of them has its
-// answer.
+// TestBeside: the SDK answers maxOwn requests of an agent at once and refuses the next one; other
+// agents have their own, and ordinary calls are not counted.
 func TestBeside(t *testing.T) {
 	s := start(t, Config{})
-	begun, end := make(chan bool, maxBeside+1), make(chan bool)
-	s.script.answer = func(dst []byte, _ *method.Caller, _ *method.Row, _ []byte) ([]byte, method.Outcome) {
-		begun <- true
-		<-end
+	begun, end := make(chan bool, maxOwn+1), make(chan bool)
+	s.script.answer = func(dst []byte, _ *method.Caller, row *method.Row, _ []byte) ([]byte, method.Outcome) {
+		if row.Name == method.Get {
+			begun <- true
+			<-end
+		}
 		return append(dst, "{}"...), method.Outcome{}
 	}
+	slow := callText("get_thread", `{},"requestState":""`) // not ordinary
 	var calls sync.WaitGroup
-	for range maxBeside + 1 {
-		calls.Go(func() { s.want(t, "a slow call", "POST", "", callText("get_thread", `{}`), 200) })
+	for range maxOwn {
+		calls.Go(func() { s.want(t, "a slow call", "POST", "", slow, 200) })
 	}
-	for range maxBeside {
+	for range maxOwn {
 		<-begun
 	}
-	if len(begun) > 0 {
-		t.Error("one too many")
+	list := `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+	if r := s.want(t, "one too many", "POST", "", list, 503); r.Header.Get("Retry-After") != "1" {
+		t.Error(r.Header)
 	}
-	end <- true
-	<-begun // the last one
+	s.want(t, "of another agent", "POST", "Authorization: Bearer other", list, 200)
+	s.want(t, "an ordinary call", "POST", "", callText("ack_read", `{}`), 200)
 	close(end)
 	calls.Wait()
+	s.want(t, "later", "POST", "", list, 200)
+}
+
+// TestPendingOfTheSDK: a result of the SDK counts with what its answer takes, as long as that is
+// written.
+func TestPendingOfTheSDK(t *testing.T) {
+	s := start(t, Config{Pending: method.NewBudget(1 << 20)})
+	s.script.answer = func(dst []byte, _ *method.Caller, _ *method.Row, doc []byte) ([]byte, method.Outcome) {
+		return append(append(append(dst, `{"x":"`...), strings.Repeat("x", 1000*len(doc))...), `"}`...), method.Outcome{}
+	}
+	call := func(n int) string {
+		return callText("read_messages", `{"x":"`+strings.Repeat("x", n)+`"},"requestState":""`)
+	}
+	for range 3 {
+		s.want(t, "as much as fits", "POST", "", call(50), 200, `"structuredContent"`)
+		res := s.want(t, "too long a result", "POST", "", call(100), 200).result(t).Result
+		wantEnvelope(t, "too long a result", res.Content[0].Text, "INTERNAL")
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"trunkline/handlers/threads/method"
+	"trunkline/handlers/threads/token"
 )
 
 // TestTable sends what the table of threads §2.2 names.
@@ -214,6 +215,30 @@ func TestRefusalsOfTheEndpoint(t *testing.T) {
 	f("Origin: https://evil.example", 403, "mcp_endpoint FORBIDDEN -")
 	f("Host: evil.example", 403, "mcp_endpoint FORBIDDEN lead")
 	f("Origin: https://app.example", 200, "")
+}
+
+// TestFailedAuthentications has the limit for an address, and one more. A token that cannot be
+// verified now is no failure of the peer.
+func TestFailedAuthentications(t *testing.T) {
+	s := start(t, Config{Peers: token.NewPeers(2)})
+	f := func(name string, status int, refused ...string) reply {
+		t.Helper()
+		got := s.want(t, name, "POST", head("Authorization: Bearer "+name), `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, status)
+		if _, r := s.taken(); !slices.Equal(r, refused) {
+			t.Errorf("%s: refusals %q, want %q", name, r, refused)
+		}
+		return got
+	}
+	for range 3 {
+		f("nokeys", 401, "mcp_endpoint UNAUTHORIZED -")
+	}
+	for range 2 {
+		f("bad", 401, "mcp_endpoint UNAUTHORIZED -")
+	}
+	if got := f("bad", 429); got.Header.Get("Retry-After") != "10" || got.Header.Get("Www-Authenticate") != "" {
+		t.Error(got.Header)
+	}
+	f("good", 200)
 }
 
 // TestPages: a page of an allowed origin may ask and see the answers, without a token for the

@@ -1,6 +1,7 @@
 package method
 
 import (
+	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -53,6 +54,25 @@ func oneLine(text string) string {
 // AppendTime appends a time as in all answers: UTC, in milliseconds.
 func AppendTime(dst []byte, t time.Time) []byte {
 	return t.UTC().AppendFormat(dst, "2006-01-02T15:04:05.000Z")
+}
+
+// Wait are the details of a refusal for a time, in whole milliseconds, rounded up.
+func Wait(d time.Duration) []byte {
+	return jsonx.Build(nil).Int("retry_after_ms", int64((d+time.Millisecond-1)/time.Millisecond)).End()
+}
+
+var waitNames = []string{"retry_after_ms"}
+
+// RetryAfter is the value of the header field Retry-After for a refusal, in whole seconds, rounded
+// up: 1 where no time is known.
+func RetryAfter(f *Fault) []string {
+	var v [1]jsonx.Value
+	jsonx.Pick(f.Details, waitNames, v[:])
+	ms, ok := jsonx.ParseInt(v[0].Raw)
+	if v[0].Kind != jsonx.Number || !ok {
+		ms = 1
+	}
+	return []string{strconv.FormatInt((max(ms, 1)-1)/1000+1, 10)}
 }
 
 // maxRequestID bounds the identifier of a request, in bytes (threads §2.1).

@@ -112,7 +112,7 @@ func (in *Input) decode(r *Row, doc []byte, members []jsonx.Member) *Fault {
 		p = jsonx.Problem{Kind: jsonx.NotObject}
 	}
 	if !p.OK() {
-		return malformed(p, doc)
+		return Malformed("body", p, doc)
 	}
 	d := in.documents[r]
 	if d == nil {
@@ -131,9 +131,9 @@ func (in *Input) decode(r *Row, doc []byte, members []jsonx.Member) *Fault {
 // maxShownKey is how many bytes of a key are shown.
 const maxShownKey = 64
 
-// malformed is the fault of a document that cannot be read.
-func malformed(p jsonx.Problem, doc []byte) *Fault {
-	f := &Fault{Condition: Invalid, Message: "the body is not one valid JSON object: " + p.String()}
+// Malformed is the fault of a document, which is called what, that cannot be read.
+func Malformed(what string, p jsonx.Problem, doc []byte) *Fault {
+	f := &Fault{Condition: Invalid, Message: "the " + what + " is not one valid JSON object: " + p.String()}
 	if p.Kind == jsonx.DuplicateKey {
 		key := jsonx.AppendString(nil, jsonx.Clip(jsonx.AppendUnescaped(nil, p.Key(doc)), maxShownKey))
 		issue := jsonx.Build(nil).Raw("path", []byte("[]")).Text("code", "duplicate_key").Text("message", "it has the key "+string(key)+" twice in one object").End()

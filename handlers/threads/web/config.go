@@ -19,7 +19,6 @@ const (
 	defaultIdleTimeout   = 72 * time.Second
 	defaultWriteTimeout  = 30 * time.Second
 	defaultConnections   = 1024
-	defaultPendingBytes  = 256 << 20
 )
 
 // Limits bounds what a peer may send, and how long that may take. Zero members get the values of
@@ -35,9 +34,6 @@ type Limits struct {
 	HeaderTimeout, BodyTimeout, IdleTimeout, WriteTimeout time.Duration
 	// Connections may be open; further ones wait in the system's backlog.
 	Connections int
-	// PendingBytes bounds the memory of all bodies and answers that are longer than a few
-	// kilobytes: a request beyond it is refused.
-	PendingBytes int
 }
 
 func (l Limits) withDefaults() Limits {
@@ -58,7 +54,6 @@ func (l Limits) withDefaults() Limits {
 	orTime(&l.IdleTimeout, defaultIdleTimeout)
 	orTime(&l.WriteTimeout, defaultWriteTimeout)
 	orInt(&l.Connections, defaultConnections)
-	orInt(&l.PendingBytes, defaultPendingBytes)
 	return l
 }
 
@@ -77,6 +72,8 @@ type Config struct {
 	Verify func(token string) (*token.Claims, error)
 	// Peers counts failed authentications; nil: counts of its own, with the default limit.
 	Peers *token.Peers
+	// Pending bounds the memory of requests; nil: a budget of its own, of the default size.
+	Pending *method.Budget
 	// IDs appends a new request id: req_ and a ULID.
 	IDs func(dst []byte) []byte
 	// Ready reports whether the store can write; nil: it can.

@@ -28,9 +28,8 @@ type exchange struct {
 	status int // of the answer; 0 before it
 
 	bodyRead bool // the body has come to its end
-	limited  bool // the peer is over its limit of failed authentications
 	abort    bool // what is left on the connection must not be read as a request
-	pending  int  // bytes that count for the server's PendingBytes
+	pending  int  // its part of Config.Pending
 
 	// These are kept for the next request. id is that of the request, idValue its header value.
 	id, in, out []byte
@@ -47,7 +46,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	x.run()
 	x.account()
 	abort := x.abort
-	s.pending.Add(-int64(x.pending))
+	s.cfg.Pending.Free(&x.pending)
 	s.give(x)
 	if abort {
 		panic(http.ErrAbortHandler) // net/http closes the connection, without a log line
@@ -136,20 +135,10 @@ func (x *exchange) unverified(err error) *method.Fault {
 
 // failed counts a failed authentication, and returns how it is answered.
 func (x *exchange) failed(reason string) *method.Fault {
-	if f := x.overLimit(); f != nil {
-		return f
+	if wait := x.s.cfg.Peers.Add(x.r.RemoteAddr, x.s.cfg.Now()); wait > 0 {
+		return &method.Fault{Condition: method.RateLimited, Message: "too many requests of this address failed to authenticate", Details: method.Wait(wait)}
 	}
 	return &method.Fault{Condition: method.Unauthorized, Message: "the bearer token is not accepted", Details: reasonOf(reason)}
-}
-
-// overLimit counts a failed authentication of the peer; a fault if it is one too many.
-func (x *exchange) overLimit() *method.Fault {
-	wait := x.s.cfg.Peers.Add(x.r.RemoteAddr, x.s.cfg.Now())
-	if wait <= 0 {
-		return nil
-	}
-	x.limited = true
-	return &method.Fault{Condition: method.RateLimited, Message: "too many requests of this address failed to authenticate", Details: waitOf(wait)}
 }
 
 // call runs a method: gate G3 as far as it concerns the body as a whole, and then what the
@@ -180,12 +169,17 @@ func (x *exchange) call() {
 		x.refuse(o.Fault)
 		return
 	}
-	if len(x.out) > trusted && !x.holds(len(x.in)+len(x.out)) { // of a method that reads
-		x.refuse(crowded)
-		return
-	}
 	if o.Replay {
 		x.w.Header()["X-Idempotent-Replay"] = isTrue
+	}
+	x.succeed()
+}
+
+// succeed answers with x.out, if there is room for it. Long ones are of what reads.
+func (x *exchange) succeed() {
+	if len(x.out) > trusted && !x.s.cfg.Pending.Fit(&x.pending, len(x.in)+len(x.out)) {
+		x.refuse(method.Crowded)
+		return
 	}
 	x.reply(http.StatusOK, jsonType, x.out)
 }
@@ -201,24 +195,6 @@ func (x *exchange) screen() *method.Fault {
 		return &method.Fault{Condition: method.Unavailable, Message: "the server is stopping"}
 	}
 	return nil
-}
-
-// crowded is the refusal of a request for whose bytes there is no room.
-var crowded = &method.Fault{Condition: method.Unavailable, Message: "the server holds too much for other requests"}
-
-// holds notes that the request has so many bytes in memory, and reports whether there is room.
-// Those of small requests do not count: connections bound them.
-func (x *exchange) holds(bytes int) bool {
-	if bytes <= trusted {
-		return true
-	}
-	more := bytes - x.pending
-	if x.s.pending.Add(int64(more)) > int64(x.s.limits.PendingBytes) {
-		x.s.pending.Add(-int64(more))
-		return false
-	}
-	x.pending = bytes
-	return true
 }
 
 var tooLarge = &method.Fault{Condition: method.TooLarge, Message: "the body is over the limit"}
@@ -243,8 +219,8 @@ func (x *exchange) readBody() *method.Fault {
 	}
 	for {
 		if len(x.in) == cap(x.in) {
-			if !x.holds(2 * cap(x.in)) {
-				return crowded
+			if !x.s.cfg.Pending.Fit(&x.pending, 2*cap(x.in)) {
+				return method.Crowded
 			}
 			x.in = append(make([]byte, 0, max(2*cap(x.in), firstBuffer)), x.in...)
 		}
@@ -284,13 +260,13 @@ func (x *exchange) recoverPanic() {
 	x.refuse(&method.Fault{Condition: method.Defect, Message: "the request could not be served"})
 }
 
-// account counts the answer and logs it. Refusals of a peer over its limit are logged as little as
-// successes.
+// account counts the answer and logs it. Refusals for a time, of which there may be many, are
+// logged as little as successes.
 func (x *exchange) account() {
 	took := time.Since(x.begun)
 	x.s.metrics.count(x.route.label, x.r.Method, x.status, took)
 	level := slog.LevelDebug
-	if x.status >= http.StatusBadRequest && !x.limited {
+	if x.status >= http.StatusBadRequest && x.status != http.StatusTooManyRequests {
 		level = slog.LevelInfo
 	}
 	if l := x.s.cfg.Logger; l.Enabled(context.Background(), level) {

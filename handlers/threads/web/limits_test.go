@@ -329,12 +329,12 @@ func TestAStoppingServerRefuses(t *testing.T) {
 // holds is free once it is answered, or once its connection is gone.
 func TestPendingBytes(t *testing.T) {
 	const most = 512 << 10 // a body of 300 KiB takes this much while it is read
-	s := start(t, Config{Limits: Limits{PendingBytes: most}})
+	s := start(t, Config{Pending: method.NewBudget(most)})
 	body := `{"body":"` + strings.Repeat("x", 300<<10) + `"}`
 	request := post("/v1/post_message", "", body)
 	slow := s.dial(t)
 	slow.write(request[:len(request)-1])
-	waitFor(t, func() bool { return s.pending.Load() == most })
+	waitFor(t, func() bool { return !room(s.cfg.Pending, 100<<10) })
 	other := s.dial(t)
 	other.write(post("/v1/get_thread", "", "{}"))
 	other.want("a small one beside it", 200)
@@ -343,11 +343,18 @@ func TestPendingBytes(t *testing.T) {
 	other.wantClosed("one too many", r)
 	slow.write(request[len(request)-1:])
 	slow.want("the first one", 200)
-	waitFor(t, func() bool { return s.pending.Load() == 0 })
+	waitFor(t, func() bool { return room(s.cfg.Pending, most) })
 	slow.write(request[:len(request)-1])
-	waitFor(t, func() bool { return s.pending.Load() == most })
+	waitFor(t, func() bool { return !room(s.cfg.Pending, 100<<10) })
 	slow.Close()
-	waitFor(t, func() bool { return s.pending.Load() == 0 })
+	waitFor(t, func() bool { return room(s.cfg.Pending, most) })
+}
+
+// room reports whether a request with so many bytes would fit.
+func room(b *method.Budget, bytes int) bool {
+	var held int
+	defer b.Free(&held)
+	return b.Fit(&held, bytes)
 }
 
 // waitFor waits until done.

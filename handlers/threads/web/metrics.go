@@ -63,6 +63,9 @@ func (m *metrics) count(label int, httpMethod string, status int, took time.Dura
 	op.nanos.Add(uint64(max(took, 0)))
 }
 
+// Count notes an error envelope of a mounted handler.
+func (s *Server) Count(c method.Condition) { s.metrics.faults[c].Add(1) }
+
 // append appends all families in the text format of Prometheus.
 func (m *metrics) append(dst []byte) []byte {
 	dst = appendFamily(dst, "bridge_requests_total", "Answers over HTTP.")

@@ -9,18 +9,17 @@ import (
 func (x *exchange) mounted() {
 	w := &mountedWriter{ResponseWriter: x.w, x: x}
 	x.allow(x.s.limits.BodyTimeout)
+	x.w.Header()[headRequestID] = x.idValue
 	x.route.mount.ServeHTTP(w, x.r)
 	if x.status == 0 {
 		x.status = http.StatusOK // net/http writes it
 	}
 }
 
-// mountedWriter is what a mounted handler writes to. It sees the status, and replaces a 401 to a
-// peer with too many of them.
+// mountedWriter is what a mounted handler writes to. It sees the status.
 type mountedWriter struct {
 	http.ResponseWriter
-	x        *exchange
-	replaced bool
+	x *exchange
 }
 
 // WriteHeader passes the status on.
@@ -30,26 +29,15 @@ func (w *mountedWriter) WriteHeader(status int) {
 		w.ResponseWriter.WriteHeader(status)
 		return
 	}
-	if status == http.StatusUnauthorized {
-		if f := x.overLimit(); f != nil {
-			w.replaced = true
-			clear(w.Header())
-			x.refuse(f)
-			return
-		}
-	}
 	x.status = status
 	_ = http.NewResponseController(x.w).SetWriteDeadline(time.Now().Add(x.s.limits.WriteTimeout))
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write passes the body on, unless the answer was replaced.
+// Write passes the body on.
 func (w *mountedWriter) Write(p []byte) (int, error) {
 	if w.x.status == 0 {
 		w.WriteHeader(http.StatusOK)
-	}
-	if w.replaced {
-		return len(p), nil
 	}
 	return w.ResponseWriter.Write(p)
 }

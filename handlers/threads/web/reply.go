@@ -18,7 +18,6 @@ var (
 	noStore     = []string{"no-store"}
 	isTrue      = []string{"true"}
 	closes      = []string{"close"}
-	soon        = []string{"1"} // of Retry-After, where no time is known
 )
 
 // refuse answers with the error envelope of f.
@@ -35,9 +34,9 @@ func (x *exchange) refuse(f *method.Fault) {
 	case http.StatusForbidden:
 		s.cfg.Dispatcher.Refused(&x.caller, x.route.operation, f)
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		h["Retry-After"] = retryAfter(f.Details)
+		h["Retry-After"] = method.RetryAfter(f)
 	}
-	s.metrics.faults[f.Condition].Add(1)
+	s.Count(f.Condition)
 	x.out = method.AppendEnvelope(x.out[:0], f, x.caller.Dialect, x.id, s.cfg.Now())
 	x.reply(status, jsonType, x.out)
 }
@@ -109,27 +108,6 @@ func (x *exchange) linger() {
 // allow gives the peer time to send the rest of its body. Transports without deadlines do without.
 func (x *exchange) allow(d time.Duration) {
 	_ = http.NewResponseController(x.w).SetReadDeadline(time.Now().Add(d))
-}
-
-var retryNames = []string{"retry_after_ms"}
-
-// retryAfter is the value of Retry-After, in whole seconds, rounded up.
-func retryAfter(details []byte) []string {
-	var v [1]jsonx.Value
-	if jsonx.Pick(details, retryNames, v[:]); v[0].Kind != jsonx.Number {
-		return soon
-	}
-	ms, ok := jsonx.ParseInt(v[0].Raw)
-	if !ok || ms < 1 {
-		return soon
-	}
-	return []string{strconv.FormatInt((ms-1)/1000+1, 10)}
-}
-
-// waitOf are the details of a refusal for a time, in whole milliseconds, rounded up.
-func waitOf(d time.Duration) []byte {
-	ms := int64((d + time.Millisecond - 1) / time.Millisecond)
-	return append(strconv.AppendInt([]byte(`{"retry_after_ms":`), ms, 10), '}')
 }
 
 // reasonOf are the details of a token that is not accepted.

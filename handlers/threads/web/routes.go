@@ -110,7 +110,7 @@ func (x *exchange) health() { x.state(http.StatusOK, "true") }
 // ready answers whether the store can write.
 func (x *exchange) ready() {
 	if s := x.s; s.draining.Load() || s.cfg.Ready != nil && !s.cfg.Ready() {
-		x.w.Header()["Retry-After"] = soon
+		x.w.Header()["Retry-After"] = method.RetryAfter(&method.Fault{})
 		x.state(http.StatusServiceUnavailable, "false")
 		return
 	}
@@ -145,5 +145,5 @@ func (x *exchange) extension() {
 		x.refuse(f)
 		return
 	}
-	x.reply(http.StatusOK, jsonType, x.out)
+	x.succeed()
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"trunkline/handlers/threads/method"
 	"trunkline/handlers/threads/token"
 )
 
@@ -25,7 +26,6 @@ type Server struct {
 	exchanges sync.Pool
 	metrics   metrics
 
-	pending  atomic.Int64 // bytes of bodies and answers
 	draining atomic.Bool
 	stopped  atomic.Bool // connections are closed without lingering
 }
@@ -37,6 +37,9 @@ func New(cfg Config) *Server {
 	}
 	if cfg.Peers == nil {
 		cfg.Peers = token.NewPeers(0)
+	}
+	if cfg.Pending == nil {
+		cfg.Pending = method.NewBudget(0)
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

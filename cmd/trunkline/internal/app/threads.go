@@ -149,9 +149,10 @@ func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, ready
 	t.jobs = threads.NewJobs(t.service)
 	peers := token.NewPeers(c.FailedAuthPer10s)
 	issuers := authServers(c)
+	pending := method.NewBudget(0)
 	t.web = threadweb.New(threadweb.Config{
-		Rows: method.Rows, Dispatcher: t.service, Verify: t.verifier.Verify, Peers: peers, IDs: state.engine.AppendRequestID, Ready: ready, Metrics: contractMetrics(state.engine, t.jobs),
-		MCP: t.newMCP(c, issuers, o), Metadata: mcp.Metadata(c.PublicURL, issuers), ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers),
+		Rows: method.Rows, Dispatcher: t.service, Verify: t.verifier.Verify, Peers: peers, Pending: pending, IDs: state.engine.AppendRequestID, Ready: ready, Metrics: contractMetrics(state.engine, t.jobs),
+		MCP: t.newMCP(c, issuers, peers, pending, o), Metadata: mcp.Metadata(c.PublicURL, issuers), ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers),
 		Audit: t.service.Audit, Jobs: t.service.Jobs, Limits: threadweb.Limits{Connections: c.MaxConnections}, Logger: o.Logger,
 	})
 	t.lines = threadlines.New(threadlines.Config{
@@ -175,11 +176,11 @@ func (t *threadEndpoint) linesOf() *threadlines.Server {
 }
 
 // newMCP returns what answers MCP clients.
-func (t *threadEndpoint) newMCP(c *config.Threads, issuers []string, o Options) *mcp.Handler {
+func (t *threadEndpoint) newMCP(c *config.Threads, issuers []string, peers *token.Peers, pending *method.Budget, o Options) *mcp.Handler {
 	return mcp.New(mcp.Config{
-		Rows: method.Rows, Dispatcher: t.service, Verify: t.verifier.Verify, IDs: t.state.engine.AppendRequestID,
+		Rows: method.Rows, Dispatcher: t.service, Verify: t.verifier.Verify, Peers: peers, Pending: pending, IDs: t.state.engine.AppendRequestID,
 		ResourceMetadata: mcp.MetadataURL(c.PublicURL, issuers), AllowedOrigins: c.MCPOrigins,
-		CallsPerMinute: c.RateMCPCallsPerAgentPerMinute, Draining: t.draining.Load, Logger: o.Logger,
+		CallsPerMinute: c.RateMCPCallsPerAgentPerMinute, Draining: t.draining.Load, Count: func(f method.Condition) { t.web.Count(f) }, Logger: o.Logger,
 	})
 }
 
