@@ -21,11 +21,12 @@ var adminListening = regexp.MustCompile(`admin listening on (\S+)`)
 
 // Admin returns the address of a trunkline's admin listener.
 func (s *Server) Admin() (string, error) {
-	m := adminListening.FindStringSubmatch(s.Output())
-	if m == nil {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.admin == "" {
 		return "", fmt.Errorf("cannot look into %s: it names no admin address", s.Name)
 	}
-	return m[1], nil
+	return s.admin, nil
 }
 
 // Profile runs a load against a trunkline with admin.pprof, keeps a cpu profile of the server under

@@ -55,6 +55,7 @@ type Server struct {
 
 	mu    sync.Mutex
 	lines []string // the last keptLines of its output
+	admin string   // address of its admin listener, empty until it reports one
 }
 
 // StartServer starts a process of its own and waits until it reports that it listens.
@@ -172,6 +173,9 @@ func (s *Server) follow(out io.ReadCloser, listening *regexp.Regexp, found chan<
 func (s *Server) keep(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if m := adminListening.FindStringSubmatch(line); m != nil {
+		s.admin = m[1]
+	}
 	if len(s.lines) == keptLines {
 		s.lines = append(s.lines[:0], s.lines[1:]...)
 	}

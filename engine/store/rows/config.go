@@ -40,7 +40,7 @@ const (
 	baseBytes = 64 << 20
 	// l0Compaction and l0Stop count overlapping flushed files: how many are merged, and at how many
 	// Commit waits for a merge. The distance between them is what a burst may fill.
-	l0Compaction, l0Stop = 4, 32
+	l0Compaction, l0Stop = 16, 48
 	// mergesMin and mergesMax bound the merges that run at once. The second one starts when many
 	// files wait, so that the journal has the disk and a core to itself most of the time.
 	mergesMin, mergesMax = 1, 2

@@ -21,7 +21,7 @@ type Rows interface {
 
 const (
 	// sealAt is how many entries wait in memory before Seal is due.
-	sealAt = 32 << 10
+	sealAt = 256 << 10
 	// fanOut is how many runs of a level are merged into one of the next.
 	fanOut = 8
 	// filterBudget bounds the bytes of the filters in memory. Runs beyond it read a page instead.
