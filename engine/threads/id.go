@@ -93,16 +93,21 @@ func newIDs() *ids { return &ids{random: bufio.NewReaderSize(rand.Reader, random
 // millisecond is larger than prev, so that the identifiers of a thread are in the order of its
 // messages.
 func (g *ids) next(prev *rawID, ms int64) (id rawID) {
+	binary.BigEndian.PutUint64(id[:], uint64(ms)<<16)
+	again := prev != nil && [6]byte(prev[:6]) == [6]byte(id[:6])
+	need := len(g.fresh)
+	if again {
+		need = 4
+	}
 	g.mu.Lock()
-	for n := 0; n < len(g.fresh); {
-		m, _ := g.random.Read(g.fresh[n:]) // crypto/rand does not fail
+	for n := 0; n < need; {
+		m, _ := g.random.Read(g.fresh[n:need]) // crypto/rand does not fail
 		n += m
 	}
 	fresh := g.fresh
 	g.mu.Unlock()
-	binary.BigEndian.PutUint64(id[:], uint64(ms)<<16)
-	copy(id[6:], fresh[:])
-	if prev == nil || [6]byte(prev[:6]) != [6]byte(id[:6]) {
+	if !again {
+		copy(id[6:], fresh[:])
 		return id
 	}
 	hi, lo := binary.BigEndian.Uint64(prev[:]), binary.BigEndian.Uint64(prev[8:])

@@ -127,7 +127,7 @@ func TestExchangedFilesAreRefused(t *testing.T) {
 
 // TestOtherVersionsAreRefused names the version, and does not call it damage.
 func TestOtherVersionsAreRefused(t *testing.T) {
-	for _, text := range []string{"trunkline rows 2\nformat 30\n", "trunkline rows 10\n"} {
+	for _, text := range []string{"trunkline rows 1\nformat 30\n", "trunkline rows 3\nformat 30\n", "trunkline rows 10\n"} {
 		fs := cloneOf(t, history(t))
 		writeAll(t, fs, "d/ROWS", []byte(text))
 		before := fingerprint(t, fs, "d")

@@ -22,7 +22,7 @@ const stampName = "ROWS"
 
 const (
 	stampMagic   = "trunkline rows "
-	stampVersion = stampMagic + "1\n"
+	stampVersion = stampMagic + "2\n"
 	// maxStampBytes bounds what is read of a stamp: a file that is longer is none.
 	maxStampBytes = 256
 )

@@ -1,6 +1,9 @@
 package keyindex
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // filter is a Bloom filter: an entry sets filterProbes bits of one line, so that a look-up touches
 // one line of the processor's cache. nil has everything.
@@ -20,16 +23,15 @@ func newFilter(entries int) filter {
 	return make(filter, max(1, lines)*filterLine)
 }
 
-// line returns the line of an entry. It uses the low half of the hash: entries of a page agree in
-// the high one.
+// line returns the line of an entry. It uses the high half of the hash, so that a run, which comes
+// in the order of the hashes, fills line after line. The bits in it are those of the low half.
 func (f filter) line(e entry) []byte {
-	n := uint64(len(f) / filterLine)
-	at := (e.low >> 32) * n >> 32
+	at, _ := bits.Mul64(e.high, uint64(len(f)/filterLine))
 	return f[at*filterLine:][:filterLine]
 }
 
 func (f filter) add(e entry) {
-	line, b := f.line(e), e.high^e.low<<32
+	line, b := f.line(e), e.low
 	for range filterProbes {
 		line[b>>3&(filterLine-1)] |= 1 << (b & 7)
 		b >>= 9
@@ -40,7 +42,7 @@ func (f filter) has(e entry) bool {
 	if f == nil {
 		return true
 	}
-	line, b := f.line(e), e.high^e.low<<32
+	line, b := f.line(e), e.low
 	for range filterProbes {
 		if line[b>>3&(filterLine-1)]&(1<<(b&7)) == 0 {
 			return false
