@@ -75,6 +75,8 @@ type Engine struct {
 	recovering bool
 	latest     journal.Index // of a replay
 
+	windows chan struct{} // one for each that is in memory
+
 	stop    chan struct{}
 	stopped sync.WaitGroup
 }
@@ -103,7 +105,7 @@ func New(cfg Config) *Engine {
 	if cfg.Failed == nil {
 		cfg.Failed = func(error) {}
 	}
-	e := &Engine{cfg: cfg, ids: newIDs(), seed: maphash.MakeSeed(), stop: make(chan struct{})}
+	e := &Engine{cfg: cfg, ids: newIDs(), seed: maphash.MakeSeed(), stop: make(chan struct{}), windows: make(chan struct{}, maxWindows)}
 	e.storer.e, e.keys = e, keyindex.New(rowKey)
 	e.expirers = map[byte]*expirer{rowJob: {}, rowJobKey: {}}
 	e.hot.size = cfg.segment

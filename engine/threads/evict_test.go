@@ -58,8 +58,8 @@ func TestEvictionBesideReaders(t *testing.T) {
 		}
 	})
 	beside(func(n int) {
-		if w, ref := r.Window(bob, id, 30); ref.Code != OK || len(w.Messages) != min(30, int(w.Latest)) || int(w.Latest) < n || w.Messages[len(w.Messages)-1].Seq != w.Latest {
-			t.Errorf("window of %d messages up to %d, %d are there: %+v", len(w.Messages), w.Latest, n, ref)
+		if w, ref := r.window(bob, id, 30); ref.Code != OK || len(w.messages) != min(30, int(w.latest)) || int(w.latest) < n || w.messages[len(w.messages)-1].Seq != w.latest {
+			t.Errorf("window of %d messages up to %d, %d are there: %+v", len(w.messages), w.latest, n, ref)
 		}
 	})
 	beside(func(int) {

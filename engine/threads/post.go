@@ -1,6 +1,5 @@
 package threads
 
-import "trunkline/engine/journal"
 
 // Post is a message that is to be appended. Its slices are lent.
 type Post struct {
@@ -131,7 +130,7 @@ func (e *Engine) known(t *thread, a *Actor, p *Post, hash *keyHash, now int64, o
 	if err != nil || seq == 0 {
 		return false, false, err
 	}
-	row, _, err := e.row(t, seq, nil)
+	row, err := e.row(t, seq, nil)
 	if err != nil || row == nil {
 		return false, false, err
 	}
@@ -143,22 +142,21 @@ func (e *Engine) known(t *thread, a *Actor, p *Post, hash *keyHash, now int64, o
 	return true, string(m.digest) == string(p.Digest[:]), nil
 }
 
-// row returns the row of a message, nil if there is none, and the index of its record, which is 0
-// if it is durable. It appends to buf what is not in memory. Caller holds t.mu.
-func (e *Engine) row(t *thread, seq uint64, buf []byte) (row []byte, index journal.Index, err error) {
+// row returns the row of a message, nil if there is none. It appends to buf what is not in memory.
+// Caller holds t.mu.
+func (e *Engine) row(t *thread, seq uint64, buf []byte) (row []byte, err error) {
 	if seq == 0 || seq > t.latest {
-		return nil, 0, nil
+		return nil, nil
 	}
 	if back := t.latest - seq; back < uint64(len(t.hot)) {
-		r := &t.hot[uint64(len(t.hot))-1-back]
-		return r.row(), r.index, nil
+		return t.hot[uint64(len(t.hot))-1-back].row(), nil
 	}
 	row = buf
 	err = e.scanStored(t.made.Number, seq, seq, func(_ uint64, stored []byte) bool {
 		row = append(row, stored...)
 		return false
 	})
-	return row, 0, err
+	return row, err
 }
 
 // idOf returns the identifier of a message; of 0 that is zero. Caller holds t.mu.
@@ -166,7 +164,7 @@ func (e *Engine) idOf(t *thread, seq uint64) (id rawID, err error) {
 	if seq == t.latest {
 		return t.lastID, nil
 	}
-	row, _, err := e.row(t, seq, nil)
+	row, err := e.row(t, seq, nil)
 	if err != nil || row == nil {
 		return id, err
 	}
@@ -181,7 +179,7 @@ func (e *Engine) holds(t *thread, want *rawID) (bool, error) {
 	var buf []byte
 	for low < high {
 		middle := low + (high-low)/2
-		row, _, err := e.row(t, middle, buf[:0])
+		row, err := e.row(t, middle, buf[:0])
 		if err != nil {
 			return false, err
 		}

@@ -5,7 +5,6 @@ import (
 
 	"trunkline/codec/jsonx"
 	core "trunkline/engine/threads"
-	"trunkline/engine/threads/summary"
 	"trunkline/handlers/threads/method"
 )
 
@@ -124,11 +123,10 @@ func (c *call) summarize(dst []byte) []byte {
 		c.out.Waits = true // messages may be in rows
 		return dst
 	}
-	w, ref := c.s.engine.Window(&c.actor, c.in.Thread(), int(c.in.MaxMessages()))
+	sum, ref := c.s.engine.Summarize(&c.actor, c.in.Thread(), int(c.in.MaxMessages()))
 	if c.refuse(ref) {
 		return dst
 	}
-	c.out.Index = w.Index
-	sum := summary.Summarize(w.Messages, w.Latest, w.Status.String())
-	return jsonx.Build(dst).Text("summary", sum.Text).Texts("open_items", sum.OpenItems).Text("last_status", w.Status.String()).End()
+	c.out.Index = sum.Index
+	return jsonx.Build(dst).Text("summary", sum.Text).Texts("open_items", sum.OpenItems).Text("last_status", sum.Status.String()).End()
 }

@@ -9,7 +9,6 @@ import (
 
 	core "trunkline/engine/threads"
 	"trunkline/engine/threads/prompt"
-	"trunkline/engine/threads/summary"
 	"trunkline/handlers/threads/supervisor"
 )
 
@@ -80,13 +79,10 @@ func (j *Jobs) job(a *core.Attempt) (out supervisor.Job, err error) {
 const summaryWindow = 200
 
 // summaryOf is the summary of a job's thread, empty where that cannot be read.
-func (s *Service) summaryOf(a *core.Attempt) summary.Summary {
+func (s *Service) summaryOf(a *core.Attempt) core.Summary {
 	actor := core.Actor{Workspace: a.Workspace, Rank: core.Coordinator}
-	w, ref := s.engine.Window(&actor, []byte(a.ThreadID), summaryWindow)
-	if ref.Code != core.OK {
-		return summary.Summary{}
-	}
-	return summary.Summarize(w.Messages, w.Latest, w.Status.String())
+	sum, _ := s.engine.Summarize(&actor, []byte(a.ThreadID), summaryWindow)
+	return sum
 }
 
 // Finished implements supervisor.Jobs.
