@@ -238,22 +238,25 @@ func startClient(t testing.TB, name, file, mode string) *process {
 			t.Skipf("%s is not installed: run testdata/clients/install.sh", name)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join("testdata", "clients", file))
-	if err != nil {
-		t.Fatal(err)
+	read := func(file string) string {
+		text, err := os.ReadFile(filepath.Join("testdata", "clients", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
 	}
 	var cmd *exec.Cmd
 	if version, python := strings.CutPrefix(name, "mcp=="); python {
 		program := filepath.Join("python-"+version, "bin", "python")
 		has(program)
-		cmd = exec.Command(filepath.Join(dir, program), "-c", string(text))
+		cmd = exec.Command(filepath.Join(dir, program), "-c", read(file))
 	} else {
 		has(filepath.Join("node", "node_modules", name[:strings.LastIndexByte(name, '@')], "package.json"))
 		node, err := exec.LookPath("node")
 		if err != nil {
 			t.Skip("node is not installed: ", name, " needs it")
 		}
-		cmd = exec.Command(node, "--input-type=module", "-e", string(text))
+		cmd = exec.Command(node, "--input-type=module", "-e", read(file)+read("loop.mjs"))
 		cmd.Dir = filepath.Join(dir, "node")
 	}
 	var errs logBuffer
