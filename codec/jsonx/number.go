@@ -1,6 +1,7 @@
 package jsonx
 
 import (
+	"encoding/binary"
 	"math"
 	"strconv"
 )
@@ -74,6 +75,14 @@ func parseInteger(raw []byte) (magnitude uint64, negative, ok bool) {
 		return 0, negative, false
 	}
 	last := uint64(0) // what only the twentieth digit can carry beyond 64 bits
+	n := len(digits)
+	for len(digits) >= 8 {
+		eight, ok := eightDigits(binary.LittleEndian.Uint64(digits))
+		if !ok {
+			return 0, negative, false
+		}
+		magnitude, digits = magnitude*1e8+eight, digits[8:]
+	}
 	for _, c := range digits {
 		d := uint64(c - '0')
 		if d > 9 {
@@ -81,8 +90,20 @@ func parseInteger(raw []byte) (magnitude uint64, negative, ok bool) {
 		}
 		last, magnitude = magnitude, magnitude*10+d
 	}
-	if len(digits) == most && (last > math.MaxUint64/10 || magnitude < last) {
+	if n == most && (last > math.MaxUint64/10 || magnitude < last) {
 		return 0, negative, false
 	}
 	return magnitude, negative, true
+}
+
+// eightDigits returns the number that eight digits spell, the first one in the lowest byte. Pairs
+// of digits become numbers below 100, and pairs of those numbers below 10,000.
+func eightDigits(w uint64) (n uint64, ok bool) {
+	w ^= ones * '0'
+	if (w+ones*(0x7f-9)|w)&highs != 0 {
+		return 0, false
+	}
+	w = w*10 + w>>8
+	const low = 0x000000ff_000000ff
+	return (w&low*(100+1_000_000<<32) + w>>16&low*(1+10_000<<32)) >> 32, true
 }

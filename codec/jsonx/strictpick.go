@@ -19,15 +19,22 @@ func (s *Strict) Pick(n *Names, text []byte, i, maxDepth int, out []Member) (nex
 	if i >= len(text) || text[i] != '{' || maxDepth < 1 {
 		return i, false
 	}
+	name := -1
 	for i++; ; {
 		if i >= len(text) || text[i] != '"' {
 			return i, false
 		}
-		end := plainRun(text, i+1)
+		// Most clients write the names in their order.
+		end := 0
+		if name++; name < len(n.names) && hasName(text[i+1:], n.names[name]) {
+			end = i + 1 + len(n.names[name])
+		} else {
+			end = plainRun(text, i+1)
+			name = n.find(text, i+1, end)
+		}
 		if end+2 >= len(text) || text[end] != '"' || text[end+1] != ':' {
 			return i, false
 		}
-		name := n.find(text, i+1, end)
 		if i = end + 2; text[i] == ' ' {
 			i++
 		}
@@ -48,6 +55,11 @@ func (s *Strict) Pick(n *Names, text []byte, i, maxDepth int, out []Member) (nex
 			i++
 		}
 	}
+}
+
+// hasName reports whether a text begins with a name and a quote.
+func hasName(text []byte, name string) bool {
+	return len(text) > len(name) && text[len(name)] == '"' && string(text[:len(name)]) == name
 }
 
 // pickValue takes the value at i.

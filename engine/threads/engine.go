@@ -165,7 +165,12 @@ func (e *Engine) find(id []byte) *thread {
 
 // open returns a thread that the actor may use, locked.
 func (e *Engine) open(a *Actor, id []byte, member bool) (*thread, Code) {
-	t := e.find(id)
+	var t *thread
+	if last := a.Last; last != nil && last.t != nil && last.t.made.ID == string(id) {
+		t = last.t
+	} else if t = e.find(id); last != nil {
+		last.t = t
+	}
 	switch {
 	case t == nil:
 		return nil, NoThread

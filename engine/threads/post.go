@@ -1,6 +1,5 @@
 package threads
 
-
 // Post is a message that is to be appended. Its slices are lent.
 type Post struct {
 	Kind Kind

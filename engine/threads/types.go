@@ -78,7 +78,13 @@ type Actor struct {
 	// Seen is the index of the last change that the answers before this one show. The actor sees
 	// messages up to it, durable or not, and its answers wait for it.
 	Seen journal.Index
+	// Last, if any, is where the thread of the last request is kept.
+	Last *Last
 }
+
+// Last is the thread that an actor used last: many use one again and again. It is for one engine
+// and one goroutine.
+type Last struct{ t *thread }
 
 // Code is why a request is refused; OK is 0.
 type Code uint8

@@ -46,6 +46,8 @@ type call struct {
 	caller *method.Caller
 	row    *method.Row
 	actor  core.Actor
+	known  *token.Claims // those that actor has; they are never written
+	last   core.Last
 	in     method.Input
 	digest digester
 	now    int64 // milliseconds since 1970
@@ -99,7 +101,6 @@ func (s *Service) Call(dst []byte, caller *method.Caller, row *method.Row, doc [
 		out = out[:start]
 	}
 	c.caller, c.row, c.out = nil, nil, method.Outcome{}
-	c.actor = core.Actor{}
 	s.calls.Put(c)
 	return out, o
 }
@@ -140,7 +141,12 @@ func (c *call) authorize() *method.Fault {
 // identify makes the claims an actor.
 func (c *call) identify() {
 	claims := c.caller.Claims
-	c.actor = core.Actor{Workspace: claims.Workspace, Agent: claims.Agent, Session: claims.Session, Role: claims.Role.String(), Seen: c.caller.Seen}
+	if c.known == claims {
+		c.actor.Seen, c.actor.Request = c.caller.Seen, ""
+		return
+	}
+	c.known = claims
+	c.actor = core.Actor{Workspace: claims.Workspace, Agent: claims.Agent, Session: claims.Session, Role: claims.Role.String(), Seen: c.caller.Seen, Last: &c.last}
 	switch claims.Role {
 	case token.Coordinator, token.Operator:
 		c.actor.Rank = core.Coordinator

@@ -26,8 +26,9 @@ const (
 // request is a line that was split. Its slices are parts of the line.
 type request struct {
 	members [numMembers]jsonx.Member
-	id      []byte // its text, without quotes; nil: it has none
-	quoted  bool   // id is a string, which is echoed with its quotes
+	id      []byte      // its text, without quotes; nil: it has none
+	quoted  bool        // id is a string, which is echoed with its quotes
+	last    *method.Row // what pick found; many lines in a row call the same method
 }
 
 // maxPickedID is how many digits an id has at most that pick takes: all are below maxIDValue.
@@ -43,9 +44,12 @@ func (r *request) pick(line []byte, lookup func([]byte) *method.Row, s *jsonx.St
 	name := at + 1
 	for at = name; at < len(line) && line[at] != '"'; at++ {
 	}
-	row := lookup(line[name:at])
-	if row == nil {
-		return nil
+	row := r.last
+	if row == nil || row.Name != string(line[name:at]) {
+		if row = lookup(line[name:at]); row == nil {
+			return nil
+		}
+		r.last = row
 	}
 	if at = afterComma(line, at+1, `"params"`); at == 0 {
 		return nil
