@@ -323,10 +323,8 @@ func (v *Verifier) keyFor(t *jwt.Token, now time.Time, fetch bool) (any, error) 
 // choose picks the key of a token among those that are known.
 func (v *Verifier) choose(m jwt.SigningMethod, id string, named bool, now time.Time) (*key, *Refusal) {
 	v.mu.Lock()
+	v.lapse(now)
 	keys := v.keys
-	if v.cfg.KeySetURL != "" && now.Sub(v.read) > keySetKept {
-		keys = nil
-	}
 	v.mu.Unlock()
 	if len(keys) == 0 {
 		return nil, &Refusal{Reason: unknownKey, Retryable: true}
@@ -348,6 +346,15 @@ func (v *Verifier) choose(m jwt.SigningMethod, id string, named bool, now time.T
 		return nil, refuse(unknownKey)
 	}
 	return nil, refuse("bad_algorithm")
+}
+
+// lapse drops the keys of a set that could not be read for too long, so that connections which have
+// shown a token have to show one again. The caller holds v.mu.
+func (v *Verifier) lapse(now time.Time) {
+	if v.cfg.KeySetURL != "" && len(v.keys) > 0 && now.Sub(v.read) > keySetKept {
+		v.keys = nil
+		v.changed()
+	}
 }
 
 // fetch asks for the key set, unless that was done less than pause ago.
@@ -386,8 +393,10 @@ func (v *Verifier) followKeys() {
 			return
 		case <-tick.C:
 		}
+		now := v.cfg.Now()
 		v.mu.Lock()
-		due := v.cfg.Now().Sub(v.read) >= keySetRefresh
+		v.lapse(now)
+		due := now.Sub(v.read) >= keySetRefresh
 		v.mu.Unlock()
 		if due {
 			v.fetch(keySetRetry)

@@ -552,7 +552,11 @@ func TestKeySetOverHTTP(t *testing.T) {
 	at.Add(3600)
 	f(by(second, "k2"), "ok", 3)
 	at.Add(61)
+	generation := v.Generation()
 	f(by(second, "k2"), "unknown_key, retryable", 4)
+	if v.Generation() == generation {
+		t.Error("claims stay in force without keys")
+	}
 
 	publish(set(jwk(t, first.Public(), "k1", "", "")))
 	for path, want := range map[string]string{"/moved": "unknown_key, retryable", "/near": "ok"} {
