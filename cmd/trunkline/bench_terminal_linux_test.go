@@ -84,6 +84,7 @@ func TestBenchWhenTheServerDies(t *testing.T) {
 	r.wantShown("measuring", "errors  none")
 	stop()
 	r.wantShown("lost 8", "cannot connect ", "done 0/s")
+	r.resize(80, 60) // room for the summary and its remarks about a busy machine
 	r.press("\x03")
 	r.wantEnd(0)
 	if shown := r.Shown(); !strings.Contains(shown, "connections lost") || !strings.Contains(shown, "cannot connect") {
