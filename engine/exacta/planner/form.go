@@ -230,15 +230,18 @@ func matchFiles(v *token, c clause) (f form, ok bool, bad *fault.Fault) {
 
 // newProject reports whether the clause behind the verb speaks of a project that is not there.
 func (c clause) newProject(v *token) bool {
-	found := false
+	return c.find(0, pathKind) < 0 && c.find(0, unsafe) < 0 && c.unknownProject(v)
+}
+
+// unknownProject reports whether the clause has a noun of projects that is not of a known one.
+func (c clause) unknownProject(v *token) bool {
 	for i := range c {
-		if c[i].isPath() {
-			return false
-		}
 		there := i > 0 && c[i-1].in(known) && v.in(" create new ")
-		found = found || c[i].in(nouns) && !there
+		if c[i].in(nouns) && !there {
+			return true
+		}
 	}
-	return found
+	return false
 }
 
 // only reports whether the clause has words of a list only.
@@ -251,16 +254,22 @@ func (c clause) only(list string) bool {
 	return true
 }
 
-// nameRuntimes makes node.js a word where a project is asked for and no such file is there.
+// nameRuntimes makes words of two names of templates that have the form of a file: node.js, and a
+// makefile directly before a noun. It does so where a new project is asked for and the index has
+// no such file.
 func (x *lexer) nameRuntimes(c clause) {
 	c = c.skip(filler)
-	if len(c) == 0 || !c[0].in(projectVerbs) || c.findWord(1, nouns) < 0 {
+	if len(c) == 0 || !c[0].in(projectVerbs) || !c[1:].unknownProject(&c[0]) {
 		return
 	}
 	for i := range c {
 		t := &c[i]
-		if t.kind == pathKind && strings.EqualFold(t.value, "node.js") && !x.indexed(t.value) {
-			t.kind, t.low = word, "node.js"
+		if t.kind != pathKind || x.indexed(t.value) {
+			continue
+		}
+		low := strings.ToLower(t.value)
+		if low == "node.js" || low == "makefile" && i+1 < len(c) && c[i+1].in(nouns) {
+			t.kind, t.low = word, low
 		}
 	}
 }

@@ -120,12 +120,11 @@ func unescape(c byte) byte {
 
 // backticked reads the span that begins with the backtick at i. next is i if it has no end.
 func (x *lexer) backticked(in string, i int) (t token, next int) {
-	rest := line(in[i+1:])
-	n := strings.IndexByte(rest, '`')
-	if n < 0 {
+	n := strings.IndexByte(in[i+1:], '`')
+	if n < 0 || strings.IndexByte(in[i+1:i+1+n], '\n') >= 0 {
 		return t, i
 	}
-	t = x.classify(rest[:n])
+	t = x.classify(in[i+1 : i+1+n])
 	if t.kind == word {
 		t.kind = quoted
 		if identifier(t.value) {
