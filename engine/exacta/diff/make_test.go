@@ -2,6 +2,7 @@ package diff_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -132,46 +133,93 @@ func TestMakeOfLargeTexts(t *testing.T) {
 	roundTrip(t, lines(5000, third("a\n", "b\n")), lines(4000, third("c\n", "b\n")))
 }
 
-// TestAgainstGit applies diffs by git as well.
+// TestAgainstGit applies diffs of ours by git, and diffs of git by ours.
 func TestAgainstGit(t *testing.T) {
-	git, err := exec.LookPath("git")
+	path, err := exec.LookPath("git")
 	if err != nil {
 		t.Skip("git is not installed")
 	}
-	dir := t.TempDir()
+	g := git{path: path, dir: t.TempDir()}
 	left := rounds.Of(5, 30)
 	rapid.Check(t, func(rt *rapid.T) {
 		if left--; left < 0 {
 			return
 		}
 		old := content(rt, "old")
-		againstGit(rt, git, dir, old, edited(rt, old))
+		new := edited(rt, old)
+		g.applies(rt, old, new)
+		g.makes(rt, old, new)
 	})
 }
 
-func againstGit(t failer, git, dir string, old, new []byte) {
+// git runs git in a directory that is no repository.
+type git struct{ path, dir string }
+
+func (g git) run(stdin string, args ...string) (string, error) {
+	cmd := exec.Command(g.path, append([]string{"-c", "core.autocrlf=false"}, args...)...)
+	cmd.Dir = g.dir
+	cmd.Env = append(os.Environ(), "GIT_DIR="+filepath.Join(g.dir, "none"), "GIT_CEILING_DIRECTORIES="+g.dir,
+		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1")
+	cmd.Stdin = strings.NewReader(stdin)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// write writes a file, or removes it for nil, and returns the name that git diff wants for it.
+func (g git) write(t failer, name string, content []byte) string {
+	t.Helper()
+	path := filepath.Join(g.dir, name)
+	if content == nil {
+		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+			t.Fatalf("%v", err)
+		}
+		return os.DevNull
+	}
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatalf("%v", err)
+	}
+	return name
+}
+
+// makes applies what git diff makes of two contents, under the header of ours.
+func (g git) makes(t failer, old, new []byte) {
+	t.Helper()
+	ours := diff.Make("f", old, new)
+	if ours == diff.NoChanges {
+		return
+	}
+	from, to := g.write(t, "old", old), g.write(t, "new", new)
+	out, err := g.run("", "diff", "--no-index", "--no-ext-diff", "--no-color", "--text", "-U3", "--inter-hunk-context=0", from, to)
+	if code := (*exec.ExitError)(nil); !errors.As(err, &code) || code.ExitCode() != 1 {
+		t.Fatalf("git diff: %v\n%s", err, out)
+	}
+	lines := strings.SplitAfter(ours, "\n")
+	text := lines[0] + lines[1]
+	if i := strings.Index(out, "\n@@ "); i >= 0 {
+		text += out[i+1:]
+	}
+	p, bad := diff.Parse(text)
+	if bad != nil {
+		t.Fatalf("%v of\n%s", bad, text)
+	}
+	got, bad := p.Apply(old)
+	if bad != nil || !bytes.Equal(got, new) {
+		t.Fatalf("%q, %v, not %q, by\n%s", got, bad, new, text)
+	}
+}
+
+// applies applies a diff of ours by git.
+func (g git) applies(t failer, old, new []byte) {
 	t.Helper()
 	text := diff.Make("f", old, new)
 	if text == diff.NoChanges || strings.Count(text, "\n") == 2 {
 		return // git knows neither: an empty file has no hunk, and needs a header of git
 	}
-	name := filepath.Join(dir, "f")
-	if err := os.Remove(name); err != nil && !os.IsNotExist(err) {
-		t.Fatalf("%v", err)
-	}
-	if old != nil {
-		if err := os.WriteFile(name, old, 0o600); err != nil {
-			t.Fatalf("%v", err)
-		}
-	}
-	cmd := exec.Command(git, "-c", "core.autocrlf=false", "apply", "--whitespace=nowarn", "-")
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_DIR="+filepath.Join(dir, "none"), "GIT_CEILING_DIRECTORIES="+dir)
-	cmd.Stdin = strings.NewReader(text)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	g.write(t, "f", old)
+	if out, err := g.run(text, "apply", "--whitespace=nowarn", "-"); err != nil {
 		t.Fatalf("git refuses %q → %q by\n%s: %v\n%s", old, new, text, err, out)
 	}
-	got, err := os.ReadFile(name)
+	got, err := os.ReadFile(filepath.Join(g.dir, "f"))
 	if os.IsNotExist(err) && new == nil {
 		return
 	}
