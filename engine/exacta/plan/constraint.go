@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"trunkline/engine/exacta/relpath"
 )
 
 // Lists of words of PS-1.
@@ -15,6 +17,9 @@ const (
 	manifests  = " go.mod go.sum package.json package-lock.json Cargo.toml Cargo.lock pyproject.toml" +
 		" requirements.txt pom.xml "
 )
+
+// around is what may surround a path in a description.
+const around = "\"'`()[]{}<>,;:!?"
 
 // rule is one thing that a constraint forbids.
 type rule struct {
@@ -101,7 +106,7 @@ func isPath(k *Constraint, t Tree) bool {
 		return false
 	}
 	return pathForm(k.Scope) || slices.Contains(paths(k.Description), k.Scope) ||
-		Safe(k.Scope) && t.Target(k.Scope).Exists
+		relpath.Valid(k.Scope) && t.Target(k.Scope).Exists
 }
 
 // pathForm reports whether a word can only be a path.
@@ -111,8 +116,8 @@ func pathForm(w string) bool { return strings.ContainsAny(w, "/.") || listed(pla
 func paths(description string) []string {
 	var out []string
 	for w := range strings.FieldsSeq(description) {
-		w = strings.TrimRight(strings.Trim(w, "\"'`()[]{}<>,;:!?"), ".")
-		if p := strings.TrimSuffix(w, "/"); pathForm(w) && Safe(p) {
+		w = strings.TrimLeft(strings.TrimRight(w, around+"."), around)
+		if p := strings.TrimSuffix(w, "/"); pathForm(w) && relpath.Valid(p) {
 			out = append(out, p)
 		}
 	}

@@ -3,6 +3,8 @@ package plan
 import (
 	"path"
 	"strings"
+
+	"trunkline/engine/exacta/relpath"
 )
 
 // Types of intents that have a rule of their own (exacta §4.5 PC-1).
@@ -70,7 +72,7 @@ func (c *check) step(s *Step) {
 		}
 		return
 	}
-	if !Safe(s.Target) {
+	if !relpath.Valid(s.Target) {
 		c.add("PV-4", s, "%q is not a path inside the project", s.Target)
 		return
 	}
@@ -113,26 +115,4 @@ func (c *check) twice() {
 			c.add("PS-3", s, "%s is deleted and edited", s.Target)
 		}
 	}
-}
-
-// Safe reports whether a path has the form of exacta §4.17: relative, with slashes, no empty, "."
-// or ".." component, no control character, at most 1024 bytes and 20 components.
-func Safe(p string) bool {
-	if p == "" || len(p) > 1024 || strings.Count(p, "/") >= 20 {
-		return false
-	}
-	if strings.IndexByte(p, '\\') >= 0 || len(p) > 1 && p[1] == ':' {
-		return false
-	}
-	for _, r := range p {
-		if r < ' ' || r == 0x7f {
-			return false
-		}
-	}
-	for part := range strings.SplitSeq(p, "/") {
-		if part == "" || part == "." || part == ".." {
-			return false
-		}
-	}
-	return true
 }

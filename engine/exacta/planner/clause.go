@@ -6,7 +6,7 @@ import (
 	"trunkline/engine/exacta/plan"
 )
 
-// clause is a part of a request that says one thing. It has no stops and no commas.
+// clause is a part of a request with one meaning. It has no stops and no commas.
 type clause []token
 
 // Lists of words (exacta §4.19).
@@ -83,7 +83,7 @@ func split(tokens []token) []clause {
 	return out
 }
 
-// beginnings tells for every place whether the next word there that is not filler begins an edit
+// beginnings reports for every place whether the next word that is not filler begins an edit
 // or a constraint.
 func beginnings(tokens []token) []bool {
 	out := make([]bool, len(tokens)+1)

@@ -21,7 +21,7 @@ const (
 	runBuild
 )
 
-// form is a clause that says a concrete edit.
+// form is a clause that asks for a concrete edit.
 type form struct {
 	do     action
 	paths  []string // of a delete or create; else one, or none

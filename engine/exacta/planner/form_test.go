@@ -190,7 +190,7 @@ func TestTypes(t *testing.T) {
 			f("xyz "+w, intent, 0.5)
 		}
 	}
-	if _, c := (&request{forms: []form{{do: runBuild}}, tree: tr}).judge(&Config{}, &symbols{}); c != 0.6 {
+	if _, c := (&request{forms: []form{{do: runBuild}}, tree: tr}).intent(&Config{}, &symbols{}); c != 0.6 {
 		t.Errorf("a build without a toolchain: %v", c)
 	}
 }

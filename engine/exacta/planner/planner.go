@@ -67,7 +67,7 @@ func Extract(input string, t Tree, c *Config) (Intent, *fault.Fault) {
 			in.Files = append(in.Files, path)
 		}
 	}
-	in.Type, in.Confidence = r.judge(c, &s)
+	in.Type, in.Confidence = r.intent(c, &s)
 	return in, nil
 }
 

@@ -152,7 +152,7 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// TestFeatures is a request that adds something without saying how (exacta §4.19).
+// TestFeatures is a request that names a feature and no edit (exacta §4.19).
 func TestFeatures(t *testing.T) {
 	f := func(in, toolchain, path, begins string) {
 		t.Helper()

@@ -21,10 +21,10 @@ var leanings = []leaning{
 	{BuildPackage, " build compile package bundle installer msi nsis publish release artifact "},
 }
 
-// judge returns the type of the request and how sure that is.
-func (r *request) judge(c *Config, s *symbols) (intent string, confidence float64) {
+// intent returns the type of the request and how sure that is.
+func (r *request) intent(c *Config, s *symbols) (intent string, confidence float64) {
 	if len(r.forms) > 0 {
-		return r.judgeForms(c)
+		return r.formsIntent(c)
 	}
 	scores := r.scores()
 	best := 0
@@ -55,8 +55,8 @@ func (r *request) judge(c *Config, s *symbols) (intent string, confidence float6
 	return leanings[best].intent, float64(hundredths) / 100
 }
 
-// judgeForms is judge for a request with forms.
-func (r *request) judgeForms(c *Config) (intent string, confidence float64) {
+// formsIntent is intent for a request with forms.
+func (r *request) formsIntent(c *Config) (intent string, confidence float64) {
 	intent, known := r.kind()
 	if !known {
 		return UnknownIntent, 0
@@ -70,7 +70,7 @@ func (r *request) judgeForms(c *Config) (intent string, confidence float64) {
 	return intent, 0.95
 }
 
-// kind returns the type that the forms of a request say together. known is false if they cannot
+// kind returns the type that the forms of a request have together. known is false if they cannot
 // stand together: a new project and any other edit.
 func (r *request) kind() (intent string, known bool) {
 	intent = BuildPackage
