@@ -59,8 +59,8 @@ func (p *Project) boundary() {
 	case e.Next < len(e.Plan.Steps):
 		p.step()
 	default:
+		p.log(e.request, e.flow, "INFO", "Orchestrator", "all steps are done: "+strconv.Itoa(len(e.Plan.Steps)))
 		p.settle(Completed, "ExecutionComplete", e.request, e.flow)
-		p.log(e.request, e.flow, "INFO", "Orchestrator", "execution completed; steps: "+strconv.Itoa(len(e.Plan.Steps)))
 	}
 }
 

@@ -120,3 +120,41 @@ func (p *Project) Stop() {
 		e.stop = true
 	}
 }
+
+// Broken ends a request that hit a defect, and the project fails (exacta §8).
+func (p *Project) Broken(r *Request) {
+	err := fault.New("ST-002", "an internal failure")
+	if r.flow == nil {
+		r.flow = p.newFlow()
+	}
+	if w := p.activity; w != nil {
+		p.abort(w, err)
+		p.activity = nil
+	}
+	if e := p.exec; e != nil {
+		e.work = nil
+	}
+	p.raise(r, r.flow, err)
+	switch p.state {
+	case ExtractingIntent, Planning:
+		p.settle(Failed, "PlannerError", r, r.flow)
+	case Executing:
+		p.settle(Failed, "StepFailed", r, r.flow)
+	case Cancelling:
+		p.settle(Failed, "RollbackFailed", r, r.flow)
+	}
+	p.fail(r, err)
+	p.unpark()
+}
+
+// Leave answers what still waits when the server stops.
+func (p *Project) Leave() {
+	p.closed = true
+	for _, r := range p.parked {
+		p.Handle(r)
+	}
+	p.parked = nil
+	if e := p.exec; e != nil {
+		p.late()
+	}
+}

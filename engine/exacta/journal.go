@@ -223,16 +223,17 @@ func (j *Journal) Copy(out []byte, room int, c *Cursor, to uint64) ([]byte, Copi
 	return out, CopiedAll
 }
 
-// Count returns how many of the events behind after are of a correlation; of any, if it is zero.
-func (j *Journal) Count(after uint64, correlation wire.ID) (n int) {
+// Count returns how many of the events behind after up to last are of a correlation; of any, if it
+// is zero.
+func (j *Journal) Count(after, last uint64, correlation wire.ID) (n int) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if correlation == (wire.ID{}) {
-		return int(j.last - after)
+		return int(last - after)
 	}
 	for i := range j.count {
 		e := &j.entries[(j.head+i)%len(j.entries)]
-		if j.oldest()+uint64(i) > after && e.correlation == correlation {
+		if at := j.oldest() + uint64(i); at > after && at <= last && e.correlation == correlation {
 			n++
 		}
 	}

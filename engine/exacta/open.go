@@ -20,7 +20,6 @@ type Found struct {
 
 // Restore opens the project first in a session and answers r (exacta §5.6).
 func (p *Project) Restore(r *Request, found *Found) {
-	r.flow = p.newFlow()
 	markers := "no markers"
 	if len(r.Args.Markers) > 0 {
 		markers = "markers: " + strings.Join(r.Args.Markers, ", ")

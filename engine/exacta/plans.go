@@ -78,6 +78,7 @@ func (p *Project) generated(w *Work) {
 	r := w.Request
 	err := w.Fault
 	if err == nil {
+		p.name(w.Planned)
 		if violations := p.Disk.Check(w.Planned, true); len(violations) > 0 {
 			err = invalid(violations)
 		}
@@ -112,6 +113,20 @@ func (p *Project) generated(w *Work) {
 	}
 	p.log(r, r.flow, "INFO", "AIInterface", "plan proposed: version "+strconv.Itoa(pl.Version)+", steps: "+strconv.Itoa(len(pl.Steps)))
 	p.done(r, appendStatus(pl, true))
+}
+
+// name gives a plan and its steps their ids. Until then dependencies are the orders of steps.
+func (p *Project) name(pl *Plan) {
+	pl.ID = p.IDs.Next(wire.Plan).String()
+	for i := range pl.Steps {
+		s := &pl.Steps[i]
+		s.ID = p.IDs.Next(wire.Step).String()
+		for d, order := range s.Dependencies {
+			if n, err := strconv.Atoi(order); err == nil && n > 0 && n <= i {
+				s.Dependencies[d] = pl.Steps[n-1].ID
+			}
+		}
+	}
 }
 
 // keep remembers what becomes of the last plans.

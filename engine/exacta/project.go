@@ -178,7 +178,9 @@ func (p *Project) unpark() {
 // begin makes the checks 18 to 20 of exacta §3.6 and the operation.
 func (p *Project) begin(r *Request) {
 	p.expire()
-	r.flow = p.flowOf(r)
+	if r.flow == nil {
+		r.flow = p.flowOf(r)
+	}
 	if r.Command == wire.Cancel && p.cancelsBuild(r) {
 		return
 	}

@@ -17,9 +17,16 @@ type Sum [32]byte
 
 // Asker is a connection that waits for an answer.
 type Asker interface {
-	// Answer takes the answer of a request, which is not changed any more, and the event of a
-	// journal that it stands behind; the journal is nil if it is of no project.
-	Answer(line []byte, j *Journal, after uint64)
+	// Answer takes the answer of a request.
+	Answer(a *Answer)
+}
+
+// Answer is the answer of a request. It does not change.
+type Answer struct {
+	Line    []byte
+	Journal *Journal // of its project; nil if there is none
+	After   uint64   // the event that the answer stands behind
+	Opens   bool     // a project was opened for the connections that asked
 }
 
 // Replays has the answers of all requests that reached a project (exacta §4.0.4): a repeated
@@ -88,19 +95,19 @@ func (r *Replays) Begin(id wire.ID, sum *Sum, a Asker, conn uint64, origin *Orig
 	return line, o
 }
 
-// End has all askers of a request answered. line is kept if store is set.
-func (r *Replays) End(id wire.ID, line []byte, j *Journal, after uint64, store bool) {
+// End has all askers of a request answered. The answer is kept if store is set.
+func (r *Replays) End(id wire.ID, answer *Answer, store bool) {
 	r.mu.Lock()
 	e := r.entries[id]
-	if e == nil {
+	if e == nil || e.line != nil {
 		r.mu.Unlock()
 		return
 	}
 	askers := e.askers
 	e.askers, e.origin = nil, nil
 	if store {
-		e.line = line
-		r.bytes += len(line)
+		e.line = answer.Line
+		r.bytes += len(e.line)
 		r.order = append(r.order, id)
 		r.drop()
 	} else {
@@ -108,7 +115,7 @@ func (r *Replays) End(id wire.ID, line []byte, j *Journal, after uint64, store b
 	}
 	r.mu.Unlock()
 	for _, a := range askers {
-		a.Answer(line, j, after)
+		a.Answer(answer)
 	}
 }
 

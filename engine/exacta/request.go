@@ -17,9 +17,14 @@ type Request struct {
 	Args    Args
 	Timeout int64 // in milliseconds
 	Origin  *Origin
+	Timer   *time.Timer // of its time limit
 
 	flow *Flow
 }
+
+// Begin gives a request a correlation of its own: that of an OpenProject is not of its project
+// (exacta §6.2).
+func (r *Request) Begin(id wire.ID) { r.flow = &Flow{ID: id} }
 
 // Args are the fields of payloads (exacta §4). A command has those that it knows.
 type Args struct {
@@ -37,6 +42,9 @@ type Flow struct {
 	seq uint64
 }
 
+// Correlation returns the correlation of a request that has begun.
+func (r *Request) Correlation() wire.ID { return r.flow.ID }
+
 // Work is what a project has done off its queue. The Host fills in the second half.
 type Work struct {
 	Request *Request
@@ -47,7 +55,7 @@ type Work struct {
 	Started time.Time
 
 	Extracted *planner.Intent // of ExtractIntent
-	Planned   *Plan           // of GeneratePlan
+	Planned   *Plan           // of GeneratePlan: without ids; dependencies are orders of steps
 	Applied   int             // of ApplyDiffSet: how many files were changed
 	Build     BuildResult     // of Build and of build steps
 	Fault     *fault.Fault

@@ -45,6 +45,11 @@ func (s State) String() string {
 	return "Cancelling"
 }
 
+// Runs reports whether something runs in the state that ends by itself.
+func (s State) Runs() bool {
+	return s == ExtractingIntent || s == Planning || s == Executing || s == Cancelling
+}
+
 // ParseState returns the state of a name.
 func ParseState(name string) (s State, ok bool) {
 	for s = range states {

@@ -115,6 +115,9 @@ type Scope struct {
 	counts [kinds]atomic.Uint64
 }
 
+// MaxSeed bounds a seed, in bytes: an identifier is made without an allocation.
+const MaxSeed = 32
+
 // NewScope returns a scope; with an empty seed its identifiers are random.
 func NewScope(seed, name string) *Scope {
 	if seed == "" {
