@@ -37,9 +37,11 @@ func TestDocument(t *testing.T) {
 			t.Errorf("%s: %v\n got %+v\nwant %+v", doc, err, got, p)
 		}
 	}
-	doc := string((&Plan{ID: "x", Version: 1, Status: Pending, Steps: []Step{{ID: "s", Order: 1, Type: Build, Target: "."}}}).Append(nil))
+	least := &Plan{ID: "x", Version: 1, Status: Pending}
+	least.Steps = []Step{{ID: "s", Order: 1, Type: Build, Target: "."}}
+	doc := string(least.Append(nil))
 	want := `{"schema_version":1,"status":"pending","approved_at":null,"fingerprint":"` +
-		Digest([]byte(doc[strings.Index(doc, `"facts":`)+8:len(doc)-1])) +
+		digest([]byte(doc[strings.Index(doc, `"facts":`)+8:len(doc)-1])) +
 		`","facts":{"config_fingerprint":"","constraints":[],"created_at":"","estimated_tokens":0,"id":"x",` +
 		`"intent":{"description":"","id":"","type":""},"steps":[{"configuration":null,"dependencies":[],` +
 		`"description":"","diff":"","id":"s","order":1,"post_sha256":null,"pre_sha256":null,"target":".",` +

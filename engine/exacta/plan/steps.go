@@ -77,19 +77,19 @@ func (c *check) step(s *Step) {
 		return
 	}
 	t := c.target(s.Target)
-	if t.Unsafe {
-		c.add("PV-4", s, "%s is a symbolic link, is behind one, or is no regular file", s.Target)
-	}
 	if t.Denied {
 		c.add("PV-10", s, "%s is protected", s.Target)
+		return // nothing else is known about it
 	}
 	switch {
+	case t.Unsafe:
+		c.add("PV-4", s, "%s is a symbolic link, is behind one, or is no regular file", s.Target)
 	case s.Type == FileCreate && t.Exists:
 		c.add("PV-9", s, "%s is there already", s.Target)
 	case s.Type == FileCreate:
 	case !t.Exists:
 		c.add("PV-9", s, "%s is missing", s.Target)
-	case !t.Text && !t.Unsafe:
+	case !t.Text:
 		c.add("PV-11", s, "%s is not UTF-8 text", s.Target)
 	}
 	if !c.facts.Making && t.Hash != s.Pre {

@@ -30,9 +30,7 @@ func (p *Plan) Append(dst []byte) []byte {
 // Fingerprint returns the SHA-256 in hex of the canonical JSON of the facts (exacta §4.4).
 func (p *Plan) Fingerprint() string { return digest(p.appendFacts(nil)) }
 
-// Digest returns the SHA-256 of bytes in hex.
-func Digest(b []byte) string { return digest(b) }
-
+// digest returns the SHA-256 of bytes in hex.
 func digest(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])

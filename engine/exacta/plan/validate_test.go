@@ -85,6 +85,8 @@ func TestRules(t *testing.T) {
 	f("", step(2, func(s *Step) { s.Target = strings.Repeat("x/", 19) + "x" }))
 	f("", step(2, func(s *Step) { s.Target = strings.Repeat("x", 1024) }))
 	f("PV-4 1", step(1, func(s *Step) { s.Target, s.Pre = "link.txt", "11" }))
+	f("PD-1 1, PV-4 1", step(1, func(s *Step) { s.Target = "link.txt" }))
+	f("PV-10 1", step(1, func(s *Step) { s.Target = ".env" }))
 	f("PV-4 4", step(4, func(s *Step) { s.Target = "x" }))
 	f("", func(p *Plan, _ *Facts) { p.EstimatedTokens = 100_000 })
 	f("PV-5 0", func(p *Plan, _ *Facts) { p.EstimatedTokens = 100_001 })

@@ -216,11 +216,11 @@ func TestTemplates(t *testing.T) {
 	f("create a rust app called", `Cargo.toml name = "my-tool"`, "src/main.rs my-tool")
 }
 
-// TestDefines is what defines a name (exacta §4.19).
-func TestDefines(t *testing.T) {
+// TestDefinitions is what defines a name (exacta §4.19).
+func TestDefinitions(t *testing.T) {
 	f := func(content string, want bool) {
 		t.Helper()
-		if Defines([]byte(content), "Name") != want {
+		if defines([]byte(content), "Name") != want {
 			t.Errorf("%q: not %v", content, want)
 		}
 	}

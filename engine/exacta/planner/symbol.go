@@ -29,7 +29,7 @@ func findSymbols(names []string, t Tree) (s symbols) {
 			continue
 		}
 		for i, name := range names {
-			if count[i] < 2 && Defines(content, name) {
+			if count[i] < 2 && defines(content, name) {
 				count[i]++
 				first[i] = path
 			}
@@ -50,7 +50,7 @@ func Defining(t Tree, name string) []string {
 	var out []string
 	for _, path := range t.Files() {
 		content, err := t.Read(path)
-		if err == nil && len(content) <= maxScan && Defines(content, name) {
+		if err == nil && len(content) <= maxScan && defines(content, name) {
 			out = append(out, path)
 		}
 	}
@@ -60,10 +60,10 @@ func Defining(t Tree, name string) []string {
 // keywords are what stands before a name where it is defined.
 const keywords = " func class struct interface type def fn const var let function enum trait record "
 
-// Defines reports whether a file defines a name (exacta §4.19):
+// defines reports whether a file defines a name (exacta §4.19):
 //
 //	\b(func|class|…)\s+(\([^)\n]*\)\s*)?NAME\b
-func Defines(content []byte, name string) bool {
+func defines(content []byte, name string) bool {
 	for rest := 0; name != ""; {
 		i := bytes.Index(content[rest:], []byte(name))
 		if i < 0 {

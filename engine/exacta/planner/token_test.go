@@ -63,7 +63,8 @@ func TestTokens(t *testing.T) {
 	f("a\nb", "W:a | W:b")
 	f("! x", "| W:x")
 	// Kinds.
-	f(`C:\a c:/a /a ~/a \\a a\b ../a a/../b .. a/..`, `U:C:\a U:c:/a U:/a U:~/a U:\\a U:a\b U:../a U:a/../b U:.. U:a/..`)
+	f(`C:\a c:/a /a ~/a \\a a\b ../a a/../b .. a/..`,
+		`U:C:\a U:c:/a U:/a U:~/a U:\\a U:a\b U:../a U:a/../b U:.. U:a/..`)
 	f("/", "W:/")
 	f("wait...", "W:wait |")
 	f("main.go new.go x/y.py bin/tool tool e.g. 1.5", "P:main.go P:new.go P:x/y.py P:bin/tool W:tool W:e.g | W:1.5")
