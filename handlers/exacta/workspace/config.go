@@ -9,6 +9,7 @@ import (
 
 	"trunkline/codec/jsonx"
 	"trunkline/engine/exacta/fault"
+	"trunkline/engine/exacta/relpath"
 )
 
 // maxConfig is the most bytes of a config.json.
@@ -189,7 +190,7 @@ func (s section) texts(name string) []string {
 	v := s.get(name)
 	list, ok := v.Texts()
 	if v.Kind != jsonx.End && !ok || slices.ContainsFunc(list, func(t string) bool {
-		return t == "" || len(t) > maxPathBytes || strings.ContainsRune(t, 0)
+		return t == "" || len(t) > relpath.MaxBytes || strings.ContainsRune(t, 0)
 	}) {
 		s.r.bad(s.prefix + name)
 	}

@@ -32,9 +32,11 @@ func canonicalTemp(t testing.TB) string {
 	return dir
 }
 
-// open opens a project and closes it at the end of the test.
+// open opens a project and closes it at the end of the test. Its fsync does nothing: tests stop
+// programs, not machines.
 func open(t testing.TB, root string, o Options) *Project {
 	t.Helper()
+	o.lazy = true
 	p, f := Open(root, o)
 	if f != nil {
 		t.Fatal(f)

@@ -2,55 +2,24 @@ package workspace
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"trunkline/engine/exacta/fault"
+	"trunkline/engine/exacta/relpath"
 )
 
-// The bounds of a rel path (exacta §4.16).
-const (
-	maxPathBytes = 1024
-	maxPathDepth = 20
-)
-
-// CheckPath checks the form of a rel path (exacta §4.16 steps 3 and 4, §4.17) and that no component
-// is a folder that is never touched. It looks at no disk.
+// CheckPath checks the form of a rel path (exacta §4.16 rule 4, §4.17) and that no component is a
+// folder that is never touched. It looks at no disk.
 func CheckPath(rel string) *fault.Fault {
-	parts := strings.FieldsFunc(rel, func(r rune) bool { return r == '/' || r == '\\' })
-	for _, c := range parts {
-		if c == ".." {
-			return fault.New("SEC-001", "traversal: "+rel)
-		}
+	if code, token := relpath.Check(rel); code != "" {
+		shown := printable(rel)
+		return fault.New(code, token+": "+shown, shown)
 	}
-	drive := len(rel) >= 2 && rel[1] == ':' && (rel[0]|0x20) >= 'a' && (rel[0]|0x20) <= 'z'
-	if strings.HasPrefix(rel, "/") || strings.Contains(rel, `\`) || drive {
-		return fault.New("FS-003", "absolute: "+rel, rel)
-	}
-	if !wellFormed(rel) {
-		return fault.New("VAL-003", "path_form: "+printable(rel))
-	}
-	for _, c := range parts {
+	for c := range strings.SplitSeq(rel, "/") {
 		if reserved(c) {
 			return fault.New("SEC-002", "denied: "+rel, rel)
 		}
 	}
 	return nil
-}
-
-// wellFormed reports whether rel can be named in a diff: bounds, no empty or "." component, no
-// control character, UTF-8.
-func wellFormed(rel string) bool {
-	if rel == "" || len(rel) > maxPathBytes || !utf8.ValidString(rel) {
-		return false
-	}
-	n := 0
-	for c := range strings.SplitSeq(rel, "/") {
-		n++
-		if c == "" || c == "." || c == ".." {
-			return false
-		}
-	}
-	return n <= maxPathDepth && !strings.ContainsFunc(rel, func(r rune) bool { return r < 0x20 || r == 0x7f })
 }
 
 // printable returns the front of a path without control characters.

@@ -25,6 +25,7 @@ type Options struct {
 	MaxFile int64
 
 	before func(op, name string) error // tests: see disk
+	lazy   bool
 }
 
 // Project is the open root of a project. Reading is safe for many goroutines; what writes is for
@@ -55,7 +56,7 @@ func Open(root string, o Options) (*Project, *fault.Fault) {
 	if err != nil {
 		return nil, faultOf(err, ".")
 	}
-	p := &Project{root: root, opts: o, dir: dir{fd, &disk{o.before}}}
+	p := &Project{root: root, opts: o, dir: dir{fd, &disk{o.before, o.lazy}}}
 	var f *fault.Fault
 	if p.config, f = p.LoadConfig(); f == nil {
 		f = p.lockExisting()
@@ -67,13 +68,15 @@ func Open(root string, o Options) (*Project, *fault.Fault) {
 	return p, nil
 }
 
-// Close releases the lock and the handles. The project must not be used any more.
+// Close releases the lock and the handles. The project must not be used any more, except for
+// another Close, which does nothing.
 func (p *Project) Close() {
 	if p.lock != nil {
 		_ = p.lock.Close()
 		p.lock = nil
 	}
 	p.dir.close()
+	p.dir.fd = -1
 }
 
 // Root returns the canonical path of the root.

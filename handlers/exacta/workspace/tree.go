@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"trunkline/engine/exacta/fault"
+	"trunkline/engine/exacta/relpath"
 )
 
 // maxIndexed is the most files of an Index (exacta §4.17).
@@ -74,7 +75,7 @@ func (p *Project) descend(d dir, prefix string, depth int, visit func(rel string
 	}
 	entries := make([]entry, 0, len(names))
 	for _, name := range names {
-		if reserved(name) || !wellFormed(prefix+name) {
+		if reserved(name) || !relpath.Valid(prefix+name) {
 			continue
 		}
 		st, err := d.lstat(name)
@@ -98,7 +99,7 @@ func (p *Project) descend(d dir, prefix string, depth int, visit func(rel string
 		if !visit(rel, isDir, e.st.Size) {
 			return stopped
 		}
-		if !isDir || depth == maxPathDepth {
+		if !isDir || depth == relpath.MaxComponents {
 			continue
 		}
 		sub, err := d.open(name)
@@ -190,7 +191,7 @@ func (p *Project) hash(rel string) (string, error) {
 // hash returns the SHA-256 of a regular file, "" if there is no such name.
 func (d dir) hash(name string) (string, error) {
 	f, _, err := d.regular(name)
-	if err == unix.ENOENT || err == unix.ENAMETOOLONG {
+	if err == unix.ENOENT {
 		return "", nil
 	}
 	if err != nil {
