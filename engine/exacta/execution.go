@@ -24,7 +24,7 @@ func (p *Project) execute(r *Request) {
 	}
 	before := p.exec
 	p.active, pl.fate, pl.Status = nil, "executed", plan.Executed
-	_ = p.Disk.Keep(pl) // the state that is saved next tells the same
+	_ = p.Disk.Keep(pl) // the state that is saved next contains the same
 	p.exec = &Execution{ID: p.IDs.Next(wire.Execution), Plan: pl, request: r, flow: r.flow}
 	if err := p.enter(Executing, "ExecutePlan", r, r.flow); err != nil {
 		p.active, p.exec, pl.Status = pl, before, plan.Approved
@@ -108,7 +108,7 @@ func (p *Project) failExecution(err *fault.Fault) {
 	p.late()
 }
 
-// undo takes the steps of the execution back and tells about conflicts. The events are those of r.
+// undo takes the steps of the execution back and reports conflicts. The events are those of r.
 func (p *Project) undo(r *Request) (clean bool) {
 	e := p.exec
 	conflicts, err := p.Disk.Undo(e)

@@ -80,7 +80,7 @@ func (p *Project) built(w *Work) {
 	p.builds = nil
 }
 
-// Expired says that the time of a request is over (exacta §4.0.3).
+// Expired ends a request whose time is over (exacta §4.0.3).
 func (p *Project) Expired(r *Request) {
 	late := fault.New("IPC-008", "", strconv.FormatInt(r.Timeout, 10))
 	for i, waiting := range p.parked {

@@ -16,8 +16,6 @@ const (
 	sureConfidence  = 0.85
 )
 
-const unknownIntent = "UnknownIntent"
-
 // Intent is what a request wants (exacta §4.3).
 type Intent struct {
 	planner.Intent
@@ -28,7 +26,9 @@ type Intent struct {
 }
 
 // usable reports whether a plan can be made of it.
-func (i *Intent) usable() bool { return i.Type != unknownIntent && i.Confidence >= leastConfidence }
+func (i *Intent) usable() bool {
+	return i.Type != planner.UnknownIntent && i.Confidence >= leastConfidence
+}
 
 // extract begins an ExtractIntent (exacta §4.3).
 func (p *Project) extract(r *Request) {
@@ -38,6 +38,10 @@ func (p *Project) extract(r *Request) {
 	}
 	if p.Secret(r.Args.UserInput) {
 		p.fail(r, fault.New("SEC-003", "user_input"))
+		return
+	}
+	if err := p.Ready(); err != nil {
+		p.fail(r, err)
 		return
 	}
 	if !p.acknowledge(r) {

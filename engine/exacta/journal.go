@@ -12,7 +12,7 @@ const (
 	journalBytes  = 16 << 20
 )
 
-// Waker is told that a journal has more. *link.Port is one.
+// Waker is woken when a journal has more. *link.Port is one.
 type Waker interface{ Wake() }
 
 // Journal has the last events of one project, encoded once for all connections (exacta §2.5). Its
@@ -71,14 +71,14 @@ func NewJournal(last uint64) *Journal {
 	return &Journal{last: last, waiting: make(map[Waker]struct{})}
 }
 
-// Status is what a journal says about its project.
+// Status is what a journal has of its project.
 type Status struct {
 	State        State
 	Oldest, Last uint64 // stream_seq; Oldest is one more than Last while there is no event
 	Ended        bool   // the project was closed
 }
 
-// Status returns the state of the project with the events that told about it.
+// Status returns the state of the project as its events report it.
 func (j *Journal) Status() Status {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -21,7 +21,7 @@ type Plan struct {
 
 // expire lets a plan expire whose time is over (exacta §3.6, step 18).
 func (p *Project) expire() {
-	if p.state != AwaitingApproval || p.Clock.Fixed() || time.Since(p.active.born) < PlanValidity {
+	if p.state != AwaitingApproval || p.Clock.Fixed() || time.Since(p.active.born) < planValidity {
 		return
 	}
 	pl := p.active
@@ -54,17 +54,18 @@ func (p *Project) generate(r *Request) {
 	case !i.usable():
 		p.fail(r, fault.New("VAL-001", "the intent was rejected"))
 		return
-	case p.state == Completed && !p.acknowledge(r):
-		return
 	}
-	old := p.active
-	if old != nil {
-		p.retire(old, "superseded")
-	}
-	if err := p.enter(Planning, "GeneratePlan", r, r.flow); err != nil {
+	if err := p.Ready(); err != nil {
 		p.fail(r, err)
 		return
 	}
+	if p.state == Completed && !p.acknowledge(r) {
+		return
+	}
+	if p.active != nil {
+		p.retire(p.active, "superseded")
+	}
+	p.settle(Planning, "GeneratePlan", r, r.flow)
 	if i.Confidence < sureConfidence {
 		p.log(r, r.flow, "WARN", "Orchestrator", "the intent has a confidence of "+confidence(i.Confidence)+"; the request confirms it")
 	}
@@ -105,6 +106,9 @@ func (p *Project) generated(w *Work) {
 	p.active = pl
 	p.settle(AwaitingApproval, "PlanReady", r, r.flow)
 	p.keep(pl)
+	for _, text := range w.Loose {
+		p.log(r, r.flow, "WARN", "Orchestrator", "a constraint cannot be enforced: "+text)
+	}
 	p.emit("PlanProposed", r, r.flow, appendPlan(p.buf[:0], pl))
 	for i := range pl.Steps {
 		if s := &pl.Steps[i]; s.Type != plan.Build {
@@ -175,11 +179,8 @@ func (p *Project) stillValid(r *Request, pl *Plan) bool {
 		return true
 	}
 	err := invalid(violations)
-	for i := range violations {
-		if v := &violations[i]; v.Code == "PD-1" || v.Code == "PD-2" {
-			err = fault.New("VAL-005", "plan_expired: drift: "+v.Message)
-			break
-		}
+	if plan.Drifted(violations) {
+		err = fault.New("VAL-005", "plan_expired: drift "+err.Detail)
 	}
 	p.retire(pl, "drift")
 	p.raise(r, r.flow, err)

@@ -14,8 +14,8 @@ const (
 	maxPlans   = 256 // whose fate is remembered
 )
 
-// PlanValidity is how long a plan may wait (exacta §5.4).
-const PlanValidity = 1800 * time.Second
+// planValidity is how long a plan may wait (exacta §5.4).
+const planValidity = 1800 * time.Second
 
 // Config is what a project is made of.
 type Config struct {
@@ -27,8 +27,9 @@ type Config struct {
 	Journal *Journal
 	Host    Host
 	Disk    Disk
-	Redact  func(text string) string // hides secrets in what is told
+	Redact  func(text string) string // hides secrets in what is sent
 	Secret  func(text string) bool   // finds secrets of high confidence
+	Ready   func() *fault.Fault      // why no planner can be asked, nil if one can
 }
 
 // Project is one open project.
@@ -75,7 +76,7 @@ func (p *Project) emit(name string, r *Request, f *Flow, payload []byte) {
 	p.buf = payload[:0]
 }
 
-// log tells people what happened.
+// log reports what happened, for people.
 func (p *Project) log(r *Request, f *Flow, level, component, message string) {
 	p.emit("LogEntry", r, f, wire.AppendLogEntry(p.buf[:0], level, component, p.Redact(message), f.ID))
 }
@@ -84,7 +85,7 @@ func (p *Project) progress(r *Request, f *Flow, phase string, current, total int
 	p.emit("Progress", r, f, wire.AppendProgress(p.buf[:0], phase, current, total))
 }
 
-// raise tells about a failure.
+// raise reports a failure.
 func (p *Project) raise(r *Request, f *Flow, err *fault.Fault) {
 	p.emit("ErrorRaised", r, f, wire.AppendErrorRaised(p.buf[:0], p.hide(err)))
 }
@@ -96,7 +97,7 @@ func (p *Project) hide(err *fault.Fault) *fault.Fault {
 	return &hidden
 }
 
-// enter makes a transition (exacta §5.2): it is saved, then told. With a fault nothing has changed.
+// enter makes a transition (exacta §5.2): it is saved, then reported. With a fault nothing has changed.
 func (p *Project) enter(to State, trigger string, r *Request, f *Flow) *fault.Fault {
 	from := p.state
 	if !transitions[from].has(to) {
@@ -111,7 +112,7 @@ func (p *Project) enter(to State, trigger string, r *Request, f *Flow) *fault.Fa
 	return nil
 }
 
-// settle is enter for an end that must be reached: if it cannot be saved, the failure is told, and
+// settle is enter for an end that must be reached: if it cannot be saved, the failure is reported, and
 // the next open finds what was saved before.
 func (p *Project) settle(to State, trigger string, r *Request, f *Flow) {
 	if err := p.enter(to, trigger, r, f); err != nil {
@@ -266,10 +267,7 @@ func (p *Project) start(r *Request) {
 func (p *Project) close(r *Request) {
 	if p.state == AwaitingApproval {
 		p.retire(p.active, "session")
-		if err := p.enter(Idle, "PlanExpired", r, r.flow); err != nil {
-			p.fail(r, err)
-			return
-		}
+		p.settle(Idle, "PlanExpired", r, r.flow)
 	}
 	p.closed = true
 	p.done(r, []byte(`{"closed":true}`))

@@ -59,7 +59,8 @@ type Work struct {
 	Applied   int             // of ApplyDiffSet: how many files were changed
 	Build     BuildResult     // of Build and of build steps
 	Fault     *fault.Fault
-	Planner   bool // the planner failed, not what it was asked
+	Planner   bool     // the planner failed, not what it was asked
+	Loose     []string // of GeneratePlan: constraints that cannot be enforced
 
 	cause *fault.Fault // why it was aborted
 }
@@ -87,7 +88,7 @@ type Host interface {
 
 // Disk is the storage of a project. Its methods wait for the disk.
 type Disk interface {
-	// Save writes the state before it is told (exacta §4.18).
+	// Save writes the state before it is reported (exacta §4.18).
 	Save(s *Saved) *fault.Fault
 	// Keep writes a plan, before it is proposed and when its status changes.
 	Keep(p *Plan) *fault.Fault
@@ -119,5 +120,5 @@ type Execution struct {
 	pause   *Request   // waits for a boundary
 	cancels []*Request // the same
 	work    *Work      // the step that runs
-	stop    bool       // it pauses at the next boundary, and nobody asked
+	stop    bool       // it pauses at the next boundary, and no request asked for it
 }

@@ -101,7 +101,7 @@ func (s *Server) reopen(r *exacta.Request) {
 	go s.open(r, func() {})
 }
 
-// hide removes secrets from what is told about an error.
+// hide removes secrets from what is sent about an error.
 func hide(f *fault.Fault) *fault.Fault {
 	hidden := *f
 	hidden.Detail = redact(f.Detail)

@@ -112,7 +112,8 @@ func blank(line []byte) bool {
 	return true
 }
 
-// waits reports whether an OpenProject is not in its place yet: what follows may be for its project.
+// waits reports whether an OpenProject is not in its place yet: what follows may be for its
+// project.
 func (s *session) waits() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,7 +211,7 @@ func (s *session) begin(out []byte, p *project, args *exacta.Args) []byte {
 	return out
 }
 
-// settled says that an OpenProject is in its place.
+// settled notes that an OpenProject is in its place.
 func (s *session) settled() {
 	s.mu.Lock()
 	s.opening = false

@@ -47,6 +47,16 @@ func (s *storage) write() *fault.Fault {
 	return s.ws.SaveState(st)
 }
 
+// ready reports why the planner of the project cannot be asked: only the built-in one is enabled
+// (exacta §4.20).
+func (s *storage) ready() *fault.Fault {
+	c, err := s.ws.LoadConfig()
+	if err == nil && c.Provider != "builtin" {
+		err = fault.New("CFG-003", "ai.provider: not enabled", "ai.provider")
+	}
+	return err
+}
+
 // Keep implements exacta.Disk.
 func (s *storage) Keep(p *exacta.Plan) *fault.Fault { return s.ws.SavePlan(p.ID, p.Append(nil)) }
 
@@ -110,10 +120,16 @@ func (s *storage) loadPoint(e *exacta.Execution) (err *fault.Fault) {
 		_, err = s.ws.LoadPoint(s.point.ID)
 		return err
 	}
-	if s.point, err = s.ws.LoadPoint(e.ID.String()); err != nil && err.Code == "FS-001" && e.Next == 0 {
-		return nil
+	s.point, err = s.ws.LoadPoint(e.ID.String())
+	if err == nil || err.Code != "FS-001" {
+		return err
 	}
-	return err
+	for i := range e.Next {
+		if e.Plan.Steps[i].IsFile() {
+			return fault.New("ST-002", err.Detail)
+		}
+	}
+	return nil
 }
 
 // Undo implements exacta.Disk.

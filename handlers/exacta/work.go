@@ -115,6 +115,11 @@ func (j *job) generate() *fault.Fault {
 		}
 		doc.Steps = append(doc.Steps, step)
 	}
+	for k := range i.Constraints {
+		if c := &i.Constraints[k]; !plan.Enforceable(c, t) {
+			j.w.Loose = append(j.w.Loose, c.Description)
+		}
+	}
 	doc.EstimatedTokens = plan.Estimate(i.RawInput, doc.Steps)
 	j.w.Planned = exacta.NewPlan(doc)
 	return nil
@@ -197,9 +202,10 @@ func (j *job) step() *fault.Fault {
 		return err
 	}
 	if j.w.Step+1 == len(j.w.Plan.Steps) {
-		return disk.point.Seal()
+		err = disk.point.Seal()
+		_ = disk.ws.Prune(disk.point.ID) // older points may stay
 	}
-	return nil
+	return err
 }
 
 // sumOf returns the hash of a file, "" of none.

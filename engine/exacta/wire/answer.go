@@ -9,9 +9,9 @@ import (
 // maxDetail bounds technical_detail, in bytes (exacta §3.7).
 const maxDetail = 4096
 
-// AppendHead appends a response up to the value of its member ok (exacta §3.3). A nil request_id
+// appendHead appends a response up to the value of its member ok (exacta §3.3). A nil request_id
 // cannot be read.
-func AppendHead(dst, requestID []byte, correlation ID, clock Clock, ok bool) []byte {
+func appendHead(dst, requestID []byte, correlation ID, clock Clock, ok bool) []byte {
 	dst = append(dst, `{"ipc_version":"1.0","type":"response","request_id":`...)
 	dst = appendRequestID(dst, requestID)
 	dst = append(dst, `,"correlation_id":"`...)
@@ -33,7 +33,7 @@ func appendRequestID(dst, id []byte) []byte {
 
 // AppendResult appends the response of a request that was done.
 func AppendResult(dst, requestID []byte, correlation ID, clock Clock, result []byte) []byte {
-	dst = AppendHead(dst, requestID, correlation, clock, true)
+	dst = appendHead(dst, requestID, correlation, clock, true)
 	return append(append(dst, result...), okTail...)
 }
 
@@ -41,14 +41,14 @@ const okTail = ",\"error\":null}\n"
 
 // AppendFailure appends the response of a request that failed.
 func AppendFailure(dst, requestID []byte, correlation ID, clock Clock, f *fault.Fault) []byte {
-	dst = AppendHead(dst, requestID, correlation, clock, false)
-	return append(AppendFault(dst, f), "}\n"...)
+	dst = appendHead(dst, requestID, correlation, clock, false)
+	return append(appendFault(dst, f), "}\n"...)
 }
 
 // AppendRefusal appends the response of a message that was refused before it reached a project. It
 // does not allocate.
 func AppendRefusal(dst, requestID []byte, correlation ID, clock Clock, r *Refusal) []byte {
-	dst = AppendHead(dst, requestID, correlation, clock, false)
+	dst = appendHead(dst, requestID, correlation, clock, false)
 	return append(appendRefused(dst, r), "}\n"...)
 }
 
@@ -92,18 +92,18 @@ func appendRowTail(dst []byte, row *fault.Row) []byte {
 	return append(dst, `","retryable":false}`...)
 }
 
-// AppendFault appends an error object (exacta §3.7).
-func AppendFault(dst []byte, f *fault.Fault) []byte {
+// appendFault appends an error object (exacta §3.7).
+func appendFault(dst []byte, f *fault.Fault) []byte {
 	row := f.Row()
 	dst = appendRow(dst, row)
 	dst = AppendText(dst[:len(dst)-1], f.Message())
 	dst = append(dst, `,"technical_detail":`...)
-	dst = AppendText(dst, Clip(f.Detail, maxDetail))
+	dst = AppendText(dst, clipText(f.Detail, maxDetail))
 	return appendRowTail(dst, row)
 }
 
-// Clip returns text, cut at a character where it has more bytes than most. A cut text ends in "…".
-func Clip(text string, most int) string {
+// clipText returns text, cut at a character where it has more bytes than most. A cut text ends in "…".
+func clipText(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
@@ -124,5 +124,5 @@ func AppendAck(dst, requestID []byte, clock Clock, result []byte, f *fault.Fault
 		return append(dst, okTail...)
 	}
 	dst = append(dst, `","ok":false,"result":null,"error":`...)
-	return append(AppendFault(dst, f), "}\n"...)
+	return append(appendFault(dst, f), "}\n"...)
 }

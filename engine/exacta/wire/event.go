@@ -77,12 +77,12 @@ const maxLog = 2048
 func AppendLogEntry(dst []byte, level, component, message string, correlation ID) []byte {
 	dst = append(append(dst, `{"level":"`...), level...)
 	dst = append(append(dst, `","component":"`...), component...)
-	dst = AppendText(append(dst, `","message":`...), Clip(message, maxLog))
+	dst = AppendText(append(dst, `","message":`...), clipText(message, maxLog))
 	dst = correlation.Append(append(dst, `,"correlation_id":"`...))
 	return append(dst, `"}`...)
 }
 
 // AppendErrorRaised appends the payload of ErrorRaised.
 func AppendErrorRaised(dst []byte, f *fault.Fault) []byte {
-	return append(AppendFault(append(dst, `{"error":`...), f), '}')
+	return append(appendFault(append(dst, `{"error":`...), f), '}')
 }

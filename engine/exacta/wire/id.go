@@ -108,8 +108,8 @@ func version5(name []byte) (id ID) {
 	return id
 }
 
-// Scope makes identifiers (exacta §6.2): random ones, or with a seed the same ones in every run. Its
-// methods may be called from any goroutine, and do not allocate.
+// Scope makes identifiers (exacta §6.2): random ones, or with a seed the same ones in every run.
+// Its methods may be called from any goroutine, and do not allocate.
 type Scope struct {
 	prefix string // seed|scope|; empty: random
 	counts [kinds]atomic.Uint64

@@ -10,8 +10,8 @@ import (
 // maxDepth is how deep a message may nest (exacta §3.1).
 const maxDepth = 32
 
-// MaxTimeout bounds timeout_ms, in milliseconds (exacta §3.2).
-const MaxTimeout = 3_600_000
+// maxTimeout bounds timeout_ms, in milliseconds (exacta §3.2).
+const maxTimeout = 3_600_000
 
 // The members of an envelope that Scan picks.
 const (
@@ -39,7 +39,7 @@ type Message struct {
 	Timeout   int64  // in milliseconds; 0: none was given
 }
 
-// Refusal says why a message is no request that can be served (exacta §3.6). Code is empty if
+// Refusal is why a message is no request that can be served (exacta §3.6). Code is empty if
 // nothing is wrong.
 type Refusal struct {
 	Code   string
@@ -224,7 +224,7 @@ func timeout(kind jsonx.TokenKind, raw []byte, least *int64) bool {
 		return false
 	}
 	n, ok := jsonx.ParseInt(raw)
-	if !ok || n < 1 || n > MaxTimeout {
+	if !ok || n < 1 || n > maxTimeout {
 		return false
 	}
 	if *least == 0 || n < *least {
