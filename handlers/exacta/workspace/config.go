@@ -67,7 +67,7 @@ func (p *Project) LoadConfig() (*Config, *fault.Fault) {
 	if jsonx.ValueOf(text).Kind != jsonx.ObjectStart {
 		return nil, fault.New("CFG-001", "not an object")
 	}
-	return p.parseConfig(text, Canonical(nil, text))
+	return p.parseConfig(text, canonicalText(nil, text))
 }
 
 func (p *Project) parseConfig(text, canonical []byte) (*Config, *fault.Fault) {
@@ -102,7 +102,7 @@ func (p *Project) parseConfig(text, canonical []byte) (*Config, *fault.Fault) {
 		c.Configuration = build.choice("configuration", "Debug", "Release")
 	}
 	c.WorkingDirectory = build.text("working_directory")
-	if dir := strings.TrimSuffix(c.WorkingDirectory, "/"); dir != "" && dir != "." && CheckPath(dir) != nil {
+	if dir := strings.TrimSuffix(c.WorkingDirectory, "/"); dir != "" && dir != "." && checkPath(dir) != nil {
 		r.bad("build.working_directory")
 	}
 	if r.setting != "" {

@@ -3,6 +3,7 @@ package workspace
 import (
 	"io"
 	"os"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -11,6 +12,8 @@ import (
 type disk struct {
 	before func(op, name string) error
 	lazy   bool // fsync does nothing
+
+	replacing sync.Mutex // held while a file of the storage is replaced
 }
 
 func (k *disk) at(op, name string) error {

@@ -12,7 +12,7 @@
 //	Add        original bytes of the targets, fsynced; then the entries, fsynced
 //	Prepare    directories and temporary files <name>.tmp.<id>, fsynced
 //	Commit     each target is compared again and replaced
-//	Seal       the point is complete; until then a set of diffs is undone when its root is opened
+//	Seal       the point is complete; a set of diffs that is not is undone by Recover
 //	Undo       from the last entry to the first
 //
 // After a stop at any place the files of the tree and the manifest determine what to undo: a target has

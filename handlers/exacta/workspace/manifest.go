@@ -67,11 +67,11 @@ func parseEntry(s section) Entry {
 		Mode: s.integer("mode", 0, 0o7777, 0), Pre: s.sum("pre_sha256"), Post: s.sum("post_sha256"),
 		Blob: s.textOrNull("blob"), CreatedDirs: s.texts("created_dirs"), Order: s.integer("order", 1, 1<<30, 0),
 	}
-	if CheckPath(e.Path) != nil {
+	if checkPath(e.Path) != nil {
 		s.r.bad("entries.path")
 	}
 	for _, d := range e.CreatedDirs {
-		if CheckPath(d) != nil || !strings.HasPrefix(e.Path, d+"/") {
+		if checkPath(d) != nil || !strings.HasPrefix(e.Path, d+"/") {
 			s.r.bad("entries.created_dirs")
 		}
 	}

@@ -7,9 +7,9 @@ import (
 	"trunkline/engine/exacta/relpath"
 )
 
-// CheckPath checks the form of a rel path (exacta §4.16 rule 4, §4.17) and that no component is a
+// checkPath checks the form of a rel path (exacta §4.16 rule 4, §4.17) and that no component is a
 // folder that is never touched. It looks at no disk.
-func CheckPath(rel string) *fault.Fault {
+func checkPath(rel string) *fault.Fault {
 	if code, token := relpath.Check(rel); code != "" {
 		shown := printable(rel)
 		return fault.New(code, token+": "+shown, shown)

@@ -75,17 +75,11 @@ func (p *Project) NewPoint(id, kind, createdAt string) (*Point, *fault.Fault) {
 	if !isID(id) {
 		return nil, damaged("no id: " + printable(id))
 	}
-	if p.lastSeq == 0 {
-		points, _, f := p.points()
-		if f != nil {
-			return nil, f
-		}
-		for _, pt := range points {
-			p.lastSeq = max(p.lastSeq, pt.seq)
-		}
+	seq, f := p.nextSeq()
+	if f != nil {
+		return nil, f
 	}
-	p.lastSeq++
-	pt := &Point{ID: id, Kind: kind, CreatedAt: createdAt, p: p, seq: p.lastSeq}
+	pt := &Point{ID: id, Kind: kind, CreatedAt: createdAt, p: p, seq: seq}
 	d, err := pt.folder(true)
 	if err != nil {
 		return nil, faultOf(err, pt.rel())
@@ -95,6 +89,24 @@ func (p *Project) NewPoint(id, kind, createdAt string) (*Point, *fault.Fault) {
 		return nil, damaged("id used twice: " + id)
 	}
 	return pt, pt.save(d)
+}
+
+// nextSeq returns a number above those of all points.
+func (p *Project) nextSeq() (int64, *fault.Fault) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.lastSeq < 0 {
+		points, _, f := p.points()
+		if f != nil {
+			return 0, f
+		}
+		p.lastSeq = 0
+		for _, pt := range points {
+			p.lastSeq = max(p.lastSeq, pt.seq)
+		}
+	}
+	p.lastSeq++
+	return p.lastSeq, nil
 }
 
 func (pt *Point) rel() string { return storeName + "/rollback/" + pt.ID }
@@ -131,8 +143,8 @@ func (pt *Point) save(d dir) *fault.Fault {
 
 // Add saves the way back of further changes: the original bytes of their targets, then the entries,
 // both fsynced (exacta §4.8). It checks each target: the rules of Check, links, and that it has the
-// bytes of Change.Pre (VAL-005; FS-001 for a missing one). After a fault the point is as before. The
-// changes are done by Prepare and Commit; their Data must stay unchanged until then.
+// bytes of Change.Pre (VAL-005; FS-001 for a missing one). After a fault the point is as before.
+// The changes are done by Prepare and Commit; their Data must stay unchanged until then.
 func (pt *Point) Add(changes ...Change) *fault.Fault {
 	d, err := pt.folder(true)
 	if err != nil {

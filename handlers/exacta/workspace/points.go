@@ -24,8 +24,11 @@ func (p *Project) LoadPoint(id string) (*Point, *fault.Fault) {
 	}
 	defer d.close()
 	text, _, err := d.read("manifest.json", maxStored)
+	if err == unix.ENOENT {
+		return nil, faultOf(err, pt.rel())
+	}
 	if err != nil {
-		return nil, faultOf(err, pt.rel()+"/manifest.json")
+		return nil, damaged(faultOf(err, pt.rel()+"/manifest.json").Detail)
 	}
 	pt, problem := parseManifest(p, id, text)
 	if problem != "" {

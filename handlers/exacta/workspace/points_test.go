@@ -167,7 +167,7 @@ func TestNewestPointsAreKept(t *testing.T) {
 	p := open(t, canonicalTemp(t), Options{})
 	for i := range 2*keptPoints + 1 {
 		if i == keptPoints {
-			p.lastSeq = 0 // as after a new start
+			p.lastSeq = -1 // as after a new start
 		}
 		kind := PlanPoint
 		if i == 2 {

@@ -28,8 +28,8 @@ type Options struct {
 	lazy   bool
 }
 
-// Project is the open root of a project. Reading is safe for many goroutines; what writes is for
-// one at a time.
+// Project is the open root of a project. All methods but Close and SetDeny, and different Points,
+// may be used by several goroutines at once.
 type Project struct {
 	root   string
 	config *Config
@@ -39,7 +39,7 @@ type Project struct {
 
 	mu      sync.Mutex
 	lock    *os.File // of .exacta/lock, nil as long as there is none
-	lastSeq int64    // of the newest rollback point, 0 before one was looked for
+	lastSeq int64    // of the newest rollback point, -1 before one was looked for
 }
 
 // Open opens a root that Locate found: the checks of .exacta and its config.json, then the lock of
@@ -56,7 +56,7 @@ func Open(root string, o Options) (*Project, *fault.Fault) {
 	if err != nil {
 		return nil, faultOf(err, ".")
 	}
-	p := &Project{root: root, opts: o, dir: dir{fd, &disk{o.before, o.lazy}}}
+	p := &Project{root: root, opts: o, lastSeq: -1, dir: dir{fd, &disk{before: o.before, lazy: o.lazy}}}
 	var f *fault.Fault
 	if p.config, f = p.LoadConfig(); f == nil {
 		f = p.lockExisting()
@@ -96,7 +96,7 @@ func (p *Project) SetDeny(deny func(path string, dir bool) bool) { p.deny = deny
 // Check checks a rel path: its form, and the rules of SetDeny for a file (exacta §4.17). It looks
 // at no disk.
 func (p *Project) Check(rel string) *fault.Fault {
-	if f := CheckPath(rel); f != nil {
+	if f := checkPath(rel); f != nil {
 		return f
 	}
 	if p.deny != nil && p.deny(rel, false) {
@@ -214,6 +214,8 @@ func (d dir) sub(name string) (dir, error) {
 // replace writes a file of the storage as a whole: afterwards it has its old bytes or the new ones,
 // also after a crash.
 func (d dir) replace(name string, data []byte) error {
+	d.disk.replacing.Lock()
+	defer d.disk.replacing.Unlock()
 	tmp := name + ".tmp"
 	if _, err := d.lstat(tmp); err == nil {
 		if err := d.remove(tmp); err != nil {

@@ -47,9 +47,9 @@ func TestLinksAreSwappedInWhileWriting(t *testing.T) {
 			}
 		}
 	})
-	races := rounds.Of(30, 150)
+	races := rounds.Of(60, 300)
 	if rounds.Long() {
-		races = 10_000
+		races = 10_000 // each with several swaps
 	}
 	ids := []string{"p0", "p1", "p2"}
 	for n := range races {

@@ -38,8 +38,8 @@ func (p *Project) SaveState(s *State) *fault.Fault {
 	return faultOf(d.replace("state.json", s.encode()), storeName+"/state.json")
 }
 
-// LoadState reads state.json: nil if there is none, ST-002 if it is damaged. A damaged file is
-// renamed state.json.bad (exacta §5.6).
+// LoadState reads state.json: nil if there is none, ST-002 if it is damaged or cannot be read, and
+// then it is renamed state.json.bad (exacta §5.6).
 func (p *Project) LoadState() (*State, *fault.Fault) {
 	d, err := p.existingStore()
 	if err == unix.ENOENT {
@@ -53,10 +53,11 @@ func (p *Project) LoadState() (*State, *fault.Fault) {
 	if err == unix.ENOENT {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, faultOf(err, storeName+"/state.json")
+	var s *State
+	problem := "unreadable"
+	if err == nil {
+		s, problem = parseState(text)
 	}
-	s, problem := parseState(text)
 	if problem == "" {
 		return s, nil
 	}
@@ -85,7 +86,7 @@ func (s *State) encode() []byte {
 		}
 		b = b.Raw("execution", e.Int("entries", int64(x.Entries)).End())
 	}
-	sum := Sum(Canonical(nil, jsonx.Builder(append([]byte(nil), b...)).End()))
+	sum := Sum(canonicalText(nil, jsonx.Builder(append([]byte(nil), b...)).End()))
 	return append(b.Text("checksum", sum).End(), '\n')
 }
 
@@ -163,13 +164,13 @@ func (p *Project) SavePlan(id string, plan []byte) *fault.Fault {
 	return p.saveIn([]string{"plan"}, id, plan)
 }
 
-// LoadPlan reads plan/<id>.json; ST-002 if there is none.
+// LoadPlan reads plan/<id>.json; ST-002 if that is not possible.
 func (p *Project) LoadPlan(id string) ([]byte, *fault.Fault) {
 	b, err := p.loadIn([]string{"plan"}, id)
-	if err == unix.ENOENT {
-		return nil, damaged("missing: plan/" + printable(id) + ".json")
+	if err != nil {
+		return nil, damaged("plan/" + printable(id) + ".json: " + faultOf(err, storeName+"/plan").Detail)
 	}
-	return b, faultOf(err, storeName+"/plan")
+	return b, nil
 }
 
 // saveIn writes a file <id>.json in a directory of the storage.

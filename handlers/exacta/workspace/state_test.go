@@ -1,13 +1,16 @@
 package workspace
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 
 	"trunkline/codec/jsonx"
+	"trunkline/engine/exacta/fault"
 )
 
 func TestStateComesBack(t *testing.T) {
@@ -104,6 +107,14 @@ func TestDamagedStateIsSetAside(t *testing.T) {
 		bad[i] ^= 1
 		f(string(bad))
 	}
+	if err := os.Symlink("lock", path); err != nil {
+		t.Fatal(err)
+	}
+	_, link := p.LoadState()
+	want(t, link, "ST-002")
+	if err := os.Remove(path + ".bad"); err != nil {
+		t.Fatal(err)
+	}
 	f("")
 	f(string(good[:len(good)/2]))
 	f(`{}`)
@@ -162,6 +173,42 @@ func TestLockOfAProject(t *testing.T) {
 	ok(t, a.SaveState(&State{}))
 }
 
+// TestManyWriters: states, plans and points are written by several goroutines at once.
+func TestManyWriters(t *testing.T) {
+	p := open(t, canonicalTemp(t), Options{})
+	var writers sync.WaitGroup
+	for g := range 4 {
+		writers.Go(func() {
+			for i := range 20 {
+				id := fmt.Sprintf("%d-%d", g, i)
+				pt, f := p.NewPoint(id, PlanPoint, now)
+				for _, f := range []*fault.Fault{f, p.SaveState(&State{State: id}), p.SavePlan("one", []byte(id)), p.SavePlan(id, nil)} {
+					if f != nil {
+						t.Error(f)
+						return
+					}
+				}
+				if f := pt.Add(Change{Path: "f/" + id, Op: Create}); f != nil {
+					t.Error(f)
+				}
+				if f := pt.Commit(nil); f != nil && f.Code != "VAL-005" {
+					t.Error(f)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	points, empty, f := p.points()
+	ok(t, f)
+	seen := make(map[int64]bool)
+	for _, pt := range points {
+		seen[pt.seq] = true
+	}
+	if len(points) != 80 || len(seen) != 80 || len(empty) != 0 {
+		t.Errorf("%d points, %d numbers, %d without a manifest", len(points), len(seen), len(empty))
+	}
+}
+
 func TestCanonicalSortsAndKeeps(t *testing.T) {
 	f := func(text, want string) {
 		t.Helper()
@@ -169,7 +216,7 @@ func TestCanonicalSortsAndKeeps(t *testing.T) {
 		if problem := strict.Check([]byte(text), maxDepth); !problem.OK() {
 			t.Fatal(problem)
 		}
-		if got := string(Canonical(nil, []byte(text))); got != want {
+		if got := string(canonicalText(nil, []byte(text))); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

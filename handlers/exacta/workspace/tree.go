@@ -141,7 +141,7 @@ func (p *Project) Hash(rel string) (string, *fault.Fault) {
 
 // IsDir reports whether rel is a directory that is reached without a link.
 func (p *Project) IsDir(rel string) bool {
-	if CheckPath(rel) != nil {
+	if checkPath(rel) != nil {
 		return false
 	}
 	parent, name, err := p.parent(rel)

@@ -52,6 +52,7 @@ func TestIndexHasRegularFilesInByteOrder(t *testing.T) {
 
 // TestIndexIsBounded: 10 000 files, the first ones in byte order.
 func TestIndexIsBounded(t *testing.T) {
+	t.Parallel()
 	root := canonicalTemp(t)
 	for i := range maxIndexed + 1 {
 		name := filepath.Join(root, fmt.Sprintf("%05d", maxIndexed-i))
