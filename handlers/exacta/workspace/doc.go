@@ -15,6 +15,6 @@
 //	Seal       the point is complete; a set of diffs that is not is undone by Recover
 //	Undo       from the last entry to the first
 //
-// After a stop at any place the files of the tree and the manifest determine what to undo: a target has
-// its old hash, its new hash, or was changed by another program and stays as it is.
+// After a stop at any place the files of the tree and the manifest determine what to undo: a target
+// has its old hash, its new hash, or was changed by another program and stays as it is.
 package workspace
