@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"trunkline/engine/exacta/fault"
 )
 
@@ -105,4 +107,56 @@ func TestSetOfChangesAndBack(t *testing.T) {
 	if got := snapshot(t, root); got != before {
 		t.Errorf("%q, want %q", got, before)
 	}
+}
+
+// TestModes: a new file has 0644 masked by the umask, a changed one keeps its mode, with all bits
+// (exacta §4.17). It is not parallel: the umask belongs to the process.
+func TestModes(t *testing.T) {
+	defer unix.Umask(unix.Umask(0o077))
+	root := canonicalTemp(t)
+	write(t, root, map[string]string{"old": "1", "gone": "2"})
+	for name, mode := range map[string]os.FileMode{"old": 0o777 | os.ModeSetuid, "gone": 0o466} {
+		if err := os.Chmod(filepath.Join(root, name), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	modeOf := func(name string) os.FileMode {
+		st, err := os.Lstat(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st.Mode()
+	}
+	p := open(t, root, Options{})
+	pt, f := p.NewPoint(id1, DiffSetPoint, now)
+	ok(t, f)
+	ok(t, pt.Add(Change{Path: "d/new", Op: Create}, Change{Path: "old", Op: Modify, Pre: Sum([]byte("1"))},
+		Change{Path: "gone", Op: Delete, Pre: Sum([]byte("2"))}))
+	ok(t, pt.Commit(nil))
+	if modeOf("d/new") != 0o600 || modeOf("d") != os.ModeDir|0o700 || modeOf("old") != 0o777|os.ModeSetuid {
+		t.Errorf("%v %v %v", modeOf("d/new"), modeOf("d"), modeOf("old"))
+	}
+	ok(t, pt.Undo(0))
+	if modeOf("gone") != 0o466 || modeOf("old") != 0o777|os.ModeSetuid {
+		t.Errorf("%v %v", modeOf("gone"), modeOf("old"))
+	}
+	if _, mode, f := p.Read("old"); f != nil || mode != 0o777 {
+		t.Errorf("%v %v", mode, f)
+	}
+}
+
+// TestEmptySet: a point without entries is valid (exacta §4.12).
+func TestEmptySet(t *testing.T) {
+	p := open(t, canonicalTemp(t), Options{})
+	pt, f := p.NewPoint(id1, DiffSetPoint, now)
+	ok(t, f)
+	ok(t, pt.Add())
+	ok(t, pt.Commit(nil))
+	ok(t, pt.Seal())
+	pt, f = p.LoadPoint(id1)
+	ok(t, f)
+	if !pt.Sealed || len(pt.Entries) != 0 {
+		t.Errorf("%+v", pt)
+	}
+	ok(t, pt.Undo(0))
 }
