@@ -8,7 +8,8 @@ import "trunkline/codec/jsonx"
 func walk(text []byte) jsonx.Kind {
 	var w jsonx.Walker
 	w.Start(text)
-	var open []map[string]struct{} // nil for an array
+	var room [maxDepth]map[string]struct{}
+	open := room[:0] // nil for an array
 	for {
 		kind, raw := w.Step()
 		switch kind {
