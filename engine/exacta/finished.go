@@ -143,7 +143,9 @@ func (p *Project) Broken(r *Request) {
 	case Cancelling:
 		p.settle(Failed, "RollbackFailed", r, r.flow)
 	}
-	p.fail(r, err)
+	if !r.answered {
+		p.fail(r, err)
+	}
 	p.unpark()
 }
 

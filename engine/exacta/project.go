@@ -138,16 +138,19 @@ func (p *Project) saved() *Saved {
 
 // done answers a request.
 func (p *Project) done(r *Request, result []byte) {
+	r.answered = true
 	p.Host.Answer(r, wire.AppendResult(nil, r.ID, r.flow.ID, p.Clock, result), true)
 }
 
 // fail answers a request with a fault.
 func (p *Project) fail(r *Request, err *fault.Fault) {
+	r.answered = true
 	p.Host.Answer(r, wire.AppendFailure(nil, r.ID, r.flow.ID, p.Clock, p.hide(err)), true)
 }
 
 // turnAway answers a request that is not to be remembered.
 func (p *Project) turnAway(r *Request, err *fault.Fault) {
+	r.answered = true
 	p.Host.Answer(r, wire.AppendFailure(nil, r.ID, p.IDs.Next(wire.Correlation), p.Clock, err), false)
 }
 

@@ -19,7 +19,8 @@ type Request struct {
 	Origin  *Origin
 	Timer   *time.Timer // of its time limit
 
-	flow *Flow
+	flow     *Flow
+	answered bool
 }
 
 // Begin gives a request a correlation of its own: that of an OpenProject is not of its project
