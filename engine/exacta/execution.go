@@ -25,7 +25,7 @@ func (p *Project) execute(r *Request) {
 	before := p.exec
 	p.active, pl.fate, pl.Status = nil, "executed", plan.Executed
 	_ = p.Disk.Keep(pl) // the state that is saved next contains the same
-	p.exec = &Execution{ID: p.IDs.Next(wire.Execution), Plan: pl, request: r, flow: r.flow}
+	p.exec = &Execution{ID: p.newPoint(wire.Execution), Plan: pl, request: r, flow: r.flow}
 	if err := p.enter(Executing, "ExecutePlan", r, r.flow); err != nil {
 		p.active, p.exec, pl.Status = pl, before, plan.Approved
 		p.raise(r, r.flow, err)

@@ -30,6 +30,7 @@ type Config struct {
 	Redact  func(text string) string // hides secrets in what is sent
 	Secret  func(text string) bool   // finds secrets of high confidence
 	Ready   func() *fault.Fault      // why no planner can be asked, nil if one can
+	Used    func(id wire.ID) bool    // an earlier session has a rollback point of the id; may be nil
 }
 
 // Project is one open project.
@@ -62,6 +63,15 @@ func (p *Project) Busy() bool {
 
 // newFlow begins a correlation.
 func (p *Project) newFlow() *Flow { return &Flow{ID: p.IDs.Next(wire.Correlation)} }
+
+// newPoint returns the id of a rollback point. With a seed those of an earlier session come again.
+func (p *Project) newPoint(k wire.Kind) wire.ID {
+	id := p.IDs.Next(k)
+	for p.Used != nil && p.Used(id) {
+		id = p.IDs.Next(k)
+	}
+	return id
+}
 
 // emit adds an event. A nil request caused none.
 func (p *Project) emit(name string, r *Request, f *Flow, payload []byte) {
@@ -258,7 +268,7 @@ func (p *Project) start(r *Request) {
 	w := &Work{Request: r, Step: -1, Started: time.Now()}
 	switch r.Command {
 	case wire.ApplyDiffSet:
-		w.Point = p.IDs.Next(wire.Rollback)
+		w.Point = p.newPoint(wire.Rollback)
 	case wire.Build:
 		p.progress(r, r.flow, "build", 0, 1)
 	}

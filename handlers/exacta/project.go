@@ -57,7 +57,7 @@ func newProject(s *Server, r *root, ws *workspace.Project, dir string, markers [
 	})
 	p.disk = &storage{ws: ws, id: r.id, clock: s.cfg.Clock, rules: rules}
 	p.core = exacta.New(exacta.Config{ID: r.id, Session: s.session, Root: dir, IDs: r.scope, Clock: s.cfg.Clock, Journal: p.journal, Host: p, Disk: p.disk,
-		Redact: redact, Ready: p.disk.ready, Secret: func(text string) bool { return secret.Find([]byte(text)) }})
+		Redact: redact, Ready: p.disk.ready, Used: p.disk.used, Secret: func(text string) bool { return secret.Find([]byte(text)) }})
 	return p
 }
 

@@ -57,6 +57,12 @@ func (s *storage) ready() *fault.Fault {
 	return err
 }
 
+// used reports whether there is a rollback point of the id, readable or not.
+func (s *storage) used(id wire.ID) bool {
+	_, err := s.ws.LoadPoint(id.String())
+	return err == nil || err.Code != "FS-001"
+}
+
 // Keep implements exacta.Disk.
 func (s *storage) Keep(p *exacta.Plan) *fault.Fault { return s.ws.SavePlan(p.ID, p.Append(nil)) }
 
