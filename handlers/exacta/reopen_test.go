@@ -4,6 +4,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
+
+	core "trunkline/engine/exacta"
+	"trunkline/engine/exacta/plan"
+	"trunkline/engine/exacta/wire"
+	"trunkline/handlers/exacta/workspace"
 )
 
 // TestSeedOfAnEarlierSession: the ids of a seed come again in the next session of a project. Its
@@ -22,5 +28,35 @@ func TestSeedOfAnEarlierSession(t *testing.T) {
 	points, err := os.ReadDir(filepath.Join(dir, ".exacta", "rollback"))
 	if text, _ := os.ReadFile(filepath.Join(dir, "a.txt")); err != nil || len(points) != 2 || string(text) != "c\n" {
 		t.Errorf("%d points, %v, %q", len(points), err, text)
+	}
+}
+
+// TestPointOutlivesItsState: a crash between a rollback and the state behind it finds the rollback
+// point that the saved state names.
+func TestPointOutlivesItsState(t *testing.T) {
+	dir := newRoot(t)
+	ws, f := workspace.Open(dir, workspace.Options{})
+	if f != nil {
+		t.Fatal(f)
+	}
+	defer ws.Close()
+	id := wire.ID{1}
+	pt, f := ws.NewPoint(id.String(), workspace.PlanPoint, "")
+	if f != nil {
+		t.Fatal(f)
+	}
+	s := &storage{ws: ws, point: pt, clock: wire.FixedClock(time.Time{})}
+	e := &core.Execution{ID: id, Plan: core.NewPlan(&plan.Plan{})}
+	if n, f := s.Undo(e); n != 0 || f != nil {
+		t.Fatal(n, f)
+	}
+	if _, f := ws.LoadPoint(id.String()); f != nil {
+		t.Errorf("dropped before the state is saved: %v", f)
+	}
+	if f := s.Save(&core.Saved{State: core.Idle}); f != nil {
+		t.Fatal(f)
+	}
+	if _, f := ws.LoadPoint(id.String()); f == nil || f.Code != "FS-001" {
+		t.Errorf("not dropped: %v", f)
 	}
 }

@@ -19,6 +19,7 @@ type storage struct {
 
 	point *workspace.Point // of the execution
 	step  int              // order of the step that was begun, 0 for none
+	empty *workspace.Point // was undone, and is dropped once the state does not name it
 	saved exacta.Saved
 }
 
@@ -28,7 +29,12 @@ func (s *storage) Save(saved *exacta.Saved) *fault.Fault {
 	if saved.Execution != nil && s.point != nil && s.point.ID != saved.Execution.ID.String() {
 		s.point = nil
 	}
-	return s.write()
+	err := s.write()
+	if err == nil && saved.Execution == nil && s.empty != nil {
+		_ = s.empty.Drop() // a point without entries is of no use
+		s.empty = nil
+	}
+	return err
 }
 
 // write writes state.json.
@@ -149,7 +155,7 @@ func (s *storage) Undo(e *exacta.Execution) (conflicts int, err *fault.Fault) {
 	conflicts = s.point.Conflicts
 	s.step = 0
 	if err == nil {
-		_ = s.point.Drop() // a point without entries is of no use
+		s.empty = s.point
 	}
 	s.point = nil
 	return conflicts, err
