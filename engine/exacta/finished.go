@@ -111,8 +111,10 @@ func (p *Project) Expired(r *Request) {
 	p.unpark()
 }
 
-// Stop has an execution pause at its next boundary, and activities end: the server stops.
+// Stop has an execution pause at its next boundary, and activities end: the server stops. What is
+// parked does not begin any more.
 func (p *Project) Stop() {
+	p.stopped = true
 	if p.activity != nil {
 		p.abort(p.activity, cancelled())
 	}

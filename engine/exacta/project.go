@@ -39,6 +39,7 @@ type Project struct {
 
 	state    State
 	closed   bool
+	stopped  bool // nothing more begins
 	intents  map[wire.ID]*Intent
 	recent   []*Intent // oldest first
 	plans    map[wire.ID]*Plan
@@ -182,7 +183,7 @@ func (p *Project) Handle(r *Request) {
 
 // unpark begins the requests that waited for the end of an activity.
 func (p *Project) unpark() {
-	for p.activity == nil && len(p.parked) > 0 {
+	for p.activity == nil && !p.stopped && len(p.parked) > 0 {
 		r := p.parked[0]
 		p.parked = p.parked[1:]
 		p.Handle(r)
