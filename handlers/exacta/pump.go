@@ -117,6 +117,9 @@ func (s *session) follow(c *exacta.Cursor, o *outgoing) {
 		}
 		*c = o.cursor.Cursor
 		c.Conn, c.Next = s.port.ID(), next
+		if s.eof {
+			c.Window = 0
+		}
 	case o.Opens && !c.All:
 		c.All, c.From, c.Correlation = true, o.After+1, wire.ID{}
 	}

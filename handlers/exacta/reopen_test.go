@@ -9,6 +9,7 @@ import (
 	core "trunkline/engine/exacta"
 	"trunkline/engine/exacta/plan"
 	"trunkline/engine/exacta/wire"
+	"trunkline/engine/link"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -58,5 +59,22 @@ func TestPointOutlivesItsState(t *testing.T) {
 	}
 	if _, f := ws.LoadPoint(id.String()); f == nil || f.Code != "FS-001" {
 		t.Errorf("not dropped: %v", f)
+	}
+}
+
+// TestWindowEndsWithInput: a peer that sends nothing more sends no ack; it gets what it asked for.
+func TestWindowEndsWithInput(t *testing.T) {
+	s, dir := newServer(t), newRoot(t)
+	ended := make(chan struct{})
+	p := newPeer(t, s, 1)
+	p.sess = s.Open(p.port, func() { close(ended) })
+	p.say(ask(1, "OpenProject", `"path":"`+dir+`"`))
+	p.want(2, "LogEntry1 101:ok")
+	p.say(subscribeTo(2, `,"window":1`), ask(3, "ApplyDiffSet", emptySet), ask(4, "ApplyDiffSet", emptySet))
+	p.sess.EOF(link.Instant{})
+	<-ended
+	p.want(5, "102:ok LogEntry2 103:ok LogEntry3 104:ok")
+	if !p.sess.Load().Done {
+		t.Error("not done")
 	}
 }

@@ -262,6 +262,9 @@ func (s *session) send(o outgoing) {
 // EOF implements link.Session.
 func (s *session) EOF(link.Instant) {
 	s.eof = true
+	for _, c := range s.feeds {
+		c.Window = 0 // no ack will come
+	}
 	if s.ended != nil {
 		s.ended()
 	}
