@@ -10,6 +10,7 @@ import (
 // that came since (exacta §2.4).
 func (s *session) Pump(out []byte, room int, _ link.Instant) (outAfter []byte, more bool) {
 	start := len(out)
+	s.waits()
 	for !s.lost {
 		last := s.lasts() // before the outbox: what comes behind an answer is not among them
 		o, ok := s.peek()
@@ -19,7 +20,7 @@ func (s *session) Pump(out []byte, room int, _ link.Instant) (outAfter []byte, m
 		}
 		var copied exacta.Copied
 		if o.Journal != nil {
-			c := s.feedOf(o)
+			c := s.feed(o.Journal, o.After+1)
 			if out, copied = o.Journal.Copy(out, left, c, o.After); copied != exacta.CopiedAll {
 				return out, s.stuck(copied)
 			}
@@ -94,17 +95,6 @@ func (s *session) pop(o *outgoing) {
 			s.outbox = nil
 		}
 	}
-}
-
-// feedOf returns the cursor for an answer. The events of an OpenProject are in the journal before
-// its connection knows it.
-func (s *session) feedOf(o *outgoing) *exacta.Cursor {
-	c := s.feeds[o.Journal]
-	if c == nil {
-		c = s.feed(o.Journal)
-		c.Next = o.Journal.Status().Oldest
-	}
-	return c
 }
 
 // follow changes a subscription behind an answer (exacta §2.4, §3.5).

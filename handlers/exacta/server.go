@@ -80,15 +80,20 @@ func (s *Server) Close() {
 	s.running.Wait()
 }
 
-// open does an OpenProject (exacta §4.1). settled is called once the request is answered or in the
-// queue of a project.
-func (s *Server) open(r *exacta.Request, settled func()) {
+// entry is where the events of an OpenProject begin. The zero entry is of none.
+type entry struct {
+	journal *exacta.Journal
+	next    uint64
+}
+
+// open does an OpenProject (exacta §4.1) of a session; nil: its session does not wait for it.
+func (s *Server) open(r *exacta.Request, from *session) {
 	defer s.running.Done()
-	defer settled()
+	defer from.settled()
 	s.opening.Lock()
 	defer s.opening.Unlock()
 	r.Begin(s.scope.Next(wire.Correlation))
-	if err := s.tryOpen(r); err != nil {
+	if err := s.tryOpen(r, from); err != nil {
 		r.Timer.Stop()
 		line := wire.AppendFailure(nil, r.ID, r.Correlation(), s.cfg.Clock, hide(err))
 		s.replays.End(r.Key, &exacta.Answer{Line: line}, true)
@@ -98,7 +103,7 @@ func (s *Server) open(r *exacta.Request, settled func()) {
 // reopen does an OpenProject again whose project was closed before its turn came.
 func (s *Server) reopen(r *exacta.Request) {
 	s.running.Add(1)
-	go s.open(r, func() {})
+	go s.open(r, nil)
 }
 
 // hide removes secrets from what is sent about an error.
@@ -110,7 +115,7 @@ func hide(f *fault.Fault) *fault.Fault {
 
 func redact(text string) string { return string(secret.Redact(nil, []byte(text))) }
 
-func (s *Server) tryOpen(r *exacta.Request) *fault.Fault {
+func (s *Server) tryOpen(r *exacta.Request, from *session) *fault.Fault {
 	home, _ := os.UserHomeDir()
 	dir, markers, err := workspace.Locate(r.Args.Path, home, os.TempDir(), nil)
 	if err != nil {
@@ -125,6 +130,7 @@ func (s *Server) tryOpen(r *exacta.Request) *fault.Fault {
 		if p == nil {
 			break
 		}
+		from.enter(p)
 		if p.post(event{request: r}) {
 			return nil
 		}
@@ -134,7 +140,7 @@ func (s *Server) tryOpen(r *exacta.Request) *fault.Fault {
 	if err != nil {
 		return err
 	}
-	return s.add(r, ws, dir, markers)
+	return s.add(r, from, ws, dir, markers)
 }
 
 // beside returns the project of a root that is open, and refuses one that overlaps with another.
@@ -156,7 +162,7 @@ func (s *Server) beside(dir string) (*project, *fault.Fault) {
 }
 
 // add starts the queue of a project.
-func (s *Server) add(r *exacta.Request, ws *workspace.Project, dir string, markers []string) *fault.Fault {
+func (s *Server) add(r *exacta.Request, from *session, ws *workspace.Project, dir string, markers []string) *fault.Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known := s.roots[dir]
@@ -172,6 +178,7 @@ func (s *Server) add(r *exacta.Request, ws *workspace.Project, dir string, marke
 	known.open = p
 	s.projects[known.id] = p
 	s.running.Add(1)
+	from.enter(p)
 	go p.run(r)
 	return nil
 }

@@ -42,6 +42,7 @@ type session struct {
 	queued     int // bytes of it
 	unanswered int
 	opening    bool // an OpenProject is not in its place yet
+	entered    entry
 }
 
 // outgoing is what a connection is to be sent.
@@ -116,8 +117,13 @@ func blank(line []byte) bool {
 // project.
 func (s *session) waits() bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.opening
+	opening, at := s.opening, s.entered
+	s.entered = entry{}
+	s.mu.Unlock()
+	if at.journal != nil {
+		s.feed(at.journal, at.next)
+	}
+	return opening
 }
 
 // serve takes one line (exacta §3.6).
@@ -140,7 +146,7 @@ func (s *session) serve(line, out []byte) []byte {
 	case exacta.Stored:
 		return append(out, stored...)
 	case exacta.Joined:
-		s.count(1)
+		s.join()
 		return out
 	case exacta.Conflict:
 		return s.refuse(out, &wire.Refusal{Code: "IPC-006"})
@@ -189,7 +195,7 @@ func (s *session) begin(out []byte, p *project, args *exacta.Args) []byte {
 	case exacta.Conflict:
 		return s.refuse(out, &wire.Refusal{Code: "IPC-006"})
 	case exacta.Joined:
-		s.count(1)
+		s.join()
 		return out
 	}
 	s.count(1)
@@ -200,10 +206,10 @@ func (s *session) begin(out []byte, p *project, args *exacta.Args) []byte {
 		s.opening = true
 		s.mu.Unlock()
 		s.srv.running.Add(1)
-		go s.srv.open(r, s.settled)
+		go s.srv.open(r, s)
 		return out
 	}
-	s.feed(p.journal)
+	s.feed(p.journal, p.journal.Last()+1)
 	r.Timer = time.AfterFunc(within, func() { p.post(event{late: r}) })
 	if !p.post(event{request: r}) {
 		s.srv.turnAway(r)
@@ -211,8 +217,30 @@ func (s *session) begin(out []byte, p *project, args *exacta.Args) []byte {
 	return out
 }
 
+// join waits for the answer of a request that runs.
+func (s *session) join() {
+	s.count(1)
+	s.payload = payload{object: s.message.Payload}
+	if p := s.srv.project(s.payload.id("project_id")); p != nil {
+		s.feed(p.journal, p.journal.Last()+1)
+	}
+}
+
+// enter notes where the events of an OpenProject begin, before there is one.
+func (s *session) enter(p *project) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.entered = entry{p.journal, p.journal.Last() + 1}
+}
+
 // settled notes that an OpenProject is in its place.
 func (s *session) settled() {
+	if s == nil {
+		return
+	}
 	s.mu.Lock()
 	s.opening = false
 	s.mu.Unlock()
@@ -231,11 +259,12 @@ func (s *session) count(n int) {
 	s.unanswered += n
 }
 
-// feed returns the cursor in the journal of a project: from now on the events of own requests.
-func (s *session) feed(j *exacta.Journal) *exacta.Cursor {
+// feed returns the cursor in the journal of a project. A new one begins at an event, with those of
+// own requests.
+func (s *session) feed(j *exacta.Journal, next uint64) *exacta.Cursor {
 	c := s.feeds[j]
 	if c == nil {
-		c = &exacta.Cursor{Conn: s.port.ID(), Next: j.Last() + 1}
+		c = &exacta.Cursor{Conn: s.port.ID(), Next: next}
 		s.feeds[j] = c
 		j.Watch(s.port)
 	}

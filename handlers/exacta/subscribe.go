@@ -61,7 +61,7 @@ func (s *session) follows(id []byte, p *project, sub *subscription) {
 		replayed = j.Count(after, st.Last, sub.correlation)
 		at.Next, at.From, at.move = after+1, after+1, true
 	}
-	s.feed(j)
+	s.feed(j, st.Last+1)
 	result := p.id.Append([]byte(`{"stream":"exacta:event","project_id":"`))
 	result = s.srv.session.Append(append(result, `","session_id":"`...))
 	result = append(append(append(result, `","state":"`...), st.State.String()...), '"')

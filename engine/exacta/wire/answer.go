@@ -3,6 +3,7 @@ package wire
 import (
 	"strings"
 
+	"trunkline/codec/jsonx"
 	"trunkline/engine/exacta/fault"
 )
 
@@ -65,8 +66,20 @@ func appendRefused(dst []byte, r *Refusal) []byte {
 	}
 	dst = append(dst, `","technical_detail":"`...)
 	dst = append(append(dst, r.Detail...), r.Field...)
-	dst = r.problem.Append(dst)
+	dst = appendProblem(dst, r.problem)
 	return appendRowTail(append(dst, '"'), row)
+}
+
+// appendProblem appends what is wrong with a text inside of a string.
+func appendProblem(dst []byte, p jsonx.Problem) []byte {
+	var room [96]byte
+	for _, c := range p.Append(room[:0]) { // ASCII
+		if c == '"' || c == '\\' {
+			dst = append(dst, '\\')
+		}
+		dst = append(dst, c)
+	}
+	return dst
 }
 
 // appendInside appends the text of a peer inside of a string.

@@ -1,0 +1,8 @@
+package exacta
+
+import core "trunkline/engine/exacta"
+
+type (
+	exactaArgs = core.Args
+	exactaSum  = core.Sum
+)
