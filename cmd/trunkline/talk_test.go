@@ -184,8 +184,8 @@ func (t *talk) next() string {
 	}
 }
 
-// said is what a server sent.
-type said struct {
+// sent is a line of a server.
+type sent struct {
 	Type, Event string
 	Request     *string `json:"request_id"`
 	Correlation string  `json:"correlation_id"`
@@ -207,7 +207,7 @@ func (t *talk) invariants(line string) {
 	if !forms.MatchString(line) {
 		t.fatalf("the keys are not in their order: %s", line)
 	}
-	var m said
+	var m sent
 	t.check(json.Unmarshal([]byte(line), &m))
 	if m.Type != "event" {
 		return
@@ -234,9 +234,9 @@ var forms = regexp.MustCompile(`^\{"ipc_version":"1\.0","type":(?:` +
 	`"event","event":"[A-Za-z]+","event_id":` + oneID + `,"sent_at":` + oneTime + `,"request_id":(?:null|` + oneID + `),"correlation_id":` + oneID + `,"seq":\d+,"project_id":` + oneID + `,"stream_seq":\d+,"payload":\{.*\}\})$`)
 
 // read returns the next line that is no LogEntry.
-func (t *talk) read() *said {
+func (t *talk) read() *sent {
 	for {
-		m := &said{line: t.next()}
+		m := &sent{line: t.next()}
 		t.check(json.Unmarshal([]byte(m.line), m))
 		if m.Event != "LogEntry" {
 			return m

@@ -1,5 +1,5 @@
 // Package exacta is the core of projects (exacta §4, §5): what a project does with a request, in
-// which states, and which events tell about it. It decides only. Disk and Host do the work.
+// which states, and which events report it. It decides only. Disk and Host do the work.
 //
 //	request ─► Project.Handle ─► gate (§5.3) ─► operation ─► events into the Journal, one answer
 //	             ▲                                │

@@ -31,9 +31,12 @@ func (p *Project) expire() {
 
 // retire ends the life of the plan that waits, for a reason.
 func (p *Project) retire(pl *Plan, why string) {
-	pl.Status, pl.fate = plan.Expired, why
+	next := plan.Expired
 	if why == "rejected" || why == "cancelled" {
-		pl.Status = plan.Rejected
+		next = plan.Rejected
+	}
+	if pl.Status.Can(next) {
+		pl.Status, pl.fate = next, why
 	}
 	if p.active == pl {
 		p.active = nil

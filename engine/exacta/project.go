@@ -108,7 +108,8 @@ func (p *Project) hide(err *fault.Fault) *fault.Fault {
 	return &hidden
 }
 
-// enter makes a transition (exacta §5.2): it is saved, then reported. With a fault nothing has changed.
+// enter makes a transition (exacta §5.2): it is saved, then reported. With a fault nothing has
+// changed.
 func (p *Project) enter(to State, trigger string, r *Request, f *Flow) *fault.Fault {
 	from := p.state
 	if !transitions[from].has(to) {
@@ -123,8 +124,8 @@ func (p *Project) enter(to State, trigger string, r *Request, f *Flow) *fault.Fa
 	return nil
 }
 
-// settle is enter for an end that must be reached: if it cannot be saved, the failure is reported, and
-// the next open finds what was saved before.
+// settle is enter for an end that must be reached: if it cannot be saved, the failure is reported,
+// and the next open finds what was saved before.
 func (p *Project) settle(to State, trigger string, r *Request, f *Flow) {
 	if err := p.enter(to, trigger, r, f); err != nil {
 		p.raise(r, f, err)

@@ -12,9 +12,9 @@ import (
 func TestNoAllocs(t *testing.T) {
 	s, dir := newServer(t), newRoot(t)
 	p := newPeer(t, s, 1)
-	p.say(ask(1, "OpenProject", `"path":"`+dir+`"`), ask(2, "ApplyDiffSet", emptySet))
+	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`), ask(2, "ApplyDiffSet", emptySet))
 	p.want(4, "LogEntry1 101:ok LogEntry2 102:ok")
-	p.say(ask(3, "Pause", `"execution_id":"`+pid+`"`))
+	p.send(ask(3, "Pause", `"execution_id":"`+pid+`"`))
 	p.want(1, "103:ST-001")
 	out := make([]byte, 0, 1<<16)
 	for _, line := range []string{

@@ -20,9 +20,9 @@ func TestSeedOfAnEarlierSession(t *testing.T) {
 	for _, step := range [][2]string{{"a", "b"}, {"b", "c"}} {
 		s := newServer(t)
 		p := newPeer(t, s, 1)
-		p.say(ask(1, "OpenProject", `"path":"`+dir+`"`))
+		p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
 		p.want(2, "LogEntry1 101:ok")
-		p.say(ask(2, "ApplyDiffSet", `"diffs":["--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-`+step[0]+`\n+`+step[1]+`\n"]`))
+		p.send(ask(2, "ApplyDiffSet", `"diffs":["--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-`+step[0]+`\n+`+step[1]+`\n"]`))
 		p.want(3, "Progress2 LogEntry3 102:ok")
 		s.Close()
 	}
@@ -68,9 +68,9 @@ func TestWindowEndsWithInput(t *testing.T) {
 	ended := make(chan struct{})
 	p := newPeer(t, s, 1)
 	p.sess = s.Open(p.port, func() { close(ended) })
-	p.say(ask(1, "OpenProject", `"path":"`+dir+`"`))
+	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
 	p.want(2, "LogEntry1 101:ok")
-	p.say(subscribeTo(2, `,"window":1`), ask(3, "ApplyDiffSet", emptySet), ask(4, "ApplyDiffSet", emptySet))
+	p.send(subscribeTo(2, `,"window":1`), ask(3, "ApplyDiffSet", emptySet), ask(4, "ApplyDiffSet", emptySet))
 	p.sess.EOF(link.Instant{})
 	<-ended
 	p.want(5, "102:ok LogEntry2 103:ok LogEntry3 104:ok")

@@ -53,8 +53,8 @@ func newPeer(t testing.TB, s *Server, id uint64) *peer {
 	return p
 }
 
-// say sends lines.
-func (p *peer) say(lines ...string) {
+// send sends lines.
+func (p *peer) send(lines ...string) {
 	p.t.Helper()
 	in := []byte(strings.Join(lines, "\n") + "\n")
 	for len(in) > 0 {
@@ -81,8 +81,8 @@ func (p *peer) pump() {
 	}
 }
 
-// hear returns the next n lines, short: the number of a request and its result or error code, or the
-// name and stream_seq of an event.
+// hear returns the next n lines, short: the number of a request and its result or error code, or
+// the name and stream_seq of an event.
 func (p *peer) hear(n int) string {
 	p.t.Helper()
 	var out []string
@@ -159,35 +159,35 @@ func TestTwoConnections(t *testing.T) {
 	s, dir := newServer(t), newRoot(t)
 	one, two := newPeer(t, s, 1), newPeer(t, s, 2)
 	one.room = 1 // an event at a time: the order is the same
-	one.say(ask(1, "OpenProject", `"path":"`+dir+`"`))
+	one.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
 	one.want(2, "LogEntry1 101:ok")
-	two.say(ask(2, "ApplyDiffSet", emptySet))
+	two.send(ask(2, "ApplyDiffSet", emptySet))
 	two.want(2, "LogEntry2 102:ok")
 	one.want(1, "LogEntry2")
-	two.say(ask(2, "ApplyDiffSet", emptySet), ask(2, "ApplyDiffSet", `"diffs":["x"]`))
+	two.send(ask(2, "ApplyDiffSet", emptySet), ask(2, "ApplyDiffSet", `"diffs":["x"]`))
 	two.want(2, "102:ok 102:IPC-006")
 
-	two.say(subscribeTo(3, `,"after_stream_seq":1`))
+	two.send(subscribeTo(3, `,"after_stream_seq":1`))
 	two.want(2, "103:ok LogEntry2")
-	one.say(ask(4, "ApplyDiffSet", emptySet))
+	one.send(ask(4, "ApplyDiffSet", emptySet))
 	one.want(2, "LogEntry3 104:ok")
 	two.want(1, "LogEntry3")
-	two.say(subscribeTo(5, `,"mode":"none"`))
+	two.send(subscribeTo(5, `,"mode":"none"`))
 	two.want(1, "105:ok")
-	one.say(ask(6, "ApplyDiffSet", emptySet))
+	one.send(ask(6, "ApplyDiffSet", emptySet))
 	one.want(2, "LogEntry4 106:ok")
-	two.say(ask(7, "ApplyDiffSet", emptySet))
+	two.send(ask(7, "ApplyDiffSet", emptySet))
 	two.want(2, "LogEntry5 107:ok")
 
 	// A window of one event: the next one waits for its ack.
-	two.say(subscribeTo(8, `,"after_stream_seq":2,"window":1`))
+	two.send(subscribeTo(8, `,"after_stream_seq":2,"window":1`))
 	two.want(2, "108:ok LogEntry3")
-	two.say(`{"ipc_version":"1.0","type":"ack","project_id":"` + pid + `","stream_seq":3}`)
+	two.send(`{"ipc_version":"1.0","type":"ack","project_id":"` + pid + `","stream_seq":3}`)
 	two.want(1, "LogEntry4")
-	two.say(`{"ipc_version":"1.0","type":"ack","project_id":"`+pid+`","stream_seq":5}`, ask(9, "CloseProject", ""))
+	two.send(`{"ipc_version":"1.0","type":"ack","project_id":"`+pid+`","stream_seq":5}`, ask(9, "CloseProject", ""))
 	two.want(2, "LogEntry5 109:ok")
 	one.want(1, "LogEntry5")
-	one.say(ask(10, "Build", ""))
+	one.send(ask(10, "Build", ""))
 	one.want(1, "10a:ST-003")
 
 	// Opened again, the counter goes on; other roots must not overlap.
@@ -197,11 +197,11 @@ func TestTwoConnections(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "sub", "go.mod"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	one.say(ask(11, "OpenProject", `"path":"`+dir+`"`))
+	one.send(ask(11, "OpenProject", `"path":"`+dir+`"`))
 	one.want(2, "LogEntry6 10b:ok")
-	one.say(ask(12, "OpenProject", `"path":"`+dir+`/sub"`))
+	one.send(ask(12, "OpenProject", `"path":"`+dir+`/sub"`))
 	one.want(1, "10c:FS-005")
-	one.say(ask(13, "OpenProject", `"path":"`+dir+`/a.txt"`))
+	one.send(ask(13, "OpenProject", `"path":"`+dir+`/a.txt"`))
 	one.want(2, "LogEntry7 10d:ok")
 }
 
@@ -209,17 +209,17 @@ func TestTwoConnections(t *testing.T) {
 func TestCorrelation(t *testing.T) {
 	s, dir := newServer(t), newRoot(t)
 	one := newPeer(t, s, 1)
-	one.say(ask(1, "OpenProject", `"path":"`+dir+`"`))
+	one.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
 	one.want(2, "LogEntry1 101:ok")
-	one.say(ask(2, "ExtractIntent", `"user_input":"append \"x\" to a.txt"`))
+	one.send(ask(2, "ExtractIntent", `"user_input":"append \"x\" to a.txt"`))
 	one.want(4, "StateChanged2 StateChanged3 LogEntry4 102:ok")
 	two := newPeer(t, s, 2)
 	flow := wire.NewScope("t1", "p1").Next(wire.Correlation).String()
-	two.say(subscribeTo(3, `,"correlation_id":"`+flow+`","after_seq":1`), subscribeTo(4, `,"correlation_id":"`+flow+`","after_seq":4`))
+	two.send(subscribeTo(3, `,"correlation_id":"`+flow+`","after_seq":1`), subscribeTo(4, `,"correlation_id":"`+flow+`","after_seq":4`))
 	two.want(4, "103:ok 104:IPC-007 StateChanged3 LogEntry4")
-	one.say(ask(5, "ApplyDiffSet", emptySet))
+	one.send(ask(5, "ApplyDiffSet", emptySet))
 	one.want(2, "LogEntry5 105:ok")
-	two.say(subscribeTo(6, `,"correlation_id":"`+flow+`","after_seq":2`))
+	two.send(subscribeTo(6, `,"correlation_id":"`+flow+`","after_seq":2`))
 	two.want(2, "106:ok LogEntry4")
 }
 
@@ -228,10 +228,10 @@ func TestCorrelation(t *testing.T) {
 func TestTooManyRequests(t *testing.T) {
 	s, dir := newServer(t), newRoot(t)
 	p := newPeer(t, s, 1)
-	p.say(ask(1, "OpenProject", `"path":"`+dir+`"`))
+	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
 	p.want(2, "LogEntry1 101:ok")
 	p.sess.(*session).count(maxInFlight)
-	p.say(ask(2, "ApplyDiffSet", emptySet), ask(3, "Pause", `"execution_id":"`+pid+`"`))
+	p.send(ask(2, "ApplyDiffSet", emptySet), ask(3, "Pause", `"execution_id":"`+pid+`"`))
 	p.want(2, "102:RES-004 103:ST-001") // the refusal does not wait
 }
 

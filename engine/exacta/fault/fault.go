@@ -31,9 +31,9 @@ func (f *Fault) Row() *Row { return Lookup(f.Code) }
 
 // Lookup returns the row of a code, nil if there is none.
 func Lookup(code string) *Row {
-	for i := range Rows {
-		if Rows[i].Code == code {
-			return &Rows[i]
+	for i := range rows {
+		if rows[i].Code == code {
+			return &rows[i]
 		}
 	}
 	return nil

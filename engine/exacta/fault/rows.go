@@ -1,7 +1,7 @@
 package fault
 
-// Rows are the codes of exacta §3.7, in its order. They are not written.
-var Rows = []Row{
+// rows are the codes of exacta §3.7, in its order. They are not written.
+var rows = []Row{
 	{"IPC-001", "Protocol", "fatal", "Restart", false, "The message is not a valid IPC envelope."},
 	{"IPC-002", "Protocol", "fatal", "Restart", false, "IPC version {version} is not supported; this server speaks 1.0."},
 	{"IPC-003", "Protocol", "error", "Report", false, "Unknown command: {command}."},

@@ -53,12 +53,12 @@ func TestDocument(t *testing.T) {
 
 // TestFingerprint is that it covers every fact, and neither the status nor the approval.
 func TestFingerprint(t *testing.T) {
-	base := sample().Fingerprint()
+	base := sample().fingerprint()
 	f := func(want bool, change func(*Plan)) {
 		t.Helper()
 		p := sample()
 		change(p)
-		if (p.Fingerprint() != base) != want {
+		if (p.fingerprint() != base) != want {
 			t.Errorf("changed: not %v", want)
 		}
 	}

@@ -27,8 +27,8 @@ func (p *Plan) Append(dst []byte) []byte {
 	return b.Text("fingerprint", digest(facts)).Raw("facts", facts).End()
 }
 
-// Fingerprint returns the SHA-256 in hex of the canonical JSON of the facts (exacta §4.4).
-func (p *Plan) Fingerprint() string { return digest(p.appendFacts(nil)) }
+// fingerprint returns the SHA-256 in hex of the canonical JSON of the facts (exacta §4.4).
+func (p *Plan) fingerprint() string { return digest(p.appendFacts(nil)) }
 
 // digest returns the SHA-256 of bytes in hex.
 func digest(b []byte) string {
@@ -91,7 +91,7 @@ func Parse(doc []byte) (*Plan, error) {
 	if r.bad || !p.Status.valid() {
 		return nil, errInvalid
 	}
-	if fingerprint != p.Fingerprint() {
+	if fingerprint != p.fingerprint() {
 		return nil, errChanged
 	}
 	return p, nil

@@ -21,16 +21,16 @@ func TestIntents(t *testing.T) {
 		}
 		return in
 	}
-	f("Add a login button", AddFeature, 0.7)
-	f("Fix the null reference in UserService", FixBug, 0.85, "src/user.go")
-	f(`Replace "foo" with "bar" in main.go, then build`, FixBug, 0.95, "main.go")
-	f("delete a.txt and b.txt", FixBug, 0.95, "a.txt", "b.txt")
-	f("create file main.go", AddFeature, 0.6, "main.go")
-	f("Build a login page", BuildPackage, 0.7)
-	f("package the app", BuildPackage, 0.95)
-	f("Create a new WPF app", CreateProject, 0.6)
+	f("Add a login button", addFeature, 0.7)
+	f("Fix the null reference in UserService", fixBug, 0.85, "src/user.go")
+	f(`Replace "foo" with "bar" in main.go, then build`, fixBug, 0.95, "main.go")
+	f("delete a.txt and b.txt", fixBug, 0.95, "a.txt", "b.txt")
+	f("create file main.go", addFeature, 0.6, "main.go")
+	f("Build a login page", buildPackage, 0.7)
+	f("package the app", buildPackage, 0.95)
+	f("Create a new WPF app", createProject, 0.6)
 	f("Refactor everything", UnknownIntent, 0)
-	in := f(`Append "x" to README.md and don't touch src/db/`, AddFeature, 0.95, "README.md")
+	in := f(`Append "x" to README.md and don't touch src/db/`, addFeature, 0.95, "README.md")
 	want := []plan.Constraint{{Type: "MUST_NOT", Description: "touch src/db/", Scope: "src/db"}}
 	if !slices.Equal(in.Constraints, want) {
 		t.Errorf("constraints %v", in.Constraints)
@@ -58,7 +58,7 @@ func steps(t *testing.T, input string, tr Tree, c *Config) ([]string, []Step) {
 // TestExamples is E2, E3 and E13 (exacta §9).
 func TestExamples(t *testing.T) {
 	in, _ := Extract(`Append "Bye." to README.md`, demo(), debug())
-	if in.Type != AddFeature || in.Confidence != 0.95 || in.Description != `Append "Bye." to README.md` ||
+	if in.Type != addFeature || in.Confidence != 0.95 || in.Description != `Append "Bye." to README.md` ||
 		!slices.Equal(in.Files, []string{"README.md"}) || in.Symbols != nil || in.Constraints != nil {
 		t.Errorf("E2: %+v", in)
 	}

@@ -62,13 +62,13 @@ const (
 func (a action) intent() string {
 	switch a {
 	case insertText, appendText, prependText, createFile:
-		return AddFeature
+		return addFeature
 	case newProject:
-		return CreateProject
+		return createProject
 	case runBuild:
-		return BuildPackage
+		return buildPackage
 	}
-	return FixBug
+	return fixBug
 }
 
 // match returns the first form of the table that the clause has. The fault is that of an unsafe

@@ -152,37 +152,37 @@ func TestTypes(t *testing.T) {
 		}
 	}
 	// Forms.
-	f("build", BuildPackage, 0.95)
-	f("build; create x.md", AddFeature, 0.95)
-	f("delete a.txt; create x.md", FixBug, 0.95)
+	f("build", buildPackage, 0.95)
+	f("build; create x.md", addFeature, 0.95)
+	f("delete a.txt; create x.md", fixBug, 0.95)
 	f("create a go app; create x.md", UnknownIntent, 0)
 	f("create a go app; init a rust app", UnknownIntent, 0)
-	f("create a go app; build", CreateProject, 0.6)
-	f("create x.md; append \"a\" to x.md", AddFeature, 0.95)
-	f("append \"a\" to x.md; create x.md", AddFeature, 0.6)
-	f("delete x.md", FixBug, 0.6)
-	f("create x.md; create x.md", AddFeature, 0.6)
+	f("create a go app; build", createProject, 0.6)
+	f("create x.md; append \"a\" to x.md", addFeature, 0.95)
+	f("append \"a\" to x.md; create x.md", addFeature, 0.6)
+	f("delete x.md", fixBug, 0.6)
+	f("create x.md; create x.md", addFeature, 0.6)
 	// Words: first word, a path or symbol, ties, symbols with more definitions.
-	f("crash", FixBug, 0.7)
-	f("There is a crash", FixBug, 0.5)
-	f("a crash in main.go", FixBug, 0.65)
-	f("a crash in none.go", FixBug, 0.5)
-	f("Please fix main.go", FixBug, 0.85)
-	f("fix TwinName", FixBug, 0.55)
-	f("fix TwinName and UserService", FixBug, 0.7)
-	f("fix NoSuchName", FixBug, 0.7)
-	f("a crash of support", FixBug, 0.3)
-	f("support of a release", AddFeature, 0.7)
-	f("a nice release with support", AddFeature, 0.3)
-	f("never fix it. a crash", FixBug, 0.5)
-	f("`x` fix. bug it", FixBug, 0.7)
+	f("crash", fixBug, 0.7)
+	f("There is a crash", fixBug, 0.5)
+	f("a crash in main.go", fixBug, 0.65)
+	f("a crash in none.go", fixBug, 0.5)
+	f("Please fix main.go", fixBug, 0.85)
+	f("fix TwinName", fixBug, 0.55)
+	f("fix TwinName and UserService", fixBug, 0.7)
+	f("fix NoSuchName", fixBug, 0.7)
+	f("a crash of support", fixBug, 0.3)
+	f("support of a release", addFeature, 0.7)
+	f("a nice release with support", addFeature, 0.3)
+	f("never fix it. a crash", fixBug, 0.5)
+	f("`x` fix. bug it", fixBug, 0.7)
 	f("nothing", UnknownIntent, 0)
 	f("don't fix it", UnknownIntent, 0)
 	lists := map[string]string{
-		FixBug: "fix bug repair correct resolve debug crash crashes crashing broken fails failing failure error" +
+		fixBug: "fix bug repair correct resolve debug crash crashes crashing broken fails failing failure error" +
 			" exception wrong incorrect regression leak hang",
-		AddFeature:   "add implement introduce support create write extend enable include provide insert append",
-		BuildPackage: "build compile package bundle installer msi nsis publish release artifact",
+		addFeature:   "add implement introduce support create write extend enable include provide insert append",
+		buildPackage: "build compile package bundle installer msi nsis publish release artifact",
 	}
 	for intent, words := range lists {
 		for w := range strings.FieldsSeq(words) {
@@ -200,7 +200,7 @@ func TestProjectFits(t *testing.T) {
 	f := func(in string, want float64, markers ...string) {
 		t.Helper()
 		got, _ := Extract(in, &tree{markers: markers}, &Config{})
-		if got.Type != CreateProject || got.Confidence != want {
+		if got.Type != createProject || got.Confidence != want {
 			t.Errorf("%s: %s %v", in, got.Type, got.Confidence)
 		}
 	}

@@ -2,10 +2,10 @@ package planner
 
 // Types of intents (exacta §4.3).
 const (
-	CreateProject = "CreateProject"
-	AddFeature    = "AddFeature"
-	FixBug        = "FixBug"
-	BuildPackage  = "BuildPackage"
+	createProject = "CreateProject"
+	addFeature    = "AddFeature"
+	fixBug        = "FixBug"
+	buildPackage  = "BuildPackage"
 	UnknownIntent = "UnknownIntent"
 )
 
@@ -14,11 +14,11 @@ type leaning struct{ intent, words string }
 
 // leanings are in the order in which a tie is decided. They are not written.
 var leanings = []leaning{
-	{FixBug, " fix bug repair correct resolve debug crash crashes crashing broken fails failing" +
+	{fixBug, " fix bug repair correct resolve debug crash crashes crashing broken fails failing" +
 		" failure error exception wrong incorrect regression leak hang "},
-	{AddFeature, " add implement introduce support create write extend enable include provide" +
+	{addFeature, " add implement introduce support create write extend enable include provide" +
 		" insert append "},
-	{BuildPackage, " build compile package bundle installer msi nsis publish release artifact "},
+	{buildPackage, " build compile package bundle installer msi nsis publish release artifact "},
 }
 
 // intent returns the type of the request and how sure that is.
@@ -73,7 +73,7 @@ func (r *request) formsIntent(c *Config) (intent string, confidence float64) {
 // kind returns the type that the forms of a request have together. known is false if they cannot
 // stand together: a new project and any other edit.
 func (r *request) kind() (intent string, known bool) {
-	intent = BuildPackage
+	intent = buildPackage
 	changes, project := 0, false
 	for i := range r.forms {
 		if f := &r.forms[i]; f.do != runBuild {
@@ -91,7 +91,7 @@ func (r *request) kind() (intent string, known bool) {
 func (r *request) fits(f *form, made map[string]bool, intent string, c *Config) bool {
 	switch f.do {
 	case runBuild:
-		return c.Toolchain != "" || intent == CreateProject
+		return c.Toolchain != "" || intent == createProject
 	case newProject:
 		for _, m := range r.tree.Markers() {
 			if m != ".exacta" && m != ".git" {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestSourcesAreWellFormed is that what the planner writes by itself is formatted Go and valid JSON.
+// TestSourcesAreWellFormed: what the planner writes by itself is formatted Go and valid JSON.
 func TestSourcesAreWellFormed(t *testing.T) {
 	for _, in := range []string{
 		"create a go app", "create a node app", "create x.go", "create a/b/x.go", "create x.json", "add a dark mode",

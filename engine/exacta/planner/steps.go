@@ -27,7 +27,7 @@ func Plan(in *Intent, t Tree, c *Config) ([]Step, *fault.Fault) {
 			return nil, f
 		}
 	}
-	if len(r.forms) == 0 && in.Type == AddFeature && len(in.Files) == 0 {
+	if len(r.forms) == 0 && in.Type == addFeature && len(in.Files) == 0 {
 		d.addFeature(r)
 	}
 	if len(d.steps) == 0 {

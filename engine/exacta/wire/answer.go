@@ -115,7 +115,8 @@ func appendFault(dst []byte, f *fault.Fault) []byte {
 	return appendRowTail(dst, row)
 }
 
-// clipText returns text, cut at a character where it has more bytes than most. A cut text ends in "…".
+// clipText returns text, cut at a character where it has more bytes than most. A cut text ends in
+// "…".
 func clipText(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -24,10 +24,10 @@ func FuzzScan(f *testing.F) {
 		if r2 := s.Scan(again, &m); r2.Code != r.Code || r2.Detail != r.Detail || r2.Field != r.Field || r2.problem != r.problem {
 			t.Fatalf("a second scan: %+v, the first %+v", r2, r)
 		}
-		switch judged := judge(line); {
-		case judged != "" && (r.Code != "IPC-001" || !bytes.HasPrefix([]byte(r.Detail), []byte(judged))):
-			t.Fatalf("%s %s%s, want %s", r.Code, r.Detail, r.Field, judged)
-		case judged == "" && (r.Detail == "invalid_utf8" || r.Detail == "not_an_object" || r.Detail == "invalid_json: "):
+		switch want := readable(line); {
+		case want != "" && (r.Code != "IPC-001" || !bytes.HasPrefix([]byte(r.Detail), []byte(want))):
+			t.Fatalf("%s %s%s, want %s", r.Code, r.Detail, r.Field, want)
+		case want == "" && (r.Detail == "invalid_utf8" || r.Detail == "not_an_object" || r.Detail == "invalid_json: "):
 			t.Fatalf("%s for a JSON object", r.Detail)
 		}
 		out := AppendRefusal(nil, m.RequestID, ID{}, Clock{}, &Refusal{Code: "IPC-003", Value: clip(line, 64), Detail: "x"})
@@ -40,8 +40,8 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// judge returns how the detail of an unreadable line begins, "" for an object.
-func judge(line []byte) string {
+// readable returns how the detail of an unreadable line begins, "" for an object.
+func readable(line []byte) string {
 	if !utf8.Valid(line) || bytes.HasPrefix(line, byteOrderMark) {
 		return "invalid_utf8"
 	}

@@ -51,7 +51,6 @@ func TestStorageModes(t *testing.T) {
 	p := open(t, root, Options{})
 	ok(t, p.SaveState(&State{}))
 	ok(t, p.SavePlan(id1, []byte(`{}`)))
-	ok(t, p.SaveAnswer(Sum(nil), []byte(`{}`)))
 	_, f := perform(p, PlanPoint)
 	want(t, f, "FS-001") // the tree is empty
 	var got []string
@@ -139,19 +138,6 @@ func TestPlansAndAnswers(t *testing.T) {
 		want(t, f, "ST-002")
 		_, f = p.LoadPoint(id)
 		want(t, f, "FS-001")
-	}
-	if _, found := p.LoadAnswer("k0"); found {
-		t.Error("an answer before there is one")
-	}
-	for i := range maxCached + 3 {
-		ok(t, p.SaveAnswer("k"+string(rune('a'+i/26))+string(rune('a'+i%26)), []byte{byte(i)}))
-	}
-	entries, err := os.ReadDir(filepath.Join(p.Root(), ".exacta/cache/planner"))
-	if err != nil || len(entries) != maxCached {
-		t.Errorf("%d answers, %v", len(entries), err)
-	}
-	if b, found := p.LoadAnswer("kjy"); !found || len(b) != 1 {
-		t.Errorf("the newest answer: %v %v", b, found)
 	}
 }
 
