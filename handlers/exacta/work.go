@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
+	"strings"
 
 	"trunkline/engine/exacta"
 	"trunkline/engine/exacta/diff"
@@ -312,11 +313,35 @@ func (j *job) target(patch *diff.Patch, at, text string, seen map[string]bool) (
 		return nil, fault.New(err.Code, at+err.Detail, err.Values...)
 	}
 	if secret.Find([]byte(text)) {
-		return nil, fault.New("SEC-003", at+"secret: "+path)
+		return nil, fault.New("SEC-003", at+"secret: in "+path) // without "in" the path is redacted
 	}
 	if seen[path] {
 		return nil, fault.New("VAL-003", at+"duplicate_target: "+path)
 	}
+	if patch.Op == diff.Create {
+		if err := j.misplaced(path, at, seen); err != nil {
+			return nil, err
+		}
+	}
 	seen[path] = true
 	return old, nil
+}
+
+// misplaced refuses a new file whose directory is a file, or is a target of the set, and one that
+// is the directory of another target.
+func (j *job) misplaced(path, at string, seen map[string]bool) *fault.Fault {
+	for i, c := range path {
+		if c != '/' {
+			continue
+		}
+		if sum, _ := j.p.disk.ws.Hash(path[:i]); sum != "" || seen[path[:i]] {
+			return fault.New("FS-001", at+"not_a_directory: "+path[:i], path)
+		}
+	}
+	for other := range seen {
+		if strings.HasPrefix(other, path+"/") {
+			return fault.New("SEC-002", at+"not_regular: "+path, path)
+		}
+	}
+	return nil
 }
