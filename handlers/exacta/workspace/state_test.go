@@ -72,7 +72,7 @@ func TestStorageModes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := ".exacta .exacta/.gitignore .exacta/cache .exacta/cache/planner .exacta/cache/planner/" + Sum(nil) + ".json .exacta/lock .exacta/plan" +
+	all := ".exacta .exacta/.gitignore .exacta/lock .exacta/plan" +
 		" .exacta/plan/" + id1 + ".json .exacta/rollback .exacta/rollback/" + id1 + " .exacta/rollback/" + id1 + "/manifest.json .exacta/state.json"
 	if strings.Join(got, " ") != all {
 		t.Errorf("%s", strings.Join(got, "\n"))
