@@ -17,7 +17,7 @@ import (
 )
 
 // cmdTalk holds a conversation with a server of projects: talk FILE. {DIR} is the folder p, {P} the
-// id of its project. … in an expected text stands for any text. Lines of the file:
+// id of its project, {X} the last execution_id of an answer. … in an expected text stands for any text. Lines of the file:
 //
 //	start [args]       starts trunkline exacta serve, with a fixed clock and a seed without args
 //	> text             sends a line
@@ -28,7 +28,8 @@ import (
 //	<! CODE detail     the same with the request_id null
 //	<* Event {…}       the same, an event with this payload
 //	eof [code]         ends stdin: nothing more comes, and the program ends with the code
-//	kill [N]           kills the program; term: SIGTERM
+//	finish             the same, and any lines may come
+//	kill, term         kills the program; sends it SIGINT
 //	write, file PATH "text" · rm, gone PATH · until Event {…} drops lines up to an event
 func cmdTalk(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
@@ -58,6 +59,8 @@ type talk struct {
 	lines   chan string
 	seqs    map[string]int // of correlations
 	streams map[string]int // of projects
+
+	execution string // the last execution_id of an answer
 }
 
 func (t *talk) fatalf(format string, args ...any) {
@@ -65,7 +68,7 @@ func (t *talk) fatalf(format string, args ...any) {
 }
 
 func (t *talk) expand(line string) string {
-	return strings.NewReplacer("{DIR}", t.dir, "{P}", talkProject).Replace(line)
+	return strings.NewReplacer("{DIR}", t.dir, "{P}", talkProject, "{X}", t.execution).Replace(line)
 }
 
 func (t *talk) do(line string) {
@@ -93,6 +96,8 @@ func (t *talk) do(line string) {
 		}
 	case verb == "eof":
 		t.end(rest)
+	case verb == "finish":
+		t.finish()
 	case verb == "kill":
 		t.kill()
 	case verb == "term":
@@ -228,6 +233,8 @@ const (
 	oneError = `\{"code":"[A-Z]+-\d{3}","category":"[A-Za-z]+","severity":"(?:fatal|error|warning)","message":"[^"]*(?:\\.[^"]*)*","technical_detail":"[^"]*(?:\\.[^"]*)*","recovery_path":"[A-Z][a-z]+","retryable":(?:true|false)\}`
 )
 
+var executionID = regexp.MustCompile(`execution_id":"([^"]+)"`)
+
 var forms = regexp.MustCompile(`^\{"ipc_version":"1\.0","type":(?:` +
 	`"response","request_id":(?:null|` + oneID + `),"correlation_id":` + oneID + `,"sent_at":` + oneTime + `,"ok":(?:true,"result":\{.*\},"error":null|false,"result":null,"error":` + oneError + `)\}|` +
 	`"ack","request_id":` + oneID + `,"sent_at":` + oneTime + `,"ok":(?:true,"result":\{.*\},"error":null|false,"result":null,"error":` + oneError + `)\}|` +
@@ -265,6 +272,9 @@ func (t *talk) answer(n, want string) {
 		t.fatalf("got  %s", m.line)
 	}
 	code, detail, _ := strings.Cut(want, " ")
+	if found := executionID.FindSubmatch(m.Result); found != nil {
+		t.execution = string(found[1])
+	}
 	switch {
 	case strings.HasPrefix(want, "{"):
 		if !m.OK || !matches(want, string(m.Result)) {
@@ -299,6 +309,15 @@ func (t *talk) end(code string) {
 	if got := t.cmd.ProcessState.ExitCode(); got != want {
 		t.fatalf("exit code %d", got)
 	}
+	t.cmd = nil
+}
+
+func (t *talk) finish() {
+	t.check(t.in.Close())
+	for range t.lines {
+		continue
+	}
+	t.check(t.cmd.Wait())
 	t.cmd = nil
 }
 
