@@ -17,7 +17,8 @@ import (
 )
 
 // cmdTalk holds a conversation with a server of projects: talk FILE. {DIR} is the folder p, {P} the
-// id of its project, {X} the last execution_id of an answer. … in an expected text stands for any text. Lines of the file:
+// id of its project, {X} the last execution_id of an answer. … in an expected text stands for any
+// text. Lines of the file:
 //
 //	start [args]       starts trunkline exacta serve, with a fixed clock and a seed without args
 //	> text             sends a line

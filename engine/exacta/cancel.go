@@ -15,6 +15,10 @@ func (p *Project) cancelsBuild(r *Request) bool {
 	if w == nil || w.Request.Command != wire.Build || !w.has(r.Args.Handle) {
 		return false
 	}
+	if len(p.builds) == maxParked {
+		p.turnAway(r, fault.New("RES-004", "cancels that wait: 64"))
+		return true
+	}
 	p.builds = append(p.builds, r)
 	p.abort(w, cancelled())
 	return true
@@ -69,6 +73,10 @@ func (p *Project) cancelSteps(r *Request) {
 	e := p.exec
 	if e.ID != r.Args.Handle {
 		p.fail(r, fault.New("ST-003", "execution_id"))
+		return
+	}
+	if len(e.cancels) == maxParked {
+		p.turnAway(r, fault.New("RES-004", "cancels that wait: 64"))
 		return
 	}
 	e.cancels = append(e.cancels, r)

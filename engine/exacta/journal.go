@@ -1,6 +1,7 @@
 package exacta
 
 import (
+	"slices"
 	"sync"
 
 	"trunkline/engine/exacta/wire"
@@ -47,7 +48,9 @@ type Origin struct {
 func (o *Origin) Add(conn uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.conns = append(o.conns, conn)
+	if !slices.Contains(o.conns, conn) {
+		o.conns = append(o.conns, conn)
+	}
 }
 
 // has reports whether a connection sent the request. A nil Origin has none.
@@ -57,12 +60,7 @@ func (o *Origin) has(conn uint64) bool {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, c := range o.conns {
-		if c == conn {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(o.conns, conn)
 }
 
 // NewJournal returns a journal whose first event follows last, the stream_seq of the last event of

@@ -62,7 +62,8 @@ const (
 )
 
 // Look returns what is known about an id: the answer if it is Stored. An asker of the same request
-// that runs joins it, as connection conn. It does not allocate, but for a Join.
+// that runs joins it, as connection conn; a nil asker does not. It does not allocate, but for a
+// join.
 func (r *Replays) Look(id wire.ID, sum *Sum, a Asker, conn uint64) (line []byte, o Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -79,8 +80,10 @@ func (r *Replays) look(id wire.ID, sum *Sum, a Asker, conn uint64) (line []byte,
 	case e.line != nil:
 		return e.line, Stored
 	}
-	e.askers = append(e.askers, a)
-	e.origin.Add(conn)
+	if a != nil {
+		e.askers = append(e.askers, a)
+		e.origin.Add(conn)
+	}
 	return nil, Joined
 }
 

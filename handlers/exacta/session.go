@@ -141,7 +141,15 @@ func (s *session) serve(line, out []byte) []byte {
 		return out
 	}
 	s.sums.of(m.Command, m.Payload, &s.sum)
-	stored, outcome := s.srv.replays.Look(m.Key, &s.sum, s, s.port.ID())
+	var asker exacta.Asker = s
+	control := m.Command == wire.Pause || m.Command == wire.Resume || m.Command == wire.Cancel
+	if !control && s.full() {
+		asker = nil
+	}
+	stored, outcome := s.srv.replays.Look(m.Key, &s.sum, asker, s.port.ID())
+	if outcome == exacta.Joined && asker == nil {
+		return s.refuse(out, &busy)
+	}
 	switch outcome {
 	case exacta.Stored:
 		return append(out, stored...)
@@ -151,11 +159,11 @@ func (s *session) serve(line, out []byte) []byte {
 	case exacta.Conflict:
 		return s.refuse(out, &wire.Refusal{Code: "IPC-006"})
 	}
-	return s.admit(out)
+	return s.admit(out, asker == nil)
 }
 
-// admit makes the checks 14 to 17 and hands a request on.
-func (s *session) admit(out []byte) []byte {
+// admit makes the checks 14 to 17 and hands a request on, unless too many are unanswered.
+func (s *session) admit(out []byte, full bool) []byte {
 	m := &s.message
 	s.payload = payload{object: m.Payload}
 	var id wire.ID
@@ -175,11 +183,14 @@ func (s *session) admit(out []byte) []byte {
 			return s.refuse(out, &wire.Refusal{Code: "ST-003", Detail: notOpen})
 		}
 	}
-	if control := m.Command == wire.Pause || m.Command == wire.Resume || m.Command == wire.Cancel; !control && s.full() {
-		return s.refuse(out, &wire.Refusal{Code: "RES-004", Detail: "unanswered requests: 64"})
+	if full {
+		return s.refuse(out, &busy)
 	}
 	return s.begin(out, p, &args)
 }
+
+// busy refuses a request of a connection with too many unanswered ones (exacta §4.0.1).
+var busy = wire.Refusal{Code: "RES-004", Detail: "unanswered requests: 64"}
 
 // begin hands a request on to its project.
 func (s *session) begin(out []byte, p *project, args *exacta.Args) []byte {
