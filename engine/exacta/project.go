@@ -101,12 +101,8 @@ func (p *Project) raise(r *Request, f *Flow, err *fault.Fault) {
 	p.emit("ErrorRaised", r, f, wire.AppendErrorRaised(p.buf[:0], p.hide(err)))
 }
 
-// hide returns a fault without secrets in its detail.
-func (p *Project) hide(err *fault.Fault) *fault.Fault {
-	hidden := *err
-	hidden.Detail = p.Redact(err.Detail)
-	return &hidden
-}
+// hide returns a fault without secrets.
+func (p *Project) hide(err *fault.Fault) *fault.Fault { return err.Hidden(p.Redact) }
 
 // enter makes a transition (exacta §5.2): it is saved, then reported. With a fault nothing has
 // changed.

@@ -107,11 +107,7 @@ func (s *Server) reopen(r *exacta.Request) {
 }
 
 // hide removes secrets from what is sent about an error.
-func hide(f *fault.Fault) *fault.Fault {
-	hidden := *f
-	hidden.Detail = redact(f.Detail)
-	return &hidden
-}
+func hide(f *fault.Fault) *fault.Fault { return f.Hidden(redact) }
 
 func redact(text string) string { return string(secret.Redact(nil, []byte(text))) }
 

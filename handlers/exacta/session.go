@@ -6,6 +6,7 @@ import (
 
 	"trunkline/codec/ndjson"
 	"trunkline/engine/exacta"
+	"trunkline/engine/exacta/secret"
 	"trunkline/engine/exacta/wire"
 	"trunkline/engine/link"
 )
@@ -282,8 +283,11 @@ func (s *session) feed(j *exacta.Journal, next uint64) *exacta.Cursor {
 	return c
 }
 
-// refuse answers the message at hand. It does not allocate.
+// refuse answers the message at hand. It does not allocate, but to hide a credential.
 func (s *session) refuse(out []byte, r *wire.Refusal) []byte {
+	if secret.Leaks(r.Value) {
+		r.Value = []byte(secret.Redacted)
+	}
 	return wire.AppendRefusal(out, s.message.RequestID, s.srv.scope.Next(wire.Correlation), s.srv.cfg.Clock, r)
 }
 

@@ -16,6 +16,15 @@ func New(code, detail string, values ...string) *Fault {
 	return &Fault{Code: code, Values: values, Detail: detail}
 }
 
+// Hidden returns the fault with what redact leaves of its values and its detail.
+func (f *Fault) Hidden(redact func(text string) string) *Fault {
+	hidden := &Fault{Code: f.Code, Detail: redact(f.Detail)}
+	for _, v := range f.Values {
+		hidden.Values = append(hidden.Values, redact(v))
+	}
+	return hidden
+}
+
 // Error implements error.
 func (f *Fault) Error() string { return f.Code + ": " + f.Message() + " " + f.Detail }
 
