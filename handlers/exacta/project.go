@@ -48,14 +48,14 @@ type project struct {
 func newProject(s *Server, r *root, ws *workspace.Project, dir string, markers []string) *project {
 	p := &project{srv: s, id: r.id, root: dir, journal: exacta.NewJournal(r.last), ring: make(chan struct{}, 1), gone: make(chan struct{}),
 		jobs: make(map[*exacta.Work]*job)}
-	rules := rulesOf(ws.Config(), markers)
+	p.disk = &storage{ws: ws, id: r.id, clock: s.cfg.Clock}
+	p.disk.rules.Store(rulesOf(ws.Config(), markers))
 	ws.SetDeny(func(path string, dir bool) bool {
 		if dir {
-			return rules.Prune(path)
+			return p.disk.rules.Load().Prune(path)
 		}
-		return rules.Denied(path, false)
+		return p.disk.rules.Load().Denied(path, false)
 	})
-	p.disk = &storage{ws: ws, id: r.id, clock: s.cfg.Clock, rules: rules}
 	p.core = exacta.New(exacta.Config{ID: r.id, Session: s.session, Root: dir, IDs: r.scope, Clock: s.cfg.Clock, Journal: p.journal, Host: p, Disk: p.disk,
 		Redact: redact, Ready: p.disk.ready, Used: p.disk.used, Secret: func(text string) bool { return secret.Find([]byte(text)) }})
 	return p

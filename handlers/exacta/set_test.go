@@ -40,3 +40,29 @@ func TestSetsRefused(t *testing.T) {
 		t.Errorf("%d points", len(points))
 	}
 }
+
+// TestRulesOfTheConfiguration: its rules for paths hold as they are when a set is applied.
+func TestRulesOfTheConfiguration(t *testing.T) {
+	s, dir := newServer(t), newRoot(t)
+	p := newPeer(t, s, 1)
+	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
+	p.want(2, "LogEntry1 101:ok")
+	set := func(config string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Join(dir, ".exacta"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, ".exacta", "config.json"), []byte(config), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	create := func(path string) string { return `"diffs":["--- /dev/null\n+++ b/` + path + `\n"]` }
+	set(`{"schema_version":1,"file_rules":{"deny":["a/"],"allow":["bin/"]}}`)
+	p.send(ask(2, "ApplyDiffSet", create("a/x")))
+	p.want(2, "ErrorRaised2 102:SEC-002")
+	p.send(ask(3, "ApplyDiffSet", create("bin/x")))
+	p.want(3, "Progress3 LogEntry4 103:ok")
+	set(`{`)
+	p.send(ask(4, "ApplyDiffSet", create("y")))
+	p.want(2, "ErrorRaised5 104:CFG-001")
+}

@@ -1,6 +1,8 @@
 package exacta
 
 import (
+	"sync/atomic"
+
 	"trunkline/engine/exacta"
 	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/plan"
@@ -15,7 +17,7 @@ type storage struct {
 	ws    *workspace.Project
 	id    wire.ID
 	clock wire.Clock
-	rules *relpath.Rules
+	rules atomic.Pointer[relpath.Rules] // those of the configuration that was read last
 
 	point *workspace.Point // of the execution
 	step  int              // order of the step that was begun, 0 for none
@@ -53,6 +55,15 @@ func (s *storage) write() *fault.Fault {
 	return s.ws.SaveState(st)
 }
 
+// config reads the configuration. Its rules for paths hold from now on.
+func (s *storage) config() (*workspace.Config, *fault.Fault) {
+	c, err := s.ws.LoadConfig()
+	if err == nil {
+		s.rules.Store(rulesOf(c, s.ws.Markers()))
+	}
+	return c, err
+}
+
 // ready reports why the planner of the project cannot be asked: only the built-in one is enabled
 // (exacta §4.20).
 func (s *storage) ready() *fault.Fault {
@@ -82,11 +93,11 @@ func (s *storage) Check(p *exacta.Plan, making bool) []plan.Violation {
 }
 
 func (s *storage) facts(making bool) (*plan.Facts, *fault.Fault) {
-	config, err := s.ws.LoadConfig()
+	config, err := s.config()
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTree(s.ws, rulesOf(config, s.ws.Markers()))
+	t, err := newTree(s.ws, s.rules.Load())
 	if err != nil {
 		return nil, err
 	}

@@ -58,11 +58,11 @@ func (j *job) run() {
 // view reads the tree and the configuration for the planner.
 func (j *job) view() (*tree, *planner.Config, *workspace.Config, *fault.Fault) {
 	ws := j.p.disk.ws
-	config, err := ws.LoadConfig()
+	config, err := j.p.disk.config()
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	t, err := newTree(ws, rulesOf(config, ws.Markers()))
+	t, err := newTree(ws, j.p.disk.rules.Load())
 	if err != nil {
 		return nil, nil, nil, err
 	}
@@ -279,6 +279,9 @@ func (j *job) commit(point *workspace.Point, changes []workspace.Change) *fault.
 
 // changes checks all diffs of a set against the tree (exacta §4.16).
 func (j *job) changes() (out []workspace.Change, err *fault.Fault) {
+	if _, err := j.p.disk.config(); err != nil {
+		return nil, err
+	}
 	seen := make(map[string]bool)
 	for i, text := range j.w.Request.Args.Diffs {
 		at := "diffs[" + strconv.Itoa(i) + "] "
@@ -305,7 +308,7 @@ func (j *job) changes() (out []workspace.Change, err *fault.Fault) {
 // target makes the checks of rule 6 of exacta §4.16 and returns the content of a target.
 func (j *job) target(patch *diff.Patch, at, text string, seen map[string]bool) ([]byte, *fault.Fault) {
 	path := patch.Path
-	if j.p.disk.rules.Denied(path, false) {
+	if j.p.disk.rules.Load().Denied(path, false) {
 		return nil, fault.New("SEC-002", at+"denied: "+path, path)
 	}
 	old, err := j.read(path, patch.Op)
