@@ -190,9 +190,8 @@ func (s *storage) begin(e *exacta.Work, change workspace.Change) *fault.Fault {
 // end saves that a step is done.
 func (s *storage) end(w *exacta.Work) *fault.Fault {
 	s.step = 0
-	next := *s.saved.Execution
-	next.Next = w.Step + 1
-	s.saved.Execution = &next
+	e := s.saved.Execution // the queue may be writing to its other fields
+	s.saved.Execution = &exacta.Execution{ID: e.ID, Plan: e.Plan, Next: w.Step + 1}
 	return s.write()
 }
 
