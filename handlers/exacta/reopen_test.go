@@ -78,3 +78,24 @@ func TestWindowEndsWithInput(t *testing.T) {
 		t.Error("not done")
 	}
 }
+
+// TestRestoredPlanIsApproved: an execution goes on only with a plan that was approved.
+func TestRestoredPlanIsApproved(t *testing.T) {
+	ws, f := workspace.Open(newRoot(t), workspace.Options{})
+	if f != nil {
+		t.Fatal(f)
+	}
+	defer ws.Close()
+	s := &storage{ws: ws}
+	id := wire.ID{1}
+	for _, status := range []plan.Status{plan.Pending, plan.Approved, plan.Rejected, plan.Expired, plan.Executed} {
+		p := core.NewPlan(&plan.Plan{ID: wire.ID{2}.String(), Status: status})
+		if f := s.Keep(p); f != nil {
+			t.Fatal(f)
+		}
+		e, f := s.restore(&workspace.State{Execution: &workspace.Execution{ID: id.String(), PlanID: p.ID, Next: 1}})
+		if want := status == plan.Approved || status == plan.Executed; (e != nil) != want || (f == nil) != want {
+			t.Errorf("%s: %v, %v", status, e, f)
+		}
+	}
+}

@@ -243,6 +243,9 @@ func (s *storage) restore(st *workspace.State) (*exacta.Execution, *fault.Fault)
 	if bad != nil || !ok || st.Execution.Next < 1 || st.Execution.Next > len(p.Steps)+1 {
 		return nil, fault.New("ST-002", "plan/"+st.Execution.PlanID+".json")
 	}
+	if p.ID != st.Execution.PlanID || p.Status != plan.Executed && p.Status != plan.Approved {
+		return nil, fault.New("ST-002", "plan/"+st.Execution.PlanID+".json: not approved")
+	}
 	e := &exacta.Execution{ID: id, Plan: exacta.NewPlan(p), Next: st.Execution.Next - 1}
 	if err := s.loadPoint(e); err != nil {
 		return nil, fault.New("ST-002", err.Detail)
