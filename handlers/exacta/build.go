@@ -170,6 +170,7 @@ func (j *job) runTool(tool, file string, argv, env []string, dir string, seconds
 		return fault.New("BLD-001", "cannot start: "+tool, tool)
 	}
 	lines := newCounter(tool)
+	lines.root = []byte(j.p.root)
 	read := make(chan struct{})
 	go func() {
 		defer close(read)

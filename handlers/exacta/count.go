@@ -30,6 +30,7 @@ type counter struct {
 	seed             maphash.Seed
 	seen             map[uint64]struct{}
 	last             []byte
+	root             []byte // of the project: the tail does not show it
 	errors, warnings int
 }
 
@@ -48,7 +49,7 @@ func newCounter(tool string) *counter {
 func (c *counter) Write(p []byte) (int, error) {
 	n := len(p)
 	c.last = append(c.last, p...)
-	if over := len(c.last) - tailSize; over > tailSize {
+	if over := len(c.last) - 4*tailSize; over > 4*tailSize {
 		c.last = append(c.last[:0], c.last[over:]...)
 	}
 	for {
@@ -87,7 +88,11 @@ func (c *counter) end() {
 
 // tail returns the end of the output, whole characters.
 func (c *counter) tail() string {
-	text := c.last[max(0, len(c.last)-tailSize):]
+	text := c.last
+	if len(c.root) > 0 {
+		text = bytes.ReplaceAll(text, c.root, []byte("{PROJECT_ROOT}"))
+	}
+	text = text[max(0, len(text)-tailSize):]
 	for len(text) > 0 && text[0]&0xc0 == 0x80 {
 		text = text[1:]
 	}

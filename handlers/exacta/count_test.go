@@ -37,3 +37,18 @@ func TestCounter(t *testing.T) {
 		t.Errorf("a tail of %d bytes", len(tail))
 	}
 }
+
+// TestTailWithoutRoot: no absolute path of a project is in an event (exacta §6.4).
+func TestTailWithoutRoot(t *testing.T) {
+	tail := func(root string) string {
+		c := newCounter("make")
+		c.root = []byte(root)
+		for range tailSize / 8 {
+			_, _ = c.Write([]byte("in " + root + "/x\n"))
+		}
+		return c.tail()
+	}
+	if short, long := tail("/r"), tail("/a/long/root"); short != long || !strings.HasSuffix(short, "in {PROJECT_ROOT}/x\n") {
+		t.Errorf("%q\n%q", short, long)
+	}
+}
