@@ -18,11 +18,16 @@ type Found struct {
 	Damaged   *fault.Fault   // ST-002
 }
 
-// Restore opens the project first in a session and answers r (exacta §5.6).
+// Restore opens the project and answers r (exacta §5.6).
 func (p *Project) Restore(r *Request, found *Found) {
 	markers := "no markers"
 	if len(r.Args.Markers) > 0 {
 		markers = "markers: " + strings.Join(r.Args.Markers, ", ")
+	}
+	rests := found.State == Failed || found.State == Completed
+	again := p.Journal.Last() > 0 // not first in the session: no transition (exacta §5.2)
+	if rests && again && found.Damaged == nil {
+		p.state = found.State
 	}
 	p.log(r, r.flow, "INFO", "Orchestrator", "project opened; "+markers)
 	for _, id := range found.Undone {
@@ -37,7 +42,8 @@ func (p *Project) Restore(r *Request, found *Found) {
 		p.settle(Failed, "SessionRestored", r, r.flow)
 	case found.Execution != nil:
 		p.restore(r, found)
-	case found.State == Failed || found.State == Completed:
+	case rests && again:
+	case rests:
 		p.settle(found.State, "SessionRestored", r, r.flow)
 	case found.State != Idle:
 		p.log(r, r.flow, "WARN", "Orchestrator", "interrupted in "+found.State.String()+"; a plan that waited has expired")

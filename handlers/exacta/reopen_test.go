@@ -99,3 +99,22 @@ func TestRestoredPlanIsApproved(t *testing.T) {
 		}
 	}
 }
+
+// TestOpenedAgain: a project that is opened again in a session has the state in which it was
+// closed, without a transition.
+func TestOpenedAgain(t *testing.T) {
+	s, dir := newServer(t), newRoot(t)
+	p := newPeer(t, s, 1)
+	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
+	p.want(2, "LogEntry1 101:ok")
+	p.send(ask(2, "ExtractIntent", `"user_input":"append \"x\" to none.txt"`))
+	p.want(4, "StateChanged2 StateChanged3 LogEntry4 102:ok")
+	id := wire.NewScope("t1", "p1").Next(wire.Intent).String()
+	p.send(ask(3, "GeneratePlan", `"intent_id":"`+id+`"`))
+	p.want(6, "StateChanged5 LogEntry6 Progress7 ErrorRaised8 StateChanged9 103:VAL-004")
+	p.send(ask(4, "CloseProject", ""), ask(5, "OpenProject", `"path":"`+dir+`"`))
+	p.want(3, "104:ok LogEntry10 105:ok")
+	if got := s.project(s.roots[dir].id).journal.Status().State; got != core.Failed {
+		t.Errorf("opened again in %s", got)
+	}
+}
