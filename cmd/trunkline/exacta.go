@@ -94,6 +94,8 @@ func parseExacta(c *exacta.Config, clock, ids string) error {
 // untilInsisted returns a context that the first signal ends. A second one ends the program.
 func untilInsisted(parent context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(parent)
+	gone := make(chan os.Signal, 1)
+	signal.Notify(gone, syscall.SIGPIPE) // a reader that went away is a failed write; builds get the default
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	go func() {
@@ -108,6 +110,7 @@ func untilInsisted(parent context.Context) (context.Context, func()) {
 		}
 	}()
 	return ctx, func() {
+		signal.Stop(gone)
 		signal.Stop(signals)
 		close(signals)
 		cancel()
