@@ -240,3 +240,15 @@ func TestParked(t *testing.T) {
 		t.Errorf("%q, %d answers", got, len(r.answers))
 	}
 }
+
+// TestOpenBehindClose: an OpenProject that waits behind a CloseProject opens the project again.
+func TestOpenBehindClose(t *testing.T) {
+	r := newRig()
+	r.request(wire.Build, Args{})
+	r.request(wire.CloseProject, Args{})
+	open := r.request(wire.OpenProject, Args{})
+	r.finish(0, nil, false)
+	if !r.closed || r.reopened != 1 || r.answers[open] != "" {
+		t.Errorf("closed: %v, opened again: %d, %s", r.closed, r.reopened, r.answers[open])
+	}
+}

@@ -18,6 +18,7 @@ type Request struct {
 	Timeout int64 // in milliseconds
 	Origin  *Origin
 	Timer   *time.Timer // of its time limit
+	Asker   Asker       // of an OpenProject: the connection that sent it
 
 	flow     *Flow
 	answered bool
@@ -26,6 +27,9 @@ type Request struct {
 // Begin gives a request a correlation of its own: that of an OpenProject is not of its project
 // (exacta §6.2).
 func (r *Request) Begin(id wire.ID) { r.flow = &Flow{ID: id} }
+
+// Begun reports whether a request has a correlation.
+func (r *Request) Begun() bool { return r.flow != nil }
 
 // Args are the fields of payloads (exacta §4). A command has those that it knows.
 type Args struct {
@@ -85,6 +89,8 @@ type Host interface {
 	Abort(w *Work)
 	// Closed is called when the project was closed.
 	Closed()
+	// Reopen takes an OpenProject whose turn comes when the project was closed.
+	Reopen(r *Request)
 }
 
 // Disk is the storage of a project. Its methods wait for the disk.

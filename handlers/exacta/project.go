@@ -115,7 +115,7 @@ func (p *project) run(first *exacta.Request) {
 // late takes a request that came when the project was closed.
 func (p *project) late(r *exacta.Request) {
 	if r.Command == wire.OpenProject {
-		p.srv.reopen(r)
+		p.Reopen(r)
 		return
 	}
 	p.srv.turnAway(r)
@@ -173,6 +173,9 @@ func (p *project) Abort(w *exacta.Work) {
 		close(j.stop)
 	}
 }
+
+// Reopen implements exacta.Host.
+func (p *project) Reopen(r *exacta.Request) { p.srv.reopen(r) }
 
 // Closed implements exacta.Host.
 func (p *project) Closed() { p.ending = true }

@@ -10,10 +10,11 @@ import (
 // that came since (exacta §2.4).
 func (s *session) Pump(out []byte, room int, _ link.Instant) (outAfter []byte, more bool) {
 	start := len(out)
-	s.waits()
 	for !s.lost {
+		s.enterAll()
 		last := s.lasts() // before the outbox: what comes behind an answer is not among them
 		o, ok := s.peek()
+		s.enterAll() // what an answer is about was entered before it
 		left := room - (len(out) - start)
 		if !ok {
 			return s.events(out, left, last)

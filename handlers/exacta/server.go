@@ -80,20 +80,23 @@ func (s *Server) Close() {
 	s.running.Wait()
 }
 
-// entry is where the events of an OpenProject begin. The zero entry is of none.
+// entry is where the events of an OpenProject begin.
 type entry struct {
 	journal *exacta.Journal
 	next    uint64
 }
 
-// open does an OpenProject (exacta §4.1) of a session; nil: its session does not wait for it.
-func (s *Server) open(r *exacta.Request, from *session) {
+// open does an OpenProject (exacta §4.1). settled is called once it is answered, or in the queue of
+// a project.
+func (s *Server) open(r *exacta.Request, settled func()) {
 	defer s.running.Done()
-	defer from.settled()
+	defer settled()
 	s.opening.Lock()
 	defer s.opening.Unlock()
-	r.Begin(s.scope.Next(wire.Correlation))
-	if err := s.tryOpen(r, from); err != nil {
+	if !r.Begun() {
+		r.Begin(s.scope.Next(wire.Correlation))
+	}
+	if err := s.tryOpen(r); err != nil {
 		r.Timer.Stop()
 		line := wire.AppendFailure(nil, r.ID, r.Correlation(), s.cfg.Clock, hide(err))
 		s.replays.End(r.Key, &exacta.Answer{Line: line}, true)
@@ -103,7 +106,7 @@ func (s *Server) open(r *exacta.Request, from *session) {
 // reopen does an OpenProject again whose project was closed before its turn came.
 func (s *Server) reopen(r *exacta.Request) {
 	s.running.Add(1)
-	go s.open(r, nil)
+	go s.open(r, func() {})
 }
 
 // hide removes secrets from what is sent about an error.
@@ -111,7 +114,8 @@ func hide(f *fault.Fault) *fault.Fault { return f.Hidden(redact) }
 
 func redact(text string) string { return string(secret.Redact(nil, []byte(text))) }
 
-func (s *Server) tryOpen(r *exacta.Request, from *session) *fault.Fault {
+func (s *Server) tryOpen(r *exacta.Request) *fault.Fault {
+	from, _ := r.Asker.(*session)
 	home, _ := os.UserHomeDir()
 	dir, markers, err := workspace.Locate(r.Args.Path, home, os.TempDir(), nil)
 	if err != nil {

@@ -42,8 +42,8 @@ type session struct {
 	next       int
 	queued     int // bytes of it
 	unanswered int
-	opening    bool // an OpenProject is not in its place yet
-	entered    entry
+	opening    bool    // an OpenProject is not in its place yet
+	entered    []entry // projects that were opened for it
 }
 
 // outgoing is what a connection is to be sent.
@@ -75,6 +75,7 @@ func (s *session) Feed(in, out []byte, _ link.Instant) (used int, outAfter []byt
 		case s.lost:
 			return used, out, link.Close
 		case s.waits():
+			s.enterAll()
 			return used, out, link.Blocked
 		case used >= turnBytes || len(out)-start > link.DefaultUnsentBytes:
 			return used, out, link.Yield
@@ -118,13 +119,19 @@ func blank(line []byte) bool {
 // project.
 func (s *session) waits() bool {
 	s.mu.Lock()
-	opening, at := s.opening, s.entered
-	s.entered = entry{}
+	defer s.mu.Unlock()
+	return s.opening
+}
+
+// enterAll makes the cursors for projects that were opened.
+func (s *session) enterAll() {
+	s.mu.Lock()
+	entered := s.entered
+	s.entered = nil
 	s.mu.Unlock()
-	if at.journal != nil {
+	for _, at := range entered {
 		s.feed(at.journal, at.next)
 	}
-	return opening
 }
 
 // serve takes one line (exacta §3.6).
@@ -218,9 +225,11 @@ func (s *session) begin(out []byte, p *project, args *exacta.Args) []byte {
 		s.opening = true
 		s.mu.Unlock()
 		s.srv.running.Add(1)
-		go s.srv.open(r, s)
+		r.Asker = s
+		go s.srv.open(r, s.settled)
 		return out
 	}
+	s.enterAll()
 	s.feed(p.journal, p.journal.Last()+1)
 	r.Timer = time.AfterFunc(within, func() { p.post(event{late: r}) })
 	if !p.post(event{request: r}) {
@@ -234,6 +243,7 @@ func (s *session) join() {
 	s.count(1)
 	s.payload = payload{object: s.message.Payload}
 	if p := s.srv.project(s.payload.id("project_id")); p != nil {
+		s.enterAll()
 		s.feed(p.journal, p.journal.Last()+1)
 	}
 }
@@ -245,14 +255,11 @@ func (s *session) enter(p *project) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.entered = entry{p.journal, p.journal.Last() + 1}
+	s.entered = append(s.entered, entry{p.journal, p.journal.Last() + 1})
 }
 
 // settled notes that an OpenProject is in its place.
 func (s *session) settled() {
-	if s == nil {
-		return
-	}
 	s.mu.Lock()
 	s.opening = false
 	s.mu.Unlock()

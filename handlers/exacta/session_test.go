@@ -33,8 +33,9 @@ type peer struct {
 	sess link.Session
 	port *link.Port
 	wake chan struct{}
-	rest []byte // sent by the server, not looked at
-	room int    // of a Pump
+	rest []byte   // sent by the server, not looked at
+	room int      // of a Pump
+	last []string // of the lines that were heard
 }
 
 // Wake implements link.Owner.
@@ -73,7 +74,7 @@ func (p *peer) pump() {
 	case <-p.wake:
 	case <-time.After(10 * time.Second):
 		buf := make([]byte, 1<<20)
-		p.t.Fatalf("nothing comes; so far: %s\n%s", p.rest, buf[:runtime.Stack(buf, true)])
+		p.t.Fatalf("nothing comes; so far: %v %s\n%s", p.last, p.rest, buf[:runtime.Stack(buf, true)])
 	}
 	p.port.Rearm()
 	for more := true; more; {
@@ -93,6 +94,7 @@ func (p *peer) hear(n int) string {
 			continue
 		}
 		out = append(out, short(string(p.rest[:end])))
+		p.last = out
 		p.rest = p.rest[end+1:]
 	}
 	return strings.Join(out, " ")

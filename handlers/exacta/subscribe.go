@@ -61,6 +61,7 @@ func (s *session) follows(id []byte, p *project, sub *subscription) {
 		replayed = j.Count(after, st.Last, sub.correlation)
 		at.Next, at.From, at.move = after+1, after+1, true
 	}
+	s.enterAll()
 	s.feed(j, st.Last+1)
 	result := p.id.Append([]byte(`{"stream":"exacta:event","project_id":"`))
 	result = s.srv.session.Append(append(result, `","session_id":"`...))
