@@ -118,3 +118,19 @@ func TestOpenedAgain(t *testing.T) {
 		t.Errorf("opened again in %s", got)
 	}
 }
+
+// TestNoPointCanBeRead: a set of diffs is refused where the rollback points are behind a link.
+func TestNoPointCanBeRead(t *testing.T) {
+	s, dir := newServer(t), newRoot(t)
+	if err := os.MkdirAll(filepath.Join(dir, ".exacta"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(t.TempDir(), filepath.Join(dir, ".exacta", "rollback")); err != nil {
+		t.Fatal(err)
+	}
+	p := newPeer(t, s, 1)
+	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
+	p.want(3, "LogEntry1 ErrorRaised2 101:ok")
+	p.send(ask(2, "ApplyDiffSet", emptySet))
+	p.want(2, "ErrorRaised3 102:SEC-002")
+}

@@ -74,10 +74,11 @@ func (s *storage) ready() *fault.Fault {
 	return err
 }
 
-// used reports whether there is a rollback point of the id, readable or not.
+// used reports whether there is a rollback point of the id, damaged or not. Where no point can be
+// read, none is: to make one fails then.
 func (s *storage) used(id wire.ID) bool {
 	_, err := s.ws.LoadPoint(id.String())
-	return err == nil || err.Code != "FS-001"
+	return err == nil || err.Code == "ST-002"
 }
 
 // Keep implements exacta.Disk.
