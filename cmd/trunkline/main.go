@@ -114,6 +114,7 @@ func verbs() []*cobra.Command {
 		newStoreCmd(),
 		newTokenCmd(),
 		newMCPStdioCmd(),
+		newExactaCmd(),
 		newToolExecCmd(),
 		newCompletionCmd(),
 	}, append(newOperatorCmds(), newExchangeCmds()...)...)

@@ -1,0 +1,116 @@
+package exacta
+
+import (
+	"trunkline/engine/exacta/fault"
+	"trunkline/engine/exacta/plan"
+	"trunkline/engine/exacta/wire"
+)
+
+// cancelled is why a request ended that a Cancel hit.
+func cancelled() *fault.Fault { return fault.New("IPC-010", "") }
+
+// cancelsBuild reports whether a Cancel is of a build that runs, in any state (exacta §4.11).
+func (p *Project) cancelsBuild(r *Request) bool {
+	w := p.activity
+	if w == nil || w.Request.Command != wire.Build || !w.has(r.Args.Handle) {
+		return false
+	}
+	if len(p.builds) == maxParked {
+		p.turnAway(r, fault.New("RES-004", "cancels that wait: 64"))
+		return true
+	}
+	p.builds = append(p.builds, r)
+	p.abort(w, cancelled())
+	return true
+}
+
+// abort has a work end, for a reason.
+func (p *Project) abort(w *Work, why *fault.Fault) {
+	if w.cause == nil {
+		w.cause = why
+		p.Host.Abort(w)
+	}
+}
+
+// status returns the result of a Cancel whose handle is no execution.
+func status(r *Request) []byte {
+	return append(r.Args.Handle.Append([]byte(`{"execution_id":"`)), `","status":"cancelling"}`...)
+}
+
+// cancel answers a Cancel in a state that has one (exacta §4.11).
+func (p *Project) cancel(r *Request) {
+	switch p.state {
+	case Executing, Paused:
+		p.cancelSteps(r)
+	case AwaitingApproval:
+		pl := p.plans[r.Args.Handle]
+		if pl == nil || pl != p.active {
+			p.fail(r, fault.New("ST-003", "plan_id"))
+			return
+		}
+		p.retire(pl, "cancelled")
+		p.settle(Idle, "Cancel", r, r.flow)
+		p.done(r, status(r))
+	case ExtractingIntent, Planning:
+		w := p.activity
+		if w == nil || !w.has(r.Args.Handle) {
+			p.fail(r, fault.New("ST-003", "no such request runs"))
+			return
+		}
+		p.abort(w, cancelled())
+		p.activity = nil
+		p.settle(Idle, "Cancel", r, r.flow)
+		p.fail(w.Request, cancelled())
+		p.done(r, status(r))
+		p.unpark()
+	default:
+		p.fail(r, fault.New("ST-003", "the rollback has ended"))
+	}
+}
+
+// cancelSteps cancels an execution at its next boundary. A build is killed at once (D10).
+func (p *Project) cancelSteps(r *Request) {
+	e := p.exec
+	if e.ID != r.Args.Handle {
+		p.fail(r, fault.New("ST-003", "execution_id"))
+		return
+	}
+	if len(e.cancels) == maxParked {
+		p.turnAway(r, fault.New("RES-004", "cancels that wait: 64"))
+		return
+	}
+	e.cancels = append(e.cancels, r)
+	switch w := e.work; {
+	case w == nil:
+		p.cancelExecution()
+	case e.Plan.Steps[w.Step].Type == plan.Build:
+		p.abort(w, cancelled())
+	}
+}
+
+// cancelExecution takes an execution back at a boundary.
+func (p *Project) cancelExecution() {
+	e := p.exec
+	first := e.cancels[0]
+	if err := p.enter(Cancelling, "Cancel", first, e.flow); err != nil {
+		p.raise(first, e.flow, err)
+		for _, r := range e.cancels {
+			p.fail(r, err)
+		}
+		e.cancels = nil
+		if p.state == Executing {
+			p.boundary()
+		}
+		return
+	}
+	for _, r := range e.cancels {
+		p.done(r, e.result("cancelling"))
+	}
+	e.cancels = nil
+	p.late()
+	if p.undo(first) {
+		p.settle(Idle, "RollbackComplete", first, e.flow)
+	} else {
+		p.settle(Failed, "RollbackFailed", first, e.flow)
+	}
+}

@@ -1,0 +1,164 @@
+package exacta
+
+import (
+	"strconv"
+
+	"trunkline/engine/exacta/fault"
+	"trunkline/engine/exacta/wire"
+)
+
+// Finished takes the result of a work.
+func (p *Project) Finished(w *Work) {
+	if w.Step >= 0 {
+		if p.exec != nil && p.exec.work == w {
+			p.stepped(w)
+		}
+		return
+	}
+	if p.activity != w {
+		return // it was aborted, and answered then
+	}
+	p.activity = nil
+	switch w.Request.Command {
+	case wire.ExtractIntent:
+		p.extracted(w)
+	case wire.GeneratePlan:
+		p.generated(w)
+	case wire.ApplyDiffSet:
+		p.applied(w)
+	case wire.Build:
+		p.built(w)
+	}
+	p.unpark()
+}
+
+// applied ends an ApplyDiffSet (exacta §4.12).
+func (p *Project) applied(w *Work) {
+	r := w.Request
+	if err := w.Fault; err != nil {
+		if w.cause != nil {
+			err = w.cause
+		}
+		p.raise(r, r.flow, err)
+		p.fail(r, err)
+		return
+	}
+	for k := range w.Applied {
+		p.progress(r, r.flow, "apply", k+1, w.Applied)
+	}
+	p.log(r, r.flow, "INFO", "FileGateway", "files changed: "+strconv.Itoa(w.Applied))
+	dst := strconv.AppendBool([]byte(`{"applied":`), w.Applied > 0)
+	dst = w.Point.Append(append(dst, `,"rollback_point_id":"`...))
+	p.done(r, append(dst, `"}`...))
+}
+
+// built ends a Build (exacta §4.13).
+func (p *Project) built(w *Work) {
+	r := w.Request
+	err := w.Fault
+	if w.cause != nil {
+		err = w.cause
+	}
+	if err == nil {
+		p.progress(r, r.flow, "build", 1, 1)
+		b := &w.Build
+		if b.ExitCode != 0 {
+			p.raise(r, r.flow, fault.New("BLD-002", b.Tail, strconv.Itoa(b.Errors)))
+		}
+		dst := strconv.AppendInt([]byte(`{"exit_code":`), int64(b.ExitCode), 10)
+		dst = strconv.AppendInt(append(dst, `,"duration_ms":`...), p.Clock.Milliseconds(w.Started), 10)
+		dst = strconv.AppendInt(append(dst, `,"warnings":`...), int64(b.Warnings), 10)
+		dst = strconv.AppendInt(append(dst, `,"errors":`...), int64(b.Errors), 10)
+		p.done(r, append(dst, '}'))
+	} else {
+		p.raise(r, r.flow, err)
+		p.fail(r, err)
+	}
+	for _, c := range p.builds {
+		p.done(c, status(c))
+	}
+	p.builds = nil
+}
+
+// Expired ends a request whose time is over (exacta §4.0.3).
+func (p *Project) Expired(r *Request) {
+	late := fault.New("IPC-008", "", strconv.FormatInt(r.Timeout, 10))
+	for i, waiting := range p.parked {
+		if waiting == r {
+			p.parked = append(p.parked[:i], p.parked[i+1:]...)
+			r.flow = p.newFlow()
+			p.fail(r, late)
+			return
+		}
+	}
+	if e := p.exec; e != nil && e.pause == r {
+		e.pause = nil
+		p.fail(r, late)
+		return
+	}
+	w := p.activity
+	if w == nil || w.Request != r {
+		return
+	}
+	p.abort(w, late)
+	if p.state != ExtractingIntent && p.state != Planning {
+		return // the work ends by itself
+	}
+	p.activity = nil
+	p.raise(r, r.flow, late)
+	p.settle(Failed, "Timeout", r, r.flow)
+	p.fail(r, late)
+	p.unpark()
+}
+
+// Stop has an execution pause at its next boundary, and activities end: the server stops. What is
+// parked does not begin any more.
+func (p *Project) Stop() {
+	p.stopped = true
+	if p.activity != nil {
+		p.abort(p.activity, cancelled())
+	}
+	if e := p.exec; e != nil && p.state == Executing && e.pause == nil && len(e.cancels) == 0 {
+		e.stop = true
+	}
+}
+
+// Broken ends a request that hit a defect, and the project fails (exacta §8).
+func (p *Project) Broken(r *Request) {
+	err := fault.New("ST-002", "an internal failure")
+	if r.flow == nil {
+		r.flow = p.newFlow()
+	}
+	if w := p.activity; w != nil {
+		p.abort(w, err)
+		p.activity = nil
+	}
+	if e := p.exec; e != nil {
+		e.work = nil
+	}
+	p.raise(r, r.flow, err)
+	switch p.state {
+	case ExtractingIntent, Planning:
+		p.settle(Failed, "PlannerError", r, r.flow)
+	case Executing:
+		p.settle(Failed, "StepFailed", r, r.flow)
+	case Cancelling:
+		p.settle(Failed, "RollbackFailed", r, r.flow)
+	}
+	if !r.answered {
+		p.fail(r, err)
+	}
+	p.unpark()
+}
+
+// Leave answers what still waits when the server stops.
+func (p *Project) Leave() {
+	p.closed = true
+	for _, r := range p.parked {
+		p.Handle(r)
+	}
+	p.parked = nil
+	if e := p.exec; e != nil {
+		p.late()
+	}
+}

@@ -1,0 +1,5 @@
+package exacta
+
+import "time"
+
+var timeZero = time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)

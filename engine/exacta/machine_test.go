@@ -1,0 +1,243 @@
+package exacta
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"trunkline/engine/exacta/fault"
+	"trunkline/engine/exacta/plan"
+	"trunkline/engine/exacta/wire"
+)
+
+// machine drives a project with random requests and ends of works, beside a model.
+type machine struct {
+	*rig
+	state string // by the events
+	seqs  map[string]uint64
+	read  uint64 // events that were looked at
+	all   []*Request
+}
+
+func (m *machine) handles(t *rapid.T) wire.ID {
+	list := []wire.ID{{9}}
+	for id := range m.p.intents {
+		list = append(list, id)
+	}
+	for id := range m.p.plans {
+		list = append(list, id)
+	}
+	if m.p.exec != nil {
+		list = append(list, m.p.exec.ID, m.p.exec.ID)
+	}
+	if m.p.activity != nil {
+		list = append(list, m.p.activity.Request.Key, m.p.activity.Request.flow.ID)
+	}
+	if m.p.active != nil {
+		id, _ := wire.ParseID([]byte(m.p.active.ID))
+		list = append(list, id, id, id)
+	}
+	if n := len(m.p.recent); n > 0 {
+		list = append(list, m.p.recent[n-1].ID)
+	}
+	// The order of maps must not reach the choice.
+	best := rapid.IntRange(0, len(list)-1).Draw(t, "handle")
+	sortIDs(list)
+	return list[best]
+}
+
+func sortIDs(list []wire.ID) {
+	for i := range list {
+		for j := i; j > 0 && bytes.Compare(list[j][:], list[j-1][:]) < 0; j-- {
+			list[j], list[j-1] = list[j-1], list[j]
+		}
+	}
+}
+
+// Handle sends a request and compares what the gate does with the model.
+func (m *machine) Handle(t *rapid.T) {
+	if m.closed {
+		t.Skip("closed")
+	}
+	c := wire.Command(rapid.IntRange(int(wire.CloseProject), int(wire.Build)).Draw(t, "command"))
+	if c == wire.CloseProject && rapid.IntRange(0, 9).Draw(t, "close") > 0 {
+		c = wire.GeneratePlan
+	}
+	before, activity, pending := m.state, m.p.activity, m.p.exec != nil && (m.p.exec.pause != nil || len(m.p.exec.cancels) > 0)
+	unapproved := m.p.active != nil && m.p.active.Status == plan.Pending
+	q := m.request(c, Args{UserInput: rapid.SampledFrom([]string{"x", " ", "sk-"}).Draw(t, "input"), Handle: m.handles(t)})
+	m.all = append(m.all, q)
+	line, answered := m.answers[q]
+	control := c == wire.Pause || c == wire.Resume || c == wire.Cancel
+	if activity != nil && !control {
+		if answered && len(m.p.parked) < maxParked {
+			t.Fatalf("%s was not parked: %s", c, line)
+		}
+		return
+	}
+	if activity != nil && activity.Request.Command == wire.Build {
+		return // a Cancel of the build is allowed in any state
+	}
+	permitted := strings.Contains(" "+allowedIn[c][0]+" ", " "+before+" ")
+	if !answered {
+		if !permitted {
+			t.Fatalf("%s in %s is not answered", c, before)
+		}
+		return
+	}
+	got, message, detail := code(t, line)
+	wantMessage, wantDetail := texts(c, before)
+	special := m.full || c == wire.GeneratePlan || c == wire.ExecutePlan && unapproved || c == wire.Pause && pending
+	switch {
+	case !permitted && (got != "ST-001" || message != wantMessage || detail != wantDetail):
+		t.Fatalf("%s in %s: %s", c, before, line)
+	case permitted && got == "ST-001" && !special:
+		t.Fatalf("%s in %s: %s", c, before, line)
+	}
+}
+
+// Finish ends a work.
+func (m *machine) Finish(t *rapid.T) {
+	if len(m.works) == 0 {
+		t.Skip("no work")
+	}
+	var err *fault.Fault
+	if rapid.IntRange(0, 4).Draw(t, "fails") == 0 {
+		err = fault.New("VAL-004", "x", "x")
+	}
+	m.invalid = nil
+	if rapid.IntRange(0, 9).Draw(t, "invalid") == 0 {
+		m.invalid = []plan.Violation{{Code: "PV-1", Message: "x"}}
+	}
+	m.conflicts = max(0, rapid.IntRange(-3, 1).Draw(t, "conflicts"))
+	m.finish(rapid.IntRange(0, len(m.works)-1).Draw(t, "work"), err, rapid.Bool().Draw(t, "planner"))
+	m.invalid = nil
+}
+
+// Advance does what leads further: the request that a client would make next, or the end of a work.
+func (m *machine) Advance(t *rapid.T) {
+	m.invalid, m.full = nil, false
+	if len(m.works) > 0 {
+		m.conflicts = 0
+		m.finish(0, nil, false)
+		return
+	}
+	if m.closed {
+		t.Skip("closed")
+	}
+	c, a := wire.ExtractIntent, Args{UserInput: "x"}
+	switch {
+	case m.p.state == AwaitingApproval:
+		a.Handle, _ = wire.ParseID([]byte(m.p.active.ID))
+		if c = wire.ApprovePlan; m.p.active.Status == plan.Approved {
+			c = wire.ExecutePlan
+		}
+	case m.p.state == Paused:
+		m.resume = nil
+		c, a.Handle = wire.Resume, m.p.exec.ID
+	case len(m.p.recent) > 0:
+		c, a.Handle = wire.GeneratePlan, m.p.recent[0].ID
+	}
+	m.all = append(m.all, m.request(c, a))
+}
+
+// Control pauses or cancels what runs.
+func (m *machine) Control(t *rapid.T) {
+	a := Args{Handle: wire.ID{9}}
+	switch {
+	case m.p.exec != nil && (m.p.state == Executing || m.p.state == Paused):
+		a.Handle = m.p.exec.ID
+	case m.p.activity != nil:
+		a.Handle = m.p.activity.Request.Key
+	}
+	c := wire.Cancel
+	if rapid.Bool().Draw(t, "pause") {
+		c = wire.Pause
+	}
+	if !m.closed {
+		m.all = append(m.all, m.request(c, a))
+	}
+}
+
+// Drift changes what the disk has for the next checks.
+func (m *machine) Drift(t *rapid.T) {
+	m.invalid, m.resume = nil, nil
+	m.full = rapid.IntRange(0, 3).Draw(t, "full") == 0
+	if rapid.Bool().Draw(t, "drift") {
+		m.invalid = []plan.Violation{{Code: "PD-1", Message: "x"}}
+		m.resume = fault.New(rapid.SampledFrom([]string{"VAL-005", "ST-002"}).Draw(t, "resume"), "x")
+	}
+}
+
+// Expire ends the time of a request.
+func (m *machine) Expire(t *rapid.T) {
+	if len(m.all) == 0 {
+		t.Skip("no request")
+	}
+	q := m.all[rapid.IntRange(max(0, len(m.all)-8), len(m.all)-1).Draw(t, "request")]
+	if _, answered := m.answers[q]; !answered {
+		m.p.Expired(q)
+	}
+}
+
+// Check reads the new events.
+func (m *machine) Check(t *rapid.T) {
+	c := &Cursor{Next: m.read + 1, All: true}
+	out, _ := m.p.Journal.Copy(nil, math.MaxInt, c, math.MaxUint64)
+	for line := range bytes.Lines(out) {
+		var e struct {
+			Event       string
+			Correlation string `json:"correlation_id"`
+			Seq         uint64
+			Stream      uint64 `json:"stream_seq"`
+			Payload     struct{ From, To, Trigger string }
+		}
+		if err := json.Unmarshal(line, &e); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		m.read++
+		m.seqs[e.Correlation]++
+		if e.Stream != m.read || e.Seq != m.seqs[e.Correlation] {
+			t.Fatalf("a gap: %s", line)
+		}
+		if e.Event != "StateChanged" {
+			continue
+		}
+		if e.Payload.From != m.state || !strings.Contains(legal, fmt.Sprintf("%s %s %s\n", e.Payload.From, e.Payload.To, e.Payload.Trigger)) {
+			t.Fatalf("in %s: %s", m.state, line)
+		}
+		m.state = e.Payload.To
+	}
+	if m.state != m.p.state.String() || m.state != m.saved.State.String() && !m.lost {
+		t.Fatalf("events lead to %s, the state is %s, and %s is saved", m.state, m.p.state, m.saved.State)
+	}
+	if len(m.p.parked) > maxParked || len(m.p.intents) > maxIntents || len(m.p.plans) > maxPlans {
+		t.Fatalf("%d parked, %d intents, %d plans", len(m.p.parked), len(m.p.intents), len(m.p.plans))
+	}
+}
+
+// TestTransitions: whatever comes in whatever order, only transitions of the table happen, and each
+// request has one answer in the end.
+func TestTransitions(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := &machine{rig: newRig(), state: "Idle", seqs: make(map[string]uint64)}
+		t.Repeat(map[string]func(*rapid.T){"handle": m.Handle, "advance": m.Advance, "further": m.Advance, "more": m.Advance, "control": m.Control, "finish": m.Finish, "expire": m.Expire, "drift": m.Drift, "": m.Check})
+		for len(m.works) > 0 {
+			m.finish(0, nil, false)
+		}
+		m.Check(t)
+		if e := m.p.exec; e != nil && e.pause != nil {
+			t.Fatalf("a Pause waits in %s", m.state)
+		}
+		for _, q := range m.all {
+			if _, answered := m.answers[q]; !answered {
+				t.Fatalf("%s is not answered", q.Command)
+			}
+		}
+	})
+}

@@ -1,0 +1,262 @@
+package exacta
+
+import (
+	"strconv"
+	"time"
+
+	"trunkline/engine/exacta/fault"
+	"trunkline/engine/exacta/plan"
+	"trunkline/engine/exacta/wire"
+)
+
+// Plan is a plan and what became of it (exacta §5.4).
+type Plan struct {
+	*plan.Plan
+
+	flow   *Flow
+	intent *Intent
+	fate   string // why it expired or was rejected
+	born   time.Time
+}
+
+// expire lets a plan expire whose time is over (exacta §3.6, step 18).
+func (p *Project) expire() {
+	if p.state != AwaitingApproval || p.Clock.Fixed() || time.Since(p.active.born) < planValidity {
+		return
+	}
+	pl := p.active
+	p.retire(pl, "ttl")
+	p.settle(Idle, "PlanExpired", nil, pl.flow)
+}
+
+// retire ends the life of the plan that waits, for a reason.
+func (p *Project) retire(pl *Plan, why string) {
+	next := plan.Expired
+	if why == "rejected" || why == "cancelled" {
+		next = plan.Rejected
+	}
+	if pl.Status.Can(next) {
+		pl.Status, pl.fate = next, why
+	}
+	if p.active == pl {
+		p.active = nil
+	}
+	_ = p.Disk.Keep(pl) // no plan of an earlier session is used, whatever its status
+}
+
+// generate begins a GeneratePlan (exacta §4.4).
+func (p *Project) generate(r *Request) {
+	i := p.intents[r.Args.Handle]
+	switch {
+	case p.state == AwaitingApproval && i != p.active.intent:
+		p.fail(r, refuse(r.Command, p.state))
+		return
+	case i == nil:
+		p.fail(r, fault.New("VAL-001", "unknown intent_id"))
+		return
+	case !i.usable():
+		p.fail(r, fault.New("VAL-001", "the intent was rejected"))
+		return
+	}
+	if err := p.Ready(); err != nil {
+		p.fail(r, err)
+		return
+	}
+	if p.state == Completed && !p.acknowledge(r) {
+		return
+	}
+	if p.active != nil {
+		p.retire(p.active, "superseded")
+	}
+	p.settle(Planning, "GeneratePlan", r, r.flow)
+	if i.Confidence < sureConfidence {
+		p.log(r, r.flow, "WARN", "Orchestrator", "the intent has a confidence of "+confidence(i.Confidence)+"; the request confirms it")
+	}
+	p.progress(r, r.flow, "planning", 1, 3)
+	p.activity = &Work{Request: r, Step: -1, Intent: i, Started: time.Now()}
+	p.Host.Run(p.activity)
+}
+
+// generated ends a GeneratePlan.
+func (p *Project) generated(w *Work) {
+	r := w.Request
+	err := w.Fault
+	if err == nil {
+		p.name(w.Planned)
+		if violations := p.Disk.Check(w.Planned, true); len(violations) > 0 {
+			err = invalid(violations)
+		}
+	}
+	if err == nil {
+		pl := w.Planned
+		pl.flow, pl.intent, pl.born = r.flow, w.Intent, time.Now()
+		err = p.Disk.Keep(pl)
+	}
+	if err != nil {
+		trigger := "PlanInvalid"
+		if w.Planner {
+			trigger = "PlannerError"
+		}
+		p.raise(r, r.flow, err)
+		p.settle(Failed, trigger, r, r.flow)
+		p.fail(r, err)
+		return
+	}
+	pl := w.Planned
+	w.Intent.plans++
+	p.progress(r, r.flow, "planning", 2, 3)
+	p.progress(r, r.flow, "planning", 3, 3)
+	p.active = pl
+	p.settle(AwaitingApproval, "PlanReady", r, r.flow)
+	p.keep(pl)
+	for _, text := range w.Loose {
+		p.log(r, r.flow, "WARN", "Orchestrator", "a constraint cannot be enforced: "+text)
+	}
+	p.emit("PlanProposed", r, r.flow, appendPlan(p.buf[:0], pl))
+	for i := range pl.Steps {
+		if s := &pl.Steps[i]; s.Type != plan.Build {
+			p.emit("DiffProposed", r, r.flow, wire.AppendDiffProposed(p.buf[:0], s.ID, s.Diff))
+		}
+	}
+	p.log(r, r.flow, "INFO", "AIInterface", "plan proposed: version "+strconv.Itoa(pl.Version)+", steps: "+strconv.Itoa(len(pl.Steps)))
+	p.done(r, appendStatus(pl, true))
+}
+
+// name gives a plan and its steps their ids. Until then dependencies are the orders of steps.
+func (p *Project) name(pl *Plan) {
+	pl.ID = p.IDs.Next(wire.Plan).String()
+	for i := range pl.Steps {
+		s := &pl.Steps[i]
+		s.ID = p.IDs.Next(wire.Step).String()
+		for d, order := range s.Dependencies {
+			if n, err := strconv.Atoi(order); err == nil && n > 0 && n <= i {
+				s.Dependencies[d] = pl.Steps[n-1].ID
+			}
+		}
+	}
+}
+
+// keep remembers what becomes of the last plans.
+func (p *Project) keep(pl *Plan) {
+	id, _ := wire.ParseID([]byte(pl.ID))
+	p.plans[id] = pl
+	p.planned = append(p.planned, pl)
+	if len(p.planned) > maxPlans {
+		id, _ := wire.ParseID([]byte(p.planned[0].ID))
+		delete(p.plans, id)
+		p.planned = append(p.planned[:0], p.planned[1:]...)
+	}
+}
+
+// waiting returns the plan of a request, if it is the one that waits for approval. Otherwise the
+// request is answered (exacta §4.6).
+func (p *Project) waiting(r *Request) *Plan {
+	pl := p.plans[r.Args.Handle]
+	switch {
+	case pl == nil:
+		p.fail(r, fault.New("VAL-004", "unknown plan_id", "unknown plan_id"))
+		return nil
+	case pl != p.active:
+		p.fail(r, fault.New("VAL-005", "plan_expired: "+pl.fate))
+		return nil
+	}
+	return pl
+}
+
+// validate answers a ValidatePlan (exacta §4.5).
+func (p *Project) validate(r *Request) {
+	pl := p.waiting(r)
+	if pl == nil {
+		return
+	}
+	violations := p.Disk.Check(pl, false)
+	out := strconv.AppendBool([]byte(`{"valid":`), len(violations) == 0)
+	out = plan.AppendViolations(append(out, `,"violations":`...), violations)
+	p.done(r, append(out, '}'))
+}
+
+// stillValid checks a plan once more. If it is not valid it expires, and the request is answered.
+func (p *Project) stillValid(r *Request, pl *Plan) bool {
+	violations := p.Disk.Check(pl, false)
+	if len(violations) == 0 {
+		return true
+	}
+	err := invalid(violations)
+	if plan.Drifted(violations) {
+		err = fault.New("VAL-005", "plan_expired: drift "+err.Detail)
+	}
+	p.retire(pl, "drift")
+	p.raise(r, r.flow, err)
+	p.settle(Idle, "PlanExpired", r, r.flow)
+	p.fail(r, err)
+	return false
+}
+
+// approve answers an ApprovePlan (exacta §4.6).
+func (p *Project) approve(r *Request) {
+	pl := p.waiting(r)
+	if pl == nil || !p.stillValid(r, pl) {
+		return
+	}
+	if pl.Status != plan.Approved {
+		pl.Status, pl.ApprovedAt = plan.Approved, p.Clock.Text()
+		if err := p.Disk.Keep(pl); err != nil {
+			pl.Status, pl.ApprovedAt = plan.Pending, ""
+			p.raise(r, r.flow, err)
+			p.fail(r, err)
+			return
+		}
+		p.log(r, r.flow, "INFO", "Orchestrator", "plan approved: version "+strconv.Itoa(pl.Version))
+	}
+	p.done(r, appendStatus(pl, false))
+}
+
+// reject answers a RejectPlan (exacta §4.7).
+func (p *Project) reject(r *Request) {
+	pl := p.waiting(r)
+	if pl == nil {
+		return
+	}
+	p.retire(pl, "rejected")
+	p.settle(Idle, "RejectPlan", r, r.flow)
+	p.done(r, appendStatus(pl, false))
+}
+
+// invalid returns the failure of a plan that breaks rules (exacta §4.4).
+func invalid(list []plan.Violation) *fault.Fault {
+	return fault.New("VAL-004", string(plan.AppendViolations(nil, list)), list[0].Message)
+}
+
+// appendStatus appends the result of commands about a plan.
+func appendStatus(pl *Plan, version bool) []byte {
+	dst := append([]byte(`{"plan_id":"`), pl.ID...)
+	dst = append(dst, '"')
+	if version {
+		dst = strconv.AppendInt(append(dst, `,"version":`...), int64(pl.Version), 10)
+	}
+	return append(append(append(dst, `,"status":"`...), string(pl.Status)...), `"}`...)
+}
+
+// appendPlan appends the payload of PlanProposed (exacta §3.4).
+func appendPlan(dst []byte, pl *Plan) []byte {
+	dst = append(append(dst, `{"plan":{"id":"`...), pl.ID...)
+	dst = strconv.AppendInt(append(dst, `","version":`...), int64(pl.Version), 10)
+	dst = append(append(dst, `,"status":"`...), pl.Status...)
+	dst = strconv.AppendInt(append(dst, `","estimated_tokens":`...), int64(pl.EstimatedTokens), 10)
+	dst = appendConstraints(append(dst, `,"constraints":`...), pl.Constraints)
+	dst = append(dst, `,"steps":[`...)
+	for i := range pl.Steps {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		s := &pl.Steps[i]
+		dst = append(append(dst, `{"id":"`...), s.ID...)
+		dst = strconv.AppendInt(append(dst, `","order":`...), int64(s.Order), 10)
+		dst = append(append(dst, `,"type":"`...), s.Type...)
+		dst = wire.AppendText(append(dst, `","target":`...), s.Target)
+		dst = wire.AppendText(append(dst, `,"description":`...), s.Description)
+		dst = wire.AppendTexts(append(dst, `,"dependencies":`...), s.Dependencies)
+		dst = append(dst, '}')
+	}
+	return append(dst, "]}}"...)
+}

@@ -1,0 +1,290 @@
+package exacta
+
+import (
+	"time"
+
+	"trunkline/engine/exacta/fault"
+	"trunkline/engine/exacta/wire"
+)
+
+// Limits of a project (exacta §4.0.1, §4.3, §6.1).
+const (
+	maxParked  = 64
+	maxIntents = 256
+	maxPlans   = 256 // whose fate is remembered
+)
+
+// planValidity is how long a plan may wait (exacta §5.4).
+const planValidity = 1800 * time.Second
+
+// Config is what a project is made of.
+type Config struct {
+	ID      wire.ID
+	Session wire.ID
+	Root    string // canonical
+	IDs     *wire.Scope
+	Clock   wire.Clock
+	Journal *Journal
+	Host    Host
+	Disk    Disk
+	Redact  func(text string) string // hides secrets in what is sent
+	Secret  func(text string) bool   // finds secrets of high confidence
+	Ready   func() *fault.Fault      // why no planner can be asked, nil if one can
+	Used    func(id wire.ID) bool    // an earlier session has a rollback point of the id; may be nil
+}
+
+// Project is one open project.
+type Project struct {
+	Config
+
+	state    State
+	closed   bool
+	stopped  bool // nothing more begins
+	intents  map[wire.ID]*Intent
+	recent   []*Intent // oldest first
+	plans    map[wire.ID]*Plan
+	planned  []*Plan // oldest first
+	active   *Plan   // while it waits for approval
+	exec     *Execution
+	activity *Work
+	builds   []*Request // cancels of the activity that wait for its end
+	parked   []*Request
+	buf      []byte
+}
+
+// New returns a project in the state Idle.
+func New(c Config) *Project {
+	return &Project{Config: c, intents: make(map[wire.ID]*Intent), plans: make(map[wire.ID]*Plan)}
+}
+
+// Busy reports whether something runs.
+func (p *Project) Busy() bool {
+	return p.activity != nil || p.exec != nil && p.exec.work != nil
+}
+
+// newFlow begins a correlation.
+func (p *Project) newFlow() *Flow { return &Flow{ID: p.IDs.Next(wire.Correlation)} }
+
+// newPoint returns the id of a rollback point. With a seed those of an earlier session come again.
+func (p *Project) newPoint(k wire.Kind) wire.ID {
+	id := p.IDs.Next(k)
+	for p.Used != nil && p.Used(id) {
+		id = p.IDs.Next(k)
+	}
+	return id
+}
+
+// emit adds an event. A nil request caused none.
+func (p *Project) emit(name string, r *Request, f *Flow, payload []byte) {
+	f.seq++
+	e := wire.Event{Name: name, ID: p.IDs.Next(wire.EventID), Correlation: f.ID, Seq: f.seq, Project: p.ID, StreamSeq: p.Journal.Last() + 1}
+	var origin *Origin
+	if r != nil {
+		e.RequestID, origin = r.ID, r.Origin
+	}
+	line := wire.AppendEvent(make([]byte, 0, 384+len(payload)), &e, p.Clock, payload)
+	p.Journal.append(entry{line, origin, f.ID, f.seq}, p.state)
+	p.buf = payload[:0]
+}
+
+// log reports what happened, for people.
+func (p *Project) log(r *Request, f *Flow, level, component, message string) {
+	p.emit("LogEntry", r, f, wire.AppendLogEntry(p.buf[:0], level, component, p.Redact(message), f.ID))
+}
+
+func (p *Project) progress(r *Request, f *Flow, phase string, current, total int) {
+	p.emit("Progress", r, f, wire.AppendProgress(p.buf[:0], phase, current, total))
+}
+
+// raise reports a failure.
+func (p *Project) raise(r *Request, f *Flow, err *fault.Fault) {
+	p.emit("ErrorRaised", r, f, wire.AppendErrorRaised(p.buf[:0], p.hide(err)))
+}
+
+// hide returns a fault without secrets.
+func (p *Project) hide(err *fault.Fault) *fault.Fault { return err.Hidden(p.Redact) }
+
+// enter makes a transition (exacta §5.2): it is saved, then reported. With a fault nothing has
+// changed.
+func (p *Project) enter(to State, trigger string, r *Request, f *Flow) *fault.Fault {
+	from := p.state
+	if !transitions[from].has(to) {
+		return fault.New("ST-001", "defect: "+trigger, from.String(), to.String())
+	}
+	p.state = to
+	if err := p.Disk.Save(p.saved()); err != nil {
+		p.state = from
+		return err
+	}
+	p.emit("StateChanged", r, f, wire.AppendStateChanged(p.buf[:0], from.String(), to.String(), trigger))
+	return nil
+}
+
+// settle is enter for an end that must be reached: if it cannot be saved, the failure is reported,
+// and the next open finds what was saved before.
+func (p *Project) settle(to State, trigger string, r *Request, f *Flow) {
+	if err := p.enter(to, trigger, r, f); err != nil {
+		p.raise(r, f, err)
+		from := p.state
+		p.state = to
+		p.emit("StateChanged", r, f, wire.AppendStateChanged(p.buf[:0], from.String(), to.String(), trigger))
+	}
+}
+
+// saved returns what is to be kept.
+func (p *Project) saved() *Saved {
+	s := &Saved{State: p.state}
+	if p.active != nil {
+		s.Plan = p.active.ID
+	}
+	if p.exec != nil && of(Executing, Paused, Cancelling).has(p.state) {
+		s.Execution = p.exec
+		s.Plan = p.exec.Plan.ID
+	}
+	return s
+}
+
+// done answers a request.
+func (p *Project) done(r *Request, result []byte) {
+	r.answered = true
+	p.Host.Answer(r, wire.AppendResult(nil, r.ID, r.flow.ID, p.Clock, result), true)
+}
+
+// fail answers a request with a fault.
+func (p *Project) fail(r *Request, err *fault.Fault) {
+	r.answered = true
+	p.Host.Answer(r, wire.AppendFailure(nil, r.ID, r.flow.ID, p.Clock, p.hide(err)), true)
+}
+
+// turnAway answers a request that is not to be remembered.
+func (p *Project) turnAway(r *Request, err *fault.Fault) {
+	r.answered = true
+	p.Host.Answer(r, wire.AppendFailure(nil, r.ID, p.IDs.Next(wire.Correlation), p.Clock, err), false)
+}
+
+// Handle takes a request that passed the checks up to the open project (exacta §3.6).
+func (p *Project) Handle(r *Request) {
+	switch {
+	case p.closed && r.Command == wire.OpenProject:
+		p.Host.Reopen(r)
+		return
+	case p.closed:
+		p.turnAway(r, fault.New("ST-003", "The project is not open."))
+		return
+	case p.activity == nil || r.Command == wire.Pause || r.Command == wire.Resume || r.Command == wire.Cancel:
+		p.begin(r)
+		return
+	case len(p.parked) == maxParked:
+		p.turnAway(r, fault.New("RES-004", "parked requests: 64"))
+		return
+	}
+	p.parked = append(p.parked, r)
+}
+
+// unpark begins the requests that waited for the end of an activity.
+func (p *Project) unpark() {
+	for p.activity == nil && !p.stopped && len(p.parked) > 0 {
+		r := p.parked[0]
+		p.parked = p.parked[1:]
+		p.Handle(r)
+	}
+}
+
+// begin makes the checks 18 to 20 of exacta §3.6 and the operation.
+func (p *Project) begin(r *Request) {
+	p.expire()
+	if r.flow == nil {
+		r.flow = p.flowOf(r)
+	}
+	if r.Command == wire.Cancel && p.cancelsBuild(r) {
+		return
+	}
+	if allowed, _ := gate(r.Command); !allowed.has(p.state) {
+		p.fail(r, refuse(r.Command, p.state))
+		return
+	}
+	p.operate(r)
+}
+
+// operate runs the operation of a request.
+func (p *Project) operate(r *Request) {
+	switch r.Command {
+	case wire.OpenProject:
+		p.open(r)
+	case wire.CloseProject:
+		p.close(r)
+	case wire.ExtractIntent:
+		p.extract(r)
+	case wire.GeneratePlan:
+		p.generate(r)
+	case wire.ValidatePlan:
+		p.validate(r)
+	case wire.ApprovePlan:
+		p.approve(r)
+	case wire.RejectPlan:
+		p.reject(r)
+	case wire.ExecutePlan:
+		p.execute(r)
+	case wire.Pause:
+		p.pause(r)
+	case wire.Resume:
+		p.resume(r)
+	case wire.Cancel:
+		p.cancel(r)
+	case wire.ApplyDiffSet, wire.Build:
+		p.start(r)
+	}
+}
+
+// flowOf returns the correlation that a request belongs to, a new one if to none (exacta §4.0.2).
+func (p *Project) flowOf(r *Request) *Flow {
+	h := r.Args.Handle
+	switch r.Command {
+	case wire.GeneratePlan:
+		if i := p.intents[h]; i != nil {
+			return i.flow
+		}
+	case wire.ValidatePlan, wire.ApprovePlan, wire.RejectPlan, wire.ExecutePlan:
+		if plan := p.plans[h]; plan != nil {
+			return plan.flow
+		}
+	case wire.Pause, wire.Resume, wire.Cancel:
+		switch {
+		case p.exec != nil && p.exec.ID == h:
+			return p.exec.flow
+		case p.plans[h] != nil:
+			return p.plans[h].flow
+		case p.activity != nil && p.activity.has(h):
+			return p.activity.Request.flow
+		}
+	}
+	return p.newFlow()
+}
+
+// has reports whether h names the request of a work.
+func (w *Work) has(h wire.ID) bool { return w.Request.Key == h || w.Request.flow.ID == h }
+
+// start begins an activity.
+func (p *Project) start(r *Request) {
+	w := &Work{Request: r, Step: -1, Started: time.Now()}
+	switch r.Command {
+	case wire.ApplyDiffSet:
+		w.Point = p.newPoint(wire.Rollback)
+	case wire.Build:
+		p.progress(r, r.flow, "build", 0, 1)
+	}
+	p.activity = w
+	p.Host.Run(w)
+}
+
+// close closes the project (exacta §4.2).
+func (p *Project) close(r *Request) {
+	if p.state == AwaitingApproval {
+		p.retire(p.active, "session")
+		p.settle(Idle, "PlanExpired", r, r.flow)
+	}
+	p.closed = true
+	p.done(r, []byte(`{"closed":true}`))
+	p.Journal.end()
+	p.Host.Closed()
+}

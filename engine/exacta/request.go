@@ -1,0 +1,131 @@
+package exacta
+
+import (
+	"time"
+
+	"trunkline/engine/exacta/fault"
+	"trunkline/engine/exacta/plan"
+	"trunkline/engine/exacta/planner"
+	"trunkline/engine/exacta/wire"
+)
+
+// Request is a request that reached a project.
+type Request struct {
+	ID      []byte // as it was given
+	Key     wire.ID
+	Command wire.Command
+	Args    Args
+	Timeout int64 // in milliseconds
+	Origin  *Origin
+	Timer   *time.Timer // of its time limit
+	Asker   Asker       // of an OpenProject: the connection that sent it
+
+	flow     *Flow
+	answered bool
+}
+
+// Begin gives a request a correlation of its own: that of an OpenProject is not of its project
+// (exacta §6.2).
+func (r *Request) Begin(id wire.ID) { r.flow = &Flow{ID: id} }
+
+// Begun reports whether a request has a correlation.
+func (r *Request) Begun() bool { return r.flow != nil }
+
+// Args are the fields of payloads (exacta §4). A command has those that it knows.
+type Args struct {
+	Path, UserInput string
+	Markers         []string // of an OpenProject: what its root has
+	Handle          wire.ID  // intent_id, plan_id or execution_id
+	Diffs           []string
+	Configuration   string // of a Build; empty: that of the project
+	Seconds         int    // of a Build
+}
+
+// Flow is one correlation (exacta §4.0.2). Its counter lives as long as something refers to it.
+type Flow struct {
+	ID  wire.ID
+	seq uint64
+}
+
+// Correlation returns the correlation of a request that has begun.
+func (r *Request) Correlation() wire.ID { return r.flow.ID }
+
+// Work is what a project has done off its queue. The Host fills in the second half.
+type Work struct {
+	Request *Request
+	Intent  *Intent // of GeneratePlan
+	Plan    *Plan   // of a step: the plan of the execution
+	Step    int     // of a step: its index; -1 for any other work
+	Point   wire.ID // of a step and of ApplyDiffSet: the rollback point
+	Started time.Time
+
+	Extracted *planner.Intent // of ExtractIntent
+	Planned   *Plan           // of GeneratePlan: without ids; dependencies are orders of steps
+	Applied   int             // of ApplyDiffSet: how many files were changed
+	Build     BuildResult     // of Build and of build steps
+	Fault     *fault.Fault
+	Planner   bool     // the planner failed, not what it was asked
+	Loose     []string // of GeneratePlan: constraints that cannot be enforced
+
+	cause *fault.Fault // why it was aborted
+}
+
+// BuildResult is how a build ended (exacta §4.13).
+type BuildResult struct {
+	ExitCode         int
+	Warnings, Errors int
+	Tail             string // the end of its output
+}
+
+// Host runs what a project decides.
+type Host interface {
+	// Answer sends the one answer of a request, behind all events so far. It is stored for repeats
+	// if store is set (exacta §4.0.4).
+	Answer(r *Request, line []byte, store bool)
+	// Run starts a work; Project.Finished follows. A step of an execution counts on it that the
+	// step before has ended.
+	Run(w *Work)
+	// Abort has a work end as soon as it can. Finished follows.
+	Abort(w *Work)
+	// Closed is called when the project was closed.
+	Closed()
+	// Reopen takes an OpenProject whose turn comes when the project was closed.
+	Reopen(r *Request)
+}
+
+// Disk is the storage of a project. Its methods wait for the disk.
+type Disk interface {
+	// Save writes the state before it is reported (exacta §4.18).
+	Save(s *Saved) *fault.Fault
+	// Keep writes a plan, before it is proposed and when its status changes.
+	Keep(p *Plan) *fault.Fault
+	// Check makes the checks of a plan against the tree (exacta §4.5). Nothing can have drifted
+	// while the plan is being made.
+	Check(p *Plan, making bool) []plan.Violation
+	// Resumable compares the tree with an execution that is to go on (exacta §4.10).
+	Resumable(e *Execution) *fault.Fault
+	// Undo takes all steps of an execution back and returns how many files it had to leave as they
+	// are (exacta §4.8).
+	Undo(e *Execution) (conflicts int, f *fault.Fault)
+}
+
+// Saved is what is kept of a project (exacta §4.18).
+type Saved struct {
+	State     State
+	Plan      string // active_plan_id, empty for none
+	Execution *Execution
+}
+
+// Execution is a plan that runs or has run (exacta §5.5).
+type Execution struct {
+	ID   wire.ID
+	Plan *Plan
+	Next int // index of the next step
+
+	request *Request // whose events it has
+	flow    *Flow
+	pause   *Request   // waits for a boundary
+	cancels []*Request // the same
+	work    *Work      // the step that runs
+	stop    bool       // it pauses at the next boundary, and no request asked for it
+}

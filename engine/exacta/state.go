@@ -1,0 +1,134 @@
+package exacta
+
+import (
+	"trunkline/engine/exacta/fault"
+	"trunkline/engine/exacta/wire"
+)
+
+// State is the state of a project (exacta §5.1).
+type State uint8
+
+// The states, in the order of texts.
+const (
+	Idle State = iota
+	ExtractingIntent
+	Planning
+	AwaitingApproval
+	Executing
+	Paused
+	Failed
+	Completed
+	Cancelling
+	states
+)
+
+// String returns the name of a state.
+func (s State) String() string {
+	switch s {
+	case Idle:
+		return "Idle"
+	case ExtractingIntent:
+		return "ExtractingIntent"
+	case Planning:
+		return "Planning"
+	case AwaitingApproval:
+		return "AwaitingApproval"
+	case Executing:
+		return "Executing"
+	case Paused:
+		return "Paused"
+	case Failed:
+		return "Failed"
+	case Completed:
+		return "Completed"
+	}
+	return "Cancelling"
+}
+
+// Runs reports whether something runs in the state that ends by itself.
+func (s State) Runs() bool {
+	return s == ExtractingIntent || s == Planning || s == Executing || s == Cancelling
+}
+
+// ParseState returns the state of a name.
+func ParseState(name string) (s State, ok bool) {
+	for s = range states {
+		if s.String() == name {
+			return s, true
+		}
+	}
+	return 0, false
+}
+
+// set is a set of states.
+type set uint16
+
+func of(list ...State) (s set) {
+	for _, state := range list {
+		s |= 1 << state
+	}
+	return s
+}
+
+func (s set) has(state State) bool { return s>>state&1 != 0 }
+
+// gate returns in which states a command is allowed, and what it leads to (exacta §5.3).
+func gate(c wire.Command) (allowed set, to string) {
+	rest := of(Idle, Failed, Completed)
+	switch c {
+	case wire.OpenProject:
+		return 1<<states - 1, ""
+	case wire.CloseProject:
+		return rest | of(AwaitingApproval), c.String()
+	case wire.ExtractIntent:
+		return rest, ExtractingIntent.String()
+	case wire.GeneratePlan:
+		return rest | of(AwaitingApproval), Planning.String()
+	case wire.ValidatePlan, wire.ApprovePlan:
+		return of(AwaitingApproval), c.String()
+	case wire.RejectPlan:
+		return of(AwaitingApproval), Idle.String()
+	case wire.ExecutePlan:
+		return of(AwaitingApproval), Executing.String()
+	case wire.Pause:
+		return of(Executing), Paused.String()
+	case wire.Resume:
+		return of(Paused), Executing.String()
+	case wire.Cancel:
+		return of(ExtractingIntent, Planning, AwaitingApproval, Executing, Paused, Cancelling), Cancelling.String()
+	}
+	return rest, c.String() // ApplyDiffSet, Build
+}
+
+// refuse returns the refusal of a command in a state (exacta §5.3).
+func refuse(c wire.Command, now State) *fault.Fault {
+	allowed, to := gate(c)
+	detail := ""
+	for s := State(0); s < states; s++ {
+		if !allowed.has(s) {
+			continue
+		}
+		if detail != "" {
+			if allowed>>(s+1) == 0 {
+				detail += " or "
+			} else {
+				detail += ", "
+			}
+		}
+		detail += s.String()
+	}
+	return fault.New("ST-001", "Expected "+detail+" before "+to+".", now.String(), to)
+}
+
+// transitions has for each state where it may lead (exacta §5.2).
+var transitions = [states]set{
+	Idle:             of(ExtractingIntent, Planning, Paused, Failed, Completed, Cancelling),
+	ExtractingIntent: of(Idle, Failed),
+	Planning:         of(AwaitingApproval, Failed, Idle),
+	AwaitingApproval: of(Planning, Executing, Idle),
+	Executing:        of(Completed, Failed, Paused, Cancelling),
+	Paused:           of(Executing, Cancelling, Failed),
+	Failed:           of(Idle, Planning),
+	Completed:        of(Idle),
+	Cancelling:       of(Idle, Failed),
+}

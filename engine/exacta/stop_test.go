@@ -1,0 +1,24 @@
+package exacta
+
+import (
+	"strings"
+	"testing"
+
+	"trunkline/engine/exacta/wire"
+)
+
+// TestStopBeginsNothing: what is parked when the server stops does not begin, and is answered.
+func TestStopBeginsNothing(t *testing.T) {
+	r := newRig()
+	r.request(wire.Build, Args{})
+	r.request(wire.Build, Args{})
+	parked := r.request(wire.CloseProject, Args{})
+	r.p.Stop()
+	r.finish(0, nil, false)
+	if len(r.works) > 0 || r.closed {
+		t.Errorf("%d works began, closed: %v", len(r.works), r.closed)
+	}
+	if r.p.Leave(); !strings.Contains(r.answers[parked], "ST-003") || len(r.answers) != 3 {
+		t.Errorf("%d answers: %s", len(r.answers), r.answers[parked])
+	}
+}

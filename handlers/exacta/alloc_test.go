@@ -1,0 +1,32 @@
+//go:build !race
+
+package exacta
+
+import (
+	"testing"
+
+	"trunkline/engine/link"
+)
+
+// TestNoAllocs: refusals and repeats take nothing from the heap (exacta §10).
+func TestNoAllocs(t *testing.T) {
+	s, dir := newServer(t), newRoot(t)
+	p := newPeer(t, s, 1)
+	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`), ask(2, "ApplyDiffSet", emptySet))
+	p.want(4, "LogEntry1 101:ok LogEntry2 102:ok")
+	p.send(ask(3, "Pause", `"execution_id":"`+pid+`"`))
+	p.want(1, "103:ST-001")
+	out := make([]byte, 0, 1<<16)
+	for _, line := range []string{
+		ask(2, "ApplyDiffSet", emptySet), ask(3, "Pause", `"execution_id":"`+pid+`"`), ask(3, "Pause", `"execution_id":"`+pid+`","timeout_ms":7`),
+		ask(3, "Resume", `"execution_id":"`+pid+`"`), ask(4, "Nope", ""), ask(4, "Build", `"timeout_ms":0`), "{", "[]", " ",
+		`{"ipc_version":"1.0","type":"request","request_id":"00000000-0000-4000-8000-0000000001ff","sent_at":"2026-01-15T00:00Z","command":"Pause","payload":{"project_id":"00000000-0000-4000-8000-0000000001ff","execution_id":"00000000-0000-4000-8000-0000000001ff"}}`,
+	} {
+		in := []byte(line + "\n")
+		run := func() { _, out, _ = p.sess.Feed(in, out[:0], link.Instant{}) }
+		run()
+		if n := testing.AllocsPerRun(100, run); n != 0 {
+			t.Errorf("%s: %v allocations", line, n)
+		}
+	}
+}

@@ -1,0 +1,17 @@
+package exacta
+
+import (
+	core "trunkline/engine/exacta"
+	"trunkline/engine/exacta/wire"
+)
+
+type (
+	exactaArgs = core.Args
+	exactaSum  = core.Sum
+)
+
+// parsed returns an id.
+func parsed(text string) wire.ID {
+	id, _ := wire.ParseID([]byte(text))
+	return id
+}

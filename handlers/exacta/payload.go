@@ -1,0 +1,178 @@
+package exacta
+
+import (
+	"bytes"
+	"path/filepath"
+	"strings"
+
+	"trunkline/codec/jsonx"
+	"trunkline/engine/exacta"
+	"trunkline/engine/exacta/wire"
+)
+
+// Limits of payloads (exacta §6.1).
+const (
+	maxPath  = 4096
+	maxInput = 32_768
+	maxDiffs = 50
+)
+
+// payload reads the fields of a payload (exacta §4) and notes the first wrong one.
+type payload struct {
+	object []byte
+	names  [1]string
+	values [1]jsonx.Value
+	field  string
+	why    string
+}
+
+func (p *payload) get(name string) jsonx.Value {
+	p.names[0] = name
+	jsonx.Pick(p.object, p.names[:], p.values[:])
+	return p.values[0]
+}
+
+func (p *payload) bad(field, why string) {
+	if p.field == "" {
+		p.field, p.why = field, why
+	}
+}
+
+// id reads a field with an identifier. It does not allocate for one without escapes.
+func (p *payload) id(name string) wire.ID {
+	text, _ := p.get(name).Text()
+	id, ok := wire.ParseID(text)
+	if !ok {
+		p.bad(name, ": a uuid is expected")
+	}
+	return id
+}
+
+// text reads a string of least to most bytes.
+func (p *payload) text(name string, least, most int, why string) string {
+	text, ok := p.get(name).Text()
+	if !ok || len(text) < least || len(text) > most {
+		p.bad(name, why)
+		return ""
+	}
+	return string(text)
+}
+
+// args reads the fields that a command has beside project_id.
+func (p *payload) args(c wire.Command, a *exacta.Args) {
+	switch c {
+	case wire.OpenProject:
+		a.Path = p.text("path", 1, maxPath, ": a path of 1 to 4096 bytes is expected")
+		if strings.IndexByte(a.Path, 0) >= 0 || !filepath.IsAbs(a.Path) {
+			p.bad("path", ": an absolute path is expected")
+		}
+	case wire.ExtractIntent:
+		a.UserInput = p.text("user_input", 0, maxInput, ": a string of at most 32768 bytes is expected")
+	case wire.GeneratePlan:
+		a.Handle = p.id("intent_id")
+	case wire.ValidatePlan, wire.ApprovePlan, wire.RejectPlan, wire.ExecutePlan:
+		a.Handle = p.id("plan_id")
+	case wire.Pause, wire.Resume, wire.Cancel:
+		a.Handle = p.id("execution_id")
+	case wire.ApplyDiffSet:
+		list, ok := p.get("diffs").Texts()
+		if !ok || len(list) < 1 || len(list) > maxDiffs {
+			p.bad("diffs", ": an array of 1 to 50 strings is expected")
+		}
+		for _, text := range list {
+			a.Diffs = append(a.Diffs, strings.Clone(text))
+		}
+	case wire.Build:
+		if p.get("configuration").Kind != jsonx.End {
+			a.Configuration = p.text("configuration", 0, maxPath, ": Debug or Release is expected")
+			if a.Configuration != debugBuild && a.Configuration != releaseBuild {
+				p.bad("configuration", ": Debug or Release is expected")
+			}
+		}
+		if v := p.get("timeout_seconds"); v.Kind != jsonx.End {
+			n, ok := jsonx.ParseInt(v.Raw)
+			if v.Kind != jsonx.Number || !ok || n < 1 || n > 3600 {
+				p.bad("timeout_seconds", ": an integer from 1 to 3600 is expected")
+			}
+			a.Seconds = int(n)
+		}
+	}
+}
+
+// limit returns the time limit of a request that gives none, in milliseconds (exacta §4.0.3).
+func limit(c wire.Command, a *exacta.Args) int64 {
+	switch c {
+	case wire.CloseProject:
+		return 10_000
+	case wire.ExtractIntent, wire.Cancel:
+		return 120_000
+	case wire.GeneratePlan:
+		return 300_000
+	case wire.Pause:
+		return 600_000
+	case wire.ApplyDiffSet:
+		return 60_000
+	case wire.Build:
+		if a.Seconds == 0 {
+			return (defaultBuild + 30) * 1000
+		}
+		return int64(a.Seconds+30) * 1000
+	}
+	return 30_000
+}
+
+// sums fingerprints payloads (exacta §4.0.4). It is scratch memory for one goroutine.
+type sums struct {
+	canonical jsonx.Canonical
+	hash      hashed
+	rest      []byte
+}
+
+// envelope are the members of a payload that do not count.
+var envelope = [...]string{"ipc_version", "request_id", "sent_at", "timeout_ms"}
+
+// of returns the fingerprint of a command and its payload: equal for equal JSON.
+func (s *sums) of(c wire.Command, object []byte, sum *exacta.Sum) {
+	s.hash.start(byte(c))
+	s.canonical.Start(&s.hash)
+	s.canonical.Value(s.counted(object))
+	s.canonical.End()
+	s.hash.sum(sum)
+}
+
+// counted returns the object without the members that do not count.
+func (s *sums) counted(object []byte) []byte {
+	found := false
+	for _, name := range envelope {
+		found = found || bytes.Contains(object, []byte(name)) || bytes.Contains(object, []byte(`\u`))
+	}
+	if !found {
+		return object
+	}
+	s.rest = append(s.rest[:0], '{')
+	members := jsonx.OpenObject(object)
+	for {
+		key, v, ok := members.Next()
+		if !ok {
+			return append(s.rest, '}')
+		}
+		if isEnvelope(key) {
+			continue
+		}
+		s.rest = jsonx.AppendComma(s.rest)
+		s.rest = append(append(append(s.rest, '"'), key...), `":`...)
+		s.rest = append(s.rest, v.Raw...)
+	}
+}
+
+func isEnvelope(key []byte) bool {
+	if bytes.IndexByte(key, '\\') >= 0 {
+		key = jsonx.AppendUnescaped(nil, key)
+	}
+	for _, name := range envelope {
+		if string(key) == name {
+			return true
+		}
+	}
+	return false
+}

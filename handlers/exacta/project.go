@@ -1,0 +1,190 @@
+package exacta
+
+import (
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"sync"
+
+	"trunkline/engine/exacta"
+	"trunkline/engine/exacta/fault"
+	"trunkline/engine/exacta/secret"
+	"trunkline/engine/exacta/wire"
+	"trunkline/handlers/exacta/workspace"
+)
+
+// scopeName returns the name of the scope of the ids of the k-th root (exacta §6.2).
+func scopeName(k int) string { return "p" + strconv.Itoa(k) }
+
+// event is what the queue of a project takes.
+type event struct {
+	request *exacta.Request
+	done    *exacta.Work
+	late    *exacta.Request // its time is over
+	stop    bool            // the server stops
+}
+
+// project is one open project: a queue with a goroutine (exacta §4.0.1).
+type project struct {
+	srv     *Server
+	id      wire.ID
+	root    string
+	journal *exacta.Journal
+	disk    *storage
+	core    *exacta.Project
+
+	mu     sync.Mutex
+	queue  []event
+	closed bool
+	ring   chan struct{} // has room for one: there is something in the queue
+	gone   chan struct{} // closed when the project is gone
+
+	// Only the goroutine of the queue uses these.
+	jobs    map[*exacta.Work]*job
+	working sync.WaitGroup
+	ending  bool // the project was closed, or the server stops
+}
+
+func newProject(s *Server, r *root, ws *workspace.Project, dir string, markers []string) *project {
+	p := &project{srv: s, id: r.id, root: dir, journal: exacta.NewJournal(r.last), ring: make(chan struct{}, 1), gone: make(chan struct{}),
+		jobs: make(map[*exacta.Work]*job)}
+	p.disk = &storage{ws: ws, id: r.id, clock: s.cfg.Clock}
+	p.disk.rules.Store(rulesOf(ws.Config(), markers))
+	ws.SetDeny(func(path string, dir bool) bool {
+		if dir {
+			return p.disk.rules.Load().Prune(path)
+		}
+		return p.disk.rules.Load().Denied(path, false)
+	})
+	p.core = exacta.New(exacta.Config{ID: r.id, Session: s.session, Root: dir, IDs: r.scope, Clock: s.cfg.Clock, Journal: p.journal, Host: p, Disk: p.disk,
+		Redact: redact, Ready: p.disk.ready, Used: p.disk.used, Secret: func(text string) bool { return secret.Find([]byte(text)) }})
+	return p
+}
+
+// post puts an event into the queue. It reports false if the project is closed.
+func (p *project) post(e event) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return false
+	}
+	p.queue = append(p.queue, e)
+	select {
+	case p.ring <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// take returns what is in the queue.
+func (p *project) take() []event {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	q := p.queue
+	p.queue = nil
+	return q
+}
+
+// run serves the queue until the project is closed or the server stops.
+func (p *project) run(first *exacta.Request) {
+	defer p.srv.running.Done()
+	p.guard(first, func() { p.core.Restore(first, p.disk.found()) })
+	for !p.ending || p.core.Busy() {
+		<-p.ring
+		for _, e := range p.take() {
+			p.serve(e)
+		}
+	}
+	p.working.Wait()
+	p.core.Leave()
+	p.disk.ws.Close()
+	p.srv.forget(p)
+	p.mu.Lock()
+	p.closed = true
+	rest := p.queue
+	p.queue = nil
+	p.mu.Unlock()
+	close(p.gone)
+	for _, e := range rest {
+		if e.request != nil {
+			p.late(e.request)
+		}
+	}
+}
+
+// late takes a request that came when the project was closed.
+func (p *project) late(r *exacta.Request) {
+	if r.Command == wire.OpenProject {
+		p.Reopen(r)
+		return
+	}
+	p.srv.turnAway(r)
+}
+
+// serve takes one event.
+func (p *project) serve(e event) {
+	switch {
+	case e.stop:
+		p.ending = true
+		p.core.Stop()
+	case e.done != nil:
+		delete(p.jobs, e.done)
+		p.guard(e.done.Request, func() { p.core.Finished(e.done) })
+	case e.late != nil:
+		p.guard(e.late, func() { p.core.Expired(e.late) })
+	case p.ending:
+		p.late(e.request)
+	default:
+		p.guard(e.request, func() { p.core.Handle(e.request) })
+	}
+}
+
+// guard keeps a defect in one request from ending the server (exacta §8).
+func (p *project) guard(r *exacta.Request, f func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			p.srv.cfg.Logger.Error("cannot serve request", "project", p.id.String(), "panic", v, "stack", string(debug.Stack()))
+			p.core.Broken(r)
+		}
+	}()
+	f()
+}
+
+// Answer implements exacta.Host.
+func (p *project) Answer(r *exacta.Request, line []byte, store bool) {
+	r.Timer.Stop()
+	opens := r.Command == wire.OpenProject
+	p.srv.replays.End(r.Key, &exacta.Answer{Line: slices.Clip(line), Journal: p.journal, After: p.journal.Last(), Opens: opens}, store)
+}
+
+// Run implements exacta.Host.
+func (p *project) Run(w *exacta.Work) {
+	j := &job{p: p, w: w, stop: make(chan struct{})}
+	p.jobs[w] = j
+	p.working.Go(func() {
+		j.run()
+		p.post(event{done: w})
+	})
+}
+
+// Abort implements exacta.Host.
+func (p *project) Abort(w *exacta.Work) {
+	if j := p.jobs[w]; j != nil {
+		close(j.stop)
+	}
+}
+
+// Reopen implements exacta.Host.
+func (p *project) Reopen(r *exacta.Request) { p.srv.reopen(r) }
+
+// Closed implements exacta.Host.
+func (p *project) Closed() { p.ending = true }
+
+// turnAway answers a request whose project is not open (exacta §3.6, step 16).
+func (s *Server) turnAway(r *exacta.Request) {
+	r.Timer.Stop()
+	line := wire.AppendFailure(nil, r.ID, s.scope.Next(wire.Correlation), s.cfg.Clock, fault.New("ST-003", notOpen))
+	s.replays.End(r.Key, &exacta.Answer{Line: line}, false)
+}
+
+const notOpen = "project_id: the project is not open"

@@ -1,0 +1,117 @@
+package exacta
+
+import (
+	"trunkline/engine/exacta"
+	"trunkline/engine/exacta/wire"
+	"trunkline/engine/link"
+)
+
+// Pump implements link.Session: answers behind the events that came before them, then the events
+// that came since (exacta §2.4).
+func (s *session) Pump(out []byte, room int, _ link.Instant) (outAfter []byte, more bool) {
+	start := len(out)
+	for !s.lost {
+		s.enterAll()
+		last := s.lasts() // before the outbox: what comes behind an answer is not among them
+		o, ok := s.peek()
+		s.enterAll() // what an answer is about was entered before it
+		left := room - (len(out) - start)
+		if !ok {
+			return s.events(out, left, last)
+		}
+		var copied exacta.Copied
+		if o.Journal != nil {
+			c := s.feed(o.Journal, o.After+1)
+			if out, copied = o.Journal.Copy(out, left, c, o.After); copied != exacta.CopiedAll {
+				return out, s.stuck(copied)
+			}
+			s.follow(c, o)
+		}
+		out = append(out, o.Line...)
+		s.pop(o)
+	}
+	return out, false
+}
+
+// stuck reports whether copying goes on at the next Pump.
+func (s *session) stuck(c exacta.Copied) (more bool) {
+	s.lost = s.lost || c == exacta.CopiedLost
+	return c == exacta.CopiedFull
+}
+
+// limitOf is the last event of a journal that may be copied.
+type limitOf struct {
+	journal *exacta.Journal
+	status  exacta.Status
+}
+
+// lasts returns how far all journals are now.
+func (s *session) lasts() []limitOf {
+	s.limits = s.limits[:0]
+	for j := range s.feeds {
+		s.limits = append(s.limits, limitOf{j, j.Status()})
+	}
+	return s.limits
+}
+
+// events copies events of all projects.
+func (s *session) events(out []byte, room int, last []limitOf) (_ []byte, more bool) {
+	start := len(out)
+	for _, l := range last {
+		c := s.feeds[l.journal]
+		var copied exacta.Copied
+		out, copied = l.journal.Copy(out, room-(len(out)-start), c, l.status.Last)
+		more = s.stuck(copied) || more
+		if l.status.Ended && c.Next > l.status.Last {
+			l.journal.Unwatch(s.port)
+			delete(s.feeds, l.journal)
+		}
+	}
+	return out, more
+}
+
+// peek returns what is to be sent next.
+func (s *session) peek() (*outgoing, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next == len(s.outbox) {
+		return nil, false
+	}
+	o := s.outbox[s.next]
+	return &o, true
+}
+
+// pop removes it.
+func (s *session) pop(o *outgoing) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.outbox[s.next] = outgoing{}
+	s.queued -= len(o.Line)
+	if o.own {
+		s.unanswered--
+	}
+	if s.next++; s.next == len(s.outbox) {
+		s.next, s.outbox = 0, s.outbox[:0]
+		if cap(s.outbox) > answerMemory {
+			s.outbox = nil
+		}
+	}
+}
+
+// follow changes a subscription behind an answer (exacta §2.4, §3.5).
+func (s *session) follow(c *exacta.Cursor, o *outgoing) {
+	switch {
+	case o.cursor != nil:
+		next := c.Next
+		if o.cursor.move {
+			next = o.cursor.Next
+		}
+		*c = o.cursor.Cursor
+		c.Conn, c.Next = s.port.ID(), next
+		if s.eof {
+			c.Window = 0
+		}
+	case o.Opens && !c.All:
+		c.All, c.From, c.Correlation = true, o.After+1, wire.ID{}
+	}
+}

@@ -1,0 +1,193 @@
+package exacta
+
+import (
+	"log/slog"
+	"os"
+	"sync"
+
+	"trunkline/engine/exacta"
+	"trunkline/engine/exacta/fault"
+	"trunkline/engine/exacta/secret"
+	"trunkline/engine/exacta/wire"
+	"trunkline/handlers/exacta/workspace"
+)
+
+// Limits of a server (exacta §6.1).
+const (
+	maxMessage  = 8 << 20
+	maxInFlight = 64
+	maxProjects = 32
+	maxRoots    = 65_536 // whose number and events are remembered
+)
+
+// Config is how a server is set up (exacta §6.1).
+type Config struct {
+	Clock  wire.Clock
+	Seed   string // of ids; empty: they are random
+	Logger *slog.Logger
+}
+
+// Server has all projects of a process. Its methods may be called from any goroutine.
+type Server struct {
+	cfg     Config
+	scope   *wire.Scope
+	session wire.ID
+	replays *exacta.Replays
+	opening sync.Mutex // one OpenProject at a time
+	running sync.WaitGroup
+
+	mu       sync.Mutex
+	projects map[wire.ID]*project
+	roots    map[string]*root
+	stopped  bool
+}
+
+// root is a root that was opened in this session.
+type root struct {
+	id    wire.ID
+	scope *wire.Scope
+	last  uint64   // stream_seq of its last event, while it is closed
+	open  *project // nil while it is closed
+}
+
+// New returns a server without projects.
+func New(cfg Config) *Server {
+	scope := wire.NewScope(cfg.Seed, "server")
+	return &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), replays: exacta.NewReplays(),
+		projects: make(map[wire.ID]*project), roots: make(map[string]*root)}
+}
+
+// project returns an open project.
+func (s *Server) project(id wire.ID) *project {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.projects[id]
+}
+
+// Stop has all executions pause at their next boundary, and activities end (exacta §2.1).
+func (s *Server) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	for _, p := range s.projects {
+		p.post(event{stop: true})
+	}
+}
+
+// Close is Stop, and waits until nothing runs. All storage is released.
+func (s *Server) Close() {
+	s.Stop()
+	s.running.Wait()
+}
+
+// entry is where the events of an OpenProject begin.
+type entry struct {
+	journal *exacta.Journal
+	next    uint64
+}
+
+// open does an OpenProject (exacta §4.1). settled is called once it is answered, or in the queue of
+// a project.
+func (s *Server) open(r *exacta.Request, settled func()) {
+	defer s.running.Done()
+	defer settled()
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	if !r.Begun() {
+		r.Begin(s.scope.Next(wire.Correlation))
+	}
+	if err := s.tryOpen(r); err != nil {
+		r.Timer.Stop()
+		line := wire.AppendFailure(nil, r.ID, r.Correlation(), s.cfg.Clock, hide(err))
+		s.replays.End(r.Key, &exacta.Answer{Line: line}, true)
+	}
+}
+
+// reopen does an OpenProject again whose project was closed before its turn came.
+func (s *Server) reopen(r *exacta.Request) {
+	s.running.Add(1)
+	go s.open(r, func() {})
+}
+
+// hide removes secrets from what is sent about an error.
+func hide(f *fault.Fault) *fault.Fault { return f.Hidden(redact) }
+
+func redact(text string) string { return string(secret.Redact(nil, []byte(text))) }
+
+func (s *Server) tryOpen(r *exacta.Request) *fault.Fault {
+	from, _ := r.Asker.(*session)
+	home, _ := os.UserHomeDir()
+	dir, markers, err := workspace.Locate(r.Args.Path, home, os.TempDir(), nil)
+	if err != nil {
+		return err
+	}
+	r.Args.Markers = markers
+	for {
+		p, err := s.beside(dir)
+		if err != nil {
+			return err
+		}
+		if p == nil {
+			break
+		}
+		from.enter(p)
+		if p.post(event{request: r}) {
+			return nil
+		}
+		<-p.gone
+	}
+	ws, err := workspace.Open(dir, workspace.Options{Secret: secret.Find})
+	if err != nil {
+		return err
+	}
+	return s.add(r, from, ws, dir, markers)
+}
+
+// beside returns the project of a root that is open, and refuses one that overlaps with another.
+func (s *Server) beside(dir string) (*project, *fault.Fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.roots[dir]; r != nil && r.open != nil {
+		return r.open, nil
+	}
+	for _, p := range s.projects {
+		if workspace.Within(dir, p.root) || workspace.Within(p.root, dir) {
+			return nil, fault.New("FS-005", "overlaps with the root of an open project", "project root")
+		}
+	}
+	if s.stopped || len(s.projects) >= maxProjects {
+		return nil, fault.New("RES-004", "open projects: 32")
+	}
+	return nil, nil
+}
+
+// add starts the queue of a project.
+func (s *Server) add(r *exacta.Request, from *session, ws *workspace.Project, dir string, markers []string) *fault.Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.roots[dir]
+	if known == nil {
+		if len(s.roots) == maxRoots {
+			ws.Close()
+			return fault.New("RES-004", "roots: 65536")
+		}
+		known = &root{id: s.scope.ProjectID(dir), scope: wire.NewScope(s.cfg.Seed, scopeName(len(s.roots)+1))}
+		s.roots[dir] = known
+	}
+	p := newProject(s, known, ws, dir, markers)
+	known.open = p
+	s.projects[known.id] = p
+	s.running.Add(1)
+	from.enter(p)
+	go p.run(r)
+	return nil
+}
+
+// forget notes that a project was closed.
+func (s *Server) forget(p *project) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.roots[p.root]
+	r.open, r.last = nil, p.journal.Last()
+	delete(s.projects, p.id)
+}

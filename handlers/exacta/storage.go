@@ -1,0 +1,260 @@
+package exacta
+
+import (
+	"sync/atomic"
+
+	"trunkline/engine/exacta"
+	"trunkline/engine/exacta/fault"
+	"trunkline/engine/exacta/plan"
+	"trunkline/engine/exacta/relpath"
+	"trunkline/engine/exacta/wire"
+	"trunkline/handlers/exacta/workspace"
+)
+
+// storage is the disk of one project. Its methods are called by the queue of the project, and those
+// of works by one work at a time.
+type storage struct {
+	ws    *workspace.Project
+	id    wire.ID
+	clock wire.Clock
+	rules atomic.Pointer[relpath.Rules] // those of the configuration that was read last
+
+	point *workspace.Point // of the execution
+	step  int              // order of the step that was begun, 0 for none
+	empty *workspace.Point // was undone, and is dropped once the state does not name it
+	saved exacta.Saved
+}
+
+// Save implements exacta.Disk.
+func (s *storage) Save(saved *exacta.Saved) *fault.Fault {
+	s.saved = *saved
+	if saved.Execution != nil && s.point != nil && s.point.ID != saved.Execution.ID.String() {
+		s.point = nil
+	}
+	err := s.write()
+	if err == nil && saved.Execution == nil && s.empty != nil {
+		_ = s.empty.Drop() // a point without entries is of no use
+		s.empty = nil
+	}
+	return err
+}
+
+// write writes state.json.
+func (s *storage) write() *fault.Fault {
+	st := &workspace.State{ProjectID: s.id.String(), State: s.saved.State.String(), ActivePlanID: s.saved.Plan, LastUpdatedAt: s.clock.Text()}
+	if e := s.saved.Execution; e != nil {
+		st.ActiveExecutionID = e.ID.String()
+		st.Execution = &workspace.Execution{ID: e.ID.String(), PlanID: e.Plan.ID, Next: e.Next + 1, InStep: s.step}
+		if s.point != nil {
+			st.Execution.Entries = len(s.point.Entries)
+			if s.step > 0 {
+				st.Execution.Entries--
+			}
+		}
+	}
+	return s.ws.SaveState(st)
+}
+
+// config reads the configuration. Its rules for paths hold from now on.
+func (s *storage) config() (*workspace.Config, *fault.Fault) {
+	c, err := s.ws.LoadConfig()
+	if err == nil {
+		s.rules.Store(rulesOf(c, s.ws.Markers()))
+	}
+	return c, err
+}
+
+// ready reports why the planner of the project cannot be asked: only the built-in one is enabled
+// (exacta §4.20).
+func (s *storage) ready() *fault.Fault {
+	c, err := s.ws.LoadConfig()
+	if err == nil && c.Provider != "builtin" {
+		err = fault.New("CFG-003", "ai.provider: not enabled", "ai.provider")
+	}
+	return err
+}
+
+// used reports whether there is a rollback point of the id, damaged or not. Where no point can be
+// read, none is: to make one fails then.
+func (s *storage) used(id wire.ID) bool {
+	_, err := s.ws.LoadPoint(id.String())
+	return err == nil || err.Code == "ST-002"
+}
+
+// Keep implements exacta.Disk.
+func (s *storage) Keep(p *exacta.Plan) *fault.Fault { return s.ws.SavePlan(p.ID, p.Append(nil)) }
+
+// Check implements exacta.Disk.
+func (s *storage) Check(p *exacta.Plan, making bool) []plan.Violation {
+	facts, err := s.facts(making)
+	if err != nil {
+		return []plan.Violation{{Code: "PD-2", Message: err.Detail}}
+	}
+	return plan.Validate(p.Plan, *facts)
+}
+
+func (s *storage) facts(making bool) (*plan.Facts, *fault.Fault) {
+	config, err := s.config()
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTree(s.ws, s.rules.Load())
+	if err != nil {
+		return nil, err
+	}
+	return &plan.Facts{Tree: t, Config: config.Fingerprint, Making: making,
+		Limits: plan.Limits{Steps: config.MaxSteps, Files: config.MaxFiles, DiffLines: config.MaxDiffLines}}, nil
+}
+
+// Resumable implements exacta.Disk.
+func (s *storage) Resumable(e *exacta.Execution) *fault.Fault {
+	doc, err := s.ws.LoadPlan(e.Plan.ID)
+	if err != nil {
+		return err
+	}
+	if _, bad := plan.Parse(doc); bad != nil {
+		return fault.New("ST-002", "plan: "+bad.Error())
+	}
+	if err := s.loadPoint(e); err != nil {
+		return err
+	}
+	config, err := s.ws.LoadConfig()
+	if err != nil || config.Fingerprint != e.Plan.ConfigFingerprint {
+		return fault.New("VAL-005", "drift: the configuration changed")
+	}
+	for i := range e.Plan.Steps {
+		step := &e.Plan.Steps[i]
+		if !step.IsFile() {
+			continue
+		}
+		want := step.Pre
+		if i < e.Next {
+			want = step.Post
+		}
+		if sum, err := s.ws.Hash(step.Target); err != nil || sum != want {
+			return fault.New("VAL-005", "drift: "+step.Target)
+		}
+	}
+	return nil
+}
+
+// loadPoint reads the rollback point of an execution that has one.
+func (s *storage) loadPoint(e *exacta.Execution) (err *fault.Fault) {
+	if s.point != nil {
+		_, err = s.ws.LoadPoint(s.point.ID)
+		return err
+	}
+	s.point, err = s.ws.LoadPoint(e.ID.String())
+	if err == nil || err.Code != "FS-001" {
+		return err
+	}
+	for i := range e.Next {
+		if e.Plan.Steps[i].IsFile() {
+			return fault.New("ST-002", err.Detail)
+		}
+	}
+	return nil
+}
+
+// Undo implements exacta.Disk.
+func (s *storage) Undo(e *exacta.Execution) (conflicts int, err *fault.Fault) {
+	if s.point == nil {
+		if err := s.loadPoint(e); err != nil || s.point == nil {
+			return 0, err
+		}
+	}
+	err = s.point.Undo(0)
+	conflicts = s.point.Conflicts
+	s.step = 0
+	if err == nil {
+		s.empty = s.point
+	}
+	s.point = nil
+	return conflicts, err
+}
+
+// begin saves that a step has begun, behind the entry of its rollback point (exacta §4.8).
+func (s *storage) begin(e *exacta.Work, change workspace.Change) *fault.Fault {
+	if s.point == nil {
+		var err *fault.Fault
+		if s.point, err = s.ws.NewPoint(e.Point.String(), workspace.PlanPoint, s.clock.Text()); err != nil {
+			return err
+		}
+	}
+	if err := s.point.Add(change); err != nil {
+		return err
+	}
+	s.step = e.Step + 1
+	return s.write()
+}
+
+// end saves that a step is done.
+func (s *storage) end(w *exacta.Work) *fault.Fault {
+	s.step = 0
+	e := s.saved.Execution // the queue may be writing to its other fields
+	s.saved.Execution = &exacta.Execution{ID: e.ID, Plan: e.Plan, Next: w.Step + 1}
+	return s.write()
+}
+
+// found reads what an earlier session left (exacta §5.6).
+func (s *storage) found() *exacta.Found {
+	out := &exacta.Found{}
+	recovered, err := s.ws.Recover()
+	for _, r := range recovered {
+		if r.Fault != nil {
+			out.Kept = append(out.Kept, r.Fault)
+		} else {
+			out.Undone = append(out.Undone, r.ID)
+		}
+	}
+	if err != nil {
+		out.Kept = append(out.Kept, err)
+	}
+	st, err := s.ws.LoadState()
+	if err != nil {
+		out.Damaged = err
+		return out
+	}
+	if st == nil {
+		return out
+	}
+	state, ok := exacta.ParseState(st.State)
+	if !ok {
+		out.Damaged = fault.New("ST-002", "state.json: state")
+		return out
+	}
+	out.State = state
+	if state == exacta.Executing || state == exacta.Paused || state == exacta.Cancelling {
+		out.Execution, out.Damaged = s.restore(st)
+	}
+	return out
+}
+
+// restore reads an interrupted execution, and takes back the step that was begun.
+func (s *storage) restore(st *workspace.State) (*exacta.Execution, *fault.Fault) {
+	if st.Execution == nil {
+		return nil, fault.New("ST-002", "state.json: execution")
+	}
+	doc, err := s.ws.LoadPlan(st.Execution.PlanID)
+	if err != nil {
+		return nil, err
+	}
+	p, bad := plan.Parse(doc)
+	id, ok := wire.ParseID([]byte(st.Execution.ID))
+	if bad != nil || !ok || st.Execution.Next < 1 || st.Execution.Next > len(p.Steps)+1 {
+		return nil, fault.New("ST-002", "plan/"+st.Execution.PlanID+".json")
+	}
+	if p.ID != st.Execution.PlanID || p.Status != plan.Executed && p.Status != plan.Approved {
+		return nil, fault.New("ST-002", "plan/"+st.Execution.PlanID+".json: not approved")
+	}
+	e := &exacta.Execution{ID: id, Plan: exacta.NewPlan(p), Next: st.Execution.Next - 1}
+	if err := s.loadPoint(e); err != nil {
+		return nil, fault.New("ST-002", err.Detail)
+	}
+	if s.point != nil && len(s.point.Entries) > st.Execution.Entries {
+		if err := s.point.Undo(st.Execution.Entries); err != nil {
+			return nil, fault.New("ST-002", err.Detail)
+		}
+	}
+	return e, nil
+}

@@ -1,0 +1,350 @@
+package exacta
+
+import (
+	"path/filepath"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"trunkline/engine/exacta"
+	"trunkline/engine/exacta/diff"
+	"trunkline/engine/exacta/fault"
+	"trunkline/engine/exacta/plan"
+	"trunkline/engine/exacta/planner"
+	"trunkline/engine/exacta/secret"
+	"trunkline/engine/exacta/wire"
+	"trunkline/handlers/exacta/workspace"
+)
+
+// job is a work that runs.
+type job struct {
+	p    *project
+	w    *exacta.Work
+	stop chan struct{} // closed when the project does not want the result any more
+}
+
+// stopped reports whether the job was aborted.
+func (j *job) stopped() bool {
+	select {
+	case <-j.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// run does the work of a job. A defect is a failure of its request only (exacta §8).
+func (j *job) run() {
+	defer func() {
+		if v := recover(); v != nil {
+			j.p.srv.cfg.Logger.Error("cannot finish work", "project", j.p.id.String(), "panic", v, "stack", string(debug.Stack()))
+			j.w.Fault, j.w.Planner = fault.New("ST-002", "an internal failure"), true
+		}
+	}()
+	switch {
+	case j.w.Step >= 0:
+		j.w.Fault = j.step()
+	case j.w.Request.Command == wire.ExtractIntent:
+		j.extract()
+	case j.w.Request.Command == wire.GeneratePlan:
+		j.w.Fault = j.generate()
+	case j.w.Request.Command == wire.ApplyDiffSet:
+		j.w.Fault = j.apply()
+	case j.w.Request.Command == wire.Build:
+		j.w.Fault = j.build(j.w.Request.Args.Configuration, j.w.Request.Args.Seconds)
+	}
+}
+
+// view reads the tree and the configuration for the planner.
+func (j *job) view() (*tree, *planner.Config, *workspace.Config, *fault.Fault) {
+	ws := j.p.disk.ws
+	config, err := j.p.disk.config()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	t, err := newTree(ws, j.p.disk.rules.Load())
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	c := &planner.Config{Configuration: config.Configuration, Toolchain: toolOf(config, t.markers), RootName: filepath.Base(ws.Root())}
+	if c.Configuration == "" {
+		c.Configuration = debugBuild
+	}
+	return t, c, config, nil
+}
+
+// extract runs the planner for an ExtractIntent (exacta §4.3).
+func (j *job) extract() {
+	t, c, _, err := j.view()
+	if err != nil {
+		j.w.Fault, j.w.Planner = err, true
+		return
+	}
+	in, err := planner.Extract(j.w.Request.Args.UserInput, t, c)
+	if err != nil {
+		j.w.Fault = err
+		return
+	}
+	j.w.Extracted = &in
+}
+
+// generate runs the planner for a GeneratePlan and fixes the facts of the plan (exacta §4.4).
+func (j *job) generate() *fault.Fault {
+	t, c, config, err := j.view()
+	if err != nil {
+		j.w.Planner = true
+		return err
+	}
+	i := j.w.Intent
+	steps, err := planner.Plan(&i.Intent, t, c)
+	if err != nil {
+		return err
+	}
+	doc := &plan.Plan{Version: i.Version(), Status: plan.Pending, CreatedAt: j.p.srv.cfg.Clock.Text(),
+		Intent:      plan.Intent{ID: i.ID.String(), Type: i.Type, Description: i.Description},
+		Constraints: i.Constraints, ConfigFingerprint: config.Fingerprint}
+	for n := range steps {
+		s := &steps[n]
+		step := plan.Step{Order: n + 1, Type: s.Type, Target: s.Target, Description: s.Description, Configuration: s.Configuration}
+		for _, d := range s.Dependencies {
+			step.Dependencies = append(step.Dependencies, strconv.Itoa(d)) // see exacta.Work
+		}
+		if step.IsFile() {
+			if err := facts(&step, s); err != nil {
+				return err
+			}
+		}
+		doc.Steps = append(doc.Steps, step)
+	}
+	for k := range i.Constraints {
+		if c := &i.Constraints[k]; !plan.Enforceable(c, t) {
+			j.w.Loose = append(j.w.Loose, c.Description)
+		}
+	}
+	doc.EstimatedTokens = plan.Estimate(i.RawInput, doc.Steps)
+	j.w.Planned = exacta.NewPlan(doc)
+	return nil
+}
+
+// facts makes the diff and the hashes of a file step.
+func facts(step *plan.Step, s *planner.Step) *fault.Fault {
+	step.Diff = diff.Make(s.Target, s.Old, s.New)
+	if secret.Find([]byte(step.Diff)) {
+		return fault.New("SEC-003", "plan: "+s.Target)
+	}
+	patch, bad := diff.Parse(step.Diff)
+	if bad == nil {
+		_, bad = patch.Apply(s.Old)
+	}
+	if bad != nil {
+		return fault.New("VAL-004", "diff of "+s.Target+": "+bad.Token, "the change of "+s.Target+" cannot be shown as a diff")
+	}
+	if s.Old != nil {
+		step.Pre = workspace.Sum(s.Old)
+	}
+	if s.New != nil {
+		step.Post = workspace.Sum(s.New)
+	}
+	return nil
+}
+
+// opOf returns what a patch does in the words of the workspace.
+func opOf(o diff.Op) workspace.Op {
+	switch o {
+	case diff.Create:
+		return workspace.Create
+	case diff.Delete:
+		return workspace.Delete
+	}
+	return workspace.Modify
+}
+
+// step does one step of an execution (exacta §4.8).
+func (j *job) step() *fault.Fault {
+	s := &j.w.Plan.Steps[j.w.Step]
+	if !s.IsFile() {
+		if err := j.build(s.Configuration, 0); err != nil {
+			return err
+		}
+		if b := &j.w.Build; b.ExitCode != 0 {
+			return fault.New("BLD-002", b.Tail, strconv.Itoa(b.Errors))
+		}
+		return j.p.disk.end(j.w)
+	}
+	patch, bad := diff.Parse(s.Diff)
+	if bad != nil {
+		return fault.New("ST-002", "step "+strconv.Itoa(s.Order)+": "+bad.Token)
+	}
+	old, err := j.read(s.Target, patch.Op)
+	if err != nil {
+		return err
+	}
+	if sum := sumOf(old); sum != s.Pre {
+		return fault.New("VAL-005", "drift: "+s.Target)
+	}
+	data, bad := patch.Apply(old)
+	if bad != nil {
+		return bad.Fault("")
+	}
+	if sumOf(data) != s.Post {
+		return fault.New("VAL-005", "result: "+s.Target)
+	}
+	disk := j.p.disk
+	if err := disk.begin(j.w, workspace.Change{Path: s.Target, Op: opOf(patch.Op), Data: data, Pre: s.Pre}); err != nil {
+		return err
+	}
+	if err := disk.point.Prepare(); err != nil {
+		return err
+	}
+	if err := disk.point.Commit(nil); err != nil {
+		return err
+	}
+	if err := disk.end(j.w); err != nil {
+		return err
+	}
+	if j.w.Step+1 == len(j.w.Plan.Steps) {
+		err = disk.point.Seal()
+		_ = disk.ws.Prune(disk.point.ID) // older points may stay
+	}
+	return err
+}
+
+// sumOf returns the hash of a file, "" of none.
+func sumOf(content []byte) string {
+	if content == nil {
+		return ""
+	}
+	return workspace.Sum(content)
+}
+
+// read returns the content of a target, nil if there is none.
+func (j *job) read(path string, op diff.Op) ([]byte, *fault.Fault) {
+	b, _, err := j.p.disk.ws.Read(path)
+	switch {
+	case err == nil && b == nil:
+		return []byte{}, nil
+	case err == nil:
+		return b, nil
+	case err.Code == "FS-001" && j.p.disk.ws.IsDir(path):
+		return nil, fault.New("SEC-002", "not_regular: "+path, path)
+	case err.Code == "FS-001":
+		return nil, nil
+	}
+	return nil, err
+}
+
+// apply does an ApplyDiffSet (exacta §4.12).
+func (j *job) apply() *fault.Fault {
+	changes, err := j.changes()
+	if err != nil {
+		return err
+	}
+	ws := j.p.disk.ws
+	point, err := ws.NewPoint(j.w.Point.String(), workspace.DiffSetPoint, j.p.srv.cfg.Clock.Text())
+	if err != nil {
+		return err
+	}
+	err = j.commit(point, changes)
+	if err != nil {
+		if undo := point.Undo(0); undo != nil {
+			return undo
+		}
+		_ = point.Drop()
+		return err
+	}
+	j.w.Applied = len(changes)
+	pinned := ""
+	if j.p.disk.point != nil {
+		pinned = j.p.disk.point.ID
+	}
+	_ = ws.Prune(pinned) // older points may stay
+	return nil
+}
+
+func (j *job) commit(point *workspace.Point, changes []workspace.Change) *fault.Fault {
+	if err := point.Add(changes...); err != nil {
+		return err
+	}
+	if err := point.Prepare(); err != nil {
+		return err
+	}
+	if j.stopped() {
+		return fault.New("IPC-010", "")
+	}
+	if err := point.Commit(nil); err != nil {
+		return err
+	}
+	return point.Seal()
+}
+
+// changes checks all diffs of a set against the tree (exacta §4.16).
+func (j *job) changes() (out []workspace.Change, err *fault.Fault) {
+	if _, err := j.p.disk.config(); err != nil {
+		return nil, err
+	}
+	seen := make(map[string]bool)
+	for i, text := range j.w.Request.Args.Diffs {
+		at := "diffs[" + strconv.Itoa(i) + "] "
+		patch, bad := diff.Parse(text)
+		if bad != nil {
+			return nil, bad.Fault(at)
+		}
+		if patch.Op == diff.None {
+			continue
+		}
+		old, err := j.target(patch, at, text, seen)
+		if err != nil {
+			return nil, err
+		}
+		data, bad := patch.Apply(old)
+		if bad != nil {
+			return nil, bad.Fault(at)
+		}
+		out = append(out, workspace.Change{Path: patch.Path, Op: opOf(patch.Op), Data: data, Pre: sumOf(old)})
+	}
+	return out, nil
+}
+
+// target makes the checks of rule 6 of exacta §4.16 and returns the content of a target.
+func (j *job) target(patch *diff.Patch, at, text string, seen map[string]bool) ([]byte, *fault.Fault) {
+	path := patch.Path
+	if j.p.disk.rules.Load().Denied(path, false) {
+		return nil, fault.New("SEC-002", at+"denied: "+path, path)
+	}
+	old, err := j.read(path, patch.Op)
+	if err != nil {
+		return nil, fault.New(err.Code, at+err.Detail, err.Values...)
+	}
+	if secret.Find([]byte(text)) {
+		return nil, fault.New("SEC-003", at+"secret: in "+path) // without "in" the path is redacted
+	}
+	if seen[path] {
+		return nil, fault.New("VAL-003", at+"duplicate_target: "+path)
+	}
+	if patch.Op == diff.Create {
+		if err := j.misplaced(path, at, seen); err != nil {
+			return nil, err
+		}
+	}
+	seen[path] = true
+	return old, nil
+}
+
+// misplaced refuses a new file whose directory is a file, or is a target of the set, and one that
+// is the directory of another target.
+func (j *job) misplaced(path, at string, seen map[string]bool) *fault.Fault {
+	for i, c := range path {
+		if c != '/' {
+			continue
+		}
+		if sum, _ := j.p.disk.ws.Hash(path[:i]); sum != "" || seen[path[:i]] {
+			return fault.New("FS-001", at+"not_a_directory: "+path[:i], path)
+		}
+	}
+	for other := range seen {
+		if strings.HasPrefix(other, path+"/") {
+			return fault.New("SEC-002", at+"not_regular: "+path, path)
+		}
+	}
+	return nil
+}

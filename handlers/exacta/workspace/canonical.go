@@ -1,0 +1,61 @@
+package workspace
+
+import (
+	"bytes"
+	"slices"
+
+	"trunkline/codec/jsonx"
+)
+
+// maxDepth is how deep a document may nest (exacta §3.1).
+const maxDepth = 32
+
+// canonicalText appends the canonical JSON of text to dst: keys sorted by code point, no spaces,
+// raw UTF-8, numbers as they are spelled (exacta §4.18). text passed jsonx.Strict with a depth of
+// at most 32.
+func canonicalText(dst, text []byte) []byte { return canonicalValue(dst, jsonx.ValueOf(text)) }
+
+// canonicalWithout is canonicalText of an object without one of its members.
+func canonicalWithout(dst, object []byte, name string) []byte {
+	return canonicalObject(dst, object, name)
+}
+
+func canonicalValue(dst []byte, v jsonx.Value) []byte {
+	switch v.Kind {
+	case jsonx.String:
+		text, _ := v.Text()
+		return jsonx.AppendString(dst, text)
+	case jsonx.ObjectStart:
+		return canonicalObject(dst, v.Raw, "")
+	case jsonx.ArrayStart:
+		dst = append(dst, '[')
+		list := jsonx.OpenArray(v.Raw)
+		for e, ok := list.Next(); ok; e, ok = list.Next() {
+			dst = canonicalValue(jsonx.AppendComma(dst), e)
+		}
+		return append(dst, ']')
+	}
+	return append(dst, v.Raw...)
+}
+
+func canonicalObject(dst, object []byte, without string) []byte {
+	type member struct {
+		key   []byte
+		value jsonx.Value
+	}
+	var members []member
+	it := jsonx.OpenObject(object)
+	for key, v, ok := it.Next(); ok; key, v, ok = it.Next() {
+		key = jsonx.AppendUnescaped(nil, key)
+		if without == "" || string(key) != without {
+			members = append(members, member{key, v})
+		}
+	}
+	slices.SortFunc(members, func(a, b member) int { return bytes.Compare(a.key, b.key) })
+	dst = append(dst, '{')
+	for _, m := range members {
+		dst = jsonx.AppendString(jsonx.AppendComma(dst), m.key)
+		dst = canonicalValue(append(dst, ':'), m.value)
+	}
+	return append(dst, '}')
+}

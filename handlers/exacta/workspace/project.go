@@ -1,0 +1,233 @@
+package workspace
+
+import (
+	"errors"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"trunkline/engine/exacta/fault"
+)
+
+// storeName is the folder of a project's storage (exacta §4.18).
+const storeName = ".exacta"
+
+// maxFile is the default of Options.MaxFile.
+const maxFile = 64 << 20
+
+// Options are what a project needs from its server.
+type Options struct {
+	// Secret reports whether a text contains a secret of high confidence (exacta §6.6). Nil finds
+	// none.
+	Secret func([]byte) bool
+	// MaxFile is the most bytes of a file that Read and Add take; 0 means 64 MiB.
+	MaxFile int64
+
+	before func(op, name string) error // tests: see disk
+	lazy   bool
+}
+
+// Project is the open root of a project. All methods but Close and SetDeny, and different Points,
+// may be used by several goroutines at once.
+type Project struct {
+	root   string
+	config *Config
+	dir    dir
+	opts   Options
+	deny   func(path string, dir bool) bool
+
+	mu      sync.Mutex
+	lock    *os.File // of .exacta/lock, nil as long as there is none
+	lastSeq int64    // of the newest rollback point, -1 before one was looked for
+}
+
+// Open opens a root that Locate found: the checks of .exacta and its config.json, then the lock of
+// an existing .exacta (exacta §4.1). It writes nothing.
+func Open(root string, o Options) (*Project, *fault.Fault) {
+	if o.MaxFile == 0 {
+		o.MaxFile = maxFile
+	}
+	var fd int
+	err := call(func() (e error) {
+		fd, e = unix.Open(root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		return e
+	})
+	if err != nil {
+		return nil, faultOf(err, ".")
+	}
+	p := &Project{root: root, opts: o, lastSeq: -1, dir: dir{fd, &disk{before: o.before, lazy: o.lazy}}}
+	var f *fault.Fault
+	if p.config, f = p.LoadConfig(); f == nil {
+		f = p.lockExisting()
+	}
+	if f != nil {
+		p.Close()
+		return nil, f
+	}
+	return p, nil
+}
+
+// Close releases the lock and the handles. The project must not be used any more, except for
+// another Close, which does nothing.
+func (p *Project) Close() {
+	if p.lock != nil {
+		_ = p.lock.Close()
+		p.lock = nil
+	}
+	p.dir.close()
+	p.dir.fd = -1
+}
+
+// Root returns the canonical path of the root.
+func (p *Project) Root() string { return p.root }
+
+// Config returns the configuration that was read when the project was opened.
+func (p *Project) Config() *Config { return p.config }
+
+// Markers returns the markers that the root has now (exacta §4.1).
+func (p *Project) Markers() []string { return markersOf(p.root) }
+
+// SetDeny sets the rules for paths (exacta §4.17), beside those that always hold. deny gets a rel
+// path. For a file it decides about the whole path; for a directory it reports that nothing below
+// is allowed. It must be set before the first read.
+func (p *Project) SetDeny(deny func(path string, dir bool) bool) { p.deny = deny }
+
+// Check checks a rel path: its form, and the rules of SetDeny for a file (exacta §4.17). It looks
+// at no disk.
+func (p *Project) Check(rel string) *fault.Fault {
+	if f := checkPath(rel); f != nil {
+		return f
+	}
+	if p.deny != nil && p.deny(rel, false) {
+		return fault.New("SEC-002", "denied: "+rel, rel)
+	}
+	return nil
+}
+
+// existingStore opens .exacta. err is unix.ENOENT if there is none.
+func (p *Project) existingStore() (dir, error) {
+	d, err := p.dir.open(storeName)
+	if errors.Is(err, isNotDir) {
+		return d, fault.New("SEC-002", "not_a_directory: "+storeName, storeName)
+	}
+	return d, err
+}
+
+// lockExisting takes the lock of an existing .exacta that has one.
+func (p *Project) lockExisting() *fault.Fault {
+	d, err := p.existingStore()
+	if err == unix.ENOENT {
+		return nil
+	}
+	if err != nil {
+		return faultOf(err, storeName)
+	}
+	defer d.close()
+	if _, err := d.lstat("lock"); err == unix.ENOENT {
+		return nil
+	}
+	return faultOf(p.takeLock(d), storeName+"/lock")
+}
+
+// takeLock locks the file lock of d, which is .exacta, unless that is what p holds.
+func (p *Project) takeLock(d dir) error {
+	if p.lock != nil {
+		var have unix.Stat_t
+		st, err := d.lstat("lock")
+		if e := call(func() error { return unix.Fstat(int(p.lock.Fd()), &have) }); err == nil && e == nil &&
+			st.Ino == have.Ino && st.Dev == have.Dev {
+			return nil
+		}
+		_ = p.lock.Close()
+		p.lock = nil
+	}
+	st, err := d.lstat("lock")
+	if err == nil {
+		if err := regularMode(st); err != nil {
+			return err
+		}
+	}
+	if err := d.disk.at("lock", "lock"); err != nil {
+		return err
+	}
+	flags := unix.O_RDWR | unix.O_CREAT | unix.O_NONBLOCK
+	fd, err := d.openat("lock", flags, 0o600)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), "lock")
+	err = call(func() error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
+	if err != nil {
+		_ = f.Close()
+		return err
+	}
+	p.lock = f
+	return nil
+}
+
+// store opens .exacta for a change: it is made if needed, and its lock taken.
+func (p *Project) store() (dir, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	d, err := p.existingStore()
+	if err == unix.ENOENT {
+		if err = p.dir.mkdir(storeName, 0o700); err != nil && err != unix.EEXIST {
+			return d, err
+		}
+		if err = p.dir.sync(); err != nil {
+			return d, err
+		}
+		d, err = p.existingStore()
+	}
+	if err != nil {
+		return d, err
+	}
+	err = p.takeLock(d)
+	if err == nil {
+		if _, e := d.lstat(".gitignore"); e == unix.ENOENT {
+			err = d.replace(".gitignore", []byte("*\n"))
+		}
+	}
+	if err != nil {
+		d.close()
+		return d, err
+	}
+	return d, nil
+}
+
+// sub opens a directory of the storage, which is made if it is missing.
+func (d dir) sub(name string) (dir, error) {
+	s, err := d.open(name)
+	if err != unix.ENOENT {
+		return s, err
+	}
+	if err := d.mkdir(name, 0o700); err != nil && err != unix.EEXIST {
+		return s, err
+	}
+	if err := d.sync(); err != nil {
+		return s, err
+	}
+	return d.open(name)
+}
+
+// replace writes a file of the storage as a whole: afterwards it has its old bytes or the new ones,
+// also after a crash.
+func (d dir) replace(name string, data []byte) error {
+	d.disk.replacing.Lock()
+	defer d.disk.replacing.Unlock()
+	tmp := name + ".tmp"
+	if _, err := d.lstat(tmp); err == nil {
+		if err := d.remove(tmp); err != nil {
+			return err
+		}
+	}
+	if err := d.place(tmp, data, 0o600, -1); err != nil {
+		return err
+	}
+	if err := d.rename(tmp, name); err != nil {
+		_ = d.remove(tmp)
+		return err
+	}
+	return d.sync()
+}

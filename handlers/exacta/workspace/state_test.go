@@ -1,0 +1,213 @@
+package workspace
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"trunkline/codec/jsonx"
+	"trunkline/engine/exacta/fault"
+)
+
+func TestStateComesBack(t *testing.T) {
+	root := canonicalTemp(t)
+	p := open(t, root, Options{})
+	if s, f := p.LoadState(); s != nil || f != nil {
+		t.Fatalf("%v %v", s, f)
+	}
+	for _, s := range []*State{
+		{ProjectID: "p", State: "Idle", LastUpdatedAt: now},
+		{ProjectID: "p\u2028\"", State: "Executing", ActivePlanID: "a", ActiveExecutionID: "b", LastUpdatedAt: now,
+			Execution: &Execution{ID: "b", PlanID: "a", Next: 2, InStep: 2, Entries: 1}},
+		{State: "Paused", Execution: &Execution{ID: "b", PlanID: "a", Next: 3, Entries: 2}},
+	} {
+		ok(t, p.SaveState(s))
+		got, f := p.LoadState()
+		ok(t, f)
+		if !reflect.DeepEqual(got, s) {
+			t.Errorf("%+v, want %+v", got, s)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(root, ".exacta/state.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := `{"schema_version":1,"project_id":"","state":"Paused","active_plan_id":null,"active_execution_id":null,` +
+		`"last_updated_at":"","execution":{"id":"b","plan_id":"a","next":3,"in_step":null,"entries":2}`
+	sum := Sum([]byte(`{"active_execution_id":null,"active_plan_id":null,"execution":{"entries":2,"id":"b","in_step":null,"next":3,"plan_id":"a"},` +
+		`"last_updated_at":"","project_id":"","schema_version":1,"state":"Paused"}`))
+	if want := rest + `,"checksum":"` + sum + "\"}\n"; string(text) != want {
+		t.Errorf("%s, want %s", text, want)
+	}
+}
+
+// TestStorageModes: directories 0700, files 0600, and nothing temporary is left.
+func TestStorageModes(t *testing.T) {
+	root := canonicalTemp(t)
+	p := open(t, root, Options{})
+	ok(t, p.SaveState(&State{}))
+	ok(t, p.SavePlan(id1, []byte(`{}`)))
+	_, f := perform(p, PlanPoint)
+	want(t, f, "FS-001") // the tree is empty
+	var got []string
+	err := filepath.WalkDir(filepath.Join(root, storeName), func(path string, e os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		st, err := e.Info()
+		if err != nil {
+			return err
+		}
+		if perm := st.Mode().Perm(); e.IsDir() && perm != 0o700 || !e.IsDir() && perm != 0o600 {
+			t.Errorf("%s: %o", path, perm)
+		}
+		rel, _ := filepath.Rel(root, path)
+		got = append(got, rel)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := ".exacta .exacta/.gitignore .exacta/lock .exacta/plan" +
+		" .exacta/plan/" + id1 + ".json .exacta/rollback .exacta/rollback/" + id1 + " .exacta/rollback/" + id1 + "/manifest.json .exacta/state.json"
+	if strings.Join(got, " ") != all {
+		t.Errorf("%s", strings.Join(got, "\n"))
+	}
+}
+
+// TestDamagedStateIsSetAside: every change of a byte of state.json is found (exacta §5.6).
+func TestDamagedStateIsSetAside(t *testing.T) {
+	root := canonicalTemp(t)
+	path := filepath.Join(root, ".exacta/state.json")
+	p := open(t, root, Options{})
+	ok(t, p.SaveState(&State{State: "Executing", Execution: &Execution{ID: "b", PlanID: "a", Next: 2, InStep: 2, Entries: 1}}))
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := func(text string) {
+		t.Helper()
+		write(t, root, map[string]string{".exacta/state.json": text})
+		_, f := p.LoadState()
+		want(t, f, "ST-002")
+		if b, err := os.ReadFile(path + ".bad"); err != nil || string(b) != text {
+			t.Errorf("state.json.bad: %q %v", b, err)
+		}
+		if s, f := p.LoadState(); s != nil || f != nil {
+			t.Errorf("%v %v", s, f)
+		}
+	}
+	for i := range good[:len(good)-1] {
+		bad := append([]byte(nil), good...)
+		bad[i] ^= 1
+		f(string(bad))
+	}
+	if err := os.Symlink("lock", path); err != nil {
+		t.Fatal(err)
+	}
+	_, link := p.LoadState()
+	want(t, link, "ST-002")
+	if err := os.Remove(path + ".bad"); err != nil {
+		t.Fatal(err)
+	}
+	f("")
+	f(string(good[:len(good)/2]))
+	f(`{}`)
+	f(`{"schema_version":1,"checksum":"` + Sum([]byte(`{"schema_version":1}`)) + `"}`)
+	f(`{"schema_version":2,"checksum":"` + Sum([]byte(`{"schema_version":2}`)) + `"}`)
+}
+
+func TestPlansAndAnswers(t *testing.T) {
+	p := open(t, canonicalTemp(t), Options{})
+	_, f := p.LoadPlan(id1)
+	want(t, f, "ST-002")
+	ok(t, p.SavePlan(id1, []byte("one")))
+	ok(t, p.SavePlan(id1, []byte("two")))
+	if b, f := p.LoadPlan(id1); f != nil || string(b) != "two" {
+		t.Errorf("%q %v", b, f)
+	}
+	for _, id := range []string{"", "../x", "a/b", ".", "a.b", strings.Repeat("x", 65), "a\x00"} {
+		want(t, p.SavePlan(id, nil), "ST-002")
+		_, f := p.LoadPlan(id)
+		want(t, f, "ST-002")
+		_, f = p.NewPoint(id, PlanPoint, now)
+		want(t, f, "ST-002")
+		_, f = p.LoadPoint(id)
+		want(t, f, "FS-001")
+	}
+}
+
+// TestLockOfAProject: a root is open once (exacta §4.1, §4.18).
+func TestLockOfAProject(t *testing.T) {
+	root := canonicalTemp(t)
+	a, b := open(t, root, Options{}), open(t, root, Options{})
+	ok(t, a.SaveState(&State{}))
+	want(t, b.SaveState(&State{}), "FS-005")
+	_, f := Open(root, Options{})
+	want(t, f, "FS-005")
+	// Someone removes the folder: both compete for the lock again.
+	if err := os.RemoveAll(filepath.Join(root, storeName)); err != nil {
+		t.Fatal(err)
+	}
+	ok(t, b.SaveState(&State{}))
+	want(t, a.SaveState(&State{}), "FS-005")
+	b.Close()
+	ok(t, a.SaveState(&State{}))
+}
+
+// TestManyWriters: states, plans and points are written by several goroutines at once.
+func TestManyWriters(t *testing.T) {
+	p := open(t, canonicalTemp(t), Options{})
+	var writers sync.WaitGroup
+	for g := range 4 {
+		writers.Go(func() {
+			for i := range 20 {
+				id := fmt.Sprintf("%d-%d", g, i)
+				pt, f := p.NewPoint(id, PlanPoint, now)
+				for _, f := range []*fault.Fault{f, p.SaveState(&State{State: id}), p.SavePlan("one", []byte(id)), p.SavePlan(id, nil)} {
+					if f != nil {
+						t.Error(f)
+						return
+					}
+				}
+				if f := pt.Add(Change{Path: "f/" + id, Op: Create}); f != nil {
+					t.Error(f)
+				}
+				if f := pt.Commit(nil); f != nil && f.Code != "VAL-005" {
+					t.Error(f)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	points, empty, f := p.points()
+	ok(t, f)
+	seen := make(map[int64]bool)
+	for _, pt := range points {
+		seen[pt.seq] = true
+	}
+	if len(points) != 80 || len(seen) != 80 || len(empty) != 0 {
+		t.Errorf("%d points, %d numbers, %d without a manifest", len(points), len(seen), len(empty))
+	}
+}
+
+func TestCanonicalSortsAndKeeps(t *testing.T) {
+	f := func(text, want string) {
+		t.Helper()
+		var strict jsonx.Strict
+		if problem := strict.Check([]byte(text), maxDepth); !problem.OK() {
+			t.Fatal(problem)
+		}
+		if got := string(canonicalText(nil, []byte(text))); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	f(` { "b" : [ 1.0 , -0 , 1e2 , true , null , "\/\u00e9\u2028\t" ] , "a\u0062" : { } , "a" : [ ] } `,
+		"{\"a\":[],\"ab\":{},\"b\":[1.0,-0,1e2,true,null,\"/é\u2028\\t\"]}")
+	f("{\"\U0001F600\":1,\"\uffff\":2}", "{\"\uffff\":2,\"\U0001F600\":1}")
+	f(" 1 ", "1")
+}
