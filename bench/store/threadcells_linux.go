@@ -114,9 +114,9 @@ func (t *talk) overLines() (list []overLines) {
 		cfg.Good, cfg.Greeted, cfg.Spin = lineGood, lineGreeted, cfg.Spin || at == polled()
 		list = append(list, overLines{short, method, at, cfg})
 	}
+	add("polls", pollLast, "read_messages", polled(), func(conn int) string { return pollBody(t.own[conn]) })
 	add("own", postOwn, "post_message", fewDeep(), func(conn int) string { return postBody(t.own[conn], "own") })
 	add("one", postOne, "post_message", fewDeep(), func(int) string { return postBody(t.one, "one") })
-	add("polls", pollLast, "read_messages", polled(), func(conn int) string { return pollBody(t.own[conn]) })
 	return list
 }
 
@@ -125,14 +125,16 @@ func (t *talk) steps() (steps []goal.Step) {
 	add := func(c goal.Cell, s *load.Server, cfg load.Config) {
 		steps = append(steps, goal.One(c, func() (goal.Sample, error) { return load.Measure(cfg, s, t.o.warmup, t.o.window) }))
 	}
-	deep := fewDeep()
-	add(cell(kernelServer, recordUsage, deep), t.kernel, t.config(t.kernel.Addr, load.Kernel, tapesOf(recordUsage, span{0, t.o.rows}, deep.conns, nil), deep.depth))
-	for _, c := range t.overLines() {
-		add(over(viaLines, threadServer, c.method, c.at), t.threads, c.cfg)
-	}
 	noop := t.config(t.tools, load.Answers, noopTapes(polled().conns), polled().depth)
 	noop.Good, noop.Spin = toolGood, true
 	add(over(viaLines, toolServer, noopTool, polled()), t.threads, noop)
+	lines, deep := t.overLines(), fewDeep()
+	for i, c := range lines {
+		if i == 1 { // rows of posts are merged for a while: what waits for no disk comes before them
+			add(cell(kernelServer, recordUsage, deep), t.kernel, t.config(t.kernel.Addr, load.Kernel, tapesOf(recordUsage, span{0, t.o.rows}, deep.conns, nil), deep.depth))
+		}
+		add(over(viaLines, threadServer, c.method, c.at), t.threads, c.cfg)
+	}
 	for _, c := range t.overHTTP() {
 		add(over(viaHTTP, c.name, c.method, c.at), c.server, t.config(c.addr, load.HTTP, t.webTapes(c), c.at.depth))
 	}

@@ -1,6 +1,8 @@
 package lines
 
 import (
+	"bytes"
+
 	"trunkline/codec/jsonx"
 	"trunkline/handlers/threads/method"
 )
@@ -41,16 +43,15 @@ func (r *request) pick(line []byte, lookup func([]byte) *method.Row, s *jsonx.St
 	if at = afterComma(line, at, `"method"`); at == 0 || line[at] != '"' {
 		return nil
 	}
-	name := at + 1
-	for at = name; at < len(line) && line[at] != '"'; at++ {
-	}
-	row := r.last
-	if row == nil || row.Name != string(line[name:at]) {
-		if row = lookup(line[name:at]); row == nil {
+	name, row := line[at+1:], r.last
+	if row == nil || len(name) <= len(row.Name) || name[len(row.Name)] != '"' || string(name[:len(row.Name)]) != row.Name {
+		n := bytes.IndexByte(name, '"')
+		if row = lookup(name[:max(0, n)]); row == nil {
 			return nil
 		}
 		r.last = row
 	}
+	at += 1 + len(row.Name)
 	if at = afterComma(line, at+1, `"params"`); at == 0 {
 		return nil
 	}
@@ -104,10 +105,10 @@ func afterComma(line []byte, i int, key string) int {
 	if i == 0 || i+1 >= len(line) || line[i] != ',' {
 		return 0
 	}
-	if i++; line[i] == ' ' {
+	if line[i+1] == ' ' {
 		i++
 	}
-	return after(line, i, key)
+	return after(line, i+1, key)
 }
 
 // parse splits a line. With a fault that is final for the line, it returns that; decoded is false
