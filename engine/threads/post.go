@@ -38,9 +38,12 @@ func (e *Engine) Post(a *Actor, id []byte, p *Post, now int64) (out Posted, _ Re
 	var reply *rawID
 	if len(p.InReplyTo) > 0 {
 		id, ok := parseID(p.InReplyTo, messagePrefix)
+		if !ok {
+			return out, Refusal{Code: NoMessage}
+		}
 		if found, err := e.holds(t, &id); err != nil {
 			return out, Refusal{Code: Failed, Err: err}
-		} else if !found || !ok {
+		} else if !found {
 			return out, Refusal{Code: NoMessage}
 		}
 		reply = &id

@@ -2,6 +2,8 @@ package threads
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 )
@@ -51,6 +53,35 @@ func norm(m message) message {
 		}
 	}
 	return m
+}
+
+// unreadable is rows that cannot be read.
+type unreadable struct{ Rows }
+
+var errUnreadable = errors.New("unreadable")
+
+func (unreadable) Scan(_, _ []byte, _ bool, _ func(key, value []byte) bool) error {
+	return errUnreadable
+}
+
+// TestReplyToNoIdentifier: what is no identifier of a message is not looked for in the rows.
+func TestReplyToNoIdentifier(t *testing.T) {
+	r := newRig(t, Config{HotBytes: 1, segment: 100})
+	id := r.create()
+	for i := range 20 {
+		r.post(alice, id, "hello", fmt.Sprint("k", i))
+	}
+	r.sync()
+	r.store()
+	r.Engine.disk = unreadable{r.Engine.disk}
+	f := func(reply string, want Code) {
+		t.Helper()
+		if _, ref := r.Post(alice, id, &Post{Body: []byte("x"), InReplyTo: []byte(reply)}, r.now); ref.Code != want {
+			t.Errorf("%q: %+v, want %d", reply, ref, want)
+		}
+	}
+	f("nonsense", NoMessage)
+	f("msg_00000000000000000000000001", Failed)
 }
 
 // TestRow: a row keeps what read_messages shows, and one of another layout is refused.
