@@ -82,7 +82,13 @@ func (s *storage) used(id wire.ID) bool {
 }
 
 // Keep implements exacta.Disk.
-func (s *storage) Keep(p *exacta.Plan) *fault.Fault { return s.ws.SavePlan(p.ID, p.Append(nil)) }
+func (s *storage) Keep(p *exacta.Plan) *fault.Fault {
+	err := s.ws.SavePlan(p.ID, p.Append(nil))
+	if err == nil {
+		_ = s.ws.PrunePlans(p.ID, s.saved.Plan) // older plans may stay
+	}
+	return err
+}
 
 // Check implements exacta.Disk.
 func (s *storage) Check(p *exacta.Plan, making bool) []plan.Violation {
@@ -220,7 +226,11 @@ func (s *storage) found() *exacta.Found {
 	}
 	state, ok := exacta.ParseState(st.State)
 	if !ok {
-		out.Damaged = fault.New("ST-002", "state.json: state")
+		out.Damaged = s.ws.RejectState("state")
+		return out
+	}
+	if st.ProjectID != s.id.String() && state != exacta.Idle { // it was copied from another root
+		out.Damaged = s.ws.RejectState("project_id")
 		return out
 	}
 	out.State = state
