@@ -108,9 +108,14 @@ func (p *Project) cancelExecution() {
 	}
 	e.cancels = nil
 	p.late()
-	if p.undo(first) {
-		p.settle(Idle, "RollbackComplete", first, e.flow)
+	p.rollBack(first)
+}
+
+// rollBack ends Cancelling. The events are those of r.
+func (p *Project) rollBack(r *Request) {
+	if p.undo(r) {
+		p.settle(Idle, "RollbackComplete", r, p.exec.flow)
 	} else {
-		p.settle(Failed, "RollbackFailed", first, e.flow)
+		p.settle(Failed, "RollbackFailed", r, p.exec.flow)
 	}
 }

@@ -123,7 +123,8 @@ func (p *Project) Stop() {
 	}
 }
 
-// Broken ends a request that hit a defect, and the project fails (exacta §8).
+// Broken ends a request that hit a defect, and the project fails (exacta §8). A step that runs ends
+// first: until then it may change files.
 func (p *Project) Broken(r *Request) {
 	err := fault.New("ST-002", "an internal failure")
 	if r.flow == nil {
@@ -133,15 +134,20 @@ func (p *Project) Broken(r *Request) {
 		p.abort(w, err)
 		p.activity = nil
 	}
-	if e := p.exec; e != nil {
-		e.work = nil
+	e := p.exec
+	switch p.state {
+	case Executing:
+		if e.broken = err; e.work == nil {
+			p.failExecution(err)
+		} else {
+			p.abort(e.work, err)
+		}
+	default:
+		p.raise(r, r.flow, err)
 	}
-	p.raise(r, r.flow, err)
 	switch p.state {
 	case ExtractingIntent, Planning:
 		p.settle(Failed, "PlannerError", r, r.flow)
-	case Executing:
-		p.settle(Failed, "StepFailed", r, r.flow)
 	case Cancelling:
 		p.settle(Failed, "RollbackFailed", r, r.flow)
 	}

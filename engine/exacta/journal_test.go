@@ -217,7 +217,11 @@ func TestStop(t *testing.T) {
 	}
 	r.request(wire.Resume, Args{Handle: r.p.exec.ID})
 	r.p.Broken(e)
-	if r.p.state != Failed {
+	if r.p.state != Executing || r.undone > 0 {
+		t.Errorf("%s after a defect, while a step runs", r.p.state)
+	}
+	r.finish(0, nil, false)
+	if r.p.state != Failed || r.undone != 1 {
 		t.Errorf("%s after a defect", r.p.state)
 	}
 	r.request(wire.Build, Args{})

@@ -18,6 +18,7 @@ type rig struct {
 	answers map[*Request]string
 	order   []*Request
 	saved   Saved
+	atUndo  Saved // what was saved when an execution was taken back
 	invalid []plan.Violation
 	resume  *fault.Fault
 	conflicts,
@@ -61,6 +62,7 @@ func (r *rig) Check(*Plan, bool) []plan.Violation {
 func (r *rig) Resumable(*Execution) *fault.Fault { return r.resume }
 func (r *rig) Undo(e *Execution) (int, *fault.Fault) {
 	r.undone++
+	r.atUndo = r.saved
 	return r.conflicts, nil
 }
 

@@ -96,6 +96,7 @@ type Host interface {
 // Disk is the storage of a project. Its methods wait for the disk.
 type Disk interface {
 	// Save writes the state before it is reported (exacta §4.18).
+	// With Failed and an execution its rollback has begun and not ended.
 	Save(s *Saved) *fault.Fault
 	// Keep writes a plan, before it is proposed and when its status changes.
 	Keep(p *Plan) *fault.Fault
@@ -124,8 +125,9 @@ type Execution struct {
 
 	request *Request // whose events it has
 	flow    *Flow
-	pause   *Request   // waits for a boundary
-	cancels []*Request // the same
-	work    *Work      // the step that runs
-	stop    bool       // it pauses at the next boundary, and no request asked for it
+	pause   *Request     // waits for a boundary
+	cancels []*Request   // the same
+	work    *Work        // the step that runs
+	broken  *fault.Fault // a defect: all steps are taken back at the next boundary
+	stop    bool         // it pauses at the next boundary, and no request asked for it
 }

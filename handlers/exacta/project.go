@@ -141,13 +141,17 @@ func (p *project) serve(e event) {
 
 // guard keeps a defect in one request from ending the server (exacta §8).
 func (p *project) guard(r *exacta.Request, f func()) {
-	defer func() {
-		if v := recover(); v != nil {
-			p.srv.cfg.Logger.Error("cannot serve request", "project", p.id.String(), "panic", v, "stack", string(debug.Stack()))
-			p.core.Broken(r)
-		}
-	}()
+	defer p.recovered("cannot end a broken request", func() {})
+	defer p.recovered("cannot serve request", func() { p.core.Broken(r) })
 	f()
+}
+
+// recovered ends a panic, if there is one, with then. It is deferred.
+func (p *project) recovered(message string, then func()) {
+	if v := recover(); v != nil {
+		p.srv.cfg.Logger.Error(message, "project", p.id.String(), "panic", v, "stack", string(debug.Stack()))
+		then()
+	}
 }
 
 // Answer implements exacta.Host.
