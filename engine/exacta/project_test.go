@@ -23,10 +23,10 @@ type rig struct {
 	resume  *fault.Fault
 	conflicts,
 	undone int
-	reopened int
-	closed   bool
-	full     bool // Save fails
-	lost     bool // it did
+	late   []*Request
+	closed bool
+	full   bool // Save fails
+	lost   bool // it did
 }
 
 func newRig() *rig {
@@ -43,10 +43,13 @@ func (r *rig) Answer(q *Request, line []byte, _ bool) {
 	r.answers[q] = string(line)
 	r.order = append(r.order, q)
 }
-func (r *rig) Run(w *Work)     { r.works = append(r.works, w) }
-func (r *rig) Abort(*Work)     {}
-func (r *rig) Reopen(*Request) { r.reopened++ }
-func (r *rig) Closed()         { r.closed = true }
+func (r *rig) Run(w *Work) { r.works = append(r.works, w) }
+func (r *rig) Abort(*Work) {}
+func (r *rig) Late(q *Request) {
+	r.late = append(r.late, q)
+	r.Answer(q, []byte(`{"ok":false,"error":{"code":"ST-003"}}`), false)
+}
+func (r *rig) Closed() { r.closed = true }
 func (r *rig) Save(s *Saved) *fault.Fault {
 	if r.full {
 		r.lost = true

@@ -18,7 +18,7 @@ type Request struct {
 	Timeout int64 // in milliseconds
 	Origin  *Origin
 	Timer   *time.Timer // of its time limit
-	Asker   Asker       // of an OpenProject: the connection that sent it
+	Asker   Asker       // the connection that sent it
 
 	flow     *Flow
 	answered bool
@@ -89,8 +89,8 @@ type Host interface {
 	Abort(w *Work)
 	// Closed is called when the project was closed.
 	Closed()
-	// Reopen takes an OpenProject whose turn comes when the project was closed.
-	Reopen(r *Request)
+	// Late takes a request whose turn comes when the project was closed.
+	Late(r *Request)
 }
 
 // Disk is the storage of a project. Its methods wait for the disk.

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/secret"
 	"trunkline/engine/exacta/wire"
 	"trunkline/handlers/exacta/workspace"
@@ -42,7 +41,8 @@ type project struct {
 	// Only the goroutine of the queue uses these.
 	jobs    map[*exacta.Work]*job
 	working sync.WaitGroup
-	ending  bool // the project was closed, or the server stops
+	ending  bool    // the project was closed, or the server stops
+	behind  []event // came behind an OpenProject when it was closed, that one first
 }
 
 func newProject(s *Server, r *root, ws *workspace.Project, dir string, markers []string) *project {
@@ -99,26 +99,19 @@ func (p *project) run(first *exacta.Request) {
 	p.core.Leave()
 	p.disk.ws.Close()
 	p.srv.forget(p)
+	close(p.gone)
+}
+
+// end closes the queue. What is left in it is late.
+func (p *project) end() {
 	p.mu.Lock()
 	p.closed = true
 	rest := p.queue
 	p.queue = nil
 	p.mu.Unlock()
-	close(p.gone)
 	for _, e := range rest {
-		if e.request != nil {
-			p.late(e.request)
-		}
+		p.late(e)
 	}
-}
-
-// late takes a request that came when the project was closed.
-func (p *project) late(r *exacta.Request) {
-	if r.Command == wire.OpenProject {
-		p.Reopen(r)
-		return
-	}
-	p.srv.turnAway(r)
 }
 
 // serve takes one event.
@@ -130,10 +123,12 @@ func (p *project) serve(e event) {
 	case e.done != nil:
 		delete(p.jobs, e.done)
 		p.guard(e.done.Request, func() { p.core.Finished(e.done) })
+	case len(p.behind) > 0:
+		p.late(e)
 	case e.late != nil:
 		p.guard(e.late, func() { p.core.Expired(e.late) })
 	case p.ending:
-		p.late(e.request)
+		p.late(e)
 	default:
 		p.guard(e.request, func() { p.core.Handle(e.request) })
 	}
@@ -178,17 +173,8 @@ func (p *project) Abort(w *exacta.Work) {
 	}
 }
 
-// Reopen implements exacta.Host.
-func (p *project) Reopen(r *exacta.Request) { p.srv.reopen(r) }
+// Late implements exacta.Host.
+func (p *project) Late(r *exacta.Request) { p.late(event{request: r}) }
 
 // Closed implements exacta.Host.
 func (p *project) Closed() { p.ending = true }
-
-// turnAway answers a request whose project is not open (exacta §3.6, step 16).
-func (s *Server) turnAway(r *exacta.Request) {
-	r.Timer.Stop()
-	line := wire.AppendFailure(nil, r.ID, s.scope.Next(wire.Correlation), s.cfg.Clock, fault.New("ST-003", notOpen))
-	s.replays.End(r.Key, &exacta.Answer{Line: line}, false)
-}
-
-const notOpen = "project_id: the project is not open"

@@ -39,6 +39,7 @@ type Server struct {
 	mu       sync.Mutex
 	projects map[wire.ID]*project
 	roots    map[string]*root
+	again    map[wire.ID][]event // of projects that are to be opened again: what waits for them
 	stopped  bool
 }
 
@@ -54,7 +55,7 @@ type root struct {
 func New(cfg Config) *Server {
 	scope := wire.NewScope(cfg.Seed, "server")
 	return &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), replays: exacta.NewReplays(),
-		projects: make(map[wire.ID]*project), roots: make(map[string]*root)}
+		projects: make(map[wire.ID]*project), roots: make(map[string]*root), again: make(map[wire.ID][]event)}
 }
 
 // project returns an open project.
@@ -93,20 +94,19 @@ func (s *Server) open(r *exacta.Request, settled func()) {
 	defer settled()
 	s.opening.Lock()
 	defer s.opening.Unlock()
+	s.answerOpen(r, false)
+}
+
+// answerOpen does an OpenProject. its is set if it is its turn, before what waits for the project.
+func (s *Server) answerOpen(r *exacta.Request, its bool) {
 	if !r.Begun() {
 		r.Begin(s.scope.Next(wire.Correlation))
 	}
-	if err := s.tryOpen(r); err != nil {
+	if err := s.tryOpen(r, its); err != nil {
 		r.Timer.Stop()
 		line := wire.AppendFailure(nil, r.ID, r.Correlation(), s.cfg.Clock, hide(err))
 		s.replays.End(r.Key, &exacta.Answer{Line: line}, true)
 	}
-}
-
-// reopen does an OpenProject again whose project was closed before its turn came.
-func (s *Server) reopen(r *exacta.Request) {
-	s.running.Add(1)
-	go s.open(r, func() {})
 }
 
 // hide removes secrets from what is sent about an error.
@@ -114,7 +114,7 @@ func hide(f *fault.Fault) *fault.Fault { return f.Hidden(redact) }
 
 func redact(text string) string { return string(secret.Redact(nil, []byte(text))) }
 
-func (s *Server) tryOpen(r *exacta.Request) *fault.Fault {
+func (s *Server) tryOpen(r *exacta.Request, its bool) *fault.Fault {
 	from, _ := r.Asker.(*session)
 	home, _ := os.UserHomeDir()
 	dir, markers, err := workspace.Locate(r.Args.Path, home, os.TempDir(), nil)
@@ -126,6 +126,9 @@ func (s *Server) tryOpen(r *exacta.Request) *fault.Fault {
 		p, err := s.beside(dir)
 		if err != nil {
 			return err
+		}
+		if p == nil && !its && s.waits(dir, r) {
+			return nil
 		}
 		if p == nil {
 			break
@@ -179,15 +182,10 @@ func (s *Server) add(r *exacta.Request, from *session, ws *workspace.Project, di
 	s.projects[known.id] = p
 	s.running.Add(1)
 	from.enter(p)
+	s.follow(p)
+	if s.stopped { // meanwhile
+		p.post(event{stop: true})
+	}
 	go p.run(r)
 	return nil
-}
-
-// forget notes that a project was closed.
-func (s *Server) forget(p *project) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.roots[p.root]
-	r.open, r.last = nil, p.journal.Last()
-	delete(s.projects, p.id)
 }
