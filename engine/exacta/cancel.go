@@ -24,12 +24,30 @@ func (p *Project) cancelsBuild(r *Request) bool {
 	return true
 }
 
-// abort has a work end, for a reason.
+// abort has a work end, for a reason. A set of diffs or a build that has had no effect so far ends
+// now: what it reads may be a disk that does not answer.
 func (p *Project) abort(w *Work, why *fault.Fault) {
-	if w.cause == nil {
-		w.cause = why
-		p.Host.Abort(w)
+	if w.cause != nil {
+		return
 	}
+	w.cause = why
+	c := w.Request.Command
+	if !p.Host.Abort(w) || p.activity != w || c != wire.ApplyDiffSet && c != wire.Build {
+		return
+	}
+	p.activity = nil
+	p.raise(w.Request, w.Request.flow, why)
+	p.fail(w.Request, why)
+	p.cancelledBuild()
+	p.unpark()
+}
+
+// cancelledBuild answers those that cancelled a build.
+func (p *Project) cancelledBuild() {
+	for _, c := range p.builds {
+		p.done(c, status(c))
+	}
+	p.builds = nil
 }
 
 // status returns the result of a Cancel whose handle is no execution.

@@ -25,6 +25,7 @@ type rig struct {
 	undone int
 	late   []*Request
 	closed bool
+	idle   bool // works have had no effect
 	full   bool // Save fails
 	lost   bool // it did
 }
@@ -43,8 +44,8 @@ func (r *rig) Answer(q *Request, line []byte, _ bool) {
 	r.answers[q] = string(line)
 	r.order = append(r.order, q)
 }
-func (r *rig) Run(w *Work) { r.works = append(r.works, w) }
-func (r *rig) Abort(*Work) {}
+func (r *rig) Run(w *Work)      { r.works = append(r.works, w) }
+func (r *rig) Abort(*Work) bool { return r.idle }
 func (r *rig) Late(q *Request) {
 	r.late = append(r.late, q)
 	r.Answer(q, []byte(`{"ok":false,"error":{"code":"ST-003"}}`), false)

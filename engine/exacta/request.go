@@ -85,8 +85,9 @@ type Host interface {
 	// Run starts a work; Project.Finished follows. A step of an execution counts on it that the
 	// step before has ended.
 	Run(w *Work)
-	// Abort has a work end as soon as it can. Finished follows.
-	Abort(w *Work)
+	// Abort has a work end as soon as it can. Finished follows. It reports whether the work has had
+	// no effect so far and will have none: one that only reads, however long that takes.
+	Abort(w *Work) (idle bool)
 	// Closed is called when the project was closed.
 	Closed()
 	// Late takes a request whose turn comes when the project was closed.

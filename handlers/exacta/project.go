@@ -39,10 +39,9 @@ type project struct {
 	gone   chan struct{} // closed when the project is gone
 
 	// Only the goroutine of the queue uses these.
-	jobs    map[*exacta.Work]*job
-	working sync.WaitGroup
-	ending  bool    // the project was closed, or the server stops
-	behind  []event // came behind an OpenProject when it was closed, that one first
+	jobs   map[*exacta.Work]*job // that have not ended: they may use the storage
+	ending bool                  // the project was closed, or the server stops
+	behind []event               // came behind an OpenProject when it was closed, that one first
 }
 
 func newProject(s *Server, r *root, ws *workspace.Project, dir string, markers []string) *project {
@@ -89,13 +88,12 @@ func (p *project) take() []event {
 func (p *project) run(first *exacta.Request) {
 	defer p.srv.running.Done()
 	p.guard(first, func() { p.core.Restore(first, p.disk.found()) })
-	for !p.ending || p.core.Busy() {
+	for !p.ending || p.core.Busy() || len(p.jobs) > 0 {
 		<-p.ring
 		for _, e := range p.take() {
 			p.serve(e)
 		}
 	}
-	p.working.Wait()
 	p.core.Leave()
 	p.disk.ws.Close()
 	p.srv.forget(p)
@@ -160,17 +158,20 @@ func (p *project) Answer(r *exacta.Request, line []byte, store bool) {
 func (p *project) Run(w *exacta.Work) {
 	j := &job{p: p, w: w, stop: make(chan struct{})}
 	p.jobs[w] = j
-	p.working.Go(func() {
+	go func() {
 		j.run()
 		p.post(event{done: w})
-	})
+	}()
 }
 
 // Abort implements exacta.Host.
-func (p *project) Abort(w *exacta.Work) {
-	if j := p.jobs[w]; j != nil {
-		close(j.stop)
+func (p *project) Abort(w *exacta.Work) (idle bool) {
+	j := p.jobs[w]
+	if j == nil {
+		return false
 	}
+	close(j.stop)
+	return j.acts.CompareAndSwap(false, true)
 }
 
 // Late implements exacta.Host.

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"os"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"trunkline/engine/exacta"
 	"trunkline/engine/exacta/fault"
@@ -32,9 +34,12 @@ type Server struct {
 	cfg     Config
 	scope   *wire.Scope
 	session wire.ID
+	options workspace.Options
+	limit   time.Duration // of what an OpenProject does on the disk
 	replays *exacta.Replays
 	opening sync.Mutex // one OpenProject at a time
 	running sync.WaitGroup
+	hung    atomic.Int32 // works that outlived their limit
 
 	mu       sync.Mutex
 	projects map[wire.ID]*project
@@ -54,7 +59,7 @@ type root struct {
 // New returns a server without projects.
 func New(cfg Config) *Server {
 	scope := wire.NewScope(cfg.Seed, "server")
-	return &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), replays: exacta.NewReplays(),
+	return &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), options: workspace.Options{Secret: secret.Find}, limit: fileWithin, replays: exacta.NewReplays(),
 		projects: make(map[wire.ID]*project), roots: make(map[string]*root), again: make(map[wire.ID][]event)}
 }
 
@@ -117,10 +122,14 @@ func redact(text string) string { return string(secret.Redact(nil, []byte(text))
 func (s *Server) tryOpen(r *exacta.Request, its bool) *fault.Fault {
 	from, _ := r.Asker.(*session)
 	home, _ := os.UserHomeDir()
-	dir, markers, err := workspace.Locate(r.Args.Path, home, os.TempDir(), nil)
+	at, err := within(s, func() (at located, err *fault.Fault) {
+		at.dir, at.markers, err = workspace.Locate(r.Args.Path, home, os.TempDir(), nil)
+		return at, err
+	}, func(located) {})
 	if err != nil {
 		return err
 	}
+	dir, markers := at.dir, at.markers
 	r.Args.Markers = markers
 	for {
 		p, err := s.beside(dir)
@@ -137,9 +146,11 @@ func (s *Server) tryOpen(r *exacta.Request, its bool) *fault.Fault {
 		if p.post(event{request: r}) {
 			return nil
 		}
-		<-p.gone
+		if _, err := within(s, func() (_ struct{}, _ *fault.Fault) { <-p.gone; return }, func(struct{}) {}); err != nil {
+			return err
+		}
 	}
-	ws, err := workspace.Open(dir, workspace.Options{Secret: secret.Find})
+	ws, err := within(s, func() (*workspace.Project, *fault.Fault) { return workspace.Open(dir, s.options) }, (*workspace.Project).Close)
 	if err != nil {
 		return err
 	}
