@@ -167,11 +167,8 @@ func (p *Project) turnAway(r *Request, err *fault.Fault) {
 // Handle takes a request that passed the checks up to the open project (exacta §3.6).
 func (p *Project) Handle(r *Request) {
 	switch {
-	case p.closed && r.Command == wire.OpenProject:
-		p.Host.Reopen(r)
-		return
 	case p.closed:
-		p.turnAway(r, fault.New("ST-003", "The project is not open."))
+		p.Host.Late(r)
 		return
 	case p.activity == nil || r.Command == wire.Pause || r.Command == wire.Resume || r.Command == wire.Cancel:
 		p.begin(r)
