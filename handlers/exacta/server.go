@@ -32,6 +32,7 @@ type Server struct {
 	running sync.WaitGroup
 	hung    atomic.Int32  // works that outlived their limit
 	conns   atomic.Uint64 // that were opened
+	counts  *counters
 	readers chan struct{} // long messages that are read
 	input   *link.Budget  // of unfinished lines of all sockets
 
@@ -59,7 +60,7 @@ func New(cfg Config) *Server {
 	s := &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), options: workspace.Options{Secret: secret.Find}, limit: fileWithin, replays: exacta.NewReplays(&cfg.Limits),
 		busy:     wire.Refusal{Code: "RES-004", Detail: "unanswered requests: " + strconv.Itoa(cfg.MaxInFlight)},
 		projects: make(map[wire.ID]*project), roots: make(map[string]*root), again: make(map[wire.ID][]event),
-		readers: make(chan struct{}, runtime.GOMAXPROCS(0)), input: link.NewBudget(unfinishedBytes)}
+		counts: newCounters(), readers: make(chan struct{}, runtime.GOMAXPROCS(0)), input: link.NewBudget(unfinishedBytes)}
 	s.scratches.New = func() any { return new(scratch) }
 	return s
 }
@@ -111,7 +112,7 @@ func (s *Server) answerOpen(r *exacta.Request, its bool) {
 	if err := s.tryOpen(r, its); err != nil {
 		r.Timer.Stop()
 		line := wire.AppendFailure(nil, r.ID, r.Correlation(), s.cfg.Clock, hide(err))
-		s.replays.End(r.Key, &exacta.Answer{Line: line}, true)
+		s.end(r, &exacta.Answer{Line: line}, true)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	core "trunkline/engine/exacta"
 	"trunkline/engine/link"
 	"trunkline/engine/stream"
 )
@@ -309,4 +311,58 @@ func TestCarriersShareProjects(t *testing.T) {
 	one.want(2, "LogEntry3 104:ok")
 	two.send(ask(5, "ApplyDiffSet", emptySet) + "\n")
 	two.want(2, "LogEntry4 105:ok")
+}
+
+// TestSlowReader: a peer that does not read loses no event as long as the journal has them, delays
+// nothing, and is closed when it cannot go on without a gap (exacta §2.5).
+func TestSlowReader(t *testing.T) {
+	const most = 100
+	f := func(events int, kept bool) {
+		t.Helper()
+		s, dir := newServerOf(t, Config{Limits: core.Limits{JournalEvents: most}}), newRoot(t)
+		host := stream.NewHost(stream.Config{Limits: s.SocketLimits(), Open: func(p *link.Port) link.Session { return s.Open(p, Unix, nil) }})
+		mine, theirs := net.Pipe() // it holds nothing
+		served := make(chan error, 1)
+		go func() { served <- host.Serve(theirs, "pipe") }()
+		defer func() {
+			_ = mine.Close()
+			<-served
+			_ = host.Shutdown(t.Context())
+		}()
+		p := newPeer(t, s, 1)
+		p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
+		p.want(2, "LogEntry1 101:ok")
+		slow := &netPeer{t, mine, bufio.NewReader(mine)}
+		slow.send(subscribeTo(2, `,"after_stream_seq":0`) + "\n")
+		slow.want(1, "102:ok")
+		last := 1
+		for i := range events {
+			p.send(ask(3+i, "OpenProject", `"path":"`+dir+`"`))
+			last++
+			p.want(2, fmt.Sprintf("LogEntry%d 1%02x:ok", last, 3+i))
+		}
+		if !kept { // it is closed although it never reads
+			for s.Stats().Sessions[Unix] != 0 {
+				time.Sleep(time.Millisecond)
+			}
+		}
+		text, err := io.ReadAll(slow.until(last))
+		if got := bytes.Count(text, []byte(`"event":"LogEntry"`)); kept && got != last || !kept && got == last || err != nil {
+			t.Errorf("%d of %d events, %v", got, last, err)
+		}
+	}
+	f(most-1, true)
+	f(2*most, false)
+}
+
+// until returns what comes up to the event number seq, or to the end of the connection.
+func (c *netPeer) until(seq int) io.Reader {
+	var all bytes.Buffer
+	for {
+		line, err := c.in.ReadBytes('\n')
+		all.Write(line)
+		if err != nil || bytes.Contains(line, fmt.Appendf(nil, `"stream_seq":%d,`, seq)) {
+			return &all
+		}
+	}
 }
