@@ -3,26 +3,10 @@ package exacta
 import (
 	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/plan"
-	"trunkline/engine/exacta/wire"
 )
 
-// cancelled is why a request ended that a Cancel hit.
-func cancelled() *fault.Fault { return fault.New("IPC-010", "") }
-
-// cancelsBuild reports whether a Cancel is of a build that runs, in any state (exacta §4.11).
-func (p *Project) cancelsBuild(r *Request) bool {
-	w := p.activity
-	if w == nil || w.Request.Command != wire.Build || !w.has(r.Args.Handle) {
-		return false
-	}
-	if len(p.builds) == maxParked {
-		p.turnAway(r, fault.New("RES-004", "cancels that wait: 64"))
-		return true
-	}
-	p.builds = append(p.builds, r)
-	p.abort(w, cancelled())
-	return true
-}
+// stopped is why a request ended that a Cancel hit.
+func stopped() *fault.Fault { return fault.New("IPC-010", "") }
 
 // abort has a work end, for a reason.
 func (p *Project) abort(w *Work, why *fault.Fault) {
@@ -57,10 +41,10 @@ func (p *Project) cancel(r *Request) {
 			p.fail(r, fault.New("ST-003", "no such request runs"))
 			return
 		}
-		p.abort(w, cancelled())
+		p.abort(w, stopped())
 		p.activity = nil
 		p.settle(Idle, "Cancel", r, r.flow)
-		p.fail(w.Request, cancelled())
+		p.fail(w.Request, stopped())
 		p.done(r, status(r))
 		p.unpark()
 	default:
@@ -84,7 +68,7 @@ func (p *Project) cancelSteps(r *Request) {
 	case w == nil:
 		p.cancelExecution()
 	case e.Plan.Steps[w.Step].Type == plan.Build:
-		p.abort(w, cancelled())
+		p.abort(w, stopped())
 	}
 }
 
