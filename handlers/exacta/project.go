@@ -19,6 +19,7 @@ func scopeName(k int) string { return "p" + strconv.Itoa(k) }
 type event struct {
 	request *exacta.Request
 	done    *exacta.Work
+	started *exacta.Work    // a Preview whose program lives
 	late    *exacta.Request // its time is over
 	stop    bool            // the server stops
 }
@@ -121,6 +122,8 @@ func (p *project) serve(e event) {
 	case e.done != nil:
 		delete(p.jobs, e.done)
 		p.guard(e.done.Request, func() { p.core.Finished(e.done) })
+	case e.started != nil:
+		p.guard(e.started.Request, func() { p.core.Started(e.started) })
 	case len(p.behind) > 0:
 		p.late(e)
 	case e.late != nil:

@@ -63,6 +63,8 @@ func (j *job) run() {
 		j.w.Fault = j.apply()
 	case j.w.Request.Command == wire.Build:
 		j.w.Fault = j.build(j.w.Request.Args.Configuration, j.w.Request.Args.Seconds)
+	case j.w.Request.Command == wire.Preview:
+		j.w.Fault = j.preview(j.w.Request.Args.Seconds)
 	}
 }
 
@@ -77,10 +79,7 @@ func (j *job) view() (*tree, *planner.Config, *workspace.Config, *fault.Fault) {
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	c := &planner.Config{Configuration: config.Configuration, Toolchain: toolOf(config, t.markers), RootName: filepath.Base(ws.Root())}
-	if c.Configuration == "" {
-		c.Configuration = debugBuild
-	}
+	c := &planner.Config{Configuration: configurationOf(config), Toolchain: toolOf(config, t.markers), RootName: filepath.Base(ws.Root())}
 	return t, c, config, nil
 }
 
