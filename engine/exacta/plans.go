@@ -126,11 +126,13 @@ func (p *Project) generated(w *Work) {
 func (p *Project) name(pl *Plan) {
 	pl.ID = p.IDs.Next(wire.Plan).String()
 	for i := range pl.Steps {
-		s := &pl.Steps[i]
-		s.ID = p.IDs.Next(wire.Step).String()
-		for d, order := range s.Dependencies {
-			if n, err := strconv.Atoi(order); err == nil && n > 0 && n <= i {
-				s.Dependencies[d] = pl.Steps[n-1].ID
+		pl.Steps[i].ID = p.IDs.Next(wire.Step).String()
+	}
+	for i := range pl.Steps {
+		list := pl.Steps[i].Dependencies
+		for d, order := range list {
+			if n, err := strconv.Atoi(order); err == nil && n > 0 && n <= len(pl.Steps) {
+				list[d] = pl.Steps[n-1].ID
 			}
 		}
 	}
