@@ -9,6 +9,7 @@ import (
 	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/secret"
 	"trunkline/engine/exacta/wire"
+	"trunkline/handlers/exacta/external"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -22,6 +23,7 @@ type Server struct {
 	scope   *wire.Scope
 	session wire.ID
 	replays *exacta.Replays
+	planner *external.Planner
 	opening sync.Mutex // one OpenProject at a time
 	running sync.WaitGroup
 
@@ -44,6 +46,7 @@ func New(cfg Config) *Server {
 	cfg = cfg.withDefaults()
 	scope := wire.NewScope(cfg.Seed, "server")
 	return &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), replays: exacta.NewReplays(&cfg.Limits),
+		planner:  external.New(cfg.Planner),
 		busy:     wire.Refusal{Code: "RES-004", Detail: "unanswered requests: " + strconv.Itoa(cfg.MaxInFlight)},
 		projects: make(map[wire.ID]*project), roots: make(map[string]*root)}
 }
@@ -69,6 +72,7 @@ func (s *Server) Stop() {
 func (s *Server) Close() {
 	s.Stop()
 	s.running.Wait()
+	s.planner.Close()
 }
 
 // entry is where the events of an OpenProject begin.

@@ -85,7 +85,7 @@ type reply struct {
 	content []byte
 	f       *fault.Fault
 	again   bool          // the server may answer later
-	after   time.Duration // when, if it says so
+	after   time.Duration // when, if the server names a time
 }
 
 // post makes one request. Details have no address and no words of the system: they are the same on
@@ -142,7 +142,7 @@ func refused(resp *http.Response) reply {
 }
 
 // retryAfter returns how long a server wants to be left alone, in the form of seconds; 0 if it
-// does not say so.
+// names none.
 func retryAfter(resp *http.Response) time.Duration {
 	n, err := strconv.Atoi(resp.Header.Get("Retry-After"))
 	if err != nil || n <= 0 {

@@ -37,41 +37,44 @@ type Config struct {
 	Logger  *slog.Logger
 }
 
-// Check returns why a planner cannot be set up like this, in words for the operator.
+// Check returns why a planner cannot be set up like this: which setting of the operator is wrong.
 func (c *Config) Check() error {
 	if !slices.Contains([]string{"", ReadWrite, ReadOnly, Off}, c.Cache) {
-		return fmt.Errorf("cannot use the planner cache %q: it is read_write, read_only or off", c.Cache)
+		return fmt.Errorf("exacta.planner_cache is %q, want read_write, read_only or off", c.Cache)
 	}
 	switch c.Kind {
 	case "", Builtin:
 		return nil
 	case Subprocess:
 		if len(c.Command) == 0 || c.Command[0] == "" {
-			return errors.New("cannot use the planner subprocess: it needs planner_command")
+			return errors.New("exacta.planner_command is not set")
 		}
 		if slices.ContainsFunc(c.Command, func(word string) bool { return strings.ContainsRune(word, 0) }) {
-			return errors.New("cannot use planner_command: a word has a NUL")
+			return errors.New("exacta.planner_command has a NUL")
 		}
 		return nil
 	case OpenAI:
 		return c.checkServer()
 	}
-	return fmt.Errorf("cannot use the planner %q: it is builtin, subprocess or openai_compatible", c.Kind)
+	return fmt.Errorf("exacta.planner is %q, want builtin, subprocess or openai_compatible", c.Kind)
 }
 
 func (c *Config) checkServer() error {
-	if c.URL == "" || c.Model == "" {
-		return errors.New("cannot use the planner openai_compatible: it needs planner_url and planner_model")
+	switch "" {
+	case c.URL:
+		return errors.New("exacta.planner_url is not set")
+	case c.Model:
+		return errors.New("exacta.planner_model is not set")
 	}
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
-		return errors.New("cannot use planner_url: it is https:// with a host and a path, without user, query and fragment") // it may hold a password
+		return errors.New("exacta.planner_url is no address: want https://HOST/PATH without user, query and fragment") // it may hold a password
 	}
 	if u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
-		return fmt.Errorf("cannot use planner_url %q: only https, or http to this machine", c.URL)
+		return fmt.Errorf("exacta.planner_url is %q, want https, or http to this machine", c.URL)
 	}
 	if strings.ContainsFunc(c.Key, func(r rune) bool { return unicode.IsControl(r) || r > unicode.MaxASCII }) {
-		return errors.New("cannot use the key of the planner: it is one line of ASCII") // no header has others
+		return errors.New("the key is not one line of ASCII") // no header has others
 	}
 	return nil
 }

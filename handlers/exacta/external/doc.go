@@ -1,9 +1,9 @@
 // Package external asks the planners that the operator of the server enabled (exacta §4.20): a
 // program that speaks lines of JSON, or a server with the interface of OpenAI.
 //
-//	Extract, Plan ─► input ─► secrets? ─► cache of the project ─► hit ──────────┐
-//	                                            │ miss                          │
-//	                                            └─► program or server ─► answer ─┴─► strict decoding
+//	Extract, Plan ─► input ─► secrets? ─► cache of the project ── hit ──► strict decoding
+//	                                        miss │                              ▲
+//	                                             └──► program or server ── answer ┘
 //
 // A line to a program and its answer:
 //

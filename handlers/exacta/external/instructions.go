@@ -1,6 +1,6 @@
 package external
 
-// instructions returns what a model is told about its answer to an operation. A program knows the
+// instructions returns the words for a model about its answer to an operation. A program knows the
 // operations; a model needs words.
 func instructions(op string) string {
 	if op == extractIntent {
