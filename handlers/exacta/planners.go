@@ -76,8 +76,8 @@ func (j *job) planOutside(s *source) (*plan.Plan, *fault.Fault) {
 	return nil, exacta.Invalid(violations)
 }
 
-// outsidePlan makes a plan of the steps of a planner and returns what is wrong with it. Steps are named
-// by their orders.
+// outsidePlan makes a plan of the steps of a planner and returns what is wrong with it. Steps are
+// named by their orders.
 func (j *job) outsidePlan(steps []external.Step, s *source) (*plan.Plan, []plan.Violation, *fault.Fault) {
 	made, violations := external.Resolve(steps, s.tree, s.planner)
 	if len(violations) > 0 {

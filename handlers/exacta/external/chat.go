@@ -163,7 +163,7 @@ func content(text []byte) ([]byte, *fault.Fault) {
 	r := &reader{left: maxAnswer}
 	m := r.members("answer", jsonx.ValueOf(text), "choices")
 	if m[0].Kind != jsonx.ArrayStart {
-		return nil, unclear("choices: no array")
+		r.bad("choices: no array")
 	}
 	list := jsonx.OpenArray(m[0].Raw)
 	first, _ := list.Next()
