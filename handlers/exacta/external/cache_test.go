@@ -74,7 +74,7 @@ func cacheName(t *testing.T, kind, model, op, input string) string {
 	return workspace.Sum([]byte(`{"input":`+input+`,"model":"`+model+`","op":"`+op+`","planner":"`+kind+`","v":1}`)) + ".json"
 }
 
-// TestCacheIsNotTrusted: a file that is no answer, or one that the planner must not give, is a miss.
+// TestCacheIsNotTrusted: a file that is no answer, or one that no planner may give, is a miss.
 func TestCacheIsNotTrusted(t *testing.T) {
 	for _, bad := range []string{"", "{", "[]", "{}", anIntent + "x", strings.Repeat(" ", maxAnswer) + anIntent,
 		strings.Replace(anIntent, "a.txt", "../a.txt", 1), strings.Replace(anIntent, `"d"`, `"sk-aaaaaaaaaaaaaaaaaaaaaaaa"`, 1)} {

@@ -61,8 +61,8 @@ func TestSubprocessIsKept(t *testing.T) {
 	}
 }
 
-// TestHostileSubprocess has what a process may do wrong. Each is over at once, and the next question
-// is answered by another process.
+// TestHostileSubprocess has what a process may do wrong. Each is over at once, and another process
+// answers the next question.
 func TestHostileSubprocess(t *testing.T) {
 	ok := "answer " + unknownIntent
 	f := func(want string, starts int, acts ...string) {

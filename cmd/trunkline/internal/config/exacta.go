@@ -74,9 +74,6 @@ const (
 	keyPlannerKey = "exacta.planner_key_file"
 )
 
-// maxToken bounds the file of a token, in bytes.
-const maxToken = 4096
-
 var exactaSettings = []setting{
 	{key: "exacta.ws_addr", def: "", optional: true,
 		help: "addresses of projects over WebSocket, comma separated: host:port or unix:///path; empty switches it off"},
@@ -137,6 +134,14 @@ func (e *Exacta) ws() *Access {
 	a := e.Access
 	a.ListenAddr, a.addr = e.WSAddr, "ws_addr"
 	return &a
+}
+
+// Check refuses what is wrong with the section, after a change of it.
+func (e *Exacta) Check() error {
+	if p := e.check(); len(p) > 0 {
+		return p
+	}
+	return nil
 }
 
 // check returns what is wrong with the section, as far as the settings show it.
@@ -231,8 +236,8 @@ func secretIn(key, file string, least int) (string, error) {
 		return "", fmt.Errorf("cannot read %s: %w", key, err)
 	}
 	text = bytes.TrimSpace(text)
-	if len(text) < least || len(text) > maxToken {
-		return "", fmt.Errorf("cannot use %s %s: a secret of %d to %d bytes is expected", key, file, least, maxToken)
+	if len(text) < least || len(text) > exacta.MaxToken {
+		return "", fmt.Errorf("cannot use %s %s: a secret of %d to %d bytes is expected", key, file, least, exacta.MaxToken)
 	}
 	return string(text), nil
 }
