@@ -41,6 +41,21 @@ func (p *Project) SaveState(s *State) *fault.Fault {
 // LoadState reads state.json: nil if there is none, ST-002 if it is damaged or cannot be read, and
 // then it is renamed state.json.bad (exacta §5.6).
 func (p *Project) LoadState() (*State, *fault.Fault) {
+	s, f := p.ReadState()
+	if f == nil || f.Code != "ST-002" {
+		return s, f
+	}
+	if d, err := p.store(); err == nil {
+		if d.rename("state.json", "state.json.bad") == nil {
+			_ = d.sync()
+		}
+		d.close()
+	}
+	return nil, f
+}
+
+// ReadState is LoadState without a change: a damaged state.json stays.
+func (p *Project) ReadState() (*State, *fault.Fault) {
 	d, err := p.existingStore()
 	if err == unix.ENOENT {
 		return nil, nil
@@ -60,12 +75,6 @@ func (p *Project) LoadState() (*State, *fault.Fault) {
 	}
 	if problem == "" {
 		return s, nil
-	}
-	if locked, err := p.store(); err == nil {
-		if locked.rename("state.json", "state.json.bad") == nil {
-			_ = locked.sync()
-		}
-		locked.close()
 	}
 	return nil, damaged("state.json: " + problem)
 }
