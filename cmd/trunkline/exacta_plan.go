@@ -193,6 +193,9 @@ func (p *projectPeer) storedPlan() (*shownPlan, string, error) {
 			shown.Diffs = append(shown.Diffs, shownDiff{s.ID, s.Diff})
 		}
 	}
+	if doc.Status == plan.Executed { // or on its way to that: the state of the project has more
+		return shown, "", nil
+	}
 	return shown, string(doc.Status), nil
 }
 

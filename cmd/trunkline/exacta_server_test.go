@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"trunkline/engine/exacta/wire"
 	"trunkline/engine/link"
@@ -40,6 +41,13 @@ func startProjects(t *testing.T, files map[string]string) *projectServer {
 	for name, text := range files {
 		s.write(name, text)
 	}
+	return startProjectsIn(t, s.dir)
+}
+
+// startProjectsIn starts a server for a project that exists.
+func startProjectsIn(t *testing.T, dir string) *projectServer {
+	t.Helper()
+	s := &projectServer{t: t, dir: dir}
 	s.srv = exacta.New(exacta.Config{Logger: slog.New(slog.DiscardHandler), Seed: "t1", Clock: wire.Clock{}})
 	s.host = stream.NewHost(stream.Config{
 		Open: func(p *link.Port) link.Session { return s.srv.Open(p, nil) },
@@ -90,6 +98,19 @@ func (s *projectServer) read(name string) string {
 		s.t.Fatal(err)
 	}
 	return string(text)
+}
+
+// await waits for a file.
+func (s *projectServer) await(name string) {
+	s.t.Helper()
+	for deadline := time.Now().Add(waitFor); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Lstat(filepath.Join(s.dir, name)); err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%s never came", name)
+		}
+	}
 }
 
 // breakAll ends all connections.
