@@ -103,7 +103,7 @@ func TestCallExactaUsage(t *testing.T) {
 		wantRun(t, runProjects(t, "", append([]string{"call"}, args...)...), 2, "", stderr)
 	}
 	f("without its address", "Pause")
-	f("it is no address", "Pause", "--addr", "nope")
+	f("cannot connect to \"nope\"", "Pause", "--addr", "nope")
 	f("it is no JSON object", "Pause", "[]", "--addr", "127.0.0.1:1")
 	f("it is no JSON object", "Pause", "{", "--addr", "127.0.0.1:1")
 	f("must be positive", "Pause", "--addr", "127.0.0.1:1", "--timeout", "-1s")

@@ -101,23 +101,9 @@ func newOpenProjectCmd(cmd *cobra.Command, run func(ctx context.Context, p *proj
 
 // dial connects to the server that the flags, the environment or the settings name.
 func (p *projectPeer) dial(ctx context.Context) (*client.Conn, error) {
-	var listen, tokenFile string
 	if p.target == "" {
-		var err error
-		if listen, tokenFile, err = p.settings(); err != nil {
+		if err := p.find(); err != nil {
 			return nil, err
-		}
-		p.target = cmp.Or(p.addr, os.Getenv(envExactaAddr), listen)
-		p.tokenFile = cmp.Or(p.tokenFile, os.Getenv(envExactaTokenFile), tokenFile)
-	}
-	if p.target == "" {
-		return nil, cli.Errorf(cli.CodeUsage, "cannot ask a server of projects without its address").
-			WithHint("--addr or $" + envExactaAddr + " is an address like 127.0.0.1:50096 or unix:///run/projects.sock")
-	}
-	if !strings.HasPrefix(p.target, "/") {
-		if err := config.CheckAddr(p.target); err != nil || chosenLater(p.target) {
-			return nil, cli.Errorf(cli.CodeUsage, "cannot connect to %q: it is no address", p.target).
-				WithHint("--addr or $" + envExactaAddr + " is an address like 127.0.0.1:50096 or unix:///run/projects.sock")
 		}
 	}
 	token, err := readToken(p.tokenFile)
@@ -127,9 +113,35 @@ func (p *projectPeer) dial(ctx context.Context) (*client.Conn, error) {
 	return client.Dial(ctx, p.target, client.Options{Token: token})
 }
 
-// settings returns where a server with the same settings would listen, and the file of its token.
-func (p *projectPeer) settings() (listen, tokenFile string, err error) {
-	return "", "", nil
+// find finds the address of the server and the file of its token. That of the settings is shown
+// only to the address of the settings.
+func (p *projectPeer) find() error {
+	target := cmp.Or(p.addr, os.Getenv(envExactaAddr))
+	p.tokenFile = cmp.Or(p.tokenFile, os.Getenv(envExactaTokenFile))
+	if target == "" {
+		c, err := loadConfig(p.cmd)
+		if err != nil {
+			return err
+		}
+		if len(c.Exacta.ListenAddr) > 0 {
+			target, p.tokenFile = c.Exacta.ListenAddr[0], cmp.Or(p.tokenFile, c.Exacta.AuthTokenFile)
+		}
+	}
+	hint := "--addr or $" + envExactaAddr + " is an address like 127.0.0.1:7777 or unix:///run/projects.sock"
+	if target == "" {
+		return cli.Errorf(cli.CodeUsage, "cannot ask a server of projects without its address").WithHint(hint)
+	}
+	if strings.HasPrefix(target, "/") {
+		target = "unix://" + target
+	}
+	if err := config.CheckAddr(target); err != nil {
+		return cli.Errorf(cli.CodeUsage, "cannot connect to %q: %w", target, err).WithHint(hint)
+	}
+	if chosenLater(target) {
+		return cli.Errorf(cli.CodeUsage, "cannot connect to %s: port 0 is chosen when the server starts", target).WithHint(hint)
+	}
+	p.target = target
+	return nil
 }
 
 // readToken reads the file of a token; an empty name is none.

@@ -41,42 +41,54 @@ func (p *Project) SaveState(s *State) *fault.Fault {
 // LoadState reads state.json: nil if there is none, ST-002 if it is damaged or cannot be read, and
 // then it is renamed state.json.bad (exacta §5.6).
 func (p *Project) LoadState() (*State, *fault.Fault) {
-	s, f := p.ReadState()
-	if f == nil || f.Code != "ST-002" {
-		return s, f
+	s, problem, f := p.readState()
+	if problem != "" {
+		f = p.RejectState(problem)
 	}
-	if d, err := p.store(); err == nil {
-		if d.rename("state.json", "state.json.bad") == nil {
-			_ = d.sync()
-		}
-		d.close()
-	}
-	return nil, f
+	return s, f
 }
 
 // ReadState is LoadState without a change: a damaged state.json stays.
 func (p *Project) ReadState() (*State, *fault.Fault) {
+	s, problem, f := p.readState()
+	if problem != "" {
+		f = damaged("state.json: " + problem)
+	}
+	return s, f
+}
+
+func (p *Project) readState() (s *State, problem string, f *fault.Fault) {
 	d, err := p.existingStore()
 	if err == unix.ENOENT {
-		return nil, nil
+		return nil, "", nil
 	}
 	if err != nil {
-		return nil, faultOf(err, storeName)
+		return nil, "", faultOf(err, storeName)
 	}
 	defer d.close()
 	text, _, err := d.read("state.json", maxStored)
 	if err == unix.ENOENT {
-		return nil, nil
+		return nil, "", nil
 	}
-	var s *State
-	problem := "unreadable"
-	if err == nil {
-		s, problem = parseState(text)
+	if err != nil {
+		return nil, "unreadable", nil
 	}
-	if problem == "" {
-		return s, nil
+	if s, problem = parseState(text); problem != "" {
+		return nil, problem, nil
 	}
-	return nil, damaged("state.json: " + problem)
+	return s, "", nil
+}
+
+// RejectState renames state.json to state.json.bad and returns the fault of a damaged state, with
+// what is wrong about it (exacta §5.6).
+func (p *Project) RejectState(problem string) *fault.Fault {
+	if locked, err := p.store(); err == nil {
+		if locked.rename("state.json", "state.json.bad") == nil {
+			_ = locked.sync()
+		}
+		locked.close()
+	}
+	return damaged("state.json: " + problem)
 }
 
 func (s *State) encode() []byte {
@@ -209,20 +221,26 @@ func (p *Project) loadIn(path []string, id string) ([]byte, error) {
 	if !isID(id) {
 		return nil, unix.ENOENT
 	}
-	d, err := p.existingStore()
-	for _, c := range path {
-		if err != nil {
-			return nil, err
-		}
-		var next dir
-		next, err = d.open(c)
-		d.close()
-		d = next
-	}
+	d, err := p.folder(path...)
 	if err != nil {
 		return nil, err
 	}
 	defer d.close()
 	b, _, err := d.read(id+".json", maxStored)
 	return b, err
+}
+
+// folder opens a directory of the storage.
+func (p *Project) folder(path ...string) (dir, error) {
+	d, err := p.existingStore()
+	for _, c := range path {
+		if err != nil {
+			return d, err
+		}
+		var next dir
+		next, err = d.open(c)
+		d.close()
+		d = next
+	}
+	return d, err
 }
