@@ -92,8 +92,8 @@ func (c *client) line(id, command, payload string) string {
 	return `{"ipc_version":"1.0","type":"request","request_id":"` + id + `","sent_at":"2026-01-15T00:00:00Z","command":"` + command + `","payload":` + payload + "}"
 }
 
-// says sends a message.
-func (c *client) says(message string) {
+// sends writes a message.
+func (c *client) sends(message string) {
 	c.t.Helper()
 	if err := c.conn.send(message); err != nil {
 		c.t.Fatal(err)
@@ -104,7 +104,7 @@ func (c *client) says(message string) {
 func (c *client) begin(command, payload string) string {
 	c.t.Helper()
 	id := c.id()
-	c.says(c.line(id, command, payload))
+	c.sends(c.line(id, command, payload))
 	return id
 }
 
@@ -169,7 +169,7 @@ func (c *client) ask(command, payload string) *reply {
 // message sends a message and waits for the next one that is no event.
 func (c *client) message(message string) *reply {
 	c.t.Helper()
-	c.says(message)
+	c.sends(message)
 	r := &reply{t: c.t}
 	for {
 		m := c.next()

@@ -39,7 +39,8 @@ func create(path string) string { return "--- /dev/null\n+++ b/" + path + "\n@@ 
 // one is a good hunk of one.txt.
 const one = "@@ -1,1 +1,1 @@\n-one\n+two\n"
 
-// badDiffs are the rules of exacta §4.16 in their order: the code and the token of what is refused.
+// badDiffs are the rules of exacta §4.16 in their order: the code and the token of what is
+// refused.
 var badDiffs = []struct{ outcome, text string }{
 	{"VAL-003 too_large", modify("one.txt", "@@ -1,1 +1,2 @@\n one\n+"+strings.Repeat("x", 102_400)+"\n")},
 	{"VAL-003 empty", ""},
@@ -128,7 +129,8 @@ var badDiffs = []struct{ outcome, text string }{
 	{"VAL-005 context", modify("open.txt", "@@ -1,2 +1,2 @@\n-a\n+x\n b\n")},
 }
 
-// TestBadDiffs4_16 has each rule token: the set is refused at its place, and nothing changes (exacta §4.12, §4.16, §8).
+// TestBadDiffs4_16 has each rule token: the set is refused at its place, and nothing changes
+// (exacta §4.12, §4.16, §8).
 func TestBadDiffs4_16(t *testing.T) {
 	overAll(t, func(t *testing.T, via *carrier) {
 		c := openWith(t, via, debugOn(via), diffFiles...)

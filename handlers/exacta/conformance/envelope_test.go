@@ -11,8 +11,8 @@ const (
 	goodEnd = `,"sent_at":"2026-01-15T00:00:00Z","command":"Pause","payload":{}}`
 )
 
-// TestUnreadable3_1 sends what is no message (exacta §2.1, §3.1, §8): each has an IPC-001 of its own with a null
-// request_id, and the connection stays open.
+// TestUnreadable3_1 sends what is no message (exacta §2.1, §3.1, §8): each has an IPC-001 of its
+// own with a null request_id, and the connection stays open.
 func TestUnreadable3_1(t *testing.T) {
 	overAll(t, func(t *testing.T, via *carrier) {
 		c := open(t, via)
@@ -193,7 +193,7 @@ const used = "77777777-0000-4000-8000-000000000001"
 func TestOrder3_6(t *testing.T) {
 	overAll(t, func(t *testing.T, via *carrier) {
 		c := open(t, via)
-		c.says(c.line(used, "Build", `{"timeout_seconds":1,"configuration":"Debug"}`))
+		c.sends(c.line(used, "Build", `{"timeout_seconds":1,"configuration":"Debug"}`))
 		c.await(used)
 		for i, first := range faults {
 			if first.step == 2 && !via.lines {

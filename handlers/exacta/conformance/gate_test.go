@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// slowMake is a Makefile whose build lasts as long as there is a file slow, and fails if there is a file broken.
+// slowMake is a Makefile whose build lasts as long as there is a file slow, and fails if there
+// is a file broken.
 const slowMake = `all:
 	@n=0; while test -e slow && test $$n -lt 1200; do sleep 0.05; n=$$((n+1)); done
 	@test ! -e broken
@@ -17,7 +18,8 @@ run:
 // inMake are the files of a project whose tool is make.
 var inMake = []string{"Makefile", slowMake, "a.txt", "a\n", "b.txt", "b\n"}
 
-// gateRow is what a command leads to, where it is allowed, and how it is asked so that nothing changes.
+// gateRow is what a command leads to, where it is allowed, and how it is asked so that nothing
+// changes.
 type gateRow struct {
 	command, payload, to, expected string
 	allowed                        string // states
@@ -41,7 +43,8 @@ var gateTable = []gateRow{
 	{"Build", `{}`, "Build", "Idle, Failed or Completed", restStates, `{"exit_code":…}`},
 }
 
-// gated tries all commands in a state. Nothing changes but by those that are allowed, and they leave the state.
+// gated tries all commands in a state. Nothing changes but by those that are allowed, and they
+// leave the state.
 func (c *client) gated(state string) {
 	c.t.Helper()
 	for _, g := range gateTable {
