@@ -2,7 +2,11 @@ package conformance
 
 import (
 	"crypto/sha1"
+	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
+	"testing"
 )
 
 // uuid5 is an id of a name (RFC 9562, version 5).
@@ -18,4 +22,20 @@ func uuid5(space [16]byte, name string) (id [16]byte) {
 // text returns an id in lower case.
 func text(id [16]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", id[:4], id[4:6], id[6:8], id[8:10], id[10:])
+}
+
+func mustDecode(t testing.TB, text []byte, into any) {
+	t.Helper()
+	if err := json.Unmarshal(text, into); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+}
+
+func atoi(t testing.TB, text string) int {
+	t.Helper()
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
