@@ -18,6 +18,7 @@ type client struct {
 	asked   int // requests
 	project string
 	logs    bool // LogEntries are kept
+	heard   func(line string)
 }
 
 // connect makes a connection to a server.
@@ -118,6 +119,9 @@ func (c *client) next() *sent {
 		case line, ok := <-c.conn.lines:
 			if !ok {
 				c.t.Fatalf("the connection has ended; log: %s", c.server.log)
+			}
+			if c.heard != nil {
+				c.heard(line)
 			}
 			if m := c.parse(line); m.Event != "LogEntry" || c.logs {
 				return m
