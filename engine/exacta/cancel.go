@@ -1,6 +1,8 @@
 package exacta
 
 import (
+	"strconv"
+
 	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/plan"
 	"trunkline/engine/exacta/wire"
@@ -15,8 +17,8 @@ func (p *Project) cancelsBuild(r *Request) bool {
 	if w == nil || w.Request.Command != wire.Build || !w.has(r.Args.Handle) {
 		return false
 	}
-	if len(p.builds) == maxParked {
-		p.turnAway(r, fault.New("RES-004", "cancels that wait: 64"))
+	if len(p.builds) == p.Limits.Parked {
+		p.turnAway(r, fault.New("RES-004", "cancels that wait: "+strconv.Itoa(p.Limits.Parked)))
 		return true
 	}
 	p.builds = append(p.builds, r)
@@ -24,12 +26,30 @@ func (p *Project) cancelsBuild(r *Request) bool {
 	return true
 }
 
-// abort has a work end, for a reason.
+// abort has a work end, for a reason. A set of diffs or a build that has had no effect so far ends
+// now: what it reads may be a disk that does not answer.
 func (p *Project) abort(w *Work, why *fault.Fault) {
-	if w.cause == nil {
-		w.cause = why
-		p.Host.Abort(w)
+	if w.cause != nil {
+		return
 	}
+	w.cause = why
+	c := w.Request.Command
+	if !p.Host.Abort(w) || p.activity != w || c != wire.ApplyDiffSet && c != wire.Build {
+		return
+	}
+	p.activity = nil
+	p.raise(w.Request, w.Request.flow, why)
+	p.fail(w.Request, why)
+	p.cancelledBuild()
+	p.unpark()
+}
+
+// cancelledBuild answers those that cancelled a build.
+func (p *Project) cancelledBuild() {
+	for _, c := range p.builds {
+		p.done(c, status(c))
+	}
+	p.builds = nil
 }
 
 // status returns the result of a Cancel whose handle is no execution.
@@ -75,8 +95,8 @@ func (p *Project) cancelSteps(r *Request) {
 		p.fail(r, fault.New("ST-003", "execution_id"))
 		return
 	}
-	if len(e.cancels) == maxParked {
-		p.turnAway(r, fault.New("RES-004", "cancels that wait: 64"))
+	if len(e.cancels) == p.Limits.Parked {
+		p.turnAway(r, fault.New("RES-004", "cancels that wait: "+strconv.Itoa(p.Limits.Parked)))
 		return
 	}
 	e.cancels = append(e.cancels, r)
@@ -108,9 +128,14 @@ func (p *Project) cancelExecution() {
 	}
 	e.cancels = nil
 	p.late()
-	if p.undo(first) {
-		p.settle(Idle, "RollbackComplete", first, e.flow)
+	p.rollBack(first)
+}
+
+// rollBack ends Cancelling. The events are those of r.
+func (p *Project) rollBack(r *Request) {
+	if p.undo(r) {
+		p.settle(Idle, "RollbackComplete", r, p.exec.flow)
 	} else {
-		p.settle(Failed, "RollbackFailed", first, e.flow)
+		p.settle(Failed, "RollbackFailed", r, p.exec.flow)
 	}
 }

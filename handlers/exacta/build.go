@@ -67,6 +67,9 @@ func (j *job) build(configuration string, seconds int) *fault.Fault {
 	if dir != "" && dir != "." && !ws.IsDir(dir) {
 		return fault.New("CFG-003", "build.working_directory: no directory", "build.working_directory")
 	}
+	if err := j.act(); err != nil {
+		return err
+	}
 	return j.runTool(tool, file, argv, env, filepath.Join(ws.Root(), dir), seconds)
 }
 
