@@ -3,8 +3,12 @@ package conformance
 import (
 	"bufio"
 	"io"
+	"net"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // carrier is a way to a server.
@@ -24,7 +28,53 @@ type conn struct {
 	shut  func()
 }
 
-var carriers = []*carrier{stdio}
+var carriers = []*carrier{stdio, tcp, unix}
+
+var tcp = &carrier{
+	name:  "tcp",
+	flags: func(*server) []string { return []string{"--tcp", "127.0.0.1:0"} },
+	dial:  func(s *server) *conn { return s.dialLines("tcp", s.address(listensTCP)) },
+	many:  true, lines: true,
+}
+
+var unix = &carrier{
+	name:  "unix",
+	flags: func(s *server) []string { return []string{"--unix", filepath.Join(s.home, "s")} },
+	dial: func(s *server) *conn {
+		s.address(listensUnix)
+		return s.dialLines("unix", filepath.Join(s.home, "s"))
+	},
+	many: true, lines: true,
+}
+
+var (
+	listensTCP  = regexp.MustCompile(`(?m)^exacta listening on (.+) \(tcp\)$`)
+	listensUnix = regexp.MustCompile(`(?m)^exacta listening on (.+) \(unix\)$`)
+)
+
+// address waits until a server listens and returns where.
+func (s *server) address(listens *regexp.Regexp) string {
+	s.t.Helper()
+	for deadline := time.Now().Add(waitFor); ; time.Sleep(2 * time.Millisecond) {
+		if at := listens.FindStringSubmatch(s.log.String()); at != nil {
+			return at[1]
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("the server does not listen: %s", s.log)
+		}
+	}
+}
+
+// dialLines connects to a socket.
+func (s *server) dialLines(network, address string) *conn {
+	s.t.Helper()
+	c, err := net.Dial(network, address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.dials++
+	return overLines(c, c, func() { _ = c.Close() })
+}
 
 var stdio = &carrier{
 	name:  "stdio",

@@ -73,7 +73,7 @@ func (c *client) gated(state string) {
 // TestGate5_3 tries each command in each state that lasts.
 func TestGate5_3(t *testing.T) {
 	overAll(t, func(t *testing.T, via *carrier) {
-		c := open(t, via, inMake...)
+		c := openWith(t, via, debugOn(via), inMake...)
 		in := func(state string) {
 			t.Helper()
 			c.gated(state)
