@@ -13,6 +13,7 @@ import (
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/engine/exacta/wire"
+	"trunkline/engine/obs"
 	"trunkline/handlers/exacta"
 )
 
@@ -51,7 +52,7 @@ func newExactaServeCmd() *cobra.Command {
 		Example: "  trunkline exacta serve\n  trunkline exacta serve --clock fixed:2026-01-15T00:00:00Z --ids seed:t1 < requests.ndjson",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c := exacta.Config{Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))}
+			c := exacta.Config{Version: obs.ReadBuild(version, revision).Version, Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))}
 			if err := parseExacta(&c, clock, ids); err != nil {
 				return err
 			}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/zip"
 	"bufio"
 	"encoding/json"
 	"fmt"
@@ -32,6 +33,7 @@ import (
 //	finish             the same, and any lines may come
 //	kill, term         kills the program; sends it SIGINT
 //	write, file PATH "text" · rm, gone PATH · until Event {…} drops lines up to an event
+//	zip PATH ENTRY text has an entry of an archive
 func cmdTalk(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: talk file")
@@ -97,6 +99,8 @@ func (t *talk) do(line string) {
 		}
 	case verb == "eof":
 		t.end(rest)
+	case verb == "zip":
+		t.zip(rest)
 	case verb == "finish":
 		t.finish()
 	case verb == "kill":
@@ -327,6 +331,21 @@ func (t *talk) kill() {
 		_ = t.cmd.Process.Kill()
 		_ = t.cmd.Wait()
 		t.cmd = nil
+	}
+}
+
+func (t *talk) zip(rest string) {
+	path, rest, _ := strings.Cut(rest, " ")
+	name, want, _ := strings.Cut(rest, " ")
+	r, err := zip.OpenReader(filepath.Join(t.dir, path))
+	t.check(err)
+	defer r.Close()
+	f, err := r.Open(name)
+	t.check(err)
+	got, err := io.ReadAll(f)
+	t.check(err)
+	if !matches(want, strings.TrimSuffix(string(got), "\n")) {
+		t.fatalf("the entry has %s", got)
 	}
 }
 

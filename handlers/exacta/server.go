@@ -22,9 +22,11 @@ const (
 
 // Config is how a server is set up (exacta §6.1).
 type Config struct {
-	Clock  wire.Clock
-	Seed   string // of ids; empty: they are random
-	Logger *slog.Logger
+	DiagnosticsDirs []string // where bundles may be written, beside the usual places (exacta §4.15)
+	Version         string   // of the program, for bundles
+	Clock           wire.Clock
+	Seed            string // of ids; empty: they are random
+	Logger          *slog.Logger
 }
 
 // Server has all projects of a process. Its methods may be called from any goroutine.
