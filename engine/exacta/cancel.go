@@ -1,19 +1,42 @@
 package exacta
 
 import (
+	"strconv"
+
 	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/plan"
+	"trunkline/engine/exacta/wire"
 )
 
-// stopped is why a request ended that a Cancel hit.
-func stopped() *fault.Fault { return fault.New("IPC-010", "") }
+// cancelled is why a request ended that a Cancel hit.
+func cancelled() *fault.Fault { return fault.New("IPC-010", "") }
 
-// abort has a work end, for a reason.
+// abort has a work end, for a reason. One that has had no effect so far ends now: what it reads may
+// be a disk that does not answer.
 func (p *Project) abort(w *Work, why *fault.Fault) {
-	if w.cause == nil {
-		w.cause = why
-		p.Host.Abort(w)
+	if w.cause != nil {
+		return
 	}
+	w.cause = why
+	if !p.Host.Abort(w) {
+		return
+	}
+	switch w.Request.Command {
+	case wire.ApplyDiffSet, wire.Build, wire.Preview:
+		if p.activity != w {
+			return
+		}
+		p.activity = nil
+	case wire.ExportDiagnostics:
+		p.dropExport(w)
+	default:
+		return
+	}
+	p.raise(w.Request, w.Request.flow, why)
+	p.fail(w.Request, why)
+	p.answerCancels(w)
+	p.closeIdle()
+	p.unpark()
 }
 
 // status returns the result of a Cancel whose handle is no execution.
@@ -41,10 +64,10 @@ func (p *Project) cancel(r *Request) {
 			p.fail(r, fault.New("ST-003", "no such request runs"))
 			return
 		}
-		p.abort(w, stopped())
+		p.abort(w, cancelled())
 		p.activity = nil
 		p.settle(Idle, "Cancel", r, r.flow)
-		p.fail(w.Request, stopped())
+		p.fail(w.Request, cancelled())
 		p.done(r, status(r))
 		p.unpark()
 	default:
@@ -59,8 +82,8 @@ func (p *Project) cancelSteps(r *Request) {
 		p.fail(r, fault.New("ST-003", "execution_id"))
 		return
 	}
-	if len(e.cancels) == maxParked {
-		p.turnAway(r, fault.New("RES-004", "cancels that wait: 64"))
+	if len(e.cancels) == p.Limits.Parked {
+		p.turnAway(r, fault.New("RES-004", "cancels that wait: "+strconv.Itoa(p.Limits.Parked)))
 		return
 	}
 	e.cancels = append(e.cancels, r)
@@ -68,7 +91,7 @@ func (p *Project) cancelSteps(r *Request) {
 	case w == nil:
 		p.cancelExecution()
 	case e.Plan.Steps[w.Step].Type == plan.Build:
-		p.abort(w, stopped())
+		p.abort(w, cancelled())
 	}
 }
 
@@ -92,9 +115,14 @@ func (p *Project) cancelExecution() {
 	}
 	e.cancels = nil
 	p.late()
-	if p.undo(first) {
-		p.settle(Idle, "RollbackComplete", first, e.flow)
+	p.rollBack(first)
+}
+
+// rollBack ends Cancelling. The events are those of r.
+func (p *Project) rollBack(r *Request) {
+	if p.undo(r) {
+		p.settle(Idle, "RollbackComplete", r, p.exec.flow)
 	} else {
-		p.settle(Failed, "RollbackFailed", first, e.flow)
+		p.settle(Failed, "RollbackFailed", r, p.exec.flow)
 	}
 }

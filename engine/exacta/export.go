@@ -22,9 +22,17 @@ func (p *Project) export(r *Request) {
 	p.Host.Run(w)
 }
 
+// dropExport forgets a bundle that was written.
+func (p *Project) dropExport(w *Work) {
+	p.exports = slices.DeleteFunc(p.exports, func(x *Work) bool { return x == w })
+}
+
 // exported ends an ExportDiagnostics.
 func (p *Project) exported(w *Work) {
-	p.exports = slices.DeleteFunc(p.exports, func(x *Work) bool { return x == w })
+	if !slices.Contains(p.exports, w) {
+		return // it was aborted, and answered then
+	}
+	p.dropExport(w)
 	r := w.Request
 	if err := w.Fault; err != nil {
 		if w.cause != nil {

@@ -84,7 +84,7 @@ func (p *Project) built(w *Work) {
 		p.raise(r, r.flow, err)
 		p.fail(r, err)
 	}
-	p.cancelled(w)
+	p.answerCancels(w)
 }
 
 // Expired ends a request whose time is over (exacta §4.0.3).
@@ -112,8 +112,8 @@ func (p *Project) Expired(r *Request) {
 		return // those are short, and finish
 	}
 	p.abort(w, late)
-	if p.state != ExtractingIntent && p.state != Planning {
-		return // the work ends by itself
+	if p.activity != w || p.state != ExtractingIntent && p.state != Planning {
+		return // it has ended, or ends by itself
 	}
 	p.activity = nil
 	p.raise(r, r.flow, late)
@@ -128,44 +128,50 @@ func (p *Project) Expired(r *Request) {
 func (p *Project) Stop() {
 	p.stopped = true
 	if p.activity != nil {
-		p.abort(p.activity, stopped())
+		p.abort(p.activity, cancelled())
 	}
 	if p.preview != nil {
-		p.abort(p.preview, stopped())
+		p.abort(p.preview, cancelled())
 	}
 	if e := p.exec; e != nil && p.state == Executing && e.pause == nil && len(e.cancels) == 0 {
 		e.stop = true
 	}
 }
 
-// Broken ends a request that hit a defect, and the project fails (exacta §8).
+// Broken ends a request that hit a defect, and the project fails (exacta §8). A step that runs ends
+// first: until then it may change files.
 func (p *Project) Broken(r *Request) {
 	err := fault.New("ST-002", "an internal failure")
 	if r.flow == nil {
 		r.flow = p.newFlow()
 	}
-	if w := p.activity; w != nil {
-		p.abort(w, err)
-		p.activity = nil
-		if w.Request != r && !w.Request.answered {
-			p.fail(w.Request, err)
+	if w := p.activity; w != nil && w.Request == r {
+		if w.cause == nil {
+			w.cause = err
+			p.Host.Abort(w)
 		}
-		p.cancelled(w)
+		p.activity = nil
+		p.answerCancels(w)
 	}
 	if w := p.preview; w != nil && w.Request == r {
 		p.abort(w, err)
 	}
-	if e := p.exec; e != nil {
-		e.work = nil
-	}
-	p.raise(r, r.flow, err)
-	switch p.state {
-	case ExtractingIntent, Planning:
-		p.settle(Failed, "PlannerError", r, r.flow)
-	case Executing:
-		p.settle(Failed, "StepFailed", r, r.flow)
-	case Cancelling:
+	e := p.exec
+	switch {
+	case p.state == Executing:
+		if e.broken = err; e.work == nil {
+			p.failExecution(err)
+		} else {
+			p.abort(e.work, err)
+		}
+	case p.state == Cancelling:
+		p.raise(r, r.flow, err)
 		p.settle(Failed, "RollbackFailed", r, r.flow)
+	case (p.state == ExtractingIntent || p.state == Planning) && p.activity == nil:
+		p.raise(r, r.flow, err)
+		p.settle(Failed, "PlannerError", r, r.flow)
+	default:
+		p.raise(r, r.flow, err)
 	}
 	if !r.answered {
 		p.fail(r, err)

@@ -86,7 +86,7 @@ func (m *machine) Handle(t *rapid.T) {
 		return
 	}
 	if c == wire.Cancel && shows {
-		if answered {
+		if answered && !m.idle {
 			t.Fatalf("a Cancel did not wait: %s", line)
 		}
 		return // it is allowed in any state
@@ -195,6 +195,7 @@ func (m *machine) Control(t *rapid.T) {
 func (m *machine) Drift(t *rapid.T) {
 	m.invalid, m.resume = nil, nil
 	m.full = rapid.IntRange(0, 3).Draw(t, "full") == 0
+	m.idle = rapid.Bool().Draw(t, "idle")
 	if rapid.Bool().Draw(t, "drift") {
 		m.invalid = []plan.Violation{{Code: "PD-1", Message: "x"}}
 		m.resume = fault.New(rapid.SampledFrom([]string{"VAL-005", "ST-002"}).Draw(t, "resume"), "x")

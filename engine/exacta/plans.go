@@ -21,7 +21,7 @@ type Plan struct {
 
 // expire lets a plan expire whose time is over (exacta §3.6, step 18).
 func (p *Project) expire() {
-	if p.state != AwaitingApproval || p.Clock.Fixed() || time.Since(p.active.born) < planValidity {
+	if p.state != AwaitingApproval || p.Clock.Fixed() || time.Since(p.active.born) < p.PlanValidity {
 		return
 	}
 	pl := p.active

@@ -38,14 +38,14 @@ func (p *Project) unstarted(w *Work) {
 		p.started(w)
 		p.gone(w)
 	}
-	p.cancelled(w)
+	p.answerCancels(w)
 }
 
 // previewed ends a Preview that was started. The state does not change.
 func (p *Project) previewed(w *Work) {
 	p.preview = nil
 	p.gone(w)
-	p.cancelled(w)
+	p.answerCancels(w)
 	p.closeIdle()
 }
 
@@ -61,10 +61,12 @@ func (p *Project) gone(w *Work) {
 	p.log(w.Request, w.Request.flow, "INFO", "BuildExecutor", message)
 }
 
-// cancelled answers the cancels of a build or a preview that has ended.
-func (p *Project) cancelled(w *Work) {
+// answerCancels answers the cancels of a build or a preview that has ended.
+func (p *Project) answerCancels(w *Work) {
 	for _, r := range w.cancels {
-		p.done(r, status(r))
+		if !r.answered { // by a defect
+			p.done(r, status(r))
+		}
 	}
 	w.cancels = nil
 }
@@ -85,12 +87,12 @@ func (p *Project) cancelsProcess(r *Request) bool {
 	if w == nil {
 		return false
 	}
-	if len(w.cancels) == maxParked {
-		p.turnAway(r, fault.New("RES-004", "cancels that wait: 64"))
+	if len(w.cancels) == p.Limits.Parked {
+		p.turnAway(r, fault.New("RES-004", "cancels that wait: "+strconv.Itoa(p.Limits.Parked)))
 		return true
 	}
 	w.cancels = append(w.cancels, r)
-	p.abort(w, stopped())
+	p.abort(w, cancelled())
 	return true
 }
 
@@ -103,7 +105,7 @@ func (p *Project) close(r *Request) {
 	}
 	p.activity = &Work{Request: r, Step: -1}
 	if p.preview != nil {
-		p.abort(p.preview, stopped())
+		p.abort(p.preview, cancelled())
 	}
 	p.closeIdle()
 }

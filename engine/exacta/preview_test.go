@@ -138,8 +138,8 @@ func TestCloseEndsAPreview(t *testing.T) {
 	r.finish(0, nil, false)
 	r.want(t, closing, "")
 	r.want(t, cancel, "ST-003")
-	if got := r.events(2); got != "the preview was stopped" || r.reopened != 1 || r.answers[again] != "" || !r.closed || r.p.Busy() {
-		t.Errorf("%s, opened %d times", got, r.reopened)
+	if got := r.events(2); got != "the preview was stopped" || len(r.late) != 2 || r.late[0] != again || !r.closed || r.p.Busy() {
+		t.Errorf("%s, %d are late", got, len(r.late))
 	}
 }
 
@@ -149,7 +149,10 @@ func TestDefectsBesideAPreview(t *testing.T) {
 	q, w := r.preview(t, false)
 	cancel := r.request(wire.Cancel, Args{Handle: q.Key})
 	r.p.Broken(cancel)
-	if len(r.answers) != 2 || w.cause == nil || r.p.Busy() {
+	r.want(t, cancel, "ST-002")
+	r.finish(0, nil, false)
+	r.want(t, q, "IPC-010")
+	if len(r.answers) != 2 || r.p.Busy() {
 		t.Errorf("%d answers", len(r.answers))
 	}
 	r = newRig()
@@ -161,5 +164,25 @@ func TestDefectsBesideAPreview(t *testing.T) {
 	}
 	if r.finish(0, nil, false); r.p.Busy() {
 		t.Error("the project is busy")
+	}
+}
+
+// TestAbortedWithoutEffect: what has only read is answered at once, and its end is ignored.
+func TestAbortedWithoutEffect(t *testing.T) {
+	r := newRig()
+	r.idle = true
+	export, preview := r.export(1), r.request(wire.Preview, Args{})
+	closing := r.request(wire.CloseProject, Args{})
+	r.p.Expired(export)
+	r.want(t, export, "IPC-008")
+	cancel := r.request(wire.Cancel, Args{Handle: preview.Key})
+	r.want(t, preview, "IPC-010")
+	r.want(t, cancel, "")
+	r.want(t, closing, "")
+	for range 2 {
+		r.finish(0, fault.New("IPC-010", ""), false)
+	}
+	if r.p.Busy() || len(r.answers) != 4 {
+		t.Errorf("%d answers", len(r.answers))
 	}
 }

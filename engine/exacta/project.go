@@ -1,24 +1,22 @@
 package exacta
 
 import (
+	"strconv"
 	"time"
 
 	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/wire"
 )
 
-// Limits of a project (exacta §4.0.1, §4.3, §6.1).
+// Limits of a project (exacta §4.3).
 const (
-	maxParked  = 64
 	maxIntents = 256
 	maxPlans   = 256 // whose fate is remembered
 )
 
-// planValidity is how long a plan may wait (exacta §5.4).
-const planValidity = 1800 * time.Second
-
 // Config is what a project is made of.
 type Config struct {
+	Limits
 	ID      wire.ID
 	Session wire.ID
 	Root    string // canonical
@@ -56,6 +54,7 @@ type Project struct {
 
 // New returns a project in the state Idle.
 func New(c Config) *Project {
+	c.Limits = c.WithDefaults()
 	return &Project{Config: c, intents: make(map[wire.ID]*Intent), plans: make(map[wire.ID]*Plan)}
 }
 
@@ -89,7 +88,7 @@ func (p *Project) emit(name string, r *Request, f *Flow, payload []byte) {
 	p.buf = payload[:0]
 }
 
-// log reports what happened, for people.
+// log reports what happened, for people, if its level is sent.
 func (p *Project) log(r *Request, f *Flow, level, component, message string) {
 	p.logAbout(r, f, level, component, message, "")
 }
@@ -97,6 +96,9 @@ func (p *Project) log(r *Request, f *Flow, level, component, message string) {
 // logAbout is log with text of a client behind the message, which no bundle has.
 func (p *Project) logAbout(r *Request, f *Flow, level, component, message, about string) {
 	p.note(level, component, "LogEntry", r, message)
+	if !p.logs(level) {
+		return
+	}
 	message += about
 	p.emit("LogEntry", r, f, wire.AppendLogEntry(p.buf[:0], level, component, p.Redact(message), f.ID))
 }
@@ -187,17 +189,14 @@ func (p *Project) turnAway(r *Request, err *fault.Fault) {
 // Handle takes a request that passed the checks up to the open project (exacta §3.6).
 func (p *Project) Handle(r *Request) {
 	switch {
-	case p.closed && r.Command == wire.OpenProject:
-		p.Host.Reopen(r)
-		return
 	case p.closed:
-		p.turnAway(r, fault.New("ST-003", "The project is not open."))
+		p.Host.Late(r)
 		return
 	case p.activity == nil || p.besides(r.Command):
 		p.begin(r)
 		return
-	case len(p.parked) == maxParked:
-		p.turnAway(r, fault.New("RES-004", "parked requests: 64"))
+	case len(p.parked) == p.Limits.Parked:
+		p.turnAway(r, fault.New("RES-004", "parked requests: "+strconv.Itoa(p.Limits.Parked)))
 		return
 	}
 	p.parked = append(p.parked, r)

@@ -18,19 +18,21 @@ type rig struct {
 	answers map[*Request]string
 	order   []*Request
 	saved   Saved
+	atUndo  Saved // what was saved when an execution was taken back
 	invalid []plan.Violation
 	resume  *fault.Fault
 	conflicts,
 	undone int
-	reopened int
-	closed   bool
-	full     bool // Save fails
-	lost     bool // it did
+	late   []*Request
+	closed bool
+	idle   bool // works have had no effect
+	full   bool // Save fails
+	lost   bool // it did
 }
 
 func newRig() *rig {
 	r := &rig{answers: make(map[*Request]string)}
-	r.p = New(Config{ID: wire.ID{1}, IDs: wire.NewScope("t", "p1"), Clock: wire.FixedClock(timeZero), Journal: NewJournal(0), Host: r, Disk: r,
+	r.p = New(Config{ID: wire.ID{1}, IDs: wire.NewScope("t", "p1"), Clock: wire.FixedClock(timeZero), Journal: NewJournal(0, defaults()), Host: r, Disk: r,
 		Redact: func(s string) string { return s }, Secret: func(s string) bool { return strings.Contains(s, "sk-") }, Ready: func() *fault.Fault { return nil }})
 	return r
 }
@@ -42,10 +44,13 @@ func (r *rig) Answer(q *Request, line []byte, _ bool) {
 	r.answers[q] = string(line)
 	r.order = append(r.order, q)
 }
-func (r *rig) Run(w *Work)     { r.works = append(r.works, w) }
-func (r *rig) Abort(*Work)     {}
-func (r *rig) Reopen(*Request) { r.reopened++ }
-func (r *rig) Closed()         { r.closed = true }
+func (r *rig) Run(w *Work)      { r.works = append(r.works, w) }
+func (r *rig) Abort(*Work) bool { return r.idle }
+func (r *rig) Late(q *Request) {
+	r.late = append(r.late, q)
+	r.Answer(q, []byte(`{"ok":false,"error":{"code":"ST-003"}}`), false)
+}
+func (r *rig) Closed() { r.closed = true }
 func (r *rig) Save(s *Saved) *fault.Fault {
 	if r.full {
 		r.lost = true
@@ -61,6 +66,7 @@ func (r *rig) Check(*Plan, bool) []plan.Violation {
 func (r *rig) Resumable(*Execution) *fault.Fault { return r.resume }
 func (r *rig) Undo(e *Execution) (int, *fault.Fault) {
 	r.undone++
+	r.atUndo = r.saved
 	return r.conflicts, nil
 }
 

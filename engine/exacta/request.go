@@ -18,7 +18,7 @@ type Request struct {
 	Timeout int64 // in milliseconds
 	Origin  *Origin
 	Timer   *time.Timer // of its time limit
-	Asker   Asker       // of an OpenProject: the connection that sent it
+	Asker   Asker       // the connection that sent it
 
 	flow     *Flow
 	answered bool
@@ -91,17 +91,19 @@ type Host interface {
 	// Run starts a work; Project.Finished follows, and before it Project.Started for a Preview
 	// whose program lives. A step of an execution counts on it that the step before has ended.
 	Run(w *Work)
-	// Abort has a work end as soon as it can. Finished follows.
-	Abort(w *Work)
+	// Abort has a work end as soon as it can. Finished follows. It reports whether the work has had
+	// no effect so far and will have none: one that only reads, however long that takes.
+	Abort(w *Work) (idle bool)
 	// Closed is called when the project was closed.
 	Closed()
-	// Reopen takes an OpenProject whose turn comes when the project was closed.
-	Reopen(r *Request)
+	// Late takes a request whose turn comes when the project was closed.
+	Late(r *Request)
 }
 
 // Disk is the storage of a project. Its methods wait for the disk.
 type Disk interface {
 	// Save writes the state before it is reported (exacta §4.18).
+	// With Failed and an execution its rollback has begun and not ended.
 	Save(s *Saved) *fault.Fault
 	// Keep writes a plan, before it is proposed and when its status changes.
 	Keep(p *Plan) *fault.Fault
@@ -130,8 +132,9 @@ type Execution struct {
 
 	request *Request // whose events it has
 	flow    *Flow
-	pause   *Request   // waits for a boundary
-	cancels []*Request // the same
-	work    *Work      // the step that runs
-	stop    bool       // it pauses at the next boundary, and no request asked for it
+	pause   *Request     // waits for a boundary
+	cancels []*Request   // the same
+	work    *Work        // the step that runs
+	broken  *fault.Fault // a defect: all steps are taken back at the next boundary
+	stop    bool         // it pauses at the next boundary, and no request asked for it
 }

@@ -54,6 +54,9 @@ func (j *job) build(configuration string, seconds int) *fault.Fault {
 	if err != nil {
 		return err
 	}
+	if err := j.act(); err != nil {
+		return err
+	}
 	return j.runTool(prog, seconds)
 }
 

@@ -51,6 +51,9 @@ func (j *job) export() *fault.Fault {
 	if failed != nil {
 		return fault.New("RES-002", "the bundle cannot be packed")
 	}
+	if err := j.act(); err != nil {
+		return err
+	}
 	if err := ws.WriteBundle(at, data, j.stopped); err != nil {
 		return err
 	}

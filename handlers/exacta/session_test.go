@@ -3,7 +3,6 @@ package exacta
 import (
 	"bytes"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,8 +20,12 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // newServer returns a server with a fixed clock and a seed.
-func newServer(t testing.TB) *Server {
-	s := New(Config{Clock: wire.FixedClock(time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)), Seed: "t1", Logger: slog.New(slog.DiscardHandler)})
+func newServer(t testing.TB) *Server { return newServerOf(t, Config{}) }
+
+// newServerOf is newServer with other options.
+func newServerOf(t testing.TB, c Config) *Server {
+	c.Clock, c.Seed = wire.FixedClock(time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)), "t1"
+	s := New(c)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -46,10 +49,13 @@ func (p *peer) Wake(*link.Port) {
 	}
 }
 
-func newPeer(t testing.TB, s *Server, id uint64) *peer {
+func newPeer(t testing.TB, s *Server, id uint64) *peer { return newPeerOver(t, s, id, Stdio) }
+
+// newPeerOver is newPeer over another carrier.
+func newPeerOver(t testing.TB, s *Server, id uint64, carrier Carrier) *peer {
 	p := &peer{t: t, port: link.NewPort(id, "test"), wake: make(chan struct{}, 1), room: 1 << 20}
 	p.port.SetOwner(p)
-	p.sess = s.Open(p.port, nil)
+	p.sess = s.Open(p.port, carrier, nil)
 	t.Cleanup(p.sess.Closed)
 	return p
 }
@@ -98,6 +104,24 @@ func (p *peer) hear(n int) string {
 		p.rest = p.rest[end+1:]
 	}
 	return strings.Join(out, " ")
+}
+
+// until returns the lines up to the answer of request n.
+func (p *peer) until(n int) string {
+	p.t.Helper()
+	var out []byte
+	for {
+		line, rest, ok := bytes.Cut(p.rest, []byte("\n"))
+		if !ok {
+			p.pump()
+			continue
+		}
+		p.rest = rest
+		out = append(append(out, line...), '\n')
+		if strings.HasPrefix(short(string(line)), fmt.Sprintf("1%02x:", n)) {
+			return string(out)
+		}
+	}
 }
 
 var (

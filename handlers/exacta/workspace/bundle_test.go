@@ -110,7 +110,7 @@ func TestPlaces(t *testing.T) {
 func TestBundlesAreNew(t *testing.T) {
 	for _, output := range []string{"b.zip", "/tmp/b.zip", "/user/p/.exacta/diagnostics/sub/b.zip"} {
 		var fails string
-		p, base, out := places(t, Options{before: func(op, _ string) error {
+		p, base, out := places(t, Options{Before: func(op, _ string) error {
 			if op == fails {
 				return unix.EIO
 			}
