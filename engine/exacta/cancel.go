@@ -1,15 +1,13 @@
 package exacta
 
 import (
-	"strconv"
-
 	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/plan"
 	"trunkline/engine/exacta/wire"
 )
 
-// cancelled is why a request ended that a Cancel hit.
-func cancelled() *fault.Fault { return fault.New("IPC-010", "") }
+// stopped is why a request ended that a Cancel hit.
+func stopped() *fault.Fault { return fault.New("IPC-010", "") }
 
 // abort has a work end, for a reason. One that has had no effect so far ends now: what it reads may
 // be a disk that does not answer.
@@ -34,7 +32,7 @@ func (p *Project) abort(w *Work, why *fault.Fault) {
 	}
 	p.raise(w.Request, w.Request.flow, why)
 	p.fail(w.Request, why)
-	p.answerCancels(w)
+	p.cancelled(w)
 	p.closeIdle()
 	p.unpark()
 }
@@ -64,10 +62,10 @@ func (p *Project) cancel(r *Request) {
 			p.fail(r, fault.New("ST-003", "no such request runs"))
 			return
 		}
-		p.abort(w, cancelled())
+		p.abort(w, stopped())
 		p.activity = nil
 		p.settle(Idle, "Cancel", r, r.flow)
-		p.fail(w.Request, cancelled())
+		p.fail(w.Request, stopped())
 		p.done(r, status(r))
 		p.unpark()
 	default:
@@ -83,7 +81,7 @@ func (p *Project) cancelSteps(r *Request) {
 		return
 	}
 	if len(e.cancels) == p.Limits.Parked {
-		p.turnAway(r, fault.New("RES-004", "cancels that wait: "+strconv.Itoa(p.Limits.Parked)))
+		p.turnAway(r, p.tooManyCancels())
 		return
 	}
 	e.cancels = append(e.cancels, r)
@@ -91,7 +89,7 @@ func (p *Project) cancelSteps(r *Request) {
 	case w == nil:
 		p.cancelExecution()
 	case e.Plan.Steps[w.Step].Type == plan.Build:
-		p.abort(w, cancelled())
+		p.abort(w, stopped())
 	}
 }
 

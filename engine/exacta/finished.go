@@ -84,11 +84,12 @@ func (p *Project) built(w *Work) {
 		p.raise(r, r.flow, err)
 		p.fail(r, err)
 	}
-	p.answerCancels(w)
+	p.cancelled(w)
 }
 
 // Expired ends a request whose time is over (exacta §4.0.3).
 func (p *Project) Expired(r *Request) {
+	r.over = true // it may come only now, and then ends at once
 	late := fault.New("IPC-008", "", strconv.FormatInt(r.Timeout, 10))
 	for i, waiting := range p.parked {
 		if waiting == r {
@@ -128,10 +129,10 @@ func (p *Project) Expired(r *Request) {
 func (p *Project) Stop() {
 	p.stopped = true
 	if p.activity != nil {
-		p.abort(p.activity, cancelled())
+		p.abort(p.activity, stopped())
 	}
 	if p.preview != nil {
-		p.abort(p.preview, cancelled())
+		p.abort(p.preview, stopped())
 	}
 	if e := p.exec; e != nil && p.state == Executing && e.pause == nil && len(e.cancels) == 0 {
 		e.stop = true
@@ -151,7 +152,7 @@ func (p *Project) Broken(r *Request) {
 			p.Host.Abort(w)
 		}
 		p.activity = nil
-		p.answerCancels(w)
+		p.cancelled(w)
 	}
 	if w := p.preview; w != nil && w.Request == r {
 		p.abort(w, err)

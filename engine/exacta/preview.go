@@ -38,14 +38,14 @@ func (p *Project) unstarted(w *Work) {
 		p.started(w)
 		p.gone(w)
 	}
-	p.answerCancels(w)
+	p.cancelled(w)
 }
 
 // previewed ends a Preview that was started. The state does not change.
 func (p *Project) previewed(w *Work) {
 	p.preview = nil
 	p.gone(w)
-	p.answerCancels(w)
+	p.cancelled(w)
 	p.closeIdle()
 }
 
@@ -61,8 +61,8 @@ func (p *Project) gone(w *Work) {
 	p.log(w.Request, w.Request.flow, "INFO", "BuildExecutor", message)
 }
 
-// answerCancels answers the cancels of a build or a preview that has ended.
-func (p *Project) answerCancels(w *Work) {
+// cancelled answers the cancels of a build or a preview that has ended.
+func (p *Project) cancelled(w *Work) {
 	for _, r := range w.cancels {
 		if !r.answered { // by a defect
 			p.done(r, status(r))
@@ -88,12 +88,17 @@ func (p *Project) cancelsProcess(r *Request) bool {
 		return false
 	}
 	if len(w.cancels) == p.Limits.Parked {
-		p.turnAway(r, fault.New("RES-004", "cancels that wait: "+strconv.Itoa(p.Limits.Parked)))
+		p.turnAway(r, p.tooManyCancels())
 		return true
 	}
 	w.cancels = append(w.cancels, r)
-	p.abort(w, cancelled())
+	p.abort(w, stopped())
 	return true
+}
+
+// tooManyCancels refuses one more Cancel that would wait.
+func (p *Project) tooManyCancels() *fault.Fault {
+	return fault.New("RES-004", "cancels that wait: "+strconv.Itoa(p.Limits.Parked))
 }
 
 // close closes the project (exacta §4.2). While a preview ends, or a bundle is written, it is an
@@ -105,7 +110,7 @@ func (p *Project) close(r *Request) {
 	}
 	p.activity = &Work{Request: r, Step: -1}
 	if p.preview != nil {
-		p.abort(p.preview, cancelled())
+		p.abort(p.preview, stopped())
 	}
 	p.closeIdle()
 }

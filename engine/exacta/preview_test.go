@@ -137,9 +137,9 @@ func TestCloseEndsAPreview(t *testing.T) {
 	}
 	r.finish(0, nil, false)
 	r.want(t, closing, "")
-	r.want(t, cancel, "ST-003")
-	if got := r.events(2); got != "the preview was stopped" || len(r.late) != 2 || r.late[0] != again || !r.closed || r.p.Busy() {
-		t.Errorf("%s, %d are late", got, len(r.late))
+	behind := len(r.late) == 2 && r.late[0] == again && r.late[1] == cancel
+	if got := r.events(2); got != "the preview was stopped" || !behind || !r.closed || r.p.Busy() {
+		t.Errorf("%s, behind it: %d", got, len(r.late))
 	}
 }
 
@@ -149,11 +149,14 @@ func TestDefectsBesideAPreview(t *testing.T) {
 	q, w := r.preview(t, false)
 	cancel := r.request(wire.Cancel, Args{Handle: q.Key})
 	r.p.Broken(cancel)
-	r.want(t, cancel, "ST-002")
-	r.finish(0, nil, false)
-	r.want(t, q, "IPC-010")
-	if len(r.answers) != 2 || r.p.Busy() {
+	if len(r.answers) != 1 || w.cause == nil {
 		t.Errorf("%d answers", len(r.answers))
+	}
+	r.finish(0, nil, false)
+	r.want(t, cancel, "ST-002")
+	r.want(t, q, "IPC-010")
+	if r.p.Busy() {
+		t.Error("the program goes on")
 	}
 	r = newRig()
 	q, w = r.preview(t, true)
