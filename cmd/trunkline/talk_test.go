@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"trunkline/engine/exacta/schema/validate"
 )
 
 // cmdTalk holds a conversation with a server of projects: talk FILE. {DIR} is the folder p, {P} the
@@ -64,6 +66,7 @@ type talk struct {
 	streams map[string]int // of projects
 
 	execution string // the last execution_id of an answer
+	validator *validate.Validator
 }
 
 func (t *talk) fatalf(format string, args ...any) {
@@ -164,6 +167,8 @@ func (t *talk) start(args []string) {
 			lines <- strings.TrimSuffix(line, "\n")
 		}
 	}()
+	t.validator, err = validate.New()
+	t.check(err)
 	clear(t.seqs)
 	clear(t.streams)
 }
@@ -176,6 +181,7 @@ func (t *talk) check(err error) {
 
 func (t *talk) send(line string) {
 	line = strings.NewReplacer(`\xff`, "\xff", "<9MiB>", strings.Repeat("x", 9<<20), "<deep>", strings.Repeat(`{"a":`, 32)+"1"+strings.Repeat("}", 32)).Replace(line)
+	t.validator.Asked([]byte(line))
 	_, err := io.WriteString(t.in, line+"\n")
 	t.check(err)
 }
@@ -212,8 +218,10 @@ type sent struct {
 	line string
 }
 
-// invariants checks what holds for every line: the order of keys, and counters without a gap.
+// invariants checks what holds for every line: the order of keys, its schemas, and counters without
+// a gap.
 func (t *talk) invariants(line string) {
+	t.check(t.validator.Sent([]byte(line)))
 	if !forms.MatchString(line) {
 		t.fatalf("the keys are not in their order: %s", line)
 	}

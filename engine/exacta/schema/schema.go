@@ -15,12 +15,12 @@ import (
 //go:embed *.json
 var files embed.FS
 
-// Base is how the $id of each schema begins (exacta §3.8).
-const Base = "urn:exacta:ipc:1.0:"
+// base is how the $id of each schema begins (exacta §3.8).
+const base = "urn:exacta:ipc:1.0:"
 
 const extension = ".json"
 
-// Names returns the names of all schemas in order: what their $id has behind Base.
+// Names returns the names of all schemas in order: what their $id has behind base.
 func Names() []string {
 	entries, _ := files.ReadDir(".") // it is there
 	names := make([]string, 0, len(entries))
@@ -36,6 +36,6 @@ func File(name string) string { return strings.ReplaceAll(name, ":", ".") + exte
 
 // Lookup returns a schema by its name or its $id.
 func Lookup(name string) (text []byte, ok bool) {
-	text, err := files.ReadFile(File(strings.TrimPrefix(name, Base)))
+	text, err := files.ReadFile(File(strings.TrimPrefix(name, base)))
 	return text, err == nil
 }

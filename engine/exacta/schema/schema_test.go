@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "write the schemas anew")
 // file returns the text of a schema.
 func (r *row) file(t *testing.T) []byte {
 	t.Helper()
-	text := `{"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"` + Base + r.name + `","title":"` + r.title + `",` + r.body + "}"
+	text := `{"$schema":"https://json-schema.org/draft/2020-12/schema","$id":"` + base + r.name + `","title":"` + r.title + `",` + r.body + "}"
 	var b bytes.Buffer
 	if err := json.Indent(&b, []byte(text), "", "  "); err != nil {
 		t.Fatalf("%s: %v: %s", r.name, err, text)
@@ -36,7 +36,7 @@ func TestFiles(t *testing.T) {
 			continue
 		}
 		got, ok := Lookup(r.name)
-		again, _ := Lookup(Base + r.name)
+		again, _ := Lookup(base + r.name)
 		if !ok || !bytes.Equal(got, want) || !bytes.Equal(again, got) {
 			t.Errorf("%s is not what the table has: go generate writes it", File(r.name))
 		}

@@ -22,7 +22,7 @@ const (
 	count    = `{"type":"integer","minimum":0}`
 	ordinal  = `{"type":"integer","minimum":1}`
 	any      = `{"type":"object"}`
-	failure  = `{"$ref":"` + Base + `error"}`
+	failure  = `{"$ref":"` + base + `error"}`
 	path     = `{"type":"string","minLength":1,"maxLength":1024,"pattern":"^[^/\\\\]"}`
 	seconds  = `{"type":"integer","minimum":1,"maximum":3600}`
 	timeout  = `{"type":"integer","minimum":1,"maximum":3600000}`

@@ -1,4 +1,4 @@
-package judge
+package validate
 
 import (
 	"encoding/json"
@@ -62,7 +62,7 @@ var examples = map[string]string{
 
 // TestEveryMember of every schema is needed and has a type; unknown ones are allowed.
 func TestEveryMember(t *testing.T) {
-	j, err := New()
+	v, err := New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestEveryMember(t *testing.T) {
 			}
 			edit(m)
 			value, _ := json.Marshal(m)
-			if err := j.Check(name, value); (err == nil) != want {
+			if err := v.Check(name, value); (err == nil) != want {
 				t.Errorf("%s takes %s: %v", name, value, err)
 			}
 		}
@@ -107,7 +107,7 @@ func isText(key string) bool {
 
 // TestOptions has optional members, at their limits, and what is out of them.
 func TestOptions(t *testing.T) {
-	j, err := New()
+	v, err := New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +115,7 @@ func TestOptions(t *testing.T) {
 		t.Helper()
 		text := strings.ReplaceAll(examples[name], "ID", id)
 		text = strings.TrimSuffix(text, "}") + "," + members + "}"
-		if err := j.Check(name, []byte(text)); (err == nil) != want {
+		if err := v.Check(name, []byte(text)); (err == nil) != want {
 			t.Errorf("%s takes %s: %v", name, members, err)
 		}
 	}
@@ -137,14 +137,14 @@ func TestOptions(t *testing.T) {
 	f("envelope:response", `"ok":false,"result":null,"error":`+examples["error"], true)
 	ack := `"request_id":` + id + `,"sent_at":"2026-01-15T00:00:00.000Z","ok":true,"error":null,"result":`
 	f("envelope:ack", ack+`{"stream":"exacta:event","project_id":`+id+`,"session_id":`+id+`,"state":"Idle","oldest_stream_seq":1,"last_stream_seq":0,"replayed":0}`, true)
-	if err := j.Check("none", []byte("{}")); err == nil {
+	if err := v.Check("none", []byte("{}")); err == nil {
 		t.Error("a schema that is none")
 	}
 }
 
-// TestJudge finds what is wrong with a conversation.
-func TestJudge(t *testing.T) {
-	j, err := New()
+// TestValidator finds what is wrong with a conversation.
+func TestValidator(t *testing.T) {
+	v, err := New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestJudge(t *testing.T) {
 	}
 	f := func(sent []byte, want bool) {
 		t.Helper()
-		if err := j.Sent(sent); (err == nil) != want {
+		if err := v.Sent(sent); (err == nil) != want {
 			t.Errorf("%s: %v", sent, err)
 		}
 	}
@@ -161,13 +161,13 @@ func TestJudge(t *testing.T) {
 	f(line("envelope:event", "{}", `{"phase":"other","current":0,"total":1}`), false)
 	f(line("envelope:request", "", ""), false)
 	f([]byte("{"), false)
-	j.Asked(line("envelope:request", "{}", `{"project_id":`+id+`}`))
+	v.Asked(line("envelope:request", "{}", `{"project_id":`+id+`}`))
 	f(line("envelope:response", `:null`, ":"+strings.ToLower(id)), false)
 	answer := strings.Replace(string(line("envelope:response", `:null`, ":"+id)), "{}", examples["command:Build:result"], 1)
 	f([]byte(answer), true)
-	j.Asked(line("envelope:request", "{}", `{"project_id":1}`)) // of the same id: it is not known which was answered
+	v.Asked(line("envelope:request", "{}", `{"project_id":1}`)) // of the same id: it is not known which was answered
 	f([]byte(answer), true)
-	delete(j.asked, strings.ToLower(strings.Trim(id, `"`)))
-	j.Asked(line("envelope:request", "{}", `{"project_id":1}`))
+	delete(v.asked, strings.ToLower(strings.Trim(id, `"`)))
+	v.Asked(line("envelope:request", "{}", `{"project_id":1}`))
 	f([]byte(answer), false)
 }
