@@ -6,8 +6,9 @@ import (
 )
 
 type (
-	exactaArgs = core.Args
-	exactaSum  = core.Sum
+	exactaArgs    = core.Args
+	exactaSum     = core.Sum
+	exactaRequest = core.Request
 )
 
 // parsed returns an id.

@@ -56,8 +56,8 @@ func (s *session) admit(out []byte, full bool) []byte {
 	}
 	var p *project
 	if m.Command != wire.OpenProject {
-		if p = s.srv.project(m.project); p == nil {
-			return s.refuse(out, &wire.Refusal{Code: "ST-003", Detail: notOpen})
+		if p = s.srv.project(m.project); p == nil && !s.srv.reopens(m.project) {
+			return s.refuse(out, &wire.Refusal{Code: "ST-003", Detail: notOpenDetail})
 		}
 	}
 	if full {
@@ -72,7 +72,7 @@ var debugOff = wire.Refusal{Code: "CFG-002", Value: []byte("debug_commands"), De
 // begin hands a request on to its project.
 func (s *session) begin(out []byte, p *project) []byte {
 	m := &s.in
-	r := &exacta.Request{ID: append([]byte(nil), m.RequestID...), Key: m.Key, Command: m.Command, Args: m.args, Timeout: limit(m.Command, &m.args), Origin: new(exacta.Origin)}
+	r := &exacta.Request{ID: append([]byte(nil), m.RequestID...), Key: m.Key, Command: m.Command, Args: m.args, Timeout: limit(m.Command, &m.args), Origin: new(exacta.Origin), Asker: s}
 	if m.Timeout != 0 {
 		r.Timeout = m.Timeout
 	}
@@ -81,21 +81,23 @@ func (s *session) begin(out []byte, p *project) []byte {
 	}
 	s.count(1)
 	within := time.Duration(r.Timeout) * time.Millisecond
-	if p == nil {
+	if m.Command == wire.OpenProject {
 		r.Timer = time.AfterFunc(within, func() {}) // it is short, and finishes
 		s.mu.Lock()
 		s.opening = true
 		s.mu.Unlock()
 		s.srv.running.Add(1)
-		r.Asker = s
 		go s.srv.open(r, s.settled)
 		return out
 	}
-	s.enterAll()
-	s.feed(p.journal, p.journal.Last()+1)
-	r.Timer = time.AfterFunc(within, func() { p.post(event{late: r}) })
-	if !p.post(event{request: r}) {
-		s.srv.turnAway(r)
+	if p != nil {
+		s.enterAll()
+		s.feed(p.journal, p.journal.Last()+1)
+	}
+	id := m.project
+	r.Timer = time.AfterFunc(within, func() { _ = s.srv.post(id, p, event{late: r}) }) // without a project it was answered
+	if err := s.srv.post(id, p, event{request: r}); err != nil {
+		s.srv.turnAway(r, err)
 	}
 	return out
 }

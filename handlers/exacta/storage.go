@@ -236,13 +236,18 @@ func (s *storage) found() *exacta.Found {
 		return out
 	}
 	out.State = state
-	if state == exacta.Executing || state == exacta.Paused || state == exacta.Cancelling {
+	if state == exacta.Executing || state == exacta.Paused || state == exacta.Cancelling || state == exacta.Failed && st.Execution != nil {
 		out.Execution, out.Damaged = s.restore(st)
+	}
+	if out.Execution != nil && (state == exacta.Executing || state == exacta.Paused) && s.point != nil && len(s.point.Entries) > st.Execution.Entries {
+		if err := s.point.Undo(st.Execution.Entries); err != nil {
+			out.Kept = append(out.Kept, err) // Resume and Cancel find the same
+		}
 	}
 	return out
 }
 
-// restore reads an interrupted execution, and takes back the step that was begun.
+// restore reads an interrupted execution.
 func (s *storage) restore(st *workspace.State) (*exacta.Execution, *fault.Fault) {
 	if st.Execution == nil {
 		return nil, fault.New("ST-002", "state.json: execution")
@@ -262,11 +267,6 @@ func (s *storage) restore(st *workspace.State) (*exacta.Execution, *fault.Fault)
 	e := &exacta.Execution{ID: id, Plan: exacta.NewPlan(p), Next: st.Execution.Next - 1}
 	if err := s.loadPoint(e); err != nil {
 		return nil, fault.New("ST-002", err.Detail)
-	}
-	if s.point != nil && len(s.point.Entries) > st.Execution.Entries {
-		if err := s.point.Undo(st.Execution.Entries); err != nil {
-			return nil, fault.New("ST-002", err.Detail)
-		}
 	}
 	return e, nil
 }

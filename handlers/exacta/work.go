@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"trunkline/engine/exacta"
 	"trunkline/engine/exacta/diff"
@@ -22,6 +23,16 @@ type job struct {
 	p    *project
 	w    *exacta.Work
 	stop chan struct{} // closed when the project does not want the result any more
+	acts atomic.Bool   // it may do more than read, or it was aborted before
+}
+
+// act is called before the first effect of a job. It refuses one that was aborted: then it was
+// answered, and must have none.
+func (j *job) act() *fault.Fault {
+	if !j.acts.CompareAndSwap(false, true) {
+		return fault.New("IPC-010", "")
+	}
+	return nil
 }
 
 // stopped reports whether the job was aborted.
@@ -53,6 +64,8 @@ func (j *job) run() {
 		j.w.Fault = j.apply()
 	case j.w.Request.Command == wire.Build:
 		j.w.Fault = j.build(j.w.Request.Args.Configuration, j.w.Request.Args.Seconds)
+	case j.w.Request.Command == wire.Preview:
+		j.w.Fault = j.preview(j.w.Request.Args.Seconds)
 	}
 }
 
@@ -67,10 +80,7 @@ func (j *job) source() (*source, *fault.Fault) {
 	if err != nil {
 		return nil, err
 	}
-	c := &planner.Config{Configuration: config.Configuration, Toolchain: toolOf(config, t.markers), RootName: filepath.Base(ws.Root())}
-	if c.Configuration == "" {
-		c.Configuration = debugBuild
-	}
+	c := &planner.Config{Configuration: configurationOf(config), Toolchain: toolOf(config, t.markers), RootName: filepath.Base(ws.Root())}
 	s := &source{tree: t, config: config, planner: c}
 	if config.Provider != external.Builtin {
 		s.outside = &external.Project{Disk: ws, Config: config, Tree: t, Size: func(path string) int64 { return t.sizes[path] }, Planner: c}
@@ -280,6 +290,9 @@ func (j *job) apply() *fault.Fault {
 	if err != nil {
 		return err
 	}
+	if err := j.act(); err != nil {
+		return err
+	}
 	ws := j.p.disk.ws
 	point, err := ws.NewPoint(j.w.Point.String(), workspace.DiffSetPoint, j.p.srv.cfg.Clock.Text())
 	if err != nil {
@@ -294,11 +307,7 @@ func (j *job) apply() *fault.Fault {
 		return err
 	}
 	j.w.Applied = len(changes)
-	pinned := ""
-	if j.p.disk.point != nil {
-		pinned = j.p.disk.point.ID
-	}
-	_ = ws.Prune(pinned) // older points may stay
+	_ = ws.Prune("") // no execution runs; older points may stay
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 // TestAnswersAreBounded: 256 answers stay. One more costs the oldest one, whatever its name.
 func TestAnswersAreBounded(t *testing.T) {
 	root := canonicalTemp(t)
-	p := open(t, root, Options{lazy: true})
+	p := open(t, root, Options{Lazy: true})
 	folder := filepath.Join(root, storeName, "cache", "planner")
 	if _, found := p.LoadAnswer("k"); found {
 		t.Error("an answer of nothing")
