@@ -121,6 +121,7 @@ func TestChatReplies(t *testing.T) {
 	f("AI-003 planner: status 500", 4, "[1s 2s 4s]", status(500))
 	f("AI-003 planner: status 503", 4, "[5s 2s 4s]", status(503, "Retry-After", "5"), status(503))
 	f("AI-002 planner: status 429", 4, "[30s 30s 30s]", status(429, "Retry-After", "3000"))
+	f("ok", 4, "[30s 30s 1s]", status(429, "Retry-After", "30"), status(429, "Retry-After", "31"), status(500, "Retry-After", "1"), ok)
 	f("AI-002 planner: status 429", 4, "[1s 2s 4s]", status(429, "Retry-After", "soon"))
 	f("ok", 3, "[1s 2s]", status(429), status(500), ok)
 	f("ok", 4, "[1s 2s 4s]", status(429), status(429), status(429), ok)
@@ -187,5 +188,17 @@ func TestKeyStaysAtHome(t *testing.T) {
 	p, _ := newModel(t, Config{Key: "k"}, status(307, "Location", other.URL))
 	if _, f := p.Extract(context.Background(), pr.Project, "x"); code(f) != "AI-003 planner: status 307" || reached {
 		t.Errorf("%v, reached: %v", f, reached)
+	}
+}
+
+// TestModelOfProject: a project names the model if the operator leaves that to projects.
+func TestModelOfProject(t *testing.T) {
+	pr := newProject(t, `{"schema_version":1,"ai":{"model":"own"}}`)
+	p, m := newModel(t, Config{Cache: Off}, text(unknownIntent, "stop"))
+	for _, want := range []string{"m", "own"} {
+		if _, f := p.Extract(context.Background(), pr.Project, "x"); f != nil || !strings.Contains(m.asked[len(m.asked)-1], `{"model":"`+want+`",`) {
+			t.Errorf("%v, not %s: %s", f, want, m.asked)
+		}
+		p.cfg.Model = ""
 	}
 }
