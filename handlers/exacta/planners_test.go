@@ -195,6 +195,21 @@ func TestPlannerFails(t *testing.T) {
 	contains(t, m.answer(3), `"to":"Failed","trigger":"PlannerError"`, `"code":"RES-001"`)
 }
 
+// TestModelIntents: an intent that is not sure enough, and one whose constraints contradict each
+// other, lead back to Idle as those of the built-in planner do.
+func TestModelIntents(t *testing.T) {
+	f := func(answer string, texts ...string) {
+		t.Helper()
+		m := newModelled(t, useModel, answer)
+		m.send(ask(2, "ExtractIntent", `"user_input":"x"`))
+		contains(t, m.answer(2), append([]string{`"to":"ExtractingIntent"`, `"ErrorRaised"`, `"to":"Idle","trigger":"IntentRejected"`}, texts...)...)
+	}
+	f(strings.Replace(toFixA, "0.9", "0.599", 1), `"confidence":0.59`)
+	f(strings.Replace(toFixA, "FixBug", "UnknownIntent", 1), `"type":"UnknownIntent"`)
+	f(strings.Replace(toFixA, `"constraints":[]`, `"constraints":[{"type":"MUST","description":"a B","scope":"s"},{"type":"MUST_NOT","description":"A b","scope":"s"}]`, 1),
+		`"code":"VAL-002"`)
+}
+
 // TestCancelGivesUp: Cancel while a planner works ends the request to it, and so does a time limit.
 func TestCancelGivesUp(t *testing.T) {
 	m := newModelled(t, useModel, toFixA, "")

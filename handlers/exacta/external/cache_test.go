@@ -198,6 +198,27 @@ func TestInputIsBounded(t *testing.T) {
 	}
 }
 
+// TestLineIsBounded: an input that makes the line too long is not sent.
+func TestLineIsBounded(t *testing.T) {
+	pr := newProject(t, "")
+	p := newPlayed(t, Config{Cache: Off}, `answer {"steps":[]}`)
+	least, f := planInput(pr.Project, &planner.Intent{}, nil)
+	if f != nil {
+		t.Fatal(f)
+	}
+	for more, want := range []string{"ok", "RES-001 planner: its input would have more than 4 MiB"} {
+		in := &planner.Intent{RawInput: strings.Repeat("x", maxInput-len(least)+more)}
+		if _, _, f := p.Plan(context.Background(), pr.Project, in, nil); code(f) != want {
+			t.Errorf("%v, want %s", f, want)
+		}
+	}
+	for _, line := range p.lines()[1:] {
+		if len(line) > maxAnswer {
+			t.Errorf("a line of %d bytes", len(line))
+		}
+	}
+}
+
 // listed is a project with an index of its own.
 type listed struct {
 	*project

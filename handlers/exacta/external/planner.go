@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	maxAnswer = 4 << 20 // bytes of an answer (exacta §4.20)
-	maxDepth  = 32      // of its nesting (exacta §3.1)
+	maxAnswer = 4 << 20       // bytes of an answer (exacta §4.20)
+	maxInput  = 4<<20 - 1<<10 // bytes of an input: with what is around it, the line is no longer than that of an answer
+	maxDepth  = 32            // of their nesting (exacta §3.1)
 )
 
 // Operations (exacta §4.20).
@@ -158,6 +159,9 @@ func (p *Planner) Keep(pr *Project, answers ...*Answer) {
 // ask finds the answer to an input in the cache, or asks the planner, once more if what it answers
 // cannot be understood (exacta §3.7, AI-005). accept decodes an answer.
 func (p *Planner) ask(ctx context.Context, pr *Project, op string, input []byte, accept func([]byte) *fault.Fault) (*Answer, *fault.Fault) {
+	if len(input) > maxInput {
+		return nil, fault.New("RES-001", "planner: its input would have more than 4 MiB")
+	}
 	if leaks(input) {
 		return nil, fault.New("SEC-003", "planner: in what would be sent")
 	}
