@@ -145,7 +145,7 @@ func TestInputs(t *testing.T) {
 		Symbols: []string{"S"}, Description: "d", Constraints: []plan.Constraint{{Type: "MUST", Description: "t", Scope: "global"}}}
 	got, f := planInput(pr.Project, in, []plan.Violation{{Code: "PV-1", Message: "m"}, {Code: "PV-8", Message: "n", StepID: "2"}})
 	sum := workspace.Sum([]byte("é\n"))
-	want := `{"intent":{"type":"FixBug","confidence":0.9,"raw_input":"x \"y\"\n","target":{"files":["a.txt","a.txt","missing","b.bin","latin","c.env","link","d"],"symbols":["S"],"description":"d"},` +
+	want := `{"intent":{"type":"FixBug","confidence":0.9,"raw_input":"x \"y\"\n","target":{"files":["a.txt","a.txt","missing","b.bin","latin","link","d"],"symbols":["S"],"description":"d"},` +
 		`"constraints":[{"type":"MUST","description":"t","scope":"global"}]},` +
 		`"files":[{"path":"a.txt","size":3},{"path":"b.bin","size":1},{"path":"d/e.txt","size":5},{"path":"latin","size":1}],` +
 		`"contexts":[{"path":"a.txt","sha256":"` + sum + `","content":"é\n"}],` +
