@@ -122,7 +122,7 @@ var exactaSettings = []setting{
 	{key: "exacta.planner_url", def: "",
 		help: "base URL of a server that plans: https, or http on loopback"},
 	{key: "exacta.planner_model", def: "",
-		help: "model that the server is asked for; for a program the name under which its answers are cached"},
+		help: "model that the server is asked for; for a program the name under which its answers are cached; empty: ai.model of the project"},
 	{key: keyPlannerKey, def: "",
 		help: "file with the key of that server"},
 	{key: "exacta.planner_cache", def: external.ReadWrite, oneOf: []string{external.ReadWrite, external.ReadOnly, external.Off},
