@@ -1,55 +1,40 @@
 package exacta
 
 import (
-	"strconv"
-
 	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/plan"
 	"trunkline/engine/exacta/wire"
 )
 
-// cancelled is why a request ended that a Cancel hit.
-func cancelled() *fault.Fault { return fault.New("IPC-010", "") }
+// stopped is why a request ended that a Cancel hit.
+func stopped() *fault.Fault { return fault.New("IPC-010", "") }
 
-// cancelsBuild reports whether a Cancel is of a build that runs, in any state (exacta §4.11).
-func (p *Project) cancelsBuild(r *Request) bool {
-	w := p.activity
-	if w == nil || w.Request.Command != wire.Build || !w.has(r.Args.Handle) {
-		return false
-	}
-	if len(p.builds) == p.Limits.Parked {
-		p.turnAway(r, fault.New("RES-004", "cancels that wait: "+strconv.Itoa(p.Limits.Parked)))
-		return true
-	}
-	p.builds = append(p.builds, r)
-	p.abort(w, cancelled())
-	return true
-}
-
-// abort has a work end, for a reason. A set of diffs or a build that has had no effect so far ends
-// now: what it reads may be a disk that does not answer.
+// abort has a work end, for a reason. One that has had no effect so far ends now: what it reads may
+// be a disk that does not answer.
 func (p *Project) abort(w *Work, why *fault.Fault) {
 	if w.cause != nil {
 		return
 	}
 	w.cause = why
-	c := w.Request.Command
-	if !p.Host.Abort(w) || p.activity != w || c != wire.ApplyDiffSet && c != wire.Build {
+	if !p.Host.Abort(w) {
 		return
 	}
-	p.activity = nil
+	switch w.Request.Command {
+	case wire.ApplyDiffSet, wire.Build, wire.Preview:
+		if p.activity != w {
+			return
+		}
+		p.activity = nil
+	case wire.ExportDiagnostics:
+		p.dropExport(w)
+	default:
+		return
+	}
 	p.raise(w.Request, w.Request.flow, why)
 	p.fail(w.Request, why)
-	p.cancelledBuild()
+	p.cancelled(w)
+	p.closeIdle()
 	p.unpark()
-}
-
-// cancelledBuild answers those that cancelled a build.
-func (p *Project) cancelledBuild() {
-	for _, c := range p.builds {
-		p.done(c, status(c))
-	}
-	p.builds = nil
 }
 
 // status returns the result of a Cancel whose handle is no execution.
@@ -77,10 +62,10 @@ func (p *Project) cancel(r *Request) {
 			p.fail(r, fault.New("ST-003", "no such request runs"))
 			return
 		}
-		p.abort(w, cancelled())
+		p.abort(w, stopped())
 		p.activity = nil
 		p.settle(Idle, "Cancel", r, r.flow)
-		p.fail(w.Request, cancelled())
+		p.fail(w.Request, stopped())
 		p.done(r, status(r))
 		p.unpark()
 	default:
@@ -96,7 +81,7 @@ func (p *Project) cancelSteps(r *Request) {
 		return
 	}
 	if len(e.cancels) == p.Limits.Parked {
-		p.turnAway(r, fault.New("RES-004", "cancels that wait: "+strconv.Itoa(p.Limits.Parked)))
+		p.turnAway(r, p.tooManyCancels())
 		return
 	}
 	e.cancels = append(e.cancels, r)
@@ -104,7 +89,7 @@ func (p *Project) cancelSteps(r *Request) {
 	case w == nil:
 		p.cancelExecution()
 	case e.Plan.Steps[w.Step].Type == plan.Build:
-		p.abort(w, cancelled())
+		p.abort(w, stopped())
 	}
 }
 

@@ -22,6 +22,7 @@ type Request struct {
 
 	flow     *Flow
 	answered bool
+	over     bool // its time is
 }
 
 // Begin gives a request a correlation of its own: that of an OpenProject is not of its project
@@ -33,12 +34,13 @@ func (r *Request) Begun() bool { return r.flow != nil }
 
 // Args are the fields of payloads (exacta §4). A command has those that it knows.
 type Args struct {
-	Path, UserInput string
+	Path, UserInput string   // Path of an ExportDiagnostics: output_path
 	Markers         []string // of an OpenProject: what its root has
 	Handle          wire.ID  // intent_id, plan_id or execution_id
 	Diffs           []string
 	Configuration   string // of a Build; empty: that of the project
-	Seconds         int    // of a Build
+	Seconds         int    // of a Build and a Preview
+	Debug, Tree     bool   // of an ExportDiagnostics: what it includes
 }
 
 // Flow is one correlation (exacta §4.0.2). Its counter lives as long as something refers to it.
@@ -59,15 +61,20 @@ type Work struct {
 	Point   wire.ID // of a step and of ApplyDiffSet: the rollback point
 	Started time.Time
 
+	Snapshot *Snapshot // of ExportDiagnostics
+
 	Extracted *planner.Intent // of ExtractIntent
 	Planned   *Plan           // of GeneratePlan: without ids; dependencies are orders of steps
 	Applied   int             // of ApplyDiffSet: how many files were changed
-	Build     BuildResult     // of Build and of build steps
+	Build     BuildResult     // of Build, of build steps, and of Preview: only ExitCode
+	Bundle    string          // of ExportDiagnostics: the path of the file
+	Late      bool            // of Preview: its time was over
 	Fault     *fault.Fault
 	Planner   bool     // the planner failed, not what it was asked
 	Loose     []string // of GeneratePlan: constraints that cannot be enforced
 
-	cause *fault.Fault // why it was aborted
+	cause   *fault.Fault // why it was aborted
+	cancels []*Request   // of a Build and a Preview: they wait for its end
 }
 
 // BuildResult is how a build ended (exacta §4.13).
@@ -82,8 +89,8 @@ type Host interface {
 	// Answer sends the one answer of a request, behind all events so far. It is stored for repeats
 	// if store is set (exacta §4.0.4).
 	Answer(r *Request, line []byte, store bool)
-	// Run starts a work; Project.Finished follows. A step of an execution counts on it that the
-	// step before has ended.
+	// Run starts a work; Project.Finished follows, and before it Project.Started for a Preview
+	// whose program lives. A step of an execution counts on it that the step before has ended.
 	Run(w *Work)
 	// Abort has a work end as soon as it can. Finished follows. It reports whether the work has had
 	// no effect so far and will have none: one that only reads, however long that takes.

@@ -89,14 +89,39 @@ func (p *payload) args(c wire.Command, a *exacta.Args) {
 				p.bad("configuration", ": Debug or Release is expected")
 			}
 		}
-		if v := p.get("timeout_seconds"); v.Kind != jsonx.End {
-			n, ok := jsonx.ParseInt(v.Raw)
-			if v.Kind != jsonx.Number || !ok || n < 1 || n > 3600 {
-				p.bad("timeout_seconds", ": an integer from 1 to 3600 is expected")
-			}
-			a.Seconds = int(n)
+		a.Seconds = p.seconds()
+	case wire.Preview:
+		a.Seconds = p.seconds()
+	case wire.ExportDiagnostics:
+		a.Path = p.text("output_path", 1, maxPath, ": a path of 1 to 4096 bytes is expected")
+		if strings.IndexByte(a.Path, 0) >= 0 {
+			p.bad("output_path", ": a path without NUL is expected")
 		}
+		a.Debug = p.flag("include_debug")
+		a.Tree = p.flag("include_project_tree")
 	}
+}
+
+// flag reads a boolean, false if there is none.
+func (p *payload) flag(name string) bool {
+	v := p.get(name)
+	if v.Kind != jsonx.End && v.Kind != jsonx.True && v.Kind != jsonx.False {
+		p.bad(name, ": true or false is expected")
+	}
+	return v.Kind == jsonx.True
+}
+
+// seconds reads timeout_seconds, 0 if there is none.
+func (p *payload) seconds() int {
+	v := p.get("timeout_seconds")
+	if v.Kind == jsonx.End {
+		return 0
+	}
+	n, ok := jsonx.ParseInt(v.Raw)
+	if v.Kind != jsonx.Number || !ok || n < 1 || n > 3600 {
+		p.bad("timeout_seconds", ": an integer from 1 to 3600 is expected")
+	}
+	return int(n)
 }
 
 // limit returns the time limit of a request that gives none, in milliseconds (exacta §4.0.3).
@@ -104,13 +129,13 @@ func limit(c wire.Command, a *exacta.Args) int64 {
 	switch c {
 	case wire.CloseProject:
 		return 10_000
-	case wire.ExtractIntent, wire.Cancel:
+	case wire.ExtractIntent, wire.Cancel, wire.ExportDiagnostics:
 		return 120_000
 	case wire.GeneratePlan:
 		return 300_000
 	case wire.Pause:
 		return 600_000
-	case wire.ApplyDiffSet:
+	case wire.ApplyDiffSet, wire.Preview:
 		return 60_000
 	case wire.Build:
 		if a.Seconds == 0 {

@@ -13,6 +13,7 @@ import (
 	"trunkline/engine/exacta/secret"
 	"trunkline/engine/exacta/wire"
 	"trunkline/engine/link"
+	"trunkline/handlers/exacta/external"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -28,10 +29,12 @@ type Server struct {
 	options workspace.Options
 	limit   time.Duration // of what an OpenProject does on the disk
 	replays *exacta.Replays
+	planner *external.Planner
 	opening sync.Mutex // one OpenProject at a time
 	running sync.WaitGroup
 	hung    atomic.Int32  // works that outlived their limit
 	conns   atomic.Uint64 // that were opened
+	counts  *counters
 	readers chan struct{} // long messages that are read
 	input   *link.Budget  // of unfinished lines of all sockets
 
@@ -56,10 +59,11 @@ type root struct {
 func New(cfg Config) *Server {
 	cfg = cfg.withDefaults()
 	scope := wire.NewScope(cfg.Seed, "server")
-	s := &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), options: workspace.Options{Secret: secret.Find}, limit: fileWithin, replays: exacta.NewReplays(&cfg.Limits),
+	s := &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), options: workspace.Options{Secret: secret.Find}, limit: fileWithin,
+		replays: exacta.NewReplays(&cfg.Limits), planner: external.New(cfg.Planner),
 		busy:     wire.Refusal{Code: "RES-004", Detail: "unanswered requests: " + strconv.Itoa(cfg.MaxInFlight)},
 		projects: make(map[wire.ID]*project), roots: make(map[string]*root), again: make(map[wire.ID][]event),
-		readers: make(chan struct{}, runtime.GOMAXPROCS(0)), input: link.NewBudget(unfinishedBytes)}
+		counts: newCounters(), readers: make(chan struct{}, runtime.GOMAXPROCS(0)), input: link.NewBudget(unfinishedBytes)}
 	s.scratches.New = func() any { return new(scratch) }
 	return s
 }
@@ -85,6 +89,7 @@ func (s *Server) Stop() {
 func (s *Server) Close() {
 	s.Stop()
 	s.running.Wait()
+	s.planner.Close()
 }
 
 // entry is where the events of an OpenProject begin.
@@ -111,7 +116,7 @@ func (s *Server) answerOpen(r *exacta.Request, its bool) {
 	if err := s.tryOpen(r, its); err != nil {
 		r.Timer.Stop()
 		line := wire.AppendFailure(nil, r.ID, r.Correlation(), s.cfg.Clock, hide(err))
-		s.replays.End(r.Key, &exacta.Answer{Line: line}, true)
+		s.end(r, &exacta.Answer{Line: line}, true)
 	}
 }
 
@@ -155,7 +160,7 @@ func (s *Server) tryOpen(r *exacta.Request, its bool) *fault.Fault {
 	if err != nil {
 		return err
 	}
-	return s.add(r, from, ws, dir, markers)
+	return s.start(r, from, ws, dir, markers)
 }
 
 // beside returns the project of a root that is open, and refuses one that overlaps with another.
@@ -176,6 +181,15 @@ func (s *Server) beside(dir string) (*project, *fault.Fault) {
 	return nil, nil
 }
 
+// start adds a project, or lets go of its storage.
+func (s *Server) start(r *exacta.Request, from *session, ws *workspace.Project, dir string, markers []string) *fault.Fault {
+	err := s.add(r, from, ws, dir, markers)
+	if err != nil {
+		ws.Close() // not under the lock, which connections take
+	}
+	return err
+}
+
 // add starts the queue of a project.
 func (s *Server) add(r *exacta.Request, from *session, ws *workspace.Project, dir string, markers []string) *fault.Fault {
 	s.mu.Lock()
@@ -183,7 +197,6 @@ func (s *Server) add(r *exacta.Request, from *session, ws *workspace.Project, di
 	known := s.roots[dir]
 	if known == nil {
 		if len(s.roots) == maxRoots {
-			ws.Close()
 			return fault.New("RES-004", "roots: 65536")
 		}
 		known = &root{id: s.scope.ProjectID(dir), scope: wire.NewScope(s.cfg.Seed, scopeName(len(s.roots)+1))}

@@ -3,7 +3,7 @@ package wire
 // Command is a command of the catalogue (exacta §4).
 type Command uint8
 
-// The commands that are served.
+// The commands.
 const (
 	NoCommand Command = iota
 	OpenProject
@@ -19,6 +19,8 @@ const (
 	Cancel
 	ApplyDiffSet
 	Build
+	Preview
+	ExportDiagnostics
 	commands
 )
 
@@ -51,6 +53,10 @@ func (c Command) String() string {
 		return "ApplyDiffSet"
 	case Build:
 		return "Build"
+	case Preview:
+		return "Preview"
+	case ExportDiagnostics:
+		return "ExportDiagnostics"
 	}
 	return ""
 }
