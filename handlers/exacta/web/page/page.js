@@ -5,7 +5,7 @@
   const shownEvents = 200;        // rows of the list of events
   const shownDiffs = 64;          // diffs that are kept
   const windowSize = 256, ackEvery = 64; // events that are under way
-  const waitMin = 250, waitMax = 8000, pollEvery = 3000; // milliseconds
+  const waitMin = 250, waitMax = 8000, pollEvery = 2000; // milliseconds
 
   const el = (id) => document.getElementById(id);
   const make = (tag, text, cls) => {
