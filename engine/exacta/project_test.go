@@ -159,6 +159,7 @@ var allowedIn = map[wire.Command][2]string{
 	wire.Cancel:        {"ExtractingIntent Planning AwaitingApproval Executing Paused Cancelling", "Cancelling"},
 	wire.ApplyDiffSet:  {"Idle Failed Completed", "ApplyDiffSet"},
 	wire.Build:         {"Idle Failed Completed", "Build"},
+	wire.Preview:       {"Idle Completed", "Preview"},
 }
 
 // texts returns the message and the detail of a refusal by the gate.

@@ -92,7 +92,7 @@ func (s *State) encode() []byte {
 		}
 		b = b.Raw("execution", e.Int("entries", int64(x.Entries)).End())
 	}
-	sum := Sum(canonicalText(nil, jsonx.Builder(append([]byte(nil), b...)).End()))
+	sum := Sum(Canonical(nil, jsonx.Builder(append([]byte(nil), b...)).End()))
 	return append(b.Text("checksum", sum).End(), '\n')
 }
 
