@@ -132,7 +132,7 @@ func TestFlow(t *testing.T) {
 	r, dir := start(t, exacta.Config{}, nil), newProject(t)
 	url := "ws://" + r.addr + wsPath
 	one := connect(t, url)
-	project := one.ask(1, "OpenProject", `"path":`+quote(dir))["project_id"].(string)
+	project := one.ask(1, "OpenProject", strings.Repeat("\n", 200_000)+`"path":`+quote(dir))["project_id"].(string)
 	one.run(10, project, `Append "世界" to a.txt`)
 	if text, err := os.ReadFile(filepath.Join(dir, "a.txt")); err != nil || string(text) != "a\n世界\n" {
 		t.Fatalf("%q, %v", text, err)
