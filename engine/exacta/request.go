@@ -22,6 +22,7 @@ type Request struct {
 
 	flow     *Flow
 	answered bool
+	over     bool // its time is
 }
 
 // Begin gives a request a correlation of its own: that of an OpenProject is not of its project

@@ -307,11 +307,7 @@ func (j *job) apply() *fault.Fault {
 		return err
 	}
 	j.w.Applied = len(changes)
-	pinned := ""
-	if j.p.disk.point != nil {
-		pinned = j.p.disk.point.ID
-	}
-	_ = ws.Prune(pinned) // older points may stay
+	_ = ws.Prune("") // no execution runs; older points may stay
 	return nil
 }
 

@@ -120,7 +120,7 @@ func TestWhatIsKept(t *testing.T) {
 	if got := p.extract(pr, "x"); got != "ok" || len(pr.cached()) != 0 {
 		t.Errorf("off: %s, %v", got, pr.cached())
 	}
-	// A plan is kept when it is told to be, once.
+	// A plan is kept once, when its keep is called.
 	p = newPlayed(t, Config{}, `answer {"steps":[]}`)
 	_, a, f := p.Plan(context.Background(), pr.Project, &planner.Intent{}, nil)
 	if f != nil || len(pr.cached()) != 0 {

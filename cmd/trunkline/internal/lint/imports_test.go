@@ -70,6 +70,7 @@ var doors = []room{
 	{"handlers/exacta/workspace", []string{"codec/jsonx", "engine/exacta"}, "the disk of projects"},
 	{"handlers/exacta/web", []string{"engine/link", "engine/stream", "handlers/exacta", "handlers/internal"}, "projects for browsers"},
 	{"handlers/exacta/external", []string{"codec/jsonx", "codec/ndjson", "engine/exacta", "engine/procgroup", "handlers/exacta/workspace"}, "planners of the operator: they decide nothing"},
+	{"handlers/exacta/client", []string{"codec/jsonx", "codec/ndjson", "engine/exacta"}, "the caller's side of projects: without the server"},
 	{"handlers/exacta", []string{"codec/jsonx", "codec/ndjson", "engine/exacta", "engine/link", "engine/procgroup", "engine/stream", "handlers/exacta/workspace", "handlers/exacta/external"}, "projects over lines"},
 	{"handlers", []string{"codec", "engine"}, "no handler imports a handler: what two share moves to engine"},
 	{"cmd/trunkline/internal/journaltool", []string{"codec/jsonx", "codec/transcode", "engine/envelope", "engine/idem", "engine/journal", "engine/kernel", "engine/orchestration", "engine/store", "engine/threads", "codec/mpack"},
