@@ -147,7 +147,7 @@
       paint("state");
     },
     DiffProposed(p) {
-      view.diffs.delete(p.step_id);
+      if (view.diffs.get(p.step_id) === p.diff) return; // of the execution, after that of the plan
       view.diffs.set(p.step_id, p.diff);
       if (view.diffs.size > shownDiffs) view.diffs.delete(view.diffs.keys().next().value);
       paint("diffs");
@@ -284,6 +284,7 @@
     switch (m.event) {
       case "StateChanged": return p.from + " → " + p.to + " (" + p.trigger + ")";
       case "PlanProposed": return "version " + p.plan.version + ", " + p.plan.steps.length + " steps";
+      case "DiffProposed": return p.diff.split("\n", 2).join(" ");
       case "StepStarted": return p.order + " " + p.description;
       case "StepCompleted": return (p.ok ? "ok" : "failed") + " in " + p.duration_ms + " ms";
       case "Progress": return p.phase + " " + p.current + "/" + p.total;
