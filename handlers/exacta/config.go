@@ -68,6 +68,11 @@ const (
 	Viewer // a WebSocket that admits subscribe and ack only
 )
 
+// String returns the name of the carrier.
+func (c Carrier) String() string {
+	return [...]string{"stdio", "unix", "tcp", "websocket", "viewer"}[c]
+}
+
 // Debug is the option debug_commands.
 type Debug uint8
 

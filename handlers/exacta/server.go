@@ -34,6 +34,7 @@ type Server struct {
 	running sync.WaitGroup
 	hung    atomic.Int32  // works that outlived their limit
 	conns   atomic.Uint64 // that were opened
+	counts  *counters
 	readers chan struct{} // long messages that are read
 	input   *link.Budget  // of unfinished lines of all sockets
 
@@ -62,7 +63,7 @@ func New(cfg Config) *Server {
 		replays: exacta.NewReplays(&cfg.Limits), planner: external.New(cfg.Planner),
 		busy:     wire.Refusal{Code: "RES-004", Detail: "unanswered requests: " + strconv.Itoa(cfg.MaxInFlight)},
 		projects: make(map[wire.ID]*project), roots: make(map[string]*root), again: make(map[wire.ID][]event),
-		readers: make(chan struct{}, runtime.GOMAXPROCS(0)), input: link.NewBudget(unfinishedBytes)}
+		counts: newCounters(), readers: make(chan struct{}, runtime.GOMAXPROCS(0)), input: link.NewBudget(unfinishedBytes)}
 	s.scratches.New = func() any { return new(scratch) }
 	return s
 }
@@ -115,7 +116,7 @@ func (s *Server) answerOpen(r *exacta.Request, its bool) {
 	if err := s.tryOpen(r, its); err != nil {
 		r.Timer.Stop()
 		line := wire.AppendFailure(nil, r.ID, r.Correlation(), s.cfg.Clock, hide(err))
-		s.replays.End(r.Key, &exacta.Answer{Line: line}, true)
+		s.end(r, &exacta.Answer{Line: line}, true)
 	}
 }
 

@@ -69,6 +69,9 @@ func TestHandshake(t *testing.T) {
 	f(guarded, handshake+"Sec-WebSocket-Protocol: exacta.ipc.v1, exacta.token."+encoded+"\r\n", 101, "Sec-Websocket-Protocol: exacta.ipc.v1")
 	f(guarded, handshake+"Sec-WebSocket-Protocol: exacta.token."+encoded[1:]+"\r\n", 401)
 	f(guarded, handshake+"Sec-WebSocket-Protocol: exacta.token.\r\n", 401)
+	if n := guarded.Refused(); n != 5 {
+		t.Errorf("%d were refused, want 5", n)
+	}
 	f(guarded, handshake+"Origin: http://evil.org\r\nAuthorization: Bearer "+token+"\r\n", 403)
 }
 
@@ -238,8 +241,8 @@ func TestTooManyConnections(t *testing.T) {
 	two.want("not_an_object")
 	one.send(masked(fin|opText, []byte("[]")))
 	one.want("not_an_object")
-	if code := open(t, r.addr).closed(); code != 1013 {
-		t.Errorf("closed with %d, want 1013", code)
+	if code := open(t, r.addr).closed(); code != 1013 || r.Refused() != 1 {
+		t.Errorf("closed with %d, refused %d, want 1013 and 1", code, r.Refused())
 	}
 	one.send(masked(fin|opClose, []byte{0x03, 0xe8}))
 	if code := one.closed(); code != 1000 {

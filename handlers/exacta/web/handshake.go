@@ -25,10 +25,10 @@ type rules struct {
 	same    bool     // an origin that is the host itself may connect
 }
 
-// refuse answers a request that is no handshake, or that may not connect. It reports whether it
-// did.
-func (x *rules) refuse(w http.ResponseWriter, r *http.Request) bool {
-	status, why := 0, ""
+// refuse answers a request that is no handshake, or that may not connect. It returns the status, 0
+// for one that may.
+func (x *rules) refuse(w http.ResponseWriter, r *http.Request) (status int) {
+	why := ""
 	switch {
 	case r.URL.Path != x.path:
 		status, why = http.StatusNotFound, "not found"
@@ -46,10 +46,10 @@ func (x *rules) refuse(w http.ResponseWriter, r *http.Request) bool {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		status, why = http.StatusUnauthorized, "the token is missing or wrong"
 	default:
-		return false
+		return 0
 	}
 	http.Error(w, why, status)
-	return true
+	return status
 }
 
 // upgrades reports whether a request asks for a WebSocket of version 13.

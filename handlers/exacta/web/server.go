@@ -63,6 +63,12 @@ func (s *Server) Serve(ln net.Listener) error {
 	return nil
 }
 
+// Refused returns how many WebSockets were turned away: over the limit, of another origin, or
+// without the token.
+func (s *Server) Refused() int64 {
+	return s.sockets.refused.Load() + s.sockets.host.Stats.Refused.Load()
+}
+
 // Shutdown stops accepting, has what was asked for answered until ctx ends, and closes all
 // connections with 1001 (exacta §2.2).
 func (s *Server) Shutdown(ctx context.Context) error {

@@ -52,6 +52,7 @@ type sockets struct {
 	host   *stream.Host
 	frames sync.Pool // of *[]byte
 
+	refused  atomic.Int64 // by origin or token
 	stopping atomic.Bool
 	mu       sync.Mutex
 	conns    map[*conn]struct{} // nil: no more are served
@@ -71,7 +72,10 @@ func newSockets(c config) *sockets {
 
 // ServeHTTP implements http.Handler. It returns when the connection is closed.
 func (s *sockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if s.cfg.refuse(w, r) {
+	if status := s.cfg.refuse(w, r); status != 0 {
+		if status == http.StatusForbidden || status == http.StatusUnauthorized {
+			s.refused.Add(1)
+		}
 		return
 	}
 	if !s.enter(nil) {

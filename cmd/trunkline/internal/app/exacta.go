@@ -49,7 +49,15 @@ func openProjects(c *config.Exacta, o Options, reg *obs.Registry) (_ *projectEnd
 	if err = e.openLines(o); err != nil {
 		return nil, err
 	}
-	return e, e.openWeb(o)
+	if err = e.openWeb(o); err != nil {
+		return nil, err
+	}
+	if reg != nil {
+		if err = e.register(reg); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
 }
 
 // openLines binds the addresses of lines.
@@ -82,6 +90,17 @@ func (e *projectEndpoint) openWeb(o Options) (err error) {
 	}
 	e.ws = projectweb.NewServer(e.srv)
 	return nil
+}
+
+// refused returns how many connections were turned away.
+func (e *projectEndpoint) refused() (n int64) {
+	if e.loops != nil {
+		n = e.loops.Stats().Refused
+	}
+	if e.ws != nil {
+		n += e.ws.Refused()
+	}
+	return n
 }
 
 // view returns the page that shows projects, for the admin listener.
