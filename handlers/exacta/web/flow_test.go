@@ -2,8 +2,10 @@ package web
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	core "trunkline/engine/exacta"
 	"trunkline/engine/link"
 	"trunkline/handlers/exacta"
 )
@@ -194,6 +197,54 @@ func TestOverrun(t *testing.T) {
 type lost struct{ echo }
 
 func (*lost) Load() link.Load { return link.Load{Until: 1} }
+
+// TestSlowSubscriber: one that does not read holds up no plan, and is closed with 1013 when its next
+// event is not kept any more; what it got has no gap (exacta §2.5).
+func TestSlowSubscriber(t *testing.T) {
+	const plans, files = 36, 4
+	r, dir := start(t, exacta.Config{Limits: core.Limits{JournalEvents: 100}}, nil), newProject(t)
+	input := make([]string, files)
+	for i := range input {
+		name := fmt.Sprintf("f%d.txt", i)
+		input[i] = `replace "aaa" with "bbb" in ` + name
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(strings.Repeat(strings.Repeat("x", 240)+"aaa\n", 190)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := connect(t, "ws://"+r.addr+wsPath)
+	project := c.ask(1, "OpenProject", `"path":`+quote(dir))["project_id"].(string)
+	slow := open(t, r.addr)
+	_ = slow.Conn.(*net.TCPConn).SetReadBuffer(64 << 10)
+	slow.send(masked(fin|opText, []byte(subscribe(1, project, ""))))
+	slow.want(`"type":"ack"`)
+
+	of := `"project_id":"` + project + `",`
+	intent := c.ask(2, "ExtractIntent", of+`"user_input":`+quote(strings.Join(input, "; ")))["intent"].(map[string]any)["id"].(string)
+	for n := range plans { // of 370 kB each
+		c.ask(10+n, "GeneratePlan", of+`"intent_id":"`+intent+`"`)
+	}
+	last := c.events[len(c.events)-1].StreamSeq
+	for want := uint64(2); ; want++ {
+		first, payload := slow.frame()
+		for first&fin == 0 {
+			var more []byte
+			if first, more = slow.frame(); first == fin|opClose { // within a message
+				payload = nil
+			}
+			payload = append(payload, more...)
+		}
+		if first == fin|opClose {
+			if code := binary.BigEndian.Uint16(payload); code != 1013 {
+				t.Errorf("closed with %d, want 1013", code)
+			}
+			break
+		}
+		var m message
+		if err := json.Unmarshal(payload, &m); err != nil || m.StreamSeq != want || want == last {
+			t.Fatalf("event %d of %d, want %d: %v", m.StreamSeq, last, want, err)
+		}
+	}
+}
 
 // TestForeignClient: the WebSocket of node, which is none of ours, makes a plan.
 func TestForeignClient(t *testing.T) {
