@@ -24,6 +24,7 @@ type Config struct {
 	Clock           wire.Clock
 	Seed            string          // of ids; empty: they are random
 	Planner         external.Config // its Logger is that of the server
+	Version         string          // of the program, for bundles
 	Logger          *slog.Logger
 }
 

@@ -160,7 +160,7 @@ func (s *Server) tryOpen(r *exacta.Request, its bool) *fault.Fault {
 	if err != nil {
 		return err
 	}
-	return s.add(r, from, ws, dir, markers)
+	return s.start(r, from, ws, dir, markers)
 }
 
 // beside returns the project of a root that is open, and refuses one that overlaps with another.
@@ -181,6 +181,15 @@ func (s *Server) beside(dir string) (*project, *fault.Fault) {
 	return nil, nil
 }
 
+// start adds a project, or lets go of its storage.
+func (s *Server) start(r *exacta.Request, from *session, ws *workspace.Project, dir string, markers []string) *fault.Fault {
+	err := s.add(r, from, ws, dir, markers)
+	if err != nil {
+		ws.Close() // not under the lock, which connections take
+	}
+	return err
+}
+
 // add starts the queue of a project.
 func (s *Server) add(r *exacta.Request, from *session, ws *workspace.Project, dir string, markers []string) *fault.Fault {
 	s.mu.Lock()
@@ -188,7 +197,6 @@ func (s *Server) add(r *exacta.Request, from *session, ws *workspace.Project, di
 	known := s.roots[dir]
 	if known == nil {
 		if len(s.roots) == maxRoots {
-			ws.Close()
 			return fault.New("RES-004", "roots: 65536")
 		}
 		known = &root{id: s.scope.ProjectID(dir), scope: wire.NewScope(s.cfg.Seed, scopeName(len(s.roots)+1))}

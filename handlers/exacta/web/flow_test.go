@@ -198,8 +198,8 @@ type lost struct{ echo }
 
 func (*lost) Load() link.Load { return link.Load{Until: 1} }
 
-// TestSlowSubscriber: one that does not read holds up no plan, and is closed with 1013 when its next
-// event is not kept any more; what it got has no gap (exacta §2.5).
+// TestSlowSubscriber: one that does not read holds up no plan, and is closed with 1013 when its
+// next event is not kept any more; what it got has no gap (exacta §2.5).
 func TestSlowSubscriber(t *testing.T) {
 	const plans, files = 36, 4
 	r, dir := start(t, exacta.Config{Limits: core.Limits{JournalEvents: 100}}, nil), newProject(t)

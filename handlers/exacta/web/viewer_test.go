@@ -150,7 +150,7 @@ func TestViewer(t *testing.T) {
 		t.Fatalf("%+v", m)
 	}
 	for _, command := range []string{"OpenProject", "CloseProject", "ExtractIntent", "GeneratePlan", "ValidatePlan", "ApprovePlan", "RejectPlan", "ExecutePlan",
-		"Pause", "Resume", "Cancel", "ApplyDiffSet", "Build", "Preview"} {
+		"Pause", "Resume", "Cancel", "ApplyDiffSet", "Build", "Preview", "ExportDiagnostics"} {
 		v.send(request(2, command, `"project_id":"`+project+`","path":`+quote(dir)))
 		if m := v.next(); m.Type != "response" || m.OK || m.Error.Code != "CFG-002" || *m.RequestID != id(2) {
 			t.Errorf("%s: %+v, want CFG-002", command, m)

@@ -39,7 +39,7 @@ func openProjects(c *config.Exacta, o Options, reg *obs.Registry) (_ *projectEnd
 	if err != nil {
 		return nil, err
 	}
-	ec.Logger = o.Logger
+	ec.Logger, ec.Version = o.Logger, o.Build.Version
 	e := &projectEndpoint{cfg: c, srv: exacta.New(ec)}
 	defer func() {
 		if err != nil {
