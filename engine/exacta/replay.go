@@ -1,6 +1,7 @@
 package exacta
 
 import (
+	"hash/maphash"
 	"sync"
 
 	"trunkline/engine/exacta/wire"
@@ -12,8 +13,20 @@ const (
 	replayBytes   = 32 << 20
 )
 
-// Sum is the fingerprint of a command and its payload.
-type Sum [32]byte
+// Sum is the fingerprint of a command and its payload. It is of one process, which does not show
+// it: the seeds, and not the hash, keep different requests from having the same.
+type Sum [2]uint64
+
+// Seeds are those of all sums of a server.
+type Seeds [len(Sum{})]maphash.Seed
+
+// Sum returns the fingerprint of text.
+func (s *Seeds) Sum(text []byte) (sum Sum) {
+	for i := range sum {
+		sum[i] = maphash.Bytes(s[i], text)
+	}
+	return sum
+}
 
 // Asker is a connection that waits for an answer.
 type Asker interface {
@@ -32,6 +45,8 @@ type Answer struct {
 // Replays has the answers of all requests that reached a project (exacta §4.0.4): a repeated
 // request is answered again and not run again. Its methods may be called from any goroutine.
 type Replays struct {
+	Seeds Seeds
+
 	mu      sync.Mutex
 	entries map[wire.ID]*replay
 	order   []wire.ID // of finished ones, oldest first, from next on
@@ -48,7 +63,9 @@ type replay struct {
 }
 
 // NewReplays returns an empty cache.
-func NewReplays() *Replays { return &Replays{entries: make(map[wire.ID]*replay)} }
+func NewReplays() *Replays {
+	return &Replays{Seeds: Seeds{maphash.MakeSeed(), maphash.MakeSeed()}, entries: make(map[wire.ID]*replay)}
+}
 
 // Outcome is what is known about a request_id.
 type Outcome uint8

@@ -148,7 +148,7 @@ func (s *session) serve(line, out []byte) []byte {
 		s.subscribe()
 		return out
 	}
-	s.sums.of(m.Command, m.Payload, &s.sum)
+	s.sum = s.sums.of(m, &s.srv.replays.Seeds)
 	var asker exacta.Asker = s
 	control := m.Command == wire.Pause || m.Command == wire.Resume || m.Command == wire.Cancel
 	if !control && s.full() {
@@ -173,7 +173,7 @@ func (s *session) serve(line, out []byte) []byte {
 // admit makes the checks 14 to 17 and hands a request on, unless too many are unanswered.
 func (s *session) admit(out []byte, full bool) []byte {
 	m := &s.message
-	s.payload = payload{object: m.Payload}
+	s.payload = payloadOf(m)
 	var id wire.ID
 	if m.Command != wire.OpenProject {
 		id = s.payload.id("project_id")
@@ -241,7 +241,7 @@ func (s *session) begin(out []byte, p *project, args *exacta.Args) []byte {
 // join waits for the answer of a request that runs.
 func (s *session) join() {
 	s.count(1)
-	s.payload = payload{object: s.message.Payload}
+	s.payload = payloadOf(&s.message)
 	if p := s.srv.project(s.payload.id("project_id")); p != nil {
 		s.enterAll()
 		s.feed(p.journal, p.journal.Last()+1)

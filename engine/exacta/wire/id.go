@@ -1,9 +1,10 @@
 package wire
 
 import (
-	"crypto/rand"
 	"crypto/sha1"
+	"encoding/binary"
 	"encoding/hex"
+	"math/rand/v2"
 	"strconv"
 	"sync/atomic"
 )
@@ -129,7 +130,8 @@ func NewScope(seed, name string) *Scope {
 // Next returns a new identifier.
 func (s *Scope) Next(k Kind) (id ID) {
 	if s.prefix == "" {
-		_, _ = rand.Read(id[:]) // it does not fail
+		binary.LittleEndian.PutUint64(id[:], rand.Uint64())
+		binary.LittleEndian.PutUint64(id[8:], rand.Uint64())
 		id[6] = id[6]&0x0f | 0x40
 		id[8] = id[8]&0x3f | 0x80
 		return id
