@@ -292,7 +292,7 @@ func (s *session) feed(j *exacta.Journal, next uint64) *exacta.Cursor {
 
 // refuse answers the message at hand. It does not allocate, but to hide a credential.
 func (s *session) refuse(out []byte, r *wire.Refusal) []byte {
-	if secret.Leaks(r.Value) {
+	if len(r.Value) > 0 && secret.Leaks(r.Value) {
 		r.Value = []byte(secret.Redacted)
 	}
 	return wire.AppendRefusal(out, s.message.RequestID, s.srv.scope.Next(wire.Correlation), s.srv.cfg.Clock, r)

@@ -22,12 +22,25 @@ func (c Clock) Now() time.Time {
 }
 
 // Append appends the time in the form of exacta §6.3. It does not allocate.
-func (c Clock) Append(dst []byte) []byte { return c.Now().AppendFormat(dst, timeForm) }
+func (c Clock) Append(dst []byte) []byte {
+	t := c.Now()
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	dst = two(two(dst, year/100), year%100)
+	dst = two(append(dst, '-'), int(month))
+	dst = two(append(dst, '-'), day)
+	dst = two(append(dst, 'T'), hour)
+	dst = two(append(dst, ':'), minute)
+	dst = two(append(dst, ':'), second)
+	ms := t.Nanosecond() / 1e6
+	return append(two(append(dst, '.'), ms/10), byte('0'+ms%10), 'Z')
+}
 
-const timeForm = "2006-01-02T15:04:05.000Z"
+// two appends a number of two digits.
+func two(dst []byte, n int) []byte { return append(dst, byte('0'+n/10), byte('0'+n%10)) }
 
 // Text returns the time in the form of exacta §6.3.
-func (c Clock) Text() string { return c.Now().Format(timeForm) }
+func (c Clock) Text() string { return string(c.Append(nil)) }
 
 // Milliseconds returns how long ago start was; 0 where the clock stands.
 func (c Clock) Milliseconds(start time.Time) int64 {
