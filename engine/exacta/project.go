@@ -50,6 +50,7 @@ type Project struct {
 	builds   []*Request // cancels of the activity that wait for its end
 	parked   []*Request
 	buf      []byte
+	refusals refusals
 }
 
 // New returns a project in the state Idle.
@@ -171,7 +172,7 @@ func (p *Project) Handle(r *Request) {
 	case p.closed:
 		p.turnAway(r, fault.New("ST-003", "The project is not open."))
 		return
-	case p.activity == nil || r.Command == wire.Pause || r.Command == wire.Resume || r.Command == wire.Cancel:
+	case p.activity == nil || controls(r.Command):
 		p.begin(r)
 		return
 	case len(p.parked) == maxParked:
@@ -200,7 +201,8 @@ func (p *Project) begin(r *Request) {
 		return
 	}
 	if allowed, _ := gate(r.Command); !allowed.has(p.state) {
-		p.fail(r, refuse(r.Command, p.state))
+		r.answered = true
+		p.Host.Answer(r, wire.AppendFailed(nil, r.ID, r.flow.ID, p.Clock, p.refusals.of(r.Command, p.state)), true)
 		return
 	}
 	p.operate(r)
@@ -238,8 +240,15 @@ func (p *Project) operate(r *Request) {
 
 // flowOf returns the correlation that a request belongs to, a new one if to none (exacta §4.0.2).
 func (p *Project) flowOf(r *Request) *Flow {
-	h := r.Args.Handle
-	switch r.Command {
+	if f := p.known(r.Command, r.Args.Handle); f != nil {
+		return f
+	}
+	return p.newFlow()
+}
+
+// known returns the correlation that a command with a handle belongs to, nil if to none.
+func (p *Project) known(c wire.Command, h wire.ID) *Flow {
+	switch c {
 	case wire.GeneratePlan:
 		if i := p.intents[h]; i != nil {
 			return i.flow
@@ -258,7 +267,7 @@ func (p *Project) flowOf(r *Request) *Flow {
 			return p.activity.Request.flow
 		}
 	}
-	return p.newFlow()
+	return nil
 }
 
 // has reports whether h names the request of a work.

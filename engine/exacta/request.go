@@ -17,8 +17,10 @@ type Request struct {
 	Args    Args
 	Timeout int64 // in milliseconds
 	Origin  *Origin
-	Timer   *time.Timer // of its time limit
-	Asker   Asker       // of an OpenProject: the connection that sent it
+
+	Deadline time.Time   // when its time is over
+	Timer    *time.Timer // of it; nil before the request has had its turn
+	Asker    Asker       // of an OpenProject: the connection that sent it
 
 	flow     *Flow
 	answered bool
@@ -30,6 +32,9 @@ func (r *Request) Begin(id wire.ID) { r.flow = &Flow{ID: id} }
 
 // Begun reports whether a request has a correlation.
 func (r *Request) Begun() bool { return r.flow != nil }
+
+// Answered reports whether a request has its answer.
+func (r *Request) Answered() bool { return r.answered }
 
 // Args are the fields of payloads (exacta §4). A command has those that it knows.
 type Args struct {

@@ -97,7 +97,6 @@ func (s *Server) open(r *exacta.Request, settled func()) {
 		r.Begin(s.scope.Next(wire.Correlation))
 	}
 	if err := s.tryOpen(r); err != nil {
-		r.Timer.Stop()
 		line := wire.AppendFailure(nil, r.ID, r.Correlation(), s.cfg.Clock, hide(err))
 		s.replays.End(r.Key, &exacta.Answer{Line: line}, true)
 	}

@@ -154,18 +154,12 @@ func (s *session) serve(line, out []byte) []byte {
 	if !control && s.full() {
 		asker = nil
 	}
-	stored, outcome := s.srv.replays.Look(m.Key, &s.sum, asker, s.port.ID())
+	out, outcome := s.srv.replays.Look(out, m.Key, &s.sum, asker, s.port.ID())
 	if outcome == exacta.Joined && asker == nil {
 		return s.refuse(out, &busy)
 	}
-	switch outcome {
-	case exacta.Stored:
-		return append(out, stored...)
-	case exacta.Joined:
-		s.join()
-		return out
-	case exacta.Conflict:
-		return s.refuse(out, &wire.Refusal{Code: "IPC-006"})
+	if outcome != exacta.Unknown {
+		return s.known(out, outcome)
 	}
 	return s.admit(out, asker == nil)
 }
@@ -194,7 +188,43 @@ func (s *session) admit(out []byte, full bool) []byte {
 	if full {
 		return s.refuse(out, &busy)
 	}
+	start := len(out)
+	if out, done := s.atOnce(out, p, args.Handle); done {
+		out, outcome := s.srv.replays.Keep(out, start, m.Key, &s.sum, s, s.port.ID())
+		return s.known(out, outcome)
+	}
 	return s.begin(out, p, &args)
+}
+
+// atOnce answers a request that the state of its project refuses, if neither the queue of the project
+// nor the connection has something before it: in the queue it would get the same answer.
+func (s *session) atOnce(out []byte, p *project, handle wire.ID) (_ []byte, done bool) {
+	if p == nil || !p.begins() {
+		return out, false
+	}
+	defer p.turn.Unlock()
+	if c := s.feeds[p.journal]; c != nil && c.Next <= p.journal.Last() || s.behind() {
+		return out, false
+	}
+	return p.core.Refused(out, s.message.RequestID, s.message.Command, handle)
+}
+
+// behind reports whether answers wait to be sent.
+func (s *session) behind() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.next < len(s.outbox) || len(s.entered) > 0
+}
+
+// known answers a request that another connection sent before.
+func (s *session) known(out []byte, o exacta.Outcome) []byte {
+	switch o {
+	case exacta.Conflict:
+		return s.refuse(out, &wire.Refusal{Code: "IPC-006"})
+	case exacta.Joined:
+		s.join()
+	}
+	return out
 }
 
 // busy refuses a request of a connection with too many unanswered ones (exacta §4.0.1).
@@ -207,20 +237,13 @@ func (s *session) begin(out []byte, p *project, args *exacta.Args) []byte {
 	if m.Timeout != 0 {
 		r.Timeout = m.Timeout
 	}
-	stored, outcome := s.srv.replays.Begin(m.Key, &s.sum, s, s.port.ID(), r.Origin)
-	switch outcome {
-	case exacta.Stored: // another connection was faster
-		return append(out, stored...)
-	case exacta.Conflict:
-		return s.refuse(out, &wire.Refusal{Code: "IPC-006"})
-	case exacta.Joined:
-		s.join()
-		return out
+	r.Deadline = time.Now().Add(time.Duration(r.Timeout) * time.Millisecond)
+	out, outcome := s.srv.replays.Begin(out, m.Key, &s.sum, s, s.port.ID(), r.Origin)
+	if outcome != exacta.Unknown {
+		return s.known(out, outcome)
 	}
 	s.count(1)
-	within := time.Duration(r.Timeout) * time.Millisecond
 	if p == nil {
-		r.Timer = time.AfterFunc(within, func() {}) // it is short, and finishes
 		s.mu.Lock()
 		s.opening = true
 		s.mu.Unlock()
@@ -231,7 +254,6 @@ func (s *session) begin(out []byte, p *project, args *exacta.Args) []byte {
 	}
 	s.enterAll()
 	s.feed(p.journal, p.journal.Last()+1)
-	r.Timer = time.AfterFunc(within, func() { p.post(event{late: r}) })
 	if !p.post(event{request: r}) {
 		s.srv.turnAway(r)
 	}
