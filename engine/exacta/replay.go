@@ -130,9 +130,11 @@ func (r *Replays) Keep(out []byte, start int, id wire.ID, sum *Sum, a Asker, con
 	if r.entries[id] != nil {
 		return r.look(out[:start], id, sum, a, conn)
 	}
-	e := &replay{own: true}
+	var e *replay
 	if n := len(r.free); n > 0 {
 		e, r.free = r.free[n-1], r.free[:n-1]
+	} else {
+		e = &replay{own: true}
 	}
 	e.sum, e.line = *sum, append(e.line[:0], out[start:]...)
 	r.entries[id] = e

@@ -26,6 +26,17 @@ type Request struct {
 	answered bool
 }
 
+// NewRequest returns a request of a message. Its Origin is apart: events keep it, and nothing else of
+// the request.
+func NewRequest(m *wire.Message, args *Args) *Request {
+	r := &struct {
+		Request
+		id [36]byte
+	}{Request: Request{Key: m.Key, Command: m.Command, Args: *args, Origin: new(Origin)}}
+	r.ID = append(r.id[:0], m.RequestID...)
+	return &r.Request
+}
+
 // Begin gives a request a correlation of its own: that of an OpenProject is not of its project
 // (exacta §6.2).
 func (r *Request) Begin(id wire.ID) { r.flow = &Flow{ID: id} }

@@ -233,7 +233,8 @@ var busy = wire.Refusal{Code: "RES-004", Detail: "unanswered requests: 64"}
 // begin hands a request on to its project.
 func (s *session) begin(out []byte, p *project, args *exacta.Args) []byte {
 	m := &s.message
-	r := &exacta.Request{ID: append([]byte(nil), m.RequestID...), Key: m.Key, Command: m.Command, Args: *args, Timeout: limit(m.Command, args), Origin: new(exacta.Origin)}
+	r := exacta.NewRequest(m, args)
+	r.Timeout = limit(m.Command, args)
 	if m.Timeout != 0 {
 		r.Timeout = m.Timeout
 	}
