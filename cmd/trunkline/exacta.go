@@ -2,17 +2,16 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/cli"
-	"trunkline/engine/exacta/wire"
+	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/engine/obs"
 	"trunkline/handlers/exacta"
 )
 
@@ -26,12 +25,10 @@ func newExactaCmd() *cobra.Command {
 	}, "serve", newExactaServeCmd())
 }
 
-// Values of the flags of exacta serve.
+// Flags of exacta serve.
 const (
-	clockReal  = "real"
-	clockFixed = "fixed:"
-	idsRandom  = "random"
-	idsSeed    = "seed:"
+	flagClock = "clock"
+	flagIDs   = "ids"
 )
 
 // insists is how long after a first signal a second one ends the program at once (exacta §2.1).
@@ -41,7 +38,6 @@ const insists = time.Second
 const exitInsisted = 130
 
 func newExactaServeCmd() *cobra.Command {
-	var clock, ids string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Answer one request a line on stdin, with events between the answers",
@@ -51,8 +47,8 @@ func newExactaServeCmd() *cobra.Command {
 		Example: "  trunkline exacta serve\n  trunkline exacta serve --clock fixed:2026-01-15T00:00:00Z --ids seed:t1 < requests.ndjson",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c := exacta.Config{Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))}
-			if err := parseExacta(&c, clock, ids); err != nil {
+			c, err := exactaConfig(cmd)
+			if err != nil {
 				return err
 			}
 			ctx, stop := untilInsisted(cmd.Context())
@@ -65,30 +61,29 @@ func newExactaServeCmd() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&clock, "clock", clockReal, "real, or fixed:TIME")
-	cmd.Flags().StringVar(&ids, "ids", idsRandom, "random, or seed:TEXT")
+	config.AddSourceFlags(cmd.Flags())
+	cmd.Flags().String(flagClock, "real", "real, or fixed:TIME (exacta.clock)")
+	cmd.Flags().String(flagIDs, "random", "random, or seed:TEXT (exacta.ids)")
 	return cmd
 }
 
-// parseExacta reads the flags of exacta serve.
-func parseExacta(c *exacta.Config, clock, ids string) error {
-	if text, fixed := strings.CutPrefix(clock, clockFixed); fixed {
-		at, err := time.Parse(time.RFC3339Nano, text)
-		if err != nil {
-			return cli.Errorf(cli.CodeUsage, "cannot use the time %q", text).WithHint("such as --clock fixed:2026-01-15T00:00:00Z")
+// exactaConfig reads the settings of exacta serve. --clock and --ids win over exacta.clock and
+// exacta.ids.
+func exactaConfig(cmd *cobra.Command) (c exacta.Config, err error) {
+	all, err := loadConfig(cmd)
+	if err != nil {
+		return c, err
+	}
+	for flag, setting := range map[string]*string{flagClock: &all.Exacta.Clock, flagIDs: &all.Exacta.IDs} {
+		if f := cmd.Flags().Lookup(flag); f.Changed {
+			*setting = f.Value.String()
 		}
-		c.Clock = wire.FixedClock(at)
-	} else if clock != clockReal {
-		return cli.Errorf(cli.CodeUsage, "cannot use the clock %q", clock).WithHint("it is real or fixed:TIME")
 	}
-	seed, seeded := strings.CutPrefix(ids, idsSeed)
-	if seeded && (seed == "" || len(seed) > wire.MaxSeed) || !seeded && ids != idsRandom {
-		return cli.Errorf(cli.CodeUsage, "cannot use the ids %q", ids).WithHint("they are random or seed:TEXT, of 1 to 32 bytes")
+	if c, err = all.Exacta.Server(); err != nil {
+		return c, cli.AsUsage(err, "")
 	}
-	if seeded {
-		c.Seed = seed
-	}
-	return nil
+	c.Logger, err = obs.NewLogger(cmd.ErrOrStderr(), all.Log.Level, all.Log.Format)
+	return c, err
 }
 
 // untilInsisted returns a context that the first signal ends. A second one ends the program.

@@ -1,6 +1,8 @@
 package exacta
 
 import (
+	"strconv"
+
 	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/plan"
 	"trunkline/engine/exacta/wire"
@@ -15,8 +17,8 @@ func (p *Project) cancelsBuild(r *Request) bool {
 	if w == nil || w.Request.Command != wire.Build || !w.has(r.Args.Handle) {
 		return false
 	}
-	if len(p.builds) == maxParked {
-		p.turnAway(r, fault.New("RES-004", "cancels that wait: 64"))
+	if len(p.builds) == p.Limits.Parked {
+		p.turnAway(r, fault.New("RES-004", "cancels that wait: "+strconv.Itoa(p.Limits.Parked)))
 		return true
 	}
 	p.builds = append(p.builds, r)
@@ -75,8 +77,8 @@ func (p *Project) cancelSteps(r *Request) {
 		p.fail(r, fault.New("ST-003", "execution_id"))
 		return
 	}
-	if len(e.cancels) == maxParked {
-		p.turnAway(r, fault.New("RES-004", "cancels that wait: 64"))
+	if len(e.cancels) == p.Limits.Parked {
+		p.turnAway(r, fault.New("RES-004", "cancels that wait: "+strconv.Itoa(p.Limits.Parked)))
 		return
 	}
 	e.cancels = append(e.cancels, r)

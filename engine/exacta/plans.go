@@ -31,7 +31,7 @@ func (p *Project) expire() {
 
 // expired reports whether the time of the plan that waits is over.
 func (p *Project) expired() bool {
-	return p.state == AwaitingApproval && !p.Clock.Fixed() && time.Since(p.active.born) >= planValidity
+	return p.state == AwaitingApproval && !p.Clock.Fixed() && time.Since(p.active.born) >= p.PlanValidity
 }
 
 // retire ends the life of the plan that waits, for a reason.

@@ -1,24 +1,22 @@
 package exacta
 
 import (
+	"strconv"
 	"time"
 
 	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/wire"
 )
 
-// Limits of a project (exacta §4.0.1, §4.3, §6.1).
+// Limits of a project (exacta §4.3).
 const (
-	maxParked  = 64
 	maxIntents = 256
 	maxPlans   = 256 // whose fate is remembered
 )
 
-// planValidity is how long a plan may wait (exacta §5.4).
-const planValidity = 1800 * time.Second
-
 // Config is what a project is made of.
 type Config struct {
+	Limits
 	ID      wire.ID
 	Session wire.ID
 	Root    string // canonical
@@ -55,6 +53,7 @@ type Project struct {
 
 // New returns a project in the state Idle.
 func New(c Config) *Project {
+	c.Limits = c.WithDefaults()
 	return &Project{Config: c, intents: make(map[wire.ID]*Intent), plans: make(map[wire.ID]*Plan)}
 }
 
@@ -88,8 +87,11 @@ func (p *Project) emit(name string, r *Request, f *Flow, payload []byte) {
 	p.buf = payload[:0]
 }
 
-// log reports what happened, for people.
+// log reports what happened, for people, if its level is sent.
 func (p *Project) log(r *Request, f *Flow, level, component, message string) {
+	if !p.logs(level) {
+		return
+	}
 	p.emit("LogEntry", r, f, wire.AppendLogEntry(p.buf[:0], level, component, p.Redact(message), f.ID))
 }
 
@@ -175,8 +177,8 @@ func (p *Project) Handle(r *Request) {
 	case p.activity == nil || controls(r.Command):
 		p.begin(r)
 		return
-	case len(p.parked) == maxParked:
-		p.turnAway(r, fault.New("RES-004", "parked requests: 64"))
+	case len(p.parked) == p.Limits.Parked:
+		p.turnAway(r, fault.New("RES-004", "parked requests: "+strconv.Itoa(p.Limits.Parked)))
 		return
 	}
 	p.parked = append(p.parked, r)

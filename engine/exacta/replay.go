@@ -7,12 +7,6 @@ import (
 	"trunkline/engine/exacta/wire"
 )
 
-// Limits of stored answers (exacta §4.0.4).
-const (
-	replayEntries = 4096
-	replayBytes   = 32 << 20
-)
-
 // maxFree bounds how many dropped answers are used again.
 const maxFree = 64
 
@@ -48,7 +42,8 @@ type Answer struct {
 // Replays has the answers of all requests that reached a project (exacta §4.0.4): a repeated
 // request is answered again and not run again. Its methods may be called from any goroutine.
 type Replays struct {
-	Seeds Seeds // they do not change
+	Seeds           Seeds // they do not change
+	most, mostBytes int   // finished ones
 
 	mu      sync.Mutex
 	entries map[wire.ID]*replay
@@ -67,9 +62,9 @@ type replay struct {
 	origin *Origin
 }
 
-// NewReplays returns an empty cache.
-func NewReplays() *Replays {
-	return &Replays{Seeds: Seeds{maphash.MakeSeed(), maphash.MakeSeed()}, entries: make(map[wire.ID]*replay)}
+// NewReplays returns an empty cache. l has its defaults.
+func NewReplays(l *Limits) *Replays {
+	return &Replays{Seeds: Seeds{maphash.MakeSeed(), maphash.MakeSeed()}, most: l.ReplayEntries, mostBytes: l.ReplayBytes, entries: make(map[wire.ID]*replay)}
 }
 
 // Outcome is what is known about a request_id.
@@ -173,7 +168,7 @@ func (r *Replays) End(id wire.ID, answer *Answer, store bool) {
 
 // drop drops the oldest answers over the limits.
 func (r *Replays) drop() {
-	for len(r.order)-r.next > replayEntries || r.bytes > replayBytes {
+	for len(r.order)-r.next > r.most || r.bytes > r.mostBytes {
 		id := r.order[r.next]
 		r.next++
 		e := r.entries[id]
@@ -183,7 +178,7 @@ func (r *Replays) drop() {
 			r.free = append(r.free, e)
 		}
 	}
-	if r.next > replayEntries {
+	if r.next > r.most {
 		r.order = append(r.order[:0], r.order[r.next:]...)
 		r.next = 0
 	}

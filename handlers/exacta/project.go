@@ -51,7 +51,7 @@ type project struct {
 }
 
 func newProject(s *Server, r *root, ws *workspace.Project, dir string, markers []string) *project {
-	p := &project{srv: s, id: r.id, root: dir, journal: exacta.NewJournal(r.last), ring: make(chan struct{}, 1), gone: make(chan struct{}),
+	p := &project{srv: s, id: r.id, root: dir, journal: exacta.NewJournal(r.last, &s.cfg.Limits), ring: make(chan struct{}, 1), gone: make(chan struct{}),
 		jobs: make(map[*exacta.Work]*job)}
 	p.waiting.Store(1)
 	p.disk = &storage{ws: ws, id: r.id, clock: s.cfg.Clock}
@@ -62,7 +62,7 @@ func newProject(s *Server, r *root, ws *workspace.Project, dir string, markers [
 		}
 		return p.disk.rules.Load().Denied(path, false)
 	})
-	p.core = exacta.New(exacta.Config{ID: r.id, Session: s.session, Root: dir, IDs: r.scope, Clock: s.cfg.Clock, Journal: p.journal, Host: p, Disk: p.disk,
+	p.core = exacta.New(exacta.Config{Limits: s.cfg.Limits, ID: r.id, Session: s.session, Root: dir, IDs: r.scope, Clock: s.cfg.Clock, Journal: p.journal, Host: p, Disk: p.disk,
 		Redact: redact, Ready: p.disk.ready, Used: p.disk.used, Secret: func(text string) bool { return secret.Find([]byte(text)) }})
 	return p
 }

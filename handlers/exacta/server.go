@@ -1,8 +1,8 @@
 package exacta
 
 import (
-	"log/slog"
 	"os"
+	"strconv"
 	"sync"
 
 	"trunkline/engine/exacta"
@@ -12,24 +12,13 @@ import (
 	"trunkline/handlers/exacta/workspace"
 )
 
-// Limits of a server (exacta §6.1).
-const (
-	maxMessage  = 8 << 20
-	maxInFlight = 64
-	maxProjects = 32
-	maxRoots    = 65_536 // whose number and events are remembered
-)
-
-// Config is how a server is set up (exacta §6.1).
-type Config struct {
-	Clock  wire.Clock
-	Seed   string // of ids; empty: they are random
-	Logger *slog.Logger
-}
+// maxRoots bounds the roots whose number and events are remembered.
+const maxRoots = 65_536
 
 // Server has all projects of a process. Its methods may be called from any goroutine.
 type Server struct {
 	cfg     Config
+	busy    wire.Refusal // of a request of a connection with too many unanswered ones (exacta §4.0.1)
 	scope   *wire.Scope
 	session wire.ID
 	replays *exacta.Replays
@@ -52,8 +41,10 @@ type root struct {
 
 // New returns a server without projects.
 func New(cfg Config) *Server {
+	cfg = cfg.withDefaults()
 	scope := wire.NewScope(cfg.Seed, "server")
-	return &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), replays: exacta.NewReplays(),
+	return &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), replays: exacta.NewReplays(&cfg.Limits),
+		busy:     wire.Refusal{Code: "RES-004", Detail: "unanswered requests: " + strconv.Itoa(cfg.MaxInFlight)},
 		projects: make(map[wire.ID]*project), roots: make(map[string]*root)}
 }
 
@@ -116,7 +107,7 @@ func redact(text string) string { return string(secret.Redact(nil, []byte(text))
 func (s *Server) tryOpen(r *exacta.Request) *fault.Fault {
 	from, _ := r.Asker.(*session)
 	home, _ := os.UserHomeDir()
-	dir, markers, err := workspace.Locate(r.Args.Path, home, os.TempDir(), nil)
+	dir, markers, err := workspace.Locate(r.Args.Path, home, os.TempDir(), s.cfg.AllowedRoots)
 	if err != nil {
 		return err
 	}
@@ -154,8 +145,8 @@ func (s *Server) beside(dir string) (*project, *fault.Fault) {
 			return nil, fault.New("FS-005", "overlaps with the root of an open project", "project root")
 		}
 	}
-	if s.stopped || len(s.projects) >= maxProjects {
-		return nil, fault.New("RES-004", "open projects: 32")
+	if s.stopped || len(s.projects) >= s.cfg.MaxOpenProjects {
+		return nil, fault.New("RES-004", "open projects: "+strconv.Itoa(s.cfg.MaxOpenProjects))
 	}
 	return nil, nil
 }

@@ -22,6 +22,7 @@ const (
 type session struct {
 	srv     *Server
 	port    *link.Port
+	carrier Carrier
 	ended   func() // called once when the peer sends nothing more; may be nil
 	scanner wire.Scanner
 	message wire.Message
@@ -59,9 +60,11 @@ type place struct {
 	move bool // Next is set
 }
 
-// Open returns the session of a new connection. ended is called when its peer sends nothing more.
-func (s *Server) Open(port *link.Port, ended func()) link.Session {
-	return &session{srv: s, port: port, ended: ended, feeds: make(map[*exacta.Journal]*exacta.Cursor)}
+// Open returns the session of a new connection over a carrier. ended, which may be nil, is called
+// once when its peer sends nothing more. A session of a WebSocket is fed one line for each message,
+// and every line that it appends is one message.
+func (s *Server) Open(port *link.Port, carrier Carrier, ended func()) link.Session {
+	return &session{srv: s, port: port, carrier: carrier, ended: ended, feeds: make(map[*exacta.Journal]*exacta.Cursor)}
 }
 
 // Feed implements link.Session.
@@ -87,7 +90,7 @@ func (s *session) Feed(in, out []byte, _ link.Instant) (used int, outAfter []byt
 				return used, out, link.More
 			}
 		}
-		line, n, st, scanned := ndjson.Split(in[used:], s.scanned, maxMessage)
+		line, n, st, scanned := ndjson.Split(in[used:], s.scanned, s.srv.cfg.MaxMessageBytes)
 		s.scanned = scanned
 		switch st {
 		case ndjson.More:
@@ -156,7 +159,7 @@ func (s *session) serve(line, out []byte) []byte {
 	}
 	out, outcome := s.srv.replays.Look(out, m.Key, &s.sum, asker, s.port.ID())
 	if outcome == exacta.Joined && asker == nil {
-		return s.refuse(out, &busy)
+		return s.refuse(out, &s.srv.busy)
 	}
 	if outcome != exacta.Unknown {
 		return s.known(out, outcome)
@@ -179,6 +182,9 @@ func (s *session) admit(out []byte, full bool) []byte {
 	if s.payload.field != "" {
 		return s.refuse(out, &wire.Refusal{Code: "IPC-009", Value: []byte(s.payload.field), Detail: s.payload.field, Field: s.payload.why})
 	}
+	if m.Command == wire.ApplyDiffSet && !s.srv.cfg.Debug.on(s.carrier) {
+		return s.refuse(out, &debugOff)
+	}
 	var p *project
 	if m.Command != wire.OpenProject {
 		if p = s.srv.project(id); p == nil {
@@ -186,7 +192,7 @@ func (s *session) admit(out []byte, full bool) []byte {
 		}
 	}
 	if full {
-		return s.refuse(out, &busy)
+		return s.refuse(out, &s.srv.busy)
 	}
 	start := len(out)
 	if out, done := s.atOnce(out, p, args.Handle); done {
@@ -227,8 +233,8 @@ func (s *session) known(out []byte, o exacta.Outcome) []byte {
 	return out
 }
 
-// busy refuses a request of a connection with too many unanswered ones (exacta §4.0.1).
-var busy = wire.Refusal{Code: "RES-004", Detail: "unanswered requests: 64"}
+// debugOff refuses a command that is not enabled on a carrier (exacta §3.6, step 15).
+var debugOff = wire.Refusal{Code: "CFG-002", Value: []byte("debug_commands"), Detail: "debug_commands: off on this carrier"}
 
 // begin hands a request on to its project.
 func (s *session) begin(out []byte, p *project, args *exacta.Args) []byte {
@@ -292,7 +298,7 @@ func (s *session) settled() {
 func (s *session) full() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.unanswered >= maxInFlight
+	return s.unanswered >= s.srv.cfg.MaxInFlight
 }
 
 func (s *session) count(n int) {

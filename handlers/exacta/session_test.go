@@ -3,7 +3,6 @@ package exacta
 import (
 	"bytes"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -22,8 +21,12 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // newServer returns a server with a fixed clock and a seed.
-func newServer(t testing.TB) *Server {
-	s := New(Config{Clock: wire.FixedClock(time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)), Seed: "t1", Logger: slog.New(slog.DiscardHandler)})
+func newServer(t testing.TB) *Server { return newServerOf(t, Config{}) }
+
+// newServerOf is newServer with other options.
+func newServerOf(t testing.TB, c Config) *Server {
+	c.Clock, c.Seed = wire.FixedClock(time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)), "t1"
+	s := New(c)
 	t.Cleanup(s.Close)
 	return s
 }
@@ -47,10 +50,13 @@ func (p *peer) Wake(*link.Port) {
 	}
 }
 
-func newPeer(t testing.TB, s *Server, id uint64) *peer {
+func newPeer(t testing.TB, s *Server, id uint64) *peer { return newPeerOver(t, s, id, Stdio) }
+
+// newPeerOver is newPeer over another carrier.
+func newPeerOver(t testing.TB, s *Server, id uint64, carrier Carrier) *peer {
 	p := &peer{t: t, port: link.NewPort(id, "test"), wake: make(chan struct{}, 1), room: 1 << 20}
 	p.port.SetOwner(p)
-	p.sess = s.Open(p.port, nil)
+	p.sess = s.Open(p.port, carrier, nil)
 	t.Cleanup(p.sess.Closed)
 	return p
 }
@@ -266,7 +272,7 @@ func TestLimits(t *testing.T) {
 // envelope.
 func TestSums(t *testing.T) {
 	var s sums
-	seeds := &exacta.NewReplays().Seeds
+	seeds := &newServer(t).replays.Seeds
 	of := func(payload string) exacta.Sum {
 		var scanner wire.Scanner
 		var m wire.Message

@@ -52,7 +52,6 @@ func AppendFailed(dst, requestID []byte, correlation ID, clock Clock, body []byt
 	return append(append(dst, body...), "}\n"...)
 }
 
-
 // AppendRefusal appends the response of a message that was refused before it reached a project. It
 // does not allocate.
 func AppendRefusal(dst, requestID []byte, correlation ID, clock Clock, r *Refusal) []byte {
