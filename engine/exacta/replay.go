@@ -78,8 +78,8 @@ const (
 	Conflict                // another request has the same id
 )
 
-// Look returns what is known about an id, and appends the answer to out if it is Stored. An asker of
-// the same request that runs joins it, as connection conn; a nil asker does not. It does not
+// Look returns what is known about an id, and appends the answer to out if it is Stored. An asker
+// of the same request that runs joins it, as connection conn; a nil asker does not. It does not
 // allocate, but for a join.
 func (r *Replays) Look(out []byte, id wire.ID, sum *Sum, a Asker, conn uint64) ([]byte, Outcome) {
 	r.mu.Lock()

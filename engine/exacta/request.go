@@ -26,8 +26,8 @@ type Request struct {
 	answered bool
 }
 
-// NewRequest returns a request of a message. Its Origin is apart: events keep it, and nothing else of
-// the request.
+// NewRequest returns a request of a message. Its Origin is apart: events keep it, and nothing else
+// of the request.
 func NewRequest(m *wire.Message, args *Args) *Request {
 	r := &struct {
 		Request

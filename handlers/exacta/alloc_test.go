@@ -34,8 +34,8 @@ func TestNoAllocs(t *testing.T) {
 	}
 }
 
-// TestNoAllocsOfRefusals: a request that the state of its project refuses takes nothing from the heap
-// either, though its answer is stored (exacta §4.0.4, §10).
+// TestNoAllocsOfRefusals: a request that the state of its project refuses takes nothing from the
+// heap either, though its answer is stored (exacta §4.0.4, §10).
 func TestNoAllocsOfRefusals(t *testing.T) {
 	p := newPeer(t, newServer(t), 1)
 	p.send(ask(1, "OpenProject", `"path":"`+newRoot(t)+`"`))

@@ -151,8 +151,8 @@ func (p *project) serve(e event) {
 	}
 }
 
-// limit has a request end when its time is over. One whose turn comes later than that is handled all
-// the same: most take no time.
+// limit has a request end when its time is over. One whose turn comes later than that is handled
+// all the same: most take no time.
 func (p *project) limit(r *exacta.Request) {
 	if r.Command != wire.OpenProject && !r.Answered() {
 		r.Timer = time.AfterFunc(time.Until(r.Deadline), func() { p.post(event{late: r}) })

@@ -202,8 +202,8 @@ func (s *session) admit(out []byte, full bool) []byte {
 	return s.begin(out, p, &args)
 }
 
-// atOnce answers a request that the state of its project refuses, if neither the queue of the project
-// nor the connection has something before it: in the queue it would get the same answer.
+// atOnce answers a request that the state of its project refuses, if neither the queue of the
+// project nor the connection has something before it: in the queue it would get the same answer.
 func (s *session) atOnce(out []byte, p *project, handle wire.ID) (_ []byte, done bool) {
 	if p == nil || !p.begins() {
 		return out, false

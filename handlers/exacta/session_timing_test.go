@@ -1,7 +1,7 @@
 package exacta
 
-// Question: what does a line cost that is refused, repeated, or handed to the queue of a project and
-// answered from there?
+// Question: what does a line cost that is refused, repeated, or handed to the queue of a project
+// and answered from there?
 
 import (
 	"bytes"
