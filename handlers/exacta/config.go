@@ -33,8 +33,11 @@ const (
 	maxProjects    = 32
 )
 
-// MinToken is the least length of an AuthToken in bytes (exacta §6.1).
-const MinToken = 16
+// Bounds of an AuthToken, in bytes (exacta §6.1).
+const (
+	MinToken = 16
+	MaxToken = 4096
+)
 
 func (c Config) withDefaults() Config {
 	c.Limits = c.Limits.WithDefaults()

@@ -27,14 +27,6 @@ type payload struct {
 	why    string
 }
 
-// payloadOf returns the payload of a request.
-func payloadOf(m *wire.Message) (p payload) {
-	if p.object = m.Payload; m.Usual {
-		p.usual = m
-	}
-	return p
-}
-
 func (p *payload) get(name string) jsonx.Value {
 	p.names[0] = name
 	jsonx.Pick(p.object, p.names[:], p.values[:])

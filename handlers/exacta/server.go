@@ -2,13 +2,16 @@ package exacta
 
 import (
 	"os"
+	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"trunkline/engine/exacta"
 	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/secret"
 	"trunkline/engine/exacta/wire"
+	"trunkline/engine/link"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -24,6 +27,11 @@ type Server struct {
 	replays *exacta.Replays
 	opening sync.Mutex // one OpenProject at a time
 	running sync.WaitGroup
+	conns   atomic.Uint64 // that were opened
+	readers chan struct{} // long messages that are read
+	input   *link.Budget  // of unfinished lines of all sockets
+
+	scratches sync.Pool // of *scratch: idle sessions hold none
 
 	mu       sync.Mutex
 	projects map[wire.ID]*project
@@ -43,9 +51,12 @@ type root struct {
 func New(cfg Config) *Server {
 	cfg = cfg.withDefaults()
 	scope := wire.NewScope(cfg.Seed, "server")
-	return &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), replays: exacta.NewReplays(&cfg.Limits),
+	s := &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), replays: exacta.NewReplays(&cfg.Limits),
 		busy:     wire.Refusal{Code: "RES-004", Detail: "unanswered requests: " + strconv.Itoa(cfg.MaxInFlight)},
-		projects: make(map[wire.ID]*project), roots: make(map[string]*root)}
+		projects: make(map[wire.ID]*project), roots: make(map[string]*root),
+		readers: make(chan struct{}, runtime.GOMAXPROCS(0)), input: link.NewBudget(unfinishedBytes)}
+	s.scratches.New = func() any { return s.newScratch() }
+	return s
 }
 
 // project returns an open project.

@@ -81,9 +81,6 @@ const (
 	keyCommand   = "exacta.planner_command"
 )
 
-// maxToken bounds the file of a token, in bytes.
-const maxToken = 4096
-
 var exactaSettings = []setting{
 	{key: "exacta.ws_addr", def: "", optional: true,
 		help: "addresses of projects over WebSocket, comma separated: host:port or unix:///path; empty switches it off"},
@@ -144,6 +141,14 @@ func (e *Exacta) ws() *Access {
 	a := e.Access
 	a.ListenAddr, a.addr = e.WSAddr, "ws_addr"
 	return &a
+}
+
+// Check refuses what is wrong with the section, after a change of it.
+func (e *Exacta) Check() error {
+	if p := e.check(); len(p) > 0 {
+		return p
+	}
+	return nil
 }
 
 // check returns what is wrong with the section, as far as the settings show it.
@@ -228,8 +233,8 @@ func (e *Exacta) Token() (string, error) {
 		return "", fmt.Errorf("cannot read %s: %w", keyTokenFile, err)
 	}
 	text = bytes.TrimSpace(text)
-	if len(text) < exacta.MinToken || len(text) > maxToken {
-		return "", fmt.Errorf("cannot use %s %s: a token of %d to %d bytes is expected", keyTokenFile, e.AuthTokenFile, exacta.MinToken, maxToken)
+	if len(text) < exacta.MinToken || len(text) > exacta.MaxToken {
+		return "", fmt.Errorf("cannot use %s %s: a token of %d to %d bytes is expected", keyTokenFile, e.AuthTokenFile, exacta.MinToken, exacta.MaxToken)
 	}
 	return string(text), nil
 }

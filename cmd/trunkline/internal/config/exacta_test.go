@@ -66,8 +66,8 @@ func TestExactaServer(t *testing.T) {
 		}
 	}
 	f("0123456789abcde\n", false)
-	f(strings.Repeat("x", maxToken+1), false)
-	f(strings.Repeat("x", maxToken)+"\n", true)
+	f(strings.Repeat("x", exacta.MaxToken+1), false)
+	f(strings.Repeat("x", exacta.MaxToken)+"\n", true)
 	f("0123456789abcdef\n", true)
 	s, err := c.Exacta.Server()
 	if err != nil {

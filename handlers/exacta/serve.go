@@ -1,0 +1,133 @@
+package exacta
+
+import (
+	"time"
+
+	"trunkline/engine/exacta"
+	"trunkline/engine/exacta/wire"
+)
+
+// serve takes the message at hand, which is an envelope (exacta §3.6).
+func (s *session) serve(out []byte) []byte {
+	m := &s.in
+	switch m.Type {
+	case wire.Ack:
+		s.ack()
+		return out
+	case wire.Subscribe:
+		s.subscribe()
+		return out
+	}
+	var asker exacta.Asker = s
+	control := m.Command == wire.Pause || m.Command == wire.Resume || m.Command == wire.Cancel
+	if !control && s.full() {
+		asker = nil
+	}
+	out, outcome := s.srv.replays.Look(out, m.Key, &m.sum, asker, s.id)
+	if outcome == exacta.Joined && asker == nil {
+		return s.refuse(out, &s.srv.busy)
+	}
+	if outcome != exacta.Unknown {
+		return s.repeat(out, outcome)
+	}
+	return s.admit(out, asker == nil)
+}
+
+// repeat ends the answer to a request whose id was used before (exacta §4.0.4).
+func (s *session) repeat(out []byte, o exacta.Outcome) []byte {
+	switch o {
+	case exacta.Conflict:
+		return s.refuse(out, &wire.Refusal{Code: "IPC-006"})
+	case exacta.Joined:
+		s.join()
+	}
+	return out
+}
+
+// admit makes the checks 14 to 17 and hands a request on, unless too many are unanswered.
+func (s *session) admit(out []byte, full bool) []byte {
+	m := &s.in
+	if m.parse(); m.payload.field != "" {
+		return s.refuse(out, &wire.Refusal{Code: "IPC-009", Value: []byte(m.payload.field), Detail: m.payload.field, Field: m.payload.why})
+	}
+	if m.Command == wire.ApplyDiffSet && !s.srv.cfg.Debug.on(s.carrier) {
+		return s.refuse(out, &debugOff)
+	}
+	var p *project
+	if m.Command != wire.OpenProject {
+		if p = s.srv.project(m.project); p == nil {
+			return s.refuse(out, &wire.Refusal{Code: "ST-003", Detail: notOpen})
+		}
+	}
+	if full {
+		return s.refuse(out, &s.srv.busy)
+	}
+	start := len(out)
+	if out, done := s.atOnce(out, p); done {
+		out, outcome := s.srv.replays.Keep(out, start, m.Key, &m.sum, s, s.id)
+		return s.repeat(out, outcome)
+	}
+	return s.begin(out, p)
+}
+
+// atOnce answers a request that the state of its project refuses, if neither the queue of the
+// project nor the connection has something before it: in the queue it would get the same answer.
+func (s *session) atOnce(out []byte, p *project) (_ []byte, done bool) {
+	if p == nil || !p.begins() {
+		return out, false
+	}
+	defer p.turn.Unlock()
+	if c := s.feeds[p.journal]; c != nil && c.Next <= p.journal.Last() || s.behind() {
+		return out, false
+	}
+	return p.core.Refused(out, s.in.RequestID, s.in.Command, s.in.args.Handle)
+}
+
+// behind reports whether answers wait to be sent.
+func (s *session) behind() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.next < len(s.outbox) || len(s.entered) > 0
+}
+
+// debugOff refuses a command that is not enabled on a carrier (exacta §3.6, step 15).
+var debugOff = wire.Refusal{Code: "CFG-002", Value: []byte("debug_commands"), Detail: "debug_commands: off on this carrier"}
+
+// begin hands a request on to its project.
+func (s *session) begin(out []byte, p *project) []byte {
+	m := &s.in
+	r := exacta.NewRequest(&m.Message, &m.args)
+	if r.Timeout = m.Timeout; r.Timeout == 0 {
+		r.Timeout = limit(m.Command, &m.args)
+	}
+	r.Deadline = time.Now().Add(time.Duration(r.Timeout) * time.Millisecond)
+	out, outcome := s.srv.replays.Begin(out, m.Key, &m.sum, s, s.id, r.Origin)
+	if outcome != exacta.Unknown { // another connection was faster
+		return s.repeat(out, outcome)
+	}
+	s.count(1)
+	if p == nil {
+		s.mu.Lock()
+		s.opening = true
+		s.mu.Unlock()
+		s.srv.running.Add(1)
+		r.Asker = s
+		go s.srv.open(r, s.settled)
+		return out
+	}
+	s.enterAll()
+	s.feed(p.journal, p.journal.Last()+1)
+	if !p.post(event{request: r}) {
+		s.srv.turnAway(r)
+	}
+	return out
+}
+
+// join waits for the answer of a request that runs.
+func (s *session) join() {
+	s.count(1)
+	if p := s.srv.project(s.in.payload.id("project_id")); p != nil {
+		s.enterAll()
+		s.feed(p.journal, p.journal.Last()+1)
+	}
+}
