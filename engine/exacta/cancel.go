@@ -1,37 +1,30 @@
 package exacta
 
 import (
-	"strconv"
-
 	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/plan"
 	"trunkline/engine/exacta/wire"
 )
 
-// cancelled is why a request ended that a Cancel hit.
-func cancelled() *fault.Fault { return fault.New("IPC-010", "") }
+// stopped is why a request ended that a Cancel hit.
+func stopped() *fault.Fault { return fault.New("IPC-010", "") }
 
-// cancelsBuild reports whether a Cancel is of a build that runs, in any state (exacta §4.11).
-func (p *Project) cancelsBuild(r *Request) bool {
-	w := p.activity
-	if w == nil || w.Request.Command != wire.Build || !w.has(r.Args.Handle) {
-		return false
-	}
-	if len(p.builds) == p.Limits.Parked {
-		p.turnAway(r, fault.New("RES-004", "cancels that wait: "+strconv.Itoa(p.Limits.Parked)))
-		return true
-	}
-	p.builds = append(p.builds, r)
-	p.abort(w, cancelled())
-	return true
-}
-
-// abort has a work end, for a reason.
+// abort has a work end, for a reason. A set of diffs or a build that has had no effect so far ends
+// now: what it reads may be a disk that does not answer.
 func (p *Project) abort(w *Work, why *fault.Fault) {
-	if w.cause == nil {
-		w.cause = why
-		p.Host.Abort(w)
+	if w.cause != nil {
+		return
 	}
+	w.cause = why
+	c := w.Request.Command
+	if !p.Host.Abort(w) || p.activity != w || c != wire.ApplyDiffSet && c != wire.Build {
+		return
+	}
+	p.activity = nil
+	p.raise(w.Request, w.Request.flow, why)
+	p.fail(w.Request, why)
+	p.cancelled(w)
+	p.unpark()
 }
 
 // status returns the result of a Cancel whose handle is no execution.
@@ -59,10 +52,10 @@ func (p *Project) cancel(r *Request) {
 			p.fail(r, fault.New("ST-003", "no such request runs"))
 			return
 		}
-		p.abort(w, cancelled())
+		p.abort(w, stopped())
 		p.activity = nil
 		p.settle(Idle, "Cancel", r, r.flow)
-		p.fail(w.Request, cancelled())
+		p.fail(w.Request, stopped())
 		p.done(r, status(r))
 		p.unpark()
 	default:
@@ -78,7 +71,7 @@ func (p *Project) cancelSteps(r *Request) {
 		return
 	}
 	if len(e.cancels) == p.Limits.Parked {
-		p.turnAway(r, fault.New("RES-004", "cancels that wait: "+strconv.Itoa(p.Limits.Parked)))
+		p.turnAway(r, p.tooManyCancels())
 		return
 	}
 	e.cancels = append(e.cancels, r)
@@ -86,7 +79,7 @@ func (p *Project) cancelSteps(r *Request) {
 	case w == nil:
 		p.cancelExecution()
 	case e.Plan.Steps[w.Step].Type == plan.Build:
-		p.abort(w, cancelled())
+		p.abort(w, stopped())
 	}
 }
 
@@ -110,9 +103,14 @@ func (p *Project) cancelExecution() {
 	}
 	e.cancels = nil
 	p.late()
-	if p.undo(first) {
-		p.settle(Idle, "RollbackComplete", first, e.flow)
+	p.rollBack(first)
+}
+
+// rollBack ends Cancelling. The events are those of r.
+func (p *Project) rollBack(r *Request) {
+	if p.undo(r) {
+		p.settle(Idle, "RollbackComplete", r, p.exec.flow)
 	} else {
-		p.settle(Failed, "RollbackFailed", first, e.flow)
+		p.settle(Failed, "RollbackFailed", r, p.exec.flow)
 	}
 }

@@ -82,6 +82,9 @@ func (p *Project) step() {
 func (p *Project) stepped(w *Work) {
 	e := p.exec
 	e.work = nil
+	if w.Fault == nil && e.broken != nil {
+		w.Fault = e.broken
+	}
 	s := &e.Plan.Steps[w.Step]
 	if s.Type == plan.Build && w.Fault == nil {
 		p.progress(e.request, e.flow, "build", 1, 1)
@@ -92,17 +95,21 @@ func (p *Project) stepped(w *Work) {
 	case w.Fault == nil:
 		p.progress(e.request, e.flow, "apply", s.Order, len(e.Plan.Steps))
 		e.Next++
-	case w.cause == nil:
+	case w.cause == nil || e.broken != nil:
 		p.failExecution(w.Fault)
 		return
 	}
 	p.boundary()
 }
 
-// failExecution takes all steps back after one failed.
+// failExecution takes all steps back after one failed. That is saved first: a crash on the way is
+// no pause, and the next open ends what was begun.
 func (p *Project) failExecution(err *fault.Fault) {
 	e := p.exec
 	p.raise(e.request, e.flow, err)
+	if err := p.Disk.Save(&Saved{State: Failed, Plan: e.Plan.ID, Execution: e}); err != nil {
+		p.log(e.request, e.flow, "WARN", "Orchestrator", "the rollback that begins cannot be saved: "+err.Detail)
+	}
 	p.undo(e.request)
 	p.settle(Failed, "StepFailed", e.request, e.flow)
 	p.late()

@@ -15,6 +15,10 @@ func (p *Project) Finished(w *Work) {
 		}
 		return
 	}
+	if p.preview == w {
+		p.previewed(w)
+		return
+	}
 	if p.activity != w {
 		return // it was aborted, and answered then
 	}
@@ -28,6 +32,8 @@ func (p *Project) Finished(w *Work) {
 		p.applied(w)
 	case wire.Build:
 		p.built(w)
+	case wire.Preview:
+		p.unstarted(w)
 	}
 	p.unpark()
 }
@@ -74,10 +80,7 @@ func (p *Project) built(w *Work) {
 		p.raise(r, r.flow, err)
 		p.fail(r, err)
 	}
-	for _, c := range p.builds {
-		p.done(c, status(c))
-	}
-	p.builds = nil
+	p.cancelled(w)
 }
 
 // Expired ends a request whose time is over (exacta §4.0.3).
@@ -97,12 +100,12 @@ func (p *Project) Expired(r *Request) {
 		return
 	}
 	w := p.activity
-	if w == nil || w.Request != r {
-		return
+	if w == nil || w.Request != r || r.Command == wire.Preview || r.Command == wire.CloseProject {
+		return // those are short, and finish
 	}
 	p.abort(w, late)
-	if p.state != ExtractingIntent && p.state != Planning {
-		return // the work ends by itself
+	if p.activity != w || p.state != ExtractingIntent && p.state != Planning {
+		return // it has ended, or ends by itself
 	}
 	p.activity = nil
 	p.raise(r, r.flow, late)
@@ -111,39 +114,56 @@ func (p *Project) Expired(r *Request) {
 	p.unpark()
 }
 
-// Stop has an execution pause at its next boundary, and activities end: the server stops. What is
+// Stop has an execution pause at its next boundary, and activities and a preview end: the server
+// stops. What is
 // parked does not begin any more.
 func (p *Project) Stop() {
 	p.stopped = true
 	if p.activity != nil {
-		p.abort(p.activity, cancelled())
+		p.abort(p.activity, stopped())
+	}
+	if p.preview != nil {
+		p.abort(p.preview, stopped())
 	}
 	if e := p.exec; e != nil && p.state == Executing && e.pause == nil && len(e.cancels) == 0 {
 		e.stop = true
 	}
 }
 
-// Broken ends a request that hit a defect, and the project fails (exacta §8).
+// Broken ends a request that hit a defect, and the project fails (exacta §8). A step that runs ends
+// first: until then it may change files.
 func (p *Project) Broken(r *Request) {
 	err := fault.New("ST-002", "an internal failure")
 	if r.flow == nil {
 		r.flow = p.newFlow()
 	}
-	if w := p.activity; w != nil {
-		p.abort(w, err)
+	if w := p.activity; w != nil && w.Request == r {
+		if w.cause == nil {
+			w.cause = err
+			p.Host.Abort(w)
+		}
 		p.activity = nil
+		p.cancelled(w)
 	}
-	if e := p.exec; e != nil {
-		e.work = nil
+	if w := p.preview; w != nil && w.Request == r {
+		p.abort(w, err)
 	}
-	p.raise(r, r.flow, err)
-	switch p.state {
-	case ExtractingIntent, Planning:
-		p.settle(Failed, "PlannerError", r, r.flow)
-	case Executing:
-		p.settle(Failed, "StepFailed", r, r.flow)
-	case Cancelling:
+	e := p.exec
+	switch {
+	case p.state == Executing:
+		if e.broken = err; e.work == nil {
+			p.failExecution(err)
+		} else {
+			p.abort(e.work, err)
+		}
+	case p.state == Cancelling:
+		p.raise(r, r.flow, err)
 		p.settle(Failed, "RollbackFailed", r, r.flow)
+	case (p.state == ExtractingIntent || p.state == Planning) && p.activity == nil:
+		p.raise(r, r.flow, err)
+		p.settle(Failed, "PlannerError", r, r.flow)
+	default:
+		p.raise(r, r.flow, err)
 	}
 	if !r.answered {
 		p.fail(r, err)

@@ -240,14 +240,18 @@ func TestStop(t *testing.T) {
 	}
 	r.request(wire.Resume, Args{Handle: r.p.exec.ID})
 	r.p.Broken(e)
-	if r.p.state != Failed {
+	if r.p.state != Executing || r.undone > 0 {
+		t.Errorf("%s after a defect, while a step runs", r.p.state)
+	}
+	r.finish(0, nil, false)
+	if r.p.state != Failed || r.undone != 1 {
 		t.Errorf("%s after a defect", r.p.state)
 	}
 	r.request(wire.Build, Args{})
 	parked := r.request(wire.Build, Args{})
 	r.p.Leave()
-	if got, _, _ := code(t, r.answers[parked]); got != "ST-003" {
-		t.Errorf("what is parked gets %q", got)
+	if len(r.late) != 1 || r.late[0] != parked {
+		t.Error("what is parked is not late")
 	}
 }
 
@@ -264,14 +268,14 @@ func TestParked(t *testing.T) {
 	}
 }
 
-// TestOpenBehindClose: an OpenProject that waits behind a CloseProject opens the project again.
-func TestOpenBehindClose(t *testing.T) {
+// TestBehindClose: what waits behind a CloseProject is late, in its order.
+func TestBehindClose(t *testing.T) {
 	r := newRig()
 	r.request(wire.Build, Args{})
 	r.request(wire.CloseProject, Args{})
-	open := r.request(wire.OpenProject, Args{})
+	open, build := r.request(wire.OpenProject, Args{}), r.request(wire.Build, Args{})
 	r.finish(0, nil, false)
-	if !r.closed || r.reopened != 1 || r.answers[open] != "" {
-		t.Errorf("closed: %v, opened again: %d, %s", r.closed, r.reopened, r.answers[open])
+	if !r.closed || len(r.late) != 2 || r.late[0] != open || r.late[1] != build {
+		t.Errorf("closed: %v, late: %v", r.closed, r.late)
 	}
 }

@@ -12,7 +12,7 @@ import (
 // Found is what the storage of a project has when it is opened first in a session (exacta §5.6).
 type Found struct {
 	State     State
-	Execution *Execution     // of Executing, Paused and Cancelling
+	Execution *Execution     // of Executing, Paused and Cancelling; of Failed: its rollback was interrupted
 	Undone    []string       // sets of diffs that were interrupted and taken back
 	Kept      []*fault.Fault // of sets that could not be taken back
 	Damaged   *fault.Fault   // ST-002
@@ -51,22 +51,25 @@ func (p *Project) Restore(r *Request, found *Found) {
 	p.answerOpen(r)
 }
 
-// restore goes on with an execution: it is paused, or what began to be taken back is.
+// restore goes on with an execution: it is paused, or what began to be taken back is. A step that
+// failed had all steps taken back (exacta §4.8), which ends here if it was interrupted.
 func (p *Project) restore(r *Request, found *Found) {
 	e := found.Execution
 	e.request, e.flow = r, p.newFlow()
 	e.Plan.flow, e.Plan.fate = e.flow, "executed"
 	p.exec = e
 	p.keep(e.Plan)
-	if found.State != Cancelling {
+	switch found.State {
+	case Failed:
+		p.undo(r)
+		if p.state != Failed {
+			p.settle(Failed, "SessionRestored", r, e.flow)
+		}
+	case Cancelling:
+		p.settle(Cancelling, "SessionRestored", r, e.flow)
+		p.rollBack(r)
+	default:
 		p.settle(Paused, "SessionRestored", r, e.flow)
-		return
-	}
-	p.settle(Cancelling, "SessionRestored", r, e.flow)
-	if p.undo(r) {
-		p.settle(Idle, "RollbackComplete", r, e.flow)
-	} else {
-		p.settle(Failed, "RollbackFailed", r, e.flow)
 	}
 }
 

@@ -45,7 +45,7 @@ type Project struct {
 	active   *Plan   // while it waits for approval
 	exec     *Execution
 	activity *Work
-	builds   []*Request // cancels of the activity that wait for its end
+	preview  *Work // the program that runs beside everything else
 	parked   []*Request
 	buf      []byte
 	refusals refusals
@@ -59,7 +59,7 @@ func New(c Config) *Project {
 
 // Busy reports whether something runs.
 func (p *Project) Busy() bool {
-	return p.activity != nil || p.exec != nil && p.exec.work != nil
+	return p.activity != nil || p.preview != nil || p.exec != nil && p.exec.work != nil
 }
 
 // newFlow begins a correlation.
@@ -168,13 +168,10 @@ func (p *Project) turnAway(r *Request, err *fault.Fault) {
 // Handle takes a request that passed the checks up to the open project (exacta §3.6).
 func (p *Project) Handle(r *Request) {
 	switch {
-	case p.closed && r.Command == wire.OpenProject:
-		p.Host.Reopen(r)
-		return
 	case p.closed:
-		p.turnAway(r, fault.New("ST-003", "The project is not open."))
+		p.Host.Late(r)
 		return
-	case p.activity == nil || controls(r.Command):
+	case p.activity == nil || p.besides(r.Command):
 		p.begin(r)
 		return
 	case len(p.parked) == p.Limits.Parked:
@@ -182,6 +179,12 @@ func (p *Project) Handle(r *Request) {
 		return
 	}
 	p.parked = append(p.parked, r)
+}
+
+// besides reports whether a command does not wait for the end of the activity (exacta §4.0.1).
+// Behind a CloseProject everything waits.
+func (p *Project) besides(c wire.Command) bool {
+	return (c == wire.Pause || c == wire.Resume || c == wire.Cancel) && p.activity.Request.Command != wire.CloseProject
 }
 
 // unpark begins the requests that waited for the end of an activity.
@@ -195,11 +198,15 @@ func (p *Project) unpark() {
 
 // begin makes the checks 18 to 20 of exacta §3.6 and the operation.
 func (p *Project) begin(r *Request) {
+	if r.Command == wire.Preview && p.preview != nil {
+		p.turnAway(r, fault.New("RES-004", "a preview runs"))
+		return
+	}
 	p.expire()
 	if r.flow == nil {
 		r.flow = p.flowOf(r)
 	}
-	if r.Command == wire.Cancel && p.cancelsBuild(r) {
+	if r.Command == wire.Cancel && p.cancelsProcess(r) {
 		return
 	}
 	if allowed, _ := gate(r.Command); !allowed.has(p.state) {
@@ -235,7 +242,7 @@ func (p *Project) operate(r *Request) {
 		p.resume(r)
 	case wire.Cancel:
 		p.cancel(r)
-	case wire.ApplyDiffSet, wire.Build:
+	case wire.ApplyDiffSet, wire.Build, wire.Preview:
 		p.start(r)
 	}
 }
@@ -267,6 +274,8 @@ func (p *Project) known(c wire.Command, h wire.ID) *Flow {
 			return p.plans[h].flow
 		case p.activity != nil && p.activity.has(h):
 			return p.activity.Request.flow
+		case p.preview != nil && p.preview.has(h):
+			return p.preview.Request.flow
 		}
 	}
 	return nil
@@ -283,19 +292,9 @@ func (p *Project) start(r *Request) {
 		w.Point = p.newPoint(wire.Rollback)
 	case wire.Build:
 		p.progress(r, r.flow, "build", 0, 1)
+	case wire.Preview:
+		p.progress(r, r.flow, "preview", 0, 1)
 	}
 	p.activity = w
 	p.Host.Run(w)
-}
-
-// close closes the project (exacta §4.2).
-func (p *Project) close(r *Request) {
-	if p.state == AwaitingApproval {
-		p.retire(p.active, "session")
-		p.settle(Idle, "PlanExpired", r, r.flow)
-	}
-	p.closed = true
-	p.done(r, []byte(`{"closed":true}`))
-	p.Journal.end()
-	p.Host.Closed()
 }

@@ -18,14 +18,16 @@ type rig struct {
 	answers map[*Request]string
 	order   []*Request
 	saved   Saved
+	atUndo  Saved // what was saved when an execution was taken back
 	invalid []plan.Violation
 	resume  *fault.Fault
 	conflicts,
 	undone int
-	reopened int
-	closed   bool
-	full     bool // Save fails
-	lost     bool // it did
+	late   []*Request
+	closed bool
+	idle   bool // works have had no effect
+	full   bool // Save fails
+	lost   bool // it did
 }
 
 func newRig() *rig {
@@ -42,10 +44,13 @@ func (r *rig) Answer(q *Request, line []byte, _ bool) {
 	r.answers[q] = string(line)
 	r.order = append(r.order, q)
 }
-func (r *rig) Run(w *Work)     { r.works = append(r.works, w) }
-func (r *rig) Abort(*Work)     {}
-func (r *rig) Reopen(*Request) { r.reopened++ }
-func (r *rig) Closed()         { r.closed = true }
+func (r *rig) Run(w *Work)      { r.works = append(r.works, w) }
+func (r *rig) Abort(*Work) bool { return r.idle }
+func (r *rig) Late(q *Request) {
+	r.late = append(r.late, q)
+	r.Answer(q, []byte(`{"ok":false,"error":{"code":"ST-003"}}`), false)
+}
+func (r *rig) Closed() { r.closed = true }
 func (r *rig) Save(s *Saved) *fault.Fault {
 	if r.full {
 		r.lost = true
@@ -61,6 +66,7 @@ func (r *rig) Check(*Plan, bool) []plan.Violation {
 func (r *rig) Resumable(*Execution) *fault.Fault { return r.resume }
 func (r *rig) Undo(e *Execution) (int, *fault.Fault) {
 	r.undone++
+	r.atUndo = r.saved
 	return r.conflicts, nil
 }
 
@@ -153,6 +159,7 @@ var allowedIn = map[wire.Command][2]string{
 	wire.Cancel:        {"ExtractingIntent Planning AwaitingApproval Executing Paused Cancelling", "Cancelling"},
 	wire.ApplyDiffSet:  {"Idle Failed Completed", "ApplyDiffSet"},
 	wire.Build:         {"Idle Failed Completed", "Build"},
+	wire.Preview:       {"Idle Completed", "Preview"},
 }
 
 // texts returns the message and the detail of a refusal by the gate.

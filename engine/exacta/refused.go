@@ -16,10 +16,10 @@ func (r *refusals) of(c wire.Command, now State) []byte {
 }
 
 // Refused appends the answer of a request whose turn it is if the project refuses it because of its
-// state (exacta §5.3), and reports whether it does. Otherwise the request goes to Handle. Nothing
-// is changed, and once warm nothing is allocated where dst has room.
+// state (exacta §5.3) and nothing else runs, and reports whether it does. Otherwise the request
+// goes to Handle. Nothing is changed, and once warm nothing is allocated where dst has room.
 func (p *Project) Refused(dst, id []byte, c wire.Command, handle wire.ID) ([]byte, bool) {
-	if p.closed || p.expired() || p.activity != nil && (c == wire.Cancel || !controls(c)) {
+	if p.closed || p.activity != nil || p.preview != nil || p.expired() {
 		return dst, false
 	}
 	if allowed, _ := gate(c); allowed.has(p.state) {
@@ -33,6 +33,3 @@ func (p *Project) Refused(dst, id []byte, c wire.Command, handle wire.ID) ([]byt
 	}
 	return wire.AppendFailed(dst, id, correlation, p.Clock, p.refusals.of(c, p.state)), true
 }
-
-// controls reports whether a command is for what runs, and never parked (exacta §4.0.1).
-func controls(c wire.Command) bool { return c == wire.Pause || c == wire.Resume || c == wire.Cancel }

@@ -20,7 +20,7 @@ type Request struct {
 
 	Deadline time.Time   // when its time is over
 	Timer    *time.Timer // of it; nil before the request has had its turn
-	Asker    Asker       // of an OpenProject: the connection that sent it
+	Asker    Asker       // the connection that sent it
 
 	flow     *Flow
 	answered bool
@@ -28,11 +28,11 @@ type Request struct {
 
 // NewRequest returns a request of a message. Its Origin is apart: events keep it, and nothing else
 // of the request.
-func NewRequest(m *wire.Message, args *Args) *Request {
+func NewRequest(m *wire.Message, args *Args, asker Asker) *Request {
 	r := &struct {
 		Request
 		id [36]byte
-	}{Request: Request{Key: m.Key, Command: m.Command, Args: *args, Origin: new(Origin)}}
+	}{Request: Request{Key: m.Key, Command: m.Command, Args: *args, Origin: new(Origin), Asker: asker}}
 	r.ID = append(r.id[:0], m.RequestID...)
 	return &r.Request
 }
@@ -54,7 +54,7 @@ type Args struct {
 	Handle          wire.ID  // intent_id, plan_id or execution_id
 	Diffs           []string
 	Configuration   string // of a Build; empty: that of the project
-	Seconds         int    // of a Build
+	Seconds         int    // of a Build and a Preview
 }
 
 // Flow is one correlation (exacta §4.0.2). Its counter lives as long as something refers to it.
@@ -78,12 +78,14 @@ type Work struct {
 	Extracted *planner.Intent // of ExtractIntent
 	Planned   *Plan           // of GeneratePlan: without ids; dependencies are orders of steps
 	Applied   int             // of ApplyDiffSet: how many files were changed
-	Build     BuildResult     // of Build and of build steps
+	Build     BuildResult     // of Build, of build steps, and of Preview: only ExitCode
+	Late      bool            // of Preview: its time was over
 	Fault     *fault.Fault
 	Planner   bool     // the planner failed, not what it was asked
 	Loose     []string // of GeneratePlan: constraints that cannot be enforced
 
-	cause *fault.Fault // why it was aborted
+	cause   *fault.Fault // why it was aborted
+	cancels []*Request   // of a Build and a Preview: they wait for its end
 }
 
 // BuildResult is how a build ended (exacta §4.13).
@@ -98,20 +100,22 @@ type Host interface {
 	// Answer sends the one answer of a request, behind all events so far. It is stored for repeats
 	// if store is set (exacta §4.0.4).
 	Answer(r *Request, line []byte, store bool)
-	// Run starts a work; Project.Finished follows. A step of an execution counts on it that the
-	// step before has ended.
+	// Run starts a work; Project.Finished follows, and before it Project.Started for a Preview
+	// whose program lives. A step of an execution counts on it that the step before has ended.
 	Run(w *Work)
-	// Abort has a work end as soon as it can. Finished follows.
-	Abort(w *Work)
+	// Abort has a work end as soon as it can. Finished follows. It reports whether the work has had
+	// no effect so far and will have none: one that only reads, however long that takes.
+	Abort(w *Work) (idle bool)
 	// Closed is called when the project was closed.
 	Closed()
-	// Reopen takes an OpenProject whose turn comes when the project was closed.
-	Reopen(r *Request)
+	// Late takes a request whose turn comes when the project was closed.
+	Late(r *Request)
 }
 
 // Disk is the storage of a project. Its methods wait for the disk.
 type Disk interface {
 	// Save writes the state before it is reported (exacta §4.18).
+	// With Failed and an execution its rollback has begun and not ended.
 	Save(s *Saved) *fault.Fault
 	// Keep writes a plan, before it is proposed and when its status changes.
 	Keep(p *Plan) *fault.Fault
@@ -140,8 +144,9 @@ type Execution struct {
 
 	request *Request // whose events it has
 	flow    *Flow
-	pause   *Request   // waits for a boundary
-	cancels []*Request // the same
-	work    *Work      // the step that runs
-	stop    bool       // it pauses at the next boundary, and no request asked for it
+	pause   *Request     // waits for a boundary
+	cancels []*Request   // the same
+	work    *Work        // the step that runs
+	broken  *fault.Fault // a defect: all steps are taken back at the next boundary
+	stop    bool         // it pauses at the next boundary, and no request asked for it
 }

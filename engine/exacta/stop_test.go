@@ -1,7 +1,6 @@
 package exacta
 
 import (
-	"strings"
 	"testing"
 
 	"trunkline/engine/exacta/wire"
@@ -18,7 +17,7 @@ func TestStopBeginsNothing(t *testing.T) {
 	if len(r.works) > 0 || r.closed {
 		t.Errorf("%d works began, closed: %v", len(r.works), r.closed)
 	}
-	if r.p.Leave(); !strings.Contains(r.answers[parked], "ST-003") || len(r.answers) != 3 {
-		t.Errorf("%d answers: %s", len(r.answers), r.answers[parked])
+	if r.p.Leave(); len(r.late) != 2 || r.late[1] != parked || len(r.answers) != 3 {
+		t.Errorf("%d answers, %d late", len(r.answers), len(r.late))
 	}
 }

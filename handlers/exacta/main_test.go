@@ -6,7 +6,8 @@ import (
 )
 
 type (
-	exactaArgs = core.Args
+	exactaArgs    = core.Args
+	exactaRequest = core.Request
 )
 
 // parsed returns an id.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/secret"
 	"trunkline/engine/exacta/wire"
 	"trunkline/handlers/exacta/workspace"
@@ -22,6 +21,7 @@ func scopeName(k int) string { return "p" + strconv.Itoa(k) }
 type event struct {
 	request *exacta.Request
 	done    *exacta.Work
+	started *exacta.Work    // a Preview whose program lives
 	late    *exacta.Request // its time is over
 	stop    bool            // the server stops
 }
@@ -45,9 +45,9 @@ type project struct {
 	gone   chan struct{} // closed when the project is gone
 
 	// Only the goroutine of the queue uses these.
-	jobs    map[*exacta.Work]*job
-	working sync.WaitGroup
-	ending  bool // the project was closed, or the server stops
+	jobs   map[*exacta.Work]*job // that have not ended: they may use the storage
+	ending bool                  // the project was closed, or the server stops
+	behind []event               // came behind an OpenProject when it was closed, that one first
 }
 
 func newProject(s *Server, r *root, ws *workspace.Project, dir string, markers []string) *project {
@@ -97,36 +97,28 @@ func (p *project) run(first *exacta.Request) {
 	defer p.srv.running.Done()
 	p.guard(first, func() { p.core.Restore(first, p.disk.found()) })
 	p.waiting.Add(-1)
-	for !p.ending || p.core.Busy() {
+	for !p.ending || p.core.Busy() || len(p.jobs) > 0 {
 		<-p.ring
 		for _, e := range p.take() {
 			p.serve(e)
 		}
 	}
-	p.working.Wait()
 	p.core.Leave()
 	p.disk.ws.Close()
 	p.srv.forget(p)
+	close(p.gone)
+}
+
+// end closes the queue. What is left in it is late.
+func (p *project) end() {
 	p.mu.Lock()
 	p.closed = true
 	rest := p.queue
 	p.queue = nil
 	p.mu.Unlock()
-	close(p.gone)
 	for _, e := range rest {
-		if e.request != nil {
-			p.late(e.request)
-		}
+		p.late(e)
 	}
-}
-
-// late takes a request that came when the project was closed.
-func (p *project) late(r *exacta.Request) {
-	if r.Command == wire.OpenProject {
-		p.Reopen(r)
-		return
-	}
-	p.srv.turnAway(r)
 }
 
 // serve takes one event.
@@ -141,10 +133,14 @@ func (p *project) serve(e event) {
 	case e.done != nil:
 		delete(p.jobs, e.done)
 		p.guard(e.done.Request, func() { p.core.Finished(e.done) })
+	case e.started != nil:
+		p.guard(e.started.Request, func() { p.core.Started(e.started) })
+	case len(p.behind) > 0:
+		p.late(e)
 	case e.late != nil:
 		p.guard(e.late, func() { p.core.Expired(e.late) })
 	case p.ending:
-		p.late(e.request)
+		p.late(e)
 	default:
 		p.guard(e.request, func() { p.core.Handle(e.request) })
 		p.limit(e.request)
@@ -154,7 +150,7 @@ func (p *project) serve(e event) {
 // limit has a request end when its time is over. One whose turn comes later than that is handled
 // all the same: most take no time.
 func (p *project) limit(r *exacta.Request) {
-	if r.Command != wire.OpenProject && !r.Answered() {
+	if !p.ending && r.Command != wire.OpenProject && !r.Answered() {
 		r.Timer = time.AfterFunc(time.Until(r.Deadline), func() { p.post(event{late: r}) })
 	}
 }
@@ -173,13 +169,17 @@ func (p *project) begins() bool {
 
 // guard keeps a defect in one request from ending the server (exacta §8).
 func (p *project) guard(r *exacta.Request, f func()) {
-	defer func() {
-		if v := recover(); v != nil {
-			p.srv.cfg.Logger.Error("cannot serve request", "project", p.id.String(), "panic", v, "stack", string(debug.Stack()))
-			p.core.Broken(r)
-		}
-	}()
+	defer p.recovered("cannot end a broken request", func() {})
+	defer p.recovered("cannot serve request", func() { p.core.Broken(r) })
 	f()
+}
+
+// recovered ends a panic, if there is one, with then. It is deferred.
+func (p *project) recovered(message string, then func()) {
+	if v := recover(); v != nil {
+		p.srv.cfg.Logger.Error(message, "project", p.id.String(), "panic", v, "stack", string(debug.Stack()))
+		then()
+	}
 }
 
 // Answer implements exacta.Host.
@@ -193,31 +193,27 @@ func (p *project) Answer(r *exacta.Request, line []byte, store bool) {
 func (p *project) Run(w *exacta.Work) {
 	j := &job{p: p, w: w, stop: make(chan struct{})}
 	p.jobs[w] = j
-	p.working.Go(func() {
+	go func() {
 		j.run()
 		p.post(event{done: w})
-	})
+	}()
 }
 
 // Abort implements exacta.Host.
-func (p *project) Abort(w *exacta.Work) {
-	if j := p.jobs[w]; j != nil {
-		close(j.stop)
+func (p *project) Abort(w *exacta.Work) (idle bool) {
+	j := p.jobs[w]
+	if j == nil {
+		return false
 	}
+	close(j.stop)
+	return j.acts.CompareAndSwap(false, true)
 }
 
-// Reopen implements exacta.Host.
-func (p *project) Reopen(r *exacta.Request) { p.srv.reopen(r) }
+// Late implements exacta.Host.
+func (p *project) Late(r *exacta.Request) { p.late(event{request: r}) }
 
 // Closed implements exacta.Host.
 func (p *project) Closed() { p.ending = true }
-
-// turnAway answers a request whose project is not open (exacta §3.6, step 16).
-func (s *Server) turnAway(r *exacta.Request) {
-	stop(r.Timer)
-	line := wire.AppendFailure(nil, r.ID, s.scope.Next(wire.Correlation), s.cfg.Clock, fault.New("ST-003", notOpen))
-	s.replays.End(r.Key, &exacta.Answer{Line: line}, false)
-}
 
 // stop stops the timer of a request that has one.
 func stop(t *time.Timer) {
@@ -225,5 +221,3 @@ func stop(t *time.Timer) {
 		t.Stop()
 	}
 }
-
-const notOpen = "project_id: the project is not open"

@@ -55,8 +55,8 @@ func (s *session) admit(out []byte, full bool) []byte {
 	}
 	var p *project
 	if m.Command != wire.OpenProject {
-		if p = s.srv.project(m.project); p == nil {
-			return s.refuse(out, &wire.Refusal{Code: "ST-003", Detail: notOpen})
+		if p = s.srv.project(m.project); p == nil && !s.srv.reopens(m.project) {
+			return s.refuse(out, &wire.Refusal{Code: "ST-003", Detail: notOpenDetail})
 		}
 	}
 	if full {
@@ -96,7 +96,7 @@ var debugOff = wire.Refusal{Code: "CFG-002", Value: []byte("debug_commands"), De
 // begin hands a request on to its project.
 func (s *session) begin(out []byte, p *project) []byte {
 	m := &s.in
-	r := exacta.NewRequest(&m.Message, &m.args)
+	r := exacta.NewRequest(&m.Message, &m.args, s)
 	if r.Timeout = m.Timeout; r.Timeout == 0 {
 		r.Timeout = limit(m.Command, &m.args)
 	}
@@ -106,19 +106,20 @@ func (s *session) begin(out []byte, p *project) []byte {
 		return s.repeat(out, outcome)
 	}
 	s.count(1)
-	if p == nil {
+	if m.Command == wire.OpenProject {
 		s.mu.Lock()
 		s.opening = true
 		s.mu.Unlock()
 		s.srv.running.Add(1)
-		r.Asker = s
 		go s.srv.open(r, s.settled)
 		return out
 	}
-	s.enterAll()
-	s.feed(p.journal, p.journal.Last()+1)
-	if !p.post(event{request: r}) {
-		s.srv.turnAway(r)
+	if p != nil {
+		s.enterAll()
+		s.feed(p.journal, p.journal.Last()+1)
+	}
+	if err := s.srv.post(m.project, p, event{request: r}); err != nil {
+		s.srv.turnAway(r, err)
 	}
 	return out
 }

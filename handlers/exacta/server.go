@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"trunkline/engine/exacta"
 	"trunkline/engine/exacta/fault"
@@ -24,9 +25,12 @@ type Server struct {
 	busy    wire.Refusal // of a request of a connection with too many unanswered ones (exacta §4.0.1)
 	scope   *wire.Scope
 	session wire.ID
+	options workspace.Options
+	limit   time.Duration // of what an OpenProject does on the disk
 	replays *exacta.Replays
 	opening sync.Mutex // one OpenProject at a time
 	running sync.WaitGroup
+	hung    atomic.Int32  // works that outlived their limit
 	conns   atomic.Uint64 // that were opened
 	readers chan struct{} // long messages that are read
 	input   *link.Budget  // of unfinished lines of all sockets
@@ -36,6 +40,7 @@ type Server struct {
 	mu       sync.Mutex
 	projects map[wire.ID]*project
 	roots    map[string]*root
+	again    map[wire.ID][]event // of projects that are to be opened again: what waits for them
 	stopped  bool
 }
 
@@ -51,9 +56,9 @@ type root struct {
 func New(cfg Config) *Server {
 	cfg = cfg.withDefaults()
 	scope := wire.NewScope(cfg.Seed, "server")
-	s := &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), replays: exacta.NewReplays(&cfg.Limits),
+	s := &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), options: workspace.Options{Secret: secret.Find}, limit: fileWithin, replays: exacta.NewReplays(&cfg.Limits),
 		busy:     wire.Refusal{Code: "RES-004", Detail: "unanswered requests: " + strconv.Itoa(cfg.MaxInFlight)},
-		projects: make(map[wire.ID]*project), roots: make(map[string]*root),
+		projects: make(map[wire.ID]*project), roots: make(map[string]*root), again: make(map[wire.ID][]event),
 		readers: make(chan struct{}, runtime.GOMAXPROCS(0)), input: link.NewBudget(unfinishedBytes)}
 	s.scratches.New = func() any { return s.newScratch() }
 	return s
@@ -95,19 +100,18 @@ func (s *Server) open(r *exacta.Request, settled func()) {
 	defer settled()
 	s.opening.Lock()
 	defer s.opening.Unlock()
+	s.answerOpen(r, false)
+}
+
+// answerOpen does an OpenProject. its is set if it is its turn, before what waits for the project.
+func (s *Server) answerOpen(r *exacta.Request, its bool) {
 	if !r.Begun() {
 		r.Begin(s.scope.Next(wire.Correlation))
 	}
-	if err := s.tryOpen(r); err != nil {
+	if err := s.tryOpen(r, its); err != nil {
 		line := wire.AppendFailure(nil, r.ID, r.Correlation(), s.cfg.Clock, hide(err))
 		s.replays.End(r.Key, &exacta.Answer{Line: line}, true)
 	}
-}
-
-// reopen does an OpenProject again whose project was closed before its turn came.
-func (s *Server) reopen(r *exacta.Request) {
-	s.running.Add(1)
-	go s.open(r, func() {})
 }
 
 // hide removes secrets from what is sent about an error.
@@ -115,18 +119,25 @@ func hide(f *fault.Fault) *fault.Fault { return f.Hidden(redact) }
 
 func redact(text string) string { return string(secret.Redact(nil, []byte(text))) }
 
-func (s *Server) tryOpen(r *exacta.Request) *fault.Fault {
+func (s *Server) tryOpen(r *exacta.Request, its bool) *fault.Fault {
 	from, _ := r.Asker.(*session)
 	home, _ := os.UserHomeDir()
-	dir, markers, err := workspace.Locate(r.Args.Path, home, os.TempDir(), s.cfg.AllowedRoots)
+	at, err := within(s, func() (at located, err *fault.Fault) {
+		at.dir, at.markers, err = workspace.Locate(r.Args.Path, home, os.TempDir(), s.cfg.AllowedRoots)
+		return at, err
+	}, func(located) {})
 	if err != nil {
 		return err
 	}
+	dir, markers := at.dir, at.markers
 	r.Args.Markers = markers
 	for {
 		p, err := s.beside(dir)
 		if err != nil {
 			return err
+		}
+		if p == nil && !its && s.waits(dir, r) {
+			return nil
 		}
 		if p == nil {
 			break
@@ -135,9 +146,11 @@ func (s *Server) tryOpen(r *exacta.Request) *fault.Fault {
 		if p.post(event{request: r}) {
 			return nil
 		}
-		<-p.gone
+		if _, err := within(s, func() (_ struct{}, _ *fault.Fault) { <-p.gone; return }, func(struct{}) {}); err != nil {
+			return err
+		}
 	}
-	ws, err := workspace.Open(dir, workspace.Options{Secret: secret.Find})
+	ws, err := within(s, func() (*workspace.Project, *fault.Fault) { return workspace.Open(dir, s.options) }, (*workspace.Project).Close)
 	if err != nil {
 		return err
 	}
@@ -180,15 +193,10 @@ func (s *Server) add(r *exacta.Request, from *session, ws *workspace.Project, di
 	s.projects[known.id] = p
 	s.running.Add(1)
 	from.enter(p)
+	s.follow(p)
+	if s.stopped { // meanwhile
+		p.post(event{stop: true})
+	}
 	go p.run(r)
 	return nil
-}
-
-// forget notes that a project was closed.
-func (s *Server) forget(p *project) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.roots[p.root]
-	r.open, r.last = nil, p.journal.Last()
-	delete(s.projects, p.id)
 }

@@ -107,6 +107,24 @@ func (p *peer) hear(n int) string {
 	return strings.Join(out, " ")
 }
 
+// until returns the lines up to the answer of request n.
+func (p *peer) until(n int) string {
+	p.t.Helper()
+	var out []byte
+	for {
+		line, rest, ok := bytes.Cut(p.rest, []byte("\n"))
+		if !ok {
+			p.pump()
+			continue
+		}
+		p.rest = rest
+		out = append(append(out, line...), '\n')
+		if strings.HasPrefix(short(string(line)), fmt.Sprintf("1%02x:", n)) {
+			return string(out)
+		}
+	}
+}
+
 var (
 	shortEvent = regexp.MustCompile(`"event":"([A-Za-z]+)".*"stream_seq":(\d+)`)
 	shortID    = regexp.MustCompile(`"request_id":(?:null|"[-0-9]+?0*([0-9a-f]+)")`)

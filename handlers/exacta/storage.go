@@ -82,7 +82,13 @@ func (s *storage) used(id wire.ID) bool {
 }
 
 // Keep implements exacta.Disk.
-func (s *storage) Keep(p *exacta.Plan) *fault.Fault { return s.ws.SavePlan(p.ID, p.Append(nil)) }
+func (s *storage) Keep(p *exacta.Plan) *fault.Fault {
+	err := s.ws.SavePlan(p.ID, p.Append(nil))
+	if err == nil {
+		_ = s.ws.PrunePlans(p.ID, s.saved.Plan) // older plans may stay
+	}
+	return err
+}
 
 // Check implements exacta.Disk.
 func (s *storage) Check(p *exacta.Plan, making bool) []plan.Violation {
@@ -220,17 +226,26 @@ func (s *storage) found() *exacta.Found {
 	}
 	state, ok := exacta.ParseState(st.State)
 	if !ok {
-		out.Damaged = fault.New("ST-002", "state.json: state")
+		out.Damaged = s.ws.RejectState("state")
+		return out
+	}
+	if st.ProjectID != s.id.String() && state != exacta.Idle { // it was copied from another root
+		out.Damaged = s.ws.RejectState("project_id")
 		return out
 	}
 	out.State = state
-	if state == exacta.Executing || state == exacta.Paused || state == exacta.Cancelling {
+	if state == exacta.Executing || state == exacta.Paused || state == exacta.Cancelling || state == exacta.Failed && st.Execution != nil {
 		out.Execution, out.Damaged = s.restore(st)
+	}
+	if out.Execution != nil && (state == exacta.Executing || state == exacta.Paused) && s.point != nil && len(s.point.Entries) > st.Execution.Entries {
+		if err := s.point.Undo(st.Execution.Entries); err != nil {
+			out.Kept = append(out.Kept, err) // Resume and Cancel find the same
+		}
 	}
 	return out
 }
 
-// restore reads an interrupted execution, and takes back the step that was begun.
+// restore reads an interrupted execution.
 func (s *storage) restore(st *workspace.State) (*exacta.Execution, *fault.Fault) {
 	if st.Execution == nil {
 		return nil, fault.New("ST-002", "state.json: execution")
@@ -250,11 +265,6 @@ func (s *storage) restore(st *workspace.State) (*exacta.Execution, *fault.Fault)
 	e := &exacta.Execution{ID: id, Plan: exacta.NewPlan(p), Next: st.Execution.Next - 1}
 	if err := s.loadPoint(e); err != nil {
 		return nil, fault.New("ST-002", err.Detail)
-	}
-	if s.point != nil && len(s.point.Entries) > st.Execution.Entries {
-		if err := s.point.Undo(st.Execution.Entries); err != nil {
-			return nil, fault.New("ST-002", err.Detail)
-		}
 	}
 	return e, nil
 }

@@ -31,7 +31,7 @@ func (s *session) subscribe() {
 	}
 	p := s.srv.project(sub.project)
 	if p == nil {
-		s.sendAck(id, nil, nil, fault.New("ST-003", notOpen))
+		s.sendAck(id, nil, nil, notOpen())
 		return
 	}
 	if sub.session != (wire.ID{}) && sub.session != s.srv.session {

@@ -103,6 +103,7 @@ func (t *tree) Target(path string) plan.Target {
 		out.Exists, out.Hash, out.Text = true, workspace.Sum(b), diff.Text(b) == nil
 	case err.Code == "FS-001":
 		out.Exists = t.ws.IsDir(path)
+		out.Unsafe = t.ws.IsBehindFile(path)
 	default:
 		out.Unsafe = true
 	}

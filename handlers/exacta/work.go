@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"trunkline/engine/exacta"
 	"trunkline/engine/exacta/diff"
@@ -21,6 +22,16 @@ type job struct {
 	p    *project
 	w    *exacta.Work
 	stop chan struct{} // closed when the project does not want the result any more
+	acts atomic.Bool   // it may do more than read, or it was aborted before
+}
+
+// act is called before the first effect of a job. It refuses one that was aborted: then it was
+// answered, and must have none.
+func (j *job) act() *fault.Fault {
+	if !j.acts.CompareAndSwap(false, true) {
+		return fault.New("IPC-010", "")
+	}
+	return nil
 }
 
 // stopped reports whether the job was aborted.
@@ -52,6 +63,8 @@ func (j *job) run() {
 		j.w.Fault = j.apply()
 	case j.w.Request.Command == wire.Build:
 		j.w.Fault = j.build(j.w.Request.Args.Configuration, j.w.Request.Args.Seconds)
+	case j.w.Request.Command == wire.Preview:
+		j.w.Fault = j.preview(j.w.Request.Args.Seconds)
 	}
 }
 
@@ -66,10 +79,7 @@ func (j *job) view() (*tree, *planner.Config, *workspace.Config, *fault.Fault) {
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	c := &planner.Config{Configuration: config.Configuration, Toolchain: toolOf(config, t.markers), RootName: filepath.Base(ws.Root())}
-	if c.Configuration == "" {
-		c.Configuration = debugBuild
-	}
+	c := &planner.Config{Configuration: configurationOf(config), Toolchain: toolOf(config, t.markers), RootName: filepath.Base(ws.Root())}
 	return t, c, config, nil
 }
 
@@ -237,6 +247,9 @@ func (j *job) read(path string, op diff.Op) ([]byte, *fault.Fault) {
 func (j *job) apply() *fault.Fault {
 	changes, err := j.changes()
 	if err != nil {
+		return err
+	}
+	if err := j.act(); err != nil {
 		return err
 	}
 	ws := j.p.disk.ws

@@ -83,7 +83,7 @@ func (c *check) step(s *Step) {
 	}
 	switch {
 	case t.Unsafe:
-		c.add("PV-4", s, "%s is a symbolic link, is behind one, or is no regular file", s.Target)
+		c.add("PV-4", s, "%s is a symbolic link or no regular file, or is behind one", s.Target)
 	case s.Type == FileCreate && t.Exists:
 		c.add("PV-9", s, "%s is there already", s.Target)
 	case s.Type == FileCreate:
@@ -94,6 +94,23 @@ func (c *check) step(s *Step) {
 	}
 	if !c.facts.Making && t.Hash != s.Pre {
 		c.add("PD-1", s, "%s changed since the plan was made", s.Target)
+	}
+}
+
+// nested checks that no target is to be the directory of another one: PV-4. A plan with more steps
+// than are allowed is not valid anyway.
+func (c *check) nested() {
+	if len(c.plan.Steps) > maxSteps {
+		return
+	}
+	for i := range c.plan.Steps {
+		s := &c.plan.Steps[i]
+		for k := range c.plan.Steps[:i] {
+			f := &c.plan.Steps[k]
+			if s.IsFile() && f.IsFile() && s.Target != f.Target && (s.under(f.Target) || f.under(s.Target)) {
+				c.add("PV-4", s, "of %s and %s one cannot be the directory of the other", f.Target, s.Target)
+			}
+		}
 	}
 }
 

@@ -27,7 +27,7 @@ const (
 
 // Target is what is at a path now.
 type Target struct {
-	Unsafe bool   // a component is a symbolic link, or it is no regular file (PV-4)
+	Unsafe bool   // it is a symbolic link or no regular file, or behind one (PV-4)
 	Denied bool   // by the rules of exacta §4.17 (PV-10)
 	Exists bool   // PV-9
 	Text   bool   // UTF-8 without NUL in its first 8 KiB (PV-11)
@@ -85,6 +85,7 @@ func Validate(p *Plan, facts Facts) []Violation {
 	for i := range p.Steps {
 		c.step(&p.Steps[i])
 	}
+	c.nested()
 	c.twice()
 	for i := range p.Constraints {
 		c.constraint(&p.Constraints[i])

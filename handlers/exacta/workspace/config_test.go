@@ -123,7 +123,7 @@ func TestStorageIsNoDirectory(t *testing.T) {
 		if err := prepare(filepath.Join(root, storeName)); err != nil {
 			t.Fatal(err)
 		}
-		p, got := Open(root, Options{lazy: true})
+		p, got := Open(root, Options{Lazy: true})
 		if got == nil {
 			got = p.SaveState(&State{})
 			p.Close()

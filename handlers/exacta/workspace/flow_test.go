@@ -38,7 +38,7 @@ func canonicalTemp(t testing.TB) string {
 // programs, not machines.
 func open(t testing.TB, root string, o Options) *Project {
 	t.Helper()
-	o.lazy = true
+	o.Lazy = true
 	p, f := Open(root, o)
 	if f != nil {
 		t.Fatal(f)

@@ -82,7 +82,7 @@ func calls(t *testing.T, flow func(p *Project)) int {
 	t.Helper()
 	root, _ := scene(t)
 	count := &injector{from: never}
-	flow(open(t, root, Options{before: count.before}))
+	flow(open(t, root, Options{Before: count.before}))
 	return count.n
 }
 
@@ -95,7 +95,7 @@ func TestEachCallFails(t *testing.T) {
 			for n := 1 + i; n <= total; n += rounds.Step(5, 1) {
 				fails := &injector{from: n, to: n, err: errno}
 				root, before := scene(t)
-				p := open(t, root, Options{before: fails.before})
+				p := open(t, root, Options{Before: fails.before})
 				pt, f := perform(p, kind)
 				name := fmt.Sprintf("%s %v at call %d (%s)", kind, errno, n, fails.last)
 				if f != nil && pt != nil {
@@ -124,7 +124,7 @@ func TestDiskStaysFull(t *testing.T) {
 	for n := 1; n <= total; n += rounds.Step(3, 1) {
 		fails := &injector{from: n, to: never, err: unix.ENOSPC}
 		root, before := scene(t)
-		p := open(t, root, Options{before: fails.before})
+		p := open(t, root, Options{Before: fails.before})
 		pt, f := perform(p, DiffSetPoint)
 		if f == nil || f.Code != "FS-004" {
 			t.Fatalf("call %d: %v", n, f)
@@ -155,7 +155,7 @@ func TestStopAtEachCall(t *testing.T) {
 		for n := 1; n <= total+1; n += rounds.Step(3, 1) {
 			stops := &injector{from: n, to: never, err: unix.EIO}
 			root, before := scene(t)
-			p := open(t, root, Options{before: stops.before})
+			p := open(t, root, Options{Before: stops.before})
 			_, f := perform(p, kind)
 			p.Close()
 			recoverAndCompare(t, root, kind, before, fmt.Sprintf("%s stopped at %s", kind, stops.last), f == nil)
@@ -205,7 +205,7 @@ func TestStopWhileUndoing(t *testing.T) {
 	for n := done + 1; n <= total+1; n += rounds.Step(3, 1) {
 		stops := &injector{from: n, to: never, err: unix.EIO}
 		root, before := scene(t)
-		p := open(t, root, Options{before: stops.before})
+		p := open(t, root, Options{Before: stops.before})
 		_ = half(p).Undo(0)
 		p.Close()
 		recoverAndCompare(t, root, DiffSetPoint, before, "undoing stopped at "+stops.last, false)
@@ -222,7 +222,7 @@ func TestStopInAStep(t *testing.T) {
 	for n := first + 1; n <= total; n += rounds.Step(3, 1) {
 		stops := &injector{from: n, to: never, err: unix.EIO}
 		root, before := scene(t)
-		p := open(t, root, Options{before: stops.before})
+		p := open(t, root, Options{Before: stops.before})
 		stepwise(nil, p, steps[:2])
 		p.Close()
 		p = open(t, root, Options{})

@@ -55,7 +55,7 @@ func (m *machine) reopen(rt *rapid.T) {
 		m.p.Close()
 	}
 	var f error
-	p, fault := Open(m.root, Options{before: m.inject.before, lazy: true})
+	p, fault := Open(m.root, Options{Before: m.inject.before, Lazy: true})
 	if fault != nil {
 		rt.Fatal(fault)
 	}

@@ -11,7 +11,7 @@ import (
 func TestOrderOfCalls(t *testing.T) {
 	root, _ := scene(t)
 	var log []string
-	p := open(t, root, Options{before: func(op, name string) error {
+	p := open(t, root, Options{Before: func(op, name string) error {
 		log = append(log, op+" "+strings.ReplaceAll(name, id1, "ID"))
 		return nil
 	}})

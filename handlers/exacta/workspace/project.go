@@ -24,8 +24,10 @@ type Options struct {
 	// MaxFile is the most bytes of a file that Read and Add take; 0 means 64 MiB.
 	MaxFile int64
 
-	before func(op, name string) error // tests: see disk
-	lazy   bool
+	// Before is called before each system call that reads or changes a file, and can make it fail.
+	// Lazy makes fsync do nothing. Both are for tests.
+	Before func(op, name string) error
+	Lazy   bool
 }
 
 // Project is the open root of a project. All methods but Close and SetDeny, and different Points,
@@ -56,7 +58,7 @@ func Open(root string, o Options) (*Project, *fault.Fault) {
 	if err != nil {
 		return nil, faultOf(err, ".")
 	}
-	p := &Project{root: root, opts: o, lastSeq: -1, dir: dir{fd, &disk{before: o.before, lazy: o.lazy}}}
+	p := &Project{root: root, opts: o, lastSeq: -1, dir: dir{fd, &disk{before: o.Before, lazy: o.Lazy}}}
 	var f *fault.Fault
 	if p.config, f = p.LoadConfig(); f == nil {
 		f = p.lockExisting()

@@ -61,13 +61,19 @@ func (p *Project) LoadState() (*State, *fault.Fault) {
 	if problem == "" {
 		return s, nil
 	}
+	return nil, p.RejectState(problem)
+}
+
+// RejectState renames state.json to state.json.bad and returns the fault of a damaged state, with
+// what is wrong about it (exacta §5.6).
+func (p *Project) RejectState(problem string) *fault.Fault {
 	if locked, err := p.store(); err == nil {
 		if locked.rename("state.json", "state.json.bad") == nil {
 			_ = locked.sync()
 		}
 		locked.close()
 	}
-	return nil, damaged("state.json: " + problem)
+	return damaged("state.json: " + problem)
 }
 
 func (s *State) encode() []byte {
@@ -200,20 +206,26 @@ func (p *Project) loadIn(path []string, id string) ([]byte, error) {
 	if !isID(id) {
 		return nil, unix.ENOENT
 	}
-	d, err := p.existingStore()
-	for _, c := range path {
-		if err != nil {
-			return nil, err
-		}
-		var next dir
-		next, err = d.open(c)
-		d.close()
-		d = next
-	}
+	d, err := p.folder(path...)
 	if err != nil {
 		return nil, err
 	}
 	defer d.close()
 	b, _, err := d.read(id+".json", maxStored)
 	return b, err
+}
+
+// folder opens a directory of the storage.
+func (p *Project) folder(path ...string) (dir, error) {
+	d, err := p.existingStore()
+	for _, c := range path {
+		if err != nil {
+			return d, err
+		}
+		var next dir
+		next, err = d.open(c)
+		d.close()
+		d = next
+	}
+	return d, err
 }

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"slices"
@@ -137,6 +138,15 @@ func (p *Project) IsDir(rel string) bool {
 	defer parent.close()
 	st, err := parent.lstat(name)
 	return err == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
+}
+
+// IsBehindFile reports whether a directory of rel is a file, so that no file can be made there.
+func (p *Project) IsBehindFile(rel string) bool {
+	parent, _, err := p.parent(rel)
+	if err == nil {
+		parent.close()
+	}
+	return errors.Is(err, isNotDir)
 }
 
 // parent opens the directory that rel is in.

@@ -1,0 +1,88 @@
+package exacta
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+
+	"trunkline/engine/exacta/fault"
+	"trunkline/engine/exacta/plan"
+	"trunkline/engine/exacta/wire"
+)
+
+// executing returns a project whose first step runs.
+func executing(t *testing.T) *rig {
+	t.Helper()
+	r := newRig()
+	r.request(wire.ExtractIntent, Args{UserInput: "x"})
+	r.finish(0, nil, false)
+	r.request(wire.GeneratePlan, Args{Handle: r.p.recent[0].ID})
+	r.finish(0, nil, false)
+	id, _ := wire.ParseID([]byte(r.p.active.ID))
+	r.request(wire.ApprovePlan, Args{Handle: id})
+	r.request(wire.ExecutePlan, Args{Handle: id})
+	if r.p.state != Executing || len(r.works) != 1 {
+		t.Fatal(r.p.state)
+	}
+	return r
+}
+
+// triggers returns the triggers of all transitions.
+func (r *rig) triggers() string {
+	var out []string
+	all, _ := r.p.Journal.Copy(nil, math.MaxInt, &Cursor{Next: 1, All: true}, math.MaxUint64)
+	for line := range bytes.Lines(all) {
+		if _, text, ok := strings.Cut(string(line), `"trigger":"`); ok {
+			out = append(out, text[:strings.IndexByte(text, '"')])
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// TestFailureIsSavedBeforeItsRollback: a crash while the steps of a failed execution are taken back
+// finds that, and not an execution that could go on.
+func TestFailureIsSavedBeforeItsRollback(t *testing.T) {
+	r := executing(t)
+	r.finish(0, nil, false)
+	r.finish(0, fault.New("BLD-002", "", "1"), false)
+	if s := r.atUndo; s.State != Failed || s.Execution == nil || s.Execution.Next != 1 || s.Plan != s.Execution.Plan.ID {
+		t.Errorf("before: %+v", s)
+	}
+	if s := r.saved; s.State != Failed || s.Execution != nil || r.undone != 1 {
+		t.Errorf("after: %+v", s)
+	}
+}
+
+// TestInterruptedRollback: the next open ends it. In a session that had the project open there is
+// no transition.
+func TestInterruptedRollback(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		r := newRig()
+		if again {
+			r.p.Journal = NewJournal(5, defaults())
+		}
+		q := &Request{ID: []byte("x"), Key: wire.ID{1}, Command: wire.OpenProject, Origin: new(Origin)}
+		q.Begin(wire.ID{2})
+		e := &Execution{ID: wire.ID{3}, Plan: NewPlan(&plan.Plan{ID: wire.ID{4}.String(), Steps: []plan.Step{{Order: 1}}}), Next: 1}
+		r.p.Restore(q, &Found{State: Failed, Execution: e})
+		want := "SessionRestored"
+		if again {
+			want = ""
+		}
+		if got := r.triggers(); got != want || r.p.state != Failed || r.undone != 1 || !strings.Contains(r.answers[q], `"active_execution_id":null`) {
+			t.Errorf("again %v: %q, %s, undone %d, %s", again, got, r.p.state, r.undone, r.answers[q])
+		}
+	}
+}
+
+// TestDefectBetweenSteps: an execution is taken back at once if no step runs.
+func TestDefectBetweenSteps(t *testing.T) {
+	r := executing(t)
+	r.p.exec.work = nil
+	q := r.request(wire.ValidatePlan, Args{})
+	r.p.Broken(q)
+	if r.p.state != Failed || r.undone != 1 || !strings.HasSuffix(r.triggers(), " StepFailed") {
+		t.Errorf("%s, undone %d, %s", r.p.state, r.undone, r.triggers())
+	}
+}

@@ -1,0 +1,61 @@
+package workspace
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"trunkline/engine/exacta/fault"
+)
+
+// keptPlans is how many files of plans PrunePlans keeps: those of rejected, expired and executed
+// ones are only read by people.
+const keptPlans = 32
+
+// PrunePlans drops all but the newest files of plans. Those with a pinned id stay. What a crash
+// left of a file that was being written is removed. It must not run while a plan is saved.
+func (p *Project) PrunePlans(pinned ...string) *fault.Fault {
+	const rel = storeName + "/plan"
+	d, err := p.folder("plan")
+	if isMissing(err) {
+		return nil
+	}
+	if err != nil {
+		return faultOf(err, rel)
+	}
+	defer d.close()
+	names, err := d.list()
+	if err != nil {
+		return faultOf(err, rel)
+	}
+	type file struct {
+		name string
+		at   int64
+	}
+	var drop []string
+	var files []file
+	for _, name := range names {
+		id, isPlan := strings.CutSuffix(name, ".json")
+		left, isTemp := strings.CutSuffix(name, ".json.tmp")
+		st, err := d.lstat(name)
+		switch {
+		case err != nil || regularMode(st) != nil:
+		case isTemp && isID(left):
+			drop = append(drop, name)
+		case isPlan && isID(id) && !slices.Contains(pinned, id):
+			files = append(files, file{name, st.Mtim.Nano()})
+		}
+	}
+	slices.SortFunc(files, func(a, b file) int { return cmp.Or(cmp.Compare(b.at, a.at), strings.Compare(a.name, b.name)) })
+	for _, f := range files[min(len(files), max(keptPlans-len(pinned), 0)):] {
+		drop = append(drop, f.name)
+	}
+	for _, name := range drop {
+		if err := d.remove(name); err != nil && err != unix.ENOENT {
+			return faultOf(err, rel)
+		}
+	}
+	return nil
+}
