@@ -32,6 +32,7 @@ type Config struct {
 	Reply    int     // Lines: bytes of each reply, the line feed included
 	Good     string  // Answers: how each reply begins
 	Greeted  string  // Answers: how what answers a Tape's Hello begins, if anything does
+	Event    string  // Answers: how a line begins that counts as a chunk, if any does
 	Depth    int     // requests in flight per connection
 	Workers  int     // goroutines; 0 means 1
 	CPUs     []int   // pin the workers to these CPUs; empty: anywhere
@@ -194,7 +195,7 @@ func (s *Session) Replies() (n uint64) {
 	return n
 }
 
-// Chunks returns the number of stream frames so far.
+// Chunks returns the number of stream frames, or of events, so far.
 func (s *Session) Chunks() (n uint64) {
 	for _, w := range s.workers {
 		n += w.chunks.Load()
