@@ -70,7 +70,7 @@ var projectListeners = regexp.MustCompile(`(?m)^(exacta|toolhost) listening on (
 
 func (p *projects) start() (err error) {
 	loops := strconv.Itoa(p.o.loops)
-	c := load.Trunkline(p.Binary, p.settings(memory, p.newStore(), "exacta.listen_addr=127.0.0.1:0", "exacta.loops="+loops,
+	c := load.Trunkline(p.Binary, p.settings(memory, p.newStore(), "exacta.listen_addr=127.0.0.1:0", "exacta.loops="+loops, "exacta.debug_commands=on",
 		"toolhost.listen_addr=127.0.0.1:0", "toolhost.loops="+loops)...)
 	c.Name, c.Env = projectServer, []string{"MACHINA_API_TOKEN="}
 	if p.server, err = p.Start(c); err != nil {
@@ -109,6 +109,9 @@ func (p *projects) openPayload() string { return fmt.Sprintf(`{"path":%q}`, p.ro
 func (p *projects) pausePayload() string {
 	return fmt.Sprintf(`{"project_id":%q,"execution_id":"00000000-0000-4000-8000-000000000001"}`, p.id)
 }
+
+// badSet is a set of diffs that is none: it is refused with an event, and touches no file.
+func (p *projects) badSet() string { return fmt.Sprintf(`{"project_id":%q,"diffs":["x"]}`, p.id) }
 
 // open opens the project, and has a look at what a cell is answered.
 func (p *projects) open() error {
@@ -188,7 +191,7 @@ func (p *projects) publisher(server string, text int) load.Config {
 	p.files++
 	tape := new(load.Tape)
 	if server == projectServer {
-		tape.AddFresh(0, request(p.files, 0, "OpenProject", p.openPayload()))
+		tape.AddFresh(0, request(p.files, 0, "ApplyDiffSet", p.badSet()))
 		cfg := p.config(p.lines, load.Answers, []*load.Tape{tape}, polled().depth)
 		cfg.Good, cfg.Event = projectAnswer, projectEvent
 		return cfg
