@@ -25,7 +25,7 @@ func newExactaCmd() *cobra.Command {
 		Long: "Open source projects, turn typed requests into plans of file and build steps, and run an approved plan with a way back for all\n" +
 			"of its files.",
 		Example: "  trunkline exacta serve",
-	}, "serve", newExactaServeCmd())
+	}, "serve, call, "+projectVerbs, append([]*cobra.Command{newExactaServeCmd(), newExactaCallCmd()}, newProjectCmds()...)...)
 }
 
 // Flags of exacta serve.

@@ -85,6 +85,7 @@ func (p *Project) built(w *Work) {
 
 // Expired ends a request whose time is over (exacta §4.0.3).
 func (p *Project) Expired(r *Request) {
+	r.over = true // it may come only now, and then ends at once
 	late := fault.New("IPC-008", "", strconv.FormatInt(r.Timeout, 10))
 	for i, waiting := range p.parked {
 		if waiting == r {

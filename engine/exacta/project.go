@@ -173,12 +173,14 @@ func (p *Project) Handle(r *Request) {
 		return
 	case p.activity == nil || p.besides(r.Command):
 		p.begin(r)
-		return
 	case len(p.parked) == p.Limits.Parked:
 		p.turnAway(r, fault.New("RES-004", "parked requests: "+strconv.Itoa(p.Limits.Parked)))
-		return
+	default:
+		p.parked = append(p.parked, r)
 	}
-	p.parked = append(p.parked, r)
+	if r.over && !r.answered {
+		p.Expired(r)
+	}
 }
 
 // besides reports whether a command does not wait for the end of the activity (exacta §4.0.1).

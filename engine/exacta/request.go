@@ -24,6 +24,7 @@ type Request struct {
 
 	flow     *Flow
 	answered bool
+	over     bool // its time is
 }
 
 // NewRequest returns a request of a message. Its Origin is apart: events keep it, and nothing else

@@ -6,6 +6,7 @@ import (
 
 	"trunkline/engine/exacta"
 	"trunkline/engine/exacta/wire"
+	"trunkline/handlers/exacta/external"
 )
 
 // Config is how a server is set up (exacta §6.1). A zero field has its default.
@@ -21,7 +22,8 @@ type Config struct {
 	WSOrigins       []string // of web pages that may connect, beside those of this machine (exacta §2.2)
 	AuthToken       string   // what clients over TCP and WebSocket must show; empty: nothing
 	Clock           wire.Clock
-	Seed            string // of ids; empty: they are random
+	Seed            string          // of ids; empty: they are random
+	Planner         external.Config // its Logger is that of the server
 	Logger          *slog.Logger
 }
 
@@ -48,6 +50,7 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.Planner.Logger = c.Logger
 	return c
 }
 

@@ -54,7 +54,7 @@ func newProject(s *Server, r *root, ws *workspace.Project, dir string, markers [
 	p := &project{srv: s, id: r.id, root: dir, journal: exacta.NewJournal(r.last, &s.cfg.Limits), ring: make(chan struct{}, 1), gone: make(chan struct{}),
 		jobs: make(map[*exacta.Work]*job)}
 	p.waiting.Store(1)
-	p.disk = &storage{ws: ws, id: r.id, clock: s.cfg.Clock}
+	p.disk = &storage{ws: ws, id: r.id, clock: s.cfg.Clock, planner: s.planner}
 	p.disk.rules.Store(rulesOf(ws.Config(), markers))
 	ws.SetDeny(func(path string, dir bool) bool {
 		if dir {

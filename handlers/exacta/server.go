@@ -13,6 +13,7 @@ import (
 	"trunkline/engine/exacta/secret"
 	"trunkline/engine/exacta/wire"
 	"trunkline/engine/link"
+	"trunkline/handlers/exacta/external"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -28,6 +29,7 @@ type Server struct {
 	options workspace.Options
 	limit   time.Duration // of what an OpenProject does on the disk
 	replays *exacta.Replays
+	planner *external.Planner
 	opening sync.Mutex // one OpenProject at a time
 	running sync.WaitGroup
 	hung    atomic.Int32  // works that outlived their limit
@@ -56,7 +58,8 @@ type root struct {
 func New(cfg Config) *Server {
 	cfg = cfg.withDefaults()
 	scope := wire.NewScope(cfg.Seed, "server")
-	s := &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), options: workspace.Options{Secret: secret.Find}, limit: fileWithin, replays: exacta.NewReplays(&cfg.Limits),
+	s := &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), options: workspace.Options{Secret: secret.Find}, limit: fileWithin,
+		replays: exacta.NewReplays(&cfg.Limits), planner: external.New(cfg.Planner),
 		busy:     wire.Refusal{Code: "RES-004", Detail: "unanswered requests: " + strconv.Itoa(cfg.MaxInFlight)},
 		projects: make(map[wire.ID]*project), roots: make(map[string]*root), again: make(map[wire.ID][]event),
 		readers: make(chan struct{}, runtime.GOMAXPROCS(0)), input: link.NewBudget(unfinishedBytes)}
@@ -85,6 +88,7 @@ func (s *Server) Stop() {
 func (s *Server) Close() {
 	s.Stop()
 	s.running.Wait()
+	s.planner.Close()
 }
 
 // entry is where the events of an OpenProject begin.

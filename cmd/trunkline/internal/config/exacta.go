@@ -11,6 +11,7 @@ import (
 	core "trunkline/engine/exacta"
 	"trunkline/engine/exacta/wire"
 	"trunkline/handlers/exacta"
+	"trunkline/handlers/exacta/external"
 )
 
 // Exacta is the section of projects (exacta §6.1). Empty addresses switch them off in serve.
@@ -47,16 +48,6 @@ type Exacta struct {
 	PlannerCache   string
 }
 
-// The values of exacta.planner and exacta.planner_cache (exacta §4.20).
-const (
-	plannerBuiltin    = "builtin"
-	plannerSubprocess = "subprocess"
-	plannerOpenAI     = "openai_compatible"
-	cacheReadWrite    = "read_write"
-	cacheReadOnly     = "read_only"
-	cacheOff          = "off"
-)
-
 // The values of exacta.debug_commands.
 const (
 	debugAuto = "auto"
@@ -79,6 +70,8 @@ const (
 	keyIDs       = "exacta.ids"
 	keyPlanner   = "exacta.planner"
 	keyCommand   = "exacta.planner_command"
+
+	keyPlannerKey = "exacta.planner_key_file"
 )
 
 var exactaSettings = []setting{
@@ -122,17 +115,17 @@ var exactaSettings = []setting{
 		help: "real, or fixed:TIME for tests: all times are this one"},
 	{key: keyIDs, def: idsRandom,
 		help: "random, or seed:TEXT for tests: equal requests get equal ids"},
-	{key: keyPlanner, def: plannerBuiltin, oneOf: []string{plannerBuiltin, plannerSubprocess, plannerOpenAI},
-		help: "what makes intents and plans: builtin, subprocess (exacta.planner_command), openai_compatible (exacta.planner_url)"},
+	{key: keyPlanner, def: external.Builtin, oneOf: []string{external.Builtin, external.Subprocess, external.OpenAI},
+		help: "what projects may select with ai.provider beside builtin: subprocess (exacta.planner_command), openai_compatible (exacta.planner_url)"},
 	{key: keyCommand, def: "",
 		help: "program that plans, and its arguments, a JSON array; it is run without a shell"},
 	{key: "exacta.planner_url", def: "",
 		help: "base URL of a server that plans: https, or http on loopback"},
 	{key: "exacta.planner_model", def: "",
-		help: "model that the server is asked for"},
-	{key: "exacta.planner_key_file", def: "",
+		help: "model that the server is asked for; for a program the name under which its answers are cached"},
+	{key: keyPlannerKey, def: "",
 		help: "file with the key of that server"},
-	{key: "exacta.planner_cache", def: cacheReadWrite, oneOf: []string{cacheReadWrite, cacheReadOnly, cacheOff},
+	{key: "exacta.planner_cache", def: external.ReadWrite, oneOf: []string{external.ReadWrite, external.ReadOnly, external.Off},
 		help: "whether answers of planners are kept and used again: read_write, read_only (another question fails), off"},
 }
 
@@ -182,16 +175,20 @@ func (e *Exacta) check() problems {
 
 // checkPlanner refuses a planner without what it needs.
 func (e *Exacta) checkPlanner() problems {
-	if _, err := e.Argv(); err != nil {
+	c, err := e.planner()
+	if err != nil {
 		return problems{err.Error()}
 	}
-	switch {
-	case e.Planner == plannerSubprocess && e.PlannerCommand == "":
-		return problems{fmt.Sprintf("cannot use %s = %s: %s is not set", keyPlanner, e.Planner, keyCommand)}
-	case e.Planner == plannerOpenAI && e.PlannerURL == "":
-		return problems{fmt.Sprintf("cannot use %s = %s: exacta.planner_url is not set", keyPlanner, e.Planner)}
+	if err := c.Check(); err != nil {
+		return problems{fmt.Sprintf("cannot use %s = %s: %v", keyPlanner, e.Planner, err)}
 	}
 	return nil
+}
+
+// planner returns the external planner, without its key.
+func (e *Exacta) planner() (external.Config, error) {
+	argv, err := e.Argv()
+	return external.Config{Kind: e.Planner, Command: argv, URL: e.PlannerURL, Model: e.PlannerModel, Cache: e.PlannerCache}, err
 }
 
 // Argv returns planner_command, nil if it is empty.
@@ -223,18 +220,24 @@ func (e *Exacta) times() (clock wire.Clock, seed string, err error) {
 	return clock, seed, nil
 }
 
-// Token reads auth_token_file, "" if there is none. White space around the token does not count.
+// Token reads auth_token_file, "" if there is none.
 func (e *Exacta) Token() (string, error) {
-	if e.AuthTokenFile == "" {
+	return secretIn(keyTokenFile, e.AuthTokenFile, exacta.MinToken)
+}
+
+// secretIn reads the secret in the file of a setting, "" if it names none. White space around the
+// secret does not count.
+func secretIn(key, file string, least int) (string, error) {
+	if file == "" {
 		return "", nil
 	}
-	text, err := os.ReadFile(e.AuthTokenFile)
+	text, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("cannot read %s: %w", keyTokenFile, err)
+		return "", fmt.Errorf("cannot read %s: %w", key, err)
 	}
 	text = bytes.TrimSpace(text)
-	if len(text) < exacta.MinToken || len(text) > exacta.MaxToken {
-		return "", fmt.Errorf("cannot use %s %s: a token of %d to %d bytes is expected", keyTokenFile, e.AuthTokenFile, exacta.MinToken, exacta.MaxToken)
+	if len(text) < least || len(text) > exacta.MaxToken {
+		return "", fmt.Errorf("cannot use %s %s: a secret of %d to %d bytes is expected", key, file, least, exacta.MaxToken)
 	}
 	return string(text), nil
 }
@@ -258,6 +261,17 @@ func (e *Exacta) Server() (c exacta.Config, err error) {
 	}
 	if c.Clock, c.Seed, err = e.times(); err == nil {
 		c.AuthToken, err = e.Token()
+	}
+	if err == nil {
+		c.Planner, err = e.planner()
+	}
+	if err == nil {
+		c.Planner.Key, err = secretIn(keyPlannerKey, e.PlannerKeyFile, 1)
+	}
+	if err == nil {
+		if err = c.Planner.Check(); err != nil {
+			err = fmt.Errorf("cannot use %s = %s: %w", keyPlanner, e.Planner, err)
+		}
 	}
 	return c, err
 }
