@@ -90,6 +90,7 @@ type Scanner struct {
 	strict  jsonx.Strict
 	members [7]jsonx.Member
 	fields  [fields + 1]jsonx.Member // of the payload, by payloadNames
+	inside  jsonx.Inside
 	flat    [4]jsonx.Value
 	text    [2][]byte // the meanings of escaped strings
 }
@@ -99,7 +100,9 @@ type Scanner struct {
 // escapes and for messages with unusual keys or numbers.
 func (s *Scanner) Scan(line []byte, m *Message) Refusal {
 	*m = Message{}
-	if end, ok := s.strict.Pick(envelopeNames, line, 0, maxDepth, s.members[:]); !ok || end != len(line) {
+	s.inside = jsonx.Inside{At: atPayload, Names: payloadNames, Out: s.fields[:]}
+	if end, ok := s.strict.PickInside(envelopeNames, line, 0, maxDepth, s.members[:], &s.inside); !ok || end != len(line) {
+		s.inside.OK = false
 		if r := s.unusual(line); r.Code != "" {
 			return r
 		}
@@ -139,9 +142,7 @@ func (s *Scanner) unusual(line []byte) Refusal {
 
 // usual reads the fields of a payload that has no others.
 func (s *Scanner) usual(m *Message) bool {
-	payload := s.members[atPayload].Raw
-	end, ok := s.strict.Pick(payloadNames, payload, 0, 1, s.fields[:])
-	if !ok || end != len(payload) {
+	if !s.inside.OK {
 		return false
 	}
 	clear(s.flat[:])
