@@ -29,7 +29,7 @@ func TestOtherLimits(t *testing.T) {
 		r.End(wire.ID{byte(i)}, &Answer{Line: []byte("x")}, true)
 	}
 	for i, want := range []Outcome{Unknown, Stored, Stored} {
-		if _, got := r.Look(nil, wire.ID{byte(i)}, &sum, nil, 1); got != want {
+		if _, got, _ := r.Look(nil, wire.ID{byte(i)}, &sum, nil, 1); got != want {
 			t.Errorf("answer %d: %v, want %v", i, got, want)
 		}
 	}

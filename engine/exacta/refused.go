@@ -18,7 +18,7 @@ func (r *refusals) of(c wire.Command, now State) []byte {
 // Refused appends the answer of a request whose turn it is if the project refuses it because of its
 // state (exacta §5.3) and nothing else runs, and reports whether it does. Otherwise the request
 // goes to Handle. Nothing is changed, and once warm nothing is allocated where dst has room.
-func (p *Project) Refused(dst, id []byte, c wire.Command, handle wire.ID) ([]byte, bool) {
+func (p *Project) Refused(dst, id []byte, c wire.Command, handle wire.ID, clock wire.Clock) ([]byte, bool) {
 	if p.closed || p.activity != nil || p.preview != nil || p.expired() {
 		return dst, false
 	}
@@ -31,5 +31,5 @@ func (p *Project) Refused(dst, id []byte, c wire.Command, handle wire.ID) ([]byt
 	} else {
 		correlation = p.IDs.Next(wire.Correlation)
 	}
-	return wire.AppendFailed(dst, id, correlation, p.Clock, p.refusals.of(c, p.state)), true
+	return wire.AppendFailed(dst, id, correlation, clock, p.refusals.of(c, p.state)), true
 }

@@ -50,6 +50,7 @@ type Replays struct {
 	order   []wire.ID // of finished ones, oldest first, from next on
 	next    int
 	bytes   int
+	added   Seen
 	free    []*replay // dropped ones whose line is theirs
 }
 
@@ -67,6 +68,10 @@ func NewReplays(l *Limits) *Replays {
 	return &Replays{Seeds: Seeds{maphash.MakeSeed(), maphash.MakeSeed()}, most: l.ReplayEntries, mostBytes: l.ReplayBytes, entries: make(map[wire.ID]*replay)}
 }
 
+// Seen is how many requests had been noted. An id that was new then is new while it does not
+// change.
+type Seen uint64
+
 // Outcome is what is known about a request_id.
 type Outcome uint8
 
@@ -81,10 +86,11 @@ const (
 // Look returns what is known about an id, and appends the answer to out if it is Stored. An asker
 // of the same request that runs joins it, as connection conn; a nil asker does not. It does not
 // allocate, but for a join.
-func (r *Replays) Look(out []byte, id wire.ID, sum *Sum, a Asker, conn uint64) ([]byte, Outcome) {
+func (r *Replays) Look(out []byte, id wire.ID, sum *Sum, a Asker, conn uint64) ([]byte, Outcome, Seen) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.look(out, id, sum, a, conn)
+	out, o := r.look(out, id, sum, a, conn)
+	return out, o, r.added
 }
 
 func (r *Replays) look(out []byte, id wire.ID, sum *Sum, a Asker, conn uint64) ([]byte, Outcome) {
@@ -111,18 +117,19 @@ func (r *Replays) Begin(out []byte, id wire.ID, sum *Sum, a Asker, conn uint64, 
 	out, o := r.look(out, id, sum, a, conn)
 	if o == Unknown {
 		origin.Add(conn)
+		r.added++
 		r.entries[id] = &replay{sum: *sum, askers: []Asker{a}, origin: origin}
 	}
 	return out, o
 }
 
 // Keep is Begin and End of a request that was answered at once: out has its answer from start on. A
-// request that is not new is not answered so. It does not allocate once as many answers are kept as
-// may be.
-func (r *Replays) Keep(out []byte, start int, id wire.ID, sum *Sum, a Asker, conn uint64) ([]byte, Outcome) {
+// request that is not new any more since Look is not answered so. It does not allocate once as many
+// answers are kept as may be.
+func (r *Replays) Keep(out []byte, start int, id wire.ID, sum *Sum, a Asker, conn uint64, seen Seen) ([]byte, Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.entries[id] != nil {
+	if r.added != seen && r.entries[id] != nil {
 		return r.look(out[:start], id, sum, a, conn)
 	}
 	var e *replay
@@ -131,6 +138,7 @@ func (r *Replays) Keep(out []byte, start int, id wire.ID, sum *Sum, a Asker, con
 	} else {
 		e = &replay{own: true}
 	}
+	r.added++
 	e.sum, e.line = *sum, append(e.line[:0], out[start:]...)
 	r.entries[id] = e
 	r.keep(id, e)

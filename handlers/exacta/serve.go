@@ -23,14 +23,14 @@ func (s *session) serve(out []byte) []byte {
 	if !control && s.full() {
 		asker = nil
 	}
-	out, outcome := s.srv.replays.Look(out, m.Key, &m.sum, asker, s.id)
+	out, outcome, seen := s.srv.replays.Look(out, m.Key, &m.sum, asker, s.id)
 	if outcome == exacta.Joined && asker == nil {
 		return s.refuse(out, &s.srv.busy)
 	}
 	if outcome != exacta.Unknown {
 		return s.repeat(out, outcome)
 	}
-	return s.admit(out, asker == nil)
+	return s.admit(out, asker == nil, seen)
 }
 
 // repeat ends the answer to a request whose id was used before (exacta §4.0.4).
@@ -44,8 +44,9 @@ func (s *session) repeat(out []byte, o exacta.Outcome) []byte {
 	return out
 }
 
-// admit makes the checks 14 to 17 and hands a request on, unless too many are unanswered.
-func (s *session) admit(out []byte, full bool) []byte {
+// admit makes the checks 14 to 17 and hands a request on, unless too many are unanswered. seen is
+// what the ids of requests were when its own was new.
+func (s *session) admit(out []byte, full bool, seen exacta.Seen) []byte {
 	m := &s.in
 	if m.parse(); m.payload.field != "" {
 		return s.refuse(out, &wire.Refusal{Code: "IPC-009", Value: []byte(m.payload.field), Detail: m.payload.field, Field: m.payload.why})
@@ -64,7 +65,7 @@ func (s *session) admit(out []byte, full bool) []byte {
 	}
 	start := len(out)
 	if out, done := s.atOnce(out, p); done {
-		out, outcome := s.srv.replays.Keep(out, start, m.Key, &m.sum, s, s.id)
+		out, outcome := s.srv.replays.Keep(out, start, m.Key, &m.sum, s, s.id, seen)
 		return s.repeat(out, outcome)
 	}
 	return s.begin(out, p)
@@ -77,17 +78,10 @@ func (s *session) atOnce(out []byte, p *project) (_ []byte, done bool) {
 		return out, false
 	}
 	defer p.turn.Unlock()
-	if c := s.feeds[p.journal]; c != nil && c.Next <= p.journal.Last() || s.behind() {
+	if c := s.feeds[p.journal]; c != nil && c.Next <= p.journal.Last() || s.held.Load() > 0 {
 		return out, false
 	}
-	return p.core.Refused(out, s.in.RequestID, s.in.Command, s.in.args.Handle)
-}
-
-// behind reports whether answers wait to be sent.
-func (s *session) behind() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.next < len(s.outbox) || len(s.entered) > 0
+	return p.core.Refused(out, s.in.RequestID, s.in.Command, s.in.args.Handle, s.clock)
 }
 
 // debugOff refuses a command that is not enabled on a carrier (exacta §3.6, step 15).
@@ -107,9 +101,7 @@ func (s *session) begin(out []byte, p *project) []byte {
 	}
 	s.count(1)
 	if m.Command == wire.OpenProject {
-		s.mu.Lock()
-		s.opening = true
-		s.mu.Unlock()
+		s.opening.Store(true)
 		s.srv.running.Add(1)
 		go s.srv.open(r, s.settled)
 		return out

@@ -5,6 +5,16 @@ import "time"
 // Clock gives all times that are shown (exacta §6.3). The zero Clock is the real one.
 type Clock struct {
 	fixed time.Time
+	at    int64 // Unix time in milliseconds that is shown; 0: the time of the call
+}
+
+// At returns a clock that shows a reading of the real one, in Unix milliseconds. A clock that
+// stands shows what it did, and 0 is no reading.
+func (c Clock) At(wall int64) Clock {
+	if !c.Fixed() {
+		c.at = wall
+	}
+	return c
 }
 
 // FixedClock returns a clock that stands.
@@ -17,6 +27,9 @@ func (c Clock) Fixed() bool { return !c.fixed.IsZero() }
 func (c Clock) Now() time.Time {
 	if c.Fixed() {
 		return c.fixed
+	}
+	if c.at != 0 {
+		return time.UnixMilli(c.at).UTC()
 	}
 	return time.Now().UTC()
 }
