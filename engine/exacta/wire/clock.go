@@ -5,14 +5,17 @@ import "time"
 // Clock gives all times that are shown (exacta §6.3). The zero Clock is the real one.
 type Clock struct {
 	fixed time.Time
-	at    int64 // Unix time in milliseconds that is shown; 0: the time of the call
+	shown [len(timeForm)]byte // what Append appends, if it was made by At
 }
 
-// At returns a clock that shows a reading of the real one, in Unix milliseconds. A clock that
-// stands shows what it did, and 0 is no reading.
+const timeForm = "2006-01-02T15:04:05.000Z"
+
+// At returns a clock that shows a reading of the real one, in Unix milliseconds: what it appends is
+// made once. A clock that stands shows what it did. With a reading of 0 it shows the time of the
+// call.
 func (c Clock) At(wall int64) Clock {
-	if !c.Fixed() {
-		c.at = wall
+	if !c.Fixed() && wall != 0 {
+		appendTime(c.shown[:0], time.UnixMilli(wall).UTC())
 	}
 	return c
 }
@@ -28,15 +31,18 @@ func (c Clock) Now() time.Time {
 	if c.Fixed() {
 		return c.fixed
 	}
-	if c.at != 0 {
-		return time.UnixMilli(c.at).UTC()
-	}
 	return time.Now().UTC()
 }
 
 // Append appends the time in the form of exacta §6.3. It does not allocate.
 func (c Clock) Append(dst []byte) []byte {
-	t := c.Now()
+	if c.shown[0] != 0 {
+		return append(dst, c.shown[:]...)
+	}
+	return appendTime(dst, c.Now())
+}
+
+func appendTime(dst []byte, t time.Time) []byte {
 	year, month, day := t.Date()
 	hour, minute, second := t.Clock()
 	dst = two(two(dst, year/100), year%100)

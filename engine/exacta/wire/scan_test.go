@@ -49,7 +49,12 @@ func TestClock(t *testing.T) {
 		at := time.UnixMicro(random.Int64N(250_000_000_000_000_000))
 		if got, want := FixedClock(at).Text(), at.UTC().Format("2006-01-02T15:04:05.000Z"); got != want {
 			t.Fatalf("%s, want %s", got, want)
+		} else if got := (Clock{}).At(at.UnixMilli()).Text(); at.UnixMilli() != 0 && got != want {
+			t.Fatalf("a reading of %s shows %s", want, got)
 		}
+	}
+	if at := FixedClock(time.Unix(7, 0)); at.At(1) != at || (Clock{}).At(0) != (Clock{}) {
+		t.Error("a reading changes a clock that stands, or there is none")
 	}
 }
 
