@@ -49,9 +49,9 @@
 //
 // Projects are a part of their own, too. Over TCP, a project in which nothing runs is told to
 // pause, which the state of the project refuses, beside a tool that does nothing, in the same
-// process. And one connection opens the project again and again, each time an event for 100 other
-// connections, beside 100 subscribers of the message bus, whose events have as many bytes, or the
-// 100 bytes of payload of bench/scale: what is compared is the CPU time for each event delivered.
+// process. And one connection has sets of diffs refused, each with an event for 100 other
+// connections, beside 100 subscribers of the message bus, whose events have about as many bytes:
+// what is compared is the CPU time for each event delivered, that of what makes it included.
 //
 // What it does not show: a network, a disk that loses power, and more cores than the machine has.
 package main

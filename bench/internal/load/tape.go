@@ -25,7 +25,7 @@ type Tape struct {
 	starts []int // offset of each frame; one more entry for the end
 	tags   []uint8
 	marks  [][]mark // placeholders in data, per frame
-	fresh  []bool  // the counter goes up before this frame
+	fresh  []bool   // the counter goes up before this frame
 
 	frames  int // frames that repeat; what lies behind them is a copy of the first ones
 	next    int // the frame sent next
