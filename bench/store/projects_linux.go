@@ -227,7 +227,10 @@ func (p *projects) deliver(c goal.Cell) goal.Step {
 		if err != nil {
 			return goal.Sample{}, err
 		}
-		s, err := p.window(p.watching[c.Server])
+		readers := p.watching[c.Server]
+		readers.Spin(true) // the server is not to pay for waking them
+		s, err := p.window(readers)
+		readers.Spin(false)
 		_, stopErr := session.Stop()
 		return s, errors.Join(err, stopErr)
 	})
