@@ -9,19 +9,25 @@ import (
 	"trunkline/engine/link"
 )
 
-// FuzzSession feeds lines of any bytes, as a whole and in pieces: the answers are the same, each is
-// one line of JSON, and there is at most one for a line.
+// FuzzSession feeds lines of any bytes over two carriers, as a whole and in pieces: the answers are
+// the same, each is one line of JSON, and there is at most one for a line.
 func FuzzSession(f *testing.F) {
 	f.Add([]byte(ask(1, "OpenProject", `"path":"/missing"`)+"\n"+ask(1, "OpenProject", `"path":"/missing"`)+"\n"), byte(7))
 	f.Add([]byte("{\n\n [] \r\n"+ask(2, "Pause", `"execution_id":"`+pid+`"`)+"\n"+subscribeTo(3, "")), byte(1))
 	f.Add([]byte(subscribeTo(3, `,"window":-1`)+"\n"+subscribeTo(4, `,"after_stream_seq":null,"mode":"none"`)+"\n{\"type\":\"ack\"}\n"), byte(64))
 	f.Add([]byte(ask(1, "Build", `"configuration":"Debug"`)+"\n"+strings.Replace(ask(1, "Build", ""), "1.0", "2.0", 1)+"\n"), byte(200))
+	f.Add([]byte("\r\n GET / HTTP/1.1\n"+ask(1, "Build", "")), byte(3))
+	f.Add(bytes.Repeat([]byte("{\n"), maxBadLines+1), byte(5))
 	f.Fuzz(func(t *testing.T, in []byte, piece byte) {
 		if bytes.Contains(in, []byte("OpenProject")) && !bytes.Contains(in, []byte(`"/missing"`)) {
 			return // no project of this machine is opened
 		}
 		in = append(in, '\n')
-		whole, parts := converse(t, in, len(in)), converse(t, in, int(piece)+1)
+		carrier := Stdio
+		if piece&1 != 0 {
+			carrier = TCP
+		}
+		whole, parts := converse(t, carrier, in, len(in)), converse(t, carrier, in, int(piece)/2+1)
 		if bytes.Contains(whole, []byte(`"project_root"`)) {
 			return // the command was spelled otherwise
 		}
@@ -42,9 +48,9 @@ func FuzzSession(f *testing.F) {
 }
 
 // converse returns what a new server answers to in, of which a Feed gets that much more each time.
-func converse(t *testing.T, in []byte, piece int) []byte {
+func converse(t *testing.T, carrier Carrier, in []byte, piece int) []byte {
 	s := newServer(t)
-	p := newPeer(t, s, 1)
+	p := newPeerOver(t, s, 1, carrier)
 	var sent []byte
 	for at, end := 0, 0; at < len(in); {
 		if end < len(in) {
@@ -59,6 +65,8 @@ func converse(t *testing.T, in []byte, piece int) []byte {
 		at += used
 		if v == link.Blocked {
 			p.pump()
+		} else if v == link.Close {
+			break
 		}
 	}
 	for l := p.sess.(*session); ; {
