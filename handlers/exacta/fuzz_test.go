@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/engine/exacta/schema/validate"
 	"trunkline/engine/link"
 )
 
@@ -18,6 +19,10 @@ func FuzzSession(f *testing.F) {
 	f.Add([]byte(ask(1, "Build", `"configuration":"Debug"`)+"\n"+strings.Replace(ask(1, "Build", ""), "1.0", "2.0", 1)+"\n"), byte(200))
 	f.Add([]byte("\r\n GET / HTTP/1.1\n"+ask(1, "Build", "")), byte(3))
 	f.Add(bytes.Repeat([]byte("{\n"), maxBadLines+1), byte(5))
+	schemas, err := validate.Load()
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, in []byte, piece byte) {
 		if bytes.Contains(in, []byte("OpenProject")) && !bytes.Contains(in, []byte(`"/missing"`)) {
 			return // no project of this machine is opened
@@ -27,7 +32,7 @@ func FuzzSession(f *testing.F) {
 		if piece&1 != 0 {
 			carrier = TCP
 		}
-		whole, parts := converse(t, carrier, in, len(in)), converse(t, carrier, in, int(piece)/2+1)
+		whole, parts := converse(t, schemas, carrier, in, len(in)), converse(t, schemas, carrier, in, int(piece)/2+1)
 		if bytes.Contains(whole, []byte(`"project_root"`)) {
 			return // the command was spelled otherwise
 		}
@@ -48,9 +53,12 @@ func FuzzSession(f *testing.F) {
 }
 
 // converse returns what a new server answers to in, of which a Feed gets that much more each time.
-func converse(t *testing.T, carrier Carrier, in []byte, piece int) []byte {
+func converse(t *testing.T, schemas validate.Schemas, carrier Carrier, in []byte, piece int) []byte {
 	s := newServer(t)
-	p := newPeerOver(t, s, 1, carrier)
+	p := newValidated(t, s, 1, carrier, schemas)
+	for line := range bytes.Lines(in) {
+		p.validator.Asked(line)
+	}
 	var sent []byte
 	for at, end := 0, 0; at < len(in); {
 		if end < len(in) {
@@ -62,6 +70,7 @@ func converse(t *testing.T, carrier Carrier, in []byte, piece int) []byte {
 			lent[i] = '#'
 		}
 		sent = append(sent, out...)
+		p.look(out)
 		at += used
 		if v == link.Blocked {
 			p.pump()
