@@ -91,6 +91,7 @@ func (p *Project) stepped(w *Work) {
 	}
 	ms := p.Clock.Milliseconds(w.Started)
 	p.emit("StepCompleted", e.request, e.flow, wire.AppendStepCompleted(p.buf[:0], s.ID, w.Fault == nil, ms))
+	p.Counts.step(w.Fault == nil)
 	switch {
 	case w.Fault == nil:
 		p.progress(e.request, e.flow, "apply", s.Order, len(e.Plan.Steps))

@@ -17,6 +17,7 @@ const (
 // Config is what a project is made of.
 type Config struct {
 	Limits
+	Counts  *Counts // of the server; nil: nothing is counted
 	ID      wire.ID
 	Session wire.ID
 	Root    string // canonical
@@ -53,6 +54,9 @@ type Project struct {
 // New returns a project in the state Idle.
 func New(c Config) *Project {
 	c.Limits = c.WithDefaults()
+	if c.Counts == nil {
+		c.Counts = new(Counts)
+	}
 	return &Project{Config: c, intents: make(map[wire.ID]*Intent), plans: make(map[wire.ID]*Plan)}
 }
 
@@ -83,6 +87,7 @@ func (p *Project) emit(name string, r *Request, f *Flow, payload []byte) {
 	}
 	line := wire.AppendEvent(make([]byte, 0, 384+len(payload)), &e, p.Clock, payload)
 	p.Journal.append(entry{line, origin, f.ID, f.seq}, p.state)
+	p.Counts.event(name, p.state)
 	p.buf = payload[:0]
 }
 

@@ -67,6 +67,9 @@ const (
 	WebSocket
 )
 
+// String returns the name of the carrier.
+func (c Carrier) String() string { return [...]string{"stdio", "unix", "tcp", "websocket"}[c] }
+
 // Debug is the option debug_commands.
 type Debug uint8
 

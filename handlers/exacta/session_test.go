@@ -210,7 +210,7 @@ func TestTwoConnections(t *testing.T) {
 	two.want(2, "108:ok LogEntry3")
 	two.send(`{"ipc_version":"1.0","type":"ack","project_id":"` + pid + `","stream_seq":3}`)
 	two.want(1, "LogEntry4")
-	two.send(`{"ipc_version":"1.0","type":"ack","project_id":"`+pid+`","stream_seq":5}`, ask(9, "CloseProject", ""))
+	two.send(`{"ipc_version":"1.0","type":"ack","project_id":"`+pid+`","stream_seq":4}`, ask(9, "CloseProject", ""))
 	two.want(2, "LogEntry5 109:ok")
 	one.want(1, "LogEntry5")
 	one.send(ask(10, "Build", ""))

@@ -52,6 +52,11 @@ func openProjects(c *config.Exacta, o Options, reg *obs.Registry) (_ *projectEnd
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the event loops of projects: %w", err)
 	}
+	if reg != nil {
+		if err = e.register(reg); err != nil {
+			return nil, err
+		}
+	}
 	return e, nil
 }
 
