@@ -109,7 +109,7 @@ func TestCallExactaUsage(t *testing.T) {
 	f("must be positive", "Pause", "--addr", "127.0.0.1:1", "--timeout", "-1s")
 	f("cannot use --token-file", "Pause", "--addr", "127.0.0.1:1", "--token-file", "/nope")
 	f("accepts between 1 and 2 arg(s)")
-	wantRun(t, runProjects(t, "", "nope"), 2, "", "the verbs are serve, call, open")
+	wantRun(t, runProjects(t, "", "nope"), 2, "", "the verbs are serve, call, ")
 }
 
 // fakeAnswer is the beginning of an answer of a hostile server.
