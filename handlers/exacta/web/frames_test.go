@@ -102,6 +102,7 @@ func TestFaults(t *testing.T) {
 	f("a long ping", 1002, masked(fin|opPing, make([]byte, 126)))
 	f("a length with a sign", 1002, []byte{fin | opText, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4})
 	f("a close of one byte", 1002, masked(fin|opClose, []byte{3}))
+	f("a close with a code that is none", 1002, masked(fin|opClose, []byte{0x03, 0xed}))
 	f("not UTF-8", 1007, masked(fin|opText, []byte("{\"\xff\"}")))
 	f("half a character", 1007, masked(fin|opText, []byte("{\"\xe4\xb8")))
 	f("half a character, then another", 1007, masked(opText, []byte("\xe4\xb8")), masked(fin|opContinuation, []byte("\x41")))
