@@ -16,8 +16,9 @@ import (
 	"trunkline/handlers/internal/conns"
 )
 
-// closeWithin is how long a close frame may wait for the frame that is being sent.
-const closeWithin = 5 * time.Second
+// closeWithin is how long a close frame may wait for the frame that is being sent. That of a peer
+// that reads too slowly waits as long as the answer to a ping.
+const closeWithin = time.Second
 
 // conn is a WebSocket as an io.ReadWriteCloser of lines. Read belongs to one goroutine, and Write
 // to one.
@@ -183,11 +184,15 @@ func (c *conn) Close() error {
 
 // close ends the connection, once: the first reason counts.
 func (c *conn) close(code websocket.StatusCode, why string) {
+	within := closeWithin
+	if code == websocket.StatusTryAgainLater {
+		within = c.owner.cfg.pongWithin
+	}
 	c.closing.Do(func() {
 		c.shut.Store(true)
 		go func() {
 			defer close(c.ended)
-			late := time.NewTimer(closeWithin)
+			late := time.NewTimer(within)
 			defer late.Stop()
 			select { // the end comes behind the frame that is being sent
 			case c.turn <- struct{}{}:
