@@ -2,7 +2,9 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -314,6 +316,27 @@ func TestSlowReader(t *testing.T) {
 		if first, payload := slow.frame(); first != fin|opPong || string(payload) != "still there" {
 			t.Errorf("frame %x %q, want the answer to the ping", first, payload)
 		}
+	}
+}
+
+// TestServerEndsWithoutItsPeers: one that neither reads nor answers is cut off when the time is up.
+func TestServerEndsWithoutItsPeers(t *testing.T) {
+	line := bytes.Repeat([]byte("x"), 1<<20)
+	r := start(t, exacta.Config{}, func(c *config) { c.open = func(*link.Port) link.Session { return &echo{line: line} } })
+	c := open(t, r.addr)
+	for range 16 { // more than sockets take
+		c.send(masked(fin|opText, []byte("go")))
+	}
+	if first, _ := c.frame(); first&^fin != opText {
+		t.Fatalf("frame %x", first)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	if err := r.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if r.sockets.conns != nil || r.sockets.host.Gate.Open() != 0 {
+		t.Errorf("%d connections are left", r.sockets.host.Gate.Open())
 	}
 }
 
