@@ -285,6 +285,7 @@ func TestSlowSubscriber(t *testing.T) {
 
 // TestForeignClient: the WebSocket of node, which is none of ours, makes a plan.
 func TestForeignClient(t *testing.T) {
+	t.Parallel() // it waits
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("program node is not installed")

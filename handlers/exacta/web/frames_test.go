@@ -215,7 +215,8 @@ func TestLongAnswers(t *testing.T) {
 // TestPings: a peer is pinged, and one that does not answer is left with 1001, unlike an older one
 // that does (exacta §2.2).
 func TestPings(t *testing.T) {
-	r := start(t, exacta.Config{}, func(c *config) { c.pingEvery, c.pongWithin = 10*time.Millisecond, time.Second })
+	t.Parallel() // it waits
+	r := start(t, exacta.Config{}, func(c *config) { c.pingEvery, c.pongWithin = 10*time.Millisecond, 3*time.Second })
 	awake, silent := open(t, r.addr), open(t, r.addr)
 	left := make(chan int, 1)
 	go func() { left <- silent.closed() }()
