@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -165,6 +166,11 @@ func (e *Exacta) check() problems {
 			if !filepath.IsAbs(dir) {
 				p = append(p, fmt.Sprintf("cannot use %s: %q is not an absolute path", list.key, dir))
 			}
+		}
+	}
+	for _, origin := range e.WSOrigins {
+		if u, err := url.Parse(origin); err != nil || u.Host == "" || origin != u.Scheme+"://"+u.Host {
+			p = append(p, fmt.Sprintf("cannot use exacta.ws_origins: %q is no origin, such as https://ui.example.org", origin))
 		}
 	}
 	if _, _, err := e.times(); err != nil {
