@@ -18,13 +18,23 @@ import (
 	"trunkline/engine/link"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if n := os.Getenv(killAt); n != "" {
+		serveUntilKilled(n)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // newServer returns a server with a fixed clock and a seed.
 func newServer(t testing.TB) *Server {
-	s := New(Config{Clock: wire.FixedClock(time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)), Seed: "t1", Logger: slog.New(slog.DiscardHandler)})
+	s := New(fixedConfig())
 	t.Cleanup(s.Close)
 	return s
+}
+
+func fixedConfig() Config {
+	return Config{Clock: wire.FixedClock(time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)), Seed: "t1", Logger: slog.New(slog.DiscardHandler)}
 }
 
 // peer is a client whose connection the test owns.
