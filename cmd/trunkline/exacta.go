@@ -2,17 +2,19 @@ package main
 
 import (
 	"context"
-	"log/slog"
+	"errors"
 	"os"
 	"os/signal"
-	"strings"
+	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"trunkline/cmd/trunkline/internal/app"
 	"trunkline/cmd/trunkline/internal/cli"
-	"trunkline/engine/exacta/wire"
+	"trunkline/cmd/trunkline/internal/config"
+	"trunkline/engine/obs"
 	"trunkline/handlers/exacta"
 )
 
@@ -23,15 +25,16 @@ func newExactaCmd() *cobra.Command {
 		Long: "Open source projects, turn typed requests into plans of file and build steps, and run an approved plan with a way back for all\n" +
 			"of its files.",
 		Example: "  trunkline exacta serve",
-	}, "serve", newExactaServeCmd())
+	}, "serve, call, "+projectVerbs, append([]*cobra.Command{newExactaServeCmd(), newExactaCallCmd()}, newProjectCmds()...)...)
 }
 
-// Values of the flags of exacta serve.
+// Flags of exacta serve.
 const (
-	clockReal  = "real"
-	clockFixed = "fixed:"
-	idsRandom  = "random"
-	idsSeed    = "seed:"
+	flagClock = "clock"
+	flagIDs   = "ids"
+	flagTCP   = "tcp"
+	flagUnix  = "unix"
+	flagWS    = "ws"
 )
 
 // insists is how long after a first signal a second one ends the program at once (exacta §2.1).
@@ -41,54 +44,88 @@ const insists = time.Second
 const exitInsisted = 130
 
 func newExactaServeCmd() *cobra.Command {
-	var clock, ids string
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Answer one request a line on stdin, with events between the answers",
+		Short: "Answer one request a line on stdin, or on sockets, with events between the answers",
 		Long: "Answer requests about projects, one JSON object a line on stdin, on stdout. Ends with stdin, when all that was asked for is done.\n" +
+			"With --tcp, --unix or --ws the requests come over sockets instead; where it listens is printed to stderr.\n" +
 			"A first SIGTERM or SIGINT pauses executions at their next step; a second one, a second later, ends the program at once.\n\n" +
 			"--clock fixed:TIME and --ids seed:TEXT make the output of equal requests equal, for tests.",
-		Example: "  trunkline exacta serve\n  trunkline exacta serve --clock fixed:2026-01-15T00:00:00Z --ids seed:t1 < requests.ndjson",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c := exacta.Config{Logger: slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))}
-			if err := parseExacta(&c, clock, ids); err != nil {
-				return err
-			}
-			ctx, stop := untilInsisted(cmd.Context())
-			defer stop()
-			out := &written{Writer: cmd.OutOrStdout()}
-			exacta.New(c).ServeStdio(ctx, pipes{cmd.InOrStdin(), out})
-			if out.failed() {
-				return cli.Errorf(cli.CodeFailed, "cannot write to stdout")
-			}
-			return nil
-		},
+		Example: "  trunkline exacta serve\n  trunkline exacta serve --clock fixed:2026-01-15T00:00:00Z --ids seed:t1 < requests.ndjson\n" +
+			"  trunkline exacta serve --unix /run/exacta.sock --tcp 127.0.0.1:50070",
+		Args: cobra.NoArgs,
+		RunE: runExacta,
 	}
-	cmd.Flags().StringVar(&clock, "clock", clockReal, "real, or fixed:TIME")
-	cmd.Flags().StringVar(&ids, "ids", idsRandom, "random, or seed:TEXT")
+	config.AddSourceFlags(cmd.Flags())
+	cmd.Flags().String(flagClock, "real", "real, or fixed:TIME (exacta.clock)")
+	cmd.Flags().String(flagIDs, "random", "random, or seed:TEXT (exacta.ids)")
+	cmd.Flags().StringArray(flagTCP, nil, "listen on `host:port`; beyond loopback exacta.auth_token_file is needed")
+	cmd.Flags().StringArray(flagUnix, nil, "listen on the unix socket `path`")
+	cmd.Flags().StringArray(flagWS, nil, "listen for WebSockets on `host:port`")
 	return cmd
 }
 
-// parseExacta reads the flags of exacta serve.
-func parseExacta(c *exacta.Config, clock, ids string) error {
-	if text, fixed := strings.CutPrefix(clock, clockFixed); fixed {
-		at, err := time.Parse(time.RFC3339Nano, text)
-		if err != nil {
-			return cli.Errorf(cli.CodeUsage, "cannot use the time %q", text).WithHint("such as --clock fixed:2026-01-15T00:00:00Z")
+func runExacta(cmd *cobra.Command, _ []string) error {
+	all, err := loadConfig(cmd)
+	if err != nil {
+		return err
+	}
+	c := &all.Exacta
+	for flag, setting := range map[string]*string{flagClock: &c.Clock, flagIDs: &c.IDs} {
+		if f := cmd.Flags().Lookup(flag); f.Changed {
+			*setting = f.Value.String()
 		}
-		c.Clock = wire.FixedClock(at)
-	} else if clock != clockReal {
-		return cli.Errorf(cli.CodeUsage, "cannot use the clock %q", clock).WithHint("it is real or fixed:TIME")
 	}
-	seed, seeded := strings.CutPrefix(ids, idsSeed)
-	if seeded && (seed == "" || len(seed) > wire.MaxSeed) || !seeded && ids != idsRandom {
-		return cli.Errorf(cli.CodeUsage, "cannot use the ids %q", ids).WithHint("they are random or seed:TEXT, of 1 to 32 bytes")
+	log, err := obs.NewLogger(cmd.ErrOrStderr(), all.Log.Level, all.Log.Format)
+	if err != nil {
+		return cli.AsUsage(err, "")
 	}
-	if seeded {
-		c.Seed = seed
+	sockets, err := exactaSockets(cmd, c)
+	if err != nil {
+		return err
+	}
+	ctx, stop := untilInsisted(cmd.Context())
+	defer stop()
+	if sockets {
+		return withHint(app.RunProjects(ctx, c, app.Options{Logger: log, Banner: cmd.ErrOrStderr()}))
+	}
+	server, err := c.Server()
+	if err != nil {
+		return cli.AsUsage(err, "")
+	}
+	server.Logger = log
+	out := &written{Writer: cmd.OutOrStdout()}
+	exacta.New(server).ServeStdio(ctx, pipes{cmd.InOrStdin(), out})
+	if out.failed() {
+		return cli.Errorf(cli.CodeFailed, "cannot write to stdout")
 	}
 	return nil
+}
+
+// exactaSockets puts the addresses of the command line in the place of those of the settings, which
+// are for serve. It reports whether there are any.
+func exactaSockets(cmd *cobra.Command, c *config.Exacta) (given bool, err error) {
+	addr := func(flag string) []string {
+		list, _ := cmd.Flags().GetStringArray(flag)
+		if len(list) > 1 && err == nil {
+			err = cli.Errorf(cli.CodeUsage, "cannot use --%s twice", flag)
+		}
+		given = given || len(list) > 0
+		return list
+	}
+	c.ListenAddr, c.WSAddr = addr(flagTCP), addr(flagWS)
+	for _, path := range addr(flagUnix) {
+		whole, bad := filepath.Abs(path)
+		c.ListenAddr, err = append(c.ListenAddr, "unix://"+whole), errors.Join(err, bad)
+	}
+	c.InsecureBind = true // the token is what counts here (exacta §2.1)
+	if err == nil {
+		err = c.Check()
+	}
+	if err != nil {
+		return given, cli.AsUsage(err, "")
+	}
+	return given, nil
 }
 
 // untilInsisted returns a context that the first signal ends. A second one ends the program.

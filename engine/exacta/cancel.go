@@ -6,23 +6,8 @@ import (
 	"trunkline/engine/exacta/wire"
 )
 
-// cancelled is why a request ended that a Cancel hit.
-func cancelled() *fault.Fault { return fault.New("IPC-010", "") }
-
-// cancelsBuild reports whether a Cancel is of a build that runs, in any state (exacta §4.11).
-func (p *Project) cancelsBuild(r *Request) bool {
-	w := p.activity
-	if w == nil || w.Request.Command != wire.Build || !w.has(r.Args.Handle) {
-		return false
-	}
-	if len(p.builds) == maxParked {
-		p.turnAway(r, fault.New("RES-004", "cancels that wait: 64"))
-		return true
-	}
-	p.builds = append(p.builds, r)
-	p.abort(w, cancelled())
-	return true
-}
+// stopped is why a request ended that a Cancel hit.
+func stopped() *fault.Fault { return fault.New("IPC-010", "") }
 
 // abort has a work end, for a reason. A set of diffs or a build that has had no effect so far ends
 // now: what it reads may be a disk that does not answer.
@@ -38,16 +23,8 @@ func (p *Project) abort(w *Work, why *fault.Fault) {
 	p.activity = nil
 	p.raise(w.Request, w.Request.flow, why)
 	p.fail(w.Request, why)
-	p.cancelledBuild()
+	p.cancelled(w)
 	p.unpark()
-}
-
-// cancelledBuild answers those that cancelled a build.
-func (p *Project) cancelledBuild() {
-	for _, c := range p.builds {
-		p.done(c, status(c))
-	}
-	p.builds = nil
 }
 
 // status returns the result of a Cancel whose handle is no execution.
@@ -75,10 +52,10 @@ func (p *Project) cancel(r *Request) {
 			p.fail(r, fault.New("ST-003", "no such request runs"))
 			return
 		}
-		p.abort(w, cancelled())
+		p.abort(w, stopped())
 		p.activity = nil
 		p.settle(Idle, "Cancel", r, r.flow)
-		p.fail(w.Request, cancelled())
+		p.fail(w.Request, stopped())
 		p.done(r, status(r))
 		p.unpark()
 	default:
@@ -93,8 +70,8 @@ func (p *Project) cancelSteps(r *Request) {
 		p.fail(r, fault.New("ST-003", "execution_id"))
 		return
 	}
-	if len(e.cancels) == maxParked {
-		p.turnAway(r, fault.New("RES-004", "cancels that wait: 64"))
+	if len(e.cancels) == p.Limits.Parked {
+		p.turnAway(r, p.tooManyCancels())
 		return
 	}
 	e.cancels = append(e.cancels, r)
@@ -102,7 +79,7 @@ func (p *Project) cancelSteps(r *Request) {
 	case w == nil:
 		p.cancelExecution()
 	case e.Plan.Steps[w.Step].Type == plan.Build:
-		p.abort(w, cancelled())
+		p.abort(w, stopped())
 	}
 }
 

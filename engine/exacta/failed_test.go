@@ -60,7 +60,7 @@ func TestInterruptedRollback(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		r := newRig()
 		if again {
-			r.p.Journal = NewJournal(5)
+			r.p.Journal = NewJournal(5, defaults())
 		}
 		q := &Request{ID: []byte("x"), Key: wire.ID{1}, Command: wire.OpenProject, Origin: new(Origin)}
 		q.Begin(wire.ID{2})

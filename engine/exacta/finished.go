@@ -15,6 +15,10 @@ func (p *Project) Finished(w *Work) {
 		}
 		return
 	}
+	if p.preview == w {
+		p.previewed(w)
+		return
+	}
 	if p.activity != w {
 		return // it was aborted, and answered then
 	}
@@ -28,6 +32,8 @@ func (p *Project) Finished(w *Work) {
 		p.applied(w)
 	case wire.Build:
 		p.built(w)
+	case wire.Preview:
+		p.unstarted(w)
 	}
 	p.unpark()
 }
@@ -74,11 +80,12 @@ func (p *Project) built(w *Work) {
 		p.raise(r, r.flow, err)
 		p.fail(r, err)
 	}
-	p.cancelledBuild()
+	p.cancelled(w)
 }
 
 // Expired ends a request whose time is over (exacta §4.0.3).
 func (p *Project) Expired(r *Request) {
+	r.over = true // it may come only now, and then ends at once
 	late := fault.New("IPC-008", "", strconv.FormatInt(r.Timeout, 10))
 	for i, waiting := range p.parked {
 		if waiting == r {
@@ -94,8 +101,8 @@ func (p *Project) Expired(r *Request) {
 		return
 	}
 	w := p.activity
-	if w == nil || w.Request != r {
-		return
+	if w == nil || w.Request != r || r.Command == wire.Preview || r.Command == wire.CloseProject {
+		return // those are short, and finish
 	}
 	p.abort(w, late)
 	if p.activity != w || p.state != ExtractingIntent && p.state != Planning {
@@ -108,12 +115,16 @@ func (p *Project) Expired(r *Request) {
 	p.unpark()
 }
 
-// Stop has an execution pause at its next boundary, and activities end: the server stops. What is
+// Stop has an execution pause at its next boundary, and activities and a preview end: the server
+// stops. What is
 // parked does not begin any more.
 func (p *Project) Stop() {
 	p.stopped = true
 	if p.activity != nil {
-		p.abort(p.activity, cancelled())
+		p.abort(p.activity, stopped())
+	}
+	if p.preview != nil {
+		p.abort(p.preview, stopped())
 	}
 	if e := p.exec; e != nil && p.state == Executing && e.pause == nil && len(e.cancels) == 0 {
 		e.stop = true
@@ -133,7 +144,10 @@ func (p *Project) Broken(r *Request) {
 			p.Host.Abort(w)
 		}
 		p.activity = nil
-		p.cancelledBuild()
+		p.cancelled(w)
+	}
+	if w := p.preview; w != nil && w.Request == r {
+		p.abort(w, err)
 	}
 	e := p.exec
 	switch {

@@ -7,18 +7,14 @@ import (
 	"trunkline/engine/exacta/wire"
 )
 
-// Limits of a journal (exacta §2.5, §6.1).
-const (
-	journalEvents = 10_000
-	journalBytes  = 16 << 20
-)
-
 // Waker is woken when a journal has more. *link.Port is one.
 type Waker interface{ Wake() }
 
 // Journal has the last events of one project, encoded once for all connections (exacta §2.5). Its
 // methods may be called from any goroutine.
 type Journal struct {
+	most, mostBytes int // events
+
 	mu      sync.Mutex
 	entries []entry // a ring
 	head    int     // index of the oldest
@@ -64,9 +60,9 @@ func (o *Origin) has(conn uint64) bool {
 }
 
 // NewJournal returns a journal whose first event follows last, the stream_seq of the last event of
-// the same root.
-func NewJournal(last uint64) *Journal {
-	return &Journal{last: last, waiting: make(map[Waker]struct{})}
+// the same root. l has its defaults.
+func NewJournal(last uint64, l *Limits) *Journal {
+	return &Journal{most: l.JournalEvents, mostBytes: l.JournalBytes, last: last, waiting: make(map[Waker]struct{})}
 }
 
 // Status is what a journal has of its project.
@@ -122,7 +118,7 @@ func (j *Journal) append(e entry, state State) {
 	j.last++
 	j.bytes += len(e.line)
 	j.state = state
-	for j.count > journalEvents || j.bytes > journalBytes && j.count > 1 {
+	for j.count > j.most || j.bytes > j.mostBytes && j.count > 1 {
 		e := &j.entries[j.head]
 		j.bytes -= len(e.line)
 		*e = entry{}
@@ -136,7 +132,7 @@ func (j *Journal) append(e entry, state State) {
 
 // grow makes room for more events.
 func (j *Journal) grow() {
-	next := make([]entry, max(64, min(2*len(j.entries), journalEvents+1)))
+	next := make([]entry, max(64, min(2*len(j.entries), j.most+1)))
 	for i := range j.count {
 		next[i] = j.entries[(j.head+i)%len(j.entries)]
 	}

@@ -21,7 +21,7 @@ func fill(j *Journal, n int, origin *Origin) {
 
 // TestJournalKeepsTheLast: 10,000 events or 16 MiB, and a cursor behind them is lost.
 func TestJournalKeepsTheLast(t *testing.T) {
-	j := NewJournal(5)
+	j := NewJournal(5, defaults())
 	fill(j, journalEvents, nil)
 	if st := j.Status(); st.Oldest != 6 || st.Last != 5+journalEvents {
 		t.Fatalf("%+v", st)
@@ -45,7 +45,7 @@ func TestJournalKeepsTheLast(t *testing.T) {
 
 // TestCursor: own events, subscriptions, correlations, windows and room (exacta §2.4, §3.5).
 func TestCursor(t *testing.T) {
-	j := NewJournal(0)
+	j := NewJournal(0, defaults())
 	mine := new(Origin)
 	mine.Add(7)
 	fill(j, 2, nil)
@@ -82,7 +82,7 @@ func TestCursor(t *testing.T) {
 
 // TestBehind finds an event by its number in a correlation.
 func TestBehind(t *testing.T) {
-	j := NewJournal(10)
+	j := NewJournal(10, defaults())
 	fill(j, 6, nil)
 	f := func(id byte, seq, want uint64, ok bool) {
 		t.Helper()
@@ -100,7 +100,7 @@ func TestBehind(t *testing.T) {
 
 // TestCopyAllocatesNothing: events are encoded once for all connections (exacta §10).
 func TestCopyAllocatesNothing(t *testing.T) {
-	j := NewJournal(0)
+	j := NewJournal(0, defaults())
 	fill(j, 100, nil)
 	out := make([]byte, 0, 4096)
 	if n := testing.AllocsPerRun(100, func() {
@@ -118,7 +118,7 @@ func (a *asker) Answer(x *Answer) { a.got = append(a.got, string(x.Line)) }
 
 // TestReplays: one run for all askers of a request, its bytes for later ones (exacta §4.0.4).
 func TestReplays(t *testing.T) {
-	r := NewReplays()
+	r := NewReplays(defaults())
 	id, sum, other := wire.ID{1}, Sum{1}, Sum{2}
 	var one, two asker
 	origin := new(Origin)

@@ -38,6 +38,9 @@ func (m *machine) handles(t *rapid.T) wire.ID {
 	if m.p.activity != nil {
 		list = append(list, m.p.activity.Request.Key, m.p.activity.Request.flow.ID)
 	}
+	if m.p.preview != nil {
+		list = append(list, m.p.preview.Request.Key, m.p.preview.Request.flow.ID)
+	}
 	if m.p.active != nil {
 		id, _ := wire.ParseID([]byte(m.p.active.ID))
 		list = append(list, id, id, id)
@@ -64,24 +67,35 @@ func (m *machine) Handle(t *rapid.T) {
 	if m.closed {
 		t.Skip("closed")
 	}
-	c := wire.Command(rapid.IntRange(int(wire.CloseProject), int(wire.Build)).Draw(t, "command"))
+	c := wire.Command(rapid.IntRange(int(wire.CloseProject), int(wire.Preview)).Draw(t, "command"))
 	if c == wire.CloseProject && rapid.IntRange(0, 9).Draw(t, "close") > 0 {
 		c = wire.GeneratePlan
 	}
-	before, activity, pending := m.state, m.p.activity, m.p.exec != nil && (m.p.exec.pause != nil || len(m.p.exec.cancels) > 0)
+	before, activity, preview, pending := m.state, m.p.activity, m.p.preview, m.p.exec != nil && (m.p.exec.pause != nil || len(m.p.exec.cancels) > 0)
 	unapproved := m.p.active != nil && m.p.active.Status == plan.Pending
-	q := m.request(c, Args{UserInput: rapid.SampledFrom([]string{"x", " ", "sk-"}).Draw(t, "input"), Handle: m.handles(t)})
+	h := m.handles(t)
+	shows := m.p.processOf(h) != nil
+	q := m.request(c, Args{UserInput: rapid.SampledFrom([]string{"x", " ", "sk-"}).Draw(t, "input"), Handle: h})
 	m.all = append(m.all, q)
 	line, answered := m.answers[q]
 	control := c == wire.Pause || c == wire.Resume || c == wire.Cancel
-	if activity != nil && !control {
+	if activity != nil && (!control || activity.Request.Command == wire.CloseProject) {
 		if answered && len(m.p.parked) < maxParked {
 			t.Fatalf("%s was not parked: %s", c, line)
 		}
 		return
 	}
-	if activity != nil && activity.Request.Command == wire.Build {
-		return // a Cancel of the build is allowed in any state
+	if c == wire.Cancel && shows {
+		if answered {
+			t.Fatalf("a Cancel did not wait: %s", line)
+		}
+		return // it is allowed in any state
+	}
+	if c == wire.Preview && preview != nil {
+		if got, _, _ := code(t, line); got != "RES-004" {
+			t.Fatalf("a second preview: %s", line)
+		}
+		return
 	}
 	permitted := strings.Contains(" "+allowedIn[c][0]+" ", " "+before+" ")
 	if !answered {
@@ -119,10 +133,21 @@ func (m *machine) Finish(t *rapid.T) {
 	m.invalid = nil
 }
 
+// Start has a program live.
+func (m *machine) Start(t *rapid.T) {
+	for _, w := range m.works {
+		if w.Request.Command == wire.Preview {
+			m.p.Started(w)
+			return
+		}
+	}
+	t.Skip("no preview")
+}
+
 // Advance does what leads further: the request that a client would make next, or the end of a work.
 func (m *machine) Advance(t *rapid.T) {
 	m.invalid, m.full = nil, false
-	if len(m.works) > 0 {
+	if len(m.works) > 0 && m.works[0] != m.p.preview {
 		m.conflicts = 0
 		m.finish(0, nil, false)
 		return
@@ -154,6 +179,8 @@ func (m *machine) Control(t *rapid.T) {
 		a.Handle = m.p.exec.ID
 	case m.p.activity != nil:
 		a.Handle = m.p.activity.Request.Key
+	case m.p.preview != nil:
+		a.Handle = m.p.preview.Request.Key
 	}
 	c := wire.Cancel
 	if rapid.Bool().Draw(t, "pause") {
@@ -227,7 +254,7 @@ func (m *machine) Check(t *rapid.T) {
 func TestTransitions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{rig: newRig(), state: "Idle", seqs: make(map[string]uint64)}
-		t.Repeat(map[string]func(*rapid.T){"handle": m.Handle, "advance": m.Advance, "further": m.Advance, "more": m.Advance, "control": m.Control, "finish": m.Finish, "expire": m.Expire, "drift": m.Drift, "": m.Check})
+		t.Repeat(map[string]func(*rapid.T){"handle": m.Handle, "advance": m.Advance, "further": m.Advance, "more": m.Advance, "control": m.Control, "start": m.Start, "finish": m.Finish, "expire": m.Expire, "drift": m.Drift, "": m.Check})
 		for len(m.works) > 0 {
 			m.finish(0, nil, false)
 		}

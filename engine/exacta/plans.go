@@ -21,7 +21,7 @@ type Plan struct {
 
 // expire lets a plan expire whose time is over (exacta §3.6, step 18).
 func (p *Project) expire() {
-	if p.state != AwaitingApproval || p.Clock.Fixed() || time.Since(p.active.born) < planValidity {
+	if p.state != AwaitingApproval || p.Clock.Fixed() || time.Since(p.active.born) < p.PlanValidity {
 		return
 	}
 	pl := p.active
@@ -84,7 +84,7 @@ func (p *Project) generated(w *Work) {
 	if err == nil {
 		p.name(w.Planned)
 		if violations := p.Disk.Check(w.Planned, true); len(violations) > 0 {
-			err = invalid(violations)
+			err = Invalid(violations)
 		}
 	}
 	if err == nil {
@@ -126,11 +126,13 @@ func (p *Project) generated(w *Work) {
 func (p *Project) name(pl *Plan) {
 	pl.ID = p.IDs.Next(wire.Plan).String()
 	for i := range pl.Steps {
-		s := &pl.Steps[i]
-		s.ID = p.IDs.Next(wire.Step).String()
-		for d, order := range s.Dependencies {
-			if n, err := strconv.Atoi(order); err == nil && n > 0 && n <= i {
-				s.Dependencies[d] = pl.Steps[n-1].ID
+		pl.Steps[i].ID = p.IDs.Next(wire.Step).String()
+	}
+	for i := range pl.Steps {
+		list := pl.Steps[i].Dependencies
+		for d, order := range list {
+			if n, err := strconv.Atoi(order); err == nil && n > 0 && n <= len(pl.Steps) {
+				list[d] = pl.Steps[n-1].ID
 			}
 		}
 	}
@@ -181,7 +183,7 @@ func (p *Project) stillValid(r *Request, pl *Plan) bool {
 	if len(violations) == 0 {
 		return true
 	}
-	err := invalid(violations)
+	err := Invalid(violations)
 	if plan.Drifted(violations) {
 		err = fault.New("VAL-005", "plan_expired: drift "+err.Detail)
 	}
@@ -222,8 +224,8 @@ func (p *Project) reject(r *Request) {
 	p.done(r, appendStatus(pl, false))
 }
 
-// invalid returns the failure of a plan that breaks rules (exacta §4.4).
-func invalid(list []plan.Violation) *fault.Fault {
+// Invalid returns the failure of a plan that breaks rules (exacta §4.4).
+func Invalid(list []plan.Violation) *fault.Fault {
 	return fault.New("VAL-004", string(plan.AppendViolations(nil, list)), list[0].Message)
 }
 

@@ -1,24 +1,22 @@
 package exacta
 
 import (
+	"strconv"
 	"time"
 
 	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/wire"
 )
 
-// Limits of a project (exacta §4.0.1, §4.3, §6.1).
+// Limits of a project (exacta §4.3).
 const (
-	maxParked  = 64
 	maxIntents = 256
 	maxPlans   = 256 // whose fate is remembered
 )
 
-// planValidity is how long a plan may wait (exacta §5.4).
-const planValidity = 1800 * time.Second
-
 // Config is what a project is made of.
 type Config struct {
+	Limits
 	ID      wire.ID
 	Session wire.ID
 	Root    string // canonical
@@ -47,19 +45,20 @@ type Project struct {
 	active   *Plan   // while it waits for approval
 	exec     *Execution
 	activity *Work
-	builds   []*Request // cancels of the activity that wait for its end
+	preview  *Work // the program that runs beside everything else
 	parked   []*Request
 	buf      []byte
 }
 
 // New returns a project in the state Idle.
 func New(c Config) *Project {
+	c.Limits = c.WithDefaults()
 	return &Project{Config: c, intents: make(map[wire.ID]*Intent), plans: make(map[wire.ID]*Plan)}
 }
 
 // Busy reports whether something runs.
 func (p *Project) Busy() bool {
-	return p.activity != nil || p.exec != nil && p.exec.work != nil
+	return p.activity != nil || p.preview != nil || p.exec != nil && p.exec.work != nil
 }
 
 // newFlow begins a correlation.
@@ -87,8 +86,11 @@ func (p *Project) emit(name string, r *Request, f *Flow, payload []byte) {
 	p.buf = payload[:0]
 }
 
-// log reports what happened, for people.
+// log reports what happened, for people, if its level is sent.
 func (p *Project) log(r *Request, f *Flow, level, component, message string) {
+	if !p.logs(level) {
+		return
+	}
 	p.emit("LogEntry", r, f, wire.AppendLogEntry(p.buf[:0], level, component, p.Redact(message), f.ID))
 }
 
@@ -168,14 +170,22 @@ func (p *Project) Handle(r *Request) {
 	case p.closed:
 		p.Host.Late(r)
 		return
-	case p.activity == nil || r.Command == wire.Pause || r.Command == wire.Resume || r.Command == wire.Cancel:
+	case p.activity == nil || p.besides(r.Command):
 		p.begin(r)
-		return
-	case len(p.parked) == maxParked:
-		p.turnAway(r, fault.New("RES-004", "parked requests: 64"))
-		return
+	case len(p.parked) == p.Limits.Parked:
+		p.turnAway(r, fault.New("RES-004", "parked requests: "+strconv.Itoa(p.Limits.Parked)))
+	default:
+		p.parked = append(p.parked, r)
 	}
-	p.parked = append(p.parked, r)
+	if r.over && !r.answered {
+		p.Expired(r)
+	}
+}
+
+// besides reports whether a command does not wait for the end of the activity (exacta §4.0.1).
+// Behind a CloseProject everything waits.
+func (p *Project) besides(c wire.Command) bool {
+	return (c == wire.Pause || c == wire.Resume || c == wire.Cancel) && p.activity.Request.Command != wire.CloseProject
 }
 
 // unpark begins the requests that waited for the end of an activity.
@@ -189,11 +199,15 @@ func (p *Project) unpark() {
 
 // begin makes the checks 18 to 20 of exacta §3.6 and the operation.
 func (p *Project) begin(r *Request) {
+	if r.Command == wire.Preview && p.preview != nil {
+		p.turnAway(r, fault.New("RES-004", "a preview runs"))
+		return
+	}
 	p.expire()
 	if r.flow == nil {
 		r.flow = p.flowOf(r)
 	}
-	if r.Command == wire.Cancel && p.cancelsBuild(r) {
+	if r.Command == wire.Cancel && p.cancelsProcess(r) {
 		return
 	}
 	if allowed, _ := gate(r.Command); !allowed.has(p.state) {
@@ -228,7 +242,7 @@ func (p *Project) operate(r *Request) {
 		p.resume(r)
 	case wire.Cancel:
 		p.cancel(r)
-	case wire.ApplyDiffSet, wire.Build:
+	case wire.ApplyDiffSet, wire.Build, wire.Preview:
 		p.start(r)
 	}
 }
@@ -253,6 +267,8 @@ func (p *Project) flowOf(r *Request) *Flow {
 			return p.plans[h].flow
 		case p.activity != nil && p.activity.has(h):
 			return p.activity.Request.flow
+		case p.preview != nil && p.preview.has(h):
+			return p.preview.Request.flow
 		}
 	}
 	return p.newFlow()
@@ -269,19 +285,9 @@ func (p *Project) start(r *Request) {
 		w.Point = p.newPoint(wire.Rollback)
 	case wire.Build:
 		p.progress(r, r.flow, "build", 0, 1)
+	case wire.Preview:
+		p.progress(r, r.flow, "preview", 0, 1)
 	}
 	p.activity = w
 	p.Host.Run(w)
-}
-
-// close closes the project (exacta §4.2).
-func (p *Project) close(r *Request) {
-	if p.state == AwaitingApproval {
-		p.retire(p.active, "session")
-		p.settle(Idle, "PlanExpired", r, r.flow)
-	}
-	p.closed = true
-	p.done(r, []byte(`{"closed":true}`))
-	p.Journal.end()
-	p.Host.Closed()
 }

@@ -32,7 +32,7 @@ type rig struct {
 
 func newRig() *rig {
 	r := &rig{answers: make(map[*Request]string)}
-	r.p = New(Config{ID: wire.ID{1}, IDs: wire.NewScope("t", "p1"), Clock: wire.FixedClock(timeZero), Journal: NewJournal(0), Host: r, Disk: r,
+	r.p = New(Config{ID: wire.ID{1}, IDs: wire.NewScope("t", "p1"), Clock: wire.FixedClock(timeZero), Journal: NewJournal(0, defaults()), Host: r, Disk: r,
 		Redact: func(s string) string { return s }, Secret: func(s string) bool { return strings.Contains(s, "sk-") }, Ready: func() *fault.Fault { return nil }})
 	return r
 }
@@ -159,6 +159,7 @@ var allowedIn = map[wire.Command][2]string{
 	wire.Cancel:        {"ExtractingIntent Planning AwaitingApproval Executing Paused Cancelling", "Cancelling"},
 	wire.ApplyDiffSet:  {"Idle Failed Completed", "ApplyDiffSet"},
 	wire.Build:         {"Idle Failed Completed", "Build"},
+	wire.Preview:       {"Idle Completed", "Preview"},
 }
 
 // texts returns the message and the detail of a refusal by the gate.

@@ -6,12 +6,6 @@ import (
 	"trunkline/engine/exacta/wire"
 )
 
-// Limits of stored answers (exacta §4.0.4).
-const (
-	replayEntries = 4096
-	replayBytes   = 32 << 20
-)
-
 // Sum is the fingerprint of a command and its payload.
 type Sum [32]byte
 
@@ -32,6 +26,8 @@ type Answer struct {
 // Replays has the answers of all requests that reached a project (exacta §4.0.4): a repeated
 // request is answered again and not run again. Its methods may be called from any goroutine.
 type Replays struct {
+	most, mostBytes int // finished ones
+
 	mu      sync.Mutex
 	entries map[wire.ID]*replay
 	order   []wire.ID // of finished ones, oldest first, from next on
@@ -47,8 +43,10 @@ type replay struct {
 	origin *Origin
 }
 
-// NewReplays returns an empty cache.
-func NewReplays() *Replays { return &Replays{entries: make(map[wire.ID]*replay)} }
+// NewReplays returns an empty cache. l has its defaults.
+func NewReplays(l *Limits) *Replays {
+	return &Replays{most: l.ReplayEntries, mostBytes: l.ReplayBytes, entries: make(map[wire.ID]*replay)}
+}
 
 // Outcome is what is known about a request_id.
 type Outcome uint8
@@ -124,13 +122,13 @@ func (r *Replays) End(id wire.ID, answer *Answer, store bool) {
 
 // drop drops the oldest answers over the limits.
 func (r *Replays) drop() {
-	for len(r.order)-r.next > replayEntries || r.bytes > replayBytes {
+	for len(r.order)-r.next > r.most || r.bytes > r.mostBytes {
 		id := r.order[r.next]
 		r.next++
 		r.bytes -= len(r.entries[id].line)
 		delete(r.entries, id)
 	}
-	if r.next > replayEntries {
+	if r.next > r.most {
 		r.order = append(r.order[:0], r.order[r.next:]...)
 		r.next = 0
 	}

@@ -22,6 +22,7 @@ type Request struct {
 
 	flow     *Flow
 	answered bool
+	over     bool // its time is
 }
 
 // Begin gives a request a correlation of its own: that of an OpenProject is not of its project
@@ -38,7 +39,7 @@ type Args struct {
 	Handle          wire.ID  // intent_id, plan_id or execution_id
 	Diffs           []string
 	Configuration   string // of a Build; empty: that of the project
-	Seconds         int    // of a Build
+	Seconds         int    // of a Build and a Preview
 }
 
 // Flow is one correlation (exacta §4.0.2). Its counter lives as long as something refers to it.
@@ -62,12 +63,14 @@ type Work struct {
 	Extracted *planner.Intent // of ExtractIntent
 	Planned   *Plan           // of GeneratePlan: without ids; dependencies are orders of steps
 	Applied   int             // of ApplyDiffSet: how many files were changed
-	Build     BuildResult     // of Build and of build steps
+	Build     BuildResult     // of Build, of build steps, and of Preview: only ExitCode
+	Late      bool            // of Preview: its time was over
 	Fault     *fault.Fault
 	Planner   bool     // the planner failed, not what it was asked
 	Loose     []string // of GeneratePlan: constraints that cannot be enforced
 
-	cause *fault.Fault // why it was aborted
+	cause   *fault.Fault // why it was aborted
+	cancels []*Request   // of a Build and a Preview: they wait for its end
 }
 
 // BuildResult is how a build ended (exacta §4.13).
@@ -82,8 +85,8 @@ type Host interface {
 	// Answer sends the one answer of a request, behind all events so far. It is stored for repeats
 	// if store is set (exacta §4.0.4).
 	Answer(r *Request, line []byte, store bool)
-	// Run starts a work; Project.Finished follows. A step of an execution counts on it that the
-	// step before has ended.
+	// Run starts a work; Project.Finished follows, and before it Project.Started for a Preview
+	// whose program lives. A step of an execution counts on it that the step before has ended.
 	Run(w *Work)
 	// Abort has a work end as soon as it can. Finished follows. It reports whether the work has had
 	// no effect so far and will have none: one that only reads, however long that takes.

@@ -96,6 +96,8 @@ func gate(c wire.Command) (allowed set, to string) {
 		return of(Paused), Executing.String()
 	case wire.Cancel:
 		return of(ExtractingIntent, Planning, AwaitingApproval, Executing, Paused, Cancelling), Cancelling.String()
+	case wire.Preview:
+		return of(Idle, Completed), c.String()
 	}
 	return rest, c.String() // ApplyDiffSet, Build
 }

@@ -21,3 +21,31 @@ func TestStopBeginsNothing(t *testing.T) {
 		t.Errorf("%d answers, %d late", len(r.answers), len(r.late))
 	}
 }
+
+// TestTimeOverBeforeItCame: a time limit that ends before the queue has the request ends it once it
+// is there.
+func TestTimeOverBeforeItCame(t *testing.T) {
+	r := newRig()
+	build := r.request(wire.Build, Args{})
+	early := func(c wire.Command) *Request {
+		q := &Request{ID: []byte("q"), Key: wire.ID{byte(c), 1}, Command: c, Args: Args{UserInput: "x"}, Timeout: 5, Origin: new(Origin)}
+		r.p.Expired(q)
+		r.p.Handle(q)
+		return q
+	}
+	q := early(wire.ExtractIntent)
+	if got, _, _ := code(t, r.answers[q]); got != "IPC-008" || len(r.p.parked) != 0 {
+		t.Errorf("a parked request: %s", r.answers[q])
+	}
+	r.finish(0, nil, false)
+	if got, _, _ := code(t, r.answers[build]); got != "" {
+		t.Errorf("the build: %s", r.answers[build])
+	}
+	q = early(wire.ExtractIntent)
+	if got, _, _ := code(t, r.answers[q]); got != "IPC-008" || r.p.state != Failed {
+		t.Errorf("an activity: %s, %v", r.answers[q], r.p.state)
+	}
+	if got, _, _ := code(t, r.answers[early(wire.ValidatePlan)]); got != "ST-001" {
+		t.Errorf("a short one: %s", got)
+	}
+}

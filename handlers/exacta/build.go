@@ -36,41 +36,95 @@ var inherited = []string{"PATH", "HOME", "USERPROFILE", "TMPDIR", "TEMP", "TMP",
 
 // build runs the build tool (exacta §4.13). seconds is 0 for the limit of the project.
 func (j *job) build(configuration string, seconds int) *fault.Fault {
-	ws := j.p.disk.ws
-	config, err := ws.LoadConfig()
+	config, tool, err := j.toolchain()
 	if err != nil {
 		return err
 	}
 	if configuration == "" {
-		configuration = config.Configuration
-	}
-	if configuration == "" {
-		configuration = debugBuild
+		configuration = configurationOf(config)
 	}
 	if seconds == 0 {
 		seconds = config.BuildTimeout
 	}
-	tool := toolOf(config, ws.Markers())
-	if tool == "" {
-		return fault.New("BLD-001", "no build tool is detected", "none")
-	}
-	argv, err := command(ws, tool, configuration)
+	argv, err := command(j.p.disk.ws, tool, configuration)
 	if err != nil {
 		return err
 	}
-	env := environment(configuration)
-	file, failed := procgroup.Executable(tool, env)
-	if failed != nil {
-		return fault.New("BLD-001", "not in PATH: "+tool, tool)
-	}
-	dir := strings.TrimSuffix(config.WorkingDirectory, "/")
-	if dir != "" && dir != "." && !ws.IsDir(dir) {
-		return fault.New("CFG-003", "build.working_directory: no directory", "build.working_directory")
+	prog, err := j.find(tool, argv, configuration, config)
+	if err != nil {
+		return err
 	}
 	if err := j.act(); err != nil {
 		return err
 	}
-	return j.runTool(tool, file, argv, env, filepath.Join(ws.Root(), dir), seconds)
+	return j.runTool(prog, seconds)
+}
+
+// configurationOf returns the configuration of builds that name none.
+func configurationOf(c *workspace.Config) string {
+	if c.Configuration == "" {
+		return debugBuild
+	}
+	return c.Configuration
+}
+
+// toolchain returns the build tool of the project: BLD-001 if it has none.
+func (j *job) toolchain() (*workspace.Config, string, *fault.Fault) {
+	ws := j.p.disk.ws
+	config, err := ws.LoadConfig()
+	if err != nil {
+		return nil, "", err
+	}
+	tool := toolOf(config, ws.Markers())
+	if tool == "" {
+		return nil, "", fault.New("BLD-001", "no build tool is detected", "none")
+	}
+	return config, tool, nil
+}
+
+// program is a program that a project starts.
+type program struct {
+	tool, file string
+	argv, env  []string
+	dir        string
+}
+
+// find returns the program of a tool: BLD-001 if it is not installed.
+func (j *job) find(tool string, argv []string, configuration string, config *workspace.Config) (*program, *fault.Fault) {
+	env := environment(configuration)
+	file, failed := procgroup.Executable(tool, env)
+	if failed != nil {
+		return nil, fault.New("BLD-001", "not in PATH: "+tool, tool)
+	}
+	ws := j.p.disk.ws
+	dir := directory(config)
+	if dir != "" && !ws.IsDir(dir) {
+		return nil, fault.New("CFG-003", "build.working_directory: no directory", "build.working_directory")
+	}
+	return &program{tool, file, argv, env, filepath.Join(ws.Root(), dir)}, nil
+}
+
+// directory returns the rel path in which programs run, empty for the root.
+func directory(c *workspace.Config) string {
+	if dir := strings.TrimSuffix(c.WorkingDirectory, "/"); dir != "." {
+		return dir
+	}
+	return ""
+}
+
+// start starts a program in a process group of its own, without input (exacta §4.13). out takes its
+// output.
+func (p *program) start(out *os.File) (*procgroup.Process, *fault.Fault) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return nil, fault.New("RES-004", "no null device")
+	}
+	defer func() { _ = null.Close() }() // only read
+	proc, err := procgroup.Start(p.file, p.argv, &os.ProcAttr{Dir: p.dir, Env: p.env, Files: []*os.File{null, out, out}})
+	if err != nil {
+		return nil, fault.New("BLD-001", "cannot start: "+p.tool, p.tool)
+	}
+	return proc, nil
 }
 
 // environment returns the variables of a build.
@@ -103,7 +157,7 @@ func command(ws *workspace.Project, tool, configuration string) ([]string, *faul
 		}
 		return []string{"cargo", "build"}, nil
 	case "npm":
-		if !hasBuildScript(ws) {
+		if !hasScript(ws, "package.json", "build") {
 			return nil, fault.New("CFG-002", "package.json has no scripts.build", "scripts.build")
 		}
 		return []string{"npm", "run", "build"}, nil
@@ -117,62 +171,61 @@ func command(ws *workspace.Project, tool, configuration string) ([]string, *faul
 	return []string{"make"}, nil
 }
 
-// hasBuildScript reports whether package.json has a script of that name.
-func hasBuildScript(ws *workspace.Project) bool {
-	text, _, err := ws.Read("package.json")
+// hasScript reports whether a package.json has a script of a name.
+func hasScript(ws *workspace.Project, path, name string) bool {
+	text, _, err := ws.Read(path)
 	if err != nil || !jsonx.Check(text, jsonx.MaxDepth).OK() {
 		return false
 	}
-	var scripts, build [1]jsonx.Value
+	var scripts, script [1]jsonx.Value
 	jsonx.Pick(text, []string{"scripts"}, scripts[:])
 	if scripts[0].Kind != jsonx.ObjectStart {
 		return false
 	}
-	jsonx.Pick(scripts[0].Raw, []string{"build"}, build[:])
-	return build[0].Kind == jsonx.String
+	jsonx.Pick(scripts[0].Raw, []string{name}, script[:])
+	return script[0].Kind == jsonx.String
 }
 
 // dotnetProject returns the only solution of the root, else its only project.
 func dotnetProject(ws *workspace.Project) (string, *fault.Fault) {
-	entries, err := os.ReadDir(ws.Root())
-	if err != nil {
-		return "", fault.New("FS-002", "root", ".")
-	}
-	for _, ends := range [][]string{{".sln"}, {".csproj", ".fsproj", ".vbproj"}} {
-		var found []string
-		for _, e := range entries {
-			if !e.IsDir() && slices.Contains(ends, filepath.Ext(e.Name())) {
-				found = append(found, e.Name())
-			}
-		}
-		if len(found) == 1 {
+	for _, ends := range [][]string{{".sln"}, projectFiles} {
+		if found := ending(ws.Root(), ends); len(found) == 1 {
 			return found[0], nil
-		}
-		if len(found) > 1 {
+		} else if len(found) > 1 {
 			break
 		}
 	}
 	return "", fault.New("CFG-002", "not exactly one solution or project", "build.project")
 }
 
-// runTool runs a build command to its end, its time limit, or until it is aborted.
-func (j *job) runTool(tool, file string, argv, env []string, dir string, seconds int) *fault.Fault {
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		return fault.New("RES-004", "no null device")
+// projectFiles are the extensions of .NET projects.
+var projectFiles = []string{".csproj", ".fsproj", ".vbproj"}
+
+// ending returns the files of a directory with one of the extensions; one that cannot be read has
+// none.
+func ending(dir string, ends []string) (found []string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if !e.IsDir() && slices.Contains(ends, filepath.Ext(e.Name())) {
+			found = append(found, e.Name())
+		}
 	}
-	defer func() { _ = null.Close() }() // only read
+	return found
+}
+
+// runTool runs a build command to its end, its time limit, or until it is aborted.
+func (j *job) runTool(prog *program, seconds int) *fault.Fault {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return fault.New("RES-004", "no pipe")
 	}
 	defer func() { _ = r.Close() }() // only read
-	proc, err := procgroup.Start(file, argv, &os.ProcAttr{Dir: dir, Env: env, Files: []*os.File{null, w, w}})
+	proc, failed := prog.start(w)
 	_ = w.Close() // the process has its own
-	if err != nil {
-		return fault.New("BLD-001", "cannot start: "+tool, tool)
+	if failed != nil {
+		return failed
 	}
-	lines := newCounter(tool)
+	lines := newCounter(prog.tool)
 	lines.root = []byte(j.p.root)
 	read := make(chan struct{})
 	go func() {

@@ -31,7 +31,7 @@ func serveUntilKilled(text string) {
 	if err != nil {
 		panic(err)
 	}
-	s := New(fixedConfig())
+	s := New(fixed(Config{}))
 	c := &calls{kill: n}
 	s.options.Lazy, s.options.Before = true, c.before
 	s.ServeStdio(context.Background(), standard{os.Stdin, os.Stdout})

@@ -33,7 +33,7 @@ func (f *faulty) before(op, name string) error {
 // never is beyond every call.
 const never = 1 << 30
 
-// conversation sends requests until one is refused and reads until nothing runs. It returns all that
+// conversation sends requests until one is refused and reads until nothing runs. It returns what
 // was sent.
 func conversation(t *testing.T, f *faulty, lines []string) string {
 	t.Helper()

@@ -89,14 +89,23 @@ func (p *payload) args(c wire.Command, a *exacta.Args) {
 				p.bad("configuration", ": Debug or Release is expected")
 			}
 		}
-		if v := p.get("timeout_seconds"); v.Kind != jsonx.End {
-			n, ok := jsonx.ParseInt(v.Raw)
-			if v.Kind != jsonx.Number || !ok || n < 1 || n > 3600 {
-				p.bad("timeout_seconds", ": an integer from 1 to 3600 is expected")
-			}
-			a.Seconds = int(n)
-		}
+		a.Seconds = p.seconds()
+	case wire.Preview:
+		a.Seconds = p.seconds()
 	}
+}
+
+// seconds reads timeout_seconds, 0 if there is none.
+func (p *payload) seconds() int {
+	v := p.get("timeout_seconds")
+	if v.Kind == jsonx.End {
+		return 0
+	}
+	n, ok := jsonx.ParseInt(v.Raw)
+	if v.Kind != jsonx.Number || !ok || n < 1 || n > 3600 {
+		p.bad("timeout_seconds", ": an integer from 1 to 3600 is expected")
+	}
+	return int(n)
 }
 
 // limit returns the time limit of a request that gives none, in milliseconds (exacta §4.0.3).
@@ -110,7 +119,7 @@ func limit(c wire.Command, a *exacta.Args) int64 {
 		return 300_000
 	case wire.Pause:
 		return 600_000
-	case wire.ApplyDiffSet:
+	case wire.ApplyDiffSet, wire.Preview:
 		return 60_000
 	case wire.Build:
 		if a.Seconds == 0 {

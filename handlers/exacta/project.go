@@ -19,6 +19,7 @@ func scopeName(k int) string { return "p" + strconv.Itoa(k) }
 type event struct {
 	request *exacta.Request
 	done    *exacta.Work
+	started *exacta.Work    // a Preview whose program lives
 	late    *exacta.Request // its time is over
 	stop    bool            // the server stops
 }
@@ -45,9 +46,9 @@ type project struct {
 }
 
 func newProject(s *Server, r *root, ws *workspace.Project, dir string, markers []string) *project {
-	p := &project{srv: s, id: r.id, root: dir, journal: exacta.NewJournal(r.last), ring: make(chan struct{}, 1), gone: make(chan struct{}),
+	p := &project{srv: s, id: r.id, root: dir, journal: exacta.NewJournal(r.last, &s.cfg.Limits), ring: make(chan struct{}, 1), gone: make(chan struct{}),
 		jobs: make(map[*exacta.Work]*job)}
-	p.disk = &storage{ws: ws, id: r.id, clock: s.cfg.Clock}
+	p.disk = &storage{ws: ws, id: r.id, clock: s.cfg.Clock, planner: s.planner}
 	p.disk.rules.Store(rulesOf(ws.Config(), markers))
 	ws.SetDeny(func(path string, dir bool) bool {
 		if dir {
@@ -55,7 +56,7 @@ func newProject(s *Server, r *root, ws *workspace.Project, dir string, markers [
 		}
 		return p.disk.rules.Load().Denied(path, false)
 	})
-	p.core = exacta.New(exacta.Config{ID: r.id, Session: s.session, Root: dir, IDs: r.scope, Clock: s.cfg.Clock, Journal: p.journal, Host: p, Disk: p.disk,
+	p.core = exacta.New(exacta.Config{Limits: s.cfg.Limits, ID: r.id, Session: s.session, Root: dir, IDs: r.scope, Clock: s.cfg.Clock, Journal: p.journal, Host: p, Disk: p.disk,
 		Redact: redact, Ready: p.disk.ready, Used: p.disk.used, Secret: func(text string) bool { return secret.Find([]byte(text)) }})
 	return p
 }
@@ -121,6 +122,8 @@ func (p *project) serve(e event) {
 	case e.done != nil:
 		delete(p.jobs, e.done)
 		p.guard(e.done.Request, func() { p.core.Finished(e.done) })
+	case e.started != nil:
+		p.guard(e.started.Request, func() { p.core.Started(e.started) })
 	case len(p.behind) > 0:
 		p.late(e)
 	case e.late != nil:

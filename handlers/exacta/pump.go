@@ -19,6 +19,9 @@ func (s *session) Pump(out []byte, room int, _ link.Instant) (outAfter []byte, m
 		if !ok {
 			return s.events(out, left, last)
 		}
+		if left <= 0 {
+			return out, true
+		}
 		var copied exacta.Copied
 		if o.Journal != nil {
 			c := s.feed(o.Journal, o.After+1)
@@ -107,7 +110,7 @@ func (s *session) follow(c *exacta.Cursor, o *outgoing) {
 			next = o.cursor.Next
 		}
 		*c = o.cursor.Cursor
-		c.Conn, c.Next = s.port.ID(), next
+		c.Conn, c.Next = s.id, next
 		if s.eof {
 			c.Window = 0
 		}

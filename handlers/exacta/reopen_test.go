@@ -67,7 +67,7 @@ func TestWindowEndsWithInput(t *testing.T) {
 	s, dir := newServer(t), newRoot(t)
 	ended := make(chan struct{})
 	p := newPeer(t, s, 1)
-	p.sess = s.Open(p.port, func() { close(ended) })
+	p.sess = s.Open(p.port, Stdio, func() { close(ended) })
 	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
 	p.want(2, "LogEntry1 101:ok")
 	p.send(subscribeTo(2, `,"window":1`), ask(3, "ApplyDiffSet", emptySet), ask(4, "ApplyDiffSet", emptySet))

@@ -1,8 +1,9 @@
 package exacta
 
 import (
-	"log/slog"
 	"os"
+	"runtime"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,35 +12,32 @@ import (
 	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/secret"
 	"trunkline/engine/exacta/wire"
+	"trunkline/engine/link"
+	"trunkline/handlers/exacta/external"
 	"trunkline/handlers/exacta/workspace"
 )
 
-// Limits of a server (exacta §6.1).
-const (
-	maxMessage  = 8 << 20
-	maxInFlight = 64
-	maxProjects = 32
-	maxRoots    = 65_536 // whose number and events are remembered
-)
-
-// Config is how a server is set up (exacta §6.1).
-type Config struct {
-	Clock  wire.Clock
-	Seed   string // of ids; empty: they are random
-	Logger *slog.Logger
-}
+// maxRoots bounds the roots whose number and events are remembered.
+const maxRoots = 65_536
 
 // Server has all projects of a process. Its methods may be called from any goroutine.
 type Server struct {
 	cfg     Config
+	busy    wire.Refusal // of a request of a connection with too many unanswered ones (exacta §4.0.1)
 	scope   *wire.Scope
 	session wire.ID
 	options workspace.Options
 	limit   time.Duration // of what an OpenProject does on the disk
 	replays *exacta.Replays
+	planner *external.Planner
 	opening sync.Mutex // one OpenProject at a time
 	running sync.WaitGroup
-	hung    atomic.Int32 // works that outlived their limit
+	hung    atomic.Int32  // works that outlived their limit
+	conns   atomic.Uint64 // that were opened
+	readers chan struct{} // long messages that are read
+	input   *link.Budget  // of unfinished lines of all sockets
+
+	scratches sync.Pool // of *scratch: idle sessions hold none
 
 	mu       sync.Mutex
 	projects map[wire.ID]*project
@@ -58,9 +56,15 @@ type root struct {
 
 // New returns a server without projects.
 func New(cfg Config) *Server {
+	cfg = cfg.withDefaults()
 	scope := wire.NewScope(cfg.Seed, "server")
-	return &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), options: workspace.Options{Secret: secret.Find}, limit: fileWithin, replays: exacta.NewReplays(),
-		projects: make(map[wire.ID]*project), roots: make(map[string]*root), again: make(map[wire.ID][]event)}
+	s := &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), options: workspace.Options{Secret: secret.Find}, limit: fileWithin,
+		replays: exacta.NewReplays(&cfg.Limits), planner: external.New(cfg.Planner),
+		busy:     wire.Refusal{Code: "RES-004", Detail: "unanswered requests: " + strconv.Itoa(cfg.MaxInFlight)},
+		projects: make(map[wire.ID]*project), roots: make(map[string]*root), again: make(map[wire.ID][]event),
+		readers: make(chan struct{}, runtime.GOMAXPROCS(0)), input: link.NewBudget(unfinishedBytes)}
+	s.scratches.New = func() any { return new(scratch) }
+	return s
 }
 
 // project returns an open project.
@@ -84,6 +88,7 @@ func (s *Server) Stop() {
 func (s *Server) Close() {
 	s.Stop()
 	s.running.Wait()
+	s.planner.Close()
 }
 
 // entry is where the events of an OpenProject begin.
@@ -123,7 +128,7 @@ func (s *Server) tryOpen(r *exacta.Request, its bool) *fault.Fault {
 	from, _ := r.Asker.(*session)
 	home, _ := os.UserHomeDir()
 	at, err := within(s, func() (at located, err *fault.Fault) {
-		at.dir, at.markers, err = workspace.Locate(r.Args.Path, home, os.TempDir(), nil)
+		at.dir, at.markers, err = workspace.Locate(r.Args.Path, home, os.TempDir(), s.cfg.AllowedRoots)
 		return at, err
 	}, func(located) {})
 	if err != nil {
@@ -169,8 +174,8 @@ func (s *Server) beside(dir string) (*project, *fault.Fault) {
 			return nil, fault.New("FS-005", "overlaps with the root of an open project", "project root")
 		}
 	}
-	if s.stopped || len(s.projects) >= maxProjects {
-		return nil, fault.New("RES-004", "open projects: 32")
+	if s.stopped || len(s.projects) >= s.cfg.MaxOpenProjects {
+		return nil, fault.New("RES-004", "open projects: "+strconv.Itoa(s.cfg.MaxOpenProjects))
 	}
 	return nil, nil
 }

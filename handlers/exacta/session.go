@@ -2,18 +2,13 @@ package exacta
 
 import (
 	"sync"
-	"time"
 
-	"trunkline/codec/ndjson"
 	"trunkline/engine/exacta"
-	"trunkline/engine/exacta/secret"
-	"trunkline/engine/exacta/wire"
 	"trunkline/engine/link"
 )
 
 // Limits of a connection (exacta §2.5).
 const (
-	turnBytes    = 1 << 20
 	queuedBytes  = 16 << 20 // of answers
 	answerMemory = 256      // answers whose room is kept
 )
@@ -22,28 +17,33 @@ const (
 type session struct {
 	srv     *Server
 	port    *link.Port
-	ended   func() // called once when the peer sends nothing more; may be nil
-	scanner wire.Scanner
-	message wire.Message
-	payload payload
-	sums    sums
-	sum     exacta.Sum
+	id      uint64 // unlike that of port it is unique among all carriers
+	carrier Carrier
+	ended   func()   // called once when the peer sends nothing more; may be nil
+	in      incoming // the message at hand
 
-	scanned  int  // of the line that is not complete
-	skipping bool // the rest of a line that was too long
-	eof      bool
-	draining bool
-	lost     bool // the connection cannot go on without a gap
-	feeds    map[*exacta.Journal]*exacta.Cursor
-	limits   []limitOf // room for a Pump
+	scanned   int   // of the line that is not complete
+	skipping  bool  // the rest of a line that was too long
+	discarded int   // bytes of that line
+	bad       int   // lines in a row that were no envelope
+	guest     bool  // the first line did not come yet
+	until     int64 // by when the token is to be shown, in nanoseconds of Instant.Mono; 0: it need not
+	closing   bool  // nothing more of the peer is read
+	away      bool  // a line is read off the loop; its end is not taken yet
+	eof       bool
+	draining  bool
+	lost      bool // the connection cannot go on without a gap
+	feeds     map[*exacta.Journal]*exacta.Cursor
+	limits    []limitOf // room for a Pump
 
 	mu         sync.Mutex
 	outbox     []outgoing // from next on
 	next       int
 	queued     int // bytes of it
 	unanswered int
-	opening    bool    // an OpenProject is not in its place yet
-	entered    []entry // projects that were opened for it
+	opening    bool      // an OpenProject is not in its place yet
+	entered    []entry   // projects that were opened for it
+	back       *incoming // what became of the line that was away
 }
 
 // outgoing is what a connection is to be sent.
@@ -59,194 +59,18 @@ type place struct {
 	move bool // Next is set
 }
 
-// Open returns the session of a new connection. ended is called when its peer sends nothing more.
-func (s *Server) Open(port *link.Port, ended func()) link.Session {
-	return &session{srv: s, port: port, ended: ended, feeds: make(map[*exacta.Journal]*exacta.Cursor)}
-}
-
-// Feed implements link.Session.
-func (s *session) Feed(in, out []byte, _ link.Instant) (used int, outAfter []byte, v link.Verdict) {
-	if s.draining {
-		return len(in), out, link.More
-	}
-	start := len(out)
-	for {
-		switch {
-		case s.lost:
-			return used, out, link.Close
-		case s.waits():
-			s.enterAll()
-			return used, out, link.Blocked
-		case used >= turnBytes || len(out)-start > link.DefaultUnsentBytes:
-			return used, out, link.Yield
-		}
-		if s.skipping {
-			n, done := ndjson.Skip(in[used:])
-			used, s.skipping = used+n, !done
-			if !done {
-				return used, out, link.More
-			}
-		}
-		line, n, st, scanned := ndjson.Split(in[used:], s.scanned, maxMessage)
-		s.scanned = scanned
-		switch st {
-		case ndjson.More:
-			return used, out, link.More
-		case ndjson.TooLong:
-			s.skipping = true
-			s.message = wire.Message{}
-			out = s.refuse(out, &wire.Refusal{Code: "IPC-001", Detail: "message_too_large"})
-		default:
-			if !blank(line) {
-				out = s.serve(line, out)
-			}
-		}
-		used += n
-	}
-}
-
-// blank reports whether a line is ignored.
-func blank(line []byte) bool {
-	for _, c := range line {
-		if c != ' ' && c != '\t' {
-			return false
+// Open returns the session of a new connection over a carrier. ended, which may be nil, is called
+// once when its peer sends nothing more. A session of a WebSocket is fed one line for each message,
+// and every line that it appends is one message.
+func (s *Server) Open(port *link.Port, carrier Carrier, ended func()) link.Session {
+	c := &session{srv: s, port: port, id: s.conns.Add(1), carrier: carrier, ended: ended, feeds: make(map[*exacta.Journal]*exacta.Cursor)}
+	if carrier == TCP {
+		c.guest = true
+		if s.cfg.AuthToken != "" {
+			c.until = link.Mono() + int64(authWithin)
 		}
 	}
-	return true
-}
-
-// waits reports whether an OpenProject is not in its place yet: what follows may be for its
-// project.
-func (s *session) waits() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.opening
-}
-
-// enterAll makes the cursors for projects that were opened.
-func (s *session) enterAll() {
-	s.mu.Lock()
-	entered := s.entered
-	s.entered = nil
-	s.mu.Unlock()
-	for _, at := range entered {
-		s.feed(at.journal, at.next)
-	}
-}
-
-// serve takes one line (exacta §3.6).
-func (s *session) serve(line, out []byte) []byte {
-	m := &s.message
-	if r := s.scanner.Scan(line, m); r.Code != "" {
-		return s.refuse(out, &r)
-	}
-	switch m.Type {
-	case wire.Ack:
-		s.ack()
-		return out
-	case wire.Subscribe:
-		s.subscribe()
-		return out
-	}
-	s.sums.of(m.Command, m.Payload, &s.sum)
-	var asker exacta.Asker = s
-	control := m.Command == wire.Pause || m.Command == wire.Resume || m.Command == wire.Cancel
-	if !control && s.full() {
-		asker = nil
-	}
-	stored, outcome := s.srv.replays.Look(m.Key, &s.sum, asker, s.port.ID())
-	if outcome == exacta.Joined && asker == nil {
-		return s.refuse(out, &busy)
-	}
-	switch outcome {
-	case exacta.Stored:
-		return append(out, stored...)
-	case exacta.Joined:
-		s.join()
-		return out
-	case exacta.Conflict:
-		return s.refuse(out, &wire.Refusal{Code: "IPC-006"})
-	}
-	return s.admit(out, asker == nil)
-}
-
-// admit makes the checks 14 to 17 and hands a request on, unless too many are unanswered.
-func (s *session) admit(out []byte, full bool) []byte {
-	m := &s.message
-	s.payload = payload{object: m.Payload}
-	var id wire.ID
-	if m.Command != wire.OpenProject {
-		id = s.payload.id("project_id")
-	}
-	var args exacta.Args
-	if s.payload.field == "" {
-		s.payload.args(m.Command, &args)
-	}
-	if s.payload.field != "" {
-		return s.refuse(out, &wire.Refusal{Code: "IPC-009", Value: []byte(s.payload.field), Detail: s.payload.field, Field: s.payload.why})
-	}
-	var p *project
-	if m.Command != wire.OpenProject {
-		if p = s.srv.project(id); p == nil && !s.srv.reopens(id) {
-			return s.refuse(out, &wire.Refusal{Code: "ST-003", Detail: notOpenDetail})
-		}
-	}
-	if full {
-		return s.refuse(out, &busy)
-	}
-	return s.begin(out, p, id, &args)
-}
-
-// busy refuses a request of a connection with too many unanswered ones (exacta §4.0.1).
-var busy = wire.Refusal{Code: "RES-004", Detail: "unanswered requests: 64"}
-
-// begin hands a request on to its project.
-func (s *session) begin(out []byte, p *project, id wire.ID, args *exacta.Args) []byte {
-	m := &s.message
-	r := &exacta.Request{ID: append([]byte(nil), m.RequestID...), Key: m.Key, Command: m.Command, Args: *args, Timeout: limit(m.Command, args), Origin: new(exacta.Origin), Asker: s}
-	if m.Timeout != 0 {
-		r.Timeout = m.Timeout
-	}
-	stored, outcome := s.srv.replays.Begin(m.Key, &s.sum, s, s.port.ID(), r.Origin)
-	switch outcome {
-	case exacta.Stored: // another connection was faster
-		return append(out, stored...)
-	case exacta.Conflict:
-		return s.refuse(out, &wire.Refusal{Code: "IPC-006"})
-	case exacta.Joined:
-		s.join()
-		return out
-	}
-	s.count(1)
-	within := time.Duration(r.Timeout) * time.Millisecond
-	if m.Command == wire.OpenProject {
-		r.Timer = time.AfterFunc(within, func() {}) // it is short, and finishes
-		s.mu.Lock()
-		s.opening = true
-		s.mu.Unlock()
-		s.srv.running.Add(1)
-		go s.srv.open(r, s.settled)
-		return out
-	}
-	if p != nil {
-		s.enterAll()
-		s.feed(p.journal, p.journal.Last()+1)
-	}
-	r.Timer = time.AfterFunc(within, func() { _ = s.srv.post(id, p, event{late: r}) }) // without a project it was answered
-	if err := s.srv.post(id, p, event{request: r}); err != nil {
-		s.srv.turnAway(r, err)
-	}
-	return out
-}
-
-// join waits for the answer of a request that runs.
-func (s *session) join() {
-	s.count(1)
-	s.payload = payload{object: s.message.Payload}
-	if p := s.srv.project(s.payload.id("project_id")); p != nil {
-		s.enterAll()
-		s.feed(p.journal, p.journal.Last()+1)
-	}
+	return c
 }
 
 // enter notes where the events of an OpenProject begin, before there is one.
@@ -270,7 +94,7 @@ func (s *session) settled() {
 func (s *session) full() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.unanswered >= maxInFlight
+	return s.unanswered >= s.srv.cfg.MaxInFlight
 }
 
 func (s *session) count(n int) {
@@ -284,19 +108,11 @@ func (s *session) count(n int) {
 func (s *session) feed(j *exacta.Journal, next uint64) *exacta.Cursor {
 	c := s.feeds[j]
 	if c == nil {
-		c = &exacta.Cursor{Conn: s.port.ID(), Next: next}
+		c = &exacta.Cursor{Conn: s.id, Next: next}
 		s.feeds[j] = c
 		j.Watch(s.port)
 	}
 	return c
-}
-
-// refuse answers the message at hand. It does not allocate, but to hide a credential.
-func (s *session) refuse(out []byte, r *wire.Refusal) []byte {
-	if secret.Leaks(r.Value) {
-		r.Value = []byte(secret.Redacted)
-	}
-	return wire.AppendRefusal(out, s.message.RequestID, s.srv.scope.Next(wire.Correlation), s.srv.cfg.Clock, r)
 }
 
 // Answer implements exacta.Asker.
@@ -327,7 +143,7 @@ func (s *session) Drain(link.Instant) { s.draining = true }
 
 // Load implements link.Session.
 func (s *session) Load() link.Load {
-	l := link.Load{Busy: true, Streams: len(s.feeds) > 0}
+	l := link.Load{Busy: true, Streams: len(s.feeds) > 0, Until: s.until}
 	s.mu.Lock()
 	idle := s.unanswered == 0 && s.next == len(s.outbox) && !s.opening
 	if s.queued > queuedBytes {
@@ -343,7 +159,7 @@ func (s *session) Load() link.Load {
 			idle = false
 		}
 	}
-	l.Done = idle && (s.eof || s.draining)
+	l.Done = idle && (s.eof || s.draining) || s.eof && s.carrier != Stdio // what was read runs on (exacta §2.1)
 	return l
 }
 

@@ -3,7 +3,6 @@ package exacta
 import (
 	"bytes"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,14 +26,19 @@ func TestMain(m *testing.M) {
 }
 
 // newServer returns a server with a fixed clock and a seed.
-func newServer(t testing.TB) *Server {
-	s := New(fixedConfig())
+func newServer(t testing.TB) *Server { return newServerOf(t, Config{}) }
+
+// newServerOf is newServer with other options.
+func newServerOf(t testing.TB, c Config) *Server {
+	s := New(fixed(c))
 	t.Cleanup(s.Close)
 	return s
 }
 
-func fixedConfig() Config {
-	return Config{Clock: wire.FixedClock(time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)), Seed: "t1", Logger: slog.New(slog.DiscardHandler)}
+// fixed returns options with a fixed clock and a seed.
+func fixed(c Config) Config {
+	c.Clock, c.Seed = wire.FixedClock(time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)), "t1"
+	return c
 }
 
 // peer is a client whose connection the test owns.
@@ -56,10 +60,13 @@ func (p *peer) Wake(*link.Port) {
 	}
 }
 
-func newPeer(t testing.TB, s *Server, id uint64) *peer {
+func newPeer(t testing.TB, s *Server, id uint64) *peer { return newPeerOver(t, s, id, Stdio) }
+
+// newPeerOver is newPeer over another carrier.
+func newPeerOver(t testing.TB, s *Server, id uint64, carrier Carrier) *peer {
 	p := &peer{t: t, port: link.NewPort(id, "test"), wake: make(chan struct{}, 1), room: 1 << 20}
 	p.port.SetOwner(p)
-	p.sess = s.Open(p.port, nil)
+	p.sess = s.Open(p.port, carrier, nil)
 	t.Cleanup(p.sess.Closed)
 	return p
 }

@@ -25,15 +25,15 @@ func (s *Server) ServeStdio(ctx context.Context, rwc io.ReadWriteCloser) {
 	eof := make(chan struct{})
 	host := stream.NewHost(stream.Config{
 		Logger: s.cfg.Logger,
-		Open:   func(p *link.Port) link.Session { return s.Open(p, func() { close(eof) }) },
+		Open:   func(p *link.Port) link.Session { return s.Open(p, Stdio, func() { close(eof) }) },
 		Limits: link.Limits{
 			DrainWithin: int64(drainWithin),
 			UnsentBytes: unsentBytes,
-			AheadBytes:  maxMessage,
+			AheadBytes:  s.cfg.MaxMessageBytes,
 			AheadFrames: aheadLines,
 			FramesIn:    func(b []byte) int { return bytes.Count(b, lineEnd) },
 			ChunkBytes:  unsentBytes,
-			FrameBytes:  maxMessage + len("\r\n"),
+			FrameBytes:  s.cfg.MaxMessageBytes + len("\r\n"),
 			EndOfInput:  "\n",
 		},
 	})

@@ -8,6 +8,7 @@ import (
 	"trunkline/engine/exacta/plan"
 	"trunkline/engine/exacta/relpath"
 	"trunkline/engine/exacta/wire"
+	"trunkline/handlers/exacta/external"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -17,7 +18,9 @@ type storage struct {
 	ws    *workspace.Project
 	id    wire.ID
 	clock wire.Clock
-	rules atomic.Pointer[relpath.Rules] // those of the configuration that was read last
+
+	planner *external.Planner
+	rules   atomic.Pointer[relpath.Rules] // those of the configuration that was read last
 
 	point *workspace.Point // of the execution
 	step  int              // order of the step that was begun, 0 for none
@@ -64,12 +67,11 @@ func (s *storage) config() (*workspace.Config, *fault.Fault) {
 	return c, err
 }
 
-// ready reports why the planner of the project cannot be asked: only the built-in one is enabled
-// (exacta §4.20).
+// ready reports why the planner that the project selects cannot be asked (exacta §4.20).
 func (s *storage) ready() *fault.Fault {
 	c, err := s.ws.LoadConfig()
-	if err == nil && c.Provider != "builtin" {
-		err = fault.New("CFG-003", "ai.provider: not enabled", "ai.provider")
+	if err == nil {
+		err = s.planner.Ready(c)
 	}
 	return err
 }

@@ -23,11 +23,10 @@ type subscription struct {
 
 // subscribe answers a subscribe (exacta §3.5).
 func (s *session) subscribe() {
-	id := append([]byte(nil), s.message.RequestID...)
-	s.payload = payload{object: s.message.Payload}
-	sub := s.payload.subscription()
-	if s.payload.field != "" {
-		s.sendAck(id, nil, nil, fault.New("IPC-009", s.payload.field+s.payload.why, s.payload.field))
+	id := append([]byte(nil), s.in.RequestID...)
+	sub := s.in.payload.subscription()
+	if s.in.payload.field != "" {
+		s.sendAck(id, nil, nil, fault.New("IPC-009", s.in.payload.field+s.in.payload.why, s.in.payload.field))
 		return
 	}
 	p := s.srv.project(sub.project)
@@ -118,11 +117,10 @@ func (p *payload) subscription() (sub subscription) {
 
 // ack takes a receipt of a client. A malformed one is ignored.
 func (s *session) ack() {
-	s.payload = payload{object: s.message.Payload}
-	id := s.payload.id("project_id")
-	v := s.payload.get("stream_seq")
+	id := s.in.payload.id("project_id")
+	v := s.in.payload.get("stream_seq")
 	n, ok := jsonx.ParseInt(v.Raw)
-	if s.payload.field != "" || v.Kind != jsonx.Number || !ok || n < 0 {
+	if s.in.payload.field != "" || v.Kind != jsonx.Number || !ok || n < 0 {
 		return
 	}
 	if p := s.srv.project(id); p != nil && s.feeds[p.journal] != nil {

@@ -14,6 +14,7 @@ import (
 	"trunkline/engine/exacta/planner"
 	"trunkline/engine/exacta/secret"
 	"trunkline/engine/exacta/wire"
+	"trunkline/handlers/exacta/external"
 	"trunkline/handlers/exacta/workspace"
 )
 
@@ -63,35 +64,43 @@ func (j *job) run() {
 		j.w.Fault = j.apply()
 	case j.w.Request.Command == wire.Build:
 		j.w.Fault = j.build(j.w.Request.Args.Configuration, j.w.Request.Args.Seconds)
+	case j.w.Request.Command == wire.Preview:
+		j.w.Fault = j.preview(j.w.Request.Args.Seconds)
 	}
 }
 
-// view reads the tree and the configuration for the planner.
-func (j *job) view() (*tree, *planner.Config, *workspace.Config, *fault.Fault) {
+// source reads the tree and the configuration for the planner.
+func (j *job) source() (*source, *fault.Fault) {
 	ws := j.p.disk.ws
 	config, err := j.p.disk.config()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
 	t, err := newTree(ws, j.p.disk.rules.Load())
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, err
 	}
-	c := &planner.Config{Configuration: config.Configuration, Toolchain: toolOf(config, t.markers), RootName: filepath.Base(ws.Root())}
-	if c.Configuration == "" {
-		c.Configuration = debugBuild
+	c := &planner.Config{Configuration: configurationOf(config), Toolchain: toolOf(config, t.markers), RootName: filepath.Base(ws.Root())}
+	s := &source{tree: t, config: config, planner: c}
+	if config.Provider != external.Builtin {
+		s.outside = &external.Project{Disk: ws, Config: config, Tree: t, Size: func(path string) int64 { return t.sizes[path] }, Planner: c}
 	}
-	return t, c, config, nil
+	return s, j.p.srv.planner.Ready(config)
 }
 
 // extract runs the planner for an ExtractIntent (exacta §4.3).
 func (j *job) extract() {
-	t, c, _, err := j.view()
+	s, err := j.source()
 	if err != nil {
 		j.w.Fault, j.w.Planner = err, true
 		return
 	}
-	in, err := planner.Extract(j.w.Request.Args.UserInput, t, c)
+	var in planner.Intent
+	if s.outside != nil {
+		in, err = j.extractOutside(s)
+	} else {
+		in, err = planner.Extract(j.w.Request.Args.UserInput, s.tree, s.planner)
+	}
 	if err != nil {
 		j.w.Fault = err
 		return
@@ -101,40 +110,71 @@ func (j *job) extract() {
 
 // generate runs the planner for a GeneratePlan and fixes the facts of the plan (exacta §4.4).
 func (j *job) generate() *fault.Fault {
-	t, c, config, err := j.view()
+	s, err := j.source()
 	if err != nil {
 		j.w.Planner = true
 		return err
 	}
-	i := j.w.Intent
-	steps, err := planner.Plan(&i.Intent, t, c)
+	var doc *plan.Plan
+	if s.outside != nil {
+		doc, err = j.planOutside(s)
+	} else {
+		doc, err = j.planInside(s)
+	}
 	if err != nil {
 		return err
 	}
-	doc := &plan.Plan{Version: i.Version(), Status: plan.Pending, CreatedAt: j.p.srv.cfg.Clock.Text(),
-		Intent:      plan.Intent{ID: i.ID.String(), Type: i.Type, Description: i.Description},
-		Constraints: i.Constraints, ConfigFingerprint: config.Fingerprint}
-	for n := range steps {
-		s := &steps[n]
-		step := plan.Step{Order: n + 1, Type: s.Type, Target: s.Target, Description: s.Description, Configuration: s.Configuration}
-		for _, d := range s.Dependencies {
-			step.Dependencies = append(step.Dependencies, strconv.Itoa(d)) // see exacta.Work
-		}
-		if step.IsFile() {
-			if err := facts(&step, s); err != nil {
-				return err
-			}
-		}
-		doc.Steps = append(doc.Steps, step)
-	}
-	for k := range i.Constraints {
-		if c := &i.Constraints[k]; !plan.Enforceable(c, t) {
+	for k := range doc.Constraints {
+		if c := &doc.Constraints[k]; !plan.Enforceable(c, s.tree) {
 			j.w.Loose = append(j.w.Loose, c.Description)
 		}
 	}
-	doc.EstimatedTokens = plan.Estimate(i.RawInput, doc.Steps)
 	j.w.Planned = exacta.NewPlan(doc)
 	return nil
+}
+
+// planInside has the built-in planner make a plan.
+func (j *job) planInside(s *source) (*plan.Plan, *fault.Fault) {
+	steps, err := planner.Plan(&j.w.Intent.Intent, s.tree, s.planner)
+	if err != nil {
+		return nil, err
+	}
+	doc := j.document(s.config)
+	for n := range steps {
+		step, err := stepOf(n+1, &steps[n])
+		if err != nil {
+			return nil, err
+		}
+		doc.Steps = append(doc.Steps, step)
+	}
+	j.estimate(doc)
+	return doc, nil
+}
+
+// document begins the plan of a GeneratePlan.
+func (j *job) document(config *workspace.Config) *plan.Plan {
+	i := j.w.Intent
+	return &plan.Plan{Version: i.Version(), Status: plan.Pending, CreatedAt: j.p.srv.cfg.Clock.Text(),
+		Intent:      plan.Intent{ID: i.ID.String(), Type: i.Type, Description: i.Description},
+		Constraints: i.Constraints, ConfigFingerprint: config.Fingerprint}
+}
+
+func (j *job) estimate(doc *plan.Plan) {
+	doc.EstimatedTokens = plan.Estimate(j.w.Intent.RawInput, doc.Steps)
+}
+
+// stepOf returns the step of a plan. Until the project gives it an id, its order stands for it: see
+// exacta.Work.
+func stepOf(order int, s *planner.Step) (plan.Step, *fault.Fault) {
+	step := plan.Step{ID: strconv.Itoa(order), Order: order, Type: s.Type, Target: s.Target, Description: s.Description, Configuration: s.Configuration}
+	for _, d := range s.Dependencies {
+		step.Dependencies = append(step.Dependencies, strconv.Itoa(d))
+	}
+	if !step.IsFile() {
+		return step, nil
+	}
+	err := facts(&step, s)
+	return step, err
 }
 
 // facts makes the diff and the hashes of a file step.
@@ -267,11 +307,7 @@ func (j *job) apply() *fault.Fault {
 		return err
 	}
 	j.w.Applied = len(changes)
-	pinned := ""
-	if j.p.disk.point != nil {
-		pinned = j.p.disk.point.ID
-	}
-	_ = ws.Prune(pinned) // older points may stay
+	_ = ws.Prune("") // no execution runs; older points may stay
 	return nil
 }
 

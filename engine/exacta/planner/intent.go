@@ -9,6 +9,11 @@ const (
 	UnknownIntent = "UnknownIntent"
 )
 
+// IsIntent reports whether t is one of the types.
+func IsIntent(t string) bool {
+	return t == createProject || t == addFeature || t == fixBug || t == buildPackage || t == UnknownIntent
+}
+
 // leaning is a list of words that speak for a type.
 type leaning struct{ intent, words string }
 

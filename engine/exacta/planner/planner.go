@@ -111,7 +111,7 @@ func parse(input string, t Tree) (*request, *fault.Fault) {
 			r.forms = append(r.forms, f)
 		}
 	}
-	return r, contradiction(r.constraints)
+	return r, Contradiction(r.constraints)
 }
 
 // paths returns the paths that the request names, each once.
@@ -148,8 +148,9 @@ func (r *request) symbols() []string {
 	return out
 }
 
-// contradiction finds a description that is demanded and forbidden.
-func contradiction(list []plan.Constraint) *fault.Fault {
+// Contradiction finds a description that is demanded and forbidden, whatever its case and space:
+// VAL-002 (exacta §4.3).
+func Contradiction(list []plan.Constraint) *fault.Fault {
 	types := map[string]string{}
 	for i := range list {
 		k := &list[i]

@@ -19,6 +19,7 @@ const (
 	Cancel
 	ApplyDiffSet
 	Build
+	Preview
 	commands
 )
 
@@ -51,6 +52,8 @@ func (c Command) String() string {
 		return "ApplyDiffSet"
 	case Build:
 		return "Build"
+	case Preview:
+		return "Preview"
 	}
 	return ""
 }

@@ -10,12 +10,12 @@ import (
 // maxDepth is how deep a document may nest (exacta §3.1).
 const maxDepth = 32
 
-// canonicalText appends the canonical JSON of text to dst: keys sorted by code point, no spaces,
+// Canonical appends the canonical JSON of text to dst: keys sorted by code point, no spaces,
 // raw UTF-8, numbers as they are spelled (exacta §4.18). text passed jsonx.Strict with a depth of
 // at most 32.
-func canonicalText(dst, text []byte) []byte { return canonicalValue(dst, jsonx.ValueOf(text)) }
+func Canonical(dst, text []byte) []byte { return canonicalValue(dst, jsonx.ValueOf(text)) }
 
-// canonicalWithout is canonicalText of an object without one of its members.
+// canonicalWithout is Canonical of an object without one of its members.
 func canonicalWithout(dst, object []byte, name string) []byte {
 	return canonicalObject(dst, object, name)
 }

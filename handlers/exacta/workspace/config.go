@@ -67,7 +67,7 @@ func (p *Project) LoadConfig() (*Config, *fault.Fault) {
 	if jsonx.ValueOf(text).Kind != jsonx.ObjectStart {
 		return nil, fault.New("CFG-001", "not an object")
 	}
-	return p.parseConfig(text, canonicalText(nil, text))
+	return p.parseConfig(text, Canonical(nil, text))
 }
 
 func (p *Project) parseConfig(text, canonical []byte) (*Config, *fault.Fault) {

@@ -48,8 +48,8 @@ func FuzzStored(f *testing.F) {
 		if !strict.Check(text, maxDepth).OK() {
 			return
 		}
-		once := canonicalText(nil, text)
-		if !strict.Check(once, maxDepth).OK() || !bytes.Equal(canonicalText(nil, once), once) {
+		once := Canonical(nil, text)
+		if !strict.Check(once, maxDepth).OK() || !bytes.Equal(Canonical(nil, once), once) {
 			t.Fatalf("%q becomes %q", text, once)
 		}
 		if jsonx.ValueOf(text).Kind == jsonx.ObjectStart {

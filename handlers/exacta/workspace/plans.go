@@ -17,8 +17,13 @@ const keptPlans = 32
 // PrunePlans drops all but the newest files of plans. Those with a pinned id stay. What a crash
 // left of a file that was being written is removed. It must not run while a plan is saved.
 func (p *Project) PrunePlans(pinned ...string) *fault.Fault {
-	const rel = storeName + "/plan"
-	d, err := p.folder("plan")
+	return p.prune(keptPlans, pinned, "plan")
+}
+
+// prune drops all but the newest files <id>.json of a directory of the storage.
+func (p *Project) prune(keep int, pinned []string, path ...string) *fault.Fault {
+	rel := storeName + "/" + strings.Join(path, "/")
+	d, err := p.folder(path...)
 	if isMissing(err) {
 		return nil
 	}
@@ -37,19 +42,19 @@ func (p *Project) PrunePlans(pinned ...string) *fault.Fault {
 	var drop []string
 	var files []file
 	for _, name := range names {
-		id, isPlan := strings.CutSuffix(name, ".json")
+		id, isFile := strings.CutSuffix(name, ".json")
 		left, isTemp := strings.CutSuffix(name, ".json.tmp")
 		st, err := d.lstat(name)
 		switch {
 		case err != nil || regularMode(st) != nil:
 		case isTemp && isID(left):
 			drop = append(drop, name)
-		case isPlan && isID(id) && !slices.Contains(pinned, id):
+		case isFile && isID(id) && !slices.Contains(pinned, id):
 			files = append(files, file{name, st.Mtim.Nano()})
 		}
 	}
 	slices.SortFunc(files, func(a, b file) int { return cmp.Or(cmp.Compare(b.at, a.at), strings.Compare(a.name, b.name)) })
-	for _, f := range files[min(len(files), max(keptPlans-len(pinned), 0)):] {
+	for _, f := range files[min(len(files), max(keep-len(pinned), 0)):] {
 		drop = append(drop, f.name)
 	}
 	for _, name := range drop {

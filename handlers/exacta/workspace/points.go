@@ -37,6 +37,12 @@ func (p *Project) LoadPoint(id string) (*Point, *fault.Fault) {
 	return pt, nil
 }
 
+// Points returns all readable rollback points, the newest first.
+func (p *Project) Points() ([]*Point, *fault.Fault) {
+	points, _, f := p.points()
+	return points, f
+}
+
 // points returns all readable points, the newest first, and the names of folders without a
 // manifest.
 func (p *Project) points() (points []*Point, empty []string, f *fault.Fault) {

@@ -116,6 +116,16 @@ func (p *Project) existingStore() (dir, error) {
 	return d, err
 }
 
+// Lock takes the lock of the project, also where no change took it yet: FS-005 if another process
+// has it.
+func (p *Project) Lock() *fault.Fault {
+	d, err := p.store()
+	if err == nil {
+		d.close()
+	}
+	return faultOf(err, storeName+"/lock")
+}
+
 // lockExisting takes the lock of an existing .exacta that has one.
 func (p *Project) lockExisting() *fault.Fault {
 	d, err := p.existingStore()

@@ -41,27 +41,42 @@ func (p *Project) SaveState(s *State) *fault.Fault {
 // LoadState reads state.json: nil if there is none, ST-002 if it is damaged or cannot be read, and
 // then it is renamed state.json.bad (exacta §5.6).
 func (p *Project) LoadState() (*State, *fault.Fault) {
+	s, problem, f := p.readState()
+	if problem != "" {
+		f = p.RejectState(problem)
+	}
+	return s, f
+}
+
+// ReadState is LoadState without a change: a damaged state.json stays.
+func (p *Project) ReadState() (*State, *fault.Fault) {
+	s, problem, f := p.readState()
+	if problem != "" {
+		f = damaged("state.json: " + problem)
+	}
+	return s, f
+}
+
+func (p *Project) readState() (s *State, problem string, f *fault.Fault) {
 	d, err := p.existingStore()
 	if err == unix.ENOENT {
-		return nil, nil
+		return nil, "", nil
 	}
 	if err != nil {
-		return nil, faultOf(err, storeName)
+		return nil, "", faultOf(err, storeName)
 	}
 	defer d.close()
 	text, _, err := d.read("state.json", maxStored)
 	if err == unix.ENOENT {
-		return nil, nil
+		return nil, "", nil
 	}
-	var s *State
-	problem := "unreadable"
-	if err == nil {
-		s, problem = parseState(text)
+	if err != nil {
+		return nil, "unreadable", nil
 	}
-	if problem == "" {
-		return s, nil
+	if s, problem = parseState(text); problem != "" {
+		return nil, problem, nil
 	}
-	return nil, p.RejectState(problem)
+	return s, "", nil
 }
 
 // RejectState renames state.json to state.json.bad and returns the fault of a damaged state, with
@@ -92,7 +107,7 @@ func (s *State) encode() []byte {
 		}
 		b = b.Raw("execution", e.Int("entries", int64(x.Entries)).End())
 	}
-	sum := Sum(canonicalText(nil, jsonx.Builder(append([]byte(nil), b...)).End()))
+	sum := Sum(Canonical(nil, jsonx.Builder(append([]byte(nil), b...)).End()))
 	return append(b.Text("checksum", sum).End(), '\n')
 }
 

@@ -202,7 +202,7 @@ func TestCanonicalSortsAndKeeps(t *testing.T) {
 		if problem := strict.Check([]byte(text), maxDepth); !problem.OK() {
 			t.Fatal(problem)
 		}
-		if got := string(canonicalText(nil, []byte(text))); got != want {
+		if got := string(Canonical(nil, []byte(text))); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 	}

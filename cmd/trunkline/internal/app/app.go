@@ -67,10 +67,11 @@ type server struct {
 	log     *slog.Logger
 	ready   *ops.Readiness
 	kernel  *endpoint
-	web     *web            // nil when http.listen_addr is empty
-	tools   *toolEndpoint   // nil when toolhost.listen_addr is empty
-	threads *threadEndpoint // nil when they are closed
-	admin   *ops.Server     // nil when admin.listen_addr is empty
+	web     *web             // nil when http.listen_addr is empty
+	tools   *toolEndpoint    // nil when toolhost.listen_addr is empty
+	threads *threadEndpoint  // nil when they are closed
+	exacta  *projectEndpoint // nil when exacta.listen_addr and exacta.ws_addr are empty
+	admin   *ops.Server      // nil when admin.listen_addr is empty
 	failed  chan error
 }
 
@@ -102,6 +103,7 @@ func Run(ctx context.Context, cfg *config.Config, o Options) error {
 	s.web.serve(s.report)
 	s.tools.serve(s.report)
 	s.threads.serve(s.report)
+	s.exacta.serve(s.report)
 	s.ready.Release(reasonStarting)
 	s.log.Info("serving", "settings", cfg.Summary())
 	select {
@@ -150,6 +152,9 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 	if err = s.kernel.threads.register(reg, s.threads.linesOf()); err != nil {
 		return nil, err
 	}
+	if s.exacta, err = openProjects(&cfg.Exacta, o, reg); err != nil {
+		return nil, err
+	}
 	if cfg.Admin.ListenAddr == "" {
 		return s, nil
 	}
@@ -178,6 +183,9 @@ func (s *server) banner(o Options) {
 		s.listening(o.Banner, "toolhost", &s.cfg.Toolhost.Access, s.tools.bound)
 	}
 	s.bannerOfThreads(o)
+	if s.exacta != nil {
+		s.listening(o.Banner, "exacta", &s.cfg.Exacta.Access, s.exacta.bound)
+	}
 	if s.admin == nil {
 		fmt.Fprintln(o.Banner, "admin off")
 		return
@@ -204,11 +212,18 @@ func (s *server) bannerOfThreads(o Options) {
 
 // listening shows the addresses of one section, and warns of those that are open to every client.
 func (s *server) listening(to io.Writer, what string, a *config.Access, bs []bound) {
+	showBound(to, what, bs)
 	for _, b := range bs {
-		fmt.Fprintf(to, "%s listening on %s (%s)\n", what, b.addr, b.kind)
 		if b.open {
 			s.log.Warn(a.Key("insecure_bind")+" is on: anybody who reaches this address may use it", "addr", b.addr)
 		}
+	}
+}
+
+// showBound prints where a part listens.
+func showBound(to io.Writer, what string, bs []bound) {
+	for _, b := range bs {
+		fmt.Fprintf(to, "%s listening on %s (%s)\n", what, b.addr, b.kind)
 	}
 }
 
@@ -239,6 +254,7 @@ func (s *server) abort() {
 	s.web.abort()
 	s.tools.abort()
 	s.threads.abort()
+	s.exacta.abort()
 	s.closeAdmin()
 }
 
@@ -253,13 +269,13 @@ func (s *server) closeAdmin() {
 	_ = s.admin.Shutdown(ctx)
 }
 
-// drain ends the kernel endpoint, the HTTP listener and the tool server side by side, then the
-// admin listener.
+// drain ends the kernel endpoint and the others side by side, then the admin listener.
 func (s *server) drain() error {
 	s.ready.Hold(reasonDraining)
 	s.log.Info("draining", "grace_secs", int64(s.cfg.Kernel.ShutdownGrace/time.Second))
 	grace := s.cfg.Kernel.ShutdownGrace
-	webEnded, toolsEnded, threadsEnded := make(chan error, 1), make(chan error, 1), make(chan error, 1)
+	webEnded, toolsEnded, threadsEnded, exactaEnded := make(chan error, 1), make(chan error, 1), make(chan error, 1), make(chan error, 1)
+	go func() { exactaEnded <- s.exacta.shutdown() }()
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), threadsGrace)
 		defer cancel()
@@ -280,7 +296,7 @@ func (s *server) drain() error {
 	var othersErr error
 	s.kernel.beforeStore = func() { othersErr = errors.Join(<-toolsEnded, <-threadsEnded) } // their outcomes are in it
 	err := errors.Join(s.kernel.shutdown(ctx), <-webEnded)
-	err = errors.Join(err, othersErr)
+	err = errors.Join(err, othersErr, <-exactaEnded)
 	s.closeAdmin()
 	if err != nil {
 		return fmt.Errorf("cannot drain cleanly: %w", err)

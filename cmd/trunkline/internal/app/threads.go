@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -124,11 +123,11 @@ func openThreads(cfg *config.Config, state *threadState, svc *ipc.Service, ready
 	if err = t.openVerifier(c, o); err != nil {
 		return nil, err
 	}
-	resume, err := argv("threads.trigger_resume_argv", c.TriggerResumeArgv)
+	resume, err := config.Argv("threads.trigger_resume_argv", c.TriggerResumeArgv)
 	if err != nil {
 		return nil, err
 	}
-	spawn, err := argv("threads.trigger_spawn_argv", c.TriggerSpawnArgv)
+	spawn, err := config.Argv("threads.trigger_spawn_argv", c.TriggerSpawnArgv)
 	if err != nil {
 		return nil, err
 	}
@@ -202,17 +201,6 @@ func listenThreads(cfg *config.Config, a *config.Access) ([]bound, error) {
 		return listenAll(&free)
 	}
 	return bs, err
-}
-
-// argv reads a command, a JSON array of texts.
-func argv(key, text string) (list []string, err error) {
-	if err = json.Unmarshal([]byte(text), &list); err == nil && len(list) == 0 {
-		err = errors.New("it is empty")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot use %s = %q: want a JSON array of texts: %w", key, text, err)
-	}
-	return list, nil
 }
 
 // openVerifier opens the key source; with --dev and without one it makes a key and a token.

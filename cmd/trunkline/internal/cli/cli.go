@@ -248,13 +248,14 @@ func (p *Progress) Set(done uint64) {
 	}
 }
 
-// Clear takes the bar off the terminal, before something else is written there.
+// Clear takes the bar off the terminal, before something else is written there. The next Set draws
+// it again.
 func (p *Progress) Clear() {
 	if p == nil || p.drawn == 0 {
 		return
 	}
 	fmt.Fprintf(p.w, "\r%*s\r", p.drawn, "")
-	p.drawn = 0
+	p.drawn, p.next = 0, time.Time{}
 }
 
 func (p *Progress) draw() {

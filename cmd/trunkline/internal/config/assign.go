@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
@@ -93,6 +94,17 @@ func (s setting) assignList(p *[]string, v any) error {
 	}
 	*p = parts
 	return nil
+}
+
+// Argv reads a command from the setting key, a JSON array of texts.
+func Argv(key, text string) (list []string, err error) {
+	if err = json.Unmarshal([]byte(text), &list); err == nil && len(list) == 0 {
+		err = errors.New("it is empty")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot use %s = %q: want a JSON array of texts: %w", key, text, err)
+	}
+	return list, nil
 }
 
 // value returns the setting's value in force in the form it would be written in: an integer, a

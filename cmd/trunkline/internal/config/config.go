@@ -31,6 +31,7 @@ type Config struct {
 	HTTP     HTTP
 	Toolhost Toolhost
 	Threads  Threads
+	Exacta   Exacta
 	Admin    Admin
 	Store    Store
 	Log      Log
@@ -183,6 +184,7 @@ func (c *Config) validate() problems {
 	p = append(p, c.HTTP.check()...)
 	p = append(p, c.Toolhost.check()...)
 	p = append(p, c.checkThreads()...)
+	p = append(p, c.Exacta.check()...)
 	p = append(p, checkStages(c.HTTP.DefaultStageOrder)...)
 	if a := c.Admin; a.ListenAddr != "" {
 		loop, err := isLoopback(a.ListenAddr)

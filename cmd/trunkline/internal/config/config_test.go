@@ -175,6 +175,37 @@ func TestDefaults(t *testing.T) {
 	f("threads.unread_auto_trigger", "off")
 	f("threads.retention_mode", "permanent")
 	f("threads.enable_automated_redaction", "false")
+	f("exacta.listen_addr", "")
+	f("exacta.tls_cert_file", "")
+	f("exacta.tls_key_file", "")
+	f("exacta.tls_client_ca_file", "")
+	f("exacta.insecure_bind", false)
+	f("exacta.ws_addr", "")
+	f("exacta.max_connections", 1024)
+	f("exacta.loops", 0)
+	f("exacta.max_message_bytes", 8388608)
+	f("exacta.max_open_projects", 32)
+	f("exacta.max_inflight_per_connection", 64)
+	f("exacta.max_parked_per_project", 64)
+	f("exacta.journal_events", 10000)
+	f("exacta.journal_bytes", 16777216)
+	f("exacta.replay_cache_entries", 4096)
+	f("exacta.replay_cache_bytes", 33554432)
+	f("exacta.debug_commands", "auto")
+	f("exacta.allowed_roots", "")
+	f("exacta.diagnostics_dirs", "")
+	f("exacta.ws_origins", "")
+	f("exacta.auth_token_file", "")
+	f("exacta.plan_validity_seconds", 1800)
+	f("exacta.log_event_level", "INFO")
+	f("exacta.clock", "real")
+	f("exacta.ids", "random")
+	f("exacta.planner", "builtin")
+	f("exacta.planner_command", "")
+	f("exacta.planner_url", "")
+	f("exacta.planner_model", "")
+	f("exacta.planner_key_file", "")
+	f("exacta.planner_cache", "read_write")
 	f("admin.listen_addr", "127.0.0.1:50090")
 	f("admin.insecure_bind", false)
 	f("admin.pprof", false)
@@ -184,7 +215,7 @@ func TestDefaults(t *testing.T) {
 	f("store.snapshot_interval_secs", 600)
 	f("log.level", "info")
 	f("log.format", "auto")
-	if got, want := len(c.Rows()), 121; got != want {
+	if got, want := len(c.Rows()), 152; got != want {
 		t.Errorf("%d settings, want %d: add the new one to this list", got, want)
 	}
 }
@@ -241,7 +272,7 @@ func TestNamedFile(t *testing.T) {
 	if v, o := row(t, c, "log.level"); v != "error" || o != "file "+path || c.File() != path {
 		t.Errorf("log.level = %v (%s), file %q", v, o, c.File())
 	}
-	if s := c.Summary(); s != "1 from file "+path+", 120 from defaults" {
+	if s := c.Summary(); s != "1 from file "+path+", 151 from defaults" {
 		t.Errorf("Summary = %q", s)
 	}
 }

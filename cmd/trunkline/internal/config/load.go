@@ -53,7 +53,7 @@ func (l layer) origin(key string) Origin {
 // the flags of AddFlags; environ is in the form of os.Environ. The error is of type problems.
 func Load(fs *pflag.FlagSet, environ []string) (*Config, error) {
 	c := &Config{origins: make(map[string]Origin, len(table))}
-	c.Kernel.Section, c.HTTP.Section, c.Toolhost.Section, c.Threads.Section = "kernel", "http", "toolhost", "threads"
+	c.Kernel.Section, c.HTTP.Section, c.Toolhost.Section, c.Threads.Section, c.Exacta.Section = "kernel", "http", "toolhost", "threads", "exacta"
 	layers, probs := sources(c, fs, environ)
 	for _, l := range layers {
 		probs = append(probs, unknown(l)...)

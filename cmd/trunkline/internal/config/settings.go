@@ -57,6 +57,10 @@ var table = slices.Concat(
 		help: "addresses of agent threads over HTTP and MCP, comma separated: host:port or unix:///path; empty switches them off"},
 		"TCP listeners of HTTP, MCP and lines into", ""),
 	threadsSettings,
+	accessSettings(setting{key: "exacta.listen_addr", def: "", optional: true,
+		help: "addresses of projects over lines, comma separated: host:port or unix:///path; empty switches them off"},
+		"TCP listeners of lines and WebSocket into", "; exacta.auth_token_file must be set all the same"),
+	exactaSettings,
 	otherSettings)
 
 // accessSettings returns the rows of a section's Access. listen is the one of its listen_addr.

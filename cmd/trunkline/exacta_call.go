@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/codec/jsonx"
+	"trunkline/handlers/exacta/client"
+)
+
+// maxPayload bounds the payload of a call, in bytes, and maxPayloadDepth its nesting: more is
+// refused by any server.
+const (
+	maxPayload      = 8 << 20
+	maxPayloadDepth = 31
+)
+
+// callFlags are the flags of exacta call.
+type callFlags struct{ events, wait bool }
+
+func newExactaCallCmd() *cobra.Command {
+	var f callFlags
+	cmd, _ := newProjectCmd(&cobra.Command{
+		Use:   "call COMMAND [JSON]",
+		Short: "Send one request and print its response",
+		Long: "Send one request with a payload, which is a JSON object, and print the response: indented on a terminal, else on one line.\n" +
+			"- reads the payload from stdin. --events prints the events that come with it, --wait waits until the execution that was\n" +
+			"started, resumed or cancelled has ended.\n\n" + exitHelp,
+		Example: "  trunkline exacta call OpenProject '{\"path\":\"/srv/demo\"}'\n" +
+			"  trunkline exacta call ExecutePlan '{\"project_id\":\"…\",\"plan_id\":\"…\"}' --wait --events",
+		Args: cobra.RangeArgs(1, 2),
+	}, func(ctx context.Context, p *projectPeer, args []string) error { return f.run(ctx, p, args) })
+	cmd.Flags().BoolVar(&f.events, "events", false, "print events too, one line each")
+	cmd.Flags().BoolVar(&f.wait, "wait", false, "wait for the end of the execution")
+	return cmd
+}
+
+const exitHelp = "Exit codes: 0 ok, 10 configuration, 20 security or a path outside of the project, 30 a plan that is not approved, 40 a plan\n" +
+	"that is not valid or out of date, 50 other failures of input, files, planner and build, 60 protocol, state, resources and lost\n" +
+	"connections; 2 usage, 130 interrupted."
+
+func (f *callFlags) run(ctx context.Context, p *projectPeer, args []string) error {
+	text, err := argument(p.cmd, args[1:], "{}")
+	if err != nil {
+		return err
+	}
+	text = bytes.TrimSpace(text)
+	if problem := jsonx.Check(text, maxPayloadDepth); !problem.OK() || text[0] != '{' || len(text) > maxPayload {
+		return cli.Errorf(cli.CodeUsage, "cannot use the payload: it is no JSON object: %s", problem).WithHint("such as '{\"path\":\"/srv/demo\"}'")
+	}
+	text = bytes.ReplaceAll(text, []byte("\n"), []byte(" ")) // a line ends a message; in a string it would be escaped
+	command := args[0]
+	conn, err := p.connected(ctx)
+	if err != nil {
+		return err
+	}
+	project := client.Object(text).Text("project_id")
+	end := execution{command: command}
+	if f.wait && end.may() && project != "" {
+		if err := end.watch(ctx, conn, project); err != nil {
+			return err
+		}
+	}
+	m, err := f.ask(ctx, p, conn, text, &end)
+	if m == nil || err != nil && !isAnswer(err) {
+		return err
+	}
+	end.correlation = m.Correlation
+	err = ofExecute(command, err)
+	if printed := f.print(p.cmd, m.Raw); printed != nil {
+		return printed
+	}
+	if err != nil || !f.wait || !end.runs() {
+		return err
+	}
+	return end.wait(ctx, conn.Next, func(m *client.Message) error { return f.event(p.cmd, m) })
+}
+
+// ask sends the request and returns its response. An error that was raised for it is an error, also
+// where the response has none.
+func (f *callFlags) ask(ctx context.Context, p *projectPeer, conn *client.Conn, payload []byte, end *execution) (*client.Message, error) {
+	within, cancel := context.WithTimeout(ctx, limitOf(payload))
+	defer cancel()
+	id, err := conn.Send(within, end.command, payload)
+	if err != nil {
+		return nil, err
+	}
+	var raised error
+	m, err := conn.Await(within, id, func(m *client.Message) error {
+		if m.Event == "ErrorRaised" && m.RequestID == id {
+			raised = client.ErrorOf(m.Payload.Object("error"))
+		}
+		end.note(m)
+		return f.event(p.cmd, m)
+	})
+	if err == nil {
+		err = raised
+	}
+	return m, err
+}
+
+func isAnswer(err error) bool {
+	var e *client.Error
+	return errors.As(err, &e) && !e.Local
+}
+
+// event prints an event if that was asked for.
+func (f *callFlags) event(cmd *cobra.Command, m *client.Message) error {
+	if !f.events {
+		return nil
+	}
+	return writeLine(cmd.OutOrStdout(), m.Raw)
+}
+
+// print prints the response.
+func (f *callFlags) print(cmd *cobra.Command, raw []byte) error {
+	out := cmd.OutOrStdout()
+	if f.events || !isTerminal(out) || cli.JSON(cmd) {
+		return writeLine(out, raw)
+	}
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, raw, "", "  "); err != nil {
+		return fmt.Errorf("cannot indent the response: %w", err)
+	}
+	return writeLine(out, []byte(visibleLines(pretty.String())))
+}
+
+// execution is what a command began or ends.
+type execution struct {
+	command     string
+	correlation string
+	cancelling  bool // files are taken back
+}
+
+// may reports whether something may go on behind the response (exacta §2.4).
+func (e *execution) may() bool {
+	return e.command == "ExecutePlan" || e.command == "Resume" || e.command == "Cancel"
+}
+
+// runs reports whether something goes on behind the response. A Cancel may be of a plan or a build,
+// whose end comes before it.
+func (e *execution) runs() bool { return e.may() && (e.command != "Cancel" || e.cancelling) }
+
+// watch subscribes to the events of a project before the request is sent. Where that is refused, so
+// is the request.
+func (e *execution) watch(ctx context.Context, conn *client.Conn, project string) error {
+	id, err := conn.Subscribe(ctx, project, "", nil)
+	if err != nil {
+		return err
+	}
+	m, err := conn.Await(ctx, id, nil)
+	if err != nil {
+		if isAnswer(err) {
+			return nil
+		}
+		return err
+	}
+	e.cancelling = m.Result.Text("state") == "Cancelling"
+	return nil
+}
+
+// note takes an event that comes before the response.
+func (e *execution) note(m *client.Message) {
+	if m.Event == "StateChanged" && m.Payload.Text("to") == "Cancelling" {
+		e.cancelling = true
+	}
+}
+
+// wait waits until the execution ends; event gets all that comes. How it ended is the error.
+func (e *execution) wait(ctx context.Context, next func(context.Context) (*client.Message, error), event func(*client.Message) error) error {
+	var raised error
+	for {
+		m, err := next(ctx)
+		if err != nil {
+			return err
+		}
+		if m.Kind != client.Event {
+			continue
+		}
+		if err := event(m); err != nil {
+			return err
+		}
+		if m.Event == "ErrorRaised" && m.Correlation == e.correlation {
+			raised = client.ErrorOf(m.Payload.Object("error"))
+		}
+		if from := m.Payload.Text("from"); m.Event != "StateChanged" || from != "Executing" && from != "Cancelling" {
+			continue
+		}
+		switch m.Payload.Text("to") {
+		case "Completed":
+			return nil
+		case "Paused":
+			return cli.Errorf(exitProtocol, "the execution is paused").WithHint("'trunkline exacta resume' goes on")
+		case "Idle":
+			if e.command == "Cancel" {
+				return nil
+			}
+			return cli.Errorf(exitProtocol, "the execution was cancelled; its files are as before")
+		case "Failed":
+			if raised == nil {
+				raised = cli.Errorf(exitProtocol, "the execution failed")
+			}
+			return raised
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/codec/jsonx"
+	"trunkline/engine/exacta"
+	faults "trunkline/engine/exacta/fault"
+	"trunkline/engine/exacta/secret"
+	"trunkline/engine/exacta/wire"
+	"trunkline/handlers/exacta/client"
+	"trunkline/handlers/exacta/workspace"
+)
+
+func newExactaRollbackCmd() *cobra.Command {
+	var path string
+	var list bool
+	cmd := &cobra.Command{
+		Use:   "rollback POINT",
+		Short: "Take a plan or a set of diffs back, without a server",
+		Long: "Restore the files of a rollback point: the id of an execution, or the one that 'trunkline exacta apply' prints. --list shows\n" +
+			"them. A file that was changed since stays as it is, and its point is kept (FS-006). The project must not be open in a server\n" +
+			"(FS-005), and an execution that is not at its end must be resumed or cancelled first (ST-001).\n\n" + exitHelp,
+		Example: "  trunkline exacta rollback --list\n  trunkline exacta rollback 14275667-7c61-5ef4-8f2b-68ae2515b834 --project /srv/demo",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if list {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ws, f := openWorkspace(path)
+			if f != nil {
+				return offline(f)
+			}
+			defer ws.Close()
+			if list {
+				return listPoints(cmd, ws)
+			}
+			return rollBack(cmd, ws, args[0])
+		},
+	}
+	cmd.Flags().StringVarP(&path, "project", "C", ".", "path of the project, or in it")
+	cmd.Flags().BoolVarP(&list, "list", "l", false, "list the rollback points, the newest first")
+	return cmd
+}
+
+// openWorkspace opens the project of a path as a server does, with its lock.
+func openWorkspace(path string) (*workspace.Project, *faults.Fault) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, faults.New("FS-001", err.Error(), "working directory")
+	}
+	home, _ := os.UserHomeDir()
+	root, _, f := workspace.Locate(path, home, os.TempDir(), nil)
+	if f != nil {
+		return nil, f
+	}
+	return workspace.Open(root, workspace.Options{Secret: secret.Find})
+}
+
+// offline gives a fault of the disk its exit status and a hint.
+func offline(f *faults.Fault) error {
+	e := &client.Error{Code: f.Code, Message: f.Message(), Detail: f.Detail}
+	return explained(projectStatus(e), e, recoveryHint(e))
+}
+
+// pointOutput is a rollback point under --json.
+type pointOutput struct {
+	ID        string   `json:"id"`
+	Kind      string   `json:"kind"`
+	CreatedAt string   `json:"created_at"`
+	Sealed    bool     `json:"sealed"`
+	Conflicts int      `json:"conflicts"`
+	Files     []string `json:"files"`
+}
+
+func listPoints(cmd *cobra.Command, ws *workspace.Project) error {
+	points, f := ws.Points()
+	if f != nil {
+		return offline(f)
+	}
+	listed := []pointOutput{}
+	rows := [][]string{{"POINT", "KIND", "CREATED", "FILES", "CONFLICTS"}}
+	for _, pt := range points {
+		o := pointOutput{pt.ID, pt.Kind, pt.CreatedAt, pt.Sealed, pt.Conflicts, filesOf(pt.Entries)}
+		listed = append(listed, o)
+		rows = append(rows, []string{o.ID, o.Kind, visible(o.CreatedAt), strconv.Itoa(len(o.Files)), strconv.Itoa(o.Conflicts)})
+	}
+	return cli.Show(cmd, listed, rows)
+}
+
+func filesOf(entries []workspace.Entry) []string {
+	files := []string{}
+	for _, e := range entries {
+		if !slices.Contains(files, e.Path) {
+			files = append(files, e.Path)
+		}
+	}
+	return files
+}
+
+// rollBack restores a point by the rules of exacta §4.8.
+func rollBack(cmd *cobra.Command, ws *workspace.Project, id string) error {
+	key, ok := wire.ParseID([]byte(id))
+	if !ok {
+		return cli.Errorf(cli.CodeUsage, "cannot use %q as the id of a rollback point", id).WithHint("'trunkline exacta rollback --list' shows them")
+	}
+	id = key.String()
+	if _, f := ws.LoadPoint(id); f != nil { // before the lock, which makes a folder where there is none
+		return offline(f)
+	}
+	if f := ws.Lock(); f != nil {
+		return offline(f)
+	}
+	if err := atRest(ws); err != nil {
+		return err
+	}
+	pt, f := ws.LoadPoint(id)
+	if f != nil {
+		return offline(f)
+	}
+	all := filesOf(pt.Entries)
+	f = pt.Undo(0)
+	kept := filesOf(pt.Entries)
+	restored := slices.DeleteFunc(all, func(file string) bool { return slices.Contains(kept, file) })
+	if f == nil {
+		f = pt.Drop() // a point without entries is of no use
+	}
+	if err := showRollback(cmd, id, restored, kept); err != nil {
+		return err
+	}
+	if f != nil {
+		return offline(f)
+	}
+	return nil
+}
+
+// atRest refuses a project whose execution is not at its end: its next session would compare the
+// files with what the execution did to them. It refuses a state that cannot be read, which may have
+// such an execution.
+func atRest(ws *workspace.Project) error {
+	st, f := ws.ReadState()
+	if f != nil {
+		err := offline(f).(*cli.Error)
+		return err.WithHint("a server that opens the project puts the damaged state aside")
+	}
+	if st == nil {
+		return nil
+	}
+	state, known := exacta.ParseState(st.State)
+	if !known || st.Execution != nil || state == exacta.Executing || state == exacta.Paused || state == exacta.Cancelling {
+		e := offline(faults.New("ST-001", "an execution is not at its end", st.State, "Rollback")).(*cli.Error)
+		return e.WithHint("a server that opens the project resumes it or cancels it: 'trunkline exacta resume', 'trunkline exacta cancel'")
+	}
+	return nil
+}
+
+func showRollback(cmd *cobra.Command, id string, restored, kept []string) error {
+	out := cmd.OutOrStdout()
+	if cli.JSON(cmd) {
+		text := jsonx.Build(nil).Text("rollback_point_id", id).Texts("restored", restored).Texts("conflicts", kept).End()
+		return cli.WriteJSON(out, json.RawMessage(text))
+	}
+	for _, file := range restored {
+		if _, err := fmt.Fprintln(out, "restored", visible(file)); err != nil {
+			return fmt.Errorf("cannot write output: %w", err)
+		}
+	}
+	for _, file := range kept {
+		if _, err := fmt.Fprintln(out, "kept    ", visible(file)); err != nil {
+			return fmt.Errorf("cannot write output: %w", err)
+		}
+	}
+	return nil
+}

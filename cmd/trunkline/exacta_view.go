@@ -1,0 +1,235 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+
+	"trunkline/cmd/trunkline/internal/cli"
+	"trunkline/handlers/exacta/client"
+)
+
+// visible returns text as it can be shown to people: what a terminal would obey, and what would
+// change the order of letters, is written as an escape. A file of a project decides about its text.
+func visible(text string) string {
+	if !strings.ContainsFunc(text, hidden) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if hidden(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// visibleLines is visible for text of several lines.
+func visibleLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = visible(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
+func hidden(r rune) bool { return r != '\t' && !unicode.IsPrint(r) }
+
+// paint is how text is shown on an output.
+type paint struct {
+	w        io.Writer
+	terminal bool
+	color    bool
+}
+
+// Styles of a terminal.
+const (
+	paintStrong = "1"
+	paintFaint  = "2"
+	paintRed    = "31"
+	paintGreen  = "32"
+	paintCyan   = "36"
+)
+
+// paintOn returns the paint of the command's stdout.
+func paintOn(cmd *cobra.Command) paint {
+	w := cmd.OutOrStdout()
+	terminal := isTerminal(w)
+	return paint{w, terminal, terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+}
+
+// as returns text in a style.
+func (p paint) as(style, text string) string {
+	if !p.color || text == "" {
+		return text
+	}
+	return "\x1b[" + style + "m" + text + "\x1b[0m"
+}
+
+// line writes a line.
+func (p paint) line(text string) error {
+	if _, err := io.WriteString(p.w, text+"\n"); err != nil {
+		return fmt.Errorf("cannot write output: %w", err)
+	}
+	return nil
+}
+
+// diff writes a diff. On a terminal it has colours, and nothing that a terminal obeys.
+func (p paint) diff(text string) error {
+	if !p.terminal {
+		_, err := io.WriteString(p.w, text)
+		return err
+	}
+	for line := range strings.Lines(text) {
+		line = visible(strings.TrimSuffix(line, "\n"))
+		style := ""
+		switch {
+		case strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ "):
+			style = paintStrong
+		case strings.HasPrefix(line, "@@"):
+			style = paintCyan
+		case strings.HasPrefix(line, "+"):
+			style = paintGreen
+		case strings.HasPrefix(line, "-"):
+			style = paintRed
+		}
+		if style != "" {
+			line = p.as(style, line)
+		}
+		if err := p.line(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shownPlan is a plan with its diffs, as it is shown.
+type shownPlan struct {
+	Plan  []byte // the object of PlanProposed
+	Diffs []shownDiff
+}
+
+// shownDiff is the payload of DiffProposed.
+type shownDiff struct {
+	StepID string `json:"step_id"`
+	Diff   string `json:"diff"`
+}
+
+// take adds what an event has of a plan.
+func (s *shownPlan) take(m *client.Message) {
+	switch m.Event {
+	case "PlanProposed":
+		s.Plan, s.Diffs = append([]byte(nil), m.Payload.Object("plan")...), nil
+	case "DiffProposed":
+		d := shownDiff{m.Payload.Text("step_id"), m.Payload.Text("diff")}
+		for i := range s.Diffs {
+			if s.Diffs[i].StepID == d.StepID {
+				s.Diffs[i] = d // again, when the step runs
+				return
+			}
+		}
+		s.Diffs = append(s.Diffs, d)
+	}
+}
+
+// show prints a plan with its diffs; status is empty where it is not known.
+func (s *shownPlan) show(cmd *cobra.Command, status string) error {
+	p, plan := paintOn(cmd), client.Object(s.Plan)
+	head := fmt.Sprintf("Plan %s, version %d, about %d tokens", plan.Text("id"), plan.Int("version"), plan.Int("estimated_tokens"))
+	if status != "" {
+		head += ", " + status
+	}
+	if err := p.line(p.as(paintStrong, head)); err != nil {
+		return err
+	}
+	for _, k := range plan.Objects("constraints") {
+		if err := p.line(visible(k.Text("type") + " " + k.Text("description") + " (" + k.Text("scope") + ")")); err != nil {
+			return err
+		}
+	}
+	rows := [][]string{{"STEP", "TYPE", "TARGET", "AFTER", "DESCRIPTION"}}
+	order := make(map[string]string)
+	for _, step := range plan.Objects("steps") {
+		n := strconv.FormatInt(step.Int("order"), 10)
+		order[step.Text("id")] = n
+		after := "-"
+		if deps := step.Texts("dependencies"); len(deps) > 0 {
+			for i, id := range deps {
+				deps[i] = order[id]
+			}
+			after = strings.Join(deps, ",")
+		}
+		rows = append(rows, []string{n, visible(step.Text("type")), visible(step.Text("target")), after, visible(step.Text("description"))})
+	}
+	if err := cli.Show(cmd, nil, rows); err != nil {
+		return err
+	}
+	for _, d := range s.Diffs {
+		if err := p.diff(d.Diff); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// describe returns an event in words.
+func describe(m *client.Message) string {
+	p := m.Payload
+	switch m.Event {
+	case "StateChanged":
+		return p.Text("from") + " -> " + p.Text("to") + " (" + p.Text("trigger") + ")"
+	case "PlanProposed":
+		plan := p.Object("plan")
+		return fmt.Sprintf("plan %s, version %d, %d steps", plan.Text("id"), plan.Int("version"), len(plan.Objects("steps")))
+	case "DiffProposed":
+		return describeDiff(p.Text("diff"))
+	case "StepStarted":
+		return fmt.Sprintf("step %d: %s", p.Int("order"), p.Text("description"))
+	case "StepCompleted":
+		if !p.True("ok") {
+			return fmt.Sprintf("failed after %d ms", p.Int("duration_ms"))
+		}
+		return fmt.Sprintf("done in %d ms", p.Int("duration_ms"))
+	case "Progress":
+		return fmt.Sprintf("%s %d/%d", p.Text("phase"), p.Int("current"), p.Int("total"))
+	case "LogEntry":
+		return p.Text("level") + " " + p.Text("component") + ": " + p.Text("message")
+	case "ErrorRaised":
+		e := client.ErrorOf(p.Object("error"))
+		return e.Error() + " (" + e.Detail + ")"
+	}
+	return ""
+}
+
+// describeDiff returns the target of a diff and how many lines come and go.
+func describeDiff(diff string) string {
+	target, added, removed := "", 0, 0
+	for line := range strings.Lines(diff) {
+		line = strings.TrimSuffix(line, "\n")
+		name, isOld := strings.CutPrefix(line, "--- ")
+		newName, isNew := strings.CutPrefix(line, "+++ ")
+		switch {
+		case target == "" && isOld:
+			target = name
+		case isNew && added+removed == 0:
+			if newName != "/dev/null" {
+				target = newName
+			}
+		case strings.HasPrefix(line, "+"):
+			added++
+		case strings.HasPrefix(line, "-"):
+			removed++
+		}
+	}
+	if at := strings.IndexByte(target, '/'); at >= 0 {
+		target = target[at+1:] // without a/ or b/
+	}
+	return fmt.Sprintf("%s, %d added, %d removed", target, added, removed)
+}

@@ -1,0 +1,83 @@
+package exacta
+
+import (
+	"cmp"
+	"log/slog"
+
+	"trunkline/engine/exacta"
+	"trunkline/engine/exacta/wire"
+	"trunkline/handlers/exacta/external"
+)
+
+// Config is how a server is set up (exacta §6.1). A zero field has its default.
+type Config struct {
+	exacta.Limits
+	MaxMessageBytes int // without the end of its line
+	MaxConnections  int // over lines, and as many WebSockets
+	MaxOpenProjects int
+	MaxInFlight     int      // unanswered requests of a connection
+	Debug           Debug    // whether ApplyDiffSet is enabled
+	AllowedRoots    []string // directories that must contain the root of a project; empty: any may
+	DiagnosticsDirs []string // where bundles may be written, beside the usual places (exacta §4.15)
+	WSOrigins       []string // of web pages that may connect, beside those of this machine (exacta §2.2)
+	AuthToken       string   // what clients over TCP and WebSocket must show; empty: nothing
+	Clock           wire.Clock
+	Seed            string          // of ids; empty: they are random
+	Planner         external.Config // its Logger is that of the server
+	Logger          *slog.Logger
+}
+
+// The defaults of Config.
+const (
+	maxMessage     = 8 << 20
+	maxConnections = 1024
+	maxInFlight    = 64
+	maxProjects    = 32
+)
+
+// Bounds of an AuthToken, in bytes (exacta §6.1).
+const (
+	MinToken = 16
+	MaxToken = 4096
+)
+
+func (c Config) withDefaults() Config {
+	c.Limits = c.Limits.WithDefaults()
+	c.MaxMessageBytes = cmp.Or(c.MaxMessageBytes, maxMessage)
+	c.MaxConnections = cmp.Or(c.MaxConnections, maxConnections)
+	c.MaxInFlight = cmp.Or(c.MaxInFlight, maxInFlight)
+	c.MaxOpenProjects = cmp.Or(c.MaxOpenProjects, maxProjects)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	c.Planner.Logger = c.Logger
+	return c
+}
+
+// Carrier is what a connection comes over (exacta §2). It decides what a peer has to show, and when
+// its connection is closed.
+type Carrier uint8
+
+// The carriers. Peers over TCP show the AuthToken in their first line; those of a WebSocket have
+// shown it before there is a session.
+const (
+	Stdio Carrier = iota
+	Unix
+	TCP
+	WebSocket
+)
+
+// Debug is the option debug_commands.
+type Debug uint8
+
+// The values of debug_commands.
+const (
+	DebugLocal Debug = iota // on for stdio and unix sockets, off for TCP and WebSocket (exacta §4.12)
+	DebugOn
+	DebugOff
+)
+
+// on reports whether the commands are enabled on a carrier.
+func (d Debug) on(c Carrier) bool {
+	return d == DebugOn || d == DebugLocal && (c == Stdio || c == Unix)
+}

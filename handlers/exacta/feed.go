@@ -1,0 +1,148 @@
+package exacta
+
+import (
+	"trunkline/codec/ndjson"
+	"trunkline/engine/exacta/secret"
+	"trunkline/engine/exacta/wire"
+	"trunkline/engine/link"
+)
+
+// Limits of what a peer sends (exacta §2.1).
+const (
+	turnBytes    = 1 << 20
+	maxBadLines  = 32 // in a row, over sockets
+	discardTimes = 8  // how many times the longest message a line over a socket may be
+)
+
+// Feed implements link.Session.
+func (s *session) Feed(in, out []byte, _ link.Instant) (used int, outAfter []byte, v link.Verdict) {
+	if s.draining {
+		return len(in), out, link.More
+	}
+	sc := s.srv.scratches.Get().(*scratch)
+	defer s.srv.scratches.Put(sc)
+	for start := len(out); ; {
+		switch {
+		case s.lost || s.closing:
+			return used, out, link.Close
+		case s.waits():
+			s.enterAll()
+			return used, out, link.Blocked
+		case used >= turnBytes || len(out)-start > link.DefaultUnsentBytes:
+			return used, out, link.Yield
+		}
+		var n int
+		n, out, v = s.line(in[used:], out, sc)
+		if used += n; v != link.Yield {
+			return used, out, v
+		}
+	}
+}
+
+// line takes one line, or what is due before it. With the verdict Yield there may be another one.
+func (s *session) line(in, out []byte, sc *scratch) (used int, _ []byte, v link.Verdict) {
+	switch {
+	case s.away:
+		return s.returned(in, out)
+	case s.skipping:
+		return s.skip(in, out)
+	case s.guest:
+		return s.greet(in, out)
+	}
+	line, used, st, scanned := ndjson.Split(in, s.scanned, s.srv.cfg.MaxMessageBytes)
+	s.scanned = scanned
+	switch {
+	case st == ndjson.More:
+		return 0, out, link.More
+	case st == ndjson.TooLong:
+		s.skipping, s.discarded = true, used
+		s.in = incoming{refusal: wire.Refusal{Code: "IPC-001", Detail: "message_too_large"}}
+		out = s.take(out)
+	case blank(line):
+	case len(line) > bigLine:
+		s.sendAway(line)
+		return used - 1, out, link.Blocked // the end of the line is taken when it is back
+	default:
+		s.in.read(line, sc)
+		out = s.take(out)
+	}
+	return used, out, link.Yield
+}
+
+// blank reports whether a line is ignored.
+func blank(line []byte) bool {
+	for _, c := range line {
+		if c != ' ' && c != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+// skip drops more of a line that is too long.
+func (s *session) skip(in, out []byte) (used int, _ []byte, v link.Verdict) {
+	used, done := ndjson.Skip(in)
+	if s.discarded += used; done {
+		s.discarded--
+	}
+	s.skipping = !done
+	switch {
+	case s.limited() && s.discarded > discardTimes*s.srv.cfg.MaxMessageBytes:
+		s.closing = true
+	case !done:
+		return used, out, link.More
+	}
+	return used, out, link.Yield
+}
+
+// limited reports whether the connection is closed where its peer sends too much that is no
+// message.
+func (s *session) limited() bool { return s.carrier == TCP || s.carrier == Unix }
+
+// waits reports whether an OpenProject is not in its place yet: what follows may be for its
+// project.
+func (s *session) waits() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.opening
+}
+
+// enterAll makes the cursors for projects that were opened.
+func (s *session) enterAll() {
+	s.mu.Lock()
+	entered := s.entered
+	s.entered = nil
+	s.mu.Unlock()
+	for _, at := range entered {
+		s.feed(at.journal, at.next)
+	}
+}
+
+// take answers the message at hand, or hands it on, and lets go of it.
+func (s *session) take(out []byte) []byte {
+	switch r := &s.in.refusal; r.Code {
+	case "IPC-001":
+		if s.bad++; s.bad == maxBadLines && s.limited() {
+			s.closing = true
+		}
+		out = s.refuse(out, r)
+	case "IPC-002": // another version may be readable, and is no envelope of this one
+		out = s.refuse(out, r)
+	case "":
+		s.bad = 0
+		out = s.serve(out)
+	default:
+		s.bad = 0
+		out = s.refuse(out, r)
+	}
+	s.in = incoming{}
+	return out
+}
+
+// refuse answers the message at hand. It does not allocate, but to hide a credential.
+func (s *session) refuse(out []byte, r *wire.Refusal) []byte {
+	if secret.Leaks(r.Value) {
+		r.Value = []byte(secret.Redacted)
+	}
+	return s.srv.appendRefusal(out, s.in.RequestID, r)
+}

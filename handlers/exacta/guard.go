@@ -1,0 +1,100 @@
+package exacta
+
+import (
+	"crypto/subtle"
+	"time"
+
+	"trunkline/codec/jsonx"
+	"trunkline/codec/ndjson"
+	"trunkline/engine/exacta/wire"
+	"trunkline/engine/link"
+)
+
+// Limits of a peer over TCP before its first line is taken.
+const (
+	guestLine  = 2*MaxToken + 256 // an auth line of the longest token, however it is escaped
+	authWithin = 10 * time.Second
+)
+
+// What refuses a peer over TCP (exacta §2.1).
+var (
+	notJSON  = wire.Refusal{Code: "IPC-001", Detail: "invalid_json: the first line is no JSON object"}
+	noToken  = wire.Refusal{Code: "SEC-002", Value: []byte("connection"), Detail: "auth: the first line shows no token"}
+	badToken = wire.Refusal{Code: "SEC-002", Value: []byte("connection"), Detail: "auth: the token is not accepted"}
+)
+
+// greet looks at the first line of a peer over TCP. A peer that does not speak JSON, such as a
+// browser that a web page sent here, is not listened to: no later byte is a request.
+func (s *session) greet(in, out []byte) (used int, _ []byte, v link.Verdict) {
+	for used < len(in) && blankAt(in[used:]) {
+		used++
+	}
+	token := s.srv.cfg.AuthToken
+	switch rest := in[used:]; {
+	case len(rest) == 0 || rest[0] == '\r' && len(rest) == 1:
+		return used, out, link.More
+	case rest[0] != '{' && token == "":
+		return used, s.turnAway(out, &notJSON), link.Close
+	case rest[0] != '{':
+		return used, s.turnAway(out, &noToken), link.Close
+	case token == "":
+		s.guest = false
+		return used, out, link.Yield
+	default:
+		n, out, v := s.auth(rest, out, token)
+		return used + n, out, v
+	}
+}
+
+// blankAt reports whether the first byte belongs to a blank line, or stands before a message.
+func blankAt(in []byte) bool {
+	c := in[0]
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r' && len(in) > 1 && in[1] == '\n'
+}
+
+// turnAway refuses a peer for good.
+func (s *session) turnAway(out []byte, r *wire.Refusal) []byte {
+	s.closing = true
+	return s.refuse(out, r)
+}
+
+// authNames are the members of an auth line.
+var authNames = jsonx.NewNames("type", "token")
+
+// auth takes the first line of a peer that has to show the token.
+func (s *session) auth(in, out []byte, token string) (used int, _ []byte, v link.Verdict) {
+	line, used, st, scanned := ndjson.Split(in, s.scanned, guestLine)
+	s.scanned = scanned
+	switch st {
+	case ndjson.More:
+		return 0, out, link.More
+	case ndjson.TooLong:
+		return used, s.turnAway(out, &noToken), link.Close
+	}
+	var strict jsonx.Strict
+	var members [2]jsonx.Member
+	p := strict.Scan(authNames, line, maxAuthDepth, members[:])
+	shown := &members[1]
+	switch {
+	case !p.OK() || string(meaning(&members[0])) != "auth" || shown.Kind != jsonx.String:
+		return used, s.turnAway(out, &noToken), link.Close
+	case subtle.ConstantTimeCompare(meaning(shown), []byte(token)) == 0:
+		return used, s.turnAway(out, &badToken), link.Close
+	}
+	s.guest, s.until = false, 0
+	return used, wire.AppendAck(out, nil, s.srv.cfg.Clock, []byte("{}"), nil), link.Yield
+}
+
+// maxAuthDepth is how deep an auth line may nest.
+const maxAuthDepth = 32
+
+// meaning returns the text of a string, nil for any other value.
+func meaning(m *jsonx.Member) []byte {
+	if m.Kind != jsonx.String {
+		return nil
+	}
+	if m.Escaped {
+		return jsonx.AppendUnescaped(nil, m.Raw)
+	}
+	return m.Raw
+}

@@ -1,0 +1,167 @@
+package exacta
+
+import (
+	"bytes"
+	"go/build"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"trunkline/engine/exacta/fault"
+	"trunkline/handlers/exacta/workspace"
+)
+
+const (
+	defaultPreview = 300                    // seconds
+	startedAfter   = 250 * time.Millisecond // a program that lives so long has started
+)
+
+// preview runs the program of the project to its end (exacta §4.14).
+func (j *job) preview(seconds int) *fault.Fault {
+	if seconds == 0 {
+		seconds = defaultPreview
+	}
+	config, tool, err := j.toolchain()
+	if err != nil {
+		return err
+	}
+	argv := start(j.p.disk.ws, tool, directory(config))
+	if argv == nil {
+		return fault.New("BLD-005", "nothing to run by "+tool)
+	}
+	prog, err := j.find(tool, argv, configurationOf(config), config)
+	if err != nil {
+		return err
+	}
+	tmp, failed := os.MkdirTemp("", "trunkline-preview-")
+	if failed != nil {
+		return fault.New("FS-002", "no directory for temporary files", "TMPDIR")
+	}
+	defer func() { _ = os.RemoveAll(tmp) }() // a process that left the group may still write there
+	prog.env = slices.DeleteFunc(prog.env, func(e string) bool {
+		name, _, _ := strings.Cut(e, "=")
+		return name == "TMPDIR" || name == "TEMP" || name == "TMP"
+	})
+	prog.env = append(prog.env, "TMPDIR="+tmp, "TEMP="+tmp, "TMP="+tmp)
+	return j.show(prog, time.Duration(seconds)*time.Second)
+}
+
+// show runs a program whose output goes nowhere, and reports that it started.
+func (j *job) show(prog *program, within time.Duration) *fault.Fault {
+	null, failed := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if failed != nil {
+		return fault.New("RES-004", "no null device")
+	}
+	defer func() { _ = null.Close() }() // what is written to it goes nowhere
+	proc, err := prog.start(null)
+	if err != nil {
+		return err
+	}
+	ended, late := make(chan struct{}), make(chan bool, 1)
+	go func() {
+		j.w.Build.ExitCode = proc.Wait()
+		close(ended)
+	}()
+	go func() { late <- j.watch(proc, ended, within) }()
+	alive := time.NewTimer(startedAfter)
+	defer alive.Stop()
+	select {
+	case <-ended:
+		<-late
+		if code := j.w.Build.ExitCode; code != 0 {
+			return fault.New("BLD-005", "exit_code: "+strconv.Itoa(code))
+		}
+		return nil
+	case <-alive.C:
+		j.p.post(event{started: j.w})
+	}
+	<-ended
+	j.w.Late = <-late && !j.stopped()
+	return nil
+}
+
+// start returns the words that run the program of a directory, nil if none is known.
+func start(ws *workspace.Project, tool, dir string) []string {
+	switch tool {
+	case "go":
+		if isMain(ws, dir) {
+			return []string{"go", "run", "."}
+		}
+		if name := onlyMain(ws, dir); name != "" {
+			return []string{"go", "run", "./cmd/" + name}
+		}
+	case "cargo":
+		return []string{"cargo", "run"}
+	case "npm":
+		if hasScript(ws, path.Join(dir, "package.json"), "start") {
+			return []string{"npm", "start"}
+		}
+	case "make":
+		if hasTarget(ws, dir, "run") {
+			return []string{"make", "run"}
+		}
+	case "dotnet":
+		if found := ending(filepath.Join(ws.Root(), dir), projectFiles); len(found) == 1 {
+			return []string{"dotnet", "run", "--project", found[0]}
+		}
+	}
+	return nil
+}
+
+// isMain reports whether a directory has a Go program, by the files that this system builds.
+func isMain(ws *workspace.Project, dir string) bool {
+	at := build.Default
+	at.OpenFile = func(file string) (io.ReadCloser, error) {
+		rel, err := filepath.Rel(ws.Root(), file)
+		if err != nil {
+			return nil, err
+		}
+		text, _, fail := ws.Read(filepath.ToSlash(rel))
+		if fail != nil {
+			return nil, fail
+		}
+		return io.NopCloser(bytes.NewReader(text)), nil
+	}
+	found, err := at.ImportDir(filepath.Join(ws.Root(), dir), 0)
+	return err == nil && found.IsCommand()
+}
+
+// onlyMain returns the name of the only Go program in the directory cmd, empty if there are none or
+// more.
+func onlyMain(ws *workspace.Project, dir string) (name string) {
+	cmd := path.Join(dir, "cmd")
+	entries, _ := os.ReadDir(filepath.Join(ws.Root(), cmd)) // one that cannot be read has none
+	for _, e := range entries {
+		if !e.IsDir() || !isMain(ws, path.Join(cmd, e.Name())) {
+			continue
+		}
+		if name != "" {
+			return ""
+		}
+		name = e.Name()
+	}
+	return name
+}
+
+// hasTarget reports whether the makefile of a directory has a rule for a target.
+func hasTarget(ws *workspace.Project, dir, target string) bool {
+	for _, name := range [...]string{"GNUmakefile", "makefile", "Makefile"} { // the order of make
+		text, _, err := ws.Read(path.Join(dir, name))
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(string(text)) {
+			left, right, ok := strings.Cut(line, ":")
+			if ok && left != "" && left[0] != '\t' && left[0] != '#' && !strings.HasPrefix(strings.TrimLeft(right, ":"), "=") && slices.Contains(strings.Fields(left), target) {
+				return true
+			}
+		}
+		return false
+	}
+	return false
+}
