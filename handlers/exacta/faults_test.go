@@ -81,7 +81,7 @@ func eachFault(t *testing.T, lines func(dir string) []string, done string) {
 	failed := 0
 	for i, errno := range []unix.Errno{unix.ENOSPC, unix.EIO} {
 		code := [...]string{"FS-004", "FS-002"}[i]
-		for n := 1 + 2*i; n <= len(none.list); n += rounds.Step(23, 5) {
+		for n := 1 + 2*i; n <= len(none.list); n += rounds.Step(37, 11) {
 			dir := scene(t)
 			f := &faulty{from: n, to: n, err: errno}
 			heard := conversation(t, f, lines(dir))
@@ -183,7 +183,7 @@ func TestDiskStaysFull(t *testing.T) {
 	conversation(t, none, lines(dir))
 	after := whole(t, dir)
 	conflicts := 0
-	for n := 1; n <= len(none.list); n += rounds.Step(17, 4) {
+	for n := 1; n <= len(none.list); n += rounds.Step(29, 9) {
 		dir := scene(t)
 		f := &faulty{from: n, to: never, err: unix.ENOSPC}
 		heard := conversation(t, f, lines(dir))
