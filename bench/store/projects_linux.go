@@ -227,10 +227,7 @@ func (p *projects) deliver(c goal.Cell) goal.Step {
 		if err != nil {
 			return goal.Sample{}, err
 		}
-		readers := p.watching[c.Server]
-		readers.Spin(true) // the server is not to pay for waking them
-		s, err := p.window(readers)
-		readers.Spin(false)
+		s, err := p.window(p.watching[c.Server])
 		_, stopErr := session.Stop()
 		return s, errors.Join(err, stopErr)
 	})
