@@ -13,6 +13,8 @@ func TestMain(m *testing.M) {
 		"trunkline":     main,
 		"go-envelope":   main,
 		"go-coreengine": main,
+
+		"exacta-planner": plannerMain,
 	})
 }
 
@@ -25,6 +27,7 @@ func TestScripts(t *testing.T) {
 			"code":     cmdCode,
 			"waitline": cmdWaitLine,
 			"cert":     cmdCert,
+			"send":     cmdSend,
 			"talk":     cmdTalk,
 		},
 	})

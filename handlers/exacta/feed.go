@@ -141,5 +141,6 @@ func (s *session) refuse(out []byte, r *wire.Refusal) []byte {
 	if len(r.Value) > 0 && secret.Leaks(r.Value) {
 		r.Value = []byte(secret.Redacted)
 	}
+	s.srv.counts.answer(s.in.Command, r.Code)
 	return wire.AppendRefusal(out, s.in.RequestID, s.srv.scope.Next(wire.Correlation), s.clock, r)
 }

@@ -18,6 +18,9 @@ func (s *session) serve(out []byte) []byte {
 		s.subscribe()
 		return out
 	}
+	if s.carrier == Viewer {
+		return s.refuse(out, &readOnly)
+	}
 	var asker exacta.Asker = s
 	control := m.Command == wire.Pause || m.Command == wire.Resume || m.Command == wire.Cancel
 	if !control && s.full() {
@@ -38,7 +41,10 @@ func (s *session) repeat(out []byte, o exacta.Outcome) []byte {
 	switch o {
 	case exacta.Conflict:
 		return s.refuse(out, &wire.Refusal{Code: "IPC-006"})
+	case exacta.Stored:
+		s.srv.counts.repeats.Add(1)
 	case exacta.Joined:
+		s.srv.counts.repeats.Add(1)
 		s.join()
 	}
 	return out
@@ -66,6 +72,9 @@ func (s *session) admit(out []byte, full bool, seen exacta.Seen) []byte {
 	start := len(out)
 	if out, done := s.atOnce(out, p); done {
 		out, outcome := s.srv.replays.Keep(out, start, m.Key, &m.sum, s, s.id, seen)
+		if outcome == exacta.Unknown {
+			s.srv.counts.answer(m.Command, "ST-001")
+		}
 		return s.repeat(out, outcome)
 	}
 	return s.begin(out, p)
@@ -83,6 +92,9 @@ func (s *session) atOnce(out []byte, p *project) (_ []byte, done bool) {
 	}
 	return p.core.Refused(out, s.in.RequestID, s.in.Command, s.in.args.Handle, s.clock)
 }
+
+// readOnly refuses all commands of a carrier that has none (exacta §3.6, step 15).
+var readOnly = wire.Refusal{Code: "CFG-002", Value: []byte("commands"), Detail: "commands: off on this carrier, which admits subscribe and ack"}
 
 // debugOff refuses a command that is not enabled on a carrier (exacta §3.6, step 15).
 var debugOff = wire.Refusal{Code: "CFG-002", Value: []byte("debug_commands"), Detail: "debug_commands: off on this carrier"}

@@ -61,6 +61,9 @@ func two(dst []byte, n int) []byte { return append(dst, byte('0'+n/10), byte('0'
 // Text returns the time in the form of exacta §6.3.
 func (c Clock) Text() string { return string(c.Append(nil)) }
 
+// TimeText returns a time of a Clock in the form of exacta §6.3.
+func TimeText(t time.Time) string { return string(appendTime(nil, t)) }
+
 // Milliseconds returns how long ago start was; 0 where the clock stands.
 func (c Clock) Milliseconds(start time.Time) int64 {
 	if c.Fixed() {

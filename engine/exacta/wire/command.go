@@ -3,7 +3,7 @@ package wire
 // Command is a command of the catalogue (exacta §4).
 type Command uint8
 
-// The commands that are served.
+// The commands.
 const (
 	NoCommand Command = iota
 	OpenProject
@@ -20,7 +20,8 @@ const (
 	ApplyDiffSet
 	Build
 	Preview
-	Commands // how many there are, NoCommand included
+	ExportDiagnostics
+	commands
 )
 
 // String returns the name of the command.
@@ -54,13 +55,15 @@ func (c Command) String() string {
 		return "Build"
 	case Preview:
 		return "Preview"
+	case ExportDiagnostics:
+		return "ExportDiagnostics"
 	}
 	return ""
 }
 
 // commandOf returns the command of a name. It does not allocate.
 func commandOf(name []byte) Command {
-	for c := NoCommand + 1; c < Commands; c++ {
+	for c := NoCommand + 1; c < commands; c++ {
 		if string(name) == c.String() {
 			return c
 		}
