@@ -47,8 +47,8 @@
 // which are reported. A stateless server of the TypeScript SDK (node.mjs), whose tool answers a
 // constant, is one more peer where node and the package are installed.
 //
-// Projects are a part of their own, too. Over TCP, a project in which nothing runs is told to
-// pause, which the state of the project refuses, beside a tool that does nothing, in the same
+// Projects are a part of their own, too. Over TCP, a project in which nothing runs gets
+// Pause commands, which its state refuses, beside a tool that does nothing, in the same
 // process. And one connection has sets of diffs refused, each with an event for 100 other
 // connections, beside 100 subscribers of the message bus, whose events have about as many bytes:
 // what is compared is the CPU time for each event delivered, that of what makes it included. The

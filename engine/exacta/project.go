@@ -50,8 +50,8 @@ type Project struct {
 	exports  []*Work // bundles that are written
 	parked   []*Request
 	buf      []byte
-	refusals refusals
 	past     history
+	refusals refusals
 }
 
 // New returns a project in the state Idle.
@@ -110,7 +110,7 @@ func (p *Project) logAbout(r *Request, f *Flow, level, component, message, about
 }
 
 func (p *Project) progress(r *Request, f *Flow, phase string, current, total int) {
-	p.keepRecord(Record{Level: "DEBUG", Component: "Orchestrator", Event: "Progress", words: [3]string{phase}, current: current, total: total}, r, nil)
+	p.keepRecord(Record{Level: "DEBUG", Component: "Orchestrator", Event: "Progress", words: [3]string{phase}, current: current, total: total}, idOf(r), nil)
 	p.emit("Progress", r, f, wire.AppendProgress(p.buf[:0], phase, current, total))
 }
 
@@ -240,6 +240,7 @@ func (p *Project) begin(r *Request) {
 	}
 	if allowed, _ := gate(r.Command); !allowed.has(p.state) {
 		r.answered = true
+		p.noteCode(r.ID, r.Command, "ST-001")
 		p.Host.Answer(r, p.refusals.of(r.Command, p.state).Append(nil, r.ID, r.flow.ID, p.Clock), true)
 		return
 	}

@@ -16,7 +16,8 @@ func (r *refusals) of(c wire.Command, now State) wire.Prepared {
 
 // Refused appends the answer of a request whose turn it is if the project refuses it because of its
 // state (exacta §5.3) and nothing else runs, and reports whether it does. Otherwise the request
-// goes to Handle. Nothing is changed, and once warm nothing is allocated where dst has room.
+// goes to Handle. Nothing is changed but what the project remembers of itself, and once warm
+// nothing is allocated where dst has room.
 func (p *Project) Refused(dst, id []byte, c wire.Command, handle wire.ID, clock wire.Clock) ([]byte, bool) {
 	if p.closed || p.activity != nil || p.preview != nil || p.expired() {
 		return dst, false
@@ -30,5 +31,6 @@ func (p *Project) Refused(dst, id []byte, c wire.Command, handle wire.ID, clock 
 	} else {
 		correlation = p.IDs.Next(wire.Correlation)
 	}
+	p.noteCode(id, c, "ST-001")
 	return p.refusals.of(c, p.state).Append(dst, id, correlation, clock), true
 }

@@ -1,6 +1,7 @@
 package exacta
 
 import (
+	"strconv"
 	"time"
 
 	"trunkline/engine/exacta/fault"
@@ -97,7 +98,16 @@ type Work struct {
 type BuildResult struct {
 	ExitCode         int
 	Warnings, Errors int
+	Missing          string // a package that the project certainly needs and does not have
 	Tail             string // the end of its output
+}
+
+// Fault returns why a build failed.
+func (b *BuildResult) Fault() *fault.Fault {
+	if b.Missing != "" {
+		return fault.New("BLD-003", b.Tail, b.Missing)
+	}
+	return fault.New("BLD-002", b.Tail, strconv.Itoa(b.Errors))
 }
 
 // Host runs what a project decides.

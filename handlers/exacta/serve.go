@@ -72,13 +72,13 @@ func (s *session) admit(out []byte, full bool, seen exacta.Seen) []byte {
 	start := len(out)
 	if out, done := s.atOnce(out, p); done {
 		out, outcome := s.srv.replays.Keep(out, start, m.Key, &m.sum, s, s.id, seen)
-		if outcome == exacta.Unknown {
-			s.srv.counts.answer(m.Command, "ST-001")
-		}
 		return s.repeat(out, outcome)
 	}
 	return s.begin(out, p)
 }
+
+// readOnly refuses all commands of a carrier that has none (exacta §3.6, step 15).
+var readOnly = wire.Refusal{Code: "CFG-002", Value: []byte("commands"), Detail: "commands: off on this carrier, which admits subscribe and ack"}
 
 // atOnce answers a request that the state of its project refuses, if neither the queue of the
 // project nor the connection has something before it: in the queue it would get the same answer.
@@ -90,11 +90,12 @@ func (s *session) atOnce(out []byte, p *project) (_ []byte, done bool) {
 	if c := s.feeds[p.journal]; c != nil && c.Next <= p.journal.Last() || s.held.Load() > 0 {
 		return out, false
 	}
-	return p.core.Refused(out, s.in.RequestID, s.in.Command, s.in.args.Handle, s.clock)
+	out, done = p.core.Refused(out, s.in.RequestID, s.in.Command, s.in.args.Handle, s.clock)
+	if done {
+		s.srv.counts.answer(s.in.Command, "ST-001")
+	}
+	return out, done
 }
-
-// readOnly refuses all commands of a carrier that has none (exacta §3.6, step 15).
-var readOnly = wire.Refusal{Code: "CFG-002", Value: []byte("commands"), Detail: "commands: off on this carrier, which admits subscribe and ack"}
 
 // debugOff refuses a command that is not enabled on a carrier (exacta §3.6, step 15).
 var debugOff = wire.Refusal{Code: "CFG-002", Value: []byte("debug_commands"), Detail: "debug_commands: off on this carrier"}
