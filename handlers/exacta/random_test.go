@@ -60,7 +60,7 @@ func talkAtRandom(t *testing.T, r *rand.Rand) {
 		c := clients[r.IntN(2)]
 		handle := ids[max(0, len(ids)-1-r.IntN(min(len(ids), 4)))]
 		n++
-		switch r.IntN(12) {
+		switch r.IntN(14) {
 		case 0:
 			c.ask(n, "ExtractIntent", fmt.Sprintf(`"user_input":"append \"%d\" to a.txt; create file n%d.txt"`, n, r.IntN(4)))
 		case 1, 2:
@@ -79,6 +79,10 @@ func talkAtRandom(t *testing.T, r *rand.Rand) {
 			c.ask(n, "ApplyDiffSet", emptySet)
 		case 11:
 			c.ask(n, "RejectPlan", `"plan_id":"`+handle+`"`)
+		case 12:
+			c.ask(n, "ExportDiagnostics", fmt.Sprintf(`"output_path":"%d.zip","include_debug":true`, r.IntN(8)))
+		case 13:
+			c.ask(n, "Preview", "")
 		}
 		for r.IntN(3) > 0 && len(c.sent) > 0 {
 			c.listen(&ids)
