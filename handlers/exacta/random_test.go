@@ -66,7 +66,7 @@ func talkAtRandom(t *testing.T, r *rand.Rand) {
 		if r.IntN(4) == 0 {
 			limit = fmt.Sprintf(`,"timeout_ms":%d`, 1+r.IntN(30))
 		}
-		switch r.IntN(14) {
+		switch r.IntN(16) {
 		case 0:
 			build := [...]string{"", "; build", "; build; create file x/y.txt"}[r.IntN(3)]
 			c.ask(n, "ExtractIntent", fmt.Sprintf(`"user_input":"append \"%d\" to a.txt; create file n%d.txt%s"`, n, r.IntN(4), build)+limit)
@@ -90,6 +90,10 @@ func talkAtRandom(t *testing.T, r *rand.Rand) {
 			c.ask(n, "Build", strings.TrimPrefix(limit, ","))
 		case 13: // perhaps of a build
 			c.ask(n, "Cancel", fmt.Sprintf(`"execution_id":"00000000-0000-4000-8000-0000000001%02x"`, n-1))
+		case 14:
+			c.ask(n, "ExportDiagnostics", fmt.Sprintf(`"output_path":"%d.zip","include_debug":true`, r.IntN(8)))
+		case 15:
+			c.ask(n, "Preview", "")
 		}
 		for r.IntN(3) > 0 && len(c.sent) > 0 {
 			c.listen(&ids)
