@@ -87,7 +87,11 @@ func runExacta(cmd *cobra.Command, _ []string) error {
 	ctx, stop := untilInsisted(cmd.Context())
 	defer stop()
 	if sockets {
-		return withHint(app.RunProjects(ctx, c, app.Options{Build: obs.ReadBuild(version, revision), Logger: log, Banner: cmd.ErrOrStderr()}))
+		err := app.RunProjects(ctx, c, app.Options{Build: obs.ReadBuild(version, revision), Logger: log, Banner: cmd.ErrOrStderr()})
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return cli.Errorf(cli.CodeFailed, "%w", err).WithHint("another program listens there already; port 0 takes a free one")
+		}
+		return withHint(err)
 	}
 	server, err := c.Server()
 	if err != nil {
@@ -107,10 +111,12 @@ func runExacta(cmd *cobra.Command, _ []string) error {
 func exactaSockets(cmd *cobra.Command, c *config.Exacta) (given bool, err error) {
 	addr := func(flag string) []string {
 		list, _ := cmd.Flags().GetStringArray(flag)
-		if len(list) > 1 && err == nil {
-			err = cli.Errorf(cli.CodeUsage, "cannot use --%s twice", flag)
+		if f := cmd.Flags().Lookup(flag); f.Changed {
+			given = true
+			if len(list) != 1 && err == nil { // an empty text is none
+				err = cli.Errorf(cli.CodeUsage, "cannot use --%s %s: want one address", flag, f.Value)
+			}
 		}
-		given = given || len(list) > 0
 		return list
 	}
 	c.ListenAddr, c.WSAddr = addr(flagTCP), addr(flagWS)

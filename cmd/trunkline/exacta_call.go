@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -124,11 +123,7 @@ func (f *callFlags) print(cmd *cobra.Command, raw []byte) error {
 	if f.events || !out.terminal || cli.JSON(cmd) {
 		return out.raw(raw)
 	}
-	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, raw, "", "  "); err != nil {
-		return fmt.Errorf("cannot indent the response: %w", err)
-	}
-	return out.line(visibleLines(pretty.String()))
+	return writeJSON(cmd, json.RawMessage(raw))
 }
 
 // execution is what a command began or ends.

@@ -216,7 +216,7 @@ func (p *projectPeer) ask(ctx context.Context, command string, payload jsonx.Bui
 	if err == nil && raised != nil {
 		return m, raised // a build that failed, an intent that is unknown (exacta D5, D15)
 	}
-	if within.Err() != nil && (command == "ExtractIntent" || command == "GeneratePlan" || command == "Build") {
+	if within.Err() != nil && (command == "ExtractIntent" || command == "GeneratePlan" || command == "Build" || command == "Preview") {
 		p.withdraw(conn, id)
 	}
 	return m, err
@@ -319,12 +319,21 @@ func (p *projectPeer) explain(err error) error {
 }
 
 // explained returns an error with a code, its message and its detail.
-func explained(status int, e *client.Error, hint string) error {
-	text := e.Code + ": " + e.Message
-	if e.Detail != "" {
-		text += " (" + e.Detail + ")"
+func explained(status int, e *client.Error, hint string) *cli.Error {
+	return &cli.Error{Code: status, Err: errors.New(visibleLines(detailed(e))), Hint: hint}
+}
+
+// detailed returns an error with its detail: behind it, or below it where that is of several lines,
+// as the output of a build.
+func detailed(e *client.Error) string {
+	detail := strings.TrimRight(e.Detail, "\n")
+	switch {
+	case detail == "":
+		return e.Error()
+	case strings.Contains(detail, "\n"):
+		return e.Error() + "\n" + detail
 	}
-	return &cli.Error{Code: status, Err: errors.New(visible(text)), Hint: hint}
+	return e.Error() + " (" + detail + ")"
 }
 
 func recoveryHint(e *client.Error) string {
@@ -333,7 +342,7 @@ func recoveryHint(e *client.Error) string {
 		return "the server allows this over its unix socket, or with exacta.debug_commands"
 	case e.Code == "FS-005":
 		return "'trunkline exacta close' ends the use by a server"
-	case e.Retryable:
+	case e.Retryable && e.Recovery == "Retry":
 		return "the same command may succeed a moment later"
 	}
 	return ""

@@ -59,15 +59,15 @@ func newExactaPlanCmd() *cobra.Command {
 			return err
 		}
 		if cli.JSON(p.cmd) {
-			return cli.WriteJSON(p.cmd.OutOrStdout(), planOutput{json.RawMessage(intent), shown.Plan, shown.Diffs})
+			return writeJSON(p.cmd, planOutput{json.RawMessage(intent), shown.Plan, shown.Diffs})
 		}
-		if err := paintOn(p.cmd).line(fmt.Sprintf("%s, confidence %s", visible(intent.Text("type")), intent.Get("confidence").Raw)); err != nil {
+		if err := paintOn(p.cmd).line(visible(fmt.Sprintf("%s, confidence %s", intent.Text("type"), intent.Get("confidence").Raw))); err != nil {
 			return err
 		}
 		if err := shown.show(p.cmd, string(plan.Pending)); err != nil {
 			return err
 		}
-		fmt.Fprintln(p.cmd.ErrOrStderr(), "approve it with: trunkline exacta approve "+short(shown.id()))
+		fmt.Fprintln(p.cmd.ErrOrStderr(), "approve it with: trunkline exacta approve "+visible(short(shown.id())))
 		return nil
 	})
 }
@@ -91,7 +91,7 @@ func newExactaShowCmd() *cobra.Command {
 			return err
 		}
 		if cli.JSON(p.cmd) {
-			return cli.WriteJSON(p.cmd.OutOrStdout(), planOutput{nil, shown.Plan, shown.Diffs})
+			return writeJSON(p.cmd, planOutput{nil, shown.Plan, shown.Diffs})
 		}
 		return shown.show(p.cmd, status)
 	})
