@@ -341,7 +341,7 @@ func recoveryHint(e *client.Error) string {
 	case e.Code == "CFG-002" && strings.Contains(e.Message, "debug_commands"):
 		return "the server allows this over its unix socket, or with exacta.debug_commands"
 	case e.Code == "FS-005":
-		return "'trunkline exacta close' ends the use by a server"
+		return "'trunkline exacta close', to the server that has it open, ends that"
 	case e.Retryable && e.Recovery == "Retry":
 		return "the same command may succeed a moment later"
 	}
