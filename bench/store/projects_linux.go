@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,6 +27,9 @@ const (
 	delivered     = "events delivered"
 	subscribers   = 100
 )
+
+// pace is the time between two events of a cell that asks for one at a time.
+const pace = time.Millisecond
 
 // eventText is the text of an event of the bus: its chunk has about as many bytes then as the event
 // of a project.
@@ -182,19 +187,64 @@ func (p *projects) watch() error {
 
 const eventType = "store.tick"
 
-// publisher has events made, so many at a time.
-func (p *projects) publisher(server string, depth int) load.Config {
-	p.files++
-	tape := new(load.Tape)
+// asking returns what has an event made, and where. The request of a project holds a placeholder.
+func (p *projects) asking(server string) (addr string, frame []byte) {
 	if server == projectServer {
-		tape.AddFresh(0, request(p.files, 0, "ApplyDiffSet", p.badSet()))
-		cfg := p.config(p.lines, load.Answers, []*load.Tape{tape}, depth)
-		cfg.Good, cfg.Event = projectAnswer, projectEvent
-		return cfg
+		p.files++
+		return p.lines, request(p.files, 0, "ApplyDiffSet", p.badSet())
 	}
-	tape.Add(0, load.CountedRequest(0, "commbus", "Publish", load.Field{Key: "event_type", Value: eventType},
-		load.Field{Key: "payload", Value: strconv.Quote(strings.Repeat("x", eventText))}, load.Field{Key: "source", Value: "store"}))
-	return p.config(p.server.Addr, load.Kernel, []*load.Tape{tape}, depth)
+	return p.server.Addr, load.CountedRequest(0, "commbus", "Publish", load.Field{Key: "event_type", Value: eventType},
+		load.Field{Key: "payload", Value: strconv.Quote(strings.Repeat("x", eventText))}, load.Field{Key: "source", Value: "store"})
+}
+
+// publisher has events made as fast as they can be, so many at a time.
+func (p *projects) publisher(server string, depth int) load.Config {
+	addr, frame := p.asking(server)
+	tape := new(load.Tape)
+	tape.AddFresh(0, frame)
+	cfg := p.config(addr, load.Kernel, []*load.Tape{tape}, depth)
+	if server == projectServer {
+		cfg.Protocol, cfg.Good, cfg.Event = load.Answers, projectAnswer, projectEvent
+	}
+	return cfg
+}
+
+// publish has events made: one each pace for a depth of 1, and so many at a time otherwise. stop
+// ends it, and returns what went wrong.
+func (p *projects) publish(server string, depth int) (stop func() error, err error) {
+	if depth > 1 {
+		session, err := load.Start(p.publisher(server, depth))
+		return func() error { _, err := session.Stop(); return err }, err
+	}
+	addr, frame := p.asking(server)
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	ended, done := make(chan struct{}), make(chan error)
+	go func() { _, _ = io.Copy(io.Discard, c) }() // it ends with the connection
+	go func() { done <- keepPace(c, frame, ended) }()
+	return func() error {
+		close(ended)
+		return errors.Join(<-done, c.Close())
+	}, nil
+}
+
+// keepPace writes a frame each pace until ended is closed.
+func keepPace(w io.Writer, frame []byte, ended <-chan struct{}) error {
+	tick := time.NewTicker(pace)
+	defer tick.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-ended:
+			return nil
+		case <-tick.C:
+			if _, err := w.Write(bytes.Replace(frame, []byte(load.ShortPlaceholder), fmt.Appendf(nil, "%012x", n), 1)); err != nil {
+				<-ended
+				return err
+			}
+		}
+	}
 }
 
 // await publishes single events until all subscribers get them.
@@ -221,18 +271,13 @@ func (p *projects) await(s *load.Session, cfg load.Config) error {
 
 // deliver measures what an event delivered costs: a request of the sample is one.
 func (p *projects) deliver(c goal.Cell) goal.Step {
-	cfg := p.publisher(c.Server, c.Depth)
 	return goal.One(c, func() (goal.Sample, error) {
-		session, err := load.Start(cfg)
+		stop, err := p.publish(c.Server, c.Depth)
 		if err != nil {
 			return goal.Sample{}, err
 		}
-		readers := p.watching[c.Server]
-		readers.Spin(true) // the server is not to pay for waking them
-		s, err := p.window(readers)
-		readers.Spin(false)
-		_, stopErr := session.Stop()
-		return s, errors.Join(err, stopErr)
+		s, err := p.window(p.watching[c.Server])
+		return s, errors.Join(err, stop())
 	})
 }
 
@@ -274,9 +319,9 @@ func (p *projects) steps() (steps []goal.Step) {
 	return steps
 }
 
-// eventDepths are how many events are asked for at a time. The goal is about one: those of a
-// project come one by one, each from some work that was done, while the bus publishes what it has
-// read together and sends it with one write.
+// eventDepths are how many events are asked for at a time. The goal is about one each pace: those
+// of a project come one by one, each from some work that was done, while the bus publishes what it
+// has read together and sends it with one write.
 func eventDepths() []int { return []int{1, polled().depth} }
 
 func deliveries(server string, depth int) goal.Cell {

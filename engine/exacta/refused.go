@@ -2,17 +2,16 @@ package exacta
 
 import "trunkline/engine/exacta/wire"
 
-// refusals are the error objects of what the gate refuses (exacta §5.3), made when they are first
-// needed.
-type refusals [states][wire.Commands][]byte
+// refusals are the answers to what the gate refuses (exacta §5.3), made when they are first needed.
+type refusals [states][wire.Commands]wire.Prepared
 
-// of returns the error object of a command that is refused in a state.
-func (r *refusals) of(c wire.Command, now State) []byte {
-	body := &r[now][c]
-	if *body == nil {
-		*body = wire.AppendError(nil, refuse(c, now))
+// of returns the answer to a command that is refused in a state.
+func (r *refusals) of(c wire.Command, now State) wire.Prepared {
+	answer := &r[now][c]
+	if *answer == nil {
+		*answer = wire.Prepare(refuse(c, now))
 	}
-	return *body
+	return *answer
 }
 
 // Refused appends the answer of a request whose turn it is if the project refuses it because of its
@@ -33,5 +32,5 @@ func (p *Project) Refused(dst, id []byte, c wire.Command, handle wire.ID, clock 
 		correlation = p.IDs.Next(wire.Correlation)
 	}
 	p.noteCode(id, c, "ST-001")
-	return wire.AppendFailed(dst, id, correlation, clock, p.refusals.of(c, p.state)), true
+	return p.refusals.of(c, p.state).Append(dst, id, correlation, clock), true
 }

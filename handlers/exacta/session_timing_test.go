@@ -39,7 +39,7 @@ func benchmarkAnswered(b *testing.B, p *peer, line string) {
 	in, out := []byte(line+"\n"), make([]byte, 0, 1<<12)
 	b.ReportAllocs()
 	for b.Loop() {
-		_, out, _ = p.sess.Feed(in, out[:0], link.Instant{})
+		_, out, _ = p.sess.Feed(in, out[:0], link.Now())
 	}
 }
 
@@ -65,7 +65,7 @@ func BenchmarkQueued(b *testing.B) {
 			n++
 			hex.Encode(in[i*size+at-5:], []byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
 		}
-		_, out, _ = p.sess.Feed(in, out[:0], link.Instant{})
+		_, out, _ = p.sess.Feed(in, out[:0], link.Now())
 		for lines := bytes.Count(out, lineEnd); lines < depth; {
 			<-p.wake
 			p.port.Rearm()

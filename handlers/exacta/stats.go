@@ -12,7 +12,8 @@ import (
 type Stats struct {
 	Sessions [Viewer + 1]int64 // open ones, by carrier
 	Requests []RequestCount
-	Repeats  uint64 // answered with what another request of the same id got
+	Repeats  uint64         // answered with what another request of the same id got
+	Planner  []RequestCount // what an external planner was asked, its cache included, by Code
 	Projects map[exacta.State]int
 	*exacta.Counts
 }
@@ -30,10 +31,11 @@ type counters struct {
 	sessions [Viewer + 1]atomic.Int64
 	answers  [][]atomic.Uint64 // by command and fault.Index
 	repeats  atomic.Uint64
+	planner  []atomic.Uint64 // by fault.Index
 }
 
 func newCounters() *counters {
-	c := &counters{answers: make([][]atomic.Uint64, wire.Commands)}
+	c := &counters{answers: make([][]atomic.Uint64, wire.Commands), planner: make([]atomic.Uint64, len(fault.Codes()))}
 	for i := range c.answers {
 		c.answers[i] = make([]atomic.Uint64, len(fault.Codes()))
 	}
@@ -43,6 +45,15 @@ func newCounters() *counters {
 // answer counts an answer. It does not allocate.
 func (c *counters) answer(command wire.Command, code string) {
 	c.answers[command][fault.Index(code)].Add(1)
+}
+
+// asked counts what came of a question to an external planner.
+func (c *counters) asked(f *fault.Fault) {
+	code := ""
+	if f != nil {
+		code = f.Code
+	}
+	c.planner[fault.Index(code)].Add(1)
 }
 
 // Stats reads the counters.
@@ -61,6 +72,11 @@ func (s *Server) Stats() Stats {
 			if n := row[i].Load(); n > 0 {
 				st.Requests = append(st.Requests, RequestCount{name, codes[i], n})
 			}
+		}
+	}
+	for i := range s.counts.planner {
+		if n := s.counts.planner[i].Load(); n > 0 {
+			st.Planner = append(st.Planner, RequestCount{"", codes[i], n})
 		}
 	}
 	s.mu.Lock()

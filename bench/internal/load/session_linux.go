@@ -55,7 +55,7 @@ type Session struct {
 	split     func(w *worker, c *conn, b []byte) (used, replies int, err error)
 	refused   func(tag uint8, payload []byte) error
 	finite    bool
-	wait      atomic.Int64 // milliseconds a worker may sleep
+	wait      int // milliseconds a worker may sleep
 	epoch     time.Time
 	workers   []*worker
 	done      chan struct{}
@@ -87,7 +87,9 @@ func Start(cfg Config) (*Session, error) {
 		return nil, fmt.Errorf("cannot run %d connections at depth %d", len(cfg.Tapes), cfg.Depth)
 	}
 	s := &Session{split: splitterOf(cfg), refused: cfg.Refused, finite: cfg.Once, epoch: time.Now(), done: make(chan struct{})}
-	s.Spin(cfg.Spin)
+	if s.wait = pollMillis; cfg.Spin {
+		s.wait = 0
+	}
 	for range min(max(cfg.Workers, 1), len(cfg.Tapes)) {
 		epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 		if err != nil {
@@ -204,13 +206,6 @@ func (s *Session) Chunks() (n uint64) {
 // Dropped returns the number of requests that will never be answered because their connection
 // failed.
 func (s *Session) Dropped() uint64 { return s.dropped.Load() }
-
-// Spin has the workers poll instead of sleep from now on, or not: see Config.
-func (s *Session) Spin(on bool) {
-	if s.wait.Store(pollMillis); on {
-		s.wait.Store(0)
-	}
-}
 
 // Record switches the counting of latencies on or off.
 func (s *Session) Record(on bool) { s.recording.Store(on) }

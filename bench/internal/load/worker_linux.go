@@ -65,7 +65,7 @@ func (w *worker) run() error {
 				return fmt.Errorf("%d replies missing %v after the last request", w.inflight(), drainTimeout)
 			}
 		}
-		n, err := unix.EpollWait(w.epoll, events, int(w.s.wait.Load()))
+		n, err := unix.EpollWait(w.epoll, events, w.s.wait)
 		if err != nil && err != unix.EINTR {
 			return fmt.Errorf("cannot wait for replies: %w", err)
 		}

@@ -43,13 +43,33 @@ const okTail = ",\"error\":null}\n"
 // AppendFailure appends the response of a request that failed.
 func AppendFailure(dst, requestID []byte, correlation ID, clock Clock, f *fault.Fault) []byte {
 	dst = appendHead(dst, requestID, correlation, clock, false)
-	return append(AppendError(dst, f), "}\n"...)
+	return append(appendFault(dst, f), "}\n"...)
 }
 
-// AppendFailed is AppendFailure with an error object of AppendError. It does not allocate.
-func AppendFailed(dst, requestID []byte, correlation ID, clock Clock, body []byte) []byte {
-	dst = appendHead(dst, requestID, correlation, clock, false)
-	return append(append(dst, body...), "}\n"...)
+// Prepared is the response of a request that failed, without what differs from one to the next.
+type Prepared []byte
+
+// Prepare returns the response with a fault.
+func Prepare(f *fault.Fault) Prepared {
+	return AppendFailure(nil, []byte(ID{}.String()), ID{}, Clock{}, f)
+}
+
+// Where the parts of a response stand that differ.
+const (
+	idAt          = len(`{"ipc_version":"1.0","type":"response","request_id":"`)
+	correlationAt = idAt + idLen + len(`","correlation_id":"`)
+	sentAt        = correlationAt + idLen + len(`","sent_at":"`)
+	idLen         = 36
+)
+
+// Append appends the response to a request, whose request_id can be read. It does not allocate.
+func (p Prepared) Append(dst, requestID []byte, correlation ID, clock Clock) []byte {
+	dst = append(dst, p...)
+	line := dst[len(dst)-len(p):]
+	copy(line[idAt:idAt+idLen], requestID)
+	correlation.Append(line[correlationAt:correlationAt])
+	clock.Append(line[sentAt:sentAt])
+	return dst
 }
 
 // AppendRefusal appends the response of a message that was refused before it reached a project. It
@@ -111,8 +131,8 @@ func appendRowTail(dst []byte, row *fault.Row) []byte {
 	return append(dst, `","retryable":false}`...)
 }
 
-// AppendError appends an error object (exacta §3.7).
-func AppendError(dst []byte, f *fault.Fault) []byte {
+// appendFault appends an error object (exacta §3.7).
+func appendFault(dst []byte, f *fault.Fault) []byte {
 	row := f.Row()
 	dst = appendRow(dst, row)
 	dst = AppendText(dst[:len(dst)-1], f.Message())
@@ -144,5 +164,5 @@ func AppendAck(dst, requestID []byte, clock Clock, result []byte, f *fault.Fault
 		return append(dst, okTail...)
 	}
 	dst = append(dst, `","ok":false,"result":null,"error":`...)
-	return append(AppendError(dst, f), "}\n"...)
+	return append(appendFault(dst, f), "}\n"...)
 }

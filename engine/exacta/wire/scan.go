@@ -100,7 +100,9 @@ type Scanner struct {
 // escapes and for messages with unusual keys or numbers.
 func (s *Scanner) Scan(line []byte, m *Message) Refusal {
 	*m = Message{}
-	s.inside = jsonx.Inside{At: atPayload, Names: payloadNames, Out: s.fields[:]}
+	if s.inside.Names == nil {
+		s.inside = jsonx.Inside{At: atPayload, Names: payloadNames, Out: s.fields[:]}
+	}
 	if end, ok := s.strict.PickInside(envelopeNames, line, 0, maxDepth, s.members[:], &s.inside); !ok || end != len(line) {
 		s.inside.OK = false
 		if r := s.unusual(line); r.Code != "" {

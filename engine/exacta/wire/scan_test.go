@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"trunkline/engine/exacta/fault"
 )
 
 const someID = "11111111-2222-4333-8444-aaaaaaaaaaaa"
@@ -173,5 +175,17 @@ func TestText(t *testing.T) {
 	}
 	if got := Clip(strings.Repeat("é", 10), 8); got != "éé…" {
 		t.Errorf("cut to %q", got)
+	}
+}
+
+// TestPrepared: what is prepared is the same response.
+func TestPrepared(t *testing.T) {
+	f := fault.New("ST-001", "a \"detail\"", "Idle", "Paused")
+	id, _ := ParseID([]byte(someID))
+	for _, clock := range []Clock{FixedClock(time.Unix(1, 0)), Clock{}.At(7)} {
+		want := AppendFailure([]byte("x"), []byte(strings.ToUpper(someID)), id, clock, f)
+		if got := Prepare(f).Append([]byte("x"), []byte(strings.ToUpper(someID)), id, clock); string(got) != string(want) {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
