@@ -80,7 +80,7 @@ func converse(t *testing.T, schemas validate.Schemas, carrier Carrier, in []byte
 	}
 	for l := p.sess.(*session); ; {
 		l.mu.Lock()
-		idle := l.unanswered == 0 && l.next == len(l.outbox) && !l.opening
+		idle := l.unanswered == 0 && l.next == len(l.outbox) && !l.opening.Load()
 		l.mu.Unlock()
 		if idle {
 			break

@@ -237,7 +237,7 @@ func secretIn(key, file string, least int) (string, error) {
 	}
 	text = bytes.TrimSpace(text)
 	if len(text) < least || len(text) > exacta.MaxToken {
-		return "", fmt.Errorf("cannot use %s %s: a secret of %d to %d bytes is expected", key, file, least, exacta.MaxToken)
+		return "", fmt.Errorf("cannot use %s %s: a token of %d to %d bytes is expected", key, file, least, exacta.MaxToken)
 	}
 	return string(text), nil
 }
