@@ -25,7 +25,7 @@ func newExactaCmd() *cobra.Command {
 		Long: "Open source projects, turn typed requests into plans of file and build steps, and run an approved plan with a way back for all\n" +
 			"of its files.",
 		Example: "  trunkline exacta serve",
-	}, "serve, call, "+projectVerbs, append([]*cobra.Command{newExactaServeCmd(), newExactaCallCmd()}, newProjectCmds()...)...)
+	}, "serve, call, schema, "+projectVerbs, append([]*cobra.Command{newExactaServeCmd(), newExactaCallCmd(), newExactaSchemaCmd()}, newProjectCmds()...)...)
 }
 
 // Flags of exacta serve.
@@ -87,13 +87,13 @@ func runExacta(cmd *cobra.Command, _ []string) error {
 	ctx, stop := untilInsisted(cmd.Context())
 	defer stop()
 	if sockets {
-		return withHint(app.RunProjects(ctx, c, app.Options{Logger: log, Banner: cmd.ErrOrStderr()}))
+		return withHint(app.RunProjects(ctx, c, app.Options{Build: obs.ReadBuild(version, revision), Logger: log, Banner: cmd.ErrOrStderr()}))
 	}
 	server, err := c.Server()
 	if err != nil {
 		return cli.AsUsage(err, "")
 	}
-	server.Logger = log
+	server.Logger, server.Version = log, obs.ReadBuild(version, revision).Version
 	out := &written{Writer: cmd.OutOrStdout()}
 	exacta.New(server).ServeStdio(ctx, pipes{cmd.InOrStdin(), out})
 	if out.failed() {

@@ -1,18 +1,21 @@
 package main
 
 import (
+	"bufio"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"io"
 	"math/big"
 	"net"
 	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -62,6 +65,35 @@ func cmdWaitLine(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Fatalf("%s never had a line that matches %s:\n%s", args[0], args[1], text)
+}
+
+// cmdSend sends a file, in which $WORK is expanded, to a server and writes the first lines that
+// come to the file heard: send ADDR LINES FILE.
+func cmdSend(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: send addr lines file")
+	}
+	network, addr := "tcp", args[0]
+	if path, ok := strings.CutPrefix(addr, "unix://"); ok {
+		network, addr = "unix", path
+	}
+	c, err := net.DialTimeout(network, addr, waitFor)
+	ts.Check(err)
+	defer c.Close()
+	ts.Check(c.SetDeadline(time.Now().Add(waitFor)))
+	_, err = io.WriteString(c, strings.ReplaceAll(ts.ReadFile(args[2]), "$WORK", ts.Getenv("WORK")))
+	ts.Check(err)
+	lines, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	var heard []byte
+	for in := bufio.NewReader(c); lines > 0; lines-- {
+		line, err := in.ReadBytes('\n')
+		heard = append(heard, line...)
+		if err != nil {
+			ts.Fatalf("%v behind %s", err, heard)
+		}
+	}
+	ts.Check(os.WriteFile(ts.MkAbs("heard"), heard, 0o600))
 }
 
 // cmdCert writes a self-signed certificate for 127.0.0.1 and its key: cert CERT KEY.

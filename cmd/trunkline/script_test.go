@@ -25,6 +25,7 @@ func TestScripts(t *testing.T) {
 			"code":     cmdCode,
 			"waitline": cmdWaitLine,
 			"cert":     cmdCert,
+			"send":     cmdSend,
 			"talk":     cmdTalk,
 		},
 	})

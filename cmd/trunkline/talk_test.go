@@ -1,6 +1,7 @@
 package main
 
 import (
+	"archive/zip"
 	"bufio"
 	"encoding/json"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"trunkline/engine/exacta/schema/validate"
 )
 
 // cmdTalk holds a conversation with a server of projects: talk FILE. {DIR} is the folder p, {P} the
@@ -32,6 +35,7 @@ import (
 //	finish             the same, and any lines may come
 //	kill, term         kills the program; sends it SIGINT
 //	write, file PATH "text" · rm, gone PATH · until Event {…} drops lines up to an event
+//	zip PATH ENTRY text has an entry of an archive
 func cmdTalk(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: talk file")
@@ -62,6 +66,7 @@ type talk struct {
 	streams map[string]int // of projects
 
 	execution string // the last execution_id of an answer
+	validator *validate.Validator
 }
 
 func (t *talk) fatalf(format string, args ...any) {
@@ -97,6 +102,8 @@ func (t *talk) do(line string) {
 		}
 	case verb == "eof":
 		t.end(rest)
+	case verb == "zip":
+		t.zip(rest)
 	case verb == "finish":
 		t.finish()
 	case verb == "kill":
@@ -160,6 +167,8 @@ func (t *talk) start(args []string) {
 			lines <- strings.TrimSuffix(line, "\n")
 		}
 	}()
+	t.validator, err = validate.New()
+	t.check(err)
 	clear(t.seqs)
 	clear(t.streams)
 }
@@ -172,6 +181,7 @@ func (t *talk) check(err error) {
 
 func (t *talk) send(line string) {
 	line = strings.NewReplacer(`\xff`, "\xff", "<9MiB>", strings.Repeat("x", 9<<20), "<deep>", strings.Repeat(`{"a":`, 32)+"1"+strings.Repeat("}", 32)).Replace(line)
+	t.validator.Asked([]byte(line))
 	_, err := io.WriteString(t.in, line+"\n")
 	t.check(err)
 }
@@ -208,8 +218,10 @@ type sent struct {
 	line string
 }
 
-// invariants checks what holds for every line: the order of keys, and counters without a gap.
+// invariants checks what holds for every line: the order of keys, its schemas, and counters without
+// a gap.
 func (t *talk) invariants(line string) {
+	t.check(t.validator.Sent([]byte(line)))
 	if !forms.MatchString(line) {
 		t.fatalf("the keys are not in their order: %s", line)
 	}
@@ -327,6 +339,21 @@ func (t *talk) kill() {
 		_ = t.cmd.Process.Kill()
 		_ = t.cmd.Wait()
 		t.cmd = nil
+	}
+}
+
+func (t *talk) zip(rest string) {
+	path, rest, _ := strings.Cut(rest, " ")
+	name, want, _ := strings.Cut(rest, " ")
+	r, err := zip.OpenReader(filepath.Join(t.dir, path))
+	t.check(err)
+	defer r.Close()
+	f, err := r.Open(name)
+	t.check(err)
+	got, err := io.ReadAll(f)
+	t.check(err)
+	if !matches(want, strings.TrimSuffix(string(got), "\n")) {
+		t.fatalf("the entry has %s", got)
 	}
 }
 

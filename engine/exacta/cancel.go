@@ -9,21 +9,31 @@ import (
 // stopped is why a request ended that a Cancel hit.
 func stopped() *fault.Fault { return fault.New("IPC-010", "") }
 
-// abort has a work end, for a reason. A set of diffs or a build that has had no effect so far ends
-// now: what it reads may be a disk that does not answer.
+// abort has a work end, for a reason. One that has had no effect so far ends now: what it reads may
+// be a disk that does not answer.
 func (p *Project) abort(w *Work, why *fault.Fault) {
 	if w.cause != nil {
 		return
 	}
 	w.cause = why
-	c := w.Request.Command
-	if !p.Host.Abort(w) || p.activity != w || c != wire.ApplyDiffSet && c != wire.Build {
+	if !p.Host.Abort(w) {
 		return
 	}
-	p.activity = nil
+	switch w.Request.Command {
+	case wire.ApplyDiffSet, wire.Build, wire.Preview:
+		if p.activity != w {
+			return
+		}
+		p.activity = nil
+	case wire.ExportDiagnostics:
+		p.dropExport(w)
+	default:
+		return
+	}
 	p.raise(w.Request, w.Request.flow, why)
 	p.fail(w.Request, why)
 	p.cancelled(w)
+	p.closeIdle()
 	p.unpark()
 }
 

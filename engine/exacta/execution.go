@@ -68,6 +68,7 @@ func (p *Project) boundary() {
 func (p *Project) step() {
 	e := p.exec
 	s := &e.Plan.Steps[e.Next]
+	p.note("DEBUG", "Orchestrator", "StepStarted", e.request, "step "+strconv.Itoa(s.Order))
 	p.emit("StepStarted", e.request, e.flow, wire.AppendStepStarted(p.buf[:0], s.ID, s.Order, s.Description))
 	if s.Type == plan.Build {
 		p.progress(e.request, e.flow, "build", 0, 1)
@@ -90,7 +91,9 @@ func (p *Project) stepped(w *Work) {
 		p.progress(e.request, e.flow, "build", 1, 1)
 	}
 	ms := p.Clock.Milliseconds(w.Started)
+	p.note("DEBUG", "Orchestrator", "StepCompleted", e.request, "step "+strconv.Itoa(s.Order)+": "+strconv.FormatBool(w.Fault == nil))
 	p.emit("StepCompleted", e.request, e.flow, wire.AppendStepCompleted(p.buf[:0], s.ID, w.Fault == nil, ms))
+	p.Counts.step(w.Fault == nil)
 	switch {
 	case w.Fault == nil:
 		p.progress(e.request, e.flow, "apply", s.Order, len(e.Plan.Steps))

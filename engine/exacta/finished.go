@@ -15,6 +15,10 @@ func (p *Project) Finished(w *Work) {
 		}
 		return
 	}
+	if w.Request.Command == wire.ExportDiagnostics {
+		p.exported(w)
+		return
+	}
 	if p.preview == w {
 		p.previewed(w)
 		return
@@ -98,6 +102,10 @@ func (p *Project) Expired(r *Request) {
 	if e := p.exec; e != nil && e.pause == r {
 		e.pause = nil
 		p.fail(r, late)
+		return
+	}
+	if w := p.exportOf(r); w != nil {
+		p.abort(w, late)
 		return
 	}
 	w := p.activity

@@ -169,8 +169,11 @@ func (c *Cursor) wants(e *entry, seq uint64) bool {
 	return e.origin.has(c.Conn)
 }
 
-// Acked takes an ack of all events up to seq.
+// Acked takes an ack of all events up to seq. One of events that were not given is ignored.
 func (c *Cursor) Acked(seq uint64) {
+	if seq >= c.Next {
+		return
+	}
 	n := 0
 	for n < len(c.unacked) && c.unacked[n] <= seq {
 		n++

@@ -110,7 +110,7 @@ func (p *Project) generated(w *Work) {
 	p.settle(AwaitingApproval, "PlanReady", r, r.flow)
 	p.keep(pl)
 	for _, text := range w.Loose {
-		p.log(r, r.flow, "WARN", "Orchestrator", "a constraint cannot be enforced: "+text)
+		p.logAbout(r, r.flow, "WARN", "Orchestrator", "a constraint cannot be enforced", ": "+text)
 	}
 	p.emit("PlanProposed", r, r.flow, appendPlan(p.buf[:0], pl))
 	for i := range pl.Steps {

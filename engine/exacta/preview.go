@@ -46,9 +46,7 @@ func (p *Project) previewed(w *Work) {
 	p.preview = nil
 	p.gone(w)
 	p.cancelled(w)
-	if a := p.activity; a != nil && a.Request.Command == wire.CloseProject {
-		p.closeIdle()
-	}
+	p.closeIdle()
 }
 
 // gone reports the end of a preview.
@@ -66,7 +64,7 @@ func (p *Project) gone(w *Work) {
 // cancelled answers the cancels of a build or a preview that has ended.
 func (p *Project) cancelled(w *Work) {
 	for _, r := range w.cancels {
-		if !r.answered { // a defect may have ended it
+		if !r.answered { // by a defect
 			p.done(r, status(r))
 		}
 	}
@@ -119,7 +117,7 @@ func (p *Project) close(r *Request) {
 
 // closeIdle ends a CloseProject once nothing runs.
 func (p *Project) closeIdle() {
-	if p.preview != nil {
+	if p.preview != nil || len(p.exports) > 0 || p.activity == nil || p.activity.Request.Command != wire.CloseProject {
 		return
 	}
 	r := p.activity.Request

@@ -169,3 +169,23 @@ func TestDefectsBesideAPreview(t *testing.T) {
 		t.Error("the project is busy")
 	}
 }
+
+// TestAbortedWithoutEffect: what has only read is answered at once, and its end is ignored.
+func TestAbortedWithoutEffect(t *testing.T) {
+	r := newRig()
+	r.idle = true
+	export, preview := r.export(1), r.request(wire.Preview, Args{})
+	closing := r.request(wire.CloseProject, Args{})
+	r.p.Expired(export)
+	r.want(t, export, "IPC-008")
+	cancel := r.request(wire.Cancel, Args{Handle: preview.Key})
+	r.want(t, preview, "IPC-010")
+	r.want(t, cancel, "")
+	r.want(t, closing, "")
+	for range 2 {
+		r.finish(0, fault.New("IPC-010", ""), false)
+	}
+	if r.p.Busy() || len(r.answers) != 4 {
+		t.Errorf("%d answers", len(r.answers))
+	}
+}

@@ -17,6 +17,7 @@ const (
 // Config is what a project is made of.
 type Config struct {
 	Limits
+	Counts  *Counts // of the server; nil: nothing is counted
 	ID      wire.ID
 	Session wire.ID
 	Root    string // canonical
@@ -45,20 +46,25 @@ type Project struct {
 	active   *Plan   // while it waits for approval
 	exec     *Execution
 	activity *Work
-	preview  *Work // the program that runs beside everything else
+	preview  *Work   // the program that runs beside everything else
+	exports  []*Work // bundles that are written
 	parked   []*Request
 	buf      []byte
+	past     history
 }
 
 // New returns a project in the state Idle.
 func New(c Config) *Project {
 	c.Limits = c.WithDefaults()
+	if c.Counts == nil {
+		c.Counts = new(Counts)
+	}
 	return &Project{Config: c, intents: make(map[wire.ID]*Intent), plans: make(map[wire.ID]*Plan)}
 }
 
 // Busy reports whether something runs.
 func (p *Project) Busy() bool {
-	return p.activity != nil || p.preview != nil || p.exec != nil && p.exec.work != nil
+	return p.activity != nil || p.preview != nil || len(p.exports) > 0 || p.exec != nil && p.exec.work != nil
 }
 
 // newFlow begins a correlation.
@@ -83,23 +89,33 @@ func (p *Project) emit(name string, r *Request, f *Flow, payload []byte) {
 	}
 	line := wire.AppendEvent(make([]byte, 0, 384+len(payload)), &e, p.Clock, payload)
 	p.Journal.append(entry{line, origin, f.ID, f.seq}, p.state)
+	p.Counts.event(name, p.state)
 	p.buf = payload[:0]
 }
 
 // log reports what happened, for people, if its level is sent.
 func (p *Project) log(r *Request, f *Flow, level, component, message string) {
+	p.logAbout(r, f, level, component, message, "")
+}
+
+// logAbout is log with text of a client behind the message, which no bundle has.
+func (p *Project) logAbout(r *Request, f *Flow, level, component, message, about string) {
+	p.note(level, component, "LogEntry", r, message)
 	if !p.logs(level) {
 		return
 	}
+	message += about
 	p.emit("LogEntry", r, f, wire.AppendLogEntry(p.buf[:0], level, component, p.Redact(message), f.ID))
 }
 
 func (p *Project) progress(r *Request, f *Flow, phase string, current, total int) {
+	p.keepRecord(Record{Level: "DEBUG", Component: "Orchestrator", Event: "Progress", words: [3]string{phase}, current: current, total: total}, r, nil)
 	p.emit("Progress", r, f, wire.AppendProgress(p.buf[:0], phase, current, total))
 }
 
 // raise reports a failure.
 func (p *Project) raise(r *Request, f *Flow, err *fault.Fault) {
+	p.noteFault(r, err)
 	p.emit("ErrorRaised", r, f, wire.AppendErrorRaised(p.buf[:0], p.hide(err)))
 }
 
@@ -118,7 +134,7 @@ func (p *Project) enter(to State, trigger string, r *Request, f *Flow) *fault.Fa
 		p.state = from
 		return err
 	}
-	p.emit("StateChanged", r, f, wire.AppendStateChanged(p.buf[:0], from.String(), to.String(), trigger))
+	p.changedTo(from, trigger, r, f)
 	return nil
 }
 
@@ -129,8 +145,16 @@ func (p *Project) settle(to State, trigger string, r *Request, f *Flow) {
 		p.raise(r, f, err)
 		from := p.state
 		p.state = to
-		p.emit("StateChanged", r, f, wire.AppendStateChanged(p.buf[:0], from.String(), to.String(), trigger))
+		p.changedTo(from, trigger, r, f)
 	}
+}
+
+// changedTo reports a transition from a state to that of the project.
+func (p *Project) changedTo(from State, trigger string, r *Request, f *Flow) {
+	to := p.state.String()
+	p.past.changed = p.Clock.Now()
+	p.note("INFO", "Orchestrator", "StateChanged", r, from.String(), to, trigger)
+	p.emit("StateChanged", r, f, wire.AppendStateChanged(p.buf[:0], from.String(), to, trigger))
 }
 
 // saved returns what is to be kept.
@@ -149,18 +173,21 @@ func (p *Project) saved() *Saved {
 // done answers a request.
 func (p *Project) done(r *Request, result []byte) {
 	r.answered = true
+	p.noteAnswer(r, nil)
 	p.Host.Answer(r, wire.AppendResult(nil, r.ID, r.flow.ID, p.Clock, result), true)
 }
 
 // fail answers a request with a fault.
 func (p *Project) fail(r *Request, err *fault.Fault) {
 	r.answered = true
+	p.noteAnswer(r, err)
 	p.Host.Answer(r, wire.AppendFailure(nil, r.ID, r.flow.ID, p.Clock, p.hide(err)), true)
 }
 
 // turnAway answers a request that is not to be remembered.
 func (p *Project) turnAway(r *Request, err *fault.Fault) {
 	r.answered = true
+	p.noteAnswer(r, err)
 	p.Host.Answer(r, wire.AppendFailure(nil, r.ID, p.IDs.Next(wire.Correlation), p.Clock, err), false)
 }
 
@@ -185,7 +212,7 @@ func (p *Project) Handle(r *Request) {
 // besides reports whether a command does not wait for the end of the activity (exacta §4.0.1).
 // Behind a CloseProject everything waits.
 func (p *Project) besides(c wire.Command) bool {
-	return (c == wire.Pause || c == wire.Resume || c == wire.Cancel) && p.activity.Request.Command != wire.CloseProject
+	return (c == wire.Pause || c == wire.Resume || c == wire.Cancel || c == wire.ExportDiagnostics) && p.activity.Request.Command != wire.CloseProject
 }
 
 // unpark begins the requests that waited for the end of an activity.
@@ -244,6 +271,8 @@ func (p *Project) operate(r *Request) {
 		p.cancel(r)
 	case wire.ApplyDiffSet, wire.Build, wire.Preview:
 		p.start(r)
+	case wire.ExportDiagnostics:
+		p.export(r)
 	}
 }
 

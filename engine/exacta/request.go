@@ -34,12 +34,13 @@ func (r *Request) Begun() bool { return r.flow != nil }
 
 // Args are the fields of payloads (exacta §4). A command has those that it knows.
 type Args struct {
-	Path, UserInput string
+	Path, UserInput string   // Path of an ExportDiagnostics: output_path
 	Markers         []string // of an OpenProject: what its root has
 	Handle          wire.ID  // intent_id, plan_id or execution_id
 	Diffs           []string
 	Configuration   string // of a Build; empty: that of the project
 	Seconds         int    // of a Build and a Preview
+	Debug, Tree     bool   // of an ExportDiagnostics: what it includes
 }
 
 // Flow is one correlation (exacta §4.0.2). Its counter lives as long as something refers to it.
@@ -60,10 +61,13 @@ type Work struct {
 	Point   wire.ID // of a step and of ApplyDiffSet: the rollback point
 	Started time.Time
 
+	Snapshot *Snapshot // of ExportDiagnostics
+
 	Extracted *planner.Intent // of ExtractIntent
 	Planned   *Plan           // of GeneratePlan: without ids; dependencies are orders of steps
 	Applied   int             // of ApplyDiffSet: how many files were changed
 	Build     BuildResult     // of Build, of build steps, and of Preview: only ExitCode
+	Bundle    string          // of ExportDiagnostics: the path of the file
 	Late      bool            // of Preview: its time was over
 	Fault     *fault.Fault
 	Planner   bool     // the planner failed, not what it was asked

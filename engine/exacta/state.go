@@ -76,7 +76,7 @@ func (s set) has(state State) bool { return s>>state&1 != 0 }
 func gate(c wire.Command) (allowed set, to string) {
 	rest := of(Idle, Failed, Completed)
 	switch c {
-	case wire.OpenProject:
+	case wire.OpenProject, wire.ExportDiagnostics:
 		return 1<<states - 1, ""
 	case wire.CloseProject:
 		return rest | of(AwaitingApproval), c.String()

@@ -142,5 +142,5 @@ func (s *Server) reopens(id wire.ID) bool {
 func (s *Server) turnAway(r *exacta.Request, f *fault.Fault) {
 	r.Timer.Stop()
 	line := wire.AppendFailure(nil, r.ID, s.scope.Next(wire.Correlation), s.cfg.Clock, f)
-	s.replays.End(r.Key, &exacta.Answer{Line: line}, false)
+	s.end(r, &exacta.Answer{Line: line}, false)
 }

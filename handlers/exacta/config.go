@@ -24,6 +24,7 @@ type Config struct {
 	Clock           wire.Clock
 	Seed            string          // of ids; empty: they are random
 	Planner         external.Config // its Logger is that of the server
+	Version         string          // of the program, for bundles
 	Logger          *slog.Logger
 }
 
@@ -66,6 +67,9 @@ const (
 	TCP
 	WebSocket
 )
+
+// String returns the name of the carrier.
+func (c Carrier) String() string { return [...]string{"stdio", "unix", "tcp", "websocket"}[c] }
 
 // Debug is the option debug_commands.
 type Debug uint8

@@ -144,5 +144,6 @@ func (s *session) refuse(out []byte, r *wire.Refusal) []byte {
 	if secret.Leaks(r.Value) {
 		r.Value = []byte(secret.Redacted)
 	}
+	s.srv.counts.answer(s.in.Command, r.Code)
 	return s.srv.appendRefusal(out, s.in.RequestID, r)
 }

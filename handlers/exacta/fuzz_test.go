@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"trunkline/engine/exacta/schema/validate"
 	"trunkline/engine/link"
 )
 
@@ -16,12 +17,16 @@ func FuzzSession(f *testing.F) {
 	f.Add([]byte("{\n\n [] \r\n"+ask(2, "Pause", `"execution_id":"`+pid+`"`)+"\n"+subscribeTo(3, "")), byte(1))
 	f.Add([]byte(subscribeTo(3, `,"window":-1`)+"\n"+subscribeTo(4, `,"after_stream_seq":null,"mode":"none"`)+"\n{\"type\":\"ack\"}\n"), byte(64))
 	f.Add([]byte(ask(1, "Build", `"configuration":"Debug"`)+"\n"+strings.Replace(ask(1, "Build", ""), "1.0", "2.0", 1)+"\n"), byte(200))
+	schemas, err := validate.Load()
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, in []byte, piece byte) {
 		if bytes.Contains(in, []byte("OpenProject")) && !bytes.Contains(in, []byte(`"/missing"`)) {
 			return // no project of this machine is opened
 		}
 		in = append(in, '\n')
-		whole, parts := converse(t, in, len(in)), converse(t, in, int(piece)+1)
+		whole, parts := converse(t, schemas, in, len(in)), converse(t, schemas, in, int(piece)+1)
 		if bytes.Contains(whole, []byte(`"project_root"`)) {
 			return // the command was spelled otherwise
 		}
@@ -42,9 +47,12 @@ func FuzzSession(f *testing.F) {
 }
 
 // converse returns what a new server answers to in, of which a Feed gets that much more each time.
-func converse(t *testing.T, in []byte, piece int) []byte {
+func converse(t *testing.T, schemas validate.Schemas, in []byte, piece int) []byte {
 	s := newServer(t)
-	p := newPeer(t, s, 1)
+	p := newValidated(t, s, 1, Stdio, schemas)
+	for line := range bytes.Lines(in) {
+		p.validator.Asked(line)
+	}
 	var sent []byte
 	for at, end := 0, 0; at < len(in); {
 		if end < len(in) {
@@ -56,6 +64,7 @@ func converse(t *testing.T, in []byte, piece int) []byte {
 			lent[i] = '#'
 		}
 		sent = append(sent, out...)
+		p.look(out)
 		at += used
 		if v == link.Blocked {
 			p.pump()

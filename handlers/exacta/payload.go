@@ -92,7 +92,23 @@ func (p *payload) args(c wire.Command, a *exacta.Args) {
 		a.Seconds = p.seconds()
 	case wire.Preview:
 		a.Seconds = p.seconds()
+	case wire.ExportDiagnostics:
+		a.Path = p.text("output_path", 1, maxPath, ": a path of 1 to 4096 bytes is expected")
+		if strings.IndexByte(a.Path, 0) >= 0 {
+			p.bad("output_path", ": a path without NUL is expected")
+		}
+		a.Debug = p.flag("include_debug")
+		a.Tree = p.flag("include_project_tree")
 	}
+}
+
+// flag reads a boolean, false if there is none.
+func (p *payload) flag(name string) bool {
+	v := p.get(name)
+	if v.Kind != jsonx.End && v.Kind != jsonx.True && v.Kind != jsonx.False {
+		p.bad(name, ": true or false is expected")
+	}
+	return v.Kind == jsonx.True
 }
 
 // seconds reads timeout_seconds, 0 if there is none.
@@ -113,7 +129,7 @@ func limit(c wire.Command, a *exacta.Args) int64 {
 	switch c {
 	case wire.CloseProject:
 		return 10_000
-	case wire.ExtractIntent, wire.Cancel:
+	case wire.ExtractIntent, wire.Cancel, wire.ExportDiagnostics:
 		return 120_000
 	case wire.GeneratePlan:
 		return 300_000

@@ -38,6 +38,9 @@ func (j *job) preview(seconds int) *fault.Fault {
 	if err != nil {
 		return err
 	}
+	if err := j.act(); err != nil {
+		return err
+	}
 	tmp, failed := os.MkdirTemp("", "trunkline-preview-")
 	if failed != nil {
 		return fault.New("FS-002", "no directory for temporary files", "TMPDIR")

@@ -56,7 +56,7 @@ func newProject(s *Server, r *root, ws *workspace.Project, dir string, markers [
 		}
 		return p.disk.rules.Load().Denied(path, false)
 	})
-	p.core = exacta.New(exacta.Config{Limits: s.cfg.Limits, ID: r.id, Session: s.session, Root: dir, IDs: r.scope, Clock: s.cfg.Clock, Journal: p.journal, Host: p, Disk: p.disk,
+	p.core = exacta.New(exacta.Config{Limits: s.cfg.Limits, Counts: &s.counts.core, ID: r.id, Session: s.session, Root: dir, IDs: r.scope, Clock: s.cfg.Clock, Journal: p.journal, Host: p, Disk: p.disk,
 		Redact: redact, Ready: p.disk.ready, Used: p.disk.used, Secret: func(text string) bool { return secret.Find([]byte(text)) }})
 	return p
 }
@@ -154,7 +154,7 @@ func (p *project) recovered(message string, then func()) {
 func (p *project) Answer(r *exacta.Request, line []byte, store bool) {
 	r.Timer.Stop()
 	opens := r.Command == wire.OpenProject
-	p.srv.replays.End(r.Key, &exacta.Answer{Line: slices.Clip(line), Journal: p.journal, After: p.journal.Last(), Opens: opens}, store)
+	p.srv.end(r, &exacta.Answer{Line: slices.Clip(line), Journal: p.journal, After: p.journal.Last(), Opens: opens}, store)
 }
 
 // Run implements exacta.Host.

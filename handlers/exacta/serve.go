@@ -37,8 +37,10 @@ func (s *session) serve(out []byte) []byte {
 func (s *session) repeat(out, stored []byte, o exacta.Outcome) []byte {
 	switch o {
 	case exacta.Stored:
+		s.srv.counts.repeats.Add(1)
 		return append(out, stored...)
 	case exacta.Joined:
+		s.srv.counts.repeats.Add(1)
 		s.join()
 		return out
 	}

@@ -34,6 +34,7 @@ type Server struct {
 	running sync.WaitGroup
 	hung    atomic.Int32  // works that outlived their limit
 	conns   atomic.Uint64 // that were opened
+	counts  *counters
 	readers chan struct{} // long messages that are read
 	input   *link.Budget  // of unfinished lines of all sockets
 
@@ -62,7 +63,7 @@ func New(cfg Config) *Server {
 		replays: exacta.NewReplays(&cfg.Limits), planner: external.New(cfg.Planner),
 		busy:     wire.Refusal{Code: "RES-004", Detail: "unanswered requests: " + strconv.Itoa(cfg.MaxInFlight)},
 		projects: make(map[wire.ID]*project), roots: make(map[string]*root), again: make(map[wire.ID][]event),
-		readers: make(chan struct{}, runtime.GOMAXPROCS(0)), input: link.NewBudget(unfinishedBytes)}
+		counts: newCounters(), readers: make(chan struct{}, runtime.GOMAXPROCS(0)), input: link.NewBudget(unfinishedBytes)}
 	s.scratches.New = func() any { return new(scratch) }
 	return s
 }
@@ -115,7 +116,7 @@ func (s *Server) answerOpen(r *exacta.Request, its bool) {
 	if err := s.tryOpen(r, its); err != nil {
 		r.Timer.Stop()
 		line := wire.AppendFailure(nil, r.ID, r.Correlation(), s.cfg.Clock, hide(err))
-		s.replays.End(r.Key, &exacta.Answer{Line: line}, true)
+		s.end(r, &exacta.Answer{Line: line}, true)
 	}
 }
 
@@ -159,7 +160,7 @@ func (s *Server) tryOpen(r *exacta.Request, its bool) *fault.Fault {
 	if err != nil {
 		return err
 	}
-	return s.add(r, from, ws, dir, markers)
+	return s.start(r, from, ws, dir, markers)
 }
 
 // beside returns the project of a root that is open, and refuses one that overlaps with another.
@@ -180,6 +181,15 @@ func (s *Server) beside(dir string) (*project, *fault.Fault) {
 	return nil, nil
 }
 
+// start adds a project, or lets go of its storage.
+func (s *Server) start(r *exacta.Request, from *session, ws *workspace.Project, dir string, markers []string) *fault.Fault {
+	err := s.add(r, from, ws, dir, markers)
+	if err != nil {
+		ws.Close() // not under the lock, which connections take
+	}
+	return err
+}
+
 // add starts the queue of a project.
 func (s *Server) add(r *exacta.Request, from *session, ws *workspace.Project, dir string, markers []string) *fault.Fault {
 	s.mu.Lock()
@@ -187,7 +197,6 @@ func (s *Server) add(r *exacta.Request, from *session, ws *workspace.Project, di
 	known := s.roots[dir]
 	if known == nil {
 		if len(s.roots) == maxRoots {
-			ws.Close()
 			return fault.New("RES-004", "roots: 65536")
 		}
 		known = &root{id: s.scope.ProjectID(dir), scope: wire.NewScope(s.cfg.Seed, scopeName(len(s.roots)+1))}

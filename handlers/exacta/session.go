@@ -64,6 +64,7 @@ type place struct {
 // and every line that it appends is one message.
 func (s *Server) Open(port *link.Port, carrier Carrier, ended func()) link.Session {
 	c := &session{srv: s, port: port, id: s.conns.Add(1), carrier: carrier, ended: ended, feeds: make(map[*exacta.Journal]*exacta.Cursor)}
+	s.counts.sessions[carrier].Add(1)
 	if carrier == TCP {
 		c.guest = true
 		if s.cfg.AuthToken != "" {
@@ -150,14 +151,16 @@ func (s *session) Load() link.Load {
 		s.lost = true
 	}
 	s.mu.Unlock()
+	for j, c := range s.feeds {
+		st := j.Status()
+		s.lost = s.lost || c.Next < st.Oldest // and its owner may wait for the peer, without a Pump
+		if c.Next <= st.Last || st.State.Runs() && !st.Ended {
+			idle = false
+		}
+	}
 	if s.lost {
 		l.Until = 1
 		return l
-	}
-	for j, c := range s.feeds {
-		if st := j.Status(); c.Next <= st.Last || st.State.Runs() && !st.Ended {
-			idle = false
-		}
 	}
 	l.Done = idle && (s.eof || s.draining) || s.eof && s.carrier != Stdio // what was read runs on (exacta §2.1)
 	return l
@@ -165,6 +168,7 @@ func (s *session) Load() link.Load {
 
 // Closed implements link.Session. What runs goes on.
 func (s *session) Closed() {
+	s.srv.counts.sessions[s.carrier].Add(-1)
 	for j := range s.feeds {
 		j.Unwatch(s.port)
 	}

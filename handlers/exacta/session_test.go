@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"trunkline/engine/exacta/schema/validate"
 	"trunkline/engine/exacta/wire"
 	"trunkline/engine/link"
 )
@@ -39,6 +40,9 @@ type peer struct {
 	rest []byte   // sent by the server, not looked at
 	room int      // of a Pump
 	last []string // of the lines that were heard
+
+	validator *validate.Validator
+	line      []byte // of the server, not complete
 }
 
 // Wake implements link.Owner.
@@ -53,7 +57,16 @@ func newPeer(t testing.TB, s *Server, id uint64) *peer { return newPeerOver(t, s
 
 // newPeerOver is newPeer over another carrier.
 func newPeerOver(t testing.TB, s *Server, id uint64, carrier Carrier) *peer {
-	p := &peer{t: t, port: link.NewPort(id, "test"), wake: make(chan struct{}, 1), room: 1 << 20}
+	schemas, err := validate.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newValidated(t, s, id, carrier, schemas)
+}
+
+// newValidated is newPeerOver with schemas that were read before.
+func newValidated(t testing.TB, s *Server, id uint64, carrier Carrier, schemas validate.Schemas) *peer {
+	p := &peer{t: t, port: link.NewPort(id, "test"), wake: make(chan struct{}, 1), room: 1 << 20, validator: schemas.Watch()}
 	p.port.SetOwner(p)
 	p.sess = s.Open(p.port, carrier, nil)
 	t.Cleanup(p.sess.Closed)
@@ -64,8 +77,12 @@ func newPeerOver(t testing.TB, s *Server, id uint64, carrier Carrier) *peer {
 func (p *peer) send(lines ...string) {
 	p.t.Helper()
 	in := []byte(strings.Join(lines, "\n") + "\n")
+	for line := range bytes.Lines(in) {
+		p.validator.Asked(line)
+	}
 	for len(in) > 0 {
 		used, out, v := p.sess.Feed(in, nil, link.Instant{})
+		p.look(out)
 		p.rest = append(p.rest, out...)
 		if in = in[used:]; v == link.Blocked {
 			p.pump()
@@ -84,7 +101,25 @@ func (p *peer) pump() {
 	}
 	p.port.Rearm()
 	for more := true; more; {
+		before := len(p.rest)
 		p.rest, more = p.sess.Pump(p.rest, p.room, link.Instant{})
+		p.look(p.rest[before:])
+	}
+}
+
+// look compares what the server sent with its schemas.
+func (p *peer) look(out []byte) {
+	p.t.Helper()
+	p.line = append(p.line, out...)
+	for {
+		line, rest, ok := bytes.Cut(p.line, []byte("\n"))
+		if !ok {
+			return
+		}
+		if err := p.validator.Sent(line); err != nil {
+			p.t.Fatal(err)
+		}
+		p.line = rest
 	}
 }
 
@@ -210,7 +245,7 @@ func TestTwoConnections(t *testing.T) {
 	two.want(2, "108:ok LogEntry3")
 	two.send(`{"ipc_version":"1.0","type":"ack","project_id":"` + pid + `","stream_seq":3}`)
 	two.want(1, "LogEntry4")
-	two.send(`{"ipc_version":"1.0","type":"ack","project_id":"`+pid+`","stream_seq":5}`, ask(9, "CloseProject", ""))
+	two.send(`{"ipc_version":"1.0","type":"ack","project_id":"`+pid+`","stream_seq":4}`, ask(9, "CloseProject", ""))
 	two.want(2, "LogEntry5 109:ok")
 	one.want(1, "LogEntry5")
 	one.send(ask(10, "Build", ""))

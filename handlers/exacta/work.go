@@ -66,6 +66,8 @@ func (j *job) run() {
 		j.w.Fault = j.build(j.w.Request.Args.Configuration, j.w.Request.Args.Seconds)
 	case j.w.Request.Command == wire.Preview:
 		j.w.Fault = j.preview(j.w.Request.Args.Seconds)
+	case j.w.Request.Command == wire.ExportDiagnostics:
+		j.w.Fault = j.export()
 	}
 }
 

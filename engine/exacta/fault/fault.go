@@ -48,6 +48,25 @@ func Lookup(code string) *Row {
 	return nil
 }
 
+// Index returns the place of a code in Codes, 0 where it is not there. It does not allocate.
+func Index(code string) int {
+	for i := range rows {
+		if rows[i].Code == code {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// Codes returns "", which stands for no error, and all codes.
+func Codes() []string {
+	codes := []string{""}
+	for i := range rows {
+		codes = append(codes, rows[i].Code)
+	}
+	return codes
+}
+
 // Message fills the template.
 func (f *Fault) Message() string {
 	row := f.Row()

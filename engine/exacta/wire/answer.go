@@ -111,13 +111,13 @@ func appendFault(dst []byte, f *fault.Fault) []byte {
 	dst = appendRow(dst, row)
 	dst = AppendText(dst[:len(dst)-1], f.Message())
 	dst = append(dst, `,"technical_detail":`...)
-	dst = AppendText(dst, clipText(f.Detail, maxDetail))
+	dst = AppendText(dst, Clip(f.Detail, maxDetail))
 	return appendRowTail(dst, row)
 }
 
-// clipText returns text, cut at a character where it has more bytes than most. A cut text ends in
-// "…".
-func clipText(text string, most int) string {
+// Clip returns text, cut at a character where it has more bytes than most, which is at least 3. A
+// cut text ends in "…". It does not allocate for one that is not cut.
+func Clip(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

@@ -27,7 +27,10 @@ func (c Clock) Append(dst []byte) []byte { return c.Now().AppendFormat(dst, time
 const timeForm = "2006-01-02T15:04:05.000Z"
 
 // Text returns the time in the form of exacta §6.3.
-func (c Clock) Text() string { return c.Now().Format(timeForm) }
+func (c Clock) Text() string { return TimeText(c.Now()) }
+
+// TimeText returns a time of a Clock in the form of exacta §6.3.
+func TimeText(t time.Time) string { return t.Format(timeForm) }
 
 // Milliseconds returns how long ago start was; 0 where the clock stands.
 func (c Clock) Milliseconds(start time.Time) int64 {

@@ -3,7 +3,7 @@ package wire
 // Command is a command of the catalogue (exacta §4).
 type Command uint8
 
-// The commands that are served.
+// The commands.
 const (
 	NoCommand Command = iota
 	OpenProject
@@ -20,6 +20,7 @@ const (
 	ApplyDiffSet
 	Build
 	Preview
+	ExportDiagnostics
 	commands
 )
 
@@ -54,6 +55,8 @@ func (c Command) String() string {
 		return "Build"
 	case Preview:
 		return "Preview"
+	case ExportDiagnostics:
+		return "ExportDiagnostics"
 	}
 	return ""
 }

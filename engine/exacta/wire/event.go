@@ -77,7 +77,7 @@ const maxLog = 2048
 func AppendLogEntry(dst []byte, level, component, message string, correlation ID) []byte {
 	dst = append(append(dst, `{"level":"`...), level...)
 	dst = append(append(dst, `","component":"`...), component...)
-	dst = AppendText(append(dst, `","message":`...), clipText(message, maxLog))
+	dst = AppendText(append(dst, `","message":`...), Clip(message, maxLog))
 	dst = correlation.Append(append(dst, `,"correlation_id":"`...))
 	return append(dst, `"}`...)
 }

@@ -132,7 +132,7 @@ func TestText(t *testing.T) {
 	if got := string(AppendText(nil, in)); got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got := clipText(strings.Repeat("é", 10), 8); got != "éé…" {
+	if got := Clip(strings.Repeat("é", 10), 8); got != "éé…" {
 		t.Errorf("cut to %q", got)
 	}
 }

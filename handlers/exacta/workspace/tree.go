@@ -36,6 +36,20 @@ func (p *Project) Index() ([]File, *fault.Fault) {
 	return out, faultOf(err, ".")
 }
 
+// Tree returns the same files and the directories around them, which end in a slash, in byte order
+// (exacta §4.15, project_structure.txt).
+func (p *Project) Tree() ([]string, *fault.Fault) {
+	var out []string
+	err := p.walk(p.dir, "", 1, func(rel string, dir bool, _ int64) bool {
+		if dir {
+			rel += "/"
+		}
+		out = append(out, rel)
+		return len(out) < maxIndexed
+	})
+	return out, faultOf(err, ".")
+}
+
 // stopped ends a walk early.
 const stopped refusal = "stopped"
 

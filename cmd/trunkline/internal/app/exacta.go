@@ -37,7 +37,7 @@ func openProjects(c *config.Exacta, o Options, reg *obs.Registry) (_ *projectEnd
 	if err != nil {
 		return nil, err
 	}
-	ec.Logger = o.Logger
+	ec.Logger, ec.Version = o.Logger, o.Build.Version
 	e := &projectEndpoint{cfg: c, srv: exacta.New(ec)}
 	defer func() {
 		if err != nil {
@@ -51,6 +51,11 @@ func openProjects(c *config.Exacta, o Options, reg *obs.Registry) (_ *projectEnd
 		Limits: e.srv.SocketLimits(), Open: e.srv.OpenSocket, Refuse: e.srv.AppendRefused, Logger: o.Logger}})
 	if err != nil {
 		return nil, fmt.Errorf("cannot start the event loops of projects: %w", err)
+	}
+	if reg != nil {
+		if err = e.register(reg); err != nil {
+			return nil, err
+		}
 	}
 	return e, nil
 }

@@ -1,0 +1,135 @@
+package exacta
+
+import (
+	"strconv"
+	"time"
+
+	"trunkline/engine/exacta/fault"
+	"trunkline/engine/exacta/wire"
+)
+
+// Limits of what a project remembers for bundles (exacta §4.15).
+const (
+	maxRecords    = 2000 // of each of the two logs
+	maxAnswered   = 50
+	maxRecordText = 256 // bytes
+)
+
+// Record is one line of a log. It has no content of files, no text of clients and none of planners.
+type Record struct {
+	At                      time.Time
+	Level, Component, Event string
+	RequestID               []byte // nil: no request caused it
+	words                   [3]string
+	current, total          int
+}
+
+// Message returns the text of the record.
+func (r *Record) Message() string {
+	switch r.Event {
+	case "StateChanged":
+		return r.words[0] + " → " + r.words[1] + ": " + r.words[2]
+	case "Progress":
+		return r.words[0] + " " + strconv.Itoa(r.current) + "/" + strconv.Itoa(r.total)
+	case "Response":
+		return r.words[0] + ": " + r.words[1]
+	}
+	return r.words[0]
+}
+
+// Answered is how a request was answered.
+type Answered struct {
+	RequestID []byte
+	Command   wire.Command
+	Code      string // empty: it was done
+}
+
+// Snapshot is what a bundle shows of a project (exacta §4.15). All lists are oldest first.
+type Snapshot struct {
+	State    State
+	Changed  time.Time // of the last transition; zero: there was none
+	Requests []Answered
+	Logs     []Record // of the level INFO and above
+	Debug    []Record // of all levels
+	Raised   *fault.Fault
+}
+
+// ring has the last values of a sequence.
+type ring[T any] struct {
+	list []T
+	next int // index of the oldest, once the ring is full
+}
+
+// add adds a value, at most as many as most.
+func (r *ring[T]) add(v T, most int) {
+	if len(r.list) < most {
+		r.list = append(r.list, v)
+		return
+	}
+	r.list[r.next] = v
+	r.next = (r.next + 1) % most
+}
+
+// all returns a copy, oldest first.
+func (r *ring[T]) all() []T { return append(append([]T(nil), r.list[r.next:]...), r.list[:r.next]...) }
+
+// history is what a project remembers of itself.
+type history struct {
+	changed  time.Time
+	requests ring[Answered]
+	logs     ring[Record]
+	debug    ring[Record]
+	raised   *fault.Fault
+}
+
+// note remembers an event. It does not allocate once the ring is full.
+func (p *Project) note(level, component, event string, r *Request, words ...string) {
+	p.keepRecord(Record{Level: level, Component: component, Event: event}, r, words)
+}
+
+// keepRecord completes a record.
+func (p *Project) keepRecord(rec Record, r *Request, words []string) {
+	rec.At = p.Clock.Now()
+	if r != nil {
+		rec.RequestID = r.ID
+	}
+	for i := range words {
+		rec.words[i] = wire.Clip(words[i], maxRecordText)
+	}
+	p.past.debug.add(rec, maxRecords)
+	if rec.Level != "DEBUG" {
+		p.past.logs.add(rec, maxRecords)
+	}
+}
+
+// noteFault remembers a failure that was raised, by the words of its row where its values may come
+// from a client, a planner or the tree.
+func (p *Project) noteFault(r *Request, f *fault.Fault) {
+	told := &fault.Fault{Code: f.Code}
+	switch f.Code {
+	case "BLD-001", "BLD-002", "BLD-004", "CFG-002", "CFG-003", "FS-006", "IPC-008", "ST-001":
+		told.Values = f.Values
+	}
+	p.past.raised = told
+	level := "ERROR"
+	if row := f.Row(); row != nil && row.Severity == "warning" {
+		level = "WARN"
+	}
+	p.note(level, "Orchestrator", "ErrorRaised", r, f.Code+" "+told.Message())
+}
+
+// noteAnswer remembers the answer of a request; a nil fault is none.
+func (p *Project) noteAnswer(r *Request, f *fault.Fault) {
+	a := Answered{RequestID: r.ID, Command: r.Command}
+	outcome := "ok"
+	if f != nil {
+		a.Code, outcome = f.Code, f.Code
+	}
+	p.past.requests.add(a, maxAnswered)
+	p.note("DEBUG", "Orchestrator", "Response", r, r.Command.String(), outcome)
+}
+
+// snapshot returns what a bundle shows.
+func (p *Project) snapshot() *Snapshot {
+	return &Snapshot{State: p.state, Changed: p.past.changed, Requests: p.past.requests.all(), Logs: p.past.logs.all(), Debug: p.past.debug.all(), Raised: p.past.raised}
+}

@@ -1,0 +1,78 @@
+package exacta
+
+import (
+	"sync/atomic"
+
+	"trunkline/engine/exacta"
+	"trunkline/engine/exacta/fault"
+	"trunkline/engine/exacta/wire"
+)
+
+// Stats is one reading of a server's counters.
+type Stats struct {
+	Sessions [WebSocket + 1]int64 // open ones, by carrier
+	Requests []RequestCount
+	Repeats  uint64 // answered with what another request of the same id got
+	Projects map[exacta.State]int
+	*exacta.Counts
+}
+
+// RequestCount is how many messages were answered in one way. Both names are empty where they do
+// not apply: Command for what cannot be read, Code for what went well.
+type RequestCount struct {
+	Command, Code string
+	Count         uint64
+}
+
+// counters are those of a server.
+type counters struct {
+	core     exacta.Counts
+	sessions [WebSocket + 1]atomic.Int64
+	answers  [][]atomic.Uint64 // by command and fault.Index
+	repeats  atomic.Uint64
+}
+
+func newCounters() *counters {
+	c := &counters{answers: make([][]atomic.Uint64, wire.Commands)}
+	for i := range c.answers {
+		c.answers[i] = make([]atomic.Uint64, len(fault.Codes()))
+	}
+	return c
+}
+
+// answer counts an answer. It does not allocate.
+func (c *counters) answer(command wire.Command, code string) {
+	c.answers[command][fault.Index(code)].Add(1)
+}
+
+// Stats reads the counters.
+func (s *Server) Stats() Stats {
+	st := Stats{Repeats: s.counts.repeats.Load(), Projects: make(map[exacta.State]int), Counts: &s.counts.core}
+	for i := range st.Sessions {
+		st.Sessions[i] = s.counts.sessions[i].Load()
+	}
+	codes := fault.Codes()
+	for command, row := range s.counts.answers {
+		name := ""
+		if command > int(wire.NoCommand) {
+			name = wire.Command(command).String()
+		}
+		for i := range row {
+			if n := row[i].Load(); n > 0 {
+				st.Requests = append(st.Requests, RequestCount{name, codes[i], n})
+			}
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range s.projects {
+		st.Projects[p.journal.Status().State]++
+	}
+	return st
+}
+
+// end has the askers of a request answered.
+func (s *Server) end(r *exacta.Request, a *exacta.Answer, store bool) {
+	s.counts.answer(r.Command, string(wire.CodeOf(a.Line)))
+	s.replays.End(r.Key, a, store)
+}
