@@ -287,6 +287,7 @@ func (p *projectPeer) confirm(ctx context.Context, question string) error {
 		}
 		return cli.Errorf(cli.CodeFailed, "not approved")
 	case <-ctx.Done():
+		fmt.Fprintln(p.cmd.ErrOrStderr())
 		return ctx.Err()
 	}
 }

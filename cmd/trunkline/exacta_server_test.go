@@ -123,10 +123,10 @@ func (s *projectServer) breakAll() {
 	s.open = nil
 }
 
-// run runs a command on the project; {P} is its path.
+// run runs a command on the project, for a time that is a bound on failure.
 func (s *projectServer) run(args ...string) ran {
 	s.t.Helper()
-	return runProjects(s.t, "", append(args, "--addr", s.addr, "--project", s.dir)...)
+	return runProjects(s.t, "", append(args, "--addr", s.addr, "--project", s.dir, "--timeout", waitFor.String())...)
 }
 
 // call runs exacta call.

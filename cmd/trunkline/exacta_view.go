@@ -187,7 +187,7 @@ func describe(m *client.Message) string {
 		return p.Text("from") + " -> " + p.Text("to") + " (" + p.Text("trigger") + ")"
 	case "PlanProposed":
 		plan := p.Object("plan")
-		return fmt.Sprintf("plan %s, version %d, %d steps", plan.Text("id"), plan.Int("version"), len(plan.Objects("steps")))
+		return fmt.Sprintf("plan %s, version %d, steps %d", plan.Text("id"), plan.Int("version"), len(plan.Objects("steps")))
 	case "DiffProposed":
 		return describeDiff(p.Text("diff"))
 	case "StepStarted":
@@ -210,26 +210,22 @@ func describe(m *client.Message) string {
 
 // describeDiff returns the target of a diff and how many lines come and go.
 func describeDiff(diff string) string {
-	target, added, removed := "", 0, 0
+	target, inside, added, removed := "", false, 0, 0
 	for line := range strings.Lines(diff) {
-		line = strings.TrimSuffix(line, "\n")
-		name, isOld := strings.CutPrefix(line, "--- ")
-		newName, isNew := strings.CutPrefix(line, "+++ ")
+		name := strings.TrimSuffix(line[min(4, len(line)):], "\n")
 		switch {
-		case target == "" && isOld:
+		case strings.HasPrefix(line, "@@ "):
+			inside = true
+		case !inside && name != "/dev/null": // of two headers
 			target = name
-		case isNew && added+removed == 0:
-			if newName != "/dev/null" {
-				target = newName
-			}
-		case strings.HasPrefix(line, "+"):
+		case inside && line[0] == '+':
 			added++
-		case strings.HasPrefix(line, "-"):
+		case inside && line[0] == '-':
 			removed++
 		}
 	}
-	if at := strings.IndexByte(target, '/'); at >= 0 {
-		target = target[at+1:] // without a/ or b/
+	if _, path, ok := strings.Cut(target, "/"); ok {
+		target = path // without a/ or b/
 	}
 	return fmt.Sprintf("%s, %d added, %d removed", target, added, removed)
 }

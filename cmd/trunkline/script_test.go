@@ -13,6 +13,8 @@ func TestMain(m *testing.M) {
 		"trunkline":     main,
 		"go-envelope":   main,
 		"go-coreengine": main,
+
+		"exacta-planner": plannerMain,
 	})
 }
 

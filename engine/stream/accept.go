@@ -145,7 +145,7 @@ func (h *Host) Abandon(nc net.Conn, why error) {
 
 // ServeAdmitted serves by goroutines a connection that Accept handed over. It does not wait.
 func (h *Host) ServeAdmitted(nc net.Conn) {
-	if _, err := h.open(nc, RemoteName(nc)); err != nil {
+	if _, err := h.open(nc, RemoteName(nc), h.cfg.Open); err != nil {
 		h.log.Debug("connection not served", "remote", RemoteName(nc), "err", err)
 	}
 }

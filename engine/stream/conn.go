@@ -58,13 +58,17 @@ func (h *Host) Panicked(doing string, p *link.Port, r any) {
 
 // OpenSession opens a connection's session; a panic while doing so is an error.
 func (h *Host) OpenSession(p *link.Port) (sess link.Session, err error) {
+	return h.openSession(p, h.cfg.Open)
+}
+
+func (h *Host) openSession(p *link.Port, open link.Opener) (sess link.Session, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			h.Panicked("opening", p, r)
 			err = fmt.Errorf("cannot open a session: %v", r)
 		}
 	}()
-	return h.cfg.Open(p), nil
+	return open(p), nil
 }
 
 // CloseSession calls Session.Closed; a panic is logged.

@@ -103,6 +103,14 @@ type countedConn struct {
 	once  sync.Once
 }
 
+// CloseWrite ends the sending direction, where the transport can.
+func (c *countedConn) CloseWrite() error {
+	if half, ok := c.Conn.(writeCloser); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
 // Close implements net.Conn.
 func (c *countedConn) Close() error {
 	err := c.Conn.Close()

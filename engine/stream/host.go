@@ -104,13 +104,18 @@ func (h *Host) Snapshot() Snapshot { return h.Stats.Snapshot(h.Gate.Open()) }
 // rwc is a net.Conn, it may be cut at any time by closing it; where closing does not interrupt a
 // Read (some stdin), the reading goroutine stays until that Read returns.
 func (h *Host) Serve(rwc io.ReadWriteCloser, remote string) error {
+	return h.ServeSession(rwc, remote, h.cfg.Open)
+}
+
+// ServeSession is Serve for a connection whose session is made by open.
+func (h *Host) ServeSession(rwc io.ReadWriteCloser, remote string, open link.Opener) error {
 	if !h.Gate.admit() {
 		h.Stats.Refused.Add(1)
 		h.refuse(rwc)
 		return errFull
 	}
 	h.Stats.Accepted.Add(1)
-	c, err := h.open(rwc, remote)
+	c, err := h.open(rwc, remote, open)
 	if err != nil {
 		return err
 	}
@@ -119,10 +124,10 @@ func (h *Host) Serve(rwc io.ReadWriteCloser, remote string) error {
 }
 
 // open starts a connection that has its slot already, and gives the slot back if it cannot.
-func (h *Host) open(rwc io.ReadWriteCloser, remote string) (*conn, error) {
+func (h *Host) open(rwc io.ReadWriteCloser, remote string, open link.Opener) (*conn, error) {
 	c := h.bareConn(rwc, h.NewPort(remote))
 	var err error
-	if c.sess, err = h.OpenSession(c.port); err != nil {
+	if c.sess, err = h.openSession(c.port, open); err != nil {
 		h.Gate.Release(false)
 		h.Stats.CountClosed(link.ReasonPanic)
 		_ = rwc.Close()

@@ -60,16 +60,19 @@ func (c Config) withDefaults() Config {
 type Carrier uint8
 
 // The carriers. Peers over TCP show the AuthToken in their first line; those of a WebSocket have
-// shown it before there is a session.
+// shown it before there is a session. A Viewer need not: it changes nothing.
 const (
 	Stdio Carrier = iota
 	Unix
 	TCP
 	WebSocket
+	Viewer // a WebSocket that admits subscribe and ack only
 )
 
 // String returns the name of the carrier.
-func (c Carrier) String() string { return [...]string{"stdio", "unix", "tcp", "websocket"}[c] }
+func (c Carrier) String() string {
+	return [...]string{"stdio", "unix", "tcp", "websocket", "viewer"}[c]
+}
 
 // Debug is the option debug_commands.
 type Debug uint8

@@ -18,6 +18,9 @@ func (s *session) serve(out []byte) []byte {
 		s.subscribe()
 		return out
 	}
+	if s.carrier == Viewer {
+		return s.refuse(out, &readOnly)
+	}
 	var asker exacta.Asker = s
 	control := m.Command == wire.Pause || m.Command == wire.Resume || m.Command == wire.Cancel
 	if !control && s.full() {
@@ -67,6 +70,9 @@ func (s *session) admit(out []byte, full bool) []byte {
 	}
 	return s.begin(out, p)
 }
+
+// readOnly refuses all commands of a carrier that has none (exacta §3.6, step 15).
+var readOnly = wire.Refusal{Code: "CFG-002", Value: []byte("commands"), Detail: "commands: off on this carrier, which admits subscribe and ack"}
 
 // debugOff refuses a command that is not enabled on a carrier (exacta §3.6, step 15).
 var debugOff = wire.Refusal{Code: "CFG-002", Value: []byte("debug_commands"), Detail: "debug_commands: off on this carrier"}

@@ -10,7 +10,7 @@ import (
 
 // Stats is one reading of a server's counters.
 type Stats struct {
-	Sessions [WebSocket + 1]int64 // open ones, by carrier
+	Sessions [Viewer + 1]int64 // open ones, by carrier
 	Requests []RequestCount
 	Repeats  uint64 // answered with what another request of the same id got
 	Projects map[exacta.State]int
@@ -27,7 +27,7 @@ type RequestCount struct {
 // counters are those of a server.
 type counters struct {
 	core     exacta.Counts
-	sessions [WebSocket + 1]atomic.Int64
+	sessions [Viewer + 1]atomic.Int64
 	answers  [][]atomic.Uint64 // by command and fault.Index
 	repeats  atomic.Uint64
 }

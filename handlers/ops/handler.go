@@ -20,6 +20,9 @@ func handler(c Config) http.Handler {
 	mux.Handle("/metrics", promhttp.HandlerFor(c.Registry.Gatherer(), promhttp.HandlerOpts{
 		MaxRequestsInFlight: 4, // a scrape walks every metric: a fifth scraper waits for its next turn
 	}))
+	if c.Projects != nil {
+		mux.Handle("/exacta/", c.Projects)
+	}
 	if c.Pprof {
 		mux.HandleFunc("/debug/pprof/", pprof.Index)
 		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)

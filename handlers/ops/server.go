@@ -40,6 +40,8 @@ type Config struct {
 	Recovery func() *Recovery
 	// Store returns the body of /store. It may take locks, and must return promptly.
 	Store func() Store
+	// Projects answers what is below /exacta/; nil: it is not found.
+	Projects http.Handler
 	// Registry is shown by /metrics, Build by /version.
 	Registry *obs.Registry
 	Build    obs.Build

@@ -120,7 +120,7 @@ func TestWhatIsKept(t *testing.T) {
 	if got := p.extract(pr, "x"); got != "ok" || len(pr.cached()) != 0 {
 		t.Errorf("off: %s, %v", got, pr.cached())
 	}
-	// A plan is kept once, when its keep is called.
+	// A plan is kept when the caller wants it, once.
 	p = newPlayed(t, Config{}, `answer {"steps":[]}`)
 	_, a, f := p.Plan(context.Background(), pr.Project, &planner.Intent{}, nil)
 	if f != nil || len(pr.cached()) != 0 {
@@ -145,7 +145,7 @@ func TestInputs(t *testing.T) {
 		Symbols: []string{"S"}, Description: "d", Constraints: []plan.Constraint{{Type: "MUST", Description: "t", Scope: "global"}}}
 	got, f := planInput(pr.Project, in, []plan.Violation{{Code: "PV-1", Message: "m"}, {Code: "PV-8", Message: "n", StepID: "2"}})
 	sum := workspace.Sum([]byte("é\n"))
-	want := `{"intent":{"type":"FixBug","confidence":0.9,"raw_input":"x \"y\"\n","target":{"files":["a.txt","a.txt","missing","b.bin","latin","c.env","link","d"],"symbols":["S"],"description":"d"},` +
+	want := `{"intent":{"type":"FixBug","confidence":0.9,"raw_input":"x \"y\"\n","target":{"files":["a.txt","a.txt","missing","b.bin","latin","link","d"],"symbols":["S"],"description":"d"},` +
 		`"constraints":[{"type":"MUST","description":"t","scope":"global"}]},` +
 		`"files":[{"path":"a.txt","size":3},{"path":"b.bin","size":1},{"path":"d/e.txt","size":5},{"path":"latin","size":1}],` +
 		`"contexts":[{"path":"a.txt","sha256":"` + sum + `","content":"é\n"}],` +
@@ -195,6 +195,27 @@ func TestInputIsBounded(t *testing.T) {
 	many.files = many.files[:maxFiles]
 	if n := strings.Count(string(extractInput(&limited, "x")), `"path"`); n != maxFiles {
 		t.Errorf("%d files", n)
+	}
+}
+
+// TestLineIsBounded: an input that makes the line too long is not sent.
+func TestLineIsBounded(t *testing.T) {
+	pr := newProject(t, "")
+	p := newPlayed(t, Config{Cache: Off}, `answer {"steps":[]}`)
+	least, f := planInput(pr.Project, &planner.Intent{}, nil)
+	if f != nil {
+		t.Fatal(f)
+	}
+	for more, want := range []string{"ok", "RES-001 planner: its input would have more than 4 MiB"} {
+		in := &planner.Intent{RawInput: strings.Repeat("x", maxInput-len(least)+more)}
+		if _, _, f := p.Plan(context.Background(), pr.Project, in, nil); code(f) != want {
+			t.Errorf("%v, want %s", f, want)
+		}
+	}
+	for _, line := range p.lines()[1:] {
+		if len(line) > maxAnswer {
+			t.Errorf("a line of %d bytes", len(line))
+		}
 	}
 }
 

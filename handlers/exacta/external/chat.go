@@ -23,15 +23,15 @@ const (
 
 // chat asks a server with the interface of OpenAI.
 type chat struct {
-	url, model, key string
-	client          *http.Client
-	logger          *slog.Logger
-	wait            func(ctx context.Context, d time.Duration) // returns early if ctx ends
+	url, key string
+	client   *http.Client
+	logger   *slog.Logger
+	wait     func(ctx context.Context, d time.Duration) // returns early if ctx ends
 }
 
 func newChat(c *Config) *chat {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	return &chat{url: strings.TrimRight(c.URL, "/") + "/chat/completions", model: c.Model, key: c.Key, logger: c.Logger, wait: sleep,
+	return &chat{url: strings.TrimRight(c.URL, "/") + "/chat/completions", key: c.Key, logger: c.Logger, wait: sleep,
 		client: &http.Client{
 			Transport: transport,
 			// A redirection would take the key to another place.
@@ -71,7 +71,7 @@ func (c *chat) ask(ctx context.Context, q *query) ([]byte, *fault.Fault) {
 
 // request returns the body of a request.
 func (c *chat) request(q *query) []byte {
-	b := jsonx.Build(nil).Text("model", c.model)
+	b := jsonx.Build(nil).Text("model", q.model)
 	b = append(b.Name("messages"), '[')
 	b = jsonx.Build(b).Text("role", "system").Text("content", instructions(q.op)).End()
 	b = jsonx.Build(jsonx.AppendComma(b)).Text("role", "user").Bytes("content", q.input).End()

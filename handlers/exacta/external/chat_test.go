@@ -35,6 +35,13 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.replies[min(n, len(m.replies)-1)](w, r)
 }
 
+// count returns how many requests came.
+func (m *model) count() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.asked)
+}
+
 // newModel returns a planner that asks a server with these replies. It does not wait.
 func newModel(t testing.TB, c Config, replies ...http.HandlerFunc) (*Planner, *model) {
 	m := &model{t: t, replies: replies}
@@ -100,8 +107,8 @@ func TestChatReplies(t *testing.T) {
 		pr := newProject(t, "")
 		p, m := newModel(t, Config{}, replies...)
 		_, f := p.Extract(context.Background(), pr.Project, "x")
-		if code(f) != want || len(m.asked) != asked || fmt.Sprint(m.waits) != waits {
-			t.Errorf("%s after %d requests, waits %v; want %s after %d, %s", code(f), len(m.asked), m.waits, want, asked, waits)
+		if code(f) != want || m.count() != asked || fmt.Sprint(m.waits) != waits {
+			t.Errorf("%s after %d requests, waits %v; want %s after %d, %s", code(f), m.count(), m.waits, want, asked, waits)
 		}
 		if m.header.Get("Authorization") != "" {
 			t.Error("a key was sent, and there is none")
@@ -114,6 +121,7 @@ func TestChatReplies(t *testing.T) {
 	f("AI-003 planner: status 500", 4, "[1s 2s 4s]", status(500))
 	f("AI-003 planner: status 503", 4, "[5s 2s 4s]", status(503, "Retry-After", "5"), status(503))
 	f("AI-002 planner: status 429", 4, "[30s 30s 30s]", status(429, "Retry-After", "3000"))
+	f("ok", 4, "[30s 30s 1s]", status(429, "Retry-After", "30"), status(429, "Retry-After", "31"), status(500, "Retry-After", "1"), ok)
 	f("AI-002 planner: status 429", 4, "[1s 2s 4s]", status(429, "Retry-After", "soon"))
 	f("ok", 3, "[1s 2s]", status(429), status(500), ok)
 	f("ok", 4, "[1s 2s 4s]", status(429), status(429), status(429), ok)
@@ -146,21 +154,15 @@ func TestChatReplies(t *testing.T) {
 // TestChatEnds: the time limit of the project, and an abort, end a request that is not answered.
 func TestChatEnds(t *testing.T) {
 	pr := newProject(t, `{"schema_version":1,"limits":{"ai_timeout_seconds":1}}`)
-	arrived := make(chan struct{}, 4)
-	hang := func(_ http.ResponseWriter, r *http.Request) {
-		arrived <- struct{}{}
-		<-r.Context().Done()
+	p, m := newModel(t, Config{}, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	if _, f := p.Extract(context.Background(), pr.Project, "x"); code(f) != "AI-003 planner: no answer in time" || m.count() > 1 {
+		t.Errorf("%v after %d requests", f, m.count())
 	}
-	p, m := newModel(t, Config{}, hang)
-	if _, f := p.Extract(context.Background(), pr.Project, "x"); code(f) != "AI-003 planner: no answer in time" || len(m.asked) != 1 {
-		t.Errorf("%v after %d requests", f, len(m.asked))
-	}
-	<-arrived
 	ctx, cancel := context.WithCancel(context.Background())
-	go func() {
-		<-arrived
+	p, _ = newModel(t, Config{}, func(_ http.ResponseWriter, r *http.Request) {
 		cancel()
-	}()
+		<-r.Context().Done()
+	})
 	pr.Config.AITimeout = 3600
 	if _, f := p.Extract(ctx, pr.Project, "x"); code(f) != "IPC-010 " {
 		t.Error(f)
@@ -172,8 +174,8 @@ func TestChatEnds(t *testing.T) {
 		cancel()
 		sleep(ctx, time.Hour)
 	}
-	if _, f := busy.Extract(ctx, pr.Project, "x"); code(f) != "IPC-010 " || len(n.asked) > 2 {
-		t.Errorf("%v after %d requests", f, len(n.asked))
+	if _, f := busy.Extract(ctx, pr.Project, "x"); code(f) != "IPC-010 " || n.count() > 2 {
+		t.Errorf("%v after %d requests", f, n.count())
 	}
 }
 
@@ -186,5 +188,17 @@ func TestKeyStaysAtHome(t *testing.T) {
 	p, _ := newModel(t, Config{Key: "k"}, status(307, "Location", other.URL))
 	if _, f := p.Extract(context.Background(), pr.Project, "x"); code(f) != "AI-003 planner: status 307" || reached {
 		t.Errorf("%v, reached: %v", f, reached)
+	}
+}
+
+// TestModelOfProject: a project names the model if the operator leaves that to projects.
+func TestModelOfProject(t *testing.T) {
+	pr := newProject(t, `{"schema_version":1,"ai":{"model":"own"}}`)
+	p, m := newModel(t, Config{Cache: Off}, text(unknownIntent, "stop"))
+	for _, want := range []string{"m", "own"} {
+		if _, f := p.Extract(context.Background(), pr.Project, "x"); f != nil || !strings.Contains(m.asked[len(m.asked)-1], `{"model":"`+want+`",`) {
+			t.Errorf("%v, not %s: %s", f, want, m.asked)
+		}
+		p.cfg.Model = ""
 	}
 }

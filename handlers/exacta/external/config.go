@@ -31,7 +31,7 @@ type Config struct {
 	Kind    string   // which one projects may select beside the built-in one; empty: none
 	Command []string // of a subprocess: the program and its arguments
 	URL     string   // of a server: /chat/completions is put behind it
-	Model   string   // of a server, or the name under which answers of a program are cached
+	Model   string   // of a server, or the name under which answers of a program are cached; empty: that of the project
 	Key     string   // of a server; empty: none is sent
 	Cache   string   // empty: read_write
 	Logger  *slog.Logger
@@ -60,11 +60,8 @@ func (c *Config) Check() error {
 }
 
 func (c *Config) checkServer() error {
-	switch "" {
-	case c.URL:
+	if c.URL == "" {
 		return errors.New("exacta.planner_url is not set")
-	case c.Model:
-		return errors.New("exacta.planner_model is not set")
 	}
 	u, err := url.Parse(c.URL)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {

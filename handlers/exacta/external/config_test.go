@@ -27,7 +27,7 @@ func TestConfigIsChecked(t *testing.T) {
 	f(Config{Kind: Subprocess, Command: []string{"p", "a\x00b"}}, "NUL")
 	f(Config{Kind: Subprocess, Command: []string{"p", ""}}, "")
 	f(Config{Kind: OpenAI, Model: "m"}, "exacta.planner_url is not set")
-	f(Config{Kind: OpenAI, URL: "https://h"}, "exacta.planner_model is not set")
+	f(Config{Kind: OpenAI, URL: "https://h"}, "")
 	server := func(url, want string) {
 		t.Helper()
 		f(Config{Kind: OpenAI, URL: url, Model: "m", Key: "k"}, want)
@@ -52,7 +52,7 @@ func TestReady(t *testing.T) {
 		p := New(c)
 		defer p.Close()
 		got := p.Ready(&workspace.Config{Provider: provider, Endpoint: endpoint})
-		if got == nil && want != "" || got != nil && (got.Code != "CFG-003" || got.Values[0] != want) {
+		if got == nil && want != "" || got != nil && (got.Code != "CFG-003" && got.Code+" "+got.Values[0] != "CFG-002 ai.model" || got.Values[0] != want) {
 			t.Errorf("%v %s %s: %v, want %s", c.Kind, provider, endpoint, got, want)
 		}
 	}
@@ -70,4 +70,11 @@ func TestReady(t *testing.T) {
 	f(server, OpenAI, "https://h/v1", "")
 	f(server, OpenAI, "https://h/v1/", "ai.endpoint")
 	f(server, OpenAI, "https://evil.example", "ai.endpoint")
+	free := server
+	free.Model = ""
+	f(free, OpenAI, "", "ai.model")
+	f(free, OpenAI, "https://evil.example", "ai.endpoint")
+	if got := New(free).Ready(&workspace.Config{Provider: OpenAI, Model: "m"}); got != nil {
+		t.Error(got)
+	}
 }

@@ -2,6 +2,7 @@ package external
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 
 	"trunkline/codec/jsonx"
@@ -38,19 +39,20 @@ func (pr *Project) files(b jsonx.Builder) jsonx.Builder {
 }
 
 // planInput returns the input of a generate_plan: RES-001 if the files of the intent are too large,
-// SEC-003 if one has a secret.
+// SEC-003 if one has a secret. Files that a rule denies are left out of the intent too.
 func planInput(pr *Project, in *planner.Intent, feedback []plan.Violation) ([]byte, *fault.Fault) {
 	b := jsonx.Build(jsonx.Build(nil).Name("intent")).Text("type", in.Type)
 	b = strconv.AppendFloat(b.Name("confidence"), in.Confidence, 'f', -1, 64)
 	b = b.Text("raw_input", in.RawInput)
-	b = jsonx.Build(b.Name("target")).Texts("files", in.Files).Texts("symbols", in.Symbols).Text("description", in.Description).End()
+	allowed := slices.DeleteFunc(slices.Clone(in.Files), func(path string) bool { return pr.Disk.Check(path) != nil })
+	b = jsonx.Build(b.Name("target")).Texts("files", allowed).Texts("symbols", in.Symbols).Text("description", in.Description).End()
 	b = append(b.Name("constraints"), '[')
 	for i := range in.Constraints {
 		c := &in.Constraints[i]
 		b = jsonx.Build(jsonx.AppendComma(b)).Text("type", c.Type).Text("description", c.Description).Text("scope", c.Scope).End()
 	}
 	b = pr.files(append(append(b, ']'), '}'))
-	b, f := pr.contexts(b, in.Files)
+	b, f := pr.contexts(b, allowed)
 	if f != nil {
 		return nil, f
 	}
@@ -60,8 +62,8 @@ func planInput(pr *Project, in *planner.Intent, feedback []plan.Violation) ([]by
 	return b.Raw("feedback", plan.AppendViolations(nil, feedback)).End(), nil
 }
 
-// contexts appends the content of the files of an intent. Files that are missing, denied, behind a
-// link, or no text are left out.
+// contexts appends the content of files. Those that are missing, behind a link, or no text are left
+// out.
 func (pr *Project) contexts(b jsonx.Builder, files []string) (jsonx.Builder, *fault.Fault) {
 	b = append(b.Name("contexts"), '[')
 	left := pr.Config.MaxInputTokens * bytesPerToken

@@ -1,6 +1,7 @@
 package external
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -15,8 +16,9 @@ import (
 )
 
 const (
-	maxAnswer = 4 << 20 // bytes of an answer (exacta §4.20)
-	maxDepth  = 32      // of its nesting (exacta §3.1)
+	maxAnswer = 4 << 20       // bytes of an answer (exacta §4.20)
+	maxInput  = 4<<20 - 1<<10 // bytes of an input: with what is around it, the line is no longer than that of an answer
+	maxDepth  = 32            // of their nesting (exacta §3.1)
 )
 
 // Operations (exacta §4.20).
@@ -28,6 +30,7 @@ const (
 // query is one question.
 type query struct {
 	op     string
+	model  string
 	input  []byte
 	within time.Duration // how long one answer may take
 	tokens int           // of an answer, at most
@@ -69,7 +72,8 @@ func (p *Planner) Close() {
 	}
 }
 
-// Ready returns why a project may not have what its configuration selects: CFG-003 (exacta §4.20).
+// Ready returns why a project may not have what its configuration selects: CFG-003 (exacta §4.20),
+// CFG-002 if it should name a model.
 func (p *Planner) Ready(c *workspace.Config) *fault.Fault {
 	switch {
 	case c.Provider == Builtin:
@@ -78,9 +82,14 @@ func (p *Planner) Ready(c *workspace.Config) *fault.Fault {
 		return fault.New("CFG-003", "ai.provider: not enabled", "ai.provider")
 	case c.Provider == OpenAI && c.Endpoint != "" && c.Endpoint != p.cfg.URL:
 		return fault.New("CFG-003", "ai.endpoint: not that of the server", "ai.endpoint")
+	case c.Provider == OpenAI && p.model(c) == "":
+		return fault.New("CFG-002", "ai.model: the server names none", "ai.model")
 	}
 	return nil
 }
+
+// model returns the model that a project uses: that of the operator, who may leave it to projects.
+func (p *Planner) model(c *workspace.Config) string { return cmp.Or(p.cfg.Model, c.Model) }
 
 // Project is what a planner may learn about a project.
 type Project struct {
@@ -150,10 +159,14 @@ func (p *Planner) Keep(pr *Project, answers ...*Answer) {
 // ask finds the answer to an input in the cache, or asks the planner, once more if what it answers
 // cannot be understood (exacta §3.7, AI-005). accept decodes an answer.
 func (p *Planner) ask(ctx context.Context, pr *Project, op string, input []byte, accept func([]byte) *fault.Fault) (*Answer, *fault.Fault) {
+	if len(input) > maxInput {
+		return nil, fault.New("RES-001", "planner: its input would have more than 4 MiB")
+	}
 	if leaks(input) {
 		return nil, fault.New("SEC-003", "planner: in what would be sent")
 	}
-	a := &Answer{key: p.key(op, input)}
+	model := p.model(pr.Config)
+	a := &Answer{key: p.key(op, model, input)}
 	if p.cfg.Cache != Off {
 		if kept, ok := pr.Disk.LoadAnswer(a.key); ok && usable(kept, accept) == nil {
 			return a, nil
@@ -162,7 +175,7 @@ func (p *Planner) ask(ctx context.Context, pr *Project, op string, input []byte,
 	if p.cfg.Cache == ReadOnly {
 		return nil, fault.New("AI-003", "planner_cache: no such answer")
 	}
-	q := &query{op: op, input: input, within: time.Duration(pr.Config.AITimeout) * time.Second, tokens: pr.Config.MaxOutputTokens}
+	q := &query{op: op, model: model, input: input, within: time.Duration(pr.Config.AITimeout) * time.Second, tokens: pr.Config.MaxOutputTokens}
 	for again := false; ; again = true {
 		result, f := p.asker.ask(ctx, q)
 		if f == nil {
@@ -181,8 +194,8 @@ func (p *Planner) ask(ctx context.Context, pr *Project, op string, input []byte,
 }
 
 // key returns the name of the answer to an input (exacta §4.20).
-func (p *Planner) key(op string, input []byte) string {
-	b := jsonx.Build(nil).Raw("input", input).Text("model", p.cfg.Model).Text("op", op).Text("planner", p.cfg.Kind).Int("v", 1).End()
+func (p *Planner) key(op, model string, input []byte) string {
+	b := jsonx.Build(nil).Raw("input", input).Text("model", model).Text("op", op).Text("planner", p.cfg.Kind).Int("v", 1).End()
 	return workspace.Sum(workspace.Canonical(nil, b))
 }
 

@@ -134,7 +134,11 @@ func (p *process) live(s *starting, logger *slog.Logger, started chan<- error, d
 	limit := time.Now().Add(lingerWithin) // a process that left the group may hold the pipes
 	_ = p.out.SetReadDeadline(limit)      // its last answer counts
 	_ = s.own[2].SetReadDeadline(limit)
-	logger.Info("planner has ended", "code", code, "stderr", <-told)
+	level := slog.LevelWarn
+	if code == procgroup.Killed { // as end does
+		level = slog.LevelDebug
+	}
+	logger.Log(context.Background(), level, "planner has ended", "code", code, "stderr", <-told)
 	s.own = s.own[2:]
 	s.closeAll()
 }

@@ -162,6 +162,7 @@ func bind(cfg *config.Config, o Options) (_ *server, err error) {
 		Addr: cfg.Admin.ListenAddr, InsecureBind: cfg.Admin.InsecureBind, Pprof: cfg.Admin.Pprof,
 		Live: s.kernel.live, Ready: s.ready, Registry: reg, Build: o.Build, Logger: o.Logger,
 		Recovery: s.kernel.store.recovery, Store: func() ops.Store { return s.kernel.store.view(time.Now()) },
+		Projects: s.exacta.view(),
 	})
 	if err != nil {
 		return nil, err
@@ -185,6 +186,7 @@ func (s *server) banner(o Options) {
 	s.bannerOfThreads(o)
 	if s.exacta != nil {
 		s.listening(o.Banner, "exacta", &s.cfg.Exacta.Access, s.exacta.bound)
+		s.listening(o.Banner, "exacta websocket", s.cfg.Exacta.WS(), s.exacta.wsBound)
 	}
 	if s.admin == nil {
 		fmt.Fprintln(o.Banner, "admin off")

@@ -3,14 +3,13 @@ package app
 import (
 	"trunkline/engine/exacta"
 	"trunkline/engine/obs"
-	"trunkline/engine/stream"
 	handler "trunkline/handlers/exacta"
 )
 
 // projectStats is what one reading of projects gives.
 type projectStats struct {
 	handler.Stats
-	sockets stream.Snapshot
+	refused int64
 }
 
 // projectMetrics are those of projects.
@@ -21,8 +20,8 @@ var projectMetrics = []metric[projectStats]{
 				put(float64(n), handler.Carrier(carrier).String())
 			}
 		}},
-	counter("trunkline_exacta_connections_refused_total", "Connections of projects turned away: over the limit, or a unix peer of another user.",
-		func(s *projectStats) float64 { return float64(s.sockets.Refused) }),
+	counter("trunkline_exacta_connections_refused_total", "Connections of projects turned away: over the limit, a unix peer of another user, a WebSocket of another origin or without the token.",
+		func(s *projectStats) float64 { return float64(s.refused) }),
 	{Family: obs.Family{Name: "trunkline_exacta_requests_total", Labels: []string{"command", "code"},
 		Help: "Messages answered, by command and error code; the command is empty for what cannot be read, the code for what went well."},
 		series: func(s *projectStats, put putSeries) {
@@ -56,6 +55,6 @@ var projectMetrics = []metric[projectStats]{
 // register adds the metrics of projects.
 func (e *projectEndpoint) register(reg *obs.Registry) error {
 	return addMetrics(reg, projectMetrics, func() *projectStats {
-		return &projectStats{Stats: e.srv.Stats(), sockets: e.loops.Stats()}
+		return &projectStats{Stats: e.srv.Stats(), refused: e.refused()}
 	})
 }

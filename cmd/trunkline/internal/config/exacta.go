@@ -122,15 +122,15 @@ var exactaSettings = []setting{
 	{key: "exacta.planner_url", def: "",
 		help: "base URL of a server that plans: https, or http on loopback"},
 	{key: "exacta.planner_model", def: "",
-		help: "model that the server is asked for; for a program the name under which its answers are cached"},
+		help: "model that the server is asked for; for a program the name under which its answers are cached; empty: ai.model of the project"},
 	{key: keyPlannerKey, def: "",
 		help: "file with the key of that server"},
 	{key: "exacta.planner_cache", def: external.ReadWrite, oneOf: []string{external.ReadWrite, external.ReadOnly, external.Off},
 		help: "whether answers of planners are kept and used again: read_write, read_only (another question fails), off"},
 }
 
-// ws is the Access of ws_addr.
-func (e *Exacta) ws() *Access {
+// WS is the Access of ws_addr.
+func (e *Exacta) WS() *Access {
 	a := e.Access
 	a.ListenAddr, a.addr = e.WSAddr, "ws_addr"
 	return &a
@@ -147,10 +147,10 @@ func (e *Exacta) Check() error {
 // check returns what is wrong with the section, as far as the settings show it.
 func (e *Exacta) check() problems {
 	p := e.Access.check()
-	if _, err := e.ws().Listeners(); err != nil {
+	if _, err := e.WS().Listeners(); err != nil {
 		p = append(p, err.Error())
 	}
-	for _, a := range []*Access{&e.Access, e.ws()} {
+	for _, a := range []*Access{&e.Access, e.WS()} {
 		for _, addr := range a.ListenAddr {
 			if loop, err := isLoopback(addr); err == nil && !loop && e.AuthTokenFile == "" {
 				p = append(p, fmt.Sprintf("cannot use %s = %q: an address beyond loopback needs a token, and %s is not set", a.addrKey(), addr, keyTokenFile))

@@ -42,7 +42,7 @@ func TestExactaRefused(t *testing.T) {
 	f("it is empty", "planner_command=[]")
 	f("", "planner=subprocess", `planner_command=["planner","--fast"]`)
 	f("exacta.planner_url is not set", "planner=openai_compatible")
-	f("exacta.planner_model is not set", "planner=openai_compatible", "planner_url=https://h/v1")
+	f("", "planner=openai_compatible", "planner_url=https://h/v1")
 	f("want https, or http to this machine", "planner=openai_compatible", "planner_url=http://h/v1", "planner_model=m")
 	f("no address", "planner=openai_compatible", "planner_url=https://u:p@h/v1", "planner_model=m")
 	f("no address", "planner=openai_compatible", "planner_url=https://h/v1?key=x", "planner_model=m")

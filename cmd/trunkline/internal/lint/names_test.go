@@ -26,7 +26,6 @@ var unusedNames = map[string]string{
 	"engine/kernel.Kernel.Lenient": "tests compare the recovery in lanes with that in one goroutine",
 	"engine/store.Store.Digest":    "tests compare what two stores hold",
 	"engine/stream.Gate.Lingering": "tests wait until no connection lingers",
-	"engine/stream.Host.Shutdown":  "tests end a server by one call",
 
 	"handlers/ipc/client.Conn.Done":                   "tests wait for the end of a connection",
 	"handlers/ipc/client.Conn.RegisterCommandHandler": clients,

@@ -1,0 +1,81 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"trunkline/handlers/exacta"
+	"trunkline/handlers/internal/conns"
+)
+
+// wsPath is where the WebSocket of exacta is (exacta §2.2).
+const wsPath = "/exacta/v1/ws"
+
+// Bounds of handshakes.
+const (
+	maxHeaderBytes   = 16 << 10
+	handshakeWithin  = 10 * time.Second
+	handshakesBeside = 64 // sockets beside those of connections, for handshakes and refusals
+)
+
+// Server serves WebSockets of exacta (§2.2). Any goroutine may call its methods.
+type Server struct {
+	sockets *sockets
+	http    *http.Server
+}
+
+// NewServer returns the WebSockets of srv. Nothing is accepted before Serve. Shutdown ends it.
+func NewServer(srv *exacta.Server) *Server {
+	c := configOf(srv, exacta.WebSocket, wsPath)
+	c.token = srv.Config().AuthToken
+	return newServer(c)
+}
+
+func newServer(c config) *Server {
+	s := &Server{sockets: newSockets(c)}
+	one := new(http.Protocols)
+	one.SetHTTP1(true)
+	s.http = &http.Server{
+		Handler:                      s.sockets,
+		Protocols:                    one,
+		DisableGeneralOptionsHandler: true,
+		ReadHeaderTimeout:            handshakeWithin,
+		ReadTimeout:                  handshakeWithin,
+		WriteTimeout:                 handshakeWithin,
+		IdleTimeout:                  handshakeWithin,
+		MaxHeaderBytes:               maxHeaderBytes,
+		ErrorLog:                     slog.NewLogLogger(c.log.Handler(), slog.LevelDebug),
+	}
+	return s
+}
+
+// Serve accepts on ln until Shutdown, and then returns nil, else why it stopped. It closes ln.
+func (s *Server) Serve(ln net.Listener) error {
+	ln = conns.Limit(ln, s.sockets.cfg.maxConnections+handshakesBeside)
+	if err := s.http.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("cannot serve WebSockets: %w", err)
+	}
+	return nil
+}
+
+// Refused returns how many WebSockets were turned away: over the limit, of another origin, or
+// without the token.
+func (s *Server) Refused() int64 {
+	return s.sockets.refused.Load() + s.sockets.host.Stats.Refused.Load()
+}
+
+// Shutdown stops accepting, has what was asked for answered until ctx ends, and closes all
+// connections with 1001 (exacta §2.2).
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.sockets.stopping.Store(true)
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		_ = s.http.Close()
+	}
+	return errors.Join(err, s.sockets.shutdown(ctx))
+}

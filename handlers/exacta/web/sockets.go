@@ -1,0 +1,146 @@
+package web
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"trunkline/engine/link"
+	"trunkline/engine/stream"
+	"trunkline/handlers/exacta"
+)
+
+// config is what the WebSockets of one path need.
+type config struct {
+	rules
+	open           link.Opener // makes the session of a connection
+	limits         link.Limits
+	messageBytes   int // of one message at most
+	maxConnections int // at a time; further ones are closed with 1013
+	pingEvery      time.Duration
+	pongWithin     time.Duration
+	log            *slog.Logger
+}
+
+// The liveness of a connection (exacta §2.2).
+const (
+	pingEvery  = 30 * time.Second
+	pongWithin = 90 * time.Second
+)
+
+// configOf returns what a server and its settings ask for.
+func configOf(srv *exacta.Server, carrier exacta.Carrier, path string) config {
+	c := srv.Config()
+	return config{
+		rules:          rules{path: path, origins: c.WSOrigins},
+		open:           func(p *link.Port) link.Session { return srv.Open(p, carrier, nil) },
+		limits:         srv.SocketLimits(),
+		messageBytes:   c.MaxMessageBytes,
+		maxConnections: c.MaxConnections,
+		pingEvery:      pingEvery,
+		pongWithin:     pongWithin,
+		log:            c.Logger,
+	}
+}
+
+// sockets serves WebSockets of one path.
+type sockets struct {
+	cfg    config
+	host   *stream.Host
+	frames sync.Pool // of *[]byte
+
+	refused  atomic.Int64 // by origin or token
+	stopping atomic.Bool
+	mu       sync.Mutex
+	conns    map[*conn]struct{} // nil: no more are served
+	running  sync.WaitGroup     // one for each of them; Add only under mu
+}
+
+func newSockets(c config) *sockets {
+	s := &sockets{cfg: c, conns: make(map[*conn]struct{})}
+	s.frames.New = func() any { return new([]byte) }
+	s.host = stream.NewHost(stream.Config{
+		MaxConnections: c.maxConnections,
+		Logger:         c.log,
+		Limits:         c.limits,
+	})
+	return s
+}
+
+// ServeHTTP implements http.Handler. It returns when the connection is closed.
+func (s *sockets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if status := s.cfg.refuse(w, r); status != 0 {
+		if status == http.StatusForbidden || status == http.StatusUnauthorized {
+			s.refused.Add(1)
+		}
+		return
+	}
+	if !s.enter(nil) {
+		http.Error(w, "the server ends", http.StatusServiceUnavailable)
+		return
+	}
+	defer s.running.Done()
+	c, err := s.accept(w, r)
+	if err != nil {
+		s.cfg.log.Debug("no WebSocket", "remote", r.RemoteAddr, "err", err)
+		return
+	}
+	s.serve(c, r.RemoteAddr)
+}
+
+// enter counts a handshake, and notes a connection.
+func (s *sockets) enter(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case c == nil && s.conns != nil:
+		s.running.Add(1)
+	case s.conns != nil:
+		s.conns[c] = struct{}{}
+	}
+	return s.conns != nil
+}
+
+func (s *sockets) serve(c *conn, remote string) {
+	if !s.enter(c) {
+		c.below.cut()
+	}
+	var alive sync.WaitGroup
+	alive.Go(c.keepAlive)
+	err := s.host.ServeSession(c, remote, func(p *link.Port) link.Session {
+		return &session{Session: s.cfg.open(p)}
+	})
+	s.cfg.log.Debug("WebSocket ends", "remote", remote, "err", err)
+	_ = c.Close()
+	<-c.ended
+	alive.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+}
+
+// shutdown has what was asked for answered, until ctx ends, and closes all connections.
+func (s *sockets) shutdown(ctx context.Context) error {
+	s.stopping.Store(true)
+	err := s.host.Shutdown(ctx)
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		s.running.Wait()
+	}()
+	select {
+	case <-gone:
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	for c := range s.conns {
+		c.below.cut()
+	}
+	s.conns = nil
+	s.mu.Unlock()
+	<-gone
+	return err
+}
