@@ -1,6 +1,8 @@
 package conformance
 
 import (
+	"archive/zip"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -27,6 +29,7 @@ import (
 //	eof                nothing more comes, and the program ends well
 //	finish             the same, and any messages may come
 //	kill, term         kills the program; sends it SIGINT
+//	zip PATH ENTRY text has an entry of an archive
 //	write, file PATH "text" · rm, gone PATH · until Event {…} drops messages up to an event
 func TestConversations(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txt")
@@ -133,6 +136,8 @@ func (c *conversation) do(line string) {
 		if code := c.server.wait(); code != 0 {
 			c.fatalf("exit code %d", code)
 		}
+	case verb == "zip":
+		c.zip(rest)
 	case verb == "kill":
 		c.server.kill()
 	case verb == "term":
@@ -224,5 +229,21 @@ func (c *conversation) files(verb, rest string) {
 		}
 	default:
 		c.fatalf("no such line")
+	}
+}
+
+func (c *conversation) zip(rest string) {
+	c.t.Helper()
+	path, rest, _ := strings.Cut(rest, " ")
+	name, want, _ := strings.Cut(rest, " ")
+	r, err := zip.OpenReader(filepath.Join(c.server.dir(), path))
+	c.check(err)
+	defer r.Close()
+	f, err := r.Open(name)
+	c.check(err)
+	got, err := io.ReadAll(f)
+	c.check(err)
+	if !matches(want, strings.TrimSuffix(string(got), "\n")) {
+		c.fatalf("the entry has %s", got)
 	}
 }

@@ -137,7 +137,7 @@ func TestSizes2_1(t *testing.T) {
 		c.bytes(strings.Repeat("x", 65_536*8+65_536))
 		c.closes("response IPC-001")
 	})
-	overLinesOnly(t, func(t *testing.T, via *carrier) { // the default
+	over(t, func(t *testing.T, via *carrier) { // the default
 		c := open(t, via)
 		line := c.line(c.id(), "Pause", `{"execution_id":"`+noID+`","x":"%"}`)
 		whole := strings.Replace(line, "%", strings.Repeat("x", 8<<20-len(line)+1), 1)
@@ -145,7 +145,7 @@ func TestSizes2_1(t *testing.T) {
 		c.message(whole+" ").want("", "IPC-001 message_too_large")
 		c.message(`{"a":"`+strings.Repeat("x", 9<<20)+`"}`).want("", "IPC-001 message_too_large")
 		c.ask("Pause", `{"execution_id":"`+noID+`"}`).is("ST-001 ")
-	})
+	}, func(c *carrier) bool { return c == unix })
 }
 
 // TestBadLines2_1 closes a socket after 32 unreadable lines in a row, and never stdin.
