@@ -7,6 +7,7 @@
 //	go run ./bench/store -quick    a look, under a minute and a half
 //	go run ./bench/store -parts restart -restart-rows 100000
 //	go run ./bench/store -parts threads    agent threads, about two minutes
+//	go run ./bench/store -parts projects   projects, under a minute
 //
 // Every server is a process of its own and this program is the one load generator, over loopback.
 // The servers take turns in every round, in alternating order, and a goal is evaluated by the
@@ -45,6 +46,12 @@
 // it stand calls over HTTP, to the same server in a form that its own path leaves to that handler,
 // which are reported. A stateless server of the TypeScript SDK (node.mjs), whose tool answers a
 // constant, is one more peer where node and the package are installed.
+//
+// Projects are a part of their own, too. Over TCP, a project in which nothing runs gets
+// Pause commands, which its state refuses, beside a tool that does nothing, in the same
+// process. And one connection has sets of diffs refused, each with an event for 100 other
+// connections, beside 100 subscribers of the message bus, whose events have about as many bytes:
+// what is compared is the CPU time for each event delivered, that of what makes it included.
 //
 // What it does not show: a network, a disk that loses power, and more cores than the machine has.
 package main

@@ -15,9 +15,10 @@ import (
 
 // The parts of a run.
 const (
-	partCells   = "cells"
-	partRestart = "restart"
-	partThreads = "threads"
+	partCells    = "cells"
+	partRestart  = "restart"
+	partThreads  = "threads"
+	partProjects = "projects"
 )
 
 // quickRows is the table that -quick restarts.
@@ -44,7 +45,7 @@ func parseFlags(args []string) (options, error) {
 	f.StringVar(&o.dir, "dir", "", "folder on a disk for the stores; empty: the system's folder for large temporary files, or the current one if that is memory")
 	f.StringVar(&o.redis, "redis", "auto", "redis-server as one more peer: auto (if installed), off, or the path of its binary")
 	f.StringVar(&o.clients, "mcp-clients", "", "folder with the packages of MCP for node (handlers/threads/conformance/testdata/clients/install.sh); empty: where that puts them")
-	f.StringVar(&parts, "parts", partCells+","+partRestart, "what to measure: cells (methods beside peers and memory), restart (a large table, and latency during its snapshots), threads (agent threads beside the kernel and peers)")
+	f.StringVar(&parts, "parts", partCells+","+partRestart, "what to measure: cells (methods beside peers and memory), restart (a large table, and latency during its snapshots), threads (agent threads beside the kernel and peers), projects (projects beside a trivial tool and the bus)")
 	f.StringVar(&o.json, "json", "", "write all figures to this file")
 	f.StringVar(&o.profile, "profile", "", "afterwards, keep CPU profiles of mode always in this folder and print their tops")
 	f.IntVar(&o.rounds, "rounds", 5, "rounds; medians are taken over them")
@@ -83,8 +84,8 @@ func (o options) check(rest int) error {
 		return fmt.Errorf("cannot run with these flags: counts and times are positive, -rows and -restart-rows are at least %d", 2*manyConns)
 	}
 	for _, p := range o.parts {
-		if !slices.Contains([]string{partCells, partRestart, partThreads}, p) {
-			return fmt.Errorf("cannot measure part %q: want %s, %s or %s", p, partCells, partRestart, partThreads)
+		if !slices.Contains([]string{partCells, partRestart, partThreads, partProjects}, p) {
+			return fmt.Errorf("cannot measure part %q: want %s, %s, %s or %s", p, partCells, partRestart, partThreads, partProjects)
 		}
 	}
 	if o.peer != "" && o.peer != peerHTTP && (o.peer != "always" && o.peer != "everysec" || o.peerFile == "") {
@@ -124,6 +125,9 @@ func run(o options) (failed bool, err error) {
 	}
 	if err == nil && slices.Contains(o.parts, partThreads) {
 		err = b.threads(&r)
+	}
+	if err == nil && slices.Contains(o.parts, partProjects) {
+		err = b.projects(&r)
 	}
 	if err != nil {
 		return false, err

@@ -32,11 +32,14 @@ func newReport(dir string, o options) report {
 // conclude makes rows and goals of what was measured.
 func (r *report) conclude() {
 	r.Disk, r.Cells = r.disk.rows(), goal.Summarize(r.samples)
-	if !slices.Equal(r.parts, []string{partThreads}) {
+	if slices.Contains(r.parts, partCells) || slices.Contains(r.parts, partRestart) {
 		r.Goals = goals(r.samples, r.Restarts)
 	}
 	if slices.Contains(r.parts, partThreads) {
 		r.Goals = append(r.Goals, threadGoals(r.samples)...)
+	}
+	if slices.Contains(r.parts, partProjects) {
+		r.Goals = append(r.Goals, projectGoals(r.samples)...)
 	}
 }
 
@@ -48,7 +51,7 @@ func (r *report) print(out io.Writer) {
 		fmt.Fprintf(out, "bare write and fdatasync of %d KiB: p50 %.0f µs, p99 %.0f µs (%d samples)\n", d.Bytes>>10, d.P50, d.P99, d.Samples)
 	}
 	if len(r.Cells) > 0 {
-		goal.Table{Method: "method", P999: true, Via: slices.Contains(r.parts, partThreads)}.Print(out, r.Cells)
+		goal.Table{Method: "method", P999: true, Via: slices.Contains(r.parts, partThreads) || slices.Contains(r.parts, partProjects)}.Print(out, r.Cells)
 	}
 	r.printRestarts(out)
 	r.printLatencies(out)

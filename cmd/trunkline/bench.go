@@ -41,15 +41,17 @@ func newBenchCmd() *cobra.Command {
 		Short: "Measure a running server under a load that does not wait for it",
 		Long: "Send requests when a schedule says so, whether or not earlier ones are answered, and show how long the answers took from the\n" +
 			"moment each request was due. A server that stalls for a second shows it: what came due meanwhile waited, too. Any server of the\n" +
-			"four protocols can be the TARGET: host:port, tls://host:port, unix:///path, or a URL for http; without it the first listener\n" +
+			"five protocols can be the TARGET: host:port, tls://host:port, unix:///path, or a URL for http; without it the first listener\n" +
 			"of the settings is.\n\n" +
 			"--rate is N requests/s, A..B for a ramp, or max, which keeps every connection at its depth. Requests that wait for a place on\n" +
 			"their connection are late in the result. Bodies are JSON; in them {{seq}} is the request's number, {{conn}} its connection's,\n" +
 			"{{uuid}} a new UUID, {{run}} eight digits of this run, {{pid}} a process that the run has created for the connection and terminates\n" +
-			"at its end (kernel only), and {{thread}} a thread that it has created and closes (threads only). For toolhost a body is the whole\n" +
+			"at its end (kernel only), {{thread}} a thread that it has created and closes (threads only), and {{root}} and {{project}} the folder\n" +
+			"and the project_id of a project that it has made on this machine, opened, and removes (exacta only). For toolhost a body is the whole\n" +
 			"line; without one a tool is called with no input. On TCP it authenticates with $MACHINA_API_TOKEN, if that is set. For threads a\n" +
 			"body is the params of a method; " + envThreadsTokenFile + " is a file with the token of a coordinator or an operator, or\n" +
-			envThreadsToken + " the token itself.\n\n" +
+			envThreadsToken + " the token itself. For exacta a body is the payload of a command; that an idle project refuses one\n" +
+			"because of its state (ST-001) is a good answer. On TCP the token is that of exacta.auth_token_file.\n\n" +
 			"SIGINT ends a run early, with its summary. Exit codes: 0 ok, 1 nothing was answered or too many errors, 2 usage, 5 unavailable.",
 		Example: "  trunkline bench 127.0.0.1:50051 --rate 20000 --connections 64 --depth 16\n" +
 			"  trunkline bench --rate 1000..50000 --duration 1m --svg ramp.svg --json ramp.json\n" +
@@ -66,7 +68,7 @@ func newBenchCmd() *cobra.Command {
 
 func (f *benchFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringVar(&f.protocol, "protocol", "", "kernel, toolhost, threads or http (default: http for a URL, else kernel)")
+	fs.StringVar(&f.protocol, "protocol", "", "kernel, toolhost, threads, exacta or http (default: http for a URL, else kernel)")
 	fs.StringVar(&f.rate, "rate", "1000", "requests/s: N, A..B for a ramp, or max")
 	fs.IntVar(&f.asked.Conns, "connections", 8, "number of connections")
 	fs.IntVar(&f.asked.Depth, "depth", 16, "most requests in flight on one connection")
@@ -129,7 +131,7 @@ func (f *benchFlags) benchError(err error) error {
 	case errors.Is(err, loadgen.ErrPrepare) && errors.Is(err, context.DeadlineExceeded):
 		return &cli.Error{Code: cli.CodeUnavailable, Err: err, Hint: "does the server speak this protocol? --protocol names another one"}
 	case errors.Is(err, loadgen.ErrPrepare):
-		return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: "--method and --body name requests that need no process and no thread"}
+		return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: "--method and --body name requests that need no process, no thread and no project"}
 	}
 	return cli.AsUsage(err, "")
 }
@@ -200,6 +202,15 @@ func (f *benchFlags) benchTarget(cmd *cobra.Command, args []string) (t loadgen.T
 			return t, cli.AsUsage(err, "")
 		}
 	}
+	if t.Protocol == loadgen.ProtocolExacta && network != "unix" {
+		c, err := loadConfig(cmd)
+		if err != nil {
+			return t, err
+		}
+		if t.Token, err = c.Exacta.Token(); err != nil {
+			return t, cli.AsUsage(err, "")
+		}
+	}
 	f.target = t.Addr
 	t.Dial = func(ctx context.Context) (net.Conn, error) {
 		return loadgen.Dial(ctx, network, addr, secure || cfg != nil, cfg)
@@ -223,6 +234,8 @@ func (f *benchFlags) settingsTarget(cmd *cobra.Command, protocol string) (string
 		addrs, scheme = c.Toolhost.ListenAddr, ""
 	case loadgen.ProtocolThreads:
 		addrs, scheme = c.Threads.LinesAddr, ""
+	case loadgen.ProtocolExacta:
+		addrs, scheme = c.Exacta.ListenAddr, ""
 	}
 	if len(addrs) == 0 || chosenLater(addrs[0]) || scheme != "" && strings.Contains(addrs[0], "://") {
 		return "", cli.Errorf(cli.CodeUsage, "cannot find a server: no setting says where one speaks %s", protocol).WithHint("name it: trunkline bench TARGET --protocol " + protocol)

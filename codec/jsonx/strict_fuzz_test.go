@@ -155,6 +155,37 @@ func comparePick(t interface {
 			t.Fatalf("%q: member %d is plain: %t", text, i, m.Plain)
 		}
 	}
+	compareInside(t, s, n, text, maxDepth, picked)
+}
+
+// compareInside compares what is picked inside of the first member with a scan of it, and the rest
+// with a Pick.
+func compareInside(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, s *Strict, n *Names, text []byte, maxDepth int, want []Member) {
+	t.Helper()
+	got, inner := make([]Member, n.Len()), make([]Member, n.Len())
+	in := Inside{Names: n, Out: make([]Member, n.Len())}
+	if _, ok := s.PickInside(n, append([]byte("x:"), text...), 2, maxDepth, got, &in); !ok {
+		t.Fatalf("%q: picked without what is inside only", text)
+	}
+	for i := range got {
+		if got[i].Kind != want[i].Kind || got[i].Escaped != want[i].Escaped || got[i].Plain != want[i].Plain || !bytes.Equal(got[i].Raw, want[i].Raw) {
+			t.Fatalf("%q: member %d is %v with what is inside, %v without", text, i, got[i], want[i])
+		}
+	}
+	if !in.OK {
+		return
+	}
+	if p := s.Scan(n, got[0].Raw, maxDepth-1, inner); !p.OK() {
+		t.Fatalf("%q: picked inside, Scan reports %v", text, p)
+	}
+	for i := range inner {
+		if inner[i].Kind != in.Out[i].Kind || !bytes.Equal(inner[i].Raw, in.Out[i].Raw) {
+			t.Fatalf("%q: member %d inside is %v, want %v", text, i, in.Out[i], inner[i])
+		}
+	}
 }
 
 // TestStrictPick: what most programs write is picked.
@@ -178,6 +209,12 @@ func TestStrictPick(t *testing.T) {
 	}
 	for _, value := range []string{`"\u0041"`, "01", "-1", "1.5", "12345678901234567", "nul", `{"x":1,"x":1}`, `{"__proto__":1}`, "[[[[1]]]]", "\"\x01\"", "\"\xff\"", ""} {
 		f(`{"a":`+value+`}`, false)
+	}
+	inner := Inside{Names: n, Out: make([]Member, n.Len())}
+	for text, want := range map[string]bool{`{"a":{"a":1,"longer than eight":"x"}}`: true, `{"a":{"b":1}}`: false, `{"longer than eight":{"a":1}}`: false, `{"a":{"a":{"a":1}}}`: true} {
+		if _, ok := s.PickInside(n, []byte(text), 0, 4, make([]Member, n.Len()), &inner); !ok || inner.OK != want {
+			t.Errorf("%s: %t, inside %t", text, ok, inner.OK)
+		}
 	}
 	for _, text := range []string{"", "{", `{"a"`, `{"b":1}`, `{"\u0061":1}`, "[]", `{}`} {
 		f(text, false)

@@ -15,6 +15,24 @@ const maxPickedDigits = 16
 // maxDepth open containers. Where ok is false the object may be valid or not: a Scan has to read
 // it. It costs about a third of a Scan.
 func (s *Strict) Pick(n *Names, text []byte, i, maxDepth int, out []Member) (next int, ok bool) {
+	return s.pick(n, text, i, maxDepth, out, nil)
+}
+
+// Inside is a member whose own members are picked too, if it is an object that Pick takes.
+type Inside struct {
+	At    int // of the names of the object around it
+	Names *Names
+	Out   []Member // Names.Len() of them
+	OK    bool     // they were picked
+}
+
+// PickInside is Pick, and picks the members of in in the same pass. Without them, OK is not set.
+func (s *Strict) PickInside(n *Names, text []byte, i, maxDepth int, out []Member, in *Inside) (next int, ok bool) {
+	in.OK = false
+	return s.pick(n, text, i, maxDepth, out, in)
+}
+
+func (s *Strict) pick(n *Names, text []byte, i, maxDepth int, out []Member, in *Inside) (next int, ok bool) {
 	out = clearMembers(out[:n.Len()])
 	if i >= len(text) || text[i] != '{' || maxDepth < 1 {
 		return i, false
@@ -41,7 +59,12 @@ func (s *Strict) Pick(n *Names, text []byte, i, maxDepth int, out []Member) (nex
 		if name < 0 || out[name].Kind != Absent {
 			return i, false
 		}
-		if i, ok = s.pickValue(text, i, maxDepth-1, &out[name]); !ok || i >= len(text) {
+		if in != nil && name == in.At {
+			i, ok = s.pickInside(text, i, maxDepth-1, &out[name], in)
+		} else {
+			i, ok = s.pickValue(text, i, maxDepth-1, &out[name])
+		}
+		if !ok || i >= len(text) {
 			return i, false
 		}
 		switch text[i] {
@@ -55,6 +78,15 @@ func (s *Strict) Pick(n *Names, text []byte, i, maxDepth int, out []Member) (nex
 			i++
 		}
 	}
+}
+
+// pickInside takes the value at i, and its members if it is an object that Pick takes.
+func (s *Strict) pickInside(text []byte, i, maxDepth int, m *Member, in *Inside) (next int, ok bool) {
+	if next, in.OK = s.pick(in.Names, text, i, maxDepth, in.Out, nil); in.OK {
+		m.set(text, i, next, false)
+		return next, true
+	}
+	return s.pickValue(text, i, maxDepth, m)
 }
 
 // hasName reports whether a text begins with a name and a quote.

@@ -85,7 +85,7 @@ func TestHistory(t *testing.T) {
 	r.p.log(nil, q.flow, "WARN", "FileGateway", strings.Repeat("y", maxRecordText+1))
 	s = r.p.snapshot()
 	last := s.Debug[maxRecords-1]
-	if len(s.Debug) != maxRecords || s.Debug[0].Event != "Progress" || len(last.Message()) != maxRecordText || !strings.HasSuffix(last.Message(), "y…") || last.RequestID != nil {
+	if len(s.Debug) != maxRecords || s.Debug[0].Event != "Progress" || len(last.Message()) != maxRecordText || !strings.HasSuffix(last.Message(), "y…") || last.RequestID.Bytes() != nil {
 		t.Errorf("%d records, the last %+v", len(s.Debug), last)
 	}
 	for range maxRecords {

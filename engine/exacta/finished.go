@@ -73,7 +73,7 @@ func (p *Project) built(w *Work) {
 		p.progress(r, r.flow, "build", 1, 1)
 		b := &w.Build
 		if b.ExitCode != 0 {
-			p.raise(r, r.flow, fault.New("BLD-002", b.Tail, strconv.Itoa(b.Errors)))
+			p.raise(r, r.flow, b.Fault())
 		}
 		dst := strconv.AppendInt([]byte(`{"exit_code":`), int64(b.ExitCode), 10)
 		dst = strconv.AppendInt(append(dst, `,"duration_ms":`...), p.Clock.Milliseconds(w.Started), 10)

@@ -1,6 +1,7 @@
 package exacta
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -15,11 +16,25 @@ const (
 	maxRecordText = 256 // bytes
 )
 
+// RequestID is the id of a request as it was given: a copy, so that nothing else of the request
+// stays in memory.
+type RequestID struct {
+	text [36]byte
+}
+
+// Bytes returns the id, nil if no request caused what it is of.
+func (r *RequestID) Bytes() []byte {
+	if r.text[0] == 0 {
+		return nil
+	}
+	return r.text[:]
+}
+
 // Record is one line of a log. It has no content of files, no text of clients and none of planners.
 type Record struct {
 	At                      time.Time
 	Level, Component, Event string
-	RequestID               []byte // nil: no request caused it
+	RequestID               RequestID
 	words                   [3]string
 	current, total          int
 }
@@ -39,7 +54,7 @@ func (r *Record) Message() string {
 
 // Answered is how a request was answered.
 type Answered struct {
-	RequestID []byte
+	RequestID RequestID
 	Command   wire.Command
 	Code      string // empty: it was done
 }
@@ -84,15 +99,21 @@ type history struct {
 
 // note remembers an event. It does not allocate once the ring is full.
 func (p *Project) note(level, component, event string, r *Request, words ...string) {
-	p.keepRecord(Record{Level: level, Component: component, Event: event}, r, words)
+	p.keepRecord(Record{Level: level, Component: component, Event: event}, idOf(r), words)
+}
+
+// idOf returns the id of a request as it was given, nil of none.
+func idOf(r *Request) []byte {
+	if r == nil {
+		return nil
+	}
+	return r.ID
 }
 
 // keepRecord completes a record.
-func (p *Project) keepRecord(rec Record, r *Request, words []string) {
+func (p *Project) keepRecord(rec Record, id []byte, words []string) {
 	rec.At = p.Clock.Now()
-	if r != nil {
-		rec.RequestID = r.ID
-	}
+	copy(rec.RequestID.text[:], id)
 	for i := range words {
 		rec.words[i] = wire.Clip(words[i], maxRecordText)
 	}
@@ -120,13 +141,21 @@ func (p *Project) noteFault(r *Request, f *fault.Fault) {
 
 // noteAnswer remembers the answer of a request; a nil fault is none.
 func (p *Project) noteAnswer(r *Request, f *fault.Fault) {
-	a := Answered{RequestID: r.ID, Command: r.Command}
-	outcome := "ok"
+	code := ""
 	if f != nil {
-		a.Code, outcome = f.Code, f.Code
+		code = f.Code
 	}
+	p.noteCode(r.ID, r.Command, code)
+}
+
+// noteCode remembers the answer of a request; an empty code is none. It does not allocate once the
+// rings are full.
+func (p *Project) noteCode(id []byte, c wire.Command, code string) {
+	a := Answered{Command: c, Code: code}
+	copy(a.RequestID.text[:], id)
 	p.past.requests.add(a, maxAnswered)
-	p.note("DEBUG", "Orchestrator", "Response", r, r.Command.String(), outcome)
+	words := [...]string{c.String(), cmp.Or(code, "ok")}
+	p.keepRecord(Record{Level: "DEBUG", Component: "Orchestrator", Event: "Response"}, id, words[:])
 }
 
 // snapshot returns what a bundle shows.

@@ -38,12 +38,16 @@ type entry struct {
 type Origin struct {
 	mu    sync.Mutex
 	conns []uint64
+	first [1]uint64 // room for most
 }
 
 // Add adds a connection.
 func (o *Origin) Add(conn uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.conns == nil {
+		o.conns = o.first[:0]
+	}
 	if !slices.Contains(o.conns, conn) {
 		o.conns = append(o.conns, conn)
 	}

@@ -130,40 +130,63 @@ func TestReplays(t *testing.T) {
 			t.Fatalf("%v, want %v", o, want)
 		}
 	}
-	_, o := r.Look(id, &sum, &one, 1)
+	_, o, _ := r.Look(nil, id, &sum, &one, 1)
 	f(o, Unknown)
-	_, o = r.Begin(id, &sum, &one, 1, origin)
+	_, o = r.Begin(nil, id, &sum, &one, 1, origin)
 	f(o, Unknown)
-	_, o = r.Look(id, &other, &two, 2)
+	_, o, _ = r.Look(nil, id, &other, &two, 2)
 	f(o, Conflict)
-	_, o = r.Begin(id, &sum, &two, 2, new(Origin))
+	_, o = r.Begin(nil, id, &sum, &two, 2, new(Origin))
 	f(o, Joined)
 	if !origin.has(1) || !origin.has(2) || origin.has(3) {
 		t.Error("the events are for others than those who asked")
 	}
 	r.End(id, &Answer{Line: []byte("x")}, true)
 	r.End(id, &Answer{Line: []byte("y")}, true)
-	got, o := r.Look(id, &sum, &one, 1)
+	got, o, _ := r.Look(nil, id, &sum, &one, 1)
 	f(o, Stored)
 	if string(got) != "x" || fmt.Sprint(one.got, two.got) != "[x] [x]" {
 		t.Errorf("%s, %v, %v", got, one.got, two.got)
 	}
-	r.Begin(wire.ID{2}, &sum, &one, 1, origin)
+	r.Begin(nil, wire.ID{2}, &sum, &one, 1, origin)
 	r.End(wire.ID{2}, &Answer{Line: []byte("z")}, false)
-	_, o = r.Look(wire.ID{2}, &sum, &one, 1)
+	_, o, _ = r.Look(nil, wire.ID{2}, &sum, &one, 1)
 	f(o, Unknown)
 	for i := range replayEntries {
 		key := wire.ID{3, byte(i), byte(i >> 8)}
-		r.Begin(key, &sum, &one, 1, origin)
+		r.Begin(nil, key, &sum, &one, 1, origin)
 		r.End(key, &Answer{Line: []byte("z")}, true)
 	}
-	_, o = r.Look(id, &sum, &one, 1)
+	_, o, _ = r.Look(nil, id, &sum, &one, 1)
 	f(o, Unknown)
 	if len(r.entries) != replayEntries {
 		t.Errorf("%d answers are kept", len(r.entries))
 	}
+	// What was answered at once is kept too, and its room is used again.
+	for i := range 2 * replayEntries {
+		key := wire.ID{4, byte(i), byte(i >> 8)}
+		out, o := r.Keep([]byte("before "+key.String()), len("before "), key, &sum, &one, 1, r.added)
+		f(o, Unknown)
+		if string(out) != "before "+key.String() {
+			t.Fatalf("the answer is %s", out)
+		}
+		if kept, o, _ := r.Look([]byte("x"), key, &sum, nil, 1); o != Stored || string(kept) != "x"+key.String() {
+			t.Fatalf("%v, %s", o, kept)
+		}
+	}
+	out, o := r.Keep([]byte("ab"), 1, wire.ID{4, 255, 31}, &sum, &one, 1, 0)
+	if f(o, Stored); string(out) != "a"+(wire.ID{4, 255, 31}).String() {
+		t.Errorf("another answer than the first one: %s", out)
+	}
+	out, o = r.Keep([]byte("ab"), 1, wire.ID{4, 255, 31}, &other, &one, 1, 0)
+	if f(o, Conflict); string(out) != "a" {
+		t.Errorf("a conflict has the answer %s", out)
+	}
+	if len(r.entries) != replayEntries || len(r.free) > maxFree {
+		t.Errorf("%d answers are kept, %d rooms", len(r.entries), len(r.free))
+	}
 	big := make([]byte, replayBytes)
-	r.Begin(id, &sum, &one, 1, origin)
+	r.Begin(nil, id, &sum, &one, 1, origin)
 	r.End(id, &Answer{Line: big}, true)
 	if len(r.entries) != 1 {
 		t.Errorf("%d answers beside a large one", len(r.entries))

@@ -25,11 +25,11 @@ func TestOtherLimits(t *testing.T) {
 
 	r, sum := NewReplays(&l), Sum{}
 	for i := range 3 {
-		r.Begin(wire.ID{byte(i)}, &sum, new(asker), 1, new(Origin))
+		r.Begin(nil, wire.ID{byte(i)}, &sum, new(asker), 1, new(Origin))
 		r.End(wire.ID{byte(i)}, &Answer{Line: []byte("x")}, true)
 	}
 	for i, want := range []Outcome{Unknown, Stored, Stored} {
-		if _, got := r.Look(wire.ID{byte(i)}, &sum, nil, 1); got != want {
+		if _, got, _ := r.Look(nil, wire.ID{byte(i)}, &sum, nil, 1); got != want {
 			t.Errorf("answer %d: %v, want %v", i, got, want)
 		}
 	}

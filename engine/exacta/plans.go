@@ -21,12 +21,17 @@ type Plan struct {
 
 // expire lets a plan expire whose time is over (exacta §3.6, step 18).
 func (p *Project) expire() {
-	if p.state != AwaitingApproval || p.Clock.Fixed() || time.Since(p.active.born) < p.PlanValidity {
+	if !p.expired() {
 		return
 	}
 	pl := p.active
 	p.retire(pl, "ttl")
 	p.settle(Idle, "PlanExpired", nil, pl.flow)
+}
+
+// expired reports whether the time of the plan that waits is over.
+func (p *Project) expired() bool {
+	return p.state == AwaitingApproval && !p.Clock.Fixed() && time.Since(p.active.born) >= p.PlanValidity
 }
 
 // retire ends the life of the plan that waits, for a reason.

@@ -51,6 +51,7 @@ type Project struct {
 	parked   []*Request
 	buf      []byte
 	past     history
+	refusals refusals
 }
 
 // New returns a project in the state Idle.
@@ -109,7 +110,7 @@ func (p *Project) logAbout(r *Request, f *Flow, level, component, message, about
 }
 
 func (p *Project) progress(r *Request, f *Flow, phase string, current, total int) {
-	p.keepRecord(Record{Level: "DEBUG", Component: "Orchestrator", Event: "Progress", words: [3]string{phase}, current: current, total: total}, r, nil)
+	p.keepRecord(Record{Level: "DEBUG", Component: "Orchestrator", Event: "Progress", words: [3]string{phase}, current: current, total: total}, idOf(r), nil)
 	p.emit("Progress", r, f, wire.AppendProgress(p.buf[:0], phase, current, total))
 }
 
@@ -238,7 +239,9 @@ func (p *Project) begin(r *Request) {
 		return
 	}
 	if allowed, _ := gate(r.Command); !allowed.has(p.state) {
-		p.fail(r, refuse(r.Command, p.state))
+		r.answered = true
+		p.noteCode(r.ID, r.Command, "ST-001")
+		p.Host.Answer(r, wire.AppendFailed(nil, r.ID, r.flow.ID, p.Clock, p.refusals.of(r.Command, p.state)), true)
 		return
 	}
 	p.operate(r)
@@ -278,8 +281,15 @@ func (p *Project) operate(r *Request) {
 
 // flowOf returns the correlation that a request belongs to, a new one if to none (exacta §4.0.2).
 func (p *Project) flowOf(r *Request) *Flow {
-	h := r.Args.Handle
-	switch r.Command {
+	if f := p.known(r.Command, r.Args.Handle); f != nil {
+		return f
+	}
+	return p.newFlow()
+}
+
+// known returns the correlation that a command with a handle belongs to, nil if to none.
+func (p *Project) known(c wire.Command, h wire.ID) *Flow {
+	switch c {
 	case wire.GeneratePlan:
 		if i := p.intents[h]; i != nil {
 			return i.flow
@@ -300,7 +310,7 @@ func (p *Project) flowOf(r *Request) *Flow {
 			return p.preview.Request.flow
 		}
 	}
-	return p.newFlow()
+	return nil
 }
 
 // has reports whether h names the request of a work.

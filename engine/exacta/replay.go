@@ -1,13 +1,29 @@
 package exacta
 
 import (
+	"hash/maphash"
 	"sync"
 
 	"trunkline/engine/exacta/wire"
 )
 
-// Sum is the fingerprint of a command and its payload.
-type Sum [32]byte
+// maxFree bounds how many dropped answers are used again.
+const maxFree = 64
+
+// Sum is the fingerprint of a command and its payload. It is of one process, which does not show
+// it: the seeds, and not the hash, keep different requests from having the same.
+type Sum [2]uint64
+
+// Seeds are those of all sums of a server.
+type Seeds [len(Sum{})]maphash.Seed
+
+// Sum returns the fingerprint of text.
+func (s *Seeds) Sum(text []byte) (sum Sum) {
+	for i := range sum {
+		sum[i] = maphash.Bytes(s[i], text)
+	}
+	return sum
+}
 
 // Asker is a connection that waits for an answer.
 type Asker interface {
@@ -26,27 +42,35 @@ type Answer struct {
 // Replays has the answers of all requests that reached a project (exacta §4.0.4): a repeated
 // request is answered again and not run again. Its methods may be called from any goroutine.
 type Replays struct {
-	most, mostBytes int // finished ones
+	Seeds           Seeds // they do not change
+	most, mostBytes int   // finished ones
 
 	mu      sync.Mutex
 	entries map[wire.ID]*replay
 	order   []wire.ID // of finished ones, oldest first, from next on
 	next    int
 	bytes   int
+	added   Seen
+	free    []*replay // dropped ones whose line is theirs
 }
 
 // replay is one request_id.
 type replay struct {
 	sum    Sum
 	line   []byte // nil while it runs
+	own    bool   // nothing else has the line
 	askers []Asker
 	origin *Origin
 }
 
 // NewReplays returns an empty cache. l has its defaults.
 func NewReplays(l *Limits) *Replays {
-	return &Replays{most: l.ReplayEntries, mostBytes: l.ReplayBytes, entries: make(map[wire.ID]*replay)}
+	return &Replays{Seeds: Seeds{maphash.MakeSeed(), maphash.MakeSeed()}, most: l.ReplayEntries, mostBytes: l.ReplayBytes, entries: make(map[wire.ID]*replay)}
 }
+
+// Seen is how many requests had been noted. An id that was new then is new while it does not
+// change.
+type Seen uint64
 
 // Outcome is what is known about a request_id.
 type Outcome uint8
@@ -59,41 +83,73 @@ const (
 	Conflict                // another request has the same id
 )
 
-// Look returns what is known about an id: the answer if it is Stored. An asker of the same request
-// that runs joins it, as connection conn; a nil asker does not. It does not allocate, but for a
-// join.
-func (r *Replays) Look(id wire.ID, sum *Sum, a Asker, conn uint64) (line []byte, o Outcome) {
+// Look returns what is known about an id, and appends the answer to out if it is Stored. An asker
+// of the same request that runs joins it, as connection conn; a nil asker does not. It does not
+// allocate, but for a join.
+func (r *Replays) Look(out []byte, id wire.ID, sum *Sum, a Asker, conn uint64) ([]byte, Outcome, Seen) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.look(id, sum, a, conn)
+	out, o := r.look(out, id, sum, a, conn)
+	return out, o, r.added
 }
 
-func (r *Replays) look(id wire.ID, sum *Sum, a Asker, conn uint64) (line []byte, o Outcome) {
+func (r *Replays) look(out []byte, id wire.ID, sum *Sum, a Asker, conn uint64) ([]byte, Outcome) {
 	e := r.entries[id]
 	switch {
 	case e == nil:
-		return nil, Unknown
+		return out, Unknown
 	case e.sum != *sum:
-		return nil, Conflict
+		return out, Conflict
 	case e.line != nil:
-		return e.line, Stored
+		return append(out, e.line...), Stored
 	}
 	if a != nil {
 		e.askers = append(e.askers, a)
 		e.origin.Add(conn)
 	}
-	return nil, Joined
+	return out, Joined
 }
 
 // Begin is Look, and notes that a new request runs.
-func (r *Replays) Begin(id wire.ID, sum *Sum, a Asker, conn uint64, origin *Origin) (line []byte, o Outcome) {
+func (r *Replays) Begin(out []byte, id wire.ID, sum *Sum, a Asker, conn uint64, origin *Origin) ([]byte, Outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if line, o = r.look(id, sum, a, conn); o == Unknown {
+	out, o := r.look(out, id, sum, a, conn)
+	if o == Unknown {
 		origin.Add(conn)
+		r.added++
 		r.entries[id] = &replay{sum: *sum, askers: []Asker{a}, origin: origin}
 	}
-	return line, o
+	return out, o
+}
+
+// Keep is Begin and End of a request that was answered at once: out has its answer from start on. A
+// request that is not new any more since Look is not answered so. It does not allocate once as many
+// answers are kept as may be.
+func (r *Replays) Keep(out []byte, start int, id wire.ID, sum *Sum, a Asker, conn uint64, seen Seen) ([]byte, Outcome) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.added != seen && r.entries[id] != nil {
+		return r.look(out[:start], id, sum, a, conn)
+	}
+	var e *replay
+	if n := len(r.free); n > 0 {
+		e, r.free = r.free[n-1], r.free[:n-1]
+	} else {
+		e = &replay{own: true}
+	}
+	r.added++
+	e.sum, e.line = *sum, append(e.line[:0], out[start:]...)
+	r.entries[id] = e
+	r.keep(id, e)
+	return out, Unknown
+}
+
+// keep puts an answer behind the others, and drops the oldest over the limits.
+func (r *Replays) keep(id wire.ID, e *replay) {
+	r.bytes += len(e.line)
+	r.order = append(r.order, id)
+	r.drop()
 }
 
 // End has all askers of a request answered. The answer is kept if store is set.
@@ -108,9 +164,7 @@ func (r *Replays) End(id wire.ID, answer *Answer, store bool) {
 	e.askers, e.origin = nil, nil
 	if store {
 		e.line = answer.Line
-		r.bytes += len(e.line)
-		r.order = append(r.order, id)
-		r.drop()
+		r.keep(id, e)
 	} else {
 		delete(r.entries, id)
 	}
@@ -125,8 +179,12 @@ func (r *Replays) drop() {
 	for len(r.order)-r.next > r.most || r.bytes > r.mostBytes {
 		id := r.order[r.next]
 		r.next++
-		r.bytes -= len(r.entries[id].line)
+		e := r.entries[id]
+		r.bytes -= len(e.line)
 		delete(r.entries, id)
+		if e.own && len(r.free) < maxFree {
+			r.free = append(r.free, e)
+		}
 	}
 	if r.next > r.most {
 		r.order = append(r.order[:0], r.order[r.next:]...)

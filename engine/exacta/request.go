@@ -1,6 +1,7 @@
 package exacta
 
 import (
+	"strconv"
 	"time"
 
 	"trunkline/engine/exacta/fault"
@@ -17,12 +18,25 @@ type Request struct {
 	Args    Args
 	Timeout int64 // in milliseconds
 	Origin  *Origin
-	Timer   *time.Timer // of its time limit
-	Asker   Asker       // the connection that sent it
+
+	Deadline time.Time   // when its time is over
+	Timer    *time.Timer // of it; nil before the request has had its turn
+	Asker    Asker       // the connection that sent it
 
 	flow     *Flow
 	answered bool
 	over     bool // its time is
+}
+
+// NewRequest returns a request of a message. Its Origin is apart: events keep it, and nothing else
+// of the request.
+func NewRequest(m *wire.Message, args *Args, asker Asker) *Request {
+	r := &struct {
+		Request
+		id [36]byte
+	}{Request: Request{Key: m.Key, Command: m.Command, Args: *args, Origin: new(Origin), Asker: asker}}
+	r.ID = append(r.id[:0], m.RequestID...)
+	return &r.Request
 }
 
 // Begin gives a request a correlation of its own: that of an OpenProject is not of its project
@@ -31,6 +45,9 @@ func (r *Request) Begin(id wire.ID) { r.flow = &Flow{ID: id} }
 
 // Begun reports whether a request has a correlation.
 func (r *Request) Begun() bool { return r.flow != nil }
+
+// Answered reports whether a request has its answer.
+func (r *Request) Answered() bool { return r.answered }
 
 // Args are the fields of payloads (exacta §4). A command has those that it knows.
 type Args struct {
@@ -81,7 +98,16 @@ type Work struct {
 type BuildResult struct {
 	ExitCode         int
 	Warnings, Errors int
+	Missing          string // a package that the project certainly needs and does not have
 	Tail             string // the end of its output
+}
+
+// Fault returns why a build failed.
+func (b *BuildResult) Fault() *fault.Fault {
+	if b.Missing != "" {
+		return fault.New("BLD-003", b.Tail, b.Missing)
+	}
+	return fault.New("BLD-002", b.Tail, strconv.Itoa(b.Errors))
 }
 
 // Host runs what a project decides.

@@ -16,6 +16,15 @@ func awaitExit(p *os.Process) *os.ProcessState {
 	return st
 }
 
+// Descendants are processes that a process has started. None are known here.
+type Descendants struct{}
+
+// Descendants returns none here: what leaves its group lives on.
+func (p *Process) Descendants() Descendants { return Descendants{} }
+
+// Kill does nothing here.
+func (Descendants) Kill() {}
+
 // Adopts reports that nothing is adopted: adopted processes look like own children here.
 func Adopts() bool { return false }
 

@@ -140,7 +140,7 @@ func (s *Server) reopens(id wire.ID) bool {
 
 // turnAway answers a request whose project is not open (exacta §3.6, step 16).
 func (s *Server) turnAway(r *exacta.Request, f *fault.Fault) {
-	r.Timer.Stop()
+	stop(r.Timer)
 	line := wire.AppendFailure(nil, r.ID, s.scope.Next(wire.Correlation), s.cfg.Clock, f)
 	s.end(r, &exacta.Answer{Line: line}, false)
 }

@@ -3,6 +3,9 @@
 package exacta
 
 import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
 	"testing"
 
 	"trunkline/engine/link"
@@ -28,5 +31,32 @@ func TestNoAllocs(t *testing.T) {
 		if n := testing.AllocsPerRun(100, run); n != 0 {
 			t.Errorf("%s: %v allocations", line, n)
 		}
+	}
+}
+
+// TestNoAllocsOfRefusals: a request that the state of its project refuses takes nothing from the
+// heap either, though its answer is stored (exacta §4.0.4, §10).
+func TestNoAllocsOfRefusals(t *testing.T) {
+	p := newPeer(t, newServer(t), 1)
+	p.send(ask(1, "OpenProject", `"path":"`+newRoot(t)+`"`))
+	p.want(2, "LogEntry1 101:ok")
+	in := []byte(ask(2, "Pause", `"execution_id":"`+pid+`"`) + "\n")
+	id := in[bytes.Index(in, []byte("00000000-")):]
+	out := make([]byte, 0, 1<<12)
+	n, name := uint32(0), [4]byte{}
+	run := func() {
+		n++
+		binary.BigEndian.PutUint32(name[:], n)
+		hex.Encode(id, name[:])
+		_, out, _ = p.sess.Feed(in, out[:0], link.Instant{})
+	}
+	for range 10_000 { // as many answers are kept as may be
+		run()
+	}
+	if !bytes.Contains(out, []byte(`"code":"ST-001"`)) {
+		t.Fatalf("%s", out)
+	}
+	if n := testing.AllocsPerRun(10_000, run); n != 0 {
+		t.Errorf("%v allocations", n)
 	}
 }

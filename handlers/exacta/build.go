@@ -245,7 +245,7 @@ func (j *job) runTool(prog *program, seconds int) *fault.Fault {
 		return fault.New("BLD-004", "", strconv.Itoa(seconds))
 	}
 	lines.end()
-	j.w.Build = exacta.BuildResult{ExitCode: code, Warnings: lines.warnings, Errors: lines.errors, Tail: lines.tail()}
+	j.w.Build = exacta.BuildResult{ExitCode: code, Warnings: lines.warnings, Errors: lines.errors, Missing: lines.missing, Tail: lines.tail()}
 	if code != 0 && lines.errors == 0 {
 		j.w.Build.Errors = 1
 	}
@@ -262,6 +262,7 @@ func (j *job) watch(proc *procgroup.Process, ended <-chan struct{}, within time.
 	case <-j.stop:
 	case <-limit.C:
 	}
+	defer proc.Descendants().Kill() // those that left the group
 	if err := unix.Kill(-proc.Pid, unix.SIGTERM); !errors.Is(err, unix.ESRCH) {
 		wait := time.NewTimer(killAfter)
 		defer wait.Stop()

@@ -23,9 +23,18 @@ var (
 	errorOfJS = regexp.MustCompile(`^(\w+)?Error: `)
 )
 
+// Lines by which a tool names a package that the project needs and does not have. A module by a
+// path is no package.
+var (
+	goMisses    = regexp.MustCompile(`: no required module provides package ([^\s;:]{1,200})(?:[;:]|$)`)
+	npmMisses   = regexp.MustCompile(`^Error: Cannot find module '((?:@[a-z0-9~-][a-z0-9._~-]{0,100}/)?[a-z0-9~-][a-z0-9._~-]{0,100})'$`)
+	cargoMisses = regexp.MustCompile("^error: no matching package named `([A-Za-z0-9_-]{1,100})` found$")
+)
+
 // counter counts errors and warnings in the output of a build (exacta §4.13).
 type counter struct {
-	own              *regexp.Regexp // of the tool; nil: it has none
+	own, misses      *regexp.Regexp // of the tool; nil: it has none
+	missing          string         // the first package that is missing
 	line             []byte
 	seed             maphash.Seed
 	seen             map[uint64]struct{}
@@ -38,9 +47,11 @@ func newCounter(tool string) *counter {
 	c := &counter{seed: maphash.MakeSeed(), seen: make(map[uint64]struct{})}
 	switch tool {
 	case "go":
-		c.own = errorOfGo
+		c.own, c.misses = errorOfGo, goMisses
 	case "npm":
-		c.own = errorOfJS
+		c.own, c.misses = errorOfJS, npmMisses
+	case "cargo":
+		c.misses = cargoMisses
 	}
 	return c
 }
@@ -69,6 +80,11 @@ func (c *counter) end() {
 	c.line = c.line[:0]
 	if len(line) == 0 || skipped.Match(line) {
 		return
+	}
+	if c.misses != nil && c.missing == "" {
+		if m := c.misses.FindSubmatch(line); m != nil {
+			c.missing = string(m[1])
+		}
 	}
 	isError := anError.Match(line) || c.own != nil && c.own.Match(line)
 	if !isError && !aWarning.Match(line) {

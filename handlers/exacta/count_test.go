@@ -1,6 +1,7 @@
 package exacta
 
 import (
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -50,5 +51,44 @@ func TestTailWithoutRoot(t *testing.T) {
 	}
 	if short, long := tail("/r"), tail("/a/long/root"); short != long || !strings.HasSuffix(short, "in {PROJECT_ROOT}/x\n") {
 		t.Errorf("%q\n%q", short, long)
+	}
+}
+
+// TestMissingPackages are named where a tool leaves no doubt.
+func TestMissingPackages(t *testing.T) {
+	f := func(tool, output, want string) {
+		t.Helper()
+		c := newCounter(tool)
+		_, _ = c.Write([]byte(output + "\n"))
+		if c.missing != want {
+			t.Errorf("%s: %q misses %q, want %q", tool, output, c.missing, want)
+		}
+	}
+	const ofGo = "main.go:3:8: no required module provides package example.com/a/b; to add it:\n\tgo get example.com/a/b"
+	f("go", ofGo, "example.com/a/b")
+	f("go", "main.go:3:8: no required module provides package example.com/a/b: go.mod file not found", "example.com/a/b")
+	f("go", ofGo+"\nx.go:1:1: no required module provides package example.com/c; to add it:", "example.com/a/b")
+	f("go", "main.go:3:8: package nothing is not in std", "")
+	f("make", ofGo, "")
+	f("npm", "Error: Cannot find module 'left-pad'", "left-pad")
+	f("npm", "Error: Cannot find module '@scope/left.pad'", "@scope/left.pad")
+	f("npm", "Error: Cannot find module './left-pad'", "")
+	f("npm", "Error: Cannot find module '/p/build.js'", "")
+	f("npm", "a.ts(1,2): error TS2307: Cannot find module 'src/x' or its corresponding type declarations.", "")
+	f("cargo", "error: no matching package named `left_pad` found", "left_pad")
+	f("cargo", "error: no matching package named `` found", "")
+}
+
+// TestABuildWithoutAPackage has the failure of the real tool.
+func TestABuildWithoutAPackage(t *testing.T) {
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("go is not installed")
+	}
+	s, dir := newServer(t), newRoot(t)
+	files(t, dir, map[string]string{"main.go": "package main\n\nimport _ \"example.com/a/b\"\n\nfunc main() {}\n"})
+	p := newPeer(t, s, 1)
+	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`), ask(2, "Build", ""))
+	if got := p.until(2); !strings.Contains(got, `"code":"BLD-003"`) || !strings.Contains(got, `"A dependency is missing: example.com/a/b."`) || !strings.Contains(got, `"exit_code":1`) {
+		t.Error(got)
 	}
 }

@@ -148,7 +148,7 @@ func (b *bundle) state() []byte {
 	requests := []byte{'['}
 	for i := range s.Requests {
 		a := &s.Requests[i]
-		r := object().Bytes("request_id", a.RequestID).Text("command", a.Command.String()).Bool("ok", a.Code == "")
+		r := object().Bytes("request_id", a.RequestID.Bytes()).Text("command", a.Command.String()).Bool("ok", a.Code == "")
 		if a.Code == "" {
 			r = r.Raw("error_code", []byte("null"))
 		} else {
@@ -177,10 +177,10 @@ func (b *bundle) lines(records []exacta.Record) (out []byte, ends []int) {
 	for i := range records {
 		r := &records[i]
 		line := jsonx.Build(out).Text("schema_version", "1.0").Text("ts", wire.TimeText(r.At)).Text("level", r.Level).Text("component", r.Component).Text("event", r.Event)
-		if r.RequestID == nil {
+		if r.RequestID.Bytes() == nil {
 			line = line.Raw("request_id", []byte("null"))
 		} else {
-			line = line.Bytes("request_id", r.RequestID)
+			line = line.Bytes("request_id", r.RequestID.Bytes())
 		}
 		out = end(line.Text("message", b.hide(r.Message())))
 		ends = append(ends, len(out))

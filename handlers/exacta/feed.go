@@ -15,17 +15,18 @@ const (
 )
 
 // Feed implements link.Session.
-func (s *session) Feed(in, out []byte, _ link.Instant) (used int, outAfter []byte, v link.Verdict) {
+func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []byte, v link.Verdict) {
 	if s.draining {
 		return len(in), out, link.More
 	}
+	s.clock = s.srv.cfg.Clock.At(now.Wall)
 	sc := s.srv.scratches.Get().(*scratch)
 	defer s.srv.scratches.Put(sc)
 	for start := len(out); ; {
 		switch {
 		case s.lost || s.closing:
 			return used, out, link.Close
-		case s.waits():
+		case s.opening.Load(): // what follows may be for its project
 			s.enterAll()
 			return used, out, link.Blocked
 		case used >= turnBytes || len(out)-start > link.DefaultUnsentBytes:
@@ -99,19 +100,15 @@ func (s *session) skip(in, out []byte) (used int, _ []byte, v link.Verdict) {
 // message.
 func (s *session) limited() bool { return s.carrier == TCP || s.carrier == Unix }
 
-// waits reports whether an OpenProject is not in its place yet: what follows may be for its
-// project.
-func (s *session) waits() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.opening
-}
-
 // enterAll makes the cursors for projects that were opened.
 func (s *session) enterAll() {
+	if s.held.Load() == 0 {
+		return
+	}
 	s.mu.Lock()
 	entered := s.entered
 	s.entered = nil
+	s.held.Add(-int64(len(entered)))
 	s.mu.Unlock()
 	for _, at := range entered {
 		s.feed(at.journal, at.next)
@@ -141,9 +138,9 @@ func (s *session) take(out []byte) []byte {
 
 // refuse answers the message at hand. It does not allocate, but to hide a credential.
 func (s *session) refuse(out []byte, r *wire.Refusal) []byte {
-	if secret.Leaks(r.Value) {
+	if len(r.Value) > 0 && secret.Leaks(r.Value) {
 		r.Value = []byte(secret.Redacted)
 	}
 	s.srv.counts.answer(s.in.Command, r.Code)
-	return s.srv.appendRefusal(out, s.in.RequestID, r)
+	return wire.AppendRefusal(out, s.in.RequestID, s.srv.scope.Next(wire.Correlation), s.clock, r)
 }

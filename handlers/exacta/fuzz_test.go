@@ -72,7 +72,7 @@ func converse(t *testing.T, schemas validate.Schemas, in []byte, piece int) []by
 	}
 	for l := p.sess.(*session); ; {
 		l.mu.Lock()
-		idle := l.unanswered == 0 && l.next == len(l.outbox) && !l.opening
+		idle := l.unanswered == 0 && l.next == len(l.outbox) && !l.opening.Load()
 		l.mu.Unlock()
 		if idle {
 			break

@@ -1,29 +1,33 @@
 package exacta
 
 import (
-	"crypto/sha256"
-	"hash"
+	"hash/maphash"
 
 	"trunkline/engine/exacta"
 )
 
-// hashed is a hash that is used again, without an allocation.
-type hashed struct {
-	h   hash.Hash
-	buf [sha256.Size]byte
-}
+// hashed makes a Sum of bytes that come in pieces, without an allocation.
+type hashed [len(exacta.Sum{})]maphash.Hash
 
 // start begins with one byte.
-func (h *hashed) start(b byte) {
-	if h.h == nil {
-		h.h = sha256.New()
+func (h *hashed) start(seeds *exacta.Seeds, b byte) {
+	for i := range h {
+		h[i].SetSeed(seeds[i])
+		_ = h[i].WriteByte(b) // it does not fail
 	}
-	h.h.Reset()
-	h.buf[0] = b
-	_, _ = h.h.Write(h.buf[:1])
 }
 
 // Write implements io.Writer. It does not fail.
-func (h *hashed) Write(p []byte) (int, error) { return h.h.Write(p) }
+func (h *hashed) Write(p []byte) (int, error) {
+	for i := range h {
+		_, _ = h[i].Write(p)
+	}
+	return len(p), nil
+}
 
-func (h *hashed) sum(out *exacta.Sum) { h.h.Sum(out[:0]) }
+func (h *hashed) sum() (out exacta.Sum) {
+	for i := range h {
+		out[i] = h[i].Sum64()
+	}
+	return out
+}

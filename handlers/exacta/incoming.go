@@ -16,7 +16,10 @@ const bigLine = 64 << 10
 type scratch struct {
 	scanner wire.Scanner
 	sums    sums
+	seeds   *exacta.Seeds
 }
+
+func (s *Server) newScratch() *scratch { return &scratch{seeds: &s.replays.Seeds} }
 
 // incoming is one message, and what was found in it. Its bytes are those of the line, or of the
 // scratch.
@@ -33,9 +36,11 @@ type incoming struct {
 // read makes the checks 2 to 12 of exacta §3.6 and fingerprints a request.
 func (m *incoming) read(line []byte, sc *scratch) {
 	m.refusal = sc.scanner.Scan(line, &m.Message)
-	m.payload.object = m.Payload
+	if m.payload.object = m.Payload; m.Usual {
+		m.payload.usual = &m.Message
+	}
 	if m.refusal.Code == "" && m.Type == wire.Request {
-		sc.sums.of(m.Command, m.Payload, &m.sum)
+		m.sum = sc.sums.of(&m.Message, sc.seeds)
 	}
 }
 
@@ -79,7 +84,7 @@ func (s *Server) readBig(line []byte) (m *incoming) {
 			m.refusal = wire.Refusal{Code: "ST-002", Detail: "an internal failure"}
 		}
 	}()
-	m.read(line, new(scratch))
+	m.read(line, s.newScratch())
 	if m.refusal.Code == "" && m.Type == wire.Request {
 		m.parse()
 	}

@@ -7,7 +7,6 @@ import (
 
 type (
 	exactaArgs    = core.Args
-	exactaSum     = core.Sum
 	exactaRequest = core.Request
 )
 

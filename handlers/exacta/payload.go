@@ -20,6 +20,7 @@ const (
 // payload reads the fields of a payload (exacta §4) and notes the first wrong one.
 type payload struct {
 	object []byte
+	usual  *wire.Message // has the fields, if they are those of a usual payload
 	names  [1]string
 	values [1]jsonx.Value
 	field  string
@@ -40,7 +41,12 @@ func (p *payload) bad(field, why string) {
 
 // id reads a field with an identifier. It does not allocate for one without escapes.
 func (p *payload) id(name string) wire.ID {
-	text, _ := p.get(name).Text()
+	var text []byte
+	if p.usual != nil {
+		text = p.usual.Field(name)
+	} else {
+		text, _ = p.get(name).Text()
+	}
 	id, ok := wire.ParseID(text)
 	if !ok {
 		p.bad(name, ": a uuid is expected")
@@ -150,19 +156,40 @@ func limit(c wire.Command, a *exacta.Args) int64 {
 type sums struct {
 	canonical jsonx.Canonical
 	hash      hashed
-	rest      []byte
+	text      []byte
 }
 
 // envelope are the members of a payload that do not count.
 var envelope = [...]string{"ipc_version", "request_id", "sent_at", "timeout_ms"}
 
-// of returns the fingerprint of a command and its payload: equal for equal JSON.
-func (s *sums) of(c wire.Command, object []byte, sum *exacta.Sum) {
-	s.hash.start(byte(c))
+// of returns the fingerprint of the command of a request and its payload: equal for equal JSON.
+func (s *sums) of(m *wire.Message, seeds *exacta.Seeds) exacta.Sum {
+	if m.Usual {
+		return seeds.Sum(s.usual(m))
+	}
+	s.hash.start(seeds, byte(m.Command))
 	s.canonical.Start(&s.hash)
-	s.canonical.Value(s.counted(object))
+	s.canonical.Value(s.counted(m.Payload))
 	s.canonical.End()
-	s.hash.sum(sum)
+	return s.hash.sum()
+}
+
+// usual returns what the general way hashes of a usual payload.
+func (s *sums) usual(m *wire.Message) []byte {
+	b := append(s.text[:0], byte(m.Command), '{')
+	for i, text := range m.Fields {
+		if text == nil {
+			continue
+		}
+		if len(b) > 2 {
+			b = append(b, ',')
+		}
+		b = append(append(b, '"'), wire.FieldNames[i]...)
+		b = append(append(b, `":"`...), text...)
+		b = append(b, '"')
+	}
+	s.text = append(b, '}')
+	return s.text
 }
 
 // counted returns the object without the members that do not count.
@@ -174,19 +201,19 @@ func (s *sums) counted(object []byte) []byte {
 	if !found {
 		return object
 	}
-	s.rest = append(s.rest[:0], '{')
+	s.text = append(s.text[:0], '{')
 	members := jsonx.OpenObject(object)
 	for {
 		key, v, ok := members.Next()
 		if !ok {
-			return append(s.rest, '}')
+			return append(s.text, '}')
 		}
 		if isEnvelope(key) {
 			continue
 		}
-		s.rest = jsonx.AppendComma(s.rest)
-		s.rest = append(append(append(s.rest, '"'), key...), `":`...)
-		s.rest = append(s.rest, v.Raw...)
+		s.text = jsonx.AppendComma(s.text)
+		s.text = append(append(append(s.text, '"'), key...), `":`...)
+		s.text = append(s.text, v.Raw...)
 	}
 }
 

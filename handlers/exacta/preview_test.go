@@ -4,6 +4,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -80,15 +82,7 @@ func TestPreviewsLeaveNothing(t *testing.T) {
 	p := newPeer(t, s, 1)
 	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`), ask(2, "Preview", ""))
 	p.want(5, "LogEntry1 101:ok Progress2 Progress3 102:ok")
-	read := func(name string) []string {
-		for {
-			if text, err := os.ReadFile(filepath.Join(dir, name)); err == nil {
-				return strings.Fields(string(text))
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
-	}
-	pid, dirs := read("pid")[0], read("dirs")
+	pid, dirs := written(t, dir, "pid")[0], written(t, dir, "dirs")
 	if _, err := os.Stat(filepath.Join(dirs[0], "x")); err != nil || dirs[0] == os.TempDir() || dirs[1] != dirs[0] || dirs[2] != dirs[0] {
 		t.Errorf("%v: %v", dirs, err)
 	}
@@ -97,14 +91,61 @@ func TestPreviewsLeaveNothing(t *testing.T) {
 	if _, err := os.Stat(dirs[0]); err == nil {
 		t.Errorf("%s is there", dirs[0])
 	}
-	n := 0
-	for _, c := range pid {
-		n = 10*n + int(c-'0')
-	}
-	for unix.Kill(n, 0) != unix.ESRCH { // a zombie is reaped by init
-		if stat, err := os.ReadFile("/proc/" + pid + "/stat"); err != nil || strings.Contains(string(stat), ") Z ") {
-			break
+	goneBy(t, pid)
+}
+
+// eventually waits for a condition.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("not within 20 s: " + what)
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
+}
+
+// written waits for a file and returns its words.
+func written(t *testing.T, dir, name string) (words []string) {
+	t.Helper()
+	eventually(t, name+" is written", func() bool {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		words = strings.Fields(string(text))
+		return err == nil
+	})
+	return words
+}
+
+// goneBy waits for the end of a process. One that ended counts, whatever is to reap it.
+func goneBy(t *testing.T, pid string) {
+	t.Helper()
+	n, _ := strconv.Atoi(pid)
+	eventually(t, "process "+pid+" has ended", func() bool {
+		stat, err := os.ReadFile("/proc/" + pid + "/stat")
+		return unix.Kill(n, 0) == unix.ESRCH || err == nil && strings.Contains(string(stat), ") Z ")
+	})
+}
+
+// TestBuildsThatLeaveTheirGroup: a build and a preview that are cancelled end what they started in
+// another session.
+func TestBuildsThatLeaveTheirGroup(t *testing.T) {
+	for _, name := range []string{"make", "setsid"} {
+		if _, err := exec.LookPath(name); err != nil || runtime.GOOS != "linux" {
+			t.Skip(name + " is not installed, or the system shows no descendants")
+		}
+	}
+	s, dir := newServer(t), newRoot(t)
+	const other = `@setsid sh -c 'trap "" TERM; echo $$$$ > new.$@; mv new.$@ $@; while :; do sleep 0.05; done' & wait`
+	files(t, dir, map[string]string{".exacta/config.json": `{"schema_version":1,"build":{"tool":"make"}}`,
+		"Makefile": ".PHONY: all run\nall:\n\t" + other + "\nrun:\n\t" + other + "\n"})
+	p := newPeer(t, s, 1)
+	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`), ask(2, "Preview", ""))
+	p.want(5, "LogEntry1 101:ok Progress2 Progress3 102:ok")
+	p.send(ask(3, "Build", ""))
+	shown, built := written(t, dir, "run")[0], written(t, dir, "all")[0]
+	p.send(ask(4, "Cancel", `"execution_id":"00000000-0000-4000-8000-000000000103"`))
+	p.until(4)
+	p.send(ask(5, "Cancel", `"execution_id":"00000000-0000-4000-8000-000000000102"`))
+	p.until(5)
+	goneBy(t, built)
+	goneBy(t, shown)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"trunkline/engine/exacta"
 	"trunkline/engine/exacta/secret"
@@ -33,6 +35,9 @@ type project struct {
 	disk    *storage
 	core    *exacta.Project
 
+	turn    sync.Mutex   // held by who decides: the queue, or a session whose request needs no queue
+	waiting atomic.Int64 // events that were posted and not served; the first open is one
+
 	mu     sync.Mutex
 	queue  []event
 	closed bool
@@ -48,6 +53,7 @@ type project struct {
 func newProject(s *Server, r *root, ws *workspace.Project, dir string, markers []string) *project {
 	p := &project{srv: s, id: r.id, root: dir, journal: exacta.NewJournal(r.last, &s.cfg.Limits), ring: make(chan struct{}, 1), gone: make(chan struct{}),
 		jobs: make(map[*exacta.Work]*job)}
+	p.waiting.Store(1)
 	p.disk = &storage{ws: ws, id: r.id, clock: s.cfg.Clock, planner: s.planner}
 	p.disk.rules.Store(rulesOf(ws.Config(), markers))
 	ws.SetDeny(func(path string, dir bool) bool {
@@ -69,6 +75,7 @@ func (p *project) post(e event) bool {
 		return false
 	}
 	p.queue = append(p.queue, e)
+	p.waiting.Add(1)
 	select {
 	case p.ring <- struct{}{}:
 	default:
@@ -89,6 +96,7 @@ func (p *project) take() []event {
 func (p *project) run(first *exacta.Request) {
 	defer p.srv.running.Done()
 	p.guard(first, func() { p.core.Restore(first, p.disk.found()) })
+	p.waiting.Add(-1)
 	for !p.ending || p.core.Busy() || len(p.jobs) > 0 {
 		<-p.ring
 		for _, e := range p.take() {
@@ -115,6 +123,9 @@ func (p *project) end() {
 
 // serve takes one event.
 func (p *project) serve(e event) {
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	defer p.waiting.Add(-1)
 	switch {
 	case e.stop:
 		p.ending = true
@@ -132,7 +143,28 @@ func (p *project) serve(e event) {
 		p.late(e)
 	default:
 		p.guard(e.request, func() { p.core.Handle(e.request) })
+		p.limit(e.request)
 	}
+}
+
+// limit has a request end when its time is over. One whose turn comes later than that is handled
+// all the same: most take no time.
+func (p *project) limit(r *exacta.Request) {
+	if !p.ending && r.Command != wire.OpenProject && !r.Answered() {
+		r.Timer = time.AfterFunc(time.Until(r.Deadline), func() { p.post(event{late: r}) })
+	}
+}
+
+// begins begins a turn if nothing is before it in the queue: turn is locked then.
+func (p *project) begins() bool {
+	if p.waiting.Load() > 0 || !p.turn.TryLock() {
+		return false
+	}
+	if p.waiting.Load() > 0 || p.ending {
+		p.turn.Unlock()
+		return false
+	}
+	return true
 }
 
 // guard keeps a defect in one request from ending the server (exacta §8).
@@ -152,7 +184,7 @@ func (p *project) recovered(message string, then func()) {
 
 // Answer implements exacta.Host.
 func (p *project) Answer(r *exacta.Request, line []byte, store bool) {
-	r.Timer.Stop()
+	stop(r.Timer)
 	opens := r.Command == wire.OpenProject
 	p.srv.end(r, &exacta.Answer{Line: slices.Clip(line), Journal: p.journal, After: p.journal.Last(), Opens: opens}, store)
 }
@@ -182,3 +214,10 @@ func (p *project) Late(r *exacta.Request) { p.late(event{request: r}) }
 
 // Closed implements exacta.Host.
 func (p *project) Closed() { p.ending = true }
+
+// stop stops the timer of a request that has one.
+func stop(t *time.Timer) {
+	if t != nil {
+		t.Stop()
+	}
+}

@@ -75,6 +75,9 @@ func (s *session) events(out []byte, room int, last []limitOf) (_ []byte, more b
 
 // peek returns what is to be sent next.
 func (s *session) peek() (*outgoing, bool) {
+	if s.held.Load() == 0 {
+		return nil, false
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next == len(s.outbox) {
@@ -89,6 +92,7 @@ func (s *session) pop(o *outgoing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.outbox[s.next] = outgoing{}
+	s.held.Add(-1)
 	s.queued -= len(o.Line)
 	if o.own {
 		s.unanswered--

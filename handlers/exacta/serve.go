@@ -26,32 +26,33 @@ func (s *session) serve(out []byte) []byte {
 	if !control && s.full() {
 		asker = nil
 	}
-	stored, outcome := s.srv.replays.Look(m.Key, &m.sum, asker, s.id)
+	out, outcome, seen := s.srv.replays.Look(out, m.Key, &m.sum, asker, s.id)
 	if outcome == exacta.Joined && asker == nil {
 		return s.refuse(out, &s.srv.busy)
 	}
 	if outcome != exacta.Unknown {
-		return s.repeat(out, stored, outcome)
+		return s.repeat(out, outcome)
 	}
-	return s.admit(out, asker == nil)
+	return s.admit(out, asker == nil, seen)
 }
 
-// repeat answers a request whose id was used before (exacta §4.0.4).
-func (s *session) repeat(out, stored []byte, o exacta.Outcome) []byte {
+// repeat ends the answer to a request whose id was used before (exacta §4.0.4).
+func (s *session) repeat(out []byte, o exacta.Outcome) []byte {
 	switch o {
+	case exacta.Conflict:
+		return s.refuse(out, &wire.Refusal{Code: "IPC-006"})
 	case exacta.Stored:
 		s.srv.counts.repeats.Add(1)
-		return append(out, stored...)
 	case exacta.Joined:
 		s.srv.counts.repeats.Add(1)
 		s.join()
-		return out
 	}
-	return s.refuse(out, &wire.Refusal{Code: "IPC-006"})
+	return out
 }
 
-// admit makes the checks 14 to 17 and hands a request on, unless too many are unanswered.
-func (s *session) admit(out []byte, full bool) []byte {
+// admit makes the checks 14 to 17 and hands a request on, unless too many are unanswered. seen is
+// what the ids of requests were when its own was new.
+func (s *session) admit(out []byte, full bool, seen exacta.Seen) []byte {
 	m := &s.in
 	if m.parse(); m.payload.field != "" {
 		return s.refuse(out, &wire.Refusal{Code: "IPC-009", Value: []byte(m.payload.field), Detail: m.payload.field, Field: m.payload.why})
@@ -68,11 +69,33 @@ func (s *session) admit(out []byte, full bool) []byte {
 	if full {
 		return s.refuse(out, &s.srv.busy)
 	}
+	start := len(out)
+	if out, done := s.atOnce(out, p); done {
+		out, outcome := s.srv.replays.Keep(out, start, m.Key, &m.sum, s, s.id, seen)
+		return s.repeat(out, outcome)
+	}
 	return s.begin(out, p)
 }
 
 // readOnly refuses all commands of a carrier that has none (exacta §3.6, step 15).
 var readOnly = wire.Refusal{Code: "CFG-002", Value: []byte("commands"), Detail: "commands: off on this carrier, which admits subscribe and ack"}
+
+// atOnce answers a request that the state of its project refuses, if neither the queue of the
+// project nor the connection has something before it: in the queue it would get the same answer.
+func (s *session) atOnce(out []byte, p *project) (_ []byte, done bool) {
+	if p == nil || !p.begins() {
+		return out, false
+	}
+	defer p.turn.Unlock()
+	if c := s.feeds[p.journal]; c != nil && c.Next <= p.journal.Last() || s.held.Load() > 0 {
+		return out, false
+	}
+	out, done = p.core.Refused(out, s.in.RequestID, s.in.Command, s.in.args.Handle, s.clock)
+	if done {
+		s.srv.counts.answer(s.in.Command, "ST-001")
+	}
+	return out, done
+}
 
 // debugOff refuses a command that is not enabled on a carrier (exacta §3.6, step 15).
 var debugOff = wire.Refusal{Code: "CFG-002", Value: []byte("debug_commands"), Detail: "debug_commands: off on this carrier"}
@@ -80,20 +103,18 @@ var debugOff = wire.Refusal{Code: "CFG-002", Value: []byte("debug_commands"), De
 // begin hands a request on to its project.
 func (s *session) begin(out []byte, p *project) []byte {
 	m := &s.in
-	r := &exacta.Request{ID: append([]byte(nil), m.RequestID...), Key: m.Key, Command: m.Command, Args: m.args, Timeout: limit(m.Command, &m.args), Origin: new(exacta.Origin), Asker: s}
-	if m.Timeout != 0 {
-		r.Timeout = m.Timeout
+	r := exacta.NewRequest(&m.Message, &m.args, s)
+	if r.Timeout = m.Timeout; r.Timeout == 0 {
+		r.Timeout = limit(m.Command, &m.args)
 	}
-	if stored, outcome := s.srv.replays.Begin(m.Key, &m.sum, s, s.id, r.Origin); outcome != exacta.Unknown { // another connection was faster
-		return s.repeat(out, stored, outcome)
+	r.Deadline = time.Now().Add(time.Duration(r.Timeout) * time.Millisecond)
+	out, outcome := s.srv.replays.Begin(out, m.Key, &m.sum, s, s.id, r.Origin)
+	if outcome != exacta.Unknown { // another connection was faster
+		return s.repeat(out, outcome)
 	}
 	s.count(1)
-	within := time.Duration(r.Timeout) * time.Millisecond
 	if m.Command == wire.OpenProject {
-		r.Timer = time.AfterFunc(within, func() {}) // it is short, and finishes
-		s.mu.Lock()
-		s.opening = true
-		s.mu.Unlock()
+		s.opening.Store(true)
 		s.srv.running.Add(1)
 		go s.srv.open(r, s.settled)
 		return out
@@ -102,9 +123,7 @@ func (s *session) begin(out []byte, p *project) []byte {
 		s.enterAll()
 		s.feed(p.journal, p.journal.Last()+1)
 	}
-	id := m.project
-	r.Timer = time.AfterFunc(within, func() { _ = s.srv.post(id, p, event{late: r}) }) // without a project it was answered
-	if err := s.srv.post(id, p, event{request: r}); err != nil {
+	if err := s.srv.post(m.project, p, event{request: r}); err != nil {
 		s.srv.turnAway(r, err)
 	}
 	return out

@@ -64,7 +64,7 @@ func New(cfg Config) *Server {
 		busy:     wire.Refusal{Code: "RES-004", Detail: "unanswered requests: " + strconv.Itoa(cfg.MaxInFlight)},
 		projects: make(map[wire.ID]*project), roots: make(map[string]*root), again: make(map[wire.ID][]event),
 		counts: newCounters(), readers: make(chan struct{}, runtime.GOMAXPROCS(0)), input: link.NewBudget(unfinishedBytes)}
-	s.scratches.New = func() any { return new(scratch) }
+	s.scratches.New = func() any { return s.newScratch() }
 	return s
 }
 
@@ -114,7 +114,6 @@ func (s *Server) answerOpen(r *exacta.Request, its bool) {
 		r.Begin(s.scope.Next(wire.Correlation))
 	}
 	if err := s.tryOpen(r, its); err != nil {
-		r.Timer.Stop()
 		line := wire.AppendFailure(nil, r.ID, r.Correlation(), s.cfg.Clock, hide(err))
 		s.end(r, &exacta.Answer{Line: line}, true)
 	}

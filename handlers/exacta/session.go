@@ -2,8 +2,10 @@ package exacta
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"trunkline/engine/exacta"
+	"trunkline/engine/exacta/wire"
 	"trunkline/engine/link"
 )
 
@@ -19,8 +21,9 @@ type session struct {
 	port    *link.Port
 	id      uint64 // unlike that of port it is unique among all carriers
 	carrier Carrier
-	ended   func()   // called once when the peer sends nothing more; may be nil
-	in      incoming // the message at hand
+	ended   func()     // called once when the peer sends nothing more; may be nil
+	in      incoming   // the message at hand
+	clock   wire.Clock // of the turn
 
 	scanned   int   // of the line that is not complete
 	skipping  bool  // the rest of a line that was too long
@@ -41,9 +44,11 @@ type session struct {
 	next       int
 	queued     int // bytes of it
 	unanswered int
-	opening    bool      // an OpenProject is not in its place yet
 	entered    []entry   // projects that were opened for it
 	back       *incoming // what became of the line that was away
+
+	opening atomic.Bool  // an OpenProject is not in its place yet
+	held    atomic.Int64 // what is in outbox and entered
 }
 
 // outgoing is what a connection is to be sent.
@@ -82,13 +87,12 @@ func (s *session) enter(p *project) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.entered = append(s.entered, entry{p.journal, p.journal.Last() + 1})
+	s.held.Add(1)
 }
 
 // settled notes that an OpenProject is in its place.
 func (s *session) settled() {
-	s.mu.Lock()
-	s.opening = false
-	s.mu.Unlock()
+	s.opening.Store(false)
 	s.port.Wake()
 }
 
@@ -123,6 +127,7 @@ func (s *session) Answer(a *exacta.Answer) { s.send(outgoing{Answer: *a, own: tr
 func (s *session) send(o outgoing) {
 	s.mu.Lock()
 	s.outbox = append(s.outbox, o)
+	s.held.Add(1)
 	s.queued += len(o.Line)
 	s.mu.Unlock()
 	s.port.Wake()
@@ -146,7 +151,7 @@ func (s *session) Drain(link.Instant) { s.draining = true }
 func (s *session) Load() link.Load {
 	l := link.Load{Busy: true, Streams: len(s.feeds) > 0, Until: s.until}
 	s.mu.Lock()
-	idle := s.unanswered == 0 && s.next == len(s.outbox) && !s.opening
+	idle := s.unanswered == 0 && s.next == len(s.outbox) && !s.opening.Load()
 	if s.queued > queuedBytes {
 		s.lost = true
 	}

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"trunkline/engine/exacta"
 	"trunkline/engine/exacta/schema/validate"
 	"trunkline/engine/exacta/wire"
 	"trunkline/engine/link"
@@ -320,21 +321,36 @@ func TestLimits(t *testing.T) {
 	f(wire.Build, `{"configuration":null}`, "configuration")
 }
 
-// TestSums: equal JSON has an equal fingerprint, without the members of the envelope.
+// TestSums: equal JSON has an equal fingerprint, however it is written, without the members of the
+// envelope.
 func TestSums(t *testing.T) {
 	var s sums
+	seeds := &newServer(t).replays.Seeds
+	of := func(payload string) exacta.Sum {
+		var scanner wire.Scanner
+		var m wire.Message
+		if r := scanner.Scan([]byte(strings.Replace(ask(1, "Pause", ""), `{"project_id":"`+pid+`"}`, payload, 1)), &m); r.Code != "" {
+			t.Fatalf("%s: %s %s", payload, r.Code, r.Detail)
+		}
+		return s.of(&m, seeds)
+	}
 	f := func(a, b string, equal bool) {
 		t.Helper()
-		var x, y exactaSum
-		s.of(wire.Build, []byte(a), &x)
-		s.of(wire.Build, []byte(b), &y)
-		if (x == y) != equal {
-			t.Errorf("%s and %s: %v", a, b, x == y)
+		if (of(a) == of(b)) != equal {
+			t.Errorf("%s and %s: %v", a, b, !equal)
 		}
 	}
 	f(`{"a":1,"b":"x"}`, `{ "b" : "\u0078", "a":1.0 }`, true)
 	f(`{"a":1,"b":"x"}`, `{"a":1,"b":"y"}`, false)
-	f(`{"a":1,"timeout_ms":5,"sent_at":"x"}`, `{"\u0072equest_id":7,"a":1,"ipc_version":1}`, true)
+	f(`{"a":1,"timeout_ms":5,"sent_at":"x"}`, `{"\u0072equest_id":"`+pid+`","a":1,"ipc_version":"1.0"}`, true)
 	f(`{"a":{"timeout_ms":5}}`, `{"a":{"timeout_ms":6}}`, false)
 	f(`{}`, `{"timeout_ms":5}`, true)
+	// The first is written as most programs write it.
+	f(`{"project_id":"x","execution_id":"y"}`, `{"execution_id" :"\u0079","project_id":"x"}`, true)
+	f(`{"project_id":"x","plan_id":"'<>~"}`, `{"sent_at":"","plan_id":"'<>~","timeout_ms":5,"project_id":"x"}`, true)
+	f(`{"intent_id":"y","timeout_ms":7,"project_id":"x"}`, `{"\u0069ntent_id":"y","project_id":"x"}`, true)
+	f(`{"project_id":"x"}`, "{\t\"project_id\":\"x\"}", true)
+	f(`{"project_id":"x","execution_id":"y"}`, `{"project_id":"x","plan_id":"y"}`, false)
+	f(`{"project_id":"x","execution_id":"y"}`, `{"project_id":"x","execution_id":"Y"}`, false)
+	f(`{"project_id":"x","execution_id":"y"}`, `{"project_id":"x","execution_id":"y","z":""}`, false)
 }

@@ -220,7 +220,7 @@ func (j *job) step() *fault.Fault {
 			return err
 		}
 		if b := &j.w.Build; b.ExitCode != 0 {
-			return fault.New("BLD-002", b.Tail, strconv.Itoa(b.Errors))
+			return b.Fault()
 		}
 		return j.p.disk.end(j.w)
 	}

@@ -7,20 +7,24 @@ import (
 	"fmt"
 )
 
-// splitAnswers counts the lines in b that begin with good. Lines that begin with greeted, if that
-// is not empty, answer a Tape's Hello; any other line is an error. It does not allocate.
-func splitAnswers(b []byte, good, greeted string) (used, lines int, err error) {
+// splitAnswers counts the lines in b that begin with good, and those that begin with event, if that
+// is not empty. Lines that begin with greeted, the same, answer a Tape's Hello; any other line is
+// an error. It does not allocate.
+func splitAnswers(b []byte, good, greeted, event string) (used, lines, events int, err error) {
+	begins := func(line []byte, head string) bool { return len(line) >= len(head) && string(line[:len(head)]) == head }
 	for {
 		end := bytes.IndexByte(b[used:], '\n')
 		if end < 0 {
-			return used, lines, nil
+			return used, lines, events, nil
 		}
 		line := b[used : used+end]
 		switch {
-		case len(line) >= len(good) && string(line[:len(good)]) == good:
+		case begins(line, good):
 			lines++
-		case greeted == "" || len(line) < len(greeted) || string(line[:len(greeted)]) != greeted:
-			return used, lines, fmt.Errorf("cannot take %q: a reply begins with %s", line, good)
+		case event != "" && begins(line, event):
+			events++
+		case greeted == "" || !begins(line, greeted):
+			return used, lines, events, fmt.Errorf("cannot take %q: a reply begins with %s", line, good)
 		}
 		used += end + 1
 	}

@@ -28,8 +28,8 @@ func TestSplitLines(t *testing.T) {
 func TestSplitAnswers(t *testing.T) {
 	f := func(in, greeted string, used, lines int, problem string) {
 		t.Helper()
-		u, l, err := splitAnswers([]byte(in), "ok", greeted)
-		if u != used || l != lines || (err != nil) != (problem != "") || err != nil && !strings.Contains(err.Error(), problem) {
+		u, l, events, err := splitAnswers([]byte(in), "ok", greeted, "event")
+		if u != used || l != lines || events != strings.Count(in[:used], "event ") || (err != nil) != (problem != "") || err != nil && !strings.Contains(err.Error(), problem) {
 			t.Errorf("%q: used %d, %d lines, %v; want %d, %d, %q", in, u, l, err, used, lines, problem)
 		}
 	}
@@ -37,6 +37,7 @@ func TestSplitAnswers(t *testing.T) {
 	f("ok", "", 0, 0, "")
 	f("ok\nok and more\nok", "", 15, 2, "")
 	f("hi you\nok\n", "hi", 10, 1, "")
+	f("event 1\nok\nevent 2\nevent", "", 19, 1, "")
 	f("ok\nhi\n", "", 3, 1, `cannot take "hi": a reply begins with ok`)
 	f("no\n", "hi", 0, 0, `cannot take "no"`)
 	f("\n", "hi", 0, 0, `cannot take ""`)

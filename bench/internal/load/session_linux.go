@@ -32,6 +32,7 @@ type Config struct {
 	Reply    int     // Lines: bytes of each reply, the line feed included
 	Good     string  // Answers: how each reply begins
 	Greeted  string  // Answers: how what answers a Tape's Hello begins, if anything does
+	Event    string  // Answers: how a line begins that counts as a chunk, if any does
 	Depth    int     // requests in flight per connection
 	Workers  int     // goroutines; 0 means 1
 	CPUs     []int   // pin the workers to these CPUs; empty: anywhere
@@ -54,7 +55,7 @@ type Session struct {
 	split     func(w *worker, c *conn, b []byte) (used, replies int, err error)
 	refused   func(tag uint8, payload []byte) error
 	finite    bool
-	wait      int // milliseconds a worker may sleep
+	wait      atomic.Int64 // milliseconds a worker may sleep
 	epoch     time.Time
 	workers   []*worker
 	done      chan struct{}
@@ -86,9 +87,7 @@ func Start(cfg Config) (*Session, error) {
 		return nil, fmt.Errorf("cannot run %d connections at depth %d", len(cfg.Tapes), cfg.Depth)
 	}
 	s := &Session{split: splitterOf(cfg), refused: cfg.Refused, finite: cfg.Once, epoch: time.Now(), done: make(chan struct{})}
-	if s.wait = pollMillis; cfg.Spin {
-		s.wait = 0
-	}
+	s.Spin(cfg.Spin)
 	for range min(max(cfg.Workers, 1), len(cfg.Tapes)) {
 		epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 		if err != nil {
@@ -194,7 +193,7 @@ func (s *Session) Replies() (n uint64) {
 	return n
 }
 
-// Chunks returns the number of stream frames so far.
+// Chunks returns the number of stream frames, or of events, so far.
 func (s *Session) Chunks() (n uint64) {
 	for _, w := range s.workers {
 		n += w.chunks.Load()
@@ -205,6 +204,13 @@ func (s *Session) Chunks() (n uint64) {
 // Dropped returns the number of requests that will never be answered because their connection
 // failed.
 func (s *Session) Dropped() uint64 { return s.dropped.Load() }
+
+// Spin has the workers poll instead of sleep from now on, or not: see Config.
+func (s *Session) Spin(on bool) {
+	if s.wait.Store(pollMillis); on {
+		s.wait.Store(0)
+	}
+}
 
 // Record switches the counting of latencies on or off.
 func (s *Session) Record(on bool) { s.recording.Store(on) }

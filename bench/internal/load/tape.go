@@ -8,6 +8,12 @@ import "bytes"
 // lower-case hexadecimal, each time it is sent: identifiers that must not repeat.
 const Placeholder = "################"
 
+// ShortPlaceholder is a run of 12 such bytes, the last group of a UUID.
+const ShortPlaceholder = "############"
+
+// mark is where a placeholder stands.
+type mark struct{ at, width int }
+
 // Tape is the endless, repeating list of requests of one connection, encoded beforehand. Its
 // position survives a run, so that requests whose order matters (a process that goes READY,
 // RUNNING, READY …) go on where the run before stopped. Only one connection may use a Tape at a
@@ -18,8 +24,8 @@ type Tape struct {
 	data   []byte
 	starts []int // offset of each frame; one more entry for the end
 	tags   []uint8
-	marks  [][]int // offsets of placeholders in data, per frame
-	fresh  []bool  // the counter goes up before this frame
+	marks  [][]mark // placeholders in data, per frame
+	fresh  []bool   // the counter goes up before this frame
 
 	frames  int // frames that repeat; what lies behind them is a copy of the first ones
 	next    int // the frame sent next
@@ -38,14 +44,19 @@ func (t *Tape) add(tag uint8, frame []byte, fresh bool) {
 	if len(t.starts) == 0 {
 		t.starts = append(t.starts, 0)
 	}
-	var marks []int
+	var marks []mark
 	for i := 0; ; {
-		n := bytes.Index(frame[i:], []byte(Placeholder))
+		n := bytes.Index(frame[i:], []byte(ShortPlaceholder))
 		if n < 0 {
 			break
 		}
-		marks = append(marks, len(t.data)+i+n)
-		i += n + len(Placeholder)
+		i += n
+		width := len(ShortPlaceholder)
+		if bytes.HasPrefix(frame[i:], []byte(Placeholder)) {
+			width = len(Placeholder)
+		}
+		marks = append(marks, mark{len(t.data) + i, width})
+		i += width
 	}
 	t.data = append(t.data, frame...)
 	t.starts = append(t.starts, len(t.data))
@@ -76,11 +87,11 @@ func (t *Tape) seal(depth int) {
 
 // shifted returns the placeholders of frame i moved to its copy at the end. They may have been
 // overwritten by now, so they cannot be searched for again.
-func (t *Tape) shifted(i int) []int {
+func (t *Tape) shifted(i int) []mark {
 	move := t.starts[len(t.starts)-2] - t.starts[i]
-	var out []int
-	for _, at := range t.marks[i] {
-		out = append(out, at+move)
+	var out []mark
+	for _, m := range t.marks[i] {
+		out = append(out, mark{m.at + move, m.width})
 	}
 	return out
 }
@@ -91,8 +102,8 @@ func (t *Tape) take(n int) []byte {
 		if t.fresh[i] {
 			t.counter++
 		}
-		for _, at := range t.marks[i] {
-			putHex(t.data[at:at+len(Placeholder)], t.counter)
+		for _, m := range t.marks[i] {
+			putHex(t.data[m.at:m.at+m.width], t.counter)
 		}
 	}
 	b := t.data[t.starts[t.next]:t.starts[t.next+n]]

@@ -65,7 +65,7 @@ func (w *worker) run() error {
 				return fmt.Errorf("%d replies missing %v after the last request", w.inflight(), drainTimeout)
 			}
 		}
-		n, err := unix.EpollWait(w.epoll, events, w.s.wait)
+		n, err := unix.EpollWait(w.epoll, events, int(w.s.wait.Load()))
 		if err != nil && err != unix.EINTR {
 			return fmt.Errorf("cannot wait for replies: %w", err)
 		}
@@ -215,8 +215,12 @@ func splitterOf(cfg Config) splitter {
 	case NATS:
 		return splitNATS
 	case Answers:
-		return func(_ *worker, _ *conn, b []byte) (used, replies int, err error) {
-			return splitAnswers(b, cfg.Good, cfg.Greeted)
+		return func(w *worker, _ *conn, b []byte) (used, replies int, err error) {
+			used, replies, events, err := splitAnswers(b, cfg.Good, cfg.Greeted, cfg.Event)
+			if events > 0 {
+				w.chunks.Add(uint64(events))
+			}
+			return used, replies, err
 		}
 	case Lines:
 		return func(_ *worker, _ *conn, b []byte) (used, replies int, err error) { return SplitLines(b, cfg.Reply) }

@@ -42,9 +42,7 @@ func is(words string) string {
 	return `{"enum":["` + strings.ReplaceAll(words, " ", `","`) + `"]}`
 }
 
-func orNull(s string) string { return either(s, `{"type":"null"}`) }
-
-func either(list ...string) string { return `{"anyOf":[` + strings.Join(list, ",") + `]}` }
+func orNull(s string) string { return `{"anyOf":[` + s + `,{"type":"null"}]}` }
 
 func list(s string) string { return `{"type":"array","items":` + s + `}` }
 
@@ -77,10 +75,11 @@ func table() []row {
 func envelopes() []row {
 	const ipc, id = `{"const":"1.0"}`, "request_id"
 	zero := `{"allOf":[` + uuid + `,{"not":{"const":"00000000-0000-0000-0000-000000000000"}}]}`
-	sent := object("ipc_version", ipc, "type", is("ack"), id, orNull(uuid), "sent_at", time, "ok", boolean,
-		"result", either(`{"type":"object","maxProperties":0}`, object("stream", is("exacta:event"), "project_id", uuid, "session_id", uuid, "state", is(states),
-			"oldest_stream_seq", ordinal, "last_stream_seq", count, "replayed", count), `{"type":"null"}`), "error", orNull(failure))
+	sent := object("ipc_version", ipc, "type", is("ack"), id, uuid, "sent_at", time, "ok", boolean,
+		"result", orNull(object("stream", is("exacta:event"), "project_id", uuid, "session_id", uuid, "state", is(states),
+			"oldest_stream_seq", ordinal, "last_stream_seq", count, "replayed", count)), "error", orNull(failure))
 	sent = sent[:len(sent)-1] + answers + "}"
+	admitted := object("ipc_version", ipc, "type", is("ack"), id, `{"type":"null"}`, "sent_at", time, "ok", isTrue, "result", any, "error", `{"type":"null"}`)
 	receipt := object("ipc_version", version, "type", is("ack"), "project_id", uuid, "stream_seq", count)
 	return []row{
 		{"envelope:request", "A request (§3.2)", inside(object("ipc_version", version, "type", is("request"), id, zero, "sent_at", asked,
@@ -92,7 +91,7 @@ func envelopes() []row {
 		{"envelope:subscribe", "A subscribe (§3.5)", inside(object("ipc_version", version, "type", is("subscribe"), id, zero, "sent_at", asked, "project_id", uuid,
 			"mode?", is("project none"), "after_stream_seq?", orNull(count), "session_id?", uuid, "correlation_id?", uuid, "after_seq?", orNull(count),
 			"window?", `{"type":"integer","minimum":0,"maximum":4096}`))},
-		{"envelope:ack", "An ack: the answer of a subscribe or of a token, or the receipt of a client (§2.1, §3.5)", `"anyOf":[` + sent + `,` + receipt + `]`},
+		{"envelope:ack", "An ack: the answer of a subscribe, of a token (§2.1), or the receipt of a client (§3.5)", `"anyOf":[` + sent + `,` + admitted + `,` + receipt + `]`},
 		{"error", "An error object (§3.7)", inside(object("code", `{"type":"string","pattern":"^[A-Z]{2,3}-\\d{3}$"}`,
 			"category", is("Protocol Validation FileSystem AI Build State Resource Security Configuration"), "severity", is("fatal error warning"),
 			"message", str, "technical_detail", `{"type":"string","maxLength":4096}`,

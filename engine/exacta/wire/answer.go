@@ -43,7 +43,13 @@ const okTail = ",\"error\":null}\n"
 // AppendFailure appends the response of a request that failed.
 func AppendFailure(dst, requestID []byte, correlation ID, clock Clock, f *fault.Fault) []byte {
 	dst = appendHead(dst, requestID, correlation, clock, false)
-	return append(appendFault(dst, f), "}\n"...)
+	return append(AppendError(dst, f), "}\n"...)
+}
+
+// AppendFailed is AppendFailure with an error object of AppendError. It does not allocate.
+func AppendFailed(dst, requestID []byte, correlation ID, clock Clock, body []byte) []byte {
+	dst = appendHead(dst, requestID, correlation, clock, false)
+	return append(append(dst, body...), "}\n"...)
 }
 
 // AppendRefusal appends the response of a message that was refused before it reached a project. It
@@ -105,8 +111,8 @@ func appendRowTail(dst []byte, row *fault.Row) []byte {
 	return append(dst, `","retryable":false}`...)
 }
 
-// appendFault appends an error object (exacta §3.7).
-func appendFault(dst []byte, f *fault.Fault) []byte {
+// AppendError appends an error object (exacta §3.7).
+func AppendError(dst []byte, f *fault.Fault) []byte {
 	row := f.Row()
 	dst = appendRow(dst, row)
 	dst = AppendText(dst[:len(dst)-1], f.Message())
@@ -138,5 +144,5 @@ func AppendAck(dst, requestID []byte, clock Clock, result []byte, f *fault.Fault
 		return append(dst, okTail...)
 	}
 	dst = append(dst, `","ok":false,"result":null,"error":`...)
-	return append(appendFault(dst, f), "}\n"...)
+	return append(AppendError(dst, f), "}\n"...)
 }

@@ -5,6 +5,19 @@ import "time"
 // Clock gives all times that are shown (exacta §6.3). The zero Clock is the real one.
 type Clock struct {
 	fixed time.Time
+	shown [len(timeForm)]byte // what Append appends, if it was made by At
+}
+
+const timeForm = "2006-01-02T15:04:05.000Z"
+
+// At returns a clock that shows a reading of the real one, in Unix milliseconds: what it appends is
+// made once. A clock that stands shows what it did. With a reading of 0 it shows the time of the
+// call.
+func (c Clock) At(wall int64) Clock {
+	if !c.Fixed() && wall != 0 {
+		appendTime(c.shown[:0], time.UnixMilli(wall).UTC())
+	}
+	return c
 }
 
 // FixedClock returns a clock that stands.
@@ -22,15 +35,34 @@ func (c Clock) Now() time.Time {
 }
 
 // Append appends the time in the form of exacta §6.3. It does not allocate.
-func (c Clock) Append(dst []byte) []byte { return c.Now().AppendFormat(dst, timeForm) }
+func (c Clock) Append(dst []byte) []byte {
+	if c.shown[0] != 0 {
+		return append(dst, c.shown[:]...)
+	}
+	return appendTime(dst, c.Now())
+}
 
-const timeForm = "2006-01-02T15:04:05.000Z"
+func appendTime(dst []byte, t time.Time) []byte {
+	year, month, day := t.Date()
+	hour, minute, second := t.Clock()
+	dst = two(two(dst, year/100), year%100)
+	dst = two(append(dst, '-'), int(month))
+	dst = two(append(dst, '-'), day)
+	dst = two(append(dst, 'T'), hour)
+	dst = two(append(dst, ':'), minute)
+	dst = two(append(dst, ':'), second)
+	ms := t.Nanosecond() / 1e6
+	return append(two(append(dst, '.'), ms/10), byte('0'+ms%10), 'Z')
+}
+
+// two appends a number of two digits.
+func two(dst []byte, n int) []byte { return append(dst, byte('0'+n/10), byte('0'+n%10)) }
 
 // Text returns the time in the form of exacta §6.3.
-func (c Clock) Text() string { return TimeText(c.Now()) }
+func (c Clock) Text() string { return string(c.Append(nil)) }
 
 // TimeText returns a time of a Clock in the form of exacta §6.3.
-func TimeText(t time.Time) string { return t.Format(timeForm) }
+func TimeText(t time.Time) string { return string(appendTime(nil, t)) }
 
 // Milliseconds returns how long ago start was; 0 where the clock stands.
 func (c Clock) Milliseconds(start time.Time) int64 {

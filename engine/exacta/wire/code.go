@@ -2,9 +2,6 @@ package wire
 
 import "bytes"
 
-// Commands is how many commands there are, NoCommand included.
-const Commands = int(commands)
-
 // codeMark stands before the code of a response that failed. Quotes inside of strings are escaped,
 // so it is in no other place of its head.
 var codeMark = []byte(`","ok":false,"result":null,"error":{"code":"`)

@@ -21,7 +21,7 @@ const (
 	Build
 	Preview
 	ExportDiagnostics
-	commands
+	Commands // how many there are, NoCommand included
 )
 
 // String returns the name of the command.
@@ -63,7 +63,7 @@ func (c Command) String() string {
 
 // commandOf returns the command of a name. It does not allocate.
 func commandOf(name []byte) Command {
-	for c := NoCommand + 1; c < commands; c++ {
+	for c := NoCommand + 1; c < Commands; c++ {
 		if string(name) == c.String() {
 			return c
 		}

@@ -84,5 +84,5 @@ func AppendLogEntry(dst []byte, level, component, message string, correlation ID
 
 // AppendErrorRaised appends the payload of ErrorRaised.
 func AppendErrorRaised(dst []byte, f *fault.Fault) []byte {
-	return append(appendFault(append(dst, `{"error":`...), f), '}')
+	return append(AppendError(append(dst, `{"error":`...), f), '}')
 }

@@ -1,9 +1,9 @@
 package wire
 
 import (
-	"crypto/rand"
 	"crypto/sha1"
-	"encoding/hex"
+	"encoding/binary"
+	"math/rand/v2"
 	"strconv"
 	"sync/atomic"
 )
@@ -11,46 +11,52 @@ import (
 // ID is an identifier in binary form.
 type ID [16]byte
 
+// pairs are where the bytes of an identifier stand in its text.
+var pairs = [len(ID{})]uint8{0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34}
+
+// hexValues are the values of hexadecimal digits, noHex for any other byte.
+var hexValues = func() (values [256]byte) {
+	for i := range values {
+		values[i] = noHex
+	}
+	for n := range byte(10) {
+		values['0'+n] = n
+	}
+	for n := range byte(6) {
+		values['a'+n], values['A'+n] = 10+n, 10+n
+	}
+	return values
+}()
+
+const noHex = 0xff
+
 // ParseID reads an identifier in its 8-4-4-4-12 form, in any case. It does not allocate.
 func ParseID(text []byte) (id ID, ok bool) {
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
 		return ID{}, false
 	}
-	at := 0
-	for i := 0; i < 36; i++ {
-		if i == 8 || i == 13 || i == 18 || i == 23 {
-			continue
-		}
-		high, ok1 := hexDigit(text[i])
-		low, ok2 := hexDigit(text[i+1])
-		if !ok1 || !ok2 {
-			return ID{}, false
-		}
-		id[at] = high<<4 | low
-		at++
-		i++
+	wrong := byte(0)
+	for i, at := range pairs {
+		high, low := hexValues[text[at]], hexValues[text[at+1]]
+		wrong |= high | low
+		id[i] = high<<4 | low
+	}
+	if wrong&0xf0 != 0 {
+		return ID{}, false
 	}
 	return id, true
 }
 
-func hexDigit(c byte) (n byte, ok bool) {
-	switch {
-	case c-'0' <= 9:
-		return c - '0', true
-	case c|0x20 >= 'a' && c|0x20 <= 'f':
-		return c | 0x20 - 'a' + 10, true
-	}
-	return 0, false
-}
-
 // Append appends the identifier in lower case.
 func (id ID) Append(dst []byte) []byte {
-	dst = hex.AppendEncode(dst, id[:4])
-	dst = hex.AppendEncode(append(dst, '-'), id[4:6])
-	dst = hex.AppendEncode(append(dst, '-'), id[6:8])
-	dst = hex.AppendEncode(append(dst, '-'), id[8:10])
-	return hex.AppendEncode(append(dst, '-'), id[10:])
+	text := [36]byte{8: '-', 13: '-', 18: '-', 23: '-'}
+	for i, at := range pairs {
+		text[at], text[at+1] = hexDigits[id[i]>>4], hexDigits[id[i]&15]
+	}
+	return append(dst, text[:]...)
 }
+
+const hexDigits = "0123456789abcdef"
 
 // String returns the identifier in lower case.
 func (id ID) String() string { return string(id.Append(nil)) }
@@ -129,7 +135,8 @@ func NewScope(seed, name string) *Scope {
 // Next returns a new identifier.
 func (s *Scope) Next(k Kind) (id ID) {
 	if s.prefix == "" {
-		_, _ = rand.Read(id[:]) // it does not fail
+		binary.LittleEndian.PutUint64(id[:], rand.Uint64())
+		binary.LittleEndian.PutUint64(id[8:], rand.Uint64())
 		id[6] = id[6]&0x0f | 0x40
 		id[8] = id[8]&0x3f | 0x80
 		return id

@@ -29,6 +29,8 @@ var envelopeNames = jsonx.NewNames("ipc_version", "type", "request_id", "sent_at
 // flatNames are read inside of the payload too (exacta §2.3, §3.2).
 var flatNames = []string{"ipc_version", "request_id", "sent_at", "timeout_ms"}
 
+const flatTimeout = 3
+
 // Message is one message of a client. Its bytes are those of the line or of the Scanner.
 type Message struct {
 	Type      Type
@@ -37,6 +39,39 @@ type Message struct {
 	Key       ID     // the same in lower case, for comparisons
 	Payload   []byte // an object; of a Subscribe and an Ack the whole line
 	Timeout   int64  // in milliseconds; 0: none was given
+
+	// Usual is set if the payload is written as most programs write it, and has no members but
+	// timeout_ms and those of Fields.
+	Usual  bool
+	Fields [fields][]byte // in the order of their names, if Usual is set; nil where there is none
+}
+
+// The members of Fields: identifiers, or any text of printable ASCII characters.
+const (
+	ExecutionID = iota
+	IntentID
+	PlanID
+	ProjectID
+	fields
+)
+
+// payloadNames are the names of Fields and timeout_ms, in the order in which clients write them.
+var (
+	payloadNames  = jsonx.NewNames("project_id", "execution_id", "plan_id", "intent_id", "timeout_ms")
+	payloadFields = [fields + 1]int{ProjectID, ExecutionID, PlanID, IntentID, fields}
+)
+
+// FieldNames are the names of Fields.
+var FieldNames = [fields]string{"execution_id", "intent_id", "plan_id", "project_id"}
+
+// Field returns a member of Fields, nil for any other name.
+func (m *Message) Field(name string) []byte {
+	for i, f := range FieldNames {
+		if f == name {
+			return m.Fields[i]
+		}
+	}
+	return nil
 }
 
 // Refusal is why a message is no request that can be served (exacta §3.6). Code is empty if
@@ -54,6 +89,8 @@ type Refusal struct {
 type Scanner struct {
 	strict  jsonx.Strict
 	members [7]jsonx.Member
+	fields  [fields + 1]jsonx.Member // of the payload, by payloadNames
+	inside  jsonx.Inside
 	flat    [4]jsonx.Value
 	text    [2][]byte // the meanings of escaped strings
 }
@@ -63,29 +100,66 @@ type Scanner struct {
 // escapes and for messages with unusual keys or numbers.
 func (s *Scanner) Scan(line []byte, m *Message) Refusal {
 	*m = Message{}
-	if !utf8.Valid(line) || bytes.HasPrefix(line, byteOrderMark) {
-		return Refusal{Code: "IPC-001", Detail: "invalid_utf8"}
-	}
-	if p := s.check(line); !p.OK() {
-		if p.Kind == jsonx.NotObject {
-			return Refusal{Code: "IPC-001", Detail: "not_an_object"}
+	s.inside = jsonx.Inside{At: atPayload, Names: payloadNames, Out: s.fields[:]}
+	if end, ok := s.strict.PickInside(envelopeNames, line, 0, maxDepth, s.members[:], &s.inside); !ok || end != len(line) {
+		s.inside.OK = false
+		if r := s.unusual(line); r.Code != "" {
+			return r
 		}
-		return Refusal{Code: "IPC-001", Detail: "invalid_json: ", problem: p}
 	}
-	s.flatten()
+	if !s.usual(m) {
+		s.flatten()
+	}
 	s.requestID(m)
 	if s.is(atType, "ack") {
-		m.Type, m.Payload = Ack, line
+		m.Type, m.Payload, m.Usual = Ack, line, false
 		return Refusal{}
 	}
 	if r := s.header(m); r.Code != "" {
 		return r
 	}
 	if m.Type != Request {
-		m.Payload = line
+		m.Payload, m.Usual = line, false
 		return Refusal{}
 	}
 	return s.request(m)
+}
+
+// unusual scans a line that is not written as most programs write it, or is no message.
+func (s *Scanner) unusual(line []byte) Refusal {
+	if !utf8.Valid(line) || bytes.HasPrefix(line, byteOrderMark) {
+		return Refusal{Code: "IPC-001", Detail: "invalid_utf8"}
+	}
+	switch p := s.check(line); {
+	case p.OK():
+		return Refusal{}
+	case p.Kind == jsonx.NotObject:
+		return Refusal{Code: "IPC-001", Detail: "not_an_object"}
+	default:
+		return Refusal{Code: "IPC-001", Detail: "invalid_json: ", problem: p}
+	}
+}
+
+// usual reads the fields of a payload that has no others.
+func (s *Scanner) usual(m *Message) bool {
+	if !s.inside.OK {
+		return false
+	}
+	clear(s.flat[:])
+	for i := range s.fields {
+		f := &s.fields[i]
+		switch at := payloadFields[i]; {
+		case f.Kind == jsonx.Absent:
+		case at == fields:
+			s.flat[flatTimeout] = jsonx.Value{Kind: f.Kind, Raw: f.Raw}
+		case f.Kind == jsonx.String && f.Plain:
+			m.Fields[at] = f.Raw
+		default:
+			return false
+		}
+	}
+	m.Usual = true
+	return true
 }
 
 var byteOrderMark = []byte("\uFEFF")
@@ -203,7 +277,7 @@ func (s *Scanner) request(m *Message) Refusal {
 		return s.wrong(atPayload)
 	}
 	m.Payload = payload.Raw
-	outer, inner := &s.members[atTimeout], &s.flat[3]
+	outer, inner := &s.members[atTimeout], &s.flat[flatTimeout]
 	if !timeout(outer.Kind, outer.Raw, &m.Timeout) || !timeout(inner.Kind, inner.Raw, &m.Timeout) {
 		return Refusal{Code: "IPC-009", Value: timeoutField, Detail: "timeout_ms: an integer from 1 to 3600000 is expected"}
 	}

@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 )
 
 const someID = "11111111-2222-4333-8444-aaaaaaaaaaaa"
@@ -36,6 +38,43 @@ func TestTimes(t *testing.T) {
 		"2026-01-00T00:00Z", "2026-00-01T00:00Z", "x026-01-15T00:00Z", "2026-01-15T00:00:0Z", "2026-01-15T00:00Z "} {
 		if isTime([]byte(s)) {
 			t.Errorf("%s is taken", s)
+		}
+	}
+}
+
+// TestClock: the form is that of the standard library (exacta §6.3).
+func TestClock(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 10_000 {
+		at := time.UnixMicro(random.Int64N(250_000_000_000_000_000))
+		if got, want := FixedClock(at).Text(), at.UTC().Format("2006-01-02T15:04:05.000Z"); got != want {
+			t.Fatalf("%s, want %s", got, want)
+		} else if got := (Clock{}).At(at.UnixMilli()).Text(); at.UnixMilli() != 0 && got != want {
+			t.Fatalf("a reading of %s shows %s", want, got)
+		}
+	}
+	if at := FixedClock(time.Unix(7, 0)); at.At(1) != at || (Clock{}).At(0) != (Clock{}) {
+		t.Error("a reading changes a clock that stands, or there is none")
+	}
+}
+
+// TestEveryDigit: each byte in its place, and no other text.
+func TestEveryDigit(t *testing.T) {
+	const text = "01234567-89ab-cdef-1032-547698badcfe"
+	id, ok := ParseID([]byte(strings.ToUpper(text)))
+	if !ok || id != (ID{0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef, 0x10, 0x32, 0x54, 0x76, 0x98, 0xba, 0xdc, 0xfe}) || id.String() != text {
+		t.Fatalf("%x", id)
+	}
+	for i := range len(text) {
+		for _, c := range []byte("g-/:@`G\x00\xff") {
+			b := []byte(text)
+			if b[i] == c {
+				continue
+			}
+			b[i] = c
+			if _, ok := ParseID(b); ok {
+				t.Errorf("%q is taken", b)
+			}
 		}
 	}
 }

@@ -67,8 +67,7 @@ func hasHalf(raw []byte) bool {
 // hex4 reads four hexadecimal digits.
 func hex4(b []byte) (n int) {
 	for _, c := range b[:4] {
-		d, _ := hexDigit(c)
-		n = n<<4 | int(d)
+		n = n<<4 | int(hexValues[c])
 	}
 	return n
 }

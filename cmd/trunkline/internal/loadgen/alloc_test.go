@@ -53,7 +53,7 @@ func TestCallsDoNotAllocate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, r := make([]byte, 0, 1024), request{thread: threadOf(1)}
+	out, r := make([]byte, 0, 1024), request{owned: threadOf(1)}
 	if n := testing.AllocsPerRun(1000, func() { r.seq++; out = m.append(out[:0], &r) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

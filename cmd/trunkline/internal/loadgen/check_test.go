@@ -152,6 +152,9 @@ func TestLimitsOfAMix(t *testing.T) {
 	f("{{pid}}", ProtocolHTTP, Share{Name: "x", Weight: 1, Body: []byte(`{"a":"{{pid}}"}`)})
 	f("{{thread}}", ProtocolKernel, Share{Name: "x", Weight: 1, Body: []byte(`{"a":"{{thread}}"}`)})
 	f("{{pid}}", ProtocolThreads, Share{Name: "x", Weight: 1, Body: []byte(`{"a":"{{pid}}"}`)})
+	f("JSON object", ProtocolExacta, Share{Name: "x", Weight: 1, Body: []byte("[]")})
+	f("{{project}}", ProtocolThreads, Share{Name: "x", Weight: 1, Body: []byte(`{"a":"{{project}}"}`)})
+	f("{{root}}", ProtocolToolhost, Share{Name: "x", Weight: 1, Body: []byte(`{"a":"{{root}}"}`)})
 	f("JSON object", ProtocolThreads, Share{Name: "x", Weight: 1, Body: []byte("[]")})
 	f("without a body", ProtocolThreads, Share{Name: "create_thread", Weight: 1})
 	f("method", ProtocolHTTP, Share{Weight: 1})
@@ -194,7 +197,7 @@ func TestAddresses(t *testing.T) {
 
 // TestEveryBuiltinBodyIsGood: the defaults and all methods that need no body pass.
 func TestEveryBuiltinBodyIsGood(t *testing.T) {
-	for _, protocol := range []string{ProtocolKernel, ProtocolToolhost, ProtocolThreads, ProtocolHTTP} {
+	for _, protocol := range []string{ProtocolKernel, ProtocolToolhost, ProtocolThreads, ProtocolExacta, ProtocolHTTP} {
 		p := goodPlan()
 		if p.Target.Protocol = protocol; protocol == ProtocolThreads {
 			p.Target.Token = "x"
@@ -213,7 +216,7 @@ func TestEveryBuiltinBodyIsGood(t *testing.T) {
 	if err := p.Check(); err != nil {
 		t.Error(err)
 	}
-	for protocol, bodies := range map[string]map[string]string{ProtocolToolhost: toolhostBodies, ProtocolThreads: threadsBodies} {
+	for protocol, bodies := range map[string]map[string]string{ProtocolToolhost: toolhostBodies, ProtocolThreads: threadsBodies, ProtocolExacta: exactaBodies} {
 		for name := range bodies {
 			p = goodPlan()
 			p.Target.Protocol, p.Target.Token = protocol, "x"

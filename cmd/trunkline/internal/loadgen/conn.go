@@ -13,11 +13,11 @@ import (
 // conn is one connection to the server, over all the transports it has had. Its writer goroutine
 // (run) sends what is due and connects anew, one reader goroutine per transport takes replies.
 type conn struct {
-	g      *generator
-	index  int64
-	shard  *shard
-	thread string        // of threadWidth bytes, where the mix asks for one
-	wake   chan struct{} // one slot: there may be something to do for the writer
+	g     *generator
+	index int64
+	shard *shard
+	owned string        // the thread or the project, where the mix asks for one
+	wake  chan struct{} // one slot: there may be something to do for the writer
 
 	next    int64  // request it sends next; the writer's
 	stamps  uint64 // ids given; the writer's

@@ -74,8 +74,8 @@ func Dial(ctx context.Context, network, addr string, secure bool, cfg *tls.Confi
 	return d.DialContext(ctx, network, addr)
 }
 
-// greet does what a connection needs before its first request: for both kinds of lines, to
-// authenticate (toolhost §6.2, threads §2.4). It returns the answer.
+// greet does what a connection needs before its first request: for all kinds of lines, to
+// authenticate (toolhost §6.2, threads §2.4, exacta §2.1). It returns the answer.
 func (t *Target) greet(ctx context.Context, nc net.Conn) (answer []byte, err error) {
 	greeting := t.greeting()
 	if greeting == nil || t.Token == "" {
@@ -110,6 +110,8 @@ func (t *Target) greeting() []byte {
 	case ProtocolThreads:
 		line, _ := encodeCall("auth", jsonx.Build(nil).Text("protocol", "threads/1").Text("token", t.Token).End()) // it is JSON
 		return line
+	case ProtocolExacta:
+		return append(jsonx.Build(nil).Text("type", "auth").Text("token", t.Token).End(), '\n')
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func encode(t *Target, name string, body []byte) ([]byte, error) {
 	switch t.Protocol {
 	case ProtocolKernel:
 		return encodeFrame(name, body)
-	case ProtocolToolhost:
+	case ProtocolToolhost, ProtocolExacta:
 		return encodeLine(body)
 	case ProtocolThreads:
 		return encodeCall(name, body)

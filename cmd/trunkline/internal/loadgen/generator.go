@@ -1,6 +1,6 @@
 // Package loadgen is an open-loop load generator for the protocols that trunkline serves, against
 // any server that speaks them: the kernel IPC, toolhost lines, envelopes over HTTP, agent threads
-// over lines.
+// over lines, projects over lines.
 //
 // Open loop means that the schedule alone decides when a request is due, never the server: requests
 // that could not go out because earlier ones are not answered wait, and their waiting is part of

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"trunkline/codec/frame"
+	"trunkline/codec/jsonx"
 )
 
 // message is one method's request: bytes in which some places are written anew for each request.
@@ -17,7 +18,7 @@ type message struct {
 	bytes   []byte
 	patches []patch
 	id      int  // where the request's id of idWidth digits stands; 0 if the protocol has none
-	owned   bool // it asks for a process or a thread of the run
+	owned   bool // it asks for a process, a thread or a project of the run
 }
 
 // idWidth is the length of an id: hexadecimal digits of a 48-bit number, whose low idPlaceBits are
@@ -35,7 +36,7 @@ const (
 	patchSpaced                  // decimal digits with blanks in front: a JSON number
 	patchBinary                  // 64 bits, big-endian: a MessagePack integer
 	patchUUID
-	patchThread
+	patchOwned
 )
 
 // patch is a place in a message.
@@ -51,7 +52,7 @@ type request struct {
 	seq    int64
 	conn   int64
 	secret uint64 // of the run: uuids come from it
-	thread string // of the connection, of threadWidth bytes
+	owned  string // of the connection: its thread or its project, of the width of the patch
 }
 
 // append appends the message for a request. It does not allocate if dst has room.
@@ -78,8 +79,8 @@ func (m *message) append(dst []byte, r *request) []byte {
 			binary.BigEndian.PutUint64(to, n)
 		case patchUUID:
 			putUUID(to, r.secret, uint64(r.seq))
-		case patchThread:
-			copy(to, r.thread)
+		case patchOwned:
+			copy(to, r.owned)
 		}
 	}
 	return dst
@@ -154,8 +155,8 @@ func findPatches(low, high []byte, holes []hole, binaryNumbers bool) (patches []
 			p.kind, p.width = patchSpaced, numberWidth
 		case h.field == fieldUUID:
 			p.kind = patchUUID
-		case h.field == fieldThread:
-			p.kind = patchThread
+		case h.field >= fieldThread:
+			p.kind = patchOwned
 		}
 		for at < len(low) && low[at] == high[at] {
 			at++
@@ -184,7 +185,8 @@ const (
 	fieldSeq  field = iota // the request's number
 	fieldConn              // its connection's
 	fieldUUID
-	fieldThread // the thread of its connection
+	fieldThread  // the thread of its connection
+	fieldProject // the project of the run
 )
 
 // The widths of fields as text. They are fixed, so that a message is one template and its length is
@@ -200,7 +202,7 @@ const (
 var fields = map[string]struct {
 	field field
 	width int
-}{"seq": {fieldSeq, seqWidth}, "conn": {fieldConn, connWidth}, "uuid": {fieldUUID, uuidWidth}, "thread": {fieldThread, threadWidth}}
+}{"seq": {fieldSeq, seqWidth}, "conn": {fieldConn, connWidth}, "uuid": {fieldUUID, uuidWidth}, "thread": {fieldThread, threadWidth}, "project": {fieldProject, uuidWidth}}
 
 // hole is a field in a body: a number or part of a string.
 type hole struct {
@@ -221,6 +223,9 @@ const pidOf = "bench-{{run}}-{{conn}}"
 // parse takes a body apart. pid reports whether it asks for a process of the run.
 func parse(body string, id identity) (t text, pid bool, err error) {
 	pid = strings.Contains(body, "{{pid}}")
+	if root := jsonx.AppendString(nil, rootOf(id)); strings.Contains(body, "{{root}}") {
+		body = strings.ReplaceAll(body, "{{root}}", string(root[1:len(root)-1]))
+	}
 	body = strings.ReplaceAll(body, "{{pid}}", pidOf)
 	body = strings.ReplaceAll(body, "{{run}}", id.String())
 	quoted := false
@@ -234,7 +239,7 @@ func parse(body string, id identity) (t text, pid bool, err error) {
 		name, rest, found := strings.Cut(rest, "}}")
 		f, known := fields[name]
 		if !found || !known {
-			return t, pid, fmt.Errorf("cannot use placeholder {{%.20s: want {{seq}}, {{conn}}, {{uuid}}, {{run}}, {{pid}} or {{thread}}", name)
+			return t, pid, fmt.Errorf("cannot use placeholder {{%.20s: want {{seq}}, {{conn}}, {{uuid}}, {{run}}, {{pid}}, {{thread}}, {{root}} or {{project}}", name)
 		}
 		if !quoted && (f.field >= fieldUUID || !standsAlone(part, rest)) {
 			return t, pid, fmt.Errorf("cannot use placeholder {{%s}} outside of a string: it is no value there", name)
@@ -304,16 +309,29 @@ func compile(t *Target, s *Share, id identity) (*message, error) {
 }
 
 func compileBody(t *Target, s *Share, id identity) (*message, error) {
-	parts, pid, err := parse(string(s.Body), id)
+	body := string(s.Body)
+	root := strings.Contains(body, "{{root}}")
+	if t.Protocol == ProtocolExacta {
+		if !strings.HasPrefix(strings.TrimSpace(body), "{") {
+			return nil, errors.New("want a JSON object")
+		}
+		body = wrap(s.Name, body)
+	}
+	parts, pid, err := parse(body, id)
 	if err != nil {
 		return nil, err
 	}
-	thread := slices.ContainsFunc(parts.holes, func(h hole) bool { return h.field == fieldThread })
+	has := func(f field) bool {
+		return slices.ContainsFunc(parts.holes, func(h hole) bool { return h.field == f })
+	}
+	thread, project := has(fieldThread), has(fieldProject) || root
 	switch {
 	case pid && t.Protocol != ProtocolKernel:
 		return nil, errors.New("cannot use placeholder {{pid}}: only the kernel protocol has processes")
 	case thread && t.Protocol != ProtocolThreads:
 		return nil, errors.New("cannot use placeholder {{thread}}: only the threads protocol has threads")
+	case project && t.Protocol != ProtocolExacta:
+		return nil, errors.New("cannot use placeholders {{root}} and {{project}}: only the exacta protocol has projects")
 	}
 	low, err := encode(t, s.Name, parts.fill(true))
 	if err != nil {
@@ -327,12 +345,15 @@ func compileBody(t *Target, s *Share, id identity) (*message, error) {
 	if !ok {
 		return nil, errors.New("cannot find its placeholders again: a key given twice has one")
 	}
-	m := &message{bytes: low, patches: patches, owned: pid || thread}
+	m := &message{bytes: low, patches: patches, owned: pid || thread || project}
 	switch t.Protocol {
 	case ProtocolKernel:
 		m.id = frame.HeaderSize + len("\x84\xa2id") + 1
 	case ProtocolThreads:
 		m.id = len(lineHead)
+	case ProtocolExacta:
+		m.id = exactaID
+		m.patches = append(m.patches, patch{at: exactaConn, width: connInID, kind: patchText, field: fieldConn})
 	}
 	return m, nil
 }

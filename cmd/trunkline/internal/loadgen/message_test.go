@@ -44,7 +44,7 @@ func made(t *testing.T, protocol, body string, r request) string {
 
 func TestPlaceholders(t *testing.T) {
 	const thread = "th_01KHP2Q3W4X5Y6Z7A8B9C0D1E2"
-	r := request{id: 0xabc00000d00f, seq: 123, conn: 45, thread: thread}
+	r := request{id: 0xabc00000d00f, seq: 123, conn: 45, owned: thread}
 	f := func(protocol, body, want string) {
 		t.Helper()
 		if got := made(t, protocol, body, r); !strings.HasSuffix(got, want) {

@@ -46,6 +46,7 @@ const (
 	ProtocolToolhost = "toolhost"
 	ProtocolHTTP     = "http"
 	ProtocolThreads  = "threads"
+	ProtocolExacta   = "exacta"
 )
 
 // Target is the server under load.
@@ -56,8 +57,8 @@ type Target struct {
 	Addr string
 	// Dial connects; nil means a plain or, with tls:// or https://, a TLS connection to Addr.
 	Dial func(ctx context.Context) (net.Conn, error)
-	// Token is what connections of ProtocolToolhost and ProtocolThreads authenticate with; "" is
-	// none, which ProtocolThreads does not take.
+	// Token is what connections of ProtocolToolhost, ProtocolThreads and ProtocolExacta
+	// authenticate with; "" is none, which ProtocolThreads does not take.
 	Token string
 }
 
@@ -85,15 +86,17 @@ type Schedule struct {
 // Share is one method of the mix.
 type Share struct {
 	// Name is SERVICE.METHOD for ProtocolKernel (kernel. may be left out), a tool id for
-	// ProtocolToolhost, a method for ProtocolThreads, any name for ProtocolHTTP.
+	// ProtocolToolhost, a method for ProtocolThreads, a command for ProtocolExacta, any name
+	// for ProtocolHTTP.
 	Name string
 	// Weight is its part of the requests, relative to the other weights; at least 1.
 	Weight int
-	// Body is JSON with placeholders: the method's body or params, the whole line, or the
+	// Body is JSON with placeholders: the method's body, params or payload, the whole line, or the
 	// envelope; nil takes the one built in for Name. The placeholders are {{seq}}, the request's
 	// number in the run, {{conn}}, its connection's, {{uuid}}, {{run}}, eight digits of the run,
 	// {{pid}}, a process that the run has created for the connection and terminates at its end,
-	// and {{thread}}, a thread that it has created and closes. All have a fixed width; without
+	// {{thread}}, a thread that it has created and closes, {{root}} and {{project}}, the folder and
+	// the project_id of a project that it has opened and closes. All have a fixed width; without
 	// quotes around them {{seq}} and {{conn}} are numbers.
 	Body []byte
 }
@@ -135,16 +138,16 @@ func (p *Plan) Check() error {
 
 func (p *Plan) checkTarget() error {
 	switch p.Target.Protocol {
-	case ProtocolKernel, ProtocolToolhost, ProtocolHTTP:
+	case ProtocolKernel, ProtocolToolhost, ProtocolHTTP, ProtocolExacta:
 	case ProtocolThreads:
 		if p.Target.Token == "" {
 			return errors.New("cannot use protocol threads without a token")
 		}
 	default:
-		return fmt.Errorf("cannot use protocol %q: want %s, %s, %s or %s", p.Target.Protocol, ProtocolKernel, ProtocolToolhost, ProtocolThreads, ProtocolHTTP)
+		return fmt.Errorf("cannot use protocol %q: want %s, %s, %s, %s or %s", p.Target.Protocol, ProtocolKernel, ProtocolToolhost, ProtocolThreads, ProtocolExacta, ProtocolHTTP)
 	}
 	if p.Target.Token != "" && p.Target.greeting() == nil {
-		return fmt.Errorf("cannot use a token with protocol %s: only %s and %s know one", p.Target.Protocol, ProtocolToolhost, ProtocolThreads)
+		return fmt.Errorf("cannot use a token with protocol %s: only %s, %s and %s know one", p.Target.Protocol, ProtocolToolhost, ProtocolThreads, ProtocolExacta)
 	}
 	_, _, _, err := p.Target.Place()
 	return err
@@ -337,6 +340,17 @@ var threadsBodies = map[string]string{
 	"ping":             `{}`,
 }
 
+// exactaBodies are the built-in payloads of ProtocolExacta: what controls a project in which
+// nothing runs is refused by the queue of the project, and an open project may be opened again.
+// Commands that are missing need what only the user knows.
+var exactaBodies = map[string]string{
+	"OpenProject":  `{"path":"{{root}}"}`,
+	"Pause":        `{"project_id":"{{project}}","execution_id":"{{uuid}}"}`,
+	"Resume":       `{"project_id":"{{project}}","execution_id":"{{uuid}}"}`,
+	"Cancel":       `{"project_id":"{{project}}","execution_id":"{{uuid}}"}`,
+	"ValidatePlan": `{"project_id":"{{project}}","plan_id":"{{uuid}}"}`,
+}
+
 // builtinBody returns the body of a method for which the user gave none.
 func builtinBody(protocol, name string) (body string, ok bool) {
 	switch protocol {
@@ -345,6 +359,9 @@ func builtinBody(protocol, name string) (body string, ok bool) {
 		return body, ok
 	case ProtocolThreads:
 		body, ok = threadsBodies[name]
+		return body, ok
+	case ProtocolExacta:
+		body, ok = exactaBodies[name]
 		return body, ok
 	case ProtocolToolhost:
 		if body, ok = toolhostBodies[name]; ok {
@@ -358,7 +375,8 @@ func builtinBody(protocol, name string) (body string, ok bool) {
 
 // DefaultMix is what is asked when the user names no method: for ProtocolKernel what a worker's
 // calls are mostly made of, on processes of its own; for ProtocolThreads an agent that asks more
-// often than it writes, on threads of its own.
+// often than it writes, on threads of its own; for ProtocolExacta what controls a project, which is
+// opened now and then, for its events.
 func DefaultMix(protocol string) []Share {
 	switch protocol {
 	case ProtocolKernel:
@@ -367,6 +385,8 @@ func DefaultMix(protocol string) []Share {
 		return []Share{{Name: "AID.NOOP.v1", Weight: 1}}
 	case ProtocolThreads:
 		return []Share{{Name: "read_messages", Weight: 80}, {Name: "post_message", Weight: 20}}
+	case ProtocolExacta:
+		return []Share{{Name: "Pause", Weight: 94}, {Name: "ValidatePlan", Weight: 5}, {Name: "OpenProject", Weight: 1}}
 	}
 	return []Share{{Name: "process", Weight: 1}}
 }

@@ -12,7 +12,8 @@ import (
 	"trunkline/handlers/ipc/client"
 )
 
-// ErrPrepare is the error of processes or threads that the mix works on and that are not created.
+// ErrPrepare is the error of processes, threads or projects that the mix works on and that are not
+// created.
 var ErrPrepare = errors.New("cannot create what the run works on")
 
 const (
@@ -38,14 +39,19 @@ func (g *generator) prepare(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeout(ctx, prepareTime)
 	defer cancel()
-	if g.plan.Target.Protocol == ProtocolThreads {
-		err := g.createThreads(limited)
-		if err != nil {
-			g.cleanUp(ctx, nil)
-		}
-		return err
+	create := g.createThreads
+	switch g.plan.Target.Protocol {
+	case ProtocolThreads:
+	case ProtocolExacta:
+		create = g.openProject
+	default:
+		return g.createProcesses(ctx, limited)
 	}
-	return g.createProcesses(ctx, limited)
+	err := create(limited)
+	if err != nil {
+		g.cleanUp(ctx, nil)
+	}
+	return err
 }
 
 // createProcesses creates one process per connection, within limited. They are not scheduled: the
@@ -77,15 +83,20 @@ func (g *generator) pidOf(conn int64) string {
 	return fmt.Sprintf("bench-%s-%0*d", g.identity(), connWidth, conn)
 }
 
-// cleanUp closes the threads of the run, or terminates its processes and those that the built-in
-// CreateProcess made. It does what it can: the server may be gone. After a failed preparation conn
-// is the connection that created: requests of one connection take effect in the order sent, so
-// those that were given up without a reply come before their end. It is nil otherwise.
+// cleanUp closes the threads or the project of the run, or terminates its processes and those that
+// the built-in CreateProcess made. It does what it can: the server may be gone. After a failed
+// preparation conn is the connection that created: requests of one connection take effect in the
+// order sent, so those that were given up without a reply come before their end. It is nil
+// otherwise.
 func (g *generator) cleanUp(ctx context.Context, conn *client.Conn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
-	if g.plan.Target.Protocol == ProtocolThreads {
+	switch g.plan.Target.Protocol {
+	case ProtocolThreads:
 		g.closeThreads(ctx)
+		return
+	case ProtocolExacta:
+		g.closeProject(ctx)
 		return
 	}
 	share := g.creates()

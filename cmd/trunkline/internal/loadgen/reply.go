@@ -6,9 +6,7 @@ import (
 	"strconv"
 
 	"trunkline/codec/frame"
-	"trunkline/codec/jsonx"
 	"trunkline/codec/mpack"
-	"trunkline/codec/ndjson"
 )
 
 // reply is one answer, as far as counting it needs. code points into the bytes it was read from, or
@@ -52,6 +50,8 @@ func newDialect(protocol string) dialect {
 		return newLines(false)
 	case ProtocolThreads:
 		return newLines(true)
+	case ProtocolExacta:
+		return newEnvelopes()
 	}
 	return &responses{}
 }
@@ -130,97 +130,6 @@ func (f *frames) read(payload []byte, r *reply) error {
 var unknownCode = []byte("error without code")
 
 func (*frames) end([]byte, *reply) bool { return false }
-
-// lines reads the replies of toolhost §2 and, where they are numbered, of threads §2.4: one line
-// each, in request order.
-type lines struct {
-	numbered bool // each begins with the id of its request
-	names    *jsonx.Names
-	members  [4]jsonx.Member
-	fault    *jsonx.Names
-	code     [1]jsonx.Member
-	scanned  int
-}
-
-func newLines(numbered bool) *lines {
-	return &lines{numbered: numbered, names: jsonx.NewNames("ok", "status", "error", "id"), fault: jsonx.NewNames("code")}
-}
-
-// wellBegun are the starts of nearly all good replies.
-var wellBegun = [...]string{`{"ok":true,`, `{"ok": true,`, `{"ok":true}`}
-
-// lineHead begins a numbered line, and its reply; wellNumbered follows the id in a good one.
-const (
-	lineHead     = `{"id":"`
-	wellNumbered = `","ok":true,`
-)
-
-// begin reads the start of nearly all good replies.
-func (l *lines) begin(line []byte, r *reply) (ok bool) {
-	const end = len(lineHead) + idWidth
-	if l.numbered {
-		if len(line) < end+len(wellNumbered) || string(line[:len(lineHead)]) != lineHead || string(line[end:end+len(wellNumbered)]) != wellNumbered {
-			return false
-		}
-		r.id, r.hasID = hexID(line[len(lineHead):end])
-		return r.hasID
-	}
-	for _, start := range wellBegun {
-		if len(line) >= len(start) && string(line[:len(start)]) == start {
-			return true
-		}
-	}
-	return false
-}
-
-func (l *lines) next(in []byte, r *reply) (n, need int, err error) {
-	line, n, status, scanned := ndjson.Split(in, l.scanned, maxReply)
-	l.scanned = scanned
-	switch status {
-	case ndjson.More:
-		return 0, len(in) + 1, nil
-	case ndjson.TooLong:
-		return 0, 0, errTooLarge
-	}
-	return n, 0, l.read(line, r)
-}
-
-func (l *lines) read(line []byte, r *reply) error {
-	*r = reply{}
-	if r.ok = l.begin(line, r); r.ok {
-		return nil
-	}
-	if res, _ := l.names.Scan(line, jsonx.MaxDepth, l.members[:]); res != jsonx.ScanOK {
-		return errMalformed
-	}
-	if l.numbered {
-		if m := l.members[3]; m.Kind == jsonx.String {
-			r.id, r.hasID = hexID(m.Raw)
-		}
-		r.stray = !r.hasID
-	}
-	if r.ok = l.members[0].Kind == jsonx.True; r.ok {
-		return nil
-	}
-	r.code = unknownCode
-	if m := l.members[2]; m.Kind == jsonx.ObjectStart {
-		if l.fault.Scan(m.Raw, jsonx.MaxDepth, l.code[:]); l.code[0].Kind == jsonx.String && len(l.code[0].Raw) > 0 {
-			r.code = clip(l.code[0].Raw)
-		}
-	} else if m := l.members[1]; m.Kind == jsonx.String && len(m.Raw) > 0 && string(m.Raw) != "OK" {
-		r.code = clip(m.Raw)
-	} else if m := l.members[2]; m.Kind == jsonx.String && len(m.Raw) > 0 {
-		// What stands behind a colon is a detail: an identifier, a limit.
-		kind, _, _ := bytes.Cut(m.Raw, []byte(":"))
-		r.code = clip(kind)
-	}
-	return nil
-}
-
-func (l *lines) end(in []byte, r *reply) bool {
-	line, status := ndjson.Last(in, maxReply)
-	return !l.numbered && status == ndjson.Line && l.read(line, r) == nil
-}
 
 // responses reads HTTP/1.1 responses, which come in request order (RFC 9112).
 type responses struct {

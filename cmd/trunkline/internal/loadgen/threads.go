@@ -17,10 +17,12 @@ import (
 // answered is an answer to a line beside the load.
 type answered struct {
 	OK     bool
+	Type   string // of a message of projects
 	Result struct {
 		Agent     string `json:"agent_id"`
 		Workspace string `json:"workspace_id"`
 		Thread    string `json:"thread_id"`
+		Project   string `json:"project_id"`
 	}
 	Error struct{ Code string }
 }
@@ -46,7 +48,7 @@ func (g *generator) createThreads(ctx context.Context) error {
 		return err
 	}
 	for i, c := range g.conns {
-		c.thread = g.threads[i%n]
+		c.owned = g.threads[i%n]
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func (c *conn) send(start, now int64) {
 	stamp := c.stamps & (1<<(idBits-idPlaceBits) - 1)
 	c.stamps++
 	at := c.places.take(start, stamp, uint8(share))
-	r := request{id: stamp<<idPlaceBits | uint64(at), seq: c.next, conn: c.index, secret: g.secret, thread: c.thread}
+	r := request{id: stamp<<idPlaceBits | uint64(at), seq: c.next, conn: c.index, secret: g.secret, owned: c.owned}
 	before := len(c.out)
 	c.out = g.messages[share].append(c.out, &r)
 	c.next += g.stride

@@ -137,6 +137,9 @@ func TestOptions(t *testing.T) {
 	f("envelope:response", `"ok":false,"result":null,"error":`+examples["error"], true)
 	ack := `"request_id":` + id + `,"sent_at":"2026-01-15T00:00:00.000Z","ok":true,"error":null,"result":`
 	f("envelope:ack", ack+`{"stream":"exacta:event","project_id":`+id+`,"session_id":`+id+`,"state":"Idle","oldest_stream_seq":1,"last_stream_seq":0,"replayed":0}`, true)
+	if err := v.Check("envelope:ack", []byte(`{"ipc_version":"1.0","type":"ack","request_id":null,"sent_at":"2026-01-15T00:00:00.000Z","ok":true,"result":{},"error":null}`)); err != nil {
+		t.Error(err)
+	}
 	if err := v.Check("none", []byte("{}")); err == nil {
 		t.Error("a schema that is none")
 	}

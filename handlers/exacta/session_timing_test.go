@@ -1,0 +1,76 @@
+package exacta
+
+// Question: what does a line cost that is refused, repeated, or handed to the queue of a project
+// and answered from there?
+
+import (
+	"bytes"
+	"encoding/hex"
+	"testing"
+
+	"trunkline/engine/exacta/wire"
+	"trunkline/engine/link"
+)
+
+func BenchmarkRefused(b *testing.B) {
+	p := openOne(b)
+	benchmarkAnswered(b, p, ask(4, "Rollback", ""))
+}
+
+func BenchmarkRepeated(b *testing.B) {
+	p := openOne(b)
+	p.send(ask(3, "Pause", `"execution_id":"`+pid+`"`))
+	p.want(1, "103:ST-001")
+	benchmarkAnswered(b, p, ask(3, "Pause", `"execution_id":"`+pid+`"`))
+}
+
+// openOne returns a peer with a project.
+func openOne(b *testing.B) *peer {
+	s := newServer(b)
+	s.cfg.Clock, s.cfg.Seed = wire.Clock{}, "" // as it is outside of tests, but for the id of the project
+	p := newPeer(b, s, 1)
+	p.send(ask(1, "OpenProject", `"path":"`+newRoot(b)+`"`))
+	p.want(2, "LogEntry1 101:ok")
+	s.scope = wire.NewScope("", "")
+	return p
+}
+
+func benchmarkAnswered(b *testing.B, p *peer, line string) {
+	in, out := []byte(line+"\n"), make([]byte, 0, 1<<12)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, out, _ = p.sess.Feed(in, out[:0], link.Instant{})
+	}
+}
+
+// BenchmarkQueued has 64 requests in flight.
+func BenchmarkQueued(b *testing.B) {
+	const depth = 64
+	p := openOne(b)
+	var in []byte
+	for i := range depth {
+		in = append(in, ask(i, "Pause", `"execution_id":"`+pid+`"`)...)
+		in = append(in, '\n')
+	}
+	size, at := len(in)/depth, bytes.Index(in, []byte("-4000-8000"))-8
+	n := uint32(0)
+	b.ReportAllocs()
+	out := make([]byte, 0, 1<<16)
+	for left := 0; b.Loop(); left-- {
+		if left > 0 {
+			continue
+		}
+		left = depth
+		for i := range depth {
+			n++
+			hex.Encode(in[i*size+at-5:], []byte{byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
+		}
+		_, out, _ = p.sess.Feed(in, out[:0], link.Instant{})
+		for lines := bytes.Count(out, lineEnd); lines < depth; {
+			<-p.wake
+			p.port.Rearm()
+			out, _ = p.sess.Pump(out[:0], 1<<20, link.Instant{})
+			lines += bytes.Count(out, lineEnd)
+		}
+	}
+}
