@@ -274,10 +274,19 @@ func TestGroup4_13(t *testing.T) {
 	t.Parallel()
 	c := tools(t, "make", "Makefile", "", "script", "trap '' TERM\nsleep 1000 &\necho $! > pid\nwait\nsleep 1000\n")
 	c.ask("Build", `{"timeout_seconds":1}`).want("build 0/1; raised BLD-004", "BLD-004 ")
-	pid := atoi(t, c.read("pid"))
-	for deadline := time.Now().Add(waitFor); !gone(pid); time.Sleep(5 * time.Millisecond) {
+	c.ends("pid")
+}
+
+// ends waits until the process ends whose number is in a file.
+func (c *client) ends(name string) {
+	c.t.Helper()
+	pid := 0
+	for deadline := time.Now().Add(waitFor); pid == 0 || !gone(pid); time.Sleep(5 * time.Millisecond) {
+		if text := c.read(name); strings.HasSuffix(text, "\n") {
+			pid = atoi(c.t, text)
+		}
 		if time.Now().After(deadline) {
-			t.Fatalf("process %d is there", pid)
+			c.t.Fatalf("process %d is there", pid)
 		}
 	}
 }
@@ -359,13 +368,10 @@ func TestPreviewGroup4_14(t *testing.T) {
 			id := c.begin("Preview", map[string]string{"life limit": `{"timeout_seconds":1}`}[name])
 			c.await(id).want("preview 0/1; preview 1/1", `{"started":true}`)
 			c.ask("Preview", "").want("", "RES-004 ")
-			stop(c, id)
-			pid := atoi(t, c.read("pid"))
-			for deadline := time.Now().Add(waitFor); !gone(pid); time.Sleep(5 * time.Millisecond) {
-				if time.Now().After(deadline) {
-					t.Fatalf("process %d is there", pid)
-				}
+			for deadline := time.Now().Add(waitFor); c.read("pid") == "-" && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 			}
+			stop(c, id)
+			c.ends("pid")
 		})
 	}
 }

@@ -110,6 +110,39 @@ func TestSubscribers10(t *testing.T) {
 	}
 }
 
+// TestOverrun2_5 has a subscriber that does not read, until the journal has lost its place: its
+// connection is closed, and no event is left out before that.
+func TestOverrun2_5(t *testing.T) {
+	t.Parallel()
+	c := openWith(t, unix, []string{"--set", "exacta.journal_events=100"}, "a.txt", strings.Repeat("a"+strings.Repeat("x", 198)+"\n", 240))
+	slow := c.follow()
+	intent := c.intent(`replace "a" with "b" in a.txt`)
+	for range 6 << 20 / 96_000 { // the diffs are more than its buffers hold
+		c.planOf(intent)
+	}
+	last := c.streams[c.project]
+	seen := 0
+	for {
+		line, err := slow.in.ReadString('\n')
+		if err != nil {
+			break
+		}
+		_, rest, _ := strings.Cut(line, `"stream_seq":`)
+		number, _, _ := strings.Cut(rest, ",")
+		if seq := atoi(t, number); seen != 0 && seq != seen+1 {
+			t.Fatalf("behind %d: %.200s", seen, line)
+		} else {
+			seen = seq
+		}
+	}
+	if seen == 0 || seen >= last {
+		t.Errorf("it got %d of %d events", seen, last)
+	}
+	two := c.server.connect()
+	two.project, two.joined = c.project, true
+	two.subscribe(`,"after_stream_seq":` + strconv.Itoa(seen)).is("IPC-007 ")
+}
+
 // TestManyBadLines10 sends bad lines with a good one every 20: the memory of the server does not
 // grow (exacta §10).
 func TestManyBadLines10(t *testing.T) {
