@@ -30,10 +30,11 @@ type counters struct {
 	sessions [Viewer + 1]atomic.Int64
 	answers  [][]atomic.Uint64 // by command and fault.Index
 	repeats  atomic.Uint64
+	refused  int // the fault.Index of ST-001
 }
 
 func newCounters() *counters {
-	c := &counters{answers: make([][]atomic.Uint64, wire.Commands)}
+	c := &counters{answers: make([][]atomic.Uint64, wire.Commands), refused: fault.Index("ST-001")}
 	for i := range c.answers {
 		c.answers[i] = make([]atomic.Uint64, len(fault.Codes()))
 	}
@@ -44,6 +45,9 @@ func newCounters() *counters {
 func (c *counters) answer(command wire.Command, code string) {
 	c.answers[command][fault.Index(code)].Add(1)
 }
+
+// refuse counts an answer with ST-001.
+func (c *counters) refuse(command wire.Command) { c.answers[command][c.refused].Add(1) }
 
 // Stats reads the counters.
 func (s *Server) Stats() Stats {
