@@ -235,7 +235,7 @@ func TestFrames2_2(t *testing.T) {
 		}
 	}
 	all := strings.Join(got, "; ")
-	if all != "IPC-001; pong ping; ST-003" && all != "pong ping; IPC-001; ST-003" {
+	if answers := strings.ReplaceAll(strings.ReplaceAll("; "+all, "; pong ping", ""), "; ", " "); answers != " IPC-001 ST-003" || !strings.Contains(all, "pong ping") {
 		t.Errorf("got %s", all)
 	}
 	// the limit itself
