@@ -272,10 +272,11 @@ func TestSubscribersOnLoops(t *testing.T) {
 	var all, slow sync.WaitGroup
 	slow.Add(1)
 	for n := range subscribers {
-		s := i.dialProjects("unix", socket)
+		network, addr := "unix", socket
 		if n%2 == 0 {
-			s = i.dialProjects("tcp", i.addr("exacta"))
+			network, addr = "tcp", i.addr("exacta")
 		}
+		s := i.dialProjects(network, addr)
 		s.id = p.id
 		all.Go(func() {
 			wait := func() {}
