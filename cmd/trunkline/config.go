@@ -66,10 +66,13 @@ func newConfigCheckCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, a := range []*config.Access{&c.Kernel.Access, &c.HTTP.Access} {
+			for _, a := range []*config.Access{&c.Kernel.Access, &c.HTTP.Access, &c.Exacta.Access} {
 				if _, err := a.TLS(); err != nil {
 					return cli.AsUsage(err, "")
 				}
+			}
+			if _, err := c.Exacta.Server(); err != nil {
+				return cli.AsUsage(err, "")
 			}
 			if cli.JSON(cmd) {
 				return cli.WriteJSON(cmd.OutOrStdout(), checkedConfig{OK: true, File: c.File()})

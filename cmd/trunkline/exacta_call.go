@@ -115,20 +115,20 @@ func (f *callFlags) event(cmd *cobra.Command, m *client.Message) error {
 	if !f.events {
 		return nil
 	}
-	return writeLine(cmd.OutOrStdout(), m.Raw)
+	return paintOn(cmd).raw(m.Raw)
 }
 
 // print prints the response.
 func (f *callFlags) print(cmd *cobra.Command, raw []byte) error {
-	out := cmd.OutOrStdout()
-	if f.events || !isTerminal(out) || cli.JSON(cmd) {
-		return writeLine(out, raw)
+	out := paintOn(cmd)
+	if f.events || !out.terminal || cli.JSON(cmd) {
+		return out.raw(raw)
 	}
 	var pretty bytes.Buffer
 	if err := json.Indent(&pretty, raw, "", "  "); err != nil {
 		return fmt.Errorf("cannot indent the response: %w", err)
 	}
-	return writeLine(out, []byte(visibleLines(pretty.String())))
+	return out.line(visibleLines(pretty.String()))
 }
 
 // execution is what a command began or ends.

@@ -109,7 +109,7 @@ func TestCallExactaUsage(t *testing.T) {
 	f("must be positive", "Pause", "--addr", "127.0.0.1:1", "--timeout", "-1s")
 	f("cannot use --token-file", "Pause", "--addr", "127.0.0.1:1", "--token-file", "/nope")
 	f("accepts between 1 and 2 arg(s)")
-	wantRun(t, runProjects(t, "", "nope"), 2, "", "the verbs are serve, call, open")
+	wantRun(t, runProjects(t, "", "nope"), 2, "", "the verbs are serve, call, ")
 }
 
 // fakeAnswer is the beginning of an answer of a hostile server.
@@ -183,4 +183,23 @@ func TestPeopleUseProjects(t *testing.T) {
 	wantRun(t, s.run("apply", s.dir+"/none.diff"), 2, "", "cannot read the diff")
 	wantRun(t, s.run("close"), 0, "closed "+s.dir, "")
 	wantRun(t, s.run("watch", "--after", "1000000"), 60, "", "trunkline: IPC-007: ")
+}
+
+// TestPreviewsAndDiagnostics: a preview ends by its handle, and a bundle is where the answer has it.
+func TestPreviewsAndDiagnostics(t *testing.T) {
+	needMake(t)
+	s := startProjects(t, map[string]string{"Makefile": "run:\n\t@touch started; sleep 600\n"})
+	got := s.run("preview", "--seconds", "60")
+	wantRun(t, got, 0, "started, handle ", "")
+	s.await("started")
+	wantRun(t, s.run("preview"), 60, "", "trunkline: RES-004: ")
+	_, handle, _ := strings.Cut(strings.TrimSpace(got.stdout), "handle ")
+	wantRun(t, s.run("cancel", handle), 0, "cancelled "+handle, "")
+	wantRun(t, s.run("cancel", handle), 60, "", "trunkline: ST-")
+	wantRun(t, s.run("diagnostics", "report.zip", "--tree", "--debug"), 0, s.dir+"/.exacta/diagnostics/report.zip\n", "")
+	wantRun(t, s.run("diagnostics", "report.zip"), 50, "", "trunkline: FS-002: ")
+	wantRun(t, s.run("diagnostics", "../report.zip"), 20, "", "trunkline: SEC-001: ")
+	if text := s.read(".exacta/diagnostics/report.zip"); !strings.HasPrefix(text, "PK") {
+		t.Errorf("no zip: %.20q", text)
+	}
 }

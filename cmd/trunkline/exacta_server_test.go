@@ -48,7 +48,7 @@ func startProjects(t *testing.T, files map[string]string) *projectServer {
 func startProjectsIn(t *testing.T, dir string) *projectServer {
 	t.Helper()
 	s := &projectServer{t: t, dir: dir}
-	s.srv = exacta.New(exacta.Config{Logger: slog.New(slog.DiscardHandler), Seed: "t1", Clock: wire.Clock{}})
+	s.srv = exacta.New(exacta.Config{Logger: slog.New(slog.DiscardHandler), Seed: "t1", Clock: wire.FixedClock(time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC))})
 	s.host = stream.NewHost(stream.Config{
 		Open: func(p *link.Port) link.Session { return s.srv.Open(p, exacta.Unix, nil) },
 		Limits: link.Limits{

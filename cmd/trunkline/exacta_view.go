@@ -81,6 +81,14 @@ func (p paint) line(text string) error {
 	return nil
 }
 
+// raw writes a line of JSON as it came; a terminal does not get what it would obey.
+func (p paint) raw(line []byte) error {
+	if p.terminal {
+		return p.line(visible(string(line)))
+	}
+	return writeLine(p.w, line)
+}
+
 // diff writes a diff. On a terminal it has colours, and nothing that a terminal obeys.
 func (p paint) diff(text string) error {
 	if !p.terminal {

@@ -49,10 +49,10 @@ func newExactaWatchCmd() *cobra.Command {
 
 // showEvent prints an event.
 func (p *projectPeer) showEvent(m *client.Message) error {
-	if cli.JSON(p.cmd) {
-		return writeLine(p.cmd.OutOrStdout(), m.Raw)
-	}
 	out := paintOn(p.cmd)
+	if cli.JSON(p.cmd) {
+		return out.raw(m.Raw)
+	}
 	style := ""
 	switch {
 	case m.Event == "ErrorRaised" || m.Event == "StepCompleted" && !m.Payload.True("ok"):

@@ -213,6 +213,51 @@ func (m *machine) Expire(t *rapid.T) {
 	}
 }
 
+// restored are the transitions of the first open in a session (exacta §5.2).
+const restored = `Idle Paused SessionRestored
+Idle Failed SessionRestored
+Idle Completed SessionRestored
+Idle Cancelling SessionRestored
+`
+
+// Restart ends the server as a crash does, and opens the project with what was saved.
+func (m *machine) Restart(t *rapid.T) {
+	m.Check(t)
+	if m.undone > 0 && rapid.Bool().Draw(t, "in the rollback") {
+		m.saved = m.atUndo
+	}
+	found := &Found{State: m.saved.State}
+	if e := m.saved.Execution; e != nil {
+		doc := *e.Plan.Plan
+		found.Execution = &Execution{ID: e.ID, Plan: NewPlan(&doc), Next: e.Next}
+	}
+	fresh := newRig()
+	fresh.saved = m.saved
+	m.rig, m.state, m.seqs, m.read, m.all = fresh, "Idle", make(map[string]uint64), 0, nil
+	m.conflicts = max(0, rapid.IntRange(-3, 1).Draw(t, "conflicts"))
+	q := &Request{ID: []byte("x"), Key: wire.ID{0xfe}, Command: wire.OpenProject, Origin: new(Origin)}
+	q.Begin(wire.ID{0xfd})
+	m.p.Restore(q, found)
+	want := found.State
+	switch want {
+	case ExtractingIntent, Planning, AwaitingApproval:
+		want, m.saved = Idle, Saved{} // nothing is written for it
+	case Executing:
+		want = Paused
+	case Cancelling:
+		if want = Idle; m.conflicts > 0 {
+			want = Failed
+		}
+	}
+	undone := 0
+	if found.Execution != nil && (found.State == Cancelling || found.State == Failed) {
+		undone = 1
+	}
+	if m.p.state != want || m.undone != undone || m.answers[q] == "" || want != Paused && m.saved.Execution != nil {
+		t.Fatalf("%+v leads to %s, %d were taken back, %s", found, m.p.state, m.undone, m.answers[q])
+	}
+}
+
 // Check reads the new events.
 func (m *machine) Check(t *rapid.T) {
 	c := &Cursor{Next: m.read + 1, All: true}
@@ -236,7 +281,7 @@ func (m *machine) Check(t *rapid.T) {
 		if e.Event != "StateChanged" {
 			continue
 		}
-		if e.Payload.From != m.state || !strings.Contains(legal, fmt.Sprintf("%s %s %s\n", e.Payload.From, e.Payload.To, e.Payload.Trigger)) {
+		if e.Payload.From != m.state || !strings.Contains(legal+restored, fmt.Sprintf("%s %s %s\n", e.Payload.From, e.Payload.To, e.Payload.Trigger)) {
 			t.Fatalf("in %s: %s", m.state, line)
 		}
 		m.state = e.Payload.To
@@ -254,7 +299,7 @@ func (m *machine) Check(t *rapid.T) {
 func TestTransitions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{rig: newRig(), state: "Idle", seqs: make(map[string]uint64)}
-		t.Repeat(map[string]func(*rapid.T){"handle": m.Handle, "advance": m.Advance, "further": m.Advance, "more": m.Advance, "control": m.Control, "start": m.Start, "finish": m.Finish, "expire": m.Expire, "drift": m.Drift, "": m.Check})
+		t.Repeat(map[string]func(*rapid.T){"handle": m.Handle, "advance": m.Advance, "further": m.Advance, "more": m.Advance, "control": m.Control, "start": m.Start, "finish": m.Finish, "expire": m.Expire, "drift": m.Drift, "restart": m.Restart, "": m.Check})
 		for len(m.works) > 0 {
 			m.finish(0, nil, false)
 		}

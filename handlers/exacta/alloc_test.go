@@ -13,8 +13,14 @@ import (
 
 // TestNoAllocs: refusals and repeats take nothing from the heap (exacta §10).
 func TestNoAllocs(t *testing.T) {
-	s, dir := newServer(t), newRoot(t)
-	p := newPeer(t, s, 1)
+	for _, carrier := range []Carrier{Stdio, TCP} {
+		testNoAllocs(t, carrier)
+	}
+}
+
+func testNoAllocs(t *testing.T, carrier Carrier) {
+	s, dir := newServerOf(t, Config{Debug: DebugOn}), newRoot(t)
+	p := newPeerOver(t, s, 1, carrier)
 	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`), ask(2, "ApplyDiffSet", emptySet))
 	p.want(4, "LogEntry1 101:ok LogEntry2 102:ok")
 	p.send(ask(3, "Pause", `"execution_id":"`+pid+`"`))
@@ -26,6 +32,7 @@ func TestNoAllocs(t *testing.T) {
 		`{"ipc_version":"1.0","type":"request","request_id":"00000000-0000-4000-8000-0000000001ff","sent_at":"2026-01-15T00:00Z","command":"Pause","payload":{"project_id":"00000000-0000-4000-8000-0000000001ff","execution_id":"00000000-0000-4000-8000-0000000001ff"}}`,
 	} {
 		in := []byte(line + "\n")
+		p.sess.(*session).bad = -1 << 30 // the limit of bad lines is far
 		run := func() { _, out, _ = p.sess.Feed(in, out[:0], link.Instant{}) }
 		run()
 		if n := testing.AllocsPerRun(100, run); n != 0 {

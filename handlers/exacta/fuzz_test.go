@@ -10,13 +10,15 @@ import (
 	"trunkline/engine/link"
 )
 
-// FuzzSession feeds lines of any bytes, as a whole and in pieces: the answers are the same, each is
-// one line of JSON, and there is at most one for a line.
+// FuzzSession feeds lines of any bytes over two carriers, as a whole and in pieces: the answers are
+// the same, each is one line of JSON, and there is at most one for a line.
 func FuzzSession(f *testing.F) {
 	f.Add([]byte(ask(1, "OpenProject", `"path":"/missing"`)+"\n"+ask(1, "OpenProject", `"path":"/missing"`)+"\n"), byte(7))
 	f.Add([]byte("{\n\n [] \r\n"+ask(2, "Pause", `"execution_id":"`+pid+`"`)+"\n"+subscribeTo(3, "")), byte(1))
 	f.Add([]byte(subscribeTo(3, `,"window":-1`)+"\n"+subscribeTo(4, `,"after_stream_seq":null,"mode":"none"`)+"\n{\"type\":\"ack\"}\n"), byte(64))
 	f.Add([]byte(ask(1, "Build", `"configuration":"Debug"`)+"\n"+strings.Replace(ask(1, "Build", ""), "1.0", "2.0", 1)+"\n"), byte(200))
+	f.Add([]byte("\r\n GET / HTTP/1.1\n"+ask(1, "Build", "")), byte(3))
+	f.Add(bytes.Repeat([]byte("{\n"), maxBadLines+1), byte(5))
 	schemas, err := validate.Load()
 	if err != nil {
 		f.Fatal(err)
@@ -26,7 +28,11 @@ func FuzzSession(f *testing.F) {
 			return // no project of this machine is opened
 		}
 		in = append(in, '\n')
-		whole, parts := converse(t, schemas, in, len(in)), converse(t, schemas, in, int(piece)+1)
+		carrier := Stdio
+		if piece&1 != 0 {
+			carrier = TCP
+		}
+		whole, parts := converse(t, schemas, carrier, in, len(in)), converse(t, schemas, carrier, in, int(piece)/2+1)
 		if bytes.Contains(whole, []byte(`"project_root"`)) {
 			return // the command was spelled otherwise
 		}
@@ -47,9 +53,9 @@ func FuzzSession(f *testing.F) {
 }
 
 // converse returns what a new server answers to in, of which a Feed gets that much more each time.
-func converse(t *testing.T, schemas validate.Schemas, in []byte, piece int) []byte {
+func converse(t *testing.T, schemas validate.Schemas, carrier Carrier, in []byte, piece int) []byte {
 	s := newServer(t)
-	p := newValidated(t, s, 1, Stdio, schemas)
+	p := newValidated(t, s, 1, carrier, schemas)
 	for line := range bytes.Lines(in) {
 		p.validator.Asked(line)
 	}
@@ -68,6 +74,8 @@ func converse(t *testing.T, schemas validate.Schemas, in []byte, piece int) []by
 		at += used
 		if v == link.Blocked {
 			p.pump()
+		} else if v == link.Close {
+			break
 		}
 	}
 	for l := p.sess.(*session); ; {

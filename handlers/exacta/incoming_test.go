@@ -59,16 +59,9 @@ func TestIdleSessions(t *testing.T) {
 	p := newPeer(t, s, 1)
 	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
 	p.want(2, "LogEntry1 101:ok")
-	heap := func() int {
-		runtime.GC()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int(m.HeapAlloc)
-	}
 	const many = 1000
 	sessions, out := make([]link.Session, many), []byte(nil)
-	before := heap()
+	before := heapBytes()
 	for i := range sessions {
 		sess := s.Open(link.NewPort(uint64(i), ""), Unix, nil)
 		sessions[i] = sess
@@ -79,7 +72,7 @@ func TestIdleSessions(t *testing.T) {
 			t.Fatal("no answer")
 		}
 	}
-	if each := (heap() - before) / many; each > 4<<10 {
+	if each := (heapBytes() - before) / many; each > 4<<10 {
 		t.Errorf("%d bytes for each session, want at most 4096", each)
 	} else {
 		t.Logf("%d bytes for each session", each)
@@ -87,4 +80,13 @@ func TestIdleSessions(t *testing.T) {
 	for _, sess := range sessions {
 		sess.Closed()
 	}
+}
+
+// heapBytes returns how much the heap has that is in use.
+func heapBytes() int {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int(m.HeapAlloc)
 }

@@ -42,6 +42,7 @@ func (j *job) extractOutside(s *source) (planner.Intent, *fault.Fault) {
 	ctx, release := j.context()
 	defer release()
 	in, err := j.p.srv.planner.Extract(ctx, s.outside, j.w.Request.Args.UserInput)
+	j.p.srv.counts.asked(err)
 	j.w.Planner = err != nil && err.Code != "VAL-002" // that is a fault of the input
 	return in, err
 }
@@ -56,6 +57,7 @@ func (j *job) planOutside(s *source) (*plan.Plan, *fault.Fault) {
 	var violations []plan.Violation
 	for range 1 + maxFeedback {
 		steps, answer, err := j.p.srv.planner.Plan(ctx, s.outside, &j.w.Intent.Intent, violations)
+		j.p.srv.counts.asked(err)
 		if err != nil {
 			j.w.Planner = true
 			return nil, err

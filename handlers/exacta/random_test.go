@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"trunkline/fuzz/rounds"
@@ -35,12 +36,13 @@ type client struct {
 // TestRandomConversations: two clients send random requests at once. Each is answered once, behind
 // its events, and all events of the project arrive once and in order (exacta §2.4).
 func TestRandomConversations(t *testing.T) {
-	for seed := range uint64(rounds.Of(5, 30)) {
+	for seed := range uint64(rounds.Of(4, 15)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { talkAtRandom(t, rand.New(rand.NewPCG(seed, 0))) })
 	}
 }
 
 func talkAtRandom(t *testing.T, r *rand.Rand) {
+	fakeBuild(t)
 	s, dir := newServer(t), newRoot(t)
 	ids := []string{pid}
 	clients := []*client{{peer: newPeer(t, s, 1), sent: map[string]string{}}, {peer: newPeer(t, s, 2), sent: map[string]string{}}}
@@ -60,17 +62,22 @@ func talkAtRandom(t *testing.T, r *rand.Rand) {
 		c := clients[r.IntN(2)]
 		handle := ids[max(0, len(ids)-1-r.IntN(min(len(ids), 4)))]
 		n++
-		switch r.IntN(12) {
+		limit := ""
+		if r.IntN(4) == 0 {
+			limit = fmt.Sprintf(`,"timeout_ms":%d`, 1+r.IntN(30))
+		}
+		switch r.IntN(16) {
 		case 0:
-			c.ask(n, "ExtractIntent", fmt.Sprintf(`"user_input":"append \"%d\" to a.txt; create file n%d.txt"`, n, r.IntN(4)))
+			build := [...]string{"", "; build", "; build; create file x/y.txt"}[r.IntN(3)]
+			c.ask(n, "ExtractIntent", fmt.Sprintf(`"user_input":"append \"%d\" to a.txt; create file n%d.txt%s"`, n, r.IntN(4), build)+limit)
 		case 1, 2:
-			c.ask(n, "GeneratePlan", `"intent_id":"`+handle+`"`)
+			c.ask(n, "GeneratePlan", `"intent_id":"`+handle+`"`+limit)
 		case 3, 4:
 			c.ask(n, "ApprovePlan", `"plan_id":"`+handle+`"`)
 		case 5, 6:
 			c.ask(n, "ExecutePlan", `"plan_id":"`+handle+`"`)
 		case 7:
-			c.ask(n, "Pause", `"execution_id":"`+handle+`"`)
+			c.ask(n, "Pause", `"execution_id":"`+handle+`"`+limit)
 		case 8:
 			c.ask(n, "Resume", `"execution_id":"`+handle+`"`)
 		case 9:
@@ -79,6 +86,14 @@ func talkAtRandom(t *testing.T, r *rand.Rand) {
 			c.ask(n, "ApplyDiffSet", emptySet)
 		case 11:
 			c.ask(n, "RejectPlan", `"plan_id":"`+handle+`"`)
+		case 12:
+			c.ask(n, "Build", strings.TrimPrefix(limit, ","))
+		case 13: // perhaps of a build
+			c.ask(n, "Cancel", fmt.Sprintf(`"execution_id":"00000000-0000-4000-8000-0000000001%02x"`, n-1))
+		case 14:
+			c.ask(n, "ExportDiagnostics", fmt.Sprintf(`"output_path":"%d.zip","include_debug":true`, r.IntN(8)))
+		case 15:
+			c.ask(n, "Preview", "")
 		}
 		for r.IntN(3) > 0 && len(c.sent) > 0 {
 			c.listen(&ids)
@@ -97,6 +112,9 @@ func talkAtRandom(t *testing.T, r *rand.Rand) {
 		if got := p.journal.Status().State.String(); c.state != "" && c.state != got {
 			t.Errorf("the events lead to %s, the state is %s", c.state, got)
 		}
+	}
+	if tree := whole(t, dir); strings.Contains(tree, ".tmp.") {
+		t.Errorf("a temporary file stays:\n%s", tree)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 // TestPlansOfAProjectAreBounded: that of a paused execution stays, however many plans follow.
 func TestPlansOfAProjectAreBounded(t *testing.T) {
 	dir := newRoot(t)
-	ws, f := workspace.Open(dir, workspace.Options{})
+	ws, f := workspace.Open(dir, workspace.Options{Lazy: true})
 	if f != nil {
 		t.Fatal(f)
 	}
@@ -32,7 +32,7 @@ func TestPlansOfAProjectAreBounded(t *testing.T) {
 	if f := s.Save(&core.Saved{State: core.Paused, Plan: paused.ID, Execution: &core.Execution{ID: wire.ID{1}, Plan: paused}}); f != nil {
 		t.Fatal(f)
 	}
-	for n := range 100 {
+	for n := range 50 {
 		keep(n + 1)
 	}
 	list, err := os.ReadDir(filepath.Join(dir, ".exacta", "plan"))
@@ -49,7 +49,7 @@ func TestPlansOfAProjectAreBounded(t *testing.T) {
 func TestStateOfAnotherRoot(t *testing.T) {
 	for _, state := range []core.State{core.Idle, core.Completed, core.Executing} {
 		dir := newRoot(t)
-		ws, f := workspace.Open(dir, workspace.Options{})
+		ws, f := workspace.Open(dir, workspace.Options{Lazy: true})
 		if f != nil {
 			t.Fatal(f)
 		}

@@ -19,17 +19,28 @@ import (
 	"trunkline/engine/link"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if n := os.Getenv(killAt); n != "" {
+		serveUntilKilled(n)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // newServer returns a server with a fixed clock and a seed.
 func newServer(t testing.TB) *Server { return newServerOf(t, Config{}) }
 
 // newServerOf is newServer with other options.
 func newServerOf(t testing.TB, c Config) *Server {
-	c.Clock, c.Seed = wire.FixedClock(time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)), "t1"
-	s := New(c)
+	s := New(fixed(c))
 	t.Cleanup(s.Close)
 	return s
+}
+
+// fixed returns options with a fixed clock and a seed.
+func fixed(c Config) Config {
+	c.Clock, c.Seed = wire.FixedClock(time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC)), "t1"
+	return c
 }
 
 // peer is a client whose connection the test owns.

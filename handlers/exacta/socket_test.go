@@ -366,3 +366,29 @@ func (c *netPeer) until(seq int) io.Reader {
 		}
 	}
 }
+
+// TestBadLinesKeepNothing: any number of them leaves the heap as it is (exacta §10).
+func TestBadLinesKeepNothing(t *testing.T) {
+	p := newPeerOver(t, newServer(t), 1, TCP)
+	var in []byte
+	for _, bad := range []string{"{", "{}", `{"ipc_version":"1.0","a":1,"a":2}`, "[]", `{"x":"\ud800"}`, strings.Repeat("x", 3000), `{"ipc_version":"2.0"}`} {
+		in = append(append(in, strings.Repeat(bad+"\n", 19)...), pause(1)...)
+	}
+	out := []byte(nil)
+	feed := func(times int) {
+		for range times {
+			for at := 0; at < len(in); {
+				used, grown, v := p.sess.Feed(in[at:], out[:0], link.Instant{})
+				if at, out = at+used, grown; v == link.Close {
+					t.Fatal("closed in spite of good lines")
+				}
+			}
+		}
+	}
+	feed(10)
+	before := heapBytes()
+	feed(100_000 / 140)
+	if grown := heapBytes() - before; grown > 1<<20 {
+		t.Errorf("%d bytes more", grown)
+	}
+}

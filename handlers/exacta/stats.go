@@ -12,7 +12,8 @@ import (
 type Stats struct {
 	Sessions [Viewer + 1]int64 // open ones, by carrier
 	Requests []RequestCount
-	Repeats  uint64 // answered with what another request of the same id got
+	Repeats  uint64         // answered with what another request of the same id got
+	Planner  []RequestCount // what an external planner was asked, its cache included, by Code
 	Projects map[exacta.State]int
 	*exacta.Counts
 }
@@ -30,11 +31,12 @@ type counters struct {
 	sessions [Viewer + 1]atomic.Int64
 	answers  [][]atomic.Uint64 // by command and fault.Index
 	repeats  atomic.Uint64
-	refused  int // the fault.Index of ST-001
+	refused  int             // the fault.Index of ST-001
+	planner  []atomic.Uint64 // by fault.Index
 }
 
 func newCounters() *counters {
-	c := &counters{answers: make([][]atomic.Uint64, wire.Commands), refused: fault.Index("ST-001")}
+	c := &counters{answers: make([][]atomic.Uint64, wire.Commands), planner: make([]atomic.Uint64, len(fault.Codes())), refused: fault.Index("ST-001")}
 	for i := range c.answers {
 		c.answers[i] = make([]atomic.Uint64, len(fault.Codes()))
 	}
@@ -48,6 +50,15 @@ func (c *counters) answer(command wire.Command, code string) {
 
 // refuse counts an answer with ST-001.
 func (c *counters) refuse(command wire.Command) { c.answers[command][c.refused].Add(1) }
+
+// asked counts what came of a question to an external planner.
+func (c *counters) asked(f *fault.Fault) {
+	code := ""
+	if f != nil {
+		code = f.Code
+	}
+	c.planner[fault.Index(code)].Add(1)
+}
 
 // Stats reads the counters.
 func (s *Server) Stats() Stats {
@@ -65,6 +76,11 @@ func (s *Server) Stats() Stats {
 			if n := row[i].Load(); n > 0 {
 				st.Requests = append(st.Requests, RequestCount{name, codes[i], n})
 			}
+		}
+	}
+	for i := range s.counts.planner {
+		if n := s.counts.planner[i].Load(); n > 0 {
+			st.Planner = append(st.Planner, RequestCount{"", codes[i], n})
 		}
 	}
 	s.mu.Lock()

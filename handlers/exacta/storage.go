@@ -31,6 +31,9 @@ type storage struct {
 // Save implements exacta.Disk.
 func (s *storage) Save(saved *exacta.Saved) *fault.Fault {
 	s.saved = *saved
+	if saved.State == exacta.Completed { // a crash may have come before the seal of the last step
+		_ = s.seal()
+	}
 	if saved.Execution != nil && s.point != nil && s.point.ID != saved.Execution.ID.String() {
 		s.point = nil
 	}
@@ -126,6 +129,11 @@ func (s *storage) Resumable(e *exacta.Execution) *fault.Fault {
 	if err := s.loadPoint(e); err != nil {
 		return err
 	}
+	if s.point != nil {
+		if err := s.point.Verify(); err != nil {
+			return err
+		}
+	}
 	config, err := s.ws.LoadConfig()
 	if err != nil || config.Fingerprint != e.Plan.ConfigFingerprint {
 		return fault.New("VAL-005", "drift: the configuration changed")
@@ -196,12 +204,26 @@ func (s *storage) begin(e *exacta.Work, change workspace.Change) *fault.Fault {
 	return s.write()
 }
 
-// end saves that a step is done.
+// seal notes that the rollback point of the execution, if it has one, is complete.
+func (s *storage) seal() *fault.Fault {
+	if s.point == nil || s.point.Sealed {
+		return nil
+	}
+	err := s.point.Seal()
+	_ = s.ws.Prune(s.point.ID) // older points may stay
+	return err
+}
+
+// end saves that a step is done. Behind the last one the rollback point is complete.
 func (s *storage) end(w *exacta.Work) *fault.Fault {
 	s.step = 0
 	e := s.saved.Execution // the queue may be writing to its other fields
 	s.saved.Execution = &exacta.Execution{ID: e.ID, Plan: e.Plan, Next: w.Step + 1}
-	return s.write()
+	err := s.write()
+	if err == nil && w.Step+1 == len(w.Plan.Steps) {
+		err = s.seal()
+	}
+	return err
 }
 
 // found reads what an earlier session left (exacta §5.6).

@@ -252,14 +252,7 @@ func (j *job) step() *fault.Fault {
 	if err := disk.point.Commit(nil); err != nil {
 		return err
 	}
-	if err := disk.end(j.w); err != nil {
-		return err
-	}
-	if j.w.Step+1 == len(j.w.Plan.Steps) {
-		err = disk.point.Seal()
-		_ = disk.ws.Prune(disk.point.ID) // older points may stay
-	}
-	return err
+	return disk.end(j.w)
 }
 
 // sumOf returns the hash of a file, "" of none.

@@ -75,8 +75,8 @@ func table() []row {
 func envelopes() []row {
 	const ipc, id = `{"const":"1.0"}`, "request_id"
 	zero := `{"allOf":[` + uuid + `,{"not":{"const":"00000000-0000-0000-0000-000000000000"}}]}`
-	sent := object("ipc_version", ipc, "type", is("ack"), id, orNull(uuid), "sent_at", time, "ok", boolean,
-		"result", orNull(`{"type":"object","maxProperties":0},`+object("stream", is("exacta:event"), "project_id", uuid, "session_id", uuid, "state", is(states),
+	sent := object("ipc_version", ipc, "type", is("ack"), id, uuid, "sent_at", time, "ok", boolean,
+		"result", orNull(object("stream", is("exacta:event"), "project_id", uuid, "session_id", uuid, "state", is(states),
 			"oldest_stream_seq", ordinal, "last_stream_seq", count, "replayed", count)), "error", orNull(failure))
 	sent = sent[:len(sent)-1] + answers + "}"
 	admitted := object("ipc_version", ipc, "type", is("ack"), id, `{"type":"null"}`, "sent_at", time, "ok", isTrue, "result", any, "error", `{"type":"null"}`)

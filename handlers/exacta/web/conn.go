@@ -2,7 +2,6 @@ package web
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"io"
 	"net"
@@ -13,11 +12,13 @@ import (
 
 	"github.com/coder/websocket"
 
+	"trunkline/engine/link"
 	"trunkline/handlers/internal/conns"
 )
 
-// closeWithin is how long a close frame may wait for the frame that is being sent.
-const closeWithin = 5 * time.Second
+// closeWithin is how long a close frame may wait for the frame that is being sent. That of a peer
+// that reads too slowly waits as long as the answer to a ping.
+const closeWithin = time.Second
 
 // conn is a WebSocket as an io.ReadWriteCloser of lines. Read belongs to one goroutine, and Write
 // to one.
@@ -30,10 +31,9 @@ type conn struct {
 	text    text
 	tail    string // the end of its line, if all of it was read
 
-	open  bool          // a message was begun and is not ended
-	turn  chan struct{} // one slot: who sends a frame
-	pongs chan []byte   // one slot: the last ping that was not answered
-	quiet *time.Timer   // ends the connection of a peer that does not answer pings
+	open bool          // a message was begun and is not ended
+	turn chan struct{} // one slot: who sends a frame
+	live liveness
 
 	shut    atomic.Bool // no frame but that of the end is sent
 	closing sync.Once
@@ -42,7 +42,9 @@ type conn struct {
 
 // accept makes the WebSocket of a handshake. An error was answered.
 func (s *sockets) accept(w http.ResponseWriter, r *http.Request) (*conn, error) {
-	c := &conn{owner: s, turn: make(chan struct{}, 1), pongs: make(chan []byte, 1), ended: make(chan struct{})}
+	c := &conn{owner: s, turn: make(chan struct{}, 1), ended: make(chan struct{})}
+	c.live.pings = make(chan []byte, 1)
+	c.live.heard.Store(link.Now().Mono)
 	tap := &tap{ResponseWriter: w}
 	var err error
 	c.ws, err = websocket.Accept(tap, r, &websocket.AcceptOptions{
@@ -56,7 +58,6 @@ func (s *sockets) accept(w http.ResponseWriter, r *http.Request) (*conn, error) 
 	}
 	c.below = tap.below
 	c.ws.SetReadLimit(int64(s.cfg.messageBytes))
-	c.quiet = time.AfterFunc(s.cfg.pongWithin, func() { c.close(websocket.StatusGoingAway, "no pong") })
 	return c, nil
 }
 
@@ -137,38 +138,6 @@ func (c *conn) send(frames []byte) error {
 	return err
 }
 
-// pinged notes a ping. It is answered by keepAlive: a peer that reads slowly would hold up what it
-// sends. Of several only the last one is answered (RFC 6455 §5.5.3).
-func (c *conn) pinged(_ context.Context, payload []byte) bool {
-	select {
-	case <-c.pongs:
-	default:
-	}
-	c.pongs <- bytes.Clone(payload)
-	return false
-}
-
-func (c *conn) ponged(context.Context, []byte) { c.quiet.Reset(c.owner.cfg.pongWithin) }
-
-// keepAlive sends pings and answers to pings until the connection ends (exacta §2.2).
-func (c *conn) keepAlive() {
-	defer c.quiet.Stop()
-	tick := time.NewTicker(c.owner.cfg.pingEvery)
-	defer tick.Stop()
-	for {
-		var frame []byte
-		select {
-		case <-c.ended:
-			return
-		case <-tick.C:
-			frame = appendFrame(nil, fin|opPing, nil)
-		case payload := <-c.pongs:
-			frame = appendFrame(nil, fin|opPong, payload)
-		}
-		_ = c.send(frame) // a connection that is gone ends
-	}
-}
-
 // Close implements io.Closer. It does not wait for the peer. The owner of the session ends a
 // connection when the server does, when there are too many, and when a session cannot go on (exacta
 // §2.5).
@@ -183,11 +152,15 @@ func (c *conn) Close() error {
 
 // close ends the connection, once: the first reason counts.
 func (c *conn) close(code websocket.StatusCode, why string) {
+	within := closeWithin
+	if code == websocket.StatusTryAgainLater {
+		within = c.owner.cfg.pongWithin
+	}
 	c.closing.Do(func() {
 		c.shut.Store(true)
 		go func() {
 			defer close(c.ended)
-			late := time.NewTimer(closeWithin)
+			late := time.NewTimer(within)
 			defer late.Stop()
 			select { // the end comes behind the frame that is being sent
 			case c.turn <- struct{}{}:

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -184,6 +185,42 @@ func TestAClosedConnectionCancelsNothing(t *testing.T) {
 	two.ask(21, "ExecutePlan", `"project_id":"`+project+`","plan_id":"`+plan+`"`) // the stored answer
 }
 
+// TestManySubscribers: all get the same events, in the same order, without a gap.
+func TestManySubscribers(t *testing.T) {
+	r, dir := start(t, exacta.Config{}, nil), newProject(t)
+	url := "ws://" + r.addr + wsPath
+	one := connect(t, url)
+	project := one.ask(1, "OpenProject", `"path":`+quote(dir))["project_id"].(string)
+	var group sync.WaitGroup
+	for n := range 50 {
+		c := connect(t, url)
+		c.send(subscribe(n, project, `,"after_stream_seq":0`))
+		if m := c.next(); m.Type != "ack" || !m.OK {
+			t.Fatalf("%+v", m)
+		}
+		group.Go(func() {
+			for want := uint64(1); ; want++ {
+				var m message
+				_, text, err := c.Read(c.ctx)
+				if err == nil {
+					err = json.Unmarshal(text, &m)
+				}
+				if err != nil || m.StreamSeq != want {
+					t.Errorf("event %d, want %d: %v", m.StreamSeq, want, err)
+					return
+				}
+				if m.Payload["to"] == "Completed" && want > 60 {
+					return
+				}
+			}
+		})
+	}
+	for n := range 4 {
+		one.run(10*(n+1), project, `Append "x" to a.txt`)
+	}
+	group.Wait()
+}
+
 // TestOverrun: a connection that cannot go on without a gap is closed with 1013 (exacta §2.5).
 func TestOverrun(t *testing.T) {
 	r := start(t, exacta.Config{}, func(c *config) { c.open = func(*link.Port) link.Session { return new(lost) } })
@@ -201,7 +238,7 @@ func (*lost) Load() link.Load { return link.Load{Until: 1} }
 // TestSlowSubscriber: one that does not read holds up no plan, and is closed with 1013 when its
 // next event is not kept any more; what it got has no gap (exacta §2.5).
 func TestSlowSubscriber(t *testing.T) {
-	const plans, files = 36, 4
+	const plans, files = 26, 4
 	r, dir := start(t, exacta.Config{Limits: core.Limits{JournalEvents: 100}}, nil), newProject(t)
 	input := make([]string, files)
 	for i := range input {
@@ -248,6 +285,7 @@ func TestSlowSubscriber(t *testing.T) {
 
 // TestForeignClient: the WebSocket of node, which is none of ours, makes a plan.
 func TestForeignClient(t *testing.T) {
+	t.Parallel() // it waits
 	node, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("program node is not installed")

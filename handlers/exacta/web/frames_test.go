@@ -2,7 +2,9 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -102,6 +104,7 @@ func TestFaults(t *testing.T) {
 	f("a long ping", 1002, masked(fin|opPing, make([]byte, 126)))
 	f("a length with a sign", 1002, []byte{fin | opText, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4})
 	f("a close of one byte", 1002, masked(fin|opClose, []byte{3}))
+	f("a close with a code that is none", 1002, masked(fin|opClose, []byte{0x03, 0xed}))
 	f("not UTF-8", 1007, masked(fin|opText, []byte("{\"\xff\"}")))
 	f("half a character", 1007, masked(fin|opText, []byte("{\"\xe4\xb8")))
 	f("half a character, then another", 1007, masked(opText, []byte("\xe4\xb8")), masked(fin|opContinuation, []byte("\x41")))
@@ -212,7 +215,8 @@ func TestLongAnswers(t *testing.T) {
 // TestPings: a peer is pinged, and one that does not answer is left with 1001, unlike an older one
 // that does (exacta §2.2).
 func TestPings(t *testing.T) {
-	r := start(t, exacta.Config{}, func(c *config) { c.pingEvery, c.pongWithin = 10*time.Millisecond, time.Second })
+	t.Parallel() // it waits
+	r := start(t, exacta.Config{}, func(c *config) { c.pingEvery, c.pongWithin = 10*time.Millisecond, 3*time.Second })
 	awake, silent := open(t, r.addr), open(t, r.addr)
 	left := make(chan int, 1)
 	go func() { left <- silent.closed() }()
@@ -313,6 +317,27 @@ func TestSlowReader(t *testing.T) {
 		if first, payload := slow.frame(); first != fin|opPong || string(payload) != "still there" {
 			t.Errorf("frame %x %q, want the answer to the ping", first, payload)
 		}
+	}
+}
+
+// TestServerEndsWithoutItsPeers: one that neither reads nor answers is cut off when the time is up.
+func TestServerEndsWithoutItsPeers(t *testing.T) {
+	line := bytes.Repeat([]byte("x"), 1<<20)
+	r := start(t, exacta.Config{}, func(c *config) { c.open = func(*link.Port) link.Session { return &echo{line: line} } })
+	c := open(t, r.addr)
+	for range 16 { // more than sockets take
+		c.send(masked(fin|opText, []byte("go")))
+	}
+	if first, _ := c.frame(); first&^fin != opText {
+		t.Fatalf("frame %x", first)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	if err := r.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	if r.sockets.conns != nil || r.sockets.host.Gate.Open() != 0 {
+		t.Errorf("%d connections are left", r.sockets.host.Gate.Open())
 	}
 }
 

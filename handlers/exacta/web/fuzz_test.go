@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"trunkline/engine/exacta/wire"
+	"trunkline/handlers/exacta"
 )
 
 // FuzzText: however a message is cut, it is one line that means the same to the scanner, and it is
@@ -94,5 +95,24 @@ func FuzzLines(f *testing.F) {
 		if !bytes.Equal(got, lines) || within != open {
 			t.Fatalf("%q became %q", lines, got)
 		}
+	})
+}
+
+// FuzzFrames: no bytes of a peer harm the server, which then serves the next one.
+func FuzzFrames(f *testing.F) {
+	f.Add(masked(fin|opText, []byte("{}")))
+	f.Add(append(masked(opText, []byte("\xe4")), masked(fin|opContinuation, []byte("\xb8\x96"))...))
+	f.Add(appendFrame(nil, fin|opText, []byte("{}")))
+	f.Add(masked(fin|opClose, []byte{0x03, 0xe8, 'x'}))
+	f.Add([]byte{fin | opText, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4, 5})
+	r := start(f, exacta.Config{AllowedRoots: []string{f.TempDir()}}, nil) // nothing of the machine
+	f.Fuzz(func(t *testing.T, frames []byte) {
+		c := open(t, r.addr)
+		_, _ = c.Write(frames) // it may be closed before the last one
+		c.Close()
+		next := open(t, r.addr)
+		next.send(masked(fin|opText, []byte("[]")))
+		next.want("not_an_object")
+		next.Close()
 	})
 }

@@ -66,6 +66,7 @@ func newSockets(c config) *sockets {
 		MaxConnections: c.maxConnections,
 		Logger:         c.log,
 		Limits:         c.limits,
+		OnTick:         s.turnWheel,
 	})
 	return s
 }
@@ -108,15 +109,12 @@ func (s *sockets) serve(c *conn, remote string) {
 	if !s.enter(c) {
 		c.below.cut()
 	}
-	var alive sync.WaitGroup
-	alive.Go(c.keepAlive)
 	err := s.host.ServeSession(c, remote, func(p *link.Port) link.Session {
 		return &session{Session: s.cfg.open(p)}
 	})
 	s.cfg.log.Debug("WebSocket ends", "remote", remote, "err", err)
 	_ = c.Close()
 	<-c.ended
-	alive.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)

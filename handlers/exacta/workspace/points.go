@@ -82,6 +82,25 @@ func (p *Project) points() (points []*Point, empty []string, f *fault.Fault) {
 	return points, empty, nil
 }
 
+// Verify reads all original bytes of the point: ST-002 if some are not there or not those that were
+// saved, and the way back does not lead to its end.
+func (pt *Point) Verify() *fault.Fault {
+	d, err := pt.folder(false)
+	if err != nil {
+		return damaged(faultOf(err, pt.rel()).Detail)
+	}
+	defer d.close()
+	for _, e := range pt.Entries {
+		if e.Blob == "" {
+			continue
+		}
+		if sum, err := d.hash(e.Blob); err != nil || sum != e.Pre {
+			return damaged("rollback/" + pt.ID + "/" + e.Blob)
+		}
+	}
+	return nil
+}
+
 // Recovered is a set of diffs that Recover undid; its Fault is FS-006 if not completely.
 type Recovered struct {
 	ID    string
@@ -154,7 +173,8 @@ func (p *Project) removePoint(id string) error {
 }
 
 // Prune drops all but the 10 newest points (exacta §4.18). Those with a pinned id, with conflicts,
-// and sets of diffs that are not undone stay. Folders without a manifest are removed.
+// and sets of diffs that are not undone stay. Folders without a manifest are removed. One that
+// cannot be removed does not keep the others: the first fault is returned at the end.
 func (p *Project) Prune(pinned ...string) *fault.Fault {
 	points, empty, f := p.points()
 	if f != nil {
@@ -165,16 +185,19 @@ func (p *Project) Prune(pinned ...string) *fault.Fault {
 		if i < keptPoints || unfinished || pt.Conflicts > 0 || slices.Contains(pinned, pt.ID) {
 			continue
 		}
-		if f := pt.Drop(); f != nil {
-			return f
-		}
+		f = firstFault(f, pt.Drop())
 	}
 	for _, id := range empty {
 		if !slices.Contains(pinned, id) {
-			if err := p.removePoint(id); err != nil {
-				return faultOf(err, storeName+"/rollback")
-			}
+			f = firstFault(f, faultOf(p.removePoint(id), storeName+"/rollback"))
 		}
 	}
-	return nil
+	return f
+}
+
+func firstFault(a, b *fault.Fault) *fault.Fault {
+	if a != nil {
+		return a
+	}
+	return b
 }

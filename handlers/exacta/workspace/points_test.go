@@ -235,3 +235,25 @@ func TestDamagedManifests(t *testing.T) {
 	try(`"pre_sha256":"`, `"pre_sha256":"0`)
 	try(`"entries":[`, `"entries":[1,`)
 }
+
+// TestPointThatCannotBeDropped does not keep others.
+func TestPointThatCannotBeDropped(t *testing.T) {
+	root := canonicalTemp(t)
+	p := open(t, root, Options{})
+	for n := range keptPoints + 3 {
+		pt, f := p.NewPoint("p"+strconv.Itoa(n+10), PlanPoint, now)
+		ok(t, f)
+		ok(t, pt.Seal())
+	}
+	all := filepath.Join(root, storeName, "rollback")
+	if err := os.MkdirAll(filepath.Join(all, "p11", "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if f := p.Prune(); f == nil {
+		t.Error("a folder in a point was removed")
+	}
+	list, err := os.ReadDir(all)
+	if err != nil || len(list) != keptPoints+1 {
+		t.Errorf("%d points, %v", len(list), err)
+	}
+}

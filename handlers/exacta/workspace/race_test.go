@@ -7,27 +7,29 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"trunkline/fuzz/rounds"
 )
 
-// TestLinksAreSwappedInWhileWriting swaps directories and targets for links to the outside while
-// files are written, deleted, undone and read. Nothing outside changes, and nothing outside is
-// read.
+// TestLinksAreSwappedInWhileWriting swaps directories and targets for links to the outside, hard
+// links, pipes and sockets while files are written, deleted, undone and read. Nothing outside
+// changes, nothing outside is read through a symbolic link, and no pipe makes a read wait.
 func TestLinksAreSwappedInWhileWriting(t *testing.T) {
 	t.Parallel()
 	root, outside := canonicalTemp(t), canonicalTemp(t)
-	write(t, outside, map[string]string{"a.txt": "outside", "sub/a.txt": "outside"})
+	write(t, outside, map[string]string{"a.txt": "outside", "sub/a.txt": "outside", "hard.txt": "a hard link may be read"})
 	want := snapshot(t, outside)
 	write(t, root, map[string]string{"d/sub/a.txt": "inside"})
 	p := open(t, root, Options{})
 	stop := make(chan struct{})
 	var swaps sync.WaitGroup
-	swap := func(path, link string) {
+	swap := func(path string, put func(path string) error) {
 		aside := path + ".aside"
 		if os.Rename(path, aside) != nil {
 			return
 		}
-		if os.Symlink(link, path) == nil {
+		if put(path) == nil {
 			runtime.Gosched()
 			_ = os.Remove(path)
 		}
@@ -35,15 +37,24 @@ func TestLinksAreSwappedInWhileWriting(t *testing.T) {
 			_ = os.RemoveAll(aside)
 		}
 	}
+	linkTo := func(to string) func(string) error { return func(path string) error { return os.Symlink(to, path) } }
+	pipe := func(path string) error { return unix.Mkfifo(path, 0o644) }
+	socket := func(path string) error { return unix.Mknod(path, unix.S_IFSOCK|0o644, 0) }
+	file := filepath.Join(root, "d/sub/a.txt")
 	swaps.Go(func() {
 		for {
 			select {
 			case <-stop:
 				return
 			default:
-				swap(filepath.Join(root, "d"), outside)
-				swap(filepath.Join(root, "d/sub"), filepath.Join(outside, "sub"))
-				swap(filepath.Join(root, "d/sub/a.txt"), filepath.Join(outside, "a.txt"))
+				swap(filepath.Join(root, "d"), linkTo(outside))
+				swap(filepath.Join(root, "d/sub"), linkTo(filepath.Join(outside, "sub")))
+				swap(file, linkTo(filepath.Join(outside, "a.txt")))
+				swap(file, func(path string) error { return os.Link(filepath.Join(outside, "hard.txt"), path) })
+				swap(file, linkTo("/dev/zero"))
+				swap(file, pipe)
+				swap(file, socket)
+				swap(filepath.Join(root, "d/sub"), pipe)
 			}
 		}
 	})

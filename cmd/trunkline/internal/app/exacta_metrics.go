@@ -50,6 +50,12 @@ var projectMetrics = []metric[projectStats]{
 			put(float64(s.StepsDone.Load()), "done")
 			put(float64(s.StepsFailed.Load()), "failed")
 		}},
+	{Family: obs.Family{Name: "trunkline_exacta_planner_requests_total", Help: "Questions to an external planner, answers of its cache included, by error code; empty for what went well.", Labels: []string{"code"}},
+		series: func(s *projectStats, put putSeries) {
+			for _, r := range s.Planner {
+				put(float64(r.Count), r.Code)
+			}
+		}},
 }
 
 // register adds the metrics of projects.

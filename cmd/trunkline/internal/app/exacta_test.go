@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -219,5 +221,66 @@ func TestProjectsOverAllListeners(t *testing.T) {
 		`trunkline_exacta_requests_total{code="SEC-002",command=""} 1`, `trunkline_exacta_projects{state="Idle"} 1`, `trunkline_exacta_events_total 2`,
 	} {
 		i.awaitMetric(want)
+	}
+}
+
+// subscribe follows the project from its first event on, and returns the events up to last in the
+// order in which they come. It begins to read behind wait.
+func (p *projectPeer) subscribe(last int, wait func()) (lines []string, err error) {
+	if _, err = fmt.Fprintf(p, `{"ipc_version":"1.0","type":"subscribe","request_id":"00000000-0000-4000-8000-%012x","sent_at":"2026-01-15T00:00Z","project_id":"%s","after_stream_seq":0}`+"\n",
+		p.n, p.id); err != nil {
+		return nil, err
+	}
+	wait()
+	for len(lines) <= last {
+		line, err := p.in.ReadString('\n')
+		if err != nil {
+			return lines, err
+		}
+		lines = append(lines, line)
+	}
+	return lines[1:], nil // the first one is the answer
+}
+
+// TestSubscribersOnLoops: all get the same events in the same order, those that are slow too
+// (exacta §10).
+func TestSubscribersOnLoops(t *testing.T) {
+	const subscribers, events = 40, 3000
+	socket := filepath.Join(t.TempDir(), "s")
+	i := start(t, "exacta.listen_addr=127.0.0.1:0,unix://"+socket, "exacta.loops=1")
+	dir := newProject(t)
+	p := i.dialProjects("unix", socket)
+	p.open(dir)
+	got, failed := make([][]string, subscribers), make([]error, subscribers)
+	var all, slow sync.WaitGroup
+	slow.Add(1)
+	for n := range subscribers {
+		s := i.dialProjects("unix", socket)
+		if n%2 == 0 {
+			s = i.dialProjects("tcp", i.addr("exacta"))
+		}
+		s.id = p.id
+		all.Go(func() {
+			wait := func() {}
+			if n%8 == 0 {
+				wait = slow.Wait
+			}
+			got[n], failed[n] = s.subscribe(events, wait)
+		})
+	}
+	for range events - 1 {
+		p.open(dir) // one event each
+	}
+	slow.Done()
+	all.Wait()
+	for n := range subscribers {
+		if failed[n] != nil || !slices.Equal(got[n], got[0]) {
+			t.Fatalf("subscriber %d has %d events, %v", n, len(got[n]), failed[n])
+		}
+	}
+	for n, line := range got[0] {
+		if !strings.Contains(line, fmt.Sprintf(`"stream_seq":%d,`, n+1)) {
+			t.Fatalf("event %d is %s", n+1, line)
+		}
 	}
 }

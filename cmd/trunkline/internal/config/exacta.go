@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -167,6 +168,11 @@ func (e *Exacta) check() problems {
 			}
 		}
 	}
+	for _, origin := range e.WSOrigins {
+		if u, err := url.Parse(origin); err != nil || u.Host == "" || origin != u.Scheme+"://"+u.Host {
+			p = append(p, fmt.Sprintf("cannot use exacta.ws_origins: %q is no origin, such as https://ui.example.org", origin))
+		}
+	}
 	if _, _, err := e.times(); err != nil {
 		p = append(p, err.Error())
 	}
@@ -237,7 +243,7 @@ func secretIn(key, file string, least int) (string, error) {
 	}
 	text = bytes.TrimSpace(text)
 	if len(text) < least || len(text) > exacta.MaxToken {
-		return "", fmt.Errorf("cannot use %s %s: a secret of %d to %d bytes is expected", key, file, least, exacta.MaxToken)
+		return "", fmt.Errorf("cannot use %s %s: a token of %d to %d bytes is expected", key, file, least, exacta.MaxToken)
 	}
 	return string(text), nil
 }

@@ -33,6 +33,10 @@ func TestExactaRefused(t *testing.T) {
 	f("want an integer from 100", "journal_events=99")
 	f("is not an absolute path", "allowed_roots=/a,b")
 	f("is not an absolute path", "diagnostics_dirs=b")
+	f("", "ws_origins=https://ui.example.org,http://10.0.0.1:8080,app://ui")
+	for _, origin := range []string{"*", "ui.example.org", "https://ui.example.org/", "https://user@ui.example.org", "null"} {
+		f("is no origin", "ws_origins="+origin)
+	}
 	f("exacta.clock", "clock=tomorrow")
 	f("exacta.clock", "clock=fixed:tomorrow")
 	f("exacta.ids", "ids=seed:")
