@@ -31,8 +31,8 @@ type counters struct {
 	sessions [Viewer + 1]atomic.Int64
 	answers  [][]atomic.Uint64 // by command and fault.Index
 	repeats  atomic.Uint64
-	refused  int             // the fault.Index of ST-001
 	planner  []atomic.Uint64 // by fault.Index
+	refused  int             // the fault.Index of ST-001
 }
 
 func newCounters() *counters {
@@ -48,9 +48,6 @@ func (c *counters) answer(command wire.Command, code string) {
 	c.answers[command][fault.Index(code)].Add(1)
 }
 
-// refuse counts an answer with ST-001.
-func (c *counters) refuse(command wire.Command) { c.answers[command][c.refused].Add(1) }
-
 // asked counts what came of a question to an external planner.
 func (c *counters) asked(f *fault.Fault) {
 	code := ""
@@ -59,6 +56,9 @@ func (c *counters) asked(f *fault.Fault) {
 	}
 	c.planner[fault.Index(code)].Add(1)
 }
+
+// refuse counts an answer with ST-001.
+func (c *counters) refuse(command wire.Command) { c.answers[command][c.refused].Add(1) }
 
 // Stats reads the counters.
 func (s *Server) Stats() Stats {
