@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -13,13 +14,8 @@ const transcriptPage = "../../../docs/exacta-transcript.md"
 
 var update = flag.Bool("update", false, "write the transcript anew")
 
-// TestTranscript has the conversation of the page over a unix socket: all that comes is what the
-// page shows. With -update, lines that differ are written into it. The lines of its blocks:
-//
-//	$ command   runs in the directory of the project
-//	> message   is sent
-//	< line      comes; … stands for any text
-//	# …         the connection is lost, and another one made
+// TestTranscript holds the conversation of the page: its blocks have lines of TestConversations,
+// and nothing comes that they do not have. With -update, what comes is written into the page.
 func TestTranscript(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("make"); err != nil {
@@ -29,44 +25,27 @@ func TestTranscript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, unix)
-	s.write("README.md", "# Demo\n\nHello.\n")
-	c := s.connect()
-	c.logs = true
+	s := &server{t: t, via: unix, home: realTemp(t), flags: fixed}
+	c := &conversation{t: t, server: s}
+	c.files("write", `README.md "# Demo\n\nHello.\n"`)
+	c.do("start")
 	lines, inside := strings.Split(string(page), "\n"), false
 	for i, line := range lines {
-		mark, rest, _ := strings.Cut(line, " ")
+		c.at = "line " + strconv.Itoa(i+1) + " of the page: " + line
 		switch {
 		case strings.HasPrefix(line, "```"):
 			inside = line == "```transcript"
-		case !inside:
-		case mark == "$":
-			cmd := exec.Command("sh", "-c", rest)
-			cmd.Dir = c.dir()
-			if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-				t.Fatalf("%s: %v %s", rest, err, out)
+		case inside && *update && strings.HasPrefix(line, "<"):
+			c.client.logs = true
+			if got := strings.ReplaceAll(c.client.next().line, s.dir(), "{DIR}"); !matches(line, "< "+got) {
+				lines[i] = "< " + got
 			}
-		case mark == ">":
-			c.sends(strings.ReplaceAll(rest, "{DIR}", c.dir()))
-		case mark == "<":
-			got := strings.ReplaceAll(c.next().line, c.dir(), "{DIR}")
-			if rest != "" && matches(rest, got) {
-				continue
-			}
-			if lines[i] = "< " + got; !*update {
-				t.Fatalf("line %d of the page is %s\ngot %s", i+1, line, got)
-			}
-		default:
-			c.conn.shut()
-			c = s.connect()
-			c.logs, c.joined = true, true
+		case inside:
+			c.do(strings.ReplaceAll(line, "{DIR}", s.dir()))
 		}
 	}
-	s.stop()
-	c.closes()
+	c.end()
 	if *update {
-		if err := os.WriteFile(transcriptPage, []byte(strings.Join(lines, "\n")), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		c.check(os.WriteFile(transcriptPage, []byte(strings.Join(lines, "\n")), 0o644))
 	}
 }
