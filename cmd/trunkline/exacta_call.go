@@ -66,7 +66,10 @@ func (f *callFlags) run(ctx context.Context, p *projectPeer, args []string) erro
 			return err
 		}
 	}
-	m, err := f.ask(ctx, p, conn, text, &end)
+	_, m, err := p.request(ctx, command, text, func(m *client.Message) error {
+		end.note(m)
+		return f.event(p.cmd, m)
+	})
 	if m == nil || err != nil && !isAnswer(err) {
 		return err
 	}
@@ -79,29 +82,6 @@ func (f *callFlags) run(ctx context.Context, p *projectPeer, args []string) erro
 		return err
 	}
 	return end.wait(ctx, conn.Next, func(m *client.Message) error { return f.event(p.cmd, m) })
-}
-
-// ask sends the request and returns its response. An error that was raised for it is an error, also
-// where the response has none.
-func (f *callFlags) ask(ctx context.Context, p *projectPeer, conn *client.Conn, payload []byte, end *execution) (*client.Message, error) {
-	within, cancel := context.WithTimeout(ctx, limitOf(payload))
-	defer cancel()
-	id, err := conn.Send(within, end.command, payload)
-	if err != nil {
-		return nil, err
-	}
-	var raised error
-	m, err := conn.Await(within, id, func(m *client.Message) error {
-		if m.Event == "ErrorRaised" && m.RequestID == id {
-			raised = client.ErrorOf(m.Payload.Object("error"))
-		}
-		end.note(m)
-		return f.event(p.cmd, m)
-	})
-	if err == nil {
-		err = raised
-	}
-	return m, err
 }
 
 func isAnswer(err error) bool {

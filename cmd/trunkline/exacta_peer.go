@@ -191,35 +191,41 @@ func (p *projectPeer) payload() jsonx.Builder {
 // printed. When ctx ends first, an activity of the server is cancelled: it would go on for no
 // reader.
 func (p *projectPeer) ask(ctx context.Context, command string, payload jsonx.Builder, event func(*client.Message)) (*client.Message, error) {
-	conn, err := p.connected(ctx)
-	if err != nil {
-		return nil, err
-	}
-	text := payload.End()
-	within, cancel := context.WithTimeout(ctx, limitOf(text))
-	defer cancel()
-	id, err := conn.Send(within, command, text)
-	if err != nil {
-		return nil, err
-	}
-	var raised *client.Error
-	m, err := conn.Await(within, id, func(m *client.Message) error {
+	id, m, err := p.request(ctx, command, payload.End(), func(m *client.Message) error {
 		p.warn(m)
-		if m.Event == "ErrorRaised" && m.RequestID == id {
-			raised = client.ErrorOf(m.Payload.Object("error"))
-		}
 		if event != nil {
 			event(m)
 		}
 		return nil
 	})
-	if err == nil && raised != nil {
-		return m, raised // a build that failed, an intent that is unknown (exacta D5, D15)
-	}
-	if within.Err() != nil && (command == "ExtractIntent" || command == "GeneratePlan" || command == "Build" || command == "Preview") {
-		p.withdraw(conn, id)
+	late := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	if late && id != "" && (command == "ExtractIntent" || command == "GeneratePlan" || command == "Build" || command == "Preview") {
+		p.withdraw(id)
 	}
 	return m, err
+}
+
+// request sends a request and returns its id and its response. An error that was raised for it is
+// an error, also where the response has none: of a build that failed, an intent that is unknown
+// (exacta D5, D15).
+func (p *projectPeer) request(ctx context.Context, command string, payload []byte, event func(*client.Message) error) (id string, m *client.Message, err error) {
+	conn, err := p.connected(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limitOf(payload))
+	defer cancel()
+	if id, err = conn.Send(ctx, command, payload); err != nil {
+		return "", nil, err
+	}
+	var raised error
+	m, err = conn.Await(ctx, id, func(m *client.Message) error {
+		if m.Event == "ErrorRaised" && m.RequestID == id {
+			raised = client.ErrorOf(m.Payload.Object("error"))
+		}
+		return event(m)
+	})
+	return id, m, cmp.Or(err, raised)
 }
 
 // limitOf returns how long the answer to a request may take.
@@ -237,10 +243,10 @@ func (p *projectPeer) connected(ctx context.Context) (_ *client.Conn, err error)
 }
 
 // withdraw cancels an activity (exacta §4.11).
-func (p *projectPeer) withdraw(conn *client.Conn, request string) {
+func (p *projectPeer) withdraw(request string) {
 	ctx, cancel := context.WithTimeout(context.Background(), cancelWithin)
 	defer cancel()
-	_, _ = conn.Ask(ctx, "Cancel", p.payload().Text("execution_id", request).End(), nil)
+	_, _ = p.conn.Ask(ctx, "Cancel", p.payload().Text("execution_id", request).End(), nil)
 }
 
 // warn prints an event of the log that is a warning.
