@@ -142,7 +142,12 @@ func TestCallExactaOfHostileServers(t *testing.T) {
 	f("", true, "lost: EOF")
 	wantRun(t, runProjects(t, "", "call", "Pause", "--timeout", "50ms", "--addr", hostileProjects(t, "", false)), 60, "", "no answer from 127.0.0.1:")
 	wantRun(t, runProjects(t, "", "open", "--addr", "unix://"+t.TempDir()+"/s"), 60, "", "trunkline: cannot connect to unix://")
-	got := runProjects(t, "", "call", "Pause", "--json", "--addr", hostileProjects(t, fakeAnswer+`"ok":false,"result":null,"error":{"code":"SEC-001","message":"m","technical_detail":"d"}}`+"\n", false))
+	refused := func(code, detail string) string {
+		return hostileProjects(t, fakeAnswer+`"ok":false,"result":null,"error":{"code":"`+code+`","message":"m","technical_detail":"`+detail+`"}}`+"\n", false)
+	}
+	wantRun(t, runProjects(t, "", "open", "--addr", refused("SEC-002", "auth: the token is not accepted")), 20, "", "hint: --token-file or $EXACTA_TOKEN_FILE names")
+	wantRun(t, runProjects(t, "", "open", "--addr", refused("ST-003", "project_id: the project is not open")), 60, "", "hint: the project was closed")
+	got := runProjects(t, "", "call", "Pause", "--json", "--addr", refused("SEC-001", "d"))
 	if got.code != 20 || got.stderr != `{"error":"SEC-001: m (d)","code":20,"hint":""}`+"\n" {
 		t.Errorf("%+v", got)
 	}

@@ -346,6 +346,10 @@ func recoveryHint(e *client.Error) string {
 	switch {
 	case e.Code == "CFG-002" && strings.Contains(e.Message, "debug_commands"):
 		return "the server allows this over its unix socket, or with exacta.debug_commands"
+	case e.Code == "SEC-002" && strings.HasPrefix(e.Detail, "auth:"):
+		return "--token-file or $" + envExactaTokenFile + " names the file with the token of the server"
+	case e.Code == "ST-003" && (strings.HasPrefix(e.Detail, "project_id") || strings.HasPrefix(e.Detail, "session_id")):
+		return "the project was closed, or the server started again: 'trunkline exacta status' shows its state"
 	case e.Code == "FS-005":
 		return "'trunkline exacta close', to the server that has it open, ends that"
 	case e.Retryable && e.Recovery == "Retry":
