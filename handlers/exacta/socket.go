@@ -18,6 +18,8 @@ const (
 	unfinishedBytes = 256 << 20 // of all connections
 )
 
+var lineEnd = []byte("\n")
+
 // OpenSocket makes the session of a connection over TCP or a unix socket; it is a link.Opener.
 func (s *Server) OpenSocket(p *link.Port) link.Session {
 	if strings.HasPrefix(p.Remote(), stream.UnixPeer) {
