@@ -79,10 +79,17 @@ func (s *Server) project(id wire.ID) *project {
 func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stopped = true
+	running := 0
 	for _, p := range s.projects {
+		if p.journal.Status().State.Runs() {
+			running++
+		}
 		p.post(event{stop: true})
 	}
+	if !s.stopped && running > 0 {
+		s.cfg.Logger.Info("draining projects", "running", running)
+	}
+	s.stopped = true
 }
 
 // Close is Stop, and waits until nothing runs. All storage is released.
