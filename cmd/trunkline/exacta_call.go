@@ -149,7 +149,8 @@ func (e *execution) note(m *client.Message) {
 
 // wait waits until the execution ends; event gets all that comes. How it ended is the error.
 func (e *execution) wait(ctx context.Context, next func(context.Context) (*client.Message, error), event func(*client.Message) error) error {
-	var raised error
+	var raised *client.Error
+	failures := 0 // a second one is that of the rollback
 	for {
 		m, err := next(ctx)
 		if err != nil {
@@ -163,8 +164,10 @@ func (e *execution) wait(ctx context.Context, next func(context.Context) (*clien
 		}
 		if m.Event == "ErrorRaised" && m.Correlation == e.correlation {
 			raised = client.ErrorOf(m.Payload.Object("error"))
+			failures++
 		}
-		if from := m.Payload.Text("from"); m.Event != "StateChanged" || from != "Executing" && from != "Cancelling" {
+		from := m.Payload.Text("from")
+		if m.Event != "StateChanged" || from != "Executing" && from != "Cancelling" {
 			continue
 		}
 		switch m.Payload.Text("to") {
@@ -178,10 +181,13 @@ func (e *execution) wait(ctx context.Context, next func(context.Context) (*clien
 			}
 			return cli.Errorf(exitProtocol, "the execution was cancelled; its files are as before")
 		case "Failed":
-			if raised == nil {
-				raised = cli.Errorf(exitProtocol, "the execution failed")
+			switch {
+			case raised == nil:
+				return cli.Errorf(exitProtocol, "the execution failed")
+			case failures > 1 || from == "Cancelling":
+				return raised
 			}
-			return raised
+			return explained(projectStatus(raised), raised, "the files are as before: all steps were taken back")
 		}
 	}
 }

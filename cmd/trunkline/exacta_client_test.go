@@ -95,7 +95,7 @@ func TestCallExactaWaits(t *testing.T) {
 	s.write("Makefile", "all:\n\t@false\n")
 	bad := s.planned(`Append "y" to README.md; build`)
 	wantRun(t, s.call("ApprovePlan", payload("plan_id", bad)), 0, "", "")
-	wantRun(t, s.call("ExecutePlan", payload("plan_id", bad), "--wait"), 50, `"execution_id":`, "trunkline: BLD-002: ")
+	wantRun(t, s.call("ExecutePlan", payload("plan_id", bad), "--wait"), 50, `"execution_id":`, "hint: the files are as before")
 	if got := s.read("README.md"); got != "# Demo\n\nHello.\nx\n" {
 		t.Errorf("README.md: %q", got)
 	}
