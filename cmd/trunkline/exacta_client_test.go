@@ -169,6 +169,7 @@ func TestPeopleUseProjects(t *testing.T) {
 	wantRun(t, s.run("show"), 0, "STEP"+want, "")
 	wantRun(t, s.run("show", "--json"), 0, `"diff": "--- a/README.md\n`, "")
 	wantRun(t, s.run("run"), 30, "", "hint: 'trunkline exacta show' shows the plan")
+	wantRun(t, s.run("plan", "delete README.md"), 60, "", "hint: a plan waits: 'trunkline exacta show' shows it")
 	wantRun(t, s.run("run", "--approve"), 2, "", "cannot approve a plan that is not named")
 	wantRun(t, s.run("approve"), 2, "", "cannot approve a plan that is not named")
 	wantRun(t, s.run("approve", "73b"), 2, "", "at least 4 characters")

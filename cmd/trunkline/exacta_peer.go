@@ -352,8 +352,24 @@ func recoveryHint(e *client.Error) string {
 		return "the project was closed, or the server started again: 'trunkline exacta status' shows its state"
 	case e.Code == "FS-005":
 		return "'trunkline exacta close', to the server that has it open, ends that"
+	case e.Code == "ST-001":
+		return stateHint(e)
 	case e.Retryable && e.Recovery == "Retry":
 		return "the same command may succeed a moment later"
+	}
+	return ""
+}
+
+// stateHint returns what leads out of the state that refused a command.
+func stateHint(e *client.Error) string {
+	from, _, _ := strings.Cut(strings.TrimPrefix(e.Message, "Invalid state transition: "), " ")
+	switch from {
+	case "AwaitingApproval":
+		return "a plan waits: 'trunkline exacta show' shows it, 'trunkline exacta reject' makes room for another one"
+	case "Executing":
+		return "a plan is executed: 'trunkline exacta watch' shows it, 'trunkline exacta cancel' takes it back"
+	case "Paused":
+		return "an execution is paused: 'trunkline exacta resume' goes on, 'trunkline exacta cancel' takes it back"
 	}
 	return ""
 }
