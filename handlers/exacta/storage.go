@@ -109,7 +109,7 @@ func (s *storage) facts(making bool) (*plan.Facts, *fault.Fault) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTree(s.ws, s.rules.Load())
+	t, err := newTree(s.ws, s.rules.Load(), func() bool { return false })
 	if err != nil {
 		return nil, err
 	}

@@ -78,7 +78,7 @@ func (j *job) source() (*source, *fault.Fault) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTree(ws, j.p.disk.rules.Load())
+	t, err := newTree(ws, j.p.disk.rules.Load(), j.stopped)
 	if err != nil {
 		return nil, err
 	}

@@ -245,7 +245,7 @@ func TestDefinitions(t *testing.T) {
 	if got := Defining(demo(), "UserService"); len(got) != 1 || got[0] != "src/user.go" {
 		t.Error(got)
 	}
-	big := demo().with("src/big.go", "type UserService "+strings.Repeat(" ", maxScan))
+	big := demo().with("src/big.go", "type UserService "+strings.Repeat(" ", MaxScan))
 	if got := Defining(big, "UserService"); len(got) != 1 {
 		t.Error(got)
 	}
