@@ -257,3 +257,33 @@ func TestPointThatCannotBeDropped(t *testing.T) {
 		t.Errorf("%d points, %v", len(list), err)
 	}
 }
+
+// TestNoProgramGetsRights: a manifest that another program wrote does not make a file setuid. One
+// that is so stays so.
+func TestNoProgramGetsRights(t *testing.T) {
+	for _, had := range []os.FileMode{0, os.ModeSetuid | os.ModeSetgid} {
+		root := canonicalTemp(t)
+		p := open(t, root, Options{})
+		write(t, root, map[string]string{"tool": "old"})
+		path := filepath.Join(root, "tool")
+		if err := os.Chmod(path, had|0o755); err != nil {
+			t.Fatal(err)
+		}
+		pt, f := p.NewPoint(id1, DiffSetPoint, now)
+		ok(t, f)
+		ok(t, pt.Add(Change{Path: "tool", Op: Modify, Data: []byte("new"), Pre: Sum([]byte("old"))}))
+		ok(t, pt.Commit(nil))
+		pt.Entries[0].Mode = 0o7755
+		write(t, root, map[string]string{".exacta/rollback/" + id1 + "/manifest.json": string(pt.encode())})
+		if undone, f := p.Recover(); f != nil || len(undone) != 1 || undone[0].Fault != nil {
+			t.Fatalf("%v %v", undone, f)
+		}
+		st, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(path); err != nil || string(b) != "old" || st.Mode() != had|0o755 {
+			t.Errorf("%v %q, want %v", st.Mode(), b, had|0o755)
+		}
+	}
+}

@@ -104,7 +104,8 @@ func (pt *Point) undo(e Entry) error {
 	return pt.restore(parent, name, e)
 }
 
-// restore gives a modified or deleted target its old bytes and mode.
+// restore gives a modified or deleted target its old bytes and mode. The manifest lies in the
+// project: a program gets no setuid, setgid or sticky bit that the target does not have now.
 func (pt *Point) restore(parent dir, name string, e Entry) error {
 	d, err := pt.folder(false)
 	if err != nil {
@@ -118,8 +119,10 @@ func (pt *Point) restore(parent dir, name string, e Entry) error {
 	if Sum(blob) != e.Pre {
 		return damaged("rollback blob " + e.Blob)
 	}
+	const special = unix.S_ISUID | unix.S_ISGID | unix.S_ISVTX
+	now, _ := parent.lstat(name) // one that is missing has none
 	temp := pt.tempName(name)
-	if err := parent.place(temp, blob, 0o600, e.Mode); err != nil {
+	if err := parent.place(temp, blob, 0o600, e.Mode&^(special&^int(now.Mode))); err != nil {
 		return err
 	}
 	if err = parent.expect(name, e.Post); err != nil {
