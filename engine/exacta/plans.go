@@ -47,6 +47,12 @@ func (p *Project) retire(pl *Plan, why string) {
 		p.active = nil
 	}
 	_ = p.Disk.Keep(pl) // no plan of an earlier session is used, whatever its status
+	pl.forget()
+}
+
+// forget keeps of a plan what is known of it when it is over: many of them are remembered.
+func (pl *Plan) forget() {
+	pl.Plan, pl.intent = &plan.Plan{ID: pl.ID, Version: pl.Version, Status: pl.Status}, nil
 }
 
 // generate begins a GeneratePlan (exacta §4.4).

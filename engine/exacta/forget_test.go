@@ -1,0 +1,45 @@
+package exacta
+
+import (
+	"strings"
+	"testing"
+
+	"trunkline/engine/exacta/wire"
+)
+
+// TestPlansThatAreOver: many are remembered, and only the last execution has its steps.
+func TestPlansThatAreOver(t *testing.T) {
+	r := executing(t)
+	for range r.p.exec.Plan.Steps {
+		r.finish(0, nil, false)
+	}
+	intent := r.p.recent[0].ID
+	propose := func() wire.ID {
+		r.request(wire.GeneratePlan, Args{Handle: intent})
+		r.finish(0, nil, false)
+		id, _ := wire.ParseID([]byte(r.p.active.ID))
+		return id
+	}
+	rejected := propose()
+	r.request(wire.RejectPlan, Args{Handle: rejected})
+	propose()
+	id := propose()
+	r.request(wire.ApprovePlan, Args{Handle: id})
+	r.request(wire.ExecutePlan, Args{Handle: id})
+	if r.p.state != Executing || len(r.p.planned) != 4 {
+		t.Fatal(r.p.state, len(r.p.planned))
+	}
+	for i, pl := range r.p.planned {
+		if (len(pl.Steps) > 0) != (i == 3) || pl.ID == "" || pl.Version != i+1 || pl.fate == "" {
+			t.Errorf("%d: %d steps, %q, version %d, %q", i, len(pl.Steps), pl.ID, pl.Version, pl.fate)
+		}
+	}
+	for range r.p.exec.Plan.Steps {
+		r.finish(0, nil, false)
+	}
+	propose()
+	q := r.request(wire.ApprovePlan, Args{Handle: rejected})
+	if got, _, detail := code(t, r.answers[q]); got != "VAL-005" || !strings.HasSuffix(detail, "rejected") {
+		t.Error(got, detail)
+	}
+}
