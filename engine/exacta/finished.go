@@ -46,7 +46,7 @@ func (p *Project) Finished(w *Work) {
 func (p *Project) applied(w *Work) {
 	r := w.Request
 	if err := w.Fault; err != nil {
-		if w.cause != nil {
+		if w.cause != nil && err.Code != "FS-006" { // else it was taken back
 			err = w.cause
 		}
 		p.raise(r, r.flow, err)

@@ -36,6 +36,8 @@ func TestSetsRefused(t *testing.T) {
 	f("diffs[1] not_regular: q", create("q/x", "x"), create("q", "x"))
 	f("diffs[1] not_a_directory: a.txt", `--- a/a.txt\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-a\n`, create("a.txt/x", "x"))
 	f("diffs[0] secret: in q.txt", create("q.txt", "sk-"+strings.Repeat("a", 20)))
+	long := strings.Repeat("n", 256)
+	f("diffs[1] file name too long: "+long, "NO_CHANGES_REQUIRED", create(long, "x"))
 	if points, _ := os.ReadDir(filepath.Join(dir, ".exacta", "rollback")); len(points) > 0 {
 		t.Errorf("%d points", len(points))
 	}
