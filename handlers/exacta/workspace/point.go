@@ -105,9 +105,13 @@ func (p *Project) nextSeq() (int64, *fault.Fault) {
 			p.lastSeq = max(p.lastSeq, pt.seq)
 		}
 	}
-	p.lastSeq++
+	p.lastSeq = min(p.lastSeq+1, maxSeq)
 	return p.lastSeq, nil
 }
+
+// maxSeq is the greatest seq of a point. A project that comes with it has points of one seq; their
+// times order them.
+const maxSeq = 1 << 52
 
 func (pt *Point) rel() string { return storeName + "/rollback/" + pt.ID }
 

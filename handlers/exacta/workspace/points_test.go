@@ -287,3 +287,22 @@ func TestNoProgramGetsRights(t *testing.T) {
 		}
 	}
 }
+
+// TestGreatestSeq: a project that comes with a point of it has points that can be read all the same.
+func TestGreatestSeq(t *testing.T) {
+	root := canonicalTemp(t)
+	p := open(t, root, Options{})
+	pt, f := p.NewPoint(id1, PlanPoint, now)
+	ok(t, f)
+	pt.seq = maxSeq
+	ok(t, pt.Seal())
+	again := open(t, canonicalTemp(t), Options{})
+	if err := os.CopyFS(filepath.Join(again.Root(), storeName, "rollback"), os.DirFS(filepath.Join(root, storeName, "rollback"))); err != nil {
+		t.Fatal(err)
+	}
+	const id2 = "00000000-0000-4000-8000-0000000000ff"
+	_, f = again.NewPoint(id2, PlanPoint, now)
+	ok(t, f)
+	_, f = again.LoadPoint(id2)
+	ok(t, f)
+}
