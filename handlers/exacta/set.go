@@ -33,7 +33,7 @@ func (j *job) apply() *fault.Fault {
 		return placed(err, changes, places)
 	}
 	j.w.Applied = len(changes)
-	_ = ws.Prune("") // no execution runs; older points may stay
+	_ = ws.Prune(point.ID) // no execution runs; older points may stay
 	return nil
 }
 
