@@ -53,6 +53,7 @@ type Point struct {
 	p       *Project
 	seq     int64
 	pending []pending
+	skipped map[int]bool // orders of entries whose targets this process has not replaced
 }
 
 // pending is a change whose entry is saved and that is not done.
@@ -61,6 +62,7 @@ type pending struct {
 	data   []byte
 	parent dir // open from Prepare on
 	ready  bool
+	done   bool // the target was replaced
 }
 
 // The kinds of points.

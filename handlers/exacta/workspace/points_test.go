@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -288,7 +289,8 @@ func TestNoProgramGetsRights(t *testing.T) {
 	}
 }
 
-// TestGreatestSeq: a project that comes with a point of it has points that can be read all the same.
+// TestGreatestSeq: a project that comes with a point of it has points that can be read all the
+// same.
 func TestGreatestSeq(t *testing.T) {
 	root := canonicalTemp(t)
 	p := open(t, root, Options{})
@@ -305,4 +307,39 @@ func TestGreatestSeq(t *testing.T) {
 	ok(t, f)
 	_, f = again.LoadPoint(id2)
 	ok(t, f)
+}
+
+// TestTargetsThatWereNotReplaced: what another program made of them before is no conflict, and
+// what was replaced is taken back.
+func TestTargetsThatWereNotReplaced(t *testing.T) {
+	for name, change := range map[string]func(path string) error{
+		"edited":  func(path string) error { return os.WriteFile(path, []byte("mine"), 0o600) },
+		"removed": os.Remove,
+		"link":    func(path string) error { return errors.Join(os.Remove(path), os.Symlink("a", path)) },
+		"folder":  func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+	} {
+		root, twin := canonicalTemp(t), canonicalTemp(t)
+		for _, dir := range []string{root, twin} {
+			write(t, dir, map[string]string{"a": "old", "b": "old", "c": "old"})
+		}
+		p := open(t, root, Options{})
+		pt, f := p.NewPoint(id1, DiffSetPoint, now)
+		ok(t, f)
+		for _, path := range []string{"a", "b", "c"} {
+			ok(t, pt.Add(Change{Path: path, Op: Modify, Data: []byte("new"), Pre: Sum([]byte("old"))}))
+		}
+		ok(t, pt.Prepare())
+		for _, dir := range []string{root, twin} {
+			if err := change(filepath.Join(dir, "b")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if pt.Commit(nil) == nil {
+			t.Errorf("%s: replaced", name)
+		}
+		ok(t, pt.Undo(0))
+		if after := snapshot(t, root); after != snapshot(t, twin) {
+			t.Errorf("%s: %q, want %q", name, after, snapshot(t, twin))
+		}
+	}
 }
