@@ -43,3 +43,39 @@ func TestPlansThatAreOver(t *testing.T) {
 		t.Error(got, detail)
 	}
 }
+
+// TestStateThatCannotBeSaved: a request that needs another state is refused with its reason, which
+// is raised too (exacta §3.7), and nothing has changed: the plan that waits is still the one.
+func TestStateThatCannotBeSaved(t *testing.T) {
+	r := newRig()
+	refused := func(c wire.Command, a Args) {
+		t.Helper()
+		before, last := r.p.state, r.p.Journal.Last()
+		r.full = true
+		q := r.request(c, a)
+		r.full = false
+		got, _, _ := code(t, r.answers[q])
+		if got != "FS-004" || r.p.state != before || r.p.Journal.Last() != last+1 || len(r.works) > 0 {
+			t.Errorf("%s in %s: %s, %s, %d events, %d works", c, before, got, r.p.state, r.p.Journal.Last()-last, len(r.works))
+		}
+	}
+	refused(wire.ExtractIntent, Args{UserInput: "x"})
+	r.request(wire.ExtractIntent, Args{UserInput: "x"})
+	r.finish(0, nil, false)
+	intent := Args{Handle: r.p.recent[0].ID}
+	refused(wire.GeneratePlan, intent)
+	r.request(wire.GeneratePlan, intent)
+	r.finish(0, nil, false)
+	id, _ := wire.ParseID([]byte(r.p.active.ID))
+	refused(wire.GeneratePlan, intent)
+	q := r.request(wire.ApprovePlan, Args{Handle: id})
+	if got, _, _ := code(t, r.answers[q]); got != "" {
+		t.Error(got)
+	}
+	refused(wire.ExecutePlan, Args{Handle: id})
+	r.request(wire.ExecutePlan, Args{Handle: id})
+	r.finish(0, nil, false)
+	r.finish(0, nil, false)
+	refused(wire.ExtractIntent, Args{UserInput: "x"}) // in Completed
+	refused(wire.GeneratePlan, intent)
+}
