@@ -343,3 +343,22 @@ func TestTargetsThatWereNotReplaced(t *testing.T) {
 		}
 	}
 }
+
+// TestNewFileWhoseDirectoryBecameAFile is gone: there is nothing to take back.
+func TestNewFileWhoseDirectoryBecameAFile(t *testing.T) {
+	root := canonicalTemp(t)
+	p := open(t, root, Options{})
+	pt, f := p.NewPoint(id1, DiffSetPoint, now)
+	ok(t, f)
+	ok(t, pt.Add(Change{Path: "n/m/new", Op: Create, Data: []byte("new")}))
+	ok(t, pt.Commit(nil))
+	if err := os.RemoveAll(filepath.Join(root, "n")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, root, map[string]string{"n": "mine"})
+	before := snapshot(t, root)
+	ok(t, pt.Undo(0))
+	if after := snapshot(t, root); after != before {
+		t.Errorf("%q, want %q", after, before)
+	}
+}

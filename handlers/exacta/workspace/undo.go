@@ -63,6 +63,8 @@ func (pt *Point) undo(e Entry) error {
 	absent := err == unix.ENOENT
 	switch {
 	case absent:
+	case errors.Is(err, isNotDir) && e.Pre == "": // what was made is gone
+		return pt.removeDirs(e)
 	case errors.Is(err, isSymlink) || errors.Is(err, isNotDir):
 		return pt.changed(e)
 	case err != nil:
