@@ -23,7 +23,7 @@ func (s *session) serve(out []byte) []byte {
 	}
 	var asker exacta.Asker = s
 	control := m.Command == wire.Pause || m.Command == wire.Resume || m.Command == wire.Cancel
-	if !control && s.full() {
+	if s.full(control) {
 		asker = nil
 	}
 	out, outcome, seen := s.srv.replays.Look(out, m.Key, &m.sum, asker, s.id)

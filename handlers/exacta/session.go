@@ -96,10 +96,19 @@ func (s *session) settled() {
 	s.port.Wake()
 }
 
-func (s *session) full() bool {
+// maxControls is how many requests that no limit holds back, Pause, Resume and Cancel, may be
+// unanswered beside the others. A project whose disk does not answer takes none.
+const maxControls = 1024
+
+// full reports whether as many requests are unanswered as may be.
+func (s *session) full(control bool) bool {
+	most := s.srv.cfg.MaxInFlight
+	if control {
+		most += maxControls
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.unanswered >= s.srv.cfg.MaxInFlight
+	return s.unanswered >= most
 }
 
 func (s *session) count(n int) {
