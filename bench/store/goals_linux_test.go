@@ -154,7 +154,7 @@ func TestRedisIsEvaluatedWhereItWasMeasured(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	r := report{samples: append(round(0, goodRates()), round(1, goodRates())...), disk: diskTimes{4 << 10: new(load.Histogram)},
+	r := report{parts: []string{partCells, partRestart}, samples: append(round(0, goodRates()), round(1, goodRates())...), disk: diskTimes{4 << 10: new(load.Histogram)},
 		Restarts:  []restart{{From: "log", Rows: goalRows, Tail: 7, Recovery: 0.9, Replay: 0.7, Answer: 1.5, RSS: 300 << 20}},
 		Latencies: []latency{{Method: getProcess, PerSec: 1000, Snapshots: 3, Took: 0.25, During: quantiles{Requests: 9, P99: 777}}}}
 	r.disk[4<<10].Add(int64(250*time.Microsecond), 60)

@@ -50,7 +50,7 @@ func play(log string, acts []string) {
 	for i := 0; ; i++ {
 		act := acts[min(i, len(acts)-1)]
 		if act == "deaf" {
-			select {}
+			time.Sleep(time.Hour) // without a timer the runtime would end the program
 		}
 		line, err := in.ReadString('\n')
 		if err != nil {
