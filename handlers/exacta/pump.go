@@ -109,12 +109,11 @@ func (s *session) pop(o *outgoing) {
 func (s *session) follow(c *exacta.Cursor, o *outgoing) {
 	switch {
 	case o.cursor != nil:
-		next := c.Next
-		if o.cursor.move {
-			next = o.cursor.Next
-		}
+		next, own := c.Next, max(c.Own, c.Next) // own events before it were sent
 		*c = o.cursor.Cursor
-		c.Conn, c.Next = s.id, next
+		if c.Conn, c.Own = s.id, own; !o.cursor.move {
+			c.Next = next
+		}
 		if s.eof {
 			c.Window = 0
 		}

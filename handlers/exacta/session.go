@@ -13,6 +13,7 @@ import (
 const (
 	queuedBytes  = 16 << 20 // of answers
 	answerMemory = 256      // answers whose room is kept
+	moreControls = 4096     // how many more requests that control what runs may be unanswered
 )
 
 // session is one connection over lines (exacta §2.1). What is above mu belongs to its owner.
@@ -96,10 +97,15 @@ func (s *session) settled() {
 	s.port.Wake()
 }
 
-func (s *session) full() bool {
+// full reports whether too many requests are unanswered for another one (exacta §4.0.1).
+func (s *session) full(control bool) bool {
+	most := s.srv.cfg.MaxInFlight
+	if control {
+		most += moreControls
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.unanswered >= s.srv.cfg.MaxInFlight
+	return s.unanswered >= most
 }
 
 func (s *session) count(n int) {

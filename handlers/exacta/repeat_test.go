@@ -1,0 +1,78 @@
+package exacta
+
+import (
+	"strings"
+	"testing"
+
+	"trunkline/engine/exacta/wire"
+	"trunkline/engine/link"
+)
+
+// TestRepeatBehindEvents: the stored answer of a request comes behind its events too, also on a
+// connection that did not get them yet (exacta §2.4).
+func TestRepeatBehindEvents(t *testing.T) {
+	s, dir := newServer(t), newRoot(t)
+	one, two := newPeer(t, s, 1), newPeer(t, s, 2)
+	one.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
+	one.want(2, "LogEntry1 101:ok")
+	two.send(ask(2, "OpenProject", `"path":"`+dir+`"`))
+	two.want(2, "LogEntry2 102:ok")
+	one.want(1, "LogEntry2")
+	one.send(ask(3, "ApplyDiffSet", emptySet))
+	one.want(2, "LogEntry3 103:ok")
+	two.send(ask(3, "ApplyDiffSet", emptySet), ask(1, "OpenProject", `"path":"`+dir+`"`))
+	two.want(3, "LogEntry3 103:ok 101:ok")
+
+	two.send(subscribeTo(4, `,"window":1`))
+	two.want(1, "104:ok")
+	one.send(ask(5, "ApplyDiffSet", emptySet), ask(6, "ApplyDiffSet", emptySet))
+	one.want(4, "LogEntry4 105:ok LogEntry5 106:ok")
+	two.send(ask(6, "ApplyDiffSet", emptySet)) // its event waits for an ack
+	two.want(1, "LogEntry4")
+	two.send(`{"ipc_version":"1.0","type":"ack","project_id":"` + pid + `","stream_seq":4}`)
+	two.want(2, "LogEntry5 106:ok")
+}
+
+// TestOwnEventsOnce: a subscription of one correlation goes back to its events only, and not to
+// those of other requests of the connection (exacta §3.5).
+func TestOwnEventsOnce(t *testing.T) {
+	s, dir := newServer(t), newRoot(t)
+	p := newPeer(t, s, 1)
+	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
+	p.want(2, "LogEntry1 101:ok")
+	p.send(ask(2, "ExtractIntent", `"user_input":"append \"x\" to a.txt"`))
+	p.want(4, "StateChanged2 StateChanged3 LogEntry4 102:ok")
+	p.send(ask(3, "ApplyDiffSet", emptySet))
+	p.want(2, "LogEntry5 103:ok")
+	flow := `,"correlation_id":"` + wire.NewScope("t1", "p1").Next(wire.Correlation).String() + `","after_seq":1`
+	p.send(subscribeTo(4, flow))
+	p.want(3, "104:ok StateChanged3 LogEntry4")
+	p.send(subscribeTo(5, flow+`,"window":1`))
+	p.want(2, "105:ok StateChanged3") // and no more
+	p.send(subscribeTo(6, flow))
+	p.want(3, "106:ok StateChanged3 LogEntry4")
+	p.send(ask(7, "ApplyDiffSet", emptySet))
+	p.want(2, "LogEntry6 107:ok")
+}
+
+// TestTooManyControls: requests that control what runs are bounded too.
+func TestTooManyControls(t *testing.T) {
+	s, dir := newServer(t), newRoot(t)
+	p := newPeer(t, s, 1)
+	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
+	p.want(2, "LogEntry1 101:ok")
+	for _, open := range s.projects {
+		open.turn.Lock() // the queue stands
+		defer open.turn.Unlock()
+	}
+	pause := ask(2, "Pause", `"execution_id":"`+pid+`"`) + "\n"
+	in := []byte(strings.Repeat(pause, maxInFlight+moreControls))
+	for len(in) > 0 {
+		used, out, _ := p.sess.Feed(in, nil, link.Instant{})
+		if in = in[used:]; len(out) > 0 {
+			t.Fatalf("within the limit: %s", out)
+		}
+	}
+	p.send(strings.TrimSuffix(pause, "\n"))
+	p.want(1, "102:RES-004")
+}
