@@ -174,6 +174,11 @@ bench-threads: build ## agent threads beside the kernel, a trivial tool, net/htt
 	$(GO) run ./bench/store -server bin/trunkline -parts threads -json bench/data/threads.json $(ARGS)
 	$(MAKE) --no-print-directory bench-report
 
+.PHONY: bench-projects
+bench-projects: build ## projects: commands beside a trivial tool, events beside the message bus, against bin/trunkline
+	$(GO) run ./bench/store -server bin/trunkline -parts projects -json bench/data/projects.json $(ARGS)
+	$(MAKE) --no-print-directory bench-report
+
 .PHONY: bench-toolhost
 bench-toolhost: build ## the tool server beside bare echo servers, kept workers beside one process per call, and starts
 	$(GO) run ./bench/toolhost -server bin/trunkline $(ARGS)

@@ -87,7 +87,11 @@ func runExacta(cmd *cobra.Command, _ []string) error {
 	ctx, stop := untilInsisted(cmd.Context())
 	defer stop()
 	if sockets {
-		return withHint(app.RunProjects(ctx, c, app.Options{Build: obs.ReadBuild(version, revision), Logger: log, Banner: cmd.ErrOrStderr()}))
+		err = app.RunProjects(ctx, c, app.Options{Build: obs.ReadBuild(version, revision), Logger: log, Banner: cmd.ErrOrStderr()})
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return &cli.Error{Code: cli.CodeFailed, Err: err, Hint: "another program listens there already; --tcp, --unix and --ws name other addresses, port 0 takes a free one"}
+		}
+		return withHint(err)
 	}
 	server, err := c.Server()
 	if err != nil {

@@ -185,7 +185,7 @@ func TestPeopleUseProjects(t *testing.T) {
 	wantRun(t, s.run("watch", "--after", "1000000"), 60, "", "trunkline: IPC-007: ")
 }
 
-// TestPreviewsAndDiagnostics: a preview ends by its handle, and a bundle is where the answer has it.
+// TestPreviewsAndDiagnostics: a preview ends by its handle, and the answer has where a bundle is.
 func TestPreviewsAndDiagnostics(t *testing.T) {
 	needMake(t)
 	s := startProjects(t, map[string]string{"Makefile": "run:\n\t@touch started; sleep 600\n"})

@@ -112,7 +112,9 @@ func idOf(r *Request) []byte {
 
 // keepRecord completes a record.
 func (p *Project) keepRecord(rec Record, id []byte, words []string) {
-	rec.At = p.Clock.Now()
+	if rec.At.IsZero() {
+		rec.At = p.Clock.Now()
+	}
 	copy(rec.RequestID.text[:], id)
 	for i := range words {
 		rec.words[i] = wire.Clip(words[i], maxRecordText)
@@ -145,17 +147,17 @@ func (p *Project) noteAnswer(r *Request, f *fault.Fault) {
 	if f != nil {
 		code = f.Code
 	}
-	p.noteCode(r.ID, r.Command, code)
+	p.noteCode(r.ID, r.Command, code, p.Clock.Now())
 }
 
-// noteCode remembers the answer of a request; an empty code is none. It does not allocate once the
-// rings are full.
-func (p *Project) noteCode(id []byte, c wire.Command, code string) {
+// noteCode remembers when a request was answered, and with what; an empty code is none. It does not
+// allocate once the rings are full.
+func (p *Project) noteCode(id []byte, c wire.Command, code string, at time.Time) {
 	a := Answered{Command: c, Code: code}
 	copy(a.RequestID.text[:], id)
 	p.past.requests.add(a, maxAnswered)
 	words := [...]string{c.String(), cmp.Or(code, "ok")}
-	p.keepRecord(Record{Level: "DEBUG", Component: "Orchestrator", Event: "Response"}, id, words[:])
+	p.keepRecord(Record{At: at, Level: "DEBUG", Component: "Orchestrator", Event: "Response"}, id, words[:])
 }
 
 // snapshot returns what a bundle shows.

@@ -23,7 +23,8 @@ type Journal struct {
 	last    uint64 // stream_seq of the newest event
 	state   State
 	ended   bool
-	waiting map[Waker]struct{}
+	waiting []Waker       // in any order
+	places  map[Waker]int // where each stands
 }
 
 // entry is one event.
@@ -66,7 +67,7 @@ func (o *Origin) has(conn uint64) bool {
 // NewJournal returns a journal whose first event follows last, the stream_seq of the last event of
 // the same root. l has its defaults.
 func NewJournal(last uint64, l *Limits) *Journal {
-	return &Journal{most: l.JournalEvents, mostBytes: l.JournalBytes, last: last, waiting: make(map[Waker]struct{})}
+	return &Journal{most: l.JournalEvents, mostBytes: l.JournalBytes, last: last, places: make(map[Waker]int)}
 }
 
 // Status is what a journal has of its project.
@@ -100,14 +101,26 @@ func (j *Journal) Last() uint64 {
 func (j *Journal) Watch(w Waker) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.waiting[w] = struct{}{}
+	if _, again := j.places[w]; !again {
+		j.places[w] = len(j.waiting)
+		j.waiting = append(j.waiting, w)
+	}
 }
 
 // Unwatch ends Watch.
 func (j *Journal) Unwatch(w Waker) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	delete(j.waiting, w)
+	at, ok := j.places[w]
+	if !ok {
+		return
+	}
+	last := len(j.waiting) - 1
+	j.waiting[at] = j.waiting[last]
+	j.places[j.waiting[at]] = at
+	j.waiting[last] = nil
+	j.waiting = j.waiting[:last]
+	delete(j.places, w)
 }
 
 // append adds the next event.
@@ -129,7 +142,7 @@ func (j *Journal) append(e entry, state State) {
 		j.head = (j.head + 1) % len(j.entries)
 		j.count--
 	}
-	for w := range j.waiting {
+	for _, w := range j.waiting {
 		w.Wake()
 	}
 }
@@ -148,7 +161,7 @@ func (j *Journal) end() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.ended = true
-	for w := range j.waiting {
+	for _, w := range j.waiting {
 		w.Wake()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"trunkline/engine/exacta/plan"
@@ -279,5 +280,36 @@ func TestBehindClose(t *testing.T) {
 	r.finish(0, nil, false)
 	if !r.closed || len(r.late) != 2 || r.late[0] != open || r.late[1] != build {
 		t.Errorf("closed: %v, late: %v", r.closed, r.late)
+	}
+}
+
+// counts is a connection that counts how often it is woken.
+type counts struct{ n int }
+
+func (c *counts) Wake() { c.n++ }
+
+// TestWatch: each connection is woken once by an event, from Watch to Unwatch, in any order.
+func TestWatch(t *testing.T) {
+	j := NewJournal(0, defaults())
+	all := make([]counts, 5)
+	want := make([]int, len(all))
+	watched := make([]bool, len(all))
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 1000 {
+		i := random.IntN(len(all))
+		if watched[i] = random.IntN(2) == 0; watched[i] {
+			j.Watch(&all[i])
+		} else {
+			j.Unwatch(&all[i])
+		}
+		fill(j, 1, nil)
+		for k := range all {
+			if watched[k] {
+				want[k]++
+			}
+			if all[k].n != want[k] {
+				t.Fatalf("connection %d is woken %d times, want %d", k, all[k].n, want[k])
+			}
+		}
 	}
 }

@@ -240,7 +240,7 @@ func (p *Project) begin(r *Request) {
 	}
 	if allowed, _ := gate(r.Command); !allowed.has(p.state) {
 		r.answered = true
-		p.noteCode(r.ID, r.Command, "ST-001")
+		p.noteCode(r.ID, r.Command, "ST-001", p.Clock.Now())
 		p.Host.Answer(r, p.refusals.of(r.Command, p.state).Append(nil, r.ID, r.flow.ID, p.Clock), true)
 		return
 	}

@@ -31,6 +31,6 @@ func (p *Project) Refused(dst, id []byte, c wire.Command, handle wire.ID, clock 
 	} else {
 		correlation = p.IDs.Next(wire.Correlation)
 	}
-	p.noteCode(id, c, "ST-001")
+	p.noteCode(id, c, "ST-001", clock.Now())
 	return p.refusals.of(c, p.state).Append(dst, id, correlation, clock), true
 }

@@ -124,7 +124,7 @@ func (s *session) atOnce(out []byte, p *project) (_ []byte, done bool) {
 	}
 	out, done = p.core.Refused(out, s.in.RequestID, s.in.Command, s.in.args.Handle, s.clock)
 	if done {
-		s.srv.counts.answer(s.in.Command, "ST-001")
+		s.srv.counts.refuse(s.in.Command)
 	}
 	return out, done
 }

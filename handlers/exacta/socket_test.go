@@ -392,3 +392,23 @@ func TestBadLinesKeepNothing(t *testing.T) {
 		t.Errorf("%d bytes more", grown)
 	}
 }
+
+// TestTooManyAnswers: a peer that does not read its answers is closed, at the limit and one byte
+// more (exacta §2.5).
+func TestTooManyAnswers(t *testing.T) {
+	s := newServer(t)
+	f := func(bytes int, lost bool) {
+		t.Helper()
+		p := newPeerOver(t, s, 1, Unix)
+		p.sess.(*session).send(outgoing{Answer: core.Answer{Line: make([]byte, bytes)}})
+		if got := p.sess.Load().Until != 0; got != lost {
+			t.Errorf("%d bytes: closed: %v", bytes, got)
+		}
+		_, _, v := p.sess.Feed([]byte(pause(1)), nil, link.Instant{})
+		if got := v == link.Close; got != lost {
+			t.Errorf("%d bytes: verdict %d", bytes, v)
+		}
+	}
+	f(queuedBytes, false)
+	f(queuedBytes+1, true)
+}

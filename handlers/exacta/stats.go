@@ -32,10 +32,11 @@ type counters struct {
 	answers  [][]atomic.Uint64 // by command and fault.Index
 	repeats  atomic.Uint64
 	planner  []atomic.Uint64 // by fault.Index
+	refused  int             // the fault.Index of ST-001
 }
 
 func newCounters() *counters {
-	c := &counters{answers: make([][]atomic.Uint64, wire.Commands), planner: make([]atomic.Uint64, len(fault.Codes()))}
+	c := &counters{answers: make([][]atomic.Uint64, wire.Commands), planner: make([]atomic.Uint64, len(fault.Codes())), refused: fault.Index("ST-001")}
 	for i := range c.answers {
 		c.answers[i] = make([]atomic.Uint64, len(fault.Codes()))
 	}
@@ -55,6 +56,9 @@ func (c *counters) asked(f *fault.Fault) {
 	}
 	c.planner[fault.Index(code)].Add(1)
 }
+
+// refuse counts an answer with ST-001.
+func (c *counters) refuse(command wire.Command) { c.answers[command][c.refused].Add(1) }
 
 // Stats reads the counters.
 func (s *Server) Stats() Stats {

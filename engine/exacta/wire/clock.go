@@ -5,7 +5,8 @@ import "time"
 // Clock gives all times that are shown (exacta §6.3). The zero Clock is the real one.
 type Clock struct {
 	fixed time.Time
-	shown [len(timeForm)]byte // what Append appends, if it was made by At
+	at    int64               // Unix time in milliseconds, if it was made by At
+	shown [len(timeForm)]byte // what Append appends then
 }
 
 const timeForm = "2006-01-02T15:04:05.000Z"
@@ -15,7 +16,8 @@ const timeForm = "2006-01-02T15:04:05.000Z"
 // call.
 func (c Clock) At(wall int64) Clock {
 	if !c.Fixed() && wall != 0 {
-		appendTime(c.shown[:0], time.UnixMilli(wall).UTC())
+		c.at = wall
+		appendTime(c.shown[:0], c.Now())
 	}
 	return c
 }
@@ -31,12 +33,15 @@ func (c Clock) Now() time.Time {
 	if c.Fixed() {
 		return c.fixed
 	}
+	if c.at != 0 {
+		return time.UnixMilli(c.at).UTC()
+	}
 	return time.Now().UTC()
 }
 
 // Append appends the time in the form of exacta §6.3. It does not allocate.
 func (c Clock) Append(dst []byte) []byte {
-	if c.shown[0] != 0 {
+	if c.at != 0 {
 		return append(dst, c.shown[:]...)
 	}
 	return appendTime(dst, c.Now())

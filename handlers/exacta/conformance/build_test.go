@@ -274,10 +274,19 @@ func TestGroup4_13(t *testing.T) {
 	t.Parallel()
 	c := tools(t, "make", "Makefile", "", "script", "trap '' TERM\nsleep 1000 &\necho $! > pid\nwait\nsleep 1000\n")
 	c.ask("Build", `{"timeout_seconds":1}`).want("build 0/1; raised BLD-004", "BLD-004 ")
-	pid := atoi(t, c.read("pid"))
-	for deadline := time.Now().Add(waitFor); !gone(pid); time.Sleep(5 * time.Millisecond) {
+	c.ends("pid")
+}
+
+// ends waits until the process ends whose number is in a file.
+func (c *client) ends(name string) {
+	c.t.Helper()
+	pid := 0
+	for deadline := time.Now().Add(waitFor); pid == 0 || !gone(pid); time.Sleep(5 * time.Millisecond) {
+		if text := c.read(name); strings.HasSuffix(text, "\n") {
+			pid = atoi(c.t, text)
+		}
 		if time.Now().After(deadline) {
-			t.Fatalf("process %d is there", pid)
+			c.t.Fatalf("process %d is there", pid)
 		}
 	}
 }
@@ -293,4 +302,76 @@ func gone(pid int) bool {
 	}
 	_, rest, _ := strings.Cut(string(text), ") ")
 	return strings.HasPrefix(rest, "Z")
+}
+
+// TestPreviewCommands4_14 has the command of each tool, and projects without one.
+func TestPreviewCommands4_14(t *testing.T) {
+	t.Parallel()
+	f := func(args string, files ...string) {
+		t.Helper()
+		c := tools(t, "go cargo npm make dotnet", files...)
+		c.ask("Preview", "").want("preview 0/1; preview 1/1", `{"started":true}`)
+		if got := c.noted("args"); got != args {
+			t.Errorf("%v: %s, want %s", files, got, args)
+		}
+		if got := c.noted("cwd"); got != c.dir() {
+			t.Errorf("it ran in %s", got)
+		}
+		private := ""
+		for line := range strings.Lines(c.noted("env")) {
+			if dir, ok := strings.CutPrefix(line, "TMPDIR="); ok {
+				private = strings.TrimSpace(dir)
+			}
+		}
+		if private == "" || private == os.TempDir() {
+			t.Errorf("TMPDIR is %q", private)
+		}
+	}
+	const program = "package main\n\nfunc main() {}\n"
+	f("<run><.>", "go.mod", "module x\n", "main.go", program)
+	f("<run><./cmd/x>", "go.mod", "module x\n", "x.go", "package x\n", "cmd/x/main.go", program)
+	f("<run>", "Cargo.toml", "")
+	f("<start>", "package.json", `{"scripts":{"start":"x"}}`)
+	f("<run>", "Makefile", "all:\nrun:\n")
+	f("<run><--project><x.csproj>", "x.csproj", "")
+	none := func(code string, names string, files ...string) {
+		t.Helper()
+		r := tools(t, names, files...).ask("Preview", "").is(code + " ")
+		if got := r.shorts(); !strings.HasSuffix(got, "raised "+code) {
+			t.Errorf("%v: events %s", files, got)
+		}
+	}
+	none("BLD-005", "go", "go.mod", "module x\n", "x.go", "package x\n")
+	none("BLD-005", "go", "go.mod", "module x\n", "cmd/x/main.go", program, "cmd/y/main.go", program)
+	none("BLD-005", "npm", "package.json", `{"scripts":{"build":"x"}}`)
+	none("BLD-005", "make", "Makefile", "all:\n")
+	none("BLD-001", "", "Makefile", "run:\n")
+	none("BLD-001", "", "a.txt", "")
+	none("BLD-005", "make", "Makefile", "run:\n", "code", "3")
+	none("BLD-005", "make", "Makefile", "run:\n", "script", "kill -9 $$\n")
+}
+
+// TestPreviewGroup4_14 stops a preview, with what it started, in each of the ways.
+func TestPreviewGroup4_14(t *testing.T) {
+	t.Parallel()
+	for name, stop := range map[string]func(c *client, id string){
+		"Cancel": func(c *client, id string) {
+			c.ask("Cancel", `{"execution_id":"`+id+`"}`).is(`{…"status":"cancelling"}`)
+		},
+		"CloseProject": func(c *client, _ string) { c.ask("CloseProject", "").is(`{"closed":true}`) },
+		"life limit":   func(*client, string) {},
+		"end of stdin": func(c *client, _ string) { c.server.stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := tools(t, "make", "Makefile", "run:\n", "script", "sleep 1000 &\necho $! > pid\nwait\n")
+			id := c.begin("Preview", map[string]string{"life limit": `{"timeout_seconds":1}`}[name])
+			c.await(id).want("preview 0/1; preview 1/1", `{"started":true}`)
+			c.ask("Preview", "").want("", "RES-004 ")
+			for deadline := time.Now().Add(waitFor); c.read("pid") == "-" && time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+			}
+			stop(c, id)
+			c.ends("pid")
+		})
+	}
 }

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/coder/websocket"
 )
 
 // carrier is a way to a server.
@@ -28,7 +31,7 @@ type conn struct {
 	shut  func()
 }
 
-var carriers = []*carrier{stdio, tcp, unix}
+var carriers = []*carrier{stdio, tcp, unix, webSocket}
 
 var tcp = &carrier{
 	name:  "tcp",
@@ -47,7 +50,40 @@ var unix = &carrier{
 	many: true, lines: true,
 }
 
+var webSocket = &carrier{
+	name:  "ws",
+	flags: func(*server) []string { return []string{"--ws", "127.0.0.1:0"} },
+	dial:  func(s *server) *conn { return s.dialWeb(nil) },
+	many:  true,
+}
+
+// dialWeb connects to a WebSocket. One message is one line here.
+func (s *server) dialWeb(o *websocket.DialOptions) *conn {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), waitFor)
+	c, _, err := websocket.Dial(ctx, "ws://"+s.address(listensWeb)+"/exacta/v1/ws", o)
+	if cancel(); err != nil {
+		s.t.Fatal(err)
+	}
+	c.SetReadLimit(-1)
+	s.dials++
+	lines := make(chan string, 1<<17)
+	go func() {
+		defer close(lines)
+		for {
+			_, message, err := c.Read(context.Background())
+			if err != nil {
+				return
+			}
+			lines <- string(message)
+		}
+	}()
+	return &conn{send: func(m string) error { return c.Write(context.Background(), websocket.MessageText, []byte(m)) }, lines: lines,
+		shut: func() { _ = c.CloseNow() }}
+}
+
 var (
+	listensWeb  = regexp.MustCompile(`(?m)^exacta websocket listening on (.+) \(tcp\)$`)
 	listensTCP  = regexp.MustCompile(`(?m)^exacta listening on (.+) \(tcp\)$`)
 	listensUnix = regexp.MustCompile(`(?m)^exacta listening on (.+) \(unix\)$`)
 )

@@ -24,9 +24,13 @@ type client struct {
 // connect makes a connection to a server.
 func (s *server) connect() *client {
 	s.t.Helper()
-	s2 := s.via.dial(s)
-	s.t.Cleanup(s2.shut)
-	return &client{checker: checker{t: s.t, seqs: map[string]int{}, streams: map[string]int{}}, server: s, conn: s2, t: s.t, number: s.dials}
+	over := s.via.dial(s)
+	s.t.Cleanup(over.shut)
+	all, err := schemas()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return &client{checker: checker{t: s.t, valid: all.Watch(), seqs: map[string]int{}, streams: map[string]int{}}, server: s, conn: over, t: s.t, number: s.dials}
 }
 
 // open starts a server, connects and opens its project. Files are pairs of a name and a content.
@@ -96,6 +100,7 @@ func (c *client) line(id, command, payload string) string {
 // sends writes a message.
 func (c *client) sends(message string) {
 	c.t.Helper()
+	c.valid.Asked([]byte(message))
 	if err := c.conn.send(message); err != nil {
 		c.t.Fatal(err)
 	}

@@ -264,6 +264,7 @@ func TestGoodDiffs4_16(t *testing.T) {
 
 // TestRuleOrder4_16 has diffs that break two rules: the earlier one is named.
 func TestRuleOrder4_16(t *testing.T) {
+	t.Parallel()
 	c := open(t, stdio, diffFiles...)
 	for _, f := range []struct{ outcome, text string }{
 		{"VAL-003 diffs[0] nul", "\x00\x1b[1m"},

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// slowMake is a Makefile whose build lasts as long as there is a file slow, and fails if there
-// is a file broken.
+// slowMake is a Makefile whose build lasts as long as there is a file slow, and fails if there is a
+// file broken.
 const slowMake = `all:
 	@n=0; while test -e slow && test $$n -lt 1200; do sleep 0.05; n=$$((n+1)); done
 	@test ! -e broken
@@ -40,6 +40,8 @@ var gateTable = []gateRow{
 	{"Resume", `{"execution_id":"` + noID + `"}`, "Executing", "Paused", "Paused", "ST-003 "},
 	{"Cancel", `{"execution_id":"` + noID + `"}`, "Cancelling", "ExtractingIntent, Planning, AwaitingApproval, Executing, Paused or Cancelling", "AwaitingApproval Executing Paused", "ST-003 "},
 	{"ApplyDiffSet", `{"diffs":["NO_CHANGES_REQUIRED"]}`, "ApplyDiffSet", "Idle, Failed or Completed", restStates, `{"applied":false,"rollback_point_id":"…"}`},
+	{"Preview", `{}`, "Preview", "Idle or Completed", "Idle Completed", `{"started":true}`},
+	{"ExportDiagnostics", `{"output_path":"../b.zip"}`, "", "", "Idle AwaitingApproval Executing Paused Failed Completed", "SEC-001 "},
 	{"Build", `{}`, "Build", "Idle, Failed or Completed", restStates, `{"exit_code":…}`},
 }
 

@@ -7,8 +7,14 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+
+	"trunkline/engine/exacta/schema/validate"
 )
+
+// schemas are those that every message is compared with (exacta §3.8).
+var schemas = sync.OnceValues(validate.Load)
 
 // sent is a line of a server.
 type sent struct {
@@ -118,6 +124,7 @@ var escapes = regexp.MustCompile(`\\(?:["\\ntrbf]|u00(?:0[0-7be-f]|1[0-9a-f])|u2
 // checker checks what holds for every line of a connection.
 type checker struct {
 	t       testing.TB
+	valid   *validate.Validator
 	seqs    map[string]int // of correlations
 	streams map[string]int // of projects
 	joined  bool           // events may begin in the middle of a correlation, and come again
@@ -127,6 +134,9 @@ type checker struct {
 // parse checks the form of a line and reads it.
 func (c *checker) parse(line string) *sent {
 	c.t.Helper()
+	if err := c.valid.Sent([]byte(line)); err != nil {
+		c.t.Fatal(err)
+	}
 	if !forms.MatchString(line) {
 		c.t.Fatalf("the keys are not in their order: %s", line)
 	}

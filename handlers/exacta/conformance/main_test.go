@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,6 +31,7 @@ func buildAndRun(m *testing.M) int {
 			return 1
 		}
 	}
+	_ = flag.Set("test.parallel", "6") // they wait for disks and processes more than they compute
 	code := m.Run()
 	if err := goleak.Find(); err != nil && code == 0 {
 		fmt.Fprintln(os.Stderr, err)

@@ -84,6 +84,7 @@ func TestRefusedPaths4_1(t *testing.T) {
 
 // TestMarkers4_1 has each marker, their order, and the search for a root.
 func TestMarkers4_1(t *testing.T) {
+	t.Parallel()
 	s := serve(t, stdio)
 	c := s.connect()
 	f := func(name string, files string, markers string) {
@@ -226,6 +227,7 @@ var configs = []struct{ text, outcome string }{
 
 // TestConfig4_18 opens a project with each of them. A bad one is not opened, and no value is shown.
 func TestConfig4_18(t *testing.T) {
+	t.Parallel()
 	s := serve(t, stdio)
 	s.write("go.mod", "module x\n")
 	c := s.connect()
@@ -256,6 +258,7 @@ func TestConfig4_18(t *testing.T) {
 
 // TestManyProjects6_1 opens 32 projects, and not 33.
 func TestManyProjects6_1(t *testing.T) {
+	t.Parallel()
 	s := serve(t, stdio)
 	c := s.connect()
 	var first string

@@ -33,6 +33,7 @@ func creates(n int) string {
 
 // TestRules4_5 has the rules that a request can break.
 func TestRules4_5(t *testing.T) {
+	t.Parallel()
 	c := open(t, stdio, inMake...)
 	fine := func(input string) {
 		t.Helper()
@@ -116,6 +117,7 @@ func TestDrift4_6(t *testing.T) {
 
 // TestLazyLinks4_5 has a target that becomes a link: the plan is invalid.
 func TestLazyLinks4_5(t *testing.T) {
+	t.Parallel()
 	c := open(t, stdio, inMake...)
 	plan := c.plan(`append "x" to a.txt`)
 	c.remove("a.txt")
@@ -134,6 +136,7 @@ func TestLazyLinks4_5(t *testing.T) {
 
 // TestPlansStay6_3 has a fixed clock: a plan does not expire by time.
 func TestPlansStay6_3(t *testing.T) {
+	t.Parallel()
 	c := open(t, stdio, inMake...)
 	plan := c.approved("create n.txt")
 	c.ask("ValidatePlan", `{"plan_id":"`+plan+`"}`).want("", `{"valid":true,"violations":[]}`)
@@ -141,6 +144,7 @@ func TestPlansStay6_3(t *testing.T) {
 
 // TestExecution4_8 has a conflict of a rollback, a step that fails, and drift between two steps.
 func TestExecution4_8(t *testing.T) {
+	t.Parallel()
 	c := open(t, stdio, inMake...)
 	input := `append "x" to a.txt; create d/n.txt; build; append "x" to b.txt`
 	if err := os.Chmod(filepath.Join(c.dir(), "a.txt"), 0o751); err != nil {

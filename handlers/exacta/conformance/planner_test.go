@@ -14,6 +14,7 @@ var e14 = []string{"go.mod", "module x\n", "main.go", "package main\n\nfunc main
 
 // TestIntents9 is the table E14 and what is near it (exacta §4.19, §9).
 func TestIntents9(t *testing.T) {
+	t.Parallel()
 	c := open(t, stdio, e14...)
 	f := func(input, kind, confidence, files string) *reply {
 		t.Helper()
@@ -104,6 +105,7 @@ var formFiles = []string{"a.txt", "a\n", "b.txt", "b\n", "open.txt", "o", "crlf.
 
 // TestForms4_19 runs a request of each form to its end and looks at the files.
 func TestForms4_19(t *testing.T) {
+	t.Parallel()
 	c := open(t, stdio, formFiles...)
 	for _, p := range everyForm {
 		c.completes(p.input)
@@ -121,6 +123,7 @@ func TestForms4_19(t *testing.T) {
 
 // TestTemplates4_19 makes a project of each template in an empty directory.
 func TestTemplates4_19(t *testing.T) {
+	t.Parallel()
 	f := func(input string, files map[string]string) {
 		t.Helper()
 		s := serve(t, stdio)
@@ -153,6 +156,7 @@ func TestTemplates4_19(t *testing.T) {
 
 // TestFeatures4_19 has the file of an AddFeature without a form, for each toolchain.
 func TestFeatures4_19(t *testing.T) {
+	t.Parallel()
 	f := func(marker, content, path, text string) {
 		t.Helper()
 		c := open(t, stdio, marker, content)
@@ -171,6 +175,7 @@ func TestFeatures4_19(t *testing.T) {
 
 // TestNoPlan4_19 has requests without a plan: VAL-004 and Failed (exacta §4.4, §8).
 func TestNoPlan4_19(t *testing.T) {
+	t.Parallel()
 	c := open(t, stdio, append([]string{"nul.txt", "a\x00", "latin.txt", "\xff\n"}, e14...)...)
 	before := tree(t, c.dir())
 	for _, input := range []string{`append "x" to none.txt`, "delete none.txt", `append "x" to nul.txt`, `append "x" to latin.txt`, `replace "none" with "x" in a.txt`,
@@ -217,6 +222,7 @@ func TestRefusedIntents4_3(t *testing.T) {
 
 // TestIntentsAreKept4_3 uses the first of 256 intents, and not the first of 257.
 func TestIntentsAreKept4_3(t *testing.T) {
+	t.Parallel()
 	c := open(t, stdio)
 	first := c.intent(`create n.txt`)
 	for i := range 255 {

@@ -80,6 +80,7 @@ func (c *client) private() {
 
 // TestStorage4_18 looks at the bytes of .exacta from state to state.
 func TestStorage4_18(t *testing.T) {
+	t.Parallel()
 	c := open(t, stdio, inMake...)
 	const head = `{"schema_version":1,"project_id":"cd6389d6-5643-5997-9b3b-0ca9b25a1497","state":"`
 	const tail = `,"last_updated_at":"2026-01-15T00:00:00.000Z","execution":`

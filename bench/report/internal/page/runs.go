@@ -24,6 +24,7 @@ func sources() []source {
 		{"sessions", "make bench-sessions", "sessions"},
 		{"store", "make bench-store", "the store"},
 		{"threads", "make bench-threads", "agent threads"},
+		{"projects", "make bench-projects", "projects"},
 		{"toolhost", "make bench-toolhost", "tools"},
 		{"soak", "make soak", "a minute of everything"},
 		{"hostile", "make hostile", "hostile peers"},
