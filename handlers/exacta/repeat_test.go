@@ -76,3 +76,37 @@ func TestTooManyControls(t *testing.T) {
 	p.send(strings.TrimSuffix(pause, "\n"))
 	p.want(1, "102:RES-004")
 }
+
+// TestOpenThatIsTurnedAway: an OpenProject that finds too many requests parked adds nothing to the
+// subscriptions of its connection (exacta §2.4).
+func TestOpenThatIsTurnedAway(t *testing.T) {
+	m := newModelled(t, useModel, "")
+	m.send(ask(2, "ExtractIntent", `"user_input":"x"`))
+	<-m.arrived
+	validate := func(n int) string { return ask(n, "ValidatePlan", `"plan_id":"`+pid+`"`) }
+	for n := range 63 {
+		m.send(validate(3 + n))
+	}
+	two := newPeer(t, m.sess.(*session).srv, 2)
+	two.send(validate(100), ask(101, "OpenProject", `"path":"`+m.dir+`"`))
+	two.want(1, "165:RES-004")
+	m.send(ask(102, "Cancel", `"execution_id":"00000000-0000-4000-8000-000000000102"`))
+	two.want(1, "164:ST-001") // the events before it are of others
+}
+
+// TestLongWebSocketMessage: a byte too many comes before the end of a WebSocket, and has no answer
+// (exacta §2.2).
+func TestLongWebSocketMessage(t *testing.T) {
+	const most = 65_536
+	f := func(carrier Carrier, n int, answered bool) {
+		t.Helper()
+		p := newPeerOver(t, newServerOf(t, Config{MaxMessageBytes: most}), 1, carrier)
+		_, out, _ := p.sess.Feed([]byte("{"+strings.Repeat(" ", n-1)), nil, link.Instant{})
+		if (len(out) > 0) != answered {
+			t.Errorf("%v, %d bytes: %s", carrier, n, out)
+		}
+	}
+	f(WebSocket, most+1, false)
+	f(Unix, most, false)
+	f(Unix, most+1, true)
+}
