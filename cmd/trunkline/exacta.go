@@ -112,10 +112,12 @@ func runExacta(cmd *cobra.Command, _ []string) error {
 func exactaSockets(cmd *cobra.Command, c *config.Exacta) (given bool, err error) {
 	addr := func(flag string) []string {
 		list, _ := cmd.Flags().GetStringArray(flag)
-		if len(list) > 1 && err == nil {
-			err = cli.Errorf(cli.CodeUsage, "cannot use --%s twice", flag)
+		if f := cmd.Flags().Lookup(flag); f.Changed {
+			given = true
+			if len(list) != 1 && err == nil { // an empty text is none
+				err = cli.Errorf(cli.CodeUsage, "cannot use --%s %s: want one address", flag, f.Value)
+			}
 		}
-		given = given || len(list) > 0
 		return list
 	}
 	c.ListenAddr, c.WSAddr = addr(flagTCP), addr(flagWS)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -67,7 +66,10 @@ func (f *callFlags) run(ctx context.Context, p *projectPeer, args []string) erro
 			return err
 		}
 	}
-	m, err := f.ask(ctx, p, conn, text, &end)
+	_, m, err := p.request(ctx, command, text, func(m *client.Message) error {
+		end.note(m)
+		return f.event(p.cmd, m)
+	})
 	if m == nil || err != nil && !isAnswer(err) {
 		return err
 	}
@@ -80,29 +82,6 @@ func (f *callFlags) run(ctx context.Context, p *projectPeer, args []string) erro
 		return err
 	}
 	return end.wait(ctx, conn.Next, func(m *client.Message) error { return f.event(p.cmd, m) })
-}
-
-// ask sends the request and returns its response. An error that was raised for it is an error, also
-// where the response has none.
-func (f *callFlags) ask(ctx context.Context, p *projectPeer, conn *client.Conn, payload []byte, end *execution) (*client.Message, error) {
-	within, cancel := context.WithTimeout(ctx, limitOf(payload))
-	defer cancel()
-	id, err := conn.Send(within, end.command, payload)
-	if err != nil {
-		return nil, err
-	}
-	var raised error
-	m, err := conn.Await(within, id, func(m *client.Message) error {
-		if m.Event == "ErrorRaised" && m.RequestID == id {
-			raised = client.ErrorOf(m.Payload.Object("error"))
-		}
-		end.note(m)
-		return f.event(p.cmd, m)
-	})
-	if err == nil {
-		err = raised
-	}
-	return m, err
 }
 
 func isAnswer(err error) bool {
@@ -124,11 +103,7 @@ func (f *callFlags) print(cmd *cobra.Command, raw []byte) error {
 	if f.events || !out.terminal || cli.JSON(cmd) {
 		return out.raw(raw)
 	}
-	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, raw, "", "  "); err != nil {
-		return fmt.Errorf("cannot indent the response: %w", err)
-	}
-	return out.line(visibleLines(pretty.String()))
+	return writeJSON(cmd, json.RawMessage(raw))
 }
 
 // execution is what a command began or ends.
@@ -174,7 +149,8 @@ func (e *execution) note(m *client.Message) {
 
 // wait waits until the execution ends; event gets all that comes. How it ended is the error.
 func (e *execution) wait(ctx context.Context, next func(context.Context) (*client.Message, error), event func(*client.Message) error) error {
-	var raised error
+	var raised *client.Error
+	failures := 0 // a second one is that of the rollback
 	for {
 		m, err := next(ctx)
 		if err != nil {
@@ -188,8 +164,10 @@ func (e *execution) wait(ctx context.Context, next func(context.Context) (*clien
 		}
 		if m.Event == "ErrorRaised" && m.Correlation == e.correlation {
 			raised = client.ErrorOf(m.Payload.Object("error"))
+			failures++
 		}
-		if from := m.Payload.Text("from"); m.Event != "StateChanged" || from != "Executing" && from != "Cancelling" {
+		from := m.Payload.Text("from")
+		if m.Event != "StateChanged" || from != "Executing" && from != "Cancelling" {
 			continue
 		}
 		switch m.Payload.Text("to") {
@@ -203,10 +181,13 @@ func (e *execution) wait(ctx context.Context, next func(context.Context) (*clien
 			}
 			return cli.Errorf(exitProtocol, "the execution was cancelled; its files are as before")
 		case "Failed":
-			if raised == nil {
-				raised = cli.Errorf(exitProtocol, "the execution failed")
+			switch {
+			case raised == nil:
+				return cli.Errorf(exitProtocol, "the execution failed")
+			case failures > 1 || from == "Cancelling":
+				return raised
 			}
-			return raised
+			return explained(projectStatus(raised), raised, "the files are as before: all steps were taken back")
 		}
 	}
 }

@@ -1,9 +1,15 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+
+	"trunkline/handlers/exacta/client"
 )
 
 // wantRun checks the exit code, and that the outputs have some words.
@@ -67,6 +73,8 @@ func TestCallExactaBuild(t *testing.T) {
 	s.write("Makefile", "all:\n\t@echo 'a.c:1:1: warning: w'\n")
 	wantRun(t, s.run("build", "--configuration", "Release"), 0, "exit code 0, 0 errors, 1 warnings, ", "")
 	wantRun(t, s.run("build", "--json"), 0, `"warnings": 1`, "")
+	s.write("Makefile", "all:\n\t@printf 'one\\033[2J\\ntwo\\n'; false\n")
+	wantRun(t, s.run("build"), 50, "", "trunkline: BLD-002: The build failed with 1 error(s).\none\\x1b[2J\ntwo\nmake")
 	wantRun(t, s.run("build", "--configuration", "Fast"), 60, "", "trunkline: IPC-009: ")
 }
 
@@ -87,7 +95,7 @@ func TestCallExactaWaits(t *testing.T) {
 	s.write("Makefile", "all:\n\t@false\n")
 	bad := s.planned(`Append "y" to README.md; build`)
 	wantRun(t, s.call("ApprovePlan", payload("plan_id", bad)), 0, "", "")
-	wantRun(t, s.call("ExecutePlan", payload("plan_id", bad), "--wait"), 50, `"execution_id":`, "trunkline: BLD-002: ")
+	wantRun(t, s.call("ExecutePlan", payload("plan_id", bad), "--wait"), 50, `"execution_id":`, "hint: the files are as before")
 	if got := s.read("README.md"); got != "# Demo\n\nHello.\nx\n" {
 		t.Errorf("README.md: %q", got)
 	}
@@ -106,6 +114,7 @@ func TestCallExactaUsage(t *testing.T) {
 	f("cannot connect to \"nope\"", "Pause", "--addr", "nope")
 	f("it is no JSON object", "Pause", "[]", "--addr", "127.0.0.1:1")
 	f("it is no JSON object", "Pause", "{", "--addr", "127.0.0.1:1")
+	wantRun(t, runProjects(t, "", "serve", "--unix", ""), 2, "", "cannot use --unix []: want one address")
 	f("must be positive", "Pause", "--addr", "127.0.0.1:1", "--timeout", "-1s")
 	f("cannot use --token-file", "Pause", "--addr", "127.0.0.1:1", "--token-file", "/nope")
 	f("accepts between 1 and 2 arg(s)")
@@ -133,7 +142,12 @@ func TestCallExactaOfHostileServers(t *testing.T) {
 	f("", true, "lost: EOF")
 	wantRun(t, runProjects(t, "", "call", "Pause", "--timeout", "50ms", "--addr", hostileProjects(t, "", false)), 60, "", "no answer from 127.0.0.1:")
 	wantRun(t, runProjects(t, "", "open", "--addr", "unix://"+t.TempDir()+"/s"), 60, "", "trunkline: cannot connect to unix://")
-	got := runProjects(t, "", "call", "Pause", "--json", "--addr", hostileProjects(t, fakeAnswer+`"ok":false,"result":null,"error":{"code":"SEC-001","message":"m","technical_detail":"d"}}`+"\n", false))
+	refused := func(code, detail string) string {
+		return hostileProjects(t, fakeAnswer+`"ok":false,"result":null,"error":{"code":"`+code+`","message":"m","technical_detail":"`+detail+`"}}`+"\n", false)
+	}
+	wantRun(t, runProjects(t, "", "open", "--addr", refused("SEC-002", "auth: the token is not accepted")), 20, "", "hint: --token-file or $EXACTA_TOKEN_FILE names")
+	wantRun(t, runProjects(t, "", "open", "--addr", refused("ST-003", "project_id: the project is not open")), 60, "", "hint: the project was closed")
+	got := runProjects(t, "", "call", "Pause", "--json", "--addr", refused("SEC-001", "d"))
 	if got.code != 20 || got.stderr != `{"error":"SEC-001: m (d)","code":20,"hint":""}`+"\n" {
 		t.Errorf("%+v", got)
 	}
@@ -155,6 +169,7 @@ func TestPeopleUseProjects(t *testing.T) {
 	wantRun(t, s.run("show"), 0, "STEP"+want, "")
 	wantRun(t, s.run("show", "--json"), 0, `"diff": "--- a/README.md\n`, "")
 	wantRun(t, s.run("run"), 30, "", "hint: 'trunkline exacta show' shows the plan")
+	wantRun(t, s.run("plan", "delete README.md"), 60, "", "hint: a plan waits: 'trunkline exacta show' shows it")
 	wantRun(t, s.run("run", "--approve"), 2, "", "cannot approve a plan that is not named")
 	wantRun(t, s.run("approve"), 2, "", "cannot approve a plan that is not named")
 	wantRun(t, s.run("approve", "73b"), 2, "", "at least 4 characters")
@@ -179,16 +194,32 @@ func TestPeopleUseProjects(t *testing.T) {
 	}
 	s.write("fix.diff", "--- a/README.md\n+++ b/README.md\n@@ -2,4 +2,4 @@\n \n Hello.\n Bye.\n-x\n+y\n")
 	wantRun(t, s.run("apply", s.dir+"/fix.diff"), 0, "applied, rollback point ", "")
-	wantRun(t, s.run("apply", s.dir+"/fix.diff"), 40, "", "trunkline: VAL-005: ")
+	if got = s.run("apply", s.dir+"/fix.diff"); strings.Contains(got.stderr, "hint") {
+		t.Errorf("the same diff cannot be applied later: %s", got.stderr)
+	}
+	wantRun(t, got, 40, "", "trunkline: VAL-005: ")
 	wantRun(t, s.run("apply", s.dir+"/none.diff"), 2, "", "cannot read the diff")
+	wantRun(t, s.run("watch", "--count", "-1"), 2, "", "neither can be negative")
+	wantRun(t, s.run("watch", "--after", "-2"), 2, "", "neither can be negative")
 	wantRun(t, s.run("close"), 0, "closed "+s.dir, "")
 	wantRun(t, s.run("watch", "--after", "1000000"), 60, "", "trunkline: IPC-007: ")
 }
 
-// TestPreviewsAndDiagnostics: a preview ends by its handle, and the answer has where a bundle is.
+// TestPreviewsAndDiagnostics: an interrupt before its handle is known ends a preview, as the handle
+// does later; a bundle is where the answer has it.
 func TestPreviewsAndDiagnostics(t *testing.T) {
 	needMake(t)
 	s := startProjects(t, map[string]string{"Makefile": "run:\n\t@touch started; sleep 600\n"})
+	p := &projectPeer{cmd: &cobra.Command{}, addr: s.addr, path: s.dir}
+	if err := p.open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer p.conn.Close()
+	ctx, interrupt := context.WithCancel(t.Context())
+	_, err := p.ask(ctx, "Preview", p.payload().Int("timeout_seconds", 60), func(*client.Message) { interrupt() })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("not interrupted: %v", err)
+	}
 	got := s.run("preview", "--seconds", "60")
 	wantRun(t, got, 0, "started, handle ", "")
 	s.await("started")
@@ -201,5 +232,26 @@ func TestPreviewsAndDiagnostics(t *testing.T) {
 	wantRun(t, s.run("diagnostics", "../report.zip"), 20, "", "trunkline: SEC-001: ")
 	if text := s.read(".exacta/diagnostics/report.zip"); !strings.HasPrefix(text, "PK") {
 		t.Errorf("no zip: %.20q", text)
+	}
+}
+
+// TestPlansOfHostileServers: what a server has in the place of ids and numbers is no text for a
+// terminal either, and of more diffs than a plan can have the rest is dropped.
+func TestPlansOfHostileServers(t *testing.T) {
+	answer := func(result string) string {
+		return fakeAnswer + `"ok":true,"result":` + result + `,"error":null}` + "\n"
+	}
+	event := func(name, payload string) string {
+		return `{"ipc_version":"1.0","type":"event","event":"` + name + `","request_id":"{R}","correlation_id":"00000000-0000-4000-8000-00000000000c","payload":` + payload + "}\n"
+	}
+	text := event("PlanProposed", `{"plan":{"id":"\u001b]0;id","steps":[]}}`)
+	for i := range maxShownDiffs + 1 {
+		text += event("DiffProposed", `{"step_id":"`+string(rune('a'+i))+`","diff":"+line\n"}`)
+	}
+	addr := hostileProjects(t, text+answer(`{"intent":{"id":"x","type":"\u001b]0;type","confidence":"\u009b2J"}}`), false)
+	got := runProjects(t, "", "plan", "x", "--addr", addr)
+	wantRun(t, got, 0, "\nPlan \\x1b]0;id, version 0", "approve \\x1b]0;id\n")
+	if strings.ContainsAny(got.stdout+got.stderr, "\x1b\u009b") || strings.Count(got.stdout, "+line\n") != maxShownDiffs {
+		t.Errorf("%q %q", got.stdout, got.stderr)
 	}
 }

@@ -191,35 +191,41 @@ func (p *projectPeer) payload() jsonx.Builder {
 // printed. When ctx ends first, an activity of the server is cancelled: it would go on for no
 // reader.
 func (p *projectPeer) ask(ctx context.Context, command string, payload jsonx.Builder, event func(*client.Message)) (*client.Message, error) {
-	conn, err := p.connected(ctx)
-	if err != nil {
-		return nil, err
-	}
-	text := payload.End()
-	within, cancel := context.WithTimeout(ctx, limitOf(text))
-	defer cancel()
-	id, err := conn.Send(within, command, text)
-	if err != nil {
-		return nil, err
-	}
-	var raised *client.Error
-	m, err := conn.Await(within, id, func(m *client.Message) error {
+	id, m, err := p.request(ctx, command, payload.End(), func(m *client.Message) error {
 		p.warn(m)
-		if m.Event == "ErrorRaised" && m.RequestID == id {
-			raised = client.ErrorOf(m.Payload.Object("error"))
-		}
 		if event != nil {
 			event(m)
 		}
 		return nil
 	})
-	if err == nil && raised != nil {
-		return m, raised // a build that failed, an intent that is unknown (exacta D5, D15)
-	}
-	if within.Err() != nil && (command == "ExtractIntent" || command == "GeneratePlan" || command == "Build") {
-		p.withdraw(conn, id)
+	late := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	if late && id != "" && (command == "ExtractIntent" || command == "GeneratePlan" || command == "Build" || command == "Preview") {
+		p.withdraw(id)
 	}
 	return m, err
+}
+
+// request sends a request and returns its id and its response. An error that was raised for it is
+// an error, also where the response has none: of a build that failed, an intent that is unknown
+// (exacta D5, D15).
+func (p *projectPeer) request(ctx context.Context, command string, payload []byte, event func(*client.Message) error) (id string, m *client.Message, err error) {
+	conn, err := p.connected(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, limitOf(payload))
+	defer cancel()
+	if id, err = conn.Send(ctx, command, payload); err != nil {
+		return "", nil, err
+	}
+	var raised error
+	m, err = conn.Await(ctx, id, func(m *client.Message) error {
+		if m.Event == "ErrorRaised" && m.RequestID == id {
+			raised = client.ErrorOf(m.Payload.Object("error"))
+		}
+		return event(m)
+	})
+	return id, m, cmp.Or(err, raised)
 }
 
 // limitOf returns how long the answer to a request may take.
@@ -237,10 +243,10 @@ func (p *projectPeer) connected(ctx context.Context) (_ *client.Conn, err error)
 }
 
 // withdraw cancels an activity (exacta §4.11).
-func (p *projectPeer) withdraw(conn *client.Conn, request string) {
+func (p *projectPeer) withdraw(request string) {
 	ctx, cancel := context.WithTimeout(context.Background(), cancelWithin)
 	defer cancel()
-	_, _ = conn.Ask(ctx, "Cancel", p.payload().Text("execution_id", request).End(), nil)
+	_, _ = p.conn.Ask(ctx, "Cancel", p.payload().Text("execution_id", request).End(), nil)
 }
 
 // warn prints an event of the log that is a warning.
@@ -319,22 +325,51 @@ func (p *projectPeer) explain(err error) error {
 }
 
 // explained returns an error with a code, its message and its detail.
-func explained(status int, e *client.Error, hint string) error {
-	text := e.Code + ": " + e.Message
-	if e.Detail != "" {
-		text += " (" + e.Detail + ")"
+func explained(status int, e *client.Error, hint string) *cli.Error {
+	return &cli.Error{Code: status, Err: errors.New(visibleLines(detailed(e))), Hint: hint}
+}
+
+// detailed returns an error with its detail: behind it, or below it where that is of several lines,
+// as the output of a build.
+func detailed(e *client.Error) string {
+	detail := strings.TrimRight(e.Detail, "\n")
+	switch {
+	case detail == "":
+		return e.Error()
+	case strings.Contains(detail, "\n"):
+		return e.Error() + "\n" + detail
 	}
-	return &cli.Error{Code: status, Err: errors.New(visible(text)), Hint: hint}
+	return e.Error() + " (" + detail + ")"
 }
 
 func recoveryHint(e *client.Error) string {
 	switch {
 	case e.Code == "CFG-002" && strings.Contains(e.Message, "debug_commands"):
 		return "the server allows this over its unix socket, or with exacta.debug_commands"
+	case e.Code == "SEC-002" && strings.HasPrefix(e.Detail, "auth:"):
+		return "--token-file or $" + envExactaTokenFile + " names the file with the token of the server"
+	case e.Code == "ST-003" && (strings.HasPrefix(e.Detail, "project_id") || strings.HasPrefix(e.Detail, "session_id")):
+		return "the project was closed, or the server started again: 'trunkline exacta status' shows its state"
 	case e.Code == "FS-005":
-		return "'trunkline exacta close' ends the use by a server"
-	case e.Retryable:
+		return "'trunkline exacta close', to the server that has it open, ends that"
+	case e.Code == "ST-001":
+		return stateHint(e)
+	case e.Retryable && e.Recovery == "Retry":
 		return "the same command may succeed a moment later"
+	}
+	return ""
+}
+
+// stateHint returns what leads out of the state that refused a command.
+func stateHint(e *client.Error) string {
+	from, _, _ := strings.Cut(strings.TrimPrefix(e.Message, "Invalid state transition: "), " ")
+	switch from {
+	case "AwaitingApproval":
+		return "a plan waits: 'trunkline exacta show' shows it, 'trunkline exacta reject' makes room for another one"
+	case "Executing":
+		return "a plan is executed: 'trunkline exacta watch' shows it, 'trunkline exacta cancel' takes it back"
+	case "Paused":
+		return "an execution is paused: 'trunkline exacta resume' goes on, 'trunkline exacta cancel' takes it back"
 	}
 	return ""
 }

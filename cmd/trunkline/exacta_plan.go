@@ -15,6 +15,7 @@ import (
 
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/codec/jsonx"
+	"trunkline/engine/exacta"
 	"trunkline/engine/exacta/plan"
 	"trunkline/engine/exacta/wire"
 	"trunkline/handlers/exacta/client"
@@ -59,15 +60,15 @@ func newExactaPlanCmd() *cobra.Command {
 			return err
 		}
 		if cli.JSON(p.cmd) {
-			return cli.WriteJSON(p.cmd.OutOrStdout(), planOutput{json.RawMessage(intent), shown.Plan, shown.Diffs})
+			return writeJSON(p.cmd, planOutput{json.RawMessage(intent), shown.Plan, shown.Diffs})
 		}
-		if err := paintOn(p.cmd).line(fmt.Sprintf("%s, confidence %s", visible(intent.Text("type")), intent.Get("confidence").Raw)); err != nil {
+		if err := paintOn(p.cmd).line(visible(fmt.Sprintf("%s, confidence %s", intent.Text("type"), intent.Get("confidence").Raw))); err != nil {
 			return err
 		}
 		if err := shown.show(p.cmd, string(plan.Pending)); err != nil {
 			return err
 		}
-		fmt.Fprintln(p.cmd.ErrOrStderr(), "approve it with: trunkline exacta approve "+short(shown.id()))
+		fmt.Fprintln(p.cmd.ErrOrStderr(), "approve it with: trunkline exacta approve "+visible(short(shown.id())))
 		return nil
 	})
 }
@@ -91,7 +92,7 @@ func newExactaShowCmd() *cobra.Command {
 			return err
 		}
 		if cli.JSON(p.cmd) {
-			return cli.WriteJSON(p.cmd.OutOrStdout(), planOutput{nil, shown.Plan, shown.Diffs})
+			return writeJSON(p.cmd, planOutput{nil, shown.Plan, shown.Diffs})
 		}
 		return shown.show(p.cmd, status)
 	})
@@ -187,7 +188,7 @@ func (p *projectPeer) storedPlan() (*shownPlan, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	shown := &shownPlan{Plan: planObject(doc)}
+	shown := &shownPlan{Plan: client.Object(exacta.AppendPlanProposed(nil, doc)).Object("plan")}
 	for i := range doc.Steps {
 		if s := &doc.Steps[i]; s.IsFile() {
 			shown.Diffs = append(shown.Diffs, shownDiff{s.ID, s.Diff})
@@ -197,22 +198,6 @@ func (p *projectPeer) storedPlan() (*shownPlan, string, error) {
 		return shown, "", nil
 	}
 	return shown, string(doc.Status), nil
-}
-
-// planObject returns a document as PlanProposed has it (exacta §3.4).
-func planObject(doc *plan.Plan) []byte {
-	steps := []byte{'['}
-	for i := range doc.Steps {
-		s := &doc.Steps[i]
-		b := jsonx.Build(jsonx.AppendComma(steps)).Text("id", s.ID).Int("order", int64(s.Order)).Text("type", s.Type)
-		steps = b.Text("target", s.Target).Text("description", s.Description).Texts("dependencies", s.Dependencies).End()
-	}
-	constraints := []byte{'['}
-	for _, k := range doc.Constraints {
-		constraints = jsonx.Build(jsonx.AppendComma(constraints)).Text("type", k.Type).Text("description", k.Description).Text("scope", k.Scope).End()
-	}
-	return jsonx.Build(nil).Text("id", doc.ID).Int("version", int64(doc.Version)).Text("status", string(doc.Status)).
-		Int("estimated_tokens", int64(doc.EstimatedTokens)).Raw("constraints", append(constraints, ']')).Raw("steps", append(steps, ']')).End()
 }
 
 func newExactaApproveCmd() *cobra.Command {

@@ -67,7 +67,7 @@ func (p *projectPeer) showProject() error {
 		}
 		return visible(text)
 	}
-	return cli.Show(p.cmd, json.RawMessage(s.Raw), [][]string{
+	return showFound(p.cmd, json.RawMessage(s.Raw), [][]string{
 		{"project", none(s.Root)}, {"id", none(s.ID)}, {"state", none(s.State)}, {"markers", none(strings.Join(s.Markers, ", "))},
 		{"plan", none(s.PlanID)}, {"execution", none(s.ExecutionID)}, {"events", strconv.FormatUint(s.StreamSeq, 10)},
 	})
@@ -76,7 +76,7 @@ func (p *projectPeer) showProject() error {
 // showResult prints the result of a request, for people as a line.
 func (p *projectPeer) showResult(m *client.Message, text string) error {
 	if cli.JSON(p.cmd) {
-		return cli.WriteJSON(p.cmd.OutOrStdout(), json.RawMessage(m.Result))
+		return writeJSON(p.cmd, json.RawMessage(m.Result))
 	}
 	return writeLine(p.cmd.OutOrStdout(), []byte(visible(text)))
 }

@@ -53,6 +53,8 @@ func newExactaRollbackCmd() *cobra.Command {
 	return cmd
 }
 
+const pointsHint = "'trunkline exacta rollback --list' shows the rollback points"
+
 // openWorkspace opens the project of a path as a server does, with its lock.
 func openWorkspace(path string) (*workspace.Project, *faults.Fault) {
 	path, err := filepath.Abs(path)
@@ -68,7 +70,7 @@ func openWorkspace(path string) (*workspace.Project, *faults.Fault) {
 }
 
 // offline gives a fault of the disk its exit status and a hint.
-func offline(f *faults.Fault) error {
+func offline(f *faults.Fault) *cli.Error {
 	e := &client.Error{Code: f.Code, Message: f.Message(), Detail: f.Detail}
 	return explained(projectStatus(e), e, recoveryHint(e))
 }
@@ -95,7 +97,7 @@ func listPoints(cmd *cobra.Command, ws *workspace.Project) error {
 		listed = append(listed, o)
 		rows = append(rows, []string{o.ID, o.Kind, visible(o.CreatedAt), strconv.Itoa(len(o.Files)), strconv.Itoa(o.Conflicts)})
 	}
-	return cli.Show(cmd, listed, rows)
+	return showFound(cmd, listed, rows)
 }
 
 func filesOf(entries []workspace.Entry) []string {
@@ -112,11 +114,11 @@ func filesOf(entries []workspace.Entry) []string {
 func rollBack(cmd *cobra.Command, ws *workspace.Project, id string) error {
 	key, ok := wire.ParseID([]byte(id))
 	if !ok {
-		return cli.Errorf(cli.CodeUsage, "cannot use %q as the id of a rollback point", id).WithHint("'trunkline exacta rollback --list' shows them")
+		return cli.Errorf(cli.CodeUsage, "cannot use %q as the id of a rollback point", id).WithHint(pointsHint)
 	}
 	id = key.String()
 	if _, f := ws.LoadPoint(id); f != nil { // before the lock, which makes a folder where there is none
-		return offline(f)
+		return offline(f).WithHint(pointsHint)
 	}
 	if f := ws.Lock(); f != nil {
 		return offline(f)
@@ -150,15 +152,14 @@ func rollBack(cmd *cobra.Command, ws *workspace.Project, id string) error {
 func atRest(ws *workspace.Project) error {
 	st, f := ws.ReadState()
 	if f != nil {
-		err := offline(f).(*cli.Error)
-		return err.WithHint("a server that opens the project puts the damaged state aside")
+		return offline(f).WithHint("a server that opens the project puts the damaged state aside")
 	}
 	if st == nil {
 		return nil
 	}
 	state, known := exacta.ParseState(st.State)
 	if !known || st.Execution != nil || state == exacta.Executing || state == exacta.Paused || state == exacta.Cancelling {
-		e := offline(faults.New("ST-001", "an execution is not at its end", st.State, "Rollback")).(*cli.Error)
+		e := offline(faults.New("ST-001", "an execution is not at its end", st.State, "Rollback"))
 		return e.WithHint("a server that opens the project resumes it or cancels it: 'trunkline exacta resume', 'trunkline exacta cancel'")
 	}
 	return nil
@@ -168,7 +169,7 @@ func showRollback(cmd *cobra.Command, id string, restored, kept []string) error 
 	out := cmd.OutOrStdout()
 	if cli.JSON(cmd) {
 		text := jsonx.Build(nil).Text("rollback_point_id", id).Texts("restored", restored).Texts("conflicts", kept).End()
-		return cli.WriteJSON(out, json.RawMessage(text))
+		return writeJSON(cmd, json.RawMessage(text))
 	}
 	for _, file := range restored {
 		if _, err := fmt.Fprintln(out, "restored", visible(file)); err != nil {

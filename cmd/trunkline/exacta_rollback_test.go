@@ -42,7 +42,7 @@ func TestRollback(t *testing.T) {
 	}
 	point := s.executed(`Append "Bye." to README.md; create file docs/new.md; delete old.txt`)
 	wantRun(t, s.rollback(point), 50, "", "trunkline: FS-005: In use by another process: .exacta/lock")
-	wantRun(t, s.rollback("--list"), 50, "", "'trunkline exacta close' ends the use")
+	wantRun(t, s.rollback("--list"), 50, "", "'trunkline exacta close', to the server that has it open")
 	wantRun(t, s.run("close"), 0, "closed", "")
 	list := s.rollback("--list")
 	wantRun(t, list, 0, point+"  plan  ", "")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -185,7 +186,8 @@ func (v *runView) show(m *client.Message) error {
 	case "StateChanged":
 		return v.write(describe(m), paintFaint)
 	case "ErrorRaised":
-		return v.write(describe(m), paintRed)
+		text, _, _ := strings.Cut(describe(m), "\n") // the error at the end has all
+		return v.write(text, paintRed)
 	}
 	return nil
 }

@@ -50,11 +50,8 @@ func startProjectsIn(t *testing.T, dir string) *projectServer {
 	s := &projectServer{t: t, dir: dir}
 	s.srv = exacta.New(exacta.Config{Logger: slog.New(slog.DiscardHandler), Seed: "t1", Clock: wire.FixedClock(time.Date(2026, 1, 15, 0, 0, 0, 0, time.UTC))})
 	s.host = stream.NewHost(stream.Config{
-		Open: func(p *link.Port) link.Session { return s.srv.Open(p, exacta.Unix, nil) },
-		Limits: link.Limits{
-			UnsentBytes: 4 << 20, AheadBytes: 8 << 20, AheadFrames: 1024, ChunkBytes: 4 << 20, FrameBytes: 8<<20 + 2,
-			FramesIn: func(b []byte) int { return bytes.Count(b, []byte("\n")) },
-		},
+		Open:   func(p *link.Port) link.Session { return s.srv.Open(p, exacta.Unix, nil) },
+		Limits: s.srv.SocketLimits(),
 	})
 	ln, err := net.Listen("unix", filepath.Join(t.TempDir(), "s"))
 	if err != nil {

@@ -54,6 +54,13 @@ func TestPlanOnATerminal(t *testing.T) {
 	if r.State().Attributes != 0 {
 		t.Error("colours")
 	}
+	r = s.onTerminal("X=", "show", "--json")
+	r.wantEnd(0)
+	for _, want := range []string{`\u001b]0;title\u0007`, `text\u202etxet`, `\u009b2J`} {
+		if !strings.Contains(r.All(), want) {
+			t.Errorf("no %q:\n%s", want, r.All())
+		}
+	}
 	if got := s.run("show").stdout; !strings.Contains(got, "\n \x1b]0;title\x07\rtext") {
 		t.Errorf("what is no terminal does not get the diff as it is: %q", got)
 	}

@@ -81,6 +81,27 @@ func (p paint) line(text string) error {
 	return nil
 }
 
+// writeJSON writes v as a document of several lines; a terminal does not get what it would obey.
+func writeJSON(cmd *cobra.Command, v any) error {
+	p := paintOn(cmd)
+	if !p.terminal {
+		return cli.WriteJSON(p.w, v)
+	}
+	var text strings.Builder
+	if err := cli.WriteJSON(&text, v); err != nil {
+		return err
+	}
+	return p.line(visibleLines(strings.TrimSuffix(text.String(), "\n")))
+}
+
+// showFound writes what a command found: v as JSON under --json, else rows as a table.
+func showFound(cmd *cobra.Command, v any, rows [][]string) error {
+	if cli.JSON(cmd) {
+		return writeJSON(cmd, v)
+	}
+	return cli.Show(cmd, v, rows)
+}
+
 // raw writes a line of JSON as it came; a terminal does not get what it would obey.
 func (p paint) raw(line []byte) error {
 	if p.terminal {
@@ -118,6 +139,9 @@ func (p paint) diff(text string) error {
 	return nil
 }
 
+// maxShownDiffs bounds the diffs of a plan: no plan has more steps (exacta §4.5).
+const maxShownDiffs = 10
+
 // shownPlan is a plan with its diffs, as it is shown.
 type shownPlan struct {
 	Plan  []byte // the object of PlanProposed
@@ -143,7 +167,9 @@ func (s *shownPlan) take(m *client.Message) {
 				return
 			}
 		}
-		s.Diffs = append(s.Diffs, d)
+		if len(s.Diffs) < maxShownDiffs {
+			s.Diffs = append(s.Diffs, d)
+		}
 	}
 }
 
@@ -154,7 +180,7 @@ func (s *shownPlan) show(cmd *cobra.Command, status string) error {
 	if status != "" {
 		head += ", " + status
 	}
-	if err := p.line(p.as(paintStrong, head)); err != nil {
+	if err := p.line(p.as(paintStrong, visible(head))); err != nil {
 		return err
 	}
 	for _, k := range plan.Objects("constraints") {
@@ -210,8 +236,7 @@ func describe(m *client.Message) string {
 	case "LogEntry":
 		return p.Text("level") + " " + p.Text("component") + ": " + p.Text("message")
 	case "ErrorRaised":
-		e := client.ErrorOf(p.Object("error"))
-		return e.Error() + " (" + e.Detail + ")"
+		return detailed(client.ErrorOf(p.Object("error")))
 	}
 	return ""
 }

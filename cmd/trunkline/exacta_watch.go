@@ -22,6 +22,9 @@ func newExactaWatchCmd() *cobra.Command {
 		Example: "  trunkline exacta watch\n  trunkline exacta watch --after 0 --json | jq .payload",
 		Args:    cobra.NoArgs,
 	}, func(ctx context.Context, p *projectPeer, _ []string) error {
+		if after < -1 || number < 0 {
+			return cli.Errorf(cli.CodeUsage, "cannot use --after %d --count %d: neither can be negative", after, number)
+		}
 		from := p.project.StreamSeq
 		if after >= 0 {
 			from = uint64(after)

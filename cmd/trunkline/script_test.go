@@ -13,8 +13,6 @@ func TestMain(m *testing.M) {
 		"trunkline":     main,
 		"go-envelope":   main,
 		"go-coreengine": main,
-
-		"exacta-planner": plannerMain,
 	})
 }
 
@@ -28,7 +26,6 @@ func TestScripts(t *testing.T) {
 			"waitline": cmdWaitLine,
 			"cert":     cmdCert,
 			"send":     cmdSend,
-			"talk":     cmdTalk,
 		},
 	})
 }

@@ -124,8 +124,7 @@ func (p *Project) Expired(r *Request) {
 }
 
 // Stop has an execution pause at its next boundary, and activities and a preview end: the server
-// stops. What is
-// parked does not begin any more.
+// stops. What is parked does not begin any more.
 func (p *Project) Stop() {
 	p.stopped = true
 	if p.activity != nil {

@@ -128,17 +128,17 @@ func (p *Project) keepRecord(rec Record, id []byte, words []string) {
 // noteFault remembers a failure that was raised, by the words of its row where its values may come
 // from a client, a planner or the tree.
 func (p *Project) noteFault(r *Request, f *fault.Fault) {
-	told := &fault.Fault{Code: f.Code}
+	kept := &fault.Fault{Code: f.Code}
 	switch f.Code {
 	case "BLD-001", "BLD-002", "BLD-004", "CFG-002", "CFG-003", "FS-006", "IPC-008", "ST-001":
-		told.Values = f.Values
+		kept.Values = f.Values
 	}
-	p.past.raised = told
+	p.past.raised = kept
 	level := "ERROR"
 	if row := f.Row(); row != nil && row.Severity == "warning" {
 		level = "WARN"
 	}
-	p.note(level, "Orchestrator", "ErrorRaised", r, f.Code+" "+told.Message())
+	p.note(level, "Orchestrator", "ErrorRaised", r, f.Code+" "+kept.Message())
 }
 
 // noteAnswer remembers the answer of a request; a nil fault is none.

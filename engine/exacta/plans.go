@@ -117,7 +117,7 @@ func (p *Project) generated(w *Work) {
 	for _, text := range w.Loose {
 		p.logAbout(r, r.flow, "WARN", "Orchestrator", "a constraint cannot be enforced", ": "+text)
 	}
-	p.emit("PlanProposed", r, r.flow, appendPlan(p.buf[:0], pl))
+	p.emit("PlanProposed", r, r.flow, AppendPlanProposed(p.buf[:0], pl.Plan))
 	for i := range pl.Steps {
 		if s := &pl.Steps[i]; s.Type != plan.Build {
 			p.emit("DiffProposed", r, r.flow, wire.AppendDiffProposed(p.buf[:0], s.ID, s.Diff))
@@ -244,8 +244,8 @@ func appendStatus(pl *Plan, version bool) []byte {
 	return append(append(append(dst, `,"status":"`...), string(pl.Status)...), `"}`...)
 }
 
-// appendPlan appends the payload of PlanProposed (exacta §3.4).
-func appendPlan(dst []byte, pl *Plan) []byte {
+// AppendPlanProposed appends the payload of PlanProposed (exacta §3.4).
+func AppendPlanProposed(dst []byte, pl *plan.Plan) []byte {
 	dst = append(append(dst, `{"plan":{"id":"`...), pl.ID...)
 	dst = strconv.AppendInt(append(dst, `","version":`...), int64(pl.Version), 10)
 	dst = append(append(dst, `,"status":"`...), pl.Status...)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -46,7 +47,7 @@ func (j *job) build(configuration string, seconds int) *fault.Fault {
 	if seconds == 0 {
 		seconds = config.BuildTimeout
 	}
-	argv, err := command(j.p.disk.ws, tool, configuration)
+	argv, err := command(j.p.disk.ws, tool, directory(config), configuration)
 	if err != nil {
 		return err
 	}
@@ -142,8 +143,8 @@ func environment(configuration string) []string {
 	return append(env, "CONFIGURATION="+configuration, "NODE_ENV="+node, "DOTNET_CLI_TELEMETRY_OPTOUT=1")
 }
 
-// command returns the words of a build command.
-func command(ws *workspace.Project, tool, configuration string) ([]string, *fault.Fault) {
+// command returns the words of a build command in a directory.
+func command(ws *workspace.Project, tool, dir, configuration string) ([]string, *fault.Fault) {
 	release := configuration == releaseBuild
 	switch tool {
 	case "go":
@@ -157,12 +158,12 @@ func command(ws *workspace.Project, tool, configuration string) ([]string, *faul
 		}
 		return []string{"cargo", "build"}, nil
 	case "npm":
-		if !hasScript(ws, "package.json", "build") {
+		if !hasScript(ws, packageOf(ws, dir), "build") {
 			return nil, fault.New("CFG-002", "package.json has no scripts.build", "scripts.build")
 		}
 		return []string{"npm", "run", "build"}, nil
 	case "dotnet":
-		project, err := dotnetProject(ws)
+		project, err := dotnetProject(ws, dir)
 		if err != nil {
 			return nil, err
 		}
@@ -171,9 +172,20 @@ func command(ws *workspace.Project, tool, configuration string) ([]string, *faul
 	return []string{"make"}, nil
 }
 
+// packageOf returns the package.json that npm finds from a directory: the nearest one above it.
+func packageOf(ws *workspace.Project, dir string) string {
+	for ; dir != "" && dir != "."; dir = path.Dir(dir) {
+		file := path.Join(dir, "package.json")
+		if sum, err := ws.Hash(file); err == nil && sum != "" {
+			return file
+		}
+	}
+	return "package.json"
+}
+
 // hasScript reports whether a package.json has a script of a name.
-func hasScript(ws *workspace.Project, path, name string) bool {
-	text, _, err := ws.Read(path)
+func hasScript(ws *workspace.Project, file, name string) bool {
+	text, _, err := ws.Read(file)
 	if err != nil || !jsonx.Check(text, jsonx.MaxDepth).OK() {
 		return false
 	}
@@ -186,10 +198,10 @@ func hasScript(ws *workspace.Project, path, name string) bool {
 	return script[0].Kind == jsonx.String
 }
 
-// dotnetProject returns the only solution of the root, else its only project.
-func dotnetProject(ws *workspace.Project) (string, *fault.Fault) {
+// dotnetProject returns the only solution of a directory, else its only project.
+func dotnetProject(ws *workspace.Project, dir string) (string, *fault.Fault) {
 	for _, ends := range [][]string{{".sln"}, projectFiles} {
-		if found := ending(ws.Root(), ends); len(found) == 1 {
+		if found := ending(filepath.Join(ws.Root(), dir), ends); len(found) == 1 {
 			return found[0], nil
 		} else if len(found) > 1 {
 			break

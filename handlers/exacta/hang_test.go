@@ -41,15 +41,18 @@ func TestOpenOfADiskThatDoesNotAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := hang(s, "open config.json")
-	s.limit = 50 * time.Millisecond
+	late := make(chan time.Time)
+	s.after = func(time.Duration) <-chan time.Time { return late }
 	p := newPeer(t, s, 1)
+	go func() { // a send returns when its request is in its place
+		<-h.met
+		late <- time.Now()
+	}()
 	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
-	<-h.met
 	p.want(1, "101:RES-003")
 	p.send(ask(2, "OpenProject", `"path":"`+newRoot(t)+`"`))
 	p.want(2, "LogEntry1 102:ok")
 	close(h.answer)
-	s.limit = time.Minute
 	go func() { <-h.met }()
 	p.send(ask(3, "OpenProject", `"path":"`+dir+`"`))
 	p.want(2, "LogEntry1 103:ok")

@@ -27,7 +27,7 @@ type Server struct {
 	scope   *wire.Scope
 	session wire.ID
 	options workspace.Options
-	limit   time.Duration // of what an OpenProject does on the disk
+	after   func(time.Duration) <-chan time.Time // the limit of what an OpenProject does on the disk
 	replays *exacta.Replays
 	planner *external.Planner
 	opening sync.Mutex // one OpenProject at a time
@@ -59,7 +59,7 @@ type root struct {
 func New(cfg Config) *Server {
 	cfg = cfg.withDefaults()
 	scope := wire.NewScope(cfg.Seed, "server")
-	s := &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), options: workspace.Options{Secret: secret.Find}, limit: fileWithin,
+	s := &Server{cfg: cfg, scope: scope, session: scope.Next(wire.Session), options: workspace.Options{Secret: secret.Find}, after: time.After,
 		replays: exacta.NewReplays(&cfg.Limits), planner: external.New(cfg.Planner),
 		busy:     wire.Refusal{Code: "RES-004", Detail: "unanswered requests: " + strconv.Itoa(cfg.MaxInFlight)},
 		projects: make(map[wire.ID]*project), roots: make(map[string]*root), again: make(map[wire.ID][]event),
@@ -79,10 +79,17 @@ func (s *Server) project(id wire.ID) *project {
 func (s *Server) Stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stopped = true
+	running := 0
 	for _, p := range s.projects {
+		if p.journal.Status().State.Runs() {
+			running++
+		}
 		p.post(event{stop: true})
 	}
+	if !s.stopped && running > 0 {
+		s.cfg.Logger.Info("draining projects", "running", running)
+	}
+	s.stopped = true
 }
 
 // Close is Stop, and waits until nothing runs. All storage is released.

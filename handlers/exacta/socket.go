@@ -18,6 +18,8 @@ const (
 	unfinishedBytes = 256 << 20 // of all connections
 )
 
+var lineEnd = []byte("\n")
+
 // OpenSocket makes the session of a connection over TCP or a unix socket; it is a link.Opener.
 func (s *Server) OpenSocket(p *link.Port) link.Session {
 	if strings.HasPrefix(p.Remote(), stream.UnixPeer) {
@@ -47,10 +49,6 @@ var noRoom = wire.Refusal{Code: "RES-002", Detail: "unfinished lines of all conn
 
 // AppendRefused appends what a connection gets that is one too many.
 func (s *Server) AppendRefused(dst []byte) []byte {
-	return s.appendRefusal(dst, nil, &wire.Refusal{Code: "RES-004", Detail: "open connections: " + strconv.Itoa(s.cfg.MaxConnections)})
-}
-
-// appendRefusal appends the response of a message that was refused before it reached a project.
-func (s *Server) appendRefusal(dst, requestID []byte, r *wire.Refusal) []byte {
-	return wire.AppendRefusal(dst, requestID, s.scope.Next(wire.Correlation), s.cfg.Clock, r)
+	many := wire.Refusal{Code: "RES-004", Detail: "open connections: " + strconv.Itoa(s.cfg.MaxConnections)}
+	return wire.AppendRefusal(dst, nil, s.scope.Next(wire.Correlation), s.cfg.Clock, &many)
 }

@@ -1,7 +1,6 @@
 package exacta
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"time"
@@ -17,25 +16,16 @@ const (
 	aheadLines  = 1024
 )
 
-var lineEnd = []byte("\n")
-
 // ServeStdio answers the lines of one peer until its input ends and what it asked for is done, or
 // until ctx ends: executions pause at their next boundary then (exacta §2.1).
 func (s *Server) ServeStdio(ctx context.Context, rwc io.ReadWriteCloser) {
 	eof := make(chan struct{})
+	limits := s.SocketLimits()
+	limits.DrainWithin, limits.ChunkBytes, limits.EndOfInput, limits.Input = int64(drainWithin), unsentBytes, "\n", nil
 	host := stream.NewHost(stream.Config{
 		Logger: s.cfg.Logger,
 		Open:   func(p *link.Port) link.Session { return s.Open(p, Stdio, func() { close(eof) }) },
-		Limits: link.Limits{
-			DrainWithin: int64(drainWithin),
-			UnsentBytes: unsentBytes,
-			AheadBytes:  s.cfg.MaxMessageBytes,
-			AheadFrames: aheadLines,
-			FramesIn:    func(b []byte) int { return bytes.Count(b, lineEnd) },
-			ChunkBytes:  unsentBytes,
-			FrameBytes:  s.cfg.MaxMessageBytes + len("\r\n"),
-			EndOfInput:  "\n",
-		},
+		Limits: limits,
 	})
 	ended := make(chan struct{})
 	go func() {

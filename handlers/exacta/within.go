@@ -50,12 +50,10 @@ func within[T any](s *Server, f func() (T, *fault.Fault), drop func(T)) (out T, 
 			}
 		}
 	}()
-	limit := time.NewTimer(s.limit)
-	defer limit.Stop()
 	select {
 	case r := <-ended:
 		return r.out, r.err
-	case <-limit.C:
+	case <-s.after(fileWithin):
 		s.hung.Add(1)
 		close(left)
 		return out, fault.New("RES-003", "the disk does not answer")

@@ -2,8 +2,8 @@ package wire
 
 import "bytes"
 
-// parseVersion checks the form of an ipc_version and returns its first number (exacta §3.2).
-func parseVersion(text []byte) (major []byte, ok bool) {
+// ParseVersion checks the form of an ipc_version and returns its first number (exacta §3.2).
+func ParseVersion(text []byte) (major []byte, ok bool) {
 	major, minor, ok := bytes.Cut(text, []byte("."))
 	return major, ok && isCount(major) && isCount(minor)
 }

@@ -242,7 +242,7 @@ func (s *Scanner) wrong(at int) Refusal {
 // header makes the checks 5 to 9.
 func (s *Scanner) header(m *Message) Refusal {
 	version := s.meaning(atVersion)
-	major, ok := parseVersion(version)
+	major, ok := ParseVersion(version)
 	if !ok {
 		return s.wrong(atVersion)
 	}

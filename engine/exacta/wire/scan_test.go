@@ -84,12 +84,12 @@ func TestEveryDigit(t *testing.T) {
 // TestVersions: two numbers of up to four digits, no leading zero.
 func TestVersions(t *testing.T) {
 	for _, s := range []string{"0.0", "1.0", "1.7", "9999.9999", "10.0"} {
-		if _, ok := parseVersion([]byte(s)); !ok {
+		if _, ok := ParseVersion([]byte(s)); !ok {
 			t.Errorf("%s is refused", s)
 		}
 	}
 	for _, s := range []string{"", "1", "1.", ".0", "01.0", "1.00", "10000.0", "1.0.0", " 1.0", "-1.0", "1.x"} {
-		if _, ok := parseVersion([]byte(s)); ok {
+		if _, ok := ParseVersion([]byte(s)); ok {
 			t.Errorf("%s is taken", s)
 		}
 	}

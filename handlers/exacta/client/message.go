@@ -88,21 +88,16 @@ func checkVersion(o Object) *Error {
 		return local("IPC-001", "missing:ipc_version")
 	}
 	text := o.Text("ipc_version")
-	major, minor, ok := strings.Cut(text, ".")
-	if !ok || !isNumber(major) || !isNumber(minor) {
+	major, ok := wire.ParseVersion([]byte(text))
+	if !ok {
 		return local("IPC-001", "invalid:ipc_version")
 	}
-	if major != "1" {
+	if string(major) != "1" {
 		err := local("IPC-002", "the server speaks "+text, text)
 		err.Message = "IPC version " + text + " is not supported; this client speaks 1.0."
 		return err
 	}
 	return nil
-}
-
-// isNumber reports whether s is 0 to 9999 without leading zeros.
-func isNumber(s string) bool {
-	return s != "" && len(s) <= 4 && strings.Trim(s, "0123456789") == "" && (s == "0" || s[0] != '0')
 }
 
 // idOf reads an identifier or null, which is empty.

@@ -2,7 +2,6 @@ package client
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -34,11 +33,8 @@ func serveProjects(t *testing.T) *realServer {
 	t.Helper()
 	s := &realServer{srv: exacta.New(exacta.Config{Logger: slog.New(slog.DiscardHandler)}), last: make(chan net.Conn, 16)}
 	s.host = stream.NewHost(stream.Config{
-		Open: func(p *link.Port) link.Session { return s.srv.Open(p, exacta.Unix, nil) },
-		Limits: link.Limits{
-			UnsentBytes: 4 << 20, AheadBytes: 8 << 20, AheadFrames: 1024, ChunkBytes: 4 << 20, FrameBytes: 8<<20 + 2,
-			FramesIn: func(b []byte) int { return bytes.Count(b, []byte("\n")) },
-		},
+		Open:   func(p *link.Port) link.Session { return s.srv.Open(p, exacta.Unix, nil) },
+		Limits: s.srv.SocketLimits(),
 	})
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -125,6 +125,11 @@ func TestConfigurations4_13(t *testing.T) {
 	if got := c.noted("cwd"); got != filepath.Join(c.dir(), "sub") {
 		t.Errorf("it ran in %s", got)
 	}
+	for tool, file := range map[string]string{"npm": "package.json", "dotnet": "x.csproj"} { // what they need is in the directory too
+		c.server.write("sub/"+file, `{"scripts":{"build":"x"}}`)
+		c.server.write(".exacta/config.json", `{"schema_version":1,"build":{"tool":"`+tool+`","working_directory":"sub"}}`)
+		is("Debug", "development")
+	}
 	refused := func(files, outcome string) {
 		t.Helper()
 		name, text, _ := strings.Cut(files, "=")

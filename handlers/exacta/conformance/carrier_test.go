@@ -88,7 +88,7 @@ var (
 	listensUnix = regexp.MustCompile(`(?m)^exacta listening on (.+) \(unix\)$`)
 )
 
-// address waits until a server listens and returns where.
+// address waits until a server listens and returns where, or for another match in its log.
 func (s *server) address(listens *regexp.Regexp) string {
 	s.t.Helper()
 	for deadline := time.Now().Add(waitFor); ; time.Sleep(2 * time.Millisecond) {
@@ -96,7 +96,7 @@ func (s *server) address(listens *regexp.Regexp) string {
 			return at[1]
 		}
 		if time.Now().After(deadline) {
-			s.t.Fatalf("the server does not listen: %s", s.log)
+			s.t.Fatalf("no %s in the log: %s", listens, s.log)
 		}
 	}
 }

@@ -74,9 +74,6 @@ func quote(text string) string {
 	return string(b)
 }
 
-// write, read of files are those of the server; the conn has others.
-func (c *client) file(name, text string) { c.t.Helper(); c.server.write(name, text) }
-
 // id returns a new request_id.
 func (c *client) id() string {
 	c.asked++

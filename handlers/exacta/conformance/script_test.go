@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,13 +14,15 @@ import (
 )
 
 // TestConversations holds the conversations of testdata over every carrier. An archive has the
-// files of a project in the folder p, and conversations: those that the comment names with talk
-// happen over every carrier, one behind the other; those that it names with stdio only there.
+// files of a project in the folder p, others beside it, and conversations: those that the comment
+// names with talk happen over every carrier, one behind the other; those that it names with stdio
+// only there.
 //
 // {DIR} is the folder p, {P} the id of its project, {X} the last execution_id of an answer. … in an
 // expected text stands for any text. Lines of a conversation:
 //
-//	start              starts a server with a fixed clock and a seed
+//	start [flags]      starts a server with a fixed clock and a seed
+//	again              ends the connection and makes another one
 //	> text             sends a message
 //	>N Command {…}     sends a request with the id number N and the project_id
 //	< text             the next message is this one
@@ -30,7 +33,8 @@ import (
 //	finish             the same, and any messages may come
 //	kill, term         kills the program; sends it SIGINT
 //	zip PATH ENTRY text has an entry of an archive
-//	write, file PATH "text" · rm, gone PATH · until Event {…} drops messages up to an event
+//	until Event {…}    drops messages up to an event
+//	write, file PATH "text" · same PATH PATH · rm, gone PATH
 func TestConversations(t *testing.T) {
 	archives, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(archives) == 0 {
@@ -55,6 +59,7 @@ func converse(t *testing.T, via *carrier, archive *txtar.Archive) {
 		if name, ok := strings.CutPrefix(f.Name, "p/"); ok {
 			s.write(name, string(f.Data))
 		} else {
+			s.write("../"+f.Name, string(f.Data))
 			texts[f.Name] = string(f.Data)
 		}
 	}
@@ -103,9 +108,14 @@ func (c *conversation) do(line string) {
 	verb, rest, _ := strings.Cut(line, " ")
 	switch {
 	case verb == "start":
+		flags := c.server.flags
+		c.server.flags = append(slices.Clip(flags), strings.Fields(rest)...)
 		c.server.start()
-		c.client = c.server.connect()
-		c.client.project, c.client.joined = firstProject, true
+		c.server.flags = flags
+		c.connect()
+	case verb == "again":
+		c.client.conn.shut()
+		c.connect()
 	case verb == ">":
 		c.client.sends(rest)
 	case verb[0] == '>':
@@ -145,6 +155,12 @@ func (c *conversation) do(line string) {
 	default:
 		c.files(verb, rest)
 	}
+}
+
+func (c *conversation) connect() {
+	c.t.Helper()
+	c.client = c.server.connect()
+	c.client.project, c.client.joined = firstProject, true
 }
 
 // numbered returns the request_id of a number.
@@ -209,7 +225,7 @@ func (c *conversation) end() {
 func (c *conversation) files(verb, rest string) {
 	c.t.Helper()
 	name, text, _ := strings.Cut(rest, " ")
-	if text != "" {
+	if text != "" && verb != "same" {
 		quoted, err := strconv.Unquote(text)
 		c.check(err)
 		text = quoted
@@ -222,6 +238,10 @@ func (c *conversation) files(verb, rest string) {
 	case "file":
 		if got := c.server.read(name); got != text {
 			c.fatalf("the file has %q", got)
+		}
+	case "same":
+		if got, want := c.server.read(name), c.server.read(text); got != want {
+			c.fatalf("the files have\n%s\n%s", got, want)
 		}
 	case "gone":
 		if _, err := os.Lstat(filepath.Join(c.server.dir(), name)); err == nil {

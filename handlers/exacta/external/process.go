@@ -127,8 +127,8 @@ func (p *process) live(s *starting, logger *slog.Logger, started chan<- error, d
 	defer done()
 	p.proc = proc
 	started <- nil
-	told := make(chan string, 1)
-	go func() { told <- tail(s.own[2]) }()
+	talk := make(chan string, 1)
+	go func() { talk <- tail(s.own[2]) }()
 	code := proc.Wait()
 	close(p.gone)
 	limit := time.Now().Add(lingerWithin) // a process that left the group may hold the pipes
@@ -138,7 +138,7 @@ func (p *process) live(s *starting, logger *slog.Logger, started chan<- error, d
 	if code == procgroup.Killed { // as end does
 		level = slog.LevelDebug
 	}
-	logger.Log(context.Background(), level, "planner has ended", "code", code, "stderr", <-told)
+	logger.Log(context.Background(), level, "planner has ended", "code", code, "stderr", <-talk)
 	s.own = s.own[2:]
 	s.closeAll()
 }

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"io"
 	"slices"
 	"strings"
 
@@ -36,29 +35,21 @@ type Config struct {
 // LoadConfig reads .exacta/config.json now and checks it (exacta §4.18): CFG-001, CFG-002, CFG-003,
 // SEC-003 in this order, SEC-002 for a link. No value of the file is in a fault.
 func (p *Project) LoadConfig() (*Config, *fault.Fault) {
-	const rel = storeName + "/config.json"
+	rel := storeName
+	var text []byte
 	d, err := p.existingStore()
-	if err == unix.ENOENT {
+	if err == nil {
+		rel += "/config.json"
+		text, _, err = d.read("config.json", maxConfig)
+		d.close()
+	}
+	switch {
+	case err == unix.ENOENT:
 		return p.parseConfig([]byte(`{"schema_version":1}`), []byte("{}"))
-	}
-	if err != nil {
-		return nil, faultOf(err, storeName)
-	}
-	defer d.close()
-	file, _, err := d.regular("config.json")
-	if err == unix.ENOENT {
-		return p.parseConfig([]byte(`{"schema_version":1}`), []byte("{}"))
-	}
-	if err != nil {
-		return nil, faultOf(err, rel)
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxConfig+1))
-	if err != nil {
-		return nil, faultOf(err, rel)
-	}
-	if len(text) > maxConfig {
+	case err == isTooLarge:
 		return nil, fault.New("CFG-001", "too_large")
+	case err != nil:
+		return nil, faultOf(err, rel)
 	}
 	var strict jsonx.Strict
 	if problem := strict.Check(text, maxDepth); !problem.OK() {

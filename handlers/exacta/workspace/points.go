@@ -185,19 +185,12 @@ func (p *Project) Prune(pinned ...string) *fault.Fault {
 		if i < keptPoints || unfinished || pt.Conflicts > 0 || slices.Contains(pinned, pt.ID) {
 			continue
 		}
-		f = firstFault(f, pt.Drop())
+		f = cmp.Or(f, pt.Drop())
 	}
 	for _, id := range empty {
 		if !slices.Contains(pinned, id) {
-			f = firstFault(f, faultOf(p.removePoint(id), storeName+"/rollback"))
+			f = cmp.Or(f, faultOf(p.removePoint(id), storeName+"/rollback"))
 		}
 	}
 	return f
-}
-
-func firstFault(a, b *fault.Fault) *fault.Fault {
-	if a != nil {
-		return a
-	}
-	return b
 }

@@ -44,7 +44,7 @@ func listenAll(a *config.Access) (out []bound, err error) {
 		ln, err := reactor.Listen(l.String())
 		if err != nil {
 			closeAll(out)
-			return nil, fmt.Errorf("cannot open %s: %w", a.Key("listen_addr"), err)
+			return nil, fmt.Errorf("cannot open %s: %w", a.AddrKey(), err)
 		}
 		b := bound{ln: ln, addr: ln.Addr().String(), kind: l.Kind(), open: l.Open}
 		if l.Network == "unix" {

@@ -128,7 +128,7 @@ func (o Origin) String() string {
 func (c *Config) Dev() bool { return c.dev }
 
 // IsDefault reports whether the addresses of a are the default ones.
-func (c *Config) IsDefault(a *Access) bool { return c.origins[a.addrKey()].Layer == layerDefault }
+func (c *Config) IsDefault(a *Access) bool { return c.origins[a.AddrKey()].Layer == layerDefault }
 
 // File returns the path of the settings file that was read, "" if none.
 func (c *Config) File() string { return c.file }

@@ -154,7 +154,7 @@ func (e *Exacta) check() problems {
 	for _, a := range []*Access{&e.Access, e.WS()} {
 		for _, addr := range a.ListenAddr {
 			if loop, err := isLoopback(addr); err == nil && !loop && e.AuthTokenFile == "" {
-				p = append(p, fmt.Sprintf("cannot use %s = %q: an address beyond loopback needs a token, and %s is not set", a.addrKey(), addr, keyTokenFile))
+				p = append(p, fmt.Sprintf("cannot use %s = %q: an address beyond loopback needs a token, and %s is not set", a.AddrKey(), addr, keyTokenFile))
 			}
 		}
 	}

@@ -32,8 +32,8 @@ type Access struct {
 	addr string // the name of its setting, if it is not listen_addr
 }
 
-// addrKey returns the whole name of the setting with the addresses.
-func (a *Access) addrKey() string { return a.Key(cmp.Or(a.addr, "listen_addr")) }
+// AddrKey returns the whole name of the setting with the addresses.
+func (a *Access) AddrKey() string { return a.Key(cmp.Or(a.addr, "listen_addr")) }
 
 // Key returns the whole name of one of the section's settings, for messages.
 func (a *Access) Key(name string) string { return a.Section + delim + name }
@@ -78,16 +78,16 @@ func (l Listener) Kind() string {
 // opened. The reason names the missing setting.
 func (a *Access) Listeners() ([]Listener, error) {
 	if len(a.ListenAddr) > maxListeners {
-		return nil, fmt.Errorf("cannot use %s: %d addresses, at most %d", a.addrKey(), len(a.ListenAddr), maxListeners)
+		return nil, fmt.Errorf("cannot use %s: %d addresses, at most %d", a.AddrKey(), len(a.ListenAddr), maxListeners)
 	}
 	out := make([]Listener, 0, len(a.ListenAddr))
 	for i, addr := range a.ListenAddr {
 		l, err := a.listener(addr)
 		if err != nil {
-			return nil, fmt.Errorf("cannot use %s = %q: %w", a.addrKey(), addr, err)
+			return nil, fmt.Errorf("cannot use %s = %q: %w", a.AddrKey(), addr, err)
 		}
 		if slices.ContainsFunc(a.ListenAddr[:i], l.same) && !strings.HasSuffix(addr, ":0") {
-			return nil, fmt.Errorf("cannot use %s = %q: it is listed twice", a.addrKey(), addr)
+			return nil, fmt.Errorf("cannot use %s = %q: it is listed twice", a.AddrKey(), addr)
 		}
 		out = append(out, l)
 	}

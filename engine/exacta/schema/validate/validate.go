@@ -21,12 +21,6 @@ type Validator struct {
 	asked map[string][]byte // requests by id, in lower case; nil: two had the same
 }
 
-// New returns a validator with all schemas.
-func New() (*Validator, error) {
-	s, err := Load()
-	return s.Watch(), err
-}
-
 // Watch returns the validator of a conversation.
 func (s Schemas) Watch() *Validator { return &Validator{s, make(map[string][]byte)} }
 

@@ -62,10 +62,11 @@ var examples = map[string]string{
 
 // TestEveryMember of every schema is needed and has a type; unknown ones are allowed.
 func TestEveryMember(t *testing.T) {
-	v, err := New()
+	s, err := Load()
 	if err != nil {
 		t.Fatal(err)
 	}
+	v := s.Watch()
 	if len(examples) != len(schema.Names()) {
 		t.Errorf("%d examples of %d schemas", len(examples), len(schema.Names()))
 	}
@@ -107,10 +108,11 @@ func isText(key string) bool {
 
 // TestOptions has optional members, at their limits, and what is out of them.
 func TestOptions(t *testing.T) {
-	v, err := New()
+	s, err := Load()
 	if err != nil {
 		t.Fatal(err)
 	}
+	v := s.Watch()
 	f := func(name, members string, want bool) {
 		t.Helper()
 		text := strings.ReplaceAll(examples[name], "ID", id)
@@ -147,10 +149,11 @@ func TestOptions(t *testing.T) {
 
 // TestValidator finds what is wrong with a conversation.
 func TestValidator(t *testing.T) {
-	v, err := New()
+	s, err := Load()
 	if err != nil {
 		t.Fatal(err)
 	}
+	v := s.Watch()
 	line := func(name, from, to string) []byte {
 		return []byte(strings.Replace(strings.ReplaceAll(examples[name], "ID", id), from, to, 1))
 	}
