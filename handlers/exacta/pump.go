@@ -114,7 +114,7 @@ func (s *session) follow(c *exacta.Cursor, o *outgoing) {
 		if c.Conn, c.Own = s.id, own; !o.cursor.move {
 			c.Next = next
 		}
-		if s.eof {
+		if s.eof || s.draining {
 			c.Window = 0
 		}
 	case o.Opens && !c.All:
