@@ -24,7 +24,11 @@ func (s *session) Pump(out []byte, room int, _ link.Instant) (outAfter []byte, m
 		}
 		var copied exacta.Copied
 		if o.Journal != nil {
-			c := s.feed(o.Journal, o.After+1)
+			next := o.After + 1
+			if o.Opens { // of a repeated one: its events are the only own ones there
+				next = o.Journal.Status().Oldest
+			}
+			c := s.feed(o.Journal, next)
 			if out, copied = o.Journal.Copy(out, left, c, o.After); copied != exacta.CopiedAll {
 				return out, s.stuck(copied)
 			}

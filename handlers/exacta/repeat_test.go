@@ -110,3 +110,21 @@ func TestLongWebSocketMessage(t *testing.T) {
 	f(Unix, most, false)
 	f(Unix, most+1, true)
 }
+
+// TestOpenRepeatedMeanwhile: who repeats an OpenProject that runs gets its events too (exacta §2.4).
+func TestOpenRepeatedMeanwhile(t *testing.T) {
+	s, dir := newServer(t), newRoot(t)
+	one, two := newPeer(t, s, 1), newPeer(t, s, 2)
+	line := []byte(ask(1, "OpenProject", `"path":"`+dir+`"`) + "\n")
+	s.opening.Lock()
+	for _, p := range []*peer{one, two} {
+		if used, _, _ := p.sess.Feed(line, nil, link.Instant{}); used != len(line) {
+			t.Fatal("not taken")
+		}
+	}
+	s.opening.Unlock()
+	one.want(2, "LogEntry1 101:ok")
+	two.want(2, "LogEntry1 101:ok")
+	one.send(ask(2, "ApplyDiffSet", emptySet))
+	two.want(1, "LogEntry2")
+}
