@@ -32,6 +32,9 @@ func (p *Project) execute(r *Request) {
 		p.fail(r, err)
 		return
 	}
+	if before != nil {
+		before.Plan.forget()
+	}
 	p.done(r, append(p.exec.ID.Append([]byte(`{"execution_id":"`)), `"}`...))
 	p.boundary()
 }

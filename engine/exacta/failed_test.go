@@ -86,3 +86,17 @@ func TestDefectBetweenSteps(t *testing.T) {
 		t.Errorf("%s, undone %d, %s", r.p.state, r.undone, r.triggers())
 	}
 }
+
+// TestSetThatIsNotTakenBack: its time was over while it was written. It is answered with that,
+// unless files could not be restored.
+func TestSetThatIsNotTakenBack(t *testing.T) {
+	for _, c := range [][2]string{{"IPC-010", "IPC-008"}, {"FS-006", "FS-006"}} {
+		r := newRig()
+		q := r.request(wire.ApplyDiffSet, Args{Diffs: []string{"x"}})
+		r.p.Expired(q)
+		r.finish(0, fault.New(c[0], "", "1"), false)
+		if got, _, _ := code(t, r.answers[q]); got != c[1] {
+			t.Errorf("%s: %s, want %s", c[0], got, c[1])
+		}
+	}
+}

@@ -27,16 +27,19 @@ func (p *Project) Finished(w *Work) {
 		return // it was aborted, and answered then
 	}
 	p.activity = nil
-	switch w.Request.Command {
-	case wire.ExtractIntent:
+	switch c := w.Request.Command; {
+	case w.cause != nil && (c == wire.ExtractIntent || c == wire.GeneratePlan): // the server stops
+		p.settle(Idle, "Cancel", w.Request, w.Request.flow)
+		p.fail(w.Request, w.cause)
+	case c == wire.ExtractIntent:
 		p.extracted(w)
-	case wire.GeneratePlan:
+	case c == wire.GeneratePlan:
 		p.generated(w)
-	case wire.ApplyDiffSet:
+	case c == wire.ApplyDiffSet:
 		p.applied(w)
-	case wire.Build:
+	case c == wire.Build:
 		p.built(w)
-	case wire.Preview:
+	case c == wire.Preview:
 		p.unstarted(w)
 	}
 	p.unpark()
@@ -46,7 +49,7 @@ func (p *Project) Finished(w *Work) {
 func (p *Project) applied(w *Work) {
 	r := w.Request
 	if err := w.Fault; err != nil {
-		if w.cause != nil {
+		if w.cause != nil && err.Code != "FS-006" { // else it was taken back
 			err = w.cause
 		}
 		p.raise(r, r.flow, err)

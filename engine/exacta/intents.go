@@ -48,6 +48,7 @@ func (p *Project) extract(r *Request) {
 		return
 	}
 	if err := p.enter(ExtractingIntent, "ExtractIntent", r, r.flow); err != nil {
+		p.raise(r, r.flow, err)
 		p.fail(r, err)
 		return
 	}
@@ -61,6 +62,7 @@ func (p *Project) acknowledge(r *Request) bool {
 	}
 	err := p.enter(Idle, "Acknowledge", r, r.flow)
 	if err != nil {
+		p.raise(r, r.flow, err)
 		p.fail(r, err)
 	}
 	return err == nil

@@ -47,6 +47,12 @@ func (p *Project) retire(pl *Plan, why string) {
 		p.active = nil
 	}
 	_ = p.Disk.Keep(pl) // no plan of an earlier session is used, whatever its status
+	pl.forget()
+}
+
+// forget keeps of a plan what is known of it when it is over: many of them are remembered.
+func (pl *Plan) forget() {
+	pl.Plan, pl.intent = &plan.Plan{ID: pl.ID, Version: pl.Version, Status: pl.Status}, nil
 }
 
 // generate begins a GeneratePlan (exacta §4.4).
@@ -70,10 +76,17 @@ func (p *Project) generate(r *Request) {
 	if p.state == Completed && !p.acknowledge(r) {
 		return
 	}
-	if p.active != nil {
-		p.retire(p.active, "superseded")
+	before := p.active
+	p.active = nil
+	if err := p.enter(Planning, "GeneratePlan", r, r.flow); err != nil {
+		p.active = before
+		p.raise(r, r.flow, err)
+		p.fail(r, err)
+		return
 	}
-	p.settle(Planning, "GeneratePlan", r, r.flow)
+	if before != nil {
+		p.retire(before, "superseded")
+	}
 	if i.Confidence < sureConfidence {
 		p.log(r, r.flow, "WARN", "Orchestrator", "the intent has a confidence of "+confidence(i.Confidence)+"; the request confirms it")
 	}

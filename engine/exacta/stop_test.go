@@ -1,6 +1,7 @@
 package exacta
 
 import (
+	"strings"
 	"testing"
 
 	"trunkline/engine/exacta/wire"
@@ -47,5 +48,22 @@ func TestTimeOverBeforeItCame(t *testing.T) {
 	}
 	if got, _, _ := code(t, r.answers[early(wire.ValidatePlan)]); got != "ST-001" {
 		t.Errorf("a short one: %s", got)
+	}
+}
+
+// TestStopDuringPlanning: what a planner found until then is not answered, for it may be a part.
+func TestStopDuringPlanning(t *testing.T) {
+	for _, generates := range []bool{false, true} {
+		r := newRig()
+		q := r.request(wire.ExtractIntent, Args{UserInput: "x"})
+		if generates {
+			r.finish(0, nil, false)
+			q = r.request(wire.GeneratePlan, Args{Handle: r.p.recent[0].ID})
+		}
+		r.p.Stop()
+		r.finish(0, nil, false)
+		if got, _, _ := code(t, r.answers[q]); got != "IPC-010" || r.p.state != Idle || r.saved.State != Idle || !strings.HasSuffix(r.triggers(), " Cancel") {
+			t.Errorf("%s: %s, %s, %s", q.Command, got, r.p.state, r.triggers())
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package exacta
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,4 +113,36 @@ func TestSetIsNotAnsweredBeforeItsEnd(t *testing.T) {
 	if applied := strings.Contains(got, `"applied":true`); err != nil || applied != (string(text) == "b\n") || !applied && !strings.Contains(got, "IPC-008") {
 		t.Errorf("%q %v\n%s", text, err, got)
 	}
+}
+
+// TestControlsOfADiskThatDoesNotAnswer: those that wait for the queue of a project are counted, at
+// the limit and above.
+func TestControlsOfADiskThatDoesNotAnswer(t *testing.T) {
+	s, dir := newServer(t), newRoot(t)
+	h := hang(s, "create state.json.tmp")
+	p := newPeer(t, s, 1)
+	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
+	p.want(2, "LogEntry1 101:ok")
+	p.send(ask(2, "ExtractIntent", `"user_input":"build"`))
+	<-h.met
+	pause := func(n int) string {
+		return strings.Replace(ask(2, "Pause", `"execution_id":"`+pid+`"`), "-000000000102", fmt.Sprintf("-0000000a%04x", n), 1)
+	}
+	n := s.cfg.MaxInFlight + maxControls
+	for i := 1; i < n; i++ {
+		p.send(pause(i))
+	}
+	if len(p.rest) > 0 {
+		t.Fatalf("answered: %s", p.rest)
+	}
+	p.send(pause(n))
+	p.want(1, fmt.Sprintf("a%04x:RES-004", n))
+	go func() {
+		for range h.met {
+		}
+	}()
+	close(h.answer)
+	p.until(2)
+	s.Close()
+	close(h.met)
 }

@@ -101,7 +101,7 @@ func start(ws *workspace.Project, tool, dir string) []string {
 	case "cargo":
 		return []string{"cargo", "run"}
 	case "npm":
-		if hasScript(ws, path.Join(dir, "package.json"), "start") {
+		if hasScript(ws, packageOf(ws, dir), "start") {
 			return []string{"npm", "start"}
 		}
 	case "make":

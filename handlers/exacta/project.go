@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"trunkline/engine/exacta"
+	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/secret"
 	"trunkline/engine/exacta/wire"
 	"trunkline/handlers/exacta/workspace"
@@ -189,8 +190,17 @@ func (p *project) Answer(r *exacta.Request, line []byte, store bool) {
 	p.srv.end(r, &exacta.Answer{Line: slices.Clip(line), Journal: p.journal, After: p.journal.Last(), Opens: opens}, store)
 }
 
+// maxJobs bounds the works of a project that have not ended, those included that were answered and
+// wait for a disk that does not.
+const maxJobs = 100
+
 // Run implements exacta.Host.
 func (p *project) Run(w *exacta.Work) {
+	if len(p.jobs) >= maxJobs && w.Step < 0 {
+		w.Fault, w.Planner = fault.New("RES-004", "works that do not end: 100"), true
+		p.post(event{done: w})
+		return
+	}
 	j := &job{p: p, w: w, stop: make(chan struct{})}
 	p.jobs[w] = j
 	go func() {

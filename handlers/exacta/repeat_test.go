@@ -55,28 +55,6 @@ func TestOwnEventsOnce(t *testing.T) {
 	p.want(2, "LogEntry6 107:ok")
 }
 
-// TestTooManyControls: requests that control what runs are bounded too.
-func TestTooManyControls(t *testing.T) {
-	s, dir := newServer(t), newRoot(t)
-	p := newPeer(t, s, 1)
-	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
-	p.want(2, "LogEntry1 101:ok")
-	for _, open := range s.projects {
-		open.turn.Lock() // the queue stands
-		defer open.turn.Unlock()
-	}
-	pause := ask(2, "Pause", `"execution_id":"`+pid+`"`) + "\n"
-	in := []byte(strings.Repeat(pause, maxInFlight+moreControls))
-	for len(in) > 0 {
-		used, out, _ := p.sess.Feed(in, nil, link.Instant{})
-		if in = in[used:]; len(out) > 0 {
-			t.Fatalf("within the limit: %s", out)
-		}
-	}
-	p.send(strings.TrimSuffix(pause, "\n"))
-	p.want(1, "102:RES-004")
-}
-
 // TestOpenThatIsTurnedAway: an OpenProject that finds too many requests parked adds nothing to the
 // subscriptions of its connection (exacta §2.4).
 func TestOpenThatIsTurnedAway(t *testing.T) {
@@ -111,7 +89,8 @@ func TestLongWebSocketMessage(t *testing.T) {
 	f(Unix, most+1, true)
 }
 
-// TestOpenRepeatedMeanwhile: who repeats an OpenProject that runs gets its events too (exacta §2.4).
+// TestOpenRepeatedMeanwhile: a connection that repeats an OpenProject which runs gets its events
+// too (exacta §2.4).
 func TestOpenRepeatedMeanwhile(t *testing.T) {
 	s, dir := newServer(t), newRoot(t)
 	one, two := newPeer(t, s, 1), newPeer(t, s, 2)

@@ -13,7 +13,6 @@ import (
 const (
 	queuedBytes  = 16 << 20 // of answers
 	answerMemory = 256      // answers whose room is kept
-	moreControls = 4096     // how many more requests that control what runs may be unanswered
 )
 
 // session is one connection over lines (exacta §2.1). What is above mu belongs to its owner.
@@ -97,11 +96,15 @@ func (s *session) settled() {
 	s.port.Wake()
 }
 
-// full reports whether too many requests are unanswered for another one (exacta §4.0.1).
+// maxControls is how many requests that no limit holds back, Pause, Resume and Cancel, may be
+// unanswered beside the others. A project whose disk does not answer takes none.
+const maxControls = 1024
+
+// full reports whether as many requests are unanswered as may be.
 func (s *session) full(control bool) bool {
 	most := s.srv.cfg.MaxInFlight
 	if control {
-		most += moreControls
+		most += maxControls
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

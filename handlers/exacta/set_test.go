@@ -1,10 +1,14 @@
 package exacta
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"trunkline/handlers/exacta/workspace"
 )
 
 // TestSetsRefused: a set that cannot be done names its first bad diff, and leaves no rollback point
@@ -36,6 +40,8 @@ func TestSetsRefused(t *testing.T) {
 	f("diffs[1] not_regular: q", create("q/x", "x"), create("q", "x"))
 	f("diffs[1] not_a_directory: a.txt", `--- a/a.txt\n+++ /dev/null\n@@ -1,1 +0,0 @@\n-a\n`, create("a.txt/x", "x"))
 	f("diffs[0] secret: in q.txt", create("q.txt", "sk-"+strings.Repeat("a", 20)))
+	long := strings.Repeat("n", 256)
+	f("diffs[1] file name too long: "+long, "NO_CHANGES_REQUIRED", create(long, "x"))
 	if points, _ := os.ReadDir(filepath.Join(dir, ".exacta", "rollback")); len(points) > 0 {
 		t.Errorf("%d points", len(points))
 	}
@@ -65,4 +71,43 @@ func TestRulesOfTheConfiguration(t *testing.T) {
 	set(`{`)
 	p.send(ask(4, "ApplyDiffSet", create("y")))
 	p.want(2, "ErrorRaised5 104:CFG-001")
+}
+
+// TestPointOfASetStays: the project came with points that claim to be newer.
+func TestPointOfASetStays(t *testing.T) {
+	s, dir := newServer(t), newRoot(t)
+	ws, f := workspace.Open(dir, workspace.Options{})
+	if f != nil {
+		t.Fatal(f)
+	}
+	defer ws.Close()
+	for n := range 10 {
+		id := "point-" + strconv.Itoa(n)
+		pt, f := ws.NewPoint(id, workspace.DiffSetPoint, "2027")
+		if f != nil {
+			t.Fatal(f)
+		}
+		if f := pt.Seal(); f != nil {
+			t.Fatal(f)
+		}
+		path := filepath.Join(dir, ".exacta", "rollback", id, "manifest.json")
+		text, err := os.ReadFile(path)
+		if err == nil {
+			text = bytes.Replace(text, []byte(`"seq":`+strconv.Itoa(n+1)), []byte(`"seq":4503599627370496`), 1)
+			err = os.WriteFile(path, text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	ws.Close()
+	p := newPeer(t, s, 1)
+	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
+	p.want(2, "LogEntry1 101:ok")
+	p.send(ask(2, "ApplyDiffSet", `"diffs":["--- a/a.txt\n+++ b/a.txt\n@@ -1,1 +1,1 @@\n-a\n+b\n"]`))
+	_, text, _ := strings.Cut(p.until(2), `"rollback_point_id":"`)
+	id, _, _ := strings.Cut(text, `"`)
+	if _, err := os.Stat(filepath.Join(dir, ".exacta", "rollback", id, "manifest.json")); err != nil || id == "" {
+		t.Errorf("%q: %v", id, err)
+	}
 }

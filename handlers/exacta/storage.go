@@ -1,12 +1,15 @@
 package exacta
 
 import (
+	"bytes"
 	"sync/atomic"
 
 	"trunkline/engine/exacta"
+	"trunkline/engine/exacta/diff"
 	"trunkline/engine/exacta/fault"
 	"trunkline/engine/exacta/plan"
 	"trunkline/engine/exacta/relpath"
+	"trunkline/engine/exacta/secret"
 	"trunkline/engine/exacta/wire"
 	"trunkline/handlers/exacta/external"
 	"trunkline/handlers/exacta/workspace"
@@ -109,7 +112,7 @@ func (s *storage) facts(making bool) (*plan.Facts, *fault.Fault) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTree(s.ws, s.rules.Load())
+	t, err := newTree(s.ws, s.rules.Load(), func() bool { return false })
 	if err != nil {
 		return nil, err
 	}
@@ -123,8 +126,13 @@ func (s *storage) Resumable(e *exacta.Execution) *fault.Fault {
 	if err != nil {
 		return err
 	}
-	if _, bad := plan.Parse(doc); bad != nil {
+	kept, bad := plan.Parse(doc)
+	if bad != nil {
 		return fault.New("ST-002", "plan: "+bad.Error())
+	}
+	kept.Status, kept.ApprovedAt = e.Plan.Status, e.Plan.ApprovedAt
+	if !bytes.Equal(kept.Append(nil), e.Plan.Append(nil)) { // the next open would go on with it
+		return fault.New("ST-002", "plan: not the one that was approved")
 	}
 	if err := s.loadPoint(e); err != nil {
 		return err
@@ -286,9 +294,33 @@ func (s *storage) restore(st *workspace.State) (*exacta.Execution, *fault.Fault)
 	if p.ID != st.Execution.PlanID || p.Status != plan.Executed && p.Status != plan.Approved {
 		return nil, fault.New("ST-002", "plan/"+st.Execution.PlanID+".json: not approved")
 	}
+	if !wellMade(p) {
+		return nil, fault.New("ST-002", "plan/"+st.Execution.PlanID+".json: no plan of this program")
+	}
 	e := &exacta.Execution{ID: id, Plan: exacta.NewPlan(p), Next: st.Execution.Next - 1}
 	if err := s.loadPoint(e); err != nil {
 		return nil, fault.New("ST-002", err.Detail)
 	}
 	return e, nil
+}
+
+// wellMade reports whether a plan that was read has the form of those that were proposed. Its file
+// lies in the project, and events have its ids and diffs.
+func wellMade(p *plan.Plan) bool {
+	_, ok := wire.ParseID([]byte(p.ID))
+	for i := range p.Steps {
+		s := &p.Steps[i]
+		_, named := wire.ParseID([]byte(s.ID))
+		ok = ok && named && s.Order == i+1 && i < maxPlanned && (s.IsFile() && wellMadeFile(s) || !s.IsFile() && s.Target == "." && s.Diff == "")
+	}
+	return ok
+}
+
+// maxPlanned is the most steps of a plan (exacta §4.5, PV-8).
+const maxPlanned = 10
+
+// wellMadeFile is wellMade of a step that changes a file.
+func wellMadeFile(s *plan.Step) bool {
+	patch, bad := diff.Parse(s.Diff)
+	return bad == nil && patch.Op != diff.None && s.Type == "file_"+patch.Op.String() && patch.Path == s.Target && !secret.Find([]byte(s.Diff))
 }

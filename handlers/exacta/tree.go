@@ -1,6 +1,7 @@
 package exacta
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,11 +15,14 @@ import (
 	"trunkline/handlers/exacta/workspace"
 )
 
-// maxScanned bounds the files whose content is searched (exacta §4.17).
-const maxScanned = 1 << 20
+// maxKept bounds the content of files that a tree keeps, in bytes. What is beyond it is read again
+// when it is needed again.
+const maxKept = 16 << 20
 
-// tree is a project as planners and rules see it. It is made for one work, and reads each file
-// once.
+// errStopped ends the search of files for a work that was aborted.
+var errStopped = errors.New("cannot search file: the work was aborted")
+
+// tree is a project as planners and rules see it. It is made for one work.
 type tree struct {
 	ws      *workspace.Project
 	files   []string
@@ -26,16 +30,18 @@ type tree struct {
 	dirs    map[string]bool
 	markers []string
 	content map[string][]byte
+	kept    int // bytes of content
 	rules   *relpath.Rules
+	stopped func() bool // the work was aborted
 }
 
 // newTree reads the index.
-func newTree(ws *workspace.Project, rules *relpath.Rules) (*tree, *fault.Fault) {
+func newTree(ws *workspace.Project, rules *relpath.Rules, stopped func() bool) (*tree, *fault.Fault) {
 	index, err := ws.Index()
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{ws: ws, rules: rules, markers: ws.Markers(), sizes: make(map[string]int64), dirs: make(map[string]bool), content: make(map[string][]byte)}
+	t := &tree{ws: ws, rules: rules, stopped: stopped, markers: ws.Markers(), sizes: make(map[string]int64), dirs: make(map[string]bool), content: make(map[string][]byte)}
 	for _, f := range index {
 		t.files = append(t.files, f.Path)
 		t.sizes[f.Path] = f.Size
@@ -54,9 +60,6 @@ func newTree(ws *workspace.Project, rules *relpath.Rules) (*tree, *fault.Fault) 
 
 // Files implements planner.Tree.
 func (t *tree) Files() []string { return t.files }
-
-// IsDir implements planner.Tree.
-func (t *tree) IsDir(path string) bool { return t.dirs[path] }
 
 // Exists implements planner.Tree.
 func (t *tree) Exists(path string) bool {
@@ -82,10 +85,22 @@ func (t *tree) Read(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(b) <= maxScanned {
+	if t.kept+len(b) <= maxKept {
 		t.content[path] = b
+		t.kept += len(b)
 	}
 	return b, nil
+}
+
+// Scan implements planner.Tree. It reads nothing more for a work that was aborted.
+func (t *tree) Scan(path string) ([]byte, error) {
+	if t.stopped() {
+		return nil, errStopped
+	}
+	if t.sizes[path] > planner.MaxScan {
+		return nil, fault.New("RES-002", "too_large: "+path)
+	}
+	return t.Read(path)
 }
 
 // Markers implements planner.Tree.

@@ -72,8 +72,10 @@ const goKeywords = " break case chan const continue default defer else fallthrou
 // feature returns the words that name what the request adds, at most four.
 func (r *request) feature() []string {
 	var out []string
-	if len(r.clauses) > 0 {
-		c := r.clauses[0].skip(filler)
+	for _, c := range r.clauses {
+		if c = c.skip(filler); len(c) == 0 {
+			continue // "Please," asks for nothing
+		}
 		for i := 1; i < len(c) && len(out) < 4; i++ {
 			t := &c[i]
 			if t.kind != word && t.kind != symbol {
@@ -83,6 +85,7 @@ func (r *request) feature() []string {
 				out = append(out, w)
 			}
 		}
+		break
 	}
 	if len(out) == 0 {
 		return []string{"feature"}

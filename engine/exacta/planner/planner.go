@@ -13,12 +13,13 @@ import (
 type Tree interface {
 	// Files returns the index (exacta §4.17), sorted by bytes. It is not written.
 	Files() []string
-	// IsDir reports whether the index has a file below the path.
-	IsDir(path string) bool
 	// Exists reports whether anything is at the path, in the index or not.
 	Exists(path string) bool
 	// Read returns a file. The bytes are not written.
 	Read(path string) ([]byte, error)
+	// Scan is Read of a file of the index whose content may be searched: one of at most
+	// MaxScan bytes.
+	Scan(path string) ([]byte, error)
 	// Markers returns the markers of the root (exacta §4.1).
 	Markers() []string
 }

@@ -171,6 +171,8 @@ func TestFeatures(t *testing.T) {
 	f(in, "make", "docs/login-button-page-login.md", "# login button page login\n")
 	f(in, "", "docs/login-button-page-login.md", "# login button page login\n")
 	f("never stop. add a dark mode", "", "docs/dark-mode.md", "# dark mode\n")
+	f("Please, add a 3d view", "go", "internal/f3dview/f3dview.go", "package f3dview\n")
+	f("Now; then add a 3d view and add a map", "", "docs/f3d-view.md", "# f3d view\n")
 	f("add a 3d view", "go", "internal/f3dview/f3dview.go", "package f3dview\n")
 	f("add a switch", "go", "internal/switch/switch.go", "package fswitch\n")
 	f("add support for the new feature", "", "docs/feature.md", "# feature\n")
@@ -245,7 +247,7 @@ func TestDefinitions(t *testing.T) {
 	if got := Defining(demo(), "UserService"); len(got) != 1 || got[0] != "src/user.go" {
 		t.Error(got)
 	}
-	big := demo().with("src/big.go", "type UserService "+strings.Repeat(" ", maxScan))
+	big := demo().with("src/big.go", "type UserService "+strings.Repeat(" ", MaxScan))
 	if got := Defining(big, "UserService"); len(got) != 1 {
 		t.Error(got)
 	}

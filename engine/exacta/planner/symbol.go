@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxScan is the size of the largest file that is looked through (exacta §4.17).
-const maxScan = 1 << 20
+// MaxScan is the size of the largest file that is searched, in bytes (exacta §4.17).
+const MaxScan = 1 << 20
 
 // symbols is where the symbols of a request are defined.
 type symbols struct {
@@ -24,8 +24,8 @@ func findSymbols(names []string, t Tree) (s symbols) {
 	count := make([]int, len(names))
 	first := make([]string, len(names))
 	for _, path := range t.Files() {
-		content, err := t.Read(path)
-		if err != nil || len(content) > maxScan {
+		content, err := t.Scan(path)
+		if err != nil {
 			continue
 		}
 		for i, name := range names {
@@ -49,8 +49,8 @@ func findSymbols(names []string, t Tree) (s symbols) {
 func Defining(t Tree, name string) []string {
 	var out []string
 	for _, path := range t.Files() {
-		content, err := t.Read(path)
-		if err == nil && len(content) <= maxScan && defines(content, name) {
+		content, err := t.Scan(path)
+		if err == nil && defines(content, name) {
 			out = append(out, path)
 		}
 	}

@@ -52,17 +52,21 @@ const (
 )
 
 // lexer makes tokens.
-type lexer struct {
-	tree  Tree
-	files []string
-}
+type lexer struct{ files []string }
 
-func newLexer(t Tree) *lexer { return &lexer{t, t.Files()} }
+func newLexer(t Tree) *lexer { return &lexer{t.Files()} }
 
 // indexed reports whether the index has a file.
 func (x *lexer) indexed(name string) bool {
 	i := sort.SearchStrings(x.files, name)
 	return i < len(x.files) && x.files[i] == name
+}
+
+// isDir reports whether the index has a file below a path.
+func (x *lexer) isDir(path string) bool {
+	path += "/"
+	i := sort.SearchStrings(x.files, path)
+	return i < len(x.files) && strings.HasPrefix(x.files[i], path)
 }
 
 // classify returns the token of a value that is not between double quotes.
@@ -75,7 +79,7 @@ func (x *lexer) classify(v string) token {
 	case x.indexed(v), !strings.HasSuffix(v, "/") && namesFile(v):
 		t.kind = pathKind
 	case strings.Contains(v, "/"):
-		if dir := strings.TrimSuffix(v, "/"); dir != v || x.tree.IsDir(dir) {
+		if dir := strings.TrimSuffix(v, "/"); dir != v || x.isDir(dir) {
 			t.kind, t.value = directory, dir
 		}
 	}

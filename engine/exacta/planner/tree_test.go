@@ -4,7 +4,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strings"
 )
 
 // tree is a project in memory: contents by path. hidden files are there and not in the index.
@@ -34,19 +33,10 @@ func (t *tree) with(path, content string) *tree {
 
 func (t *tree) Files() []string { return slices.Sorted(maps.Keys(t.files)) }
 
-func (t *tree) IsDir(path string) bool {
-	for f := range t.files {
-		if strings.HasPrefix(f, path+"/") {
-			return true
-		}
-	}
-	return false
-}
-
 func (t *tree) Exists(path string) bool {
 	_, listed := t.files[path]
 	_, hidden := t.hidden[path]
-	return listed || hidden || t.IsDir(path)
+	return listed || hidden || newLexer(t).isDir(path)
 }
 
 func (t *tree) Read(path string) ([]byte, error) {
@@ -56,6 +46,14 @@ func (t *tree) Read(path string) ([]byte, error) {
 		}
 	}
 	return nil, errors.New("cannot read " + path)
+}
+
+func (t *tree) Scan(path string) ([]byte, error) {
+	b, err := t.Read(path)
+	if len(b) > MaxScan {
+		return nil, errors.New("too large: " + path)
+	}
+	return b, err
 }
 
 func (t *tree) Markers() []string { return t.markers }

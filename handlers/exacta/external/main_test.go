@@ -127,9 +127,9 @@ func (p *project) Files() []string {
 	}
 	return out
 }
-func (p *project) IsDir(path string) bool  { return p.Disk.IsDir(path) }
-func (p *project) Exists(path string) bool { _, err := p.Read(path); return err == nil }
-func (p *project) Markers() []string       { return []string{} }
+func (p *project) Scan(path string) ([]byte, error) { return p.Read(path) }
+func (p *project) Exists(path string) bool          { _, err := p.Read(path); return err == nil }
+func (p *project) Markers() []string                { return []string{} }
 func (p *project) Read(path string) ([]byte, error) {
 	b, _, f := p.Disk.Read(path)
 	if f != nil {

@@ -145,6 +145,7 @@ func (pt *Point) commit(w *pending) error {
 	if err != nil {
 		return err
 	}
+	w.done = true
 	err = w.parent.sync()
 	w.parent.close()
 	w.ready = false
@@ -154,6 +155,12 @@ func (pt *Point) commit(w *pending) error {
 // discard removes the temporary files that are left and forgets the changes that are not done.
 func (pt *Point) discard() {
 	for _, w := range pt.pending {
+		if !w.done {
+			if pt.skipped == nil {
+				pt.skipped = make(map[int]bool)
+			}
+			pt.skipped[w.entry.Order] = true
+		}
 		if !w.ready {
 			continue
 		}

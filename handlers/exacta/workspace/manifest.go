@@ -34,7 +34,7 @@ func parseManifest(p *Project, id string, text []byte) (*Point, string) {
 	}
 	pt := &Point{
 		ID: top.text("id"), Kind: top.choice("kind", "", PlanPoint, DiffSetPoint), CreatedAt: top.text("created_at"),
-		Conflicts: top.integer("conflicts", 0, 1<<30, 0), seq: int64(top.integer("seq", 0, 1<<52, 0)), p: p,
+		Conflicts: top.integer("conflicts", 0, 1<<30, 0), seq: int64(top.integer("seq", 0, maxSeq, 0)), p: p,
 	}
 	switch top.get("sealed").Kind {
 	case jsonx.True:

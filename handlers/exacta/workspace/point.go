@@ -53,6 +53,7 @@ type Point struct {
 	p       *Project
 	seq     int64
 	pending []pending
+	skipped map[int]bool // orders of entries whose targets this process has not replaced
 }
 
 // pending is a change whose entry is saved and that is not done.
@@ -61,6 +62,7 @@ type pending struct {
 	data   []byte
 	parent dir // open from Prepare on
 	ready  bool
+	done   bool // the target was replaced
 }
 
 // The kinds of points.
@@ -105,9 +107,13 @@ func (p *Project) nextSeq() (int64, *fault.Fault) {
 			p.lastSeq = max(p.lastSeq, pt.seq)
 		}
 	}
-	p.lastSeq++
+	p.lastSeq = min(p.lastSeq+1, maxSeq)
 	return p.lastSeq, nil
 }
+
+// maxSeq is the greatest seq of a point. A project that comes with it has points of one seq; their
+// times order them.
+const maxSeq = 1 << 52
 
 func (pt *Point) rel() string { return storeName + "/rollback/" + pt.ID }
 

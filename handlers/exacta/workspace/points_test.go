@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -255,5 +256,109 @@ func TestPointThatCannotBeDropped(t *testing.T) {
 	list, err := os.ReadDir(all)
 	if err != nil || len(list) != keptPoints+1 {
 		t.Errorf("%d points, %v", len(list), err)
+	}
+}
+
+// TestNoProgramGetsRights: a manifest that another program wrote does not make a file setuid. One
+// that is so stays so.
+func TestNoProgramGetsRights(t *testing.T) {
+	for _, had := range []os.FileMode{0, os.ModeSetuid | os.ModeSetgid} {
+		root := canonicalTemp(t)
+		p := open(t, root, Options{})
+		write(t, root, map[string]string{"tool": "old"})
+		path := filepath.Join(root, "tool")
+		if err := os.Chmod(path, had|0o755); err != nil {
+			t.Fatal(err)
+		}
+		pt, f := p.NewPoint(id1, DiffSetPoint, now)
+		ok(t, f)
+		ok(t, pt.Add(Change{Path: "tool", Op: Modify, Data: []byte("new"), Pre: Sum([]byte("old"))}))
+		ok(t, pt.Commit(nil))
+		pt.Entries[0].Mode = 0o7755
+		write(t, root, map[string]string{".exacta/rollback/" + id1 + "/manifest.json": string(pt.encode())})
+		if undone, f := p.Recover(); f != nil || len(undone) != 1 || undone[0].Fault != nil {
+			t.Fatalf("%v %v", undone, f)
+		}
+		st, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(path); err != nil || string(b) != "old" || st.Mode() != had|0o755 {
+			t.Errorf("%v %q, want %v", st.Mode(), b, had|0o755)
+		}
+	}
+}
+
+// TestGreatestSeq: a project that comes with a point of it has points that can be read all the
+// same.
+func TestGreatestSeq(t *testing.T) {
+	root := canonicalTemp(t)
+	p := open(t, root, Options{})
+	pt, f := p.NewPoint(id1, PlanPoint, now)
+	ok(t, f)
+	pt.seq = maxSeq
+	ok(t, pt.Seal())
+	again := open(t, canonicalTemp(t), Options{})
+	if err := os.CopyFS(filepath.Join(again.Root(), storeName, "rollback"), os.DirFS(filepath.Join(root, storeName, "rollback"))); err != nil {
+		t.Fatal(err)
+	}
+	const id2 = "00000000-0000-4000-8000-0000000000ff"
+	_, f = again.NewPoint(id2, PlanPoint, now)
+	ok(t, f)
+	_, f = again.LoadPoint(id2)
+	ok(t, f)
+}
+
+// TestTargetsThatWereNotReplaced: what another program made of them before is no conflict, and
+// what was replaced is taken back.
+func TestTargetsThatWereNotReplaced(t *testing.T) {
+	for name, change := range map[string]func(path string) error{
+		"edited":  func(path string) error { return os.WriteFile(path, []byte("mine"), 0o600) },
+		"removed": os.Remove,
+		"link":    func(path string) error { return errors.Join(os.Remove(path), os.Symlink("a", path)) },
+		"folder":  func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+	} {
+		root, twin := canonicalTemp(t), canonicalTemp(t)
+		for _, dir := range []string{root, twin} {
+			write(t, dir, map[string]string{"a": "old", "b": "old", "c": "old"})
+		}
+		p := open(t, root, Options{})
+		pt, f := p.NewPoint(id1, DiffSetPoint, now)
+		ok(t, f)
+		for _, path := range []string{"a", "b", "c"} {
+			ok(t, pt.Add(Change{Path: path, Op: Modify, Data: []byte("new"), Pre: Sum([]byte("old"))}))
+		}
+		ok(t, pt.Prepare())
+		for _, dir := range []string{root, twin} {
+			if err := change(filepath.Join(dir, "b")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if pt.Commit(nil) == nil {
+			t.Errorf("%s: replaced", name)
+		}
+		ok(t, pt.Undo(0))
+		if after := snapshot(t, root); after != snapshot(t, twin) {
+			t.Errorf("%s: %q, want %q", name, after, snapshot(t, twin))
+		}
+	}
+}
+
+// TestNewFileWhoseDirectoryBecameAFile is gone: there is nothing to take back.
+func TestNewFileWhoseDirectoryBecameAFile(t *testing.T) {
+	root := canonicalTemp(t)
+	p := open(t, root, Options{})
+	pt, f := p.NewPoint(id1, DiffSetPoint, now)
+	ok(t, f)
+	ok(t, pt.Add(Change{Path: "n/m/new", Op: Create, Data: []byte("new")}))
+	ok(t, pt.Commit(nil))
+	if err := os.RemoveAll(filepath.Join(root, "n")); err != nil {
+		t.Fatal(err)
+	}
+	write(t, root, map[string]string{"n": "mine"})
+	before := snapshot(t, root)
+	ok(t, pt.Undo(0))
+	if after := snapshot(t, root); after != before {
+		t.Errorf("%q, want %q", after, before)
 	}
 }

@@ -41,6 +41,8 @@ type Project struct {
 
 	mu      sync.Mutex
 	lock    *os.File // of .exacta/lock, nil as long as there is none
+	read    bool     // state.json was read
+	seen    string   // its SHA-256 then, "" of none
 	lastSeq int64    // of the newest rollback point, -1 before one was looked for
 }
 
@@ -195,7 +197,10 @@ func (p *Project) store() (dir, error) {
 	if err != nil {
 		return d, err
 	}
-	err = p.takeLock(d)
+	late := p.lock == nil
+	if err = p.takeLock(d); err == nil && late {
+		err = p.untouched(d)
+	}
 	if err == nil {
 		if _, e := d.lstat(".gitignore"); e == unix.ENOENT {
 			err = d.replace(".gitignore", []byte("*\n"))
@@ -206,6 +211,22 @@ func (p *Project) store() (dir, error) {
 		return d, err
 	}
 	return d, nil
+}
+
+// untouched refuses storage in which another process, which had the lock first, left work that is
+// not over. Only an open finds what is to become of that (exacta §5.6).
+func (p *Project) untouched(d dir) error {
+	text, _, err := d.read("state.json", maxStored)
+	if !p.read || err != nil || Sum(text) == p.seen {
+		return nil
+	}
+	if s, problem := parseState(text); problem == "" && s.Execution == nil {
+		return nil
+	}
+	_ = p.lock.Close()
+	p.lock = nil
+	const rel = storeName + "/state.json"
+	return fault.New("FS-005", "interrupted work of another process; the project is to be opened again: "+rel, rel)
 }
 
 // sub opens a directory of the storage, which is made if it is missing.

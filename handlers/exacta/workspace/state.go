@@ -60,6 +60,7 @@ func (p *Project) ReadState() (*State, *fault.Fault) {
 func (p *Project) readState() (s *State, problem string, f *fault.Fault) {
 	d, err := p.existingStore()
 	if err == unix.ENOENT {
+		p.see("")
 		return nil, "", nil
 	}
 	if err != nil {
@@ -68,15 +69,24 @@ func (p *Project) readState() (s *State, problem string, f *fault.Fault) {
 	defer d.close()
 	text, _, err := d.read("state.json", maxStored)
 	if err == unix.ENOENT {
+		p.see("")
 		return nil, "", nil
 	}
 	if err != nil {
 		return nil, "unreadable", nil
 	}
+	p.see(Sum(text))
 	if s, problem = parseState(text); problem != "" {
 		return nil, problem, nil
 	}
 	return s, "", nil
+}
+
+// see notes the state.json that was read.
+func (p *Project) see(sum string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.read, p.seen = true, sum
 }
 
 // RejectState renames state.json to state.json.bad and returns the fault of a damaged state, with

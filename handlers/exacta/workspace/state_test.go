@@ -211,3 +211,38 @@ func TestCanonicalSortsAndKeeps(t *testing.T) {
 	f("{\"\U0001F600\":1,\"\uffff\":2}", "{\"\uffff\":2,\"\U0001F600\":1}")
 	f(" 1 ", "1")
 }
+
+// TestWorkOfAnotherProcess: two have a project open that has no storage yet. What one of them
+// leaves interrupted is not overwritten by the other; an open finds it. What ended does not matter.
+func TestWorkOfAnotherProcess(t *testing.T) {
+	for _, left := range []*State{
+		{State: "Completed"},
+		{State: "Paused", ActivePlanID: "a", Execution: &Execution{ID: "b", PlanID: "a", Next: 2, Entries: 1}},
+	} {
+		root := canonicalTemp(t)
+		one, other := open(t, root, Options{}), open(t, root, Options{})
+		for _, p := range []*Project{one, other} {
+			if s, f := p.LoadState(); s != nil || f != nil {
+				t.Fatalf("%v %v", s, f)
+			}
+		}
+		ok(t, other.SaveState(left))
+		want(t, one.SaveState(&State{}), "FS-005")
+		other.Close()
+		if left.Execution == nil {
+			ok(t, one.SaveState(&State{State: "Idle"}))
+			continue
+		}
+		for range 2 {
+			want(t, one.SaveState(&State{}), "FS-005")
+			_, f := one.NewPoint(id1, PlanPoint, now)
+			want(t, f, "FS-005")
+		}
+		one.Close()
+		again := open(t, root, Options{})
+		if s, f := again.LoadState(); f != nil || !reflect.DeepEqual(s, left) {
+			t.Errorf("%+v %v", s, f)
+		}
+		ok(t, again.SaveState(&State{}))
+	}
+}

@@ -14,8 +14,9 @@ const isConflict refusal = "conflict"
 
 // Undo takes back the entries from index from on, the last one first, by the rules of exacta §4.8:
 // a target with its old hash is left alone, one with its new hash gets its old bytes and mode back
-// or is removed, any other is left as it is. Temporary files of the entries and directories that
-// they made and that are empty are removed. Entries that are undone leave the manifest.
+// or is removed, any other is left as it is: a conflict, if it was replaced before. Temporary files
+// of the entries and directories that they made and that are empty are removed. Entries that are
+// undone leave the manifest.
 //
 // FS-006 counts the entries that are not undone: conflicts, and those that the disk refused. They
 // stay in the manifest with their blobs. A point with conflicts only is sealed, so that no later
@@ -62,8 +63,10 @@ func (pt *Point) undo(e Entry) error {
 	absent := err == unix.ENOENT
 	switch {
 	case absent:
+	case errors.Is(err, isNotDir) && e.Pre == "": // what was made is gone
+		return pt.removeDirs(e)
 	case errors.Is(err, isSymlink) || errors.Is(err, isNotDir):
-		return isConflict
+		return pt.changed(e)
 	case err != nil:
 		return err
 	default:
@@ -75,7 +78,7 @@ func (pt *Point) undo(e Entry) error {
 	sum := ""
 	if !absent {
 		if sum, err = parent.hash(name); errors.Is(err, isSymlink) || errors.Is(err, isNotRegular) {
-			return isConflict
+			return pt.changed(e)
 		} else if err != nil {
 			return err
 		}
@@ -84,7 +87,7 @@ func (pt *Point) undo(e Entry) error {
 		return pt.removeDirs(e)
 	}
 	if sum != e.Post {
-		return isConflict
+		return pt.changed(e)
 	}
 	if e.Op == Create {
 		if err := parent.remove(name); err != nil {
@@ -104,7 +107,17 @@ func (pt *Point) undo(e Entry) error {
 	return pt.restore(parent, name, e)
 }
 
-// restore gives a modified or deleted target its old bytes and mode.
+// changed leaves a target alone that another program changed: a conflict, unless it was not
+// replaced before, and there is nothing to take back but directories.
+func (pt *Point) changed(e Entry) error {
+	if pt.skipped[e.Order] {
+		return pt.removeDirs(e)
+	}
+	return isConflict
+}
+
+// restore gives a modified or deleted target its old bytes and mode. The manifest lies in the
+// project: a program gets no setuid, setgid or sticky bit that the target does not have now.
 func (pt *Point) restore(parent dir, name string, e Entry) error {
 	d, err := pt.folder(false)
 	if err != nil {
@@ -118,8 +131,10 @@ func (pt *Point) restore(parent dir, name string, e Entry) error {
 	if Sum(blob) != e.Pre {
 		return damaged("rollback blob " + e.Blob)
 	}
+	const special = unix.S_ISUID | unix.S_ISGID | unix.S_ISVTX
+	now, _ := parent.lstat(name) // one that is missing has none
 	temp := pt.tempName(name)
-	if err := parent.place(temp, blob, 0o600, e.Mode); err != nil {
+	if err := parent.place(temp, blob, 0o600, e.Mode&^(special&^int(now.Mode))); err != nil {
 		return err
 	}
 	if err = parent.expect(name, e.Post); err != nil {
