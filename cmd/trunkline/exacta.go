@@ -15,6 +15,7 @@ import (
 	"trunkline/cmd/trunkline/internal/cli"
 	"trunkline/cmd/trunkline/internal/config"
 	"trunkline/engine/obs"
+	"trunkline/engine/procgroup"
 	"trunkline/handlers/exacta"
 )
 
@@ -148,6 +149,7 @@ func untilInsisted(parent context.Context) (context.Context, func()) {
 				first = time.Now()
 				cancel()
 			} else if time.Since(first) >= insists {
+				procgroup.Started().Kill() // a build that hangs would hang on without its time limit
 				os.Exit(exitInsisted)
 			}
 		}

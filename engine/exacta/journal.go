@@ -169,6 +169,7 @@ func (j *Journal) end() {
 // Cursor is the place of one connection in a journal, and which events it gets (exacta §2.4, §3.5).
 type Cursor struct {
 	Conn        uint64  // it gets the events of its own requests
+	Own         uint64  // from this one on
 	Next        uint64  // stream_seq of the next event to look at
 	From        uint64  // from this one on it gets all events, if All
 	All         bool    // the project is in its subscription set
@@ -183,7 +184,7 @@ func (c *Cursor) wants(e *entry, seq uint64) bool {
 	if c.All && seq >= c.From && (c.Correlation == wire.ID{} || c.Correlation == e.correlation) {
 		return true
 	}
-	return e.origin.has(c.Conn)
+	return seq >= c.Own && e.origin.has(c.Conn)
 }
 
 // Acked takes an ack of all events up to seq. One of events that were not given is ignored.

@@ -44,6 +44,14 @@ func (p *Process) Descendants() *Descendants {
 	return d
 }
 
+// Started returns what this process has started so far. Kill must follow: it is for the end of a
+// program that waits for none of them.
+func Started() *Descendants {
+	d := &Descendants{held: make(map[int]held)}
+	d.find(os.Getpid())
+	return d
+}
+
 // Kill ends the processes that are left, with what they have started since. They are stopped first,
 // so that they start no more.
 func (d *Descendants) Kill() {

@@ -22,6 +22,9 @@ type Descendants struct{}
 // Descendants returns none here: what leaves its group lives on.
 func (p *Process) Descendants() Descendants { return Descendants{} }
 
+// Started returns none here.
+func Started() Descendants { return Descendants{} }
+
 // Kill does nothing here.
 func (Descendants) Kill() {}
 

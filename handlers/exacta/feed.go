@@ -50,7 +50,7 @@ func (s *session) line(in, out []byte, sc *scratch) (used int, _ []byte, v link.
 	case s.guest:
 		return s.greet(in, out)
 	}
-	line, used, st, scanned := ndjson.Split(in, s.scanned, s.srv.cfg.MaxMessageBytes)
+	line, used, st, scanned := ndjson.Split(in, s.scanned, s.longest())
 	s.scanned = scanned
 	switch {
 	case st == ndjson.More:
@@ -68,6 +68,15 @@ func (s *session) line(in, out []byte, sc *scratch) (used int, _ []byte, v link.
 		out = s.take(out)
 	}
 	return used, out, link.Yield
+}
+
+// longest is how many bytes a line may have. A longer message ends its WebSocket, which hands on
+// one byte too many before it knows (exacta §2.2).
+func (s *session) longest() int {
+	if s.carrier == WebSocket {
+		return s.srv.cfg.MaxMessageBytes + 1
+	}
+	return s.srv.cfg.MaxMessageBytes
 }
 
 // blank reports whether a line is ignored.

@@ -186,7 +186,7 @@ func (p *project) recovered(message string, then func()) {
 // Answer implements exacta.Host.
 func (p *project) Answer(r *exacta.Request, line []byte, store bool) {
 	stop(r.Timer)
-	opens := r.Command == wire.OpenProject
+	opens := r.Command == wire.OpenProject && wire.CodeOf(line) == nil
 	p.srv.end(r, &exacta.Answer{Line: slices.Clip(line), Journal: p.journal, After: p.journal.Last(), Opens: opens}, store)
 }
 

@@ -24,7 +24,11 @@ func (s *session) Pump(out []byte, room int, _ link.Instant) (outAfter []byte, m
 		}
 		var copied exacta.Copied
 		if o.Journal != nil {
-			c := s.feed(o.Journal, o.After+1)
+			next := o.After + 1
+			if o.Opens { // of a repeated one: its events are the only own ones there
+				next = o.Journal.Status().Oldest
+			}
+			c := s.feed(o.Journal, next)
 			if out, copied = o.Journal.Copy(out, left, c, o.After); copied != exacta.CopiedAll {
 				return out, s.stuck(copied)
 			}
@@ -109,13 +113,12 @@ func (s *session) pop(o *outgoing) {
 func (s *session) follow(c *exacta.Cursor, o *outgoing) {
 	switch {
 	case o.cursor != nil:
-		next := c.Next
-		if o.cursor.move {
-			next = o.cursor.Next
-		}
+		next, own := c.Next, max(c.Own, c.Next) // own events before it were sent
 		*c = o.cursor.Cursor
-		c.Conn, c.Next = s.id, next
-		if s.eof {
+		if c.Conn, c.Own = s.id, own; !o.cursor.move {
+			c.Next = next
+		}
+		if s.eof || s.draining {
 			c.Window = 0
 		}
 	case o.Opens && !c.All:

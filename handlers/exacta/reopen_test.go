@@ -79,6 +79,20 @@ func TestWindowEndsWithInput(t *testing.T) {
 	}
 }
 
+// TestWindowEndsWithDrain: no ack is taken in a drain, which a full window would hold up.
+func TestWindowEndsWithDrain(t *testing.T) {
+	s, dir := newServer(t), newRoot(t)
+	p := newPeer(t, s, 1)
+	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
+	p.want(2, "LogEntry1 101:ok")
+	p.send(subscribeTo(2, `,"window":1`), ask(3, "ApplyDiffSet", emptySet), ask(4, "ApplyDiffSet", emptySet))
+	p.sess.Drain(link.Instant{})
+	p.want(5, "102:ok LogEntry2 103:ok LogEntry3 104:ok")
+	if !p.sess.Load().Done {
+		t.Error("not done")
+	}
+}
+
 // TestRestoredPlanIsApproved: an execution goes on only with a plan that was approved.
 func TestRestoredPlanIsApproved(t *testing.T) {
 	ws, f := workspace.Open(newRoot(t), workspace.Options{})

@@ -1,10 +1,12 @@
 package exacta
 
 import (
+	"bytes"
 	"time"
 
 	"trunkline/engine/exacta"
 	"trunkline/engine/exacta/wire"
+	"trunkline/engine/link"
 )
 
 // serve takes the message at hand, which is an envelope (exacta §3.6).
@@ -26,27 +28,57 @@ func (s *session) serve(out []byte) []byte {
 	if s.full(control) {
 		asker = nil
 	}
+	start := len(out)
 	out, outcome, seen := s.srv.replays.Look(out, m.Key, &m.sum, asker, s.id)
 	if outcome == exacta.Joined && asker == nil {
 		return s.refuse(out, &s.srv.busy)
 	}
 	if outcome != exacta.Unknown {
-		return s.repeat(out, outcome)
+		return s.repeat(out, start, outcome)
 	}
 	return s.admit(out, asker == nil, seen)
 }
 
-// repeat ends the answer to a request whose id was used before (exacta §4.0.4).
-func (s *session) repeat(out []byte, o exacta.Outcome) []byte {
+// repeat ends the answer to a request whose id was used before (exacta §4.0.4). A stored one is in
+// out from start on.
+func (s *session) repeat(out []byte, start int, o exacta.Outcome) []byte {
 	switch o {
 	case exacta.Conflict:
 		return s.refuse(out, &wire.Refusal{Code: "IPC-006"})
 	case exacta.Stored:
 		s.srv.counts.repeats.Add(1)
+		if s.behind() {
+			return s.catchUp(out, start)
+		}
 	case exacta.Joined:
 		s.srv.counts.repeats.Add(1)
 		s.join()
 	}
+	return out
+}
+
+// behind reports whether something that is to be sent came before the message at hand.
+func (s *session) behind() bool {
+	for j, c := range s.feeds {
+		if c.Next <= j.Last() {
+			return true
+		}
+	}
+	return s.held.Load() > 0
+}
+
+// catchUp puts the answer that out has from start on behind what came before it (exacta §2.4).
+func (s *session) catchUp(out []byte, start int) []byte {
+	line := bytes.Clone(out[start:])
+	out, _ = s.Pump(out[:start], chunkBytes, link.Instant{})
+	if !s.behind() {
+		return append(out, line...)
+	}
+	o := outgoing{Answer: exacta.Answer{Line: line}} // it waits with the others for the peer
+	if p := s.srv.project(s.in.payload.id("project_id")); p != nil && s.feeds[p.journal] != nil {
+		o.Journal, o.After = p.journal, p.journal.Last()
+	}
+	s.send(o)
 	return out
 }
 
@@ -72,7 +104,7 @@ func (s *session) admit(out []byte, full bool, seen exacta.Seen) []byte {
 	start := len(out)
 	if out, done := s.atOnce(out, p); done {
 		out, outcome := s.srv.replays.Keep(out, start, m.Key, &m.sum, s, s.id, seen)
-		return s.repeat(out, outcome)
+		return s.repeat(out, start, outcome)
 	}
 	return s.begin(out, p)
 }
@@ -108,9 +140,10 @@ func (s *session) begin(out []byte, p *project) []byte {
 		r.Timeout = limit(m.Command, &m.args)
 	}
 	r.Deadline = time.Now().Add(time.Duration(r.Timeout) * time.Millisecond)
+	start := len(out)
 	out, outcome := s.srv.replays.Begin(out, m.Key, &m.sum, s, s.id, r.Origin)
 	if outcome != exacta.Unknown { // another connection was faster
-		return s.repeat(out, outcome)
+		return s.repeat(out, start, outcome)
 	}
 	s.count(1)
 	if m.Command == wire.OpenProject {

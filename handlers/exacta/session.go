@@ -145,16 +145,24 @@ func (s *session) send(o outgoing) {
 // EOF implements link.Session.
 func (s *session) EOF(link.Instant) {
 	s.eof = true
-	for _, c := range s.feeds {
-		c.Window = 0 // no ack will come
-	}
+	s.unlimit()
 	if s.ended != nil {
 		s.ended()
 	}
 }
 
 // Drain implements link.Session.
-func (s *session) Drain(link.Instant) { s.draining = true }
+func (s *session) Drain(link.Instant) {
+	s.draining = true
+	s.unlimit()
+}
+
+// unlimit ends all windows: no ack will be taken.
+func (s *session) unlimit() {
+	for _, c := range s.feeds {
+		c.Window = 0
+	}
+}
 
 // Load implements link.Session.
 func (s *session) Load() link.Load {
