@@ -31,7 +31,7 @@ SHIPPED  = CGO_ENABLED=0 GOFLAGS="$$($(GO) env GOFLAGS) -trimpath '-pgo=$(CURDIR
 
 # Conversations with servers mostly wait, so more of them are held side by side than there are processors, and so are packages.
 PARALLEL := -parallel 8
-BESIDE   := -p 4
+BESIDE   := -p 6
 # The package that waits longest begins first, beside the others.
 WAITING  := ./handlers/toolhost/conformance
 

@@ -73,6 +73,9 @@ func TestWhatAPreviewRuns(t *testing.T) {
 // TestPreviewsLeaveNothing: the program gets a directory for temporary files of its own, and with
 // its end that and all it started are gone, whatever they do about SIGTERM.
 func TestPreviewsLeaveNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("make is not installed")
 	}

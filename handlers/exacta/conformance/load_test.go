@@ -72,6 +72,9 @@ func (f *follower) read(n int) (string, error) {
 // TestSubscribers10 has many subscribers of one project: all get the same events in the same order
 // without a gap, and one that never reads delays none (exacta §2.5, §10).
 func TestSubscribers10(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	t.Parallel()
 	readers, events := size(50, 1000), size(1000, 10_000)
 	s := &server{t: t, via: unix, home: realTemp(t), flags: append(append([]string(nil), fixed...), "--set", "exacta.max_connections=2000")}
@@ -113,6 +116,9 @@ func TestSubscribers10(t *testing.T) {
 // TestOverrun2_5 has a subscriber that does not read, until the journal has lost its place: its
 // connection is closed, and no event is left out before that.
 func TestOverrun2_5(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	t.Parallel()
 	c := openWith(t, unix, []string{"--set", "exacta.journal_events=100"}, "a.txt", strings.Repeat("a"+strings.Repeat("x", 198)+"\n", 240))
 	slow := c.follow()

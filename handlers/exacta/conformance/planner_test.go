@@ -222,6 +222,9 @@ func TestRefusedIntents4_3(t *testing.T) {
 
 // TestIntentsAreKept4_3 uses the first of 256 intents, and not the first of 257.
 func TestIntentsAreKept4_3(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
 	t.Parallel()
 	c := open(t, stdio)
 	first := c.intent(`create n.txt`)

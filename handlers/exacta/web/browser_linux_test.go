@@ -24,6 +24,9 @@ const hostile = `<img src=x onerror=window.pwned=1><script>window.pwned=1</scrip
 
 // TestBrowser shows the page to a browser.
 func TestBrowser(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a short run starts no browser")
+	}
 	t.Parallel() // it waits
 	b := startBrowser(t)
 	for name, f := range map[string]func(*browser){"plan": (*browser).followsAPlan, "restart": (*browser).findsTheServerAgain} {

@@ -47,6 +47,9 @@ func TestIndexHasRegularFilesInByteOrder(t *testing.T) {
 
 // TestIndexIsBounded: 10 000 files, the first ones in byte order.
 func TestIndexIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("10,001 files take seconds")
+	}
 	t.Parallel()
 	root := canonicalTemp(t)
 	for i := range maxIndexed + 1 {
