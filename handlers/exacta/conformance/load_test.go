@@ -11,14 +11,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"trunkline/fuzz/rounds"
 )
 
-// size returns the short form of a test, or the long one if TRUNKLINE_TEST_LONG is set.
-func size(short, long int) int {
-	if os.Getenv("TRUNKLINE_TEST_LONG") != "" {
+// size returns the size of the usual or of the long form of a test.
+func size(usual, long int) int {
+	if rounds.Long() {
 		return long
 	}
-	return short
+	return usual
 }
 
 // follower is a connection that reads the events of a project.
@@ -154,12 +156,12 @@ func TestOverrun2_5(t *testing.T) {
 func TestManyBadLines10(t *testing.T) {
 	overLinesOnly(t, func(t *testing.T, via *carrier) {
 		c := open(t, via)
-		rounds := size(250, 5000)
+		times := size(250, 5000)
 		batch := strings.Repeat("{nope\n[]\n{\"ipc_version\":\"1.0\",\"payload\":{\"a\":\"\\ud800\"}}\n{\"a\":1,\"a\":2}\n", 5)
 		batch = batch[:strings.LastIndexByte(batch[:len(batch)-1], '\n')+1] // 19 lines
 		var before int
-		for i := range rounds {
-			if i == rounds/5 {
+		for i := range times {
+			if i == times/5 {
 				before = c.memory()
 			}
 			id := c.id()
