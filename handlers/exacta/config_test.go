@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	core "trunkline/engine/exacta"
+	"trunkline/engine/exacta/wire"
 )
 
 // TestDebugCommands: ApplyDiffSet bypasses the approval, so it is off where a peer may be far away
@@ -73,4 +74,25 @@ func TestMessageBytes(t *testing.T) {
 	p.want(1, "101:ST-003")
 	p.send(fmt.Sprintf("%*s", most+1, line), line)
 	p.want(2, ":IPC-001 101:ST-003")
+}
+
+// TestLimitOfABuild is behind that of the build itself: of the request, else of the project.
+func TestLimitOfABuild(t *testing.T) {
+	for _, c := range []struct {
+		asked, project int
+		want           int64
+	}{{0, 300, 330_000}, {0, 600, 630_000}, {60, 600, 90_000}} {
+		if got := limit(wire.Build, &exactaArgs{Seconds: c.asked}, c.project); got != c.want {
+			t.Errorf("%d, %d: %d ms", c.asked, c.project, got)
+		}
+	}
+	s, dir := newServer(t), newRoot(t)
+	p := newPeer(t, s, 1)
+	p.send(ask(1, "OpenProject", `"path":"`+dir+`"`))
+	p.want(2, "LogEntry1 101:ok")
+	for _, open := range s.projects {
+		if got := open.disk.ws.Config().BuildTimeout; got != defaultBuild {
+			t.Errorf("a project without a configuration has %d s", got)
+		}
+	}
 }

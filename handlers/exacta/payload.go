@@ -2,6 +2,7 @@ package exacta
 
 import (
 	"bytes"
+	"cmp"
 	"path/filepath"
 	"strings"
 
@@ -130,8 +131,9 @@ func (p *payload) seconds() int {
 	return int(n)
 }
 
-// limit returns the time limit of a request that gives none, in milliseconds (exacta §4.0.3).
-func limit(c wire.Command, a *exacta.Args) int64 {
+// limit returns the time limit of a request that gives none, in milliseconds (exacta §4.0.3). build
+// is that of the builds of its project, in seconds.
+func limit(c wire.Command, a *exacta.Args, build int) int64 {
 	switch c {
 	case wire.CloseProject:
 		return 10_000
@@ -144,10 +146,7 @@ func limit(c wire.Command, a *exacta.Args) int64 {
 	case wire.ApplyDiffSet, wire.Preview:
 		return 60_000
 	case wire.Build:
-		if a.Seconds == 0 {
-			return (defaultBuild + 30) * 1000
-		}
-		return int64(a.Seconds+30) * 1000
+		return int64(cmp.Or(a.Seconds, build)+30) * 1000
 	}
 	return 30_000
 }

@@ -137,7 +137,11 @@ func (s *session) begin(out []byte, p *project) []byte {
 	m := &s.in
 	r := exacta.NewRequest(&m.Message, &m.args, s)
 	if r.Timeout = m.Timeout; r.Timeout == 0 {
-		r.Timeout = limit(m.Command, &m.args)
+		build := defaultBuild
+		if p != nil {
+			build = p.disk.ws.Config().BuildTimeout
+		}
+		r.Timeout = limit(m.Command, &m.args, build)
 	}
 	r.Deadline = time.Now().Add(time.Duration(r.Timeout) * time.Millisecond)
 	start := len(out)
