@@ -209,8 +209,8 @@ func (e *Exacta) Argv() ([]string, error) {
 func (e *Exacta) times() (clock wire.Clock, seed string, err error) {
 	if text, fixed := strings.CutPrefix(e.Clock, clockFixed); fixed {
 		at, err := time.Parse(time.RFC3339Nano, text)
-		if err != nil {
-			return clock, "", fmt.Errorf("cannot use %s = %q: want real or fixed:TIME, such as fixed:2026-01-15T00:00:00Z", keyClock, e.Clock)
+		if y := at.UTC().Year(); err != nil || y < 1970 || y > 9999 {
+			return clock, "", fmt.Errorf("cannot use %s = %q: want real or fixed:TIME from 1970 to 9999, such as fixed:2026-01-15T00:00:00Z", keyClock, e.Clock)
 		}
 		clock = wire.FixedClock(at)
 	} else if e.Clock != clockReal {

@@ -39,6 +39,8 @@ func TestExactaRefused(t *testing.T) {
 	}
 	f("exacta.clock", "clock=tomorrow")
 	f("exacta.clock", "clock=fixed:tomorrow")
+	f("exacta.clock", "clock=fixed:0001-01-01T00:00:00Z")
+	f("exacta.clock", "clock=fixed:9999-12-31T23:59:59-01:00")
 	f("exacta.ids", "ids=seed:")
 	f("exacta.ids", "ids=seed:"+strings.Repeat("x", 33))
 	f("exacta.planner_command is not set", "planner=subprocess")
