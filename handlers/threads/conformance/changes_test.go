@@ -68,6 +68,31 @@ func (c *changer) run(p *peer) {
 	}
 }
 
+// audited is an event of the audit log.
+type audited struct {
+	Operation string
+	Payload   map[string]any
+}
+
+// audited returns the events of a thread, from all pages: one has those of so many rows of all
+// threads.
+func (s *server) audited(t *testing.T, thread string) (all []audited) {
+	t.Helper()
+	for after, more := uint64(0), true; more; {
+		var page struct {
+			Events    []audited
+			NextAfter uint64 `json:"next_after"`
+			HasMore   bool   `json:"has_more"`
+		}
+		a := s.request("GET", fmt.Sprintf("/v1/audit?limit=500&after=%d&thread_id=%s", after, thread), auditor, "")
+		if err := json.Unmarshal([]byte(a.text), &page); err != nil {
+			t.Fatal(a.text)
+		}
+		all, after, more = append(all, page.Events...), page.NextAfter, page.HasMore
+	}
+	return all
+}
+
 // check compares a thread with its audit log: each change that was answered is there once,
 // in order, and the status is what the last one made of it.
 func (c *changer) check(t *testing.T, s *server, p *peer, th *changed) {
@@ -75,18 +100,8 @@ func (c *changer) check(t *testing.T, s *server, p *peer, th *changed) {
 	if !c.create(p, th) {
 		t.Fatalf("key %s names another thread than %s", th.key, th.id)
 	}
-	var log struct {
-		Events []struct {
-			Operation string
-			Payload   map[string]any
-		}
-	}
-	a := s.request("GET", "/v1/audit?limit=500&thread_id="+th.id, auditor, "")
-	if err := json.Unmarshal([]byte(a.text), &log); err != nil {
-		t.Fatal(a.text)
-	}
 	status, left, creations := "active", th.answered, 0
-	for _, ev := range log.Events {
+	for _, ev := range s.audited(t, th.id) {
 		reason, _ := ev.Payload["reason"].(string)
 		switch {
 		case ev.Operation == "mcp.create_thread":
