@@ -101,9 +101,14 @@ func (s *session) pop(o *outgoing) {
 	if o.own {
 		s.unanswered--
 	}
-	if s.next++; s.next == len(s.outbox) {
-		s.next, s.outbox = 0, s.outbox[:0]
-		if cap(s.outbox) > answerMemory {
+	switch s.next++; {
+	case s.next < len(s.outbox) && s.next < answerMemory:
+	case s.next < len(s.outbox)-s.next: // moved when it is at most half, so each is moved about once
+	default:
+		n := copy(s.outbox, s.outbox[s.next:])
+		clear(s.outbox[n:])
+		s.next, s.outbox = 0, s.outbox[:n]
+		if n == 0 && cap(s.outbox) > answerMemory {
 			s.outbox = nil
 		}
 	}

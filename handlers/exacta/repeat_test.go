@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	core "trunkline/engine/exacta"
 	"trunkline/engine/exacta/wire"
 	"trunkline/engine/link"
 )
@@ -106,4 +107,23 @@ func TestOpenRepeatedMeanwhile(t *testing.T) {
 	two.want(2, "LogEntry1 101:ok")
 	one.send(ask(2, "ApplyDiffSet", emptySet))
 	two.want(1, "LogEntry2")
+}
+
+// TestOutboxThatIsNeverEmpty: its room does not grow with what went through it.
+func TestOutboxThatIsNeverEmpty(t *testing.T) {
+	s := newPeer(t, newServer(t), 1).sess.(*session)
+	for i := range 2 * answerMemory {
+		s.send(outgoing{Answer: core.Answer{Line: []byte{byte(i)}}})
+	}
+	for i := range 100 * answerMemory {
+		o, ok := s.peek()
+		if !ok || o.Line[0] != byte(i) {
+			t.Fatalf("%d: %v", i, o)
+		}
+		s.pop(o)
+		s.send(outgoing{Answer: core.Answer{Line: []byte{byte(i)}}})
+	}
+	if n := cap(s.outbox); n > 8*answerMemory {
+		t.Errorf("room for %d", n)
+	}
 }
