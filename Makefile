@@ -163,7 +163,7 @@ bench-envelope: build ## engine steps and agent reports beside what people would
 
 .PHONY: bench-sessions
 bench-sessions: build ## more sessions than fit, each of 64 KiB, against bin/trunkline
-	$(GO) run ./bench/sessions -server bin/trunkline $(ARGS)
+	$(GO) run ./bench sessions -server bin/trunkline $(ARGS)
 
 .PHONY: bench-store
 bench-store: build ## what durability costs, beside a bare group-commit loop and memory, against bin/trunkline

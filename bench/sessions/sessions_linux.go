@@ -1,7 +1,6 @@
-package main
+package sessions
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"slices"
@@ -11,6 +10,7 @@ import (
 
 	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
 	"trunkline/codec/transcode"
 )
 
@@ -26,43 +26,41 @@ const (
 	held = 10_000
 )
 
-type options struct {
-	server      string
-	count, size int
-}
-
-func parseFlags(args []string) (options, error) {
-	var o options
-	f := flag.NewFlagSet("sessions", flag.ContinueOnError)
-	f.StringVar(&o.server, "server", "", "trunkline binary; empty builds ./cmd/trunkline")
-	f.IntVar(&o.count, "count", 100_000, "sessions to begin")
-	f.IntVar(&o.size, "size", 64<<10, "bytes of each envelope")
-	return o, f.Parse(args)
-}
-
-func main() {
-	load.Main("sessions", parseFlags, func(o options) (failed bool, err error) { return false, run(o) })
-}
-
-func run(o options) error {
-	rig, err := load.ServerRig("sessions-", o.server)
-	if err != nil {
-		return err
+// Part measures memory and refusals.
+func Part() part.Part {
+	count, size := 100_000, 64<<10
+	return part.Part{
+		Name: "sessions", What: "more sessions than a server holds: is memory bounded, is each refusal the contract's?",
+		Flags: func(f *flag.FlagSet) {
+			f.IntVar(&count, "count", count, "sessions: how many to begin")
+			f.IntVar(&size, "size", size, "sessions: bytes of each envelope")
+		},
+		Run: func(r *part.Run) error { return run(r, count, size) },
 	}
-	defer rig.Close()
-	rig.GoesWithSignal()
+}
+
+func run(r *part.Run, count, size int) error {
+	if r.Quick {
+		count = min(count, 20_000)
+	}
+	r.Report.Checked = true
+	table := goal.Grid{Head: []string{"sessions", "bytes each", "begun", "refused", "held", "held MiB", "RSS MiB", "peak MiB", "full table: most MiB, first half", "second half", "per second"}}
 	for _, ended := range []bool{false, true} {
-		s, err := rig.Trunkline()
+		s, err := r.Trunkline()
 		if err != nil {
 			return err
 		}
-		b := bench{server: s, count: o.count, size: o.size, ended: ended}
-		err = b.run()
+		b := bench{server: s, count: count, size: size, ended: ended}
+		err = b.run(&table)
 		s.Stop()
 		if err != nil {
 			return err
 		}
+		for _, fault := range b.faults {
+			r.Report.Fault("%v", fault)
+		}
 	}
+	r.Report.Table(table)
 	return nil
 }
 
@@ -74,9 +72,10 @@ type bench struct {
 
 	refused atomic.Int64
 	rss     []int64 // resident bytes after every piece, from the first full table on
+	faults  []error
 }
 
-func (b *bench) run() error {
+func (b *bench) run(table *goal.Grid) error {
 	tape := new(load.Tape)
 	for range piece {
 		tape.AddFresh(0, beginRequest(b.size, b.ended))
@@ -94,7 +93,7 @@ func (b *bench) run() error {
 			return err
 		}
 	}
-	return b.report(time.Since(start))
+	return b.report(time.Since(start), table)
 }
 
 // evaluate counts the refusals of the contract and lets no other one pass. Workers call it.
@@ -138,8 +137,8 @@ func (b *bench) active() (int64, error) {
 	return 0, fmt.Errorf("cannot read active_sessions of %v", status)
 }
 
-// report prints what happened and reports what is wrong with it.
-func (b *bench) report(took time.Duration) error {
+// report adds a row to the table and keeps what is wrong with it.
+func (b *bench) report(took time.Duration, table *goal.Grid) error {
 	active, err := b.active()
 	if err != nil {
 		return err
@@ -153,11 +152,14 @@ func (b *bench) report(took time.Duration) error {
 	if b.ended {
 		kind = "ended"
 	}
-	fmt.Printf("%d %s sessions of %d bytes: %d begun, %d refused, %d held (%.0f MiB); RSS %.0f MiB, peak %.0f MiB, "+
-		"since the table is full at most %.0f MiB in the first half and %.0f MiB in the second; %.0f/s\n",
-		b.count, kind, b.size, int64(b.count)-refused, refused, active, goal.MiB(active*int64(b.size)), goal.MiB(m.RSS), goal.MiB(m.Peak),
+	table.Add(kind, b.size, int64(b.count)-refused, refused, active, goal.MiB(active*int64(b.size)), goal.MiB(m.RSS), goal.MiB(m.Peak),
 		goal.MiB(first), goal.MiB(second), float64(b.count)/took.Seconds())
-	return errors.Join(b.counts(active, refused), b.bounded(active), b.stillThere())
+	for _, err := range []error{b.counts(active, refused), b.bounded(active), b.stillThere()} {
+		if err != nil {
+			b.faults = append(b.faults, err)
+		}
+	}
+	return nil
 }
 
 func (b *bench) counts(active, refused int64) error {

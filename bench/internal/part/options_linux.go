@@ -1,0 +1,137 @@
+package part
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"regexp"
+	"runtime"
+	"time"
+)
+
+// Options are the flags that parts share. A part uses those that mean something to it.
+type Options struct {
+	Server  string // trunkline's binary; empty: built
+	Dir     string // folder on a disk for stores and other files of the run
+	JSON    string // folder for the files of figures; empty: none is written
+	Profile string // folder for CPU profiles of the server, taken afterwards; empty: none
+	Peer    string // host:port of one more server, already running
+	Redis   string // redis-server: its path, off, or auto for the installed one, if there is one
+	Clients string // folder with the packages of MCP for node
+
+	Rounds, Rows, Conns, Many, Depth, Loops, Workers int
+
+	Warmup, Window time.Duration
+
+	Quick, Strict, Spin, Pin bool
+
+	Only     *regexp.Regexp // names of the steps, scenes or sections to take; nil: all
+	LoadCPUs []int          // of the load generator, when Pin is set
+}
+
+// Asked reports whether -only takes a step, a scene or a section of that name.
+func (o *Options) Asked(name string) bool { return o.Only == nil || o.Only.MatchString(name) }
+
+// defaults are those of most parts.
+func defaults() Options {
+	half := max(1, runtime.NumCPU()/2)
+	return Options{
+		JSON: "bench/data", Redis: "auto", Rounds: 5, Rows: 10_000, Conns: 64, Many: 1000, Depth: 64, Loops: half, Workers: half,
+		Warmup: 100 * time.Millisecond, Window: 600 * time.Millisecond, Spin: true,
+	}
+}
+
+// The loads of -quick.
+const (
+	quickRounds = 2
+	quickWarmup = 50 * time.Millisecond
+	quickWindow = 200 * time.Millisecond
+)
+
+// parse reads the flags of a part. Flags that only others of the chosen parts have are taken and go
+// to them.
+func (p *Part) parse(chosen []*Part, args []string, complain io.Writer) (Options, error) {
+	o := defaults()
+	if p.Defaults != nil {
+		p.Defaults(&o)
+	}
+	f := flag.NewFlagSet(p.Name, flag.ContinueOnError)
+	f.SetOutput(complain)
+	f.StringVar(&o.Server, "server", o.Server, "trunkline binary; empty builds ./cmd/trunkline")
+	f.StringVar(&o.Dir, "dir", o.Dir, "folder on a disk for stores; empty: the system's folder for temporary files")
+	f.StringVar(&o.JSON, "json", o.JSON, "folder for the file of figures; empty: none")
+	f.StringVar(&o.Profile, "profile", o.Profile, "afterwards, keep CPU profiles of trunkline in this folder and print their tops")
+	f.StringVar(&o.Peer, "peer", o.Peer, "host:port of one more server, already running")
+	f.StringVar(&o.Redis, "redis", o.Redis, "redis-server: its path, off, or auto for the installed one, if there is one")
+	f.StringVar(&o.Clients, "mcp-clients", o.Clients, "folder with the packages of MCP for node; empty: where their install.sh puts them")
+	f.IntVar(&o.Rounds, "rounds", o.Rounds, "rounds; medians are taken over them")
+	f.IntVar(&o.Rows, "rows", o.Rows, "processes in the table")
+	f.IntVar(&o.Conns, "conns", o.Conns, "connections of the pipelined cells")
+	f.IntVar(&o.Many, "many", o.Many, "connections of the largest cells")
+	f.IntVar(&o.Depth, "depth", o.Depth, "requests in flight per connection of the pipelined cells")
+	f.IntVar(&o.Loops, "loops", o.Loops, "event loops of the servers")
+	f.IntVar(&o.Workers, "workers", o.Workers, "goroutines of the load generator")
+	f.DurationVar(&o.Warmup, "warmup", o.Warmup, "time before each measured window")
+	f.DurationVar(&o.Window, "window", o.Window, "measured time of each cell")
+	f.BoolVar(&o.Quick, "quick", o.Quick, "a look: few rounds, short windows, smaller sizes; its figures are written only where -json asks for it")
+	f.BoolVar(&o.Strict, "strict", o.Strict, "exit 1 when a goal is missed")
+	f.BoolVar(&o.Spin, "spin", o.Spin, "the load generator of pipelined cells polls instead of sleeping, so that no server pays for waking it")
+	f.BoolVar(&o.Pin, "pin", o.Pin, "servers on one half of the CPUs, load on the other")
+	only := f.String("only", "", "regular expression: only the steps, scenes or sections that it matches")
+	for _, other := range chosen {
+		if other.Flags != nil {
+			other.Flags(f)
+		}
+	}
+	if err := f.Parse(args); err != nil {
+		return o, flag.ErrHelp // it is printed already
+	}
+	return o, o.complete(p, f, *only)
+}
+
+// complete applies -quick and -only, and checks the sizes. What was given on the command line
+// stays.
+func (o *Options) complete(p *Part, f *flag.FlagSet, only string) (err error) {
+	given := map[string]bool{}
+	f.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	if f.NArg() > 0 {
+		return fmt.Errorf("cannot take %q: parts come before flags", f.Arg(0))
+	}
+	if only != "" {
+		if o.Only, err = regexp.Compile(only); err != nil {
+			return fmt.Errorf("cannot use -only: %w", err)
+		}
+	}
+	if o.Quick {
+		asked := *o
+		o.Rounds, o.Warmup, o.Window = quickRounds, quickWarmup, quickWindow
+		if p.Quick != nil {
+			p.Quick(o)
+		}
+		o.keep(&asked, given)
+	}
+	if (o.Quick || only != "") && !given["json"] {
+		o.JSON = ""
+	}
+	switch {
+	case o.Rounds < 1 || o.Loops < 1 || o.Workers < 1 || o.Rows < 1 || o.Conns < 1 || o.Depth < 1:
+		return errors.New("cannot run with these flags: rounds, rows, conns, depth, loops and workers are at least 1")
+	case o.Window <= 0 || o.Window > time.Minute || o.Warmup < 0:
+		return fmt.Errorf("cannot measure %v after %v: want a window up to 1m", o.Window, o.Warmup)
+	}
+	return nil
+}
+
+// keep takes back what was asked for.
+func (o *Options) keep(asked *Options, given map[string]bool) {
+	for name, restore := range map[string]func(){
+		"rounds": func() { o.Rounds = asked.Rounds }, "rows": func() { o.Rows = asked.Rows }, "conns": func() { o.Conns = asked.Conns },
+		"many": func() { o.Many = asked.Many }, "depth": func() { o.Depth = asked.Depth }, "warmup": func() { o.Warmup = asked.Warmup },
+		"window": func() { o.Window = asked.Window },
+	} {
+		if given[name] {
+			restore()
+		}
+	}
+}

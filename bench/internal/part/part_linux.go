@@ -1,0 +1,158 @@
+// Package part is what the parts of ./bench have in common: their options, the rig that each of
+// them stands on, and the report that each of them leaves.
+//
+// A part is a Part in the table of ./bench. Its Run measures, and puts what it found into the
+// Report: cells, goals, charts, tables and faults. The report prints itself and is written to
+// bench/data/PART.json, from which bench/report makes BENCHMARKS.md.
+package part
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"trunkline/bench/internal/goal"
+	"trunkline/bench/internal/load"
+)
+
+// Part is one thing that can be measured.
+type Part struct {
+	Name string // on the command line, and of its file of figures
+	What string // one line for the list of parts
+	// Defaults changes the options that the part has other defaults for; nil: none.
+	Defaults func(*Options)
+	// Quick changes those that -quick shortens, beyond rounds, warm-up and window; nil: none.
+	Quick func(*Options)
+	// Flags adds flags that only this part has; nil: none.
+	Flags func(*flag.FlagSet)
+	// Files is the number of files that the part has open at the most; 0: few.
+	Files func(*Options) uint64
+	Run   func(*Run) error
+}
+
+// Run is one run of a part.
+type Run struct {
+	Options
+	*load.Rig
+	Report *Report
+}
+
+// Rounds takes all steps in turns, Options.Rounds times, and adds what they left to the report's
+// samples.
+func (r *Run) Rounds(steps []goal.Step) error { return r.RoundsOf(r.Options.Rounds, steps) }
+
+// RoundsOf is Rounds with another number of rounds.
+func (r *Run) RoundsOf(n int, steps []goal.Step) error {
+	all, err := goal.Rounds(n, steps, os.Stderr)
+	r.Report.Samples = append(r.Report.Samples, all...)
+	return err
+}
+
+// do runs a part with its options, prints its report and writes its figures. failed is set when
+// something was wrong, or a goal was missed and the options are strict.
+func (p *Part) do(o Options, out io.Writer) (failed bool, err error) {
+	if p.Files != nil {
+		if err := load.RaiseFileLimit(p.Files(&o)); err != nil {
+			return false, err
+		}
+	}
+	rig, err := load.NewRig(o.Dir, "trunkline-bench-")
+	if err != nil {
+		return false, err
+	}
+	defer rig.Close()
+	rig.GoesWithSignal()
+	if o.Pin {
+		if o.LoadCPUs, err = rig.Divide(); err != nil {
+			return false, err
+		}
+	}
+	if err := rig.FindServer(o.Server); err != nil {
+		return false, err
+	}
+	r := &Run{Options: o, Rig: rig, Report: newReport(p.Name, &o)}
+	if err := p.Run(r); err != nil {
+		return false, err
+	}
+	r.Report.conclude()
+	r.Report.Print(out)
+	if o.JSON != "" {
+		if err := goal.WriteJSON(filepath.Join(o.JSON, p.Name+".json"), r.Report); err != nil {
+			return false, err
+		}
+	}
+	return len(r.Report.Faults) > 0 || o.Strict && goal.Missed(r.Report.Goals), nil
+}
+
+// Exit statuses.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// Main runs the parts that the arguments name, in their order, and returns the exit status: 2 for
+// arguments that it cannot take, 1 after an error or when a part found something wrong, else 0. The
+// names come first, then flags; no name lists the parts.
+func Main(parts []Part, args []string, out, complain io.Writer) int {
+	chosen, rest, err := choose(parts, args)
+	if err != nil {
+		fmt.Fprintln(complain, err)
+		return exitUsage
+	}
+	if len(chosen) == 0 {
+		usage(parts, complain)
+		return exitUsage
+	}
+	var options []Options
+	for _, p := range chosen {
+		o, err := p.parse(chosen, rest, complain)
+		if err != nil {
+			if err != flag.ErrHelp {
+				fmt.Fprintln(complain, err)
+			}
+			return exitUsage
+		}
+		options = append(options, o)
+	}
+	status := 0
+	for i, p := range chosen {
+		fmt.Fprintf(complain, "== %s: %s\n", p.Name, p.What)
+		failed, err := p.do(options[i], out)
+		if err != nil {
+			fmt.Fprintf(complain, "%s: %v\n", p.Name, err)
+		}
+		if failed || err != nil {
+			status = exitFailed
+		}
+	}
+	return status
+}
+
+// choose returns the parts that are named before the first flag, and the flags.
+func choose(parts []Part, args []string) (chosen []*Part, flags []string, err error) {
+	for i, name := range args {
+		if name == "" || name[0] == '-' {
+			return chosen, args[i:], nil
+		}
+		found := false
+		for j := range parts {
+			if parts[j].Name == name {
+				chosen, found = append(chosen, &parts[j]), true
+			}
+		}
+		if !found {
+			return nil, nil, fmt.Errorf("cannot measure %q: no such part; go run ./bench lists them", name)
+		}
+	}
+	return chosen, nil, nil
+}
+
+func usage(parts []Part, out io.Writer) {
+	fmt.Fprintln(out, "usage: go run ./bench PART... [flags]\n\nparts:")
+	for _, p := range parts {
+		fmt.Fprintf(out, "  %-10s %s\n", p.Name, p.What)
+	}
+	fmt.Fprintln(out, "\ngo run ./bench PART -help lists the flags.")
+}

@@ -1,0 +1,83 @@
+package part
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"trunkline/bench/internal/goal"
+)
+
+// parts are two that measure nothing. extra is a flag that only the second has.
+func parts(run func(*Run) error, extra *int) []Part {
+	return []Part{
+		{Name: "a", What: "the first", Run: run, Defaults: func(o *Options) { o.Rounds = 7 }, Quick: func(o *Options) { o.Rows = 3 }},
+		{Name: "b", What: "the second", Run: run, Flags: func(f *flag.FlagSet) { f.IntVar(extra, "extra", 1, "") }},
+	}
+}
+
+func TestArguments(t *testing.T) {
+	server := filepath.Join(t.TempDir(), "server")
+	if err := os.WriteFile(server, nil, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f := func(line string, status int, want ...string) {
+		t.Helper()
+		var got []string
+		extra := 0
+		run := func(r *Run) error {
+			got = append(got, r.Report.Part+" "+strings.Trim(strings.Join([]string{goal.Text(r.Options.Rounds), goal.Text(r.Rows), goal.Text(extra), r.JSON}, " "), " "))
+			return nil
+		}
+		var out, complain bytes.Buffer
+		args := strings.Fields(line)
+		if len(args) > 0 && status != exitUsage {
+			args = append(args, "-server", server)
+		}
+		if s := Main(parts(run, &extra), args, &out, &complain); s != status || strings.Join(got, "|") != strings.Join(want, "|") {
+			t.Errorf("%s: status %d, %q; %s", line, s, got, complain.String())
+		}
+	}
+	dir := t.TempDir()
+	f("", exitUsage)
+	f("nosuch", exitUsage)
+	f("a -rounds 0", exitUsage)
+	f("a -rounds 1 b", exitUsage)
+	f("a -only (", exitUsage)
+	f("a -extra 2", exitUsage)
+	f("a -json "+dir, 0, "a 7 10000 0 "+dir)
+	f("a b -extra 2 -json "+dir, 0, "a 7 10000 2 "+dir, "b 5 10000 2 "+dir)
+	f("a -quick", 0, "a 2 3 0")
+	f("a -quick -rounds 4 -rows 5 -json "+dir, 0, "a 4 5 0 "+dir)
+	f("b -only x", 0, "b 5 10000 1")
+	if _, err := os.Stat(filepath.Join(dir, "a.json")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStatus: faults, errors, and goals that are missed under -strict fail the run.
+func TestStatus(t *testing.T) {
+	f := func(status int, said string, run func(*Run) error, flags ...string) {
+		t.Helper()
+		var out bytes.Buffer
+		args := append([]string{"a", "-json", "", "-server", os.Args[0]}, flags...)
+		if s := Main(parts(run, new(int)), args, &out, &out); s != status || !strings.Contains(out.String(), said) {
+			t.Errorf("status %d, want %d and %q: %s", s, status, said, out.String())
+		}
+	}
+	missed := func(r *Run) error {
+		g := goal.Goal{What: "x", Must: 1}
+		g.Add("m", 2)
+		r.Report.Goal(g)
+		return nil
+	}
+	f(exitFailed, "a: broken", func(*Run) error { return errors.New("broken") })
+	f(exitFailed, "FAIL x is wrong", func(r *Run) error { r.Report.Fault("%s is wrong", "x"); return nil })
+	f(0, "PASS", func(r *Run) error { r.Report.Checked = true; return nil })
+	f(0, "MISS", missed)
+	f(exitFailed, "MISS", missed, "-strict")
+}

@@ -1,0 +1,97 @@
+package part
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"trunkline/bench/internal/goal"
+	"trunkline/bench/internal/load"
+)
+
+// Report is what a run found. Its JSON form is the part's file of figures.
+type Report struct {
+	Part     string         `json:"part"`
+	Machine  load.Machine   `json:"machine"`
+	Settings Settings       `json:"settings"`
+	Cells    []goal.Summary `json:"cells,omitempty"`
+	Goals    []goal.Goal    `json:"goals,omitempty"`
+	Charts   []goal.Chart   `json:"charts,omitempty"`
+	Tables   []goal.Grid    `json:"tables,omitempty"`
+	Notes    []string       `json:"notes,omitempty"`  // what a reader of the figures has to know: a peer that is not installed, what could not be measured
+	Faults   []string       `json:"faults,omitempty"` // what was wrong: the run fails
+
+	Samples []goal.Sample `json:"-"` // of all rounds; Cells are made of them at the end
+	Checked bool          `json:"-"` // the part looks for faults: without any its last line is PASS
+}
+
+// Settings are the options that figures depend on.
+type Settings struct {
+	Rounds  int     `json:"rounds"`
+	Window  float64 `json:"window_seconds"`
+	Rows    int     `json:"rows"`
+	Loops   int     `json:"loops"`
+	Workers int     `json:"load_workers"`
+	Spin    bool    `json:"load_polls"`
+	Pinned  bool    `json:"pinned"`
+	Quick   bool    `json:"quick,omitempty"`
+	Only    string  `json:"only,omitempty"`
+}
+
+func newReport(name string, o *Options) *Report {
+	s := Settings{o.Rounds, o.Window.Seconds(), o.Rows, o.Loops, o.Workers, o.Spin, o.Pin, o.Quick, ""}
+	if o.Only != nil {
+		s.Only = o.Only.String()
+	}
+	return &Report{Part: name, Machine: load.ThisMachine(), Settings: s}
+}
+
+// Goal adds a goal and sets its verdict.
+func (r *Report) Goal(g goal.Goal) {
+	g.Evaluate()
+	r.Goals = append(r.Goals, g)
+}
+
+// Table adds a table.
+func (r *Report) Table(t goal.Grid) { r.Tables = append(r.Tables, t) }
+
+// Note adds a sentence that a reader of the figures has to know.
+func (r *Report) Note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// Fault adds what was wrong.
+func (r *Report) Fault(format string, args ...any) {
+	r.Faults = append(r.Faults, fmt.Sprintf(format, args...))
+}
+
+// conclude makes cells of what was measured.
+func (r *Report) conclude() { r.Cells = append(r.Cells, goal.Summarize(r.Samples)...) }
+
+// Print prints the report.
+func (r *Report) Print(out io.Writer) {
+	m, s := r.Machine, r.Settings
+	fmt.Fprintf(out, "%s at %s: %d CPUs, %s/%s %s, %s, load average %s", r.Part, m.Revision, m.CPUs, m.OS, m.Arch, m.Kernel, m.Go, m.Load)
+	if m.Disk != "" {
+		fmt.Fprintf(out, ", files on %s", m.Disk)
+	}
+	fmt.Fprintf(out, "; %d rounds of %.2g s, medians; %d rows, %d loops, pinned %v\n", s.Rounds, s.Window, s.Rows, s.Loops, s.Pinned)
+	if len(r.Cells) > 0 {
+		goal.Cells(r.Cells).Print(out)
+	}
+	for _, t := range r.Tables {
+		t.Print(out)
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintln(out, "\n"+note)
+	}
+	if len(r.Goals) > 0 {
+		goal.Verdicts(r.Goals).Print(out)
+	}
+	for _, f := range r.Faults {
+		fmt.Fprintln(out, "FAIL", strings.TrimSpace(f))
+	}
+	if r.Checked && len(r.Faults) == 0 {
+		fmt.Fprintln(out, "PASS")
+	}
+}
