@@ -32,6 +32,7 @@ type Part struct {
 	// Children are what this program is as a process of its own beside the part, by names that no
 	// other part uses: peers, most often. See Run.Child. Nil: none.
 	Children map[string]func(args []string) error
+	Disk     bool // its files have to be on a disk: what a sync costs is a part of its figures
 	Run      func(*Run) error
 }
 
@@ -61,6 +62,11 @@ func (p *Part) do(o Options, out io.Writer) (failed bool, err error) {
 			return false, err
 		}
 	}
+	if p.Disk {
+		if o.Dir, err = onDisk(o.Dir); err != nil {
+			return false, err
+		}
+	}
 	rig, err := load.NewRig(o.Dir, "trunkline-bench-")
 	if err != nil {
 		return false, err
@@ -76,6 +82,9 @@ func (p *Part) do(o Options, out io.Writer) (failed bool, err error) {
 		return false, err
 	}
 	r := &Run{Options: o, Rig: rig, Report: newReport(p.Name, &o)}
+	if p.Disk {
+		r.Report.Machine.Disk = filesystem(rig.Dir)
+	}
 	if err := p.Run(r); err != nil {
 		return false, err
 	}
