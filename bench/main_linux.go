@@ -20,6 +20,7 @@ import (
 
 	"trunkline/bench/internal/part"
 	"trunkline/bench/sessions"
+	"trunkline/bench/store"
 )
 
 func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
@@ -27,6 +28,10 @@ func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
 // parts are what can be measured, in the order of the list.
 func parts() []part.Part {
 	return []part.Part{
+		store.Part(),
+		store.RestartPart(),
+		store.ThreadsPart(),
+		store.ProjectsPart(),
 		sessions.Part(),
 	}
 }
