@@ -1,4 +1,4 @@
-package main
+package crash
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func (l leg) String() string {
 
 // game plays rounds on one directory after the other.
 type game struct {
-	o      options
+	o      *options
 	leg    leg
 	number int // of the game, in the names of its directories
 	binary string
@@ -72,7 +72,7 @@ type game struct {
 	seen       map[string]bool // by events: created, or true if terminated
 }
 
-func newGame(o options, l leg, number int, binary, temp string) *game {
+func newGame(o *options, l leg, number int, binary, temp string) *game {
 	return &game{o: o, leg: l, number: number, binary: binary, temp: temp, began: time.Now(), rng: rand.New(rand.NewPCG(o.seed, uint64(number)))}
 }
 
@@ -109,7 +109,7 @@ var endings = []ending{killed, stoppedIdle, killedTwice, killed, killed, killedI
 func (g *game) play(ctx context.Context, rounds int) ([]string, error) {
 	defer g.leave()
 	for i := range rounds {
-		if g.server == nil || g.o.disk < load.DirectoryBytes(g.dir) {
+		if g.server == nil || g.o.disk<<20 < load.DirectoryBytes(g.dir) {
 			if err := g.birth(ctx); err != nil {
 				return g.faults, err
 			}
