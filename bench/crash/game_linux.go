@@ -115,19 +115,28 @@ func (g *game) play(ctx context.Context, rounds int) ([]string, error) {
 			}
 		}
 		how := endings[i%len(endings)]
-		if err := g.round(ctx, how, i+1 == rounds); err != nil {
-			g.fault("%v", err)
-		}
-		if len(g.faults) > 0 {
-			return append(g.faults, fmt.Sprintf("that was round %d of %s, game %d, seed %d, ended by %s; the server's output:\n%s",
-				i+1, g.leg, g.number, g.o.seed, endingNames[how], g.server.Output())), nil
-		}
-		g.count.add(map[string]count{"always": roundsAlways, "interval": roundsInterval, "memory": roundsMemory}[g.leg.mode], 1)
-		if g.leg.frequent {
-			g.count.add(roundsFrequent, 1)
+		if faults := g.played(i, how, g.round(ctx, how, i+1 == rounds)); len(faults) > 0 {
+			return faults, nil
 		}
 	}
-	return g.faults, nil
+	return nil, nil
+}
+
+// played counts a round that ended in the given way, with an error or not, and returns what was
+// wrong with it.
+func (g *game) played(i int, how ending, err error) []string {
+	if err != nil {
+		g.fault("%v", err)
+	}
+	if len(g.faults) > 0 {
+		return append(g.faults, fmt.Sprintf("that was round %d of %s, game %d, seed %d, ended by %s; the server's output:\n%s",
+			i+1, g.leg, g.number, g.o.seed, endingNames[how], g.server.Output()))
+	}
+	g.count.add(map[string]count{"always": roundsAlways, "interval": roundsInterval, "memory": roundsMemory}[g.leg.mode], 1)
+	if g.leg.frequent {
+		g.count.add(roundsFrequent, 1)
+	}
+	return nil
 }
 
 // leave ends the server. What it kept goes, unless there was something wrong.
