@@ -121,3 +121,30 @@ func TestSections(t *testing.T) {
 	f("", exitFailed, "one two broken")
 	f("-only three", exitFailed, "")
 }
+
+// TestChildren: a child gets its arguments and nothing is measured; its error fails the process.
+func TestChildren(t *testing.T) {
+	var got []string
+	list := parts(func(*Run) error { t.Error("a part ran"); return nil }, new(int))
+	list[1].Children = map[string]func([]string) error{
+		"echo":   func(args []string) error { got = args; return nil },
+		"broken": func([]string) error { return errors.New("no port") },
+	}
+	f := func(status int, said string, args ...string) {
+		t.Helper()
+		var out bytes.Buffer
+		if s := Main(list, args, &out, &out); s != status || !strings.Contains(out.String(), said) {
+			t.Errorf("%q: status %d, %q", args, s, out.String())
+		}
+	}
+	f(0, "", ChildArgs("echo", "a", "-x")...)
+	if strings.Join(got, " ") != "a -x" {
+		t.Errorf("the child got %q", got)
+	}
+	f(exitFailed, "broken: no port", ChildArgs("broken")...)
+	f(exitUsage, "cannot be", ChildArgs("nosuch")...)
+	f(exitUsage, "cannot be", ChildArgs("")[:1]...)
+	if IsChild(nil) || IsChild([]string{"a", childFlag}) {
+		t.Error("the arguments of a run are a child's")
+	}
+}
