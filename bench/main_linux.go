@@ -18,6 +18,7 @@ package main
 import (
 	"os"
 
+	"trunkline/bench/crash"
 	"trunkline/bench/internal/part"
 	"trunkline/bench/sessions"
 	"trunkline/bench/store"
@@ -33,5 +34,6 @@ func parts() []part.Part {
 		store.ThreadsPart(),
 		store.ProjectsPart(),
 		sessions.Part(),
+		crash.Part(),
 	}
 }

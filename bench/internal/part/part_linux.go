@@ -41,6 +41,7 @@ type Run struct {
 	Options
 	*load.Rig
 	Report *Report
+	Keep   bool // the rig's folder stays
 }
 
 // Rounds takes all steps in turns, Options.Rounds times, and adds what they left to the report's
@@ -71,17 +72,24 @@ func (p *Part) do(o Options, out io.Writer) (failed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer rig.Close()
+	r := &Run{Options: o, Rig: rig, Report: newReport(p.Name, &o)}
+	defer func() {
+		if r.Keep {
+			rig.StopAll()
+			fmt.Fprintln(out, "kept", rig.Dir)
+			return
+		}
+		rig.Close()
+	}()
 	rig.GoesWithSignal()
 	if o.Pin {
-		if o.LoadCPUs, err = rig.Divide(); err != nil {
+		if r.LoadCPUs, err = rig.Divide(); err != nil {
 			return false, err
 		}
 	}
 	if err := rig.FindServer(o.Server); err != nil {
 		return false, err
 	}
-	r := &Run{Options: o, Rig: rig, Report: newReport(p.Name, &o)}
 	if p.Disk {
 		r.Report.Machine.Disk = filesystem(rig.Dir)
 	}
