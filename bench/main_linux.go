@@ -19,7 +19,9 @@ import (
 	"os"
 
 	"trunkline/bench/crash"
+	"trunkline/bench/envelopes"
 	"trunkline/bench/internal/part"
+	"trunkline/bench/scale"
 	"trunkline/bench/sessions"
 )
 
@@ -28,6 +30,8 @@ func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
 // parts are what can be measured, in the order of the list.
 func parts() []part.Part {
 	return []part.Part{
+		scale.Part(),
+		envelopes.Part(),
 		sessions.Part(),
 		crash.Part(),
 	}
