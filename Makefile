@@ -136,12 +136,12 @@ bench-baseline: ## make the committed sources the baseline, bench/data/baseline.
 .PHONY: bench-peers
 bench-peers: build ## the grid: bin/trunkline beside its peers, how its costs grow, and the goals; PEER=host:port adds one
 	$(GO) run ./bench/wire -server bin/trunkline -json bench/data/peers.json $(if $(PEER),-peer $(PEER)) $(ARGS)
-	$(if $(ARGS),,$(GO) run ./bench/scale -server bin/trunkline -json bench/data/scale.json)
+	$(if $(ARGS),,$(GO) run ./bench scale -server bin/trunkline)
 	$(MAKE) --no-print-directory bench-report
 
 .PHONY: bench-scale
 bench-scale: build ## what grows: rows to 10M, idle connections, subscribers, payloads; the collector, and settings
-	$(GO) run ./bench/scale -server bin/trunkline -json bench/data/scale.json $(ARGS)
+	$(GO) run ./bench scale -server bin/trunkline $(ARGS)
 
 .PHONY: bench-report
 bench-report: ## write BENCHMARKS.md and its charts from bench/data and bench/report/notes
@@ -159,7 +159,7 @@ pgo: build ## take the profile that builds are guided by anew: cmd/trunkline/def
 
 .PHONY: bench-envelope
 bench-envelope: build ## engine steps and agent reports beside what people would write
-	$(GO) run ./bench/envelope -server bin/trunkline $(ARGS)
+	$(GO) run ./bench envelopes -server bin/trunkline $(ARGS)
 
 .PHONY: bench-sessions
 bench-sessions: build ## more sessions than fit, each of 64 KiB, against bin/trunkline

@@ -19,7 +19,9 @@ import (
 	"os"
 
 	"trunkline/bench/crash"
+	"trunkline/bench/envelopes"
 	"trunkline/bench/internal/part"
+	"trunkline/bench/scale"
 	"trunkline/bench/sessions"
 	"trunkline/bench/store"
 )
@@ -33,6 +35,8 @@ func parts() []part.Part {
 		store.RestartPart(),
 		store.ThreadsPart(),
 		store.ProjectsPart(),
+		scale.Part(),
+		envelopes.Part(),
 		sessions.Part(),
 		crash.Part(),
 	}
