@@ -185,7 +185,7 @@ bench-toolhost: build ## the tool server beside bare echo servers, kept workers 
 
 .PHONY: soak
 soak: build ## long mixed load with checks of memory and goroutines
-	$(GO) run ./bench/soak -server bin/trunkline $(ARGS)
+	$(GO) run ./bench soak -server bin/trunkline $(ARGS)
 	TRUNKLINE_THREADS_MESSAGES=10000000 $(GO) test -run '^TestMemoryOfHistory$$' -v -timeout 60m ./engine/threads
 
 .PHONY: hostile

@@ -20,6 +20,7 @@ import (
 
 	"trunkline/bench/internal/part"
 	"trunkline/bench/sessions"
+	"trunkline/bench/soak"
 )
 
 func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
@@ -28,5 +29,6 @@ func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
 func parts() []part.Part {
 	return []part.Part{
 		sessions.Part(),
+		soak.Part(),
 	}
 }
