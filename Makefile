@@ -190,7 +190,7 @@ soak: build ## long mixed load with checks of memory and goroutines
 
 .PHONY: hostile
 hostile: build ## bad frames, slow readers and floods against bin/trunkline
-	$(GO) run ./bench/hostile -server bin/trunkline $(ARGS)
+	$(GO) run ./bench hostile -server bin/trunkline $(ARGS)
 
 .PHONY: crash
 crash: build ## SIGKILL bin/trunkline under load, again and again, and look what is left

@@ -18,6 +18,7 @@ package main
 import (
 	"os"
 
+	"trunkline/bench/hostile"
 	"trunkline/bench/internal/part"
 	"trunkline/bench/sessions"
 	"trunkline/bench/soak"
@@ -28,6 +29,7 @@ func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
 // parts are what can be measured, in the order of the list.
 func parts() []part.Part {
 	return []part.Part{
+		hostile.Part(),
 		sessions.Part(),
 		soak.Part(),
 	}

@@ -78,7 +78,7 @@ func TestMixIsLegal(t *testing.T) {
 	}
 }
 
-// TestSubscriber has a server that writes as soon as a client connects, and closes when the test asks for it.
+// TestSubscriber has a server that writes as soon as a client connects, and closes.
 func TestSubscriber(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
