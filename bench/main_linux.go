@@ -18,6 +18,7 @@ package main
 import (
 	"os"
 
+	"trunkline/bench/crash"
 	"trunkline/bench/hostile"
 	"trunkline/bench/internal/part"
 	"trunkline/bench/sessions"
@@ -32,5 +33,6 @@ func parts() []part.Part {
 		hostile.Part(),
 		sessions.Part(),
 		soak.Part(),
+		crash.Part(),
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"trunkline/cmd/trunkline/internal/loadgen"
+	"trunkline/cmd/trunkline/loadgen"
 )
 
 // The places of a picture, in pixels.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"trunkline/cmd/trunkline/internal/loadgen"
+	"trunkline/cmd/trunkline/loadgen"
 )
 
 // SVG writes r as one static picture, without script or font of its own: rate and latencies over
