@@ -185,12 +185,12 @@ bench-toolhost: build ## the tool server beside bare echo servers, kept workers 
 
 .PHONY: soak
 soak: build ## long mixed load with checks of memory and goroutines
-	$(GO) run ./bench/soak -server bin/trunkline $(ARGS)
+	$(GO) run ./bench soak -server bin/trunkline $(ARGS)
 	TRUNKLINE_THREADS_MESSAGES=10000000 $(GO) test -run '^TestMemoryOfHistory$$' -v -timeout 60m ./engine/threads
 
 .PHONY: hostile
 hostile: build ## bad frames, slow readers and floods against bin/trunkline
-	$(GO) run ./bench/hostile -server bin/trunkline $(ARGS)
+	$(GO) run ./bench hostile -server bin/trunkline $(ARGS)
 
 .PHONY: crash
 crash: build ## SIGKILL bin/trunkline under load, again and again, and look what is left

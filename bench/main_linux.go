@@ -20,9 +20,11 @@ import (
 
 	"trunkline/bench/crash"
 	"trunkline/bench/envelopes"
+	"trunkline/bench/hostile"
 	"trunkline/bench/internal/part"
 	"trunkline/bench/scale"
 	"trunkline/bench/sessions"
+	"trunkline/bench/soak"
 	"trunkline/bench/store"
 )
 
@@ -38,6 +40,8 @@ func parts() []part.Part {
 		scale.Part(),
 		envelopes.Part(),
 		sessions.Part(),
+		soak.Part(),
+		hostile.Part(),
 		crash.Part(),
 	}
 }
