@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// closedBuffer is what a worker reads at a time, and bounds a reply.
+	// closedBuffer is what a worker reads at a time, until a reply is larger.
 	closedBuffer = 256 << 10
 	// drainTimeout bounds the wait for the replies that are still out when a run stops.
 	drainTimeout = 10 * time.Second
@@ -184,7 +184,10 @@ func (w *worker) read(c *pipeline) (replies int, err error) {
 	in := w.buf[:held+n]
 	used, replies, err := w.split(c, in)
 	if err == nil && used == 0 && len(in) == len(w.buf) {
-		err = errors.New("cannot take a reply larger than the read buffer")
+		if len(w.buf) > maxReply {
+			err = errors.New("cannot take a reply larger than any frame")
+		}
+		w.buf = append(w.buf, make([]byte, len(w.buf))...) // in still names the old one
 	}
 	if err == nil && replies > c.inflight {
 		err = fmt.Errorf("cannot take %d replies to %d requests", replies, c.inflight)
