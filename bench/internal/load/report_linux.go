@@ -36,7 +36,7 @@ type Settings struct {
 // read is "unknown".
 type Machine struct {
 	Date     string `json:"date"`     // of the run, in UTC
-	Revision string `json:"revision"` // of the sources in the working directory, with "-dirty" if they were changed since
+	Revision string `json:"revision"` // of the sources in the working directory, with "-dirty" if they were changed since; what is generated of figures does not count
 	CPUs     int    `json:"cpus"`
 	Arch     string `json:"arch"`
 	OS       string `json:"os"`
@@ -46,12 +46,19 @@ type Machine struct {
 	Disk     string `json:"filesystem,omitempty"` // under the stores, where there are any
 }
 
+// measured are the files that figures depend on, as git wants them named: not what is made of the
+// figures, so that those of one part do not make the next part's dirty.
+var measured = []string{":(top)", ":(top,exclude)bench/data", ":(top,exclude)BENCHMARKS.md", ":(top,exclude)docs/charts"}
+
 // ThisMachine looks at the machine as it is now.
 func ThisMachine() Machine {
 	m := Machine{CPUs: runtime.NumCPU(), Arch: runtime.GOARCH, OS: runtime.GOOS, Go: runtime.Version(), Kernel: "unknown", Load: "unknown"}
 	m.Date, m.Revision = time.Now().UTC().Format(time.DateOnly), "unknown"
-	if out, err := exec.Command("git", "describe", "--always", "--dirty", "--exclude=*").Output(); err == nil {
+	if out, err := exec.Command("git", "describe", "--always", "--exclude=*").Output(); err == nil {
 		m.Revision = strings.TrimSpace(string(out))
+		if changed, err := exec.Command("git", append([]string{"status", "--porcelain", "--untracked-files=no", "--"}, measured...)...).Output(); err != nil || len(changed) > 0 {
+			m.Revision += "-dirty"
+		}
 	}
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {

@@ -3,6 +3,8 @@ package load
 import (
 	"bytes"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -84,4 +86,37 @@ func TestListeningPatterns(t *testing.T) {
 	}
 	f("kernel ipc listening on 127.0.0.1:50051", "127.0.0.1:50051")
 	f(`time=x level=INFO msg="kernel ipc listening" addr=127.0.0.1:9 loops=1`, "127.0.0.1:9")
+}
+
+// TestRevision: what is made of figures leaves the revision clean.
+func TestRevision(t *testing.T) {
+	t.Chdir(t.TempDir())
+	git := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command("git", append([]string{"-c", "user.name=t", "-c", "user.email=t@localhost"}, args...)...).CombinedOutput(); err != nil {
+			t.Skipf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	write := func(name string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(time.Now().String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := []string{"BENCHMARKS.md", "bench/data/a.json", "docs/charts/a.svg", "code.go"}
+	for _, name := range files {
+		write(name)
+	}
+	git("init", "-q")
+	git("add", ".")
+	git("commit", "-q", "-m", "all")
+	for _, name := range files {
+		write(name)
+		if r := ThisMachine().Revision; strings.HasSuffix(r, "-dirty") != (name == "code.go") || r == "unknown" {
+			t.Errorf("revision %s after a change of %s", r, name)
+		}
+	}
 }
