@@ -26,6 +26,7 @@ import (
 	"trunkline/bench/sessions"
 	"trunkline/bench/soak"
 	"trunkline/bench/store"
+	"trunkline/bench/wire"
 )
 
 func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
@@ -33,6 +34,7 @@ func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
 // parts are what can be measured, in the order of the list.
 func parts() []part.Part {
 	return []part.Part{
+		wire.Part(),
 		store.Part(),
 		store.RestartPart(),
 		store.ThreadsPart(),
