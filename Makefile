@@ -194,7 +194,7 @@ hostile: build ## bad frames, slow readers and floods against bin/trunkline
 
 .PHONY: crash
 crash: build ## SIGKILL bin/trunkline under load, again and again, and look what is left
-	$(GO) run ./bench/crash -server bin/trunkline $(ARGS)
+	$(GO) run ./bench crash -server bin/trunkline $(ARGS)
 
 ## —— Shipping ——
 

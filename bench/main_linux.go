@@ -18,6 +18,7 @@ package main
 import (
 	"os"
 
+	"trunkline/bench/crash"
 	"trunkline/bench/internal/part"
 	"trunkline/bench/sessions"
 )
@@ -28,5 +29,6 @@ func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
 func parts() []part.Part {
 	return []part.Part{
 		sessions.Part(),
+		crash.Part(),
 	}
 }

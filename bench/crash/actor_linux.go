@@ -1,4 +1,4 @@
-package main
+package crash
 
 import (
 	"context"
@@ -22,8 +22,8 @@ type actor struct {
 
 	is       world // after the last reply
 	maybe    *world
-	pending  op     // makes maybe of is; without a reply so far
-	last     op     // that was answered, and brought about what is
+	pending  call   // makes maybe of is; without a reply so far
+	last     call   // that was answered, and brought about what is
 	shown    []byte // the last GetSessionState, nil if the session may have changed since
 	envelope string // stored under this identifier
 	entered  entry  // into the ready queue
@@ -67,16 +67,15 @@ func (a *actor) run(ctx context.Context, c *client.Conn, stop *atomic.Bool) {
 func (a *actor) step(ctx context.Context, c *client.Conn) (alive bool) {
 	switch n := a.rng.IntN(100); {
 	case a.is.state == "":
-		schedule := a.rng.IntN(4) > 0
-		return a.do(ctx, c, createOp(a.is.pid, "u-"+a.is.pid, priorities[a.rng.IntN(len(priorities))], schedule))
+		return a.do(ctx, c, call{method: create, priority: priorities[a.rng.IntN(len(priorities))], flag: a.rng.IntN(4) > 0})
 	case a.is.state == stateTerminated && n < 25:
-		return a.do(ctx, c, moveOp(a.is.pid, stateZombie))
+		return a.do(ctx, c, moveTo(stateZombie))
 	case a.is.state == stateTerminated && n < 50: // a session may begin after its process has ended, and goes on
 		if a.is.session.running() {
 			a.serial++
-			return a.do(ctx, c, reportOp(&a.is, a.serial, 1, a.result(), ""))
+			return a.do(ctx, c, a.report(""))
 		}
-		return a.do(ctx, c, beginOp(&a.is, "", false))
+		return a.do(ctx, c, a.begin(false))
 	case a.is.state == stateTerminated || a.is.state == stateZombie:
 		return a.retire(ctx, c)
 	case n < 10:
@@ -92,31 +91,47 @@ func (a *actor) step(ctx context.Context, c *client.Conn) (alive bool) {
 var priorities = []string{"REALTIME", "HIGH", "NORMAL", "LOW", "IDLE"}
 
 // choose draws what to do with a live process.
-func (a *actor) choose() op {
-	w := &a.is
+func (a *actor) choose() call {
 	a.serial++
 	switch n := a.rng.IntN(100); {
 	case n < 1 && a.rng.IntN(2) == 0:
-		return moveOp(w.pid, stateTerminated)
+		return moveTo(stateTerminated)
 	case n < 2:
-		return terminateOp(w.pid)
+		return call{method: terminate}
 	case n < 12:
 		return a.move()
 	case n < 22:
-		return usageOp(w.pid, 1+a.rng.Int64N(5), a.rng.Int64N(1000))
+		return call{method: usage, llm: 1 + a.rng.Int64N(5), n: a.rng.Int64N(1000)}
 	case n < 27 && a.index == 0:
-		return quotaOp(100 + a.serial)
+		return call{method: limit, n: 100 + a.serial}
 	}
-	switch l := &w.session; {
+	switch l := &a.is.session; {
 	case l.waiting:
-		return updateOp(w, a.envelope, a.serial)
+		return a.update()
 	case l.running():
-		return reportOp(w, a.serial, a.rng.Int64N(1000), a.result(), strings.Repeat("x", a.rng.IntN(300)))
+		return a.report(strings.Repeat("x", a.rng.IntN(300)))
 	case l.generation == 0 && a.rng.IntN(3) == 0:
-		return executeOp(w)
+		return call{method: execute, n: 1}
 	}
-	return beginOp(w, a.envelope, a.envelope != "" && a.rng.IntN(3) == 0)
+	return a.begin(a.envelope != "" && a.rng.IntN(3) == 0)
 }
+
+// begin is InitializeSession, over an older session if there is one.
+func (a *actor) begin(waits bool) call {
+	before := int64(a.is.session.generation)
+	return call{method: begin, n: before + 1, flag: before > 0, waits: waits, envelope: a.envelope}
+}
+
+// report is ReportAgentResult for the stage that the session is at.
+func (a *actor) report(pad string) call {
+	return call{method: report, agent: a.is.session.turn(), n: a.serial, result: a.result(), pad: pad}
+}
+
+// update replaces the stored envelope by one without an interrupt, which lets a session that waits
+// go on.
+func (a *actor) update() call { return call{method: update, envelope: a.envelope, n: a.serial} }
+
+func moveTo(state string) call { return call{method: move, to: state} }
 
 func (a *actor) result() result {
 	switch a.rng.IntN(60) {
@@ -129,44 +144,45 @@ func (a *actor) result() result {
 }
 
 // move draws a step along the state table (kernel-ipc §5.1).
-func (a *actor) move() op {
-	pid := a.is.pid
+func (a *actor) move() call {
 	switch a.is.state {
 	case stateNew:
 		if a.rng.IntN(2) == 0 {
-			return scheduleOp(pid)
+			return call{method: schedule}
 		}
-		return moveOp(pid, stateReady)
+		return moveTo(stateReady)
 	case stateReady:
-		return moveOp(pid, stateRunning)
+		return moveTo(stateRunning)
 	case stateRunning:
-		return moveOp(pid, []string{stateReady, stateWaiting, stateBlocked}[a.rng.IntN(3)])
+		return moveTo([]string{stateReady, stateWaiting, stateBlocked}[a.rng.IntN(3)])
 	}
-	return moveOp(pid, stateReady)
+	return moveTo(stateReady)
 }
 
 // do makes a request whose outcome, if there is no reply, is found out after the restart.
-func (a *actor) do(ctx context.Context, c *client.Conn, o op) (alive bool) {
-	next := a.is
-	o.effect(&next)
-	a.maybe, a.pending = &next, o
-	if o.session {
+func (a *actor) do(ctx context.Context, c *client.Conn, in call) (alive bool) {
+	next, answer := in.apply(a.is)
+	if answer.code != wire.OK {
+		panic(fmt.Sprintf("BUG: %v would be refused by %v", in, a.is))
+	}
+	a.maybe, a.pending = &next, in
+	if next.session != a.is.session {
 		a.shown = nil
 	}
-	if o.ready {
+	if in.queues() {
 		a.entered = entry{sent: a.g.stamp.Add(1), acked: math.MaxInt64}
 	}
 	a.g.count.add(sent, 1)
-	err := o.send(ctx, c)
-	if err == nil || o.agrees != wire.OK && refused(err, o.agrees) {
-		a.is, a.maybe, a.last = next, nil, o
-		if o.ready {
+	_, err := in.send(ctx, c, a.is.pid)
+	if agrees := in.agrees(); err == nil || agrees != wire.OK && refused(err, agrees) {
+		a.is, a.maybe, a.last = next, nil, in
+		if in.queues() {
 			a.entered.acked = a.g.stamp.Add(1)
 		}
 		a.g.count.add(confirmed, 1)
 		return true
 	}
-	lost, alive := a.g.evaluate(err, o.name+" of "+a.is.pid)
+	lost, alive := a.g.evaluate(err, in.String()+" of "+a.is.pid)
 	if !lost {
 		a.maybe = nil
 	}
@@ -197,7 +213,7 @@ func (a *actor) retire(ctx context.Context, c *client.Conn) (alive bool) {
 		return false
 	}
 	a.past = append(a.past, ended{a.is, a.shown})
-	a.is, a.shown, a.last = world{pid: a.nextPID(), quota: a.is.quota}, nil, op{}
+	a.is, a.shown, a.last = world{pid: a.nextPID(), quota: a.is.quota}, nil, call{}
 	return true
 }
 
@@ -205,7 +221,7 @@ func (a *actor) retire(ctx context.Context, c *client.Conn) (alive bool) {
 func (a *actor) envelopes(ctx context.Context, c *client.Conn) (alive bool) {
 	a.serial++
 	if a.envelope != "" && a.rng.IntN(3) > 0 {
-		return a.do(ctx, c, updateOp(&a.is, a.envelope, a.serial))
+		return a.do(ctx, c, a.update())
 	}
 	if a.is.session.waiting {
 		return true // its envelope is not to be exchanged

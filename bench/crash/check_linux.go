@@ -1,4 +1,4 @@
-package main
+package crash
 
 import (
 	"bytes"
@@ -66,20 +66,26 @@ func (g *game) checkActors(ctx context.Context, lines []*client.Conn) error {
 // one that was answered, if that may be repeated: the server must answer that it has it, and the
 // world must stay as it is.
 func (a *actor) retry(ctx context.Context, c *client.Conn) (unread bool) {
-	switch g := a.g; {
-	case a.maybe != nil && a.pending.again:
+	g, in := a.g, a.last
+	if a.maybe != nil {
+		in = a.pending
+	}
+	already, again := repeatable[in.method]
+	if !again || a.maybe == nil && in.method == begin && in.flag { // a second one would be another one
+		return false
+	}
+	_, err := in.send(ctx, c, a.is.pid)
+	if a.maybe != nil {
 		g.count.add(retriedUnread, 1)
-		if err := a.pending.send(ctx, c); err != nil && (a.pending.already == wire.OK || !refused(err, a.pending.already)) {
-			g.fault("%s of %s, sent again: %v", a.pending.name, a.is.pid, err)
+		if err != nil && (already == wire.OK || !refused(err, already)) {
+			g.fault("%v of %s, sent again: %v", in, a.is.pid, err)
 		}
 		return true
-	case a.maybe == nil && a.last.again && !a.last.anew:
-		g.count.add(retriedKnown, 1)
-		err := a.last.send(ctx, c)
-		taken := err == nil && (a.last.already == wire.OK || a.is.session.terminated) // an ended session answers a report with its end
-		if !taken && (err == nil || !refused(err, a.last.already)) {
-			g.fault("%s of %s, which was answered before the restart, sent again: %v", a.last.name, a.is.pid, err)
-		}
+	}
+	g.count.add(retriedKnown, 1)
+	taken := err == nil && (already == wire.OK || a.is.session.terminated) // an ended session answers a report with its end
+	if !taken && (err == nil || !refused(err, already)) {
+		g.fault("%v of %s, which was answered before the restart, sent again: %v", in, a.is.pid, err)
 	}
 	return false
 }
@@ -100,7 +106,7 @@ func (a *actor) check(ctx context.Context, c *client.Conn, again bool) error {
 	case !ok && a.maybe == nil:
 		g.fault("found     %v\nconfirmed %v", found, a.is)
 	case !ok:
-		g.fault("found     %v\nconfirmed %v\nor, after %s without a reply (sent again: %v),\n          %v", found, a.is, a.pending.name, again, *a.maybe)
+		g.fault("found     %v\nconfirmed %v\nor, after %v without a reply (sent again: %v),\n          %v", found, a.is, a.pending, again, *a.maybe)
 	case a.shown != nil && !bytes.Equal(a.shown, shown):
 		g.fault("GetSessionState of %s:\n%x\nbefore:\n%x", a.is.pid, shown, a.shown)
 	}
@@ -114,7 +120,7 @@ func (a *actor) check(ctx context.Context, c *client.Conn, again bool) error {
 	}
 	if a.envelope != "" {
 		a.serial++
-		a.do(ctx, c, updateOp(&a.is, a.envelope, a.serial)) // a lost envelope is a refusal that is not allowed
+		a.do(ctx, c, a.update()) // a lost envelope is a refusal that is not allowed
 	}
 	return a.checkPast(ctx, c)
 }

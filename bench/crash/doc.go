@@ -1,11 +1,11 @@
 //go:build linux
 
-// Command crash kills a server it starts itself, again and again at random instants under load,
+// Package crash kills a server it starts itself, again and again at random instants under load,
 // starts it anew on the same directory and port, and compares what is there with the replies that
 // clients got.
 //
-//	go run ./bench/crash
-//	go run ./bench/crash -rounds 1000 -mode always -seed 7
+//	go run ./bench crash
+//	go run ./bench crash -rounds 1000 -mode always -seed 7
 //
 // It goes round robin over the modes, ten rounds on one directory each: always and interval, both
 // with rare and with frequent snapshots, and now and then a round of memory, which must come back
@@ -48,4 +48,4 @@
 //
 // A history that no order explains is written to -out as a page that shows it. One that cannot be
 // decided in time is counted as unknown.
-package main
+package crash

@@ -1,4 +1,4 @@
-package main
+package crash
 
 import (
 	"context"
@@ -27,7 +27,7 @@ func want(t *testing.T, g *game, texts ...string) {
 }
 
 func testGame() *game {
-	g := newGame(options{}, leg{mode: "always"}, 0, "", "")
+	g := newGame(&options{}, leg{mode: "always"}, 0, "", "")
 	g.forget()
 	g.hist = newHistories(g)
 	return g

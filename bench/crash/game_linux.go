@@ -1,4 +1,4 @@
-package main
+package crash
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func (l leg) String() string {
 
 // game plays rounds on one directory after the other.
 type game struct {
-	o      options
+	o      *options
 	leg    leg
 	number int // of the game, in the names of its directories
 	binary string
@@ -72,7 +72,7 @@ type game struct {
 	seen       map[string]bool // by events: created, or true if terminated
 }
 
-func newGame(o options, l leg, number int, binary, temp string) *game {
+func newGame(o *options, l leg, number int, binary, temp string) *game {
 	return &game{o: o, leg: l, number: number, binary: binary, temp: temp, began: time.Now(), rng: rand.New(rand.NewPCG(o.seed, uint64(number)))}
 }
 
@@ -109,25 +109,34 @@ var endings = []ending{killed, stoppedIdle, killedTwice, killed, killed, killedI
 func (g *game) play(ctx context.Context, rounds int) ([]string, error) {
 	defer g.leave()
 	for i := range rounds {
-		if g.server == nil || g.o.disk < load.DirectoryBytes(g.dir) {
+		if g.server == nil || g.o.disk<<20 < load.DirectoryBytes(g.dir) {
 			if err := g.birth(ctx); err != nil {
 				return g.faults, err
 			}
 		}
 		how := endings[i%len(endings)]
-		if err := g.round(ctx, how, i+1 == rounds); err != nil {
-			g.fault("%v", err)
-		}
-		if len(g.faults) > 0 {
-			return append(g.faults, fmt.Sprintf("that was round %d of %s, game %d, seed %d, ended by %s; the server's output:\n%s",
-				i+1, g.leg, g.number, g.o.seed, endingNames[how], g.server.Output())), nil
-		}
-		g.count.add(map[string]count{"always": roundsAlways, "interval": roundsInterval, "memory": roundsMemory}[g.leg.mode], 1)
-		if g.leg.frequent {
-			g.count.add(roundsFrequent, 1)
+		if faults := g.played(i, how, g.round(ctx, how, i+1 == rounds)); len(faults) > 0 {
+			return faults, nil
 		}
 	}
-	return g.faults, nil
+	return nil, nil
+}
+
+// played counts a round that ended in the given way, with an error or not, and returns what was
+// wrong with it.
+func (g *game) played(i int, how ending, err error) []string {
+	if err != nil {
+		g.fault("%v", err)
+	}
+	if len(g.faults) > 0 {
+		return append(g.faults, fmt.Sprintf("that was round %d of %s, game %d, seed %d, ended by %s; the server's output:\n%s",
+			i+1, g.leg, g.number, g.o.seed, endingNames[how], g.server.Output()))
+	}
+	g.count.add(map[string]count{"always": roundsAlways, "interval": roundsInterval, "memory": roundsMemory}[g.leg.mode], 1)
+	if g.leg.frequent {
+		g.count.add(roundsFrequent, 1)
+	}
+	return nil
 }
 
 // leave ends the server. What it kept goes, unless there was something wrong.

@@ -1,4 +1,4 @@
-package main
+package crash
 
 import (
 	"context"
@@ -21,14 +21,9 @@ func (g *game) playMemory(ctx context.Context, rounds int) ([]string, error) {
 	}
 	for i := range rounds {
 		how := []ending{killed, killedIdle}[i%2]
-		if err := g.roundOfMemory(ctx, how); err != nil {
-			g.fault("%v", err)
+		if faults := g.played(i, how, g.roundOfMemory(ctx, how)); len(faults) > 0 {
+			return faults, nil
 		}
-		if len(g.faults) > 0 {
-			return append(g.faults, fmt.Sprintf("that was round %d of memory, game %d, seed %d, ended by %s; the server's output:\n%s",
-				i+1, g.number, g.o.seed, endingNames[how], g.server.Output())), nil
-		}
-		g.count.add(roundsMemory, 1)
 	}
 	return nil, nil
 }

@@ -1,11 +1,13 @@
-package main
+package crash
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/tinylib/msgp/msgp"
 
+	"trunkline/codec/transcode"
 	"trunkline/handlers/ipc/client"
 )
 
@@ -13,10 +15,16 @@ import (
 // queue.
 func (in call) send(ctx context.Context, c *client.Conn, pid string) (out reply, err error) {
 	switch in.method {
-	case begin, report, instruct, show:
+	case begin, execute, report, instruct, show:
 		return in.sendOnSession(ctx, c, pid)
+	case limit:
+		_, err := c.SetQuotaDefaults(ctx, client.QuotaPatch{MaxLLMCalls: &in.n})
+		return out, err
+	case update:
+		_, err := c.UpdateEnvelope(ctx, encoded(fmt.Sprintf(`{"envelope_id":%q,"interrupt_pending":false,"raw_input":"%d"}`, in.envelope, in.n)))
+		return out, err
 	case usage:
-		total, err := c.RecordUsage(ctx, client.RecordUsage{PID: pid, LLMCalls: 1, TokensIn: in.n})
+		total, err := c.RecordUsage(ctx, client.RecordUsage{PID: pid, LLMCalls: cmp.Or(in.llm, 1), TokensIn: in.n})
 		return reply{llm: total.LLMCalls, tokens: total.TokensIn}, err
 	case quota:
 		check, err := c.CheckQuota(ctx, pid)
@@ -25,7 +33,7 @@ func (in call) send(ctx context.Context, c *client.Conn, pid string) (out reply,
 	var p client.Process
 	switch in.method {
 	case create:
-		p, err = c.CreateProcess(ctx, client.CreateProcess{PID: pid, UserID: "u-" + pid, Priority: historyPriority, Schedule: new(in.flag)})
+		p, err = c.CreateProcess(ctx, client.CreateProcess{PID: pid, UserID: "u-" + pid, Priority: cmp.Or(in.priority, historyPriority), Schedule: new(in.flag)})
 	case get:
 		p, err = c.GetProcess(ctx, pid)
 	case schedule:
@@ -47,19 +55,27 @@ func processReply(p *client.Process) reply {
 func (in call) sendOnSession(ctx context.Context, c *client.Conn, pid string) (out reply, err error) {
 	switch in.method {
 	case begin:
-		text := fmt.Sprintf(`{"envelope_id":%q,"request_context":{"generation":%d}}`, fmt.Sprintf("%s/%d", pid, in.n), in.n)
+		id, waits := fmt.Sprintf("%s/%d", pid, in.n), ""
+		if in.waits { // it holds the stored envelope
+			id, waits = in.envelope, `"interrupt_pending":true,"interrupt":{"kind":"checkpoint","id":"int_1"},`
+		}
+		text := fmt.Sprintf(`{"envelope_id":%q,%s"request_context":{"generation":%d}}`, id, waits, in.n)
 		request := client.InitializeSession{ProcessID: pid, PipelineConfig: encoded(pipeline), Envelope: encoded(text), Force: in.flag}
 		body, err := request.MarshalMsg(nil)
 		if err != nil {
 			return out, err
 		}
 		return sessionReply(c.Call(ctx, "orchestration", "InitializeSession", body))
+	case execute: // under the identifier of its envelope
+		envelope := encoded(fmt.Sprintf(`{"envelope_id":%q,"request_context":{"generation":%d}}`, pid, in.n))
+		_, err := c.ExecutePipeline(ctx, client.ExecutePipeline{Envelope: envelope, PipelineConfig: encoded(pipeline)})
+		return out, err
 	case show:
 		return sessionReply(c.Call(ctx, "orchestration", "GetSessionState", keyed("process_id", pid)))
 	case instruct:
 		return instructionReply(c.GetNextInstruction(ctx, pid))
 	}
-	return instructionReply(c.ReportAgentResult(ctx, agentResult(pid, agents[in.agent], in.n, in.n, in.result, "")))
+	return instructionReply(c.ReportAgentResult(ctx, agentResult(pid, in)))
 }
 
 func sessionReply(raw []byte, err error) (out reply, _ error) {
@@ -87,15 +103,28 @@ func instructionReply(in client.Instruction, err error) (out reply, _ error) {
 	return out, nil
 }
 
-// agentResult is a report with the number n.
-func agentResult(pid, agent string, n, tokens int64, r result, pad string) client.ReportAgentResult {
-	in := client.ReportAgentResult{ProcessID: pid, AgentName: agent, Success: r != fails, Metrics: client.AgentMetrics{LLMCalls: 1, TokensIn: &tokens}}
-	if r == fails {
-		in.Error = "it broke"
-		return in
+func agentResult(pid string, in call) client.ReportAgentResult {
+	failed := in.result == fails
+	out := client.ReportAgentResult{ProcessID: pid, AgentName: agents[in.agent], Success: !failed, Metrics: client.AgentMetrics{LLMCalls: 1, TokensIn: &in.n}}
+	if failed {
+		out.Error = "it broke"
+		return out
 	}
-	in.Output = msgp.AppendInt64(msgp.AppendString(msgp.AppendMapHeader(nil, 3), "n"), n)
-	in.Output = msgp.AppendBool(msgp.AppendString(in.Output, "stop"), r == completes)
-	in.Output = msgp.AppendString(msgp.AppendString(in.Output, "pad"), pad)
-	return in
+	out.Output = msgp.AppendInt64(msgp.AppendString(msgp.AppendMapHeader(nil, 3), "n"), in.n)
+	out.Output = msgp.AppendBool(msgp.AppendString(out.Output, "stop"), in.result == completes)
+	out.Output = msgp.AppendString(msgp.AppendString(out.Output, "pad"), in.pad)
+	return out
+}
+
+const pipeline = `{"name":"ring","max_iterations":2000000000,"max_llm_calls":2000000000,"max_agent_hops":2000000000,"agents":[` +
+	`{"name":"s1","agent":"a1","default_next":"s2","error_next":"end","routing":[{"condition":"stop","value":true,"target":"end"}]},` +
+	`{"name":"s2","agent":"a2","default_next":"s1","error_next":"end","routing":[{"condition":"stop","value":true,"target":"end"}]}]}`
+
+// encoded is JSON that is part of this program as MessagePack.
+func encoded(text string) msgp.Raw {
+	b, err := transcode.EncodeJSON([]byte(text))
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return b
 }

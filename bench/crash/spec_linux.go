@@ -1,6 +1,7 @@
-package main
+package crash
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,20 +10,28 @@ import (
 	"trunkline/handlers/ipc/client"
 )
 
-// call is one request of a history; which process it is about is known beside it.
+// call is one request; which process it is about is known beside it.
 type call struct {
-	method method
-	to     string // the state of a transition
-	agent  int    // who reports
-	result result // of the report
-	n      int64  // no two calls share it: tokens of a usage, number of a session or of an output
-	flag   bool   // of CreateProcess: schedule; of InitializeSession: force
+	method   method
+	to       string // the state of a transition
+	agent    int    // who reports
+	result   result // of the report
+	n        int64  // tokens of a usage or a report, number of a session or of an output, a limit
+	llm      int64  // model calls of a usage; 0 is one
+	flag     bool   // of CreateProcess: schedule; of InitializeSession: force
+	waits    bool   // of InitializeSession: it waits for the envelope
+	priority string // of CreateProcess; empty is historyPriority
+	envelope string // the one that is stored
+	pad      string // of a report
 }
 
 type method int
 
 const (
-	create method = iota
+	none method = iota
+	create
+	limit // SetQuotaDefaults
+	update
 	get
 	schedule
 	move
@@ -32,13 +41,14 @@ const (
 	next // GetNextRunnable that starts the process
 	hand // GetNextRunnable that does not
 	begin
+	execute
 	report
 	instruct
 	show
 	methodCount
 )
 
-var methodNames = [methodCount]string{create: "CreateProcess", get: "GetProcess", schedule: "ScheduleProcess", move: "TransitionState",
+var methodNames = [methodCount]string{create: "CreateProcess", limit: "SetQuotaDefaults", update: "UpdateEnvelope", execute: "ExecutePipeline", get: "GetProcess", schedule: "ScheduleProcess", move: "TransitionState",
 	terminate: "TerminateProcess", usage: "RecordUsage", quota: "CheckQuota", next: "GetNextRunnable start", hand: "GetNextRunnable",
 	begin: "InitializeSession", report: "ReportAgentResult", instruct: "GetNextInstruction", show: "GetSessionState"}
 
@@ -68,10 +78,16 @@ func (in call) apply(w world) (world, reply) {
 	switch {
 	case in.method >= begin:
 		return in.onSession(w)
+	case in.method == limit:
+		w.quota = in.n
+		return w, reply{}
+	case in.method == update:
+		w.session.waiting = false
+		return w, reply{}
 	case in.method == create && w.state != "":
 		return w, reply{code: wire.FailedPrecondition}
 	case in.method == create:
-		w.priority, w.state = historyPriority, stateNew
+		w.priority, w.state = cmp.Or(in.priority, historyPriority), stateNew
 		answer := shown(&w) // as it was created, also if it is queued by then
 		if in.flag {
 			w.state = stateReady
@@ -81,6 +97,25 @@ func (in call) apply(w world) (world, reply) {
 		return w, reply{code: wire.NotFound}
 	}
 	return in.onProcess(w)
+}
+
+// repeatable has the methods that may be sent a second time without knowing what came of the first,
+// with the refusal by which a server then reports that it has it; wire.OK if it reports nothing.
+var repeatable = map[method]wire.Code{create: wire.FailedPrecondition, terminate: wire.OK, limit: wire.OK, begin: wire.InvalidArgument,
+	execute: wire.InvalidArgument, report: wire.FailedPrecondition, update: wire.OK}
+
+// queues reports whether the call puts the process into the ready queue.
+func (in call) queues() bool {
+	return in.method == create && in.flag || in.method == schedule || in.method == move && in.to == stateReady
+}
+
+// agrees is a refusal by which the server reports that the effect is there already; wire.OK is
+// none. A process may have been started by another client, who took it off the queue.
+func (in call) agrees() wire.Code {
+	if in.method == move && in.to == stateRunning {
+		return wire.FailedPrecondition
+	}
+	return wire.OK
 }
 
 func (in call) onProcess(w world) (world, reply) {
@@ -106,7 +141,7 @@ func (in call) onProcess(w world) (world, reply) {
 			w.state = stateZombie
 		}
 	case usage:
-		w.llm, w.tokens = w.llm+1, w.tokens+in.n
+		w.llm, w.tokens = w.llm+cmp.Or(in.llm, 1), w.tokens+in.n
 		return w, reply{llm: w.llm, tokens: w.tokens}
 	case quota:
 		return w, reply{llm: w.llm, tokens: w.tokens}
@@ -127,10 +162,10 @@ func shown(w *world) reply { return reply{state: w.state, llm: w.llm, tokens: w.
 func (in call) onSession(w world) (world, reply) {
 	l := &w.session
 	switch {
-	case in.method == begin && l.generation > 0 && !in.flag:
+	case in.method <= execute && l.generation > 0 && !in.flag:
 		return w, reply{code: wire.InvalidArgument}
-	case in.method == begin:
-		l.begin(false)
+	case in.method <= execute:
+		l.begin(in.waits)
 		l.generation = int(in.n)
 		return w, reply{session: *l}
 	case l.generation == 0:

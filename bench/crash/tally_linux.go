@@ -1,10 +1,9 @@
-package main
+package crash
 
 import (
-	"fmt"
-	"io"
-	"strings"
 	"sync/atomic"
+
+	"trunkline/bench/internal/goal"
 )
 
 // count is something that is counted.
@@ -32,6 +31,13 @@ const (
 	counts  = endedBy + count(endingCount)
 )
 
+var countNames = [endedBy + 1]string{roundsAlways: "rounds of always", roundsInterval: "rounds of interval", roundsMemory: "rounds of memory",
+	roundsFrequent: "rounds with frequent snapshots", restarts: "restarts", snapshots: "snapshots written", sent: "requests",
+	confirmed: "changes confirmed", unanswered: "requests without a reply", retriedUnread: "of them, sent again before anything was read",
+	retriedKnown: "answered requests sent again", historiesEvaluated: "histories", historyOps: "operations in them", historyPending: "of them, without a reply",
+	longestVerdict: "longest search for an order, ms", historiesUnknown: "histories not decided in time", violations: "histories that no order explains",
+	endedBy: "rounds ended by "}
+
 // tally is what was counted; it is safe for concurrent use.
 type tally [counts]atomic.Int64
 
@@ -54,19 +60,15 @@ func (t *tally) merge(other *tally) {
 	}
 }
 
-// summary writes all of it for people.
-func (t *tally) summary(w io.Writer) {
-	n := func(c count) int64 { return t[c].Load() }
-	fmt.Fprintf(w, "rounds      %d: always %d, interval %d; in %d of them snapshots were frequent; memory %d\n",
-		n(roundsAlways)+n(roundsInterval), n(roundsAlways), n(roundsInterval), n(roundsFrequent), n(roundsMemory))
-	var how []string
-	for e := range endingCount {
-		how = append(how, fmt.Sprintf("%s %d", endingNames[e], n(endedBy+count(e))))
+// table shows all of it.
+func (t *tally) table() goal.Grid {
+	g := goal.Grid{Head: []string{"what", "count"}}
+	for c := range t {
+		name := countNames[min(count(c), endedBy)]
+		if count(c) >= endedBy {
+			name += endingNames[count(c)-endedBy]
+		}
+		g.Add(name, t[c].Load())
 	}
-	fmt.Fprintf(w, "ended by    %s\n", strings.Join(how, ", "))
-	fmt.Fprintf(w, "restarts    %d; %d snapshots were written\n", n(restarts), n(snapshots))
-	fmt.Fprintf(w, "operations  %d; %d changes confirmed, %d requests without a reply\n", n(sent), n(confirmed), n(unanswered))
-	fmt.Fprintf(w, "retries     %d of requests without a reply, %d of answered ones\n", n(retriedUnread), n(retriedKnown))
-	fmt.Fprintf(w, "histories   %d of %d operations, %d of these pending; longest search %d ms; unknown %d, violations %d\n",
-		n(historiesEvaluated), n(historyOps), n(historyPending), n(longestVerdict), n(historiesUnknown), n(violations))
+	return g
 }

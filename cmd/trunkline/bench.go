@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"trunkline/cmd/trunkline/internal/cli"
-	"trunkline/cmd/trunkline/internal/loadgen"
+	"trunkline/cmd/trunkline/loadgen"
 )
 
 // benchTimeout is the default of bench --timeout.

@@ -12,7 +12,7 @@ import (
 
 	"trunkline/cmd/trunkline/internal/benchview"
 	"trunkline/cmd/trunkline/internal/cli"
-	"trunkline/cmd/trunkline/internal/loadgen"
+	"trunkline/cmd/trunkline/loadgen"
 )
 
 // benchOutput is where a run is shown and written.

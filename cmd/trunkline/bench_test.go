@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"trunkline/cmd/trunkline/internal/cli"
-	"trunkline/cmd/trunkline/internal/loadgen"
+	"trunkline/cmd/trunkline/loadgen"
 )
 
 func TestRates(t *testing.T) {

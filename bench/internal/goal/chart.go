@@ -33,3 +33,22 @@ func (c *Chart) Add(line string, x, y float64) {
 	}
 	c.Lines = append(c.Lines, Line{line, []Point{{x, y}}})
 }
+
+// Grid is the chart as a table: a row per place on the axis, in the order in which they first came,
+// and a column per line.
+func (c Chart) Grid() Grid {
+	g := Grid{Title: c.Title + " (" + c.Y + ")", Head: []string{c.X}}
+	at := map[float64][]any{}
+	for column, line := range c.Lines {
+		g.Head = append(g.Head, line.Name)
+		for _, p := range line.Points {
+			if at[p.X] == nil {
+				at[p.X] = make([]any, 1+len(c.Lines))
+				at[p.X][0] = int64(p.X)
+				g.Add(at[p.X]...)
+			}
+			at[p.X][1+column] = p.Y
+		}
+	}
+	return g
+}

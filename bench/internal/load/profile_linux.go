@@ -19,14 +19,23 @@ const downloadTimeout = 20 * time.Second
 
 var adminListening = regexp.MustCompile(`admin listening on (\S+)`)
 
-// Admin returns the address of a trunkline's admin listener.
+// adminTimeout bounds how much later than the listener that a start waits for a server names its
+// admin listener.
+const adminTimeout = 5 * time.Second
+
+// Admin returns the address of a trunkline's admin listener. It waits until the server names it.
 func (s *Server) Admin() (string, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.admin == "" {
-		return "", fmt.Errorf("cannot look into %s: it names no admin address", s.Name)
+	for end := time.Now().Add(adminTimeout); ; time.Sleep(5 * time.Millisecond) {
+		s.mu.Lock()
+		admin := s.admin
+		s.mu.Unlock()
+		if admin != "" {
+			return admin, nil
+		}
+		if !s.Alive() || time.Now().After(end) {
+			return "", fmt.Errorf("cannot look into %s: it names no admin address", s.Name)
+		}
 	}
-	return s.admin, nil
 }
 
 // Profile runs a load against a trunkline with admin.pprof, keeps a cpu profile of the server under

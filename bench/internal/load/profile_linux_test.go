@@ -67,7 +67,7 @@ func TestProfileRefuses(t *testing.T) {
 	f(closed, Config{Addr: "127.0.0.1:1", Tapes: tapes(1, request("A", "p")), Depth: 1}, "cannot dial")
 	empty := admin(t, func(http.ResponseWriter, *http.Request) {})
 	f(empty, cfg, "cannot read the profile")
-	mute, err := StartServer(script("mute", "echo listening x; exec sleep 60"))
+	mute, err := StartServer(script("mute", "echo listening x; exec sleep 0.2"))
 	if err != nil {
 		t.Fatal(err)
 	}

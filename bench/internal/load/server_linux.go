@@ -42,6 +42,8 @@ type Command struct {
 	CPUs      []int  // pin the process to these CPUs; empty: anywhere
 	TempStore bool   // give it a store.dir of its own, which goes with the process
 	TempDir   string // where that is made; empty: in os.TempDir
+	// Line is called for each line of the output, one at a time, without its end; nil: not at all.
+	Line func(line string)
 }
 
 // Server is a server process that this program started.
@@ -79,7 +81,7 @@ func StartServer(c Command) (*Server, error) {
 	}
 	in.Close()
 	found := make(chan string, 1)
-	go s.follow(out, c.Listening, found)
+	go s.follow(out, c, found)
 	select {
 	case s.Addr = <-found:
 		return s, nil
@@ -148,7 +150,7 @@ func splitCPUs() (servers, loads []int, err error) {
 
 // follow reads the server's output to its end, so that a full pipe never blocks it, and then reaps
 // it.
-func (s *Server) follow(out io.ReadCloser, listening *regexp.Regexp, found chan<- string) {
+func (s *Server) follow(out io.ReadCloser, c Command, found chan<- string) {
 	defer close(s.exited)
 	defer s.removeTemp()
 	defer s.cmd.Wait()
@@ -158,8 +160,12 @@ func (s *Server) follow(out io.ReadCloser, listening *regexp.Regexp, found chan<
 	for {
 		line, err := in.ReadSlice('\n')
 		if len(line) > 0 {
-			s.keep(strings.TrimRight(string(line), "\n"))
-			if m := listening.FindSubmatch(line); m != nil && !reported {
+			text := strings.TrimRight(string(line), "\n")
+			s.keep(text)
+			if c.Line != nil {
+				c.Line(text)
+			}
+			if m := c.Listening.FindSubmatch(line); m != nil && !reported {
 				reported = true
 				found <- string(m[1])
 			}

@@ -175,8 +175,16 @@ func TestBadServers(t *testing.T) {
 	f("sends a request", "cannot take a frame of type 0x01", func(r fakekernel.Request) []byte { return fakekernel.Frame(Request, nil) })
 	f("sends length 0", "length 0", func(fakekernel.Request) []byte { return []byte{0, 0, 0, 0} })
 	f("sends a huge length", "length 5242881", func(fakekernel.Request) []byte { return []byte{0, 0x50, 0, 1} })
-	f("sends a frame above the buffer", "larger than the read buffer", func(fakekernel.Request) []byte { return fakekernel.Frame(Response, make([]byte, 1<<20)) })
 	f("sends a bad error", "cannot", func(fakekernel.Request) []byte { return fakekernel.Frame(Error, []byte{0xc1}) })
+}
+
+// TestLargeReplies: a reply may be as large as a frame.
+func TestLargeReplies(t *testing.T) {
+	large := fakekernel.Frame(Response, make([]byte, maxFrame-1))
+	srv := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte { return large })
+	if err := SendOnce(srv.Addr, Kernel, tapes(2, request("Get", "p")), 2); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestStreamFramesAreNoReplies(t *testing.T) {

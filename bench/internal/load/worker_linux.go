@@ -156,7 +156,10 @@ func (w *worker) read(c *conn) (replies int, err error) {
 	in := w.buf[:held+n]
 	used, replies, err := w.s.split(w, c, in)
 	if err == nil && used == 0 && len(in) == len(w.buf) {
-		err = errors.New("cannot take a reply larger than the read buffer")
+		if len(w.buf) > maxFrame {
+			err = errors.New("cannot take a reply larger than any frame")
+		}
+		w.buf = append(w.buf, make([]byte, len(w.buf))...) // in still names the old one
 	}
 	if err == nil && replies > c.inflight {
 		err = fmt.Errorf("cannot take %d replies to %d requests", replies, c.inflight)

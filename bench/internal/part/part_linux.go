@@ -29,7 +29,11 @@ type Part struct {
 	Flags func(*flag.FlagSet)
 	// Files is the number of files that the part has open at the most; 0: few.
 	Files func(*Options) uint64
-	Run   func(*Run) error
+	// Children are what this program is as a process of its own beside the part, by names that no
+	// other part uses: peers, most often. See Run.Child. Nil: none.
+	Children map[string]func(args []string) error
+	Disk     bool // its files have to be on a disk: what a sync costs is a part of its figures
+	Run      func(*Run) error
 }
 
 // Run is one run of a part.
@@ -37,6 +41,7 @@ type Run struct {
 	Options
 	*load.Rig
 	Report *Report
+	Keep   bool // the rig's folder stays
 }
 
 // Rounds takes all steps in turns, Options.Rounds times, and adds what they left to the report's
@@ -58,21 +63,36 @@ func (p *Part) do(o Options, out io.Writer) (failed bool, err error) {
 			return false, err
 		}
 	}
+	if p.Disk {
+		if o.Dir, err = onDisk(o.Dir); err != nil {
+			return false, err
+		}
+	}
 	rig, err := load.NewRig(o.Dir, "trunkline-bench-")
 	if err != nil {
 		return false, err
 	}
-	defer rig.Close()
+	r := &Run{Options: o, Rig: rig, Report: newReport(p.Name, &o)}
+	defer func() {
+		if r.Keep {
+			rig.StopAll()
+			fmt.Fprintln(out, "kept", rig.Dir)
+			return
+		}
+		rig.Close()
+	}()
 	rig.GoesWithSignal()
 	if o.Pin {
-		if o.LoadCPUs, err = rig.Divide(); err != nil {
+		if r.LoadCPUs, err = rig.Divide(); err != nil {
 			return false, err
 		}
 	}
 	if err := rig.FindServer(o.Server); err != nil {
 		return false, err
 	}
-	r := &Run{Options: o, Rig: rig, Report: newReport(p.Name, &o)}
+	if p.Disk {
+		r.Report.Machine.Disk = filesystem(rig.Dir)
+	}
 	if err := p.Run(r); err != nil {
 		return false, err
 	}
@@ -94,8 +114,11 @@ const (
 
 // Main runs the parts that the arguments name, in their order, and returns the exit status: 2 for
 // arguments that it cannot take, 1 after an error or when a part found something wrong, else 0. The
-// names come first, then flags; no name lists the parts.
+// names come first, then flags; no name lists the parts. With ChildArgs it is a child of a part.
 func Main(parts []Part, args []string, out, complain io.Writer) int {
+	if IsChild(args) {
+		return beChild(parts, args[1:], complain)
+	}
 	chosen, rest, err := choose(parts, args)
 	if err != nil {
 		fmt.Fprintln(complain, err)

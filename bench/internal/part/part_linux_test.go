@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"trunkline/bench/internal/goal"
+	"trunkline/bench/internal/load"
 )
 
 // parts are two that measure nothing. extra is a flag that only the second has.
@@ -80,4 +81,70 @@ func TestStatus(t *testing.T) {
 	f(0, "PASS", func(r *Run) error { r.Report.Checked = true; return nil })
 	f(0, "MISS", missed)
 	f(exitFailed, "MISS", missed, "-strict")
+}
+
+func TestSections(t *testing.T) {
+	f := func(flags string, status int, want string) {
+		t.Helper()
+		var got []string
+		var before *load.Server
+		run := func(r *Run) error {
+			section := func(name string) Section {
+				return Section{name, func(r *Run) error {
+					if before != nil && before.Alive() {
+						t.Error("a process of the section before is left")
+					}
+					s, err := r.Rig.Peer(name, "/bin/sh", "-c", "echo listening x; exec sleep 60")
+					got, before = append(got, name), s
+					if name == "broken" {
+						return errors.New("broken")
+					}
+					r.Report.Samples = append(r.Report.Samples, goal.Sample{Cell: goal.Cell{Server: name}, CPU: 2}, goal.Sample{Cell: goal.Cell{Server: name}, CPU: 4})
+					return err
+				}}
+			}
+			err := r.Sections(section("one"), section("two"), section("broken"))
+			two := goal.Cell{Server: "two"}
+			if got := r.Report.Median(two, goal.CPU); err == nil && got != 3 || r.Report.Ratio(two, two, goal.Rate) != 0 {
+				t.Errorf("median %v", got)
+			}
+			return err
+		}
+		var out bytes.Buffer
+		args := append(strings.Fields("a -json= "+flags), "-server", os.Args[0])
+		if s := Main(parts(run, new(int)), args, &out, &out); s != status || strings.Join(got, " ") != want {
+			t.Errorf("%s: status %d, measured %q; %s", flags, s, got, out.String())
+		}
+	}
+	f("-only two", 0, "two")
+	f("-only ^(one|two)$", 0, "one two")
+	f("", exitFailed, "one two broken")
+	f("-only three", exitFailed, "")
+}
+
+// TestChildren: a child gets its arguments and nothing is measured; its error fails the process.
+func TestChildren(t *testing.T) {
+	var got []string
+	list := parts(func(*Run) error { t.Error("a part ran"); return nil }, new(int))
+	list[1].Children = map[string]func([]string) error{
+		"echo":   func(args []string) error { got = args; return nil },
+		"broken": func([]string) error { return errors.New("no port") },
+	}
+	f := func(status int, said string, args ...string) {
+		t.Helper()
+		var out bytes.Buffer
+		if s := Main(list, args, &out, &out); s != status || !strings.Contains(out.String(), said) {
+			t.Errorf("%q: status %d, %q", args, s, out.String())
+		}
+	}
+	f(0, "", ChildArgs("echo", "a", "-x")...)
+	if strings.Join(got, " ") != "a -x" {
+		t.Errorf("the child got %q", got)
+	}
+	f(exitFailed, "broken: no port", ChildArgs("broken")...)
+	f(exitUsage, "cannot be", ChildArgs("nosuch")...)
+	f(exitUsage, "cannot be", ChildArgs("")[:1]...)
+	if IsChild(nil) || IsChild([]string{"a", childFlag}) {
+		t.Error("the arguments of a run are a child's")
+	}
 }

@@ -46,6 +46,25 @@ func newReport(name string, o *Options) *Report {
 	return &Report{Part: name, Machine: load.ThisMachine(), Settings: s}
 }
 
+// Median is the median over the rounds of a cell's figure, 0 for a cell that was not measured.
+func (r *Report) Median(c goal.Cell, pick func(goal.Sample) float64) float64 {
+	var v []float64
+	for _, s := range r.Samples {
+		if s.Cell == c {
+			v = append(v, pick(s))
+		}
+	}
+	return goal.Median(v)
+}
+
+// Ratio is goal.Ratio of what was measured so far.
+func (r *Report) Ratio(a, b goal.Cell, pick func(goal.Sample) float64) float64 {
+	return goal.Ratio(r.Samples, a, b, pick)
+}
+
+// Chart adds a chart.
+func (r *Report) Chart(c goal.Chart) { r.Charts = append(r.Charts, c) }
+
 // Goal adds a goal and sets its verdict.
 func (r *Report) Goal(g goal.Goal) {
 	g.Evaluate()
@@ -78,6 +97,9 @@ func (r *Report) Print(out io.Writer) {
 	fmt.Fprintf(out, "; %d rounds of %.2g s, medians; %d rows, %d loops, pinned %v\n", s.Rounds, s.Window, s.Rows, s.Loops, s.Pinned)
 	if len(r.Cells) > 0 {
 		goal.Cells(r.Cells).Print(out)
+	}
+	for _, c := range r.Charts {
+		c.Grid().Print(out)
 	}
 	for _, t := range r.Tables {
 		t.Print(out)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"trunkline/cmd/trunkline/internal/cli"
-	"trunkline/cmd/trunkline/internal/loadgen"
+	"trunkline/cmd/trunkline/loadgen"
 )
 
 // LiveRows is how many rows a terminal must have for Live to be of use: the block up to the

@@ -9,7 +9,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"pgregory.net/rapid"
 
-	"trunkline/cmd/trunkline/internal/loadgen"
+	"trunkline/cmd/trunkline/loadgen"
 )
 
 // blockRows is how many rows the whole block takes at most.

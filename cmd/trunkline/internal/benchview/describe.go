@@ -12,7 +12,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"trunkline/cmd/trunkline/internal/loadgen"
+	"trunkline/cmd/trunkline/loadgen"
 )
 
 // address is where a target listens, fit to show: without the user name, the password and the query

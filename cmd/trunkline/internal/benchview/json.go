@@ -12,7 +12,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"trunkline/cmd/trunkline/internal/cli"
-	"trunkline/cmd/trunkline/internal/loadgen"
+	"trunkline/cmd/trunkline/loadgen"
 )
 
 // jsonFormat is the number of the shape that JSON writes. It changes when a member goes or changes

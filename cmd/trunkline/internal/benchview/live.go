@@ -24,7 +24,7 @@ import (
 	"sync"
 	"time"
 
-	"trunkline/cmd/trunkline/internal/loadgen"
+	"trunkline/cmd/trunkline/loadgen"
 )
 
 // repaintEvery is how often the block is painted at most: as fast as one can read.

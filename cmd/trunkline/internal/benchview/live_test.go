@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"trunkline/cmd/trunkline/internal/benchview/screen"
-	"trunkline/cmd/trunkline/internal/loadgen"
+	"trunkline/cmd/trunkline/loadgen"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

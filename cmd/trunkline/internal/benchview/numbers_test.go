@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/cmd/trunkline/internal/loadgen"
+	"trunkline/cmd/trunkline/loadgen"
 )
 
 func TestLatencyText(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"pgregory.net/rapid"
 
-	"trunkline/cmd/trunkline/internal/loadgen"
+	"trunkline/cmd/trunkline/loadgen"
 )
 
 func summary(r *loadgen.Result, width int) string {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"trunkline/cmd/trunkline/internal/loadgen"
+	"trunkline/cmd/trunkline/loadgen"
 )
 
 // summaryCells is how wide Summary is at most, and where nothing is known of who reads it.

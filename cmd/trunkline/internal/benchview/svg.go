@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"trunkline/cmd/trunkline/chart"
-	"trunkline/cmd/trunkline/internal/loadgen"
+	"trunkline/cmd/trunkline/loadgen"
 )
 
 // SVG writes r as one static picture: rate and latencies over time, and latency by percentile. Axes

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"trunkline/cmd/trunkline/chart"
-	"trunkline/cmd/trunkline/internal/loadgen"
+	"trunkline/cmd/trunkline/loadgen"
 )
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"trunkline/cmd/trunkline/internal/loadgen"
+	"trunkline/cmd/trunkline/loadgen"
 )
 
 func TestTable(t *testing.T) {

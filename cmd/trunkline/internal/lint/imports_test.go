@@ -77,13 +77,13 @@ var doors = []room{
 		"shows what a server wrote: no setting, no socket"},
 	{"cmd/trunkline/chart", nil, "draws figures of others: a leaf"},
 	{"cmd/trunkline/internal/benchview/screen", nil, "a terminal for tests"},
-	{"cmd/trunkline/internal/benchview", []string{"cmd/trunkline/chart", "cmd/trunkline/internal/cli", "cmd/trunkline/internal/loadgen"},
+	{"cmd/trunkline/internal/benchview", []string{"cmd/trunkline/chart", "cmd/trunkline/internal/cli", "cmd/trunkline/loadgen"},
 		"shows what a run did: no server, no flag"},
-	{"cmd/trunkline/internal/loadgen", []string{"codec", "handlers/ipc/client"}, "loads any server: it needs none of ours"},
+	{"cmd/trunkline/loadgen", []string{"codec", "handlers/ipc/client"}, "loads any server: it needs none of ours"},
 	{"cmd", []string{"codec", "engine", "handlers", "cmd"}, "wires everything"},
 	{"fuzz", nil, "tests only: whole sessions against a model"},
 	{"bench/internal/goal", nil, "compares figures: no server, no load, no clock"},
-	{"bench", []string{"codec", "engine", "handlers", "bench"}, "measures all but the program"},
+	{"bench", []string{"codec", "engine", "handlers", "bench", "cmd/trunkline/chart", "cmd/trunkline/loadgen"}, "measures all but the program, with its load generator"},
 }
 
 // keepers lists packages that only some rooms may import. Tests may use them as an independent
@@ -101,7 +101,7 @@ var keepers = []struct {
 	{"github.com/prometheus", []string{"engine/obs", "handlers/ops", "cmd/trunkline/internal/app"}, false, "hot paths count in atomics; obs reads them when scraped"},
 	{"github.com/spf13", []string{"cmd"}, false, "the command line ends in cmd"},
 	{"github.com/knadh/koanf", []string{"cmd/trunkline/internal/config"}, false, "settings are read in one place and handed down as a struct"},
-	{"github.com/HdrHistogram/hdrhistogram-go", []string{"cmd/trunkline/internal/loadgen", "cmd/trunkline/internal/benchview", "bench"}, true, "the server counts in histograms of its own; these are for measuring from outside"},
+	{"github.com/HdrHistogram/hdrhistogram-go", []string{"cmd/trunkline/loadgen", "cmd/trunkline/internal/benchview", "bench"}, true, "the server counts in histograms of its own; these are for measuring from outside"},
 	{"github.com/lmittmann/tint", []string{"engine/obs"}, false, "log formats are chosen in one place"},
 	{"github.com/tinylib/msgp", []string{"codec/mpack", "codec/transcode", "engine/threads", "handlers/ipc/message", "handlers/ipc/client", "bench", "fuzz"}, false, "the serving path has views of its own; msgp serves the client and cold replies"},
 	{"github.com/bluekeyes/go-gitdiff", []string{"engine/exacta/diff"}, true, "one room checks diffs before it applies them"},
@@ -111,7 +111,7 @@ var keepers = []struct {
 	{"unsafe", []string{"codec/jsonx", "engine/internal", "engine/kernel", "engine/procgroup", "handlers/toolhost/shim"}, false, "conversions without a copy, and pointers for the kernel, live in few named files with their rules"},
 	{"net/http", []string{"handlers", "cmd", "bench", "fuzz"}, false, "HTTP is a protocol, and protocols are handlers"},
 	{ours + "handlers", []string{"handlers", "cmd", "fuzz", "bench"}, false, "doors go one way: cmd, handlers, engine, codec"},
-	{ours + "cmd", []string{"cmd"}, true, "nothing depends on the program"},
+	{ours + "cmd", []string{"cmd", "bench"}, true, "nothing depends on the program; its load generator measures it as well"},
 }
 
 // outsideOfCodec lists what codec must not import: no clock, no I/O, no logger.

@@ -1,0 +1,66 @@
+package part
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"trunkline/bench/internal/goal"
+	"trunkline/bench/internal/load"
+)
+
+// Section is a piece of a part.
+type Section struct {
+	Name    string // for -only
+	Measure func(*Run) error
+}
+
+// Sections measures the sections that -only takes, one after the other. None finds processes that
+// the one before started. It is an error if -only takes none.
+func (r *Run) Sections(all ...Section) error {
+	var names []string
+	taken := 0
+	for _, s := range all {
+		names = append(names, s.Name)
+		if !r.Asked(s.Name) {
+			continue
+		}
+		taken++
+		start := time.Now()
+		err := s.Measure(r)
+		r.StopAll()
+		if err != nil {
+			return fmt.Errorf("cannot measure %s: %w", s.Name, err)
+		}
+		fmt.Fprintf(os.Stderr, "%s took %.0f s\n", s.Name, time.Since(start).Seconds())
+	}
+	if taken == 0 {
+		return fmt.Errorf("cannot measure: -only takes none of %q", names)
+	}
+	return nil
+}
+
+// Step is the step that measures a server under a load. The cell is named up to its size, which is
+// that of the load.
+func (r *Run) Step(c goal.Cell, s *load.Server, cfg load.Config) goal.Step {
+	c.Conns, c.Depth = len(cfg.Tapes), cfg.Depth
+	return goal.One(c, func() (goal.Sample, error) { return load.Measure(cfg, s, r.Warmup, r.Window) })
+}
+
+// profileTime is how long a profile is taken for.
+const profileTime = 2 * time.Second
+
+// Profiled keeps a CPU profile of a server under a load in the file name.pprof of the folder that
+// -profile names, and notes the functions at its top. Without that flag it does nothing.
+func (r *Run) Profiled(name string, s *load.Server, cfg load.Config) error {
+	if r.Profile == "" {
+		return nil
+	}
+	top, err := s.Profile(cfg, r.Warmup, profileTime, filepath.Join(r.Profile, name+".pprof"))
+	if err != nil {
+		return fmt.Errorf("cannot profile %s: %w", name, err)
+	}
+	r.Report.Note("Profile of %s, %d connections, %d in flight:\n%s", name, len(cfg.Tapes), cfg.Depth, top)
+	return nil
+}
