@@ -106,6 +106,14 @@ func (p *Part) do(o Options, out io.Writer) (failed bool, err error) {
 	return len(r.Report.Faults) > 0 || o.Strict && goal.Missed(r.Report.Goals), nil
 }
 
+func newReport(name string, o *Options) *Report {
+	s := Settings{o.Rounds, o.Window.Seconds(), o.Rows, o.Loops, o.Workers, o.Spin, o.Pin, o.Quick, ""}
+	if o.Only != nil {
+		s.Only = o.Only.String()
+	}
+	return &Report{Part: name, Machine: load.ThisMachine(), Settings: s}
+}
+
 // Exit statuses.
 const (
 	exitFailed = 1

@@ -83,7 +83,7 @@ var doors = []room{
 	{"cmd", []string{"codec", "engine", "handlers", "cmd"}, "wires everything"},
 	{"fuzz", nil, "tests only: whole sessions against a model"},
 	{"bench/internal/goal", nil, "compares figures: no server, no load, no clock"},
-	{"bench", []string{"codec", "engine", "handlers", "bench", "cmd/trunkline/chart", "cmd/trunkline/loadgen"}, "measures all but the program, with its load generator"},
+	{"bench", []string{"codec", "engine", "handlers", "bench", "cmd/trunkline/loadgen"}, "measures all but the program, with its load generator"},
 }
 
 // keepers lists packages that only some rooms may import. Tests may use them as an independent

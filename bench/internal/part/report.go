@@ -6,13 +6,12 @@ import (
 	"strings"
 
 	"trunkline/bench/internal/goal"
-	"trunkline/bench/internal/load"
 )
 
 // Report is what a run found. Its JSON form is the part's file of figures.
 type Report struct {
 	Part     string         `json:"part"`
-	Machine  load.Machine   `json:"machine"`
+	Machine  goal.Machine   `json:"machine"`
 	Settings Settings       `json:"settings"`
 	Cells    []goal.Summary `json:"cells,omitempty"`
 	Goals    []goal.Goal    `json:"goals,omitempty"`
@@ -36,14 +35,6 @@ type Settings struct {
 	Pinned  bool    `json:"pinned"`
 	Quick   bool    `json:"quick,omitempty"`
 	Only    string  `json:"only,omitempty"`
-}
-
-func newReport(name string, o *Options) *Report {
-	s := Settings{o.Rounds, o.Window.Seconds(), o.Rows, o.Loops, o.Workers, o.Spin, o.Pin, o.Quick, ""}
-	if o.Only != nil {
-		s.Only = o.Only.String()
-	}
-	return &Report{Part: name, Machine: load.ThisMachine(), Settings: s}
 }
 
 // Median is the median over the rounds of a cell's figure, 0 for a cell that was not measured.
