@@ -138,10 +138,13 @@ func (p *Panel) scales() (x, y scale) {
 	for _, b := range p.Bars {
 		up = append(up, b.Values...)
 	}
-	if low, high := bounds(up); len(p.Bars) > 0 && high > low*spread {
+	if len(p.Bars) == 0 {
+		return bottom(p.X, across), upright(p.Y, up, lineSpread)
+	}
+	if low, high := bounds(up); high > low*barSpread {
 		up = append(up, low/2)
 	}
-	return bottom(p.X, across), upright(p.Y, up)
+	return bottom(p.X, across), upright(p.Y, up, barSpread)
 }
 
 // empty reports whether a panel has no figures.

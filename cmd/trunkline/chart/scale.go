@@ -24,14 +24,16 @@ type Axis struct {
 }
 
 const (
-	// spread is how many times the least value the greatest one is where an axis becomes
-	// logarithmic, and sizeSpread that of sizes, which have no zero to stand on.
-	spread, sizeSpread = 30.0, 8.0
+	// How many times the least value the greatest one is where an axis becomes logarithmic: that of
+	// lines, that of bars, whose lengths are compared, and that of sizes along the bottom.
+	lineSpread, barSpread, sizeSpread = 12.0, 30.0, 8.0
 	// sizeMargin is the room beside the first and the last size, as a share of the axis.
 	sizeMargin = 0.06
 	upTicks    = 4  // of an upright linear axis, about
 	timeTicks  = 8  // of a linear axis along the bottom, about
 	mostTicks  = 20 // of any linear axis
+	// mostDecades is how many decades are marked each.
+	mostDecades = 8
 )
 
 // tick is a marked value.
@@ -56,7 +58,7 @@ func (s *scale) at(v float64) float64 {
 }
 
 // upright is the scale of figures.
-func upright(a Axis, values []float64) scale {
+func upright(a Axis, values []float64, spread float64) scale {
 	low, high := bounds(values)
 	if a.Kind == Ranging && low > 0 && high > low*spread {
 		return decades(low, high)
@@ -121,7 +123,7 @@ func roundUp(v float64) float64 {
 }
 
 // decades is logarithmic from below low to above high, both round, with a tick at each decade; also
-// at 2 and 5 where there are few.
+// at 2 and 5 where there are few, and not at each where there are many.
 func decades(low, high float64) scale {
 	from, to := 1/roundUp(1/low), roundUp(high)
 	s := scale{log: true, low: math.Log10(from), high: math.Log10(to)}
@@ -129,7 +131,8 @@ func decades(low, high float64) scale {
 	if s.high-s.low > 2.5 {
 		steps = steps[:1]
 	}
-	for e := math.Floor(s.low); e <= s.high+1e-9; e++ {
+	every := max(1, math.Ceil((s.high-s.low)/mostDecades))
+	for e := math.Floor(s.low); e <= s.high+1e-9; e += every {
 		for _, m := range steps {
 			if v := m * math.Pow(10, e); v >= from*(1-1e-9) && v <= to*(1+1e-9) {
 				s.ticks = append(s.ticks, tick{v, Figure(v)})

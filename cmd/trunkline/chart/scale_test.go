@@ -18,7 +18,7 @@ func TestAxes(t *testing.T) {
 			t.Errorf("%q, log %v; want %q", got, s.log, labels)
 		}
 	}
-	up := func(k Kind, v ...float64) scale { return upright(Axis{Kind: k}, v) }
+	up := func(k Kind, v ...float64) scale { return upright(Axis{Kind: k}, v, 30) }
 	f(up(Linear), false, "0.0 0.5 1.0")
 	f(up(Linear, 412), false, "0 200 400 600")
 	f(up(Linear, 0.1, 1.9), false, "0.0 0.5 1.0 1.5 2.0")
@@ -36,6 +36,7 @@ func TestAxes(t *testing.T) {
 	f(along(Axis{Kind: Sizes}, 0), false, "0")
 	f(along(Axis{Kind: Sizes}, 2, 1, 2, 4), false, "1 2 4")
 	f(along(Axis{Kind: Sizes}, 0, 100), false, "0 100")
+	f(along(Axis{Kind: Sizes}, 1, 64, 1000, 1024), true, "1 64 1k 1024")
 	f(along(Axis{Kind: Sizes}, 1e4, 1e5, 1e6, 1e7), true, "10k 100k 1M 10M")
 	f(along(Axis{Kind: ByteSizes}, 100, 1024, 1<<16, 1<<20), true, "100 B 1 KiB 64 KiB 1 MiB")
 }
@@ -56,13 +57,14 @@ func FuzzAxis(f *testing.F) {
 	f.Add(0.0, 1.0, 0)
 	f.Add(3.6e12, 1e-3, 1)
 	f.Add(1e-9, 1e9, 2)
+	f.Add(3.5e-10, 1.3e12, 1)
 	f.Add(math.MaxFloat64, 4.0, 3)
 	f.Fuzz(func(t *testing.T, a, b float64, kind int) {
 		if !(a >= 0 && b >= a && b > 1e-12 && b < 1e18 && (a == 0 || a > 1e-12)) {
 			return
 		}
 		k := Kind(uint(kind) % 4)
-		s := upright(Axis{Kind: k}, []float64{a, b})
+		s := upright(Axis{Kind: k}, []float64{a, b}, lineSpread)
 		if k >= Sizes {
 			s = bottom(Axis{Kind: k}, []float64{a, b})
 		}

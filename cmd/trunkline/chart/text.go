@@ -112,13 +112,15 @@ func fixed(v float64, digits int) string {
 	return s
 }
 
-// short writes a size in few letters: 100, 10k, 1M.
+// short writes a size in few letters: 100, 1024, 10k, 1M.
 func short(v float64) string {
 	switch {
 	case v >= 999_500:
 		return Figure(v/1e6) + "M"
-	case v >= 10_000:
+	case v >= 10_000 || v > 0 && math.Mod(v, 1000) == 0:
 		return Figure(v/1e3) + "k"
+	case v >= 1000:
+		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
 	return Figure(v)
 }

@@ -1,30 +1,28 @@
-package part
+package goal
 
 import (
 	"fmt"
 	"io"
 	"strings"
-
-	"trunkline/bench/internal/goal"
 )
 
 // Report is what a run found. Its JSON form is the part's file of figures.
 type Report struct {
-	Part     string         `json:"part"`
-	Machine  goal.Machine   `json:"machine"`
-	Settings Settings       `json:"settings"`
-	Cells    []goal.Summary `json:"cells,omitempty"`
-	Goals    []goal.Goal    `json:"goals,omitempty"`
-	Charts   []goal.Chart   `json:"charts,omitempty"`
-	Tables   []goal.Grid    `json:"tables,omitempty"`
-	Notes    []string       `json:"notes,omitempty"`  // what a reader of the figures has to know: a peer that is not installed, what could not be measured
-	Faults   []string       `json:"faults,omitempty"` // what was wrong: the run fails
+	Part     string    `json:"part"`
+	Machine  Machine   `json:"machine"`
+	Settings Settings  `json:"settings"`
+	Cells    []Summary `json:"cells,omitempty"`
+	Goals    []Goal    `json:"goals,omitempty"`
+	Charts   []Chart   `json:"charts,omitempty"`
+	Tables   []Grid    `json:"tables,omitempty"`
+	Notes    []string  `json:"notes,omitempty"`  // what a reader of the figures has to know: a peer that is not installed, what could not be measured
+	Faults   []string  `json:"faults,omitempty"` // what was wrong: the run fails
 
-	Samples []goal.Sample `json:"-"` // of all rounds; Cells are made of them at the end
-	Checked bool          `json:"-"` // the part looks for faults: without any its last line is PASS
+	Samples []Sample `json:"-"` // of all rounds; Cells are made of them at the end
+	Checked bool     `json:"-"` // the part looks for faults: without any its last line is PASS
 }
 
-// Settings are the options that figures depend on.
+// Settings are the options of a part that its figures depend on.
 type Settings struct {
 	Rounds  int     `json:"rounds"`
 	Window  float64 `json:"window_seconds"`
@@ -38,32 +36,32 @@ type Settings struct {
 }
 
 // Median is the median over the rounds of a cell's figure, 0 for a cell that was not measured.
-func (r *Report) Median(c goal.Cell, pick func(goal.Sample) float64) float64 {
+func (r *Report) Median(c Cell, pick func(Sample) float64) float64 {
 	var v []float64
 	for _, s := range r.Samples {
 		if s.Cell == c {
 			v = append(v, pick(s))
 		}
 	}
-	return goal.Median(v)
+	return Median(v)
 }
 
-// Ratio is goal.Ratio of what was measured so far.
-func (r *Report) Ratio(a, b goal.Cell, pick func(goal.Sample) float64) float64 {
-	return goal.Ratio(r.Samples, a, b, pick)
+// Ratio is the function Ratio of what was measured so far.
+func (r *Report) Ratio(a, b Cell, pick func(Sample) float64) float64 {
+	return Ratio(r.Samples, a, b, pick)
 }
 
 // Chart adds a chart.
-func (r *Report) Chart(c goal.Chart) { r.Charts = append(r.Charts, c) }
+func (r *Report) Chart(c Chart) { r.Charts = append(r.Charts, c) }
 
 // Goal adds a goal and sets its verdict.
-func (r *Report) Goal(g goal.Goal) {
+func (r *Report) Goal(g Goal) {
 	g.Evaluate()
 	r.Goals = append(r.Goals, g)
 }
 
 // Table adds a table.
-func (r *Report) Table(t goal.Grid) { r.Tables = append(r.Tables, t) }
+func (r *Report) Table(t Grid) { r.Tables = append(r.Tables, t) }
 
 // Note adds a sentence that a reader of the figures has to know.
 func (r *Report) Note(format string, args ...any) {
@@ -75,8 +73,8 @@ func (r *Report) Fault(format string, args ...any) {
 	r.Faults = append(r.Faults, fmt.Sprintf(format, args...))
 }
 
-// conclude makes cells of what was measured.
-func (r *Report) conclude() { r.Cells = append(r.Cells, goal.Summarize(r.Samples)...) }
+// Conclude makes cells of what was measured.
+func (r *Report) Conclude() { r.Cells = append(r.Cells, Summarize(r.Samples)...) }
 
 // Print prints the report.
 func (r *Report) Print(out io.Writer) {
@@ -87,7 +85,7 @@ func (r *Report) Print(out io.Writer) {
 	}
 	fmt.Fprintf(out, "; %d rounds of %.2g s, medians; %d rows, %d loops, pinned %v\n", s.Rounds, s.Window, s.Rows, s.Loops, s.Pinned)
 	if len(r.Cells) > 0 {
-		goal.Cells(r.Cells).Print(out)
+		Cells(r.Cells).Print(out)
 	}
 	for _, c := range r.Charts {
 		c.Grid().Print(out)
@@ -99,7 +97,7 @@ func (r *Report) Print(out io.Writer) {
 		fmt.Fprintln(out, "\n"+note)
 	}
 	if len(r.Goals) > 0 {
-		goal.Verdicts(r.Goals).Print(out)
+		Verdicts(r.Goals).Print(out)
 	}
 	for _, f := range r.Faults {
 		fmt.Fprintln(out, "FAIL", strings.TrimSpace(f))
