@@ -85,10 +85,10 @@ func (r *Report) Print(out io.Writer) {
 	}
 	fmt.Fprintf(out, "; %d rounds of %.2g s, medians; %d rows, %d loops, pinned %v\n", s.Rounds, s.Window, s.Rows, s.Loops, s.Pinned)
 	if len(r.Cells) > 0 {
-		Cells(r.Cells).Print(out)
+		cells(r.Cells).Print(out)
 	}
 	for _, c := range r.Charts {
-		c.Grid().Print(out)
+		c.grid().Print(out)
 	}
 	for _, t := range r.Tables {
 		t.Print(out)
@@ -97,7 +97,7 @@ func (r *Report) Print(out io.Writer) {
 		fmt.Fprintln(out, "\n"+note)
 	}
 	if len(r.Goals) > 0 {
-		Verdicts(r.Goals).Print(out)
+		verdicts(r.Goals).Print(out)
 	}
 	for _, f := range r.Faults {
 		fmt.Fprintln(out, "FAIL", strings.TrimSpace(f))
