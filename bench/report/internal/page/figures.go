@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"trunkline/bench/internal/goal"
 
@@ -113,44 +115,35 @@ func main(r *goal.Report, server string, depth int) *goal.Summary {
 	return nil
 }
 
-// durability is what each mode of the store and its peers do, a column for each size of load.
+// durability is the first table of the store.
 func (b *builder) durability() string {
 	r := b.Set["store"]
-	if r == nil {
+	if r == nil || len(r.Tables) == 0 {
 		return notMeasured("store")
 	}
-	type size struct{ conns, depth int }
-	var sizes []size
-	var rows []goal.Cell
-	cells := map[goal.Cell]goal.Sample{}
-	for _, c := range r.Cells {
-		cells[c.Cell] = c.Median
-		if at := (size{c.Conns, c.Depth}); !slices.Contains(sizes, at) {
-			sizes = append(sizes, at)
-		}
-		if row := (goal.Cell{Server: c.Server, Method: c.Method}); !slices.Contains(rows, row) {
-			rows = append(rows, row)
-		}
-	}
-	heads := []string{"mode or peer", "method"}
-	for _, at := range sizes {
-		heads = append(heads, fmt.Sprintf(">%d × %d", at.conns, at.depth))
+	g := r.Tables[0]
+	heads := slices.Clone(g.Head)
+	for i := 1; i < len(heads); i++ {
+		heads[i] = ">" + heads[i]
 	}
 	t := newTable(heads...)
-	for _, row := range rows {
-		line := []string{row.Server, row.Method}
-		for _, at := range sizes {
-			row.Conns, row.Depth = at.conns, at.depth
-			m, ok := cells[row]
-			text := "-"
-			if ok {
-				text = figure(m.PerSec) + " (" + figure(m.CPU/1e3) + ")"
+	for _, row := range g.Rows {
+		line := make([]string, len(row))
+		for i, cell := range row {
+			line[i] = fmt.Sprint(cell)
+			if v, ok := cell.(float64); ok || cell == nil {
+				line[i] = figure(v)
 			}
-			line = append(line, text)
 		}
 		t.row(line...)
 	}
-	return "Requests/s, in brackets server CPU µs per request, by connections × requests in flight on each:\n\n" + t.String()
+	return sentence(g.Title) + ".\n\n" + t.String()
+}
+
+// sentence begins with a capital letter.
+func sentence(s string) string {
+	first, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(first)) + s[n:]
 }
 
 // scaling is the charts of all parts, each with a line of its figures.

@@ -85,9 +85,11 @@ var fillers = map[string]func(r *goal.Report){
 	},
 	"store": func(r *goal.Report) {
 		r.Machine.Disk = "ext4"
-		for i, c := range []goal.Cell{{Server: "always", Method: "RecordUsage", Conns: 64, Depth: 1}, {Server: "always", Method: "RecordUsage", Conns: 64, Depth: 16}, {Server: "memory", Method: "Check", Conns: 64, Depth: 16}} {
-			r.Samples = append(r.Samples, goal.Sample{Cell: c, PerSec: float64(i+1) * 1e5, CPU: 1500})
-		}
+		g := goal.Grid{Title: "what durability costs", Head: []string{"server", "64×1/s", "CPU µs"}}
+		g.Add("always", 123456.0, 15.25)
+		g.Add("redis", nil, 0.0)
+		r.Table(g)
+		r.Table(goal.Grid{Title: "the disk"})
 		for i := range 5 {
 			goalOf(r, "", 1, fmt.Sprint("m", i), 2)
 		}
