@@ -59,11 +59,11 @@ func TestSmallTablesAreNotEvaluatedForMemory(t *testing.T) {
 func TestTraceIsRead(t *testing.T) {
 	f := func(want collections, lines ...string) {
 		t.Helper()
-		var c collections
+		var all trace
 		for _, line := range lines {
-			c.add(line)
+			all.line(line)
 		}
-		if c.cycles != want.cycles || c.pause != want.pause || math.Abs(c.cpu-want.cpu) > 1e-9 {
+		if c := all.take(); c.cycles != want.cycles || c.pause != want.pause || math.Abs(c.cpu-want.cpu) > 1e-9 {
 			t.Errorf("%+v, want %+v", c, want)
 		}
 	}
