@@ -151,7 +151,7 @@ bench-report: ## write BENCHMARKS.md and its charts from bench/data and bench/re
 pgo: build ## take the profile that builds are guided by anew: cmd/trunkline/default.pgo
 	@dir=$$(mktemp -d); trap 'rm -r "$$dir"' EXIT; \
 	$(GO) run ./bench/wire -server bin/trunkline -goals-only -rounds 1 -json '' -profile "$$dir" >/dev/null; \
-	$(GO) run ./bench/store -server bin/trunkline -quick -parts cells,threads -redis off -profile "$$dir" >/dev/null; \
+	$(GO) run ./bench store threads -server bin/trunkline -quick -redis off -profile "$$dir" >/dev/null; \
 	TRUNKLINE_RECOVER_PROCESSES=200000 $(GO) test -run '^$$' -bench Recover -benchtime 3x -o "$$dir/recover.test" \
 		-cpuprofile "$$dir/recover.pprof" ./handlers/ipc >/dev/null; \
 	$(GO) -C bench/report run ./pgo -o ../../$(PROFILE) "$$dir"
@@ -166,17 +166,17 @@ bench-sessions: build ## more sessions than fit, each of 64 KiB, against bin/tru
 	$(GO) run ./bench sessions -server bin/trunkline $(ARGS)
 
 .PHONY: bench-store
-bench-store: build ## what durability costs, beside a bare group-commit loop and memory, against bin/trunkline
-	$(GO) run ./bench/store -server bin/trunkline $(ARGS)
+bench-store: build ## what durability costs, beside a bare group-commit loop, redis and memory, and restarts, against bin/trunkline
+	$(GO) run ./bench store restart -server bin/trunkline $(ARGS)
 
 .PHONY: bench-threads
 bench-threads: build ## agent threads beside the kernel, a trivial tool, net/http and the SDKs of MCP, against bin/trunkline
-	$(GO) run ./bench/store -server bin/trunkline -parts threads -json bench/data/threads.json $(ARGS)
+	$(GO) run ./bench threads -server bin/trunkline $(ARGS)
 	$(MAKE) --no-print-directory bench-report
 
 .PHONY: bench-projects
 bench-projects: build ## projects: commands beside a trivial tool, events beside the message bus, against bin/trunkline
-	$(GO) run ./bench/store -server bin/trunkline -parts projects -json bench/data/projects.json $(ARGS)
+	$(GO) run ./bench projects -server bin/trunkline $(ARGS)
 	$(MAKE) --no-print-directory bench-report
 
 .PHONY: bench-toolhost
@@ -185,12 +185,12 @@ bench-toolhost: build ## the tool server beside bare echo servers, kept workers 
 
 .PHONY: soak
 soak: build ## long mixed load with checks of memory and goroutines
-	$(GO) run ./bench/soak -server bin/trunkline $(ARGS)
+	$(GO) run ./bench soak -server bin/trunkline $(ARGS)
 	TRUNKLINE_THREADS_MESSAGES=10000000 $(GO) test -run '^TestMemoryOfHistory$$' -v -timeout 60m ./engine/threads
 
 .PHONY: hostile
 hostile: build ## bad frames, slow readers and floods against bin/trunkline
-	$(GO) run ./bench/hostile -server bin/trunkline $(ARGS)
+	$(GO) run ./bench hostile -server bin/trunkline $(ARGS)
 
 .PHONY: crash
 crash: build ## SIGKILL bin/trunkline under load, again and again, and look what is left

@@ -20,9 +20,12 @@ import (
 
 	"trunkline/bench/crash"
 	"trunkline/bench/envelopes"
+	"trunkline/bench/hostile"
 	"trunkline/bench/internal/part"
 	"trunkline/bench/scale"
 	"trunkline/bench/sessions"
+	"trunkline/bench/soak"
+	"trunkline/bench/store"
 )
 
 func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
@@ -30,9 +33,15 @@ func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
 // parts are what can be measured, in the order of the list.
 func parts() []part.Part {
 	return []part.Part{
+		store.Part(),
+		store.RestartPart(),
+		store.ThreadsPart(),
+		store.ProjectsPart(),
 		scale.Part(),
 		envelopes.Part(),
 		sessions.Part(),
+		soak.Part(),
+		hostile.Part(),
 		crash.Part(),
 	}
 }
