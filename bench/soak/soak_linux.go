@@ -80,11 +80,7 @@ func run(r *part.Run, lasting time.Duration, subscribers int, gogc string) error
 
 // heard reports what the subscribers took, and ends them with the server: only that ends a stream.
 func heard(r *part.Run, server *load.Server, readers *load.Session) error {
-	admin, err := server.Admin()
-	if err != nil {
-		return err
-	}
-	metrics, err := load.Metrics(admin)
+	metrics, err := server.Metrics()
 	if err != nil {
 		return err
 	}

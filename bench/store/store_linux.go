@@ -82,7 +82,7 @@ type bench struct {
 func (b *bench) add(c goal.Cell, s *load.Server, cfg load.Config, profile string) {
 	b.steps = append(b.steps, b.Step(c, s, cfg))
 	if profile != "" {
-		b.profiles = append(b.profiles, func() error { return b.KeepProfile(profile, s, cfg) })
+		b.profiles = append(b.profiles, func() error { return b.Profiled(profile, s, cfg) })
 	}
 }
 
