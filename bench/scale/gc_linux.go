@@ -79,7 +79,7 @@ func (t *trace) take() (found collections) {
 // has put aside for the load would be waited for as long as the kernel's scheduler likes.
 func collector(r *part.Run) error {
 	rows, t := min(gcRows, r.Rows), new(trace)
-	s, err := way{name: count(rows) + " rows, CPUs of its own", apart: true, trace: t.line}.start(r, rows)
+	s, err := way{name: count(rows) + " rows, CPUs of its own", rows: rows, apart: true, trace: t.line}.start(r)
 	if err != nil {
 		return err
 	}
@@ -103,8 +103,20 @@ func collector(r *part.Run) error {
 		name  string
 		tapes []*load.Tape
 	}{{"hot methods", hot}, {"mixed load", mixed}, {forced, hot}} {
-		sample, err := s.collect(r, x.name == forced, x.tapes, t)
+		// The warm-up is a load of its own, whose collections do not count.
+		_, err := load.Measure(s.config(x.tapes), s.Server, 0, r.Warmup)
 		if err != nil {
+			return err
+		}
+		t.take()
+		var beside sync.WaitGroup
+		var forceErr error
+		if x.name == forced {
+			beside.Go(func() { forceErr = s.force(gcWindows * r.Window) })
+		}
+		sample, err := load.Measure(s.config(x.tapes), s.Server, 0, gcWindows*r.Window)
+		beside.Wait()
+		if err := errors.Join(err, forceErr); err != nil {
 			return err
 		}
 		sample.Cell = s.cell(x.name)
@@ -115,26 +127,12 @@ func collector(r *part.Run) error {
 	return err
 }
 
-// collect loads the server for a while, in which the trace is taken anew.
-func (s *server) collect(r *part.Run, forced bool, tapes []*load.Tape, t *trace) (sample goal.Sample, err error) {
-	session, err := load.Start(s.config(tapes))
-	if err != nil {
-		return sample, err
+// force has the server collect its garbage again and again, as a look at its heap does.
+func (s *server) force(lasting time.Duration) (err error) {
+	for end := time.Now().Add(lasting); err == nil && time.Now().Before(end); time.Sleep(forceEvery) {
+		err = s.Download("/debug/pprof/heap?gc=1", os.DevNull, 10*time.Second)
 	}
-	time.Sleep(r.Warmup)
-	t.take()
-	w, err := load.OpenWindow(s.PID(), session.Replies())
-	for end := time.Now().Add(gcWindows * r.Window); err == nil && time.Now().Before(end); {
-		if forced { // as a look at the heap does
-			err = s.Download("/debug/pprof/heap?gc=1", os.DevNull, 10*time.Second)
-		}
-		time.Sleep(min(forceEvery, time.Until(end)))
-	}
-	if err == nil {
-		sample, err = w.Close(session.Replies())
-	}
-	_, stopErr := session.Stop()
-	return sample, errors.Join(err, stopErr)
+	return err
 }
 
 // pauses makes a table and goals of what the loads showed. What forced collections cost is reported

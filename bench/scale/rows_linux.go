@@ -1,6 +1,7 @@
 package scale
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -52,35 +53,22 @@ func replaceTapes(conns int) (tapes []*load.Tape) {
 	return tapes
 }
 
-// rows measures tables of all sizes, which are up at the same time, in turns.
+// rows measures tables of all sizes.
 func rows(r *part.Run) error {
-	var all []*server
-	var steps []goal.Step
-	loads := map[string]load.Config{} // of the largest table
+	var ways []way
 	for _, n := range tens(min(smallRows, r.Rows/10), r.Rows) {
-		s, err := way{name: count(n) + " rows"}.start(r, n)
-		if err != nil {
-			return err
-		}
-		s.filled.Cell = s.cell(create)
-		r.Report.Samples = append(r.Report.Samples, s.filled)
-		hands := load.Deal(0, n, conns)
-		for _, method := range rowMethods() {
-			loads[method] = s.config(tapes(method, hands))
-			steps = append(steps, r.Step(s.cell(method), s.Server, loads[method]))
-		}
-		all = append(all, s)
+		ways = append(ways, way{name: count(n) + " rows", rows: n})
 	}
-	if err := r.Rounds(steps); err != nil {
+	all, err := compare(r, rowMethods(), ways)
+	if err != nil {
 		return err
 	}
 	growth(r.Report, all)
-	for _, method := range rowMethods() {
-		if err := r.Profiled(method+"-"+count(r.Rows), all[len(all)-1].Server, loads[method]); err != nil {
-			return err
-		}
+	largest := all[len(all)-1]
+	for _, method := range hotMethods() {
+		err = errors.Join(err, r.Profiled(method+"-"+count(r.Rows), largest.Server, largest.config(tapes(method, load.Deal(0, r.Rows, conns)))))
 	}
-	return nil
+	return err
 }
 
 // growth makes charts and goals of what the tables showed; the first one is what the others are

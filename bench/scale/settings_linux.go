@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"trunkline/bench/internal/goal"
-	"trunkline/bench/internal/load"
 	"trunkline/bench/internal/part"
 )
 
@@ -12,31 +11,21 @@ import (
 const variantRows = 100_000
 
 // variants are compared with the first one, which has the defaults of a machine with two CPUs.
-func variants() []way {
-	return []way{{name: "1 loop, GOGC 100", loops: 1}, {name: "2 loops", loops: 2}, {name: "1 loop, CPUs of its own", loops: 1, apart: true},
-		{name: "GOGC 50", loops: 1, gogc: 50}, {name: "GOGC 200", loops: 1, gogc: 200}, {name: "GOGC 400", loops: 1, gogc: 400}}
+func variants(rows int) []way {
+	return []way{{"1 loop, GOGC 100", rows, 1, 100, false, nil}, {"2 loops", rows, 2, 100, false, nil}, {"1 loop, CPUs of its own", rows, 1, 100, true, nil},
+		{"GOGC 50", rows, 1, 50, false, nil}, {"GOGC 200", rows, 1, 200, false, nil}, {"GOGC 400", rows, 1, 400, false, nil}}
 }
 
-// settings compares settings of the server under the same load in turns.
+// settings compares settings of the server.
 func settings(r *part.Run) error {
-	rows := min(variantRows, r.Rows)
-	get := tapes("GetProcess", load.Deal(0, rows, conns)) // where they stand is all the same to every server
-	var all []*server
-	var steps []goal.Step
-	for _, w := range variants() {
-		s, err := w.start(r, rows)
-		if err != nil {
-			return err
-		}
-		all = append(all, s)
-		steps = append(steps, r.Step(s.cell("GetProcess"), s.Server, s.config(get)), r.Step(s.cell(replace), s.Server, s.config(replaceTapes(conns))))
-	}
-	if err := r.Rounds(steps); err != nil {
+	methods := []string{"GetProcess", replace}
+	all, err := compare(r, methods, variants(min(variantRows, r.Rows)))
+	if err != nil {
 		return err
 	}
-	t := goal.Grid{Title: fmt.Sprintf("Settings of the server, %s rows; ratios to %q in the same round", count(rows), all[0].name),
+	t := goal.Grid{Title: fmt.Sprintf("Settings of the server, %s rows; ratios to %q in the same round", count(all[0].rows), all[0].name),
 		Head: []string{"setting", "load", "CPU ratio", "requests/s ratio"}}
-	for _, method := range []string{"GetProcess", replace} {
+	for _, method := range methods {
 		for _, s := range all {
 			at, base := s.cell(method), all[0].cell(method)
 			t.Add(s.name, method, r.Report.Ratio(at, base, goal.CPU), r.Report.Ratio(at, base, goal.Rate))
