@@ -2,8 +2,10 @@ package scale
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"trunkline/bench/internal/goal"
@@ -89,8 +91,10 @@ func (w way) start(r *part.Run, more ...string) (s *server, err error) {
 }
 
 // compare measures methods beside servers that run in all these ways at the same time, in turns.
+// Profiles are the last server's.
 func compare(r *part.Run, methods []string, ways []way) (all []*server, err error) {
 	var steps []goal.Step
+	loads := map[string]load.Config{} // of the last one
 	for _, w := range ways {
 		s, err := w.start(r)
 		if err != nil {
@@ -98,11 +102,17 @@ func compare(r *part.Run, methods []string, ways []way) (all []*server, err erro
 		}
 		hands := load.Deal(0, w.rows, conns)
 		for _, method := range methods {
-			steps = append(steps, r.Step(s.cell(method), s.Server, s.config(tapes(method, hands))))
+			loads[method] = s.config(tapes(method, hands))
+			steps = append(steps, r.Step(s.cell(method), s.Server, loads[method]))
 		}
 		all = append(all, s)
 	}
-	return all, r.Rounds(steps)
+	err = r.Rounds(steps)
+	for method, cfg := range loads {
+		last := all[len(all)-1]
+		err = errors.Join(err, r.Profiled(method+", "+last.name, last.Server, cfg))
+	}
+	return all, err
 }
 
 // config is the load of tapes. The generator polls, so that the server does not pay for waking it.
@@ -134,13 +144,11 @@ func tens(least, most int) (sizes []int) {
 
 // count is a number in short form: 10k, 1M.
 func count(n int) string {
-	for _, unit := range []struct {
-		n    int
-		name string
-	}{{1_000_000, "M"}, {1000, "k"}} {
-		if n >= unit.n && n%unit.n == 0 {
-			return strconv.Itoa(n/unit.n) + unit.name
-		}
+	text := strconv.Itoa(n)
+	if millions, ok := strings.CutSuffix(text, "000000"); ok {
+		return millions + "M"
+	} else if thousands, ok := strings.CutSuffix(text, "000"); ok {
+		return thousands + "k"
 	}
-	return strconv.Itoa(n)
+	return text
 }
