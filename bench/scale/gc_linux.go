@@ -17,8 +17,6 @@ import (
 
 const (
 	gcRows = 1_000_000
-	// gcWindows is for how many windows each load is followed: collections are seconds apart.
-	gcWindows = 16
 	// forceEvery is the time between two collections that are forced, under the load forced.
 	forceEvery = 500 * time.Millisecond
 	forced     = "hot methods, forced"
@@ -100,9 +98,10 @@ func collector(r *part.Run) error {
 	}
 	found := map[goal.Cell]collections{}
 	for _, x := range []struct {
-		name  string
-		tapes []*load.Tape
-	}{{"hot methods", hot}, {"mixed load", mixed}, {forced, hot}} {
+		name    string
+		tapes   []*load.Tape
+		windows time.Duration // for so many: under the mixed load, collections are seconds apart
+	}{{"hot methods", hot, 8}, {"mixed load", mixed, 32}, {forced, hot, 12}} {
 		// The warm-up is a load of its own, whose collections do not count.
 		_, err := load.Measure(s.config(x.tapes), s.Server, 0, r.Warmup)
 		if err != nil {
@@ -112,9 +111,9 @@ func collector(r *part.Run) error {
 		var beside sync.WaitGroup
 		var forceErr error
 		if x.name == forced {
-			beside.Go(func() { forceErr = s.force(gcWindows * r.Window) })
+			beside.Go(func() { forceErr = s.force(x.windows * r.Window) })
 		}
-		sample, err := load.Measure(s.config(x.tapes), s.Server, 0, gcWindows*r.Window)
+		sample, err := load.Measure(s.config(x.tapes), s.Server, 0, x.windows*r.Window)
 		beside.Wait()
 		if err := errors.Join(err, forceErr); err != nil {
 			return err
