@@ -12,6 +12,8 @@ type Grid struct {
 	Title string   `json:"title"`
 	Head  []string `json:"head"` // names of the columns, with their units
 	Rows  [][]any  `json:"rows"`
+
+	prose bool // the last column is text, which stands on the left
 }
 
 // Add appends a row.
@@ -24,12 +26,16 @@ func (g Grid) Print(out io.Writer) {
 	}
 	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, name := range g.Head {
-		fmt.Fprint(w, name, "\t")
+	head := make([]any, len(g.Head))
+	for i, name := range g.Head {
+		head[i] = name
 	}
-	fmt.Fprintln(w)
-	for _, row := range g.Rows {
-		for _, cell := range row {
+	for _, row := range append([][]any{head}, g.Rows...) {
+		for i, cell := range row {
+			if g.prose && i == len(row)-1 {
+				fmt.Fprint(w, "  ", cell) // what no tab follows stands on the left
+				continue
+			}
 			fmt.Fprint(w, Text(cell), "\t")
 		}
 		fmt.Fprintln(w)
@@ -78,7 +84,7 @@ func cells(list []Summary) Grid {
 
 // verdicts is the table of goals.
 func verdicts(goals []Goal) Grid {
-	g := Grid{Head: []string{"goal", "asked", "moonshot", "measured", "verdict", "what"}}
+	g := Grid{Head: []string{"goal", "asked", "moonshot", "measured", "verdict", "what"}, prose: true}
 	for i := range goals {
 		x := &goals[i]
 		asked := ""
