@@ -181,7 +181,7 @@ bench-projects: build ## projects: commands beside a trivial tool, events beside
 
 .PHONY: bench-toolhost
 bench-toolhost: build ## the tool server beside bare echo servers, kept workers beside one process per call, and starts
-	$(GO) run ./bench/toolhost -server bin/trunkline $(ARGS)
+	$(GO) run ./bench tools -server bin/trunkline $(ARGS)
 
 .PHONY: soak
 soak: build ## long mixed load with checks of memory and goroutines

@@ -23,6 +23,7 @@ import (
 	"trunkline/bench/internal/part"
 	"trunkline/bench/sessions"
 	"trunkline/bench/soak"
+	"trunkline/bench/tools"
 )
 
 func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
@@ -33,6 +34,7 @@ func parts() []part.Part {
 		hostile.Part(),
 		sessions.Part(),
 		soak.Part(),
+		tools.Part(),
 		crash.Part(),
 	}
 }
