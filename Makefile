@@ -125,13 +125,13 @@ generate: ## rebuild generated code
 ## —— Measuring ——
 
 .PHONY: bench
-bench: ## the benchmarks of bench/questions beside the baseline's sources, and what moved; ARGS="-bench REGEXP"
-	@status=0; $(GO) run ./bench/compare $(ARGS) || status=$$?; \
+bench: ## the benchmarks of bench/questions beside the baseline's sources, and what moved; ARGS="-only REGEXP"
+	@status=0; $(GO) run ./bench questions $(ARGS) || status=$$?; \
 	$(MAKE) --no-print-directory bench-report; exit $$status
 
 .PHONY: bench-baseline
 bench-baseline: ## make the committed sources the baseline, bench/data/baseline.txt
-	$(GO) run ./bench/compare -update $(ARGS)
+	$(GO) run ./bench questions -update $(ARGS)
 
 .PHONY: bench-peers
 bench-peers: build ## the grid: bin/trunkline beside its peers, how its costs grow, and the goals; PEER=host:port adds one

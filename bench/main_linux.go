@@ -18,6 +18,7 @@ package main
 import (
 	"os"
 
+	"trunkline/bench/compare"
 	"trunkline/bench/crash"
 	"trunkline/bench/hostile"
 	"trunkline/bench/internal/part"
@@ -31,6 +32,7 @@ func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
 // parts are what can be measured, in the order of the list.
 func parts() []part.Part {
 	return []part.Part{
+		compare.Part(),
 		hostile.Part(),
 		sessions.Part(),
 		soak.Part(),

@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -25,13 +24,12 @@ const (
 
 // scan measures the field scan. Its benchmark is built once, so that no round waits for a compiler.
 func (b *bench) scan() error {
-	ctx := context.Background()
-	test, err := gobench.Build(ctx, "bench/peers", "jsonscan", filepath.Join(b.Rig.Dir, "jsonscan.test"))
+	test, err := gobench.Build("bench/peers", "jsonscan", filepath.Join(b.Rig.Dir, "jsonscan.test"))
 	if err != nil {
 		return err
 	}
 	if err := b.Rounds([]goal.Step{{Name: fieldScan, Measure: func() ([]goal.Sample, error) {
-		rows, err := test.Run(ctx, "Find", b.Window/scansPerWindow, 1)
+		rows, err := test.Run("Find", b.Window/scansPerWindow, 1)
 		if err != nil {
 			return nil, err
 		}

@@ -1,7 +1,6 @@
 package gobench
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -24,8 +23,8 @@ type Binary struct {
 // module, as the file path. It returns nil for a package without tests. The paths of the sources
 // are trimmed off, so that equal sources give equal binaries: with other lengths of constants, code
 // and data would lie elsewhere.
-func Build(ctx context.Context, root, dir, path string) (*Binary, error) {
-	if _, err := Output(ctx, root, "go", "test", "-trimpath", "-c", "-o", path, "./"+filepath.ToSlash(filepath.Clean(dir))); err != nil {
+func Build(root, dir, path string) (*Binary, error) {
+	if _, err := Output(root, "go", "test", "-trimpath", "-c", "-o", path, "./"+filepath.ToSlash(filepath.Clean(dir))); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(path); err != nil {
@@ -35,9 +34,9 @@ func Build(ctx context.Context, root, dir, path string) (*Binary, error) {
 }
 
 // List returns the names of the top-level benchmarks that a pattern asks for.
-func (b *Binary) List(ctx context.Context, pattern string) (names []string, err error) {
+func (b *Binary) List(pattern string) (names []string, err error) {
 	top, _, _ := strings.Cut(pattern, "/")
-	out, err := Output(ctx, b.dir, b.path, "-test.list", top)
+	out, err := Output(b.dir, b.path, "-test.list", top)
 	for _, name := range strings.Fields(out) {
 		if strings.HasPrefix(name, "Benchmark") {
 			names = append(names, name)
@@ -48,10 +47,10 @@ func (b *Binary) List(ctx context.Context, pattern string) (names []string, err 
 
 // Run has a process of its own run the benchmarks that a pattern asks for, each count times, and
 // returns their results in the order in which they came.
-func (b *Binary) Run(ctx context.Context, pattern string, benchtime time.Duration, count int, flags ...string) ([]Result, error) {
+func (b *Binary) Run(pattern string, benchtime time.Duration, count int, flags ...string) ([]Result, error) {
 	args := append([]string{"-test.run=^$", "-test.bench=" + pattern, "-test.benchtime=" + benchtime.String(), "-test.benchmem",
 		"-test.count=" + strconv.Itoa(count), "-test.timeout=" + limit.String()}, flags...)
-	out, err := Output(ctx, b.dir, b.path, args...)
+	out, err := Output(b.dir, b.path, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -60,8 +59,8 @@ func (b *Binary) Run(ctx context.Context, pattern string, benchtime time.Duratio
 
 // Output runs a command in a folder and returns what it printed, without space around it. An error
 // has what the command complained.
-func Output(ctx context.Context, dir, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
+func Output(dir, name string, args ...string) (string, error) {
+	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {

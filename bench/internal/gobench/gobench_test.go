@@ -49,23 +49,23 @@ func TestBinary(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if b, err := Build(t.Context(), root, "q", root+"/q.test"); b != nil || err != nil {
+	if b, err := Build(root, "q", root+"/q.test"); b != nil || err != nil {
 		t.Errorf("%v, %v", b, err)
 	}
-	if _, err := Build(t.Context(), root, "none", root+"/n.test"); err == nil {
+	if _, err := Build(root, "none", root+"/n.test"); err == nil {
 		t.Error("built what is not there")
 	}
-	b, err := Build(t.Context(), root, "p", root+"/p.test")
+	b, err := Build(root, "p", root+"/p.test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if names, err := b.List(t.Context(), "[AB]/x"); err != nil || strings.Join(names, " ") != "BenchmarkA BenchmarkB" {
+	if names, err := b.List("[AB]/x"); err != nil || strings.Join(names, " ") != "BenchmarkA BenchmarkB" {
 		t.Errorf("%q, %v", names, err)
 	}
-	if got, err := b.Run(t.Context(), "^BenchmarkA$", 1e6, 2); err != nil || len(got) != 2 || got[1].Name != "A" || got[1].Values[Time] <= 0 {
+	if got, err := b.Run("^BenchmarkA$", 1e6, 2); err != nil || len(got) != 2 || got[1].Name != "A" || got[1].Values[Time] <= 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := b.Run(t.Context(), "B", 1e6, 1); err == nil || !strings.Contains(err.Error(), "broken") {
+	if _, err := b.Run("B", 1e6, 1); err == nil || !strings.Contains(err.Error(), "broken") {
 		t.Errorf("a broken benchmark: %v", err)
 	}
 }
