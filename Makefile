@@ -41,6 +41,8 @@ MOMENT    ?= 1s
 LONG      ?= 8
 ARGS      ?=
 PEER      ?=
+# The page after a part was measured anew. It shows which of the others are of another machine or of uncommitted sources.
+REPORT     = $(GO) -C bench/report run . -lenient
 
 ## —— Everyday ——
 
@@ -127,7 +129,7 @@ generate: ## rebuild generated code
 .PHONY: bench
 bench: ## the benchmarks of bench/questions beside the baseline's sources, and what moved; ARGS="-only REGEXP"
 	@status=0; $(GO) run ./bench questions $(ARGS) || status=$$?; \
-	$(MAKE) --no-print-directory bench-report; exit $$status
+	$(REPORT); exit $$status
 
 .PHONY: bench-baseline
 bench-baseline: ## make the committed sources the baseline, bench/data/baseline.txt
@@ -135,16 +137,16 @@ bench-baseline: ## make the committed sources the baseline, bench/data/baseline.
 
 .PHONY: bench-peers
 bench-peers: build ## the grid: bin/trunkline beside its peers, how its costs grow, and the goals; PEER=host:port adds one
-	$(GO) run ./bench/wire -server bin/trunkline -json bench/data/peers.json $(if $(PEER),-peer $(PEER)) $(ARGS)
-	$(if $(ARGS),,$(GO) run ./bench/scale -server bin/trunkline -json bench/data/scale.json)
-	$(MAKE) --no-print-directory bench-report
+	$(GO) run ./bench peers -server bin/trunkline $(if $(PEER),-peer $(PEER)) $(ARGS)
+	$(if $(ARGS),,$(GO) run ./bench scale -server bin/trunkline)
+	$(REPORT)
 
 .PHONY: bench-scale
 bench-scale: build ## what grows: rows to 10M, idle connections, subscribers, payloads; the collector, and settings
-	$(GO) run ./bench/scale -server bin/trunkline -json bench/data/scale.json $(ARGS)
+	$(GO) run ./bench scale -server bin/trunkline $(ARGS)
 
 .PHONY: bench-report
-bench-report: ## write BENCHMARKS.md and its charts from bench/data and bench/report/notes
+bench-report: ## write BENCHMARKS.md and its charts from bench/data; it refuses figures of uncommitted sources or of several machines
 	$(GO) -C bench/report run .
 
 .PHONY: pgo
@@ -159,25 +161,23 @@ pgo: build ## take the profile that builds are guided by anew: cmd/trunkline/def
 
 .PHONY: bench-envelope
 bench-envelope: build ## engine steps and agent reports beside what people would write
-	$(GO) run ./bench/envelope -server bin/trunkline $(ARGS)
+	$(GO) run ./bench envelopes -server bin/trunkline $(ARGS)
 
 .PHONY: bench-sessions
 bench-sessions: build ## more sessions than fit, each of 64 KiB, against bin/trunkline
 	$(GO) run ./bench sessions -server bin/trunkline $(ARGS)
 
 .PHONY: bench-store
-bench-store: build ## what durability costs, beside a bare group-commit loop and memory, against bin/trunkline
-	$(GO) run ./bench/store -server bin/trunkline $(ARGS)
+bench-store: build ## what durability costs, beside a bare group-commit loop, redis and memory, and restarts, against bin/trunkline
+	$(GO) run ./bench store restart -server bin/trunkline $(ARGS)
 
 .PHONY: bench-threads
 bench-threads: build ## agent threads beside the kernel, a trivial tool, net/http and the SDKs of MCP, against bin/trunkline
-	$(GO) run ./bench/store -server bin/trunkline -parts threads -json bench/data/threads.json $(ARGS)
-	$(MAKE) --no-print-directory bench-report
+	$(GO) run ./bench threads -server bin/trunkline $(ARGS)
 
 .PHONY: bench-projects
 bench-projects: build ## projects: commands beside a trivial tool, events beside the message bus, against bin/trunkline
-	$(GO) run ./bench/store -server bin/trunkline -parts projects -json bench/data/projects.json $(ARGS)
-	$(MAKE) --no-print-directory bench-report
+	$(GO) run ./bench projects -server bin/trunkline $(ARGS)
 
 .PHONY: bench-toolhost
 bench-toolhost: build ## the tool server beside bare echo servers, kept workers beside one process per call, and starts

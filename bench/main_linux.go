@@ -20,10 +20,13 @@ import (
 
 	"trunkline/bench/compare"
 	"trunkline/bench/crash"
+	"trunkline/bench/envelopes"
 	"trunkline/bench/hostile"
 	"trunkline/bench/internal/part"
+	"trunkline/bench/scale"
 	"trunkline/bench/sessions"
 	"trunkline/bench/soak"
+	"trunkline/bench/store"
 	"trunkline/bench/tools"
 )
 
@@ -33,10 +36,16 @@ func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
 func parts() []part.Part {
 	return []part.Part{
 		compare.Part(),
-		hostile.Part(),
+		tools.Part(),
+		store.Part(),
+		store.RestartPart(),
+		store.ThreadsPart(),
+		store.ProjectsPart(),
+		scale.Part(),
+		envelopes.Part(),
 		sessions.Part(),
 		soak.Part(),
-		tools.Part(),
+		hostile.Part(),
 		crash.Part(),
 	}
 }

@@ -58,15 +58,15 @@ func Text(cell any) string {
 	case nil:
 		return "-"
 	case float64:
-		return Figure(v)
+		return figure(v)
 	default:
 		return fmt.Sprint(v)
 	}
 }
 
-// Figure is v with three significant digits, at most three of them behind the point; - for 0, which
+// figure is v with three significant digits, at most three of them behind the point; - for 0, which
 // was not measured.
-func Figure(v float64) string {
+func figure(v float64) string {
 	switch {
 	case v == 0:
 		return "-"
@@ -80,24 +80,24 @@ func Figure(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// Cells is the table of cells: a row of medians for each.
-func Cells(cells []Summary) Grid {
+// cells is the table of cells: a row of medians for each.
+func cells(list []Summary) Grid {
 	g := Grid{Head: []string{"server", "method", "via", "connections", "in flight", "requests/s", "CPU µs/request", "p50 µs", "p99 µs", "p99.9 µs", "RSS MiB", "peak MiB"}}
-	for _, s := range cells {
+	for _, s := range list {
 		m := s.Median
 		g.Add(s.Server, s.Method, s.Via, s.Conns, s.Depth, m.PerSec, m.CPU/1e3, m.P50, m.P99, m.P999, MiB(m.RSS), MiB(m.Peak))
 	}
 	return g
 }
 
-// Verdicts is the table of goals.
-func Verdicts(goals []Goal) Grid {
+// verdicts is the table of goals.
+func verdicts(goals []Goal) Grid {
 	g := Grid{Head: []string{"goal", "asked", "moonshot", "measured", "verdict", "what"}}
 	for i := range goals {
 		x := &goals[i]
 		asked := ""
 		if x.Must != 0 {
-			asked = x.Sign() + " " + Figure(x.Must)
+			asked = x.Sign() + " " + figure(x.Must)
 		}
 		g.Add(x.ID, asked, x.Moonshot, x.Measured, string(x.Verdict), x.What+x.List(": ", ", "))
 	}

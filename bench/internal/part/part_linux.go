@@ -37,6 +37,9 @@ type Part struct {
 	Run        func(*Run) error
 }
 
+// Report is what a run found.
+type Report = goal.Report
+
 // Run is one run of a part.
 type Run struct {
 	Options
@@ -99,7 +102,7 @@ func (p *Part) do(o Options, out io.Writer) (failed bool, err error) {
 	if err := p.Run(r); err != nil {
 		return false, err
 	}
-	r.Report.conclude()
+	r.Report.Conclude()
 	r.Report.Print(out)
 	if r.JSON != "" {
 		if err := goal.WriteJSON(filepath.Join(r.JSON, p.Name+".json"), r.Report); err != nil {
@@ -107,6 +110,14 @@ func (p *Part) do(o Options, out io.Writer) (failed bool, err error) {
 		}
 	}
 	return len(r.Report.Faults) > 0 || o.Strict && goal.Missed(r.Report.Goals), nil
+}
+
+func newReport(name string, o *Options) *Report {
+	s := goal.Settings{Rounds: o.Rounds, Window: o.Window.Seconds(), Rows: o.Rows, Loops: o.Loops, Workers: o.Workers, Spin: o.Spin, Pinned: o.Pin, Quick: o.Quick}
+	if o.Only != nil {
+		s.Only = o.Only.String()
+	}
+	return &Report{Part: name, Machine: load.ThisMachine(), Settings: s}
 }
 
 // Exit statuses.
