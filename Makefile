@@ -127,7 +127,7 @@ generate: ## rebuild generated code
 ## —— Measuring ——
 
 .PHONY: bench
-bench: ## the benchmarks of bench/questions beside the baseline's sources, and what moved; ARGS="-bench REGEXP"
+bench: ## the benchmarks of bench/questions beside the baseline's sources, and what moved; ARGS="-only REGEXP"
 	@status=0; $(GO) run ./bench questions $(ARGS) || status=$$?; \
 	$(REPORT); exit $$status
 
