@@ -41,6 +41,8 @@ MOMENT    ?= 1s
 LONG      ?= 8
 ARGS      ?=
 PEER      ?=
+# The page after a part was measured anew. It shows which of the others are of another machine or of uncommitted sources.
+REPORT     = $(GO) -C bench/report run . -lenient
 
 ## —— Everyday ——
 
@@ -125,33 +127,33 @@ generate: ## rebuild generated code
 ## —— Measuring ——
 
 .PHONY: bench
-bench: ## the benchmarks of bench/questions beside the baseline's sources, and what moved; ARGS="-bench REGEXP"
-	@status=0; $(GO) run ./bench/compare $(ARGS) || status=$$?; \
-	$(MAKE) --no-print-directory bench-report; exit $$status
+bench: ## the benchmarks of bench/questions beside the baseline's sources, and what moved; ARGS="-only REGEXP"
+	@status=0; $(GO) run ./bench questions $(ARGS) || status=$$?; \
+	$(REPORT); exit $$status
 
 .PHONY: bench-baseline
 bench-baseline: ## make the committed sources the baseline, bench/data/baseline.txt
-	$(GO) run ./bench/compare -update $(ARGS)
+	$(GO) run ./bench questions -update $(ARGS)
 
 .PHONY: bench-peers
 bench-peers: build ## the grid: bin/trunkline beside its peers, how its costs grow, and the goals; PEER=host:port adds one
-	$(GO) run ./bench/wire -server bin/trunkline -json bench/data/peers.json $(if $(PEER),-peer $(PEER)) $(ARGS)
+	$(GO) run ./bench peers -server bin/trunkline $(if $(PEER),-peer $(PEER)) $(ARGS)
 	$(if $(ARGS),,$(GO) run ./bench scale -server bin/trunkline)
-	$(MAKE) --no-print-directory bench-report
+	$(REPORT)
 
 .PHONY: bench-scale
 bench-scale: build ## what grows: rows to 10M, idle connections, subscribers, payloads; the collector, and settings
 	$(GO) run ./bench scale -server bin/trunkline $(ARGS)
 
 .PHONY: bench-report
-bench-report: ## write BENCHMARKS.md and its charts from bench/data and bench/report/notes
+bench-report: ## write BENCHMARKS.md and its charts from bench/data; it refuses figures of uncommitted sources or of several machines
 	$(GO) -C bench/report run .
 
 .PHONY: pgo
 pgo: build ## take the profile that builds are guided by anew: cmd/trunkline/default.pgo
 	@dir=$$(mktemp -d); trap 'rm -r "$$dir"' EXIT; \
 	$(GO) run ./bench/wire -server bin/trunkline -goals-only -rounds 1 -json '' -profile "$$dir" >/dev/null; \
-	$(GO) run ./bench store threads -server bin/trunkline -quick -redis off -profile "$$dir" >/dev/null; \
+	$(GO) run ./bench/store -server bin/trunkline -quick -parts cells,threads -redis off -profile "$$dir" >/dev/null; \
 	TRUNKLINE_RECOVER_PROCESSES=200000 $(GO) test -run '^$$' -bench Recover -benchtime 3x -o "$$dir/recover.test" \
 		-cpuprofile "$$dir/recover.pprof" ./handlers/ipc >/dev/null; \
 	$(GO) -C bench/report run ./pgo -o ../../$(PROFILE) "$$dir"
@@ -172,16 +174,14 @@ bench-store: build ## what durability costs, beside a bare group-commit loop, re
 .PHONY: bench-threads
 bench-threads: build ## agent threads beside the kernel, a trivial tool, net/http and the SDKs of MCP, against bin/trunkline
 	$(GO) run ./bench threads -server bin/trunkline $(ARGS)
-	$(MAKE) --no-print-directory bench-report
 
 .PHONY: bench-projects
 bench-projects: build ## projects: commands beside a trivial tool, events beside the message bus, against bin/trunkline
 	$(GO) run ./bench projects -server bin/trunkline $(ARGS)
-	$(MAKE) --no-print-directory bench-report
 
 .PHONY: bench-toolhost
 bench-toolhost: build ## the tool server beside bare echo servers, kept workers beside one process per call, and starts
-	$(GO) run ./bench/toolhost -server bin/trunkline $(ARGS)
+	$(GO) run ./bench tools -server bin/trunkline $(ARGS)
 
 .PHONY: soak
 soak: build ## long mixed load with checks of memory and goroutines

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -138,14 +139,12 @@ func TestCharts(t *testing.T) {
 	x.charts()
 	var got []string
 	for _, c := range x.Report.Charts {
-		var text strings.Builder
-		c.Grid().Print(&text)
-		got = append(got, c.Name+strings.Join(strings.Fields(text.String()), " "))
+		got = append(got, fmt.Sprint(c.Name, ", ", c.Title, " ", c.Lines))
 	}
 	want := []string{
-		"peers-depthServer CPU per request as depth grows, at 64 connections (server CPU µs per request) requests in flight on each connection grpc-go baregnet 1 11.0 64.0 16 26.0 4.00 64 74.0 0.25",
-		"peers-connections-depth-1Server CPU per request as connections grow, 1 in flight on each (server CPU µs per request) connections grpc-go baregnet 1 11.0 1.00 64 11.0 64.0 1000 11.0 1000",
-		"peers-connections-depth-64Server CPU per request as connections grow, 64 in flight on each (server CPU µs per request) connections grpc-go baregnet 1 74.0 0.0156 64 74.0 0.25 1000 74.0 15.6",
+		"peers-depth, Server CPU per request as depth grows, at 64 connections [{grpc-go [{1 11} {16 26} {64 74}]} {baregnet [{1 64} {16 4} {64 0.25}]}]",
+		"peers-connections-depth-1, Server CPU per request as connections grow, 1 in flight on each [{grpc-go [{1 11} {64 11} {1000 11}]} {baregnet [{1 1} {64 64} {1000 1000}]}]",
+		"peers-connections-depth-64, Server CPU per request as connections grow, 64 in flight on each [{grpc-go [{1 74} {64 74} {1000 74}]} {baregnet [{1 0.015625} {64 0.25} {1000 15.625}]}]",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("charts\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
