@@ -21,6 +21,7 @@ import (
 	"trunkline/bench/crash"
 	"trunkline/bench/internal/part"
 	"trunkline/bench/sessions"
+	"trunkline/bench/store"
 )
 
 func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
@@ -28,6 +29,10 @@ func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
 // parts are what can be measured, in the order of the list.
 func parts() []part.Part {
 	return []part.Part{
+		store.Part(),
+		store.RestartPart(),
+		store.ThreadsPart(),
+		store.ProjectsPart(),
 		sessions.Part(),
 		crash.Part(),
 	}

@@ -1,157 +1,84 @@
-package main
+package store
 
 import (
 	"fmt"
-	"slices"
 
 	"trunkline/bench/internal/goal"
 )
 
-// goalRows is the table of the goal about a restart, and goalReplay the seconds it may take; a
-// smaller table has as much less time.
-const (
-	goalRows   = 1_000_000
-	goalReplay = 1.0
-)
-
-// bounded is a goal, with what bounds it.
-type bounded struct {
-	goal.Goal
-	// Bound is what the server in mode memory reaches with RecordUsage beside the same peer:
-	// durability cannot add to it. 0: not measured.
-	Bound float64 `json:"memory_reaches,omitempty"`
-
-	optional bool // left out when it was not measured
-}
-
-// goals evaluates every goal that was measured.
-func goals(all []goal.Sample, restarts []restart) []bounded {
-	list := slices.Concat(peerGoals(all, appendRecord, loopAlways, loopEverysec, false), peerGoals(all, "SET", redisAlways, redisEverysec, true),
-		memoryGoals(all), pathGoals(all), []bounded{restartGoal(restarts)})
-	for i := range list {
-		list[i].Evaluate()
+// peerMethod is what a peer does where trunkline does a method; modes of trunkline do the same.
+func peerMethod(server, method string) string {
+	switch server {
+	case loopAlways, loopEverysec:
+		return appendRecord
+	case redisAlways, redisEverysec:
+		return setValue
 	}
-	return slices.DeleteFunc(list, func(g bounded) bool { return g.optional && g.Verdict == goal.None })
+	return method
 }
 
-func missed(goals []bounded) bool {
-	return slices.ContainsFunc(goals, func(g bounded) bool { return g.Verdict == goal.Miss })
-}
-
-// cell is a server under the load of a method at a size.
-func cell(server, method string, at size) goal.Cell {
-	return goal.Cell{Server: server, Method: method, Conns: at.conns, Depth: at.depth}
-}
-
-// asked asks for requests/s of one mode beside another server.
-func asked(mode, beside, which string, at size, must float64) bounded {
-	what := fmt.Sprintf("%s / %s%s, %d×%d", mode, beside, which, at.conns, at.depth)
-	return bounded{Goal: goal.Goal{What: what, Must: must, AtLeast: true}}
-}
-
-// peerGoals compare requests/s with a peer that syncs always, and one that syncs each second.
-func peerGoals(all []goal.Sample, method, syncs, everysec string, optional bool) (list []bounded) {
-	add := func(mode, peer string, at size, must float64, methods ...string) {
-		g, beside := asked(mode, peer, "", at, must), cell(peer, method, at)
-		for _, m := range methods {
-			g.Add(m, goal.Ratio(all, cell(mode, m, at), beside, goal.Rate))
-		}
-		g.optional, g.Bound = optional, goal.Ratio(all, cell(memory, recordUsage, at), beside, goal.Rate)
-		list = append(list, g)
+// goals are what durability may cost (performance G12 to G14, durability §7), and ratios that are
+// reported beside them: what mode memory reaches beside a peer bounds what a durable mode can.
+func goals(all []goal.Sample) (list []goal.Goal) {
+	ratio := func(ours, theirs, method string, at size, of func(goal.Sample) float64) float64 {
+		return goal.Ratio(all, cell(ours, method, at), cell(theirs, peerMethod(theirs, method), at), of)
 	}
-	for _, at := range allSizes() {
-		must := 1.5
-		if at.conns == manyConns {
-			must = 4
-		}
-		add(always, syncs, at, must, durableMethods()...)
-	}
-	for _, at := range allSizes() {
-		add(interval, everysec, at, 1.5, recordUsage)
-	}
-	return list
-}
-
-// memoryGoals compare requests/s of mode always with those of mode memory, 1024 in flight.
-func memoryGoals(all []goal.Sample) (list []bounded) {
-	add := func(which string, must float64, methods ...string) {
-		for _, at := range thousand() {
-			g := asked(always, memory, which, at, must)
+	ask := func(id, what, ours, theirs string, must, moonshot float64, sizes []size, methods ...string) {
+		g := goal.Goal{ID: id, What: fmt.Sprintf("%s, requests/s of %s / %s", what, ours, theirs), Must: must, Moonshot: moonshot, AtLeast: true}
+		for _, at := range sizes {
 			for _, m := range methods {
-				g.Add(m, goal.Ratio(all, cell(always, m, at), cell(memory, m, at), goal.Rate))
-			}
-			list = append(list, g)
-		}
-	}
-	add("", 0.6, durableMethods()...)
-	add(", lazy", 0.85, checkRateLimit)
-	return list
-}
-
-// pathGoals are about the durable path of RecordUsage: its rate beside a bare loop and redis, and
-// its CPU beside mode memory. At depth 1, nine tenths of what mode memory reaches beside redis is
-// enough.
-func pathGoals(all []goal.Sample) (list []bounded) {
-	ratio := func(server, peer, method string, at size, of func(goal.Sample) float64) float64 {
-		return goal.Ratio(all, cell(server, recordUsage, at), cell(peer, method, at), of)
-	}
-	for _, at := range allSizes() {
-		var loop float64
-		switch {
-		case at.depth == 1 && at.conns == manyConns:
-			loop = 0.9
-		case at.depth == 1:
-			loop = 0.95
-		case at.conns != manyConns:
-			loop = 0.8
-		}
-		if loop > 0 {
-			g := asked(always, loopAlways, ", "+recordUsage, at, loop)
-			g.Add(recordUsage, ratio(always, loopAlways, appendRecord, at, goal.Rate))
-			list = append(list, g)
-		}
-		bound, redis := ratio(memory, redisAlways, "SET", at, goal.Rate), 2.5
-		if at.depth == 1 {
-			redis = 1.5
-			if bound > 0 {
-				redis = min(redis, 0.9*bound)
+				g.Add(m+" "+at.String(), ratio(ours, theirs, m, at, goal.Rate))
 			}
 		}
-		g := asked(always, redisAlways, ", "+recordUsage, at, redis)
-		g.Add(recordUsage, ratio(always, redisAlways, "SET", at, goal.Rate))
-		g.optional, g.Bound = true, bound
+		if len(sizes) == 1 {
+			g.What += ", " + sizes[0].String()
+		}
 		list = append(list, g)
-		if at.conns != manyConns {
-			g := bounded{Goal: goal.Goal{What: fmt.Sprintf("CPU of always / memory, %d×%d", at.conns, at.depth), Must: 1.6}}
-			g.Add(recordUsage, ratio(always, memory, recordUsage, at, goal.CPU))
-			list = append(list, g)
+	}
+	cpu := goal.Goal{ID: "G12", What: "durable path, server CPU per request of always / memory", Must: 1.6, Moonshot: 1.3}
+	for _, at := range []size{few, fewDeep} {
+		cpu.Add(recordUsage+" "+at.String(), ratio(always, memory, recordUsage, at, goal.CPU))
+	}
+	list = append(list, cpu)
+	for i, at := range allSizes {
+		ask("G13", "durable path", always, loopAlways, []float64{0.95, 0.9, 0.8, 0}[i], 1, []size{at}, recordUsage)
+	}
+	for i, at := range allSizes {
+		must := []float64{1.5, 1.5, 2.5, 2.5}[i]
+		if bound := ratio(memory, redisAlways, recordUsage, at, goal.Rate); bound > 0 && at.depth == 1 {
+			must = min(must, 0.9*bound)
 		}
+		ask("G14", "durable path", always, redisAlways, must, []float64{2, 2, 4, 4}[i], []size{at}, recordUsage)
+	}
+	others := []string{transitionState, createProcess, updateEnvelope}
+	ask("", "lazy sync", interval, redisEverysec, 1.5, 0, allSizes, recordUsage)
+	ask("", "durable methods", always, memory, 0.6, 0, thousand, append(others, recordUsage)...)
+	ask("", "a lazy method", always, memory, 0.85, 0, thousand, checkRateLimit)
+	ask("", "lazy sync", interval, loopEverysec, 0, 0, allSizes, recordUsage)
+	for _, peer := range []string{loopAlways, redisAlways} {
+		ask("", "other durable methods", always, peer, 0, 0, thousand, others...)
+		ask("", "the bound of these", memory, peer, 0, 0, allSizes, recordUsage)
 	}
 	return list
 }
 
-// restartGoal evaluates the seconds that recovery took.
-func restartGoal(restarts []restart) bounded {
-	rows := goalRows
-	if len(restarts) > 0 {
-		rows = restarts[0].Rows
+// durability is the table of what each mode and each peer made of RecordUsage, or of as much.
+func durability(all []goal.Sample) goal.Grid {
+	g := goal.Grid{Title: "what durability costs: requests/s, and server CPU µs/request", Head: []string{"server"}}
+	for _, at := range allSizes {
+		g.Head = append(g.Head, at.String()+"/s", "CPU µs")
 	}
-	g := bounded{Goal: goal.Goal{What: fmt.Sprintf("seconds to recover %d processes", rows), Must: goalReplay * float64(rows) / goalRows}}
-	for _, r := range restarts {
-		g.Add(r.From, r.Recovery)
+	medians := map[goal.Cell]goal.Sample{}
+	for _, s := range goal.Summarize(all) {
+		medians[s.Cell] = s.Median
+	}
+	for _, server := range []string{loopAlways, redisAlways, always, loopEverysec, redisEverysec, interval, memory} {
+		row := []any{server}
+		for _, at := range allSizes {
+			m := medians[cell(server, peerMethod(server, recordUsage), at)]
+			row = append(row, m.PerSec, m.CPU/1e3)
+		}
+		g.Add(row...)
 	}
 	return g
-}
-
-// line is a goal as it is printed: what is asked, measured, verdict, members.
-func line(g *bounded) string {
-	must := "-"
-	if g.Must > 0 {
-		must = fmt.Sprintf("%s %.2f", g.Sign(), g.Must)
-	}
-	s := fmt.Sprintf("%-42s %7s %8s  %-5s", g.What, must, goal.Known("%.2f", g.Measured), g.Verdict) + g.List("  ", "  ")
-	if g.Bound > 0 {
-		s += fmt.Sprintf("  (memory %s %.2f)", recordUsage, g.Bound)
-	}
-	return s
 }

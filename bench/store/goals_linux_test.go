@@ -1,181 +1,193 @@
-package main
+package store
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"trunkline/bench/internal/goal"
-	"trunkline/bench/internal/load"
 )
 
-// rates are requests/s of one made-up round.
-type rates struct{ always, interval, memory, few, many, everysec, lazy float64 }
-
-func goodRates() rates {
-	return rates{always: 400, interval: 150, memory: 500, few: 200, many: 100, everysec: 100, lazy: 425}
+// made is one round of made-up cells: requests/s by server, the same for each size and, but for
+// what waits for no sync, for each method.
+func made(round int, rates map[string]float64) (all []goal.Sample) {
+	for server, rate := range rates {
+		for _, at := range allSizes {
+			for _, m := range []string{recordUsage, transitionState, createProcess, updateEnvelope, checkRateLimit} {
+				s := goal.Sample{Cell: cell(server, peerMethod(server, m), at), Round: round, PerSec: rate, CPU: 1e9 / rate}
+				if server == always && m == checkRateLimit {
+					s.PerSec = 0.85 * rates[memory]
+				}
+				all = append(all, s)
+			}
+		}
+	}
+	return all
 }
 
-// round builds the samples of one round.
-func round(n int, r rates) []goal.Sample {
-	var out []goal.Sample
-	add := func(server, method string, at size, rate float64) {
-		out = append(out, goal.Sample{Cell: cell(server, method, at), Round: n, PerSec: rate, CPU: 1e9 / rate})
-	}
-	for _, at := range allSizes() {
-		loop := r.few
-		if at.conns == manyConns {
-			loop = r.many
-		}
-		add(loopAlways, appendRecord, at, loop)
-		add(loopEverysec, appendRecord, at, r.everysec)
-		add(interval, recordUsage, at, r.interval)
-		add(memory, recordUsage, at, r.memory)
-		add(always, recordUsage, at, r.always)
-	}
-	for _, at := range thousand() {
-		for _, m := range []string{transitionState, createProcess, updateEnvelope} {
-			add(always, m, at, r.always)
-			add(memory, m, at, r.memory)
-		}
-		add(always, checkRateLimit, at, r.lazy)
-		add(memory, checkRateLimit, at, r.memory)
-	}
-	return out
+// reached are rates that just reach all goals.
+func reached() map[string]float64 {
+	return map[string]float64{always: 950, loopAlways: 1000, memory: 1520, redisAlways: 380, interval: 600, redisEverysec: 400, loopEverysec: 700}
 }
 
-// verdicts lists the goals that have another verdict than the given one.
-func verdicts(goals []bounded, but goal.Verdict) string {
+// changed is all with the samples of one cell changed.
+func changed(all []goal.Sample, c goal.Cell, change func(s *goal.Sample)) []goal.Sample {
+	for i := range all {
+		if all[i].Cell == c {
+			change(&all[i])
+		}
+	}
+	return all
+}
+
+// others lists the goals that have none of the verdicts.
+func others(goals []goal.Goal, verdicts ...goal.Verdict) string {
 	var out []string
-	for _, g := range goals {
-		if g.Verdict != but {
-			out = append(out, g.What+": "+string(g.Verdict))
+	for _, g := range goal.EvaluateAll(goals...) {
+		if !slices.Contains(verdicts, g.Verdict) {
+			out = append(out, fmt.Sprintf("%s %s: %s", g.ID, strings.Replace(g.What, ", requests/s of", "", 1), g.Verdict))
 		}
 	}
 	return strings.Join(out, "; ")
 }
 
-func TestEvaluate(t *testing.T) {
-	quickStart := []restart{{From: "log", Rows: goalRows, Recovery: 1}, {From: "snapshot", Rows: goalRows, Recovery: 0.4}}
-	f := func(all []goal.Sample, restarts []restart, want string) {
+func TestStoreGoals(t *testing.T) {
+	f := func(all []goal.Sample, want string) {
 		t.Helper()
-		if got := verdicts(goals(all, restarts), goal.Pass); got != want {
+		if got := others(goals(all), goal.Pass, goal.Moonshot, goal.Reported); got != want {
 			t.Errorf("not passed: %q, want %q", got, want)
 		}
 	}
-	f(round(0, goodRates()), quickStart, "")
-	f(round(0, goodRates()), []restart{{From: "log", Rows: goalRows, Recovery: 1.01}}, "seconds to recover 1000000 processes: MISS")
-	f(round(0, goodRates()), []restart{{From: "log", Rows: goalRows / 10, Recovery: 0.11}}, "seconds to recover 100000 processes: MISS")
-	f(round(0, goodRates()), []restart{{From: "log", Rows: goalRows / 10, Recovery: 0.1}}, "")
-	f(round(0, goodRates()), nil, "seconds to recover 1000000 processes: none")
-
-	r := goodRates()
-	r.few = 267
-	f(round(0, r), quickStart, "always / bare loop, always, 64×1: MISS; always / bare loop, always, 64×16: MISS")
-	r = goodRates()
-	r.many = 101
-	f(round(0, r), quickStart, "always / bare loop, always, 1024×1: MISS; always / bare loop, always, 1024×16: MISS")
-	r = goodRates()
-	r.lazy = 424
-	f(round(0, r), quickStart, "always / memory, lazy, 1024×1: MISS; always / memory, lazy, 64×16: MISS")
-	r = goodRates()
-	r.memory = 667
-	f(round(0, r), quickStart, "always / memory, 1024×1: MISS; always / memory, 64×16: MISS; "+
-		"always / memory, lazy, 1024×1: MISS; always / memory, lazy, 64×16: MISS; "+
-		"CPU of always / memory, 64×1: MISS; CPU of always / memory, 64×16: MISS")
-
+	slower := func(server string, method string, at size, by float64) []goal.Sample {
+		return changed(made(0, reached()), cell(server, method, at), func(s *goal.Sample) { s.PerSec /= by })
+	}
+	f(made(0, reached()), "")
 	// The ratio is taken within a round, so one slow round of everything changes nothing.
-	slow := rates{always: 40, interval: 15, memory: 50, few: 20, many: 10, everysec: 10, lazy: 42.5}
-	f(append(round(0, goodRates()), round(1, slow)...), quickStart, "")
-
-	// The CPU of the durable path has a goal of its own.
-	costly := round(0, goodRates())
-	for i := range costly {
-		if costly[i].Cell == cell(always, recordUsage, few()) {
-			costly[i].CPU = 1.61 * 1e9 / 500
-		}
+	slow := reached()
+	for server := range slow {
+		slow[server] /= 10
 	}
-	f(costly, quickStart, "CPU of always / memory, 64×1: MISS")
+	f(append(made(0, reached()), made(1, slow)...), "")
 
-	// A goal is as good as its worst member.
-	one := round(0, goodRates())
-	for i := range one {
-		if one[i].Cell == cell(always, updateEnvelope, fewDeep()) {
-			one[i].PerSec = 299
-		}
-	}
-	f(one, quickStart, "always / bare loop, always, 64×16: MISS; always / memory, 64×16: MISS")
+	f(slower(always, recordUsage, few, 1.001), "G13 durable path always / bare loop, always, 64×1: MISS")
+	f(slower(always, recordUsage, manyDeep, 1.001), "G14 durable path always / redis, always, 1024×16: MISS")
+	f(slower(always, updateEnvelope, fewDeep, 1.05), " durable methods always / memory: MISS")
+	f(slower(always, checkRateLimit, many, 1.001), " a lazy method always / memory: MISS")
+	f(slower(interval, recordUsage, fewDeep, 1.001), " lazy sync interval / redis, everysec: MISS")
+	f(changed(made(0, reached()), cell(always, recordUsage, fewDeep), func(s *goal.Sample) { s.CPU *= 1.01 }), "G12 durable path, server CPU per request of always / memory: MISS")
+	// At depth 1, nine tenths of what mode memory reaches beside redis is enough.
+	f(changed(slower(redisAlways, setValue, few, 0.5), cell(memory, recordUsage, few), func(s *goal.Sample) { s.PerSec = 1000 }), "")
 }
 
 func TestNothingMeasuredIsNoVerdict(t *testing.T) {
-	evaluated := goals(nil, nil)
-	if got := verdicts(evaluated, goal.None); got != "" || len(evaluated) != 18 || missed(evaluated) {
-		t.Errorf("%d goals, evaluated without a sample: %s", len(evaluated), got)
+	for _, all := range [][]goal.Goal{goals(nil), threadGoals(nil), projectGoals(nil)} {
+		if got := others(all, goal.None); got != "" || len(all) == 0 {
+			t.Errorf("%d goals, evaluated without a sample: %s", len(all), got)
+		}
 	}
 }
 
-func TestRedisIsEvaluatedWhereItWasMeasured(t *testing.T) {
-	all := append(round(0, goodRates()), goal.Sample{Cell: cell(redisAlways, "SET", few()), PerSec: 100})
-	ask := func(at size, always, memoryMode float64) goal.Verdict {
-		beside := goal.Sample{Cell: cell(redisAlways, "SET", at), PerSec: 100}
-		for _, g := range goals(append(round(0, rates{always: always, memory: memoryMode}), beside), nil) {
-			if g.What == fmt.Sprintf("always / redis, always, RecordUsage, %d×%d", at.conns, at.depth) {
-				return g.Verdict
-			}
-		}
-		return goal.None
+func TestDurabilityTable(t *testing.T) {
+	all := made(0, map[string]float64{always: 2000, redisAlways: 500})
+	g := durability(append(all, made(1, map[string]float64{always: 4000, redisAlways: 500})...))
+	if len(g.Rows) != 7 || len(g.Head) != 9 || g.Rows[2][0] != always || g.Rows[2][1] != 3000.0 || g.Rows[2][2] != 375.0 || g.Rows[1][7] != 500.0 || g.Rows[0][1] != 0.0 {
+		t.Errorf("%+v", g)
 	}
-	for _, c := range []struct {
-		at                 size
-		always, memoryMode float64
-		want               goal.Verdict
-	}{
-		{few(), 150, 500, goal.Pass}, {few(), 149, 500, goal.Miss}, {few(), 91, 100, goal.Pass}, {few(), 89, 100, goal.Miss},
-		{fewDeep(), 250, 500, goal.Pass}, {fewDeep(), 249, 500, goal.Miss},
-	} {
-		if got := ask(c.at, c.always, c.memoryMode); got != c.want {
-			t.Errorf("%v, always %v, memory %v beside redis at 100: %v, want %v", c.at, c.always, c.memoryMode, got, c.want)
-		}
-	}
-	for _, g := range goals(all, nil) {
-		if strings.Contains(g.What, redisAlways) {
-			if g.Verdict != goal.Pass || g.Measured != 4 || g.Bound != 5 || !strings.Contains(line(&g), "(memory RecordUsage 5.00)") {
-				t.Errorf("beside redis: %+v, line %q", g, line(&g))
-			}
-			return
-		}
-	}
-	t.Error("no goal beside redis")
 }
 
-func TestReport(t *testing.T) {
-	r := report{parts: []string{partCells, partRestart}, samples: append(round(0, goodRates()), round(1, goodRates())...), disk: diskTimes{4 << 10: new(load.Histogram)},
-		Restarts:  []restart{{From: "log", Rows: goalRows, Tail: 7, Recovery: 0.9, Replay: 0.7, Answer: 1.5, RSS: 300 << 20}},
-		Latencies: []latency{{Method: getProcess, PerSec: 1000, Snapshots: 3, Took: 0.25, During: quantiles{Requests: 9, P99: 777}}}}
-	r.disk[4<<10].Add(int64(250*time.Microsecond), 60)
-	r.conclude()
-	var out bytes.Buffer
-	r.print(&out)
-	for _, want := range []string{"4 KiB: p50 25", "(60 samples)", "bare loop, everysec", "0.90", "  -  ", "777", "always / memory, 64×16", "0.80  pass   CreateProcess 0.80  RecordUsage 0.80", "p99.9 µs"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the report lacks %q:\n%s", want, out.String())
+// madeUp are the cells of one round of agent threads with their requests/s: all goals are just
+// reached.
+func madeUp() map[goal.Cell]float64 {
+	return map[goal.Cell]float64{
+		cell(kernelServer, recordUsage, fewDeep):           400,
+		over(viaLines, threadServer, postOwn, fewDeep):     200,
+		over(viaLines, threadServer, postOne, fewDeep):     100,
+		over(viaLines, toolServer, noopTool, polled):       1000,
+		over(viaLines, threadServer, pollLast, polled):     600,
+		over(viaHTTP, bareHandler, readBody, crowd):        50,
+		over(viaHTTP, threadServer, postOwn, crowd):        25,
+		over(viaHTTP, threadServer, callTool, few):         80,
+		over(viaHTTP, goSDK, callTool, few):                8,
+		handlerCell(threadServer, "2025-11-25"):            100,
+		handlerCell(goSDK, "2025-11-25"):                   10,
+		handlerCell(threadServer, "2026-07-28"):            300,
+		handlerCell(goSDK, "2026-07-28"):                   10,
+		over(viaHTTP, nodeSDK, callTool, few):              16,
+		over(viaLines, threadServer, postOwn, few):         1,
+		over(viaLines, kernelServer, recordUsage, fewDeep): 1,
+	}
+}
+
+func TestThreadGoals(t *testing.T) {
+	f := func(want string, worse goal.Cell, by float64) {
+		t.Helper()
+		var all []goal.Sample
+		for c, rate := range madeUp() {
+			if c == worse {
+				rate *= by
+			}
+			all = append(all, goal.Sample{Cell: c, PerSec: rate, CPU: 1e9})
+		}
+		var got []string
+		for _, g := range goal.EvaluateAll(threadGoals(all)...) {
+			if g.Verdict != goal.Pass && g.Verdict != goal.Reported {
+				got = append(got, g.What+": "+string(g.Verdict))
+			}
+		}
+		if strings.Join(got, "; ") != want {
+			t.Errorf("not passed: %q, want %q", got, want)
 		}
 	}
-	name := filepath.Join(t.TempDir(), "out.json")
-	if err := goal.WriteJSON(name, r); err != nil {
-		t.Fatal(err)
+	f("", goal.Cell{}, 1)
+	f("threads: posts to 64 threads / RecordUsage, 64×16: MISS", over(viaLines, threadServer, postOwn, fewDeep), 0.99)
+	f("threads: posts to one thread / RecordUsage, 64×16: MISS", over(viaLines, threadServer, postOne, fewDeep), 0.99)
+	f("threads: empty polls / a trivial tool, 64×64: MISS", over(viaLines, threadServer, pollLast, polled), 0.99)
+	f("threads: posts over HTTP / a bare net/http handler, 256×1: MISS", over(viaHTTP, threadServer, postOwn, crowd), 0.99)
+	f("threads: MCP / Go SDK, handler alone: MISS", handlerCell(threadServer, "2025-11-25"), 0.99)
+	f("threads: MCP calls / TypeScript SDK on node, 64×1: MISS", over(viaHTTP, threadServer, callTool, few), 0.99)
+	f("threads: MCP calls / TypeScript SDK on node, 64×1: none", over(viaHTTP, nodeSDK, callTool, few), 0)
+}
+
+func TestProjectGoals(t *testing.T) {
+	f := func(want string, worse goal.Cell) {
+		t.Helper()
+		var all []goal.Sample
+		for _, at := range controlSizes {
+			all = append(all, goal.Sample{Cell: over(viaLines, toolServer, noopTool, at), PerSec: 1000, CPU: 1},
+				goal.Sample{Cell: over(viaLines, projectServer, pauseIdle, at), PerSec: 300, CPU: 2})
+		}
+		for _, depth := range eventDepths {
+			all = append(all, goal.Sample{Cell: deliveries(busServer, depth), PerSec: 1, CPU: 2}, goal.Sample{Cell: deliveries(projectServer, depth), PerSec: 1, CPU: 3})
+		}
+		changed(all, worse, func(s *goal.Sample) { s.PerSec *= 0.99; s.CPU *= 1.01 })
+		var got []string
+		for _, g := range goal.EvaluateAll(projectGoals(all)...) {
+			got = append(got, string(g.Verdict))
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%v: %q, want %q", worse, got, want)
+		}
 	}
-	b, err := os.ReadFile(name)
-	var back report
-	if err == nil {
-		err = json.Unmarshal(b, &back)
+	f("pass pass reported", goal.Cell{})
+	f("MISS pass reported", over(viaLines, projectServer, pauseIdle, polled))
+	f("pass MISS reported", deliveries(projectServer, 1))
+	f("pass pass reported", deliveries(projectServer, polled.depth))
+}
+
+func TestRestartGoal(t *testing.T) {
+	f := func(rows int, seconds float64, want goal.Verdict) {
+		t.Helper()
+		g := restartGoal(rows)
+		g.Add("log", seconds)
+		g.Add("snapshot", seconds/10)
+		if g.Evaluate(); g.Verdict != want {
+			t.Errorf("%d rows in %v s: %s, want %s", rows, seconds, g.Verdict, want)
+		}
 	}
-	if err != nil || len(back.Cells) != len(r.Cells) || len(back.Cells[0].Rounds) != 2 || back.Latencies[0].During.P99 != 777 {
-		t.Errorf("read back %d cells: %v", len(back.Cells), err)
-	}
+	f(goalRows, 1, goal.Pass)
+	f(goalRows, 1.01, goal.Miss)
+	f(goalRows, 0.5, goal.Moonshot)
+	f(goalRows/10, 0.1, goal.Pass)
+	f(goalRows/10, 0.11, goal.Miss)
 }

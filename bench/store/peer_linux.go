@@ -1,160 +1,152 @@
-package main
+package store
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"net"
 	"os"
-	"os/signal"
 	"runtime"
-	"syscall"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"trunkline/codec/frame"
+	"trunkline/codec/mpack"
 )
 
 const (
-	// recordBytes is what the peer appends for a request.
-	recordBytes = 300
-	// peerRead is how much it reads from a connection in a turn, PROTO_IOBUF_LEN of redis.
-	peerRead = 16 << 10
-	// peerEvents bounds the connections of a turn; redis takes all that are ready, and so does
+	// childLoop is the bare group-commit loop as a process of its own.
+	childLoop = "group-commit"
+	// loopRead is how much it reads from a connection in a turn, PROTO_IOBUF_LEN of redis.
+	loopRead = 16 << 10
+	// loopEvents bounds the connections of a turn; redis takes all that are ready, and so does
 	// this.
-	peerEvents = 4096
-	// peerFile is the size at which the file begins anew, so that a run does not fill the disk.
+	loopEvents = 4096
+	// loopFrame bounds a request.
+	loopFrame = 1 << 20
+	// recordBytes is what the loop appends for a request.
+	recordBytes = 300
+	// fileBytes is the size at which the file begins anew, so that a run does not fill the disk.
 	// Redis rewrites its file instead.
-	peerFile = 256 << 20
-	// peerPostpone is how long a write waits for the sync of another thread (everysec).
-	peerPostpone = 2 * time.Second
-	// peerHold bounds what a client may leave unread before it is closed.
-	peerHold = 8 << 20
+	fileBytes = 256 << 20
+	// filePostpone is how long a write waits for the sync of another thread (everysec), and
+	// filePatience how many milliseconds the loop sleeps meanwhile.
+	filePostpone = 2 * time.Second
+	filePatience = 100
 )
 
-// peerConn is one connection of the peer.
-type peerConn struct {
-	fd      int
-	in      []byte // the part of a frame that a turn left behind
-	out     []byte // replies that are not sent
-	queued  bool   // it is in loop.replying
-	blocked bool   // its socket took no more; epoll reports when it does
+var record = bytes.Repeat([]byte{0xa5}, recordBytes)
+
+// loopConn is one connection of the bare loop. Its socket blocks: it is read when it is ready, and
+// what the load generator leaves unread fits into the socket.
+type loopConn struct {
+	fd  int
+	in  []byte // the part of a frame that a turn left behind
+	out []byte // replies of this turn
 }
 
 // loop is the bare group-commit loop.
 type loop struct {
 	epoll, listener int
-	file            *appendFile
-	conns           map[int32]*peerConn
-	replying        []*peerConn
+	conns           map[int32]*loopConn
+	replying        []*loopConn
 	buf             []byte
+
+	file     *os.File
+	everysec bool
+	size     int64
+	records  []byte    // of this turn, and of those whose write was postponed
+	since    time.Time // since when it is postponed
+	syncing  atomic.Bool
 }
 
-// runPeer serves on a free loopback port, appending to a file, until it is stopped.
-func runPeer(path string, everysec bool) error {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
-	go func() {
-		<-signals
-		os.Exit(0)
-	}()
-	file, err := openAppend(path, everysec)
-	if err != nil {
+// runLoop serves on a free loopback port until the process is ended. It takes always or everysec,
+// and the file to append to.
+func runLoop(args []string) error {
+	if len(args) != 2 {
+		return fmt.Errorf("cannot take %q: want always or everysec, and a file", args)
+	}
+	l := &loop{everysec: args[0] == "everysec", conns: map[int32]*loopConn{}, buf: make([]byte, loopRead)}
+	file, fileErr := os.OpenFile(args[1], os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_TRUNC, 0o600)
+	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err := errors.Join(fileErr, err); err != nil {
 		return err
 	}
-	l := &loop{file: file, conns: map[int32]*peerConn{}, buf: make([]byte, peerRead)}
-	addr, err := l.listen()
+	socket, err := ln.(*net.TCPListener).File()
 	if err != nil {
-		return err
+		return fmt.Errorf("cannot take the socket: %w", err)
 	}
-	fmt.Printf("listening %s\n", addr)
+	defer socket.Close() // which also keeps it from being closed before
+	l.file, l.listener = file, int(socket.Fd())
+	l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err := errors.Join(err, l.watch(l.listener)); err != nil {
+		return fmt.Errorf("cannot watch the socket: %w", err)
+	}
+	if l.everysec {
+		go l.syncEachSecond()
+	}
+	fmt.Printf("listening %s\n", ln.Addr())
 	runtime.LockOSThread()
 	return l.run()
 }
 
-func (l *loop) listen() (addr string, err error) {
-	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
-		return "", fmt.Errorf("cannot open an epoll instance: %w", err)
-	}
-	if l.listener, err = unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0); err != nil {
-		return "", fmt.Errorf("cannot open a socket: %w", err)
-	}
-	if err = unix.Bind(l.listener, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err == nil {
-		err = unix.Listen(l.listener, unix.SOMAXCONN)
-	}
-	if err != nil {
-		return "", fmt.Errorf("cannot listen: %w", err)
-	}
-	name, err := unix.Getsockname(l.listener)
-	if err != nil {
-		return "", fmt.Errorf("cannot read the address: %w", err)
-	}
-	return fmt.Sprintf("127.0.0.1:%d", name.(*unix.SockaddrInet4).Port), l.watch(unix.EPOLL_CTL_ADD, l.listener, unix.EPOLLIN)
-}
-
-func (l *loop) watch(op, fd int, events uint32) error {
-	if err := unix.EpollCtl(l.epoll, op, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)}); err != nil {
-		return fmt.Errorf("cannot watch a socket: %w", err)
-	}
-	return nil
+func (l *loop) watch(fd int) error {
+	return unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)})
 }
 
 // run takes turns: what is ready is read, one write and sync make it durable, all replies leave.
 func (l *loop) run() error {
-	events := make([]unix.EpollEvent, peerEvents)
+	events := make([]unix.EpollEvent, loopEvents)
 	for {
-		n, err := unix.EpollWait(l.epoll, events, l.file.patience())
+		wait := -1
+		if len(l.records) > 0 {
+			wait = filePatience
+		}
+		n, err := unix.EpollWait(l.epoll, events, wait)
 		if err != nil && err != unix.EINTR {
 			return fmt.Errorf("cannot wait: %w", err)
 		}
 		for _, e := range events[:max(n, 0)] {
 			if int(e.Fd) == l.listener {
-				err = l.accept()
-			} else if c := l.conns[e.Fd]; c != nil {
-				err = l.turn(c, e.Events)
-			}
-			if err != nil {
-				return err
+				l.accept()
+			} else if c := l.conns[e.Fd]; !l.take(c) {
+				l.drop(c)
 			}
 		}
-		if err := l.file.commit(); err != nil {
-			return err
+		if err := l.commit(); err != nil {
+			return fmt.Errorf("cannot append: %w", err)
 		}
 		for _, c := range l.replying {
-			c.queued = false
-			if err := l.send(c); err != nil {
-				return err
+			if _, err := unix.Write(c.fd, c.out); err != nil {
+				l.drop(c)
 			}
+			c.out = c.out[:0]
 		}
 		l.replying = l.replying[:0]
 	}
 }
 
-func (l *loop) accept() error {
-	for {
-		fd, _, err := unix.Accept4(l.listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
-		if err != nil {
-			return nil // none left, or one that has gone again
-		}
-		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) // without it replies are late, not lost
-		l.conns[int32(fd)] = &peerConn{fd: fd}
-		if err := l.watch(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN); err != nil {
-			return err
-		}
+func (l *loop) accept() {
+	fd, _, err := unix.Accept4(l.listener, unix.SOCK_CLOEXEC)
+	if err != nil {
+		return // it has gone again
+	}
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1) // without it replies are late, not lost
+	c := &loopConn{fd: fd}
+	l.conns[int32(fd)] = c
+	if l.watch(fd) != nil {
+		l.drop(c)
 	}
 }
 
-// turn serves what is ready on a connection.
-func (l *loop) turn(c *peerConn, events uint32) error {
-	if events&unix.EPOLLOUT != 0 {
-		l.reply(c)
-	}
-	if events&^unix.EPOLLOUT == 0 {
-		return nil
-	}
+// take reads what is ready on a connection. It returns false at its end, and after what is no
+// request.
+func (l *loop) take(c *loopConn) bool {
 	n, err := unix.Read(c.fd, l.buf)
-	if err == unix.EAGAIN || err == unix.EINTR {
-		return nil
-	}
-	if err != nil || n == 0 || len(c.out) > peerHold {
-		l.drop(c)
-		return nil
+	if err != nil || n == 0 {
+		return false
 	}
 	in := l.buf[:n]
 	if len(c.in) > 0 {
@@ -162,48 +154,80 @@ func (l *loop) turn(c *peerConn, events uint32) error {
 		in = c.in
 	}
 	used, count, ok := takeRequests(in, &c.out)
-	if !ok {
-		l.drop(c)
-		return nil
-	}
-	l.file.add(count)
-	c.in = append(c.in[:0], in[used:]...)
-	if count > 0 {
-		l.reply(c)
-	}
-	return nil
-}
-
-// reply has the connection's replies sent after the commit.
-func (l *loop) reply(c *peerConn) {
-	if !c.queued {
-		c.queued = true
+	if ok && count > 0 {
+		for range count {
+			l.records = append(l.records, record...)
+		}
 		l.replying = append(l.replying, c)
 	}
+	c.in = append(c.in[:0], in[used:]...)
+	return ok
 }
 
-func (l *loop) send(c *peerConn) error {
-	if l.conns[int32(c.fd)] != c || len(c.out) == 0 {
-		return nil
-	}
-	n, err := unix.Write(c.fd, c.out)
-	if err != nil && err != unix.EAGAIN && err != unix.EINTR {
-		l.drop(c)
-		return nil
-	}
-	c.out = append(c.out[:0], c.out[max(n, 0):]...)
-	if blocked := len(c.out) > 0; blocked != c.blocked {
-		c.blocked = blocked
-		events := uint32(unix.EPOLLIN)
-		if blocked {
-			events |= unix.EPOLLOUT
-		}
-		return l.watch(unix.EPOLL_CTL_MOD, c.fd, events)
-	}
-	return nil
-}
-
-func (l *loop) drop(c *peerConn) {
+func (l *loop) drop(c *loopConn) {
 	delete(l.conns, int32(c.fd))
 	unix.Close(c.fd)
+}
+
+// commit writes the records and, in always, syncs them.
+func (l *loop) commit() error {
+	if len(l.records) == 0 || l.postponed() {
+		return nil
+	}
+	n, err := l.file.Write(l.records)
+	if l.records, l.size = l.records[:0], l.size+int64(n); err == nil && !l.everysec {
+		err = unix.Fdatasync(int(l.file.Fd()))
+	}
+	if err == nil && l.size >= fileBytes {
+		l.size, err = 0, l.file.Truncate(0)
+	}
+	return err
+}
+
+// postponed reports that the other thread is syncing, when a write would wait for it, and that this
+// has not lasted too long.
+func (l *loop) postponed() bool {
+	if !l.syncing.Load() {
+		l.since = time.Time{}
+		return false
+	}
+	if l.since.IsZero() {
+		l.since = time.Now()
+	}
+	return time.Since(l.since) < filePostpone
+}
+
+// syncEachSecond syncs what was written. The process ends when it cannot.
+func (l *loop) syncEachSecond() {
+	for range time.Tick(time.Second) {
+		l.syncing.Store(true)
+		if err := unix.Fdatasync(int(l.file.Fd())); err != nil {
+			fmt.Fprintln(os.Stderr, "cannot sync:", err)
+			os.Exit(1)
+		}
+		l.syncing.Store(false)
+	}
+}
+
+// takeRequests finds the whole frames that b begins with and appends a reply with an empty body to
+// each to out. ok is false for what is no request in the common form.
+func takeRequests(b []byte, out *[]byte) (used, count int, ok bool) {
+	for {
+		kind, payload, n := frame.Split(b[used:], loopFrame)
+		if n == 0 {
+			return used, count, true
+		}
+		var r mpack.Request
+		if n == frame.Malformed || kind != frame.Request {
+			return used, count, false
+		}
+		if _, ok := mpack.ParseHead(payload, &r); !ok {
+			return used, count, false
+		}
+		start := len(*out)
+		*out = mpack.AppendMap(mpack.AppendResponseHead(frame.Begin(*out, frame.Response), r.ID), 0)
+		frame.Finish(*out, start)
+		used += n
+		count++
+	}
 }

@@ -1,33 +1,25 @@
-package main
+package store
 
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
+	"trunkline/codec/frame"
 )
 
-// TestMain lets this test binary be the peer that startPeer starts.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "-peer" {
-		main()
-		return
-	}
-	os.Exit(m.Run())
-}
-
-func startTestPeer(t *testing.T, mode string) (*bench, *load.Server, string) {
+func startTestPeer(t *testing.T, mode string) (addr, path string) {
 	t.Helper()
-	b := &bench{Rig: &load.Rig{Dir: t.TempDir()}}
-	s, err := b.startPeer("peer", mode)
+	path = filepath.Join(t.TempDir(), "log")
+	s, err := (&part.Run{Rig: &load.Rig{}}).Child("peer", childLoop, mode, path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Stop)
-	return b, s, filepath.Join(b.Dir, "peer-1")
+	return s.Addr, path
 }
 
 func fileSize(t *testing.T, path string) int64 {
@@ -42,9 +34,8 @@ func fileSize(t *testing.T, path string) int64 {
 func TestPeerAppendsEachRequestOnce(t *testing.T) {
 	f := func(mode string, conns, depth int) {
 		t.Helper()
-		_, s, path := startTestPeer(t, mode)
-		tapes := tapesOf(recordUsage, span{0, 10 * conns}, conns, nil)
-		if err := load.SendOnce(s.Addr, load.Kernel, tapes, depth); err != nil {
+		addr, path := startTestPeer(t, mode)
+		if err := load.SendOnce(addr, load.Kernel, tapesOf(recordUsage, span{0, 10 * conns}, conns, nil), depth); err != nil {
 			t.Fatal(err)
 		}
 		want := int64(10 * conns * recordBytes)
@@ -62,8 +53,8 @@ func TestPeerAppendsEachRequestOnce(t *testing.T) {
 }
 
 func TestPeerWritesBeforeItReplies(t *testing.T) {
-	_, s, path := startTestPeer(t, "always")
-	c, err := load.Dial(s.Addr)
+	addr, path := startTestPeer(t, "always")
+	c, err := load.Dial(addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,16 +70,16 @@ func TestPeerWritesBeforeItReplies(t *testing.T) {
 }
 
 func TestPeerClosesOnWhatIsNoRequest(t *testing.T) {
-	_, s, path := startTestPeer(t, "always")
-	f := func(frame string) {
+	addr, path := startTestPeer(t, "always")
+	f := func(request string) {
 		t.Helper()
-		c, err := load.Dial(s.Addr)
+		c, err := load.Dial(addr)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		if _, _, err := c.Exchange([]byte(frame)); err == nil {
-			t.Errorf("%q was answered", frame)
+		if _, _, err := c.Exchange([]byte(request)); err == nil {
+			t.Errorf("%q was answered", request)
 		}
 	}
 	f("\x00\x00\x00\x00")
@@ -98,38 +89,29 @@ func TestPeerClosesOnWhatIsNoRequest(t *testing.T) {
 	if n := fileSize(t, path); n != 0 {
 		t.Errorf("%d bytes were appended", n)
 	}
-	if err := load.SendOnce(s.Addr, load.Kernel, tapesOf(recordUsage, span{0, 1}, 1, nil), 1); err != nil {
+	if err := load.SendOnce(addr, load.Kernel, tapesOf(recordUsage, span{0, 1}, 1, nil), 1); err != nil {
 		t.Errorf("after bad clients: %v", err)
 	}
 }
 
 func TestTakeRequests(t *testing.T) {
 	one := load.AppendRequest(nil, "abc", "kernel", getProcess, text("pid", "p"))
-	reply := appendReply(nil, []byte("abc"))
 	all := append(append([]byte(nil), one...), one...)
 	for cut := range len(all) + 1 {
 		var out []byte
 		used, count, ok := takeRequests(all[:cut], &out)
-		if !ok || count != cut/len(one) || used != count*len(one) || len(out) != count*len(reply) {
-			t.Fatalf("of %d bytes: used %d, %d requests, %d bytes of replies, %v", cut, used, count, len(out), ok)
+		if !ok || count != cut/len(one) || used != count*len(one) {
+			t.Fatalf("of %d bytes: used %d, %d requests, %v", cut, used, count, ok)
+		}
+		for range count {
+			kind, payload, n := frame.Split(out, loopFrame)
+			if kind != frame.Response || string(payload) != "\x83\xa2id\xa3abc\xa2ok\xc3\xa4body\x80" {
+				t.Fatalf("the reply to %d bytes is %q", cut, out)
+			}
+			out = out[n:]
+		}
+		if len(out) > 0 {
+			t.Fatalf("%q stands behind %d replies", out, count)
 		}
 	}
-}
-
-func TestRequestID(t *testing.T) {
-	f := func(payload, want string) {
-		t.Helper()
-		got, err := requestID([]byte(payload))
-		if string(got) != want || (err == nil) != (want != "") {
-			t.Errorf("id of %q = %q, %v, want %q", payload, got, err, want)
-		}
-	}
-	f("\x81\xa2id\xa1x", "x")
-	f("\x82\xa1a\x93\x01\x02\x03\xa2id\xa3xyz", "xyz")
-	f("\x80", "")
-	f("\x81\xa1a\xc0", "")
-	f("\x81\xa2id\x01", "")
-	f("\x81\xa2id", "")
-	f("", "")
-	f(strings.Repeat("\x93", 9), "")
 }

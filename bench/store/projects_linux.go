@@ -1,25 +1,39 @@
-package main
+package store
 
 import (
-	"bufio"
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
 )
 
-// The part about projects: servers and methods as they stand in the table.
+// ProjectsPart measures projects beside a trivial tool and the message bus.
+func ProjectsPart() part.Part {
+	return common(part.Part{
+		Name: "projects", What: "projects: commands beside a trivial tool, events beside the message bus",
+		Run: func(r *part.Run) error {
+			p := &projects{bench: bench{Run: r}, watching: map[string]*load.Session{}}
+			err := p.measure(projectGoals, p.start, p.watch, p.addCells)
+			r.StopAll()
+			for _, s := range p.watching {
+				_, _ = s.Stop() // the server ended before it
+			}
+			return err
+		},
+	})
+}
+
+// Servers and methods as they stand in the table.
 const (
 	projectServer = "projects"
 	busServer     = "bus"
@@ -31,9 +45,11 @@ const (
 // pace is the time between two events of a cell that asks for one at a time.
 const pace = time.Millisecond
 
-// eventText is the text of an event of the bus: its chunk has about as many bytes then as the event
-// of a project.
-const eventText = 352
+// What is published on the bus: a chunk has about as many bytes then as the event of a project.
+const (
+	eventType = "store.tick"
+	eventText = 352
+)
 
 // How the messages of a server of projects begin.
 const (
@@ -44,165 +60,107 @@ const (
 
 // projects is the server of projects, of tools, and of the bus, and its one project.
 type projects struct {
-	*bench
-	server       *load.Server
-	lines, tools string
-	root, id     string
-	watching     map[string]*load.Session // the subscribers, by server
+	bench
+	server           *load.Server
+	lines, tools, id string
+	watching         map[string]*load.Session // the subscribers, by server
+	made             int                      // publishers so far
 }
 
-// projects starts the server, has the cells take turns, and ends it.
-func (b *bench) projects(r *report) error {
-	p := &projects{bench: b, watching: make(map[string]*load.Session)}
-	if err := p.start(); err != nil {
+// start starts the server, opens the project, and has a look at what a cell is answered.
+func (p *projects) start() error {
+	more := []string{"exacta.listen_addr=127.0.0.1:0", "exacta.loops=" + strconv.Itoa(p.Loops), "exacta.debug_commands=on"}
+	s, at, err := startMore(p.Run, projectServer, memory, more, "exacta", "toolhost")
+	if err != nil {
 		return err
 	}
-	all, err := goal.Rounds(b.o.rounds, p.steps(), os.Stderr)
-	r.samples = append(r.samples, all...)
-	b.StopAll()
-	for _, s := range p.watching {
-		_, _ = s.Stop() // the server ended before it
-	}
-	return err
-}
-
-// projectListeners are the lines of the banner by which the addresses are known.
-var projectListeners = regexp.MustCompile(`(?m)^(exacta|toolhost) listening on (127\.0\.0\.1:\d+)`)
-
-func (p *projects) start() (err error) {
-	loops := strconv.Itoa(p.o.loops)
-	c := load.Trunkline(p.Binary, p.settings(memory, p.newStore(), "exacta.listen_addr=127.0.0.1:0", "exacta.loops="+loops, "exacta.debug_commands=on",
-		"toolhost.listen_addr=127.0.0.1:0", "toolhost.loops="+loops)...)
-	c.Name, c.Env = projectServer, []string{"MACHINA_API_TOKEN="}
-	if p.server, err = p.Start(c); err != nil {
+	p.server, p.lines, p.tools = s, at[0], at[1]
+	root := filepath.Join(p.Rig.Dir, "project")
+	if err := errors.Join(os.Mkdir(root, 0o700), os.WriteFile(filepath.Join(root, "go.mod"), []byte("module bench\n"), 0o600)); err != nil {
 		return err
 	}
-	at := map[string]string{}
-	for end := time.Now().Add(sendTimeout); len(at) < 2 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		for _, m := range projectListeners.FindAllStringSubmatch(p.server.Output(), -1) {
-			at[m[1]] = m[2]
-		}
+	once := func(n int, command, payload string) []byte {
+		return []byte(strings.ReplaceAll(request(0, n, command, payload), load.ShortPlaceholder, "000000000000"))
 	}
-	if p.lines, p.tools = at["exacta"], at["toolhost"]; p.lines == "" || p.tools == "" {
-		return fmt.Errorf("cannot find where the server listens:\n%s", p.server.Output())
+	if p.id, err = ask(p.lines, once(1, "OpenProject", fmt.Sprintf(`{"path":%q}`, root)), `"project_id":"([^"]+)"`); err != nil {
+		return fmt.Errorf("cannot open a project: %w", err)
 	}
-	p.root = filepath.Join(p.Dir, "project")
-	if err := os.Mkdir(p.root, 0o700); err != nil {
-		return err
+	if _, err = ask(p.lines, once(2, "Pause", p.pausePayload()), `"code":"(ST-001)"`); err != nil {
+		return fmt.Errorf("cannot measure a refusal: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(p.root, "go.mod"), []byte("module bench\n"), 0o600); err != nil {
-		return err
-	}
-	if err := p.open(); err != nil {
-		return err
-	}
-	return p.watch()
+	return nil
 }
 
 // request is one request; cell and conn keep its request_id apart from those of others.
-func request(cell, conn int, command, payload string) []byte {
-	return fmt.Appendf(nil, `{"ipc_version":"1.0","type":"request","request_id":"%08x-%04x-4000-8000-%s","sent_at":"2026-01-15T00:00:00.000Z","command":%q,"payload":%s}`+"\n",
+func request(cell, conn int, command, payload string) string {
+	return fmt.Sprintf(`{"ipc_version":"1.0","type":"request","request_id":"%08x-%04x-4000-8000-%s","sent_at":"2026-01-15T00:00:00.000Z","command":%q,"payload":%s}`+"\n",
 		cell, conn, load.ShortPlaceholder, command, payload)
 }
-
-func (p *projects) openPayload() string { return fmt.Sprintf(`{"path":%q}`, p.root) }
 
 func (p *projects) pausePayload() string {
 	return fmt.Sprintf(`{"project_id":%q,"execution_id":"00000000-0000-4000-8000-000000000001"}`, p.id)
 }
 
-// badSet is a set of diffs that is none: it is refused with an event, and touches no file.
-func (p *projects) badSet() string { return fmt.Sprintf(`{"project_id":%q,"diffs":["x"]}`, p.id) }
-
-// open opens the project, and has a look at what a cell is answered.
-func (p *projects) open() error {
-	reply, err := p.ask("OpenProject", p.openPayload())
-	if err != nil {
-		return err
-	}
-	var opened struct {
-		Result struct {
-			ID string `json:"project_id"`
-		}
-	}
-	if err := json.Unmarshal(reply, &opened); err != nil || opened.Result.ID == "" {
-		return fmt.Errorf("cannot open a project: %s", reply)
-	}
-	p.id = opened.Result.ID
-	if reply, err = p.ask("Pause", p.pausePayload()); err == nil && !bytes.Contains(reply, []byte(`"code":"ST-001"`)) {
-		err = fmt.Errorf("cannot measure a refusal: %s", reply)
-	}
-	return err
-}
-
-// ask makes one request, and returns its response.
-func (p *projects) ask(command, payload string) ([]byte, error) {
-	c, err := load.Dial(p.lines)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(sendTimeout)); err != nil {
-		return nil, err
-	}
-	id := []byte(strings.Repeat("0", len(load.ShortPlaceholder)))
-	if _, err := c.Write(bytes.Replace(request(1, len(command), command, payload), []byte(load.ShortPlaceholder), id, 1)); err != nil {
-		return nil, err
-	}
-	for in := bufio.NewReader(c); ; {
-		line, err := in.ReadBytes('\n')
-		if err != nil || bytes.HasPrefix(line, []byte(projectAnswer)) {
-			return line, err
-		}
-	}
-}
-
 // watch connects the subscribers, and waits until all get an event.
 func (p *projects) watch() error {
-	subscribe := fmt.Appendf(nil, `{"ipc_version":"1.0","type":"subscribe","request_id":"00000000-0000-4000-8000-000000000002","sent_at":"2026-01-15T00:00:00.000Z","project_id":%q}`+"\n", p.id)
-	silent := fmt.Appendf(nil, `{"ipc_version":"1.0","type":"ack","project_id":%q,"stream_seq":0}`+"\n", p.id)
-	ours := p.config(p.lines, load.Answers, nil, 1)
+	subscribe := fmt.Sprintf(`{"ipc_version":"1.0","type":"subscribe","request_id":"00000000-0000-4000-8000-000000000002","sent_at":"2026-01-15T00:00:00.000Z","project_id":%q}`+"\n", p.id)
+	silent := fmt.Sprintf(`{"ipc_version":"1.0","type":"ack","project_id":%q,"stream_seq":0}`+"\n", p.id) // it is never answered
+	constant := func(s string) func(int) string { return func(int) string { return s } }
+	ours := p.Config(p.lines, load.Answers, each(subscribers, constant(subscribe), constant(silent)), 1)
 	ours.Good, ours.Greeted, ours.Event = projectAnswer, projectAck, projectEvent
-	bus := p.config(p.server.Addr, load.Kernel, nil, 1)
-	for range subscribers {
-		tape := &load.Tape{Hello: subscribe}
-		tape.Add(0, silent) // it is never answered
-		ours.Tapes = append(ours.Tapes, tape)
-		tape = new(load.Tape)
-		tape.Add(0, load.AppendRequest(nil, "sub", "commbus", "Subscribe", load.Field{Key: "event_types", Value: []string{eventType}}))
-		bus.Tapes = append(bus.Tapes, tape)
-	}
-	for server, cfg := range map[string]load.Config{projectServer: ours, busServer: bus} {
+	onBus := load.AppendRequest(nil, "sub", "commbus", "Subscribe", load.Field{Key: "event_types", Value: []string{eventType}})
+	for server, cfg := range map[string]load.Config{projectServer: ours,
+		busServer: p.Config(p.server.Addr, load.Kernel, each(subscribers, nil, constant(string(onBus))), 1)} {
 		s, err := load.Start(cfg)
 		if err != nil {
 			return err
 		}
 		p.watching[server] = s
-		if err := p.await(s, p.publisher(server, 1)); err != nil {
-			return fmt.Errorf("%s: %w", server, err)
+		if err := p.await(server, s); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-const eventType = "store.tick"
-
-// asking returns what has an event made, and where. The request of a project holds a placeholder.
-func (p *projects) asking(server string) (addr string, frame []byte) {
-	if server == projectServer {
-		p.files++
-		return p.lines, request(p.files, 0, "ApplyDiffSet", p.badSet())
+// await publishes single events until all subscribers get one.
+func (p *projects) await(server string, s *load.Session) error {
+	once := p.publisher(server, 1)
+	once.Once = true
+	for end := time.Now().Add(askTimeout); time.Now().Before(end); {
+		before := s.Chunks()
+		publisher, err := load.Start(once)
+		if err != nil {
+			return err
+		}
+		if _, err := publisher.Wait(); err != nil {
+			return err
+		}
+		for i := 0; i < 10 && s.Chunks() < before+subscribers; i++ {
+			time.Sleep(10 * time.Millisecond)
+		}
+		if s.Chunks() == before+subscribers {
+			return nil
+		}
 	}
-	return p.server.Addr, load.CountedRequest(0, "commbus", "Publish", load.Field{Key: "event_type", Value: eventType},
-		load.Field{Key: "payload", Value: strconv.Quote(strings.Repeat("x", eventText))}, load.Field{Key: "source", Value: "store"})
+	return fmt.Errorf("cannot reach all subscribers of %s with an event", server)
+}
+
+// event is what has an event made, and where: a set of diffs that is none, which is refused with an
+// event and touches no file, or a message. That of a project holds a placeholder.
+func (p *projects) event(server string) (addr, frame string) {
+	if server == projectServer {
+		p.made++
+		return p.lines, request(p.made, 0, "ApplyDiffSet", fmt.Sprintf(`{"project_id":%q,"diffs":["x"]}`, p.id))
+	}
+	return p.server.Addr, string(load.CountedRequest(0, "commbus", "Publish", text("event_type", eventType),
+		text("payload", strconv.Quote(strings.Repeat("x", eventText))), text("source", "store")))
 }
 
 // publisher has events made as fast as they can be, so many at a time.
 func (p *projects) publisher(server string, depth int) load.Config {
-	addr, frame := p.asking(server)
-	tape := new(load.Tape)
-	tape.AddFresh(0, frame)
-	cfg := p.config(addr, load.Kernel, []*load.Tape{tape}, depth)
+	addr, frame := p.event(server)
+	cfg := p.Config(addr, load.Kernel, each(1, nil, func(int) string { return frame }), depth)
 	if server == projectServer {
 		cfg.Protocol, cfg.Good, cfg.Event = load.Answers, projectAnswer, projectEvent
 	}
@@ -216,14 +174,14 @@ func (p *projects) publish(server string, depth int) (stop func() error, err err
 		session, err := load.Start(p.publisher(server, depth))
 		return func() error { _, err := session.Stop(); return err }, err
 	}
-	addr, frame := p.asking(server)
+	addr, frame := p.event(server)
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		return nil, err
 	}
 	ended, done := make(chan struct{}), make(chan error)
 	go func() { _, _ = io.Copy(io.Discard, c) }() // it ends with the connection
-	go func() { done <- keepPace(c, frame, ended) }()
+	go func() { done <- keepPace(c, []byte(frame), ended) }()
 	return func() error {
 		close(ended)
 		return errors.Join(<-done, c.Close())
@@ -247,28 +205,6 @@ func keepPace(w io.Writer, frame []byte, ended <-chan struct{}) error {
 	}
 }
 
-// await publishes single events until all subscribers get them.
-func (p *projects) await(s *load.Session, cfg load.Config) error {
-	cfg.Once = true
-	for end := time.Now().Add(sendTimeout); time.Now().Before(end); {
-		before := s.Chunks()
-		one, err := load.Start(cfg)
-		if err != nil {
-			return err
-		}
-		if _, err := one.Wait(); err != nil {
-			return err
-		}
-		for i := 0; i < 10 && s.Chunks() < before+subscribers; i++ {
-			time.Sleep(10 * time.Millisecond)
-		}
-		if s.Chunks() == before+subscribers {
-			return nil
-		}
-	}
-	return errors.New("cannot reach all subscribers with an event")
-}
-
 // deliver measures what an event delivered costs: a request of the sample is one.
 func (p *projects) deliver(c goal.Cell) goal.Step {
 	return goal.One(c, func() (goal.Sample, error) {
@@ -282,68 +218,52 @@ func (p *projects) deliver(c goal.Cell) goal.Step {
 }
 
 func (p *projects) window(readers *load.Session) (goal.Sample, error) {
-	time.Sleep(p.o.warmup)
+	time.Sleep(p.Warmup)
 	w, err := load.OpenWindow(p.server.PID(), readers.Chunks())
 	if err != nil {
 		return goal.Sample{}, err
 	}
-	time.Sleep(p.o.window)
+	time.Sleep(p.Window)
 	return w.Close(readers.Chunks())
 }
 
-// controlSizes are those of the goal about commands.
-func controlSizes() []size { return []size{{1, 64}, polled()} }
-
-// steps lists the cells of one round: what is compared stands side by side.
-func (p *projects) steps() (steps []goal.Step) {
-	add := func(c goal.Cell, cfg load.Config) {
-		steps = append(steps, goal.One(c, func() (goal.Sample, error) { return load.Measure(cfg, p.server, p.o.warmup, p.o.window) }))
-	}
-	for i, at := range controlSizes() {
-		noop := p.config(p.tools, load.Answers, noopTapes(at.conns), at.depth)
-		noop.Good, noop.Spin = toolGood, true
-		add(over(viaLines, toolServer, noopTool, at), noop)
-		var tapes []*load.Tape
-		for conn := range at.conns {
-			tape := new(load.Tape)
-			tape.AddFresh(0, request(1<<16+i, conn, "Pause", p.pausePayload()))
-			tapes = append(tapes, tape)
-		}
-		pause := p.config(p.lines, load.Answers, tapes, at.depth)
-		pause.Good, pause.Spin = projectAnswer, true
-		add(over(viaLines, projectServer, pauseIdle, at), pause)
-	}
-	for _, depth := range eventDepths() {
-		steps = append(steps, p.deliver(deliveries(projectServer, depth)), p.deliver(deliveries(busServer, depth)))
-	}
-	return steps
-}
-
-// eventDepths are how many events are asked for at a time. The goal is about one each pace: those
-// of a project come one by one, each from some work that was done, while the bus publishes what it
-// has read together and sends it with one write.
-func eventDepths() []int { return []int{1, polled().depth} }
+// controlSizes are those of the goal about commands, and eventDepths how many events are asked for
+// at a time. The goal is about one each pace: those of a project come one by one, each from some
+// work that was done, while the bus publishes what it has read together and sends it with one
+// write.
+var (
+	controlSizes = []size{{1, 64}, polled}
+	eventDepths  = []int{1, polled.depth}
+)
 
 func deliveries(server string, depth int) goal.Cell {
 	return over(viaLines, server, delivered, size{subscribers, depth})
 }
 
-// projectGoals compare commands with a trivial tool, and events with those of the bus.
-func projectGoals(all []goal.Sample) (list []bounded) {
-	control := bounded{Goal: goal.Goal{What: "projects: commands / a trivial tool", Must: 0.3, AtLeast: true}}
-	for _, at := range controlSizes() {
-		ours, theirs := over(viaLines, projectServer, pauseIdle, at), over(viaLines, toolServer, noopTool, at)
-		control.AddCPU(fmt.Sprintf("%d×%d", at.conns, at.depth), goal.Ratio(all, ours, theirs, goal.Rate), goal.Ratio(all, theirs, ours, goal.CPU))
+// addCells adds the cells of one round: what is compared stands side by side.
+func (p *projects) addCells() error {
+	for i, at := range controlSizes {
+		p.addNoop(p.server, p.tools, at)
+		pause := each(at.conns, nil, func(conn int) string { return request(1<<16+i, conn, "Pause", p.pausePayload()) })
+		p.add(over(viaLines, projectServer, pauseIdle, at), p.server, answers(p.Run, p.lines, pause, at.depth, projectAnswer), "")
 	}
-	control.Evaluate()
-	list = append(list, control)
-	for i, depth := range eventDepths() {
-		events := bounded{Goal: goal.Goal{What: fmt.Sprintf("projects: CPU per event / bus, %d at a time", depth)}}
-		if i == 0 {
-			events.Must = 1.5
-		}
+	for _, depth := range eventDepths {
+		p.steps = append(p.steps, p.deliver(deliveries(projectServer, depth)), p.deliver(deliveries(busServer, depth)))
+	}
+	return nil
+}
+
+// projectGoals compare commands with a trivial tool, and events with those of the bus.
+func projectGoals(all []goal.Sample) []goal.Goal {
+	control := goal.Goal{What: "projects: commands / a trivial tool", Must: 0.3, AtLeast: true}
+	for _, at := range controlSizes {
+		ours, theirs := over(viaLines, projectServer, pauseIdle, at), over(viaLines, toolServer, noopTool, at)
+		control.AddCPU(at.String(), goal.Ratio(all, ours, theirs, goal.Rate), goal.Ratio(all, theirs, ours, goal.CPU))
+	}
+	list := []goal.Goal{control}
+	for i, depth := range eventDepths {
+		events := goal.Goal{What: fmt.Sprintf("projects: CPU per event / bus, %d at a time", depth), Must: []float64{1.5, 0}[i]}
 		events.Add(strconv.Itoa(subscribers)+" subscribers", goal.Ratio(all, deliveries(projectServer, depth), deliveries(busServer, depth), goal.CPU))
-		events.Evaluate()
 		list = append(list, events)
 	}
 	return list

@@ -1,12 +1,13 @@
-package main
+package store
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
-	"os"
-	"regexp"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,24 +15,36 @@ import (
 
 	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
 )
 
-// restart is what starting anew after SIGKILL took: medians over some starts on the same files.
-type restart struct {
-	From     string  `json:"from"` // log, snapshot, snapshot + tail
-	Rows     int     `json:"rows"`
-	Tail     int     `json:"tail_records"` // of the log, behind the snapshot
-	Store    int64   `json:"store_bytes"`
-	Recovery float64 `json:"recovery_seconds"`     // as the server shows: directory opened, snapshot loaded, log replayed
-	Snapshot float64 `json:"snapshot_seconds"`     // its part for the snapshot
-	Replay   float64 `json:"replay_seconds"`       // its part for the log
-	Answer   float64 `json:"first_answer_seconds"` // from the start of the process to its first reply
-	RSS      int64   `json:"rss_bytes"`            // at the first reply
-	Peak     int64   `json:"peak_rss_bytes"`
-}
+// goalRows is the table of G16, goalSeconds what a start may take until its first reply, and
+// moonshot far less; a smaller table has as much less time.
+const (
+	goalRows    = 1_000_000
+	goalSeconds = 1.0
+	moonshot    = 0.5
+)
 
-// tailShare is the tail behind the snapshot: one record for so many rows.
-const tailShare = 4
+// RestartPart measures how soon a server is back with a large table, and what its snapshots cost
+// those who ask meanwhile.
+func RestartPart() part.Part {
+	t := &restarting{paced: 10 * time.Second}
+	p := common(part.Part{
+		Name: "restart", What: "a large table after SIGKILL, from log and snapshot (G16), and latency while snapshots are written",
+		Flags: func(f *flag.FlagSet) {
+			f.DurationVar(&t.paced, "paced", t.paced, "restart: time of each method under a paced load while snapshots are written")
+		},
+		Run: func(r *part.Run) error {
+			t.Run, t.dir = r, filepath.Join(r.Rig.Dir, "store")
+			return t.run()
+		},
+	})
+	defaults, quick := p.Defaults, p.Quick
+	p.Defaults = func(o *part.Options) { defaults(o); o.Rounds, o.Rows = 3, goalRows }
+	p.Quick = func(o *part.Options) { quick(o); o.Rounds, o.Rows = 1, goalRows/4 }
+	return p
+}
 
 // Ways in which the server under restart takes snapshots.
 var (
@@ -41,163 +54,178 @@ var (
 
 // restarting is the server with the large table.
 type restarting struct {
-	*bench
-	dir  string
-	rows int
-	s    *load.Server
+	*part.Run
+	dir   string
+	paced time.Duration
+	s     *load.Server
 }
 
-// restart makes the table, restarts from each kind of store, and measures what a snapshot costs
-// those who ask meanwhile.
-func (b *bench) restart(r *report) error {
-	t := &restarting{bench: b, dir: b.newStore(), rows: b.o.restartRows}
-	defer os.RemoveAll(t.dir)
-	start := time.Now()
-	if err := t.create(); err != nil {
-		return err
-	}
-	fmt.Fprintf(os.Stderr, "%d processes created in %.1f s\n", t.rows, time.Since(start).Seconds())
-	for _, kind := range []struct {
-		from  string
-		tail  int
-		reach func() error
-	}{{"log", t.rows, func() error { return nil }}, {"snapshot", 0, t.snapshot}, {"snapshot + tail", t.rows / tailShare, t.tail}} {
-		if err := kind.reach(); err != nil {
-			return fmt.Errorf("cannot prepare a restart from %s: %w", kind.from, err)
-		}
-		m, err := t.measure(kind.from, kind.tail)
-		if err != nil {
-			return fmt.Errorf("cannot restart from %s: %w", kind.from, err)
-		}
-		r.Restarts = append(r.Restarts, m.divided(r.Restarts))
-		fmt.Fprintf(os.Stderr, "restarts from %s done\n", kind.from)
-	}
-	return t.duringSnapshots(r)
-}
+// restarted is what starting anew took: medians over some starts on the same files.
+type restarted [figures]float64
 
-// create fills the table over some connections.
-func (t *restarting) create() (err error) {
-	if t.s, err = t.trunkline(always, t.dir, noSnapshots...); err != nil {
-		return err
-	}
-	const creators = 16
-	errs := make([]error, creators)
-	var wg sync.WaitGroup
-	for i := range creators {
-		wg.Go(func() { errs[i] = load.CreateRows(t.s.Addr, i*t.rows/creators, (i+1)*t.rows/creators) })
-	}
-	wg.Wait()
-	return cmp.Or(errs...)
-}
+const (
+	answer       = iota // seconds from the start of the process to its first reply
+	recovery            // seconds as the server shows: directory opened, snapshot loaded, log replayed
+	fromSnapshot        // of it, and the next
+	fromLog
+	rss // MiB at the first reply, and the next
+	peak
+	figures
+)
 
-// again kills the server, starts it on the same store and waits for its first reply.
-func (t *restarting) again(settings []string) (err error) {
-	if err := t.s.Kill(); err != nil {
-		return err
-	}
-	if t.s, err = t.trunkline(always, t.dir, settings...); err != nil {
-		return err
-	}
-	return t.answers()
-}
-
-// answers asks for the last process until the server reports it: it may listen before it has
-// recovered.
-func (t *restarting) answers() error {
-	for start := time.Now(); ; time.Sleep(time.Millisecond) {
-		err := t.look(t.rows - 1)
-		var refused *load.Failure
-		if err == nil || errors.As(err, &refused) && refused.Code == "NOT_FOUND" {
-			return err
-		}
-		if time.Since(start) > recoveryTimeout || !t.s.Alive() {
-			return fmt.Errorf("%w; the server said:\n%s", err, t.s.Output())
-		}
-	}
-}
-
-// measure restarts some times.
-func (t *restarting) measure(from string, tail int) (restart, error) {
-	out := restart{From: from, Rows: t.rows, Tail: tail}
-	var seconds [4][]float64
-	var rss, peak []float64
-	for range t.o.restarts {
-		out.Store = load.DirectoryBytes(t.dir)
-		start := time.Now()
-		if err := t.again(noSnapshots); err != nil {
-			return out, err
-		}
-		answer := time.Since(start).Seconds()
-		m, err := t.s.Memory()
-		if err != nil {
-			return out, err
-		}
-		said, err := t.recovered()
-		if err != nil {
-			return out, err
-		}
-		for i, v := range []float64{logged(said, "recovered", "secs"), logged(said, "recovered", "snapshot_secs"), logged(said, "recovered", "replay_secs"), answer} {
-			seconds[i] = append(seconds[i], v)
-		}
-		rss, peak = append(rss, float64(m.RSS)), append(peak, float64(m.Peak))
-		if err := t.complete(); err != nil {
-			return out, err
-		}
-	}
-	out.Recovery, out.Snapshot, out.Replay, out.Answer = goal.Median(seconds[0]), goal.Median(seconds[1]), goal.Median(seconds[2]), goal.Median(seconds[3])
-	out.RSS, out.Peak = int64(goal.Median(rss)), int64(goal.Median(peak))
-	return out, nil
-}
-
-// recovered returns what the server has reported once it has reported how long recovery took. That
-// it listens is printed, and seen, before.
-func (t *restarting) recovered() (said string, err error) {
-	const patience = 5 * time.Second
-	for start := time.Now(); time.Since(start) < patience; time.Sleep(time.Millisecond) {
-		if said = t.s.Output(); logged(said, "recovered", "secs") > 0 {
-			return said, nil
-		}
-	}
-	return "", fmt.Errorf("cannot find how long recovery took in the server's output:\n%s", said)
-}
-
-// divided fills in the parts of a recovery where the server does not print them: of one with both,
-// the snapshot is taken to have taken as long as where it was alone.
-func (m restart) divided(before []restart) restart {
-	if m.Snapshot+m.Replay > 0 {
-		return m
-	}
-	switch {
-	case m.Tail == m.Rows:
-		m.Replay = m.Recovery
-	case m.Tail == 0:
-		m.Snapshot = m.Recovery
-	default:
-		for _, b := range before {
-			if b.Tail == 0 {
-				m.Snapshot = min(b.Recovery, m.Recovery)
-			}
-		}
-		m.Replay = m.Recovery - m.Snapshot
+// divided fills in the parts of a recovery where the server does not print them: a snapshot takes
+// as long as where it is alone.
+func (m restarted) divided(alone float64) restarted {
+	if m[fromSnapshot]+m[fromLog] == 0 {
+		m[fromSnapshot] = min(alone, m[recovery])
+		m[fromLog] = m[recovery] - m[fromSnapshot]
 	}
 	return m
 }
 
-// look asks for one process.
-func (t *restarting) look(row int) error {
-	if _, err := load.Ask(t.s.Addr, "kernel", getProcess, text("pid", load.PID(row))); err != nil {
-		return fmt.Errorf("process %d after a restart: %w", row, err)
+// tailShare is the tail behind the snapshot: one record for so many rows.
+const tailShare = 4
+
+// run makes the table, restarts from each kind of store, and measures what a snapshot costs those
+// who ask meanwhile.
+func (t *restarting) run() error {
+	if err := t.create(); err != nil {
+		return err
 	}
-	return nil
+	g, alone := restartGoal(t.Rows), 0.0
+	table := goal.Grid{Title: "restarts after SIGKILL", Head: []string{"from", "processes", "tail records", "store MiB", "first reply s", "recovery s", "of it snapshot s", "log s", "RSS MiB", "peak MiB"}}
+	for _, kind := range []struct {
+		from  string
+		tail  int
+		reach func() error
+	}{{"log", t.Rows, func() error { return nil }}, {"snapshot", 0, t.snapshot}, {"snapshot + tail", t.Rows / tailShare, t.tail}} {
+		if err := kind.reach(); err != nil {
+			return fmt.Errorf("cannot prepare a restart from %s: %w", kind.from, err)
+		}
+		stored := load.DirectoryBytes(t.dir)
+		took, err := t.restarts()
+		if err != nil {
+			return fmt.Errorf("cannot restart from %s: %w", kind.from, err)
+		}
+		if kind.tail == 0 {
+			alone = took[recovery]
+		}
+		row := []any{kind.from, t.Rows, kind.tail, goal.MiB(stored)}
+		for _, v := range took.divided(alone) {
+			row = append(row, v)
+		}
+		table.Add(row...)
+		g.Add(kind.from, took[answer])
+	}
+	t.Report.Goal(g)
+	t.Report.Table(table)
+	return t.duringSnapshots()
 }
 
-// complete reports a process that is missing.
-func (t *restarting) complete() error {
-	counts, err := load.Ask(t.s.Addr, "kernel", "GetProcessCounts")
-	if err == nil && fmt.Sprint(counts["total"]) != strconv.Itoa(t.rows) {
-		err = fmt.Errorf("%v processes after a restart, want %d", counts["total"], t.rows)
-	}
+// restartGoal is what is asked of a table of so many rows.
+func restartGoal(rows int) goal.Goal {
+	share := float64(rows) / goalRows
+	return goal.Goal{ID: "G16", What: fmt.Sprintf("seconds from a start to its first reply, %d processes", rows), Must: goalSeconds * share, Moonshot: moonshot * share}
+}
+
+// start starts the server on its store, with a log that programs read.
+func (t *restarting) start(snapshots []string) (err error) {
+	c := load.Trunkline(t.Binary, settings(t.Run, always, append(snapshots, "store.dir="+t.dir)...)...)
+	c.Args = append(c.Args, "--log-format", "json")
+	t.s, err = t.Start(c)
 	return err
+}
+
+// create fills the table over some connections.
+func (t *restarting) create() error {
+	if err := t.start(noSnapshots); err != nil {
+		return err
+	}
+	const creators = 16
+	var errs [creators]error
+	var wg sync.WaitGroup
+	for i := range creators {
+		wg.Go(func() { errs[i] = load.CreateRows(t.s.Addr, i*t.Rows/creators, (i+1)*t.Rows/creators) })
+	}
+	wg.Wait()
+	return cmp.Or(errs[:]...)
+}
+
+// again kills the server, starts it on the same store and waits until it knows the last process: it
+// may listen before it has recovered.
+func (t *restarting) again(snapshots []string) error {
+	if err := t.s.Kill(); err != nil {
+		return err
+	}
+	if err := t.start(snapshots); err != nil {
+		return err
+	}
+	return t.await("first reply", func() (bool, error) {
+		_, err := load.Ask(t.s.Addr, "kernel", getProcess, text("pid", load.PID(t.Rows-1)))
+		if refused := (*load.Failure)(nil); errors.As(err, &refused) && refused.Code == "NOT_FOUND" {
+			return false, err
+		}
+		return err == nil, nil
+	})
+}
+
+// patience bounds the wait for a recovery and for a snapshot.
+const patience = 2 * time.Minute
+
+// await asks until the answer is yes or an error.
+func (t *restarting) await(what string, ask func() (bool, error)) error {
+	for start := time.Now(); ; time.Sleep(time.Millisecond) {
+		if yes, err := ask(); yes || err != nil {
+			return err
+		}
+		if time.Since(start) > patience || !t.s.Alive() {
+			return fmt.Errorf("no %s within %v; the server said:\n%s", what, patience, t.s.Output())
+		}
+	}
+}
+
+// restarts starts anew some times on the same files.
+func (t *restarting) restarts() (out restarted, err error) {
+	var seen [figures][]float64
+	for range t.Options.Rounds {
+		start := time.Now()
+		if err := t.again(noSnapshots); err != nil {
+			return out, err
+		}
+		first := time.Since(start).Seconds()
+		m, err := t.s.Memory()
+		if err != nil {
+			return out, err
+		}
+		var said []entry // that the server listens is seen before what recovery took
+		if err := t.await("end of the recovery", func() (bool, error) { said = logged(t.s.Output(), "recovered"); return len(said) > 0, nil }); err != nil {
+			return out, err
+		}
+		took := restarted{first, said[0].Secs, said[0].Snapshot, said[0].Replay, goal.MiB(m.RSS), goal.MiB(m.Peak)}
+		for i, v := range took {
+			seen[i] = append(seen[i], v)
+			out[i] = goal.Median(seen[i])
+		}
+		counts, err := load.Ask(t.s.Addr, "kernel", "GetProcessCounts")
+		if err == nil && fmt.Sprint(counts["total"]) != strconv.Itoa(t.Rows) {
+			err = fmt.Errorf("%v processes, want %d", counts["total"], t.Rows)
+		}
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// snapshot has the server write one. What was changed before the server looks first calls for none.
+func (t *restarting) snapshot() error {
+	if err := t.again(everySnapshot); err != nil {
+		return err
+	}
+	return t.await("snapshot", func() (bool, error) {
+		err := t.touch()
+		return len(logged(t.s.Output(), "snapshot written")) > 0, err
+	})
 }
 
 // touch makes one change, so that there is something to take a snapshot of.
@@ -206,52 +234,37 @@ func (t *restarting) touch() error {
 	return err
 }
 
-// Bounds of the wait for a snapshot and for a recovery.
-const (
-	snapshotTimeout = 2 * time.Minute
-	recoveryTimeout = 2 * time.Minute
-)
-
-// snapshot has the server write one.
-func (t *restarting) snapshot() error {
-	if err := t.again(everySnapshot); err != nil {
-		return err
-	}
-	w := t.watch() // which keeps changing something: what was changed before the server looks first calls for no snapshot
-	var late error
-	for start := time.Now(); late == nil && !strings.Contains(t.s.Output(), "snapshot written"); time.Sleep(watchEvery) {
-		if time.Since(start) > snapshotTimeout || !t.s.Alive() {
-			late = fmt.Errorf("no snapshot within %v; the server said:\n%s", snapshotTimeout, t.s.Output())
-		}
-	}
-	_, err := w.end()
-	return cmp.Or(late, err)
-}
-
 // tail makes changes behind the snapshot.
 func (t *restarting) tail() error {
-	const conns = 64
-	tapes := make([]*load.Tape, conns)
+	tapes := make([]*load.Tape, few.conns)
 	for i := range tapes {
 		tapes[i] = new(load.Tape)
 	}
-	for i := range t.rows / tailShare {
-		tapes[i%conns].Add(0, load.RowRequest(recordUsage, i*tailShare))
+	for i := range t.Rows / tailShare {
+		tapes[i%len(tapes)].Add(0, load.RowRequest(recordUsage, i*tailShare))
 	}
-	return load.SendOnce(t.s.Addr, load.Kernel, tapes, deep)
+	return load.SendOnce(t.s.Addr, load.Kernel, tapes, fewDeep.depth)
 }
 
-// logged returns the number behind key= in the last line of a server's text log that has the
-// message, 0 if there is none.
-func logged(output, message, key string) float64 {
-	pattern := regexp.MustCompile(`\b` + regexp.QuoteMeta(message) + `\b.*?\s` + regexp.QuoteMeta(key) + `=([0-9.eE+-]+)`)
-	all := pattern.FindAllStringSubmatch(output, -1)
-	if len(all) == 0 {
-		return 0
+// entry is a line of the server's log, with what the lines here have.
+type entry struct {
+	Time     time.Time
+	Msg      string
+	Secs     float64
+	Snapshot float64 `json:"snapshot_secs"` // the parts of a recovery, where the server shows them
+	Replay   float64 `json:"replay_secs"`
+}
+
+// from is when that which took so long began.
+func (e entry) from() time.Time { return e.Time.Add(-time.Duration(e.Secs * float64(time.Second))) }
+
+// logged returns the lines of a log that have the message.
+func logged(output, message string) (list []entry) {
+	for line := range strings.Lines(output) {
+		var e entry
+		if json.Unmarshal([]byte(line), &e) == nil && e.Msg == message {
+			list = append(list, e)
+		}
 	}
-	v, err := strconv.ParseFloat(all[len(all)-1][1], 64)
-	if err != nil {
-		return 0
-	}
-	return v
+	return list
 }

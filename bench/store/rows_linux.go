@@ -1,9 +1,8 @@
-package main
+package store
 
 import (
 	"fmt"
 	"strings"
-	"sync"
 
 	"trunkline/bench/internal/load"
 )
@@ -16,33 +15,40 @@ const (
 	createProcess   = "CreateProcess"
 	updateEnvelope  = "UpdateEnvelope"
 	checkRateLimit  = "CheckRateLimit"
-	appendRecord    = "append" // what the peers do with every request
+	appendRecord    = "append" // what the bare loop does with every request
+	setValue        = "SET"    // what redis is asked for
 )
 
 // envelopes is how many stored envelopes UpdateEnvelope takes turns on, and envelopeText the bytes
 // of text in each.
 const (
-	envelopes    = manyConns
+	envelopes    = 1024
 	envelopeText = 300
 )
 
 func text(key, value string) load.Field { return load.Field{Key: key, Value: value} }
 
-// createRequest is CreateProcess with identifiers that the tape counts up; every process has a user
-// of its own, so that no rate limit bites.
-func createRequest(conn int) []byte {
-	id := fmt.Sprintf("c0%06x-0000-40%s", conn, load.Placeholder)
-	return load.AppendRequest(nil, "create", "kernel", createProcess, text("pid", id), text("request_id", id), text("user_id", id), text("session_id", id))
-}
-
-// freshTapes encodes CreateProcess for every connection.
-func freshTapes(conns int) (tapes []*load.Tape) {
+// each makes a tape of one request, whose placeholders count up, for every connection. hello is
+// nil, or what the connection begins with.
+func each(conns int, hello, request func(conn int) string) (tapes []*load.Tape) {
 	for conn := range conns {
 		tape := new(load.Tape)
-		tape.AddFresh(0, createRequest(conn))
+		if hello != nil {
+			tape.Hello = []byte(hello(conn))
+		}
+		tape.AddFresh(0, []byte(request(conn)))
 		tapes = append(tapes, tape)
 	}
 	return tapes
+}
+
+// freshTapes encodes CreateProcess for every connection, with identifiers that the tape counts up;
+// every process has a user of its own, so that no rate limit bites.
+func freshTapes(conns int) []*load.Tape {
+	return each(conns, nil, func(conn int) string {
+		id := fmt.Sprintf("c0%06x-0000-40%s", conn, load.Placeholder)
+		return string(load.AppendRequest(nil, "create", "kernel", createProcess, text("pid", id), text("request_id", id), text("user_id", id), text("session_id", id)))
+	})
 }
 
 // span is the rows from one up to below another.
@@ -83,43 +89,20 @@ func prepare(addr string, rows int) error {
 	return load.LiftLimits(addr, "rate_limit_rpm", "rate_limit_rph", "rate_limit_burst")
 }
 
-// makeEnvelopes stores n envelopes and returns their identifiers. Many ask at once, so that one
-// sync serves many.
-func makeEnvelopes(addr string, n int) ([]string, error) {
-	const askers = 32
-	ids, errs := make([]string, n), make([]error, askers)
-	var wg sync.WaitGroup
-	for a := range askers {
-		wg.Go(func() { errs[a] = makeSome(addr, ids, a, askers) })
-	}
-	wg.Wait()
-	for _, err := range errs {
+// makeEnvelopes stores envelopes and returns their identifiers.
+func makeEnvelopes(addr string) (ids []string, err error) {
+	for i := range envelopes {
+		who := load.Identifier('e', i)
+		reply, err := load.Ask(addr, "engine", "CreateEnvelope", text("raw_input", "x"), text("request_id", who), text("user_id", who), text("session_id", who))
 		if err != nil {
 			return nil, fmt.Errorf("cannot store an envelope: %w", err)
-		}
-	}
-	return ids, nil
-}
-
-// makeSome stores every step-th envelope from the given one on.
-func makeSome(addr string, ids []string, from, step int) error {
-	c, err := load.Dial(addr)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	for i := from; i < len(ids); i += step {
-		who := load.Identifier('e', i)
-		reply, _, err := c.Call("envelope", "engine", "CreateEnvelope", text("raw_input", "x"), text("request_id", who), text("user_id", who), text("session_id", who))
-		if err != nil {
-			return err
 		}
 		identity, _ := reply["identity"].(map[string]any)
 		id, ok := identity["envelope_id"].(string)
 		if !ok {
-			return fmt.Errorf("no envelope_id in %v", reply)
+			return nil, fmt.Errorf("cannot find envelope_id in %v", reply)
 		}
-		ids[i] = id
+		ids = append(ids, id)
 	}
-	return nil
+	return ids, nil
 }

@@ -1,7 +1,15 @@
-package main
+package store
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,144 +19,17 @@ import (
 
 	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
 )
 
-func TestFlags(t *testing.T) {
-	f := func(want string, args ...string) {
-		t.Helper()
-		_, err := parseFlags(args)
-		if got := fmt.Sprint(err); !strings.Contains(got, want) || want == "" && err != nil {
-			t.Errorf("%v: %v, want %q", args, err, want)
-		}
-	}
-	f("")
-	f("", "-quick", "-parts", "restart")
-	rows := func(want int, args ...string) {
-		t.Helper()
-		if o, err := parseFlags(args); o.restartRows != want || err != nil {
-			t.Errorf("%v: restarts with %d rows, %v, want %d", args, o.restartRows, err, want)
-		}
-	}
-	rows(goalRows)
-	rows(quickRows, "-quick")
-	rows(9000, "-quick", "-restart-rows", "9000")
-	f("", "-peer", "everysec", "-peer-file", "x")
-	f("cannot run", "-rounds", "0")
-	f("cannot run", "-rows", "2047")
-	f("", "-rows", "2048")
-	f("cannot run", "-restart-rows", "2047")
-	f("cannot run", "-window", "0s")
-	f("cannot run", "more")
-	f(`cannot measure part "x"`, "-parts", "cells,x")
-	f("cannot be peer", "-peer", "no", "-peer-file", "x")
-	f("cannot be peer", "-peer", "always")
-	f("", "-peer", "http")
-	f("", "-parts", "threads,cells")
-}
+func parts() []part.Part { return []part.Part{Part(), RestartPart(), ThreadsPart(), ProjectsPart()} }
 
-func TestMountOf(t *testing.T) {
-	const info = "1 0 8:1 / / rw - ext4 /dev/a rw\n2 1 0:1 / /tmp rw shared:1 - tmpfs tmpfs rw\n" +
-		"3 1 8:2 / /data rw - xfs /dev/b rw\n4 1 8:3 / /data rw - btrfs /dev/c rw\nnonsense\n"
-	f := func(path, want string) {
-		t.Helper()
-		if got := mountOf([]byte(info), path); got != want {
-			t.Errorf("%s is on %s, want %s", path, got, want)
-		}
+// TestMain lets this test binary be the children of a run.
+func TestMain(m *testing.M) {
+	if part.IsChild(os.Args[1:]) {
+		os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr))
 	}
-	f("/", "ext4 on /dev/a")
-	f("/tmpx/y", "ext4 on /dev/a")
-	f("/tmp", "tmpfs on tmpfs")
-	f("/tmp/x", "tmpfs on tmpfs")
-	f("/data/x", "btrfs on /dev/c")
-	if got := mountOf(nil, "/"); got != "unknown" {
-		t.Errorf("without mounts: %s", got)
-	}
-	if got := filesystem(t.TempDir()); !strings.Contains(got, " on ") {
-		t.Errorf("the temporary folder is on %q", got)
-	}
-}
-
-func TestStoreFolderRefusesMemory(t *testing.T) {
-	const shared = "/dev/shm"
-	if !strings.HasPrefix(filesystem(shared), "tmpfs") {
-		t.Skip("no tmpfs here")
-	}
-	if rig, err := storeRig(shared); err == nil || !strings.Contains(err.Error(), "tmpfs") {
-		t.Errorf("%+v, %v", rig, err)
-	}
-	if _, err := storeRig(filepath.Join(t.TempDir(), "none")); err == nil {
-		t.Error("a folder that is not there was taken")
-	}
-}
-
-func TestDiskTimes(t *testing.T) {
-	d, dir := diskTimes{}, t.TempDir()
-	for range 2 {
-		if err := d.measure(dir); err != nil {
-			t.Fatal(err)
-		}
-	}
-	rows := d.rows()
-	if len(rows) != len(diskSizes) || rows[0].Samples != 2*diskSamples || rows[0].P50 <= 0 || rows[1].P99 < rows[1].P50 {
-		t.Errorf("rows %+v", rows)
-	}
-	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("%v is left behind, %v", left, err)
-	}
-}
-
-func TestLogged(t *testing.T) {
-	const out = "12:00:00 INF recovered dir=/x records=7 secs=0.25 snapshot_secs=1e-3\n12:00:01 INF snapshot written index=9 secs=1.5\n" +
-		"12:00:02 INF snapshot written index=12 secs=2\n"
-	f := func(message, key string, want float64) {
-		t.Helper()
-		if got := logged(out, message, key); got != want {
-			t.Errorf("%s of %q = %v, want %v", key, message, got, want)
-		}
-	}
-	f("recovered", "secs", 0.25)
-	f("recovered", "records", 7)
-	f("recovered", "snapshot_secs", 0.001)
-	f("recovered", "replay_secs", 0)
-	f("snapshot written", "index", 12)
-	f("snapshot written", "secs", 2)
-	f("nothing", "secs", 0)
-}
-
-func TestRecoveryIsDivided(t *testing.T) {
-	f := func(m restart, snapshot, replay float64) {
-		t.Helper()
-		before := []restart{{Rows: 8, Tail: 8, Recovery: 9}, {Rows: 8, Recovery: 2}}
-		if got := m.divided(before); got.Snapshot != snapshot || got.Replay != replay {
-			t.Errorf("%+v: snapshot %v, replay %v, want %v and %v", m, got.Snapshot, got.Replay, snapshot, replay)
-		}
-	}
-	f(restart{Rows: 8, Tail: 8, Recovery: 3}, 0, 3)
-	f(restart{Rows: 8, Tail: 0, Recovery: 3}, 3, 0)
-	f(restart{Rows: 8, Tail: 2, Recovery: 3}, 2, 1)
-	f(restart{Rows: 8, Tail: 2, Recovery: 1}, 1, 0)
-	f(restart{Rows: 8, Tail: 2, Recovery: 5, Snapshot: 3, Replay: 1.5}, 3, 1.5)
-}
-
-func TestSplitTakesASnapshotApart(t *testing.T) {
-	const ms = time.Millisecond
-	p := &load.Paced{Start: time.Unix(100, 0), Width: 10 * ms, Slices: make([]load.Histogram, 10)}
-	for i := range p.Slices {
-		p.Slices[i].Add(1000, 1)
-	}
-	at := func(d time.Duration) time.Time { return p.Start.Add(d) }
-	f := func(beside, during uint64, snapshots ...period) {
-		t.Helper()
-		b, d := split(p, snapshots)
-		if b.Total() != beside || d.Total() != during {
-			t.Errorf("%d beside and %d during, want %d and %d", b.Total(), d.Total(), beside, during)
-		}
-	}
-	f(0, 0)
-	f(2, 3, period{at(20 * ms), at(50 * ms)})
-	f(1, 2, period{at(15 * ms), at(45 * ms)}) // slices that are in both count nowhere
-	f(0, 2, period{at(-30 * ms), at(20 * ms)})
-	f(3, 4, period{at(10 * ms), at(30 * ms)}, period{at(50 * ms), at(70 * ms)})
+	os.Exit(m.Run())
 }
 
 func TestTapes(t *testing.T) {
@@ -166,31 +47,211 @@ func TestTapes(t *testing.T) {
 }
 
 func TestSizesWorkOnRowsOfTheirOwn(t *testing.T) {
-	f := &field{bench: &bench{o: options{rows: 2 * manyConns}}}
-	a, b := f.rows(many()), f.rows(fewDeep())
-	if a.to > b.from || a.to-a.from < manyConns || b.to > f.o.rows {
-		t.Errorf("spans %v and %v of %d rows", a, b, f.o.rows)
+	f := &field{bench: bench{Run: &part.Run{Options: part.Options{Rows: leastRows}}}}
+	a, b := f.rows(many), f.rows(fewDeep)
+	if a.to > b.from || a.to-a.from < many.conns || b.to > f.Rows {
+		t.Errorf("spans %v and %v of %d rows", a, b, f.Rows)
 	}
 }
 
-func TestRedisPath(t *testing.T) {
-	f := func(flag, path, want string) {
+func TestTooFewRows(t *testing.T) {
+	p := Part()
+	if err := p.Run(&part.Run{Options: part.Options{Rows: leastRows - 1}}); err == nil || !strings.Contains(err.Error(), "2048 at least") {
+		t.Error(err)
+	}
+}
+
+func TestLogged(t *testing.T) {
+	const out = "kernel listening\n" + `{"time":"2026-01-01T00:00:00Z","msg":"recovered","secs":0.25,"snapshot_secs":1e-3}` + "\n" +
+		`{"time":"2026-01-01T00:00:09.5Z","msg":"snapshot written","index":9,"secs":1.5}` + "\n{\n" + `{"time":"2026-01-01T00:00:20Z","msg":"snapshot written","secs":2}`
+	if got := logged(out, "recovered"); len(got) != 1 || got[0].Secs != 0.25 || got[0].Snapshot != 0.001 || got[0].Replay != 0 {
+		t.Errorf("%+v", got)
+	}
+	got := logged(out, "snapshot written")
+	if len(got) != 2 || !got[0].from().Equal(time.Date(2026, 1, 1, 0, 0, 8, 0, time.UTC)) || got[1].Secs != 2 || logged(out, "nothing") != nil {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestRecoveryIsDivided(t *testing.T) {
+	f := func(alone float64, m restarted, snapshot, log float64) {
 		t.Helper()
-		t.Setenv("PATH", path)
-		b := &bench{o: options{redis: flag}}
-		if got, err := b.redisPath(); got != want || err != nil {
-			t.Errorf("-redis %s: %q, %v, want %q", flag, got, err, want)
+		if got := m.divided(alone); got[fromSnapshot] != snapshot || got[fromLog] != log {
+			t.Errorf("%v: snapshot %v, log %v, want %v and %v", m, got[fromSnapshot], got[fromLog], snapshot, log)
 		}
 	}
-	dir := t.TempDir()
-	name := filepath.Join(dir, "redis-server")
-	if err := os.WriteFile(name, []byte("#!/bin/sh\n"), 0o700); err != nil {
+	f(0, restarted{recovery: 3}, 0, 3)
+	f(3, restarted{recovery: 3}, 3, 0)
+	f(2, restarted{recovery: 3}, 2, 1)
+	f(2, restarted{recovery: 1}, 1, 0)
+	f(2, restarted{recovery: 5, fromSnapshot: 3, fromLog: 1.5}, 3, 1.5)
+}
+
+func TestSplitTakesASnapshotApart(t *testing.T) {
+	const ms = time.Millisecond
+	p := &load.Paced{Start: time.Unix(100, 0), Width: 10 * ms, Slices: make([]load.Histogram, 10)}
+	for i := range p.Slices {
+		p.Slices[i].Add(1000, 1)
+	}
+	f := func(beside, during uint64, met int, snapshots ...[2]time.Duration) {
+		t.Helper()
+		b, d, list := new(load.Histogram), new(load.Histogram), []entry{}
+		for _, s := range snapshots {
+			list = append(list, entry{Time: p.Start.Add(s[1]), Secs: (s[1] - s[0]).Seconds()})
+		}
+		if got := split(p, list, b, d); b.Total() != beside || d.Total() != during || len(got) != met {
+			t.Errorf("%v: %d beside, %d during and %d met, want %d, %d and %d", snapshots, b.Total(), d.Total(), len(got), beside, during, met)
+		}
+	}
+	f(0, 0, 0)
+	f(2, 3, 1, [2]time.Duration{20 * ms, 50 * ms})
+	f(1, 2, 1, [2]time.Duration{15 * ms, 45 * ms}) // slices that are in both count nowhere
+	f(0, 2, 1, [2]time.Duration{-30 * ms, 20 * ms})
+	f(3, 4, 2, [2]time.Duration{-50 * ms, -40 * ms}, [2]time.Duration{10 * ms, 30 * ms}, [2]time.Duration{50 * ms, 70 * ms})
+}
+
+func TestReadHandlers(t *testing.T) {
+	f := func(out string, want ...goal.Sample) {
+		t.Helper()
+		got, err := readHandlers([]byte(out))
+		if (err == nil) != (len(want) > 0) || !slices.Equal(got, want) {
+			t.Errorf("%q: %+v %v, want %+v", out, got, err, want)
+		}
+	}
+	f("goos: linux\nBenchmarkFront/2025-11-25-2  \t  500\t  2000 ns/op\t  94.37 MB/s\nBenchmarkSDK/2026-07-28 \t 7 \t 250000.5 ns/op\nPASS\n",
+		goal.Sample{Cell: handlerCell(threadServer, "2025-11-25"), PerSec: 500_000}, goal.Sample{Cell: handlerCell(goSDK, "2026-07-28"), PerSec: 1e9 / 250000.5})
+	f("PASS\n")
+	f("BenchmarkFront/2025-11-25-2 500 0 ns/op\n")
+	f("BenchmarkOther/2025-11-25-2 500 1 ns/op\n")
+}
+
+func TestBareHandler(t *testing.T) {
+	s := httptest.NewServer(bare())
+	defer s.Close()
+	addr := strings.TrimPrefix(s.URL, "http://")
+	got, err := ask(addr, load.AppendPost(nil, "/", bytes.Repeat([]byte("x"), 1<<16)), `"seq":(\d+),`)
+	if err != nil || got != "27" {
+		t.Errorf("%s %v", got, err)
+	}
+	refused := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Connection", "close")
+		http.Error(w, "no", http.StatusForbidden)
+	}))
+	defer refused.Close()
+	if _, err := ask(strings.TrimPrefix(refused.URL, "http://"), load.AppendPost(nil, "/", nil), "(never)"); err == nil || !strings.Contains(err.Error(), "403 Forbidden") {
+		t.Error(err)
+	}
+}
+
+// paper takes lines until it is full, and then fails.
+type paper struct {
+	bytes.Buffer
+	room  int
+	taken chan struct{}
+}
+
+func (p *paper) Write(b []byte) (int, error) {
+	p.taken <- struct{}{}
+	if p.room--; p.room < 0 {
+		return 0, errors.New("full")
+	}
+	return p.Buffer.Write(b)
+}
+
+// TestKeepPace: every frame has an id of its own, and the first failure is the error.
+func TestKeepPace(t *testing.T) {
+	p := &paper{room: 2, taken: make(chan struct{})}
+	ended, done := make(chan struct{}), make(chan error)
+	go func() { done <- keepPace(p, []byte(request(1, 2, "Pause", "{}")), ended) }()
+	for range 3 {
+		<-p.taken
+	}
+	close(ended)
+	if err := <-done; err == nil || err.Error() != "full" {
+		t.Errorf("%v", err)
+	}
+	lines := strings.Split(strings.TrimSuffix(p.String(), "\n"), "\n")
+	if len(lines) != 2 || lines[0] == lines[1] || strings.Contains(p.String(), load.ShortPlaceholder) || !strings.Contains(lines[0], `"00000001-0002-4000-8000-000000000001"`) {
+		t.Errorf("%q", lines)
+	}
+}
+
+// sent runs every tape twice, for one request each, against serve, which returns what it got.
+func sent(t *testing.T, cfg load.Config, tapes []*load.Tape, serve func(in *bufio.Reader, out io.Writer) string) (all []string) {
+	t.Helper()
+	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
 		t.Fatal(err)
 	}
-	f("off", dir, "")
-	f("auto", t.TempDir(), "")
-	f("auto", dir, name)
-	f("/x/redis", dir, "/x/redis")
+	defer ln.Close()
+	got := make(chan string)
+	go func() {
+		defer close(got)
+		for c, err := ln.Accept(); err == nil; c, err = ln.Accept() {
+			text := serve(bufio.NewReader(c), c)
+			c.Close()
+			got <- text
+		}
+	}()
+	for _, tape := range tapes {
+		for range 2 {
+			cfg.Addr, cfg.Tapes, cfg.Depth, cfg.Once = ln.Addr().String(), []*load.Tape{tape}, 1, true
+			s, err := load.Start(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, <-got)
+			if _, err := s.Wait(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	return all
+}
+
+// TestPostsHaveKeysOfTheirOwn: no two posts of a connection have one key, whichever cell they are
+// of and however often it runs, and each connection shows its token.
+func TestPostsHaveKeysOfTheirOwn(t *testing.T) {
+	b := &talk{tokens: []string{"t0", "t1"}, own: []string{"th_0", "th_1", "th_2"}}
+	keys := map[string]bool{}
+	take := func(thread, token, text string) {
+		var p struct {
+			Thread string `json:"thread_id"`
+			Key    string `json:"idempotency_key"`
+		}
+		at := strings.Index(text, `{"thread_id"`)
+		if err := json.NewDecoder(strings.NewReader(text[max(at, 0):])).Decode(&p); err != nil || !strings.Contains(text, token) || p.Thread != thread || keys[thread+token+p.Key] {
+			t.Errorf("thread %s, %s, %v: %s", thread, token, err, text)
+		}
+		keys[thread+token+p.Key] = true
+	}
+	lines := load.Config{Protocol: load.Answers, Good: lineGood, Greeted: lineGreeted}
+	for name, thread := range map[string]func(conn int) string{"own": func(conn int) string { return b.own[conn] }, "one": func(int) string { return b.own[2] }} {
+		tapes := b.lineTapes(2, "post_message", func(conn int) string { return postBody(thread(conn), name) })
+		for i, text := range sent(t, lines, tapes, func(in *bufio.Reader, out io.Writer) string {
+			hello, _ := in.ReadString('\n')
+			_, _ = io.WriteString(out, lineGreeted+"}\n")
+			line, _ := in.ReadString('\n')
+			_, _ = io.WriteString(out, lineGood+"}\n")
+			return hello + line
+		}) {
+			take(thread(i/2), b.tokens[i/2], text)
+		}
+	}
+	for i, text := range sent(t, load.Config{Protocol: load.HTTP}, each(2, nil, b.post), func(in *bufio.Reader, out io.Writer) string {
+		r, err := http.ReadRequest(in)
+		if err != nil {
+			return err.Error()
+		}
+		body, _ := io.ReadAll(r.Body)
+		_, _ = io.WriteString(out, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+		return r.Header.Get("Authorization") + "\n" + string(body)
+	}) {
+		take(b.own[i/2], b.tokens[i/2], text)
+	}
+	if len(keys) != 12 {
+		t.Errorf("%d keys of 12 posts", len(keys))
+	}
 }
 
 // TestWholeRun measures a little of everything with the real server: whether it fits together, not
@@ -199,55 +260,42 @@ func TestWholeRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts servers")
 	}
-	o, err := parseFlags([]string{"-parts", "cells,restart,threads", "-rounds", "1", "-rows", "2048", "-restart-rows", "2048", "-restarts", "1", "-redis", "off",
-		"-warmup", "5ms", "-window", "20ms", "-paced", "2500ms"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := t.TempDir()
 	t.Chdir("../..")
-	if err := load.RaiseFileLimit(8 * manyConns); err != nil {
-		t.Skip(err)
-	}
-	b, err := newBench(o)
+	server, err := load.FindBinary("", "./cmd/trunkline", dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.Close()
-	r := newReport(b.Dir, o)
-	if err = b.cells(&r); err != nil {
-		t.Fatal(err)
+	args := strings.Fields("store restart threads projects -rounds 1 -rows 2048 -redis off -warmup 5ms -window 20ms -paced 2500ms -server " + server + " -json " + dir)
+	var out bytes.Buffer
+	if status := part.Main(parts(), args, &out, &out); status != 0 {
+		t.Fatalf("status %d: %s", status, out.String())
 	}
-	if err := b.restart(&r); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.threads(&r); err != nil {
-		t.Fatal(err)
-	}
-	r.conclude()
-	_, _, noNode := findNode("")
-	for _, g := range r.Goals {
-		if g.Verdict == goal.None && (noNode == nil || !strings.Contains(g.What, "node")) {
-			t.Errorf("%s was not measured", g.What)
+	for _, p := range parts() {
+		var r part.Report
+		b, err := os.ReadFile(filepath.Join(dir, p.Name+".json"))
+		if err == nil {
+			err = json.Unmarshal(b, &r)
 		}
-	}
-	for _, s := range r.Cells {
-		if s.Median.PerSec <= 0 || s.Via != viaNothing && (s.Median.CPU <= 0 || s.Median.P50 <= 0 || s.Median.RSS <= 0) {
-			t.Errorf("%v: %+v", s.Cell, s.Median)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	var from []string
-	for _, x := range r.Restarts {
-		from = append(from, x.From)
-		if x.Recovery <= 0 || x.Answer < x.Recovery || x.RSS <= 0 || x.Store <= 0 {
-			t.Errorf("restart %+v", x)
+		for _, g := range r.Goals {
+			if g.Verdict == goal.None && !strings.Contains(g.What, "redis") && !strings.Contains(g.What, "node") {
+				t.Errorf("%s was not measured", g.What)
+			}
 		}
-	}
-	if want := []string{"log", "snapshot", "snapshot + tail"}; !slices.Equal(from, want) {
-		t.Errorf("restarts from %q, want %q", from, want)
-	}
-	for _, l := range r.Latencies {
-		if l.Snapshots == 0 || l.Beside.Requests == 0 || l.Beside.P50 <= 0 {
-			t.Errorf("latency %+v", l)
+		for _, s := range r.Cells {
+			if m := s.Median; m.PerSec <= 0 || s.Via != viaNothing && m.CPU <= 0 || s.Method != delivered && s.Via != viaNothing && m.P50 <= 0 {
+				t.Errorf("%v: %+v", s.Cell, m)
+			}
+		}
+		rows := 0
+		for _, table := range r.Tables {
+			rows += len(table.Rows)
+		}
+		if want := map[string]int{"store": 9, "restart": 9}[p.Name]; rows != want {
+			t.Errorf("%s: %d rows of tables, want %d: %s", p.Name, rows, want, fmt.Sprint(r.Tables))
 		}
 	}
 }

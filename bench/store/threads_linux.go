@@ -1,72 +1,47 @@
-package main
+package store
 
 import (
-	"bufio"
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"time"
 
-	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
 	"trunkline/handlers/threads/token"
 )
+
+// ThreadsPart measures agent threads beside the kernel protocol and peers.
+func ThreadsPart() part.Part {
+	return common(part.Part{
+		Name: "threads", What: "agent threads beside the kernel, a trivial tool, net/http and the SDKs of MCP",
+		Children: map[string]func([]string) error{childHandler: runBareHandler},
+		Run: func(r *part.Run) error {
+			t := &talk{bench: bench{Run: r}}
+			return t.measure(threadGoals, t.startKernel, t.startThreads, t.createThreads, t.startPeers, t.addCells)
+		},
+	})
+}
 
 // talk is the servers of the part about agent threads, and who asks them: each connection is an
 // agent of its own, because the calls of one agent over MCP are bounded.
 type talk struct {
-	*bench
+	bench
 	kernel, threads *load.Server
 	bare, node      *load.Server // node is nil where it is not installed
 
 	web, lines, tools string   // addresses of threads
 	tokens            []string // by connection
-	own               []string // a thread of each connection
-	one               string   // a thread of all
-	handlerTest       string   // the benchmark of the handlers of MCP, built
+	own               []string // a thread of each connection, and one more for all
 }
 
-// threads starts the servers, has them take turns, and ends them.
-func (b *bench) threads(r *report) error {
-	t := &talk{bench: b}
-	if err := t.start(); err != nil {
+func (t *talk) startKernel() (err error) {
+	if t.kernel, err = t.Trunkline(settings(t.Run, always)...); err != nil {
 		return err
 	}
-	all, err := goal.Rounds(b.o.rounds, t.steps(), os.Stderr)
-	r.samples = append(r.samples, all...)
-	b.StopAll()
-	return err
-}
-
-func (t *talk) start() (err error) {
-	if t.kernel, err = t.trunkline(always, t.newStore()); err != nil {
-		return err
-	}
-	if err = prepare(t.kernel.Addr, t.o.rows); err != nil {
-		return err
-	}
-	if err = t.startThreads(); err != nil {
-		return err
-	}
-	if err = t.createThreads(); err != nil {
-		return err
-	}
-	if t.bare, err = t.Peer(bareHandler, "", "-peer", peerHTTP); err != nil {
-		return err
-	}
-	if err = t.startNode(); err != nil {
-		return err
-	}
-	if err = t.buildHandlers(); err != nil {
-		return err
-	}
-	return t.probe()
+	return prepare(t.kernel.Addr, t.Rows)
 }
 
 const (
@@ -74,42 +49,77 @@ const (
 	issuer    = "trunkline-bench"
 	audience  = "orkiva" // the default of threads.audience
 	tokenLife = 24 * time.Hour
+	// askTimeout bounds one request beside a load, and the wait for a listener.
+	askTimeout = 10 * time.Second
 )
 
-// adminListening is the last line of the banner, behind those of all addresses.
-var adminListening = regexp.MustCompile(`^admin listening()`)
+// startMore starts a server with more than the kernel protocol, and returns where each of the
+// listeners of those names listens.
+func startMore(r *part.Run, name, mode string, more []string, listeners ...string) (s *load.Server, addrs []string, err error) {
+	c := load.Trunkline(r.Binary, settings(r, mode, append(more, "toolhost.listen_addr=127.0.0.1:0", "toolhost.loops="+strconv.Itoa(r.Loops))...)...)
+	c.Name, c.Env = name, []string{"MACHINA_API_TOKEN="}
+	if s, err = r.Start(c); err != nil {
+		return nil, nil, err
+	}
+	for _, name := range listeners {
+		pattern := regexp.MustCompile(`(?m)^` + name + ` listening on (127\.0\.0\.1:\d+)`)
+		m := pattern.FindStringSubmatch(s.Output())
+		for start := time.Now(); m == nil; m = pattern.FindStringSubmatch(s.Output()) {
+			if time.Since(start) > askTimeout {
+				return nil, nil, fmt.Errorf("cannot find where %s listens:\n%s", name, s.Output())
+			}
+			time.Sleep(time.Millisecond)
+		}
+		addrs = append(addrs, m[1])
+	}
+	return s, addrs, nil
+}
 
-// listeners are the lines of the banner by which the addresses are known.
-var listeners = regexp.MustCompile(`(?m)^(threads http|threads lines|toolhost) listening on (127\.0\.0\.1:\d+)`)
+// ask writes a request to a connection of its own, and reads until the replies match, of which it
+// returns the first group.
+func ask(addr string, request []byte, pattern string) (found string, err error) {
+	c, err := load.Dial(addr)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(askTimeout)) // an error shows with the next call
+	if _, err := c.Write(request); err != nil {
+		return "", err
+	}
+	want, buf, n := regexp.MustCompile(pattern), make([]byte, 64<<10), 0
+	for {
+		more, err := c.Read(buf[n:])
+		n += more
+		if m := want.FindSubmatch(buf[:n]); m != nil {
+			return string(m[1]), nil
+		}
+		if err != nil || n == len(buf) {
+			return "", fmt.Errorf("no %s in %q: %w", pattern, buf[:n], err)
+		}
+	}
+}
 
 // startThreads starts the server in mode always, with a key of its own and the tool server beside
-// agent threads.
+// agent threads, and signs the tokens of all agents.
 func (t *talk) startThreads() error {
 	private, public, err := token.NewKey()
 	if err != nil {
 		return err
 	}
-	key := filepath.Join(t.Dir, "threads.pub")
+	key := filepath.Join(t.Rig.Dir, "threads.pub")
 	if err := os.WriteFile(key, public, 0o600); err != nil {
 		return fmt.Errorf("cannot write the key: %w", err)
 	}
-	loops := strconv.Itoa(t.o.loops)
-	c := load.Trunkline(t.Binary, t.settings(always, t.newStore(), "threads.public_key_file="+key, "threads.issuer="+issuer, "threads.loops="+loops,
-		"threads.listen_addr=127.0.0.1:0", "threads.lines_addr=127.0.0.1:0", "threads.supervisor_mode=off",
-		"threads.rate_mcp_calls_per_agent_per_minute=1000000", "toolhost.listen_addr=127.0.0.1:0", "toolhost.loops="+loops)...)
-	c.Name, c.Listening, c.Env = threadServer, adminListening, []string{"MACHINA_API_TOKEN="}
-	if t.threads, err = t.Start(c); err != nil {
+	more := []string{"threads.public_key_file=" + key, "threads.issuer=" + issuer, "threads.loops=" + strconv.Itoa(t.Loops), "threads.listen_addr=127.0.0.1:0",
+		"threads.lines_addr=127.0.0.1:0", "threads.supervisor_mode=off", "threads.rate_mcp_calls_per_agent_per_minute=1000000"}
+	s, at, err := startMore(t.Run, threadServer, always, more, "threads http", "threads lines", "toolhost")
+	if err != nil {
 		return err
 	}
-	at := map[string]string{}
-	for _, m := range listeners.FindAllStringSubmatch(t.threads.Output(), -1) {
-		at[m[1]] = m[2]
-	}
-	if t.web, t.lines, t.tools = at["threads http"], at["threads lines"], at["toolhost"]; t.web == "" || t.lines == "" || t.tools == "" {
-		return fmt.Errorf("cannot find where the server listens:\n%s", t.threads.Output())
-	}
+	t.threads, t.web, t.lines, t.tools = s, at[0], at[1], at[2]
 	now := float64(time.Now().Unix())
-	for i := range crowd().conns {
+	for i := range crowd.conns {
 		name := fmt.Sprintf("agent-%d", i)
 		text, err := token.Sign(private, &token.Claims{Agent: name, Workspace: workspace, Session: name, ID: name, Role: token.Coordinator,
 			Issued: now, Expires: now + tokenLife.Seconds()}, issuer, audience)
@@ -124,64 +134,14 @@ func (t *talk) startThreads() error {
 // createThreads creates a thread for each connection, and one for all.
 func (t *talk) createThreads() error {
 	for i := range len(t.tokens) + 1 {
-		reply, err := send(t.web, load.AppendPost(nil, "/v1/create_thread", fmt.Appendf(nil,
-			`{"workspace_id":%q,"title":"%d","type":"workflow","participants":["agent-0"]}`, workspace, i), bearer(t.tokens[0])))
+		body := fmt.Appendf(nil, `{"workspace_id":%q,"title":"%d","type":"workflow","participants":["agent-0"]}`, workspace, i)
+		id, err := ask(t.web, load.AppendPost(nil, "/v1/create_thread", body, bearer(t.tokens[0])), `"thread_id":"([^"]+)"`)
 		if err != nil {
 			return fmt.Errorf("cannot create a thread: %w", err)
 		}
-		var thread struct {
-			ID string `json:"thread_id"`
-		}
-		if err := json.Unmarshal(reply, &thread); err != nil || thread.ID == "" {
-			return fmt.Errorf("cannot create a thread: %s", reply)
-		}
-		t.own = append(t.own, thread.ID)
+		t.own = append(t.own, id)
 	}
-	t.one, t.own = t.own[len(t.tokens)], t.own[:len(t.tokens)]
 	return nil
 }
 
 func bearer(token string) string { return "Authorization: Bearer " + token }
-
-// sendTimeout bounds one request beside a load.
-const sendTimeout = 10 * time.Second
-
-// send sends one request as tapes have it, and returns the body of its reply.
-func send(addr string, request []byte) ([]byte, error) {
-	c, err := load.Dial(addr)
-	if err != nil {
-		return nil, err
-	}
-	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(sendTimeout)); err != nil {
-		return nil, err
-	}
-	if _, err := c.Write(request); err != nil {
-		return nil, err
-	}
-	r, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Body.Close()
-	body, err := io.ReadAll(r.Body)
-	if err == nil && r.StatusCode != http.StatusOK {
-		err = fmt.Errorf("status %d: %s", r.StatusCode, body)
-	}
-	return body, err
-}
-
-// probe asks each server over HTTP once, and looks at the replies: a load only looks at their
-// status.
-func (t *talk) probe() error {
-	for _, c := range t.overHTTP() {
-		reply, err := send(c.addr, c.request(0))
-		if err == nil && !bytes.Contains(reply, []byte(c.want)) {
-			err = fmt.Errorf("no %s in %s", c.want, reply)
-		}
-		if err != nil {
-			return fmt.Errorf("cannot measure %s of %s: %w", c.method, c.name, err)
-		}
-	}
-	return nil
-}
