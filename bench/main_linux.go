@@ -19,8 +19,12 @@ import (
 	"os"
 
 	"trunkline/bench/crash"
+	"trunkline/bench/envelopes"
+	"trunkline/bench/hostile"
 	"trunkline/bench/internal/part"
+	"trunkline/bench/scale"
 	"trunkline/bench/sessions"
+	"trunkline/bench/soak"
 	"trunkline/bench/store"
 )
 
@@ -33,7 +37,11 @@ func parts() []part.Part {
 		store.RestartPart(),
 		store.ThreadsPart(),
 		store.ProjectsPart(),
+		scale.Part(),
+		envelopes.Part(),
 		sessions.Part(),
+		soak.Part(),
+		hostile.Part(),
 		crash.Part(),
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package soak
 
 import (
 	"fmt"
@@ -52,9 +52,6 @@ type reading struct {
 	rss int64
 }
 
-// settleTime is how long tables and pools may fill before growth counts.
-const settleTime = 10 * time.Second
-
 // growth returns by which part of its value at settleTime the memory grew at most; ok is false if
 // the load was too short.
 func growth(readings []reading) (part float64, ok bool) {
@@ -74,19 +71,18 @@ func growth(readings []reading) (part float64, ok bool) {
 	return float64(highest-base) / float64(base), true
 }
 
-// outcome is everything a soak is evaluated by.
+// outcome is everything that a soak is evaluated by.
 type outcome struct {
-	requests, dropped uint64
-	refused           *refusals
-	loadErr           error
-	readings          []reading
-	maxGrowth         float64
+	dropped  uint64
+	refused  refusals
+	loadErr  error
+	readings []reading
 }
 
 // faults lists what is wrong; nothing means that the soak passed.
-func (o outcome) faults() (out []string) {
+func (o *outcome) faults() (out []string) {
 	if n := o.refused.errors.Load(); n > 0 {
-		out = append(out, fmt.Sprintf("%d error replies: %v", n, o.refused))
+		out = append(out, fmt.Sprintf("%d error replies: %v", n, &o.refused))
 	}
 	if o.dropped > 0 {
 		out = append(out, fmt.Sprintf("%d requests without a reply", o.dropped))
@@ -94,11 +90,8 @@ func (o outcome) faults() (out []string) {
 	if o.loadErr != nil {
 		out = append(out, fmt.Sprintf("the load failed: %v", o.loadErr))
 	}
-	if o.requests == 0 {
-		out = append(out, "no reply at all")
-	}
-	if part, ok := growth(o.readings); ok && part > o.maxGrowth {
-		out = append(out, fmt.Sprintf("memory grew by %.1f %% after the first %v, more than %.1f %%", 100*part, settleTime, 100*o.maxGrowth))
+	if part, ok := growth(o.readings); ok && part > maxGrowth {
+		out = append(out, fmt.Sprintf("memory grew by %.1f %% after the first %v, more than %.1f %%", 100*part, settleTime, 100*maxGrowth))
 	}
 	return out
 }

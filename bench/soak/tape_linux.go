@@ -1,7 +1,8 @@
-package main
+package soak
 
 import (
 	"fmt"
+	"time"
 
 	"trunkline/bench/internal/load"
 )
@@ -14,6 +15,9 @@ const (
 
 // rowsPerConn is how many processes of its own a connection cycles through.
 const rowsPerConn = 4
+
+// subscribeTimeout bounds the wait for streams to open.
+const subscribeTimeout = 10 * time.Second
 
 // eventType is what the Publish requests publish and the subscriber listens to.
 const eventType = "soak.tick"
@@ -74,4 +78,32 @@ func prepare(addr string, conns int) error {
 		return fmt.Errorf("cannot create the processes: %w", err)
 	}
 	return nil
+}
+
+// subscribe opens n streams of the published events. The one request of a connection is never
+// answered: what comes are the chunks of its stream, an acknowledgement first.
+func subscribe(addr string, n int) (*load.Session, error) {
+	request := load.AppendRequest(nil, "soak-sub", "commbus", "Subscribe", load.Field{Key: "event_types", Value: []string{eventType}},
+		load.Field{Key: "ack", Value: true})
+	tapes := make([]*load.Tape, n)
+	for i := range tapes {
+		tapes[i] = new(load.Tape)
+		tapes[i].Add(tagOther, request)
+	}
+	s, err := load.Start(load.Config{Addr: addr, Tapes: tapes, Depth: 1})
+	if err != nil {
+		return nil, err
+	}
+	for end := time.Now().Add(subscribeTimeout); s.Chunks() < uint64(n); time.Sleep(time.Millisecond) {
+		select {
+		case <-s.Done():
+			_, err := s.Stop()
+			return nil, fmt.Errorf("cannot subscribe: %w", err)
+		default:
+		}
+		if time.Now().After(end) {
+			return nil, fmt.Errorf("cannot subscribe: %d of %d streams are open", s.Chunks(), n)
+		}
+	}
+	return s, nil
 }

@@ -1,7 +1,6 @@
-package main
+package envelopes
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,14 +8,29 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"trunkline/bench/internal/goal"
+	"trunkline/codec/mpack"
 	"trunkline/codec/transcode"
 	"trunkline/codec/wire"
+	"trunkline/engine/link"
 	"trunkline/engine/orchestration"
 )
+
+// start is the moment at which the steps are made.
+var start = link.Instant{Mono: int64(time.Hour), Wall: 1767323045000}
+
+// value returns a JSON text as a member of a request.
+func value(tb testing.TB, text string) mpack.Value {
+	tb.Helper()
+	b, err := transcode.EncodeJSON([]byte(text))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return mpack.ReadValue(b)
+}
 
 // decided is what both servers answer about a step, with what must be equal.
 type decided struct {
@@ -69,7 +83,7 @@ func TestThePeerDecidesAlike(t *testing.T) {
 			}
 		}
 	}
-	f("the measured cycle", beginBody(0, 300), reportBody(0, "a1", 200), reportBody(0, "a2", 200), reportBody(0, "a1", 100), reportBody(0, "a2", 100))
+	f("the measured cycle", beginBody(0), reportBody(0, "a1"), reportBody(0, "a2"), reportBody(0, "a1"), reportBody(0, "a2"))
 	small := func(limits string) string {
 		return fmt.Sprintf(`{"process_id":"p","envelope":{"envelope_id":"e","raw_input":"x","outputs":{}},"pipeline_config":{"name":"n",%s,`+
 			`"agents":[{"name":"s1","agent":"a1","routing":[{"condition":"v","value":1,"target":"s2"}]},{"name":"s2","default_next":"s1"}]}}`, limits)
@@ -140,11 +154,11 @@ func TestThePeerRefuses(t *testing.T) {
 	}
 	f(beginPath, `{`, http.StatusBadRequest)
 	f(beginPath, `{"process_id":"p"}`, http.StatusBadRequest)
-	f(beginPath, beginBody(1, 100), http.StatusOK)
+	f(beginPath, beginBody(1), http.StatusOK)
 	f(reportPath, `{`, http.StatusBadRequest)
-	f(reportPath, `{"process_id":"nobody"}`, http.StatusNotFound)
-	f(reportPath, reportBody(1, "a2", 100), http.StatusConflict)
-	f(reportPath, reportBody(1, "a1", 100), http.StatusOK)
+	f(reportPath, `{"process_id":"unknown"}`, http.StatusNotFound)
+	f(reportPath, reportBody(1, "a2"), http.StatusConflict)
+	f(reportPath, reportBody(1, "a1"), http.StatusOK)
 }
 
 // TestSamples: what is measured has the size of its name, and is JSON.
@@ -158,37 +172,9 @@ func TestSamples(t *testing.T) {
 			t.Errorf("findings of %d bytes have %d", n, len(got))
 		}
 	}
-	for _, body := range []string{beginBody(3, 500), reportBody(3, "a1", 200), pipeline} {
+	for _, body := range []string{beginBody(3), reportBody(3, "a1"), pipeline} {
 		if !json.Valid([]byte(body)) {
 			t.Errorf("no JSON: %s", body)
 		}
-	}
-}
-
-func TestGoalsAreEvaluated(t *testing.T) {
-	f := func(want string, reached bool, ratios ...float64) {
-		t.Helper()
-		g := ask("x", 5, ratios)
-		if (g.Verdict == goal.Pass) != reached || !bytes.Contains([]byte(g.String()), []byte(want)) {
-			t.Errorf("%v: %v, %s", ratios, g.Verdict, g)
-		}
-	}
-	f("goal pass x: 5.0x", true, 4, 5, 9)
-	f("goal MISS x: 4.9x", false, 4.9, 9, 1)
-	f("goal pass x: 6.0x", true, 5, 7)
-	f("goal none x: 0.0x", false)
-}
-
-func TestFlags(t *testing.T) {
-	if o, err := parseFlags([]string{"-quick", "-parts", "step"}); err != nil || o.rounds != 3 || o.count != 500 || o.parts != "step" {
-		t.Errorf("got %+v, %v", o, err)
-	}
-	for _, bad := range [][]string{{"-depth", "0"}, {"-count", "-1"}, {"more"}} {
-		if _, err := parseFlags(bad); err == nil {
-			t.Errorf("%v was taken", bad)
-		}
-	}
-	if err := run(options{server: "/nonexistent"}); err == nil {
-		t.Error("a server that is not there was found")
 	}
 }

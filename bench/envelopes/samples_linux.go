@@ -1,8 +1,16 @@
-package main
+package envelopes
 
 import (
 	"fmt"
 	"strings"
+)
+
+const (
+	// stepSize is the size of the envelope in bytes that the goals of step and process are about.
+	stepSize = 4 << 10
+	// outputs and reported are the bytes of outputs that a session's envelope begins with, and that
+	// every report brings.
+	outputs, reported = 1024, 200
 )
 
 // flatBase are the members of a flat envelope that every measurement has.
@@ -39,16 +47,14 @@ const pipeline = `{"name":"bench","max_iterations":2147483647,"max_llm_calls":21
 	`{"name":"s2","agent":"a2","routing":[{"condition":"verdict","value":"stop","target":"end"},{"condition":"verdict","value":"go","target":"s1"}]}],` +
 	`"edge_limits":[{"from_stage":"s1","to_stage":"s2","max_count":2147483647}]}`
 
-func processID(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012x", i) }
-
 // beginBody is InitializeSession's body for session i.
-func beginBody(i, outputs int) string {
-	return fmt.Sprintf(`{"process_id":%q,"pipeline_config":%s,"envelope":{%s,"current_stage":"start","outputs":{"seed":%s}}}`,
-		processID(i), pipeline, fmt.Sprintf(flatBase, fmt.Sprintf("env_%016x", i)), findings(outputs))
+func beginBody(i int) string {
+	return fmt.Sprintf(`{"process_id":"session-%d","pipeline_config":%s,"envelope":{%s,"current_stage":"start","outputs":{"seed":%s}}}`,
+		i, pipeline, fmt.Sprintf(flatBase, fmt.Sprintf("env_%016x", i)), findings(outputs))
 }
 
 // reportBody is ReportAgentResult's body for session i.
-func reportBody(i int, agent string, output int) string {
-	return fmt.Sprintf(`{"process_id":%q,"agent_name":%q,"output":{"verdict":"go","result":%s},"success":true,"error":"",`+
-		`"metrics":{"llm_calls":1,"tool_calls":2,"tokens_in":310,"tokens_out":42,"duration_ms":12}}`, processID(i), agent, findings(output))
+func reportBody(i int, agent string) string {
+	return fmt.Sprintf(`{"process_id":"session-%d","agent_name":%q,"output":{"verdict":"go","result":%s},"success":true,"error":"",`+
+		`"metrics":{"llm_calls":1,"tool_calls":2,"tokens_in":310,"tokens_out":42,"duration_ms":12}}`, i, agent, findings(reported))
 }

@@ -1,0 +1,209 @@
+package hostile
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+	"time"
+
+	"trunkline/bench/internal/goal"
+	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
+)
+
+const (
+	// maxP99 is the reference p99 that is always allowed during a scene, and maxRise how often the
+	// one without attack is.
+	maxP99  = 25 * time.Millisecond
+	maxRise = 10
+	// maxMemory is how many bytes a scene may add to the server's memory.
+	maxMemory = 64 << 20
+	// rate is the reference load's, in requests per second over all connections.
+	rate = 3200
+	// settle is how long the server has after a scene before its memory is read.
+	settle = 2 * time.Second
+	// between is the time between two readings of memory during a scene: the peak that the system
+	// keeps is of the whole life of a process and would carry one scene's into the next.
+	between = 20 * time.Millisecond
+	// quickTime is how long a scene lasts under -quick.
+	quickTime = time.Second
+)
+
+// Part plays attacks beside a reference load.
+func Part() part.Part {
+	tries, lasting := 3, 5*time.Second
+	return part.Part{
+		Name: "hostile", What: "bad frames, slow readers and floods: what do good clients and the memory feel?",
+		Flags: func(f *flag.FlagSet) {
+			f.IntVar(&tries, "tries", tries, "hostile: how often a scene is played whose only fault is latency")
+			f.DurationVar(&lasting, "lasting", lasting, "hostile: how long each scene and each quiet measurement lasts")
+		},
+		Files: func(*part.Options) uint64 { return 8000 },
+		Run: func(r *part.Run) error {
+			if r.Quick {
+				lasting = min(lasting, quickTime)
+			}
+			return run(r, tries, lasting)
+		},
+	}
+}
+
+// run starts the server and plays the scenes.
+func run(r *part.Run, tries int, lasting time.Duration) error {
+	server, err := r.Trunkline(fmt.Sprintf("kernel.loops=%d", r.Loops), "kernel.max_connections=2000")
+	if err != nil {
+		return err
+	}
+	if err := createProcesses(server.Addr, r.Conns); err != nil {
+		return err
+	}
+	r.Report.Checked = true
+	r.Report.Settings.Rounds, r.Report.Settings.Window = 1, lasting.Seconds()
+	memory := goal.Grid{Title: "memory, MiB", Head: []string{"scene", "before", "peak", "after", "", "what happened"}}
+	for _, s := range scenes() {
+		if !r.Asked(s.name) {
+			continue
+		}
+		for try := 1; ; try++ {
+			o := play(server, s, r.Conns, lasting)
+			firm, late := o.faults()
+			memory.Add(s.name, goal.MiB(o.before), goal.MiB(o.peak), goal.MiB(o.after), verdict(firm, late), o.note)
+			r.Report.Samples = append(r.Report.Samples, sample(s.name+", before", r.Conns, o.alone), sample(s.name, r.Conns, o.during))
+			if len(firm) == 0 && late != "" && try < tries {
+				continue // other work on the machine can stall any process, but not the same scene every time
+			}
+			for _, fault := range firm {
+				r.Report.Fault("%s: %s", s.name, fault)
+			}
+			if late != "" {
+				r.Report.Fault("%s: %s", s.name, late)
+			}
+			break
+		}
+		if !server.Alive() {
+			return fmt.Errorf("the server did not survive scene %s; its output:\n%s", s.name, server.Output())
+		}
+	}
+	r.Report.Table(memory)
+	return nil
+}
+
+// verdict is a word for the table.
+func verdict(firm []string, late string) string {
+	switch {
+	case len(firm) > 0:
+		return "FAIL"
+	case late != "":
+		return "late"
+	}
+	return "pass"
+}
+
+// sample is the reference load in a scene; h is nil for one that failed.
+func sample(scene string, conns int, h *load.Histogram) goal.Sample {
+	s := goal.Sample{Cell: goal.Cell{Server: "trunkline", Method: scene, Conns: conns, Depth: 1}}
+	if h != nil {
+		s.Requests = h.Total()
+		s.P50, s.P99, s.P999 = goal.Micros(h.Quantile(0.5)), goal.Micros(h.Quantile(0.99)), goal.Micros(h.Quantile(0.999))
+	}
+	return s
+}
+
+// outcome is everything a scene is evaluated by. Latencies are nil where the reference load failed.
+type outcome struct {
+	note                string
+	alone, during       *load.Histogram
+	before, peak, after int64 // resident memory in bytes
+	err                 error
+}
+
+// play measures the reference load alone, then during the scene.
+func play(server *load.Server, s scene, conns int, lasting time.Duration) (o outcome) {
+	if o.alone, o.err = reference(server.Addr, conns, lasting); o.err != nil {
+		return o
+	}
+	o.before = rss(server)
+	attacked, referred := make(chan error, 1), make(chan error, 1)
+	go func() {
+		note, err := s.attack(server.Addr, lasting)
+		o.note = note
+		attacked <- err
+	}()
+	go func() {
+		h, err := reference(server.Addr, conns, lasting)
+		o.during = h
+		referred <- err
+	}()
+	tick := time.NewTicker(between)
+	defer tick.Stop()
+	for ends := 0; ends < 2; {
+		o.peak = max(o.peak, rss(server))
+		select {
+		case err := <-attacked:
+			o.err = errors.Join(o.err, err)
+			ends++
+		case err := <-referred:
+			o.err = errors.Join(o.err, err)
+			ends++
+		case <-tick.C:
+		}
+	}
+	time.Sleep(settle)
+	o.after = rss(server)
+	return o
+}
+
+// rss returns 0 for a server that has ended, which run reports by itself.
+func rss(server *load.Server) int64 {
+	m, _ := server.Memory()
+	return m.RSS
+}
+
+// faults lists what is wrong: firm is what no busy machine excuses, late that the reference load
+// was too slow. Without either the scene passed.
+func (o *outcome) faults() (firm []string, late string) {
+	if o.err != nil {
+		firm = append(firm, strings.ReplaceAll(o.err.Error(), "\n", "; "))
+	}
+	if o.during == nil || o.during.Total() == 0 {
+		return append(firm, "no reference request was answered"), ""
+	}
+	if grown := o.peak - o.before; grown > maxMemory {
+		firm = append(firm, fmt.Sprintf("memory grew by %.1f MiB, more than %.1f", goal.MiB(grown), goal.MiB(maxMemory)))
+	}
+	bound := max(maxP99, maxRise*o.alone.Quantile(0.99))
+	if p99 := o.during.Quantile(0.99); p99 > bound {
+		late = fmt.Sprintf("reference p99 %v is above %v", p99, bound)
+	}
+	return firm, late
+}
+
+// reference is the well-behaved load for a while: its latencies.
+func reference(addr string, conns int, lasting time.Duration) (*load.Histogram, error) {
+	tapes := make([]*load.Tape, conns)
+	for i := range tapes {
+		tapes[i] = new(load.Tape)
+		tapes[i].Add(0, load.AppendRequest(nil, "reference", "kernel", "GetProcess", load.Field{Key: "pid", Value: processID(i)}))
+	}
+	p, err := load.RunPaced(load.PacedConfig{Addr: addr, Tapes: tapes, Depth: 1, PerSec: rate, For: lasting, Slice: lasting})
+	if err != nil {
+		return nil, fmt.Errorf("the reference load failed: %w", err)
+	}
+	return p.Between(p.Start, p.Start.Add(2*lasting)), nil
+}
+
+func processID(i int) string { return fmt.Sprintf("feed0000-0000-4000-8000-%012x", i) }
+
+// createProcesses makes the processes that the reference load asks for.
+func createProcesses(addr string, n int) error {
+	tape := new(load.Tape)
+	for i := range n {
+		pid := load.Field{Key: "pid", Value: processID(i)}
+		tape.Add(0, load.AppendRequest(nil, "create", "kernel", "CreateProcess", pid, load.Field{Key: "user_id", Value: processID(i)}))
+	}
+	if err := load.SendOnce(addr, load.Kernel, []*load.Tape{tape}, 64); err != nil {
+		return fmt.Errorf("cannot create %d processes: %w", n, err)
+	}
+	return nil
+}
