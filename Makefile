@@ -124,7 +124,7 @@ docs: ## check the links of all pages and the doc comments of all packages
 generate: ## rebuild generated code
 	$(GO) generate ./...
 
-## —— Measuring ——
+## —— Measuring: targets write bench/data/PART.json, BENCHMARKS.md and docs/charts, unless ARGS has -quick or -only ——
 
 .PHONY: bench
 bench: ## the benchmarks of bench/questions beside the baseline's sources, and what moved; ARGS="-bench REGEXP"
