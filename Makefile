@@ -127,7 +127,7 @@ generate: ## rebuild generated code
 ## —— Measuring: targets write bench/data/PART.json, BENCHMARKS.md and docs/charts, unless ARGS has -quick or -only ——
 
 .PHONY: bench
-bench: ## the benchmarks of bench/questions beside the baseline's sources, and what moved; ARGS="-bench REGEXP"
+bench: ## the benchmarks of bench/questions beside the baseline's sources, and what moved; ARGS="-only REGEXP"
 	$(call measure,questions)
 
 .PHONY: bench-baseline

@@ -18,6 +18,7 @@ package main
 import (
 	"os"
 
+	"trunkline/bench/compare"
 	"trunkline/bench/crash"
 	"trunkline/bench/envelopes"
 	"trunkline/bench/hostile"
@@ -26,6 +27,7 @@ import (
 	"trunkline/bench/sessions"
 	"trunkline/bench/soak"
 	"trunkline/bench/store"
+	"trunkline/bench/tools"
 )
 
 func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
@@ -33,6 +35,7 @@ func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
 // parts are what can be measured, in the order of the list.
 func parts() []part.Part {
 	return []part.Part{
+		compare.Part(),
 		store.Part(),
 		store.RestartPart(),
 		store.ThreadsPart(),
@@ -40,6 +43,7 @@ func parts() []part.Part {
 		scale.Part(),
 		envelopes.Part(),
 		sessions.Part(),
+		tools.Part(),
 		soak.Part(),
 		hostile.Part(),
 		crash.Part(),

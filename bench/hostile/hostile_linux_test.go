@@ -21,31 +21,28 @@ func latencies(ns ...int64) *load.Histogram {
 
 func TestFaults(t *testing.T) {
 	const ms, mib = int64(time.Millisecond), int64(1 << 20)
-	f := func(firm, late string, change func(o *outcome)) {
+	f := func(want string, late bool, change func(o *outcome)) {
 		t.Helper()
 		o := outcome{alone: latencies(ms), during: latencies(2 * ms), before: mib, peak: 2 * mib, after: mib}
 		change(&o)
-		gotFirm, gotLate := o.faults()
-		for _, x := range [][2]string{{firm, strings.Join(gotFirm, "; ")}, {late, gotLate}} {
-			if x[0] == "" && x[1] != "" || !strings.Contains(x[1], x[0]) {
-				t.Errorf("fault %q, want %q", x[1], x[0])
-			}
+		if got := strings.Join(o.faults(), "; "); want == "" && got != "" || !strings.Contains(got, want) || o.late() != late {
+			t.Errorf("fault %q, late %v, want %q", got, o.late(), want)
 		}
 	}
-	f("", "", func(*outcome) {})
-	f("", "", func(o *outcome) { o.during = latencies(24 * ms) })
-	f("", "is above 25ms", func(o *outcome) { o.during = latencies(27 * ms) })
-	f("", "", func(o *outcome) { o.alone, o.during = latencies(5*ms), latencies(48*ms) })
-	f("", "is above", func(o *outcome) { o.alone, o.during = latencies(5*ms), latencies(53*ms) })
-	f("", "", func(o *outcome) { o.peak = o.before + 64*mib })
-	f("memory grew by 65.0 MiB", "", func(o *outcome) { o.peak = o.before + 65*mib })
-	f("boom; bang", "is above", func(o *outcome) { o.err, o.during = errors.New("boom\nbang"), latencies(1000*ms) })
-	f("no reference request", "", func(o *outcome) { o.during = nil })
+	f("", false, func(*outcome) {})
+	f("", false, func(o *outcome) { o.during = latencies(24 * ms) })
+	f("is above 25ms", true, func(o *outcome) { o.during = latencies(27 * ms) })
+	f("", false, func(o *outcome) { o.alone, o.during = latencies(5*ms), latencies(48*ms) })
+	f("is above", true, func(o *outcome) { o.alone, o.during = latencies(5*ms), latencies(53*ms) })
+	f("", false, func(o *outcome) { o.peak = o.before + 64*mib })
+	f("memory grew by 65.0 MiB", false, func(o *outcome) { o.peak = o.before + 65*mib })
+	f("boom; bang; reference p99", false, func(o *outcome) { o.err, o.during = errors.New("boom\nbang"), latencies(1000*ms) })
+	f("no reference request", false, func(o *outcome) { o.during = nil })
 }
 
 func TestReference(t *testing.T) {
 	srv := fakekernel.Start(t, 0, polite)
-	if err := createProcesses(srv.Addr, 4); err != nil || srv.Count("CreateProcess") != 4 {
+	if err := load.CreateRows(srv.Addr, 0, 4); err != nil || srv.Count("CreateProcess") != 4 {
 		t.Fatalf("%v, %d processes", err, srv.Count("CreateProcess"))
 	}
 	h, err := reference(srv.Addr, 4, short)

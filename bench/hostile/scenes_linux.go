@@ -27,9 +27,7 @@ func scenes() []scene {
 	return []scene{{"half-open", halfOpen}, {"never-reads", neverReads}, {"deaf-subscriber", deafSubscriber(100_000)}, {"bursts", bursts}, {"deep-nesting", deepNesting}}
 }
 
-func getRequest() []byte {
-	return load.AppendRequest(nil, "attack", "kernel", "GetProcess", load.Field{Key: "pid", Value: processID(0)})
-}
+func getRequest() []byte { return load.RowRequest("GetProcess", 0) }
 
 // halfOpen announces 5 MiB on each of 1000 connections and sends five bytes of it: the server must
 // take memory as bytes arrive, never as announced (kernel-ipc §2.2).

@@ -1,12 +1,12 @@
 package soak
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
 )
 
 // refusals counts ERROR frames. The workers of a load call it concurrently.
@@ -19,8 +19,8 @@ type refusals struct {
 	first string            // the first error's text
 }
 
-// evaluate never ends a connection: a soak counts everything that goes wrong.
-func (r *refusals) evaluate(tag uint8, payload []byte) error {
+// count never ends a connection: a soak counts everything that goes wrong.
+func (r *refusals) count(tag uint8, payload []byte) error {
 	f, err := load.ParseFailure(payload)
 	if err != nil {
 		return err
@@ -37,13 +37,6 @@ func (r *refusals) evaluate(tag uint8, payload []byte) error {
 	}
 	r.codes[f.Code]++
 	return nil
-}
-
-// String names the codes and the first error.
-func (r *refusals) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return fmt.Sprintf("%v, first: %s", r.codes, r.first)
 }
 
 // reading is the server's memory at one moment of the load.
@@ -71,27 +64,21 @@ func growth(readings []reading) (part float64, ok bool) {
 	return float64(highest-base) / float64(base), true
 }
 
-// outcome is everything that a soak is evaluated by.
-type outcome struct {
-	dropped  uint64
-	refused  refusals
-	loadErr  error
-	readings []reading
-}
-
-// faults lists what is wrong; nothing means that the soak passed.
-func (o *outcome) faults() (out []string) {
-	if n := o.refused.errors.Load(); n > 0 {
-		out = append(out, fmt.Sprintf("%d error replies: %v", n, &o.refused))
+// evaluate adds what is wrong to the report; nothing means that the soak passed.
+func evaluate(r *part.Report, refused *refusals, dropped uint64, loadErr error, readings []reading) {
+	r.Checked = true
+	if n := refused.errors.Load(); n > 0 {
+		r.Fault("%d error replies: %v, first: %s", n, refused.codes, refused.first)
 	}
-	if o.dropped > 0 {
-		out = append(out, fmt.Sprintf("%d requests without a reply", o.dropped))
+	if dropped > 0 {
+		r.Fault("%d requests without a reply", dropped)
 	}
-	if o.loadErr != nil {
-		out = append(out, fmt.Sprintf("the load failed: %v", o.loadErr))
+	if loadErr != nil {
+		r.Fault("the load failed: %v", loadErr)
 	}
-	if part, ok := growth(o.readings); ok && part > maxGrowth {
-		out = append(out, fmt.Sprintf("memory grew by %.1f %% after the first %v, more than %.1f %%", 100*part, settleTime, 100*maxGrowth))
+	if part, ok := growth(readings); !ok {
+		r.Note("Growth of memory is not evaluated: fewer than two readings after %v.", settleTime)
+	} else if part > maxGrowth {
+		r.Fault("memory grew by %.1f %% after the first %v, more than %.1f %%", 100*part, settleTime, 100*maxGrowth)
 	}
-	return out
 }

@@ -62,7 +62,7 @@ func run(r *part.Run, lasting time.Duration, subscribers int, gogc string) error
 	if err != nil {
 		return err
 	}
-	if err := prepare(server.Addr, r.Conns); err != nil {
+	if err := load.CreateRows(server.Addr, 0, r.Conns*rowsPerConn); err != nil {
 		return err
 	}
 	if subscribers == 0 {
@@ -103,14 +103,14 @@ func soak(r *part.Run, server *load.Server, lasting time.Duration) error {
 	if err != nil {
 		return err
 	}
-	var out outcome
-	session, err := load.Start(load.Config{Addr: server.Addr, Tapes: tapes, Depth: r.Depth, Workers: r.Workers, Refused: out.refused.evaluate})
+	var refused refusals
+	session, err := load.Start(load.Config{Addr: server.Addr, Tapes: tapes, Depth: r.Depth, Workers: r.Workers, Refused: refused.count})
 	if err != nil {
 		return err
 	}
 	session.Record(true)
 	memory := goal.Grid{Title: "memory during the load", Head: []string{"s", "RSS MiB", "requests/s"}}
-	out.readings = watch(server, session, lasting, &memory)
+	readings := watch(server, session, lasting, &memory)
 	latency, loadErr := session.Stop()
 	sample, windowErr := window.Close(session.Replies())
 	if windowErr != nil {
@@ -121,16 +121,9 @@ func soak(r *part.Run, server *load.Server, lasting time.Duration) error {
 	r.Report.Samples = append(r.Report.Samples, sample)
 	r.Report.Table(memory)
 	r.Report.Settings.Rounds, r.Report.Settings.Window = 1, lasting.Seconds()
-	out.dropped, out.loadErr = session.Dropped(), loadErr
-	r.Report.Note("%d replies, %d of them errors, %d that nothing is runnable; %d dropped or missing", sample.Requests, out.refused.errors.Load(),
-		out.refused.nothingRunnable.Load(), out.dropped)
-	if _, ok := growth(out.readings); !ok {
-		r.Report.Note("growth of memory is not evaluated: fewer than two readings after %v", settleTime)
-	}
-	r.Report.Checked = true
-	for _, fault := range out.faults() {
-		r.Report.Fault("%s", fault)
-	}
+	r.Report.Note("%d replies, %d of them errors, %d that nothing is runnable; %d dropped or missing", sample.Requests, refused.errors.Load(),
+		refused.nothingRunnable.Load(), session.Dropped())
+	evaluate(r.Report, &refused, session.Dropped(), loadErr, readings)
 	return nil
 }
 

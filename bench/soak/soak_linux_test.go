@@ -10,6 +10,7 @@ import (
 
 	"trunkline/bench/internal/fakekernel"
 	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
 )
 
 // model is a kernel just good enough to refuse what the mix must never do.
@@ -55,7 +56,7 @@ func TestMixIsLegal(t *testing.T) {
 		}
 		return fakekernel.OK(r.ID)
 	})
-	if err := prepare(srv.Addr, 3); err != nil {
+	if err := load.CreateRows(srv.Addr, 0, 3*rowsPerConn); err != nil {
 		t.Fatal(err)
 	}
 	var tapes []*load.Tape
@@ -63,7 +64,7 @@ func TestMixIsLegal(t *testing.T) {
 		tapes = append(tapes, mix(conn))
 	}
 	var r refusals
-	s, err := load.Start(load.Config{Addr: srv.Addr, Tapes: tapes, Depth: 16, Refused: r.evaluate})
+	s, err := load.Start(load.Config{Addr: srv.Addr, Tapes: tapes, Depth: 16, Refused: r.count})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func TestMixIsLegal(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	if _, err := s.Stop(); err != nil || r.errors.Load() > 0 || s.Dropped() > 0 {
-		t.Errorf("%v, %d errors %v, %d dropped", err, r.errors.Load(), &r, s.Dropped())
+		t.Errorf("%v, %d errors %v, %d dropped", err, r.errors.Load(), r.codes, s.Dropped())
 	}
 	if r.nothingRunnable.Load() == 0 {
 		t.Error("NOT_FOUND of GetNextRunnable was not seen")
@@ -119,7 +120,7 @@ func TestRefusals(t *testing.T) {
 	var r refusals
 	f := func(tag uint8, code string, errs, nothing uint64) {
 		t.Helper()
-		if err := r.evaluate(tag, failure(code)); err != nil {
+		if err := r.count(tag, failure(code)); err != nil {
 			t.Fatal(err)
 		}
 		if e, n := r.errors.Load(), r.nothingRunnable.Load(); e != errs || n != nothing {
@@ -129,11 +130,11 @@ func TestRefusals(t *testing.T) {
 	f(tagNextRunnable, "NOT_FOUND", 0, 1)
 	f(tagOther, "NOT_FOUND", 1, 1)
 	f(tagNextRunnable, "RESOURCE_EXHAUSTED", 2, 1)
-	if err := r.evaluate(tagOther, []byte{0xc1}); err == nil {
+	if err := r.count(tagOther, []byte{0xc1}); err == nil {
 		t.Error("takes a payload that is not MessagePack")
 	}
-	if got, want := r.String(), "map[NOT_FOUND:1 RESOURCE_EXHAUSTED:1], first: NOT_FOUND: m"; got != want {
-		t.Errorf("refusals are counted as %q, want %q", got, want)
+	if r.codes["NOT_FOUND"] != 1 || r.codes["RESOURCE_EXHAUSTED"] != 1 || r.first != "NOT_FOUND: m" {
+		t.Errorf("refusals are counted as %v, first %s", r.codes, r.first)
 	}
 }
 
@@ -157,17 +158,27 @@ func TestGrowth(t *testing.T) {
 }
 
 func TestFaults(t *testing.T) {
-	f := func(want string, change func(o *outcome)) {
+	f := func(want string, dropped uint64, loadErr error, rss int64, codes ...string) {
 		t.Helper()
-		o := outcome{readings: []reading{{10 * time.Second, 100}, {15 * time.Second, 110}}}
-		change(&o)
-		if got := strings.Join(o.faults(), "; "); want == "" && got != "" || !strings.Contains(got, want) {
-			t.Errorf("faults %q, want %q", got, want)
+		var refused refusals
+		for _, code := range codes {
+			if err := refused.count(tagOther, failure(code)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var r part.Report
+		evaluate(&r, &refused, dropped, loadErr, []reading{{10 * time.Second, 100}, {15 * time.Second, rss}})
+		if got := strings.Join(r.Faults, "; "); got != want || len(r.Notes) > 0 || !r.Checked {
+			t.Errorf("faults %q, want %q; notes %q", got, want, r.Notes)
 		}
 	}
-	f("", func(*outcome) {})
-	f("1 error replies", func(o *outcome) { o.refused.evaluate(tagOther, failure("INTERNAL")) })
-	f("2 requests without a reply", func(o *outcome) { o.dropped = 2 })
-	f("the load failed: boom", func(o *outcome) { o.loadErr = errors.New("boom") })
-	f("memory grew by 11.0 %", func(o *outcome) { o.readings[1].rss = 111 })
+	f("", 0, nil, 110)
+	f("1 error replies: map[INTERNAL:1], first: INTERNAL: m", 0, nil, 110, "INTERNAL")
+	f("2 requests without a reply", 2, nil, 110)
+	f("the load failed: boom", 0, errors.New("boom"), 110)
+	f("memory grew by 11.0 % after the first 10s, more than 10.0 %", 0, nil, 111)
+	var r part.Report
+	if evaluate(&r, new(refusals), 0, nil, nil); len(r.Faults) > 0 || len(r.Notes) != 1 {
+		t.Errorf("too short: %+v", r)
+	}
 }

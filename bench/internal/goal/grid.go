@@ -17,20 +17,34 @@ type Grid struct {
 // Add appends a row.
 func (g *Grid) Add(cells ...any) { g.Rows = append(g.Rows, cells) }
 
-// Print prints the table after an empty line, its cells on the right.
+// Print prints the table after an empty line, its cells on the right; a last column of text stands
+// on the left.
 func (g Grid) Print(out io.Writer) {
 	if g.Title != "" {
 		fmt.Fprintf(out, "\n%s", g.Title)
 	}
 	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, name := range g.Head {
-		fmt.Fprint(w, name, "\t")
+	last := len(g.Head) - 1
+	prose := len(g.Rows) > 0
+	for _, row := range g.Rows {
+		_, text := row[last].(string)
+		prose = prose && text
+	}
+	line := func(i int, cell string) {
+		if i == last && prose {
+			fmt.Fprint(w, "  ", cell)
+		} else {
+			fmt.Fprint(w, cell, "\t")
+		}
+	}
+	for i, name := range g.Head {
+		line(i, name)
 	}
 	fmt.Fprintln(w)
 	for _, row := range g.Rows {
-		for _, cell := range row {
-			fmt.Fprint(w, Text(cell), "\t")
+		for i, cell := range row {
+			line(i, Text(cell))
 		}
 		fmt.Fprintln(w)
 	}

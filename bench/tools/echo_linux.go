@@ -1,14 +1,12 @@
-package main
+package tools
 
 import (
 	"bytes"
-	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
-	"time"
+	"strconv"
 
 	"trunkline/engine/link"
 	"trunkline/engine/reactor"
@@ -76,42 +74,39 @@ func (s *echoSession) Load() link.Load { return link.Load{Done: s.eof} }
 // Closed implements link.Session.
 func (s *echoSession) Closed() {}
 
-// stdio is stdin and stdout as one transport.
-type stdio struct {
-	io.Reader
-	io.Writer
-}
+// echoChild is the peer, as a child of the run: over TCP, or, with the bytes of its reply, over
+// stdin and stdout.
+const echoChild = "tools-echo"
 
-// Close implements io.Closer.
-func (stdio) Close() error { return os.Stdin.Close() }
-
-// servePeer serves until SIGTERM, or until stdin ends.
-func servePeer(how string, reply int) error {
-	open := func(*link.Port) link.Session { return &echoSession{reply: constantReply(reply)} }
-	if how == partPipes {
-		host := stream.NewHost(stream.Config{Limits: toolhost.StdinLimits(), Open: open})
-		return host.Serve(stdio{os.Stdin, os.Stdout}, "stdin")
+// beEcho serves until a signal ends it, or until stdin ends.
+func beEcho(args []string) error {
+	if len(args) > 0 {
+		size, err := strconv.Atoi(args[0])
+		if err != nil {
+			return fmt.Errorf("cannot reply: %w", err)
+		}
+		open := func(*link.Port) link.Session { return &echoSession{reply: constantReply(size)} }
+		return stream.NewHost(stream.Config{Limits: toolhost.StdinLimits(), Open: open}).Serve(stdio{os.Stdin, os.Stdout}, "stdin")
 	}
 	ln, err := reactor.Listen("127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	loops, err := reactor.New(reactor.Config{Config: stream.Config{MaxConnections: toolhost.DefaultConnections, Limits: new(toolhost.Server).SocketLimits(), Open: open}})
+	loops, err := reactor.New(reactor.Config{Config: stream.Config{MaxConnections: toolhost.DefaultConnections, Limits: new(toolhost.Server).SocketLimits(),
+		Open: func(*link.Port) link.Session { return &echoSession{} }}})
 	if err != nil {
 		ln.Close()
 		return err
 	}
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, syscall.SIGTERM)
 	fmt.Println("listening", ln.Addr())
-	served := make(chan error, 1)
-	go func() { served <- loops.Serve(ln) }()
-	select {
-	case <-stop:
-	case err := <-served:
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	return loops.Shutdown(ctx)
+	return loops.Serve(ln)
 }
+
+// stdio is two streams as one transport.
+type stdio struct {
+	io.ReadCloser
+	io.WriteCloser
+}
+
+// Close implements io.Closer.
+func (s stdio) Close() error { return errors.Join(s.ReadCloser.Close(), s.WriteCloser.Close()) }

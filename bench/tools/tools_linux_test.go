@@ -1,8 +1,10 @@
-package main
+package tools
 
 import (
 	"bufio"
-	"fmt"
+	"bytes"
+	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -13,51 +15,37 @@ import (
 	"time"
 
 	"trunkline/bench/internal/goal"
+	"trunkline/bench/internal/gobench"
+	"trunkline/bench/internal/part"
 	"trunkline/engine/link"
 )
 
-func TestFlags(t *testing.T) {
-	f := func(want string, args ...string) {
-		t.Helper()
-		_, err := parseFlags(args)
-		if got := fmt.Sprint(err); !strings.Contains(got, want) || want == "" && err != nil {
-			t.Errorf("%v: %v, want %q", args, err, want)
-		}
+func TestMain(m *testing.M) {
+	if part.IsChild(os.Args[1:]) {
+		os.Exit(part.Main([]part.Part{Part()}, os.Args[1:], os.Stdout, os.Stderr))
 	}
-	f("")
-	f("", "-quick", "-parts", "worker,start")
-	f("", "-peer", "pipes", "-reply", "112")
-	f("cannot run", "-rounds", "0")
-	f("cannot run", "-window", "0s")
-	f("cannot run", "-reply", "-1")
-	f("cannot run", "more")
-	f("", "-depth", "256")
-	f("cannot have", "-depth", "257")
-	f("", "-conns", "1024")
-	f("cannot have", "-conns", "1025")
-	f(`cannot measure part "x"`, "-parts", "tcp,x")
-	f(`cannot be peer "no"`, "-peer", "no")
+	os.Exit(m.Run())
 }
 
 // TestRequests: what is sent again and again has one length, and what has to differ does.
 func TestRequests(t *testing.T) {
-	for _, kind := range append(hot(), kept, perCall) {
-		lines := requests(kind)
+	for _, k := range append(hot(), external("kept", keptAID)) {
+		lines := k.requests()
 		seen := map[string]bool{}
 		for _, l := range lines {
 			if len(l) != len(lines[0]) || strings.Count(l, "\n") != 1 || !strings.HasSuffix(l, "\n") || seen[l] {
-				t.Errorf("%s: %q", kind, lines)
+				t.Errorf("%s: %q", k.name, lines)
 			}
 			seen[l] = true
 		}
-		if err := checkReply(kind, `{"ok":false,"error":"overloaded"}`); err == nil {
-			t.Errorf("%s: an error was taken", kind)
+		if err := k.check(`{"ok":false,"error":"overloaded"}`); err == nil {
+			t.Errorf("%s: an error was taken", k.name)
 		}
-		if got := tapes(kind, 3); len(got) != 3 || got[2].Len() != len(lines) {
-			t.Errorf("%s: %d tapes", kind, len(got))
+		if got := k.tapes(3); len(got) != 3 || got[2].Len() != len(lines) {
+			t.Errorf("%s: %d tapes", k.name, len(got))
 		}
 	}
-	if err := checkReply(hit, `{"ok":true,"status":"OK","output_json":"{}"}`); err == nil {
+	if err := hot()[1].check(`{"ok":true,"status":"OK","output_json":"{}"}`); err == nil {
 		t.Error("an execution was taken for a hit")
 	}
 }
@@ -86,16 +74,17 @@ func answering(t *testing.T, reply func(n int, line string) string) io.ReadWrite
 func TestPrime(t *testing.T) {
 	const good = `{"ok":true,"status":"OK","output_json":"{}","error":"","ds_state":{"delta":true,"slots":{},"removed_slots":[]}}` + "\n"
 	kept := strings.Replace(good, `"ds_state"`, `"idempotent_hit":true,"ds_state"`, 1)
-	f := func(kind string, size int, problem string, reply func(n int, line string) string) {
+	noop, hit := hot()[0], hot()[1]
+	f := func(k kind, size int, problem string, reply func(n int, line string) string) {
 		t.Helper()
-		got, err := prime(answering(t, reply), kind)
+		got, err := k.prime(answering(t, reply))
 		if got != size || (err != nil) != (problem != "") || err != nil && !strings.Contains(err.Error(), problem) {
-			t.Errorf("%s: %d, %v; want %d, %q", kind, got, err, size, problem)
+			t.Errorf("%s: %d, %v; want %d, %q", k.name, got, err, size, problem)
 		}
 	}
 	f(noop, len(good), "", func(int, string) string { return good })
 	f(hit, len(kept), "", func(n int, _ string) string {
-		if n < variety {
+		if n < hit.variety {
 			return good
 		}
 		return kept
@@ -108,7 +97,7 @@ func TestPrime(t *testing.T) {
 func TestPipeLoad(t *testing.T) {
 	f := func(problem string, reply func(n int, line string) string) {
 		t.Helper()
-		l := newPipeLoad(buffered(answering(t, reply)), slot, len("reply\n"), 8)
+		l := newPipeLoad(buffered(answering(t, reply)), hot()[2], len("reply\n"), 8)
 		ended := make(chan error, 1)
 		go func() { ended <- l.run() }()
 		for l.replies.Load() < 100 && len(ended) == 0 {
@@ -119,7 +108,7 @@ func TestPipeLoad(t *testing.T) {
 			t.Errorf("%v, want %q", err, problem)
 		}
 	}
-	turn := requests(slot)
+	turn := hot()[2].requests()
 	f("", func(n int, line string) string {
 		if line != turn[n%len(turn)] {
 			return "out of turn\n"
@@ -187,29 +176,40 @@ func TestEchoSession(t *testing.T) {
 	}
 }
 
-func TestReadScan(t *testing.T) {
-	const out = `goos: linux
-BenchmarkFind/plain300/trunkline-2         	  324255	       188.5 ns/op	1591.49 MB/s	       184.1 cpu-ns/op	       0 B/op	       0 allocs/op
-BenchmarkFind/plain300/sonic-valid-searcher         	  132286	       463.2 ns/op	 647.60 MB/s	       460.6 cpu-ns/op	       0 B/op
-BenchmarkFind/echo52/sonic-searcher-16 	  10	       1 ns/op	 1 MB/s	       2 cpu-ns/op
-PASS
-`
-	got, err := readScan([]byte(out))
-	if err != nil || len(got) != 3 {
-		t.Fatal(got, err)
+func TestScan(t *testing.T) {
+	row := func(name string, ns float64) gobench.Result {
+		return gobench.Result{Name: name, N: 10, Values: map[string]float64{onThread: ns}}
 	}
-	want := []goal.Sample{
-		{Cell: scanCell(trunkline, "plain300"), Requests: 324255, CPU: 184.1, PerSec: 1e9 / 184.1},
-		{Cell: scanCell("sonic-valid-searcher", "plain300"), Requests: 132286, CPU: 460.6, PerSec: 1e9 / 460.6},
-		{Cell: scanCell(unchecked, "echo52"), Requests: 10, CPU: 2, PerSec: 5e8},
+	all, err := scanSamples([]gobench.Result{row("Find/line/trunkline", 20), row("Find/line/fastjson", 30), row("Find/line/sonic-searcher", 15), row("Find/other/fastjson", 9)})
+	if err != nil || len(all) != 4 || all[0] != (goal.Sample{Cell: scanCell(trunkline, "line"), Requests: 10, CPU: 20, PerSec: 5e7}) {
+		t.Fatal(all, err)
 	}
-	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("%+v, want %+v", got[i], want[i])
+	got := goal.EvaluateAll(scanGoals(all)...)
+	if got[0].Verdict != goal.Pass || got[0].Measured != 1.5 || len(got[0].Members) != 1 || got[1].Verdict != goal.Reported || got[1].Measured != 0.75 {
+		t.Errorf("%+v", got)
+	}
+	for _, bad := range [][]gobench.Result{nil, {row("Find/line", 1)}, {row("Find/line/x", 0)}} {
+		if got, err := scanSamples(bad); err == nil {
+			t.Errorf("%v was taken as %v", bad, got)
 		}
 	}
-	if _, err := readScan([]byte("PASS\n")); err == nil {
-		t.Error("a report without rows was taken")
+}
+
+func TestAgainst(t *testing.T) {
+	ours := goal.Cell{Server: trunkline, Method: "noop"}
+	at := func(server string, round int, rate, cpu float64) goal.Sample {
+		return goal.Sample{Cell: goal.Cell{Server: server, Method: "noop"}, Round: round, PerSec: rate, CPU: cpu}
+	}
+	b := bench{Run: &part.Run{Report: new(part.Report)}}
+	b.Report.Samples = []goal.Sample{at(trunkline, 0, 60, 400), at(echo, 0, 100, 100), at(trunkline, 1, 10, 400), at(echo, 1, 100, 100), at(trunkline, 2, 900, 400), at(echo, 2, 1000, 100)}
+	b.against(goal.Goal{ID: "G15", Must: 0.6}, "noop", ours, echo)
+	b.against(goal.Goal{Must: 0.61}, "noop", ours, echo)
+	b.against(goal.Goal{}, "noop", ours, echo)
+	b.against(goal.Goal{Must: 0.6}, "noop", ours, constant)
+	for i, want := range []goal.Verdict{goal.Pass, goal.Miss, goal.Reported, goal.None} { // 0.6, 0.1, 0.9: the median of ratios, not of figures
+		if g := b.Report.Goals[i]; g.Verdict != want || want != goal.None && (g.Measured != 0.6 || g.CPU["noop"] != 0.25) {
+			t.Errorf("%+v, want %s", g, want)
+		}
 	}
 }
 
@@ -230,46 +230,33 @@ func TestRunOnceRefuses(t *testing.T) {
 	f("cannot run", "false")
 }
 
-// TestWholeRun measures a little of everything with the real server: whether it fits together, not
-// what comes out.
+// TestWholeRun measures a little of everything but the field scan with the real server: whether it
+// fits together, not what comes out.
 func TestWholeRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts servers")
 	}
-	parts := []string{partTCP, partPipes, partWorker, partStart}
-	o, err := parseFlags([]string{"-rounds", "1", "-conns", "4", "-depth", "8", "-warmup", "10ms", "-window", "50ms", "-runs", "2", "-parts", strings.Join(parts, ",")})
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Chdir("../..")
-	b, err := newBench(o)
-	if err != nil {
+	dir := t.TempDir()
+	var out bytes.Buffer
+	status := part.Main([]part.Part{Part()}, strings.Fields("tools -rounds 1 -conns 4 -depth 8 -warmup 10ms -window 50ms -starts 2 -only tcp|pipes|worker|start -json "+dir), &out, &out)
+	if status != 0 {
+		t.Fatalf("status %d: %s", status, out.String())
+	}
+	var r part.Report
+	text, err := os.ReadFile(filepath.Join(dir, "tools.json"))
+	if err := errors.Join(err, json.Unmarshal(text, &r)); err != nil {
 		t.Fatal(err)
 	}
-	defer b.Close()
-	// The test's own binary is no peer: this program is.
-	if b.peer, err = buildSelf(b.Dir); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.startEcho(); err != nil {
-		t.Fatal(err)
-	}
-	all, err := goal.Rounds(o.rounds, b.steps(), io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, g := range goals(all) {
-		if scan := strings.HasPrefix(g.What, "field scan"); scan != (g.Verdict == goal.None) {
-			t.Error(line(&g))
+	for _, g := range r.Goals {
+		if g.Verdict == goal.None {
+			t.Errorf("%s was not measured", g.What)
 		}
 	}
-}
-
-func buildSelf(dir string) (string, error) {
-	path := filepath.Join(dir, "bench")
-	out, err := exec.Command("go", "build", "-o", path, "./bench/toolhost").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
+	if len(r.Goals) < 11 {
+		t.Errorf("%d goals: %s", len(r.Goals), out.String())
 	}
-	return path, nil
+	if status := part.Main([]part.Part{Part()}, strings.Fields("tools -depth 257 -server "+os.Args[0]), &out, &out); status == 0 {
+		t.Error("more in flight than a pipe holds")
+	}
 }
