@@ -44,7 +44,8 @@ func changed(all []goal.Sample, c goal.Cell, change func(s *goal.Sample)) []goal
 // others lists the goals that have none of the verdicts.
 func others(goals []goal.Goal, verdicts ...goal.Verdict) string {
 	var out []string
-	for _, g := range goal.EvaluateAll(goals...) {
+	for _, g := range goals {
+		g.Evaluate()
 		if !slices.Contains(verdicts, g.Verdict) {
 			out = append(out, fmt.Sprintf("%s %s: %s", g.ID, strings.Replace(g.What, ", requests/s of", "", 1), g.Verdict))
 		}
@@ -130,7 +131,8 @@ func TestThreadGoals(t *testing.T) {
 			all = append(all, goal.Sample{Cell: c, PerSec: rate, CPU: 1e9})
 		}
 		var got []string
-		for _, g := range goal.EvaluateAll(threadGoals(all)...) {
+		for _, g := range threadGoals(all) {
+			g.Evaluate()
 			if g.Verdict != goal.Pass && g.Verdict != goal.Reported {
 				got = append(got, g.What+": "+string(g.Verdict))
 			}
@@ -162,7 +164,8 @@ func TestProjectGoals(t *testing.T) {
 		}
 		changed(all, worse, func(s *goal.Sample) { s.PerSec *= 0.99; s.CPU *= 1.01 })
 		var got []string
-		for _, g := range goal.EvaluateAll(projectGoals(all)...) {
+		for _, g := range projectGoals(all) {
+			g.Evaluate()
 			got = append(got, string(g.Verdict))
 		}
 		if strings.Join(got, " ") != want {

@@ -42,10 +42,11 @@ func TestWriteJSON(t *testing.T) {
 	}
 	evaluated := Goal{ID: "G1", What: "w", Must: 2, AtLeast: true}
 	evaluated.Add("m", 3)
+	evaluated.Evaluate()
 	report := struct {
 		Cells []Summary
 		Goals []Goal
-	}{Summarize([]Sample{{Cell: Cell{"s", "m", "", 64, 8}, CPU: 250}}), EvaluateAll(evaluated)}
+	}{Summarize([]Sample{{Cell: Cell{"s", "m", "", 64, 8}, CPU: 250}}), []Goal{evaluated}}
 	if err := WriteJSON(name, report); err != nil {
 		t.Fatal(err)
 	}
