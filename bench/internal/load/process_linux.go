@@ -51,21 +51,11 @@ func memoryOf(pid int) (Memory, error) {
 
 // kibibytes returns the bytes of the line of a status file that begins with name, 0 if there is
 // none.
-func kibibytes(status []byte, name string) int64 {
-	for line := range bytes.Lines(status) {
-		if rest, ok := bytes.CutPrefix(line, []byte(name)); ok {
-			fields := bytes.Fields(rest)
-			if len(fields) == 0 {
-				return 0
-			}
-			n, err := strconv.ParseInt(string(fields[0]), 10, 64)
-			if err != nil {
-				return 0
-			}
-			return n << 10
-		}
-	}
-	return 0
+func kibibytes(status []byte, name string) (n int64) {
+	_, line, _ := bytes.Cut(status, []byte(name))
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	_, _ = fmt.Sscan(string(line), &n) // a line without a number is 0
+	return n << 10
 }
 
 // RunOnce runs a command to its end and returns what passed and the cpu time that the process used.

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -73,4 +74,26 @@ func TestProfileRefuses(t *testing.T) {
 	}
 	defer mute.Stop()
 	f(mute, cfg, "mute: it names no admin address")
+}
+
+func TestMetrics(t *testing.T) {
+	f := func(page, want string) map[string]float64 {
+		t.Helper()
+		got, err := admin(t, func(w http.ResponseWriter, r *http.Request) {
+			if page == "" || r.URL.Path != "/metrics" {
+				http.NotFound(w, r)
+			}
+			_, _ = io.WriteString(w, page)
+		}).Metrics()
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", page, err, want)
+		}
+		return got
+	}
+	got := f("# HELP a b\n# TYPE a gauge\na 1.5\nb{c=\"d e\"} 2e+06\n\nnonsense\n", "")
+	if len(got) != 2 || got["a"] != 1.5 || got[`b{c="d e"}`] != 2e6 {
+		t.Errorf("%v", got)
+	}
+	f("", "404")
+	f("a b\n", `"b"`)
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -68,25 +69,57 @@ func withoutFiles(top string) string {
 	return "Duration:" + table
 }
 
-// Download writes a page of the server's admin listener to a file.
-func (s *Server) Download(page, path string, within time.Duration) error {
+// page is a page of the server's admin listener.
+func (s *Server) page(name string, within time.Duration) ([]byte, error) {
 	admin, err := s.Admin()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	client := http.Client{Timeout: within}
-	res, err := client.Get("http://" + admin + page)
+	res, err := client.Get("http://" + admin + name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", page, res.Status)
+		return nil, fmt.Errorf("%s answers %s", name, res.Status)
 	}
-	out, err := os.Create(path)
+	return io.ReadAll(res.Body)
+}
+
+// Download writes a page of the server's admin listener to a file.
+func (s *Server) Download(page, path string, within time.Duration) error {
+	b, err := s.page(page, within)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, res.Body)
-	return errors.Join(err, out.Close())
+	return os.WriteFile(path, b, 0o666)
+}
+
+// Metrics reads what the server's admin listener exports, by name with labels as they stand there.
+func (s *Server) Metrics() (map[string]float64, error) {
+	b, err := s.page("/metrics", downloadTimeout)
+	values := map[string]float64{}
+	for line := range strings.Lines(string(b)) {
+		name, digits, found := cutLast(strings.TrimSuffix(line, "\n"))
+		if !found || name[0] == '#' {
+			continue
+		}
+		if values[name], err = strconv.ParseFloat(digits, 64); err != nil {
+			break
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read metrics of %s: %w", s.Name, err)
+	}
+	return values, nil
+}
+
+// cutLast cuts a line at its last space.
+func cutLast(line string) (before, after string, found bool) {
+	at := strings.LastIndexByte(line, ' ')
+	if at < 1 {
+		return "", "", false
+	}
+	return line[:at], line[at+1:], true
 }
