@@ -19,7 +19,6 @@ import (
 	"os"
 
 	"trunkline/bench/compare"
-	"trunkline/bench/crash"
 	"trunkline/bench/envelopes"
 	"trunkline/bench/hostile"
 	"trunkline/bench/internal/part"
@@ -46,6 +45,5 @@ func parts() []part.Part {
 		compare.Part(),
 		soak.Part(),
 		hostile.Part(),
-		crash.Part(),
 	}
 }
