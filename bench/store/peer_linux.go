@@ -19,22 +19,16 @@ import (
 const (
 	// childLoop is the bare group-commit loop as a process of its own.
 	childLoop = "group-commit"
-	// loopRead is how much it reads from a connection in a turn, PROTO_IOBUF_LEN of redis.
-	loopRead = 16 << 10
-	// loopEvents bounds the connections of a turn; redis takes all that are ready, and so does
-	// this.
-	loopEvents = 4096
-	// loopFrame bounds a request.
-	loopFrame = 1 << 20
-	// recordBytes is what the loop appends for a request.
-	recordBytes = 300
+
+	loopRead    = 16 << 10 // bytes read from a connection in a turn, PROTO_IOBUF_LEN of redis
+	loopEvents  = 4096     // connections of a turn; redis takes all that are ready, and so does this
+	loopFrame   = 1 << 20  // bytes of a request
+	recordBytes = 300      // appended for a request
 	// fileBytes is the size at which the file begins anew, so that a run does not fill the disk.
 	// Redis rewrites its file instead.
 	fileBytes = 256 << 20
-	// filePostpone is how long a write waits for the sync of another thread (everysec), and
-	// filePatience how many milliseconds the loop sleeps meanwhile.
-	filePostpone = 2 * time.Second
-	filePatience = 100
+	// postponement is how long a write waits for the sync of another thread (everysec).
+	postponement = 2 * time.Second
 )
 
 var record = bytes.Repeat([]byte{0xa5}, recordBytes)
@@ -102,7 +96,7 @@ func (l *loop) run() error {
 	for {
 		wait := -1
 		if len(l.records) > 0 {
-			wait = filePatience
+			wait = 100 // milliseconds
 		}
 		n, err := unix.EpollWait(l.epoll, events, wait)
 		if err != nil && err != unix.EINTR {
@@ -194,7 +188,7 @@ func (l *loop) postponed() bool {
 	if l.since.IsZero() {
 		l.since = time.Now()
 	}
-	return time.Since(l.since) < filePostpone
+	return time.Since(l.since) < postponement
 }
 
 // syncEachSecond syncs what was written. The process ends when it cannot.
