@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 
 	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/part"
@@ -18,15 +19,12 @@ const (
 	redisEverysec = "redis, everysec"
 )
 
-// peerMethod is what a peer does where trunkline does a method; modes of trunkline do the same.
-func peerMethod(server, method string) string {
-	switch server {
-	case loopAlways, loopEverysec:
-		return appendRecord
-	case redisAlways, redisEverysec:
-		return setValue
+// done is what a server does where trunkline does a method.
+func done(server, method string) string {
+	if slices.Contains([]string{always, interval, memory}, server) {
+		return method
 	}
-	return method
+	return appendRecord
 }
 
 // conclude evaluates what durability may cost (performance G12 to G14, durability §7), reports
@@ -34,7 +32,7 @@ func peerMethod(server, method string) string {
 // shows in one table what each mode and each peer made of RecordUsage, or of as much.
 func conclude(r *part.Report) error {
 	ratio := func(ours, theirs, method string, at size, of func(goal.Sample) float64) float64 {
-		return r.Ratio(cell(ours, method, at), cell(theirs, peerMethod(theirs, method), at), of)
+		return r.Ratio(cell(ours, method, at), cell(theirs, done(theirs, method), at), of)
 	}
 	ask := func(id, what, ours, theirs string, must, moonshot float64, sizes []size, methods ...string) {
 		if len(sizes) == 1 {
@@ -79,7 +77,7 @@ func conclude(r *part.Report) error {
 	for _, server := range []string{loopAlways, redisAlways, always, loopEverysec, redisEverysec, interval, memory} {
 		row := []any{server}
 		for _, at := range allSizes {
-			c := cell(server, peerMethod(server, recordUsage), at)
+			c := cell(server, done(server, recordUsage), at)
 			row = append(row, r.Median(c, goal.Rate), r.Median(c, goal.CPU)/1e3)
 		}
 		table.Add(row...)

@@ -16,7 +16,7 @@ func made(round int, rates map[string]float64) (all []goal.Sample) {
 	for server, rate := range rates {
 		for _, at := range allSizes {
 			for _, m := range []string{recordUsage, transitionState, createProcess, updateEnvelope, checkRateLimit} {
-				s := goal.Sample{Cell: cell(server, peerMethod(server, m), at), Round: round, PerSec: rate, CPU: 1e9 / rate}
+				s := goal.Sample{Cell: cell(server, done(server, m), at), Round: round, PerSec: rate, CPU: 1e9 / rate}
 				if server == always && m == checkRateLimit {
 					s.PerSec = 0.85 * rates[memory]
 				}
@@ -88,7 +88,7 @@ func TestStoreGoals(t *testing.T) {
 	f(slower(interval, recordUsage, fewDeep, 1.001), " lazy sync interval / redis, everysec: MISS")
 	f(changed(made(0, reached()), cell(always, recordUsage, fewDeep), func(s *goal.Sample) { s.CPU *= 1.01 }), "G12 durable path, server CPU per request of always / memory: MISS")
 	// At depth 1, nine tenths of what mode memory reaches beside redis is enough.
-	f(changed(slower(redisAlways, setValue, few, 0.5), cell(memory, recordUsage, few), func(s *goal.Sample) { s.PerSec = 1000 }), "")
+	f(changed(slower(redisAlways, appendRecord, few, 0.5), cell(memory, recordUsage, few), func(s *goal.Sample) { s.PerSec = 1000 }), "")
 }
 
 func TestNothingMeasuredIsNoVerdict(t *testing.T) {

@@ -48,17 +48,16 @@ func ask(addr, request, pattern string) (found string, err error) {
 	if _, err := c.Write([]byte(request)); err != nil {
 		return "", err
 	}
-	want, buf, n := regexp.MustCompile(pattern), make([]byte, 64<<10), 0
-	for {
-		more, err := c.Read(buf[n:])
-		n += more
-		if m := want.FindSubmatch(buf[:n]); m != nil {
+	want, got, buf := regexp.MustCompile(pattern), []byte(nil), make([]byte, 64<<10)
+	for err == nil && len(got) < len(buf) {
+		var n int
+		n, err = c.Read(buf)
+		got = append(got, buf[:n]...)
+		if m := want.FindSubmatch(got); m != nil {
 			return string(m[1]), nil
 		}
-		if err != nil || n == len(buf) {
-			return "", fmt.Errorf("no %s in %q: %w", pattern, buf[:n], err)
-		}
 	}
+	return "", fmt.Errorf("no %s in %q: %w", pattern, got, err)
 }
 
 // answers is a load of lines whose replies begin with good. It polls where no disk is waited for.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"runtime"
@@ -51,32 +52,31 @@ type loop struct {
 	file     *os.File
 	everysec bool
 	size     int64
-	records  []byte    // of this turn, and of those whose write was postponed
-	since    time.Time // since when it is postponed
+	records  []byte // of this turn, and of those whose write was postponed
+	written  time.Time
 	syncing  atomic.Bool
 }
 
 // runLoop serves on a free loopback port until the process is ended. It takes always or everysec,
 // and the file to append to.
-func runLoop(args []string) error {
-	if len(args) != 2 {
-		return fmt.Errorf("cannot take %q: want always or everysec, and a file", args)
-	}
+func runLoop(args []string) (err error) {
 	l := &loop{everysec: args[0] == "everysec", conns: map[int32]*loopConn{}, buf: make([]byte, loopRead)}
-	file, fileErr := os.OpenFile(args[1], os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_TRUNC, 0o600)
+	if l.file, err = os.Create(args[1]); err != nil {
+		return err
+	}
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err := errors.Join(fileErr, err); err != nil {
+	if err != nil {
 		return err
 	}
 	socket, err := ln.(*net.TCPListener).File()
 	if err != nil {
-		return fmt.Errorf("cannot take the socket: %w", err)
+		return err
 	}
 	defer socket.Close() // which also keeps it from being closed before
-	l.file, l.listener = file, int(socket.Fd())
+	l.listener = int(socket.Fd())
 	l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err := errors.Join(err, l.watch(l.listener)); err != nil {
-		return fmt.Errorf("cannot watch the socket: %w", err)
+	if err = errors.Join(err, l.watch(l.listener)); err != nil {
+		return err
 	}
 	if l.everysec {
 		go l.syncEachSecond()
@@ -163,32 +163,22 @@ func (l *loop) drop(c *loopConn) {
 	unix.Close(c.fd)
 }
 
-// commit writes the records and, in always, syncs them.
+// commit writes the records and, in always, syncs them. While the other thread syncs, when a write
+// would wait for it, it is postponed.
 func (l *loop) commit() error {
-	if len(l.records) == 0 || l.postponed() {
+	if len(l.records) == 0 || l.syncing.Load() && time.Since(l.written) < postponement {
 		return nil
 	}
 	n, err := l.file.Write(l.records)
-	if l.records, l.size = l.records[:0], l.size+int64(n); err == nil && !l.everysec {
+	l.records, l.size, l.written = l.records[:0], l.size+int64(n), time.Now()
+	if err == nil && !l.everysec {
 		err = unix.Fdatasync(int(l.file.Fd()))
 	}
 	if err == nil && l.size >= fileBytes {
-		l.size, err = 0, l.file.Truncate(0)
+		_, seekErr := l.file.Seek(0, io.SeekStart)
+		l.size, err = 0, errors.Join(seekErr, l.file.Truncate(0))
 	}
 	return err
-}
-
-// postponed reports that the other thread is syncing, when a write would wait for it, and that this
-// has not lasted too long.
-func (l *loop) postponed() bool {
-	if !l.syncing.Load() {
-		l.since = time.Time{}
-		return false
-	}
-	if l.since.IsZero() {
-		l.since = time.Now()
-	}
-	return time.Since(l.since) < postponement
 }
 
 // syncEachSecond syncs what was written. The process ends when it cannot.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -34,6 +33,8 @@ const (
 	pacedDepth = 64
 	pacedSlice = 20 * time.Millisecond
 	pacedTries = 4
+	// pacedWindows is how many windows the paced load of a method lasts.
+	pacedWindows = 10
 )
 
 // Ways in which the server takes snapshots.
@@ -45,14 +46,10 @@ var (
 // RestartPart measures how soon a server is back with a large table, and what its snapshots cost
 // those who ask meanwhile.
 func RestartPart() part.Part {
-	t := &restarting{paced: 10 * time.Second}
 	p := common(part.Part{
 		Name: "restart", What: "a large table after SIGKILL, from log and snapshot (G16), and latency while snapshots are written",
-		Flags: func(f *flag.FlagSet) {
-			f.DurationVar(&t.paced, "paced", t.paced, "restart: time of each method under a paced load while snapshots are written")
-		},
 		Run: func(r *part.Run) error {
-			t.Run, t.dir = r, filepath.Join(r.Rig.Dir, "store")
+			t := &restarting{Run: r, dir: filepath.Join(r.Rig.Dir, "store"), paced: pacedWindows * r.Window}
 			return inOrder(t.create, t.restarts, t.duringSnapshots)
 		},
 	})
@@ -66,7 +63,7 @@ func RestartPart() part.Part {
 type restarting struct {
 	*part.Run
 	dir   string
-	paced time.Duration
+	paced time.Duration // of each method
 	s     *load.Server
 }
 
@@ -232,14 +229,7 @@ func (t *restarting) snapshot() error {
 
 // tail makes changes behind the snapshot.
 func (t *restarting) tail() error {
-	tapes := make([]*load.Tape, few.conns)
-	for i := range tapes {
-		tapes[i] = new(load.Tape)
-	}
-	for i := range t.Rows / tailShare {
-		tapes[i%len(tapes)].Add(0, load.RowRequest(recordUsage, i*tailShare))
-	}
-	return load.SendOnce(t.s.Addr, load.Kernel, tapes, fewDeep.depth)
+	return load.SendOnce(t.s.Addr, load.Kernel, tapesOf(recordUsage, span{0, t.Rows / tailShare}, few.conns, nil), fewDeep.depth)
 }
 
 // duringSnapshots measures the hot methods while snapshots of the large table are written, and

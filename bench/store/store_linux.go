@@ -147,7 +147,7 @@ func (f *field) startPeers() error {
 		f.peers = append(f.peers, func(at size) {
 			f.add(p[0], appendRecord, bare, f.Config(bare.Addr, load.Kernel, tapesOf(recordUsage, f.rows(at), at.conns, nil), at.depth))
 			if redis != nil {
-				f.add(p[1], setValue, redis, f.Config(redis.Addr, load.RESP, redisTapes(f.rows(at), at.conns), at.depth))
+				f.add(p[1], appendRecord, redis, f.Config(redis.Addr, load.RESP, redisTapes(f.rows(at), at.conns), at.depth))
 			}
 		})
 	}

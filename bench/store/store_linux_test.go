@@ -245,10 +245,12 @@ func TestWholeRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := strings.Fields("store restart threads projects -rounds 1 -rows 2048 -redis off -warmup 5ms -window 20ms -paced 2500ms -server " + server + " -json " + dir)
-	var out bytes.Buffer
-	if status := part.Main(parts(), args, &out, &out); status != 0 {
-		t.Fatalf("status %d: %s", status, out.String())
+	for _, args := range []string{"store threads projects -window 20ms", "restart -window 250ms"} { // which has to meet a snapshot
+		args += " -rounds 1 -rows 2048 -redis off -warmup 5ms -server " + server + " -json " + dir
+		var out bytes.Buffer
+		if status := part.Main(parts(), strings.Fields(args), &out, &out); status != 0 {
+			t.Fatalf("status %d: %s", status, out.String())
+		}
 	}
 	for _, p := range parts() {
 		var r part.Report
@@ -273,6 +275,13 @@ func TestWholeRun(t *testing.T) {
 		rows := 0
 		for _, table := range r.Tables {
 			rows += len(table.Rows)
+		}
+		for _, table := range r.Tables {
+			for _, row := range table.Rows {
+				if len(row) == 9 && p.Name == "restart" && (row[2] == 0.0 || row[4] == "no" && row[5] == 0.0) {
+					t.Errorf("no snapshot was met, or no time without: %v", row)
+				}
+			}
 		}
 		if want := map[string]int{"store": 7, "restart": 9}[p.Name]; rows != want {
 			t.Errorf("%s: %d rows of tables, want %d: %s", p.Name, rows, want, fmt.Sprint(r.Tables))
