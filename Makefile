@@ -41,6 +41,8 @@ MOMENT    ?= 1s
 LONG      ?= 8
 ARGS      ?=
 PEER      ?=
+# Measures parts and writes the page anew, which shows what keeps it from being published: parts of other machines, most often.
+measure    = @status=0; $(GO) run ./bench $(1) $(ARGS) || status=$$?; $(GO) -C bench/report run . -lenient || status=$$?; exit $$status
 
 ## —— Everyday ——
 
@@ -122,29 +124,26 @@ docs: ## check the links of all pages and the doc comments of all packages
 generate: ## rebuild generated code
 	$(GO) generate ./...
 
-## —— Measuring ——
+## —— Measuring: targets write bench/data/PART.json, BENCHMARKS.md and docs/charts, unless ARGS has -quick or -only ——
 
 .PHONY: bench
-bench: ## the benchmarks of bench/questions beside the baseline's sources, and what moved; ARGS="-bench REGEXP"
-	@status=0; $(GO) run ./bench/compare $(ARGS) || status=$$?; \
-	$(MAKE) --no-print-directory bench-report; exit $$status
+bench: ## the benchmarks of bench/questions beside the baseline's sources, and what moved; ARGS="-only REGEXP"
+	$(call measure,questions)
 
 .PHONY: bench-baseline
 bench-baseline: ## make the committed sources the baseline, bench/data/baseline.txt
-	$(GO) run ./bench/compare -update $(ARGS)
+	$(GO) run ./bench questions -update $(ARGS)
 
 .PHONY: bench-peers
 bench-peers: build ## the grid: bin/trunkline beside its peers, how its costs grow, and the goals; PEER=host:port adds one
-	$(GO) run ./bench/wire -server bin/trunkline -json bench/data/peers.json $(if $(PEER),-peer $(PEER)) $(ARGS)
-	$(if $(ARGS),,$(GO) run ./bench/scale -server bin/trunkline -json bench/data/scale.json)
-	$(MAKE) --no-print-directory bench-report
+	$(call measure,peers $(if $(ARGS),,scale) -server bin/trunkline $(if $(PEER),-peer $(PEER)))
 
 .PHONY: bench-scale
 bench-scale: build ## what grows: rows to 10M, idle connections, subscribers, payloads; the collector, and settings
-	$(GO) run ./bench/scale -server bin/trunkline -json bench/data/scale.json $(ARGS)
+	$(call measure,scale -server bin/trunkline)
 
 .PHONY: bench-report
-bench-report: ## write BENCHMARKS.md and its charts from bench/data and bench/report/notes
+bench-report: ## write BENCHMARKS.md and its charts from bench/data; it refuses figures of uncommitted sources or of several machines
 	$(GO) -C bench/report run .
 
 .PHONY: pgo
@@ -159,42 +158,40 @@ pgo: build ## take the profile that builds are guided by anew: cmd/trunkline/def
 
 .PHONY: bench-envelope
 bench-envelope: build ## engine steps and agent reports beside what people would write
-	$(GO) run ./bench/envelope -server bin/trunkline $(ARGS)
+	$(call measure,envelopes -server bin/trunkline)
 
 .PHONY: bench-sessions
 bench-sessions: build ## more sessions than fit, each of 64 KiB, against bin/trunkline
-	$(GO) run ./bench sessions -server bin/trunkline $(ARGS)
+	$(call measure,sessions -server bin/trunkline)
 
 .PHONY: bench-store
 bench-store: build ## what durability costs, beside a bare group-commit loop, redis and memory, and restarts, against bin/trunkline
-	$(GO) run ./bench store restart -server bin/trunkline $(ARGS)
+	$(call measure,store restart -server bin/trunkline)
 
 .PHONY: bench-threads
 bench-threads: build ## agent threads beside the kernel, a trivial tool, net/http and the SDKs of MCP, against bin/trunkline
-	$(GO) run ./bench threads -server bin/trunkline $(ARGS)
-	$(MAKE) --no-print-directory bench-report
+	$(call measure,threads -server bin/trunkline)
 
 .PHONY: bench-projects
 bench-projects: build ## projects: commands beside a trivial tool, events beside the message bus, against bin/trunkline
-	$(GO) run ./bench projects -server bin/trunkline $(ARGS)
-	$(MAKE) --no-print-directory bench-report
+	$(call measure,projects -server bin/trunkline)
 
 .PHONY: bench-toolhost
 bench-toolhost: build ## the tool server beside bare echo servers, kept workers beside one process per call, and starts
-	$(GO) run ./bench/toolhost -server bin/trunkline $(ARGS)
+	$(call measure,tools -server bin/trunkline)
 
 .PHONY: soak
 soak: build ## long mixed load with checks of memory and goroutines
-	$(GO) run ./bench/soak -server bin/trunkline $(ARGS)
+	$(call measure,soak -server bin/trunkline)
 	TRUNKLINE_THREADS_MESSAGES=10000000 $(GO) test -run '^TestMemoryOfHistory$$' -v -timeout 60m ./engine/threads
 
 .PHONY: hostile
 hostile: build ## bad frames, slow readers and floods against bin/trunkline
-	$(GO) run ./bench/hostile -server bin/trunkline $(ARGS)
+	$(call measure,hostile -server bin/trunkline)
 
 .PHONY: crash
 crash: build ## SIGKILL bin/trunkline under load, again and again, and look what is left
-	$(GO) run ./bench crash -server bin/trunkline $(ARGS)
+	$(call measure,crash -server bin/trunkline)
 
 ## —— Shipping ——
 

@@ -18,10 +18,16 @@ package main
 import (
 	"os"
 
+	"trunkline/bench/compare"
 	"trunkline/bench/crash"
+	"trunkline/bench/envelopes"
+	"trunkline/bench/hostile"
 	"trunkline/bench/internal/part"
+	"trunkline/bench/scale"
 	"trunkline/bench/sessions"
+	"trunkline/bench/soak"
 	"trunkline/bench/store"
+	"trunkline/bench/tools"
 )
 
 func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
@@ -31,9 +37,15 @@ func parts() []part.Part {
 	return []part.Part{
 		store.Part(),
 		store.RestartPart(),
+		tools.Part(),
 		store.ThreadsPart(),
 		store.ProjectsPart(),
+		scale.Part(),
+		envelopes.Part(),
 		sessions.Part(),
+		compare.Part(),
+		soak.Part(),
+		hostile.Part(),
 		crash.Part(),
 	}
 }

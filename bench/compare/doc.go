@@ -1,17 +1,16 @@
 //go:build linux
 
-// Command compare measures the benchmarks beside those of a checked-in baseline and reports what
-// moved.
+// Package compare measures benchmarks beside those of a baseline and reports what moved.
 //
-//	go run ./bench/compare                                   bench/questions and its baseline
-//	go run ./bench/compare -package ./codec/ndjson -json ''  another package
-//	go run ./bench/compare -update                          set the baseline
+//	go run ./bench questions                                  bench/questions and its baseline
+//	go run ./bench questions -only KernelMethod               some of them
+//	go run ./bench questions -package ./codec/ndjson          another package
+//	go run ./bench questions -update                          make HEAD the baseline
 //
 // Times of another day or another machine mean nothing here: shared hardware moves by a third
-// within minutes. The baseline is therefore first of all a revision. Its sources are taken out of
-// git, its test binary is built beside the present one, and both are measured in one run. The sides
-// take turns in every round, each second round in the opposite order, and only ratios within a
-// round count.
+// within minutes. The baseline is therefore a revision. Its sources are taken out of git, its test
+// binary is built beside the present one, and both are measured in one run. The sides take turns in
+// every round, each second round in the opposite order, and only ratios within a round count.
 //
 // A process runs one top-level benchmark with all that is below it, three times for a hundredth of
 // a second each, and the fastest try counts: what else a machine does only ever adds, in bursts
@@ -23,24 +22,20 @@
 // The first look, six rounds of everything, picks what seems to have moved by 2 % or more. That
 // alone would cry wolf: six pairs with 5 % of noise are off by that much now and then, and there
 // are many benchmarks. What was picked is measured again, alone and worst first, and only these new
-// rounds decide, by a signed-rank test of the paired ratios. It goes on, 20 rounds to 640, until
+// rounds decide, by a signed-rank test of the paired ratios. It goes on, 12 rounds to 384, until
 // the test is significant for 3 % or more, or the interval excludes a change by 5 %: a quiet
-// machine is done after 20, a noisy one takes as many as its noise needs, and what stays open after
-// -again is listed as too noisy. The level is shared by everything picked, so that one run in a
-// thousand in which nothing moved reports that something did. benchstat's table, printed before
-// that, is for reading.
+// machine is done after few, a noisy one takes as many as its noise needs, and what stays open
+// after -again is listed as too noisy. The level is shared by everything picked, so that one run in
+// a thousand in which nothing moved reports that something did.
 //
 // Memory needs no statistics: B/op and allocs/op moved when every round of one side is above every
 // round of the other.
 //
-// Where the revision is not to be had, in a tarball or a shallow clone, the figures of the file
-// stand in, and only memory is compared.
-//
-// The exit status is 1 when something got slower by more than -fail or uses more memory, 2 for
-// arguments it cannot take; go run and make only report that it is not 0. What the benchmarks leave
-// out of a short run is left out without -long.
+// It is a fault when something got slower by more than -fail or uses more memory. Where the
+// revision is not to be had, in a tarball or a shallow clone, nothing is compared. What the
+// benchmarks leave out of a short run is left out without -long.
 //
 // What it does not show: where a function lies in the binary. A change elsewhere can move code to
 // other cache lines and make it some percent faster or slower; that is measured, and is not what
 // the change means.
-package main
+package compare

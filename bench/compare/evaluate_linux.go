@@ -1,15 +1,14 @@
-package main
+package compare
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"io"
-	"math"
+	"os"
 	"slices"
 	"time"
 
 	"trunkline/bench/internal/goal"
+	"trunkline/bench/internal/gobench"
 )
 
 // What counts.
@@ -28,104 +27,72 @@ const (
 	same   verdict = "same"
 	slower verdict = "slower"
 	faster verdict = "faster"
-	unsure verdict = "unsure" // seems to have moved, and the machine is too noisy to know; or there is nothing to compare with
+	unsure verdict = "unsure" // seems to have moved, and the machine is too noisy to know
 	added  verdict = "new"
 	gone   verdict = "gone"
 )
 
 // evaluate compares all benchmarks. The first look only reports which of them seem to have moved;
 // whether one did is decided by rounds that are taken afterwards for that, so that being picked for
-// a chance deviation does not count.
-func (c *comparison) evaluate(ctx context.Context) (list []*entry, err error) {
-	for _, k := range c.now.seen.order {
-		list = append(list, c.entryOf(k))
-	}
-	if c.base == nil {
-		return list, nil
-	}
-	for _, k := range c.base.seen.order {
-		if c.now.seen.of[k] == nil {
-			list = append(list, c.entryOf(k))
+// a chance deviation does not count. All suspects together have the time of the flag. One may take
+// almost twice its share of what is left, so that a single noisy one does not take it all; the last
+// may take the rest.
+func (c *comparison) evaluate() error {
+	var suspects []*benchmark
+	for _, b := range c.list {
+		if b.first(); b.verdict == unsure {
+			suspects = append(suspects, b)
 		}
 	}
-	suspects := slices.DeleteFunc(slices.Clone(list), func(e *entry) bool { return e.Verdict != unsure || e.Change == nil })
 	slices.SortStableFunc(suspects, worstFirst)
-	return list, c.confirmAll(ctx, suspects)
-}
-
-// confirmAll has the time of the flag for all suspects. One may take almost twice its share of what
-// is left, so that a single noisy one does not take it all; the last may take the rest.
-func (c *comparison) confirmAll(ctx context.Context, suspects []*entry) error {
 	deadline := time.Now().Add(c.again)
-	for i, e := range suspects {
-		fmt.Fprintf(c.progress, "measuring %s again, %d of %d\n", e.key(), i+1, len(suspects))
-		left := time.Until(deadline)
-		share := 2 * left / time.Duration(len(suspects)-i+1)
-		if err := c.confirm(ctx, e, level(len(suspects)), time.Now().Add(share)); err != nil {
+	for i, b := range suspects {
+		fmt.Fprintf(os.Stderr, "measuring %v again, %d of %d\n", b, i+1, len(suspects))
+		share := 2 * time.Until(deadline) / time.Duration(len(suspects)-i+1)
+		if err := c.confirm(b, level(len(suspects)), time.Now().Add(share)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// worstFirst orders by what happened to the time: slower before faster, and further before less
-// far.
-func worstFirst(a, b *entry) int {
-	x, y := math.Log(a.Change.Ratio), math.Log(b.Change.Ratio)
-	if x <= 0 && y <= 0 {
-		return cmp.Compare(x, y)
-	}
-	return cmp.Compare(y, x)
-}
-
-// entryOf is what the first look reports of a benchmark.
-func (c *comparison) entryOf(k key) *entry {
-	e := &entry{Package: k.pkg, Name: k.name, Verdict: same, Now: figuresOf(c.now.seen, k)}
-	if c.base != nil {
-		e.Baseline = figuresOf(c.base.seen, k)
-	}
-	if e.Baseline == nil {
-		e.Verdict = added
-		return e
-	}
-	if e.Now == nil {
-		e.Verdict = gone
-		return e
-	}
-	e.Memory = memoryOf(c.base.seen, c.now.seen, k)
-	r := ratios(c.base.seen.figures(k, unitTime), c.now.seen.figures(k, unitTime))
+// first is what the first look finds.
+func (b *benchmark) first() {
+	b.verdict = same
 	switch {
-	case c.lost != "":
-		e.Verdict = unsure
-	case len(r) > 0:
-		s := shiftOf(r)
-		e.Change = &s
+	case len(b.rounds[base]) == 0:
+		b.verdict = added
+	case len(b.rounds[now]) == 0:
+		b.verdict = gone
+	default:
+		s := shiftOf(b.ratios())
+		b.change, b.memory = &s, b.moves()
 		if s.seems() {
-			e.Verdict = unsure
+			b.verdict = unsure
 		}
 	}
-	return e
 }
 
+// seems reports whether the first look makes it worth to measure again.
+func (s shift) seems() bool { return s.Ratio >= seeming || s.Ratio <= 1/seeming }
+
 // confirm measures one benchmark again, alone.
-func (c *comparison) confirm(ctx context.Context, e *entry, alpha float64, deadline time.Time) error {
-	dir, pattern := c.now.dirs[e.Package], exactly("Benchmark"+e.Name)
-	base, now := newSet(), newSet()
-	steps := []goal.Step{c.base.step(ctx, base, dir, pattern), c.now.step(ctx, now, dir, pattern)}
+func (c *comparison) confirm(b *benchmark, alpha float64, deadline time.Time) error {
+	again := &benchmark{pkg: b.pkg, name: b.name}
+	steps := c.steps(b.group, exactly("Benchmark"+b.name), func(*group, *gobench.Result) *benchmark { return again })
 	done := 0
-	s, v, err := settle(c.rounds, alpha, func(n int) ([]float64, error) {
+	s, v, err := settle(c.Options.Rounds, alpha, func(n int) ([]float64, error) {
 		for ; done < n && time.Now().Before(deadline); done += 2 {
 			if _, err := goal.Rounds(2, steps, io.Discard); err != nil {
 				return nil, err
 			}
 		}
-		return ratios(base.figures(e.key(), unitTime), now.figures(e.key(), unitTime)), nil
+		return again.ratios(), nil
 	})
-	if err != nil || s.Rounds == 0 {
-		return err
+	if err == nil && s.Rounds > 0 {
+		b.change, b.verdict = &s, v
 	}
-	e.Change, e.Verdict = &s, v
-	return nil
+	return err
 }
 
 // settle takes more and more rounds until it is clear whether the time moved. take returns the
@@ -146,9 +113,6 @@ func settle(rounds int, alpha float64, take func(n int) ([]float64, error)) (s s
 	return s, v, nil
 }
 
-// seems reports whether the first look makes it worth to measure again.
-func (s shift) seems() bool { return s.Ratio >= seeming || s.Ratio <= 1/seeming }
-
 // level is the chance of calling a move what is none, at one look at one of n benchmarks.
 func level(n int) float64 { return falsely / float64(n*looks) }
 
@@ -161,7 +125,39 @@ func (s shift) verdict(alpha float64) verdict {
 		return faster
 	case s.Low > 1/harmless && s.High < harmless:
 		return same
-	default:
-		return unsure
 	}
+	return unsure
+}
+
+// memory is a unit of memory that moved, from and to medians.
+type memory struct {
+	unit     string
+	from, to float64
+	more     bool
+}
+
+// String is the move in a report.
+func (m memory) String() string {
+	word := "less"
+	if m.more {
+		word = "more"
+	}
+	return fmt.Sprintf("%s memory: %g to %g %s", word, m.from, m.to, m.unit)
+}
+
+// moves reports what moved of a benchmark's memory: every round of one side is above every round of
+// the other. Most benchmarks show the same figure in every round, and where buffers grow by chance,
+// no order of all rounds comes about by chance.
+func (b *benchmark) moves() (moved []memory) {
+	for _, unit := range []string{gobench.Allocs, gobench.Bytes} {
+		before, after := b.figures(base, unit), b.figures(now, unit)
+		if len(before) == 0 || len(after) == 0 {
+			continue
+		}
+		m := memory{unit, goal.Median(before), goal.Median(after), slices.Min(after) > slices.Max(before)}
+		if m.more || slices.Max(after) < slices.Min(before) {
+			moved = append(moved, m)
+		}
+	}
+	return moved
 }

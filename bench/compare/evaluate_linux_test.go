@@ -1,4 +1,4 @@
-package main
+package compare
 
 import (
 	"errors"
@@ -151,14 +151,20 @@ func TestSettleStops(t *testing.T) {
 }
 
 func TestWorstFirst(t *testing.T) {
-	var list []*entry
+	var list []*benchmark
 	for _, ratio := range []float64{0.9, 1.1, 0.5, 1.5, 1} {
-		list = append(list, &entry{Change: &shift{Ratio: ratio}})
+		list = append(list, &benchmark{change: &shift{Ratio: ratio}})
 	}
+	list = append([]*benchmark{{verdict: added}}, list...)
 	slices.SortStableFunc(list, worstFirst)
+	if last := len(list) - 1; list[last].change != nil {
+		t.Error("what cannot be compared is not last")
+	} else {
+		list = list[:last]
+	}
 	var got []float64
 	for _, e := range list {
-		got = append(got, e.Change.Ratio)
+		got = append(got, e.change.Ratio)
 	}
 	if !slices.Equal(got, []float64{1.5, 1.1, 0.5, 0.9, 1}) {
 		t.Errorf("the order is %v", got)

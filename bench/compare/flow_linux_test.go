@@ -1,16 +1,15 @@
-package main
+package compare
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"trunkline/bench/internal/part"
 )
 
 // Sources of a module with two benchmarks. What it does is in the numbers: how long it works, and
@@ -112,39 +111,41 @@ func (p *place) commit() {
 	p.git("commit", "-q", "-m", "work")
 }
 
-// compare runs the command over the module, with what it prints.
-func (p *place) compare(update bool, more ...string) (out string, failed bool, err error) {
+// compare runs the part over the module, with what it prints, and returns its report.
+func (p *place) compare(status int, more ...string) (r part.Report, out string) {
 	p.t.Helper()
-	args := append([]string{"-package", "./work", "-baseline", "data/baseline.txt", "-json", "data/report.json", "-benchstat", "",
-		"-rounds", "4", "-benchtime", "1ms", "-fail", "30", "-again", "20s"}, more...)
-	o, err := parseFlags(args)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	ctx, stop := context.WithTimeout(p.t.Context(), 8*time.Minute)
-	defer stop()
+	dir := p.t.TempDir()
+	args := append([]string{"questions", "-package", "./work", "-baseline", "data/baseline.txt", "-rounds", "4", "-window", "1ms", "-fail", "30", "-again", "20s"}, more...)
 	var b strings.Builder
-	c := comparison{options: o, dir: p.t.TempDir(), out: &b, progress: io.Discard}
-	if update {
-		err = c.writeBaseline(ctx)
-	} else {
-		var faults []string
-		faults, err = c.compare(ctx)
-		failed = len(faults) > 0
+	list := []part.Part{Part()}
+	inner := list[0].Run
+	list[0].Run = func(run *part.Run) error {
+		err := inner(run)
+		run.JSON = dir
+		return err
 	}
-	return b.String(), failed, err
+	if got := part.Main(list, args, &b, &b); got != status {
+		p.t.Fatalf("status %d, want %d; it printed\n%s", got, status, b.String())
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "questions.json")); err == nil {
+		if err := json.Unmarshal(text, &r); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+	return r, b.String()
 }
 
-// want compares, and wants lines of the answer to begin and to go on like these (apart by ": "),
-// and no line to begin like those in not.
-func (p *place) want(failed bool, lines []string, not []string, more ...string) {
+// want compares, and wants lines of the answer to contain these parts (apart by " | "), and no line
+// to contain those in not.
+func (p *place) want(failed bool, lines []string, not []string, more ...string) part.Report {
 	p.t.Helper()
-	out, got, err := p.compare(false, more...)
-	if err != nil || got != failed {
-		p.t.Fatalf("failed %v, %v, want %v; it printed\n%s", got, err, failed, out)
+	status := 0
+	if failed {
+		status = 1
 	}
+	r, out := p.compare(status, more...)
 	for _, line := range lines {
-		begin, rest, _ := strings.Cut(line, ": ")
+		begin, rest, _ := strings.Cut(line, " | ")
 		if !hasLine(out, begin, rest) {
 			p.t.Errorf("no line %q in\n%s", line, out)
 		}
@@ -154,95 +155,60 @@ func (p *place) want(failed bool, lines []string, not []string, more ...string) 
 			p.t.Errorf("a line %q in\n%s", begin, out)
 		}
 	}
+	return r
 }
 
 func hasLine(out, begin, rest string) bool {
 	for line := range strings.Lines(out) {
-		if strings.HasPrefix(line, begin) && strings.Contains(line, rest) {
+		if strings.Contains(line, begin) && strings.Contains(line, rest) {
 			return true
 		}
 	}
 	return false
 }
 
-// baseline writes and commits it.
+// baseline sets and commits it.
 func (p *place) baseline() {
 	p.t.Helper()
-	if out, _, err := p.compare(true); err != nil || !strings.Contains(out, "2 benchmarks of ") {
-		p.t.Fatalf("the baseline: %v\n%s", err, out)
+	if _, out := p.compare(0, "-update"); !strings.Contains(out, "names this baseline:\nrevision: ") {
+		p.t.Fatalf("the baseline: %s", out)
 	}
 	p.commit()
 }
 
 func TestComparison(t *testing.T) {
 	p := newPlace(t)
-	p.want(false, []string{"there is no baseline data/baseline.txt", "2 benchmarks, 4 rounds"}, []string{"what moved"})
-	if out, _, err := p.compare(true, "-bench", "Nothing"); err == nil || !strings.Contains(err.Error(), "cannot find benchmarks") {
-		t.Errorf("a baseline of nothing: %v\n%s", err, out)
-	}
+	p.want(false, []string{"there is no baseline data/baseline.txt", "work/work Spin/n=1k"}, []string{"slower", "PASS"})
+	p.want(true, []string{"cannot find benchmarks"}, nil, "-only", "Nothing")
 	p.baseline()
-	p.want(false, []string{"what moved since : nothing moved in 2 benchmarks"}, []string{"slower", "more", "WARNING"})
+	r := p.want(false, []string{"Nothing moved in 2 benchmarks", "PASS"}, []string{"slower", "more memory"})
+	if row := r.Tables[0].Rows[1]; len(r.Tables) != 1 || len(row) != len(r.Tables[0].Head) || row[0] != "work/work Keep" || row[1].(float64) <= 0 || row[4] != 64.0 || row[7] != 64.0 || row[15] != "3.00 things/op" {
+		t.Errorf("%v", r.Tables)
+	}
 
 	p.work(3, 64)
-	p.want(true, []string{"what moved since : 1 of 2 benchmarks", "slower: work/work Spin/n=1k"}, []string{"more", "faster"})
-	p.want(true, []string{"slower: work/work Spin/n=1k"}, nil, "-bench", "Spin/n")
+	p.want(true, []string{"FAIL work/work Spin/n=1k is slower: +", "Spin/n=1k | slower: +"}, []string{"more memory", "faster"})
+	p.want(true, []string{"FAIL work/work Spin/n=1k is slower"}, nil, "-only", "Spin/n")
 
 	p.work(1, 1024)
-	p.want(true, []string{"more: 64 to 1024"}, []string{"less", "gone"}, "-bench", "Keep")
-
+	p.want(true, []string{"FAIL work/work Keep uses more memory: 64 to 1024 B/op"}, []string{"less", "gone"}, "-only", "Keep")
 	p.work(1, 0)
+	p.want(false, []string{"work/work Keep | less memory: 1 to 0 allocs/op", "work/work Keep | less memory: 64 to 0 B/op"}, nil, "-only", "Keep")
+
 	p.write("work/work_test.go", fmt.Sprintf(benchSource, "Other"))
-	p.want(false, []string{"new: work/work Other", "gone: work/work Keep"}, []string{"more", "slower"})
-	p.want(false, []string{"new: work/work Other"}, []string{"gone"}, "-bench", "Other")
+	p.want(false, []string{"work/work Other | new", "work/work Keep | gone"}, []string{"more memory", "slower"})
+	p.want(false, []string{"work/work Other | new"}, []string{"gone"}, "-only", "Other")
 }
 
-func TestReportFile(t *testing.T) {
-	p := newPlace(t)
-	p.baseline()
-	p.work(1, 0)
-	p.want(false, []string{"less: 1 to 0", "less: 64 to 0"}, nil, "-bench", "Keep", "-keep", "kept")
-	b, err := os.ReadFile("data/report.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var r report
-	if err := json.Unmarshal(b, &r); err != nil {
-		t.Fatal(err)
-	}
-	if len(r.Benchmarks) != 1 || r.Rounds != 4 || r.Benchtime != 0.001 || !r.Baseline.Measured || len(r.Baseline.Revision) != 40 {
-		t.Fatalf("the report is %s", b)
-	}
-	e := r.Benchmarks[0]
-	if e.key() != (key{"work/work", "Keep"}) || e.Now.Time <= 0 || e.Now.Low > e.Now.High || e.Now.Allocs != 0 || e.Baseline.Bytes != 64 ||
-		e.Now.Extra["things/op"] != 3 || e.Change == nil || len(e.Memory) != 2 {
-		t.Errorf("the benchmark is %s", b)
-	}
-	for _, name := range []string{"kept/baseline.txt", "kept/now.txt"} {
-		f, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		if text, err := parse(f); err != nil || len(text.results) != 4 {
-			t.Errorf("%s has %d results, %v", name, len(text.results), err)
-		}
-	}
-}
-
-// TestWithoutHistory: where the baseline's sources are not to be had, memory is compared with its
-// file, and times are not.
+// TestWithoutHistory: where the baseline's sources are not to be had, nothing is compared.
 func TestWithoutHistory(t *testing.T) {
 	p := newPlace(t)
 	p.baseline()
 	if err := os.RemoveAll(".git"); err != nil {
 		t.Fatal(err)
 	}
-	p.work(3, 64)
-	warning := "WARNING: there is no revision "
-	p.want(false, []string{warning, "what moved since : nothing moved in 2 benchmarks"}, []string{"slower", "too noisy"})
 	p.work(1, 128)
-	p.want(true, []string{warning, "more: 64 to 128"}, []string{"slower"})
-	p.want(false, []string{warning, "what moved since : nothing moved in 1 benchmarks"}, []string{"gone"}, "-bench", "Spin")
+	p.want(false, []string{"NOT COMPARED: there is no revision ", "work/work Keep"}, []string{"slower", "more memory", "PASS"})
 }
 
 func TestBaselineIsOfCommittedSources(t *testing.T) {
@@ -250,52 +216,22 @@ func TestBaselineIsOfCommittedSources(t *testing.T) {
 	p.write("data/figures.json", "{}") // measured: no source
 	p.baseline()
 	p.work(2, 64)
-	if _, _, err := p.compare(true); err == nil || !strings.Contains(err.Error(), "not committed:") || !strings.Contains(err.Error(), "work/work.go") {
-		t.Errorf("a baseline of changed sources: %v", err)
-	}
+	p.want(true, []string{"not committed:", "work/work.go"}, nil, "-update")
 	p.write("data/baseline.txt", "BenchmarkX\n")
-	if _, _, err := p.compare(false); err == nil || !strings.Contains(err.Error(), "cannot take the baseline") {
-		t.Errorf("a broken baseline: %v", err)
-	}
+	p.want(true, []string{"it names no revision"}, nil)
 }
 
 // TestBrokenSide: what a benchmark complains of is in the error.
 func TestBrokenSide(t *testing.T) {
 	p := newPlace(t)
 	p.write("work/work_test.go", "package work\n\nimport \"testing\"\n\nfunc BenchmarkBad(b *testing.B) { b.Fatal(\"wrong answer\") }\n")
-	if _, _, err := p.compare(false); err == nil || !strings.Contains(err.Error(), "wrong answer") {
-		t.Errorf("a benchmark that fails: %v", err)
-	}
+	p.want(true, []string{"wrong answer"}, nil)
 	p.write("work/work.go", "package work\n\nfunc broken\n")
-	if _, _, err := p.compare(false); err == nil || !strings.Contains(err.Error(), "work.go:3") {
-		t.Errorf("sources that do not compile: %v", err)
-	}
+	p.want(true, []string{"work.go:3"}, nil)
 }
 
-func TestFlags(t *testing.T) {
-	f := func(ok bool, args ...string) {
-		t.Helper()
-		if _, err := parseFlags(args); (err == nil) != ok {
-			t.Errorf("parseFlags(%q): %v", args, err)
-		}
+func TestExactly(t *testing.T) {
+	if got := exactly("BenchmarkX/a+b/c#01"); got != `^BenchmarkX$/^a\+b$/^c#01$` {
+		t.Error(got)
 	}
-	f(true)
-	f(true, "-package", "./a", "-package", "./b", "-long")
-	f(false, "-rounds", "0")
-	f(false, "-benchtime", "0s")
-	f(false, "-fail", "-1")
-	f(false, "words")
-}
-
-func TestPatterns(t *testing.T) {
-	f := func(got, want string) {
-		t.Helper()
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-	g := group{"./p", "BenchmarkX"}
-	f(g.pattern("."), "^BenchmarkX$")
-	f(g.pattern("X/rows/4"), "^BenchmarkX$/rows/4")
-	f(exactly("BenchmarkX/a+b/c#01"), `^BenchmarkX$/^a\+b$/^c#01$`)
 }

@@ -1,134 +1,113 @@
-package main
+package compare
 
 import (
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
+	"maps"
 	"slices"
-	"text/tabwriter"
+	"strings"
 
 	"trunkline/bench/internal/goal"
-	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/gobench"
 )
 
-// report is everything a run found.
-type report struct {
-	Machine    load.Machine `json:"machine"`
-	Baseline   *origin      `json:"baseline,omitempty"`
-	Rounds     int          `json:"rounds"`
-	Benchtime  float64      `json:"benchtime_seconds"`
-	Benchmarks []*entry     `json:"benchmarks"`
-}
-
-// origin is where the baseline's figures come from.
-type origin struct {
-	Revision string `json:"revision"`
-	Date     string `json:"date"`
-	Measured bool   `json:"measured"` // in this run; else only memory is compared
-}
-
-func (c *comparison) reportOf(list []*entry) report {
-	r := report{Machine: load.ThisMachine(), Rounds: c.rounds, Benchtime: c.benchtime.Seconds(), Benchmarks: list}
-	if c.base != nil {
-		r.Baseline = &origin{c.revision(), c.file.config["date"], c.lost == ""}
+// report adds a table of all benchmarks, one of what moved, worst first, and what must not be: more
+// time than the flag allows, or more memory.
+func (c *comparison) report() {
+	all := goal.Grid{Title: "benchmarks: medians and quartiles over rounds; the ratio is the time now over the time before, in the rounds in which it was measured again, if it was",
+		Head: []string{"benchmark", "ns/op", "Q1", "Q3", "B/op", "allocs/op", "before: ns/op", "before: B/op", "before: allocs/op", "ratio", "from", "to", "p", "rounds", "verdict", "in other units"}}
+	moved := goal.Grid{Title: "what moved", Head: []string{"benchmark", "how"}}
+	doubts := 0
+	for _, b := range c.list {
+		all.Add(b.row()...)
+		if b.verdict == unsure {
+			doubts++
+		}
 	}
-	return r
+	slices.SortStableFunc(c.list, worstFirst)
+	for _, b := range c.list {
+		if b.verdict != same && b.verdict != unsure && c.Report.Checked {
+			moved.Add(b.String(), b.how())
+		}
+		if b.verdict == slower && percent(b.change.Ratio) > c.fail {
+			c.Report.Fault("%v is %s, at most %g %%", b, b.how(), c.fail)
+		}
+		for _, m := range b.memory {
+			moved.Add(b.String(), m.String())
+			if m.more {
+				c.Report.Fault("%v uses %v", b, m)
+			}
+		}
+	}
+	c.Report.Table(all)
+	c.allocations()
+	switch {
+	case len(moved.Rows) > 0:
+		c.Report.Table(moved)
+	case c.Report.Checked:
+		c.Report.Note("Nothing moved in %d benchmarks.", len(c.list))
+	}
+	if doubts > 0 {
+		c.Report.Note("%d benchmarks are unsure: the machine was too noisy to know. Once more with -only for these.", doubts)
+	}
 }
 
-// writeReport writes the file of figures, in a folder that need not be there yet.
-func (c *comparison) writeReport(r report) error {
-	if c.json == "" {
+// allocations evaluates those of the hot methods through a whole session. The bound is 0, which a
+// goal cannot keep apart from none.
+func (c *comparison) allocations() {
+	g := goal.Goal{ID: "G6", What: "heap allocations per hot request, frame in to reply out", Verdict: goal.Pass, Members: map[string]float64{}}
+	for _, b := range c.list {
+		method, hot := strings.CutPrefix(b.name, "KernelMethod/")
+		if v := b.figures(now, gobench.Allocs); hot && method != "CreateTerminate" && len(v) > 0 {
+			g.Members[method] = goal.Median(v)
+			if g.Measured = max(g.Measured, g.Members[method]); g.Measured > 0 {
+				g.Verdict = goal.Miss
+			}
+		}
+	}
+	if len(g.Members) > 0 {
+		c.Report.Goals = append(c.Report.Goals, g)
+	}
+}
+
+// how is what became of the benchmark's time.
+func (b *benchmark) how() string {
+	if b.change == nil {
+		return string(b.verdict)
+	}
+	s := b.change
+	return fmt.Sprintf("%s: %+.1f %% [%+.1f, %+.1f], p=%.2g, %d rounds", b.verdict, percent(s.Ratio), percent(s.Low), percent(s.High), s.P, s.Rounds)
+}
+
+// row is the benchmark's in the table.
+func (b *benchmark) row() []any {
+	median := func(side int, unit string) any {
+		if v := b.figures(side, unit); len(v) > 0 {
+			return goal.Median(v)
+		}
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(c.json), 0o755); err != nil {
-		return fmt.Errorf("cannot make the folder of the report: %w", err)
+	times := b.figures(now, gobench.Time)
+	row := []any{b.String(), median(now, gobench.Time), goal.Quantile(times, 0.25), goal.Quantile(times, 0.75), median(now, gobench.Bytes), median(now, gobench.Allocs),
+		median(base, gobench.Time), median(base, gobench.Bytes), median(base, gobench.Allocs), nil, nil, nil, nil, nil, string(b.verdict), ""}
+	if s := b.change; s != nil {
+		copy(row[9:], []any{s.Ratio, s.Low, s.High, s.P, s.Rounds})
 	}
-	return goal.WriteJSON(c.json, r)
+	if len(times) > 0 {
+		row[len(row)-1] = b.others()
+	}
+	return row
 }
 
-// print reports what moved: slower first, worst first.
-func (r report) print(out io.Writer) {
-	if r.Baseline == nil {
-		fmt.Fprintf(out, "\n%d benchmarks, %d rounds\n", len(r.Benchmarks), r.Rounds)
-		return
-	}
-	fmt.Fprintf(out, "\nwhat moved since %s of %s: ", short(r.Baseline.Revision), r.Baseline.Date)
-	groups := [][]string{r.times(slower), r.memory(true), r.times(faster), r.memory(false), r.sided(added), r.sided(gone)}
-	lines := slices.Concat(groups...)
-	if len(lines) == 0 {
-		fmt.Fprintf(out, "nothing moved in %d benchmarks\n", len(r.Benchmarks))
-	} else {
-		fmt.Fprintf(out, "%d of %d benchmarks\n", r.count(), len(r.Benchmarks))
-	}
-	if doubts := r.times(unsure); len(doubts) > 0 {
-		lines = append(append(lines, "", "too noisy to tell; once more with -bench for these:"), doubts...)
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, line := range lines {
-		fmt.Fprintln(w, line)
-	}
-	w.Flush()
-}
-
-// count is how many benchmarks moved in some way.
-func (r report) count() (n int) {
-	for _, e := range r.Benchmarks {
-		if e.Verdict != same && e.Verdict != unsure || len(e.Memory) > 0 {
-			n++
+// others are the medians in the units that are shown and not evaluated: most of it is a time in
+// another unit.
+func (b *benchmark) others() string {
+	var list []string
+	for _, unit := range slices.Sorted(maps.Keys(b.rounds[now][0])) {
+		if unit != gobench.Time && unit != gobench.Bytes && unit != gobench.Allocs {
+			list = append(list, goal.Text(goal.Median(b.figures(now, unit)))+" "+unit)
 		}
 	}
-	return n
-}
-
-// times is a line for each benchmark whose time has this verdict and was compared.
-func (r report) times(v verdict) (lines []string) {
-	list := slices.DeleteFunc(slices.Clone(r.Benchmarks), func(e *entry) bool { return e.Verdict != v || e.Change == nil })
-	slices.SortStableFunc(list, worstFirst)
-	for _, e := range list {
-		s := e.Change
-		lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%+.1f %%\t[%+.1f, %+.1f]\tp=%.2g, %d rounds", v, e.key(), unitTime,
-			percent(s.Ratio), percent(s.Low), percent(s.High), s.P, s.Rounds))
-	}
-	return lines
-}
-
-// memory is a line for each unit of memory that became more, or less.
-func (r report) memory(more bool) (lines []string) {
-	word := map[bool]string{true: "more", false: "less"}[more]
-	for _, e := range r.Benchmarks {
-		for _, m := range e.Memory {
-			if m.More == more {
-				lines = append(lines, fmt.Sprintf("%s\t%s\t%s\t%g to %g", word, e.key(), m.Unit, m.From, m.To))
-			}
-		}
-	}
-	return lines
-}
-
-// sided is a line for each benchmark that only one side has.
-func (r report) sided(v verdict) (lines []string) {
-	for _, e := range r.Benchmarks {
-		if e.Verdict == v {
-			lines = append(lines, fmt.Sprintf("%s\t%s", v, e.key()))
-		}
-	}
-	return lines
-}
-
-// faults is what must not be: more time than the flag allows, or more memory.
-func (r report) faults(above float64) (faults []string) {
-	for _, e := range r.Benchmarks {
-		if e.Verdict == slower && percent(e.Change.Ratio) > above {
-			faults = append(faults, fmt.Sprintf("%s is slower by %.1f %%, at most %g %%", e.key(), percent(e.Change.Ratio), above))
-		}
-		for _, m := range e.Memory {
-			if m.More {
-				faults = append(faults, fmt.Sprintf("%s uses more memory: %g %s, before %g", e.key(), m.To, m.Unit, m.From))
-			}
-		}
-	}
-	return faults
+	return strings.Join(list, ", ")
 }
 
 // percent is a ratio as a change.

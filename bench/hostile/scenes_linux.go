@@ -1,4 +1,4 @@
-package main
+package hostile
 
 import (
 	"bytes"
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,29 +22,12 @@ type scene struct {
 	attack func(addr string, lasting time.Duration) (note string, err error)
 }
 
-var scenes = []scene{
-	{"half-open", halfOpen},
-	{"never-reads", neverReads},
-	{"deaf-subscriber", func(addr string, lasting time.Duration) (string, error) {
-		return deafSubscriber(addr, lasting, 100_000)
-	}},
-	{"bursts", bursts},
-	{"deep-nesting", deepNesting},
+// scenes are all of them, in the order of the play.
+func scenes() []scene {
+	return []scene{{"half-open", halfOpen}, {"never-reads", neverReads}, {"deaf-subscriber", deafSubscriber(100_000)}, {"bursts", bursts}, {"deep-nesting", deepNesting}}
 }
 
-func getRequest() []byte {
-	return load.AppendRequest(nil, "attack", "kernel", "GetProcess", load.Field{Key: "pid", Value: processID(0)})
-}
-
-// expect returns a check that a frame came and is of the wanted type.
-func expect(want byte) func(typ byte, payload []byte, err error) error {
-	return func(typ byte, payload []byte, err error) error {
-		if err == nil && typ != want {
-			err = fmt.Errorf("cannot take frame 0x%02X %q where 0x%02X is due", typ, payload[:min(len(payload), 200)], want)
-		}
-		return err
-	}
-}
+func getRequest() []byte { return load.RowRequest("GetProcess", 0) }
 
 // halfOpen announces 5 MiB on each of 1000 connections and sends five bytes of it: the server must
 // take memory as bytes arrive, never as announced (kernel-ipc §2.2).
@@ -99,59 +83,61 @@ func neverReads(addr string, lasting time.Duration) (string, error) {
 
 // deafSubscriber never reads its stream while many events are published: the events beyond the
 // stream's buffer are dropped for it alone (kernel-ipc §4.18), every Publish is answered.
-func deafSubscriber(addr string, lasting time.Duration, events int) (string, error) {
-	c, err := load.Dial(addr)
-	if err != nil {
-		return "", err
-	}
-	defer c.Close()
-	types := load.Field{Key: "event_types", Value: []string{"hostile.event"}}
-	subscribe := load.AppendRequest(nil, "deaf", "commbus", "Subscribe", types, load.Field{Key: "ack", Value: true})
-	if err := expect(load.Chunk)(c.Exchange(subscribe)); err != nil {
-		return "", fmt.Errorf("cannot subscribe: %w", err)
-	}
-	payload := `{"filler":"` + string(bytes.Repeat([]byte{'x'}, 500)) + `"}`
-	tape := new(load.Tape)
-	for range events / 8 {
-		tape.Add(0, load.AppendRequest(nil, "pub", "commbus", "Publish", load.Field{Key: "event_type", Value: "hostile.event"},
-			load.Field{Key: "payload", Value: payload}, load.Field{Key: "source", Value: "hostile"}))
-	}
-	start := time.Now()
-	for range 8 {
-		if err := load.SendOnce(addr, load.Kernel, []*load.Tape{tape}, 64); err != nil {
-			return "", fmt.Errorf("cannot publish: %w", err)
+func deafSubscriber(events int) func(addr string, lasting time.Duration) (string, error) {
+	const turns = 8
+	return func(addr string, lasting time.Duration) (string, error) {
+		c, err := load.Dial(addr)
+		if err != nil {
+			return "", err
 		}
+		defer c.Close()
+		subscribe := load.AppendRequest(nil, "deaf", "commbus", "Subscribe", load.Field{Key: "event_types", Value: []string{"hostile.event"}},
+			load.Field{Key: "ack", Value: true})
+		if err := exchange(c, subscribe, 1, due(load.Chunk)); err != nil {
+			return "", fmt.Errorf("cannot subscribe: %w", err)
+		}
+		tape := new(load.Tape)
+		for range events / turns {
+			tape.Add(0, load.AppendRequest(nil, "pub", "commbus", "Publish", load.Field{Key: "event_type", Value: "hostile.event"},
+				load.Field{Key: "payload", Value: `{"filler":"` + strings.Repeat("x", 500) + `"}`}, load.Field{Key: "source", Value: "hostile"}))
+		}
+		start := time.Now()
+		for range turns {
+			if err := load.SendOnce(addr, load.Kernel, []*load.Tape{tape}, 64); err != nil {
+				return "", fmt.Errorf("cannot publish: %w", err)
+			}
+		}
+		took := time.Since(start)
+		time.Sleep(lasting - took)
+		return fmt.Sprintf("%d events of 500 bytes in %v", events, took.Round(time.Millisecond)), nil
 	}
-	took := time.Since(start)
-	time.Sleep(lasting - took)
-	return fmt.Sprintf("%d events of 500 bytes in %v", events, took.Round(time.Millisecond)), nil
 }
 
 // bursts writes 4 × 256 requests at once on each of 16 connections, again and again: one connection
 // must not hold an event loop (kernel-ipc §2.5).
 func bursts(addr string, lasting time.Duration) (string, error) {
-	const conns, frames = 16, 4 * 256
-	var total atomic.Uint64
-	err := concurrently(conns, addr, func(c *load.Client) error {
-		burst := bytes.Repeat(getRequest(), frames)
-		for end := time.Now().Add(lasting); time.Now().Before(end); {
-			if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-				return err
-			}
-			if _, err := c.Write(burst); err != nil {
-				return fmt.Errorf("cannot write a burst: %w", err)
-			}
-			for range frames {
-				if err := expect(load.Response)(c.Next()); err != nil {
-					return err
-				}
-			}
-			total.Add(frames)
-		}
-		return nil
-	})
-	return fmt.Sprintf("%d requests in bursts of %d", total.Load(), frames), err
+	const frames = 4 * 256
+	burst := bytes.Repeat(getRequest(), frames)
+	total, err := flood(addr, 16, lasting, func(int) ([]byte, int) { return burst, frames }, due(load.Response))
+	return fmt.Sprintf("%d requests in bursts of %d", total, frames), err
 }
+
+// deepNesting sends payloads of 513 levels, and frames of the largest size that nest to their end:
+// each must be refused (kernel-ipc §3.3) and the connection must stay usable.
+func deepNesting(addr string, lasting time.Duration) (string, error) {
+	const perWrite = 64
+	largest, deep := nested(maxPayload-100), bytes.Repeat(nested(513), perWrite)
+	total, err := flood(addr, 17, lasting, func(conn int) ([]byte, int) {
+		if conn == 0 {
+			return largest, 1
+		}
+		return deep, perWrite
+	}, refused)
+	return fmt.Sprintf("%d payloads refused", total), err
+}
+
+// maxPayload is the largest payload of a frame (kernel-ipc §2.1).
+const maxPayload = 5<<20 - 1
 
 // nested returns a request whose payload nests levels deep, the request's map being level one and
 // its body level two.
@@ -160,74 +146,73 @@ func nested(levels int) []byte {
 	return load.AppendRequest(nil, "deep", "kernel", "GetProcess", load.Field{Key: "pid", Value: load.Raw(append(inner, 0x90))})
 }
 
-// deepNesting sends payloads of 513 levels, and frames of the largest size that nest to their end:
-// each must be refused (kernel-ipc §3.3) and the connection must stay usable.
-func deepNesting(addr string, lasting time.Duration) (string, error) {
-	const conns, perWrite = 16, 64
-	var total atomic.Uint64
-	largest := nested(maxPayload - 100)
-	var turn atomic.Int64
-	err := concurrently(conns+1, addr, func(c *load.Client) error {
-		batch, n := bytes.Repeat(nested(513), perWrite), perWrite
-		if turn.Add(1) == 1 {
-			batch, n = largest, 1
-		}
-		for end := time.Now().Add(lasting); time.Now().Before(end); total.Add(uint64(n)) {
-			if err := refusedAll(c, batch, n); err != nil {
-				return err
-			}
-		}
-		if err := expect(load.Response)(c.Exchange(getRequest())); err != nil {
-			return fmt.Errorf("cannot use the connection afterwards: %w", err)
+// check evaluates a frame that came.
+type check func(typ byte, payload []byte) error
+
+// due takes frames of one type.
+func due(want byte) check {
+	return func(typ byte, payload []byte) error {
+		if typ != want {
+			return fmt.Errorf("cannot take frame 0x%02X %q where 0x%02X is due", typ, payload[:min(len(payload), 200)], want)
 		}
 		return nil
-	})
-	return fmt.Sprintf("%d payloads refused", total.Load()), err
+	}
 }
 
-// maxPayload is the largest payload of a frame (kernel-ipc §2.1).
-const maxPayload = 5<<20 - 1
+// refused takes ERROR frames about the MessagePack.
+func refused(typ byte, payload []byte) error {
+	if typ != load.Error || !bytes.Contains(payload, []byte("Invalid msgpack: ")) {
+		return fmt.Errorf("cannot take frame 0x%02X %q: a payload nested too deep must be refused", typ, payload[:min(len(payload), 200)])
+	}
+	return nil
+}
 
-// refusedAll writes batch and takes n replies, each an ERROR frame about the MessagePack.
-func refusedAll(c *load.Client, batch []byte, n int) error {
+// exchange writes n requests at once and takes as many replies.
+func exchange(c *load.Client, requests []byte, n int, take check) error {
 	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		return err
 	}
-	if _, err := c.Write(batch); err != nil {
-		return fmt.Errorf("cannot write deep payloads: %w", err)
+	if _, err := c.Write(requests); err != nil {
+		return fmt.Errorf("cannot write %d requests: %w", n, err)
 	}
 	for range n {
 		typ, payload, err := c.Next()
+		if err == nil {
+			err = take(typ, payload)
+		}
 		if err != nil {
 			return err
-		}
-		if typ != load.Error || !bytes.Contains(payload, []byte("Invalid msgpack: ")) {
-			return fmt.Errorf("cannot take frame 0x%02X %q: a payload nested too deep must be refused", typ, payload[:min(len(payload), 200)])
 		}
 	}
 	return nil
 }
 
-// concurrently runs work on n connections and returns the first error.
-func concurrently(n int, addr string, work func(c *load.Client) error) error {
-	errs := make([]error, n)
-	var wg sync.WaitGroup
-	for i := range n {
+// flood exchanges what batch returns on each of some connections, again and again, which have to be
+// usable afterwards. It returns how many requests were answered.
+func flood(addr string, conns int, lasting time.Duration, batch func(conn int) (requests []byte, n int), take check) (uint64, error) {
+	var total atomic.Uint64
+	errs := make([]error, conns)
+	work := func(conn int) error {
 		c, err := load.Dial(addr)
-		if err != nil {
-			errs[i] = err
-			break
-		}
-		wg.Go(func() {
-			defer c.Close()
-			errs[i] = work(c)
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
 		if err != nil {
 			return err
 		}
+		defer c.Close()
+		requests, n := batch(conn)
+		for end := time.Now().Add(lasting); time.Now().Before(end); total.Add(uint64(n)) {
+			if err := exchange(c, requests, n, take); err != nil {
+				return err
+			}
+		}
+		if err := exchange(c, getRequest(), 1, due(load.Response)); err != nil {
+			return fmt.Errorf("cannot use the connection afterwards: %w", err)
+		}
+		return nil
 	}
-	return nil
+	var wg sync.WaitGroup
+	for i := range conns {
+		wg.Go(func() { errs[i] = work(i) })
+	}
+	wg.Wait()
+	return total.Load(), errors.Join(errs...)
 }

@@ -1,4 +1,4 @@
-package main
+package hostile
 
 import (
 	"strings"
@@ -37,7 +37,7 @@ func TestScenesAgainstAPoliteServer(t *testing.T) {
 	}
 	f("1000 connections", halfOpen)
 	f("pushed back", neverReads)
-	f("800 events", func(addr string, lasting time.Duration) (string, error) { return deafSubscriber(addr, lasting, 800) })
+	f("800 events", deafSubscriber(800))
 	f("requests in bursts of 1024", bursts)
 }
 
@@ -50,22 +50,23 @@ func TestScenesNoticeABadServer(t *testing.T) {
 		}
 	}
 	gone := func(fakekernel.Request) []byte { return nil }
-	f("cannot subscribe", careless, func(addr string, lasting time.Duration) (string, error) { return deafSubscriber(addr, lasting, 8) })
+	f("cannot subscribe", careless, deafSubscriber(8))
 	f("cannot", gone, bursts)
 	f("where 0x02 is due", func(r fakekernel.Request) []byte { return fakekernel.Failure(r.ID, "INTERNAL", "m") }, bursts)
-	f("must be refused", careless, func(addr string, _ time.Duration) (string, error) {
-		return "", concurrently(2, addr, func(c *load.Client) error { return refusedAll(c, nested(513), 1) })
+	f("must be refused", careless, func(addr string, lasting time.Duration) (string, error) {
+		_, err := flood(addr, 2, lasting, func(int) ([]byte, int) { return nested(513), 1 }, refused)
+		return "", err
 	})
-	f("cannot dial", careless, func(string, time.Duration) (string, error) { return "", concurrently(1, "127.0.0.1:1", nil) })
+	if _, err := flood("127.0.0.1:1", 1, short, nil, nil); err == nil || !strings.Contains(err.Error(), "cannot dial") {
+		t.Errorf("flooded no server: %v", err)
+	}
 }
 
-func TestRefusedAll(t *testing.T) {
+func TestFloodCounts(t *testing.T) {
 	srv := fakekernel.Start(t, 0, polite)
-	err := concurrently(3, srv.Addr, func(c *load.Client) error {
-		return refusedAll(c, append(nested(513), nested(20)...), 2)
-	})
-	if err != nil {
-		t.Error(err)
+	n, err := flood(srv.Addr, 3, short, func(int) ([]byte, int) { return append(nested(513), nested(20)...), 2 }, refused)
+	if seen := srv.Count("GetProcess"); err != nil || n == 0 || int(n) != seen-3 {
+		t.Errorf("%d refused of %d requests, the last three of which are none: %v", n, seen, err)
 	}
 }
 

@@ -2,12 +2,13 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// repository is a folder like the real one, with something measured.
+// repository is a folder like the real one, with one commit and something measured at it.
 type repository struct {
 	t    *testing.T
 	root string
@@ -15,12 +16,30 @@ type repository struct {
 
 func newRepository(t *testing.T) repository {
 	r := repository{t, t.TempDir()}
-	r.put("bench/data/soak.txt", "command: make soak\n\nPASS\n")
-	r.put("bench/data/scale.json", `{"machine": {"cpus": 2}, "charts": [{"name": "rows", "title": "Costs", "x": "rows", "y": "µs",
-		"lines": [{"name": "GetProcess", "points": [{"x": 1, "y": 2}, {"x": 2, "y": 3}]}]}]}`)
-	r.put("bench/report/notes/soak.md", "All at once.\n")
-	r.put("bench/questions/a_timing_test.go", "package questions\n\n// Question: what?\n\nfunc BenchmarkA(b *testing.B) {}\n")
+	r.put("bench/report/notes/missed.md", "- **G1**: why.\n")
+	r.git("init", "-q")
+	r.git("add", ".")
+	r.git("commit", "-q", "-m", "m")
+	r.measured(r.git("rev-parse", "--short", "HEAD"))
 	return r
+}
+
+func (r repository) git(args ...string) string {
+	r.t.Helper()
+	args = append([]string{"-C", r.root, "-c", "user.name=n", "-c", "user.email=e"}, args...)
+	out, err := exec.Command("git", args...).CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("git %q: %v: %s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// measured puts figures of a revision.
+func (r repository) measured(revision string) {
+	r.t.Helper()
+	r.put("bench/data/scale.json", `{"part": "scale", "machine": {"cpus": 2, "revision": "`+revision+`"},
+		"goals": [{"goal": "G1", "what": "costs", "measured": 3, "must": 2, "verdict": "MISS"}],
+		"charts": [{"name": "rows", "title": "Costs", "x": "rows", "y": "µs", "lines": [{"name": "GetProcess", "points": [{"x": 1, "y": 2}, {"x": 2, "y": 3}]}]}]}`)
 }
 
 func (r repository) put(name, text string) {
@@ -68,7 +87,7 @@ func TestWriteAndCheck(t *testing.T) {
 	}
 	r.run(0, nil)
 	r.run(0, check)
-	if page := r.read(pageFile); !strings.Contains(page, "All at once.\n\n`make soak`:\n\n```\nPASS\n```\n") || !strings.Contains(page, "](docs/charts/rows.svg)") {
+	if page := r.read(pageFile); !strings.Contains(page, "- **G1**: why.") || !strings.Contains(page, "](docs/charts/rows.svg)") {
 		t.Errorf("the page:\n%s", page)
 	}
 
@@ -77,11 +96,32 @@ func TestWriteAndCheck(t *testing.T) {
 	r.run(0, nil)
 	r.run(0, check)
 
-	r.put("bench/data/soak.txt", "FAIL\n")
-	r.run(1, check, "BENCHMARKS.md")
-	r.run(0, nil)
-	if page := r.read(pageFile); !strings.Contains(page, "FAIL") || strings.Contains(page, "PASS") {
-		t.Error("the page does not follow its files")
+	r.git("add", ".")
+	r.git("commit", "-q", "-m", "m") // the figures are of the commit before
+	r.run(0, check)
+}
+
+// TestOnlyHistoryIsPublished: figures of other sources are refused, and shown with a warning where
+// that is asked for.
+func TestOnlyHistoryIsPublished(t *testing.T) {
+	r := newRepository(t)
+	r.git("checkout", "-q", "-b", "other")
+	r.put("a.go", "package a")
+	r.git("add", ".")
+	r.git("commit", "-q", "-m", "m")
+	other := r.git("rev-parse", "--short", "HEAD")
+	r.git("checkout", "-q", "-")
+	for _, revision := range []string{other, "0123456789ab", "unknown", r.git("rev-parse", "--short", "HEAD") + "-dirty"} {
+		r.measured(revision)
+		r.run(1, nil, "report: cannot publish scale: of ")
+		if _, err := os.Stat(filepath.Join(r.root, pageFile)); err == nil {
+			t.Fatal("the page was written")
+		}
+	}
+	r.run(0, []string{"-lenient"})
+	r.run(1, []string{"-check"}, "cannot publish scale")
+	if page := r.read(pageFile); !strings.Contains(page, "**Not to be published.** scale: of ") {
+		t.Errorf("the page:\n%s", page)
 	}
 }
 
@@ -94,7 +134,7 @@ func TestOldChartsGo(t *testing.T) {
 	r.run(0, nil)
 	r.run(0, []string{"-check"})
 	if _, err := os.Stat(filepath.Join(r.root, "docs/charts/old.svg")); err == nil {
-		t.Error("a chart that nobody draws is still there")
+		t.Error("a chart that no page shows is still there")
 	}
 	r.read("docs/charts/README.md")
 }
@@ -104,7 +144,7 @@ func TestRefuses(t *testing.T) {
 	r.run(2, []string{"-nonsense"}, "nonsense")
 	r.run(2, []string{"-check", "more"}, "cannot run with arguments")
 	r.put("bench/data/scale.json", "{")
-	r.run(2, nil, "cannot read the measurements in scale.json")
+	r.run(2, nil, "cannot read the figures in scale.json")
 	r = newRepository(t)
 	r.put("docs/charts", "no folder")
 	r.run(2, nil, "cannot make the folder")
@@ -112,5 +152,10 @@ func TestRefuses(t *testing.T) {
 
 // TestPageIsUpToDate: the page in the repository is what the files there give.
 func TestPageIsUpToDate(t *testing.T) {
-	repository{t, "../.."}.run(0, []string{"-check"})
+	root := "../.."
+	shallow, err := exec.Command("git", "-C", root, "rev-parse", "--is-shallow-repository").Output()
+	if err != nil || strings.TrimSpace(string(shallow)) != "false" {
+		t.Skip("there is no history to find the revisions of the figures in")
+	}
+	repository{t, root}.run(0, []string{"-check"})
 }

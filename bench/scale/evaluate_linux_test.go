@@ -1,22 +1,16 @@
-package main
+package scale
 
 import (
+	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"trunkline/bench/internal/goal"
-	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
 )
 
-// round makes a sample of each method for tables of two sizes, whose costs are in nanoseconds.
-func round(n int, small, large float64) (all []goal.Sample) {
-	for _, m := range rowMethods() {
-		all = append(all, goal.Sample{Cell: rowCell("10k rows", m), Round: n, CPU: small}, goal.Sample{Cell: rowCell("10M rows", m), Round: n, CPU: large})
-	}
-	return all
-}
-
-func verdicts(r *report) string {
+func verdicts(r *part.Report) string {
 	var all []string
 	for _, g := range r.Goals {
 		all = append(all, g.ID+" "+string(g.Verdict))
@@ -25,10 +19,18 @@ func verdicts(r *report) string {
 }
 
 func TestRowsAreEvaluated(t *testing.T) {
+	small, large := &server{way: way{name: "10k rows", rows: 10_000}, memory: 9000}, &server{way: way{name: "10M rows", rows: 10_000_000}}
+	round := func(n int, a, b float64) (all []goal.Sample) {
+		for _, m := range rowMethods() {
+			all = append(all, goal.Sample{Cell: small.cell(m), Round: n, CPU: a}, goal.Sample{Cell: large.cell(m), Round: n, CPU: b})
+		}
+		return all
+	}
 	f := func(want string, memory float64, samples ...goal.Sample) {
 		t.Helper()
-		r := newReport(options{})
-		r.rows([]*filled{{rows: 10_000, create: 3, memory: 9000}, {rows: 10_000_000, create: 4, memory: memory}}, samples)
+		large.memory = memory
+		r := &part.Report{Samples: samples}
+		growth(r, []*server{small, large})
 		if got := verdicts(r); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
@@ -37,8 +39,8 @@ func TestRowsAreEvaluated(t *testing.T) {
 		}
 	}
 	f("G5 moonshot, G10 moonshot", 256, round(0, 400, 600)...)
-	f("G5 pass, G10 pass", 257, round(0, 400, 800)...)
-	f("G5 MISS, G10 MISS", 401, round(0, 400, 801)...)
+	f("G5 pass, G10 pass", 257, round(0, 400, 720)...)
+	f("G5 MISS, G10 MISS", 381, round(0, 400, 721)...)
 	// Growth is taken within a round, so a round in which everything is slow changes nothing.
 	f("G5 pass, G10 pass", 300, append(append(round(0, 400, 700), round(1, 4000, 7000)...), round(2, 400, 700)...)...)
 	one := round(0, 400, 400)
@@ -47,147 +49,71 @@ func TestRowsAreEvaluated(t *testing.T) {
 }
 
 func TestSmallTablesAreNotEvaluatedForMemory(t *testing.T) {
-	r := newReport(options{})
-	r.rows([]*filled{{rows: 10_000, memory: 900}, {rows: 100_000, memory: 300}}, nil)
+	r := new(part.Report)
+	growth(r, []*server{{way: way{name: "a", rows: 10_000}, memory: 900}, {way: way{name: "b", rows: 100_000}, memory: 300}})
 	if g := r.Goals[1]; g.Measured != 300 || len(g.Members) != 1 {
 		t.Errorf("%+v, want the largest table alone", g)
 	}
 }
 
-func TestIdleConnectionsAreEvaluated(t *testing.T) {
-	f := func(want string, measured float64, each ...[]float64) {
+func TestTraceIsRead(t *testing.T) {
+	f := func(want collections, lines ...string) {
 		t.Helper()
-		r := newReport(options{})
-		r.idle([]int{1000, 10_000}[:len(each)], each)
-		if got := verdicts(r); got != want || r.Goals[0].Measured != measured || len(r.Charts[0].Lines[0].Points) != len(each) {
-			t.Errorf("%s with %v, want %s with %v", got, r.Goals[0].Measured, want, measured)
+		var all trace
+		for _, line := range lines {
+			all.line(line)
+		}
+		if c := all.take(); c.cycles != want.cycles || c.pause != want.pause || math.Abs(c.cpu-want.cpu) > 1e-9 {
+			t.Errorf("%+v, want %+v", c, want)
 		}
 	}
-	f("G10 moonshot", 2048, []float64{2048})
-	f("G10 pass", 4096, []float64{1, 4096, 9000})
-	f("G10 pass", 3000, []float64{3000}, []float64{100}) // the worst size counts
-	f("G10 MISS", 4097, []float64{100}, []float64{4097})
-}
-
-func TestFigure(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 0.1234: "0.123", 1.234: "1.23", 12.34: "12.3", 123.4: "123", 123456: "123456"} {
-		if got := figure(v); got != want {
-			t.Errorf("%v is written %s, want %s", v, got, want)
-		}
-	}
-}
-
-func TestMedianOfACell(t *testing.T) {
-	all := append(round(0, 100, 9), append(round(1, 300, 9), round(2, 200, 9)...)...)
-	if got := median(all, rowCell("10k rows", "GetProcess"), micros); got != 0.2 {
-		t.Errorf("median %v µs, want 0.2", got)
-	}
-	if got := median(all, rowCell("10k rows", "Nothing"), micros); got != 0 {
-		t.Errorf("median %v of nothing", got)
-	}
+	const (
+		seven = "gc 7 @2.104s 0%: 0.018+1.3+0.002 ms clock, 0.037+0.33/1.2/0.5+0.004 ms cpu, 4->4->2 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 2 P"
+		eight = "gc 8 @2.5s 1%: 0.01+2+0.25 ms clock, 1+2/3/4+5 ms cpu, 4->4->2 MB, 4 MB goal, 0 MB stacks, 0 MB globals, 2 P (forced)"
+	)
+	f(collections{1, 0.018, 2.071}, "12:00:00 INF serving", seven)
+	f(collections{2, 0.25, 17.071}, seven, eight, "scvg: 8 MB released")
+	f(collections{}, "gc 9 @2s", "gc x @1s 0%", "")
 }
 
 func TestCollectionsAreEvaluated(t *testing.T) {
-	f := func(want string, all ...collected) {
+	s := &server{way: way{name: "x"}}
+	// Each load used 1000 ms of CPU time.
+	f := func(want string, names []string, found ...collections) {
 		t.Helper()
-		r := newReport(options{})
-		r.collector(1_000_000, all, 7)
-		if got := verdicts(r); got != want || len(r.Tables[0].Rows) != len(all)+1 {
+		r, in := &part.Report{Samples: []goal.Sample{{Cell: s.cell("another section"), CPU: 1}}}, map[goal.Cell]collections{}
+		for i, name := range names {
+			in[s.cell(name)] = found[i]
+			r.Samples = append(r.Samples, goal.Sample{Cell: s.cell(name), Requests: 1000, CPU: 1e6})
+		}
+		pauses(r, 1_000_000, in, 7)
+		if got := verdicts(r); got != want || len(r.Tables[0].Rows) != len(names)+1 {
 			t.Errorf("%s, want %s; %+v", got, want, r.Tables)
 		}
 	}
-	f("G7 none, G7 none", collected{name: "hot"})
-	f("G7 moonshot, G7 moonshot", collected{name: "mixed", pause: 0.3, share: 0.005})
-	f("G7 pass, G7 pass", collected{name: "mixed", pause: 1, share: 0.02})
-	f("G7 MISS, G7 MISS", collected{name: "hot", pause: 0.1}, collected{name: "mixed", pause: 1.1, share: 0.021})
+	f("G7 none, G7 none", []string{"hot"}, collections{})
+	f("G7 moonshot, G7 moonshot", []string{"mixed"}, collections{pause: 0.1, cpu: 5})
+	f("G7 pass, G7 pass", []string{"mixed"}, collections{pause: 0.3, cpu: 10})
+	f("G7 MISS, G7 MISS", []string{"hot", "mixed"}, collections{pause: 0.1}, collections{pause: 0.31, cpu: 10.1})
 	// How often collections are forced is no property of the server; how long they stop it is.
-	f("G7 MISS, G7 moonshot", collected{name: "mixed", pause: 0.1, share: 0.004}, collected{name: "hot, forced", pause: 2, share: 0.5})
+	f("G7 MISS, G7 moonshot", []string{"mixed", forced}, collections{pause: 0.1, cpu: 4}, collections{pause: 2, cpu: 500})
 }
 
-func TestFanoutIsEvaluated(t *testing.T) {
-	f := func(want goal.Verdict, sizes []int, cpu float64) {
+func TestSizes(t *testing.T) {
+	f := func(got []int, want ...int) {
 		t.Helper()
-		var samples []goal.Sample
-		for _, n := range sizes {
-			samples = append(samples, goal.Sample{Cell: fanCell(n, depth), CPU: cpu, PerSec: 1}, goal.Sample{Cell: fanCell(n, 1), CPU: 9000})
-		}
-		r := newReport(options{})
-		r.fanout(sizes, samples, make([]lostEvents, 2*len(sizes)))
-		if g := r.Goals[0]; g.ID != "G9" || g.Verdict != want {
-			t.Errorf("%+v, want %s", g, want)
-		}
-		if len(r.Charts[0].Lines) != 2 || len(r.Tables[0].Rows) != 2*len(sizes) {
-			t.Errorf("%+v, %+v", r.Charts, r.Tables)
+		if !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
 		}
 	}
-	f(goal.Moonshot, []int{1, 10, 100}, 250)
-	f(goal.Pass, []int{1, 10, 100}, 500)
-	f(goal.Miss, []int{100, 1000}, 501)
-	f(goal.None, []int{1, 10}, 100)
-}
-
-func TestLostEvents(t *testing.T) {
-	const dropped, published = "trunkline_bus_events_dropped_total", "trunkline_bus_events_published_total"
-	var l lostEvents
-	if l.share() != 0 {
-		t.Errorf("nothing was published and %v of it lost", l.share())
-	}
-	l.add(map[string]float64{dropped: 5, published: 100}, map[string]float64{dropped: 5, published: 110}, 10)
-	l.add(map[string]float64{dropped: 5, published: 110}, map[string]float64{dropped: 25, published: 120}, 10)
-	if l.share() != 0.1 {
-		t.Errorf("share %v, want 20 of 200", l.share())
-	}
-}
-
-func TestPayloadCharts(t *testing.T) {
-	var samples []goal.Sample
-	for _, c := range carriers() {
-		samples = append(samples, goal.Sample{Cell: payloadCell(c.name, 100), CPU: 1000}, goal.Sample{Cell: payloadCell(c.name, 4096), CPU: 8000})
-	}
-	r := newReport(options{})
-	r.payload([]int{100, 4096}, samples)
-	each, kib := r.Charts[0].Lines, r.Charts[1].Lines
-	if len(each) != 3 || len(each[0].Points) != 2 || each[0].Points[1].Y != 8 || len(kib[2].Points) != 1 || kib[2].Points[0] != (goal.Point{X: 4096, Y: 2}) {
-		t.Errorf("%+v and %+v", each, kib)
-	}
-}
-
-func TestTuningTable(t *testing.T) {
-	var samples []goal.Sample
-	for i, v := range variants() {
-		for _, m := range tuningLoads() {
-			samples = append(samples, goal.Sample{Cell: rowCell(v.name, m), CPU: 500 * float64(1+i), PerSec: 1000, RSS: 1 << 20})
+	f(tens(10_000, 10_000_000), 10_000, 100_000, 1_000_000, 10_000_000)
+	f(tens(64, 640), 64, 640)
+	f(tens(1, 1), 1)
+	f(tens(1, 500), 5, 50, 500)
+	f(payloadSizes(), 100, 1<<10, 4<<10, 16<<10, 64<<10, 256<<10, 1<<20)
+	for n, want := range map[int]string{640: "640", 1000: "1k", 1500: "1500", 10_000: "10k", 1_000_000: "1M", 1_500_000: "1500k"} {
+		if got := count(n); got != want {
+			t.Errorf("%d is written %s, want %s", n, got, want)
 		}
-	}
-	r := newReport(options{})
-	r.tuning(1000, samples)
-	rows := r.Tables[0].Rows
-	if len(rows) != len(variants())*len(tuningLoads()) || rows[0][0] != defaultName || rows[0][3] != "1.00" || rows[1][3] != "2.00" || rows[1][5] != "1.00" {
-		t.Errorf("%q", rows)
-	}
-}
-
-func TestReportIsPrinted(t *testing.T) {
-	r := newReport(options{rounds: 3, loops: 1})
-	var c goal.Chart
-	c.Title, c.X, c.Y = "What grows", "rows", "µs"
-	c.Add("get", 10, 0.1234)
-	c.Add("get", 100, 12.34)
-	c.Add("put", 100, 1234)
-	r.Charts = append(r.Charts, c)
-	r.Tables = append(r.Tables, grid{Title: "A table", Head: []string{"a", "b"}, Rows: [][]string{{"1", "2"}}})
-	g := goal.Goal{ID: "G5", What: "growth", Must: 2, Moonshot: 1.5}
-	g.Add("get", 1.6)
-	r.evaluate(g)
-	var out strings.Builder
-	r.print(&out)
-	text := strings.Join(strings.Fields(out.String()), " ")
-	for _, want := range []string{"3 rounds", "What grows (µs) rows get put 10 0.123 - 100 12.3 1234", "A table a b 1 2", "G5 1.600 pass <= 2 (moonshot 1.5) growth: get 1.60"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("%s\nlacks %q", out.String(), want)
-		}
-	}
-	if r.Machine.CPUs == 0 || r.Settings != (load.Settings{Rounds: 3, Loops: 1, Workers: 1, Spin: true}) {
-		t.Errorf("%+v, %+v", r.Machine, r.Settings)
 	}
 }

@@ -1,178 +1,159 @@
-package main
+package scale
 
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
+	"os"
+	"regexp"
 	"slices"
-	"strings"
+	"strconv"
+	"sync"
 	"time"
 
 	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
 )
 
-// forceEvery is the time between two collections that are forced.
-const forceEvery = 500 * time.Millisecond
+const (
+	gcRows = 1_000_000
+	// forceEvery is the time between two collections that are forced, under the load forced.
+	forceEvery = 500 * time.Millisecond
+	forced     = "hot methods, forced"
+	// envelopeText is the text in each envelope of the mixed load.
+	envelopeText = 1 << 10
+)
 
-// envelopeText is the text in each envelope of the mixed load.
-const envelopeText = 1 << 10
+// traceLine is a line that GODEBUG=gctrace=1 has the Go runtime write for each collection, with its
+// three phases on the clock, of which the first and the third stop the program, and their CPU time:
+// stop, assist by the program's own goroutines, background workers, workers on processors without
+// other work, stop.
+//
+//	gc 7 @2.104s 0%: 0.018+1.3+0.002 ms clock, 0.037+0.33/1.2/0+0.004 ms cpu, …
+var traceLine = regexp.MustCompile(`^gc \d+ @\S+ \d+%: ([\d.]+)\+[\d.]+\+([\d.]+) ms clock, ([\d.]+)\+([\d.]+)/([\d.]+)/([\d.]+)\+([\d.]+) ms cpu`)
 
-// gcBench is a server that reports its collections.
-type gcBench struct {
-	*filled
-	admin    string
-	tracer   tracer
-	loadCPUs []int
-	warmup   time.Duration
-	window   time.Duration
+// collections are what a collector did in a while.
+type collections struct {
+	cycles int
+	pause  float64 // milliseconds that the longest stop took
+	cpu    float64 // milliseconds of CPU time, without sweeping
 }
 
-// collector measures the garbage collector beside a large table.
-func (b *bench) collector() error {
-	rows := b.o.gcRows
-	g, err := b.traced(rows)
+// trace adds up the collections of a server.
+type trace struct {
+	mu    sync.Mutex
+	found collections // since they were taken last
+}
+
+// line takes a line of the server's output.
+func (t *trace) line(text string) {
+	m := traceLine.FindStringSubmatch(text)
+	if m == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.found.cycles++
+	for i, text := range m[1:] {
+		v, _ := strconv.ParseFloat(text, 64) // digits by the pattern; nonsense counts as 0
+		if i < 2 {
+			t.found.pause = max(t.found.pause, v)
+		} else {
+			t.found.cpu += v
+		}
+	}
+}
+
+func (t *trace) take() (found collections) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	found, t.found = t.found, found
+	return found
+}
+
+// collector measures the garbage collector beside a large table. Hot methods allocate nothing, so
+// there is a load with creations and envelopes beside them, and one with forced collections. The
+// server has CPUs of its own: a stop waits for every thread of the server, and one that the kernel
+// has put aside for the load would be waited for as long as the kernel's scheduler likes.
+func collector(r *part.Run) error {
+	rows, t := min(gcRows, r.Rows), new(trace)
+	s, err := way{name: count(rows) + " rows, CPUs of its own", rows: rows, apart: true, trace: t.line}.start(r)
 	if err != nil {
 		return err
 	}
-	if err := g.fill(); err != nil {
-		return err
+	var encoders []load.Encoder
+	for _, method := range hotMethods() {
+		encoders = append(encoders, load.RowEncoders(method)...)
 	}
-	hot := hotTapes(load.Deal(0, rows, conns))
-	mixed, err := mixedTapes(g.Addr, hot[:conns/2])
-	if err != nil {
-		return err
-	}
-	var all []collected
-	for _, w := range []struct {
-		name  string
-		tapes []*load.Tape
-		every time.Duration
-	}{{"hot methods", hot, 0}, {"mixed load", mixed, 0}, {"hot methods, forced", hot, forceEvery}} {
-		got, err := g.measure(w.name, w.tapes, w.every)
+	hot := load.Tapes(load.Deal(0, rows, conns), encoders...)
+	// The hot half of the mixed load are tapes of the others: only they know in which state they
+	// left their rows.
+	mixed := append(slices.Clone(hot[:conns/2]), replaceTapes(conns/4)...)
+	for len(mixed) < conns {
+		requests, err := carry(s.Addr, envelopeText)
 		if err != nil {
 			return err
 		}
-		all = append(all, got)
+		mixed = append(mixed, tapeOf(requests[updated]))
 	}
-	metrics, err := load.Metrics(g.admin)
-	b.r.collector(rows, all, 1e3*metrics[`go_gc_duration_seconds{quantile="1"}`])
+	found := map[goal.Cell]collections{}
+	for _, x := range []struct {
+		name    string
+		tapes   []*load.Tape
+		windows time.Duration // for so many: under the mixed load, collections are seconds apart
+	}{{"hot methods", hot, 8}, {"mixed load", mixed, 32}, {forced, hot, 12}} {
+		// The warm-up is a load of its own, whose collections do not count.
+		_, err := load.Measure(s.config(x.tapes), s.Server, 0, r.Warmup)
+		if err != nil {
+			return err
+		}
+		t.take()
+		var beside sync.WaitGroup
+		var forceErr error
+		if x.name == forced {
+			beside.Go(func() { forceErr = s.force(x.windows * r.Window) })
+		}
+		sample, err := load.Measure(s.config(x.tapes), s.Server, 0, x.windows*r.Window)
+		beside.Wait()
+		if err := errors.Join(err, forceErr); err != nil {
+			return err
+		}
+		sample.Cell = s.cell(x.name)
+		r.Report.Samples, found[sample.Cell] = append(r.Report.Samples, sample), t.take()
+	}
+	m, err := s.Metrics()
+	pauses(r.Report, rows, found, 1e3*m[`go_gc_duration_seconds{quantile="1"}`])
 	return err
 }
 
-// traced starts a server that reports its collections. It and the load have CPUs of their own: a
-// stop waits for every thread of the server, and one that the load keeps off its processor would be
-// waited for as long as the load likes.
-func (b *bench) traced(rows int) (*gcBench, error) {
-	loadCPUs, err := b.Divide()
-	if err != nil {
-		return nil, err
+// force has the server collect its garbage again and again, as a look at its heap does.
+func (s *server) force(lasting time.Duration) (err error) {
+	for end := time.Now().Add(lasting); err == nil && time.Now().Before(end); time.Sleep(forceEvery) {
+		err = s.Download("/debug/pprof/heap?gc=1", os.DevNull, 10*time.Second)
 	}
-	defer func() { b.CPUs = nil }()
-	c := load.Trunkline(b.Binary, append(table(rows), fmt.Sprintf("kernel.loops=%d", b.o.loops))...)
-	c.Env = []string{"GODEBUG=gctrace=1"}
-	s, err := b.Start(c)
-	if err != nil {
-		return nil, err
-	}
-	g := &gcBench{filled: &filled{Server: s, rows: rows}, tracer: tracer{server: s}, loadCPUs: loadCPUs, warmup: b.o.warmup, window: b.o.gcWindow}
-	// The output is kept for its last lines only, and collections will fill it.
-	g.admin, err = adminOf(s)
-	return g, err
+	return err
 }
 
-// hotTapes asks, records and takes rows from state to state.
-func hotTapes(hands [][]int) []*load.Tape {
-	var encoders []load.Encoder
-	for _, method := range []string{"GetProcess", "RecordUsage", "CheckQuota", "TransitionState"} {
-		encoders = append(encoders, load.RowEncoders(method)...)
-	}
-	return load.Tapes(hands, encoders...)
-}
-
-// mixedTapes adds to tapes of hot methods half as many that create and terminate processes, and
-// half as many that update envelopes. The hot ones are those of the other loads: only they know in
-// which state they left their rows.
-func mixedTapes(addr string, hot []*load.Tape) ([]*load.Tape, error) {
-	all := append(slices.Clone(hot), replaceTapes(len(hot)/2)...)
-	for range len(hot) / 2 {
-		request, err := updateRequest(addr, envelopeText)
-		if err != nil {
-			return nil, err
-		}
-		tape := new(load.Tape)
-		tape.Add(0, request)
-		all = append(all, tape)
-	}
-	return all, nil
-}
-
-// measure loads the server for a window and follows its collections, forcing some if every is not
-// 0.
-func (g *gcBench) measure(name string, tapes []*load.Tape, every time.Duration) (collected, error) {
-	cfg := config(g.Server, tapes, depth)
-	cfg.CPUs = g.loadCPUs
-	session, err := load.Start(cfg)
-	if err != nil {
-		return collected{}, err
-	}
-	s, err := g.watch(session, every)
-	_, stopErr := session.Stop()
-	return collectedIn(name, g.tracer.found, s), errors.Join(err, stopErr)
-}
-
-func (g *gcBench) watch(session *load.Session, every time.Duration) (goal.Sample, error) {
-	g.tracer.follow(g.warmup)
-	g.tracer.found = nil
-	w, err := load.OpenWindow(g.PID(), session.Replies())
-	if err != nil {
-		return goal.Sample{}, err
-	}
-	for end := time.Now().Add(g.window); time.Now().Before(end); {
-		if every == 0 {
-			g.tracer.follow(g.window)
+// pauses makes a table and goals of what the loads showed. What forced collections cost is reported
+// only: their rate is ours.
+func pauses(r *part.Report, rows int, found map[goal.Cell]collections, life float64) {
+	t := goal.Grid{Title: fmt.Sprintf("The garbage collector beside %s live processes", count(rows)), Head: []string{"load", "collections", "worst pause ms", "share of CPU %"}}
+	pause := goal.Goal{ID: "G7", What: fmt.Sprintf("worst GC pause at %s live rows, ms", count(rows)), Must: 0.3, Moonshot: 0.1}
+	share := goal.Goal{ID: "G7", What: fmt.Sprintf("GC share of server CPU at %s live rows, %%", count(rows)), Must: 1, Moonshot: 0.5}
+	for _, s := range r.Samples {
+		c, ok := found[s.Cell]
+		if !ok {
 			continue
 		}
-		if err := collect(g.admin); err != nil {
-			return goal.Sample{}, err
-		}
-		g.tracer.follow(every)
-	}
-	return w.Close(session.Replies())
-}
-
-// collect has a server collect its garbage, as a look at its heap does.
-func collect(admin string) error {
-	client := http.Client{Timeout: 10 * time.Second}
-	res, err := client.Get("http://" + admin + "/debug/pprof/heap?gc=1")
-	if err != nil {
-		return fmt.Errorf("cannot force a collection: %w", err)
-	}
-	defer res.Body.Close()
-	if _, err = io.Copy(io.Discard, res.Body); err == nil && res.StatusCode != http.StatusOK {
-		err = fmt.Errorf("cannot force a collection: %s", res.Status)
-	}
-	return err
-}
-
-// collector makes a table and goals of what the windows showed. What forced collections cost is
-// reported only: their rate is ours.
-func (r *report) collector(rows int, all []collected, life float64) {
-	t := grid{Name: "gc", Title: fmt.Sprintf("The garbage collector beside %s live processes, %d connections × %d in flight", count(rows), conns, depth),
-		Head: []string{"load", "requests/s", "server CPU µs/req", "collections", "worst pause ms", "share of CPU %", "RSS MiB"}}
-	pause := goal.Goal{ID: "G7", What: fmt.Sprintf("worst GC pause at %s live rows, ms", count(rows)), Must: 1, Moonshot: 0.3}
-	share := goal.Goal{ID: "G7", What: fmt.Sprintf("GC share of server CPU at %s live rows, %%", count(rows)), Must: 2, Moonshot: 0.5}
-	for _, c := range all {
-		s := c.sample
-		t.Rows = append(t.Rows, []string{c.name, figure(s.PerSec), figure(micros(s)), fmt.Sprint(c.cycles), figure(c.pause), figure(100 * c.share), figure(goal.MiB(s.RSS))})
-		pause.Add(c.name, c.pause)
-		if !strings.HasSuffix(c.name, "forced") {
-			share.Add(c.name, 100*c.share)
+		percent := 100 * c.cpu / (s.CPU * float64(s.Requests) / 1e6)
+		t.Add(s.Cell.Method, c.cycles, c.pause, percent)
+		pause.Add(s.Cell.Method, c.pause)
+		if s.Cell.Method != forced {
+			share.Add(s.Cell.Method, percent)
 		}
 	}
-	t.Rows = append(t.Rows, []string{"all since its start, both stops of a collection", "-", "-", "-", figure(life), "-", "-"})
-	r.Tables = append(r.Tables, t)
-	r.evaluate(pause)
-	r.evaluate(share)
+	t.Add("all since its start, both stops of a collection", nil, life, nil)
+	r.Table(t)
+	r.Goal(pause)
+	r.Goal(share)
 }

@@ -1,129 +1,105 @@
-package main
+package scale
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
 )
 
 const (
-	// leastPayload is the smallest payload.
-	leastPayload = 100
-	// payloadConns is how many connections carry payloads: with all in flight some 64 MiB at the
-	// largest.
-	payloadConns = 4
+	leastPayload, mostPayload = 100, 1 << 20
+	// payloadConns and payloadDepth carry payloads: with all in flight 64 MiB at the largest.
+	payloadConns, payloadDepth = 4, 16
 	// perKiBFrom is from where on bytes cost more than the rest of a request, so that a price per
 	// KiB means something.
 	perKiBFrom = 1 << 10
 )
 
-// carrier is a method that carries a payload.
-type carrier struct {
-	name    string
-	request func(addr string, n int) ([]byte, error) // for n bytes, after what the server has to hold for it
-}
+// Methods that carry a payload.
+const (
+	published = "Publish: in"
+	stated    = "GetSessionState: out"
+	updated   = "UpdateEnvelope: in and out"
+)
 
-func carriers() []carrier {
-	return []carrier{
-		{"Publish: in", func(_ string, n int) ([]byte, error) { return publishRequest(n), nil }},
-		{"GetSessionState: out", stateRequest},
-		{"UpdateEnvelope: in and out", updateRequest},
+// carry returns the requests that carry n bytes of text, after what the server has to hold for
+// them: a session whose state is the text, and an envelope that is replaced by one with the text.
+func carry(addr string, n int) (map[string][]byte, error) {
+	text := load.Field{Key: "raw_input", Value: strings.Repeat("x", n)}
+	id := load.Field{Key: "process_id", Value: fmt.Sprintf("scale-%d", n)}
+	_, err := load.Ask(addr, "orchestration", "InitializeSession", id, load.Field{Key: "pipeline_config", Value: `{"name":"n","agents":[{"name":"s1","agent":"a1"}]}`},
+		load.Field{Key: "envelope", Value: []load.Field{{Key: "envelope_id", Value: "e"}, text}}, load.Field{Key: "force", Value: true})
+	if err != nil {
+		return nil, fmt.Errorf("cannot begin a session: %w", err)
 	}
-}
-
-// updateRequest stores an envelope and returns the request that replaces it by one with n bytes of
-// text, which is answered with it.
-func updateRequest(addr string, n int) ([]byte, error) {
 	reply, err := load.Ask(addr, "engine", "CreateEnvelope", load.Field{Key: "raw_input", Value: "x"})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make an envelope: %w", err)
 	}
 	identity, _ := reply["identity"].(map[string]any)
-	id, ok := identity["envelope_id"].(string)
+	envelope, ok := identity["envelope_id"].(string)
 	if !ok {
 		return nil, fmt.Errorf("cannot make an envelope: no envelope_id in %v", reply)
 	}
-	return load.CountedRequest(0, "engine", "UpdateEnvelope", load.Field{Key: "envelope", Value: textEnvelope(id, n)}), nil
+	update := []load.Field{{Key: "envelope_id", Value: envelope}, text}
+	return map[string][]byte{
+		published: publishRequest(n), stated: load.CountedRequest(0, "orchestration", "GetSessionState", id),
+		updated: load.CountedRequest(0, "engine", "UpdateEnvelope", load.Field{Key: "envelope", Value: update}),
+	}, nil
 }
 
-// stateRequest begins a session whose envelope has n bytes of text and returns the request for its
-// state, which holds the envelope.
-func stateRequest(addr string, n int) ([]byte, error) {
-	const pipeline = `{"name":"n","agents":[{"name":"s1","agent":"a1"}]}`
-	id := load.Field{Key: "process_id", Value: fmt.Sprintf("scale-%d", n)}
-	_, err := load.Ask(addr, "orchestration", "InitializeSession", id, load.Field{Key: "pipeline_config", Value: pipeline},
-		load.Field{Key: "envelope", Value: textEnvelope("e", n)}, load.Field{Key: "force", Value: true})
-	if err != nil {
-		return nil, fmt.Errorf("cannot begin a session: %w", err)
-	}
-	return load.CountedRequest(0, "orchestration", "GetSessionState", id), nil
-}
-
-func textEnvelope(id string, n int) []load.Field {
-	return []load.Field{{Key: "envelope_id", Value: id}, {Key: "raw_input", Value: strings.Repeat("x", n)}}
-}
-
-// payloadSizes are 100 bytes, and from 1 KiB on four times as much again and again, up to most.
-func payloadSizes(most int) []int {
+// payloadSizes are 100 bytes, and from 1 KiB on four times as much again and again.
+func payloadSizes() []int {
 	sizes := []int{leastPayload}
-	for n := 1 << 10; n <= most; n *= 4 {
+	for n := 1 << 10; n <= mostPayload; n *= 4 {
 		sizes = append(sizes, n)
 	}
 	return sizes
 }
 
-// payload measures methods with payloads of all sizes in turns.
-func (b *bench) payload() error {
-	s, err := b.start()
+// payloads measures methods with payloads of all sizes in turns.
+func payloads(r *part.Run) error {
+	s, err := way{}.start(r)
 	if err != nil {
 		return err
+	}
+	cell := func(method string, n int) goal.Cell {
+		return goal.Cell{Server: fmt.Sprintf("%d bytes", n), Method: method, Conns: payloadConns, Depth: payloadDepth}
 	}
 	var steps []goal.Step
-	sizes := payloadSizes(b.o.payload)
-	for _, n := range sizes {
-		for _, c := range carriers() {
-			requests := make([][]byte, payloadConns)
-			for i := range requests {
-				if requests[i], err = c.request(s.Addr, n); err != nil {
-					return err
-				}
+	methods := []string{published, stated, updated}
+	for _, n := range payloadSizes() {
+		tapes := map[string][]*load.Tape{}
+		for range payloadConns {
+			requests, err := carry(s.Addr, n)
+			if err != nil {
+				return err
 			}
-			steps = append(steps, goal.One(payloadCell(c.name, n), func() (goal.Sample, error) {
-				x, err := startExchange(s.Addr, requests)
-				if err != nil {
-					return goal.Sample{}, err
-				}
-				got, err := x.measure(s, b.o.warmup, b.o.window)
-				return got, errors.Join(err, x.stop())
-			}))
+			for method, request := range requests {
+				tapes[method] = append(tapes[method], tapeOf(request))
+			}
+		}
+		for _, method := range methods {
+			steps = append(steps, r.Step(cell(method, n), s.Server, load.Config{Addr: s.Addr, Tapes: tapes[method], Depth: payloadDepth, CPUs: s.cpus}))
 		}
 	}
-	samples, err := b.rounds(steps)
-	if err != nil {
+	if err := r.Rounds(steps); err != nil {
 		return err
 	}
-	b.r.payload(sizes, samples)
-	return nil
-}
-
-func payloadCell(name string, n int) goal.Cell {
-	return goal.Cell{Server: fmt.Sprintf("%d bytes", n), Method: name, Conns: payloadConns, Depth: burst}
-}
-
-func (r *report) payload(sizes []int, samples []goal.Sample) {
 	each := goal.Chart{Name: "payload", Title: "What a request costs as its payload grows", X: "bytes of payload", Y: "server CPU µs/request"}
 	kib := goal.Chart{Name: "payload-kib", Title: "What a KiB of payload costs as the payload grows", X: "bytes of payload", Y: "server CPU µs/KiB"}
-	for _, c := range carriers() {
-		for _, n := range sizes {
-			cost := median(samples, payloadCell(c.name, n), micros)
-			each.Add(c.name, float64(n), cost)
+	for _, method := range methods {
+		for _, n := range payloadSizes() {
+			cost := r.Report.Median(cell(method, n), micros)
+			each.Add(method, float64(n), cost)
 			if n >= perKiBFrom {
-				kib.Add(c.name, float64(n), cost/(float64(n)/1024))
+				kib.Add(method, float64(n), cost/(float64(n)/1024))
 			}
 		}
 	}
-	r.Charts = append(r.Charts, each, kib)
+	r.Report.Charts = append(r.Report.Charts, each, kib)
+	return nil
 }

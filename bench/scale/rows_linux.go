@@ -1,12 +1,12 @@
-package main
+package scale
 
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
 )
 
 const (
@@ -14,58 +14,21 @@ const (
 	smallRows = 10_000
 	// memoryRows is from where on a table's fixed part counts nothing beside its rows.
 	memoryRows = 1_000_000
-	// spareRows is room for processes that have ended: once it is full, each creation evicts one.
-	spareRows = 4096
-	// replace is the name of creation and termination by turns, each on average.
+	// variantRows is the table of every setting: larger than the cache nearest to a core.
+	variantRows = 100_000
+	// replace is the name of creation and termination by turns, each on average, at a size that
+	// stays: each creation evicts a process that has ended.
 	replace = "Create+Terminate"
+	// create is the name of creation while the table grows.
+	create = "CreateProcess while it grows"
 )
 
+func hotMethods() []string {
+	return []string{"GetProcess", "RecordUsage", "CheckQuota", "TransitionState"}
+}
+
 // rowMethods are measured at each size, in this order.
-func rowMethods() []string {
-	return []string{"GetProcess", "RecordUsage", "CheckQuota", "TransitionState", replace}
-}
-
-// filled is a server with a table and what filling it took.
-type filled struct {
-	*load.Server
-	rows   int
-	create float64 // CPU microseconds per creation while the table grew
-	memory float64 // resident bytes per row
-}
-
-func (f *filled) name() string { return count(f.rows) + " rows" }
-
-// fill starts a server and creates its rows.
-func (b *bench) fill(rows int, settings ...string) (*filled, error) {
-	s, err := b.start(append(table(rows), settings...)...)
-	if err != nil {
-		return nil, err
-	}
-	f := &filled{Server: s, rows: rows}
-	return f, f.fill()
-}
-
-func (f *filled) fill() error {
-	before, err := f.Memory()
-	if err != nil {
-		return err
-	}
-	cpu, err := f.CPU()
-	if err != nil {
-		return err
-	}
-	if err := load.CreateRows(f.Addr, 0, f.rows); err != nil {
-		return err
-	}
-	filled, err := f.CPU()
-	if err != nil {
-		return err
-	}
-	after, err := f.Memory()
-	f.create = float64(filled-cpu) / float64(f.rows) / float64(time.Microsecond)
-	f.memory = float64(after.RSS-before.RSS) / float64(f.rows)
-	return err
-}
+func rowMethods() []string { return append(hotMethods(), replace) }
 
 // tapes encodes the requests of a method about the rows of hands. A small hand is repeated, so that
 // the generator reads as much of its own memory beside every table.
@@ -74,26 +37,8 @@ func tapes(method string, hands [][]int) []*load.Tape {
 		return replaceTapes(len(hands))
 	}
 	encoders := load.RowEncoders(method)
-	times := max(1, load.MaxTape/len(hands[0])/len(encoders))
-	if times > 1 {
-		for i := range encoders {
-			encoders[i] = remembering(encoders[i])
-		}
-	}
-	return load.Tapes(hands, slices.Repeat(encoders, times)...)
-}
-
-// remembering encodes each place once.
-func remembering(encode load.Encoder) load.Encoder {
-	known := map[load.Place][]byte{}
-	return func(at load.Place) []byte {
-		b, ok := known[at]
-		if !ok {
-			b = encode(at)
-			known[at] = b
-		}
-		return b
-	}
+	times := load.MaxTape / max(1, len(hands[0])) / len(encoders)
+	return load.Tapes(hands, slices.Repeat(encoders, max(1, times))...)
 }
 
 // replaceTapes creates and terminates processes with 36-byte identifiers that the tapes count up.
@@ -109,64 +54,65 @@ func replaceTapes(conns int) (tapes []*load.Tape) {
 	return tapes
 }
 
-// rows measures tables of all sizes, which are up at the same time, in turns.
-func (b *bench) rows() error {
-	var all []*filled
-	for _, rows := range tens(min(smallRows, b.o.rows/10), b.o.rows) {
-		f, err := b.fill(rows)
-		if err != nil {
-			return err
-		}
-		all = append(all, f)
+// rows measures tables of all sizes.
+func rows(r *part.Run) error {
+	var ways []way
+	for _, n := range tens(min(smallRows, r.Rows/10), r.Rows) {
+		ways = append(ways, way{name: count(n) + " rows", rows: n})
 	}
-	var steps []goal.Step
-	hands := make([][][]int, len(all))
-	for i, f := range all {
-		hands[i] = load.Deal(0, f.rows, conns)
-	}
-	last := map[string]load.Config{} // of the largest table
-	for _, method := range rowMethods() {
-		for i, f := range all {
-			last[method] = config(f.Server, tapes(method, hands[i]), depth)
-			steps = append(steps, b.step(f.name(), method, f.Server, last[method]))
-		}
-	}
-	samples, err := b.rounds(steps)
+	all, err := compare(r, rowMethods(), ways)
 	if err != nil {
 		return err
 	}
-	b.r.rows(all, samples)
-	return b.profile(all[len(all)-1], last)
+	growth(r.Report, all)
+	return nil
 }
 
-// rows makes charts and goals of what the tables showed; the first one is what the others are
+// growth makes charts and goals of what the tables showed; the first one is what the others are
 // compared with.
-func (r *report) rows(all []*filled, samples []goal.Sample) {
+func growth(r *part.Report, all []*server) {
 	cost := goal.Chart{Name: "rows", Title: "What a request costs as the table grows", X: "rows", Y: "server CPU µs/request"}
-	growth := goal.Goal{ID: "G5", What: "growth of server CPU per request beside " + all[0].name(), Must: 2, Moonshot: 1.5}
-	for _, method := range rowMethods() {
-		for _, f := range all {
-			at := rowCell(f.name(), method)
-			cost.Add(method, float64(f.rows), median(samples, at, micros))
-			if f != all[0] {
-				growth.Add(method+" "+f.name(), goal.Ratio(samples, at, rowCell(all[0].name(), method), goal.CPU))
+	memory := goal.Chart{Name: "row-memory", Title: "Resident memory of a process as the table grows", X: "rows", Y: "bytes/row"}
+	g := goal.Goal{ID: "G5", What: "growth of server CPU per request beside " + all[0].name, Must: 1.8, Moonshot: 1.5}
+	row := goal.Goal{ID: "G10", What: "resident bytes per live process with 36-byte identifiers", Must: 380, Moonshot: 256}
+	for i, s := range all {
+		for _, method := range append(rowMethods(), create) {
+			cost.Add(method, float64(s.rows), r.Median(s.cell(method), micros))
+			if i > 0 && method != create {
+				g.Add(method+" "+s.name, r.Ratio(s.cell(method), all[0].cell(method), goal.CPU))
 			}
 		}
-	}
-	memory := goal.Chart{Name: "row-memory", Title: "Resident memory of a process as the table grows", X: "rows", Y: "bytes/row"}
-	row := goal.Goal{ID: "G10", What: "resident bytes per live process with 36-byte identifiers", Must: 400, Moonshot: 256}
-	for i, f := range all {
-		cost.Add("CreateProcess while it grows", float64(f.rows), f.create)
-		memory.Add("RSS", float64(f.rows), f.memory)
-		if f.rows >= memoryRows || i == len(all)-1 {
-			row.Add(f.name(), f.memory)
+		memory.Add("RSS", float64(s.rows), s.memory)
+		if s.rows >= memoryRows || i == len(all)-1 {
+			row.Add(s.name, s.memory)
 		}
 	}
 	r.Charts = append(r.Charts, cost, memory)
-	r.evaluate(growth)
-	r.evaluate(row)
+	r.Goal(g)
+	r.Goal(row)
 }
 
-func rowCell(server, method string) goal.Cell {
-	return goal.Cell{Server: server, Method: method, Conns: conns, Depth: depth}
+// variants are compared with the first one, which has the defaults of a machine with two CPUs.
+func variants(rows int) []way {
+	return []way{{"1 loop, GOGC 100", rows, 1, 100, false, nil}, {"2 loops", rows, 2, 100, false, nil}, {"1 loop, CPUs of its own", rows, 1, 100, true, nil},
+		{"GOGC 50", rows, 1, 50, false, nil}, {"GOGC 200", rows, 1, 200, false, nil}, {"GOGC 400", rows, 1, 400, false, nil}}
+}
+
+// settings compares settings of the server.
+func settings(r *part.Run) error {
+	methods := []string{"GetProcess", replace}
+	all, err := compare(r, methods, variants(min(variantRows, r.Rows)))
+	if err != nil {
+		return err
+	}
+	t := goal.Grid{Title: fmt.Sprintf("Settings of the server, %s rows; ratios to %q in the same round", count(all[0].rows), all[0].name),
+		Head: []string{"setting", "load", "CPU ratio", "requests/s ratio"}}
+	for _, method := range methods {
+		for _, s := range all {
+			at, base := s.cell(method), all[0].cell(method)
+			t.Add(s.name, method, r.Report.Ratio(at, base, goal.CPU), r.Report.Ratio(at, base, goal.Rate))
+		}
+	}
+	r.Report.Table(t)
+	return nil
 }

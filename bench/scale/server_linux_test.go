@@ -1,16 +1,17 @@
-package main
+package scale
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
 )
 
 // small is a run of tiny sizes with the real server.
-func small(t *testing.T) *bench {
+func small(t *testing.T) *part.Run {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("builds and starts servers")
@@ -23,63 +24,62 @@ func small(t *testing.T) *bench {
 	if rig.Binary, err = load.FindBinary("", "../../cmd/trunkline", rig.Dir); err != nil {
 		t.Fatal(err)
 	}
-	o := options{rounds: 1, rows: 640, gcRows: 640, loops: 1, warmup: 10 * time.Millisecond, window: 50 * time.Millisecond, gcWindow: 100 * time.Millisecond}
-	return &bench{Rig: rig, o: o, r: newReport(o)}
+	return &part.Run{Rig: rig, Report: new(part.Report), Options: part.Options{
+		Rounds: 1, Rows: 640, Many: 100, Loops: 1, Warmup: 10 * time.Millisecond, Window: 50 * time.Millisecond,
+	}}
 }
 
 func TestAgainstTheServer(t *testing.T) {
-	b := small(t)
+	r := small(t)
 	for _, sub := range []struct {
 		name string
-		f    func(t *testing.T, b *bench)
-	}{{"fill", fillsTheTable}, {"replace", replacesAtOneSize}, {"subscribe", countsDeliveries}, {"payload", carriesThePayload},
-		{"collect", followsCollections}, {"silent", countsSilentConnections}, {"variants", startsVariants}, {"everything", measuresEverything}} {
+		f    func(t *testing.T, r *part.Run)
+	}{{"fill", fillsTheTable}, {"replace", replacesAtOneSize}, {"subscribe", countsDeliveries}, {"payload", carriesThePayload}, {"ways", startsInAllWays}, {"everything", measuresEverything}} {
 		t.Run(sub.name, func(t *testing.T) {
-			sub.f(t, b)
-			b.StopAll()
+			sub.f(t, r)
+			r.StopAll()
 		})
 	}
 }
 
-// counted returns how many processes a server has in a state.
-func counted(t *testing.T, s *load.Server, state string) string {
+// until waits for what is true soon.
+func until(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	admin, err := adminOf(s)
-	if err != nil {
-		t.Fatal(err)
+	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("waited in vain: " + what)
+		}
 	}
-	m, err := load.Metrics(admin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return fmt.Sprint(m[`trunkline_processes{state="`+state+`"}`])
 }
 
-func fillsTheTable(t *testing.T, b *bench) {
-	f, err := b.fill(640)
+func filled(t *testing.T, r *part.Run) *server {
+	t.Helper()
+	s, err := way{rows: 640}.start(r)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.create <= 0 || f.name() != "640 rows" {
+	return s
+}
+
+func fillsTheTable(t *testing.T, r *part.Run) {
+	s := filled(t, r)
+	if f := r.Report.Samples[0]; f.Requests != 640 || f.CPU <= 0 || f.Cell != s.cell(create) {
 		t.Errorf("%+v", f)
 	}
-	reply, err := load.Ask(f.Addr, "kernel", "GetProcess", load.Field{Key: "pid", Value: load.PID(639)})
+	reply, err := load.Ask(s.Addr, "kernel", "GetProcess", load.Field{Key: "pid", Value: load.PID(639)})
 	if err != nil || reply["pid"] != load.PID(639) {
 		t.Errorf("the last row is %v, %v", reply, err)
 	}
-	if _, err := load.Ask(f.Addr, "kernel", "GetProcess", load.Field{Key: "pid", Value: load.PID(640)}); err == nil {
+	if _, err := load.Ask(s.Addr, "kernel", "GetProcess", load.Field{Key: "pid", Value: load.PID(640)}); err == nil {
 		t.Error("there is one row more")
 	}
 }
 
 // replacesAtOneSize: rows that live stay, and of those that ended no more are kept than there is
 // room for.
-func replacesAtOneSize(t *testing.T, b *bench) {
-	f, err := b.fill(640)
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := load.Start(config(f.Server, replaceTapes(4), depth))
+func replacesAtOneSize(t *testing.T, r *part.Run) {
+	s := filled(t, r)
+	session, err := load.Start(s.config(replaceTapes(4)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,50 +87,39 @@ func replacesAtOneSize(t *testing.T, b *bench) {
 	if _, err := session.Stop(); err != nil {
 		t.Error(err)
 	}
-	reply, err := load.Ask(f.Addr, "kernel", "GetProcess", load.Field{Key: "pid", Value: load.PID(0)})
+	reply, err := load.Ask(s.Addr, "kernel", "GetProcess", load.Field{Key: "pid", Value: load.PID(0)})
 	if err != nil || reply["state"] == "TERMINATED" {
 		t.Errorf("a row is %v, %v", reply, err)
 	}
-	if got, want := counted(t, f.Server, "TERMINATED"), fmt.Sprint(spareRows); got != want {
-		t.Errorf("%s ended processes are kept, want %s", got, want)
+	if m, err := s.Metrics(); err != nil || m[`trunkline_processes{state="TERMINATED"}`] != spareRows {
+		t.Errorf("%v ended processes are kept, %v", m[`trunkline_processes{state="TERMINATED"}`], err)
 	}
 }
 
-func countsDeliveries(t *testing.T, b *bench) {
-	c, err := b.subscribe(3)
+func countsDeliveries(t *testing.T, r *part.Run) {
+	s, readers, err := subscribe(r, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.stop()
 	for range 5 {
-		reply, err := load.Ask(c.Addr, "commbus", "Publish", load.Field{Key: "event_type", Value: eventType})
-		if err != nil {
-			t.Fatalf("%v, %v", reply, err)
+		if _, err := load.Ask(s.Addr, "commbus", "Publish", load.Field{Key: "event_type", Value: eventType}); err != nil {
+			t.Fatal(err)
 		}
 	}
-	until(t, "5 events reach 3 subscribers", func() bool { return c.readers.Chunks() == 15 })
-	var lost lostEvents
-	samples, err := b.deliver(c, 8, &lost).Measure()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := samples[0]
-	if s.Cell != fanCell(3, 8) || s.Requests == 0 || s.CPU <= 0 || lost.published == 0 || float64(s.Requests) > lost.published {
-		t.Errorf("%+v, %+v", s, lost)
-	}
+	until(t, "5 events reach 3 subscribers", func() bool { return readers.Chunks() == 15 })
 }
 
-func carriesThePayload(t *testing.T, b *bench) {
-	s, err := b.start()
+func carriesThePayload(t *testing.T, r *part.Run) {
+	s, err := way{}.start(r)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const n = 3000
-	for _, c := range carriers() {
-		request, err := c.request(s.Addr, n)
-		if err != nil {
-			t.Fatal(err)
-		}
+	requests, err := carry(s.Addr, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, request := range requests {
 		client, err := load.Dial(s.Addr)
 		if err != nil {
 			t.Fatal(err)
@@ -138,69 +127,72 @@ func carriesThePayload(t *testing.T, b *bench) {
 		defer client.Close()
 		typ, reply, err := client.Exchange(request)
 		if err != nil || typ != load.Response {
-			t.Fatalf("%s: frame 0x%02X %q, %v", c.name, typ, reply, err)
+			t.Fatalf("%s: frame 0x%02X %q, %v", name, typ, reply, err)
 		}
-		if in := strings.Contains(c.name, "in"); in != (len(request) > n) || len(request) > 2*n {
-			t.Errorf("%s: a request of %d bytes", c.name, len(request))
+		if in := strings.Contains(name, "in"); in != (len(request) > n) || len(request) > 2*n {
+			t.Errorf("%s: a request of %d bytes", name, len(request))
 		}
-		if out := strings.HasSuffix(c.name, "out"); out != (len(reply) > n) || len(reply) > 2*n {
-			t.Errorf("%s: a reply of %d bytes", c.name, len(reply))
+		if out := strings.HasSuffix(name, "out"); out != (len(reply) > n) || len(reply) > 2*n {
+			t.Errorf("%s: a reply of %d bytes", name, len(reply))
 		}
 	}
 }
 
-func followsCollections(t *testing.T, b *bench) {
-	g, err := b.traced(640)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := g.fill(); err != nil {
-		t.Fatal(err)
-	}
-	g.tracer.look()
-	before := g.tracer.last
-	if err := collect(g.admin); err != nil {
-		t.Fatal(err)
-	}
-	until(t, "the collection is counted", func() bool { g.tracer.look(); return g.tracer.last > before })
-	got, err := g.measure("forced", hotTapes(load.Deal(0, 640, conns)), time.Millisecond)
-	if err != nil || got.cycles == 0 || got.pause <= 0 || got.share <= 0 || got.sample.Requests == 0 {
-		t.Errorf("%+v, %v", got, err)
-	}
-	// A second look counts nothing twice.
-	n := len(g.tracer.found)
-	if g.tracer.look(); len(g.tracer.found) != n {
-		t.Errorf("%d collections became %d", n, len(g.tracer.found))
-	}
-	if err := collect(g.admin + "/none"); err == nil || !strings.Contains(err.Error(), "cannot force") {
-		t.Errorf("a page that is not there: %v", err)
-	}
-}
-
-func countsSilentConnections(t *testing.T, b *bench) {
-	each, err := b.silent(200)
-	if err != nil || each < 0 || each > 1<<20 {
-		t.Errorf("%v bytes, %v", each, err)
-	}
-}
-
-// startsVariants: a server that has CPUs of its own leaves the others where they were.
-func startsVariants(t *testing.T, b *bench) {
-	for _, v := range variants() {
-		s, cpus, err := b.variant(v, 640)
+// startsInAllWays: a server that has CPUs of its own leaves the others where they were.
+func startsInAllWays(t *testing.T, r *part.Run) {
+	for _, w := range variants(640) {
+		s, err := w.start(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		admin, err := adminOf(s)
-		if err != nil {
-			t.Fatal(err)
+		if m, err := s.Metrics(); err != nil || m["go_gc_gogc_percent"] != float64(w.gogc) {
+			t.Errorf("%s: GOGC %v, %v", w.name, m["go_gc_gogc_percent"], err)
 		}
-		m, err := load.Metrics(admin)
-		if err != nil || m["go_gc_gogc_percent"] != float64(v.gogc) {
-			t.Errorf("%s: GOGC %v, %v", v.name, m["go_gc_gogc_percent"], err)
+		if r.CPUs != nil || !w.apart && s.cpus != nil {
+			t.Errorf("%s: the load is on %v, later servers on %v", w.name, s.cpus, r.CPUs)
 		}
-		if b.CPUs != nil || !v.pin && cpus != nil {
-			t.Errorf("%s: the load is on %v, later servers on %v", v.name, cpus, b.CPUs)
+	}
+}
+
+// measuresEverything measures a little of all sections: whether they fit together, not what comes
+// out.
+func measuresEverything(t *testing.T, r *part.Run) {
+	r.Report.Samples = nil
+	if err := Part().Run(r); err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, c := range r.Report.Charts {
+		found = append(found, c.Name)
+		for _, line := range c.Lines {
+			for i, p := range line.Points {
+				if i > 0 && p.X <= line.Points[i-1].X || p.Y <= 0 && c.Name != "row-memory" && c.Name != "idle" {
+					t.Errorf("chart %s, line %s: %+v", c.Name, line.Name, line.Points)
+				}
+			}
 		}
+	}
+	for _, g := range r.Report.Tables {
+		found = append(found, g.Head[0])
+		if len(g.Rows) == 0 || len(g.Rows[0]) != len(g.Head) {
+			t.Errorf("table %+v", g)
+		}
+	}
+	for _, g := range r.Report.Goals {
+		found = append(found, g.ID)
+	}
+	want := "rows row-memory idle subscribers payload payload-kib load subscribers setting G5 G10 G10 G7 G7 G9"
+	if got := strings.Join(found, " "); got != want {
+		t.Errorf("found %s, want %s", got, want)
+	}
+	var cells []string
+	for _, c := range goal.Summarize(r.Report.Samples) {
+		cells = append(cells, c.String())
+		if c.Median.CPU <= 0 || c.Median.Requests == 0 {
+			t.Errorf("%s: %+v", c.Cell, c.Median)
+		}
+	}
+	if n := len(tens(64, 640))*6 + 4 + 2*3 + 7*3 + 3*len(variants(0)); len(cells) != n {
+		t.Errorf("%d cells, want %d: %q", len(cells), n, cells)
 	}
 }

@@ -1,7 +1,6 @@
 package sessions
 
 import (
-	"flag"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +14,8 @@ import (
 )
 
 const (
+	// size is the bytes of each envelope.
+	size = 64 << 10
 	// piece is how many requests are encoded at a time, and how often memory is looked at.
 	piece = 500
 	depth = 16
@@ -28,60 +29,62 @@ const (
 
 // Part measures memory and refusals.
 func Part() part.Part {
-	count, size := 100_000, 64<<10
 	return part.Part{
 		Name: "sessions", What: "more sessions than a server holds: is memory bounded, is each refusal the contract's?",
-		Flags: func(f *flag.FlagSet) {
-			f.IntVar(&count, "count", count, "sessions: how many to begin")
-			f.IntVar(&size, "size", size, "sessions: bytes of each envelope")
-		},
-		Run: func(r *part.Run) error { return run(r, count, size) },
+		Defaults: func(o *part.Options) { o.Rows = 100_000 },
+		Quick:    func(o *part.Options) { o.Rows = 20_000 },
+		Run:      run,
 	}
 }
 
-func run(r *part.Run, count, size int) error {
-	if r.Quick {
-		count = min(count, 20_000)
-	}
+func run(r *part.Run) error {
 	r.Report.Checked = true
 	table := goal.Grid{Head: []string{"sessions", "bytes each", "begun", "refused", "held", "held MiB", "RSS MiB", "peak MiB", "full table: most MiB, first half", "second half", "per second"}}
-	for _, ended := range []bool{false, true} {
+	for _, kind := range []string{running, ended} {
 		s, err := r.Trunkline()
 		if err != nil {
 			return err
 		}
-		b := bench{server: s, count: count, size: size, ended: ended}
-		err = b.run(&table)
-		s.Stop()
-		if err != nil {
+		b := bench{server: s, count: int64(max(1, r.Rows/piece) * piece), kind: kind}
+		if err := b.run(&table); err != nil {
 			return err
 		}
-		for _, fault := range b.faults {
-			r.Report.Fault("%v", fault)
+		b.check(r.Report)
+		if err := b.stillThere(); err != nil {
+			r.Report.Fault("%v", err)
 		}
+		s.Stop()
 	}
 	r.Report.Table(table)
 	return nil
 }
 
+// The kinds of sessions.
+const (
+	running = "running"
+	ended   = "ended"
+)
+
 // bench is one server and what it was seen to do.
 type bench struct {
-	server      *load.Server
-	count, size int
-	ended       bool
+	server *load.Server
+	count  int64
+	kind   string
 
 	refused atomic.Int64
+	active  int64
 	rss     []int64 // resident bytes after every piece, from the first full table on
-	faults  []error
 }
 
+// run begins the sessions and adds a row to the table.
 func (b *bench) run(table *goal.Grid) error {
 	tape := new(load.Tape)
 	for range piece {
-		tape.AddFresh(0, beginRequest(b.size, b.ended))
+		tape.AddFresh(0, beginRequest(b.kind == ended))
 	}
+	var memory load.Memory
 	start := time.Now()
-	for done := 0; done < b.count; done += piece {
+	for sent := int64(piece); sent <= b.count; sent += piece {
 		session, err := load.Start(load.Config{Addr: b.server.Addr, Tapes: []*load.Tape{tape}, Depth: depth, Once: true, Refused: b.evaluate})
 		if err != nil {
 			return err
@@ -89,11 +92,21 @@ func (b *bench) run(table *goal.Grid) error {
 		if _, err := session.Wait(); err != nil {
 			return fmt.Errorf("%w; the server said:\n%s", err, b.server.Output())
 		}
-		if err := b.look(int64(done + piece)); err != nil {
+		if memory, err = b.server.Memory(); err != nil {
 			return err
 		}
+		metrics, err := b.server.Metrics()
+		if err != nil {
+			return err
+		}
+		if b.active = int64(metrics["trunkline_orchestration_sessions"]); b.active < sent {
+			b.rss = append(b.rss, memory.RSS)
+		}
 	}
-	return b.report(time.Since(start), table)
+	first, second := b.halves()
+	table.Add(b.kind, size, b.count-b.refused.Load(), b.refused.Load(), b.active, goal.MiB(b.active*size), goal.MiB(memory.RSS), goal.MiB(memory.Peak),
+		goal.MiB(first), goal.MiB(second), float64(b.count)/time.Since(start).Seconds())
+	return nil
 }
 
 // evaluate counts the refusals of the contract and lets no other one pass. Workers call it.
@@ -109,72 +122,6 @@ func (b *bench) evaluate(_ uint8, payload []byte) error {
 	return nil
 }
 
-// look keeps the resident memory once the table holds fewer sessions than were sent to it.
-func (b *bench) look(sent int64) error {
-	m, err := b.server.Memory()
-	if err != nil {
-		return err
-	}
-	active, err := b.active()
-	if err == nil && active < sent {
-		b.rss = append(b.rss, m.RSS)
-	}
-	return err
-}
-
-func (b *bench) active() (int64, error) {
-	status, err := load.Ask(b.server.Addr, "kernel", "GetSystemStatus")
-	if err != nil {
-		return 0, err
-	}
-	orchestration, _ := status["orchestration"].(map[string]any)
-	switch n := orchestration["active_sessions"].(type) {
-	case int64:
-		return n, nil
-	case uint64:
-		return int64(n), nil
-	}
-	return 0, fmt.Errorf("cannot read active_sessions of %v", status)
-}
-
-// report adds a row to the table and keeps what is wrong with it.
-func (b *bench) report(took time.Duration, table *goal.Grid) error {
-	active, err := b.active()
-	if err != nil {
-		return err
-	}
-	m, err := b.server.Memory()
-	if err != nil {
-		return err
-	}
-	first, second := b.halves()
-	kind, refused := "running", b.refused.Load()
-	if b.ended {
-		kind = "ended"
-	}
-	table.Add(kind, b.size, int64(b.count)-refused, refused, active, goal.MiB(active*int64(b.size)), goal.MiB(m.RSS), goal.MiB(m.Peak),
-		goal.MiB(first), goal.MiB(second), float64(b.count)/took.Seconds())
-	for _, err := range []error{b.counts(active, refused), b.bounded(active), b.stillThere()} {
-		if err != nil {
-			b.faults = append(b.faults, err)
-		}
-	}
-	return nil
-}
-
-func (b *bench) counts(active, refused int64) error {
-	begun := int64(b.count) - refused
-	switch {
-	case !b.ended && active != begun:
-		return fmt.Errorf("%d sessions were begun and %d are held: a running session was given up", begun, active)
-	case b.ended && refused > 0:
-		return fmt.Errorf("%d sessions were refused although ended ones could be given up", refused)
-	case active > held:
-		return fmt.Errorf("%d sessions are held, more than %d", active, held)
-	}
-	return nil
-}
-
 // halves returns the most resident memory in the first and the second half of the time after the
 // table was full.
 func (b *bench) halves() (first, second int64) {
@@ -185,44 +132,46 @@ func (b *bench) halves() (first, second int64) {
 	return slices.Max(b.rss[:middle]), slices.Max(b.rss[middle:])
 }
 
-func (b *bench) bounded(active int64) error {
-	first, second := b.halves()
-	if float64(second) > max(growth*float64(first), slack*float64(active*int64(b.size))) {
-		return fmt.Errorf("memory grew from %.0f to %.0f MiB while the table was full", goal.MiB(first), goal.MiB(second))
+// check looks at the counts and at the memory.
+func (b *bench) check(r *part.Report) {
+	refused := b.refused.Load()
+	switch begun := b.count - refused; {
+	case b.kind == running && b.active != begun:
+		r.Fault("%d sessions were begun and %d are held: a running session was given up", begun, b.active)
+	case b.kind == ended && refused > 0:
+		r.Fault("%d sessions were refused although ended ones could be given up", refused)
+	case b.active > held:
+		r.Fault("%d sessions are held, more than %d", b.active, held)
 	}
-	return nil
+	if first, second := b.halves(); float64(second) > max(growth*float64(first), slack*float64(b.active*size)) {
+		r.Fault("memory grew from %.0f to %.0f MiB while the table was full", goal.MiB(first), goal.MiB(second))
+	}
 }
 
 // stillThere asks the last session that was begun for its instruction.
 func (b *bench) stillThere() error {
-	last, want := int64(b.count), "TERMINATE"
-	if !b.ended {
-		last, want = int64(b.count)-b.refused.Load(), "RUN_AGENT"
+	last, want := b.count, "TERMINATE"
+	if b.kind == running {
+		last, want = b.count-b.refused.Load(), "RUN_AGENT"
 	}
 	reply, err := load.Ask(b.server.Addr, "orchestration", "GetNextInstruction", load.Field{Key: "process_id", Value: fmt.Sprintf("%016x", last)})
+	if err == nil && reply["kind"] != want {
+		err = fmt.Errorf("cannot take the instruction %v for %s", reply["kind"], want)
+	}
 	if err != nil {
 		return fmt.Errorf("session %d of those begun: %w", last, err)
-	}
-	if reply["kind"] != want {
-		return fmt.Errorf("session %d of those begun got %v, not %s", last, reply["kind"], want)
 	}
 	return nil
 }
 
 // beginRequest is InitializeSession with an envelope of about size bytes and a process id that the
 // tape counts up.
-func beginRequest(size int, ended bool) []byte {
+func beginRequest(ended bool) []byte {
 	const pipeline = `{"name":"n","agents":[{"name":"s1","agent":"a1","default_next":"s2"},{"name":"s2","agent":"a2"}]}`
-	text := fmt.Sprintf(`{"envelope_id":"e","terminated":%v,"outputs":{"seed":{"text":%q}}}`, ended, strings.Repeat("x", size))
-	return load.AppendRequest(nil, "begin", "orchestration", "InitializeSession", load.Field{Key: "process_id", Value: load.Placeholder},
-		load.Field{Key: "pipeline_config", Value: raw(pipeline)}, load.Field{Key: "envelope", Value: raw(text)})
-}
-
-// raw encodes JSON that is part of this program.
-func raw(text string) load.Raw {
-	b, err := transcode.EncodeJSON([]byte(text))
+	envelope, err := transcode.EncodeJSON(fmt.Appendf(nil, `{"envelope_id":"e","terminated":%v,"outputs":{"seed":{"text":%q}}}`, ended, strings.Repeat("x", size)))
 	if err != nil {
 		panic("BUG: " + err.Error())
 	}
-	return load.Raw(b)
+	return load.AppendRequest(nil, "begin", "orchestration", "InitializeSession", load.Field{Key: "process_id", Value: load.Placeholder},
+		load.Field{Key: "pipeline_config", Value: pipeline}, load.Field{Key: "envelope", Value: load.Raw(envelope)})
 }

@@ -1,12 +1,12 @@
-package main
+package soak
 
 import (
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
 )
 
 // refusals counts ERROR frames. The workers of a load call it concurrently.
@@ -14,13 +14,12 @@ type refusals struct {
 	nothingRunnable atomic.Uint64 // GetNextRunnable on an empty queue: a normal answer (kernel-ipc §4.4)
 	errors          atomic.Uint64
 
-	mu    sync.Mutex
-	codes map[string]uint64 // by code: a closed set
-	first string            // the first error's text
+	once  sync.Once
+	first string // the first error's text
 }
 
-// evaluate never ends a connection: a soak counts everything that goes wrong.
-func (r *refusals) evaluate(tag uint8, payload []byte) error {
+// count never ends a connection: a soak counts everything that goes wrong.
+func (r *refusals) count(tag uint8, payload []byte) error {
 	f, err := load.ParseFailure(payload)
 	if err != nil {
 		return err
@@ -30,20 +29,8 @@ func (r *refusals) evaluate(tag uint8, payload []byte) error {
 		return nil
 	}
 	r.errors.Add(1)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.codes == nil {
-		r.codes, r.first = map[string]uint64{}, f.Error()
-	}
-	r.codes[f.Code]++
+	r.once.Do(func() { r.first = f.Error() })
 	return nil
-}
-
-// String names the codes and the first error.
-func (r *refusals) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return fmt.Sprintf("%v, first: %s", r.codes, r.first)
 }
 
 // reading is the server's memory at one moment of the load.
@@ -51,9 +38,6 @@ type reading struct {
 	at  time.Duration
 	rss int64
 }
-
-// settleTime is how long tables and pools may fill before growth counts.
-const settleTime = 10 * time.Second
 
 // growth returns by which part of its value at settleTime the memory grew at most; ok is false if
 // the load was too short.
@@ -74,31 +58,21 @@ func growth(readings []reading) (part float64, ok bool) {
 	return float64(highest-base) / float64(base), true
 }
 
-// outcome is everything a soak is evaluated by.
-type outcome struct {
-	requests, dropped uint64
-	refused           *refusals
-	loadErr           error
-	readings          []reading
-	maxGrowth         float64
-}
-
-// faults lists what is wrong; nothing means that the soak passed.
-func (o outcome) faults() (out []string) {
-	if n := o.refused.errors.Load(); n > 0 {
-		out = append(out, fmt.Sprintf("%d error replies: %v", n, o.refused))
+// evaluate adds what is wrong to the report; nothing means that the soak passed.
+func evaluate(r *part.Report, refused *refusals, dropped uint64, loadErr error, readings []reading) {
+	r.Checked = true
+	if n := refused.errors.Load(); n > 0 {
+		r.Fault("%d error replies, first: %s", n, refused.first)
 	}
-	if o.dropped > 0 {
-		out = append(out, fmt.Sprintf("%d requests without a reply", o.dropped))
+	if dropped > 0 {
+		r.Fault("%d requests without a reply", dropped)
 	}
-	if o.loadErr != nil {
-		out = append(out, fmt.Sprintf("the load failed: %v", o.loadErr))
+	if loadErr != nil {
+		r.Fault("the load failed: %v", loadErr)
 	}
-	if o.requests == 0 {
-		out = append(out, "no reply at all")
+	if part, ok := growth(readings); !ok {
+		r.Note("Growth of memory is not evaluated: fewer than two readings after %v.", settleTime)
+	} else if part > maxGrowth {
+		r.Fault("memory grew by %.1f %% after the first %v, more than %.1f %%", 100*part, settleTime, 100*maxGrowth)
 	}
-	if part, ok := growth(o.readings); ok && part > o.maxGrowth {
-		out = append(out, fmt.Sprintf("memory grew by %.1f %% after the first %v, more than %.1f %%", 100*part, settleTime, 100*o.maxGrowth))
-	}
-	return out
 }

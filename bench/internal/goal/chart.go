@@ -34,9 +34,9 @@ func (c *Chart) Add(line string, x, y float64) {
 	c.Lines = append(c.Lines, Line{line, []Point{{x, y}}})
 }
 
-// Grid is the chart as a table: a row per place on the axis, in the order in which they first came,
+// grid is the chart as a table: a row per place on the axis, in the order in which they first came,
 // and a column per line.
-func (c Chart) Grid() Grid {
+func (c Chart) grid() Grid {
 	g := Grid{Title: c.Title + " (" + c.Y + ")", Head: []string{c.X}}
 	at := map[float64][]any{}
 	for column, line := range c.Lines {

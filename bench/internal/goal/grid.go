@@ -12,6 +12,8 @@ type Grid struct {
 	Title string   `json:"title"`
 	Head  []string `json:"head"` // names of the columns, with their units
 	Rows  [][]any  `json:"rows"`
+
+	prose bool // the last column is text, which stands on the left
 }
 
 // Add appends a row.
@@ -24,12 +26,16 @@ func (g Grid) Print(out io.Writer) {
 	}
 	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, name := range g.Head {
-		fmt.Fprint(w, name, "\t")
+	head := make([]any, len(g.Head))
+	for i, name := range g.Head {
+		head[i] = name
 	}
-	fmt.Fprintln(w)
-	for _, row := range g.Rows {
-		for _, cell := range row {
+	for _, row := range append([][]any{head}, g.Rows...) {
+		for i, cell := range row {
+			if g.prose && i == len(row)-1 {
+				fmt.Fprint(w, "  ", cell) // what no tab follows stands on the left
+				continue
+			}
 			fmt.Fprint(w, Text(cell), "\t")
 		}
 		fmt.Fprintln(w)
@@ -44,15 +50,15 @@ func Text(cell any) string {
 	case nil:
 		return "-"
 	case float64:
-		return Figure(v)
+		return figure(v)
 	default:
 		return fmt.Sprint(v)
 	}
 }
 
-// Figure is v with three significant digits, at most three of them behind the point; - for 0, which
+// figure is v with three significant digits, at most three of them behind the point; - for 0, which
 // was not measured.
-func Figure(v float64) string {
+func figure(v float64) string {
 	switch {
 	case v == 0:
 		return "-"
@@ -66,24 +72,24 @@ func Figure(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// Cells is the table of cells: a row of medians for each.
-func Cells(cells []Summary) Grid {
+// cells is the table of cells: a row of medians for each.
+func cells(list []Summary) Grid {
 	g := Grid{Head: []string{"server", "method", "via", "connections", "in flight", "requests/s", "CPU µs/request", "p50 µs", "p99 µs", "p99.9 µs", "RSS MiB", "peak MiB"}}
-	for _, s := range cells {
+	for _, s := range list {
 		m := s.Median
 		g.Add(s.Server, s.Method, s.Via, s.Conns, s.Depth, m.PerSec, m.CPU/1e3, m.P50, m.P99, m.P999, MiB(m.RSS), MiB(m.Peak))
 	}
 	return g
 }
 
-// Verdicts is the table of goals.
-func Verdicts(goals []Goal) Grid {
-	g := Grid{Head: []string{"goal", "asked", "moonshot", "measured", "verdict", "what"}}
+// verdicts is the table of goals.
+func verdicts(goals []Goal) Grid {
+	g := Grid{Head: []string{"goal", "asked", "moonshot", "measured", "verdict", "what"}, prose: true}
 	for i := range goals {
 		x := &goals[i]
 		asked := ""
 		if x.Must != 0 {
-			asked = x.Sign() + " " + Figure(x.Must)
+			asked = x.Sign() + " " + figure(x.Must)
 		}
 		g.Add(x.ID, asked, x.Moonshot, x.Measured, string(x.Verdict), x.What+x.List(": ", ", "))
 	}

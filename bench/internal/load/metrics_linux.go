@@ -9,17 +9,16 @@ import (
 	"strings"
 )
 
-// Metrics reads what the server's admin listener exports.
+// Metrics reads what the server's admin listener exports, by name with labels as they stand there.
 func (s *Server) Metrics() (map[string]float64, error) {
 	admin, err := s.Admin()
 	if err != nil {
 		return nil, err
 	}
-	return Metrics(admin)
+	return metricsAt(admin)
 }
 
-// Metrics reads what a server's admin listener exports, by name with labels as they stand there.
-func Metrics(admin string) (map[string]float64, error) {
+func metricsAt(admin string) (map[string]float64, error) {
 	client := http.Client{Timeout: downloadTimeout}
 	res, err := client.Get("http://" + admin + "/metrics")
 	if err != nil {

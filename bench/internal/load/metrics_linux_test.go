@@ -17,14 +17,14 @@ func TestMetrics(t *testing.T) {
 		_, _ = io.WriteString(w, page)
 	}))
 	defer srv.Close()
-	got, err := Metrics(strings.TrimPrefix(srv.URL, "http://"))
+	got, err := metricsAt(strings.TrimPrefix(srv.URL, "http://"))
 	if err != nil || len(got) != 2 || got["a"] != 1.5 || got[`b{c="d e"}`] != 2e6 {
 		t.Errorf("%v, %v", got, err)
 	}
-	if _, err := Metrics(strings.TrimPrefix(srv.URL, "http://") + "/x"); err == nil || !strings.Contains(err.Error(), "404") {
+	if _, err := metricsAt(strings.TrimPrefix(srv.URL, "http://") + "/x"); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("a page that is not there: %v", err)
 	}
-	if _, err := Metrics("127.0.0.1:1"); err == nil {
+	if _, err := metricsAt("127.0.0.1:1"); err == nil {
 		t.Error("nobody answered")
 	}
 	if _, err := parseMetrics(strings.NewReader("a b\n")); err == nil || !strings.Contains(err.Error(), `"a b"`) {

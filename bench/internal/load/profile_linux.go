@@ -42,10 +42,6 @@ func (s *Server) Admin() (string, error) {
 // it in the file path, and returns pprof's table of the functions at the top. The file's folder is
 // made.
 func (s *Server) Profile(cfg Config, warmup, lasting time.Duration, path string) (table string, err error) {
-	admin, err := s.Admin()
-	if err != nil {
-		return "", err
-	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
 		return "", fmt.Errorf("cannot make a folder for profiles: %w", err)
 	}
@@ -54,8 +50,7 @@ func (s *Server) Profile(cfg Config, warmup, lasting time.Duration, path string)
 		return "", err
 	}
 	time.Sleep(warmup)
-	url := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%.0f", admin, lasting.Seconds())
-	err = download(url, path, lasting+downloadTimeout)
+	err = s.Download(fmt.Sprintf("/debug/pprof/profile?seconds=%.0f", lasting.Seconds()), path, lasting+downloadTimeout)
 	_, stopErr := session.Stop()
 	if err := errors.Join(err, stopErr); err != nil {
 		return "", fmt.Errorf("cannot profile %s: %w", s.Name, err)
@@ -73,15 +68,20 @@ func withoutFiles(top string) string {
 	return "Duration:" + table
 }
 
-func download(url, path string, within time.Duration) error {
+// Download writes a page of the server's admin listener to a file.
+func (s *Server) Download(page, path string, within time.Duration) error {
+	admin, err := s.Admin()
+	if err != nil {
+		return err
+	}
 	client := http.Client{Timeout: within}
-	res, err := client.Get(url)
+	res, err := client.Get("http://" + admin + page)
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s", url, res.Status)
+		return fmt.Errorf("%s answers %s", page, res.Status)
 	}
 	out, err := os.Create(path)
 	if err != nil {

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -39,12 +40,13 @@ func CreateRows(addr string, from, to int) error {
 		return err
 	}
 	const piece = 100_000 // rows encoded at a time
+	id := func(kind byte) string { return Identifier(kind, 0)[:24] + ShortPlaceholder }
+	request := AppendRequest(nil, "create", "kernel", "CreateProcess", Field{Key: "pid", Value: id('p')},
+		Field{Key: "request_id", Value: id('q')}, Field{Key: "user_id", Value: id('u')}, Field{Key: "session_id", Value: id('s')})
 	for at := from; at < to; at += piece {
 		tape := new(Tape)
 		for i := at; i < min(at+piece, to); i++ {
-			tape.Add(0, AppendRequest(nil, "create", "kernel", "CreateProcess", Field{Key: "pid", Value: PID(i)},
-				Field{Key: "request_id", Value: Identifier('q', i)}, Field{Key: "user_id", Value: Identifier('u', i)},
-				Field{Key: "session_id", Value: Identifier('s', i)}))
+			tape.Add(0, bytes.ReplaceAll(request, []byte(ShortPlaceholder), fmt.Appendf(nil, "%012x", i)))
 		}
 		if err := SendOnce(addr, Kernel, []*Tape{tape}, 64); err != nil {
 			return fmt.Errorf("cannot create processes %d to %d: %w", from, to, err)

@@ -31,10 +31,14 @@ type Part struct {
 	Files func(*Options) uint64
 	// Children are what this program is as a process of its own beside the part, by names that no
 	// other part uses: peers, most often. See Run.Child. Nil: none.
-	Children map[string]func(args []string) error
-	Disk     bool // its files have to be on a disk: what a sync costs is a part of its figures
-	Run      func(*Run) error
+	Children   map[string]func(args []string) error
+	Serverless bool // it starts no trunkline
+	Disk       bool // its files have to be on a disk: what a sync costs is a part of its figures
+	Run        func(*Run) error
 }
+
+// Report is what a run found.
+type Report = goal.Report
 
 // Run is one run of a part.
 type Run struct {
@@ -87,8 +91,10 @@ func (p *Part) do(o Options, out io.Writer) (failed bool, err error) {
 			return false, err
 		}
 	}
-	if err := rig.FindServer(o.Server); err != nil {
-		return false, err
+	if !p.Serverless {
+		if err := rig.FindServer(o.Server); err != nil {
+			return false, err
+		}
 	}
 	if p.Disk {
 		r.Report.Machine.Disk = filesystem(rig.Dir)
@@ -96,14 +102,22 @@ func (p *Part) do(o Options, out io.Writer) (failed bool, err error) {
 	if err := p.Run(r); err != nil {
 		return false, err
 	}
-	r.Report.conclude()
+	r.Report.Conclude()
 	r.Report.Print(out)
-	if o.JSON != "" {
-		if err := goal.WriteJSON(filepath.Join(o.JSON, p.Name+".json"), r.Report); err != nil {
+	if r.JSON != "" {
+		if err := goal.WriteJSON(filepath.Join(r.JSON, p.Name+".json"), r.Report); err != nil {
 			return false, err
 		}
 	}
 	return len(r.Report.Faults) > 0 || o.Strict && goal.Missed(r.Report.Goals), nil
+}
+
+func newReport(name string, o *Options) *Report {
+	s := goal.Settings{Rounds: o.Rounds, Window: o.Window.Seconds(), Rows: o.Rows, Loops: o.Loops, Workers: o.Workers, Spin: o.Spin, Pinned: o.Pin, Quick: o.Quick}
+	if o.Only != nil {
+		s.Only = o.Only.String()
+	}
+	return &Report{Part: name, Machine: load.ThisMachine(), Settings: s}
 }
 
 // Exit statuses.

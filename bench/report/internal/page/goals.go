@@ -1,101 +1,95 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"trunkline/bench/internal/goal"
+
+	"trunkline/cmd/trunkline/chart"
 )
 
-// aim is one of the project's performance goals in words. What is asked in figures stands beside
-// what was measured.
-type aim struct{ id, what string }
+// fewMembers is how many members of a goal are shown; of more, the worst one.
+const fewMembers = 3
 
-// allocationsAim is evaluated by the questions, unlike the others, which the commands evaluate.
-const allocationsAim = "G6"
+// fewRows is how many missed goals of a part have a row each, where they have no names.
+const fewRows = 3
 
-// aims are all goals, in order.
-func aims() []aim {
-	return []aim{
-		{"G1", "hot kernel method, 64 connections × 64 in flight: server CPU per request against the bare constant-reply server"},
-		{"G2", "the same against GET of redis-server, or of redcon where that is not installed"},
-		{"G3", "the same, server CPU per request, against grpc-go unary"},
-		{"G4", "one in flight, 64 and 1000 connections: requests/s against bare gnet"},
-		{"G5", "growth of server CPU per request from 10k to 10M rows"},
-		{allocationsAim, "heap allocations per hot request, frame in to reply out"},
-		{"G7", "worst pause and CPU share of garbage collection with 1M live rows under load"},
-		{"G8", "p99 at half of the maximum load against bare gnet at the same rate"},
-		{"G9", "server CPU per delivered event to 100 subscribers, in µs"},
-		{"G10", "memory per idle connection and per live process row with 36-byte ids"},
-		{"G11", "requests/s against another kernel server of the same protocol, 64 in flight"},
-	}
-}
-
-// otherServer is the goal that needs a server from elsewhere.
-const otherServer = "G11"
-
-// found collects what the runs hold about one goal; several entries if it has several parts.
-func (b *builder) found(id string) (all []goal.Goal) {
-	for _, name := range slices.Sorted(maps.Keys(b.set.Runs)) {
-		for _, g := range b.set.Runs[name].Goals {
-			if g.ID == id {
-				all = append(all, g)
-			}
+// outcome counts the goals of a part by what became of them, or its faults.
+func outcome(r *goal.Report) string {
+	if n := len(r.Faults); n > 0 {
+		text := "**failed**: " + strings.Join(strings.Fields(r.Faults[0]), " ")
+		if n > 1 {
+			text += fmt.Sprintf(" (the first of %d faults)", n)
 		}
+		return text
 	}
-	if id == allocationsAim && b.set.Questions != nil {
-		all = append(all, b.allocations())
+	if len(r.Goals) == 0 {
+		return "no faults"
 	}
-	return all
+	count := map[string]int{}
+	for _, g := range r.Goals {
+		count[verdict(g.Verdict)]++
+	}
+	var list []string
+	for _, v := range slices.Sorted(maps.Keys(count)) {
+		list = append(list, fmt.Sprintf("%s: %d", v, count[v]))
+	}
+	return strings.Join(list, ", ")
 }
 
-// goals is the table of all goals.
+// key is what a goal is called: its own name, or that of its part.
+func key(r *goal.Report, g *goal.Goal) string { return cmp.Or(g.ID, r.Part) }
+
+// goals is the table of all goals: those with a name in the order of their names, then those of the
+// parts, where all with the same verdict share a row unless a few are missed.
 func (b *builder) goals() string {
-	t := newTable("goal", "what", "asked", "measured", "verdict")
-	for _, a := range aims() {
-		entries := b.found(a.id)
-		if len(entries) == 0 {
-			t.row(a.id, a.what, "", "", unmeasured(a.id))
-		}
-		for _, g := range entries {
-			what := a.what
-			if len(entries) > 1 || len(g.What) > len(what) { // the run shows more: which part, at which rate
-				what = g.What
+	var named, others [][]string
+	for _, r := range b.all() {
+		shared := map[string][]*goal.Goal{}
+		for i := range r.Goals {
+			g := &r.Goals[i]
+			if g.ID != "" {
+				named = append(named, cells(r, g))
+				continue
 			}
-			said := verdict(g.Verdict)
-			if g.Verdict == goal.None {
-				said = unmeasured(a.id)
-			}
-			t.row(a.id, what, asked(&g), measured(&g), said)
+			shared[verdict(g.Verdict)] = append(shared[verdict(g.Verdict)], g)
 		}
+		for _, v := range slices.Sorted(maps.Keys(shared)) {
+			if len(shared[v]) == 1 || v == verdict(goal.Miss) && len(shared[v]) <= fewRows {
+				for _, g := range shared[v] {
+					others = append(others, cells(r, g))
+				}
+				continue
+			}
+			var list []string
+			for _, g := range shared[v] {
+				text := g.What + ": " + worst(g)
+				if bound := asked(g); bound != "" {
+					text += " (" + bound + ")"
+				}
+				list = append(list, text)
+			}
+			others = append(others, []string{r.Part, strings.Join(list, "<br>"), "", "", v})
+		}
+	}
+	if len(named)+len(others) == 0 {
+		return "No goal was measured."
+	}
+	slices.SortStableFunc(named, func(a, b []string) int { return byName(a[0], b[0]) })
+	t := newTable("goal", "what", "asked (moonshot)", "measured", "verdict")
+	for _, row := range append(named, others...) {
+		t.row(row...)
 	}
 	return t.String()
 }
 
-func unmeasured(id string) string {
-	if id == otherServer {
-		return "not measured: no such server was given"
-	}
-	return verdict(goal.None)
-}
-
-// misses are the notes on goals that were missed, each below a heading of its own.
-func (b *builder) misses() (string, error) {
-	var parts []string
-	for _, a := range aims() {
-		missed := goal.Missed(b.found(a.id))
-		if !missed {
-			continue
-		}
-		note, err := b.note(a.id)
-		if err != nil {
-			return "", err
-		}
-		parts = append(parts, fmt.Sprintf("### %s is missed: why", a.id), or(note, "Not looked into yet."))
-	}
-	return strings.Join(parts, "\n\n"), nil
+// cells is the row of a goal.
+func cells(r *goal.Report, g *goal.Goal) []string {
+	return []string{key(r, g), g.What, asked(g), measured(g), verdict(g.Verdict)}
 }
 
 // asked is the bound of a goal and its moonshot.
@@ -105,51 +99,45 @@ func asked(g *goal.Goal) string {
 		sign = "≥ "
 	}
 	switch {
-	case g.ID == allocationsAim:
-		return "0"
-	case g.Must == 0:
+	case g.Verdict == goal.Reported:
 		return ""
 	case g.Moonshot == 0:
-		return sign + exact(g.Must)
+		return sign + chart.Figure(g.Must)
 	}
-	return sign + exact(g.Must) + " (moonshot " + exact(g.Moonshot) + ")"
+	return sign + chart.Figure(g.Must) + " (" + chart.Figure(g.Moonshot) + ")"
 }
 
-// measured is the worst member of a goal, and all of them if there are several.
+// measured is the worst member of a goal, with all of them if they are few.
 func measured(g *goal.Goal) string {
-	write := figure
-	if g.ID == allocationsAim {
-		write = exact
-	}
 	names := slices.Sorted(maps.Keys(g.Members))
-	switch len(names) {
-	case 0:
-		return write(g.Measured)
-	case 1:
-		return "**" + write(g.Measured) + "** (" + names[0] + cpu(g, names[0]) + ")"
+	switch {
+	case len(names) == 0:
+		return worst(g)
+	case len(names) == 1:
+		return worst(g) + " (" + names[0] + ")"
+	case len(names) > fewMembers:
+		i := slices.IndexFunc(names, func(n string) bool { return g.Members[n] == g.Measured })
+		return fmt.Sprintf("%s (%s, the worst of %d)", worst(g), names[max(i, 0)], len(names))
 	}
-	var list []string
-	for _, name := range names {
-		list = append(list, name+" "+write(g.Members[name])+cpu(g, name))
+	for i, n := range names {
+		names[i] = n + " " + chart.Figure(g.Members[n])
 	}
-	return "**" + write(g.Measured) + "**: " + strings.Join(list, " · ")
+	return worst(g) + " (" + strings.Join(names, ", ") + ")"
 }
 
-// cpu is the ratio of CPU time that is reported beside a member, if there is one.
-func cpu(g *goal.Goal, member string) string {
-	if g.CPU[member] == 0 {
-		return ""
+// worst is the worst member of a goal, a dash for one that was not measured.
+func worst(g *goal.Goal) string {
+	if g.Verdict == goal.None {
+		return "-"
 	}
-	return ", CPU " + times(g.CPU[member])
+	return "**" + chart.Figure(g.Measured) + "**"
 }
 
 // verdict is a verdict in the page's words.
 func verdict(v goal.Verdict) string {
 	switch v {
-	case goal.Pass:
+	case goal.Pass, goal.Moonshot:
 		return "holds"
-	case goal.Moonshot:
-		return "holds, moonshot reached"
 	case goal.Miss:
 		return "**missed**"
 	case goal.Reported:
@@ -157,3 +145,39 @@ func verdict(v goal.Verdict) string {
 	}
 	return "not measured"
 }
+
+// misses are the lines of the note on goals that are missed, and which missed ones have none. A line
+// begins with the names of what it explains.
+func (b *builder) misses() string {
+	missed := map[string]bool{}
+	for _, r := range b.all() {
+		for i := range r.Goals {
+			if r.Goals[i].Verdict == goal.Miss {
+				missed[key(r, &r.Goals[i])] = true
+			}
+		}
+	}
+	if len(missed) == 0 {
+		return ""
+	}
+	text := "Why some are missed:\n\n"
+	unexplained := maps.Clone(missed)
+	for line := range strings.Lines(b.missed) {
+		names, _, _ := strings.Cut(strings.TrimPrefix(line, "- **"), "**")
+		explains := false
+		for _, name := range strings.Split(names, ", ") {
+			explains = explains || missed[name]
+			delete(unexplained, name)
+		}
+		if explains {
+			text += line
+		}
+	}
+	if len(unexplained) > 0 {
+		text += "- Not explained yet: " + strings.Join(slices.SortedFunc(maps.Keys(unexplained), byName), ", ") + ".\n"
+	}
+	return text
+}
+
+// byName orders G2 before G10.
+func byName(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }

@@ -5,34 +5,46 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
+	"slices"
 	"strings"
 	"text/template"
 
-	"trunkline/bench/report/internal/figures"
+	"trunkline/bench/internal/goal"
 )
 
 //go:embed page.md.tmpl
 var layout string
 
+// mostLines is how long the page may be.
+const mostLines = 200
+
 // Page is the benchmark page.
 type Page struct {
 	Markdown []byte
 	Charts   map[string][]byte // SVG by the name of its file
+	Problems []string          // what keeps the page from being published, which it shows
 }
 
-// builder is what the template asks for its parts. The first part that fails ends the page.
+// builder is what the template asks for its parts.
 type builder struct {
-	set    *figures.Set
-	notes  fs.FS
+	Set
+	missed string // the note of that name
 	folder string // of the charts, as the page names it
-	charts map[string][]byte
+	page   Page
 }
 
-// Build makes the page. Its links to charts begin with folder.
-func Build(set *figures.Set, notes fs.FS, folder string) (*Page, error) {
-	b := &builder{set: set, notes: notes, folder: folder, charts: map[string][]byte{}}
-	t, err := template.New("page").Funcs(b.parts()).Parse(layout)
+// Build makes the page. Its links to charts begin with folder; isPast reports whether a revision is
+// in the history.
+func Build(set Set, notes fs.FS, folder string, isPast func(revision string) bool) (*Page, error) {
+	missed, err := fs.ReadFile(notes, "missed.md")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("cannot read a note: %w", err)
+	}
+	b := &builder{Set: set, missed: string(missed), folder: folder, page: Page{Charts: map[string][]byte{}, Problems: set.problems(isPast)}}
+	t, err := template.New("page").Funcs(template.FuncMap{
+		"problems": b.problems, "runs": b.runs, "goals": b.goals, "misses": b.misses, "peers": b.peers, "durability": b.durability,
+		"scaling": b.scaling, "questions": b.questions,
+	}).Parse(layout)
 	if err != nil {
 		return nil, fmt.Errorf("cannot parse the page's template: %w", err)
 	}
@@ -40,55 +52,103 @@ func Build(set *figures.Set, notes fs.FS, folder string) (*Page, error) {
 	if err := t.Execute(&out, nil); err != nil {
 		return nil, fmt.Errorf("cannot build the page: %w", err)
 	}
-	return &Page{Markdown: []byte(tidy(out.String())), Charts: b.charts}, nil
-}
-
-// parts are the names that the template knows.
-func (b *builder) parts() template.FuncMap {
-	return template.FuncMap{
-		"note":      b.note,
-		"runs":      b.runs,
-		"goals":     b.goals,
-		"misses":    b.misses,
-		"peers":     b.peers,
-		"scaling":   b.scaling,
-		"questions": b.questions,
-		"tuning":    b.tuning,
-		"printed":   b.printed,
+	text := tidy(out.String())
+	b.page.Markdown = []byte(text)
+	if n := strings.Count(text, "\n"); n > mostLines {
+		b.page.Problems = append(b.page.Problems, fmt.Sprintf("%d lines, at most %d", n, mostLines))
 	}
+	return &b.page, nil
 }
 
-// note is the text of a note, empty if there is none.
-func (b *builder) note(name string) (string, error) {
-	text, err := fs.ReadFile(b.notes, path.Clean(name)+".md")
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+// problems is a warning to readers of a page that is not to be published.
+func (b *builder) problems() string {
+	if len(b.page.Problems) == 0 {
+		return ""
 	}
-	if err != nil {
-		return "", fmt.Errorf("cannot read a note: %w", err)
+	return "**Not to be published.** " + strings.Join(b.page.Problems, "; ") + "."
+}
+
+// runs is the machine, and the table of what was measured when, on which revision and how often.
+func (b *builder) runs() string {
+	t := newTable("part", "date", "revision", "rounds", "load average", "outcome")
+	for _, name := range b.names() {
+		command, r := "`go run ./bench "+name+"`", b.Set[name]
+		if r == nil {
+			t.row(command, "not measured", "", "", "", "")
+			continue
+		}
+		t.row(command, r.Machine.Date, "`"+r.Machine.Revision+"`", fmt.Sprintf("%d of %.2g s", r.Settings.Rounds, r.Settings.Window), r.Machine.Load, outcome(r))
 	}
-	return strings.TrimSpace(string(text)), nil
+	all := b.all()
+	if len(all) == 0 {
+		return t.String()
+	}
+	about := "Machine: " + machine(all[0].Machine)
+	if i := slices.IndexFunc(all, func(r *goal.Report) bool { return r.Machine.Disk != "" }); i >= 0 {
+		about += "; stores on " + all[i].Machine.Disk
+	}
+	return about + ".\n\n" + t.String() + b.remarks()
 }
 
-// notMeasured is what stands in place of figures that are not there.
-func notMeasured(command string) string {
-	return "Not measured: `" + command + "` has left no figures."
+// remarks are the notes of the parts that fit on a line.
+func (b *builder) remarks() string {
+	var list []string
+	for _, r := range b.all() {
+		for _, note := range r.Notes {
+			if !strings.Contains(note, "\n") {
+				list = append(list, r.Part+": "+strings.TrimSuffix(note, "."))
+			}
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return "\nFrom the runs: " + strings.Join(list, "; ") + ".\n"
 }
 
-// tidy leaves one empty line where the parts left several, outside of fences, and one line end at
-// the end.
+// tidy leaves one empty line where the parts left several, and one line end at the end.
 func tidy(text string) string {
 	var out strings.Builder
-	fenced, empty := false, true
+	empty := false
 	for line := range strings.Lines(strings.TrimSpace(text) + "\n") {
-		if strings.HasPrefix(line, "```") {
-			fenced = !fenced
-		}
 		blank := strings.TrimSpace(line) == ""
-		if fenced || !blank || !empty {
+		if !blank || !empty {
 			out.WriteString(line)
 		}
-		empty = blank && !fenced
+		empty = blank
 	}
 	return out.String()
+}
+
+// table is a Markdown table under construction.
+type table struct{ out strings.Builder }
+
+// newTable begins a table. A head that begins with ">" stands to the right, as figures do.
+func newTable(heads ...string) *table {
+	t, rules := new(table), ""
+	for i, h := range heads {
+		name, right := strings.CutPrefix(h, ">")
+		heads[i] = name
+		rules += "|---"
+		if right {
+			rules += ":"
+		}
+	}
+	t.row(heads...)
+	t.out.WriteString(rules + "|\n")
+	return t
+}
+
+func (t *table) row(cells ...string) {
+	for _, c := range cells {
+		t.out.WriteString("| " + strings.ReplaceAll(c, "|", `\|`) + " ")
+	}
+	t.out.WriteString("|\n")
+}
+
+func (t *table) String() string { return t.out.String() }
+
+// notMeasured stands in place of the figures of a part.
+func notMeasured(name string) string {
+	return "Not measured: `go run ./bench " + name + "` has left no figures."
 }

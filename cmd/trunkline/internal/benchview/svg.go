@@ -3,35 +3,42 @@ package benchview
 import (
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"time"
 
+	"trunkline/cmd/trunkline/chart"
 	"trunkline/cmd/trunkline/loadgen"
 )
 
-// SVG writes r as one static picture, without script or font of its own: rate and latencies over
-// time, and latency by percentile. All axes are linear and begin at zero, and name their units; the
-// axis of percentiles is a list of them. Typical latencies and the tail have a chart each, because
-// one stall would press the former to the floor. The picture follows the reader's light or dark
-// theme. A long run is drawn by at most chartPoints points a line, latencies joined by their
-// maximum and rates by minimum and maximum, so that no spike is lost.
+// SVG writes r as one static picture: rate and latencies over time, and latency by percentile. Axes
+// name their units and begin at zero; those of latencies are logarithmic after a stall, which would
+// press all others to the floor. A long run is drawn by at most chartPoints points a line,
+// latencies joined by their maximum and rates by minimum and maximum, so that no spike is lost.
 func SVG(w io.Writer, r *loadgen.Result) error {
-	d := newDrawing(clip(targetText(r.Plan.Target), headCells))
-	d.head(clip(scheduleText(&r.Plan), headCells), clip(headText(r), headCells))
 	in, end := drawn(r)
-	d.overTime(chart{title: "Rate", unit: "requests per second", lines: rateLines(r, in)}, end)
 	lat := latencySeries(in)
-	d.overTime(latencyChart("Latency from the intended start: p50 and p99",
-		series{"p50", "p50", lat[atP50]}, series{"p99", "p99", lat[atP99]}), end)
-	d.overTime(latencyChart("Latency from the intended start: p99.9 and maximum",
-		series{"p99.9", "p999", lat[atP999]}, series{"max", "max", lat[atMax]}), end)
-	d.percentiles(&r.Total)
-	d.notes(r)
-	if _, err := io.WriteString(w, d.end()); err != nil {
+	p := chart.Picture{
+		Title: "Load on " + clip(targetText(r.Plan.Target), headCells),
+		Head:  []string{clip(scheduleText(&r.Plan), headCells), clip(headText(r), headCells)},
+		Panels: []chart.Panel{
+			timePanel("Rate", "requests per second", end, rateLines(r, in)...),
+			latencyPanel("Latency from the intended start: p50 and p99", end,
+				chart.Line{Name: "p50", Style: chart.Blue, Points: lat[atP50]}, chart.Line{Name: "p99", Style: chart.Violet, Points: lat[atP99]}),
+			latencyPanel("Latency from the intended start: p99.9 and maximum", end,
+				chart.Line{Name: "p99.9", Style: chart.Amber, Points: lat[atP999]}, chart.Line{Name: "max", Style: chart.Red, Points: lat[atMax]}),
+			percentiles(&r.Total),
+		},
+		Notes: sentences(r),
+	}
+	if _, err := w.Write(p.SVG()); err != nil {
 		return fmt.Errorf("cannot write SVG: %w", err)
 	}
 	return nil
 }
+
+// headCells is how many cells of a line of text from outside are shown.
+const headCells = 96
 
 // headText is how much was asked and how much the picture shows.
 func headText(r *loadgen.Result) string {
@@ -55,31 +62,84 @@ func drawn(r *loadgen.Result) (in []loadgen.Sample, end time.Duration) {
 	return in, end
 }
 
-func rateLines(r *loadgen.Result, in []loadgen.Sample) []series {
-	lines := []series{{"done", "done", rateSeries(in, func(s *loadgen.Sample) int64 { return s.Done })}}
+func rateLines(r *loadgen.Result, in []loadgen.Sample) []chart.Line {
+	lines := []chart.Line{{Name: "done", Style: chart.Green, Points: rateSeries(in, func(s *loadgen.Sample) int64 { return s.Done })}}
 	if r.Plan.Schedule.Kind != loadgen.Max {
-		lines = append([]series{{"due", "due", rateSeries(in, func(s *loadgen.Sample) int64 { return s.Due })}}, lines...)
+		due := chart.Line{Name: "due", Style: chart.Grey, Points: rateSeries(in, func(s *loadgen.Sample) int64 { return s.Due })}
+		lines = append([]chart.Line{due}, lines...)
 	}
 	if r.Total.Failed > 0 {
-		lines = append(lines, series{"failed", "failed", rateSeries(in, func(s *loadgen.Sample) int64 { return s.Failed })})
+		lines = append(lines, chart.Line{Name: "failed", Style: chart.Red, Points: rateSeries(in, func(s *loadgen.Sample) int64 { return s.Failed })})
 	}
 	return lines
 }
 
-// chart is one set of axes with its lines; unit "" is that of latencies.
-type chart struct {
-	title, unit string
-	lines       []series
+// nothingAnswered stands in a panel without figures.
+const nothingAnswered = "nothing answered"
+
+// timePanel is lines from the start of measuring to end, whose points are at nanoseconds.
+func timePanel(title, unit string, end time.Duration, lines ...chart.Line) chart.Panel {
+	per, name := timeUnit(end)
+	for i := range lines {
+		lines[i].Points = scaledBy(lines[i].Points, float64(per), 1)
+	}
+	x := chart.Axis{Name: name + " since the start of measuring", End: float64(end) / float64(per)}
+	return chart.Panel{Title: title, X: x, Y: chart.Axis{Name: unit}, Lines: lines, Empty: nothingAnswered}
 }
 
-func latencyChart(title string, lines ...series) chart { return chart{title: title, lines: lines} }
-
-func (c *chart) axis() axis {
-	top := most(c.lines)
-	if c.unit != "" {
-		return newAxis(top, 1, c.unit, 4)
+// latencyPanel is timePanel of nanoseconds.
+func latencyPanel(title string, end time.Duration, lines ...chart.Line) chart.Panel {
+	var all []float64
+	for _, l := range lines {
+		for _, p := range l.Points {
+			all = append(all, p.Y)
+		}
 	}
-	return latencyAxis(top)
+	per, name := latencyUnit(all)
+	for i := range lines {
+		lines[i].Points = scaledBy(lines[i].Points, 1, per)
+	}
+	p := timePanel(title, name, end, lines...)
+	p.Y.Kind = chart.Ranging
+	return p
+}
+
+// scaledBy divides the points.
+func scaledBy(points []chart.Point, x, y float64) []chart.Point {
+	out := make([]chart.Point, len(points))
+	for i, p := range points {
+		out[i] = chart.Point{X: p.X / x, Y: p.Y / y}
+	}
+	return out
+}
+
+// latencyUnit is the unit in which latencies in nanoseconds are short: that of the middle between
+// the least and the greatest, on an axis that is logarithmic where they are far apart.
+func latencyUnit(ns []float64) (per float64, name string) {
+	low, high := math.Inf(1), 0.0
+	for _, v := range ns {
+		if v > 0 {
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	switch middle := math.Sqrt(low) * math.Sqrt(high); {
+	case high == 0 || middle < 1e6:
+		return 1e3, "microseconds"
+	case middle < 1e9:
+		return 1e6, "milliseconds"
+	}
+	return 1e9, "seconds"
+}
+
+// timeUnit is the unit in which a run until end is drawn.
+func timeUnit(end time.Duration) (per time.Duration, name string) {
+	switch {
+	case end > 5*time.Hour:
+		return time.Hour, "hours"
+	case end > 5*time.Minute:
+		return time.Minute, "minutes"
+	}
+	return time.Second, "seconds"
 }
 
 // barQuantiles are the columns of the last chart, the maximum aside.
@@ -88,63 +148,29 @@ var (
 	barQuantiles = []float64{50, 75, 90, 95, 99, 99.9, 99.99}
 )
 
-// percentiles draws the distribution of a whole run, one column for each percentile.
-func (d *drawing) percentiles(t *loadgen.Sample) {
-	values := make([]int64, 0, len(barNames))
+// percentiles is the distribution of a whole run, one bar for each percentile.
+func percentiles(t *loadgen.Sample) chart.Panel {
+	p := chart.Panel{Title: "Latency from the intended start, by percentile", X: chart.Axis{Name: "percentile of requests"}, Names: barNames, Empty: nothingAnswered}
+	var bars chart.Bars
 	if recorded(t.Latency) > 0 {
-		values = append(t.Latency.ValueAtPercentilesSlice(barQuantiles), t.Latency.Max())
-	}
-	top := int64(0)
-	for _, v := range values {
-		top = max(top, v)
-	}
-	y := latencyAxis(float64(top))
-	d.panel("Latency from the intended start, by percentile", y)
-	if len(values) == 0 {
-		d.empty()
-	}
-	slot := (plotRight - plotLeft) / float64(len(barNames))
-	for i, name := range barNames {
-		x := plotLeft + slot*(float64(i)+0.5)
-		d.text(x, d.top+plotHeight+18, "tick mid", name)
-		if i < len(values) {
-			d.column(x, slot*0.6, y.at(float64(values[i])), latencyText(values[i]))
+		for _, ns := range append(t.Latency.ValueAtPercentilesSlice(barQuantiles), t.Latency.Max()) {
+			bars.Values, bars.Labels = append(bars.Values, float64(ns)), append(bars.Labels, latencyText(ns))
 		}
 	}
-	d.text((plotLeft+plotRight)/2, d.top+plotHeight+36, "tick mid", "percentile of requests")
-	d.next()
+	per, name := latencyUnit(bars.Values)
+	for i := range bars.Values {
+		bars.Values[i] /= per
+	}
+	p.Y, p.Bars = chart.Axis{Name: name, Kind: chart.Ranging}, []chart.Bars{bars}
+	return p
 }
 
 // chartPoints is how many points a line of a chart has at most: more than one for two pixels cannot
 // be seen.
 const chartPoints = 360
 
-// point is one value of a line; none is a gap.
-type point struct {
-	at   time.Duration
-	v    float64
-	none bool
-}
-
-// series is one line of a chart.
-type series struct {
-	name, class string
-	points      []point
-}
-
-// most is the greatest value of the lines.
-func most(lines []series) float64 {
-	top := 0.0
-	for _, s := range lines {
-		for _, p := range s.points {
-			top = max(top, p.v)
-		}
-	}
-	return top
-}
-
-// middle is when the value of an interval is drawn.
-func middle(s *loadgen.Sample) time.Duration { return s.From + (s.To-s.From)/2 }
+// middle is when the value of an interval is drawn, in nanoseconds.
+func middle(s *loadgen.Sample) float64 { return float64(s.From + (s.To-s.From)/2) }
 
 // measuredIntervals are the intervals to draw over time: without warming up, and with a short last
 // one joined to the one before it. The former is what came in after the schedule ended, where a
@@ -167,22 +193,22 @@ func measuredIntervals(r *loadgen.Result) []loadgen.Sample {
 
 // rateSeries is a rate over time. Neighbours of a long run are joined to their least and their
 // greatest value, in the order in which they came: a rate has dips that must not be lost either.
-func rateSeries(in []loadgen.Sample, of func(*loadgen.Sample) int64) []point {
-	points := make([]point, len(in))
+func rateSeries(in []loadgen.Sample, of func(*loadgen.Sample) int64) []chart.Point {
+	points := make([]chart.Point, len(in))
 	for i := range in {
-		points[i] = point{at: middle(&in[i]), v: perSecond(of(&in[i]), in[i].To-in[i].From)}
+		points[i] = chart.Point{X: middle(&in[i]), Y: perSecond(of(&in[i]), in[i].To-in[i].From)}
 	}
 	if len(points) <= chartPoints {
 		return points
 	}
-	var out []point
+	var out []chart.Point
 	for _, g := range groups(len(points), chartPoints/2) {
 		low, high := g.from, g.from
 		for i := g.from; i < g.to; i++ {
-			if points[i].v < points[low].v {
+			if points[i].Y < points[low].Y {
 				low = i
 			}
-			if points[i].v > points[high].v {
+			if points[i].Y > points[high].Y {
 				high = i
 			}
 		}
@@ -196,18 +222,18 @@ func rateSeries(in []loadgen.Sample, of func(*loadgen.Sample) int64) []point {
 
 // latencySeries are the quantiles of the intervals over time, in the order of quantileNames.
 // Neighbours of a long run are joined by their maximum; an interval without answers is a gap.
-func latencySeries(in []loadgen.Sample) [len(quantileNames)][]point {
-	var out [len(quantileNames)][]point
+func latencySeries(in []loadgen.Sample) [len(quantileNames)][]chart.Point {
+	var out [len(quantileNames)][]chart.Point
 	for _, g := range groups(len(in), chartPoints) {
-		var best [len(quantileNames)]point
+		var best [len(quantileNames)]chart.Point
 		for q := range best {
-			best[q] = point{at: middle(&in[g.from]), none: true}
+			best[q] = chart.Point{X: middle(&in[g.from]), Y: math.NaN()}
 		}
 		for i := g.from; i < g.to; i++ {
 			ns, ok := latencies(in[i].Latency)
 			for q := range best {
-				if ok && (best[q].none || float64(ns[q]) > best[q].v) {
-					best[q] = point{at: middle(&in[i]), v: float64(ns[q])}
+				if ok && !(float64(ns[q]) <= best[q].Y) {
+					best[q] = chart.Point{X: middle(&in[i]), Y: float64(ns[q])}
 				}
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"trunkline/cmd/trunkline/chart"
 	"trunkline/cmd/trunkline/loadgen"
 )
 
@@ -90,17 +91,17 @@ func TestLongRunsLoseNoSpike(t *testing.T) {
 			if len(points) > chartPoints {
 				t.Errorf("%d intervals: %d points", n, len(points))
 			}
-			top := slices.MaxFunc(points, func(a, b point) int { return int(a.v - b.v) })
-			if top.v < 2.9e9 || top.at != middle(&r.Intervals[n-3]) {
-				t.Errorf("%d intervals, %s: the greatest is %v at %s", n, quantileNames[q], top.v, top.at)
+			top := slices.MaxFunc(points, func(a, b chart.Point) int { return int(a.Y - b.Y) })
+			if top.Y < 2.9e9 || top.X != middle(&r.Intervals[n-3]) {
+				t.Errorf("%d intervals, %s: the greatest is %v at %s", n, quantileNames[q], top.Y, time.Duration(top.X))
 			}
 		}
 		rate := rateSeries(r.Intervals, func(s *loadgen.Sample) int64 { return s.Done })
-		low := slices.MinFunc(rate, func(a, b point) int { return int(a.v - b.v) })
-		if len(rate) > chartPoints || low.v != 0 || low.at != middle(&r.Intervals[n/2]) {
-			t.Errorf("%d intervals: %d points of the rate, the least %v at %s", n, len(rate), low.v, low.at)
+		low := slices.MinFunc(rate, func(a, b chart.Point) int { return int(a.Y - b.Y) })
+		if len(rate) > chartPoints || low.Y != 0 || low.X != middle(&r.Intervals[n/2]) {
+			t.Errorf("%d intervals: %d points of the rate, the least %v at %s", n, len(rate), low.Y, time.Duration(low.X))
 		}
-		if !slices.IsSortedFunc(rate, func(a, b point) int { return int(a.at - b.at) }) {
+		if !slices.IsSortedFunc(rate, func(a, b chart.Point) int { return int(a.X - b.X) }) {
 			t.Errorf("%d intervals: the rate goes back in time", n)
 		}
 		if size := len(must(t, SVG, r)); size > 64<<10 {
@@ -138,66 +139,26 @@ func TestTheLastRepliesAreNoInterval(t *testing.T) {
 	}
 }
 
-func TestGapsAreNotBridged(t *testing.T) {
-	p := func(at int, v float64) point { return point{at: time.Duration(at) * time.Second, v: v} }
-	gap := point{none: true}
-	f := func(want string, points ...point) {
+func TestUnits(t *testing.T) {
+	f := func(per float64, name string, ns ...float64) {
 		t.Helper()
-		d := newDrawing("")
-		d.top = 0
-		d.series(&series{"x", "x", points}, axis{per: 1e9, step: 1, top: 10}, axis{per: 1, step: 1, top: 10})
-		path, _, _ := strings.Cut(d.b.String(), `"/>`)
-		if _, got, _ := strings.Cut(path, `d="`); got != want {
-			t.Errorf("%v: %q, want %q", points, got, want)
+		if p, n := latencyUnit(ns); p != per || n != name {
+			t.Errorf("%g ns: %g, %s", ns, p, n)
 		}
 	}
-	f("")
-	f("", gap)
-	f("M76 150h.01", p(0, 0))
-	f("M76 150L145.6 135", p(0, 0), p(1, 1))
-	f("M76 150h.01M215.2 135L284.8 135", p(0, 0), gap, p(2, 1), p(3, 1))
-	f("M76 150L145.6 150M284.8 0h.01", p(0, 0), p(1, 0), gap, p(3, 10))
-}
-
-func TestAxes(t *testing.T) {
-	f := func(a axis, unit string, labels ...string) {
+	f(1e3, "microseconds")
+	f(1e3, "microseconds", 0, math.NaN())
+	f(1e3, "microseconds", 4e3, 412e3)
+	f(1e6, "milliseconds", 1.9e6)
+	f(1e6, "milliseconds", 4e5, 2.7e9)
+	f(1e9, "seconds", 3.6e12)
+	g := func(end, per time.Duration, name string) {
 		t.Helper()
-		var got []string
-		for _, v := range a.ticks() {
-			got = append(got, a.label(v))
-		}
-		if a.unit != unit || !slices.Equal(got, labels) {
-			t.Errorf("%v %s, want %v %s", got, a.unit, labels, unit)
+		if p, n := timeUnit(end); p != per || n != name {
+			t.Errorf("%s: %s, %s", end, p, n)
 		}
 	}
-	f(latencyAxis(0), "microseconds", "0.0", "0.5", "1.0")
-	f(latencyAxis(412e3), "microseconds", "0", "200", "400", "600")
-	f(latencyAxis(1.9e6), "milliseconds", "0.0", "0.5", "1.0", "1.5", "2.0")
-	f(latencyAxis(2e9), "seconds", "0.0", "0.5", "1.0", "1.5", "2.0")
-	f(latencyAxis(3.6e12), "seconds", "0", "1,000", "2,000", "3,000", "4,000")
-	f(newAxis(5000, 1, "requests/s", 4), "requests/s", "0", "2,000", "4,000", "6,000")
-	f(newAxis(math.NaN(), 1, "x", 4), "x", "0.0", "0.5", "1.0")
-	f(newAxis(math.Inf(1), 1, "x", 4), "x", "0.0", "0.5", "1.0")
-	f(timeAxis(10*time.Second), "seconds", "0", "2", "4", "6", "8", "10")
-	f(timeAxis(9*time.Second), "seconds", "0", "2", "4", "6", "8")
-	f(timeAxis(time.Hour), "minutes", "0", "10", "20", "30", "40", "50", "60")
-	f(timeAxis(24*time.Hour), "hours", "0", "5", "10", "15", "20")
-}
-
-// FuzzAxis: every axis begins at zero, holds its greatest value, and has few ticks.
-func FuzzAxis(f *testing.F) {
-	f.Add(1.0, 4)
-	f.Add(3.6e12, 8)
-	f.Add(1e-300, 3)
-	f.Add(math.MaxFloat64, 4)
-	f.Fuzz(func(t *testing.T, most float64, n int) {
-		if n < 1 || n > 12 || !(most > 1e-12) || most > 1e18 {
-			return
-		}
-		a := newAxis(most, 1, "", n)
-		ticks := a.ticks()
-		if ticks[0] != 0 || ticks[len(ticks)-1] < most*(1-1e-6) || len(ticks) > n+3 || a.at(most) > 1+1e-6 {
-			t.Errorf("%g in %d: %v", most, n, ticks)
-		}
-	})
+	g(9*time.Second, time.Second, "seconds")
+	g(time.Hour, time.Minute, "minutes")
+	g(24*time.Hour, time.Hour, "hours")
 }

@@ -39,6 +39,7 @@ var unusedNames = map[string]string{
 
 // unsharedNames lists exported names that no other package uses, each with its reason.
 var unsharedNames = map[string]string{
+	"cmd/trunkline/chart.Figure":                      "bench/report, a module of its own, uses it",
 	"cmd/trunkline/internal/journaltool.Journal":      "functions return it",
 	"engine/kernel.Kernel.Lenient":                    "tests compare the recovery in lanes with that in one goroutine",
 	"engine/kernel.Kernel.Latest":                     "the recovery of any state machine has it",

@@ -1,0 +1,266 @@
+package compare
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"trunkline/bench/internal/goal"
+	"trunkline/bench/internal/gobench"
+	"trunkline/bench/internal/part"
+)
+
+// tries is how often a process runs each benchmark, tryTime for how long each time.
+const (
+	tries   = 3
+	tryTime = 10 * time.Millisecond
+)
+
+// settings are the flags that only this part has.
+type settings struct {
+	packages     []string
+	baseline     string
+	again        time.Duration
+	fail         float64
+	long, update bool
+}
+
+// Part compares benchmarks with their baseline.
+func Part() part.Part {
+	s := settings{baseline: "bench/data/baseline.txt", again: 5 * time.Minute, fail: 5}
+	const suite = "./bench/questions"
+	return part.Part{
+		Name: "questions", What: "the benchmarks of bench/questions beside the baseline's sources: what moved?", Serverless: true,
+		Defaults: func(o *part.Options) { o.Rounds, o.Window = 6, tryTime },
+		Quick:    func(o *part.Options) { o.Window = tryTime },
+		Flags: func(f *flag.FlagSet) {
+			f.StringVar(&s.baseline, "baseline", s.baseline, "questions: file that names the revision of the baseline")
+			f.Func("package", "questions: folder of benchmarks, several times for several (default "+suite+"); its figures are not kept", func(dir string) error {
+				s.packages = append(s.packages, dir)
+				return nil
+			})
+			f.DurationVar(&s.again, "again", s.again, "questions: time for measuring again, worst first, what seems to have moved")
+			f.Float64Var(&s.fail, "fail", s.fail, "questions: percent by which something may get slower")
+			f.BoolVar(&s.long, "long", s.long, "questions: also what is left out of a short run, tables of ten million rows, which take half a minute to fill for each process")
+			f.BoolVar(&s.update, "update", s.update, "questions: make HEAD the baseline, and measure nothing")
+		},
+		Run: func(r *part.Run) error {
+			if len(s.packages) > 0 {
+				r.JSON = ""
+			} else {
+				s.packages = []string{suite}
+			}
+			c := comparison{Run: r, settings: s, pattern: ".", found: map[[2]string]*benchmark{}}
+			if r.Only != nil {
+				c.pattern = r.Only.String()
+			}
+			return c.run()
+		},
+	}
+}
+
+// The sides of a comparison.
+const (
+	base = iota
+	now
+	sides
+)
+
+// comparison is one run.
+type comparison struct {
+	*part.Run
+	settings
+	pattern string // of the benchmarks, as for go test
+
+	groups []*group
+	list   []*benchmark // in the order in which they first came
+	found  map[[2]string]*benchmark
+}
+
+// group is what one process runs: a top-level benchmark of a package with all that is below it,
+// because they share their inputs. A side that does not have it has no binary.
+type group struct {
+	dir, name string
+	binaries  [sides]*gobench.Binary
+}
+
+// benchmark is what both sides showed of one benchmark, and what is thought of it.
+type benchmark struct {
+	*group
+	pkg, name string
+	rounds    [sides][]map[string]float64 // values by unit
+
+	verdict verdict
+	change  *shift // of the time; nil if there is nothing to compare with
+	memory  []memory
+}
+
+// String is the benchmark in a message.
+func (b *benchmark) String() string { return b.pkg + " " + b.name }
+
+func (c *comparison) run() error {
+	if c.update {
+		return c.setBaseline()
+	}
+	if err := c.build(now, "."); err != nil {
+		return err
+	}
+	if len(c.groups) == 0 {
+		return fmt.Errorf("cannot find benchmarks that match %q in %s", c.pattern, c.packages)
+	}
+	root, err := c.sources()
+	if err != nil {
+		return err
+	}
+	if root != "" {
+		c.Report.Checked = true
+		if err := c.build(base, root); err != nil {
+			return fmt.Errorf("cannot build the baseline: %w", err)
+		}
+	}
+	if err := c.look(); err != nil {
+		return err
+	}
+	if err := c.evaluate(); err != nil {
+		return err
+	}
+	c.report()
+	return nil
+}
+
+// build makes the test binaries of a side and lists the benchmarks that were asked for. A package
+// that the sources do not have is new.
+func (c *comparison) build(side int, root string) error {
+	for i, dir := range c.packages {
+		if info, err := os.Stat(filepath.Join(root, dir)); side == base && (err != nil || !info.IsDir()) {
+			continue
+		}
+		binary, err := gobench.Build(root, dir, filepath.Join(c.Rig.Dir, fmt.Sprintf("%d-%d.test", side, i)))
+		if err != nil || binary == nil {
+			return err
+		}
+		names, err := binary.List(c.pattern)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			at := slices.IndexFunc(c.groups, func(g *group) bool { return g.dir == dir && g.name == name })
+			if at < 0 {
+				at, c.groups = len(c.groups), append(c.groups, &group{dir: dir, name: name})
+			}
+			c.groups[at].binaries[side] = binary
+		}
+	}
+	return nil
+}
+
+// look is the first look: all benchmarks, the sides of each in turns, so that a pair is taken
+// within moments.
+func (c *comparison) look() error {
+	_, below, deeper := strings.Cut(c.pattern, "/")
+	if deeper {
+		below = "/" + below
+	}
+	var steps []goal.Step
+	for _, g := range c.groups {
+		steps = append(steps, c.steps(g, exactly(g.name)+below, c.of)...)
+	}
+	_, err := goal.Rounds(c.Options.Rounds, steps, os.Stderr)
+	return err
+}
+
+// of finds the benchmark of a result in the list.
+func (c *comparison) of(g *group, r *gobench.Result) *benchmark {
+	key := [2]string{r.Package, r.Name}
+	if c.found[key] == nil {
+		c.found[key] = &benchmark{group: g, pkg: r.Package, name: r.Name}
+		c.list = append(c.list, c.found[key])
+	}
+	return c.found[key]
+}
+
+// steps have a process of each side run what a pattern asks for, and keep the fastest try of each
+// benchmark in the one that of returns. A benchmark shows up once in each round, or rounds of the
+// two sides would be paired that have nothing in common.
+func (c *comparison) steps(g *group, pattern string, of func(*group, *gobench.Result) *benchmark) (steps []goal.Step) {
+	var flags []string
+	if !c.long {
+		flags = append(flags, "-test.short")
+	}
+	for side, binary := range g.binaries {
+		if binary == nil {
+			continue
+		}
+		round := 0
+		steps = append(steps, goal.Step{Name: pattern, Measure: func() ([]goal.Sample, error) {
+			results, err := binary.Run(pattern, c.Window, tries, flags...)
+			round++
+			for _, r := range results {
+				b := of(g, &r)
+				if n := len(b.rounds[side]); n < round {
+					b.rounds[side] = append(b.rounds[side], r.Values)
+				} else if r.Values[gobench.Time] < b.rounds[side][n-1][gobench.Time] {
+					b.rounds[side][n-1] = r.Values
+				}
+				if len(b.rounds[side]) != round {
+					return nil, fmt.Errorf("%v has %d results after %d rounds: it must run once in each", b, len(b.rounds[side]), round)
+				}
+			}
+			return nil, err
+		}})
+	}
+	return steps
+}
+
+// figures returns the values of a benchmark in one unit by round, none if a round has none.
+func (b *benchmark) figures(side int, unit string) (v []float64) {
+	for _, values := range b.rounds[side] {
+		f, ok := values[unit]
+		if !ok {
+			return nil
+		}
+		v = append(v, f)
+	}
+	return v
+}
+
+// ratios returns now over base of the time in the rounds that both have.
+func (b *benchmark) ratios() (r []float64) {
+	before, after := b.figures(base, gobench.Time), b.figures(now, gobench.Time)
+	for i := range min(len(before), len(after)) {
+		if before[i] > 0 && after[i] > 0 {
+			r = append(r, after[i]/before[i])
+		}
+	}
+	return r
+}
+
+// worstFirst orders by what happened to the time: slower before faster, and further before less
+// far; last what cannot be compared.
+func worstFirst(a, b *benchmark) int {
+	worth := func(b *benchmark) float64 {
+		switch {
+		case b.change == nil:
+			return -1
+		case b.change.Ratio <= 1:
+			return 1 - b.change.Ratio
+		}
+		return b.change.Ratio
+	}
+	return cmp.Compare(worth(b), worth(a))
+}
+
+// exactly is a pattern for one benchmark, which may be below others.
+func exactly(name string) string {
+	parts := strings.Split(name, "/")
+	for i, p := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(p) + "$"
+	}
+	return strings.Join(parts, "/")
+}

@@ -1,0 +1,207 @@
+package envelopes
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"trunkline/bench/internal/goal"
+	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
+	"trunkline/codec/frame"
+	"trunkline/codec/mpack"
+	"trunkline/codec/transcode"
+	"trunkline/engine/envelope"
+)
+
+// childPeer is this program as the net/http server that trunkline is compared with.
+const childPeer = "envelopes-peer"
+
+// Part measures the engine's steps and agents' reports.
+func Part() part.Part {
+	return part.Part{
+		Name: "envelopes", What: "engine steps and agents' reports beside what people would write",
+		Defaults: func(o *part.Options) { o.Depth, o.Warmup, o.Window = 32, 300*time.Millisecond, 2*time.Second },
+		Children: map[string]func([]string) error{childPeer: servePeer},
+		Run: func(r *part.Run) error {
+			return r.Sections(part.Section{Name: "step", Measure: step}, part.Section{Name: "report", Measure: report}, part.Section{Name: "process", Measure: process})
+		},
+	}
+}
+
+// stepBatch is how many calls one side makes before it is the other's turn: short, so that what
+// else the machine does hits both.
+const stepBatch = 50
+
+// step compares one engine step with decoding the same bytes into a map and encoding that again.
+func step(r *part.Run) error {
+	src := flatEnvelope(stepSize)
+	engine := envelope.NewEngine(envelope.Options{})
+	var dst []byte
+	us, them := goal.Cell{Server: "engine", Method: "step"}, goal.Cell{Server: "encoding/json", Method: "decode and encode"}
+	ours := func() error {
+		out, _, err := engine.Process(dst[:0], src)
+		dst = out
+		if err != nil { // of a type of its own
+			return err
+		}
+		return nil
+	}
+	theirs := func() error {
+		var m map[string]any
+		if err := json.Unmarshal(src, &m); err != nil {
+			return err
+		}
+		_, err := json.Marshal(m)
+		return err
+	}
+	err := r.Rounds([]goal.Step{{Name: "steps", Measure: func() ([]goal.Sample, error) {
+		samples := []goal.Sample{{Cell: us}, {Cell: them}}
+		for end := time.Now().Add(r.Window); time.Now().Before(end); {
+			for i, call := range []func() error{ours, theirs} {
+				if err := addBatch(&samples[i], call); err != nil {
+					return nil, err
+				}
+			}
+		}
+		return samples, nil
+	}}})
+	atLeast(r, 5, fmt.Sprintf("CPU of encoding/json decode to map and encode over that of an engine step, on %d bytes", len(src)), r.Report.Ratio(them, us, goal.CPU))
+	return err
+}
+
+// addBatch adds a batch of calls to a sample. Its CPU time is the whole process's, so that garbage
+// collection counts for the side that made the garbage.
+func addBatch(s *goal.Sample, call func() error) error {
+	before := cpuTime()
+	for range stepBatch {
+		if err := call(); err != nil {
+			return err
+		}
+	}
+	spent := s.CPU*float64(s.Requests) + cpuTime() - before
+	s.Requests += stepBatch
+	s.CPU = spent / float64(s.Requests)
+	return nil
+}
+
+// cpuTime is the nanoseconds that this process has used.
+func cpuTime() float64 {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {
+		panic("BUG: the process has no clock: " + err.Error())
+	}
+	return float64(t.Nano())
+}
+
+// atLeast adds a goal of one ratio.
+func atLeast(r *part.Run, must float64, what string, ratio float64) {
+	g := goal.Goal{What: what, Must: must, AtLeast: true}
+	g.Add("ratio", ratio)
+	r.Report.Goal(g)
+}
+
+// report compares ReportAgentResult → next instruction with the same work of the peer.
+func report(r *part.Run) error {
+	ours, err := r.Trunkline(fmt.Sprintf("kernel.loops=%d", r.Loops))
+	if err != nil {
+		return err
+	}
+	theirs, err := r.Child("net/http", childPeer)
+	if err != nil {
+		return err
+	}
+	calls, posts, pipelined, kept := new(load.Tape), new(load.Tape), new(load.Tape), make([]*load.Tape, r.Depth)
+	for i := range kept {
+		calls.Add(0, call("InitializeSession", beginBody(i)))
+		posts.Add(0, load.AppendPost(nil, beginPath, []byte(beginBody(i))))
+		kept[i] = new(load.Tape)
+	}
+	for _, agent := range []string{"a1", "a2"} {
+		for i := range kept {
+			pipelined.Add(0, call("ReportAgentResult", reportBody(i, agent)))
+			kept[i].Add(0, load.AppendPost(nil, reportPath, []byte(reportBody(i, agent))))
+		}
+	}
+	err = errors.Join(load.SendOnce(ours.Addr, load.Kernel, []*load.Tape{calls}, 8), load.SendOnce(theirs.Addr, load.HTTP, []*load.Tape{posts}, 1))
+	if err != nil {
+		return fmt.Errorf("cannot begin sessions: %w", err)
+	}
+	us := goal.Cell{Server: ours.Name, Method: "report", Conns: 1, Depth: r.Depth}
+	them := goal.Cell{Server: theirs.Name, Method: "report", Conns: r.Depth, Depth: 1}
+	err = r.Rounds([]goal.Step{r.Step(us, ours, r.Config(ours.Addr, load.Kernel, []*load.Tape{pipelined}, r.Depth)),
+		r.Step(them, theirs, r.Config(theirs.Addr, load.HTTP, kept, 1))})
+	atLeast(r, 10, fmt.Sprintf("server CPU of a report, %d in flight, net/http and encoding/json over ours", r.Depth), r.Report.Ratio(them, us, goal.CPU))
+	atLeast(r, 10, fmt.Sprintf("reports/s, %d in flight, ours over net/http and encoding/json", r.Depth), r.Report.Ratio(us, them, goal.Rate))
+	return err
+}
+
+// call is a request whose body is JSON that is part of this program.
+func call(method, body string) []byte {
+	b, err := transcode.EncodeJSON([]byte(body))
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return frame.Append(nil, frame.Request, mpack.AppendRequest(nil, "r0000001", "orchestration", method, string(b)), nil)
+}
+
+// httpListening is the line by which trunkline reports where boundary A listens.
+var httpListening = regexp.MustCompile(`http listening on (127\.0\.0\.1:\d+)`)
+
+// process starts one process per envelope, and asks for the same over kept HTTP connections.
+func process(r *part.Run) error {
+	body := flatEnvelope(stepSize)
+	c := load.Trunkline(r.Binary, fmt.Sprintf("kernel.loops=%d", r.Loops))
+	c.Listening = httpListening
+	s, err := r.Start(c)
+	if err != nil {
+		return err
+	}
+	one := goal.Cell{Server: "trunkline process", Method: "process", Via: "stdin", Conns: 1, Depth: 1}
+	steps := []goal.Step{goal.One(one, func() (goal.Sample, error) { return spawn(r.Binary, body, r.Window) })}
+	for _, conns := range []int{1, 32} {
+		tapes := make([]*load.Tape, conns)
+		for i := range tapes {
+			tapes[i] = new(load.Tape)
+			tapes[i].Add(0, load.AppendPost(nil, "/api/v1/process", body))
+		}
+		cfg := r.Config(s.Addr, load.HTTP, tapes, 1)
+		cfg.Spin = r.Spin && conns > 1
+		steps = append(steps, r.Step(goal.Cell{Server: s.Name, Method: "process", Via: "HTTP"}, s, cfg))
+	}
+	err = r.Rounds(steps)
+	g := goal.Goal{What: "CPU of trunkline process from start to end, ms", Must: 15}
+	g.Add("median", r.Report.Median(one, goal.CPU)/1e6)
+	r.Report.Goal(g)
+	return err
+}
+
+// spawn runs the command once per envelope, one after the other, for as long as lasting. The CPU
+// time of its sample is the median.
+func spawn(binary string, body []byte, lasting time.Duration) (s goal.Sample, err error) {
+	var micros, cpu []float64
+	var out bytes.Buffer
+	begin := time.Now()
+	for time.Since(begin) < lasting {
+		cmd := exec.Command(binary, "process")
+		out.Reset()
+		cmd.Stdin, cmd.Stdout = bytes.NewReader(body), &out
+		wall, used, err := load.RunOnce(cmd)
+		if err != nil {
+			return s, err
+		}
+		micros, cpu = append(micros, goal.Micros(wall)), append(cpu, float64(used))
+		if !bytes.HasSuffix(out.Bytes(), []byte("}\n")) || !bytes.Contains(out.Bytes(), []byte(`"current_stage":"intent"`)) {
+			return s, fmt.Errorf("cannot take the answer %q", out.Bytes())
+		}
+	}
+	n := len(micros)
+	return goal.Sample{Requests: uint64(n), PerSec: float64(n) / time.Since(begin).Seconds(), CPU: goal.Median(cpu),
+		P50: goal.Median(micros), P99: goal.Quantile(micros, 0.99), P999: goal.Quantile(micros, 0.999)}, nil
+}

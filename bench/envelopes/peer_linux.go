@@ -1,0 +1,203 @@
+package envelopes
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"reflect"
+	"sync"
+)
+
+const (
+	beginPath  = "/v1/sessions"
+	reportPath = "/v1/report"
+)
+
+// object is a JSON object.
+type object = map[string]any
+
+// text is v if it is a string, else "".
+func text(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
+// peer is the server that a team would write first: net/http, encoding/json, and all that it knows
+// as maps. It makes the same decisions as a report at trunkline does (envelope §5.2) for pipelines
+// like the one measured here.
+type peer struct {
+	mu       sync.RWMutex
+	sessions map[string]*session
+}
+
+type session struct {
+	mu       sync.Mutex
+	envelope object
+	stages   map[string]object
+	edges    map[string]float64 // how often one that is limited may still be taken
+}
+
+// servePeer serves on a free port until the process is ended.
+func servePeer([]string) error {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("cannot listen: %w", err)
+	}
+	fmt.Println("listening", ln.Addr())
+	return http.Serve(ln, newPeer())
+}
+
+func newPeer() *peer { return &peer{sessions: map[string]*session{}} }
+
+// ServeHTTP answers both requests with a JSON value.
+func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var in object
+	status, out := http.StatusBadRequest, []byte(`{"error":"bad request"}`)
+	if err := json.NewDecoder(r.Body).Decode(&in); err == nil && r.URL.Path == beginPath {
+		status, out = p.begin(in)
+	} else if err == nil {
+		status, out = p.report(in)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", fmt.Sprint(len(out)))
+	w.WriteHeader(status)
+	w.Write(out)
+}
+
+// reply encodes a value that is made of JSON.
+func reply(status int, v object) (int, []byte) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return status, b
+}
+
+func (p *peer) begin(in object) (int, []byte) {
+	pipeline, _ := in["pipeline_config"].(object)
+	agents, _ := pipeline["agents"].([]any)
+	e, _ := in["envelope"].(object)
+	if len(agents) == 0 || e == nil {
+		return reply(http.StatusBadRequest, object{"error": "no pipeline, or no envelope"})
+	}
+	s := &session{envelope: e, stages: map[string]object{}, edges: map[string]float64{}}
+	var order []any
+	for _, a := range agents {
+		name := a.(object)["name"]
+		s.stages[text(name)], order = a.(object), append(order, name)
+	}
+	limits, _ := pipeline["edge_limits"].([]any)
+	for _, l := range limits {
+		l := l.(object)
+		s.edges[text(l["from_stage"])+"->"+text(l["to_stage"])] = l["max_count"].(float64)
+	}
+	for key, value := range (object{
+		"stage_order": order, "current_stage": order[0], "iteration": 0.0, "llm_call_count": 0.0, "tool_call_count": 0.0,
+		"agent_hop_count": 0.0, "tokens_in": 0.0, "tokens_out": 0.0, "max_iterations": pipeline["max_iterations"],
+		"max_llm_calls": pipeline["max_llm_calls"], "max_agent_hops": pipeline["max_agent_hops"], "terminated": false,
+		"terminal_reason": nil, "termination_reason": nil, "interrupt_pending": false, "completed_stage_set": object{},
+	}) {
+		e[key] = value
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sessions[text(in["process_id"])] = s
+	return reply(http.StatusOK, object{"process_id": in["process_id"], "current_stage": order[0]})
+}
+
+func (p *peer) report(in object) (int, []byte) {
+	p.mu.RLock()
+	s := p.sessions[text(in["process_id"])]
+	p.mu.RUnlock()
+	if s == nil {
+		return reply(http.StatusNotFound, object{"error": "Unknown process: " + text(in["process_id"])})
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, message := s.envelope, any("Session already terminated")
+	if e["terminated"] == false {
+		if by := text(in["agent_name"]); by != s.agent() && by != e["current_stage"] {
+			return reply(http.StatusConflict, object{"error": "Expected result from agent '" + s.agent() + "', got '" + by + "'"})
+		}
+		if reason, why := s.step(in); reason != "" {
+			e["terminated"], e["terminal_reason"], e["termination_reason"] = true, reason, why
+		}
+		message = e["termination_reason"]
+	}
+	m := object{"kind": "RUN_AGENT", "agent_name": s.agent(), "envelope": e, "terminal_reason": "", "termination_message": "",
+		"interrupt_pending": false, "interrupt": nil}
+	if e["terminated"] == true {
+		m["kind"], m["agent_name"], m["terminal_reason"], m["termination_message"] = "TERMINATE", "", e["terminal_reason"], message
+	}
+	return reply(http.StatusOK, m)
+}
+
+// agent is who works at the current stage.
+func (s *session) agent() string {
+	at := s.stages[text(s.envelope["current_stage"])]
+	return cmp.Or(text(at["agent"]), text(at["name"]))
+}
+
+func (s *session) count(counter string, n float64) {
+	s.envelope[counter] = s.envelope[counter].(float64) + n
+}
+
+// step takes one report in and moves the session on, or returns why it ends.
+func (s *session) step(in object) (reason, why string) {
+	e := s.envelope
+	output, _ := in["output"].(object)
+	e["outputs"].(object)[text(in["agent_name"])] = output
+	metrics, _ := in["metrics"].(object)
+	for _, c := range [...][2]string{{"llm_call_count", "llm_calls"}, {"tool_call_count", "tool_calls"}, {"tokens_in", "tokens_in"}, {"tokens_out", "tokens_out"}} {
+		n, _ := metrics[c[1]].(float64)
+		s.count(c[0], n)
+	}
+	s.count("iteration", 1)
+	from := text(e["current_stage"])
+	e["completed_stage_set"].(object)[from] = true
+	to := next(s.stages[from], output)
+	if s.stages[to] == nil {
+		return "COMPLETED", "Pipeline completed"
+	}
+	if reason := s.bounds(); reason != "" {
+		return reason, "Bounds exceeded: " + reason
+	}
+	edge := from + "->" + to
+	if left, limited := s.edges[edge]; limited && left <= 0 {
+		return "MAX_AGENT_HOPS_EXCEEDED", "Edge limit exceeded: " + edge
+	} else if limited {
+		s.edges[edge] = left - 1
+	}
+	e["current_stage"] = to
+	s.count("agent_hop_count", 1)
+	reason = s.bounds()
+	return reason, "Bounds exceeded: " + reason
+}
+
+// next is the stage that follows one after an output.
+func next(stage, output object) string {
+	rules, _ := stage["routing"].([]any)
+	for _, r := range rules {
+		rule := r.(object)
+		condition, conditional := rule["condition"].(string)
+		if v, ok := output[condition]; !conditional || ok && reflect.DeepEqual(v, rule["value"]) {
+			return text(rule["target"])
+		}
+	}
+	return text(stage["default_next"])
+}
+
+// bounds is the limit that is met, "" for none.
+func (s *session) bounds() string {
+	for _, b := range [...][3]string{
+		{"llm_call_count", "max_llm_calls", "MAX_LLM_CALLS_EXCEEDED"}, {"iteration", "max_iterations", "MAX_ITERATIONS_EXCEEDED"},
+		{"agent_hop_count", "max_agent_hops", "MAX_AGENT_HOPS_EXCEEDED"},
+	} {
+		if s.envelope[b[0]].(float64) >= s.envelope[b[1]].(float64) {
+			return b[2]
+		}
+	}
+	return ""
+}

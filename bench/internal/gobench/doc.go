@@ -1,0 +1,3 @@
+// Package gobench builds the test binaries of Go packages, runs their benchmarks and reads what
+// they print.
+package gobench

@@ -1,0 +1,256 @@
+package page
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"trunkline/bench/internal/goal"
+
+	"trunkline/cmd/trunkline/chart"
+)
+
+const (
+	ours = "trunkline" // the server that a reader looks for
+	bare = "baregnet"  // the server that only answers
+	// paced ends the method of cells in which servers get requests at one rate instead of as many as
+	// they take.
+	paced = " paced"
+	// fullConns and fullDepth are the load at which servers are compared.
+	fullConns, fullDepth = 64, 64
+	// mostMovers is how many of the steps that moved are shown.
+	mostMovers = 5
+)
+
+// peers is all servers at full depth, with charts of their costs.
+func (b *builder) peers() string {
+	r := b.Set["peers"]
+	if r == nil {
+		return notMeasured("peers")
+	}
+	full := slices.DeleteFunc(slices.Clone(r.Cells), func(c goal.Summary) bool {
+		return c.Conns != fullConns || c.Depth != fullDepth || strings.HasSuffix(c.Method, paced)
+	})
+	slices.SortStableFunc(full, func(a, b goal.Summary) int { return cmp.Compare(b.Median.CPU, a.Median.CPU) })
+	all := samples(r)
+	t := newTable("server", "method", ">requests/s", ">CPU µs/request", ">CPU / "+bare, ">p50 µs", ">p99 µs", ">p99.9 µs", ">RSS MiB")
+	for _, c := range full {
+		m := c.Median
+		t.row(c.Server, c.Method, figure(m.PerSec), figure(m.CPU/1e3), figure(overBare(all, c.Cell)), figure(m.P50), figure(m.P99), figure(m.P999), figure(goal.MiB(m.RSS)))
+	}
+	parts := []string{fmt.Sprintf("%d connections, %d requests in flight on each:", fullConns, fullDepth), t.String()}
+	cpu, latency := chart.Bars{}, []chart.Bars{{Name: "p50", Style: chart.Blue}, {Name: "p99", Style: chart.Violet}, {Name: "p99.9", Style: chart.Amber}}
+	var servers []string
+	for _, name := range order(r) {
+		deep, one := main(r, name, fullDepth), main(r, name, 1)
+		if deep == nil || one == nil {
+			continue
+		}
+		servers = append(servers, name)
+		cpu.Values = append(cpu.Values, deep.Median.CPU/1e3)
+		for i, v := range []float64{one.Median.P50, one.Median.P99, one.Median.P999} {
+			latency[i].Values = append(latency[i].Values, v)
+		}
+	}
+	if len(servers) > 0 {
+		parts = append(parts,
+			b.picture("peers-cpu", fmt.Sprintf("Server CPU per request, %d connections × %d in flight", fullConns, fullDepth),
+				chart.Panel{Names: servers, Ours: ours, Bars: []chart.Bars{cpu}, Y: chart.Axis{Name: "server CPU µs per request", Kind: chart.Ranging}}),
+			b.picture("peers-latency", fmt.Sprintf("Latency, %d connections × 1 in flight", fullConns),
+				chart.Panel{Names: servers, Bars: latency, Y: chart.Axis{Name: "µs from request to reply", Kind: chart.Ranging}}))
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// samples are all samples of a report's cells, each with its cell, for ratios.
+func samples(r *goal.Report) (all []goal.Sample) {
+	for _, c := range r.Cells {
+		for _, s := range c.Rounds {
+			s.Cell = c.Cell
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// overBare is the ratio of CPU time to the bare server's under the same load: with the same method,
+// or with any that it has there.
+func overBare(all []goal.Sample, c goal.Cell) float64 {
+	below := c
+	below.Server = bare
+	for i := -1; i < len(all); i++ {
+		if i >= 0 {
+			below = all[i].Cell
+		}
+		if below.Server == bare && below.Conns == c.Conns && below.Depth == c.Depth && !strings.HasSuffix(below.Method, paced) {
+			if ratio := goal.Ratio(all, c, below, goal.CPU); ratio > 0 {
+				return ratio
+			}
+		}
+	}
+	return 0
+}
+
+// order is the servers of a report as they first came.
+func order(r *goal.Report) (names []string) {
+	for _, c := range r.Cells {
+		if !slices.Contains(names, c.Server) {
+			names = append(names, c.Server)
+		}
+	}
+	return names
+}
+
+// main is the first cell of a server at full width and some depth; nil without one.
+func main(r *goal.Report, server string, depth int) *goal.Summary {
+	for i := range r.Cells {
+		if c := &r.Cells[i]; c.Server == server && c.Conns == fullConns && c.Depth == depth && !strings.HasSuffix(c.Method, paced) {
+			return c
+		}
+	}
+	return nil
+}
+
+// durability is the first table of the store.
+func (b *builder) durability() string {
+	r := b.Set["store"]
+	if r == nil || len(r.Tables) == 0 {
+		return notMeasured("store")
+	}
+	g := r.Tables[0]
+	heads := slices.Clone(g.Head)
+	for i := 1; i < len(heads); i++ {
+		heads[i] = ">" + heads[i]
+	}
+	t := newTable(heads...)
+	for _, row := range g.Rows {
+		line := make([]string, len(row))
+		for i, cell := range row {
+			line[i] = fmt.Sprint(cell)
+			if v, ok := cell.(float64); ok || cell == nil {
+				line[i] = figure(v)
+			}
+		}
+		t.row(line...)
+	}
+	return sentence(g.Title) + ".\n\n" + t.String()
+}
+
+// sentence begins with a capital letter.
+func sentence(s string) string {
+	_, n := utf8.DecodeRuneInString(s)
+	return strings.ToUpper(s[:n]) + s[n:]
+}
+
+// scaling is the charts of all parts, each with a line of its figures.
+func (b *builder) scaling() string {
+	var parts []string
+	for _, r := range b.all() {
+		for _, c := range r.Charts {
+			if link := b.growth(c, order(r)); link != "" {
+				parts = append(parts, link)
+			}
+		}
+	}
+	if len(parts) == 0 {
+		return notMeasured("scale")
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// growth draws a chart. Servers have one style in all charts of a part, ours the first.
+func (b *builder) growth(c goal.Chart, servers []string) string {
+	p := chart.Panel{X: chart.Axis{Name: c.X, Kind: chart.Sizes}, Y: chart.Axis{Name: c.Y, Kind: chart.Ranging}, Ours: ours}
+	if strings.Contains(c.X, "byte") {
+		p.X.Kind = chart.ByteSizes
+	}
+	var names []string // each has the style of its place
+	for _, l := range c.Lines {
+		names = append(names, l.Name)
+	}
+	if slices.Contains(names, ours) {
+		names = append(append([]string{ours}, slices.DeleteFunc(servers, func(n string) bool { return n == ours })...), names...)
+	}
+	var ends []string
+	for _, l := range c.Lines {
+		line := chart.Line{Name: l.Name, Style: chart.Style(slices.Index(names, l.Name))}
+		for _, pt := range l.Points {
+			if pt.Y > 0 {
+				line.Points = append(line.Points, chart.Point{X: pt.X, Y: pt.Y})
+			}
+		}
+		if n := len(line.Points); n > 0 {
+			p.Lines = append(p.Lines, line)
+			ends = append(ends, fmt.Sprintf("%s %s → %s", l.Name, chart.Figure(line.Points[0].Y), chart.Figure(line.Points[n-1].Y)))
+		}
+	}
+	if len(p.Lines) == 0 {
+		return ""
+	}
+	if len(p.Lines) == 1 {
+		p.Lines[0].Name = "" // the title is enough
+	}
+	return b.picture(c.Name, strings.TrimSuffix(c.Title, "."), p) + "<br>" + c.Y + ": " + strings.Join(ends, "; ")
+}
+
+// picture draws a panel and returns the link that shows it.
+func (b *builder) picture(name, title string, p chart.Panel) string {
+	all := chart.Picture{Title: title, Panels: []chart.Panel{p}}
+	b.page.Charts[name+".svg"] = all.SVG()
+	return fmt.Sprintf("![%s](%s/%s.svg)", title, b.folder, name)
+}
+
+// questions is how many steps moved against the baseline, and which moved most.
+func (b *builder) questions() string {
+	r := b.Set["questions"]
+	if r == nil {
+		return notMeasured("questions")
+	}
+	i := slices.IndexFunc(r.Tables, func(g goal.Grid) bool { return slices.Contains(g.Head, "verdict") && slices.Contains(g.Head, "ratio") })
+	if i < 0 {
+		return "The report of `questions` has no table with a verdict and a ratio for each step."
+	}
+	g := r.Tables[i]
+	verdicts, ratios := slices.Index(g.Head, "verdict"), slices.Index(g.Head, "ratio")
+	count := map[string]int{}
+	type mover struct {
+		text  string
+		ratio float64
+	}
+	var movers []mover
+	for _, row := range g.Rows {
+		if len(row) != len(g.Head) {
+			continue
+		}
+		v := fmt.Sprint(row[verdicts])
+		count[v]++
+		if ratio, ok := row[ratios].(float64); ok && v == "slower" {
+			movers = append(movers, mover{fmt.Sprintf("%v %s", row[0], figure(ratio)), ratio})
+		}
+	}
+	var list []string
+	for _, v := range slices.Sorted(maps.Keys(count)) {
+		list = append(list, fmt.Sprintf("%d %s", count[v], v))
+	}
+	text := fmt.Sprintf("%d steps against the baseline, time now over time there: %s.", len(g.Rows), strings.Join(list, ", "))
+	slices.SortStableFunc(movers, func(a, b mover) int { return cmp.Compare(b.ratio, a.ratio) })
+	list = nil
+	for _, m := range movers[:min(len(movers), mostMovers)] {
+		list = append(list, m.text)
+	}
+	if len(list) > 0 {
+		text += " Slowest movers: " + strings.Join(list, ", ") + "."
+	}
+	return text
+}
+
+// figure writes v, and a dash for 0, which was not measured.
+func figure(v float64) string {
+	if v == 0 {
+		return "-"
+	}
+	return chart.Figure(v)
+}

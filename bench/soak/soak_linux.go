@@ -1,0 +1,141 @@
+package soak
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"time"
+
+	"trunkline/bench/internal/goal"
+	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
+)
+
+const (
+	// quickTime is how long -quick lasts: two readings after settleTime.
+	quickTime = 20 * time.Second
+	// between is the time between two readings of memory.
+	between = 5 * time.Second
+	// settleTime is how long tables and pools may fill before growth counts.
+	settleTime = 10 * time.Second
+	// maxGrowth is how much resident memory may grow after settleTime, as a part of what it was.
+	maxGrowth = 0.10
+	// gogc is the server's GOGC. It allocates so little that at the usual 100 its heap doubles over
+	// some ten seconds before it is collected once, and resident memory with it; a small one makes
+	// resident memory follow what is really held.
+	gogc = "10"
+	// processes and users are the server's limits, small so that eviction runs. The processes that
+	// the connections keep have to fit twice.
+	processes, users = 50_000, 20_000
+	maxConns         = processes / (2 * rowsPerConn)
+)
+
+// Part keeps up a mixed load and looks for what goes wrong or grows.
+func Part() part.Part {
+	lasting := time.Minute
+	return part.Part{
+		Name: "soak", What: "a mixed load at full speed: is anything refused or dropped, does memory grow?",
+		Defaults: func(o *part.Options) { o.Conns = 1000 },
+		Flags:    func(f *flag.FlagSet) { f.DurationVar(&lasting, "duration", lasting, "soak: how long") },
+		Files:    func(o *part.Options) uint64 { return uint64(4*o.Conns + 1000) },
+		Run: func(r *part.Run) error {
+			if r.Conns > maxConns {
+				return fmt.Errorf("cannot keep %d connections: at most %d", r.Conns, maxConns)
+			}
+			if r.Quick {
+				lasting = min(lasting, quickTime)
+			}
+			return run(r, lasting)
+		},
+	}
+}
+
+// run starts the server and a subscriber, and soaks the server.
+func run(r *part.Run, lasting time.Duration) error {
+	c := load.Trunkline(r.Binary, fmt.Sprintf("kernel.loops=%d", r.Loops), fmt.Sprintf("kernel.max_connections=%d", r.Conns+100),
+		fmt.Sprintf("kernel.max_processes=%d", processes), fmt.Sprintf("kernel.max_rate_limit_users=%d", users))
+	c.Env = []string{"GOGC=" + gogc}
+	server, err := r.Start(c)
+	if err != nil {
+		return err
+	}
+	if err := load.CreateRows(server.Addr, 0, r.Conns*rowsPerConn); err != nil {
+		return err
+	}
+	reader, err := subscribe(server.Addr)
+	if err != nil {
+		return err
+	}
+	if err := soak(r, server, lasting); err != nil {
+		return err
+	}
+	metrics, err := server.Metrics()
+	if err != nil {
+		return err
+	}
+	r.Report.Note("A subscriber took %d events; the server dropped %.0f that it was too slow for.", reader.Chunks(), metrics["trunkline_bus_events_dropped_total"])
+	if reader.Dropped() > 0 {
+		r.Report.Fault("the subscriber lost its stream")
+	}
+	server.Stop()        // only that ends a stream
+	_, _ = reader.Stop() // it complains that the request was never answered, which no stream's is
+	return nil
+}
+
+// soak runs the load against the prepared server. An error is one that leaves nothing to evaluate.
+func soak(r *part.Run, server *load.Server, lasting time.Duration) error {
+	tapes := make([]*load.Tape, r.Conns)
+	for conn := range tapes {
+		tapes[conn] = mix(conn)
+	}
+	window, err := load.OpenWindow(server.PID(), 0)
+	if err != nil {
+		return err
+	}
+	var refused refusals
+	session, err := load.Start(load.Config{Addr: server.Addr, Tapes: tapes, Depth: r.Depth, Workers: r.Workers, Refused: refused.count})
+	if err != nil {
+		return err
+	}
+	session.Record(true)
+	memory := goal.Grid{Title: "memory during the load", Head: []string{"s", "RSS MiB", "requests/s"}}
+	readings := watch(server, session, lasting, &memory)
+	latency, loadErr := session.Stop()
+	sample, windowErr := window.Close(session.Replies())
+	if windowErr != nil {
+		return fmt.Errorf("%w; the server's output:\n%s", errors.Join(loadErr, windowErr), server.Output())
+	}
+	sample.Cell = goal.Cell{Server: "trunkline", Method: "mix", Conns: r.Conns, Depth: r.Depth}
+	sample.P50, sample.P99, sample.P999 = goal.Micros(latency.Quantile(0.5)), goal.Micros(latency.Quantile(0.99)), goal.Micros(latency.Quantile(0.999))
+	r.Report.Samples = append(r.Report.Samples, sample)
+	r.Report.Table(memory)
+	r.Report.Settings.Rounds, r.Report.Settings.Window = 1, lasting.Seconds()
+	r.Report.Note("%d replies, %d of them errors, %d that nothing is runnable; %d dropped or missing", sample.Requests, refused.errors.Load(),
+		refused.nothingRunnable.Load(), session.Dropped())
+	evaluate(r.Report, &refused, session.Dropped(), loadErr, readings)
+	return nil
+}
+
+// watch reads the server's memory until the time is up or every connection has failed.
+func watch(server *load.Server, session *load.Session, lasting time.Duration, table *goal.Grid) (readings []reading) {
+	start, last := time.Now(), session.Replies()
+	tick := time.NewTicker(between)
+	defer tick.Stop()
+	for end := time.After(lasting); ; {
+		select {
+		case <-session.Done():
+			return readings
+		case <-end:
+			return readings
+		case <-tick.C:
+		}
+		m, err := server.Memory()
+		if err != nil {
+			return readings
+		}
+		at, replies := time.Since(start), session.Replies()
+		readings = append(readings, reading{at, m.RSS})
+		table.Add(at.Seconds(), goal.MiB(m.RSS), float64(replies-last)/between.Seconds())
+		last = replies
+	}
+}

@@ -1,0 +1,184 @@
+package soak
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"trunkline/bench/internal/fakekernel"
+	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
+)
+
+// model is a kernel just good enough to refuse what the mix must never do.
+type model map[string]string // pid to state
+
+var legal = map[[2]string]bool{{"READY", "RUNNING"}: true, {"RUNNING", "READY"}: true}
+
+// refuse returns the code of the error that a request deserves, "" if none.
+func (m model) refuse(r fakekernel.Request) string {
+	pid, to := r.Str("pid"), r.Str("new_state")
+	state, known := m[pid]
+	switch r.Method {
+	case "CreateProcess":
+		if known || len(pid) != 36 {
+			return "FAILED_PRECONDITION"
+		}
+		m[pid] = "READY"
+	case "TransitionState":
+		if !legal[[2]string{state, to}] {
+			return "FAILED_PRECONDITION"
+		}
+		m[pid] = to
+	case "TerminateProcess":
+		if state != "READY" {
+			return "NOT_FOUND"
+		}
+		m[pid] = "TERMINATED"
+	case "GetProcess", "RecordUsage", "CheckQuota":
+		if !known {
+			return "NOT_FOUND"
+		}
+	case "GetNextRunnable":
+		return "NOT_FOUND"
+	}
+	return ""
+}
+
+func TestMixIsLegal(t *testing.T) {
+	m := model{}
+	srv := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte {
+		if code := m.refuse(r); code != "" {
+			return fakekernel.Failure(r.ID, code, r.Method+" "+r.Str("pid"))
+		}
+		return fakekernel.OK(r.ID)
+	})
+	if err := load.CreateRows(srv.Addr, 0, 3*rowsPerConn); err != nil {
+		t.Fatal(err)
+	}
+	var tapes []*load.Tape
+	for conn := range 3 {
+		tapes = append(tapes, mix(conn))
+	}
+	var r refusals
+	s, err := load.Start(load.Config{Addr: srv.Addr, Tapes: tapes, Depth: 16, Refused: r.count})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s.Replies() < 1000 && r.errors.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := s.Stop(); err != nil || r.errors.Load() > 0 || s.Dropped() > 0 {
+		t.Errorf("%v, %d errors %s, %d dropped", err, r.errors.Load(), r.first, s.Dropped())
+	}
+	if r.nothingRunnable.Load() == 0 {
+		t.Error("NOT_FOUND of GetNextRunnable was not seen")
+	}
+}
+
+// TestSubscriber has a server that writes as soon as a client connects, and closes.
+func TestSubscriber(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	release := make(chan struct{})
+	go func() {
+		for c, err := ln.Accept(); err == nil; c, err = ln.Accept() {
+			_, _ = c.Write(bytes.Repeat(fakekernel.Frame(load.Chunk, []byte{0x80}), 5))
+			go func() {
+				<-release
+				c.Close()
+			}()
+		}
+	}()
+	s, err := subscribe(ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s.Chunks() < 5 {
+		time.Sleep(time.Millisecond)
+	}
+	close(release)
+	if _, _ = s.Wait(); s.Dropped() != 1 {
+		t.Error("the end of the stream was not noticed")
+	}
+	refusing := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte { return fakekernel.Failure(r.ID, "INVALID_ARGUMENT", "m") })
+	if _, err := subscribe(refusing.Addr); err == nil || !strings.Contains(err.Error(), "INVALID_ARGUMENT") {
+		t.Errorf("subscribed although refused: %v", err)
+	}
+}
+
+// failure returns the payload of an ERROR frame.
+func failure(code string) []byte { return fakekernel.Failure("x", code, "m")[5:] }
+
+func TestRefusals(t *testing.T) {
+	var r refusals
+	f := func(tag uint8, code string, errs, nothing uint64) {
+		t.Helper()
+		if err := r.count(tag, failure(code)); err != nil {
+			t.Fatal(err)
+		}
+		if e, n := r.errors.Load(), r.nothingRunnable.Load(); e != errs || n != nothing {
+			t.Errorf("%d errors and %d nothing runnable, want %d and %d", e, n, errs, nothing)
+		}
+	}
+	f(tagNextRunnable, "NOT_FOUND", 0, 1)
+	f(tagOther, "NOT_FOUND", 1, 1)
+	f(tagNextRunnable, "RESOURCE_EXHAUSTED", 2, 1)
+	if err := r.count(tagOther, []byte{0xc1}); err == nil {
+		t.Error("takes a payload that is not MessagePack")
+	}
+	if r.first != "NOT_FOUND: m" {
+		t.Errorf("the first refusal is %s", r.first)
+	}
+}
+
+func TestGrowth(t *testing.T) {
+	f := func(want float64, ok bool, pairs ...int64) {
+		t.Helper()
+		var readings []reading
+		for i := 0; i < len(pairs); i += 2 {
+			readings = append(readings, reading{time.Duration(pairs[i]) * time.Second, pairs[i+1]})
+		}
+		if got, evaluated := growth(readings); got != want || evaluated != ok {
+			t.Errorf("growth(%v) = %v, %v, want %v, %v", pairs, got, evaluated, want, ok)
+		}
+	}
+	f(0, false)
+	f(0, false, 5, 100)
+	f(0, false, 5, 100, 10, 200)
+	f(0, true, 5, 100, 10, 200, 15, 200)
+	f(0.25, true, 5, 100, 10, 200, 15, 250, 20, 220)
+	f(0, true, 10, 200, 15, 100)
+}
+
+func TestFaults(t *testing.T) {
+	f := func(want string, dropped uint64, loadErr error, rss int64, codes ...string) {
+		t.Helper()
+		var refused refusals
+		for _, code := range codes {
+			if err := refused.count(tagOther, failure(code)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var r part.Report
+		evaluate(&r, &refused, dropped, loadErr, []reading{{10 * time.Second, 100}, {15 * time.Second, rss}})
+		if got := strings.Join(r.Faults, "; "); got != want || len(r.Notes) > 0 || !r.Checked {
+			t.Errorf("faults %q, want %q; notes %q", got, want, r.Notes)
+		}
+	}
+	f("", 0, nil, 110)
+	f("2 error replies, first: INTERNAL: m", 0, nil, 110, "INTERNAL", "NOT_FOUND")
+	f("2 requests without a reply", 2, nil, 110)
+	f("the load failed: boom", 0, errors.New("boom"), 110)
+	f("memory grew by 11.0 % after the first 10s, more than 10.0 %", 0, nil, 111)
+	var r part.Report
+	if evaluate(&r, new(refusals), 0, nil, nil); len(r.Faults) > 0 || len(r.Notes) != 1 {
+		t.Errorf("too short: %+v", r)
+	}
+}

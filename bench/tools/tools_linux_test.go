@@ -1,0 +1,265 @@
+package tools
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"trunkline/bench/internal/goal"
+	"trunkline/bench/internal/gobench"
+	"trunkline/bench/internal/part"
+	"trunkline/engine/link"
+)
+
+func TestMain(m *testing.M) {
+	if part.IsChild(os.Args[1:]) {
+		os.Exit(part.Main([]part.Part{Part()}, os.Args[1:], os.Stdout, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// TestRequests: what is sent again and again has one length, and what has to differ does.
+func TestRequests(t *testing.T) {
+	for _, k := range append(hot(), external("kept", keptAID)) {
+		lines := k.requests()
+		seen := map[string]bool{}
+		for _, l := range lines {
+			if len(l) != len(lines[0]) || strings.Count(l, "\n") != 1 || !strings.HasSuffix(l, "\n") || seen[l] {
+				t.Errorf("%s: %q", k.name, lines)
+			}
+			seen[l] = true
+		}
+		if err := k.check(`{"ok":false,"error":"overloaded"}`); err == nil {
+			t.Errorf("%s: an error was taken", k.name)
+		}
+		if got := k.tapes(3); len(got) != 3 || got[2].Len() != len(lines) {
+			t.Errorf("%s: %d tapes", k.name, len(got))
+		}
+	}
+	if err := hot()[1].check(`{"ok":true,"status":"OK","output_json":"{}"}`); err == nil {
+		t.Error("an execution was taken for a hit")
+	}
+}
+
+// answering serves lines in this process.
+func answering(t *testing.T, reply func(n int, line string) string) io.ReadWriter {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	t.Cleanup(func() { ours.Close() })
+	go func() {
+		defer theirs.Close()
+		in := bufio.NewReader(theirs)
+		for n := 0; ; n++ {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				return
+			}
+			if _, err := io.WriteString(theirs, reply(n, line)); err != nil {
+				return
+			}
+		}
+	}()
+	return ours
+}
+
+func TestPrime(t *testing.T) {
+	const good = `{"ok":true,"status":"OK","output_json":"{}","error":"","ds_state":{"delta":true,"slots":{},"removed_slots":[]}}` + "\n"
+	kept := strings.Replace(good, `"ds_state"`, `"idempotent_hit":true,"ds_state"`, 1)
+	noop, hit := hot()[0], hot()[1]
+	f := func(k kind, size int, problem string, reply func(n int, line string) string) {
+		t.Helper()
+		got, err := k.prime(answering(t, reply))
+		if got != size || (err != nil) != (problem != "") || err != nil && !strings.Contains(err.Error(), problem) {
+			t.Errorf("%s: %d, %v; want %d, %q", k.name, got, err, size, problem)
+		}
+	}
+	f(noop, len(good), "", func(int, string) string { return good })
+	f(hit, len(kept), "", func(n int, _ string) string {
+		if n < hit.variety {
+			return good
+		}
+		return kept
+	})
+	f(hit, 0, "idempotent_hit", func(int, string) string { return good })
+	f(noop, 0, "is not in the reply", func(int, string) string { return "{}\n" })
+	f(hit, 0, "replies have", func(n int, _ string) string { return strings.Replace(kept, "{}", strings.Repeat(" ", n), 1) })
+}
+
+func TestPipeLoad(t *testing.T) {
+	f := func(problem string, reply func(n int, line string) string) {
+		t.Helper()
+		l := &pipeLoad{kind: hot()[2], server: buffered(answering(t, reply)), reply: len("reply\n"), depth: 8}
+		ended := make(chan error, 1)
+		go func() { ended <- l.run() }()
+		for l.replies.Load() < 100 && len(ended) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		l.stop.Store(true)
+		if err := <-ended; (err != nil) != (problem != "") || err != nil && !strings.Contains(err.Error(), problem) {
+			t.Errorf("%v, want %q", err, problem)
+		}
+	}
+	turn := hot()[2].requests()
+	f("", func(n int, line string) string {
+		if line != turn[n%len(turn)] {
+			return "out of turn\n"
+		}
+		return "reply\n"
+	})
+	f("cannot take", func(n int, _ string) string {
+		if n == 50 {
+			return "an error\n"
+		}
+		return "reply\n"
+	})
+}
+
+// buffered takes writes at once, as a pipe of the system does.
+func buffered(rw io.ReadWriter) io.ReadWriter {
+	lines := make(chan []byte, 64)
+	go func() {
+		for b := range lines {
+			_, _ = rw.Write(b)
+		}
+	}()
+	return struct {
+		io.Reader
+		io.Writer
+	}{rw, writerFunc(func(b []byte) (int, error) {
+		lines <- append([]byte(nil), b...)
+		return len(b), nil
+	})}
+}
+
+type writerFunc func(b []byte) (int, error)
+
+// Write implements io.Writer.
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
+
+// TestEchoSession feeds a stream of lines in every possible pair of pieces.
+func TestEchoSession(t *testing.T) {
+	f := func(reply, in, want string, end link.Verdict) {
+		t.Helper()
+		for cut := range len(in) + 1 {
+			s := &echoSession{}
+			if reply != "" {
+				s.reply = []byte(reply)
+			}
+			used, out, v := s.Feed([]byte(in[:cut]), nil, link.Instant{})
+			if v == link.More {
+				_, out, v = s.Feed([]byte(in[used:]), out, link.Instant{})
+			}
+			if string(out) != want || v != end {
+				t.Errorf("%q cut at %d: %q, verdict %d; want %q, %d", in, cut, out, v, want, end)
+			}
+		}
+	}
+	f("", "", "", link.More)
+	f("", "ab\ncd\ne", "ab\ncd\n", link.More)
+	f("xxx\n", "ab\ncd\ne", "xxx\nxxx\n", link.More)
+	f("", "ab\n\ncd\n", "ab\n", link.Close)
+	s := &echoSession{reply: make([]byte, link.DefaultUnsentBytes)}
+	if used, _, v := s.Feed([]byte("a\nb\nc\n"), nil, link.Instant{}); used != 4 || v != link.Yield {
+		t.Errorf("used %d, verdict %d", used, v)
+	}
+	if s.Load().Done {
+		t.Error("done before the end")
+	}
+	if s.EOF(link.Instant{}); !s.Load().Done {
+		t.Error("not done at the end")
+	}
+}
+
+func TestScan(t *testing.T) {
+	row := func(name string, ns float64) gobench.Result {
+		return gobench.Result{Name: name, N: 10, Values: map[string]float64{onThread: ns}}
+	}
+	all, err := scanSamples([]gobench.Result{row("Find/line/trunkline", 20), row("Find/line/fastjson", 30), row("Find/line/sonic-searcher", 15), row("Find/other/fastjson", 9)})
+	if err != nil || len(all) != 4 || all[0] != (goal.Sample{Cell: scanCell(trunkline, "line"), Requests: 10, CPU: 20, PerSec: 5e7}) {
+		t.Fatal(all, err)
+	}
+	got := goal.EvaluateAll(scanGoals(all)...)
+	if got[0].Verdict != goal.Pass || got[0].Measured != 1.5 || len(got[0].Members) != 1 || got[1].Verdict != goal.Reported || got[1].Measured != 0.75 {
+		t.Errorf("%+v", got)
+	}
+	for _, bad := range [][]gobench.Result{{row("Find/line", 1)}, {row("Find/line/x", 0)}} {
+		if got, err := scanSamples(bad); err == nil {
+			t.Errorf("%v was taken as %v", bad, got)
+		}
+	}
+}
+
+func TestAgainst(t *testing.T) {
+	ours := goal.Cell{Server: trunkline, Method: "noop"}
+	at := func(server string, round int, rate, cpu float64) goal.Sample {
+		return goal.Sample{Cell: goal.Cell{Server: server, Method: "noop"}, Round: round, PerSec: rate, CPU: cpu}
+	}
+	b := bench{Run: &part.Run{Report: new(part.Report)}}
+	b.Report.Samples = []goal.Sample{at(trunkline, 0, 60, 400), at(echo, 0, 100, 100), at(trunkline, 1, 10, 400), at(echo, 1, 100, 100), at(trunkline, 2, 900, 400), at(echo, 2, 1000, 100)}
+	b.against(goal.Goal{ID: "G15", Must: 0.6}, "noop", ours, echo)
+	b.against(goal.Goal{Must: 0.61}, "noop", ours, echo)
+	b.against(goal.Goal{}, "noop", ours, echo)
+	b.against(goal.Goal{Must: 0.6}, "noop", ours, constant)
+	for i, want := range []goal.Verdict{goal.Pass, goal.Miss, goal.Reported, goal.None} { // 0.6, 0.1, 0.9: the median of ratios, not of figures
+		if g := b.Report.Goals[i]; g.Verdict != want || want != goal.None && (g.Measured != 0.6 || g.CPU["noop"] != 0.25) {
+			t.Errorf("%+v, want %s", g, want)
+		}
+	}
+}
+
+func TestRunOnceRefuses(t *testing.T) {
+	input := filepath.Join(t.TempDir(), "in")
+	if err := os.WriteFile(input, []byte(`{"ok":true,"status":"OK","x":1}`+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := func(problem string, args ...string) {
+		t.Helper()
+		_, _, err := runOnce(exec.Command(args[0], args[1:]...), input)
+		if (err != nil) != (problem != "") || err != nil && !strings.Contains(err.Error(), problem) {
+			t.Errorf("%v: %v, want %q", args, err, problem)
+		}
+	}
+	f("", "cat")
+	f("cannot take the reply", "echo", "no")
+	f("cannot run", "false")
+}
+
+// TestWholeRun measures a little of everything but the field scan with the real server: whether it
+// fits together, not what comes out.
+func TestWholeRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and starts servers")
+	}
+	t.Chdir("../..")
+	dir := t.TempDir()
+	var out bytes.Buffer
+	status := part.Main([]part.Part{Part()}, strings.Fields("tools -rounds 1 -conns 4 -depth 8 -warmup 10ms -window 50ms -starts 2 -only tcp|pipes|worker|start -json "+dir), &out, &out)
+	if status != 0 {
+		t.Fatalf("status %d: %s", status, out.String())
+	}
+	var r part.Report
+	text, err := os.ReadFile(filepath.Join(dir, "tools.json"))
+	if err := errors.Join(err, json.Unmarshal(text, &r)); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range r.Goals {
+		if g.Verdict == goal.None {
+			t.Errorf("%s was not measured", g.What)
+		}
+	}
+	if len(r.Goals) < 11 {
+		t.Errorf("%d goals: %s", len(r.Goals), out.String())
+	}
+	if status := part.Main([]part.Part{Part()}, strings.Fields("tools -depth 257 -server "+os.Args[0]), &out, &out); status == 0 {
+		t.Error("more in flight than a pipe holds")
+	}
+}

@@ -1,0 +1,171 @@
+package chart
+
+import (
+	"math"
+	"slices"
+)
+
+// Kind is how an axis places its values.
+type Kind int
+
+// The kinds of axes.
+const (
+	Linear    Kind = iota // from zero
+	Ranging               // from zero, or logarithmic where the values span decades
+	Sizes                 // marked at the values alone; logarithmic where they span decades
+	ByteSizes             // Sizes in bytes
+)
+
+// Axis is one axis of a panel.
+type Axis struct {
+	Name string // with its unit
+	Kind Kind
+	End  float64 // where a Linear axis ends exactly; 0: at the next round value
+}
+
+const (
+	// How many times the least value the greatest one is where an axis becomes logarithmic: that of
+	// lines, that of bars, whose lengths are compared, and that of sizes along the bottom.
+	lineSpread, barSpread, sizeSpread = 12.0, 30.0, 8.0
+	// sizeMargin is the room beside the first and the last size, as a share of the axis.
+	sizeMargin = 0.06
+	upTicks    = 4  // of an upright linear axis, about
+	timeTicks  = 8  // of a linear axis along the bottom, about
+	mostTicks  = 20 // of any linear axis
+	// mostDecades is how many decades are marked each.
+	mostDecades = 8
+)
+
+// tick is a marked value.
+type tick struct {
+	value float64
+	label string
+}
+
+// scale places values between 0 and 1.
+type scale struct {
+	log       bool
+	low, high float64 // the values at 0 and 1; their logarithms if log is set
+	ticks     []tick
+}
+
+// at is the place of v; what lies outside of the axis stands at its end.
+func (s *scale) at(v float64) float64 {
+	if s.log {
+		v = math.Log10(v) // of 0: far below the axis
+	}
+	return min(max((v-s.low)/(s.high-s.low), 0), 1)
+}
+
+// upright is the scale of figures.
+func upright(a Axis, values []float64, spread float64) scale {
+	low, high := bounds(values)
+	if a.Kind == Ranging && low > 0 && high > low*spread {
+		return decades(low, high)
+	}
+	return linear(high, 0, upTicks)
+}
+
+// bottom is the scale along the bottom.
+func bottom(a Axis, values []float64) scale {
+	if a.Kind == Sizes || a.Kind == ByteSizes {
+		return sizes(values, a.Kind == ByteSizes)
+	}
+	_, high := bounds(values)
+	return linear(high, a.End, timeTicks)
+}
+
+// bounds are the least value above zero and the greatest one.
+func bounds(values []float64) (low, high float64) {
+	for _, v := range values {
+		if v > 0 && (low == 0 || v < low) {
+			low = v
+		}
+		high = max(high, v)
+	}
+	return low, high
+}
+
+// linear holds values from zero to most, or to end exactly, with about so many ticks at steps of 1,
+// 2 or 5 times a power of ten.
+func linear(most, end float64, about int) scale {
+	if end > 0 {
+		most = end
+	}
+	if !(most > 0) || math.IsInf(most, 0) {
+		most, end = 1, 0
+	}
+	step := roundUp(most / float64(about))
+	s := scale{high: step * math.Ceil(most/step*(1-1e-9))}
+	if end > 0 {
+		s.high = end
+	}
+	digits := 0
+	if step < 1 {
+		digits = int(math.Ceil(-math.Log10(step) - 1e-9))
+	}
+	for i := 0; float64(i)*step <= s.high*(1+1e-9) && i <= mostTicks; i++ {
+		v := float64(i) * step
+		s.ticks = append(s.ticks, tick{v, fixed(v, digits)})
+	}
+	return s
+}
+
+// roundUp is the least of 1, 2 and 5 times a power of ten that is v or more.
+func roundUp(v float64) float64 {
+	step := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, m := range []float64{1, 2, 5} {
+		if m*step >= v*(1-1e-9) {
+			return m * step
+		}
+	}
+	return 10 * step
+}
+
+// decades is logarithmic from below low to above high, both round, with a tick at each decade; also
+// at 2 and 5 where there are few, and not at each where there are many.
+func decades(low, high float64) scale {
+	from, to := 1/roundUp(1/low), roundUp(high)
+	s := scale{log: true, low: math.Log10(from), high: math.Log10(to)}
+	steps := []float64{1, 2, 5}
+	if s.high-s.low > 2.5 {
+		steps = steps[:1]
+	}
+	every := max(1, math.Ceil((s.high-s.low)/mostDecades))
+	for e := math.Floor(s.low); e <= s.high+1e-9; e += every {
+		for _, m := range steps {
+			if v := m * math.Pow(10, e); v >= from*(1-1e-9) && v <= to*(1+1e-9) {
+				s.ticks = append(s.ticks, tick{v, Figure(v)})
+			}
+		}
+	}
+	return s
+}
+
+// sizes has its ticks at the values.
+func sizes(values []float64, bytes bool) scale {
+	values = slices.Compact(slices.Sorted(slices.Values(values)))
+	var s scale
+	write := short
+	if bytes {
+		write = shortBytes
+	}
+	for _, v := range values {
+		s.ticks = append(s.ticks, tick{v, write(v)})
+	}
+	if len(values) == 0 {
+		return linear(0, 0, upTicks)
+	}
+	s.high = values[len(values)-1]
+	if values[0] > 0 && s.high >= sizeSpread*values[0] {
+		s.log, s.low, s.high = true, math.Log10(values[0]), math.Log10(s.high)
+		room := (s.high - s.low) * sizeMargin
+		s.low, s.high = s.low-room, s.high+room
+		return s
+	}
+	s.low, s.high = min(values[0], 0), s.high*(1+sizeMargin)
+	if s.high <= s.low {
+		s.high = s.low + 1
+	}
+	return s
+}
