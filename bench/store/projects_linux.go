@@ -3,8 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -53,7 +51,7 @@ func (p *projects) start() error {
 	if err := errors.Join(os.Mkdir(root, 0o700), os.WriteFile(filepath.Join(root, "go.mod"), []byte("module bench\n"), 0o600)); err != nil {
 		return err
 	}
-	if p.id, err = ask(p.lines, counted(request(0, 1, "OpenProject", fmt.Sprintf(`{"path":%q}`, root)), 0), `"project_id":"([^"]+)"`); err != nil {
+	if p.id, err = ask(p.lines, once("1", "OpenProject", fmt.Sprintf(`{"path":%q}`, root)), `"project_id":"([^"]+)"`); err != nil {
 		return fmt.Errorf("cannot open a project: %w", err)
 	}
 	return nil
@@ -65,9 +63,9 @@ func request(cell, conn int, command, payload string) string {
 		cell, conn, load.ShortPlaceholder, command, payload)
 }
 
-// counted is a request with a number in its place.
-func counted(request string, n int) string {
-	return strings.Replace(request, load.ShortPlaceholder, fmt.Sprintf("%012x", n), 1)
+// once is a request that is sent once; n is a digit.
+func once(n, command, payload string) string {
+	return strings.Replace(request(0, 0, command, payload), load.ShortPlaceholder, strings.Repeat(n, len(load.ShortPlaceholder)), 1)
 }
 
 // How the messages of a server of projects begin.
@@ -81,7 +79,7 @@ const (
 // tool that does nothing.
 func (p *projects) addCommands() error {
 	payload := fmt.Sprintf(`{"project_id":%q,"execution_id":"00000000-0000-4000-8000-000000000001"}`, p.id)
-	if _, err := ask(p.lines, counted(request(0, 2, "Pause", payload), 0), `"code":"(ST-001)"`); err != nil {
+	if _, err := ask(p.lines, once("2", "Pause", payload), `"code":"(ST-001)"`); err != nil {
 		return fmt.Errorf("cannot measure a refusal: %w", err)
 	}
 	for i, at := range []size{{1, 64}, polled} {
@@ -95,8 +93,8 @@ func (p *projects) addCommands() error {
 
 const (
 	subscribers = 100
-	// pace is the time between two events of a cell that asks for one at a time.
-	pace = time.Millisecond
+	// eventsPerSec are those of a cell that asks for one at a time.
+	eventsPerSec = 1000
 	// What is published on the bus: a chunk has about as many bytes then as the event of a project.
 	eventType = "store.tick"
 	eventText = 352
@@ -139,11 +137,11 @@ func (p *projects) watch(server string, cfg load.Config) (*load.Session, error) 
 		return nil, err
 	}
 	p.watching = append(p.watching, s)
-	once, _ := p.publisher(server, 1)
-	once.Once = true
+	single := p.publisher(server)
+	single.Once = true
 	for end := time.Now().Add(askTimeout); time.Now().Before(end); {
 		before := s.Chunks()
-		publisher, err := load.Start(once)
+		publisher, err := load.Start(single)
 		if err != nil {
 			return nil, err
 		}
@@ -157,64 +155,31 @@ func (p *projects) watch(server string, cfg load.Config) (*load.Session, error) 
 	return nil, fmt.Errorf("cannot reach all subscribers of %s with an event", server)
 }
 
-// publisher has events made as fast as they can be, so many at a time, by a request, which may hold
-// a placeholder. A set of diffs that is none is refused with an event, and touches no file.
-func (p *projects) publisher(server string, depth int) (cfg load.Config, event string) {
-	event = string(load.CountedRequest(0, "commbus", "Publish", text("event_type", eventType),
+// publisher has events made. A set of diffs that is none is refused with an event, and touches no
+// file.
+func (p *projects) publisher(server string) load.Config {
+	event := string(load.CountedRequest(0, "commbus", "Publish", text("event_type", eventType),
 		text("payload", strconv.Quote(strings.Repeat("x", eventText))), text("source", "store")))
-	cfg = p.Config(p.server.Addr, load.Kernel, nil, depth)
+	cfg := p.Config(p.server.Addr, load.Kernel, nil, polled.depth)
 	if server == "projects" {
 		p.made++
 		event = request(p.made, 0, "ApplyDiffSet", fmt.Sprintf(`{"project_id":%q,"diffs":["x"]}`, p.id))
 		cfg.Addr, cfg.Protocol, cfg.Good, cfg.Event = p.lines, load.Answers, projectAnswer, projectEvent
 	}
 	cfg.Tapes = each(1, nil, func(int) string { return event })
-	return cfg, event
+	return cfg
 }
 
-// publish has events made: one each pace for a depth of 1, and so many at a time otherwise. stop
-// ends it, and returns what went wrong.
-func (p *projects) publish(server string, depth int) (stop func() error, err error) {
-	cfg, event := p.publisher(server, depth)
-	if depth > 1 {
-		session, err := load.Start(cfg)
-		return func() error { _, err := session.Stop(); return err }, err
-	}
-	c, err := net.Dial("tcp", cfg.Addr)
-	if err != nil {
-		return nil, err
-	}
-	ended, done := make(chan struct{}), make(chan error)
-	go func() { _, _ = io.Copy(io.Discard, c) }() // it ends with the connection
-	go func() { done <- keepPace(c, event, ended) }()
-	return func() error {
-		close(ended)
-		return errors.Join(<-done, c.Close())
-	}, nil
-}
-
-// keepPace writes a request each pace until ended is closed.
-func keepPace(w io.Writer, request string, ended <-chan struct{}) error {
-	tick := time.NewTicker(pace)
-	defer tick.Stop()
-	for n := 1; ; n++ {
-		select {
-		case <-ended:
-			return nil
-		case <-tick.C:
-			if _, err := w.Write([]byte(counted(request, n))); err != nil {
-				<-ended
-				return err
-			}
-		}
-	}
-}
-
-// deliver adds the cell of what an event delivered costs: a request of the sample is one.
+// deliver adds the cell of what an event delivered costs: a request of the sample is one. They are
+// made one at a time, or as fast as they can be with so many in flight.
 func (p *projects) deliver(server string, readers *load.Session, depth int) goal.Cell {
 	c := cell(server, "events delivered", size{subscribers, depth})
 	p.steps = append(p.steps, goal.One(c, func() (s goal.Sample, err error) {
-		stop, err := p.publish(server, depth)
+		cfg := p.publisher(server)
+		if depth == 1 {
+			cfg.PerSec = eventsPerSec
+		}
+		publisher, err := load.Start(cfg)
 		if err != nil {
 			return s, err
 		}
@@ -224,7 +189,8 @@ func (p *projects) deliver(server string, readers *load.Session, depth int) goal
 			time.Sleep(p.Window)
 			s, err = w.Close(readers.Chunks())
 		}
-		return s, errors.Join(err, stop())
+		_, stopErr := publisher.Stop()
+		return s, errors.Join(err, stopErr)
 	}))
 	return c
 }

@@ -212,19 +212,24 @@ func (t *restarting) median() (out restarted, err error) {
 	return out, nil
 }
 
-// touch changes something now and then. What was changed before the server looks first calls for no
-// snapshot.
-func (t *restarting) touch(lasting time.Duration) error {
-	_, err := load.RunPaced(load.PacedConfig{Addr: t.s.Addr, Tapes: tapesOf(recordUsage, span{0, 1}, 1, nil), Depth: 1, PerSec: touches, For: lasting, Slice: lasting})
-	return err
+// touch changes something now and then, until it is stopped. What was changed before the server
+// looks first calls for no snapshot.
+func (t *restarting) touch() (*load.Session, error) {
+	return load.Start(load.Config{Addr: t.s.Addr, Tapes: tapesOf(recordUsage, span{0, 1}, 1, nil), Depth: 1, PerSec: touches})
 }
 
 // snapshot has the server write one.
 func (t *restarting) snapshot() error {
-	return inOrder(func() error { return t.again(everySnapshot) }, func() error { return t.touch(2 * time.Second) }, func() error {
-		_, err := t.logged("snapshot written")
+	if err := t.again(everySnapshot); err != nil {
 		return err
-	})
+	}
+	touching, err := t.touch()
+	if err != nil {
+		return err
+	}
+	_, err = t.logged("snapshot written")
+	_, stopErr := touching.Stop()
+	return errors.Join(err, stopErr)
 }
 
 // tail makes changes behind the snapshot.
@@ -269,10 +274,13 @@ func (t *restarting) duringSnapshots() error {
 // seconds that these took.
 func (t *restarting) underLoad(tapes []*load.Tape, rate float64) (latency [2]load.Histogram, took []float64, err error) {
 	for try := 0; try < pacedTries && (latency[0].Total() == 0 || latency[1].Total() == 0); try++ {
-		touched := make(chan error, 1)
-		go func() { touched <- t.touch(t.paced) }()
+		touching, err := t.touch()
+		if err != nil {
+			return latency, nil, err
+		}
 		p, err := load.RunPaced(load.PacedConfig{Addr: t.s.Addr, Tapes: tapes, Depth: pacedDepth, PerSec: rate, For: t.paced, Slice: pacedSlice})
-		if err = cmp.Or(<-touched, err); err != nil {
+		_, stopErr := touching.Stop()
+		if err = errors.Join(err, stopErr); err != nil {
 			return latency, nil, err
 		}
 		took = append(took, split(p, entries(t.s.Output(), "snapshot written"), &latency)...)

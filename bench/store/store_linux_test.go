@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -119,39 +118,6 @@ func TestBareHandler(t *testing.T) {
 	defer refused.Close()
 	if _, err := ask(strings.TrimPrefix(refused.URL, "http://"), string(load.AppendPost(nil, "/", nil)), "(never)"); err == nil || !strings.Contains(err.Error(), "403 Forbidden") {
 		t.Error(err)
-	}
-}
-
-// paper takes lines until it is full, and then fails.
-type paper struct {
-	bytes.Buffer
-	room  int
-	taken chan struct{}
-}
-
-func (p *paper) Write(b []byte) (int, error) {
-	p.taken <- struct{}{}
-	if p.room--; p.room < 0 {
-		return 0, errors.New("full")
-	}
-	return p.Buffer.Write(b)
-}
-
-// TestKeepPace: every frame has an id of its own, and the first failure is the error.
-func TestKeepPace(t *testing.T) {
-	p := &paper{room: 2, taken: make(chan struct{})}
-	ended, done := make(chan struct{}), make(chan error)
-	go func() { done <- keepPace(p, request(1, 2, "Pause", "{}"), ended) }()
-	for range 3 {
-		<-p.taken
-	}
-	close(ended)
-	if err := <-done; err == nil || err.Error() != "full" {
-		t.Errorf("%v", err)
-	}
-	lines := strings.Split(strings.TrimSuffix(p.String(), "\n"), "\n")
-	if len(lines) != 2 || lines[0] == lines[1] || strings.Contains(p.String(), load.ShortPlaceholder) || !strings.Contains(lines[0], `"00000001-0002-4000-8000-000000000001"`) {
-		t.Errorf("%q", lines)
 	}
 }
 

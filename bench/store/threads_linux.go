@@ -4,11 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"trunkline/bench/internal/goal"
+	"trunkline/bench/internal/gobench"
 	"trunkline/bench/internal/load"
 	"trunkline/bench/internal/part"
 	"trunkline/handlers/threads/token"
@@ -191,14 +192,23 @@ func (t *talk) addHTTP() error {
 // addHandlers adds the handlers of MCP alone: no socket, no token, and a method that does nothing.
 // Their benchmark has four rows, which take a window together.
 func (t *talk) addHandlers() error {
-	of := func(groups []string) goal.Cell {
-		return cell(map[string]string{"Front": "threads", "SDK": "threads, go-sdk"}[groups[0]], "handler alone, "+groups[1], size{1, 1})
+	binary, err := gobench.Build(".", "handlers/threads/mcp", filepath.Join(t.Rig.Dir, "mcp.test"))
+	if err != nil {
+		return err
 	}
-	row := regexp.MustCompile(`(?m)^Benchmark(Front|SDK)/(\d{4}-\d\d-\d\d)\S*\s.*?([0-9.]+) ns/op`)
-	step, err := t.Benchmark(".", "./handlers/threads/mcp", "^Benchmark(Front|SDK)$", t.Window/4, row, of)
-	t.steps = append(t.steps, step)
+	of := func(benchmark string) goal.Cell {
+		handler, revision, _ := strings.Cut(benchmark, "/")
+		return cell(map[string]string{"Front": "threads", "SDK": "threads, go-sdk"}[handler], "handler alone, "+revision, size{1, 1})
+	}
+	t.steps = append(t.steps, goal.Step{Name: "the handlers of MCP", Measure: func() (all []goal.Sample, err error) {
+		results, err := binary.Run("^Benchmark(Front|SDK)$", t.Window/4, 1)
+		for _, r := range results {
+			all = append(all, goal.Sample{Cell: of(r.Name), Requests: uint64(r.N), PerSec: 1e9 / r.Values[gobench.Time]})
+		}
+		return all, err
+	}})
 	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
-		t.compare("MCP of "+revision+" / Go SDK, handler alone", 10, of([]string{"Front", revision}), of([]string{"SDK", revision}))
+		t.compare("MCP of "+revision+" / Go SDK, handler alone", 10, of("Front/"+revision), of("SDK/"+revision))
 	}
-	return err
+	return nil
 }
