@@ -125,7 +125,8 @@ func (t *restarting) logged(message string) (lines []entry, err error) {
 	return lines, err
 }
 
-// restarts starts anew from each kind of store, some times on the same files.
+// restarts starts anew from each kind of store, some times on the same files. Of a recovery with
+// both, the snapshot is taken to have taken as long as where it was alone.
 func (t *restarting) restarts() error {
 	g, alone := restartGoal(t.Rows), 0.0
 	table := goal.Grid{Title: "restarts after SIGKILL", Head: []string{"from", "processes", "tail records", "store MiB", "first reply s", "recovery s", "of it snapshot s", "log s", "RSS MiB", "peak MiB"}}
@@ -137,19 +138,22 @@ func (t *restarting) restarts() error {
 		if err := kind.reach(); err != nil {
 			return fmt.Errorf("cannot prepare a restart from %s: %w", kind.from, err)
 		}
-		row := []any{kind.from, t.Rows, kind.tail, goal.MiB(load.DirectoryBytes(t.dir))}
-		took, err := t.median()
-		if err != nil {
-			return fmt.Errorf("cannot restart from %s: %w", kind.from, err)
+		stored := goal.MiB(load.DirectoryBytes(t.dir))
+		var answers, recoveries, rss, peak []float64
+		for range t.Options.Rounds {
+			answer, recovery, m, err := t.once()
+			if err != nil {
+				return fmt.Errorf("cannot restart from %s: %w", kind.from, err)
+			}
+			answers, recoveries, rss, peak = append(answers, answer), append(recoveries, recovery), append(rss, goal.MiB(m.RSS)), append(peak, goal.MiB(m.Peak))
 		}
+		recovery := goal.Median(recoveries)
 		if kind.tail == 0 {
-			alone = took[recovery]
+			alone = recovery
 		}
-		for _, v := range took.divided(alone) {
-			row = append(row, v)
-		}
-		table.Add(row...)
-		g.Add(kind.from, took[answer])
+		snapshot := min(alone, recovery)
+		table.Add(kind.from, t.Rows, kind.tail, stored, goal.Median(answers), recovery, snapshot, recovery-snapshot, goal.Median(rss), goal.Median(peak))
+		g.Add(kind.from, goal.Median(answers))
 	}
 	t.Report.Goal(g)
 	t.Report.Table(table)
@@ -162,54 +166,24 @@ func restartGoal(rows int) goal.Goal {
 	return goal.Goal{ID: "G16", What: fmt.Sprintf("seconds from a start to its first reply, %d processes", rows), Must: share, Moonshot: share / 2}
 }
 
-// restarted is what starting anew took.
-type restarted [figures]float64
-
-const (
-	answer       = iota // seconds from the start of the process to its first reply
-	recovery            // seconds as the server shows: directory opened, snapshot loaded, log replayed
-	fromSnapshot        // of it, and the next
-	fromLog
-	rss // MiB at the first reply, and the next
-	peak
-	figures
-)
-
-// divided fills in the parts of a recovery where the server does not print them: a snapshot takes
-// as long as where it is alone.
-func (m restarted) divided(alone float64) restarted {
-	if m[fromSnapshot]+m[fromLog] == 0 {
-		m[fromSnapshot] = min(alone, m[recovery])
-		m[fromLog] = m[recovery] - m[fromSnapshot]
+// once starts anew and looks whether all is there. It returns the seconds until the first reply,
+// those that recovery took as the server shows them, and the memory at the first reply.
+func (t *restarting) once() (answer, recovery float64, m load.Memory, err error) {
+	start := time.Now()
+	if err := t.again(noSnapshots); err != nil {
+		return 0, 0, m, err
 	}
-	return m
-}
-
-// median starts anew some times and looks whether all is there.
-func (t *restarting) median() (out restarted, err error) {
-	var seen [figures][]float64
-	for range t.Options.Rounds {
-		start := time.Now()
-		if err := t.again(noSnapshots); err != nil {
-			return out, err
-		}
-		first := time.Since(start).Seconds()
-		m, memoryErr := t.s.Memory()
-		said, logErr := t.logged("recovered")
-		counts, err := load.Ask(t.s.Addr, "kernel", "GetProcessCounts")
-		if err = errors.Join(memoryErr, logErr, err); err != nil {
-			return out, err
-		}
-		if fmt.Sprint(counts["total"]) != strconv.Itoa(t.Rows) {
-			return out, fmt.Errorf("%v processes, want %d", counts["total"], t.Rows)
-		}
-		took := restarted{first, said[0].Secs, said[0].Snapshot, said[0].Replay, goal.MiB(m.RSS), goal.MiB(m.Peak)}
-		for i, v := range took {
-			seen[i] = append(seen[i], v)
-			out[i] = goal.Median(seen[i])
-		}
+	answer = time.Since(start).Seconds()
+	m, memoryErr := t.s.Memory()
+	said, logErr := t.logged("recovered")
+	counts, err := load.Ask(t.s.Addr, "kernel", "GetProcessCounts")
+	if err = errors.Join(memoryErr, logErr, err); err != nil {
+		return 0, 0, m, err
 	}
-	return out, nil
+	if fmt.Sprint(counts["total"]) != strconv.Itoa(t.Rows) {
+		return 0, 0, m, fmt.Errorf("%v processes, want %d", counts["total"], t.Rows)
+	}
+	return answer, said[0].Secs, m, nil
 }
 
 // touch changes something now and then, until it is stopped. What was changed before the server
@@ -306,11 +280,9 @@ func split(p *load.Paced, snapshots []entry, latency *[2]load.Histogram) (took [
 
 // entry is a line of the server's log, with what the lines here have.
 type entry struct {
-	Time     time.Time
-	Msg      string
-	Secs     float64
-	Snapshot float64 `json:"snapshot_secs"` // the parts of a recovery, where the server shows them
-	Replay   float64 `json:"replay_secs"`
+	Time time.Time
+	Msg  string
+	Secs float64
 }
 
 // entries are the lines of a log that have the message.

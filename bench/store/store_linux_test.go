@@ -53,29 +53,15 @@ func TestSizesWorkOnRowsOfTheirOwn(t *testing.T) {
 }
 
 func TestEntries(t *testing.T) {
-	const out = "kernel listening\n" + `{"time":"2026-01-01T00:00:00Z","msg":"recovered","secs":0.25,"snapshot_secs":1e-3}` + "\n" +
+	const out = "kernel listening\n" + `{"time":"2026-01-01T00:00:00Z","msg":"recovered","secs":0.25,"records":7}` + "\n" +
 		`{"time":"2026-01-01T00:00:09.5Z","msg":"snapshot written","index":9,"secs":1.5}` + "\n{\n" + `{"time":"2026-01-01T00:00:20Z","msg":"snapshot written","secs":2}`
-	if got := entries(out, "recovered"); len(got) != 1 || got[0].Secs != 0.25 || got[0].Snapshot != 0.001 || got[0].Replay != 0 {
+	if got := entries(out, "recovered"); len(got) != 1 || got[0].Secs != 0.25 {
 		t.Errorf("%+v", got)
 	}
 	got := entries(out, "snapshot written")
 	if len(got) != 2 || !got[0].Time.Equal(time.Date(2026, 1, 1, 0, 0, 9, 5e8, time.UTC)) || got[1].Secs != 2 || entries(out, "nothing") != nil {
 		t.Errorf("%+v", got)
 	}
-}
-
-func TestRecoveryIsDivided(t *testing.T) {
-	f := func(alone float64, m restarted, snapshot, log float64) {
-		t.Helper()
-		if got := m.divided(alone); got[fromSnapshot] != snapshot || got[fromLog] != log {
-			t.Errorf("%v: snapshot %v, log %v, want %v and %v", m, got[fromSnapshot], got[fromLog], snapshot, log)
-		}
-	}
-	f(0, restarted{recovery: 3}, 0, 3)
-	f(3, restarted{recovery: 3}, 3, 0)
-	f(2, restarted{recovery: 3}, 2, 1)
-	f(2, restarted{recovery: 1}, 1, 0)
-	f(2, restarted{recovery: 5, fromSnapshot: 3, fromLog: 1.5}, 3, 1.5)
 }
 
 func TestSplitTakesASnapshotApart(t *testing.T) {
