@@ -56,7 +56,7 @@ func Part() part.Part {
 			} else {
 				s.packages = []string{suite}
 			}
-			c := comparison{Run: r, settings: s, pattern: ".", found: map[[2]string]*benchmark{}}
+			c := comparison{Run: r, settings: s, pattern: "."}
 			if r.Only != nil {
 				c.pattern = r.Only.String()
 			}
@@ -80,7 +80,6 @@ type comparison struct {
 
 	groups []*group
 	list   []*benchmark // in the order in which they first came
-	found  map[[2]string]*benchmark
 }
 
 // group is what one process runs: a top-level benchmark of a package with all that is below it,
@@ -177,12 +176,11 @@ func (c *comparison) look() error {
 
 // of finds the benchmark of a result in the list.
 func (c *comparison) of(g *group, r *gobench.Result) *benchmark {
-	key := [2]string{r.Package, r.Name}
-	if c.found[key] == nil {
-		c.found[key] = &benchmark{group: g, pkg: r.Package, name: r.Name}
-		c.list = append(c.list, c.found[key])
+	at := slices.IndexFunc(c.list, func(b *benchmark) bool { return b.pkg == r.Package && b.name == r.Name })
+	if at < 0 {
+		at, c.list = len(c.list), append(c.list, &benchmark{group: g, pkg: r.Package, name: r.Name})
 	}
-	return c.found[key]
+	return c.list[at]
 }
 
 // steps have a process of each side run what a pattern asks for, and keep the fastest try of each
@@ -244,16 +242,16 @@ func (b *benchmark) ratios() (r []float64) {
 // worstFirst orders by what happened to the time: slower before faster, and further before less
 // far; last what cannot be compared.
 func worstFirst(a, b *benchmark) int {
-	worth := func(b *benchmark) float64 {
+	worth := func(s *shift) float64 {
 		switch {
-		case b.change == nil:
+		case s == nil:
 			return -1
-		case b.change.Ratio <= 1:
-			return 1 - b.change.Ratio
+		case s.Ratio > 1:
+			return s.Ratio
 		}
-		return b.change.Ratio
+		return 1 - s.Ratio
 	}
-	return cmp.Compare(worth(b), worth(a))
+	return cmp.Compare(worth(b.change), worth(a.change))
 }
 
 // exactly is a pattern for one benchmark, which may be below others.
