@@ -1,11 +1,10 @@
 //go:build linux
 
-// Package compare measures benchmarks beside those of a baseline and reports what moved.
+// Package compare measures the benchmarks of bench/questions beside those of a baseline and reports what moved.
 //
-//	go run ./bench questions                          bench/questions and its baseline
-//	go run ./bench questions -only KernelMethod       some of them
-//	go run ./bench questions -package ./codec/ndjson  another package
-//	go run ./bench questions -update                  make HEAD the baseline
+//	go run ./bench questions                     all of bench/questions
+//	go run ./bench questions -only KernelMethod  some of them
+//	go run ./bench questions -update             make HEAD the baseline
 //
 // Times of another day or another machine mean nothing here: shared hardware moves by a third
 // within minutes. The baseline is therefore a revision. Its sources are taken out of git, its test
