@@ -41,8 +41,8 @@ MOMENT    ?= 1s
 LONG      ?= 8
 ARGS      ?=
 PEER      ?=
-# The page after a part was measured anew. It shows which of the others are of another machine or of uncommitted sources.
-REPORT     = $(GO) -C bench/report run . -lenient
+# Measures parts and writes the page anew, which shows what keeps it from being published: parts of other machines, most often.
+measure    = @status=0; $(GO) run ./bench $(1) $(ARGS) || status=$$?; $(GO) -C bench/report run . -lenient || status=$$?; exit $$status
 
 ## —— Everyday ——
 
@@ -124,12 +124,11 @@ docs: ## check the links of all pages and the doc comments of all packages
 generate: ## rebuild generated code
 	$(GO) generate ./...
 
-## —— Measuring ——
+## —— Measuring: targets write bench/data/PART.json, BENCHMARKS.md and docs/charts, unless ARGS has -quick or -only ——
 
 .PHONY: bench
 bench: ## the benchmarks of bench/questions beside the baseline's sources, and what moved; ARGS="-only REGEXP"
-	@status=0; $(GO) run ./bench questions $(ARGS) || status=$$?; \
-	$(REPORT); exit $$status
+	$(call measure,questions)
 
 .PHONY: bench-baseline
 bench-baseline: ## make the committed sources the baseline, bench/data/baseline.txt
@@ -137,13 +136,11 @@ bench-baseline: ## make the committed sources the baseline, bench/data/baseline.
 
 .PHONY: bench-peers
 bench-peers: build ## the grid: bin/trunkline beside its peers, how its costs grow, and the goals; PEER=host:port adds one
-	$(GO) run ./bench peers -server bin/trunkline $(if $(PEER),-peer $(PEER)) $(ARGS)
-	$(if $(ARGS),,$(GO) run ./bench scale -server bin/trunkline)
-	$(REPORT)
+	$(call measure,peers $(if $(ARGS),,scale) -server bin/trunkline $(if $(PEER),-peer $(PEER)))
 
 .PHONY: bench-scale
 bench-scale: build ## what grows: rows to 10M, idle connections, subscribers, payloads; the collector, and settings
-	$(GO) run ./bench scale -server bin/trunkline $(ARGS)
+	$(call measure,scale -server bin/trunkline)
 
 .PHONY: bench-report
 bench-report: ## write BENCHMARKS.md and its charts from bench/data; it refuses figures of uncommitted sources or of several machines
@@ -153,7 +150,7 @@ bench-report: ## write BENCHMARKS.md and its charts from bench/data; it refuses 
 pgo: build ## take the profile that builds are guided by anew: cmd/trunkline/default.pgo
 	@dir=$$(mktemp -d); trap 'rm -r "$$dir"' EXIT; \
 	$(GO) run ./bench/wire -server bin/trunkline -goals-only -rounds 1 -json '' -profile "$$dir" >/dev/null; \
-	$(GO) run ./bench/store -server bin/trunkline -quick -parts cells,threads -redis off -profile "$$dir" >/dev/null; \
+	$(GO) run ./bench store threads -server bin/trunkline -quick -redis off -profile "$$dir" >/dev/null; \
 	TRUNKLINE_RECOVER_PROCESSES=200000 $(GO) test -run '^$$' -bench Recover -benchtime 3x -o "$$dir/recover.test" \
 		-cpuprofile "$$dir/recover.pprof" ./handlers/ipc >/dev/null; \
 	$(GO) -C bench/report run ./pgo -o ../../$(PROFILE) "$$dir"
@@ -161,40 +158,40 @@ pgo: build ## take the profile that builds are guided by anew: cmd/trunkline/def
 
 .PHONY: bench-envelope
 bench-envelope: build ## engine steps and agent reports beside what people would write
-	$(GO) run ./bench envelopes -server bin/trunkline $(ARGS)
+	$(call measure,envelopes -server bin/trunkline)
 
 .PHONY: bench-sessions
 bench-sessions: build ## more sessions than fit, each of 64 KiB, against bin/trunkline
-	$(GO) run ./bench sessions -server bin/trunkline $(ARGS)
+	$(call measure,sessions -server bin/trunkline)
 
 .PHONY: bench-store
 bench-store: build ## what durability costs, beside a bare group-commit loop, redis and memory, and restarts, against bin/trunkline
-	$(GO) run ./bench store restart -server bin/trunkline $(ARGS)
+	$(call measure,store restart -server bin/trunkline)
 
 .PHONY: bench-threads
 bench-threads: build ## agent threads beside the kernel, a trivial tool, net/http and the SDKs of MCP, against bin/trunkline
-	$(GO) run ./bench threads -server bin/trunkline $(ARGS)
+	$(call measure,threads -server bin/trunkline)
 
 .PHONY: bench-projects
 bench-projects: build ## projects: commands beside a trivial tool, events beside the message bus, against bin/trunkline
-	$(GO) run ./bench projects -server bin/trunkline $(ARGS)
+	$(call measure,projects -server bin/trunkline)
 
 .PHONY: bench-toolhost
 bench-toolhost: build ## the tool server beside bare echo servers, kept workers beside one process per call, and starts
-	$(GO) run ./bench tools -server bin/trunkline $(ARGS)
+	$(call measure,tools -server bin/trunkline)
 
 .PHONY: soak
 soak: build ## long mixed load with checks of memory and goroutines
-	$(GO) run ./bench soak -server bin/trunkline $(ARGS)
+	$(call measure,soak -server bin/trunkline)
 	TRUNKLINE_THREADS_MESSAGES=10000000 $(GO) test -run '^TestMemoryOfHistory$$' -v -timeout 60m ./engine/threads
 
 .PHONY: hostile
 hostile: build ## bad frames, slow readers and floods against bin/trunkline
-	$(GO) run ./bench hostile -server bin/trunkline $(ARGS)
+	$(call measure,hostile -server bin/trunkline)
 
 .PHONY: crash
 crash: build ## SIGKILL bin/trunkline under load, again and again, and look what is left
-	$(GO) run ./bench crash -server bin/trunkline $(ARGS)
+	$(call measure,crash -server bin/trunkline)
 
 ## —— Shipping ——
 

@@ -35,15 +35,15 @@ func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
 // parts are what can be measured, in the order of the list.
 func parts() []part.Part {
 	return []part.Part{
-		compare.Part(),
-		tools.Part(),
 		store.Part(),
 		store.RestartPart(),
+		tools.Part(),
 		store.ThreadsPart(),
 		store.ProjectsPart(),
 		scale.Part(),
 		envelopes.Part(),
 		sessions.Part(),
+		compare.Part(),
 		soak.Part(),
 		hostile.Part(),
 		crash.Part(),

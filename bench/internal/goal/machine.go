@@ -4,7 +4,7 @@ package goal
 // read is "unknown".
 type Machine struct {
 	Date     string `json:"date"`     // of the run, in UTC
-	Revision string `json:"revision"` // of the sources in the working directory, with "-dirty" if they were changed since
+	Revision string `json:"revision"` // of the sources in the working directory, with "-dirty" if they were changed since; what is made of figures is none
 	CPUs     int    `json:"cpus"`
 	Model    string `json:"cpu_model,omitempty"` // as the system names it; empty where it does not
 	Arch     string `json:"arch"`

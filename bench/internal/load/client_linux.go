@@ -1,20 +1,23 @@
 package load
 
 import (
-	"bufio"
-	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
 	"time"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"trunkline/codec/frame"
+	"trunkline/handlers/ipc/message"
 )
 
-// Client is a plain kernel IPC client with one request at a time, for what happens beside a load:
-// settings, probes, attacks.
+// Client is a connection with one request at a time, for what happens beside a load: settings,
+// probes, attacks. It takes and gives frames as they are, which handlers/ipc/client does not.
 type Client struct {
 	net.Conn
-	in  *bufio.Reader
-	buf []byte
+	buf  []byte // what was read and not yet taken
+	used int
 }
 
 // clientTimeout bounds one call of a Client.
@@ -26,27 +29,26 @@ func Dial(addr string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot dial %s: %w", addr, err)
 	}
-	return &Client{Conn: c, in: bufio.NewReaderSize(c, 64<<10)}, nil
+	return &Client{Conn: c}, nil
 }
 
 // Next returns the next frame. The payload is valid until the next call.
 func (c *Client) Next() (typ byte, payload []byte, err error) {
-	var prefix [4]byte
-	if _, err := io.ReadFull(c.in, prefix[:]); err != nil {
-		return 0, nil, fmt.Errorf("cannot read a frame: %w", err)
+	for {
+		typ, payload, size, whole, err := ParseFrame(c.buf[c.used:])
+		if c.used += size; whole || err != nil {
+			return typ, payload, err
+		}
+		held := copy(c.buf, c.buf[c.used:])
+		c.buf, c.used = append(c.buf[:held], make([]byte, max(64<<10, held))...), 0
+		n, err := c.Read(c.buf[held:])
+		if c.buf = c.buf[:held+n]; n == 0 && err != nil {
+			if err == io.EOF && held > 0 {
+				err = io.ErrUnexpectedEOF
+			}
+			return 0, nil, fmt.Errorf("cannot read a frame: %w", err)
+		}
 	}
-	n := binary.BigEndian.Uint32(prefix[:])
-	if n == 0 || n > maxFrame {
-		return 0, nil, fmt.Errorf("cannot read a frame: length %d is outside 1..%d", n, maxFrame)
-	}
-	if uint32(cap(c.buf)) < n {
-		c.buf = make([]byte, n)
-	}
-	c.buf = c.buf[:n]
-	if _, err := io.ReadFull(c.in, c.buf); err != nil {
-		return 0, nil, fmt.Errorf("cannot read a frame: %w", err)
-	}
-	return c.buf[0], c.buf[1:], nil
 }
 
 // Exchange writes request, one frame, and returns the type and payload of the next frame, valid
@@ -69,21 +71,14 @@ func (c *Client) Call(id, service, method string, body ...Field) (reply map[stri
 		return nil, 0, err
 	}
 	if typ == Error {
-		f, err := ParseFailure(payload)
-		if err != nil {
-			return nil, 0, err
-		}
-		return nil, 0, f
+		return nil, 0, refused(0, payload)
 	}
-	m, err := decodeMap(payload)
-	if err != nil {
-		return nil, 0, err
+	var f message.Frame
+	if _, err := f.UnmarshalMsg(payload); err != nil || typ != Response || f.ID != id || f.Ok == nil || !*f.Ok {
+		return nil, 0, fmt.Errorf("cannot take frame 0x%02X %q as the reply to %s.%s %q", typ, payload, service, method, id)
 	}
-	body2, isMap := m["body"].(map[string]any)
-	if typ != Response || m["id"] != id || m["ok"] != true || !isMap {
-		return nil, 0, fmt.Errorf("cannot take frame 0x%02X %v as the reply to %s.%s %q", typ, m, service, method, id)
-	}
-	return body2, 5 + len(payload), nil
+	reply, _, err = msgp.ReadMapStrIntfBytes(f.Body, nil)
+	return reply, frame.HeaderSize + len(payload), err
 }
 
 // Ask makes one request over a connection of its own and returns the body of its reply. An ERROR

@@ -2,9 +2,7 @@ package load
 
 import (
 	"errors"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -51,49 +49,6 @@ func TestRunOnce(t *testing.T) {
 	if _, _, err := RunOnce(exec.Command("/bin/sh", "-c", "exit 3")); err == nil || !strings.Contains(err.Error(), "status 3") {
 		t.Errorf("a program that failed: %v", err)
 	}
-}
-
-// TestChanged: the revision is that of the sources, whatever runs have written.
-func TestChanged(t *testing.T) {
-	dir := t.TempDir()
-	t.Chdir(dir)
-	write := func(name, text string) {
-		t.Helper()
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	git := func(args ...string) {
-		t.Helper()
-		args = append([]string{"-c", "user.name=n", "-c", "user.email=e"}, args...)
-		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
-			t.Fatalf("git %q: %v: %s", args, err, out)
-		}
-	}
-	f := func(want string) {
-		t.Helper()
-		if got := changed(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
-	}
-	f("-dirty") // no repository
-	for _, name := range []string{"a.go", "bench/data/peers.json", "docs/charts/c.svg", "BENCHMARKS.md"} {
-		write(name, "one")
-	}
-	git("init", "-q")
-	git("add", ".")
-	git("commit", "-q", "-m", "m")
-	f("")
-	for _, name := range []string{"bench/data/peers.json", "docs/charts/c.svg", "BENCHMARKS.md", "left.txt"} {
-		write(name, "two")
-	}
-	f("")
-	if err := os.Chdir("docs"); err != nil {
-		t.Fatal(err)
-	}
-	f("")
-	write("../a.go", "two")
-	f("-dirty")
 }
 
 func TestThisMachine(t *testing.T) {

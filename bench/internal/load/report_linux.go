@@ -35,12 +35,19 @@ type Settings struct {
 // Machine is goal.Machine.
 type Machine = goal.Machine
 
+// measured are the files that figures depend on, as git wants them named: not what is made of the
+// figures, so that those of one part do not make the next part's dirty.
+var measured = []string{":(top)", ":(top,exclude)bench/data", ":(top,exclude)BENCHMARKS.md", ":(top,exclude)docs/charts"}
+
 // ThisMachine looks at the machine as it is now.
 func ThisMachine() Machine {
 	m := Machine{CPUs: runtime.NumCPU(), Arch: runtime.GOARCH, OS: runtime.GOOS, Go: runtime.Version(), Kernel: "unknown", Load: "unknown"}
 	m.Date, m.Revision = time.Now().UTC().Format(time.DateOnly), "unknown"
-	if out, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output(); err == nil {
-		m.Revision = strings.TrimSpace(string(out)) + changed()
+	if out, err := exec.Command("git", "describe", "--always", "--exclude=*").Output(); err == nil {
+		m.Revision = strings.TrimSpace(string(out))
+		if changed, err := exec.Command("git", append([]string{"status", "--porcelain", "--untracked-files=no", "--"}, measured...)...).Output(); err != nil || len(changed) > 0 {
+			m.Revision += "-dirty"
+		}
 	}
 	var u unix.Utsname
 	if unix.Uname(&u) == nil {
@@ -55,15 +62,4 @@ func ThisMachine() Machine {
 		m.Model = strings.Trim(name, "\t :")
 	}
 	return m
-}
-
-// changed is what ends the revision of sources that differ from it. What runs leave there, the
-// files of figures and the pages made of them, is no source.
-func changed() string {
-	out, err := exec.Command("git", "status", "--porcelain", "--untracked-files=no", "--", ":/",
-		":(top,exclude)bench/data", ":(top,exclude)docs/charts", ":(top,exclude)BENCHMARKS.md").Output()
-	if err != nil || len(out) > 0 {
-		return "-dirty"
-	}
-	return ""
 }

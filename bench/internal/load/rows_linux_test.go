@@ -3,6 +3,7 @@ package load
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -37,14 +38,16 @@ func TestDeal(t *testing.T) {
 }
 
 func TestTapesGoThroughTheEncoders(t *testing.T) {
+	var asked string
 	say := func(what string) Encoder {
 		return func(at Place) []byte {
-			return []byte{what[0], byte('0' + at.Conn), byte('0' + at.Nth), byte('0' + at.Row)}
+			asked += fmt.Sprint(what, at.Conn, at.Nth, at.Row, " ")
+			return []byte(what)
 		}
 	}
 	got := Tapes([][]int{{7, 8}, {9}}, say("a"), say("b"))
-	if len(got) != 2 || string(got[0].data) != "a007a018b007b018" || string(got[1].data) != "a109b109" || got[0].Len() != 4 {
-		t.Errorf("%d tapes", len(got))
+	if len(got) != 2 || asked != "a0 0 7 a0 1 8 b0 0 7 b0 1 8 a1 0 9 b1 0 9 " || got[0].Len() != 4 || got[1].Len() != 2 {
+		t.Errorf("%d tapes of %q", len(got), asked)
 	}
 }
 

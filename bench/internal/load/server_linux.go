@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"trunkline/cmd/trunkline/loadgen"
 )
 
 const (
@@ -102,7 +104,7 @@ func StartPinned(cmd *exec.Cmd, cpus []int) error {
 	go func() {
 		runtime.LockOSThread()
 		if len(cpus) > 0 {
-			if err := pin(cpus); err != nil {
+			if err := loadgen.Pin(cpus); err != nil {
 				result <- err
 				return
 			}
@@ -114,18 +116,6 @@ func StartPinned(cmd *exec.Cmd, cpus []int) error {
 		}
 	}()
 	return <-result
-}
-
-// pin binds the calling thread to cpus. The caller has locked its goroutine to the thread.
-func pin(cpus []int) error {
-	var set unix.CPUSet
-	for _, c := range cpus {
-		set.Set(c)
-	}
-	if err := unix.SchedSetaffinity(0, &set); err != nil {
-		return fmt.Errorf("cannot pin to CPUs %v: %w", cpus, err)
-	}
-	return nil
 }
 
 // splitCPUs divides the CPUs this process may use into a half for the servers and a half for the

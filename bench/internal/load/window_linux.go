@@ -8,14 +8,6 @@ import (
 	"trunkline/bench/internal/goal"
 )
 
-// stallTimeout bounds how much longer than asked for a window lasts that no reply has come in yet:
-// a sync that stalls is longer than a short window.
-const stallTimeout = 10 * time.Second
-
-// fillTimeout bounds how much longer than asked for a warm-up lasts that is to see the load in
-// full.
-const fillTimeout = 3 * time.Second
-
 // Window is the measured part of a load: what had been used and answered when it began.
 type Window struct {
 	pid     int
@@ -72,59 +64,18 @@ func Measure(cfg Config, server *Server, warmup, window time.Duration) (goal.Sam
 
 // MeasureProcess is Measure for a server that another program started, whose process is pid, or 0
 // where that is not known.
-func MeasureProcess(cfg Config, pid int, warmup, window time.Duration) (goal.Sample, error) {
+func MeasureProcess(cfg Config, pid int, warmup, window time.Duration) (s goal.Sample, err error) {
 	session, err := Start(cfg)
 	if err != nil {
-		return goal.Sample{}, err
+		return s, err
 	}
-	time.Sleep(warmup)
-	if cfg.Full {
-		session.fill(uint64(len(cfg.Tapes) * cfg.Depth))
+	session.Warm(warmup)
+	w, windowErr := OpenWindow(pid, session.Replies())
+	if windowErr == nil {
+		session.Last(window)
+		s, windowErr = w.Close(session.Replies())
 	}
-	s, windowErr := session.window(pid, window)
 	latency, stopErr := session.Stop()
-	if err := errors.Join(stopErr, windowErr); err != nil {
-		return goal.Sample{}, err
-	}
 	s.P50, s.P99, s.P999 = goal.Micros(latency.Quantile(0.5)), goal.Micros(latency.Quantile(0.99)), goal.Micros(latency.Quantile(0.999))
-	return s, nil
-}
-
-// fill waits until so many replies came, the load ended, or fillTimeout passed.
-func (s *Session) fill(replies uint64) {
-	timeout, look := time.After(fillTimeout), time.NewTicker(time.Millisecond)
-	defer look.Stop()
-	for s.Replies() < replies {
-		select {
-		case <-s.done:
-			return
-		case <-timeout:
-			return
-		case <-look.C:
-		}
-	}
-}
-
-// ended reports that no reply comes any more.
-func (s *Session) ended() bool {
-	select {
-	case <-s.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// window counts for a while, latencies included.
-func (s *Session) window(pid int, lasting time.Duration) (goal.Sample, error) {
-	w, err := OpenWindow(pid, s.Replies())
-	if err != nil {
-		return goal.Sample{}, err
-	}
-	s.Record(true)
-	defer s.Record(false)
-	for time.Sleep(lasting); s.Replies() == w.replies && time.Since(w.start) < lasting+stallTimeout && !s.ended(); {
-		time.Sleep(lasting)
-	}
-	return w.Close(s.Replies())
+	return s, errors.Join(stopErr, windowErr)
 }

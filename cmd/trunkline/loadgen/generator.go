@@ -1,8 +1,8 @@
-// Package loadgen is an open-loop load generator for the protocols that trunkline serves, against
-// any server that speaks them: the kernel IPC, toolhost lines, envelopes over HTTP, agent threads
-// over lines, projects over lines.
+// Package loadgen is a load generator for the protocols that trunkline serves, against any server
+// that speaks them: the kernel IPC, toolhost lines, envelopes over HTTP, agent threads over lines,
+// projects over lines.
 //
-// Open loop means that the schedule alone decides when a request is due, never the server: requests
+// Run is an open loop: the schedule alone decides when a request is due, never the server: requests
 // that could not go out because earlier ones are not answered wait, and their waiting is part of
 // their latency. A closed loop would ask less of a slow server and so never see what its users see.
 //
@@ -15,6 +15,10 @@
 // Request k is due at t(k), which is arithmetic, and belongs to connection k mod n. Nothing is
 // queued: what waits is the distance between the request a connection sends next and the last one
 // that is due.
+//
+// Closed, on Linux, is a closed loop beside it, for comparing what servers
+// cost per request: a benchmark needs a generator that is far cheaper than the server, and takes
+// its requests ready-made from Tapes.
 //
 // The package has no terminal and writes no file.
 package loadgen

@@ -199,12 +199,15 @@ func (h *responses) read(header []byte, r *reply) (m framing, err error) {
 	}
 	m.length = -1
 	for rest := header; ; {
-		var line []byte
-		if _, rest, ok = bytes.Cut(rest, []byte("\r\n")); !ok || len(rest) == 0 {
+		line := bytes.IndexByte(rest, '\n')
+		if line < 0 || line+1 == len(rest) {
 			break
 		}
-		line, _, _ = bytes.Cut(rest, []byte("\r\n"))
-		if err := m.field(line, r); err != nil {
+		rest = rest[line+1:]
+		if c := rest[0] | 0x20; c != 'c' && c != 't' {
+			continue // no field that counts begins with it
+		}
+		if err := m.field(rest[:max(bytes.IndexByte(rest, '\r'), 0)], r); err != nil {
 			return m, err
 		}
 	}
@@ -219,8 +222,11 @@ func (h *responses) read(header []byte, r *reply) (m framing, err error) {
 }
 
 func (m *framing) field(line []byte, r *reply) error {
-	name, value, _ := bytes.Cut(line, []byte(":"))
-	value = bytes.TrimSpace(value)
+	colon := bytes.IndexByte(line, ':')
+	if colon < 0 {
+		return nil
+	}
+	name, value := line[:colon], bytes.TrimSpace(line[colon+1:])
 	switch {
 	case is(name, "content-length"):
 		n, ok := parseDigits(value, 9, 10)

@@ -134,8 +134,7 @@ func (a *account) observe(share uint8, latency int64) {
 	if m.Latency == nil {
 		m.Latency = NewHistogram()
 	}
-	// The range is limited here, so there is no error.
-	_ = m.Latency.RecordValue(min(max(latency, LowestLatency), HighestLatency))
+	record(m.Latency, latency, 1)
 }
 
 // succeed counts an answer.

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"trunkline/bench/internal/goal"
@@ -142,8 +141,8 @@ func (b *builder) durability() string {
 
 // sentence begins with a capital letter.
 func sentence(s string) string {
-	first, n := utf8.DecodeRuneInString(s)
-	return string(unicode.ToUpper(first)) + s[n:]
+	_, n := utf8.DecodeRuneInString(s)
+	return strings.ToUpper(s[:n]) + s[n:]
 }
 
 // scaling is the charts of all parts, each with a line of its figures.

@@ -21,7 +21,11 @@ const fewRows = 3
 // outcome counts the goals of a part by what became of them, or its faults.
 func outcome(r *goal.Report) string {
 	if n := len(r.Faults); n > 0 {
-		return fmt.Sprintf("**failed**, %d faults; the first: %s", n, strings.Join(strings.Fields(r.Faults[0]), " "))
+		text := "**failed**: " + strings.Join(strings.Fields(r.Faults[0]), " ")
+		if n > 1 {
+			text += fmt.Sprintf(" (the first of %d faults)", n)
+		}
+		return text
 	}
 	if len(r.Goals) == 0 {
 		return "no faults"
@@ -75,7 +79,7 @@ func (b *builder) goals() string {
 	if len(named)+len(others) == 0 {
 		return "No goal was measured."
 	}
-	slices.SortStableFunc(named, func(a, b []string) int { return cmp.Or(cmp.Compare(len(a[0]), len(b[0])), cmp.Compare(a[0], b[0])) })
+	slices.SortStableFunc(named, func(a, b []string) int { return byName(a[0], b[0]) })
 	t := newTable("goal", "what", "asked (moonshot)", "measured", "verdict")
 	for _, row := range append(named, others...) {
 		t.row(row...)
@@ -142,31 +146,38 @@ func verdict(v goal.Verdict) string {
 	return "not measured"
 }
 
-// misses are the lines of the note on goals that are missed, and which missed ones have none.
+// misses are the lines of the note on goals that are missed, and which missed ones have none. A line
+// begins with the names of what it explains.
 func (b *builder) misses() string {
-	var parts, unexplained []string
-	done := map[string]bool{}
+	missed := map[string]bool{}
 	for _, r := range b.all() {
 		for i := range r.Goals {
-			k := key(r, &r.Goals[i])
-			if r.Goals[i].Verdict != goal.Miss || done[k] {
-				continue
+			if r.Goals[i].Verdict == goal.Miss {
+				missed[key(r, &r.Goals[i])] = true
 			}
-			done[k] = true
-			_, after, found := strings.Cut("\n"+b.missed, "\n- **"+k+"**")
-			if !found {
-				unexplained = append(unexplained, k)
-				continue
-			}
-			line, _, _ := strings.Cut(after, "\n")
-			parts = append(parts, "- **"+k+"**"+line)
+		}
+	}
+	if len(missed) == 0 {
+		return ""
+	}
+	text := "Why some are missed:\n\n"
+	unexplained := maps.Clone(missed)
+	for line := range strings.Lines(b.missed) {
+		names, _, _ := strings.Cut(strings.TrimPrefix(line, "- **"), "**")
+		explains := false
+		for _, name := range strings.Split(names, ", ") {
+			explains = explains || missed[name]
+			delete(unexplained, name)
+		}
+		if explains {
+			text += line
 		}
 	}
 	if len(unexplained) > 0 {
-		parts = append(parts, "- Not explained yet: "+strings.Join(unexplained, ", ")+".")
+		text += "- Not explained yet: " + strings.Join(slices.SortedFunc(maps.Keys(unexplained), byName), ", ") + ".\n"
 	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "Why some are missed:\n\n" + strings.Join(parts, "\n")
+	return text
 }
+
+// byName orders G2 before G10.
+func byName(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }

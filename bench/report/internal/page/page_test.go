@@ -101,6 +101,10 @@ var fillers = map[string]func(r *goal.Report){
 		goalOf(r, "", 1)
 	},
 	"hostile": func(r *goal.Report) { r.Fault("p99 is\n above 25 ms") },
+	"crash": func(r *goal.Report) {
+		r.Fault("lost a reply")
+		r.Fault("lost another")
+	},
 }
 
 // goalOf adds a goal that asks for at most must.
@@ -118,7 +122,7 @@ func goalOf(r *goal.Report, id string, must float64, members ...any) {
 
 func build(t *testing.T, s Set, isPast bool) *Page {
 	t.Helper()
-	notes := fstest.MapFS{"missed.md": {Data: []byte("- **G2**: two tables.\n- **G3**: not missed here.\n- **tools**: a line.\n")}}
+	notes := fstest.MapFS{"missed.md": {Data: []byte("- **G1, G2**: two tables.\n- **G3**: not missed here.\n- **tools**: a line.\n")}}
 	p, err := Build(s, notes, "docs/charts", func(string) bool { return isPast })
 	if err != nil {
 		t.Fatal(err)

@@ -10,32 +10,43 @@ import (
 	"time"
 )
 
-func TestSplitNATS(t *testing.T) {
-	f := func(in string, used, replies int, failure string) {
+func TestFramingOfPeers(t *testing.T) {
+	f := func(of Protocol, in string, used, replies int, failure string) {
 		t.Helper()
-		c := &conn{unsent: []byte("x")} // a PING is not answered into the middle of a write
-		n, r, err := splitNATS(nil, c, []byte(in))
+		n, r, _, err := of(nil, []byte(in))
 		if n != used || r != replies || (err == nil) != (failure == "") || err != nil && !strings.Contains(err.Error(), failure) {
 			t.Errorf("%q: %d bytes, %d replies, %v; want %d, %d, %q", in, n, r, err, used, replies, failure)
 		}
 	}
 	const one = "MSG _INBOX.3 1 4\r\na\r\nb\r\n"
-	f("", 0, 0, "")
-	f(one, len(one), 1, "")
-	f(one+one+one[:len(one)-1], 2*len(one), 2, "")
-	f("INFO {\"max\":1}\r\nPING\r\n"+one, 16+6+len(one), 1, "")
-	f("MSG _INBOX.3 1 x\r\n", 0, 0, "length")
-	f("MSG _INBOX.3 1 99999999999\r\n", 0, 0, "length")
-	f("-ERR 'Authorization Violation'\r\n", 0, 0, "Authorization")
-	f("+OK\r\n", 0, 0, "+OK")
+	f(NATS, "", 0, 0, "")
+	f(NATS, one, len(one), 1, "")
+	f(NATS, one+one+one[:len(one)-1], 2*len(one), 2, "")
+	f(NATS, "INFO {\"max\":1}\r\nPING\r\n"+one, 16+6+len(one), 1, "")
+	f(NATS, "MSG _INBOX.3 1 x\r\n", 0, 0, "MSG")
+	f(NATS, "MSG _INBOX.3 1 99999999999\r\n", 0, 0, "MSG")
+	f(NATS, "-ERR 'Authorization Violation'\r\n", 0, 0, "Authorization")
+	f(NATS, "+OK\r\n", 0, 0, "+OK")
+
+	f(RESP, "+OK\r\n+OK\r", 5, 1, "")
+	f(RESP, "$3\r\nabc\r\n$0\r\n\r\n+", 15, 2, "")
+	f(RESP, "$3\r\nabc\r", 0, 0, "")
+	f(RESP, "$", 0, 0, "")
+	f(RESP, "+OK\r\n$-1\r\n", 5, 1, "-1")
+	f(RESP, "$\r\n", 0, 0, "without length")
+	f(RESP, "$99999999999999999999\r\n", 0, 0, "9999")
+	f(RESP, "-ERR no\r\n", 0, 0, `"-ERR no"`)
+	if got := string(AppendCommand(nil, "GET", "k1")); got != "*2\r\n$3\r\nGET\r\n$2\r\nk1\r\n" {
+		t.Errorf("command %q", got)
+	}
 }
 
 // fakeNATS answers one connection: it greets, wants a greeting, and answers every request with a
-// message to its inbox. Before the first it asks for a PONG, and answers nothing until that came.
+// message to its inbox.
 func fakeNATS(c net.Conn, size int) error {
 	fmt.Fprint(c, "INFO {}\r\nPING\r\n")
 	in := bufio.NewReader(c)
-	for ponged, owed := false, ""; ; {
+	for {
 		line, err := in.ReadString('\n')
 		if err != nil {
 			return nil
@@ -43,8 +54,6 @@ func fakeNATS(c net.Conn, size int) error {
 		var subject, inbox string
 		var n int
 		switch {
-		case line == "PONG\r\n":
-			ponged = true
 		case strings.HasPrefix(line, "CONNECT {"), line == "SUB _INBOX.0 1\r\n":
 			continue
 		default:
@@ -54,11 +63,7 @@ func fakeNATS(c net.Conn, size int) error {
 			if _, err := io.CopyN(io.Discard, in, int64(n+2)); err != nil {
 				return nil
 			}
-			owed += fmt.Sprintf("MSG %s 1 %d\r\n%s\r\n", inbox, size, strings.Repeat("v", size))
-		}
-		if ponged {
-			fmt.Fprint(c, owed)
-			owed = ""
+			fmt.Fprintf(c, "MSG %s 1 %d\r\n%s\r\n", inbox, size, strings.Repeat("v", size))
 		}
 	}
 }

@@ -1,6 +1,4 @@
-//go:build linux
-
-package load
+package loadgen
 
 import "bytes"
 
@@ -14,7 +12,8 @@ const ShortPlaceholder = "############"
 // mark is where a placeholder stands.
 type mark struct{ at, width int }
 
-// Tape is the endless, repeating list of requests of one connection, encoded beforehand. Its
+// Tape is the endless, repeating list of requests of one connection of a closed loop, encoded
+// beforehand, because on a small machine the generator shares the cores with the server. Its
 // position survives a run, so that requests whose order matters (a process that goes READY,
 // RUNNING, READY …) go on where the run before stopped. Only one connection may use a Tape at a
 // time.
@@ -116,11 +115,4 @@ func (t *Tape) answered(n int) uint8 {
 	tag := t.tags[t.reply]
 	t.reply = (t.reply + n) % t.frames
 	return tag
-}
-
-func putHex(dst []byte, v uint64) {
-	for i := len(dst) - 1; i >= 0; i-- {
-		dst[i] = "0123456789abcdef"[v&15]
-		v >>= 4
-	}
 }

@@ -1,4 +1,4 @@
-package load
+package loadgen
 
 import (
 	"bufio"
@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-func TestSplitLines(t *testing.T) {
+func TestLineReplies(t *testing.T) {
 	f := func(in string, size, used, lines int, problem string) {
 		t.Helper()
-		u, l, err := SplitLines([]byte(in), size)
+		u, l, _, err := LineReplies(&Closed{Reply: size}, []byte(in))
 		if u != used || l != lines || (err != nil) != (problem != "") || err != nil && !strings.Contains(err.Error(), problem) {
 			t.Errorf("%q: used %d, %d lines, %v; want %d, %d, %q", in, u, l, err, used, lines, problem)
 		}
@@ -25,10 +25,10 @@ func TestSplitLines(t *testing.T) {
 	f("abc\n", 3, 0, 0, `cannot take "abc"`)
 }
 
-func TestSplitAnswers(t *testing.T) {
+func TestAnswerReplies(t *testing.T) {
 	f := func(in, greeted string, used, lines int, problem string) {
 		t.Helper()
-		u, l, events, err := splitAnswers([]byte(in), "ok", greeted, "event")
+		u, l, events, err := AnswerReplies(&Closed{Good: "ok", Greeted: greeted, Event: "event"}, []byte(in))
 		if u != used || l != lines || events != strings.Count(in[:used], "event ") || (err != nil) != (problem != "") || err != nil && !strings.Contains(err.Error(), problem) {
 			t.Errorf("%q: used %d, %d lines, %v; want %d, %d, %q", in, u, l, err, used, lines, problem)
 		}
@@ -47,7 +47,7 @@ func TestSplitAnswers(t *testing.T) {
 // TestLinesAreExchanged has a server answer each line with one of five bytes, or, to every tenth,
 // something else.
 func TestLinesAreExchanged(t *testing.T) {
-	f := func(cfg Config, odd bool) error {
+	f := func(cfg Closed, odd bool) error {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
@@ -85,18 +85,37 @@ func TestLinesAreExchanged(t *testing.T) {
 		}
 		return err
 	}
-	for _, cfg := range []Config{{Protocol: Lines, Reply: 5}, {Protocol: Answers, Good: "go"}, {Protocol: Answers, Good: "go", Greeted: "hi"}} {
+	for _, cfg := range []Closed{{Protocol: LineReplies, Reply: 5}, {Protocol: AnswerReplies, Good: "go"}, {Protocol: AnswerReplies, Good: "go", Greeted: "hi"}} {
 		if err := f(cfg, false); err != nil {
 			t.Error(err)
 		}
 		if err := f(cfg, true); err == nil {
-			t.Errorf("%+v: an odd reply was taken", cfg)
+			t.Errorf("%q: an odd reply was taken", cfg.Good)
 		}
 	}
-	if _, err := Start(Config{Addr: "127.0.0.1:1", Protocol: Answers, Tapes: []*Tape{new(Tape)}, Depth: 1}); err == nil {
-		t.Error("replies that begin with nothing were taken")
+	for _, f := range []Framing{AnswerReplies, LineReplies} {
+		if _, _, _, err := f(&Closed{}, []byte("a\n")); err == nil {
+			t.Error("replies of which nothing is known were taken")
+		}
 	}
-	if _, err := Start(Config{Addr: "127.0.0.1:1", Protocol: Lines, Tapes: []*Tape{new(Tape)}, Depth: 1}); err == nil {
-		t.Error("replies of no length were taken")
+}
+
+func TestResponsesOfAClosedLoop(t *testing.T) {
+	f := func(in string, used, replies int, problem string) {
+		t.Helper()
+		u, n, _, err := Responses(nil, []byte(in))
+		if u != used || n != replies || (err != nil) != (problem != "") || err != nil && !strings.Contains(err.Error(), problem) {
+			t.Errorf("%q: %d bytes, %d replies, %v; want %d, %d, %q", in, u, n, err, used, replies, problem)
+		}
 	}
+	const one = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+	f(one, len(one), 1, "")
+	f(one+one+"HTTP", 2*len(one), 2, "")
+	f(one[:len(one)-1], 0, 0, "")
+	f(one[:20], 0, 0, "")
+	f("", 0, 0, "")
+	f("HTTP/1.1 202 Accepted\r\ncontent-length: 0\r\n\r\n", 44, 1, "")
+	f(one+"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 2\r\n\r\n{}", len(one), 1, "503")
+	f("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n", 0, 0, "close")
+	f("HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n", 0, 0, "malformed")
 }

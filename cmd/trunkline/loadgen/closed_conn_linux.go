@@ -1,8 +1,10 @@
-package load
+package loadgen
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"net/netip"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -13,12 +15,11 @@ type batch struct {
 	n  int
 }
 
-// conn is one client connection; it belongs to one worker.
-type conn struct {
+// pipeline is one connection of a closed loop; it belongs to one worker.
+type pipeline struct {
 	fd        int
 	index     int // in its worker's list, and in its epoll events
 	tape      *Tape
-	depth     int
 	remaining int // requests still to send; negative: no end
 	inflight  int
 	owed      int    // requests that may be sent once unsent is gone
@@ -31,37 +32,35 @@ type conn struct {
 	dead      bool
 }
 
-// dial opens a non-blocking TCP connection without Nagle's delay.
-func dial(addr netip.AddrPort) (int, error) {
-	if !addr.Addr().Is4() {
-		return -1, fmt.Errorf("cannot dial %s: not an IPv4 address", addr)
-	}
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+// dialDescriptor connects as the open loop does, and returns a descriptor of the connection that
+// does not block and is the caller's.
+func dialDescriptor(addr string) (fd int, err error) {
+	t := Target{Addr: addr}
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	defer cancel()
+	nc, err := t.dial(ctx)
 	if err != nil {
-		return -1, fmt.Errorf("cannot open a socket: %w", err)
-	}
-	to := &unix.SockaddrInet4{Addr: addr.Addr().As4(), Port: int(addr.Port())}
-	for {
-		if err = unix.Connect(fd, to); err != unix.EINTR {
-			break
-		}
-	}
-	if err == nil {
-		err = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-	}
-	if err == nil {
-		err = unix.SetNonblock(fd, true)
-	}
-	if err != nil {
-		unix.Close(fd)
 		return -1, fmt.Errorf("cannot dial %s: %w", addr, err)
+	}
+	defer nc.Close()
+	socket, ok := nc.(syscall.Conn)
+	if !ok {
+		return -1, fmt.Errorf("cannot use address %q: want a plain connection", addr)
+	}
+	raw, err := socket.SyscallConn()
+	if err == nil {
+		failed := raw.Control(func(open uintptr) { fd, err = unix.FcntlInt(open, unix.F_DUPFD_CLOEXEC, 0) })
+		err = errors.Join(failed, err)
+	}
+	if err != nil {
+		return -1, fmt.Errorf("cannot use the connection to %s: %w", addr, err)
 	}
 	return fd, nil
 }
 
 // issue sends n more requests, or remembers that it owes them while an earlier write is not
 // through.
-func (c *conn) issue(n int, now int64) error {
+func (c *pipeline) issue(n int, now int64) error {
 	if c.remaining >= 0 {
 		n = min(n, c.remaining-c.owed)
 	}
@@ -77,7 +76,7 @@ func (c *conn) issue(n int, now int64) error {
 	return c.write(c.tape.take(n))
 }
 
-func (c *conn) write(b []byte) error {
+func (c *pipeline) write(b []byte) error {
 	n, err := unix.Write(c.fd, b)
 	switch {
 	case err == unix.EAGAIN || err == unix.EINTR:
@@ -89,20 +88,20 @@ func (c *conn) write(b []byte) error {
 	return nil
 }
 
-func (c *conn) push(b batch) {
+func (c *pipeline) push(b batch) {
 	c.batches[(c.head+c.live)%len(c.batches)] = b
 	c.live++
 }
 
-// settle counts the latencies of n replies that arrived at now. hist is nil outside the measured
-// window.
-func (c *conn) settle(n int, now int64, hist *Histogram) {
+// settle counts the latencies of n replies that arrived at now. latency is nil outside the
+// measured window.
+func (c *pipeline) settle(n int, now int64, latency *Latencies) {
 	c.inflight -= n
 	for n > 0 {
 		b := &c.batches[c.head]
 		k := min(n, b.n)
-		if hist != nil {
-			hist.Add(now-b.at, uint64(k))
+		if latency != nil {
+			latency.Add(now-b.at, uint64(k))
 		}
 		n -= k
 		if b.n -= k; b.n == 0 {
@@ -113,7 +112,7 @@ func (c *conn) settle(n int, now int64, hist *Histogram) {
 }
 
 // done reports that the connection has nothing left to send or to wait for.
-func (c *conn) done(stopping bool) bool {
+func (c *pipeline) done(stopping bool) bool {
 	if c.dead {
 		return true
 	}

@@ -1,4 +1,4 @@
-package load
+package loadgen
 
 import (
 	"errors"
@@ -8,10 +8,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"trunkline/codec/frame"
 )
 
 const (
-	readBuffer = 256 << 10
+	// closedBuffer is what a worker reads at a time, until a reply is larger.
+	closedBuffer = 256 << 10
 	// drainTimeout bounds the wait for the replies that are still out when a run stops.
 	drainTimeout = 10 * time.Second
 	// pollMillis is how long an idle worker waits before it looks whether it should stop.
@@ -22,11 +25,12 @@ var errClosed = errors.New("connection closed by the server")
 
 // worker drives its connections from one goroutine.
 type worker struct {
-	s     *Session
-	epoll int
-	conns []*conn
-	buf   []byte
-	hist  Histogram
+	s       *Session
+	epoll   int
+	conns   []*pipeline
+	buf     []byte
+	latency Latencies
+	pace    *pace // nil: not paced
 
 	replies atomic.Uint64
 	chunks  atomic.Uint64
@@ -38,7 +42,7 @@ type worker struct {
 func (w *worker) pinned(cpus []int) error {
 	if len(cpus) > 0 {
 		runtime.LockOSThread()
-		if err := pin(cpus); err != nil {
+		if err := Pin(cpus); err != nil {
 			return err
 		}
 	}
@@ -50,27 +54,37 @@ func (w *worker) pinned(cpus []int) error {
 func (w *worker) run() error {
 	events := make([]unix.EpollEvent, 1024)
 	var deadline time.Time
-	for _, c := range w.conns {
-		w.fail(c, c.issue(c.depth, w.s.nanotime()))
+	if w.pace != nil {
+		deadline = w.pace.deadline(w.s)
+	} else {
+		for _, c := range w.conns {
+			w.fail(c, c.issue(w.s.cfg.Depth, w.s.nanotime()))
+		}
 	}
 	for {
 		stopping := w.s.stopping.Load()
 		if w.idle(stopping) {
 			return nil
 		}
-		if stopping {
-			if deadline.IsZero() {
-				deadline = time.Now().Add(drainTimeout)
-			} else if time.Now().After(deadline) {
-				return fmt.Errorf("%d replies missing %v after the last request", w.inflight(), drainTimeout)
-			}
+		if stopping && deadline.IsZero() {
+			deadline = time.Now().Add(drainTimeout)
+		}
+		if !deadline.IsZero() && time.Now().After(deadline) {
+			return fmt.Errorf("%d replies missing %v after the last request", w.inflight(), drainTimeout)
 		}
 		n, err := unix.EpollWait(w.epoll, events, w.s.wait)
 		if err != nil && err != unix.EINTR {
 			return fmt.Errorf("cannot wait for replies: %w", err)
 		}
 		for _, e := range events[:max(n, 0)] {
-			w.turn(w.conns[e.Fd], e.Events, stopping)
+			if e.Fd >= 0 {
+				w.turn(w.conns[e.Fd], e.Events, stopping)
+			} else {
+				w.pace.ticked()
+			}
+		}
+		if w.pace != nil && !stopping {
+			w.sendDue(w.s.nanotime())
 		}
 	}
 }
@@ -78,7 +92,10 @@ func (w *worker) run() error {
 // idle reports that every connection is done. It looks at all of them only when that can be the
 // case.
 func (w *worker) idle(stopping bool) bool {
-	if !stopping && !w.s.finite && w.s.deadConns.Load() == 0 {
+	if w.pace != nil {
+		return w.s.deadConns.Load() > 0 || (stopping || w.pace.sent == w.pace.total) && w.inflight() == 0
+	}
+	if !stopping && !w.s.cfg.Once && w.s.deadConns.Load() == 0 {
 		return false
 	}
 	for _, c := range w.conns {
@@ -99,7 +116,7 @@ func (w *worker) inflight() (n int) {
 }
 
 // turn serves one event of one connection.
-func (w *worker) turn(c *conn, events uint32, stopping bool) {
+func (w *worker) turn(c *pipeline, events uint32, stopping bool) {
 	if c.dead {
 		return
 	}
@@ -112,14 +129,10 @@ func (w *worker) turn(c *conn, events uint32, stopping bool) {
 	}
 	now := w.s.nanotime()
 	if replies > 0 {
-		hist := &w.hist
-		if !w.s.recording.Load() {
-			hist = nil
-		}
-		c.settle(replies, now, hist)
+		w.settle(c, replies, now)
 		w.replies.Add(uint64(replies))
 	}
-	if err == nil && !stopping {
+	if err == nil && !stopping && w.pace == nil {
 		err = c.issue(replies, now)
 	}
 	if err == nil {
@@ -128,8 +141,23 @@ func (w *worker) turn(c *conn, events uint32, stopping bool) {
 	w.fail(c, err)
 }
 
+// settle counts the latencies of replies that arrived at now.
+func (w *worker) settle(c *pipeline, replies int, now int64) {
+	if w.pace != nil && w.pace.slices != nil {
+		for ; replies > 0; replies-- {
+			c.settle(1, now, w.pace.slice(c.batches[c.head].at))
+		}
+		return
+	}
+	latency := &w.latency
+	if !w.s.recording.Load() {
+		latency = nil
+	}
+	c.settle(replies, now, latency)
+}
+
 // watch asks for EPOLLOUT exactly while something is unsent.
-func (w *worker) watch(c *conn) error {
+func (w *worker) watch(c *pipeline) error {
 	if want := len(c.unsent) > 0; want != c.watching {
 		c.watching = want
 		e := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(c.index)}
@@ -142,7 +170,7 @@ func (w *worker) watch(c *conn) error {
 }
 
 // read takes what has arrived and returns the number of whole replies in it.
-func (w *worker) read(c *conn) (replies int, err error) {
+func (w *worker) read(c *pipeline) (replies int, err error) {
 	held := copy(w.buf, c.carry)
 	n, err := unix.Read(c.fd, w.buf[held:])
 	switch {
@@ -154,9 +182,9 @@ func (w *worker) read(c *conn) (replies int, err error) {
 		return 0, errClosed
 	}
 	in := w.buf[:held+n]
-	used, replies, err := w.s.split(w, c, in)
+	used, replies, err := w.split(c, in)
 	if err == nil && used == 0 && len(in) == len(w.buf) {
-		if len(w.buf) > maxFrame {
+		if len(w.buf) > maxReply {
 			err = errors.New("cannot take a reply larger than any frame")
 		}
 		w.buf = append(w.buf, make([]byte, len(w.buf))...) // in still names the old one
@@ -170,7 +198,7 @@ func (w *worker) read(c *conn) (replies int, err error) {
 }
 
 // fail ends a connection that had an error: its requests in flight count as dropped.
-func (w *worker) fail(c *conn, err error) {
+func (w *worker) fail(c *pipeline, err error) {
 	if err == nil {
 		return
 	}
@@ -181,67 +209,54 @@ func (w *worker) fail(c *conn, err error) {
 	unix.Close(c.fd)
 }
 
-// splitKernel counts the unary replies in b and passes every ERROR frame to the session's evaluate.
-func splitKernel(w *worker, c *conn, b []byte) (used, replies int, err error) {
+// split counts the replies in b by the protocol.
+func (w *worker) split(c *pipeline, b []byte) (used, replies int, err error) {
+	if w.s.cfg.Protocol == nil {
+		return w.splitFrames(c, b)
+	}
+	used, replies, events, err := w.s.cfg.Protocol(&w.s.cfg, b)
+	if events > 0 {
+		w.chunks.Add(uint64(events))
+	}
+	return used, replies, err
+}
+
+// splitFrames counts the unary replies in b and has every ERROR frame evaluated.
+func (w *worker) splitFrames(c *pipeline, b []byte) (used, replies int, err error) {
 	for {
-		typ, payload, size, ok, err := ParseFrame(b[used:])
-		if !ok || err != nil {
+		kind, payload, n := frame.Split(b[used:], maxReply)
+		if n <= 0 {
+			if n == frame.Malformed {
+				err = errMalformed
+			}
 			return used, replies, err
 		}
-		used += size
-		switch typ {
-		case Response:
+		used += n
+		switch kind {
+		case frame.Response:
 			c.tape.answered(1)
 			replies++
-		case Error:
+		case frame.Error:
 			replies++
-			if err := w.s.evaluate(c.tape.answered(1), payload); err != nil {
+			if err := w.s.refused(c.tape.answered(1), payload); err != nil {
 				return used, replies, err
 			}
-		case Chunk, streamEnd:
+		case frame.StreamChunk, frame.StreamEnd:
 			w.chunks.Add(1)
 		default:
-			return used, replies, fmt.Errorf("cannot take a frame of type 0x%02X", typ)
+			return used, replies, fmt.Errorf("cannot take a frame of type 0x%02X", byte(kind))
 		}
 	}
 }
 
-// splitter counts the replies in b.
-type splitter = func(w *worker, c *conn, b []byte) (used, replies int, err error)
-
-func splitterOf(cfg Config) splitter {
-	switch cfg.Protocol {
-	case RESP:
-		return splitBy(parseRESP)
-	case HTTP:
-		return splitBy(parseHTTP)
-	case NATS:
-		return splitNATS
-	case Answers:
-		return func(w *worker, _ *conn, b []byte) (used, replies int, err error) {
-			used, replies, events, err := splitAnswers(b, cfg.Good, cfg.Greeted, cfg.Event)
-			if events > 0 {
-				w.chunks.Add(uint64(events))
-			}
-			return used, replies, err
-		}
-	case Lines:
-		return func(_ *worker, _ *conn, b []byte) (used, replies int, err error) { return SplitLines(b, cfg.Reply) }
+// Pin binds the calling thread to some CPUs. The caller has locked its goroutine to the thread.
+func Pin(cpus []int) error {
+	var set unix.CPUSet
+	for _, c := range cpus {
+		set.Set(c)
 	}
-	return splitKernel
-}
-
-// splitBy makes a splitter of a function that sizes one reply.
-func splitBy(parse func(b []byte) (size int, ok bool, err error)) splitter {
-	return func(_ *worker, _ *conn, b []byte) (used, replies int, err error) {
-		for used < len(b) {
-			size, ok, err := parse(b[used:])
-			if !ok || err != nil {
-				return used, replies, err
-			}
-			used += size
-			replies++
-		}
-		return used, replies, nil
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("cannot pin to CPUs %v: %w", cpus, err)
 	}
+	return nil
 }
