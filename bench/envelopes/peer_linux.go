@@ -1,6 +1,7 @@
 package envelopes
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -17,6 +18,12 @@ const (
 // object is a JSON object.
 type object = map[string]any
 
+// text is v if it is a string, else "".
+func text(v any) string {
+	s, _ := v.(string)
+	return s
+}
+
 // peer is the server that a team would write first: net/http, encoding/json, and all that it knows
 // as maps. It makes the same decisions as a report at trunkline does (envelope §5.2) for pipelines
 // like the one measured here.
@@ -28,10 +35,8 @@ type peer struct {
 type session struct {
 	mu       sync.Mutex
 	envelope object
-	stages   []object
-	at       int // the stage
-	limits   map[string]float64
-	edges    map[string]float64
+	stages   map[string]object
+	edges    map[string]float64 // how often one that is limited may still be taken
 }
 
 // servePeer serves on a free port until the process is ended.
@@ -46,7 +51,7 @@ func servePeer([]string) error {
 
 func newPeer() *peer { return &peer{sessions: map[string]*session{}} }
 
-// ServeHTTP answers the two requests with a status and a JSON value.
+// ServeHTTP answers both requests with a JSON value.
 func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var in object
 	status, out := http.StatusBadRequest, []byte(`{"error":"bad request"}`)
@@ -61,8 +66,8 @@ func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(out)
 }
 
-// encode is the reply with a value that is made of JSON.
-func encode(status int, v object) (int, []byte) {
+// reply encodes a value that is made of JSON.
+func reply(status int, v object) (int, []byte) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		panic("BUG: " + err.Error())
@@ -75,18 +80,18 @@ func (p *peer) begin(in object) (int, []byte) {
 	agents, _ := pipeline["agents"].([]any)
 	e, _ := in["envelope"].(object)
 	if len(agents) == 0 || e == nil {
-		return encode(http.StatusBadRequest, object{"error": "no pipeline, or no envelope"})
+		return reply(http.StatusBadRequest, object{"error": "no pipeline, or no envelope"})
 	}
-	s := &session{envelope: e, limits: map[string]float64{}, edges: map[string]float64{}}
+	s := &session{envelope: e, stages: map[string]object{}, edges: map[string]float64{}}
 	var order []any
 	for _, a := range agents {
-		s.stages = append(s.stages, a.(object))
-		order = append(order, a.(object)["name"])
+		name := a.(object)["name"]
+		s.stages[text(name)], order = a.(object), append(order, name)
 	}
 	limits, _ := pipeline["edge_limits"].([]any)
 	for _, l := range limits {
 		l := l.(object)
-		s.limits[l["from_stage"].(string)+"->"+l["to_stage"].(string)] = l["max_count"].(float64)
+		s.edges[text(l["from_stage"])+"->"+text(l["to_stage"])] = l["max_count"].(float64)
 	}
 	for key, value := range (object{
 		"stage_order": order, "current_stage": order[0], "iteration": 0.0, "llm_call_count": 0.0, "tool_call_count": 0.0,
@@ -98,112 +103,101 @@ func (p *peer) begin(in object) (int, []byte) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.sessions[in["process_id"].(string)] = s
-	return encode(http.StatusOK, object{"process_id": in["process_id"], "current_stage": order[0]})
+	p.sessions[text(in["process_id"])] = s
+	return reply(http.StatusOK, object{"process_id": in["process_id"], "current_stage": order[0]})
 }
 
 func (p *peer) report(in object) (int, []byte) {
-	pid, _ := in["process_id"].(string)
 	p.mu.RLock()
-	s := p.sessions[pid]
+	s := p.sessions[text(in["process_id"])]
 	p.mu.RUnlock()
 	if s == nil {
-		return encode(http.StatusNotFound, object{"error": "Unknown process: " + pid})
+		return reply(http.StatusNotFound, object{"error": "Unknown process: " + text(in["process_id"])})
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var text any = "Session already terminated"
-	if s.envelope["terminated"] == false {
-		agent, _ := in["agent_name"].(string)
-		if agent != s.agent() && agent != s.stages[s.at]["name"] {
-			return encode(http.StatusConflict, object{"error": "Expected result from agent '" + s.agent() + "', got '" + agent + "'"})
+	e, message := s.envelope, any("Session already terminated")
+	if e["terminated"] == false {
+		if by := text(in["agent_name"]); by != s.agent() && by != e["current_stage"] {
+			return reply(http.StatusConflict, object{"error": "Expected result from agent '" + s.agent() + "', got '" + by + "'"})
 		}
-		s.step(agent, in)
-		text = s.envelope["termination_reason"]
+		if reason, why := s.step(in); reason != "" {
+			e["terminated"], e["terminal_reason"], e["termination_reason"] = true, reason, why
+		}
+		message = e["termination_reason"]
 	}
-	m := object{"kind": "RUN_AGENT", "agent_name": s.agent(), "envelope": s.envelope, "terminal_reason": "",
-		"termination_message": "", "interrupt_pending": false, "interrupt": nil}
-	if s.envelope["terminated"] == true {
-		m["kind"], m["agent_name"], m["terminal_reason"], m["termination_message"] = "TERMINATE", "", s.envelope["terminal_reason"], text
+	m := object{"kind": "RUN_AGENT", "agent_name": s.agent(), "envelope": e, "terminal_reason": "", "termination_message": "",
+		"interrupt_pending": false, "interrupt": nil}
+	if e["terminated"] == true {
+		m["kind"], m["agent_name"], m["terminal_reason"], m["termination_message"] = "TERMINATE", "", e["terminal_reason"], message
 	}
-	return encode(http.StatusOK, m)
+	return reply(http.StatusOK, m)
 }
 
-// agent is who works at the stage: an agent, or the one of the stage's name.
+// agent is who works at the current stage.
 func (s *session) agent() string {
-	if agent, ok := s.stages[s.at]["agent"].(string); ok {
-		return agent
-	}
-	return s.stages[s.at]["name"].(string)
-}
-
-// step takes one report in and moves the session on.
-func (s *session) step(agent string, in object) {
-	output, _ := in["output"].(object)
-	s.envelope["outputs"].(object)[agent] = output
-	metrics, _ := in["metrics"].(object)
-	for _, c := range [...][2]string{{"llm_call_count", "llm_calls"}, {"tool_call_count", "tool_calls"}, {"tokens_in", "tokens_in"}, {"tokens_out", "tokens_out"}} {
-		n, _ := metrics[c[1]].(float64)
-		s.count(c[0], n)
-	}
-	s.count("iteration", 1)
-	from := s.stages[s.at]
-	s.envelope["completed_stage_set"].(object)[from["name"].(string)] = true
-	next, to := follow(from, output), -1
-	for i, stage := range s.stages {
-		if stage["name"] == next {
-			to = i
-		}
-	}
-	if to < 0 {
-		s.end("COMPLETED", "Pipeline completed")
-		return
-	}
-	if s.bounds() {
-		return
-	}
-	edge := from["name"].(string) + "->" + next.(string)
-	if most, limited := s.limits[edge]; limited && s.edges[edge] >= most {
-		s.end("MAX_AGENT_HOPS_EXCEEDED", "Edge limit exceeded: "+edge)
-		return
-	}
-	s.edges[edge]++
-	s.at, s.envelope["current_stage"] = to, next
-	s.count("agent_hop_count", 1)
-	s.bounds()
+	at := s.stages[text(s.envelope["current_stage"])]
+	return cmp.Or(text(at["agent"]), text(at["name"]))
 }
 
 func (s *session) count(counter string, n float64) {
 	s.envelope[counter] = s.envelope[counter].(float64) + n
 }
 
-// follow is the stage after one, nil where the pipeline ends.
-func follow(stage, output object) any {
+// step takes one report in and moves the session on, or returns why it ends.
+func (s *session) step(in object) (reason, why string) {
+	e := s.envelope
+	output, _ := in["output"].(object)
+	e["outputs"].(object)[text(in["agent_name"])] = output
+	metrics, _ := in["metrics"].(object)
+	for _, c := range [...][2]string{{"llm_call_count", "llm_calls"}, {"tool_call_count", "tool_calls"}, {"tokens_in", "tokens_in"}, {"tokens_out", "tokens_out"}} {
+		n, _ := metrics[c[1]].(float64)
+		s.count(c[0], n)
+	}
+	s.count("iteration", 1)
+	from := text(e["current_stage"])
+	e["completed_stage_set"].(object)[from] = true
+	to := next(s.stages[from], output)
+	if s.stages[to] == nil {
+		return "COMPLETED", "Pipeline completed"
+	}
+	if reason := s.bounds(); reason != "" {
+		return reason, "Bounds exceeded: " + reason
+	}
+	edge := from + "->" + to
+	if left, limited := s.edges[edge]; limited && left <= 0 {
+		return "MAX_AGENT_HOPS_EXCEEDED", "Edge limit exceeded: " + edge
+	} else if limited {
+		s.edges[edge] = left - 1
+	}
+	e["current_stage"] = to
+	s.count("agent_hop_count", 1)
+	reason = s.bounds()
+	return reason, "Bounds exceeded: " + reason
+}
+
+// next is the stage that follows one after an output.
+func next(stage, output object) string {
 	rules, _ := stage["routing"].([]any)
 	for _, r := range rules {
 		rule := r.(object)
 		condition, conditional := rule["condition"].(string)
 		if v, ok := output[condition]; !conditional || ok && reflect.DeepEqual(v, rule["value"]) {
-			return rule["target"]
+			return text(rule["target"])
 		}
 	}
-	return stage["default_next"]
+	return text(stage["default_next"])
 }
 
-// bounds ends the session when a limit is met and reports whether it did.
-func (s *session) bounds() bool {
+// bounds is the limit that is met, "" for none.
+func (s *session) bounds() string {
 	for _, b := range [...][3]string{
 		{"llm_call_count", "max_llm_calls", "MAX_LLM_CALLS_EXCEEDED"}, {"iteration", "max_iterations", "MAX_ITERATIONS_EXCEEDED"},
 		{"agent_hop_count", "max_agent_hops", "MAX_AGENT_HOPS_EXCEEDED"},
 	} {
 		if s.envelope[b[0]].(float64) >= s.envelope[b[1]].(float64) {
-			s.end(b[2], "Bounds exceeded: "+b[2])
-			return true
+			return b[2]
 		}
 	}
-	return false
-}
-
-func (s *session) end(reason, text string) {
-	s.envelope["terminated"], s.envelope["terminal_reason"], s.envelope["termination_reason"] = true, reason, text
+	return ""
 }

@@ -12,5 +12,5 @@
 // during each scene. A scene passes when no reference request fails, its p99 stays under the larger
 // of 25 ms, what one hostile frame may hold an event loop, and ten times the p99 without attack,
 // the server's memory stays within 64 MiB of what it was, and the attacked connections behaved as
-// the protocol asks. A scene whose only fault is latency is played up to -tries times.
+// the protocol asks. A scene whose only fault is latency is played up to three times.
 package hostile

@@ -2,9 +2,9 @@ package hostile
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"trunkline/bench/internal/goal"
@@ -26,31 +26,24 @@ const (
 	// between is the time between two readings of memory during a scene: the peak that the system
 	// keeps is of the whole life of a process and would carry one scene's into the next.
 	between = 20 * time.Millisecond
-	// quickTime is how long a scene lasts under -quick.
-	quickTime = time.Second
+	// tries is how often a scene is played whose only fault is latency: other work on the machine
+	// can stall any process, but not the same scene every time.
+	tries = 3
 )
 
 // Part plays attacks beside a reference load.
 func Part() part.Part {
-	tries, lasting := 3, 5*time.Second
 	return part.Part{
 		Name: "hostile", What: "bad frames, slow readers and floods: what do good clients and the memory feel?",
-		Flags: func(f *flag.FlagSet) {
-			f.IntVar(&tries, "tries", tries, "hostile: how often a scene is played whose only fault is latency")
-			f.DurationVar(&lasting, "lasting", lasting, "hostile: how long each scene and each quiet measurement lasts")
-		},
-		Files: func(*part.Options) uint64 { return 8000 },
-		Run: func(r *part.Run) error {
-			if r.Quick {
-				lasting = min(lasting, quickTime)
-			}
-			return run(r, tries, lasting)
-		},
+		Defaults: func(o *part.Options) { o.Rounds, o.Window = 1, 5*time.Second },
+		Quick:    func(o *part.Options) { o.Rounds, o.Window = 1, time.Second },
+		Files:    func(*part.Options) uint64 { return 8000 },
+		Run:      run,
 	}
 }
 
-// run starts the server and plays the scenes.
-func run(r *part.Run, tries int, lasting time.Duration) error {
+// run starts the server and plays the scenes, each for a window.
+func run(r *part.Run) error {
 	server, err := r.Trunkline(fmt.Sprintf("kernel.loops=%d", r.Loops), "kernel.max_connections=2000")
 	if err != nil {
 		return err
@@ -59,15 +52,14 @@ func run(r *part.Run, tries int, lasting time.Duration) error {
 		return err
 	}
 	r.Report.Checked = true
-	r.Report.Settings.Rounds, r.Report.Settings.Window = 1, lasting.Seconds()
 	memory := goal.Grid{Title: "memory, MiB", Head: []string{"scene", "before", "peak", "after", "what happened"}}
 	for _, s := range scenes() {
 		if !r.Asked(s.name) {
 			continue
 		}
 		var o outcome
-		for try := 1; try == 1 || try <= tries && o.late(); try++ { // other work on the machine can stall any process, but not the same scene every time
-			o = play(server, s, r.Conns, lasting)
+		for try := 1; try == 1 || try <= tries && o.late(); try++ {
+			o = play(server, s, r.Conns, r.Window)
 			memory.Add(s.name, goal.MiB(o.before), goal.MiB(o.peak), goal.MiB(o.after), o.note)
 			r.Report.Samples = append(r.Report.Samples, sample(s.name+", before", r.Conns, o.alone), sample(s.name, r.Conns, o.during))
 		}
@@ -106,31 +98,26 @@ func play(server *load.Server, s scene, conns int, lasting time.Duration) (o out
 		return o
 	}
 	o.before = rss(server)
-	attacked, referred := make(chan error, 1), make(chan error, 1)
+	var attacked, referred error
+	var both sync.WaitGroup
+	both.Go(func() { o.note, attacked = s.attack(server.Addr, lasting) })
+	both.Go(func() { o.during, referred = reference(server.Addr, conns, lasting) })
+	ended := make(chan struct{})
 	go func() {
-		note, err := s.attack(server.Addr, lasting)
-		o.note = note
-		attacked <- err
-	}()
-	go func() {
-		h, err := reference(server.Addr, conns, lasting)
-		o.during = h
-		referred <- err
+		both.Wait()
+		close(ended)
 	}()
 	tick := time.NewTicker(between)
 	defer tick.Stop()
-	for ends := 0; ends < 2; {
+	for over := false; !over; {
 		o.peak = max(o.peak, rss(server))
 		select {
-		case err := <-attacked:
-			o.err = errors.Join(o.err, err)
-			ends++
-		case err := <-referred:
-			o.err = errors.Join(o.err, err)
-			ends++
+		case <-ended:
+			over = true
 		case <-tick.C:
 		}
 	}
+	o.err = errors.Join(attacked, referred)
 	time.Sleep(settle)
 	o.after = rss(server)
 	return o

@@ -1,7 +1,6 @@
 package scale
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -50,7 +49,7 @@ func idle(r *part.Run) error {
 // bytes each made it grow. The first connection is not counted: with it comes what a server makes
 // once.
 func silent(r *part.Run, n int) (each float64, err error) {
-	s, err := way{}.start(r, 0, fmt.Sprintf("kernel.max_connections=%d", n+spareConns), "kernel.read_timeout_secs=0")
+	s, err := way{}.start(r, fmt.Sprintf("kernel.max_connections=%d", n+spareConns), "kernel.read_timeout_secs=0")
 	if err != nil {
 		return 0, err
 	}
@@ -77,60 +76,31 @@ func silent(r *part.Run, n int) (each float64, err error) {
 	return float64(after.RSS-before.RSS) / float64(n), err
 }
 
-// crowd is a server with subscribers that take every event as fast as they can.
-type crowd struct {
-	*server
-	size    int
-	readers *load.Session
-}
-
-// subscribe starts a server and its subscribers, one to a connection, and waits until the server
-// counts them all.
-func subscribe(r *part.Run, n int) (c *crowd, err error) {
-	c = &crowd{size: n}
-	if c.server, err = (way{name: fmt.Sprintf("%d subscribers", n)}).start(r, 0, fmt.Sprintf("kernel.max_connections=%d", n+spareConns)); err != nil {
-		return nil, err
+// subscribe starts a server and subscribers that take every event as fast as they can, one to a
+// connection, and waits until the server counts them all. They end with the server.
+func subscribe(r *part.Run, n int) (s *server, readers *load.Session, err error) {
+	s, err = way{name: fmt.Sprintf("%d subscribers", n)}.start(r, fmt.Sprintf("kernel.max_connections=%d", n+spareConns))
+	if err != nil {
+		return nil, nil, err
 	}
 	var tapes []*load.Tape
 	for range n {
 		tapes = append(tapes, tapeOf(load.CountedRequest(0, "commbus", "Subscribe", load.Field{Key: "event_types", Value: []string{eventType}})))
 	}
 	// The one request of a connection is never answered: what comes are the chunks of its stream.
-	if c.readers, err = load.Start(load.Config{Addr: c.Addr, Tapes: tapes, Depth: 1}); err != nil {
-		return nil, err
+	if readers, err = load.Start(load.Config{Addr: s.Addr, Tapes: tapes, Depth: 1}); err != nil {
+		return nil, nil, err
 	}
-	return c, until("all subscribers are there", func() bool {
-		m, err := c.Metrics()
-		return err == nil && int(m["trunkline_bus_subscribers"]) == n
-	})
-}
-
-func (c *crowd) cell(depth int) goal.Cell {
-	return goal.Cell{Server: c.name, Method: "Publish", Conns: 1, Depth: depth}
-}
-
-// deliver is the step that publishes over one connection and counts what reaches the subscribers: a
-// request of its sample is an event delivered, and its CPU has the publisher's request in it.
-func (c *crowd) deliver(r *part.Run, depth int) goal.Step {
-	tape := tapeOf(publishRequest(eventText))
-	return goal.One(c.cell(depth), func() (s goal.Sample, err error) {
-		session, err := load.Start(load.Config{Addr: c.Addr, Tapes: []*load.Tape{tape}, Depth: depth})
-		if err != nil {
-			return s, err
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		m, err := s.Metrics()
+		there := int(m["trunkline_bus_subscribers"])
+		if err == nil && there < n && time.Now().After(end) {
+			err = fmt.Errorf("cannot publish: %d of %d subscribers are there", there, n)
 		}
-		time.Sleep(r.Warmup)
-		before := c.readers.Chunks()
-		w, err := load.OpenWindow(c.PID(), before)
-		if err == nil {
-			time.Sleep(r.Window)
-			err = until("an event is delivered", func() bool { return c.readers.Chunks() > before })
+		if err != nil || there == n {
+			return s, readers, err
 		}
-		if err == nil {
-			s, err = w.Close(c.readers.Chunks())
-		}
-		_, stopErr := session.Stop()
-		return s, errors.Join(err, stopErr)
-	})
+	}
 }
 
 // publishRequest publishes n bytes of text.
@@ -139,44 +109,52 @@ func publishRequest(n int) []byte {
 		load.Field{Key: "payload", Value: strconv.Quote(strings.Repeat("x", n))}, load.Field{Key: "source", Value: "scale"})
 }
 
-// subscribers measures crowds of all sizes in turns. With one event in flight every delivery is a
-// write to a socket of its own, which the kernel's price bounds: it is reported, and the goal is
-// about a pipelined publisher.
+// subscribers measures a publisher beside crowds of all sizes in turns. An event costs what a
+// request of the publisher does over the subscribers that it reaches. With one event in flight
+// every delivery is a write to a socket of its own, which the kernel's price bounds: it is
+// reported, and the goal is about a pipelined publisher.
 func subscribers(r *part.Run) error {
+	sizes, depths := tens(1, min(mostSubscribers, r.Many)), []int{depth, 1}
 	var steps []goal.Step
-	var all []*crowd
-	for _, n := range tens(1, min(mostSubscribers, r.Many)) {
-		c, err := subscribe(r, n)
+	var all []*server
+	var readers []*load.Session
+	for _, n := range sizes {
+		s, each, err := subscribe(r, n)
 		if err != nil {
 			return err
 		}
-		defer func() {
-			c.Stop()
-			_, _ = c.readers.Stop() // they complain that no request was answered
-		}()
-		all, steps = append(all, c), append(steps, c.deliver(r, depth), c.deliver(r, 1))
+		for _, d := range depths {
+			cfg := load.Config{Addr: s.Addr, Tapes: []*load.Tape{tapeOf(publishRequest(eventText))}, Depth: d, CPUs: s.cpus}
+			steps = append(steps, r.Step(s.published(d), s.Server, cfg))
+		}
+		all, readers = append(all, s), append(readers, each)
 	}
 	if err := r.Rounds(steps); err != nil {
 		return err
 	}
 	chart := goal.Chart{Name: "subscribers", Title: "What an event costs as subscribers grow", X: "subscribers", Y: "server CPU µs/event delivered"}
-	lost := goal.Grid{Title: "Events dropped because a subscriber was behind", Head: []string{"subscribers", "dropped", "of"}}
+	lost := goal.Grid{Title: "Events, and those dropped because a subscriber was behind", Head: []string{"subscribers", "delivered", "dropped"}}
 	g := goal.Goal{ID: "G9", What: "server CPU µs per event delivered", Must: 0.2, Moonshot: 0.1}
-	for _, c := range all {
-		for _, d := range []int{depth, 1} {
-			chart.Add(fmt.Sprintf("%d in flight", d), float64(c.size), r.Report.Median(c.cell(d), micros))
+	for i, n := range sizes {
+		for _, d := range depths {
+			cost := r.Report.Median(all[i].published(d), micros) / float64(n)
+			chart.Add(fmt.Sprintf("%d in flight", d), float64(n), cost)
+			if n == evaluatedCrowd && d == depth {
+				g.Add(all[i].published(d).String(), cost)
+			}
 		}
-		if c.size == evaluatedCrowd {
-			g.Add(fmt.Sprintf("%s, %d in flight", c.name, depth), r.Report.Median(c.cell(depth), micros))
-		}
-		m, err := c.Metrics()
+		m, err := all[i].Metrics()
 		if err != nil {
 			return err
 		}
-		lost.Add(c.size, int(m["trunkline_bus_events_dropped_total"]), int(m["trunkline_bus_events_published_total"])*c.size)
+		lost.Add(n, readers[i].Chunks(), int(m["trunkline_bus_events_dropped_total"]))
 	}
 	r.Report.Chart(chart)
 	r.Report.Table(lost)
 	r.Report.Goal(g)
 	return nil
+}
+
+func (s *server) published(depth int) goal.Cell {
+	return goal.Cell{Server: s.name, Method: "Publish", Conns: 1, Depth: depth}
 }

@@ -19,7 +19,7 @@ func verdicts(r *part.Report) string {
 }
 
 func TestRowsAreEvaluated(t *testing.T) {
-	small, large := &server{name: "10k rows", rows: 10_000, memory: 9000}, &server{name: "10M rows", rows: 10_000_000}
+	small, large := &server{way: way{name: "10k rows", rows: 10_000}, memory: 9000}, &server{way: way{name: "10M rows", rows: 10_000_000}}
 	round := func(n int, a, b float64) (all []goal.Sample) {
 		for _, m := range rowMethods() {
 			all = append(all, goal.Sample{Cell: small.cell(m), Round: n, CPU: a}, goal.Sample{Cell: large.cell(m), Round: n, CPU: b})
@@ -50,7 +50,7 @@ func TestRowsAreEvaluated(t *testing.T) {
 
 func TestSmallTablesAreNotEvaluatedForMemory(t *testing.T) {
 	r := new(part.Report)
-	growth(r, []*server{{name: "a", rows: 10_000, memory: 900}, {name: "b", rows: 100_000, memory: 300}})
+	growth(r, []*server{{way: way{name: "a", rows: 10_000}, memory: 900}, {way: way{name: "b", rows: 100_000}, memory: 300}})
 	if g := r.Goals[1]; g.Measured != 300 || len(g.Members) != 1 {
 		t.Errorf("%+v, want the largest table alone", g)
 	}
@@ -59,11 +59,11 @@ func TestSmallTablesAreNotEvaluatedForMemory(t *testing.T) {
 func TestTraceIsRead(t *testing.T) {
 	f := func(want collections, lines ...string) {
 		t.Helper()
-		var c collections
+		var all trace
 		for _, line := range lines {
-			c.add(line)
+			all.line(line)
 		}
-		if c.cycles != want.cycles || c.pause != want.pause || math.Abs(c.cpu-want.cpu) > 1e-9 {
+		if c := all.take(); c.cycles != want.cycles || c.pause != want.pause || math.Abs(c.cpu-want.cpu) > 1e-9 {
 			t.Errorf("%+v, want %+v", c, want)
 		}
 	}
@@ -77,7 +77,7 @@ func TestTraceIsRead(t *testing.T) {
 }
 
 func TestCollectionsAreEvaluated(t *testing.T) {
-	s := &server{name: "x"}
+	s := &server{way: way{name: "x"}}
 	// Each load used 1000 ms of CPU time.
 	f := func(want string, names []string, found ...collections) {
 		t.Helper()

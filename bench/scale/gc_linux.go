@@ -17,8 +17,6 @@ import (
 
 const (
 	gcRows = 1_000_000
-	// gcWindows is for how many windows each load is followed: collections are seconds apart.
-	gcWindows = 16
 	// forceEvery is the time between two collections that are forced, under the load forced.
 	forceEvery = 500 * time.Millisecond
 	forced     = "hot methods, forced"
@@ -41,54 +39,45 @@ type collections struct {
 	cpu    float64 // milliseconds of CPU time, without sweeping
 }
 
-// add takes a line of a server's output.
-func (c *collections) add(line string) {
-	m := traceLine.FindStringSubmatch(line)
-	if m == nil {
-		return
-	}
-	c.cycles++
-	for i, text := range m[1:] {
-		v, _ := strconv.ParseFloat(text, 64) // digits by the pattern; nonsense counts as 0
-		if i < 2 {
-			c.pause = max(c.pause, v)
-		} else {
-			c.cpu += v
-		}
-	}
-}
-
-// traced is a server that reports its collections.
-type traced struct {
-	*server
+// trace adds up the collections of a server.
+type trace struct {
 	mu    sync.Mutex
 	found collections // since they were taken last
 }
 
-func (t *traced) take() (found collections) {
+// line takes a line of the server's output.
+func (t *trace) line(text string) {
+	m := traceLine.FindStringSubmatch(text)
+	if m == nil {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.found.cycles++
+	for i, text := range m[1:] {
+		v, _ := strconv.ParseFloat(text, 64) // digits by the pattern; nonsense counts as 0
+		if i < 2 {
+			t.found.pause = max(t.found.pause, v)
+		} else {
+			t.found.cpu += v
+		}
+	}
+}
+
+func (t *trace) take() (found collections) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	found, t.found = t.found, found
 	return found
 }
 
-// startTraced gives the server and the load CPUs of their own: a stop waits for every thread of the
-// server, and one that the kernel has put aside for the load would be waited for as long as the
-// kernel's scheduler likes.
-func startTraced(r *part.Run, rows int) (t *traced, err error) {
-	t = new(traced)
-	t.server, err = way{name: count(rows) + " rows, CPUs of its own", apart: true, trace: func(line string) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.found.add(line)
-	}}.start(r, rows)
-	return t, err
-}
-
 // collector measures the garbage collector beside a large table. Hot methods allocate nothing, so
-// there is a load with creations and envelopes beside them, and one with forced collections.
+// there is a load with creations and envelopes beside them, and one with forced collections. The
+// server has CPUs of its own: a stop waits for every thread of the server, and one that the kernel
+// has put aside for the load would be waited for as long as the kernel's scheduler likes.
 func collector(r *part.Run) error {
-	t, err := startTraced(r, min(gcRows, r.Rows))
+	rows, t := min(gcRows, r.Rows), new(trace)
+	s, err := way{name: count(rows) + " rows, CPUs of its own", rows: rows, apart: true, trace: t.line}.start(r)
 	if err != nil {
 		return err
 	}
@@ -96,12 +85,12 @@ func collector(r *part.Run) error {
 	for _, method := range hotMethods() {
 		encoders = append(encoders, load.RowEncoders(method)...)
 	}
-	hot := load.Tapes(load.Deal(0, t.rows, conns), encoders...)
+	hot := load.Tapes(load.Deal(0, rows, conns), encoders...)
 	// The hot half of the mixed load are tapes of the others: only they know in which state they
 	// left their rows.
 	mixed := append(slices.Clone(hot[:conns/2]), replaceTapes(conns/4)...)
 	for len(mixed) < conns {
-		requests, err := carry(t.Addr, envelopeText)
+		requests, err := carry(s.Addr, envelopeText)
 		if err != nil {
 			return err
 		}
@@ -109,42 +98,40 @@ func collector(r *part.Run) error {
 	}
 	found := map[goal.Cell]collections{}
 	for _, x := range []struct {
-		name  string
-		tapes []*load.Tape
-	}{{"hot methods", hot}, {"mixed load", mixed}, {forced, hot}} {
-		s, c, err := t.measure(r, x.name, x.tapes)
+		name    string
+		tapes   []*load.Tape
+		windows time.Duration // for so many: under the mixed load, collections are seconds apart
+	}{{"hot methods", hot, 8}, {"mixed load", mixed, 32}, {forced, hot, 12}} {
+		// The warm-up is a load of its own, whose collections do not count.
+		_, err := load.Measure(s.config(x.tapes), s.Server, 0, r.Warmup)
 		if err != nil {
 			return err
 		}
-		r.Report.Samples, found[s.Cell] = append(r.Report.Samples, s), c
+		t.take()
+		var beside sync.WaitGroup
+		var forceErr error
+		if x.name == forced {
+			beside.Go(func() { forceErr = s.force(x.windows * r.Window) })
+		}
+		sample, err := load.Measure(s.config(x.tapes), s.Server, 0, x.windows*r.Window)
+		beside.Wait()
+		if err := errors.Join(err, forceErr); err != nil {
+			return err
+		}
+		sample.Cell = s.cell(x.name)
+		r.Report.Samples, found[sample.Cell] = append(r.Report.Samples, sample), t.take()
 	}
-	m, err := t.Metrics()
-	pauses(r.Report, t.rows, found, 1e3*m[`go_gc_duration_seconds{quantile="1"}`])
+	m, err := s.Metrics()
+	pauses(r.Report, rows, found, 1e3*m[`go_gc_duration_seconds{quantile="1"}`])
 	return err
 }
 
-// measure loads the server for a while and follows its collections.
-func (t *traced) measure(r *part.Run, name string, tapes []*load.Tape) (s goal.Sample, found collections, err error) {
-	session, err := load.Start(t.config(tapes))
-	if err != nil {
-		return s, found, err
+// force has the server collect its garbage again and again, as a look at its heap does.
+func (s *server) force(lasting time.Duration) (err error) {
+	for end := time.Now().Add(lasting); err == nil && time.Now().Before(end); time.Sleep(forceEvery) {
+		err = s.Download("/debug/pprof/heap?gc=1", os.DevNull, 10*time.Second)
 	}
-	time.Sleep(r.Warmup)
-	t.take()
-	w, err := load.OpenWindow(t.PID(), session.Replies())
-	for end := time.Now().Add(gcWindows * r.Window); err == nil && time.Now().Before(end); {
-		if name == forced { // as a look at the heap does
-			err = t.Download("/debug/pprof/heap?gc=1", os.DevNull, 10*time.Second)
-		}
-		time.Sleep(min(forceEvery, time.Until(end)))
-	}
-	found = t.take()
-	if err == nil {
-		s, err = w.Close(session.Replies())
-	}
-	_, stopErr := session.Stop()
-	s.Cell = t.cell(name)
-	return s, found, errors.Join(err, stopErr)
+	return err
 }
 
 // pauses makes a table and goals of what the loads showed. What forced collections cost is reported

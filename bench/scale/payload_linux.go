@@ -62,7 +62,7 @@ func payloadSizes() []int {
 
 // payloads measures methods with payloads of all sizes in turns.
 func payloads(r *part.Run) error {
-	s, err := way{}.start(r, 0)
+	s, err := way{}.start(r)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,8 @@ const (
 	smallRows = 10_000
 	// memoryRows is from where on a table's fixed part counts nothing beside its rows.
 	memoryRows = 1_000_000
+	// variantRows is the table of every setting: larger than the cache nearest to a core.
+	variantRows = 100_000
 	// replace is the name of creation and termination by turns, each on average, at a size that
 	// stays: each creation evicts a process that has ended.
 	replace = "Create+Terminate"
@@ -52,34 +54,17 @@ func replaceTapes(conns int) (tapes []*load.Tape) {
 	return tapes
 }
 
-// rows measures tables of all sizes, which are up at the same time, in turns.
+// rows measures tables of all sizes.
 func rows(r *part.Run) error {
-	var all []*server
-	var steps []goal.Step
-	loads := map[string]load.Config{} // of the largest table
+	var ways []way
 	for _, n := range tens(min(smallRows, r.Rows/10), r.Rows) {
-		s, err := way{name: count(n) + " rows"}.start(r, n)
-		if err != nil {
-			return err
-		}
-		s.filled.Cell = s.cell(create)
-		r.Report.Samples = append(r.Report.Samples, s.filled)
-		hands := load.Deal(0, n, conns)
-		for _, method := range rowMethods() {
-			loads[method] = s.config(tapes(method, hands))
-			steps = append(steps, r.Step(s.cell(method), s.Server, loads[method]))
-		}
-		all = append(all, s)
+		ways = append(ways, way{name: count(n) + " rows", rows: n})
 	}
-	if err := r.Rounds(steps); err != nil {
+	all, err := compare(r, rowMethods(), ways)
+	if err != nil {
 		return err
 	}
 	growth(r.Report, all)
-	for _, method := range rowMethods() {
-		if err := r.Profiled(method+"-"+count(r.Rows), all[len(all)-1].Server, loads[method]); err != nil {
-			return err
-		}
-	}
 	return nil
 }
 
@@ -105,4 +90,29 @@ func growth(r *part.Report, all []*server) {
 	r.Charts = append(r.Charts, cost, memory)
 	r.Goal(g)
 	r.Goal(row)
+}
+
+// variants are compared with the first one, which has the defaults of a machine with two CPUs.
+func variants(rows int) []way {
+	return []way{{"1 loop, GOGC 100", rows, 1, 100, false, nil}, {"2 loops", rows, 2, 100, false, nil}, {"1 loop, CPUs of its own", rows, 1, 100, true, nil},
+		{"GOGC 50", rows, 1, 50, false, nil}, {"GOGC 200", rows, 1, 200, false, nil}, {"GOGC 400", rows, 1, 400, false, nil}}
+}
+
+// settings compares settings of the server.
+func settings(r *part.Run) error {
+	methods := []string{"GetProcess", replace}
+	all, err := compare(r, methods, variants(min(variantRows, r.Rows)))
+	if err != nil {
+		return err
+	}
+	t := goal.Grid{Title: fmt.Sprintf("Settings of the server, %s rows; ratios to %q in the same round", count(all[0].rows), all[0].name),
+		Head: []string{"setting", "load", "CPU ratio", "requests/s ratio"}}
+	for _, method := range methods {
+		for _, s := range all {
+			at, base := s.cell(method), all[0].cell(method)
+			t.Add(s.name, method, r.Report.Ratio(at, base, goal.CPU), r.Report.Ratio(at, base, goal.Rate))
+		}
+	}
+	r.Report.Table(t)
+	return nil
 }

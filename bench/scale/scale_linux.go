@@ -2,8 +2,10 @@ package scale
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"trunkline/bench/internal/goal"
@@ -37,38 +39,37 @@ func Part() part.Part {
 // way is how a server runs.
 type way struct {
 	name        string            // in its cells
+	rows        int               // processes in its table
 	loops, gogc int               // 0: the run's, Go's default
 	apart       bool              // the server on one half of the CPUs, its load on the other
 	trace       func(line string) // takes its output, with the runtime's trace of collections in it; nil: no trace
 }
 
-// server is a trunkline with a table of processes.
+// server is a trunkline that runs in a way.
 type server struct {
 	*load.Server
-	name   string
-	rows   int
-	filled goal.Sample // a request is a creation while the table grew
-	memory float64     // resident bytes per row
-	cpus   []int       // of its load
+	way
+	memory float64 // resident bytes per row
+	cpus   []int   // of its load
 }
 
-// start starts a server and creates its rows. As many users as rows would fill the rate limiter,
-// which is not the table: it is kept small.
-func (w way) start(r *part.Run, rows int, more ...string) (s *server, err error) {
+// start starts a server and creates its rows, which leaves a sample. As many users as rows would
+// fill the rate limiter, which is not the table: it is kept small.
+func (w way) start(r *part.Run, more ...string) (s *server, err error) {
 	c := load.Trunkline(r.Binary, append(more, fmt.Sprintf("kernel.loops=%d", cmp.Or(w.loops, r.Loops)),
-		fmt.Sprintf("kernel.max_processes=%d", rows+spareRows), "kernel.max_rate_limit_users=1000")...)
+		fmt.Sprintf("kernel.max_processes=%d", w.rows+spareRows), "kernel.max_rate_limit_users=1000")...)
 	c.Env = []string{fmt.Sprintf("GOGC=%d", cmp.Or(w.gogc, 100))}
 	if c.Line = w.trace; w.trace != nil {
 		c.Env = append(c.Env, "GODEBUG=gctrace=1")
 	}
-	s = &server{name: w.name, rows: rows, cpus: r.LoadCPUs}
+	s = &server{way: w, cpus: r.LoadCPUs}
 	if w.apart {
 		defer func(before []int) { r.CPUs = before }(r.CPUs) // for the servers after it
 		if s.cpus, err = r.Divide(); err != nil {
 			return nil, err
 		}
 	}
-	if s.Server, err = r.Start(c); err != nil || rows == 0 {
+	if s.Server, err = r.Start(c); err != nil || w.rows == 0 {
 		return s, err
 	}
 	before, err := s.Memory()
@@ -79,12 +80,39 @@ func (w way) start(r *part.Run, rows int, more ...string) (s *server, err error)
 	if err != nil {
 		return nil, err
 	}
-	if err := load.CreateRows(s.Addr, 0, rows); err != nil {
+	if err := load.CreateRows(s.Addr, 0, w.rows); err != nil {
 		return nil, err
 	}
-	s.filled, err = window.Close(uint64(rows))
-	s.memory = float64(s.filled.RSS-before.RSS) / float64(rows)
+	filled, err := window.Close(uint64(w.rows))
+	filled.Cell = s.cell(create)
+	r.Report.Samples = append(r.Report.Samples, filled)
+	s.memory = float64(filled.RSS-before.RSS) / float64(w.rows)
 	return s, err
+}
+
+// compare measures methods beside servers that run in all these ways at the same time, in turns.
+// Profiles are the last server's.
+func compare(r *part.Run, methods []string, ways []way) (all []*server, err error) {
+	var steps []goal.Step
+	loads := map[string]load.Config{} // of the last one
+	for _, w := range ways {
+		s, err := w.start(r)
+		if err != nil {
+			return nil, err
+		}
+		hands := load.Deal(0, w.rows, conns)
+		for _, method := range methods {
+			loads[method] = s.config(tapes(method, hands))
+			steps = append(steps, r.Step(s.cell(method), s.Server, loads[method]))
+		}
+		all = append(all, s)
+	}
+	err = r.Rounds(steps)
+	for method, cfg := range loads {
+		last := all[len(all)-1]
+		err = errors.Join(err, r.Profiled(method+", "+last.name, last.Server, cfg))
+	}
+	return all, err
 }
 
 // config is the load of tapes. The generator polls, so that the server does not pay for waking it.
@@ -103,16 +131,6 @@ func tapeOf(request []byte) *load.Tape {
 	return tape
 }
 
-// until waits for what is to be true soon.
-func until(what string, ok func() bool) error {
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			return fmt.Errorf("cannot wait longer until %s", what)
-		}
-	}
-	return nil
-}
-
 // micros picks the server's CPU microseconds per request of a sample.
 func micros(s goal.Sample) float64 { return s.CPU / 1e3 }
 
@@ -126,13 +144,11 @@ func tens(least, most int) (sizes []int) {
 
 // count is a number in short form: 10k, 1M.
 func count(n int) string {
-	for _, unit := range []struct {
-		n    int
-		name string
-	}{{1_000_000, "M"}, {1000, "k"}} {
-		if n >= unit.n && n%unit.n == 0 {
-			return strconv.Itoa(n/unit.n) + unit.name
-		}
+	text := strconv.Itoa(n)
+	if millions, ok := strings.CutSuffix(text, "000000"); ok {
+		return millions + "M"
+	} else if thousands, ok := strings.CutSuffix(text, "000"); ok {
+		return thousands + "k"
 	}
-	return strconv.Itoa(n)
+	return text
 }

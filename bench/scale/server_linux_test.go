@@ -42,9 +42,19 @@ func TestAgainstTheServer(t *testing.T) {
 	}
 }
 
+// until waits for what is true soon.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("waited in vain: " + what)
+		}
+	}
+}
+
 func filled(t *testing.T, r *part.Run) *server {
 	t.Helper()
-	s, err := way{}.start(r, 640)
+	s, err := way{rows: 640}.start(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +63,8 @@ func filled(t *testing.T, r *part.Run) *server {
 
 func fillsTheTable(t *testing.T, r *part.Run) {
 	s := filled(t, r)
-	if s.filled.Requests != 640 || s.filled.CPU <= 0 {
-		t.Errorf("%+v", s.filled)
+	if f := r.Report.Samples[0]; f.Requests != 640 || f.CPU <= 0 || f.Cell != s.cell(create) {
+		t.Errorf("%+v", f)
 	}
 	reply, err := load.Ask(s.Addr, "kernel", "GetProcess", load.Field{Key: "pid", Value: load.PID(639)})
 	if err != nil || reply["pid"] != load.PID(639) {
@@ -73,9 +83,7 @@ func replacesAtOneSize(t *testing.T, r *part.Run) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := until("more processes ended than are kept", func() bool { return session.Replies() > 4*spareRows }); err != nil {
-		t.Error(err)
-	}
+	until(t, "more processes ended than are kept", func() bool { return session.Replies() > 4*spareRows })
 	if _, err := session.Stop(); err != nil {
 		t.Error(err)
 	}
@@ -89,30 +97,20 @@ func replacesAtOneSize(t *testing.T, r *part.Run) {
 }
 
 func countsDeliveries(t *testing.T, r *part.Run) {
-	c, err := subscribe(r, 3)
+	s, readers, err := subscribe(r, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Stop()
 	for range 5 {
-		if _, err := load.Ask(c.Addr, "commbus", "Publish", load.Field{Key: "event_type", Value: eventType}); err != nil {
+		if _, err := load.Ask(s.Addr, "commbus", "Publish", load.Field{Key: "event_type", Value: eventType}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := until("5 events reach 3 subscribers", func() bool { return c.readers.Chunks() == 15 }); err != nil {
-		t.Error(err)
-	}
-	samples, err := c.deliver(r, 8).Measure()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := samples[0]; s.Cell != c.cell(8) || s.Requests == 0 || s.Requests > c.readers.Chunks() || s.CPU <= 0 {
-		t.Errorf("%+v", s)
-	}
+	until(t, "5 events reach 3 subscribers", func() bool { return readers.Chunks() == 15 })
 }
 
 func carriesThePayload(t *testing.T, r *part.Run) {
-	s, err := way{}.start(r, 0)
+	s, err := way{}.start(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,12 +140,12 @@ func carriesThePayload(t *testing.T, r *part.Run) {
 
 // startsInAllWays: a server that has CPUs of its own leaves the others where they were.
 func startsInAllWays(t *testing.T, r *part.Run) {
-	for _, w := range variants() {
-		s, err := w.start(r, 640)
+	for _, w := range variants(640) {
+		s, err := w.start(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, err := s.Metrics(); err != nil || w.gogc != 0 && m["go_gc_gogc_percent"] != float64(w.gogc) {
+		if m, err := s.Metrics(); err != nil || m["go_gc_gogc_percent"] != float64(w.gogc) {
 			t.Errorf("%s: GOGC %v, %v", w.name, m["go_gc_gogc_percent"], err)
 		}
 		if r.CPUs != nil || !w.apart && s.cpus != nil {
@@ -159,8 +157,8 @@ func startsInAllWays(t *testing.T, r *part.Run) {
 // measuresEverything measures a little of all sections: whether they fit together, not what comes
 // out.
 func measuresEverything(t *testing.T, r *part.Run) {
-	p := Part()
-	if err := p.Run(r); err != nil {
+	r.Report.Samples = nil
+	if err := Part().Run(r); err != nil {
 		t.Fatal(err)
 	}
 	var found []string
@@ -194,7 +192,7 @@ func measuresEverything(t *testing.T, r *part.Run) {
 			t.Errorf("%s: %+v", c.Cell, c.Median)
 		}
 	}
-	if n := len(tens(64, 640))*6 + 3 + 2*3 + 7*3 + 2*len(variants()); len(cells) != n {
+	if n := len(tens(64, 640))*6 + 4 + 2*3 + 7*3 + 3*len(variants(0)); len(cells) != n {
 		t.Errorf("%d cells, want %d: %q", len(cells), n, cells)
 	}
 }

@@ -14,9 +14,8 @@ type refusals struct {
 	nothingRunnable atomic.Uint64 // GetNextRunnable on an empty queue: a normal answer (kernel-ipc §4.4)
 	errors          atomic.Uint64
 
-	mu    sync.Mutex
-	codes map[string]uint64 // by code: a closed set
-	first string            // the first error's text
+	once  sync.Once
+	first string // the first error's text
 }
 
 // count never ends a connection: a soak counts everything that goes wrong.
@@ -30,12 +29,7 @@ func (r *refusals) count(tag uint8, payload []byte) error {
 		return nil
 	}
 	r.errors.Add(1)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.codes == nil {
-		r.codes, r.first = map[string]uint64{}, f.Error()
-	}
-	r.codes[f.Code]++
+	r.once.Do(func() { r.first = f.Error() })
 	return nil
 }
 
@@ -68,7 +62,7 @@ func growth(readings []reading) (part float64, ok bool) {
 func evaluate(r *part.Report, refused *refusals, dropped uint64, loadErr error, readings []reading) {
 	r.Checked = true
 	if n := refused.errors.Load(); n > 0 {
-		r.Fault("%d error replies: %v, first: %s", n, refused.codes, refused.first)
+		r.Fault("%d error replies, first: %s", n, refused.first)
 	}
 	if dropped > 0 {
 		r.Fault("%d requests without a reply", dropped)

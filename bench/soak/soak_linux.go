@@ -20,6 +20,10 @@ const (
 	settleTime = 10 * time.Second
 	// maxGrowth is how much resident memory may grow after settleTime, as a part of what it was.
 	maxGrowth = 0.10
+	// gogc is the server's GOGC. It allocates so little that at the usual 100 its heap doubles over
+	// some ten seconds before it is collected once, and resident memory with it; a small one makes
+	// resident memory follow what is really held.
+	gogc = "10"
 	// processes and users are the server's limits, small so that eviction runs. The processes that
 	// the connections keep have to fit twice.
 	processes, users = 50_000, 20_000
@@ -28,16 +32,12 @@ const (
 
 // Part keeps up a mixed load and looks for what goes wrong or grows.
 func Part() part.Part {
-	lasting, subscribers, gogc := time.Minute, 1, "10"
+	lasting := time.Minute
 	return part.Part{
 		Name: "soak", What: "a mixed load at full speed: is anything refused or dropped, does memory grow?",
 		Defaults: func(o *part.Options) { o.Conns = 1000 },
-		Flags: func(f *flag.FlagSet) {
-			f.DurationVar(&lasting, "duration", lasting, "soak: how long")
-			f.IntVar(&subscribers, "subscribers", subscribers, "soak: connections that take every published event")
-			f.StringVar(&gogc, "gogc", gogc, "soak: GOGC of the server")
-		},
-		Files: func(o *part.Options) uint64 { return uint64(4*o.Conns + 1000) },
+		Flags:    func(f *flag.FlagSet) { f.DurationVar(&lasting, "duration", lasting, "soak: how long") },
+		Files:    func(o *part.Options) uint64 { return uint64(4*o.Conns + 1000) },
 		Run: func(r *part.Run) error {
 			if r.Conns > maxConns {
 				return fmt.Errorf("cannot keep %d connections: at most %d", r.Conns, maxConns)
@@ -45,17 +45,14 @@ func Part() part.Part {
 			if r.Quick {
 				lasting = min(lasting, quickTime)
 			}
-			return run(r, lasting, subscribers, gogc)
+			return run(r, lasting)
 		},
 	}
 }
 
-// run starts the server and its subscribers, and soaks it.
-func run(r *part.Run, lasting time.Duration, subscribers int, gogc string) error {
-	// The server allocates so little that at the usual GOGC=100 its heap doubles over some ten
-	// seconds before it is collected once, and resident memory with it; a small GOGC makes resident
-	// memory follow what is really held.
-	c := load.Trunkline(r.Binary, fmt.Sprintf("kernel.loops=%d", r.Loops), fmt.Sprintf("kernel.max_connections=%d", r.Conns+subscribers+100),
+// run starts the server and a subscriber, and soaks the server.
+func run(r *part.Run, lasting time.Duration) error {
+	c := load.Trunkline(r.Binary, fmt.Sprintf("kernel.loops=%d", r.Loops), fmt.Sprintf("kernel.max_connections=%d", r.Conns+100),
 		fmt.Sprintf("kernel.max_processes=%d", processes), fmt.Sprintf("kernel.max_rate_limit_users=%d", users))
 	c.Env = []string{"GOGC=" + gogc}
 	server, err := r.Start(c)
@@ -65,31 +62,23 @@ func run(r *part.Run, lasting time.Duration, subscribers int, gogc string) error
 	if err := load.CreateRows(server.Addr, 0, r.Conns*rowsPerConn); err != nil {
 		return err
 	}
-	if subscribers == 0 {
-		return soak(r, server, lasting)
-	}
-	readers, err := subscribe(server.Addr, subscribers)
+	reader, err := subscribe(server.Addr)
 	if err != nil {
 		return err
 	}
 	if err := soak(r, server, lasting); err != nil {
 		return err
 	}
-	return heard(r, server, readers)
-}
-
-// heard reports what the subscribers took, and ends them with the server: only that ends a stream.
-func heard(r *part.Run, server *load.Server, readers *load.Session) error {
 	metrics, err := server.Metrics()
 	if err != nil {
 		return err
 	}
-	r.Report.Note("subscribers took %d events; the server dropped %.0f that they were too slow for", readers.Chunks(), metrics["trunkline_bus_events_dropped_total"])
-	if n := readers.Dropped(); n > 0 {
-		r.Report.Fault("%d subscribers lost their stream", n)
+	r.Report.Note("A subscriber took %d events; the server dropped %.0f that it was too slow for.", reader.Chunks(), metrics["trunkline_bus_events_dropped_total"])
+	if reader.Dropped() > 0 {
+		r.Report.Fault("the subscriber lost its stream")
 	}
-	server.Stop()
-	_, _ = readers.Stop() // it complains that the requests were never answered, which no stream's is
+	server.Stop()        // only that ends a stream
+	_, _ = reader.Stop() // it complains that the request was never answered, which no stream's is
 	return nil
 }
 

@@ -72,7 +72,7 @@ func TestMixIsLegal(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	if _, err := s.Stop(); err != nil || r.errors.Load() > 0 || s.Dropped() > 0 {
-		t.Errorf("%v, %d errors %v, %d dropped", err, r.errors.Load(), r.codes, s.Dropped())
+		t.Errorf("%v, %d errors %s, %d dropped", err, r.errors.Load(), r.first, s.Dropped())
 	}
 	if r.nothingRunnable.Load() == 0 {
 		t.Error("NOT_FOUND of GetNextRunnable was not seen")
@@ -96,19 +96,19 @@ func TestSubscriber(t *testing.T) {
 			}()
 		}
 	}()
-	s, err := subscribe(ln.Addr().String(), 2)
+	s, err := subscribe(ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for s.Chunks() < 10 {
+	for s.Chunks() < 5 {
 		time.Sleep(time.Millisecond)
 	}
 	close(release)
-	if _, _ = s.Wait(); s.Dropped() != 2 {
-		t.Errorf("%d of 2 streams were lost", s.Dropped())
+	if _, _ = s.Wait(); s.Dropped() != 1 {
+		t.Error("the end of the stream was not noticed")
 	}
 	refusing := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte { return fakekernel.Failure(r.ID, "INVALID_ARGUMENT", "m") })
-	if _, err := subscribe(refusing.Addr, 1); err == nil || !strings.Contains(err.Error(), "INVALID_ARGUMENT") {
+	if _, err := subscribe(refusing.Addr); err == nil || !strings.Contains(err.Error(), "INVALID_ARGUMENT") {
 		t.Errorf("subscribed although refused: %v", err)
 	}
 }
@@ -133,8 +133,8 @@ func TestRefusals(t *testing.T) {
 	if err := r.count(tagOther, []byte{0xc1}); err == nil {
 		t.Error("takes a payload that is not MessagePack")
 	}
-	if r.codes["NOT_FOUND"] != 1 || r.codes["RESOURCE_EXHAUSTED"] != 1 || r.first != "NOT_FOUND: m" {
-		t.Errorf("refusals are counted as %v, first %s", r.codes, r.first)
+	if r.first != "NOT_FOUND: m" {
+		t.Errorf("the first refusal is %s", r.first)
 	}
 }
 
@@ -173,7 +173,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	f("", 0, nil, 110)
-	f("1 error replies: map[INTERNAL:1], first: INTERNAL: m", 0, nil, 110, "INTERNAL")
+	f("2 error replies, first: INTERNAL: m", 0, nil, 110, "INTERNAL", "NOT_FOUND")
 	f("2 requests without a reply", 2, nil, 110)
 	f("the load failed: boom", 0, errors.New("boom"), 110)
 	f("memory grew by 11.0 % after the first 10s, more than 10.0 %", 0, nil, 111)

@@ -24,14 +24,6 @@ type echoSession struct {
 	eof     bool
 }
 
-// constantReply is a line of n bytes, nil for none.
-func constantReply(n int) []byte {
-	if n == 0 {
-		return nil
-	}
-	return append(bytes.Repeat([]byte{'x'}, n-1), '\n')
-}
-
 // Feed implements link.Session. An empty line ends the stream, as it does at the tool server.
 func (s *echoSession) Feed(in, out []byte, _ link.Instant) (used int, outAfter []byte, v link.Verdict) {
 	start := len(out)
@@ -82,10 +74,11 @@ const echoChild = "tools-echo"
 func beEcho(args []string) error {
 	if len(args) > 0 {
 		size, err := strconv.Atoi(args[0])
-		if err != nil {
-			return fmt.Errorf("cannot reply: %w", err)
+		if err != nil || size < 1 {
+			return fmt.Errorf("cannot reply with %q bytes", args[0])
 		}
-		open := func(*link.Port) link.Session { return &echoSession{reply: constantReply(size)} }
+		reply := append(bytes.Repeat([]byte{'x'}, size-1), '\n')
+		open := func(*link.Port) link.Session { return &echoSession{reply: reply} }
 		return stream.NewHost(stream.Config{Limits: toolhost.StdinLimits(), Open: open}).Serve(stdio{os.Stdin, os.Stdout}, "stdin")
 	}
 	ln, err := reactor.Listen("127.0.0.1:0")

@@ -1,13 +1,14 @@
 package tools
 
 import (
-	"bytes"
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -59,59 +60,43 @@ func (s *pipeServer) end() error {
 // many requests. All requests have one length, and all replies. What is in flight fits into the
 // pipes, so that neither side waits for the other to read.
 type pipeLoad struct {
+	kind
 	server  io.ReadWriter
-	lines   []byte // the requests over and over, so that any depth of them in a row are one write
-	request int    // bytes of a request
-	kinds   int    // different requests
-	reply   int    // bytes of a reply
+	reply   int // bytes of a reply
 	depth   int
-
 	replies atomic.Uint64
 	stop    atomic.Bool
 }
 
-func newPipeLoad(server io.ReadWriter, k kind, reply, depth int) *pipeLoad {
-	list := k.requests()
-	l := &pipeLoad{server: server, request: len(list[0]), kinds: len(list), reply: reply, depth: depth}
-	for i := range len(list) + depth {
-		l.lines = append(l.lines, list[i%len(list)]...)
-	}
-	return l
-}
-
 // run sends until stop is set, and then waits for the replies that are out.
 func (l *pipeLoad) run() error {
-	next, flying, held := 0, 0, 0
-	buf := make([]byte, l.reply*l.depth)
+	list := l.requests()
+	size, next, flying := len(list[0]), 0, 0
+	// The requests over and over, so that any depth of them in a row are one write.
+	lines := []byte(strings.Repeat(strings.Join(list, ""), 1+l.depth))
 	issue := func(n int) error {
-		b := l.lines[next*l.request : (next+n)*l.request]
-		next, flying = (next+n)%l.kinds, flying+n
+		b := lines[next*size : (next+n)*size]
+		next, flying = (next+n)%len(list), flying+n
 		_, err := l.server.Write(b)
 		return err
 	}
 	if err := issue(l.depth); err != nil {
 		return err
 	}
-	for flying > 0 {
-		n, err := l.server.Read(buf[held:])
-		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("%d replies are missing: the server has ended", flying)
+	for in := bufio.NewReaderSize(l.server, l.reply*l.depth); flying > 0; {
+		if _, err := in.Peek(l.reply); err != nil {
+			return fmt.Errorf("%d replies are missing: %w", flying, err)
 		}
-		if err != nil {
-			return err
-		}
-		held += n
-		replies := held / l.reply
-		for i := range replies {
-			if line := buf[i*l.reply : (i+1)*l.reply]; bytes.IndexByte(line, '\n') != l.reply-1 {
+		n := in.Buffered() / l.reply // what came with the first
+		for range n {
+			if line, err := in.ReadSlice('\n'); err != nil || len(line) != l.reply {
 				return fmt.Errorf("cannot take %q as a reply of %d bytes", line, l.reply)
 			}
 		}
-		held = copy(buf, buf[replies*l.reply:held])
-		flying -= replies
-		l.replies.Add(uint64(replies))
+		flying -= n
+		l.replies.Add(uint64(n))
 		if !l.stop.Load() {
-			if err := issue(replies); err != nil {
+			if err := issue(n); err != nil {
 				return err
 			}
 		}
@@ -165,7 +150,7 @@ func (b *bench) overPipes(server string, k kind) (got goal.Sample, err error) {
 		}
 	}
 	if err == nil {
-		got, err = b.pipeWindow(newPipeLoad(s, k, size, b.Depth), s.cmd.Process.Pid)
+		got, err = b.pipeWindow(&pipeLoad{kind: k, server: s, reply: size, depth: b.Depth}, s.cmd.Process.Pid)
 	}
 	return got, errors.Join(err, s.end())
 }

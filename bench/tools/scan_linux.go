@@ -1,7 +1,6 @@
 package tools
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -28,19 +27,17 @@ func (b *bench) scan() error {
 	if err != nil {
 		return err
 	}
-	if err := b.Rounds([]goal.Step{{Name: fieldScan, Measure: func() ([]goal.Sample, error) {
+	err = b.Rounds([]goal.Step{{Name: fieldScan, Measure: func() ([]goal.Sample, error) {
 		rows, err := test.Run("Find", b.Window/scansPerWindow, 1)
 		if err != nil {
 			return nil, err
 		}
 		return scanSamples(rows)
-	}}}); err != nil {
-		return err
-	}
+	}}})
 	for _, g := range scanGoals(b.Report.Samples) {
 		b.Report.Goal(g)
 	}
-	return nil
+	return err
 }
 
 // scanSamples makes samples of Find/LINE/LIBRARY.
@@ -52,9 +49,6 @@ func scanSamples(rows []gobench.Result) (all []goal.Sample, err error) {
 			return nil, fmt.Errorf("cannot take %s with %g %s as a row of the field scan", r.Name, ns, onThread)
 		}
 		all = append(all, goal.Sample{Cell: scanCell(parts[2], parts[1]), Requests: uint64(r.N), CPU: ns, PerSec: 1e9 / ns})
-	}
-	if len(all) == 0 {
-		return nil, errors.New("the field scan has no rows")
 	}
 	return all, nil
 }
@@ -68,18 +62,14 @@ func scanCell(library, line string) goal.Cell {
 func scanGoals(all []goal.Sample) []goal.Goal {
 	scan := goal.Goal{What: "field scan / libraries that check the line", Must: mustScan, AtLeast: true}
 	free := goal.Goal{What: "field scan / " + unchecked + ", which does not", AtLeast: true}
-	seen := map[goal.Cell]bool{}
-	for _, s := range all {
-		peer := s.Cell
-		if peer.Method != fieldScan || peer.Server == trunkline || seen[peer] {
-			continue
+	for _, c := range goal.Summarize(all) {
+		peer := c.Cell
+		if g := &scan; peer.Method == fieldScan && peer.Server != trunkline {
+			if peer.Server == unchecked {
+				g = &free
+			}
+			g.Add(peer.Via+" "+peer.Server, goal.Ratio(all, scanCell(trunkline, peer.Via), peer, goal.Rate))
 		}
-		seen[peer] = true
-		g := &scan
-		if peer.Server == unchecked {
-			g = &free
-		}
-		g.Add(peer.Via+" "+peer.Server, goal.Ratio(all, scanCell(trunkline, peer.Via), peer, goal.Rate))
 	}
 	return []goal.Goal{scan, free}
 }

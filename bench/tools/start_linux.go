@@ -22,42 +22,30 @@ func (b *bench) start() error {
 	ours := goal.Cell{Server: trunkline, Method: "start and answer", Via: "processes", Conns: 1, Depth: 1}
 	least := ours
 	least.Server = small
-	err := b.Rounds([]goal.Step{{Name: "starts", Measure: func() ([]goal.Sample, error) {
-		return b.starting((b.starts+b.Options.Rounds-1)/b.Options.Rounds, []program{{ours, []string{b.Binary, "tool_exec", noopAID}}, {least, []string{b.worker}}}, input)
-	}}})
-	if err != nil {
+	if err := b.Rounds([]goal.Step{b.starting(ours, input, b.Binary, "tool_exec", noopAID), b.starting(least, input, b.worker)}); err != nil {
 		return err
 	}
 	b.against(goal.Goal{What: "start and answer / small program"}, "starts/s", ours, small)
 	return nil
 }
 
-// program is one that a cell starts.
-type program struct {
-	cell goal.Cell
-	args []string
-}
-
-// starting starts the programs in turns, n times, and takes the medians.
-func (b *bench) starting(n int, programs []program, input string) (all []goal.Sample, err error) {
-	wall, cpu := make([][]float64, len(programs)), make([][]float64, len(programs))
-	for range n {
-		for i, p := range programs {
-			cmd := exec.Command(p.args[0], p.args[1:]...)
+// starting starts a program often, one after the other, and takes the medians.
+func (b *bench) starting(c goal.Cell, input, path string, args ...string) goal.Step {
+	return goal.One(c, func() (goal.Sample, error) {
+		var wall, cpu []float64
+		for range (b.starts + b.Options.Rounds - 1) / b.Options.Rounds {
+			cmd := exec.Command(path, args...)
 			cmd.Env = append(os.Environ(), b.env()...)
 			took, used, err := runOnce(cmd, input)
 			if err != nil {
-				return nil, err
+				return goal.Sample{}, err
 			}
-			wall[i], cpu[i] = append(wall[i], float64(took)), append(cpu[i], float64(used))
+			wall, cpu = append(wall, float64(took)), append(cpu, float64(used))
 		}
-	}
-	for i, p := range programs {
-		half := goal.Median(wall[i])
-		all = append(all, goal.Sample{Cell: p.cell, Requests: uint64(n), PerSec: float64(time.Second) / half, CPU: goal.Median(cpu[i]),
-			P50: half / 1e3, P99: goal.Quantile(wall[i], 0.99) / 1e3})
-	}
-	return all, nil
+		half := goal.Median(wall)
+		return goal.Sample{Requests: uint64(len(wall)), PerSec: float64(time.Second) / half, CPU: goal.Median(cpu),
+			P50: half / 1e3, P99: goal.Quantile(wall, 0.99) / 1e3}, nil
+	})
 }
 
 // runOnce runs a program to its end and returns what passed and the CPU time it used.

@@ -97,7 +97,7 @@ func TestPrime(t *testing.T) {
 func TestPipeLoad(t *testing.T) {
 	f := func(problem string, reply func(n int, line string) string) {
 		t.Helper()
-		l := newPipeLoad(buffered(answering(t, reply)), hot()[2], len("reply\n"), 8)
+		l := &pipeLoad{kind: hot()[2], server: buffered(answering(t, reply)), reply: len("reply\n"), depth: 8}
 		ended := make(chan error, 1)
 		go func() { ended <- l.run() }()
 		for l.replies.Load() < 100 && len(ended) == 0 {
@@ -147,10 +147,13 @@ func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 // TestEchoSession feeds a stream of lines in every possible pair of pieces.
 func TestEchoSession(t *testing.T) {
-	f := func(reply int, in, want string, end link.Verdict) {
+	f := func(reply, in, want string, end link.Verdict) {
 		t.Helper()
 		for cut := range len(in) + 1 {
-			s := &echoSession{reply: constantReply(reply)}
+			s := &echoSession{}
+			if reply != "" {
+				s.reply = []byte(reply)
+			}
 			used, out, v := s.Feed([]byte(in[:cut]), nil, link.Instant{})
 			if v == link.More {
 				_, out, v = s.Feed([]byte(in[used:]), out, link.Instant{})
@@ -160,11 +163,11 @@ func TestEchoSession(t *testing.T) {
 			}
 		}
 	}
-	f(0, "", "", link.More)
-	f(0, "ab\ncd\ne", "ab\ncd\n", link.More)
-	f(4, "ab\ncd\ne", "xxx\nxxx\n", link.More)
-	f(0, "ab\n\ncd\n", "ab\n", link.Close)
-	s := &echoSession{reply: constantReply(link.DefaultUnsentBytes)}
+	f("", "", "", link.More)
+	f("", "ab\ncd\ne", "ab\ncd\n", link.More)
+	f("xxx\n", "ab\ncd\ne", "xxx\nxxx\n", link.More)
+	f("", "ab\n\ncd\n", "ab\n", link.Close)
+	s := &echoSession{reply: make([]byte, link.DefaultUnsentBytes)}
 	if used, _, v := s.Feed([]byte("a\nb\nc\n"), nil, link.Instant{}); used != 4 || v != link.Yield {
 		t.Errorf("used %d, verdict %d", used, v)
 	}
@@ -188,7 +191,7 @@ func TestScan(t *testing.T) {
 	if got[0].Verdict != goal.Pass || got[0].Measured != 1.5 || len(got[0].Members) != 1 || got[1].Verdict != goal.Reported || got[1].Measured != 0.75 {
 		t.Errorf("%+v", got)
 	}
-	for _, bad := range [][]gobench.Result{nil, {row("Find/line", 1)}, {row("Find/line/x", 0)}} {
+	for _, bad := range [][]gobench.Result{{row("Find/line", 1)}, {row("Find/line/x", 0)}} {
 		if got, err := scanSamples(bad); err == nil {
 			t.Errorf("%v was taken as %v", bad, got)
 		}

@@ -15,7 +15,7 @@ func TestChart(t *testing.T) {
 		t.Errorf("%+v, want %+v", c.Lines, want)
 	}
 	c.Title, c.X, c.Y = "Costs", "rows", "µs"
-	grid := Grid{"Costs (µs)", []string{"rows", "a", "b"}, [][]any{{int64(1), 10.0, 20.0}, {int64(2), 11.0, nil}}}
+	grid := Grid{Title: "Costs (µs)", Head: []string{"rows", "a", "b"}, Rows: [][]any{{int64(1), 10.0, 20.0}, {int64(2), 11.0, nil}}}
 	if got := c.grid(); !reflect.DeepEqual(got, grid) {
 		t.Errorf("%+v, want %+v", got, grid)
 	}

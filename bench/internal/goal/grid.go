@@ -12,39 +12,31 @@ type Grid struct {
 	Title string   `json:"title"`
 	Head  []string `json:"head"` // names of the columns, with their units
 	Rows  [][]any  `json:"rows"`
+
+	prose bool // the last column is text, which stands on the left
 }
 
 // Add appends a row.
 func (g *Grid) Add(cells ...any) { g.Rows = append(g.Rows, cells) }
 
-// Print prints the table after an empty line, its cells on the right; a last column of text stands
-// on the left.
+// Print prints the table after an empty line, its cells on the right.
 func (g Grid) Print(out io.Writer) {
 	if g.Title != "" {
 		fmt.Fprintf(out, "\n%s", g.Title)
 	}
 	fmt.Fprintln(out)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	last := len(g.Head) - 1
-	prose := len(g.Rows) > 0
-	for _, row := range g.Rows {
-		_, text := row[last].(string)
-		prose = prose && text
-	}
-	line := func(i int, cell string) {
-		if i == last && prose {
-			fmt.Fprint(w, "  ", cell)
-		} else {
-			fmt.Fprint(w, cell, "\t")
-		}
-	}
+	head := make([]any, len(g.Head))
 	for i, name := range g.Head {
-		line(i, name)
+		head[i] = name
 	}
-	fmt.Fprintln(w)
-	for _, row := range g.Rows {
+	for _, row := range append([][]any{head}, g.Rows...) {
 		for i, cell := range row {
-			line(i, Text(cell))
+			if g.prose && i == len(row)-1 {
+				fmt.Fprint(w, "  ", cell) // what no tab follows stands on the left
+				continue
+			}
+			fmt.Fprint(w, Text(cell), "\t")
 		}
 		fmt.Fprintln(w)
 	}
@@ -92,7 +84,7 @@ func cells(list []Summary) Grid {
 
 // verdicts is the table of goals.
 func verdicts(goals []Goal) Grid {
-	g := Grid{Head: []string{"goal", "asked", "moonshot", "measured", "verdict", "what"}}
+	g := Grid{Head: []string{"goal", "asked", "moonshot", "measured", "verdict", "what"}, prose: true}
 	for i := range goals {
 		x := &goals[i]
 		asked := ""
