@@ -28,6 +28,7 @@ import (
 	"trunkline/bench/soak"
 	"trunkline/bench/store"
 	"trunkline/bench/tools"
+	"trunkline/bench/wire"
 )
 
 func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
@@ -35,6 +36,7 @@ func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
 // parts are what can be measured, in the order of the list.
 func parts() []part.Part {
 	return []part.Part{
+		wire.Part(),
 		compare.Part(),
 		store.Part(),
 		store.RestartPart(),
