@@ -27,6 +27,7 @@ import (
 	"trunkline/bench/soak"
 	"trunkline/bench/store"
 	"trunkline/bench/tools"
+	"trunkline/bench/wire"
 )
 
 func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
@@ -34,15 +35,16 @@ func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
 // parts are what can be measured, in the order of the list.
 func parts() []part.Part {
 	return []part.Part{
+		wire.Part(),
+		compare.Part(),
 		store.Part(),
 		store.RestartPart(),
-		tools.Part(),
 		store.ThreadsPart(),
 		store.ProjectsPart(),
 		scale.Part(),
 		envelopes.Part(),
 		sessions.Part(),
-		compare.Part(),
+		tools.Part(),
 		soak.Part(),
 		hostile.Part(),
 	}
