@@ -191,7 +191,7 @@ hostile: build ## bad frames, slow readers and floods against bin/trunkline
 
 .PHONY: crash
 crash: build ## SIGKILL bin/trunkline under load, again and again, and look what is left
-	$(call measure,crash -server bin/trunkline)
+	$(GO) test ./bench/crash -count=1 -v -run '^TestCrash$$' -timeout 0 -args -server $(CURDIR)/bin/trunkline -rounds 200 $(ARGS)
 
 ## —— Shipping ——
 

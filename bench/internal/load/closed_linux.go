@@ -10,8 +10,6 @@ import (
 type (
 	// Config describes a load.
 	Config = loadgen.Closed
-	// PacedConfig is a Config with a rate.
-	PacedConfig = loadgen.Closed
 	// Session is a load that runs.
 	Session = loadgen.Session
 	// Paced are the latencies of a load with a rate.
@@ -56,7 +54,7 @@ func refused(_ uint8, payload []byte) error {
 }
 
 // RunPaced sends for cfg.For and returns the latencies of all slices.
-func RunPaced(cfg PacedConfig) (*Paced, error) { return loadgen.RunPaced(cfg) }
+func RunPaced(cfg Config) (*Paced, error) { return loadgen.RunPaced(cfg) }
 
 // SendOnce sends every tape once at the given depth and waits for all replies.
 func SendOnce(addr string, p Protocol, tapes []*Tape, depth int) error {

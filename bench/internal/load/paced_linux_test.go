@@ -9,8 +9,8 @@ import (
 	"trunkline/bench/internal/fakekernel"
 )
 
-func pacedConfig(addr string) PacedConfig {
-	return PacedConfig{Addr: addr, Tapes: tapes(3, request("A", "p"), request("B", "q")), Depth: 8, PerSec: 2000, For: 100 * time.Millisecond, Slice: 10 * time.Millisecond}
+func pacedConfig(addr string) Config {
+	return Config{Addr: addr, Tapes: tapes(3, request("A", "p"), request("B", "q")), Depth: 8, PerSec: 2000, For: 100 * time.Millisecond, Slice: 10 * time.Millisecond}
 }
 
 func TestPacedSendsWhatIsDue(t *testing.T) {
@@ -85,7 +85,7 @@ func TestPacedBursts(t *testing.T) {
 }
 
 func TestPacedRefuses(t *testing.T) {
-	f := func(want string, change func(c *PacedConfig)) {
+	f := func(want string, change func(c *Config)) {
 		t.Helper()
 		srv := fakekernel.Start(t, 0, func(r fakekernel.Request) []byte { return nil })
 		cfg := pacedConfig(srv.Addr)
@@ -95,13 +95,13 @@ func TestPacedRefuses(t *testing.T) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 	}
-	f("cannot use address", func(c *PacedConfig) { c.Addr = "nowhere" })
-	f("cannot run", func(c *PacedConfig) { c.Depth = 0 })
-	f("cannot run", func(c *PacedConfig) { c.PerSec = 0 })
-	f("cannot run", func(c *PacedConfig) { c.Slice = 0 })
-	f("cannot run", func(c *PacedConfig) { c.Tick = -1 })
-	f("cannot run", func(c *PacedConfig) { c.Tick = 2 * c.Slice })
-	f("cannot run", func(c *PacedConfig) { c.For = 5000 * c.Slice })
-	f("empty tape", func(c *PacedConfig) { c.Tapes = []*Tape{new(Tape)} })
-	f("closed by the server|broken pipe|reset by peer", func(*PacedConfig) {})
+	f("cannot use address", func(c *Config) { c.Addr = "nowhere" })
+	f("cannot run", func(c *Config) { c.Depth = 0 })
+	f("cannot run", func(c *Config) { c.PerSec = 0 })
+	f("cannot run", func(c *Config) { c.Slice = 0 })
+	f("cannot run", func(c *Config) { c.Tick = -1 })
+	f("cannot run", func(c *Config) { c.Tick = 2 * c.Slice })
+	f("cannot run", func(c *Config) { c.For = 5000 * c.Slice })
+	f("empty tape", func(c *Config) { c.Tapes = []*Tape{new(Tape)} })
+	f("closed by the server|broken pipe|reset by peer", func(*Config) {})
 }
