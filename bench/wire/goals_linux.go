@@ -6,31 +6,32 @@ import (
 	"trunkline/bench/internal/goal"
 )
 
-// goals evaluates what was measured.
+// goals evaluates what was measured: CPU per request by peer, of the methods that change no state
+// and of TransitionState, and the others.
 func (f *field) goals() {
 	getCell := f.deep(f.getPeer(), get)
-	for _, change := range []bool{false, true} {
-		must := func(others, transition float64) float64 {
-			if change {
-				return transition
-			}
-			return others
-		}
-		g1 := goal.Goal{ID: "G1", What: "CPU per request against the constant-reply server", Must: must(2.5, 3), Moonshot: 2}
-		g2 := goal.Goal{ID: "G2", What: "CPU per request against GET of " + getCell.Server, Must: must(0.5, 0.7), Moonshot: 0.4}
-		g3 := goal.Goal{ID: "G3", What: "CPU per request against grpc-go unary", Must: 0.03, Moonshot: 0.02}
+	for _, g := range []struct {
+		id, peer         string
+		cell             func(method string) goal.Cell
+		must, transition float64
+		moonshot         float64
+	}{
+		{"G1", "the constant-reply server", func(m string) goal.Cell { return f.deep(baregnet, m) }, 2.5, 3, 2},
+		{"G2", "GET of " + getCell.Server, func(string) goal.Cell { return getCell }, 0.5, 0.7, 0.4},
+		{"G3", "grpc-go unary", func(string) goal.Cell { return f.deep(grpcgo, unary) }, 0.03, 0.03, 0.02},
+	} {
+		others := goal.Goal{ID: g.id, What: "CPU per request against " + g.peer, Must: g.must, Moonshot: g.moonshot}
+		transition := others
+		transition.Must = g.transition
 		for _, m := range methods {
-			if (m == transitionState) != change {
-				continue
+			of := &others
+			if m == transitionState {
+				of = &transition
 			}
-			ours := f.deep(trunkline, m)
-			g1.Add(m, f.Report.Ratio(ours, f.deep(baregnet, m), goal.CPU))
-			g2.Add(m, f.Report.Ratio(ours, getCell, goal.CPU))
-			g3.Add(m, f.Report.Ratio(ours, f.deep(grpcgo, unary), goal.CPU))
+			of.Add(m, f.Report.Ratio(f.deep(trunkline, m), g.cell(m), goal.CPU))
 		}
-		for _, g := range []goal.Goal{g1, g2, g3} {
-			f.Report.Goal(g)
-		}
+		f.Report.Goal(others)
+		f.Report.Goal(transition)
 	}
 	f.Report.Goal(f.depthOneGoal())
 	f.Report.Goal(f.latencyGoal())

@@ -4,12 +4,14 @@
 package fakekernel
 
 import (
-	"encoding/binary"
 	"net"
 	"sync"
 	"testing"
 
 	"github.com/tinylib/msgp/msgp"
+
+	"trunkline/codec/frame"
+	"trunkline/codec/mpack"
 )
 
 // Request is one decoded request.
@@ -70,22 +72,24 @@ func (s *Server) Count(method string) int {
 
 func (s *Server) serve(t *testing.T, c net.Conn) {
 	defer c.Close()
-	var held []byte
+	var held, out []byte
 	buf := make([]byte, 8<<10)
 	for {
 		n, err := c.Read(buf)
 		if err != nil {
 			return
 		}
-		held = append(held, buf[:n]...)
-		var out []byte
-		for len(held) >= 4 && len(held) >= 4+int(binary.BigEndian.Uint32(held)) {
-			size := 4 + int(binary.BigEndian.Uint32(held))
-			reply := s.reply(t, held[4:size])
+		held, out = append(held, buf[:n]...), out[:0]
+		for {
+			kind, payload, n := frame.Split(held, len(held))
+			if n <= 0 {
+				break
+			}
+			reply := s.reply(t, kind, payload)
 			if reply == nil {
 				return
 			}
-			out, held = append(out, reply...), held[size:]
+			out, held = append(out, reply...), held[n:]
 		}
 		if !s.write(c, out) {
 			return
@@ -108,11 +112,11 @@ func (s *Server) write(c net.Conn, out []byte) bool {
 	return true
 }
 
-func (s *Server) reply(t *testing.T, frame []byte) []byte {
-	m, rest, err := msgp.ReadMapStrIntfBytes(frame[1:], nil)
+func (s *Server) reply(t *testing.T, kind frame.Type, payload []byte) []byte {
+	m, rest, err := msgp.ReadMapStrIntfBytes(payload, nil)
 	body, ok := m["body"].(map[string]any)
-	if frame[0] != 0x01 || err != nil || len(rest) > 0 || !ok {
-		t.Errorf("the client sent a bad request: type 0x%02X, %v, %d bytes behind the value", frame[0], err, len(rest))
+	if kind != frame.Request || err != nil || len(rest) > 0 || !ok {
+		t.Errorf("the client sent a bad request: type 0x%02X, %v, %d bytes behind the value", kind, err, len(rest))
 		return nil
 	}
 	r := Request{ID: m["id"].(string), Method: m["method"].(string), Body: body}
@@ -124,24 +128,15 @@ func (s *Server) reply(t *testing.T, frame []byte) []byte {
 
 // Frame returns one frame of any type.
 func Frame(typ byte, payload []byte) []byte {
-	b := binary.BigEndian.AppendUint32(nil, uint32(1+len(payload)))
-	return append(append(b, typ), payload...)
+	return frame.Append(nil, frame.Type(typ), nil, payload)
 }
 
 // OK returns a RESPONSE frame with an empty body.
 func OK(id string) []byte {
-	p := msgp.AppendMapHeader(nil, 3)
-	p = msgp.AppendString(msgp.AppendString(p, "id"), id)
-	p = msgp.AppendBool(msgp.AppendString(p, "ok"), true)
-	return Frame(0x02, msgp.AppendMapHeader(msgp.AppendString(p, "body"), 0))
+	return Frame(byte(frame.Response), mpack.AppendMap(mpack.AppendResponseHead(nil, []byte(id)), 0))
 }
 
 // Failure returns an ERROR frame.
 func Failure(id, code, message string) []byte {
-	p := msgp.AppendMapHeader(nil, 3)
-	p = msgp.AppendString(msgp.AppendString(p, "id"), id)
-	p = msgp.AppendBool(msgp.AppendString(p, "ok"), false)
-	p = msgp.AppendMapHeader(msgp.AppendString(p, "error"), 2)
-	p = msgp.AppendString(msgp.AppendString(p, "code"), code)
-	return Frame(0xff, msgp.AppendString(msgp.AppendString(p, "message"), message))
+	return Frame(byte(frame.Error), mpack.AppendError(nil, []byte(id), code, message, mpack.Extras{}))
 }

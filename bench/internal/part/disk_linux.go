@@ -1,11 +1,10 @@
 package part
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -39,29 +38,9 @@ func onDisk(dir string) (string, error) {
 
 // filesystem names the file system and the device that hold path, as "ext4 on /dev/sda1".
 func filesystem(path string) string {
-	b, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return "unknown"
+	out, err := exec.Command("findmnt", "-no", "FSTYPE,SOURCE", "-T", path).Output()
+	if f := strings.Fields(string(out)); err == nil && len(f) == 2 {
+		return f[0] + " on " + f[1]
 	}
-	return mountOf(b, path)
-}
-
-// mountOf finds the mount with the longest path above path; of two on one place the later one
-// counts.
-func mountOf(mountinfo []byte, path string) string {
-	found, longest := "unknown", -1
-	in := bufio.NewScanner(bytes.NewReader(mountinfo))
-	for in.Scan() {
-		left, right, ok := strings.Cut(in.Text(), " - ")
-		place, source := strings.Fields(left), strings.Fields(right)
-		if !ok || len(place) < 5 || len(source) < 2 {
-			continue
-		}
-		at := place[4]
-		under := path == at || strings.HasPrefix(path, strings.TrimSuffix(at, "/")+"/")
-		if under && len(at) >= longest {
-			found, longest = source[0]+" on "+source[1], len(at)
-		}
-	}
-	return found
+	return "unknown"
 }

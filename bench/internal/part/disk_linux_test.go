@@ -7,25 +7,13 @@ import (
 	"testing"
 )
 
-func TestMountOf(t *testing.T) {
-	const info = "1 0 8:1 / / rw - ext4 /dev/a rw\n2 1 0:1 / /tmp rw shared:1 - tmpfs tmpfs rw\n" +
-		"3 1 8:2 / /data rw - xfs /dev/b rw\n4 1 8:3 / /data rw - btrfs /dev/c rw\nnonsense\n"
-	f := func(path, want string) {
-		t.Helper()
-		if got := mountOf([]byte(info), path); got != want {
-			t.Errorf("%s is on %s, want %s", path, got, want)
-		}
-	}
-	f("/", "ext4 on /dev/a")
-	f("/tmpx/y", "ext4 on /dev/a")
-	f("/tmp", "tmpfs on tmpfs")
-	f("/tmp/x", "tmpfs on tmpfs")
-	f("/data/x", "btrfs on /dev/c")
-	if got := mountOf(nil, "/"); got != "unknown" {
-		t.Errorf("without mounts: %s", got)
-	}
+func TestFilesystemIsNamed(t *testing.T) {
 	if got := filesystem(t.TempDir()); !strings.Contains(got, " on ") {
 		t.Errorf("the temporary folder is on %q", got)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if got := filesystem("/"); got != "unknown" {
+		t.Errorf("without its program: %s", got)
 	}
 }
 
