@@ -22,6 +22,8 @@ const (
 	firstTimeout = 20 * time.Second
 	// maxWindow bounds the window where calls take long.
 	maxWindow = 5 * time.Second
+	// maxRun bounds a run, calls that wait for a connection included.
+	maxRun = time.Minute
 )
 
 // callers are a load.
@@ -44,6 +46,8 @@ type callers struct {
 
 // run makes the calls and returns what the window showed.
 func (l *callers) run(addr string) (s goal.Sample, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), maxRun)
+	defer cancel()
 	var wg sync.WaitGroup
 	for range l.conns {
 		cc, err := grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -54,7 +58,7 @@ func (l *callers) run(addr string) (s goal.Sample, err error) {
 		l.waiting.Add(l.inflight)
 		for range l.inflight {
 			wg.Go(func() {
-				if err := l.call(cc); err != nil {
+				if err := l.call(ctx, cc); err != nil {
 					l.mu.Lock()
 					l.failed = err
 					l.mu.Unlock()
@@ -69,14 +73,15 @@ func (l *callers) run(addr string) (s goal.Sample, err error) {
 	return s, errors.Join(l.failed, err)
 }
 
-// call runs one caller until the load stops.
-func (l *callers) call(cc *grpc.ClientConn) error {
+// call runs one caller until the load stops. A connection that is slow to be made is waited for:
+// there may be a thousand at a time.
+func (l *callers) call(ctx context.Context, cc *grpc.ClientConn) error {
 	arrived := sync.OnceFunc(l.waiting.Done)
 	defer arrived()
 	out := new(wrapperspb.BytesValue)
 	for !l.stopping.Load() {
 		start := time.Now()
-		err := cc.Invoke(context.Background(), method, l.request, out)
+		err := cc.Invoke(ctx, method, l.request, out, grpc.WaitForReady(true))
 		if err == nil && len(out.Value) != l.reply {
 			err = fmt.Errorf("cannot take a reply of %d bytes, want %d", len(out.Value), l.reply)
 		}
