@@ -8,7 +8,6 @@ import (
 	"trunkline/bench/internal/part"
 )
 
-// Server names as they stand in the tables: modes of trunkline, and peers.
 const (
 	always        = "always"
 	interval      = "interval"

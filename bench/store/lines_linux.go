@@ -11,7 +11,6 @@ import (
 	"trunkline/bench/internal/part"
 )
 
-// askTimeout bounds one request beside a load, and the wait for a listener.
 const askTimeout = 10 * time.Second
 
 // startMore starts a server with tools and more beside the kernel protocol, and returns where the
@@ -60,14 +59,12 @@ func ask(addr, request, pattern string) (found string, err error) {
 	return "", fmt.Errorf("no %s in %q: %w", pattern, got, err)
 }
 
-// answers is a load of lines whose replies begin with good. It polls where no disk is waited for.
 func answers(r *part.Run, addr string, tapes []*load.Tape, depth int, good string) load.Config {
 	cfg := r.Config(addr, load.Answers, tapes, depth)
-	cfg.Good, cfg.Spin = good, cfg.Spin || depth == polled.depth
+	cfg.Good, cfg.Spin = good, cfg.Spin || depth == polled.depth // where no disk is waited for
 	return cfg
 }
 
-// addNoop adds the tool that does nothing.
 func (b *bench) addNoop(s *load.Server, addr string, at size) goal.Cell {
 	tapes := each(at.conns, nil, func(int) string { return `{"aid":"AID.NOOP.v1"}` + "\n" })
 	return b.add("toolhost", "AID.NOOP.v1", s, answers(b.Run, addr, tapes, at.depth, `{"ok":true,`))

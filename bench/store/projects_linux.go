@@ -30,7 +30,6 @@ func ProjectsPart() part.Part {
 	})
 }
 
-// projects is the server of projects, of tools, and of the bus, and its one project.
 type projects struct {
 	bench
 	server           *load.Server
@@ -39,7 +38,6 @@ type projects struct {
 	made             int             // publishers so far
 }
 
-// start starts the server and opens the project.
 func (p *projects) start() error {
 	more := []string{"exacta.listen_addr=127.0.0.1:0", "exacta.loops=" + strconv.Itoa(p.Loops), "exacta.debug_commands=on"}
 	s, at, err := startMore(p.Run, memory, more, "exacta", "toolhost")
@@ -68,7 +66,6 @@ func once(n, command, payload string) string {
 	return strings.Replace(request(0, 0, command, payload), load.ShortPlaceholder, strings.Repeat(n, len(load.ShortPlaceholder)), 1)
 }
 
-// How the messages of a server of projects begin.
 const (
 	projectAnswer = `{"ipc_version":"1.0","type":"response",`
 	projectEvent  = `{"ipc_version":"1.0","type":"event",`
@@ -92,8 +89,7 @@ func (p *projects) addCommands() error {
 }
 
 const (
-	subscribers = 100
-	// eventsPerSec are those of a cell that asks for one at a time.
+	subscribers  = 100
 	eventsPerSec = 1000
 	// What is published on the bus: a chunk has about as many bytes then as the event of a project.
 	eventType = "store.tick"

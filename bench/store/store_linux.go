@@ -17,7 +17,6 @@ import (
 	"trunkline/bench/internal/part"
 )
 
-// size is connections by requests in flight on each.
 type size struct{ conns, depth int }
 
 func (s size) String() string { return fmt.Sprintf("%d×%d", s.conns, s.depth) }
@@ -31,12 +30,10 @@ var (
 	thousand = []size{many, fewDeep} // with 1024 requests in flight
 )
 
-// cell is a server under the load of a method at a size.
 func cell(server, method string, at size) goal.Cell {
 	return goal.Cell{Server: server, Method: method, Conns: at.conns, Depth: at.depth}
 }
 
-// common is a part with what all of this package have in common.
 func common(p part.Part) part.Part {
 	p.Disk, p.Files = true, func(*part.Options) uint64 { return 8 * uint64(many.conns) }
 	p.Defaults = func(o *part.Options) { o.Warmup, o.Window, o.Spin = 250*time.Millisecond, time.Second, false }
@@ -50,7 +47,6 @@ func settings(r *part.Run, mode string, more ...string) []string {
 		"kernel.max_processes=10000000", "kernel.max_envelopes=100000"}, more...)
 }
 
-// bench is a part whose cells take turns.
 type bench struct {
 	*part.Run
 	steps []goal.Step
@@ -64,7 +60,6 @@ func (b *bench) add(server, method string, s *load.Server, cfg load.Config) goal
 	return c
 }
 
-// profile keeps a profile of a load when all is measured.
 func (b *bench) profile(name string, s *load.Server, cfg load.Config) {
 	b.after = append(b.after, func() error { return b.Profiled(name, s, cfg) })
 }
@@ -80,7 +75,6 @@ func (b *bench) compare(what string, must float64, ours, theirs goal.Cell) {
 	})
 }
 
-// inOrder takes steps until one fails.
 func inOrder(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -108,7 +102,6 @@ func Part() part.Part {
 	})
 }
 
-// field is every server of the cells.
 type field struct {
 	bench
 	trunk     map[string]*load.Server // by mode
@@ -204,7 +197,6 @@ func (f *field) fresh(mode string, at size) goal.Step {
 	})
 }
 
-// bareWrites is how many writes there are of each size in a round.
 const bareWrites = 60
 
 // bareWrite measures writes to a file beside the stores, each with a sync, as context for all of

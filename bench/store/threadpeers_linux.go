@@ -13,7 +13,6 @@ import (
 	"trunkline/bench/internal/load"
 )
 
-// childHandler is the bare handler of net/http as a process of its own.
 const childHandler = "net-http"
 
 // bareReply is as long as the reply to a post.
@@ -44,7 +43,6 @@ func bare() http.Handler {
 //go:embed node.mjs
 var nodeServer []byte
 
-// nodePackage is the package that it needs.
 const nodePackage = "@modelcontextprotocol/sdk"
 
 // startPeers starts the bare handler and, where node and the package are installed, the server of

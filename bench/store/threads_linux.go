@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -22,7 +23,7 @@ func ThreadsPart() part.Part {
 		Children: map[string]func([]string) error{childHandler: runBareHandler},
 		Run: func(r *part.Run) error {
 			t := &talk{bench: bench{Run: r}}
-			return t.measure(t.startKernel, t.startThreads, t.createThreads, t.startPeers, t.addLines, t.addHTTP, t.addHandlers)
+			return t.measure(t.startThreads, t.createThreads, t.startPeers, t.addLines, t.addHTTP, t.addHandlers)
 		},
 	})
 }
@@ -43,13 +44,6 @@ type talk struct {
 // is that of the cells that wait for no disk: of the tool server's own benchmark.
 var crowd, polled = size{256, 1}, size{64, 64}
 
-func (t *talk) startKernel() (err error) {
-	if t.kernel, err = t.Trunkline(settings(t.Run, always)...); err != nil {
-		return err
-	}
-	return prepare(t.kernel.Addr, t.Rows)
-}
-
 const (
 	workspace = "bench"
 	issuer    = "trunkline-bench"
@@ -57,11 +51,14 @@ const (
 	tokenLife = 24 * time.Hour
 )
 
-// startThreads starts the server in mode always, with a key of its own and the tool server beside
-// agent threads, and signs the tokens of all agents.
-func (t *talk) startThreads() error {
+// startThreads starts the servers in mode always, that of agent threads with a key of its own and
+// the tool server beside it, and signs the tokens of all agents.
+func (t *talk) startThreads() (err error) {
+	if t.kernel, err = t.Trunkline(settings(t.Run, always)...); err != nil {
+		return err
+	}
 	private, public, err := token.NewKey()
-	if err != nil {
+	if err = errors.Join(err, prepare(t.kernel.Addr, t.Rows)); err != nil {
 		return err
 	}
 	key := filepath.Join(t.Rig.Dir, "threads.pub")
@@ -88,7 +85,6 @@ func (t *talk) startThreads() error {
 	return nil
 }
 
-// createThreads creates a thread for each connection, and one for all.
 func (t *talk) createThreads() error {
 	for i := range len(t.tokens) + 1 {
 		body := fmt.Sprintf(`{"workspace_id":%q,"title":"%d","type":"workflow","participants":["agent-0"]}`, workspace, i)
@@ -101,7 +97,6 @@ func (t *talk) createThreads() error {
 	return nil
 }
 
-// overHTTP is a request of the agent of a connection.
 func (t *talk) overHTTP(conn int, path, body string, head ...string) string {
 	return string(load.AppendPost(nil, path, []byte(body), append(head, "Authorization: Bearer "+t.tokens[conn])...))
 }
@@ -112,18 +107,15 @@ func postBody(thread, cell string) string {
 	return fmt.Sprintf(`{"thread_id":%q,"schema_version":1,"kind":"chat","body":"hello","idempotency_key":"%s-%s"}`, thread, cell, load.Placeholder)
 }
 
-// pollBody asks for what comes behind every message.
 func (t *talk) pollBody(conn int) string {
 	return fmt.Sprintf(`{"thread_id":%q,"since_seq":9007199254740991,"limit":50}`, t.own[conn])
 }
 
-// How lines begin that answer a greeting, and a request.
 const (
 	lineGreeted = `{"id":0,"ok":true,`
 	lineGood    = `{"id":1,"ok":true,`
 )
 
-// lineTapes begin with the tokens of their agents.
 func (t *talk) lineTapes(conns int, method string, params func(conn int) string) []*load.Tape {
 	return each(conns, func(conn int) string {
 		return fmt.Sprintf(`{"id":0,"method":"auth","params":{"protocol":"threads/1","token":%q}}`+"\n", t.tokens[conn])
