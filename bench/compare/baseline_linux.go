@@ -18,7 +18,7 @@ var revisionLine = regexp.MustCompile(`(?m)^revision: ([0-9a-f]{40})$`)
 // have are an error, apart from the folder of the file: measured figures are no source.
 func (c *comparison) setBaseline() error {
 	c.JSON = ""
-	changed, err := gobench.Output(".", "git", "status", "--porcelain", "--untracked-files=all", "--", ".", ":(exclude)"+filepath.Dir(c.baseline))
+	changed, err := gobench.Output(".", "git", "status", "--porcelain", "--untracked-files=all", "--", ".", ":(exclude)"+filepath.Dir(baseline))
 	if err != nil {
 		return err
 	}
@@ -29,13 +29,13 @@ func (c *comparison) setBaseline() error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(c.baseline), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(baseline), 0o755); err != nil {
 		return fmt.Errorf("cannot make the folder of the baseline: %w", err)
 	}
-	if err := os.WriteFile(c.baseline, []byte(revision+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(baseline, []byte(revision+"\n"), 0o644); err != nil {
 		return fmt.Errorf("cannot write the baseline: %w", err)
 	}
-	c.Report.Note("%s names this baseline:\n%s", c.baseline, revision)
+	c.Report.Note("%s names this baseline:\n%s", baseline, revision)
 	return nil
 }
 
@@ -43,14 +43,14 @@ func (c *comparison) setBaseline() error {
 // and noted, where there is no baseline, or its revision is not there, as in a tarball or a shallow
 // clone.
 func (c *comparison) sources() (root string, err error) {
-	text, err := os.ReadFile(c.baseline)
+	text, err := os.ReadFile(baseline)
 	if errors.Is(err, fs.ErrNotExist) {
-		c.Report.Note("NOT COMPARED: there is no baseline %s; -update (make bench-baseline) sets one.", c.baseline)
+		c.Report.Note("NOT COMPARED: there is no baseline %s; -update (make bench-baseline) sets one.", baseline)
 		return "", nil
 	}
 	m := revisionLine.FindSubmatch(text)
 	if m == nil {
-		return "", fmt.Errorf("cannot take the baseline %s: it names no revision, %w", c.baseline, err)
+		return "", fmt.Errorf("cannot take the baseline %s: it names no revision, %w", baseline, err)
 	}
 	revision := string(m[1])
 	if _, err := gobench.Output(".", "git", "cat-file", "-e", revision+"^{commit}"); err != nil {

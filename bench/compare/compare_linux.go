@@ -22,43 +22,33 @@ const (
 	tryTime = 10 * time.Millisecond
 )
 
-// settings are the flags that only this part has.
-type settings struct {
-	packages     []string
-	baseline     string
-	again        time.Duration
-	fail         float64
-	long, update bool
-}
+// Where the benchmarks are, and the file that names the revision of the baseline.
+const (
+	suite    = "bench/questions"
+	baseline = "bench/data/baseline.txt"
+)
 
 // Part compares benchmarks with their baseline.
 func Part() part.Part {
-	s := settings{baseline: "bench/data/baseline.txt", again: 5 * time.Minute, fail: 5}
-	const suite = "./bench/questions"
+	c := comparison{again: 5 * time.Minute, fail: 5}
+	update := false
 	return part.Part{
 		Name: "questions", What: "the benchmarks of bench/questions beside the baseline's sources: what moved?", Serverless: true,
 		Defaults: func(o *part.Options) { o.Rounds, o.Window = 6, tryTime },
 		Quick:    func(o *part.Options) { o.Window = tryTime },
 		Flags: func(f *flag.FlagSet) {
-			f.StringVar(&s.baseline, "baseline", s.baseline, "questions: file that names the revision of the baseline")
-			f.Func("package", "questions: folder of benchmarks, several times for several (default "+suite+"); its figures are not kept", func(dir string) error {
-				s.packages = append(s.packages, dir)
-				return nil
-			})
-			f.DurationVar(&s.again, "again", s.again, "questions: time for measuring again, worst first, what seems to have moved")
-			f.Float64Var(&s.fail, "fail", s.fail, "questions: percent by which something may get slower")
-			f.BoolVar(&s.long, "long", s.long, "questions: also what is left out of a short run, tables of ten million rows, which take half a minute to fill for each process")
-			f.BoolVar(&s.update, "update", s.update, "questions: make HEAD the baseline, and measure nothing")
+			f.DurationVar(&c.again, "again", c.again, "questions: time for measuring again, worst first, what seems to have moved")
+			f.Float64Var(&c.fail, "fail", c.fail, "questions: percent by which something may get slower")
+			f.BoolVar(&c.long, "long", false, "questions: also what is left out of a short run, tables of ten million rows, which take half a minute to fill for each process")
+			f.BoolVar(&update, "update", false, "questions: make HEAD the baseline, and measure nothing")
 		},
 		Run: func(r *part.Run) error {
-			if len(s.packages) > 0 {
-				r.JSON = ""
-			} else {
-				s.packages = []string{suite}
-			}
-			c := comparison{Run: r, settings: s, pattern: ".", found: map[[2]string]*benchmark{}}
+			c.Run, c.pattern = r, "."
 			if r.Only != nil {
 				c.pattern = r.Only.String()
+			}
+			if update {
+				return c.setBaseline()
 			}
 			return c.run()
 		},
@@ -75,44 +65,39 @@ const (
 // comparison is one run.
 type comparison struct {
 	*part.Run
-	settings
+	again   time.Duration
+	fail    float64
+	long    bool
 	pattern string // of the benchmarks, as for go test
 
 	groups []*group
 	list   []*benchmark // in the order in which they first came
-	found  map[[2]string]*benchmark
 }
 
-// group is what one process runs: a top-level benchmark of a package with all that is below it,
-// because they share their inputs. A side that does not have it has no binary.
+// group is what one process runs: a top-level benchmark with all that is below it, because they
+// share their inputs. A side that does not have it has no binary.
 type group struct {
-	dir, name string
-	binaries  [sides]*gobench.Binary
+	name     string
+	binaries [sides]*gobench.Binary
 }
 
 // benchmark is what both sides showed of one benchmark, and what is thought of it.
 type benchmark struct {
 	*group
-	pkg, name string
-	rounds    [sides][]map[string]float64 // values by unit
+	name   string
+	rounds [sides][]map[string]float64 // values by unit
 
 	verdict verdict
 	change  *shift // of the time; nil if there is nothing to compare with
 	memory  []memory
 }
 
-// String is the benchmark in a message.
-func (b *benchmark) String() string { return b.pkg + " " + b.name }
-
 func (c *comparison) run() error {
-	if c.update {
-		return c.setBaseline()
-	}
 	if err := c.build(now, "."); err != nil {
 		return err
 	}
 	if len(c.groups) == 0 {
-		return fmt.Errorf("cannot find benchmarks that match %q in %s", c.pattern, c.packages)
+		return fmt.Errorf("cannot find benchmarks that match %q in %s", c.pattern, suite)
 	}
 	root, err := c.sources()
 	if err != nil {
@@ -134,30 +119,21 @@ func (c *comparison) run() error {
 	return nil
 }
 
-// build makes the test binaries of a side and lists the benchmarks that were asked for. A package
-// that the sources do not have is new.
+// build makes the test binary of a side and lists the benchmarks that were asked for.
 func (c *comparison) build(side int, root string) error {
-	for i, dir := range c.packages {
-		if info, err := os.Stat(filepath.Join(root, dir)); side == base && (err != nil || !info.IsDir()) {
-			continue
-		}
-		binary, err := gobench.Build(root, dir, filepath.Join(c.Rig.Dir, fmt.Sprintf("%d-%d.test", side, i)))
-		if err != nil || binary == nil {
-			return err
-		}
-		names, err := binary.List(c.pattern)
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			at := slices.IndexFunc(c.groups, func(g *group) bool { return g.dir == dir && g.name == name })
-			if at < 0 {
-				at, c.groups = len(c.groups), append(c.groups, &group{dir: dir, name: name})
-			}
-			c.groups[at].binaries[side] = binary
-		}
+	binary, err := gobench.Build(root, suite, filepath.Join(c.Rig.Dir, fmt.Sprintf("%d.test", side)))
+	if err != nil {
+		return err
 	}
-	return nil
+	names, err := binary.List(c.pattern)
+	for _, name := range names {
+		at := slices.IndexFunc(c.groups, func(g *group) bool { return g.name == name })
+		if at < 0 {
+			at, c.groups = len(c.groups), append(c.groups, &group{name: name})
+		}
+		c.groups[at].binaries[side] = binary
+	}
+	return err
 }
 
 // look is the first look: all benchmarks, the sides of each in turns, so that a pair is taken
@@ -177,12 +153,11 @@ func (c *comparison) look() error {
 
 // of finds the benchmark of a result in the list.
 func (c *comparison) of(g *group, r *gobench.Result) *benchmark {
-	key := [2]string{r.Package, r.Name}
-	if c.found[key] == nil {
-		c.found[key] = &benchmark{group: g, pkg: r.Package, name: r.Name}
-		c.list = append(c.list, c.found[key])
+	at := slices.IndexFunc(c.list, func(b *benchmark) bool { return b.name == r.Name })
+	if at < 0 {
+		at, c.list = len(c.list), append(c.list, &benchmark{group: g, name: r.Name})
 	}
-	return c.found[key]
+	return c.list[at]
 }
 
 // steps have a process of each side run what a pattern asks for, and keep the fastest try of each
@@ -209,7 +184,7 @@ func (c *comparison) steps(g *group, pattern string, of func(*group, *gobench.Re
 					b.rounds[side][n-1] = r.Values
 				}
 				if len(b.rounds[side]) != round {
-					return nil, fmt.Errorf("%v has %d results after %d rounds: it must run once in each", b, len(b.rounds[side]), round)
+					return nil, fmt.Errorf("%s has %d results after %d rounds: it must run once in each", b.name, len(b.rounds[side]), round)
 				}
 			}
 			return nil, err
@@ -244,16 +219,16 @@ func (b *benchmark) ratios() (r []float64) {
 // worstFirst orders by what happened to the time: slower before faster, and further before less
 // far; last what cannot be compared.
 func worstFirst(a, b *benchmark) int {
-	worth := func(b *benchmark) float64 {
+	worth := func(s *shift) float64 {
 		switch {
-		case b.change == nil:
+		case s == nil:
 			return -1
-		case b.change.Ratio <= 1:
-			return 1 - b.change.Ratio
+		case s.Ratio > 1:
+			return s.Ratio
 		}
-		return b.change.Ratio
+		return 1 - s.Ratio
 	}
-	return cmp.Compare(worth(b), worth(a))
+	return cmp.Compare(worth(b.change), worth(a.change))
 }
 
 // exactly is a pattern for one benchmark, which may be below others.

@@ -47,7 +47,7 @@ func (c *comparison) evaluate() error {
 	slices.SortStableFunc(suspects, worstFirst)
 	deadline := time.Now().Add(c.again)
 	for i, b := range suspects {
-		fmt.Fprintf(os.Stderr, "measuring %v again, %d of %d\n", b, i+1, len(suspects))
+		fmt.Fprintf(os.Stderr, "measuring %s again, %d of %d\n", b.name, i+1, len(suspects))
 		share := 2 * time.Until(deadline) / time.Duration(len(suspects)-i+1)
 		if err := c.confirm(b, level(len(suspects)), time.Now().Add(share)); err != nil {
 			return err
@@ -78,7 +78,7 @@ func (s shift) seems() bool { return s.Ratio >= seeming || s.Ratio <= 1/seeming 
 
 // confirm measures one benchmark again, alone.
 func (c *comparison) confirm(b *benchmark, alpha float64, deadline time.Time) error {
-	again := &benchmark{pkg: b.pkg, name: b.name}
+	again := &benchmark{name: b.name}
 	steps := c.steps(b.group, exactly("Benchmark"+b.name), func(*group, *gobench.Result) *benchmark { return again })
 	done := 0
 	s, v, err := settle(c.Options.Rounds, alpha, func(n int) ([]float64, error) {

@@ -76,7 +76,7 @@ func newPlace(t *testing.T) *place {
 	t.Chdir(p.dir)
 	p.write("go.mod", "module work\n\ngo 1.26\n")
 	p.work(1, 64)
-	p.write("work/work_test.go", fmt.Sprintf(benchSource, "Keep"))
+	p.write("bench/questions/work_test.go", fmt.Sprintf(benchSource, "Keep"))
 	p.git("init", "-q")
 	p.commit()
 	return p
@@ -94,7 +94,7 @@ func (p *place) write(name, text string) {
 
 func (p *place) work(times, bytes int) {
 	p.t.Helper()
-	p.write("work/work.go", fmt.Sprintf(workSource, times, bytes))
+	p.write("bench/questions/work.go", fmt.Sprintf(workSource, times, bytes))
 }
 
 func (p *place) git(args ...string) {
@@ -115,7 +115,7 @@ func (p *place) commit() {
 func (p *place) compare(status int, more ...string) (r part.Report, out string) {
 	p.t.Helper()
 	dir := p.t.TempDir()
-	args := append([]string{"questions", "-package", "./work", "-baseline", "data/baseline.txt", "-rounds", "4", "-window", "1ms", "-fail", "30", "-again", "20s"}, more...)
+	args := append([]string{"questions", "-rounds", "4", "-window", "1ms", "-fail", "30", "-again", "20s"}, more...)
 	var b strings.Builder
 	list := []part.Part{Part()}
 	inner := list[0].Run
@@ -178,26 +178,26 @@ func (p *place) baseline() {
 
 func TestComparison(t *testing.T) {
 	p := newPlace(t)
-	p.want(false, []string{"there is no baseline data/baseline.txt", "work/work Spin/n=1k"}, []string{"slower", "PASS"})
+	p.want(false, []string{"there is no baseline bench/data/baseline.txt", "Spin/n=1k"}, []string{"slower", "PASS"})
 	p.want(true, []string{"cannot find benchmarks"}, nil, "-only", "Nothing")
 	p.baseline()
 	r := p.want(false, []string{"Nothing moved in 2 benchmarks", "PASS"}, []string{"slower", "more memory"})
-	if row := r.Tables[0].Rows[1]; len(r.Tables) != 1 || len(row) != len(r.Tables[0].Head) || row[0] != "work/work Keep" || row[1].(float64) <= 0 || row[4] != 64.0 || row[7] != 64.0 || row[15] != "3.00 things/op" {
+	if row := r.Tables[0].Rows[1]; len(r.Tables) != 1 || len(row) != len(r.Tables[0].Head) || row[0] != "Keep" || row[1].(float64) <= 0 || row[4] != 64.0 || row[7] != 64.0 || row[15] != "3.00 things/op" {
 		t.Errorf("%v", r.Tables)
 	}
 
 	p.work(3, 64)
-	p.want(true, []string{"FAIL work/work Spin/n=1k is slower: +", "Spin/n=1k | slower: +"}, []string{"more memory", "faster"})
-	p.want(true, []string{"FAIL work/work Spin/n=1k is slower"}, nil, "-only", "Spin/n")
+	p.want(true, []string{"FAIL Spin/n=1k is slower: +", "Spin/n=1k | slower: +"}, []string{"more memory", "faster"})
+	p.want(true, []string{"FAIL Spin/n=1k is slower"}, nil, "-only", "Spin/n")
 
 	p.work(1, 1024)
-	p.want(true, []string{"FAIL work/work Keep uses more memory: 64 to 1024 B/op"}, []string{"less", "gone"}, "-only", "Keep")
+	p.want(true, []string{"FAIL Keep uses more memory: 64 to 1024 B/op"}, []string{"less", "gone"}, "-only", "Keep")
 	p.work(1, 0)
-	p.want(false, []string{"work/work Keep | less memory: 1 to 0 allocs/op", "work/work Keep | less memory: 64 to 0 B/op"}, nil, "-only", "Keep")
+	p.want(false, []string{"Keep | less memory: 1 to 0 allocs/op", "Keep | less memory: 64 to 0 B/op"}, nil, "-only", "Keep")
 
-	p.write("work/work_test.go", fmt.Sprintf(benchSource, "Other"))
-	p.want(false, []string{"work/work Other | new", "work/work Keep | gone"}, []string{"more memory", "slower"})
-	p.want(false, []string{"work/work Other | new"}, []string{"gone"}, "-only", "Other")
+	p.write("bench/questions/work_test.go", fmt.Sprintf(benchSource, "Other"))
+	p.want(false, []string{"Other | new", "Keep | gone"}, []string{"more memory", "slower"})
+	p.want(false, []string{"Other | new"}, []string{"gone"}, "-only", "Other")
 }
 
 // TestWithoutHistory: where the baseline's sources are not to be had, nothing is compared.
@@ -208,25 +208,25 @@ func TestWithoutHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.work(1, 128)
-	p.want(false, []string{"NOT COMPARED: there is no revision ", "work/work Keep"}, []string{"slower", "more memory", "PASS"})
+	p.want(false, []string{"NOT COMPARED: there is no revision ", "Keep"}, []string{"slower", "more memory", "PASS"})
 }
 
 func TestBaselineIsOfCommittedSources(t *testing.T) {
 	p := newPlace(t)
-	p.write("data/figures.json", "{}") // measured: no source
+	p.write("bench/data/figures.json", "{}") // measured: no source
 	p.baseline()
 	p.work(2, 64)
-	p.want(true, []string{"not committed:", "work/work.go"}, nil, "-update")
-	p.write("data/baseline.txt", "BenchmarkX\n")
+	p.want(true, []string{"not committed:", "bench/questions/work.go"}, nil, "-update")
+	p.write("bench/data/baseline.txt", "BenchmarkX\n")
 	p.want(true, []string{"it names no revision"}, nil)
 }
 
 // TestBrokenSide: what a benchmark complains of is in the error.
 func TestBrokenSide(t *testing.T) {
 	p := newPlace(t)
-	p.write("work/work_test.go", "package work\n\nimport \"testing\"\n\nfunc BenchmarkBad(b *testing.B) { b.Fatal(\"wrong answer\") }\n")
+	p.write("bench/questions/work_test.go", "package work\n\nimport \"testing\"\n\nfunc BenchmarkBad(b *testing.B) { b.Fatal(\"wrong answer\") }\n")
 	p.want(true, []string{"wrong answer"}, nil)
-	p.write("work/work.go", "package work\n\nfunc broken\n")
+	p.write("bench/questions/work.go", "package work\n\nfunc broken\n")
 	p.want(true, []string{"work.go:3"}, nil)
 }
 

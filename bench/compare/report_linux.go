@@ -26,15 +26,15 @@ func (c *comparison) report() {
 	slices.SortStableFunc(c.list, worstFirst)
 	for _, b := range c.list {
 		if b.verdict != same && b.verdict != unsure && c.Report.Checked {
-			moved.Add(b.String(), b.how())
+			moved.Add(b.name, b.how())
 		}
 		if b.verdict == slower && percent(b.change.Ratio) > c.fail {
-			c.Report.Fault("%v is %s, at most %g %%", b, b.how(), c.fail)
+			c.Report.Fault("%s is %s, at most %g %%", b.name, b.how(), c.fail)
 		}
 		for _, m := range b.memory {
-			moved.Add(b.String(), m.String())
+			moved.Add(b.name, m.String())
 			if m.more {
-				c.Report.Fault("%v uses %v", b, m)
+				c.Report.Fault("%s uses %v", b.name, m)
 			}
 		}
 	}
@@ -87,7 +87,7 @@ func (b *benchmark) row() []any {
 		return nil
 	}
 	times := b.figures(now, gobench.Time)
-	row := []any{b.String(), median(now, gobench.Time), goal.Quantile(times, 0.25), goal.Quantile(times, 0.75), median(now, gobench.Bytes), median(now, gobench.Allocs),
+	row := []any{b.name, median(now, gobench.Time), goal.Quantile(times, 0.25), goal.Quantile(times, 0.75), median(now, gobench.Bytes), median(now, gobench.Allocs),
 		median(base, gobench.Time), median(base, gobench.Bytes), median(base, gobench.Allocs), nil, nil, nil, nil, nil, string(b.verdict), ""}
 	if s := b.change; s != nil {
 		copy(row[9:], []any{s.Ratio, s.Low, s.High, s.P, s.Rounds})

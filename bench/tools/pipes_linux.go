@@ -106,24 +106,15 @@ func (l *pipeLoad) run() error {
 
 // pipes measures the hot kinds over pipes.
 func (b *bench) pipes() error {
-	var steps []goal.Step
+	var pairs []pair
 	for _, k := range hot() {
-		for _, server := range []string{trunkline, constant} {
-			steps = append(steps, goal.One(b.pipeCell(server, k), func() (goal.Sample, error) { return b.overPipes(server, k) }))
-		}
+		ours := goal.Cell{Server: trunkline, Method: k.name, Via: "pipes", Conns: 1, Depth: b.Depth}
+		peer := ours
+		peer.Server = constant
+		pairs = append(pairs, pair{goal: goal.Goal{What: "tool lines over pipes, requests/s over constant replies, " + k.name, Must: k.pipes}, member: k.name,
+			ours: ours, peer: peer, measure: func(c goal.Cell) (goal.Sample, error) { return b.overPipes(c.Server, k) }})
 	}
-	if err := b.Rounds(steps); err != nil {
-		return err
-	}
-	for _, k := range hot() {
-		g := goal.Goal{What: "tool lines over pipes, requests/s over constant replies, " + k.name, Must: k.pipes}
-		b.against(g, k.name, b.pipeCell(trunkline, k), constant)
-	}
-	return nil
-}
-
-func (b *bench) pipeCell(server string, k kind) goal.Cell {
-	return goal.Cell{Server: server, Method: k.name, Via: "pipes", Conns: 1, Depth: b.Depth}
+	return b.compare(pairs)
 }
 
 // overPipes measures a server in a process of its own. The peer's replies are as long as those of

@@ -22,30 +22,30 @@ func (b *bench) start() error {
 	ours := goal.Cell{Server: trunkline, Method: "start and answer", Via: "processes", Conns: 1, Depth: 1}
 	least := ours
 	least.Server = small
-	if err := b.Rounds([]goal.Step{b.starting(ours, input, b.Binary, "tool_exec", noopAID), b.starting(least, input, b.worker)}); err != nil {
-		return err
-	}
-	b.against(goal.Goal{What: "start and answer / small program"}, "starts/s", ours, small)
-	return nil
+	return b.compare([]pair{{goal: goal.Goal{What: "start and answer / small program"}, member: "starts/s", ours: ours, peer: least,
+		measure: func(c goal.Cell) (goal.Sample, error) {
+			if c.Server == small {
+				return b.starting(input, b.worker)
+			}
+			return b.starting(input, b.Binary, "tool_exec", noopAID)
+		}}})
 }
 
 // starting starts a program often, one after the other, and takes the medians.
-func (b *bench) starting(c goal.Cell, input, path string, args ...string) goal.Step {
-	return goal.One(c, func() (goal.Sample, error) {
-		var wall, cpu []float64
-		for range (b.starts + b.Options.Rounds - 1) / b.Options.Rounds {
-			cmd := exec.Command(path, args...)
-			cmd.Env = append(os.Environ(), b.env()...)
-			took, used, err := runOnce(cmd, input)
-			if err != nil {
-				return goal.Sample{}, err
-			}
-			wall, cpu = append(wall, float64(took)), append(cpu, float64(used))
+func (b *bench) starting(input, path string, args ...string) (goal.Sample, error) {
+	var wall, cpu []float64
+	for range (b.starts + b.Options.Rounds - 1) / b.Options.Rounds {
+		cmd := exec.Command(path, args...)
+		cmd.Env = append(os.Environ(), b.env()...)
+		took, used, err := runOnce(cmd, input)
+		if err != nil {
+			return goal.Sample{}, err
 		}
-		half := goal.Median(wall)
-		return goal.Sample{Requests: uint64(len(wall)), PerSec: float64(time.Second) / half, CPU: goal.Median(cpu),
-			P50: half / 1e3, P99: goal.Quantile(wall, 0.99) / 1e3}, nil
-	})
+		wall, cpu = append(wall, float64(took)), append(cpu, float64(used))
+	}
+	half := goal.Median(wall)
+	return goal.Sample{Requests: uint64(len(wall)), PerSec: float64(time.Second) / half, CPU: goal.Median(cpu),
+		P50: half / 1e3, P99: goal.Quantile(wall, 0.99) / 1e3}, nil
 }
 
 // runOnce runs a program to its end and returns what passed and the CPU time it used.

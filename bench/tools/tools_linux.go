@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"regexp"
+	"slices"
 	"time"
 
 	"trunkline/bench/internal/goal"
@@ -98,6 +99,47 @@ func (b *bench) serveArgs() []string {
 
 func (b *bench) env() []string { return []string{"MACHINA_ROOT=" + b.Rig.Dir, "MACHINA_API_TOKEN="} }
 
+// pair is a cell, and the peer's that its requests/s are compared with.
+type pair struct {
+	goal       goal.Goal // pairs whose goals have the same name are its members
+	member     string
+	ours, peer goal.Cell
+	measure    func(goal.Cell) (goal.Sample, error)
+	noCPU      bool // the CPU time of the servers is not what the cells cost
+}
+
+// compare measures the cells of all pairs in turns and evaluates their goals.
+func (b *bench) compare(pairs []pair) error {
+	var steps []goal.Step
+	for _, p := range pairs {
+		for _, c := range []goal.Cell{p.ours, p.peer} {
+			steps = append(steps, goal.One(c, func() (goal.Sample, error) { return p.measure(c) }))
+		}
+	}
+	if err := b.Rounds(steps); err != nil {
+		return err
+	}
+	for i := range pairs {
+		g := pairs[i].goal
+		if i > 0 && pairs[i-1].goal.What == g.What {
+			continue
+		}
+		g.AtLeast = true
+		for _, p := range pairs {
+			if p.goal.What != g.What {
+				continue
+			}
+			cpu := 0.0
+			if !p.noCPU {
+				cpu = b.Report.Ratio(p.peer, p.ours, goal.CPU)
+			}
+			g.AddCPU(p.member, b.Report.Ratio(p.ours, p.peer, goal.Rate), cpu)
+		}
+		b.Report.Goal(g)
+	}
+	return nil
+}
+
 // tcp measures the hot kinds over one connection and over many.
 func (b *bench) tcp() error {
 	ours, err := b.serve()
@@ -108,75 +150,47 @@ func (b *bench) tcp() error {
 	if err != nil {
 		return err
 	}
-	var steps []goal.Step
+	var pairs []pair
 	for _, k := range hot() {
-		for _, conns := range counts(b.Conns) {
-			steps = append(steps, b.lines(ours, k, conns, b.Depth, b.Spin), b.lines(peer, k, conns, b.Depth, b.Spin))
-		}
-	}
-	if err := b.Rounds(steps); err != nil {
-		return err
-	}
-	for _, k := range hot() {
-		for _, conns := range counts(b.Conns) {
+		for _, conns := range slices.Compact([]int{1, b.Conns}) {
 			g := goal.Goal{What: fmt.Sprintf("tool lines over TCP, %d×%d, requests/s over a bare echo, %s", conns, b.Depth, k.name)}
 			if conns > 1 {
 				g.ID, g.Must, g.Moonshot = "G15", k.must, k.moonshot
 			}
-			b.against(g, k.name, lineCell(trunkline, k.name, conns, b.Depth), echo)
+			pairs = append(pairs, pair{goal: g, member: k.name, ours: lineCell(trunkline, k, conns, b.Depth), peer: lineCell(echo, k, conns, b.Depth),
+				measure: func(c goal.Cell) (goal.Sample, error) {
+					if c.Server == echo {
+						return b.lines(c, k, peer, b.Spin)
+					}
+					return b.lines(c, k, ours, b.Spin)
+				}})
 		}
 	}
-	return nil
+	return b.compare(pairs)
 }
 
-// counts are one connection and many.
-func counts(many int) []int {
-	if many == 1 {
-		return []int{1}
-	}
-	return []int{1, many}
+func lineCell(server string, k kind, conns, depth int) goal.Cell {
+	return goal.Cell{Server: server, Method: k.name, Via: "tcp", Conns: conns, Depth: depth}
 }
 
-func lineCell(server, kind string, conns, depth int) goal.Cell {
-	return goal.Cell{Server: server, Method: kind, Via: "tcp", Conns: conns, Depth: depth}
-}
-
-// lines is the step of a cell over TCP. The tool server is primed; an echo is as long as the
-// request.
-func (b *bench) lines(s *load.Server, k kind, conns, depth int, spin bool) goal.Step {
-	return goal.One(lineCell(s.Name, k.name, conns, depth), func() (goal.Sample, error) {
-		cfg := b.Config(s.Addr, load.Lines, k.tapes(conns), depth)
-		cfg.Reply, cfg.Spin = len(k.requests()[0]), spin
-		if s.Name == trunkline {
-			var err error
-			if cfg.Reply, err = primeAt(s.Addr, k); err != nil {
-				return goal.Sample{}, err
-			}
+// lines measures a cell over TCP. The tool server is primed; an echo is as long as the request.
+func (b *bench) lines(c goal.Cell, k kind, s *load.Server, spin bool) (goal.Sample, error) {
+	cfg := b.Config(s.Addr, load.Lines, k.tapes(c.Conns), c.Depth)
+	cfg.Reply, cfg.Spin = len(k.requests()[0]), spin
+	if c.Server == trunkline {
+		conn, err := net.DialTimeout("tcp", s.Addr, primeTimeout)
+		if err != nil {
+			return goal.Sample{}, fmt.Errorf("cannot prime %s: %w", k.name, err)
 		}
-		return load.Measure(cfg, s, b.Warmup, b.Window)
-	})
-}
-
-// primeAt primes a kind over a connection of its own.
-func primeAt(addr string, k kind) (size int, err error) {
-	c, err := net.DialTimeout("tcp", addr, primeTimeout)
-	if err != nil {
-		return 0, fmt.Errorf("cannot prime %s: %w", k.name, err)
+		defer conn.Close()
+		if err := conn.SetDeadline(time.Now().Add(primeTimeout)); err != nil {
+			return goal.Sample{}, err
+		}
+		if cfg.Reply, err = k.prime(conn); err != nil {
+			return goal.Sample{}, err
+		}
 	}
-	defer c.Close()
-	if err := c.SetDeadline(time.Now().Add(primeTimeout)); err != nil {
-		return 0, err
-	}
-	return k.prime(c)
-}
-
-// against evaluates a goal about the ratio of requests/s of a cell and the peer's, and reports that
-// of CPU time.
-func (b *bench) against(g goal.Goal, name string, ours goal.Cell, server string) {
-	peer := ours
-	peer.Server, g.AtLeast = server, true
-	g.AddCPU(name, b.Report.Ratio(ours, peer, goal.Rate), b.Report.Ratio(peer, ours, goal.CPU))
-	b.Report.Goal(g)
+	return load.Measure(cfg, s, b.Warmup, b.Window)
 }
 
 // workers measures external tools on kept processes and with a process for each call.
@@ -185,36 +199,34 @@ func (b *bench) workers() error {
 	if err != nil {
 		return err
 	}
-	type size struct{ conns, depth int }
-	pairs := []struct {
+	tools := []struct {
 		kept, once kind
-		at         []size
+		depths     []int
 		must       float64
 	}{
-		{external("kept process", keptAID), external("process per call", perCallAID), []size{{1, 1}, {1, b.Depth}, {workerConns, 1}, {workerConns, b.Depth}}, 0},
-		// A queue of starts would take longer than a round.
-		{external("kept python3", keptPyAID), external("python3 per call", oncePyAID), []size{{1, 1}, {workerConns, 1}}, mustWorker},
+		{external("kept process", keptAID), external("process per call", perCallAID), slices.Compact([]int{1, b.Depth}), 0},
+		{external("kept python3", keptPyAID), external("python3 per call", oncePyAID), []int{1}, mustWorker}, // a queue of starts would take longer than a round
 	}
 	if b.python == "" {
 		b.Report.Note("There is no python3: its tools were not measured.")
-		pairs = pairs[:1]
+		tools = tools[:1]
 	}
-	var steps []goal.Step
-	for _, p := range pairs {
-		for _, at := range p.at {
-			steps = append(steps, b.lines(ours, p.kept, at.conns, at.depth, false), b.lines(ours, p.once, at.conns, at.depth, false))
+	var pairs []pair
+	for _, t := range tools {
+		for _, conns := range []int{1, workerConns} {
+			for _, depth := range t.depths {
+				pairs = append(pairs, pair{
+					goal:   goal.Goal{What: fmt.Sprintf("external tool, requests/s: %s / %s", t.kept.name, t.once.name), Must: t.must},
+					member: fmt.Sprintf("%d×%d", conns, depth), noCPU: true, ours: lineCell(trunkline, t.kept, conns, depth), peer: lineCell(trunkline, t.once, conns, depth),
+					measure: func(c goal.Cell) (goal.Sample, error) {
+						if c.Method == t.kept.name {
+							return b.lines(c, t.kept, ours, false)
+						}
+						return b.lines(c, t.once, ours, false)
+					},
+				})
+			}
 		}
 	}
-	if err := b.Rounds(steps); err != nil {
-		return err
-	}
-	for _, p := range pairs {
-		g := goal.Goal{What: fmt.Sprintf("external tool, requests/s: %s / %s", p.kept.name, p.once.name), Must: p.must, AtLeast: true}
-		for _, at := range p.at { // the CPU time of tools is not the server's
-			g.Add(fmt.Sprintf("%d×%d", at.conns, at.depth),
-				b.Report.Ratio(lineCell(trunkline, p.kept.name, at.conns, at.depth), lineCell(trunkline, p.once.name, at.conns, at.depth), goal.Rate))
-		}
-		b.Report.Goal(g)
-	}
-	return nil
+	return b.compare(pairs)
 }

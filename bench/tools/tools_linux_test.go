@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -198,21 +199,36 @@ func TestScan(t *testing.T) {
 	}
 }
 
-func TestAgainst(t *testing.T) {
-	ours := goal.Cell{Server: trunkline, Method: "noop"}
-	at := func(server string, round int, rate, cpu float64) goal.Sample {
-		return goal.Sample{Cell: goal.Cell{Server: server, Method: "noop"}, Round: round, PerSec: rate, CPU: cpu}
+// TestCompare: the median of ratios, not of figures, as good as the worst member.
+func TestCompare(t *testing.T) {
+	rates := map[string][]float64{trunkline: {60, 10, 900}, echo: {100, 100, 1000}, small: {30, 30, 30}}
+	at := map[string]int{}
+	b := bench{Run: &part.Run{Options: part.Options{Rounds: 3}, Report: new(goal.Report)}}
+	pairing := func(what, member string, must float64, peer string, noCPU bool) pair {
+		return pair{goal.Goal{What: what, Must: must}, member, goal.Cell{Server: trunkline, Method: what + member}, goal.Cell{Server: peer, Method: what + member}, func(c goal.Cell) (goal.Sample, error) {
+			n := at[c.String()]
+			at[c.String()]++
+			return goal.Sample{PerSec: rates[c.Server][n%3], CPU: 1e3 / rates[c.Server][0]}, nil
+		}, noCPU}
 	}
-	b := bench{Run: &part.Run{Report: new(part.Report)}}
-	b.Report.Samples = []goal.Sample{at(trunkline, 0, 60, 400), at(echo, 0, 100, 100), at(trunkline, 1, 10, 400), at(echo, 1, 100, 100), at(trunkline, 2, 900, 400), at(echo, 2, 1000, 100)}
-	b.against(goal.Goal{ID: "G15", Must: 0.6}, "noop", ours, echo)
-	b.against(goal.Goal{Must: 0.61}, "noop", ours, echo)
-	b.against(goal.Goal{}, "noop", ours, echo)
-	b.against(goal.Goal{Must: 0.6}, "noop", ours, constant)
-	for i, want := range []goal.Verdict{goal.Pass, goal.Miss, goal.Reported, goal.None} { // 0.6, 0.1, 0.9: the median of ratios, not of figures
-		if g := b.Report.Goals[i]; g.Verdict != want || want != goal.None && (g.Measured != 0.6 || g.CPU["noop"] != 0.25) {
-			t.Errorf("%+v, want %s", g, want)
+	if err := b.compare([]pair{pairing("good", "m", 0.6, echo, false), pairing("bad", "m", 0.61, echo, true), pairing("two", "m", 0.6, echo, false), pairing("two", "n", 0.6, small, false), pairing("said", "m", 0, echo, false)}); err != nil {
+		t.Fatal(err)
+	}
+	want := []goal.Goal{{What: "good", Verdict: goal.Pass}, {What: "bad", Verdict: goal.Miss}, {What: "two", Verdict: goal.Pass}, {What: "said", Verdict: goal.Reported}}
+	if len(b.Report.Goals) != len(want) {
+		t.Fatalf("%+v", b.Report.Goals)
+	}
+	for i, g := range b.Report.Goals {
+		cpu := 0.6
+		if g.What == "bad" {
+			cpu = 0
 		}
+		if g.What != want[i].What || g.Verdict != want[i].Verdict || g.Measured != 0.6 || math.Abs(g.CPU["m"]-cpu) > 1e-9 {
+			t.Errorf("%+v, want %+v", g, want[i])
+		}
+	}
+	if g := b.Report.Goals[2]; len(g.Members) != 2 || g.Members["n"] != 2 {
+		t.Errorf("%+v", g)
 	}
 }
 
@@ -246,7 +262,7 @@ func TestWholeRun(t *testing.T) {
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, out.String())
 	}
-	var r part.Report
+	var r goal.Report
 	text, err := os.ReadFile(filepath.Join(dir, "tools.json"))
 	if err := errors.Join(err, json.Unmarshal(text, &r)); err != nil {
 		t.Fatal(err)

@@ -20,15 +20,14 @@ type Binary struct {
 }
 
 // Build builds the test binary of the package in the folder dir below root, the folder of its
-// module, as the file path. It returns nil for a package without tests. The paths of the sources
-// are trimmed off, so that equal sources give equal binaries: with other lengths of constants, code
-// and data would lie elsewhere.
+// module, as the file path. The paths of the sources are trimmed off, so that equal sources give
+// equal binaries: with other lengths of constants, code and data would lie elsewhere.
 func Build(root, dir, path string) (*Binary, error) {
 	if _, err := Output(root, "go", "test", "-trimpath", "-c", "-o", path, "./"+filepath.ToSlash(filepath.Clean(dir))); err != nil {
 		return nil, err
 	}
 	if _, err := os.Stat(path); err != nil {
-		return nil, nil
+		return nil, fmt.Errorf("cannot find a test in %s: %w", dir, err)
 	}
 	return &Binary{path, filepath.Join(root, dir)}, nil
 }

@@ -16,10 +16,9 @@ const (
 
 // Result is one line of benchmark text.
 type Result struct {
-	Package string
-	Name    string // without the word Benchmark before it and the number of CPUs behind it
-	N       int    // iterations
-	Values  map[string]float64
+	Name   string // without the word Benchmark before it and the number of CPUs behind it
+	N      int    // iterations
+	Values map[string]float64
 }
 
 // processors is the number of CPUs behind the name of a benchmark.
@@ -28,11 +27,7 @@ var processors = regexp.MustCompile(`-\d+$`)
 // parse reads benchmark text (golang.org/design/14313). A line that begins as a result and is none
 // is an error, because a figure would be lost; other lines are for people and left out.
 func parse(text string) (all []Result, err error) {
-	pkg := ""
 	for line := range strings.Lines(text) {
-		if p, ok := strings.CutPrefix(line, "pkg: "); ok {
-			pkg = strings.TrimSpace(p)
-		}
 		name, ok := strings.CutPrefix(line, "Benchmark")
 		if !ok {
 			continue
@@ -41,7 +36,7 @@ func parse(text string) (all []Result, err error) {
 		if len(f) < 4 || len(f)%2 != 0 {
 			return nil, fmt.Errorf("cannot read %q: a result is a name, a count, and pairs of value and unit", line)
 		}
-		r := Result{Package: pkg, Name: processors.ReplaceAllString(f[0], ""), Values: map[string]float64{}}
+		r := Result{Name: processors.ReplaceAllString(f[0], ""), Values: map[string]float64{}}
 		if r.N, err = strconv.Atoi(f[1]); err != nil {
 			return nil, fmt.Errorf("cannot read %q: %w", line, err)
 		}
