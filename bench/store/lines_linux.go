@@ -13,26 +13,20 @@ import (
 
 const askTimeout = 10 * time.Second
 
-// startMore starts a server with tools and more beside the kernel protocol, and returns where the
-// listeners of those names listen.
-func startMore(r *part.Run, mode string, more []string, listeners ...string) (s *load.Server, addrs []string, err error) {
+// startMore starts a server with tools and more beside the kernel protocol, and returns where each
+// of its listeners listens, by the names in its banner.
+func startMore(r *part.Run, mode string, more ...string) (s *load.Server, at map[string]string, err error) {
 	c := load.Trunkline(r.Binary, settings(r, mode, append(more, "toolhost.listen_addr=127.0.0.1:0", "toolhost.loops="+strconv.Itoa(r.Loops))...)...)
-	c.Env = []string{"MACHINA_API_TOKEN="}
+	c.Env, c.Listening = []string{"MACHINA_API_TOKEN="}, regexp.MustCompile(`^admin listening()`) // the last line of the banner
 	if s, err = r.Start(c); err != nil {
 		return nil, nil, err
 	}
-	start := time.Now()
-	for _, name := range listeners {
-		pattern := regexp.MustCompile(`(?m)^` + name + ` listening on (127\.0\.0\.1:\d+)`)
-		m := pattern.FindStringSubmatch(s.Output())
-		for ; m == nil; m = pattern.FindStringSubmatch(s.Output()) {
-			if time.Sleep(time.Millisecond); time.Since(start) > askTimeout {
-				return nil, nil, fmt.Errorf("cannot find where %s listens:\n%s", name, s.Output())
-			}
-		}
-		addrs = append(addrs, m[1])
+	at = map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^(.*) listening on (\S+)`).FindAllStringSubmatch(s.Output(), -1) {
+		at[m[1]] = m[2]
 	}
-	return s, addrs, nil
+	s.Addr = at["kernel ipc"]
+	return s, at, nil
 }
 
 // ask writes a request to a connection of its own, and reads until what comes back matches. It
