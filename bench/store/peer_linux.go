@@ -18,7 +18,6 @@ import (
 )
 
 const (
-	// childLoop is the bare group-commit loop as a process of its own.
 	childLoop = "group-commit"
 
 	loopRead    = 16 << 10 // bytes read from a connection in a turn, PROTO_IOBUF_LEN of redis
@@ -42,7 +41,6 @@ type loopConn struct {
 	out []byte // replies of this turn
 }
 
-// loop is the bare group-commit loop.
 type loop struct {
 	epoll, listener int
 	conns           map[int32]*loopConn
@@ -57,8 +55,6 @@ type loop struct {
 	syncing  atomic.Bool
 }
 
-// runLoop serves on a free loopback port until the process is ended. It takes always or everysec,
-// and the file to append to.
 func runLoop(args []string) (err error) {
 	l := &loop{everysec: args[0] == "everysec", conns: map[int32]*loopConn{}, buf: make([]byte, loopRead)}
 	if l.file, err = os.Create(args[1]); err != nil {
@@ -181,7 +177,6 @@ func (l *loop) commit() error {
 	return err
 }
 
-// syncEachSecond syncs what was written. The process ends when it cannot.
 func (l *loop) syncEachSecond() {
 	for range time.Tick(time.Second) {
 		l.syncing.Store(true)

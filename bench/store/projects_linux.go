@@ -30,7 +30,6 @@ func ProjectsPart() part.Part {
 	})
 }
 
-// projects is the server of projects, of tools, and of the bus, and its one project.
 type projects struct {
 	bench
 	server           *load.Server
@@ -39,14 +38,12 @@ type projects struct {
 	made             int             // publishers so far
 }
 
-// start starts the server and opens the project.
 func (p *projects) start() error {
-	more := []string{"exacta.listen_addr=127.0.0.1:0", "exacta.loops=" + strconv.Itoa(p.Loops), "exacta.debug_commands=on"}
-	s, at, err := startMore(p.Run, memory, more, "exacta", "toolhost")
+	s, at, err := startMore(p.Run, memory, "exacta.listen_addr=127.0.0.1:0", "exacta.loops="+strconv.Itoa(p.Loops), "exacta.debug_commands=on")
 	if err != nil {
 		return err
 	}
-	p.server, p.lines, p.tools = s, at[0], at[1]
+	p.server, p.lines, p.tools = s, at["exacta"], at["toolhost"]
 	root := filepath.Join(p.Rig.Dir, "project")
 	if err := errors.Join(os.Mkdir(root, 0o700), os.WriteFile(filepath.Join(root, "go.mod"), []byte("module bench\n"), 0o600)); err != nil {
 		return err
@@ -68,7 +65,6 @@ func once(n, command, payload string) string {
 	return strings.Replace(request(0, 0, command, payload), load.ShortPlaceholder, strings.Repeat(n, len(load.ShortPlaceholder)), 1)
 }
 
-// How the messages of a server of projects begin.
 const (
 	projectAnswer = `{"ipc_version":"1.0","type":"response",`
 	projectEvent  = `{"ipc_version":"1.0","type":"event",`
@@ -92,8 +88,7 @@ func (p *projects) addCommands() error {
 }
 
 const (
-	subscribers = 100
-	// eventsPerSec are those of a cell that asks for one at a time.
+	subscribers  = 100
 	eventsPerSec = 1000
 	// What is published on the bus: a chunk has about as many bytes then as the event of a project.
 	eventType = "store.tick"

@@ -19,25 +19,21 @@ import (
 )
 
 const (
-	goalRows = 1_000_000 // of G16; a smaller table has as much less time
-	// tailShare is the tail behind a snapshot: one record for so many rows.
+	goalRows  = 1_000_000 // of G16; a smaller table has as much less time
 	tailShare = 4
-	// patience bounds the wait for a recovery and for a snapshot.
-	patience = 2 * time.Minute
+	patience  = 2 * time.Minute
 	// touches is how many changes there are in a second beside the load, as a table that only is
 	// read needs no snapshot.
 	touches = 5
 	// pacedShare of what the server did with one request in flight on each connection, which is how
 	// a paced load comes, is what it asks for: enough room that latency means something.
-	pacedShare = 0.3
-	pacedDepth = 64
-	pacedSlice = 20 * time.Millisecond
-	pacedTries = 4
-	// pacedWindows is how many windows the paced load of a method lasts.
+	pacedShare   = 0.3
+	pacedDepth   = 64
+	pacedSlice   = 20 * time.Millisecond
+	pacedTries   = 4
 	pacedWindows = 10
 )
 
-// Ways in which the server takes snapshots.
 var (
 	noSnapshots   = []string{"store.snapshot_bytes=" + strconv.Itoa(math.MaxInt), "store.snapshot_interval_secs=315360000"}
 	everySnapshot = []string{"store.snapshot_bytes=" + strconv.Itoa(math.MaxInt), "store.snapshot_interval_secs=1"}
@@ -59,7 +55,6 @@ func RestartPart() part.Part {
 	return p
 }
 
-// restarting is the server with the large table.
 type restarting struct {
 	*part.Run
 	dir   string
@@ -75,7 +70,6 @@ func (t *restarting) start(snapshots []string) (err error) {
 	return err
 }
 
-// create fills the table over some connections.
 func (t *restarting) create() error {
 	if err := t.start(noSnapshots); err != nil {
 		return err
@@ -104,7 +98,6 @@ func (t *restarting) again(snapshots []string) error {
 	})
 }
 
-// await asks until the answer is yes or an error.
 func (t *restarting) await(what string, ask func() (bool, error)) error {
 	for start := time.Now(); ; time.Sleep(time.Millisecond) {
 		if yes, err := ask(); yes || err != nil {
@@ -116,7 +109,6 @@ func (t *restarting) await(what string, ask func() (bool, error)) error {
 	}
 }
 
-// logged waits for lines of the server's log that have the message.
 func (t *restarting) logged(message string) (lines []entry, err error) {
 	err = t.await(message, func() (bool, error) {
 		lines = entries(t.s.Output(), message)
@@ -160,7 +152,6 @@ func (t *restarting) restarts() error {
 	return nil
 }
 
-// restartGoal is what is asked of a table of so many rows.
 func restartGoal(rows int) goal.Goal {
 	share := float64(rows) / goalRows
 	return goal.Goal{ID: "G16", What: fmt.Sprintf("seconds from a start to its first reply, %d processes", rows), Must: share, Moonshot: share / 2}
@@ -186,18 +177,15 @@ func (t *restarting) once() (answer, recovery float64, m load.Memory, err error)
 	return answer, said[0].Secs, m, nil
 }
 
-// touch changes something now and then, until it is stopped. What was changed before the server
-// looks first calls for no snapshot.
 func (t *restarting) touch() (*load.Session, error) {
 	return load.Start(load.Config{Addr: t.s.Addr, Tapes: tapesOf(recordUsage, span{0, 1}, 1, nil), Depth: 1, PerSec: touches})
 }
 
-// snapshot has the server write one.
 func (t *restarting) snapshot() error {
 	if err := t.again(everySnapshot); err != nil {
 		return err
 	}
-	touching, err := t.touch()
+	touching, err := t.touch() // what was changed before the server looks first calls for no snapshot
 	if err != nil {
 		return err
 	}
@@ -206,7 +194,6 @@ func (t *restarting) snapshot() error {
 	return errors.Join(err, stopErr)
 }
 
-// tail makes changes behind the snapshot.
 func (t *restarting) tail() error {
 	return load.SendOnce(t.s.Addr, load.Kernel, tapesOf(recordUsage, span{0, t.Rows / tailShare}, few.conns, nil), fewDeep.depth)
 }
@@ -278,14 +265,12 @@ func split(p *load.Paced, snapshots []entry, latency *[2]load.Histogram) (took [
 	return took
 }
 
-// entry is a line of the server's log, with what the lines here have.
 type entry struct {
 	Time time.Time
 	Msg  string
 	Secs float64
 }
 
-// entries are the lines of a log that have the message.
 func entries(output, message string) (list []entry) {
 	for line := range strings.Lines(output) {
 		var e entry

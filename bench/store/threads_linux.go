@@ -1,8 +1,14 @@
 package store
 
 import (
+	_ "embed"
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -22,7 +28,7 @@ func ThreadsPart() part.Part {
 		Children: map[string]func([]string) error{childHandler: runBareHandler},
 		Run: func(r *part.Run) error {
 			t := &talk{bench: bench{Run: r}}
-			return t.measure(t.startKernel, t.startThreads, t.createThreads, t.startPeers, t.addLines, t.addHTTP, t.addHandlers)
+			return t.measure(t.startThreads, t.createThreads, t.startPeers, t.addLines, t.addHTTP, t.addHandlers)
 		},
 	})
 }
@@ -43,13 +49,6 @@ type talk struct {
 // is that of the cells that wait for no disk: of the tool server's own benchmark.
 var crowd, polled = size{256, 1}, size{64, 64}
 
-func (t *talk) startKernel() (err error) {
-	if t.kernel, err = t.Trunkline(settings(t.Run, always)...); err != nil {
-		return err
-	}
-	return prepare(t.kernel.Addr, t.Rows)
-}
-
 const (
 	workspace = "bench"
 	issuer    = "trunkline-bench"
@@ -57,24 +56,26 @@ const (
 	tokenLife = 24 * time.Hour
 )
 
-// startThreads starts the server in mode always, with a key of its own and the tool server beside
-// agent threads, and signs the tokens of all agents.
-func (t *talk) startThreads() error {
+// startThreads starts the servers in mode always, that of agent threads with a key of its own and
+// the tool server beside it, and signs the tokens of all agents.
+func (t *talk) startThreads() (err error) {
+	if t.kernel, err = t.Trunkline(settings(t.Run, always)...); err != nil {
+		return err
+	}
 	private, public, err := token.NewKey()
-	if err != nil {
+	if err = errors.Join(err, prepare(t.kernel.Addr, t.Rows)); err != nil {
 		return err
 	}
 	key := filepath.Join(t.Rig.Dir, "threads.pub")
 	if err := os.WriteFile(key, public, 0o600); err != nil {
 		return fmt.Errorf("cannot write the key: %w", err)
 	}
-	more := []string{"threads.public_key_file=" + key, "threads.issuer=" + issuer, "threads.loops=" + strconv.Itoa(t.Loops), "threads.listen_addr=127.0.0.1:0",
-		"threads.lines_addr=127.0.0.1:0", "threads.supervisor_mode=off", "threads.rate_mcp_calls_per_agent_per_minute=1000000"}
-	s, at, err := startMore(t.Run, always, more, "threads http", "threads lines", "toolhost")
+	s, at, err := startMore(t.Run, always, "threads.public_key_file="+key, "threads.issuer="+issuer, "threads.loops="+strconv.Itoa(t.Loops),
+		"threads.listen_addr=127.0.0.1:0", "threads.lines_addr=127.0.0.1:0", "threads.supervisor_mode=off", "threads.rate_mcp_calls_per_agent_per_minute=1000000")
 	if err != nil {
 		return err
 	}
-	t.threads, t.web, t.lines, t.tools = s, at[0], at[1], at[2]
+	t.threads, t.web, t.lines, t.tools = s, at["threads http"], at["threads lines"], at["toolhost"]
 	now := float64(time.Now().Unix())
 	for i := range crowd.conns {
 		name := fmt.Sprintf("agent-%d", i)
@@ -88,7 +89,6 @@ func (t *talk) startThreads() error {
 	return nil
 }
 
-// createThreads creates a thread for each connection, and one for all.
 func (t *talk) createThreads() error {
 	for i := range len(t.tokens) + 1 {
 		body := fmt.Sprintf(`{"workspace_id":%q,"title":"%d","type":"workflow","participants":["agent-0"]}`, workspace, i)
@@ -101,7 +101,6 @@ func (t *talk) createThreads() error {
 	return nil
 }
 
-// overHTTP is a request of the agent of a connection.
 func (t *talk) overHTTP(conn int, path, body string, head ...string) string {
 	return string(load.AppendPost(nil, path, []byte(body), append(head, "Authorization: Bearer "+t.tokens[conn])...))
 }
@@ -112,18 +111,15 @@ func postBody(thread, cell string) string {
 	return fmt.Sprintf(`{"thread_id":%q,"schema_version":1,"kind":"chat","body":"hello","idempotency_key":"%s-%s"}`, thread, cell, load.Placeholder)
 }
 
-// pollBody asks for what comes behind every message.
 func (t *talk) pollBody(conn int) string {
 	return fmt.Sprintf(`{"thread_id":%q,"since_seq":9007199254740991,"limit":50}`, t.own[conn])
 }
 
-// How lines begin that answer a greeting, and a request.
 const (
 	lineGreeted = `{"id":0,"ok":true,`
 	lineGood    = `{"id":1,"ok":true,`
 )
 
-// lineTapes begin with the tokens of their agents.
 func (t *talk) lineTapes(conns int, method string, params func(conn int) string) []*load.Tape {
 	return each(conns, func(conn int) string {
 		return fmt.Sprintf(`{"id":0,"method":"auth","params":{"protocol":"threads/1","token":%q}}`+"\n", t.tokens[conn])
@@ -211,4 +207,61 @@ func (t *talk) addHandlers() error {
 		t.compare("MCP of "+revision+" / Go SDK, handler alone", 10, of("Front/"+revision), of("SDK/"+revision))
 	}
 	return nil
+}
+
+const childHandler = "net-http"
+
+// bareReply is as long as the reply to a post.
+const bareReply = `{"message_id":"msg_01KHP2Q3W4X5Y6Z7A8B9C0D1E2","seq":27,"thread_status":"active","created_at":"2026-02-17T12:00:00.000Z"}`
+
+// runBareHandler serves on a free loopback port what net/http does for a handler that reads the
+// body and answers a constant. It ends with the process.
+func runBareHandler([]string) error {
+	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("listening %s\n", ln.Addr())
+	return http.Serve(ln, bare())
+}
+
+func bare() http.Handler {
+	json := []string{"application/json"}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // an error is dropped, here and below: the peer is gone
+		w.Header()["Content-Type"] = json
+		_, _ = io.WriteString(w, bareReply)
+	})
+}
+
+// nodeServer is a stateless server of the SDK in TypeScript, as its documentation has it.
+//
+//go:embed node.mjs
+var nodeServer []byte
+
+const nodePackage = "@modelcontextprotocol/sdk"
+
+// startPeers starts the bare handler and, where node and the package are installed, the server of
+// the SDK in TypeScript.
+func (t *talk) startPeers() (err error) {
+	if t.bare, err = t.Child("net/http", childHandler); err != nil {
+		return err
+	}
+	clients := t.Clients
+	if cache, err := os.UserCacheDir(); clients == "" && err == nil {
+		clients = filepath.Join(cache, "trunkline", "mcp-clients")
+	}
+	packages := filepath.Join(clients, "node")
+	_, missing := os.Stat(filepath.Join(packages, "node_modules", nodePackage, "package.json"))
+	node, err := exec.LookPath("node")
+	if err != nil || missing != nil {
+		t.Report.Note("The server of %s was not measured: it is not installed, see handlers/threads/conformance/testdata/clients/install.sh.", nodePackage)
+		return nil
+	}
+	script := filepath.Join(t.Rig.Dir, "node.mjs")
+	if err := os.WriteFile(script, nodeServer, 0o600); err != nil {
+		return fmt.Errorf("cannot write the server for node: %w", err)
+	}
+	t.node, err = t.Start(load.Command{Name: "node", Path: node, Args: []string{script, packages}, Listening: load.PeerListening})
+	return err
 }

@@ -2,12 +2,16 @@ package store
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
+	"time"
 
+	"trunkline/bench/internal/goal"
 	"trunkline/bench/internal/load"
+	"trunkline/bench/internal/part"
 )
 
-// Methods as they stand in the table.
 const (
 	getProcess      = "GetProcess"
 	recordUsage     = "RecordUsage"
@@ -41,8 +45,7 @@ func each(conns int, hello, request func(conn int) string) (tapes []*load.Tape) 
 	return tapes
 }
 
-// freshTapes encodes CreateProcess for every connection, with identifiers that the tape counts up;
-// every process has a user of its own, so that no rate limit bites.
+// freshTapes create processes of a user each, so that no rate limit bites.
 func freshTapes(conns int) []*load.Tape {
 	return each(conns, nil, func(conn int) string {
 		id := fmt.Sprintf("c0%06x-0000-40%s", conn, load.Placeholder)
@@ -50,7 +53,6 @@ func freshTapes(conns int) []*load.Tape {
 	})
 }
 
-// span is the rows from one up to below another.
 type span struct{ from, to int }
 
 // tapesOf encodes the requests of one method about rows for every connection; ids are the envelopes
@@ -72,7 +74,6 @@ func tapesOf(method string, rows span, conns int, ids []string) []*load.Tape {
 	return load.Tapes(load.Deal(rows.from, rows.to, conns), encoders...)
 }
 
-// redisTapes encodes SET of a value as long as the record of the bare loop.
 func redisTapes(rows span, conns int) []*load.Tape {
 	value := strings.Repeat("x", recordBytes)
 	return load.Tapes(load.Deal(rows.from, rows.to, conns), func(at load.Place) []byte {
@@ -80,7 +81,6 @@ func redisTapes(rows span, conns int) []*load.Tape {
 	})
 }
 
-// prepare fills a server's table and lifts the rate limits.
 func prepare(addr string, rows int) error {
 	if err := load.CreateRows(addr, 0, rows); err != nil {
 		return err
@@ -88,7 +88,6 @@ func prepare(addr string, rows int) error {
 	return load.LiftLimits(addr, "rate_limit_rpm", "rate_limit_rph", "rate_limit_burst")
 }
 
-// makeEnvelopes stores envelopes and returns their identifiers.
 func makeEnvelopes(addr string) (ids []string, err error) {
 	for i := range envelopes {
 		who := load.Identifier('e', i)
@@ -97,11 +96,61 @@ func makeEnvelopes(addr string) (ids []string, err error) {
 			return nil, fmt.Errorf("cannot store an envelope: %w", err)
 		}
 		identity, _ := reply["identity"].(map[string]any)
-		id, ok := identity["envelope_id"].(string)
-		if !ok {
-			return nil, fmt.Errorf("cannot find envelope_id in %v", reply)
-		}
+		id, _ := identity["envelope_id"].(string) // an update of an envelope without one is refused
 		ids = append(ids, id)
 	}
 	return ids, nil
+}
+
+const askTimeout = 10 * time.Second
+
+// startMore starts a server with tools and more beside the kernel protocol, and returns where each
+// of its listeners listens, by the names in its banner.
+func startMore(r *part.Run, mode string, more ...string) (s *load.Server, at map[string]string, err error) {
+	c := load.Trunkline(r.Binary, settings(r, mode, append(more, "toolhost.listen_addr=127.0.0.1:0", "toolhost.loops="+strconv.Itoa(r.Loops))...)...)
+	c.Env, c.Listening = []string{"MACHINA_API_TOKEN="}, regexp.MustCompile(`^admin listening()`) // the last line of the banner
+	if s, err = r.Start(c); err != nil {
+		return nil, nil, err
+	}
+	at = map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^(.*) listening on (\S+)`).FindAllStringSubmatch(s.Output(), -1) {
+		at[m[1]] = m[2]
+	}
+	s.Addr = at["kernel ipc"]
+	return s, at, nil
+}
+
+// ask writes a request to a connection of its own, and reads until what comes back matches. It
+// returns the first group.
+func ask(addr, request, pattern string) (found string, err error) {
+	c, err := load.Dial(addr)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	_ = c.SetDeadline(time.Now().Add(askTimeout)) // an error shows with the next call
+	if _, err := c.Write([]byte(request)); err != nil {
+		return "", err
+	}
+	want, got, buf := regexp.MustCompile(pattern), []byte(nil), make([]byte, 64<<10)
+	for err == nil && len(got) < len(buf) {
+		var n int
+		n, err = c.Read(buf)
+		got = append(got, buf[:n]...)
+		if m := want.FindSubmatch(got); m != nil {
+			return string(m[1]), nil
+		}
+	}
+	return "", fmt.Errorf("no %s in %q: %w", pattern, got, err)
+}
+
+func answers(r *part.Run, addr string, tapes []*load.Tape, depth int, good string) load.Config {
+	cfg := r.Config(addr, load.Answers, tapes, depth)
+	cfg.Good, cfg.Spin = good, cfg.Spin || depth == polled.depth // where no disk is waited for
+	return cfg
+}
+
+func (b *bench) addNoop(s *load.Server, addr string, at size) goal.Cell {
+	tapes := each(at.conns, nil, func(int) string { return `{"aid":"AID.NOOP.v1"}` + "\n" })
+	return b.add("toolhost", "AID.NOOP.v1", s, answers(b.Run, addr, tapes, at.depth, `{"ok":true,`))
 }
