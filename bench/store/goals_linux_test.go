@@ -46,6 +46,7 @@ func changed(all []goal.Sample, c goal.Cell, change func(s *goal.Sample)) []goal
 func but(goals []goal.Goal, verdicts ...goal.Verdict) string {
 	var out []string
 	for _, g := range goals {
+		g.Evaluate()
 		if !slices.Contains(verdicts, g.Verdict) {
 			out = append(out, fmt.Sprintf("%s %s: %s", g.ID, strings.Replace(g.What, ", requests/s of", "", 1), g.Verdict))
 		}

@@ -188,7 +188,10 @@ func TestScan(t *testing.T) {
 	if err != nil || len(all) != 4 || all[0] != (goal.Sample{Cell: scanCell(trunkline, "line"), Requests: 10, CPU: 20, PerSec: 5e7}) {
 		t.Fatal(all, err)
 	}
-	got := goal.EvaluateAll(scanGoals(all)...)
+	got := scanGoals(all)
+	for i := range got {
+		got[i].Evaluate()
+	}
 	if got[0].Verdict != goal.Pass || got[0].Measured != 1.5 || len(got[0].Members) != 1 || got[1].Verdict != goal.Reported || got[1].Measured != 0.75 {
 		t.Errorf("%+v", got)
 	}

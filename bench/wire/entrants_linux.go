@@ -145,8 +145,9 @@ func (f *field) enterBare() (err error) {
 	return nil
 }
 
-// enterPeer adds the kernel server at -peer, which another program started. Where it refuses a size,
-// that is its own affair and no reason to end the run: there is no sample, and it is reported.
+// enterPeer adds the kernel server at -peer, which another program started. Where it refuses a
+// size, that is its own affair and no reason to end the run: there is no sample, and it is
+// reported.
 func (f *field) enterPeer() error {
 	if f.Options.Peer == "" {
 		return nil

@@ -88,14 +88,6 @@ func (g *Goal) reaches(bound float64) bool {
 	return g.Measured <= bound
 }
 
-// EvaluateAll sets the verdict of every goal and returns them.
-func EvaluateAll(goals ...Goal) []Goal {
-	for i := range goals {
-		goals[i].Evaluate()
-	}
-	return goals
-}
-
 // Missed reports whether one of the goals was missed.
 func Missed(goals []Goal) bool {
 	return slices.ContainsFunc(goals, func(g Goal) bool { return g.Verdict == Miss })

@@ -39,10 +39,13 @@ func TestEvaluate(t *testing.T) {
 	f(reported, Reported, 0.1, member{"a", 0.1, 0}, member{"b", 5, 0})
 }
 
-func TestEvaluateAll(t *testing.T) {
+func TestMissed(t *testing.T) {
 	bad := Goal{Must: 2, AtLeast: true}
 	bad.Add("a", 1)
-	goals := EvaluateAll(Goal{Must: 1}, bad)
+	goals := []Goal{{Must: 1}, bad}
+	for i := range goals {
+		goals[i].Evaluate()
+	}
 	if len(goals) != 2 || goals[0].Verdict != None || goals[1].Verdict != Miss || !Missed(goals) || Missed(goals[:1]) {
 		t.Errorf("%+v", goals)
 	}

@@ -77,9 +77,3 @@ func AppendPost(dst []byte, path string, body []byte, fields ...string) []byte {
 	}
 	return append(append(dst, "\r\n"...), body...)
 }
-
-// SplitLines counts the lines of size bytes, line feed included, that b begins with.
-func SplitLines(b []byte, size int) (used, lines int, err error) {
-	used, lines, _, err = loadgen.LineReplies(&Config{Reply: size}, b)
-	return used, lines, err
-}

@@ -47,19 +47,6 @@ func (r *Rig) GoesWithSignal() {
 	}()
 }
 
-// ServerRig makes a rig with the server's binary in path, or built if path is empty.
-func ServerRig(name, path string) (*Rig, error) {
-	r, err := NewRig("", name)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.FindServer(path); err != nil {
-		r.Close()
-		return nil, err
-	}
-	return r, nil
-}
-
 // FindServer looks for the server's binary in path, or builds it if path is empty.
 func (r *Rig) FindServer(path string) (err error) {
 	r.Binary, err = FindBinary(path, "./cmd/trunkline", r.Dir)

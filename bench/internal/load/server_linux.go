@@ -198,9 +198,6 @@ func (s *Server) Alive() bool {
 	}
 }
 
-// cpu returns the CPU time used so far.
-func (s *Server) CPU() (time.Duration, error) { return cpu(s.PID()) }
-
 // Memory returns the resident memory.
 func (s *Server) Memory() (Memory, error) { return memoryOf(s.PID()) }
 

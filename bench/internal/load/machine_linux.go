@@ -13,25 +13,6 @@ import (
 	"trunkline/bench/internal/goal"
 )
 
-// Report is what the reports of all commands begin with; goals, and what else a command finds, come
-// beside it. Its JSON form is what -json writes.
-type Report struct {
-	Machine  Machine        `json:"machine"`
-	Settings Settings       `json:"settings"`
-	Cells    []goal.Summary `json:"cells,omitempty"`
-}
-
-// Settings are the flags that figures depend on.
-type Settings struct {
-	Rounds  int     `json:"rounds"`
-	Window  float64 `json:"window_seconds"`
-	Rows    int     `json:"rows,omitempty"`
-	Loops   int     `json:"loops,omitempty"` // event loops of the server
-	Workers int     `json:"load_workers"`
-	Spin    bool    `json:"load_polls"`
-	Pinned  bool    `json:"pinned"`
-}
-
 // Machine is goal.Machine.
 type Machine = goal.Machine
 
