@@ -101,9 +101,9 @@ var fillers = map[string]func(r *goal.Report){
 		goalOf(r, "", 1)
 	},
 	"hostile": func(r *goal.Report) { r.Fault("p99 is\n above 25 ms") },
-	"crash": func(r *goal.Report) {
-		r.Fault("lost a reply")
-		r.Fault("lost another")
+	"soak": func(r *goal.Report) {
+		r.Fault("a reply is missing")
+		r.Fault("another is missing")
 	},
 }
 
@@ -200,8 +200,8 @@ func TestProblems(t *testing.T) {
 	f("scale, tools: of sources that were not committed, 1-dirty", true, func(s Set) {
 		s["tools"].Machine.Revision, s["scale"].Machine.Revision = "1-dirty", "1-dirty"
 	})
-	f("soak, crash: of a quick or partial run", true, func(s Set) {
-		s["soak"].Settings.Quick, s["crash"].Settings.Only = true, "x"
+	f("soak, hostile: of a quick or partial run", true, func(s Set) {
+		s["soak"].Settings.Quick, s["hostile"].Settings.Only = true, "x"
 	})
 }
 
