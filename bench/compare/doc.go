@@ -1,6 +1,7 @@
 //go:build linux
 
-// Package compare measures the benchmarks of bench/questions beside those of a baseline and reports what moved.
+// Package compare measures the benchmarks of bench/questions beside those of a baseline and reports
+// what moved.
 //
 //	go run ./bench questions                     all of bench/questions
 //	go run ./bench questions -only KernelMethod  some of them
