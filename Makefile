@@ -149,7 +149,7 @@ bench-report: ## write BENCHMARKS.md and its charts from bench/data; it refuses 
 .PHONY: pgo
 pgo: build ## take the profile that builds are guided by anew: cmd/trunkline/default.pgo
 	@dir=$$(mktemp -d); trap 'rm -r "$$dir"' EXIT; \
-	$(GO) run ./bench/wire -server bin/trunkline -goals-only -rounds 1 -json '' -profile "$$dir" >/dev/null; \
+	$(GO) run ./bench peers -server bin/trunkline -only goals -rounds 1 -profile "$$dir" >/dev/null; \
 	$(GO) run ./bench store threads -server bin/trunkline -quick -redis off -profile "$$dir" >/dev/null; \
 	TRUNKLINE_RECOVER_PROCESSES=200000 $(GO) test -run '^$$' -bench Recover -benchtime 3x -o "$$dir/recover.test" \
 		-cpuprofile "$$dir/recover.pprof" ./handlers/ipc >/dev/null; \
@@ -191,7 +191,7 @@ hostile: build ## bad frames, slow readers and floods against bin/trunkline
 
 .PHONY: crash
 crash: build ## SIGKILL bin/trunkline under load, again and again, and look what is left
-	$(call measure,crash -server bin/trunkline)
+	$(GO) test ./bench/crash -count=1 -v -run '^TestCrash$$' -timeout 0 -args -server $(CURDIR)/bin/trunkline -rounds 200 $(ARGS)
 
 ## —— Shipping ——
 

@@ -19,7 +19,6 @@ import (
 	"os"
 
 	"trunkline/bench/compare"
-	"trunkline/bench/crash"
 	"trunkline/bench/envelopes"
 	"trunkline/bench/hostile"
 	"trunkline/bench/internal/part"
@@ -28,6 +27,7 @@ import (
 	"trunkline/bench/soak"
 	"trunkline/bench/store"
 	"trunkline/bench/tools"
+	"trunkline/bench/wire"
 )
 
 func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
@@ -35,17 +35,17 @@ func main() { os.Exit(part.Main(parts(), os.Args[1:], os.Stdout, os.Stderr)) }
 // parts are what can be measured, in the order of the list.
 func parts() []part.Part {
 	return []part.Part{
+		wire.Part(),
+		compare.Part(),
 		store.Part(),
 		store.RestartPart(),
-		tools.Part(),
 		store.ThreadsPart(),
 		store.ProjectsPart(),
 		scale.Part(),
 		envelopes.Part(),
 		sessions.Part(),
-		compare.Part(),
+		tools.Part(),
 		soak.Part(),
 		hostile.Part(),
-		crash.Part(),
 	}
 }

@@ -4,8 +4,10 @@
 // starts it anew on the same directory and port, and compares what is there with the replies that
 // clients got.
 //
-//	go run ./bench crash
-//	go run ./bench crash -rounds 1000 -mode always -seed 7
+//	make crash
+//	make crash ARGS="-rounds 1000 -mode always -seed 7"
+//
+// It is a test: without such flags it plays the few rounds that make test has time for.
 //
 // It goes round robin over the modes, ten rounds on one directory each: always and interval, both
 // with rare and with frequent snapshots, and now and then a round of memory, which must come back

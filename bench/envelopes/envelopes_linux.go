@@ -64,10 +64,8 @@ func step(r *part.Run) error {
 	err := r.Rounds([]goal.Step{{Name: "steps", Measure: func() ([]goal.Sample, error) {
 		samples := []goal.Sample{{Cell: us}, {Cell: them}}
 		for end := time.Now().Add(r.Window); time.Now().Before(end); {
-			for i, call := range []func() error{ours, theirs} {
-				if err := addBatch(&samples[i], call); err != nil {
-					return nil, err
-				}
+			if err := errors.Join(addBatch(&samples[0], ours), addBatch(&samples[1], theirs)); err != nil {
+				return nil, err
 			}
 		}
 		return samples, nil

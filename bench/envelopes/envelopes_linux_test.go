@@ -36,8 +36,6 @@ func value(tb testing.TB, text string) mpack.Value {
 type decided struct {
 	Kind     string `json:"kind"`
 	Agent    string `json:"agent_name"`
-	Reason   string `json:"terminal_reason"`
-	Text     string `json:"termination_message"`
 	Envelope struct {
 		Stage     string         `json:"current_stage"`
 		Iteration int            `json:"iteration"`
@@ -45,7 +43,6 @@ type decided struct {
 		Calls     int            `json:"llm_call_count"`
 		Tools     int            `json:"tool_call_count"`
 		TokensIn  int            `json:"tokens_in"`
-		Ended     bool           `json:"terminated"`
 		Outputs   map[string]any `json:"outputs"`
 		Order     []string       `json:"stage_order"`
 		Raw       string         `json:"raw_input"`
@@ -55,7 +52,7 @@ type decided struct {
 // TestThePeerDecidesAlike: both servers make the same steps, so that the comparison is one of the
 // same work.
 func TestThePeerDecidesAlike(t *testing.T) {
-	f := func(name, begin string, reports ...string) {
+	f := func(name string, ends bool, begin string, reports ...string) {
 		t.Helper()
 		srv := httptest.NewServer(newPeer())
 		defer srv.Close()
@@ -75,15 +72,18 @@ func TestThePeerDecidesAlike(t *testing.T) {
 		if code != wire.OK {
 			t.Fatalf("%s: %v: %s", name, code, c.Msg)
 		}
-		peerStep(t, srv, beginPath, begin)
+		peerStep(t, srv, beginPath, begin, http.StatusOK)
 		for i, body := range reports {
-			ours, theirs := engineStep(t, o, c, body), peerStep(t, srv, reportPath, body)
-			if diff := cmp.Diff(ours, theirs); diff != "" {
+			if ours := engineStep(t, o, c, body); ends && i == len(reports)-1 {
+				if peerStep(t, srv, reportPath, body, http.StatusConflict); ours.Kind != "TERMINATE" {
+					t.Errorf("%s: the session goes on with %+v", name, ours)
+				}
+			} else if diff := cmp.Diff(ours, peerStep(t, srv, reportPath, body, http.StatusOK)); diff != "" {
 				t.Fatalf("%s, step %d: %s", name, i, diff)
 			}
 		}
 	}
-	f("the measured cycle", beginBody(0), reportBody(0, "a1"), reportBody(0, "a2"), reportBody(0, "a1"), reportBody(0, "a2"))
+	f("the measured cycle", false, beginBody(0), reportBody(0, "a1"), reportBody(0, "a2"), reportBody(0, "a1"), reportBody(0, "a2"))
 	small := func(limits string) string {
 		return fmt.Sprintf(`{"process_id":"p","envelope":{"envelope_id":"e","raw_input":"x","outputs":{}},"pipeline_config":{"name":"n",%s,`+
 			`"agents":[{"name":"s1","agent":"a1","routing":[{"condition":"v","value":1,"target":"s2"}]},{"name":"s2","default_next":"s1"}]}}`, limits)
@@ -92,9 +92,9 @@ func TestThePeerDecidesAlike(t *testing.T) {
 		return fmt.Sprintf(`{"process_id":"p","agent_name":%q,"output":%s,"metrics":{"llm_calls":1}}`, agent, output)
 	}
 	const wide = `"max_iterations":9,"max_llm_calls":9,"max_agent_hops":9`
-	f("an end", small(wide), report("a1", `{"v":1}`), report("s2", `{}`), report("a1", `{"v":2}`), report("a1", `{}`))
-	f("calls", small(`"max_iterations":9,"max_llm_calls":2,"max_agent_hops":9`), report("a1", `{"v":1}`), report("s2", `{}`))
-	f("hops", small(`"max_iterations":9,"max_llm_calls":9,"max_agent_hops":1`), report("a1", `{"v":1}`))
+	f("an end", true, small(wide), report("a1", `{"v":1}`), report("s2", `{}`), report("a1", `{"v":2}`))
+	f("calls", true, small(`"max_iterations":9,"max_llm_calls":2,"max_agent_hops":9`), report("a1", `{"v":1}`), report("s2", `{}`))
+	f("hops", true, small(`"max_iterations":9,"max_llm_calls":9,"max_agent_hops":1`), report("a1", `{"v":1}`))
 }
 
 func engineStep(t *testing.T, o *orchestration.Engine, c *orchestration.Call, body string) (d decided) {
@@ -125,7 +125,7 @@ func engineStep(t *testing.T, o *orchestration.Engine, c *orchestration.Call, bo
 	return d
 }
 
-func peerStep(t *testing.T, srv *httptest.Server, path, body string) (d decided) {
+func peerStep(t *testing.T, srv *httptest.Server, path, body string, status int) (d decided) {
 	t.Helper()
 	reply, err := http.Post(srv.URL+path, "application/json", strings.NewReader(body))
 	if err != nil {
@@ -133,7 +133,7 @@ func peerStep(t *testing.T, srv *httptest.Server, path, body string) (d decided)
 	}
 	defer reply.Body.Close()
 	text, err := io.ReadAll(reply.Body)
-	if err != nil || reply.StatusCode != http.StatusOK {
+	if err != nil || reply.StatusCode != status {
 		t.Fatalf("%s: %s, %v", reply.Status, text, err)
 	}
 	if err := json.Unmarshal(text, &d); err != nil {

@@ -25,8 +25,8 @@ func text(v any) string {
 }
 
 // peer is the server that a team would write first: net/http, encoding/json, and all that it knows
-// as maps. It makes the same decisions as a report at trunkline does (envelope §5.2) for pipelines
-// like the one measured here.
+// as maps. It makes the same decisions as a report at trunkline does (envelope §5.2), for sessions
+// that go on as those measured do; what would end one is looked for, and refused.
 type peer struct {
 	mu       sync.RWMutex
 	sessions map[string]*session
@@ -116,22 +116,14 @@ func (p *peer) report(in object) (int, []byte) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, message := s.envelope, any("Session already terminated")
-	if e["terminated"] == false {
-		if by := text(in["agent_name"]); by != s.agent() && by != e["current_stage"] {
-			return reply(http.StatusConflict, object{"error": "Expected result from agent '" + s.agent() + "', got '" + by + "'"})
-		}
-		if reason, why := s.step(in); reason != "" {
-			e["terminated"], e["terminal_reason"], e["termination_reason"] = true, reason, why
-		}
-		message = e["termination_reason"]
+	if by := text(in["agent_name"]); by != s.agent() && by != s.envelope["current_stage"] {
+		return reply(http.StatusConflict, object{"error": "Expected result from agent '" + s.agent() + "', got '" + by + "'"})
 	}
-	m := object{"kind": "RUN_AGENT", "agent_name": s.agent(), "envelope": e, "terminal_reason": "", "termination_message": "",
-		"interrupt_pending": false, "interrupt": nil}
-	if e["terminated"] == true {
-		m["kind"], m["agent_name"], m["terminal_reason"], m["termination_message"] = "TERMINATE", "", e["terminal_reason"], message
+	if !s.step(in) {
+		return reply(http.StatusConflict, object{"error": "the session ends"})
 	}
-	return reply(http.StatusOK, m)
+	return reply(http.StatusOK, object{"kind": "RUN_AGENT", "agent_name": s.agent(), "envelope": s.envelope, "terminal_reason": "",
+		"termination_message": "", "interrupt_pending": false, "interrupt": nil})
 }
 
 // agent is who works at the current stage.
@@ -144,8 +136,8 @@ func (s *session) count(counter string, n float64) {
 	s.envelope[counter] = s.envelope[counter].(float64) + n
 }
 
-// step takes one report in and moves the session on, or returns why it ends.
-func (s *session) step(in object) (reason, why string) {
+// step takes one report in and reports whether the session went on.
+func (s *session) step(in object) bool {
 	e := s.envelope
 	output, _ := in["output"].(object)
 	e["outputs"].(object)[text(in["agent_name"])] = output
@@ -158,25 +150,20 @@ func (s *session) step(in object) (reason, why string) {
 	from := text(e["current_stage"])
 	e["completed_stage_set"].(object)[from] = true
 	to := next(s.stages[from], output)
-	if s.stages[to] == nil {
-		return "COMPLETED", "Pipeline completed"
-	}
-	if reason := s.bounds(); reason != "" {
-		return reason, "Bounds exceeded: " + reason
-	}
 	edge := from + "->" + to
-	if left, limited := s.edges[edge]; limited && left <= 0 {
-		return "MAX_AGENT_HOPS_EXCEEDED", "Edge limit exceeded: " + edge
-	} else if limited {
+	left, limited := s.edges[edge]
+	if s.stages[to] == nil || s.bounded() || limited && left <= 0 {
+		return false
+	}
+	if limited {
 		s.edges[edge] = left - 1
 	}
 	e["current_stage"] = to
 	s.count("agent_hop_count", 1)
-	reason = s.bounds()
-	return reason, "Bounds exceeded: " + reason
+	return !s.bounded()
 }
 
-// next is the stage that follows one after an output.
+// next is the stage that follows one after an output, "" at the end.
 func next(stage, output object) string {
 	rules, _ := stage["routing"].([]any)
 	for _, r := range rules {
@@ -189,15 +176,12 @@ func next(stage, output object) string {
 	return text(stage["default_next"])
 }
 
-// bounds is the limit that is met, "" for none.
-func (s *session) bounds() string {
-	for _, b := range [...][3]string{
-		{"llm_call_count", "max_llm_calls", "MAX_LLM_CALLS_EXCEEDED"}, {"iteration", "max_iterations", "MAX_ITERATIONS_EXCEEDED"},
-		{"agent_hop_count", "max_agent_hops", "MAX_AGENT_HOPS_EXCEEDED"},
-	} {
+// bounded reports whether a limit is met.
+func (s *session) bounded() bool {
+	for _, b := range [...][2]string{{"llm_call_count", "max_llm_calls"}, {"iteration", "max_iterations"}, {"agent_hop_count", "max_agent_hops"}} {
 		if s.envelope[b[0]].(float64) >= s.envelope[b[1]].(float64) {
-			return b[2]
+			return true
 		}
 	}
-	return ""
+	return false
 }

@@ -9,14 +9,13 @@ import (
 	"trunkline/bench/internal/part"
 )
 
-const (
-	leastPayload, mostPayload = 100, 1 << 20
-	// payloadConns and payloadDepth carry payloads: with all in flight 64 MiB at the largest.
-	payloadConns, payloadDepth = 4, 16
-	// perKiBFrom is from where on bytes cost more than the rest of a request, so that a price per
-	// KiB means something.
-	perKiBFrom = 1 << 10
-)
+// payloadConns and payloadDepth carry payloads: with all in flight 64 MiB at the largest.
+const payloadConns, payloadDepth = 4, 16
+
+// payloadSizes are in bytes.
+func payloadSizes() []int {
+	return []int{100, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20}
+}
 
 // Methods that carry a payload.
 const (
@@ -51,15 +50,6 @@ func carry(addr string, n int) (map[string][]byte, error) {
 	}, nil
 }
 
-// payloadSizes are 100 bytes, and from 1 KiB on four times as much again and again.
-func payloadSizes() []int {
-	sizes := []int{leastPayload}
-	for n := 1 << 10; n <= mostPayload; n *= 4 {
-		sizes = append(sizes, n)
-	}
-	return sizes
-}
-
 // payloads measures methods with payloads of all sizes in turns.
 func payloads(r *part.Run) error {
 	s, err := way{}.start(r)
@@ -92,10 +82,10 @@ func payloads(r *part.Run) error {
 	each := goal.Chart{Name: "payload", Title: "What a request costs as its payload grows", X: "bytes of payload", Y: "server CPU µs/request"}
 	kib := goal.Chart{Name: "payload-kib", Title: "What a KiB of payload costs as the payload grows", X: "bytes of payload", Y: "server CPU µs/KiB"}
 	for _, method := range methods {
-		for _, n := range payloadSizes() {
+		for i, n := range payloadSizes() {
 			cost := r.Report.Median(cell(method, n), micros)
 			each.Add(method, float64(n), cost)
-			if n >= perKiBFrom {
+			if i > 0 { // in the smallest, the rest of the request costs more than its bytes
 				kib.Add(method, float64(n), cost/(float64(n)/1024))
 			}
 		}

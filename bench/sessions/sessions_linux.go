@@ -11,6 +11,7 @@ import (
 	"trunkline/bench/internal/load"
 	"trunkline/bench/internal/part"
 	"trunkline/codec/transcode"
+	"trunkline/handlers/ipc/client"
 )
 
 const (
@@ -150,9 +151,9 @@ func (b *bench) check(r *part.Report) {
 
 // stillThere asks the last session that was begun for its instruction.
 func (b *bench) stillThere() error {
-	last, want := b.count, "TERMINATE"
+	last, want := b.count, client.Terminate
 	if b.kind == running {
-		last, want = b.count-b.refused.Load(), "RUN_AGENT"
+		last, want = b.count-b.refused.Load(), client.RunAgent
 	}
 	reply, err := load.Ask(b.server.Addr, "orchestration", "GetNextInstruction", load.Field{Key: "process_id", Value: fmt.Sprintf("%016x", last)})
 	if err == nil && reply["kind"] != want {

@@ -2,44 +2,55 @@ package store
 
 import (
 	"fmt"
+	"slices"
 
 	"trunkline/bench/internal/goal"
+	"trunkline/bench/internal/part"
 )
 
-// peerMethod is what a peer does where trunkline does a method; modes of trunkline do the same.
-func peerMethod(server, method string) string {
-	switch server {
-	case loopAlways, loopEverysec:
-		return appendRecord
-	case redisAlways, redisEverysec:
-		return setValue
+// Server names as they stand in the tables: modes of trunkline, and peers.
+const (
+	always        = "always"
+	interval      = "interval"
+	memory        = "memory"
+	loopAlways    = "bare loop, always"
+	loopEverysec  = "bare loop, everysec"
+	redisAlways   = "redis, always"
+	redisEverysec = "redis, everysec"
+)
+
+// done is what a server does where trunkline does a method.
+func done(server, method string) string {
+	if slices.Contains([]string{always, interval, memory}, server) {
+		return method
 	}
-	return method
+	return appendRecord
 }
 
-// goals are what durability may cost (performance G12 to G14, durability §7), and ratios that are
-// reported beside them: what mode memory reaches beside a peer bounds what a durable mode can.
-func goals(all []goal.Sample) (list []goal.Goal) {
+// conclude evaluates what durability may cost (performance G12 to G14, durability §7), reports
+// ratios beside that (what mode memory reaches beside a peer bounds what a durable mode can), and
+// shows in one table what each mode and each peer made of RecordUsage, or of as much.
+func conclude(r *part.Report) error {
 	ratio := func(ours, theirs, method string, at size, of func(goal.Sample) float64) float64 {
-		return goal.Ratio(all, cell(ours, method, at), cell(theirs, peerMethod(theirs, method), at), of)
+		return r.Ratio(cell(ours, method, at), cell(theirs, done(theirs, method), at), of)
 	}
 	ask := func(id, what, ours, theirs string, must, moonshot float64, sizes []size, methods ...string) {
+		if len(sizes) == 1 {
+			what += " at " + sizes[0].String()
+		}
 		g := goal.Goal{ID: id, What: fmt.Sprintf("%s, requests/s of %s / %s", what, ours, theirs), Must: must, Moonshot: moonshot, AtLeast: true}
 		for _, at := range sizes {
 			for _, m := range methods {
 				g.Add(m+" "+at.String(), ratio(ours, theirs, m, at, goal.Rate))
 			}
 		}
-		if len(sizes) == 1 {
-			g.What += ", " + sizes[0].String()
-		}
-		list = append(list, g)
+		r.Goal(g)
 	}
 	cpu := goal.Goal{ID: "G12", What: "durable path, server CPU per request of always / memory", Must: 1.6, Moonshot: 1.3}
 	for _, at := range []size{few, fewDeep} {
 		cpu.Add(recordUsage+" "+at.String(), ratio(always, memory, recordUsage, at, goal.CPU))
 	}
-	list = append(list, cpu)
+	r.Goal(cpu)
 	for i, at := range allSizes {
 		ask("G13", "durable path", always, loopAlways, []float64{0.95, 0.9, 0.8, 0}[i], 1, []size{at}, recordUsage)
 	}
@@ -59,26 +70,18 @@ func goals(all []goal.Sample) (list []goal.Goal) {
 		ask("", "other durable methods", always, peer, 0, 0, thousand, others...)
 		ask("", "the bound of these", memory, peer, 0, 0, allSizes, recordUsage)
 	}
-	return list
-}
-
-// durability is the table of what each mode and each peer made of RecordUsage, or of as much.
-func durability(all []goal.Sample) goal.Grid {
-	g := goal.Grid{Title: "what durability costs: requests/s, and server CPU µs/request", Head: []string{"server"}}
+	table := goal.Grid{Title: "what durability costs: requests/s, and server CPU µs/request", Head: []string{"server"}}
 	for _, at := range allSizes {
-		g.Head = append(g.Head, at.String()+"/s", "CPU µs")
-	}
-	medians := map[goal.Cell]goal.Sample{}
-	for _, s := range goal.Summarize(all) {
-		medians[s.Cell] = s.Median
+		table.Head = append(table.Head, at.String()+"/s", "CPU µs")
 	}
 	for _, server := range []string{loopAlways, redisAlways, always, loopEverysec, redisEverysec, interval, memory} {
 		row := []any{server}
 		for _, at := range allSizes {
-			m := medians[cell(server, peerMethod(server, recordUsage), at)]
-			row = append(row, m.PerSec, m.CPU/1e3)
+			c := cell(server, done(server, recordUsage), at)
+			row = append(row, r.Median(c, goal.Rate), r.Median(c, goal.CPU)/1e3)
 		}
-		g.Add(row...)
+		table.Add(row...)
 	}
-	return g
+	r.Table(table)
+	return nil
 }

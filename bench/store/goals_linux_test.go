@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"trunkline/bench/internal/goal"
+	"trunkline/bench/internal/part"
 )
 
 // made is one round of made-up cells: requests/s by server, the same for each size and, but for
@@ -15,7 +16,7 @@ func made(round int, rates map[string]float64) (all []goal.Sample) {
 	for server, rate := range rates {
 		for _, at := range allSizes {
 			for _, m := range []string{recordUsage, transitionState, createProcess, updateEnvelope, checkRateLimit} {
-				s := goal.Sample{Cell: cell(server, peerMethod(server, m), at), Round: round, PerSec: rate, CPU: 1e9 / rate}
+				s := goal.Sample{Cell: cell(server, done(server, m), at), Round: round, PerSec: rate, CPU: 1e9 / rate}
 				if server == always && m == checkRateLimit {
 					s.PerSec = 0.85 * rates[memory]
 				}
@@ -41,10 +42,10 @@ func changed(all []goal.Sample, c goal.Cell, change func(s *goal.Sample)) []goal
 	return all
 }
 
-// others lists the goals that have none of the verdicts.
-func others(goals []goal.Goal, verdicts ...goal.Verdict) string {
+// but lists the goals that have none of the verdicts.
+func but(goals []goal.Goal, verdicts ...goal.Verdict) string {
 	var out []string
-	for _, g := range goal.EvaluateAll(goals...) {
+	for _, g := range goals {
 		if !slices.Contains(verdicts, g.Verdict) {
 			out = append(out, fmt.Sprintf("%s %s: %s", g.ID, strings.Replace(g.What, ", requests/s of", "", 1), g.Verdict))
 		}
@@ -52,10 +53,20 @@ func others(goals []goal.Goal, verdicts ...goal.Verdict) string {
 	return strings.Join(out, "; ")
 }
 
+// concluded is the report on these samples.
+func concluded(t *testing.T, all []goal.Sample) *part.Report {
+	t.Helper()
+	r := &part.Report{Samples: all}
+	if err := conclude(r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func TestStoreGoals(t *testing.T) {
 	f := func(all []goal.Sample, want string) {
 		t.Helper()
-		if got := others(goals(all), goal.Pass, goal.Moonshot, goal.Reported); got != want {
+		if got := but(concluded(t, all).Goals, goal.Pass, goal.Moonshot, goal.Reported); got != want {
 			t.Errorf("not passed: %q, want %q", got, want)
 		}
 	}
@@ -70,109 +81,52 @@ func TestStoreGoals(t *testing.T) {
 	}
 	f(append(made(0, reached()), made(1, slow)...), "")
 
-	f(slower(always, recordUsage, few, 1.001), "G13 durable path always / bare loop, always, 64×1: MISS")
-	f(slower(always, recordUsage, manyDeep, 1.001), "G14 durable path always / redis, always, 1024×16: MISS")
+	f(slower(always, recordUsage, few, 1.001), "G13 durable path at 64×1 always / bare loop, always: MISS")
+	f(slower(always, recordUsage, manyDeep, 1.001), "G14 durable path at 1024×16 always / redis, always: MISS")
 	f(slower(always, updateEnvelope, fewDeep, 1.05), " durable methods always / memory: MISS")
 	f(slower(always, checkRateLimit, many, 1.001), " a lazy method always / memory: MISS")
 	f(slower(interval, recordUsage, fewDeep, 1.001), " lazy sync interval / redis, everysec: MISS")
 	f(changed(made(0, reached()), cell(always, recordUsage, fewDeep), func(s *goal.Sample) { s.CPU *= 1.01 }), "G12 durable path, server CPU per request of always / memory: MISS")
 	// At depth 1, nine tenths of what mode memory reaches beside redis is enough.
-	f(changed(slower(redisAlways, setValue, few, 0.5), cell(memory, recordUsage, few), func(s *goal.Sample) { s.PerSec = 1000 }), "")
+	f(changed(slower(redisAlways, appendRecord, few, 0.5), cell(memory, recordUsage, few), func(s *goal.Sample) { s.PerSec = 1000 }), "")
 }
 
 func TestNothingMeasuredIsNoVerdict(t *testing.T) {
-	for _, all := range [][]goal.Goal{goals(nil), threadGoals(nil), projectGoals(nil)} {
-		if got := others(all, goal.None); got != "" || len(all) == 0 {
-			t.Errorf("%d goals, evaluated without a sample: %s", len(all), got)
-		}
+	r := concluded(t, nil)
+	if got := but(r.Goals, goal.None); got != "" || len(r.Goals) != 17 {
+		t.Errorf("%d goals, evaluated without a sample: %s", len(r.Goals), got)
 	}
 }
 
 func TestDurabilityTable(t *testing.T) {
 	all := made(0, map[string]float64{always: 2000, redisAlways: 500})
-	g := durability(append(all, made(1, map[string]float64{always: 4000, redisAlways: 500})...))
+	g := concluded(t, append(all, made(1, map[string]float64{always: 4000, redisAlways: 500})...)).Tables[0]
 	if len(g.Rows) != 7 || len(g.Head) != 9 || g.Rows[2][0] != always || g.Rows[2][1] != 3000.0 || g.Rows[2][2] != 375.0 || g.Rows[1][7] != 500.0 || g.Rows[0][1] != 0.0 {
 		t.Errorf("%+v", g)
 	}
 }
 
-// madeUp are the cells of one round of agent threads with their requests/s: all goals are just
-// reached.
-func madeUp() map[goal.Cell]float64 {
-	return map[goal.Cell]float64{
-		cell(kernelServer, recordUsage, fewDeep):           400,
-		over(viaLines, threadServer, postOwn, fewDeep):     200,
-		over(viaLines, threadServer, postOne, fewDeep):     100,
-		over(viaLines, toolServer, noopTool, polled):       1000,
-		over(viaLines, threadServer, pollLast, polled):     600,
-		over(viaHTTP, bareHandler, readBody, crowd):        50,
-		over(viaHTTP, threadServer, postOwn, crowd):        25,
-		over(viaHTTP, threadServer, callTool, few):         80,
-		over(viaHTTP, goSDK, callTool, few):                8,
-		handlerCell(threadServer, "2025-11-25"):            100,
-		handlerCell(goSDK, "2025-11-25"):                   10,
-		handlerCell(threadServer, "2026-07-28"):            300,
-		handlerCell(goSDK, "2026-07-28"):                   10,
-		over(viaHTTP, nodeSDK, callTool, few):              16,
-		over(viaLines, threadServer, postOwn, few):         1,
-		over(viaLines, kernelServer, recordUsage, fewDeep): 1,
-	}
-}
-
-func TestThreadGoals(t *testing.T) {
-	f := func(want string, worse goal.Cell, by float64) {
+// TestCompare: a goal of two cells has the verdict of their requests/s, and shows their CPU time.
+func TestCompare(t *testing.T) {
+	f := func(must, ours float64, want goal.Verdict) {
 		t.Helper()
-		var all []goal.Sample
-		for c, rate := range madeUp() {
-			if c == worse {
-				rate *= by
-			}
-			all = append(all, goal.Sample{Cell: c, PerSec: rate, CPU: 1e9})
+		b := &bench{Run: &part.Run{Report: &part.Report{Part: "p"}}}
+		x, y := cell("x", "m", few), cell("y", "m", few)
+		b.compare("x / y", must, x, y)
+		if ours > 0 {
+			b.Report.Samples = []goal.Sample{{Cell: x, PerSec: ours, CPU: 4}, {Cell: y, PerSec: 100, CPU: 2}}
 		}
-		var got []string
-		for _, g := range goal.EvaluateAll(threadGoals(all)...) {
-			if g.Verdict != goal.Pass && g.Verdict != goal.Reported {
-				got = append(got, g.What+": "+string(g.Verdict))
-			}
+		if err := inOrder(b.after...); err != nil || len(b.Report.Goals) != 1 {
+			t.Fatal(err, b.Report.Goals)
 		}
-		if strings.Join(got, "; ") != want {
-			t.Errorf("not passed: %q, want %q", got, want)
+		if g := b.Report.Goals[0]; g.Verdict != want || g.What != "p: x / y, 64×1" || g.Measured != ours/100 || ours > 0 && g.CPU["requests/s"] != 0.5 {
+			t.Errorf("%v of 100, asked for %v: %+v", ours, must, g)
 		}
 	}
-	f("", goal.Cell{}, 1)
-	f("threads: posts to 64 threads / RecordUsage, 64×16: MISS", over(viaLines, threadServer, postOwn, fewDeep), 0.99)
-	f("threads: posts to one thread / RecordUsage, 64×16: MISS", over(viaLines, threadServer, postOne, fewDeep), 0.99)
-	f("threads: empty polls / a trivial tool, 64×64: MISS", over(viaLines, threadServer, pollLast, polled), 0.99)
-	f("threads: posts over HTTP / a bare net/http handler, 256×1: MISS", over(viaHTTP, threadServer, postOwn, crowd), 0.99)
-	f("threads: MCP / Go SDK, handler alone: MISS", handlerCell(threadServer, "2025-11-25"), 0.99)
-	f("threads: MCP calls / TypeScript SDK on node, 64×1: MISS", over(viaHTTP, threadServer, callTool, few), 0.99)
-	f("threads: MCP calls / TypeScript SDK on node, 64×1: none", over(viaHTTP, nodeSDK, callTool, few), 0)
-}
-
-func TestProjectGoals(t *testing.T) {
-	f := func(want string, worse goal.Cell) {
-		t.Helper()
-		var all []goal.Sample
-		for _, at := range controlSizes {
-			all = append(all, goal.Sample{Cell: over(viaLines, toolServer, noopTool, at), PerSec: 1000, CPU: 1},
-				goal.Sample{Cell: over(viaLines, projectServer, pauseIdle, at), PerSec: 300, CPU: 2})
-		}
-		for _, depth := range eventDepths {
-			all = append(all, goal.Sample{Cell: deliveries(busServer, depth), PerSec: 1, CPU: 2}, goal.Sample{Cell: deliveries(projectServer, depth), PerSec: 1, CPU: 3})
-		}
-		changed(all, worse, func(s *goal.Sample) { s.PerSec *= 0.99; s.CPU *= 1.01 })
-		var got []string
-		for _, g := range goal.EvaluateAll(projectGoals(all)...) {
-			got = append(got, string(g.Verdict))
-		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%v: %q, want %q", worse, got, want)
-		}
-	}
-	f("pass pass reported", goal.Cell{})
-	f("MISS pass reported", over(viaLines, projectServer, pauseIdle, polled))
-	f("pass MISS reported", deliveries(projectServer, 1))
-	f("pass pass reported", deliveries(projectServer, polled.depth))
+	f(0.5, 50, goal.Pass)
+	f(0.5, 49, goal.Miss)
+	f(0, 49, goal.Reported)
+	f(0.5, 0, goal.None)
 }
 
 func TestRestartGoal(t *testing.T) {

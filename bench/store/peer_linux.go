@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"runtime"
@@ -19,22 +20,16 @@ import (
 const (
 	// childLoop is the bare group-commit loop as a process of its own.
 	childLoop = "group-commit"
-	// loopRead is how much it reads from a connection in a turn, PROTO_IOBUF_LEN of redis.
-	loopRead = 16 << 10
-	// loopEvents bounds the connections of a turn; redis takes all that are ready, and so does
-	// this.
-	loopEvents = 4096
-	// loopFrame bounds a request.
-	loopFrame = 1 << 20
-	// recordBytes is what the loop appends for a request.
-	recordBytes = 300
+
+	loopRead    = 16 << 10 // bytes read from a connection in a turn, PROTO_IOBUF_LEN of redis
+	loopEvents  = 4096     // connections of a turn; redis takes all that are ready, and so does this
+	loopFrame   = 1 << 20  // bytes of a request
+	recordBytes = 300      // appended for a request
 	// fileBytes is the size at which the file begins anew, so that a run does not fill the disk.
 	// Redis rewrites its file instead.
 	fileBytes = 256 << 20
-	// filePostpone is how long a write waits for the sync of another thread (everysec), and
-	// filePatience how many milliseconds the loop sleeps meanwhile.
-	filePostpone = 2 * time.Second
-	filePatience = 100
+	// postponement is how long a write waits for the sync of another thread (everysec).
+	postponement = 2 * time.Second
 )
 
 var record = bytes.Repeat([]byte{0xa5}, recordBytes)
@@ -57,32 +52,31 @@ type loop struct {
 	file     *os.File
 	everysec bool
 	size     int64
-	records  []byte    // of this turn, and of those whose write was postponed
-	since    time.Time // since when it is postponed
+	records  []byte // of this turn, and of those whose write was postponed
+	written  time.Time
 	syncing  atomic.Bool
 }
 
 // runLoop serves on a free loopback port until the process is ended. It takes always or everysec,
 // and the file to append to.
-func runLoop(args []string) error {
-	if len(args) != 2 {
-		return fmt.Errorf("cannot take %q: want always or everysec, and a file", args)
-	}
+func runLoop(args []string) (err error) {
 	l := &loop{everysec: args[0] == "everysec", conns: map[int32]*loopConn{}, buf: make([]byte, loopRead)}
-	file, fileErr := os.OpenFile(args[1], os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_TRUNC, 0o600)
+	if l.file, err = os.Create(args[1]); err != nil {
+		return err
+	}
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err := errors.Join(fileErr, err); err != nil {
+	if err != nil {
 		return err
 	}
 	socket, err := ln.(*net.TCPListener).File()
 	if err != nil {
-		return fmt.Errorf("cannot take the socket: %w", err)
+		return err
 	}
 	defer socket.Close() // which also keeps it from being closed before
-	l.file, l.listener = file, int(socket.Fd())
+	l.listener = int(socket.Fd())
 	l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC)
-	if err := errors.Join(err, l.watch(l.listener)); err != nil {
-		return fmt.Errorf("cannot watch the socket: %w", err)
+	if err = errors.Join(err, l.watch(l.listener)); err != nil {
+		return err
 	}
 	if l.everysec {
 		go l.syncEachSecond()
@@ -102,7 +96,7 @@ func (l *loop) run() error {
 	for {
 		wait := -1
 		if len(l.records) > 0 {
-			wait = filePatience
+			wait = 100 // milliseconds
 		}
 		n, err := unix.EpollWait(l.epoll, events, wait)
 		if err != nil && err != unix.EINTR {
@@ -169,32 +163,22 @@ func (l *loop) drop(c *loopConn) {
 	unix.Close(c.fd)
 }
 
-// commit writes the records and, in always, syncs them.
+// commit writes the records and, in always, syncs them. While the other thread syncs, when a write
+// would wait for it, it is postponed.
 func (l *loop) commit() error {
-	if len(l.records) == 0 || l.postponed() {
+	if len(l.records) == 0 || l.syncing.Load() && time.Since(l.written) < postponement {
 		return nil
 	}
 	n, err := l.file.Write(l.records)
-	if l.records, l.size = l.records[:0], l.size+int64(n); err == nil && !l.everysec {
+	l.records, l.size, l.written = l.records[:0], l.size+int64(n), time.Now()
+	if err == nil && !l.everysec {
 		err = unix.Fdatasync(int(l.file.Fd()))
 	}
 	if err == nil && l.size >= fileBytes {
-		l.size, err = 0, l.file.Truncate(0)
+		_, seekErr := l.file.Seek(0, io.SeekStart)
+		l.size, err = 0, errors.Join(seekErr, l.file.Truncate(0))
 	}
 	return err
-}
-
-// postponed reports that the other thread is syncing, when a write would wait for it, and that this
-// has not lasted too long.
-func (l *loop) postponed() bool {
-	if !l.syncing.Load() {
-		l.since = time.Time{}
-		return false
-	}
-	if l.since.IsZero() {
-		l.since = time.Now()
-	}
-	return time.Since(l.since) < filePostpone
 }
 
 // syncEachSecond syncs what was written. The process ends when it cannot.

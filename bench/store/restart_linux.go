@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,26 +18,39 @@ import (
 	"trunkline/bench/internal/part"
 )
 
-// goalRows is the table of G16, goalSeconds what a start may take until its first reply, and
-// moonshot far less; a smaller table has as much less time.
 const (
-	goalRows    = 1_000_000
-	goalSeconds = 1.0
-	moonshot    = 0.5
+	goalRows = 1_000_000 // of G16; a smaller table has as much less time
+	// tailShare is the tail behind a snapshot: one record for so many rows.
+	tailShare = 4
+	// patience bounds the wait for a recovery and for a snapshot.
+	patience = 2 * time.Minute
+	// touches is how many changes there are in a second beside the load, as a table that only is
+	// read needs no snapshot.
+	touches = 5
+	// pacedShare of what the server did with one request in flight on each connection, which is how
+	// a paced load comes, is what it asks for: enough room that latency means something.
+	pacedShare = 0.3
+	pacedDepth = 64
+	pacedSlice = 20 * time.Millisecond
+	pacedTries = 4
+	// pacedWindows is how many windows the paced load of a method lasts.
+	pacedWindows = 10
+)
+
+// Ways in which the server takes snapshots.
+var (
+	noSnapshots   = []string{"store.snapshot_bytes=" + strconv.Itoa(math.MaxInt), "store.snapshot_interval_secs=315360000"}
+	everySnapshot = []string{"store.snapshot_bytes=" + strconv.Itoa(math.MaxInt), "store.snapshot_interval_secs=1"}
 )
 
 // RestartPart measures how soon a server is back with a large table, and what its snapshots cost
 // those who ask meanwhile.
 func RestartPart() part.Part {
-	t := &restarting{paced: 10 * time.Second}
 	p := common(part.Part{
 		Name: "restart", What: "a large table after SIGKILL, from log and snapshot (G16), and latency while snapshots are written",
-		Flags: func(f *flag.FlagSet) {
-			f.DurationVar(&t.paced, "paced", t.paced, "restart: time of each method under a paced load while snapshots are written")
-		},
 		Run: func(r *part.Run) error {
-			t.Run, t.dir = r, filepath.Join(r.Rig.Dir, "store")
-			return t.run()
+			t := &restarting{Run: r, dir: filepath.Join(r.Rig.Dir, "store"), paced: pacedWindows * r.Window}
+			return inOrder(t.create, t.restarts, t.duringSnapshots)
 		},
 	})
 	defaults, quick := p.Defaults, p.Quick
@@ -46,86 +59,12 @@ func RestartPart() part.Part {
 	return p
 }
 
-// Ways in which the server under restart takes snapshots.
-var (
-	noSnapshots   = []string{"store.snapshot_bytes=" + strconv.Itoa(math.MaxInt), "store.snapshot_interval_secs=315360000"}
-	everySnapshot = []string{"store.snapshot_bytes=" + strconv.Itoa(math.MaxInt), "store.snapshot_interval_secs=1"}
-)
-
 // restarting is the server with the large table.
 type restarting struct {
 	*part.Run
 	dir   string
-	paced time.Duration
+	paced time.Duration // of each method
 	s     *load.Server
-}
-
-// restarted is what starting anew took: medians over some starts on the same files.
-type restarted [figures]float64
-
-const (
-	answer       = iota // seconds from the start of the process to its first reply
-	recovery            // seconds as the server shows: directory opened, snapshot loaded, log replayed
-	fromSnapshot        // of it, and the next
-	fromLog
-	rss // MiB at the first reply, and the next
-	peak
-	figures
-)
-
-// divided fills in the parts of a recovery where the server does not print them: a snapshot takes
-// as long as where it is alone.
-func (m restarted) divided(alone float64) restarted {
-	if m[fromSnapshot]+m[fromLog] == 0 {
-		m[fromSnapshot] = min(alone, m[recovery])
-		m[fromLog] = m[recovery] - m[fromSnapshot]
-	}
-	return m
-}
-
-// tailShare is the tail behind the snapshot: one record for so many rows.
-const tailShare = 4
-
-// run makes the table, restarts from each kind of store, and measures what a snapshot costs those
-// who ask meanwhile.
-func (t *restarting) run() error {
-	if err := t.create(); err != nil {
-		return err
-	}
-	g, alone := restartGoal(t.Rows), 0.0
-	table := goal.Grid{Title: "restarts after SIGKILL", Head: []string{"from", "processes", "tail records", "store MiB", "first reply s", "recovery s", "of it snapshot s", "log s", "RSS MiB", "peak MiB"}}
-	for _, kind := range []struct {
-		from  string
-		tail  int
-		reach func() error
-	}{{"log", t.Rows, func() error { return nil }}, {"snapshot", 0, t.snapshot}, {"snapshot + tail", t.Rows / tailShare, t.tail}} {
-		if err := kind.reach(); err != nil {
-			return fmt.Errorf("cannot prepare a restart from %s: %w", kind.from, err)
-		}
-		stored := load.DirectoryBytes(t.dir)
-		took, err := t.restarts()
-		if err != nil {
-			return fmt.Errorf("cannot restart from %s: %w", kind.from, err)
-		}
-		if kind.tail == 0 {
-			alone = took[recovery]
-		}
-		row := []any{kind.from, t.Rows, kind.tail, goal.MiB(stored)}
-		for _, v := range took.divided(alone) {
-			row = append(row, v)
-		}
-		table.Add(row...)
-		g.Add(kind.from, took[answer])
-	}
-	t.Report.Goal(g)
-	t.Report.Table(table)
-	return t.duringSnapshots()
-}
-
-// restartGoal is what is asked of a table of so many rows.
-func restartGoal(rows int) goal.Goal {
-	share := float64(rows) / goalRows
-	return goal.Goal{ID: "G16", What: fmt.Sprintf("seconds from a start to its first reply, %d processes", rows), Must: goalSeconds * share, Moonshot: moonshot * share}
 }
 
 // start starts the server on its store, with a log that programs read.
@@ -141,11 +80,10 @@ func (t *restarting) create() error {
 	if err := t.start(noSnapshots); err != nil {
 		return err
 	}
-	const creators = 16
-	var errs [creators]error
+	var errs [16]error
 	var wg sync.WaitGroup
-	for i := range creators {
-		wg.Go(func() { errs[i] = load.CreateRows(t.s.Addr, i*t.Rows/creators, (i+1)*t.Rows/creators) })
+	for i := range errs {
+		wg.Go(func() { errs[i] = load.CreateRows(t.s.Addr, i*t.Rows/len(errs), (i+1)*t.Rows/len(errs)) })
 	}
 	wg.Wait()
 	return cmp.Or(errs[:]...)
@@ -154,10 +92,7 @@ func (t *restarting) create() error {
 // again kills the server, starts it on the same store and waits until it knows the last process: it
 // may listen before it has recovered.
 func (t *restarting) again(snapshots []string) error {
-	if err := t.s.Kill(); err != nil {
-		return err
-	}
-	if err := t.start(snapshots); err != nil {
+	if err := inOrder(t.s.Kill, func() error { return t.start(snapshots) }); err != nil {
 		return err
 	}
 	return t.await("first reply", func() (bool, error) {
@@ -168,9 +103,6 @@ func (t *restarting) again(snapshots []string) error {
 		return err == nil, nil
 	})
 }
-
-// patience bounds the wait for a recovery and for a snapshot.
-const patience = 2 * time.Minute
 
 // await asks until the answer is yes or an error.
 func (t *restarting) await(what string, ask func() (bool, error)) error {
@@ -184,82 +116,177 @@ func (t *restarting) await(what string, ask func() (bool, error)) error {
 	}
 }
 
-// restarts starts anew some times on the same files.
-func (t *restarting) restarts() (out restarted, err error) {
-	var seen [figures][]float64
-	for range t.Options.Rounds {
-		start := time.Now()
-		if err := t.again(noSnapshots); err != nil {
-			return out, err
-		}
-		first := time.Since(start).Seconds()
-		m, err := t.s.Memory()
-		if err != nil {
-			return out, err
-		}
-		var said []entry // that the server listens is seen before what recovery took
-		if err := t.await("end of the recovery", func() (bool, error) { said = logged(t.s.Output(), "recovered"); return len(said) > 0, nil }); err != nil {
-			return out, err
-		}
-		took := restarted{first, said[0].Secs, said[0].Snapshot, said[0].Replay, goal.MiB(m.RSS), goal.MiB(m.Peak)}
-		for i, v := range took {
-			seen[i] = append(seen[i], v)
-			out[i] = goal.Median(seen[i])
-		}
-		counts, err := load.Ask(t.s.Addr, "kernel", "GetProcessCounts")
-		if err == nil && fmt.Sprint(counts["total"]) != strconv.Itoa(t.Rows) {
-			err = fmt.Errorf("%v processes, want %d", counts["total"], t.Rows)
-		}
-		if err != nil {
-			return out, err
-		}
-	}
-	return out, nil
+// logged waits for lines of the server's log that have the message.
+func (t *restarting) logged(message string) (lines []entry, err error) {
+	err = t.await(message, func() (bool, error) {
+		lines = entries(t.s.Output(), message)
+		return len(lines) > 0, nil
+	})
+	return lines, err
 }
 
-// snapshot has the server write one. What was changed before the server looks first calls for none.
+// restarts starts anew from each kind of store, some times on the same files. Of a recovery with
+// both, the snapshot is taken to have taken as long as where it was alone.
+func (t *restarting) restarts() error {
+	g, alone := restartGoal(t.Rows), 0.0
+	table := goal.Grid{Title: "restarts after SIGKILL", Head: []string{"from", "processes", "tail records", "store MiB", "first reply s", "recovery s", "of it snapshot s", "log s", "RSS MiB", "peak MiB"}}
+	for _, kind := range []struct {
+		from  string
+		tail  int
+		reach func() error
+	}{{"log", t.Rows, func() error { return nil }}, {"snapshot", 0, t.snapshot}, {"snapshot + tail", t.Rows / tailShare, t.tail}} {
+		if err := kind.reach(); err != nil {
+			return fmt.Errorf("cannot prepare a restart from %s: %w", kind.from, err)
+		}
+		stored := goal.MiB(load.DirectoryBytes(t.dir))
+		var answers, recoveries, rss, peak []float64
+		for range t.Options.Rounds {
+			answer, recovery, m, err := t.once()
+			if err != nil {
+				return fmt.Errorf("cannot restart from %s: %w", kind.from, err)
+			}
+			answers, recoveries, rss, peak = append(answers, answer), append(recoveries, recovery), append(rss, goal.MiB(m.RSS)), append(peak, goal.MiB(m.Peak))
+		}
+		recovery := goal.Median(recoveries)
+		if kind.tail == 0 {
+			alone = recovery
+		}
+		snapshot := min(alone, recovery)
+		table.Add(kind.from, t.Rows, kind.tail, stored, goal.Median(answers), recovery, snapshot, recovery-snapshot, goal.Median(rss), goal.Median(peak))
+		g.Add(kind.from, goal.Median(answers))
+	}
+	t.Report.Goal(g)
+	t.Report.Table(table)
+	return nil
+}
+
+// restartGoal is what is asked of a table of so many rows.
+func restartGoal(rows int) goal.Goal {
+	share := float64(rows) / goalRows
+	return goal.Goal{ID: "G16", What: fmt.Sprintf("seconds from a start to its first reply, %d processes", rows), Must: share, Moonshot: share / 2}
+}
+
+// once starts anew and looks whether all is there. It returns the seconds until the first reply,
+// those that recovery took as the server shows them, and the memory at the first reply.
+func (t *restarting) once() (answer, recovery float64, m load.Memory, err error) {
+	start := time.Now()
+	if err := t.again(noSnapshots); err != nil {
+		return 0, 0, m, err
+	}
+	answer = time.Since(start).Seconds()
+	m, memoryErr := t.s.Memory()
+	said, logErr := t.logged("recovered")
+	counts, err := load.Ask(t.s.Addr, "kernel", "GetProcessCounts")
+	if err = errors.Join(memoryErr, logErr, err); err != nil {
+		return 0, 0, m, err
+	}
+	if fmt.Sprint(counts["total"]) != strconv.Itoa(t.Rows) {
+		return 0, 0, m, fmt.Errorf("%v processes, want %d", counts["total"], t.Rows)
+	}
+	return answer, said[0].Secs, m, nil
+}
+
+// touch changes something now and then, until it is stopped. What was changed before the server
+// looks first calls for no snapshot.
+func (t *restarting) touch() (*load.Session, error) {
+	return load.Start(load.Config{Addr: t.s.Addr, Tapes: tapesOf(recordUsage, span{0, 1}, 1, nil), Depth: 1, PerSec: touches})
+}
+
+// snapshot has the server write one.
 func (t *restarting) snapshot() error {
 	if err := t.again(everySnapshot); err != nil {
 		return err
 	}
-	return t.await("snapshot", func() (bool, error) {
-		err := t.touch()
-		return len(logged(t.s.Output(), "snapshot written")) > 0, err
-	})
-}
-
-// touch makes one change, so that there is something to take a snapshot of.
-func (t *restarting) touch() error {
-	_, err := load.Ask(t.s.Addr, "kernel", recordUsage, text("pid", load.PID(0)), load.Field{Key: "llm_calls", Value: 1})
-	return err
+	touching, err := t.touch()
+	if err != nil {
+		return err
+	}
+	_, err = t.logged("snapshot written")
+	_, stopErr := touching.Stop()
+	return errors.Join(err, stopErr)
 }
 
 // tail makes changes behind the snapshot.
 func (t *restarting) tail() error {
-	tapes := make([]*load.Tape, few.conns)
-	for i := range tapes {
-		tapes[i] = new(load.Tape)
+	return load.SendOnce(t.s.Addr, load.Kernel, tapesOf(recordUsage, span{0, t.Rows / tailShare}, few.conns, nil), fewDeep.depth)
+}
+
+// duringSnapshots measures the hot methods while snapshots of the large table are written, and
+// beside that.
+func (t *restarting) duringSnapshots() error {
+	methods := []string{getProcess, recordUsage, transitionState}
+	tapes, rates := map[string][]*load.Tape{}, map[string]float64{}
+	for _, m := range methods {
+		tapes[m] = tapesOf(m, span{0, t.Rows}, few.conns, nil)
+		s, err := load.Measure(t.Config(t.s.Addr, load.Kernel, tapes[m], 1), t.s, t.Warmup, t.Window)
+		if err != nil {
+			return fmt.Errorf("cannot measure what %s can do: %w", m, err)
+		}
+		rates[m] = pacedShare * s.PerSec
 	}
-	for i := range t.Rows / tailShare {
-		tapes[i%len(tapes)].Add(0, load.RowRequest(recordUsage, i*tailShare))
+	if err := t.again(everySnapshot); err != nil {
+		return err
 	}
-	return load.SendOnce(t.s.Addr, load.Kernel, tapes, fewDeep.depth)
+	table := goal.Grid{Title: "a paced load while snapshots are written", Head: []string{"method", "requests/s", "snapshots", "took s", "during one", "requests", "p50 µs", "p99 µs", "p99.9 µs"}}
+	for _, m := range methods {
+		latency, took, err := t.underLoad(tapes[m], rates[m])
+		if err != nil {
+			return fmt.Errorf("cannot measure %s during snapshots: %w", m, err)
+		}
+		for i, h := range latency {
+			table.Add(m, rates[m], len(took), goal.Median(took), []string{"no", "yes"}[i], h.Total(),
+				goal.Micros(h.Quantile(0.5)), goal.Micros(h.Quantile(0.99)), goal.Micros(h.Quantile(0.999)))
+		}
+		fmt.Fprintf(os.Stderr, "%s during snapshots done\n", m)
+	}
+	t.Report.Table(table)
+	return nil
+}
+
+// underLoad runs the load until it met snapshots and time without them, a few times at most: on a
+// slow disk a snapshot takes long. It returns latencies beside and during snapshots, and the
+// seconds that these took.
+func (t *restarting) underLoad(tapes []*load.Tape, rate float64) (latency [2]load.Histogram, took []float64, err error) {
+	for try := 0; try < pacedTries && (latency[0].Total() == 0 || latency[1].Total() == 0); try++ {
+		touching, err := t.touch()
+		if err != nil {
+			return latency, nil, err
+		}
+		p, err := load.RunPaced(load.PacedConfig{Addr: t.s.Addr, Tapes: tapes, Depth: pacedDepth, PerSec: rate, For: t.paced, Slice: pacedSlice})
+		_, stopErr := touching.Stop()
+		if err = errors.Join(err, stopErr); err != nil {
+			return latency, nil, err
+		}
+		took = append(took, split(p, entries(t.s.Output(), "snapshot written"), &latency)...)
+	}
+	return latency, took, nil
+}
+
+// split adds the slices of a run to those beside and during snapshots, and returns the seconds of
+// the snapshots that the run met. What follows the last one counts nowhere: the next one may have
+// begun.
+func split(p *load.Paced, snapshots []entry, latency *[2]load.Histogram) (took []float64) {
+	free := p.Start
+	for _, s := range snapshots {
+		from := s.Time.Add(-time.Duration(s.Secs * float64(time.Second)))
+		latency[0].Merge(p.Between(free, from))
+		latency[1].Merge(p.Between(from, s.Time))
+		if free = s.Time; free.After(p.Start) {
+			took = append(took, s.Secs)
+		}
+	}
+	return took
 }
 
 // entry is a line of the server's log, with what the lines here have.
 type entry struct {
-	Time     time.Time
-	Msg      string
-	Secs     float64
-	Snapshot float64 `json:"snapshot_secs"` // the parts of a recovery, where the server shows them
-	Replay   float64 `json:"replay_secs"`
+	Time time.Time
+	Msg  string
+	Secs float64
 }
 
-// from is when that which took so long began.
-func (e entry) from() time.Time { return e.Time.Add(-time.Duration(e.Secs * float64(time.Second))) }
-
-// logged returns the lines of a log that have the message.
-func logged(output, message string) (list []entry) {
+// entries are the lines of a log that have the message.
+func entries(output, message string) (list []entry) {
 	for line := range strings.Lines(output) {
 		var e entry
 		if json.Unmarshal([]byte(line), &e) == nil && e.Msg == message {

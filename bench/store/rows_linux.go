@@ -15,8 +15,7 @@ const (
 	createProcess   = "CreateProcess"
 	updateEnvelope  = "UpdateEnvelope"
 	checkRateLimit  = "CheckRateLimit"
-	appendRecord    = "append" // what the bare loop does with every request
-	setValue        = "SET"    // what redis is asked for
+	appendRecord    = "append 300 bytes" // what peers do with every request: redis with SET
 )
 
 // envelopes is how many stored envelopes UpdateEnvelope takes turns on, and envelopeText the bytes

@@ -17,17 +17,6 @@ import (
 	"trunkline/bench/internal/part"
 )
 
-// Server names as they stand in the tables: modes of trunkline, and peers.
-const (
-	always        = "always"
-	interval      = "interval"
-	memory        = "memory"
-	loopAlways    = "bare loop, always"
-	loopEverysec  = "bare loop, everysec"
-	redisAlways   = "redis, always"
-	redisEverysec = "redis, everysec"
-)
-
 // size is connections by requests in flight on each.
 type size struct{ conns, depth int }
 
@@ -42,9 +31,6 @@ var (
 	thousand = []size{many, fewDeep} // with 1024 requests in flight
 )
 
-// leastRows is what two sets of tapes need that must not move the same rows.
-const leastRows = 2 * 1024
-
 // cell is a server under the load of a method at a size.
 func cell(server, method string, at size) goal.Cell {
 	return goal.Cell{Server: server, Method: method, Conns: at.conns, Depth: at.depth}
@@ -55,13 +41,6 @@ func common(p part.Part) part.Part {
 	p.Disk, p.Files = true, func(*part.Options) uint64 { return 8 * uint64(many.conns) }
 	p.Defaults = func(o *part.Options) { o.Warmup, o.Window, o.Spin = 250*time.Millisecond, time.Second, false }
 	p.Quick = func(o *part.Options) { o.Warmup, o.Window = 100*time.Millisecond, 300*time.Millisecond }
-	run := p.Run
-	p.Run = func(r *part.Run) error {
-		if r.Rows < leastRows {
-			return fmt.Errorf("cannot measure %d rows: want %d at least", r.Rows, leastRows)
-		}
-		return run(r)
-	}
 	return p
 }
 
@@ -74,38 +53,47 @@ func settings(r *part.Run, mode string, more ...string) []string {
 // bench is a part whose cells take turns.
 type bench struct {
 	*part.Run
-	steps    []goal.Step
-	profiles []func() error
+	steps []goal.Step
+	after []func() error // goals and profiles
 }
 
-// add adds a cell. Its profile is kept under that name, if it is not empty.
-func (b *bench) add(c goal.Cell, s *load.Server, cfg load.Config, profile string) {
+// add adds a cell of that server and method, of the size of the load.
+func (b *bench) add(server, method string, s *load.Server, cfg load.Config) goal.Cell {
+	c := cell(server, method, size{len(cfg.Tapes), cfg.Depth})
 	b.steps = append(b.steps, b.Step(c, s, cfg))
-	if profile != "" {
-		b.profiles = append(b.profiles, func() error { return b.Profiled(profile, s, cfg) })
-	}
+	return c
 }
 
-// measure takes the first steps, which start the servers and add cells, then the cells in turns,
-// and evaluates what came out.
-func (b *bench) measure(goals func([]goal.Sample) []goal.Goal, first ...func() error) error {
-	for _, step := range first {
+// profile keeps a profile of a load when all is measured.
+func (b *bench) profile(name string, s *load.Server, cfg load.Config) {
+	b.after = append(b.after, func() error { return b.Profiled(name, s, cfg) })
+}
+
+// compare adds the goal that one cell has so many times the requests/s of another; 0 only reports
+// them.
+func (b *bench) compare(what string, must float64, ours, theirs goal.Cell) {
+	b.after = append(b.after, func() error {
+		g := goal.Goal{What: fmt.Sprintf("%s: %s, %d×%d", b.Report.Part, what, ours.Conns, ours.Depth), Must: must, AtLeast: true}
+		g.AddCPU("requests/s", b.Report.Ratio(ours, theirs, goal.Rate), b.Report.Ratio(theirs, ours, goal.CPU))
+		b.Report.Goal(g)
+		return nil
+	})
+}
+
+// inOrder takes steps until one fails.
+func inOrder(steps ...func() error) error {
+	for _, step := range steps {
 		if err := step(); err != nil {
 			return err
 		}
 	}
-	if err := b.Rounds(b.steps); err != nil {
-		return err
-	}
-	for _, g := range goals(b.Report.Samples) {
-		b.Report.Goal(g)
-	}
-	for _, profile := range b.profiles {
-		if err := profile(); err != nil {
-			return err
-		}
-	}
 	return nil
+}
+
+// measure takes the first steps, which start the servers and add cells, has the cells take turns,
+// and ends with goals and profiles.
+func (b *bench) measure(first ...func() error) error {
+	return inOrder(append(first, func() error { return b.Rounds(b.steps) }, func() error { return inOrder(b.after...) })...)
 }
 
 // Part measures what durability costs.
@@ -114,13 +102,8 @@ func Part() part.Part {
 		Name: "store", What: "what durability costs, beside a bare group-commit loop, redis and memory (G12, G13, G14)",
 		Children: map[string]func([]string) error{childLoop: runLoop},
 		Run: func(r *part.Run) error {
-			f := &field{bench: bench{Run: r}, trunk: map[string]*load.Server{}, envelopes: map[string][]string{}, bare: map[int][]float64{}}
-			if err := f.measure(goals, f.startModes, f.startPeers, f.addCells); err != nil {
-				return err
-			}
-			r.Report.Table(durability(r.Report.Samples))
-			r.Report.Table(f.disk())
-			return nil
+			f := &field{bench: bench{Run: r}, trunk: map[string]*load.Server{}, envelopes: map[string][]string{}}
+			return inOrder(func() error { return f.measure(f.startModes, f.startPeers, f.addCells) }, func() error { return conclude(r.Report) })
 		},
 	})
 }
@@ -130,16 +113,7 @@ type field struct {
 	bench
 	trunk     map[string]*load.Server // by mode
 	envelopes map[string][]string     // identifiers stored there
-	peers     []peer
-	bare      map[int][]float64 // microseconds of bare writes, by their bytes
-}
-
-// peer is a server that is asked for one thing.
-type peer struct {
-	*load.Server
-	method   string
-	protocol load.Protocol
-	tapes    func(rows span, conns int) []*load.Tape
+	peers     []func(at size)         // they add the cells of a peer
 }
 
 func (f *field) startModes() error {
@@ -160,48 +134,48 @@ func (f *field) startModes() error {
 }
 
 func (f *field) startPeers() error {
-	appends := func(rows span, conns int) []*load.Tape { return tapesOf(recordUsage, rows, conns, nil) }
 	for _, p := range [][3]string{{loopAlways, redisAlways, "always"}, {loopEverysec, redisEverysec, "everysec"}} {
 		bare, err := f.Child(p[0], childLoop, p[2], filepath.Join(f.Rig.Dir, "appended-"+p[2]))
 		if err != nil {
 			return err
 		}
-		f.peers = append(f.peers, peer{bare, appendRecord, load.Kernel, appends})
 		redis, err := f.StartRedis(p[1], "--save", "", "--appendonly", "yes", "--appendfsync", p[2], "--auto-aof-rewrite-percentage", "0",
 			"--maxclients", strconv.Itoa(2*many.conns))
 		if err != nil {
 			return err
 		}
-		if redis != nil {
-			f.peers = append(f.peers, peer{redis, setValue, load.RESP, redisTapes})
-		}
+		f.peers = append(f.peers, func(at size) {
+			f.add(p[0], appendRecord, bare, f.Config(bare.Addr, load.Kernel, tapesOf(recordUsage, f.rows(at), at.conns, nil), at.depth))
+			if redis != nil {
+				f.add(p[1], appendRecord, redis, f.Config(redis.Addr, load.RESP, redisTapes(f.rows(at), at.conns), at.depth))
+			}
+		})
 	}
 	return nil
 }
 
 // addCells adds the cells of one round: whatever a goal compares stands close together.
 func (f *field) addCells() error {
-	f.steps = append(f.steps, goal.Step{Name: "bare writes", Measure: f.bareWrites})
-	add := func(method string, at size, modes ...string) {
-		for _, m := range modes {
-			profile := ""
-			if m == always && method == recordUsage && slices.Contains(thousand, at) {
-				profile = fmt.Sprintf("%s-%dx%d", recordUsage, at.conns, at.depth)
-			}
-			cfg := f.Config(f.trunk[m].Addr, load.Kernel, tapesOf(method, f.rows(at), at.conns, f.envelopes[m]), at.depth)
-			f.add(cell(m, method, at), f.trunk[m], cfg, profile)
-		}
+	f.steps = []goal.Step{f.bareWrite(4 << 10), f.bareWrite(64 << 10)}
+	add := func(mode, method string, at size) load.Config {
+		cfg := f.Config(f.trunk[mode].Addr, load.Kernel, tapesOf(method, f.rows(at), at.conns, f.envelopes[mode]), at.depth)
+		f.add(mode, method, f.trunk[mode], cfg)
+		return cfg
 	}
 	for _, at := range allSizes {
-		for _, p := range f.peers {
-			f.add(cell(p.Name, p.method, at), p.Server, f.Config(p.Addr, p.protocol, p.tapes(f.rows(at), at.conns), at.depth), "")
+		for _, peer := range f.peers {
+			peer(at)
 		}
-		add(recordUsage, at, always, interval, memory)
+		usage := add(always, recordUsage, at)
+		add(interval, recordUsage, at)
+		add(memory, recordUsage, at)
 		if !slices.Contains(thousand, at) {
 			continue
 		}
+		f.profile(fmt.Sprintf("%s-%dx%d", recordUsage, at.conns, at.depth), f.trunk[always], usage)
 		for _, method := range []string{transitionState, updateEnvelope, checkRateLimit} {
-			add(method, at, always, memory)
+			add(always, method, at)
+			add(memory, method, at)
 		}
 		f.steps = append(f.steps, f.fresh(always, at), f.fresh(memory, at))
 	}
@@ -230,40 +204,30 @@ func (f *field) fresh(mode string, at size) goal.Step {
 	})
 }
 
-// diskSizes are the bytes of the bare writes, and diskSamples how many of each there are in a
-// round.
-var diskSizes = []int{4 << 10, 64 << 10}
+// bareWrites is how many writes there are of each size in a round.
+const bareWrites = 60
 
-const diskSamples = 60
-
-// bareWrites appends to a file of its own beside the stores, each write with a sync.
-func (f *field) bareWrites() ([]goal.Sample, error) {
-	file, err := os.CreateTemp(f.Rig.Dir, "bare-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(file.Name())
-	defer file.Close()
-	for _, size := range diskSizes {
-		block := bytes.Repeat([]byte{0xa5}, size)
-		for range diskSamples {
+// bareWrite measures writes to a file beside the stores, each with a sync, as context for all of
+// it.
+func (f *field) bareWrite(size int) goal.Step {
+	c := goal.Cell{Server: "disk", Method: fmt.Sprintf("write and sync %d KiB", size>>10), Conns: 1, Depth: 1}
+	return goal.One(c, func() (goal.Sample, error) {
+		file, err := os.CreateTemp(f.Rig.Dir, "bare-")
+		if err != nil {
+			return goal.Sample{}, err
+		}
+		defer os.Remove(file.Name())
+		defer file.Close()
+		var took []float64
+		block, begun := bytes.Repeat([]byte{0xa5}, size), time.Now()
+		for range bareWrites {
 			start := time.Now()
 			_, err := file.Write(block)
 			if err = errors.Join(err, unix.Fdatasync(int(file.Fd()))); err != nil {
-				return nil, fmt.Errorf("cannot write and sync %d bytes: %w", size, err)
+				return goal.Sample{}, err
 			}
-			f.bare[size] = append(f.bare[size], goal.Micros(time.Since(start)))
+			took = append(took, goal.Micros(time.Since(start)))
 		}
-	}
-	return nil, nil
-}
-
-// disk is the table of bare writes, as context for all of it.
-func (f *field) disk() goal.Grid {
-	g := goal.Grid{Title: "a bare write and fdatasync in the same folder", Head: []string{"bytes", "samples", "p50 µs", "p99 µs"}}
-	for _, size := range diskSizes {
-		took := f.bare[size]
-		g.Add(size, len(took), goal.Quantile(took, 0.5), goal.Quantile(took, 0.99))
-	}
-	return g
+		return goal.Sample{Requests: bareWrites, PerSec: bareWrites / time.Since(begun).Seconds(), P50: goal.Quantile(took, 0.5), P99: goal.Quantile(took, 0.99)}, nil
+	})
 }

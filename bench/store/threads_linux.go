@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
+	"trunkline/bench/internal/goal"
+	"trunkline/bench/internal/gobench"
 	"trunkline/bench/internal/load"
 	"trunkline/bench/internal/part"
 	"trunkline/handlers/threads/token"
@@ -20,7 +22,7 @@ func ThreadsPart() part.Part {
 		Children: map[string]func([]string) error{childHandler: runBareHandler},
 		Run: func(r *part.Run) error {
 			t := &talk{bench: bench{Run: r}}
-			return t.measure(threadGoals, t.startKernel, t.startThreads, t.createThreads, t.startPeers, t.addCells)
+			return t.measure(t.startKernel, t.startThreads, t.createThreads, t.startPeers, t.addLines, t.addHTTP, t.addHandlers)
 		},
 	})
 }
@@ -37,6 +39,10 @@ type talk struct {
 	own               []string // a thread of each connection, and one more for all
 }
 
+// crowd is the size of the posts over HTTP: so many wait for one write to the disk together. polled
+// is that of the cells that wait for no disk: of the tool server's own benchmark.
+var crowd, polled = size{256, 1}, size{64, 64}
+
 func (t *talk) startKernel() (err error) {
 	if t.kernel, err = t.Trunkline(settings(t.Run, always)...); err != nil {
 		return err
@@ -49,56 +55,7 @@ const (
 	issuer    = "trunkline-bench"
 	audience  = "orkiva" // the default of threads.audience
 	tokenLife = 24 * time.Hour
-	// askTimeout bounds one request beside a load, and the wait for a listener.
-	askTimeout = 10 * time.Second
 )
-
-// startMore starts a server with more than the kernel protocol, and returns where each of the
-// listeners of those names listens.
-func startMore(r *part.Run, name, mode string, more []string, listeners ...string) (s *load.Server, addrs []string, err error) {
-	c := load.Trunkline(r.Binary, settings(r, mode, append(more, "toolhost.listen_addr=127.0.0.1:0", "toolhost.loops="+strconv.Itoa(r.Loops))...)...)
-	c.Name, c.Env = name, []string{"MACHINA_API_TOKEN="}
-	if s, err = r.Start(c); err != nil {
-		return nil, nil, err
-	}
-	for _, name := range listeners {
-		pattern := regexp.MustCompile(`(?m)^` + name + ` listening on (127\.0\.0\.1:\d+)`)
-		m := pattern.FindStringSubmatch(s.Output())
-		for start := time.Now(); m == nil; m = pattern.FindStringSubmatch(s.Output()) {
-			if time.Since(start) > askTimeout {
-				return nil, nil, fmt.Errorf("cannot find where %s listens:\n%s", name, s.Output())
-			}
-			time.Sleep(time.Millisecond)
-		}
-		addrs = append(addrs, m[1])
-	}
-	return s, addrs, nil
-}
-
-// ask writes a request to a connection of its own, and reads until the replies match, of which it
-// returns the first group.
-func ask(addr string, request []byte, pattern string) (found string, err error) {
-	c, err := load.Dial(addr)
-	if err != nil {
-		return "", err
-	}
-	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(askTimeout)) // an error shows with the next call
-	if _, err := c.Write(request); err != nil {
-		return "", err
-	}
-	want, buf, n := regexp.MustCompile(pattern), make([]byte, 64<<10), 0
-	for {
-		more, err := c.Read(buf[n:])
-		n += more
-		if m := want.FindSubmatch(buf[:n]); m != nil {
-			return string(m[1]), nil
-		}
-		if err != nil || n == len(buf) {
-			return "", fmt.Errorf("no %s in %q: %w", pattern, buf[:n], err)
-		}
-	}
-}
 
 // startThreads starts the server in mode always, with a key of its own and the tool server beside
 // agent threads, and signs the tokens of all agents.
@@ -113,7 +70,7 @@ func (t *talk) startThreads() error {
 	}
 	more := []string{"threads.public_key_file=" + key, "threads.issuer=" + issuer, "threads.loops=" + strconv.Itoa(t.Loops), "threads.listen_addr=127.0.0.1:0",
 		"threads.lines_addr=127.0.0.1:0", "threads.supervisor_mode=off", "threads.rate_mcp_calls_per_agent_per_minute=1000000"}
-	s, at, err := startMore(t.Run, threadServer, always, more, "threads http", "threads lines", "toolhost")
+	s, at, err := startMore(t.Run, always, more, "threads http", "threads lines", "toolhost")
 	if err != nil {
 		return err
 	}
@@ -134,8 +91,8 @@ func (t *talk) startThreads() error {
 // createThreads creates a thread for each connection, and one for all.
 func (t *talk) createThreads() error {
 	for i := range len(t.tokens) + 1 {
-		body := fmt.Appendf(nil, `{"workspace_id":%q,"title":"%d","type":"workflow","participants":["agent-0"]}`, workspace, i)
-		id, err := ask(t.web, load.AppendPost(nil, "/v1/create_thread", body, bearer(t.tokens[0])), `"thread_id":"([^"]+)"`)
+		body := fmt.Sprintf(`{"workspace_id":%q,"title":"%d","type":"workflow","participants":["agent-0"]}`, workspace, i)
+		id, err := ask(t.web, t.overHTTP(0, "/v1/create_thread", body), `"thread_id":"([^"]+)"`)
 		if err != nil {
 			return fmt.Errorf("cannot create a thread: %w", err)
 		}
@@ -144,4 +101,114 @@ func (t *talk) createThreads() error {
 	return nil
 }
 
-func bearer(token string) string { return "Authorization: Bearer " + token }
+// overHTTP is a request of the agent of a connection.
+func (t *talk) overHTTP(conn int, path, body string, head ...string) string {
+	return string(load.AppendPost(nil, path, []byte(body), append(head, "Authorization: Bearer "+t.tokens[conn])...))
+}
+
+// postBody is a message with a key that the tape counts up. Cells that write to one thread for one
+// agent need names of their own.
+func postBody(thread, cell string) string {
+	return fmt.Sprintf(`{"thread_id":%q,"schema_version":1,"kind":"chat","body":"hello","idempotency_key":"%s-%s"}`, thread, cell, load.Placeholder)
+}
+
+// pollBody asks for what comes behind every message.
+func (t *talk) pollBody(conn int) string {
+	return fmt.Sprintf(`{"thread_id":%q,"since_seq":9007199254740991,"limit":50}`, t.own[conn])
+}
+
+// How lines begin that answer a greeting, and a request.
+const (
+	lineGreeted = `{"id":0,"ok":true,`
+	lineGood    = `{"id":1,"ok":true,`
+)
+
+// lineTapes begin with the tokens of their agents.
+func (t *talk) lineTapes(conns int, method string, params func(conn int) string) []*load.Tape {
+	return each(conns, func(conn int) string {
+		return fmt.Sprintf(`{"id":0,"method":"auth","params":{"protocol":"threads/1","token":%q}}`+"\n", t.tokens[conn])
+	}, func(conn int) string {
+		return fmt.Sprintf(`{"id":1,"method":%q,"params":%s}`+"\n", method, params(conn))
+	})
+}
+
+// addLines adds the cells over lines. Every one has tapes of its own, which count on from round to
+// round. Rows of posts are merged for a while: what waits for no disk comes before them.
+func (t *talk) addLines() error {
+	add := func(profile, name, method string, at size, params func(conn int) string) goal.Cell {
+		cfg := answers(t.Run, t.lines, t.lineTapes(at.conns, method, params), at.depth, lineGood)
+		cfg.Greeted = lineGreeted
+		t.profile(profile, t.threads, cfg)
+		return t.add("threads", name+", lines", t.threads, cfg)
+	}
+	noop := t.addNoop(t.threads, t.tools, polled)
+	polls := add("threads-polls", "read_messages, empty", "read_messages", polled, t.pollBody)
+	usage := t.add("kernel", recordUsage, t.kernel, t.Config(t.kernel.Addr, load.Kernel, tapesOf(recordUsage, span{0, t.Rows}, fewDeep.conns, nil), fewDeep.depth))
+	own := add("threads-own", "post_message", "post_message", fewDeep, func(conn int) string { return postBody(t.own[conn], "own") })
+	one := add("threads-one", "post_message, one thread", "post_message", fewDeep, func(int) string { return postBody(t.own[len(t.tokens)], "one") })
+	t.compare("posts to 64 threads / RecordUsage", 0.5, own, usage)
+	t.compare("posts to one thread / RecordUsage", 0.25, one, usage)
+	t.compare("empty polls / a trivial tool", 0.6, polls, noop)
+	return nil
+}
+
+func (t *talk) post(conn int) string {
+	return t.overHTTP(conn, "/v1/post_message", postBody(t.own[conn], "web"))
+}
+
+// addHTTP adds the cells over HTTP. A load looks at the status of a reply only, so that each is
+// asked once before.
+func (t *talk) addHTTP() error {
+	call := func(id string) func(conn int) string {
+		return func(conn int) string {
+			body := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"read_messages","arguments":%s}}`, id, t.pollBody(conn))
+			return t.overHTTP(conn, "/mcp", body, "Accept: application/json, text/event-stream", "Mcp-Protocol-Version: 2025-11-25")
+		}
+	}
+	const posted, empty = `("message_id":"msg_)`, `("structuredContent":{"messages":\[\],)`
+	var failed error
+	add := func(server, method, want string, s *load.Server, addr string, at size, request func(conn int) string) goal.Cell {
+		if _, err := ask(addr, request(0), want); err != nil && failed == nil {
+			failed = fmt.Errorf("cannot measure %s of %s: %w", method, server, err)
+		}
+		return t.add(server, method, s, t.Config(addr, load.HTTP, each(at.conns, nil, request), at.depth))
+	}
+	posts := add("threads", "post_message, http", posted, t.threads, t.web, crowd, t.post)
+	bare := add("net/http", "read a body", posted, t.bare, t.bare.Addr, crowd, t.post)
+	calls := add("threads", "tools/call read_messages", empty, t.threads, t.web, few, call("7"))
+	// The server's own path takes an id of at most 15 digits. With 16, and nothing else changed,
+	// the handler of the SDK answers the call. Most of our side of that comparison is net/http.
+	sdk := add("threads, go-sdk", "tools/call read_messages", empty, t.threads, t.web, few, call("1000000000000007"))
+	node := cell("node", "tools/call read_messages", few)
+	if t.node != nil {
+		node = add("node", node.Method, empty, t.node, t.node.Addr, few, call("7"))
+	}
+	t.compare("posts over HTTP / a bare net/http handler", 0.5, posts, bare)
+	t.compare("MCP calls / Go SDK, over HTTP", 0, calls, sdk)
+	t.compare("MCP calls / TypeScript SDK on node", 5, calls, node)
+	return failed
+}
+
+// addHandlers adds the handlers of MCP alone: no socket, no token, and a method that does nothing.
+// Their benchmark has four rows, which take a window together.
+func (t *talk) addHandlers() error {
+	binary, err := gobench.Build(".", "handlers/threads/mcp", filepath.Join(t.Rig.Dir, "mcp.test"))
+	if err != nil {
+		return err
+	}
+	of := func(benchmark string) goal.Cell {
+		handler, revision, _ := strings.Cut(benchmark, "/")
+		return cell(map[string]string{"Front": "threads", "SDK": "threads, go-sdk"}[handler], "handler alone, "+revision, size{1, 1})
+	}
+	t.steps = append(t.steps, goal.Step{Name: "the handlers of MCP", Measure: func() (all []goal.Sample, err error) {
+		results, err := binary.Run("^Benchmark(Front|SDK)$", t.Window/4, 1)
+		for _, r := range results {
+			all = append(all, goal.Sample{Cell: of(r.Name), Requests: uint64(r.N), PerSec: 1e9 / r.Values[gobench.Time]})
+		}
+		return all, err
+	}})
+	for _, revision := range []string{"2025-11-25", "2026-07-28"} {
+		t.compare("MCP of "+revision+" / Go SDK, handler alone", 10, of("Front/"+revision), of("SDK/"+revision))
+	}
+	return nil
+}

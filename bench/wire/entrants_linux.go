@@ -1,8 +1,10 @@
-package main
+package wire
 
 import (
+	"errors"
 	"fmt"
-	"os/exec"
+	"net"
+	"path/filepath"
 	"strconv"
 
 	"trunkline/bench/internal/goal"
@@ -21,12 +23,18 @@ const (
 	given     = "peer" // the server at -peer
 )
 
-// What the peers are asked, beside GetProcess.
+// What servers are asked.
 const (
-	get          = "GET"
-	unary        = "unary"
-	requestReply = "request-reply"
+	evaluated       = "GetProcess" // the method of the grid: every kernel server is asked it at every size
+	transitionState = "TransitionState"
+	paced           = evaluated + " paced" // at a rate of its own
+	get             = "GET"
+	unary           = "unary"
+	requestReply    = "request-reply"
 )
+
+// The hot methods measured, in the order of the table.
+var methods = []string{evaluated, "RecordUsage", "CheckQuota", transitionState}
 
 // natsSubject is what the program natsreply answers.
 const natsSubject = "bench.get"
@@ -37,93 +45,87 @@ type entrant struct {
 	step         func(conns, depth int) goal.Step
 }
 
-// enter starts the peers, in the order of the table. Trunkline runs already.
+// enter starts all servers. The entrants come in the order of the table.
 func (f *field) enter() error {
-	for _, start := range []func() error{f.enterGRPC, f.enterNATS, f.enterRedcon, f.enterRedis, f.enterNet, f.enterBare, f.enterPeer} {
+	if err := f.build(); err != nil {
+		return err
+	}
+	for _, start := range []func() error{f.enterTrunkline, f.enterGRPC, f.enterNATS, f.enterGet, f.enterNet, f.enterBare, f.enterPeer} {
 		if err := start(); err != nil {
 			return err
 		}
 	}
-	f.enterKernel(f.trunk, trunkline)
+	f.entrants = append(f.entrants[1:], f.entrants[0])
 	return nil
 }
 
-func (f *field) add(name, method string, step func(conns, depth int) goal.Step) {
-	f.entrants = append(f.entrants, entrant{name, method, step})
+// add adds a server whose requests for a number of connections tapes makes.
+func (f *field) add(s *load.Server, method string, p load.Protocol, tapes func(conns int) []*load.Tape) {
+	f.entrants = append(f.entrants, entrant{s.Name, method, func(conns, depth int) goal.Step {
+		return f.Step(goal.Cell{Server: s.Name, Method: method}, s, f.config(s.Addr, p, tapes(conns), depth))
+	}})
 }
 
-// enterKernel adds a server that speaks the kernel protocol.
-func (f *field) enterKernel(s *load.Server, name string) {
-	f.add(name, evaluated, func(conns, depth int) goal.Step { return f.kernelStep(s, name, evaluated, conns, depth) })
+// addKernel adds a server that speaks the kernel protocol.
+func (f *field) addKernel(s *load.Server) {
+	f.entrants = append(f.entrants, entrant{s.Name, evaluated, func(conns, depth int) goal.Step { return f.kernelStep(s, s.Name, evaluated, conns, depth) }})
+}
+
+// peer starts a program of bench/peers.
+func (f *field) peer(name, program string, args ...string) (*load.Server, error) {
+	return f.Rig.Peer(name, filepath.Join(f.bin, program), args...)
 }
 
 func (f *field) replySize() string { return strconv.Itoa(f.replies[evaluated]) }
 
-func (f *field) enterGRPC() error {
-	s, err := f.peer("grpcunary", "-reply", f.replySize())
+func (f *field) enterTrunkline() (err error) {
+	f.trunk, err = f.Trunkline("kernel.loops="+strconv.Itoa(f.Loops), fmt.Sprintf("kernel.max_connections=%d", 2*f.Many),
+		fmt.Sprintf("kernel.max_processes=%d", max(1_000_000, 2*f.Rows)), "admin.pprof="+strconv.FormatBool(f.Profile != ""))
 	if err != nil {
 		return err
 	}
-	f.add(grpcgo, unary, func(conns, depth int) goal.Step {
-		return goal.One(cell(grpcgo, unary, conns, depth), func() (goal.Sample, error) { return f.grpcCell(s, conns, depth) })
-	})
-	return nil
+	f.addKernel(f.trunk)
+	if err := load.CreateRows(f.trunk.Addr, 0, f.Rows); err != nil {
+		return err
+	}
+	f.replies, err = probeReplies(f.trunk.Addr)
+	return err
 }
 
 func (f *field) enterNATS() error {
-	s, err := f.peer("natsreply", "-reply", f.replySize())
+	s, err := f.peer(nats, "natsreply", "-reply", f.replySize())
+	if err == nil {
+		f.add(s, requestReply, load.NATS, natsTapes)
+	}
+	return err
+}
+
+// enterGet starts the servers that speak RESP, and stores their rows.
+func (f *field) enterGet() error {
+	s, err := f.peer(redcon, "redconget")
 	if err != nil {
 		return err
 	}
-	f.add(nats, requestReply, func(conns, depth int) goal.Step {
-		return f.loadStep(s, nats, requestReply, load.NATS, natsTapes(conns), depth)
-	})
+	list := []*load.Server{s}
+	if s, err = f.StartRedis(redis, "--save", "", "--appendonly", "no"); err != nil {
+		return err
+	}
+	if s != nil {
+		list = append(list, s)
+	}
+	for _, s := range list {
+		f.add(s, get, load.RESP, func(conns int) []*load.Tape { return redisTapes(f.Rows, conns) })
+		if err := storeRows(s.Addr, f.Rows); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
-func (f *field) enterRedcon() error {
-	s, err := f.peer("redconget")
-	if err != nil {
-		return err
-	}
-	return f.enterGet(s, redcon)
-}
-
-// enterRedis starts redis-server where it is installed; a path that was asked for has to be one.
-func (f *field) enterRedis() error {
-	if f.o.redis == "off" {
-		return nil
-	}
-	name := f.o.redis
-	if name == "auto" {
-		name = "redis-server"
-	}
-	path, err := exec.LookPath(name)
-	if err != nil && f.o.redis == "auto" {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("cannot find redis: %w", err)
-	}
-	s, err := f.Redis(redis, path, "--save", "", "--appendonly", "no")
-	if err != nil {
-		return err
-	}
-	return f.enterGet(s, redis)
-}
-
-// enterGet adds a server that speaks RESP, and stores its rows.
-func (f *field) enterGet(s *load.Server, name string) error {
-	f.add(name, get, func(conns, depth int) goal.Step {
-		return f.loadStep(s, name, get, load.RESP, redisTapes(f.o.rows, conns), depth)
-	})
-	return storeRows(s.Addr, f.o.rows)
-}
-
 func (f *field) enterNet() error {
-	s, err := f.peer(netconn, "-reply", f.replySize())
+	s, err := f.peer(netconn, netconn, "-reply", f.replySize())
 	if err == nil {
-		f.enterKernel(s, netconn)
+		f.addKernel(s)
 	}
 	return err
 }
@@ -135,10 +137,56 @@ func (f *field) enterBare() (err error) {
 		if f.bare[size] != nil {
 			continue
 		}
-		if f.bare[size], err = f.peer(baregnet, "-reply", strconv.Itoa(size), "-loops", strconv.Itoa(f.o.loops)); err != nil {
+		if f.bare[size], err = f.peer(baregnet, baregnet, "-reply", strconv.Itoa(size), "-loops", strconv.Itoa(f.Loops)); err != nil {
 			return err
 		}
 	}
-	f.enterKernel(f.bare[f.replies[evaluated]], baregnet)
+	f.addKernel(f.bare[f.replies[evaluated]])
 	return nil
+}
+
+// enterPeer adds the kernel server at -peer, which another program started. Where it refuses a size,
+// that is its own affair and no reason to end the run: there is no sample, and it is reported.
+func (f *field) enterPeer() error {
+	if f.Options.Peer == "" {
+		return nil
+	}
+	at, err := net.ResolveTCPAddr("tcp4", f.Options.Peer)
+	if err != nil {
+		return fmt.Errorf("cannot use the peer %q: %w", f.Options.Peer, err)
+	}
+	addr := at.String()
+	if err := fill(addr, f.Rows); err != nil {
+		return err
+	}
+	f.Report.Note("One more server was given: %s.", f.Options.Peer)
+	pid := load.ListenerPID(addr)
+	f.entrants = append(f.entrants, entrant{given, evaluated, func(conns, depth int) goal.Step { return f.givenStep(addr, pid, conns, depth) }})
+	return nil
+}
+
+func (f *field) givenStep(addr string, pid, conns, depth int) goal.Step {
+	cfg, c := f.config(addr, load.Kernel, kernelTapes(evaluated, f.Rows, conns), depth), cell(given, evaluated, conns, depth)
+	return goal.Step{Name: c.String(), Measure: func() ([]goal.Sample, error) {
+		s, err := load.MeasureProcess(cfg, pid, f.Warmup, f.Window)
+		if err != nil {
+			f.Report.Note("Not measured: %s: %v", c, err)
+			return nil, nil
+		}
+		s.Cell = c
+		return []goal.Sample{s}, nil
+	}}
+}
+
+// fill creates the rows, unless the last one is there from a run before.
+func fill(addr string, rows int) error {
+	_, err := load.Ask(addr, "kernel", evaluated, load.Field{Key: "pid", Value: load.PID(rows - 1)})
+	var refused *load.Failure
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &refused):
+		return fmt.Errorf("cannot ask the peer: %w", err)
+	}
+	return load.CreateRows(addr, 0, rows)
 }

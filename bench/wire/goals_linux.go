@@ -1,96 +1,102 @@
-package main
+package wire
 
 import (
 	"fmt"
-	"slices"
 
 	"trunkline/bench/internal/goal"
 )
 
-// goals evaluates every goal that the samples allow.
-func goals(all []goal.Sample, o options) []goal.Goal {
-	g1 := goal.Goal{ID: "G1", What: "CPU per request against the constant-reply server", Must: 3.5, Moonshot: 2.5}
-	g2 := goal.Goal{ID: "G2", What: "CPU per request against GET", Must: 0.75, Moonshot: 0.5}
-	g3 := goal.Goal{ID: "G3", What: "CPU per request against grpc-go unary", Must: 0.05, Moonshot: 0.03}
-	getCell := deep(getPeer(all), get, o)
-	for _, m := range methods {
-		ours := deep(trunkline, m, o)
-		g1.Add(m, goal.Ratio(all, ours, deep(baregnet, m, o), goal.CPU))
-		g2.Add(m, goal.Ratio(all, ours, getCell, goal.CPU))
-		g3.Add(m, goal.Ratio(all, ours, deep(grpcgo, unary, o), goal.CPU))
+// goals evaluates what was measured.
+func (f *field) goals() {
+	getCell := f.deep(f.getPeer(), get)
+	for _, change := range []bool{false, true} {
+		must := func(others, transition float64) float64 {
+			if change {
+				return transition
+			}
+			return others
+		}
+		g1 := goal.Goal{ID: "G1", What: "CPU per request against the constant-reply server", Must: must(2.5, 3), Moonshot: 2}
+		g2 := goal.Goal{ID: "G2", What: "CPU per request against GET of " + getCell.Server, Must: must(0.5, 0.7), Moonshot: 0.4}
+		g3 := goal.Goal{ID: "G3", What: "CPU per request against grpc-go unary", Must: 0.03, Moonshot: 0.02}
+		for _, m := range methods {
+			if (m == transitionState) != change {
+				continue
+			}
+			ours := f.deep(trunkline, m)
+			g1.Add(m, f.Report.Ratio(ours, f.deep(baregnet, m), goal.CPU))
+			g2.Add(m, f.Report.Ratio(ours, getCell, goal.CPU))
+			g3.Add(m, f.Report.Ratio(ours, f.deep(grpcgo, unary), goal.CPU))
+		}
+		for _, g := range []goal.Goal{g1, g2, g3} {
+			f.Report.Goal(g)
+		}
 	}
-	list := []goal.Goal{g1, g2, g3, depthOneGoal(all, o), latencyGoal(all, o)}
-	if o.peer != "" {
-		list = append(list, peerGoal(all, o))
+	f.Report.Goal(f.depthOneGoal())
+	f.Report.Goal(f.latencyGoal())
+	if f.Options.Peer != "" {
+		f.Report.Goal(f.peerGoal())
 	}
-	return goal.EvaluateAll(list...)
+}
+
+// getPeer is redis-server, or redcon where that was not measured.
+func (f *field) getPeer() string {
+	if f.Report.Median(f.deep(redis, get), goal.CPU) > 0 {
+		return redis
+	}
+	return redcon
 }
 
 // depthOneGoal is G4: what a request costs beyond its system calls.
-func depthOneGoal(all []goal.Sample, o options) goal.Goal {
-	g := goal.Goal{ID: "G4", What: "depth 1, requests/s against the constant-reply server", Must: 0.90, Moonshot: 0.97, AtLeast: true}
-	for _, conns := range []int{o.conns, o.many} {
-		g.Add(connections(conns), goal.Ratio(all, cell(trunkline, evaluated, conns, 1), cell(baregnet, evaluated, conns, 1), goal.Rate))
+func (f *field) depthOneGoal() goal.Goal {
+	g := goal.Goal{ID: "G4", What: "depth 1, requests/s against the constant-reply server", Must: 0.97, Moonshot: 1, AtLeast: true}
+	for _, conns := range []int{f.Conns, f.Many} {
+		g.Add(connections(conns), f.Report.Ratio(cell(trunkline, evaluated, conns, 1), cell(baregnet, evaluated, conns, 1), goal.Rate))
 	}
 	return g
 }
 
 // latencyGoal is G8: both servers at the same rate, which leaves both of them room.
-func latencyGoal(all []goal.Sample, o options) goal.Goal {
-	what := "p99 at half of the maximum load against the constant-reply server"
-	if rate := halfLoad(all, o); rate > 0 {
-		ours, bare := median(all, deep(trunkline, evaluated, o), goal.Rate), median(all, deep(baregnet, evaluated, o), goal.Rate)
-		slower := trunkline
-		if bare < ours {
-			slower = baregnet
-		}
-		what += fmt.Sprintf(", both at %.0f requests/s: half of what %s answers at %d×%d", rate, slower, o.conns, o.depth)
+func (f *field) latencyGoal() goal.Goal {
+	g := goal.Goal{ID: "G8", What: "p99 at half of the maximum load against the constant-reply server", Must: 1.2, Moonshot: 1}
+	if rate := f.halfLoad(); rate > 0 {
+		g.What += fmt.Sprintf(", both at %.0f requests/s: half of what the slower one answers at %d×%d", rate, f.Conns, f.Depth)
 	}
-	g := goal.Goal{ID: "G8", What: what, Must: 1.5, Moonshot: 1.2}
-	g.Add(evaluated, goal.Ratio(all, deep(trunkline, paced, o), deep(baregnet, paced, o), func(s goal.Sample) float64 { return s.P99 }))
+	g.Add(evaluated, f.Report.Ratio(f.deep(trunkline, paced), f.deep(baregnet, paced), func(s goal.Sample) float64 { return s.P99 }))
 	return g
 }
 
 // peerGoal is G11: against the server at -peer, whatever the number of connections.
-func peerGoal(all []goal.Sample, o options) goal.Goal {
-	g := goal.Goal{ID: "G11", What: "full depth, requests/s against the given kernel server", Must: 10, Moonshot: 30, AtLeast: true}
-	for _, conns := range []int{1, o.conns, o.many} {
-		ours, theirs := cell(trunkline, evaluated, conns, o.depth), cell(given, evaluated, conns, o.depth)
-		g.AddCPU(connections(conns), goal.Ratio(all, ours, theirs, goal.Rate), goal.Ratio(all, theirs, ours, goal.CPU))
+func (f *field) peerGoal() goal.Goal {
+	g := goal.Goal{ID: "G11", What: "full depth, requests/s against the given kernel server", Must: 20, Moonshot: 30, AtLeast: true}
+	for _, conns := range []int{1, f.Conns, f.Many} {
+		g.Add(connections(conns), f.Report.Ratio(cell(trunkline, evaluated, conns, f.Depth), cell(given, evaluated, conns, f.Depth), goal.Rate))
 	}
 	return g
 }
 
 func connections(n int) string { return fmt.Sprintf("%d connections", n) }
 
-func cell(server, method string, conns, depth int) goal.Cell {
-	return goal.Cell{Server: server, Method: method, Conns: conns, Depth: depth}
-}
-
-// deep is a cell at full depth.
-func deep(server, method string, o options) goal.Cell { return cell(server, method, o.conns, o.depth) }
-
-// getPeer is redis-server, or redcon where that was not measured.
-func getPeer(all []goal.Sample) string {
-	if slices.ContainsFunc(all, func(s goal.Sample) bool { return s.Cell.Server == redis }) {
-		return redis
-	}
-	return redcon
-}
-
-// median returns the median of a figure of one cell, 0 if it was not measured.
-func median(all []goal.Sample, c goal.Cell, pick func(goal.Sample) float64) float64 {
-	var v []float64
-	for _, s := range all {
-		if s.Cell == c {
-			v = append(v, pick(s))
+// charts draws the grid: what a request costs each server as connections and depth grow. A chart
+// that lacks sizes is left out, as without the grid. The samples are in the order of sizes.
+func (f *field) charts() {
+	draw := func(name, title, x string, at func(goal.Cell) (x int, ok bool)) {
+		c := goal.Chart{Name: name, Title: "Server CPU per request as " + title, X: x, Y: "server CPU µs per request"}
+		for _, e := range f.entrants {
+			for _, s := range goal.Summarize(f.Report.Samples) {
+				if x, ok := at(s.Cell); ok && s.Server == e.name && s.Method == e.method && s.Median.CPU > 0 {
+					c.Add(e.name, float64(x), s.Median.CPU/1e3)
+				}
+			}
+		}
+		if len(c.Lines) > 0 && len(c.Lines[0].Points) > 2 {
+			f.Report.Chart(c)
 		}
 	}
-	return goal.Median(v)
-}
-
-// line is a goal as it is printed: measured, verdict, and what was asked.
-func line(g *goal.Goal) string {
-	return fmt.Sprintf("%-4s %8s  %-8s  %s %.2f (moonshot %.2f)  %s", g.ID, goal.Known("%.3f", g.Measured), g.Verdict, g.Sign(), g.Must, g.Moonshot, g.What) +
-		g.List(": ", ", ")
+	draw("peers-depth", fmt.Sprintf("depth grows, at %d connections", f.Conns), "requests in flight on each connection",
+		func(c goal.Cell) (int, bool) { return c.Depth, c.Conns == f.Conns })
+	for _, depth := range []int{1, f.Depth} {
+		draw(fmt.Sprintf("peers-connections-depth-%d", depth), fmt.Sprintf("connections grow, %d in flight on each", depth), "connections",
+			func(c goal.Cell) (int, bool) { return c.Conns, c.Depth == depth })
+	}
 }

@@ -1,7 +1,7 @@
-package main
+package wire
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -29,72 +29,73 @@ func round(n int, trunk, bare, getCPU, grpc, trunkRate, bareRate float64) []goal
 }
 
 func TestEvaluate(t *testing.T) {
-	o := options{conns: 64, many: 1000, depth: 64}
-	f := func(all []goal.Sample, want string) {
+	f := func(all []goal.Sample, want string) *field {
 		t.Helper()
+		x := empty(t)
+		x.Report.Samples = all
+		x.goals()
 		var got []string
-		for _, g := range goals(all, o) {
+		for _, g := range x.Report.Goals {
 			got = append(got, g.ID+" "+string(g.Verdict))
 		}
 		if s := strings.Join(got, ", "); s != want {
 			t.Errorf("verdicts %s, want %s", s, want)
 		}
+		return x
 	}
-	f(nil, "G1 none, G2 none, G3 none, G4 none, G8 none")
-	f(round(0, 200, 100, 400, 10000, 97, 100), "G1 moonshot, G2 moonshot, G3 moonshot, G4 moonshot, G8 none")
-	f(round(0, 350, 100, 500, 8000, 90, 100), "G1 pass, G2 pass, G3 pass, G4 pass, G8 none")
-	f(round(0, 351, 100, 460, 7000, 89, 100), "G1 MISS, G2 MISS, G3 MISS, G4 MISS, G8 none")
+	// Three goals of the methods that change no state, the same of TransitionState, and the others.
+	const best = "G1 moonshot, G2 moonshot, G3 moonshot, G1 moonshot, G2 moonshot, G3 moonshot, G4 moonshot, G8 none"
+	f(nil, "G1 none, G2 none, G3 none, G1 none, G2 none, G3 none, G4 none, G8 none")
+	f(round(0, 200, 100, 500, 10000, 100, 100), best)
+	f(round(0, 250, 100, 500, 8400, 97, 100), "G1 pass, G2 pass, G3 pass, G1 pass, G2 pass, G3 pass, G4 pass, G8 none")
+	f(round(0, 251, 100, 500, 8000, 96, 100), "G1 MISS, G2 MISS, G3 MISS, G1 pass, G2 pass, G3 MISS, G4 MISS, G8 none")
+	f(round(0, 301, 100, 430, 20000, 97, 100), "G1 MISS, G2 MISS, G3 moonshot, G1 MISS, G2 pass, G3 moonshot, G4 pass, G8 none")
 	// The ratio is taken within a round, so one slow round of everything changes nothing.
-	slow := append(round(0, 200, 100, 400, 10000, 97, 100), round(1, 2000, 1000, 4000, 100000, 9.7, 10)...)
-	f(append(slow, round(2, 200, 100, 400, 10000, 97, 100)...), "G1 moonshot, G2 moonshot, G3 moonshot, G4 moonshot, G8 none")
+	slow := append(round(0, 200, 100, 500, 10000, 100, 100), round(1, 2000, 1000, 5000, 100000, 10, 10)...)
+	f(append(slow, round(2, 200, 100, 500, 10000, 100, 100)...), best)
 	// A goal is as good as its worst member.
-	one := round(0, 200, 100, 400, 10000, 97, 100)
+	one := round(0, 200, 100, 500, 10000, 100, 100)
 	for i := range one {
 		if one[i].Cell == cell(trunkline, "CheckQuota", 64, 64) {
 			one[i].CPU = 400
 		}
-		if one[i].Cell == cell(trunkline, "GetProcess", 1000, 1) {
+		if one[i].Cell == cell(trunkline, evaluated, 1000, 1) {
 			one[i].PerSec = 50
 		}
 	}
-	f(one, "G1 MISS, G2 MISS, G3 pass, G4 MISS, G8 none")
-	for _, g := range goals(one, o) {
-		if worst := g.Members[map[string]string{"G1": "CheckQuota", "G2": "CheckQuota", "G4": "1000 connections"}[g.ID]]; worst != 0 && worst != g.Measured {
-			t.Errorf("%s is evaluated by %v, not by its worst member %v", g.ID, g.Measured, worst)
-		}
+	x := f(one, "G1 MISS, G2 MISS, G3 MISS, G1 moonshot, G2 moonshot, G3 moonshot, G4 MISS, G8 none")
+	if g := x.Report.Goals; g[0].Measured != 4 || g[0].Members["CheckQuota"] != 4 || g[6].Measured != 0.5 || g[6].Members["1000 connections"] != 0.5 {
+		t.Errorf("%+v and %+v are not evaluated by their worst members", g[0], g[6])
 	}
 }
 
 func TestEvaluateLatency(t *testing.T) {
-	o := options{conns: 64, many: 1000, depth: 64}
+	x := empty(t)
 	f := func(ours, bare float64, verdict goal.Verdict) {
 		t.Helper()
-		all := []goal.Sample{{Cell: deep(trunkline, evaluated, o), PerSec: 4000}, {Cell: deep(baregnet, evaluated, o), PerSec: 9000},
-			{Cell: deep(trunkline, paced, o), P99: ours}, {Cell: deep(baregnet, paced, o), P99: bare}}
-		g := latencyGoal(all, o)
-		if g.Evaluate(); g.Verdict != verdict || !strings.Contains(g.What, "at 2000 requests/s: half of what trunkline answers at 64×64") {
+		x.Report.Samples = []goal.Sample{{Cell: x.deep(trunkline, evaluated), PerSec: 4000}, {Cell: x.deep(baregnet, evaluated), PerSec: 9000},
+			{Cell: x.deep(trunkline, paced), P99: ours}, {Cell: x.deep(baregnet, paced), P99: bare}}
+		g := x.latencyGoal()
+		if g.Evaluate(); g.Verdict != verdict || !strings.Contains(g.What, "at 2000 requests/s: half of what the slower one answers at 64×64") {
 			t.Errorf("%+v, want %s", g, verdict)
 		}
 	}
-	f(120, 100, goal.Moonshot)
-	f(150, 100, goal.Pass)
-	f(151, 100, goal.Miss)
-	all := []goal.Sample{{Cell: deep(trunkline, evaluated, o), PerSec: 4000}, {Cell: deep(baregnet, evaluated, o), PerSec: 1000}}
-	if g := latencyGoal(all, o); halfLoad(all, o) != 500 || !strings.Contains(g.What, "half of what baregnet") {
-		t.Errorf("%v requests/s, %+v", halfLoad(all, o), g)
-	}
-	if halfLoad(all[:1], o) != 0 {
+	f(100, 100, goal.Moonshot)
+	f(120, 100, goal.Pass)
+	f(121, 100, goal.Miss)
+	if x.Report.Samples = x.Report.Samples[:1]; x.halfLoad() != 0 {
 		t.Error("half of a load that was not measured")
 	}
 }
 
 func TestEvaluateTheGivenServer(t *testing.T) {
-	o := options{conns: 64, many: 1000, depth: 64, peer: "127.0.0.1:1"}
+	x := empty(t)
 	f := func(want goal.Verdict, measured float64, samples ...goal.Sample) {
 		t.Helper()
-		evaluated := goals(append(round(0, 200, 100, 400, 10000, 97, 100), samples...), o)
-		if g := evaluated[len(evaluated)-1]; g.ID != "G11" || g.Verdict != want || g.Measured != measured {
-			t.Errorf("%+v, want G11 %s with %v", g, want, measured)
+		x.Report.Samples = append(round(0, 200, 100, 500, 10000, 97, 100), samples...)
+		g := x.peerGoal()
+		if g.Evaluate(); g.Verdict != want || g.Measured != measured {
+			t.Errorf("%+v, want %s with %v", g, want, measured)
 		}
 	}
 	f(goal.None, 0)
@@ -105,29 +106,51 @@ func TestEvaluateTheGivenServer(t *testing.T) {
 }
 
 func TestGetPeer(t *testing.T) {
-	all := []goal.Sample{{Cell: cell(redcon, get, 64, 64)}}
-	if getPeer(nil) != redcon || getPeer(all) != redcon || getPeer(append(all, goal.Sample{Cell: cell(redis, get, 64, 64)})) != redis {
+	x := empty(t)
+	x.Report.Samples = []goal.Sample{{Cell: x.deep(redcon, get), CPU: 1}}
+	before := x.getPeer()
+	x.Report.Samples = append(x.Report.Samples, goal.Sample{Cell: x.deep(redis, get), CPU: 1})
+	if before != redcon || x.getPeer() != redis {
 		t.Error("G2 is evaluated against another server than redis, or redcon without it")
 	}
 }
 
-func TestReport(t *testing.T) {
-	o := options{conns: 64, many: 1000, depth: 64, rounds: 2, gridRounds: 1, peer: "127.0.0.1:1"}
-	all := append(round(0, 200, 100, 400, 10000, 97, 100), round(1, 300, 100, 400, 10000, 97, 100)...)
-	all[1].Peak = 5 << 20
-	all = append(all, goal.Sample{Cell: cell(trunkline, paced, 64, 64), P99: 1}, goal.Sample{Cell: cell(baregnet, evaluated, 1, 1), P99: 1})
-	r := reportOf(all, []string{"cannot measure something"}, o)
-	if len(r.Cells) != 16 || r.Cells[0].Conns != 1 || r.Cells[15].Method != paced || len(r.Cells[1].Rounds) != 2 {
-		t.Errorf("%d cells, by size %+v", len(r.Cells), r.Cells)
+func TestCharts(t *testing.T) {
+	x := empty(t)
+	x.entrants = []entrant{{name: grpcgo, method: unary}, {name: baregnet, method: evaluated}, {name: given, method: evaluated}}
+	add := func(server, method string, conns, depth int, micros float64) {
+		x.Report.Samples = append(x.Report.Samples, goal.Sample{Cell: cell(server, method, conns, depth), CPU: micros * 1e3})
 	}
-	if i := slices.IndexFunc(r.Cells, func(s goal.Summary) bool { return s.Cell == all[1].Cell }); r.Cells[i].Median.Peak != 5<<20 {
-		t.Errorf("%+v", r.Cells[i])
+	// The hot cells come first in a run; a chart's points are in order.
+	add(baregnet, evaluated, 64, 64, 0.25)
+	add(baregnet, paced, 64, 64, 99)
+	add(baregnet, "RecordUsage", 64, 64, 99)
+	if x.charts(); len(x.Report.Charts) != 0 {
+		t.Errorf("charts without the grid: %+v", x.Report.Charts)
 	}
-	var text strings.Builder
-	r.print(&text)
-	for _, want := range []string{"peer: 127.0.0.1:1\ncannot measure something", "trunkline   TransitionState", "peak MiB", "0.250", "G1      2.500  moonshot  <= 3.50 (moonshot 2.50)  CPU per", ": CheckQuota 2.50, GetProcess 2.50"} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("the table lacks %q:\n%s", want, text.String())
+	for _, at := range x.sizes() {
+		if at != [2]int{64, 64} {
+			add(baregnet, evaluated, at[0], at[1], float64(at[0])/float64(at[1]))
 		}
+		add(grpcgo, unary, at[0], at[1], 10+float64(at[1]))
+		add(given, evaluated, at[0], at[1], 0) // its CPU time is unknown
+	}
+	x.sortCells()
+	x.charts()
+	var got []string
+	for _, c := range x.Report.Charts {
+		got = append(got, fmt.Sprintf("%s: %s (%s), %s: %v", c.Name, c.Title, c.Y, c.X, c.Lines))
+	}
+	const y = "(server CPU µs per request)"
+	want := []string{
+		"peers-depth: Server CPU per request as depth grows, at 64 connections " + y +
+			", requests in flight on each connection: [{grpc-go [{1 11} {16 26} {64 74}]} {baregnet [{1 64} {16 4} {64 0.25}]}]",
+		"peers-connections-depth-1: Server CPU per request as connections grow, 1 in flight on each " + y +
+			", connections: [{grpc-go [{1 11} {64 11} {1000 11}]} {baregnet [{1 1} {64 64} {1000 1000}]}]",
+		"peers-connections-depth-64: Server CPU per request as connections grow, 64 in flight on each " + y +
+			", connections: [{grpc-go [{1 74} {64 74} {1000 74}]} {baregnet [{1 0.015625} {64 0.25} {1000 15.625}]}]",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("charts\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }

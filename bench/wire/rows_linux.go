@@ -1,16 +1,11 @@
-package main
+package wire
 
 import (
 	"fmt"
+	"strings"
 
 	"trunkline/bench/internal/load"
 )
-
-// The hot methods measured, in the order of the table.
-var methods = []string{evaluated, "RecordUsage", "CheckQuota", "TransitionState"}
-
-// evaluated is the method of the grid: every kernel server is asked it at every size.
-const evaluated = "GetProcess"
 
 // kernelTapes encodes the requests of one method for every connection.
 func kernelTapes(method string, rows, conns int) []*load.Tape {
@@ -31,16 +26,15 @@ func natsTapes(conns int) (tapes []*load.Tape) {
 	return tapes
 }
 
-// getValue is the value behind every key of the GET peer: 150 bytes, within the 128 to 174 of a
+// getValue is the value behind every key of the GET peers: 150 bytes, within the 128 to 174 of a
 // process reply's own data.
 const getValue = 150
 
-// storeRows presets the GET peer.
+// storeRows presets a GET peer.
 func storeRows(addr string, n int) error {
-	value := string(load.AppendRequest(nil, fmt.Sprintf("%0*d", getValue, 0), "", ""))[:getValue]
 	tape := new(load.Tape)
 	for i := range n {
-		tape.Add(0, load.AppendCommand(nil, "SET", load.PID(i), value))
+		tape.Add(0, load.AppendCommand(nil, "SET", load.PID(i), strings.Repeat("v", getValue)))
 	}
 	if err := load.SendOnce(addr, load.RESP, []*load.Tape{tape}, 64); err != nil {
 		return fmt.Errorf("cannot store %d keys: %w", n, err)
@@ -60,7 +54,7 @@ func probeReplies(addr string) (map[string]int, error) {
 	row := load.Field{Key: "pid", Value: load.PID(0)}
 	for _, method := range methods {
 		fields := []load.Field{row}
-		if method == "TransitionState" {
+		if method == transitionState {
 			fields = append(fields, load.Field{Key: "new_state", Value: "RUNNING"})
 		}
 		body, size, err := c.Call("r0000000", "kernel", method, fields...)
@@ -72,6 +66,6 @@ func probeReplies(addr string) (map[string]int, error) {
 		}
 		sizes[method] = size
 	}
-	_, _, err = c.Call("r0000000", "kernel", "TransitionState", row, load.Field{Key: "new_state", Value: "READY"})
+	_, _, err = c.Call("r0000000", "kernel", transitionState, row, load.Field{Key: "new_state", Value: "READY"})
 	return sizes, err
 }

@@ -37,6 +37,11 @@ type Sample struct {
 	Peak     int64   `json:"peak_rss_bytes"`
 }
 
+// Quantiles sets the latencies of a sample, given what a share of all requests did not exceed.
+func (s *Sample) Quantiles(of func(share float64) time.Duration) {
+	s.P50, s.P99, s.P999 = Micros(of(0.5)), Micros(of(0.99)), Micros(of(0.999))
+}
+
 // Rate picks the requests per second of a sample, for a ratio.
 func Rate(s Sample) float64 { return s.PerSec }
 

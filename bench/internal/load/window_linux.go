@@ -76,6 +76,6 @@ func MeasureProcess(cfg Config, pid int, warmup, window time.Duration) (s goal.S
 		s, windowErr = w.Close(session.Replies())
 	}
 	latency, stopErr := session.Stop()
-	s.P50, s.P99, s.P999 = goal.Micros(latency.Quantile(0.5)), goal.Micros(latency.Quantile(0.99)), goal.Micros(latency.Quantile(0.999))
+	s.Quantiles(latency.Quantile)
 	return s, errors.Join(stopErr, windowErr)
 }

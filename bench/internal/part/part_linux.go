@@ -45,7 +45,6 @@ type Run struct {
 	Options
 	*load.Rig
 	Report *Report
-	Keep   bool // the rig's folder stays
 }
 
 // Rounds takes all steps in turns, Options.Rounds times, and adds what they left to the report's
@@ -77,14 +76,7 @@ func (p *Part) do(o Options, out io.Writer) (failed bool, err error) {
 		return false, err
 	}
 	r := &Run{Options: o, Rig: rig, Report: newReport(p.Name, &o)}
-	defer func() {
-		if r.Keep {
-			rig.StopAll()
-			fmt.Fprintln(out, "kept", rig.Dir)
-			return
-		}
-		rig.Close()
-	}()
+	defer rig.Close()
 	rig.GoesWithSignal()
 	if o.Pin {
 		if r.LoadCPUs, err = rig.Divide(); err != nil {

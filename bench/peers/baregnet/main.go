@@ -3,12 +3,8 @@
 package main
 
 import (
-	"context"
 	"flag"
-	"os"
-	"os/signal"
-	"syscall"
-	"time"
+	"net"
 
 	"github.com/panjf2000/gnet/v2"
 	"github.com/panjf2000/gnet/v2/pkg/logging"
@@ -18,7 +14,6 @@ import (
 
 type server struct {
 	gnet.BuiltinEventEngine
-	engine  gnet.Engine
 	addr    string
 	replies peer.Replies
 }
@@ -26,8 +21,7 @@ type server struct {
 // session is the part of a frame that a turn left behind.
 type session struct{ carry []byte }
 
-func (s *server) OnBoot(engine gnet.Engine) gnet.Action {
-	s.engine = engine
+func (s *server) OnBoot(gnet.Engine) gnet.Action {
 	peer.Announce(s.addr)
 	return gnet.None
 }
@@ -64,32 +58,18 @@ func (s *server) OnTraffic(c gnet.Conn) gnet.Action {
 }
 
 func main() {
-	addr := flag.String("addr", "127.0.0.1:0", "address to listen on")
-	reply := flag.Int("reply", 174, "bytes of the constant reply, prefix included")
 	loops := flag.Int("loops", 1, "event loops")
-	reuse := flag.Bool("reuseport", false, "one listener per loop (SO_REUSEPORT)")
-	flag.Parse()
-
-	free, err := peer.FreeAddr(*addr)
+	reply := peer.Reply()
+	ln, err := net.Listen("tcp", "127.0.0.1:0") // gnet cannot report which port it was given
 	if err != nil {
 		peer.Fatal(err)
 	}
-	s := &server{addr: free, replies: peer.NewReplies(*reply)}
-	go stopOnSignal(s)
-	err = gnet.Run(s, "tcp://"+free, gnet.WithNumEventLoop(*loops), gnet.WithReusePort(*reuse), gnet.WithReuseAddr(true),
+	s := &server{addr: ln.Addr().String(), replies: peer.NewReplies(reply)}
+	ln.Close()
+	peer.ExitOnSignal()
+	err = gnet.Run(s, "tcp://"+s.addr, gnet.WithNumEventLoop(*loops), gnet.WithReuseAddr(true),
 		gnet.WithTCPNoDelay(gnet.TCPNoDelay), gnet.WithLogLevel(logging.ErrorLevel))
 	if err != nil {
 		peer.Fatal(err)
-	}
-}
-
-func stopOnSignal(s *server) {
-	c := make(chan os.Signal, 1)
-	signal.Notify(c, syscall.SIGTERM, os.Interrupt)
-	<-c
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-	defer cancel()
-	if s.engine.Stop(ctx) != nil {
-		os.Exit(1)
 	}
 }

@@ -7,17 +7,14 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/nats-io/nats-server/v2/server"
 )
 
 func TestTake(t *testing.T) {
 	f := func(in, out string, used int, stands bool, failure string) {
 		t.Helper()
-		r := newResponder(nil, 3)
-		n, s, err := r.take([]byte(in))
-		if string(r.out) != out || n != used || s != stands || (err == nil) != (failure == "") || err != nil && !strings.Contains(err.Error(), failure) {
-			t.Errorf("take(%q) = %q, %d, %v, %v; want %q, %d, %v, %q", in, r.out, n, s, err, out, used, stands, failure)
+		got, n, s, err := take(nil, []byte(in), []byte(" 3\r\nvvv\r\n"))
+		if string(got) != out || n != used || s != stands || (err == nil) != (failure == "") || err != nil && !strings.Contains(err.Error(), failure) {
+			t.Errorf("take(%q) = %q, %d, %v, %v; want %q, %d, %v, %q", in, got, n, s, err, out, used, stands, failure)
 		}
 	}
 	one, answer := "MSG bench.get 1 in.7 2\r\nab\r\n", "PUB in.7 3\r\nvvv\r\n"
@@ -28,37 +25,34 @@ func TestTake(t *testing.T) {
 	f("INFO {}\r\nPONG\r\n"+one+one, answer+answer, 9+6+2*len(one), true, "")
 	f("MSG bench.get 1 in.7 4\r\n\r\n\r\n\r\n", "PUB in.7 3\r\nvvv\r\n", 24+6, false, "") // a payload of line ends
 	f("PING\r\n", "PONG\r\n", 6, false, "")
-	f("MSG bench.get 1 2\r\nab\r\n", "", 0, false, "no reply subject")
+	f("MSG bench.get 1 2\r\nab\r\n", "", 0, false, "want a reply subject")
 	f("MSG bench.get 1 in.7 x\r\n", "", 0, false, "size")
 	f("MSG bench.get 1 in.7 -1\r\n", "", 0, false, "size")
 	f("-ERR 'Slow Consumer'\r\n", "", 0, false, "Slow Consumer")
 }
 
-func TestHostPort(t *testing.T) {
-	f := func(addr, host string, port int, ok bool) {
-		t.Helper()
-		h, p, err := hostPort(addr)
-		if h != host || p != port || (err == nil) != ok {
-			t.Errorf("hostPort(%q) = %q, %d, %v", addr, h, p, err)
-		}
+// running is a server with its responder, whose end comes on the channel.
+func running(t *testing.T) (addr string, shutdown func(), ended <-chan error) {
+	t.Helper()
+	s, err := start()
+	if err != nil {
+		t.Fatal(err)
 	}
-	f("127.0.0.1:4222", "127.0.0.1", 4222, true)
-	f("127.0.0.1:0", "127.0.0.1", server.RANDOM_PORT, true)
-	f("127.0.0.1", "", 0, false)
-	f("127.0.0.1:http", "", 0, false)
+	t.Cleanup(s.Shutdown)
+	ready, end := make(chan struct{}), make(chan error, 1)
+	go func() { end <- respond(s.Addr().String(), 5, func() { close(ready) }) }()
+	select {
+	case <-ready:
+	case err := <-end:
+		t.Fatal(err)
+	}
+	return s.Addr().String(), s.Shutdown, end
 }
 
 // TestRequestReply asks a real server many times at once and takes as many replies.
 func TestRequestReply(t *testing.T) {
-	s, err := start("127.0.0.1", server.RANDOM_PORT)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Shutdown()
-	if err := respond(s, 5, func(error) {}); err != nil {
-		t.Fatal(err)
-	}
-	c, err := net.Dial("tcp", s.Addr().String())
+	addr, _, _ := running(t)
+	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,15 +75,8 @@ func TestRequestReply(t *testing.T) {
 
 // TestAServerThatEnds is reported to the starter of the responder.
 func TestAServerThatEnds(t *testing.T) {
-	s, err := start("127.0.0.1", server.RANDOM_PORT)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	if err := respond(s, 5, func(err error) { ended <- err }); err != nil {
-		t.Fatal(err)
-	}
-	s.Shutdown()
+	_, shutdown, ended := running(t)
+	shutdown()
 	select {
 	case err := <-ended:
 		if err == nil || !strings.Contains(err.Error(), "cannot read requests") {

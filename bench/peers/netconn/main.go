@@ -3,24 +3,14 @@
 package main
 
 import (
-	"flag"
 	"net"
 
 	"trunkline/bench/peers/internal/peer"
 )
 
 func main() {
-	addr := flag.String("addr", "127.0.0.1:0", "address to listen on")
-	reply := flag.Int("reply", 174, "bytes of the constant reply, prefix included")
-	flag.Parse()
-
-	ln, err := net.Listen("tcp", *addr)
-	if err != nil {
-		peer.Fatal(err)
-	}
-	replies := peer.NewReplies(*reply)
-	peer.ExitOnSignal()
-	peer.Announce(ln.Addr().String())
+	replies := peer.NewReplies(peer.Reply())
+	ln := peer.Listen()
 	for {
 		c, err := ln.Accept()
 		if err != nil {

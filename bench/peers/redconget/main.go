@@ -3,8 +3,6 @@
 package main
 
 import (
-	"flag"
-	"net"
 	"strings"
 	"sync"
 
@@ -40,17 +38,8 @@ func (s *store) serve(c redcon.Conn, cmd redcon.Command) {
 }
 
 func main() {
-	addr := flag.String("addr", "127.0.0.1:0", "address to listen on")
-	flag.Parse()
-
-	ln, err := net.Listen("tcp", *addr)
-	if err != nil {
-		peer.Fatal(err)
-	}
-	peer.ExitOnSignal()
-	peer.Announce(ln.Addr().String())
 	s := &store{rows: make(map[string][]byte)}
-	err = redcon.Serve(ln, s.serve, func(redcon.Conn) bool { return true }, func(redcon.Conn, error) {})
+	err := redcon.Serve(peer.Listen(), s.serve, func(redcon.Conn) bool { return true }, func(redcon.Conn, error) {})
 	if err != nil {
 		peer.Fatal(err)
 	}

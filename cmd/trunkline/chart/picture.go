@@ -105,7 +105,7 @@ func (d *drawing) panel(p *Panel) {
 	d.lines(plotLeft, titleSize, "h2", p.Title)
 	d.legend(p)
 	x, y := p.scales()
-	d.upright(p.Y.Name, y)
+	d.upright(p, y)
 	if len(p.Names) > 0 {
 		d.bars(p, y)
 	} else {
@@ -115,7 +115,7 @@ func (d *drawing) panel(p *Panel) {
 		}
 	}
 	if p.empty() {
-		d.text((plotLeft+plotRight)/2, d.y(0.6), "soft mid", p.Empty)
+		d.text((plotLeft+plotRight)/2, d.y(0.6), "soft over mid", p.Empty)
 	}
 	d.top += d.height + lineHeight*float64(p.nameLines())
 	if p.X.Name != "" {
@@ -155,12 +155,16 @@ func (p *Panel) empty() bool {
 }
 
 // upright draws the axis of figures, with its name above it.
-func (d *drawing) upright(name string, y scale) {
+func (d *drawing) upright(p *Panel, y scale) {
+	name := p.Y.Name
 	if y.log {
 		name += ", logarithmic"
 	}
 	d.lines(plotLeft, textSize, "tick", name)
 	d.top += 10
+	if slices.ContainsFunc(p.Bars, func(b Bars) bool { return p.label(&b, 0) != "" }) {
+		d.top += 10 // above the highest bar
+	}
 	rule := func(class string, at float64) {
 		d.tag(`<line class="%s" x1="%s" y1="%s" x2="%s" y2="%s"/>`, class, num(plotLeft), num(at), num(plotRight), num(at))
 	}
@@ -293,7 +297,7 @@ func (d *drawing) bars(p *Panel, y scale) {
 			x, top := middle+thick*(float64(j)-float64(len(p.Bars)-1)/2), d.y(y.at(b.Values[i]))
 			d.tag(`<rect class="bar %s" x="%s" y="%s" width="%s" height="%s"/>`, style.class(), num(x-thick/2), num(top), num(thick), num(d.y(0)-top))
 			if label := p.label(&b, i); label != "" {
-				d.text(x, top-5, "mid", label)
+				d.text(x, top-5, "over mid", label)
 			}
 		}
 	}
@@ -304,7 +308,7 @@ func (p *Panel) label(b *Bars, i int) string {
 	switch {
 	case i < len(b.Labels):
 		return b.Labels[i]
-	case len(p.Bars) == 1:
+	case len(p.Bars) == 1 && i < len(b.Values):
 		return Figure(b.Values[i])
 	}
 	return ""

@@ -48,10 +48,10 @@ text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,"DejaVu Sans",sans-seri
 .h1{font-size:17px;font-weight:600}.h2{font-size:14px;font-weight:600}.mid{text-anchor:middle}.end{text-anchor:end}
 path.line{fill:none;stroke-width:1.75;stroke-linejoin:round;stroke-linecap:round}path.ours{stroke-width:3}path.mark,rect.bar{stroke:none}
 ` + b.String() + `
-.bg{fill:#fff}text{fill:#1f2328}.tick,.soft{fill:#59636e}.grid{stroke:#d8dee4}.base{stroke:#59636e}
+.bg{fill:#fff}.over{paint-order:stroke;stroke:#fff;stroke-width:4px}text{fill:#1f2328}.tick,.soft{fill:#59636e}.grid{stroke:#d8dee4}.base{stroke:#59636e}
 ` + light.String() + `
 @media (prefers-color-scheme:dark){
-.bg{fill:#0d1117}text{fill:#e6edf3}.tick,.soft{fill:#9198a1}.grid{stroke:#30363d}.base{stroke:#9198a1}
+.bg{fill:#0d1117}.over{stroke:#0d1117}text{fill:#e6edf3}.tick,.soft{fill:#9198a1}.grid{stroke:#30363d}.base{stroke:#9198a1}
 ` + dark.String() + `
 }
 </style>

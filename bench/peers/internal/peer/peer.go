@@ -3,46 +3,36 @@
 package peer
 
 import (
-	"encoding/binary"
+	"flag"
 	"fmt"
 	"net"
 	"os"
 	"os/signal"
 	"syscall"
+
+	"trunkline/codec/frame"
 )
 
-// MaxFrame is the frame bound of kernel-ipc §2.1, so that a peer refuses what the measured server
+// maxFrame is the frame bound of kernel-ipc §2.1, so that a peer refuses what the measured server
 // refuses.
-const MaxFrame = 5 << 20
+const maxFrame = 5 << 20
 
 // Frames returns the number of whole kernel frames (kernel-ipc §2.1) that b begins with and their
 // length in bytes; ok is false if the next length field is outside the protocol's bounds. It does
 // not allocate.
 func Frames(b []byte) (count, used int, ok bool) {
-	for len(b)-used >= 4 {
-		n := binary.BigEndian.Uint32(b[used:])
-		if n == 0 || n > MaxFrame {
+	for len(b)-used >= frame.PrefixSize {
+		n := frame.Len(b[used:])
+		if n <= frame.PrefixSize || n > frame.PrefixSize+maxFrame {
 			return count, used, false
 		}
-		if len(b)-used < 4+int(n) {
+		if len(b)-used < n {
 			break
 		}
-		used += 4 + int(n)
+		used += n
 		count++
 	}
 	return count, used, true
-}
-
-// Reply returns a RESPONSE frame of size bytes, prefix included; at least five.
-func Reply(size int) []byte {
-	size = max(size, 5)
-	frame := make([]byte, size)
-	binary.BigEndian.PutUint32(frame, uint32(size-4))
-	frame[4] = 0x02
-	for i := range frame[5:] {
-		frame[5+i] = 0xc0
-	}
-	return frame
 }
 
 // Replies holds a constant reply many times over, so that any number of them is one write without
@@ -52,12 +42,15 @@ type Replies struct {
 	run  []byte
 }
 
-// NewReplies returns Replies of size bytes each.
+// NewReplies returns RESPONSE frames of size bytes each, prefix included; at least five.
 func NewReplies(size int) Replies {
-	one := Reply(size)
-	r := Replies{size: len(one)}
+	r := Replies{size: max(size, frame.HeaderSize)}
+	nils := make([]byte, r.size-frame.HeaderSize)
+	for i := range nils {
+		nils[i] = 0xc0
+	}
 	for len(r.run) < 1<<20 {
-		r.run = append(r.run, one...)
+		r.run = frame.Append(r.run, frame.Response, nil, nils)
 	}
 	return r
 }
@@ -69,21 +62,29 @@ func (r *Replies) Take(n int) (b []byte, taken int) {
 	return r.run[:taken*r.size], taken
 }
 
-// FreeAddr returns addr with a port that was free a moment ago in place of port 0, for servers that
-// cannot report which port they were given.
-func FreeAddr(addr string) (string, error) {
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		return "", fmt.Errorf("cannot listen on %s: %w", addr, err)
-	}
-	defer ln.Close()
-	return ln.Addr().String(), nil
+// Reply parses the flags, with the bytes of the constant reply among them.
+func Reply() int {
+	reply := flag.Int("reply", 174, "bytes of the constant reply, a frame's prefix included")
+	flag.Parse()
+	return *reply
 }
 
-// Announce prints the line that the harness waits for.
+// Listen listens on a free port and announces it: this is the line that the harness waits for. It
+// has SIGTERM and SIGINT end the process quietly: a peer has no state worth a drain.
+func Listen() net.Listener {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		Fatal(err)
+	}
+	ExitOnSignal()
+	Announce(ln.Addr().String())
+	return ln
+}
+
+// Announce prints where the peer listens.
 func Announce(addr string) { fmt.Printf("listening %s\n", addr) }
 
-// ExitOnSignal ends the process quietly on SIGTERM or SIGINT: a peer has no state worth a drain.
+// ExitOnSignal ends the process on SIGTERM or SIGINT.
 func ExitOnSignal() {
 	c := make(chan os.Signal, 1)
 	signal.Notify(c, syscall.SIGTERM, os.Interrupt)

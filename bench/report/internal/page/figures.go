@@ -228,7 +228,8 @@ func (b *builder) questions() string {
 		v := fmt.Sprint(row[verdicts])
 		count[v]++
 		if ratio, ok := row[ratios].(float64); ok && v == "slower" {
-			movers = append(movers, mover{fmt.Sprintf("%v %s", row[0], figure(ratio)), ratio})
+			name := fmt.Sprint(row[0]) // behind that of its package
+			movers = append(movers, mover{name[strings.LastIndex(name, " ")+1:] + " " + figure(ratio), ratio})
 		}
 	}
 	var list []string

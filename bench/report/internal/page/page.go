@@ -94,16 +94,20 @@ func (b *builder) runs() string {
 func (b *builder) remarks() string {
 	var list []string
 	for _, r := range b.all() {
+		var notes []string
 		for _, note := range r.Notes {
 			if !strings.Contains(note, "\n") {
-				list = append(list, r.Part+": "+strings.TrimSuffix(note, "."))
+				notes = append(notes, strings.TrimSuffix(note, "."))
 			}
+		}
+		if len(notes) > 0 {
+			list = append(list, r.Part+": "+strings.Join(notes, ". ")+".")
 		}
 	}
 	if len(list) == 0 {
 		return ""
 	}
-	return "\nFrom the runs: " + strings.Join(list, "; ") + ".\n"
+	return "\nFrom the runs. " + strings.Join(list, " ") + "\n"
 }
 
 // tidy leaves one empty line where the parts left several, and one line end at the end.

@@ -77,7 +77,7 @@ var fillers = map[string]func(r *goal.Report){
 	"questions": func(r *goal.Report) {
 		g := goal.Grid{Head: []string{"step", "ns/op", "verdict", "ratio"}}
 		for i := range 12 {
-			g.Add(fmt.Sprintf("Step%d", i), 5.0, []string{"same", "slower", "unsure"}[i%3], 1+float64(i)/10)
+			g.Add(fmt.Sprintf("a/package Step%d", i), 5.0, []string{"same", "slower", "unsure"}[i%3], 1+float64(i)/10)
 		}
 		g.Add("Gone", nil, "gone", nil)
 		r.Table(g)
