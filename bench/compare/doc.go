@@ -13,7 +13,8 @@
 //
 // A process runs one top-level benchmark with all that is below it, three times for a hundredth of
 // a second each, and the fastest try counts: what else a machine does only ever adds, in bursts
-// that are shorter than that, and many short tries show more than few long ones. Fewer processes
+// that are shorter than that, and many short tries show more than few long ones. What counts is the
+// processor time, to which other programs add least, of benchmarks that report it on both sides. Fewer processes
 // would put minutes between the two of a pair, in which the machine changes; one for each benchmark
 // would fill large tables again and again.
 //
