@@ -161,8 +161,8 @@ func (c *comparison) of(g *group, r *gobench.Result) *benchmark {
 }
 
 // steps have a process of each side run what a pattern asks for, and keep the least times of the
-// tries of each benchmark in the one that of returns. A benchmark shows up once in each round, or rounds of the
-// two sides would be paired that have nothing in common.
+// tries of each benchmark in the one that of returns. A benchmark shows up once in each round, or
+// rounds of the two sides would be paired that have nothing in common.
 func (c *comparison) steps(g *group, pattern string, of func(*group, *gobench.Result) *benchmark) (steps []goal.Step) {
 	var flags []string
 	if !c.long {
