@@ -160,9 +160,9 @@ func (c *comparison) of(g *group, r *gobench.Result) *benchmark {
 	return c.list[at]
 }
 
-// steps have a process of each side run what a pattern asks for, and keep the fastest try of each
-// benchmark in the one that of returns. A benchmark shows up once in each round, or rounds of the
-// two sides would be paired that have nothing in common.
+// steps have a process of each side run what a pattern asks for, and keep the least times of the
+// tries of each benchmark in the one that of returns. A benchmark shows up once in each round, or
+// rounds of the two sides would be paired that have nothing in common.
 func (c *comparison) steps(g *group, pattern string, of func(*group, *gobench.Result) *benchmark) (steps []goal.Step) {
 	var flags []string
 	if !c.long {
@@ -180,8 +180,12 @@ func (c *comparison) steps(g *group, pattern string, of func(*group, *gobench.Re
 				b := of(g, &r)
 				if n := len(b.rounds[side]); n < round {
 					b.rounds[side] = append(b.rounds[side], r.Values)
-				} else if r.Values[gobench.Time] < b.rounds[side][n-1][gobench.Time] {
-					b.rounds[side][n-1] = r.Values
+				} else {
+					for _, unit := range []string{gobench.Time, gobench.Processor} {
+						if v, ok := r.Values[unit]; ok {
+							b.rounds[side][n-1][unit] = min(v, b.rounds[side][n-1][unit])
+						}
+					}
 				}
 				if len(b.rounds[side]) != round {
 					return nil, fmt.Errorf("%s has %d results after %d rounds: it must run once in each", b.name, len(b.rounds[side]), round)
@@ -205,9 +209,13 @@ func (b *benchmark) figures(side int, unit string) (v []float64) {
 	return v
 }
 
-// ratios returns now over base of the time in the rounds that both have.
+// ratios returns now over base of the processor time in the rounds that both have, or of the time
+// that passed where one side does not report the other.
 func (b *benchmark) ratios() (r []float64) {
-	before, after := b.figures(base, gobench.Time), b.figures(now, gobench.Time)
+	before, after := b.figures(base, gobench.Processor), b.figures(now, gobench.Processor)
+	if len(before) == 0 || len(after) == 0 {
+		before, after = b.figures(base, gobench.Time), b.figures(now, gobench.Time)
+	}
 	for i := range min(len(before), len(after)) {
 		if before[i] > 0 && after[i] > 0 {
 			r = append(r, after[i]/before[i])

@@ -13,9 +13,10 @@
 //
 // A process runs one top-level benchmark with all that is below it, three times for a hundredth of
 // a second each, and the fastest try counts: what else a machine does only ever adds, in bursts
-// that are shorter than that, and many short tries show more than few long ones. Fewer processes
-// would put minutes between the two of a pair, in which the machine changes; one for each benchmark
-// would fill large tables again and again.
+// that are shorter than that, and many short tries show more than few long ones. What counts is the
+// processor time, to which other programs add least, of benchmarks that report it on both sides.
+// Fewer processes would put minutes between the two of a pair, in which the machine changes; one
+// for each benchmark would fill large tables again and again.
 //
 // The first look, six rounds of everything, picks what seems to have moved. That alone would cry
 // wolf: six pairs with 5 % of noise are off by 2 % now and then, and there are many benchmarks.

@@ -79,7 +79,7 @@ func sample(scene string, conns int, h *load.Histogram) goal.Sample {
 	s := goal.Sample{Cell: goal.Cell{Server: "trunkline", Method: scene, Conns: conns, Depth: 1}}
 	if h != nil {
 		s.Requests = h.Total()
-		s.P50, s.P99, s.P999 = goal.Micros(h.Quantile(0.5)), goal.Micros(h.Quantile(0.99)), goal.Micros(h.Quantile(0.999))
+		s.Quantiles(h.Quantile)
 	}
 	return s
 }

@@ -3,6 +3,7 @@ package questions
 import (
 	"runtime"
 	"testing"
+	"time"
 )
 
 // question is one row of an answer: a piece of work and its name.
@@ -29,6 +30,8 @@ type work struct {
 	// the time for each; 0: none.
 	parts int
 	unit  string
+	// apart is the processor time that again took.
+	apart time.Duration
 }
 
 // measure runs all questions as sub-benchmarks.
@@ -39,12 +42,16 @@ func measure(b *testing.B, all []question) {
 			w.settle()
 			b.SetBytes(int64(w.bytes))
 			b.ReportAllocs()
+			start := processorTime()
 			if w.ops <= 1 && w.again == nil {
 				for b.Loop() {
 					w.run()
 				}
 			} else {
 				w.inBatches(b)
+			}
+			if used := processorTime() - start - w.apart; used > 0 {
+				b.ReportMetric(float64(used)/float64(b.N), "cpu-ns/op")
 			}
 			if w.parts > 0 {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(w.parts), w.unit)
@@ -73,7 +80,9 @@ func (w *work) inBatches(b *testing.B) {
 		if left = w.ops; w.again != nil {
 			if runs == w.every {
 				b.StopTimer()
+				start := processorTime()
 				w.again()
+				w.apart += processorTime() - start
 				runs = 0
 				b.StartTimer()
 			}

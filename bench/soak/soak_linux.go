@@ -106,7 +106,7 @@ func soak(r *part.Run, server *load.Server, lasting time.Duration) error {
 		return fmt.Errorf("%w; the server's output:\n%s", errors.Join(loadErr, windowErr), server.Output())
 	}
 	sample.Cell = goal.Cell{Server: "trunkline", Method: "mix", Conns: r.Conns, Depth: r.Depth}
-	sample.P50, sample.P99, sample.P999 = goal.Micros(latency.Quantile(0.5)), goal.Micros(latency.Quantile(0.99)), goal.Micros(latency.Quantile(0.999))
+	sample.Quantiles(latency.Quantile)
 	r.Report.Samples = append(r.Report.Samples, sample)
 	r.Report.Table(memory)
 	r.Report.Settings.Rounds, r.Report.Settings.Window = 1, lasting.Seconds()

@@ -15,8 +15,6 @@ const (
 	// unchecked is the library of the field scan that does not check the whole line, as trunkline
 	// and the others do.
 	unchecked = "sonic-searcher"
-	// onThread is the processor time of the thread for each line.
-	onThread = "cpu-ns/op"
 	// scansPerWindow is how many rows of the field scan take as long as another cell.
 	scansPerWindow = 10
 )
@@ -44,9 +42,9 @@ func (b *bench) scan() error {
 func scanSamples(rows []gobench.Result) (all []goal.Sample, err error) {
 	for _, r := range rows {
 		parts := strings.Split(r.Name, "/")
-		ns := r.Values[onThread]
+		ns := r.Values[gobench.Processor]
 		if len(parts) != 3 || ns <= 0 {
-			return nil, fmt.Errorf("cannot take %s with %g %s as a row of the field scan", r.Name, ns, onThread)
+			return nil, fmt.Errorf("cannot take %s with %g %s as a row of the field scan", r.Name, ns, gobench.Processor)
 		}
 		all = append(all, goal.Sample{Cell: scanCell(parts[2], parts[1]), Requests: uint64(r.N), CPU: ns, PerSec: 1e9 / ns})
 	}

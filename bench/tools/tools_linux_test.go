@@ -182,7 +182,7 @@ func TestEchoSession(t *testing.T) {
 
 func TestScan(t *testing.T) {
 	row := func(name string, ns float64) gobench.Result {
-		return gobench.Result{Name: name, N: 10, Values: map[string]float64{onThread: ns}}
+		return gobench.Result{Name: name, N: 10, Values: map[string]float64{gobench.Processor: ns}}
 	}
 	all, err := scanSamples([]gobench.Result{row("Find/line/trunkline", 20), row("Find/line/fastjson", 30), row("Find/line/sonic-searcher", 15), row("Find/other/fastjson", 9)})
 	if err != nil || len(all) != 4 || all[0] != (goal.Sample{Cell: scanCell(trunkline, "line"), Requests: 10, CPU: 20, PerSec: 5e7}) {

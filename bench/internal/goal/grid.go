@@ -12,12 +12,20 @@ type Grid struct {
 	Title string   `json:"title"`
 	Head  []string `json:"head"` // names of the columns, with their units
 	Rows  [][]any  `json:"rows"`
-
-	prose bool // the last column is text, which stands on the left
 }
 
 // Add appends a row.
 func (g *Grid) Add(cells ...any) { g.Rows = append(g.Rows, cells) }
+
+// prose reports that the last column is text, which stands on the left.
+func (g *Grid) prose() bool {
+	for _, row := range g.Rows {
+		if _, text := row[len(row)-1].(string); !text {
+			return false
+		}
+	}
+	return len(g.Rows) > 0
+}
 
 // Print prints the table after an empty line, its cells on the right.
 func (g Grid) Print(out io.Writer) {
@@ -30,9 +38,10 @@ func (g Grid) Print(out io.Writer) {
 	for i, name := range g.Head {
 		head[i] = name
 	}
+	prose := g.prose()
 	for _, row := range append([][]any{head}, g.Rows...) {
 		for i, cell := range row {
-			if g.prose && i == len(row)-1 {
+			if prose && i == len(row)-1 {
 				fmt.Fprint(w, "  ", cell) // what no tab follows stands on the left
 				continue
 			}
@@ -84,7 +93,7 @@ func cells(list []Summary) Grid {
 
 // verdicts is the table of goals.
 func verdicts(goals []Goal) Grid {
-	g := Grid{Head: []string{"goal", "asked", "moonshot", "measured", "verdict", "what"}, prose: true}
+	g := Grid{Head: []string{"goal", "asked", "moonshot", "measured", "verdict", "what"}}
 	for i := range goals {
 		x := &goals[i]
 		asked := ""

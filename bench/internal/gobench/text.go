@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// The units of every benchmark.
+// The units of every benchmark, and that of the processor time, which some report.
 const (
-	Time   = "ns/op"
-	Bytes  = "B/op"
-	Allocs = "allocs/op"
+	Time      = "ns/op"
+	Bytes     = "B/op"
+	Allocs    = "allocs/op"
+	Processor = "cpu-ns/op"
 )
 
 // Result is one line of benchmark text.
