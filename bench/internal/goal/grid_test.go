@@ -13,6 +13,6 @@ func TestGridIsPrinted(t *testing.T) {
 			t.Errorf("%q, want %q", out.String(), want)
 		}
 	}
-	f(Grid{Title: "t", Head: []string{"n", "what"}, Rows: [][]any{{1.0, "x y"}, {123.4, ""}}, prose: true}, "\nt\n     n  what\n  1.00  x y\n   123  \n")
+	f(Grid{Title: "t", Head: []string{"n", "what"}, Rows: [][]any{{1.0, "x y"}, {123.4, ""}}}, "\nt\n     n  what\n  1.00  x y\n   123  \n")
 	f(Grid{Head: []string{"what", "n"}, Rows: [][]any{{"x", 3}, {"y", nil}}}, "\n  what  n\n     x  3\n     y  -\n")
 }
