@@ -56,17 +56,18 @@ const hugeFrom = 1024
 
 // shard is a part of the table under one mutex.
 type shard struct {
+	// The first cache line, up to the entries of the index, is what every look-up needs.
 	mu     sync.Mutex
-	index  index
+	warm   warmed
 	rows   []*[rowChunk]row
-	used   uint32 // slots ever used
-	free   uint32 // first free slot among them, or none
+	index  index
 	texts  arena
 	quotas quotas
-	warm   warmed
+	used   uint32       // slots ever used
+	free   uint32       // first free slot among them, or none
 	huge   *hugeAdvisor // of the kernel; nil: small pages
 	change Change       // what the journal is shown; guarded by mu
-	_      [64]byte     // keeps the next shard's mutex off this one's last cache line
+	_      [88]byte     // keeps the next shard's mutex off this one's last cache line, and on the start of its own
 }
 
 func (s *shard) init(h *hugeAdvisor) {

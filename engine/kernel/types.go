@@ -104,6 +104,9 @@ func equalFold(b []byte, name string) bool {
 	if len(b) != len(name) {
 		return false
 	}
+	if string(b) == name { // as nearly all clients write it
+		return true
+	}
 	for i, c := range b {
 		if c >= 'a' && c <= 'z' {
 			c -= 'a' - 'A'

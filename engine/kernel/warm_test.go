@@ -21,12 +21,18 @@ func TestWarmBesideChanges(t *testing.T) {
 	var wg sync.WaitGroup
 	for w := range 2 {
 		wg.Go(func() {
-			rnd, batch := rand.New(rand.NewPCG(uint64(w), 7)), make([][]byte, 8)
+			rnd, batch := rand.New(rand.NewPCG(uint64(w), 7)), make([]Ahead, 8)
 			for !done.Load() {
 				for i := range batch {
-					batch[i] = name(rnd.IntN(pids))
+					batch[i].Begin(k, name(rnd.IntN(pids)))
 				}
-				k.Warm(batch, Need(rnd.IntN(4)))
+				for i := range batch {
+					batch[i].Row(Need(rnd.IntN(2)) * NeedIDs)
+				}
+				for i := range batch {
+					batch[i].Node(k)
+					batch[i].Neighbours(k)
+				}
 			}
 		})
 	}
@@ -46,15 +52,27 @@ func TestWarmBesideChanges(t *testing.T) {
 	}
 }
 
-// TestWarmDoesNotAllocate in a table that is large enough for it to do something.
-func TestWarmDoesNotAllocate(t *testing.T) {
+// TestAheadFindsTheRow, its node and nothing of another process, in a table that is large enough
+// for it to do something. It does not allocate.
+func TestAheadFindsTheRow(t *testing.T) {
 	k := New(Config{Defaults: unlimited()})
 	for i := range 20000 {
 		k.Create(at(time.Duration(i)), args(fmt.Sprint("p", i), Normal), nil)
 	}
-	batch := [][]byte{[]byte("p1"), []byte("p777"), []byte("nobody"), []byte("p19999")}
-	var sum uint32
-	if n := testing.AllocsPerRun(100, func() { sum += k.Warm(batch, NeedIDs|NeedQueue) }); n != 0 || sum == 0 {
-		t.Errorf("%v allocations, sum %d", n, sum)
+	var a Ahead
+	for _, pid := range []string{"p1", "p777", "nobody", "p19999"} {
+		pid := []byte(pid)
+		if n := testing.AllocsPerRun(100, func() {
+			a.Begin(k, pid)
+			a.Row(NeedIDs)
+			a.Node(k)
+			a.Neighbours(k)
+		}); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+		at, _ := k.locate(pid)
+		if at.r != a.row || at.r != nil && a.node != k.sched.nodes.at(at.r.node) {
+			t.Errorf("process %s is at %p, found %p with node %p", pid, at.r, a.row, a.node)
+		}
 	}
 }
