@@ -10,7 +10,7 @@ import (
 // deafEvents counts and never wants a payload.
 type deafEvents struct{ n int }
 
-func (d *deafEvents) Published(EventKind) bool        { d.n++; return false }
+func (d *deafEvents) Wanted(EventKind) bool           { d.n++; return false }
 func (d *deafEvents) Emit(EventKind, []byte, Instant) {}
 
 func TestNoAllocs(t *testing.T) {
@@ -104,7 +104,7 @@ func TestNoAllocs(t *testing.T) {
 // wantingEvents wants every payload and drops it.
 type wantingEvents struct{}
 
-func (wantingEvents) Published(EventKind) bool        { return true }
+func (wantingEvents) Wanted(EventKind) bool           { return true }
 func (wantingEvents) Emit(EventKind, []byte, Instant) {}
 
 func TestEventsDoNotAllocate(t *testing.T) {

@@ -188,7 +188,7 @@ func TestEverythingAtOnce(t *testing.T) {
 // checkingEvents reads every payload, for the race detector to see.
 type checkingEvents struct{}
 
-func (checkingEvents) Published(EventKind) bool { return true }
+func (checkingEvents) Wanted(EventKind) bool { return true }
 
 func (checkingEvents) Emit(kind EventKind, payload []byte, _ Instant) {
 	if payload[0] != '{' || payload[len(payload)-1] != '}' {

@@ -24,7 +24,7 @@ type rig struct {
 	records uint64
 }
 
-func (r *rig) Published(kind EventKind) bool {
+func (r *rig) Wanted(kind EventKind) bool {
 	r.counted[kind]++
 	return !r.deaf
 }

@@ -92,6 +92,7 @@ type Kernel struct {
 	readied uint64     // last READY sequence
 	byState [NumStates]int64
 	total   int
+	unheard int64 // events without a subscriber
 	sched   scheduler
 	order   order
 	payload []byte // scratch of event payloads
@@ -209,5 +210,5 @@ func (k *Kernel) Counts(now Instant) Counts {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.tick(now)
-	return Counts{ByState: k.byState, Total: int64(k.total), QueueDepth: k.sched.depth}
+	return Counts{ByState: k.byState, Total: int64(k.total), QueueDepth: k.sched.depth, Unheard: k.unheard}
 }

@@ -137,7 +137,7 @@ func (k *Kernel) replayOn(c *Change, at *place, index uint64, lenient bool) erro
 		k.applyRemove(at)
 		return nil
 	case ChangeUsage:
-		applyUsage(c, at.r)
+		applyUsage(&c.Usage, at.r)
 	default:
 		return notApplicable(c, "unknown kind")
 	}

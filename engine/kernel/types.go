@@ -264,4 +264,6 @@ type Counts struct {
 	Total int64
 	// QueueDepth counts queued processes; leased ones are not queued.
 	QueueDepth int64
+	// Unheard counts the events since the start that had no subscriber.
+	Unheard int64
 }

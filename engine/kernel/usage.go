@@ -15,16 +15,18 @@ func (k *Kernel) RecordUsage(_ Instant, pid []byte, delta *Usage, total *Usage) 
 	}
 	r := sh.row(slot)
 	if !delta.zero() {
-		// The shard's own record is filled in place: a fresh one would cost as much as the rest of
-		// the call.
-		c := &sh.change
-		c.Kind, c.PID = ChangeUsage, pid
-		c.Usage.sum(&r.usage, delta)
+		var sum Usage
+		sum.sum(&r.usage, delta)
 		if k.cfg.Journal != nil {
+			// The shard's own record is filled in place: a fresh one would cost as much as the rest
+			// of the call.
+			c := &sh.change
+			c.Kind, c.PID = ChangeUsage, pid
+			c.Usage.set(&sum)
 			r.record(k.cfg.Journal(c))
+			c.PID = nil
 		}
-		applyUsage(c, r)
-		c.PID = nil
+		applyUsage(&sum, r)
 	}
 	if total != nil {
 		total.set(&r.usage)
