@@ -142,6 +142,23 @@ func (k *Kernel) home(pid []byte) (sh *shard, tag uint32) {
 	return &k.shards[h&uint64(len(k.shards)-1)], uint32(h >> 32)
 }
 
+// lock locks the shard of pid and returns its row, nil if there is none. ahead may be nil.
+func (k *Kernel) lock(pid []byte, ahead *Ahead) (sh *shard, r *row) {
+	if sh, r = ahead.row(); r != nil {
+		sh.mu.Lock()
+		if sh.isRow(r, pid) {
+			return sh, r
+		}
+		sh.mu.Unlock()
+	}
+	sh, tag := k.home(pid)
+	sh.mu.Lock()
+	if slot := sh.find(tag, pid); slot != none {
+		return sh, sh.row(slot)
+	}
+	return sh, nil
+}
+
 // locate finds pid. Caller holds the scheduling lock.
 func (k *Kernel) locate(pid []byte) (at place, ok bool) {
 	h := maphash.Bytes(k.seed, pid)
@@ -180,16 +197,13 @@ func (k *Kernel) snapshot(at *place, out *PCB) {
 }
 
 // Get copies process pid to out (kernel-ipc §4.2). It allocates only while out's buffer grows. out
-// may be nil.
-func (k *Kernel) Get(pid []byte, out *PCB) Result {
-	sh, tag := k.home(pid)
-	sh.mu.Lock()
-	slot := sh.find(tag, pid)
-	if slot == none {
+// may be nil. ahead, if it is not nil, was begun for pid.
+func (k *Kernel) Get(pid []byte, ahead *Ahead, out *PCB) Result {
+	sh, r := k.lock(pid, ahead)
+	if r == nil {
 		sh.mu.Unlock()
 		return NotFound
 	}
-	r := sh.row(slot)
 	sh.fill(out, r)
 	if out != nil {
 		out.Recorded = r.recorded

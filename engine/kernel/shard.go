@@ -101,6 +101,12 @@ func (s *shard) find(tag uint32, pid []byte) uint32 {
 	return none
 }
 
+// isRow reports whether r, a row of the shard, is that of pid. Caller holds the scheduling lock or
+// mu.
+func (s *shard) isRow(r *row, pid []byte) bool {
+	return r.created != 0 && int(r.lens[0]) == len(pid) && s.texts.holds(r.text, pid)
+}
+
 // pid returns r's pid in place. Caller holds the scheduling lock or mu; so for the others.
 func (s *shard) pid(r *row) []byte { return s.texts.bytes(r.text, int(r.lens[0])) }
 

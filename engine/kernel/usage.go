@@ -4,16 +4,13 @@ package kernel
 const nsPerMs = 1000000
 
 // RecordUsage adds delta to pid's usage, saturating, and copies the new totals to total, which may
-// be nil (kernel-ipc §4.8). It takes one shard's mutex and does not allocate.
-func (k *Kernel) RecordUsage(_ Instant, pid []byte, delta *Usage, total *Usage) Result {
-	sh, tag := k.home(pid)
-	sh.mu.Lock()
+// be nil (kernel-ipc §4.8). It takes one shard's mutex and does not allocate. ahead is as in Get.
+func (k *Kernel) RecordUsage(_ Instant, pid []byte, ahead *Ahead, delta *Usage, total *Usage) Result {
+	sh, r := k.lock(pid, ahead)
 	defer sh.mu.Unlock()
-	slot := sh.find(tag, pid)
-	if slot == none {
+	if r == nil {
 		return NotFound
 	}
-	r := sh.row(slot)
 	if !delta.zero() {
 		var sum Usage
 		sum.sum(&r.usage, delta)
@@ -35,16 +32,14 @@ func (k *Kernel) RecordUsage(_ Instant, pid []byte, delta *Usage, total *Usage) 
 }
 
 // CheckQuota compares pid's usage with its quota (kernel-ipc §4.7) and emits resource.exhausted
-// when it is exceeded. Within bounds it takes one shard's mutex and does not allocate.
-func (k *Kernel) CheckQuota(now Instant, pid []byte, out *QuotaCheck) Result {
-	sh, tag := k.home(pid)
-	sh.mu.Lock()
-	slot := sh.find(tag, pid)
-	if slot == none {
+// when it is exceeded. Within bounds it takes one shard's mutex and does not allocate. ahead is as
+// in Get.
+func (k *Kernel) CheckQuota(now Instant, pid []byte, ahead *Ahead, out *QuotaCheck) Result {
+	sh, r := k.lock(pid, ahead)
+	if r == nil {
 		sh.mu.Unlock()
 		return NotFound
 	}
-	r := sh.row(slot)
 	out.evaluate(r, sh.quotas.at(r.quota), now.Mono/nsPerMs)
 	out.Recorded = r.recorded
 	sh.mu.Unlock()

@@ -57,21 +57,34 @@ func (w *warmed) publish(s *shard) {
 // Ahead has the memory of one process fetched before an operation needs it; waiting for it would be
 // most of the cost of a request. The steps are Begin, Row, Node, Neighbours; the last ones may be
 // left out. Each reads what the one before asked for, so a caller does other work in between, such
-// as the steps of other processes. They change nothing and their outcome means nothing: they read
-// single words without a lock, through slice headers that are published whole. They do not
+// as the steps of other processes. They change nothing and may miss or find another process: they
+// read single words without a lock, through slice headers that are published whole. They do not
 // allocate. Race builds leave them out. The zero Ahead is ready.
 type Ahead struct {
 	view *warmView // nil: there is nothing to fetch
 	tag  uint32
-	row  *row
+	sh   *shard
+	r    *row // maybe that of the process, when it was looked for
 	node *node
+}
+
+// row returns where the process may be: an operation looks there first.
+func (a *Ahead) row() (*shard, *row) {
+	if a == nil {
+		return nil, nil
+	}
+	return a.sh, a.r
 }
 
 // Begin asks for the place in the index of process pid.
 func (a *Ahead) Begin(k *Kernel, pid []byte) {
+	a.view, a.r, a.node = nil, nil, nil
+	if v := k.shards[0].warm.view.Load(); v == nil || len(v.entries) < warmFrom {
+		return // one shard is as full as the others
+	}
 	h := maphash.Bytes(k.seed, pid)
-	a.view, a.tag, a.row, a.node = k.shards[h&uint64(len(k.shards)-1)].warm.view.Load(), uint32(h>>32), nil, nil
-	if a.view == nil || len(a.view.entries) < warmFrom { // one shard is as full as the others
+	a.sh, a.tag = &k.shards[h&uint64(len(k.shards)-1)], uint32(h>>32)
+	if a.view = a.sh.warm.view.Load(); a.view == nil || len(a.view.entries) == 0 {
 		a.view = nil
 		return
 	}
@@ -89,16 +102,16 @@ func (a *Ahead) Row(need Need) {
 	if e.slot == 0 || int(slot/rowChunk) >= len(v.rows) || int(page) >= len(v.pages) || v.pages[page] == nil {
 		return
 	}
-	a.row = &v.rows[slot/rowChunk][slot%rowChunk]
-	fetchRow(a.row, &v.pages[page][e.text%pageGranules*granule], need&NeedIDs != 0)
+	a.r = &v.rows[slot/rowChunk][slot%rowChunk]
+	fetchRow(a.r, &v.pages[page][e.text%pageGranules*granule], need&NeedIDs != 0)
 }
 
 // Node asks for the place in the scheduler.
 func (a *Ahead) Node(k *Kernel) {
-	if a.row == nil {
+	if a.r == nil {
 		return
 	}
-	if a.node = k.sched.nodes.warm.at(a.row.node); a.node != nil {
+	if a.node = k.sched.nodes.warm.at(a.r.node); a.node != nil {
 		fetchLine(unsafe.Pointer(a.node))
 	}
 }

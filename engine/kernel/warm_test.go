@@ -12,7 +12,7 @@ import (
 )
 
 // TestWarmBesideChanges: fetching ahead reads without locks what others are changing, and finds its
-// way whatever it meets.
+// way whatever it meets; an operation gets the process that it asks for.
 func TestWarmBesideChanges(t *testing.T) {
 	const pids, most = 20000, 12000 // above warmFrom, and processes have to go
 	k := New(Config{MaxProcesses: most, Defaults: unlimited(), MaxRateLimitUsers: 10})
@@ -21,17 +21,24 @@ func TestWarmBesideChanges(t *testing.T) {
 	var wg sync.WaitGroup
 	for w := range 2 {
 		wg.Go(func() {
-			rnd, batch := rand.New(rand.NewPCG(uint64(w), 7)), make([]Ahead, 8)
+			rnd := rand.New(rand.NewPCG(uint64(w), 7))
+			var ahead [8]Ahead
+			var pid [len(ahead)][]byte
+			var out PCB
 			for !done.Load() {
-				for i := range batch {
-					batch[i].Begin(k, name(rnd.IntN(pids)))
+				for i := range ahead {
+					pid[i] = name(rnd.IntN(pids))
+					ahead[i].Begin(k, pid[i])
 				}
-				for i := range batch {
-					batch[i].Row(Need(rnd.IntN(2)) * NeedIDs)
+				for i := range ahead {
+					ahead[i].Row(Need(rnd.IntN(2)) * NeedIDs)
 				}
-				for i := range batch {
-					batch[i].Node(k)
-					batch[i].Neighbours(k)
+				for i := range ahead {
+					ahead[i].Node(k)
+					ahead[i].Neighbours(k)
+					if k.Get(pid[i], &ahead[i], &out) == OK && string(out.PID) != string(pid[i]) {
+						t.Errorf("asked for %s, got %s", pid[i], out.PID)
+					}
 				}
 			}
 		})
@@ -70,9 +77,13 @@ func TestAheadFindsTheRow(t *testing.T) {
 		}); n != 0 {
 			t.Errorf("%v allocations", n)
 		}
+		var out PCB
+		if got, want := k.Get(pid, &a, &out), k.Get(pid, nil, nil); got != want || got == OK && string(out.PID) != string(pid) {
+			t.Errorf("process %s: %v, want %v; got %s", pid, got, want, out.PID)
+		}
 		at, _ := k.locate(pid)
-		if at.r != a.row || at.r != nil && a.node != k.sched.nodes.at(at.r.node) {
-			t.Errorf("process %s is at %p, found %p with node %p", pid, at.r, a.row, a.node)
+		if at.r != a.r || at.r != nil && a.node != k.sched.nodes.at(at.r.node) {
+			t.Errorf("process %s is at %p, found %p with node %p", pid, at.r, a.r, a.node)
 		}
 	}
 }

@@ -34,6 +34,7 @@ type turn struct {
 	scan    mpack.Scanner
 	req     *mpack.Request          // of the slot at hand
 	fields  *[maxFields]mpack.Value // of the slot at hand
+	ahead   *kernel.Ahead           // of the slot at hand, if it was begun
 	id      []byte                  // echoed: empty unless the request has a valid one
 	nested  [kernel.NumQuotaFields]mpack.Value
 	msg     []byte // text of the error to send
@@ -135,7 +136,7 @@ func (t *turn) recoverPanic(v *link.Verdict) {
 func (t *turn) serve(sl *slot) {
 	t.start, t.row = len(t.out), len(methods)
 	t.id, t.msg, t.extras = nil, t.msg[:0], mpack.Extras{}
-	t.req, t.fields, t.opened = &sl.req, &sl.fields, nil
+	t.req, t.fields, t.ahead, t.opened = &sl.req, &sl.fields, nil, nil
 	switch {
 	case sl.method == nil || t.s.drained:
 		t.answer(t.validate(sl.typ, sl.payload))
@@ -144,6 +145,9 @@ func (t *turn) serve(sl *slot) {
 		t.answer(t.refuse(wire.InvalidArgument, sl.problem.Text()))
 	default:
 		t.id = sl.req.ID
+		if sl.keyed {
+			t.ahead = &sl.ahead
+		}
 		t.answer(t.call(sl.method))
 	}
 }
