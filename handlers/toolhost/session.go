@@ -36,6 +36,7 @@ type session struct {
 	via       Transport
 	principal []byte
 	now       link.Instant // of the turn
+	keyNow    int64        // of the turn, by the clock of the keys; 0: not read yet
 
 	state    dsstate.State
 	run      *selector.Run
@@ -76,7 +77,7 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	if s.blocked {
 		return 0, out, link.Blocked
 	}
-	s.now, s.observed = s.srv.now(now), s.srv.hasSubscriber(toolFinished)
+	s.now, s.observed, s.keyNow = s.srv.now(now), s.srv.hasSubscriber(toolFinished), 0
 	start := len(out)
 	used, out, v = s.feed(in, out)
 	if !s.authed {
@@ -95,6 +96,11 @@ func (s *session) feed(in, out []byte) (used int, outAfter []byte, v link.Verdic
 	for lines := 0; ; lines++ {
 		if lines == turnLines || used >= turnBytes || len(out)-start > link.DefaultUnsentBytes {
 			return used, out, link.Yield
+		}
+		if e := s.last; e != nil && e.bare(in[used:]) && s.answersBare(e) {
+			out = s.serveBare(e, out)
+			used += len(e.head) + len(bareEnd)
+			continue
 		}
 		line, n, st := s.next(in[used:])
 		switch st {
@@ -162,12 +168,7 @@ func (s *session) longLine() string {
 
 // serve answers one line, or has it answered: blocked means that the reply comes later.
 func (s *session) serve(line, out []byte) (_ []byte, blocked bool) {
-	c := s.spare
-	if s.spare = nil; c == nil {
-		c = s.srv.calls.Get().(*call)
-	}
-	c.srv, c.s = s.srv, s
-	start := len(out)
+	c, start := s.takeCall(), len(out)
 	out, blocked = c.serve(line, out)
 	s.answer, s.blocked = nil, blocked
 	if len(out)-start > maxReply { // what it repeats of the request made it so long (toolhost §3.4)
@@ -180,10 +181,20 @@ func (s *session) serve(line, out []byte) (_ []byte, blocked bool) {
 	return out, blocked
 }
 
+// takeCall returns the call for the next line.
+func (s *session) takeCall() *call {
+	c := s.spare
+	if s.spare = nil; c == nil {
+		c = s.srv.calls.Get().(*call)
+	}
+	c.srv, c.s = s.srv, s
+	return c
+}
+
 // serve takes a line through the steps of toolhost §4.3.
 func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
 	s := c.s
-	fault := c.req.scan(line)
+	fault := c.req.scan(line, s.last)
 	if c.id, _ = c.req.requestID(); fault != "" {
 		return appendFault(out, fault, c.id), false
 	}
