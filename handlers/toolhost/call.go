@@ -98,7 +98,7 @@ func (c *call) begin(out []byte) (_ []byte, next step) {
 		var ok bool
 		if c.probe, ok = b.Allow(); !ok {
 			c.release()
-			c.req.applyState(&s.state)
+			c.applyState()
 			o := outcome{status: tool.BreakerTrip, err: "circuit breaker open for " + c.entry.AID}
 			return o.appendReply(out, c.id), stepDone
 		}
@@ -116,8 +116,16 @@ func (c *call) begin(out []byte) (_ []byte, next step) {
 			return out, next
 		}
 	}
-	c.req.applyState(&s.state)
+	c.applyState()
 	return out, stepRun
+}
+
+// applyState gives the session the state that the request asks for.
+func (c *call) applyState() {
+	if c.req.hasState {
+		c.req.applyState(&c.s.state)
+		c.s.room.Share()
+	}
 }
 
 // free reports whether steps 7 to 11 do not concern a call: on the loop, no key, breaker or lease.
@@ -199,7 +207,7 @@ func (c *call) hit(out []byte, r *idem.Stored) []byte {
 			}
 		}
 	}
-	c.req.applyState(&s.state)
+	c.applyState()
 	if !s.observed && r.Status == uint8(tool.OK) && r.Error == "" && len(r.Dispatch) == 0 {
 		start := len(out)
 		if out = appendOK(out, r.Output, hitMember, c.id); len(out)-start <= maxReply {
@@ -254,8 +262,8 @@ func (c *call) release() {
 
 // run is step 12 on the loop, for a tool that is fast, and what follows; it appends the reply.
 func (c *call) run(out []byte) []byte {
-	c.prepare()
 	s := c.s
+	c.prepare(s.state.CloneIn(&s.room))
 	s.tally.begin(c.entry, s)
 	r := runRecovered(c.srv.ctx, c.entry, &c.input, c.srv.cfg.Logger)
 	if c.lean && r.Failure == nil {
@@ -266,7 +274,7 @@ func (c *call) run(out []byte) []byte {
 	}
 	out = c.conclude(out, r, &s.state)
 	if c.keep {
-		s.state = c.after.Clone()
+		s.room.Replace(&s.state, &c.after)
 	}
 	return out
 }
@@ -283,22 +291,23 @@ func (c *call) appendLean(out, output []byte) (_ []byte, ok bool) {
 	if len(out)-start > maxReply || c.after.Bytes() > dsstate.MaxBytes {
 		return nil, false
 	}
-	*state = c.after.Clone()
+	c.s.room.Replace(state, &c.after)
 	return out, true
 }
 
-func (c *call) prepare() {
+// prepare has the tool called with after, a clone of the session's state.
+func (c *call) prepare(after dsstate.State) {
 	if b := c.entry.Breaker; b != nil {
 		b.Start(c.probe)
 	}
-	c.after = c.s.state.Clone()
+	c.after = after
 	c.input.AID, c.input.Input, c.input.State, c.input.Now = c.entry.AID, c.req.input, &c.after, c.srv.clock
 }
 
 // start is step 12 off the loop. The line is gone once it returns.
 func (c *call) start() {
-	c.prepare()
-	c.before = c.s.state
+	c.prepare(c.s.state.Clone())
+	c.before = c.s.lend()
 	c.begun = c.s.nowMono()
 	c.srv.counts[c.entry.index].inFlight.Add(1)
 	c.keepID()

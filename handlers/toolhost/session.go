@@ -39,6 +39,7 @@ type session struct {
 	keyNow    int64        // of the turn, by the clock of the keys; 0: not read yet
 
 	state    dsstate.State
+	room     dsstate.Room // of state
 	run      *selector.Run
 	authed   bool
 	failures int   // of _auth and of requests before it
@@ -225,7 +226,7 @@ func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
 	c.fast = c.entry.Fast && len(c.req.input) <= maxFastInput
 	if c.free() {
 		c.lean = !s.observed
-		c.req.applyState(&s.state)
+		c.applyState()
 		return c.run(out), false
 	}
 	out, next := c.begin(out)
@@ -250,6 +251,12 @@ func (s *session) find(aid []byte) *Entry {
 		s.last = e
 	}
 	return e
+}
+
+// lend returns the state for a call that leaves the loop.
+func (s *session) lend() dsstate.State {
+	s.room.Share()
+	return s.state
 }
 
 // failed counts a request without authority; the third one is the last.
@@ -294,6 +301,7 @@ func (s *session) Pump(out []byte, _ int, now link.Instant) (outAfter []byte, mo
 		out = append(out, c.reply...)
 		if c.keep {
 			s.state = c.after.Clone()
+			s.room.Share()
 		}
 		if c.runEnded != "" {
 			s.endRun(c.runEnded)

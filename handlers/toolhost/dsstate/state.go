@@ -56,7 +56,8 @@ func (a *Artifact) bytes() int { return len(a.Type) + len(a.Provenance) + len(a.
 // which never changes: a copy costs two words (toolhost §10). One goroutine at a time may use a
 // State; different copies may be used by different goroutines.
 type State struct {
-	slots   *contents // never changed; nil: all empty
+	slots   *contents // not changed while a state has it; nil: all empty
+	room    *Room     // for writes; nil: they allocate
 	written uint8     // bit n: slot n was set or removed since Clone
 }
 
@@ -93,7 +94,8 @@ func (s *State) Set(slot int, a Artifact) {
 	if was == nil {
 		was = new(held)
 	}
-	h := &held{Artifact: a}
+	h := s.room.newHeld()
+	h.Artifact, h.plain = a, 0
 	h.examine(&h.Type, was.Type, was.plain, plainType)
 	h.examine(&h.Provenance, was.Provenance, was.plain, plainProvenance)
 	h.examine(&h.Content, was.Content, was.plain, plainContent)
@@ -117,9 +119,10 @@ func (h *held) examine(text *string, was string, wasPlain, bit plain) {
 // put stores a, nil for none, and notes that the slot was written.
 func (s *State) put(slot int, a *held) {
 	if s.all()[slot] != a {
-		next := *s.all()
+		next := s.room.newContents()
+		*next = *s.all()
 		next[slot] = a
-		s.slots = &next
+		s.slots = next
 	}
 	s.written |= 1 << slot
 }
