@@ -170,27 +170,29 @@ func appendText(dst, s []byte) []byte {
 	return dst
 }
 
-// appendShort appends the first bytes of s, at most eight, up to one that is neither printable
+// shortRun is how many bytes appendShort takes, each as up to two.
+const shortRun = 16
+
+// appendShort appends the first bytes of s, at most shortRun, up to one that is neither printable
 // ASCII nor fits, and returns how many they were. JSON in a string has a quote every few bytes:
 // there bytes are faster than words.
 func appendShort(dst, s []byte) (out []byte, n int) {
 	at, k := len(dst), 0
-	if cap(dst)-at < 16 {
+	if cap(dst)-at < 2*shortRun {
 		n = plainRun(s, 0)
 		return append(dst, s[:n]...), n
 	}
-	room := dst[at : at+16]
-	s = s[:min(len(s), 8)]
+	room := dst[at : at+2*shortRun]
+	s = s[:min(len(s), shortRun)]
 	for ; n < len(s); n++ {
 		c := s[n]
-		if c < ' ' || c >= utf8.RuneSelf {
+		e := escapeBytes[c]
+		if e > 1 {
 			break
 		}
-		room[k&15] = '\\'
-		if c == '"' || c == '\\' {
-			k++
-		}
-		room[k&15] = c
+		room[k&(2*shortRun-1)] = '\\'
+		k += int(e)
+		room[k&(2*shortRun-1)] = c
 		k++
 	}
 	return dst[:at+k], n
@@ -205,6 +207,20 @@ func appendMultibyte(dst, s []byte) (out, rest []byte) {
 	}
 	return dst, s
 }
+
+// escapeBytes is how many bytes stand before each ASCII character in a string: a backslash, or none,
+// or more than that.
+var escapeBytes = func() (n [256]uint8) {
+	for c := range n {
+		switch {
+		case c == '"' || c == '\\':
+			n[c] = 1
+		case c < ' ' || c >= utf8.RuneSelf:
+			n[c] = 2
+		}
+	}
+	return n
+}()
 
 const lowerHex = "0123456789abcdef"
 

@@ -98,7 +98,7 @@ func TestTextsInAnyRoom(t *testing.T) {
 				quoted = append(quoted, one[1:len(one)-1]...)
 			}
 		}
-		for room := range 20 {
+		for room := range 2*shortRun + 4 {
 			got := AppendString(append(make([]byte, 0, room+1), '>'), s)
 			if string(got) != ">\""+string(quoted)+"\"" {
 				t.Fatalf("room %d: AppendString(%q) = %s, want %s", room, s, got, quoted)

@@ -11,8 +11,12 @@ const (
 	headEnd   = `"`
 )
 
-// bareEnd is what follows a head in a line that has no other member.
-const bareEnd = "}\n"
+// bareEnd is what follows a head in a line that has no other member. maxBare bounds how many such
+// lines are answered before the limits of a turn are looked at.
+const (
+	bareEnd = "}\n"
+	maxBare = 64
+)
 
 // headOf returns the head of lines that name aid, nil if its spelling there is another one, or if
 // it may be an internal operation.
@@ -42,13 +46,18 @@ func (s *session) answersBare(e *Entry) bool {
 		len(e.head) < s.srv.cfg.MaxLine
 }
 
-// serveBare answers a bare line that names e.
-func (s *session) serveBare(e *Entry, out []byte) []byte {
+// serveBare answers the bare lines that in begins with, at least one and at most most.
+func (s *session) serveBare(e *Entry, in, out []byte, most int) (used, lines int, outAfter []byte) {
 	c := s.takeCall()
-	c.entry, c.id, c.fast, c.lean = e, requestID{}, true, !s.observed
+	c.entry, c.id = e, requestID{}
 	c.req.input = append(c.req.input[:0], emptyObject...)
-	out = c.run(out)
-	c.next()
+	for more := true; more; more = lines < most && e.bare(in[used:]) {
+		c.fast, c.lean = true, !s.observed
+		out = c.run(out)
+		c.next()
+		used += len(e.head) + len(bareEnd)
+		lines++
+	}
 	s.spare, s.scanned = c, 0
-	return out
+	return used, lines, out
 }

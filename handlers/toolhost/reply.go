@@ -77,11 +77,15 @@ const (
 const (
 	okBegin = `{"ok":true,"status":"OK","output_json":`
 	okState = `,"ds_state":`
+	okEmpty = okBegin + `"{}","error":""` + okState + dsstate.EmptyDelta + "}\n"
 )
 
 // appendOK appends the reply of a call that went well and left the state as it was; more is one of
 // the constants above.
 func appendOK(dst, output []byte, more string, id requestID) []byte {
+	if len(output) == 0 && more == noMember && id.raw == nil && !id.quoted { // the commonest reply: one copy
+		return append(dst, okEmpty...)
+	}
 	return id.end(append(appendOutput(dst, output, more), dsstate.EmptyDelta...))
 }
 

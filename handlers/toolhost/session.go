@@ -99,8 +99,9 @@ func (s *session) feed(in, out []byte) (used int, outAfter []byte, v link.Verdic
 			return used, out, link.Yield
 		}
 		if e := s.last; e != nil && e.bare(in[used:]) && s.answersBare(e) {
-			out = s.serveBare(e, out)
-			used += len(e.head) + len(bareEnd)
+			var taken, n int
+			taken, n, out = s.serveBare(e, in[used:], out, min(maxBare, turnLines-lines))
+			used, lines = used+taken, lines+n-1
 			continue
 		}
 		line, n, st := s.next(in[used:])
