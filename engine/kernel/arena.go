@@ -66,11 +66,7 @@ const hugePages = 16
 
 // newPage returns the memory of page p.
 func (a *arena) newPage(p uint32) *[pageSize]byte {
-	page := new([pageSize]byte)
-	if a.huge != nil && p >= hugePages {
-		adviseHuge(a.huge, page, 1)
-	}
-	return page
+	return newPiece(a.huge, p >= hugePages, (*stocks).ofPages)
 }
 
 func (a *arena) init() {

@@ -41,6 +41,9 @@ func (k *Kernel) Recover(lanes int) *Recovery {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.loosen()
+	if k.huge != nil {
+		k.huge.loading = new(stocks)
+	}
 	k.sched.nodes.use()
 	numbers := new(atomic.Uint32)
 	numbers.Store(uint32(len(k.sched.nodes.chunks)))
@@ -274,6 +277,9 @@ func (r *Recovery) Finish() (latest int64, err error) {
 		latest = max(latest, l.latest)
 	}
 	r.lanes = nil
+	if r.k.huge != nil {
+		r.k.huge.loading = nil
+	}
 	err = r.k.finishLoad()
 	return max(latest, r.k.Latest()), err
 }

@@ -283,7 +283,7 @@ func TestRank(t *testing.T) {
 			}
 			want := slices.Clone(r)
 			slices.SortStableFunc(want, func(a, b ranked) int { return cmp.Compare(a.key, b.key) })
-			if !slices.Equal(rank(r), want) {
+			if !slices.Equal(rank(r, nil), want) {
 				t.Errorf("%d keys below %d are not sorted", n, bound)
 			}
 		}

@@ -20,7 +20,7 @@ const digitFrom = 1 << 12
 
 // rank sorts by key and leaves equal ones in their order. There is nothing to do for what comes in
 // order. Many are sorted digit by digit, which needs as much memory again.
-func rank(r []ranked) []ranked {
+func rank(r []ranked, h *hugeAdvisor) []ranked {
 	byKey := func(a, b ranked) int { return cmp.Compare(a.key, b.key) }
 	switch {
 	case slices.IsSortedFunc(r, byKey):
@@ -29,7 +29,7 @@ func rank(r []ranked) []ranked {
 		slices.SortStableFunc(r, byKey)
 		return r
 	}
-	return rankDigits(r, make([]ranked, len(r)))
+	return rankDigits(r, hugeSlice[ranked](h, len(r)))
 }
 
 // rankDigits sorts r with the help of spare, of the same length, and returns the sorted one of

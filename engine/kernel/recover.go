@@ -117,7 +117,6 @@ func (k *Kernel) finishLoad() error {
 	if !k.sched.loose {
 		return nil
 	}
-	k.now = max(k.now, k.rates.link())
 	return k.link()
 }
 
