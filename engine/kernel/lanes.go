@@ -29,6 +29,8 @@ type Lane struct {
 	// part has the shards of the owner, and a scheduler and counters of its own.
 	part   *Kernel
 	change Change
+	row    snapshotRow
+	quota  lastQuota
 	latest int64
 }
 
@@ -109,15 +111,16 @@ func (r *Recovery) routeSnapshot(rec []byte) (store.Route, error) {
 }
 
 // load takes a record of a snapshot.
-func (l *Lane) load(rec []byte) error {
+func (l *Lane) load(rec []byte, hash uint64) error {
 	kind, d, err := parseSnapshotRecord(rec)
 	switch {
 	case err != nil:
 		return err
 	case kind == snapshotLog:
-		return l.owner.rates.load(&d)
+		return l.owner.rates.load(&d, hash)
 	}
-	return l.part.loadRow(&d)
+	d.last = &l.quota
+	return l.part.loadRow(&d, &l.row, hash)
 }
 
 // Lenient is that of the kernel. No lane may be at work.
@@ -215,32 +218,36 @@ func (r *Recovery) inOrder(c *Change) error {
 	return nil
 }
 
-// Take implements store.Lane.
-func (l *Lane) Take(rec []byte, index uint64) (applied bool, err error) {
+// Take implements store.Lane. No other lane has the shards of its processes and users, so it needs
+// no mutex.
+func (l *Lane) Take(rec []byte, index, hash uint64) (applied bool, err error) {
 	if index == 0 {
-		return true, l.load(rec)
+		return true, l.load(rec, hash)
 	}
-	return l.apply(rec, index)
+	return l.apply(rec, index, hash)
 }
 
 // apply is Apply of the kernel, for a change as it is encoded.
-func (l *Lane) apply(rec []byte, index uint64) (applied bool, err error) {
+func (l *Lane) apply(rec []byte, index, hash uint64) (applied bool, err error) {
 	kind, d, _, err := openChange(rec)
 	if err != nil {
 		return false, err
 	}
 	c := &l.change
 	*c = Change{Kind: kind}
+	d.last = &l.quota
 	if d.fields(c); !d.ended() {
 		return false, badRecord(kind)
 	}
 	l.latest = max(l.latest, c.At)
 	lenient := index > 0 && index <= l.part.recovery.window
 	if kind == ChangeRateStamp || kind == ChangeRateDrop {
-		_, _, applied, err = l.owner.rates.replay(c, index, lenient)
+		s, tag := l.owner.rates.homeBy(hash)
+		_, applied, err = l.owner.rates.replay(c, s, tag, index, lenient)
 		return applied, err
 	}
-	return l.part.replay(c, index, lenient)
+	at, exists := l.part.locateBy(hash, c.PID)
+	return l.part.replayAt(c, &at, exists, index, lenient)
 }
 
 // Warm prefetches the rows of up to store.MaxWarm processes and users of the lane, so that their

@@ -68,7 +68,7 @@ func (t *tape) recoveredAlong(lanes int, p photo, cfg Config) (*Kernel, error) {
 		if err != nil {
 			return nil, errors.Join(err, h.idle())
 		}
-		h.give(to, func(l *Lane) error { _, err := l.Take(rec, 0); return err })
+		h.give(to, func(l *Lane) error { _, err := l.Take(rec, 0, to.Hash); return err })
 	}
 	if err := h.idle(); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (t *tape) recoveredAlong(lanes int, p photo, cfg Config) (*Kernel, error) {
 		if err != nil {
 			return nil, errors.Join(err, h.idle())
 		}
-		h.give(to, func(l *Lane) error { _, err := l.Take(rec, index); return err })
+		h.give(to, func(l *Lane) error { _, err := l.Take(rec, index, to.Hash); return err })
 	}
 	if err := h.idle(); err != nil {
 		return nil, err

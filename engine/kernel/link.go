@@ -143,16 +143,14 @@ func (s *scheduler) fill(l *list, r []ranked) {
 	}
 }
 
-// load stores a user's log. One that is there already was dropped and made again during the
-// snapshot.
-func (l *limiter) load(d *changeReader) error {
+// load stores a user's log; h is the hash of the user. One that is there already was dropped and made
+// again during the snapshot. The caller has the shard for itself.
+func (l *limiter) load(d *changeReader, h uint64) error {
 	g := d.stamps()
 	if !d.ended() {
 		return fmt.Errorf("%w: log record", errBadSnapshot)
 	}
-	s, tag := l.home(g.user)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s, tag := l.homeBy(h)
 	if i := s.find(tag, g.user); i != none {
 		if s.recorded.at(i) >= g.index {
 			return fmt.Errorf("%w: the log of user %q is in it twice", errBadSnapshot, g.user)

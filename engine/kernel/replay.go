@@ -53,17 +53,23 @@ func (k *Kernel) replay(c *Change, index uint64, lenient bool) (applied bool, er
 	at, exists := k.locate(c.PID)
 	at.sh.mu.Lock()
 	defer at.sh.mu.Unlock()
+	return k.replayAt(c, &at, exists, index, lenient)
+}
+
+// replayAt is replay at the place of the process. Caller holds the scheduling lock and the shard's
+// mutex, or has the shard for itself.
+func (k *Kernel) replayAt(c *Change, at *place, exists bool, index uint64, lenient bool) (applied bool, err error) {
 	if exists && known(at.r.recorded, index) || !exists && lenient && c.Kind != ChangeCreate {
 		k.witness(c)
 		return false, nil
 	}
 	switch {
 	case c.Kind == ChangeCreate:
-		err = k.replayCreate(c, &at, index, lenient)
+		err = k.replayCreate(c, at, index, lenient)
 	case !exists:
 		err = notApplicable(c, "no such process")
 	default:
-		err = k.replayOn(c, &at, index, lenient)
+		err = k.replayOn(c, at, index, lenient)
 	}
 	return err == nil, err
 }

@@ -39,8 +39,8 @@ type Recovery interface {
 // Lane takes the records that were routed to it.
 type Lane interface {
 	// Take takes a record: of a snapshot where index is 0, else of the log. applied reports whether
-	// it changed something.
-	Take(rec []byte, index journal.Index) (applied bool, err error)
+	// it changed something. hash is that of its Route.
+	Take(rec []byte, index journal.Index, hash uint64) (applied bool, err error)
 	// Warm fetches what records of up to MaxWarm hashes are about towards the processor.
 	Warm(hashes []uint64) uint32
 }
@@ -49,7 +49,7 @@ type Lane interface {
 type Route struct {
 	// Lane is NoLane for a record that the routing has dealt with.
 	Lane int
-	Hash uint64 // for Warm
+	Hash uint64 // for Take and Warm
 	// Follow is the part of the record for Parallel.Follow, where the change is applied; nil:
 	// nothing follows.
 	Follow []byte
@@ -150,7 +150,7 @@ func (b *bundle) work(lane Lane, tasks []task) failure {
 			index = 0
 		}
 		var err error
-		if t.applied, err = lane.Take(t.rec, index); err != nil {
+		if t.applied, err = lane.Take(t.rec, index, t.hash); err != nil {
 			return failure{t.index, err}
 		}
 	}
