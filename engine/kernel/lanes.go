@@ -60,7 +60,7 @@ func (k *Kernel) Recover(lanes int) *Recovery {
 func (k *Kernel) part(numbers *atomic.Uint32) *Kernel {
 	p := &Kernel{cfg: k.cfg, seed: k.seed, shardBits: k.shardBits, shards: k.shards}
 	p.sched.init()
-	p.sched.loose = true
+	p.sched.loose, p.recovery.routed = true, true
 	p.sched.nodes.huge = k.huge
 	p.sched.nodes.chunks, p.sched.nodes.numbers = slices.Clone(k.sched.nodes.chunks), numbers
 	return p

@@ -143,8 +143,8 @@ func (s *scheduler) fill(l *list, r []ranked) {
 	}
 }
 
-// load stores a user's log; h is the hash of the user. One that is there already was dropped and made
-// again during the snapshot. The caller has the shard for itself.
+// load stores a user's log; h is the hash of the user. One that is there already was dropped and
+// made again during the snapshot. The caller has the shard for itself.
 func (l *limiter) load(d *changeReader, h uint64) error {
 	g := d.stamps()
 	if !d.ended() {

@@ -8,6 +8,7 @@ import (
 // recovery is how far the kernel has come in taking back its state.
 type recovery struct {
 	window          uint64 // see Lenient
+	routed          bool   // it is a lane's: sequences are checked before, and records of two shards come in any order
 	loading, ended  bool   // the first, the last record of a snapshot was loaded
 	processes, logs uint64 // records loaded
 }

@@ -93,15 +93,16 @@ func (k *Kernel) witness(c *Change) {
 const maxCreated = math.MaxUint64 - 1
 
 func (k *Kernel) replayCreate(c *Change, at *place, index uint64, lenient bool) error {
+	unordered := lenient || k.recovery.routed
 	a := CreateArgs{PID: c.PID, RequestID: c.RequestID, UserID: c.UserID, SessionID: c.SessionID, Priority: c.Priority}
 	switch {
 	case at.r != nil:
 		return notApplicable(c, "process exists")
 	case !a.fits() || at.sh.index.n >= k.cfg.maxRows():
 		return notApplicable(c, "no room")
-	case c.Seq == 0 || c.Seq <= k.created && !lenient || c.Seq > maxCreated:
+	case c.Seq == 0 || c.Seq <= k.created && !unordered || c.Seq > maxCreated:
 		return notApplicable(c, createdOutOfOrder)
-	case c.State == Ready && c.ReadySeq <= k.readied && !lenient:
+	case c.State == Ready && c.ReadySeq <= k.readied && !unordered:
 		return notApplicable(c, readiedOutOfOrder)
 	case c.State != StateNew && c.State != Ready:
 		return notApplicable(c, "bad state")
@@ -118,7 +119,7 @@ func (k *Kernel) replayOn(c *Change, at *place, index uint64, lenient bool) erro
 		if !at.r.state.canBecome(c.State) {
 			return notApplicable(c, "bad transition from "+at.r.state.String()+" to "+c.State.String())
 		}
-		if c.State == Ready && c.ReadySeq <= k.readied && !lenient {
+		if c.State == Ready && c.ReadySeq <= k.readied && !lenient && !k.recovery.routed {
 			return notApplicable(c, readiedOutOfOrder)
 		}
 		if len(c.Reason) > maxIDLen {
