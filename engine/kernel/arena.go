@@ -81,6 +81,14 @@ func (a *arena) bytes(ref uint32, n int) []byte {
 	return a.pages[ref/pageGranules][off : int(off)+n : int(off)+n]
 }
 
+// glance loads a word of the block at ref, to fetch it. Any other ref does no harm.
+func (a *arena) glance(ref uint32) uint32 {
+	if page := ref / pageGranules; int(page) < len(a.pages) && a.pages[page] != nil {
+		return uint32(a.pages[page][ref%pageGranules*granule])
+	}
+	return 0
+}
+
 // holds reports whether the bytes at ref begin with want, which may be longer than the block.
 func (a *arena) holds(ref uint32, want []byte) bool {
 	off := int(ref % pageGranules * granule)

@@ -254,6 +254,7 @@ func (l *Lane) apply(rec []byte, index, hash uint64) (applied bool, err error) {
 // records do not each wait for memory. The outcome means nothing.
 func (l *Lane) Warm(hashes []uint64) (sum uint32) {
 	var found [store.MaxWarm]entry
+	var text [store.MaxWarm]uint32
 	hashes = hashes[:min(len(hashes), store.MaxWarm)]
 	for i, h := range hashes {
 		x := &l.part.shards[h&uint64(len(l.part.shards)-1)].index
@@ -268,9 +269,15 @@ func (l *Lane) Warm(hashes []uint64) (sum uint32) {
 		switch e := found[i]; {
 		case e.slot == 0:
 		case h&ofUser != 0:
-			sum += l.owner.rates.shards[h%rateShards].log(e.slot - 1).user
+			text[i] = l.owner.rates.shards[h%rateShards].log(e.slot - 1).user
 		default:
-			sum += l.part.shards[h&uint64(len(l.part.shards)-1)].row(e.slot - 1).node
+			s := &l.part.shards[h&uint64(len(l.part.shards)-1)]
+			sum += s.row(e.slot-1).node + s.texts.glance(e.text)
+		}
+	}
+	for i, h := range hashes {
+		if h&ofUser != 0 && found[i].slot != 0 {
+			sum += l.owner.rates.shards[h%rateShards].users.glance(text[i])
 		}
 	}
 	return sum

@@ -276,10 +276,15 @@ func TestLanesRefuseDamagedSnapshots(t *testing.T) {
 func TestRank(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{0, 1, 2, digitFrom - 1, digitFrom, 3 * digitFrom} {
-		for _, bound := range []uint64{1, 2, 2048, 2049, 1 << 22, 1 << 41, 1<<64 - 1} {
+		different := rnd.Perm(n)
+		for _, bound := range []uint64{0, 1, 2, 2048, 2049, 1 << 22, 1 << 41, 1<<64 - 1} {
 			r := make([]ranked, n)
 			for i := range r {
-				r[i] = ranked{rnd.Uint64N(bound), uint32(i)}
+				key := 7 + uint64(different[i])*(closeKeys-1) // for bound 0
+				if bound > 0 {
+					key = rnd.Uint64N(bound)
+				}
+				r[i] = ranked{key, uint32(i)}
 			}
 			want := slices.Clone(r)
 			slices.SortStableFunc(want, func(a, b ranked) int { return cmp.Compare(a.key, b.key) })

@@ -137,10 +137,11 @@ func (p *lanes) stop() {
 func work(lane Lane, i int, in <-chan *bundle) {
 	failed := false
 	var order []uint32
+	hashes := make([]uint64, 0, MaxWarm)
 	for b := range in {
 		if !failed {
 			order = byHash(order, b.lanes[i])
-			b.errs[i] = b.work(lane, b.lanes[i], order)
+			b.errs[i] = b.work(lane, b.lanes[i], order, hashes)
 			failed = b.errs[i].err != nil
 		}
 		b.working.Done()
@@ -169,10 +170,15 @@ func byHash(order []uint32, tasks []task) []uint32 {
 }
 
 // work takes the tasks in the given order up to the first one, by index, that cannot be taken.
-func (b *bundle) work(lane Lane, tasks []task, order []uint32) (first failure) {
+// hashes is scratch.
+func (b *bundle) work(lane Lane, tasks []task, order []uint32, hashes []uint64) (first failure) {
 	for j, at := range order {
 		if j%MaxWarm == 0 {
-			warm(lane, tasks, order[j:min(j+MaxWarm, len(order))])
+			hashes = hashes[:0]
+			for _, next := range order[j:min(j+MaxWarm, len(order))] {
+				hashes = append(hashes, tasks[next].hash)
+			}
+			lane.Warm(hashes)
 		}
 		t := &tasks[at]
 		if first.err != nil && t.index > first.index {
@@ -188,14 +194,6 @@ func (b *bundle) work(lane Lane, tasks []task, order []uint32) (first failure) {
 		}
 	}
 	return first
-}
-
-func warm(lane Lane, tasks []task, order []uint32) {
-	var hashes [MaxWarm]uint64
-	for i, at := range order {
-		hashes[i] = tasks[at].hash
-	}
-	lane.Warm(hashes[:len(order)])
 }
 
 // room returns the bundle to put n more bytes into. It does not move while it is filled.

@@ -52,7 +52,7 @@ func TestLaneFailsAtTheFirstRecord(t *testing.T) {
 	} {
 		lane := &refusing{bad: c.bad}
 		b := &bundle{}
-		got := b.work(lane, slices.Clone(tasks), byHash(nil, tasks))
+		got := b.work(lane, slices.Clone(tasks), byHash(nil, tasks), nil)
 		if got.index != c.first || !errors.Is(got.err, errRefused) || !slices.Equal(lane.taken, c.taken) {
 			t.Errorf("bad %v: failed at %d (%v) with %v taken, want %d and %v", c.bad, got.index, got.err, lane.taken, c.first, c.taken)
 		}
