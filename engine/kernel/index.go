@@ -66,7 +66,7 @@ func (x *index) full() bool { return (x.n+1)*4 > len(x.entries)*3 }
 func (x *index) grow(h *hugeAdvisor) {
 	old := x.entries
 	x.entries = hugeSlice[entry](h, max(minIndex, 2*len(old)))
-	clear(x.entries) // a page that is read first is a shared one, which the write then has to replace on all cores
+	clear(x.entries) // as newPiece writes
 	for _, e := range old {
 		if e.slot != 0 {
 			x.place(e)

@@ -47,7 +47,7 @@ const closeKeys = 4
 // rankClose sorts r by way of places, one for each number from low on, which are 0. It returns
 // false, with r as it was, where two keys are equal.
 func rankClose(r []ranked, places []uint32, low uint64) bool {
-	clear(places) // see index.grow
+	clear(places) // as newPiece writes
 	for j := range r {
 		at := &places[r[j].key-low]
 		if *at != 0 || r[j].i == none {

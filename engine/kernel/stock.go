@@ -40,15 +40,18 @@ func (s *stocks) ofPages() *stock[[pageSize]byte]  { return &s.pages }
 func (s *stocks) ofNodes() *stock[[nodeChunk]node] { return &s.nodes }
 
 // newPiece returns a piece of a table: in a huge page, if the table is large and h is not nil.
-func newPiece[T any](h *hugeAdvisor, large bool, of func(*stocks) *stock[T]) *T {
-	switch {
-	case h == nil || !large:
-		return new(T)
-	case h.loading != nil:
-		return of(h.loading).take(h)
+// It is written here: the nil check of the first use would read it, and a page that is read first is
+// a shared one, which the write then has to replace on all cores.
+func newPiece[T any](h *hugeAdvisor, large bool, of func(*stocks) *stock[T]) (p *T) {
+	if large && h != nil && h.loading != nil {
+		p = of(h.loading).take(h)
+	} else {
+		p = new(T)
+		if large && h != nil {
+			adviseHuge(h, p, 1)
+		}
 	}
-	p := new(T)
-	adviseHuge(h, p, 1)
+	*(*byte)(unsafe.Pointer(p)) = 0
 	return p
 }
 
