@@ -161,7 +161,11 @@ func (k *Kernel) lock(pid []byte, ahead *Ahead) (sh *shard, r *row) {
 
 // locate finds pid. Caller holds the scheduling lock.
 func (k *Kernel) locate(pid []byte) (at place, ok bool) {
-	h := maphash.Bytes(k.seed, pid)
+	return k.locateBy(maphash.Bytes(k.seed, pid), pid)
+}
+
+// locateBy is locate of a pid with a known hash.
+func (k *Kernel) locateBy(h uint64, pid []byte) (at place, ok bool) {
 	shard := uint32(h) & uint32(len(k.shards)-1)
 	at = place{sh: &k.shards[shard], tag: uint32(h >> 32), ref: shard}
 	slot := at.sh.find(at.tag, pid)

@@ -79,16 +79,12 @@ func (s *shard) init(h *hugeAdvisor) {
 
 func (s *shard) row(slot uint32) *row { return &s.rows[slot/rowChunk][slot%rowChunk] }
 
-// hugeEntries is the size of an index, 192 KiB, from which on it is asked for in huge pages.
-const hugeEntries = 16 << 10
-
 // enter makes slot, whose pid is kept at text, one that find finds.
 func (s *shard) enter(tag, slot, text uint32) {
-	before := len(s.index.entries)
-	s.index.insert(tag, slot, text)
-	if n := len(s.index.entries); n != before && n >= hugeEntries && s.huge != nil {
-		adviseHuge(s.huge, &s.index.entries[0], n)
+	if s.index.full() {
+		s.index.grow(s.huge)
 	}
+	s.index.insert(tag, slot, text)
 }
 
 // find returns the slot of pid, or none. Caller holds the scheduling lock or mu.
@@ -136,11 +132,7 @@ func (s *shard) takeSlot() uint32 {
 	slot := s.used
 	s.used++
 	if int(slot/rowChunk) == len(s.rows) {
-		chunk := new([rowChunk]row)
-		if s.huge != nil && slot >= hugeFrom {
-			adviseHuge(s.huge, chunk, 1)
-		}
-		s.rows = append(s.rows, chunk)
+		s.rows = append(s.rows, newPiece(s.huge, slot >= hugeFrom, (*stocks).ofRows))
 	}
 	return slot
 }
