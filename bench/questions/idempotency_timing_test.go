@@ -25,7 +25,7 @@ func BenchmarkIdempotencyParallel(b *testing.B) {
 			b.ReportAllocs()
 			b.RunParallel(func(pb *testing.PB) {
 				for i := uint64(0); pb.Next(); i++ {
-					if o, _ := t.Begin(keyAt(i%idem.DefaultMaxEntries), input, nil); o != idem.Done {
+					if o, _ := t.Begin(t.Now(), keyAt(i%idem.DefaultMaxEntries), input, nil); o != idem.Done {
 						b.Errorf("a hit is %v", o)
 						return
 					}
@@ -40,7 +40,7 @@ func BenchmarkIdempotencyParallel(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					key := keyAt(next.Add(1))
-					t.Begin(key, input, nil)
+					t.Begin(t.Now(), key, input, nil)
 					if t.Finish(key, result) == nil {
 						b.Error("it is gone")
 						return
@@ -61,17 +61,17 @@ func keyWork(tb testing.TB) work {
 
 func hitWork(tb testing.TB) work {
 	t, input, i := fullKeys(0), inputOf(0), uint64(0)
-	if o, r := t.Begin(keyAt(1), input, nil); o != idem.Done || len(r.Output) != 200 {
+	if o, r := t.Begin(t.Now(), keyAt(1), input, nil); o != idem.Done || len(r.Output) != 200 {
 		tb.Fatalf("a hit is %v", o)
 	}
-	return work{run: func() { i++; t.Begin(keyAt(i%idem.DefaultMaxEntries), input, nil) }}
+	return work{run: func() { i++; t.Begin(t.Now(), keyAt(i%idem.DefaultMaxEntries), input, nil) }}
 }
 
 func missWork(tb testing.TB) work {
 	t, input, result, i := fullKeys(0), inputOf(0), outcome(), uint64(idem.DefaultMaxEntries)
 	run := func() (idem.Outcome, *idem.Stored) {
 		i++
-		o, _ := t.Begin(keyAt(i), input, nil)
+		o, _ := t.Begin(t.Now(), keyAt(i), input, nil)
 		return o, t.Finish(keyAt(i), result)
 	}
 	if o, r := run(); o != idem.Started || r == nil {
@@ -86,7 +86,7 @@ func fullKeys(shards int) *idem.Table {
 	result := outcome()
 	t := idem.New(idem.Config{Shards: shards, Now: func() int64 { return clock.Add(1) }})
 	for i := range uint64(idem.DefaultMaxEntries) {
-		t.Begin(keyAt(i), inputOf(0), nil)
+		t.Begin(t.Now(), keyAt(i), inputOf(0), nil)
 		t.Finish(keyAt(i), result)
 	}
 	return t

@@ -44,7 +44,26 @@ func (n *Names) Scan(line []byte, maxDepth int, out []Member) (r ScanResult, whi
 	if i >= len(line) || line[i] != '{' || maxDepth < 1 {
 		return scanRoot(line, maxDepth), -1
 	}
-	i, which, kind := n.scanMembers(line, i+1, min(maxDepth, MaxDepth)-1, out)
+	if i = skipSpace(line, i+1); i < len(line) && line[i] == '}' {
+		if _, kind := textEnd(line, i+1); kind != Fine {
+			return ScanInvalid, -1
+		}
+		return ScanOK, -1
+	}
+	return n.scanRest(line, i, maxDepth, out)
+}
+
+// ScanBehind is Scan for a line of which the first member was read: its name is first, value is the
+// string between its quotes, without escapes, and line[i] is the comma behind it.
+func (n *Names) ScanBehind(line []byte, i, first int, value []byte, maxDepth int, out []Member) (r ScanResult, which int) {
+	out = clearMembers(out[:len(n.names)])
+	out[first] = Member{Kind: String, Raw: value}
+	return n.scanRest(line, skipSpace(line, i+1), maxDepth, out)
+}
+
+// scanRest is Scan from the name at i on.
+func (n *Names) scanRest(line []byte, i, maxDepth int, out []Member) (r ScanResult, which int) {
+	i, which, kind := n.scanMembers(line, i, min(maxDepth, MaxDepth)-1, out)
 	if kind == Fine {
 		_, kind = textEnd(line, i)
 	}
@@ -79,15 +98,12 @@ func scanRoot(line []byte, maxDepth int) ScanResult {
 	return ScanNotObject
 }
 
-// scanMembers checks the members of the object whose bracket is before i and returns the offset
-// behind it. which is the known name that was repeated first, or -1. maxDepth is what the values
+// scanMembers checks the members of an object from the name at i on and returns the offset behind
+// the object. which is the known name that was repeated first, or -1. maxDepth is what the values
 // may use.
 func (n *Names) scanMembers(b []byte, i, maxDepth int, out []Member) (next, which int, kind Kind) {
 	c := checker{b: b, maxDepth: maxDepth}
 	which = -1
-	if i = skipSpace(b, i); i < len(b) && b[i] == '}' {
-		return i + 1, which, Fine
-	}
 	for {
 		var name int
 		if name, i, kind = n.scanName(b, i); kind != Fine {

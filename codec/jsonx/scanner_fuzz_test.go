@@ -112,18 +112,37 @@ func compareMember(t *testing.T, line []byte, got Member, want referenceMember) 
 	}
 }
 
+// compareBehind scans rest behind a known first member, and with it.
+func compareBehind(t *testing.T, n *Names, rest []byte, maxDepth int) {
+	t.Helper()
+	head := `{"aid":"known"`
+	line := append([]byte(head+","), rest...)
+	want, got := make([]Member, n.Len()), make([]Member, n.Len())
+	wantResult, wantWhich := n.Scan(line, maxDepth, want)
+	result, which := n.ScanBehind(line, len(head), 0, []byte("known"), maxDepth, got)
+	if result != wantResult || which != wantWhich {
+		t.Fatalf("ScanBehind(%q, %d) = %d, %d, want %d, %d", line, maxDepth, result, which, wantResult, wantWhich)
+	}
+	for i := range want {
+		if a, b := got[i], want[i]; a.Kind != b.Kind || a.Escaped != b.Escaped || string(a.Raw) != string(b.Raw) {
+			t.Fatalf("%q: member %d is %d %q behind a known one, want %d %q", line, i, a.Kind, a.Raw, b.Kind, b.Raw)
+		}
+	}
+}
+
 func FuzzScan(f *testing.F) {
 	for _, text := range corpus {
 		f.Add([]byte(text), uint8(32))
 	}
 	for _, text := range []string{
 		`{"aid":"AID.TEST.ECHO.v1","input_json":"{\"x\":1}","request_id":7}`, `{"aid":1,"\u0061id":2,"é":3,"\u00e9":4}`, `{"a\"b":[{}],"":null}`,
-		`{"aid":1,"aid":2,}`, `{"request_id":"\ud800\udc00\ud800","x":{"aid":[1,{"aid":"}"}]}} `, "{\"aid\":\"\xff\"}", ` null`, `"aid"`,
+		`"request_id":7,"x":[]}`, ` "aid":"a" } `, `{"aid":1,"aid":2,}`, `{"request_id":"\ud800\udc00\ud800","x":{"aid":[1,{"aid":"}"}]}} `, "{\"aid\":\"\xff\"}", ` null`, `"aid"`,
 	} {
 		f.Add([]byte(text), uint8(3))
 	}
 	n := NewNames(fuzzNames...)
 	f.Fuzz(func(t *testing.T, line []byte, maxDepth uint8) {
 		compareScan(t, n, line, int(maxDepth))
+		compareBehind(t, n, line, max(int(maxDepth), 1))
 	})
 }

@@ -2,6 +2,7 @@ package jsonx
 
 import (
 	"bytes"
+	"encoding/binary"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -10,14 +11,48 @@ import (
 // A lone surrogate escape becomes U+FFFD, so that the output is valid UTF-8 (kernel-ipc §3.3). The
 // output is never longer than raw. It allocates only if dst has no room.
 func AppendUnescaped(dst, raw []byte) []byte {
-	for {
-		n := bytes.IndexByte(raw, '\\')
-		if n < 0 {
+	for len(raw) > 0 {
+		n := 0
+		if len(raw) < 8 || markByte(binary.LittleEndian.Uint64(raw), '\\') != 0 {
+			dst, n = appendShortMeaning(dst, raw)
+			raw = raw[n:]
+		} else if n = bytes.IndexByte(raw[8:], '\\'); n < 0 {
 			return append(dst, raw...)
+		} else {
+			n += 8
+			dst, raw = append(dst, raw[:n]...), raw[n:]
 		}
-		dst = append(dst, raw[:n]...)
-		dst, raw = appendEscape(dst, raw[n:])
+		if n == 0 {
+			dst, raw = appendEscape(dst, raw)
+		}
 	}
+	return dst
+}
+
+// appendShortMeaning appends the meaning of the first bytes of raw, at most eight, up to an escape
+// of another character than a quote, and returns how many they were.
+func appendShortMeaning(dst, raw []byte) (out []byte, n int) {
+	at, k := len(dst), 0
+	if cap(dst)-at < 8 {
+		if n = bytes.IndexByte(raw, '\\'); n < 0 {
+			n = len(raw)
+		}
+		return append(dst, raw[:n]...), n
+	}
+	room := dst[at : at+8]
+	for ; n < len(raw) && k < 8; n++ {
+		c := raw[n]
+		if c == '\\' {
+			if n+1 >= len(raw) || raw[n+1] != '"' {
+				break
+			}
+			n++
+			c = '"'
+		}
+		room[k&7] = c
+		k++
+	}
+	return dst[:at+k], n
 }
 
 // appendEscape appends the meaning of the escape that raw begins with and returns what follows it.
@@ -102,6 +137,13 @@ func AppendString[T ~string | ~[]byte](dst []byte, s T) []byte {
 	return appendQuoted(dst, lend(s))
 }
 
+// AppendText is AppendString without the quotes.
+func AppendText[T ~string | ~[]byte](dst []byte, s T) []byte { return appendText(dst, lend(s)) }
+
+// Plain reports whether s is printable ASCII without quotes and backslashes: then it stands as it
+// is between the quotes of a JSON string.
+func Plain(s string) bool { return plainRun(lend(s), 0) == len(s) }
+
 func appendQuoted(dst, s []byte) []byte {
 	return append(appendText(append(dst, '"'), s), '"')
 }
@@ -109,18 +151,51 @@ func appendQuoted(dst, s []byte) []byte {
 // appendText is appendQuoted without the quotes.
 func appendText(dst, s []byte) []byte {
 	for len(s) > 0 {
-		n := plainRun(s, 0)
-		dst = append(dst, s[:n]...)
-		if s = s[n:]; len(s) == 0 {
-			break
+		n := 0
+		if len(s) < 8 || markSpecial(binary.LittleEndian.Uint64(s)) != 0 {
+			dst, n = appendShort(dst, s)
+			s = s[n:]
+		} else {
+			n = plainRun(s, 8)
+			dst, s = append(dst, s[:n]...), s[n:]
 		}
-		if s[0] < utf8.RuneSelf {
+		switch {
+		case n > 0 || len(s) == 0:
+		case s[0] < utf8.RuneSelf:
 			dst, s = appendEscaped(dst, s[0]), s[1:]
-			continue
+		default:
+			dst, s = appendMultibyte(dst, s)
 		}
-		dst, s = appendMultibyte(dst, s)
 	}
 	return dst
+}
+
+// shortRun is how many bytes appendShort takes, each as up to two.
+const shortRun = 16
+
+// appendShort appends the first bytes of s, at most shortRun, up to one that is neither printable
+// ASCII nor fits, and returns how many they were. JSON in a string has a quote every few bytes:
+// there bytes are faster than words.
+func appendShort(dst, s []byte) (out []byte, n int) {
+	at, k := len(dst), 0
+	if cap(dst)-at < 2*shortRun {
+		n = plainRun(s, 0)
+		return append(dst, s[:n]...), n
+	}
+	room := dst[at : at+2*shortRun]
+	s = s[:min(len(s), shortRun)]
+	for ; n < len(s); n++ {
+		c := s[n]
+		e := escapeBytes[c]
+		if e > 1 {
+			break
+		}
+		room[k&(2*shortRun-1)] = '\\'
+		k += int(e)
+		room[k&(2*shortRun-1)] = c
+		k++
+	}
+	return dst[:at+k], n
 }
 
 // appendMultibyte copies the run of non-ASCII characters at the front of s, and returns the rest.
@@ -132,6 +207,20 @@ func appendMultibyte(dst, s []byte) (out, rest []byte) {
 	}
 	return dst, s
 }
+
+// escapeBytes is how many bytes stand before a character in a string: a backslash or none. It is 2
+// for bytes that need more than that.
+var escapeBytes = func() (n [256]uint8) {
+	for c := range n {
+		switch {
+		case c == '"' || c == '\\':
+			n[c] = 1
+		case c < ' ' || c >= utf8.RuneSelf:
+			n[c] = 2
+		}
+	}
+	return n
+}()
 
 const lowerHex = "0123456789abcdef"
 

@@ -2,6 +2,7 @@ package jsonx
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 	"unicode/utf8"
 )
@@ -79,6 +80,32 @@ func TestAppendStringRoundTrip(t *testing.T) {
 			var std string
 			if err := json.Unmarshal(out, &std); err != nil || std != s {
 				t.Fatalf("encoding/json reads %s as %q, %v", out, std, err)
+			}
+		}
+	}
+}
+
+// Runs are copied in another way where there is room behind them: the result is the same.
+func TestTextsInAnyRoom(t *testing.T) {
+	piece := []string{"a", "bcdefghi", `"`, `\`, "\n", "\x01", "\u00e9", "\xff", `{"k":`}
+	for n := range 9 * 9 * 9 * 9 {
+		s := piece[n%9] + piece[n/9%9] + piece[n/81%9] + piece[n/729]
+		var quoted []byte
+		for i := range len(s) { // a character at a time, that of an invalid byte in the middle of one included
+			if utf8.RuneStart(s[i]) {
+				_, size := utf8.DecodeRuneInString(s[i:])
+				one := AppendString(nil, s[i:i+size])
+				quoted = append(quoted, one[1:len(one)-1]...)
+			}
+		}
+		for room := range 2*shortRun + 4 {
+			got := AppendString(append(make([]byte, 0, room+1), '>'), s)
+			if string(got) != ">\""+string(quoted)+"\"" {
+				t.Fatalf("room %d: AppendString(%q) = %s, want %s", room, s, got, quoted)
+			}
+			want := ">" + strings.ToValidUTF8(s, "\ufffd")
+			if got := AppendUnescaped(append(make([]byte, 0, room+1), '>'), quoted); utf8.ValidString(s) && string(got) != want {
+				t.Fatalf("room %d: AppendUnescaped(%s) = %q, want %q", room, quoted, got, want)
 			}
 		}
 	}

@@ -42,12 +42,11 @@ type Waiter interface {
 	Wake(r *Stored)
 }
 
-// Begin looks k up, or reserves it (toolhost §4.3 step 7), in one atomic step. input is the SHA-256
-// of the effective input. The result is set for Done only. w, which may be nil, is registered for
-// InFlight only. Done and Unknown make the entry the most recently used. Only Started and InFlight
-// allocate.
-func (t *Table) Begin(k Key, input [32]byte, w Waiter) (Outcome, *Stored) {
-	now := t.now()
+// Begin looks k up, or reserves it (toolhost §4.3 step 7), in one atomic step. now is a reading of
+// Now: one may serve all requests that came together. input is the SHA-256 of the effective input.
+// The result is set for Done only. w, which may be nil, is registered for InFlight only. Done and
+// Unknown make the entry the most recently used. Only Started and InFlight allocate.
+func (t *Table) Begin(now int64, k Key, input [32]byte, w Waiter) (Outcome, *Stored) {
 	t.sweepDue(now)
 	s := t.shardOf(&k)
 	for {
@@ -94,6 +93,9 @@ func (s *shard) meet(e *entry, input *[32]byte, w Waiter) (Outcome, *Stored) {
 	e.waiters = append(e.waiters, w)
 	return InFlight, nil
 }
+
+// Now reads the clock of the table.
+func (t *Table) Now() int64 { return t.now() }
 
 // Cancel takes back w, which waits for k, and reports whether it did: then w is not woken.
 // Otherwise it was woken, or is about to be. A waiter that was registered twice is taken back once.

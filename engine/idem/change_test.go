@@ -169,7 +169,7 @@ func FuzzLoadRecord(f *testing.F) {
 // exercise recovers h and uses it.
 func exercise(t *testing.T, h *Table) {
 	h.Recovered()
-	if o, _ := h.Begin(k("fresh"), in(""), nil); o != Started || h.Finish(k("fresh"), sized(100)) == nil {
+	if o, _ := h.Begin(h.Now(), k("fresh"), in(""), nil); o != Started || h.Finish(k("fresh"), sized(100)) == nil {
 		t.Fatal(o)
 	}
 	if err := checkQuiet(h); err != nil {

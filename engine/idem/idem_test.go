@@ -14,7 +14,7 @@ func TestConversation(t *testing.T) {
 	want := Stored{Status: 3, Output: []byte("{}"), Error: "e", Dispatch: []byte(`{"error":true}`), Token: in("lease"), HasToken: true}
 	r.finish("a", want)
 	r.begin("a", "2", nil, Conflict, "")
-	o, got := r.Begin(k("a"), in("1"), nil)
+	o, got := r.Begin(r.Now(), k("a"), in("1"), nil)
 	if o != Done || got.Status != 3 || got.Error != "e" || string(got.Dispatch) != `{"error":true}` || got.Token != in("lease") || !got.HasToken {
 		t.Fatalf("%v %+v", o, got)
 	}
@@ -170,7 +170,7 @@ func TestFinishCopies(t *testing.T) {
 	r.begin("a", "", nil, Started, "")
 	r.finish("a", Stored{Output: buf[:3], Dispatch: buf[3:], Error: "bad \xff text"})
 	copy(buf, "......")
-	_, got := r.Begin(k("a"), in(""), nil)
+	_, got := r.Begin(r.Now(), k("a"), in(""), nil)
 	if string(got.Output) != "out" || string(got.Dispatch) != "put" || got.Error != "bad \uFFFD text" || cap(got.Output) > 8 {
 		t.Fatalf("%+v", got)
 	}
@@ -196,10 +196,10 @@ func TestDefaults(t *testing.T) {
 		if h.ttl != ttl || h.maxEntries != 1024 || h.maxBytes != 64<<20 || h.maxWaiters != defaultMaxWaiters || len(h.shards) != shards {
 			t.Fatalf("%d %d %d %d %d", h.ttl, h.maxEntries, h.maxBytes, h.maxWaiters, len(h.shards))
 		}
-		if o, _ := h.Begin(k("a"), in(""), nil); o != Started {
+		if o, _ := h.Begin(h.Now(), k("a"), in(""), nil); o != Started {
 			t.Fatal(o)
 		}
-		if o, _ := h.Begin(k("a"), in(""), nil); h.Finish(k("a"), out("")) == nil || o != InFlight {
+		if o, _ := h.Begin(h.Now(), k("a"), in(""), nil); h.Finish(k("a"), out("")) == nil || o != InFlight {
 			t.Fatal(o)
 		}
 	}

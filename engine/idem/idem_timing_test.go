@@ -12,7 +12,7 @@ func BenchmarkSnapshotMoment(b *testing.B) {
 	var clock atomic.Int64
 	h := New(Config{Now: func() int64 { return clock.Add(1) }})
 	for i := range DefaultMaxEntries {
-		h.Begin(benchKey(uint64(i)), in(""), nil)
+		h.Begin(h.Now(), benchKey(uint64(i)), in(""), nil)
 		h.Finish(benchKey(uint64(i)), sized(200))
 	}
 	b.ReportAllocs()

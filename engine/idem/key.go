@@ -12,15 +12,17 @@ type Key struct{ Hash [sha256.Size]byte }
 // (toolhost §6).
 const keyRoom = 1024
 
-// KeyOf returns the Key of a principal's scope, a tool's aid and an idempotency key, each hashed
-// behind its length, so that no two triples collide. It keeps nothing and does not allocate for up
-// to 1,012 bytes in all.
+// KeyOf returns the Key of a principal's scope, a tool's aid and an idempotency key: that of their
+// name. It keeps nothing and does not allocate for up to 1,012 bytes in all.
 func KeyOf(scope, aid, key []byte) Key {
 	var room [keyRoom]byte
-	b := appendSized(room[:0], scope)
-	b = appendSized(b, aid)
-	b = appendSized(b, key)
-	return Key{sha256.Sum256(b)}
+	return Key{sha256.Sum256(AppendName(room[:0], scope, aid, key))}
+}
+
+// AppendName appends a scope, an aid and a key, each behind its length, so that no two triples have
+// one name. It allocates only if dst has no room.
+func AppendName(dst, scope, aid, key []byte) []byte {
+	return appendSized(appendSized(appendSized(dst, scope), aid), key)
 }
 
 func appendSized(dst, part []byte) []byte {

@@ -135,7 +135,7 @@ func (x *machine) evict() bool {
 
 func (x *machine) begin(t *rapid.T) {
 	key, input, w := someKey.Draw(t, "key"), someInput.Draw(t, "input"), &sleeper{}
-	got, stored := x.h.Begin(k(key), in(input), w)
+	got, stored := x.h.Begin(x.h.Now(), k(key), in(input), w)
 	x.expire()
 	want, result := x.expect(key, input, w)
 	if got != want || stored != result {

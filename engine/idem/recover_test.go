@@ -148,7 +148,7 @@ func TestLowerLimits(t *testing.T) {
 func TestApplyTwice(t *testing.T) {
 	r := newRig(t, Config{MaxEntries: 2})
 	for _, key := range []string{"a", "b", "c", "b", "a"} {
-		if o, _ := r.Begin(k(key), in(""), nil); o == Started {
+		if o, _ := r.Begin(r.Now(), k(key), in(""), nil); o == Started {
 			r.finish(key, out(key))
 		}
 	}

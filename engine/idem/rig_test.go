@@ -82,7 +82,7 @@ func (r *rig) pass(d time.Duration) { r.clock.Add(int64(d)) }
 // begin expects an outcome, and for Done an output.
 func (r *rig) begin(key, input string, w Waiter, want Outcome, output string) {
 	r.Helper()
-	o, s := r.Begin(k(key), in(input), w)
+	o, s := r.Begin(r.Now(), k(key), in(input), w)
 	if o != want {
 		r.Fatalf("Begin(%s, %s) = %v, want %v", key, input, o, want)
 	}

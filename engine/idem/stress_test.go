@@ -16,7 +16,7 @@ func (r *rig) churn(seed, n int) {
 		key := k(fmt.Sprint(rnd.IntN(40)))
 		r.clock.Add(int64(rnd.IntN(3)))
 		w := &sleeper{}
-		switch o, _ := r.Begin(key, in(fmt.Sprint(rnd.IntN(8)/7)), w); o {
+		switch o, _ := r.Begin(r.Now(), key, in(fmt.Sprint(rnd.IntN(8)/7)), w); o {
 		case Started:
 			if rnd.IntN(4) == 0 {
 				r.Release(key)
@@ -186,7 +186,7 @@ func TestOneExecutionPerKeyAndWindow(t *testing.T) {
 // it.
 func (r *rig) insist(c caller, j *job, key Key, release bool) (ran, ok bool) {
 	for {
-		switch o, s := r.Begin(key, in(""), c); o {
+		switch o, s := r.Begin(r.Now(), key, in(""), c); o {
 		case Started:
 			j.execute(r, key, release)
 			return true, true
@@ -208,8 +208,8 @@ func TestCancelOrWake(t *testing.T) {
 	r := newRig(t, Config{})
 	for i := range 500 {
 		key, w := k(fmt.Sprint(i)), &sleeper{}
-		r.Begin(key, in(""), nil)
-		r.Begin(key, in(""), w)
+		r.Begin(r.Now(), key, in(""), nil)
+		r.Begin(r.Now(), key, in(""), w)
 		var wg sync.WaitGroup
 		var cancelled atomic.Bool
 		wg.Go(func() { cancelled.Store(r.Cancel(key, w)) })

@@ -49,7 +49,7 @@ type callState struct {
 	runEnded  string     // it has ended the open run, so
 	cutShort  bool       // the server ended while the tool ran: its effect is unknown
 	fast      bool       // the tool runs on the loop
-	lean      bool       // answered on the loop, and no field set but srv, s, entry, id and fast
+	lean      bool       // runs on the loop, and nothing but its reply depends on it
 }
 
 func (s *Server) putCall(c *call) {
@@ -68,13 +68,14 @@ func (c *call) clear() {
 	}
 }
 
-// next makes c ready for the next request of the turn, which overwrites the rest.
+// next makes c, which did not leave the loop, ready for the next request of the turn: that
+// overwrites the rest.
 func (c *call) next() {
-	if c.lean {
-		c.lean, c.fast = false, false
+	if c.op != nil || c.req.hasState {
+		c.clear()
 		return
 	}
-	c.clear()
+	c.keyed, c.holds, c.probe, c.keep, c.fast, c.lean = false, false, false, false, false, false
 }
 
 // begin is steps 7 to 11 of toolhost §4.3 for c. It appends a reply if one of them ends it.
@@ -85,16 +86,19 @@ func (c *call) begin(out []byte) (_ []byte, next step) {
 			return appendFault(out, errOverloaded, c.id), stepDone
 		}
 		c.fast = c.fast && !s.srv.kept() // its start is to be safe before it runs
-		c.key, c.hash, c.keyed = idem.KeyOf(s.principal, c.req.aid, c.req.key), c.req.inputHash(), true
+		known := c.identify()
 		if out, next = c.reserve(out); next != stepRun {
 			return out, next
+		}
+		if c.keyed = true; !known {
+			s.srv.memo.Keep(c.req.name, &c.key, c.req.input, &c.hash)
 		}
 	}
 	if b := c.entry.Breaker; b != nil {
 		var ok bool
 		if c.probe, ok = b.Allow(); !ok {
 			c.release()
-			c.req.applyState(&s.state)
+			c.applyState()
 			o := outcome{status: tool.BreakerTrip, err: "circuit breaker open for " + c.entry.AID}
 			return o.appendReply(out, c.id), stepDone
 		}
@@ -112,8 +116,16 @@ func (c *call) begin(out []byte) (_ []byte, next step) {
 			return out, next
 		}
 	}
-	c.req.applyState(&s.state)
+	c.applyState()
 	return out, stepRun
+}
+
+// applyState gives the session the state that the request asks for.
+func (c *call) applyState() {
+	if c.req.hasState {
+		c.req.applyState(&c.s.state)
+		c.s.room.Share()
+	}
 }
 
 // free reports whether steps 7 to 11 do not concern a call: on the loop, no key, breaker or lease.
@@ -130,13 +142,34 @@ const (
 	stepWait             // another call executes it: read the line again when that has ended
 )
 
+// identify sets the key and the hash of the input, and reports whether the memo had them. It does
+// not allocate.
+func (c *call) identify() (known bool) {
+	r := &c.req
+	r.name = idem.AppendName(r.name[:0], c.s.principal, r.aid, r.key)
+	id := c.srv.memo.Find(r.name)
+	if id == nil {
+		c.key, c.hash = idem.KeyOf(c.s.principal, r.aid, r.key), r.inputHash()
+		return false
+	}
+	if c.key = id.Key; id.Input != string(r.input) {
+		c.hash = r.inputHash()
+		return false
+	}
+	c.hash = id.InputHash
+	return true
+}
+
 // reserve is step 7.
 func (c *call) reserve(out []byte) (_ []byte, next step) {
 	s := c.s
 	if s.answer != nil {
 		return c.show(out, s.answer)
 	}
-	switch o, r := c.srv.idem.Begin(c.key, c.hash, s); o {
+	if s.keyNow == 0 {
+		s.keyNow = c.srv.idem.Now()
+	}
+	switch o, r := c.srv.idem.Begin(s.keyNow, c.key, c.hash, s); o {
 	case idem.Done:
 		return c.show(out, r)
 	case idem.Unknown:
@@ -174,7 +207,14 @@ func (c *call) hit(out []byte, r *idem.Stored) []byte {
 			}
 		}
 	}
-	c.req.applyState(&s.state)
+	c.applyState()
+	if !s.observed && r.Status == uint8(tool.OK) && r.Error == "" && len(r.Dispatch) == 0 {
+		start := len(out)
+		if out = appendOK(out, r.Output, hitMember, c.id); len(out)-start <= maxReply {
+			return out
+		}
+		out = out[:start]
+	}
 	o := hitOf(r)
 	out, _ = o.appendWithin(out, c.id, false)
 	c.srv.finished(c.entry, &o, 0, c.id)
@@ -222,38 +262,52 @@ func (c *call) release() {
 
 // run is step 12 on the loop, for a tool that is fast, and what follows; it appends the reply.
 func (c *call) run(out []byte) []byte {
-	c.prepare()
 	s := c.s
+	c.prepare(s.state.CloneIn(&s.room))
 	s.tally.begin(c.entry, s)
 	r := runRecovered(c.srv.ctx, c.entry, &c.input, c.srv.cfg.Logger)
-	if c.lean && r.Failure == nil && c.after.Unwritten() { // no event, and an empty delta
-		start := len(out)
-		if out = appendOK(out, r.Output, c.id); len(out)-start <= maxReply {
+	if c.lean && r.Failure == nil {
+		if done, ok := c.appendLean(out, r.Output); ok {
 			s.tally.ok++
-			return out
+			return done
 		}
-		out = out[:start]
 	}
-	c.lean = false
 	out = c.conclude(out, r, &s.state)
 	if c.keep {
-		s.state = c.after.Clone()
+		s.room.Replace(&s.state, &c.after)
 	}
 	return out
 }
 
-func (c *call) prepare() {
+// appendLean is conclude for a lean call that went well; ok is false if the reply is too long.
+func (c *call) appendLean(out, output []byte) (_ []byte, ok bool) {
+	start, state := len(out), &c.s.state
+	if c.after.Unwritten() {
+		out = appendOK(out, output, noMember, c.id)
+		return out, len(out)-start <= maxReply
+	}
+	out = appendOutput(out, output, noMember)
+	out = c.id.end(dsstate.AppendDelta(out, state, &c.after))
+	if len(out)-start > maxReply || c.after.Bytes() > dsstate.MaxBytes {
+		return nil, false
+	}
+	c.s.room.Replace(state, &c.after)
+	return out, true
+}
+
+// prepare has the tool called with after, a clone of the session's state.
+func (c *call) prepare(after dsstate.State) {
 	if b := c.entry.Breaker; b != nil {
 		b.Start(c.probe)
 	}
-	c.after = c.s.state.Clone()
+	c.after = after
 	c.input.AID, c.input.Input, c.input.State, c.input.Now = c.entry.AID, c.req.input, &c.after, c.srv.clock
 }
 
 // start is step 12 off the loop. The line is gone once it returns.
 func (c *call) start() {
-	c.prepare()
-	c.before = c.s.state
+	c.prepare(c.s.state.Clone())
+	c.before = c.s.lend()
 	c.begun = c.s.nowMono()
 	c.srv.counts[c.entry.index].inFlight.Add(1)
 	c.keepID()

@@ -94,6 +94,7 @@ const (
 type Server struct {
 	cfg    Config
 	idem   *idem.Table
+	memo   *idem.Memo
 	leases leases
 	exec   executor
 	calls  sync.Pool // of *call: idle sessions hold none
@@ -120,7 +121,7 @@ func New(cfg Config) *Server {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Server{cfg: cfg, counts: make([]toolCounts, cfg.Registry.len()), unfinished: link.NewBudget(cfg.Unfinished)}
-	s.clock = s.wall
+	s.clock, s.memo = s.wall, idem.NewMemo()
 	s.calls.New = func() any { return new(call) }
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.exec = newExecutor(cfg.Queue, cfg.Executors, cfg.Files.Share(maxWaits))
@@ -257,6 +258,8 @@ type Entry struct {
 	Breaker *tool.Breaker
 
 	index int // in the registry's list: what a server has for each tool is found without a search
+	// head is how nearly all clients begin a line that names the tool; nil if it must not be used.
+	head []byte
 }
 
 // Registry is the set of tools that can be run. It does not change; any goroutine may read it.
@@ -274,6 +277,7 @@ func NewRegistry(entries []Entry) (*Registry, error) {
 			return nil, fmt.Errorf("duplicate aid in registry: %s", e.AID)
 		}
 		e.Tier = max(e.Tier, tool.TierOf(e.AID, e.SideEffects))
+		e.head = headOf(e.AID)
 		r.byAID[e.AID] = &e
 		r.sorted = append(r.sorted, &e)
 	}

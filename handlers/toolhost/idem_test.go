@@ -127,7 +127,7 @@ func TestReleasedReservation(t *testing.T) {
 	line := keyed("AID.WAIT.v1", "k", "")
 	holder := r.open(Stdin).s.(*session)
 	c := call{callState: callState{srv: r.srv, s: holder, entry: r.srv.cfg.Registry.find([]byte("AID.WAIT.v1"))}}
-	if c.req.scan([]byte(line)) != "" || !c.req.readAID() || c.req.read(&holder.state) != "" {
+	if c.req.scan([]byte(line), nil) != "" || !c.req.readAID() || c.req.read(&holder.state) != "" {
 		t.Fatal("bad line")
 	}
 	if _, next := c.begin(nil); next != stepRun {

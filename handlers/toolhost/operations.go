@@ -192,7 +192,7 @@ func (c *call) selectInRun(_, out []byte) ([]byte, bool) {
 		return appendFault(out, errOverloaded, c.id), false
 	}
 	c.keepID()
-	c.before = s.state
+	c.before = s.lend()
 	c.startAway(c.runAway)
 	return out, true
 }

@@ -68,13 +68,35 @@ type outcome struct {
 	silent   bool           // the reply has no ds_state at all
 }
 
-// appendOK appends the reply of a tool that went well and left the state as it was.
-func appendOK(dst, output []byte, id requestID) []byte {
-	if len(output) == 0 {
-		return id.end(append(dst, `{"ok":true,"status":"OK","output_json":"{}","error":"","ds_state":`+dsstate.EmptyDelta...))
+// The members of a reply that went well between its error and its state.
+const (
+	noMember  = ""
+	hitMember = `,"idempotent_hit":true`
+)
+
+const (
+	okBegin = `{"ok":true,"status":"OK","output_json":`
+	okState = `,"ds_state":`
+	okEmpty = okBegin + `"{}","error":""` + okState + dsstate.EmptyDelta + "}\n"
+)
+
+// appendOK appends the reply of a call that went well and left the state as it was; more is one of
+// the constants above.
+func appendOK(dst, output []byte, more string, id requestID) []byte {
+	if len(output) == 0 && more == noMember && id.raw == nil && !id.quoted { // the commonest reply: one copy
+		return append(dst, okEmpty...)
 	}
-	dst = jsonx.AppendString(append(dst, `{"ok":true,"status":"OK","output_json":`...), output)
-	return id.end(append(dst, `,"error":"","ds_state":`+dsstate.EmptyDelta...))
+	return id.end(append(appendOutput(dst, output, more), dsstate.EmptyDelta...))
+}
+
+// appendOutput appends the reply of a call that went well up to the value of its state.
+func appendOutput(dst, output []byte, more string) []byte {
+	if len(output) == 0 {
+		dst = append(dst, okBegin+`"{}","error":""`...)
+	} else {
+		dst = append(jsonx.AppendString(append(dst, okBegin...), output), `,"error":""`...)
+	}
+	return append(append(dst, more...), okState...)
 }
 
 // appendReply appends a tool reply. It allocates only if dst has no room.

@@ -45,6 +45,7 @@ type request struct {
 	hasState bool          // the request gave a ds_state
 	next     dsstate.State // then: the session's state with it applied
 
+	name  []byte           // of the key: what is hashed to it
 	text  []byte           // an error text in the making
 	texts [numNames][]byte // of members with escapes
 }
@@ -80,9 +81,17 @@ const (
 	errOverloaded  = "overloaded"
 )
 
-// scan is steps 1 and 2 of toolhost §4.3; fault is the error or "". It does not allocate.
-func (r *request) scan(line []byte) (fault string) {
-	result, which := names.Scan(line, maxDepth, r.members[:])
+// scan is steps 1 and 2 of toolhost §4.3; fault is the error or "". known is a tool that the line
+// may name, or nil. It does not allocate.
+func (r *request) scan(line []byte, known *Entry) (fault string) {
+	result, which := jsonx.ScanInvalid, -1
+	if known != nil && known.follows(line) {
+		n := len(known.head)
+		aid := line[len(headBegin) : n-len(headEnd)]
+		result, which = names.ScanBehind(line, n, nameAID, aid, maxDepth, r.members[:])
+	} else {
+		result, which = names.Scan(line, maxDepth, r.members[:])
+	}
 	switch result {
 	case jsonx.ScanOK:
 		return ""
@@ -121,7 +130,10 @@ func (r *request) readAID() bool {
 	return true
 }
 
-const errRequestID = "invalid field: request_id: must be a string or integer"
+const (
+	errRequestID = "invalid field: request_id: must be a string or integer"
+	errNoObject  = "invalid field: input_json: not a JSON object"
+)
 
 // requestID returns what the reply repeats; ok is false for one that is not valid.
 func (r *request) requestID() (id requestID, ok bool) {
@@ -225,13 +237,18 @@ func (r *request) readInput() (fault string) {
 }
 
 func (r *request) checkInput() (fault string) {
-	text := bytes.Trim(r.input, " \t\n\r")
-	if len(text) == 0 {
-		r.input = r.input[:0]
-		return ""
+	if len(r.input) == 0 || r.input[0] != '{' { // nearly no text has space before the object
+		text := bytes.TrimLeft(r.input, " \t\n\r")
+		if len(text) == 0 {
+			r.input = r.input[:0]
+			return ""
+		}
+		if text[0] != '{' {
+			return errNoObject
+		}
 	}
-	if text[0] != '{' || !jsonx.Check(text, maxDepth).OK() {
-		return "invalid field: input_json: not a JSON object"
+	if !jsonx.Check(r.input, maxDepth).OK() {
+		return errNoObject
 	}
 	return ""
 }

@@ -36,8 +36,10 @@ type session struct {
 	via       Transport
 	principal []byte
 	now       link.Instant // of the turn
+	keyNow    int64        // of the turn, by the clock of the keys; 0: not read yet
 
 	state    dsstate.State
+	room     dsstate.Room // of state
 	run      *selector.Run
 	authed   bool
 	failures int   // of _auth and of requests before it
@@ -76,7 +78,7 @@ func (s *session) Feed(in, out []byte, now link.Instant) (used int, outAfter []b
 	if s.blocked {
 		return 0, out, link.Blocked
 	}
-	s.now, s.observed = s.srv.now(now), s.srv.hasSubscriber(toolFinished)
+	s.now, s.observed, s.keyNow = s.srv.now(now), s.srv.hasSubscriber(toolFinished), 0
 	start := len(out)
 	used, out, v = s.feed(in, out)
 	if !s.authed {
@@ -95,6 +97,12 @@ func (s *session) feed(in, out []byte) (used int, outAfter []byte, v link.Verdic
 	for lines := 0; ; lines++ {
 		if lines == turnLines || used >= turnBytes || len(out)-start > link.DefaultUnsentBytes {
 			return used, out, link.Yield
+		}
+		if e := s.last; e != nil && e.bare(in[used:]) && s.answersBare(e) {
+			var taken, n int
+			taken, n, out = s.serveBare(e, in[used:], out, min(maxBare, turnLines-lines))
+			used, lines = used+taken, lines+n-1
+			continue
 		}
 		line, n, st := s.next(in[used:])
 		switch st {
@@ -162,12 +170,7 @@ func (s *session) longLine() string {
 
 // serve answers one line, or has it answered: blocked means that the reply comes later.
 func (s *session) serve(line, out []byte) (_ []byte, blocked bool) {
-	c := s.spare
-	if s.spare = nil; c == nil {
-		c = s.srv.calls.Get().(*call)
-	}
-	c.srv, c.s = s.srv, s
-	start := len(out)
+	c, start := s.takeCall(), len(out)
 	out, blocked = c.serve(line, out)
 	s.answer, s.blocked = nil, blocked
 	if len(out)-start > maxReply { // what it repeats of the request made it so long (toolhost §3.4)
@@ -180,10 +183,20 @@ func (s *session) serve(line, out []byte) (_ []byte, blocked bool) {
 	return out, blocked
 }
 
+// takeCall returns the call for the next line.
+func (s *session) takeCall() *call {
+	c := s.spare
+	if s.spare = nil; c == nil {
+		c = s.srv.calls.Get().(*call)
+	}
+	c.srv, c.s = s.srv, s
+	return c
+}
+
 // serve takes a line through the steps of toolhost §4.3.
 func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
 	s := c.s
-	fault := c.req.scan(line)
+	fault := c.req.scan(line, s.last)
 	if c.id, _ = c.req.requestID(); fault != "" {
 		return appendFault(out, fault, c.id), false
 	}
@@ -214,7 +227,7 @@ func (c *call) serve(line, out []byte) (_ []byte, blocked bool) {
 	c.fast = c.entry.Fast && len(c.req.input) <= maxFastInput
 	if c.free() {
 		c.lean = !s.observed
-		c.req.applyState(&s.state)
+		c.applyState()
 		return c.run(out), false
 	}
 	out, next := c.begin(out)
@@ -239,6 +252,12 @@ func (s *session) find(aid []byte) *Entry {
 		s.last = e
 	}
 	return e
+}
+
+// lend returns the state for a call that leaves the loop.
+func (s *session) lend() dsstate.State {
+	s.room.Share()
+	return s.state
 }
 
 // failed counts a request without authority; the third one is the last.
@@ -283,6 +302,7 @@ func (s *session) Pump(out []byte, _ int, now link.Instant) (outAfter []byte, mo
 		out = append(out, c.reply...)
 		if c.keep {
 			s.state = c.after.Clone()
+			s.room.Share()
 		}
 		if c.runEnded != "" {
 			s.endRun(c.runEnded)

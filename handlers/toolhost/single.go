@@ -90,7 +90,7 @@ func (s *Single) badJSON() string {
 }
 
 func (s *Single) read(c *call, aid string, text []byte) (id requestID, fault string) {
-	fault = c.req.scan(bytes.TrimRight(text, " \t\r\n"))
+	fault = c.req.scan(bytes.TrimRight(text, " \t\r\n"), nil)
 	switch id, _ = c.req.requestID(); fault {
 	case "":
 	case errInvalidJSON, errMissingAID:

@@ -37,6 +37,21 @@ func TestNoAllocs(t *testing.T) {
 			t.Error("nothing left")
 		}
 	})
+	state, room, n := start(), Room{}, int64(0)
+	f("Set in a room", func() {
+		after := state.CloneIn(&room)
+		n++
+		after.Set(1, Artifact{Type: "t", Content: "{}", Size: n})
+		after.Remove(6)
+		buf = AppendDelta(buf[:0], &state, &after)
+		room.Replace(&state, &after)
+		for range 2 {
+			after = state.CloneIn(&room)
+			n++
+			after.Set(1, Artifact{Type: "t", Content: "{}", Size: n})
+			room.Replace(&state, &after)
+		}
+	})
 	empty := []byte(EmptyDelta)
 	f("Apply of nothing", func() { _, _ = before.Apply(empty) })
 }

@@ -59,8 +59,8 @@ type slotView struct {
 	size  int64
 }
 
-func (v *slotView) artifact() *Artifact {
-	a := &Artifact{Size: v.size}
+func (v *slotView) artifact() *held {
+	a := &held{Artifact: Artifact{Size: v.size}}
 	for i, to := range [sizeMember]*string{&a.Type, &a.Provenance, &a.Content} {
 		text, _ := v.texts[i].Text()
 		*to = string(text)

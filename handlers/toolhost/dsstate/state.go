@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"math/bits"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -33,17 +34,34 @@ type Artifact struct {
 	Size int64
 }
 
+// held is an artifact in a slot.
+type held struct {
+	Artifact
+	plain plain
+}
+
+// plain has a bit for each text of an artifact that is known to stand as it is between the quotes
+// of JSON.
+type plain uint8
+
+const (
+	plainType plain = 1 << iota
+	plainProvenance
+	plainContent
+)
+
 func (a *Artifact) bytes() int { return len(a.Type) + len(a.Provenance) + len(a.Content) }
 
 // State is the eight slots (toolhost §3.6). The zero State is empty. Copies share what they hold,
 // which never changes: a copy costs two words (toolhost §10). One goroutine at a time may use a
 // State; different copies may be used by different goroutines.
 type State struct {
-	slots   *contents // never changed; nil: all empty
+	slots   *contents // not changed while a state has it; nil: all empty
+	room    *Room     // for writes; nil: they allocate
 	written uint8     // bit n: slot n was set or removed since Clone
 }
 
-type contents [Slots]*Artifact
+type contents [Slots]*held
 
 var nothing contents
 
@@ -59,8 +77,10 @@ func (s *State) Get(slot int) (a *Artifact, ok bool) {
 	if uint(slot) >= Slots {
 		return nil, false
 	}
-	a = s.all()[slot]
-	return a, a != nil
+	if h := s.all()[slot]; h != nil {
+		return &h.Artifact, true
+	}
+	return nil, false
 }
 
 // Set puts a into slot, if it is one. What no reply could carry is replaced at once, so that
@@ -70,20 +90,39 @@ func (s *State) Set(slot int, a Artifact) {
 	if uint(slot) >= Slots {
 		return
 	}
-	s.put(slot, &Artifact{
-		Type:       validUTF8(a.Type),
-		Provenance: validUTF8(a.Provenance),
-		Content:    validUTF8(a.Content),
-		Size:       min(max(a.Size, 0), maxSize),
-	})
+	was := s.all()[slot]
+	if was == nil {
+		was = new(held)
+	}
+	h := s.room.newHeld()
+	h.Artifact, h.plain = a, 0
+	h.examine(&h.Type, was.Type, was.plain, plainType)
+	h.examine(&h.Provenance, was.Provenance, was.plain, plainProvenance)
+	h.examine(&h.Content, was.Content, was.plain, plainContent)
+	h.Size = min(max(a.Size, 0), maxSize)
+	s.put(slot, h)
+}
+
+// examine makes a text valid UTF-8 and sets its bit of plain. Tools give a slot the same type and
+// provenance again and again: those were examined before.
+func (h *held) examine(text *string, was string, wasPlain, bit plain) {
+	switch {
+	case *text == was:
+		h.plain |= wasPlain & bit
+	case jsonx.Plain(*text):
+		h.plain |= bit
+	default:
+		*text = validUTF8(*text)
+	}
 }
 
 // put stores a, nil for none, and notes that the slot was written.
-func (s *State) put(slot int, a *Artifact) {
+func (s *State) put(slot int, a *held) {
 	if s.all()[slot] != a {
-		next := *s.all()
+		next := s.room.newContents()
+		*next = *s.all()
 		next[slot] = a
-		s.slots = &next
+		s.slots = next
 	}
 	s.written |= 1 << slot
 }
@@ -139,16 +178,13 @@ func AppendDelta(dst []byte, before, after *State) []byte {
 		return append(dst, EmptyDelta...)
 	}
 	dst = append(dst, `{"delta":true,"slots":{`...)
-	for n, a := range after.all() {
-		if set&(1<<n) != 0 {
-			dst = appendSlot(dst, n, a)
-		}
+	for ; set != 0; set &= set - 1 {
+		n := bits.TrailingZeros8(set)
+		dst = appendSlot(dst, n, after.slots[n])
 	}
 	dst = append(dst, `},"removed_slots":[`...)
-	for n := range Slots {
-		if removed&(1<<n) != 0 {
-			dst = append(jsonx.AppendComma(dst), '0'+byte(n))
-		}
+	for ; removed != 0; removed &= removed - 1 {
+		dst = append(jsonx.AppendComma(dst), '0'+byte(bits.TrailingZeros8(removed)))
 	}
 	return append(dst, `]}`...)
 }
@@ -158,30 +194,39 @@ func (s *State) changes(before *State) (set, removed uint8) {
 	if s.written == 0 {
 		return 0, 0
 	}
-	for n, now := range s.all() {
-		bit, was := uint8(1)<<n, before.all()[n]
+	all, old := s.all(), before.all()
+	for left := s.written; left != 0; left &= left - 1 {
+		n := bits.TrailingZeros8(left)
+		bit, now, was := uint8(1)<<n, all[n], old[n]
 		switch {
-		case s.written&bit == 0 || now == was:
+		case now == was:
 		case now == nil:
 			removed |= bit
-		case was == nil || *now != *was:
+		case was == nil || now.Artifact != was.Artifact:
 			set |= bit
 		}
 	}
 	return set, removed
 }
 
-func appendSlot(dst []byte, n int, a *Artifact) []byte {
+func appendSlot(dst []byte, n int, a *held) []byte {
 	dst = append(jsonx.AppendComma(dst), '"', '0'+byte(n))
-	dst = append(dst, `":{"type":`...)
-	dst = jsonx.AppendString(dst, a.Type)
-	dst = append(dst, `,"provenance":`...)
-	dst = jsonx.AppendString(dst, a.Provenance)
-	dst = append(dst, `,"content_json":`...)
-	dst = jsonx.AppendString(dst, a.Content)
-	dst = append(dst, `,"size_bytes":`...)
+	dst = append(dst, `":{"type":"`...)
+	dst = a.appendText(dst, a.Type, plainType)
+	dst = append(dst, `","provenance":"`...)
+	dst = a.appendText(dst, a.Provenance, plainProvenance)
+	dst = append(dst, `","content_json":"`...)
+	dst = a.appendText(dst, a.Content, plainContent)
+	dst = append(dst, `","size_bytes":`...)
 	dst = strconv.AppendInt(dst, a.Size, 10)
 	return append(dst, '}')
+}
+
+func (a *held) appendText(dst []byte, text string, bit plain) []byte {
+	if a.plain&bit != 0 {
+		return append(dst, text...)
+	}
+	return jsonx.AppendText(dst, text)
 }
 
 // FNV-1a of 64 bits with its usual prime and the offset basis of toolhost §3.6.
@@ -212,7 +257,7 @@ func (s *State) Digest() (sha [64]byte, fast [16]byte) {
 	return sha, fast
 }
 
-func appendDigestLine(dst []byte, n int, a *Artifact) []byte {
+func appendDigestLine(dst []byte, n int, a *held) []byte {
 	dst = append(dst, '0'+byte(n), ':')
 	dst = append(append(dst, a.Type...), ':')
 	dst = append(append(dst, a.Provenance...), ':')

@@ -120,7 +120,7 @@ func askSup(_ context.Context, _ *Env, c *tool.Call) ([]byte, error) {
 
 // testEcho leaves its input in DS6. It is for tests of callers.
 func testEcho(_ context.Context, _ *Env, c *tool.Call) ([]byte, error) {
-	content := string(jsonx.Build(make([]byte, 0, len(`{"echo":}`)+len(c.Input))).Raw("echo", c.Input).End())
+	content := `{"echo":` + string(c.Input) + `}` // one allocation, unlike that of a builder
 	c.State.Set(6, dsstate.Artifact{
 		Type: "text", Provenance: "test_plugin", Content: content, Size: int64(len(content)),
 	})
