@@ -67,14 +67,14 @@ func (w *rowWalk) next() []byte {
 func getRows(t *table, worker, workers int) func() bool {
 	var out kernel.PCB
 	w := newRowWalk(t, worker, workers)
-	return func() bool { return t.k.Get(w.next(), &out) == kernel.OK }
+	return func() bool { return t.k.Get(w.next(), nil, &out) == kernel.OK }
 }
 
 func useRows(t *table, worker, workers int) func() bool {
 	var total kernel.Usage
 	delta := kernel.Usage{kernel.LLMCalls: 1, kernel.TokensIn: 120, kernel.TokensOut: 300}
 	w := newRowWalk(t, worker, workers)
-	return func() bool { return t.k.RecordUsage(kernel.Instant{}, w.next(), &delta, &total) == kernel.OK }
+	return func() bool { return t.k.RecordUsage(kernel.Instant{}, w.next(), nil, &delta, &total) == kernel.OK }
 }
 
 // runRows has a row run and brings it back: two transitions.
@@ -83,6 +83,6 @@ func runRows(t *table, worker, workers int) func() bool {
 	w := newRowWalk(t, worker, workers)
 	return func() bool {
 		pid, now := w.next(), kernel.Instant{Mono: t.mono.Load()}
-		return t.k.Transition(now, pid, kernel.Running, nil, &out) == kernel.OK && t.k.Transition(now, pid, kernel.Ready, nil, &out) == kernel.OK
+		return t.k.Transition(now, pid, nil, kernel.Running, nil, &out) == kernel.OK && t.k.Transition(now, pid, nil, kernel.Ready, nil, &out) == kernel.OK
 	}
 }

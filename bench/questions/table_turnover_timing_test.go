@@ -30,7 +30,7 @@ func (t *table) nextAndBack() func() bool {
 	var out kernel.PCB
 	return func() bool {
 		now := kernel.Instant{Mono: t.mono.Load()}
-		return t.k.Next(now, true, &out) == kernel.OK && t.k.Transition(now, out.PID, kernel.Ready, nil, &out) == kernel.OK
+		return t.k.Next(now, true, &out) == kernel.OK && t.k.Transition(now, out.PID, nil, kernel.Ready, nil, &out) == kernel.OK
 	}
 }
 

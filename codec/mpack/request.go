@@ -20,6 +20,8 @@ const (
 	headService = 0x656369767265_73a7 // "service"
 	headMethod  = 0x646f6874656d_a6   // "method", seven bytes
 	headBody    = 0x646f62a4          // "bod", then a 'y'
+
+	idAt = 5 // where the id's text begins
 )
 
 // ParseHead reads a request in its common form: exactly the four members, in the order id, service,
@@ -65,6 +67,31 @@ func ParseHead(payload []byte, r *Request) (body int, ok bool) {
 	}
 	i += 5
 	return i, leads[b[i]].class == mapping && validText(r.ID)
+}
+
+// Head remembers what stood between the id and the body of a request: most requests of a connection
+// differ from the one before in their ids and bodies only. The zero Head remembers nothing.
+type Head struct{ text []byte }
+
+// Keep remembers the head of a payload that ParseHead read into r, with its body at body. It
+// allocates only while the Head grows.
+func (h *Head) Keep(payload []byte, r *Request, body int) {
+	h.text = append(h.text[:0], payload[idAt+len(r.ID):body]...)
+}
+
+// Parse is ParseHead for a payload with the same head; of r it fills ID only. It does not allocate.
+func (h *Head) Parse(payload []byte, r *Request) (body int, ok bool) {
+	b := payload
+	if len(b) < idAt || binary.LittleEndian.Uint32(b) != headID {
+		return 0, false
+	}
+	n := int(b[idAt-1] & 0x1f)
+	body = idAt + n + len(h.text)
+	if b[idAt-1]&0xe0 != 0xa0 || n == 0 || len(h.text) == 0 || len(b) <= body || string(b[idAt+n:body]) != string(h.text) {
+		return 0, false
+	}
+	r.ID = b[idAt : idAt+n : idAt+n]
+	return body, leads[b[body]].class == mapping && validText(r.ID)
 }
 
 // ParseRequest fills r from payload in one pass, in any key order, and checks all of the payload.

@@ -10,7 +10,7 @@ import (
 // deafEvents counts and never wants a payload.
 type deafEvents struct{ n int }
 
-func (d *deafEvents) Published(EventKind) bool        { d.n++; return false }
+func (d *deafEvents) Wanted(EventKind) bool           { d.n++; return false }
 func (d *deafEvents) Emit(EventKind, []byte, Instant) {}
 
 func TestNoAllocs(t *testing.T) {
@@ -37,7 +37,7 @@ func TestNoAllocs(t *testing.T) {
 	)
 	k.Create(now, args("p", Realtime), nil)
 	k.Create(now, args("full", Normal), nil)
-	k.RecordUsage(now, []byte("full"), &Usage{TokensIn: 1 << 40}, nil)
+	k.RecordUsage(now, []byte("full"), nil, &Usage{TokensIn: 1 << 40}, nil)
 	f := func(what string, op func()) {
 		t.Helper()
 		for range 5000 { // long enough to have used every shard
@@ -52,24 +52,24 @@ func TestNoAllocs(t *testing.T) {
 			t.Fatalf("got %v, want %v", res, want)
 		}
 	}
-	f("Get", func() { want(k.Get(pid, &out), OK) })
-	f("RecordUsage", func() { want(k.RecordUsage(now, pid, &delta, &total), OK) })
-	f("CheckQuota exceeded", func() { want(k.CheckQuota(now, full, &check), OK) })
+	f("Get", func() { want(k.Get(pid, nil, &out), OK) })
+	f("RecordUsage", func() { want(k.RecordUsage(now, pid, nil, &delta, &total), OK) })
+	f("CheckQuota exceeded", func() { want(k.CheckQuota(now, full, nil, &check), OK) })
 	k.Create(now, args("q", Idle), nil)
-	f("CheckQuota", func() { want(k.CheckQuota(now, []byte("q"), &check), OK) })
+	f("CheckQuota", func() { want(k.CheckQuota(now, []byte("q"), nil, &check), OK) })
 	f("CheckRate", func() { now.Mono += int64(time.Minute); k.CheckRate(now, user, true) })
 	f("CheckRate refused", func() { k.CheckRate(now, user, true) })
 	f("CheckRate peek", func() { k.CheckRate(now, nobody, false) })
 	f("Transition", func() {
-		want(k.Transition(now, pid, Running, nil, &out), OK)
-		want(k.Transition(now, pid, Blocked, reason, &out), OK)
-		want(k.Transition(now, pid, Ready, nil, &out), OK)
+		want(k.Transition(now, pid, nil, Running, nil, &out), OK)
+		want(k.Transition(now, pid, nil, Blocked, reason, &out), OK)
+		want(k.Transition(now, pid, nil, Ready, nil, &out), OK)
 	})
 	f("Next and Schedule", func() {
 		want(k.Next(now, false, &out), OK)
 		want(k.Schedule(now, pid, &out), OK)
 		want(k.Next(now, true, &out), OK)
-		want(k.Transition(now, pid, Ready, nil, &out), OK)
+		want(k.Transition(now, pid, nil, Ready, nil, &out), OK)
 	})
 	f("lease end", func() {
 		want(k.Next(now, false, &out), OK)
@@ -104,7 +104,7 @@ func TestNoAllocs(t *testing.T) {
 // wantingEvents wants every payload and drops it.
 type wantingEvents struct{}
 
-func (wantingEvents) Published(EventKind) bool        { return true }
+func (wantingEvents) Wanted(EventKind) bool           { return true }
 func (wantingEvents) Emit(EventKind, []byte, Instant) {}
 
 func TestEventsDoNotAllocate(t *testing.T) {
@@ -112,12 +112,12 @@ func TestEventsDoNotAllocate(t *testing.T) {
 	now := at(0)
 	pid := []byte("p")
 	k.Create(now, args("p", Normal), nil)
-	k.RecordUsage(now, pid, &Usage{LLMCalls: 101}, nil)
+	k.RecordUsage(now, pid, nil, &Usage{LLMCalls: 101}, nil)
 	var check QuotaCheck
 	if n := testing.AllocsPerRun(500, func() {
-		k.CheckQuota(now, pid, &check)
-		k.Transition(now, pid, Running, nil, nil)
-		k.Transition(now, pid, Ready, nil, nil)
+		k.CheckQuota(now, pid, nil, &check)
+		k.Transition(now, pid, nil, Running, nil, nil)
+		k.Transition(now, pid, nil, Ready, nil, nil)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

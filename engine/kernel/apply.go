@@ -87,7 +87,7 @@ func (k *Kernel) applyRemove(at *place) {
 }
 
 // applyUsage sets the totals of r. Needs only the shard's mutex.
-func applyUsage(c *Change, r *row) { r.usage.set(&c.Usage) }
+func applyUsage(totals *Usage, r *row) { r.usage.set(totals) }
 
 // applyQuotaDefaults puts c.Quota in force.
 func (k *Kernel) applyQuotaDefaults(c *Change, index uint64) {

@@ -66,11 +66,7 @@ const hugePages = 16
 
 // newPage returns the memory of page p.
 func (a *arena) newPage(p uint32) *[pageSize]byte {
-	page := new([pageSize]byte)
-	if a.huge != nil && p >= hugePages {
-		adviseHuge(a.huge, page, 1)
-	}
-	return page
+	return newPiece(a.huge, p >= hugePages, (*stocks).ofPages)
 }
 
 func (a *arena) init() {
@@ -83,6 +79,14 @@ func (a *arena) init() {
 func (a *arena) bytes(ref uint32, n int) []byte {
 	off := ref % pageGranules * granule
 	return a.pages[ref/pageGranules][off : int(off)+n : int(off)+n]
+}
+
+// glance loads a word of the block at ref, to fetch it. Any other ref does no harm.
+func (a *arena) glance(ref uint32) uint32 {
+	if page := ref / pageGranules; int(page) < len(a.pages) && a.pages[page] != nil {
+		return uint32(a.pages[page][ref%pageGranules*granule])
+	}
+	return 0
 }
 
 // holds reports whether the bytes at ref begin with want, which may be longer than the block.

@@ -30,7 +30,7 @@ func TestOneOfManyStartsWins(t *testing.T) {
 		k.Create(at(0), args(pid, Normal), nil)
 		var won, lost atomic.Int32
 		together(8, func(int) {
-			switch k.Transition(at(0), []byte(pid), Running, nil, nil) {
+			switch k.Transition(at(0), []byte(pid), nil, Running, nil, nil) {
 			case OK:
 				won.Add(1)
 			case BadTransition:
@@ -152,12 +152,12 @@ func TestEverythingAtOnce(t *testing.T) {
 			case 3:
 				k.Next(now, rnd.IntN(2) == 0, &out)
 			case 4, 5:
-				k.Transition(now, pid, State(rnd.IntN(NumStates)), []byte("r"), &out)
+				k.Transition(now, pid, nil, State(rnd.IntN(NumStates)), []byte("r"), &out)
 			case 6:
 				k.Terminate(now, pid, nil, &out)
 			case 7:
-				k.RecordUsage(now, pid, &Usage{LLMCalls: 30}, nil)
-				k.CheckQuota(now, pid, &check)
+				k.RecordUsage(now, pid, nil, &Usage{LLMCalls: 30}, nil)
+				k.CheckQuota(now, pid, nil, &check)
 			case 8:
 				k.CheckRate(now, fmt.Appendf(nil, "u%d", rnd.IntN(9)), rnd.IntN(2) == 0)
 			case 9:
@@ -167,7 +167,7 @@ func TestEverythingAtOnce(t *testing.T) {
 				k.Sweep(now)
 				k.SetDefaults(now, &QuotaPatch{Set: 1, Values: Quota{int32(rnd.IntN(99))}})
 			case 11:
-				k.Get(pid, &out)
+				k.Get(pid, nil, &out)
 				if c := k.Counts(now); c.Total > 30 || c.QueueDepth > c.ByState[Ready] {
 					t.Errorf("counts %+v", c)
 				}
@@ -188,7 +188,7 @@ func TestEverythingAtOnce(t *testing.T) {
 // checkingEvents reads every payload, for the race detector to see.
 type checkingEvents struct{}
 
-func (checkingEvents) Published(EventKind) bool { return true }
+func (checkingEvents) Wanted(EventKind) bool { return true }
 
 func (checkingEvents) Emit(kind EventKind, payload []byte, _ Instant) {
 	if payload[0] != '{' || payload[len(payload)-1] != '}' {

@@ -51,7 +51,7 @@ func TestShardDigestsTellWhere(t *testing.T) {
 	if len(parts) != DigestShards+1 {
 		t.Fatalf("%d parts", len(parts))
 	}
-	r.k.RecordUsage(r.now, []byte("c"), &Usage{LLMCalls: 1}, nil)
+	r.k.RecordUsage(r.now, []byte("c"), nil, &Usage{LLMCalls: 1}, nil)
 	differ := 0
 	for i, n := range r.k.ShardDigests(nil) {
 		if n != parts[i] {
@@ -82,7 +82,7 @@ func TestShardDigestsBesideChanges(t *testing.T) {
 				pid := []byte{byte('a' + w), byte(i)}
 				k.Create(now, args(string(pid), Normal), nil)
 				k.CheckRate(now, pid, true)
-				k.RecordUsage(now, pid, &Usage{LLMCalls: 1}, nil)
+				k.RecordUsage(now, pid, nil, &Usage{LLMCalls: 1}, nil)
 			}
 		})
 	}

@@ -116,8 +116,16 @@ func badRecord(kind ChangeKind) error { return fmt.Errorf("%w: %s record", ErrBa
 
 // changeReader takes fields off b; bad stays set once one is missing or out of range.
 type changeReader struct {
-	b   []byte
-	bad bool
+	b    []byte
+	bad  bool
+	last *lastQuota // of the records before; may be nil
+}
+
+// lastQuota is a quota and the bytes that it was read from, up to the end of a record. Most records
+// in a row have the same one.
+type lastQuota struct {
+	text  []byte
+	quota Quota
 }
 
 func (d *changeReader) fields(c *Change) {
@@ -210,12 +218,20 @@ func (d *changeReader) enum(n uint8) uint8 {
 }
 
 func (d *changeReader) quota() (q Quota) {
+	text := d.b
+	if d.last != nil && len(text) > 0 && string(text) == string(d.last.text) {
+		d.b = nil
+		return d.last.quota
+	}
 	for i := range q {
 		if v, w := short(d.b); w > 0 {
 			q[i], d.b = int32(v), d.b[w:]
 			continue
 		}
 		q[i] = int32(d.uint(math.MaxInt32))
+	}
+	if d.last != nil && d.ended() {
+		d.last.text, d.last.quota = append(d.last.text[:0], text...), q
 	}
 	return q
 }

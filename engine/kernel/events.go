@@ -30,10 +30,9 @@ func (e EventKind) String() string {
 // shard locked, so that the events of one process come in the order of its changes; they must not
 // block and must not call the kernel.
 type Events interface {
-	// Published counts one published event and reports whether there is a subscriber: the payload
-	// is built only then.
-	Published(kind EventKind) (wanted bool)
-	// Emit delivers an event that Published wanted. payload is JSON text, lent for the call.
+	// Wanted reports whether there is a subscriber: the payload is built only then.
+	Wanted(kind EventKind) bool
+	// Emit delivers an event that is wanted. payload is JSON text, lent for the call.
 	Emit(kind EventKind, payload []byte, now Instant)
 }
 
@@ -44,7 +43,14 @@ const maxPayloadScratch = 64 << 10
 // hasSubscriber counts an event and reports whether to build it. Caller holds the scheduling lock;
 // so for the emitters.
 func (k *Kernel) hasSubscriber(kind EventKind) bool {
-	return k.cfg.Events != nil && k.cfg.Events.Published(kind)
+	if k.cfg.Events == nil {
+		return false
+	}
+	wanted := k.cfg.Events.Wanted(kind)
+	if !wanted {
+		k.unheard++
+	}
+	return wanted
 }
 
 // emit delivers payload, which was built in the scratch buffer, and takes the buffer back.

@@ -22,7 +22,7 @@ func TestLifecycleEvents(t *testing.T) {
 	r.want("terminate", r.takeEvents(), terminated+"\n"+changed)
 	r.mk("p1x", Running)
 	r.takeEvents()
-	r.k.Transition(r.now, []byte("p1x"), Terminated, []byte("done"), nil)
+	r.k.Transition(r.now, []byte("p1x"), nil, Terminated, []byte("done"), nil)
 	r.want("transition", r.takeEvents(), strings.ReplaceAll(changed+"\n"+terminated, "p1", "p1x"))
 	a := args("n", Normal)
 	a.NoSchedule = true
@@ -66,9 +66,9 @@ func TestUnwantedEventsAreCounted(t *testing.T) {
 	}
 	silent := New(Config{Defaults: unlimited()}) // no Events at all
 	silent.Create(r.now, args("p", Normal), nil)
-	silent.RecordUsage(r.now, []byte("p"), &Usage{LLMCalls: 101}, nil)
+	silent.RecordUsage(r.now, []byte("p"), nil, &Usage{LLMCalls: 101}, nil)
 	var c QuotaCheck
-	if silent.CheckQuota(r.now, []byte("p"), &c); !c.Exceeded {
+	if silent.CheckQuota(r.now, []byte("p"), nil, &c); !c.Exceeded {
 		t.Error("not exceeded")
 	}
 	silent.Terminate(r.now, []byte("p"), nil, nil)
@@ -110,7 +110,7 @@ func TestEventsEscapeIdentifiers(t *testing.T) {
 func TestPayloadScratchIsBounded(t *testing.T) {
 	r := newRig(t, Config{Defaults: unlimited()})
 	r.mk("p", Running)
-	r.k.Transition(r.now, []byte("p"), Waiting, []byte(strings.Repeat("x", 5<<20)), nil)
+	r.k.Transition(r.now, []byte("p"), nil, Waiting, []byte(strings.Repeat("x", 5<<20)), nil)
 	if cap(r.k.payload) > maxPayloadScratch {
 		t.Errorf("kept %d bytes", cap(r.k.payload))
 	}

@@ -24,7 +24,7 @@ type rig struct {
 	records uint64
 }
 
-func (r *rig) Published(kind EventKind) bool {
+func (r *rig) Wanted(kind EventKind) bool {
 	r.counted[kind]++
 	return !r.deaf
 }
@@ -90,14 +90,14 @@ func (r *rig) mk(pid string, path ...State) {
 
 func (r *rig) to(pid string, s State, want Result) {
 	r.t.Helper()
-	if got := r.k.Transition(r.now, []byte(pid), s, nil, nil); got != want {
+	if got := r.k.Transition(r.now, []byte(pid), nil, s, nil, nil); got != want {
 		r.t.Fatalf("%s to %v: got %v, want %v", pid, s, got, want)
 	}
 }
 
 func (r *rig) state(pid string) string {
 	var out PCB
-	if res := r.k.Get([]byte(pid), &out); res != OK {
+	if res := r.k.Get([]byte(pid), nil, &out); res != OK {
 		return res.String()
 	}
 	return out.State.String()

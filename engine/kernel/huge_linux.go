@@ -19,6 +19,8 @@ const hugePage = 2 << 20
 type hugeAdvisor struct {
 	// the page asked for most recently: the heap hands out neighbours one after the other
 	last atomic.Uintptr
+	// loading has the memory of a kernel while it is loaded: Recover sets it, Finish takes it away.
+	loading *stocks
 }
 
 // adviseHuge asks for huge pages under the n values that begin at first, which a table with its

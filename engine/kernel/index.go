@@ -43,8 +43,8 @@ func (x *index) probe(tag, pos uint32) (e *entry, next uint32) {
 // insert adds slot, whose key is kept at text, under tag. It grows at a load of 3/4, where an
 // unsuccessful search still ends within about a cache line.
 func (x *index) insert(tag, slot, text uint32) {
-	if (x.n+1)*4 > len(x.entries)*3 {
-		x.grow()
+	if x.full() {
+		x.grow(nil)
 	}
 	x.place(entry{tag, slot + 1, text})
 	x.n++
@@ -59,9 +59,14 @@ func (x *index) place(e entry) {
 	x.entries[pos] = e
 }
 
-func (x *index) grow() {
+// full reports whether the next insert grows it.
+func (x *index) full() bool { return (x.n+1)*4 > len(x.entries)*3 }
+
+// grow doubles it. h may be nil: see hugeSlice.
+func (x *index) grow(h *hugeAdvisor) {
 	old := x.entries
-	x.entries = make([]entry, max(minIndex, 2*len(old)))
+	x.entries = hugeSlice[entry](h, max(minIndex, 2*len(old)))
+	clear(x.entries) // as newPiece writes
 	for _, e := range old {
 		if e.slot != 0 {
 			x.place(e)

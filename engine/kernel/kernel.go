@@ -92,6 +92,7 @@ type Kernel struct {
 	readied uint64     // last READY sequence
 	byState [NumStates]int64
 	total   int
+	unheard int64 // events without a subscriber
 	sched   scheduler
 	order   order
 	payload []byte // scratch of event payloads
@@ -141,9 +142,30 @@ func (k *Kernel) home(pid []byte) (sh *shard, tag uint32) {
 	return &k.shards[h&uint64(len(k.shards)-1)], uint32(h >> 32)
 }
 
+// lock locks the shard of pid and returns its row, nil if there is none. ahead may be nil.
+func (k *Kernel) lock(pid []byte, ahead *Ahead) (sh *shard, r *row) {
+	if sh, r = ahead.row(); r != nil {
+		sh.mu.Lock()
+		if sh.isRow(r, pid) {
+			return sh, r
+		}
+		sh.mu.Unlock()
+	}
+	sh, tag := k.home(pid)
+	sh.mu.Lock()
+	if slot := sh.find(tag, pid); slot != none {
+		return sh, sh.row(slot)
+	}
+	return sh, nil
+}
+
 // locate finds pid. Caller holds the scheduling lock.
 func (k *Kernel) locate(pid []byte) (at place, ok bool) {
-	h := maphash.Bytes(k.seed, pid)
+	return k.locateBy(maphash.Bytes(k.seed, pid), pid)
+}
+
+// locateBy is locate of a pid with a known hash.
+func (k *Kernel) locateBy(h uint64, pid []byte) (at place, ok bool) {
 	shard := uint32(h) & uint32(len(k.shards)-1)
 	at = place{sh: &k.shards[shard], tag: uint32(h >> 32), ref: shard}
 	slot := at.sh.find(at.tag, pid)
@@ -179,16 +201,13 @@ func (k *Kernel) snapshot(at *place, out *PCB) {
 }
 
 // Get copies process pid to out (kernel-ipc §4.2). It allocates only while out's buffer grows. out
-// may be nil.
-func (k *Kernel) Get(pid []byte, out *PCB) Result {
-	sh, tag := k.home(pid)
-	sh.mu.Lock()
-	slot := sh.find(tag, pid)
-	if slot == none {
+// may be nil. ahead, if it is not nil, was begun for pid.
+func (k *Kernel) Get(pid []byte, ahead *Ahead, out *PCB) Result {
+	sh, r := k.lock(pid, ahead)
+	if r == nil {
 		sh.mu.Unlock()
 		return NotFound
 	}
-	r := sh.row(slot)
 	sh.fill(out, r)
 	if out != nil {
 		out.Recorded = r.recorded
@@ -209,5 +228,5 @@ func (k *Kernel) Counts(now Instant) Counts {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.tick(now)
-	return Counts{ByState: k.byState, Total: int64(k.total), QueueDepth: k.sched.depth}
+	return Counts{ByState: k.byState, Total: int64(k.total), QueueDepth: k.sched.depth, Unheard: k.unheard}
 }

@@ -29,6 +29,8 @@ type Lane struct {
 	// part has the shards of the owner, and a scheduler and counters of its own.
 	part   *Kernel
 	change Change
+	row    snapshotRow
+	quota  lastQuota
 	latest int64
 }
 
@@ -41,6 +43,9 @@ func (k *Kernel) Recover(lanes int) *Recovery {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.loosen()
+	if k.huge != nil {
+		k.huge.loading = new(stocks)
+	}
 	k.sched.nodes.use()
 	numbers := new(atomic.Uint32)
 	numbers.Store(uint32(len(k.sched.nodes.chunks)))
@@ -55,7 +60,7 @@ func (k *Kernel) Recover(lanes int) *Recovery {
 func (k *Kernel) part(numbers *atomic.Uint32) *Kernel {
 	p := &Kernel{cfg: k.cfg, seed: k.seed, shardBits: k.shardBits, shards: k.shards}
 	p.sched.init()
-	p.sched.loose = true
+	p.sched.loose, p.recovery.routed = true, true
 	p.sched.nodes.huge = k.huge
 	p.sched.nodes.chunks, p.sched.nodes.numbers = slices.Clone(k.sched.nodes.chunks), numbers
 	return p
@@ -106,15 +111,16 @@ func (r *Recovery) routeSnapshot(rec []byte) (store.Route, error) {
 }
 
 // load takes a record of a snapshot.
-func (l *Lane) load(rec []byte) error {
+func (l *Lane) load(rec []byte, hash uint64) error {
 	kind, d, err := parseSnapshotRecord(rec)
 	switch {
 	case err != nil:
 		return err
 	case kind == snapshotLog:
-		return l.owner.rates.load(&d)
+		return l.owner.rates.load(&d, hash)
 	}
-	return l.part.loadRow(&d)
+	d.last = &l.quota
+	return l.part.loadRow(&d, &l.row, hash)
 }
 
 // Lenient is that of the kernel. No lane may be at work.
@@ -212,38 +218,43 @@ func (r *Recovery) inOrder(c *Change) error {
 	return nil
 }
 
-// Take implements store.Lane.
-func (l *Lane) Take(rec []byte, index uint64) (applied bool, err error) {
+// Take implements store.Lane. No other lane has the shards of its processes and users, so it needs
+// no mutex.
+func (l *Lane) Take(rec []byte, index, hash uint64) (applied bool, err error) {
 	if index == 0 {
-		return true, l.load(rec)
+		return true, l.load(rec, hash)
 	}
-	return l.apply(rec, index)
+	return l.apply(rec, index, hash)
 }
 
 // apply is Apply of the kernel, for a change as it is encoded.
-func (l *Lane) apply(rec []byte, index uint64) (applied bool, err error) {
+func (l *Lane) apply(rec []byte, index, hash uint64) (applied bool, err error) {
 	kind, d, _, err := openChange(rec)
 	if err != nil {
 		return false, err
 	}
 	c := &l.change
 	*c = Change{Kind: kind}
+	d.last = &l.quota
 	if d.fields(c); !d.ended() {
 		return false, badRecord(kind)
 	}
 	l.latest = max(l.latest, c.At)
 	lenient := index > 0 && index <= l.part.recovery.window
 	if kind == ChangeRateStamp || kind == ChangeRateDrop {
-		_, _, applied, err = l.owner.rates.replay(c, index, lenient)
+		s, tag := l.owner.rates.homeBy(hash)
+		_, applied, err = l.owner.rates.replay(c, s, tag, index, lenient)
 		return applied, err
 	}
-	return l.part.replay(c, index, lenient)
+	at, exists := l.part.locateBy(hash, c.PID)
+	return l.part.replayAt(c, &at, exists, index, lenient)
 }
 
 // Warm prefetches the rows of up to store.MaxWarm processes and users of the lane, so that their
 // records do not each wait for memory. The outcome means nothing.
 func (l *Lane) Warm(hashes []uint64) (sum uint32) {
 	var found [store.MaxWarm]entry
+	var text [store.MaxWarm]uint32
 	hashes = hashes[:min(len(hashes), store.MaxWarm)]
 	for i, h := range hashes {
 		x := &l.part.shards[h&uint64(len(l.part.shards)-1)].index
@@ -258,9 +269,15 @@ func (l *Lane) Warm(hashes []uint64) (sum uint32) {
 		switch e := found[i]; {
 		case e.slot == 0:
 		case h&ofUser != 0:
-			sum += l.owner.rates.shards[h%rateShards].log(e.slot - 1).user
+			text[i] = l.owner.rates.shards[h%rateShards].log(e.slot - 1).user
 		default:
-			sum += l.part.shards[h&uint64(len(l.part.shards)-1)].row(e.slot - 1).node
+			s := &l.part.shards[h&uint64(len(l.part.shards)-1)]
+			sum += s.row(e.slot-1).node + s.texts.glance(e.text)
+		}
+	}
+	for i, h := range hashes {
+		if h&ofUser != 0 && found[i].slot != 0 {
+			sum += l.owner.rates.shards[h%rateShards].users.glance(text[i])
 		}
 	}
 	return sum
@@ -274,6 +291,9 @@ func (r *Recovery) Finish() (latest int64, err error) {
 		latest = max(latest, l.latest)
 	}
 	r.lanes = nil
+	if r.k.huge != nil {
+		r.k.huge.loading = nil
+	}
 	err = r.k.finishLoad()
 	return max(latest, r.k.Latest()), err
 }

@@ -14,7 +14,7 @@ func TestLanesDoNotAllocate(t *testing.T) {
 		index++
 		to, err := r.Route(rec, index)
 		if err == nil {
-			_, err = r.lanes[to.Lane].Take(rec, index)
+			_, err = r.lanes[to.Lane].Take(rec, index, to.Hash)
 		}
 		if err != nil {
 			t.Fatal(err)

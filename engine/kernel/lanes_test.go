@@ -68,7 +68,7 @@ func (t *tape) recoveredAlong(lanes int, p photo, cfg Config) (*Kernel, error) {
 		if err != nil {
 			return nil, errors.Join(err, h.idle())
 		}
-		h.give(to, func(l *Lane) error { _, err := l.Take(rec, 0); return err })
+		h.give(to, func(l *Lane) error { _, err := l.Take(rec, 0, to.Hash); return err })
 	}
 	if err := h.idle(); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (t *tape) recoveredAlong(lanes int, p photo, cfg Config) (*Kernel, error) {
 		if err != nil {
 			return nil, errors.Join(err, h.idle())
 		}
-		h.give(to, func(l *Lane) error { _, err := l.Take(rec, index); return err })
+		h.give(to, func(l *Lane) error { _, err := l.Take(rec, index, to.Hash); return err })
 	}
 	if err := h.idle(); err != nil {
 		return nil, err
@@ -276,14 +276,19 @@ func TestLanesRefuseDamagedSnapshots(t *testing.T) {
 func TestRank(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{0, 1, 2, digitFrom - 1, digitFrom, 3 * digitFrom} {
-		for _, bound := range []uint64{1, 2, 2048, 2049, 1 << 22, 1 << 41, 1<<64 - 1} {
+		different := rnd.Perm(n)
+		for _, bound := range []uint64{0, 1, 2, 2048, 2049, 1 << 22, 1 << 41, 1<<64 - 1} {
 			r := make([]ranked, n)
 			for i := range r {
-				r[i] = ranked{rnd.Uint64N(bound), uint32(i)}
+				key := 7 + uint64(different[i])*(closeKeys-1) // for bound 0
+				if bound > 0 {
+					key = rnd.Uint64N(bound)
+				}
+				r[i] = ranked{key, uint32(i)}
 			}
 			want := slices.Clone(r)
 			slices.SortStableFunc(want, func(a, b ranked) int { return cmp.Compare(a.key, b.key) })
-			if !slices.Equal(rank(r), want) {
+			if !slices.Equal(rank(r, nil), want) {
 				t.Errorf("%d keys below %d are not sorted", n, bound)
 			}
 		}

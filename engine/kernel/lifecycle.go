@@ -64,14 +64,18 @@ func (k *Kernel) Next(now Instant, start bool, out *PCB) Result {
 
 // Transition moves pid to state to if the table of kernel-ipc §5.1 has the pair (§4.5); on
 // BadTransition out.State is the old state. reason goes into the event, and is kept while BLOCKED.
-// Event process.state_changed, then process.terminated if to is TERMINATED (D24). out may be nil.
-func (k *Kernel) Transition(now Instant, pid []byte, to State, reason []byte, out *PCB) Result {
+// Event process.state_changed, then process.terminated if to is TERMINATED (D24). out may be nil,
+// and ahead is as in Get.
+func (k *Kernel) Transition(now Instant, pid []byte, ahead *Ahead, to State, reason []byte, out *PCB) Result {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.tick(now)
-	at, ok := k.locate(pid)
-	if !ok {
-		return NotFound
+	var at place
+	if at.sh, at.r = ahead.row(); at.r == nil || !at.sh.isRow(at.r, pid) {
+		var ok bool
+		if at, ok = k.locate(pid); !ok {
+			return NotFound
+		}
 	}
 	old := at.r.state
 	if !old.canBecome(to) {

@@ -236,7 +236,7 @@ func TestBlockedReasonIsKeptWhileBlocked(t *testing.T) {
 	r.mk("p", Running)
 	f := func(reason, want string) {
 		t.Helper()
-		if res := r.k.Transition(r.now, []byte("p"), Blocked, []byte(reason), nil); res != OK {
+		if res := r.k.Transition(r.now, []byte("p"), nil, Blocked, []byte(reason), nil); res != OK {
 			t.Fatal(res)
 		}
 		got, _ := r.k.BlockedReason(nil, []byte("p"))
@@ -262,9 +262,9 @@ func TestUnknownPID(t *testing.T) {
 	r := newRig(t, Config{})
 	ghost := []byte("ghost")
 	for what, res := range map[string]Result{
-		"get": r.k.Get(ghost, nil), "transition": r.k.Transition(r.now, ghost, Ready, nil, nil),
-		"usage": r.k.RecordUsage(r.now, ghost, &Usage{}, nil), "check": r.k.CheckQuota(r.now, ghost, &QuotaCheck{}),
-		"empty": r.k.Get(nil, nil),
+		"get": r.k.Get(ghost, nil, nil), "transition": r.k.Transition(r.now, ghost, nil, Ready, nil, nil),
+		"usage": r.k.RecordUsage(r.now, ghost, nil, &Usage{}, nil), "check": r.k.CheckQuota(r.now, ghost, nil, &QuotaCheck{}),
+		"empty": r.k.Get(nil, nil, nil),
 	} {
 		if res != NotFound {
 			t.Errorf("%s: %v", what, res)

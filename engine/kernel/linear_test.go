@@ -101,14 +101,14 @@ func linearDo(k *Kernel, in linearInput) (out linearOutput) {
 			out.pid = string(pcb.PID)
 		}
 	case "get":
-		out.res = k.Get([]byte(in.pid), &pcb)
+		out.res = k.Get([]byte(in.pid), nil, &pcb)
 		out.state, out.calls = pcb.State, pcb.Usage[LLMCalls]
 	case "usage":
 		var total Usage
-		out.res = k.RecordUsage(now, []byte(in.pid), &Usage{LLMCalls: 1}, &total)
+		out.res = k.RecordUsage(now, []byte(in.pid), nil, &Usage{LLMCalls: 1}, &total)
 		out.calls = total[LLMCalls]
 	case "transition":
-		out.res = k.Transition(now, []byte(in.pid), in.to, nil, &pcb)
+		out.res = k.Transition(now, []byte(in.pid), nil, in.to, nil, &pcb)
 		out.state = pcb.State
 	}
 	return out

@@ -1,9 +1,7 @@
 package kernel
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"sync"
 )
 
@@ -37,14 +35,18 @@ func (k *Kernel) link() error {
 	k.sched.loose = false
 	var beside sync.WaitGroup
 	beside.Go(k.sched.link)
+	latest := int64(0)
+	beside.Go(func() { latest = k.rates.link() })
 	err := k.linkOrder()
 	beside.Wait()
+	k.now = max(k.now, latest)
 	return err
 }
 
 func (k *Kernel) linkOrder() error {
 	last := uint64(0)
-	for _, e := range rank(k.byCreation()) {
+	k.order.reserve(k.total, k.huge)
+	for _, e := range rank(k.byCreation(), k.huge) {
 		if e.key == last {
 			return fmt.Errorf("%w: two processes have the creation sequence %d", errBadSnapshot, last)
 		}
@@ -56,7 +58,7 @@ func (k *Kernel) linkOrder() error {
 
 // byCreation returns the references of all rows with their creation sequences.
 func (k *Kernel) byCreation() []ranked {
-	rows := make([]ranked, 0, k.total)
+	rows := hugeSlice[ranked](k.huge, k.total)[:0]
 	for i := range k.shards {
 		sh := &k.shards[i]
 		for slot := range sh.used {
@@ -96,8 +98,8 @@ func (s *scheduler) link() {
 	s.fill(&s.completed, s.rankByStamp(in.completed))
 	for p := range s.ready {
 		q := &s.ready[p]
-		s.fill(&q.fifo, rank(in.fifo[p]))
-		for pos, e := range rank(in.back[p]) { // in order, which is a heap
+		s.fill(&q.fifo, rank(in.fifo[p], s.nodes.huge))
+		for pos, e := range rank(in.back[p], s.nodes.huge) { // in order, which is a heap
 			q.back = append(q.back, e.i)
 			s.nodes.at(e.i).prev = uint32(pos)
 		}
@@ -112,9 +114,10 @@ func (s *scheduler) places() (in places[[]ranked]) {
 			*n++
 		}
 	}
-	in.leases, in.completed = make([]ranked, 0, count.leases), make([]ranked, 0, count.completed)
+	room := func(n int) []ranked { return hugeSlice[ranked](s.nodes.huge, n)[:0] }
+	in.leases, in.completed = room(count.leases), room(count.completed)
 	for p := range in.fifo {
-		in.fifo[p], in.back[p] = make([]ranked, 0, count.fifo[p]), make([]ranked, 0, count.back[p])
+		in.fifo[p], in.back[p] = room(count.fifo[p]), room(count.back[p])
 	}
 	for i := range s.nodes.used {
 		if list := in.of(s.nodes.at(i)); list != nil {
@@ -126,11 +129,11 @@ func (s *scheduler) places() (in places[[]ranked]) {
 
 // rankByStamp sorts nodes, which come with their ready sequences, by stamp and then by sequence.
 func (s *scheduler) rankByStamp(r []ranked) []ranked {
-	r = rank(r)
+	r = rank(r, s.nodes.huge)
 	for j := range r {
 		r[j].key = byStamp(s.nodes.at(r[j].i).stamp)
 	}
-	return rank(r)
+	return rank(r, s.nodes.huge)
 }
 
 // fill makes l, which is empty, of the nodes in r.
@@ -140,16 +143,14 @@ func (s *scheduler) fill(l *list, r []ranked) {
 	}
 }
 
-// load stores a user's log. One that is there already was dropped and made again during the
-// snapshot.
-func (l *limiter) load(d *changeReader) error {
+// load stores a user's log; h is the hash of the user. One that is there already was dropped and
+// made again during the snapshot. The caller has the shard for itself.
+func (l *limiter) load(d *changeReader, h uint64) error {
 	g := d.stamps()
 	if !d.ended() {
 		return fmt.Errorf("%w: log record", errBadSnapshot)
 	}
-	s, tag := l.home(g.user)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s, tag := l.homeBy(h)
 	if i := s.find(tag, g.user); i != none {
 		if s.recorded.at(i) >= g.index {
 			return fmt.Errorf("%w: the log of user %q is in it twice", errBadSnapshot, g.user)
@@ -182,28 +183,27 @@ func (g *rateLog) restore(from *snapshotStamps) {
 // link orders the logs by their last stamps, if activity is known, and returns the latest in
 // nanoseconds.
 func (l *limiter) link() (latest int64) {
-	type log struct {
-		key, tie uint64
-		i        uint32
-		s        *rateShard
-	}
-	var logs []log
+	logs := make([]ranked, 0, l.live.Load())
 	for n := range l.shards {
 		s := &l.shards[n]
 		s.mu.Lock()
 		for i := range s.used {
-			if g := s.log(i); g.live {
-				logs = append(logs, log{byStamp(g.last), s.recorded.at(i), i, s})
-				latest = max(latest, g.last*nsPerMs)
+			if s.log(i).live {
+				logs = append(logs, ranked{s.recorded.at(i), i*rateShards + uint32(n)})
 			}
 		}
 		s.mu.Unlock()
 	}
-	slices.SortFunc(logs, func(a, b log) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.tie, b.tie)) })
-	for _, e := range logs {
-		e.s.mu.Lock()
-		e.s.touch(e.i, l.activity.Add(1))
-		e.s.mu.Unlock()
+	logs = rank(logs, nil)
+	for j, e := range logs {
+		last := l.shards[e.i%rateShards].log(e.i / rateShards).last
+		logs[j].key, latest = byStamp(last), max(latest, last*nsPerMs)
+	}
+	for _, e := range rank(logs, nil) {
+		s := &l.shards[e.i%rateShards]
+		s.mu.Lock()
+		s.touch(e.i/rateShards, l.activity.Add(1))
+		s.mu.Unlock()
 	}
 	return latest
 }

@@ -108,7 +108,7 @@ func (d *driver) next(t *rapid.T) {
 func (d *driver) transition(t *rapid.T) {
 	p, to := pid(t), State(rapid.IntRange(0, NumStates-1).Draw(t, "to"))
 	want := d.m.transition(p, to)
-	same(t, "transition", d.r.k.Transition(d.r.now, []byte(p), to, []byte("because"), &d.out), want)
+	same(t, "transition", d.r.k.Transition(d.r.now, []byte(p), nil, to, []byte("because"), &d.out), want)
 	d.sameOut(t, p, want)
 }
 
@@ -134,7 +134,7 @@ func (d *driver) usage(t *rapid.T) {
 	p := pid(t)
 	delta := Usage{LLMCalls: rapid.Int64Range(0, 2).Draw(t, "llm"), ToolCalls: rapid.Int64Range(0, 1).Draw(t, "tool"), TokensIn: 7}
 	var total Usage
-	got := d.r.k.RecordUsage(d.r.now, []byte(p), &delta, &total)
+	got := d.r.k.RecordUsage(d.r.now, []byte(p), nil, &delta, &total)
 	w := d.m.procs[p]
 	if w == nil {
 		same(t, "usage", got, NotFound)
@@ -150,7 +150,7 @@ func (d *driver) check(t *rapid.T) {
 	p := pid(t)
 	want, wantRes := d.m.check(p)
 	var c QuotaCheck
-	same(t, "check", d.r.k.CheckQuota(d.r.now, []byte(p), &c), wantRes)
+	same(t, "check", d.r.k.CheckQuota(d.r.now, []byte(p), nil, &c), wantRes)
 	same(t, "reason", string(c.AppendReason(nil, []byte(p))), want)
 	if wantRes == OK {
 		same(t, "usage", c.Usage, d.m.procs[p].usage)

@@ -72,11 +72,7 @@ func (s *nodeSlab) grow() {
 	for len(s.chunks) <= int(s.used/nodeChunk) {
 		s.chunks = append(s.chunks, nil)
 	}
-	chunk := new([nodeChunk]node)
-	if s.huge != nil && s.used >= hugeFrom*minShards {
-		adviseHuge(s.huge, chunk, 1)
-	}
-	s.chunks[s.used/nodeChunk] = chunk
+	s.chunks[s.used/nodeChunk] = newPiece(s.huge, s.used >= hugeFrom*minShards, (*stocks).ofNodes)
 	s.warm.publish(s.chunks)
 }
 

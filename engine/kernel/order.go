@@ -24,6 +24,14 @@ type order struct {
 	spare  []*orderChunk
 }
 
+// reserve gets memory for so many appends to an empty order at once. h may be nil: see hugeSlice.
+func (o *order) reserve(n int, h *hugeAdvisor) {
+	chunks := hugeSlice[orderChunk](h, (n+orderChunkLen-1)/orderChunkLen)
+	for i := range chunks {
+		o.spare = append(o.spare, &chunks[len(chunks)-1-i]) // the last one is taken first
+	}
+}
+
 // append adds a process; seq is greater than all before.
 func (o *order) append(seq uint64, ref uint32) {
 	last := len(o.chunks) - 1

@@ -57,8 +57,8 @@ func (r *rig) reason(pid string, delta Usage, want string) {
 	r.t.Helper()
 	var total Usage
 	var c QuotaCheck
-	r.k.RecordUsage(r.now, []byte(pid), &delta, &total)
-	if res := r.k.CheckQuota(r.now, []byte(pid), &c); res != OK {
+	r.k.RecordUsage(r.now, []byte(pid), nil, &delta, &total)
+	if res := r.k.CheckQuota(r.now, []byte(pid), nil, &c); res != OK {
 		r.t.Fatal(res)
 	}
 	if c.Usage != total {
@@ -140,17 +140,17 @@ func TestRecordUsageTotals(t *testing.T) {
 	r.mk("p", Terminated) // allowed in every state
 	var total Usage
 	one := Usage{1, 2, 3, 4, 5, 6, 7, 8}
-	r.k.RecordUsage(r.now, []byte("p"), &one, &total)
-	r.k.RecordUsage(r.now, []byte("p"), &one, &total)
+	r.k.RecordUsage(r.now, []byte("p"), nil, &one, &total)
+	r.k.RecordUsage(r.now, []byte("p"), nil, &one, &total)
 	if want := (Usage{2, 4, 6, 8, 10, 12, 14, 16}); total != want {
 		t.Errorf("got %+v", total)
 	}
-	r.k.RecordUsage(r.now, []byte("p"), &Usage{TokensIn: math.MaxInt64, LLMCalls: 1}, &total)
+	r.k.RecordUsage(r.now, []byte("p"), nil, &Usage{TokensIn: math.MaxInt64, LLMCalls: 1}, &total)
 	if total[TokensIn] != math.MaxInt64 || total[LLMCalls] != 3 {
 		t.Errorf("got %+v", total)
 	}
 	n := len(r.journal)
-	r.k.RecordUsage(r.now, []byte("p"), &Usage{}, &total)
+	r.k.RecordUsage(r.now, []byte("p"), nil, &Usage{}, &total)
 	if len(r.journal) != n || total[LLMCalls] != 3 {
 		t.Error("nothing used, yet a change")
 	}

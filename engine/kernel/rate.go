@@ -111,7 +111,11 @@ func (l *limiter) limits() limits {
 }
 
 func (l *limiter) home(user []byte) (s *rateShard, tag uint32) {
-	h := maphash.Bytes(l.seed, user)
+	return l.homeBy(maphash.Bytes(l.seed, user))
+}
+
+// homeBy is home of a user with a known hash.
+func (l *limiter) homeBy(h uint64) (s *rateShard, tag uint32) {
 	return &l.shards[h%rateShards], uint32(h >> 32)
 }
 

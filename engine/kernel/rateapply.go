@@ -21,39 +21,38 @@ func (l *limiter) applyDrop(s *rateShard, tag, i uint32) {
 func (l *limiter) apply(c *Change, index uint64, lenient bool) (applied bool, err error) {
 	l.grow.Lock()
 	defer l.grow.Unlock()
-	s, i, applied, err := l.replay(c, index, lenient)
+	s, tag := l.home(c.UserID)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i, applied, err := l.replay(c, s, tag, index, lenient)
 	if i != none {
-		s.mu.Lock()
-		defer s.mu.Unlock()
 		s.touch(i, l.activity.Add(1))
 	}
 	return applied, err
 }
 
-// replay is apply without the order of activity. It returns the active log, or none. Changes of one
-// user come from one goroutine, so the growth lock is not needed.
-func (l *limiter) replay(c *Change, index uint64, lenient bool) (s *rateShard, active uint32, applied bool, err error) {
+// replay is apply without the order of activity, in the shard and under the tag of the user. It
+// returns the active log, or none. Caller holds the growth lock and the shard's mutex, or has the
+// shard for itself.
+func (l *limiter) replay(c *Change, s *rateShard, tag uint32, index uint64, lenient bool) (active uint32, applied bool, err error) {
 	if len(c.UserID) > maxIDLen {
-		return nil, none, false, notApplicable(c, "user too long")
+		return none, false, notApplicable(c, "user too long")
 	}
-	s, tag := l.home(c.UserID)
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	i := s.find(tag, c.UserID)
 	switch {
 	case i != none && known(s.recorded.at(i), index):
-		return s, none, false, nil
+		return none, false, nil
 	case c.Kind == ChangeRateStamp:
 		i = l.applyStamp(s, tag, i, c, l.limits()[Hour-1])
 		s.recorded.set(i, index)
-		return s, i, true, nil
+		return i, true, nil
 	case i != none:
 		l.applyDrop(s, tag, i)
-		return s, none, true, nil
+		return none, true, nil
 	case lenient:
-		return s, none, false, nil
+		return none, false, nil
 	}
-	return s, none, false, notApplicable(c, "no such log")
+	return none, false, notApplicable(c, "no such log")
 }
 
 // sweep drops the logs without a stamp in the last hour (kernel-ipc §5.3) and returns how many. It

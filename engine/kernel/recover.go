@@ -1,10 +1,14 @@
 package kernel
 
-import "fmt"
+import (
+	"fmt"
+	"hash/maphash"
+)
 
 // recovery is how far the kernel has come in taking back its state.
 type recovery struct {
 	window          uint64 // see Lenient
+	routed          bool   // it is a lane's: sequences are checked before, and records of two shards come in any order
 	loading, ended  bool   // the first, the last record of a snapshot was loaded
 	processes, logs uint64 // records loaded
 }
@@ -41,10 +45,12 @@ func (k *Kernel) loadSnapshotRecord(rec []byte) error {
 	switch kind {
 	case snapshotProcess:
 		k.recovery.processes++
-		return k.loadRow(&d)
+		id := d
+		return k.loadRow(&d, new(snapshotRow), maphash.Bytes(k.seed, id.str()))
 	case snapshotLog:
 		k.recovery.logs++
-		return k.rates.load(&d)
+		id := d
+		return k.rates.load(&d, maphash.Bytes(k.rates.seed, id.str()))
 	case snapshotEnd:
 		processes, logs := d.uint(k.recovery.processes), d.uint(k.recovery.logs)
 		if !d.ended() || processes != k.recovery.processes || logs != k.recovery.logs {
@@ -71,17 +77,15 @@ func (k *Kernel) loadBegin(d *changeReader) error {
 	return nil
 }
 
-// loadRow stores a process. One that is there already had gone and was made again while the
-// snapshot was written, so that both were met.
-func (k *Kernel) loadRow(d *changeReader) error {
-	var c snapshotRow
-	d.row(&c)
+// loadRow stores a process whose pid has the hash h. One that is there already had gone and was
+// made again while the snapshot was written, so that both were met. c is scratch. The caller has
+// the shard for itself: an unlock would wait for all the memory that a row is written to.
+func (k *Kernel) loadRow(d *changeReader, c *snapshotRow, h uint64) error {
+	d.row(c)
 	if !d.ended() {
 		return fmt.Errorf("%w: process record", errBadSnapshot)
 	}
-	at, exists := k.locate(c.PID)
-	at.sh.mu.Lock()
-	defer at.sh.mu.Unlock()
+	at, exists := k.locateBy(h, c.PID)
 	switch {
 	case exists && at.r.created >= c.Seq:
 		return fmt.Errorf("%w: process %q is in it twice", errBadSnapshot, c.PID)
@@ -96,7 +100,7 @@ func (k *Kernel) loadRow(d *changeReader) error {
 	r.usage.set(&c.Usage)
 	at.sh.keepReason(r, c.Reason)
 	r.record(c.index)
-	k.sched.restore(r.node, &c)
+	k.sched.restore(r.node, c)
 	k.created = max(k.created, c.Seq)
 	if c.State == Ready {
 		k.readied = max(k.readied, c.ReadySeq)
@@ -117,7 +121,6 @@ func (k *Kernel) finishLoad() error {
 	if !k.sched.loose {
 		return nil
 	}
-	k.now = max(k.now, k.rates.link())
 	return k.link()
 }
 

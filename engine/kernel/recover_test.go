@@ -20,7 +20,7 @@ func TestRowsRememberTheirLastRecord(t *testing.T) {
 		}
 	}
 	f("create", func() { r.mk("p") })
-	f("usage", func() { r.k.RecordUsage(r.now, []byte("p"), &Usage{LLMCalls: 1}, nil) })
+	f("usage", func() { r.k.RecordUsage(r.now, []byte("p"), nil, &Usage{LLMCalls: 1}, nil) })
 	f("lease", func() { r.next(false) })
 	f("requeue", func() { r.k.Schedule(r.now, []byte("p"), nil) })
 	f("lease", func() { r.next(false) })
@@ -51,11 +51,11 @@ func TestRowsRememberTheirLastRecord(t *testing.T) {
 func TestNothingIsRememberedWithoutAJournal(t *testing.T) {
 	k := New(Config{Defaults: unlimited()})
 	k.Create(at(0), args("p", Normal), nil)
-	k.Transition(at(0), []byte("p"), Running, nil, nil)
-	k.RecordUsage(at(0), []byte("p"), &Usage{LLMCalls: 1}, nil)
+	k.Transition(at(0), []byte("p"), nil, Running, nil, nil)
+	k.RecordUsage(at(0), []byte("p"), nil, &Usage{LLMCalls: 1}, nil)
 	k.CheckRate(at(0), []byte("u"), true)
 	var out PCB
-	if k.Get([]byte("p"), &out); out.Recorded != 0 {
+	if k.Get([]byte("p"), nil, &out); out.Recorded != 0 {
 		t.Errorf("a process remembers %d", out.Recorded)
 	}
 	for i := range k.rates.shards {

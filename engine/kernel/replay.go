@@ -53,17 +53,23 @@ func (k *Kernel) replay(c *Change, index uint64, lenient bool) (applied bool, er
 	at, exists := k.locate(c.PID)
 	at.sh.mu.Lock()
 	defer at.sh.mu.Unlock()
+	return k.replayAt(c, &at, exists, index, lenient)
+}
+
+// replayAt is replay at the place of the process. Caller holds the scheduling lock and the shard's
+// mutex, or has the shard for itself.
+func (k *Kernel) replayAt(c *Change, at *place, exists bool, index uint64, lenient bool) (applied bool, err error) {
 	if exists && known(at.r.recorded, index) || !exists && lenient && c.Kind != ChangeCreate {
 		k.witness(c)
 		return false, nil
 	}
 	switch {
 	case c.Kind == ChangeCreate:
-		err = k.replayCreate(c, &at, index, lenient)
+		err = k.replayCreate(c, at, index, lenient)
 	case !exists:
 		err = notApplicable(c, "no such process")
 	default:
-		err = k.replayOn(c, &at, index, lenient)
+		err = k.replayOn(c, at, index, lenient)
 	}
 	return err == nil, err
 }
@@ -87,15 +93,16 @@ func (k *Kernel) witness(c *Change) {
 const maxCreated = math.MaxUint64 - 1
 
 func (k *Kernel) replayCreate(c *Change, at *place, index uint64, lenient bool) error {
+	unordered := lenient || k.recovery.routed
 	a := CreateArgs{PID: c.PID, RequestID: c.RequestID, UserID: c.UserID, SessionID: c.SessionID, Priority: c.Priority}
 	switch {
 	case at.r != nil:
 		return notApplicable(c, "process exists")
 	case !a.fits() || at.sh.index.n >= k.cfg.maxRows():
 		return notApplicable(c, "no room")
-	case c.Seq == 0 || c.Seq <= k.created && !lenient || c.Seq > maxCreated:
+	case c.Seq == 0 || c.Seq <= k.created && !unordered || c.Seq > maxCreated:
 		return notApplicable(c, createdOutOfOrder)
-	case c.State == Ready && c.ReadySeq <= k.readied && !lenient:
+	case c.State == Ready && c.ReadySeq <= k.readied && !unordered:
 		return notApplicable(c, readiedOutOfOrder)
 	case c.State != StateNew && c.State != Ready:
 		return notApplicable(c, "bad state")
@@ -112,7 +119,7 @@ func (k *Kernel) replayOn(c *Change, at *place, index uint64, lenient bool) erro
 		if !at.r.state.canBecome(c.State) {
 			return notApplicable(c, "bad transition from "+at.r.state.String()+" to "+c.State.String())
 		}
-		if c.State == Ready && c.ReadySeq <= k.readied && !lenient {
+		if c.State == Ready && c.ReadySeq <= k.readied && !lenient && !k.recovery.routed {
 			return notApplicable(c, readiedOutOfOrder)
 		}
 		if len(c.Reason) > maxIDLen {
@@ -137,7 +144,7 @@ func (k *Kernel) replayOn(c *Change, at *place, index uint64, lenient bool) erro
 		k.applyRemove(at)
 		return nil
 	case ChangeUsage:
-		applyUsage(c, at.r)
+		applyUsage(&c.Usage, at.r)
 	default:
 		return notApplicable(c, "unknown kind")
 	}

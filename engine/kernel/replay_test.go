@@ -70,9 +70,9 @@ func TestDigestSeesEverything(t *testing.T) {
 	f("schedule NEW", func() { r.k.Schedule(r.now, []byte("n"), nil) })
 	f("lease end", func() { r.after(time.Minute); r.k.Counts(r.now) })
 	f("start", func() { r.next(true) })
-	f("block", func() { r.k.Transition(r.now, []byte("a"), Blocked, []byte("why"), nil) })
+	f("block", func() { r.k.Transition(r.now, []byte("a"), nil, Blocked, []byte("why"), nil) })
 	f("resume", func() { r.to("a", Ready, OK) })
-	f("usage", func() { r.k.RecordUsage(r.now, []byte("a"), &Usage{InferenceInputChars: 1}, nil) })
+	f("usage", func() { r.k.RecordUsage(r.now, []byte("a"), nil, &Usage{InferenceInputChars: 1}, nil) })
 	f("defaults", func() { r.k.SetDefaults(r.now, &QuotaPatch{Set: 1, Values: Quota{7}}) })
 	f("stamp", func() { r.k.CheckRate(r.now, []byte("ua"), true) })
 	f("stamp of a new user", func() { r.k.CheckRate(r.now, []byte("new"), true) })
@@ -82,7 +82,7 @@ func TestDigestSeesEverything(t *testing.T) {
 	peek := r.k.stateDigest()
 	r.k.CheckRate(r.now, []byte("new"), false)
 	var c QuotaCheck
-	r.k.CheckQuota(r.now, []byte("b"), &c)
+	r.k.CheckQuota(r.now, []byte("b"), nil, &c)
 	if r.k.stateDigest() != peek {
 		t.Error("looking changed something")
 	}

@@ -56,17 +56,18 @@ const hugeFrom = 1024
 
 // shard is a part of the table under one mutex.
 type shard struct {
+	// The first cache line, up to the entries of the index, is what every look-up needs.
 	mu     sync.Mutex
-	index  index
+	warm   warmed
 	rows   []*[rowChunk]row
-	used   uint32 // slots ever used
-	free   uint32 // first free slot among them, or none
+	index  index
 	texts  arena
 	quotas quotas
-	warm   warmed
+	used   uint32       // slots ever used
+	free   uint32       // first free slot among them, or none
 	huge   *hugeAdvisor // of the kernel; nil: small pages
 	change Change       // what the journal is shown; guarded by mu
-	_      [64]byte     // keeps the next shard's mutex off this one's last cache line
+	_      [88]byte     // keeps the next shard's mutex off this one's last cache line, and on the start of its own
 }
 
 func (s *shard) init(h *hugeAdvisor) {
@@ -78,16 +79,12 @@ func (s *shard) init(h *hugeAdvisor) {
 
 func (s *shard) row(slot uint32) *row { return &s.rows[slot/rowChunk][slot%rowChunk] }
 
-// hugeEntries is the size of an index, 192 KiB, from which on it is asked for in huge pages.
-const hugeEntries = 16 << 10
-
 // enter makes slot, whose pid is kept at text, one that find finds.
 func (s *shard) enter(tag, slot, text uint32) {
-	before := len(s.index.entries)
-	s.index.insert(tag, slot, text)
-	if n := len(s.index.entries); n != before && n >= hugeEntries && s.huge != nil {
-		adviseHuge(s.huge, &s.index.entries[0], n)
+	if s.index.full() {
+		s.index.grow(s.huge)
 	}
+	s.index.insert(tag, slot, text)
 }
 
 // find returns the slot of pid, or none. Caller holds the scheduling lock or mu.
@@ -98,6 +95,12 @@ func (s *shard) find(tag uint32, pid []byte) uint32 {
 		}
 	}
 	return none
+}
+
+// isRow reports whether r, a row of the shard, is that of pid. Caller holds the scheduling lock or
+// mu.
+func (s *shard) isRow(r *row, pid []byte) bool {
+	return r.created != 0 && int(r.lens[0]) == len(pid) && s.texts.holds(r.text, pid)
 }
 
 // pid returns r's pid in place. Caller holds the scheduling lock or mu; so for the others.
@@ -129,11 +132,7 @@ func (s *shard) takeSlot() uint32 {
 	slot := s.used
 	s.used++
 	if int(slot/rowChunk) == len(s.rows) {
-		chunk := new([rowChunk]row)
-		if s.huge != nil && slot >= hugeFrom {
-			adviseHuge(s.huge, chunk, 1)
-		}
-		s.rows = append(s.rows, chunk)
+		s.rows = append(s.rows, newPiece(s.huge, slot >= hugeFrom, (*stocks).ofRows))
 	}
 	return slot
 }

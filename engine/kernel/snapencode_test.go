@@ -48,7 +48,7 @@ func TestSnapshotFormat(t *testing.T) {
 	}
 	var out PCB
 	var got []string
-	k.Get([]byte("p1"), &out)
+	k.Get([]byte("p1"), nil, &out)
 	if out.Created != 9 || out.State != Ready || out.Priority != Normal || out.Usage != (Usage{1, 2, 3, 4, 5, 6, 7, 8}) || string(out.UserID) != "u1" {
 		t.Errorf("%+v", out)
 	}
@@ -159,9 +159,9 @@ func TestSnapshotLimits(t *testing.T) {
 	k, now := New(cfg), at(0)
 	long := bytes.Repeat([]byte("x"), maxIDLen)
 	k.Create(now, &CreateArgs{PID: long, RequestID: long, UserID: long, SessionID: long, Priority: Idle}, nil)
-	k.Transition(now, long, Running, nil, nil)
-	k.Transition(now, long, Blocked, append(long, 'x'), nil)
-	k.RecordUsage(now, long, &Usage{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64}, nil)
+	k.Transition(now, long, nil, Running, nil, nil)
+	k.Transition(now, long, nil, Blocked, append(long, 'x'), nil)
+	k.RecordUsage(now, long, nil, &Usage{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64}, nil)
 	for i := range maxStamps { // gaps of 0 and of two bytes
 		if i%4 == 0 {
 			now.Mono += int64(140 * time.Millisecond)

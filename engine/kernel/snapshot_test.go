@@ -92,11 +92,11 @@ func (d deed) do(k *Kernel, now *Instant) string {
 		res := k.Next(*now, d.arg%4 == 0, &out)
 		return fmt.Sprintf("%v %s", res, out.PID)
 	case 3, 4:
-		return k.Transition(*now, pid, State(d.arg%NumStates), []byte("why"), &out).String() + out.State.String()
+		return k.Transition(*now, pid, nil, State(d.arg%NumStates), []byte("why"), &out).String() + out.State.String()
 	case 5:
 		return k.Terminate(*now, pid, nil, &out).String()
 	case 6:
-		return fmt.Sprint(k.RecordUsage(*now, pid, &Usage{TokensIn: int64(d.arg)}, &out.Usage), out.Usage)
+		return fmt.Sprint(k.RecordUsage(*now, pid, nil, &Usage{TokensIn: int64(d.arg)}, &out.Usage), out.Usage)
 	case 7:
 		return fmt.Sprint(k.CheckRate(*now, fmt.Appendf(nil, "u%d", d.arg), true))
 	case 8:

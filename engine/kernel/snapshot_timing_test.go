@@ -25,9 +25,9 @@ func photographed(b *testing.B, n int) (k *Kernel, p photo, size int) {
 	for i := range n / 8 {
 		pid = benchID(pid, 'p', 8*i)
 		k.Next(now, false, nil)
-		k.Transition(now, pid, Running, nil, nil)
-		k.RecordUsage(now, pid, &Usage{LLMCalls: 3, TokensIn: 4000, TokensOut: 1000}, nil)
-		k.Transition(now, pid, []State{Waiting, Terminated, Ready}[i%3], nil, nil)
+		k.Transition(now, pid, nil, Running, nil, nil)
+		k.RecordUsage(now, pid, nil, &Usage{LLMCalls: 3, TokensIn: 4000, TokensOut: 1000}, nil)
+		k.Transition(now, pid, nil, []State{Waiting, Terminated, Ready}[i%3], nil, nil)
 	}
 	p = journal.photograph(b, k, func(rec []byte) { size += len(rec) })
 	return k, p, size

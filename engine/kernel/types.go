@@ -104,6 +104,9 @@ func equalFold(b []byte, name string) bool {
 	if len(b) != len(name) {
 		return false
 	}
+	if string(b) == name { // as nearly all clients write it
+		return true
+	}
 	for i, c := range b {
 		if c >= 'a' && c <= 'z' {
 			c -= 'a' - 'A'
@@ -261,4 +264,6 @@ type Counts struct {
 	Total int64
 	// QueueDepth counts queued processes; leased ones are not queued.
 	QueueDepth int64
+	// Unheard counts the events since the start that had no subscriber.
+	Unheard int64
 }

@@ -83,7 +83,7 @@ func TestTransitionTable(t *testing.T) {
 				want = OK
 			}
 			var out PCB
-			got := r.k.Transition(r.now, []byte("p"), to, nil, &out)
+			got := r.k.Transition(r.now, []byte("p"), nil, to, nil, &out)
 			if got != want {
 				t.Errorf("%v to %v: got %v, want %v", from, to, got, want)
 			}

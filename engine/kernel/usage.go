@@ -4,27 +4,26 @@ package kernel
 const nsPerMs = 1000000
 
 // RecordUsage adds delta to pid's usage, saturating, and copies the new totals to total, which may
-// be nil (kernel-ipc §4.8). It takes one shard's mutex and does not allocate.
-func (k *Kernel) RecordUsage(_ Instant, pid []byte, delta *Usage, total *Usage) Result {
-	sh, tag := k.home(pid)
-	sh.mu.Lock()
+// be nil (kernel-ipc §4.8). It takes one shard's mutex and does not allocate. ahead is as in Get.
+func (k *Kernel) RecordUsage(_ Instant, pid []byte, ahead *Ahead, delta *Usage, total *Usage) Result {
+	sh, r := k.lock(pid, ahead)
 	defer sh.mu.Unlock()
-	slot := sh.find(tag, pid)
-	if slot == none {
+	if r == nil {
 		return NotFound
 	}
-	r := sh.row(slot)
 	if !delta.zero() {
-		// The shard's own record is filled in place: a fresh one would cost as much as the rest of
-		// the call.
-		c := &sh.change
-		c.Kind, c.PID = ChangeUsage, pid
-		c.Usage.sum(&r.usage, delta)
+		var sum Usage
+		sum.sum(&r.usage, delta)
 		if k.cfg.Journal != nil {
+			// The shard's own record is filled in place: a fresh one would cost as much as the rest
+			// of the call.
+			c := &sh.change
+			c.Kind, c.PID = ChangeUsage, pid
+			c.Usage.set(&sum)
 			r.record(k.cfg.Journal(c))
+			c.PID = nil
 		}
-		applyUsage(c, r)
-		c.PID = nil
+		applyUsage(&sum, r)
 	}
 	if total != nil {
 		total.set(&r.usage)
@@ -33,16 +32,14 @@ func (k *Kernel) RecordUsage(_ Instant, pid []byte, delta *Usage, total *Usage) 
 }
 
 // CheckQuota compares pid's usage with its quota (kernel-ipc §4.7) and emits resource.exhausted
-// when it is exceeded. Within bounds it takes one shard's mutex and does not allocate.
-func (k *Kernel) CheckQuota(now Instant, pid []byte, out *QuotaCheck) Result {
-	sh, tag := k.home(pid)
-	sh.mu.Lock()
-	slot := sh.find(tag, pid)
-	if slot == none {
+// when it is exceeded. Within bounds it takes one shard's mutex and does not allocate. ahead is as
+// in Get.
+func (k *Kernel) CheckQuota(now Instant, pid []byte, ahead *Ahead, out *QuotaCheck) Result {
+	sh, r := k.lock(pid, ahead)
+	if r == nil {
 		sh.mu.Unlock()
 		return NotFound
 	}
-	r := sh.row(slot)
 	out.evaluate(r, sh.quotas.at(r.quota), now.Mono/nsPerMs)
 	out.Recorded = r.recorded
 	sh.mu.Unlock()

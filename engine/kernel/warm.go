@@ -5,23 +5,24 @@ package kernel
 import (
 	"hash/maphash"
 	"sync/atomic"
+	"unsafe"
 )
-
-// maxWarm is how many look-ups Warm has in flight: about what a core's reorder window can overlap.
-const maxWarm = 16
 
 // warmFrom is the size of one shard's index, in entries, from which on prefetching pays: 48 rows a
 // shard, some 3,000 over 64 shards. Smaller ones stay in a core's second-level cache.
 const warmFrom = 128
 
-// warmView is what Warm may read of a shard without its mutex: slice headers that are replaced.
+// warmView is what Ahead may read of a shard without its mutex: slice headers that are replaced.
+// Its size is a size class of the allocator whose objects begin on cache lines, and what is read is
+// on the first one.
 type warmView struct {
 	entries []entry
 	rows    []*[rowChunk]row
 	pages   []*[pageSize]byte
+	_       [56]byte
 }
 
-// warmed is the published view; see Warm.
+// warmed is the published view; see Ahead.
 type warmed struct{ view atomic.Pointer[warmView] }
 
 // warmedNodes is the same of the scheduler's nodes.
@@ -32,27 +33,14 @@ type warmedNodes struct {
 // publish renews the view after chunks grew. Caller holds the scheduling lock.
 func (w *warmedNodes) publish(chunks []*[nodeChunk]node) { w.chunks.Store(&chunks) }
 
-// touch loads a word of node i and of its list neighbours. The links may be of any moment.
-func (w *warmedNodes) touch(i uint32) (sum uint32) {
+// at returns node i, nil if there is none.
+func (w *warmedNodes) at(i uint32) *node {
 	p := w.chunks.Load()
 	if p == nil {
-		return 0
+		return nil
 	}
-	n := nodeIn(*p, i)
-	if n == nil {
-		return 0
-	}
-	for _, i := range [...]uint32{n.prev, n.next} {
-		if other := nodeIn(*p, i); other != nil {
-			sum += other.ref
-		}
-	}
-	return sum
-}
-
-func nodeIn(chunks []*[nodeChunk]node, i uint32) *node {
-	if c := i / nodeChunk; int(c) < len(chunks) && chunks[c] != nil {
-		return &chunks[c][i%nodeChunk]
+	if c := i / nodeChunk; int(c) < len(*p) && (*p)[c] != nil {
+		return &(*p)[c][i%nodeChunk]
 	}
 	return nil
 }
@@ -63,51 +51,81 @@ func (w *warmed) publish(s *shard) {
 	if v != nil && len(v.entries) == len(s.index.entries) && len(v.rows) == len(s.rows) && len(v.pages) == len(s.texts.pages) {
 		return
 	}
-	w.view.Store(&warmView{s.index.entries, s.rows, s.texts.pages})
+	w.view.Store(&warmView{entries: s.index.entries, rows: s.rows, pages: s.texts.pages})
 }
 
-// Warm prefetches the rows of pids, so that operations on them do not each wait for memory. It
-// changes nothing and its outcome means nothing: it reads single words without a lock, through
-// slice headers that are published whole. The loads of different pids overlap: at a million rows
-// they are most of the cost of a request. So each step is made for all pids before the next one.
-// Race builds leave it out.
-func (k *Kernel) Warm(pids [][]byte, need Need) (sum uint32) {
+// Ahead has the memory of one process fetched before an operation needs it; waiting for it would be
+// most of the cost of a request. The steps are Begin, Row, Node, Neighbours; the last ones may be
+// left out. Each reads what the one before asked for, so a caller does other work in between, such
+// as the steps of other processes. They change nothing and may miss or find another process: they
+// read single words without a lock, through slice headers that are published whole. They do not
+// allocate. Race builds leave them out. The zero Ahead is ready.
+type Ahead struct {
+	view *warmView // nil: there is nothing to fetch
+	tag  uint32
+	sh   *shard
+	r    *row // maybe that of the process, when it was looked for
+	node *node
+}
+
+// row returns where the process may be: an operation looks there first.
+func (a *Ahead) row() (*shard, *row) {
+	if a == nil {
+		return nil, nil
+	}
+	return a.sh, a.r
+}
+
+// Begin asks for the place in the index of process pid.
+func (a *Ahead) Begin(k *Kernel, pid []byte) {
+	a.view, a.r, a.node = nil, nil, nil
 	if v := k.shards[0].warm.view.Load(); v == nil || len(v.entries) < warmFrom {
-		return 0 // one shard is as full as the others
+		return // one shard is as full as the others
 	}
-	var w [maxWarm]warming
-	pids = pids[:min(len(pids), maxWarm)]
-	for i, pid := range pids {
-		h := maphash.Bytes(k.seed, pid)
-		if v := k.shards[h&uint64(len(k.shards)-1)].warm.view.Load(); v != nil && len(v.entries) > 0 {
-			w[i].view, w[i].tag = v, uint32(h>>32)
-			sum += v.entries[w[i].tag&uint32(len(v.entries)-1)].text
-		}
+	h := maphash.Bytes(k.seed, pid)
+	a.sh, a.tag = &k.shards[h&uint64(len(k.shards)-1)], uint32(h>>32)
+	if a.view = a.sh.warm.view.Load(); a.view == nil || len(a.view.entries) == 0 {
+		a.view = nil
+		return
 	}
-	for i := range pids {
-		if w[i].view != nil {
-			w[i].found = w[i].view.find(w[i].tag)
-		}
-	}
-	for i := range pids {
-		if w[i].found.slot != 0 {
-			sum += w[i].touch(need)
-		}
-	}
-	if need&NeedQueue != 0 {
-		for i := range pids {
-			sum += k.sched.nodes.warm.touch(w[i].node)
-		}
-	}
-	return sum
+	fetchLine(unsafe.Pointer(&a.view.entries[a.tag&uint32(len(a.view.entries)-1)]))
 }
 
-// warming is one pid on its way through Warm.
-type warming struct {
-	view  *warmView
-	tag   uint32
-	found entry
-	node  uint32
+// Row asks for the row, and for the identifiers that are needed.
+func (a *Ahead) Row(need Need) {
+	v := a.view
+	if v == nil {
+		return
+	}
+	e := v.find(a.tag)
+	slot, page := e.slot-1, e.text/pageGranules
+	if e.slot == 0 || int(slot/rowChunk) >= len(v.rows) || int(page) >= len(v.pages) || v.pages[page] == nil {
+		return
+	}
+	a.r = &v.rows[slot/rowChunk][slot%rowChunk]
+	fetchRow(a.r, &v.pages[page][e.text%pageGranules*granule], need&NeedIDs != 0)
+}
+
+// Node asks for the place in the scheduler.
+func (a *Ahead) Node(k *Kernel) {
+	if a.r == nil {
+		return
+	}
+	if a.node = k.sched.nodes.warm.at(a.r.node); a.node != nil {
+		fetchLine(unsafe.Pointer(a.node))
+	}
+}
+
+// Neighbours asks for the places beside it.
+func (a *Ahead) Neighbours(k *Kernel) {
+	if a.node == nil {
+		return
+	}
+	for _, i := range [...]uint32{a.node.prev, a.node.next} { // of any moment
+		if n := k.sched.nodes.warm.at(i); n != nil {
+			fetchLine(unsafe.Pointer(n))
+		}
+	}
 }
 
 // find returns the first entry whose tag matches, an empty one if none does near its home.
@@ -121,33 +139,3 @@ func (v *warmView) find(tag uint32) entry {
 	}
 	return entry{}
 }
-
-// touch loads a word of each line of the row, and of those of the identifiers that are needed.
-func (w *warming) touch(need Need) (sum uint32) {
-	v, e := w.view, w.found
-	if slot := e.slot - 1; int(slot/rowChunk) < len(v.rows) {
-		r := &v.rows[slot/rowChunk][slot%rowChunk]
-		w.node = r.node
-		sum = r.quota // on the other line
-	}
-	page, off := e.text/pageGranules, e.text%pageGranules*granule
-	if int(page) >= len(v.pages) {
-		return sum
-	}
-	p := v.pages[page]
-	if p == nil {
-		return sum
-	}
-	sum += uint32(p[off]) + uint32(p[(off+pidEnd)%pageSize])
-	if need&NeedIDs != 0 {
-		sum += uint32(p[(off+pidEnd+line)%pageSize]) + uint32(p[(off+idsEnd)%pageSize])
-	}
-	return sum
-}
-
-// Where the identifiers end, if they are UUIDs, and how much memory comes at a time.
-const (
-	pidEnd = 36 - 1
-	idsEnd = 4*36 - 1
-	line   = 64
-)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestWarmBesideChanges: fetching ahead reads without locks what others are changing, and finds its
-// way whatever it meets.
+// way whatever it meets; an operation gets the process that it asks for.
 func TestWarmBesideChanges(t *testing.T) {
 	const pids, most = 20000, 12000 // above warmFrom, and processes have to go
 	k := New(Config{MaxProcesses: most, Defaults: unlimited(), MaxRateLimitUsers: 10})
@@ -21,12 +21,25 @@ func TestWarmBesideChanges(t *testing.T) {
 	var wg sync.WaitGroup
 	for w := range 2 {
 		wg.Go(func() {
-			rnd, batch := rand.New(rand.NewPCG(uint64(w), 7)), make([][]byte, 8)
+			rnd := rand.New(rand.NewPCG(uint64(w), 7))
+			var ahead [8]Ahead
+			var pid [len(ahead)][]byte
+			var out PCB
 			for !done.Load() {
-				for i := range batch {
-					batch[i] = name(rnd.IntN(pids))
+				for i := range ahead {
+					pid[i] = name(rnd.IntN(pids))
+					ahead[i].Begin(k, pid[i])
 				}
-				k.Warm(batch, Need(rnd.IntN(4)))
+				for i := range ahead {
+					ahead[i].Row(Need(rnd.IntN(2)) * NeedIDs)
+				}
+				for i := range ahead {
+					ahead[i].Node(k)
+					ahead[i].Neighbours(k)
+					if k.Get(pid[i], &ahead[i], &out) == OK && string(out.PID) != string(pid[i]) {
+						t.Errorf("asked for %s, got %s", pid[i], out.PID)
+					}
+				}
 			}
 		})
 	}
@@ -46,15 +59,31 @@ func TestWarmBesideChanges(t *testing.T) {
 	}
 }
 
-// TestWarmDoesNotAllocate in a table that is large enough for it to do something.
-func TestWarmDoesNotAllocate(t *testing.T) {
+// TestAheadFindsTheRow, its node and nothing of another process, in a table that is large enough
+// for it to do something. It does not allocate.
+func TestAheadFindsTheRow(t *testing.T) {
 	k := New(Config{Defaults: unlimited()})
 	for i := range 20000 {
 		k.Create(at(time.Duration(i)), args(fmt.Sprint("p", i), Normal), nil)
 	}
-	batch := [][]byte{[]byte("p1"), []byte("p777"), []byte("nobody"), []byte("p19999")}
-	var sum uint32
-	if n := testing.AllocsPerRun(100, func() { sum += k.Warm(batch, NeedIDs|NeedQueue) }); n != 0 || sum == 0 {
-		t.Errorf("%v allocations, sum %d", n, sum)
+	var a Ahead
+	for _, pid := range []string{"p1", "p777", "nobody", "p19999"} {
+		pid := []byte(pid)
+		if n := testing.AllocsPerRun(100, func() {
+			a.Begin(k, pid)
+			a.Row(NeedIDs)
+			a.Node(k)
+			a.Neighbours(k)
+		}); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+		var out PCB
+		if got, want := k.Get(pid, &a, &out), k.Get(pid, nil, nil); got != want || got == OK && string(out.PID) != string(pid) {
+			t.Errorf("process %s: %v, want %v; got %s", pid, got, want, out.PID)
+		}
+		at, _ := k.locate(pid)
+		if at.r != a.r || at.r != nil && a.node != k.sched.nodes.at(at.r.node) {
+			t.Errorf("process %s is at %p, found %p with node %p", pid, at.r, a.r, a.node)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"trunkline/engine/journal"
@@ -39,8 +40,8 @@ type Recovery interface {
 // Lane takes the records that were routed to it.
 type Lane interface {
 	// Take takes a record: of a snapshot where index is 0, else of the log. applied reports whether
-	// it changed something.
-	Take(rec []byte, index journal.Index) (applied bool, err error)
+	// it changed something. hash is that of its Route.
+	Take(rec []byte, index journal.Index, hash uint64) (applied bool, err error)
 	// Warm fetches what records of up to MaxWarm hashes are about towards the processor.
 	Warm(hashes []uint64) uint32
 }
@@ -49,7 +50,9 @@ type Lane interface {
 type Route struct {
 	// Lane is NoLane for a record that the routing has dealt with.
 	Lane int
-	Hash uint64 // for Warm
+	// Hash is for Take and Warm. What records of equal low bits (nearBits) are about is near each
+	// other in the memory, and the others are independent of them.
+	Hash uint64
 	// Follow is the part of the record for Parallel.Follow, where the change is applied; nil:
 	// nothing follows.
 	Follow []byte
@@ -61,6 +64,9 @@ const NoLane = -1
 // MaxWarm is how many look-ups Warm has in flight at a time: about what a core's reorder window can
 // overlap.
 const MaxWarm = 16
+
+// nearBits is how many bits of a hash decide in which order a lane takes the records of a bundle.
+const nearBits = 6
 
 // lanes works off the records of parallel machines on goroutines of its own, while its owner reads
 // on. What has to keep the order of all records is done by the owner, when the lanes are through
@@ -130,39 +136,64 @@ func (p *lanes) stop() {
 // work is one lane. After a failure it lets everything pass.
 func work(lane Lane, i int, in <-chan *bundle) {
 	failed := false
+	var order []uint32
+	hashes := make([]uint64, 0, MaxWarm)
 	for b := range in {
 		if !failed {
-			b.errs[i] = b.work(lane, b.lanes[i])
+			order = byHash(order, b.lanes[i])
+			b.errs[i] = b.work(lane, b.lanes[i], order, hashes)
 			failed = b.errs[i].err != nil
 		}
 		b.working.Done()
 	}
 }
 
-func (b *bundle) work(lane Lane, tasks []task) failure {
-	for j := range tasks {
+// byHash returns the places of the tasks in order of the low bits of their hashes, those of equal
+// bits in their own order. It uses the memory of order. Rows are written one behind the other
+// within a shard, and the memory keeps up where some of one shard come in a row.
+func byHash(order []uint32, tasks []task) []uint32 {
+	var starts [1 << nearBits]uint32
+	for i := range tasks {
+		starts[tasks[i].hash%(1<<nearBits)]++
+	}
+	sum := uint32(0)
+	for n, count := range starts {
+		starts[n], sum = sum, sum+count
+	}
+	order = slices.Grow(order[:0], len(tasks))[:len(tasks)]
+	for i := range tasks {
+		at := &starts[tasks[i].hash%(1<<nearBits)]
+		order[*at] = uint32(i)
+		*at++
+	}
+	return order
+}
+
+// work takes the tasks in the given order up to the first one, by index, that cannot be taken.
+// hashes is scratch.
+func (b *bundle) work(lane Lane, tasks []task, order []uint32, hashes []uint64) (first failure) {
+	for j, at := range order {
 		if j%MaxWarm == 0 {
-			warm(lane, tasks[j:min(j+MaxWarm, len(tasks))])
+			hashes = hashes[:0]
+			for _, next := range order[j:min(j+MaxWarm, len(order))] {
+				hashes = append(hashes, tasks[next].hash)
+			}
+			lane.Warm(hashes)
 		}
-		t := &tasks[j]
+		t := &tasks[at]
+		if first.err != nil && t.index > first.index {
+			continue
+		}
 		index := t.index
 		if b.loads {
 			index = 0
 		}
 		var err error
-		if t.applied, err = lane.Take(t.rec, index); err != nil {
-			return failure{t.index, err}
+		if t.applied, err = lane.Take(t.rec, index, t.hash); err != nil {
+			first = failure{t.index, err}
 		}
 	}
-	return failure{}
-}
-
-func warm(lane Lane, tasks []task) {
-	var hashes [MaxWarm]uint64
-	for i := range tasks {
-		hashes[i] = tasks[i].hash
-	}
-	lane.Warm(hashes[:len(tasks)])
+	return first
 }
 
 // room returns the bundle to put n more bytes into. It does not move while it is filled.

@@ -71,7 +71,7 @@ func TestClosingWaitsForTheJournal(t *testing.T) {
 		t.Errorf("%q follows", p.out)
 	}
 	var late kernel.PCB
-	if r.svc.kernel.Get([]byte("late"), &late) == kernel.OK {
+	if r.svc.kernel.Get([]byte("late"), nil, &late) == kernel.OK {
 		t.Error("a frame behind the malformed one was served")
 	}
 }

@@ -20,14 +20,8 @@ const (
 // lifecycle passes the kernel's events to the bus (kernel-ipc §4.22).
 type lifecycle struct{ bus *bus.Bus }
 
-// Published implements kernel.Events.
-func (l lifecycle) Published(kind kernel.EventKind) (wanted bool) {
-	if l.bus.Wants(kind.String()) {
-		return true
-	}
-	l.bus.Publish(nil, nil)
-	return false
-}
+// Wanted implements kernel.Events.
+func (l lifecycle) Wanted(kind kernel.EventKind) bool { return l.bus.Wants(kind.String()) }
 
 // Emit implements kernel.Events.
 func (l lifecycle) Emit(kind kernel.EventKind, payload []byte, now link.Instant) {

@@ -102,7 +102,7 @@ func getProcess(t *turn) wire.Code {
 	if !ok {
 		return wire.InvalidArgument
 	}
-	if t.svc.kernel.Get(pid, &t.pcb) != kernel.OK {
+	if t.svc.kernel.Get(pid, t.ahead, &t.pcb) != kernel.OK {
 		return t.notFound(pid)
 	}
 	code := t.process()
@@ -161,7 +161,7 @@ func transitionState(t *turn) wire.Code {
 		t.svc.store.Begin()
 		defer t.svc.store.End()
 	}
-	switch t.svc.kernel.Transition(t.now, pid, to, reason, &t.pcb) {
+	switch t.svc.kernel.Transition(t.now, pid, t.ahead, to, reason, &t.pcb) {
 	case kernel.NotFound:
 		return t.notFound(pid)
 	case kernel.BadTransition:

@@ -15,7 +15,7 @@ func checkQuota(t *turn) wire.Code {
 		return wire.InvalidArgument
 	}
 	c := &t.check
-	if t.svc.kernel.CheckQuota(t.now, pid, c) != kernel.OK {
+	if t.svc.kernel.CheckQuota(t.now, pid, t.ahead, c) != kernel.OK {
 		return t.notFound(pid)
 	}
 	t.seen = c.Recorded
@@ -40,7 +40,7 @@ func recordUsage(t *turn) wire.Code {
 	if !ok {
 		return wire.InvalidArgument
 	}
-	if t.svc.kernel.RecordUsage(t.now, pid, &t.delta, &t.total) != kernel.OK {
+	if t.svc.kernel.RecordUsage(t.now, pid, t.ahead, &t.delta, &t.total) != kernel.OK {
 		return t.notFound(pid)
 	}
 	t.out = mpack.AppendUsage(t.out, shown(&t.total))

@@ -91,13 +91,13 @@ func fillJournal(b *testing.B, s *Service, log *journal.Log, n int, mixed bool) 
 			}
 			switch i % 4 {
 			case 0:
-				s.kernel.RecordUsage(now, a.PID, &kernel.Usage{kernel.LLMCalls: 1, kernel.TokensIn: 1000}, nil)
+				s.kernel.RecordUsage(now, a.PID, nil, &kernel.Usage{kernel.LLMCalls: 1, kernel.TokensIn: 1000}, nil)
 			case 1:
 				s.kernel.Next(now, true, nil)
 			case 2:
 				s.kernel.Next(now, false, nil)
 			case 3:
-				s.kernel.Transition(now, benchUUID(a.PID, 'p', scattered(i)), kernel.Terminated, nil, nil)
+				s.kernel.Transition(now, benchUUID(a.PID, 'p', scattered(i)), nil, kernel.Terminated, nil, nil)
 			}
 		}
 		if i%50000 == 49999 {

@@ -11,25 +11,25 @@ import (
 	"trunkline/engine/link"
 )
 
-// TestCrashIsIsolated takes the kernel away under a request in the middle of a batch (kernel-ipc
-// §2.3, D11).
+// TestCrashIsIsolated takes the bus away under a request in the middle of several (kernel-ipc §2.3,
+// D11).
 func TestCrashIsIsolated(t *testing.T) {
 	r := newRig(t, Config{})
 	p := r.connect()
 	p.call("c", "kernel", "CreateProcess", `{"pid":"p1","request_id":"q","user_id":"u","session_id":"s"}`)
-	k := r.svc.kernel
-	r.svc.kernel = nil
-	in := request("a", "commbus", "Publish", `{"event_type":"e"}`)
-	in = append(in, request("b", "kernel", "GetProcess", `{"pid":"p1"}`)...)
-	in = append(in, request("c", "commbus", "Publish", `{"event_type":"e"}`)...)
+	b := r.svc.bus
+	r.svc.bus = nil
+	in := request("a", "kernel", "RecordUsage", `{"pid":"p1","llm_calls":1}`)
+	in = append(in, request("b", "commbus", "Publish", `{"event_type":"e"}`)...)
+	in = append(in, request("c", "kernel", "RecordUsage", `{"pid":"p1","llm_calls":1}`)...)
 	p.send(in)
-	p.want(`02 {"id":"a","ok":true,"body":{"success":true,"delivered":0}}`,
-		`FF {"id":"b","ok":false,"error":{"code":"INTERNAL","message":"Internal error"}}`,
-		`02 {"id":"c","ok":true,"body":{"success":true,"delivered":0}}`, "")
-	r.svc.kernel = k
-	if got := p.call("d", "kernel", "GetProcess", `{"pid":"p1"}`); !strings.Contains(got, `"state":"READY"`) {
-		t.Errorf("after the crash: %s", got)
+	reply := func(id string, calls int) string {
+		return fmt.Sprintf(`02 {"id":%q,"ok":true,"body":{"llm_calls":%d,"tool_calls":0,"agent_hops":0,"tokens_in":0,"tokens_out":0}}`, id, calls)
 	}
+	p.want(reply("a", 1), `FF {"id":"b","ok":false,"error":{"code":"INTERNAL","message":"Internal error"}}`, reply("c", 2), "")
+	r.svc.bus = b
+	p.send(request("d", "commbus", "Publish", `{"event_type":"e"}`))
+	p.want(`02 {"id":"d","ok":true,"body":{"success":true,"delivered":0}}`, "")
 }
 
 // TestCrashWhileOpeningLeavesNoStream: the ERROR is the last frame of that id, and the id is free
@@ -221,8 +221,8 @@ func TestPooledTurnsKeepLittle(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	turn.run(request("a", "kernel", "TransitionState", `{"pid":"p","new_state":"`+long+`"}`))
 	turn.end()
-	if cap(turn.msg) > keepText || turn.slots[0].payload != nil || turn.slots[0].fields[1].Data != nil {
-		t.Errorf("kept %d bytes of text, payload %v", cap(turn.msg), turn.slots[0].payload != nil)
+	if cap(turn.msg) > keepText || turn.reading.slots[0].payload != nil || turn.reading.slots[0].fields[1].Data != nil {
+		t.Errorf("kept %d bytes of text, payload %v", cap(turn.msg), turn.reading.slots[0].payload != nil)
 	}
 }
 

@@ -53,7 +53,8 @@ type Stats struct {
 
 // Stats reads the counters. It takes the locks of the tables it counts, one at a time.
 func (s *Service) Stats() Stats {
-	st := Stats{Counts: s.kernel.Counts(s.now(link.Now())), Bus: s.bus.Stats(), Orch: s.orch.Stats()}
+	st := Stats{Orch: s.orch.Stats()}
+	st.Counts, st.Bus = s.counts(s.now(link.Now()))
 	for row := range s.calls {
 		var c CallCount
 		if row < len(methods) {

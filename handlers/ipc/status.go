@@ -2,6 +2,7 @@ package ipc
 
 import (
 	"trunkline/codec/wire"
+	"trunkline/engine/bus"
 	"trunkline/engine/kernel"
 	"trunkline/engine/link"
 	"trunkline/handlers/ipc/message"
@@ -37,9 +38,17 @@ func getSystemStatus(t *turn) wire.Code {
 	return wire.OK
 }
 
+// counts reads the counters of the kernel and of the bus. The kernel counts the events that have no
+// subscriber, which are nearly all, in place of the bus: it has a lock already.
+func (s *Service) counts(now link.Instant) (kernel.Counts, bus.Stats) {
+	c, b := s.kernel.Counts(now), s.bus.Stats()
+	b.EventsPublished += c.Unheard
+	return c, b
+}
+
 // status returns the counters. It does not allocate.
 func (s *Service) status(now link.Instant) message.Status {
-	c, b := s.kernel.Counts(now), s.bus.Stats()
+	c, b := s.counts(now)
 	return message.Status{
 		Processes:     message.ProcessStatus{Total: c.Total, ByState: byState(&c)},
 		Orchestration: message.OrchestrationStatus{ActiveSessions: s.orch.Active()},

@@ -23,29 +23,22 @@ type turn struct {
 
 	out    []byte
 	used   int           // bytes of the input taken
-	frames int           // frames taken
 	start  int           // where the frame being answered begins in out
 	upTo   journal.Index // what the journal must have made durable before the replies leave
 	seen   journal.Index // what it must have for the reply of the reader at hand
 	row    int           // which method is being answered, for counting
 	silent bool
 
-	opened    *liveStream // by the request at hand
-	taken     int         // bytes of the input that were looked at
-	gathering bool
-
-	slots  [batch]slot
-	next   int // of slots, the one to execute
-	filled int // of slots, how many were read
-	pids   [batch][]byte
-
-	scan   mpack.Scanner
-	req    *mpack.Request          // of the slot at hand
-	fields *[maxFields]mpack.Value // of the slot at hand
-	id     []byte                  // echoed: empty unless the request has a valid one
-	nested [kernel.NumQuotaFields]mpack.Value
-	msg    []byte // text of the error to send
-	extras mpack.Extras
+	opened  *liveStream // by the request at hand
+	reading reading
+	scan    mpack.Scanner
+	req     *mpack.Request          // of the slot at hand
+	fields  *[maxFields]mpack.Value // of the slot at hand
+	ahead   *kernel.Ahead           // of the slot at hand, if it was begun
+	id      []byte                  // echoed: empty unless the request has a valid one
+	nested  [kernel.NumQuotaFields]mpack.Value
+	msg     []byte // text of the error to send
+	extras  mpack.Extras
 
 	create kernel.CreateArgs
 	pcb    kernel.PCB
@@ -63,28 +56,12 @@ type turn struct {
 	report   orchestration.Report
 }
 
-// batch is how many frames are read before the first of them is executed: enough for the memory
-// accesses of their look-ups to overlap.
-const batch = 8
-
-// slot is one frame that was read ahead.
-type slot struct {
-	typ     frame.Type
-	payload []byte
-	size    int     // of the whole frame
-	method  *method // nil: validate checks the frame
-	problem mpack.Problem
-	req     mpack.Request
-	fields  [maxFields]mpack.Value
-}
-
 func newTurn(svc *Service) *turn { return &turn{svc: svc} }
 
 func (t *turn) begin(s *session, out []byte, now link.Instant) {
 	t.s, t.out, t.now = s, out, now
-	t.used, t.frames, t.orch.Work, t.next, t.filled = 0, 0, 0, 0, 0
-	t.upTo = 0
-	t.gathering = false
+	t.used, t.orch.Work, t.upTo = 0, 0, 0
+	t.reading.begin()
 }
 
 // end hands back what the turn took and made, and lets go of everything lent.
@@ -92,8 +69,8 @@ func (t *turn) end() (used int, out []byte) {
 	t.tally.flush(t.svc.calls)
 	used, out = t.used, t.out
 	t.s, t.out, t.id, t.opened = nil, nil, nil, nil
-	if t.taken > keepLent {
-		t.slots = [batch]slot{}
+	if t.reading.at > keepLent {
+		t.reading.slots = [readAhead]slot{}
 	}
 	if t.orchUsed {
 		t.orchUsed = false
@@ -119,18 +96,15 @@ const (
 func (t *turn) run(in []byte) (v link.Verdict) {
 	defer t.recoverPanic(&v)
 	for {
-		if t.next == t.filled {
-			if v = t.gather(in); t.filled == 0 {
-				return v
-			}
+		sl := t.nextFrame(in)
+		if sl == nil {
+			return t.reading.stop
 		}
 		if len(t.out) > t.svc.cfg.UnsentBytes || t.orch.Work > t.svc.cfg.TurnBytes {
 			return link.Yield
 		}
-		sl := &t.slots[t.next]
-		t.next++
+		t.reading.next++
 		t.used += sl.size
-		t.frames++
 		t.serve(sl)
 		if t.s.blocked {
 			return link.Blocked
@@ -146,7 +120,7 @@ func (t *turn) recoverPanic(v *link.Verdict) {
 	}
 	t.svc.cfg.Logger.Error("recovered from a crash in a request", "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
 	*v = link.Yield
-	if t.gathering { // a second reading of the batch would crash too
+	if t.reading.busy { // a second reading of the same frames would crash too
 		*v = link.Close
 		t.start, t.row, t.id, t.opened = len(t.out), len(methods), nil, nil
 	}
@@ -158,72 +132,11 @@ func (t *turn) recoverPanic(v *link.Verdict) {
 	t.answer(t.refuse(wire.Internal, "Internal error"))
 }
 
-// gather reads the next frames into the slots and starts fetching the table rows they need. v is
-// the reason where none is read.
-func (t *turn) gather(in []byte) (v link.Verdict) {
-	cfg := &t.svc.cfg
-	t.next, t.filled, t.gathering = 0, 0, true
-	at, keyed, need := t.used, 0, kernel.Need(0)
-	for t.filled < batch {
-		sl := &t.slots[t.filled]
-		if sl.typ, sl.payload, sl.size = frame.Split(in[at:], cfg.MaxFrameBytes); sl.size <= 0 {
-			if sl.size == frame.Malformed {
-				v = link.Close
-			}
-			break
-		}
-		if at >= cfg.TurnBytes || t.frames+t.filled >= cfg.FramesPerTurn {
-			v = link.Yield
-			break
-		}
-		at += sl.size
-		t.filled++
-		sl.method = t.parseFast(sl)
-		if pid := &sl.fields[0]; sl.method != nil && sl.method.keyed && sl.problem == mpack.NoProblem &&
-			pid.Kind == mpack.Str && len(pid.Data) <= wire.MaxIdentifier {
-			t.pids[keyed] = pid.Data
-			keyed++
-			need |= sl.method.need
-		}
-	}
-	if keyed > 1 {
-		t.svc.kernel.Warm(t.pids[:keyed], need)
-		clear(t.pids[:keyed])
-	}
-	t.taken, t.gathering = at, false
-	return v
-}
-
-// parseFast parses a faultless request to a known method in one pass. What is wrong with the body
-// is left in the slot. It returns nil for a frame that validate has to check.
-func (t *turn) parseFast(sl *slot) *method {
-	if sl.typ != frame.Request {
-		return nil
-	}
-	body, ok := mpack.ParseHead(sl.payload, &sl.req)
-	if !ok {
-		return nil
-	}
-	m := t.svc.routes.find(sl.req.Service, sl.req.Method)
-	if m == nil {
-		return nil
-	}
-	var next int
-	next, sl.problem = t.scan.ParseFields(sl.payload, body, m.want, sl.fields[:])
-	if sl.problem == mpack.NoProblem && next != len(sl.payload) {
-		sl.problem = mpack.TrailingBytes
-	}
-	if m.whole {
-		sl.req.Body = sl.payload[body:]
-	}
-	return m
-}
-
 // serve answers one frame.
 func (t *turn) serve(sl *slot) {
 	t.start, t.row = len(t.out), len(methods)
 	t.id, t.msg, t.extras = nil, t.msg[:0], mpack.Extras{}
-	t.req, t.fields, t.opened = &sl.req, &sl.fields, nil
+	t.req, t.fields, t.ahead, t.opened = &sl.req, &sl.fields, nil, nil
 	switch {
 	case sl.method == nil || t.s.drained:
 		t.answer(t.validate(sl.typ, sl.payload))
@@ -232,6 +145,9 @@ func (t *turn) serve(sl *slot) {
 		t.answer(t.refuse(wire.InvalidArgument, sl.problem.Text()))
 	default:
 		t.id = sl.req.ID
+		if sl.keyed {
+			t.ahead = &sl.ahead
+		}
 		t.answer(t.call(sl.method))
 	}
 }
