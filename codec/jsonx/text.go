@@ -208,8 +208,8 @@ func appendMultibyte(dst, s []byte) (out, rest []byte) {
 	return dst, s
 }
 
-// escapeBytes is how many bytes stand before each ASCII character in a string: a backslash, or none,
-// or more than that.
+// escapeBytes is how many bytes stand before a character in a string: a backslash or none. It is 2
+// for bytes that need more than that.
 var escapeBytes = func() (n [256]uint8) {
 	for c := range n {
 		switch {

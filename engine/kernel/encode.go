@@ -82,11 +82,12 @@ func appendUsage(dst []byte, u *Usage) []byte {
 // can never become one. A parsed change is well formed: enumerations within their tables,
 // identifiers within maxIDLen, counters and limits not negative.
 func ParseChange(b []byte) (c Change, rest []byte, err error) {
-	kind, d, rest, err := openChange(b)
+	kind, fields, rest, err := openChange(b)
 	if err != nil {
 		return c, b, err
 	}
 	c.Kind = kind
+	d := changeReader{b: fields}
 	d.fields(&c)
 	if !d.ended() {
 		return Change{}, b, badRecord(kind)
@@ -94,22 +95,23 @@ func ParseChange(b []byte) (c Change, rest []byte, err error) {
 	return c, rest, nil
 }
 
-// openChange takes the frame off the change at the front of b.
-func openChange(b []byte) (kind ChangeKind, fields changeReader, rest []byte, err error) {
+// openChange takes the frame off the change at the front of b. It returns the fields as bytes,
+// because a reader that was just filled is slow to copy.
+func openChange(b []byte) (kind ChangeKind, fields, rest []byte, err error) {
 	n, w := binary.Uvarint(b)
 	switch {
 	case w == 0:
-		return 0, fields, nil, ErrShortChange
+		return 0, nil, nil, ErrShortChange
 	case w < 0 || n < 2 || n > maxChangeLen:
-		return 0, fields, nil, fmt.Errorf("%w: length %d", ErrBadChange, n)
+		return 0, nil, nil, fmt.Errorf("%w: length %d", ErrBadChange, n)
 	case uint64(len(b)-w) < n:
-		return 0, fields, nil, ErrShortChange
+		return 0, nil, nil, ErrShortChange
 	}
 	body := b[w : w+int(n)]
 	if body[0] != changeVersion {
-		return 0, fields, nil, fmt.Errorf("%w: version %d", ErrBadChange, body[0])
+		return 0, nil, nil, fmt.Errorf("%w: version %d", ErrBadChange, body[0])
 	}
-	return ChangeKind(body[1]), changeReader{b: body[2:]}, b[w+int(n):], nil
+	return ChangeKind(body[1]), body[2:], b[w+int(n):], nil
 }
 
 func badRecord(kind ChangeKind) error { return fmt.Errorf("%w: %s record", ErrBadChange, kind) }

@@ -96,11 +96,12 @@ func (r *Recovery) Route(rec []byte, index uint64) (store.Route, error) {
 // routeSnapshot takes one record of a snapshot, as loadSnapshotRecord does, or returns the lane
 // that takes it.
 func (r *Recovery) routeSnapshot(rec []byte) (store.Route, error) {
-	kind, d, err := parseSnapshotRecord(rec)
+	kind, fields, err := parseSnapshotRecord(rec)
 	k := r.k
 	if err != nil || kind != snapshotProcess && kind != snapshotLog || !k.recovery.loading || k.recovery.ended {
 		return store.Route{Lane: store.NoLane}, k.loadSnapshotRecord(rec)
 	}
+	d := changeReader{b: fields}
 	id := d.str()
 	if kind == snapshotLog {
 		k.recovery.logs++
@@ -112,14 +113,14 @@ func (r *Recovery) routeSnapshot(rec []byte) (store.Route, error) {
 
 // load takes a record of a snapshot.
 func (l *Lane) load(rec []byte, hash uint64) error {
-	kind, d, err := parseSnapshotRecord(rec)
+	kind, fields, err := parseSnapshotRecord(rec)
+	d := changeReader{b: fields, last: &l.quota}
 	switch {
 	case err != nil:
 		return err
 	case kind == snapshotLog:
 		return l.owner.rates.load(&d, hash)
 	}
-	d.last = &l.quota
 	return l.part.loadRow(&d, &l.row, hash)
 }
 
@@ -142,7 +143,8 @@ func (r *Recovery) Settle() {
 // routeChange returns the lane that takes rec, one encoded change whose record has the given index.
 // It applies a change that is about no process and no user.
 func (r *Recovery) routeChange(rec []byte, index uint64) (store.Route, error) {
-	kind, d, rest, err := openChange(rec)
+	kind, fields, rest, err := openChange(rec)
+	d := changeReader{b: fields}
 	if err == nil && len(rest) > 0 {
 		err = fmt.Errorf("%w: %d bytes behind it", ErrBadChange, len(rest))
 	}
@@ -229,13 +231,13 @@ func (l *Lane) Take(rec []byte, index, hash uint64) (applied bool, err error) {
 
 // apply is Apply of the kernel, for a change as it is encoded.
 func (l *Lane) apply(rec []byte, index, hash uint64) (applied bool, err error) {
-	kind, d, _, err := openChange(rec)
+	kind, fields, _, err := openChange(rec)
 	if err != nil {
 		return false, err
 	}
+	d := changeReader{b: fields, last: &l.quota}
 	c := &l.change
 	*c = Change{Kind: kind}
-	d.last = &l.quota
 	if d.fields(c); !d.ended() {
 		return false, badRecord(kind)
 	}

@@ -30,10 +30,11 @@ func (k *Kernel) Lenient(upTo uint64) {
 // WriteSnapshot was called, and finishLoad. After an error, which is errBadSnapshot, the kernel is
 // of no use.
 func (k *Kernel) loadSnapshotRecord(rec []byte) error {
-	kind, d, err := parseSnapshotRecord(rec)
+	kind, fields, err := parseSnapshotRecord(rec)
 	if err != nil {
 		return err
 	}
+	d := changeReader{b: fields}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if kind == snapshotBegin {

@@ -137,15 +137,15 @@ func appendSnapshotEnd(dst []byte, processes, logs uint64) []byte {
 }
 
 // parseSnapshotRecord takes the frame off rec, which is one whole record.
-func parseSnapshotRecord(rec []byte) (kind snapshotKind, fields changeReader, err error) {
+func parseSnapshotRecord(rec []byte) (kind snapshotKind, fields []byte, err error) {
 	n, w := binary.Uvarint(rec)
 	switch {
 	case w <= 0 || n < 2 || n > maxSnapshotRecordLen || n != uint64(len(rec)-w):
-		return 0, fields, fmt.Errorf("%w: record of %d bytes has length %d", errBadSnapshot, len(rec), n)
+		return 0, nil, fmt.Errorf("%w: record of %d bytes has length %d", errBadSnapshot, len(rec), n)
 	case rec[w] != snapshotVersion:
-		return 0, fields, fmt.Errorf("%w: version %d", errBadSnapshot, rec[w])
+		return 0, nil, fmt.Errorf("%w: version %d", errBadSnapshot, rec[w])
 	}
-	return snapshotKind(rec[w+1]), changeReader{b: rec[w+2:]}, nil
+	return snapshotKind(rec[w+1]), rec[w+2:], nil
 }
 
 // ended reports whether everything was read and all of it was good.

@@ -276,7 +276,8 @@ func TestSnapshotMeetsThemTwiceOrNever(t *testing.T) {
 	}
 	met := map[string]int{}
 	p := journal.photograph(t, k, func(rec []byte) {
-		kind, d, _ := parseSnapshotRecord(rec)
+		kind, fields, _ := parseSnapshotRecord(rec)
+		d := changeReader{b: fields}
 		id := string(d.str())
 		met[fmt.Sprint(kind, id)]++
 		switch {

@@ -39,9 +39,9 @@ func (s *stocks) ofRows() *stock[[rowChunk]row]    { return &s.rows }
 func (s *stocks) ofPages() *stock[[pageSize]byte]  { return &s.pages }
 func (s *stocks) ofNodes() *stock[[nodeChunk]node] { return &s.nodes }
 
-// newPiece returns a piece of a table: in a huge page, if the table is large and h is not nil.
-// It is written here: the nil check of the first use would read it, and a page that is read first is
-// a shared one, which the write then has to replace on all cores.
+// newPiece returns a piece of a table: in a huge page, if the table is large and h is not nil. It
+// is written here: the nil check of the first use would read it, and a page that is read first is a
+// shared one, which the write then has to replace on all cores.
 func newPiece[T any](h *hugeAdvisor, large bool, of func(*stocks) *stock[T]) (p *T) {
 	if large && h != nil && h.loading != nil {
 		p = of(h.loading).take(h)

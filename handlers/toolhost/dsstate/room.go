@@ -4,7 +4,7 @@ import "math/bits"
 
 // Room is memory for the writes of calls that run one after the other on one state: without it each
 // write allocates. It holds what the state before has left behind. The zero Room is empty. It
-// belongs to whoever owns the state.
+// belongs to the owner of the state.
 type Room struct {
 	contents *contents
 	held     *held
