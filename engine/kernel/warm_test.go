@@ -60,30 +60,42 @@ func TestWarmBesideChanges(t *testing.T) {
 }
 
 // TestAheadFindsTheRow, its node and nothing of another process, in a table that is large enough
-// for it to do something. It does not allocate.
+// for it to do something. Few rows are so far from home that it misses them. It does not allocate.
 func TestAheadFindsTheRow(t *testing.T) {
+	const pids = 20000
 	k := New(Config{Defaults: unlimited()})
-	for i := range 20000 {
-		k.Create(at(time.Duration(i)), args(fmt.Sprint("p", i), Normal), nil)
+	name := func(i int) []byte { return fmt.Appendf(nil, "p%d", i) }
+	for i := range pids {
+		k.Create(at(time.Duration(i)), args(string(name(i)), Normal), nil)
 	}
 	var a Ahead
-	for _, pid := range []string{"p1", "p777", "nobody", "p19999"} {
-		pid := []byte(pid)
-		if n := testing.AllocsPerRun(100, func() {
-			a.Begin(k, pid)
-			a.Row(NeedIDs)
-			a.Node(k)
-			a.Neighbours(k)
-		}); n != 0 {
-			t.Errorf("%v allocations", n)
+	var pid []byte
+	steps := func() {
+		a.Begin(k, pid)
+		a.Row(NeedIDs)
+		a.Node(k)
+		a.Neighbours(k)
+	}
+	found := 0
+	for i := range pids + 100 { // the last ones are not there
+		pid = name(i)
+		steps()
+		at, ok := k.locate(pid)
+		if a.r != nil && ok {
+			found++
+			if a.r != at.r || a.node != k.sched.nodes.at(at.r.node) {
+				t.Errorf("process %s is at %p, found %p with node %p", pid, at.r, a.r, a.node)
+			}
 		}
 		var out PCB
-		if got, want := k.Get(pid, &a, &out), k.Get(pid, nil, nil); got != want || got == OK && string(out.PID) != string(pid) {
-			t.Errorf("process %s: %v, want %v; got %s", pid, got, want, out.PID)
+		if got := k.Get(pid, &a, &out); (got == OK) != ok || ok && string(out.PID) != string(pid) {
+			t.Errorf("process %s: %v, got %s", pid, got, out.PID)
 		}
-		at, _ := k.locate(pid)
-		if at.r != a.r || at.r != nil && a.node != k.sched.nodes.at(at.r.node) {
-			t.Errorf("process %s is at %p, found %p with node %p", pid, at.r, a.r, a.node)
-		}
+	}
+	if found < pids*9/10 {
+		t.Errorf("found %d of %d", found, pids)
+	}
+	if n := testing.AllocsPerRun(100, steps); n != 0 {
+		t.Errorf("%v allocations", n)
 	}
 }
