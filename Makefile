@@ -153,6 +153,7 @@ pgo: build ## take the profile that builds are guided by anew: cmd/trunkline/def
 	$(GO) run ./bench store threads -server bin/trunkline -quick -redis off -profile "$$dir" >/dev/null; \
 	TRUNKLINE_RECOVER_PROCESSES=200000 $(GO) test -run '^$$' -bench Recover -benchtime 3x -o "$$dir/recover.test" \
 		-cpuprofile "$$dir/recover.pprof" ./handlers/ipc >/dev/null; \
+	$(GO) test -run '^$$' -bench ToolLine -benchtime 2s -o "$$dir/lines.test" -cpuprofile "$$dir/lines.pprof" ./bench/questions >/dev/null; \
 	$(GO) -C bench/report run ./pgo -o ../../$(PROFILE) "$$dir"
 	$(SHIPPED) $(GO) test -run Alloc ./codec/... ./engine/... ./handlers/ipc ./handlers/toolhost ./bench/questions
 

@@ -30,11 +30,11 @@ const (
 
 // Part compares benchmarks with their baseline.
 func Part() part.Part {
-	c := comparison{again: 5 * time.Minute, fail: 5}
+	c := comparison{again: 3 * time.Minute, fail: 5}
 	update := false
 	return part.Part{
 		Name: "questions", What: "the benchmarks of bench/questions beside the baseline's sources: what moved?", Serverless: true,
-		Defaults: func(o *part.Options) { o.Rounds, o.Window = 6, tryTime },
+		Defaults: func(o *part.Options) { o.Rounds, o.Window = 4, tryTime },
 		Quick:    func(o *part.Options) { o.Window = tryTime },
 		Flags: func(f *flag.FlagSet) {
 			f.DurationVar(&c.again, "again", c.again, "questions: time for measuring again, worst first, what seems to have moved")

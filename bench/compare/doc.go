@@ -18,11 +18,11 @@
 // Fewer processes would put minutes between the two of a pair, in which the machine changes; one
 // for each benchmark would fill large tables again and again.
 //
-// The first look, six rounds of everything, picks what seems to have moved. That alone would cry
-// wolf: six pairs with 5 % of noise are off by 2 % now and then, and there are many benchmarks.
+// The first look, four rounds of everything, picks what seems to have moved. That alone would cry
+// wolf: four pairs with 5 % of noise are off by 2 % now and then, and there are many benchmarks.
 // What was picked is measured again, alone and worst first, and only these new rounds decide, by a
 // signed-rank test of the paired ratios at a level that all share: one run in a thousand in which
-// nothing moved reports that something did. It takes 12 rounds to 384, until the test is
+// nothing moved reports that something did. It takes 8 rounds to 256, until the test is
 // significant or the interval excludes a change; what stays open after -again is unsure.
 //
 // Memory needs no statistics: B/op and allocs/op moved when every round of one side is above every
