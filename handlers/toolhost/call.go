@@ -49,6 +49,7 @@ type callState struct {
 	runEnded  string     // it has ended the open run, so
 	cutShort  bool       // the server ended while the tool ran: its effect is unknown
 	fast      bool       // the tool runs on the loop
+	known     bool       // the memo had key and hash
 	lean      bool       // runs on the loop, and nothing but its reply depends on it
 }
 
@@ -86,13 +87,11 @@ func (c *call) begin(out []byte) (_ []byte, next step) {
 			return appendFault(out, errOverloaded, c.id), stepDone
 		}
 		c.fast = c.fast && !s.srv.kept() // its start is to be safe before it runs
-		known := c.identify()
+		c.known = c.identify()
 		if out, next = c.reserve(out); next != stepRun {
 			return out, next
 		}
-		if c.keyed = true; !known {
-			s.srv.memo.Keep(c.req.name, &c.key, c.req.input, &c.hash)
-		}
+		c.keyed = true
 	}
 	if b := c.entry.Breaker; b != nil {
 		var ok bool
@@ -171,6 +170,9 @@ func (c *call) reserve(out []byte) (_ []byte, next step) {
 	}
 	switch o, r := c.srv.idem.Begin(s.keyNow, c.key, c.hash, s); o {
 	case idem.Done:
+		if !c.known { // a key that is used once costs no memory
+			c.srv.memo.Keep(c.req.name, &c.key, c.req.input, &c.hash)
+		}
 		return c.show(out, r)
 	case idem.Unknown:
 		return c.unknown(out)

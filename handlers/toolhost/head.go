@@ -1,6 +1,9 @@
 package toolhost
 
-import "trunkline/codec/jsonx"
+import (
+	"trunkline/codec/jsonx"
+	"trunkline/engine/link"
+)
 
 // Callers tend to name one tool again and again, and to name it first. A line that begins with the
 // head of the tool before is not scanned up to there, and a line that is nothing else not at all.
@@ -46,12 +49,13 @@ func (s *session) answersBare(e *Entry) bool {
 		len(e.head) < s.srv.cfg.MaxLine
 }
 
-// serveBare answers the bare lines that in begins with, at least one and at most most.
+// serveBare answers the bare lines that in begins with, at least one and at most most, and no more
+// once the replies are larger than the turn may hold.
 func (s *session) serveBare(e *Entry, in, out []byte, most int) (used, lines int, outAfter []byte) {
-	c := s.takeCall()
+	c, start := s.takeCall(), len(out)
 	c.entry, c.id = e, requestID{}
 	c.req.input = append(c.req.input[:0], emptyObject...)
-	for more := true; more; more = lines < most && e.bare(in[used:]) {
+	for more := true; more; more = lines < most && len(out)-start <= link.DefaultUnsentBytes && e.bare(in[used:]) {
 		c.fast, c.lean = true, !s.observed
 		out = c.run(out)
 		c.next()

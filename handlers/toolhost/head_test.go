@@ -1,6 +1,8 @@
 package toolhost
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -8,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	"trunkline/engine/idem"
+	"trunkline/engine/link"
+	"trunkline/handlers/toolhost/tool"
 )
 
 // drawUsual makes a line as nearly all clients write them.
@@ -87,6 +91,37 @@ func TestBareLineOverLimit(t *testing.T) {
 		r := newRig(t, func(c *Config) { c.MaxLine = limit })
 		if got := r.open(Unix).ask(`{"aid":"AID.NOOP.v1"}`, `{"aid":"AID.NOOP.v1"}`); got != want {
 			t.Errorf("limit %d: %s", limit, got)
+		}
+	}
+}
+
+// TestBareLinesAreBounded: bare lines with large replies end a turn as all others do.
+func TestBareLinesAreBounded(t *testing.T) {
+	r := newRig(t, func(c *Config) { c.Events = nil })
+	defer r.srv.Close()
+	p := r.open(Unix)
+	defer p.close()
+	const line = `{"aid":"AID.NOOP.v1"}`
+	p.ask(line)
+	text := []byte(`"` + strings.Repeat("x", 300<<10) + `"`)
+	p.s.(*session).last.Tool = toolFunc(func(context.Context, *tool.Call) tool.Result { return tool.Result{Output: text} })
+	used, out, v := p.s.Feed([]byte(strings.Repeat(line+"\n", 2*maxBare)), nil, link.Now())
+	if want := 4; v != link.Yield || used != want*(len(line)+1) || bytes.Count(out, []byte("\n")) != want {
+		t.Errorf("%d lines taken, %d bytes of replies, verdict %v, want %d lines", used/(len(line)+1), len(out), v, want)
+	}
+}
+
+// TestKeyUsedOnceIsNotRemembered: only a repetition costs memory for the next one.
+func TestKeyUsedOnceIsNotRemembered(t *testing.T) {
+	r := newRig(t, nil)
+	defer r.srv.Close()
+	p := r.open(Unix)
+	defer p.close()
+	for _, remembered := range []bool{false, true, true} {
+		p.ask(`{"aid":"AID.COUNT.v1","idempotency_key":"k"}`)
+		name := idem.AppendName(nil, p.s.(*session).principal, []byte("AID.COUNT.v1"), []byte("k"))
+		if id := r.srv.memo.Find(name); (id != nil) != remembered {
+			t.Errorf("remembered: %v, want %v", id != nil, remembered)
 		}
 	}
 }
