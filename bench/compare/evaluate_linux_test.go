@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"trunkline/bench/internal/gobench"
 )
 
 // machine makes up the ratios of a benchmark that takes speed times what it took: both sides of a
@@ -169,4 +171,28 @@ func TestWorstFirst(t *testing.T) {
 	if !slices.Equal(got, []float64{1.5, 1.1, 0.5, 0.9, 1}) {
 		t.Errorf("the order is %v", got)
 	}
+}
+
+// TestExact: memory that moved is certain at the first look only where each side has one figure;
+// else it is measured again.
+func TestExact(t *testing.T) {
+	f := func(before, after []float64, moved, exact bool) {
+		t.Helper()
+		b := &benchmark{}
+		for side, v := range [sides][]float64{before, after} {
+			for _, n := range v {
+				b.rounds[side] = append(b.rounds[side], map[string]float64{gobench.Bytes: n})
+			}
+		}
+		b.first()
+		if got := len(b.memory) > 0; got != moved || b.exact() != exact || b.verdict == same != (exact || !moved) {
+			t.Errorf("%v to %v: moved %v, exact %v, %s", before, after, got, b.exact(), b.verdict)
+		}
+	}
+	f([]float64{64, 64, 64}, []float64{65, 65, 65}, true, true)
+	f([]float64{65, 65, 65}, []float64{64, 64, 64}, true, true)
+	f([]float64{60, 60, 61}, []float64{115, 115, 115}, true, false)
+	f([]float64{60, 60, 60}, []float64{61, 115, 115}, true, false)
+	f([]float64{60, 60, 61}, []float64{61, 115, 115}, false, true)
+	f([]float64{64, 64, 64}, []float64{64, 64, 64}, false, true)
 }
