@@ -196,3 +196,24 @@ func TestExact(t *testing.T) {
 	f([]float64{60, 60, 61}, []float64{61, 115, 115}, false, true)
 	f([]float64{64, 64, 64}, []float64{64, 64, 64}, false, true)
 }
+
+// TestInTurns: each group has its worst benchmark measured before any has its second one.
+func TestInTurns(t *testing.T) {
+	kernel, line := &group{name: "Kernel"}, &group{name: "Line"}
+	list := []*benchmark{
+		{group: kernel, name: "k1", change: &shift{Ratio: 1.1}},
+		{group: kernel, name: "k2", change: &shift{Ratio: 1.3}},
+		{group: kernel, name: "k3", change: &shift{Ratio: 1.2}},
+		{group: line, name: "l1", change: &shift{Ratio: 1.02}},
+		{group: line, name: "l2", change: &shift{Ratio: 1.03}},
+		{group: line, name: "l3", change: &shift{Ratio: 1}, memory: []memory{{more: true}}},
+	}
+	inTurns(list)
+	var got []string
+	for _, b := range list {
+		got = append(got, b.name)
+	}
+	if want := []string{"l3", "k2", "k3", "l2", "k1", "l1"}; !slices.Equal(got, want) {
+		t.Errorf("the order is %v, want %v", got, want)
+	}
+}
