@@ -186,6 +186,9 @@ func (p *Pending) Record(m *Meter, now int64, from Peer) {
 	}
 }
 
+// Empty reports whether there are none.
+func (p *Pending) Empty() bool { return len(p.rows) == 0 }
+
 // Len returns how many requests there are.
 func (p *Pending) Len() (n int64) {
 	for i := range p.rows {
