@@ -144,6 +144,9 @@ func (m *Meter) Record(row int, ns, n, failed int64, from Peer) {
 	}
 }
 
+// Timing returns the timing of a method.
+func (m *Meter) Timing(row int) *Timing { return &m.rows[row].timing }
+
 // maxPending bounds the entries of a Pending, one of each method aside; keptPending is the room for
 // entries that it keeps.
 const (

@@ -209,6 +209,8 @@ func TestDefaults(t *testing.T) {
 	f("admin.listen_addr", "127.0.0.1:50090")
 	f("admin.insecure_bind", false)
 	f("admin.pprof", false)
+	f("admin.slow_threshold_ms", 100)
+	f("admin.slow_entries", 512)
 	f("store.mode", "always")
 	f("store.dir", "trunkline-data")
 	f("store.snapshot_bytes", 67108864)
